@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+# One Makefile for everything; "make help" lists the targets.
+#   VARIANT=release|debug|asan|tsan   V=1 shows commands   DEVELOPER=1 adds -Werror
+
+VARIANT ?= release
+PREFIX ?= /usr/local
+DESTDIR ?=
+PKG_CONFIG ?= pkg-config
+PYTHON ?= /usr/bin/python3
+VERSION := 0.1.0
+SONAME := libkinf.so.0
+
+B := build/$(VARIANT)
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-8s %s\n' '$(1)' '$(2)')
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.DEFAULT_GOAL := all
+
+# ---- flags ---------------------------------------------------------------------------------------
+
+CFLAGS ?= -O2 -g
+CXXFLAGS ?= -O2 -g
+warnings := -Wall -Wextra -Wshadow -Wpointer-arith -Wwrite-strings -Wvla -Wundef -Wformat=2 \
+	-Wno-missing-field-initializers $(if $(DEVELOPER),-Werror)
+c_warnings := -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
+common_flags := -I. -D_GNU_SOURCE -DKINF_VERSION='"$(VERSION)"' -fvisibility=hidden -fPIC \
+	-fno-strict-overflow $(warnings)
+ifeq ($(VARIANT),asan)
+variant_flags := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer \
+	-O1 -DKINF_FAILPOINTS
+else ifeq ($(VARIANT),tsan)
+variant_flags := -fsanitize=thread -fno-omit-frame-pointer -O1 -DKINF_FAILPOINTS
+else ifeq ($(VARIANT),debug)
+variant_flags := -O1 -DKINF_FAILPOINTS
+endif
+all_cflags = -std=gnu11 $(CFLAGS) $(common_flags) $(c_warnings) $(variant_flags) $(CPPFLAGS)
+all_cxxflags = -std=c++17 -fno-rtti $(CXXFLAGS) $(common_flags) $(variant_flags) $(CPPFLAGS)
+
+store_libs := -llmdb -lmsgpackc -lyaml -lpthread -lm
+json_libs := -lsimdjson -lstdc++
+curl_libs := -lcurl
+link = $(CC) $(CFLAGS) $(variant_flags) $(LDFLAGS) -o $@
+
+# ---- what there is -------------------------------------------------------------------------------
+
+sources = $(sort $(wildcard $(1)/*.c $(1)/*.cpp))
+objects = $(patsubst %,$(B)/%.o,$(basename $(1)))
+common_src := $(call sources,common)
+store_src := $(call sources,store)
+reflector_src := $(filter-out reflector/main.c,$(call sources,reflector))
+processor_src := $(filter-out processor/main.c,$(call sources,processor))
+reader_src := $(call sources,reader)
+command_src := $(filter-out reader/command/main.c,$(call sources,reader/command))
+simulator_src := $(filter-out tests/simulator/main.c,$(call sources,tests/simulator))
+unit_src := $(sort $(wildcard tests/unit/test_*.c))
+program_src := $(sort $(wildcard tests/model/*.c tests/stress/*.c tests/bench/*.c))
+# Helpers of the unit tests that are no test themselves.
+support_src := $(filter-out $(unit_src),$(call sources,tests/unit))
+
+archives := common store reflector processor reader command simulator support
+$(foreach a,$(archives),$(eval $(a)_lib := $(B)/lib$(a).a))
+all_src := $(foreach a,$(archives),$($(a)_src)) $(unit_src) $(program_src) \
+	$(wildcard reflector/main.c processor/main.c reader/command/main.c tests/simulator/main.c)
+
+programs := $(if $(wildcard reader/command/main.c),$(B)/kinf) \
+	$(if $(wildcard reflector/main.c),$(B)/kinf-reflector) \
+	$(if $(wildcard processor/main.c),$(B)/kinf-processor) \
+	$(if $(wildcard tests/simulator/main.c),$(B)/kinf-simulator)
+library := $(if $(wildcard reader/kinf.map),$(B)/$(SONAME))
+unit_tests := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
+test_programs := $(patsubst tests/%.c,$(B)/%,$(program_src))
+
+.PHONY: all tests run test check-all bench check-style check-unit check-real format install uninstall \
+	clean help dependencies dist
+all: $(programs) $(library) ## build the programs and the library into build/release
+tests: all $(unit_tests) $(test_programs)
+
+# ---- rules ---------------------------------------------------------------------------------------
+
+# Rebuilds everything when flags change.
+$(B)/flags: FORCE
+	@mkdir -p $(B)
+	@echo '$(CC) $(all_cflags) $(CXX) $(all_cxxflags) $(LDFLAGS)' | cmp -s - $@ || \
+		echo '$(CC) $(all_cflags) $(CXX) $(all_cxxflags) $(LDFLAGS)' > $@
+FORCE:
+
+$(B)/%.o: %.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(all_cflags) -MMD -MP -c -o $@ $<
+
+$(B)/%.o: %.cpp $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,CXX,$<)
+	$(Q)$(CXX) $(all_cxxflags) -MMD -MP -c -o $@ $<
+
+define archive_rule
+$$($(1)_lib): $$(call objects,$$($(1)_src))
+	$$(call say,AR,$$@)
+	$$(Q)rm -f $$@ && ar crs $$@ $$^
+endef
+$(foreach a,$(archives),$(eval $(call archive_rule,$(a))))
+
+$(B)/kinf-reflector: $(B)/reflector/main.o $(reflector_lib) $(store_lib) $(common_lib)
+	$(call say,LINK,$@)
+	$(Q)$(link) $^ $(curl_libs) $(store_libs) $(json_libs)
+
+$(B)/kinf-processor: $(B)/processor/main.o $(processor_lib) $(store_lib) $(common_lib)
+	$(call say,LINK,$@)
+	$(Q)$(link) $^ $(store_libs)
+
+# No C++ and no curl here: a reading process stays small.
+$(B)/kinf: $(B)/reader/command/main.o $(command_lib) $(reader_lib) $(store_lib) $(common_lib)
+	$(call say,LINK,$@)
+	$(Q)$(link) $^ $(store_libs)
+
+$(B)/$(SONAME): reader/kinf.map $(reader_lib) $(store_lib) $(common_lib)
+	$(call say,LINK,$@)
+	$(Q)$(link) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=reader/kinf.map \
+		-Wl,--whole-archive $(reader_lib) -Wl,--no-whole-archive $(store_lib) $(common_lib) \
+		$(store_libs)
+	$(Q)ln -sf $(SONAME) $(B)/libkinf.so
+
+$(B)/kinf-simulator: $(B)/tests/simulator/main.o $(simulator_lib) $(common_lib)
+	$(call say,LINK,$@)
+	$(Q)$(link) $^ -lmicrohttpd $(store_libs) $(json_libs)
+
+test_archives := $(command_lib) $(reader_lib) $(processor_lib) $(reflector_lib) $(simulator_lib) \
+	$(store_lib) $(common_lib)
+$(B)/unit/%: $(B)/tests/unit/%.o $(support_lib) $(test_archives)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(link) $^ -lcriterion -lmicrohttpd $(curl_libs) $(store_libs) $(json_libs)
+
+$(B)/model/% $(B)/stress/% $(B)/bench/%: $(test_archives)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(link) $(filter %.o,$^) $(test_archives) $(curl_libs) $(store_libs) $(json_libs)
+$(foreach p,$(test_programs),$(eval $(p): $(patsubst $(B)/%,$(B)/tests/%.o,$(p))))
+
+-include $(patsubst %,$(B)/%.d,$(basename $(all_src)))
+
+# ---- what people type ----------------------------------------------------------------------------
+
+dependencies: ## install what is missing through the package manager
+	$(Q)scripts/dependencies.sh
+
+run: dependencies ## build and run: your cluster, or a simulated one when there is no kubeconfig
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)scripts/run.sh $(B)
+
+test: dependencies ## every test that needs no real cluster; ends with "N passed, N failed"
+	$(Q)scripts/test.sh
+
+check-all: dependencies ## test, then the slow suites: longer kills, stress, the real API server
+	$(Q)scripts/check-all.sh
+
+bench: dependencies ## measure, side by side with client-go where it is there
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)scripts/bench.sh $(B)
+
+check-unit: $(unit_tests) ## unit tests of this VARIANT
+	$(Q)scripts/check-unit.sh $(B)
+
+check-real: all ## against the cluster of KUBECONFIG=...: equality, churn with kills, no LIST after
+	$(Q)KUBECONFIG='$(KUBECONFIG)' scripts/check-real.sh $(B)
+
+check-style: ## layers, foreign headers, banned calls, headers that compile alone
+	$(Q)scripts/check-style.sh
+
+format: ## clang-format over the C files
+	$(Q)clang-format -i $$(git ls-files '*.c' '*.h' '*.cpp')
+
+install: all ## into $(DESTDIR)$(PREFIX)
+	$(Q)DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' VERSION='$(VERSION)' scripts/install.sh $(B)
+
+uninstall: ## takes away what install put there
+	$(Q)DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' VERSION='$(VERSION)' scripts/install.sh --remove $(B)
+
+dist: ## the tree as kinformer-$(VERSION).tar.gz
+	$(Q)mkdir -p build && git archive --prefix=kinformer-$(VERSION)/ \
+		-o build/kinformer-$(VERSION).tar.gz HEAD
+
+clean: ## remove build/
+	$(Q)rm -rf build
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/buf.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/check.h"
+#include "common/err.h"
+
+#define DEFAULT_LIMIT ((size_t)1 << 30)
+#define FIRST_SIZE    ((size_t)256)
+
+static size_t buf_limit(const struct buf *buf)
+{
+	return buf->limit ? buf->limit : DEFAULT_LIMIT;
+}
+
+void buf_init(struct buf *buf, size_t limit)
+{
+	*buf = (struct buf){.limit = limit};
+}
+
+void buf_release(struct buf *buf)
+{
+	size_t limit = buf->limit;
+
+	free(buf->data);
+	*buf = (struct buf){.limit = limit};
+}
+
+void buf_reset(struct buf *buf)
+{
+	buf->size = 0;
+	buf->error = 0;
+}
+
+void buf_trim(struct buf *buf, size_t keep)
+{
+	if (buf->capacity > keep)
+		buf_release(buf);
+	else
+		buf_reset(buf);
+}
+
+/* Makes room for SIZE more bytes and the NUL behind them. */
+static int buf_reserve(struct buf *buf, size_t size)
+{
+	if (buf->error)
+		return buf->error;
+	if (size > buf_limit(buf) - buf->size)
+		return buf->error = ERR_TOO_LARGE;
+	size_t need = buf->size + size + 1;
+	if (need <= buf->capacity)
+		return 0;
+	size_t capacity = buf->capacity ? buf->capacity : FIRST_SIZE;
+	while (capacity < need)
+		capacity += capacity / 2 + 1;
+	uint8_t *data = realloc(buf->data, capacity);
+	if (!data)
+		return buf->error = -ENOMEM;
+	buf->data = data;
+	buf->capacity = capacity;
+	return 0;
+}
+
+void *buf_grow(struct buf *buf, size_t size)
+{
+	if (buf_reserve(buf, size) < 0)
+		return NULL;
+	void *place = buf->data + buf->size;
+	buf->size += size;
+	return place;
+}
+
+void buf_put(struct buf *buf, const void *data, size_t size)
+{
+	if (!size)
+		return;
+	void *place = buf_grow(buf, size);
+	if (place)
+		memcpy(place, data, size);
+}
+
+void buf_bytes_put(struct buf *buf, struct bytes bytes)
+{
+	buf_put(buf, bytes.data, bytes.size);
+}
+
+void buf_str(struct buf *buf, const char *text)
+{
+	buf_put(buf, text, strlen(text));
+}
+
+void buf_byte(struct buf *buf, uint8_t byte)
+{
+	buf_put(buf, &byte, 1);
+}
+
+void buf_printf(struct buf *buf, const char *format, ...)
+{
+	va_list args, again;
+
+	va_start(args, format);
+	va_copy(again, args);
+	int n = vsnprintf(NULL, 0, format, args);
+	va_end(args);
+	if (n >= 0 && buf_reserve(buf, (size_t)n) == 0) {
+		(void)vsnprintf((char *)buf->data + buf->size, (size_t)n + 1, format, again);
+		buf->size += (size_t)n;
+	}
+	va_end(again);
+}
+
+void buf_truncate(struct buf *buf, size_t size)
+{
+	REQUIRE(size <= buf->size);
+	buf->size = size;
+}
+
+void buf_consume(struct buf *buf, size_t size)
+{
+	REQUIRE(size <= buf->size);
+	if (size && size < buf->size)
+		memmove(buf->data, buf->data + size, buf->size - size);
+	buf->size -= size;
+}
+
+struct bytes buf_bytes(const struct buf *buf)
+{
+	return BYTES(buf->data, buf->size);
+}
+
+const char *buf_cstr(struct buf *buf)
+{
+	if (!buf->data && buf_reserve(buf, 0) < 0)
+		return "";
+	buf->data[buf->size] = '\0';
+	return (const char *)buf->data;
+}
+
+int buf_error(const struct buf *buf)
+{
+	if (!buf->error)
+		return 0;
+	return err_set(buf->error, "buffer of %zu bytes, limit %zu", buf->size, buf_limit(buf));
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A borrowed run of bytes, and the little- and big-endian fields of stored layouts. Whoever hands
+ * out a `struct bytes` says how long it lives. Stored integers are little-endian, integers in keys
+ * big-endian so that byte order is number order (store/FORMAT.md); loads and stores here work at any
+ * alignment.
+ */
+#ifndef COMMON_BYTES_H
+#define COMMON_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct bytes {
+	const void *data;
+	size_t size;
+};
+
+#define BYTES(pointer, length) ((struct bytes){(pointer), (length)})
+#define BYTES_NONE             ((struct bytes){NULL, 0})
+#define BYTES_LIT(literal)     ((struct bytes){(literal), sizeof(literal) - 1})
+/* For printf("%.*s"): quotes nothing, so only for text that is known to be printable. */
+#define BYTES_ARG(b)           (int)(b).size, (const char *)((b).data ? (b).data : "")
+
+static inline struct bytes bytes_str(const char *s)
+{
+	return BYTES(s, s ? strlen(s) : 0);
+}
+
+static inline bool bytes_equal(struct bytes a, struct bytes b)
+{
+	return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+/* Byte order, shorter first when one is the beginning of the other: LMDB's and etcd's order. */
+static inline int bytes_compare(struct bytes a, struct bytes b)
+{
+	size_t n = a.size < b.size ? a.size : b.size;
+	int r = n ? memcmp(a.data, b.data, n) : 0;
+
+	return r ? r : (a.size > b.size) - (a.size < b.size);
+}
+
+static inline bool bytes_starts(struct bytes b, struct bytes prefix)
+{
+	return b.size >= prefix.size && (!prefix.size || !memcmp(b.data, prefix.data, prefix.size));
+}
+
+static inline uint16_t le16_get(const void *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline uint32_t le32_get(const void *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline uint64_t le64_get(const void *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline void le16_put(void *p, uint16_t v)
+{
+	memcpy(p, &v, sizeof(v));
+}
+
+static inline void le32_put(void *p, uint32_t v)
+{
+	memcpy(p, &v, sizeof(v));
+}
+
+static inline void le64_put(void *p, uint64_t v)
+{
+	memcpy(p, &v, sizeof(v));
+}
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "stored integers are little-endian");
+
+static inline uint32_t be32_get(const void *p)
+{
+	return __builtin_bswap32(le32_get(p));
+}
+
+static inline uint64_t be64_get(const void *p)
+{
+	return __builtin_bswap64(le64_get(p));
+}
+
+static inline void be32_put(void *p, uint32_t v)
+{
+	le32_put(p, __builtin_bswap32(v));
+}
+
+static inline void be64_put(void *p, uint64_t v)
+{
+	le64_put(p, __builtin_bswap64(v));
+}
+
+#endif

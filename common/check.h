@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checks of our own code in our own process; they stay on in release. Never use them on bytes that
+ * somebody else wrote (network, disk, ring): decode those and return ERR_CORRUPT.
+ *
+ * Every heap or mapped handle begins with `uint32_t magic`; its entry points do CHECK_OBJ and its
+ * destructor zeroes it. Magic values are unique in the tree (scripts/check-style.sh).
+ */
+#ifndef COMMON_CHECK_H
+#define COMMON_CHECK_H
+
+#include <stddef.h>
+
+_Noreturn void check_failed(const char *file, int line, const char *expression)
+	__attribute__((cold));
+
+/* A place (a process's status page, say) where check_failed() leaves its line before it aborts, so
+ * that others can tell why this process died. NULL: none. Must stay valid. */
+void check_note_into(char *text, size_t size);
+
+#define REQUIRE(condition)                                                                         \
+	do {                                                                                       \
+		if (__builtin_expect(!(condition), 0))                                             \
+			check_failed(__FILE__, __LINE__, #condition);                              \
+	} while (0)
+
+#define CHECK_OBJ(object, wanted) REQUIRE((object) && (object)->magic == (wanted))
+
+#endif

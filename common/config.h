@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kinf.yaml and the command line of all programs, as spec/cli.md fixes them. Loading checks
+ * everything: unknown keys, bad values, duplicate names are errors that name file, line and key.
+ * Names of resources stay text here; the reflector resolves them by discovery.
+ *
+ * A config owns all it points to, until config_free. The only file with yaml.h is yaml.c, which
+ * config.c and the reflector's kubeconfig.c read documents through.
+ */
+#ifndef COMMON_CONFIG_H
+#define COMMON_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/log.h"
+
+struct config_index {
+	char *name;
+	char **paths; /* canonical; more than one: compound, in this order */
+	size_t n_paths;
+};
+
+struct config_feed {
+	char *name;         /* default: the resource as written */
+	char *resource;     /* plural[.version][.group] or a short name, as written */
+	char **namespaces;  /* none: all */
+	size_t n_namespaces;
+	char *label_selector; /* canonical, "" when none */
+	char *field_selector;
+	bool metadata_only; /* objects: metadata */
+	char **drop;        /* canonical paths */
+	size_t n_drop;
+	struct config_index *indexes;
+	size_t n_indexes;
+	uint32_t page_size;  /* 1..100000, default 500 */
+	uint64_t resync_ns;
+	size_t line;         /* in the file; 0: command line */
+};
+
+struct config {
+	char *file;           /* NULL: no file was read */
+	char *kubeconfig;     /* NULL: default rules */
+	char *context;        /* NULL: current-context */
+	char *store;          /* default applied, absolute */
+	char *runtime_dir;    /* default applied, absolute: the parent of kinf-<store id> */
+	bool durable;         /* durability: disk */
+	uint64_t retention_ns;
+	uint64_t retention_bytes;
+	uint64_t map_bytes;   /* largest size of one environment; default 64 GiB */
+	char *group;          /* NULL: owner only */
+	uint64_t cursor_ns;   /* a cursor not written for this long expires; default 7 days */
+	struct config_feed *feeds;
+	size_t n_feeds;
+	enum log_format log_format;
+	enum log_level log_level;
+};
+
+/* Values of the common flags; NULL where not given. */
+struct config_flags {
+	const char *store, *runtime_dir, *file, *kubeconfig, *context, *durability, *log_format;
+	unsigned verbose;
+	const char *const *watch; /* --watch RESOURCE or 'RESOURCE:NAMESPACE(-n NS -l SEL ...)' */
+	size_t n_watch;
+	const char *const *index; /* --index FEED/NAME=PATH[,PATH] */
+	size_t n_index;
+};
+
+/*
+ * Reads the file (flag, $KINF_CONFIG, ./kinf.yaml, /etc/kinf/kinf.yaml; none is fine unless one was
+ * named), then lays the flags over it: --watch replaces the file's feeds. FLAGS may be NULL.
+ * ERR_CONFIG with one sentence: "kinf.yaml:12: feeds[0].pageSize: not a number: 'many'".
+ */
+int config_load(const struct config_flags *flags, struct config **ret_config);
+void config_free(struct config **config);
+
+/* As config_load, but from text; NAME stands for the file in messages. */
+int config_parse(const char *text, size_t size, const char *name, struct config **ret_config);
+
+/* "10m", "1h30m", "500ms", "0s", "7d" to nanoseconds; "1GiB", "64MiB", "500kB", "12" to bytes. ERR_SYNTAX. */
+int config_duration(const char *text, uint64_t *ret_ns);
+int config_size(const char *text, uint64_t *ret_bytes);
+
+/* Default store and runtime directories from the environment (spec/cli.md); caller frees. */
+int config_default_store(char **ret_path);
+int config_default_runtime(char **ret_path);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Errors. A function that can fail returns int: negative is an error (an errno value negated, or a
+ * code of err.def below -1000), 0 is success, positive is an outcome the caller expects and must
+ * switch on (enum outcome).
+ *
+ * The sentence that goes with an error is built in a fixed per-thread buffer, so it works without
+ * memory: err_set() where the error arises, err_add() where a caller knows more (file, feed, key).
+ * It reads from the outside in: "opening store '/x': journal generation 3: damaged data".
+ * The boundary of a process or of the public API takes the sentence with err_text() and clears it.
+ *
+ *	if (fd < 0)
+ *		return err_set(-errno, "opening '%s'", path);
+ *	r = env_open(...);
+ *	if (r < 0)
+ *		return err_add(r, "journal generation %u", gen);
+ */
+#ifndef COMMON_ERR_H
+#define COMMON_ERR_H
+
+enum err_code {
+#define ERR(name, code, text) ERR_##name = code,
+#include "common/err.def"
+#undef ERR
+};
+
+/* Positive results. FOUND is success, for functions whose other result is NOT_FOUND. */
+enum outcome {
+	FOUND = 0,
+	NOT_FOUND = 1, /* no such key */
+	END = 2,       /* nothing more, ever: end of the range, of the input */
+	LAPPED = 3,    /* the position is older than what is kept */
+	GONE = 4,      /* what this refers to was replaced or removed */
+	AGAIN = 5,     /* nothing more now */
+};
+
+/* Starts a sentence for CODE: "<format>: <text of code>". Returns CODE. errno is left as it is. */
+int err_set(int code, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+
+/* As err_set(), but the sentence is complete without the text of CODE. */
+int err_say(int code, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+
+/* Puts context before the current sentence: "<format>: <sentence>". Returns CODE. When no sentence
+ * was set for CODE, one is started. */
+int err_add(int code, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+
+/* The sentence of this thread for CODE (the text of CODE when none was set). Borrowed: until the
+ * next err_* call of this thread. */
+const char *err_text(int code);
+
+/* Forgets the sentence. */
+void err_clear(void);
+
+/* The fixed text of a code, never NULL. Static storage, except for errno values: those are in a
+ * per-thread buffer until the next call. */
+const char *err_name(int code);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a daemon is, apart from its work: signals as a file descriptor, one instance per role,
+ * service notification, exit statuses.
+ */
+#ifndef COMMON_PROC_H
+#define COMMON_PROC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum proc_exit {
+	PROC_OK = 0,
+	PROC_FAILED = 1,
+	PROC_USAGE = 2,
+	PROC_INTERNAL = 70, /* damaged data or a failed check: restart, data is rebuilt */
+	PROC_TEMPORARY = 75, /* restart later */
+	PROC_CONFIG = 78,   /* do not restart before somebody changes something */
+};
+
+/* Blocks SIGTERM, SIGINT, SIGHUP, SIGCHLD and returns a non-blocking fd that reports them; ignores
+ * SIGPIPE. Negative errno. */
+int proc_signals_open(void);
+
+/* Next signal number from the fd, 0 when none. */
+int proc_signals_next(int fd);
+
+/* Takes the role's lock: flock on DIRECTORY_FD/NAME, created 0600, our pid written into it. Returns
+ * the fd to keep open for life, or ERR_LOCKED with the holder's pid in the sentence. */
+int proc_lock(int directory_fd, const char *name);
+
+/* The lock is held by somebody (nothing is taken). */
+bool proc_is_locked(int directory_fd, const char *name);
+
+/* sd_notify(3) without the library: STATE such as "READY=1". Nothing happens without
+ * $NOTIFY_SOCKET. */
+void proc_notify(const char *state);
+
+/* Ends this process when the parent dies: fd inherited from the supervisor becomes readable (EOF).
+ * -1 when there is no supervisor (KINF_DEATH_FD not set). */
+int proc_death_fd(void);
+
+/* SIGSEGV and SIGBUS inside mapped files: say so in one line naming STORE and exit PROC_INTERNAL
+ * instead of dumping core. For our own programs, not for the library. STORE must stay valid. */
+void proc_catch_faults(const char *program, const char *store);
+
+/* Monotonic and wall clock, nanoseconds. */
+uint64_t proc_monotonic_ns(void);
+uint64_t proc_realtime_ns(void);
+
+/* This boot's id, 32 hex digits and a NUL; $KINF_BOOT_ID overrides it (tests). -errno when unknown. */
+int proc_boot_id(char ret_id[33]);
+
+/* 16 random bytes (uuid v4). */
+int proc_random(void *data, uint32_t size);
+
+#endif

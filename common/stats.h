@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process's status page: a small file in the runtime folder, mapped shared, that the process
+ * writes and anybody may read. It holds the counters of stats.def, what the process is doing, its
+ * last error, a heartbeat, and one row per feed. It is a report, never the truth: nothing is decided
+ * by it. Layout in store/FORMAT.md, Status pages.
+ *
+ * One writer. Numbers are relaxed atomics; text is copied under a per-field sequence number (odd
+ * while it is being written), readers retry. All functions accept a NULL page and then do nothing,
+ * so modules can count without knowing whether anybody listens.
+ */
+#ifndef COMMON_STATS_H
+#define COMMON_STATS_H
+
+#include "common/bytes.h"
+
+enum stat {
+#define STAT(symbol, name, text) STAT_##symbol,
+#include "common/stats.def"
+#undef STAT
+	STAT_MAX
+};
+
+#define STATS_FEEDS_MAX 1024
+#define STATS_TEXT      240
+
+struct stats;
+
+/* Writer: creates or takes over DIRECTORY_FD/NAME (mode 0640), start time and pid set, counters 0. */
+int stats_create(int directory_fd, const char *name, struct stats **ret_stats);
+/* Reader: maps it read-only. -ENOENT, ERR_FORMAT. */
+int stats_open(int directory_fd, const char *name, struct stats **ret_stats);
+/* A page in private memory, for tests. */
+int stats_new(struct stats **ret_stats);
+void stats_close(struct stats **stats);
+
+void stats_add(struct stats *stats, enum stat stat, uint64_t n);
+uint64_t stats_get(const struct stats *stats, enum stat stat);
+const char *stats_name(enum stat stat);
+
+void stats_heartbeat(struct stats *stats);
+/* What the process is doing ("running", "waiting for disk space"); last error in words. */
+void stats_set_state(struct stats *stats, const char *state);
+void stats_set_error(struct stats *stats, const char *error);
+
+struct stats_process {
+	int32_t pid;
+	uint64_t start_ns;     /* CLOCK_REALTIME */
+	uint64_t heartbeat_ns; /* CLOCK_REALTIME of the last heartbeat */
+	bool alive;            /* the pid exists and is the process that made the page */
+	char state[STATS_TEXT];
+	char error[STATS_TEXT];
+	char check[STATS_TEXT]; /* the failed check, when it died of one */
+};
+int stats_process(const struct stats *stats, struct stats_process *ret_process);
+
+/* Where check_note_into() may write; NULL without a page. */
+char *stats_check_text(struct stats *stats, size_t *ret_size);
+
+/* Per feed, by slot; a slot is found by feed id or newly taken (NULL page or full: -1). */
+struct stats_feed {
+	uint32_t feed;
+	uint32_t phase;           /* enum feed_phase of store/journal.h */
+	uint64_t last_contact_ns; /* CLOCK_REALTIME of the last byte, bookmark or finished request */
+	uint64_t lists, watches, events, bytes, retries;
+	uint64_t list_done;       /* objects of the running list so far */
+	uint64_t list_total;      /* done + remainingItemCount, 0: unknown */
+	char error[STATS_TEXT];   /* last error in words, "" when the feed is well */
+};
+int stats_feed_set(struct stats *stats, const struct stats_feed *feed);
+int stats_feed_remove(struct stats *stats, uint32_t feed);
+/* FOUND, NOT_FOUND. */
+int stats_feed_get(const struct stats *stats, uint32_t feed, struct stats_feed *ret_feed);
+
+#endif

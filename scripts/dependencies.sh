@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs what building and testing need, through Debian's package manager, and only what is
+# missing. The only place that installs anything.
+set -eu
+
+packages='gcc g++ make pkg-config libcurl4-openssl-dev libmsgpack-dev liblmdb-dev libcriterion-dev
+libsimdjson-dev libyaml-dev libmicrohttpd-dev python3 python3-pytest python3-yaml openssl'
+
+missing=
+for p in $packages; do
+    dpkg-query -W -f '${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing="$missing $p"
+done
+[ -n "$missing" ] || exit 0
+
+command -v apt-get >/dev/null || {
+    echo "dependencies: no apt-get here; install by hand:$missing" >&2
+    exit 1
+}
+if [ "$(id -u)" = 0 ]; then sudo=; else sudo=sudo; fi
+echo "dependencies: installing$missing" >&2
+export DEBIAN_FRONTEND=noninteractive
+$sudo apt-get update -qq >&2
+# shellcheck disable=SC2086 # words on purpose
+$sudo apt-get install -y -qq --no-install-recommends $missing >&2
