@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An environment's life in generation directories (FORMAT.md, Generations): gen-N/{data.mdb,
+ * lock.mdb, STATE, open.lock} and CURRENT, which names one of them and is replaced by rename.
+ *
+ * STATE is written and fsynced before the first write of a run ("dirty", boot id, data.mdb's inode,
+ * format, journal uuid) and again after a clean close. A generation that is dirty and of another
+ * boot is not to be trusted (default durability): ERR_UNTRUSTED, never touched again.
+ * open.lock is held around every env_open (spec/store.md A.4); waiting 5 s for it is ERR_LOCKED.
+ */
+#ifndef STORE_GENERATION_H
+#define STORE_GENERATION_H
+
+#include "store/env.h"
+
+struct generation;
+
+struct generation_kind {
+	const char *what;      /* "journal", "index": for sentences */
+	uint32_t format;       /* of the databases; another one in STATE: ERR_FORMAT */
+	const char *const *databases;
+	size_t n_databases;
+	bool writemap;
+};
+
+struct generation_options {
+	uint64_t map_bytes;
+	bool durable;
+	unsigned file_mode;
+};
+
+/* Writer: opens generation NUMBER of the role's directory. ERR_UNTRUSTED, ERR_FORMAT, ERR_CORRUPT:
+ * the caller creates another. */
+int generation_open_write(int directory_fd, const struct generation_kind *kind,
+	const struct generation_options *options, uint32_t number, struct generation **ret_gen);
+/* Writer: a new, empty one, numbered one above the highest there is. CURRENT is not touched. UUID
+ * (of the journal it is, or belongs to) goes into STATE. */
+int generation_create(int directory_fd, const struct generation_kind *kind,
+	const struct generation_options *options, const uint8_t uuid[16],
+	struct generation **ret_gen);
+
+/* Reader. COPY: no lock (home_is_writable). ERR_UNTRUSTED for a dirty one of another boot, or a
+ * dirty one whose data.mdb is not the inode that STATE names (copied while running). */
+int generation_open_read(int directory_fd, const struct generation_kind *kind, uint32_t number,
+	bool copy, struct generation **ret_gen);
+
+/* CLEAN: everything is synced and STATE says clean. */
+void generation_close(struct generation **gen);
+
+struct env *generation_env(struct generation *gen);
+uint32_t generation_number(const struct generation *gen);
+const uint8_t *generation_uuid(const struct generation *gen);
+
+/* What CURRENT names; NOT_FOUND when there is none. */
+int generation_current(int directory_fd, uint32_t *ret_number);
+/* Names NUMBER in CURRENT: write, fsync, rename, fsync. */
+int generation_publish(int directory_fd, uint32_t number);
+/* The generation whose STATE holds UUID, CURRENT's first; NOT_FOUND. */
+int generation_find(int directory_fd, const uint8_t uuid[16], uint32_t *ret_number);
+/* Removes all but KEEP (0: all). Mapped readers keep what they have. How many were removed. */
+int generation_remove_others(int directory_fd, uint32_t keep);
+
+#endif

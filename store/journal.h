@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The journal: every version once, in order; everything else only points. Layout in FORMAT.md.
+ *
+ *	log   seq -> record           head  feed + object key -> newest version
+ *	feed  definitions and checkpoints   meta  uuid, next seq, horizon, cluster
+ *
+ * One writer, the reflector. Records, heads and checkpoints change in one transaction:
+ *
+ *	journal_begin(j);                      (nothing happens when one is open)
+ *	journal_append(j, &record, &seq); ...  journal_checkpoint(j, feed, &checkpoint);
+ *	journal_commit(j);                     (then publish what was appended on the ring)
+ *
+ * After a failed commit nothing of the transaction is there: the caller goes back to the last
+ * committed checkpoints and asks the API server again.
+ *
+ * The journal keeps the rules that need only itself: seq order, the chain of previous versions,
+ * heads, list brackets, trimming. What an answer of the API server means is the reflector's matter.
+ *
+ * Reading takes a visible read transaction (journal_env + txn_begin_read), or the open write
+ * transaction (journal_txn). Records borrow from the map: until the transaction is reset, renewed or
+ * ended, in a write transaction until the next write.
+ */
+#ifndef STORE_JOURNAL_H
+#define STORE_JOURNAL_H
+
+#include "store/env.h"
+#include "store/home.h"
+
+#define JOURNAL_KEY_MAX 507 /* of an object key: feed id + key fit an LMDB key */
+
+enum record_type {
+	RECORD_ADDED = 1,
+	RECORD_MODIFIED,
+	RECORD_DELETED,
+	RECORD_LIST_BEGIN,
+	RECORD_LIST_END,
+	RECORD_FEED_ADDED,
+	RECORD_FEED_REMOVED,
+	RECORD_TYPE_MAX
+};
+
+enum record_flags {
+	RECORD_FINAL_STATE_UNKNOWN = 1u << 0, /* DELETED found by a list: no body, rv of the list */
+	RECORD_ABANDONED = 1u << 1,           /* LIST_END of a list that was given up */
+};
+
+struct record {
+	uint64_t seq;
+	uint64_t prev;    /* previous version of this object, 0: none. LIST_END: its LIST_BEGIN */
+	uint64_t time_ns; /* CLOCK_REALTIME when appended */
+	uint32_t feed;
+	uint8_t type;  /* enum record_type */
+	uint8_t flags; /* enum record_flags */
+	struct bytes key;  /* "namespace/name" or "name"; empty for LIST_*, FEED_* */
+	struct bytes uid;
+	struct bytes rv;   /* of the object; LIST_END: of the list */
+	struct bytes body; /* msgpack; empty where there is none */
+};
+
+const char *record_type_name(uint8_t type);
+
+struct head {
+	uint64_t seq;
+	struct bytes uid;
+	struct bytes rv;
+};
+
+/* What is persistent of a feed's state; `live` and `stale` are computed from the reflector's
+ * heartbeat and last contact, never stored. */
+enum feed_phase {
+	FEED_LISTING,   /* no list has ended yet */
+	FEED_SYNCED,    /* listed; watching or trying to */
+	FEED_FORBIDDEN,
+	FEED_GONE,      /* the server no longer has the resource */
+	FEED_ERROR,
+	FEED_REMOVED,
+	FEED_PHASE_MAX
+};
+const char *feed_phase_name(uint32_t phase);
+
+/* A feed's identity: any change makes a new feed. Texts are NUL-terminated, never NULL. */
+struct feed_definition {
+	uint32_t id;
+	const char *name;     /* of the configuration entry; not part of the identity */
+	const char *group, *version, *resource, *kind;
+	const char *list_kind;
+	const char *namespace_; /* "": all, or cluster-scoped */
+	const char *label_selector, *field_selector; /* canonical */
+	const char *drop; /* canonical paths, sorted, joined by '\n' */
+	bool namespaced;
+	bool metadata_only;
+};
+
+struct feed_checkpoint {
+	uint32_t phase;       /* enum feed_phase */
+	uint64_t list_begin;  /* seq of the open LIST_BEGIN, 0: none. Open means list again */
+	uint64_t list_ns;     /* when the open list began */
+	uint64_t first_list;  /* seq of the first LIST_END, 0: none yet */
+	uint64_t trimmed;     /* last of its own seqs that was trimmed */
+	struct bytes rv;      /* watch on from here; empty: list */
+};
+
+struct journal_meta {
+	uint8_t uuid[16];
+	uint64_t next_seq; /* of the next record; the log ends at next_seq - 1 */
+	uint64_t horizon;  /* history above it is complete */
+	char cluster[256]; /* identity of the mirrored cluster, "" before the first contact */
+};
+
+struct journal;
+
+struct journal_options {
+	uint64_t map_bytes; /* 0: 64 GiB */
+	bool durable;
+};
+
+/* Writer (holds HOME_REFLECTOR). Opens what CURRENT names; where that is missing, damaged, of
+ * another format or untrusted it begins a new one with a new uuid, names it in CURRENT, and says why
+ * in REASON ("" when the old one was opened). */
+int journal_open_write(struct home *home, const struct journal_options *options, char reason[256],
+	struct journal **ret_journal);
+
+/* Begins a new, empty journal of a new uuid in place of this one (another cluster). */
+int journal_begin_anew(struct journal **journal, struct home *home,
+	const struct journal_options *options);
+
+/* Reader. UUID: that one (NOT_FOUND when it is no longer there); NULL: what CURRENT names. */
+int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **ret_journal);
+void journal_close(struct journal **journal);
+
+struct env *journal_env(struct journal *journal);
+const uint8_t *journal_uuid(const struct journal *journal);
+uint32_t journal_generation(const struct journal *journal);
+
+/* ---- writing ---- */
+
+int journal_begin(struct journal *journal);
+int journal_commit(struct journal *journal);
+void journal_abort(struct journal *journal);
+struct txn *journal_txn(struct journal *journal); /* NULL when none is open */
+
+/*
+ * Appends RECORD; seq, prev and time are given by the journal. ADDED, MODIFIED: the head becomes
+ * this record. DELETED: the head goes; prev is the last state. LIST_BEGIN opens the feed's list
+ * (REQUIREs that none is open), LIST_END closes it, sets phase and, the first time, first_list.
+ * FEED_REMOVED closes it too. Returned errors are sticky in the transaction.
+ */
+int journal_append(struct journal *journal, const struct record *record, uint64_t *ret_seq);
+
+/* Adds a feed (FEED_ADDED with it); the id in DEFINITION is ignored and given. */
+int journal_add_feed(struct journal *journal, const struct feed_definition *definition,
+	uint32_t *ret_feed);
+/* Renames a feed's entry in the configuration. */
+int journal_rename_feed(struct journal *journal, uint32_t feed, const char *name);
+
+/* Moves the checkpoint; list_begin, list_ns, first_list and trimmed are the journal's own and are
+ * kept as they are. */
+int journal_checkpoint(struct journal *journal, uint32_t feed, uint32_t phase, struct bytes rv);
+
+int journal_set_cluster(struct journal *journal, const char *cluster);
+
+/*
+ * Moves the horizon towards TARGET by at most LIMIT log records, in its own transaction (none may be
+ * open): AGAIN when there is more to do, 0 when the horizon is at TARGET. A feed that was removed at
+ * or below the new horizon loses its heads and versions, likewise in slices.
+ * The caller has made sure that TARGET is not above what the index has taken (architecture.md,
+ * Snapshot and rebuild).
+ */
+int journal_trim(struct journal *journal, uint64_t target, size_t limit, uint64_t *ret_trimmed);
+
+/* ---- reading; TXN is a read transaction of journal_env() or journal_txn() ---- */
+
+int journal_meta(struct journal *journal, struct txn *txn, struct journal_meta *ret_meta);
+int journal_get(struct journal *journal, struct txn *txn, uint64_t seq, struct record *ret_record);
+int journal_head(struct journal *journal, struct txn *txn, uint32_t feed, struct bytes key,
+	struct head *ret_head);
+
+/* Record at a place (txn_place) that a pointer keeps: checks that it is SEQ, else descends. */
+int journal_get_at(struct journal *journal, struct txn *txn, uint64_t seq, uint64_t place,
+	size_t size, struct record *ret_record);
+/* Place and size for such a pointer; place 0 where there is none. */
+int journal_place(struct journal *journal, struct txn *txn, uint64_t seq, uint64_t *ret_place,
+	uint32_t *ret_size);
+
+/* The checksum over a record (FORMAT.md): 0 or ERR_CORRUPT. Readers that serve bytes to others check. */
+int record_check(const struct record *record);
+
+/* Walks the log from the first record with seq >= FROM. FOUND, END. */
+struct journal_walk;
+int journal_walk_open(struct journal *journal, struct txn *txn, uint64_t from,
+	struct journal_walk **ret_walk);
+int journal_walk_next(struct journal_walk *walk, struct record *ret_record);
+void journal_walk_close(struct journal_walk **walk);
+
+/* Walks a feed's heads in key order. FOUND, END. */
+struct head_walk;
+int head_walk_open(struct journal *journal, struct txn *txn, uint32_t feed, struct bytes from,
+	struct head_walk **ret_walk);
+int head_walk_next(struct head_walk *walk, struct bytes *ret_key, struct head *ret_head);
+void head_walk_close(struct head_walk **walk);
+
+/* Calls FN for each feed by id, until it returns non-zero. The definition lives during the call. */
+typedef int journal_feed_fn(void *arg, const struct feed_definition *definition,
+	const struct feed_checkpoint *checkpoint);
+int journal_each_feed(struct journal *journal, struct txn *txn, journal_feed_fn *fn, void *arg);
+/* FOUND, NOT_FOUND. */
+int journal_feed_checkpoint(struct journal *journal, struct txn *txn, uint32_t feed,
+	struct feed_checkpoint *ret_checkpoint);
+
+/* KEP-5504: -1, 0, 1, or RV_NOT_COMPARABLE when either is no well-formed number and they differ. */
+#define RV_NOT_COMPARABLE 2
+int rv_compare(struct bytes a, struct bytes b);
+
+#endif
