@@ -113,24 +113,27 @@ struct index_change {
 /* Terms in any order, duplicates are taken once; only differences are written. Terms of a definition
  * that is not filled up to this object are left to the backfill. All bytes are copied. */
 int index_put(struct index *index, const struct index_change *change);
+/* NOT_FOUND when the index does not hold the object. */
 int index_remove(struct index *index, uint32_t feed, struct bytes key,
 	const struct index_term *old, size_t n_old);
 
 int index_set_taken(struct index *index, uint64_t seq);
 
 int index_feed_set(struct index *index, const struct index_feed *feed); /* .objects is ignored */
-/* Takes at most LIMIT objects of a removed feed out (AGAIN while there are more), then its
- * definitions and its row. The caller gives each object's old terms through TERMS. */
-typedef int index_terms_fn(void *arg, const struct index_entry *entry, uint32_t feed,
-	struct bytes key, const struct index_term **ret_terms, size_t *ret_n);
-int index_feed_drop(struct index *index, uint32_t feed, size_t limit, index_terms_fn *fn,
-	void *arg);
+/* Takes a removed feed out: its definitions with their postings, then its objects, then its row; at
+ * most about LIMIT entries at once, AGAIN while there are more. Needs no bodies, so it works even
+ * when the journal has none of them any more. */
+int index_feed_drop(struct index *index, uint32_t feed, size_t limit);
 
 /* A new definition; filled from the start (INDEX_READY) when the feed has no objects. */
 int index_define(struct index *index, uint32_t feed, const char *name, const char *paths,
 	uint32_t *ret_id);
-/* Enters at most LIMIT objects into a definition that is not ready; AGAIN while there are more.
- * Becomes ready in the transaction that reaches the end. */
+/* Looks at at most LIMIT objects and enters those of the feed into a definition that is not ready;
+ * AGAIN while there are more. Becomes ready in the transaction that reaches the end. FN gives the
+ * terms of the version the index holds (those of other definitions are ignored), borrowed until its
+ * next call; a negative result ends the backfill with it. */
+typedef int index_terms_fn(void *arg, const struct index_entry *entry, uint32_t feed,
+	struct bytes key, const struct index_term **ret_terms, size_t *ret_n);
 int index_backfill(struct index *index, uint32_t definition, size_t limit, index_terms_fn *fn,
 	void *arg);
 /* Takes at most LIMIT postings away; AGAIN while there are more. Invisible to readers at once. */
@@ -158,12 +161,14 @@ int index_object(struct index *index, struct txn *txn, uint64_t object, uint32_t
 struct index_walk;
 int index_names(struct index *index, struct txn *txn, uint32_t feed, struct bytes prefix,
 	struct bytes from, struct index_walk **ret_walk);
-/* Objects that have the term, by object id. NOT_FOUND when the value does not occur. */
+/* Objects that have the term, by object id. NOT_FOUND when the value does not occur. For values
+ * longer than INDEX_VALUE_MAX the objects are candidates: those whose value has the same beginning
+ * and hash. The caller asks terms_has() (store/terms.h) of each body. */
 int index_postings(struct index *index, struct txn *txn, uint32_t definition,
 	struct bytes value, uint64_t *ret_count, struct index_walk **ret_walk);
 int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index_entry *ret_entry);
 void index_walk_close(struct index_walk **walk);
-/* Membership: does OBJECT have the term? FOUND, NOT_FOUND. */
+/* Membership: does OBJECT have the term? FOUND (long values: perhaps, as above), NOT_FOUND. */
 int index_has(struct index *index, struct txn *txn, uint32_t definition, struct bytes value,
 	uint64_t object);
 
