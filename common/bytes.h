@@ -87,7 +87,9 @@ static inline void le64_put(void *p, uint64_t v)
 	memcpy(p, &v, sizeof(v));
 }
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "stored integers are little-endian");
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "stored integers are little-endian"
+#endif
 
 static inline uint32_t be32_get(const void *p)
 {

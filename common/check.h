@@ -11,8 +11,8 @@
 
 #include <stddef.h>
 
-_Noreturn void check_failed(const char *file, int line, const char *expression)
-	__attribute__((cold));
+void check_failed(const char *file, int line, const char *expression)
+	__attribute__((noreturn, cold));
 
 /* A place (a process's status page, say) where check_failed() leaves its line before it aborts, so
  * that others can tell why this process died. NULL: none. Must stay valid. */

@@ -4,8 +4,8 @@
  * spelling (common/value.h). Reading is simdjson's, in json_parse.cpp, the only C++ file; writing is
  * ours, in json_write.c, so that programs that only read the store carry no C++.
  *
- * A parser keeps its arenas between documents: one per thread, reused. Input needs
- * json_padding() readable bytes behind it; json_parse copies where the caller says there are none.
+ * A parser keeps its arenas between documents: one per thread, reused. Nothing is read beyond the
+ * end of the text, so it can lie anywhere, e.g. within a larger buffer that is cut into documents.
  */
 #ifndef COMMON_JSON_H
 #define COMMON_JSON_H
@@ -23,12 +23,13 @@ struct json_parser;
 int json_parser_new(struct json_parser **ret_parser);
 void json_parser_free(struct json_parser **parser);
 
-size_t json_padding(void);
+/* At most so many paths can be left out. */
+#define JSON_DROP_MAX 64
 
 struct json_options {
-	size_t readable_behind;         /* bytes that may be read behind the text; less than
-	                                   json_padding(): the text is copied first */
-	const struct path *const *drop; /* subtrees left out; each a path of plain keys */
+	/* Subtrees left out (path_is_plain). They cost next to nothing: within them only the nesting
+	 * is looked at, by which they end. */
+	const struct path *const *drop;
 	size_t n_drop;
 	/* For objects of typed lists, which carry no kind and apiVersion (spec/api.md 5): put first
 	 * when the document, an object, has neither. NULL: nothing is added. */
@@ -39,13 +40,18 @@ struct json_options {
 /*
  * Appends TEXT, one JSON document, to OUT as msgpack. OPTIONS may be NULL.
  * 0, or ERR_SYNTAX (what and the byte offset), ERR_TOO_LARGE (deeper than VALUE_DEPTH_MAX, limit of
- * OUT), -ENOMEM. After an error OUT is as long as before.
+ * OUT), -ENOMEM. After an error OUT is as before, and without an error of its own.
  * Invalid UTF-8 is an error; unpaired surrogates come out as U+FFFD; duplicate keys are all kept.
  */
 int json_parse(struct json_parser *parser, struct bytes text, const struct json_options *options,
 	struct buf *out);
 
-/* Spaces per level for json_write; 0: compact, no spaces at all. */
+/*
+ * Appends DOCUMENT, one msgpack document, to OUT as JSON: INDENT spaces per level, or compact with no
+ * spaces at all when 0. Strings are escaped as Go's encoding/json does (\u003c for <, also > and &),
+ * so that the text is the API server's. 0, ERR_CORRUPT, or the error of OUT; after an error OUT is
+ * as long as before.
+ */
 int json_write(struct bytes document, int indent, struct buf *out);
 
 /* TEXT as a JSON string with its quotes. */

@@ -22,6 +22,9 @@ const char *path_text(const struct path *path);
 /* Any [*] in it, i.e. may find more than one value. */
 bool path_is_plural(const struct path *path);
 
+/* Keys all the way: names at most one value, and a subtree that can be left out while reading. */
+bool path_is_plain(const struct path *path);
+
 /* Number of leading plain keys, and the I-th: lets a JSON reader drop a subtree while it reads. */
 size_t path_keys(const struct path *path, size_t i, struct bytes *ret_key);
 

@@ -26,6 +26,7 @@
 
 #include "common/buf.h"
 #include "common/bytes.h"
+#include "common/number.h"
 
 #define VALUE_DEPTH_MAX   128
 #define VALUE_NUMBER_TEXT 1
@@ -52,14 +53,17 @@ struct value {
 		uint64_t u;
 		double d;
 	} u;
+	size_t size;        /* of the item in bytes; array, map: of the head before the first item */
 	struct bytes text;  /* strings and numbers kept as text */
 	struct bytes inner; /* array, map: from the first item to the end of the document */
 };
 
-/* Looks at the item that DOCUMENT begins with. 0 or ERR_CORRUPT. */
+/* Looks at the item that DOCUMENT begins with. 0 or ERR_CORRUPT. Stepping on by `size` each time
+ * visits every item of the document in order, containers before their content. */
 int value_read(struct bytes document, struct value *ret_value);
 
-/* The whole document is well-formed, of known types, string keys, and ends where DOCUMENT ends. */
+/* The whole document is well-formed, of known types, string keys, valid UTF-8, not too deep, and
+ * ends where DOCUMENT ends. 0 or ERR_CORRUPT. */
 int value_verify(struct bytes document);
 
 /* Size in bytes of the first item of DOCUMENT, or ERR_CORRUPT. */
@@ -89,6 +93,9 @@ void value_put_int(struct buf *buf, int64_t i);
 void value_put_uint(struct buf *buf, uint64_t u);
 void value_put_double(struct buf *buf, double d);
 void value_put_number_text(struct buf *buf, struct bytes text);
+/* TEXT, a JSON number, in the form that gives the same text back (common/number.h). ERR_SYNTAX,
+ * without a sentence and with nothing written, when it is none. */
+int value_put_number(struct buf *buf, struct bytes text);
 void value_put_string(struct buf *buf, struct bytes text);
 
 /* Opens a container; the result goes to value_close with the number of items (pairs for a map). */
@@ -101,12 +108,7 @@ void value_close(struct buf *buf, size_t opened, uint32_t count);
  * numbers in the shortest form (those kept as text: their text), null: "". NOT_FOUND for maps and
  * arrays. Borrowed from the value or from SCRATCH (at least VALUE_SCRATCH bytes).
  */
-#define VALUE_SCRATCH 40
+#define VALUE_SCRATCH NUMBER_TEXT_MAX
 int value_scalar_text(const struct value *value, char *scratch, struct bytes *ret_text);
-
-/* The shortest decimal form that reads back as D, in the form Go's encoding/json writes
- * ("1e-7", "100000", "1e+21", "0.5"); never more than VALUE_SCRATCH bytes with the NUL. Returns its
- * length. D must be finite. */
-size_t value_format_double(double d, char *text);
 
 #endif

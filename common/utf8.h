@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* UTF-8 as Unicode defines it: no overlong forms, no surrogates, nothing above U+10FFFF. */
+#ifndef COMMON_UTF8_H
+#define COMMON_UTF8_H
+
+#include "common/bytes.h"
+
+bool utf8_is_valid(struct bytes text);
+
+/* Writes CODE, a Unicode scalar value, in 1 to 4 bytes; returns their number. */
+size_t utf8_put(uint32_t code, uint8_t *bytes);
+
+#endif
