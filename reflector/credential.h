@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The request headers that say who we are: Authorization and Impersonate-*. A token file is read
+ * again when what we know of it is a minute old or the server refused it; if that fails the old
+ * token stays in use (spec/api.md 15.3). Client certificates are http.c's, they belong to the
+ * connection.
+ */
+#ifndef REFLECTOR_CREDENTIAL_H
+#define REFLECTOR_CREDENTIAL_H
+
+#include <stdint.h>
+
+#include "reflector/kubeconfig.h"
+
+struct credential;
+
+/* Borrows CONFIG. Reads the token file: unreadable or empty is an error here, and only here. */
+int credential_new(const struct kubeconfig *config, struct credential **ret_credential);
+void credential_free(struct credential **credential);
+
+/* One header, "Name: value"; the text is the caller's only during the call. Negative stops. */
+typedef int credential_header_fn(void *arg, const char *line);
+
+/* Calls PUT for each header of a request that is made at NOW_NS (monotonic). 0, what PUT answered,
+ * or -ENOMEM. */
+int credential_headers(struct credential *credential, uint64_t now_ns, credential_header_fn *put,
+	void *arg);
+
+/* The server answered 401: what was read before now is not good any more. */
+void credential_refused(struct credential *credential);
+
+#endif

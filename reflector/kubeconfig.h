@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the API server is and who we are to it: kubeconfig files by kubectl's rules, or the pod's
+ * service account.
+ *
+ *	struct kubeconfig *config;
+ *	r = kubeconfig_load(NULL, NULL, &config);	(errors name the file and the key)
+ *	http_new(config, &http); ...			(config must outlive it)
+ *	kubeconfig_free(&config);			(after http_free)
+ *
+ * Everything is checked here, before anybody connects: unknown contexts, certificates without keys,
+ * bad base64, unreadable files. Paths come out absolute or relative to the working directory, never
+ * to the file. Secrets are only in the fields marked so, are wiped when freed, and never enter a
+ * sentence.
+ *
+ * As kubectl does, a server that is reached over plain http gets no credentials: token, basic and
+ * certificate fields are then NULL, whatever the file says.
+ */
+#ifndef REFLECTOR_KUBECONFIG_H
+#define REFLECTOR_KUBECONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* PEM given as data or as a file; data wins. A file is read again for every new connection, which is
+ * how rotated certificates take effect. Neither: both NULL. */
+struct kubeconfig_pem {
+	char *data; /* NUL-terminated; secret in `client_key` */
+	size_t size;
+	char *file;
+};
+
+struct kubeconfig_extra {
+	char *key;
+	char **values;
+	size_t n_values;
+};
+
+struct kubeconfig_impersonation {
+	char *user; /* NULL: no impersonation */
+	char *uid;
+	char **groups;
+	size_t n_groups;
+	struct kubeconfig_extra *extras;
+	size_t n_extras;
+};
+
+struct kubeconfig {
+	char *source;    /* the file that defined the context, or "in-cluster" */
+	char *context;   /* "" in-cluster */
+	char *server;    /* scheme://host[:port][/prefix], no slash at the end */
+	bool tls;        /* https */
+	char *name_space; /* of the context, else "default" */
+
+	struct kubeconfig_pem ca; /* none: the system's roots */
+	bool insecure;            /* insecure-skip-tls-verify */
+	char *tls_server_name;    /* NULL: the host of `server` */
+	char *proxy_url;          /* NULL: by environment; may hold a password: secret */
+	bool disable_compression;
+
+	struct kubeconfig_pem client_certificate;
+	struct kubeconfig_pem client_key;
+	char *token;      /* secret */
+	char *token_file; /* beats `token` once read */
+	char *username;
+	char *password;   /* secret */
+	struct kubeconfig_impersonation impersonate;
+};
+
+/*
+ * FILE: only this file, which must exist ("~/" at its beginning is the home directory). NULL: the
+ * files of $KUBECONFIG merged, else ~/.kube/config, else the pod's service account. CONTEXT: NULL
+ * for the current-context.
+ * 0; ERR_CONFIG with a sentence that names file and key; -ENOENT when there is no configuration at
+ * all; ERR_UNSUPPORTED for credentials we cannot get (exec plugins, auth-provider); -errno.
+ */
+int kubeconfig_load(const char *file, const char *context, struct kubeconfig **ret_config);
+
+/* The service account of a pod, from $KUBERNETES_SERVICE_HOST and _PORT and the three files of
+ * DIRECTORY. -ENOENT when this is no pod. */
+int kubeconfig_in_cluster(const char *directory, struct kubeconfig **ret_config);
+#define KUBECONFIG_SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
+
+void kubeconfig_free(struct kubeconfig **config);
+
+#endif
