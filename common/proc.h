@@ -25,11 +25,17 @@ int proc_signals_open(void);
 /* Next signal number from the fd, 0 when none. */
 int proc_signals_next(int fd);
 
-/* Takes the role's lock: flock on DIRECTORY_FD/NAME, created 0600, our pid written into it. Returns
- * the fd to keep open for life, or ERR_LOCKED with the holder's pid in the sentence. */
+/* For a child between fork and exec: nothing blocked, SIGPIPE as usual. Async-signal-safe. */
+void proc_signals_reset(void);
+
+/* Takes the role's lock on DIRECTORY_FD/NAME, created 0600, our pid written into it. Returns the fd
+ * to keep open for life (the kernel frees the lock with the last copy of it, so give it to no
+ * child), or ERR_LOCKED with the holder's pid in the sentence. The file is never removed.
+ * An open-file-description lock rather than flock(2): those can be looked at without being taken. */
 int proc_lock(int directory_fd, const char *name);
 
-/* The lock is held by somebody (nothing is taken). */
+/* The lock is held by somebody; nothing is taken, so no daemon that starts just then is disturbed.
+ * True also where we may not look. */
 bool proc_is_locked(int directory_fd, const char *name);
 
 /* sd_notify(3) without the library: STATE such as "READY=1". Nothing happens without
@@ -48,10 +54,15 @@ void proc_catch_faults(const char *program, const char *store);
 uint64_t proc_monotonic_ns(void);
 uint64_t proc_realtime_ns(void);
 
-/* This boot's id, 32 hex digits and a NUL; $KINF_BOOT_ID overrides it (tests). -errno when unknown. */
+/* This boot's id, 32 hex digits and a NUL; $KINF_BOOT_ID overrides it (tests), with or without
+ * dashes. -errno when unknown, ERR_SYNTAX when it is no id. */
 int proc_boot_id(char ret_id[33]);
 
-/* 16 random bytes (uuid v4). */
+/* When the process PID started, in clock ticks since boot: with the pid it names one process for as
+ * long as this boot lasts. -ESRCH when there is none (a zombie counts as none). */
+int proc_start_ticks(int32_t pid, uint64_t *ret_ticks);
+
+/* SIZE random bytes from the kernel. */
 int proc_random(void *data, uint32_t size);
 
 #endif

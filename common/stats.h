@@ -5,16 +5,18 @@
  * last error, a heartbeat, and one row per feed. It is a report, never the truth: nothing is decided
  * by it. Layout in store/FORMAT.md, Status pages.
  *
- * One writer. Numbers are relaxed atomics; text is copied under a per-field sequence number (odd
- * while it is being written), readers retry. All functions accept a NULL page and then do nothing,
- * so modules can count without knowing whether anybody listens.
+ * One writing process (who holds the role's lock); in it, counters may be added from any thread,
+ * everything else is one thread's. Numbers are relaxed atomics; a text, and a feed's whole row, are
+ * copied under a sequence number of their own (odd while being written); readers retry, and take a
+ * row that a dead writer left half-written for absent. Functions for the writer accept a NULL page
+ * and then do nothing, so modules can count without knowing whether anybody listens.
  */
 #ifndef COMMON_STATS_H
 #define COMMON_STATS_H
 
 #include "common/bytes.h"
 
-enum stat {
+enum counter {
 #define STAT(symbol, name, text) STAT_##symbol,
 #include "common/stats.def"
 #undef STAT
@@ -26,17 +28,19 @@ enum stat {
 
 struct stats;
 
-/* Writer: creates or takes over DIRECTORY_FD/NAME (mode 0640), start time and pid set, counters 0. */
+/* Writer: creates or takes over DIRECTORY_FD/NAME (mode 0640), start time and pid set, counters 0.
+ * Taken over in place: readers that have it mapped see the new process. The file's blocks are
+ * allocated here, so a full runtime directory is -ENOSPC now and no SIGBUS later. */
 int stats_create(int directory_fd, const char *name, struct stats **ret_stats);
-/* Reader: maps it read-only. -ENOENT, ERR_FORMAT. */
+/* Reader: maps it read-only. -ENOENT, ERR_FORMAT (also for a page that is just being made). */
 int stats_open(int directory_fd, const char *name, struct stats **ret_stats);
 /* A page in private memory, for tests. */
 int stats_new(struct stats **ret_stats);
 void stats_close(struct stats **stats);
 
-void stats_add(struct stats *stats, enum stat stat, uint64_t n);
-uint64_t stats_get(const struct stats *stats, enum stat stat);
-const char *stats_name(enum stat stat);
+void stats_add(struct stats *stats, enum counter counter, uint64_t n);
+uint64_t stats_get(const struct stats *stats, enum counter counter);
+const char *stats_name(enum counter counter);
 
 void stats_heartbeat(struct stats *stats);
 /* What the process is doing ("running", "waiting for disk space"); last error in words. */
@@ -68,6 +72,7 @@ struct stats_feed {
 	char error[STATS_TEXT];   /* last error in words, "" when the feed is well */
 };
 int stats_feed_set(struct stats *stats, const struct stats_feed *feed);
+/* FOUND, NOT_FOUND. */
 int stats_feed_remove(struct stats *stats, uint32_t feed);
 /* FOUND, NOT_FOUND. */
 int stats_feed_get(const struct stats *stats, uint32_t feed, struct stats_feed *ret_feed);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/decimal.h"
+
+#include <inttypes.h>
+
+#include "common/err.h"
+
+static int too_large(struct bytes text, uint64_t max)
+{
+	return err_say(ERR_SYNTAX, "more than %" PRIu64 ": '%.*s'", max, BYTES_ARG(text));
+}
+
+int decimal_parse(struct bytes text, uint64_t max, uint64_t *ret_number)
+{
+	const uint8_t *p = text.data;
+	uint64_t n = 0;
+
+	if (!text.size)
+		return err_say(ERR_SYNTAX, "not a number: ''");
+	for (size_t i = 0; i < text.size; i++) {
+		if (p[i] < '0' || p[i] > '9')
+			return err_say(ERR_SYNTAX, "not a number: '%.*s'", BYTES_ARG(text));
+	}
+	for (size_t i = 0; i < text.size; i++) {
+		if (__builtin_mul_overflow(n, (uint64_t)10, &n) ||
+			__builtin_add_overflow(n, (uint64_t)(p[i] - '0'), &n))
+			return too_large(text, max);
+	}
+	if (n > max)
+		return too_large(text, max);
+	*ret_number = n;
+	return 0;
+}

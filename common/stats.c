@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/stats.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+
+#define STATS_MAGIC  0x53746174u
+#define PAGE_MAGIC   0x5047534bu /* "KSGP" */
+#define PAGE_VERSION 0x00010000u /* major << 16 | minor */
+#define COUNTERS_MAX 128
+#define TEXT_WORDS   (STATS_TEXT / 8)
+#define READ_TRIES   1000
+
+/* ---- layout: store/FORMAT.md, Status pages -------------------------------------------------------- */
+
+struct page_text {
+	_Atomic uint64_t sequence;
+	_Atomic uint64_t words[TEXT_WORDS];
+};
+
+enum row_word {
+	ROW_FEED, /* feed id, bit 32 set when the row is used */
+	ROW_PHASE,
+	ROW_LAST_CONTACT,
+	ROW_LISTS,
+	ROW_WATCHES,
+	ROW_EVENTS,
+	ROW_BYTES,
+	ROW_RETRIES,
+	ROW_LIST_DONE,
+	ROW_LIST_TOTAL,
+	ROW_ERROR,
+	ROW_WORDS = ROW_ERROR + TEXT_WORDS
+};
+
+#define ROW_USED ((uint64_t)1 << 32)
+
+struct page_row {
+	_Atomic uint64_t sequence;
+	_Atomic uint64_t words[ROW_WORDS];
+};
+
+struct page {
+	_Atomic uint32_t magic;
+	_Atomic uint32_t version; /* written last (release), 0 while the page is being made; read first
+				     (acquire) in stats_open */
+	_Atomic uint32_t size;    /* of the page */
+	_Atomic uint32_t n_counters;
+	_Atomic uint32_t n_rows; /* rows that were ever used are below this */
+	_Atomic int32_t pid;
+	_Atomic uint64_t start_ticks; /* proc_start_ticks of pid */
+	_Atomic uint64_t start_ns;
+	_Atomic uint64_t heartbeat_ns;
+	uint64_t reserved[2];
+	_Atomic uint64_t counters[COUNTERS_MAX];
+	struct page_text state;
+	struct page_text error;
+	char check[STATS_TEXT]; /* plain bytes: written once, by a process that is about to die */
+	struct page_row rows[STATS_FEEDS_MAX];
+};
+
+_Static_assert(sizeof(_Atomic uint64_t) == 8 && ATOMIC_LLONG_LOCK_FREE == 2, "atomics are plain words");
+_Static_assert(STATS_TEXT % 8 == 0, "text is copied by words");
+_Static_assert(STAT_MAX <= COUNTERS_MAX, "room for every counter");
+_Static_assert(sizeof(struct page_text) == 248, "layout");
+_Static_assert(sizeof(struct page_row) == 328, "layout");
+_Static_assert(offsetof(struct page, start_ticks) == 24, "layout");
+_Static_assert(offsetof(struct page, counters) == 64, "layout");
+_Static_assert(offsetof(struct page, state) == 1088, "layout");
+_Static_assert(offsetof(struct page, check) == 1584, "layout");
+_Static_assert(offsetof(struct page, rows) == 1824, "layout");
+_Static_assert(sizeof(struct page) == 337696, "layout");
+
+struct stats {
+	uint32_t magic;
+	bool mapped;
+	struct page *page;
+};
+
+static const char *const names[STAT_MAX] = {
+#define STAT(symbol, name, text) [STAT_##symbol] = name,
+#include "common/stats.def"
+#undef STAT
+};
+
+static uint64_t word(const _Atomic uint64_t *p)
+{
+	return atomic_load_explicit(p, memory_order_relaxed);
+}
+
+static void set_word(_Atomic uint64_t *p, uint64_t value)
+{
+	atomic_store_explicit(p, value, memory_order_relaxed);
+}
+
+static struct page *page_of(const struct stats *stats)
+{
+	CHECK_OBJ(stats, STATS_MAGIC);
+	return stats->page;
+}
+
+/* ---- words under a sequence number ---------------------------------------------------------------- */
+
+/* One writer. The words carry the order, not fences: each is stored with release, so who sees one of
+ * them (acquire in words_read) sees the odd number too. */
+static void words_write(_Atomic uint64_t *sequence, _Atomic uint64_t *to, const uint64_t *from,
+	size_t n)
+{
+	/* | 1: also right after a writer that died while it was odd. */
+	uint64_t odd = word(sequence) | 1;
+
+	set_word(sequence, odd);
+	for (size_t i = 0; i < n; i++)
+		atomic_store_explicit(&to[i], from[i], memory_order_release);
+	atomic_store_explicit(sequence, odd + 1, memory_order_release);
+}
+
+/* A consistent copy: FOUND. AGAIN: the writer died half-way, or is faster than we are. */
+static int words_read(const _Atomic uint64_t *sequence, const _Atomic uint64_t *from, uint64_t *to,
+	size_t n)
+{
+	for (int try = 0; try < READ_TRIES; try++) {
+		/* Pairs with the last store of words_write. */
+		uint64_t before = atomic_load_explicit(sequence, memory_order_acquire);
+		if (before & 1) {
+			(void)sched_yield(); /* always succeeds */
+			continue;
+		}
+		for (size_t i = 0; i < n; i++)
+			to[i] = atomic_load_explicit(&from[i], memory_order_acquire);
+		if (word(sequence) == before)
+			return FOUND;
+	}
+	return AGAIN;
+}
+
+/* Into words, cut at STATS_TEXT - 1 bytes, the rest zero. */
+static void text_to_words(const char *text, uint64_t words[TEXT_WORDS])
+{
+	size_t size = strnlen(text, STATS_TEXT - 1);
+
+	memset(words, 0, STATS_TEXT);
+	memcpy(words, text, size);
+}
+
+static void text_from_words(const uint64_t words[TEXT_WORDS], char text[STATS_TEXT])
+{
+	memcpy(text, words, STATS_TEXT);
+	text[STATS_TEXT - 1] = '\0';
+}
+
+static void text_set(struct page_text *to, const char *text)
+{
+	uint64_t words[TEXT_WORDS];
+
+	text_to_words(text ? text : "", words);
+	words_write(&to->sequence, to->words, words, TEXT_WORDS);
+}
+
+static void text_get(const struct page_text *from, char text[STATS_TEXT])
+{
+	uint64_t words[TEXT_WORDS] = {0};
+
+	if (words_read(&from->sequence, from->words, words, TEXT_WORDS) != FOUND)
+		memset(words, 0, sizeof(words));
+	text_from_words(words, text);
+}
+
+/* ---- making and opening --------------------------------------------------------------------------- */
+
+static uint32_t rows_in_use(const struct page *page)
+{
+	uint32_t n = atomic_load_explicit(&page->n_rows, memory_order_relaxed);
+
+	return n < STATS_FEEDS_MAX ? n : STATS_FEEDS_MAX;
+}
+
+/* Also over a page of an earlier process, which readers may have mapped: through the same stores as
+ * ever, so that nobody sees half of the old and half of the new. */
+static int page_begin(struct page *page)
+{
+	static const uint64_t zeros[ROW_WORDS];
+	uint64_t ticks;
+
+	int r = proc_start_ticks(getpid(), &ticks);
+	if (r < 0)
+		return r;
+	atomic_store(&page->version, 0);
+	for (uint32_t i = 0; i < COUNTERS_MAX; i++)
+		set_word(&page->counters[i], 0);
+	for (uint32_t i = 0; i < rows_in_use(page); i++)
+		words_write(&page->rows[i].sequence, page->rows[i].words, zeros, ROW_WORDS);
+	text_set(&page->state, "starting");
+	text_set(&page->error, "");
+	memset(page->check, 0, sizeof(page->check));
+	atomic_store(&page->magic, PAGE_MAGIC);
+	atomic_store(&page->size, (uint32_t)sizeof(*page));
+	atomic_store(&page->n_counters, STAT_MAX);
+	atomic_store(&page->n_rows, 0);
+	atomic_store(&page->pid, (int32_t)getpid());
+	set_word(&page->start_ticks, ticks);
+	set_word(&page->start_ns, proc_realtime_ns());
+	set_word(&page->heartbeat_ns, proc_realtime_ns());
+	/* Pairs with acquire in page_check. */
+	atomic_store_explicit(&page->version, PAGE_VERSION, memory_order_release);
+	return 0;
+}
+
+static int page_check(const struct page *page)
+{
+	uint32_t version = atomic_load_explicit(&page->version, memory_order_acquire);
+
+	if (version >> 16 != PAGE_VERSION >> 16 || atomic_load(&page->magic) != PAGE_MAGIC ||
+		atomic_load(&page->size) < sizeof(*page))
+		return ERR_FORMAT;
+	return 0;
+}
+
+void stats_close(struct stats **stats)
+{
+	struct stats *s = *stats;
+
+	if (!s)
+		return;
+	if (s->page && s->mapped)
+		(void)munmap(s->page, sizeof(*s->page)); /* our own mapping */
+	else
+		free(s->page);
+	s->magic = 0;
+	free(s);
+	*stats = NULL;
+}
+
+static int stats_map(int fd, int protection, struct stats **ret_stats)
+{
+	CLEANUP(stats_close) struct stats *s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_set(-ENOMEM, "status page");
+	s->magic = STATS_MAGIC;
+	s->mapped = true;
+	void *page = mmap(NULL, sizeof(*s->page), protection, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		return err_set(-errno, "mapping");
+	s->page = page;
+	*ret_stats = TAKE(s);
+	return 0;
+}
+
+int stats_create(int directory_fd, const char *name, struct stats **ret_stats)
+{
+	AUTO_FD int fd = openat(directory_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	CLEANUP(stats_close) struct stats *s = NULL;
+
+	if (fd < 0)
+		return err_set(-errno, "opening status page '%s'", name);
+	int r = -posix_fallocate(fd, 0, sizeof(*s->page)); /* grows it, never cuts it short */
+	if (r < 0)
+		return err_set(r, "allocating status page '%s'", name);
+	r = stats_map(fd, PROT_READ | PROT_WRITE, &s);
+	if (r == 0)
+		r = page_begin(s->page);
+	if (r < 0)
+		return err_add(r, "status page '%s'", name);
+	*ret_stats = TAKE(s);
+	return 0;
+}
+
+int stats_open(int directory_fd, const char *name, struct stats **ret_stats)
+{
+	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	CLEANUP(stats_close) struct stats *s = NULL;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(-errno, "opening status page '%s'", name);
+	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(*s->page))
+		return err_set(ERR_FORMAT, "status page '%s'", name);
+	int r = stats_map(fd, PROT_READ, &s);
+	if (r < 0)
+		return err_add(r, "status page '%s'", name);
+	r = page_check(s->page);
+	if (r < 0)
+		return err_set(r, "status page '%s'", name);
+	*ret_stats = TAKE(s);
+	return 0;
+}
+
+int stats_new(struct stats **ret_stats)
+{
+	CLEANUP(stats_close) struct stats *s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_set(-ENOMEM, "status page");
+	s->magic = STATS_MAGIC;
+	s->page = calloc(1, sizeof(*s->page));
+	if (!s->page)
+		return err_set(-ENOMEM, "status page");
+	int r = page_begin(s->page);
+	if (r < 0)
+		return r;
+	*ret_stats = TAKE(s);
+	return 0;
+}
+
+/* ---- counters and the process --------------------------------------------------------------------- */
+
+void stats_add(struct stats *stats, enum counter counter, uint64_t n)
+{
+	if (stats)
+		(void)atomic_fetch_add_explicit(&page_of(stats)->counters[counter], n,
+			memory_order_relaxed);
+}
+
+uint64_t stats_get(const struct stats *stats, enum counter counter)
+{
+	return stats ? word(&page_of(stats)->counters[counter]) : 0;
+}
+
+const char *stats_name(enum counter counter)
+{
+	return names[counter];
+}
+
+void stats_heartbeat(struct stats *stats)
+{
+	if (stats)
+		set_word(&page_of(stats)->heartbeat_ns, proc_realtime_ns());
+}
+
+void stats_set_state(struct stats *stats, const char *state)
+{
+	if (stats)
+		text_set(&page_of(stats)->state, state);
+}
+
+void stats_set_error(struct stats *stats, const char *error)
+{
+	if (stats)
+		text_set(&page_of(stats)->error, error);
+}
+
+/* A pid alone may be somebody else's by now. */
+static bool is_alive(int32_t pid, uint64_t start_ticks)
+{
+	uint64_t ticks;
+
+	if (pid <= 0 || proc_start_ticks(pid, &ticks) < 0) {
+		err_clear(); /* an answer, not a failure */
+		return false;
+	}
+	return ticks == start_ticks;
+}
+
+int stats_process(const struct stats *stats, struct stats_process *ret_process)
+{
+	if (!stats)
+		return err_set(-ENOENT, "status page");
+	const struct page *page = page_of(stats);
+	struct stats_process p = {
+		.pid = atomic_load_explicit(&page->pid, memory_order_relaxed),
+		.start_ns = word(&page->start_ns),
+		.heartbeat_ns = word(&page->heartbeat_ns),
+	};
+	p.alive = is_alive(p.pid, word(&page->start_ticks));
+	text_get(&page->state, p.state);
+	text_get(&page->error, p.error);
+	memcpy(p.check, page->check, sizeof(p.check));
+	p.check[sizeof(p.check) - 1] = '\0';
+	*ret_process = p;
+	return 0;
+}
+
+char *stats_check_text(struct stats *stats, size_t *ret_size)
+{
+	if (!stats)
+		return NULL;
+	*ret_size = STATS_TEXT;
+	return page_of(stats)->check;
+}
+
+/* ---- feeds ---------------------------------------------------------------------------------------- */
+
+/* The row of FEED, or with CREATE the first free one; -1 when there is none. */
+static int find_row(const struct page *page, uint32_t feed, bool create)
+{
+	uint32_t n = rows_in_use(page);
+	int free_row = -1;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t id = word(&page->rows[i].words[ROW_FEED]);
+		if (id == (feed | ROW_USED))
+			return (int)i;
+		if (!(id & ROW_USED) && free_row < 0)
+			free_row = (int)i;
+	}
+	if (!create)
+		return -1;
+	if (free_row < 0 && n < STATS_FEEDS_MAX)
+		free_row = (int)n;
+	return free_row;
+}
+
+int stats_feed_set(struct stats *stats, const struct stats_feed *feed)
+{
+	if (!stats)
+		return -1;
+	struct page *page = page_of(stats);
+	int i = find_row(page, feed->feed, true);
+	if (i < 0)
+		return -1;
+	uint64_t words[ROW_WORDS] = {
+		[ROW_FEED] = feed->feed | ROW_USED,
+		[ROW_PHASE] = feed->phase,
+		[ROW_LAST_CONTACT] = feed->last_contact_ns,
+		[ROW_LISTS] = feed->lists,
+		[ROW_WATCHES] = feed->watches,
+		[ROW_EVENTS] = feed->events,
+		[ROW_BYTES] = feed->bytes,
+		[ROW_RETRIES] = feed->retries,
+		[ROW_LIST_DONE] = feed->list_done,
+		[ROW_LIST_TOTAL] = feed->list_total,
+	};
+	text_to_words(feed->error, words + ROW_ERROR);
+	words_write(&page->rows[i].sequence, page->rows[i].words, words, ROW_WORDS);
+	if ((uint32_t)i >= rows_in_use(page))
+		atomic_store_explicit(&page->n_rows, (uint32_t)i + 1, memory_order_relaxed);
+	return i;
+}
+
+int stats_feed_remove(struct stats *stats, uint32_t feed)
+{
+	static const uint64_t zeros[ROW_WORDS];
+
+	if (!stats)
+		return NOT_FOUND;
+	struct page *page = page_of(stats);
+	int i = find_row(page, feed, false);
+	if (i < 0)
+		return NOT_FOUND;
+	words_write(&page->rows[i].sequence, page->rows[i].words, zeros, ROW_WORDS);
+	return FOUND;
+}
+
+int stats_feed_get(const struct stats *stats, uint32_t feed, struct stats_feed *ret_feed)
+{
+	if (!stats)
+		return NOT_FOUND;
+	const struct page *page = page_of(stats);
+	uint64_t words[ROW_WORDS];
+	int i = find_row(page, feed, false);
+	if (i < 0 || words_read(&page->rows[i].sequence, page->rows[i].words, words, ROW_WORDS) != FOUND)
+		return NOT_FOUND;
+	/* It may have become another feed's since we found it. */
+	if (words[ROW_FEED] != (feed | ROW_USED))
+		return NOT_FOUND;
+	*ret_feed = (struct stats_feed){
+		.feed = feed,
+		.phase = (uint32_t)words[ROW_PHASE],
+		.last_contact_ns = words[ROW_LAST_CONTACT],
+		.lists = words[ROW_LISTS],
+		.watches = words[ROW_WATCHES],
+		.events = words[ROW_EVENTS],
+		.bytes = words[ROW_BYTES],
+		.retries = words[ROW_RETRIES],
+		.list_done = words[ROW_LIST_DONE],
+		.list_total = words[ROW_LIST_TOTAL],
+	};
+	text_from_words(words + ROW_ERROR, ret_feed->error);
+	return FOUND;
+}
