@@ -54,8 +54,7 @@ struct walk {
 	bool has_kind;    /* the root object has a kind or apiVersion of its own */
 };
 
-/* ---- tokens
- * -------------------------------------------------------------------------------------*/
+/* ---- tokens ---- */
 
 static size_t place(const struct walk *walk)
 {
@@ -97,8 +96,7 @@ static inline struct bytes token(const struct walk *walk)
 	return BYTES(walk->text + begin, end - begin);
 }
 
-/* ---- strings
- * ------------------------------------------------------------------------------------*/
+/* ---- strings ---- */
 
 /* Four hex digits, or -1. */
 static int32_t read_hex(const uint8_t *p, const uint8_t *end)
@@ -219,8 +217,7 @@ static inline int take_string(struct walk *walk, struct bytes *ret_text)
 	return 0;
 }
 
-/* ---- values
- * -------------------------------------------------------------------------------------*/
+/* ---- values ---- */
 
 /* Bit I: the keys so far are the beginning of options->drop[I]. */
 typedef uint64_t drops;
@@ -408,8 +405,7 @@ static int put_value(struct walk *walk, drops alive)
 	return r;
 }
 
-/* ---- documents
- * ----------------------------------------------------------------------------------*/
+/* ---- documents ---- */
 
 static int grow(struct json_parser *parser, size_t size)
 {

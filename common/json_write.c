@@ -4,8 +4,7 @@
 #include "common/err.h"
 #include "common/value.h"
 
-/* ---- strings
- * ------------------------------------------------------------------------------------*/
+/* ---- strings ---- */
 
 /* How Go's encoding/json writes an ASCII character: as it is (0), \uXXXX ('u'), or a short escape.
  * 0xe2 begins U+2028 and U+2029, which are escaped too. */
@@ -71,8 +70,7 @@ void json_write_string(struct bytes text, struct buf *out)
 	buf_byte(out, '"');
 }
 
-/* ---- documents
- * ----------------------------------------------------------------------------------*/
+/* ---- documents ---- */
 
 struct level {
 	uint64_t left; /* items to come; a pair is two */

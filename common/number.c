@@ -9,8 +9,7 @@
 #include "common/check.h"
 #include "common/err.h"
 
-/* ---- grammar
- * ------------------------------------------------------------------------------------*/
+/* ---- grammar ---- */
 
 /* Where the parts of a number are in its text. */
 struct parts {
@@ -72,8 +71,7 @@ bool number_is_valid(struct bytes text)
 	return split(text, &parts);
 }
 
-/* ---- reading
- * ------------------------------------------------------------------------------------*/
+/* ---- reading ---- */
 
 static bool read_integer(const struct parts *parts, struct number *ret_number)
 {
@@ -142,8 +140,7 @@ int number_parse(struct bytes text, struct number *ret_number)
 	return 0;
 }
 
-/* ---- writing
- * ------------------------------------------------------------------------------------*/
+/* ---- writing ---- */
 
 size_t number_format_uint(uint64_t u, char *text)
 {

@@ -32,8 +32,7 @@ struct path {
 	struct step steps[STEPS_MAX];
 };
 
-/* ---- parsing
- * ------------------------------------------------------------------------------------*/
+/* ---- parsing ---- */
 
 struct parser {
 	const char *text;
@@ -177,8 +176,7 @@ static int parse_steps(struct parser *parser)
 	return r;
 }
 
-/* ---- canonical text
- * -----------------------------------------------------------------------------*/
+/* ---- canonical text ---- */
 
 static struct bytes step_key(const struct path *path, const struct step *step)
 {
@@ -221,8 +219,7 @@ static int put_text(struct path *path)
 	return buf_error(&path->text);
 }
 
-/* ---- public
- * -------------------------------------------------------------------------------------*/
+/* ---- public ---- */
 
 int path_parse(const char *text, struct path **ret_path)
 {
@@ -284,8 +281,7 @@ size_t path_keys(const struct path *path, size_t i, struct bytes *ret_key)
 	return path->n_keys;
 }
 
-/* ---- evaluation
- * ---------------------------------------------------------------------------------*/
+/* ---- evaluation ---- */
 
 struct evaluation {
 	const struct path *path;

@@ -9,7 +9,7 @@
 #include "common/number.h"
 #include "common/utf8.h"
 
-/* ---- reading ------------------------------------------------------------------------------------
+/* ---- reading ----
  *
  * msgpack-c unpacks into a tree of objects of its own; we read bodies where they lie in a mapped
  * file, and mostly skip. So the reading side is written out here.
@@ -210,8 +210,7 @@ int value_size(struct bytes document, size_t *ret_size)
 	return 0;
 }
 
-/* ---- verifying
- * ----------------------------------------------------------------------------------*/
+/* ---- verifying ---- */
 
 static int verify_item(const struct value *item, bool is_key)
 {
@@ -253,8 +252,7 @@ int value_verify(struct bytes document)
 	}
 }
 
-/* ---- members
- * ------------------------------------------------------------------------------------*/
+/* ---- members ---- */
 
 static bool is_container(const struct value *value)
 {
@@ -346,7 +344,7 @@ int value_find_text(
 	return FOUND;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------
+/* ---- writing ----
  *
  * msgpack-c chooses the form and the bytes. Its packer calls back for each piece; here the room is
  * reserved before, so the callback is a copy that the compiler inlines.
@@ -511,8 +509,7 @@ void value_close(struct buf *buf, size_t opened, uint32_t count)
 	memcpy(buf->data + opened, head, size);
 }
 
-/* ---- text
- * ---------------------------------------------------------------------------------------*/
+/* ---- text ---- */
 
 int value_scalar_text(const struct value *value, char *scratch, struct bytes *ret_text)
 {

@@ -61,8 +61,7 @@ static void assert_syntax(const char *json, const char *part)
 	cr_assert_eq(body.size, 0);
 }
 
-/* ---- fidelity
- * -----------------------------------------------------------------------------------*/
+/* ---- fidelity ---- */
 
 Test(json, numbers_come_back_as_they_were_written)
 {
@@ -146,8 +145,7 @@ Test(json, containers_and_strings_of_any_size_are_kept)
 	buf_release(&json);
 }
 
-/* ---- random documents
- * ---------------------------------------------------------------------------*/
+/* ---- random documents ---- */
 
 static uint64_t random_state;
 
@@ -240,8 +238,7 @@ Test(json, random_documents_come_back_byte_for_byte)
 	buf_release(&json);
 }
 
-/* ---- refusals
- * -----------------------------------------------------------------------------------*/
+/* ---- refusals ---- */
 
 Test(json, what_is_no_json_is_refused_with_its_place)
 {
@@ -406,8 +403,7 @@ Test(json, flipped_bits_give_an_error_or_a_sound_body)
 	}
 }
 
-/* ---- options
- * ------------------------------------------------------------------------------------*/
+/* ---- options ---- */
 
 static void assert_with(const char *json, const struct json_options *options, const char *wanted)
 {
@@ -470,8 +466,7 @@ Test(json, kind_is_put_first_where_there_is_none)
 		"\"10\":1,\"11\":1,\"12\":1,\"13\":1,\"14\":1,\"kind\":{}}");
 }
 
-/* ---- writing
- * ------------------------------------------------------------------------------------*/
+/* ---- writing ---- */
 
 Test(json, indented_output_looks_like_kubectl)
 {

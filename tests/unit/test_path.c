@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include "common/err.h"
+#include "common/json.h"
+#include "common/path.h"
+
+static void assert_canonical(const char *text, const char *wanted)
+{
+	struct path *path;
+	struct path *again;
+
+	int r = path_parse(text, &path);
+	cr_assert_eq(r, 0, "%s: %s", text, err_text(r));
+	cr_assert_str_eq(path_text(path), wanted);
+	cr_assert_eq(path_parse(path_text(path), &again), 0, "%s", path_text(path));
+	cr_assert_str_eq(path_text(again), wanted);
+	path_free(&again);
+	path_free(&path);
+	cr_assert_null(path);
+	path_free(&path);
+}
+
+Test(path, all_spellings_of_a_path_have_one_form)
+{
+	assert_canonical("spec.nodeName", "spec.nodeName");
+	assert_canonical(".spec.nodeName", "spec.nodeName");
+	assert_canonical("{.spec.nodeName}", "spec.nodeName");
+	assert_canonical("{spec['nodeName']}", "spec.nodeName");
+	assert_canonical("metadata.labels['app.kubernetes.io/name']",
+		"metadata.labels['app.kubernetes.io/name']");
+	assert_canonical("metadata.labels[\"app.kubernetes.io/name\"]",
+		"metadata.labels['app.kubernetes.io/name']");
+	assert_canonical("metadata.labels.app\\.kubernetes\\.io/name",
+		"metadata.labels['app.kubernetes.io/name']");
+	assert_canonical("spec.containers[*].image", "spec.containers[*].image");
+	assert_canonical("status.conditions[0].type", "status.conditions[0].type");
+	assert_canonical("a[*][*][12]['']", "a[*][*][12]['']");
+	assert_canonical("['a b'].c", "['a b'].c");
+	assert_canonical("a['it\\'s\\\\']", "a['it\\'s\\\\']");
+	assert_canonical("a[\"it's\"]", "a['it\\'s']");
+	assert_canonical("[*].a", "[*].a");
+	assert_canonical("a-b_c/d", "a-b_c/d");
+	assert_canonical("a[4294967295]", "a[4294967295]");
+}
+
+static void assert_syntax(const char *text, const char *part)
+{
+	struct path *path = NULL;
+	int r = path_parse(text, &path);
+
+	cr_assert_eq(r, ERR_SYNTAX, "%s", text);
+	cr_assert(strstr(err_text(r), part), "%s: %s", text, err_text(r));
+	cr_assert_null(path);
+}
+
+Test(path, errors_point_at_the_place)
+{
+	assert_syntax("", "character 1: expected a key");
+	assert_syntax(".", "character 2: expected a key");
+	assert_syntax("a.", "character 3: expected a key");
+	assert_syntax("a..b", "character 3: expected a key");
+	assert_syntax("a b", "character 2: expected '.' or '['");
+	assert_syntax("a[", "character 3: expected '*'");
+	assert_syntax("a[]", "character 3: expected '*'");
+	assert_syntax("a[-1]", "character 3: expected '*'");
+	assert_syntax("a[x]", "character 3: expected '*'");
+	assert_syntax("a[1", "character 4: expected ']'");
+	assert_syntax("a[1:2]", "character 4: expected ']'");
+	assert_syntax("a[*", "character 4: expected ']'");
+	assert_syntax("a['b]", "character 6: the quote does not end");
+	assert_syntax("a['b\\", "the quote does not end");
+	assert_syntax("a\\", "nothing behind the backslash");
+	assert_syntax("a[4294967296]", "too large");
+	assert_syntax("{a", "expected '}'");
+	assert_syntax("{", "expected '}'");
+	assert_syntax("{}", "expected a key");
+	assert_syntax("a}", "character 2: expected '.' or '['");
+	assert_syntax("a.*", "character 3: expected a key");
+	assert_syntax("a[?(@.x==1)]", "character 3: expected '*'");
+	struct buf deep = BUF_INIT;
+	for (int i = 0; i <= VALUE_DEPTH_MAX; i++)
+		buf_str(&deep, i ? ".a" : "a");
+	assert_syntax(buf_cstr(&deep), "too many steps");
+	buf_release(&deep);
+}
+
+Test(path, keys_are_told_up_to_the_first_other_step)
+{
+	struct path *path;
+	struct bytes key;
+
+	cr_assert_eq(path_parse("metadata.labels['a.b']", &path), 0);
+	cr_assert_eq(path_keys(path, 2, &key), 3);
+	cr_assert(bytes_equal(key, BYTES_LIT("a.b")));
+	cr_assert(path_is_plain(path));
+	cr_assert_not(path_is_plural(path));
+	path_free(&path);
+	cr_assert_eq(path_parse("spec.containers[*].image", &path), 0);
+	cr_assert_eq(path_keys(path, 1, &key), 2);
+	cr_assert(bytes_equal(key, BYTES_LIT("containers")));
+	cr_assert_not(path_is_plain(path));
+	cr_assert(path_is_plural(path));
+	path_free(&path);
+	cr_assert_eq(path_parse("[0].a", &path), 0);
+	cr_assert_eq(path_keys(path, 0, NULL), 0);
+	cr_assert_not(path_is_plain(path));
+	cr_assert_not(path_is_plural(path));
+	path_free(&path);
+}
+
+/* ---- evaluation ---- */
+
+static struct buf document;
+
+static void set_up(void)
+{
+	struct json_parser *parser;
+
+	document = BUF_INIT;
+	cr_assert_eq(json_parser_new(&parser), 0);
+	cr_assert_eq(
+		json_parse(parser,
+			BYTES_LIT(
+				"{\"metadata\":{\"name\":\"web\",\"labels\":{\"a.b/"
+				"c\":\"x\",\"d\":\"y\"}},"
+				"\"spec\":{\"containers\":[{\"image\":\"one\",\"ports\":[80,443]},"
+				"{\"image\":\"two\"},{\"name\":\"none\"},{\"image\":null,\"ports\":"
+				"[]}]},"
+				"\"status\":{\"conditions\":[{\"type\":\"Ready\"}]}}"),
+			NULL, &document),
+		0);
+	json_parser_free(&parser);
+}
+
+static void tear_down(void)
+{
+	buf_release(&document);
+}
+
+static int put_text(void *arg, const struct value *value)
+{
+	char scratch[VALUE_SCRATCH];
+	struct bytes text;
+
+	if (value_scalar_text(value, scratch, &text) != FOUND)
+		text = value->type == VALUE_MAP ? BYTES_LIT("{}") : BYTES_LIT("[]");
+	buf_bytes_put(arg, text);
+	buf_byte(arg, ' ');
+	return 0;
+}
+
+static void assert_finds(const char *text, const char *wanted)
+{
+	struct buf found = BUF_INIT;
+	struct path *path;
+
+	cr_assert_eq(path_parse(text, &path), 0);
+	cr_assert_eq(path_eval(path, buf_bytes(&document), put_text, &found), 0);
+	cr_assert_str_eq(buf_cstr(&found), wanted, "%s: '%s'", text, buf_cstr(&found));
+	buf_release(&found);
+	path_free(&path);
+}
+
+Test(path, values_are_found_in_order, .init = set_up, .fini = tear_down)
+{
+	assert_finds("metadata.name", "web ");
+	assert_finds("metadata.labels['a.b/c']", "x ");
+	assert_finds("metadata.labels[*]", "x y ");
+	assert_finds("spec.containers[*].image", "one two  ");
+	assert_finds("spec.containers[*].ports[*]", "80 443 ");
+	assert_finds("spec.containers[*].ports", "[] [] ");
+	assert_finds("spec.containers[1].image", "two ");
+	assert_finds("spec.containers[0].ports[1]", "443 ");
+	assert_finds("spec[*][*].image", "one two  ");
+	assert_finds("[*].conditions[0].type", "Ready ");
+	assert_finds("status", "{} ");
+}
+
+Test(path, a_path_that_leads_nowhere_finds_nothing, .init = set_up, .fini = tear_down)
+{
+	assert_finds("spec.nodeName", "");
+	assert_finds("metadata.name.more", "");
+	assert_finds("metadata.name[*]", "");
+	assert_finds("metadata[0]", "");
+	assert_finds("spec.containers[9].image", "");
+	assert_finds("spec.containers.image", "");
+}
+
+static int stop_at_two(void *arg, const struct value *value)
+{
+	++*(int *)arg;
+	return bytes_equal(value->text, BYTES_LIT("two")) ? 42 : 0;
+}
+
+Test(path, the_callback_can_stop_the_walk, .init = set_up, .fini = tear_down)
+{
+	struct path *path;
+	struct value value;
+	int calls = 0;
+
+	cr_assert_eq(path_parse("spec.containers[*].image", &path), 0);
+	cr_assert_eq(path_eval(path, buf_bytes(&document), stop_at_two, &calls), 42);
+	cr_assert_eq(calls, 2);
+	cr_assert_eq(path_first(path, buf_bytes(&document), &value), FOUND);
+	cr_assert(bytes_equal(value.text, BYTES_LIT("one")));
+	path_free(&path);
+	cr_assert_eq(path_parse("spec.nodeName", &path), 0);
+	cr_assert_eq(path_first(path, buf_bytes(&document), &value), NOT_FOUND);
+	path_free(&path);
+}
+
+Test(path, damaged_documents_are_reported, .init = set_up, .fini = tear_down)
+{
+	struct path *path;
+	struct value value;
+
+	cr_assert_eq(path_parse("status.conditions[*].type", &path), 0);
+	for (size_t n = 0; n < document.size; n++)
+		cr_assert_eq(
+			path_first(path, BYTES(document.data, n), &value), ERR_CORRUPT, "%zu", n);
+	cr_assert_eq(path_first(path, buf_bytes(&document), &value), FOUND);
+	path_free(&path);
+}
