@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/terms.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "common/err.h"
+#include "common/json.h"
+
+static const char pod[] =
+	"{\"metadata\":{\"name\":\"x\",\"labels\":{\"app\":\"shop\",\"empty\":\"\"}},"
+	"\"spec\":{\"nodeName\":\"n,1\",\"none\":null,\"priority\":10,"
+	"\"containers\":[{\"image\":\"a\"},{\"image\":\"b\\\\c\"},{\"image\":{\"no\":1}}]}}";
+
+struct fixture {
+	struct terms *terms;
+	struct term_list list;
+	struct buf body;
+	struct record record;
+};
+
+static void setup(struct fixture *f, const char *json, const char *key)
+{
+	struct json_parser *parser;
+
+	*f = (struct fixture){0};
+	cr_assert_eq(json_parser_new(&parser), 0);
+	cr_assert_eq(json_parse(parser, bytes_str(json), NULL, &f->body), 0);
+	json_parser_free(&parser);
+	cr_assert_eq(terms_new(&f->terms), 0);
+	f->record = (struct record){.key = bytes_str(key), .body = buf_bytes(&f->body)};
+}
+
+static void define(struct fixture *f, uint32_t id, const char *name, const char *paths)
+{
+	struct index_definition d = {.id = id, .feed = 1, .name = name, .paths = paths};
+
+	cr_assert_eq(terms_add(f->terms, &d), 0, "%s", err_text(ERR_SYNTAX));
+}
+
+/* All terms as "id:value " one behind the other. */
+static const char *collected(struct fixture *f)
+{
+	static char text[1024];
+	size_t n = 0;
+
+	cr_assert_eq(terms_collect(f->terms, &f->record, &f->list), 0);
+	text[0] = 0;
+	for (size_t i = 0; i < f->list.n; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%u:%.*s ",
+			f->list.terms[i].definition, BYTES_ARG(f->list.terms[i].value));
+	return text;
+}
+
+static void teardown(struct fixture *f)
+{
+	term_list_release(&f->list);
+	terms_free(&f->terms);
+	buf_release(&f->body);
+}
+
+Test(terms, built_in_namespace_and_labels)
+{
+	struct fixture f;
+
+	setup(&f, pod, "web/x");
+	define(&f, 1, INDEX_NAMESPACE, "");
+	define(&f, 2, INDEX_LABEL, "");
+	cr_assert_str_eq(collected(&f), "1:web 2:app 2:app=shop 2:empty 2:empty= ");
+	f.record.key = BYTES_LIT("cluster-scoped");
+	cr_assert_str_eq(collected(&f), "2:app 2:app=shop 2:empty 2:empty= ");
+	teardown(&f);
+}
+
+Test(terms, paths_give_one_term_for_each_scalar_found)
+{
+	struct fixture f;
+
+	setup(&f, pod, "web/x");
+	define(&f, 3, "node", "spec.nodeName");
+	define(&f, 4, "priority", "spec.priority");
+	define(&f, 5, "none", "spec.none");
+	define(&f, 6, "absent", "spec.absent");
+	define(&f, 7, "image", "spec.containers[*].image");
+	cr_assert_str_eq(collected(&f), "3:n,1 4:10 7:a 7:b\\c ");
+	cr_assert_eq(f.list.unindexable, 1, "the map is no value");
+	teardown(&f);
+}
+
+Test(terms, compounds_combine_what_the_paths_find_and_escape_it)
+{
+	struct fixture f;
+
+	setup(&f, pod, "web/x");
+	define(&f, 8, "both", "spec.nodeName\nspec.containers[*].image");
+	define(&f, 9, "missing", "spec.nodeName\nspec.absent");
+	cr_assert_str_eq(collected(&f), "8:n\\,1,a 8:n\\,1,b\\\\c ");
+	cr_assert_eq(terms_has(f.terms, &f.record, 8, BYTES_LIT("n\\,1,a")), FOUND);
+	cr_assert_eq(terms_has(f.terms, &f.record, 8, BYTES_LIT("n\\,1")), NOT_FOUND);
+	cr_assert_eq(terms_has(f.terms, &f.record, 9, BYTES_LIT("n\\,1,a")), NOT_FOUND);
+	teardown(&f);
+}
+
+Test(terms, too_many_combinations_make_the_object_unindexable_there)
+{
+	struct fixture f;
+	struct buf json = BUF_INIT;
+
+	buf_str(&json, "{\"a\":[0");
+	for (int i = 1; i < 100; i++)
+		buf_printf(&json, ",%d", i);
+	buf_str(&json, "],\"b\":\"x\"}");
+	setup(&f, buf_cstr(&json), "k");
+	define(&f, 1, "square", "a[*]\na[*]");
+	define(&f, 2, "line", "a[*]\nb");
+	define(&f, 3, "b", "b");
+	cr_assert_eq(terms_collect(f.terms, &f.record, &f.list), 0);
+	cr_assert_eq(f.list.n, 101);
+	cr_assert_eq(f.list.unindexable, 1);
+	teardown(&f);
+	buf_release(&json);
+}
+
+Test(terms, damaged_bodies_are_an_error_and_bad_paths_refused)
+{
+	struct fixture f;
+	struct index_definition bad = {.id = 1, .name = "x", .paths = "a[["};
+	struct index_definition none = {.id = 1, .name = "x", .paths = ""};
+
+	setup(&f, pod, "web/x");
+	cr_assert_eq(terms_add(f.terms, &bad), ERR_SYNTAX);
+	cr_assert_eq(terms_add(f.terms, &none), ERR_SYNTAX);
+	define(&f, 7, "image", "spec.containers[*].image");
+	f.record.body.size -= 4;
+	cr_assert_eq(terms_collect(f.terms, &f.record, &f.list), ERR_CORRUPT);
+	f.record.body = BYTES_NONE;
+	cr_assert_eq(terms_collect(f.terms, &f.record, &f.list), 0);
+	cr_assert_eq(f.list.n, 0);
+	teardown(&f);
+}
