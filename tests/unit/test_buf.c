@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+
+Test(buf, writes_follow_each_other)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT;
+
+	buf_str(&b, "kind=");
+	buf_byte(&b, 'P');
+	buf_put(&b, "od", 2);
+	buf_put(&b, NULL, 0);
+	buf_bytes_put(&b, BYTES_LIT(" n="));
+	buf_printf(&b, "%d%s", 12, "!");
+	cr_assert_str_eq(buf_cstr(&b), "kind=Pod n=12!");
+	cr_assert_eq(b.size, 14);
+	cr_assert_eq(buf_error(&b), 0);
+}
+
+Test(buf, empty_buffer_is_an_empty_string)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT;
+
+	cr_assert_str_eq(buf_cstr(&b), "");
+	cr_assert_eq(buf_bytes(&b).size, 0);
+}
+
+Test(buf, grows_over_many_writes)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT;
+
+	for (uint32_t i = 0; i < 100000; i++)
+		buf_put(&b, &i, sizeof(i));
+	cr_assert_eq(b.size, 400000);
+	cr_assert_eq(le32_get(b.data + 4 * 77777), 77777);
+}
+
+Test(buf, limit_is_reached_exactly_and_then_sticks)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT;
+
+	buf_init(&b, 10);
+	buf_put(&b, "0123456789", 10);
+	cr_assert_eq(buf_error(&b), 0);
+	buf_byte(&b, 'x');
+	cr_assert_eq(buf_error(&b), ERR_TOO_LARGE);
+	cr_assert_str_eq(err_text(ERR_TOO_LARGE), "buffer of 10 bytes, limit 10: too large");
+	cr_assert_null(buf_grow(&b, 1));
+	buf_printf(&b, "%d", 1);
+	cr_assert_str_eq(buf_cstr(&b), "0123456789", "nothing more came in");
+	buf_reset(&b);
+	buf_str(&b, "again");
+	cr_assert_eq(buf_error(&b), 0);
+	cr_assert_str_eq(buf_cstr(&b), "again");
+}
+
+Test(buf, huge_sizes_do_not_wrap_around)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT;
+
+	buf_byte(&b, 'x');
+	cr_assert_null(buf_grow(&b, SIZE_MAX));
+	cr_assert_eq(buf_error(&b), ERR_TOO_LARGE);
+}
+
+Test(buf, front_and_back_can_be_dropped)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT;
+
+	buf_str(&b, "0123456789");
+	buf_consume(&b, 3);
+	cr_assert_str_eq(buf_cstr(&b), "3456789");
+	buf_truncate(&b, 2);
+	cr_assert_str_eq(buf_cstr(&b), "34");
+	buf_consume(&b, 2);
+	cr_assert_str_eq(buf_cstr(&b), "");
+	buf_consume(&b, 0);
+}
+
+Test(buf, trim_gives_large_memory_back)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT;
+
+	buf_init(&b, 1 << 20);
+	cr_assert_not_null(buf_grow(&b, 100000));
+	buf_trim(&b, 1000);
+	cr_assert_eq(b.capacity, 0);
+	cr_assert_eq(b.limit, 1 << 20, "the limit stays");
+	buf_str(&b, "x");
+	buf_trim(&b, 1000);
+	cr_assert_gt(b.capacity, 0);
+	cr_assert_eq(b.size, 0);
+}
+
+Test(buf, release_can_be_repeated)
+{
+	struct buf b = BUF_INIT;
+
+	buf_str(&b, "x");
+	buf_release(&b);
+	buf_release(&b);
+	cr_assert_eq(b.size, 0);
+}

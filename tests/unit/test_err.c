@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "common/err.h"
+
+Test(err, sentence_reads_from_the_outside_in)
+{
+	cr_assert_eq(err_set(ERR_CORRUPT, "page %d", 7), ERR_CORRUPT);
+	cr_assert_eq(err_add(ERR_CORRUPT, "journal generation %u", 3u), ERR_CORRUPT);
+	cr_assert_eq(err_add(ERR_CORRUPT, "opening '%s'", "/x"), ERR_CORRUPT);
+	cr_assert_str_eq(
+		err_text(ERR_CORRUPT), "opening '/x': journal generation 3: page 7: damaged data");
+}
+
+Test(err, said_sentence_stands_alone)
+{
+	cr_assert_eq(err_say(ERR_SYNTAX, "line %d: no", 1), ERR_SYNTAX);
+	cr_assert_str_eq(err_text(ERR_SYNTAX), "line 1: no");
+}
+
+Test(err, sentence_of_another_code_is_not_shown)
+{
+	(void)err_set(ERR_CORRUPT, "old");
+	cr_assert_str_eq(err_text(-ENOENT), "No such file or directory");
+	cr_assert_eq(err_add(-ENOENT, "opening"), -ENOENT);
+	cr_assert_str_eq(err_text(-ENOENT), "opening: No such file or directory");
+	err_clear();
+	cr_assert_str_eq(err_text(-ENOENT), "No such file or directory");
+	cr_assert_str_eq(err_text(0), "no error");
+}
+
+Test(err, every_code_has_a_text_and_is_below_errno)
+{
+#define ERR(symbol, code, text)                                                                    \
+	cr_assert_lt(ERR_##symbol, -1000);                                                         \
+	cr_assert_str_eq(err_name(ERR_##symbol), text);
+#include "common/err.def"
+#undef ERR
+}
+
+Test(err, long_sentences_are_cut_not_overrun)
+{
+	char text[3000];
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	(void)err_set(ERR_HTTP, "%s", text);
+	cr_assert_eq(strlen(err_text(ERR_HTTP)), 1023);
+	(void)err_add(ERR_HTTP, "outer");
+	cr_assert_eq(strncmp(err_text(ERR_HTTP), "outer: xxx", 10), 0);
+	cr_assert_eq(strlen(err_text(ERR_HTTP)), 1023);
+}
+
+Test(err, errno_is_left_as_it_was)
+{
+	errno = EXDEV;
+	(void)err_set(-EIO, "a");
+	(void)err_add(-EIO, "b");
+	(void)err_say(-EIO, "c");
+	cr_assert_eq(errno, EXDEV);
+}
+
+static void *other_thread(void *arg)
+{
+	(void)arg;
+	(void)err_set(ERR_TLS, "there");
+	return NULL;
+}
+
+Test(err, threads_have_their_own_sentence)
+{
+	pthread_t thread;
+
+	(void)err_set(ERR_TLS, "here");
+	cr_assert_eq(pthread_create(&thread, NULL, other_thread, NULL), 0);
+	cr_assert_eq(pthread_join(thread, NULL), 0);
+	cr_assert_str_eq(err_text(ERR_TLS), "here: TLS error");
+}

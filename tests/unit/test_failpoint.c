@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "common/err.h"
+#include "common/failpoint.h"
+#include "common/proc.h"
+
+#ifdef KINF_FAILPOINTS
+
+static int setup(const char *text)
+{
+	cr_assert_eq(setenv("KINF_FAIL", text, 1), 0);
+	return failpoint_setup();
+}
+
+static void refused(const char *text, const char *sentence)
+{
+	cr_assert_eq(setup(text), ERR_CONFIG, "%s", text);
+	cr_expect_str_eq(err_text(ERR_CONFIG), sentence, "%s", err_text(ERR_CONFIG));
+}
+
+Test(failpoint, without_setting_nothing_happens)
+{
+	cr_assert_eq(unsetenv("KINF_FAIL"), 0);
+	cr_assert_eq(failpoint_setup(), 0);
+	for (int i = 0; i < FAILPOINT_MAX; i++)
+		cr_assert_eq(failpoint_pass((enum failpoint)i), 0);
+}
+
+Test(failpoint, acts_at_its_nth_passing_only)
+{
+	cr_assert_eq(setup("journal.after_commit:3:error"), 0);
+	for (int i = 1; i <= 5; i++)
+		cr_assert_eq(failpoint_pass(FAILPOINT_JOURNAL_AFTER_COMMIT),
+			i == 3 ? ERR_FAILPOINT : 0, "passing %d", i);
+	cr_assert_eq(failpoint_pass(FAILPOINT_JOURNAL_BEFORE_COMMIT), 0);
+}
+
+Test(failpoint, zero_means_every_passing)
+{
+	cr_assert_eq(setup("list.page:0:error=ENOSPC"), 0);
+	cr_assert_eq(failpoint_pass(FAILPOINT_LIST_PAGE), -ENOSPC);
+	cr_assert_eq(failpoint_pass(FAILPOINT_LIST_PAGE), -ENOSPC);
+	cr_assert_str_eq(err_text(-ENOSPC), "failpoint list.page: No space left on device");
+}
+
+Test(failpoint, own_errors_go_by_their_names)
+{
+	cr_assert_eq(setup("index.open:1:error=MAP_FULL,list.page:1:error=EIO"), 0);
+	cr_assert_eq(failpoint_pass(FAILPOINT_INDEX_OPEN), ERR_MAP_FULL);
+	cr_assert_eq(failpoint_pass(FAILPOINT_LIST_PAGE), -EIO);
+}
+
+static int passes(void)
+{
+	FAILPOINT_RETURN(LIST_PAGE);
+	return 7;
+}
+
+Test(failpoint, macro_returns_the_error)
+{
+	cr_assert_eq(setup("list.page:2:error"), 0);
+	cr_assert_eq(passes(), 7);
+	cr_assert_eq(passes(), ERR_FAILPOINT);
+}
+
+Test(failpoint, pause_takes_its_time)
+{
+	cr_assert_eq(setup("ring.copied:1:pause=30"), 0);
+	uint64_t before = proc_monotonic_ns();
+	cr_assert_eq(failpoint_pass(FAILPOINT_RING_COPIED), 0);
+	cr_assert_geq(proc_monotonic_ns() - before, 30000000u);
+}
+
+Test(failpoint, kill_kills, .signal = SIGKILL)
+{
+	cr_assert_eq(setup("ring.copied:1:kill"), 0);
+	(void)failpoint_pass(FAILPOINT_RING_COPIED);
+}
+
+Test(failpoint, exit_exits_with_its_status, .exit_code = 9)
+{
+	cr_assert_eq(setup("ring.copied:2:exit=9"), 0);
+	(void)failpoint_pass(FAILPOINT_RING_COPIED);
+	(void)failpoint_pass(FAILPOINT_RING_COPIED);
+}
+
+Test(failpoint, bad_settings_are_refused_in_words)
+{
+	refused("nowhere:1:kill", "KINF_FAIL: no failpoint 'nowhere'; KINF_FAIL=list names them");
+	refused("list.page:x:kill", "KINF_FAIL: 'list.page:x:kill': not a number: 'x'");
+	refused("list.page", "KINF_FAIL: 'list.page': not a number: ''");
+	refused("list.page:1:kill=3", "KINF_FAIL: 'list.page:1:kill=3': no action 'kill=3'");
+	refused("list.page:1", "KINF_FAIL: 'list.page:1': no action ''");
+	refused("list.page:1:error=EWHAT",
+		"KINF_FAIL: 'list.page:1:error=EWHAT': no error 'EWHAT'");
+	refused("list.page:1:exit=256", "KINF_FAIL: 'list.page:1:exit=256': more than 255: '256'");
+	refused("list.page:1:kill,list.page:2:kill", "KINF_FAIL: 'list.page' twice");
+	refused("list.page:1:kill,", "KINF_FAIL: no failpoint ''; KINF_FAIL=list names them");
+}
+
+#else
+
+Test(failpoint, is_compiled_away_in_release)
+{
+	cr_assert_eq(setenv("KINF_FAIL", "list.page:1:kill", 1), 0);
+	cr_assert_eq(failpoint_setup(), 0);
+	cr_assert_eq(failpoint_pass(FAILPOINT_LIST_PAGE), 0);
+}
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "common/stats.h"
+
+#define PAGE "stats.test"
+
+static char directory[64];
+static int directory_fd = -1;
+
+static void make_directory(void)
+{
+	(void)snprintf(directory, sizeof(directory), "/tmp/kinf-stats-XXXXXX");
+	cr_assert(mkdtemp(directory));
+	directory_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cr_assert_geq(directory_fd, 0);
+}
+
+static void remove_directory(void)
+{
+	(void)unlinkat(directory_fd, PAGE, 0);
+	(void)close(directory_fd);
+	cr_assert_eq(rmdir(directory), 0);
+}
+
+TestSuite(stats, .init = make_directory, .fini = remove_directory);
+
+static struct stats *create(void)
+{
+	struct stats *s = NULL;
+
+	cr_assert_eq(stats_create(directory_fd, PAGE, &s), 0);
+	return s;
+}
+
+static struct stats *reader(void)
+{
+	struct stats *s = NULL;
+
+	cr_assert_eq(stats_open(directory_fd, PAGE, &s), 0);
+	return s;
+}
+
+/* Changes SIZE bytes at OFFSET of the page's file. */
+static void damage(off_t offset, const void *bytes, size_t size)
+{
+	AUTO_FD int fd = openat(directory_fd, PAGE, O_WRONLY | O_CLOEXEC);
+	cr_assert_eq(pwrite(fd, bytes, size, offset), (ssize_t)size);
+}
+
+Test(stats, reader_sees_the_writers_counters)
+{
+	CLEANUP(stats_close) struct stats *w = create();
+	CLEANUP(stats_close) struct stats *r = reader();
+
+	stats_add(w, STAT_RECORDS, 3);
+	stats_add(w, STAT_RECORDS, 4);
+	cr_assert_eq(stats_get(r, STAT_RECORDS), 7);
+	cr_assert_eq(stats_get(r, STAT_EVENTS), 0);
+	cr_assert_str_eq(stats_name(STAT_RECORDS), "journal.records");
+}
+
+Test(stats, no_page_counts_nothing_and_hurts_nobody)
+{
+	struct stats_feed feed = {.feed = 1};
+	struct stats_process p;
+	struct stats *none = NULL;
+	size_t size;
+
+	stats_add(NULL, STAT_RECORDS, 3);
+	stats_heartbeat(NULL);
+	stats_set_state(NULL, "x");
+	stats_set_error(NULL, "x");
+	cr_assert_eq(stats_get(NULL, STAT_RECORDS), 0);
+	cr_assert_null(stats_check_text(NULL, &size));
+	cr_assert_eq(stats_feed_set(NULL, &feed), -1);
+	cr_assert_eq(stats_feed_get(NULL, 1, &feed), NOT_FOUND);
+	cr_assert_eq(stats_feed_remove(NULL, 1), NOT_FOUND);
+	cr_assert_eq(stats_process(NULL, &p), -ENOENT);
+	stats_close(&none);
+}
+
+Test(stats, process_tells_what_it_does)
+{
+	CLEANUP(stats_close) struct stats *w = create();
+	CLEANUP(stats_close) struct stats *r = reader();
+	struct stats_process p;
+	uint64_t before = proc_realtime_ns();
+
+	cr_assert_eq(stats_process(r, &p), 0);
+	cr_assert_str_eq(p.state, "starting");
+	stats_set_state(w, "waiting for disk space");
+	stats_set_error(w, "no space");
+	stats_heartbeat(w);
+	cr_assert_eq(stats_process(r, &p), 0);
+	cr_assert_eq(p.pid, getpid());
+	cr_assert(p.alive);
+	cr_assert_str_eq(p.state, "waiting for disk space");
+	cr_assert_str_eq(p.error, "no space");
+	cr_assert_str_eq(p.check, "");
+	cr_assert_leq(p.start_ns, before);
+	cr_assert_geq(p.heartbeat_ns, before);
+	stats_set_error(w, NULL);
+	cr_assert_eq(stats_process(r, &p), 0);
+	cr_assert_str_eq(p.error, "");
+}
+
+Test(stats, long_text_is_cut)
+{
+	CLEANUP(stats_close) struct stats *w = create();
+	struct stats_process p;
+	char text[1000];
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	stats_set_state(w, text);
+	cr_assert_eq(stats_process(w, &p), 0);
+	cr_assert_eq(strlen(p.state), STATS_TEXT - 1);
+}
+
+/* Writes a page in a child that then dies. */
+static void write_and_die(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct stats *w = NULL;
+		size_t size;
+		if (stats_create(directory_fd, PAGE, &w) < 0)
+			_exit(1);
+		stats_add(w, STAT_LISTS, 5);
+		(void)stats_feed_set(w, &(struct stats_feed){.feed = 9});
+		char *text = stats_check_text(w, &size);
+		(void)snprintf(text, size, "ring.c:1: claim >= tail");
+		_exit(0);
+	}
+	int status;
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_assert_eq(status, 0);
+}
+
+Test(stats, dead_process_is_seen_dead_with_its_last_words)
+{
+	struct stats_process p;
+
+	write_and_die();
+	CLEANUP(stats_close) struct stats *r = reader();
+	cr_assert_eq(stats_process(r, &p), 0);
+	cr_assert_not(p.alive);
+	cr_assert_str_eq(p.check, "ring.c:1: claim >= tail");
+	cr_assert_eq(stats_get(r, STAT_LISTS), 5);
+}
+
+Test(stats, recycled_pid_is_not_taken_for_alive)
+{
+	CLEANUP(stats_close) struct stats *w = create();
+	CLEANUP(stats_close) struct stats *r = reader();
+	struct stats_process p;
+
+	cr_assert_eq(stats_process(r, &p), 0);
+	cr_assert(p.alive);
+	damage(24, "\1\0\0\0\0\0\0\0", 8); /* the start time of another process */
+	cr_assert_eq(stats_process(r, &p), 0);
+	cr_assert_not(p.alive);
+}
+
+Test(stats, restarted_writer_takes_the_page_over_under_its_readers)
+{
+	struct stats_process p;
+	struct stats_feed feed;
+
+	write_and_die();
+	CLEANUP(stats_close) struct stats *r = reader();
+	cr_assert_eq(stats_feed_get(r, 9, &feed), FOUND);
+	CLEANUP(stats_close) struct stats *w = create();
+	cr_assert_eq(stats_process(r, &p), 0);
+	cr_assert(p.alive);
+	cr_assert_str_eq(p.check, "");
+	cr_assert_eq(stats_get(r, STAT_LISTS), 0);
+	cr_assert_eq(stats_feed_get(r, 9, &feed), NOT_FOUND);
+	stats_add(w, STAT_LISTS, 1);
+	cr_assert_eq(stats_get(r, STAT_LISTS), 1);
+}
+
+Test(stats, feed_rows_keep_their_slot)
+{
+	CLEANUP(stats_close) struct stats *w = create();
+	CLEANUP(stats_close) struct stats *r = reader();
+	struct stats_feed one = {.feed = 1,
+		.phase = 3,
+		.last_contact_ns = 12,
+		.lists = 1,
+		.watches = 2,
+		.events = 3,
+		.bytes = 4,
+		.retries = 5,
+		.list_done = 6,
+		.list_total = 7,
+		.error = "refused"};
+	struct stats_feed zero = {.feed = 0}, got;
+
+	cr_assert_eq(stats_feed_set(w, &one), 0);
+	cr_assert_eq(stats_feed_set(w, &zero), 1);
+	cr_assert_eq(stats_feed_set(w, &one), 0);
+	cr_assert_eq(stats_feed_get(r, 1, &got), FOUND);
+	cr_assert_eq(memcmp(&one, &got, sizeof(got)), 0);
+	cr_assert_eq(stats_feed_get(r, 0, &got), FOUND);
+	cr_assert_eq(stats_feed_remove(w, 1), FOUND);
+	cr_assert_eq(stats_feed_remove(w, 1), NOT_FOUND);
+	cr_assert_eq(stats_feed_get(r, 1, &got), NOT_FOUND);
+	one.feed = 77;
+	cr_assert_eq(stats_feed_set(w, &one), 0, "a free slot is used again");
+}
+
+Test(stats, full_table_of_feeds_is_told)
+{
+	CLEANUP(stats_close) struct stats *w = NULL;
+	struct stats_feed feed = {0};
+
+	cr_assert_eq(stats_new(&w), 0);
+	for (uint32_t i = 0; i < STATS_FEEDS_MAX; i++) {
+		feed.feed = i;
+		cr_assert_eq(stats_feed_set(w, &feed), (int)i);
+	}
+	feed.feed = STATS_FEEDS_MAX;
+	cr_assert_eq(stats_feed_set(w, &feed), -1);
+	feed.feed = 5;
+	cr_assert_eq(stats_feed_set(w, &feed), 5);
+}
+
+Test(stats, foreign_or_short_files_are_refused)
+{
+	struct stats *r = NULL;
+
+	cr_assert_eq(stats_open(directory_fd, PAGE, &r), -ENOENT);
+	struct stats *w = create();
+	damage(4, "\0\0\2\0", 4); /* major version 2 */
+	cr_assert_eq(stats_open(directory_fd, PAGE, &r), ERR_FORMAT);
+	damage(4, "\0\0\1\0", 4);
+	damage(0, "GIF8", 4);
+	cr_assert_eq(stats_open(directory_fd, PAGE, &r), ERR_FORMAT);
+	stats_close(&w);
+	AUTO_FD int fd = openat(directory_fd, PAGE, O_WRONLY | O_CLOEXEC);
+	cr_assert_eq(ftruncate(fd, 4096), 0);
+	cr_assert_eq(stats_open(directory_fd, PAGE, &r), ERR_FORMAT);
+	cr_assert_null(r);
+}
+
+Test(stats, garbage_in_a_page_stays_in_bounds)
+{
+	struct stats *w = create();
+	struct stats_process p;
+	struct stats_feed feed;
+	uint8_t junk[4096];
+
+	stats_close(&w);
+	memset(junk, 0xff, sizeof(junk));
+	damage(16, junk, sizeof(junk)); /* behind magic, version and size */
+	CLEANUP(stats_close) struct stats *r = reader();
+	cr_assert_eq(stats_process(r, &p), 0);
+	cr_assert_not(p.alive);
+	cr_assert_str_eq(p.state, "", "an odd number that stays odd: half-written");
+	cr_assert_eq(strlen(p.check), STATS_TEXT - 1);
+	cr_assert_eq(stats_feed_get(r, 0xfffffff0, &feed), NOT_FOUND);
+}
+
+struct race {
+	struct stats *stats;
+	bool done;
+};
+
+static void *write_rows(void *arg)
+{
+	struct race *race = arg;
+	struct stats_feed feed = {.feed = 4};
+
+	for (uint64_t i = 1; i <= 20000; i++) {
+		feed.lists = feed.list_total = i;
+		memset(feed.error, 'a' + (int)(i % 26), STATS_TEXT - 1);
+		(void)stats_feed_set(race->stats, &feed);
+	}
+	__atomic_store_n(&race->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+Test(stats, rows_are_read_whole_or_not_at_all)
+{
+	struct race race = {0};
+	struct stats_feed feed;
+	pthread_t thread;
+	unsigned found = 0;
+
+	cr_assert_eq(stats_new(&race.stats), 0);
+	cr_assert_eq(pthread_create(&thread, NULL, write_rows, &race), 0);
+	for (bool done = false; !done;) {
+		done = __atomic_load_n(&race.done, __ATOMIC_ACQUIRE);
+		if (stats_feed_get(race.stats, 4, &feed) != FOUND)
+			continue;
+		found++;
+		bool whole = feed.lists == feed.list_total;
+		for (size_t i = 0; i < STATS_TEXT - 1; i++)
+			whole = whole && feed.error[i] == 'a' + (int)(feed.lists % 26);
+		cr_assert(whole);
+	}
+	cr_assert_eq(pthread_join(thread, NULL), 0);
+	cr_assert_gt(found, 0);
+	stats_close(&race.stats);
+}
