@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include "common/err.h"
+#include "common/json.h"
+#include "common/selector.h"
+
+typedef int parse_fn(const char *text, struct selector **ret_selector);
+
+static void assert_canonical(parse_fn *parse, const char *text, const char *wanted)
+{
+	struct selector *selector, *again;
+
+	int r = parse(text, &selector);
+	cr_assert_eq(r, 0, "%s: %s", text, err_text(r));
+	cr_assert_str_eq(selector_text(selector), wanted);
+	cr_assert_eq(parse(wanted, &again), 0);
+	cr_assert_str_eq(selector_text(again), wanted);
+	selector_free(&again);
+	selector_free(&selector);
+	cr_assert_null(selector);
+	selector_free(&selector);
+}
+
+static void assert_refused(parse_fn *parse, const char *text, const char *message)
+{
+	struct selector *selector = NULL;
+
+	cr_assert_eq(parse(text, &selector), ERR_SYNTAX, "%s", text);
+	cr_assert_str_eq(err_text(ERR_SYNTAX), message);
+	cr_assert_null(selector);
+}
+
+/* ---- label grammar ---- */
+
+Test(selector, labels_have_one_canonical_form)
+{
+	assert_canonical(selector_parse_labels, "", "");
+	assert_canonical(selector_parse_labels, " \t\n", "");
+	assert_canonical(selector_parse_labels, "a", "a");
+	assert_canonical(selector_parse_labels, " ! a ", "!a");
+	assert_canonical(selector_parse_labels, "a=b", "a=b");
+	assert_canonical(selector_parse_labels, "a == b", "a=b");
+	assert_canonical(selector_parse_labels, "a!=b", "a!=b");
+	assert_canonical(selector_parse_labels, "a in (b)", "a=b");
+	assert_canonical(selector_parse_labels, "a in (c, b ,c)", "a in (b,c)");
+	assert_canonical(selector_parse_labels, "a notin(c,b)", "a notin (b,c)");
+	assert_canonical(selector_parse_labels, "z,a=1,m in (x,y)", "a=1,m in (x,y),z");
+	assert_canonical(selector_parse_labels, "a!=2,a,a!=1", "a!=1,a!=2,a");
+	assert_canonical(
+		selector_parse_labels, "app.kubernetes.io/name=x", "app.kubernetes.io/name=x");
+	assert_canonical(selector_parse_labels, "a>5,a<9", "a>5,a<9");
+}
+
+Test(selector, empty_members_of_a_set_are_empty_values)
+{
+	assert_canonical(selector_parse_labels, "a=", "a=");
+	assert_canonical(selector_parse_labels, "a==,b!=", "a=,b!=");
+	assert_canonical(selector_parse_labels, "a in ()", "a=");
+	assert_canonical(selector_parse_labels, "a in (,)", "a=");
+	assert_canonical(selector_parse_labels, "a in (b,,c)", "a in (,b,c)");
+	assert_canonical(selector_parse_labels, "a in (,b)", "a in (,b)");
+	assert_canonical(selector_parse_labels, "a in (b,)", "a in (,b)");
+}
+
+Test(selector, in_and_notin_are_words_outside_of_operators)
+{
+	assert_canonical(selector_parse_labels, "in in (in,notin)", "in in (in,notin)");
+	assert_canonical(selector_parse_labels, "notin", "notin");
+	assert_canonical(selector_parse_labels, "a=in", "a=in");
+	assert_canonical(selector_parse_labels, "!in", "!in");
+}
+
+Test(selector, label_errors_are_the_ones_of_the_api_server)
+{
+	assert_refused(selector_parse_labels, "a,", "found '', expected: identifier after ','");
+	assert_refused(selector_parse_labels, ",a",
+		"found ',', expected: !, identifier, or 'end of string'");
+	assert_refused(selector_parse_labels, "a,,b", "found ',', expected: identifier after ','");
+	assert_refused(selector_parse_labels, "a b",
+		"unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt");
+	assert_refused(selector_parse_labels, "a in b",
+		"unable to parse requirement: found 'b' expected: '('");
+	assert_refused(selector_parse_labels, "a in (b",
+		"unable to parse requirement: found '', expected: ',' or ')'");
+	assert_refused(selector_parse_labels, "a in (",
+		"unable to parse requirement: found '', expected: ',', ')' or identifier");
+	assert_refused(selector_parse_labels, "a in (,=)",
+		"unable to parse requirement: found '=', expected: ',', or identifier");
+	assert_refused(selector_parse_labels, "a=(b)",
+		"unable to parse requirement: found '(', expected: identifier");
+	assert_refused(selector_parse_labels, "!",
+		"unable to parse requirement: found '', expected: identifier");
+	assert_refused(selector_parse_labels, "!=a",
+		"found '!=', expected: !, identifier, or 'end of string'");
+	assert_refused(selector_parse_labels, "!!a",
+		"unable to parse requirement: found '!', expected: identifier");
+	assert_refused(
+		selector_parse_labels, "!a=b", "found '=', expected: ',' or 'end of string'");
+	assert_refused(
+		selector_parse_labels, "a=b c", "found 'c', expected: ',' or 'end of string'");
+	assert_refused(selector_parse_labels, "a>x",
+		"unable to parse requirement: values[0]: Invalid value: \"x\": for 'Gt', 'Lt' "
+		"operators, "
+		"the value must be an integer");
+}
+
+Test(selector, label_names_are_validated)
+{
+	static const char *const bad_keys[] = {"_a", "a_", "-a", "a.", "x/y/z", "/a", "a/", "Foo/a",
+		"a..b/c", "a-/c", "a.-b/c", "\u00e4", "a*"};
+	struct selector *selector = NULL;
+	char text[80];
+
+	for (size_t i = 0; i < sizeof(bad_keys) / sizeof(bad_keys[0]); i++) {
+		cr_assert_eq(selector_parse_labels(bad_keys[i], &selector), ERR_SYNTAX, "%s",
+			bad_keys[i]);
+		cr_assert(strstr(err_text(ERR_SYNTAX),
+			"unable to parse requirement: <nil>: Invalid value: \""));
+	}
+	memset(text, 'k', 64);
+	text[64] = '\0';
+	cr_assert_eq(selector_parse_labels(text, &selector), ERR_SYNTAX);
+	cr_assert(strstr(err_text(ERR_SYNTAX), "name part must be no more than 63 bytes"));
+	text[63] = '\0';
+	assert_canonical(selector_parse_labels, text, text);
+	assert_refused(selector_parse_labels, "app in (-x,y)",
+		"unable to parse requirement: values[0][app]: Invalid value: \"-x\": a valid label "
+		"must be "
+		"an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
+		"start "
+		"and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or "
+		"'12345', "
+		"regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')");
+	assert_canonical(selector_parse_labels, "A-b_c.9=X_y.z-0", "A-b_c.9=X_y.z-0");
+}
+
+Test(selector, requirements_can_be_looked_at)
+{
+	struct selector *selector;
+
+	cr_assert_eq(selector_parse_labels("b in (y,x),!a", &selector), 0);
+	cr_assert_eq(selector_count(selector), 2);
+	const struct selector_requirement *first = selector_at(selector, 0);
+	cr_assert(bytes_equal(first->key, BYTES_LIT("a")));
+	cr_assert_eq(first->op, SELECTOR_NOT_EXISTS);
+	cr_assert_eq(first->n_values, 0);
+	const struct selector_requirement *second = selector_at(selector, 1);
+	cr_assert_eq(second->op, SELECTOR_IN);
+	cr_assert_eq(second->n_values, 2);
+	cr_assert(bytes_equal(second->values[0], BYTES_LIT("x")));
+	cr_assert(bytes_equal(second->values[1], BYTES_LIT("y")));
+	selector_free(&selector);
+}
+
+/* ---- field grammar ---- */
+
+Test(selector, fields_have_one_canonical_form)
+{
+	assert_canonical(selector_parse_fields, "", "");
+	assert_canonical(selector_parse_fields, ",,", "");
+	assert_canonical(selector_parse_fields, "spec.nodeName=a", "spec.nodeName=a");
+	assert_canonical(selector_parse_fields, "spec.nodeName==a,", "spec.nodeName=a");
+	assert_canonical(selector_parse_fields, "status.phase!=Running,metadata.name=x",
+		"metadata.name=x,status.phase!=Running");
+	assert_canonical(selector_parse_fields, "a= b ", "a= b ");
+	assert_canonical(selector_parse_fields, "a=", "a=");
+	assert_canonical(selector_parse_fields, "a=x\\,y\\=z\\\\", "a=x\\,y\\=z\\\\");
+	assert_canonical(selector_parse_fields, "a=!b", "a=!b");
+}
+
+Test(selector, field_errors_are_the_ones_of_the_api_server)
+{
+	assert_refused(selector_parse_fields, "a", "invalid selector: 'a'; can't understand 'a'");
+	assert_refused(selector_parse_fields, "b=1,a!,c",
+		"invalid selector: 'b=1,a!,c'; can't understand 'a!'");
+	assert_refused(selector_parse_fields, "a=b=c",
+		"invalid field selector: unescaped character in value: 61");
+	assert_refused(selector_parse_fields, "a===b",
+		"invalid field selector: unescaped character in value: 61");
+	assert_refused(selector_parse_fields, "a=\\x",
+		"invalid field selector: invalid escape sequence: \\x");
+	assert_refused(selector_parse_fields, "a=\\\u00e4b",
+		"invalid field selector: invalid escape sequence: \\\u00e4");
+	assert_refused(selector_parse_fields, "a=b\\",
+		"invalid field selector: invalid escape sequence: \\");
+	assert_refused(selector_parse_fields, " a=b", "field label not supported:  a");
+	assert_refused(selector_parse_fields, "=b", "field label not supported: ");
+}
+
+/* ---- matching ---- */
+
+static struct buf document;
+
+static void put_document(const char *json)
+{
+	struct json_parser *parser;
+
+	buf_reset(&document);
+	cr_assert_eq(json_parser_new(&parser), 0);
+	cr_assert_eq(json_parse(parser, bytes_str(json), NULL, &document), 0);
+	json_parser_free(&parser);
+}
+
+static void set_up(void)
+{
+	document = BUF_INIT;
+	put_document("{\"metadata\":{\"name\":\"web\",\"labels\":{\"app\":\"shop\",\"tier\":\"\","
+		     "\"size\":\"10\",\"app.io/"
+		     "x\":\"y\"}},\"spec\":{\"nodeName\":\"n,1\",\"replicas\":3,"
+		     "\"paused\":true,\"ports\":[{\"port\":80},{\"port\":443}]},"
+		     "\"status\":{\"succeeded\":2}}");
+}
+
+static void tear_down(void)
+{
+	buf_release(&document);
+}
+
+static int match(parse_fn *parse, const char *text)
+{
+	struct selector *selector;
+
+	cr_assert_eq(parse(text, &selector), 0, "%s", text);
+	int r = selector_match(selector, buf_bytes(&document));
+	selector_free(&selector);
+	return r;
+}
+
+Test(selector, labels_match_as_on_the_server, .init = set_up, .fini = tear_down)
+{
+	static const char *const yes[] = {"", "app", "app=shop", "app in (shop,x)", "app!=x",
+		"other!=x", "other notin (a,b)", "!other", "tier=", "tier", "tier in ()", "size>9",
+		"size<11", "size>0", "app=shop,tier=,size>9,!other", "app.io/x=y", "app!="};
+	static const char *const no[] = {"other", "app=x", "app in (x,y)", "app!=shop", "!app",
+		"app=", "other=", "app notin (shop)", "size>10", "size<10", "app>1", "tier<5",
+		"other>0", "app=shop,other", "tier!="};
+
+	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
+		cr_assert_eq(match(selector_parse_labels, yes[i]), 1, "%s", yes[i]);
+	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+		cr_assert_eq(match(selector_parse_labels, no[i]), 0, "%s", no[i]);
+}
+
+Test(selector, objects_without_labels_match_what_needs_none, .init = set_up, .fini = tear_down)
+{
+	static const char *const documents[] = {"{}", "{\"metadata\":{}}", "{\"metadata\":null}",
+		"{\"metadata\":{\"labels\":null}}", "{\"metadata\":{\"labels\":{}}}", "1"};
+
+	for (size_t i = 0; i < sizeof(documents) / sizeof(documents[0]); i++) {
+		put_document(documents[i]);
+		cr_assert_eq(match(selector_parse_labels, ""), 1);
+		cr_assert_eq(match(selector_parse_labels, "!a,b!=c"), 1);
+		cr_assert_eq(match(selector_parse_labels, "a"), 0);
+		cr_assert_eq(match(selector_parse_labels, "a="), 0);
+	}
+}
+
+Test(selector, fields_match_by_their_text, .init = set_up, .fini = tear_down)
+{
+	static const char *const yes[] = {"", "metadata.name=web", "metadata.name!=x",
+		"spec.nodeName=n\\,1", "spec.replicas=3", "spec.paused=true",
+		"spec.none=", "spec.none!=x", "metadata.name=web,spec.replicas==3",
+		"spec.ports[*].port=443", "spec.ports[1].port=443", "metadata.labels['app.io/x']=y",
+		"spec.ports="};
+	static const char *const no[] = {"metadata.name=x", "metadata.name!=web", "spec.none=x",
+		"spec.none!=", "spec.replicas=3.0", "metadata.name=web,spec.replicas=4",
+		"spec.ports[*].port!=443", "spec.ports[0].port=443"};
+
+	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
+		cr_assert_eq(match(selector_parse_fields, yes[i]), 1, "%s", yes[i]);
+	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+		cr_assert_eq(match(selector_parse_fields, no[i]), 0, "%s", no[i]);
+}
+
+Test(selector, labels_that_the_server_fills_in_have_their_default, .init = set_up,
+	.fini = tear_down)
+{
+	cr_assert_eq(match(selector_parse_fields, "spec.hostNetwork=false"), 1);
+	cr_assert_eq(match(selector_parse_fields, "spec.hostNetwork="), 0);
+	cr_assert_eq(match(selector_parse_fields, "spec.unschedulable!=true"), 1);
+	cr_assert_eq(match(selector_parse_fields, "spec.unschedulable=false"), 1);
+	cr_assert_eq(match(selector_parse_fields, "status.replicas=0"), 1);
+	cr_assert_eq(match(selector_parse_fields, "status.successful=2"), 1);
+	put_document("{\"spec\":{\"hostNetwork\":true,\"unschedulable\":true},\"status\":{"
+		     "\"replicas\":2}}");
+	cr_assert_eq(
+		match(selector_parse_fields, "spec.hostNetwork=true,spec.unschedulable=true"), 1);
+	cr_assert_eq(match(selector_parse_fields, "spec.hostNetwork=false"), 0);
+	cr_assert_eq(match(selector_parse_fields, "status.replicas=2,status.successful=0"), 1);
+}
+
+Test(selector, damaged_documents_are_reported, .init = set_up, .fini = tear_down)
+{
+	size_t whole = document.size;
+
+	for (document.size = 0; document.size < 40; document.size++)
+		cr_assert_eq(
+			match(selector_parse_labels, "size=1"), ERR_CORRUPT, "%zu", document.size);
+	for (document.size = 0; document.size < whole; document.size++)
+		cr_assert_eq(match(selector_parse_fields, "status.succeeded=2"), ERR_CORRUPT, "%zu",
+			document.size);
+}
