@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libkinf: the machine's Kubernetes informer cache, read from mapped files.
+ *
+ *	struct kinf *k;
+ *	if (kinf_open(NULL, &k) < 0) ...                       (the default store)
+ *	struct kinf_snapshot *s;
+ *	if (kinf_snapshot_open(k, &s) < 0) puts(kinf_error(k));
+ *	struct kinf_object pod;
+ *	if (kinf_get(s, "pods", "web", "front-0", &pod) == KINF_FOUND)
+ *		kinf_object_path(&pod, "spec.nodeName", &text, &size);
+ *	kinf_snapshot_close(&s);
+ *	kinf_close(&k);
+ *
+ * Nothing is decoded or copied: an object is msgpack bytes in a read-only mapping, and what points to
+ * it (text, size) is not NUL-terminated unless said. Borrowed bytes live until the snapshot is
+ * renewed, reset or closed. Writing through them is a SIGSEGV at the guilty line.
+ *
+ * Results: negative is an error (an errno value negated or enum kinf_code) and kinf_error() has the
+ * sentence; 0 is success; positive is an outcome to switch on (enum kinf_outcome). Nothing prints,
+ * nothing aborts, nothing sleeps unless its name says wait.
+ *
+ * Threads: one thread at a time per handle; several snapshots of one struct kinf may be used by
+ * several threads. After fork the child opens its own struct kinf; using the parent's gives
+ * KINF_FORKED. A process that reads takes a slot in each database's reader table and writes nothing
+ * else; it can never delay a writer. Hold snapshots briefly: pages freed meanwhile pile up behind
+ * them, one held for over 60 s is reported by the daemons.
+ *
+ * Structures that begin with `size` are filled by the caller with sizeof, so that later versions of
+ * the library know which fields there are.
+ */
+#ifndef KINF_H
+#define KINF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KINF_API __attribute__((visibility("default")))
+
+enum kinf_outcome {
+	KINF_FOUND = 0,
+	KINF_NOT_FOUND = 1,
+	KINF_END = 2,
+	KINF_LAPPED = 3,
+	KINF_GONE = 4,
+	KINF_AGAIN = 5 /* not yet: nothing has been listed or indexed so far */
+};
+
+enum kinf_code {
+	KINF_CORRUPT = -1001,
+	KINF_FORMAT = -1002,
+	KINF_NO_FEED = -1004,
+	KINF_SNAPSHOT_EXPIRED = -1005,
+	KINF_LOCKED = -1006,
+	KINF_NO_STORE = -1007,
+	KINF_UNTRUSTED = -1008,
+	KINF_SYNTAX = -1009,
+	KINF_TOO_LARGE = -1010,
+	KINF_READERS_FULL = -1012,
+	KINF_NO_INDEX = -1019,
+	KINF_FORKED = -1020,
+	KINF_MOVED = -1021,
+	KINF_TIMEOUT = -1023,
+	KINF_UNSUPPORTED = -1024
+};
+
+struct kinf;
+struct kinf_snapshot;
+struct kinf_list;
+
+/* ---- the store ---- */
+
+/* STORE: its directory; NULL: $KINF_STORE, else $XDG_STATE_HOME/kinf, ~/.local/state/kinf, for root
+ * /var/lib/kinf. On failure *ret_kinf is still a handle when there was memory, for kinf_error(). */
+KINF_API int kinf_open(const char *store, struct kinf **ret_kinf);
+KINF_API void kinf_close(struct kinf **kinf);
+
+/* The sentence of the last error on this handle, never NULL; until the next call on it. */
+KINF_API const char *kinf_error(const struct kinf *kinf);
+KINF_API const char *kinf_strerror(int code);
+KINF_API const char *kinf_version(void);
+
+/* Every record's checksum is verified before it is given out (off, the default: LMDB's own structure,
+ * the seq, the feed and the key are checked). Before the first snapshot. */
+KINF_API int kinf_set_check(struct kinf *kinf, int on);
+
+/* 1: nobody can write this store now (a copy, a read-only mount); reads take no locks. */
+KINF_API int kinf_is_copy(const struct kinf *kinf);
+
+/* ---- snapshots ---- */
+
+/* 0; KINF_AGAIN when no processor has made an index yet. */
+KINF_API int kinf_snapshot_open(struct kinf *kinf, struct kinf_snapshot **ret_snapshot);
+/* Takes the newest state instead; what was borrowed is gone. */
+KINF_API int kinf_snapshot_renew(struct kinf_snapshot *snapshot);
+/* Gives the pages back but keeps the slot; kinf_snapshot_renew goes on. KINF_SNAPSHOT_EXPIRED: what
+ * was read since the last renewal may be wrong (only for a copy that somebody wrote). */
+KINF_API int kinf_snapshot_reset(struct kinf_snapshot *snapshot);
+KINF_API void kinf_snapshot_close(struct kinf_snapshot **snapshot);
+
+/* The event number up to which this snapshot is complete. */
+KINF_API uint64_t kinf_snapshot_event(const struct kinf_snapshot *snapshot);
+
+/* ---- objects ---- */
+
+struct kinf_object {
+	const char *key; /* "namespace/name" or "name" */
+	const char *uid;
+	const char *resource_version;
+	const void *body; /* msgpack */
+	uint32_t key_size, uid_size, resource_version_size, body_size;
+	uint64_t event; /* number of the record that holds this version */
+	uint32_t feed;  /* id of the feed it is of */
+	uint32_t reserved;
+};
+
+/* FEED: a configured feed's name or its resource. NAMESPACE: NULL or "" for cluster-scoped kinds.
+ * KINF_FOUND, KINF_NOT_FOUND, KINF_AGAIN (the feed is still being listed). */
+KINF_API int kinf_get(struct kinf_snapshot *snapshot, const char *feed, const char *namespace_,
+	const char *name, struct kinf_object *ret_object);
+
+/* Text of the first scalar at a field path such as "spec.nodeName" or
+ * "metadata.labels['a/b']". KINF_FOUND, KINF_NOT_FOUND (absent, or a map or list). Strings are
+ * borrowed; numbers and booleans are in a per-thread buffer until the next call. */
+KINF_API int kinf_object_path(const struct kinf_object *object, const char *path,
+	const char **ret_text, size_t *ret_size);
+
+/* JSON of the object, INDENT spaces a level (0: one line), NUL-terminated; free() it. */
+KINF_API int kinf_object_json(const struct kinf_object *object, int indent, char **ret_json,
+	size_t *ret_size);
+
+/* A copy that lives until free(): all its bytes lie in the one block. */
+KINF_API int kinf_object_copy(const struct kinf_object *object, struct kinf_object **ret_copy);
+
+/* ---- lists ---- */
+
+struct kinf_term {
+	const char *index; /* name of an index of the feed */
+	const char *value; /* compound: parts joined by commas, escaped by backslashes */
+};
+
+struct kinf_query {
+	uint32_t size; /* sizeof(struct kinf_query) */
+	uint32_t reserved;
+	const char *feed;
+	const char *namespace_;        /* NULL: all */
+	const char *prefix;            /* of the object's name; NULL: any */
+	const char *label_selector;    /* as kubectl's -l */
+	const char *field_selector;    /* any field path */
+	const struct kinf_term *terms; /* all must hold */
+	uint64_t n_terms;
+	uint64_t limit;                /* 0: no limit */
+	const char *continue_token;    /* of the page before, NULL: from the start */
+};
+
+/* Objects in the order of their keys; memory does not grow with the result. KINF_SYNTAX,
+ * KINF_NO_FEED, KINF_NO_INDEX name what there is; KINF_AGAIN: still being listed or filled. */
+KINF_API int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
+	struct kinf_list **ret_list);
+/* KINF_FOUND, KINF_END. The object's fields are borrowed from the snapshot. */
+KINF_API int kinf_list_next(struct kinf_list *list, struct kinf_object *ret_object);
+/* After KINF_END of a limited list: the token for the next page, NULL when there is none. Borrowed
+ * from the list. Objects that live through the whole walk come exactly once, whatever changes. */
+KINF_API const char *kinf_list_continue(struct kinf_list *list);
+/* How the list is computed, in words ("index node, 120 postings; filter: label selector"). */
+KINF_API const char *kinf_list_plan(struct kinf_list *list);
+/* The feed's resourceVersion in this snapshot ("" when several feeds stand behind the name). */
+KINF_API const char *kinf_list_resource_version(struct kinf_list *list);
+KINF_API void kinf_list_close(struct kinf_list **list);
+
+/* One term of one index: kinf_list with nothing else. */
+KINF_API int kinf_by_index(struct kinf_snapshot *snapshot, const char *feed, const char *index,
+	const char *value, struct kinf_list **ret_list);
+
+/* ---- indexes ---- */
+
+/* Called until it returns non-zero, which is then the result. */
+typedef int kinf_value_fn(void *arg, const char *value, size_t size, uint64_t count);
+/* Values in byte order, summed over the feeds behind the name one after the other. */
+KINF_API int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const char *index,
+	const char *prefix, kinf_value_fn *fn, void *arg);
+
+/* PATHS: canonical, joined by newlines; "" for the built-in ones. READY 0: still being filled. */
+typedef int kinf_index_fn(void *arg, const char *name, const char *paths, uint64_t values,
+	uint64_t entries, int ready);
+KINF_API int kinf_index_list(struct kinf_snapshot *snapshot, const char *feed, kinf_index_fn *fn,
+	void *arg);
+
+/* ---- feeds ---- */
+
+struct kinf_feed_status {
+	uint32_t size; /* sizeof(struct kinf_feed_status) */
+	uint32_t feed; /* id */
+	char name[128];
+	char resource[256]; /* plural[.group] */
+	char kind[128];
+	char namespace_[64];
+	char state[16]; /* listing, live, stale, offline, forbidden, gone, error */
+	char resource_version[64];
+	char last_error[240];
+	uint64_t objects;
+	uint64_t event; /* visible up to this event */
+	uint64_t lag;   /* records in the journal that are not visible yet */
+	uint64_t lists, watches, events;
+	uint64_t list_done, list_total; /* of the list in progress; total 0: unknown */
+	double last_contact_seconds;    /* negative: never, or no reflector runs */
+	uint8_t synced;                 /* an initial state can be read */
+	uint8_t namespaced;
+	uint8_t reserved[6];
+};
+
+/* The feeds behind a name, or all (NULL): FN is called for each; its non-zero result ends the walk. */
+typedef int kinf_feed_fn(void *arg, const struct kinf_feed_status *status);
+KINF_API int kinf_feed_status(struct kinf_snapshot *snapshot, const char *feed, kinf_feed_fn *fn,
+	void *arg);
+
+/* Waits until every feed named has been listed once, or TIMEOUT_MS passed (KINF_TIMEOUT; negative:
+ * forever). Feeds that do not exist yet are waited for. */
+KINF_API int kinf_wait_synced(struct kinf *kinf, const char *const *feeds, size_t n, int timeout_ms);
+
+/* Waits until the feed holds everything up to RESOURCE_VERSION (read your writes). */
+KINF_API int kinf_wait_rv(struct kinf *kinf, const char *feed, const char *resource_version,
+	int timeout_ms);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
