@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Feeds by name, and how they are. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "reader/handle.h"
+
+#define HEARTBEAT_LIMIT_NS (5 * UINT64_C(1000000000))
+
+void feed_sets_release(struct kinf_snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->n_sets; i++) {
+		free(snapshot->sets[i].name);
+		free(snapshot->sets[i].feeds);
+	}
+	free(snapshot->sets);
+	snapshot->sets = NULL;
+	snapshot->n_sets = 0;
+}
+
+static int feed_set_load(struct kinf_snapshot *snapshot, const char *name,
+	const struct feed_set **ret_set)
+{
+	struct feed_set *sets =
+		realloc(snapshot->sets, (snapshot->n_sets + 1) * sizeof(*snapshot->sets));
+
+	if (!sets)
+		return err_set(-ENOMEM, "feed '%s'", name ? name : "");
+	snapshot->sets = sets;
+	struct feed_set *set = &sets[snapshot->n_sets];
+	*set = (struct feed_set){0};
+	int r = snapshot_feeds(snapshot->snapshot, name, &set->feeds, &set->n);
+	if (r < 0)
+		return r;
+	set->name = strdup(name ? name : "");
+	if (!set->name) {
+		free(set->feeds);
+		return err_set(-ENOMEM, "feed '%s'", name ? name : "");
+	}
+	snapshot->n_sets++;
+	*ret_set = set;
+	return 0;
+}
+
+static bool is_listed(const struct feed_set *set)
+{
+	for (size_t i = 0; i < set->n; i++)
+		if (set->feeds[i].visible)
+			return true;
+	return set->n == 0;
+}
+
+int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set)
+{
+	const char *wanted = name ? name : "";
+
+	for (size_t i = 0; i < snapshot->n_sets; i++)
+		if (strcmp(snapshot->sets[i].name, wanted) == 0) {
+			*ret_set = &snapshot->sets[i];
+			return is_listed(*ret_set) ? FOUND : AGAIN;
+		}
+	int r = feed_set_load(snapshot, name, ret_set);
+	return r < 0 ? r : is_listed(*ret_set) ? FOUND : AGAIN;
+}
+
+/* What the reflector says of itself and of one feed; nothing of it is more than a report. */
+struct contact {
+	bool running;
+	bool known;
+	struct stats_feed row;
+};
+
+static void contact_read(const struct stats *page, uint32_t feed, struct contact *ret)
+{
+	struct stats_process process;
+
+	*ret = (struct contact){0};
+	if (!page || stats_process(page, &process) < 0)
+		return;
+	uint64_t now = proc_realtime_ns();
+	ret->running = process.alive && process.heartbeat_ns + HEARTBEAT_LIMIT_NS > now;
+	ret->known = stats_feed_get(page, feed, &ret->row) == FOUND;
+}
+
+/* `live` and `stale` are not stored: they follow from the phase and the reflector's report. */
+static const char *feed_state(const struct snapshot_feed *feed, const struct contact *contact)
+{
+	switch (feed->checkpoint.phase) {
+	case FEED_LISTING:
+		return contact->running && contact->known && contact->row.error[0] ? "error"
+										    : "listing";
+	case FEED_FORBIDDEN:
+		return "forbidden";
+	case FEED_GONE:
+	case FEED_REMOVED:
+		return "gone";
+	case FEED_ERROR:
+		return "error";
+	default:
+		break;
+	}
+	if (!contact->running || !contact->known)
+		return "offline";
+	return contact->row.error[0] ? "stale" : "live";
+}
+
+static void copy_text(char *to, size_t size, struct bytes text)
+{
+	(void)snprintf(to, size, "%.*s", BYTES_ARG(text));
+}
+
+static void copy_definition(const struct feed_definition *d, struct kinf_feed_status *to)
+{
+	copy_text(to->name, sizeof(to->name), bytes_str(d->name));
+	(void)snprintf(to->resource, sizeof(to->resource), *d->group ? "%s.%s" : "%s", d->resource,
+		d->group);
+	copy_text(to->kind, sizeof(to->kind), bytes_str(d->kind));
+	copy_text(to->namespace_, sizeof(to->namespace_), bytes_str(d->namespace_));
+	to->namespaced = d->namespaced;
+}
+
+static void copy_contact(const struct contact *contact, struct kinf_feed_status *to)
+{
+	const struct stats_feed *row = &contact->row;
+
+	to->last_contact_seconds = -1;
+	if (!contact->known)
+		return;
+	to->lists = row->lists;
+	to->watches = row->watches;
+	to->events = row->events;
+	to->list_done = row->list_done;
+	to->list_total = row->list_total;
+	copy_text(to->last_error, sizeof(to->last_error), bytes_str(row->error));
+	uint64_t now = proc_realtime_ns();
+	if (row->last_contact_ns && row->last_contact_ns <= now)
+		to->last_contact_seconds = (double)(now - row->last_contact_ns) / 1e9;
+}
+
+static int feed_status(struct kinf_snapshot *snapshot, const struct stats *page,
+	const struct snapshot_feed *feed, struct kinf_feed_status *ret)
+{
+	struct journal_meta meta;
+	struct contact contact;
+	int r = journal_meta(snapshot_journal(snapshot->snapshot),
+		snapshot_journal_txn(snapshot->snapshot), &meta);
+
+	if (r < 0)
+		return r;
+	contact_read(page, feed->definition.id, &contact);
+	*ret = (struct kinf_feed_status){
+		.size = sizeof(*ret),
+		.feed = feed->definition.id,
+		.objects = feed->index.objects,
+		.event = feed->visible,
+		.lag = meta.next_seq - 1 - (feed->visible < meta.next_seq ? feed->visible
+									   : meta.next_seq - 1),
+		.synced = feed->visible > 0,
+	};
+	copy_definition(&feed->definition, ret);
+	copy_contact(&contact, ret);
+	copy_text(ret->resource_version, sizeof(ret->resource_version), feed->checkpoint.rv);
+	copy_text(ret->state, sizeof(ret->state), bytes_str(feed_state(feed, &contact)));
+	return 0;
+}
+
+int kinf_feed_status(struct kinf_snapshot *snapshot, const char *feed, kinf_feed_fn *fn, void *arg)
+{
+	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
+	CLEANUP(stats_close) struct stats *page = NULL;
+	const struct feed_set *set;
+	int r = kinf_alive(snapshot->kinf);
+
+	if (r == 0)
+		r = feed_set_get(snapshot, feed, &set);
+	if (r < 0)
+		return kinf_result(snapshot->kinf, r);
+	int runtime = home_runtime_fd(store_home(snapshot->kinf->store));
+	if (runtime >= 0)
+		(void)stats_open(runtime, "stats.reflector", &page); /* none: it does not run */
+	for (size_t i = 0; i < set->n; i++) {
+		struct kinf_feed_status status;
+
+		r = feed_status(snapshot, page, &set->feeds[i], &status);
+		if (r == 0)
+			r = fn(arg, &status);
+		if (r != 0)
+			return kinf_result(snapshot->kinf, r);
+	}
+	return 0;
+}

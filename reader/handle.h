@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of libkinf share: the handles behind kinf.h, how a failure gets into a handle, and
+ * the feeds behind a name as one snapshot sees them.
+ */
+#ifndef READER_HANDLE_H
+#define READER_HANDLE_H
+
+#include <sys/types.h>
+
+#include "common/check.h"
+#include "common/selector.h"
+#include "common/stats.h"
+#include "reader/kinf.h"
+#include "store/snapshot.h"
+
+#define KINF_MAGIC          0x6b696e66u
+#define KINF_SNAPSHOT_MAGIC 0x6b736e61u
+#define KINF_LIST_MAGIC     0x6b6c6973u
+
+struct kinf {
+	uint32_t magic;
+	pid_t pid; /* that opened it: a child of fork must not use it */
+	bool check;
+	struct store *store; /* NULL when opening failed: only kinf_error works then */
+	char *directory;
+	char error[1024];
+};
+
+/* The feeds a name stands for; found once per snapshot, the texts are the snapshot's. */
+struct feed_set {
+	char *name;
+	struct snapshot_feed *feeds;
+	size_t n;
+};
+
+struct kinf_snapshot {
+	uint32_t magic;
+	struct kinf *kinf;
+	struct snapshot *snapshot;
+	struct feed_set *sets;
+	size_t n_sets;
+};
+
+/* Copies the thread's sentence for CODE into the handle when CODE is an error. Returns CODE. */
+int kinf_result(struct kinf *kinf, int code);
+
+/* 0, or ERR_FORKED. */
+int kinf_alive(struct kinf *kinf);
+
+/* FOUND; AGAIN: none of them has been listed yet; ERR_NO_FEED. NAME NULL: all. Borrowed from the
+ * snapshot until it is renewed, reset or closed. */
+int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set);
+void feed_sets_release(struct kinf_snapshot *snapshot);
+
+void object_from_record(const struct record *record, struct kinf_object *ret_object);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What indexes a feed has, and their values. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reader/handle.h"
+
+/* Values of several feeds are gathered, sorted and summed; those of one feed come as they are. */
+struct gathered {
+	struct buf text;
+	struct gathered_value {
+		size_t offset, size;
+		uint64_t count;
+	} * values;
+	size_t n, capacity;
+};
+
+struct value_walk {
+	kinf_value_fn *fn;
+	void *arg;
+	struct gathered *gather; /* NULL: straight to FN */
+	bool stopped;
+};
+
+static int gather(struct gathered *all, struct bytes value, uint64_t count)
+{
+	if (all->n == all->capacity) {
+		size_t capacity = all->capacity ? all->capacity * 2 : 64;
+		struct gathered_value *values = realloc(all->values, capacity * sizeof(*values));
+
+		if (!values)
+			return err_set(-ENOMEM, "index values");
+		all->values = values;
+		all->capacity = capacity;
+	}
+	all->values[all->n++] = (struct gathered_value){all->text.size, value.size, count};
+	buf_bytes_put(&all->text, value);
+	return buf_error(&all->text);
+}
+
+static int on_value(void *arg, struct bytes value, uint64_t count, bool whole)
+{
+	struct value_walk *walk = arg;
+
+	(void)whole; /* the kept prefix of a long value is what can be shown */
+	if (walk->gather)
+		return gather(walk->gather, value, count);
+	int r = walk->fn(walk->arg, value.data, value.size, count);
+	walk->stopped = r != 0;
+	return r;
+}
+
+static int compare_values(const void *a, const void *b, void *arg)
+{
+	const struct gathered_value *x = a, *y = b;
+	const uint8_t *text = arg;
+
+	return bytes_compare(BYTES(text + x->offset, x->size), BYTES(text + y->offset, y->size));
+}
+
+static int give_sum(struct gathered *all, struct value_walk *walk)
+{
+	const uint8_t *text = all->text.data;
+
+	if (!all->n)
+		return 0;
+	qsort_r(all->values, all->n, sizeof(*all->values), compare_values, all->text.data);
+	for (size_t i = 0, next; i < all->n; i = next) {
+		const struct gathered_value *v = &all->values[i];
+		uint64_t count = v->count;
+
+		for (next = i + 1; next < all->n &&
+			compare_values(v, &all->values[next], all->text.data) == 0; next++)
+			count += all->values[next].count;
+		int r = walk->fn(walk->arg, (const char *)text + v->offset, v->size, count);
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+static int values_of_feed(struct snapshot *snapshot, uint32_t feed, const char *index,
+	const char *prefix, struct value_walk *walk)
+{
+	uint32_t definition;
+	int r = snapshot_definition(snapshot, feed, index, &definition);
+
+	if (r != FOUND)
+		return r;
+	return index_values(snapshot_index(snapshot), snapshot_index_txn(snapshot), definition,
+		bytes_str(prefix ? prefix : ""), on_value, walk);
+}
+
+int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const char *index,
+	const char *prefix, kinf_value_fn *fn, void *arg)
+{
+	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
+	struct gathered all = {.n = 0};
+	struct value_walk walk = {.fn = fn, .arg = arg};
+	const struct feed_set *set;
+	int r = kinf_alive(snapshot->kinf);
+
+	if (r == 0)
+		r = feed_set_get(snapshot, feed, &set);
+	if (r != 0)
+		return kinf_result(snapshot->kinf, r);
+	walk.gather = set->n > 1 ? &all : NULL;
+	for (size_t i = 0; r == 0 && i < set->n; i++)
+		r = values_of_feed(snapshot->snapshot, set->feeds[i].definition.id, index, prefix,
+			&walk);
+	if (r == NOT_FOUND && !walk.stopped)
+		r = err_say(ERR_NO_INDEX,
+			"feed '%s' has no index '%s'; 'kinf index %s' lists those there are", feed,
+			index, feed);
+	if (r == 0 && walk.gather)
+		r = give_sum(&all, &walk);
+	buf_release(&all.text);
+	free(all.values);
+	return kinf_result(snapshot->kinf, r);
+}
+
+struct index_walk_arg {
+	struct snapshot *snapshot;
+	kinf_index_fn *fn;
+	void *arg;
+};
+
+struct totals {
+	uint64_t values, entries;
+};
+
+static int add_total(void *arg, struct bytes value, uint64_t count, bool whole)
+{
+	struct totals *totals = arg;
+
+	(void)value;
+	(void)whole;
+	totals->values++;
+	totals->entries += count;
+	return 0;
+}
+
+static int on_definition(void *arg, const struct index_definition *definition)
+{
+	struct index_walk_arg *walk = arg;
+	struct totals totals = {0};
+
+	if (definition->dropping)
+		return 0;
+	int r = index_values(snapshot_index(walk->snapshot), snapshot_index_txn(walk->snapshot),
+		definition->id, BYTES_NONE, add_total, &totals);
+	if (r != 0)
+		return r;
+	return walk->fn(walk->arg, definition->name, definition->paths, totals.values,
+		totals.entries, definition->filled == INDEX_READY);
+}
+
+int kinf_index_list(struct kinf_snapshot *snapshot, const char *feed, kinf_index_fn *fn, void *arg)
+{
+	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
+	struct index_walk_arg walk = {snapshot->snapshot, fn, arg};
+	const struct feed_set *set;
+	int r = kinf_alive(snapshot->kinf);
+
+	if (r == 0)
+		r = feed_set_get(snapshot, feed, &set);
+	for (size_t i = 0; r == 0 && i < set->n; i++)
+		r = index_each_definition(snapshot_index(snapshot->snapshot),
+			snapshot_index_txn(snapshot->snapshot), set->feeds[i].definition.id,
+			on_definition, &walk);
+	return kinf_result(snapshot->kinf, r);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handles, snapshots, reads by key. */
+#include "reader/kinf.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/config.h"
+#include "common/err.h"
+#include "reader/handle.h"
+
+#define SAME(name) _Static_assert((int)KINF_##name == (int)ERR_##name, "kinf.h and err.def differ")
+SAME(CORRUPT);
+SAME(FORMAT);
+SAME(NO_FEED);
+SAME(SNAPSHOT_EXPIRED);
+SAME(LOCKED);
+SAME(NO_STORE);
+SAME(UNTRUSTED);
+SAME(SYNTAX);
+SAME(TOO_LARGE);
+SAME(READERS_FULL);
+SAME(NO_INDEX);
+SAME(FORKED);
+SAME(MOVED);
+SAME(TIMEOUT);
+SAME(UNSUPPORTED);
+_Static_assert((int)KINF_NOT_FOUND == (int)NOT_FOUND && (int)KINF_END == (int)END &&
+		(int)KINF_LAPPED == (int)LAPPED && (int)KINF_GONE == (int)GONE &&
+		(int)KINF_AGAIN == (int)AGAIN,
+	"outcomes differ");
+
+const char *kinf_version(void)
+{
+	return KINF_VERSION;
+}
+
+const char *kinf_strerror(int code)
+{
+	switch (code) {
+	case KINF_NOT_FOUND:
+		return "not found";
+	case KINF_END:
+		return "no more";
+	case KINF_LAPPED:
+		return "the position is no longer kept";
+	case KINF_GONE:
+		return "replaced or removed";
+	case KINF_AGAIN:
+		return "nothing yet";
+	default:
+		return err_name(code);
+	}
+}
+
+int kinf_result(struct kinf *kinf, int code)
+{
+	if (code < 0)
+		(void)snprintf(kinf->error, sizeof(kinf->error), "%s", err_text(code));
+	return code;
+}
+
+int kinf_alive(struct kinf *kinf)
+{
+	CHECK_OBJ(kinf, KINF_MAGIC);
+	if (kinf->pid != getpid())
+		return kinf_result(kinf, err_set(ERR_FORKED, "store '%s'", kinf->directory));
+	if (!kinf->store)
+		return kinf_result(kinf, err_set(ERR_NO_STORE, "the store was not opened"));
+	return 0;
+}
+
+static int open_store(struct kinf *kinf)
+{
+	struct store_options options = {.check = kinf->check};
+
+	return store_open(kinf->directory, &options, &kinf->store);
+}
+
+int kinf_open(const char *store, struct kinf **ret_kinf)
+{
+	struct kinf *kinf = calloc(1, sizeof(*kinf));
+
+	*ret_kinf = kinf;
+	if (!kinf)
+		return -ENOMEM;
+	kinf->magic = KINF_MAGIC;
+	kinf->pid = getpid();
+	int r = 0;
+	if (store)
+		kinf->directory = strdup(store);
+	else
+		r = config_default_store(&kinf->directory);
+	if (r == 0 && !kinf->directory)
+		r = -ENOMEM;
+	if (r == 0)
+		r = open_store(kinf);
+	return kinf_result(kinf, r);
+}
+
+void kinf_close(struct kinf **kinf)
+{
+	if (!kinf || !*kinf)
+		return;
+	struct kinf *k = TAKE(*kinf);
+
+	CHECK_OBJ(k, KINF_MAGIC);
+	store_close(&k->store);
+	free(k->directory);
+	k->magic = 0;
+	free(k);
+}
+
+const char *kinf_error(const struct kinf *kinf)
+{
+	return kinf ? kinf->error : "out of memory";
+}
+
+int kinf_set_check(struct kinf *kinf, int on)
+{
+	int r = kinf_alive(kinf);
+
+	if (r < 0 || kinf->check == !!on)
+		return r;
+	kinf->check = !!on;
+	store_close(&kinf->store);
+	return kinf_result(kinf, open_store(kinf));
+}
+
+int kinf_is_copy(const struct kinf *kinf)
+{
+	return kinf && kinf->store && store_is_copy(kinf->store);
+}
+
+int kinf_snapshot_open(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
+{
+	int r = kinf_alive(kinf);
+
+	if (r < 0)
+		return r;
+	struct kinf_snapshot *s = calloc(1, sizeof(*s));
+	if (!s)
+		return kinf_result(kinf, err_set(-ENOMEM, "snapshot"));
+	s->magic = KINF_SNAPSHOT_MAGIC;
+	s->kinf = kinf;
+	r = snapshot_open(kinf->store, &s->snapshot);
+	if (r != 0)
+		kinf_snapshot_close(&s);
+	else
+		*ret_snapshot = s;
+	return kinf_result(kinf, r);
+}
+
+int kinf_snapshot_renew(struct kinf_snapshot *snapshot)
+{
+	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
+	int r = kinf_alive(snapshot->kinf);
+
+	if (r < 0)
+		return r;
+	feed_sets_release(snapshot);
+	return kinf_result(snapshot->kinf, snapshot_renew(snapshot->snapshot));
+}
+
+int kinf_snapshot_reset(struct kinf_snapshot *snapshot)
+{
+	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
+	int r = kinf_alive(snapshot->kinf);
+
+	if (r < 0)
+		return r;
+	feed_sets_release(snapshot);
+	return kinf_result(snapshot->kinf, snapshot_reset(snapshot->snapshot));
+}
+
+void kinf_snapshot_close(struct kinf_snapshot **snapshot)
+{
+	if (!snapshot || !*snapshot)
+		return;
+	struct kinf_snapshot *s = TAKE(*snapshot);
+
+	CHECK_OBJ(s, KINF_SNAPSHOT_MAGIC);
+	feed_sets_release(s);
+	if (s->snapshot)
+		snapshot_close(&s->snapshot);
+	s->magic = 0;
+	free(s);
+}
+
+uint64_t kinf_snapshot_event(const struct kinf_snapshot *snapshot)
+{
+	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
+	return snapshot_taken(snapshot->snapshot);
+}
+
+/* "namespace/name" into KEY; 0 or ERR_TOO_LARGE. */
+static int join_key(const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX + 1],
+	struct bytes *ret_key)
+{
+	int n = namespace_ && *namespace_
+		? snprintf(key, JOURNAL_KEY_MAX + 1, "%s/%s", namespace_, name)
+		: snprintf(key, JOURNAL_KEY_MAX + 1, "%s", name);
+
+	if (n < 0 || n > JOURNAL_KEY_MAX)
+		return err_set(ERR_TOO_LARGE, "object key '%.40s...'", key);
+	*ret_key = BYTES(key, (size_t)n);
+	return 0;
+}
+
+/* Tries each feed that can hold NAMESPACE_. */
+static int get_from(struct kinf_snapshot *snapshot, const struct feed_set *set,
+	const char *namespace_, struct bytes key, struct record *ret_record)
+{
+	for (size_t i = 0; i < set->n; i++) {
+		const char *only = set->feeds[i].definition.namespace_;
+
+		if (*only && namespace_ && strcmp(only, namespace_) != 0)
+			continue;
+		int r = snapshot_get(snapshot->snapshot, set->feeds[i].definition.id, key,
+			ret_record);
+		if (r != NOT_FOUND)
+			return r;
+	}
+	return NOT_FOUND;
+}
+
+int kinf_get(struct kinf_snapshot *snapshot, const char *feed, const char *namespace_,
+	const char *name, struct kinf_object *ret_object)
+{
+	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
+	char text[JOURNAL_KEY_MAX + 1];
+	const struct feed_set *set;
+	struct record record;
+	struct bytes key;
+	int r = kinf_alive(snapshot->kinf);
+
+	if (r == 0)
+		r = feed_set_get(snapshot, feed, &set);
+	if (r == 0)
+		r = join_key(namespace_, name, text, &key);
+	if (r == 0)
+		r = get_from(snapshot, set, namespace_, key, &record);
+	if (r == FOUND)
+		object_from_record(&record, ret_object);
+	return kinf_result(snapshot->kinf, r);
+}

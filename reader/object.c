@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects: borrowed from the map, looked into, written as JSON, copied. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/json.h"
+#include "common/path.h"
+#include "reader/handle.h"
+
+#define PATHS_KEPT 8
+
+void object_from_record(const struct record *record, struct kinf_object *ret_object)
+{
+	*ret_object = (struct kinf_object){
+		.key = record->key.data,
+		.uid = record->uid.data,
+		.resource_version = record->rv.data,
+		.body = record->body.data,
+		.key_size = (uint32_t)record->key.size,
+		.uid_size = (uint32_t)record->uid.size,
+		.resource_version_size = (uint32_t)record->rv.size,
+		.body_size = (uint32_t)record->body.size,
+		.event = record->seq,
+		.feed = record->feed,
+	};
+}
+
+/* Paths a thread used lately, parsed: programs ask for the same few again and again. */
+static _Thread_local struct {
+	struct path *path[PATHS_KEPT];
+	char *text[PATHS_KEPT];
+	unsigned next;
+	char scratch[VALUE_SCRATCH];
+} lately;
+
+static int path_lately(const char *text, const struct path **ret_path)
+{
+	for (unsigned i = 0; i < PATHS_KEPT; i++)
+		if (lately.text[i] && strcmp(lately.text[i], text) == 0) {
+			*ret_path = lately.path[i];
+			return 0;
+		}
+	struct path *path = NULL;
+	int r = path_parse(text, &path);
+	if (r < 0)
+		return r;
+	char *copy = strdup(text);
+	if (!copy) {
+		path_free(&path);
+		return err_set(-ENOMEM, "path '%s'", text);
+	}
+	unsigned slot = lately.next++ % PATHS_KEPT;
+	path_free(&lately.path[slot]);
+	free(lately.text[slot]);
+	lately.path[slot] = path;
+	lately.text[slot] = copy;
+	*ret_path = path;
+	return 0;
+}
+
+int kinf_object_path(const struct kinf_object *object, const char *path, const char **ret_text,
+	size_t *ret_size)
+{
+	const struct path *parsed;
+	struct value value;
+	struct bytes text;
+	int r = path_lately(path, &parsed);
+
+	if (r == 0)
+		r = path_first(parsed, BYTES(object->body, object->body_size), &value);
+	if (r == FOUND)
+		r = value_scalar_text(&value, lately.scratch, &text);
+	if (r != FOUND)
+		return r;
+	*ret_text = text.data;
+	*ret_size = text.size;
+	return FOUND;
+}
+
+int kinf_object_json(const struct kinf_object *object, int indent, char **ret_json,
+	size_t *ret_size)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	int r = json_write(BYTES(object->body, object->body_size), indent, &out);
+
+	buf_byte(&out, '\0');
+	if (r == 0)
+		r = buf_error(&out);
+	if (r < 0)
+		return r;
+	*ret_size = out.size - 1;
+	*ret_json = (char *)TAKE(out.data);
+	return 0;
+}
+
+/* Copies SIZE bytes to *END, moves it on, and returns where they are. */
+static const void *put(uint8_t **end, const void *data, size_t size)
+{
+	void *place = *end;
+
+	if (size)
+		memcpy(place, data, size);
+	*end += size;
+	return place;
+}
+
+int kinf_object_copy(const struct kinf_object *object, struct kinf_object **ret_copy)
+{
+	struct kinf_object *copy = malloc(sizeof(*copy) + object->body_size + object->key_size +
+		object->uid_size + object->resource_version_size);
+
+	if (!copy)
+		return err_set(-ENOMEM, "copy of an object of %u bytes", object->body_size);
+	uint8_t *end = (uint8_t *)(copy + 1);
+	*copy = *object;
+	copy->body = put(&end, object->body, object->body_size);
+	copy->key = put(&end, object->key, object->key_size);
+	copy->uid = put(&end, object->uid, object->uid_size);
+	copy->resource_version =
+		put(&end, object->resource_version, object->resource_version_size);
+	*ret_copy = copy;
+	return 0;
+}

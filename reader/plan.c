@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/path.h"
+
+/* ---- the plan's terms ---- */
+
+void plan_release(struct plan *plan)
+{
+	free(plan->terms);
+	buf_release(&plan->text);
+	terms_free(&plan->long_values);
+	*plan = (struct plan){0};
+}
+
+static void plan_reset(struct plan *plan)
+{
+	plan->n_terms = 0;
+	plan->postings = plan->empty = false;
+	plan->prefix = BYTES_NONE;
+	buf_reset(&plan->text);
+	terms_free(&plan->long_values);
+}
+
+/* Terms point into one text buffer that may move while it grows: until all are there, data holds an
+ * offset into it. */
+static int plan_add(struct plan *plan, uint32_t definition, size_t offset, bool asked)
+{
+	if (plan->n_terms == plan->capacity) {
+		size_t capacity = plan->capacity ? plan->capacity * 2 : 8;
+		struct plan_term *terms = realloc(plan->terms, capacity * sizeof(*terms));
+
+		if (!terms)
+			return err_set(-ENOMEM, "query plan");
+		plan->terms = terms;
+		plan->capacity = capacity;
+	}
+	plan->terms[plan->n_terms++] = (struct plan_term){
+		.definition = definition,
+		.value = BYTES((const void *)(uintptr_t)offset, plan->text.size - offset),
+		.asked = asked,
+	};
+	return buf_error(&plan->text);
+}
+
+struct definition_names {
+	char text[256];
+};
+
+static int note_name(void *arg, const struct index_definition *definition)
+{
+	struct definition_names *names = arg;
+	size_t used = strlen(names->text);
+
+	if (!definition->dropping)
+		(void)snprintf(names->text + used, sizeof(names->text) - used, "%s%s",
+			used ? ", " : "", definition->name);
+	return 0;
+}
+
+static int no_such_index(struct snapshot *snapshot, const struct snapshot_feed *feed,
+	const char *name)
+{
+	struct definition_names names = {{0}};
+	int r = index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot),
+		feed->definition.id, note_name, &names);
+
+	if (r < 0)
+		return r;
+	return err_say(ERR_NO_INDEX, "feed '%s' has no index '%s'; it has: %s",
+		feed->definition.name, name, names.text);
+}
+
+static int plan_asked(struct snapshot *snapshot, const struct snapshot_feed *feed,
+	const struct query *query, struct plan *plan)
+{
+	for (size_t i = 0; i < query->n_terms; i++) {
+		const struct kinf_term *term = &query->terms[i];
+		size_t offset = plan->text.size;
+		uint32_t definition;
+		int r = snapshot_definition(snapshot, feed->definition.id, term->index,
+			&definition);
+
+		if (r == NOT_FOUND)
+			return no_such_index(snapshot, feed, term->index);
+		if (r != FOUND)
+			return r;
+		buf_str(&plan->text, term->value);
+		r = plan_add(plan, definition, offset, true);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* `key` or `key=value`, where that one term is what the requirement needs at least. */
+static int plan_labels(struct snapshot *snapshot, const struct snapshot_feed *feed,
+	const struct query *query, struct plan *plan)
+{
+	uint32_t definition;
+
+	if (!query->labels ||
+		snapshot_definition(snapshot, feed->definition.id, INDEX_LABEL, &definition) !=
+			FOUND)
+		return 0;
+	for (size_t i = 0; i < selector_count(query->labels); i++) {
+		const struct selector_requirement *need = selector_at(query->labels, i);
+		size_t offset = plan->text.size;
+
+		if (need->op == SELECTOR_NOT_IN || need->op == SELECTOR_NOT_EXISTS)
+			continue;
+		buf_bytes_put(&plan->text, need->key);
+		if (need->op == SELECTOR_IN && need->n_values == 1) {
+			buf_byte(&plan->text, '=');
+			buf_bytes_put(&plan->text, need->values[0]);
+		}
+		int r = plan_add(plan, definition, offset, false);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+struct path_search {
+	struct bytes path;
+	uint32_t found;
+};
+
+static int is_index_of(void *arg, const struct index_definition *definition)
+{
+	struct path_search *search = arg;
+
+	if (definition->dropping || definition->filled != INDEX_READY ||
+		!bytes_equal(bytes_str(definition->paths), search->path))
+		return 0;
+	search->found = definition->id;
+	return 1;
+}
+
+/* A single-valued path with one wanted value, when it is an index. Absent fields count as "", so an
+ * empty value has no term. */
+static int plan_fields(struct snapshot *snapshot, const struct snapshot_feed *feed,
+	const struct query *query, struct plan *plan)
+{
+	for (size_t i = 0; query->fields && i < selector_count(query->fields); i++) {
+		const struct selector_requirement *need = selector_at(query->fields, i);
+		struct path_search search = {need->key, 0};
+		size_t offset = plan->text.size;
+
+		if (need->op != SELECTOR_IN || need->n_values != 1 || !need->values[0].size ||
+			memchr(need->key.data, '*', need->key.size))
+			continue;
+		int r = index_each_definition(snapshot_index(snapshot),
+			snapshot_index_txn(snapshot), feed->definition.id, is_index_of, &search);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			continue;
+		buf_bytes_put(&plan->text, need->values[0]);
+		r = plan_add(plan, search.found, offset, false);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- choosing ---- */
+
+static int plan_prefix(const struct snapshot_feed *feed, const struct query *query,
+	struct plan *plan, size_t *ret_offset)
+{
+	*ret_offset = plan->text.size;
+	if (feed->definition.namespaced && query->namespace_) {
+		buf_str(&plan->text, query->namespace_);
+		buf_byte(&plan->text, '/');
+	}
+	if (query->prefix && (!feed->definition.namespaced || query->namespace_))
+		buf_str(&plan->text, query->prefix);
+	return buf_error(&plan->text);
+}
+
+static int plan_count(struct snapshot *snapshot, struct plan *plan)
+{
+	uint64_t least = SORT_MAX + 1;
+
+	for (size_t i = 0; i < plan->n_terms; i++) {
+		struct plan_term *term = &plan->terms[i];
+		int r = index_postings(snapshot_index(snapshot), snapshot_index_txn(snapshot),
+			term->definition, term->value, &term->count, NULL);
+
+		if (r == NOT_FOUND)
+			plan->empty = true;
+		if (r < 0)
+			return r;
+		if (term->count < least) {
+			least = term->count;
+			plan->driver = i;
+			plan->postings = true;
+		}
+	}
+	return 0;
+}
+
+/* Values the index keeps as a hash are compared with the body. */
+struct long_search {
+	struct plan *plan;
+	bool wanted;
+	int error;
+};
+
+static int add_long(void *arg, const struct index_definition *definition)
+{
+	struct long_search *search = arg;
+	struct plan *plan = search->plan;
+
+	for (size_t i = 0; i < plan->n_terms; i++)
+		if (plan->terms[i].definition == definition->id &&
+			plan->terms[i].value.size > INDEX_VALUE_MAX)
+			return terms_add(plan->long_values, definition);
+	return 0;
+}
+
+static int plan_long_values(struct snapshot *snapshot, const struct snapshot_feed *feed,
+	struct plan *plan)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < plan->n_terms; i++)
+		any |= plan->terms[i].asked && plan->terms[i].value.size > INDEX_VALUE_MAX;
+	if (!any)
+		return 0;
+	struct long_search search = {.plan = plan};
+	int r = terms_new(&plan->long_values);
+	if (r == 0)
+		r = index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot),
+			feed->definition.id, add_long, &search);
+	return r;
+}
+
+int plan_make(struct snapshot *snapshot, const struct snapshot_feed *feed,
+	const struct query *query, struct plan *plan)
+{
+	size_t prefix = 0;
+
+	plan_reset(plan);
+	int r = plan_asked(snapshot, feed, query, plan);
+	if (r == 0)
+		r = plan_labels(snapshot, feed, query, plan);
+	if (r == 0)
+		r = plan_fields(snapshot, feed, query, plan);
+	if (r == 0)
+		r = plan_prefix(feed, query, plan, &prefix);
+	if (r != 0)
+		return r;
+	for (size_t i = 0; i < plan->n_terms; i++)
+		plan->terms[i].value.data =
+			plan->text.data + (uintptr_t)plan->terms[i].value.data;
+	plan->prefix = BYTES(plan->text.data + prefix, plan->text.size - prefix);
+	r = plan_count(snapshot, plan);
+	return r < 0 ? r : plan_long_values(snapshot, feed, plan);
+}
+
+void plan_describe(const struct plan *plan, const struct query *query, char *text, size_t size)
+{
+	int n;
+
+	if (plan->empty)
+		n = snprintf(text, size, "a term occurs nowhere: nothing to read");
+	else if (plan->postings)
+		n = snprintf(text, size, "term '%.*s', %llu postings sorted by key",
+			BYTES_ARG(plan->terms[plan->driver].value),
+			(unsigned long long)plan->terms[plan->driver].count);
+	else if (plan->prefix.size)
+		n = snprintf(text, size, "names beginning with '%.*s'", BYTES_ARG(plan->prefix));
+	else
+		n = snprintf(text, size, "all names");
+	if (n < 0 || (size_t)n >= size)
+		return;
+	(void)snprintf(text + n, size - (size_t)n, "%s%s%s%s",
+		query->labels || query->fields ? "; filter on the body:" : "",
+		query->labels ? " label selector" : "", query->fields ? " field selector" : "",
+		query->n_terms > (plan->postings ? 1u : 0u) ? "; terms checked in the index" : "");
+}
+
+/* ---- deciding on one object ---- */
+
+int plan_accepts(const struct plan *plan, struct snapshot *snapshot, struct bytes key,
+	const struct index_entry *entry)
+{
+	(void)key;
+	for (size_t i = 0; i < plan->n_terms; i++) {
+		const struct plan_term *term = &plan->terms[i];
+
+		if (!term->asked || (plan->postings && i == plan->driver))
+			continue;
+		int r = index_has(snapshot_index(snapshot), snapshot_index_txn(snapshot),
+			term->definition, term->value, entry->object);
+		if (r != FOUND)
+			return r;
+	}
+	return FOUND;
+}
+
+static bool name_begins(struct bytes key, const char *prefix)
+{
+	const char *slash = memchr(key.data, '/', key.size);
+	size_t skip = slash ? (size_t)(slash - (const char *)key.data) + 1 : 0;
+
+	return bytes_starts(BYTES((const char *)key.data + skip, key.size - skip),
+		bytes_str(prefix));
+}
+
+int query_matches(const struct query *query, const struct plan *plan,
+	const struct record *record)
+{
+	if (query->prefix && !name_begins(record->key, query->prefix))
+		return NOT_FOUND;
+	for (size_t i = 0; plan->long_values && i < plan->n_terms; i++) {
+		const struct plan_term *term = &plan->terms[i];
+
+		if (!term->asked || term->value.size <= INDEX_VALUE_MAX)
+			continue;
+		int r = terms_has(plan->long_values, record, term->definition, term->value);
+		if (r != FOUND)
+			return r;
+	}
+	int r = query->labels ? selector_match(query->labels, record->body) : 1;
+	if (r == 1 && query->fields)
+		r = selector_match(query->fields, record->body);
+	return r < 0 ? r : r ? FOUND : NOT_FOUND;
+}

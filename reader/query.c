@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A query's own parts: selectors, and where it goes on. A continue token is base64url of "k1" and the
+ * key of the last object given out: the next page begins behind it, so objects that live through the
+ * whole walk come exactly once whatever happens to others.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reader/plan.h"
+
+static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+static const struct bytes token_mark = BYTES_LIT("k1");
+
+static void base64_put(struct bytes data, struct buf *out)
+{
+	const uint8_t *p = data.data;
+
+	for (size_t i = 0; i < data.size; i += 3) {
+		size_t n = data.size - i < 3 ? data.size - i : 3;
+		uint32_t v = (uint32_t)p[i] << 16;
+
+		if (n > 1)
+			v |= (uint32_t)p[i + 1] << 8;
+		if (n > 2)
+			v |= p[i + 2];
+		for (size_t k = 0; k <= n; k++)
+			buf_byte(out, (uint8_t)alphabet[v >> (18 - 6 * k) & 63]);
+	}
+}
+
+static int base64_get(const char *text, struct buf *out)
+{
+	uint32_t v = 0;
+	unsigned bits = 0;
+
+	for (; *text; text++) {
+		const char *digit = strchr(alphabet, *text);
+
+		if (!digit)
+			return ERR_SYNTAX;
+		v = v << 6 | (uint32_t)(digit - alphabet);
+		bits += 6;
+		if (bits >= 8) {
+			bits -= 8;
+			buf_byte(out, (uint8_t)(v >> bits));
+		}
+	}
+	return buf_error(out);
+}
+
+int query_token(struct bytes key, struct buf *token)
+{
+	CLEANUP(buf_release) struct buf plain = BUF_INIT;
+
+	buf_bytes_put(&plain, token_mark);
+	buf_bytes_put(&plain, key);
+	int r = buf_error(&plain);
+	if (r < 0)
+		return r;
+	base64_put(buf_bytes(&plain), token);
+	return buf_error(token);
+}
+
+/* The smallest key behind the last one: that key and a NUL. */
+static int query_continue(struct query *query, const char *token)
+{
+	int r = base64_get(token, &query->from);
+
+	if (r == 0 && !bytes_starts(buf_bytes(&query->from), token_mark))
+		r = ERR_SYNTAX;
+	if (r == ERR_SYNTAX)
+		return err_say(ERR_SYNTAX,
+			"continue token '%.60s' is none of ours; list again without it", token);
+	if (r < 0)
+		return r;
+	buf_consume(&query->from, token_mark.size);
+	buf_byte(&query->from, '\0');
+	return buf_error(&query->from);
+}
+
+int query_init(struct query *query, const struct kinf_query *from)
+{
+	int r = 0;
+
+	if (from->size != sizeof(*from))
+		return err_set(ERR_UNSUPPORTED, "kinf_query of %u bytes, this library knows %zu",
+			from->size, sizeof(*from));
+	if (!from->feed)
+		return err_set(-EINVAL, "kinf_query without a feed");
+	*query = (struct query){
+		.namespace_ = from->namespace_ && *from->namespace_ ? from->namespace_ : NULL,
+		.prefix = from->prefix && *from->prefix ? from->prefix : NULL,
+		.terms = from->terms,
+		.n_terms = from->n_terms,
+	};
+	if (from->label_selector && *from->label_selector)
+		r = selector_parse_labels(from->label_selector, &query->labels);
+	if (r == 0 && from->field_selector && *from->field_selector)
+		r = selector_parse_fields(from->field_selector, &query->fields);
+	if (r == 0 && from->continue_token && *from->continue_token)
+		r = query_continue(query, from->continue_token);
+	return r;
+}
+
+void query_release(struct query *query)
+{
+	selector_free(&query->labels);
+	selector_free(&query->fields);
+	buf_release(&query->from);
+}
