@@ -1,0 +1,94 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Every test that needs no real cluster, under AddressSanitizer and UBSan; the rings also under
+# ThreadSanitizer. Ends with the line "N passed, N failed"; exit 1 when anything failed.
+# usage: scripts/test.sh [SECONDS of the kill loop, default 60]
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+kill_seconds=${1:-60}
+passed=0
+failed=0
+logs=build/test-logs
+rm -rf "$logs" && mkdir -p "$logs" || exit 1
+export ASAN_OPTIONS=abort_on_error=1:detect_leaks=1
+export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+export DEVELOPER=1 KINF_BUILD=build/asan
+jobs=$(nproc)
+
+# counted NAME PASSED FAILED LOG: adds to the sum, shows the log of what failed.
+counted() {
+    passed=$((passed + $2))
+    failed=$((failed + $3))
+    printf '%-28s %4d passed, %d failed\n' "$1" "$2" "$3"
+    if [ "$3" -gt 0 ]; then
+        echo "---- $4 ----"
+        tail -n 120 "$4"
+        echo "----"
+    fi
+}
+
+# one NAME COMMAND...: a check that passes or fails as a whole.
+one() {
+    local name=$1 log
+    shift
+    log=$logs/${name//[ \/]/-}.log
+    if "$@" >"$log" 2>&1; then counted "$name" 1 0 "$log"; else counted "$name" 0 1 "$log"; fi
+}
+
+# Builds first: nothing below is worth running when one fails.
+build() {
+    local log=$logs/build-$1.log
+    if ! make -j"$jobs" --no-print-directory VARIANT="$1" "${@:2}" >"$log" 2>&1; then
+        tail -n 40 "$log"
+        echo "build of VARIANT=$1 failed"
+        echo "0 passed, 1 failed"
+        exit 1
+    fi
+}
+
+unit() {
+    local test log p f
+    for test in build/asan/unit/test_*; do
+        [ -x "$test" ] || continue
+        case $test in *.*) continue ;; esac
+        log=$logs/$(basename "$test").log
+        "$test" -j"$jobs" --timeout 120 >"$log" 2>&1
+        local status=$?
+        p=$(sed -n 's/.*Passing: .*\b\([0-9][0-9]*\).*| Failing.*/\1/p' <(sed 's/\x1b\[[0-9;]*m//g' "$log") | tail -1)
+        f=$(sed 's/\x1b\[[0-9;]*m//g' "$log" |
+            sed -n 's/.*Failing: *\([0-9]*\) | Crashing: *\([0-9]*\).*/\1 \2/p' | tail -1 |
+            awk '{print $1 + $2}')
+        [ -n "$p" ] || p=0
+        [ -n "$f" ] || f=1
+        # A leak is printed and forgiven by the framework; not by us.
+        if [ "$f" = 0 ] && { [ $status -ne 0 ] || grep -q 'Sanitizer' "$log"; }; then f=1; fi
+        counted "unit $(basename "$test")" "$p" "$f" "$log"
+    done
+}
+
+scenarios() {
+    local log=$logs/scenarios.log p f e
+    /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/scenario >"$log" 2>&1
+    local status=$?
+    p=$(grep -oE '[0-9]+ passed' "$log" | tail -1 | grep -oE '[0-9]+' || echo 0)
+    f=$(grep -oE '[0-9]+ failed' "$log" | tail -1 | grep -oE '[0-9]+' || echo 0)
+    e=$(grep -oE '[0-9]+ error' "$log" | tail -1 | grep -oE '[0-9]+' || echo 0)
+    f=$((f + e))
+    if [ "$f" = 0 ] && [ $status -ne 0 ]; then f=1; fi
+    counted scenarios "$p" "$f" "$log"
+}
+
+one style scripts/check-style.sh
+build asan tests
+unit
+for program in build/asan/model/*; do
+    if [ -x "$program" ] && [ -f "$program" ]; then one "model $(basename "$program")" "$program"; fi
+done
+build tsan build/tsan/stress/ring_threads
+one "threads ring (tsan)" build/tsan/stress/ring_threads
+scenarios
+one "kill loop ${kill_seconds}s" scripts/check-crash.sh build/asan "$kill_seconds"
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
