@@ -99,7 +99,7 @@ $(B)/%.o: %.cpp $(B)/flags
 define archive_rule
 $$($(1)_lib): $$(call objects,$$($(1)_src))
 	$$(call say,AR,$$@)
-	$$(Q)rm -f $$@ && ar crs $$@ $$^
+	$$(Q)mkdir -p $$(@D) && rm -f $$@ && ar crs $$@ $$^
 endef
 $(foreach a,$(archives),$(eval $(call archive_rule,$(a))))
 
