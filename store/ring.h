@@ -27,13 +27,15 @@ struct ring_entry {
 	uint32_t feed;
 	uint8_t type;   /* enum record_type, or RING_LIST */
 	uint8_t flags;
-	struct bytes key; /* object key; borrowed from the reader until its next call */
+	struct bytes key; /* object key; borrowed from the reader until its next call. Empty where it
+			   * is larger than an eighth of the ring: the record has it */
 };
 
 /* Memory a ring of this capacity (a power of two, at least 4096) takes. */
 size_t ring_bytes(size_t capacity);
 
-/* Writer on memory of the caller (tests, threads): zeroed, ring_bytes() long, 128-byte aligned. */
+/* Writer on memory of the caller (tests, threads): zeroed or left by an earlier writer, which is
+ * taken over as by ring_create(); ring_bytes() long, 128-byte aligned. -EINVAL. */
 int ring_init(void *memory, size_t size, const uint8_t uuid[16], struct ring **ret_ring);
 
 /* Writer on DIRECTORY_FD/NAME: takes over a valid file of that size and boot (epoch + 1, nothing
@@ -43,12 +45,16 @@ int ring_create(int directory_fd, const char *name, size_t capacity, const uint8
 /* Says CLOSED to readers unless the process dies first. */
 void ring_close(struct ring **ring);
 
-int ring_put(struct ring *ring, const struct ring_entry *entry);
+/* Adds to the batch. Too much for the ring, or no memory: readers will be told LAPPED. */
+void ring_put(struct ring *ring, const struct ring_entry *entry);
+/* Forgets the batch (its transaction failed). */
+void ring_discard(struct ring *ring);
 /* LAST_SEQ: of the newest record that is now committed; told even when no entry was put. */
 void ring_publish(struct ring *ring, uint64_t last_seq);
 void ring_heartbeat(struct ring *ring);
 
-/* Reader. -ENOENT when there is none yet, ERR_FORMAT, ERR_CORRUPT. Begins at the tail. */
+/* Reader. -ENOENT when there is none, or none of this boot with a writer yet; ERR_FORMAT,
+ * ERR_CORRUPT. Begins at the tail. */
 int ring_attach(int directory_fd, const char *name, struct ring_reader **ret_reader);
 int ring_attach_memory(const void *memory, size_t size, struct ring_reader **ret_reader);
 void ring_detach(struct ring_reader **reader);
@@ -58,7 +64,8 @@ void ring_detach(struct ring_reader **reader);
 int ring_to_tail(struct ring_reader *reader, uint64_t *ret_seq);
 
 /* FOUND, AGAIN (nothing new), LAPPED (also: another epoch, bad bytes, counted apart), GONE (the file
- * was replaced or closed: detach and attach again). After LAPPED call ring_to_tail. */
+ * was replaced, or closed and all in it was read: detach and attach again). After LAPPED call
+ * ring_to_tail. */
 int ring_next(struct ring_reader *reader, struct ring_entry *ret_entry);
 
 /* Sleeps until something is published after the last AGAIN, at most TIMEOUT_MS. 0 woken or changed,
