@@ -44,7 +44,7 @@ int generation_create(int directory_fd, const struct generation_kind *kind,
 int generation_open_read(int directory_fd, const struct generation_kind *kind, uint32_t number,
 	bool copy, struct generation **ret_gen);
 
-/* CLEAN: everything is synced and STATE says clean. */
+/* A writer's: everything is synced and STATE says clean; what cannot be synced stays dirty. */
 void generation_close(struct generation **gen);
 
 struct env *generation_env(struct generation *gen);
@@ -57,7 +57,11 @@ int generation_current(int directory_fd, uint32_t *ret_number);
 int generation_publish(int directory_fd, uint32_t number);
 /* The generation whose STATE holds UUID, CURRENT's first; NOT_FOUND. */
 int generation_find(int directory_fd, const uint8_t uuid[16], uint32_t *ret_number);
-/* Removes all but KEEP (0: all). Mapped readers keep what they have. How many were removed. */
+/* The uuid in STATE of generation NUMBER: 0, -ENOENT, ERR_CORRUPT. */
+int generation_read_uuid(int directory_fd, uint32_t number, uint8_t ret_uuid[16]);
+/* Removes all but KEEP (0: all); one that is being opened stays until the next time. Mapped readers
+ * keep what they have. How many were removed. */
 int generation_remove_others(int directory_fd, uint32_t keep);
+int generation_remove_except(int directory_fd, const uint32_t *keep, size_t n_keep);
 
 #endif

@@ -1,0 +1,695 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/generation.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/failpoint.h"
+#include "common/proc.h"
+
+#define GENERATION_MAGIC 0x6b1e0e05u
+#define STATE_HEAD       "kinf-generation 1\n"
+#define STATE_MAX        1024
+#define LOCK_TRIES       500
+#define LOCK_PAUSE_NS    10000000L /* 500 of them are 5 s */
+
+/* In the order of removal: without STATE, what is left after a kill is no generation any more. */
+static const char *const file_names[] = {"STATE", ".STATE.new", "data.mdb", "lock.mdb", "open.lock"};
+
+struct generation {
+	uint32_t magic;
+	uint32_t number;
+	int fd; /* of its folder */
+	bool is_writer;
+	const struct generation_kind *kind;
+	struct env *env;
+	struct state {
+		bool clean;
+		bool durable; /* the run that wrote it synced at each commit */
+		char boot[33];
+		uint64_t inode; /* of data.mdb */
+		uint32_t format;
+		uint8_t uuid[16];
+	} state;
+};
+
+/* ---- STATE ----------------------------------------------------------------------------------- */
+
+static void hex_put(const uint8_t uuid[16], char text[33])
+{
+	for (int i = 0; i < 16; i++)
+		(void)snprintf(text + (ptrdiff_t)2 * i, 3, "%02x", uuid[i]);
+}
+
+static int hex_get(const char *text, uint8_t uuid[16])
+{
+	for (int i = 0; i < 16; i++) {
+		unsigned byte;
+		if (sscanf(text + (ptrdiff_t)2 * i, "%2x", &byte) != 1)
+			return -1;
+		uuid[i] = (uint8_t)byte;
+	}
+	return 0;
+}
+
+/* Small files are replaced as a whole: a reader sees the old one or the new one. */
+static int replace_file(int directory_fd, const char *name, const char *text, unsigned mode)
+{
+	char temporary[32];
+
+	(void)snprintf(temporary, sizeof(temporary), ".%s.new", name);
+	AUTO_FD int fd = openat(directory_fd, temporary,
+		O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+	if (fd < 0)
+		return err_set(-errno, "writing %s", name);
+	ssize_t size = (ssize_t)strlen(text);
+	ssize_t n = write(fd, text, (size_t)size);
+	if (n >= 0 && n < size)
+		return err_set(-ENOSPC, "writing %s", name);
+	if (n < 0 || fchmod(fd, mode) < 0 || fsync(fd) < 0 ||
+		renameat(directory_fd, temporary, directory_fd, name) < 0 || fsync(directory_fd) < 0)
+		return err_set(-errno, "writing %s", name);
+	return 0;
+}
+
+static int read_file(int directory_fd, const char *name, char *text, size_t size)
+{
+	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return err_set(-errno, "reading %s", name);
+	ssize_t n = read(fd, text, size - 1);
+	if (n < 0)
+		return err_set(-errno, "reading %s", name);
+	text[n] = '\0';
+	return 0;
+}
+
+static int state_write(int fd, const struct state *state, unsigned mode)
+{
+	char text[STATE_MAX], uuid[33];
+
+	hex_put(state->uuid, uuid);
+	(void)snprintf(text, sizeof(text),
+		STATE_HEAD "state %s\ndurability %s\nboot %s\ninode %" PRIu64 "\nformat %" PRIu32
+			   "\nuuid %s\n",
+		state->clean ? "clean" : "dirty", state->durable ? "disk" : "process", state->boot,
+		state->inode, state->format, uuid);
+	return replace_file(fd, "STATE", text, mode);
+}
+
+static int state_parse(const char *text, struct state *ret_state)
+{
+	char word[8], durability[8], uuid[33];
+	struct state s = {0};
+	unsigned version;
+
+	if (strncmp(text, STATE_HEAD, strlen(STATE_HEAD)) != 0)
+		return err_set(sscanf(text, "kinf-generation %u", &version) == 1 && version > 1
+				       ? ERR_FORMAT
+				       : ERR_CORRUPT,
+			"STATE");
+	int n = sscanf(text + strlen(STATE_HEAD),
+		"state %7s durability %7s boot %32s inode %" SCNu64 " format %" SCNu32 " uuid %32[0-9a-f]",
+		word, durability, s.boot, &s.inode, &s.format, uuid);
+	if (n != 6 || strlen(uuid) != 32 || hex_get(uuid, s.uuid) < 0)
+		return err_set(ERR_CORRUPT, "STATE");
+	s.clean = strcmp(word, "clean") == 0;
+	s.durable = strcmp(durability, "disk") == 0;
+	if ((!s.clean && strcmp(word, "dirty") != 0) ||
+		(!s.durable && strcmp(durability, "process") != 0))
+		return err_set(ERR_CORRUPT, "STATE");
+	*ret_state = s;
+	return 0;
+}
+
+static int state_read(int fd, struct state *ret_state)
+{
+	char text[STATE_MAX];
+	int r = read_file(fd, "STATE", text, sizeof(text));
+
+	return r < 0 ? r : state_parse(text, ret_state);
+}
+
+/* An unknown boot is another one. */
+static bool same_boot(const char *boot)
+{
+	char now[33];
+
+	return proc_boot_id(now) == 0 && strcmp(now, boot) == 0;
+}
+
+static int data_inode(int fd, uint64_t *ret_inode)
+{
+	struct stat st;
+
+	if (fstatat(fd, "data.mdb", &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_set(-errno, "data.mdb");
+	*ret_inode = st.st_ino;
+	return 0;
+}
+
+/* May what STATE describes be believed? */
+static int state_check(int fd, const struct state *state, const struct generation_kind *kind)
+{
+	uint64_t inode;
+
+	if (state->format != kind->format)
+		return err_say(ERR_FORMAT,
+			"its format is %" PRIu32 ", this program knows %" PRIu32
+			": use the program that wrote it, or let the daemons build it again",
+			state->format, kind->format);
+	if (state->clean)
+		return 0;
+	int r = data_inode(fd, &inode);
+	if (r < 0)
+		return r;
+	if (inode != state->inode)
+		return err_say(ERR_UNTRUSTED,
+			"it was copied while a daemon wrote to it: stop the daemons, then copy the store "
+			"again");
+	if (!state->durable && !same_boot(state->boot))
+		return err_say(ERR_UNTRUSTED,
+			"the machine stopped while it was written, so it may be damaged: start the daemons, "
+			"they build a new one from the API server");
+	return 0;
+}
+
+/* ---- folders --------------------------------------------------------------------------------- */
+
+static void folder_name(uint32_t number, char name[32])
+{
+	(void)snprintf(name, 32, "gen-%" PRIu32, number);
+}
+
+/* 0 when NAME is no generation's. */
+static uint32_t folder_number(const char *name)
+{
+	char again[32];
+	uint32_t number;
+
+	if (sscanf(name, "gen-%" SCNu32, &number) != 1)
+		return 0;
+	folder_name(number, again);
+	return strcmp(name, again) == 0 ? number : 0;
+}
+
+static void close_folder(DIR **directory)
+{
+	if (*directory)
+		(void)closedir(*directory);
+	*directory = NULL;
+}
+
+typedef int folder_fn(void *arg, int directory_fd, uint32_t number);
+
+/* Calls FN for each generation there is, until it returns non-zero. */
+static int each_folder(int directory_fd, folder_fn *fn, void *arg)
+{
+	AUTO_FD int fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(close_folder) DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!directory)
+		return err_set(-errno, "reading the folder of generations");
+	fd = -1; /* it is the DIR's now */
+	for (struct dirent *entry = readdir(directory); entry; entry = readdir(directory)) {
+		uint32_t number = folder_number(entry->d_name);
+		int r = number ? fn(arg, directory_fd, number) : 0;
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int open_folder(int directory_fd, uint32_t number, int *ret_fd)
+{
+	char name[32];
+
+	folder_name(number, name);
+	int fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return err_set(-errno, "%s", name);
+	*ret_fd = fd;
+	return 0;
+}
+
+/* The path as it is now: a store may have been moved since its folder was opened. */
+static int folder_path(int fd, char path[PATH_MAX])
+{
+	char link[64];
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ssize_t n = readlink(link, path, PATH_MAX - 16);
+	if (n < 0)
+		return err_set(-errno, "'%s' (is /proc mounted?)", link);
+	path[n] = '\0';
+	return 0;
+}
+
+/* ---- open.lock ------------------------------------------------------------------------------- */
+
+static void unlock(int *lock_fd)
+{
+	cleanup_fd(lock_fd);
+}
+
+/* 5 s at most: somebody who is stopped inside an open must not stop a daemon for ever. */
+static int lock(int fd, int *ret_lock)
+{
+	AUTO_FD int lock_fd = openat(fd, "open.lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+
+	if (lock_fd < 0)
+		return err_set(-errno, "open.lock");
+	for (int i = 0; flock(lock_fd, LOCK_EX | LOCK_NB) < 0; i++) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return err_set(-errno, "open.lock");
+		if (i == LOCK_TRIES)
+			return err_say(ERR_LOCKED,
+				"another process has held open.lock for 5 s: it is stopped while opening "
+				"the store, end it");
+		(void)nanosleep(&(struct timespec){0, LOCK_PAUSE_NS}, NULL);
+	}
+	if (fstat(lock_fd, &st) < 0 || st.st_nlink == 0)
+		return err_set(-ENOENT, "it was removed meanwhile");
+	*ret_lock = TAKE_FD(lock_fd);
+	return 0;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static void generation_free(struct generation **gen)
+{
+	if (!*gen)
+		return;
+	env_close(&(*gen)->env);
+	cleanup_fd(&(*gen)->fd);
+	(*gen)->magic = 0;
+	free(*gen);
+	*gen = NULL;
+}
+
+static struct generation *generation_new(const struct generation_kind *kind, uint32_t number)
+{
+	struct generation *gen = calloc(1, sizeof(*gen));
+
+	if (!gen)
+		return NULL;
+	gen->magic = GENERATION_MAGIC;
+	gen->kind = kind;
+	gen->number = number;
+	gen->fd = -1;
+	return gen;
+}
+
+static int pass_failpoint(const struct generation_kind *kind)
+{
+	return failpoint_pass(strcmp(kind->what, "index") == 0 ? FAILPOINT_INDEX_OPEN
+							      : FAILPOINT_JOURNAL_OPEN);
+}
+
+static int open_env(struct generation *gen, enum env_mode mode,
+	const struct generation_options *options)
+{
+	char path[PATH_MAX];
+
+	int r = folder_path(gen->fd, path);
+	if (r == 0)
+		r = pass_failpoint(gen->kind);
+	if (r < 0)
+		return r;
+	struct env_options env_options = {
+		.mode = mode,
+		.databases = gen->kind->databases,
+		.n_databases = gen->kind->n_databases,
+		.map_bytes = options ? options->map_bytes : 0,
+		.writemap = gen->kind->writemap,
+		.durable = options && options->durable,
+		.file_mode = options ? options->file_mode : 0600,
+	};
+	return env_open(path, &env_options, &gen->env);
+}
+
+/*
+ * STATE says dirty before the first write. It promises durability only from where it holds: what an
+ * earlier run left unsynced is synced first.
+ */
+static int start_writing(struct generation *gen, const struct generation_options *options)
+{
+	bool synced = gen->state.clean || gen->state.durable;
+
+	gen->is_writer = true;
+	gen->state.clean = false;
+	gen->state.durable = options->durable && synced;
+	if (proc_boot_id(gen->state.boot) < 0)
+		memcpy(gen->state.boot, "unknown", sizeof("unknown"));
+	int r = data_inode(gen->fd, &gen->state.inode);
+	if (r == 0)
+		r = state_write(gen->fd, &gen->state, options->file_mode);
+	if (r == 0)
+		r = open_env(gen, ENV_WRITE, options);
+	if (r < 0 || !options->durable || synced)
+		return r;
+	r = env_sync(gen->env);
+	gen->state.durable = true;
+	return r < 0 ? r : state_write(gen->fd, &gen->state, options->file_mode);
+}
+
+static int open_existing(struct generation *gen, int directory_fd,
+	const struct generation_options *options)
+{
+	CLEANUP(unlock) int lock_fd = -1;
+
+	int r = open_folder(directory_fd, gen->number, &gen->fd);
+	if (r == 0)
+		r = lock(gen->fd, &lock_fd);
+	if (r == 0)
+		r = state_read(gen->fd, &gen->state);
+	if (r == 0)
+		r = state_check(gen->fd, &gen->state, gen->kind);
+	return r < 0 ? r : start_writing(gen, options);
+}
+
+int generation_open_write(int directory_fd, const struct generation_kind *kind,
+	const struct generation_options *options, uint32_t number, struct generation **ret_gen)
+{
+	CLEANUP(generation_free) struct generation *gen = generation_new(kind, number);
+
+	if (!gen)
+		return err_set(-ENOMEM, "opening the %s", kind->what);
+	int r = open_existing(gen, directory_fd, options);
+	if (r < 0)
+		return err_add(r, "%s generation %" PRIu32, kind->what, number);
+	*ret_gen = TAKE(gen);
+	return 0;
+}
+
+static int highest(void *arg, int directory_fd, uint32_t number)
+{
+	uint32_t *max = arg;
+
+	(void)directory_fd;
+	if (number > *max)
+		*max = number;
+	return 0;
+}
+
+static int make_file(int fd, const char *name, unsigned mode)
+{
+	AUTO_FD int file = openat(fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
+
+	if (file < 0 || fchmod(file, mode) < 0)
+		return err_set(-errno, "making %s", name);
+	return 0;
+}
+
+/* The folder with open.lock and an empty data.mdb, so that STATE can name its inode. */
+static int make_folder(struct generation *gen, int directory_fd, unsigned file_mode)
+{
+	unsigned mode = file_mode & 0040 ? 02750 : 0700;
+	char name[32];
+
+	folder_name(gen->number, name);
+	if (mkdirat(directory_fd, name, 0700) < 0)
+		return err_set(-errno, "making %s", name);
+	int r = open_folder(directory_fd, gen->number, &gen->fd);
+	if (r == 0 && fchmod(gen->fd, mode) < 0)
+		r = err_set(-errno, "making %s", name);
+	if (r == 0)
+		r = make_file(gen->fd, "open.lock", file_mode);
+	if (r == 0)
+		r = make_file(gen->fd, "data.mdb", file_mode);
+	if (r == 0 && fsync(directory_fd) < 0)
+		r = err_set(-errno, "syncing the folder");
+	return r;
+}
+
+static int fill_folder(struct generation *gen, int directory_fd,
+	const struct generation_options *options)
+{
+	CLEANUP(unlock) int lock_fd = -1;
+
+	int r = make_folder(gen, directory_fd, options->file_mode);
+	if (r == 0)
+		r = lock(gen->fd, &lock_fd);
+	return r < 0 ? r : start_writing(gen, options);
+}
+
+/* A full disk must not leave a folder at each attempt. Keeps the sentence. */
+static void remove_failed(int directory_fd, uint32_t number)
+{
+	AUTO_FD int fd = -1;
+	char name[32];
+
+	folder_name(number, name);
+	fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return;
+	for (size_t i = 0; i < sizeof(file_names) / sizeof(file_names[0]); i++)
+		(void)unlinkat(fd, file_names[i], 0); /* what stays is removed at the next start */
+	(void)unlinkat(directory_fd, name, AT_REMOVEDIR);
+}
+
+int generation_create(int directory_fd, const struct generation_kind *kind,
+	const struct generation_options *options, const uint8_t uuid[16],
+	struct generation **ret_gen)
+{
+	CLEANUP(generation_free) struct generation *gen = generation_new(kind, 0);
+
+	if (!gen)
+		return err_set(-ENOMEM, "making a new %s", kind->what);
+	/* Above what CURRENT names, too: nobody must take a new one for an old one. */
+	(void)generation_current(directory_fd, &gen->number);
+	int r = each_folder(directory_fd, highest, &gen->number);
+	if (r < 0)
+		return r;
+	uint32_t number = ++gen->number;
+	memcpy(gen->state.uuid, uuid, 16);
+	gen->state.format = kind->format;
+	gen->state.clean = true; /* nothing is there that could be unsynced */
+	r = fill_folder(gen, directory_fd, options);
+	if (r < 0) {
+		generation_free(&gen);
+		remove_failed(directory_fd, number);
+		return err_add(r, "new %s generation %" PRIu32, kind->what, number);
+	}
+	*ret_gen = TAKE(gen);
+	return 0;
+}
+
+static int open_for_reading(struct generation *gen, int directory_fd, bool copy)
+{
+	CLEANUP(unlock) int lock_fd = -1;
+
+	int r = open_folder(directory_fd, gen->number, &gen->fd);
+	if (r == 0 && !copy)
+		r = lock(gen->fd, &lock_fd);
+	if (r == 0)
+		r = state_read(gen->fd, &gen->state);
+	if (r == 0)
+		r = state_check(gen->fd, &gen->state, gen->kind);
+	return r < 0 ? r : open_env(gen, copy ? ENV_COPY : ENV_READ, NULL);
+}
+
+int generation_open_read(int directory_fd, const struct generation_kind *kind, uint32_t number,
+	bool copy, struct generation **ret_gen)
+{
+	CLEANUP(generation_free) struct generation *gen = generation_new(kind, number);
+
+	if (!gen)
+		return err_set(-ENOMEM, "opening the %s", kind->what);
+	int r = open_for_reading(gen, directory_fd, copy);
+	if (r < 0)
+		return err_add(r, "%s generation %" PRIu32, kind->what, number);
+	*ret_gen = TAKE(gen);
+	return 0;
+}
+
+void generation_close(struct generation **gen)
+{
+	struct generation *g = *gen;
+	struct stat st;
+
+	if (!g)
+		return;
+	CHECK_OBJ(g, GENERATION_MAGIC);
+	/* What cannot be synced or written down stays dirty, which is the truth. */
+	if (g->is_writer && env_sync(g->env) == 0 && fstatat(g->fd, "STATE", &st, 0) == 0) {
+		env_close(&g->env);
+		g->state.clean = true;
+		(void)state_write(g->fd, &g->state, st.st_mode & 0777);
+	}
+	err_clear();
+	generation_free(gen);
+}
+
+struct env *generation_env(struct generation *gen)
+{
+	CHECK_OBJ(gen, GENERATION_MAGIC);
+	return gen->env;
+}
+
+uint32_t generation_number(const struct generation *gen)
+{
+	CHECK_OBJ(gen, GENERATION_MAGIC);
+	return gen->number;
+}
+
+const uint8_t *generation_uuid(const struct generation *gen)
+{
+	CHECK_OBJ(gen, GENERATION_MAGIC);
+	return gen->state.uuid;
+}
+
+/* ---- which one ------------------------------------------------------------------------------- */
+
+int generation_current(int directory_fd, uint32_t *ret_number)
+{
+	char text[64];
+
+	int r = read_file(directory_fd, "CURRENT", text, sizeof(text));
+	if (r == -ENOENT) {
+		err_clear();
+		return NOT_FOUND;
+	}
+	if (r < 0)
+		return r;
+	text[strcspn(text, "\n")] = '\0';
+	uint32_t number = folder_number(text);
+	if (!number)
+		return err_set(ERR_CORRUPT, "CURRENT");
+	*ret_number = number;
+	return FOUND;
+}
+
+int generation_publish(int directory_fd, uint32_t number)
+{
+	char name[32], text[40];
+	struct stat st;
+
+	folder_name(number, name);
+	(void)snprintf(text, sizeof(text), "%s\n", name);
+	if (fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_set(-errno, "%s", name);
+	return replace_file(directory_fd, "CURRENT", text, st.st_mode & 0040 ? 0640 : 0600);
+}
+
+int generation_read_uuid(int directory_fd, uint32_t number, uint8_t ret_uuid[16])
+{
+	AUTO_FD int fd = -1;
+	struct state state;
+
+	int r = open_folder(directory_fd, number, &fd);
+	if (r == 0)
+		r = state_read(fd, &state);
+	if (r < 0)
+		return r;
+	memcpy(ret_uuid, state.uuid, 16);
+	return 0;
+}
+
+struct search {
+	const uint8_t *uuid;
+	uint32_t number;
+};
+
+/* One that cannot be read is not the one. */
+static int match(void *arg, int directory_fd, uint32_t number)
+{
+	struct search *search = arg;
+	uint8_t uuid[16];
+
+	if (generation_read_uuid(directory_fd, number, uuid) == 0 &&
+		memcmp(uuid, search->uuid, 16) == 0 && number > search->number)
+		search->number = number;
+	return 0;
+}
+
+int generation_find(int directory_fd, const uint8_t uuid[16], uint32_t *ret_number)
+{
+	struct search search = {.uuid = uuid};
+	uint32_t current;
+
+	if (generation_current(directory_fd, &current) == FOUND) {
+		(void)match(&search, directory_fd, current);
+		if (search.number) {
+			*ret_number = current;
+			return FOUND;
+		}
+	}
+	int r = each_folder(directory_fd, match, &search);
+	if (r < 0)
+		return r;
+	err_clear();
+	if (!search.number)
+		return NOT_FOUND;
+	*ret_number = search.number;
+	return FOUND;
+}
+
+/* ---- removing -------------------------------------------------------------------------------- */
+
+struct removal {
+	const uint32_t *keep;
+	size_t n_keep;
+	int removed;
+};
+
+static int remove_files(int fd)
+{
+	for (size_t i = 0; i < sizeof(file_names) / sizeof(file_names[0]); i++)
+		if (unlinkat(fd, file_names[i], 0) < 0 && errno != ENOENT)
+			return err_set(-errno, "removing %s", file_names[i]);
+	return 0;
+}
+
+/* One whose open.lock is held is being opened: it stays until the next time. */
+static int remove_folder(void *arg, int directory_fd, uint32_t number)
+{
+	struct removal *removal = arg;
+	AUTO_FD int fd = -1;
+	AUTO_FD int lock_fd = -1;
+	char name[32];
+
+	for (size_t i = 0; i < removal->n_keep; i++)
+		if (removal->keep[i] == number)
+			return 0;
+	folder_name(number, name);
+	int r = open_folder(directory_fd, number, &fd);
+	if (r < 0)
+		return r;
+	lock_fd = openat(fd, "open.lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (lock_fd >= 0 && flock(lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return 0;
+	r = remove_files(fd);
+	if (r < 0)
+		return err_add(r, "%s", name);
+	if (unlinkat(directory_fd, name, AT_REMOVEDIR) < 0)
+		return err_set(-errno, "removing %s", name);
+	removal->removed++;
+	return 0;
+}
+
+int generation_remove_except(int directory_fd, const uint32_t *keep, size_t n_keep)
+{
+	struct removal removal = {.keep = keep, .n_keep = n_keep};
+	int r = each_folder(directory_fd, remove_folder, &removal);
+
+	return r < 0 ? r : removal.removed;
+}
+
+int generation_remove_others(int directory_fd, uint32_t keep)
+{
+	return generation_remove_except(directory_fd, &keep, 1);
+}

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/home.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "store/generation.h"
+
+#define HOME_MAGIC  0x6b1e0e04u
+#define ID_HEAD     "kinf-store 1 "
+#define ID_DIGITS   16
+#define NO_GROUP    ((gid_t)-1)
+
+struct home {
+	uint32_t magic;
+	int fd, journal_fd, index_fd, cursors_fd, runtime_fd;
+	int role_fd[HOME_ROLE_MAX];
+	bool has_group;
+	char id[ID_DIGITS + 1];
+	char path[PATH_MAX];
+	char runtime[PATH_MAX];
+};
+
+static const char *const role_locks[HOME_ROLE_MAX] = {
+	[HOME_REFLECTOR] = "reflector.lock",
+	[HOME_PROCESSOR] = "processor.lock",
+};
+
+/* ---- small files ----------------------------------------------------------------------------- */
+
+/* One line of a file without its newline. NOT_FOUND. */
+static int read_line(int directory_fd, const char *name, char *text, size_t size)
+{
+	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return errno == ENOENT ? NOT_FOUND : err_set(-errno, "'%s'", name);
+	ssize_t n = read(fd, text, size - 1);
+	if (n < 0)
+		return err_set(-errno, "'%s'", name);
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return FOUND;
+}
+
+static int write_all(int fd, const char *text)
+{
+	size_t left = strlen(text);
+
+	while (left > 0) {
+		ssize_t n = write(fd, text, left);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0) {
+			text += n;
+			left -= (size_t)n;
+		}
+	}
+	return fsync(fd) < 0 ? -errno : 0;
+}
+
+/* Replaces the file as a whole: what was there, or TEXT and a newline. */
+static int write_line(int directory_fd, const char *name, const char *text, unsigned mode)
+{
+	char temporary[64], line[PATH_MAX + 1];
+
+	(void)snprintf(temporary, sizeof(temporary), ".%s.new", name);
+	(void)snprintf(line, sizeof(line), "%s\n", text);
+	AUTO_FD int fd = openat(directory_fd, temporary,
+		O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+	if (fd < 0)
+		return err_set(-errno, "'%s'", temporary);
+	int r = fchmod(fd, mode) < 0 ? -errno : write_all(fd, line);
+	if (r == 0 && (renameat(directory_fd, temporary, directory_fd, name) < 0 ||
+			      fsync(directory_fd) < 0))
+		r = -errno;
+	return r < 0 ? err_set(r, "writing '%s'", name) : 0;
+}
+
+/* ---- folders --------------------------------------------------------------------------------- */
+
+static int find_group(const char *name, gid_t *ret_gid)
+{
+	char memory[4096];
+	struct group group, *found;
+
+	*ret_gid = NO_GROUP;
+	if (!name)
+		return 0;
+	int rc = getgrnam_r(name, &group, memory, sizeof(memory), &found);
+	if (rc || !found)
+		return err_say(ERR_CONFIG, "no group '%s' on this machine", name);
+	*ret_gid = group.gr_gid;
+	return 0;
+}
+
+static int open_folder(int directory_fd, const char *name, int *ret_fd)
+{
+	int fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT ? NOT_FOUND : err_set(-errno, "'%s'", name);
+	*ret_fd = fd;
+	return FOUND;
+}
+
+/* Makes it, or gives the one that is there the mode and group it should have. */
+static int make_folder(int directory_fd, const char *name, unsigned mode, gid_t group, int *ret_fd)
+{
+	AUTO_FD int fd = -1;
+	struct stat st;
+
+	if (mkdirat(directory_fd, name, 0700) < 0 && errno != EEXIST)
+		return err_set(-errno, "making '%s'", name);
+	int r = open_folder(directory_fd, name, &fd);
+	if (r)
+		return r < 0 ? r : err_set(-ENOENT, "'%s'", name);
+	if (fstat(fd, &st) < 0)
+		return err_set(-errno, "'%s'", name);
+	if (group != NO_GROUP && st.st_gid != group && fchown(fd, (uid_t)-1, group) < 0)
+		return err_set(-errno, "giving '%s' to its group", name);
+	if ((st.st_mode & 07777) != mode && fchmod(fd, mode) < 0)
+		return err_set(-errno, "setting the mode of '%s'", name);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* The folders above the store; those belong to nobody in particular. */
+static int make_parents(const char *store)
+{
+	char path[PATH_MAX];
+
+	if ((size_t)snprintf(path, sizeof(path), "%s", store) >= sizeof(path))
+		return err_set(-ENAMETOOLONG, "'%s'", store);
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(path, 0755) < 0 && errno != EEXIST)
+			return err_set(-errno, "making '%s'", path);
+		*slash = '/';
+	}
+	return 0;
+}
+
+/* ---- the store ------------------------------------------------------------------------------- */
+
+static int no_store(const char *store)
+{
+	return err_say(ERR_NO_STORE,
+		"no store at '%s': start one with 'kinf run --store %s', or name another with --store",
+		store, store);
+}
+
+static int parse_id(struct home *home, const char *line)
+{
+	size_t head = strlen(ID_HEAD);
+
+	if (strncmp(line, ID_HEAD, head) != 0)
+		return err_say(ERR_FORMAT, "'%s' is no store of this version: its id file says '%.40s'",
+			home->path, line);
+	line += head;
+	if (strlen(line) != ID_DIGITS || strspn(line, "0123456789abcdef") != ID_DIGITS)
+		return err_say(ERR_CORRUPT, "'%s': the id file is damaged", home->path);
+	memcpy(home->id, line, ID_DIGITS + 1);
+	return 0;
+}
+
+static int make_id(struct home *home)
+{
+	char line[sizeof(ID_HEAD) + ID_DIGITS];
+	uint64_t id;
+
+	int r = proc_random(&id, sizeof(id));
+	if (r < 0)
+		return r;
+	(void)snprintf(line, sizeof(line), ID_HEAD "%016" PRIx64, id);
+	r = write_line(home->fd, "id", line, home_file_mode(home));
+	return r < 0 ? r : parse_id(home, line);
+}
+
+static int read_id(struct home *home)
+{
+	char line[128];
+	int r = read_line(home->fd, "id", line, sizeof(line));
+
+	return r == FOUND ? parse_id(home, line) : r;
+}
+
+/* Under a lock on the folder, because both daemons may come at once. */
+static int create(struct home *home, const char *store, gid_t group)
+{
+	unsigned mode = group == NO_GROUP ? 0700 : 02750;
+	unsigned shared = group == NO_GROUP ? 0700 : 03770;
+
+	int r = make_parents(store);
+	if (r < 0)
+		return r;
+	r = make_folder(AT_FDCWD, store, mode, group, &home->fd);
+	if (r < 0)
+		return r;
+	if (flock(home->fd, LOCK_EX) < 0)
+		return err_set(-errno, "'%s'", store);
+	home->has_group = group != NO_GROUP;
+	r = make_folder(home->fd, "journal", mode, group, &home->journal_fd);
+	if (r == 0)
+		r = make_folder(home->fd, "index", mode, group, &home->index_fd);
+	if (r == 0)
+		r = make_folder(home->fd, "cursors", shared, group, &home->cursors_fd);
+	if (r == 0)
+		r = read_id(home);
+	if (r == NOT_FOUND)
+		r = make_id(home);
+	(void)flock(home->fd, LOCK_UN); /* and close() would do it too */
+	return r;
+}
+
+static int find(struct home *home, const char *store)
+{
+	struct stat st;
+
+	int r = open_folder(AT_FDCWD, store, &home->fd);
+	if (r == NOT_FOUND)
+		return no_store(store);
+	if (r == 0)
+		r = read_id(home);
+	if (r == NOT_FOUND)
+		return no_store(store);
+	if (r == 0 && fstat(home->fd, &st) < 0)
+		r = -errno;
+	if (r < 0)
+		return r;
+	home->has_group = (st.st_mode & 02040) == 02040;
+	r = open_folder(home->fd, "journal", &home->journal_fd);
+	if (r >= 0)
+		r = open_folder(home->fd, "index", &home->index_fd);
+	if (r >= 0)
+		r = open_folder(home->fd, "cursors", &home->cursors_fd);
+	return r < 0 ? r : 0;
+}
+
+/* ---- the runtime folder ---------------------------------------------------------------------- */
+
+/* It lies where others may write: it must be the owner's, and nobody else's to write. */
+static int check_runtime(const struct home *home, int fd)
+{
+	struct stat store, runtime;
+
+	if (fstat(home->fd, &store) < 0 || fstat(fd, &runtime) < 0)
+		return err_set(-errno, "'%s'", home->runtime);
+	if (runtime.st_uid != store.st_uid && runtime.st_uid != 0)
+		return err_say(-EPERM, "'%s' belongs to user %u, the store to %u: remove it, or use another "
+				       "--runtime-dir",
+			home->runtime, runtime.st_uid, store.st_uid);
+	if (runtime.st_mode & 0022)
+		return err_say(-EPERM, "'%s' can be written by others: remove it, or use another --runtime-dir",
+			home->runtime);
+	return 0;
+}
+
+static int open_runtime(struct home *home)
+{
+	AUTO_FD int fd = open(home->runtime, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 && (errno == ENOENT || errno == EACCES))
+		return NOT_FOUND;
+	if (fd < 0)
+		return err_set(-errno, "'%s'", home->runtime);
+	int r = check_runtime(home, fd);
+	if (r < 0)
+		return r;
+	home->runtime_fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* Says where it is, before anything is in it, so that readers need only the store. */
+static int make_runtime(struct home *home, const char *parent, gid_t group)
+{
+	unsigned mode = group == NO_GROUP ? 0700 : 02750;
+	char recorded[PATH_MAX] = "", wanted[PATH_MAX + 32];
+
+	int r = read_line(home->fd, "runtime", recorded, sizeof(recorded));
+	if (r < 0)
+		return r;
+	if (!parent && r == NOT_FOUND)
+		return 0;
+	if (parent)
+		(void)snprintf(wanted, sizeof(wanted), "%s/kinf-%s", parent, home->id);
+	else
+		(void)snprintf(wanted, sizeof(wanted), "%s", recorded);
+	if (strlen(wanted) >= sizeof(home->runtime))
+		return err_set(-ENAMETOOLONG, "'%s'", wanted);
+	memcpy(home->runtime, wanted, strlen(wanted) + 1);
+	if (mkdir(home->runtime, 0700) < 0 && errno != EEXIST)
+		return err_set(-errno, "making '%s'", home->runtime);
+	r = open_runtime(home);
+	if (r)
+		return r < 0 ? r : err_set(-EACCES, "'%s'", home->runtime);
+	if (group != NO_GROUP && fchown(home->runtime_fd, (uid_t)-1, group) < 0)
+		return err_set(-errno, "giving '%s' to its group", home->runtime);
+	if (fchmod(home->runtime_fd, mode) < 0)
+		return err_set(-errno, "setting the mode of '%s'", home->runtime);
+	if (strcmp(recorded, wanted) == 0)
+		return 0;
+	return write_line(home->fd, "runtime", wanted, home_file_mode(home));
+}
+
+static int find_runtime(struct home *home)
+{
+	int r = read_line(home->fd, "runtime", home->runtime, sizeof(home->runtime));
+
+	if (r == FOUND)
+		r = open_runtime(home);
+	if (r == NOT_FOUND)
+		home->runtime[0] = '\0';
+	return r < 0 ? r : 0;
+}
+
+/* ---- public ---------------------------------------------------------------------------------- */
+
+static int open_parts(struct home *home, const char *store, const struct home_options *options)
+{
+	char resolved[PATH_MAX];
+	gid_t group;
+
+	int r = find_group(options->group, &group);
+	if (r < 0)
+		return r;
+	(void)snprintf(home->path, sizeof(home->path), "%s", store);
+	r = options->create ? create(home, store, group) : find(home, store);
+	if (r < 0)
+		return r;
+	if (realpath(store, resolved))
+		memcpy(home->path, resolved, strlen(resolved) + 1);
+	return options->create ? make_runtime(home, options->runtime_dir, group) : find_runtime(home);
+}
+
+int home_open(const char *store, const struct home_options *options, struct home **ret_home)
+{
+	CLEANUP(home_close) struct home *home = calloc(1, sizeof(*home));
+
+	if (!home)
+		return err_set(-ENOMEM, "opening store '%s'", store);
+	home->magic = HOME_MAGIC;
+	home->fd = home->journal_fd = home->index_fd = home->cursors_fd = home->runtime_fd = -1;
+	for (int i = 0; i < HOME_ROLE_MAX; i++)
+		home->role_fd[i] = -1;
+	int r = open_parts(home, store, options);
+	if (r == ERR_NO_STORE)
+		return r;
+	if (r < 0)
+		return err_add(r, "opening store '%s'", store);
+	*ret_home = TAKE(home);
+	return 0;
+}
+
+void home_close(struct home **home)
+{
+	struct home *h = *home;
+
+	if (!h)
+		return;
+	CHECK_OBJ(h, HOME_MAGIC);
+	for (int i = 0; i < HOME_ROLE_MAX; i++)
+		cleanup_fd(&h->role_fd[i]);
+	cleanup_fd(&h->runtime_fd);
+	cleanup_fd(&h->cursors_fd);
+	cleanup_fd(&h->index_fd);
+	cleanup_fd(&h->journal_fd);
+	cleanup_fd(&h->fd);
+	h->magic = 0;
+	free(h);
+	*home = NULL;
+}
+
+const char *home_path(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return home->path;
+}
+
+const char *home_id(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return home->id;
+}
+
+const char *home_runtime(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return home->runtime;
+}
+
+int home_fd(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return home->fd;
+}
+
+int home_journal_fd(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return home->journal_fd;
+}
+
+int home_index_fd(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return home->index_fd;
+}
+
+int home_cursors_fd(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return home->cursors_fd;
+}
+
+int home_runtime_fd(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return home->runtime_fd;
+}
+
+/* The lock file of the generation in use; without one, the folder. Asked with access(2), because
+ * opening and closing a lock file would drop this process's locks on it. */
+static bool part_is_writable(int directory_fd)
+{
+	char lock[64];
+	uint32_t number;
+
+	if (directory_fd < 0)
+		return true;
+	if (generation_current(directory_fd, &number) != FOUND)
+		return faccessat(directory_fd, ".", W_OK, AT_EACCESS) == 0;
+	(void)snprintf(lock, sizeof(lock), "gen-%" PRIu32 "/lock.mdb", number);
+	if (faccessat(directory_fd, lock, W_OK, AT_EACCESS) == 0)
+		return true;
+	/* A copy may have come without it. */
+	(void)snprintf(lock, sizeof(lock), "gen-%" PRIu32, number);
+	return errno == ENOENT && faccessat(directory_fd, lock, W_OK, AT_EACCESS) == 0;
+}
+
+bool home_is_writable(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return part_is_writable(home->journal_fd) && part_is_writable(home->index_fd);
+}
+
+unsigned home_file_mode(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return home->has_group ? 0640 : 0600;
+}
+
+int home_take_role(struct home *home, enum home_role role)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	REQUIRE(role < HOME_ROLE_MAX && home->role_fd[role] < 0);
+	int fd = proc_lock(home->fd, role_locks[role]);
+	if (fd < 0)
+		return err_add(fd, "store '%s'", home->path);
+	/* Readers look whether it is held. */
+	if (home->has_group)
+		(void)fchmod(fd, 0640); /* if not, a reader without daemons is told to wait for them */
+	home->role_fd[role] = fd;
+	return 0;
+}
+
+int home_role_holder(const struct home *home, enum home_role role)
+{
+	char line[32];
+	int pid = 0;
+
+	CHECK_OBJ(home, HOME_MAGIC);
+	REQUIRE(role < HOME_ROLE_MAX);
+	if (!proc_is_locked(home->fd, role_locks[role]))
+		return 0;
+	if (read_line(home->fd, role_locks[role], line, sizeof(line)) != FOUND ||
+		sscanf(line, "%d", &pid) != 1 || pid <= 0)
+		pid = -1; /* held, but its holder has not written its pid yet */
+	return pid;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/scratch.h"
+
+#include <criterion/criterion.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[64];
+static pid_t owner;
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static void remove_folder(void)
+{
+	if (getpid() == owner)
+		(void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+const char *scratch(void)
+{
+	if (owner == getpid() || (owner && folder[0]))
+		return folder;
+	(void)snprintf(folder, sizeof(folder), "/tmp/kinf-unit-XXXXXX");
+	cr_assert_not_null(mkdtemp(folder));
+	owner = getpid();
+	cr_assert_eq(atexit(remove_folder), 0);
+	return folder;
+}
+
+const char *scratch_path(const char *name)
+{
+	static char paths[8][PATH_MAX];
+	static unsigned turn;
+	char *path = paths[turn++ % 8];
+
+	(void)snprintf(path, PATH_MAX, "%s/%s", scratch(), name);
+	return path;
+}
+
+void scratch_copy(const char *from, const char *to)
+{
+	pid_t child = fork();
+
+	cr_assert_geq(child, 0);
+	if (child == 0) {
+		(void)execlp("cp", "cp", "-a", from, to, (char *)NULL);
+		_exit(127);
+	}
+	int status;
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A folder for one test, removed when the test's process ends. */
+#ifndef UNIT_SCRATCH_H
+#define UNIT_SCRATCH_H
+
+/* Its path, made at the first call. */
+const char *scratch(void);
+
+/* "<scratch>/NAME", in one of eight buffers used in turn. */
+const char *scratch_path(const char *name);
+
+/* Copies the tree FROM to TO (new inodes), as cp -a does. */
+void scratch_copy(const char *from, const char *to);
+
+#endif

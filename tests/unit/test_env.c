@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/env.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/err.h"
+#include "tests/unit/scratch.h"
+
+static const char *const databases[] = {"one", "two"};
+
+static struct env *open_env(const char *name, enum env_mode mode)
+{
+	struct env_options options = {.mode = mode, .databases = databases, .n_databases = 2,
+		.map_bytes = 16u << 20, .file_mode = 0600};
+	const char *path = scratch_path(name);
+	struct env *env = NULL;
+
+	(void)mkdir(path, 0700);
+	int r = env_open(path, &options, &env);
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	return env;
+}
+
+static void put(struct env *env, const char *key, size_t size)
+{
+	struct txn *txn = NULL;
+	void *place;
+
+	cr_assert_eq(txn_begin_write(env, &txn), 0);
+	cr_assert_eq(txn_reserve(txn, 0, bytes_str(key), size, 0, &place), 0);
+	memset(place, key[0], size);
+	cr_assert_eq(txn_commit(&txn), 0);
+	cr_assert_null(txn);
+}
+
+Test(env, what_is_committed_is_read)
+{
+	struct env *env = open_env("e", ENV_WRITE);
+	struct txn *txn = NULL;
+	struct bytes value;
+	uint64_t n;
+
+	put(env, "a", 10);
+	cr_assert_eq(txn_begin_read(env, &txn), 0);
+	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("a"), &value), FOUND);
+	cr_assert(bytes_equal(value, BYTES_LIT("aaaaaaaaaa")));
+	cr_assert_eq(txn_get(txn, 1, BYTES_LIT("a"), &value), NOT_FOUND);
+	cr_assert_eq(txn_count(txn, 0, &n), 0);
+	cr_assert_eq(n, 1);
+	put(env, "b", 10);
+	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("b"), &value), NOT_FOUND, "a snapshot stays as it is");
+	cr_assert_eq(txn_renew(txn), 0);
+	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("b"), &value), FOUND);
+	txn_abort(&txn);
+	env_close(&env);
+	cr_assert_null(env);
+}
+
+Test(env, first_error_sticks_and_commit_aborts)
+{
+	struct env *env = open_env("e", ENV_WRITE);
+	struct txn *txn = NULL;
+	struct bytes value;
+
+	cr_assert_eq(txn_begin_write(env, &txn), 0);
+	cr_assert_eq(txn_put(txn, 0, BYTES_LIT("b"), BYTES_LIT("1"), TXN_APPEND), 0);
+	cr_assert_eq(txn_put(txn, 0, BYTES_LIT("a"), BYTES_LIT("1"), TXN_APPEND), ERR_CORRUPT);
+	cr_assert_eq(txn_put(txn, 0, BYTES_LIT("c"), BYTES_LIT("1"), 0), ERR_CORRUPT);
+	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("b"), &value), ERR_CORRUPT);
+	cr_assert_eq(txn_error(txn), ERR_CORRUPT);
+	cr_assert_eq(txn_commit(&txn), ERR_CORRUPT);
+	cr_assert_null(txn);
+	cr_assert_eq(txn_begin_read(env, &txn), 0);
+	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("b"), &value), NOT_FOUND);
+	txn_abort(&txn);
+	env_close(&env);
+}
+
+Test(env, new_key_must_not_exist)
+{
+	struct env *env = open_env("e", ENV_WRITE);
+	struct txn *txn = NULL;
+
+	put(env, "a", 1);
+	cr_assert_eq(txn_begin_write(env, &txn), 0);
+	cr_assert_eq(txn_put(txn, 0, BYTES_LIT("a"), BYTES_LIT("2"), TXN_NEW), ERR_CORRUPT);
+	txn_abort(&txn);
+	env_close(&env);
+}
+
+Test(env, full_map_is_an_error_and_reading_goes_on)
+{
+	struct env *env = open_env("e", ENV_WRITE);
+	struct txn *txn = NULL;
+	struct bytes value;
+	void *place;
+
+	put(env, "a", 10);
+	cr_assert_eq(txn_begin_write(env, &txn), 0);
+	cr_assert_eq(txn_reserve(txn, 0, BYTES_LIT("b"), 20u << 20, 0, &place), ERR_MAP_FULL);
+	cr_assert_eq(txn_commit(&txn), ERR_MAP_FULL);
+	cr_assert_eq(txn_begin_read(env, &txn), 0);
+	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("a"), &value), FOUND);
+	txn_abort(&txn);
+	env_close(&env);
+}
+
+Test(env, cursor_deletes_and_goes_on)
+{
+	struct env *env = open_env("e", ENV_WRITE);
+	struct cursor *cursor = NULL;
+	struct txn *txn = NULL;
+	struct bytes key, value;
+	char text[16];
+	uint64_t n;
+
+	cr_assert_eq(txn_begin_write(env, &txn), 0);
+	for (int i = 0; i < 5000; i++) {
+		(void)snprintf(text, sizeof(text), "%06d", i);
+		cr_assert_eq(txn_put(txn, 0, bytes_str(text), bytes_str(text), TXN_APPEND), 0);
+	}
+	cr_assert_eq(cursor_open(txn, 0, &cursor), 0);
+	int seen = 0;
+	for (int r = cursor_seek(cursor, BYTES_LIT("001000"), &key, &value); r == FOUND;
+		r = cursor_next(cursor, &key, &value), seen++) {
+		(void)snprintf(text, sizeof(text), "%06d", 1000 + seen);
+		cr_assert(bytes_equal(key, bytes_str(text)), "at %d", seen);
+		cr_assert_eq(cursor_del(cursor), 0);
+	}
+	cr_assert_eq(seen, 4000);
+	cr_assert_eq(txn_count(txn, 0, &n), 0);
+	cr_assert_eq(n, 1000);
+	cr_assert_eq(cursor_last(cursor, &key, &value), FOUND);
+	cr_assert(bytes_equal(key, BYTES_LIT("000999")));
+	cr_assert_eq(cursor_prev(cursor, &key, &value), FOUND);
+	cr_assert(bytes_equal(key, BYTES_LIT("000998")));
+	cr_assert_eq(cursor_put(cursor, BYTES_LIT("000998"), BYTES_LIT("x"), 0), 0);
+	cr_assert_eq(txn_commit(&txn), 0);
+	cursor_close(&cursor); /* after its transaction: LMDB has freed its part */
+	env_close(&env);
+}
+
+Test(env, closing_the_first_of_two_write_cursors)
+{
+	struct env *env = open_env("e", ENV_WRITE);
+	struct cursor *a = NULL, *b = NULL;
+	struct txn *txn = NULL;
+
+	cr_assert_eq(txn_begin_write(env, &txn), 0);
+	cr_assert_eq(cursor_open(txn, 0, &a), 0);
+	cr_assert_eq(cursor_open(txn, 1, &b), 0);
+	cursor_close(&a);
+	txn_abort(&txn);
+	cursor_close(&b);
+	env_close(&env);
+}
+
+Test(env, cursor_is_renewed_with_its_transaction)
+{
+	struct env *env = open_env("e", ENV_WRITE);
+	struct cursor *cursor = NULL;
+	struct txn *txn = NULL;
+	struct bytes key, value;
+
+	cr_assert_eq(txn_begin_read(env, &txn), 0);
+	cr_assert_eq(cursor_open(txn, 0, &cursor), 0);
+	cr_assert_eq(cursor_next(cursor, &key, &value), END);
+	txn_reset(txn);
+	put(env, "a", 1);
+	cr_assert_eq(txn_renew(txn), 0);
+	cr_assert_eq(cursor_renew(cursor, txn), 0);
+	cr_assert_eq(cursor_seek(cursor, BYTES_NONE, &key, &value), FOUND);
+	cr_assert(bytes_equal(key, BYTES_LIT("a")));
+	cursor_close(&cursor);
+	txn_abort(&txn);
+	env_close(&env);
+}
+
+Test(env, large_values_have_a_place_and_small_ones_none)
+{
+	struct env *env = open_env("e", ENV_WRITE);
+	struct txn *txn = NULL;
+	struct bytes value, again;
+	uint64_t place = 0;
+
+	put(env, "small", 100);
+	put(env, "large", 9000);
+	put(env, "medium", 2500);
+	cr_assert_eq(txn_begin_read(env, &txn), 0);
+	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("small"), &value), FOUND);
+	cr_assert_eq(txn_place(txn, value, &place), NOT_FOUND);
+	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("medium"), &value), FOUND);
+	cr_assert_eq(txn_place(txn, value, &place), FOUND);
+	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("large"), &value), FOUND);
+	cr_assert_eq(txn_place(txn, value, &place), FOUND);
+	cr_assert_eq(txn_at(txn, place, value.size, &again), FOUND);
+	cr_assert_eq(again.data, value.data);
+	txn_abort(&txn);
+	cr_assert_eq(txn_begin_write(env, &txn), 0);
+	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("large"), &value), FOUND);
+	cr_assert_eq(txn_place(txn, value, &place), NOT_FOUND);
+	txn_abort(&txn);
+	env_close(&env);
+}
+
+Test(env, places_outside_the_file_are_refused)
+{
+	struct env *env = open_env("e", ENV_WRITE);
+	struct txn *txn = NULL;
+	struct bytes value;
+	struct stat st;
+
+	put(env, "large", 9000);
+	cr_assert_eq(stat(scratch_path("e/data.mdb"), &st), 0);
+	cr_assert_eq(txn_begin_read(env, &txn), 0);
+	cr_assert_eq(txn_at(txn, 17, 10, &value), NOT_FOUND);
+	cr_assert_eq(txn_at(txn, (uint64_t)st.st_size + 16, 10, &value), NOT_FOUND);
+	cr_assert_eq(txn_at(txn, (uint64_t)st.st_size - 4096 + 16, 4096, &value), NOT_FOUND);
+	cr_assert_eq(txn_at(txn, UINT64_MAX - 4095 + 16, 10, &value), NOT_FOUND);
+	cr_assert_eq(txn_at(txn, 4096 + 16, SIZE_MAX, &value), NOT_FOUND);
+	cr_assert_eq(txn_at(txn, (uint64_t)st.st_size - 4096 + 16, 4080, &value), FOUND);
+	txn_abort(&txn);
+	env_close(&env);
+}
+
+Test(env, reader_and_writer_of_one_process_share_the_map)
+{
+	struct env *writer = open_env("e", ENV_WRITE);
+	struct env *reader = open_env("e", ENV_READ);
+	struct txn *txn = NULL;
+	struct env_info info;
+
+	put(writer, "a", 1);
+	cr_assert_eq(txn_begin_read(reader, &txn), 0);
+	cr_assert_eq(env_info(writer, &info), 0);
+	cr_assert_eq(info.readers, 2, "the snapshot's and the one that asks: %u", info.readers);
+	env_close(&writer);
+	struct bytes value;
+	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("a"), &value), FOUND);
+	writer = open_env("e", ENV_WRITE);
+	put(writer, "b", 1);
+	cr_assert_eq(env_clear_stale_readers(writer), 0, "the live one keeps its slot");
+	txn_abort(&txn);
+	env_close(&writer);
+	env_close(&reader);
+}
+
+Test(env, second_writer_of_one_process_is_refused)
+{
+	struct env *writer = open_env("e", ENV_WRITE), *second = NULL;
+	struct env_options options = {.mode = ENV_WRITE, .databases = databases, .n_databases = 2,
+		.map_bytes = 16u << 20, .file_mode = 0600};
+
+	cr_assert_eq(env_open(scratch_path("e"), &options, &second), ERR_LOCKED);
+	cr_assert_null(second);
+	env_close(&writer);
+}
+
+Test(env, child_is_told_to_open_its_own)
+{
+	struct env *env = open_env("e", ENV_WRITE);
+	struct txn *txn = NULL;
+
+	put(env, "a", 1);
+	cr_assert_eq(txn_begin_read(env, &txn), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		struct txn *other = NULL;
+		bool good = txn_renew(txn) == ERR_FORKED && txn_begin_read(env, &other) == ERR_FORKED &&
+			txn_begin_write(env, &other) == ERR_FORKED;
+		txn_abort(&txn);
+		env_close(&env);
+		struct env_options options = {.mode = ENV_READ, .databases = databases, .n_databases = 2};
+		good = good && env_open(scratch_path("e"), &options, &env) == 0 &&
+			txn_begin_read(env, &txn) == 0;
+		_exit(good ? 0 : 1);
+	}
+	int status;
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert_eq(status, 0);
+	/* The child was not able to take our slot away; its own is cleared. */
+	cr_assert_eq(env_clear_stale_readers(env), 1);
+	put(env, "b", 1);
+	txn_abort(&txn);
+	env_close(&env);
+}
+
+Test(env, kill_of_a_writer_loses_nothing_committed)
+{
+	const char *path = scratch_path("e");
+
+	for (int round = 0; round < 5; round++) {
+		pid_t child = fork();
+		if (child == 0) {
+			struct env *env = open_env("e", ENV_WRITE);
+			char key[16];
+			(void)snprintf(key, sizeof(key), "%d", round);
+			put(env, key, 5000);
+			struct txn *txn = NULL;
+			void *place;
+			(void)txn_begin_write(env, &txn);
+			(void)txn_reserve(txn, 0, BYTES_LIT("lost"), 5000, 0, &place);
+			(void)kill(getpid(), SIGKILL);
+		}
+		int status;
+		cr_assert_eq(waitpid(child, &status, 0), child);
+		cr_assert(WIFSIGNALED(status));
+	}
+	cr_assert_not_null(path);
+	struct env *env = open_env("e", ENV_READ);
+	struct txn *txn = NULL;
+	uint64_t n;
+	cr_assert_eq(txn_begin_read(env, &txn), 0);
+	cr_assert_eq(txn_count(txn, 0, &n), 0);
+	cr_assert_eq(n, 5);
+	txn_abort(&txn);
+	env_close(&env);
+}
+
+static int open_code(const char *name, enum env_mode mode)
+{
+	struct env_options options = {.mode = mode, .databases = databases, .n_databases = 2,
+		.map_bytes = 16u << 20, .file_mode = 0600};
+	struct env *env = NULL;
+	int r = env_open(scratch_path(name), &options, &env);
+
+	env_close(&env);
+	return r;
+}
+
+Test(env, cut_and_garbled_files_are_told)
+{
+	struct env *env = open_env("e", ENV_WRITE);
+
+	put(env, "a", 1u << 20);
+	env_close(&env);
+	cr_assert_eq(truncate(scratch_path("e/data.mdb"), 1u << 19), 0);
+	cr_assert_eq(open_code("e", ENV_READ), ERR_CORRUPT);
+	FILE *file = fopen(scratch_path("e/data.mdb"), "r+");
+	cr_assert_not_null(file);
+	for (int i = 0; i < 8192; i++)
+		(void)fputc('x', file);
+	(void)fclose(file);
+	cr_assert_eq(open_code("e", ENV_READ), ERR_CORRUPT);
+	cr_assert_eq(open_code("e", ENV_WRITE), ERR_CORRUPT);
+	cr_assert_eq(truncate(scratch_path("e/data.mdb"), 0), 0);
+	cr_assert_eq(open_code("e", ENV_READ), ERR_CORRUPT);
+	cr_assert_eq(unlink(scratch_path("e/data.mdb")), 0);
+	cr_assert_eq(open_code("e", ENV_READ), -ENOENT);
+}
+
+Test(env, copy_is_read_without_lock)
+{
+	struct env *env = open_env("e", ENV_WRITE);
+	struct env_info info;
+
+	put(env, "a", 1);
+	env_close(&env);
+	cr_assert_eq(unlink(scratch_path("e/lock.mdb")), 0);
+	env = open_env("e", ENV_COPY);
+	cr_assert_eq(env_info(env, &info), 0);
+	cr_assert_eq(info.readers, 0);
+	cr_assert_neq(access(scratch_path("e/lock.mdb"), F_OK), 0, "nothing was written");
+	env_close(&env);
+}
+
+Test(env, used_bytes_do_not_count_free_pages)
+{
+	struct env *env = open_env("e", ENV_WRITE);
+	struct env_info before, full, after;
+	struct txn *txn = NULL;
+
+	cr_assert_eq(env_info(env, &before), 0);
+	put(env, "a", 1u << 20);
+	cr_assert_eq(env_info(env, &full), 0);
+	cr_assert_geq(full.used_bytes, before.used_bytes + (1u << 20));
+	cr_assert_eq(full.map_bytes, 16u << 20);
+	cr_assert_gt(full.last_txn, before.last_txn);
+	cr_assert_eq(txn_begin_write(env, &txn), 0);
+	cr_assert_eq(txn_del(txn, 0, BYTES_LIT("a")), FOUND);
+	cr_assert_eq(txn_del(txn, 0, BYTES_LIT("a")), NOT_FOUND);
+	cr_assert_eq(txn_commit(&txn), 0);
+	cr_assert_eq(env_info(env, &after), 0);
+	cr_assert_lt(after.used_bytes, before.used_bytes + 5 * 4096);
+	cr_assert_geq(after.file_bytes, full.file_bytes);
+	env_close(&env);
+}
+
+static int remember_pid(void *arg, int32_t pid, uint64_t txn)
+{
+	if (txn)
+		*(int32_t *)arg = pid;
+	return 0;
+}
+
+Test(env, readers_are_listed_with_their_snapshots)
+{
+	struct env *env = open_env("e", ENV_WRITE);
+	struct txn *txn = NULL;
+	int32_t pid = 0;
+
+	put(env, "a", 1);
+	cr_assert_eq(txn_begin_read(env, &txn), 0);
+	cr_assert_eq(env_each_reader(env, remember_pid, &pid), 0);
+	cr_assert_eq(pid, getpid());
+	pid = 0;
+	txn_reset(txn);
+	cr_assert_eq(env_each_reader(env, remember_pid, &pid), 0);
+	cr_assert_eq(pid, 0);
+	txn_abort(&txn);
+	env_close(&env);
+}
+
+Test(env, writemap_gets_blocks_before_it_writes)
+{
+	struct env_options options = {.mode = ENV_WRITE, .databases = databases, .n_databases = 2,
+		.map_bytes = 64u << 20, .file_mode = 0640, .writemap = true};
+	struct env *env = NULL;
+	struct stat st;
+
+	cr_assert_eq(mkdir(scratch_path("w"), 0700), 0);
+	cr_assert_eq(env_open(scratch_path("w"), &options, &env), 0);
+	cr_assert_eq(env_allocate(env, 8u << 20), 0);
+	cr_assert_eq(stat(scratch_path("w/data.mdb"), &st), 0);
+	cr_assert_geq(st.st_blocks * 512, 8 << 20);
+	cr_assert_eq(st.st_mode & 0777, 0640);
+	cr_assert_eq(stat(scratch_path("w/lock.mdb"), &st), 0);
+	cr_assert_eq(st.st_mode & 0777, 0660);
+	cr_assert_eq(env_allocate(env, 1u << 30), 0, "never beyond the map");
+	put(env, "a", 1u << 20);
+	struct txn *txn = NULL;
+	struct bytes value;
+	uint64_t place;
+	cr_assert_eq(txn_begin_read(env, &txn), 0);
+	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("a"), &value), FOUND);
+	cr_assert_eq(txn_place(txn, value, &place), FOUND);
+	txn_abort(&txn);
+	cr_assert_eq(env_sync(env), 0);
+	env_close(&env);
+}
+
+Test(env, larger_map_is_adopted_by_readers)
+{
+	struct env *reader = NULL;
+	int ready[2], go[2];
+	char byte;
+
+	struct env *env = open_env("e", ENV_WRITE);
+	put(env, "a", 1u << 20);
+	env_close(&env);
+	cr_assert_eq(pipe(ready), 0);
+	cr_assert_eq(pipe(go), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		struct txn *txn = NULL, *other = NULL;
+		struct bytes value;
+		reader = open_env("e", ENV_READ);
+		bool good = txn_begin_read(reader, &txn) == 0 && txn_begin_read(reader, &other) == 0;
+		good = good && write(ready[1], "r", 1) == 1 && read(go[0], &byte, 1) == 1;
+		txn_reset(txn);
+		good = good && txn_renew(txn) == -EBUSY; /* the other one still reads the old map */
+		txn_reset(other);
+		good = good && txn_renew(txn) == 0 && txn_renew(other) == 0 &&
+			txn_get(txn, 0, BYTES_LIT("b"), &value) == FOUND && value.size == 30u << 20;
+		_exit(good ? 0 : 1);
+	}
+	cr_assert_eq(read(ready[0], &byte, 1), 1);
+	struct env_options options = {.mode = ENV_WRITE, .databases = databases, .n_databases = 2,
+		.map_bytes = 64u << 20, .file_mode = 0600};
+	cr_assert_eq(env_open(scratch_path("e"), &options, &env), 0);
+	put(env, "b", 30u << 20);
+	cr_assert_eq(write(go[1], "g", 1), 1);
+	int status;
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert_eq(status, 0);
+	env_close(&env);
+}
+
+Test(env, library_version_is_told)
+{
+	bool suspect;
+
+	cr_assert(strstr(env_library_version(&suspect), "LMDB"));
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/generation.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/err.h"
+#include "tests/unit/scratch.h"
+
+static const char *const databases[] = {"one"};
+static const struct generation_kind kind = {
+	.what = "journal", .format = 7, .databases = databases, .n_databases = 1};
+static const struct generation_options usual = {.map_bytes = 4u << 20, .file_mode = 0600};
+static const uint8_t uuid[16] = {1, 2, 3, 0xff};
+
+static int folder(void)
+{
+	int fd = open(scratch(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	cr_assert_geq(fd, 0);
+	return fd;
+}
+
+static struct generation *create(int fd)
+{
+	struct generation *gen = NULL;
+	int r = generation_create(fd, &kind, &usual, uuid, &gen);
+
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	return gen;
+}
+
+static void put(struct generation *gen, const char *key)
+{
+	struct txn *txn = NULL;
+
+	cr_assert_eq(txn_begin_write(generation_env(gen), &txn), 0);
+	cr_assert_eq(txn_put(txn, 0, bytes_str(key), BYTES_LIT("v"), 0), 0);
+	cr_assert_eq(txn_commit(&txn), 0);
+}
+
+static uint64_t count(struct generation *gen)
+{
+	struct txn *txn = NULL;
+	uint64_t n = 0;
+
+	cr_assert_eq(txn_begin_read(generation_env(gen), &txn), 0);
+	cr_assert_eq(txn_count(txn, 0, &n), 0);
+	txn_abort(&txn);
+	return n;
+}
+
+static int read_code(int fd, uint32_t number, bool copy)
+{
+	struct generation *gen = NULL;
+	int r = generation_open_read(fd, &kind, number, copy, &gen);
+
+	generation_close(&gen);
+	return r;
+}
+
+static int write_code(int fd, uint32_t number)
+{
+	struct generation *gen = NULL;
+	int r = generation_open_write(fd, &kind, &usual, number, &gen);
+
+	generation_close(&gen);
+	return r;
+}
+
+/* Writes and dies without closing: STATE stays dirty. */
+static void die_dirty(int fd, const struct generation_options *options)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		struct generation *gen = NULL;
+		if (generation_open_write(fd, &kind, options, 1, &gen) == 0)
+			put(gen, "dirty");
+		(void)kill(getpid(), SIGKILL);
+	}
+	int status;
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert(WIFSIGNALED(status));
+}
+
+static void other_boot(void)
+{
+	cr_assert_eq(setenv("KINF_BOOT_ID", "00000000000000000000000000000001", 1), 0);
+}
+
+Test(generation, current_names_what_was_published)
+{
+	int fd = folder();
+	uint32_t number = 0;
+
+	cr_assert_eq(generation_current(fd, &number), NOT_FOUND);
+	struct generation *gen = create(fd);
+	cr_assert_eq(generation_number(gen), 1);
+	cr_assert_eq(generation_current(fd, &number), NOT_FOUND, "not before it is published");
+	cr_assert_eq(generation_publish(fd, 1), 0);
+	cr_assert_eq(generation_current(fd, &number), FOUND);
+	cr_assert_eq(number, 1);
+	struct generation *second = create(fd);
+	cr_assert_eq(generation_number(second), 2);
+	cr_assert_eq(generation_publish(fd, 3), -ENOENT);
+	generation_close(&gen);
+	generation_close(&second);
+	(void)close(fd);
+}
+
+Test(generation, clean_one_is_trusted_after_a_reboot)
+{
+	int fd = folder();
+	struct generation *gen = create(fd);
+
+	put(gen, "a");
+	generation_close(&gen);
+	other_boot();
+	cr_assert_eq(generation_open_read(fd, &kind, 1, false, &gen), 0);
+	cr_assert_eq(count(gen), 1);
+	cr_assert_arr_eq(generation_uuid(gen), uuid, 16);
+	generation_close(&gen);
+	cr_assert_eq(generation_open_write(fd, &kind, &usual, 1, &gen), 0);
+	put(gen, "b");
+	generation_close(&gen);
+	cr_assert_eq(read_code(fd, 1, true), 0);
+	(void)close(fd);
+}
+
+Test(generation, killed_writer_is_trusted_in_the_same_boot_only)
+{
+	int fd = folder();
+	struct generation *gen = create(fd);
+
+	generation_close(&gen);
+	die_dirty(fd, &usual);
+	cr_assert_eq(generation_open_read(fd, &kind, 1, false, &gen), 0);
+	cr_assert_eq(count(gen), 1);
+	generation_close(&gen);
+	other_boot();
+	cr_assert_eq(read_code(fd, 1, false), ERR_UNTRUSTED);
+	cr_assert_eq(write_code(fd, 1), ERR_UNTRUSTED);
+	cr_assert_eq(write_code(fd, 1), ERR_UNTRUSTED, "opening did not make it clean");
+	cr_assert(strstr(err_text(ERR_UNTRUSTED), "journal generation 1"));
+	(void)close(fd);
+}
+
+Test(generation, durable_one_is_trusted_after_a_power_cut)
+{
+	struct generation_options durable = usual;
+	int fd = folder();
+	struct generation *gen = create(fd);
+
+	durable.durable = true;
+	generation_close(&gen);
+	die_dirty(fd, &durable);
+	other_boot();
+	cr_assert_eq(write_code(fd, 1), 0);
+	(void)close(fd);
+}
+
+Test(generation, durable_run_after_a_killed_one_makes_it_durable)
+{
+	struct generation_options durable = usual;
+	int fd = folder();
+	struct generation *gen = create(fd);
+
+	durable.durable = true;
+	generation_close(&gen);
+	die_dirty(fd, &usual);
+	die_dirty(fd, &durable);
+	other_boot();
+	cr_assert_eq(read_code(fd, 1, false), 0);
+	(void)close(fd);
+}
+
+Test(generation, copy_taken_while_running_is_refused)
+{
+	int fd = folder();
+	struct generation *gen = create(fd);
+
+	put(gen, "a");
+	generation_close(&gen);
+	die_dirty(fd, &usual);
+	cr_assert_eq(mkdir(scratch_path("copy"), 0700), 0);
+	scratch_copy(scratch_path("gen-1"), scratch_path("copy"));
+	int copy = open(scratch_path("copy"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cr_assert_eq(read_code(copy, 1, true), ERR_UNTRUSTED);
+	cr_assert(strstr(err_text(ERR_UNTRUSTED), "stop the daemons"));
+	cr_assert_eq(write_code(copy, 1), ERR_UNTRUSTED);
+	cr_assert_eq(write_code(fd, 1), 0);
+	cr_assert_eq(mkdir(scratch_path("good"), 0700), 0);
+	scratch_copy(scratch_path("gen-1"), scratch_path("good"));
+	int good = open(scratch_path("good"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cr_assert_eq(read_code(good, 1, true), 0);
+	(void)close(fd);
+	(void)close(copy);
+	(void)close(good);
+}
+
+Test(generation, other_format_is_told)
+{
+	struct generation_kind newer = kind;
+	int fd = folder();
+	struct generation *gen = create(fd);
+
+	newer.format = 8;
+	generation_close(&gen);
+	cr_assert_eq(generation_open_read(fd, &newer, 1, false, &gen), ERR_FORMAT);
+	cr_assert_eq(generation_open_write(fd, &newer, &usual, 1, &gen), ERR_FORMAT);
+	(void)close(fd);
+}
+
+static void write_state(const char *text)
+{
+	FILE *file = fopen(scratch_path("gen-1/STATE"), "w");
+
+	cr_assert_not_null(file);
+	(void)fputs(text, file);
+	(void)fclose(file);
+}
+
+Test(generation, damaged_state_is_told)
+{
+	int fd = folder();
+	struct generation *gen = create(fd);
+	char good[1024] = "";
+
+	generation_close(&gen);
+	FILE *file = fopen(scratch_path("gen-1/STATE"), "r");
+	size_t size = fread(good, 1, sizeof(good) - 1, file);
+	(void)fclose(file);
+	for (size_t cut = 0; cut + 1 < size; cut++) {
+		char text[1024];
+		memcpy(text, good, cut);
+		text[cut] = '\0';
+		write_state(text);
+		cr_assert_eq(read_code(fd, 1, false), ERR_CORRUPT, "cut at %zu of %zu", cut, size);
+	}
+	write_state("kinf-generation 2\n");
+	cr_assert_eq(read_code(fd, 1, false), ERR_FORMAT);
+	write_state(good);
+	cr_assert_eq(read_code(fd, 1, false), 0);
+	cr_assert_eq(unlink(scratch_path("gen-1/STATE")), 0);
+	cr_assert_eq(read_code(fd, 1, false), -ENOENT);
+	(void)close(fd);
+}
+
+Test(generation, found_by_uuid_current_first)
+{
+	uint8_t other[16] = {9};
+	int fd = folder();
+	struct generation *a = create(fd), *b = create(fd), *c = NULL;
+	uint32_t number = 0;
+
+	cr_assert_eq(generation_create(fd, &kind, &usual, other, &c), 0);
+	cr_assert_eq(generation_publish(fd, 1), 0);
+	cr_assert_eq(generation_find(fd, uuid, &number), FOUND);
+	cr_assert_eq(number, 1);
+	cr_assert_eq(generation_find(fd, other, &number), FOUND);
+	cr_assert_eq(number, 3);
+	other[0] = 8;
+	cr_assert_eq(generation_find(fd, other, &number), NOT_FOUND);
+	generation_close(&a);
+	generation_close(&b);
+	generation_close(&c);
+	(void)close(fd);
+}
+
+Test(generation, others_are_removed_and_mapped_readers_go_on)
+{
+	int fd = folder();
+	struct generation *a = create(fd), *b = create(fd), *c = create(fd);
+
+	put(a, "a");
+	cr_assert_eq(generation_remove_except(fd, (uint32_t[]){1, 2}, 2), 1);
+	cr_assert_eq(generation_remove_others(fd, 2), 1);
+	cr_assert_eq(count(a), 1);
+	cr_assert_eq(read_code(fd, 1, false), -ENOENT);
+	cr_assert_neq(access(scratch_path("gen-1"), F_OK), 0);
+	cr_assert_eq(access(scratch_path("gen-2"), F_OK), 0);
+	generation_close(&a);
+	generation_close(&b);
+	generation_close(&c);
+	a = create(fd);
+	cr_assert_eq(generation_number(a), 3);
+	generation_close(&a);
+	(void)close(fd);
+}
+
+Test(generation, held_open_lock_is_waited_for_and_then_told, .timeout = 20)
+{
+	int fd = folder();
+	struct generation *gen = create(fd);
+
+	generation_close(&gen);
+	int lock = open(scratch_path("gen-1/open.lock"), O_RDONLY | O_CLOEXEC);
+	cr_assert_eq(flock(lock, LOCK_EX), 0);
+	cr_assert_eq(read_code(fd, 1, false), ERR_LOCKED);
+	cr_assert_eq(generation_remove_others(fd, 0), 0, "one that is being opened stays");
+	(void)close(lock);
+	cr_assert_eq(read_code(fd, 1, false), 0);
+	(void)close(fd);
+}
+
+Test(generation, failed_creation_leaves_nothing)
+{
+	struct generation_options tiny = usual;
+	struct generation *gen = NULL;
+	int fd = folder();
+
+	tiny.map_bytes = 4096; /* not even the two meta pages and the databases */
+	cr_assert_lt(generation_create(fd, &kind, &tiny, uuid, &gen), 0);
+	cr_assert_neq(access(scratch_path("gen-1"), F_OK), 0);
+	(void)close(fd);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/home.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/err.h"
+#include "tests/unit/scratch.h"
+
+static struct home *open_home(bool create)
+{
+	struct home_options options = {.create = create,
+		.runtime_dir = create ? scratch() : NULL};
+	struct home *home = NULL;
+	int r = home_open(scratch_path("a/b/store"), &options, &home);
+
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	return home;
+}
+
+static unsigned mode_of(const char *path)
+{
+	struct stat st;
+
+	cr_assert_eq(stat(path, &st), 0, "%s", path);
+	return st.st_mode & 07777;
+}
+
+Test(home, reader_finds_what_a_daemon_made)
+{
+	struct home *daemon = open_home(true);
+	struct home *reader = open_home(false);
+
+	cr_assert_eq(strlen(home_id(daemon)), 16);
+	cr_assert_str_eq(home_id(reader), home_id(daemon));
+	cr_assert_str_eq(home_path(reader), scratch_path("a/b/store"));
+	cr_assert_str_eq(home_runtime(reader), home_runtime(daemon));
+	cr_assert(strstr(home_runtime(reader), home_id(daemon)));
+	cr_assert_geq(home_runtime_fd(reader), 0);
+	cr_assert_geq(home_journal_fd(reader), 0);
+	cr_assert_geq(home_index_fd(reader), 0);
+	cr_assert_geq(home_cursors_fd(reader), 0);
+	cr_assert(home_is_writable(reader));
+	cr_assert_eq(home_file_mode(reader), 0600);
+	cr_assert_eq(mode_of(home_path(reader)), 0700);
+	cr_assert_eq(mode_of(home_runtime(reader)), 0700);
+	home_close(&reader);
+	cr_assert_null(reader);
+	home_close(&daemon);
+}
+
+Test(home, id_stays)
+{
+	struct home *home = open_home(true);
+	char id[17];
+
+	memcpy(id, home_id(home), sizeof(id));
+	home_close(&home);
+	home = open_home(true);
+	cr_assert_str_eq(home_id(home), id);
+	home_close(&home);
+}
+
+Test(home, missing_store_says_how_one_comes_to_be)
+{
+	struct home_options options = {0};
+	struct home *home = NULL;
+
+	cr_assert_eq(home_open(scratch_path("none"), &options, &home), ERR_NO_STORE);
+	cr_assert(strstr(err_text(ERR_NO_STORE), "kinf run"));
+	cr_assert_eq(home_open(scratch(), &options, &home), ERR_NO_STORE, "a folder that is no store");
+}
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	cr_assert_not_null(file);
+	(void)fputs(text, file);
+	(void)fclose(file);
+}
+
+Test(home, foreign_and_damaged_ids_are_told_apart)
+{
+	struct home_options options = {0};
+	struct home *home = open_home(true);
+
+	home_close(&home);
+	write_file(scratch_path("a/b/store/id"), "kinf-store 2 0123456789abcdef\n");
+	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), ERR_FORMAT);
+	write_file(scratch_path("a/b/store/id"), "kinf-store 1 0123\n");
+	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), ERR_CORRUPT);
+	write_file(scratch_path("a/b/store/id"), "");
+	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), ERR_FORMAT);
+}
+
+Test(home, lost_runtime_folder_is_made_again)
+{
+	struct home *home = open_home(true);
+	char runtime[256];
+
+	(void)snprintf(runtime, sizeof(runtime), "%s", home_runtime(home));
+	home_close(&home);
+	cr_assert_eq(rmdir(runtime), 0);
+	home = open_home(false);
+	cr_assert_str_eq(home_runtime(home), "");
+	cr_assert_eq(home_runtime_fd(home), -1);
+	home_close(&home);
+	struct home_options options = {.create = true};
+	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), 0);
+	cr_assert_str_eq(home_runtime(home), runtime);
+	cr_assert_geq(home_runtime_fd(home), 0);
+	home_close(&home);
+}
+
+Test(home, runtime_folder_of_another_is_not_used)
+{
+	struct home *home = open_home(true);
+	struct home_options options = {0};
+	char runtime[256];
+
+	(void)snprintf(runtime, sizeof(runtime), "%s", home_runtime(home));
+	home_close(&home);
+	cr_assert_eq(chmod(runtime, 0777), 0);
+	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), -EPERM);
+	cr_assert(strstr(err_text(-EPERM), "--runtime-dir"));
+	options.create = true;
+	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), -EPERM);
+	cr_assert_eq(rmdir(runtime), 0);
+	cr_assert_eq(mkdir(scratch_path("elsewhere"), 0700), 0);
+	cr_assert_eq(symlink(scratch_path("elsewhere"), runtime), 0);
+	cr_assert_lt(home_open(scratch_path("a/b/store"), &options, &home), 0);
+}
+
+Test(home, group_may_read_and_leave_cursors)
+{
+	struct home_options options = {.create = true, .group = "root"};
+	struct home *home = NULL;
+
+	if (geteuid() != 0)
+		options.group = "nogroup-of-ours"; /* giving away needs root: only the refusal */
+	int r = home_open(scratch_path("shared"), &options, &home);
+	if (geteuid() != 0) {
+		cr_assert_eq(r, ERR_CONFIG);
+		return;
+	}
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	cr_assert_eq(mode_of(scratch_path("shared")), 02750);
+	cr_assert_eq(mode_of(scratch_path("shared/journal")), 02750);
+	cr_assert_eq(mode_of(scratch_path("shared/cursors")), 03770);
+	cr_assert_eq(home_file_mode(home), 0640);
+	home_close(&home);
+	options.create = false;
+	cr_assert_eq(home_open(scratch_path("shared"), &options, &home), 0);
+	cr_assert_eq(home_file_mode(home), 0640);
+	home_close(&home);
+}
+
+Test(home, no_role_runs_twice)
+{
+	struct home *home = open_home(true);
+
+	cr_assert_eq(home_role_holder(home, HOME_REFLECTOR), 0);
+	cr_assert_eq(home_take_role(home, HOME_REFLECTOR), 0);
+	cr_assert_eq(home_role_holder(home, HOME_REFLECTOR), getpid());
+	cr_assert_eq(home_role_holder(home, HOME_PROCESSOR), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		struct home *mine = open_home(true);
+		bool good = home_take_role(mine, HOME_REFLECTOR) == ERR_LOCKED;
+		good = good && strstr(err_text(ERR_LOCKED), "process") &&
+			home_role_holder(mine, HOME_REFLECTOR) == getppid() &&
+			home_take_role(mine, HOME_PROCESSOR) == 0;
+		_exit(good ? 0 : 1);
+	}
+	int status;
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert_eq(status, 0);
+	cr_assert_eq(home_role_holder(home, HOME_PROCESSOR), 0, "it died with its role");
+	home_close(&home);
+	home = open_home(false);
+	cr_assert_eq(home_role_holder(home, HOME_REFLECTOR), 0);
+	home_close(&home);
+}
