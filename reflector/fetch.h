@@ -15,8 +15,7 @@ struct fetch_answer {
 	int result;               /* as http_request.on_done; ERR_TOO_LARGE above the limit */
 	int status;
 	const char *content_type; /* "" when absent */
-	struct bytes body;        /* readable_behind bytes may be read behind it */
-	size_t readable_behind;
+	struct bytes body;
 };
 
 /* ANSWER is borrowed for the call; the fetch is gone when it returns. */

@@ -34,6 +34,8 @@
 #include "common/bytes.h"
 #include "reflector/kubeconfig.h"
 
+#define HTTP_FDS_MAX 16 /* that http_poll watches beside the transfers */
+
 struct http;
 struct http_call;
 

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/base64.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/err.h"
+
+enum { BREAK = -2, BAD = -1, PAD = 64 };
+
+static int digit(unsigned char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	switch (c) {
+	case '+':
+		return 62;
+	case '/':
+		return 63;
+	case '=':
+		return PAD;
+	case '\n':
+	case '\r':
+		return BREAK;
+	default:
+		return BAD;
+	}
+}
+
+struct quantum {
+	uint32_t bits;
+	unsigned digits; /* of 4, padding included */
+	unsigned pads;
+};
+
+/* Takes one more digit; false when it can't stand here. */
+static bool quantum_take(struct quantum *q, int d)
+{
+	if (d == BAD || (q->pads && d != PAD))
+		return false;
+	if (d == PAD && q->digits < 2)
+		return false;
+	q->pads += d == PAD;
+	q->bits = q->bits << 6 | (d == PAD ? 0 : (uint32_t)d);
+	q->digits++;
+	return true;
+}
+
+static size_t quantum_flush(struct quantum *q, char *out)
+{
+	size_t n = 3 - q->pads;
+
+	for (size_t i = 0; i < n; i++)
+		out[i] = (char)(q->bits >> (16 - 8 * i));
+	q->bits = 0;
+	q->digits = 0; /* pads stay: nothing may follow them */
+	return n;
+}
+
+int base64_decode(struct bytes text, char **ret_data, size_t *ret_size)
+{
+	const unsigned char *in = text.data;
+	char *out = malloc(text.size / 4 * 3 + 4);
+	struct quantum q = {0};
+	size_t size = 0;
+
+	if (!out)
+		return err_set(-ENOMEM, "base64");
+	for (size_t i = 0; i < text.size; i++) {
+		int d = digit(in[i]);
+
+		if (d == BREAK)
+			continue;
+		if ((q.pads && !q.digits) || !quantum_take(&q, d)) {
+			free(out);
+			return err_say(ERR_SYNTAX, "not base64 at byte %zu", i);
+		}
+		if (q.digits == 4)
+			size += quantum_flush(&q, out + size);
+	}
+	if (q.digits) {
+		free(out);
+		return err_say(ERR_SYNTAX, "base64 ends in the middle");
+	}
+	out[size] = '\0';
+	*ret_data = out;
+	*ret_size = size;
+	return 0;
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/kubeconfig.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/err.h"
+#include "reflector/base64.h"
+
+/* ---- a directory with files ---- */
+
+static char dir[] = "/tmp/kinf-kubeconfig-XXXXXX";
+static char path_buffer[8][256];
+static unsigned path_next;
+
+static const char *path_of(const char *name)
+{
+	char *path = path_buffer[path_next++ % 8];
+
+	(void)snprintf(path, sizeof(path_buffer[0]), "%s/%s", dir, name);
+	return path;
+}
+
+static const char *file(const char *name, const char *text)
+{
+	const char *path = path_of(name);
+	FILE *f = fopen(path, "w");
+
+	cr_assert(f && fputs(text, f) >= 0 && fclose(f) == 0);
+	return path;
+}
+
+static void set_up(void)
+{
+	cr_assert(mkdtemp(dir));
+	setenv("HOME", dir, 1);
+	unsetenv("KUBECONFIG");
+	unsetenv("KUBERNETES_SERVICE_HOST");
+	unsetenv("POD_NAMESPACE");
+}
+
+static void tear_down(void)
+{
+	char command[300];
+
+	(void)snprintf(command, sizeof(command), "rm -r '%s'", dir);
+	FILE *p = popen(command, "r");
+
+	cr_assert(p && pclose(p) == 0);
+}
+
+TestSuite(kubeconfig, .init = set_up, .fini = tear_down);
+
+/* One context `x` of a cluster and a user with these members. */
+static const char *config_of(const char *name, const char *cluster, const char *user)
+{
+	char text[4096];
+
+	(void)snprintf(text, sizeof(text),
+		"apiVersion: v1\nkind: Config\ncurrent-context: x\n"
+		"contexts: [{name: x, context: {cluster: c, user: u}}]\n"
+		"clusters:\n- name: c\n  cluster: {%s}\n"
+		"users:\n- name: u\n  user: {%s}\n",
+		cluster, user);
+	return file(name, text);
+}
+
+static struct kubeconfig *good(const char *cluster, const char *user)
+{
+	struct kubeconfig *config = NULL;
+	int r = kubeconfig_load(config_of("config", cluster, user), NULL, &config);
+
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	return config;
+}
+
+/* The load fails with CODE and a sentence that has each of the two texts. */
+static void fails(int r, int code, const char *a, const char *b)
+{
+	cr_assert_eq(r, code, "%d: %s", r, err_text(r));
+	cr_assert(strstr(err_text(r), a), "'%s' is not in: %s", a, err_text(r));
+	cr_assert(strstr(err_text(r), b), "'%s' is not in: %s", b, err_text(r));
+}
+
+static void refused(const char *cluster, const char *user, const char *a, const char *b)
+{
+	struct kubeconfig *config = NULL;
+
+	fails(kubeconfig_load(config_of("config", cluster, user), NULL, &config), ERR_CONFIG, a, b);
+	cr_assert_null(config);
+}
+
+#define HTTPS "server: 'https://h:6443'"
+/* "-----BEGIN X-----\n" */
+#define PEM64 "LS0tLS1CRUdJTiBYLS0tLS0K"
+
+/* ---- clusters ---- */
+
+Test(kubeconfig, token_and_server_are_read)
+{
+	struct kubeconfig *c = good("server: 'https://h:6443/prefix/?q#f'", "token: T");
+
+	cr_assert_str_eq(c->server, "https://h:6443/prefix");
+	cr_assert_str_eq(c->token, "T");
+	cr_assert_str_eq(c->context, "x");
+	cr_assert_str_eq(c->name_space, "default");
+	cr_assert(c->tls);
+	kubeconfig_free(&c);
+	cr_assert_null(c);
+}
+
+Test(kubeconfig, scheme_is_https_only_with_tls_settings)
+{
+	struct kubeconfig *c = good("server: 'h:8080'", "token: T");
+
+	cr_assert_str_eq(c->server, "http://h:8080");
+	kubeconfig_free(&c);
+	c = good("server: 'h:6443', insecure-skip-tls-verify: true", "token: T");
+	cr_assert_str_eq(c->server, "https://h:6443");
+	cr_assert(c->insecure);
+	kubeconfig_free(&c);
+}
+
+Test(kubeconfig, credentials_do_not_go_over_http)
+{
+	struct kubeconfig *c = good("server: 'http://h:1', certificate-authority-data: " PEM64,
+		"token: T, client-certificate-data: " PEM64 ", client-key-data: " PEM64 ", as: bob");
+
+	cr_assert(!c->tls);
+	cr_assert_null(c->token);
+	cr_assert_null(c->ca.data);
+	cr_assert_null(c->client_certificate.data);
+	cr_assert_null(c->client_key.data);
+	cr_assert_str_eq(c->impersonate.user, "bob");
+	kubeconfig_free(&c);
+}
+
+Test(kubeconfig, certificate_data_is_decoded_and_wins_over_the_file)
+{
+	struct kubeconfig *c = good(HTTPS ", certificate-authority: /none, "
+					  "certificate-authority-data: " PEM64 ", tls-server-name: n, "
+					  "proxy-url: 'http://p:3128', disable-compression: true",
+		"token: T");
+
+	cr_assert_str_eq(c->ca.data, "-----BEGIN X-----\n");
+	cr_assert_eq(c->ca.size, strlen("-----BEGIN X-----\n"));
+	cr_assert_null(c->ca.file);
+	cr_assert_str_eq(c->tls_server_name, "n");
+	cr_assert_str_eq(c->proxy_url, "http://p:3128");
+	cr_assert(c->disable_compression);
+	kubeconfig_free(&c);
+}
+
+Test(kubeconfig, bad_clusters_are_refused)
+{
+	refused("", "token: T", "cluster 'c': server", "missing");
+	refused("server: 'ftp://h'", "token: T", "server", "neither http");
+	refused("server: 'https://'", "token: T", "server", "no host");
+	refused("server: 'https://a:b@h'", "token: T", "server", "credentials in the URL");
+	refused(HTTPS ", certificate-authority-data: '!'", "token: T", "certificate-authority-data",
+		"not base64 at byte 0");
+	refused(HTTPS ", certificate-authority-data: aGVsbG8=", "token: T",
+		"certificate-authority-data", "not PEM");
+	refused(HTTPS ", certificate-authority: none.crt", "token: T", "certificate-authority",
+		"none.crt");
+	refused(HTTPS ", insecure-skip-tls-verify: maybe", "token: T", "insecure-skip-tls-verify",
+		"neither true nor false");
+	refused(HTTPS ", insecure-skip-tls-verify: true, certificate-authority-data: " PEM64,
+		"token: T", "insecure-skip-tls-verify", "certificate-authority");
+	refused(HTTPS ", proxy-url: 'gopher://p'", "token: T", "proxy-url", "socks5");
+	refused("server: [a]", "token: T", "server", "not a text");
+}
+
+/* ---- users ---- */
+
+Test(kubeconfig, relative_paths_are_relative_to_the_file)
+{
+	struct kubeconfig *c;
+
+	file("ca.crt", "-----BEGIN CERTIFICATE-----\n");
+	cr_assert_eq(chdir("/"), 0);
+	c = good(HTTPS ", certificate-authority: ca.crt", "tokenFile: tok");
+	cr_assert_str_eq(c->ca.file, path_of("ca.crt"));
+	cr_assert_str_eq(c->token_file, path_of("tok"));
+	kubeconfig_free(&c);
+}
+
+Test(kubeconfig, impersonation_is_read)
+{
+	struct kubeconfig *c = good(HTTPS,
+		"as: bob, as-uid: '7', as-groups: [g, h], as-user-extra: {a/B: [v, w]}");
+
+	cr_assert_str_eq(c->impersonate.user, "bob");
+	cr_assert_str_eq(c->impersonate.uid, "7");
+	cr_assert_eq(c->impersonate.n_groups, 2);
+	cr_assert_str_eq(c->impersonate.groups[1], "h");
+	cr_assert_eq(c->impersonate.n_extras, 1);
+	cr_assert_str_eq(c->impersonate.extras[0].key, "a/B");
+	cr_assert_str_eq(c->impersonate.extras[0].values[1], "w");
+	kubeconfig_free(&c);
+}
+
+Test(kubeconfig, bad_users_are_refused)
+{
+	refused(HTTPS, "token: T, username: a", "user 'u': username", "more than one");
+	refused(HTTPS, "client-certificate-data: " PEM64, "client-key", "missing");
+	refused(HTTPS, "client-key-data: " PEM64, "client-certificate", "missing");
+	refused(HTTPS, "client-certificate: none.pem, client-key-data: " PEM64,
+		"client-certificate", "none.pem");
+	refused(HTTPS, "as-groups: [g]", "as", "missing");
+	refused(HTTPS, "as: bob, as-groups: g", "as-groups", "not a list");
+	refused(HTTPS, "as: \"bob\\r\\nX: y\"", "as", "control characters");
+	refused(HTTPS, "token: \"a\\nb\"", "token", "control characters");
+	refused(HTTPS, "auth-provider: {name: gcp}", "auth-provider", "gke-gcloud-auth-plugin");
+	refused(HTTPS, "auth-provider: {name: azure}", "auth-provider", "kubelogin");
+	refused(HTTPS, "exec: {apiVersion: v1}", "exec", "command missing");
+}
+
+Test(kubeconfig, secrets_are_not_in_sentences)
+{
+	struct kubeconfig *config = NULL;
+	int r = kubeconfig_load(config_of("config", HTTPS, "token: \"hush\\nhush\""), NULL, &config);
+
+	cr_assert_eq(r, ERR_CONFIG);
+	cr_assert_null(strstr(err_text(r), "hush"));
+	r = kubeconfig_load(config_of("config", HTTPS, "client-key-data: 'aHVzaA==hush'"), NULL,
+		&config);
+	cr_assert_eq(r, ERR_CONFIG);
+	cr_assert_null(strstr(err_text(r), "hush"));
+}
+
+Test(kubeconfig, exec_is_refused_only_when_it_is_needed)
+{
+	struct kubeconfig *c = NULL;
+
+	fails(kubeconfig_load(config_of("config", HTTPS,
+				      "exec: {apiVersion: client.authentication.k8s.io/v1, command: p}"),
+		      NULL, &c),
+		ERR_UNSUPPORTED, "user 'u': exec", "'p'");
+	c = good(HTTPS, "token: T, exec: {apiVersion: v1, command: p}");
+	kubeconfig_free(&c);
+	c = good("server: 'http://h'", "exec: {apiVersion: v1, command: p}");
+	kubeconfig_free(&c);
+}
+
+Test(kubeconfig, oidc_gives_its_token)
+{
+	struct kubeconfig *c = good(HTTPS, "auth-provider: {name: oidc, config: {id-token: I}}");
+
+	cr_assert_str_eq(c->token, "I");
+	kubeconfig_free(&c);
+}
+
+/* ---- files ---- */
+
+static void load_list(const char *list, struct kubeconfig **ret_config)
+{
+	int r;
+
+	setenv("KUBECONFIG", list, 1);
+	r = kubeconfig_load(NULL, NULL, ret_config);
+	cr_assert_eq(r, 0, "%s", err_text(r));
+}
+
+Test(kubeconfig, first_file_wins_with_whole_entries)
+{
+	struct kubeconfig *c = NULL;
+	char list[1024];
+
+	file("a", "clusters: [{name: c, cluster: {server: 'https://a'}}]\n");
+	file("b", "current-context: x\n"
+		  "contexts: [{name: x, context: {cluster: c, user: u, namespace: n}}]\n"
+		  "clusters: [{name: c, cluster: {server: 'https://b', tls-server-name: t}}]\n"
+		  "users: [{name: u, user: {token: T}}]\n");
+	(void)snprintf(list, sizeof(list), "%s/a::%s/missing:%s/b:%s/b", dir, dir, dir, dir);
+	load_list(list, &c);
+	cr_assert_str_eq(c->server, "https://a");
+	cr_assert_null(c->tls_server_name);
+	cr_assert_str_eq(c->context, "x");
+	cr_assert_str_eq(c->name_space, "n");
+	cr_assert_str_eq(c->token, "T");
+	kubeconfig_free(&c);
+}
+
+Test(kubeconfig, home_directory_is_the_default)
+{
+	struct kubeconfig *c = NULL;
+
+	cr_assert_eq(mkdir(path_of(".kube"), 0700), 0);
+	config_of(".kube/config", HTTPS, "token: T");
+	cr_assert_eq(kubeconfig_load(NULL, NULL, &c), 0);
+	cr_assert_str_eq(c->source, path_of(".kube/config"));
+	kubeconfig_free(&c);
+	cr_assert_eq(kubeconfig_load("~/.kube/config", "x", &c), 0);
+	kubeconfig_free(&c);
+}
+
+Test(kubeconfig, missing_and_malformed_files_are_named)
+{
+	struct kubeconfig *c = NULL;
+
+	fails(kubeconfig_load(path_of("none"), NULL, &c), ERR_CONFIG, "none", "does not exist");
+	fails(kubeconfig_load(NULL, NULL, &c), -ENOENT, "no kubeconfig", "no pod");
+	fails(kubeconfig_load(file("f", "a: [1"), NULL, &c), ERR_SYNTAX, "/f", "");
+	fails(kubeconfig_load(file("f", "[1]"), NULL, &c), ERR_CONFIG, "/f", "not a map");
+	fails(kubeconfig_load(file("f", "kind: Pod"), NULL, &c), ERR_CONFIG, "/f", "Pod");
+	fails(kubeconfig_load(file("f", "clusters: [{name: c}, {name: c}]"), NULL, &c), ERR_CONFIG,
+		"/f", "duplicate name 'c'");
+	fails(kubeconfig_load(file("f", "users: [{}]"), NULL, &c), ERR_CONFIG, "users[0]", "no name");
+	fails(kubeconfig_load(file("f", "kind: Config"), NULL, &c), ERR_CONFIG, "/f",
+		"no current-context");
+}
+
+Test(kubeconfig, dangling_references_are_named)
+{
+	struct kubeconfig *c = NULL;
+	const char *f = file("f", "current-context: x\n"
+				  "contexts: [{name: x, context: {cluster: c, user: u}},"
+				  " {name: y, context: {cluster: d}}, {name: z, context: {}}]\n"
+				  "clusters: [{name: c, cluster: {" HTTPS "}}]\n");
+
+	fails(kubeconfig_load(f, NULL, &c), ERR_CONFIG, "user 'u' was not found", "context 'x'");
+	fails(kubeconfig_load(f, "y", &c), ERR_CONFIG, "cluster 'd' was not found", "context 'y'");
+	fails(kubeconfig_load(f, "z", &c), ERR_CONFIG, "context 'z'", "no cluster");
+	fails(kubeconfig_load(f, "w", &c), ERR_CONFIG, "context 'w'", "does not exist");
+}
+
+Test(kubeconfig, pods_use_their_service_account)
+{
+	struct kubeconfig *c = NULL;
+
+	cr_assert_eq(kubeconfig_in_cluster(dir, &c), -ENOENT);
+	setenv("KUBERNETES_SERVICE_HOST", "fd00::1", 1);
+	setenv("KUBERNETES_SERVICE_PORT", "443", 1);
+	file("namespace", " team\n");
+	cr_assert_eq(kubeconfig_in_cluster(dir, &c), 0);
+	cr_assert_str_eq(c->server, "https://[fd00::1]:443");
+	cr_assert_str_eq(c->token_file, path_of("token"));
+	cr_assert_null(c->ca.file);
+	cr_assert_str_eq(c->name_space, "team");
+	kubeconfig_free(&c);
+	setenv("POD_NAMESPACE", "other", 1);
+	file("ca.crt", "-----BEGIN X-----\n");
+	cr_assert_eq(kubeconfig_in_cluster(dir, &c), 0);
+	cr_assert_str_eq(c->name_space, "other");
+	cr_assert_str_eq(c->ca.file, path_of("ca.crt"));
+	kubeconfig_free(&c);
+}
+
+/* ---- base64 ---- */
+
+Test(base64, every_length_comes_back)
+{
+	static const struct {
+		const char *in, *out;
+	} cases[] = {{"", ""}, {"YQ==", "a"}, {"YWI=", "ab"}, {"YWJj", "abc"},
+		{"YW\nJj\r\nZA==\n", "abcd"}, {"+/+/", "\xfb\xff\xbf"}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *data;
+		size_t size;
+
+		cr_assert_eq(base64_decode(bytes_str(cases[i].in), &data, &size), 0);
+		cr_assert_str_eq(data, cases[i].out);
+		cr_assert_eq(size, strlen(cases[i].out));
+		free(data);
+	}
+}
+
+Test(base64, anything_else_is_an_error)
+{
+	static const char *const cases[] = {"Y", "YQ", "YQ=", "Y===", "=", "YQ==YQ==", "YQ=a", "YW J",
+		"YQ-_", "YQ==="};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *data;
+		size_t size;
+
+		cr_assert_eq(base64_decode(bytes_str(cases[i]), &data, &size), ERR_SYNTAX, "%s",
+			cases[i]);
+	}
+}
