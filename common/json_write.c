@@ -52,21 +52,34 @@ static size_t put_escape(struct buf *out, const uint8_t *p, const uint8_t *end)
 	}
 }
 
+static const uint8_t *next_escape(const uint8_t *p, const uint8_t *end)
+{
+	while (p < end && !escapes[*p])
+		p++;
+	return p;
+}
+
 void json_write_string(struct bytes text, struct buf *out)
 {
-	const uint8_t *p = text.data, *end = p + text.size, *start = p;
+	const uint8_t *p = text.data, *end = p + text.size;
+	const uint8_t *escape = next_escape(p, end);
 
-	buf_byte(out, '"');
-	while (p < end) {
-		if (!escapes[*p]) {
-			p++;
-			continue;
-		}
-		buf_put(out, start, (size_t)(p - start));
-		p += put_escape(out, p, end);
-		start = p;
+	/* Most have none: one piece. */
+	uint8_t *to = buf_grow(out, (size_t)(escape - p) + (escape == end ? 2 : 1));
+	if (!to)
+		return;
+	*to++ = '"';
+	if (escape > p)
+		memcpy(to, p, (size_t)(escape - p));
+	if (escape == end) {
+		to[escape - p] = '"';
+		return;
 	}
-	buf_put(out, start, (size_t)(p - start));
+	while (escape < end) {
+		p = escape + put_escape(out, escape, end);
+		escape = next_escape(p, end);
+		buf_put(out, p, (size_t)(escape - p));
+	}
 	buf_byte(out, '"');
 }
 

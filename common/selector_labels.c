@@ -363,6 +363,8 @@ static int parse_key(struct parser *parser, struct bytes *ret_key)
 	if (token.type != TOKEN_WORD)
 		return unexpected(token, "identifier");
 	check_key(token.text, &complaints);
+	if (buf_error(&complaints) < 0) /* what could not be written down must not pass as valid */
+		return complaints.error;
 	if (complaints.size) {
 		put_quoted(&quoted, token.text);
 		return err_say(ERR_SYNTAX, "<nil>: Invalid value: %s: %s", buf_cstr(&quoted),
@@ -389,6 +391,8 @@ static int check_values(const struct selector_requirement *requirement)
 		}
 		buf_reset(&complaints);
 		check_value(value, &complaints);
+		if (buf_error(&complaints) < 0)
+			return complaints.error;
 		if (!complaints.size)
 			continue;
 		buf_printf(&all, "%svalues[%zu][%.*s]: Invalid value: ", n++ ? ", " : "", i,

@@ -15,6 +15,8 @@
  * file, and mostly skip. So the reading side is written out here.
  */
 
+#define HEAD_MAX 9 /* double, int64, uint64; strings and extensions have at most 6 */
+
 /* How an item begins: for strings and numbers as text COUNT bytes follow the head, for containers
  * COUNT items or pairs. */
 struct head {
@@ -129,54 +131,47 @@ static void read_integer(const uint8_t *p, const struct head *head, struct value
 static int read_double(const uint8_t *p, struct value *ret_value)
 {
 	uint64_t u = be64_get(p + 1);
+	double d;
 
-	memcpy(&ret_value->u.d, &u, sizeof(u));
-	return isfinite(ret_value->u.d) ? 0 : corrupt("a number that is not finite");
-}
-
-/* Fills RET_VALUE from the item at P whose head was read. */
-static int read_item(
-	const uint8_t *p, size_t left, const struct head *head, struct value *ret_value)
-{
-	*ret_value = (struct value){.type = head->type, .size = head->size};
-	switch (head->type) {
-	case VALUE_STRING:
-	case VALUE_NUMBER:
-		ret_value->text = BYTES(p + head->size, head->count);
-		ret_value->size += head->count;
-		return 0;
-	case VALUE_ARRAY:
-	case VALUE_MAP:
-		ret_value->count = head->count;
-		ret_value->inner = BYTES(p + head->size, left - head->size);
-		return 0;
-	case VALUE_BOOL:
-		ret_value->u.b = *p & 1;
-		return 0;
-	case VALUE_INT:
-	case VALUE_UINT:
-		read_integer(p, head, ret_value);
-		return 0;
-	case VALUE_DOUBLE:
-		return read_double(p, ret_value);
-	case VALUE_NIL:
-	case VALUE_TYPE_MAX:
-		break;
-	}
+	memcpy(&d, &u, sizeof(u));
+	if (!isfinite(d))
+		return corrupt("a number that is not finite");
+	*ret_value = (struct value){.type = VALUE_DOUBLE, .size = HEAD_MAX, .u.d = d};
 	return 0;
 }
 
 int value_read(struct bytes document, struct value *ret_value)
 {
+	const uint8_t *p = document.data;
 	struct head head;
 
-	if (head_read(document.data, document.size, &head) < 0)
+	if (head_read(p, document.size, &head) < 0)
 		return ERR_CORRUPT;
-	struct value value;
-	int r = read_item(document.data, document.size, &head, &value);
-	if (r == 0)
-		*ret_value = value;
-	return r;
+	if (head.type == VALUE_DOUBLE)
+		return read_double(p, ret_value);
+	*ret_value = (struct value){.type = head.type, .size = head.size};
+	switch (head.type) {
+	case VALUE_STRING:
+	case VALUE_NUMBER:
+		ret_value->text = BYTES(p + head.size, head.count);
+		ret_value->size += head.count;
+		break;
+	case VALUE_ARRAY:
+	case VALUE_MAP:
+		ret_value->count = head.count;
+		ret_value->inner = BYTES(p + head.size, document.size - head.size);
+		break;
+	case VALUE_BOOL:
+		ret_value->u.b = *p & 1;
+		break;
+	case VALUE_INT:
+	case VALUE_UINT:
+		read_integer(p, &head, ret_value);
+		break;
+	default: /* nil has nothing more */
+		break;
+	}
+	return 0;
 }
 
 /* The end of the item at P, NULL when it is damaged. Nothing is decoded and nothing recurses:
@@ -286,15 +281,13 @@ int value_iter_next(struct value_iter *iter, struct bytes *ret_key, struct value
 {
 	const uint8_t *p = iter->next;
 	struct bytes key = BYTES_NONE;
-	struct head head;
 	struct value item;
 
 	if (iter->left == 0)
 		return END;
 	if (iter->is_map && read_key(&p, iter->end, &key) < 0)
 		return ERR_CORRUPT;
-	size_t left = (size_t)(iter->end - p);
-	if (head_read(p, left, &head) < 0 || read_item(p, left, &head, &item) < 0)
+	if (value_read(BYTES(p, (size_t)(iter->end - p)), &item) < 0)
 		return ERR_CORRUPT;
 	const uint8_t *next = is_container(&item) ? skip(p, iter->end) : p + item.size;
 	if (!next)
@@ -349,8 +342,6 @@ int value_find_text(
  * msgpack-c chooses the form and the bytes. Its packer calls back for each piece; here the room is
  * reserved before, so the callback is a copy that the compiler inlines.
  */
-
-#define HEAD_MAX 9 /* double, int64, uint64; strings and extensions have at most 6 */
 
 static int put_piece(void *cursor, const char *data, size_t size)
 {
