@@ -204,13 +204,21 @@ static bool reads_back(const struct decimal *decimal, double d)
 	return from_digits(decimal->digits, decimal->n, decimal->point - decimal->n) == d;
 }
 
-/* The next larger decimal of as many digits, as long as the last one is not 9. */
-static bool step_up(struct decimal *decimal)
+/* The next larger decimal of N digits. */
+static void step_up(struct decimal *decimal, int n)
 {
-	if (decimal->digits[decimal->n - 1] == '9')
-		return false;
-	decimal->digits[decimal->n - 1]++;
-	return true;
+	int last = n;
+
+	memset(decimal->digits + decimal->n, '0', (size_t)(n - decimal->n));
+	while (last > 0 && decimal->digits[last - 1] == '9')
+		last--; /* a 9 becomes a 0, and those at the end are left out */
+	if (last == 0) {
+		decimal->digits[0] = '0';
+		decimal->point++;
+		last = 1;
+	}
+	decimal->digits[last - 1]++;
+	decimal->n = last;
 }
 
 /*
@@ -225,7 +233,8 @@ static void shortest(double d, struct decimal *ret_decimal)
 		round_to(d, n, ret_decimal);
 		if (reads_back(ret_decimal, d))
 			return;
-		if (ret_decimal->n == n && step_up(ret_decimal) && reads_back(ret_decimal, d))
+		step_up(ret_decimal, n);
+		if (reads_back(ret_decimal, d))
 			return;
 	}
 	round_to(d, DBL_DECIMAL_DIG, ret_decimal);
