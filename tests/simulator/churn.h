@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Changes: many at once, or so many a second in the background. Functions want world->lock
+ * held, but for churn_new, churn_free and churn_set.
+ */
+#ifndef SIMULATOR_CHURN_H
+#define SIMULATOR_CHURN_H
+
+#include "tests/simulator/generate.h"
+#include "tests/simulator/world.h"
+
+struct churn;
+
+/* Starts the background thread, idle; and ends it. */
+struct churn *churn_new(struct world *world);
+void churn_free(struct churn **churn);
+
+/* RATE changes a second in COLLECTION from now on, 0: stop; of them PERCENT are creations and
+ * deletions in turn, the rest modify. */
+void churn_set(
+	struct churn *churn, struct collection *collection, double rate, unsigned percent);
+
+/* Creates COUNT generated objects, numbered from FROM; returns the last RV. */
+uint64_t churn_create(struct world *world, struct collection *collection, uint64_t from,
+	uint64_t count, const struct generate_options *options);
+
+/* Modifies COUNT random objects, 0: each one once. */
+void churn_touch(struct world *world, struct collection *collection, uint64_t count);
+
+/* Deletes COUNT random objects, 0: all. */
+void churn_delete(struct world *world, struct collection *collection, uint64_t count);
+
+/* Applies a merge patch to one object: its RV, or 0 when there is none. */
+uint64_t churn_patch(struct world *world, struct collection *collection, const char *key,
+	struct bytes patch);
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/simulator/fault.h"
+
+#include <inttypes.h>
+#include <regex.h>
+
+#include "common/cleanup.h"
+#include "tests/simulator/jsontext.h"
+#include "tests/simulator/memory.h"
+
+struct rule {
+	struct rule *next;
+	unsigned id;
+	char *text;
+	regex_t path;
+	bool has_path;
+	char *resource, *verb; /* NULL: any */
+	uint64_t after, count, seen, hits;
+};
+
+struct faults {
+	struct world *world;
+	pthread_mutex_t lock;
+	struct rule *rules; /* in the order in which they were added */
+	unsigned last_id;
+};
+
+struct faults *faults_new(struct world *world)
+{
+	struct faults *faults = memory_take(sizeof(*faults));
+
+	REQUIRE(pthread_mutex_init(&faults->lock, NULL) == 0);
+	faults->world = world;
+	return faults;
+}
+
+/* ---- rules ----------------------------------------------------------------------------------- */
+
+static int64_t number(struct bytes rule, const char *key, int64_t missing)
+{
+	struct bytes text = jsontext_get(rule, key);
+	int64_t n = 0;
+
+	for (size_t i = 0; i < text.size; i++) {
+		char c = ((const char *)text.data)[i];
+
+		if (c < '0' || c > '9' || n > INT64_MAX / 10 - 1)
+			return missing;
+		n = n * 10 + (c - '0');
+	}
+	return text.size ? n : missing;
+}
+
+static bool flag(struct bytes rule, const char *key)
+{
+	return bytes_equal(jsontext_get(rule, key), BYTES_LIT("true"));
+}
+
+static void rule_free(struct rule *rule)
+{
+	if (rule->has_path)
+		regfree(&rule->path);
+	free(rule->text);
+	free(rule->resource);
+	free(rule->verb);
+	free(rule);
+}
+
+unsigned faults_add(struct faults *faults, struct bytes text)
+{
+	struct rule *rule = memory_take(sizeof(*rule));
+	AUTO_FREE char *path = jsontext_dup(jsontext_get(text, "path"));
+	struct rule **link = &faults->rules;
+	unsigned id;
+
+	if (path && regcomp(&rule->path, path, REG_EXTENDED | REG_NOSUB)) {
+		free(rule);
+		return 0;
+	}
+	rule->has_path = path != NULL;
+	rule->text = memory_text(text);
+	rule->resource = jsontext_dup(jsontext_get(text, "resource"));
+	rule->verb = jsontext_dup(jsontext_get(text, "verb"));
+	rule->after = (uint64_t)number(text, "after", 0);
+	rule->count = (uint64_t)number(text, "count", 0);
+	pthread_mutex_lock(&faults->lock);
+	id = rule->id = ++faults->last_id;
+	while (*link)
+		link = &(*link)->next;
+	*link = rule;
+	pthread_mutex_unlock(&faults->lock);
+	return id;
+}
+
+void faults_remove(struct faults *faults, unsigned id)
+{
+	pthread_mutex_lock(&faults->lock);
+	for (struct rule **link = &faults->rules; *link;) {
+		struct rule *rule = *link;
+
+		if (id && rule->id != id) {
+			link = &rule->next;
+			continue;
+		}
+		*link = rule->next;
+		rule_free(rule);
+	}
+	pthread_mutex_unlock(&faults->lock);
+}
+
+void faults_list(struct faults *faults, struct buf *out)
+{
+	pthread_mutex_lock(&faults->lock);
+	buf_byte(out, '[');
+	for (const struct rule *rule = faults->rules; rule; rule = rule->next)
+		buf_printf(out, "%s{\"id\":%u,\"hits\":%" PRIu64 ",\"rule\":%s}",
+			rule == faults->rules ? "" : ",", rule->id, rule->hits, rule->text);
+	buf_str(out, "]\n");
+	pthread_mutex_unlock(&faults->lock);
+}
+
+void faults_free(struct faults **faults)
+{
+	if (!*faults)
+		return;
+	faults_remove(*faults, 0);
+	pthread_mutex_destroy(&(*faults)->lock);
+	free(*faults);
+	*faults = NULL;
+}
+
+static bool rule_matches(
+	struct rule *rule, const char *target, const char *resource, const char *verb)
+{
+	if ((rule->resource && strcmp(rule->resource, resource)) ||
+		(rule->verb && strcmp(rule->verb, verb)) ||
+		(rule->has_path && regexec(&rule->path, target, 0, NULL, 0)))
+		return false;
+	if (rule->count && rule->hits >= rule->count)
+		return false;
+	return rule->seen++ >= rule->after;
+}
+
+static struct fault fault_of(struct bytes rule)
+{
+	struct bytes headers = jsontext_get(rule, "headers"), body = jsontext_get(rule, "body");
+
+	return (struct fault){
+		.delay_ms = (uint64_t)number(rule, "delayMs", 0),
+		.gap_ms = (uint64_t)number(rule, "gapMs", 0),
+		.chunk = (size_t)number(rule, "chunk", 0),
+		.length = number(rule, "length", -1),
+		.garble_at = number(rule, "garbleAt", -1),
+		.cut_at = number(rule, "cutAt", -1),
+		.stall_at = number(rule, "stallAt", -1),
+		.status = (unsigned)number(rule, "status", body.data ? 200 : 0),
+		.body = jsontext_dup(body),
+		.headers = headers.data ? memory_text(headers) : NULL,
+		.close = flag(rule, "close"),
+		.reset = flag(rule, "reset"),
+		.clean = flag(rule, "clean"),
+		.hold = flag(rule, "hold"),
+	};
+}
+
+bool faults_match(struct faults *faults, const char *target, const char *resource,
+	const char *verb, struct fault *ret_fault)
+{
+	struct rule *rule;
+
+	pthread_mutex_lock(&faults->lock);
+	for (rule = faults->rules; rule; rule = rule->next)
+		if (rule_matches(rule, target, resource, verb))
+			break;
+	if (rule) {
+		rule->hits++;
+		*ret_fault = fault_of(bytes_str(rule->text));
+	}
+	pthread_mutex_unlock(&faults->lock);
+	return rule != NULL;
+}
+
+void fault_release(struct fault *fault)
+{
+	free(fault->body);
+	free(fault->headers);
+}
+
+/* ---- effects --------------------------------------------------------------------------------- */
+
+/* Waits, while the client is there; false when it went away. */
+static bool wait_ms(struct world *world, uint64_t ms, int fd)
+{
+	uint64_t deadline = world_now_ms() + ms;
+	bool alive = true;
+
+	pthread_mutex_lock(&world->lock);
+	while (world_now_ms() < deadline && (alive = http_alive(fd)))
+		world_wait(world, deadline);
+	pthread_mutex_unlock(&world->lock);
+	return alive;
+}
+
+static void wait_for_ever(struct world *world, int fd)
+{
+	while (wait_ms(world, 3600 * 1000, fd))
+		;
+}
+
+static void put_headers(const struct fault *fault, struct http_answer *answer)
+{
+	struct jsontext_iter iter;
+	struct jsontext_member member;
+
+	jsontext_iter_init(&iter, bytes_str(fault->headers));
+	while (jsontext_iter_next(&iter, &member)) {
+		AUTO_FREE char *name = memory_text(member.key);
+		AUTO_FREE char *value = jsontext_dup(member.value);
+
+		http_answer_header(answer, name, value);
+	}
+}
+
+bool fault_replaces(const struct faults *faults, const struct fault *fault, int fd,
+	struct http_answer *answer)
+{
+	if (fault->delay_ms)
+		(void)wait_ms(faults->world, fault->delay_ms, fd); /* sending will tell */
+	if (fault->close || fault->reset) {
+		answer->hang_up = true;
+		answer->reset = fault->reset;
+		return true;
+	}
+	if (!fault->status)
+		return false;
+	answer->status = fault->status;
+	http_answer_header(answer, "Content-Type", "application/json");
+	if (fault->body)
+		buf_str(&answer->body, fault->body);
+	return true;
+}
+
+struct faulty {
+	struct http_stream inner;
+	struct world *world;
+	struct fault fault; /* its texts are not used any more */
+	int fd;
+	uint64_t pos;
+};
+
+/* ROOM up to the next offset where something is to happen. */
+static size_t up_to(const struct faulty *faulty, int64_t offset, size_t room)
+{
+	if (offset < 0 || (uint64_t)offset <= faulty->pos)
+		return room;
+	return (uint64_t)offset - faulty->pos < room ? (size_t)((uint64_t)offset - faulty->pos)
+						      : room;
+}
+
+static bool is_at(const struct faulty *faulty, int64_t offset)
+{
+	return offset >= 0 && (uint64_t)offset == faulty->pos;
+}
+
+static ssize_t faulty_read(void *arg, char *out, size_t room)
+{
+	struct faulty *faulty = arg;
+	const struct fault *fault = &faulty->fault;
+
+	if (fault->gap_ms && faulty->pos && !wait_ms(faulty->world, fault->gap_ms, faulty->fd))
+		return -1;
+	if (is_at(faulty, fault->stall_at)) {
+		wait_for_ever(faulty->world, faulty->fd);
+		return -1;
+	}
+	if (is_at(faulty, fault->cut_at))
+		return fault->clean ? 0 : -1;
+	if (fault->chunk && fault->chunk < room)
+		room = fault->chunk;
+	room = up_to(faulty, fault->cut_at, up_to(faulty, fault->stall_at, room));
+
+	ssize_t n = faulty->inner.read(faulty->inner.arg, out, room);
+
+	if (n == 0 && fault->hold) {
+		wait_for_ever(faulty->world, faulty->fd);
+		return -1;
+	}
+	if (n <= 0)
+		return n;
+	if (fault->garble_at >= 0 && (uint64_t)fault->garble_at >= faulty->pos &&
+		(uint64_t)fault->garble_at < faulty->pos + (uint64_t)n)
+		out[(uint64_t)fault->garble_at - faulty->pos] ^= 0x11;
+	faulty->pos += (uint64_t)n;
+	return n;
+}
+
+static void faulty_free(void *arg)
+{
+	struct faulty *faulty = arg;
+
+	faulty->inner.free(faulty->inner.arg);
+	free(faulty);
+}
+
+void fault_wrap(struct faults *faults, const struct fault *fault, int fd,
+	struct http_answer *answer)
+{
+	if (answer->hang_up)
+		return;
+	if (fault->headers)
+		put_headers(fault, answer);
+	if (!(fault->gap_ms || fault->chunk || fault->hold) && fault->length < 0 &&
+		fault->garble_at < 0 && fault->cut_at < 0 && fault->stall_at < 0)
+		return;
+
+	struct faulty *faulty = memory_take(sizeof(*faulty));
+
+	http_answer_to_stream(answer);
+	*faulty = (struct faulty){
+		.inner = answer->stream, .world = faults->world, .fault = *fault, .fd = fd};
+	answer->stream =
+		(struct http_stream){.read = faulty_read, .free = faulty_free, .arg = faulty};
+	answer->length = fault->length;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Objects as a busy cluster has them: the N-th one of a kind is the same in every run. Pods carry
+ * what real ones do (managedFields, an owner, eight labels, probes, env, volumes, conditions), about
+ * 6 kB; other kinds are small.
+ */
+#ifndef SIMULATOR_GENERATE_H
+#define SIMULATOR_GENERATE_H
+
+#include "tests/simulator/kind.h"
+
+struct generate_options {
+	unsigned namespaces; /* spread over that many: ns-0, ns-1, ...; at least 1 */
+	const char *prefix;  /* of names */
+	size_t size;         /* pods: about that many bytes; 0: as they come */
+};
+
+void generate_object(const struct kind *kind, uint64_t n, const struct generate_options *options,
+	struct buf *out);
+
+/* A merge patch that changes an object a little: STEP in an annotation, and a label that comes
+ * round every ten steps, so that label indexes change too. */
+void generate_patch(uint64_t step, struct buf *out);
+
+#endif

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/simulator/http.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "tests/simulator/memory.h"
+
+#define SERVER_MAGIC 0x68747053u
+#define STACK_SIZE   ((size_t)512 << 10)
+#define MEMORY_LIMIT ((size_t)128 << 10)
+#define BLOCK_SIZE   ((size_t)64 << 10)
+#define BACKLOG      1024
+
+struct http_server {
+	uint32_t magic;
+	struct http_config config;
+	uint16_t port;
+	int placeholder; /* bound, never listening: keeps the port ours while paused */
+	pthread_mutex_t lock; /* of what follows */
+	int *fds;
+	size_t n_fds, capacity;
+	pthread_mutex_t running; /* taken while starting and stopping */
+	struct MHD_Daemon *daemon; /* NULL: paused */
+};
+
+/* One request while it is read. */
+struct exchange {
+	char *target;
+	struct buf body;
+	bool begun; /* the call that has only the headers is over */
+};
+
+/* ---- requests and answers -------------------------------------------------------------------- */
+
+struct lookup {
+	const char *name;
+	const char *found;
+};
+
+static enum MHD_Result look_up(void *arg, enum MHD_ValueKind kind, const char *key, const char *value)
+{
+	struct lookup *lookup = arg;
+
+	(void)kind;
+	if (strcmp(key, lookup->name))
+		return MHD_YES;
+	lookup->found = value ? value : "";
+	return MHD_NO;
+}
+
+const char *http_query(const struct http_request *request, const char *name)
+{
+	struct lookup lookup = {.name = name};
+
+	MHD_get_connection_values(request->connection, MHD_GET_ARGUMENT_KIND, look_up, &lookup);
+	return lookup.found;
+}
+
+const char *http_header(const struct http_request *request, const char *name)
+{
+	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+bool http_alive(int fd)
+{
+	char byte;
+	ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+void http_answer_header(struct http_answer *answer, const char *name, const char *value)
+{
+	size_t i = 0;
+
+	while (i < answer->n_headers && strcasecmp(answer->headers[i][0], name))
+		i++;
+	REQUIRE(i < HTTP_HEADERS_MAX);
+	if (i == answer->n_headers)
+		answer->headers[answer->n_headers++][0] = memory_text(bytes_str(name));
+	else
+		free(answer->headers[i][1]);
+	answer->headers[i][1] = memory_text(bytes_str(value));
+}
+
+struct text_stream {
+	struct buf text;
+	size_t pos;
+};
+
+static ssize_t text_read(void *arg, char *out, size_t room)
+{
+	struct text_stream *stream = arg;
+	size_t left = stream->text.size - stream->pos, n = left < room ? left : room;
+
+	if (n)
+		memcpy(out, stream->text.data + stream->pos, n);
+	stream->pos += n;
+	return (ssize_t)n;
+}
+
+static void text_free(void *arg)
+{
+	struct text_stream *stream = arg;
+
+	buf_release(&stream->text);
+	free(stream);
+}
+
+void http_answer_to_stream(struct http_answer *answer)
+{
+	if (answer->stream.read)
+		return;
+
+	struct text_stream *stream = memory_take(sizeof(*stream));
+
+	stream->text = answer->body;
+	answer->body = BUF_INIT;
+	answer->stream =
+		(struct http_stream){.read = text_read, .free = text_free, .arg = stream};
+}
+
+static void answer_release(struct http_answer *answer)
+{
+	for (size_t i = 0; i < answer->n_headers; i++) {
+		free(answer->headers[i][0]);
+		free(answer->headers[i][1]);
+	}
+	buf_release(&answer->body);
+	if (answer->stream.read)
+		answer->stream.free(answer->stream.arg);
+}
+
+/* ---- libmicrohttpd's side -------------------------------------------------------------------- */
+
+static ssize_t read_stream(void *arg, uint64_t pos, char *out, size_t room)
+{
+	struct http_stream *stream = arg;
+	ssize_t n = stream->read(stream->arg, out, room);
+
+	(void)pos; /* each stream knows where it is */
+	if (n < 0)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	return n ? n : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+static void free_stream(void *arg)
+{
+	struct http_stream *stream = arg;
+
+	stream->free(stream->arg);
+	free(stream);
+}
+
+/* A response that owns what it needs of ANSWER. */
+static struct MHD_Response *response_of(struct http_answer *answer)
+{
+	uint64_t length = answer->length < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)answer->length;
+
+	if (answer->length >= 0)
+		http_answer_to_stream(answer);
+	if (!answer->stream.read)
+		return MHD_create_response_from_buffer(
+			answer->body.size, answer->body.data, MHD_RESPMEM_MUST_COPY);
+
+	struct http_stream *stream = memory_take(sizeof(*stream));
+
+	*stream = answer->stream;
+	answer->stream = (struct http_stream){0};
+	return MHD_create_response_from_callback(
+		length, BLOCK_SIZE, read_stream, stream, free_stream);
+}
+
+static enum MHD_Result send_answer(struct MHD_Connection *connection, struct http_answer *answer)
+{
+	struct MHD_Response *response = response_of(answer);
+
+	REQUIRE(response != NULL);
+	for (size_t i = 0; i < answer->n_headers; i++)
+		(void)MHD_add_response_header( /* a header it refuses is left out */
+			response, answer->headers[i][0], answer->headers[i][1]);
+
+	enum MHD_Result result = MHD_queue_response(connection, answer->status, response);
+
+	MHD_destroy_response(response);
+	return result;
+}
+
+static void hang_up(int fd, bool reset)
+{
+	static const struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
+
+	/* Either fails only when the client is gone already. Dissolving the association makes Linux
+	 * send an RST; closing would not, because libmicrohttpd shuts down, with a FIN, before. */
+	if (reset)
+		(void)connect(fd, &nowhere, sizeof(nowhere));
+	else
+		(void)shutdown(fd, SHUT_RDWR);
+}
+
+static enum MHD_Result respond(struct http_server *server, struct MHD_Connection *connection,
+	struct exchange *exchange, const char *path, const char *method)
+{
+	struct http_answer answer = {.status = 200, .length = -1};
+	struct http_request request = {.method = method,
+		.path = path,
+		.target = exchange->target,
+		.body = buf_bytes(&exchange->body),
+		.fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
+			      ->connect_fd,
+		.connection = connection};
+	enum MHD_Result result = MHD_NO; /* closes the connection */
+
+	server->config.handler(server->config.arg, &request, &answer);
+	if (answer.hang_up)
+		hang_up(request.fd, answer.reset);
+	else
+		result = send_answer(connection, &answer);
+	answer_release(&answer);
+	return result;
+}
+
+static enum MHD_Result accept_request(void *arg, struct MHD_Connection *connection, const char *path,
+	const char *method, const char *version, const char *upload, size_t *upload_size,
+	void **request)
+{
+	struct exchange *exchange = *request;
+
+	(void)version;
+	if (*upload_size) {
+		buf_put(&exchange->body, upload, *upload_size);
+		*upload_size = 0;
+		return MHD_YES;
+	}
+	/* The first call comes before the body; the answer is due with the last. */
+	if (!exchange->begun) {
+		exchange->begun = true;
+		return MHD_YES;
+	}
+	return respond(arg, connection, exchange, path, method);
+}
+
+static void *begin_request(void *arg, const char *target, struct MHD_Connection *connection)
+{
+	struct exchange *exchange = memory_take(sizeof(*exchange));
+
+	(void)arg;
+	(void)connection;
+	exchange->target = memory_text(bytes_str(target));
+	return exchange;
+}
+
+static void end_request(void *arg, struct MHD_Connection *connection, void **request,
+	enum MHD_RequestTerminationCode code)
+{
+	struct exchange *exchange = *request;
+
+	(void)arg;
+	(void)connection;
+	(void)code;
+	if (!exchange)
+		return;
+	free(exchange->target);
+	buf_release(&exchange->body);
+	free(exchange);
+	*request = NULL;
+}
+
+static void note_connection(void *arg, struct MHD_Connection *connection, void **context,
+	enum MHD_ConnectionNotificationCode code)
+{
+	struct http_server *server = arg;
+	int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+
+	(void)context;
+	pthread_mutex_lock(&server->lock);
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		if (server->n_fds == server->capacity) {
+			server->capacity = server->capacity ? server->capacity * 2 : 64;
+			server->fds =
+				memory_resize(server->fds, server->capacity * sizeof(*server->fds));
+		}
+		server->fds[server->n_fds++] = fd;
+	} else {
+		size_t i = 0;
+
+		while (i < server->n_fds && server->fds[i] != fd)
+			i++;
+		if (i < server->n_fds)
+			server->fds[i] = server->fds[--server->n_fds];
+	}
+	pthread_mutex_unlock(&server->lock);
+}
+
+static void no_log(void *arg, const char *format, va_list arguments)
+{
+	(void)arg;
+	(void)format;
+	(void)arguments; /* clients that go away are what we test */
+}
+
+/* ---- server ---------------------------------------------------------------------------------- */
+
+static int bind_socket(uint16_t port)
+{
+	AUTO_FD int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in address = {.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int on = 1;
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+		bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return err_set(-errno, "binding 127.0.0.1:%u", port);
+	return TAKE_FD(fd);
+}
+
+static uint16_t port_of(int fd)
+{
+	struct sockaddr_in address;
+	socklen_t size = sizeof(address);
+
+	REQUIRE(getsockname(fd, (struct sockaddr *)&address, &size) == 0);
+	return ntohs(address.sin_port);
+}
+
+static int start(struct http_server *server)
+{
+	int fd = bind_socket(server->port);
+	unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
+		MHD_USE_POLL | MHD_USE_ITC;
+
+	if (fd < 0)
+		return fd;
+	if (listen(fd, BACKLOG) < 0) {
+		int r = err_set(-errno, "listening on port %u", server->port);
+
+		close(fd);
+		return r;
+	}
+	if (server->config.certificate)
+		flags |= MHD_USE_TLS;
+	server->daemon = MHD_start_daemon(flags, 0, NULL, NULL, accept_request, server,
+		MHD_OPTION_EXTERNAL_LOGGER, no_log, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_THREAD_STACK_SIZE, STACK_SIZE, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		MEMORY_LIMIT, MHD_OPTION_CONNECTION_LIMIT, 20000u, MHD_OPTION_URI_LOG_CALLBACK,
+		begin_request, NULL, MHD_OPTION_NOTIFY_COMPLETED, end_request, NULL,
+		MHD_OPTION_NOTIFY_CONNECTION, note_connection, server,
+		server->config.certificate ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END,
+		server->config.certificate, MHD_OPTION_HTTPS_MEM_KEY, server->config.key,
+		MHD_OPTION_END);
+	if (server->daemon)
+		return 0;
+	close(fd);
+	return err_say(-EIO, "starting the HTTP server: bad certificate or key, or no threads");
+}
+
+int http_server_open(const struct http_config *config, struct http_server **ret_server)
+{
+	CLEANUP(http_server_close) struct http_server *server = memory_take(sizeof(*server));
+
+	server->magic = SERVER_MAGIC;
+	server->config = *config;
+	REQUIRE(pthread_mutex_init(&server->lock, NULL) == 0);
+	REQUIRE(pthread_mutex_init(&server->running, NULL) == 0);
+	server->placeholder = bind_socket(config->port);
+	if (server->placeholder < 0)
+		return server->placeholder;
+	server->port = port_of(server->placeholder);
+
+	int r = start(server);
+
+	if (r < 0)
+		return r;
+	*ret_server = TAKE(server);
+	return 0;
+}
+
+void http_server_close(struct http_server **server)
+{
+	if (!*server)
+		return;
+	CHECK_OBJ(*server, SERVER_MAGIC);
+	http_server_pause(*server);
+	if ((*server)->placeholder >= 0)
+		close((*server)->placeholder);
+	free((*server)->fds);
+	(*server)->magic = 0;
+	free(*server);
+	*server = NULL;
+}
+
+uint16_t http_server_port(const struct http_server *server)
+{
+	CHECK_OBJ(server, SERVER_MAGIC);
+	return server->port;
+}
+
+void http_server_drop(struct http_server *server)
+{
+	CHECK_OBJ(server, SERVER_MAGIC);
+	pthread_mutex_lock(&server->lock);
+	for (size_t i = 0; i < server->n_fds; i++)
+		hang_up(server->fds[i], false);
+	pthread_mutex_unlock(&server->lock);
+	if (server->config.dropped)
+		server->config.dropped(server->config.arg);
+}
+
+void http_server_pause(struct http_server *server)
+{
+	CHECK_OBJ(server, SERVER_MAGIC);
+	pthread_mutex_lock(&server->running);
+	if (server->daemon) {
+		/* Not accepting any more before connections are cut, or one slips in between and
+		 * its stream waits while it is being joined. */
+		int fd = MHD_quiesce_daemon(server->daemon);
+
+		if (fd >= 0)
+			close(fd);
+		http_server_drop(server);
+		MHD_stop_daemon(server->daemon);
+		server->daemon = NULL;
+	}
+	pthread_mutex_unlock(&server->running);
+}
+
+int http_server_resume(struct http_server *server)
+{
+	int r = 0;
+
+	CHECK_OBJ(server, SERVER_MAGIC);
+	pthread_mutex_lock(&server->running);
+	if (!server->daemon)
+		r = start(server);
+	pthread_mutex_unlock(&server->running);
+	return r;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/simulator/jsontext.h"
+
+#include "common/cleanup.h"
+#include "tests/simulator/memory.h"
+
+static char at(struct bytes text, size_t pos)
+{
+	return pos < text.size ? ((const char *)text.data)[pos] : '\0';
+}
+
+static size_t skip_blanks(struct bytes text, size_t pos)
+{
+	while (pos < text.size && strchr(" \t\r\n", at(text, pos)) && at(text, pos))
+		pos++;
+	return pos;
+}
+
+/* POS is at the opening quote; the result is behind the closing one. */
+static size_t skip_string(struct bytes text, size_t pos)
+{
+	for (pos++; pos < text.size && at(text, pos) != '"'; pos++)
+		if (at(text, pos) == '\\')
+			pos++;
+	return pos < text.size ? pos + 1 : text.size;
+}
+
+static size_t skip_container(struct bytes text, size_t pos)
+{
+	size_t depth = 0;
+
+	while (pos < text.size) {
+		char c = at(text, pos);
+
+		if (c == '"') {
+			pos = skip_string(text, pos);
+			continue;
+		}
+		pos++;
+		if (c == '{' || c == '[')
+			depth++;
+		else if ((c == '}' || c == ']') && --depth == 0)
+			break;
+	}
+	return pos;
+}
+
+static size_t skip_value(struct bytes text, size_t pos)
+{
+	char c = at(text, pos);
+
+	if (c == '"')
+		return skip_string(text, pos);
+	if (c == '{' || c == '[')
+		return skip_container(text, pos);
+	while (pos < text.size && !strchr(" \t\r\n,:]}", at(text, pos)))
+		pos++;
+	return pos;
+}
+
+static struct bytes slice(struct bytes text, size_t begin, size_t end)
+{
+	return BYTES((const char *)text.data + begin, end - begin);
+}
+
+void jsontext_iter_init(struct jsontext_iter *iter, struct bytes text)
+{
+	size_t pos = skip_blanks(text, 0);
+	char c = at(text, pos);
+
+	*iter = (struct jsontext_iter){
+		.text = text, .pos = c == '{' || c == '[' ? pos + 1 : text.size, .is_object = c == '{'};
+}
+
+bool jsontext_iter_next(struct jsontext_iter *iter, struct jsontext_member *ret_member)
+{
+	struct bytes text = iter->text, key = BYTES_NONE;
+	size_t pos = skip_blanks(text, iter->pos);
+
+	if (at(text, pos) == ',')
+		pos = skip_blanks(text, pos + 1);
+	if (pos >= text.size || at(text, pos) == '}' || at(text, pos) == ']')
+		return false;
+
+	size_t begin = pos;
+
+	if (iter->is_object) {
+		size_t end = skip_value(text, pos);
+
+		if (at(text, pos) != '"' || end < pos + 2)
+			return false;
+		key = slice(text, pos + 1, end - 1);
+		pos = skip_blanks(text, end);
+		if (at(text, pos) != ':')
+			return false;
+		pos = skip_blanks(text, pos + 1);
+	}
+	iter->pos = skip_value(text, pos);
+	*ret_member = (struct jsontext_member){
+		.key = key, .value = slice(text, pos, iter->pos), .begin = begin, .end = iter->pos};
+	return iter->pos > pos;
+}
+
+static bool find(struct bytes object, struct bytes key, struct jsontext_member *ret_member)
+{
+	struct jsontext_iter iter;
+
+	jsontext_iter_init(&iter, object);
+	while (iter.is_object && jsontext_iter_next(&iter, ret_member))
+		if (bytes_equal(ret_member->key, key))
+			return true;
+	return false;
+}
+
+bool jsontext_find(struct bytes object, const char *key, struct jsontext_member *ret_member)
+{
+	return find(object, bytes_str(key), ret_member);
+}
+
+struct bytes jsontext_get(struct bytes object, const char *key)
+{
+	struct jsontext_member member;
+
+	for (;;) {
+		size_t length = strcspn(key, ".");
+
+		if (!find(object, BYTES(key, length), &member))
+			return BYTES_NONE;
+		if (!key[length])
+			return member.value;
+		object = member.value;
+		key += length + 1;
+	}
+}
+
+bool jsontext_single(struct bytes text, struct bytes *ret_value)
+{
+	size_t begin = skip_blanks(text, 0), end = skip_value(text, begin);
+
+	*ret_value = slice(text, begin, end);
+	return end > begin && skip_blanks(text, end) == text.size;
+}
+
+static int hex_digit(char c)
+{
+	const char *digits = "0123456789abcdef", *found = c ? strchr(digits, c | 0x20) : NULL;
+
+	return found ? (int)(found - digits) : 0;
+}
+
+static void put_utf8(struct buf *out, uint32_t c)
+{
+	if (c < 0x80) {
+		buf_byte(out, (uint8_t)c);
+		return;
+	}
+	if (c < 0x800) {
+		buf_byte(out, (uint8_t)(0xc0 | c >> 6));
+	} else if (c < 0x10000) {
+		buf_byte(out, (uint8_t)(0xe0 | c >> 12));
+		buf_byte(out, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
+	} else {
+		buf_byte(out, (uint8_t)(0xf0 | c >> 18));
+		buf_byte(out, (uint8_t)(0x80 | (c >> 12 & 0x3f)));
+		buf_byte(out, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
+	}
+	buf_byte(out, (uint8_t)(0x80 | (c & 0x3f)));
+}
+
+/* POS is at the u of \uXXXX. */
+static uint32_t code_unit(struct bytes text, size_t pos)
+{
+	uint32_t c = 0;
+
+	for (size_t i = 1; i <= 4; i++)
+		c = c << 4 | (uint32_t)hex_digit(at(text, pos + i));
+	return c;
+}
+
+/* POS is behind the backslash; the result is behind the escape. */
+static size_t unescape_one(struct bytes text, size_t pos, struct buf *out)
+{
+	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+	char c = at(text, pos);
+	const char *simple = c ? strchr(from, c) : NULL;
+
+	if (c == 'u') {
+		uint32_t unit = code_unit(text, pos);
+
+		pos += 5;
+		if (unit >= 0xd800 && unit < 0xdc00 && at(text, pos) == '\\') {
+			unit = 0x10000 + ((unit - 0xd800) << 10) + (code_unit(text, pos + 1) & 0x3ff);
+			pos += 6;
+		}
+		put_utf8(out, unit);
+		return pos;
+	}
+	buf_byte(out, (uint8_t)(simple ? to[simple - from] : c));
+	return pos + 1;
+}
+
+void jsontext_unescape(struct bytes value, struct buf *out)
+{
+	if (at(value, 0) != '"') {
+		buf_bytes_put(out, value);
+		return;
+	}
+	for (size_t pos = 1; pos + 1 < value.size;) {
+		if (at(value, pos) == '\\')
+			pos = unescape_one(value, pos + 1, out);
+		else
+			buf_byte(out, (uint8_t)at(value, pos++));
+	}
+}
+
+char *jsontext_dup(struct bytes value)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+
+	if (!value.data)
+		return NULL;
+	jsontext_unescape(value, &text);
+	return memory_text(buf_bytes(&text));
+}
+
+void jsontext_put_string(struct buf *out, struct bytes text)
+{
+	static const char plain[] = "\"\\\n\r\t\b\f", spelled[] = "\"\\nrtbf";
+
+	buf_byte(out, '"');
+	for (size_t i = 0; i < text.size; i++) {
+		char c = at(text, i);
+		const char *short_form = c ? strchr(plain, c) : NULL;
+
+		if (short_form)
+			buf_printf(out, "\\%c", spelled[short_form - plain]);
+		else if ((unsigned char)c < 0x20 || (c && strchr("<>&", c)))
+			buf_printf(out, "\\u%04x", (unsigned char)c);
+		else
+			buf_byte(out, (uint8_t)c);
+	}
+	buf_byte(out, '"');
+}
+
+static bool is_null(struct bytes value)
+{
+	return bytes_equal(value, BYTES_LIT("null"));
+}
+
+static void put_key(struct buf *out, struct bytes key, bool *first)
+{
+	if (!*first)
+		buf_byte(out, ',');
+	*first = false;
+	buf_byte(out, '"');
+	buf_bytes_put(out, key);
+	buf_str(out, "\":");
+}
+
+void jsontext_merge(struct bytes target, struct bytes patch, struct buf *out)
+{
+	struct jsontext_iter iter;
+	struct jsontext_member member, other;
+	bool first = true;
+
+	jsontext_iter_init(&iter, patch);
+	if (!iter.is_object) {
+		buf_bytes_put(out, patch);
+		return;
+	}
+	buf_byte(out, '{');
+	jsontext_iter_init(&iter, target);
+	while (iter.is_object && jsontext_iter_next(&iter, &member)) {
+		bool patched = find(patch, member.key, &other);
+
+		if (patched && is_null(other.value))
+			continue;
+		put_key(out, member.key, &first);
+		if (patched)
+			jsontext_merge(member.value, other.value, out);
+		else
+			buf_bytes_put(out, member.value);
+	}
+	jsontext_iter_init(&iter, patch);
+	while (jsontext_iter_next(&iter, &member)) {
+		if (find(target, member.key, &other) || is_null(member.value))
+			continue;
+		put_key(out, member.key, &first);
+		jsontext_merge(BYTES_NONE, member.value, out);
+	}
+	buf_byte(out, '}');
+}

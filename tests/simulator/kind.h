@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the server knows about a resource: names, scope, verbs, and how its objects look. Built-in
+ * kinds are listed without kind and apiVersion; objects of custom kinds carry both, and the server
+ * sorts their keys (spec/api.md 5).
+ */
+#ifndef SIMULATOR_KIND_H
+#define SIMULATOR_KIND_H
+
+#include "common/buf.h"
+
+struct kind {
+	const char *group; /* "" for the core group */
+	const char *version;
+	const char *resource; /* plural */
+	const char *singular;
+	const char *name; /* Pod */
+	const char *short_name;
+	const char *category; /* or NULL */
+	const char *hash;     /* storageVersionHash */
+	const char *fields;   /* field labels besides metadata.name and .namespace, space separated;
+	                         NULL: a kind without a table of its own, which words its refusal
+	                         differently */
+	const char *idle;     /* what a bookmark shows behind metadata, "" or ",\"spec\":..." */
+	bool namespaced;
+	bool custom;
+	bool described; /* made by kind_describe */
+};
+
+/* The I-th kind that every server has; NULL behind the last. */
+const struct kind *kind_built_in(size_t i);
+
+/* A custom kind from a JSON description: group, version, resource, kind; optional singular,
+ * namespaced (default true), shortName, category. NULL when one of the first four is missing. Free with
+ * kind_free. */
+const struct kind *kind_describe(struct bytes description);
+
+/* Does nothing for a built-in kind. */
+void kind_free(const struct kind **kind);
+
+/* "v1", "apps/v1" */
+void kind_put_group_version(const struct kind *kind, struct buf *out);
+
+/* "pods", "deployments.apps": as error messages name it. */
+void kind_put_qualified(const struct kind *kind, struct buf *out);
+
+/* Verbs in the order in which discovery lists them, NULL at the end. */
+const char *const *kind_verbs(const struct kind *kind);
+
+/* LABEL (metadata.name, spec.nodeName) may be used in field selectors of this kind. */
+bool kind_has_field(const struct kind *kind, struct bytes label);
+
+#endif

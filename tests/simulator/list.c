@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/simulator/list.h"
+
+#include <inttypes.h>
+
+#include "common/cleanup.h"
+#include "tests/simulator/memory.h"
+#include "tests/simulator/status.h"
+#include "tests/simulator/token.h"
+
+#define LIST_MAGIC 0x7473694cu
+#define PIECE      ((size_t)64 << 10)
+
+struct list {
+	uint32_t magic;
+	struct view view;
+	struct pin pin;
+	uint64_t rv;
+	struct buf last; /* key of the last object sent; begins with the scope's prefix */
+	char *end;       /* key of the page's last object; NULL: to the end of the scope */
+	struct buf token;
+	uint64_t remaining; /* objects behind this page; 0: do not say */
+	struct buf piece;
+	size_t sent; /* of piece */
+	bool begun, any, complete;
+};
+
+static void list_free(void *arg)
+{
+	struct list *list = arg;
+	struct world *world = list->view.world;
+
+	CHECK_OBJ(list, LIST_MAGIC);
+	pthread_mutex_lock(&world->lock);
+	pin_drop(&list->pin);
+	pthread_mutex_unlock(&world->lock);
+	view_release(&list->view);
+	buf_release(&list->last);
+	buf_release(&list->token);
+	buf_release(&list->piece);
+	free(list->end);
+	list->magic = 0;
+	free(list);
+}
+
+/* ---- walking --------------------------------------------------------------------------------- */
+
+/* Where the list goes on: behind `last`. */
+static struct shelf_place resume(struct list *list)
+{
+	const struct shelf *shelf = &list->view.collection->shelf;
+	const char *last = buf_cstr(&list->last);
+	struct shelf_place place = shelf_seek(shelf, last), next = place;
+	const struct entry *entry = shelf_next(shelf, &next);
+
+	return entry && !strcmp(entry->key, last) ? next : place;
+}
+
+/* The next entry of the scope, or NULL. */
+static const struct entry *step(const struct list *list, struct shelf_place *place)
+{
+	const struct entry *entry = shelf_next(&list->view.collection->shelf, place);
+
+	return entry && view_covers(&list->view, entry->key) ? entry : NULL;
+}
+
+/* Objects of the scope from PLACE on, at the list's RV. Everything is counted at once when nothing
+ * changed since and all of it is asked for. */
+static uint64_t count_from(struct list *list, struct shelf_place place)
+{
+	const struct collection *collection = list->view.collection;
+	const struct entry *entry;
+	uint64_t n = 0;
+
+	if (!*list->view.prefix && collection->live == collection->shelf.count &&
+		collection_after(collection, list->rv) == collection->end)
+		return shelf_left(&collection->shelf, place);
+	while ((entry = step(list, &place)))
+		n += version_at(entry, list->rv) != NULL;
+	return n;
+}
+
+/* Finds where a page of LIMIT objects ends, and the token for what is behind it. */
+static void cut_page(struct list *list, int64_t limit)
+{
+	struct shelf_place place = resume(list), behind = place;
+	const struct entry *entry, *last = NULL;
+
+	for (int64_t n = 0; (entry = step(list, &place));) {
+		if (!view_selects(&list->view, version_at(entry, list->rv)))
+			continue;
+		if (n++ < limit) {
+			last = entry;
+			behind = place;
+			continue;
+		}
+		CLEANUP(buf_release) struct buf start = BUF_INIT;
+		bool namespaced = *list->view.prefix || !list->view.collection->kind->namespaced;
+
+		list->end = memory_text(bytes_str(last->key));
+		buf_printf(&start, "%s%s", namespaced ? "" : "/",
+			last->key + strlen(list->view.prefix));
+		token_put(&list->token, (int64_t)list->rv, buf_cstr(&start));
+		if (!view_has_selector(&list->view))
+			list->remaining = count_from(list, behind);
+		return;
+	}
+}
+
+/* ---- composing ------------------------------------------------------------------------------- */
+
+static void put_metadata(struct list *list, bool sorted)
+{
+	struct buf *out = &list->piece;
+
+	buf_str(out, "\"metadata\":{");
+	if (sorted) {
+		buf_printf(out, "\"continue\":\"%s\",", buf_cstr(&list->token));
+		if (list->remaining)
+			buf_printf(out, "\"remainingItemCount\":%" PRIu64 ",", list->remaining);
+	}
+	buf_printf(out, "\"resourceVersion\":\"%" PRIu64 "\"", list->rv);
+	if (!sorted && list->token.size)
+		buf_printf(out, ",\"continue\":\"%s\"", buf_cstr(&list->token));
+	if (!sorted && list->remaining)
+		buf_printf(out, ",\"remainingItemCount\":%" PRIu64, list->remaining);
+	buf_byte(out, '}');
+}
+
+static bool is_sorted(const struct list *list)
+{
+	return list->view.collection->kind->custom && list->view.form != OBJECT_METADATA;
+}
+
+static void put_head(struct list *list)
+{
+	const struct kind *kind = list->view.collection->kind;
+	struct buf *out = &list->piece;
+
+	if (is_sorted(list)) {
+		buf_str(out, "{\"apiVersion\":\"");
+		kind_put_group_version(kind, out);
+		buf_str(out, "\",\"items\":[");
+		return;
+	}
+	if (list->view.form == OBJECT_METADATA) {
+		buf_str(out, "{\"kind\":\"PartialObjectMetadataList\","
+			     "\"apiVersion\":\"meta.k8s.io/v1\",");
+	} else {
+		buf_printf(out, "{\"kind\":\"%sList\",\"apiVersion\":\"", kind->name);
+		kind_put_group_version(kind, out);
+		buf_str(out, "\",");
+	}
+	put_metadata(list, false);
+	buf_str(out, ",\"items\":[");
+}
+
+static void put_tail(struct list *list)
+{
+	buf_byte(&list->piece, ']');
+	if (is_sorted(list)) {
+		buf_printf(&list->piece, ",\"kind\":\"%sList\",", list->view.collection->kind->name);
+		put_metadata(list, true);
+	}
+	buf_str(&list->piece, "}\n");
+	list->complete = true;
+}
+
+static void put_items(struct list *list)
+{
+	struct shelf_place place = resume(list);
+	const struct entry *entry = NULL;
+
+	while (list->piece.size < PIECE) {
+		if ((entry && list->end && !strcmp(entry->key, list->end)) ||
+			!(entry = step(list, &place))) {
+			put_tail(list);
+			return;
+		}
+		const struct version *version = version_at(entry, list->rv);
+
+		buf_reset(&list->last);
+		buf_str(&list->last, entry->key);
+		if (!view_selects(&list->view, version))
+			continue;
+		if (list->any)
+			buf_byte(&list->piece, ',');
+		list->any = true;
+		object_show(list->view.collection->kind, list->view.form, version_text(version),
+			&list->piece);
+	}
+	/* The page's last object may have filled the piece. */
+	if (list->end && entry && !strcmp(entry->key, list->end))
+		put_tail(list);
+}
+
+/* Composes the next piece. False: the state is no longer there. */
+static bool compose(struct list *list)
+{
+	struct world *world = list->view.world;
+	bool lost;
+
+	list->sent = 0;
+	buf_reset(&list->piece);
+	pthread_mutex_lock(&world->lock);
+	lost = list->pin.lost;
+	if (!lost) {
+		if (!list->begun)
+			put_head(list);
+		list->begun = true;
+		put_items(list);
+	}
+	pthread_mutex_unlock(&world->lock);
+	REQUIRE(buf_error(&list->piece) == 0);
+	return !lost;
+}
+
+static ssize_t list_read(void *arg, char *out, size_t room)
+{
+	struct list *list = arg;
+
+	CHECK_OBJ(list, LIST_MAGIC);
+	if (list->sent == list->piece.size) {
+		if (list->complete)
+			return 0;
+		if (!compose(list))
+			return -1;
+	}
+	size_t left = list->piece.size - list->sent, n = left < room ? left : room;
+
+	memcpy(out, list->piece.data + list->sent, n);
+	list->sent += n;
+	return (ssize_t)n;
+}
+
+/* ---- which state ----------------------------------------------------------------------------- */
+
+static void refuse_token(const char *start, struct http_answer *answer)
+{
+	static const char text[] =
+		"The provided continue parameter is too old to display a consistent list result. "
+		"You can start a new list without the continue parameter, or use the continue "
+		"token in this response to retrieve the remainder of the results. Continuing with "
+		"the provided token results in an inconsistent list - objects that were created, "
+		"modified, or deleted between the time the first chunk was returned and now may "
+		"show up in the list.";
+	CLEANUP(buf_release) struct buf replacement = BUF_INIT;
+
+	token_put(&replacement, TOKEN_LATEST, start);
+
+	struct status status = {
+		.code = 410, .reason = "Expired", .continuation = buf_cstr(&replacement)};
+
+	status_answer(answer, &status, "%s", text);
+}
+
+/* The state and the place that a continue token names. */
+static bool follow_token(struct list *list, const struct list_options *options,
+	struct http_answer *answer)
+{
+	CLEANUP(buf_release) struct buf start = BUF_INIT;
+	int64_t rv = 0;
+
+	if (options->rv) {
+		status_bad_request(
+			answer, "specifying resource version is not allowed when using continue");
+		return false;
+	}
+	const char *wrong = token_parse(options->token, &rv, &start);
+
+	if (wrong) {
+		status_bad_request(answer,
+			"invalid continue token: continue key is not valid: %s", wrong);
+		return false;
+	}
+	buf_str(&list->last, buf_cstr(&start));
+	list->rv = rv == TOKEN_LATEST ? list->view.world->rv : (uint64_t)rv;
+	if (list->rv >= collection_floor(list->view.world, list->view.collection) &&
+		list->rv <= list->view.world->rv)
+		return true;
+	refuse_token(buf_cstr(&start), answer);
+	return false;
+}
+
+/* Waits until the server has reached RV; false and 504 when it does not. */
+static bool await_rv(struct world *world, uint64_t rv, struct http_answer *answer)
+{
+	uint64_t deadline = world_now_ms() + world->settings.future_wait_ms;
+
+	while (world->rv < rv && world_now_ms() < deadline)
+		world_wait(world, deadline);
+	if (world->rv >= rv)
+		return true;
+	status_too_large(answer, rv, world->rv);
+	return false;
+}
+
+/* With a limit, an RV without a match means exactly that state: the legacy rule. */
+static bool wants_exact(const struct list_options *options)
+{
+	return options->match == RV_MATCH_EXACT ||
+		(options->match == RV_MATCH_UNSET && options->rv && options->limit);
+}
+
+static bool choose_state(struct list *list, const struct list_options *options,
+	struct http_answer *answer)
+{
+	static const struct status expired = {.code = 410, .reason = "Expired"};
+	struct world *world = list->view.world;
+
+	buf_str(&list->last, list->view.prefix);
+	if (*options->token)
+		return follow_token(list, options, answer);
+	if (!await_rv(world, options->rv, answer))
+		return false;
+	list->rv = wants_exact(options) ? options->rv : world->rv;
+	if (list->rv >= collection_floor(world, list->view.collection))
+		return true;
+	status_answer(answer, &expired,
+		"The resourceVersion for the provided list is too old.");
+	return false;
+}
+
+static bool list_open(struct list *list, const struct list_options *options,
+	struct http_answer *answer)
+{
+	bool from_cache = !strcmp(options->rv_text, "0") && !*options->token;
+
+	if (!choose_state(list, options, answer))
+		return false;
+	pin_set(list->view.collection, &list->pin, list->rv);
+	if (options->limit && !from_cache)
+		cut_page(list, options->limit);
+	return true;
+}
+
+void list_answer(struct view *view, const struct list_options *options, struct http_answer *answer)
+{
+	struct list *list = memory_take(sizeof(*list));
+	bool good;
+
+	list->magic = LIST_MAGIC;
+	list->view = *view;
+	pthread_mutex_lock(&view->world->lock);
+	good = list_open(list, options, answer);
+	pthread_mutex_unlock(&view->world->lock);
+	if (!good) {
+		list_free(list);
+		return;
+	}
+	http_answer_header(answer, "Content-Type", "application/json");
+	answer->stream =
+		(struct http_stream){.read = list_read, .free = list_free, .arg = list};
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * LIST: pages of one consistent state, composed while they are sent, so that a list of any size
+ * needs one block of memory. VIEW is taken over, also when the request is refused.
+ */
+#ifndef SIMULATOR_LIST_H
+#define SIMULATOR_LIST_H
+
+#include "tests/simulator/listoptions.h"
+#include "tests/simulator/view.h"
+
+void list_answer(struct view *view, const struct list_options *options, struct http_answer *answer);
+
+#endif

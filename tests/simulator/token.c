@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/simulator/token.h"
+
+#include <inttypes.h>
+
+#include "common/cleanup.h"
+#include "tests/simulator/jsontext.h"
+
+#define VERSION "meta.k8s.io/v1"
+
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+static void put_base64(struct buf *out, struct bytes plain)
+{
+	const uint8_t *p = plain.data;
+
+	for (size_t i = 0; i < plain.size; i += 3) {
+		size_t n = plain.size - i < 3 ? plain.size - i : 3;
+		uint32_t group = (uint32_t)p[i] << 16;
+
+		if (n > 1)
+			group |= (uint32_t)p[i + 1] << 8;
+		if (n > 2)
+			group |= p[i + 2];
+		for (size_t k = 0; k <= n; k++)
+			buf_byte(out, (uint8_t)digits[group >> (18 - 6 * k) & 63]);
+	}
+}
+
+static bool read_base64(const char *text, struct buf *out)
+{
+	uint32_t group = 0;
+	unsigned bits = 0;
+
+	for (; *text; text++) {
+		const char *digit = strchr(digits, *text);
+
+		if (!digit)
+			return false;
+		group = group << 6 | (uint32_t)(digit - digits);
+		bits += 6;
+		if (bits >= 8) {
+			bits -= 8;
+			buf_byte(out, (uint8_t)(group >> bits));
+		}
+	}
+	return bits < 6;
+}
+
+void token_put(struct buf *out, int64_t rv, const char *start)
+{
+	CLEANUP(buf_release) struct buf plain = BUF_INIT;
+
+	buf_printf(&plain, "{\"v\":\"" VERSION "\",\"rv\":%" PRId64 ",\"start\":\"%s\\u0000\"}", rv,
+		start);
+	put_base64(out, buf_bytes(&plain));
+}
+
+static bool read_rv(struct bytes text, int64_t *ret_rv)
+{
+	bool negative = text.size && *(const char *)text.data == '-';
+	int64_t rv = 0;
+
+	for (size_t i = negative; i < text.size; i++) {
+		char c = ((const char *)text.data)[i];
+
+		if (c < '0' || c > '9' || rv > INT64_MAX / 10 - 1)
+			return false;
+		rv = rv * 10 + (c - '0');
+	}
+	*ret_rv = negative ? -rv : rv;
+	return text.size > negative;
+}
+
+const char *token_parse(const char *text, int64_t *ret_rv, struct buf *ret_start)
+{
+	CLEANUP(buf_release) struct buf plain = BUF_INIT;
+	AUTO_FREE char *version = NULL;
+	AUTO_FREE char *start = NULL;
+	struct bytes object;
+
+	if (!read_base64(text, &plain))
+		return "illegal base64 data at input byte 0";
+	object = buf_bytes(&plain);
+	version = jsontext_dup(jsontext_get(object, "v"));
+	start = jsontext_dup(jsontext_get(object, "start"));
+	if (!version || !start)
+		return "invalid character looking for beginning of value";
+	if (strcmp(version, VERSION))
+		return "server does not recognize this encoded version";
+	if (!read_rv(jsontext_get(object, "rv"), ret_rv) || *ret_rv == 0)
+		return "incorrect encoded start resourceVersion (version meta.k8s.io/v1)";
+	if (!*start)
+		return "encoded start key empty (version meta.k8s.io/v1)";
+	buf_str(ret_start, start + (*start == '/'));
+	return NULL;
+}
