@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Fixtures of the scenarios: real binaries against the simulated API server.
+
+$KINF_BUILD is the build directory (default build/asan). Each test has a directory of its own; when
+the test fails it is kept, its name and the last lines of every process are shown. A sanitizer report
+of any process fails the test. Nothing sleeps for a while and hopes: tests wait with eventually().
+"""
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from harness.simulator import Simulator
+from harness.store import Store
+
+
+class Workspace:
+    """A test's directory and everything started in it."""
+
+    def __init__(self):
+        self.directory = Path(tempfile.mkdtemp(prefix="kinf-scenario-"))
+        self.started = []
+
+    def simulator(self, *options, **named):
+        simulator = Simulator(self.directory, *options, **named)
+        self.started.append(simulator)
+        return simulator.start()
+
+    def store(self, name="", simulator=None, **kubeconfig):
+        directory = self.directory / name if name else self.directory
+        directory.mkdir(exist_ok=True)
+        store = Store(directory, simulator, **kubeconfig)
+        self.started.append(store)
+        return store
+
+    @property
+    def processes(self):
+        for thing in self.started:
+            yield from getattr(thing, "processes", [getattr(thing, "process", None)])
+
+    def report(self):
+        tails = "\n".join(process.tail() for process in self.processes)
+        return f"kept: {self.directory}\n{tails}"
+
+    def close(self):
+        """Ends everything, the youngest first; what they report decides too."""
+        problems = []
+        for thing in reversed(self.started):
+            try:
+                thing.stop()
+            except AssertionError as problem:
+                problems.append(str(problem))
+        for process in self.processes:
+            if process.running:
+                process.kill()
+        assert not problems, "\n".join(problems)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    report = outcome.get_result()
+    workspace = getattr(item, "funcargs", {}).get("workspace")
+    if report.failed and workspace:
+        item.keep_directory = True
+        report.sections.append(("processes", workspace.report()))
+
+
+@pytest.fixture
+def workspace(request):
+    workspace = Workspace()
+    yield workspace
+    try:
+        workspace.close()
+    except AssertionError:
+        request.node.keep_directory = True
+        raise
+    if not getattr(request.node, "keep_directory", False):
+        shutil.rmtree(workspace.directory)
+
+
+@pytest.fixture
+def simulator(workspace):
+    """An empty simulated cluster (but for its namespaces)."""
+    return workspace.simulator()
+
+
+@pytest.fixture
+def store(workspace, simulator):
+    """A store whose kubeconfig points at `simulator`; configure() it, then start daemons."""
+    return workspace.store(simulator=simulator)
+
+
+@pytest.fixture
+def kinf(store):
+    """Runs the kinf command on `store`: kinf("get", "pods", "-o", "json")."""
+    return store.kinf
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory):
+    """(certificate, key) for 127.0.0.1, signed by itself: its own CA."""
+    directory = tmp_path_factory.mktemp("tls")
+    paths = directory / "server.crt", directory / "server.key"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+         "-days", "2", "-subj", "/CN=simulator", "-addext", "subjectAltName=IP:127.0.0.1",
+         "-out", paths[0], "-keyout", paths[1]],
+        check=True, capture_output=True,
+    )
+    return paths

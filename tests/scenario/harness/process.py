@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes as objects: start, signal, wait, and look at what they printed."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+from harness import eventually
+
+ROOT = Path(__file__).resolve().parents[3]
+BUILD = Path(os.environ.get("KINF_BUILD", "build/asan"))
+if not BUILD.is_absolute():
+    BUILD = ROOT / BUILD
+
+SANITIZER = re.compile(
+    r"(ERROR|WARNING): (Address|Leak|Memory|Thread|UndefinedBehavior)Sanitizer|runtime error:"
+)
+SANITIZER_OPTIONS = {
+    "ASAN_OPTIONS": "abort_on_error=1:detect_leaks=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+    "TSAN_OPTIONS": "halt_on_error=1",
+}
+
+
+def program(name):
+    """Path of a program of the build under test."""
+    path = BUILD / name
+    assert path.exists(), f"{path} is not built (KINF_BUILD={BUILD})"
+    return str(path)
+
+
+def check_sanitizers(text, name):
+    found = SANITIZER.search(text)
+    assert not found, f"{name}: sanitizer report:\n{text[max(0, found.start() - 200):][:4000]}"
+
+
+class Result:
+    """A command that has ended."""
+
+    def __init__(self, argv, status, stdout, stderr):
+        self.argv, self.status, self.stdout, self.stderr = argv, status, stdout, stderr
+
+    @property
+    def json(self):
+        return json.loads(self.stdout)
+
+    @property
+    def lines(self):
+        """One JSON value a line."""
+        return [json.loads(line) for line in self.stdout.splitlines()]
+
+    def __repr__(self):
+        command = " ".join([Path(self.argv[0]).name, *self.argv[1:]])
+        return f"<{command}: exit {self.status}, stdout {self.stdout[:500]!r}, stderr {self.stderr[:500]!r}>"
+
+
+class Process:
+    """A process whose output goes to files NAME.out and NAME.err, appended to by each start."""
+
+    def __init__(self, name, argv, directory, env=None):
+        self.name, self.argv = name, [str(a) for a in argv]
+        self.out_path = Path(directory) / f"{name}.out"
+        self.err_path = Path(directory) / f"{name}.err"
+        self.env = {**os.environ, **SANITIZER_OPTIONS, **(env or {})}
+        self.cwd = str(directory)
+        self.popen = None
+
+    def start(self):
+        assert not self.running, f"{self.name} runs already"
+        with open(self.out_path, "ab") as out, open(self.err_path, "ab") as err:
+            self.popen = subprocess.Popen(
+                self.argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=self.env, cwd=self.cwd
+            )
+        return self
+
+    @property
+    def running(self):
+        return self.popen is not None and self.popen.poll() is None
+
+    @property
+    def pid(self):
+        return self.popen.pid
+
+    def send(self, number):
+        self.popen.send_signal(number)
+
+    def kill(self, number=signal.SIGKILL):
+        """Sends a signal and waits for the end; the exit status (negative: the signal)."""
+        if self.running:
+            self.send(number)
+        return self.wait()
+
+    def stop(self, timeout=20):
+        """SIGTERM, and the exit status; a process that ignores it fails the test."""
+        if self.running:
+            self.send(signal.SIGTERM)
+        return self.wait(timeout)
+
+    def wait(self, timeout=20):
+        try:
+            return self.popen.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{self.name} did not end within {timeout} s") from None
+
+    @property
+    def log(self):
+        return self.err_path.read_text(errors="replace") if self.err_path.exists() else ""
+
+    @property
+    def out(self):
+        return self.out_path.read_text(errors="replace") if self.out_path.exists() else ""
+
+    @property
+    def lines(self):
+        """What it printed so far as JSON values, one a line; a line that is not complete is left."""
+        complete = self.out.rpartition("\n")[0]
+        return [json.loads(line) for line in complete.splitlines() if line]
+
+    def wait_log(self, pattern, timeout=20):
+        """Waits until PATTERN is in the log, and returns the match."""
+        return eventually(lambda: re.search(pattern, self.log), timeout, f"/{pattern}/ in {self.name}'s log")
+
+    def tail(self, n=30):
+        state = "running" if self.running else f"exit {self.popen.returncode}" if self.popen else "not started"
+        text = [f"--- {self.name} ({state}): {' '.join(self.argv)}"]
+        for label, content in (("stdout", self.out), ("stderr", self.log)):
+            lines = content.splitlines()
+            text += [f"  {label}: ... {len(lines) - n} lines before"] if len(lines) > n else []
+            text += [f"  {label}: {line[:500]}" for line in lines[-n:]]
+        return "\n".join(text)
+
+    def check(self):
+        """No sanitizer has reported anything, in any of its lives."""
+        check_sanitizers(self.log, self.name)
+
+
+def run_command(argv, env=None, timeout=60, input=None, cwd=None):
+    """Runs a command to its end."""
+    argv = [str(a) for a in argv]
+    done = subprocess.run(
+        argv,
+        env={**os.environ, **SANITIZER_OPTIONS, **(env or {})},
+        input=input,
+        stdin=None if input is not None else subprocess.DEVNULL,
+        capture_output=True,
+        timeout=timeout,
+        cwd=cwd,
+        text=True,
+        errors="replace",
+    )
+    check_sanitizers(done.stderr, " ".join(argv))
+    return Result(argv, done.returncode, done.stdout, done.stderr)

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulated cluster: starts kinf-simulator and drives its control port (tests/README.md)."""
+
+import http.client
+import json
+import re
+import urllib.parse
+
+from harness import eventually
+from harness.process import Process, program
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    @property
+    def events(self):
+        return [json.loads(line) for line in self.body.splitlines()]
+
+
+class Simulator:
+    """One simulated cluster. The API's address is `url`; everything else goes through control."""
+
+    def __init__(self, directory, *options, tls=None, token=None):
+        """TLS: (certificate file, key file)."""
+        argv = [program("kinf-simulator"), "--die-with-parent", *options]
+        if tls:
+            argv += ["--tls-cert", tls[0], "--tls-key", tls[1]]
+        if token:
+            argv += ["--token", token]
+        self.tls, self.token = tls, token
+        self.process = Process("kinf-simulator", argv, directory)
+        self.port = self.control_port = None
+
+    def start(self, timeout=60):
+        self.process.start()
+
+        def listening():
+            assert self.process.running, self.process.tail()
+            return re.search(r"listening on \S+:(\d+)\ncontrol on \S+:(\d+)\n", self.process.out)
+
+        found = eventually(listening, timeout)
+        self.port, self.control_port = int(found[1]), int(found[2])
+        return self
+
+    def stop(self):
+        status = self.process.stop()
+        self.process.check()
+        assert status == 0, self.process.tail()
+
+    @property
+    def url(self):
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
+
+    # ---- control -------------------------------------------------------------------------------
+
+    def control(self, method, path, body=None, **query):
+        """One call of the control port; its answer as text."""
+        query = {key: str(value) for key, value in query.items() if value is not None}
+        target = path + ("?" + urllib.parse.urlencode(query) if query else "")
+        if body is not None and not isinstance(body, (str, bytes)):
+            body = json.dumps(body)
+        connection = http.client.HTTPConnection("127.0.0.1", self.control_port, timeout=120)
+        try:
+            connection.request(method, target, body.encode() if isinstance(body, str) else body)
+            answer = connection.getresponse()
+            text = answer.read().decode()
+        finally:
+            connection.close()
+        assert answer.status == 200, f"{method} {target}: {answer.status} {text}"
+        return text
+
+    def call(self, method, path, body=None, **query):
+        return json.loads(self.control(method, path, body, **query))
+
+    def _change(self, method, path, body=None, **query):
+        return self.call(method, path, body, **query)["resourceVersion"]
+
+    def _object(self, key):
+        return "/objects/" + urllib.parse.quote(key)
+
+    def put(self, resource, body):
+        """Creates or replaces: one object or a list, as JSON text (kept byte for byte) or Python."""
+        return self._change("PUT", "/objects", body, resource=resource)
+
+    def patch(self, resource, key, patch):
+        """JSON merge patch of one object, KEY as namespace/name."""
+        return self._change("PATCH", self._object(key), patch, resource=resource)
+
+    def delete(self, resource, key):
+        return self._change("DELETE", self._object(key), resource=resource)
+
+    def delete_many(self, resource, count=0):
+        """COUNT random objects, 0: all."""
+        return self._change("DELETE", "/objects", resource=resource, count=count)
+
+    def create(self, resource, count, **options):
+        """Generated objects: from_, size, namespaces, prefix."""
+        options["from"] = options.pop("from_", None)
+        return self._change("POST", "/create", resource=resource, count=count, **options)
+
+    def touch(self, resource, count=0):
+        """Modifies COUNT random objects, 0: each one."""
+        return self._change("POST", "/touch", resource=resource, count=count)
+
+    def churn(self, resource, rate, create_delete=20):
+        """RATE changes a second in the background, CREATE_DELETE percent of them no modifications."""
+        self.call("POST", "/churn", resource=resource, rate=rate, createDelete=create_delete)
+
+    def truth_text(self, resource, key=None):
+        """All objects of a resource (or one) as they are now: the text of a JSON array."""
+        return self.control("GET", self._object(key) if key else "/objects", resource=resource)
+
+    def truth(self, resource):
+        """The same as {namespace/name: object}."""
+        objects = json.loads(self.truth_text(resource))
+        return {object_key(o): o for o in objects}
+
+    def compact(self, rv=None):
+        """Forgets history up to RV (default: all)."""
+        return self._change("POST", "/compact", rv=rv)
+
+    def save(self):
+        return self._change("POST", "/save")
+
+    def restore(self):
+        """Back to what was saved, resourceVersions included; connections are cut."""
+        rv = self._change("POST", "/restore")
+        self.drop()
+        return rv
+
+    def new_identity(self):
+        return self._change("POST", "/identity")
+
+    def add_kind(self, **kind):
+        """group, version, resource, kind; singular, namespaced, shortName, category."""
+        self.call("POST", "/kinds", kind)
+
+    def bookmark(self):
+        """A bookmark on every watch that allows them, now."""
+        return self._change("POST", "/bookmark")
+
+    def settings(self, **settings):
+        """bookmarkMs, futureWaitMs, history, watchList (0, 1), aggregated (0, 1)."""
+        return self.call("POST", "/settings", **settings)
+
+    def drop(self):
+        """Cuts all connections."""
+        self.call("POST", "/drop")
+
+    def down(self):
+        """Cuts all connections and refuses new ones."""
+        self.call("POST", "/down")
+
+    def up(self):
+        self.call("POST", "/up")
+
+    def refuse(self, seconds):
+        """down(), and up() by itself after that time."""
+        self.call("POST", "/refuse", seconds=seconds)
+
+    def fault(self, **rule):
+        """Adds a rule (tests/simulator/fault.h) and returns its id."""
+        return self.call("POST", "/faults", rule)["id"]
+
+    def fault_hits(self, fault):
+        return {rule["id"]: rule["hits"] for rule in self.call("GET", "/faults")}[fault]
+
+    def clear_faults(self, fault=None):
+        self.call("DELETE", f"/faults/{fault}" if fault else "/faults")
+
+    def requests(self, **wanted):
+        """Requests since the last forget_requests(), oldest first; WANTED filters by equality."""
+        lines = (json.loads(line) for line in self.control("GET", "/log").splitlines())
+        return [r for r in lines if all(r[key] == value for key, value in wanted.items())]
+
+    def forget_requests(self):
+        """Empties the log of requests and the counters."""
+        self.call("DELETE", "/log")
+
+    @property
+    def status(self):
+        return self.call("GET", "/status")
+
+    @property
+    def rv(self):
+        return self.status["resourceVersion"]
+
+    def counters(self, resource):
+        """objects, lists, watches, gets, watching (watches open now), history."""
+        return self.status["resources"][resource]
+
+    def wait_watching(self, resource, count=1, timeout=20):
+        """Waits until COUNT watches are open."""
+        eventually(
+            lambda: self.counters(resource)["watching"] == count, timeout, f"{count} watches of {resource}"
+        )
+
+    # ---- the API itself ------------------------------------------------------------------------
+
+    def get(self, target, timeout=30, **headers):
+        """A GET of the API (plain HTTP); Answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        try:
+            connection.request("GET", target, headers=headers)
+            answer = connection.getresponse()
+            return Answer(answer.status, answer.headers, answer.read().decode())
+        finally:
+            connection.close()
+
+    def watch(self, target, timeout=30, **headers):
+        """Opens a watch; iterate over it for events, close() when done."""
+        return Watch(self.port, target, timeout, headers)
+
+
+class Watch:
+    """An open watch of the API."""
+
+    def __init__(self, port, target, timeout, headers):
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+        self.connection.request("GET", target, headers=headers)
+        self.answer = self.connection.getresponse()
+        assert self.answer.status == 200, self.answer.read()
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        line = self.answer.readline()
+        if not line:
+            raise StopIteration
+        return json.loads(line)
+
+    def take(self, count):
+        """The next COUNT events as (type, namespace/name, resourceVersion)."""
+        return [event_summary(next(self)) for _ in range(count)]
+
+    def close(self):
+        self.connection.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def object_key(obj):
+    metadata = obj["metadata"]
+    return "/".join(filter(None, (metadata.get("namespace"), metadata.get("name"))))
+
+
+def event_summary(event):
+    return event["type"], object_key(event["object"]), event["object"]["metadata"].get("resourceVersion")

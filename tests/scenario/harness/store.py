@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A store of one's own: configuration, kubeconfig, daemons, and the `kinf` command on it."""
+
+from pathlib import Path
+
+import yaml
+
+from harness import eventually
+from harness.process import Process, program, run_command
+
+
+def write_kubeconfig(path, server, token=None, ca=None, insecure=False, namespace=None):
+    """A kubeconfig with one context; returns PATH."""
+    cluster = {"server": server}
+    if ca:
+        cluster["certificate-authority"] = str(ca)
+    if insecure:
+        cluster["insecure-skip-tls-verify"] = True
+    context = {"cluster": "simulated", "user": "tester"}
+    if namespace:
+        context["namespace"] = namespace
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "simulated",
+        "clusters": [{"name": "simulated", "cluster": cluster}],
+        "contexts": [{"name": "simulated", "context": context}],
+        "users": [{"name": "tester", "user": {"token": token} if token else {}}],
+    }
+    Path(path).write_text(yaml.safe_dump(config, sort_keys=False))
+    return path
+
+
+class Store:
+    """One kinf installation in a directory: store, runtime folder, kinf.yaml, kubeconfig.
+
+    Daemons are started by reflector(), processor() or run() and ended by the fixture at the latest.
+    """
+
+    def __init__(self, directory, simulator=None, **kubeconfig):
+        self.directory = Path(directory)
+        self.path = self.directory / "store"
+        self.runtime = self.directory / "run"
+        self.config = self.directory / "kinf.yaml"
+        self.kubeconfig = self.directory / "kubeconfig"
+        self.runtime.mkdir(mode=0o700, exist_ok=True)
+        self.processes = []
+        if simulator:
+            kubeconfig.setdefault("token", simulator.token)
+            write_kubeconfig(self.kubeconfig, simulator.url, **kubeconfig)
+
+    @property
+    def env(self):
+        """No configuration of the person who runs the tests gets in."""
+        return {
+            "HOME": str(self.directory),
+            "KUBECONFIG": str(self.kubeconfig),
+            "KINF_STORE": str(self.path),
+            "KINF_RUNTIME_DIR": str(self.runtime),
+            "KINF_CONFIG": str(self.config),
+            "XDG_STATE_HOME": "",
+            "XDG_RUNTIME_DIR": "",
+        }
+
+    def configure(self, *feeds, **settings):
+        """Writes kinf.yaml. A feed is a resource name or a dictionary as in the file."""
+        config = {
+            "cluster": {"kubeconfig": str(self.kubeconfig)},
+            "store": str(self.path),
+            **settings,
+            "feeds": [feed if isinstance(feed, dict) else {"resource": feed} for feed in feeds],
+        }
+        self.config.write_text(yaml.safe_dump(config, sort_keys=False))
+        return self
+
+    # ---- processes -----------------------------------------------------------------------------
+
+    def process(self, name, argv, env=None):
+        """A process with this store's environment; not started."""
+        process = Process(name, argv, self.directory, {**self.env, **(env or {})})
+        self.processes.append(process)
+        return process
+
+    def _daemon(self, name, options, env):
+        argv = [program(name), "--config", self.config, "--runtime-dir", self.runtime, *options]
+        return self.process(name, argv, env).start()
+
+    def reflector(self, *options, env=None):
+        return self._daemon("kinf-reflector", options, env)
+
+    def processor(self, *options, env=None):
+        return self._daemon("kinf-processor", options, env)
+
+    def run(self, *options, env=None):
+        """`kinf run`: both daemons under their supervisor."""
+        argv = [program("kinf"), "run", "--config", self.config, "--runtime-dir", self.runtime, *options]
+        return self.process("kinf-run", argv, env).start()
+
+    def follower(self, *args, name="kinf-watch", env=None):
+        """A kinf command that goes on, e.g. follower("watch", "pods", "-o", "json")."""
+        return self.process(name, [program("kinf"), *args], env).start()
+
+    def kinf(self, *args, timeout=60, env=None, check=False):
+        """Runs `kinf ARGS...`; CHECK: it has to succeed."""
+        result = run_command([program("kinf"), *args], {**self.env, **(env or {})}, timeout)
+        assert not check or result.status == 0, result
+        return result
+
+    # ---- what is in it -------------------------------------------------------------------------
+
+    def objects(self, feed, *args):
+        """What `kinf get FEED -o json` shows, as {namespace/name: object}."""
+        listed = self.kinf("get", feed, *args, "-o", "json", check=True).json
+        return {
+            "/".join(filter(None, (o["metadata"].get("namespace"), o["metadata"]["name"]))): o
+            for o in listed["items"]
+        }
+
+    def feed_status(self, feed):
+        status = self.kinf("status", "-o", "json", check=True).json
+        return {f["name"]: f for f in status["feeds"]}[feed]
+
+    def wait_synced(self, feed, timeout=30):
+        self.kinf("wait", feed, "--for", "synced", "--timeout", f"{timeout}s", check=True, timeout=timeout + 10)
+
+    def wait_equal(self, simulator, feed, timeout=30):
+        """Waits until the store shows exactly what the simulated cluster has."""
+
+        def equal():
+            ours, truth = self.objects(feed), simulator.truth(feed)
+            assert ours.keys() == truth.keys(), sorted(ours.keys() ^ truth.keys())[:20]
+            different = [key for key in truth if ours[key] != truth[key]]
+            assert not different, different[:20]
+            return True
+
+        eventually(equal, timeout, f"{feed} as in the cluster")
+
+    def stop(self):
+        for process in reversed(self.processes):
+            if process.running:
+                process.stop()
+        for process in self.processes:
+            process.check()
