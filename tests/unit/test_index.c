@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/index.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/err.h"
+#include "store/journal.h"
+
+#define FEED 7u
+
+struct fixture {
+	char directory[64];
+	struct home *home;
+	struct index *index;
+	uint8_t uuid[16];
+};
+
+static const struct index_options small = {.map_bytes = (uint64_t)256 << 20};
+
+static void setup(struct fixture *f)
+{
+	struct home_options how = {.create = true};
+
+	*f = (struct fixture){.uuid = "0123456789abcde"};
+	(void)snprintf(f->directory, sizeof(f->directory), "/tmp/kinf-test-index-XXXXXX");
+	cr_assert(mkdtemp(f->directory));
+	how.runtime_dir = f->directory;
+	cr_assert_eq(home_open(f->directory, &how, &f->home), 0, "%s", err_text(-1));
+	cr_assert_eq(home_take_role(f->home, HOME_PROCESSOR), 0);
+	cr_assert_eq(index_create(f->home, &small, f->uuid, 0, &f->index), 0, "%s", err_text(-1));
+}
+
+static void teardown(struct fixture *f)
+{
+	char command[128];
+
+	index_close(&f->index);
+	home_close(&f->home);
+	(void)snprintf(command, sizeof(command), "rm -rf '%s'", f->directory);
+	cr_assert_eq(WEXITSTATUS(pclose(popen(command, "r"))), 0);
+}
+
+static struct index_term term(uint32_t definition, const char *value)
+{
+	return (struct index_term){.definition = definition, .value = bytes_str(value)};
+}
+
+static void put(struct fixture *f, const char *key, uint64_t seq, const struct index_term *old,
+	size_t n_old, const struct index_term *new, size_t n_new)
+{
+	struct index_change change = {
+		.feed = FEED,
+		.key = bytes_str(key),
+		.to = {.seq = seq, .place = seq * 10, .place_size = 5, .generation = 1},
+		.old = old,
+		.n_old = n_old,
+		.new = new,
+		.n_new = n_new,
+	};
+
+	cr_assert_eq(index_put(f->index, &change), 0, "%s", err_text(-1));
+}
+
+/* The objects of a value as "key key ", with the count in front. */
+static const char *under(struct fixture *f, uint32_t definition, struct bytes value)
+{
+	static char text[4096];
+	struct index_walk *walk;
+	struct index_entry entry;
+	struct txn *txn;
+	uint64_t count;
+	struct bytes key;
+	size_t n;
+
+	cr_assert_eq(txn_begin_read(index_env(f->index), &txn), 0);
+	int r = index_postings(f->index, txn, definition, value, &count, &walk);
+
+	if (r == NOT_FOUND) {
+		txn_abort(&txn);
+		return "none";
+	}
+	cr_assert_eq(r, FOUND, "%s", err_text(r));
+	n = (size_t)snprintf(text, sizeof(text), "%llu:", (unsigned long long)count);
+	while ((r = index_walk_next(walk, &key, &entry)) == FOUND)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, " %.*s", BYTES_ARG(key));
+	cr_assert_eq(r, END, "%s", err_text(r));
+	index_walk_close(&walk);
+	txn_abort(&txn);
+	return text;
+}
+
+static const char *names(struct fixture *f, const char *prefix, const char *from)
+{
+	static char text[4096];
+	struct index_walk *walk;
+	struct index_entry entry;
+	struct txn *txn;
+	struct bytes key;
+	size_t n = 0;
+	int r;
+
+	text[0] = 0;
+	cr_assert_eq(txn_begin_read(index_env(f->index), &txn), 0);
+	cr_assert_eq(index_names(f->index, txn, FEED, bytes_str(prefix), bytes_str(from), &walk), 0);
+	while ((r = index_walk_next(walk, &key, &entry)) == FOUND)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%.*s=%llu ", BYTES_ARG(key),
+			(unsigned long long)entry.seq);
+	cr_assert_eq(r, END, "%s", err_text(r));
+	index_walk_close(&walk);
+	txn_abort(&txn);
+	return text;
+}
+
+static uint32_t define(struct fixture *f, const char *name)
+{
+	uint32_t id;
+
+	cr_assert_eq(index_define(f->index, FEED, name, "a", &id), 0, "%s", err_text(-1));
+	return id;
+}
+
+static void begin(struct fixture *f)
+{
+	cr_assert_eq(index_begin(f->index), 0, "%s", err_text(-1));
+}
+
+static void commit(struct fixture *f)
+{
+	cr_assert_eq(index_commit(f->index), 0, "%s", err_text(-1));
+}
+
+static uint64_t objects(struct fixture *f)
+{
+	struct index_feed feed;
+	struct txn *txn;
+
+	cr_assert_eq(txn_begin_read(index_env(f->index), &txn), 0);
+	int r = index_feed(f->index, txn, FEED, &feed);
+
+	txn_abort(&txn);
+	return r == FOUND ? feed.objects : UINT64_MAX;
+}
+
+Test(index, objects_are_found_by_name_by_id_and_by_term)
+{
+	struct fixture f;
+	struct index_entry entry;
+	struct txn *txn;
+	struct bytes key;
+	uint32_t feed;
+
+	setup(&f);
+	begin(&f);
+	uint32_t d = define(&f, "node");
+	struct index_term one[] = {term(d, "n1"), term(d, "n1")}, two[] = {term(d, "n1"), term(d, "n2")};
+
+	put(&f, "web/b", 1, NULL, 0, one, 2);
+	put(&f, "web/a", 2, NULL, 0, two, 2);
+	put(&f, "x", 3, NULL, 0, NULL, 0);
+	cr_assert_eq(index_set_taken(f.index, 3), 0);
+	commit(&f);
+	cr_assert_str_eq(names(&f, "", ""), "web/a=2 web/b=1 x=3 ");
+	cr_assert_str_eq(names(&f, "web/", "web/aa"), "web/b=1 ");
+	cr_assert_str_eq(names(&f, "web/", "x"), "");
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("n1")), "2: web/b web/a");
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("n2")), "1: web/a");
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("n")), "none");
+	cr_assert_eq(objects(&f), 3);
+	cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
+	cr_assert_eq(index_get(f.index, txn, FEED, BYTES_LIT("web/a"), &entry), FOUND);
+	cr_assert_eq(entry.place, 20);
+	cr_assert_eq(index_object(f.index, txn, entry.object, &feed, &key, &entry), FOUND);
+	cr_assert(bytes_equal(key, BYTES_LIT("web/a")) && feed == FEED && entry.seq == 2);
+	cr_assert_eq(index_has(f.index, txn, d, BYTES_LIT("n2"), entry.object), FOUND);
+	cr_assert_eq(index_has(f.index, txn, d, BYTES_LIT("n3"), entry.object), NOT_FOUND);
+	cr_assert_eq(index_get(f.index, txn, FEED + 1, BYTES_LIT("web/a"), &entry), NOT_FOUND);
+	txn_abort(&txn);
+	teardown(&f);
+}
+
+Test(index, an_update_moves_only_what_differs_and_counts_to_nothing_vanish)
+{
+	struct fixture f;
+
+	setup(&f);
+	begin(&f);
+	uint32_t d = define(&f, "node");
+	struct index_term a[] = {term(d, "1"), term(d, "2"), term(d, "2")};
+	struct index_term b[] = {term(d, "2"), term(d, "3")};
+
+	put(&f, "o", 1, NULL, 0, a, 3);
+	commit(&f);
+	begin(&f);
+	put(&f, "o", 2, a, 3, b, 2);
+	commit(&f);
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("1")), "none");
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("2")), "1: o");
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("3")), "1: o");
+	cr_assert_str_eq(names(&f, "", ""), "o=2 ");
+	begin(&f);
+	cr_assert_eq(index_remove(f.index, FEED, BYTES_LIT("o"), b, 2), 0);
+	cr_assert_eq(index_remove(f.index, FEED, BYTES_LIT("o"), b, 2), NOT_FOUND);
+	commit(&f);
+	cr_assert_str_eq(names(&f, "", ""), "");
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("2")), "none");
+	cr_assert_eq(objects(&f), 0);
+	teardown(&f);
+}
+
+Test(index, a_transaction_sees_its_own_changes_and_may_undo_them)
+{
+	struct fixture f;
+	struct index_entry entry, again;
+
+	setup(&f);
+	begin(&f);
+	uint32_t d = define(&f, "node");
+	struct index_term a[] = {term(d, "1")}, b[] = {term(d, "2")};
+
+	cr_assert_eq(index_entry(f.index, FEED, BYTES_LIT("o"), &entry), NOT_FOUND);
+	put(&f, "o", 1, NULL, 0, a, 1);
+	cr_assert_eq(index_entry(f.index, FEED, BYTES_LIT("o"), &entry), FOUND);
+	put(&f, "o", 2, a, 1, b, 1);
+	cr_assert_eq(index_remove(f.index, FEED, BYTES_LIT("o"), b, 1), 0);
+	cr_assert_eq(index_entry(f.index, FEED, BYTES_LIT("o"), &again), NOT_FOUND);
+	put(&f, "o", 3, NULL, 0, a, 1);
+	cr_assert_eq(index_entry(f.index, FEED, BYTES_LIT("o"), &again), FOUND);
+	cr_assert_neq(entry.object, again.object, "a deleted object's id is not used again");
+	commit(&f);
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("1")), "1: o");
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("2")), "none");
+	cr_assert_eq(objects(&f), 1);
+	begin(&f);
+	cr_assert_eq(index_remove(f.index, FEED, BYTES_LIT("o"), a, 1), 0);
+	put(&f, "o", 4, NULL, 0, b, 1);
+	commit(&f);
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("1")), "none");
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("2")), "1: o");
+	teardown(&f);
+}
+
+Test(index, an_aborted_transaction_leaves_nothing_behind)
+{
+	struct fixture f;
+	struct index_entry first, second;
+
+	setup(&f);
+	begin(&f);
+	uint32_t d = define(&f, "node");
+	struct index_term a[] = {term(d, "1")};
+
+	commit(&f);
+	begin(&f);
+	put(&f, "o", 1, NULL, 0, a, 1);
+	cr_assert_eq(index_entry(f.index, FEED, BYTES_LIT("o"), &first), FOUND);
+	cr_assert_eq(index_flush(f.index), 0);
+	index_abort(f.index);
+	cr_assert_str_eq(names(&f, "", ""), "");
+	begin(&f);
+	put(&f, "p", 1, NULL, 0, a, 1);
+	cr_assert_eq(index_entry(f.index, FEED, BYTES_LIT("p"), &second), FOUND);
+	cr_assert_eq(first.object, second.object);
+	commit(&f);
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("1")), "1: p");
+	cr_assert_eq(objects(&f), 1);
+	teardown(&f);
+}
+
+Test(index, terms_that_do_not_match_what_is_stored_are_damage)
+{
+	struct fixture f;
+
+	setup(&f);
+	begin(&f);
+	uint32_t d = define(&f, "node");
+	struct index_term a[] = {term(d, "1")}, b[] = {term(d, "2")};
+
+	put(&f, "o", 1, NULL, 0, a, 1);
+	put(&f, "p", 2, NULL, 0, b, 1);
+	commit(&f);
+	begin(&f);
+	put(&f, "o", 3, b, 1, NULL, 0);
+	cr_assert_eq(index_commit(f.index), ERR_CORRUPT);
+	begin(&f);
+	put(&f, "o", 3, NULL, 0, a, 1);
+	cr_assert_eq(index_flush(f.index), ERR_CORRUPT);
+	cr_assert_eq(index_commit(f.index), ERR_CORRUPT, "the first error stays");
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("1")), "1: o");
+	teardown(&f);
+}
+
+Test(index, long_values_are_kept_as_beginning_and_hash_and_never_meet_short_ones)
+{
+	struct fixture f;
+	char text[2000];
+	struct bytes longer, other, kept;
+
+	setup(&f);
+	memset(text, 'a', sizeof(text));
+	longer = BYTES(text, INDEX_VALUE_MAX + 16);
+	other = BYTES(text, INDEX_VALUE_MAX + 17);
+	kept = BYTES(text, INDEX_VALUE_MAX);
+	begin(&f);
+	uint32_t d = define(&f, "node");
+	struct index_term a[] = {{d, longer}, {d, other}, {d, kept}}, b[] = {{d, BYTES(text, 2000)}};
+
+	put(&f, "o", 1, NULL, 0, a, 3);
+	put(&f, "p", 2, NULL, 0, b, 1);
+	commit(&f);
+	cr_assert_str_eq(under(&f, d, longer), "1: o");
+	cr_assert_str_eq(under(&f, d, other), "1: o");
+	cr_assert_str_eq(under(&f, d, kept), "1: o");
+	cr_assert_str_eq(under(&f, d, b[0].value), "1: p");
+	cr_assert_str_eq(under(&f, d, BYTES(text, INDEX_VALUE_MAX - 1)), "none");
+	begin(&f);
+	put(&f, "o", 3, a, 3, NULL, 0);
+	commit(&f);
+	cr_assert_str_eq(under(&f, d, longer), "none");
+	cr_assert_str_eq(under(&f, d, b[0].value), "1: p");
+	teardown(&f);
+}
+
+static int count_value(void *arg, struct bytes value, uint64_t count, bool whole)
+{
+	buf_printf(arg, "%.*s%s=%llu ", value.size > 4 ? 4 : (int)value.size,
+		(const char *)value.data, whole ? "" : "...", (unsigned long long)count);
+	return 0;
+}
+
+Test(index, values_come_in_byte_order_with_their_counts)
+{
+	struct fixture f;
+	struct buf text = BUF_INIT;
+	struct txn *txn;
+	char large[600];
+
+	setup(&f);
+	memset(large, 'n', sizeof(large));
+	begin(&f);
+	uint32_t d = define(&f, "node"), e = define(&f, "zone");
+	struct index_term a[] = {term(d, "n2"), term(d, "n1"), term(e, "n3"), {d, BYTES(large, 600)}};
+
+	put(&f, "o", 1, NULL, 0, a, 4);
+	put(&f, "p", 2, NULL, 0, a + 1, 2);
+	commit(&f);
+	cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
+	cr_assert_eq(index_values(f.index, txn, d, BYTES_NONE, count_value, &text), 0);
+	cr_assert_str_eq(buf_cstr(&text), "n1=2 n2=1 nnnn...=1 ");
+	buf_reset(&text);
+	cr_assert_eq(index_values(f.index, txn, d, BYTES_LIT("n2"), count_value, &text), 0);
+	cr_assert_str_eq(buf_cstr(&text), "n2=1 ");
+	buf_reset(&text);
+	cr_assert_eq(index_values(f.index, txn, d, BYTES(large, 600), count_value, &text), 0);
+	cr_assert_str_eq(buf_cstr(&text), "nnnn...=1 ");
+	txn_abort(&txn);
+	buf_release(&text);
+	teardown(&f);
+}
+
+struct backfill {
+	uint32_t definition;
+	struct index_term terms[1];
+	unsigned calls;
+};
+
+/* Every object's value is its key. */
+static int key_as_term(void *arg, const struct index_entry *entry, uint32_t feed, struct bytes key,
+	const struct index_term **ret_terms, size_t *ret_n)
+{
+	struct backfill *b = arg;
+
+	cr_assert(entry->object && feed == FEED);
+	b->calls++;
+	b->terms[0] = (struct index_term){b->definition, key};
+	*ret_terms = b->terms;
+	*ret_n = 1;
+	return 0;
+}
+
+static struct index_definition defined;
+static int keep_definition(void *arg, const struct index_definition *definition)
+{
+	*(unsigned *)arg += 1;
+	defined = *definition;
+	return 0;
+}
+
+static unsigned definitions(struct fixture *f)
+{
+	struct txn *txn;
+	unsigned n = 0;
+
+	cr_assert_eq(txn_begin_read(index_env(f->index), &txn), 0);
+	cr_assert_eq(index_each_definition(f->index, txn, FEED, keep_definition, &n), 0);
+	txn_abort(&txn);
+	return n;
+}
+
+Test(index, a_new_definition_is_filled_in_slices_while_changes_go_on)
+{
+	struct fixture f;
+	struct backfill fill = {0};
+
+	setup(&f);
+	begin(&f);
+	for (const char *key = "abcdef"; *key; key++)
+		put(&f, (char[]){*key, 0}, 1, NULL, 0, NULL, 0);
+	commit(&f);
+	begin(&f);
+	uint32_t d = fill.definition = define(&f, "late");
+	struct index_term a[] = {term(d, "a")}, f_[] = {term(d, "f")}, g[] = {term(d, "g")};
+
+	cr_assert_eq(index_backfill(f.index, d, 3, key_as_term, &fill), AGAIN);
+	commit(&f);
+	cr_assert_eq(definitions(&f), 1);
+	cr_assert_eq(defined.filled, 3);
+	begin(&f);
+	/* Below what is filled a change is entered, above it is left to the filling. */
+	cr_assert_eq(index_remove(f.index, FEED, BYTES_LIT("a"), a, 1), 0);
+	put(&f, "f", 2, f_, 1, f_, 1);
+	put(&f, "g", 3, NULL, 0, g, 1);
+	cr_assert_eq(index_backfill(f.index, d, 3, key_as_term, &fill), AGAIN);
+	commit(&f);
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("a")), "none");
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("b")), "1: b");
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("g")), "none");
+	begin(&f);
+	cr_assert_eq(index_backfill(f.index, d, 3, key_as_term, &fill), 0);
+	commit(&f);
+	cr_assert_eq(definitions(&f), 1);
+	cr_assert_eq(defined.filled, INDEX_READY);
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("f")), "1: f");
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("g")), "1: g");
+	cr_assert_eq(fill.calls, 7);
+	teardown(&f);
+}
+
+Test(index, a_definition_is_taken_out_in_slices_and_its_id_not_used_again)
+{
+	struct fixture f;
+	unsigned slices = 1;
+
+	setup(&f);
+	begin(&f);
+	uint32_t d = define(&f, "node"), e = define(&f, "zone");
+	struct index_term a[] = {term(d, "1"), term(e, "1")};
+
+	for (int i = 0; i < 50; i++) {
+		char key[16];
+
+		(void)snprintf(key, sizeof(key), "k%02d", i);
+		put(&f, key, 1, NULL, 0, a, 2);
+	}
+	commit(&f);
+	begin(&f);
+	while (index_undefine(f.index, d, 20) == AGAIN) {
+		commit(&f);
+		slices++;
+		begin(&f);
+		put(&f, "k00", slices, a, 2, a + 1, 1); /* its terms are let alone meanwhile */
+		put(&f, "k00", slices, a + 1, 1, a, 2);
+	}
+	commit(&f);
+	cr_assert_eq(slices, 3);
+	cr_assert_eq(definitions(&f), 1);
+	cr_assert_eq(defined.id, e);
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("1")), "none");
+	cr_assert_eq(strncmp(under(&f, e, BYTES_LIT("1")), "50:", 3), 0);
+	begin(&f);
+	cr_assert_gt(define(&f, "node"), e);
+	commit(&f);
+	teardown(&f);
+}
+
+Test(index, a_removed_feed_goes_without_bodies)
+{
+	struct fixture f;
+
+	setup(&f);
+	begin(&f);
+	uint32_t d = define(&f, "node");
+	struct index_term a[] = {term(d, "1")};
+
+	for (int i = 0; i < 50; i++) {
+		char key[16];
+
+		(void)snprintf(key, sizeof(key), "k%02d", i);
+		put(&f, key, 1, NULL, 0, a, 1);
+	}
+	commit(&f);
+	int r;
+	unsigned slices = 0;
+
+	do {
+		begin(&f);
+		r = index_feed_drop(f.index, FEED, 20);
+		commit(&f);
+		slices++;
+	} while (r == AGAIN);
+	cr_assert_eq(r, 0);
+	cr_assert_geq(slices, 5);
+	cr_assert_eq(definitions(&f), 0);
+	cr_assert_eq(objects(&f), UINT64_MAX, "the row is gone");
+	cr_assert_str_eq(names(&f, "", ""), "");
+	struct txn *txn;
+	uint64_t left;
+
+	cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
+	for (unsigned db = 0; db < 4; db++) {
+		cr_assert_eq(txn_count(txn, db, &left), 0);
+		cr_assert_eq(left, 0);
+	}
+	txn_abort(&txn);
+	teardown(&f);
+}
+
+Test(index, large_transactions_are_flushed_in_between_and_stay_whole)
+{
+	struct fixture f;
+	char key[32], value[16][24];
+	struct index_term terms[16];
+	enum { N = 30000 };
+
+	setup(&f);
+	begin(&f);
+	uint32_t d = define(&f, "node");
+
+	for (int i = 0; i < N; i++) {
+		(void)snprintf(key, sizeof(key), "ns%d/pod-%06d", i % 7, i);
+		for (int t = 0; t < 16; t++) {
+			(void)snprintf(value[t], sizeof(value[t]), "t%d-%d", t, i % (1 << t));
+			terms[t] = term(d, value[t]);
+		}
+		put(&f, key, (uint64_t)i + 1, NULL, 0, terms, 16);
+	}
+	cr_assert_eq(index_set_taken(f.index, N), 0);
+	commit(&f);
+	cr_assert_eq(objects(&f), N);
+	struct txn *txn;
+	uint64_t n;
+
+	cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
+	cr_assert_eq(txn_count(txn, 3, &n), 0);
+	cr_assert_eq(n, 16 * N);
+	txn_abort(&txn);
+	cr_assert_eq(strncmp(under(&f, d, BYTES_LIT("t15-5")), "1: ns5/pod-000005", 17), 0);
+	teardown(&f);
+}
+
+Test(index, it_is_found_again_as_published_and_not_before)
+{
+	struct fixture f;
+	struct index *reader = NULL;
+	struct index_meta meta;
+	struct txn *txn;
+
+	setup(&f);
+	cr_assert_eq(index_open_read(f.home, &reader), NOT_FOUND);
+	begin(&f);
+	put(&f, "o", 1, NULL, 0, NULL, 0);
+	cr_assert_eq(index_set_taken(f.index, 5), 0);
+	commit(&f);
+	cr_assert_eq(index_publish(f.index, f.home), 0, "%s", err_text(-1));
+	cr_assert_eq(index_open_read(f.home, &reader), 0, "%s", err_text(-1));
+	cr_assert_eq(txn_begin_read(index_env(reader), &txn), 0);
+	cr_assert_eq(index_meta(reader, txn, &meta), 0);
+	cr_assert(meta.taken == 5 && !meta.building && !memcmp(meta.journal, f.uuid, 16));
+	txn_abort(&txn);
+	index_close(&reader);
+	index_close(&f.index);
+	cr_assert_eq(index_open_write(f.home, &small, &f.index), 0, "%s", err_text(-1));
+	cr_assert_str_eq(names(&f, "", ""), "o=1 ");
+	begin(&f);
+	put(&f, "p", 6, NULL, 0, NULL, 0);
+	commit(&f);
+	cr_assert_str_eq(names(&f, "", ""), "o=1 p=6 ");
+	teardown(&f);
+}
