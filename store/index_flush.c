@@ -10,7 +10,8 @@
 #include "common/err.h"
 #include "store/index_layout.h"
 
-#define PAGE 4096u
+#define PAGE      4096u
+#define ASK_BYTES (16u << 20) /* below this it is not worth asking how large the index is */
 
 /* ---- room in the file ---- */
 
@@ -45,13 +46,16 @@ int index_make_room(struct index *index, const size_t operations[INDEX_DATABASES
 	}
 	index->touched_bytes += pages * PAGE;
 	index->added_bytes += (uint64_t)added * 3;
-	int r = env_info(generation_env(index->gen), &info);
+	uint64_t touched = index->touched_bytes;
 
-	if (r < 0)
-		return r;
-	uint64_t most = info.used_bytes + 64 * PAGE;
-	uint64_t touched = index->touched_bytes < most ? index->touched_bytes : most;
+	if (touched > ASK_BYTES) {
+		int r = env_info(generation_env(index->gen), &info);
 
+		if (r < 0)
+			return r;
+		if (touched > info.used_bytes + ASK_BYTES)
+			touched = info.used_bytes + ASK_BYTES;
+	}
 	return env_allocate(generation_env(index->gen), touched + index->added_bytes);
 }
 

@@ -59,7 +59,7 @@ struct txn *snapshot_index_txn(struct snapshot *snapshot);
 struct journal *snapshot_journal(struct snapshot *snapshot);
 struct txn *snapshot_journal_txn(struct snapshot *snapshot);
 
-/* A feed as this snapshot sees it. Texts live until the snapshot is reset. */
+/* A feed as this snapshot sees it. Texts live as long as the array. */
 struct snapshot_feed {
 	struct feed_definition definition;
 	struct feed_checkpoint checkpoint;
