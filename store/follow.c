@@ -397,7 +397,7 @@ static int give_initial(struct follow *f, size_t i, struct bytes key,
 	buf_reset(&feed->passed);
 	buf_bytes_put(&feed->passed, key);
 	int r = buf_error(&feed->passed);
-	return r < 0 ? r : snapshot_record(f->snapshot, entry, &ret_item->record);
+	return r < 0 ? r : snapshot_record(f->snapshot, ret_item->feed, key, entry, &ret_item->record);
 }
 
 static int give_sync(struct follow *f, struct follow_item *ret_item)

@@ -39,7 +39,8 @@ void store_close(struct store **store);
 struct home *store_home(struct store *store);
 bool store_is_copy(const struct store *store);
 
-/* 0; AGAIN when there is no index yet (no processor has run). */
+/* 0; AGAIN when there is no index that goes with the journal yet (no processor has run, or it is
+ * building one). Snapshots may outlive store_close(). */
 int snapshot_open(struct store *store, struct snapshot **ret_snapshot);
 int snapshot_renew(struct snapshot *snapshot);
 /* Gives the pages back, keeps the slots. ERR_SNAPSHOT_EXPIRED: what was read may be wrong (COPY). */
@@ -71,8 +72,9 @@ struct snapshot_feed {
  * The feeds that NAME stands for, in the order of namespace + "/": NAME is a configured name, or
  * what --watch accepts (pods, po excepted: short names need discovery; deployments.apps, Pod, pod).
  * Of two feeds with the same name and namespace (a definition just changed) the newest listed one,
- * else the newest. NAME NULL: all feeds. RET_FEEDS is an array the caller frees; ERR_NO_FEED names
- * those there are.
+ * else the newest. NAME NULL: all feeds that are not removed, by name. RET_FEEDS is an array the
+ * caller frees; ERR_NO_FEED names those there are, also when NAME is the resource of several
+ * configured names.
  */
 int snapshot_feeds(struct snapshot *snapshot, const char *name, struct snapshot_feed **ret_feeds,
 	size_t *ret_n);
@@ -81,9 +83,10 @@ int snapshot_feeds(struct snapshot *snapshot, const char *name, struct snapshot_
 int snapshot_get(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 	struct record *ret_record);
 
-/* What an index entry points to. */
-int snapshot_record(struct snapshot *snapshot, const struct index_entry *entry,
-	struct record *ret_record);
+/* What an index entry of that object points to. ERR_CORRUPT when it is not a version of that object:
+ * a wrong pointer never becomes wrong data. */
+int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
+	const struct index_entry *entry, struct record *ret_record);
 
 /* Any version from the horizon on by its seq. FOUND, NOT_FOUND. */
 int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret_record);
