@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include <string.h>
+
+#include "common/err.h"
+#include "reflector/feed.h"
+
+#define MS     1000000ull
+#define SECOND 1000000000ull
+
+/* One line of a script: what comes in, after how long, and what must go out. */
+struct step {
+	enum feed_on on;
+	uint64_t after_ms;
+	const char *rv, *continue_;
+	enum failure_kind kind;      /* FEED_ON_FAILED */
+	uint64_t retry_after_s;
+	enum feed_do what;           /* expected */
+	const char *want_rv, *want_continue; /* NULL: not looked at */
+	int limit;                   /* -1: not looked at */
+	uint64_t least_ms, most_ms;  /* of a wait, from now */
+	enum feed_phase phase;
+};
+
+struct run {
+	struct feed feed;
+	uint64_t now_ns;
+	uint64_t random;
+	struct feed_action action;
+};
+
+static void begin(struct run *run)
+{
+	*run = (struct run){.now_ns = 1000 * SECOND, .random = 12345678901234567ull};
+	feed_init(&run->feed, 500);
+}
+
+static void step(struct run *run, struct feed_input in)
+{
+	in.now_ns = run->now_ns;
+	in.random = run->random;
+	run->random = run->random * 6364136223846793005ull + 1442695040888963407ull;
+	feed_step(&run->feed, &in, &run->action);
+}
+
+static void start(struct run *run, const char *rv, bool list_open)
+{
+	begin(run);
+	step(run, (struct feed_input){.on = FEED_ON_START, .rv = bytes_str(rv), .resolved = true,
+		.list_open = list_open, .listed = *rv != '\0',
+		.phase = *rv ? FEED_SYNCED : FEED_LISTING});
+}
+
+static void check(struct run *run, const struct step *s, size_t line)
+{
+	const struct feed_action *a = &run->action;
+
+	cr_assert_eq(a->what, s->what, "step %zu: %s instead of %s", line, feed_do_name(a->what),
+		feed_do_name(s->what));
+	if (s->want_rv)
+		cr_assert_str_eq(a->rv, s->want_rv, "step %zu: rv", line);
+	if (s->want_continue)
+		cr_assert_str_eq(a->continue_, s->want_continue, "step %zu: continue", line);
+	if (s->what == FEED_DO_LIST && s->limit >= 0)
+		cr_assert_eq(a->limit, s->limit, "step %zu: limit %u", line, a->limit);
+	if (s->what == FEED_DO_WATCH)
+		cr_assert(a->timeout_s >= 300 && a->timeout_s < 600, "step %zu", line);
+	if (s->what == FEED_DO_WAIT) {
+		uint64_t ms = (a->until_ns - run->now_ns) / MS;
+
+		cr_assert(ms >= s->least_ms && ms <= s->most_ms, "step %zu: waits %llu ms", line,
+			(unsigned long long)ms);
+	}
+	cr_assert_eq(feed_phase(&run->feed), s->phase, "step %zu: phase %d", line,
+		feed_phase(&run->feed));
+}
+
+/* Waits that an action asked for are over when the next FEED_ON_TICK comes. */
+static void play(struct run *run, const struct step *steps, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct step *s = &steps[i];
+		struct status status;
+
+		if (s->on == FEED_ON_TICK && run->action.what == FEED_DO_WAIT)
+			run->now_ns = run->action.until_ns;
+		run->now_ns += s->after_ms * MS;
+		status_set(s->kind, "a failure", &status);
+		status.retry_after_ns = s->retry_after_s * SECOND;
+		step(run, (struct feed_input){.on = s->on, .rv = bytes_str(s->rv),
+			.continue_ = bytes_str(s->continue_), .status = &status, .items = 1});
+		check(run, s, i);
+	}
+}
+
+#define PLAY(run, ...)                                                                             \
+	do {                                                                                       \
+		static const struct step steps_[] = {__VA_ARGS__};                                 \
+		play(run, steps_, sizeof(steps_) / sizeof(steps_[0]));                             \
+	} while (0)
+
+#define LISTED FEED_SYNCED
+
+Test(feed, an_empty_one_lists_the_newest_in_pages_then_watches)
+{
+	struct run run;
+
+	start(&run, "", false);
+	cr_assert_eq(run.action.what, FEED_DO_QUEUE);
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "", .limit = 500},
+		{FEED_ON_PAGE, .rv = "10", .continue_ = "a+/=", .what = FEED_DO_LIST, .want_rv = "",
+			.want_continue = "a+/=", .limit = 500},
+		{FEED_ON_PAGE, .rv = "11", .continue_ = "b", .what = FEED_DO_LIST, .want_continue = "b",
+			.limit = 500},
+		{FEED_ON_PAGE, .rv = "12", .what = FEED_DO_FINISH_LIST, .want_rv = "10"},
+		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "10", .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, with_a_checkpoint_it_watches_and_never_lists)
+{
+	struct run run;
+
+	start(&run, "50", false);
+	cr_assert_eq(run.action.what, FEED_DO_WATCH);
+	cr_assert_str_eq(run.action.rv, "50");
+	feed_release(&run.feed);
+}
+
+Test(feed, an_open_list_means_list_again)
+{
+	struct run run;
+
+	start(&run, "50", true);
+	cr_assert_eq(run.action.what, FEED_DO_QUEUE);
+	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, what_is_not_resolved_asks_discovery_first)
+{
+	struct run run;
+
+	begin(&run);
+	step(&run, (struct feed_input){.on = FEED_ON_START, .phase = FEED_LISTING});
+	cr_assert_eq(run.action.what, FEED_DO_RESOLVE);
+	PLAY(&run,
+		{FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT, .least_ms = 800,
+			.most_ms = 1600},
+		{FEED_ON_TICK, .what = FEED_DO_RESOLVE},
+		{FEED_ON_FAILED, .kind = FAILURE_ABSENT, .what = FEED_DO_WAIT, .least_ms = 30000,
+			.most_ms = 60000, .phase = FEED_GONE},
+		{FEED_ON_TICK, .what = FEED_DO_RESOLVE, .phase = FEED_GONE},
+		{FEED_ON_RESOLVED, .what = FEED_DO_QUEUE, .phase = FEED_GONE},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = FEED_GONE},
+		{FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = FEED_LISTING});
+	feed_release(&run.feed);
+}
+
+Test(feed, the_rv_follows_events_and_bookmarks_and_a_clean_end_watches_on)
+{
+	struct run run;
+
+	start(&run, "50", false);
+	PLAY(&run,
+		{FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = LISTED},
+		{FEED_ON_EVENT, .rv = "51", .what = FEED_DO_NOTHING, .phase = LISTED},
+		{FEED_ON_EVENT, .rv = "9", .what = FEED_DO_NOTHING, .phase = LISTED},
+		{FEED_ON_BOOKMARK, .rv = "100", .what = FEED_DO_NOTHING, .phase = LISTED},
+		{FEED_ON_ENDED, .what = FEED_DO_WATCH, .want_rv = "100", .phase = LISTED},
+		{FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = LISTED},
+		{FEED_ON_ENDED, .after_ms = 400000, .what = FEED_DO_WATCH, .want_rv = "100",
+			.phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, opaque_rvs_are_followed_in_the_order_they_come)
+{
+	struct run run;
+
+	start(&run, "abc-9", false);
+	PLAY(&run,
+		{FEED_ON_EVENT, .rv = "abc-1", .what = FEED_DO_NOTHING, .phase = LISTED},
+		{FEED_ON_ENDED, .what = FEED_DO_WATCH, .want_rv = "abc-1", .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, very_short_watches_wait_longer_each_time_and_then_list)
+{
+	struct run run;
+
+	start(&run, "50", false);
+	PLAY(&run,
+		{FEED_ON_ENDED, .after_ms = 999, .what = FEED_DO_WAIT, .least_ms = 800, .most_ms = 1600,
+			.phase = LISTED},
+		{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED},
+		{FEED_ON_ENDED, .what = FEED_DO_WAIT, .least_ms = 1600, .most_ms = 3200, .phase = LISTED},
+		{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED},
+		{FEED_ON_ENDED, .what = FEED_DO_WAIT, .least_ms = 3200, .most_ms = 6400, .phase = LISTED},
+		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, a_lost_server_is_asked_again_ever_slower_from_the_same_rv)
+{
+	static const uint64_t least[] = {800, 1600, 3200, 6400, 12800, 25600, 30000, 30000, 30000};
+	struct run run;
+
+	start(&run, "50", false);
+	for (size_t i = 0; i < sizeof(least) / sizeof(least[0]); i++) {
+		struct step failed = {FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT,
+			.least_ms = least[i], .most_ms = 2 * least[i], .phase = LISTED};
+		struct step again = {FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50",
+			.phase = LISTED};
+
+		play(&run, &failed, 1);
+		play(&run, &again, 1);
+	}
+	/* One good minute is not enough, two are. */
+	PLAY(&run,
+		{FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = LISTED},
+		{FEED_ON_FAILED, .after_ms = 60000, .kind = FAILURE_BUSY, .what = FEED_DO_WAIT,
+			.least_ms = 30000, .most_ms = 60000, .phase = LISTED},
+		{FEED_ON_TICK, .what = FEED_DO_WATCH, .phase = LISTED},
+		{FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = LISTED},
+		{FEED_ON_FAILED, .after_ms = 120000, .kind = FAILURE_BUSY, .what = FEED_DO_WAIT,
+			.least_ms = 800, .most_ms = 1600, .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, a_stream_that_breaks_is_opened_again_at_once)
+{
+	struct run run;
+
+	start(&run, "50", false);
+	PLAY(&run,
+		{FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = LISTED},
+		{FEED_ON_FAILED, .after_ms = 5000, .kind = FAILURE_NETWORK, .what = FEED_DO_WATCH,
+			.want_rv = "50", .phase = LISTED},
+		/* It never answered this time: a failure, however long that took. */
+		{FEED_ON_FAILED, .after_ms = 30000, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT,
+			.least_ms = 800, .most_ms = 1600, .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, an_expired_watch_lists_the_newest_after_a_pause)
+{
+	struct run run;
+
+	start(&run, "50", false);
+	PLAY(&run,
+		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .least_ms = 800,
+			.most_ms = 1600, .phase = LISTED},
+		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED},
+		{FEED_ON_PAGE, .rv = "90", .what = FEED_DO_FINISH_LIST, .want_rv = "90", .phase = LISTED},
+		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "90", .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, a_list_at_an_rv_of_no_use_is_one_for_the_newest_at_once)
+{
+	struct run run;
+
+	start(&run, "50", true);
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
+		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_LIST, .want_rv = "",
+			.limit = 500, .phase = LISTED},
+		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .least_ms = 800,
+			.most_ms = 1600, .phase = LISTED});
+	feed_release(&run.feed);
+	start(&run, "50", true);
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
+		{FEED_ON_FAILED, .kind = FAILURE_RV_AHEAD, .retry_after_s = 1, .what = FEED_DO_WAIT,
+			.least_ms = 1000, .most_ms = 1000, .phase = LISTED},
+		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, only_a_list_for_the_newest_proves_another_past)
+{
+	struct run run;
+
+	start(&run, "50", true);
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
+		{FEED_ON_PAGE, .rv = "40", .what = FEED_DO_FINISH_LIST, .phase = LISTED});
+	feed_release(&run.feed);
+	start(&run, "50", true);
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
+		{FEED_ON_FAILED, .kind = FAILURE_RV_AHEAD, .what = FEED_DO_LIST, .want_rv = "",
+			.limit = 500, .phase = LISTED},
+		{FEED_ON_PAGE, .rv = "40", .what = FEED_DO_FORGET, .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, a_bookmark_from_behind_makes_it_list_the_newest)
+{
+	struct run run;
+
+	start(&run, "50", false);
+	PLAY(&run,
+		{FEED_ON_BOOKMARK, .rv = "40", .what = FEED_DO_WAIT, .least_ms = 800, .most_ms = 1600,
+			.phase = LISTED},
+		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, an_expired_page_begins_the_list_again_without_pages)
+{
+	struct run run;
+
+	start(&run, "", false);
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
+		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500},
+		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .least_ms = 800,
+			.most_ms = 1600},
+		{FEED_ON_TICK, .what = FEED_DO_QUEUE},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "", .limit = 0},
+		{FEED_ON_PAGE, .rv = "20", .what = FEED_DO_FINISH_LIST, .want_rv = "20"},
+		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "20", .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, a_page_that_got_lost_is_asked_for_again_five_times)
+{
+	struct run run;
+
+	start(&run, "", false);
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
+		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500});
+	for (int i = 0; i < 5; i++)
+		PLAY(&run,
+			{FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT, .most_ms = 60000},
+			{FEED_ON_TICK, .what = FEED_DO_QUEUE},
+			{FEED_ON_TURN, .what = FEED_DO_LIST, .want_continue = "a", .limit = 500});
+	PLAY(&run,
+		{FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT, .most_ms = 60000},
+		{FEED_ON_TICK, .what = FEED_DO_QUEUE},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_continue = "", .limit = 500});
+	feed_release(&run.feed);
+}
+
+Test(feed, pages_that_never_end_are_given_up)
+{
+	struct run run;
+
+	start(&run, "", false);
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
+		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500},
+		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_WAIT, .least_ms = 800,
+			.most_ms = 1600});
+	feed_release(&run.feed);
+}
+
+Test(feed, retry_after_raises_the_pause)
+{
+	struct run run;
+
+	start(&run, "50", false);
+	PLAY(&run,
+		{FEED_ON_FAILED, .kind = FAILURE_BUSY, .retry_after_s = 7, .what = FEED_DO_WAIT,
+			.least_ms = 7000, .most_ms = 7000, .phase = LISTED},
+		{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, forbidden_is_told_and_asked_again_slowly)
+{
+	struct run run;
+
+	start(&run, "50", false);
+	PLAY(&run,
+		{FEED_ON_FAILED, .kind = FAILURE_FORBIDDEN, .what = FEED_DO_WAIT, .least_ms = 30000,
+			.most_ms = 60000, .phase = FEED_FORBIDDEN},
+		{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = FEED_FORBIDDEN},
+		{FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, a_resource_that_went_is_looked_for_and_then_listed)
+{
+	struct run run;
+
+	start(&run, "50", false);
+	PLAY(&run,
+		{FEED_ON_FAILED, .kind = FAILURE_ABSENT, .what = FEED_DO_WAIT, .least_ms = 30000,
+			.most_ms = 60000, .phase = FEED_GONE},
+		{FEED_ON_TICK, .what = FEED_DO_RESOLVE, .phase = FEED_GONE},
+		{FEED_ON_RESOLVED, .what = FEED_DO_QUEUE, .phase = FEED_GONE},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = FEED_GONE},
+		{FEED_ON_PAGE, .rv = "60", .what = FEED_DO_FINISH_LIST, .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, a_request_the_server_does_not_take_is_an_error_of_the_feed)
+{
+	struct run run;
+
+	start(&run, "", false);
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
+		{FEED_ON_FAILED, .kind = FAILURE_REQUEST, .what = FEED_DO_WAIT, .least_ms = 30000,
+			.most_ms = 60000, .phase = FEED_ERROR},
+		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = FEED_ERROR});
+	feed_release(&run.feed);
+}
+
+Test(feed, a_server_fault_in_the_stream_is_retried_then_listed)
+{
+	struct run run;
+
+	start(&run, "50", false);
+	for (int i = 0; i < 2; i++)
+		PLAY(&run,
+			{FEED_ON_FAILED, .kind = FAILURE_SERVER, .what = FEED_DO_WAIT, .most_ms = 60000,
+				.phase = LISTED},
+			{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED});
+	PLAY(&run,
+		{FEED_ON_FAILED, .kind = FAILURE_SERVER, .what = FEED_DO_WAIT, .most_ms = 60000,
+			.phase = LISTED},
+		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, the_third_meeting_with_an_unreadable_object_passes_over_it)
+{
+	struct run run;
+
+	start(&run, "50", false);
+	for (int i = 0; i < 3; i++) {
+		cr_assert(!feed_is_tolerant(&run.feed));
+		PLAY(&run,
+			{FEED_ON_FAILED, .kind = FAILURE_UNREADABLE, .what = FEED_DO_WAIT,
+				.most_ms = 60000, .phase = LISTED},
+			{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED});
+	}
+	cr_assert(feed_is_tolerant(&run.feed));
+	/* Until a list meets none. */
+	PLAY(&run,
+		{FEED_ON_RELIST, .what = FEED_DO_QUEUE, .phase = LISTED},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500, .phase = LISTED},
+		{FEED_ON_PAGE, .rv = "60", .what = FEED_DO_FINISH_LIST, .phase = LISTED},
+		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "60", .phase = LISTED});
+	cr_assert(!feed_is_tolerant(&run.feed));
+	feed_release(&run.feed);
+}
+
+Test(feed, readable_events_between_unreadable_ones_begin_the_count_anew)
+{
+	struct run run;
+
+	start(&run, "50", false);
+	for (int i = 0; i < 4; i++)
+		PLAY(&run,
+			{FEED_ON_FAILED, .kind = FAILURE_UNREADABLE, .what = FEED_DO_WAIT,
+				.most_ms = 60000, .phase = LISTED},
+			{FEED_ON_TICK, .what = FEED_DO_WATCH, .phase = LISTED},
+			{FEED_ON_EVENT, .rv = "50", .what = FEED_DO_NOTHING, .phase = LISTED});
+	cr_assert(!feed_is_tolerant(&run.feed));
+	feed_release(&run.feed);
+}
+
+Test(feed, rewound_it_waits_and_goes_on_from_the_committed_checkpoint)
+{
+	struct run run;
+
+	start(&run, "50", false);
+	PLAY(&run, {FEED_ON_EVENT, .rv = "60", .what = FEED_DO_NOTHING, .phase = LISTED});
+	step(&run, (struct feed_input){.on = FEED_ON_REWIND, .rv = BYTES_LIT("50"), .listed = true,
+		.phase = FEED_SYNCED});
+	cr_assert_eq(run.action.what, FEED_DO_WAIT);
+	cr_assert_eq(run.action.until_ns, UINT64_MAX);
+	PLAY(&run,
+		{FEED_ON_TICK, .what = FEED_DO_NOTHING, .phase = LISTED},
+		{FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_NOTHING, .phase = LISTED},
+		{FEED_ON_RESUME, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED});
+	feed_release(&run.feed);
+	/* A list that was not committed is made again from its first page. */
+	start(&run, "", false);
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
+		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500},
+		{FEED_ON_PAGE, .rv = "10", .what = FEED_DO_FINISH_LIST},
+		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "10", .phase = LISTED});
+	step(&run, (struct feed_input){.on = FEED_ON_REWIND, .list_open = true,
+		.phase = FEED_LISTING});
+	PLAY(&run,
+		{FEED_ON_RESUME, .what = FEED_DO_QUEUE},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "", .limit = 500});
+	feed_release(&run.feed);
+}
+
+Test(feed, events_that_come_late_change_nothing)
+{
+	struct run run;
+
+	start(&run, "", false);
+	PLAY(&run,
+		{FEED_ON_PAGE, .rv = "10", .what = FEED_DO_NOTHING},
+		{FEED_ON_EVENT, .rv = "10", .what = FEED_DO_NOTHING},
+		{FEED_ON_ENDED, .what = FEED_DO_NOTHING},
+		{FEED_ON_LISTED, .what = FEED_DO_NOTHING},
+		{FEED_ON_RESUME, .what = FEED_DO_NOTHING},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500});
+	feed_release(&run.feed);
+}

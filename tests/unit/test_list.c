@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/buf.h"
+#include "common/err.h"
+#include "reflector/list.h"
+
+/* Items seen, each followed by ';'. */
+static int keep_item(void *arg, struct bytes item, size_t readable_behind)
+{
+	const volatile uint8_t *end = (const uint8_t *)item.data + item.size;
+
+	if (readable_behind)
+		(void)end[readable_behind - 1]; /* the sanitizer sees whether that is true */
+	buf_bytes_put(arg, item);
+	buf_byte(arg, ';');
+	return 0;
+}
+
+static struct list *new_list(struct buf *out, size_t item_max)
+{
+	struct list *list;
+
+	cr_assert_eq(list_new(&(struct list_options){.item_max = item_max, .item_fn = keep_item,
+		.arg = out}, &list), 0);
+	return list;
+}
+
+/* Pieces are copied to memory of their own so that reading outside of them is noticed. */
+static int feed_piece(struct list *list, const char *data, size_t size)
+{
+	char *copy = malloc(size ? size : 1);
+
+	memcpy(copy, data, size);
+	int r = list_feed(list, copy, size);
+	free(copy);
+	return r;
+}
+
+static const char typed[] = "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":"
+	"\"121\",\"continue\":\"eyJ2\",\"remainingItemCount\":3},\"items\":[{\"metadata\":{\"name\":\"a]\"}},"
+	"{\"metadata\":{\"name\":\"b\\\"\"}} , {}]}\n";
+static const char typed_items[] =
+	"{\"metadata\":{\"name\":\"a]\"}};{\"metadata\":{\"name\":\"b\\\"\"}};{};";
+
+static void check_typed(struct list *list, struct buf *out)
+{
+	struct list_page page;
+
+	cr_assert_eq(list_end(list, &page), 0, "%s", err_text(ERR_PROTOCOL));
+	cr_assert_str_eq(buf_cstr(out), typed_items);
+	cr_assert(bytes_equal(page.kind, BYTES_LIT("PodList")));
+	cr_assert(bytes_equal(page.rv, BYTES_LIT("121")));
+	cr_assert(bytes_equal(page.continue_, BYTES_LIT("eyJ2")));
+	cr_assert_eq(page.remaining, 3);
+	cr_assert_eq(page.items, 3);
+}
+
+Test(list, is_cut_the_same_wherever_the_body_is_split)
+{
+	struct buf out = BUF_INIT;
+	struct list *list = new_list(&out, 0);
+
+	for (size_t a = 0; a < sizeof(typed); a++) {
+		for (size_t b = a; b < sizeof(typed); b++) {
+			list_reset(list);
+			buf_reset(&out);
+			cr_assert_eq(feed_piece(list, typed, a), 0);
+			cr_assert_eq(feed_piece(list, typed + a, b - a), 0);
+			cr_assert_eq(feed_piece(list, typed + b, sizeof(typed) - 1 - b), 0);
+			check_typed(list, &out);
+		}
+	}
+	list_free(&list);
+	buf_release(&out);
+}
+
+Test(list, is_cut_the_same_byte_by_byte)
+{
+	struct buf out = BUF_INIT;
+	struct list *list = new_list(&out, 0);
+
+	for (size_t i = 0; i < sizeof(typed) - 1; i++)
+		cr_assert_eq(feed_piece(list, typed + i, 1), 0);
+	check_typed(list, &out);
+	list_free(&list);
+	buf_release(&out);
+}
+
+static int cut(const char *body, size_t item_max, struct buf *out, struct list_page *ret_page)
+{
+	struct list *list = new_list(out, item_max);
+	int r = list_feed(list, body, strlen(body));
+
+	if (r == 0)
+		r = list_end(list, ret_page);
+	list_free(&list);
+	return r;
+}
+
+Test(list, keys_may_come_in_any_order_and_items_may_be_missing)
+{
+	static const struct {
+		const char *body, *items;
+	} cases[] = {
+		{"{\"apiVersion\":\"x/v1\",\"items\":[{\"a\":1}],\"kind\":\"CronTabList\",\"metadata\":{"
+		 "\"resourceVersion\":\"5\"}}", "{\"a\":1};"},
+		{"{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":null}", ""},
+		{"{\"metadata\":{\"resourceVersion\":\"5\"}}", ""},
+		{" { \"metadata\" : { \"resourceVersion\" : \"5\" } , \"items\" : [ ] } \n", ""},
+		{"{\"x\":{\"items\":[{\"no\":1}]},\"items\":[{\"a\":[]}],\"y\":[1,\"items\"],\"z\":true,"
+		 "\"metadata\":{\"resourceVersion\":\"5\"}}", "{\"a\":[]};"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buf out = BUF_INIT;
+		struct list_page page;
+
+		cr_assert_eq(cut(cases[i].body, 0, &out, &page), 0, "%s: %s", cases[i].body,
+			err_text(ERR_PROTOCOL));
+		cr_assert_str_eq(buf_cstr(&out), cases[i].items);
+		cr_assert_eq(page.remaining, -1);
+		buf_release(&out);
+	}
+}
+
+Test(list, bodies_that_are_no_list_are_refused)
+{
+	static const char *const bad[] = {"", "\xef\xbb\xbf{}", "[]", "null", "{}", "{\"items\":[]}",
+		"{\"metadata\":{}}", "{\"metadata\":{\"resourceVersion\":\"\"}}",
+		"{\"kind\":\"Status\",\"metadata\":{\"resourceVersion\":\"5\"}}",
+		"{\"kind\":\"Table\",\"metadata\":{\"resourceVersion\":\"5\"}}",
+		"{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[{}]",
+		"{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[{}",
+		"{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[{},]}",
+		"{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[{}{}]}",
+		"{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[null]}",
+		"{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[1]}",
+		"{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":{}}",
+		"{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[],\"items\":[]}",
+		"{\"metadata\":{\"resourceVersion\":\"5\"}}x", "{\"metadata\":{\"resourceVersion\":\"5\"}}{}",
+		"{\"metadata\" {\"resourceVersion\":\"5\"}}", "{\"metadata\":,\"items\":[]}",
+		"{,\"metadata\":{\"resourceVersion\":\"5\"}}",
+		"{\"metadata\":{\"resourceVersion\":\"5\"},}"};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct buf out = BUF_INIT;
+		struct list_page page;
+
+		cr_assert_eq(cut(bad[i], 0, &out, &page), ERR_PROTOCOL, "'%s'", bad[i]);
+		buf_release(&out);
+	}
+}
+
+Test(list, damage_is_told_with_its_byte)
+{
+	struct buf out = BUF_INIT;
+	struct list *list = new_list(&out, 0);
+	const char *body = "{\"items\":[{\"a\":1} {}]}";
+
+	cr_assert_eq(list_feed(list, body, 12), 0);
+	cr_assert_eq(list_feed(list, body + 12, strlen(body) - 12), ERR_PROTOCOL);
+	cr_assert_str_eq(err_text(ERR_PROTOCOL), "list, byte 18: no comma between items");
+	list_free(&list);
+	buf_release(&out);
+}
+
+Test(list, an_item_above_the_limit_is_refused_before_it_is_whole)
+{
+	struct buf out = BUF_INIT;
+	struct list *list = new_list(&out, 20);
+	const char *body = "{\"items\":[{\"a\":\"0123456789";
+
+	cr_assert_eq(list_feed(list, body, strlen(body)), 0);
+	cr_assert_eq(list_feed(list, "01234567890", 11), ERR_TOO_LARGE);
+	list_free(&list);
+	buf_release(&out);
+}
+
+static int refuse_item(void *arg, struct bytes item, size_t readable_behind)
+{
+	(void)arg;
+	(void)item;
+	(void)readable_behind;
+	return ERR_FAILPOINT;
+}
+
+Test(list, the_callbacks_error_comes_out)
+{
+	struct list *list;
+
+	cr_assert_eq(list_new(&(struct list_options){.item_fn = refuse_item}, &list), 0);
+	cr_assert_eq(list_feed(list, "{\"items\":[{}]}", 14), ERR_FAILPOINT);
+	list_free(&list);
+}
+
+/* A random list with what it should come out as. */
+static void random_list(struct buf *body, struct buf *items)
+{
+	static const char *const texts[] = {"{}", "{\"a\":\"\\\\\"}", "{\"b\":[1,[2,{\"c\":\"]}\"}]]}",
+		"{ \"long\":\"0123456789012345678901234567890123456789012345678901234567890123456789\\\"\" }"};
+	bool metadata_first = rand() % 2;
+
+	buf_str(body, "{");
+	if (metadata_first)
+		buf_str(body, "\"metadata\":{\"resourceVersion\":\"9\"},");
+	buf_str(body, "\"items\":[");
+	for (int n = rand() % 40, i = 0; i < n; i++) {
+		const char *text = texts[(size_t)rand() % 4];
+
+		buf_printf(body, "%s%s%s", i ? "," : "", rand() % 2 ? " " : "", text);
+		buf_printf(items, "%s;", text);
+	}
+	buf_str(body, metadata_first ? "]}" : "],\"metadata\":{\"resourceVersion\":\"9\"}}");
+}
+
+Test(list, random_bodies_in_random_pieces_give_their_items)
+{
+	struct buf body = BUF_INIT, items = BUF_INIT, out = BUF_INIT;
+	struct list *list = new_list(&out, 0);
+	struct list_page page;
+
+	srand(11);
+	for (int round = 0; round < 3000; round++) {
+		buf_reset(&body);
+		buf_reset(&items);
+		buf_reset(&out);
+		list_reset(list);
+		random_list(&body, &items);
+		for (size_t done = 0; done < body.size;) {
+			size_t n = 1 + (size_t)rand() % 200;
+
+			if (n > body.size - done)
+				n = body.size - done;
+			cr_assert_eq(feed_piece(list, (const char *)body.data + done, n), 0);
+			done += n;
+		}
+		cr_assert_eq(list_end(list, &page), 0);
+		cr_assert(bytes_equal(buf_bytes(&out), buf_bytes(&items)));
+	}
+	list_free(&list);
+	buf_release(&body);
+	buf_release(&items);
+	buf_release(&out);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include <stdlib.h>
+
+#include "common/buf.h"
+#include "common/err.h"
+#include "reflector/watch.h"
+
+static int keep_event(void *arg, const struct watch_event *event)
+{
+	const volatile uint8_t *end = (const uint8_t *)event->object.data + event->object.size;
+
+	if (event->readable_behind)
+		(void)end[event->readable_behind - 1];
+	buf_printf(arg, "%s ", watch_type_name(event->type));
+	buf_bytes_put(arg, event->object);
+	buf_byte(arg, ';');
+	return event->type == WATCH_ERROR ? END : 0;
+}
+
+static struct watch *new_watch(struct buf *out, size_t event_max)
+{
+	struct watch *watch;
+
+	cr_assert_eq(watch_new(&(struct watch_options){.event_max = event_max,
+		.event_fn = keep_event, .arg = out}, &watch), 0);
+	return watch;
+}
+
+static int feed_piece(struct watch *watch, const char *data, size_t size)
+{
+	char *copy = malloc(size ? size : 1);
+
+	memcpy(copy, data, size);
+	int r = watch_feed(watch, copy, size);
+	free(copy);
+	return r;
+}
+
+static const char stream[] = "{\"type\":\"ADDED\",\"object\":{\"a\":\"\xc3\xa4\\u00e4\"}}\n\n"
+	"{\"object\":{\"b\":[1]},\"type\":\"MODIFIED\"}{\"type\":\"DELETED\",\"object\":{}}\r\n"
+	" { \"type\" : \"BOOKMARK\" , \"object\" : {\"c\":\"}\"} }";
+static const char events[] =
+	"ADDED {\"a\":\"\xc3\xa4\\u00e4\"};MODIFIED {\"b\":[1]};DELETED {};BOOKMARK {\"c\":\"}\"};";
+
+Test(watch, events_are_the_same_wherever_the_stream_is_split)
+{
+	struct buf out = BUF_INIT;
+	struct watch *watch = new_watch(&out, 0);
+
+	for (size_t a = 0; a < sizeof(stream); a++) {
+		for (size_t b = a; b < sizeof(stream); b += 3) {
+			watch_reset(watch);
+			buf_reset(&out);
+			cr_assert_eq(feed_piece(watch, stream, a), 0);
+			cr_assert_eq(feed_piece(watch, stream + a, b - a), 0);
+			cr_assert_eq(feed_piece(watch, stream + b, sizeof(stream) - 1 - b), 0);
+			cr_assert_str_eq(buf_cstr(&out), events);
+			cr_assert_eq(watch_partial(watch), 0);
+		}
+	}
+	watch_free(&watch);
+	buf_release(&out);
+}
+
+Test(watch, events_are_the_same_byte_by_byte)
+{
+	struct buf out = BUF_INIT;
+	struct watch *watch = new_watch(&out, 0);
+
+	for (size_t i = 0; i < sizeof(stream) - 1; i++)
+		cr_assert_eq(feed_piece(watch, stream + i, 1), 0);
+	cr_assert_str_eq(buf_cstr(&out), events);
+	watch_free(&watch);
+	buf_release(&out);
+}
+
+Test(watch, a_whole_event_is_given_before_the_next_one_is_whole)
+{
+	struct buf out = BUF_INIT;
+	struct watch *watch = new_watch(&out, 0);
+	const char *text = "{\"type\":\"ADDED\",\"object\":{}}\n{\"type\":\"AD";
+
+	cr_assert_eq(watch_feed(watch, text, strlen(text)), 0);
+	cr_assert_str_eq(buf_cstr(&out), "ADDED {};");
+	cr_assert_eq(watch_partial(watch), 11);
+	watch_reset(watch);
+	cr_assert_eq(watch_partial(watch), 0);
+	watch_free(&watch);
+	buf_release(&out);
+}
+
+Test(watch, nothing_is_taken_after_an_error_event)
+{
+	struct buf out = BUF_INIT;
+	struct watch *watch = new_watch(&out, 0);
+	const char *text = "{\"type\":\"ERROR\",\"object\":{\"code\":410}}{\"type\":\"ADDED\",\"object\":{}}";
+
+	cr_assert_eq(watch_feed(watch, text, strlen(text)), 0);
+	cr_assert_eq(watch_feed(watch, text, strlen(text)), 0);
+	cr_assert_str_eq(buf_cstr(&out), "ERROR {\"code\":410};");
+	watch_free(&watch);
+	buf_release(&out);
+}
+
+Test(watch, what_is_no_event_is_refused)
+{
+	static const char *const bad[] = {"x", "[]", "{}", "{\"type\":\"ADDED\"}", "{\"object\":{}}",
+		"{\"type\":\"FOO\",\"object\":{}}", "{\"type\":1,\"object\":{}}",
+		"{\"type\":\"ADDED\",\"object\":null}", "{\"type\":\"ADDED\",\"object\":\"\"}",
+		"{\"type\":\"ADDED\" \"object\":{}}", "{\"type\":\"A\nDDED\",\"object\":{}}",
+		"<html>bad gateway</html>"};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct buf out = BUF_INIT;
+		struct watch *watch = new_watch(&out, 0);
+
+		cr_assert_eq(watch_feed(watch, bad[i], strlen(bad[i])), ERR_PROTOCOL, "'%s'", bad[i]);
+		cr_assert_eq(out.size, 0);
+		watch_free(&watch);
+		buf_release(&out);
+	}
+}
+
+Test(watch, an_event_above_the_limit_is_refused)
+{
+	struct buf out = BUF_INIT;
+	struct watch *watch = new_watch(&out, 40);
+
+	cr_assert_eq(watch_feed(watch, "{\"type\":\"ADDED\",\"object\":{\"a\":\"01234567", 39), 0);
+	cr_assert_eq(watch_feed(watch, "89012345", 8), ERR_TOO_LARGE);
+	watch_free(&watch);
+	buf_release(&out);
+}
