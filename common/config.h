@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "common/log.h"
+#include "common/options.h"
 
 struct config_index {
 	char *name;
@@ -57,25 +58,35 @@ struct config {
 	enum log_level log_level;
 };
 
-/* Values of the common flags; NULL where not given. */
+/* Values of the common flags; NULL and 0 where not given. */
 struct config_flags {
-	const char *store, *runtime_dir, *file, *kubeconfig, *context, *durability, *log_format;
+	const char *store, *runtime_dir, *file, *log_format;
 	unsigned verbose;
-	const char *const *watch; /* --watch RESOURCE or 'RESOURCE:NAMESPACE(-n NS -l SEL ...)' */
-	size_t n_watch;
-	const char *const *index; /* --index FEED/NAME=PATH[,PATH] */
-	size_t n_index;
+	/* Of those that run: */
+	const char *kubeconfig, *context, *durability;
+	struct option_texts watch; /* RESOURCE or 'RESOURCE:NAME(-n NS -l SEL --field-selector SEL)' */
+	struct option_texts index; /* FEED/NAME=PATH[,PATH] */
 };
+void config_flags_release(struct config_flags *flags);
+
+/* The option groups of spec/cli.md that fill FLAGS: those of all programs, and those of the ones
+ * that run. */
+struct options_group config_common_options(struct config_flags *flags);
+struct options_group config_running_options(struct config_flags *flags);
 
 /*
  * Reads the file (flag, $KINF_CONFIG, ./kinf.yaml, /etc/kinf/kinf.yaml; none is fine unless one was
- * named), then lays the flags over it: --watch replaces the file's feeds. FLAGS may be NULL.
- * ERR_CONFIG with one sentence: "kinf.yaml:12: feeds[0].pageSize: not a number: 'many'".
+ * named), then lays the flags over it: --watch replaces the file's feeds, --index adds to what there
+ * is. FLAGS may be NULL. Of store and runtime directory the first counts: flag, environment, file,
+ * default. Relative paths are the file's directory's in the file, and the working directory's in
+ * flags and environment; a leading ~ is the home directory.
+ * ERR_CONFIG with one sentence: "kinf.yaml:12: feeds[0].pageSize: not a number: 'many'"; for flags
+ * "--watch: ...". When the file was named but can't be read: -errno.
  */
 int config_load(const struct config_flags *flags, struct config **ret_config);
 void config_free(struct config **config);
 
-/* As config_load, but from text; NAME stands for the file in messages. */
+/* As config_load without flags, but from text; NAME stands for the file, also in messages. */
 int config_parse(const char *text, size_t size, const char *name, struct config **ret_config);
 
 /* "10m", "1h30m", "500ms", "0s", "7d" to nanoseconds; "1GiB", "64MiB", "500kB", "12" to bytes. ERR_SYNTAX. */

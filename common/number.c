@@ -95,12 +95,27 @@ static bool read_integer(const struct parts *parts, struct number *ret_number)
 	return true;
 }
 
+/* The number behind an 'e', with or without sign; beyond 9999 it is 9999. */
+static int read_exponent(struct bytes text)
+{
+	const char *p = text.data;
+	int exponent = 0;
+
+	for (size_t i = 0; i < text.size; i++) {
+		if (p[i] >= '0' && p[i] <= '9' && exponent < 1000)
+			exponent = exponent * 10 + (p[i] - '0');
+		else if (p[i] >= '0' && p[i] <= '9')
+			return *p == '-' ? -9999 : 9999;
+	}
+	return text.size && *p == '-' ? -exponent : exponent;
+}
+
 /* strtod() of DIGITS * 10^EXPONENT. Without a point in the text no locale matters. */
-static double from_digits(const char *digits, int n_digits, long exponent)
+static double from_digits(const char *digits, int n_digits, int exponent)
 {
 	char text[NUMBER_TEXT_MAX * 2];
 
-	(void)snprintf(text, sizeof(text), "%.*se%ld", n_digits, digits, exponent);
+	(void)snprintf(text, sizeof(text), "%.*se%d", n_digits, digits, exponent);
 	return strtod(text, NULL);
 }
 
@@ -113,12 +128,8 @@ static bool read_double(struct bytes text, const struct parts *parts, struct num
 		return false;
 	int n = snprintf(digits, sizeof(digits), "%.*s%.*s", BYTES_ARG(parts->whole),
 		BYTES_ARG(parts->fraction));
-	char exponent[NUMBER_TEXT_MAX];
-	(void)snprintf(exponent, sizeof(exponent), "%.*s", BYTES_ARG(parts->exponent));
-	long power = strtol(exponent, NULL, 10); /* "" is 0; the grammar is checked */
-	if (power > 2 * DBL_MAX_10_EXP || power < -2 * DBL_MAX_10_EXP)
-		return false;
-	double d = from_digits(digits, n, power - (long)parts->fraction.size);
+	int power = read_exponent(parts->exponent) - (int)parts->fraction.size;
+	double d = from_digits(digits, n, power);
 	if (!isfinite(d))
 		return false;
 	if (parts->negative)
@@ -183,7 +194,7 @@ static void round_to(double d, int n, struct decimal *ret_decimal)
 		if (*p >= '0' && *p <= '9')
 			ret_decimal->digits[ret_decimal->n++] = *p;
 	}
-	ret_decimal->point = 1 + (int)strtol(p + 1, NULL, 10);
+	ret_decimal->point = 1 + read_exponent(bytes_str(p + 1));
 	while (ret_decimal->n > 1 && ret_decimal->digits[ret_decimal->n - 1] == '0')
 		ret_decimal->n--;
 }
@@ -193,13 +204,21 @@ static bool reads_back(const struct decimal *decimal, double d)
 	return from_digits(decimal->digits, decimal->n, decimal->point - decimal->n) == d;
 }
 
-/* The next larger decimal of as many digits, as long as the last one is not 9. */
-static bool step_up(struct decimal *decimal)
+/* The next larger decimal of N digits. */
+static void step_up(struct decimal *decimal, int n)
 {
-	if (decimal->digits[decimal->n - 1] == '9')
-		return false;
-	decimal->digits[decimal->n - 1]++;
-	return true;
+	int last = n;
+
+	memset(decimal->digits + decimal->n, '0', (size_t)(n - decimal->n));
+	while (last > 0 && decimal->digits[last - 1] == '9')
+		last--; /* a 9 becomes a 0, and those at the end are left out */
+	if (last == 0) {
+		decimal->digits[0] = '0';
+		decimal->point++;
+		last = 1;
+	}
+	decimal->digits[last - 1]++;
+	decimal->n = last;
 }
 
 /*
@@ -214,7 +233,8 @@ static void shortest(double d, struct decimal *ret_decimal)
 		round_to(d, n, ret_decimal);
 		if (reads_back(ret_decimal, d))
 			return;
-		if (ret_decimal->n == n && step_up(ret_decimal) && reads_back(ret_decimal, d))
+		step_up(ret_decimal, n);
+		if (reads_back(ret_decimal, d))
 			return;
 	}
 	round_to(d, DBL_DECIMAL_DIG, ret_decimal);
