@@ -147,6 +147,18 @@ static int parse_server(struct http *http)
 	return http->base ? 0 : err_set(-ENOMEM, "http");
 }
 
+/* ---- time ---- */
+
+static void move_clock(struct http *http, uint64_t waited_ms)
+{
+	uint64_t now = proc_monotonic_ns();
+	uint64_t most = waited_ms * NS_PER_MS + WAIT_SLACK_NS;
+	uint64_t passed = now - http->last_ns;
+
+	http->clock_ns += passed < most ? passed : most;
+	http->last_ns = now;
+}
+
 /* ---- headers of an answer ---- */
 
 /* VALUE, when LINE is header NAME. */
@@ -478,6 +490,7 @@ int http_start(struct http *http, const struct http_request *request, struct htt
 	call->http = http;
 	call->request = *request;
 	call->request.path = call->request.accept = NULL;
+	move_clock(http, 0); /* what the caller did before is not the server's time */
 	call->start_ns = call->heard_ns = http->clock_ns;
 	call->easy = curl_easy_init();
 	if (!call->easy)
@@ -602,7 +615,7 @@ static void end_by_timeout(struct http_call *call, const char *what, uint64_t li
 	end_with(call, ERR_TIMEOUT);
 }
 
-/* ---- time ---- */
+/* ---- limits ---- */
 
 /* The limit that comes first, as a point on the clock; UINT64_MAX: none. */
 static uint64_t deadline(const struct http_call *call, uint64_t *ret_limit_ns, const char **ret_what)
@@ -654,16 +667,6 @@ static int wait_ms(const struct http *http, int timeout_ms)
 	if (ms > INT_MAX)
 		ms = INT_MAX;
 	return timeout_ms >= 0 && (uint64_t)timeout_ms < ms ? timeout_ms : (int)ms;
-}
-
-static void move_clock(struct http *http, uint64_t waited_ms)
-{
-	uint64_t now = proc_monotonic_ns();
-	uint64_t most = waited_ms * NS_PER_MS + WAIT_SLACK_NS;
-	uint64_t passed = now - http->last_ns;
-
-	http->clock_ns += passed < most ? passed : most;
-	http->last_ns = now;
 }
 
 /* ---- the loop ---- */

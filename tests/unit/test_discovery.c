@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/discovery.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/err.h"
+#include "common/json.h"
+#include "reflector/catalogue.h"
+#include "reflector/identity.h"
+#include "tests/unit/api_stub.h"
+
+/* ---- the catalogue ---- */
+
+#define ALL "\"verbs\":[\"get\",\"list\",\"watch\"]"
+
+static const char core_document[] =
+	"{\"kind\":\"APIGroupDiscoveryList\",\"items\":[{\"metadata\":{},\"versions\":[{\"version\":\"v1\","
+	"\"freshness\":\"Current\",\"resources\":["
+	"{\"resource\":\"bindings\",\"responseKind\":{\"kind\":\"Binding\"},\"scope\":\"Namespaced\","
+	"\"singularResource\":\"binding\",\"verbs\":[\"create\"]},"
+	"{\"resource\":\"events\",\"responseKind\":{\"kind\":\"Event\"},\"scope\":\"Namespaced\","
+	"\"singularResource\":\"event\",\"shortNames\":[\"ev\"]," ALL "},"
+	"{\"resource\":\"nodes\",\"responseKind\":{\"kind\":\"Node\"},\"scope\":\"Cluster\","
+	"\"singularResource\":\"node\",\"shortNames\":[\"no\"]," ALL "},"
+	"{\"resource\":\"pods\",\"responseKind\":{\"group\":\"\",\"version\":\"\",\"kind\":\"Pod\"},"
+	"\"scope\":\"Namespaced\",\"singularResource\":\"pod\",\"shortNames\":[\"po\",\"pp\"]," ALL "}"
+	"]}]}]}";
+
+static const char groups_document[] =
+	"{\"kind\":\"APIGroupDiscoveryList\",\"items\":["
+	"{\"metadata\":{\"name\":\"apps\"},\"versions\":["
+	"{\"version\":\"v1\",\"freshness\":\"Current\",\"resources\":[{\"resource\":\"deployments\","
+	"\"responseKind\":{\"group\":\"apps\",\"version\":\"v1\",\"kind\":\"Deployment\"},"
+	"\"scope\":\"Namespaced\",\"singularResource\":\"deployment\",\"shortNames\":[\"deploy\"]," ALL
+	"}]},"
+	"{\"version\":\"v1beta1\",\"resources\":[{\"resource\":\"deployments\",\"responseKind\":"
+	"{\"kind\":\"Deployment\"},\"scope\":\"Namespaced\",\"singularResource\":\"deployment\"," ALL
+	"}]}]},"
+	"{\"metadata\":{\"name\":\"events.k8s.io\"},\"versions\":[{\"version\":\"v1\",\"resources\":["
+	"{\"resource\":\"events\",\"responseKind\":{\"kind\":\"Event\"},\"scope\":\"Namespaced\","
+	"\"singularResource\":\"event\",\"shortNames\":[\"ev\"]," ALL "}]}]},"
+	"{\"metadata\":{\"name\":\"metrics.k8s.io\"},\"versions\":[{\"version\":\"v1beta1\","
+	"\"freshness\":\"Stale\"}]},"
+	"{\"metadata\":{\"name\":\"example.com\"},\"versions\":["
+	"{\"version\":\"v1\",\"freshness\":\"Stale\",\"resources\":[{\"resource\":\"widgets\","
+	"\"responseKind\":{\"kind\":\"Widget\"},\"scope\":\"Namespaced\"," ALL "}]},"
+	"{\"version\":\"v2\",\"freshness\":\"Current\",\"resources\":[{\"resource\":\"widgets\","
+	"\"responseKind\":{\"kind\":\"Widget\"},\"scope\":\"Cluster\",\"singularResource\":\"widget\"," ALL
+	"},{\"resource\":\"../evil\",\"responseKind\":{\"kind\":\"Evil\"},\"scope\":\"Cluster\"," ALL
+	"}]}]}]}";
+
+static void to_msgpack(const char *json, struct buf *out)
+{
+	struct json_parser *parser;
+	int r;
+
+	cr_assert_eq(json_parser_new(&parser), 0);
+	r = json_parse(parser, bytes_str(json), NULL, out);
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	json_parser_free(&parser);
+}
+
+static struct catalogue catalogue;
+
+static void fill(void)
+{
+	struct buf core = BUF_INIT, groups = BUF_INIT;
+
+	to_msgpack(core_document, &core);
+	to_msgpack(groups_document, &groups);
+	/* In the wrong order: the places decide. */
+	cr_assert_eq(catalogue_add_aggregated(&catalogue, buf_bytes(&groups), 1), 0);
+	cr_assert_eq(catalogue_add_aggregated(&catalogue, buf_bytes(&core), 0), 0);
+	catalogue_sort(&catalogue);
+	buf_release(&core);
+	buf_release(&groups);
+}
+
+static void empty(void)
+{
+	catalogue_release(&catalogue);
+}
+
+TestSuite(catalogue, .init = fill, .fini = empty);
+
+static void found(const char *name, const char *path, const char *kind, bool namespaced)
+{
+	struct resource resource;
+	char text[512];
+	int r = catalogue_find(&catalogue, name, &resource);
+
+	cr_assert_eq(r, FOUND, "%s: %s", name, err_text(r));
+	cr_assert_eq(resource_path(&resource, NULL, text, sizeof(text)), 0);
+	cr_assert_str_eq(text, path);
+	cr_assert_str_eq(resource.kind, kind);
+	cr_assert_eq(resource.namespaced, namespaced);
+}
+
+static void not_found(const char *name, int code, const char *words)
+{
+	struct resource resource;
+	int r = catalogue_find(&catalogue, name, &resource);
+
+	cr_assert_eq(r, code, "%s: %d", name, r);
+	cr_assert(strstr(err_text(r), words), "'%s' is not in: %s", words, err_text(r));
+}
+
+Test(catalogue, every_name_of_a_resource_finds_it)
+{
+	found("pods", "/api/v1/pods", "Pod", true);
+	found("pod", "/api/v1/pods", "Pod", true);
+	found("po", "/api/v1/pods", "Pod", true);
+	found("PP", "/api/v1/pods", "Pod", true);
+	found("Pod", "/api/v1/pods", "Pod", true);
+	found("PODS", "/api/v1/pods", "Pod", true);
+	found("no", "/api/v1/nodes", "Node", false);
+}
+
+Test(catalogue, group_and_version_may_be_named)
+{
+	found("deploy", "/apis/apps/v1/deployments", "Deployment", true);
+	found("deployments.apps", "/apis/apps/v1/deployments", "Deployment", true);
+	found("deployments.v1beta1.apps", "/apis/apps/v1beta1/deployments", "Deployment", true);
+	found("deployments.v1beta1", "/apis/apps/v1beta1/deployments", "Deployment", true);
+	found("deployments.app", "/apis/apps/v1/deployments", "Deployment", true);
+	found("Deployment.v1.apps", "/apis/apps/v1/deployments", "Deployment", true);
+	found("widgets.example.com", "/apis/example.com/v2/widgets", "Widget", false);
+	found("pods.v1.", "/api/v1/pods", "Pod", true);
+	found("pods.v1", "/api/v1/pods", "Pod", true);
+}
+
+Test(catalogue, core_group_comes_first_and_stale_versions_last)
+{
+	found("events", "/api/v1/events", "Event", true);
+	found("events.events.k8s.io", "/apis/events.k8s.io/v1/events", "Event", true);
+	found("widgets", "/apis/example.com/v2/widgets", "Widget", false);
+	found("widgets.v1.example.com", "/apis/example.com/v1/widgets", "Widget", true);
+}
+
+Test(catalogue, what_is_not_there_is_told_with_near_names)
+{
+	not_found("pods.apps", ERR_NO_RESOURCE, "'pods.apps'; did you mean 'pods'");
+	not_found("deploymnets.apps", ERR_NO_RESOURCE, "did you mean 'deployments.apps'");
+	not_found("gadgets.example.com", ERR_NO_RESOURCE, "did you mean 'widgets.example.com'");
+	not_found("bindings", ERR_NO_RESOURCE, "can't be listed and watched");
+	not_found("", ERR_CONFIG, "no name");
+	not_found(".apps", ERR_CONFIG, "no name");
+	not_found("po ds", ERR_CONFIG, "no name");
+	not_found("../evil", ERR_CONFIG, "no name");
+	not_found("evil", ERR_HTTP, "evil");
+}
+
+Test(catalogue, unreadable_group_leaves_doubt_only_about_its_own)
+{
+	not_found("nothing", ERR_HTTP, "'metrics.k8s.io/v1beta1' could not be read");
+	not_found("nothing.metrics.k8s.io", ERR_HTTP, "could not be read");
+	not_found("nothing.apps", ERR_NO_RESOURCE, "no resource 'nothing.apps'");
+}
+
+Test(catalogue, damaged_documents_are_no_crash)
+{
+	struct buf groups = BUF_INIT;
+
+	to_msgpack(groups_document, &groups);
+	for (size_t size = 0; size < buf_bytes(&groups).size; size++) {
+		struct catalogue other = {NULL};
+		/* A heap copy, so that a read behind its end is noticed. */
+		uint8_t *copy = malloc(size ? size : 1);
+
+		memcpy(copy, groups.data, size);
+		cr_assert_eq(catalogue_add_aggregated(&other, BYTES(copy, size), 1), ERR_CORRUPT);
+		catalogue_release(&other);
+		free(copy);
+	}
+	buf_release(&groups);
+}
+
+Test(catalogue, path_of_a_namespace)
+{
+	struct resource resource = {.group = "apps", .version = "v1", .plural = "deployments"};
+	char path[64];
+
+	cr_assert_eq(resource_path(&resource, "web", path, sizeof(path)), 0);
+	cr_assert_str_eq(path, "/apis/apps/v1/namespaces/web/deployments");
+	cr_assert_eq(resource_path(&resource, "web", path, 20), ERR_TOO_LARGE);
+}
+
+/* ---- over HTTP ---- */
+
+#define AGGREGATED "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+struct world {
+	struct api_stub *stub;
+	struct kubeconfig config;
+	struct http *http;
+	struct discovery *discovery;
+	int ready;
+	int result;
+	char sentence[256];
+};
+
+static void on_ready(void *arg, int result)
+{
+	struct world *world = arg;
+
+	world->ready++;
+	world->result = result;
+	(void)snprintf(world->sentence, sizeof(world->sentence), "%s",
+		result < 0 ? err_text(result) : "");
+}
+
+static void world_open(struct world *world, const struct api_stub_answer *answers)
+{
+	world->stub = api_stub_start(answers);
+	world->config = (struct kubeconfig){.server = (char *)api_stub_url(world->stub)};
+	cr_assert_eq(http_new(&world->config, &world->http), 0);
+	cr_assert_eq(discovery_new(world->http, on_ready, world, &world->discovery), 0);
+}
+
+static void world_close(struct world *world)
+{
+	discovery_free(&world->discovery);
+	http_free(&world->http);
+	api_stub_stop(&world->stub);
+}
+
+/* Finds, fetching if need be; the result of the find, or of the fetch. */
+static int find(struct world *world, const char *name, struct resource *ret_resource)
+{
+	int before = world->ready;
+	int r = discovery_find(world->discovery, name, ret_resource);
+
+	if (r != AGAIN)
+		return r;
+	for (int i = 0; i < 1000 && world->ready == before; i++)
+		cr_assert_eq(http_poll(world->http, 100, NULL, 0), 0);
+	cr_assert_eq(world->ready, before + 1);
+	if (world->result < 0)
+		return world->result;
+	return discovery_find(world->discovery, name, ret_resource);
+}
+
+Test(discovery, two_requests_serve_every_name)
+{
+	struct world world = {NULL};
+	struct resource resource;
+
+	world_open(&world, (struct api_stub_answer[]){
+				   {"/api", 200, AGGREGATED, core_document},
+				   {"/apis", 200, AGGREGATED, groups_document},
+				   {NULL},
+			   });
+	cr_assert_eq(find(&world, "po", &resource), FOUND);
+	cr_assert_str_eq(resource.list_kind, "PodList");
+	cr_assert_eq(find(&world, "widgets.example.com", &resource), FOUND);
+	cr_assert_eq(find(&world, "nothing.apps", &resource), ERR_NO_RESOURCE);
+	cr_assert_eq(api_stub_count(world.stub), 2);
+	discovery_expire(world.discovery);
+	cr_assert_eq(find(&world, "po", &resource), FOUND);
+	cr_assert_eq(api_stub_count(world.stub), 4);
+	world_close(&world);
+}
+
+Test(discovery, older_servers_are_asked_group_by_group_and_one_may_be_broken)
+{
+	struct world world = {NULL};
+	struct resource resource;
+	static const char json[] = "application/json";
+
+	world_open(&world,
+		(struct api_stub_answer[]){
+			{"/api", 200, json, "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"]}"},
+			{"/apis", 200, json,
+				"{\"kind\":\"APIGroupList\",\"groups\":[{\"name\":\"apps\",\"versions\":["
+				"{\"version\":\"v1beta1\"},{\"version\":\"v1\"}],\"preferredVersion\":"
+				"{\"version\":\"v1\"}},{\"name\":\"metrics.k8s.io\",\"versions\":["
+				"{\"version\":\"v1\"}]}]}"},
+			{"/api/v1", 200, json,
+				"{\"kind\":\"APIResourceList\",\"resources\":[{\"name\":\"pods\","
+				"\"singularName\":\"\",\"namespaced\":true,\"kind\":\"Pod\","
+				"\"shortNames\":[\"po\"]," ALL "},{\"name\":\"pods/status\","
+				"\"namespaced\":true,\"kind\":\"Pod\"," ALL "}]}"},
+			{"/apis/apps/v1", 200, json,
+				"{\"resources\":[{\"name\":\"deployments\",\"namespaced\":true,"
+				"\"kind\":\"Deployment\"," ALL "}]}"},
+			{"/apis/apps/v1beta1", 200, json,
+				"{\"resources\":[{\"name\":\"deployments\",\"namespaced\":true,"
+				"\"kind\":\"Deployment\"," ALL "}]}"},
+			{"/apis/metrics.k8s.io/v1", 503, "text/plain", "service unavailable\n"},
+			{NULL},
+		});
+	cr_assert_eq(find(&world, "po", &resource), FOUND);
+	cr_assert_str_eq(resource.plural, "pods");
+	cr_assert(resource.namespaced);
+	cr_assert_eq(find(&world, "deployment", &resource), FOUND);
+	cr_assert_str_eq(resource.version, "v1");
+	cr_assert_eq(find(&world, "deployments.v1beta1.apps", &resource), FOUND);
+	cr_assert_str_eq(resource.version, "v1beta1");
+	cr_assert_eq(find(&world, "nodes.metrics.k8s.io", &resource), ERR_HTTP);
+	cr_assert_eq(api_stub_count(world.stub), 6);
+	world_close(&world);
+}
+
+Test(discovery, failure_is_told_and_the_next_find_tries_again)
+{
+	struct world world = {NULL};
+	struct resource resource;
+
+	world_open(&world, (struct api_stub_answer[]){
+				   {"/api", 200, AGGREGATED, core_document},
+				   {"/apis", 500, "text/plain", "oh"},
+				   {NULL},
+			   });
+	cr_assert_eq(find(&world, "po", &resource), ERR_HTTP);
+	cr_assert(strstr(world.sentence, "/apis: HTTP 500"), "%s", world.sentence);
+	cr_assert_eq(find(&world, "po", &resource), ERR_HTTP);
+	cr_assert_eq(api_stub_count(world.stub), 4);
+	world_close(&world);
+}
+
+Test(discovery, garbled_answer_is_a_syntax_error)
+{
+	struct world world = {NULL};
+	struct resource resource;
+
+	world_open(&world, (struct api_stub_answer[]){
+				   {"/api", 200, AGGREGATED, "{\"items\":[{"},
+				   {"/apis", 200, AGGREGATED, groups_document},
+				   {NULL},
+			   });
+	cr_assert_eq(find(&world, "po", &resource), ERR_SYNTAX);
+	cr_assert(strstr(world.sentence, "/api"), "%s", world.sentence);
+	world_close(&world);
+}
+
+/* ---- identity ---- */
+
+struct identified {
+	int calls, result;
+	char text[300];
+};
+
+static void on_identity(void *arg, int result, const char *text)
+{
+	struct identified *identified = arg;
+
+	identified->calls++;
+	identified->result = result;
+	(void)snprintf(identified->text, sizeof(identified->text), "%s",
+		text ? text : err_text(result));
+}
+
+static struct identified identify(int status, const char *body, const char *ca)
+{
+	struct world world = {NULL};
+	struct identified identified = {0};
+	struct identity *identity;
+
+	world_open(&world, (struct api_stub_answer[]){
+				   {"/api/v1/namespaces/kube-system", status, "application/json", body},
+				   {NULL},
+			   });
+	world.config.ca.data = (char *)ca;
+	world.config.ca.size = ca ? strlen(ca) : 0;
+	cr_assert_eq(identity_start(world.http, &world.config, on_identity, &identified, &identity), 0);
+	for (int i = 0; i < 1000 && !identified.calls; i++)
+		cr_assert_eq(http_poll(world.http, 100, NULL, 0), 0);
+	cr_assert_eq(identified.calls, 1);
+	world_close(&world);
+	return identified;
+}
+
+Test(identity, uid_of_the_namespace_when_it_is_readable)
+{
+	struct identified i = identify(200, "{\"metadata\":{\"uid\":\"u-1\"}}", NULL);
+
+	cr_assert_eq(i.result, 0);
+	cr_assert_str_eq(i.text, "uid:u-1");
+}
+
+Test(identity, server_and_ca_when_it_is_not)
+{
+	struct identified one = identify(403, "{}", "ca 1"), two = identify(403, "{}", "ca 2");
+
+	cr_assert_eq(one.result, 0);
+	cr_assert(strstr(one.text, "server:http://127.0.0.1:"));
+	cr_assert(strstr(one.text, " ca:"));
+	cr_assert_str_neq(strstr(one.text, " ca:"), strstr(two.text, " ca:"));
+}
+
+Test(identity, is_never_guessed)
+{
+	cr_assert_eq(identify(503, "", NULL).result, ERR_HTTP);
+	cr_assert_eq(identify(401, "", NULL).result, ERR_HTTP);
+	cr_assert_eq(identify(200, "{\"metadata\":{}}", NULL).result, ERR_PROTOCOL);
+	cr_assert_eq(identify(200, "<html>", NULL).result, ERR_SYNTAX);
+}

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/http.h"
+
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "tests/unit/api_stub.h"
+
+#define MS 1000000ull
+
+struct seen {
+	struct http *http;
+	struct http_call *call;
+	int n_status, n_done;
+	int result, status;
+	bool has_retry_after;
+	uint64_t retry_after_ns;
+	char content_type[128], warning[128], sentence[512];
+	struct buf body;
+	int stop;             /* what on_body answers */
+	bool cancel_in_body;
+	const char *then;     /* path that on_done starts another call for */
+	struct http_call **cancel_in_status;
+};
+
+static void on_status(void *arg, const struct http_answer *answer)
+{
+	struct seen *seen = arg;
+
+	seen->n_status++;
+	seen->has_retry_after = answer->has_retry_after;
+	seen->retry_after_ns = answer->retry_after_ns;
+	(void)snprintf(seen->content_type, sizeof(seen->content_type), "%s", answer->content_type);
+	(void)snprintf(seen->warning, sizeof(seen->warning), "%s", answer->warning);
+	if (seen->cancel_in_status)
+		http_cancel(seen->cancel_in_status);
+}
+
+static int on_body(void *arg, struct bytes bytes)
+{
+	struct seen *seen = arg;
+
+	cr_assert(bytes.size);
+	buf_bytes_put(&seen->body, bytes);
+	if (seen->cancel_in_body)
+		http_cancel(&seen->call);
+	if (seen->stop < 0)
+		return err_say(seen->stop, "the reader's own sentence");
+	return seen->stop;
+}
+
+static void start(struct seen *seen, struct http *http, const char *path, uint64_t limit_ns);
+
+static void on_done(void *arg, int result, int status)
+{
+	struct seen *seen = arg;
+
+	seen->n_done++;
+	seen->call = NULL;
+	seen->result = result;
+	seen->status = status;
+	(void)snprintf(seen->sentence, sizeof(seen->sentence), "%s",
+		result < 0 ? err_text(result) : "");
+	if (seen->then) {
+		const char *path = seen->then;
+
+		seen->then = NULL;
+		start(seen, seen->http, path, 0);
+	}
+}
+
+/* LIMIT_NS: for the first byte and for silence. */
+static void start(struct seen *seen, struct http *http, const char *path, uint64_t limit_ns)
+{
+	int r;
+
+	seen->http = http;
+	r = http_start(http,
+		&(struct http_request){
+			.path = path,
+			.first_byte_ns = limit_ns,
+			.idle_ns = limit_ns,
+			.arg = seen,
+			.on_status = on_status,
+			.on_body = on_body,
+			.on_done = on_done,
+		},
+		&seen->call);
+	cr_assert_eq(r, 0, "%s", err_text(r));
+}
+
+static void poll_until(struct http *http, const int *counter, int wanted)
+{
+	for (int i = 0; i < 2000 && *counter < wanted; i++)
+		cr_assert_eq(http_poll(http, 10, NULL, 0), 0);
+	cr_assert_eq(*counter, wanted);
+}
+
+static const struct api_stub_answer answers[] = {
+	{"/good", 200, "application/json", "{\"a\":1}",
+		"Warning: 299 - \"old \\\"api\\\"\"\r\nX-Other: y\r\n", STUB_GOOD},
+	{"/busy", 429, "text/plain", "Too many requests\n", "Retry-After: 7\r\n", STUB_GOOD},
+	{"/moved", 302, "text/plain", "", "Location: /good\r\n", STUB_GOOD},
+	{"/denied", 401, "text/plain", "Unauthorized", NULL, STUB_GOOD},
+	{"/empty", 200, "application/json", "", NULL, STUB_GOOD},
+	{"/cut", 200, "application/json", "{\"a\":", NULL, STUB_CUT},
+	{"/reset", 200, "application/json", "", NULL, STUB_RESET},
+	{"/silent", 200, "application/json", "", NULL, STUB_SILENT},
+	{"/watch", 200, "application/json", "{}\n", NULL, STUB_SILENT_BODY},
+	{"/garbage", 200, "application/json", "", NULL, STUB_GARBAGE},
+	{NULL},
+};
+
+static struct api_stub *stub;
+static struct kubeconfig config;
+static struct http *http;
+
+static void set_up(void)
+{
+	stub = api_stub_start(answers);
+	config = (struct kubeconfig){.server = (char *)api_stub_url(stub)};
+	cr_assert_eq(http_new(&config, &http), 0);
+}
+
+static void tear_down(void)
+{
+	http_free(&http);
+	api_stub_stop(&stub);
+}
+
+TestSuite(http, .init = set_up, .fini = tear_down, .timeout = 60);
+
+static void run(struct seen *seen, const char *path, uint64_t limit_ns)
+{
+	start(seen, http, path, limit_ns);
+	cr_assert_eq(seen->n_done, 0); /* never inside http_start */
+	poll_until(http, &seen->n_done, 1);
+}
+
+static void release(struct seen *seen)
+{
+	buf_release(&seen->body);
+}
+
+Test(http, answer_comes_in_status_then_body_then_end)
+{
+	struct seen seen = {0};
+
+	run(&seen, "/good?limit=1", 0);
+	cr_assert_eq(seen.result, 0);
+	cr_assert_eq(seen.status, 200);
+	cr_assert_eq(seen.n_status, 1);
+	cr_assert_str_eq(seen.content_type, "application/json");
+	cr_assert_str_eq(seen.warning, "old \\\"api\\\"");
+	cr_assert(!seen.has_retry_after);
+	cr_assert_str_eq(buf_cstr(&seen.body), "{\"a\":1}");
+	cr_assert(!strncmp(api_stub_last(stub), "GET /good?limit=1 HTTP/1.1\r\n", 28));
+	cr_assert(strstr(api_stub_last(stub), "\r\nAccept: application/json\r\n"));
+	cr_assert(strstr(api_stub_last(stub), "\r\nUser-Agent: kinf-reflector/"));
+	cr_assert_null(strstr(api_stub_last(stub), "Accept-Encoding"));
+	release(&seen);
+}
+
+Test(http, connection_is_used_again)
+{
+	struct seen seen = {0};
+	struct http_counts counts;
+
+	for (int i = 1; i <= 5; i++) {
+		start(&seen, http, "/good", 0);
+		poll_until(http, &seen.n_done, i);
+	}
+	http_counts(http, &counts);
+	cr_assert_eq(api_stub_connections(stub), 1);
+	cr_assert_eq(counts.connections, 1);
+	cr_assert_eq(counts.requests, 5);
+	cr_assert_eq(counts.bytes, 5 * strlen("{\"a\":1}"));
+	release(&seen);
+}
+
+Test(http, other_statuses_are_answers_too)
+{
+	struct seen busy = {0}, moved = {0}, none = {0}, empty = {0};
+
+	run(&busy, "/busy", 0);
+	cr_assert_eq(busy.result, 0);
+	cr_assert_eq(busy.status, 429);
+	cr_assert(busy.has_retry_after);
+	cr_assert_eq(busy.retry_after_ns, 7000 * MS);
+	run(&moved, "/moved", 0);
+	cr_assert_eq(moved.status, 302);
+	cr_assert_eq(api_stub_count(stub), 2);
+	run(&none, "/none", 0);
+	cr_assert_eq(none.status, 404);
+	run(&empty, "/empty", 0);
+	cr_assert_eq(empty.result, 0);
+	cr_assert_eq(empty.body.size, 0);
+	release(&busy);
+	release(&moved);
+	release(&none);
+}
+
+Test(http, faults_of_the_connection_are_named)
+{
+	struct seen cut = {0}, reset = {0}, garbage = {0};
+
+	run(&cut, "/cut", 0);
+	cr_assert_eq(cut.result, ERR_NETWORK);
+	cr_assert_eq(cut.status, 200);
+	cr_assert_str_eq(buf_cstr(&cut.body), "{\"a\":");
+	cr_assert(strstr(cut.sentence, "answer cut off"), "%s", cut.sentence);
+	cr_assert(strstr(cut.sentence, api_stub_url(stub)), "%s", cut.sentence);
+	run(&reset, "/reset", 0);
+	cr_assert_eq(reset.result, ERR_NETWORK);
+	cr_assert_eq(reset.status, 0);
+	cr_assert_eq(reset.n_status, 0);
+	cr_assert(strstr(reset.sentence, "reset"), "%s", reset.sentence);
+	run(&garbage, "/garbage", 0);
+	cr_assert_eq(garbage.result, ERR_PROTOCOL, "%d %s", garbage.result, garbage.sentence);
+	release(&cut);
+}
+
+Test(http, refused_and_unknown_hosts_are_told_apart)
+{
+	struct kubeconfig nobody = {.server = (char *)"http://127.0.0.1:1"};
+	struct kubeconfig nowhere = {.server = (char *)"http://no-such-host.invalid:1"};
+	struct seen refused = {0}, unknown = {0};
+	struct http *other = NULL;
+
+	cr_assert_eq(http_new(&nobody, &other), 0);
+	start(&refused, other, "/", 0);
+	poll_until(other, &refused.n_done, 1);
+	cr_assert_eq(refused.result, ERR_NETWORK);
+	cr_assert_str_eq(refused.sentence, "http://127.0.0.1:1: no connection: Connection refused");
+	http_free(&other);
+	cr_assert_eq(http_new(&nowhere, &other), 0);
+	start(&unknown, other, "/", 0);
+	poll_until(other, &unknown.n_done, 1);
+	cr_assert_eq(unknown.result, ERR_NETWORK);
+	cr_assert(strstr(unknown.sentence, "name not found"), "%s", unknown.sentence);
+	http_free(&other);
+}
+
+Test(http, tls_to_a_server_without_it_is_a_tls_error)
+{
+	char url[64];
+	struct kubeconfig tls = {.server = url, .tls = true};
+	struct seen seen = {0};
+	struct http *other = NULL;
+
+	(void)snprintf(url, sizeof(url), "https%s", api_stub_url(stub) + 4);
+	cr_assert_eq(http_new(&tls, &other), 0);
+	start(&seen, other, "/good", 5000 * MS);
+	/* The stub waits for an empty line in what is a TLS hello. */
+	poll_until(other, &seen.n_done, 1);
+	cr_assert(seen.result == ERR_TLS || seen.result == ERR_TIMEOUT, "%s", seen.sentence);
+	http_free(&other);
+}
+
+/* ---- limits ---- */
+
+Test(http, silence_before_the_answer_ends_the_call)
+{
+	struct seen seen = {0};
+	uint64_t began = proc_monotonic_ns();
+
+	run(&seen, "/silent", 200 * MS);
+	cr_assert_eq(seen.result, ERR_TIMEOUT);
+	cr_assert_eq(seen.status, 0);
+	cr_assert(strstr(seen.sentence, "no answer within 0.2 s"), "%s", seen.sentence);
+	cr_assert(proc_monotonic_ns() - began >= 200 * MS);
+}
+
+Test(http, silence_inside_the_answer_ends_the_call)
+{
+	struct seen seen = {0};
+
+	run(&seen, "/watch", 200 * MS);
+	cr_assert_eq(seen.result, ERR_TIMEOUT);
+	cr_assert_eq(seen.status, 200);
+	cr_assert_str_eq(buf_cstr(&seen.body), "{}\n");
+	cr_assert(strstr(seen.sentence, "nothing more heard within 0.2 s"), "%s", seen.sentence);
+	release(&seen);
+}
+
+Test(http, total_limit_counts_from_the_start)
+{
+	struct seen seen = {0};
+
+	cr_assert_eq(http_start(http,
+			     &(struct http_request){
+				     .path = "/watch",
+				     .total_ns = 100 * MS,
+				     .arg = &seen,
+				     .on_done = on_done,
+			     },
+			     NULL),
+		0);
+	poll_until(http, &seen.n_done, 1);
+	cr_assert_eq(seen.result, ERR_TIMEOUT);
+	cr_assert(strstr(seen.sentence, "not finished within 0.1 s"), "%s", seen.sentence);
+}
+
+Test(http, own_absence_is_not_the_servers_silence)
+{
+	struct seen seen = {0};
+
+	start(&seen, http, "/watch", 1500 * MS);
+	poll_until(http, &seen.n_status, 1);
+	sleep(2);
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(http_poll(http, 10, NULL, 0), 0);
+	cr_assert_eq(seen.n_done, 0);
+	http_cancel(&seen.call);
+	release(&seen);
+}
+
+/* ---- ends that we choose ---- */
+
+Test(http, reader_may_stop_with_an_error_or_an_outcome)
+{
+	struct seen failed = {.stop = ERR_TOO_LARGE}, ended = {.stop = END};
+
+	run(&failed, "/watch", 0);
+	cr_assert_eq(failed.result, ERR_TOO_LARGE);
+	cr_assert_str_eq(failed.sentence, "the reader's own sentence");
+	cr_assert_eq(failed.status, 200);
+	run(&ended, "/watch", 0);
+	cr_assert_eq(ended.result, END);
+	release(&failed);
+	release(&ended);
+}
+
+Test(http, cancelled_call_says_nothing_more)
+{
+	struct seen before = {0}, inside = {.cancel_in_body = true}, good = {0};
+
+	start(&before, http, "/good", 0);
+	http_cancel(&before.call);
+	cr_assert_null(before.call);
+	start(&inside, http, "/watch", 0);
+	run(&good, "/good", 0);
+	for (int i = 0; i < 100 && !inside.body.size; i++)
+		cr_assert_eq(http_poll(http, 10, NULL, 0), 0);
+	for (int i = 0; i < 10; i++)
+		cr_assert_eq(http_poll(http, 10, NULL, 0), 0);
+	cr_assert_eq(inside.body.size, 3);
+	cr_assert_eq(inside.n_done, 0);
+	cr_assert_null(inside.call);
+	cr_assert_eq(before.n_status + before.n_done, 0);
+	release(&inside);
+	release(&good);
+}
+
+Test(http, one_call_may_cancel_another_from_its_callback)
+{
+	struct seen victim = {0}, killer = {0};
+
+	start(&victim, http, "/silent", 0);
+	killer.cancel_in_status = &victim.call;
+	run(&killer, "/good", 0);
+	cr_assert_null(victim.call);
+	cr_assert_eq(victim.n_done, 0);
+	release(&killer);
+}
+
+Test(http, end_of_one_call_may_start_the_next)
+{
+	struct seen seen = {.then = "/busy"};
+
+	start(&seen, http, "/good", 0);
+	poll_until(http, &seen.n_done, 2);
+	cr_assert_eq(seen.status, 429);
+	release(&seen);
+}
+
+Test(http, free_ends_running_calls_silently)
+{
+	struct seen seen = {0};
+
+	start(&seen, http, "/watch", 0);
+	poll_until(http, &seen.n_status, 1);
+	http_free(&http);
+	cr_assert_eq(seen.n_done, 0);
+	release(&seen);
+	cr_assert_eq(http_new(&config, &http), 0);
+}
+
+/* ---- the loop ---- */
+
+Test(http, other_descriptors_end_the_wait)
+{
+	int fds[2];
+
+	cr_assert_eq(pipe(fds), 0);
+	struct pollfd watched[2] = {{.fd = fds[0], .events = POLLIN}, {.fd = fds[1], .events = POLLIN}};
+
+	cr_assert_eq(write(fds[1], "x", 1), 1);
+	cr_assert_eq(http_poll(http, 30000, watched, 2), 0);
+	cr_assert_eq(watched[0].revents, POLLIN);
+	cr_assert_eq(watched[1].revents, 0);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void *wake(void *arg)
+{
+	http_wakeup(arg);
+	return NULL;
+}
+
+Test(http, another_thread_may_wake_it)
+{
+	pthread_t thread;
+	uint64_t began = proc_monotonic_ns();
+
+	cr_assert_eq(pthread_create(&thread, NULL, wake, http), 0);
+	cr_assert_eq(http_poll(http, 30000, NULL, 0), 0);
+	pthread_join(thread, NULL);
+	cr_assert(proc_monotonic_ns() - began < 20000 * MS);
+}
+
+/* ---- credentials ---- */
+
+Test(http, path_prefix_and_credentials_are_sent)
+{
+	char url[128];
+	struct kubeconfig with = {.server = url, .token = (char *)"T"};
+	struct seen seen = {0};
+	struct http *other = NULL;
+
+	(void)snprintf(url, sizeof(url), "%s/a/b", api_stub_url(stub));
+	cr_assert_eq(http_new(&with, &other), 0);
+	start(&seen, other, "/api?x=y", 0);
+	poll_until(other, &seen.n_done, 1);
+	cr_assert(!strncmp(api_stub_last(stub), "GET /a/b/api?x=y HTTP/1.1\r\n", 26));
+	cr_assert(strstr(api_stub_last(stub), "\r\nAuthorization: Bearer T\r\n"));
+	http_free(&other);
+	release(&seen);
+}
+
+Test(http, refused_token_file_is_read_again_for_the_next_call)
+{
+	char path[] = "/tmp/kinf-http-token-XXXXXX";
+	int fd = mkstemp(path);
+	struct kubeconfig with = {.server = config.server, .token_file = path};
+	struct seen seen = {0};
+	struct http *other = NULL;
+
+	cr_assert(fd >= 0 && write(fd, "one", 3) == 3);
+	cr_assert_eq(http_new(&with, &other), 0);
+	cr_assert_eq(pwrite(fd, "two", 3, 0), 3);
+	start(&seen, other, "/denied", 0);
+	poll_until(other, &seen.n_done, 1);
+	cr_assert(strstr(api_stub_last(stub), "Bearer one\r\n"));
+	start(&seen, other, "/good", 0);
+	poll_until(other, &seen.n_done, 2);
+	cr_assert(strstr(api_stub_last(stub), "Bearer two\r\n"));
+	http_free(&other);
+	release(&seen);
+	close(fd);
+	(void)unlink(path);
+}
