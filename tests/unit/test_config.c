@@ -1,0 +1,607 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/cleanup.h"
+#include "common/config.h"
+#include "common/err.h"
+
+static char directory[64];
+
+/* A home of our own: nothing of the machine's configuration is seen. */
+static void make_home(void)
+{
+	(void)snprintf(directory, sizeof(directory), "/tmp/kinf-config-XXXXXX");
+	cr_assert(mkdtemp(directory));
+	cr_assert_eq(chdir(directory), 0);
+	cr_assert_eq(setenv("HOME", directory, 1), 0);
+	cr_assert_eq(unsetenv("KINF_CONFIG") | unsetenv("KINF_STORE") | unsetenv("KINF_RUNTIME_DIR") |
+			unsetenv("XDG_STATE_HOME") | unsetenv("XDG_RUNTIME_DIR"),
+		0);
+}
+
+static void remove_home(void)
+{
+	(void)unlink("kinf.yaml");
+	(void)unlink("other.yaml");
+	cr_assert_eq(rmdir(directory), 0);
+}
+
+TestSuite(config, .init = make_home, .fini = remove_home);
+
+static struct config *parse(const char *text)
+{
+	struct config *config = NULL;
+	int r = config_parse(text, strlen(text), "kinf.yaml", &config);
+
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	return config;
+}
+
+static struct config *load(const struct config_flags *flags)
+{
+	struct config *config = NULL;
+	int r = config_load(flags, &config);
+
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	return config;
+}
+
+static void write_file(const char *name, const char *text)
+{
+	AUTO_FD int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+/* PATH is NAME in our directory. */
+static void expect_here(const char *path, const char *name)
+{
+	char wanted[256];
+
+	(void)snprintf(wanted, sizeof(wanted), "%s/%s", directory, name);
+	cr_expect_str_eq(path, wanted, "%s", path);
+}
+
+static const char every_key[] = "cluster:\n"
+				"  kubeconfig: ~/.kube/config\n"
+				"  context: prod\n"
+				"store: data/kinf\n"
+				"runtimeDir: /run/x\n"
+				"durability: disk\n"
+				"retention: {time: 1h30m, size: 64MiB}\n"
+				"mapSize: 1TiB\n"
+				"group: kinf-readers\n"
+				"cursorExpiry: 2d\n"
+				"feeds:\n"
+				"  - resource: pods\n"
+				"    name: web-pods\n"
+				"    namespaces: [web, shop]\n"
+				"    labelSelector: tier in (front,back)\n"
+				"    fieldSelector: status.phase=Running\n"
+				"    objects: metadata\n"
+				"    drop: [metadata.managedFields, status]\n"
+				"    indexes:\n"
+				"      node: spec.nodeName\n"
+				"      app: metadata.labels['app.kubernetes.io/name']\n"
+				"      image: spec.containers[*].image\n"
+				"      node-phase: [spec.nodeName, status.phase]\n"
+				"    pageSize: 100\n"
+				"    resync: 10m\n"
+				"  - resource: deployments.apps\n"
+				"    drop: []\n";
+
+Test(config, every_key_of_the_file_is_taken)
+{
+	CLEANUP(config_free) struct config *c = parse(every_key);
+
+	expect_here(c->kubeconfig, ".kube/config");
+	cr_assert_str_eq(c->context, "prod");
+	expect_here(c->store, "data/kinf");
+	cr_assert_str_eq(c->runtime_dir, "/run/x");
+	cr_assert(c->durable);
+	cr_assert_eq(c->retention_ns, 5400ull * 1000000000);
+	cr_assert_eq(c->retention_bytes, 64 << 20);
+	cr_assert_eq(c->map_bytes, 1ull << 40);
+	cr_assert_str_eq(c->group, "kinf-readers");
+	cr_assert_eq(c->cursor_ns, 2 * 86400ull * 1000000000);
+	cr_assert_eq(c->n_feeds, 2);
+}
+
+Test(config, every_key_of_a_feed_is_taken)
+{
+	CLEANUP(config_free) struct config *c = parse(every_key);
+	const struct config_feed *f = &c->feeds[0];
+
+	cr_assert_str_eq(f->resource, "pods");
+	cr_assert_str_eq(f->name, "web-pods");
+	cr_assert_eq(f->n_namespaces, 2);
+	cr_assert_str_eq(f->namespaces[1], "shop");
+	cr_assert_str_eq(f->label_selector, "tier in (back,front)");
+	cr_assert_str_eq(f->field_selector, "status.phase=Running");
+	cr_assert(f->metadata_only);
+	cr_assert_eq(f->n_drop, 2);
+	cr_assert_str_eq(f->drop[1], "status");
+	cr_assert_eq(f->page_size, 100);
+	cr_assert_eq(f->resync_ns, 600ull * 1000000000);
+	cr_assert_eq(f->line, 12);
+	cr_assert_eq(f->n_indexes, 4);
+	cr_assert_str_eq(f->indexes[1].name, "app");
+	cr_assert_str_eq(f->indexes[1].paths[0], "metadata.labels['app.kubernetes.io/name']");
+	cr_assert_eq(f->indexes[3].n_paths, 2);
+	cr_assert_str_eq(f->indexes[3].paths[1], "status.phase");
+}
+
+static void expect_feed_defaults(const struct config_feed *f)
+{
+	cr_assert_str_eq(f->name, f->resource);
+	cr_assert_eq(f->n_namespaces, 0);
+	cr_assert_str_eq(f->label_selector, "");
+	cr_assert_str_eq(f->field_selector, "");
+	cr_assert_not(f->metadata_only);
+	cr_assert_eq(f->n_indexes, 0);
+	cr_assert_eq(f->page_size, 500);
+	cr_assert_eq(f->resync_ns, 0);
+}
+
+Test(config, defaults_are_those_of_the_contract)
+{
+	CLEANUP(config_free) struct config *c = parse("feeds: [{resource: deployments.v1.apps}]\n");
+
+	cr_assert_null(c->kubeconfig);
+	cr_assert_null(c->context);
+	cr_assert_null(c->group);
+	cr_assert_not(c->durable);
+	cr_assert_eq(c->retention_ns, 600ull * 1000000000);
+	cr_assert_eq(c->retention_bytes, 1 << 30);
+	cr_assert_eq(c->map_bytes, 64ull << 30);
+	cr_assert_eq(c->cursor_ns, 7 * 86400ull * 1000000000);
+	expect_feed_defaults(&c->feeds[0]);
+	cr_assert_eq(c->feeds[0].n_drop, 1);
+	cr_assert_str_eq(c->feeds[0].drop[0], "metadata.managedFields");
+}
+
+Test(config, empty_drop_keeps_everything_and_null_is_the_default)
+{
+	CLEANUP(config_free) struct config *c =
+		parse("store:\nfeeds: [{resource: a, drop: []}, {resource: b, drop: null}]\n");
+
+	cr_assert_eq(c->feeds[0].n_drop, 0);
+	cr_assert_eq(c->feeds[1].n_drop, 1);
+}
+
+Test(config, empty_file_is_fine)
+{
+	CLEANUP(config_free) struct config *c = parse("# nothing\n");
+
+	cr_assert_eq(c->n_feeds, 0);
+}
+
+/* ---- each key wrong in turn ----------------------------------------------------------------------- */
+
+struct wrong {
+	const char *text, *sentence;
+};
+
+static void expect_refusals(const struct wrong *wrong, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct config *c = NULL;
+		int r = config_parse(wrong[i].text, strlen(wrong[i].text), "k.yaml", &c);
+		cr_expect_eq(r, ERR_CONFIG, "%s", wrong[i].text);
+		cr_expect_null(c);
+		cr_expect_str_eq(err_text(ERR_CONFIG), wrong[i].sentence, "%s: %s", wrong[i].text,
+			err_text(ERR_CONFIG));
+		config_free(&c);
+	}
+}
+
+Test(config, each_top_key_wrong_in_turn)
+{
+	static const struct wrong wrong[] = {
+		{"[1]", "k.yaml:1: must be a map of keys and values"},
+		{"stor: x", "k.yaml:1: stor: unknown key; allowed here: cluster, store, runtimeDir, "
+			    "durability, retention, mapSize, group, cursorExpiry, feeds"},
+		{"store: x\nstore: y", "k.yaml:2: store: twice, first in line 1"},
+		{"a: [", "k.yaml:2: did not find expected node content"},
+		{"cluster: x", "k.yaml:1: cluster: must be a map of keys and values"},
+		{"cluster: {user: x}",
+			"k.yaml:1: cluster.user: unknown key; allowed here: kubeconfig, context"},
+		{"cluster: {kubeconfig: [x]}", "k.yaml:1: cluster.kubeconfig: must be a single "
+					       "value, not a list, a map or nothing"},
+		{"cluster: {context: ''}", "k.yaml:1: cluster.context: must not be empty"},
+		{"\nstore: {a: b}",
+			"k.yaml:2: store: must be a single value, not a list, a map or nothing"},
+		{"runtimeDir: ''", "k.yaml:1: runtimeDir: must not be empty"},
+		{"durability: maybe",
+			"k.yaml:1: durability: must be process or disk, not 'maybe'"},
+		{"durability: []", "k.yaml:1: durability: must be a single value, not a list, a map "
+				   "or nothing"},
+		{"retention: 10m", "k.yaml:1: retention: must be a map of keys and values"},
+		{"retention: {days: 1}",
+			"k.yaml:1: retention.days: unknown key; allowed here: time, size"},
+		{"retention: {time: 10}", "k.yaml:1: retention.time: not a duration: '10'; write one "
+					  "as 10m, 1h30m, 500ms or 0s"},
+		{"retention: {size: much}", "k.yaml:1: retention.size: not a size: 'much'; write one "
+					    "as 1GiB, 64MiB, 500kB or a number of bytes"},
+		{"mapSize: 1MiB", "k.yaml:1: mapSize: '1MiB': allowed are 16MiB to 64TiB"},
+		{"mapSize: -1", "k.yaml:1: mapSize: not a size: '-1'; write one as 1GiB, 64MiB, "
+				"500kB or a number of bytes"},
+		{"group: [a]",
+			"k.yaml:1: group: must be a single value, not a list, a map or nothing"},
+		{"cursorExpiry: soon", "k.yaml:1: cursorExpiry: not a duration: 'soon'; write one as "
+				       "10m, 1h30m, 500ms or 0s"},
+		{"feeds: pods", "k.yaml:1: feeds: must be a list"},
+		{"feeds: [pods]", "k.yaml:1: feeds[0]: must be a map of keys and values"},
+	};
+
+	expect_refusals(wrong, ARRAY_SIZE(wrong));
+}
+
+#define FEED      "feeds:\n- resource: pods\n  "
+#define NAME_RULE "allowed are letters, digits, '-', '.' and '_', the first one a letter or digit, at most 200"
+
+Test(config, each_key_of_a_feed_wrong_in_turn)
+{
+	static const struct wrong wrong[] = {
+		{"feeds:\n- name: x", "k.yaml:2: feeds[0].resource: is missing; write one as pods or "
+				      "deployments.apps"},
+		{"feeds:\n- resource: po/x", "k.yaml:2: feeds[0].resource: not a resource: 'po/x'; "
+					     "write one as pods, deployments.apps or "
+					     "deployments.v1.apps"},
+		{FEED "colour: red",
+			"k.yaml:3: feeds[0].colour: unknown key; allowed here: resource, name, "
+			"namespaces, labelSelector, fieldSelector, objects, drop, indexes, pageSize, "
+			"resync"},
+		{FEED "name: a/b", "k.yaml:3: feeds[0].name: not a name: 'a/b'; " NAME_RULE},
+		{FEED "namespaces: web", "k.yaml:3: feeds[0].namespaces: must be a list"},
+		{FEED "namespaces: [web, Shop]",
+			"k.yaml:3: feeds[0].namespaces[1]: not a namespace: 'Shop'; allowed are lower "
+			"case letters, digits and '-' inside, at most 63"},
+		{FEED "namespaces: [web, web]", "k.yaml:3: feeds[0].namespaces[1]: 'web' is there twice"},
+		{FEED "objects: some",
+			"k.yaml:3: feeds[0].objects: must be full or metadata, not 'some'"},
+		{FEED "drop: status", "k.yaml:3: feeds[0].drop: must be a list"},
+		{FEED "drop: ['spec.containers[*].image']",
+			"k.yaml:3: feeds[0].drop[0]: 'spec.containers[*].image': only paths of plain "
+			"keys can be dropped, without [*] or [0]"},
+		{FEED "drop: [.metadata.uid]",
+			"k.yaml:3: feeds[0].drop[0]: 'metadata.uid' is needed and can't be dropped"},
+		{FEED "indexes: [a]",
+			"k.yaml:3: feeds[0].indexes: must be a map from index names to field paths"},
+		{FEED "indexes: {a b: spec.x}",
+			"k.yaml:3: feeds[0].indexes.a b: not an index name: 'a b'; " NAME_RULE},
+		{FEED "indexes: {namespace: spec.x}",
+			"k.yaml:3: feeds[0].indexes.namespace: 'namespace' is built in; choose another "
+			"name"},
+		{FEED "indexes: {label: spec.x}",
+			"k.yaml:3: feeds[0].indexes.label: 'label' is built in; choose another name"},
+		{FEED "indexes: {node: a, node: b}", "k.yaml:3: node: twice, first in line 3"},
+		{FEED "indexes: {node: }", "k.yaml:3: feeds[0].indexes.node: must be a single value, "
+					   "not a list, a map or nothing"},
+		{FEED "indexes: {node: []}",
+			"k.yaml:3: feeds[0].indexes.node: must be a field path, or a list of at least "
+			"one"},
+		{FEED "indexes: {node: [a, [b]]}",
+			"k.yaml:3: feeds[0].indexes.node[1]: must be a single value, not a list, a map "
+			"or nothing"},
+		{FEED "indexes: {n: [a,b,c,d,e,f,g,h,i]}",
+			"k.yaml:3: feeds[0].indexes.n[8]: at most 8 paths in one index"},
+		{FEED "pageSize: many",
+			"k.yaml:3: feeds[0].pageSize: not a number: 'many'; allowed are 1 to 100000"},
+		{FEED "pageSize: 0",
+			"k.yaml:3: feeds[0].pageSize: less than 1: '0'; allowed are 1 to 100000"},
+		{FEED "pageSize: 100001", "k.yaml:3: feeds[0].pageSize: more than 100000: '100001'; "
+					  "allowed are 1 to 100000"},
+		{FEED "resync: 1 day", "k.yaml:3: feeds[0].resync: not a duration: '1 day'; write one "
+				       "as 10m, 1h30m, 500ms or 0s"},
+		{"feeds:\n- resource: pods\n- resource: po\n  name: pods",
+			"k.yaml:4: feeds[1].name: 'pods' is the name of feeds[0] in line 2 too; give "
+			"one of them another"},
+		{"feeds:\n- resource: pods\n- resource: pods",
+			"k.yaml:3: feeds[1].name: 'pods' is the name of feeds[0] in line 2 too; give "
+			"one of them another"},
+	};
+
+	expect_refusals(wrong, ARRAY_SIZE(wrong));
+}
+
+/* The words after the place are the parser's own. */
+static void expect_refusal_at(const char *text, const char *place)
+{
+	struct config *c = NULL;
+
+	cr_assert_eq(config_parse(text, strlen(text), "k.yaml", &c), ERR_CONFIG, "%s", text);
+	const char *sentence = err_text(ERR_CONFIG);
+	cr_expect(strncmp(sentence, place, strlen(place)) == 0 && sentence[strlen(place)], "%s",
+		sentence);
+}
+
+Test(config, bad_selectors_and_paths_are_refused_at_their_place)
+{
+	expect_refusal_at(FEED "labelSelector: a in b", "k.yaml:3: feeds[0].labelSelector: ");
+	expect_refusal_at(FEED "fieldSelector: status.phase", "k.yaml:3: feeds[0].fieldSelector: ");
+	expect_refusal_at(FEED "drop: [status, 'a[']", "k.yaml:3: feeds[0].drop[1]: ");
+	expect_refusal_at(FEED "indexes:\n    node: spec..x", "k.yaml:4: feeds[0].indexes.node: ");
+	expect_refusal_at(FEED "indexes:\n    node: [spec.x, 'a[x']",
+		"k.yaml:4: feeds[0].indexes.node[1]: ");
+}
+
+Test(config, too_many_feeds_are_refused)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	struct config *c = NULL;
+
+	buf_str(&text, "feeds:\n");
+	for (int i = 0; i < 512; i++)
+		buf_printf(&text, "- {resource: r%d, namespaces: [a, b]}\n", i);
+	cr_assert_eq(config_parse(buf_cstr(&text), text.size, "k.yaml", &c), 0);
+	config_free(&c);
+	buf_str(&text, "- {resource: r}\n");
+	cr_assert_eq(config_parse(buf_cstr(&text), text.size, "k.yaml", &c), ERR_CONFIG);
+	cr_assert_str_eq(err_text(ERR_CONFIG),
+		"k.yaml:1: feeds: more than 1024, each namespace of a feed counted");
+}
+
+/* ---- which file, which directories ---------------------------------------------------------------- */
+
+Test(config, files_are_looked_for_in_their_order)
+{
+	struct config_flags flags = {0};
+
+	write_file("kinf.yaml", "cluster: {context: here}\n");
+	write_file("other.yaml", "cluster: {context: other}\n");
+	struct config *c = load(NULL);
+	cr_assert_str_eq(c->context, "here");
+	cr_assert_str_eq(c->file, "kinf.yaml");
+	config_free(&c);
+	cr_assert_eq(setenv("KINF_CONFIG", "other.yaml", 1), 0);
+	c = load(&flags);
+	cr_assert_str_eq(c->context, "other");
+	config_free(&c);
+	flags.file = "kinf.yaml";
+	c = load(&flags);
+	cr_assert_str_eq(c->context, "here");
+	config_free(&c);
+}
+
+Test(config, named_file_must_exist)
+{
+	struct config_flags flags = {.file = "missing.yaml"};
+	struct config *c = NULL;
+
+	cr_assert_eq(config_load(&flags, &c), -ENOENT);
+	cr_assert_str_eq(err_text(-ENOENT), "opening 'missing.yaml': No such file or directory");
+	write_file("kinf.yaml", "store: [");
+	cr_assert_eq(config_load(NULL, &c), ERR_CONFIG, "a file that is no YAML");
+}
+
+Test(config, store_is_flag_then_environment_then_file_then_default)
+{
+	struct config_flags flags = {0};
+
+	struct config *c = load(&flags);
+	if (geteuid() == 0)
+		cr_expect_str_eq(c->store, "/var/lib/kinf");
+	else
+		expect_here(c->store, ".local/state/kinf");
+	cr_expect_str_eq(c->runtime_dir, geteuid() == 0 ? "/run" : "/dev/shm");
+	cr_assert_null(c->file);
+	config_free(&c);
+	write_file("kinf.yaml", "store: in-file\nruntimeDir: run\n");
+	c = load(&flags);
+	expect_here(c->store, "in-file");
+	expect_here(c->runtime_dir, "run");
+	config_free(&c);
+	cr_assert_eq(setenv("KINF_STORE", "~/env", 1) | setenv("KINF_RUNTIME_DIR", "/e", 1), 0);
+	c = load(&flags);
+	expect_here(c->store, "env");
+	cr_expect_str_eq(c->runtime_dir, "/e");
+	config_free(&c);
+	flags.store = "flag";
+	flags.runtime_dir = "/f";
+	c = load(&flags);
+	expect_here(c->store, "flag");
+	cr_expect_str_eq(c->runtime_dir, "/f");
+	config_free(&c);
+}
+
+Test(config, paths_in_a_file_begin_in_its_directory)
+{
+	struct config_flags flags = {0};
+	char file[128];
+
+	write_file("other.yaml", "store: data\ncluster: {kubeconfig: ~}\n");
+	(void)snprintf(file, sizeof(file), "%s/other.yaml", directory);
+	cr_assert_eq(chdir("/"), 0);
+	flags.file = file;
+	struct config *c = load(&flags);
+	expect_here(c->store, "data");
+	cr_assert_null(c->kubeconfig, "a plain ~ is YAML's null");
+	config_free(&c);
+	cr_assert_eq(chdir(directory), 0);
+}
+
+/* ---- flags ---------------------------------------------------------------------------------------- */
+
+static struct config *watch(const char *text)
+{
+	struct config_flags flags = {.watch = {.items = &text, .n = 1}};
+
+	return load(&flags);
+}
+
+Test(config, watch_replaces_the_files_feeds)
+{
+	write_file("kinf.yaml", "feeds: [{resource: nodes}]\n");
+	CLEANUP(config_free) struct config *c = watch("pods");
+	cr_assert_eq(c->n_feeds, 1);
+	cr_assert_str_eq(c->feeds[0].resource, "pods");
+	expect_feed_defaults(&c->feeds[0]);
+	cr_assert_eq(c->feeds[0].n_drop, 1);
+}
+
+Test(config, watch_takes_name_namespace_and_selectors)
+{
+	CLEANUP(config_free) struct config *c = watch("pods:web(-n web -l app=shop)");
+	const struct config_feed *f = &c->feeds[0];
+
+	cr_assert_str_eq(f->resource, "pods");
+	cr_assert_str_eq(f->name, "web");
+	cr_assert_eq(f->n_namespaces, 1);
+	cr_assert_str_eq(f->namespaces[0], "web");
+	cr_assert_str_eq(f->label_selector, "app=shop");
+	cr_assert_str_eq(f->field_selector, "");
+}
+
+Test(config, watch_understands_all_spellings)
+{
+	CLEANUP(config_free) struct config *c =
+		watch("deployments.v1.apps( --namespace=a,b -n c  --selector tier in (x, y) "
+		      "--field-selector 'metadata.name=z' )");
+	const struct config_feed *f = &c->feeds[0];
+
+	cr_assert_str_eq(f->name, "deployments.v1.apps");
+	cr_assert_eq(f->n_namespaces, 3);
+	cr_assert_str_eq(f->namespaces[2], "c");
+	cr_assert_str_eq(f->label_selector, "tier in (x,y)");
+	cr_assert_str_eq(f->field_selector, "metadata.name=z");
+}
+
+static void refuse_flags(const struct config_flags *flags, const char *sentence)
+{
+	struct config *c = NULL;
+
+	cr_expect_eq(config_load(flags, &c), ERR_CONFIG, "%s", sentence);
+	cr_expect_str_eq(err_text(ERR_CONFIG), sentence, "%s", err_text(ERR_CONFIG));
+	config_free(&c);
+}
+
+static void refuse_watch(const char *text, const char *sentence)
+{
+	struct config_flags flags = {.watch = {.items = &text, .n = 1}};
+
+	refuse_flags(&flags, sentence);
+}
+
+Test(config, bad_watches_are_refused_in_words)
+{
+	const char *two[] = {"pods", "pods(-n web)"};
+	struct config_flags flags = {.watch = {.items = two, .n = 2}};
+
+	refuse_watch("", "--watch: must not be empty");
+	refuse_watch(":web", "--watch: not a resource: ''; write one as pods, deployments.apps or "
+			     "deployments.v1.apps");
+	refuse_watch("(-n web)", "--watch: not a resource: ''; write one as pods, deployments.apps "
+				 "or deployments.v1.apps");
+	refuse_watch("pods(-n web", "--watch: 'pods(-n web': ')' is missing at the end");
+	refuse_watch("pods:(-n web)", "--watch: not a name: ''; " NAME_RULE);
+	refuse_watch("pods(-x web)",
+		"--watch: unknown option '-x'; allowed are -n, -l and --field-selector");
+	refuse_watch("pods(web)",
+		"--watch: unknown option 'web'; allowed are -n, -l and --field-selector");
+	refuse_watch("pods(-n)", "--watch: -n needs a value");
+	refuse_watch("pods(-n a,,b)", "--watch: not a namespace: ''; allowed are lower case letters, "
+				      "digits and '-' inside, at most 63");
+	refuse_flags(&flags, "--watch: two feeds 'pods'; give one another name, 'pods:NAME'");
+}
+
+Test(config, index_flag_adds_to_a_feed)
+{
+	const char *items[] = {"pods/node=spec.nodeName", "pods/both=a['x,y'],status.phase"};
+	struct config_flags flags = {.index = {.items = items, .n = 2}};
+
+	write_file("kinf.yaml", "feeds: [{resource: pods, indexes: {app: metadata.name}}]\n");
+	CLEANUP(config_free) struct config *c = load(&flags);
+	const struct config_feed *f = &c->feeds[0];
+	cr_assert_eq(f->n_indexes, 3);
+	cr_assert_str_eq(f->indexes[1].name, "node");
+	cr_assert_str_eq(f->indexes[1].paths[0], "spec.nodeName");
+	cr_assert_eq(f->indexes[2].n_paths, 2);
+	cr_assert_str_eq(f->indexes[2].paths[0], "a['x,y']");
+	cr_assert_str_eq(f->indexes[2].paths[1], "status.phase");
+}
+
+Test(config, bad_index_flags_are_refused_in_words)
+{
+	static const struct wrong wrong[] = {
+		{"pods", "--index: 'pods': write one as FEED/NAME=PATH"},
+		{"pods/node", "--index: 'pods/node': write one as FEED/NAME=PATH"},
+		{"nodes/x=spec.y", "--index: 'nodes/x=spec.y': no feed 'nodes'"},
+		{"pods/label=spec.y", "--index: 'label' is built in; choose another name"},
+		{"pods/app=spec.y", "--index: feed 'pods' already has an index 'app'"},
+		{"pods/=spec.y", "--index: not an index name: ''; " NAME_RULE},
+	};
+
+	write_file("kinf.yaml", "feeds: [{resource: pods, indexes: {app: metadata.name}}]\n");
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		const char *item = wrong[i].text;
+		struct config_flags flags = {.index = {.items = &item, .n = 1}};
+		refuse_flags(&flags, wrong[i].sentence);
+	}
+}
+
+Test(config, other_flags_lie_over_the_file)
+{
+	struct config_flags flags = {.kubeconfig = "~/k",
+		.context = "test",
+		.durability = "disk",
+		.log_format = "json",
+		.verbose = 1};
+
+	write_file("kinf.yaml", "durability: process\ncluster: {context: prod, kubeconfig: /x}\n");
+	struct config *c = load(&flags);
+	expect_here(c->kubeconfig, "k");
+	cr_assert_str_eq(c->context, "test");
+	cr_assert(c->durable);
+	cr_assert_eq(c->log_format, LOG_JSON);
+	cr_assert_eq(c->log_level, LOG_INFO);
+	config_free(&c);
+	flags.verbose = 9;
+	c = load(&flags);
+	cr_assert_eq(c->log_level, LOG_DEBUG);
+	config_free(&c);
+	refuse_flags(&(struct config_flags){.durability = "no"},
+		"--durability: must be process or disk, not 'no'");
+	refuse_flags(&(struct config_flags){.log_format = "xml"},
+		"--log-format: must be text or json, not 'xml'");
+}
+
+/* ---- units ---------------------------------------------------------------------------------------- */
+
+Test(config, durations_have_units)
+{
+	static const char *const bad[] = {"", "10", "m", "1x", "-1s", "1.5h", "1h ", " 1h", "1h30",
+		"99999999999999999999s", "300000000000d", "18446744073709551615ns1ns"};
+	uint64_t ns = 7;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		cr_expect_eq(config_duration(bad[i], &ns), ERR_SYNTAX, "'%s'", bad[i]);
+	cr_assert_eq(ns, 7, "written only on success");
+	cr_assert_eq(config_duration("0", &ns) | (int)ns, 0);
+	cr_assert_eq(config_duration("1d2h3m4s5ms6us7ns", &ns), 0);
+	cr_assert_eq(ns, 93784005006007);
+}
+
+Test(config, sizes_are_binary_or_decimal)
+{
+	static const char *const bad[] = {"", "GiB", "1gib", "1 GiB", "-1", "1GiB1", "1.5GiB",
+		"99999999999999999999", "18446744073709551615KiB"};
+	uint64_t bytes = 7;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		cr_expect_eq(config_size(bad[i], &bytes), ERR_SYNTAX, "'%s'", bad[i]);
+	cr_assert_eq(bytes, 7, "written only on success");
+	cr_assert_eq(config_size("12", &bytes), 0);
+	cr_assert_eq(bytes, 12);
+	cr_assert_eq(config_size("500kB", &bytes), 0);
+	cr_assert_eq(bytes, 500000);
+	cr_assert_eq(config_size("3MiB", &bytes), 0);
+	cr_assert_eq(bytes, 3 << 20);
+}
