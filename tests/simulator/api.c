@@ -134,7 +134,7 @@ static void refuse_accept(struct http_answer *answer)
 		.code = 406, .reason = "NotAcceptable", .details = "{}"};
 
 	status_answer(answer, &status,
-		"only the following media types are accepted: application/json, "
+		"406: Not Acceptable\n\nAvailable representations: application/json, "
 		"application/json;stream=watch");
 }
 

@@ -259,6 +259,7 @@ static bool follow_token(struct list *list, const struct list_options *options,
 	struct http_answer *answer)
 {
 	CLEANUP(buf_release) struct buf start = BUF_INIT;
+	CLEANUP(buf_release) struct buf wrong = BUF_INIT;
 	int64_t rv = 0;
 
 	if (options->rv) {
@@ -266,11 +267,9 @@ static bool follow_token(struct list *list, const struct list_options *options,
 			answer, "specifying resource version is not allowed when using continue");
 		return false;
 	}
-	const char *wrong = token_parse(options->token, &rv, &start);
-
-	if (wrong) {
-		status_bad_request(answer,
-			"invalid continue token: continue key is not valid: %s", wrong);
+	if (!token_parse(options->token, &rv, &start, &wrong)) {
+		status_bad_request(answer, "invalid continue token: continue key is not valid: %s",
+			buf_cstr(&wrong));
 		return false;
 	}
 	buf_str(&list->last, buf_cstr(&start));

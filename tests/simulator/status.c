@@ -10,7 +10,8 @@
 static const struct status too_large = {.code = 504,
 	.reason = "Timeout",
 	.details = "{\"causes\":[{\"reason\":\"ResourceVersionTooLarge\","
-		   "\"message\":\"Too large resource version\"}],\"retryAfterSeconds\":1}"};
+		   "\"message\":\"Too large resource version\"}],\"retryAfterSeconds\":1}",
+	.retry_after = 1};
 
 #define TOO_LARGE_TEXT "Timeout: Too large resource version: %" PRIu64 ", current: %" PRIu64
 
@@ -39,8 +40,12 @@ static void answer_text(struct http_answer *answer, const struct status *status,
 	status_put(&answer->body, status, message);
 	buf_byte(&answer->body, '\n');
 	http_answer_header(answer, "Content-Type", "application/json");
-	if (status->details && strstr(status->details, "retryAfterSeconds\":1"))
-		http_answer_header(answer, "Retry-After", "1");
+	if (status->retry_after) {
+		char seconds[16];
+
+		(void)snprintf(seconds, sizeof(seconds), "%u", status->retry_after); /* it fits */
+		http_answer_header(answer, "Retry-After", seconds);
+	}
 }
 
 void status_answer(struct http_answer *answer, const struct status *status, const char *format, ...)

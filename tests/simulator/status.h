@@ -9,6 +9,7 @@ struct status {
 	unsigned code;
 	const char *reason;      /* "" is left out */
 	const char *details;     /* JSON object, or NULL */
+	unsigned retry_after;    /* seconds, as the details say; 0: none */
 	const char *continuation; /* metadata.continue, or NULL */
 };
 

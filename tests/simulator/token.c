@@ -72,26 +72,30 @@ static bool read_rv(struct bytes text, int64_t *ret_rv)
 	return text.size > negative;
 }
 
-const char *token_parse(const char *text, int64_t *ret_rv, struct buf *ret_start)
+bool token_parse(const char *text, int64_t *ret_rv, struct buf *start, struct buf *wrong)
 {
 	CLEANUP(buf_release) struct buf plain = BUF_INIT;
 	AUTO_FREE char *version = NULL;
-	AUTO_FREE char *start = NULL;
+	AUTO_FREE char *key = NULL;
 	struct bytes object;
 
-	if (!read_base64(text, &plain))
-		return "illegal base64 data at input byte 0";
+	if (!read_base64(text, &plain)) {
+		buf_str(wrong, "illegal base64 data at input byte 0");
+		return false;
+	}
 	object = buf_bytes(&plain);
 	version = jsontext_dup(jsontext_get(object, "v"));
-	start = jsontext_dup(jsontext_get(object, "start"));
-	if (!version || !start)
-		return "invalid character looking for beginning of value";
-	if (strcmp(version, VERSION))
-		return "server does not recognize this encoded version";
-	if (!read_rv(jsontext_get(object, "rv"), ret_rv) || *ret_rv == 0)
-		return "incorrect encoded start resourceVersion (version meta.k8s.io/v1)";
-	if (!*start)
-		return "encoded start key empty (version meta.k8s.io/v1)";
-	buf_str(ret_start, start + (*start == '/'));
-	return NULL;
+	key = jsontext_dup(jsontext_get(object, "start"));
+	if (!version || !key)
+		buf_printf(wrong, "invalid character '%c' looking for beginning of value",
+			object.size ? *(const char *)object.data : ' ');
+	else if (strcmp(version, VERSION))
+		buf_printf(wrong, "server does not recognize this encoded version %s", version);
+	else if (!read_rv(jsontext_get(object, "rv"), ret_rv) || *ret_rv == 0)
+		buf_str(wrong, "incorrect encoded start resourceVersion (version " VERSION ")");
+	else if (!*key)
+		buf_str(wrong, "encoded start key empty (version " VERSION ")");
+	else
+		buf_str(start, key + (*key == '/'));
+	return !wrong->size;
 }

@@ -10,8 +10,8 @@
 /* START: the last key of the page, relative to the list's scope. */
 void token_put(struct buf *out, int64_t rv, const char *start);
 
-/* NULL, or what is wrong with it, in the API server's words (static text). RET_START gets the key,
+/* False when it is no token: WRONG gets the reason in the API server's words. START gets the key,
  * relative to the scope. */
-const char *token_parse(const char *text, int64_t *ret_rv, struct buf *ret_start);
+bool token_parse(const char *text, int64_t *ret_rv, struct buf *start, struct buf *wrong);
 
 #endif
