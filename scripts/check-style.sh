@@ -1,0 +1,114 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The rules of the tree that a machine can check: layers, foreign headers, banned calls, headers that
+# compile alone, exported symbols. One line per violation; exit 1 when there is one.
+set -eu
+cd "$(dirname "$0")/.."
+
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+
+folders=$(ls -d common store reflector processor reader tests 2>/dev/null || true)
+# shellcheck disable=SC2086 # words on purpose
+sources=$(find $folders \
+    \( -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.def' \) | sort)
+headers=$(echo "$sources" | grep '\.h$' || true)
+scripts=$(find scripts tests \( -name '*.sh' -o -name '*.py' \) | sort)
+
+bad() { awk -v why="$1" '{ print $0 ": " why }' >>"$out"; }
+
+# Code lines that match $1 in the files of standard input, as FILE:LINE:TEXT; comment lines do not
+# count.
+code() { xargs grep -nHE "$1" 2>/dev/null | grep -vE '^[^:]+:[0-9]+:[[:space:]]*(/\*|\*)' || true; }
+
+in_folder() { echo "$sources" | grep "^$1/" || true; }
+
+# ---- layers: common < store < reflector, processor, reader, which do not know each other ------------
+
+layer() { # FOLDER, what it may include
+    in_folder "$1" | code "^#include \"" | grep -vE ":#include \"($2)/" | bad 'crosses a layer' || true
+}
+layer common common
+layer store 'common|store'
+layer reflector 'common|store|reflector'
+layer processor 'common|store|processor'
+layer reader 'common|store|reader'
+layer tests/simulator 'common|tests/simulator'
+
+{ in_folder common; in_folder store; } | grep -v '^common/log\.' |
+    code 'log_event\(LOG_(ERROR|WARNING|NOTICE|INFO)' | bad 'libraries log at debug only'
+
+# ---- each foreign header in one file ----------------------------------------------------------------
+
+foreign() { # header (a regular expression), files that may include it (too)
+    echo "$sources" | code "^#include [<\"]$1[>\"]" | grep -vE "^($2):" |
+        bad "this header belongs into $(echo "$2" | tr -d '\\' | sed 's/|/ or /g')" || true
+}
+foreign 'lmdb\.h' 'store/env\.c'
+foreign 'curl/.*' 'reflector/http\.c'
+foreign 'msgpack.*' 'common/value\.c'
+foreign 'simdjson.*' 'common/json_parse\.cpp'
+foreign 'yaml\.h' 'common/yaml\.c'
+foreign 'stdatomic\.h' 'store/ring[a-z_]*\.[ch]|common/stats\.c|common/proc\.c|tests/.*'
+foreign 'criterion/.*' 'tests/unit/.*'
+[ "$(echo "$sources" | code '^#include <microhttpd\.h>' | wc -l)" -le 1 ] ||
+    echo "$sources" | code '^#include <microhttpd\.h>' | bad 'this header belongs into one file'
+
+# ---- calls ------------------------------------------------------------------------------------------
+
+# By name, not as compile errors: poisoning them breaks system headers (struct members called
+# signal, declarations that come later).
+banned='strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|gets|alloca|signal|system|usleep'
+banned="$banned|localtime|gmtime|ctime|asctime"
+echo "$sources" | code "(^|[^A-Za-z0-9_.>])($banned)\(" | bad 'banned call'
+echo "$sources" | grep -v '^tests/' | code '(^|[^A-Za-z0-9_])strto(u?ll?|[iu]max)\(' |
+    bad 'use common/decimal.h'
+echo "$sources" | grep -vE '^tests/|/main\.c$|^common/check\.c$' |
+    code '(^|[^A-Za-z0-9_])(exit|abort)\(' | bad 'ends the process outside of main.c and check.c'
+
+# ---- text of the files ------------------------------------------------------------------------------
+
+for f in $sources; do
+    read -r first <"$f" || true
+    [ "$first" = '/* SPDX-License-Identifier: Apache-2.0 */' ] || echo "$f:1" | bad 'no SPDX line first'
+    own=${f%.c}.h
+    [ "$own" = "$f" ] || [ ! -f "$own" ] || {
+        include=$(grep -m 1 '^#include' "$f" || true)
+        [ "$include" = "#include \"$own\"" ] || echo "$f:1" | bad "its own header is not the first"
+    }
+done
+for f in $scripts Makefile; do
+    head -n 2 "$f" | grep -q '^# SPDX-License-Identifier: Apache-2.0$' ||
+        echo "$f:1" | bad 'no SPDX line first'
+done
+
+echo "$sources" | xargs grep -nHE '^[[:space:]]*//' | bad 'comments are written /* so */' || true
+echo "$sources $scripts Makefile" | xargs grep -nHwE 'TODO|FIXME|XXX' |
+    grep -v '^scripts/check-style\.sh:' | bad 'unfinished' || true
+
+# One magic value per kind of object, so that CHECK_OBJ can tell them apart.
+echo "$sources" | code '#define [A-Z_]*MAGIC[[:space:]]+0x' |
+    sed -E 's/^([^:]+:[0-9]+):.*MAGIC[[:space:]]+(0x[0-9A-Fa-f]+).*/\2 \1/' | tr 'A-F' 'a-f' | sort |
+    awk '$1 == last { print $2 ": magic " $1 " is also in " place } { last = $1; place = $2 }' >>"$out"
+
+# ---- headers compile alone --------------------------------------------------------------------------
+
+flags='-fsyntax-only -I. -D_GNU_SOURCE -DKINF_VERSION=""'
+# shellcheck disable=SC2086 # words on purpose
+echo "$headers" | xargs -P 2 -n 8 ${CC:-gcc} -std=gnu11 $flags -x c 2>&1 | grep -E 'error:' >>"$out" || true
+if [ -f reader/kinf.h ]; then
+    # shellcheck disable=SC2086
+    ${CXX:-g++} -std=c++17 -Wall -Wextra $flags -x c++ reader/kinf.h 2>&1 |
+        grep -E 'error:|warning:' >>"$out" || true
+fi
+
+# ---- libkinf exports its own names only -------------------------------------------------------------
+
+for library in build/*/libkinf.so.0; do
+    [ -f "$library" ] || continue
+    nm -D --defined-only "$library" | awk -v l="$library" \
+        '$2 != "A" && $3 !~ /^kinf_/ { print l ": exports " $3 }' >>"$out"
+done
+
+cat "$out"
+[ ! -s "$out" ]
