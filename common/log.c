@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/bytes.h"
+#include "common/utf8.h"
 
 #define PAIRS_MAX 4096
 #define LINE_SIZE  (6 * PAIRS_MAX + 1024) /* a byte takes at most six in JSON */
@@ -86,24 +86,6 @@ static void put_time(struct line *line)
 	put_str(line, text);
 }
 
-/* Length of the valid UTF-8 sequence at P (RFC 3629), 0 when there is none. */
-static size_t utf8_length(const uint8_t *p, size_t left)
-{
-	size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 :
-		p[0] < 0xf5 ? 4 : 0;
-
-	if (!n || n > left)
-		return 0;
-	for (size_t i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	bool overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
-	bool surrogate = p[0] == 0xed && p[1] > 0x9f;
-	bool beyond = p[0] == 0xf4 && p[1] > 0x8f;
-	return overlong || surrogate || beyond ? 0 : n;
-}
-
 /* ---- text ---------------------------------------------------------------------------------------- */
 
 /* One event is one line, whatever the bytes. */
@@ -139,7 +121,7 @@ static void put_json(struct line *line, const void *data, size_t size)
 
 	put_str(line, "\"");
 	while (size) {
-		size_t n = utf8_length(p, size);
+		size_t n = utf8_length(BYTES(p, size));
 		if (!n)
 			put_str(line, "\\ufffd");
 		else if (*p == '"' || *p == '\\')
@@ -282,7 +264,7 @@ void log_event(enum log_level level, const char *tag, const char *event, const c
 /* Escapes one character of TEXT into at most four bytes; returns how many bytes it took. */
 static size_t escape(const uint8_t *text, size_t left, char escaped[5])
 {
-	size_t n = utf8_length(text, left);
+	size_t n = utf8_length(BYTES(text, left));
 	uint8_t c = text[0];
 
 	if (n && (c == '"' || c == '\\'))

@@ -26,6 +26,25 @@ static size_t sequence(uint8_t lead, uint8_t *ret_low, uint8_t *ret_high)
 	return 0;
 }
 
+size_t utf8_length(struct bytes text)
+{
+	const uint8_t *p = text.data;
+	uint8_t low, high;
+
+	if (!text.size)
+		return 0;
+	if (*p < 0x80)
+		return 1;
+	size_t n = sequence(*p, &low, &high);
+	if (!n || text.size < n || p[1] < low || p[1] > high)
+		return 0;
+	for (size_t i = 2; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	return n;
+}
+
 bool utf8_is_valid(struct bytes text)
 {
 	const uint8_t *p = text.data, *end = p + text.size;
@@ -39,14 +58,9 @@ bool utf8_is_valid(struct bytes text)
 			p++;
 			continue;
 		}
-		uint8_t low, high;
-		size_t n = sequence(*p, &low, &high);
-		if (!n || (size_t)(end - p) < n || p[1] < low || p[1] > high)
+		size_t n = utf8_length(BYTES(p, (size_t)(end - p)));
+		if (!n)
 			return false;
-		for (size_t i = 2; i < n; i++) {
-			if ((p[i] & 0xc0) != 0x80)
-				return false;
-		}
 		p += n;
 	}
 	return true;

@@ -5,6 +5,9 @@
 
 #include "common/bytes.h"
 
+/* Size of the valid character that TEXT begins with, 0 when there is none. */
+size_t utf8_length(struct bytes text);
+
 bool utf8_is_valid(struct bytes text);
 
 /* Writes CODE, a Unicode scalar value, in 1 to 4 bytes; returns their number. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -238,6 +239,17 @@ Test(stats, full_table_of_feeds_is_told)
 	cr_assert_eq(stats_feed_set(w, &feed), -1);
 	feed.feed = 5;
 	cr_assert_eq(stats_feed_set(w, &feed), 5);
+}
+
+Test(stats, group_may_read_whatever_the_umask)
+{
+	struct stat st;
+
+	(void)umask(0077);
+	struct stats *w = create();
+	cr_assert_eq(fstatat(directory_fd, PAGE, &st, 0), 0);
+	cr_assert_eq(st.st_mode & 0777, 0640);
+	stats_close(&w);
 }
 
 Test(stats, foreign_or_short_files_are_refused)
