@@ -147,9 +147,9 @@ static int load_row(struct index *index, struct bytes key, struct bytes value)
 
 	switch (tag) {
 	case META_STATE:
-		return state_row(value, &index->state);
+		return index_read_state(value, &index->state);
 	case META_FEED:
-		r = feed_row(key, value, &feed);
+		r = index_read_feed(key, value, &feed);
 		if (r < 0)
 			return r;
 		r = index_feed_row_add(index, feed.feed, &feed_at);
@@ -157,7 +157,7 @@ static int load_row(struct index *index, struct bytes key, struct bytes value)
 			feed_at->feed = feed;
 		return r;
 	case META_DEFINITION:
-		r = definition_row(key, value, &definition);
+		r = index_read_definition(key, value, &definition);
 		return r < 0 ? r : index_definition_row_add(index, &definition, &definition_at);
 	default:
 		return err_say(ERR_CORRUPT, "index: unknown row in meta");
@@ -192,13 +192,13 @@ static int save_definition(struct index *index, struct index_definition_row *row
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	uint8_t key[META_KEY];
 
-	definition_write(&text, &row->definition);
+	index_write_definition(&text, &row->definition);
 	int r = buf_error(&text);
 
 	if (r < 0)
 		return r;
 	row->changed = false;
-	return txn_put(index->txn, INDEX_META, meta_key(key, META_DEFINITION, row->definition.id),
+	return txn_put(index->txn, INDEX_META, index_meta_key(key, META_DEFINITION, row->definition.id),
 		buf_bytes(&text), 0);
 }
 
@@ -206,9 +206,9 @@ static int save_feed(struct index *index, struct index_feed_row *row)
 {
 	uint8_t key[META_KEY], text[FEED_BYTES];
 
-	feed_write(text, &row->feed);
+	index_write_feed(text, &row->feed);
 	row->changed = false;
-	return txn_put(index->txn, INDEX_META, meta_key(key, META_FEED, row->feed.feed),
+	return txn_put(index->txn, INDEX_META, index_meta_key(key, META_FEED, row->feed.feed),
 		BYTES(text, sizeof(text)), 0);
 }
 
@@ -225,9 +225,9 @@ int index_save(struct index *index)
 	if (r == 0 && index->state_changed) {
 		uint8_t key[META_KEY], row[STATE_BYTES];
 
-		state_write(row, &index->state);
+		index_write_state(row, &index->state);
 		index->state_changed = false;
-		r = txn_put(index->txn, INDEX_META, meta_key(key, META_STATE, 0),
+		r = txn_put(index->txn, INDEX_META, index_meta_key(key, META_STATE, 0),
 			BYTES(row, sizeof(row)), 0);
 	}
 	return r;

@@ -58,7 +58,7 @@ static int backfill_object(struct index *index, uint32_t definition, uint64_t ob
 	for (size_t i = 0; i < n && r == 0; i++)
 		if (terms[i].definition == definition)
 			r = changes_compare_term(&index->changes,
-				term_key(key, definition, terms[i].value), true);
+				index_term_key(key, definition, terms[i].value), true);
 	return r < 0 ? r : changes_compare_end(&index->changes, object);
 }
 
@@ -70,7 +70,7 @@ static int backfill_next(struct index *index, struct index_definition *definitio
 	struct bytes name;
 	uint32_t feed;
 	size_t n = 0;
-	int r = key.size == 8 ? object_row(value, &feed, &name, &entry) :
+	int r = key.size == 8 ? index_read_object(value, &feed, &name, &entry) :
 		err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'object'", key.size);
 
 	if (r < 0)
@@ -139,7 +139,7 @@ static int drop_postings(struct index *index, uint64_t term, size_t *left, uint6
 	int r = cursor_open(index->txn, INDEX_POSTING, &cursor);
 
 	if (r == 0)
-		r = cursor_seek(cursor, posting_key(from, term, 0), &key, &value);
+		r = cursor_seek(cursor, index_posting_key(from, term, 0), &key, &value);
 	while (r == FOUND && *left && key.size == POSTING_KEY && be64_get(key.data) == term) {
 		r = cursor_del(cursor);
 		if (r < 0)
@@ -166,7 +166,7 @@ static int first_term(struct cursor *cursor, uint32_t definition, struct bytes *
 		return r;
 	if (!bytes_starts(*ret_key, BYTES(from, sizeof(from))))
 		return END;
-	return term_row(value, ret_term, ret_count);
+	return index_read_term(value, ret_term, ret_count);
 }
 
 static int drop_term(struct index *index, struct cursor *cursor, struct bytes key, uint64_t term,
@@ -220,7 +220,7 @@ static int undefine(struct index *index, uint32_t id, size_t *left)
 	if (r != END)
 		return r;
 	index_definition_row_remove(index, id);
-	r = txn_del(index->txn, INDEX_META, meta_key(key, META_DEFINITION, id));
+	r = txn_del(index->txn, INDEX_META, index_meta_key(key, META_DEFINITION, id));
 	return r < 0 ? r : 0; /* one that was never saved is not there */
 }
 
@@ -244,7 +244,7 @@ static int drop_name(struct index *index, struct cursor *cursor, uint32_t feed, 
 {
 	struct index_entry held;
 	uint8_t key[8];
-	int r = name_row(value, &held);
+	int r = index_read_name(value, &held);
 
 	if (r == 0)
 		r = cursor_del(cursor);
@@ -299,7 +299,7 @@ static int feed_drop(struct index *index, uint32_t feed, size_t limit)
 	if (r != 0)
 		return r;
 	index_feed_row_remove(index, feed);
-	r = txn_del(index->txn, INDEX_META, meta_key(key, META_FEED, feed));
+	r = txn_del(index->txn, INDEX_META, index_meta_key(key, META_FEED, feed));
 	return r < 0 ? r : 0; /* one that was never saved is not there */
 }
 

@@ -75,7 +75,7 @@ static int flush_term(struct index *index, struct cursor *cursor, struct change_
 	bool exists = r == FOUND && bytes_equal(found, key);
 
 	if (exists)
-		r = term_row(value, &term->id, &count);
+		r = index_read_term(value, &term->id, &count);
 	else
 		term->id = index->state.next_term;
 	if (r < 0)
@@ -103,7 +103,7 @@ static int flush_term(struct index *index, struct cursor *cursor, struct change_
 static int flush_posting(struct cursor *cursor, uint64_t term, const struct change_posting *posting)
 {
 	uint8_t buffer[POSTING_KEY];
-	struct bytes key = posting_key(buffer, term, posting->object), found, value;
+	struct bytes key = index_posting_key(buffer, term, posting->object), found, value;
 
 	if (posting->delta > 0)
 		return cursor_put(cursor, key, BYTES_NONE, TXN_NEW);
@@ -160,11 +160,11 @@ static int flush_names(struct index *index, const uint32_t *order)
 
 		if (!o->changed)
 			continue;
-		struct bytes key = name_key(buffer, o->feed,
+		struct bytes key = index_name_key(buffer, o->feed,
 			changes_key(changes, o->key_at, o->key_size));
 
 		if (o->present) {
-			entry_write(row, &o->to);
+			index_write_entry(row, &o->to);
 			r = cursor_put(cursor, key, BYTES(row, sizeof(row)), 0);
 		} else if (o->stored_object) {
 			r = txn_del(index->txn, INDEX_NAME, key);
@@ -221,7 +221,7 @@ static int write_object(struct index *index, struct cursor *cursor, const struct
 		return r == NOT_FOUND ? err_say(ERR_CORRUPT, "index: object %llu vanished",
 						(unsigned long long)write->object) : r;
 	}
-	entry_write(row, &o->to);
+	index_write_entry(row, &o->to);
 	le32_put(row + ENTRY_BYTES, o->feed);
 	memcpy(row + OBJECT_HEAD, name.data, name.size);
 	return cursor_put(cursor, BYTES(key, sizeof(key)), BYTES(row, OBJECT_HEAD + name.size), 0);

@@ -5,7 +5,7 @@
 #include "common/check.h"
 #include "common/err.h"
 
-struct bytes name_key(uint8_t *buffer, uint32_t feed, struct bytes key)
+struct bytes index_name_key(uint8_t *buffer, uint32_t feed, struct bytes key)
 {
 	REQUIRE(key.size <= JOURNAL_KEY_MAX);
 	be32_put(buffer, feed);
@@ -28,7 +28,7 @@ static void value_hash(struct bytes value, uint8_t hash[INDEX_HASH_BYTES])
 	be64_put(hash + 8, (uint64_t)h);
 }
 
-struct bytes term_key(uint8_t *buffer, uint32_t definition, struct bytes value)
+struct bytes index_term_key(uint8_t *buffer, uint32_t definition, struct bytes value)
 {
 	size_t kept = value.size <= INDEX_VALUE_MAX ? value.size : INDEX_VALUE_MAX;
 
@@ -41,21 +41,21 @@ struct bytes term_key(uint8_t *buffer, uint32_t definition, struct bytes value)
 	return BYTES(buffer, TERM_KEY_MAX);
 }
 
-struct bytes posting_key(uint8_t *buffer, uint64_t term, uint64_t object)
+struct bytes index_posting_key(uint8_t *buffer, uint64_t term, uint64_t object)
 {
 	be64_put(buffer, term);
 	be64_put(buffer + 8, object);
 	return BYTES(buffer, POSTING_KEY);
 }
 
-struct bytes meta_key(uint8_t *buffer, char tag, uint32_t id)
+struct bytes index_meta_key(uint8_t *buffer, char tag, uint32_t id)
 {
 	buffer[0] = (uint8_t)tag;
 	be32_put(buffer + 1, id);
 	return BYTES(buffer, META_KEY);
 }
 
-void entry_write(uint8_t *row, const struct index_entry *entry)
+void index_write_entry(uint8_t *row, const struct index_entry *entry)
 {
 	le64_put(row, entry->object);
 	le64_put(row + 8, entry->seq);
@@ -64,7 +64,7 @@ void entry_write(uint8_t *row, const struct index_entry *entry)
 	le32_put(row + 28, entry->generation);
 }
 
-void entry_read(const uint8_t *row, struct index_entry *ret_entry)
+void index_read_entry(const uint8_t *row, struct index_entry *ret_entry)
 {
 	ret_entry->object = le64_get(row);
 	ret_entry->seq = le64_get(row + 8);
@@ -78,28 +78,28 @@ __attribute__((cold)) static int bad_row(const char *database, struct bytes valu
 	return err_set(ERR_CORRUPT, "index: a value of %zu bytes in '%s'", value.size, database);
 }
 
-int name_row(struct bytes value, struct index_entry *ret_entry)
+int index_read_name(struct bytes value, struct index_entry *ret_entry)
 {
 	if (value.size != ENTRY_BYTES)
 		return bad_row("name", value);
-	entry_read(value.data, ret_entry);
+	index_read_entry(value.data, ret_entry);
 	return 0;
 }
 
-int object_row(struct bytes value, uint32_t *ret_feed, struct bytes *ret_key,
+int index_read_object(struct bytes value, uint32_t *ret_feed, struct bytes *ret_key,
 	struct index_entry *ret_entry)
 {
 	const uint8_t *row = value.data;
 
 	if (value.size < OBJECT_HEAD || value.size > OBJECT_HEAD + JOURNAL_KEY_MAX)
 		return bad_row("object", value);
-	entry_read(row, ret_entry);
+	index_read_entry(row, ret_entry);
 	*ret_feed = le32_get(row + ENTRY_BYTES);
 	*ret_key = BYTES(row + OBJECT_HEAD, value.size - OBJECT_HEAD);
 	return 0;
 }
 
-int term_row(struct bytes value, uint64_t *ret_term, uint64_t *ret_count)
+int index_read_term(struct bytes value, uint64_t *ret_term, uint64_t *ret_count)
 {
 	if (value.size != TERM_BYTES)
 		return bad_row("term", value);
@@ -110,7 +110,7 @@ int term_row(struct bytes value, uint64_t *ret_term, uint64_t *ret_count)
 
 enum { STATE_BUILDING = 1u << 0 };
 
-int state_row(struct bytes value, struct index_state *ret_state)
+int index_read_state(struct bytes value, struct index_state *ret_state)
 {
 	const uint8_t *row = value.data;
 
@@ -127,7 +127,7 @@ int state_row(struct bytes value, struct index_state *ret_state)
 	return 0;
 }
 
-void state_write(uint8_t row[STATE_BYTES], const struct index_state *state)
+void index_write_state(uint8_t row[STATE_BYTES], const struct index_state *state)
 {
 	memcpy(row, state->meta.journal, 16);
 	le64_put(row + 16, state->meta.taken);
@@ -139,7 +139,7 @@ void state_write(uint8_t row[STATE_BYTES], const struct index_state *state)
 
 enum { FEED_ROW_REMOVED = 1u << 0 };
 
-int feed_row(struct bytes key, struct bytes value, struct index_feed *ret_feed)
+int index_read_feed(struct bytes key, struct bytes value, struct index_feed *ret_feed)
 {
 	const uint8_t *row = value.data;
 
@@ -155,7 +155,7 @@ int feed_row(struct bytes key, struct bytes value, struct index_feed *ret_feed)
 	return 0;
 }
 
-void feed_write(uint8_t row[FEED_BYTES], const struct index_feed *feed)
+void index_write_feed(uint8_t row[FEED_BYTES], const struct index_feed *feed)
 {
 	le64_put(row, feed->listed);
 	le64_put(row + 8, feed->list_begin);
@@ -166,7 +166,7 @@ void feed_write(uint8_t row[FEED_BYTES], const struct index_feed *feed)
 
 enum { DEFINITION_DROPPING = 1u << 0 };
 
-int definition_row(struct bytes key, struct bytes value, struct index_definition *ret_definition)
+int index_read_definition(struct bytes key, struct bytes value, struct index_definition *ret_definition)
 {
 	const uint8_t *row = value.data;
 
@@ -190,7 +190,7 @@ int definition_row(struct bytes key, struct bytes value, struct index_definition
 	return 0;
 }
 
-void definition_write(struct buf *row, const struct index_definition *definition)
+void index_write_definition(struct buf *row, const struct index_definition *definition)
 {
 	uint8_t *head = buf_grow(row, DEFINITION_HEAD);
 

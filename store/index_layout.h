@@ -79,30 +79,30 @@ extern const struct generation_kind index_kind;
 
 /* ---- encoding; index_layout.c ---- */
 
-struct bytes name_key(uint8_t *buffer, uint32_t feed, struct bytes key);
+struct bytes index_name_key(uint8_t *buffer, uint32_t feed, struct bytes key);
 /* A value longer than INDEX_VALUE_MAX: its beginning and a hash, longer than any whole one. */
-struct bytes term_key(uint8_t *buffer, uint32_t definition, struct bytes value);
-static inline bool term_key_is_whole(struct bytes key)
+struct bytes index_term_key(uint8_t *buffer, uint32_t definition, struct bytes value);
+static inline bool index_term_is_whole(struct bytes key)
 {
 	return key.size <= 4 + INDEX_VALUE_MAX;
 }
-struct bytes posting_key(uint8_t *buffer, uint64_t term, uint64_t object);
-struct bytes meta_key(uint8_t *buffer, char tag, uint32_t id);
+struct bytes index_posting_key(uint8_t *buffer, uint64_t term, uint64_t object);
+struct bytes index_meta_key(uint8_t *buffer, char tag, uint32_t id);
 
-void entry_write(uint8_t *row, const struct index_entry *entry);
-void entry_read(const uint8_t *row, struct index_entry *ret_entry);
+void index_write_entry(uint8_t *row, const struct index_entry *entry);
+void index_read_entry(const uint8_t *row, struct index_entry *ret_entry);
 
 /* Each ERR_CORRUPT when VALUE is not of that shape. */
-int name_row(struct bytes value, struct index_entry *ret_entry);
-int object_row(struct bytes value, uint32_t *ret_feed, struct bytes *ret_key,
+int index_read_name(struct bytes value, struct index_entry *ret_entry);
+int index_read_object(struct bytes value, uint32_t *ret_feed, struct bytes *ret_key,
 	struct index_entry *ret_entry);
-int term_row(struct bytes value, uint64_t *ret_term, uint64_t *ret_count);
-int state_row(struct bytes value, struct index_state *ret_state);
-int feed_row(struct bytes key, struct bytes value, struct index_feed *ret_feed);
-int definition_row(struct bytes key, struct bytes value, struct index_definition *ret_definition);
-void state_write(uint8_t row[STATE_BYTES], const struct index_state *state);
-void feed_write(uint8_t row[FEED_BYTES], const struct index_feed *feed);
-void definition_write(struct buf *row, const struct index_definition *definition);
+int index_read_term(struct bytes value, uint64_t *ret_term, uint64_t *ret_count);
+int index_read_state(struct bytes value, struct index_state *ret_state);
+int index_read_feed(struct bytes key, struct bytes value, struct index_feed *ret_feed);
+int index_read_definition(struct bytes key, struct bytes value, struct index_definition *ret_definition);
+void index_write_state(uint8_t row[STATE_BYTES], const struct index_state *state);
+void index_write_feed(uint8_t row[FEED_BYTES], const struct index_feed *feed);
+void index_write_definition(struct buf *row, const struct index_definition *definition);
 
 /* ---- the writer's copy of meta; index.c ---- */
 

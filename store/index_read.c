@@ -22,12 +22,12 @@ int index_meta(struct index *index, struct txn *txn, struct index_meta *ret_meta
 	uint8_t key[META_KEY];
 
 	CHECK_OBJ(index, INDEX_MAGIC);
-	int r = txn_get(txn, INDEX_META, meta_key(key, META_STATE, 0), &value);
+	int r = txn_get(txn, INDEX_META, index_meta_key(key, META_STATE, 0), &value);
 
 	if (r == NOT_FOUND)
 		return err_say(ERR_CORRUPT, "index: its state is missing in meta");
 	if (r == FOUND)
-		r = state_row(value, &state);
+		r = index_read_state(value, &state);
 	if (r < 0)
 		return r;
 	*ret_meta = state.meta;
@@ -37,12 +37,12 @@ int index_meta(struct index *index, struct txn *txn, struct index_meta *ret_meta
 int index_feed(struct index *index, struct txn *txn, uint32_t feed, struct index_feed *ret_feed)
 {
 	uint8_t buffer[META_KEY];
-	struct bytes key = meta_key(buffer, META_FEED, feed), value;
+	struct bytes key = index_meta_key(buffer, META_FEED, feed), value;
 
 	CHECK_OBJ(index, INDEX_MAGIC);
 	int r = txn_get(txn, INDEX_META, key, &value);
 
-	return r != FOUND ? r : feed_row(key, value, ret_feed);
+	return r != FOUND ? r : index_read_feed(key, value, ret_feed);
 }
 
 /* Stands before the rows of meta with TAG; meta_next gives them. */
@@ -74,7 +74,7 @@ int index_each_feed(struct index *index, struct txn *txn, index_feed_fn *fn, voi
 	if (r == 0)
 		r = meta_first(cursor, META_FEED, &key, &value);
 	for (; r == FOUND; r = meta_next(cursor, META_FEED, &key, &value)) {
-		r = feed_row(key, value, &feed);
+		r = index_read_feed(key, value, &feed);
 		if (r == 0)
 			r = fn(arg, &feed);
 		if (r != 0)
@@ -96,7 +96,7 @@ int index_each_definition(struct index *index, struct txn *txn, uint32_t feed,
 	if (r == 0)
 		r = meta_first(cursor, META_DEFINITION, &key, &value);
 	for (; r == FOUND; r = meta_next(cursor, META_DEFINITION, &key, &value)) {
-		r = definition_row(key, value, &definition);
+		r = index_read_definition(key, value, &definition);
 		if (r == 0 && (feed == 0 || feed == definition.feed))
 			r = fn(arg, &definition);
 		if (r != 0)
@@ -116,9 +116,9 @@ int index_get(struct index *index, struct txn *txn, uint32_t feed, struct bytes 
 	CHECK_OBJ(index, INDEX_MAGIC);
 	if (key.size > JOURNAL_KEY_MAX)
 		return NOT_FOUND;
-	int r = txn_get(txn, INDEX_NAME, name_key(buffer, feed, key), &value);
+	int r = txn_get(txn, INDEX_NAME, index_name_key(buffer, feed, key), &value);
 
-	return r != FOUND ? r : name_row(value, ret_entry);
+	return r != FOUND ? r : index_read_name(value, ret_entry);
 }
 
 int index_object(struct index *index, struct txn *txn, uint64_t object, uint32_t *ret_feed,
@@ -131,7 +131,7 @@ int index_object(struct index *index, struct txn *txn, uint64_t object, uint32_t
 	be64_put(key, object);
 	int r = txn_get(txn, INDEX_OBJECT, BYTES(key, sizeof(key)), &value);
 
-	return r != FOUND ? r : object_row(value, ret_feed, ret_key, ret_entry);
+	return r != FOUND ? r : index_read_object(value, ret_feed, ret_key, ret_entry);
 }
 
 static int find_term(struct txn *txn, uint32_t definition, struct bytes value, uint64_t *ret_term,
@@ -139,9 +139,9 @@ static int find_term(struct txn *txn, uint32_t definition, struct bytes value, u
 {
 	uint8_t key[TERM_KEY_MAX];
 	struct bytes row;
-	int r = txn_get(txn, INDEX_TERM, term_key(key, definition, value), &row);
+	int r = txn_get(txn, INDEX_TERM, index_term_key(key, definition, value), &row);
 
-	return r != FOUND ? r : term_row(row, ret_term, ret_count);
+	return r != FOUND ? r : index_read_term(row, ret_term, ret_count);
 }
 
 int index_has(struct index *index, struct txn *txn, uint32_t definition, struct bytes value,
@@ -155,7 +155,7 @@ int index_has(struct index *index, struct txn *txn, uint32_t definition, struct 
 	int r = find_term(txn, definition, value, &term, &count);
 
 	return r != FOUND ? r :
-		txn_get(txn, INDEX_POSTING, posting_key(key, term, object), &nothing);
+		txn_get(txn, INDEX_POSTING, index_posting_key(key, term, object), &nothing);
 }
 
 /* ---- walks ---- */
@@ -215,8 +215,8 @@ int index_names(struct index *index, struct txn *txn, uint32_t feed, struct byte
 
 	if (r < 0)
 		return r;
-	walk->prefix_size = name_key(walk->prefix, feed, prefix).size;
-	walk->from_size = name_key(walk->from, feed,
+	walk->prefix_size = index_name_key(walk->prefix, feed, prefix).size;
+	walk->from_size = index_name_key(walk->from, feed,
 		bytes_compare(from, prefix) > 0 ? from : prefix).size;
 	*ret_walk = walk;
 	return 0;
@@ -241,7 +241,7 @@ int index_postings(struct index *index, struct txn *txn, uint32_t definition, st
 	walk->is_postings = true;
 	be64_put(walk->prefix, term);
 	walk->prefix_size = 8;
-	walk->from_size = posting_key(walk->from, term, 0).size;
+	walk->from_size = index_posting_key(walk->from, term, 0).size;
 	*ret_count = count;
 	*ret_walk = TAKE(walk);
 	return FOUND;
@@ -264,7 +264,7 @@ static int walk_object(struct index_walk *walk, struct bytes posting, struct byt
 	if (r != FOUND || !bytes_equal(found, id))
 		return err_say(ERR_CORRUPT, "index: a posting names object %llu, which is not there",
 			(unsigned long long)be64_get(id.data));
-	return object_row(value, &feed, ret_key, ret_entry);
+	return index_read_object(value, &feed, ret_key, ret_entry);
 }
 
 int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index_entry *ret_entry)
@@ -286,7 +286,7 @@ int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index
 	if (walk->is_postings)
 		return walk_object(walk, key, ret_key, ret_entry);
 	*ret_key = BYTES((const uint8_t *)key.data + 4, key.size - 4);
-	return name_row(value, ret_entry);
+	return index_read_name(value, ret_entry);
 }
 
 /* ---- values ---- */
@@ -302,16 +302,16 @@ int index_values(struct index *index, struct txn *txn, uint32_t definition, stru
 	CHECK_OBJ(index, INDEX_MAGIC);
 	if (prefix.size > INDEX_VALUE_MAX)
 		prefix.size = INDEX_VALUE_MAX; /* all that is kept of a longer value */
-	struct bytes start = term_key(buffer, definition, prefix);
+	struct bytes start = index_term_key(buffer, definition, prefix);
 	int r = cursor_open(txn, INDEX_TERM, &cursor);
 
 	if (r == 0)
 		r = cursor_seek(cursor, start, &key, &value);
 	for (; r == FOUND && bytes_starts(key, start); r = cursor_next(cursor, &key, &value)) {
-		bool whole = term_key_is_whole(key);
+		bool whole = index_term_is_whole(key);
 		size_t size = whole ? key.size - 4 : INDEX_VALUE_MAX;
 
-		r = term_row(value, &term, &count);
+		r = index_read_term(value, &term, &count);
 		if (r == 0)
 			r = fn(arg, BYTES((const uint8_t *)key.data + 4, size), count, whole);
 		if (r != 0)

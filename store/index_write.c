@@ -180,7 +180,7 @@ static int compare_side(struct index *index, const struct index_term *terms, siz
 	for (size_t i = 0; i < n && r == 0; i++)
 		if (is_kept(index, terms[i].definition, object))
 			r = changes_compare_term(&index->changes,
-				term_key(key, terms[i].definition, terms[i].value), is_new);
+				index_term_key(key, terms[i].definition, terms[i].value), is_new);
 	return r;
 }
 
