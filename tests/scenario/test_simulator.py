@@ -53,6 +53,7 @@ def test_discovery_is_served_in_both_forms(simulator):
     core = {r["name"]: r for r in simulator.get("/api/v1").json["resources"]}
     assert (core["pods"]["shortNames"], core["pods"]["kind"], core["pods"]["namespaced"]) == (["po"], "Pod", True)
     assert core["pods"]["categories"] == ["all"] and not core["nodes"]["namespaced"]
+    assert core["pods/status"]["verbs"] == ["get", "patch", "update"] and "secrets/status" not in core
     accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
     for path, group in (("/api", None), ("/apis", "apps")):
         answer = simulator.get(path, Accept=accept)

@@ -6,6 +6,8 @@
 
 #define AGGREGATED "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
+#define STATUS_VERBS "\"verbs\":[\"get\",\"patch\",\"update\"]"
+
 static const char version_document[] =
 	"{\n  \"major\": \"1\",\n  \"minor\": \"36\",\n  \"emulationMajor\": \"1\",\n"
 	"  \"emulationMinor\": \"36\",\n  \"minCompatibilityMajor\": \"1\",\n"
@@ -121,6 +123,11 @@ static void put_resource(struct buf *out, const struct kind *kind)
 		kind->resource, kind->singular, kind->namespaced ? "true" : "false", kind->name);
 	put_names(out, kind);
 	buf_printf(out, ",\"storageVersionHash\":\"%s\"}", kind->hash);
+	if (!kind->no_status)
+		buf_printf(out,
+			",{\"name\":\"%s/status\",\"singularName\":\"\",\"namespaced\":%s,"
+			"\"kind\":\"%s\"," STATUS_VERBS "}",
+			kind->resource, kind->namespaced ? "true" : "false", kind->name);
 }
 
 static void put_resources(struct world *world, const char *group, const char *version,
@@ -144,16 +151,25 @@ static void put_resources(struct world *world, const char *group, const char *ve
 
 /* ---- aggregated ------------------------------------------------------------------------------ */
 
+/* Built-in kinds leave the response kind's group and version empty there. */
+static void put_response_kind(struct buf *out, const struct kind *kind)
+{
+	buf_printf(out, "\"responseKind\":{\"group\":\"%s\",\"version\":\"%s\",\"kind\":\"%s\"}",
+		kind->custom ? kind->group : "", kind->custom ? kind->version : "", kind->name);
+}
+
 static void put_aggregated_resource(struct buf *out, const struct kind *kind)
 {
-	/* Built-in kinds leave the response kind's group and version empty there. */
-	buf_printf(out,
-		"{\"resource\":\"%s\",\"responseKind\":{\"group\":\"%s\",\"version\":\"%s\","
-		"\"kind\":\"%s\"},\"scope\":\"%s\",\"singularResource\":\"%s\"",
-		kind->resource, kind->custom ? kind->group : "",
-		kind->custom ? kind->version : "", kind->name,
+	buf_printf(out, "{\"resource\":\"%s\",", kind->resource);
+	put_response_kind(out, kind);
+	buf_printf(out, ",\"scope\":\"%s\",\"singularResource\":\"%s\"",
 		kind->namespaced ? "Namespaced" : "Cluster", kind->singular);
 	put_names(out, kind);
+	if (!kind->no_status) {
+		buf_str(out, ",\"subresources\":[{\"subresource\":\"status\",");
+		put_response_kind(out, kind);
+		buf_str(out, "," STATUS_VERBS "}]");
+	}
 	buf_byte(out, '}');
 }
 

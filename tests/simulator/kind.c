@@ -8,7 +8,7 @@
 
 static const struct kind built_in_kinds[] = {
 	{"", "v1", "configmaps", "configmap", "ConfigMap", "cm", NULL, "qFsyl6wFWjQ=", NULL, "",
-		.namespaced = true},
+		.namespaced = true, .no_status = true},
 	{"", "v1", "namespaces", "namespace", "Namespace", "ns", NULL, "Q3oi5N2YM8M=",
 		"status.phase", EMPTY_SPEC},
 	{"", "v1", "nodes", "node", "Node", "no", NULL, "XwShjMxG9Fs=", "spec.unschedulable",
@@ -22,7 +22,7 @@ static const struct kind built_in_kinds[] = {
 		"spec.hostNetwork status.phase status.podIP status.nominatedNodeName",
 		",\"spec\":{\"containers\":null},\"status\":{}", .namespaced = true},
 	{"", "v1", "secrets", "secret", "Secret", NULL, NULL, "S6u1pOWzb84=", "type", "",
-		.namespaced = true},
+		.namespaced = true, .no_status = true},
 	{"", "v1", "services", "service", "Service", "svc", "all", "0/CO1lhkEBI=",
 		"spec.clusterIP spec.type", ",\"spec\":{},\"status\":{\"loadBalancer\":{}}",
 		.namespaced = true},

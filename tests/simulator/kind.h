@@ -24,6 +24,7 @@ struct kind {
 	const char *idle;     /* what a bookmark shows behind metadata, "" or ",\"spec\":..." */
 	bool namespaced;
 	bool custom;
+	bool no_status; /* has no status subresource */
 	bool described; /* made by kind_describe */
 };
 
