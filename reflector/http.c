@@ -19,6 +19,8 @@
 #include "common/proc.h"
 #include "reflector/connection.h"
 #include "reflector/credential.h"
+#include "reflector/head.h"
+#include "reflector/limit.h"
 
 #define HTTP_MAGIC 0x48545450u
 #define CALL_MAGIC 0x48434c4cu
@@ -28,7 +30,8 @@
 #define KEEPALIVE_EVERY_S  10L
 /* Bytes that we sent and nobody acknowledged for this long: the path is dead. */
 #define UNACKNOWLEDGED_MS  30000u
-#define BULK_BUFFER        (512L * 1024)
+/* Fewer reads over HTTP/1; over HTTP/2 libcurl 7.88 reads 32 KiB at a time, whatever is said here. */
+#define BULK_BUFFER        (64L * 1024)
 /* More time than asked for in one wait was not spent listening. */
 #define WAIT_SLACK_NS      1000000000ull
 #define NS_PER_MS          1000000ull
@@ -48,15 +51,12 @@ struct http_call {
 	CURL *easy;
 	struct curl_slist *headers; /* with credentials: wiped */
 	bool cancelled;             /* in a callback of curl, where it can't be removed */
+	bool connecting;            /* it has opened a connection of its own */
 
-	uint64_t start_ns, heard_ns; /* on the http's clock */
-	uint16_t port;               /* local, once an answer began */
+	struct limit limit; /* on the http's clock */
+	uint16_t port;      /* local, once an answer began */
 
-	int status;
-	bool answered; /* the headers are complete */
-	bool has_retry_after;
-	char content_type[256];
-	char warning[256];
+	struct head head; /* complete when limit.answered */
 
 	int result;       /* when ENDED */
 	int stop;         /* what on_body answered, 0: nothing */
@@ -70,6 +70,7 @@ struct http {
 	struct credential *credential;
 	CURLM *multi;
 	bool global, performing;
+	bool single; /* HTTP/1: a connection carries one call at a time */
 	struct http_call *calls;
 	struct connections connections;
 	struct http_counts counts;
@@ -159,73 +160,22 @@ static void move_clock(struct http *http, uint64_t waited_ms)
 	http->last_ns = now;
 }
 
-/* ---- headers of an answer ---- */
-
-/* VALUE, when LINE is header NAME. */
-static bool header_is(struct bytes line, const char *name, struct bytes *ret_value)
-{
-	const char *text = line.data;
-	size_t n = strlen(name);
-
-	if (line.size <= n || text[n] != ':' || strncasecmp(text, name, n))
-		return false;
-	for (n++; n < line.size && (text[n] == ' ' || text[n] == '\t'); n++)
-		;
-	*ret_value = BYTES(text + n, line.size - n);
-	return true;
-}
-
-static void text_set(char *text, size_t size, struct bytes value)
-{
-	size_t n = value.size < size ? value.size : size - 1;
-
-	memcpy(text, value.data, n);
-	text[n] = '\0';
-}
-
-/* `299 - "text"`: the text. */
-static struct bytes warning_text(struct bytes value)
-{
-	const char *text = value.data;
-	const char *first = memchr(text, '"', value.size);
-	const char *last = memrchr(text, '"', value.size);
-
-	return first && last > first ? BYTES(first + 1, (size_t)(last - first - 1)) : value;
-}
-
-/* "HTTP/2 200" or "HTTP/1.1 200 OK" begins an answer; interim ones are followed by another. */
-static void status_line(struct http_call *call, struct bytes line)
-{
-	const char *space = memchr(line.data, ' ', line.size);
-	size_t at = space ? (size_t)(space - (const char *)line.data) + 1 : line.size;
-	int status = 0;
-
-	for (size_t i = 0; i < 3 && at + i < line.size; i++) {
-		unsigned digit = (unsigned)space[1 + i] - '0';
-
-		status = digit < 10 ? 10 * status + (int)digit : 0;
-	}
-	call->status = status;
-	call->content_type[0] = call->warning[0] = '\0';
-	call->has_retry_after = false;
-}
+/* ---- what comes in ---- */
 
 static void headers_complete(struct http_call *call)
 {
 	curl_off_t retry_after = 0;
 	struct http_answer answer = {
-		.status = call->status,
-		.content_type = call->content_type,
-		.warning = call->warning,
-		.has_retry_after = call->has_retry_after,
+		.status = call->head.status,
+		.content_type = call->head.content_type,
+		.warning = call->head.warning,
+		.has_retry_after = call->head.has_retry_after,
 	};
 
-	if (call->status < 200)
-		return;
-	call->answered = true;
+	call->limit.answered = true;
 	(void)curl_easy_getinfo(call->easy, CURLINFO_RETRY_AFTER, &retry_after); /* 0 when unknown */
 	answer.retry_after_ns = (uint64_t)retry_after * 1000 * NS_PER_MS;
-	if (call->status == 401)
+	if (call->head.status == 401)
 		credential_refused(call->http->credential);
 	if (call->request.on_status)
 		call->request.on_status(call->request.arg, &answer);
@@ -236,7 +186,7 @@ static void heard(struct http_call *call)
 	struct http *http = call->http;
 	long port = 0;
 
-	call->heard_ns = http->clock_ns;
+	call->limit.heard_ns = http->clock_ns;
 	if (!call->port && !curl_easy_getinfo(call->easy, CURLINFO_LOCAL_PORT, &port))
 		call->port = (uint16_t)port;
 	connections_heard(&http->connections, call->port, http->clock_ns);
@@ -245,25 +195,14 @@ static void heard(struct http_call *call)
 static size_t take_header(char *data, size_t size, size_t count, void *arg)
 {
 	struct http_call *call = arg;
-	struct bytes line = BYTES(data, size * count), value;
 
 	if (call->cancelled)
 		return 0;
 	heard(call);
-	while (line.size && (data[line.size - 1] == '\n' || data[line.size - 1] == '\r'))
-		line.size--;
-	if (call->answered)
-		return size * count; /* a trailer */
-	if (bytes_starts(line, BYTES_LIT("HTTP/")))
-		status_line(call, line);
-	else if (header_is(line, "content-type", &value))
-		text_set(call->content_type, sizeof(call->content_type), value);
-	else if (header_is(line, "retry-after", &value))
-		call->has_retry_after = true;
-	else if (header_is(line, "warning", &value) && !call->warning[0])
-		text_set(call->warning, sizeof(call->warning), warning_text(value));
-	else if (!line.size)
+	/* What comes after the end is a trailer. */
+	if (!call->limit.answered && head_line(&call->head, BYTES(data, size * count)) == END)
 		headers_complete(call);
+	call->http->single = call->head.version == 1;
 	return call->cancelled ? 0 : size * count;
 }
 
@@ -290,7 +229,8 @@ static size_t take_body(char *data, size_t size, size_t count, void *arg)
 
 static int socket_opened(void *arg, curl_socket_t fd, curlsocktype purpose)
 {
-	struct http *http = arg;
+	struct http_call *call = arg;
+	struct http *http = call->http;
 	unsigned timeout_ms = UNACKNOWLEDGED_MS;
 
 	(void)purpose;
@@ -298,6 +238,7 @@ static int socket_opened(void *arg, curl_socket_t fd, curlsocktype purpose)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
 	if (connections_add(&http->connections, fd, http->clock_ns) < 0)
 		return CURL_SOCKOPT_ERROR;
+	call->connecting = true;
 	return CURL_SOCKOPT_OK;
 }
 
@@ -352,8 +293,9 @@ static void set_tls(struct setup *setup, const struct kubeconfig *config)
 	SET(setup, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 }
 
-static void set_connection(struct setup *setup, struct http *http)
+static void set_connection(struct setup *setup, struct http_call *call)
 {
+	struct http *http = call->http;
 	const struct kubeconfig *config = http->config;
 
 	SET(setup, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -363,7 +305,7 @@ static void set_connection(struct setup *setup, struct http *http)
 	SET(setup, CURLOPT_TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
 	SET(setup, CURLOPT_TCP_KEEPINTVL, KEEPALIVE_EVERY_S);
 	SET(setup, CURLOPT_SOCKOPTFUNCTION, socket_opened);
-	SET(setup, CURLOPT_SOCKOPTDATA, http);
+	SET(setup, CURLOPT_SOCKOPTDATA, call);
 	SET(setup, CURLOPT_CLOSESOCKETFUNCTION, socket_closing);
 	SET(setup, CURLOPT_CLOSESOCKETDATA, http);
 	SET(setup, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
@@ -433,7 +375,7 @@ static int set_up(struct http_call *call, const struct http_request *request)
 		return err_set(-ENOMEM, "request");
 	}
 	SET(&setup, CURLOPT_URL, url);
-	set_connection(&setup, call->http);
+	set_connection(&setup, call);
 	set_callbacks(&setup, call);
 	if (setup.code == CURLE_OUT_OF_MEMORY)
 		return err_set(-ENOMEM, "request");
@@ -491,7 +433,7 @@ int http_start(struct http *http, const struct http_request *request, struct htt
 	call->request = *request;
 	call->request.path = call->request.accept = NULL;
 	move_clock(http, 0); /* what the caller did before is not the server's time */
-	call->start_ns = call->heard_ns = http->clock_ns;
+	call->start_ns = call->limit.heard_ns = http->clock_ns;
 	call->easy = curl_easy_init();
 	if (!call->easy)
 		return err_set(-ENOMEM, "request");
@@ -601,7 +543,7 @@ static void end_by_curl(struct http_call *call, CURLcode code)
 
 		result = error_code(code);
 		(void)err_say(result, "%s: %s: %s", call->http->config->server,
-			result == ERR_TLS ? "TLS" : what_failed(code, call->answered), reason);
+			result == ERR_TLS ? "TLS" : what_failed(code, call->limit.answered), reason);
 		call->sentence = strdup(err_text(result));
 	}
 	end_with(call, result);
@@ -617,30 +559,12 @@ static void end_by_timeout(struct http_call *call, const char *what, uint64_t li
 
 /* ---- limits ---- */
 
-/* The limit that comes first, as a point on the clock; UINT64_MAX: none. */
-static uint64_t deadline(const struct http_call *call, uint64_t *ret_limit_ns, const char **ret_what)
-{
-	const struct http_request *request = &call->request;
-	uint64_t silence = call->answered ? request->idle_ns : request->first_byte_ns;
-	uint64_t from = call->answered ? call->heard_ns : call->start_ns;
-	uint64_t at = silence ? from + silence : UINT64_MAX;
-
-	*ret_limit_ns = silence;
-	*ret_what = call->answered ? "nothing more heard" : "no answer";
-	if (request->total_ns && call->start_ns + request->total_ns < at) {
-		at = call->start_ns + request->total_ns;
-		*ret_limit_ns = request->total_ns;
-		*ret_what = "not finished";
-	}
-	return at;
-}
-
 static void check_deadline(struct http_call *call)
 {
 	struct http *http = call->http;
 	const char *what;
 	uint64_t limit_ns;
-	uint64_t at = deadline(call, &limit_ns, &what);
+	uint64_t at = limit_deadline(&call->limit, &limit_ns, &what);
 	long port = call->port;
 
 	if (http->clock_ns < at)
@@ -657,7 +581,7 @@ static int wait_ms(const struct http *http, int timeout_ms)
 	const char *what;
 
 	for (const struct http_call *call = http->calls; call; call = call->next) {
-		uint64_t at = deadline(call, &limit_ns, &what);
+		uint64_t at = limit_deadline(&call->limit, &limit_ns, &what);
 
 		first = at < first ? at : first;
 	}
@@ -678,25 +602,89 @@ static int machinery_error(CURLMcode code)
 	return err_say(r, "libcurl: %s", curl_multi_strerror(code));
 }
 
+/* Runs what can run now. */
+static int perform(struct http *http)
+{
+	int running, left;
+	CURLMcode code;
+
+	http->performing = true;
+	code = curl_multi_perform(http->multi, &running);
+	http->performing = false;
+	for (CURLMsg *msg; (msg = curl_multi_info_read(http->multi, &left));) {
+		char *private;
+
+		if (msg->msg != CURLMSG_DONE ||
+			curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &private))
+			continue;
+		end_by_curl((struct http_call *)(void *)private, msg->data.result);
+	}
+	return code ? machinery_error(code) : 0;
+}
+
+/* A TLS handshake is under way, after which the connection may carry many calls. */
+static bool is_connecting(const struct http *http)
+{
+	for (const struct http_call *call = http->calls; call; call = call->next) {
+		curl_off_t done_us = 0;
+
+		if (call->state != CALL_RUNNING || !call->connecting)
+			continue;
+		(void)curl_easy_getinfo(call->easy, CURLINFO_APPCONNECT_TIME_T, &done_us);
+		if (!done_us)
+			return true;
+	}
+	return false;
+}
+
+static struct http_call *last_waiting(const struct http *http)
+{
+	struct http_call *last = NULL;
+
+	for (struct http_call *call = http->calls; call; call = call->next)
+		if (call->state == CALL_WAITING && !call->cancelled)
+			last = call; /* new calls stand in front */
+	return last;
+}
+
+/*
+ * Hands waiting calls to curl, the oldest first. Over HTTP/2 one connection is opened at a time:
+ * when all streams are taken, libcurl 7.88 opens one for every further call, although the first of
+ * them could carry the others.
+ */
 static int add_waiting(struct http *http)
 {
-	for (struct http_call *call = http->calls; call; call = call->next) {
+	bool one_by_one = http->config->tls && !http->single;
+	int r = 0;
+
+	for (struct http_call *call; !r && (call = last_waiting(http));) {
 		CURLMcode code;
 
-		if (call->state != CALL_WAITING)
-			continue;
+		if (one_by_one && is_connecting(http))
+			break;
 		code = curl_multi_add_handle(http->multi, call->easy);
 		if (code)
 			return machinery_error(code);
 		call->state = CALL_RUNNING;
+		if (one_by_one)
+			r = perform(http); /* shows whether it needs a connection of its own */
 	}
-	return 0;
+	return r;
+}
+
+static struct http_call *next_ended(const struct http *http)
+{
+	struct http_call *call = http->calls;
+
+	while (call && call->state != CALL_ENDED)
+		call = call->next;
+	return call;
 }
 
 static int wait_for_any(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fds)
 {
 	struct curl_waitfd extra[HTTP_FDS_MAX];
-	int wait = wait_ms(http, timeout_ms);
+	int wait = next_ended(http) ? 0 : wait_ms(http, timeout_ms);
 	CURLMcode code;
 
 	for (size_t i = 0; i < n_fds; i++)
@@ -717,25 +705,6 @@ static int wait_for_any(struct http *http, int timeout_ms, struct pollfd *fds, s
 	return 0;
 }
 
-static int perform(struct http *http)
-{
-	int running, left;
-	CURLMcode code;
-
-	http->performing = true;
-	code = curl_multi_perform(http->multi, &running);
-	http->performing = false;
-	for (CURLMsg *msg; (msg = curl_multi_info_read(http->multi, &left));) {
-		char *private;
-
-		if (msg->msg != CURLMSG_DONE ||
-			curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &private))
-			continue;
-		end_by_curl((struct http_call *)(void *)private, msg->data.result);
-	}
-	return code ? machinery_error(code) : 0;
-}
-
 static void free_cancelled(struct http *http)
 {
 	for (struct http_call *call = http->calls, *next; call; call = next) {
@@ -745,21 +714,12 @@ static void free_cancelled(struct http *http)
 	}
 }
 
-static struct http_call *next_ended(const struct http *http)
-{
-	struct http_call *call = http->calls;
-
-	while (call && call->state != CALL_ENDED)
-		call = call->next;
-	return call;
-}
-
 /* on_done may start and cancel calls, so the search begins anew after each. */
 static void deliver(struct http *http)
 {
 	for (struct http_call *call; (call = next_ended(http));) {
 		struct http_request request = call->request;
-		int result = call->result, status = call->answered ? call->status : 0;
+		int result = call->result, status = call->limit.answered ? call->head.status : 0;
 
 		if (result < 0)
 			(void)err_say(result, "%s",
@@ -784,7 +744,7 @@ int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fd
 	free_cancelled(http);
 	/* After what came in was taken: bytes that waited for us are no silence. */
 	for (struct http_call *call = http->calls; call && !r; call = call->next)
-		if (call->state == CALL_RUNNING)
+		if (call->state != CALL_ENDED)
 			check_deadline(call);
 	deliver(http);
 	return r;

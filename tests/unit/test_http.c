@@ -11,9 +11,68 @@
 #include "common/buf.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "reflector/head.h"
+#include "reflector/limit.h"
 #include "tests/unit/api_stub.h"
 
 #define MS 1000000ull
+
+/* ---- heads ---- */
+
+static int lines(struct head *head, const char *const *line)
+{
+	int r = 0;
+
+	*head = (struct head){0};
+	for (; *line && !r; line++)
+		r = head_line(head, bytes_str(*line));
+	return r;
+}
+
+Test(head, of_both_versions_is_read)
+{
+	struct head head;
+
+	cr_assert_eq(lines(&head, (const char *[]){"HTTP/2 200 \r\n",
+					  "CONTENT-type:  application/json;charset=x\r\n",
+					  "warning: 299 - \"old\"\r\n",
+					  "warning: 299 - \"second\"\r\n", "\r\n", NULL}),
+		END);
+	cr_assert_eq(head.version, 2);
+	cr_assert_eq(head.status, 200);
+	cr_assert_str_eq(head.content_type, "application/json;charset=x");
+	cr_assert_str_eq(head.warning, "old");
+	cr_assert_eq(lines(&head, (const char *[]){"HTTP/1.1 503 X", "retry-after: 1", "", NULL}),
+		END);
+	cr_assert_eq(head.version, 1);
+	cr_assert_eq(head.status, 503);
+	cr_assert(head.has_retry_after);
+}
+
+Test(head, interim_answer_leaves_nothing_behind)
+{
+	struct head head;
+
+	cr_assert_eq(lines(&head, (const char *[]){"HTTP/1.1 100 Continue", "Retry-After: 9", "",
+					  NULL}),
+		0);
+	cr_assert_eq(head_line(&head, BYTES_LIT("HTTP/1.1 200 OK")), 0);
+	cr_assert_eq(head_line(&head, BYTES_LIT("")), END);
+	cr_assert(!head.has_retry_after);
+}
+
+Test(head, nonsense_is_no_status)
+{
+	struct head head;
+
+	cr_assert_eq(lines(&head, (const char *[]){"HTTP/", "", NULL}), 0);
+	cr_assert_eq(lines(&head, (const char *[]){"HTTP/2 99999999999999999999", NULL}), 0);
+	cr_assert_eq(head.status, 999);
+	cr_assert_eq(lines(&head, (const char *[]){"HTTP/2 -5", "", NULL}), 0);
+	cr_assert_eq(head.status, 0);
+}
+
+/* ---- calls ---- */
 
 struct seen {
 	struct http *http;
@@ -266,6 +325,28 @@ Test(http, tls_to_a_server_without_it_is_a_tls_error)
 
 /* ---- limits ---- */
 
+Test(limit, the_first_one_counts)
+{
+	struct limit limit = {.first_byte_ns = 10, .idle_ns = 5, .total_ns = 100, .start_ns = 1000};
+	const char *what;
+	uint64_t ns;
+
+	cr_assert_eq(limit_deadline(&limit, &ns, &what), 1010);
+	cr_assert_str_eq(what, "no answer");
+	limit.answered = true;
+	limit.heard_ns = 1050;
+	cr_assert_eq(limit_deadline(&limit, &ns, &what), 1055);
+	cr_assert_eq(ns, 5);
+	cr_assert_str_eq(what, "nothing more heard");
+	limit.heard_ns = 1099;
+	cr_assert_eq(limit_deadline(&limit, &ns, &what), 1100);
+	cr_assert_eq(ns, 100);
+	cr_assert_str_eq(what, "not finished");
+	limit = (struct limit){.start_ns = 1000};
+	cr_assert_eq(limit_deadline(&limit, &ns, &what), UINT64_MAX);
+}
+
+
 Test(http, silence_before_the_answer_ends_the_call)
 {
 	struct seen seen = {0};
@@ -394,6 +475,22 @@ Test(http, free_ends_running_calls_silently)
 }
 
 /* ---- the loop ---- */
+
+Test(http, refused_connection_over_tls_is_told_at_once)
+{
+	struct kubeconfig nobody = {.server = (char *)"https://127.0.0.1:1", .tls = true};
+	struct seen seen = {0};
+	struct http *other = NULL;
+	uint64_t began = proc_monotonic_ns();
+
+	cr_assert_eq(http_new(&nobody, &other), 0);
+	start(&seen, other, "/", 0);
+	for (int i = 0; i < 10 && !seen.n_done; i++)
+		cr_assert_eq(http_poll(other, 30000, NULL, 0), 0);
+	cr_assert_eq(seen.result, ERR_NETWORK);
+	cr_assert(proc_monotonic_ns() - began < 20000 * MS);
+	http_free(&other);
+}
 
 Test(http, other_descriptors_end_the_wait)
 {

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The head of an HTTP answer, line by line: what of it anybody here wants to know. Works on lines of
+ * HTTP/1 and on those that libcurl writes for HTTP/2.
+ */
+#ifndef REFLECTOR_HEAD_H
+#define REFLECTOR_HEAD_H
+
+#include <stdbool.h>
+
+#include "common/bytes.h"
+
+struct head {
+	int version; /* 1 or 2 */
+	int status;
+	bool has_retry_after;
+	char content_type[256]; /* "" when absent */
+	char warning[256];      /* text of the first Warning header */
+};
+
+/* One line, with or without its line break. 0; END when it ends the head of the answer (interim
+ * answers, 1xx, are followed by another head). HEAD begins as zeroes. */
+int head_line(struct head *head, struct bytes line);
+
+#endif
