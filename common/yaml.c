@@ -14,6 +14,8 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/value.h"
+#include "common/yaml_style.h"
 
 #define YAML_MAGIC 0x59414d4cu
 #define DEPTH_MAX  64
@@ -347,4 +349,149 @@ bool yaml_is_null(const struct yaml_node *node)
 			return true;
 	}
 	return false;
+}
+
+/* ---- writing ---- */
+
+struct writing {
+	yaml_emitter_t emitter;
+	struct buf *out;
+};
+
+static int append(void *arg, unsigned char *text, size_t size)
+{
+	struct buf *out = arg;
+
+	buf_put(out, text, size);
+	return !out->error;
+}
+
+/* INITIALIZED: what yaml_*_event_initialize returned; libyaml owns the event from here on. */
+static int emit(struct writing *writing, yaml_event_t *event, int initialized)
+{
+	if (!initialized)
+		return err_set(-ENOMEM, "writing YAML");
+	if (yaml_emitter_emit(&writing->emitter, event))
+		return 0;
+	int r = buf_error(writing->out);
+	return r < 0 ? r : err_say(ERR_CORRUPT, "writing YAML: %s",
+		writing->emitter.problem ? writing->emitter.problem : "no memory");
+}
+
+static int write_scalar(struct writing *writing, struct bytes text, yaml_scalar_style_t style)
+{
+	yaml_event_t event;
+
+	return emit(writing, &event,
+		yaml_scalar_event_initialize(&event, NULL, NULL,
+			(const yaml_char_t *)(text.data ? text.data : ""), (int)text.size, 1, 1,
+			style));
+}
+
+static int write_string(struct writing *writing, struct bytes text, bool is_key)
+{
+	static const yaml_scalar_style_t styles[YAML_STYLE_MAX] = {YAML_PLAIN_SCALAR_STYLE,
+		YAML_DOUBLE_QUOTED_SCALAR_STYLE, YAML_LITERAL_SCALAR_STYLE};
+
+	return write_scalar(writing, text, styles[yaml_string_style(text, is_key)]);
+}
+
+static int write_item(struct writing *writing, const struct value *value, unsigned depth);
+
+static int write_items(struct writing *writing, const struct value *value, unsigned depth)
+{
+	struct value_iter iter;
+	struct value item;
+	struct bytes key;
+	int r;
+
+	if (depth >= VALUE_DEPTH_MAX)
+		return err_say(ERR_CORRUPT, "a body nested deeper than %d", VALUE_DEPTH_MAX);
+	value_iter_init(&iter, value);
+	while ((r = value_iter_next(&iter, &key, &item)) == FOUND) {
+		if (value->type == VALUE_MAP)
+			r = write_string(writing, key, true);
+		if (r == 0)
+			r = write_item(writing, &item, depth + 1);
+		if (r < 0)
+			return r;
+	}
+	return r == END ? 0 : r;
+}
+
+static int write_container(struct writing *writing, const struct value *value, unsigned depth)
+{
+	bool is_map = value->type == VALUE_MAP;
+	yaml_event_t event;
+	int r = emit(writing, &event, is_map
+			? yaml_mapping_start_event_initialize(&event, NULL, NULL, 1,
+				YAML_BLOCK_MAPPING_STYLE)
+			: yaml_sequence_start_event_initialize(&event, NULL, NULL, 1,
+				YAML_BLOCK_SEQUENCE_STYLE));
+
+	if (r == 0)
+		r = write_items(writing, value, depth);
+	if (r < 0)
+		return r;
+	return emit(writing, &event, is_map ? yaml_mapping_end_event_initialize(&event)
+					    : yaml_sequence_end_event_initialize(&event));
+}
+
+static int write_item(struct writing *writing, const struct value *value, unsigned depth)
+{
+	char scratch[VALUE_SCRATCH];
+	struct bytes text;
+
+	switch (value->type) {
+	case VALUE_MAP:
+	case VALUE_ARRAY:
+		return write_container(writing, value, depth);
+	case VALUE_STRING:
+		return write_string(writing, value->text, false);
+	case VALUE_NIL:
+		return write_scalar(writing, BYTES_LIT("null"), YAML_PLAIN_SCALAR_STYLE);
+	default:
+		break;
+	}
+	int r = value_scalar_text(value, scratch, &text);
+	return r < 0 ? r : write_scalar(writing, text, YAML_PLAIN_SCALAR_STYLE);
+}
+
+static int write_document(struct writing *writing, const struct value *value)
+{
+	yaml_event_t event;
+	int r = emit(writing, &event,
+		yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING));
+
+	if (r == 0)
+		r = emit(writing, &event,
+			yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1));
+	if (r == 0)
+		r = write_item(writing, value, 0);
+	if (r == 0)
+		r = emit(writing, &event, yaml_document_end_event_initialize(&event, 1));
+	if (r == 0)
+		r = emit(writing, &event, yaml_stream_end_event_initialize(&event));
+	return r;
+}
+
+int yaml_write(struct bytes document, struct buf *out)
+{
+	struct writing writing = {.out = out};
+	struct value value;
+	size_t before = out->size;
+	int r = value_read(document, &value);
+
+	if (r < 0)
+		return r;
+	if (!yaml_emitter_initialize(&writing.emitter))
+		return err_set(-ENOMEM, "writing YAML");
+	yaml_emitter_set_output(&writing.emitter, append, out);
+	yaml_emitter_set_unicode(&writing.emitter, 1);
+	yaml_emitter_set_width(&writing.emitter, -1); /* no folded lines */
+	r = write_document(&writing, &value);
+	yaml_emitter_delete(&writing.emitter);
+	if (r < 0 && out->size > before)
+		buf_truncate(out, before);
+	return r;
 }

@@ -3,12 +3,13 @@
  * A YAML (or JSON) file as a tree of nodes with line numbers, read by libyaml. Anchors and aliases
  * are refused (no billion laughs), duplicate keys too, documents beyond the first too. Nodes live
  * as long as the tree.
+ *
+ * And stored bodies as YAML text, as `kubectl get -o yaml` shows objects.
  */
 #ifndef COMMON_YAML_H
 #define COMMON_YAML_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "common/buf.h"
 
 enum yaml_type { YAML_SCALAR, YAML_LIST, YAML_MAP };
 
@@ -38,5 +39,11 @@ const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
 const char *yaml_text(const struct yaml_node *map, const char *key);
 /* A plain null, ~ or empty scalar. */
 bool yaml_is_null(const struct yaml_node *node);
+
+/* Appends DOCUMENT, one msgpack document (common/value.h), to OUT as block-style YAML: keys in their
+ * order, numbers as their text, strings quoted where a reader would take them for something else,
+ * those of several lines as blocks where that keeps them. 0, ERR_CORRUPT, or the error of OUT; after
+ * an error OUT is as long as before. */
+int yaml_write(struct bytes document, struct buf *out);
 
 #endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/json.h"
+#include "common/yaml.h"
+
+static void to_msgpack(const char *json, struct buf *out)
+{
+	struct json_parser *parser = NULL;
+
+	cr_assert_eq(json_parser_new(&parser), 0);
+	int r = json_parse(parser, bytes_str(json), NULL, out);
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	json_parser_free(&parser);
+}
+
+/* YAML of a JSON text, NUL-terminated. */
+static char *written(const char *json)
+{
+	CLEANUP(buf_release) struct buf body = BUF_INIT;
+	struct buf yaml = BUF_INIT;
+
+	to_msgpack(json, &body);
+	int r = yaml_write(buf_bytes(&body), &yaml);
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	(void)buf_cstr(&yaml);
+	cr_assert_eq(buf_error(&yaml), 0);
+	return (char *)yaml.data;
+}
+
+static void expect(const char *json, const char *wanted)
+{
+	AUTO_FREE char *yaml = written(json);
+
+	cr_expect_str_eq(yaml, wanted, "%s\nwanted\n%s", yaml, wanted);
+}
+
+Test(yaml_write, an_object_looks_as_kubectl_prints_it)
+{
+	expect("{\"apiVersion\":\"v1\",\"metadata\":{\"creationTimestamp\":\"2026-01-01T00:00:00Z\","
+	       "\"labels\":{\"app.kubernetes.io/name\":\"x\",\"on\":\"1\"}},\"spec\":{\"args\":[\"-c\",\"a b\","
+	       "{\"name\":\"c\",\"ip\":\"10.0.0.1\"}],\"none\":null,\"no\":{},\"nix\":[],\"yes\":true}}",
+		"apiVersion: v1\n"
+		"metadata:\n"
+		"  creationTimestamp: \"2026-01-01T00:00:00Z\"\n"
+		"  labels:\n"
+		"    app.kubernetes.io/name: x\n"
+		"    \"on\": \"1\"\n"
+		"spec:\n"
+		"  args:\n"
+		"  - -c\n"
+		"  - a b\n"
+		"  - name: c\n"
+		"    ip: 10.0.0.1\n"
+		"  none: null\n"
+		"  \"no\": {}\n"
+		"  nix: []\n"
+		"  \"yes\": true\n");
+}
+
+Test(yaml_write, numbers_are_their_text)
+{
+	expect("{\"a\":1.0,\"b\":9223372036854775807,\"c\":1e-7,\"d\":-0.0,\"e\":12345678901234567890123}",
+		"a: 1.0\nb: 9223372036854775807\nc: 1e-7\nd: -0.0\ne: 12345678901234567890123\n");
+}
+
+Test(yaml_write, several_lines_are_a_block)
+{
+	expect("{\"a\":\"x\\n  y\\n\",\"b\":\"x\\ny\",\"c\":\"x\\n\\n\"}",
+		"a: |\n  x\n    y\nb: |-\n  x\n  y\nc: \"x\\n\\n\"\n");
+}
+
+Test(yaml_write, a_damaged_body_is_an_error_and_leaves_the_output)
+{
+	static const uint8_t cut[] = {0x82, 0xa1, 'a', 0x01, 0xa1};
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+
+	buf_str(&out, "before");
+	cr_assert_eq(yaml_write(BYTES(cut, sizeof(cut)), &out), ERR_CORRUPT);
+	cr_assert_eq(out.size, 6);
+	cr_assert_eq(yaml_write(BYTES(cut, 0), &out), ERR_CORRUPT);
+}
+
+Test(yaml_write, a_full_output_is_an_error_and_as_long_as_before)
+{
+	CLEANUP(buf_release) struct buf body = BUF_INIT, out;
+
+	buf_init(&out, 8);
+	to_msgpack("{\"name\":\"longer than that\"}", &body);
+	cr_assert_eq(yaml_write(buf_bytes(&body), &out), ERR_TOO_LARGE);
+	cr_assert_eq(out.size, 0);
+	buf_release(&out);
+}
+
+/* ---- what is written reads back the same ---- */
+
+/* Strings that a YAML reader takes for something else, or that no plain scalar can carry. */
+static const char *const awkward[] = {"", " ", "a ", " a", "~", "null", "Null", "true", "False", "yes",
+	"NO", "on", "Off", "y", "n", "1", "-1", "+1", "1e3", "1E+3", "0x1F", "0o17", "017", "0b11", "1_000",
+	"1.", ".5", "1.5", "-.inf", ".NaN", "1:30", "1:30.5", "2026-01-01", "2026-01-01T00:00:00Z",
+	"2026-1-1", "<<", "=", "-", "- a", "?", ": a", "a: b", "a:", "a #b", "#a", "*", "&a", "!a", "|", ">",
+	"%a", "@a", "`a", "'", "\"", "\"a\"", "[a]", "{a}", "a, b", ",", "---", "...", "--- a", "a\tb", "\t",
+	"a\nb", "a\nb\n", "a\n\n", "\n", "\na", " a\nb", "a \nb", "a\n b\n  c", "a\n#b\n", "a\r\nb", "\r",
+	"\x01", "\x7f", "a\xc2\x85" "b", "a\n\xe2\x80\xa8" "b", "\xef\xbb\xbf" "a", "\xf0\x9f\x98\x80",
+	"\xf0\x9f\x98\x80\nx", "\xc3\xa9t\xc3\xa9", "5s", "1.2.3", "nginx:1.25", "1a", "0x", "e3", ".", "-.",
+	"key: |\n  block\n", "a\n---\nb", "a\n...\n", "\\n", "\\"};
+#define N_AWKWARD (sizeof(awkward) / sizeof(*awkward))
+
+/* Each as a value, as a list item within a list, and as a key. */
+static void awkward_document(struct buf *json)
+{
+	buf_str(json, "{\"values\":[");
+	for (size_t i = 0; i < N_AWKWARD; i++) {
+		buf_str(json, i ? "," : "");
+		json_write_string(bytes_str(awkward[i]), json);
+	}
+	buf_str(json, "],\"lists\":[");
+	for (size_t i = 0; i < N_AWKWARD; i++) {
+		buf_str(json, i ? ",[" : "[");
+		json_write_string(bytes_str(awkward[i]), json);
+		buf_str(json, "]");
+	}
+	buf_str(json, "],\"keys\":{");
+	for (size_t i = 0; i < N_AWKWARD; i++) {
+		buf_str(json, i ? "," : "");
+		json_write_string(bytes_str(awkward[i]), json);
+		buf_str(json, ":{\"at\":");
+		json_write_string(bytes_str(awkward[i]), json);
+		buf_str(json, "}");
+	}
+	buf_str(json, "}}");
+	cr_assert_eq(buf_error(json), 0);
+}
+
+Test(yaml_write, awkward_strings_read_back_the_same)
+{
+	CLEANUP(buf_release) struct buf json = BUF_INIT;
+	CLEANUP(yaml_free) struct yaml *yaml = NULL;
+
+	awkward_document(&json);
+	AUTO_FREE char *text = written(buf_cstr(&json));
+	int r = yaml_parse(text, strlen(text), "written", &yaml);
+	cr_assert_eq(r, 0, "%s\n%s", err_text(r), text);
+	const struct yaml_node *values = yaml_get(yaml_root(yaml), "values");
+	const struct yaml_node *lists = yaml_get(yaml_root(yaml), "lists");
+	const struct yaml_node *keys = yaml_get(yaml_root(yaml), "keys");
+	cr_assert_eq(values->count, N_AWKWARD);
+	cr_assert_eq(keys->count, N_AWKWARD);
+	for (size_t i = 0; i < N_AWKWARD; i++) {
+		cr_expect_str_eq(values->items[i].text, awkward[i]);
+		cr_expect_str_eq(lists->items[i].items[0].text, awkward[i]);
+		cr_expect_str_eq(keys->keys[i], awkward[i]);
+		cr_expect_str_eq(keys->items[i].items[0].text, awkward[i]);
+	}
+}
+
+/* PyYAML reads YAML 1.1, with all its surprises. */
+Test(yaml_write, a_yaml_1_1_reader_gets_the_same_document)
+{
+	CLEANUP(buf_release) struct buf json = BUF_INIT;
+	char directory[] = "/tmp/kinf-unit-yaml-XXXXXX", command[400];
+
+	awkward_document(&json);
+	AUTO_FREE char *text = written(buf_cstr(&json));
+	cr_assert_not_null(mkdtemp(directory));
+	for (int i = 0; i < 2; i++) {
+		char path[64];
+		(void)snprintf(path, sizeof(path), "%s/%s", directory, i ? "yaml" : "json");
+		FILE *file = fopen(path, "w");
+		cr_assert_not_null(file);
+		(void)fputs(i ? text : buf_cstr(&json), file);
+		cr_assert_eq(fclose(file), 0);
+	}
+	(void)snprintf(command, sizeof(command),
+		"/usr/bin/python3 -c 'import json, sys, yaml\n"
+		"a = json.load(open(sys.argv[1] + \"/json\")); b = yaml.safe_load(open(sys.argv[1] + \"/yaml\"))\n"
+		"sys.exit(0 if a == b and list(a[\"keys\"]) == list(b[\"keys\"]) else 1)' %s; "
+		"r=$?; rm -r %s; exit $r", directory, directory);
+	FILE *python = popen(command, "r");
+	cr_assert_not_null(python);
+	cr_assert_eq(pclose(python), 0, "%s", text);
+}
