@@ -161,9 +161,10 @@ int index_object(struct index *index, struct txn *txn, uint64_t object, uint32_t
 struct index_walk;
 int index_names(struct index *index, struct txn *txn, uint32_t feed, struct bytes prefix,
 	struct bytes from, struct index_walk **ret_walk);
-/* Objects that have the term, by object id. NOT_FOUND when the value does not occur. For values
- * longer than INDEX_VALUE_MAX the objects are candidates: those whose value has the same beginning
- * and hash. The caller asks terms_has() (store/terms.h) of each body. */
+/* Objects that have the term, by object id; RET_WALK NULL: only their number. NOT_FOUND when the
+ * value does not occur. For values longer than INDEX_VALUE_MAX the objects are candidates: those
+ * whose value has the same beginning and hash. The caller asks terms_has() (store/terms.h) of each
+ * body. */
 int index_postings(struct index *index, struct txn *txn, uint32_t definition,
 	struct bytes value, uint64_t *ret_count, struct index_walk **ret_walk);
 int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index_entry *ret_entry);

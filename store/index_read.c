@@ -233,6 +233,10 @@ int index_postings(struct index *index, struct txn *txn, uint32_t definition, st
 
 	if (r != FOUND)
 		return r;
+	if (!ret_walk) {
+		*ret_count = count;
+		return FOUND;
+	}
 	r = walk_new(txn, INDEX_POSTING, &walk);
 	if (r == 0)
 		r = cursor_open(txn, INDEX_OBJECT, &walk->objects);

@@ -89,6 +89,9 @@ static const char *under(struct fixture *f, uint32_t definition, struct bytes va
 		n += (size_t)snprintf(text + n, sizeof(text) - n, " %.*s", BYTES_ARG(key));
 	cr_assert_eq(r, END, "%s", err_text(r));
 	index_walk_close(&walk);
+	uint64_t only_counted = 0;
+	cr_assert_eq(index_postings(f->index, txn, definition, value, &only_counted, NULL), FOUND);
+	cr_assert_eq(only_counted, count);
 	txn_abort(&txn);
 	return text;
 }
