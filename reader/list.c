@@ -187,7 +187,8 @@ static int list_step(struct kinf_list *list, struct record *ret_record)
 			continue;
 		}
 		if (r == FOUND)
-			r = plan_accepts(&list->plan, list_snapshot(list), key, &entry);
+			r = plan_accepts(&list->plan, &list->query, list_snapshot(list), key,
+				&entry);
 		if (r == NOT_FOUND)
 			continue;
 		if (r == FOUND)

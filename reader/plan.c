@@ -291,10 +291,20 @@ void plan_describe(const struct plan *plan, const struct query *query, char *tex
 
 /* ---- deciding on one object ---- */
 
-int plan_accepts(const struct plan *plan, struct snapshot *snapshot, struct bytes key,
-	const struct index_entry *entry)
+static bool name_begins(struct bytes key, const char *prefix)
 {
-	(void)key;
+	const char *slash = memchr(key.data, '/', key.size);
+	size_t skip = slash ? (size_t)(slash - (const char *)key.data) + 1 : 0;
+
+	return bytes_starts(BYTES((const char *)key.data + skip, key.size - skip),
+		bytes_str(prefix));
+}
+
+int plan_accepts(const struct plan *plan, const struct query *query, struct snapshot *snapshot,
+	struct bytes key, const struct index_entry *entry)
+{
+	if (query->prefix && !name_begins(key, query->prefix))
+		return NOT_FOUND;
 	for (size_t i = 0; i < plan->n_terms; i++) {
 		const struct plan_term *term = &plan->terms[i];
 
@@ -308,20 +318,9 @@ int plan_accepts(const struct plan *plan, struct snapshot *snapshot, struct byte
 	return FOUND;
 }
 
-static bool name_begins(struct bytes key, const char *prefix)
-{
-	const char *slash = memchr(key.data, '/', key.size);
-	size_t skip = slash ? (size_t)(slash - (const char *)key.data) + 1 : 0;
-
-	return bytes_starts(BYTES((const char *)key.data + skip, key.size - skip),
-		bytes_str(prefix));
-}
-
 int query_matches(const struct query *query, const struct plan *plan,
 	const struct record *record)
 {
-	if (query->prefix && !name_begins(record->key, query->prefix))
-		return NOT_FOUND;
 	for (size_t i = 0; plan->long_values && i < plan->n_terms; i++) {
 		const struct plan_term *term = &plan->terms[i];
 

@@ -58,9 +58,9 @@ int plan_make(struct snapshot *snapshot, const struct snapshot_feed *feed,
 void plan_release(struct plan *plan);
 void plan_describe(const struct plan *plan, const struct query *query, char *text, size_t size);
 
-/* Of an entry, by the index alone: FOUND, NOT_FOUND. */
-int plan_accepts(const struct plan *plan, struct snapshot *snapshot, struct bytes key,
-	const struct index_entry *entry);
+/* Of an entry, by its key and the index alone: FOUND, NOT_FOUND. */
+int plan_accepts(const struct plan *plan, const struct query *query, struct snapshot *snapshot,
+	struct bytes key, const struct index_entry *entry);
 
 /* Of a body, by everything the index can't tell: FOUND, NOT_FOUND. */
 int query_matches(const struct query *query, const struct plan *plan,
