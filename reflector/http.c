@@ -433,7 +433,12 @@ int http_start(struct http *http, const struct http_request *request, struct htt
 	call->request = *request;
 	call->request.path = call->request.accept = NULL;
 	move_clock(http, 0); /* what the caller did before is not the server's time */
-	call->start_ns = call->limit.heard_ns = http->clock_ns;
+	call->limit = (struct limit){
+		.first_byte_ns = request->first_byte_ns,
+		.idle_ns = request->idle_ns,
+		.total_ns = request->total_ns,
+		.start_ns = http->clock_ns,
+	};
 	call->easy = curl_easy_init();
 	if (!call->easy)
 		return err_set(-ENOMEM, "request");
