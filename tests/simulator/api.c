@@ -20,9 +20,9 @@ struct target {
 	size_t n;
 	const char *group, *version;
 	const char *resource, *namespace, *name; /* NULL: none */
-	bool served;                   /* group and version are */
-	struct collection *collection; /* NULL: no such resource in that scope */
-	char qualified[128];           /* "deployments.apps", "" */
+	bool served;                             /* group and version are */
+	struct collection *collection;           /* NULL: no such resource in that scope */
+	char qualified[128];                     /* "deployments.apps", "" */
 	const char *verb;
 };
 
@@ -109,7 +109,7 @@ static bool clause_fits(struct bytes clause, bool is_list, enum object_form *ret
 		return fits;
 	as += strlen("as=");
 	return !strncmp(as, "PartialObjectMetadata", strlen("PartialObjectMetadata")) &&
-		!strncmp(as + strlen("PartialObjectMetadata"), "List", 4) == is_list;
+	       !strncmp(as + strlen("PartialObjectMetadata"), "List", 4) == is_list;
 }
 
 static bool negotiate(const char *accept, const char *verb, enum object_form *ret_form)
@@ -150,8 +150,7 @@ static void answer_missing(const struct target *target, struct http_answer *answ
 		buf_printf(&details, "\"group\":\"%s\",", kind->group);
 	buf_printf(&details, "\"kind\":\"%s\"}", kind->resource);
 
-	struct status status = {
-		.code = 404, .reason = "NotFound", .details = buf_cstr(&details)};
+	struct status status = {.code = 404, .reason = "NotFound", .details = buf_cstr(&details)};
 
 	status_answer(answer, &status, "%s \"%s\" not found", target->qualified, target->name);
 }

@@ -34,8 +34,8 @@ static uint64_t touch(struct world *world, struct collection *collection, const 
 	return churn_patch(world, collection, key, buf_bytes(&patch));
 }
 
-uint64_t churn_patch(struct world *world, struct collection *collection, const char *key,
-	struct bytes patch)
+uint64_t churn_patch(
+	struct world *world, struct collection *collection, const char *key, struct bytes patch)
 {
 	CLEANUP(buf_release) struct buf merged = BUF_INIT;
 	struct entry *entry = shelf_find(&collection->shelf, key);

@@ -17,8 +17,7 @@ void churn_free(struct churn **churn);
 
 /* RATE changes a second in COLLECTION from now on, 0: stop; of them PERCENT are creations and
  * deletions in turn, the rest modify. */
-void churn_set(
-	struct churn *churn, struct collection *collection, double rate, unsigned percent);
+void churn_set(struct churn *churn, struct collection *collection, double rate, unsigned percent);
 
 /* Creates COUNT generated objects, numbered from FROM; returns the last RV. */
 uint64_t churn_create(struct world *world, struct collection *collection, uint64_t from,
@@ -31,7 +30,7 @@ void churn_touch(struct world *world, struct collection *collection, uint64_t co
 void churn_delete(struct world *world, struct collection *collection, uint64_t count);
 
 /* Applies a merge patch to one object: its RV, or 0 when there is none. */
-uint64_t churn_patch(struct world *world, struct collection *collection, const char *key,
-	struct bytes patch);
+uint64_t churn_patch(
+	struct world *world, struct collection *collection, const char *key, struct bytes patch);
 
 #endif

@@ -15,8 +15,8 @@ struct call {
 	struct world *world;
 	const struct http_request *request;
 	struct http_answer *answer;
-	struct buf *out; /* the answer's body */
-	const char *rest; /* of the path, behind the row's */
+	struct buf *out;               /* the answer's body */
+	const char *rest;              /* of the path, behind the row's */
 	struct collection *collection; /* of ?resource= */
 };
 
@@ -201,7 +201,8 @@ static void kinds_post(struct call *call)
 	refuse(call, 400, "group, version, resource, kind are needed, and a new resource");
 }
 
-/* ---- watches and connections ------------------------------------------------------------------ */
+/* ---- watches and connections ------------------------------------------------------------------
+ */
 
 static void bookmark_post(struct call *call)
 {
@@ -314,7 +315,8 @@ static void settings_post(struct call *call)
 		settings->watch_list, settings->aggregated);
 }
 
-/* ---- faults and what was asked ---------------------------------------------------------------- */
+/* ---- faults and what was asked ----------------------------------------------------------------
+ */
 
 static void faults_post(struct call *call)
 {
@@ -365,7 +367,8 @@ static void status_get(struct call *call)
 	const struct world *world = call->world;
 
 	buf_printf(call->out,
-		"{\"resourceVersion\":\"%" PRIu64 "\",\"compacted\":\"%" PRIu64 "\",\"resources\":{",
+		"{\"resourceVersion\":\"%" PRIu64 "\",\"compacted\":\"%" PRIu64
+		"\",\"resources\":{",
 		world->rv, world->compacted);
 	for (size_t i = 0; i < world->n_collections; i++) {
 		const struct collection *collection = &world->collections[i];

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-
 #define AGGREGATED "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 #define STATUS_VERBS "\"verbs\":[\"get\",\"patch\",\"update\"]"
@@ -35,7 +34,8 @@ static bool is_first(const struct world *world, size_t i, bool of_version)
 {
 	for (size_t k = 0; k < i; k++)
 		if (!strcmp(kind_at(world, k)->group, kind_at(world, i)->group) &&
-			(!of_version || !strcmp(kind_at(world, k)->version, kind_at(world, i)->version)))
+			(!of_version ||
+				!strcmp(kind_at(world, k)->version, kind_at(world, i)->version)))
 			return false;
 	return true;
 }
@@ -130,12 +130,13 @@ static void put_resource(struct buf *out, const struct kind *kind)
 			kind->resource, kind->namespaced ? "true" : "false", kind->name);
 }
 
-static void put_resources(struct world *world, const char *group, const char *version,
-	struct buf *out)
+static void put_resources(
+	struct world *world, const char *group, const char *version, struct buf *out)
 {
 	const char *comma = "";
 
-	buf_printf(out, "{\"kind\":\"APIResourceList\",%s\"groupVersion\":\"%s%s%s\",\"resources\":[",
+	buf_printf(out,
+		"{\"kind\":\"APIResourceList\",%s\"groupVersion\":\"%s%s%s\",\"resources\":[",
 		*group ? "\"apiVersion\":\"v1\"," : "", group, *group ? "/" : "", version);
 	for (size_t i = 0; i < world->n_collections; i++) {
 		const struct kind *kind = kind_at(world, i);
@@ -282,8 +283,8 @@ static bool document_answer(struct world *world, const struct http_request *requ
 	return true;
 }
 
-bool discovery_answer(struct world *world, const struct http_request *request,
-	struct http_answer *answer)
+bool discovery_answer(
+	struct world *world, const struct http_request *request, struct http_answer *answer)
 {
 	bool aggregated = false;
 

@@ -8,8 +8,8 @@
 #include "tests/simulator/world.h"
 
 /* True when PATH is one of them, and ANSWER is filled in. Called with world->lock held. */
-bool discovery_answer(struct world *world, const struct http_request *request,
-	struct http_answer *answer);
+bool discovery_answer(
+	struct world *world, const struct http_request *request, struct http_answer *answer);
 
 /* PATH begins like a group version that is served ("/api/v1", "/apis/apps/v1"). */
 bool discovery_serves(struct world *world, const char *group, const char *version);

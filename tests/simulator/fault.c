@@ -163,8 +163,8 @@ static struct fault fault_of(struct bytes rule)
 	};
 }
 
-bool faults_match(struct faults *faults, const char *target, const char *resource,
-	const char *verb, struct fault *ret_fault)
+bool faults_match(struct faults *faults, const char *target, const char *resource, const char *verb,
+	struct fault *ret_fault)
 {
 	struct rule *rule;
 
@@ -221,8 +221,8 @@ static void put_headers(const struct fault *fault, struct http_answer *answer)
 	}
 }
 
-bool fault_replaces(const struct faults *faults, const struct fault *fault, int fd,
-	struct http_answer *answer)
+bool fault_replaces(
+	const struct faults *faults, const struct fault *fault, int fd, struct http_answer *answer)
 {
 	if (fault->delay_ms)
 		(void)wait_ms(faults->world, fault->delay_ms, fd); /* sending will tell */
@@ -254,7 +254,7 @@ static size_t up_to(const struct faulty *faulty, int64_t offset, size_t room)
 	if (offset < 0 || (uint64_t)offset <= faulty->pos)
 		return room;
 	return (uint64_t)offset - faulty->pos < room ? (size_t)((uint64_t)offset - faulty->pos)
-						      : room;
+						     : room;
 }
 
 static bool is_at(const struct faulty *faulty, int64_t offset)
@@ -302,8 +302,8 @@ static void faulty_free(void *arg)
 	free(faulty);
 }
 
-void fault_wrap(struct faults *faults, const struct fault *fault, int fd,
-	struct http_answer *answer)
+void fault_wrap(
+	struct faults *faults, const struct fault *fault, int fd, struct http_answer *answer)
 {
 	if (answer->hang_up)
 		return;

@@ -33,9 +33,9 @@ struct faults;
 /* What happens to one answer; a copy, so that rules may go meanwhile. */
 struct fault {
 	uint64_t delay_ms, gap_ms;
-	size_t chunk; /* 0: as it comes */
+	size_t chunk;                                /* 0: as it comes */
 	int64_t length, garble_at, cut_at, stall_at; /* -1: not */
-	unsigned status; /* 0: the true answer */
+	unsigned status;                             /* 0: the true answer */
 	char *body;
 	char *headers; /* JSON object */
 	bool close, reset, clean, hold;
@@ -54,17 +54,17 @@ void faults_remove(struct faults *faults, unsigned id);
 void faults_list(struct faults *faults, struct buf *out);
 
 /* True when a rule hits this request. Release what it gives. */
-bool faults_match(struct faults *faults, const char *target, const char *resource,
-	const char *verb, struct fault *ret_fault);
+bool faults_match(struct faults *faults, const char *target, const char *resource, const char *verb,
+	struct fault *ret_fault);
 void fault_release(struct fault *fault);
 
 /* Before the answer is composed: waits. Done when true: ANSWER is complete but for its body's way
  * out. */
-bool fault_replaces(const struct faults *faults, const struct fault *fault, int fd,
-	struct http_answer *answer);
+bool fault_replaces(
+	const struct faults *faults, const struct fault *fault, int fd, struct http_answer *answer);
 
 /* After: puts itself between the body and the client. */
-void fault_wrap(struct faults *faults, const struct fault *fault, int fd,
-	struct http_answer *answer);
+void fault_wrap(
+	struct faults *faults, const struct fault *fault, int fd, struct http_answer *answer);
 
 #endif

@@ -12,8 +12,8 @@ static void put_uid(struct buf *out, unsigned family, uint64_t n)
 	buf_printf(out, "%08x-5e1f-4000-8000-%012" PRIx64, family, n & 0xffffffffffff);
 }
 
-static void put_name(
-	struct buf *out, const struct kind *kind, uint64_t n, const struct generate_options *options)
+static void put_name(struct buf *out, const struct kind *kind, uint64_t n,
+	const struct generate_options *options)
 {
 	buf_printf(out, "\"name\":\"%s%" PRIu64 "\"", options->prefix, n);
 	if (!strcmp(kind->resource, "pods"))
@@ -24,8 +24,8 @@ static void put_name(
 
 /* ---- pods ------------------------------------------------------------------------------------ */
 
-static void put_pod_metadata(
-	struct buf *out, const struct kind *kind, uint64_t n, const struct generate_options *options)
+static void put_pod_metadata(struct buf *out, const struct kind *kind, uint64_t n,
+	const struct generate_options *options)
 {
 	uint64_t app = n % N_APPS;
 
@@ -166,8 +166,8 @@ static void put_pod_status(struct buf *out, uint64_t n)
 #define POD_SIZE       6000
 #define MANAGED_FIELDS 4500 /* pods smaller than this go without */
 
-static void put_pod(
-	struct buf *out, const struct kind *kind, uint64_t n, const struct generate_options *options)
+static void put_pod(struct buf *out, const struct kind *kind, uint64_t n,
+	const struct generate_options *options)
 {
 	size_t begin = out->size, size = options->size ? options->size : POD_SIZE;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects as a busy cluster has them: the N-th one of a kind is the same in every run. Pods carry
- * what real ones do (managedFields, an owner, eight labels, probes, env, volumes, conditions), about
- * 6 kB; other kinds are small.
+ * what real ones do (managedFields, an owner, eight labels, probes, env, volumes, conditions),
+ * about 6 kB; other kinds are small.
  */
 #ifndef SIMULATOR_GENERATE_H
 #define SIMULATOR_GENERATE_H

@@ -23,11 +23,11 @@ struct http_server {
 	uint32_t magic;
 	struct http_config config;
 	uint16_t port;
-	int placeholder; /* bound, never listening: keeps the port ours while paused */
+	int placeholder;      /* bound, never listening: keeps the port ours while paused */
 	pthread_mutex_t lock; /* of what follows */
 	int *fds;
 	size_t n_fds, capacity;
-	pthread_mutex_t running; /* taken while starting and stopping */
+	pthread_mutex_t running;   /* taken while starting and stopping */
 	struct MHD_Daemon *daemon; /* NULL: paused */
 };
 
@@ -45,7 +45,8 @@ struct lookup {
 	const char *found;
 };
 
-static enum MHD_Result look_up(void *arg, enum MHD_ValueKind kind, const char *key, const char *value)
+static enum MHD_Result look_up(
+	void *arg, enum MHD_ValueKind kind, const char *key, const char *value)
 {
 	struct lookup *lookup = arg;
 
@@ -124,8 +125,7 @@ void http_answer_to_stream(struct http_answer *answer)
 
 	stream->text = answer->body;
 	answer->body = BUF_INIT;
-	answer->stream =
-		(struct http_stream){.read = text_read, .free = text_free, .arg = stream};
+	answer->stream = (struct http_stream){.read = text_read, .free = text_free, .arg = stream};
 }
 
 static void answer_release(struct http_answer *answer)
@@ -185,7 +185,7 @@ static enum MHD_Result send_answer(struct MHD_Connection *connection, struct htt
 
 	REQUIRE(response != NULL);
 	for (size_t i = 0; i < answer->n_headers; i++)
-		(void)MHD_add_response_header( /* a header it refuses is left out */
+		(void)MHD_add_response_header(/* a header it refuses is left out */
 			response, answer->headers[i][0], answer->headers[i][1]);
 
 	enum MHD_Result result = MHD_queue_response(connection, answer->status, response);
@@ -228,9 +228,9 @@ static enum MHD_Result respond(struct http_server *server, struct MHD_Connection
 	return result;
 }
 
-static enum MHD_Result accept_request(void *arg, struct MHD_Connection *connection, const char *path,
-	const char *method, const char *version, const char *upload, size_t *upload_size,
-	void **request)
+static enum MHD_Result accept_request(void *arg, struct MHD_Connection *connection,
+	const char *path, const char *method, const char *version, const char *upload,
+	size_t *upload_size, void **request)
 {
 	struct exchange *exchange = *request;
 
@@ -336,7 +336,7 @@ static int start(struct http_server *server)
 {
 	int fd = bind_socket(server->port);
 	unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
-		MHD_USE_POLL | MHD_USE_ITC;
+			 MHD_USE_POLL | MHD_USE_ITC;
 
 	if (fd < 0)
 		return fd;

@@ -61,7 +61,7 @@ typedef void http_handler_fn(
 	void *arg, const struct http_request *request, struct http_answer *answer);
 
 struct http_config {
-	uint16_t port; /* 0: any */
+	uint16_t port;                 /* 0: any */
 	const char *certificate, *key; /* PEM text; NULL: plain HTTP */
 	http_handler_fn *handler;
 	void (*dropped)(void *arg); /* connections were cut: wake the streams; or NULL */
@@ -78,8 +78,8 @@ uint16_t http_server_port(const struct http_server *server);
 /* Cuts every connection. */
 void http_server_drop(struct http_server *server);
 
-/* Cuts every connection and refuses new ones until resumed. The port stays taken. Both may be called
- * again; 0 or a negative error. */
+/* Cuts every connection and refuses new ones until resumed. The port stays taken. Both may be
+ * called again; 0 or a negative error. */
 void http_server_pause(struct http_server *server);
 int http_server_resume(struct http_server *server);
 

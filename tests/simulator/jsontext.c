@@ -68,8 +68,9 @@ void jsontext_iter_init(struct jsontext_iter *iter, struct bytes text)
 	size_t pos = skip_blanks(text, 0);
 	char c = at(text, pos);
 
-	*iter = (struct jsontext_iter){
-		.text = text, .pos = c == '{' || c == '[' ? pos + 1 : text.size, .is_object = c == '{'};
+	*iter = (struct jsontext_iter){.text = text,
+		.pos = c == '{' || c == '[' ? pos + 1 : text.size,
+		.is_object = c == '{'};
 }
 
 bool jsontext_iter_next(struct jsontext_iter *iter, struct jsontext_member *ret_member)
@@ -189,7 +190,8 @@ static size_t unescape_one(struct bytes text, size_t pos, struct buf *out)
 
 		pos += 5;
 		if (unit >= 0xd800 && unit < 0xdc00 && at(text, pos) == '\\') {
-			unit = 0x10000 + ((unit - 0xd800) << 10) + (code_unit(text, pos + 1) & 0x3ff);
+			unit = 0x10000 + ((unit - 0xd800) << 10) +
+			       (code_unit(text, pos + 1) & 0x3ff);
 			pos += 6;
 		}
 		put_utf8(out, unit);

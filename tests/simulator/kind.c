@@ -4,39 +4,129 @@
 #include "tests/simulator/jsontext.h"
 #include "tests/simulator/memory.h"
 
-#define EMPTY_SPEC ",\"spec\":{},\"status\":{}"
+#define EMPTY_SPEC     ",\"spec\":{},\"status\":{}"
+#define EMPTY_POD      "\"spec\":{\"containers\":null}"
+#define EMPTY_TEMPLATE ",\"spec\":{\"selector\":null,\"template\":{\"metadata\":{}," EMPTY_POD "}"
+#define EMPTY_NODE \
+	",\"spec\":{},\"status\":{\"daemonEndpoints\":{\"kubeletEndpoint\":{\"Port\":0}}," \
+	"\"nodeInfo\":{\"machineID\":\"\",\"systemUUID\":\"\",\"bootID\":\"\",\"kernelVersion\":" \
+	"\"\"," \
+	"\"osImage\":\"\",\"containerRuntimeVersion\":\"\",\"kubeletVersion\":\"\"," \
+	"\"kubeProxyVersion\":\"\",\"operatingSystem\":\"\",\"architecture\":\"\"}}"
 
 static const struct kind built_in_kinds[] = {
-	{"", "v1", "configmaps", "configmap", "ConfigMap", "cm", NULL, "qFsyl6wFWjQ=", NULL, "",
-		.namespaced = true, .no_status = true},
-	{"", "v1", "namespaces", "namespace", "Namespace", "ns", NULL, "Q3oi5N2YM8M=",
-		"status.phase", EMPTY_SPEC},
-	{"", "v1", "nodes", "node", "Node", "no", NULL, "XwShjMxG9Fs=", "spec.unschedulable",
-		",\"spec\":{},\"status\":{\"daemonEndpoints\":{\"kubeletEndpoint\":{\"Port\":0}},"
-		"\"nodeInfo\":{\"machineID\":\"\",\"systemUUID\":\"\",\"bootID\":\"\","
-		"\"kernelVersion\":\"\",\"osImage\":\"\",\"containerRuntimeVersion\":\"\","
-		"\"kubeletVersion\":\"\",\"kubeProxyVersion\":\"\",\"operatingSystem\":\"\","
-		"\"architecture\":\"\"}}"},
-	{"", "v1", "pods", "pod", "Pod", "po", "all", "xPOwRZ+Yhw8=",
-		"spec.nodeName spec.restartPolicy spec.schedulerName spec.serviceAccountName "
-		"spec.hostNetwork status.phase status.podIP status.nominatedNodeName",
-		",\"spec\":{\"containers\":null},\"status\":{}", .namespaced = true},
-	{"", "v1", "secrets", "secret", "Secret", NULL, NULL, "S6u1pOWzb84=", "type", "",
-		.namespaced = true, .no_status = true},
-	{"", "v1", "services", "service", "Service", "svc", "all", "0/CO1lhkEBI=",
-		"spec.clusterIP spec.type", ",\"spec\":{},\"status\":{\"loadBalancer\":{}}",
-		.namespaced = true},
-	{"apps", "v1", "deployments", "deployment", "Deployment", "deploy", "all", "8aSe+NMegvE=",
-		NULL,
-		",\"spec\":{\"selector\":null,\"template\":{\"metadata\":{},"
-		"\"spec\":{\"containers\":null}},\"strategy\":{}},\"status\":{}",
-		.namespaced = true},
-	{"apps", "v1", "replicasets", "replicaset", "ReplicaSet", "rs", "all", "P1RzHs8/mWQ=", NULL,
-		",\"spec\":{\"selector\":null,\"template\":{\"metadata\":{},"
-		"\"spec\":{\"containers\":null}}},\"status\":{\"replicas\":0}",
-		.namespaced = true},
-	{"example.com", "v1", "widgets", "widget", "Widget", "wd", "all", "gIwvi5rymmg=", "", "",
-		.namespaced = true, .custom = true},
+	{
+		.group = "",
+		.version = "v1",
+		.resource = "configmaps",
+		.singular = "configmap",
+		.name = "ConfigMap",
+		.short_name = "cm",
+		.hash = "qFsyl6wFWjQ=",
+		.idle = "",
+		.namespaced = true,
+		.no_status = true,
+	},
+	{
+		.group = "",
+		.version = "v1",
+		.resource = "namespaces",
+		.singular = "namespace",
+		.name = "Namespace",
+		.short_name = "ns",
+		.hash = "Q3oi5N2YM8M=",
+		.fields = "status.phase",
+		.idle = EMPTY_SPEC,
+	},
+	{
+		.group = "",
+		.version = "v1",
+		.resource = "nodes",
+		.singular = "node",
+		.name = "Node",
+		.short_name = "no",
+		.hash = "XwShjMxG9Fs=",
+		.fields = "spec.unschedulable",
+		.idle = EMPTY_NODE,
+	},
+	{
+		.group = "",
+		.version = "v1",
+		.resource = "pods",
+		.singular = "pod",
+		.name = "Pod",
+		.short_name = "po",
+		.category = "all",
+		.hash = "xPOwRZ+Yhw8=",
+		.fields = "spec.nodeName spec.restartPolicy spec.schedulerName "
+			  "spec.serviceAccountName spec.hostNetwork status.phase status.podIP "
+			  "status.nominatedNodeName",
+		.idle = "," EMPTY_POD ",\"status\":{}",
+		.namespaced = true,
+	},
+	{
+		.group = "",
+		.version = "v1",
+		.resource = "secrets",
+		.singular = "secret",
+		.name = "Secret",
+		.hash = "S6u1pOWzb84=",
+		.fields = "type",
+		.idle = "",
+		.namespaced = true,
+		.no_status = true,
+	},
+	{
+		.group = "",
+		.version = "v1",
+		.resource = "services",
+		.singular = "service",
+		.name = "Service",
+		.short_name = "svc",
+		.category = "all",
+		.hash = "0/CO1lhkEBI=",
+		.fields = "spec.clusterIP spec.type",
+		.idle = ",\"spec\":{},\"status\":{\"loadBalancer\":{}}",
+		.namespaced = true,
+	},
+	{
+		.group = "apps",
+		.version = "v1",
+		.resource = "deployments",
+		.singular = "deployment",
+		.name = "Deployment",
+		.short_name = "deploy",
+		.category = "all",
+		.hash = "8aSe+NMegvE=",
+		.idle = EMPTY_TEMPLATE ",\"strategy\":{}},\"status\":{}",
+		.namespaced = true,
+	},
+	{
+		.group = "apps",
+		.version = "v1",
+		.resource = "replicasets",
+		.singular = "replicaset",
+		.name = "ReplicaSet",
+		.short_name = "rs",
+		.category = "all",
+		.hash = "P1RzHs8/mWQ=",
+		.idle = EMPTY_TEMPLATE "},\"status\":{\"replicas\":0}",
+		.namespaced = true,
+	},
+	{
+		.group = "example.com",
+		.version = "v1",
+		.resource = "widgets",
+		.singular = "widget",
+		.name = "Widget",
+		.short_name = "wd",
+		.category = "all",
+		.hash = "gIwvi5rymmg=",
+		.fields = "",
+		.idle = "",
+		.namespaced = true,
+		.custom = true,
+	},
 };
 
 const struct kind *kind_built_in(size_t i)

@@ -19,8 +19,8 @@ struct kind {
 	const char *category; /* or NULL */
 	const char *hash;     /* storageVersionHash */
 	const char *fields;   /* field labels besides metadata.name and .namespace, space separated;
-	                         NULL: a kind without a table of its own, which words its refusal
-	                         differently */
+				 NULL: a kind without a table of its own, which words its refusal
+				 differently */
 	const char *idle;     /* what a bookmark shows behind metadata, "" or ",\"spec\":..." */
 	bool namespaced;
 	bool custom;
@@ -32,8 +32,8 @@ struct kind {
 const struct kind *kind_built_in(size_t i);
 
 /* A custom kind from a JSON description: group, version, resource, kind; optional singular,
- * namespaced (default true), shortName, category. NULL when one of the first four is missing. Free with
- * kind_free. */
+ * namespaced (default true), shortName, category. NULL when one of the first four is missing. Free
+ * with kind_free. */
 const struct kind *kind_describe(struct bytes description);
 
 /* Does nothing for a built-in kind. */

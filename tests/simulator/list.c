@@ -159,7 +159,8 @@ static void put_tail(struct list *list)
 {
 	buf_byte(&list->piece, ']');
 	if (is_sorted(list)) {
-		buf_printf(&list->piece, ",\"kind\":\"%sList\",", list->view.collection->kind->name);
+		buf_printf(
+			&list->piece, ",\"kind\":\"%sList\",", list->view.collection->kind->name);
 		put_metadata(list, true);
 	}
 	buf_str(&list->piece, "}\n");
@@ -255,8 +256,8 @@ static void refuse_token(const char *start, struct http_answer *answer)
 }
 
 /* The state and the place that a continue token names. */
-static bool follow_token(struct list *list, const struct list_options *options,
-	struct http_answer *answer)
+static bool follow_token(
+	struct list *list, const struct list_options *options, struct http_answer *answer)
 {
 	CLEANUP(buf_release) struct buf start = BUF_INIT;
 	CLEANUP(buf_release) struct buf wrong = BUF_INIT;
@@ -298,11 +299,11 @@ static bool await_rv(struct world *world, uint64_t rv, struct http_answer *answe
 static bool wants_exact(const struct list_options *options)
 {
 	return options->match == RV_MATCH_EXACT ||
-		(options->match == RV_MATCH_UNSET && options->rv && options->limit);
+	       (options->match == RV_MATCH_UNSET && options->rv && options->limit);
 }
 
-static bool choose_state(struct list *list, const struct list_options *options,
-	struct http_answer *answer)
+static bool choose_state(
+	struct list *list, const struct list_options *options, struct http_answer *answer)
 {
 	static const struct status expired = {.code = 410, .reason = "Expired"};
 	struct world *world = list->view.world;
@@ -315,13 +316,12 @@ static bool choose_state(struct list *list, const struct list_options *options,
 	list->rv = wants_exact(options) ? options->rv : world->rv;
 	if (list->rv >= collection_floor(world, list->view.collection))
 		return true;
-	status_answer(answer, &expired,
-		"The resourceVersion for the provided list is too old.");
+	status_answer(answer, &expired, "The resourceVersion for the provided list is too old.");
 	return false;
 }
 
-static bool list_open(struct list *list, const struct list_options *options,
-	struct http_answer *answer)
+static bool list_open(
+	struct list *list, const struct list_options *options, struct http_answer *answer)
 {
 	bool from_cache = !strcmp(options->rv_text, "0") && !*options->token;
 
@@ -348,6 +348,5 @@ void list_answer(struct view *view, const struct list_options *options, struct h
 		return;
 	}
 	http_answer_header(answer, "Content-Type", "application/json");
-	answer->stream =
-		(struct http_stream){.read = list_read, .free = list_free, .arg = list};
+	answer->stream = (struct http_stream){.read = list_read, .free = list_free, .arg = list};
 }

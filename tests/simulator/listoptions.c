@@ -68,8 +68,7 @@ struct violations {
 	size_t n;
 };
 
-static void refuse(struct violations *list, const char *reason, const char *field,
-	const char *text)
+static void refuse(struct violations *list, const char *reason, const char *field, const char *text)
 {
 	const char *comma = list->n++ ? "," : "";
 
@@ -92,8 +91,8 @@ static void refuse_match(struct violations *list, const char *given, const char 
 	refuse(list, "FieldValueNotSupported", "resourceVersionMatch", buf_cstr(&text));
 }
 
-static void check_list(struct violations *list, const struct list_options *options,
-	const char *match_text)
+static void check_list(
+	struct violations *list, const struct list_options *options, const char *match_text)
 {
 	static const char field[] = "resourceVersionMatch";
 

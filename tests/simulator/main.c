@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf-simulator: a Kubernetes API server that holds its cluster in memory and misbehaves on demand.
- * Prints where it listens, then serves until SIGTERM or SIGINT.
+ * kinf-simulator: a Kubernetes API server that holds its cluster in memory and misbehaves on
+ * demand. Prints where it listens, then serves until SIGTERM or SIGINT.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -197,7 +197,7 @@ static int serve(const struct options *options, const sigset_t *signals)
 	printf("listening on 127.0.0.1:%u\ncontrol on 127.0.0.1:%u\n",
 		http_server_port(simulator.control.server),
 		http_server_port(simulator.control_server));
-	(void)fflush(stdout); /* nobody may be reading */
+	(void)fflush(stdout);                   /* nobody may be reading */
 	(void)sigwait(signals, &signal_number); /* cannot fail: the set is valid */
 	return 0;
 }

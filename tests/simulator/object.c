@@ -92,8 +92,8 @@ struct missing {
 
 /* Typed objects show uid, resourceVersion, creationTimestamp behind the name; sorted ones the
  * timestamp first and the other two last. */
-static void put_stamped(const struct kind *kind, struct bytes metadata, struct missing missing,
-	struct buf *out)
+static void put_stamped(
+	const struct kind *kind, struct bytes metadata, struct missing missing, struct buf *out)
 {
 	struct jsontext_iter iter;
 	struct jsontext_member member;
@@ -157,8 +157,8 @@ void object_store(const struct kind *kind, struct bytes text, const struct objec
 	object_restamp(buf_bytes(&stamped), stamp->rv, out);
 }
 
-void object_show(const struct kind *kind, enum object_form form, struct bytes stored,
-	struct buf *out)
+void object_show(
+	const struct kind *kind, enum object_form form, struct bytes stored, struct buf *out)
 {
 	if (form == OBJECT_METADATA) {
 		buf_str(out, "{\"kind\":\"PartialObjectMetadata\","

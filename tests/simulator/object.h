@@ -34,8 +34,8 @@ void object_store(const struct kind *kind, struct bytes text, const struct objec
 /* The same object with another resourceVersion. */
 void object_restamp(struct bytes stored, uint64_t rv, struct buf *out);
 
-void object_show(const struct kind *kind, enum object_form form, struct bytes stored,
-	struct buf *out);
+void object_show(
+	const struct kind *kind, enum object_form form, struct bytes stored, struct buf *out);
 
 /* A random (version 4) uuid. */
 void object_new_uid(char ret_uid[OBJECT_UID_SIZE]);

@@ -29,8 +29,8 @@ void status_put(struct buf *out, const struct status *status, const char *messag
 	buf_printf(out, ",\"code\":%u}", status->code);
 }
 
-static void answer_text(struct http_answer *answer, const struct status *status,
-	const char *format, va_list arguments)
+static void answer_text(struct http_answer *answer, const struct status *status, const char *format,
+	va_list arguments)
 {
 	char message[2048];
 

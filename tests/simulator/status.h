@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Status objects, the API server's errors (spec: meta/v1 Status; texts as kube-apiserver 1.36's). */
+/* Status objects, the API server's errors (spec: meta/v1 Status; texts as kube-apiserver 1.36's).
+ */
 #ifndef SIMULATOR_STATUS_H
 #define SIMULATOR_STATUS_H
 
@@ -7,9 +8,9 @@
 
 struct status {
 	unsigned code;
-	const char *reason;      /* "" is left out */
-	const char *details;     /* JSON object, or NULL */
-	unsigned retry_after;    /* seconds, as the details say; 0: none */
+	const char *reason;       /* "" is left out */
+	const char *details;      /* JSON object, or NULL */
+	unsigned retry_after;     /* seconds, as the details say; 0: none */
 	const char *continuation; /* metadata.continue, or NULL */
 };
 

@@ -10,8 +10,8 @@
 #include "tests/simulator/memory.h"
 #include "tests/simulator/status.h"
 
-static bool check_fields(const struct kind *kind, const struct selector *fields,
-	struct http_answer *answer)
+static bool check_fields(
+	const struct kind *kind, const struct selector *fields, struct http_answer *answer)
 {
 	for (size_t i = 0; i < selector_count(fields); i++) {
 		struct bytes label = selector_at(fields, i)->key;
@@ -92,5 +92,5 @@ bool view_selects(const struct view *view, const struct version *version)
 		return false;
 	}
 	return (!view->labels || selector_match(view->labels, buf_bytes(&document)) == 1) &&
-		(!view->fields || selector_match(view->fields, buf_bytes(&document)) == 1);
+	       (!view->fields || selector_match(view->fields, buf_bytes(&document)) == 1);
 }

@@ -19,9 +19,9 @@ struct watch {
 	int fd;
 	uint64_t position; /* everything up to here was looked at */
 	bool bookmarks;
-	bool initial;     /* the initial state is being sent: that of `position` */
-	bool end_marked;  /* a bookmark ends the initial state */
-	struct buf last;  /* key up to which it was sent */
+	bool initial;    /* the initial state is being sent: that of `position` */
+	bool end_marked; /* a bookmark ends the initial state */
+	struct buf last; /* key up to which it was sent */
 	uint64_t deadline_ms;
 	uint64_t bookmark_due_ms;
 	uint64_t bookmark_round;
@@ -52,8 +52,7 @@ static void watch_free(void *arg)
 
 static void put_event(struct watch *watch, const char *type, struct bytes stored)
 {
-	enum object_form form =
-		watch->view.form == OBJECT_METADATA ? OBJECT_METADATA : OBJECT_FULL;
+	enum object_form form = watch->view.form == OBJECT_METADATA ? OBJECT_METADATA : OBJECT_FULL;
 
 	buf_printf(&watch->piece, "{\"type\":\"%s\",\"object\":", type);
 	object_show(watch->view.collection->kind, form, stored, &watch->piece);
@@ -166,7 +165,7 @@ static bool bookmark_is_due(const struct watch *watch, uint64_t now)
 	if (!world->settings.bookmark_ms)
 		return false;
 	return now >= watch->bookmark_due_ms ||
-		(!watch->last_bookmark_sent && now + LAST_BOOKMARK_MS >= watch->deadline_ms);
+	       (!watch->last_bookmark_sent && now + LAST_BOOKMARK_MS >= watch->deadline_ms);
 }
 
 static void put_due_bookmark(struct watch *watch, uint64_t now)
@@ -288,8 +287,8 @@ static void begin(struct watch *watch, const struct list_options *options)
 	struct world *world = watch->view.world;
 	uint64_t now = world_now_ms();
 	int64_t seconds = options->timeout_seconds
-		? options->timeout_seconds
-		: TIMEOUT_MIN_SECONDS + random() % TIMEOUT_MIN_SECONDS;
+				  ? options->timeout_seconds
+				  : TIMEOUT_MIN_SECONDS + random() % TIMEOUT_MIN_SECONDS;
 
 	watch->bookmarks = options->bookmarks;
 	watch->deadline_ms = now + (uint64_t)seconds * 1000;
@@ -305,8 +304,8 @@ static void begin(struct watch *watch, const struct list_options *options)
 	watch->view.collection->watching++;
 }
 
-void watch_answer(struct view *view, const struct list_options *options, int fd,
-	struct http_answer *answer)
+void watch_answer(
+	struct view *view, const struct list_options *options, int fd, struct http_answer *answer)
 {
 	struct watch *watch = memory_take(sizeof(*watch));
 
@@ -317,6 +316,5 @@ void watch_answer(struct view *view, const struct list_options *options, int fd,
 	begin(watch, options);
 	pthread_mutex_unlock(&view->world->lock);
 	http_answer_header(answer, "Content-Type", "application/json");
-	answer->stream =
-		(struct http_stream){.read = watch_read, .free = watch_free, .arg = watch};
+	answer->stream = (struct http_stream){.read = watch_read, .free = watch_free, .arg = watch};
 }

@@ -30,7 +30,8 @@ void world_wait(struct world *world, uint64_t deadline_ms)
 	struct timespec until = {.tv_sec = (time_t)(deadline_ms / 1000),
 		.tv_nsec = (long)(deadline_ms % 1000) * 1000000};
 
-	(void)pthread_cond_timedwait(&world->changed, &world->lock, &until); /* callers look again */
+	(void)pthread_cond_timedwait(
+		&world->changed, &world->lock, &until); /* callers look again */
 }
 
 void world_wake(struct world *world)
@@ -40,8 +41,8 @@ void world_wake(struct world *world)
 
 /* ---- kinds ---------------------------------------------------------------------------------- */
 
-struct collection *world_find(struct world *world, const char *group, const char *version,
-	const char *resource)
+struct collection *world_find(
+	struct world *world, const char *group, const char *version, const char *resource)
 {
 	for (size_t i = 0; i < world->n_collections; i++) {
 		const struct kind *kind = world->collections[i].kind;
@@ -61,7 +62,8 @@ struct collection *world_named(struct world *world, const char *name)
 
 		if (strncmp(name, kind->resource, length))
 			continue;
-		if (!name[length] || (name[length] == '.' && !strcmp(name + length + 1, kind->group)))
+		if (!name[length] ||
+			(name[length] == '.' && !strcmp(name + length + 1, kind->group)))
 			return &world->collections[i];
 	}
 	return NULL;
@@ -185,7 +187,8 @@ static void trim(struct world *world, struct collection *collection)
 
 static void log_append(struct collection *collection, struct version *version)
 {
-	if (collection->end == collection->capacity && collection->begin > collection->capacity / 2) {
+	if (collection->end == collection->capacity &&
+		collection->begin > collection->capacity / 2) {
 		collection->end -= collection->begin;
 		memmove(collection->log, collection->log + collection->begin,
 			collection->end * sizeof(struct version *));
@@ -363,7 +366,8 @@ static void put_namespaces(struct world *world)
 		int size = snprintf(text, sizeof(text),
 			"{\"metadata\":{\"name\":\"%s\","
 			"\"labels\":{\"kubernetes.io/metadata.name\":\"%s\"}},"
-			"\"spec\":{\"finalizers\":[\"kubernetes\"]},\"status\":{\"phase\":\"Active\"}}",
+			"\"spec\":{\"finalizers\":[\"kubernetes\"]},\"status\":{\"phase\":"
+			"\"Active\"}}",
 			names[i], names[i]);
 
 		world_put(world, namespaces, BYTES(text, (size_t)size));

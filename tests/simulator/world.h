@@ -3,13 +3,14 @@
  * The state of the simulated cluster: every kind's objects with their history, as etcd keeps them.
  *
  * One counter gives resourceVersions to all kinds. Every change makes a new version of its object
- * and an entry in its kind's log; a version points to the one before it, so that the state at any RV
- * not yet compacted can be listed and a watch knows what an object looked like before. Compaction is
- * one walk over the log: each entry drops its previous version, a deletion drops itself.
+ * and an entry in its kind's log; a version points to the one before it, so that the state at any
+ * RV not yet compacted can be listed and a watch knows what an object looked like before.
+ * Compaction is one walk over the log: each entry drops its previous version, a deletion drops
+ * itself.
  *
  * A list being sent and a watch being read pin the RV they stand at. Forgetting history refuses new
- * requests at once; the memory goes with the next change after the last pin has moved on. A pin that is too far behind is
- * lost, and its request ends (as kube-apiserver ends slow watches).
+ * requests at once; the memory goes with the next change after the last pin has moved on. A pin
+ * that is too far behind is lost, and its request ends (as kube-apiserver ends slow watches).
  *
  * Threads: everything here is called with world->lock held, except world_new and world_free.
  * Pointers into it live as long as the lock is held.
@@ -43,7 +44,7 @@ struct pin {
 struct collection {
 	const struct kind *kind;
 	struct shelf shelf;
-	size_t live; /* objects that exist now */
+	size_t live;          /* objects that exist now */
 	struct version **log; /* changes in RV order: log[begin..end) */
 	size_t begin, end, capacity;
 	uint64_t trimmed; /* RV of the last change that was dropped from the log */
@@ -65,8 +66,8 @@ struct world {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* any change, also of what is below */
 	uint64_t rv;
-	uint64_t compacted; /* states below this are refused */
-	uint64_t saved;     /* RV of world_save, 0: none */
+	uint64_t compacted;      /* states below this are refused */
+	uint64_t saved;          /* RV of world_save, 0: none */
 	uint64_t bookmark_round; /* goes up: every watch sends a bookmark */
 	struct settings settings;
 	struct collection collections[WORLD_KINDS_MAX];
@@ -78,15 +79,15 @@ struct world {
 struct world *world_new(void);
 void world_free(struct world **world);
 
-/* Waits for a change, at most until DEADLINE_MS (monotonic), and never longer than a second, so that
- * callers notice a client that went away. */
+/* Waits for a change, at most until DEADLINE_MS (monotonic), and never longer than a second, so
+ * that callers notice a client that went away. */
 void world_wait(struct world *world, uint64_t deadline_ms);
 void world_wake(struct world *world);
 uint64_t world_now_ms(void);
 
 /* NULL when unknown or, for add, known or too many. KIND is taken over when it is added. */
-struct collection *world_find(struct world *world, const char *group, const char *version,
-	const char *resource);
+struct collection *world_find(
+	struct world *world, const char *group, const char *version, const char *resource);
 struct collection *world_add(struct world *world, const struct kind *kind);
 
 /* "pods" or "deployments.apps": for the control port. */

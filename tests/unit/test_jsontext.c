@@ -79,8 +79,8 @@ Test(jsontext, escapes_go_both_ways)
 		bytes_str("\"q\\\"b\\\\s\\/n\\n\\u00e9\\u65e5\\ud83d\\ude00\\u003c\""), &plain);
 	cr_assert_str_eq(buf_cstr(&plain), "q\"b\\s/n\n\303\251\346\227\245\360\237\230\200<");
 	jsontext_put_string(&text, buf_bytes(&plain));
-	cr_assert_str_eq(buf_cstr(&text),
-		"\"q\\\"b\\\\s/n\\n\303\251\346\227\245\360\237\230\200\\u003c\"");
+	cr_assert_str_eq(
+		buf_cstr(&text), "\"q\\\"b\\\\s/n\\n\303\251\346\227\245\360\237\230\200\\u003c\"");
 }
 
 Test(jsontext, single_value_means_nothing_behind_it)

@@ -53,8 +53,8 @@ static unsigned value_at(struct world *world, unsigned key, uint64_t rv)
 static void expect_state(struct world *world, const struct model *model, uint64_t rv)
 {
 	for (unsigned key = 0; key < N_KEYS; key++)
-		cr_assert_eq(value_at(world, key, rv), model->value[rv][key],
-			"key %u at %" PRIu64, key, rv);
+		cr_assert_eq(value_at(world, key, rv), model->value[rv][key], "key %u at %" PRIu64,
+			key, rv);
 }
 
 static void expect_history(struct world *world, const struct model *model)
