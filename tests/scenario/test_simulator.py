@@ -468,7 +468,7 @@ def test_fault_replaces_some_answers(simulator):
     answers = [simulator.get("/api/v1/pods") for _ in range(4)]
     assert [a.status for a in answers] == [200, 503, 503, 200]
     assert (answers[1].headers["Retry-After"], answers[1].headers["Content-Type"], answers[1].body) == ("1", "text/html", "<html>")
-    assert simulator.fault_hits(fault) == 2
+    assert simulator.fault_hits(fault) == 2 and simulator.counters("pods")["lists"] == 4
     assert simulator.get("/api/v1/nodes").status == 200
     simulator.clear_faults(fault)
     assert simulator.call("GET", "/faults") == []

@@ -166,7 +166,6 @@ static void answer_get(struct world *world, const struct target *target, enum ob
 		buf_printf(&key, "%s/", target->namespace);
 	buf_str(&key, target->name);
 	pthread_mutex_lock(&world->lock);
-	target->collection->gets++;
 	entry = shelf_find(&target->collection->shelf, buf_cstr(&key));
 	if (entry)
 		version = version_at(entry, world->rv);
@@ -189,10 +188,6 @@ static void answer_objects(struct world *world, const struct target *target, enu
 
 	pthread_mutex_lock(&world->lock);
 	watch_list = world->settings.watch_list;
-	if (!strcmp(target->verb, "watch"))
-		target->collection->watches++;
-	else
-		target->collection->lists++;
 	pthread_mutex_unlock(&world->lock);
 	if (!list_options_read(request, watch_list, &options, answer))
 		return;
@@ -257,6 +252,21 @@ static void answer_true(struct api *api, const struct target *target,
 	http_answer_header(answer, "X-Content-Type-Options", "nosniff");
 }
 
+/* Every request counts, also one that a fault answers. */
+static void count(const struct target *target)
+{
+	struct collection *collection = target->collection;
+
+	if (!collection)
+		return;
+	if (!strcmp(target->verb, "watch"))
+		collection->watches++;
+	else if (!strcmp(target->verb, "list"))
+		collection->lists++;
+	else
+		collection->gets++;
+}
+
 void api_handle(void *arg, const struct http_request *request, struct http_answer *answer)
 {
 	struct api *api = arg;
@@ -269,6 +279,7 @@ void api_handle(void *arg, const struct http_request *request, struct http_answe
 	http_answer_header(answer, "Cache-Control", "no-cache, private");
 	pthread_mutex_lock(&api->world->lock);
 	read_target(&target, api->world, request);
+	count(&target);
 	pthread_mutex_unlock(&api->world->lock);
 	if (faults_match(api->faults, request->target, target.qualified, target.verb, &fault)) {
 		if (!fault_replaces(api->faults, &fault, request->fd, answer))
