@@ -54,9 +54,9 @@ void changes_reset(struct changes *changes)
 size_t changes_size(const struct changes *changes)
 {
 	return changes->text.size + changes->n_objects * sizeof(*changes->objects) +
-		changes->n_terms * sizeof(*changes->terms) +
-		changes->n_postings * sizeof(*changes->postings) +
-		(changes->object_slots_size + changes->term_slots_size) * sizeof(uint32_t);
+	       changes->n_terms * sizeof(*changes->terms) +
+	       changes->n_postings * sizeof(*changes->postings) +
+	       (changes->object_slots_size + changes->term_slots_size) * sizeof(uint32_t);
 }
 
 /* ---- arrays and tables ---- */
@@ -159,19 +159,20 @@ static int text_add(struct changes *changes, struct bytes key, uint32_t *ret_at)
 
 /* ---- objects ---- */
 
-int changes_find(const struct changes *changes, uint32_t feed, struct bytes key,
-	uint32_t *ret_object)
+int changes_find(
+	const struct changes *changes, uint32_t feed, struct bytes key, uint32_t *ret_object)
 {
 	if (changes->n_objects == 0)
 		return NOT_FOUND;
 	size_t mask = changes->object_slots_size - 1;
 
-	for (size_t i = object_hash(feed, key) & mask; changes->object_slots[i]; i = (i + 1) & mask) {
+	for (size_t i = object_hash(feed, key) & mask; changes->object_slots[i];
+		i = (i + 1) & mask) {
 		uint32_t number = changes->object_slots[i] - 1;
 		const struct change_object *o = &changes->objects[number];
 
 		if (o->feed == feed &&
-		    bytes_equal(changes_key(changes, o->key_at, o->key_size), key)) {
+			bytes_equal(changes_key(changes, o->key_at, o->key_size), key)) {
 			*ret_object = number;
 			return FOUND;
 		}
@@ -183,8 +184,8 @@ int changes_add(struct changes *changes, const struct change_object *object, str
 	uint32_t *ret_object)
 {
 	uint32_t number = (uint32_t)changes->n_objects;
-	int r = array_room(&changes->objects, number, &changes->objects_room,
-		sizeof(*changes->objects));
+	int r = array_room(
+		&changes->objects, number, &changes->objects_room, sizeof(*changes->objects));
 
 	if (r == 0)
 		r = slots_room(changes, &changes->object_slots, &changes->object_slots_size, number,
@@ -226,8 +227,8 @@ static int term_number(struct changes *changes, struct bytes key, uint32_t *ret_
 			return 0;
 		}
 	}
-	r = array_room(&changes->terms, changes->n_terms, &changes->terms_room,
-		sizeof(*changes->terms));
+	r = array_room(
+		&changes->terms, changes->n_terms, &changes->terms_room, sizeof(*changes->terms));
 	if (r < 0)
 		return r;
 	struct change_term t = {.key_size = (uint32_t)key.size};
@@ -383,8 +384,8 @@ static int compare_terms(const void *a, const void *b, void *arg)
 	const struct change_term *x = &c->terms[*(const uint32_t *)a];
 	const struct change_term *y = &c->terms[*(const uint32_t *)b];
 
-	return bytes_compare(changes_key(c, x->key_at, x->key_size),
-		changes_key(c, y->key_at, y->key_size));
+	return bytes_compare(
+		changes_key(c, x->key_at, x->key_size), changes_key(c, y->key_at, y->key_size));
 }
 
 int changes_sort(struct changes *changes, uint32_t **ret_order, size_t *ret_n)
@@ -419,8 +420,8 @@ static int compare_names(const void *a, const void *b, void *arg)
 
 	if (x->feed != y->feed)
 		return x->feed < y->feed ? -1 : 1;
-	return bytes_compare(changes_key(c, x->key_at, x->key_size),
-		changes_key(c, y->key_at, y->key_size));
+	return bytes_compare(
+		changes_key(c, x->key_at, x->key_size), changes_key(c, y->key_at, y->key_size));
 }
 
 int changes_sort_names(const struct changes *changes, uint32_t **ret_order)

@@ -27,10 +27,10 @@ struct change_object {
 /* One term by its key in the database (definition, value or its short form). */
 struct change_term {
 	uint32_t key_at, key_size;
-	uint32_t stamp; /* of the comparison that saw it last */
-	bool old, new;  /* sides of that comparison it was on */
+	uint32_t stamp;      /* of the comparison that saw it last */
+	bool old, new;       /* sides of that comparison it was on */
 	uint32_t begin, end; /* its postings in order, after changes_sort() */
-	uint64_t id;    /* filled in by the writer */
+	uint64_t id;         /* filled in by the writer */
 };
 
 struct change_posting {
@@ -66,14 +66,14 @@ static inline struct bytes changes_key(const struct changes *changes, uint32_t a
 }
 
 /* FOUND or NOT_FOUND. */
-int changes_find(const struct changes *changes, uint32_t feed, struct bytes key,
-	uint32_t *ret_object);
+int changes_find(
+	const struct changes *changes, uint32_t feed, struct bytes key, uint32_t *ret_object);
 /* A name that changes_find() does not know. */
 int changes_add(struct changes *changes, const struct change_object *object, struct bytes key,
 	uint32_t *ret_object);
 
-/* The comparison of the terms an object had and has: begin, a call per term and side with its key in
- * the database, end. Only terms that are on one side become postings. */
+/* The comparison of the terms an object had and has: begin, a call per term and side with its key
+ * in the database, end. Only terms that are on one side become postings. */
 void changes_compare_begin(struct changes *changes);
 int changes_compare_term(struct changes *changes, struct bytes key, bool is_new);
 int changes_compare_end(struct changes *changes, uint64_t object);
@@ -82,9 +82,9 @@ int changes_compare_end(struct changes *changes, uint64_t object);
 int changes_post(struct changes *changes, struct bytes key, uint64_t object, int delta);
 
 /*
- * Groups the postings by term, by object inside, summed per object; those that cancel each other are
- * gone. RET_ORDER gets the terms that have postings left, in the order of their keys (an array the
- * caller frees). ERR_CORRUPT when a posting would be entered or taken out twice.
+ * Groups the postings by term, by object inside, summed per object; those that cancel each other
+ * are gone. RET_ORDER gets the terms that have postings left, in the order of their keys (an array
+ * the caller frees). ERR_CORRUPT when a posting would be entered or taken out twice.
  */
 int changes_sort(struct changes *changes, uint32_t **ret_order, size_t *ret_n);
 

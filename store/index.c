@@ -198,8 +198,8 @@ static int save_definition(struct index *index, struct index_definition_row *row
 	if (r < 0)
 		return r;
 	row->changed = false;
-	return txn_put(index->txn, INDEX_META, index_meta_key(key, META_DEFINITION, row->definition.id),
-		buf_bytes(&text), 0);
+	return txn_put(index->txn, INDEX_META,
+		index_meta_key(key, META_DEFINITION, row->definition.id), buf_bytes(&text), 0);
 }
 
 static int save_feed(struct index *index, struct index_feed_row *row)
@@ -235,8 +235,8 @@ int index_save(struct index *index)
 
 /* ---- opening ---- */
 
-static struct generation_options generation_options(struct home *home,
-	const struct index_options *options)
+static struct generation_options generation_options(
+	struct home *home, const struct index_options *options)
 {
 	return (struct generation_options){
 		.map_bytes = options && options->map_bytes ? options->map_bytes : MAP_BYTES,
@@ -271,8 +271,8 @@ void index_close(struct index **index)
 	*index = NULL;
 }
 
-int index_open_write(struct home *home, const struct index_options *options,
-	struct index **ret_index)
+int index_open_write(
+	struct home *home, const struct index_options *options, struct index **ret_index)
 {
 	CLEANUP(index_close) struct index *index = NULL;
 	struct generation_options how = generation_options(home, options);
@@ -283,8 +283,8 @@ int index_open_write(struct home *home, const struct index_options *options,
 		return r;
 	r = index_new(&index);
 	if (r == 0)
-		r = generation_open_write(home_index_fd(home), &index_kind, &how, number,
-			&index->gen);
+		r = generation_open_write(
+			home_index_fd(home), &index_kind, &how, number, &index->gen);
 	if (r != 0)
 		return r;
 	/* Damage in meta shows here, not in the middle of a batch. */
@@ -314,8 +314,8 @@ static int write_first_state(struct index *index, const uint8_t journal[16], uin
 	return index_commit(index);
 }
 
-int index_create(struct home *home, const struct index_options *options,
-	const uint8_t journal[16], uint64_t taken, struct index **ret_index)
+int index_create(struct home *home, const struct index_options *options, const uint8_t journal[16],
+	uint64_t taken, struct index **ret_index)
 {
 	CLEANUP(index_close) struct index *index = NULL;
 	struct generation_options how = generation_options(home, options);
@@ -354,8 +354,8 @@ int index_open_read(struct home *home, struct index **ret_index)
 {
 	CLEANUP(index_close) struct index *index = NULL;
 	uint32_t number;
-	int r = home_index_fd(home) < 0 ? NOT_FOUND :
-		generation_current(home_index_fd(home), &number);
+	int r = home_index_fd(home) < 0 ? NOT_FOUND
+					: generation_current(home_index_fd(home), &number);
 
 	if (r != FOUND)
 		return r;

@@ -30,11 +30,12 @@
 #define INDEX_LABEL     "label"
 #define INDEX_VALUE_MAX 480 /* longer values are kept as a prefix and a hash, and verified */
 
-/* Where a version is: in the journal under SEQ, and perhaps at PLACE of its file (journal_get_at). */
+/* Where a version is: in the journal under SEQ, and perhaps at PLACE of its file (journal_get_at).
+ */
 struct index_entry {
 	uint64_t object; /* object id: given once, never reused */
 	uint64_t seq;
-	uint64_t place;   /* 0: none */
+	uint64_t place; /* 0: none */
 	uint32_t place_size;
 	uint32_t generation; /* of the journal that place is an offset into */
 };
@@ -43,8 +44,8 @@ struct index_definition {
 	uint32_t id; /* never reused */
 	uint32_t feed;
 	const char *name;
-	const char *paths;  /* canonical, joined by '\n'; built-ins: "" */
-	uint64_t filled;    /* backfilled up to this object id; INDEX_READY: in use */
+	const char *paths; /* canonical, joined by '\n'; built-ins: "" */
+	uint64_t filled;   /* backfilled up to this object id; INDEX_READY: in use */
 	bool dropping;
 };
 #define INDEX_READY UINT64_MAX
@@ -74,12 +75,13 @@ struct index_options {
 	uint64_t map_bytes; /* 0: 64 GiB */
 };
 
-/* Writer (holds HOME_PROCESSOR): what CURRENT names, or ERR_* of generation_open_write, NOT_FOUND. */
-int index_open_write(struct home *home, const struct index_options *options,
-	struct index **ret_index);
+/* Writer (holds HOME_PROCESSOR): what CURRENT names, or ERR_* of generation_open_write, NOT_FOUND.
+ */
+int index_open_write(
+	struct home *home, const struct index_options *options, struct index **ret_index);
 /* Writer: a new generation for JOURNAL, committed with {taken, building}; not in CURRENT. */
-int index_create(struct home *home, const struct index_options *options,
-	const uint8_t journal[16], uint64_t taken, struct index **ret_index);
+int index_create(struct home *home, const struct index_options *options, const uint8_t journal[16],
+	uint64_t taken, struct index **ret_index);
 /* Writer: building ends, CURRENT names it, all other generations are removed. */
 int index_publish(struct index *index, struct home *home);
 /* Reader: what CURRENT names. NOT_FOUND when there is none yet. */
@@ -98,8 +100,8 @@ void index_abort(struct index *index);
 struct txn *index_txn(struct index *index); /* NULL when none is open; flushed changes only */
 
 /* What the index holds of an object, changes not yet flushed included. FOUND, NOT_FOUND. */
-int index_entry(struct index *index, uint32_t feed, struct bytes key,
-	struct index_entry *ret_entry);
+int index_entry(
+	struct index *index, uint32_t feed, struct bytes key, struct index_entry *ret_entry);
 
 struct index_change {
 	uint32_t feed;
@@ -110,12 +112,13 @@ struct index_change {
 	const struct index_term *new;
 	size_t n_new;
 };
-/* Terms in any order, duplicates are taken once; only differences are written. Terms of a definition
- * that is not filled up to this object are left to the backfill. All bytes are copied. */
+/* Terms in any order, duplicates are taken once; only differences are written. Terms of a
+ * definition that is not filled up to this object are left to the backfill. All bytes are copied.
+ */
 int index_put(struct index *index, const struct index_change *change);
 /* NOT_FOUND when the index does not hold the object. */
-int index_remove(struct index *index, uint32_t feed, struct bytes key,
-	const struct index_term *old, size_t n_old);
+int index_remove(struct index *index, uint32_t feed, struct bytes key, const struct index_term *old,
+	size_t n_old);
 
 int index_set_taken(struct index *index, uint64_t seq);
 
@@ -126,16 +129,16 @@ int index_feed_set(struct index *index, const struct index_feed *feed); /* .obje
 int index_feed_drop(struct index *index, uint32_t feed, size_t limit);
 
 /* A new definition; filled from the start (INDEX_READY) when the feed has no objects. */
-int index_define(struct index *index, uint32_t feed, const char *name, const char *paths,
-	uint32_t *ret_id);
+int index_define(
+	struct index *index, uint32_t feed, const char *name, const char *paths, uint32_t *ret_id);
 /* Looks at at most LIMIT objects and enters those of the feed into a definition that is not ready;
  * AGAIN while there are more. Becomes ready in the transaction that reaches the end. FN gives the
  * terms of the version the index holds (those of other definitions are ignored), borrowed until its
  * next call; a negative result ends the backfill with it. */
 typedef int index_terms_fn(void *arg, const struct index_entry *entry, uint32_t feed,
 	struct bytes key, const struct index_term **ret_terms, size_t *ret_n);
-int index_backfill(struct index *index, uint32_t definition, size_t limit, index_terms_fn *fn,
-	void *arg);
+int index_backfill(
+	struct index *index, uint32_t definition, size_t limit, index_terms_fn *fn, void *arg);
 /* Takes at most LIMIT postings away; AGAIN while there are more. Invisible to readers at once. */
 int index_undefine(struct index *index, uint32_t definition, size_t limit);
 
@@ -149,8 +152,8 @@ int index_each_feed(struct index *index, struct txn *txn, index_feed_fn *fn, voi
 
 /* Of one feed, or all (feed 0), by id; until FN returns non-zero. */
 typedef int index_definition_fn(void *arg, const struct index_definition *definition);
-int index_each_definition(struct index *index, struct txn *txn, uint32_t feed,
-	index_definition_fn *fn, void *arg);
+int index_each_definition(
+	struct index *index, struct txn *txn, uint32_t feed, index_definition_fn *fn, void *arg);
 
 int index_get(struct index *index, struct txn *txn, uint32_t feed, struct bytes key,
 	struct index_entry *ret_entry); /* FOUND, NOT_FOUND */
@@ -165,8 +168,8 @@ int index_names(struct index *index, struct txn *txn, uint32_t feed, struct byte
  * value does not occur. For values longer than INDEX_VALUE_MAX the objects are candidates: those
  * whose value has the same beginning and hash. The caller asks terms_has() (store/terms.h) of each
  * body. */
-int index_postings(struct index *index, struct txn *txn, uint32_t definition,
-	struct bytes value, uint64_t *ret_count, struct index_walk **ret_walk);
+int index_postings(struct index *index, struct txn *txn, uint32_t definition, struct bytes value,
+	uint64_t *ret_count, struct index_walk **ret_walk);
 int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index_entry *ret_entry);
 void index_walk_close(struct index_walk **walk);
 /* Membership: does OBJECT have the term? FOUND (long values: perhaps, as above), NOT_FOUND. */

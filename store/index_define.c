@@ -21,8 +21,9 @@ static int define(struct index *index, const struct index_definition *definition
 		const struct index_definition *d = &index->definitions[i]->definition;
 
 		if (d->feed == definition->feed && !d->dropping &&
-		    strcmp(d->name, definition->name) == 0)
-			return err_say(ERR_CONFIG, "feed %u has an index '%s' already", d->feed, d->name);
+			strcmp(d->name, definition->name) == 0)
+			return err_say(
+				ERR_CONFIG, "feed %u has an index '%s' already", d->feed, d->name);
 	}
 	int r = index_feed_row_add(index, definition->feed, &feed);
 
@@ -38,8 +39,8 @@ static int define(struct index *index, const struct index_definition *definition
 	return 0;
 }
 
-int index_define(struct index *index, uint32_t feed, const char *name, const char *paths,
-	uint32_t *ret_id)
+int index_define(
+	struct index *index, uint32_t feed, const char *name, const char *paths, uint32_t *ret_id)
 {
 	struct index_definition definition = {.feed = feed, .name = name, .paths = paths};
 	int r = index_ready(index);
@@ -62,16 +63,17 @@ static int backfill_object(struct index *index, uint32_t definition, uint64_t ob
 	return r < 0 ? r : changes_compare_end(&index->changes, object);
 }
 
-static int backfill_next(struct index *index, struct index_definition *definition,
-	struct bytes key, struct bytes value, index_terms_fn *fn, void *arg)
+static int backfill_next(struct index *index, struct index_definition *definition, struct bytes key,
+	struct bytes value, index_terms_fn *fn, void *arg)
 {
 	const struct index_term *terms = NULL;
 	struct index_entry entry;
 	struct bytes name;
 	uint32_t feed;
 	size_t n = 0;
-	int r = key.size == 8 ? index_read_object(value, &feed, &name, &entry) :
-		err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'object'", key.size);
+	int r = key.size == 8
+			? index_read_object(value, &feed, &name, &entry)
+			: err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'object'", key.size);
 
 	if (r < 0)
 		return r;
@@ -112,8 +114,8 @@ static int backfill(struct index *index, struct index_definition_row *row, size_
 	return 0;
 }
 
-int index_backfill(struct index *index, uint32_t definition, size_t limit, index_terms_fn *fn,
-	void *arg)
+int index_backfill(
+	struct index *index, uint32_t definition, size_t limit, index_terms_fn *fn, void *arg)
 {
 	int r = index_ready(index);
 

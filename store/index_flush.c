@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing the collected changes: each database in key order, each term looked up and counted once. */
+/* Writing the collected changes: each database in key order, each term looked up and counted once.
+ */
 #include "store/index.h"
 
 #include <errno.h>
@@ -17,13 +18,17 @@
 
 /* Entries that a page holds at the least (LMDB merges pages that are less than a quarter full). */
 static const unsigned least_per_page[INDEX_DATABASES] = {
-	[INDEX_NAME] = 2, [INDEX_OBJECT] = 2, [INDEX_TERM] = 2, [INDEX_POSTING] = 32, [INDEX_META] = 1,
+	[INDEX_NAME] = 2,
+	[INDEX_OBJECT] = 2,
+	[INDEX_TERM] = 2,
+	[INDEX_POSTING] = 32,
+	[INDEX_META] = 1,
 };
 
 /*
  * A full disk must be an error here and not a SIGBUS at the first touch of a page (WRITEMAP). What
- * OPERATIONS can need: a copy of each leaf they touch, but never more than there is, and ADDED bytes
- * of new entries in pages that splits leave half full.
+ * OPERATIONS can need: a copy of each leaf they touch, but never more than there is, and ADDED
+ * bytes of new entries in pages that splits leave half full.
  */
 int index_make_room(struct index *index, const size_t operations[INDEX_DATABASES], size_t added)
 {
@@ -160,8 +165,8 @@ static int flush_names(struct index *index, const uint32_t *order)
 
 		if (!o->changed)
 			continue;
-		struct bytes key = index_name_key(buffer, o->feed,
-			changes_key(changes, o->key_at, o->key_size));
+		struct bytes key = index_name_key(
+			buffer, o->feed, changes_key(changes, o->key_at, o->key_size));
 
 		if (o->present) {
 			index_write_entry(row, &o->to);
@@ -208,7 +213,8 @@ static size_t collect_object_writes(const struct changes *changes, struct object
 	return n;
 }
 
-static int write_object(struct index *index, struct cursor *cursor, const struct object_write *write)
+static int write_object(
+	struct index *index, struct cursor *cursor, const struct object_write *write)
 {
 	const struct change_object *o = &index->changes.objects[write->number];
 	struct bytes name = changes_key(&index->changes, o->key_at, o->key_size);
@@ -219,7 +225,8 @@ static int write_object(struct index *index, struct cursor *cursor, const struct
 		int r = txn_del(index->txn, INDEX_OBJECT, BYTES(key, sizeof(key)));
 
 		return r == NOT_FOUND ? err_say(ERR_CORRUPT, "index: object %llu vanished",
-						(unsigned long long)write->object) : r;
+						(unsigned long long)write->object)
+				      : r;
 	}
 	index_write_entry(row, &o->to);
 	le32_put(row + ENTRY_BYTES, o->feed);

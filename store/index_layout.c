@@ -166,7 +166,8 @@ void index_write_feed(uint8_t row[FEED_BYTES], const struct index_feed *feed)
 
 enum { DEFINITION_DROPPING = 1u << 0 };
 
-int index_read_definition(struct bytes key, struct bytes value, struct index_definition *ret_definition)
+int index_read_definition(
+	struct bytes key, struct bytes value, struct index_definition *ret_definition)
 {
 	const uint8_t *row = value.data;
 
@@ -177,7 +178,7 @@ int index_read_definition(struct bytes key, struct bytes value, struct index_def
 	size_t name_size = strnlen(name, room);
 
 	if (name_size + 2 > room ||
-	    strnlen(name + name_size + 1, room - name_size - 1) + name_size + 2 != room)
+		strnlen(name + name_size + 1, room - name_size - 1) + name_size + 2 != room)
 		return bad_row("meta", value);
 	*ret_definition = (struct index_definition){
 		.id = be32_get((const uint8_t *)key.data + 1),

@@ -23,16 +23,16 @@ enum index_database {
 	INDEX_DATABASES
 };
 
-#define NAME_KEY_MAX    (4 + JOURNAL_KEY_MAX)
-#define ENTRY_BYTES     32
-#define OBJECT_HEAD     (ENTRY_BYTES + 4) /* the object key follows */
-#define TERM_KEY_MAX    (4 + INDEX_VALUE_MAX + INDEX_HASH_BYTES)
+#define NAME_KEY_MAX     (4 + JOURNAL_KEY_MAX)
+#define ENTRY_BYTES      32
+#define OBJECT_HEAD      (ENTRY_BYTES + 4) /* the object key follows */
+#define TERM_KEY_MAX     (4 + INDEX_VALUE_MAX + INDEX_HASH_BYTES)
 #define INDEX_HASH_BYTES 16
-#define TERM_BYTES      16
-#define POSTING_KEY     16
-#define STATE_BYTES     48
-#define FEED_BYTES      32
-#define DEFINITION_HEAD 16 /* name and paths follow, each with its NUL */
+#define TERM_BYTES       16
+#define POSTING_KEY      16
+#define STATE_BYTES      48
+#define FEED_BYTES       32
+#define DEFINITION_HEAD  16 /* name and paths follow, each with its NUL */
 
 _Static_assert(NAME_KEY_MAX <= ENV_KEY_MAX && TERM_KEY_MAX <= ENV_KEY_MAX, "keys fit LMDB");
 
@@ -99,7 +99,8 @@ int index_read_object(struct bytes value, uint32_t *ret_feed, struct bytes *ret_
 int index_read_term(struct bytes value, uint64_t *ret_term, uint64_t *ret_count);
 int index_read_state(struct bytes value, struct index_state *ret_state);
 int index_read_feed(struct bytes key, struct bytes value, struct index_feed *ret_feed);
-int index_read_definition(struct bytes key, struct bytes value, struct index_definition *ret_definition);
+int index_read_definition(
+	struct bytes key, struct bytes value, struct index_definition *ret_definition);
 void index_write_state(uint8_t row[STATE_BYTES], const struct index_state *state);
 void index_write_feed(uint8_t row[FEED_BYTES], const struct index_feed *feed);
 void index_write_definition(struct buf *row, const struct index_definition *definition);
@@ -122,7 +123,8 @@ int index_save(struct index *index);
 
 /* ---- the open transaction; index_write.c ---- */
 
-#define INDEX_FLUSH_BYTES ((size_t)8 << 20) /* of collected changes; bounds the memory of a batch */
+#define INDEX_FLUSH_BYTES ((size_t)8 << 20) /* of collected changes; bounds the memory of a batch \
+					     */
 
 /* The error of the transaction, which REQUIREs that one is open. */
 int index_ready(const struct index *index);

@@ -46,16 +46,16 @@ int index_feed(struct index *index, struct txn *txn, uint32_t feed, struct index
 }
 
 /* Stands before the rows of meta with TAG; meta_next gives them. */
-static int meta_first(struct cursor *cursor, char tag, struct bytes *ret_key,
-	struct bytes *ret_value)
+static int meta_first(
+	struct cursor *cursor, char tag, struct bytes *ret_key, struct bytes *ret_value)
 {
 	int r = cursor_seek(cursor, BYTES(&tag, 1), ret_key, ret_value);
 
 	return r == FOUND && *(const char *)ret_key->data != tag ? END : r;
 }
 
-static int meta_next(struct cursor *cursor, char tag, struct bytes *ret_key,
-	struct bytes *ret_value)
+static int meta_next(
+	struct cursor *cursor, char tag, struct bytes *ret_key, struct bytes *ret_value)
 {
 	int r = cursor_next(cursor, ret_key, ret_value);
 
@@ -83,8 +83,8 @@ int index_each_feed(struct index *index, struct txn *txn, index_feed_fn *fn, voi
 	return r == END ? 0 : r;
 }
 
-int index_each_definition(struct index *index, struct txn *txn, uint32_t feed,
-	index_definition_fn *fn, void *arg)
+int index_each_definition(
+	struct index *index, struct txn *txn, uint32_t feed, index_definition_fn *fn, void *arg)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	struct index_definition definition;
@@ -154,8 +154,9 @@ int index_has(struct index *index, struct txn *txn, uint32_t definition, struct 
 	CHECK_OBJ(index, INDEX_MAGIC);
 	int r = find_term(txn, definition, value, &term, &count);
 
-	return r != FOUND ? r :
-		txn_get(txn, INDEX_POSTING, index_posting_key(key, term, object), &nothing);
+	return r != FOUND ? r
+			  : txn_get(txn, INDEX_POSTING, index_posting_key(key, term, object),
+				    &nothing);
 }
 
 /* ---- walks ---- */
@@ -210,14 +211,16 @@ int index_names(struct index *index, struct txn *txn, uint32_t feed, struct byte
 
 	CHECK_OBJ(index, INDEX_MAGIC);
 	if (prefix.size > JOURNAL_KEY_MAX || from.size > JOURNAL_KEY_MAX)
-		return err_say(ERR_TOO_LARGE, "an object key has at most %d bytes", JOURNAL_KEY_MAX);
+		return err_say(
+			ERR_TOO_LARGE, "an object key has at most %d bytes", JOURNAL_KEY_MAX);
 	int r = walk_new(txn, INDEX_NAME, &walk);
 
 	if (r < 0)
 		return r;
 	walk->prefix_size = index_name_key(walk->prefix, feed, prefix).size;
-	walk->from_size = index_name_key(walk->from, feed,
-		bytes_compare(from, prefix) > 0 ? from : prefix).size;
+	walk->from_size =
+		index_name_key(walk->from, feed, bytes_compare(from, prefix) > 0 ? from : prefix)
+			.size;
 	*ret_walk = walk;
 	return 0;
 }
@@ -266,7 +269,8 @@ static int walk_object(struct index_walk *walk, struct bytes posting, struct byt
 	if (r < 0)
 		return r;
 	if (r != FOUND || !bytes_equal(found, id))
-		return err_say(ERR_CORRUPT, "index: a posting names object %llu, which is not there",
+		return err_say(ERR_CORRUPT,
+			"index: a posting names object %llu, which is not there",
 			(unsigned long long)be64_get(id.data));
 	return index_read_object(value, &feed, ret_key, ret_entry);
 }

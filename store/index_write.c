@@ -128,8 +128,8 @@ static int object_at(struct index *index, uint32_t feed, struct bytes key, uint3
 	return changes_add(&index->changes, &o, key, ret_object);
 }
 
-static int entry(struct index *index, uint32_t feed, struct bytes key,
-	struct index_entry *ret_entry)
+static int entry(
+	struct index *index, uint32_t feed, struct bytes key, struct index_entry *ret_entry)
 {
 	uint32_t number;
 	int r = flush_when_full(index);
@@ -144,8 +144,7 @@ static int entry(struct index *index, uint32_t feed, struct bytes key,
 	return FOUND;
 }
 
-int index_entry(struct index *index, uint32_t feed, struct bytes key,
-	struct index_entry *ret_entry)
+int index_entry(struct index *index, uint32_t feed, struct bytes key, struct index_entry *ret_entry)
 {
 	int r = index_ready(index);
 
@@ -166,13 +165,13 @@ static bool same_terms(const struct index_change *change)
 		return false;
 	for (size_t i = 0; i < change->n_old; i++)
 		if (change->old[i].definition != change->new[i].definition ||
-		    !bytes_equal(change->old[i].value, change->new[i].value))
+			!bytes_equal(change->old[i].value, change->new[i].value))
 			return false;
 	return true;
 }
 
-static int compare_side(struct index *index, const struct index_term *terms, size_t n,
-	uint64_t object, bool is_new)
+static int compare_side(
+	struct index *index, const struct index_term *terms, size_t n, uint64_t object, bool is_new)
 {
 	uint8_t key[TERM_KEY_MAX];
 	int r = 0;
@@ -269,8 +268,8 @@ static int remove_object(struct index *index, uint32_t feed, struct bytes key,
 	return compare_terms(index, &change, object);
 }
 
-int index_remove(struct index *index, uint32_t feed, struct bytes key,
-	const struct index_term *old, size_t n_old)
+int index_remove(struct index *index, uint32_t feed, struct bytes key, const struct index_term *old,
+	size_t n_old)
 {
 	int r = index_ready(index);
 
@@ -305,4 +304,3 @@ int index_feed_set(struct index *index, const struct index_feed *feed)
 	row->changed = true;
 	return 0;
 }
-

@@ -126,7 +126,7 @@ static struct file_identity identity_of(int directory_fd)
 static bool same_identity(const struct file_identity *a, const struct file_identity *b)
 {
 	return a->inode == b->inode && a->modified.tv_sec == b->modified.tv_sec &&
-		a->modified.tv_nsec == b->modified.tv_nsec;
+	       a->modified.tv_nsec == b->modified.tv_nsec;
 }
 
 /* Opens what CURRENT names when that is not what is open. The caller holds store->lock. */
@@ -138,7 +138,7 @@ static int store_look(struct store *store, bool force)
 
 	store->checked_ns = proc_monotonic_ns();
 	if (store->pair && !force && same_identity(&index_current, &store->index_current) &&
-	    same_identity(&journal_current, &store->journal_current))
+		same_identity(&journal_current, &store->journal_current))
 		return 0;
 	struct pair *pair = NULL;
 	int r = pair_open(store->home, &pair);
@@ -185,9 +185,11 @@ static int refuse_running_copy(struct home *home)
 		int pid = home_role_holder(home, (enum home_role)role);
 
 		if (pid != 0)
-			return err_say(ERR_LOCKED, "the store '%s' cannot be written by this user but "
+			return err_say(ERR_LOCKED,
+				"the store '%s' cannot be written by this user but "
 				"its daemons run: read it as its owner or reader group, "
-				"or read a copy of it", home_path(home));
+				"or read a copy of it",
+				home_path(home));
 	}
 	return 0;
 }
@@ -310,7 +312,7 @@ static int take_once(struct snapshot *s)
 	if (r < 0)
 		return r;
 	if (memcmp(s->journal.uuid, s->index.journal, sizeof(s->journal.uuid)) != 0 ||
-	    s->journal.horizon > s->oldest || s->journal.next_seq <= s->index.taken)
+		s->journal.horizon > s->oldest || s->journal.next_seq <= s->index.taken)
 		return AGAIN;
 	s->active = true;
 	return 0;
@@ -536,8 +538,8 @@ int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 	if (r < 0)
 		return r;
 	if (r != FOUND || record.seq != entry->seq || record.feed != feed ||
-	    !bytes_equal(record.key, key) ||
-	    (record.type != RECORD_ADDED && record.type != RECORD_MODIFIED))
+		!bytes_equal(record.key, key) ||
+		(record.type != RECORD_ADDED && record.type != RECORD_MODIFIED))
 		return err_say(ERR_CORRUPT,
 			"the index names version %llu of '%.*s', which the journal does not hold: "
 			"run 'kinf rebuild-index'",
@@ -549,8 +551,8 @@ int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 	return FOUND;
 }
 
-int snapshot_get(struct snapshot *snapshot, uint32_t feed, struct bytes key,
-	struct record *ret_record)
+int snapshot_get(
+	struct snapshot *snapshot, uint32_t feed, struct bytes key, struct record *ret_record)
 {
 	const struct snapshot *s = active(snapshot);
 	struct index_entry entry;
@@ -591,12 +593,13 @@ static int match_definition(void *arg, const struct index_definition *definition
 	return 0;
 }
 
-int snapshot_definition(struct snapshot *snapshot, uint32_t feed, const char *name,
-	uint32_t *ret_definition)
+int snapshot_definition(
+	struct snapshot *snapshot, uint32_t feed, const char *name, uint32_t *ret_definition)
 {
 	const struct snapshot *s = active(snapshot);
 	struct definition_search search = {.name = name, .result = NOT_FOUND};
-	int r = index_each_definition(s->pair->index, s->index_txn, feed, match_definition, &search);
+	int r = index_each_definition(
+		s->pair->index, s->index_txn, feed, match_definition, &search);
 
 	if (r < 0)
 		return r;

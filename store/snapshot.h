@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A reader's handle on the whole store, and its consistent view of index and journal at one instant.
+ * A reader's handle on the whole store, and its consistent view of index and journal at one
+ *instant.
  *
  *	store_open(dir, &options, &store);
  *	snapshot_open(store, &snap);             (two read transactions, slots kept)
@@ -32,9 +33,10 @@ struct store_options {
 	bool check; /* verify each record's checksum before it is given out */
 };
 
-/* ERR_NO_STORE, ERR_UNTRUSTED, ERR_FORMAT, ERR_LOCKED, ... each with what to do. A store whose index
- * does not exist yet opens; its snapshots say AGAIN. */
-int store_open(const char *directory, const struct store_options *options, struct store **ret_store);
+/* ERR_NO_STORE, ERR_UNTRUSTED, ERR_FORMAT, ERR_LOCKED, ... each with what to do. A store whose
+ * index does not exist yet opens; its snapshots say AGAIN. */
+int store_open(
+	const char *directory, const struct store_options *options, struct store **ret_store);
 void store_close(struct store **store);
 struct home *store_home(struct store *store);
 bool store_is_copy(const struct store *store);
@@ -43,7 +45,8 @@ bool store_is_copy(const struct store *store);
  * building one). Snapshots may outlive store_close(). */
 int snapshot_open(struct store *store, struct snapshot **ret_snapshot);
 int snapshot_renew(struct snapshot *snapshot);
-/* Gives the pages back, keeps the slots. ERR_SNAPSHOT_EXPIRED: what was read may be wrong (COPY). */
+/* Gives the pages back, keeps the slots. ERR_SNAPSHOT_EXPIRED: what was read may be wrong (COPY).
+ */
 int snapshot_reset(struct snapshot *snapshot);
 void snapshot_close(struct snapshot **snapshot);
 
@@ -80,11 +83,11 @@ int snapshot_feeds(struct snapshot *snapshot, const char *name, struct snapshot_
 	size_t *ret_n);
 
 /* The version of an object that the snapshot sees: FOUND, NOT_FOUND, ERR_CORRUPT. */
-int snapshot_get(struct snapshot *snapshot, uint32_t feed, struct bytes key,
-	struct record *ret_record);
+int snapshot_get(
+	struct snapshot *snapshot, uint32_t feed, struct bytes key, struct record *ret_record);
 
-/* What an index entry of that object points to. ERR_CORRUPT when it is not a version of that object:
- * a wrong pointer never becomes wrong data. */
+/* What an index entry of that object points to. ERR_CORRUPT when it is not a version of that
+ * object: a wrong pointer never becomes wrong data. */
 int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 	const struct index_entry *entry, struct record *ret_record);
 
@@ -93,7 +96,7 @@ int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret
 
 /* A definition in use by name: FOUND, NOT_FOUND (the caller says which there are), AGAIN (being
  * filled). */
-int snapshot_definition(struct snapshot *snapshot, uint32_t feed, const char *name,
-	uint32_t *ret_definition);
+int snapshot_definition(
+	struct snapshot *snapshot, uint32_t feed, const char *name, uint32_t *ret_definition);
 
 #endif

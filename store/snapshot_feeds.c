@@ -10,14 +10,16 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 
-/* ---- collecting: one allocation for all feeds and their texts, so that the caller frees one ---- */
+/* ---- collecting: one allocation for all feeds and their texts, so that the caller frees one ----
+ */
 
 #define TEXTS 10 /* of a definition */
 
 struct collection {
 	struct snapshot *snapshot;
 	struct buf rows; /* struct snapshot_feed */
-	struct buf text; /* of the same feeds: their texts and the checkpoint's rv, each with a NUL */
+	struct buf
+		text; /* of the same feeds: their texts and the checkpoint's rv, each with a NUL */
 };
 
 static void definition_texts(struct feed_definition *d, const char ***texts)
@@ -70,8 +72,8 @@ static int collect(struct snapshot *snapshot, struct snapshot_feed **ret_feeds, 
 {
 	struct collection c = {.snapshot = snapshot};
 	struct snapshot_feed *feeds = NULL;
-	int r = journal_each_feed(snapshot_journal(snapshot), snapshot_journal_txn(snapshot),
-		collect_feed, &c);
+	int r = journal_each_feed(
+		snapshot_journal(snapshot), snapshot_journal_txn(snapshot), collect_feed, &c);
 
 	if (r == 0)
 		r = buf_error(&c.rows);
@@ -135,10 +137,11 @@ static int compare_feeds(const void *a, const void *b)
 static bool is_resource(const struct feed_definition *d, const char *name, size_t size)
 {
 	return (strlen(d->resource) == size && memcmp(d->resource, name, size) == 0) ||
-		(strlen(d->kind) == size && strncasecmp(d->kind, name, size) == 0);
+	       (strlen(d->kind) == size && strncasecmp(d->kind, name, size) == 0);
 }
 
-/* plural, plural.group, plural.version.group; in the core group plural.version and plural.version. */
+/* plural, plural.group, plural.version.group; in the core group plural.version and plural.version.
+ */
 static bool is_called(const struct feed_definition *d, const char *name)
 {
 	const char *dot = strchr(name, '.');
@@ -191,8 +194,8 @@ static int select_feeds(struct snapshot_feed *feeds, size_t n, const char *name,
 
 		if (configured ? strcmp(d->name, name) != 0 : !is_called(d, name))
 			continue;
-		if (kept && compare_namespaces(feeds[kept - 1].definition.namespace_,
-				    d->namespace_) == 0)
+		if (kept && compare_namespaces(
+				    feeds[kept - 1].definition.namespace_, d->namespace_) == 0)
 			continue;
 		feeds[kept++] = feeds[i];
 	}

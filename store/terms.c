@@ -31,7 +31,7 @@ struct terms {
 	struct buf parts;
 	struct part {
 		size_t at, size;
-	} *part;
+	} * part;
 	size_t n_part, part_room;
 	size_t part_end[PARTS_MAX]; /* of path i: its values end before this one */
 };
@@ -185,10 +185,11 @@ static int add_text(struct term_list *list, uint32_t definition, struct bytes va
 
 /* ---- namespace and labels ---- */
 
-static int collect_namespace(const struct rule *rule, const struct record *record,
-	struct term_list *list)
+static int collect_namespace(
+	const struct rule *rule, const struct record *record, struct term_list *list)
 {
-	const char *slash = record->key.size ? memchr(record->key.data, '/', record->key.size) : NULL;
+	const char *slash =
+		record->key.size ? memchr(record->key.data, '/', record->key.size) : NULL;
 
 	if (!slash)
 		return 0;
@@ -220,8 +221,8 @@ static int add_label(const struct rule *rule, struct bytes key, const struct val
 	return list_add(list, rule->definition, at);
 }
 
-static int collect_labels(const struct rule *rule, const struct record *record,
-	struct term_list *list)
+static int collect_labels(
+	const struct rule *rule, const struct record *record, struct term_list *list)
 {
 	struct value document, metadata, labels, label;
 	struct value_iter iter;
@@ -254,8 +255,8 @@ struct path_search {
 };
 
 /* The text of a value found: FOUND, or NOT_FOUND for what is no value. */
-static int found_text(struct term_list *list, const struct value *value, char *scratch,
-	struct bytes *ret_text)
+static int found_text(
+	struct term_list *list, const struct value *value, char *scratch, struct bytes *ret_text)
 {
 	if (value->type == VALUE_NIL)
 		return NOT_FOUND;
@@ -341,8 +342,8 @@ static int add_combination(const struct path_search *search, size_t number)
 	for (size_t i = 0; i < search->rule->n_paths; i++) {
 		const struct part *p = &terms->part[choice[i]];
 
-		index_compound_add(&search->list->text, BYTES(terms->parts.data + p->at, p->size),
-			i == 0);
+		index_compound_add(
+			&search->list->text, BYTES(terms->parts.data + p->at, p->size), i == 0);
 	}
 	return list_add(search->list, search->rule->definition, at);
 }
@@ -373,8 +374,8 @@ static int collect_compound(struct path_search *search, struct bytes body)
 	return r;
 }
 
-static int collect_paths(struct terms *terms, const struct rule *rule, struct bytes body,
-	struct term_list *list)
+static int collect_paths(
+	struct terms *terms, const struct rule *rule, struct bytes body, struct term_list *list)
 {
 	struct path_search search = {terms, rule, list};
 	size_t n = list->n, text_size = list->text.size;
@@ -418,8 +419,8 @@ int terms_collect(struct terms *terms, const struct record *record, struct term_
 	return r < 0 ? r : list_finish(list);
 }
 
-int terms_has(struct terms *terms, const struct record *record, uint32_t definition,
-	struct bytes value)
+int terms_has(
+	struct terms *terms, const struct record *record, uint32_t definition, struct bytes value)
 {
 	struct term_list *found = &terms->found;
 	int r = terms_collect(terms, record, found);
@@ -428,7 +429,7 @@ int terms_has(struct terms *terms, const struct record *record, uint32_t definit
 		return r;
 	for (size_t i = 0; i < found->n; i++)
 		if (found->terms[i].definition == definition &&
-		    bytes_equal(found->terms[i].value, value))
+			bytes_equal(found->terms[i].value, value))
 			return FOUND;
 	return NOT_FOUND;
 }

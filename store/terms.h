@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a stored version becomes index terms. One rule, used by the processor to enter them, by verify
- * to compare, and by readers to check values that the index keeps only as a hash:
+ * How a stored version becomes index terms. One rule, used by the processor to enter them, by
+ *verify to compare, and by readers to check values that the index keeps only as a hash:
  *
  *	namespace  the part of the object key before '/'; none for cluster-scoped objects
  *	label      of each label `key` and `key=value`
  *	one path   the text of each scalar it finds; null is as good as absent
- *	several    for each combination of what the paths find, the parts escaped and joined by commas;
- *	           none when one path finds nothing
+ *	several    for each combination of what the paths find, the parts escaped and joined by
+ *commas; none when one path finds nothing
  *
- * Maps and arrays are no values: they are counted as unindexable, and so is a definition of which an
- * object would have more than TERMS_MAX terms; it gets none of it then.
+ * Maps and arrays are no values: they are counted as unindexable, and so is a definition of which
+ *an object would have more than TERMS_MAX terms; it gets none of it then.
  *
  *	struct terms *terms;            (one per feed, made again when its definitions change)
  *	terms_new(&terms); terms_add(terms, &definition); ...
@@ -52,7 +52,7 @@ void term_list_release(struct term_list *list);
 int terms_collect(struct terms *terms, const struct record *record, struct term_list *list);
 
 /* Does RECORD have exactly this value in the definition (one of those added)? FOUND, NOT_FOUND. */
-int terms_has(struct terms *terms, const struct record *record, uint32_t definition,
-	struct bytes value);
+int terms_has(
+	struct terms *terms, const struct record *record, uint32_t definition, struct bytes value);
 
 #endif

@@ -105,8 +105,8 @@ static int choose_feeds(struct verify *v)
 
 /* ---- rings ---- */
 
-/* What a ring said before the snapshot was taken: what it had published by then is committed, so the
- * snapshot holds it. */
+/* What a ring said before the snapshot was taken: what it had published by then is committed, so
+ * the snapshot holds it. */
 struct ring_sight {
 	const char *name;
 	bool seen;
@@ -140,9 +140,11 @@ static void check_ring(struct verify *v, const struct ring_sight *sight)
 	if (!sight->seen)
 		return;
 	if (s->capacity == 0 || (s->capacity & (s->capacity - 1)) || s->claim < s->tail ||
-	    s->claim - s->tail > s->capacity)
-		verify_fault(v, "%s: capacity %" PRIu64 ", claim %" PRIu64 ", tail %" PRIu64
-			" do not go together", sight->name, s->capacity, s->claim, s->tail);
+		s->claim - s->tail > s->capacity)
+		verify_fault(v,
+			"%s: capacity %" PRIu64 ", claim %" PRIu64 ", tail %" PRIu64
+			" do not go together",
+			sight->name, s->capacity, s->claim, s->tail);
 	if (memcmp(sight->uuid, v->meta.uuid, sizeof(sight->uuid)) != 0)
 		return; /* of the journal before, until its writer starts again: readers see that */
 	if (s->last_seq >= v->meta.next_seq)
@@ -226,11 +228,12 @@ static void verify_release(struct verify *v)
 	free(v->terms);
 }
 
-/* Errors that say that this store cannot be read at all, rather than that something in it is bad. */
+/* Errors that say that this store cannot be read at all, rather than that something in it is bad.
+ */
 static bool is_final(int r)
 {
 	return r == ERR_NO_STORE || r == ERR_NO_FEED || r == ERR_LOCKED || r == -ENOMEM ||
-		r == -EACCES || r == ERR_FORKED;
+	       r == -EACCES || r == ERR_FORKED;
 }
 
 int verify_store(const char *directory, const struct verify_options *options,
@@ -249,11 +252,13 @@ int verify_store(const char *directory, const struct verify_options *options,
 		look_at_ring(&v, home, &rings[i]);
 	r = verify_with(&v, directory);
 	if (r == AGAIN && options->feed)
-		return err_say(ERR_NO_FEED, "there is no index yet to look '%s' up in", options->feed);
+		return err_say(
+			ERR_NO_FEED, "there is no index yet to look '%s' up in", options->feed);
 	if (r < 0 && is_final(r))
 		return r;
 	if (r < 0)
-		(void)verify_failed(&v, r, "store"); /* the journal by itself is looked at all the same */
+		(void)verify_failed(
+			&v, r, "store"); /* the journal by itself is looked at all the same */
 	if (r != 0)
 		r = verify_journal_only(&v, home);
 	for (size_t i = 0; i < sizeof(rings) / sizeof(rings[0]); i++)

@@ -34,8 +34,8 @@ static int meta_of_index(struct verify *v, struct index_state *ret_state)
 {
 	struct bytes value;
 	uint8_t key[META_KEY];
-	int r = txn_get(snapshot_index_txn(v->snapshot), INDEX_META, index_meta_key(key, META_STATE, 0),
-		&value);
+	int r = txn_get(snapshot_index_txn(v->snapshot), INDEX_META,
+		index_meta_key(key, META_STATE, 0), &value);
 
 	if (r == NOT_FOUND)
 		return err_say(ERR_CORRUPT, "index: its state is missing in meta");
@@ -120,16 +120,16 @@ static int object_of_index(struct verify *v, struct bytes key, struct bytes valu
 	int r = index_read_object(value, &feed, &name, &entry);
 
 	if (r == 0)
-		r = index_get(snapshot_index(v->snapshot), snapshot_index_txn(v->snapshot), feed, name,
-			&named);
+		r = index_get(snapshot_index(v->snapshot), snapshot_index_txn(v->snapshot), feed,
+			name, &named);
 	if (r < 0)
 		return r;
 	if (entry.object != be64_get(key.data))
 		verify_fault(v, "index: object %" PRIu64 " says it is %" PRIu64, be64_get(key.data),
 			entry.object);
 	if (r != FOUND || named.object != be64_get(key.data))
-		verify_fault(v, "index: object %" PRIu64 " ('%.*s') has no name", be64_get(key.data),
-			BYTES_ARG(name));
+		verify_fault(v, "index: object %" PRIu64 " ('%.*s') has no name",
+			be64_get(key.data), BYTES_ARG(name));
 	return 0;
 }
 
@@ -141,7 +141,7 @@ static int term_of_index(struct verify *v, struct bytes key, struct bytes value)
 
 	v->report.terms++;
 	if (key.size < 4 || key.size > TERM_KEY_MAX ||
-	    (!index_term_is_whole(key) && key.size != TERM_KEY_MAX))
+		(!index_term_is_whole(key) && key.size != TERM_KEY_MAX))
 		return err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'term'", key.size);
 	int r = index_read_term(value, &term.id, &term.count);
 
@@ -165,8 +165,8 @@ static struct verify_term *find_term(struct verify *v, uint64_t id)
 {
 	struct verify_term wanted = {.id = id};
 
-	return v->n_terms ? bsearch(&wanted, v->terms, v->n_terms, sizeof(wanted), compare_terms) :
-			    NULL;
+	return v->n_terms ? bsearch(&wanted, v->terms, v->n_terms, sizeof(wanted), compare_terms)
+			  : NULL;
 }
 
 static int posting_of_index(struct verify *v, struct bytes key, struct bytes value)
@@ -189,8 +189,10 @@ static int posting_of_index(struct verify *v, struct bytes key, struct bytes val
 		&feed, &name, &entry);
 
 	if (r == NOT_FOUND)
-		verify_fault(v, "index: a posting of term %" PRIu64 " is of object %" PRIu64
-			", which is missing", id, object);
+		verify_fault(v,
+			"index: a posting of term %" PRIu64 " is of object %" PRIu64
+			", which is missing",
+			id, object);
 	return r < 0 ? r : 0;
 }
 
@@ -200,11 +202,14 @@ static void check_terms(struct verify *v, const struct index_state *state)
 		const struct verify_term *t = &v->terms[i];
 
 		if (t->id == 0 || t->id >= state->next_term)
-			verify_fault(v, "index: term %" PRIu64 " has an id that was never given", t->id);
+			verify_fault(
+				v, "index: term %" PRIu64 " has an id that was never given", t->id);
 		if (i && v->terms[i - 1].id == t->id)
 			verify_fault(v, "index: two values have term id %" PRIu64, t->id);
 		else if (t->count != t->seen || t->count == 0)
-			verify_fault(v, "index: term %" PRIu64 " counts %" PRIu64 " objects and has %" PRIu64,
+			verify_fault(v,
+				"index: term %" PRIu64 " counts %" PRIu64
+				" objects and has %" PRIu64,
 				t->id, t->count, t->seen);
 	}
 }
@@ -239,12 +244,12 @@ static int check_definition(void *arg, const struct index_definition *definition
 static int check_definitions(struct verify *v, const struct index_state *state)
 {
 	struct definitions d = {.v = v, .state = *state};
-	int r = index_each_definition(snapshot_index(v->snapshot), snapshot_index_txn(v->snapshot), 0,
-		check_definition, &d);
+	int r = index_each_definition(snapshot_index(v->snapshot), snapshot_index_txn(v->snapshot),
+		0, check_definition, &d);
 
 	for (; d.i < v->n_terms; d.i++)
-		verify_fault(v, "index: a value is of unknown definition %u",
-			v->terms[d.i].definition);
+		verify_fault(
+			v, "index: a value is of unknown definition %u", v->terms[d.i].definition);
 	return verify_failed(v, r, "index: reading definitions");
 }
 
@@ -256,7 +261,8 @@ static void check_counts(struct verify *v)
 		struct verify_feed *feed = &v->feeds[i];
 
 		if (feed->in_index && feed->index.objects != feed->expected)
-			verify_fault(v, "index: feed %u counts %" PRIu64 " objects and has %" PRIu64,
+			verify_fault(v,
+				"index: feed %u counts %" PRIu64 " objects and has %" PRIu64,
 				feed->id, feed->index.objects, feed->expected);
 		feed->expected = 0;
 	}

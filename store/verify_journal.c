@@ -50,12 +50,14 @@ static int add_version(struct verify *v, const struct record *record)
 	return 0;
 }
 
-static void follow_version(struct verify *v, struct verify_version *version, const char *by,
-	uint64_t seq)
+static void follow_version(
+	struct verify *v, struct verify_version *version, const char *by, uint64_t seq)
 {
 	if (version->followed)
-		verify_fault(v, "journal: version %" PRIu64 " is followed twice, the second time by %s %"
-			PRIu64, version->seq, by, seq);
+		verify_fault(v,
+			"journal: version %" PRIu64
+			" is followed twice, the second time by %s %" PRIu64,
+			version->seq, by, seq);
 	version->followed = true;
 }
 
@@ -66,7 +68,8 @@ static void check_prev(struct verify *v, const struct record *record)
 	struct record before;
 
 	if (record->prev >= record->seq || (record->prev == 0) != (record->type == RECORD_ADDED)) {
-		verify_fault(v, "journal: %s %" PRIu64 " of '%.*s' has version %" PRIu64 " before it",
+		verify_fault(v,
+			"journal: %s %" PRIu64 " of '%.*s' has version %" PRIu64 " before it",
 			record_type_name(record->type), record->seq, KEY(record), record->prev);
 		return;
 	}
@@ -74,13 +77,15 @@ static void check_prev(struct verify *v, const struct record *record)
 		return;
 	if (record->seq <= v->meta.horizon) {
 		if (prev)
-			verify_fault(v, "journal: version %" PRIu64 " of '%.*s' was replaced by %" PRIu64
-				" below the horizon and is still there", record->prev, KEY(record),
-				record->seq);
+			verify_fault(v,
+				"journal: version %" PRIu64 " of '%.*s' was replaced by %" PRIu64
+				" below the horizon and is still there",
+				record->prev, KEY(record), record->seq);
 		return;
 	}
 	if (!prev || journal_get(v->journal, v->journal_txn, record->prev, &before) != FOUND) {
-		verify_fault(v, "journal: version %" PRIu64 " of '%.*s', before %" PRIu64 ", is missing",
+		verify_fault(v,
+			"journal: version %" PRIu64 " of '%.*s', before %" PRIu64 ", is missing",
 			record->prev, KEY(record), record->seq);
 		return;
 	}
@@ -92,10 +97,12 @@ static void check_prev(struct verify *v, const struct record *record)
 
 /* ---- lists ---- */
 
-static void check_list_begin(struct verify *v, struct verify_feed *feed, const struct record *record)
+static void check_list_begin(
+	struct verify *v, struct verify_feed *feed, const struct record *record)
 {
 	if (feed->list_begin)
-		verify_fault(v, "journal: feed %u begins list %" PRIu64 " while list %" PRIu64 " is open",
+		verify_fault(v,
+			"journal: feed %u begins list %" PRIu64 " while list %" PRIu64 " is open",
 			feed->id, record->seq, feed->list_begin);
 	feed->list_begin = record->seq;
 }
@@ -105,15 +112,16 @@ static void check_list_end(struct verify *v, struct verify_feed *feed, const str
 	bool trimmed = record->prev <= v->meta.horizon;
 
 	if (record->prev == 0 || record->prev >= record->seq ||
-	    (feed->list_begin ? feed->list_begin != record->prev : !trimmed))
-		verify_fault(v, "journal: feed %u ends list %" PRIu64 " at %" PRIu64
-			", open is list %" PRIu64, feed->id, record->prev, record->seq,
-			feed->list_begin);
+		(feed->list_begin ? feed->list_begin != record->prev : !trimmed))
+		verify_fault(v,
+			"journal: feed %u ends list %" PRIu64 " at %" PRIu64
+			", open is list %" PRIu64,
+			feed->id, record->prev, record->seq, feed->list_begin);
 	feed->list_begin = 0;
 }
 
-static void check_feed_record(struct verify *v, struct verify_feed *feed,
-	const struct record *record)
+static void check_feed_record(
+	struct verify *v, struct verify_feed *feed, const struct record *record)
 {
 	if (record->key.size)
 		verify_fault(v, "journal: %s %" PRIu64 " has an object key",
@@ -135,21 +143,22 @@ static void check_feed_record(struct verify *v, struct verify_feed *feed,
 
 /* ---- bodies ---- */
 
-static void check_text(struct verify *v, const struct record *record, const char *member,
-	struct bytes wanted)
+static void check_text(
+	struct verify *v, const struct record *record, const char *member, struct bytes wanted)
 {
 	struct bytes text = BYTES_NONE;
 	int r = value_find_text(record->body, "metadata", member, &text);
 
 	if (r < 0 || !bytes_equal(r == FOUND ? text : BYTES_NONE, wanted))
-		verify_fault(v, "journal: record %" PRIu64 " of '%.*s': metadata.%s in the body differs",
+		verify_fault(v,
+			"journal: record %" PRIu64 " of '%.*s': metadata.%s in the body differs",
 			record->seq, KEY(record), member);
 }
 
 static void check_body(struct verify *v, const struct record *record)
 {
-	const char *slash = record->key.size ?
-		memrchr(record->key.data, '/', record->key.size) : NULL;
+	const char *slash =
+		record->key.size ? memrchr(record->key.data, '/', record->key.size) : NULL;
 	const char *key = record->key.data;
 	size_t namespace_size = slash ? (size_t)(slash - key) : 0;
 	size_t name_at = slash ? namespace_size + 1 : 0;
@@ -191,7 +200,8 @@ static int check_record(struct verify *v, const struct record *record, uint64_t 
 
 	v->report.records++;
 	if (record->seq <= last)
-		verify_fault(v, "journal: record %" PRIu64 " comes after %" PRIu64, record->seq, last);
+		verify_fault(
+			v, "journal: record %" PRIu64 " comes after %" PRIu64, record->seq, last);
 	if (record->seq >= v->meta.next_seq)
 		verify_fault(v, "journal: record %" PRIu64 " is not below next_seq %" PRIu64,
 			record->seq, v->meta.next_seq);
@@ -206,8 +216,8 @@ static int check_record(struct verify *v, const struct record *record, uint64_t 
 	if (!feed || !feed->in_journal) {
 		/* FEED_REMOVED may outlive the feed's row. */
 		if (record->type != RECORD_FEED_REMOVED)
-			verify_fault(v, "journal: record %" PRIu64 " is of unknown feed %u", record->seq,
-				record->feed);
+			verify_fault(v, "journal: record %" PRIu64 " is of unknown feed %u",
+				record->seq, record->feed);
 		return 0;
 	}
 	if (is_of_object(record->type))
@@ -247,7 +257,8 @@ static void check_head(struct verify *v, uint32_t feed, struct bytes key, const 
 
 	v->report.heads++;
 	if (!version || journal_get(v->journal, v->journal_txn, head->seq, &record) != FOUND) {
-		verify_fault(v, "journal: the head of '%.*s' names version %" PRIu64 ", which is missing",
+		verify_fault(v,
+			"journal: the head of '%.*s' names version %" PRIu64 ", which is missing",
 			BYTES_ARG(key), head->seq);
 		return;
 	}
@@ -255,8 +266,10 @@ static void check_head(struct verify *v, uint32_t feed, struct bytes key, const 
 		verify_fault(v, "journal: the head of '%.*s' names version %" PRIu64 " of '%.*s'",
 			BYTES_ARG(key), head->seq, KEY(&record));
 	if (!bytes_equal(record.uid, head->uid) || !bytes_equal(record.rv, head->rv))
-		verify_fault(v, "journal: uid or resourceVersion in the head of '%.*s' differ from its "
-			"version %" PRIu64, BYTES_ARG(key), head->seq);
+		verify_fault(v,
+			"journal: uid or resourceVersion in the head of '%.*s' differ from its "
+			"version %" PRIu64,
+			BYTES_ARG(key), head->seq);
 	follow_version(v, version, "the head, version", head->seq);
 }
 
@@ -283,8 +296,10 @@ static void check_unfollowed(struct verify *v)
 
 		/* A removed feed's versions and heads go in slices. */
 		if (!version->followed && feed && feed->checkpoint.phase != FEED_REMOVED)
-			verify_fault(v, "journal: version %" PRIu64 " of feed %u is neither the newest of "
-				"its object nor replaced", version->seq, version->feed);
+			verify_fault(v,
+				"journal: version %" PRIu64 " of feed %u is neither the newest of "
+				"its object nor replaced",
+				version->seq, version->feed);
 	}
 }
 
@@ -299,22 +314,27 @@ static void check_checkpoint(struct verify *v, const struct verify_feed *feed)
 		verify_fault(v, "journal: feed %u is in unknown phase %u", feed->id, c->phase);
 	/* An open list whose beginning was trimmed is a first one, which bounds no horizon. */
 	if (feed->list_begin != c->list_begin &&
-	    !(feed->list_begin == 0 && c->list_begin <= v->meta.horizon && c->first_list == 0))
-		verify_fault(v, "journal: the checkpoint of feed %u names open list %" PRIu64
-			", the log %" PRIu64, feed->id, c->list_begin, feed->list_begin);
+		!(feed->list_begin == 0 && c->list_begin <= v->meta.horizon && c->first_list == 0))
+		verify_fault(v,
+			"journal: the checkpoint of feed %u names open list %" PRIu64
+			", the log %" PRIu64,
+			feed->id, c->list_begin, feed->list_begin);
 	if (c->phase == FEED_SYNCED && c->first_list == 0)
 		verify_fault(v, "journal: feed %u is synced without a list", feed->id);
 	if (c->trimmed > v->meta.horizon)
-		verify_fault(v, "journal: feed %u is trimmed up to %" PRIu64 ", the horizon is %" PRIu64,
+		verify_fault(v,
+			"journal: feed %u is trimmed up to %" PRIu64 ", the horizon is %" PRIu64,
 			feed->id, c->trimmed, v->meta.horizon);
 	if (c->first_list >= v->meta.next_seq)
-		verify_fault(v, "journal: the first list of feed %u ended at %" PRIu64
-			", which is still to come", feed->id, c->first_list);
+		verify_fault(v,
+			"journal: the first list of feed %u ended at %" PRIu64
+			", which is still to come",
+			feed->id, c->first_list);
 	else if (c->first_list > v->meta.horizon &&
 		 (journal_get(v->journal, v->journal_txn, c->first_list, &record) != FOUND ||
 			 record.type != RECORD_LIST_END || record.feed != feed->id))
-		verify_fault(v, "journal: the first list of feed %u did not end at %" PRIu64, feed->id,
-			c->first_list);
+		verify_fault(v, "journal: the first list of feed %u did not end at %" PRIu64,
+			feed->id, c->first_list);
 }
 
 static int add_feed(void *arg, const struct feed_definition *definition,

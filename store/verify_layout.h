@@ -17,7 +17,7 @@ struct verify_feed {
 	struct index_feed index;
 	uint64_t list_begin; /* open list that the log shows up to where it was read */
 	uint64_t visible;
-	uint64_t expected;   /* objects that the journal has at visible */
+	uint64_t expected; /* objects that the journal has at visible */
 };
 
 /* A value of the index and how many postings there are of it. */
@@ -49,7 +49,8 @@ struct verify {
 };
 
 void verify_fault(struct verify *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* A negative result of the code under check is a fault and checking goes on; only -ENOMEM ends it. */
+/* A negative result of the code under check is a fault and checking goes on; only -ENOMEM ends it.
+ */
 int verify_failed(struct verify *v, int r, const char *what);
 struct verify_feed *verify_feed(struct verify *v, uint32_t id);
 /* Finds or adds; NULL without memory. */

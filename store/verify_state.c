@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The index against the journal. What a feed was at visible(feed) is told by the journal alone: the
- * heads, and the last states of what was deleted since, each followed back to the first version that
- * is not above visible. Each key comes out at most once, so when each of these is in the index, and
- * they are as many as the index has, the two are equal.
+ * heads, and the last states of what was deleted since, each followed back to the first version
+ * that is not above visible. Each key comes out at most once, so when each of these is in the
+ * index, and they are as many as the index has, the two are equal.
  */
 #include "store/verify_layout.h"
 
@@ -26,8 +26,8 @@ static int state_at(struct verify *v, uint64_t seq, uint64_t visible, struct rec
 		if (seq <= visible)
 			return FOUND;
 		if (ret_record->prev >= seq)
-			return err_say(ERR_CORRUPT, "journal: version %" PRIu64 " follows %" PRIu64, seq,
-				ret_record->prev);
+			return err_say(ERR_CORRUPT, "journal: version %" PRIu64 " follows %" PRIu64,
+				seq, ret_record->prev);
 		seq = ret_record->prev;
 	}
 	return NOT_FOUND;
@@ -47,12 +47,14 @@ static int compare_object(struct verify *v, struct verify_feed *feed, uint64_t s
 	if (r < 0)
 		return r;
 	if (r == NOT_FOUND) {
-		verify_fault(v, "index: '%.*s' of feed %u is missing, the journal has version %" PRIu64,
+		verify_fault(v,
+			"index: '%.*s' of feed %u is missing, the journal has version %" PRIu64,
 			BYTES_ARG(record.key), feed->id, record.seq);
 		return 0;
 	}
 	if (entry.seq != record.seq)
-		verify_fault(v, "index: '%.*s' of feed %u is version %" PRIu64 ", the journal has %" PRIu64,
+		verify_fault(v,
+			"index: '%.*s' of feed %u is version %" PRIu64 ", the journal has %" PRIu64,
 			BYTES_ARG(record.key), feed->id, entry.seq, record.seq);
 	r = snapshot_record(v->snapshot, feed->id, record.key, &entry, &got);
 	return r < 0 ? r : 0;
@@ -76,7 +78,7 @@ static int compare_heads(struct verify *v, struct verify_feed *feed)
 static bool is_compared(const struct verify_feed *feed)
 {
 	return feed->wanted && feed->in_journal && feed->in_index && !feed->index.removed &&
-		feed->checkpoint.phase != FEED_REMOVED;
+	       feed->checkpoint.phase != FEED_REMOVED;
 }
 
 static uint64_t smallest_visible(const struct verify *v)
@@ -85,7 +87,7 @@ static uint64_t smallest_visible(const struct verify *v)
 
 	for (size_t i = 0; i < v->n_feeds; i++)
 		if (is_compared(&v->feeds[i]) && v->feeds[i].visible &&
-		    v->feeds[i].visible < smallest)
+			v->feeds[i].visible < smallest)
 			smallest = v->feeds[i].visible;
 	return smallest;
 }
@@ -108,7 +110,7 @@ static int compare_deleted(struct verify *v)
 		struct verify_feed *feed = verify_feed(v, record.feed);
 
 		if (record.type == RECORD_DELETED && feed && is_compared(feed) &&
-		    record.seq > feed->visible)
+			record.seq > feed->visible)
 			r = verify_failed(v, compare_object(v, feed, record.prev), "index");
 	}
 	return verify_failed(v, r, "journal: reading the log");
@@ -127,9 +129,10 @@ int verify_state(struct verify *v)
 		const struct verify_feed *feed = &v->feeds[i];
 
 		if (is_compared(feed) && feed->expected != feed->index.objects)
-			verify_fault(v, "index: feed %u has %" PRIu64 " objects, the journal %" PRIu64
-				" as of %" PRIu64, feed->id, feed->index.objects, feed->expected,
-				feed->visible);
+			verify_fault(v,
+				"index: feed %u has %" PRIu64 " objects, the journal %" PRIu64
+				" as of %" PRIu64,
+				feed->id, feed->index.objects, feed->expected, feed->visible);
 	}
 	return r;
 }

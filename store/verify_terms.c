@@ -72,8 +72,8 @@ static int compare_terms(const void *a, const void *b)
 	return bytes_compare(x->value, y->value);
 }
 
-static int check_term(struct term_check *c, const struct index_term *term, struct bytes key,
-	uint64_t object)
+static int check_term(
+	struct term_check *c, const struct index_term *term, struct bytes key, uint64_t object)
 {
 	struct checked_definition *d = find_definition(c, term->definition);
 
@@ -124,9 +124,10 @@ static void check_sums(struct term_check *c)
 			if (c->v->terms[t].definition == d->id)
 				held += c->v->terms[t].seen;
 		if (held != d->wanted)
-			verify_fault(c->v, "index: '%s' of feed %u has %" PRIu64
-				" postings, the bodies have %" PRIu64, (const char *)d->name.data,
-				c->feed->id, held, d->wanted);
+			verify_fault(c->v,
+				"index: '%s' of feed %u has %" PRIu64
+				" postings, the bodies have %" PRIu64,
+				(const char *)d->name.data, c->feed->id, held, d->wanted);
 	}
 }
 

@@ -108,7 +108,8 @@ static const char *names(struct fixture *f, const char *prefix, const char *from
 
 	text[0] = 0;
 	cr_assert_eq(txn_begin_read(index_env(f->index), &txn), 0);
-	cr_assert_eq(index_names(f->index, txn, FEED, bytes_str(prefix), bytes_str(from), &walk), 0);
+	cr_assert_eq(
+		index_names(f->index, txn, FEED, bytes_str(prefix), bytes_str(from), &walk), 0);
 	while ((r = index_walk_next(walk, &key, &entry)) == FOUND)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%.*s=%llu ", BYTES_ARG(key),
 			(unsigned long long)entry.seq);
@@ -159,7 +160,8 @@ Test(index, objects_are_found_by_name_by_id_and_by_term)
 	setup(&f);
 	begin(&f);
 	uint32_t d = define(&f, "node");
-	struct index_term one[] = {term(d, "n1"), term(d, "n1")}, two[] = {term(d, "n1"), term(d, "n2")};
+	struct index_term one[] = {term(d, "n1"), term(d, "n1")},
+			  two[] = {term(d, "n1"), term(d, "n2")};
 
 	put(&f, "web/b", 1, NULL, 0, one, 2);
 	put(&f, "web/a", 2, NULL, 0, two, 2);
@@ -309,7 +311,8 @@ Test(index, long_values_are_kept_as_beginning_and_hash_and_never_meet_short_ones
 	kept = BYTES(text, INDEX_VALUE_MAX);
 	begin(&f);
 	uint32_t d = define(&f, "node");
-	struct index_term a[] = {{d, longer}, {d, other}, {d, kept}}, b[] = {{d, BYTES(text, 2000)}};
+	struct index_term a[] = {{d, longer}, {d, other}, {d, kept}},
+			  b[] = {{d, BYTES(text, 2000)}};
 
 	put(&f, "o", 1, NULL, 0, a, 3);
 	put(&f, "p", 2, NULL, 0, b, 1);
@@ -345,7 +348,8 @@ Test(index, values_come_in_byte_order_with_their_counts)
 	memset(large, 'n', sizeof(large));
 	begin(&f);
 	uint32_t d = define(&f, "node"), e = define(&f, "zone");
-	struct index_term a[] = {term(d, "n2"), term(d, "n1"), term(e, "n3"), {d, BYTES(large, 600)}};
+	struct index_term a[] = {
+		term(d, "n2"), term(d, "n1"), term(e, "n3"), {d, BYTES(large, 600)}};
 
 	put(&f, "o", 1, NULL, 0, a, 4);
 	put(&f, "p", 2, NULL, 0, a + 1, 2);
