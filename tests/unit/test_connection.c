@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/connection.h"
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* A connected pair over loopback; the port of the first end. */
+static uint16_t connect_pair(int *ret_near, int *ret_far)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof(address);
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+	cr_assert_eq(bind(listener, (struct sockaddr *)&address, size), 0);
+	cr_assert_eq(listen(listener, 1), 0);
+	cr_assert_eq(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+	*ret_near = socket(AF_INET, SOCK_STREAM, 0);
+	cr_assert_eq(connect(*ret_near, (struct sockaddr *)&address, size), 0);
+	*ret_far = accept(listener, NULL, NULL);
+	cr_assert(*ret_far >= 0);
+	cr_assert_eq(getsockname(*ret_near, (struct sockaddr *)&address, &size), 0);
+	close(listener);
+	return ntohs(address.sin_port);
+}
+
+Test(connection, silent_one_is_shut_down_and_a_talking_one_is_not)
+{
+	struct connections connections = {NULL};
+	int near[2], far[2];
+	uint16_t port[2];
+	char byte;
+
+	for (int i = 0; i < 2; i++) {
+		port[i] = connect_pair(&near[i], &far[i]);
+		cr_assert_eq(connections_add(&connections, near[i], 100), 0);
+	}
+	connections_heard(&connections, port[0], 200);
+	cr_assert(!connections_condemn(&connections, port[0], 150));
+	cr_assert(connections_condemn(&connections, port[1], 150));
+	cr_assert_eq(recv(far[1], &byte, 1, 0), 0); /* the other end sees it */
+	cr_assert_eq(recv(far[0], &byte, 1, MSG_DONTWAIT), -1);
+	for (int i = 0; i < 2; i++) {
+		connections_remove(&connections, near[i]);
+		close(near[i]);
+		close(far[i]);
+	}
+	cr_assert_eq(connections.count, 0);
+	cr_assert_eq(connections.opened, 2);
+	connections_release(&connections);
+}
+
+Test(connection, unknown_ports_are_nobodys)
+{
+	struct connections connections = {NULL};
+
+	for (int i = 0; i < 20; i++)
+		cr_assert_eq(connections_add(&connections, 1000 + i, 0), 0);
+	connections_heard(&connections, 0, 1);
+	connections_heard(&connections, 65535, 1);
+	cr_assert(!connections_condemn(&connections, 0, 100));
+	cr_assert(!connections_condemn(&connections, 65535, 100));
+	connections_remove(&connections, 5);
+	cr_assert_eq(connections.count, 20);
+	connections_release(&connections);
+}
