@@ -3,7 +3,8 @@
  * Which cluster this is, so that another one behind the same URL is noticed: "uid:<uid of the
  * namespace kube-system>" when we may read it, else "server:<url> ca:<hash of the CA>". A server
  * that says neither yes nor no (unreachable, 5xx, 429) is an error: an identity is never guessed,
- * since a changed one discards the journal.
+ * since a changed one discards the journal. A change from one kind of text to the other only means that
+ * we may now read the namespace, or no longer: compare texts of the same kind.
  */
 #ifndef REFLECTOR_IDENTITY_H
 #define REFLECTOR_IDENTITY_H
