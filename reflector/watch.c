@@ -89,7 +89,8 @@ static int read_type(struct bytes value, enum watch_type *ret_type)
 	return err_say(ERR_PROTOCOL, "an event of an unknown type");
 }
 
-static int deliver(struct watch *watch, struct bytes text)
+/* BEHIND: bytes that may be read behind TEXT. */
+static int deliver(struct watch *watch, struct bytes text, size_t behind)
 {
 	struct watch_event event = {.type = WATCH_TYPE_MAX};
 	struct bytes key, value;
@@ -112,6 +113,9 @@ static int deliver(struct watch *watch, struct bytes text)
 	if (!event.object.size || *(const char *)event.object.data != '{')
 		return err_say(ERR_PROTOCOL, "a %s event without object",
 			watch_type_name(event.type));
+	const uint8_t *end = (const uint8_t *)text.data + text.size + behind;
+	event.readable_behind = (size_t)(end - ((const uint8_t *)event.object.data +
+		event.object.size));
 	return watch->options.event_fn(watch->options.arg, &event);
 }
 
@@ -119,12 +123,13 @@ static int deliver(struct watch *watch, struct bytes text)
 static int take_event(struct watch *watch, const uint8_t *data, size_t size, size_t *ret_used)
 {
 	struct bytes text;
-	int r = cutter_take(&watch->cutter, data, size, ret_used, &text);
+	size_t behind;
+	int r = cutter_take(&watch->cutter, data, size, ret_used, &text, &behind);
 
 	if (r != FOUND)
 		return r < 0 ? r : 0;
 	watch->inside = false;
-	r = deliver(watch, text);
+	r = deliver(watch, text, behind);
 	cutter_reset(&watch->cutter);
 	return r;
 }

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "processor/intake.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "store/ring.h"
+
+#define INTAKE_MAGIC 0x494e544bu
+#define POLL_MS      50    /* how often the log is looked at while there is no ring */
+#define RING_ENTRIES 65536 /* drained at once: more than a batch takes, yet bounded */
+
+struct intake {
+	uint32_t magic;
+	bool live;    /* the log was read to its end after the ring's tail was noted */
+	bool viewing; /* txn holds a snapshot */
+	const struct processor *p;
+	struct journal *journal;
+	struct ring_reader *ring; /* NULL: there is none of this journal now */
+	struct txn *txn;          /* kept, reset between batches */
+	struct journal_walk *walk;
+	uint64_t taken;
+	uint64_t until;   /* records up to here are there; UINT64_MAX: to the end of the log */
+	uint64_t last;    /* given out by intake_next() */
+	uint64_t corrupt; /* of the ring reader, as counted already */
+};
+
+int intake_new(const struct processor *p, struct journal *journal, uint64_t taken,
+	struct intake **ret_intake)
+{
+	struct intake *intake = calloc(1, sizeof(*intake));
+	if (!intake)
+		return err_set(-ENOMEM, "intake");
+	intake->magic = INTAKE_MAGIC;
+	intake->p = p;
+	intake->journal = journal;
+	intake->taken = taken;
+	*ret_intake = intake;
+	return 0;
+}
+
+void intake_free(struct intake **intake_pointer)
+{
+	struct intake *intake = TAKE(*intake_pointer);
+
+	if (!intake)
+		return;
+	CHECK_OBJ(intake, INTAKE_MAGIC);
+	journal_walk_close(&intake->walk);
+	txn_abort(&intake->txn);
+	ring_detach(&intake->ring);
+	intake->magic = 0;
+	free(intake);
+}
+
+/* ---- the ring ---- */
+
+static void drop_ring(struct intake *intake)
+{
+	ring_detach(&intake->ring);
+	intake->corrupt = 0;
+	intake->live = false;
+}
+
+/* A ring that is missing, or of another journal, is none: the log has everything. */
+static void attach(struct intake *intake)
+{
+	if (ring_attach(home_runtime_fd(intake->p->home), DELTA_RING, &intake->ring) < 0) {
+		err_clear();
+		return;
+	}
+	if (memcmp(ring_uuid(intake->ring), journal_uuid(intake->journal), 16) != 0)
+		drop_ring(intake);
+}
+
+static void count_lap(struct intake *intake)
+{
+	struct ring_status status;
+
+	ring_status(intake->ring, &status);
+	stats_add(intake->p->stats, STAT_RING_LAPPED, 1);
+	stats_add(intake->p->stats, STAT_RING_CORRUPT, status.corrupt - intake->corrupt);
+	intake->corrupt = status.corrupt;
+}
+
+/* How far the ring's entries go. AGAIN: no further than what was taken. */
+static int drain(struct intake *intake)
+{
+	struct ring_entry entry;
+
+	for (int n = 0; n < RING_ENTRIES; n++) {
+		int r = ring_next(intake->ring, &entry);
+		if (r == AGAIN)
+			break;
+		if (r == LAPPED) {
+			uint64_t seq;
+			count_lap(intake);
+			(void)ring_to_tail(intake->ring, &seq); /* has no error */
+			intake->live = false;
+			return FOUND;
+		}
+		if (r == GONE) {
+			drop_ring(intake);
+			return FOUND;
+		}
+		if (entry.seq > intake->until)
+			intake->until = entry.seq;
+	}
+	return intake->until > intake->taken ? FOUND : AGAIN;
+}
+
+/* Sets how far to read. */
+static int look(struct intake *intake)
+{
+	if (!intake->ring)
+		attach(intake); /* stands at its tail: what comes later comes through it */
+	int r = intake->live ? drain(intake) : FOUND;
+	if (!intake->live)
+		intake->until = UINT64_MAX;
+	return r;
+}
+
+/* ---- the log ---- */
+
+int intake_view(struct intake *intake, struct txn **ret_txn)
+{
+	CHECK_OBJ(intake, INTAKE_MAGIC);
+	int r = 0;
+
+	if (!intake->txn)
+		r = txn_begin_read(journal_env(intake->journal), &intake->txn);
+	else if (!intake->viewing)
+		r = txn_renew(intake->txn);
+	if (r < 0) {
+		txn_abort(&intake->txn);
+		return err_add(r, "journal");
+	}
+	intake->viewing = true;
+	*ret_txn = intake->txn;
+	return 0;
+}
+
+struct txn *intake_txn(struct intake *intake)
+{
+	CHECK_OBJ(intake, INTAKE_MAGIC);
+	REQUIRE(intake->viewing);
+	return intake->txn;
+}
+
+void intake_rest(struct intake *intake)
+{
+	CHECK_OBJ(intake, INTAKE_MAGIC);
+	journal_walk_close(&intake->walk);
+	if (intake->viewing)
+		txn_reset(intake->txn);
+	intake->viewing = false;
+}
+
+/* The end of the log was seen: what comes later comes through the ring, whose tail was noted
+ * before. Also when the ring told of more than this journal has: that is not to be asked for again.
+ */
+static void at_end(struct intake *intake)
+{
+	intake->until = intake->last;
+	intake->live = intake->ring != NULL;
+}
+
+static int open_walk(struct intake *intake)
+{
+	struct journal_meta meta;
+	struct txn *txn;
+	int r = intake_view(intake, &txn);
+
+	if (!r)
+		r = journal_meta(intake->journal, txn, &meta);
+	if (r)
+		return r;
+	if (meta.horizon > intake->taken)
+		return LAPPED;
+	if (meta.next_seq <= intake->taken + 1) {
+		at_end(intake);
+		return AGAIN;
+	}
+	return journal_walk_open(intake->journal, txn, intake->taken + 1, &intake->walk);
+}
+
+int intake_begin(struct intake *intake)
+{
+	CHECK_OBJ(intake, INTAKE_MAGIC);
+	REQUIRE(!intake->walk);
+	int r = look(intake);
+
+	intake->last = intake->taken;
+	if (r == FOUND)
+		r = open_walk(intake);
+	if (r != FOUND)
+		intake_rest(intake);
+	return r;
+}
+
+int intake_next(struct intake *intake, struct record *ret_record)
+{
+	CHECK_OBJ(intake, INTAKE_MAGIC);
+	REQUIRE(intake->walk);
+	int r = intake->last < intake->until ? journal_walk_next(intake->walk, ret_record) : END;
+
+	if (r < 0)
+		return err_add(r, "journal, after seq %llu", (unsigned long long)intake->last);
+	if (r == END)
+		at_end(intake);
+	else
+		intake->last = ret_record->seq;
+	return r;
+}
+
+void intake_end(struct intake *intake, uint64_t taken)
+{
+	intake_rest(intake);
+	intake->taken = taken;
+}
+
+bool intake_is_live(const struct intake *intake)
+{
+	CHECK_OBJ(intake, INTAKE_MAGIC);
+	return intake->live;
+}
+
+int intake_wait(struct intake *intake, int timeout_ms)
+{
+	CHECK_OBJ(intake, INTAKE_MAGIC);
+	REQUIRE(!intake->viewing);
+	if (!intake->ring) {
+		(void)poll(NULL, 0, timeout_ms < POLL_MS ? timeout_ms : POLL_MS); /* a pause */
+		return 0;
+	}
+	if (!intake->live)
+		return 0;
+	int r = ring_wait(intake->ring, timeout_ms);
+	if (r != GONE)
+		return r;
+	drop_ring(intake);
+	return 0;
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "processor/pair.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "processor/apply.h"
+#include "processor/definitions.h"
+#include "processor/rebuild.h"
+#include "store/generation.h"
+
+#define PAIR_MAGIC 0x50414952u
+
+struct pair {
+	uint32_t magic;
+	bool published;  /* CURRENT names our index */
+	bool wait_feeds; /* readers have an older pair: they move when all feeds are listed here */
+	const struct processor *p;
+	struct journal *journal;
+	struct index *index;
+	struct intake *intake;
+	struct apply *apply;
+	struct definitions *definitions;
+	struct publish *publish;
+};
+
+void pair_close(struct pair **pair_pointer)
+{
+	struct pair *pair = TAKE(*pair_pointer);
+
+	if (!pair)
+		return;
+	CHECK_OBJ(pair, PAIR_MAGIC);
+	publish_close(&pair->publish);
+	definitions_free(&pair->definitions);
+	apply_free(&pair->apply);
+	intake_free(&pair->intake);
+	index_close(&pair->index);
+	journal_close(&pair->journal);
+	pair->magic = 0;
+	free(pair);
+}
+
+struct env *pair_env(struct pair *pair)
+{
+	CHECK_OBJ(pair, PAIR_MAGIC);
+	return index_env(pair->index);
+}
+
+bool pair_is_published(const struct pair *pair)
+{
+	CHECK_OBJ(pair, PAIR_MAGIC);
+	return pair->published;
+}
+
+/* ---- which index ---- */
+
+static struct index_options index_options(const struct processor *p)
+{
+	return (struct index_options){.map_bytes = p->config->map_bytes};
+}
+
+static int read_metas(
+	struct pair *pair, struct index_meta *ret_index, struct journal_meta *ret_journal)
+{
+	CLEANUP(txn_abort) struct txn *index_view = NULL;
+	CLEANUP(txn_abort) struct txn *journal_view = NULL;
+	int r = txn_begin_read(index_env(pair->index), &index_view);
+
+	if (!r)
+		r = index_meta(pair->index, index_view, ret_index);
+	if (!r)
+		r = txn_begin_read(journal_env(pair->journal), &journal_view);
+	return r ? r : journal_meta(pair->journal, journal_view, ret_journal);
+}
+
+/* Why the index can't go on with the journal; NULL: it can. */
+static const char *judge(
+	const struct pair *pair, const struct index_meta *index, const struct journal_meta *journal)
+{
+	if (memcmp(index->journal, journal_uuid(pair->journal), 16) != 0)
+		return "it belongs to another journal";
+	if (index->building)
+		return "it was never finished";
+	if (journal->horizon > index->taken)
+		return "the journal was trimmed beyond it";
+	if (index->taken >= journal->next_seq)
+		return "it is ahead of the journal";
+	return NULL;
+}
+
+/* An old index whose journal is still there serves readers until the new one has all feeds. */
+static bool old_pair_serves(const struct pair *pair, const struct index_meta *index)
+{
+	uint32_t number;
+
+	if (memcmp(index->journal, journal_uuid(pair->journal), 16) == 0)
+		return false; /* same seqs: the new index is no step back, at once */
+	int r = generation_find(home_journal_fd(pair->p->home), index->journal, &number);
+	if (r < 0)
+		err_clear();
+	return r == FOUND;
+}
+
+/* FOUND: PAIR has the index that CURRENT names. NOT_FOUND: one has to be built, REASON says why. */
+static int use_current(struct pair *pair, char *reason, size_t size)
+{
+	struct index_options options = index_options(pair->p);
+	struct index_meta index;
+	struct journal_meta journal;
+	int r = index_open_write(pair->p->home, &options, &pair->index);
+
+	if (r == FOUND)
+		r = read_metas(pair, &index, &journal);
+	if (r == NOT_FOUND || r == ERR_CORRUPT || r == ERR_FORMAT || r == ERR_UNTRUSTED) {
+		(void)snprintf(reason, size, "%s", r < 0 ? err_text(r) : "there is none");
+		err_clear();
+		index_close(&pair->index);
+		return NOT_FOUND;
+	}
+	if (r < 0)
+		return r;
+	const char *why = judge(pair, &index, &journal);
+	if (!why)
+		return FOUND;
+	(void)snprintf(reason, size, "%s", why);
+	pair->wait_feeds = old_pair_serves(pair, &index);
+	index_close(&pair->index);
+	return NOT_FOUND;
+}
+
+/* What a killed builder left. The one that CURRENT names stays: readers may be in it. */
+static int remove_leftovers(const struct processor *p)
+{
+	int fd = home_index_fd(p->home);
+	uint32_t current;
+	int r = generation_current(fd, &current);
+
+	if (r < 0)
+		return r;
+	r = generation_remove_others(fd, r == FOUND ? current : 0);
+	return r < 0 ? r : 0;
+}
+
+static int build(struct pair *pair, const char *reason)
+{
+	struct index_options options = index_options(pair->p);
+
+	log_event(LOG_NOTICE, "index", "building", "reason=%s", log_quote(reason));
+	stats_set_state(pair->p->stats, "building the index");
+	int r = rebuild(pair->p, pair->journal, &options, &pair->index);
+	if (r < 0)
+		return r;
+	log_event(
+		LOG_NOTICE, "index", "built", "generation=%" PRIu32, index_generation(pair->index));
+	return 0;
+}
+
+static int open_index(struct pair *pair, bool anew)
+{
+	char reason[STATS_TEXT] = "the old one is damaged";
+	int r = remove_leftovers(pair->p);
+
+	if (!r)
+		r = anew ? NOT_FOUND : use_current(pair, reason, sizeof(reason));
+	pair->published = r == FOUND;
+	return r == NOT_FOUND ? build(pair, reason) : r;
+}
+
+/* ---- who may see it ---- */
+
+static int start_publishing(struct pair *pair)
+{
+	int r = publish_open(pair->p, journal_uuid(pair->journal), &pair->publish);
+
+	if (!r)
+		apply_set_publish(pair->apply, pair->publish);
+	return r;
+}
+
+struct readiness {
+	struct pair *pair;
+	struct txn *txn; /* of the index */
+	size_t n, ready;
+};
+
+static int count_ready(void *arg, const struct feed_definition *definition,
+	const struct feed_checkpoint *checkpoint)
+{
+	struct readiness *readiness = arg;
+	struct index_feed row = {0};
+
+	if (checkpoint->phase == FEED_REMOVED)
+		return 0;
+	int r = index_feed(readiness->pair->index, readiness->txn, definition->id, &row);
+	bool failed = checkpoint->phase == FEED_FORBIDDEN || checkpoint->phase == FEED_GONE ||
+		      checkpoint->phase == FEED_ERROR;
+	readiness->n++;
+	readiness->ready += failed || (r == FOUND && row.listed);
+	return r < 0 ? r : 0;
+}
+
+/* Every feed of the new journal was listed once, or can't be. */
+static int feeds_are_ready(struct pair *pair, bool *ret_ready)
+{
+	CLEANUP(txn_abort) struct txn *index_view = NULL;
+	struct txn *txn;
+	int r = intake_view(pair->intake, &txn);
+
+	if (!r)
+		r = txn_begin_read(index_env(pair->index), &index_view);
+	struct readiness readiness = {.pair = pair, .txn = index_view};
+	if (!r)
+		r = journal_each_feed(pair->journal, txn, count_ready, &readiness);
+	*ret_ready = !r && readiness.n && readiness.ready == readiness.n;
+	return r;
+}
+
+static int publish_when_ready(struct pair *pair)
+{
+	bool ready = true;
+	int r = pair->wait_feeds ? feeds_are_ready(pair, &ready) : 0;
+
+	if (r || !ready)
+		return r;
+	r = index_publish(pair->index, pair->p->home);
+	if (r)
+		return r;
+	pair->published = true;
+	log_event(LOG_NOTICE, "index", "current", "generation=%" PRIu32,
+		index_generation(pair->index));
+	stats_set_state(pair->p->stats, "running");
+	return start_publishing(pair);
+}
+
+/* ---- opening ---- */
+
+static int open_work(struct pair *pair)
+{
+	struct index_meta index;
+	struct journal_meta journal;
+	int r = read_metas(pair, &index, &journal);
+
+	if (!r)
+		r = intake_new(pair->p, pair->journal, index.taken, &pair->intake);
+	if (!r)
+		r = apply_new(pair->p, pair->journal, pair->index, &pair->apply);
+	if (!r)
+		r = definitions_new(
+			pair->p, pair->journal, pair->index, pair->apply, &pair->definitions);
+	if (!r && pair->published)
+		r = start_publishing(pair);
+	else if (!r)
+		r = publish_when_ready(pair);
+	if (pair->intake)
+		intake_rest(pair->intake);
+	return r;
+}
+
+int pair_open(const struct processor *p, bool anew, struct pair **ret_pair)
+{
+	CLEANUP(pair_close) struct pair *pair = calloc(1, sizeof(*pair));
+	if (!pair)
+		return err_set(-ENOMEM, "store");
+	pair->magic = PAIR_MAGIC;
+	pair->p = p;
+	int r = journal_open_read(p->home, NULL, &pair->journal);
+
+	if (r == ERR_NO_STORE) {
+		err_clear();
+		return NOT_FOUND;
+	}
+	if (r)
+		return r;
+	r = open_index(pair, anew);
+	if (!r)
+		r = open_work(pair);
+	if (r)
+		return r;
+	stats_set_state(
+		p->stats, pair->published ? "running" : "filling the index of a new journal");
+	*ret_pair = TAKE(pair);
+	return 0;
+}
+
+/* ---- work ---- */
+
+int pair_step(struct pair *pair)
+{
+	CHECK_OBJ(pair, PAIR_MAGIC);
+	int r = apply_batch(pair->apply, pair->intake);
+
+	if (r < 0 || r == LAPPED)
+		return r;
+	int more = definitions_work(pair->definitions, pair->intake);
+	if (more >= 0 && !pair->published && r == AGAIN) {
+		int published = publish_when_ready(pair);
+		more = published < 0 ? published : more;
+	}
+	intake_rest(pair->intake);
+	return more < 0 ? more : more == AGAIN ? FOUND : r;
+}
+
+void pair_wait(struct pair *pair, int timeout_ms)
+{
+	CHECK_OBJ(pair, PAIR_MAGIC);
+	(void)intake_wait(pair->intake, timeout_ms); /* any result: look again */
+}
+
+int pair_check(struct pair *pair)
+{
+	CHECK_OBJ(pair, PAIR_MAGIC);
+	uint32_t current;
+	int r = generation_current(home_journal_fd(pair->p->home), &current);
+
+	if (r < 0)
+		return r;
+	if (r == FOUND && current != journal_generation(pair->journal))
+		return GONE;
+	publish_heartbeat(pair->publish);
+	r = definitions_sync(pair->definitions, pair->intake);
+	intake_rest(pair->intake);
+	if (r > 0)
+		log_event(LOG_NOTICE, "index", "definitions changed", "changed=%d", r);
+	return r < 0 ? r : 0;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "processor/publish.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "store/ring.h"
+
+#define PUBLISH_MAGIC  0x5055424cu
+#define EVENT_CAPACITY (16u << 20)
+
+struct publish {
+	uint32_t magic;
+	const struct processor *p;
+	struct ring *ring;
+	uint64_t collected;
+};
+
+int publish_open(const struct processor *p, const uint8_t uuid[16], struct publish **ret_publish)
+{
+	CLEANUP(publish_close) struct publish *publish = calloc(1, sizeof(*publish));
+	if (!publish)
+		return err_set(-ENOMEM, "event ring");
+	publish->magic = PUBLISH_MAGIC;
+	publish->p = p;
+	int r = ring_create(home_runtime_fd(p->home), EVENT_RING, EVENT_CAPACITY, uuid,
+		home_file_mode(p->home), &publish->ring);
+	if (r < 0)
+		return r;
+	*ret_publish = TAKE(publish);
+	return 0;
+}
+
+void publish_close(struct publish **publish_pointer)
+{
+	struct publish *publish = TAKE(*publish_pointer);
+
+	if (!publish)
+		return;
+	CHECK_OBJ(publish, PUBLISH_MAGIC);
+	ring_close(&publish->ring);
+	publish->magic = 0;
+	free(publish);
+}
+
+static void put(struct publish *publish, const struct ring_entry *entry)
+{
+	CHECK_OBJ(publish, PUBLISH_MAGIC);
+	ring_put(publish->ring, entry);
+	publish->collected++;
+}
+
+void publish_record(struct publish *publish, const struct record *record)
+{
+	if (publish)
+		put(publish, &(struct ring_entry){.seq = record->seq,
+				     .feed = record->feed,
+				     .type = record->type,
+				     .flags = record->flags,
+				     .key = record->key});
+}
+
+void publish_list(struct publish *publish, const struct record *end, uint64_t begin)
+{
+	if (publish)
+		put(publish, &(struct ring_entry){.seq = end->seq,
+				     .begin = begin,
+				     .feed = end->feed,
+				     .type = RING_LIST,
+				     .flags = end->flags});
+}
+
+void publish_commit(struct publish *publish, uint64_t taken)
+{
+	if (!publish)
+		return;
+	CHECK_OBJ(publish, PUBLISH_MAGIC);
+	ring_publish(publish->ring, taken);
+	stats_add(publish->p->stats, STAT_PUBLISHED, publish->collected);
+	publish->collected = 0;
+}
+
+void publish_heartbeat(struct publish *publish)
+{
+	if (publish)
+		ring_heartbeat(publish->ring);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "processor/readers.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/log.h"
+
+#define READERS_MAGIC 0x52445253u
+
+struct held {
+	int32_t pid;
+	bool told;
+	uint64_t txn;
+	uint64_t since;
+};
+
+struct readers {
+	uint32_t magic;
+	size_t n, n_before;
+	uint64_t now;
+	struct stats *stats;
+	struct held held[ENV_READERS_MAX];   /* being seen now */
+	struct held before[ENV_READERS_MAX]; /* seen the last time */
+};
+
+int readers_new(struct readers **ret_readers)
+{
+	struct readers *readers = calloc(1, sizeof(*readers));
+	if (!readers)
+		return err_set(-ENOMEM, "readers");
+	readers->magic = READERS_MAGIC;
+	*ret_readers = readers;
+	return 0;
+}
+
+void readers_free(struct readers **readers_pointer)
+{
+	struct readers *readers = TAKE(*readers_pointer);
+
+	if (!readers)
+		return;
+	CHECK_OBJ(readers, READERS_MAGIC);
+	readers->magic = 0;
+	free(readers);
+}
+
+static const struct held *seen_before(const struct readers *readers, int32_t pid, uint64_t txn)
+{
+	for (size_t i = 0; i < readers->n_before; i++)
+		if (readers->before[i].pid == pid && readers->before[i].txn == txn)
+			return &readers->before[i];
+	return NULL;
+}
+
+static void tell(struct readers *readers, struct held *held)
+{
+	held->told = true;
+	stats_add(readers->stats, STAT_OLD_SNAPSHOTS, 1);
+	log_event(LOG_WARNING, "readers", "old snapshot", "pid=%" PRId32 " seconds=%" PRIu64,
+		held->pid, (readers->now - held->since) / 1000000000);
+}
+
+static int see(void *arg, int32_t pid, uint64_t txn)
+{
+	struct readers *readers = arg;
+
+	if (txn == 0 || pid == getpid() || readers->n == ENV_READERS_MAX)
+		return 0;
+	const struct held *before = seen_before(readers, pid, txn);
+	struct held *held = &readers->held[readers->n++];
+	*held = before ? *before : (struct held){.pid = pid, .txn = txn, .since = readers->now};
+	if (!held->told && readers->now - held->since > READERS_HELD_NS)
+		tell(readers, held);
+	return 0;
+}
+
+int readers_check(struct readers *readers, struct env *env, struct stats *stats, uint64_t now)
+{
+	CHECK_OBJ(readers, READERS_MAGIC);
+	int cleared = env_clear_stale_readers(env);
+
+	if (cleared < 0)
+		return cleared;
+	stats_add(stats, STAT_STALE_READERS, (uint64_t)cleared);
+	memcpy(readers->before, readers->held, readers->n * sizeof(readers->held[0]));
+	readers->n_before = readers->n;
+	readers->n = 0;
+	readers->now = now;
+	readers->stats = stats;
+	return env_each_reader(env, see, readers);
+}

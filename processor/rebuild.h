@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A whole index from the journal's heads and log (architecture.md, Snapshot and rebuild), in a
+ * generation of its own that nobody reads yet.
+ */
+#ifndef PROCESSOR_REBUILD_H
+#define PROCESSOR_REBUILD_H
+
+#include "processor/processor.h"
+#include "store/index.h"
+#include "store/journal.h"
+
+/* The state as of the end of JOURNAL's log; the caller takes what came since and publishes the index
+ * (index_publish) when it may be read. -EINTR: was told to stop. */
+int rebuild(const struct processor *p, struct journal *journal, const struct index_options *options,
+	struct index **ret_index);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "processor/apply.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "tests/unit/rig.h"
+
+#define PODS \
+	"feeds:\n" \
+	"  - resource: pods\n" \
+	"    indexes:\n" \
+	"      node: spec.nodeName\n" \
+	"      image: spec.containers[*].image\n"
+
+static struct rig rig;
+
+static void setup(void)
+{
+	rig_open(&rig, PODS);
+}
+
+static void teardown(void)
+{
+	rig_close(&rig);
+}
+
+static const char *pod(const char *node, const char *app)
+{
+	static char text[4][256];
+	static unsigned turn;
+	char *at = text[turn++ % 4];
+
+	(void)snprintf(at, sizeof(text[0]),
+		"{\"metadata\":{\"labels\":{\"app\":\"%s\"}},\"spec\":{\"nodeName\":\"%s\","
+		"\"containers\":[{\"image\":\"i-%s\"},{\"image\":\"side\"}]}}",
+		app, node, app);
+	return at;
+}
+
+/* A feed with its first list: LIST_BEGIN, what PODS adds, LIST_END. */
+static uint32_t listed_feed(const char *name)
+{
+	uint32_t feed = rig_add_feed(&rig, name);
+
+	rig_append(&rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
+	rig_append(&rig, feed, RECORD_ADDED, "a/1", pod("n1", "x"));
+	rig_append(&rig, feed, RECORD_ADDED, "b/2", pod("n2", "y"));
+	rig_append(&rig, feed, RECORD_LIST_END, NULL, NULL);
+	rig_commit(&rig);
+	return feed;
+}
+
+#define EXPECT(got, want) \
+	do { \
+		const char *got_ = (got); \
+		cr_assert_str_eq(got_, want, "got '%s', expected '%s'", got_, want); \
+	} while (0)
+
+TestSuite(apply, .init = setup, .fini = teardown, .timeout = 60);
+
+Test(apply, first_list_appears_with_all_its_indexes)
+{
+	uint32_t feed = listed_feed("pods");
+
+	rig_settle(&rig);
+	EXPECT(rig_names(&rig, feed), "a/1@3 b/2@4");
+	EXPECT(rig_under(&rig, feed, "namespace", "a"), "a/1");
+	EXPECT(rig_under(&rig, feed, "label", "app=x"), "a/1");
+	EXPECT(rig_under(&rig, feed, "label", "app"), "a/1 b/2");
+	EXPECT(rig_under(&rig, feed, "node", "n2"), "b/2");
+	EXPECT(rig_under(&rig, feed, "image", "side"), "a/1 b/2");
+	cr_assert_eq(rig_feed(&rig, feed).listed, 5);
+	cr_assert_eq(rig_feed(&rig, feed).objects, 2);
+	cr_assert_eq(rig_taken(&rig), 5);
+}
+
+Test(apply, first_list_of_a_running_processor_appears_at_its_end)
+{
+	rig_settle(&rig);
+	uint32_t feed = rig_add_feed(&rig, "pods");
+	rig_record(&rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
+	rig_record(&rig, feed, RECORD_ADDED, "a/1", pod("n1", "x"));
+	rig_settle(&rig);
+	EXPECT(rig_names(&rig, feed), "");
+	cr_assert_eq(rig_feed(&rig, feed).listed, 0);
+	rig_record(&rig, feed, RECORD_ADDED, "b/2", pod("n2", "y"));
+	rig_record(&rig, feed, RECORD_LIST_END, NULL, NULL);
+	rig_settle(&rig);
+	EXPECT(rig_names(&rig, feed), "a/1@3 b/2@4");
+	EXPECT(rig_under(&rig, feed, "node", "n2"), "b/2");
+	EXPECT(rig_under(&rig, feed, "label", "app"), "a/1 b/2");
+	cr_assert_eq(rig_feed(&rig, feed).listed, 5);
+	cr_assert_eq(stats_get(rig.p.stats, STAT_LISTS_APPLIED), 1);
+}
+
+Test(apply, live_changes_move_terms_and_deletes_take_them)
+{
+	uint32_t feed = listed_feed("pods");
+
+	rig_settle(&rig);
+	uint64_t seq = rig_record(&rig, feed, RECORD_MODIFIED, "a/1", pod("n9", "x"));
+	rig_record(&rig, feed, RECORD_DELETED, "b/2", pod("n2", "y"));
+	rig_settle(&rig);
+	char want[32];
+	(void)snprintf(want, sizeof(want), "a/1@%llu", (unsigned long long)seq);
+	EXPECT(rig_names(&rig, feed), want);
+	EXPECT(rig_under(&rig, feed, "node", "n1"), "");
+	EXPECT(rig_under(&rig, feed, "node", "n9"), "a/1");
+	EXPECT(rig_under(&rig, feed, "node", "n2"), "");
+	EXPECT(rig_under(&rig, feed, "image", "side"), "a/1");
+}
+
+Test(apply, nothing_of_an_open_list_is_seen_while_other_feeds_go_on)
+{
+	uint32_t feed = listed_feed("pods"), other = listed_feed("nodes");
+
+	rig_settle(&rig);
+	char before[256];
+	(void)snprintf(before, sizeof(before), "%s", rig_names(&rig, feed));
+	uint64_t begin = rig_record(&rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
+	rig_record(&rig, feed, RECORD_MODIFIED, "a/1", pod("n9", "x"));
+	rig_record(&rig, other, RECORD_ADDED, "c/3", pod("n3", "z"));
+	rig_record(&rig, feed, RECORD_ADDED, "d/4", pod("n4", "z"));
+	rig_settle(&rig);
+	EXPECT(rig_names(&rig, feed), before);
+	EXPECT(rig_under(&rig, feed, "node", "n9"), "");
+	EXPECT(rig_under(&rig, other, "namespace", "c"), "c/3");
+	cr_assert_eq(rig_feed(&rig, feed).list_begin, begin);
+
+	/* Killed in the middle of the list, and the list goes on. */
+	rig_restart(&rig);
+	EXPECT(rig_names(&rig, feed), before);
+	rig_record(&rig, feed, RECORD_DELETED, "b/2", NULL);
+	uint64_t listed = rig_feed(&rig, feed).listed;
+	rig_record(&rig, feed, RECORD_LIST_END, NULL, NULL);
+	rig_settle(&rig);
+	EXPECT(rig_under(&rig, feed, "node", "n9"), "a/1");
+	EXPECT(rig_under(&rig, feed, "node", "n2"), "");
+	EXPECT(rig_under(&rig, feed, "namespace", "d"), "d/4");
+	cr_assert_eq(rig_feed(&rig, feed).list_begin, 0);
+	cr_assert_eq(rig_feed(&rig, feed).listed, listed);
+	cr_assert_eq(rig_feed(&rig, feed).objects, 2);
+	EXPECT(rig_under(&rig, other, "namespace", "c"), "c/3");
+}
+
+Test(apply, object_that_comes_and_goes_inside_one_list_leaves_nothing)
+{
+	uint32_t feed = listed_feed("pods");
+
+	rig_append(&rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
+	rig_append(&rig, feed, RECORD_ADDED, "c/3", pod("n3", "z"));
+	rig_append(&rig, feed, RECORD_MODIFIED, "c/3", pod("n4", "z"));
+	rig_append(&rig, feed, RECORD_DELETED, "c/3", NULL);
+	rig_append(&rig, feed, RECORD_ADDED, "e/5", pod("n5", "z"));
+	rig_append(&rig, feed, RECORD_MODIFIED, "e/5", pod("n6", "z"));
+	rig_append(&rig, feed, RECORD_LIST_END, NULL, NULL);
+	rig_commit(&rig);
+	rig_settle(&rig);
+	EXPECT(rig_under(&rig, feed, "node", "n3"), "");
+	EXPECT(rig_under(&rig, feed, "node", "n4"), "");
+	EXPECT(rig_under(&rig, feed, "node", "n5"), "");
+	EXPECT(rig_under(&rig, feed, "node", "n6"), "e/5");
+	cr_assert_eq(rig_feed(&rig, feed).objects, 3);
+}
+
+Test(apply, followers_get_records_and_one_entry_for_a_list)
+{
+	CLEANUP(ring_detach) struct ring_reader *events = NULL;
+	struct ring_entry entry;
+	uint32_t feed = listed_feed("pods");
+
+	rig_settle(&rig);
+	cr_assert_eq(ring_attach(home_runtime_fd(rig.p.home), EVENT_RING, &events), 0);
+	uint64_t live = rig_record(&rig, feed, RECORD_MODIFIED, "a/1", pod("n9", "x"));
+	uint64_t begin = rig_append(&rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
+	rig_append(&rig, feed, RECORD_DELETED, "b/2", NULL);
+	uint64_t end = rig_append(&rig, feed, RECORD_LIST_END, NULL, NULL);
+	rig_commit(&rig);
+	rig_settle(&rig);
+	cr_assert_eq(ring_next(events, &entry), FOUND);
+	cr_assert_eq(entry.seq, live);
+	cr_assert_eq(entry.type, RECORD_MODIFIED);
+	cr_assert(bytes_equal(entry.key, BYTES_LIT("a/1")));
+	cr_assert_eq(ring_next(events, &entry), FOUND);
+	cr_assert_eq(entry.type, RING_LIST);
+	cr_assert_eq(entry.begin, begin);
+	cr_assert_eq(entry.seq, end);
+	cr_assert_eq(entry.feed, feed);
+	cr_assert_eq(ring_next(events, &entry), AGAIN);
+	/* A restart is a lap: what a killed processor did not publish is in the log. */
+	rig_restart(&rig);
+	cr_assert_neq(ring_next(events, &entry), AGAIN);
+	cr_assert_neq(ring_next(events, &entry), FOUND);
+}
+
+Test(apply, object_without_values_is_counted_and_found_by_name)
+{
+	uint32_t feed = listed_feed("pods");
+
+	rig_record(&rig, feed, RECORD_ADDED, "z/9", "{\"spec\":{\"nodeName\":{\"a\":1}}}");
+	rig_settle(&rig);
+	EXPECT(rig_under(&rig, feed, "namespace", "z"), "z/9");
+	cr_assert_eq(stats_get(rig.p.stats, STAT_UNINDEXABLE), 1);
+}
+
+Test(apply, removed_feed_is_taken_out_and_the_others_stay)
+{
+	uint32_t feed = listed_feed("pods"), other = listed_feed("nodes");
+
+	rig_settle(&rig);
+	rig_record(&rig, feed, RECORD_FEED_REMOVED, NULL, NULL);
+	rig_settle(&rig);
+	EXPECT(rig_names(&rig, feed), "");
+	cr_assert_eq(rig_feed(&rig, feed).feed, 0);
+	EXPECT(rig_under(&rig, other, "namespace", "a"), "a/1");
+	rig_restart(&rig);
+	cr_assert_eq(rig_generation(&rig), 1, "no rebuild was needed");
+}
+
+Test(apply, restart_takes_nothing_twice)
+{
+	uint32_t feed = listed_feed("pods");
+
+	rig_settle(&rig);
+	char before[256];
+	(void)snprintf(before, sizeof(before), "%s", rig_names(&rig, feed));
+	rig_restart(&rig);
+	EXPECT(rig_names(&rig, feed), before);
+	cr_assert_eq(stats_get(rig.p.stats, STAT_APPLIED), 0, "it came from the rebuild");
+	rig_record(&rig, feed, RECORD_ADDED, "c/3", pod("n3", "z"));
+	rig_settle(&rig);
+	cr_assert_eq(stats_get(rig.p.stats, STAT_APPLIED), 1);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "processor/definitions.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "common/err.h"
+#include "tests/unit/rig.h"
+
+static struct rig rig;
+static uint32_t feed;
+
+#define EXPECT(got, want) \
+	do { \
+		const char *got_ = (got); \
+		cr_assert_str_eq(got_, want, "got '%s', expected '%s'", got_, want); \
+	} while (0)
+
+/* 3000 objects: several slices. */
+static void setup(void)
+{
+	rig_open(&rig, "feeds: [{resource: pods}]\n");
+	feed = rig_add_feed(&rig, "pods");
+	rig_append(&rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
+	for (int i = 0; i < 3000; i++) {
+		char key[16], body[64];
+		(void)snprintf(key, sizeof(key), "ns/%04d", i);
+		(void)snprintf(body, sizeof(body),
+			"{\"spec\":{\"nodeName\":\"n%d\",\"zone\":\"z\"}}", i % 1000);
+		rig_append(&rig, feed, RECORD_ADDED, key, body);
+	}
+	rig_append(&rig, feed, RECORD_LIST_END, NULL, NULL);
+	rig_commit(&rig);
+	rig_settle(&rig);
+}
+
+static void teardown(void)
+{
+	rig_close(&rig);
+}
+
+TestSuite(definitions, .init = setup, .fini = teardown, .timeout = 120);
+
+Test(definitions, index_added_to_the_configuration_is_filled_live)
+{
+	EXPECT(rig_under(&rig, feed, "node", "n7"), "no such index");
+	rig_configure(&rig, "feeds: [{resource: pods, indexes: {node: spec.nodeName}}]\n");
+	rig_settle(&rig);
+	EXPECT(rig_under(&rig, feed, "node", "n7"), "ns/0007 ns/1007 ns/2007");
+	cr_assert_eq(stats_get(rig.p.stats, STAT_BACKFILLED), 3000);
+	cr_assert_eq(rig_generation(&rig), 1);
+}
+
+Test(definitions, changes_while_an_index_is_filled_are_in_it)
+{
+	rig_configure(&rig, "feeds: [{resource: pods, indexes: {node: spec.nodeName}}]\n");
+	cr_assert_eq(pair_check(rig.pair), 0);
+	cr_assert_eq(pair_step(rig.pair), FOUND, "a first slice, not all");
+	EXPECT(rig_under(&rig, feed, "node", "n7"), "no such index");
+	/* One before, one beyond what is filled, a new one, and one that goes. */
+	rig_record(&rig, feed, RECORD_MODIFIED, "ns/0007", "{\"spec\":{\"nodeName\":\"moved\"}}");
+	rig_record(&rig, feed, RECORD_MODIFIED, "ns/2007", "{\"spec\":{\"nodeName\":\"moved\"}}");
+	rig_record(&rig, feed, RECORD_ADDED, "ns/new", "{\"spec\":{\"nodeName\":\"n7\"}}");
+	rig_record(&rig, feed, RECORD_DELETED, "ns/0008", NULL);
+	rig_settle(&rig);
+	EXPECT(rig_under(&rig, feed, "node", "n7"), "ns/1007 ns/new");
+	EXPECT(rig_under(&rig, feed, "node", "moved"), "ns/0007 ns/2007");
+	EXPECT(rig_under(&rig, feed, "node", "n8"), "ns/1008 ns/2008");
+}
+
+Test(definitions, filling_goes_on_after_a_restart)
+{
+	rig_configure(&rig, "feeds: [{resource: pods, indexes: {node: spec.nodeName}}]\n");
+	cr_assert_eq(pair_check(rig.pair), 0);
+	cr_assert_eq(pair_step(rig.pair), FOUND);
+	rig_restart(&rig);
+	EXPECT(rig_under(&rig, feed, "node", "n7"), "ns/0007 ns/1007 ns/2007");
+	cr_assert_eq(stats_get(rig.p.stats, STAT_BACKFILLED), 3000, "nothing was filled twice");
+}
+
+Test(definitions, index_taken_from_the_configuration_is_dropped)
+{
+	rig_configure(&rig, "feeds: [{resource: pods, indexes: {node: spec.nodeName}}]\n");
+	rig_settle(&rig);
+	rig_configure(&rig, "feeds: [{resource: pods}]\n");
+	rig_settle(&rig);
+	EXPECT(rig_under(&rig, feed, "node", "n7"), "no such index");
+	EXPECT(rig_under(&rig, feed, "namespace", "other"), "");
+}
+
+Test(definitions, name_with_another_path_is_filled_anew)
+{
+	rig_configure(&rig, "feeds: [{resource: pods, indexes: {node: spec.nodeName}}]\n");
+	rig_settle(&rig);
+	rig_configure(
+		&rig, "feeds: [{resource: pods, indexes: {node: [spec.nodeName, spec.zone]}}]\n");
+	rig_settle(&rig);
+	EXPECT(rig_under(&rig, feed, "node", "n7"), "");
+	EXPECT(rig_under(&rig, feed, "node", "n7,z"), "ns/0007 ns/1007 ns/2007");
+}
+
+Test(definitions, feed_that_left_the_configuration_keeps_its_indexes_until_it_is_removed)
+{
+	rig_configure(&rig, "feeds: [{resource: pods, indexes: {node: spec.nodeName}}]\n");
+	rig_settle(&rig);
+	rig_configure(&rig, "feeds: [{resource: nodes}]\n");
+	rig_settle(&rig);
+	EXPECT(rig_under(&rig, feed, "node", "n7"), "ns/0007 ns/1007 ns/2007");
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "processor/rebuild.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "tests/unit/rig.h"
+#include "store/generation.h"
+
+static struct rig rig;
+
+#define EXPECT(got, want) \
+	do { \
+		const char *got_ = (got); \
+		cr_assert_str_eq(got_, want, "got '%s', expected '%s'", got_, want); \
+	} while (0)
+
+static void setup(void)
+{
+	rig_open(&rig, "feeds: [{resource: pods, indexes: {node: spec.nodeName}}]\n");
+}
+
+static void teardown(void)
+{
+	rig_close(&rig);
+}
+
+static const char *on(const char *node)
+{
+	static char text[4][64];
+	static unsigned turn;
+	char *at = text[turn++ % 4];
+
+	(void)snprintf(at, sizeof(text[0]), "{\"spec\":{\"nodeName\":\"%s\"}}", node);
+	return at;
+}
+
+static uint32_t listed_feed(void)
+{
+	uint32_t feed = rig_add_feed(&rig, "pods");
+
+	rig_record(&rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
+	rig_record(&rig, feed, RECORD_ADDED, "a/1", on("n1"));
+	rig_record(&rig, feed, RECORD_ADDED, "b/2", on("n2"));
+	rig_record(&rig, feed, RECORD_LIST_END, NULL, NULL);
+	return feed;
+}
+
+static void drop_index(void)
+{
+	pair_close(&rig.pair);
+	cr_assert_geq(generation_remove_others(home_index_fd(rig.p.home), 0), 1);
+	cr_assert_eq(unlinkat(home_index_fd(rig.p.home), "CURRENT", 0), 0);
+}
+
+TestSuite(rebuild, .init = setup, .fini = teardown, .timeout = 60);
+
+Test(rebuild, lost_index_comes_back_as_it_was)
+{
+	uint32_t feed = listed_feed();
+	char before[256];
+
+	rig_settle(&rig);
+	rig_record(&rig, feed, RECORD_MODIFIED, "a/1", on("n7"));
+	rig_record(&rig, feed, RECORD_DELETED, "b/2", NULL);
+	rig_record(&rig, feed, RECORD_ADDED, "c/3", on("n3"));
+	rig_settle(&rig);
+	(void)snprintf(before, sizeof(before), "%s", rig_names(&rig, feed));
+	struct index_feed row = rig_feed(&rig, feed);
+	drop_index();
+	rig_settle(&rig);
+	EXPECT(rig_names(&rig, feed), before);
+	EXPECT(rig_under(&rig, feed, "node", "n7"), "a/1");
+	EXPECT(rig_under(&rig, feed, "node", "n1"), "");
+	EXPECT(rig_under(&rig, feed, "namespace", "c"), "c/3");
+	cr_assert_eq(rig_feed(&rig, feed).listed, row.listed);
+	cr_assert_eq(rig_feed(&rig, feed).objects, 2);
+}
+
+Test(rebuild, inside_an_open_list_it_is_the_state_before_the_list)
+{
+	uint32_t feed = listed_feed();
+	char before[256];
+
+	rig_settle(&rig);
+	(void)snprintf(before, sizeof(before), "%s", rig_names(&rig, feed));
+	rig_record(&rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
+	rig_record(&rig, feed, RECORD_MODIFIED, "a/1", on("n7"));
+	rig_record(&rig, feed, RECORD_MODIFIED, "a/1", on("n8"));
+	rig_record(&rig, feed, RECORD_DELETED, "b/2", NULL);
+	rig_record(&rig, feed, RECORD_ADDED, "b/2", on("n9"));
+	rig_record(&rig, feed, RECORD_ADDED, "c/3", on("n3"));
+	drop_index();
+	rig_settle(&rig);
+	EXPECT(rig_names(&rig, feed), before);
+	EXPECT(rig_under(&rig, feed, "node", "n2"), "b/2");
+	EXPECT(rig_under(&rig, feed, "node", "n8"), "");
+	EXPECT(rig_under(&rig, feed, "node", "n3"), "");
+	rig_record(&rig, feed, RECORD_LIST_END, NULL, NULL);
+	rig_settle(&rig);
+	EXPECT(rig_under(&rig, feed, "node", "n8"), "a/1");
+	EXPECT(rig_under(&rig, feed, "node", "n9"), "b/2");
+	EXPECT(rig_under(&rig, feed, "node", "n3"), "c/3");
+	EXPECT(rig_under(&rig, feed, "node", "n2"), "");
+	cr_assert_eq(rig_feed(&rig, feed).objects, 3);
+}
+
+Test(rebuild, journal_trimmed_beyond_the_index_is_noticed)
+{
+	uint32_t feed = listed_feed();
+	uint64_t trimmed;
+
+	rig_settle(&rig);
+	pair_close(&rig.pair);
+	uint64_t seq = rig_record(&rig, feed, RECORD_MODIFIED, "a/1", on("n7"));
+	while (journal_trim(rig.journal, seq, 100, &trimmed) == AGAIN)
+		;
+	rig_settle(&rig);
+	EXPECT(rig_under(&rig, feed, "node", "n7"), "a/1");
+	EXPECT(rig_under(&rig, feed, "node", "n1"), "");
+	cr_assert_eq(stats_get(rig.p.stats, STAT_REBUILDS), 2);
+	cr_assert_eq(rig_taken(&rig), seq);
+}
+
+Test(rebuild, garbled_index_is_replaced)
+{
+	uint32_t feed = listed_feed();
+	char garbage[8192];
+
+	rig_settle(&rig);
+	pair_close(&rig.pair);
+	memset(garbage, 0x5a, sizeof(garbage));
+	int fd = openat(home_index_fd(rig.p.home), "gen-1/data.mdb", O_WRONLY | O_CLOEXEC);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(pwrite(fd, garbage, sizeof(garbage), 0), (ssize_t)sizeof(garbage));
+	close(fd);
+	rig_settle(&rig);
+	EXPECT(rig_under(&rig, feed, "node", "n1"), "a/1");
+	cr_assert_eq(stats_get(rig.p.stats, STAT_REBUILDS), 2);
+}
+
+Test(rebuild, unfinished_build_is_thrown_away)
+{
+	uint32_t feed = listed_feed();
+	struct index *index = NULL;
+
+	rig_settle(&rig);
+	pair_close(&rig.pair);
+	cr_assert_eq(index_create(rig.p.home, NULL, journal_uuid(rig.journal), 0, &index), 0);
+	index_close(&index);
+	cr_assert_eq(faccessat(home_index_fd(rig.p.home), "gen-2", F_OK, 0), 0);
+	rig_settle(&rig);
+	EXPECT(rig_under(&rig, feed, "node", "n1"), "a/1");
+	cr_assert_eq(rig_generation(&rig), 1);
+	cr_assert_neq(faccessat(home_index_fd(rig.p.home), "gen-2", F_OK, 0), 0);
+}
+
+Test(rebuild, new_journal_is_indexed_beside_and_shown_when_its_feeds_are_listed)
+{
+	static const struct journal_options options = {.map_bytes = 256u << 20};
+	uint32_t feed = listed_feed();
+
+	rig_settle(&rig);
+	uint32_t old = rig_generation(&rig);
+	ring_close(&rig.delta);
+	cr_assert_eq(journal_begin_anew(&rig.journal, rig.p.home, &options), 0);
+	cr_assert_eq(pair_check(rig.pair), GONE);
+	pair_close(&rig.pair);
+	rig_settle(&rig);
+	cr_assert_eq(rig_generation(&rig), old, "readers keep the old pair");
+	EXPECT(rig_under(&rig, feed, "node", "n1"), "a/1");
+
+	feed = rig_add_feed(&rig, "pods");
+	rig_record(&rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
+	rig_record(&rig, feed, RECORD_ADDED, "x/1", on("n5"));
+	rig_settle(&rig);
+	cr_assert_eq(rig_generation(&rig), old);
+	rig_record(&rig, feed, RECORD_LIST_END, NULL, NULL);
+	rig_settle(&rig);
+	cr_assert_neq(rig_generation(&rig), old);
+	EXPECT(rig_under(&rig, feed, "node", "n5"), "x/1");
+	EXPECT(rig_under(&rig, feed, "node", "n1"), "");
+}
+
+static int stop(void *arg)
+{
+	int *left = arg;
+
+	return --*left < 0 ? err_set(-EINTR, "stopping") : 0;
+}
+
+Test(rebuild, can_be_stopped_and_begins_again)
+{
+	uint32_t feed = rig_add_feed(&rig, "pods");
+	int left = 2;
+
+	rig_append(&rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
+	for (int i = 0; i < 2000; i++) {
+		char key[16];
+		(void)snprintf(key, sizeof(key), "ns/%04d", i);
+		rig_append(&rig, feed, RECORD_ADDED, key, on("n1"));
+	}
+	rig_append(&rig, feed, RECORD_LIST_END, NULL, NULL);
+	rig_commit(&rig);
+	rig.p.tick = stop;
+	rig.p.tick_arg = &left;
+	cr_assert_eq(pair_open(&rig.p, false, &rig.pair), -EINTR);
+	rig.p.tick = NULL;
+	rig_settle(&rig);
+	cr_assert_eq(rig_feed(&rig, feed).objects, 2000);
+}
