@@ -55,11 +55,14 @@ reader_src := $(call sources,reader)
 command_src := $(filter-out reader/command/main.c,$(call sources,reader/command))
 simulator_src := $(filter-out tests/simulator/main.c,$(call sources,tests/simulator))
 unit_src := $(sort $(wildcard tests/unit/test_*.c))
-program_src := $(sort $(wildcard tests/model/*.c tests/stress/*.c tests/bench/*.c))
+# In tests/bench a file with a header of its own is shared by the programs, which have none.
+bench_src := $(sort $(patsubst %.h,%.c,$(wildcard tests/bench/*.h)))
+program_src := $(sort $(wildcard tests/model/*.c tests/stress/*.c) \
+	$(filter-out $(bench_src),$(wildcard tests/bench/*.c)))
 # Helpers of the unit tests that are no test themselves.
 support_src := $(filter-out $(unit_src),$(call sources,tests/unit))
 
-archives := common store reflector processor reader command simulator support
+archives := common store reflector processor reader command simulator support bench
 $(foreach a,$(archives),$(eval $(a)_lib := $(B)/lib$(a).a))
 all_src := $(foreach a,$(archives),$($(a)_src)) $(unit_src) $(program_src) \
 	$(wildcard reflector/main.c processor/main.c reader/command/main.c tests/simulator/main.c)
@@ -134,10 +137,16 @@ $(B)/unit/%: $(B)/tests/unit/%.o $(support_lib) $(test_archives)
 	$(call say,LINK,$@)
 	$(Q)$(link) $^ -lcriterion -lmicrohttpd $(curl_libs) $(store_libs) $(json_libs)
 
-$(B)/model/% $(B)/stress/% $(B)/bench/%: $(test_archives)
+$(B)/model/% $(B)/stress/%: $(test_archives)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(filter %.o,$^) $(test_archives) $(curl_libs) $(store_libs) $(json_libs)
+# Private memory is measured: no library is loaded that is not called.
+$(B)/bench/%: $(bench_lib) $(test_archives)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(link) $(filter %.o,$^) $(bench_lib) $(test_archives) -Wl,--as-needed $(curl_libs) \
+		$(store_libs) $(json_libs)
 $(foreach p,$(test_programs),$(eval $(p): $(patsubst $(B)/%,$(B)/tests/%.o,$(p))))
 
 -include $(patsubst %,$(B)/%.d,$(basename $(all_src)))
@@ -158,7 +167,7 @@ check-all: dependencies ## test, then the slow suites: longer kills, stress, the
 	$(Q)scripts/check-all.sh
 
 bench: dependencies ## measure, side by side with client-go where it is there
-	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(MAKE) --no-print-directory all $(filter $(B)/bench/%,$(test_programs))
 	$(Q)scripts/bench.sh $(B)
 
 check-unit: $(unit_tests) ## unit tests of this VARIANT
