@@ -18,8 +18,8 @@ static uint32_t by_bits(uint32_t crc, const uint8_t *data, size_t size)
 #if defined(__x86_64__)
 #include <nmmintrin.h>
 
-__attribute__((target("sse4.2"))) static uint32_t by_instruction(
-	uint32_t crc, const uint8_t *data, size_t size)
+__attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t crc, const uint8_t *data,
+	size_t size)
 {
 	uint64_t wide = crc;
 

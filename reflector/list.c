@@ -91,14 +91,13 @@ void list_reset(struct list *list)
 static int take_item(struct list *list, const uint8_t *data, size_t size, size_t *ret_used)
 {
 	struct bytes item;
-	size_t behind;
-	int r = cutter_take(&list->cutter, data, size, ret_used, &item, &behind);
+	int r = cutter_take(&list->cutter, data, size, ret_used, &item);
 
 	if (r != FOUND)
 		return r < 0 ? r : 0;
 	list->items++;
 	list->place = AFTER_ITEM;
-	r = list->options.item_fn(list->options.arg, item, behind);
+	r = list->options.item_fn(list->options.arg, item);
 	cutter_reset(&list->cutter);
 	return r;
 }

@@ -19,9 +19,9 @@
 
 #define LIST_ITEM_MAX (64u << 20)
 
-/* ITEM is one object's text, borrowed until the callback returns; READABLE_BEHIND bytes behind it may
- * be read too (json_options). A negative result ends the feeding and is returned by it. */
-typedef int list_item_fn(void *arg, struct bytes item, size_t readable_behind);
+/* ITEM is one object's text, borrowed until the callback returns. A negative result ends the feeding
+ * and is returned by it. */
+typedef int list_item_fn(void *arg, struct bytes item);
 
 struct list_options {
 	size_t item_max; /* 0: LIST_ITEM_MAX */

@@ -181,7 +181,7 @@ void cutter_reset(struct cutter *cutter)
 }
 
 int cutter_take(struct cutter *cutter, const uint8_t *data, size_t size, size_t *ret_used,
-	struct bytes *ret_text, size_t *ret_behind)
+	struct bytes *ret_text)
 {
 	struct buf *partial = &cutter->partial;
 	int r = scan_container(&cutter->scan, data, size, ret_used);
@@ -192,16 +192,13 @@ int cutter_take(struct cutter *cutter, const uint8_t *data, size_t size, size_t 
 		return err_say(ERR_TOO_LARGE, "a JSON value of more than %zu bytes", cutter->max);
 	if (r == FOUND && !partial->size) {
 		*ret_text = BYTES(data, *ret_used);
-		*ret_behind = size - *ret_used;
 		return FOUND;
 	}
 	buf_put(partial, data, *ret_used);
 	if (buf_error(partial) < 0)
 		return buf_error(partial);
-	if (r == FOUND) {
+	if (r == FOUND)
 		*ret_text = buf_bytes(partial);
-		*ret_behind = partial->capacity - partial->size;
-	}
 	return r;
 }
 

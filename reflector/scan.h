@@ -44,10 +44,10 @@ void cutter_release(struct cutter *cutter);
 /* The next byte begins a new value. Gives memory back after an unusually large one. */
 void cutter_reset(struct cutter *cutter);
 
-/* FOUND: *RET_TEXT is the value, and *RET_BEHIND bytes behind it may be read; both until the next
- * call. AGAIN. ERR_PROTOCOL, ERR_TOO_LARGE, -ENOMEM; *RET_USED is set in any case. */
+/* FOUND: *RET_TEXT is the value, until the next call. AGAIN. ERR_PROTOCOL, ERR_TOO_LARGE, -ENOMEM;
+ * *RET_USED is set in any case. */
 int cutter_take(struct cutter *cutter, const uint8_t *data, size_t size, size_t *ret_used,
-	struct bytes *ret_text, size_t *ret_behind);
+	struct bytes *ret_text);
 
 /*
  * Reading the members of an object that is whole, without parsing it. TEXT begins with '{'; *AT is 0

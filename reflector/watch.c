@@ -89,8 +89,7 @@ static int read_type(struct bytes value, enum watch_type *ret_type)
 	return err_say(ERR_PROTOCOL, "an event of an unknown type");
 }
 
-/* BEHIND: bytes that may be read behind TEXT. */
-static int deliver(struct watch *watch, struct bytes text, size_t behind)
+static int deliver(struct watch *watch, struct bytes text)
 {
 	struct watch_event event = {.type = WATCH_TYPE_MAX};
 	struct bytes key, value;
@@ -113,9 +112,6 @@ static int deliver(struct watch *watch, struct bytes text, size_t behind)
 	if (!event.object.size || *(const char *)event.object.data != '{')
 		return err_say(ERR_PROTOCOL, "a %s event without object",
 			watch_type_name(event.type));
-	const uint8_t *end = (const uint8_t *)text.data + text.size + behind;
-	event.readable_behind = (size_t)(end - ((const uint8_t *)event.object.data +
-		event.object.size));
 	return watch->options.event_fn(watch->options.arg, &event);
 }
 
@@ -123,13 +119,12 @@ static int deliver(struct watch *watch, struct bytes text, size_t behind)
 static int take_event(struct watch *watch, const uint8_t *data, size_t size, size_t *ret_used)
 {
 	struct bytes text;
-	size_t behind;
-	int r = cutter_take(&watch->cutter, data, size, ret_used, &text, &behind);
+	int r = cutter_take(&watch->cutter, data, size, ret_used, &text);
 
 	if (r != FOUND)
 		return r < 0 ? r : 0;
 	watch->inside = false;
-	r = deliver(watch, text, behind);
+	r = deliver(watch, text);
 	cutter_reset(&watch->cutter);
 	return r;
 }

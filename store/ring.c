@@ -103,8 +103,7 @@ static uint64_t position_beyond(const struct ring_header *header, uint64_t capac
 static void jump(struct ring_header *header, uint64_t position)
 {
 	atomic_store_explicit(&header->claim, position, memory_order_relaxed);
-	/* pairs with acquire in ring_reader.c: the new claim (and epoch) come before the new tail
-	 */
+	/* pairs with acquire in ring_reader.c: the new claim (and epoch) come before the new tail */
 	atomic_store_explicit(&header->tail, position, memory_order_release);
 }
 
@@ -147,12 +146,12 @@ static int ring_new(struct ring_header *header, bool mapped, struct ring **ret_r
 }
 
 /* May be taken over by a new writer: whole, of this boot, size and journal. */
-static bool is_usable(
-	const struct ring_header *header, uint64_t size, uint64_t capacity, const uint8_t uuid[16])
+static bool is_usable(const struct ring_header *header, uint64_t size, uint64_t capacity,
+	const uint8_t uuid[16])
 {
 	bool usable = ring_header_check(header, size) == 0 && header->capacity == capacity &&
-		      !memcmp(header->uuid, uuid, sizeof(header->uuid)) &&
-		      atomic_load_explicit(&header->state, memory_order_relaxed) != RING_SUPERSEDED;
+		!memcmp(header->uuid, uuid, sizeof(header->uuid)) &&
+		atomic_load_explicit(&header->state, memory_order_relaxed) != RING_SUPERSEDED;
 
 	err_clear();
 	return usable;
@@ -215,8 +214,8 @@ static int take_over(int directory_fd, const char *name, size_t capacity, const 
 static int make_file(int directory_fd, const char *temporary, size_t size, unsigned mode)
 {
 	(void)unlinkat(directory_fd, temporary, 0); /* of a writer that was killed here */
-	AUTO_FD int fd = openat(
-		directory_fd, temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+	AUTO_FD int fd = openat(directory_fd, temporary,
+		O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
 	if (fd < 0)
 		return err_set(-errno, "creating '%s'", temporary);
 	if (fchmod(fd, mode) < 0)
@@ -282,8 +281,7 @@ void ring_close(struct ring **ring_pointer)
 	atomic_store_explicit(&ring->header->state, RING_CLOSED, memory_order_release);
 	wake_readers(ring->header);
 	if (ring->mapped)
-		(void)munmap(
-			ring->header, ring_bytes(ring->capacity)); /* ours, whole: can't fail */
+		(void)munmap(ring->header, ring_bytes(ring->capacity)); /* ours, whole: can't fail */
 	buf_release(&ring->batch);
 	ring->magic = 0;
 	free(ring);
@@ -414,6 +412,6 @@ void ring_publish(struct ring *ring, uint64_t last_seq)
 void ring_heartbeat(struct ring *ring)
 {
 	CHECK_OBJ(ring, RING_WRITER_MAGIC);
-	atomic_store_explicit(
-		&ring->header->heartbeat_ns, proc_realtime_ns(), memory_order_relaxed);
+	atomic_store_explicit(&ring->header->heartbeat_ns, proc_realtime_ns(),
+		memory_order_relaxed);
 }

@@ -20,7 +20,7 @@
 struct ring_reader {
 	uint32_t magic;
 	uint32_t epoch;
-	uint32_t wake;    /* the futex word before the tail was last looked at */
+	uint32_t wake; /* the futex word before the tail was last looked at */
 	int directory_fd; /* to see whether the file was replaced; -1: memory of the caller */
 	char *name;
 	dev_t device;
@@ -67,8 +67,8 @@ int ring_attach_memory(const void *memory, size_t size, struct ring_reader **ret
 	return r < 0 ? r : reader_new(memory, ret_reader);
 }
 
-static int remember_file(
-	struct ring_reader *reader, int directory_fd, const char *name, const struct stat *st)
+static int remember_file(struct ring_reader *reader, int directory_fd, const char *name,
+	const struct stat *st)
 {
 	reader->device = st->st_dev;
 	reader->inode = st->st_ino;
@@ -261,7 +261,7 @@ static bool is_replaced(const struct ring_reader *reader)
 	if (reader->directory_fd < 0)
 		return false;
 	return fstatat(reader->directory_fd, reader->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	       st.st_dev != reader->device || st.st_ino != reader->inode;
+		st.st_dev != reader->device || st.st_ino != reader->inode;
 }
 
 int ring_wait(struct ring_reader *reader, int timeout_ms)
@@ -269,8 +269,8 @@ int ring_wait(struct ring_reader *reader, int timeout_ms)
 	CHECK_OBJ(reader, RING_READER_MAGIC);
 	struct timespec timeout = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
 
-	/* Not FUTEX_PRIVATE: the word is in a file that processes share. The kernel compares it
-	 * with what was seen, so nothing published in between is slept through. */
+	/* Not FUTEX_PRIVATE: the word is in a file that processes share. The kernel compares it with
+	 * what was seen, so nothing published in between is slept through. */
 	long r = syscall(SYS_futex, (const void *)&reader->header->wake, FUTEX_WAIT, reader->wake,
 		&timeout, NULL, 0);
 	if (r == 0 || errno != ETIMEDOUT)

@@ -9,10 +9,6 @@
 
 static int keep_event(void *arg, const struct watch_event *event)
 {
-	const volatile uint8_t *end = (const uint8_t *)event->object.data + event->object.size;
-
-	if (event->readable_behind)
-		(void)end[event->readable_behind - 1];
 	buf_printf(arg, "%s ", watch_type_name(event->type));
 	buf_bytes_put(arg, event->object);
 	buf_byte(arg, ';');

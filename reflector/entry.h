@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the configuration wants of one feed: a resource as somebody wrote it, in one namespace or
+ * all, with what shapes the objects. Discovery makes a definition of it; without discovery (a restart
+ * while the API server is away) it can still be told which stored definition is meant.
+ */
+#ifndef REFLECTOR_ENTRY_H
+#define REFLECTOR_ENTRY_H
+
+#include "common/config.h"
+#include "reflector/discovery.h"
+#include "store/journal.h"
+
+/* A feed whose name still belongs to the one it will replace has this behind its own. */
+#define ENTRY_NEXT "~next"
+
+struct entry {
+	char *name;
+	char *resource; /* as written */
+	char *name_space; /* "": all */
+	char *label_selector, *field_selector;
+	char *drop; /* sorted, joined by line feeds */
+	bool metadata_only;
+	uint32_t page_size;
+};
+
+/* The I-th feed of CONFIG in its N-th namespace (0 where it names none). Release also after errors. */
+int entry_init(const struct config_feed *config, size_t n, struct entry *ret_entry);
+void entry_release(struct entry *entry);
+
+bool entry_same(const struct entry *a, const struct entry *b);
+
+/* DEFINITION may be what ENTRY means, as far as that can be told without discovery. */
+bool entry_means(const struct entry *entry, const struct feed_definition *definition);
+
+/* What ENTRY means now that RESOURCE is known: texts borrowed from both. ERR_CONFIG when the
+ * resource has no namespaces and the entry names one. */
+int entry_define(const struct entry *entry, const struct resource *resource,
+	struct feed_definition *ret_definition);
+
+/* NAME, or NAME with ENTRY_NEXT behind it. */
+bool entry_is_named(const char *stored, const char *name);
+
+#endif

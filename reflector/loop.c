@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/loop.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/log.h"
+#include "common/proc.h"
+#include "reflector/feeds.h"
+#include "reflector/identity.h"
+#include "reflector/retention.h"
+
+#define LOOP_MAGIC     0x4c4f4f50u
+#define SECOND         1000000000ull
+#define RING_CAPACITY  (1u << 20)
+#define BEAT           SECOND
+#define TRIM_PAUSE     (2 * SECOND)
+#define TRIM_SLICE     2000 /* records: a few milliseconds */
+#define IDENTIFY_FIRST SECOND
+#define IDENTIFY_SLOW  (30 * SECOND)
+#define IDENTIFY_AGAIN (300 * SECOND)
+#define HOLD_FIRST     SECOND
+#define HOLD_SLOW      (30 * SECOND)
+
+struct loop {
+	uint32_t magic;
+	bool owns_config;
+	struct config *config;
+	const struct config_flags *flags;
+	struct home *home;
+	struct stats *stats;
+	struct journal *journal;
+	struct ring *ring;
+	struct kubeconfig *kubeconfig;
+	struct http *http;
+	struct discovery *discovery;
+	struct identity *identity;
+	struct recorder *recorder;
+	struct feeds *feeds;
+	struct retention *retention;
+	int signals;
+	int death;
+
+	bool identified;     /* the journal is this cluster's */
+	bool forget;         /* it is not, or of another past */
+	bool work_left;
+	bool ready_said;
+	uint64_t identify_ns, identify_pause;
+	uint64_t beat_ns, trim_ns;
+	uint64_t trim_target; /* 0: at rest */
+	uint64_t held_ns;    /* until then nothing is read; 0: not held */
+	uint64_t hold_pause;
+};
+
+/* ---- what is opened ---- */
+
+static struct journal_options journal_options_of(const struct loop *loop)
+{
+	return (struct journal_options){.map_bytes = loop->config->map_bytes,
+		.durable = loop->config->durable};
+}
+
+static struct retention_options retention_options_of(const struct loop *loop)
+{
+	return (struct retention_options){.time_ns = loop->config->retention_ns,
+		.bytes = loop->config->retention_bytes, .cursor_ns = loop->config->cursor_ns};
+}
+
+static int open_store(struct loop *loop)
+{
+	const struct config *config = loop->config;
+	struct home_options home = {.create = true, .runtime_dir = config->runtime_dir,
+		.group = config->group};
+	struct journal_options options = journal_options_of(loop);
+	char reason[256], *check;
+	size_t size;
+	int r = home_open(config->store, &home, &loop->home);
+
+	if (r >= 0)
+		r = home_take_role(loop->home, HOME_REFLECTOR);
+	if (r < 0)
+		return r;
+	proc_catch_faults("kinf-reflector", home_path(loop->home));
+	r = stats_create(home_runtime_fd(loop->home), "stats.reflector", &loop->stats);
+	if (r < 0)
+		return err_add(r, "the runtime folder '%s'", home_runtime(loop->home));
+	check = stats_check_text(loop->stats, &size);
+	check_note_into(check, size);
+	stats_set_state(loop->stats, "opening");
+	r = journal_open_write(loop->home, &options, reason, &loop->journal);
+	if (r < 0)
+		return r;
+	if (*reason)
+		log_event(LOG_NOTICE, "journal", "new", "reason=%s", log_quote(reason));
+	return 0;
+}
+
+static void close_feeds(struct loop *loop)
+{
+	feeds_free(&loop->feeds);
+	recorder_free(&loop->recorder);
+	retention_free(&loop->retention);
+	ring_close(&loop->ring);
+}
+
+static void on_doubt(void *arg, struct runner *runner, enum failure_kind kind)
+{
+	struct loop *loop = arg;
+
+	(void)runner;
+	/* Whatever answers next may be another cluster; an absent resource may have moved. */
+	if (kind == FAILURE_NETWORK && loop->identify_ns > proc_monotonic_ns() + 10 * SECOND)
+		loop->identify_ns = proc_monotonic_ns() + SECOND;
+	if (kind == FAILURE_ABSENT)
+		feeds_doubt(loop->feeds);
+}
+
+static void on_forget(void *arg, struct runner *runner)
+{
+	struct loop *loop = arg;
+
+	(void)runner;
+	log_event(LOG_WARNING, "journal", "another-past", "text=%s",
+		log_quote("the server's newest state is older than ours, beginning anew"));
+	loop->forget = true;
+}
+
+/* Everything that hangs on the journal and its uuid. */
+static int open_feeds(struct loop *loop)
+{
+	struct retention_options retention = retention_options_of(loop);
+	struct runner_shared shared = {.http = loop->http, .discovery = loop->discovery,
+		.stats = loop->stats, .arg = loop, .on_doubt = on_doubt, .on_forget = on_forget};
+	int r = ring_create(home_runtime_fd(loop->home), "delta.ring", RING_CAPACITY,
+		journal_uuid(loop->journal), home_file_mode(loop->home), &loop->ring);
+
+	if (r >= 0)
+		r = recorder_new(loop->journal, loop->ring, loop->stats, &loop->recorder);
+	if (r >= 0)
+		r = retention_new(loop->home, loop->journal, &retention, &loop->retention);
+	if (r < 0)
+		return r;
+	shared.recorder = loop->recorder;
+	r = feeds_new(loop->journal, &shared, &loop->feeds);
+	return r < 0 ? r : feeds_configure(loop->feeds, loop->config);
+}
+
+static void on_discovered(void *arg, int result)
+{
+	struct loop *loop = arg;
+
+	if (loop->feeds)
+		(void)feeds_discovered(loop->feeds, result);
+}
+
+static int open_network(struct loop *loop)
+{
+	const struct config *config = loop->config;
+	int r = kubeconfig_load(config->kubeconfig, config->context, &loop->kubeconfig);
+
+	if (r == -ENOENT)
+		return err_say(ERR_CONFIG, "%s", err_text(r));
+	if (r >= 0)
+		r = http_new(loop->kubeconfig, &loop->http);
+	if (r >= 0)
+		r = discovery_new(loop->http, on_discovered, loop, &loop->discovery);
+	return r;
+}
+
+int loop_new(struct config *config, const struct config_flags *flags, struct loop **ret_loop)
+{
+	CLEANUP(loop_free) struct loop *loop = calloc(1, sizeof(*loop));
+
+	if (!loop)
+		return err_set(-ENOMEM, "the reflector");
+	*loop = (struct loop){.magic = LOOP_MAGIC, .config = config, .flags = flags, .signals = -1,
+		.death = -1, .identify_pause = IDENTIFY_FIRST, .hold_pause = HOLD_FIRST};
+	loop->signals = proc_signals_open();
+	if (loop->signals < 0)
+		return loop->signals;
+	loop->death = proc_death_fd();
+	int r = open_network(loop);
+	if (r >= 0)
+		r = open_store(loop);
+	if (r >= 0)
+		r = open_feeds(loop);
+	if (r < 0)
+		return r;
+	*ret_loop = TAKE(loop);
+	return 0;
+}
+
+void loop_free(struct loop **loop)
+{
+	struct loop *l = *loop;
+
+	if (!l)
+		return;
+	CHECK_OBJ(l, LOOP_MAGIC);
+	close_feeds(l);
+	identity_cancel(&l->identity);
+	discovery_free(&l->discovery);
+	http_free(&l->http);
+	kubeconfig_free(&l->kubeconfig);
+	journal_close(&l->journal);
+	check_note_into(NULL, 0);
+	stats_close(&l->stats);
+	home_close(&l->home);
+	cleanup_fd(&l->signals);
+	if (l->owns_config)
+		config_free(&l->config);
+	l->magic = 0;
+	free(l);
+	*loop = NULL;
+}
+
+/* ---- which cluster ---- */
+
+/* "uid:..." can only be held against "uid:...": when the right to read it comes or goes, nothing is
+ * known about a change. */
+static bool is_same_kind(const char *a, const char *b)
+{
+	const char *colon = strchr(a, ':');
+
+	return colon && !strncmp(a, b, (size_t)(colon - a) + 1);
+}
+
+static int take_identity(struct loop *loop, const char *text)
+{
+	struct journal_meta meta;
+	int r = recorder_begin(loop->recorder);
+
+	if (r >= 0)
+		r = journal_meta(loop->journal, journal_txn(loop->journal), &meta);
+	if (r < 0)
+		return recorder_fail(loop->recorder, r);
+	if (*meta.cluster && is_same_kind(meta.cluster, text) && strcmp(meta.cluster, text) != 0) {
+		log_event(LOG_WARNING, "journal", "another-cluster", "was=%s is=%s",
+			log_quote(meta.cluster), log_quote(text));
+		loop->forget = true;
+		return 0;
+	}
+	if (!*meta.cluster || (!is_same_kind(meta.cluster, text) && !strncmp(text, "uid:", 4))) {
+		r = journal_set_cluster(loop->journal, text);
+		if (r < 0)
+			return recorder_fail(loop->recorder, r);
+		recorder_changed(loop->recorder);
+	}
+	if (!loop->identified)
+		log_event(LOG_NOTICE, "cluster", "known", "server=%s identity=%s",
+			log_quote(http_server(loop->http)), log_quote(text));
+	loop->identified = true;
+	return 0;
+}
+
+static void on_identity(void *arg, int result, const char *text)
+{
+	struct loop *loop = arg;
+	uint64_t now = proc_monotonic_ns();
+
+	loop->identity = NULL;
+	if (result < 0) {
+		if (loop->identify_pause == IDENTIFY_FIRST)
+			log_event(LOG_WARNING, "cluster", "unreachable", "server=%s error=%s",
+				log_quote(http_server(loop->http)), log_quote(err_text(result)));
+		stats_set_error(loop->stats, err_text(result));
+		loop->identify_ns = now + loop->identify_pause;
+		loop->identify_pause = loop->identify_pause * 2 < IDENTIFY_SLOW
+			? loop->identify_pause * 2 : IDENTIFY_SLOW;
+		return;
+	}
+	loop->identify_pause = IDENTIFY_FIRST;
+	loop->identify_ns = now + IDENTIFY_AGAIN;
+	stats_set_error(loop->stats, "");
+	(void)take_identity(loop, text); /* a failure is the batch's, which the loop sees */
+}
+
+static int identify_due(struct loop *loop)
+{
+	if (loop->identity || loop->held_ns || proc_monotonic_ns() < loop->identify_ns)
+		return 0;
+	return identity_start(loop->http, loop->kubeconfig, on_identity, loop, &loop->identity);
+}
+
+static int begin_anew(struct loop *loop)
+{
+	struct journal_options options = journal_options_of(loop);
+
+	loop->forget = loop->identified = false;
+	loop->identify_ns = loop->trim_target = 0;
+	close_feeds(loop);
+	if (journal_txn(loop->journal))
+		journal_abort(loop->journal);
+	int r = journal_begin_anew(&loop->journal, loop->home, &options);
+	return r < 0 ? r : open_feeds(loop);
+}
+
+/* ---- no room ---- */
+
+static bool is_passing(int error)
+{
+	return error == -ENOSPC || error == -EDQUOT || error == ERR_MAP_FULL || error == -ENOMEM ||
+		error == ERR_FAILPOINT || error == -EFBIG;
+}
+
+/* The batch failed: nothing of it is there. The feeds stand at their checkpoints and nothing is read
+ * until there is room again. */
+static int hold(struct loop *loop)
+{
+	const char *text;
+	int error = recorder_error(loop->recorder, &text);
+
+	if (!is_passing(error))
+		return err_say(error, "%s", text);
+	if (loop->hold_pause == HOLD_FIRST) {
+		log_event(LOG_ERROR, "journal", "held", "error=%s text=%s", log_quote(text),
+			log_quote("reading of the API server stops until it can be stored"));
+		stats_set_state(loop->stats, "waiting for disk space");
+	}
+	stats_set_error(loop->stats, text);
+	identity_cancel(&loop->identity);
+	int r = feeds_rewind(loop->feeds);
+	loop->held_ns = proc_monotonic_ns() + loop->hold_pause;
+	loop->hold_pause = loop->hold_pause * 2 < HOLD_SLOW ? loop->hold_pause * 2 : HOLD_SLOW;
+	loop->trim_ns = 0;
+	return r;
+}
+
+static void resume_due(struct loop *loop)
+{
+	if (!loop->held_ns || proc_monotonic_ns() < loop->held_ns)
+		return;
+	loop->held_ns = 0;
+	recorder_recover(loop->recorder);
+	if (loop->identified)
+		feeds_resume(loop->feeds);
+}
+
+/* A batch was committed, so there is room. */
+static void say_resumed(struct loop *loop)
+{
+	if (loop->hold_pause == HOLD_FIRST)
+		return;
+	loop->hold_pause = HOLD_FIRST;
+	log_event(LOG_NOTICE, "journal", "resumed", "store=%s", log_quote(home_path(loop->home)));
+	stats_set_state(loop->stats, "running");
+	stats_set_error(loop->stats, "");
+}
+
+static int commit(struct loop *loop)
+{
+	uint64_t before = stats_get(loop->stats, STAT_JOURNAL_COMMITS);
+	int r = recorder_flush(loop->recorder);
+
+	if (r < 0)
+		return hold(loop);
+	feeds_committed(loop->feeds);
+	if (stats_get(loop->stats, STAT_JOURNAL_COMMITS) != before)
+		say_resumed(loop);
+	return 0;
+}
+
+/* ---- trimming ---- */
+
+static int find_target(struct loop *loop)
+{
+	int r = feeds_abandon_old(loop->feeds, loop->config->retention_ns);
+
+	loop->trim_ns = proc_monotonic_ns() + TRIM_PAUSE;
+	if (r >= 0)
+		r = retention_note(loop->retention, recorder_bytes(loop->recorder));
+	if (r >= 0)
+		r = retention_target(loop->retention, feeds_list_begin(loop->feeds),
+			loop->held_ns != 0, &loop->trim_target);
+	if (r == AGAIN)
+		loop->trim_target = 0;
+	return r < 0 ? r : 0;
+}
+
+/* One slice. What can't be trimmed now is trimmed later: a failure only delays. */
+static void trim(struct loop *loop)
+{
+	uint64_t trimmed = 0;
+
+	if (!loop->trim_target)
+		return;
+	int r = journal_trim(loop->journal, loop->trim_target, TRIM_SLICE, &trimmed);
+	stats_add(loop->stats, STAT_TRIMMED, trimmed);
+	if (r == AGAIN)
+		return;
+	loop->trim_target = 0;
+	if (r < 0 && !loop->held_ns)
+		log_event(LOG_WARNING, "journal", "not-trimmed", "error=%s", log_quote(err_text(r)));
+}
+
+/* ---- the loop ---- */
+
+static int reload(struct loop *loop)
+{
+	struct config *config;
+	int r = config_load(loop->flags, &config);
+
+	if (r < 0) {
+		log_event(LOG_ERROR, "config", "refused", "error=%s text=%s", log_quote(err_text(r)),
+			log_quote("going on with the old one"));
+		stats_set_error(loop->stats, err_text(r));
+		return 0;
+	}
+	if (loop->owns_config)
+		config_free(&loop->config);
+	loop->config = config;
+	loop->owns_config = true;
+	struct retention_options retention = retention_options_of(loop);
+	retention_set(loop->retention, &retention);
+	r = feeds_configure(loop->feeds, config);
+	log_event(LOG_NOTICE, "config", "loaded", "feeds=%zu", feeds_count(loop->feeds));
+	return r;
+}
+
+/* END when it is time to go. */
+static int take_signals(struct loop *loop)
+{
+	for (int number; (number = proc_signals_next(loop->signals));) {
+		if (number == SIGTERM || number == SIGINT)
+			return END;
+		int r = number == SIGHUP ? reload(loop) : 0;
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static void beat(struct loop *loop)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	if (now < loop->beat_ns)
+		return;
+	loop->beat_ns = now + BEAT;
+	stats_heartbeat(loop->stats);
+	ring_heartbeat(loop->ring);
+	proc_notify("WATCHDOG=1");
+	if (!loop->ready_said) {
+		loop->ready_said = true;
+		stats_set_state(loop->stats, "running");
+		proc_notify("READY=1");
+	}
+}
+
+static int timeout_ms(const struct loop *loop)
+{
+	uint64_t now = proc_monotonic_ns(), until = loop->beat_ns;
+
+	if (loop->work_left || loop->trim_target)
+		return 0;
+	if (!loop->identity && loop->identify_ns < until && !loop->held_ns)
+		until = loop->identify_ns;
+	if (loop->held_ns && loop->held_ns < until)
+		until = loop->held_ns;
+	if (!loop->held_ns && feeds_until(loop->feeds) < until)
+		until = feeds_until(loop->feeds);
+	return until <= now ? 0 : (int)((until - now) / 1000000 + 1);
+}
+
+/* What needs no network, into the same transaction as what just came. */
+static int work(struct loop *loop)
+{
+	int r = identify_due(loop);
+
+	loop->work_left = false;
+	if (r < 0 || loop->held_ns || !loop->identified)
+		return r;
+	r = feeds_start(loop->feeds);
+	if (r >= 0)
+		r = feeds_work(loop->feeds);
+	loop->work_left = r == AGAIN;
+	return r;
+}
+
+static int turn(struct loop *loop)
+{
+	struct pollfd fds[] = {{.fd = loop->signals, .events = POLLIN},
+		{.fd = loop->death, .events = POLLIN}};
+	const char *text;
+	int r = http_poll(loop->http, timeout_ms(loop), fds, loop->death >= 0 ? 2 : 1);
+
+	if (r < 0)
+		return r;
+	if (fds[1].revents)
+		return END;
+	r = take_signals(loop);
+	if (r != 0)
+		return r;
+	resume_due(loop);
+	if (!loop->forget && !loop->held_ns)
+		r = work(loop);
+	if (loop->forget)
+		return begin_anew(loop);
+	/* Errors of the journal are the batch's; others end us. */
+	if (r < 0 && !recorder_error(loop->recorder, &text))
+		return r;
+	r = loop->held_ns ? 0 : commit(loop);
+	if (r < 0)
+		return r;
+	if (proc_monotonic_ns() >= loop->trim_ns && !loop->trim_target) {
+		r = find_target(loop);
+		if (r >= 0 && !loop->held_ns)
+			r = commit(loop);
+	}
+	trim(loop);
+	feeds_report(loop->feeds);
+	beat(loop);
+	return r;
+}
+
+int loop_run(struct loop *loop)
+{
+	int r;
+
+	CHECK_OBJ(loop, LOOP_MAGIC);
+	do
+		r = turn(loop);
+	while (r >= 0 && r != END);
+	if (r < 0)
+		return r;
+	proc_notify("STOPPING=1");
+	stats_set_state(loop->stats, "stopped");
+	const char *text;
+	return recorder_error(loop->recorder, &text) ? 0 : recorder_flush(loop->recorder);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who an API object is, read from its JSON text without parsing the rest: that is all a relist needs
+ * of an object that did not change, and it is known even of one that can't be stored.
+ */
+#ifndef REFLECTOR_OBJECT_H
+#define REFLECTOR_OBJECT_H
+
+#include "common/bytes.h"
+
+struct object_identity {
+	struct bytes kind; /* empty where the text has none */
+	struct bytes name_space, name, uid, rv;
+};
+
+/* Texts borrowed from OBJECT. Only what is not a plain string where one must be, or not JSON, is an
+ * error (ERR_PROTOCOL); what is absent is empty. */
+int object_identity(struct bytes object, struct object_identity *ret_identity);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/request.h"
+
+#include <string.h>
+
+static bool is_plain(unsigned char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		(c && strchr("-._~", c));
+}
+
+static void put_escaped(struct buf *buf, const char *text)
+{
+	for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+		if (is_plain(*p))
+			buf_byte(buf, *p);
+		else
+			buf_printf(buf, "%%%02X", *p);
+	}
+}
+
+/* The parameter, unless its value is empty. */
+static void put_parameter(struct buf *buf, const char *name, const char *value)
+{
+	if (!*value)
+		return;
+	buf_printf(buf, "&%s=", name);
+	put_escaped(buf, value);
+}
+
+static void put_resource(struct buf *buf, const struct feed_definition *d)
+{
+	if (*d->group)
+		buf_printf(buf, "/apis/%s/%s", d->group, d->version);
+	else
+		buf_printf(buf, "/api/%s", d->version);
+	if (*d->namespace_) {
+		buf_str(buf, "/namespaces/");
+		put_escaped(buf, d->namespace_);
+	}
+	buf_printf(buf, "/%s", d->resource);
+}
+
+int request_path(const struct feed_definition *definition, const struct feed_action *action,
+	struct buf *path)
+{
+	put_resource(path, definition);
+	size_t question = path->size;
+
+	put_parameter(path, "labelSelector", definition->label_selector);
+	put_parameter(path, "fieldSelector", definition->field_selector);
+	if (action->what == FEED_DO_WATCH)
+		buf_printf(path, "&watch=true&allowWatchBookmarks=true&timeoutSeconds=%u",
+			action->timeout_s);
+	else if (action->limit)
+		buf_printf(path, "&limit=%u", action->limit);
+	put_parameter(path, "continue", action->continue_);
+	put_parameter(path, "resourceVersion", action->rv);
+	int r = buf_error(path);
+	if (r >= 0 && path->size > question)
+		path->data[question] = '?';
+	return r;
+}
+
+const char *request_accept(const struct feed_definition *definition, bool watch)
+{
+	if (!definition->metadata_only)
+		return "application/json";
+	return watch ? "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+		: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+}

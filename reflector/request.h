@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The paths of a feed's requests: /apis/apps/v1/namespaces/web/deployments?limit=500&... */
+#ifndef REFLECTOR_REQUEST_H
+#define REFLECTOR_REQUEST_H
+
+#include "common/buf.h"
+#include "reflector/feed.h"
+
+/* The request that ACTION, FEED_DO_LIST or FEED_DO_WATCH, asks for, appended to PATH. */
+int request_path(const struct feed_definition *definition, const struct feed_action *action,
+	struct buf *path);
+
+/* What to accept: objects, or their metadata only (spec/api.md 2.1); static. A server that can't is
+ * told to say so: full objects in place of metadata would be another feed. */
+const char *request_accept(const struct feed_definition *definition, bool watch);
+
+#endif

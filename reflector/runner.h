@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One feed at work: does what the state machine (feed.h) says with HTTP, takes the answers apart
+ * (list.h, watch.h), records them (record.h) and tells the machine what came of it. All of it
+ * happens inside http_poll and in the calls below; nothing waits.
+ */
+#ifndef REFLECTOR_RUNNER_H
+#define REFLECTOR_RUNNER_H
+
+#include "reflector/discovery.h"
+#include "reflector/feed.h"
+#include "reflector/http.h"
+#include "reflector/record.h"
+
+struct runner;
+
+/* What runners share. The callbacks come from inside http_poll or runner_work. */
+struct runner_shared {
+	struct http *http;
+	struct discovery *discovery;
+	struct recorder *recorder;
+	struct stats *stats;
+	void *arg;
+	/* The server could not be reached, or has not got the resource: is it still the same one? */
+	void (*on_doubt)(void *arg, struct runner *runner, enum failure_kind kind);
+	/* The server is in another past. */
+	void (*on_forget)(void *arg, struct runner *runner);
+	void *list_arg;
+	/* A list is about to end: what belongs into the same transaction as its LIST_END. Negative:
+	 * an error of the journal. */
+	int (*on_list_end)(void *list_arg, struct runner *runner);
+};
+
+/* DEFINITION and CHECKPOINT are copied; SHARED is borrowed. */
+int runner_new(const struct runner_shared *shared, const struct feed_definition *definition,
+	const struct feed_checkpoint *checkpoint, uint32_t page_size, struct runner **ret_runner);
+void runner_free(struct runner **runner);
+
+/* The definition's texts live as long as the runner; its name may change with runner_rename. */
+const struct feed_definition *runner_definition(const struct runner *runner);
+int runner_rename(struct runner *runner, const char *name);
+bool runner_is_listed(const struct runner *runner);
+
+void runner_start(struct runner *runner);
+/* Time has passed; discovery has learnt something. */
+void runner_tick(struct runner *runner);
+void runner_discovered(struct runner *runner, int result);
+/* A slice of what is to be done without waiting for the network: AGAIN, 0, or an error of the
+ * journal's. */
+int runner_work(struct runner *runner);
+
+/* Monotonic time at which runner_tick is wanted, UINT64_MAX: not at all. */
+uint64_t runner_until(const struct runner *runner);
+/* It stands in the queue for a list since that time, 0: it does not. */
+uint64_t runner_queued(const struct runner *runner);
+void runner_take_turn(struct runner *runner);
+/* It is listing. */
+bool runner_is_listing(const struct runner *runner);
+
+/* The journal's batch failed: back to the checkpoint, and stop until runner_resume. */
+int runner_rewind(struct runner *runner);
+void runner_resume(struct runner *runner);
+void runner_relist(struct runner *runner);
+
+/* Closes a relist's bracket that was opened more than LIMIT_NS ago. */
+int runner_abandon_old(struct runner *runner, uint64_t limit_ns);
+/* Seq before which an open relist's bracket begins, UINT64_MAX: none. */
+uint64_t runner_list_begin(const struct runner *runner);
+
+/* Puts its row into the statistics when something changed. */
+void runner_report(struct runner *runner);
+
+#endif
