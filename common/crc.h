@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CRC32C (Castagnoli), the checksum of all that kinformer stores. */
+/* CRC-32C (Castagnoli), as in iSCSI and ext4: the checksum of stored records. */
 #ifndef COMMON_CRC_H
 #define COMMON_CRC_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Goes on from CRC (0 to begin with) over SIZE bytes. */
+/* Of SIZE bytes behind those whose checksum is CRC; 0 to begin. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t size);
+
+/* The same without the CPU's instruction; for tests. */
+uint32_t crc32c_by_table(uint32_t crc, const void *data, size_t size);
 
 #endif

@@ -56,6 +56,7 @@ struct record {
 	struct bytes uid;
 	struct bytes rv;   /* of the object; LIST_END: of the list */
 	struct bytes body; /* msgpack; empty where there is none */
+	struct bytes stored; /* of a record that was read: all its bytes in the log */
 };
 
 const char *record_type_name(uint8_t type);
@@ -121,11 +122,18 @@ struct journal_options {
 int journal_open_write(struct home *home, const struct journal_options *options, char reason[256],
 	struct journal **ret_journal);
 
-/* Begins a new, empty journal of a new uuid in place of this one (another cluster). */
+/* Begins a new, empty journal of a new uuid in place of this one (another cluster). The old one
+ * stays for readers for as long as the index that index/CURRENT names belongs to it. */
 int journal_begin_anew(struct journal **journal, struct home *home,
 	const struct journal_options *options);
 
-/* Reader. UUID: that one (NOT_FOUND when it is no longer there); NULL: what CURRENT names. */
+/* Removes journals that neither CURRENT nor the index in use names; how many. Opening for writing
+ * does it too; call it again after the index has moved to a new journal. */
+int journal_remove_old(struct home *home);
+
+/* Reader. UUID: that one (NOT_FOUND when it is no longer there); NULL: what CURRENT names, and
+ * ERR_NO_STORE before there is one. A store that is not writable is read without lock, and refused
+ * (ERR_LOCKED) while a reflector runs on it. */
 int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **ret_journal);
 void journal_close(struct journal **journal);
 
@@ -143,8 +151,11 @@ struct txn *journal_txn(struct journal *journal); /* NULL when none is open */
 /*
  * Appends RECORD; seq, prev and time are given by the journal. ADDED, MODIFIED: the head becomes
  * this record. DELETED: the head goes; prev is the last state. LIST_BEGIN opens the feed's list
- * (REQUIREs that none is open), LIST_END closes it, sets phase and, the first time, first_list.
- * FEED_REMOVED closes it too. Returned errors are sticky in the transaction.
+ * (REQUIREs that none is open), LIST_END closes it, sets first_list the first time, phase
+ * and RV unless the list was abandoned. FEED_REMOVED closes it too. FEED_ADDED is written by
+ * journal_add_feed only.
+ * ERR_TOO_LARGE (a key, uid, RV or body that cannot be stored) leaves the transaction as it was;
+ * other errors are sticky in it. RECORD's bytes may borrow from this transaction's heads.
  */
 int journal_append(struct journal *journal, const struct record *record, uint64_t *ret_seq);
 
@@ -183,7 +194,8 @@ int journal_get_at(struct journal *journal, struct txn *txn, uint64_t seq, uint6
 int journal_place(struct journal *journal, struct txn *txn, uint64_t seq, uint64_t *ret_place,
 	uint32_t *ret_size);
 
-/* The checksum over a record (FORMAT.md): 0 or ERR_CORRUPT. Readers that serve bytes to others check. */
+/* The checksum over a record that was read (FORMAT.md): 0 or ERR_CORRUPT. Readers that serve bytes to
+ * others check. */
 int record_check(const struct record *record);
 
 /* Walks the log from the first record with seq >= FROM. FOUND, END. */
