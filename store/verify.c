@@ -158,9 +158,6 @@ static int take_journal(struct verify *v, struct home *home)
 {
 	int r = journal_open_read(home, NULL, &v->journal);
 
-	if (r == NOT_FOUND)
-		return err_say(ERR_NO_STORE, "'%s' has no journal yet: nothing to verify",
-			home_path(home));
 	if (r == 0)
 		r = txn_begin_read(journal_env(v->journal), &v->journal_txn);
 	return r;
@@ -176,9 +173,9 @@ static int check_all(struct verify *v)
 	r = verify_index(v);
 	if (r == 0)
 		r = choose_feeds(v);
-	if (r == 0)
+	if (r == 0 && !v->index_is_broken)
 		r = verify_state(v);
-	if (r == 0 && v->options->deep)
+	if (r == 0 && v->options->deep && !v->index_is_broken)
 		r = verify_terms(v);
 	return r;
 }

@@ -12,19 +12,31 @@
 
 typedef int row_fn(struct verify *v, struct bytes key, struct bytes value);
 
+/* Rows in the order of their keys; a damaged tree that goes back would otherwise be walked again.
+ */
 static int each_row(struct verify *v, enum index_database database, const char *name, row_fn *fn)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
-	struct bytes key, value;
+	uint8_t buffer[ENV_KEY_MAX];
+	struct bytes key, value, last = BYTES(buffer, 0);
 	int r = cursor_open(snapshot_index_txn(v->snapshot), database, &cursor);
 
 	if (r == 0)
 		r = cursor_seek(cursor, BYTES_NONE, &key, &value);
 	for (; r == FOUND; r = cursor_next(cursor, &key, &value)) {
+		if (key.size == 0 || key.size > sizeof(buffer) || bytes_compare(key, last) <= 0) {
+			v->index_is_broken = true;
+			verify_fault(v, "%s: keys are not in order", name);
+			return 0;
+		}
+		memcpy(buffer, key.data, key.size);
+		last.size = key.size;
 		r = verify_failed(v, fn(v, key, value), name);
 		if (r < 0)
 			return r;
 	}
+	if (r < 0)
+		v->index_is_broken = true;
 	return verify_failed(v, r, name);
 }
 
@@ -273,8 +285,10 @@ int verify_index(struct verify *v)
 	struct index_state state;
 	int r = meta_of_index(v, &state);
 
-	if (r < 0)
+	if (r < 0) {
+		v->index_is_broken = true;
 		return verify_failed(v, r, "index");
+	}
 	r = each_row(v, INDEX_META, "index: reading 'meta'", meta_row);
 	if (r == 0)
 		r = each_row(v, INDEX_NAME, "index: reading 'name'", name_of_index);

@@ -194,14 +194,11 @@ static int check_object_record(struct verify *v, const struct record *record)
 	return is_version(record->type) ? add_version(v, record) : 0;
 }
 
-static int check_record(struct verify *v, const struct record *record, uint64_t last)
+static int check_record(struct verify *v, const struct record *record)
 {
 	struct verify_feed *feed = verify_feed(v, record->feed);
 
 	v->report.records++;
-	if (record->seq <= last)
-		verify_fault(
-			v, "journal: record %" PRIu64 " comes after %" PRIu64, record->seq, last);
 	if (record->seq >= v->meta.next_seq)
 		verify_fault(v, "journal: record %" PRIu64 " is not below next_seq %" PRIu64,
 			record->seq, v->meta.next_seq);
@@ -238,9 +235,14 @@ static int check_log(struct verify *v)
 
 	while (r == 0) {
 		r = journal_walk_next(walk, &record);
+		if (r == FOUND && record.seq <= last) {
+			verify_fault(v, "journal: record %" PRIu64 " comes after %" PRIu64,
+				record.seq, last);
+			return 0; /* a damaged tree that goes back would be walked again */
+		}
 		if (r == FOUND) {
-			r = check_record(v, &record, last);
 			last = record.seq;
+			r = check_record(v, &record);
 		} else if (r == ERR_CORRUPT && ++bad < BAD_MAX) {
 			r = verify_failed(v, r, "journal"); /* the next one may be readable */
 		}
@@ -276,14 +278,23 @@ static void check_head(struct verify *v, uint32_t feed, struct bytes key, const 
 static int check_heads(struct verify *v, const struct verify_feed *feed)
 {
 	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
+	CLEANUP(buf_release) struct buf last = BUF_INIT;
 	struct bytes key;
 	struct head head;
 	int r = head_walk_open(v->journal, v->journal_txn, feed->id, BYTES_NONE, &walk);
 
 	while (r == 0) {
 		r = head_walk_next(walk, &key, &head);
-		if (r == FOUND)
-			check_head(v, feed->id, key, &head);
+		if (r != FOUND)
+			break;
+		if (last.size && bytes_compare(key, buf_bytes(&last)) <= 0) {
+			verify_fault(v, "journal: heads of feed %u are not in order", feed->id);
+			return 0;
+		}
+		buf_reset(&last);
+		buf_bytes_put(&last, key);
+		check_head(v, feed->id, key, &head);
+		r = buf_error(&last);
 	}
 	return verify_failed(v, r, "journal: reading heads");
 }

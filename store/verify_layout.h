@@ -40,6 +40,7 @@ struct verify {
 	struct txn *journal_txn;
 	struct journal_meta meta;
 	struct snapshot *snapshot; /* NULL: there is no index to check */
+	bool index_is_broken;      /* cannot be walked: not compared with anything */
 	struct verify_feed *feeds; /* by id */
 	size_t n_feeds, feeds_room;
 	struct verify_version *versions; /* by seq */

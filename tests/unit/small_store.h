@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A store with journal and index in the scratch folder, written in the order the daemons write it:
+ * records of one feed "pods" (indexes namespace, label, node), then small_store_take(), which is
+ * the processor's rule in its shortest form. For tests of what reads stores.
+ */
+#ifndef UNIT_SMALL_STORE_H
+#define UNIT_SMALL_STORE_H
+
+#include "store/index.h"
+#include "store/journal.h"
+#include "store/terms.h"
+
+struct json_parser;
+
+struct small_store {
+	const char *path;
+	struct home *home;
+	struct journal *journal;
+	struct index *index;
+	uint32_t feed;
+	uint32_t namespace_, label, node; /* definitions */
+	uint64_t rv;                      /* of the newest object */
+	uint64_t list_begin;              /* open list */
+	struct terms *terms;
+	struct json_parser *parser;
+};
+
+/* With the feed, its first list ended and taken: visible and empty. */
+void small_store_open(struct small_store *s);
+/* Closes both environments in order, as daemons that end do. */
+void small_store_close(struct small_store *s);
+
+/* Each in its own transaction; the seq. SIZE: of a text in the body, to make it large. */
+uint64_t small_store_put(struct small_store *s, const char *key, const char *node, size_t size);
+uint64_t small_store_delete(struct small_store *s, const char *key);
+uint64_t small_store_list_begin(struct small_store *s);
+uint64_t small_store_list_end(struct small_store *s);
+
+/* Takes all there is into the index, in one transaction; an open list's records wait for its end.
+ */
+void small_store_take(struct small_store *s);
+
+#endif

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/snapshot.h"
+
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/err.h"
+#include "common/proc.h"
+#include "common/value.h"
+#include "tests/unit/scratch.h"
+#include "tests/unit/small_store.h"
+
+#define OK(call) \
+	do { \
+		int ok_ = (call); \
+		cr_assert_eq(ok_, 0, #call ": %s", err_text(ok_)); \
+	} while (0)
+
+static const struct store_options checking = {.check = true};
+
+/* The node of an object as the snapshot sees it, "" when it is not there. */
+static const char *node_of(struct snapshot *snapshot, uint32_t feed, const char *key)
+{
+	static char text[64];
+	struct record record;
+	struct bytes node;
+	int r = snapshot_get(snapshot, feed, bytes_str(key), &record);
+
+	if (r == NOT_FOUND)
+		return "";
+	cr_assert_eq(r, FOUND, "%s", err_text(r));
+	cr_assert_eq(value_find_text(record.body, "spec", "nodeName", &node), FOUND);
+	(void)snprintf(text, sizeof(text), "%.*s", BYTES_ARG(node));
+	return text;
+}
+
+Test(snapshot, sees_one_instant_until_it_is_renewed)
+{
+	struct small_store s;
+	struct store *store;
+	struct snapshot *snapshot;
+
+	small_store_open(&s);
+	uint64_t a = small_store_put(&s, "web/a", "n1", 0);
+	small_store_take(&s);
+	OK(store_open(s.path, &checking, &store));
+	OK(snapshot_open(store, &snapshot));
+	cr_assert_eq(snapshot_taken(snapshot), a);
+	cr_assert_eq(snapshot_visible(snapshot, s.feed), a);
+	cr_assert_eq(snapshot_visible(snapshot, s.feed + 1), 0);
+	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n1");
+	uint64_t b = small_store_put(&s, "web/a", "n2", 0);
+	(void)small_store_put(&s, "web/b", "n3", 5000);
+	small_store_take(&s);
+	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n1");
+	cr_assert_str_eq(node_of(snapshot, s.feed, "web/b"), "");
+	OK(snapshot_renew(snapshot));
+	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n2");
+	cr_assert_str_eq(node_of(snapshot, s.feed, "web/b"), "n3", "a body with a place");
+	OK(snapshot_reset(snapshot));
+	(void)small_store_delete(&s, "web/a");
+	small_store_take(&s);
+	OK(snapshot_renew(snapshot));
+	struct record record;
+
+	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "");
+	cr_assert_eq(snapshot_version(snapshot, b, &record), FOUND, "history is still there");
+	cr_assert_eq(snapshot_version(snapshot, b + 100, &record), NOT_FOUND);
+	snapshot_close(&snapshot);
+	store_close(&store);
+	small_store_close(&s);
+}
+
+Test(snapshot, shows_a_list_whole_or_not_at_all)
+{
+	struct small_store s;
+	struct store *store;
+	struct snapshot *snapshot;
+
+	small_store_open(&s);
+	(void)small_store_put(&s, "web/a", "n1", 0);
+	uint64_t begin = small_store_list_begin(&s);
+
+	(void)small_store_put(&s, "web/a", "n2", 0);
+	small_store_take(&s);
+	OK(store_open(s.path, &checking, &store));
+	OK(snapshot_open(store, &snapshot));
+	cr_assert_eq(snapshot_visible(snapshot, s.feed), begin - 1);
+	cr_assert_eq(snapshot_taken(snapshot), begin + 1);
+	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n1");
+	uint64_t end = small_store_list_end(&s);
+
+	small_store_take(&s);
+	OK(snapshot_renew(snapshot));
+	cr_assert_eq(snapshot_visible(snapshot, s.feed), end);
+	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n2");
+	snapshot_close(&snapshot);
+	store_close(&store);
+	small_store_close(&s);
+}
+
+/* A second index generation, made from the log and published beside the first. */
+static void rebuild(struct small_store *s)
+{
+	struct index_options options = {.map_bytes = 64u << 20};
+	struct index *fresh;
+	struct index *old = s->index;
+	uint32_t id;
+
+	OK(index_create(s->home, &options, journal_uuid(s->journal), 0, &fresh));
+	s->index = fresh;
+	OK(index_begin(s->index));
+	OK(index_define(s->index, s->feed, INDEX_NAMESPACE, "", &id));
+	OK(index_define(s->index, s->feed, INDEX_LABEL, "", &id));
+	OK(index_define(s->index, s->feed, "node", "spec.nodeName", &id));
+	struct index_feed feed = {.feed = s->feed, .listed = 3}; /* may be trimmed from the log */
+
+	OK(index_feed_set(s->index, &feed));
+	OK(index_commit(s->index));
+	small_store_take(s);
+	OK(index_publish(s->index, s->home));
+	index_close(&old);
+}
+
+Test(snapshot, waits_for_an_index_and_then_finds_it)
+{
+	struct home_options how = {.create = true, .runtime_dir = scratch()};
+	struct store *store;
+	struct snapshot *snapshot = NULL;
+	struct home *home;
+
+	cr_assert_eq(store_open(scratch_path("none"), NULL, &store), ERR_NO_STORE);
+	OK(home_open(scratch_path("store"), &how, &home));
+	home_close(&home);
+	OK(store_open(scratch_path("store"), NULL, &store));
+	cr_assert_eq(snapshot_open(store, &snapshot), AGAIN);
+	struct small_store s;
+
+	small_store_open(&s);
+	(void)small_store_put(&s, "web/a", "n1", 0);
+	small_store_take(&s);
+	int r = AGAIN;
+
+	/* CURRENT is looked at once a millisecond. */
+	for (uint64_t until = proc_monotonic_ns() + 5000000000u;
+		r == AGAIN && proc_monotonic_ns() < until;)
+		r = snapshot_open(store, &snapshot);
+	cr_assert_eq(r, 0);
+	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n1");
+	store_close(&store);
+	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n1", "it keeps the store");
+	snapshot_close(&snapshot);
+	small_store_close(&s);
+}
+
+Test(snapshot, moves_to_the_index_that_current_names_and_keeps_the_old_one_till_then)
+{
+	struct small_store s;
+	struct store *store;
+	struct snapshot *snapshot, *held;
+	bool moved = false;
+
+	small_store_open(&s);
+	(void)small_store_put(&s, "web/a", "n1", 0);
+	small_store_take(&s);
+	OK(store_open(s.path, &checking, &store));
+	OK(snapshot_open(store, &snapshot));
+	OK(snapshot_open(store, &held));
+	uint32_t before = index_generation(snapshot_index(snapshot));
+
+	(void)small_store_put(&s, "web/a", "n2", 0);
+	rebuild(&s);
+	cr_assert_str_eq(node_of(held, s.feed, "web/a"), "n1");
+	for (uint64_t until = proc_monotonic_ns() + 5000000000u;
+		!moved && proc_monotonic_ns() < until;) {
+		OK(snapshot_renew(snapshot));
+		moved = index_generation(snapshot_index(snapshot)) != before;
+	}
+	cr_assert(moved);
+	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n2");
+	cr_assert_str_eq(node_of(held, s.feed, "web/a"), "n1");
+	snapshot_close(&held);
+	snapshot_close(&snapshot);
+	store_close(&store);
+	small_store_close(&s);
+}
+
+Test(snapshot, an_index_behind_the_horizon_is_not_used)
+{
+	struct small_store s;
+	struct store *store;
+	struct snapshot *snapshot = NULL;
+	uint64_t trimmed;
+
+	small_store_open(&s);
+	(void)small_store_put(&s, "web/a", "n1", 0);
+	small_store_take(&s);
+	(void)small_store_put(&s, "web/a", "n2", 0);
+	uint64_t last = small_store_put(&s, "web/b", "n2", 0);
+
+	/* Against the rule that trimming waits for the index. */
+	OK(journal_trim(s.journal, last, 1000, &trimmed));
+	OK(store_open(s.path, &checking, &store));
+	cr_assert_eq(snapshot_open(store, &snapshot), AGAIN);
+	rebuild(&s);
+	OK(snapshot_open(store, &snapshot));
+	cr_assert_eq(snapshot_horizon(snapshot), last);
+	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n2");
+	snapshot_close(&snapshot);
+	store_close(&store);
+	small_store_close(&s);
+}
+
+Test(snapshot, a_wrong_pointer_is_an_error_and_never_another_object)
+{
+	struct small_store s;
+	struct store *store;
+	struct snapshot *snapshot;
+	struct record record;
+
+	small_store_open(&s);
+	uint64_t a = small_store_put(&s, "web/a", "n1", 5000);
+	uint64_t b = small_store_put(&s, "web/b", "n2", 5000);
+	struct index_change change = {.feed = s.feed, .key = BYTES_LIT("web/a"), .to = {.seq = b}};
+
+	OK(index_begin(s.index));
+	OK(index_put(s.index, &change));
+	change.key = BYTES_LIT("web/c");
+	change.to.seq = b + 1000;
+	OK(index_put(s.index, &change));
+	/* A place that holds something else is not believed either: the seq leads. */
+	change.key = BYTES_LIT("web/b");
+	change.to = (struct index_entry){.seq = b,
+		.place = 4096 * 3 + 16,
+		.place_size = 100,
+		.generation = journal_generation(s.journal)};
+	OK(index_put(s.index, &change));
+	OK(index_set_taken(s.index, b));
+	OK(index_commit(s.index));
+	OK(store_open(s.path, &checking, &store));
+	OK(snapshot_open(store, &snapshot));
+	cr_assert_eq(snapshot_get(snapshot, s.feed, BYTES_LIT("web/a"), &record), ERR_CORRUPT);
+	cr_assert_eq(snapshot_get(snapshot, s.feed, BYTES_LIT("web/c"), &record), ERR_CORRUPT);
+	cr_assert_str_eq(node_of(snapshot, s.feed, "web/b"), "n2");
+	cr_assert_eq(snapshot_version(snapshot, a, &record), FOUND);
+	snapshot_close(&snapshot);
+	store_close(&store);
+	small_store_close(&s);
+}
+
+static uint32_t add_feed(struct small_store *s, const char *name, const char *group,
+	const char *resource, const char *kind, const char *namespace_)
+{
+	struct feed_definition d = {.name = name,
+		.group = group,
+		.version = "v1",
+		.resource = resource,
+		.kind = kind,
+		.list_kind = "",
+		.namespace_ = namespace_,
+		.label_selector = "",
+		.field_selector = "",
+		.drop = ""};
+	uint32_t id;
+
+	OK(journal_begin(s->journal));
+	OK(journal_add_feed(s->journal, &d, &id));
+	OK(journal_commit(s->journal));
+	return id;
+}
+
+/* The ids NAME stands for, "1 2", or the error's sentence. */
+static const char *feeds(struct snapshot *snapshot, const char *name)
+{
+	static char text[256];
+	struct snapshot_feed *list;
+	size_t n, at = 0;
+	int r = snapshot_feeds(snapshot, name, &list, &n);
+
+	if (r < 0)
+		return err_text(r);
+	text[0] = 0;
+	for (size_t i = 0; i < n; i++)
+		at += (size_t)snprintf(
+			text + at, sizeof(text) - at, i ? " %u" : "%u", list[i].definition.id);
+	free(list);
+	return text;
+}
+
+Test(snapshot, names_of_feeds_are_those_of_configuration_and_of_the_resource)
+{
+	struct small_store s;
+	struct store *store;
+	struct snapshot *snapshot;
+
+	small_store_open(&s);
+	uint32_t ids[] = {s.feed, add_feed(&s, "apps", "apps", "deployments", "Deployment", "web"),
+		add_feed(&s, "apps", "apps", "deployments", "Deployment", "shop"),
+		add_feed(&s, "apps", "apps", "deployments", "Deployment", "web-x"),
+		add_feed(&s, "old", "", "nodes", "Node", ""),
+		add_feed(&s, "new", "", "nodes", "Node", ""),
+		add_feed(&s, "pods", "", "pods", "Pod", "")};
+
+	cr_assert_eq(ids[6], 7, "ids are given in order, from 1");
+	OK(store_open(s.path, &checking, &store));
+	OK(snapshot_open(store, &snapshot));
+	cr_assert_str_eq(feeds(snapshot, "pods"), "1", "the listed one before the newer");
+	cr_assert_str_eq(feeds(snapshot, "Pod"), "1");
+	cr_assert_str_eq(feeds(snapshot, "pod"), "1");
+	cr_assert_str_eq(feeds(snapshot, "pods.v1"), "1");
+	cr_assert_str_eq(feeds(snapshot, "pods.v1."), "1");
+	/* By "shop/", "web-x/", "web/": '-' is below '/'. */
+	cr_assert_str_eq(feeds(snapshot, "apps"), "3 4 2");
+	cr_assert_str_eq(feeds(snapshot, "deployments"), "3 4 2");
+	cr_assert_str_eq(feeds(snapshot, "deployments.apps"), "3 4 2");
+	cr_assert_str_eq(feeds(snapshot, "deployment.v1.apps"), "3 4 2");
+	cr_assert_str_eq(feeds(snapshot, "deployments.v2.apps"),
+		"no feed 'deployments.v2.apps'; there are: 'apps', 'new', 'old', 'pods'");
+	cr_assert_str_eq(feeds(snapshot, "nodes"), "several feeds watch the resource 'nodes'; "
+						   "there are: 'apps', 'new', 'old', 'pods'");
+	cr_assert_str_eq(feeds(snapshot, "old"), "5");
+	cr_assert_str_eq(feeds(snapshot, NULL), "3 4 2 6 5 1 7");
+	snapshot_close(&snapshot);
+	store_close(&store);
+	small_store_close(&s);
+}
+
+Test(snapshot, definitions_in_use_have_a_name)
+{
+	struct small_store s;
+	struct store *store;
+	struct snapshot *snapshot;
+	uint32_t id, late;
+
+	small_store_open(&s);
+	(void)small_store_put(&s, "web/a", "n1", 0);
+	small_store_take(&s);
+	OK(index_begin(s.index));
+	OK(index_define(s.index, s.feed, "late", "spec.text", &late));
+	cr_assert_eq(index_undefine(s.index, s.label, 1), AGAIN);
+	OK(index_commit(s.index));
+	OK(store_open(s.path, NULL, &store));
+	OK(snapshot_open(store, &snapshot));
+	cr_assert_eq(snapshot_definition(snapshot, s.feed, "node", &id), FOUND);
+	cr_assert_eq(id, s.node);
+	cr_assert_eq(snapshot_definition(snapshot, s.feed, "late", &id), AGAIN);
+	cr_assert_eq(snapshot_definition(snapshot, s.feed, "label", &id), NOT_FOUND);
+	cr_assert_eq(snapshot_definition(snapshot, s.feed + 1, "node", &id), NOT_FOUND);
+	snapshot_close(&snapshot);
+	store_close(&store);
+	small_store_close(&s);
+}
+
+struct reading {
+	struct store *store;
+	uint32_t feed;
+	bool stop;
+	uint64_t reads;
+	const char *wrong;
+};
+
+/* web/a and web/b always change in one transaction of the index: both have one node. NULL, or what
+ * is wrong. */
+static const char *read_pair(struct snapshot *snapshot, uint32_t feed)
+{
+	struct record x, y;
+	struct bytes a, b;
+
+	if (snapshot_get(snapshot, feed, BYTES_LIT("web/a"), &x) != FOUND ||
+		snapshot_get(snapshot, feed, BYTES_LIT("web/b"), &y) != FOUND)
+		return "an object is missing";
+	if (value_find_text(x.body, "spec", "nodeName", &a) != FOUND ||
+		value_find_text(y.body, "spec", "nodeName", &b) != FOUND)
+		return "no node";
+	return bytes_equal(a, b) ? NULL : "two instants in one snapshot";
+}
+
+static void *read_pairs(void *arg)
+{
+	struct reading *reading = arg;
+	struct snapshot *snapshot = NULL;
+
+	if (snapshot_open(reading->store, &snapshot) != 0)
+		reading->wrong = "no snapshot";
+	while (!reading->wrong && !__atomic_load_n(&reading->stop, __ATOMIC_ACQUIRE)) {
+		if (snapshot_renew(snapshot) != 0)
+			reading->wrong = "no renewal";
+		else
+			reading->wrong = read_pair(snapshot, reading->feed);
+		reading->reads++;
+	}
+	snapshot_close(&snapshot);
+	return NULL;
+}
+
+Test(snapshot, threads_read_whole_states_while_it_changes)
+{
+	struct small_store s;
+	struct reading readings[2] = {0};
+	pthread_t threads[2];
+
+	small_store_open(&s);
+	(void)small_store_put(&s, "web/a", "n", 3000);
+	(void)small_store_put(&s, "web/b", "n", 0);
+	small_store_take(&s);
+	for (int i = 0; i < 2; i++) {
+		OK(store_open(s.path, &checking, &readings[i].store));
+		readings[i].feed = s.feed;
+		cr_assert_eq(pthread_create(&threads[i], NULL, read_pairs, &readings[i]), 0);
+	}
+	for (int i = 0; i < 300; i++) {
+		char node[16];
+		uint64_t trimmed;
+
+		(void)snprintf(node, sizeof(node), "n%d", i);
+		(void)small_store_put(&s, "web/a", node, 3000);
+		uint64_t last = small_store_put(&s, "web/b", node, 0);
+
+		small_store_take(&s);
+		OK(journal_trim(s.journal, last, 1000, &trimmed));
+	}
+	for (int i = 0; i < 2; i++) {
+		__atomic_store_n(&readings[i].stop, true, __ATOMIC_RELEASE);
+		cr_assert_eq(pthread_join(threads[i], NULL), 0);
+		cr_assert_null(readings[i].wrong, "%s", readings[i].wrong);
+		cr_assert_gt(readings[i].reads, 0);
+		store_close(&readings[i].store);
+	}
+	small_store_close(&s);
+}

@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/verify.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/err.h"
+#include "common/proc.h"
+#include "store/journal_parts.h"
+#include "store/ring.h"
+#include "store/snapshot.h"
+#include "tests/unit/scratch.h"
+#include "tests/unit/small_store.h"
+
+#define OK(call) \
+	do { \
+		int ok_ = (call); \
+		cr_assert_eq(ok_, 0, #call ": %s", err_text(ok_)); \
+	} while (0)
+
+/* ---- what verify says ---- */
+
+static char said[16384];
+
+static void keep(void *arg, const char *sentence)
+{
+	size_t n = strlen(said);
+
+	(void)arg;
+	cr_assert_null(strchr(sentence, '\n'));
+	(void)snprintf(said + n, sizeof(said) - n, "%s\n", sentence);
+}
+
+static struct verify_report verified(const char *path, bool deep)
+{
+	struct verify_options options = {.deep = deep, .fault = keep};
+	struct verify_report report;
+
+	said[0] = 0;
+	OK(verify_store(path, &options, &report));
+	return report;
+}
+
+static void assert_good(const char *path)
+{
+	struct verify_report report = verified(path, true);
+
+	cr_assert_str_eq(said, "");
+	cr_assert_eq(report.faults, 0);
+	cr_assert(report.has_index);
+}
+
+static void assert_fault(const char *path, bool deep, const char *part)
+{
+	struct verify_report report = verified(path, deep);
+
+	cr_assert_gt(report.faults, 0, "nothing found, wanted: %s", part);
+	cr_assert(strstr(said, part), "wanted: %s\nsaid: %s", part, said);
+}
+
+/* ---- a store with some of everything ---- */
+
+static void live_through(struct small_store *s)
+{
+	uint64_t trimmed;
+	char key[32];
+
+	for (int i = 0; i < 40; i++) {
+		(void)snprintf(key, sizeof(key), "ns%d/o%02d", i % 3, i);
+		(void)small_store_put(s, key, i % 2 ? "n1" : "n2", i % 4 ? 20 : 5000);
+	}
+	for (int i = 0; i < 40; i += 3) {
+		(void)snprintf(key, sizeof(key), "ns%d/o%02d", i % 3, i);
+		(void)small_store_put(s, key, "n3", 100);
+	}
+	(void)small_store_delete(s, "ns0/o00");
+	(void)small_store_delete(s, "ns1/o01");
+	uint64_t horizon = small_store_put(s, "ns0/o00", "again", 0);
+
+	small_store_take(s);
+	OK(journal_trim(s->journal, horizon - 1, 1000, &trimmed));
+	(void)small_store_put(s, "ns0/o00", "more", 0);
+	(void)small_store_delete(s, "ns2/o02");
+	(void)small_store_list_begin(s);
+	(void)small_store_put(s, "ns1/o01", "listed", 3000);
+	(void)small_store_delete(s, "ns2/o05");
+	(void)small_store_list_end(s);
+	small_store_take(s);
+}
+
+Test(verify, good_stores_have_no_faults_live_closed_and_copied)
+{
+	struct small_store s;
+	const char *copy = scratch_path("copy");
+
+	small_store_open(&s);
+	assert_good(s.path);
+	live_through(&s);
+	assert_good(s.path);
+	struct verify_report report = verified(s.path, true);
+
+	cr_assert_eq(report.objects, 38);
+	cr_assert_eq(report.heads, 38);
+	cr_assert_eq(report.postings, 38 * 4);
+	cr_assert_gt(report.bodies, 38);
+	/* Not taken yet, an open list, deleted and made again since: as of visible all is equal. */
+	(void)small_store_put(&s, "ns0/o03", "n9", 0);
+	small_store_take(&s);
+	(void)small_store_list_begin(&s);
+	(void)small_store_put(&s, "ns0/o03", "n8", 0);
+	(void)small_store_delete(&s, "ns0/o06");
+	(void)small_store_put(&s, "ns0/o06", "n8", 0);
+	(void)small_store_delete(&s, "ns0/o09");
+	(void)small_store_put(&s, "ns0/new", "n8", 0);
+	assert_good(s.path);
+	small_store_take(&s);
+	assert_good(s.path);
+	small_store_close(&s);
+	assert_good(scratch_path("store"));
+	scratch_copy(scratch_path("store"), copy);
+	assert_good(copy);
+}
+
+Test(verify, stores_without_index_and_without_anything)
+{
+	struct home_options how = {.create = true, .runtime_dir = scratch()};
+	struct journal_options small = {.map_bytes = 64u << 20};
+	struct verify_options options = {0}, of_feed = {.feed = "pods"};
+	struct verify_report report;
+	struct journal *journal;
+	struct home *home;
+	char reason[256];
+
+	cr_assert_eq(verify_store(scratch_path("none"), &options, &report), ERR_NO_STORE);
+	OK(home_open(scratch_path("store"), &how, &home));
+	cr_assert_eq(verify_store(scratch_path("store"), &options, &report), ERR_NO_STORE);
+	OK(journal_open_write(home, &small, reason, &journal));
+	OK(verify_store(scratch_path("store"), &options, &report));
+	cr_assert(report.faults == 0 && !report.has_index);
+	cr_assert_eq(verify_store(scratch_path("store"), &of_feed, &report), ERR_NO_FEED);
+	journal_close(&journal);
+	home_close(&home);
+}
+
+/* ---- damage in the index ---- */
+
+static void change_index(struct small_store *s, const char *key, struct index_entry to,
+	const struct index_term *old, size_t n_old, const struct index_term *new, size_t n_new)
+{
+	struct index_change change = {.feed = s->feed,
+		.key = bytes_str(key),
+		.to = to,
+		.old = old,
+		.n_old = n_old,
+		.new = new,
+		.n_new = n_new};
+
+	OK(index_begin(s->index));
+	OK(index_put(s->index, &change));
+	OK(index_commit(s->index));
+}
+
+Test(verify, an_index_that_is_not_the_journal_is_told)
+{
+	struct small_store s;
+
+	small_store_open(&s);
+	uint64_t a = small_store_put(&s, "web/a", "n1", 0);
+	uint64_t b = small_store_put(&s, "web/a", "n1", 0);
+
+	small_store_take(&s);
+	change_index(&s, "web/a", (struct index_entry){.seq = a}, NULL, 0, NULL, 0);
+	assert_fault(s.path, false, "'web/a' of feed 1 is version");
+	change_index(&s, "web/a", (struct index_entry){.seq = b}, NULL, 0, NULL, 0);
+	assert_good(s.path);
+	change_index(&s, "web/x", (struct index_entry){.seq = b}, NULL, 0, NULL, 0);
+	assert_fault(s.path, false, "feed 1 has 2 objects, the journal 1");
+	OK(index_begin(s.index));
+	OK(index_remove(s.index, s.feed, BYTES_LIT("web/x"), NULL, 0));
+	OK(index_remove(s.index, s.feed, BYTES_LIT("web/a"), NULL, 0));
+	OK(index_commit(s.index));
+	assert_fault(s.path, false, "'web/a' of feed 1 is missing");
+	small_store_close(&s);
+}
+
+Test(verify, terms_that_are_not_those_of_the_body_are_told_deep)
+{
+	struct small_store s;
+
+	small_store_open(&s);
+	uint64_t a = small_store_put(&s, "web/a", "n1", 0);
+	struct index_term wrong = {s.node, BYTES_LIT("n2")}, right = {s.node, BYTES_LIT("n1")};
+	struct index_entry to = {.seq = a};
+
+	small_store_take(&s);
+	change_index(&s, "web/a", to, NULL, 0, &wrong, 1);
+	cr_assert_eq(verified(s.path, false).faults, 0);
+	assert_fault(s.path, true, "'node' of feed 1 has 2 postings, the bodies have 1");
+	change_index(&s, "web/a", to, &right, 1, NULL, 0);
+	assert_fault(s.path, true, "'web/a' is not found under 'node' by its value 'n1'");
+	small_store_close(&s);
+}
+
+/* Databases of the index by number, for damage that its own functions refuse. */
+enum { NAME, OBJECT, TERM, POSTING };
+
+static void delete_first(struct small_store *s, unsigned database)
+{
+	struct cursor *cursor;
+	struct bytes key, value;
+
+	OK(index_begin(s->index));
+	OK(cursor_open(index_txn(s->index), database, &cursor));
+	OK(cursor_seek(cursor, BYTES_NONE, &key, &value));
+	OK(cursor_del(cursor));
+	cursor_close(&cursor);
+	OK(index_commit(s->index));
+}
+
+static void one_object(struct small_store *s)
+{
+	small_store_open(s);
+	(void)small_store_put(s, "web/a", "n1", 0);
+	small_store_take(s);
+}
+
+Test(verify, a_missing_name_is_told)
+{
+	struct small_store s;
+
+	one_object(&s);
+	delete_first(&s, NAME);
+	assert_fault(s.path, false, "object 1 ('web/a') has no name");
+	cr_assert(strstr(said, "feed 1 counts 1 objects and has 0"));
+	small_store_close(&s);
+}
+
+Test(verify, a_missing_object_is_told)
+{
+	struct small_store s;
+
+	one_object(&s);
+	delete_first(&s, OBJECT);
+	assert_fault(s.path, false, "'web/a' names object 1, which is missing");
+	cr_assert(strstr(said, "is of object 1, which is missing"));
+	small_store_close(&s);
+}
+
+Test(verify, a_missing_value_or_posting_is_told)
+{
+	struct small_store s;
+
+	one_object(&s);
+	delete_first(&s, POSTING);
+	assert_fault(s.path, false, "term 1 counts 1 objects and has 0");
+	delete_first(&s, TERM);
+	cr_assert_eq(verified(s.path, false).faults, 0, "no trace of the value is left");
+	assert_fault(s.path, true, "'web/a' is not found under 'namespace' by its value 'web'");
+	small_store_close(&s);
+}
+
+/* ---- damage in the journal ---- */
+
+static struct bytes seq_bytes(uint64_t seq, uint8_t room[8])
+{
+	be64_put(room, seq);
+	return BYTES(room, 8);
+}
+
+static void delete_record(struct small_store *s, uint64_t seq)
+{
+	uint8_t room[8];
+
+	OK(journal_begin(s->journal));
+	cr_assert_eq(txn_del(journal_txn(s->journal), DB_LOG, seq_bytes(seq, room)), FOUND);
+	OK(journal_commit(s->journal));
+}
+
+Test(verify, a_missing_version_is_told)
+{
+	struct small_store s;
+
+	small_store_open(&s);
+	uint64_t a = small_store_put(&s, "web/a", "n1", 0);
+
+	(void)small_store_put(&s, "web/a", "n2", 0);
+	uint64_t c = small_store_put(&s, "web/c", "n2", 0);
+
+	small_store_take(&s);
+	delete_record(&s, a);
+	delete_record(&s, c);
+	assert_fault(s.path, false, "of 'web/a', before");
+	cr_assert(strstr(said, "the head of 'web/c' names version"));
+	small_store_close(&s);
+}
+
+Test(verify, a_head_that_is_gone_or_of_another_object_is_told)
+{
+	struct small_store s;
+	uint8_t key[9];
+	struct bytes value;
+
+	small_store_open(&s);
+	(void)small_store_put(&s, "web/a", "n1", 0);
+	(void)small_store_put(&s, "web/b", "n1", 0);
+	small_store_take(&s);
+	be32_put(key, s.feed);
+	memcpy(key + 4, "web/a", 5);
+	OK(journal_begin(s.journal));
+	OK(txn_get(journal_txn(s.journal), DB_HEAD, BYTES(key, 9), &value));
+	uint8_t copy[256];
+
+	memcpy(copy, value.data, value.size);
+	value.data = copy;
+	cr_assert_eq(txn_del(journal_txn(s.journal), DB_HEAD, BYTES(key, 9)), FOUND);
+	memcpy(key + 4, "web/b", 5);
+	OK(txn_put(journal_txn(s.journal), DB_HEAD, BYTES(key, 9), value, 0));
+	OK(journal_commit(s.journal));
+	assert_fault(s.path, false, "the head of 'web/b' names version 4 of 'web/a'");
+	cr_assert(strstr(
+		said, "version 5 of feed 1 is neither the newest of its object nor replaced"));
+	small_store_close(&s);
+}
+
+Test(verify, leftovers_below_the_horizon_are_told)
+{
+	struct small_store s;
+	uint64_t trimmed;
+	uint8_t room[8], copy[4096];
+	struct bytes value;
+
+	small_store_open(&s);
+	uint64_t a = small_store_put(&s, "web/a", "n1", 0);
+	uint64_t b = small_store_put(&s, "web/a", "n2", 0);
+
+	small_store_take(&s);
+	OK(journal_begin(s.journal));
+	OK(txn_get(journal_txn(s.journal), DB_LOG, seq_bytes(a, room), &value));
+	memcpy(copy, value.data, value.size);
+	value.data = copy;
+	journal_abort(s.journal);
+	OK(journal_trim(s.journal, b, 1000, &trimmed));
+	assert_good(s.path);
+	OK(journal_begin(s.journal));
+	OK(txn_put(journal_txn(s.journal), DB_LOG, seq_bytes(a, room), value, 0));
+	OK(journal_commit(s.journal));
+	assert_fault(s.path, false, "below the horizon and is still there");
+	small_store_close(&s);
+}
+
+Test(verify, a_body_of_another_object_and_a_wrong_checksum_are_told)
+{
+	struct small_store s;
+	struct record record = {.type = RECORD_ADDED,
+		.key = BYTES_LIT("web/a"),
+		.uid = BYTES_LIT("u"),
+		.rv = BYTES_LIT("5"),
+		.body = BYTES_LIT("\x81\xa8metadata\x82\xa4name\xa1"
+				  "b\xa3uid\xa1u")};
+	uint64_t seq;
+
+	small_store_open(&s);
+	record.feed = s.feed;
+	OK(journal_begin(s.journal));
+	OK(journal_append(s.journal, &record, &seq));
+	OK(journal_commit(s.journal));
+	small_store_take(&s);
+	cr_assert_eq(verified(s.path, false).faults, 0);
+	assert_fault(s.path, true, "'web/a': metadata.name in the body differs");
+	cr_assert(strstr(said, "metadata.namespace") && strstr(said, "metadata.resourceVersion"));
+	cr_assert_null(strstr(said, "metadata.uid"));
+	uint8_t room[8], copy[4096];
+	struct bytes value;
+
+	OK(journal_begin(s.journal));
+	OK(txn_get(journal_txn(s.journal), DB_LOG, seq_bytes(seq, room), &value));
+	memcpy(copy, value.data, value.size);
+	copy[value.size - 1] ^= 1;
+	value.data = copy;
+	OK(txn_put(journal_txn(s.journal), DB_LOG, seq_bytes(seq, room), value, 0));
+	OK(journal_commit(s.journal));
+	assert_fault(s.path, false, "checksum of record");
+	small_store_close(&s);
+}
+
+Test(verify, a_ring_ahead_of_the_journal_is_told)
+{
+	struct small_store s;
+	struct ring *ring;
+
+	small_store_open(&s);
+	OK(ring_create(
+		home_runtime_fd(s.home), "delta.ring", 4096, journal_uuid(s.journal), 0600, &ring));
+	assert_good(s.path);
+	ring_publish(ring, 1000);
+	assert_fault(s.path, false, "delta.ring: published up to 1000");
+	ring_close(&ring);
+	small_store_close(&s);
+}
+
+/* ---- damaged files ---- */
+
+static void ignore(void *arg, const char *sentence)
+{
+	(void)arg;
+	(void)sentence;
+}
+
+/* Every object that is given out is a whole one of its own name. */
+static int read_everything(const char *path)
+{
+	struct store_options options = {.check = true};
+	struct snapshot_feed *feeds = NULL;
+	struct snapshot *snapshot = NULL;
+	struct index_walk *walk = NULL;
+	struct store *store = NULL;
+	struct index_entry entry;
+	struct record record;
+	struct bytes key;
+	int wrong = 0;
+	size_t n = 0;
+
+	if (store_open(path, &options, &store) == 0 && snapshot_open(store, &snapshot) == 0 &&
+		snapshot_feeds(snapshot, "pods", &feeds, &n) == 0 && n == 1 &&
+		index_names(snapshot_index(snapshot), snapshot_index_txn(snapshot),
+			feeds[0].definition.id, BYTES_NONE, BYTES_NONE, &walk) == 0) {
+		while (index_walk_next(walk, &key, &entry) == FOUND)
+			if (snapshot_record(snapshot, feeds[0].definition.id, key, &entry,
+				    &record) == FOUND &&
+				(!bytes_equal(record.key, key) || record_check(&record) != 0))
+				wrong = 1;
+	}
+	free(feeds);
+	index_walk_close(&walk);
+	snapshot_close(&snapshot);
+	store_close(&store);
+	return wrong;
+}
+
+/* In a child, because LMDB may touch what is not there: 0, or PROC_INTERNAL by the fault handler.
+ */
+static void survive(const char *path, const char *what, long at)
+{
+	int status;
+	pid_t child = fork();
+
+	cr_assert_geq(child, 0);
+	if (child == 0) {
+		struct verify_options options = {.deep = true, .fault = ignore};
+		struct verify_report report;
+
+		(void)alarm(60);
+		(void)close(STDERR_FILENO);
+		proc_catch_faults("test", path);
+		int wrong = read_everything(path);
+
+		(void)verify_store(path, &options, &report);
+		_exit(wrong);
+	}
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert(WIFEXITED(status) &&
+			  (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == PROC_INTERNAL),
+		"%s at %ld: status %x", what, at, status);
+}
+
+static int data_file(const char *path, const char *role)
+{
+	char name[512];
+
+	(void)snprintf(name, sizeof(name), "%s/%s/gen-1/data.mdb", path, role);
+	int fd = open(name, O_RDWR | O_CLOEXEC);
+
+	cr_assert_geq(fd, 0, "%s", name);
+	return fd;
+}
+
+static const char *closed_store(void)
+{
+	struct small_store s;
+
+	small_store_open(&s);
+	live_through(&s);
+	small_store_close(&s);
+	return scratch_path("store");
+}
+
+static void flip_bits(const char *role, long step)
+{
+	const char *path = closed_store();
+	int fd = data_file(path, role);
+	struct stat st;
+
+	cr_assert_eq(fstat(fd, &st), 0);
+	long end = st.st_size < 160 * 4096 ? (long)st.st_size : 160 * 4096;
+
+	for (long at = 0; at < end; at += step) {
+		unsigned char good, bad;
+
+		cr_assert_eq(pread(fd, &good, 1, at), 1);
+		bad = good ^ (unsigned char)(1u << (at % 8));
+		cr_assert_eq(pwrite(fd, &bad, 1, at), 1);
+		survive(path, role, at);
+		cr_assert_eq(pwrite(fd, &good, 1, at), 1);
+	}
+	assert_good(path);
+	(void)close(fd);
+}
+
+Test(verify, flipped_bits_in_the_journal_never_crash_or_lie)
+{
+	flip_bits("journal", 1009);
+}
+
+Test(verify, flipped_bits_in_the_index_never_crash_or_lie)
+{
+	flip_bits("index", 1009);
+}
+
+static void cut(const char *role)
+{
+	static const long sizes[] = {0, 1, 100, 4096, 8192, 3 * 4096, 10 * 4096, 20 * 4096 + 7};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		const char *copy = scratch_path("cut");
+
+		scratch_copy(scratch_path("store"), copy);
+		int fd = data_file(copy, role);
+
+		cr_assert_eq(ftruncate(fd, sizes[i]), 0);
+		(void)close(fd);
+		survive(copy, role, sizes[i]);
+	}
+}
+
+Test(verify, truncated_files_never_crash_or_lie)
+{
+	(void)closed_store();
+	cut("journal");
+	cut("index");
+}
