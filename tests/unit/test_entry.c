@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include "common/err.h"
+#include "reflector/definition.h"
+#include "reflector/entry.h"
+
+static char web[] = "web", shop[] = "shop", *namespaces[] = {web, shop};
+static char status[] = "status", managed[] = "metadata.managedFields";
+static char *drop[] = {status, managed, status};
+static char name[] = "dep", resource[] = "deploy.v1.apps", labels[] = "a=b", fields[] = "";
+static const struct config_feed config = {.name = name, .resource = resource,
+	.namespaces = namespaces, .n_namespaces = 2, .label_selector = labels, .field_selector = fields,
+	.drop = drop, .n_drop = 3, .page_size = 100};
+static const struct resource deployments = {.group = "apps", .version = "v1",
+	.plural = "deployments", .kind = "Deployment", .list_kind = "DeploymentList",
+	.namespaced = true};
+
+Test(entry, becomes_a_definition_by_discovery)
+{
+	struct entry entry;
+	struct feed_definition d, copy;
+
+	cr_assert_eq(entry_init(&config, 1, &entry), 0);
+	cr_assert_eq(entry_define(&entry, &deployments, &d), 0);
+	cr_assert_str_eq(d.name, "dep");
+	cr_assert_str_eq(d.namespace_, "shop");
+	cr_assert_str_eq(d.resource, "deployments");
+	cr_assert_str_eq(d.drop, "metadata.managedFields\nstatus");
+	cr_assert_eq(definition_copy(&d, &copy), 0);
+	copy.id = 7;
+	cr_assert(definition_same(&d, &copy));
+	copy.metadata_only = true;
+	cr_assert_not(definition_same(&d, &copy));
+	definition_release(&copy);
+	entry_release(&entry);
+}
+
+Test(entry, is_known_without_discovery_by_all_that_was_written)
+{
+	struct entry entry;
+	struct feed_definition d;
+
+	cr_assert_eq(entry_init(&config, 0, &entry), 0);
+	cr_assert_eq(entry_define(&entry, &deployments, &d), 0);
+	cr_assert(entry_means(&entry, &d));
+	d.name = "dep" ENTRY_NEXT;
+	cr_assert(entry_means(&entry, &d));
+	d.name = "depot";
+	cr_assert_not(entry_means(&entry, &d));
+	d.name = "dep";
+	d.version = "v1beta1";
+	cr_assert_not(entry_means(&entry, &d));
+	d.version = "v1";
+	d.group = "extensions";
+	cr_assert_not(entry_means(&entry, &d));
+	d.group = "apps";
+	d.label_selector = "";
+	cr_assert_not(entry_means(&entry, &d));
+	entry_release(&entry);
+}
+
+Test(entry, a_namespace_of_what_has_none_is_refused)
+{
+	struct entry entry;
+	struct feed_definition d;
+	struct resource nodes = deployments;
+
+	nodes.namespaced = false;
+	cr_assert_eq(entry_init(&config, 0, &entry), 0);
+	cr_assert_eq(entry_define(&entry, &nodes, &d), ERR_CONFIG);
+	entry_release(&entry);
+}

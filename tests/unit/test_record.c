@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "common/err.h"
+#include "common/json.h"
+#include "reflector/batch.h"
+#include "reflector/record.h"
+#include "tests/unit/scratch.h"
+
+/* A journal with one feed of pods, and what reads it back as text. */
+struct rig {
+	struct home *home;
+	struct journal *journal;
+	struct stats *stats;
+	struct recorder *recorder;
+	struct record_feed feed;
+	struct buf text;
+};
+
+static const struct feed_definition pods = {.name = "pods", .group = "", .version = "v1",
+	.resource = "pods", .kind = "Pod", .list_kind = "PodList", .namespace_ = "",
+	.label_selector = "", .field_selector = "", .drop = "metadata.managedFields",
+	.namespaced = true};
+
+static void set_up(struct rig *rig)
+{
+	struct feed_definition definition = pods;
+	struct feed_checkpoint checkpoint = {.phase = FEED_LISTING};
+	char reason[256];
+
+	*rig = (struct rig){0};
+	cr_assert_eq(home_open(scratch_path("store"), &(struct home_options){.create = true,
+		.runtime_dir = scratch()}, &rig->home), 0, "%s", err_text(-1));
+	cr_assert_eq(home_take_role(rig->home, HOME_REFLECTOR), 0);
+	cr_assert_eq(journal_open_write(rig->home, &(struct journal_options){.map_bytes = 64u << 20},
+		reason, &rig->journal), 0);
+	cr_assert_eq(stats_new(&rig->stats), 0);
+	cr_assert_eq(recorder_new(rig->journal, NULL, rig->stats, &rig->recorder), 0);
+	cr_assert_eq(journal_begin(rig->journal), 0);
+	cr_assert_eq(journal_add_feed(rig->journal, &definition, &definition.id), 0);
+	cr_assert_eq(journal_commit(rig->journal), 0);
+	cr_assert_eq(record_feed_init(&rig->feed, rig->recorder, &definition, &checkpoint), 0);
+}
+
+static void tear_down(struct rig *rig)
+{
+	record_feed_release(&rig->feed);
+	recorder_free(&rig->recorder);
+	stats_close(&rig->stats);
+	journal_close(&rig->journal);
+	home_close(&rig->home);
+	buf_release(&rig->text);
+}
+
+static const char *pod(const char *name, const char *uid, const char *rv)
+{
+	static char texts[4][300];
+	static unsigned next;
+	char *text = texts[next++ % 4];
+
+	snprintf(text, sizeof(texts[0]), "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"d\",\"uid\":\"%s\","
+		"\"resourceVersion\":\"%s\",\"managedFields\":[{\"x\":1}]},\"spec\":{\"n\":%s}}",
+		name, uid, rv, rv);
+	return text;
+}
+
+static void item(struct rig *rig, const char *name, const char *uid, const char *rv)
+{
+	cr_assert_eq(record_item(&rig->feed, bytes_str(pod(name, uid, rv)), false), RECORD_TAKEN, "%s",
+		err_text(-1));
+}
+
+static void event(struct rig *rig, enum watch_type type, const char *object)
+{
+	struct bytes rv;
+
+	cr_assert_eq(record_event(&rig->feed, &(struct watch_event){.type = type,
+		.object = bytes_str(object)}, false, &rv), RECORD_TAKEN, "%s", err_text(-1));
+}
+
+static void end_list(struct rig *rig, const char *rv)
+{
+	int r;
+
+	while ((r = record_list_end(&rig->feed, bytes_str(rv))) == AGAIN)
+		cr_assert_eq(recorder_flush(rig->recorder), 0);
+	cr_assert_eq(r, 0, "%s", err_text(r));
+}
+
+/* Records behind SEQ as "ADDED d/a@5 ", with "?" for a final state that is unknown. */
+static const char *log_after(struct rig *rig, uint64_t seq)
+{
+	struct journal_walk *walk;
+	struct record record;
+	struct txn *txn;
+
+	cr_assert_eq(recorder_flush(rig->recorder), 0);
+	buf_reset(&rig->text);
+	cr_assert_eq(txn_begin_read(journal_env(rig->journal), &txn), 0);
+	cr_assert_eq(journal_walk_open(rig->journal, txn, seq + 1, &walk), 0);
+	while (journal_walk_next(walk, &record) == FOUND)
+		buf_printf(&rig->text, "%s%s%s%.*s@%.*s", rig->text.size ? " " : "",
+			record_type_name(record.type),
+			record.flags & RECORD_FINAL_STATE_UNKNOWN ? "? " : " ",
+			BYTES_ARG(record.key), BYTES_ARG(record.rv));
+	journal_walk_close(&walk);
+	txn_abort(&txn);
+	return buf_cstr(&rig->text);
+}
+
+static uint64_t last_seq(struct rig *rig)
+{
+	struct journal_meta meta;
+	struct txn *txn;
+
+	cr_assert_eq(recorder_flush(rig->recorder), 0);
+	cr_assert_eq(txn_begin_read(journal_env(rig->journal), &txn), 0);
+	cr_assert_eq(journal_meta(rig->journal, txn, &meta), 0);
+	txn_abort(&txn);
+	return meta.next_seq - 1;
+}
+
+static void check_checkpoint(struct rig *rig, const char *rv, bool list_open)
+{
+	struct feed_checkpoint checkpoint;
+	struct txn *txn;
+
+	cr_assert_eq(recorder_flush(rig->recorder), 0);
+	cr_assert_eq(txn_begin_read(journal_env(rig->journal), &txn), 0);
+	cr_assert_eq(journal_feed_checkpoint(rig->journal, txn, rig->feed.id, &checkpoint), FOUND);
+	cr_assert(bytes_equal(checkpoint.rv, bytes_str(rv)), "rv %.*s", BYTES_ARG(checkpoint.rv));
+	cr_assert_eq(checkpoint.list_begin != 0, list_open);
+	txn_abort(&txn);
+}
+
+/* Lists a and b, ends at RV 10. */
+static void first_list(struct rig *rig)
+{
+	set_up(rig);
+	cr_assert_eq(record_list_begin(&rig->feed), 0);
+	item(rig, "a", "ua", "5");
+	item(rig, "b", "ub", "6");
+	end_list(rig, "10");
+}
+
+Test(record, a_first_list_is_a_bracket_of_added_objects)
+{
+	struct rig rig;
+
+	first_list(&rig);
+	cr_assert_str_eq(log_after(&rig, 1), "LIST_BEGIN @ ADDED d/a@5 ADDED d/b@6 LIST_END @10");
+	check_checkpoint(&rig, "10", false);
+	tear_down(&rig);
+}
+
+Test(record, a_first_list_of_nothing_shows_itself_too)
+{
+	struct rig rig;
+
+	set_up(&rig);
+	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	end_list(&rig, "10");
+	cr_assert_str_eq(log_after(&rig, 1), "LIST_BEGIN @ LIST_END @10");
+	tear_down(&rig);
+}
+
+Test(record, kind_is_put_in_and_what_is_dropped_is_not_stored)
+{
+	struct rig rig;
+	struct buf json = BUF_INIT;
+	struct record record;
+	struct txn *txn;
+
+	first_list(&rig);
+	cr_assert_eq(recorder_flush(rig.recorder), 0);
+	cr_assert_eq(txn_begin_read(journal_env(rig.journal), &txn), 0);
+	cr_assert_eq(journal_get(rig.journal, txn, 3, &record), FOUND);
+	cr_assert_eq(json_write(record.body, 0, &json), 0);
+	cr_assert_str_eq(buf_cstr(&json), "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\","
+		"\"namespace\":\"d\",\"uid\":\"ua\",\"resourceVersion\":\"5\"},\"spec\":{\"n\":5}}");
+	txn_abort(&txn);
+	buf_release(&json);
+	tear_down(&rig);
+}
+
+Test(record, a_relist_without_difference_only_moves_the_checkpoint)
+{
+	struct rig rig;
+
+	first_list(&rig);
+	uint64_t seq = last_seq(&rig);
+	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	item(&rig, "a", "ua", "5");
+	item(&rig, "b", "ub", "6");
+	end_list(&rig, "20");
+	cr_assert_str_eq(log_after(&rig, seq), "");
+	check_checkpoint(&rig, "20", false);
+	tear_down(&rig);
+}
+
+Test(record, a_relist_writes_its_differences_and_deletes_what_it_lacks)
+{
+	struct rig rig;
+
+	first_list(&rig);
+	uint64_t seq = last_seq(&rig);
+	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	item(&rig, "a", "ua", "5");
+	item(&rig, "c", "uc", "15");
+	end_list(&rig, "20");
+	cr_assert_str_eq(log_after(&rig, seq),
+		"LIST_BEGIN @ ADDED d/c@15 DELETED? d/b@20 LIST_END @20");
+	tear_down(&rig);
+}
+
+Test(record, an_interrupted_list_stays_open_and_goes_on_without_writing_again)
+{
+	struct rig rig;
+
+	set_up(&rig);
+	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	item(&rig, "a", "ua", "5");
+	cr_assert_str_eq(log_after(&rig, 1), "LIST_BEGIN @ ADDED d/a@5");
+	check_checkpoint(&rig, "", true);
+	/* A new process: only the journal knows. */
+	cr_assert_eq(record_feed_reload(&rig.feed), 0);
+	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	item(&rig, "a", "ua", "5");
+	item(&rig, "b", "ub", "6");
+	end_list(&rig, "10");
+	cr_assert_str_eq(log_after(&rig, 1), "LIST_BEGIN @ ADDED d/a@5 ADDED d/b@6 LIST_END @10");
+	tear_down(&rig);
+}
+
+Test(record, an_abandoned_relist_is_closed_and_the_checkpoint_stays)
+{
+	struct rig rig;
+
+	first_list(&rig);
+	uint64_t seq = last_seq(&rig);
+	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	item(&rig, "c", "uc", "15");
+	cr_assert_eq(record_list_abandon(&rig.feed), 0);
+	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @ ADDED d/c@15 LIST_END @");
+	check_checkpoint(&rig, "10", false);
+	/* It goes on inside a new bracket, and still knows what it has seen. */
+	item(&rig, "a", "ua", "5");
+	end_list(&rig, "20");
+	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @ ADDED d/c@15 LIST_END @ "
+		"LIST_BEGIN @ DELETED? d/b@20 LIST_END @20");
+	tear_down(&rig);
+}
+
+Test(record, a_large_sweep_comes_in_slices)
+{
+	struct rig rig;
+	char name[32];
+	int slices = 1;
+
+	set_up(&rig);
+	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	for (int i = 0; i < 6000; i++) {
+		snprintf(name, sizeof(name), "pod-%d", i);
+		item(&rig, name, "u", "5");
+	}
+	end_list(&rig, "10");
+	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	item(&rig, "pod-77", "u", "5");
+	while (record_list_end(&rig.feed, BYTES_LIT("20")) == AGAIN)
+		slices++;
+	cr_assert_gt(slices, 10);
+	cr_assert_eq(last_seq(&rig), 1 + 6002 + 6001);
+	tear_down(&rig);
+}
+
+Test(record, events_become_what_the_heads_say)
+{
+	struct rig rig;
+
+	first_list(&rig);
+	uint64_t seq = last_seq(&rig);
+	event(&rig, WATCH_MODIFIED, pod("a", "ua", "11"));
+	event(&rig, WATCH_ADDED, pod("b", "ub", "12"));
+	event(&rig, WATCH_MODIFIED, pod("c", "uc", "13"));
+	event(&rig, WATCH_DELETED, pod("c", "uc", "14"));
+	cr_assert_str_eq(log_after(&rig, seq),
+		"MODIFIED d/a@11 MODIFIED d/b@12 ADDED d/c@13 DELETED d/c@14");
+	check_checkpoint(&rig, "14", false);
+	tear_down(&rig);
+}
+
+Test(record, replays_and_strangers_are_dropped_and_counted)
+{
+	struct rig rig;
+
+	first_list(&rig);
+	uint64_t seq = last_seq(&rig);
+	event(&rig, WATCH_MODIFIED, pod("a", "ua", "5"));    /* the same */
+	event(&rig, WATCH_MODIFIED, pod("a", "ua", "4"));    /* older */
+	event(&rig, WATCH_ADDED, pod("a", "older", "3"));    /* an older one of that name */
+	event(&rig, WATCH_DELETED, pod("a", "ua", "4"));     /* before what we have */
+	event(&rig, WATCH_DELETED, pod("a", "other", "11")); /* not this one */
+	event(&rig, WATCH_DELETED, pod("z", "uz", "11"));    /* never seen */
+	cr_assert_str_eq(log_after(&rig, seq), "");
+	cr_assert_eq(stats_get(rig.stats, STAT_DROPPED_EVENTS), 6);
+	tear_down(&rig);
+}
+
+Test(record, another_uid_is_a_deletion_and_a_new_object)
+{
+	struct rig rig;
+
+	first_list(&rig);
+	uint64_t seq = last_seq(&rig);
+	event(&rig, WATCH_MODIFIED, pod("a", "new", "11"));
+	cr_assert_str_eq(log_after(&rig, seq), "DELETED? d/a@11 ADDED d/a@11");
+	tear_down(&rig);
+}
+
+Test(record, opaque_rvs_are_taken_in_the_order_they_come)
+{
+	struct rig rig;
+
+	first_list(&rig);
+	uint64_t seq = last_seq(&rig);
+	event(&rig, WATCH_MODIFIED,
+		"{\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"ua\",\"resourceVersion\":\"x-9\"}}");
+	event(&rig, WATCH_MODIFIED,
+		"{\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"ua\",\"resourceVersion\":\"x-1\"}}");
+	cr_assert_str_eq(log_after(&rig, seq), "MODIFIED d/a@x-9 MODIFIED d/a@x-1");
+	tear_down(&rig);
+}
+
+Test(record, a_deletion_with_the_last_states_rv_is_one)
+{
+	struct rig rig;
+
+	first_list(&rig);
+	uint64_t seq = last_seq(&rig);
+	event(&rig, WATCH_DELETED, pod("a", "ua", "5"));
+	cr_assert_str_eq(log_after(&rig, seq), "DELETED d/a@5");
+	tear_down(&rig);
+}
+
+Test(record, a_bookmark_moves_the_checkpoint_and_writes_no_record)
+{
+	struct rig rig;
+	struct bytes rv;
+
+	first_list(&rig);
+	uint64_t seq = last_seq(&rig);
+	cr_assert_eq(record_bookmark(&rig.feed, BYTES_LIT("{\"kind\":\"Pod\",\"metadata\":{"
+		"\"resourceVersion\":\"99\",\"creationTimestamp\":null}}"), &rv), RECORD_TAKEN);
+	cr_assert(bytes_equal(rv, BYTES_LIT("99")));
+	cr_assert_str_eq(log_after(&rig, seq), "");
+	check_checkpoint(&rig, "99", false);
+	cr_assert_eq(record_bookmark(&rig.feed, BYTES_LIT("{\"metadata\":{}}"), &rv),
+		RECORD_UNREADABLE);
+	tear_down(&rig);
+}
+
+static const char *const unreadable[] = {"{}", "{\"metadata\":{\"namespace\":\"d\"}}",
+	"{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"5\"}}",
+	"{\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"ua\"}}",
+	"{\"metadata\":{\"name\":1,\"namespace\":\"d\",\"resourceVersion\":\"50\"}}",
+	"{\"kind\":\"Node\",\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"resourceVersion\":\"50\"}}",
+	"{\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"ua\",\"resourceVersion\":\"50\"},"
+	"\"spec\":{bad}}"};
+
+Test(record, what_cannot_be_read_is_told_or_passed_over_and_never_moves_anything)
+{
+	struct rig rig;
+	struct bytes rv;
+	size_t n = sizeof(unreadable) / sizeof(unreadable[0]);
+
+	first_list(&rig);
+	uint64_t seq = last_seq(&rig);
+	for (size_t i = 0; i < n; i++) {
+		struct watch_event e = {.type = WATCH_MODIFIED, .object = bytes_str(unreadable[i])};
+
+		cr_assert_eq(record_event(&rig.feed, &e, false, &rv), RECORD_UNREADABLE, "%s",
+			unreadable[i]);
+		cr_assert_eq(record_event(&rig.feed, &e, true, &rv), RECORD_TAKEN);
+		cr_assert_eq(rv.size, 0);
+	}
+	cr_assert_str_eq(log_after(&rig, seq), "");
+	cr_assert_eq(stats_get(rig.stats, STAT_BAD_OBJECTS), 2 * n);
+	check_checkpoint(&rig, "10", false);
+	tear_down(&rig);
+}
+
+Test(record, an_unreadable_item_keeps_the_version_that_is_known)
+{
+	struct rig rig;
+
+	first_list(&rig);
+	uint64_t seq = last_seq(&rig);
+	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(record_item(&rig.feed, bytes_str(unreadable[6]), false), RECORD_UNREADABLE);
+	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(record_item(&rig.feed, bytes_str(unreadable[6]), true), RECORD_TAKEN);
+	end_list(&rig, "20");
+	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @ DELETED? d/b@20 LIST_END @20");
+	cr_assert_eq(rig.feed.unreadable, 1);
+	cr_assert_str_eq(rig.feed.unreadable_name, "d/a");
+	tear_down(&rig);
+}
+
+Test(record, after_a_failed_batch_nothing_of_it_is_there)
+{
+	struct rig rig;
+	const char *text;
+	struct bytes rv;
+
+	first_list(&rig);
+	uint64_t seq = last_seq(&rig);
+	event(&rig, WATCH_MODIFIED, pod("a", "ua", "11"));
+	cr_assert_eq(recorder_fail(rig.recorder, err_set(-ENOSPC, "journal")), -ENOSPC);
+	struct watch_event e = {.type = WATCH_MODIFIED, .object = bytes_str(pod("a", "ua", "12"))};
+	cr_assert_eq(record_event(&rig.feed, &e, false, &rv), -ENOSPC);
+	cr_assert_eq(recorder_flush(rig.recorder), -ENOSPC);
+	cr_assert_eq(recorder_error(rig.recorder, &text), -ENOSPC);
+	cr_assert(strstr(text, "journal"));
+	recorder_recover(rig.recorder);
+	cr_assert_eq(record_feed_reload(&rig.feed), 0);
+	cr_assert(bytes_equal(buf_bytes(&rig.feed.rv), BYTES_LIT("10")));
+	cr_assert_str_eq(log_after(&rig, seq), "");
+	tear_down(&rig);
+}

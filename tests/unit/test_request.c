@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include "reflector/request.h"
+
+static void check_path(const struct feed_definition *definition, const struct feed_action *action,
+	const char *wanted)
+{
+	struct buf path = BUF_INIT;
+
+	cr_assert_eq(request_path(definition, action, &path), 0);
+	cr_assert_str_eq(buf_cstr(&path), wanted);
+	buf_release(&path);
+}
+
+static const struct feed_definition pods = {.group = "", .version = "v1", .resource = "pods",
+	.namespace_ = "", .label_selector = "", .field_selector = ""};
+static const struct feed_definition deployments = {.group = "apps", .version = "v1",
+	.resource = "deployments", .namespace_ = "web", .label_selector = "a=b,c in (d)",
+	.field_selector = "metadata.name=x"};
+
+Test(request, lists_ask_for_pages_or_for_an_rv)
+{
+	check_path(&pods, &(struct feed_action){.what = FEED_DO_LIST, .rv = "", .continue_ = "",
+		.limit = 500}, "/api/v1/pods?limit=500");
+	check_path(&pods, &(struct feed_action){.what = FEED_DO_LIST, .rv = "", .continue_ = ""},
+		"/api/v1/pods");
+	check_path(&pods, &(struct feed_action){.what = FEED_DO_LIST, .rv = "50", .continue_ = ""},
+		"/api/v1/pods?resourceVersion=50");
+	check_path(&pods, &(struct feed_action){.what = FEED_DO_LIST, .rv = "", .continue_ = "a+/=",
+		.limit = 500}, "/api/v1/pods?limit=500&continue=a%2B%2F%3D");
+}
+
+Test(request, selectors_are_one_escaped_value_each)
+{
+	check_path(&deployments, &(struct feed_action){.what = FEED_DO_WATCH, .rv = "abc 1",
+		.continue_ = "", .timeout_s = 301},
+		"/apis/apps/v1/namespaces/web/deployments?labelSelector=a%3Db%2Cc%20in%20%28d%29"
+		"&fieldSelector=metadata.name%3Dx&watch=true&allowWatchBookmarks=true"
+		"&timeoutSeconds=301&resourceVersion=abc%201");
+}
+
+Test(request, metadata_is_asked_for_without_a_fallback_to_objects)
+{
+	struct feed_definition metadata = {.metadata_only = true};
+
+	cr_assert_str_eq(request_accept(&pods, true), "application/json");
+	cr_assert(strstr(request_accept(&metadata, false), "as=PartialObjectMetadataList;"));
+	cr_assert(strstr(request_accept(&metadata, true), "as=PartialObjectMetadata;"));
+	cr_assert_not(strchr(request_accept(&metadata, true), ','));
+}
