@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kinf-reflector: API server -> journal + delta ring. */
+#include <stdio.h>
+
+#include "common/cleanup.h"
+#include "common/config.h"
+#include "common/err.h"
+#include "common/failpoint.h"
+#include "common/log.h"
+#include "common/options.h"
+#include "common/proc.h"
+#include "reflector/loop.h"
+
+#define PROGRAM "kinf-reflector"
+
+/* Damaged data is made again by a restart; a configuration is not. */
+static int exit_status(int error)
+{
+	switch (error) {
+	case ERR_CONFIG:
+	case ERR_SYNTAX:
+	case ERR_UNSUPPORTED:
+		return PROC_CONFIG;
+	case ERR_CORRUPT:
+	case ERR_FORMAT:
+	case ERR_UNTRUSTED:
+		return PROC_INTERNAL;
+	default:
+		return PROC_TEMPORARY;
+	}
+}
+
+static int complain(int error)
+{
+	log_event(LOG_ERROR, "main", "ended", "error=%s", log_quote(err_text(error)));
+	return exit_status(error);
+}
+
+static int run(struct config *config, const struct config_flags *flags)
+{
+	CLEANUP(loop_free) struct loop *loop = NULL;
+	int r = loop_new(config, flags, &loop);
+
+	if (r >= 0)
+		r = loop_run(loop);
+	return r < 0 ? complain(r) : PROC_OK;
+}
+
+int main(int argc, char **argv)
+{
+	CLEANUP(config_flags_release) struct config_flags flags = {0};
+	CLEANUP(config_free) struct config *config = NULL;
+	struct options_group groups[] = {config_running_options(&flags),
+		config_common_options(&flags)};
+	struct options options = {.program = PROGRAM, .usage = "",
+		.about = "Reads the API server into the journal. 'kinf run' starts it.",
+		.groups = groups, .n_groups = ARRAY_SIZE(groups)};
+	int first;
+	int r = options_parse(&options, argc, argv, &first);
+
+	if (r == END)
+		return PROC_OK;
+	if (r >= 0 && first < argc)
+		r = options_bad(&options, "unexpected operand '%s'", argv[first]);
+	if (r < 0) {
+		fprintf(stderr, PROGRAM ": %s\n", err_text(r));
+		return PROC_USAGE;
+	}
+	log_setup(PROGRAM, LOG_INFO, LOG_TEXT);
+	r = failpoint_setup();
+	if (r >= 0)
+		r = config_load(&flags, &config);
+	if (r < 0)
+		return complain(r);
+	log_setup(PROGRAM, config->log_level, config->log_format);
+	return run(config, &flags);
+}
