@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Synthetic pods as an API server would send them, made from their number alone: the same number
+ * gives the same text in every run and every program. With PODS_INDEXES each has 15 index entries:
+ * namespace, two for each of five labels, node, owner, two images.
+ */
+#ifndef TESTS_BENCH_PODS_H
+#define TESTS_BENCH_PODS_H
+
+#include "common/buf.h"
+
+#define PODS_INDEXES \
+	"      node: spec.nodeName\n" \
+	"      owner: metadata.ownerReferences[*].uid\n" \
+	"      image: spec.containers[*].image\n"
+#define PODS_ENTRIES  15  /* of each pod */
+#define PODS_PER_NODE 112 /* on average: client-go was measured with 100 to 125 a value */
+
+struct pods {
+	uint64_t n;
+	bool small;  /* about 1.2 kB of JSON instead of about 6 kB */
+	bool moving; /* a new version has other values in 4 of the 15 entries; else in none */
+};
+
+#define POD_NAME_MAX 64
+
+/* Ascending numbers are in key order. */
+void pod_namespace(const struct pods *pods, uint64_t number, char name[POD_NAME_MAX]);
+void pod_name(const struct pods *pods, uint64_t number, char name[POD_NAME_MAX]);
+uint64_t pods_nodes(const struct pods *pods);
+
+/* Appends pod NUMBER in its state VERSION (from 1), whose resourceVersion it is. MARK: an
+ * annotation's text, NULL: none. */
+void pod_json(const struct pods *pods, uint64_t number, uint64_t version, const char *mark,
+	struct buf *out);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kinf-reflector below the network: texts of API objects go through its own recorder into the
+ * journal and the delta ring, exactly as when they had come over HTTP.
+ */
+#ifndef TESTS_BENCH_SOURCE_H
+#define TESTS_BENCH_SOURCE_H
+
+#include "reflector/record.h"
+#include "tests/bench/pods.h"
+
+#define SOURCE_FEED "pods"
+
+struct source {
+	struct home *home;
+	struct journal *journal;
+	struct ring *ring;
+	struct recorder *recorder;
+	struct record_feed feed;
+	struct buf text;     /* of the objects at hand */
+	uint64_t json_bytes; /* of all objects put so far */
+	/* Of source_list: recording alone, making up the texts is not in it. */
+	double record_wall, record_cpu;
+	uint64_t peak_private;
+};
+
+/* Opens (or creates) the store in DIRECTORY with its feed, as the only reflector. */
+void source_open(struct source *source, const char *directory, const char *runtime);
+void source_close(struct source *source);
+
+/* All pods in one list, in state VERSION; committed. */
+void source_list(struct source *source, const struct pods *pods, uint64_t version);
+
+/* A MODIFIED event of the watch; not yet committed. */
+void source_change(struct source *source, const struct pods *pods, uint64_t number,
+	uint64_t version, const char *mark);
+void source_commit(struct source *source);
+
+/* Seq of the newest committed record. */
+uint64_t source_last(struct source *source);
+/* Higher than that of any state the journal holds. */
+uint64_t source_next_version(struct source *source);
+/* Waits until the index has taken SEQ; how many seconds it took. */
+double source_wait_taken(struct source *source, uint64_t seq);
+
+/* Trims the journal up to where the index is, keeping KEEP records of history. */
+void source_trim(struct source *source, uint64_t keep);
+
+struct source_sizes {
+	uint64_t journal_used, journal_file, index_used,
+		index_file; /* used: free pages not counted */
+};
+void source_sizes(struct source *source, struct source_sizes *ret_sizes);
+
+#endif
