@@ -215,6 +215,10 @@ static int follow_take_snapshot(struct follow *f)
 	}
 	if (memcmp(f->uuid, snapshot_uuid(f->snapshot), sizeof(f->uuid)) != 0)
 		return follow_other_journal(f);
+	/* A ring of another journal, that the processor is about to replace: its seqs mean nothing
+	 * here. */
+	if (f->ring && memcmp(ring_uuid(f->ring), f->uuid, sizeof(f->uuid)) != 0)
+		ring_detach(&f->ring);
 	return 0;
 }
 
@@ -452,6 +456,8 @@ static int live_entry(struct follow *f, const struct ring_entry *entry,
 		return NOT_FOUND;
 	if (!f->held || snapshot_taken(f->snapshot) < entry->seq) {
 		int r = follow_take_snapshot(f);
+		/* The entry is off the ring: whatever comes of this, the next look is a pass. */
+		f->state = r == 0 ? LIVE : IDLE;
 		if (r != 0)
 			return r;
 	}
@@ -504,10 +510,9 @@ static int step(struct follow *f, struct follow_item *ret_item)
 		break;
 	}
 	int r = live_next(f, ret_item);
-	if (r != END)
-		return r;
-	f->state = IDLE;
-	return NOT_FOUND;
+	if (r == END || r < 0)
+		f->state = IDLE;
+	return r == END ? NOT_FOUND : r;
 }
 
 /* A snapshot held for long enough is given back; what it was held for begins with a pass again. */
