@@ -195,7 +195,7 @@ static int list_step(struct kinf_list *list, struct record *ret_record)
 			r = snapshot_record(list_snapshot(list),
 				list->feeds[list->feed].definition.id, key, &entry, ret_record);
 		if (r == FOUND)
-			r = query_matches(&list->query, &list->plan, ret_record);
+			r = plan_matches(&list->plan, &list->query, ret_record);
 		if (r != NOT_FOUND)
 			return r;
 	}

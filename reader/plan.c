@@ -291,19 +291,10 @@ void plan_describe(const struct plan *plan, const struct query *query, char *tex
 
 /* ---- deciding on one object ---- */
 
-static bool name_begins(struct bytes key, const char *prefix)
-{
-	const char *slash = memchr(key.data, '/', key.size);
-	size_t skip = slash ? (size_t)(slash - (const char *)key.data) + 1 : 0;
-
-	return bytes_starts(BYTES((const char *)key.data + skip, key.size - skip),
-		bytes_str(prefix));
-}
-
 int plan_accepts(const struct plan *plan, const struct query *query, struct snapshot *snapshot,
 	struct bytes key, const struct index_entry *entry)
 {
-	if (query->prefix && !name_begins(key, query->prefix))
+	if (!query_takes_key(query, key))
 		return NOT_FOUND;
 	for (size_t i = 0; i < plan->n_terms; i++) {
 		const struct plan_term *term = &plan->terms[i];
@@ -318,8 +309,7 @@ int plan_accepts(const struct plan *plan, const struct query *query, struct snap
 	return FOUND;
 }
 
-int query_matches(const struct query *query, const struct plan *plan,
-	const struct record *record)
+int plan_matches(const struct plan *plan, const struct query *query, const struct record *record)
 {
 	for (size_t i = 0; plan->long_values && i < plan->n_terms; i++) {
 		const struct plan_term *term = &plan->terms[i];
@@ -330,8 +320,5 @@ int query_matches(const struct query *query, const struct plan *plan,
 		if (r != FOUND)
 			return r;
 	}
-	int r = query->labels ? selector_match(query->labels, record->body) : 1;
-	if (r == 1 && query->fields)
-		r = selector_match(query->fields, record->body);
-	return r < 0 ? r : r ? FOUND : NOT_FOUND;
+	return query_takes_body(query, record->body);
 }

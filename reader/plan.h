@@ -17,11 +17,11 @@
 
 #define SORT_MAX 8192
 
-/* A query, parsed; the same for all feeds. */
+/* A query, parsed; the same for all feeds. Owns all it points to. */
 struct query {
-	const char *namespace_; /* NULL: all. Borrowed from the caller until the list is closed */
-	const char *prefix;
-	const struct kinf_term *terms;
+	const char *namespace_; /* NULL: all */
+	const char *prefix;     /* NULL: any */
+	struct kinf_term *terms; /* one allocation with all texts behind them */
 	size_t n_terms;
 	struct selector *labels, *fields; /* NULL: none */
 	struct buf from; /* smallest key wanted; empty: from the start */
@@ -29,6 +29,12 @@ struct query {
 
 int query_init(struct query *query, const struct kinf_query *from);
 void query_release(struct query *query);
+
+/* Is an object of this key wanted, by namespace and prefix? Keys without a namespace are of kinds
+ * that have none: then only the prefix counts. */
+bool query_takes_key(const struct query *query, struct bytes key);
+/* Is a body wanted, by the selectors? FOUND, NOT_FOUND, ERR_CORRUPT. */
+int query_takes_body(const struct query *query, struct bytes body);
 
 /* The token of the page that follows KEY, put into TOKEN. */
 int query_token(struct bytes key, struct buf *token);
@@ -62,9 +68,8 @@ void plan_describe(const struct plan *plan, const struct query *query, char *tex
 int plan_accepts(const struct plan *plan, const struct query *query, struct snapshot *snapshot,
 	struct bytes key, const struct index_entry *entry);
 
-/* Of a body, by everything the index can't tell: FOUND, NOT_FOUND. */
-int query_matches(const struct query *query, const struct plan *plan,
-	const struct record *record);
+/* Of a version, by everything the index can't tell: FOUND, NOT_FOUND. */
+int plan_matches(const struct plan *plan, const struct query *query, const struct record *record);
 
 /* The driver's objects, sorted by key; at most SORT_MAX. */
 struct run {
