@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/command/children.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/log.h"
+#include "common/proc.h"
+
+#define FIRST_PAUSE_NS (100 * UINT64_C(1000000))
+#define MAX_PAUSE_NS   (30 * UINT64_C(1000000000))
+#define GOOD_LIFE_NS   (10 * UINT64_C(1000000000))
+#define DEATH_FD       3
+
+/* ---- finding programs ---- */
+
+static char *beside_us(const char *program)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *path = NULL;
+
+	if (n <= 0)
+		return NULL;
+	self[n] = '\0';
+	char *slash = strrchr(self, '/');
+	if (!slash)
+		return NULL;
+	*slash = '\0';
+	if (asprintf(&path, "%s/%s", self, program) < 0)
+		return NULL;
+	if (access(path, X_OK) == 0)
+		return path;
+	free(path);
+	return NULL;
+}
+
+static char *in_path(const char *program)
+{
+	AUTO_FREE char *all = strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
+	char *rest = NULL;
+
+	if (!all)
+		return NULL;
+	for (char *d = strtok_r(all, ":", &rest); d; d = strtok_r(NULL, ":", &rest)) {
+		char *path = NULL;
+
+		if (asprintf(&path, "%s/%s", d, program) < 0)
+			return NULL;
+		if (access(path, X_OK) == 0)
+			return path;
+		free(path);
+	}
+	return NULL;
+}
+
+int children_init(struct children *children, struct child *child, size_t n)
+{
+	*children = (struct children){.child = child, .n = n, .death_fd = {-1, -1}};
+	for (size_t i = 0; i < n; i++) {
+		child[i].path = beside_us(child[i].program);
+		if (!child[i].path)
+			child[i].path = in_path(child[i].program);
+		if (!child[i].path)
+			return err_say(-ENOENT,
+				"'%s' is neither beside kinf nor in PATH; install it or run from the build folder",
+				child[i].program);
+		child[i].pause_ns = FIRST_PAUSE_NS;
+	}
+	if (pipe2(children->death_fd, O_CLOEXEC) < 0)
+		return err_set(-errno, "pipe");
+	return 0;
+}
+
+void children_release(struct children *children)
+{
+	for (size_t i = 0; i < children->n; i++)
+		cleanup_free(&children->child[i].path);
+	cleanup_fd(&children->death_fd[0]);
+	cleanup_fd(&children->death_fd[1]);
+}
+
+/* ---- starting ---- */
+
+/* In the child, between fork and exec: only async-signal-safe calls. */
+_Noreturn static void become(const struct child *child, char *const *argv, int death_fd)
+{
+	proc_signals_reset();
+	if (dup2(death_fd, DEATH_FD) == DEATH_FD)
+		(void)execv(child->path, argv);
+	_exit(127);
+}
+
+static char **make_argv(const struct child *child)
+{
+	size_t n = 0;
+
+	while (child->arguments[n])
+		n++;
+	char **argv = calloc(n + 2, sizeof(*argv));
+	if (!argv)
+		return NULL;
+	argv[0] = child->path;
+	for (size_t i = 0; i < n; i++)
+		argv[i + 1] = child->arguments[i];
+	return argv;
+}
+
+static void child_start(struct children *children, struct child *child)
+{
+	AUTO_FREE char **argv = make_argv(child);
+
+	child->start_at_ns = 0;
+	child->started_ns = proc_monotonic_ns();
+	pid_t pid = argv ? fork() : -1;
+	if (pid == 0)
+		become(child, argv, children->death_fd[0]);
+	if (pid < 0) {
+		child->start_at_ns = child->started_ns + child->pause_ns;
+		log_event(LOG_WARNING, "run", "not-started", "program=%s error=%s", child->program,
+			log_quote(strerror(errno)));
+		return;
+	}
+	child->pid = pid;
+	log_event(LOG_INFO, "run", "started", "program=%s pid=%d", child->program, (int)pid);
+}
+
+int children_start_due(struct children *children)
+{
+	uint64_t now = proc_monotonic_ns();
+	uint64_t next = UINT64_MAX;
+
+	for (size_t i = 0; i < children->n; i++) {
+		struct child *child = &children->child[i];
+
+		if (child->pid || child->given_up)
+			continue;
+		if (child->start_at_ns <= now)
+			child_start(children, child);
+		if (!child->pid && child->start_at_ns < next)
+			next = child->start_at_ns;
+	}
+	if (next == UINT64_MAX)
+		return -1;
+	return next > now ? (int)((next - now) / 1000000) + 1 : 0;
+}
+
+/* ---- dying ---- */
+
+static void describe_death(int status, char *text, size_t size)
+{
+	if (WIFSIGNALED(status)) {
+		(void)snprintf(text, size, "killed by signal %d (%s)", WTERMSIG(status),
+			strsignal(WTERMSIG(status)));
+		return;
+	}
+	switch (WEXITSTATUS(status)) {
+	case PROC_OK:
+		(void)snprintf(text, size, "ended");
+		break;
+	case PROC_CONFIG:
+	case PROC_USAGE:
+		(void)snprintf(text, size, "refuses its configuration (its message is above)");
+		break;
+	case PROC_INTERNAL:
+		(void)snprintf(text, size, "found damaged data or a fault of its own");
+		break;
+	case PROC_TEMPORARY:
+		(void)snprintf(text, size, "can't run just now");
+		break;
+	case 127:
+		(void)snprintf(text, size, "could not be executed");
+		break;
+	default:
+		(void)snprintf(text, size, "exit status %d", WEXITSTATUS(status));
+	}
+}
+
+/* The next start, later each time unless the last life was long. */
+static void plan_restart(struct child *child, int status)
+{
+	uint64_t now = proc_monotonic_ns();
+	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+
+	if (now - child->started_ns >= GOOD_LIFE_NS)
+		child->pause_ns = FIRST_PAUSE_NS;
+	child->given_up = code == PROC_CONFIG || code == PROC_USAGE || code == 127;
+	child->start_at_ns = now + child->pause_ns;
+	child->pause_ns = child->pause_ns * 2 < MAX_PAUSE_NS ? child->pause_ns * 2 : MAX_PAUSE_NS;
+	child->restarts++;
+}
+
+static void child_died(struct child *child, int status, bool stopping)
+{
+	char why[128];
+
+	describe_death(status, why, sizeof(why));
+	pid_t pid = child->pid;
+	child->pid = 0;
+	if (stopping) {
+		log_event(LOG_INFO, "run", "stopped", "program=%s pid=%d why=%s", child->program,
+			(int)pid, log_quote(why));
+		return;
+	}
+	plan_restart(child, status);
+	if (child->given_up)
+		log_event(LOG_ERROR, "run", "given-up", "program=%s pid=%d why=%s", child->program,
+			(int)pid, log_quote(why));
+	else
+		log_event(LOG_WARNING, "run", "died", "program=%s pid=%d why=%s restart_in_ms=%llu",
+			child->program, (int)pid, log_quote(why),
+			(unsigned long long)((child->start_at_ns - proc_monotonic_ns()) / 1000000));
+}
+
+void children_reap(struct children *children, bool stopping)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (size_t i = 0; i < children->n; i++)
+			if (children->child[i].pid == pid)
+				child_died(&children->child[i], status, stopping);
+}
+
+void children_signal(struct children *children, int signal_number)
+{
+	for (size_t i = 0; i < children->n; i++)
+		if (children->child[i].pid)
+			(void)kill(children->child[i].pid, signal_number); /* gone: reaped soon */
+}
+
+bool children_any_running(const struct children *children)
+{
+	for (size_t i = 0; i < children->n; i++)
+		if (children->child[i].pid)
+			return true;
+	return false;
+}
+
+bool children_any_given_up(const struct children *children)
+{
+	for (size_t i = 0; i < children->n; i++)
+		if (children->child[i].given_up)
+			return true;
+	return false;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kinf get FEED [NAME...] */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reader/command/command.h"
+#include "reader/command/print.h"
+
+struct get_args {
+	struct query_args query;
+	const char *output, *continue_token, *at_least_rv;
+	uint64_t limit, timeout_ns, max_stale_ns;
+	bool explain;
+};
+
+static const struct option_spec get_options[] = {
+	{'o', "output", OPTION_TEXT, offsetof(struct get_args, output), "FORMAT",
+		"table, wide, json, yaml, name or count"},
+	{0, "limit", OPTION_NUMBER, offsetof(struct get_args, limit), "N",
+		"at most N objects; the page ends with a token"},
+	{0, "continue", OPTION_TEXT, offsetof(struct get_args, continue_token), "TOKEN",
+		"go on where the page with this token ended"},
+	{0, "at-least-rv", OPTION_TEXT, offsetof(struct get_args, at_least_rv), "RV",
+		"wait until the cache holds this resourceVersion"},
+	{0, "timeout", OPTION_DURATION, offsetof(struct get_args, timeout_ns), "D",
+		"for --at-least-rv; default 10s"},
+	{0, "max-staleness", OPTION_DURATION, offsetof(struct get_args, max_stale_ns), "D",
+		"fail when the last contact with the API server is longer ago"},
+	{0, "explain", OPTION_FLAG, offsetof(struct get_args, explain), NULL,
+		"say on stderr how the objects were found"},
+};
+
+struct get {
+	struct get_args args;
+	const char *feed;
+	char **names;
+	size_t n_names;
+	struct kinf *kinf;
+	struct kinf_snapshot *snapshot;
+	struct kinf_feed_status status; /* of the first feed behind the name */
+	struct print print;
+};
+
+static int take_status(void *arg, const struct kinf_feed_status *status)
+{
+	struct kinf_feed_status *to = arg;
+
+	*to = *status;
+	return END;
+}
+
+/* ---- by name ---- */
+
+static int not_found(const struct get *get, const char *name)
+{
+	const char *in = get->args.query.namespace_;
+
+	(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found\n", get->status.resource, in ? in : "",
+		in ? "/" : "", name);
+	return PROC_FAILED;
+}
+
+/* NAME may be written namespace/name. */
+static int get_by_key(struct get *get, const char *namespace_, const char *name)
+{
+	struct kinf_object object;
+	int r = kinf_get(get->snapshot, get->feed, namespace_, name, &object);
+
+	if (r < 0)
+		return command_fail_kinf(get->kinf);
+	if (r == KINF_NOT_FOUND)
+		return not_found(get, name);
+	r = print_object(&get->print, &object);
+	return r < 0 ? command_fail(r) : PROC_OK;
+}
+
+static int list_begin(struct get *get, const char *name, struct kinf_list **ret_list)
+{
+	struct kinf_query query = {.size = sizeof(query), .feed = get->feed, .prefix = name};
+
+	return kinf_list(get->snapshot, &query, ret_list);
+}
+
+/* Next object of exactly this name, in whatever namespace. */
+static int list_name(struct kinf_list *list, const char *name, struct kinf_object *ret_object)
+{
+	size_t size = strlen(name);
+	int r;
+
+	while ((r = kinf_list_next(list, ret_object)) == KINF_FOUND)
+		if (ret_object->key_size > size &&
+			ret_object->key[ret_object->key_size - size - 1] == '/')
+			return KINF_FOUND; /* the list's prefix has compared the rest */
+	return r;
+}
+
+/* Without a namespace: every namespace's object of this name. */
+static int get_in_all(struct get *get, const char *name)
+{
+	CLEANUP(kinf_list_close) struct kinf_list *list = NULL;
+	struct kinf_object object;
+	size_t found = 0;
+	int r = list_begin(get, name, &list);
+
+	while (r == KINF_FOUND && (r = list_name(list, name, &object)) == KINF_FOUND) {
+		found++;
+		r = print_object(&get->print, &object);
+		if (r < 0)
+			return command_fail(r);
+	}
+	if (r < 0)
+		return command_fail_kinf(get->kinf);
+	return found ? PROC_OK : not_found(get, name);
+}
+
+/* A name without its namespace. */
+static bool is_bare(const struct get *get, const char *name)
+{
+	return get->status.namespaced && !get->args.query.namespace_ && !strchr(name, '/');
+}
+
+/* The one name given stands for more than one object: they come as a List then. */
+static bool names_several(struct get *get)
+{
+	CLEANUP(kinf_list_close) struct kinf_list *list = NULL;
+	struct kinf_object object;
+	size_t found = 0;
+
+	if (!is_bare(get, get->names[0]) || list_begin(get, get->names[0], &list) != 0)
+		return false;
+	while (found < 2 && list_name(list, get->names[0], &object) == KINF_FOUND)
+		found++;
+	return found > 1;
+}
+
+static int get_named(struct get *get, char *name)
+{
+	char *slash = strchr(name, '/');
+
+	if (slash && get->status.namespaced) {
+		*slash = '\0';
+		int status = get_by_key(get, name, slash + 1);
+		*slash = '/';
+		return status;
+	}
+	if (is_bare(get, name))
+		return get_in_all(get, name);
+	return get_by_key(get, get->args.query.namespace_, name);
+}
+
+static int get_all_named(struct get *get)
+{
+	int status = PROC_OK;
+
+	for (size_t i = 0; i < get->n_names; i++) {
+		int one = get_named(get, get->names[i]);
+
+		if (one != PROC_OK)
+			status = one;
+	}
+	/* Of one name that is not there, nothing is printed at all. */
+	if (get->print.count == 0 && status != PROC_OK)
+		return status;
+	int r = print_end(&get->print, get->status.resource_version, NULL);
+	return r < 0 ? command_fail(r) : status;
+}
+
+/* ---- by query ---- */
+
+static void say_empty(const struct get *get)
+{
+	const char *in = get->args.query.namespace_;
+
+	if (get->print.count || get->print.format > PRINT_WIDE)
+		return;
+	(void)fprintf(stderr, "No resources found%s%s%s.\n", in ? " in " : "", in ? in : "",
+		in ? " namespace" : "");
+}
+
+static int get_list(struct get *get, const struct kinf_query *query)
+{
+	CLEANUP(kinf_list_close) struct kinf_list *list = NULL;
+	struct kinf_object object;
+	int r = kinf_list(get->snapshot, query, &list);
+
+	if (r < 0)
+		return command_fail_kinf(get->kinf);
+	if (r == KINF_AGAIN) {
+		(void)fprintf(stderr, "Error: %s: an index is still being filled; try again\n",
+			get->feed);
+		return PROC_FAILED;
+	}
+	if (get->args.explain)
+		(void)fprintf(stderr, "plan: %s\n", kinf_list_plan(list));
+	while ((r = kinf_list_next(list, &object)) == KINF_FOUND) {
+		r = print_object(&get->print, &object);
+		if (r < 0)
+			return command_fail(r);
+	}
+	if (r < 0)
+		return command_fail_kinf(get->kinf);
+	r = print_end(&get->print, kinf_list_resource_version(list), kinf_list_continue(list));
+	if (r < 0)
+		return command_fail(r);
+	say_empty(get);
+	return PROC_OK;
+}
+
+/* ---- the command ---- */
+
+static int get_open(struct get *get, const struct config_flags *flags)
+{
+	int r = command_open(flags, &get->kinf);
+
+	if (r < 0)
+		return r;
+	if (get->args.at_least_rv) {
+		r = kinf_wait_rv(get->kinf, get->feed, get->args.at_least_rv,
+			(int)(get->args.timeout_ns / 1000000));
+		if (r < 0) {
+			(void)command_fail_kinf(get->kinf);
+			return r;
+		}
+	}
+	r = command_snapshot(get->kinf, &get->snapshot);
+	if (r < 0)
+		return r;
+	r = kinf_feed_status(get->snapshot, get->feed, take_status, &get->status);
+	if (r < 0) {
+		(void)command_fail_kinf(get->kinf);
+		return r;
+	}
+	if (!get->status.synced) {
+		(void)fprintf(stderr,
+			"Error: %s is still being listed (%llu objects so far)%s%s; wait with "
+			"'kinf wait %s'\n",
+			get->feed, (unsigned long long)get->status.list_done,
+			get->status.last_error[0] ? ": " : "", get->status.last_error, get->feed);
+		return -EAGAIN;
+	}
+	return command_note_state(get->snapshot, get->feed, get->args.max_stale_ns);
+}
+
+static int get_run(struct get *get, const struct config_flags *flags,
+	const struct kinf_query *query, enum print_format format)
+{
+	if (get_open(get, flags) < 0)
+		return PROC_FAILED;
+	print_begin(&get->print, format, get->n_names == 1 && !names_several(get), &get->status);
+	return get->n_names ? get_all_named(get) : get_list(get, query);
+}
+
+int command_get(int argc, char **argv)
+{
+	struct get get = {.args = {.timeout_ns = UINT64_C(10000000000)}};
+	struct config_flags flags = {0};
+	struct kinf_query query;
+	enum print_format format;
+	int first, status;
+	const struct options_group groups[] = {
+		{"Which", query_options, n_query_options, &get.args.query},
+		{"Options", get_options, ARRAY_SIZE(get_options), &get.args},
+		config_common_options(&flags),
+	};
+	const struct options options = {"kinf get", "FEED [NAME...]",
+		"Prints objects of the cache, in the order of their keys.", groups,
+		ARRAY_SIZE(groups), false};
+	int r = options_parse(&options, argc, argv, &first);
+
+	if (r == 0 && first == argc)
+		r = options_bad(&options, "which feed? 'kinf status' lists them");
+	if (r != 0)
+		return command_usage(&options, r);
+	AUTO_FREE struct kinf_term *terms = calloc(get.args.query.index.n + 1, sizeof(*terms));
+	get.feed = argv[first];
+	get.names = argv + first + 1;
+	get.n_names = (size_t)(argc - first - 1);
+	r = terms ? query_from_args(&get.args.query, get.feed, terms, &query) : -ENOMEM;
+	if (r == 0)
+		r = print_format(get.args.output, &format);
+	if (r < 0)
+		return command_usage(&options, r);
+	query.limit = get.args.limit;
+	query.continue_token = get.args.continue_token;
+	status = get_run(&get, &flags, &query, format);
+	print_release(&get.print);
+	kinf_snapshot_close(&get.snapshot);
+	kinf_close(&get.kinf);
+	query_args_release(&get.args.query);
+	return status;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Objects on stdout in the forms that -o names. Lists are streamed: a JSON or YAML List is opened,
+ * filled and closed, a table's columns are measured over its first rows (table.h).
+ *
+ *	print_begin(&p, format, feed_kind...); print_object(&p, &object)...; print_end(&p, rv, token);
+ */
+#ifndef READER_COMMAND_PRINT_H
+#define READER_COMMAND_PRINT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "common/buf.h"
+#include "reader/command/table.h"
+#include "reader/kinf.h"
+
+enum print_format {
+	PRINT_TABLE,
+	PRINT_WIDE,
+	PRINT_JSON,
+	PRINT_YAML,
+	PRINT_NAME,
+	PRINT_COUNT,
+	PRINT_FORMAT_MAX
+};
+
+/* FOUND or ERR_SYNTAX; the sentence lists those there are. NULL: table. */
+int print_format(const char *text, enum print_format *ret_format);
+
+/* An object's cells in a table: NAMESPACE (of namespaced kinds), NAME, AGE. */
+#define PRINT_COLUMNS 3
+struct print_cells {
+	char namespace_[64];
+	char name[320];
+	char age[32];
+};
+void print_cells(const struct kinf_object *object, struct print_cells *ret_cells);
+
+struct print {
+	enum print_format format;
+	bool single;     /* one named object: JSON and YAML without the List around it */
+	bool namespaced; /* the table has a NAMESPACE column */
+	char singular[256]; /* "pod", "deployment.apps": for -o name */
+	uint64_t count;
+	struct buf text;
+	struct table table;
+};
+
+/* "pod", "deployment.apps": what stands before the slash in -o name. */
+void print_singular(const struct kinf_feed_status *status, char *ret_singular, size_t size);
+/* The part of a key behind the slash, if there is one. */
+struct bytes print_name(const struct kinf_object *object);
+
+/* STATUS: of the feed that is printed: what a name looks like. */
+void print_begin(struct print *print, enum print_format format, bool single,
+	const struct kinf_feed_status *status);
+int print_object(struct print *print, const struct kinf_object *object);
+/* RV and TOKEN ("" and NULL when there is none) go into the List's metadata. */
+int print_end(struct print *print, const char *rv, const char *token);
+void print_release(struct print *print);
+
+/* "5d3h" as kubectl writes ages; from an RFC 3339 time, "<unknown>" when it is none. */
+void print_age(const char *time_text, size_t size, char *ret_age, size_t age_size);
+
+/* "5d3h" from seconds, likewise. */
+void print_duration(uint64_t seconds, char *text, size_t size);
+
+/* Writes OUT to stdout and empties it: a complete result. */
+int print_text(struct buf *out);
+/* Flushes stdout: -EPIPE, -ENOSPC and the like. */
+int print_flush(void);
+
+#endif

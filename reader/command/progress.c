@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/command/progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/proc.h"
+#include "common/stats.h"
+#include "store/home.h"
+#include "store/journal.h"
+
+#define PROGRESS_MAGIC 0x70726f67u
+
+struct progress {
+	uint32_t magic;
+	const struct config *config;
+	struct home *home;
+	struct stats *page;
+	uint64_t begun_ns;
+	bool shown, ended;
+};
+
+void progress_new(const struct config *config, struct progress **ret_progress)
+{
+	*ret_progress = NULL;
+	if (!isatty(STDERR_FILENO))
+		return;
+	struct progress *p = calloc(1, sizeof(*p));
+	if (!p)
+		return;
+	p->magic = PROGRESS_MAGIC;
+	p->config = config;
+	p->begun_ns = proc_monotonic_ns();
+	*ret_progress = p;
+}
+
+/* The page appears when the reflector has started. */
+static bool progress_open(struct progress *p)
+{
+	struct home_options options = {0};
+
+	if (p->page)
+		return true;
+	if (home_open(p->config->store, &options, &p->home) < 0)
+		return false;
+	if (home_runtime_fd(p->home) >= 0)
+		(void)stats_open(home_runtime_fd(p->home), "stats.reflector", &p->page);
+	if (!p->page)
+		home_close(&p->home);
+	return p->page != NULL;
+}
+
+struct sum {
+	uint64_t done, total;
+	unsigned listing, feeds;
+	bool total_known;
+};
+
+/* Feed ids are small and given in order. */
+static void add_up(const struct progress *p, struct sum *sum)
+{
+	*sum = (struct sum){.total_known = true};
+	for (uint32_t id = 1; id <= STATS_FEEDS_MAX; id++) {
+		struct stats_feed row;
+
+		if (stats_feed_get(p->page, id, &row) != 0)
+			continue;
+		sum->feeds++;
+		if (row.phase != FEED_LISTING)
+			continue;
+		sum->listing++;
+		sum->done += row.list_done;
+		sum->total += row.list_total;
+		sum->total_known &= row.list_total > 0;
+	}
+}
+
+void progress_show(struct progress *progress)
+{
+	struct sum sum;
+
+	if (!progress || progress->ended || !progress_open(progress))
+		return;
+	add_up(progress, &sum);
+	if (!sum.feeds)
+		return;
+	if (!sum.listing) {
+		progress_end(progress);
+		return;
+	}
+	double seconds = (double)(proc_monotonic_ns() - progress->begun_ns) / 1e9;
+	char total[40] = "";
+	if (sum.total_known && sum.total)
+		(void)snprintf(total, sizeof(total), " of %llu", (unsigned long long)sum.total);
+	(void)fprintf(stderr, "\r\033[Klisting: %llu%s objects, %.0f/s",
+		(unsigned long long)sum.done, total, (double)sum.done / seconds);
+	progress->shown = true;
+}
+
+void progress_end(struct progress *progress)
+{
+	if (!progress || progress->ended)
+		return;
+	progress->ended = true;
+	if (progress->shown)
+		(void)fputs("\r\033[K", stderr);
+}
+
+void progress_free(struct progress **progress)
+{
+	if (!progress || !*progress)
+		return;
+	struct progress *p = TAKE(*progress);
+
+	CHECK_OBJ(p, PROGRESS_MAGIC);
+	stats_close(&p->page);
+	home_close(&p->home);
+	p->magic = 0;
+	free(p);
+}

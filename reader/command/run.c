@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kinf run: supervises the two daemons. It opens no environment and no ring; what it shows of the
+ * first sync comes from the daemons' status pages. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/log.h"
+#include "reader/command/children.h"
+#include "reader/command/command.h"
+#include "reader/command/progress.h"
+
+#define TICK_MS     200
+#define STOP_NS     (4 * UINT64_C(1000000000)) /* then SIGKILL: all is over within 5 s */
+
+struct run {
+	struct config *config;
+	struct children children;
+	struct progress *progress;
+	int signals;
+	bool stopping;
+	uint64_t kill_at_ns;
+};
+
+/* What the daemons are told is what we were told: the same flags, checked already. */
+static void stop(struct run *run, int signal_number)
+{
+	if (run->stopping)
+		return;
+	run->stopping = true;
+	run->kill_at_ns = proc_monotonic_ns() + STOP_NS;
+	progress_end(run->progress);
+	log_event(LOG_NOTICE, "run", "stopping", "signal=%d", signal_number);
+	proc_notify("STOPPING=1");
+	children_signal(&run->children, SIGTERM);
+}
+
+static void take_signals(struct run *run)
+{
+	int number;
+
+	while ((number = proc_signals_next(run->signals)) > 0) {
+		if (number == SIGHUP) {
+			log_event(LOG_NOTICE, "run", "reload", "%s", "to=daemons");
+			children_signal(&run->children, SIGHUP);
+		} else if (number == SIGTERM || number == SIGINT) {
+			stop(run, number);
+		}
+	}
+}
+
+/* One turn; false when everything has ended. */
+static bool turn(struct run *run)
+{
+	int due = run->stopping ? -1 : children_start_due(&run->children);
+	struct pollfd signals = {.fd = run->signals, .events = POLLIN};
+
+	(void)poll(&signals, 1, due >= 0 && due < TICK_MS ? due : TICK_MS); /* woken or not */
+	take_signals(run);
+	children_reap(&run->children, run->stopping);
+	if (!run->stopping && children_any_given_up(&run->children))
+		stop(run, 0);
+	if (run->stopping && proc_monotonic_ns() >= run->kill_at_ns)
+		children_signal(&run->children, SIGKILL);
+	if (!run->stopping)
+		progress_show(run->progress);
+	return !run->stopping || children_any_running(&run->children);
+}
+
+static int supervise(struct run *run, char *const *arguments)
+{
+	struct child child[] = {
+		{.program = "kinf-reflector", .arguments = arguments},
+		{.program = "kinf-processor", .arguments = arguments},
+	};
+	int r = children_init(&run->children, child, ARRAY_SIZE(child));
+
+	if (r < 0)
+		return command_fail(r);
+	run->signals = proc_signals_open();
+	if (run->signals < 0)
+		return command_fail(err_set(run->signals, "signals"));
+	/* As process 1 of a container, others' orphans are ours to reap. */
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	log_event(LOG_NOTICE, "run", "start", "store=%s feeds=%zu", log_quote(run->config->store),
+		run->config->n_feeds);
+	proc_notify("READY=1");
+	while (turn(run))
+		;
+	bool failed = children_any_given_up(&run->children);
+	children_release(&run->children);
+	return failed ? PROC_FAILED : PROC_OK;
+}
+
+int command_run(int argc, char **argv)
+{
+	struct config_flags flags = {0};
+	struct run run = {.signals = -1};
+	int first;
+	const struct options_group groups[] = {
+		config_running_options(&flags),
+		config_common_options(&flags),
+	};
+	const struct options options = {"kinf run", "",
+		"Runs kinf-reflector and kinf-processor in the foreground and starts them again when "
+		"they die. SIGHUP rereads the configuration, SIGTERM ends all within 5 seconds.",
+		groups, ARRAY_SIZE(groups), false};
+	/* Parsing reorders argv; the daemons get it as it was. */
+	AUTO_FREE char **arguments = calloc((size_t)argc + 1, sizeof(*arguments));
+	if (!arguments)
+		return command_fail(err_set(-ENOMEM, "arguments"));
+	memcpy(arguments, argv + 1, ((size_t)argc - 1) * sizeof(*arguments));
+	int r = options_parse(&options, argc, argv, &first);
+
+	if (r == 0 && first != argc)
+		r = options_bad(&options, "'%s' is no option", argv[first]);
+	if (r != 0)
+		return command_usage(&options, r);
+	r = config_load(&flags, &run.config);
+	if (r == 0 && !run.config->n_feeds)
+		r = err_say(ERR_CONFIG, "no feeds: name one with --watch (kinf run --watch pods) or "
+			"in kinf.yaml under 'feeds'");
+	if (r < 0) {
+		config_free(&run.config);
+		return command_fail(r);
+	}
+	log_setup("kinf", run.config->log_level, run.config->log_format);
+	progress_new(run.config, &run.progress);
+	int status = supervise(&run, arguments);
+	progress_free(&run.progress);
+	config_free(&run.config);
+	return status;
+}
