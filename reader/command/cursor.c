@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kinf cursor ls | rm NAME... */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/err.h"
+#include "reader/command/command.h"
+#include "reader/command/print.h"
+#include "reader/handle.h"
+#include "store/follow.h"
+
+static const char *const heads[] = {"NAME", "FEEDS", "EVENT", "WRITTEN"};
+
+struct listing {
+	struct table table;
+	struct buf out;
+};
+
+/* EVENT: up to which the follower has examined all its feeds. */
+static int list_cursor(void *arg, const char *name, const struct cursor_file *cursor)
+{
+	struct listing *listing = arg;
+	char feeds[24], event[24], age[32];
+	const char *const cells[] = {name, feeds, event, age};
+	uint64_t least = cursor->n ? UINT64_MAX : 0;
+	uint64_t now = proc_realtime_ns();
+
+	for (size_t i = 0; i < cursor->n; i++)
+		if (cursor->positions[i].seq < least)
+			least = cursor->positions[i].seq;
+	(void)snprintf(feeds, sizeof(feeds), "%zu", cursor->n);
+	(void)snprintf(event, sizeof(event), "%" PRIu64, least);
+	print_duration(now > cursor->written_ns ? (now - cursor->written_ns) / 1000000000 : 0, age,
+		sizeof(age));
+	return table_row(&listing->table, cells, &listing->out);
+}
+
+static int list_cursors(struct home *home)
+{
+	struct listing listing = {.out = BUF_INIT};
+
+	table_init(&listing.table, heads, ARRAY_SIZE(heads));
+	int r = cursor_each(home, list_cursor, &listing);
+	if (r == 0)
+		r = table_settle(&listing.table, &listing.out);
+	if (r == 0)
+		r = print_text(&listing.out);
+	table_release(&listing.table);
+	buf_release(&listing.out);
+	return r < 0 ? command_fail(r) : PROC_OK;
+}
+
+static int remove_cursors(struct home *home, char **names, size_t n)
+{
+	int status = PROC_OK;
+
+	for (size_t i = 0; i < n; i++) {
+		int r = cursor_remove(home, names[i]);
+
+		if (r == NOT_FOUND)
+			(void)fprintf(stderr, "Error: cursor \"%s\" not found\n", names[i]);
+		else if (r < 0)
+			(void)command_fail(r);
+		else
+			(void)printf("cursor \"%s\" removed\n", names[i]);
+		if (r != FOUND)
+			status = PROC_FAILED;
+	}
+	int r = print_flush();
+	return r < 0 ? command_fail(r) : status;
+}
+
+int command_cursor(int argc, char **argv)
+{
+	struct config_flags flags = {0};
+	struct kinf *kinf = NULL;
+	int first;
+	const struct options_group groups[] = {config_common_options(&flags)};
+	const struct options options = {"kinf cursor", "ls | rm NAME...",
+		"Lists the named cursors of followers, or removes some: the history that a removed one "
+		"still needed is trimmed.", groups, ARRAY_SIZE(groups), false};
+	int r = options_parse(&options, argc, argv, &first);
+	bool is_ls = r == 0 && argc - first == 1 && strcmp(argv[first], "ls") == 0;
+	bool is_rm = r == 0 && argc - first >= 2 && strcmp(argv[first], "rm") == 0;
+
+	if (r == 0 && !is_ls && !is_rm)
+		r = options_bad(&options, "'ls', or 'rm' and names are wanted");
+	if (r != 0)
+		return command_usage(&options, r);
+	if (command_open(&flags, &kinf) < 0)
+		return PROC_FAILED;
+	struct home *home = store_home(kinf->store);
+	int status = is_ls ? list_cursors(home)
+			   : remove_cursors(home, argv + first + 1, (size_t)(argc - first - 1));
+	kinf_close(&kinf);
+	return status;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/command/outlet.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "common/err.h"
+#include "common/proc.h"
+
+#define GRACE_MS 1000
+
+int outlet_init(struct outlet *outlet)
+{
+	*outlet = (struct outlet){.signals = proc_signals_open()};
+	return outlet->signals < 0 ? err_set(outlet->signals, "signals") : 0;
+}
+
+void outlet_release(struct outlet *outlet)
+{
+	if (outlet->signals >= 0)
+		(void)close(outlet->signals); /* nothing was written to it */
+	outlet->signals = -1;
+	buf_release(&outlet->text);
+}
+
+bool outlet_ended(struct outlet *outlet)
+{
+	int number;
+
+	while ((number = proc_signals_next(outlet->signals)) > 0)
+		if (number == SIGTERM || number == SIGINT || number == SIGHUP)
+			outlet->ended = true;
+	return outlet->ended;
+}
+
+/* Until the consumer takes something: 0, -EINTR. */
+static int wait_writable(struct outlet *outlet)
+{
+	struct pollfd fds[] = {
+		{.fd = STDOUT_FILENO, .events = POLLOUT},
+		{.fd = outlet->signals, .events = POLLIN},
+	};
+
+	for (;;) {
+		/* Once told to end only the consumer is waited for. */
+		int n = poll(fds, outlet->ended ? 1 : 2, outlet->ended ? GRACE_MS : -1);
+
+		if (n > 0 && fds[0].revents)
+			return 0; /* an error there is write's to tell */
+		if (n == 0)
+			return -EINTR;
+		(void)outlet_ended(outlet);
+	}
+}
+
+int outlet_flush(struct outlet *outlet)
+{
+	const uint8_t *next = outlet->text.data;
+	size_t left = outlet->text.size;
+	int r = buf_error(&outlet->text);
+
+	while (r == 0 && left) {
+		r = wait_writable(outlet);
+		if (r < 0)
+			break;
+		/* A pipe that is writable takes so much without blocking. */
+		ssize_t n = write(STDOUT_FILENO, next, left < PIPE_BUF ? left : PIPE_BUF);
+		if (n < 0 && errno != EINTR && errno != EAGAIN)
+			r = err_set(-errno, "writing the output");
+		if (n > 0) {
+			next += n;
+			left -= (size_t)n;
+		}
+	}
+	buf_reset(&outlet->text);
+	return r;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kinf status [-o json] */
+#include "reader/command/status.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/err.h"
+#include "common/json.h"
+#include "reader/command/command.h"
+#include "reader/command/print.h"
+
+struct status_args {
+	const char *output;
+};
+
+static const struct option_spec status_options[] = {
+	{'o', "output", OPTION_TEXT, offsetof(struct status_args, output), "FORMAT", "text or json"},
+};
+
+/* ---- JSON ---- */
+
+static void json_text(struct buf *out, const char *before, const char *text)
+{
+	buf_str(out, before);
+	json_write_string(bytes_str(text), out);
+}
+
+static void json_database(struct buf *out, const char *name, const struct status_database *database)
+{
+	buf_printf(out, ",\"%s\":", name);
+	if (!database->open) {
+		buf_str(out, "null");
+		return;
+	}
+	buf_printf(out,
+		"{\"generation\":%" PRIu32 ",\"usedBytes\":%" PRIu64 ",\"fileBytes\":%" PRIu64
+		",\"mapBytes\":%" PRIu64 ",\"readers\":%" PRIu32 "}",
+		database->generation, database->info.used_bytes, database->info.file_bytes,
+		database->info.map_bytes, database->info.readers);
+}
+
+static void json_store(const struct status *s, struct buf *out)
+{
+	json_text(out, "{\"store\":{\"path\":", s->path);
+	json_text(out, ",\"id\":", s->id);
+	json_text(out, ",\"uuid\":", s->uuid);
+	buf_printf(out,
+		",\"copy\":%s,\"lastEvent\":%" PRIu64 ",\"taken\":%" PRIu64 ",\"horizon\":%" PRIu64,
+		s->copy ? "true" : "false", s->last_event, s->taken, s->horizon);
+	json_database(out, "journal", &s->journal);
+	json_database(out, "index", &s->index);
+	if (s->disk_known)
+		buf_printf(out, ",\"diskFreeBytes\":%" PRIu64, s->disk_free);
+	json_text(out, ",\"lastError\":", s->error);
+	buf_byte(out, '}');
+}
+
+static void json_process(const struct status_process *process, struct buf *out)
+{
+	bool alive = process->known && process->page.alive;
+
+	json_text(out, "{\"name\":", process->name);
+	buf_printf(out, ",\"pid\":%d", alive ? (int)process->page.pid : 0);
+	json_text(out, ",\"state\":", status_process_state(process));
+	buf_printf(out, ",\"uptimeSeconds\":%" PRIu64 ",\"restarts\":%" PRIu32,
+		process->uptime_seconds, process->restarts);
+	json_text(out, ",\"lastError\":", process->known ? process->page.error : "");
+	buf_byte(out, '}');
+}
+
+static void json_feed(const struct kinf_feed_status *feed, struct buf *out)
+{
+	json_text(out, "{\"name\":", feed->name);
+	buf_printf(out, ",\"id\":%" PRIu32, feed->feed);
+	json_text(out, ",\"resource\":", feed->resource);
+	json_text(out, ",\"kind\":", feed->kind);
+	json_text(out, ",\"namespace\":", feed->namespace_);
+	json_text(out, ",\"state\":", feed->state);
+	buf_printf(out, ",\"synced\":%s,\"objects\":%" PRIu64, feed->synced ? "true" : "false",
+		feed->objects);
+	json_text(out, ",\"resourceVersion\":", feed->resource_version);
+	if (feed->last_contact_seconds < 0)
+		buf_str(out, ",\"lastContactSeconds\":null");
+	else
+		buf_printf(out, ",\"lastContactSeconds\":%.3f", feed->last_contact_seconds);
+	buf_printf(out, ",\"event\":%" PRIu64 ",\"lag\":%" PRIu64, feed->event, feed->lag);
+	json_text(out, ",\"lastError\":", feed->last_error);
+	buf_printf(out,
+		",\"lists\":%" PRIu64 ",\"watches\":%" PRIu64 ",\"events\":%" PRIu64
+		",\"listDone\":%" PRIu64 ",\"listTotal\":%" PRIu64 "}",
+		feed->lists, feed->watches, feed->events, feed->list_done, feed->list_total);
+}
+
+static void json_reader(const struct status_reader *reader, struct buf *out)
+{
+	buf_printf(out, "{\"pid\":%d", (int)reader->pid);
+	json_text(out, ",\"name\":", reader->name);
+	buf_printf(out,
+		",\"slots\":%" PRIu32 ",\"snapshots\":%" PRIu32 ",\"transactionsBehind\":%" PRIu64 "}",
+		reader->slots, reader->snapshots, reader->behind);
+}
+
+int status_json(const struct status *s, struct buf *out)
+{
+	json_store(s, out);
+	buf_str(out, ",\"processes\":[");
+	for (size_t i = 0; i < STATUS_PROCESSES; i++) {
+		buf_str(out, i ? "," : "");
+		json_process(&s->processes[i], out);
+	}
+	buf_str(out, "],\"feeds\":[");
+	for (size_t i = 0; i < s->n_feeds; i++) {
+		buf_str(out, i ? "," : "");
+		json_feed(&s->feeds[i], out);
+	}
+	buf_str(out, "],\"readers\":[");
+	for (size_t i = 0; i < s->n_readers; i++) {
+		buf_str(out, i ? "," : "");
+		json_reader(&s->readers[i], out);
+	}
+	buf_str(out, "]}\n");
+	return buf_error(out);
+}
+
+/* ---- the command ---- */
+
+/* A store that is refused still has a status: what is wrong with it. */
+static int print_status(struct kinf *kinf, bool json)
+{
+	struct status status;
+	struct buf out = BUF_INIT;
+	int gathered = status_gather(kinf, &status);
+	int r = json ? status_json(&status, &out) : status_text(&status, &out);
+
+	if (r == 0)
+		r = print_text(&out);
+	int exit_status = r < 0 ? command_fail(r) : PROC_OK;
+	if (gathered < 0 && r == 0) {
+		(void)fprintf(stderr, "Error: %s\n", status.error);
+		exit_status = PROC_FAILED;
+	}
+	status_release(&status);
+	buf_release(&out);
+	return exit_status;
+}
+
+int command_status(int argc, char **argv)
+{
+	/* Kept for the life of the process: the fault handler names it. */
+	static char *directory;
+	struct status_args args = {0};
+	struct config_flags flags = {0};
+	struct kinf *kinf = NULL;
+	int first;
+	const struct options_group groups[] = {
+		{"Options", status_options, ARRAY_SIZE(status_options), &args},
+		config_common_options(&flags),
+	};
+	const struct options options = {"kinf status", "",
+		"Prints processes, feeds, store sizes and readers.", groups, ARRAY_SIZE(groups), false};
+	int r = options_parse(&options, argc, argv, &first);
+	bool json = r == 0 && args.output && strcmp(args.output, "json") == 0;
+
+	if (r == 0 && first != argc)
+		r = options_bad(&options, "'%s' is no option", argv[first]);
+	if (r == 0 && args.output && !json && strcmp(args.output, "text") != 0)
+		r = options_bad(&options, "output '%s': allowed are text, json", args.output);
+	if (r != 0)
+		return command_usage(&options, r);
+	r = command_store(&flags, &directory);
+	if (r < 0)
+		return command_fail(r);
+	proc_catch_faults("kinf", directory);
+	r = kinf_open(directory, &kinf);
+	int status = kinf ? print_status(kinf, json) : command_fail(r);
+	kinf_close(&kinf);
+	return status;
+}

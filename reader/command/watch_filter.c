@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/command/watch_filter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/err.h"
+
+int watch_filter_init(struct watch_filter *filter, const struct kinf_query *query)
+{
+	*filter = (struct watch_filter){.n = 0};
+	return query_init(&filter->query, query);
+}
+
+static void forget_terms(struct watch_filter *filter)
+{
+	terms_free(&filter->terms);
+	free(filter->wanted);
+	filter->wanted = NULL;
+	filter->n = 0;
+}
+
+void watch_filter_release(struct watch_filter *filter)
+{
+	forget_terms(filter);
+	query_release(&filter->query);
+}
+
+struct search {
+	struct watch_filter *filter;
+	const struct kinf_term *term;
+	bool found;
+};
+
+/* One that is still being filled will do: what it says of a version is known now. */
+static int learn_definition(void *arg, const struct index_definition *definition)
+{
+	struct search *search = arg;
+	struct watch_filter *filter = search->filter;
+
+	if (definition->dropping || strcmp(definition->name, search->term->index) != 0)
+		return 0;
+	search->found = true;
+	filter->wanted[filter->n++] = (struct watch_wanted){
+		definition->feed, definition->id, search->term->value};
+	int r = terms_add(filter->terms, definition);
+	return r < 0 ? r : END;
+}
+
+static int learn(struct watch_filter *filter, struct snapshot *snapshot,
+	const struct snapshot_feed *feed)
+{
+	if (!feed->index.feed)
+		return AGAIN;
+	for (size_t i = 0; i < filter->query.n_terms; i++) {
+		struct search search = {filter, &filter->query.terms[i], false};
+		int r = index_each_definition(snapshot_index(snapshot),
+			snapshot_index_txn(snapshot), feed->definition.id, learn_definition,
+			&search);
+
+		if (r < 0)
+			return r;
+		if (!search.found)
+			return err_say(ERR_NO_INDEX,
+				"feed '%s' has no index '%s'; 'kinf index %s' lists those there are",
+				feed->definition.name, search.term->index, feed->definition.name);
+	}
+	return 0;
+}
+
+int watch_filter_learn(struct watch_filter *filter, struct snapshot *snapshot,
+	const struct snapshot_feed *feeds, size_t n_feeds)
+{
+	int r = 0;
+
+	forget_terms(filter);
+	if (!filter->query.n_terms || !n_feeds)
+		return 0;
+	filter->wanted = calloc(filter->query.n_terms * n_feeds, sizeof(*filter->wanted));
+	if (!filter->wanted)
+		return err_set(-ENOMEM, "filter");
+	r = terms_new(&filter->terms);
+	for (size_t i = 0; r == 0 && i < n_feeds; i++)
+		r = learn(filter, snapshot, &feeds[i]);
+	return r;
+}
+
+int watch_filter_takes(struct watch_filter *filter, const struct record *record)
+{
+	if (!query_takes_key(&filter->query, record->key))
+		return NOT_FOUND;
+	for (size_t i = 0; i < filter->n; i++) {
+		const struct watch_wanted *wanted = &filter->wanted[i];
+		int r = wanted->feed == record->feed
+			? terms_has(filter->terms, record, wanted->definition,
+				bytes_str(wanted->value))
+			: FOUND;
+
+		if (r != FOUND)
+			return r;
+	}
+	return query_takes_body(&filter->query, record->body);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/command/watch_print.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/err.h"
+#include "common/json.h"
+#include "reader/command/print.h"
+#include "reader/handle.h"
+
+static const char *const format_names[WATCH_FORMAT_MAX] = {"table", "name", "json"};
+static const char *const heads[] = {"EVENT", "NAMESPACE", "NAME", "AGE"};
+
+int watch_format(const char *text, enum watch_format *ret_format)
+{
+	*ret_format = WATCH_TABLE;
+	if (!text)
+		return FOUND;
+	for (int i = 0; i < WATCH_FORMAT_MAX; i++)
+		if (strcmp(text, format_names[i]) == 0) {
+			*ret_format = (enum watch_format)i;
+			return FOUND;
+		}
+	return err_say(ERR_SYNTAX, "output '%s': allowed are table, name, json", text);
+}
+
+/* The columns that are shown, out of all of them. */
+static size_t columns(const struct watch_print *print, const char *const all[4],
+	const char *shown[4])
+{
+	size_t n = 0;
+
+	if (print->types)
+		shown[n++] = all[0];
+	if (print->namespaced)
+		shown[n++] = all[1];
+	shown[n++] = all[2];
+	shown[n++] = all[3];
+	return n;
+}
+
+void watch_print_begin(struct watch_print *print, const struct kinf_feed_status *status)
+{
+	print->namespaced = status->namespaced;
+	print_singular(status, print->singular, sizeof(print->singular));
+	size_t n = columns(print, heads, print->heads);
+	table_init(&print->table, print->heads, n);
+}
+
+void watch_print_release(struct watch_print *print)
+{
+	table_release(&print->table);
+}
+
+static int print_row(struct watch_print *print, const struct watch_event *event, struct buf *out)
+{
+	struct print_cells cells = {"", "", ""};
+	const char *const all[4] = {event->type, cells.namespace_, cells.name, cells.age};
+	const char *shown[4];
+
+	if (event->object) {
+		struct kinf_object object;
+
+		object_from_record(event->object, &object);
+		print_cells(&object, &cells);
+	}
+	(void)columns(print, all, shown);
+	return table_row(&print->table, shown, out);
+}
+
+static int print_name_line(struct watch_print *print, const struct watch_event *event,
+	struct buf *out)
+{
+	buf_str(out, print->types ? event->type : "");
+	if (event->object) {
+		struct kinf_object object;
+
+		object_from_record(event->object, &object);
+		buf_printf(out, "%s%s/%.*s", print->types ? " " : "", print->singular,
+			BYTES_ARG(print_name(&object)));
+	}
+	buf_byte(out, '\n');
+	return buf_error(out);
+}
+
+static int print_json(const struct watch_event *event, struct buf *out)
+{
+	int r = 0;
+
+	buf_printf(out, "{\"type\":\"%s\"", event->type);
+	if (event->event)
+		buf_printf(out, ",\"event\":%" PRIu64, event->event);
+	buf_str(out, event->initial ? ",\"initial\":true" : "");
+	buf_str(out, event->final_state_unknown ? ",\"finalStateUnknown\":true" : "");
+	if (event->object) {
+		buf_str(out, ",\"object\":");
+		r = json_write(event->object->body, 0, out);
+	}
+	if (r == 0 && event->old) {
+		buf_str(out, ",\"old\":");
+		r = json_write(event->old->body, 0, out);
+	}
+	buf_str(out, "}\n");
+	return r < 0 ? r : buf_error(out);
+}
+
+int watch_print(struct watch_print *print, const struct watch_event *event, struct buf *out)
+{
+	if (print->format == WATCH_JSON)
+		return print_json(event, out);
+	if (!event->object && !print->types)
+		return 0;
+	return print->format == WATCH_NAME ? print_name_line(print, event, out)
+					   : print_row(print, event, out);
+}
+
+int watch_print_settle(struct watch_print *print, struct buf *out)
+{
+	return print->format == WATCH_TABLE ? table_settle(&print->table, out) : 0;
+}
