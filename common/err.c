@@ -6,11 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TEXT_MAX 1024
-
 static _Thread_local struct {
 	int code; /* what the sentence is about; 0: none */
-	char text[TEXT_MAX];
+	char text[ERR_TEXT_MAX];
 	char name[128];
 } last;
 
@@ -33,7 +31,7 @@ const char *err_name(int code)
 /* Puts "<format>" or "<format>: <tail>" into the sentence; TAIL may be the sentence itself. */
 static void compose(const char *format, va_list args, const char *tail)
 {
-	char text[TEXT_MAX];
+	char text[ERR_TEXT_MAX];
 	int n = vsnprintf(text, sizeof(text), format, args);
 
 	if (n < 0)
@@ -91,4 +89,16 @@ void err_clear(void)
 {
 	last.code = 0;
 	last.text[0] = '\0';
+}
+
+void err_keep(struct err_kept *ret_kept)
+{
+	ret_kept->code = last.code;
+	memcpy(ret_kept->text, last.text, sizeof(last.text));
+}
+
+void err_restore(const struct err_kept *kept)
+{
+	last.code = kept->code;
+	memcpy(last.text, kept->text, sizeof(last.text));
 }

@@ -51,6 +51,18 @@ const char *err_text(int code);
 /* Forgets the sentence. */
 void err_clear(void);
 
+/* For destructors that do work of their own: what fails in them must not take the place of the
+ * sentence that is on its way to the boundary.
+ *
+ *	struct err_kept kept; err_keep(&kept); ... err_restore(&kept); */
+#define ERR_TEXT_MAX 1024
+struct err_kept {
+	int code;
+	char text[ERR_TEXT_MAX];
+};
+void err_keep(struct err_kept *ret_kept);
+void err_restore(const struct err_kept *kept);
+
 /* The fixed text of a code, never NULL. Static storage, except for errno values: those are in a
  * per-thread buffer until the next call. */
 const char *err_name(int code);

@@ -519,18 +519,20 @@ int generation_open_read(int directory_fd, const struct generation_kind *kind, u
 void generation_close(struct generation **gen)
 {
 	struct generation *g = *gen;
+	struct err_kept kept;
 	struct stat st;
 
 	if (!g)
 		return;
 	CHECK_OBJ(g, GENERATION_MAGIC);
+	err_keep(&kept);
 	/* What cannot be synced or written down stays dirty, which is the truth. */
 	if (g->is_writer && env_sync(g->env) == 0 && fstatat(g->fd, "STATE", &st, 0) == 0) {
 		env_close(&g->env);
 		g->state.clean = true;
 		(void)state_write(g->fd, &g->state, st.st_mode & 0777);
 	}
-	err_clear();
+	err_restore(&kept);
 	generation_free(gen);
 }
 

@@ -80,3 +80,15 @@ Test(err, threads_have_their_own_sentence)
 	cr_assert_eq(pthread_join(thread, NULL), 0);
 	cr_assert_str_eq(err_text(ERR_TLS), "here: TLS error");
 }
+
+Test(err, sentence_survives_a_destructor_that_fails_itself)
+{
+	struct err_kept kept;
+	int r = err_set(ERR_CORRUPT, "page 7");
+
+	err_keep(&kept);
+	(void)err_set(ERR_TIMEOUT, "closing");
+	err_restore(&kept);
+	cr_assert_str_eq(err_text(r), "page 7: damaged data");
+	cr_assert_str_eq(err_text(ERR_TIMEOUT), "timed out");
+}
