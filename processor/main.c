@@ -109,6 +109,7 @@ static void fail(struct app *app, int error)
 		log_event(
 			LOG_ERROR, "processor", "failed", "reason=%s", log_quote(err_text(error)));
 	app->failing = error;
+	app->p.retrying = true;
 	stats_set_error(app->p.stats, err_text(error));
 	stats_set_state(app->p.stats, waiting_for(error));
 	err_clear();
@@ -128,6 +129,7 @@ static void survive(struct app *app)
 		stats_set_error(app->p.stats, "");
 	}
 	app->failing = 0;
+	app->p.retrying = false;
 	app->backoff_ms = 0;
 }
 

@@ -151,7 +151,8 @@ static int build(struct pair *pair, const char *reason)
 {
 	struct index_options options = index_options(pair->p);
 
-	log_event(LOG_NOTICE, "index", "building", "reason=%s", log_quote(reason));
+	log_event(pair->p->retrying ? LOG_DEBUG : LOG_NOTICE, "index", "building", "reason=%s",
+		log_quote(reason));
 	stats_set_state(pair->p->stats, "building the index");
 	int r = rebuild(pair->p, pair->journal, &options, &pair->index);
 	if (r < 0)

@@ -26,6 +26,7 @@ struct processor {
 	struct home *home;
 	const struct config *config; /* replaced by SIGHUP, between two steps */
 	struct stats *stats;
+	bool retrying; /* after an error that was said: what is tried again is not news */
 	/* To be called at least every few milliseconds of work: heartbeat, watchdog, signals. -EINTR:
 	 * stop, nothing is lost. */
 	int (*tick)(void *arg);
