@@ -522,6 +522,23 @@ static int checked(const struct snapshot *s, const struct record *record)
 	return s->store->options.check ? record_check(record) : 0;
 }
 
+/* The versions of a removed feed go before its FEED_REMOVED is at the horizon, which is why a feed
+ * may be gone from the journal while the index half of this snapshot still shows it. */
+static int wrong_pointer(const struct snapshot *s, uint32_t feed, struct bytes key, uint64_t seq)
+{
+	struct feed_checkpoint checkpoint;
+	int r = journal_feed_checkpoint(s->pair->journal, s->journal_txn, feed, &checkpoint);
+
+	if (r < 0)
+		return r;
+	if (r == NOT_FOUND || checkpoint.phase == FEED_REMOVED)
+		return err_say(ERR_NO_FEED, "the feed of '%.*s' was removed", BYTES_ARG(key));
+	return err_say(ERR_CORRUPT,
+		"the index names version %llu of '%.*s', which the journal does not hold: "
+		"run 'kinf rebuild-index'",
+		(unsigned long long)seq, BYTES_ARG(key));
+}
+
 int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 	const struct index_entry *entry, struct record *ret_record)
 {
@@ -540,10 +557,7 @@ int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 	if (r != FOUND || record.seq != entry->seq || record.feed != feed ||
 		!bytes_equal(record.key, key) ||
 		(record.type != RECORD_ADDED && record.type != RECORD_MODIFIED))
-		return err_say(ERR_CORRUPT,
-			"the index names version %llu of '%.*s', which the journal does not hold: "
-			"run 'kinf rebuild-index'",
-			(unsigned long long)entry->seq, BYTES_ARG(key));
+		return wrong_pointer(s, feed, key, entry->seq);
 	r = checked(s, &record);
 	if (r < 0)
 		return r;

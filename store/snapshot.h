@@ -87,7 +87,8 @@ int snapshot_get(
 	struct snapshot *snapshot, uint32_t feed, struct bytes key, struct record *ret_record);
 
 /* What an index entry of that object points to. ERR_CORRUPT when it is not a version of that
- * object: a wrong pointer never becomes wrong data. */
+ * object: a wrong pointer never becomes wrong data. ERR_NO_FEED when the journal has removed its
+ * feed since. */
 int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 	const struct index_entry *entry, struct record *ret_record);
 

@@ -162,7 +162,8 @@ int verify_terms(struct verify *v)
 		const struct verify_feed *feed = &v->feeds[i];
 
 		/* While a feed is taken out its postings go first. */
-		if (!feed->wanted || !feed->in_index || feed->index.removed)
+		if (!feed->wanted || !feed->in_index || feed->index.removed ||
+			feed->checkpoint.phase == FEED_REMOVED)
 			continue;
 		CLEANUP(term_check_release) struct term_check check = {.v = v, .feed = feed};
 

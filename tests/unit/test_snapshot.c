@@ -430,3 +430,30 @@ Test(snapshot, threads_read_whole_states_while_it_changes)
 	}
 	small_store_close(&s);
 }
+
+Test(snapshot, a_feed_removed_from_the_journal_is_no_damage)
+{
+	struct small_store s;
+	struct store *store;
+	struct snapshot *snapshot;
+	struct record record = {.type = RECORD_FEED_REMOVED};
+	uint64_t seq, trimmed;
+
+	small_store_open(&s);
+	(void)small_store_put(&s, "web/a", "n1", 0);
+	(void)small_store_put(&s, "web/b", "n1", 0);
+	small_store_take(&s);
+	record.feed = s.feed;
+	OK(journal_begin(s.journal));
+	OK(journal_append(s.journal, &record, &seq));
+	OK(journal_commit(s.journal));
+	/* Against the rule that trimming waits for the index, and only as far as the first head. */
+	for (int i = 0; i < 6; i++)
+		cr_assert_eq(journal_trim(s.journal, seq, 1, &trimmed), AGAIN);
+	OK(store_open(s.path, &checking, &store));
+	OK(snapshot_open(store, &snapshot));
+	cr_assert_eq(snapshot_get(snapshot, s.feed, BYTES_LIT("web/a"), &record), ERR_NO_FEED);
+	snapshot_close(&snapshot);
+	store_close(&store);
+	small_store_close(&s);
+}
