@@ -916,7 +916,7 @@ static void run_model(uint32_t seed)
 	home_close(&home);
 }
 
-Test(journal, equals_the_model_whatever_happens, .timeout = 240)
+Test(journal, equals_the_model_whatever_happens)
 {
 	for (uint32_t seed = 1; seed <= 12; seed++)
 		run_model(seed);
@@ -924,7 +924,7 @@ Test(journal, equals_the_model_whatever_happens, .timeout = 240)
 
 /* Killed inside and between trim slices: the next run goes on where the last commit was. */
 #ifdef KINF_FAILPOINTS
-Test(journal, trimming_goes_on_after_a_kill, .timeout = 120)
+Test(journal, trimming_goes_on_after_a_kill)
 {
 	static const char *const points[] = {"journal.trim:2:kill", "journal.trimmed:2:kill"};
 	struct home *home = open_home();
