@@ -17,10 +17,9 @@
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/proc.h"
+#include "store/state.h"
 
 #define GENERATION_MAGIC 0x6b1e0e05u
-#define STATE_HEAD       "kinf-generation 1\n"
-#define STATE_MAX        1024
 #define LOCK_TRIES       500
 #define LOCK_PAUSE_NS    10000000L /* 500 of them are 5 s */
 
@@ -34,157 +33,8 @@ struct generation {
 	bool is_writer;
 	const struct generation_kind *kind;
 	struct env *env;
-	struct state {
-		bool clean;
-		bool durable; /* the run that wrote it synced at each commit */
-		char boot[33];
-		uint64_t inode; /* of data.mdb */
-		uint32_t format;
-		uint8_t uuid[16];
-	} state;
+	struct state state;
 };
-
-/* ---- STATE ----------------------------------------------------------------------------------- */
-
-static void hex_put(const uint8_t uuid[16], char text[33])
-{
-	for (int i = 0; i < 16; i++)
-		(void)snprintf(text + (ptrdiff_t)2 * i, 3, "%02x", uuid[i]);
-}
-
-static int hex_get(const char *text, uint8_t uuid[16])
-{
-	for (int i = 0; i < 16; i++) {
-		unsigned byte;
-		if (sscanf(text + (ptrdiff_t)2 * i, "%2x", &byte) != 1)
-			return -1;
-		uuid[i] = (uint8_t)byte;
-	}
-	return 0;
-}
-
-/* Small files are replaced as a whole: a reader sees the old one or the new one. */
-static int replace_file(int directory_fd, const char *name, const char *text, unsigned mode)
-{
-	char temporary[32];
-
-	(void)snprintf(temporary, sizeof(temporary), ".%s.new", name);
-	AUTO_FD int fd = openat(directory_fd, temporary,
-		O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
-	if (fd < 0)
-		return err_set(-errno, "writing %s", name);
-	ssize_t size = (ssize_t)strlen(text);
-	ssize_t n = write(fd, text, (size_t)size);
-	if (n >= 0 && n < size)
-		return err_set(-ENOSPC, "writing %s", name);
-	if (n < 0 || fchmod(fd, mode) < 0 || fsync(fd) < 0 ||
-		renameat(directory_fd, temporary, directory_fd, name) < 0 || fsync(directory_fd) < 0)
-		return err_set(-errno, "writing %s", name);
-	return 0;
-}
-
-static int read_file(int directory_fd, const char *name, char *text, size_t size)
-{
-	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-
-	if (fd < 0)
-		return err_set(-errno, "reading %s", name);
-	ssize_t n = read(fd, text, size - 1);
-	if (n < 0)
-		return err_set(-errno, "reading %s", name);
-	text[n] = '\0';
-	return 0;
-}
-
-static int state_write(int fd, const struct state *state, unsigned mode)
-{
-	char text[STATE_MAX], uuid[33];
-
-	hex_put(state->uuid, uuid);
-	(void)snprintf(text, sizeof(text),
-		STATE_HEAD "state %s\ndurability %s\nboot %s\ninode %" PRIu64 "\nformat %" PRIu32
-			   "\nuuid %s\n",
-		state->clean ? "clean" : "dirty", state->durable ? "disk" : "process", state->boot,
-		state->inode, state->format, uuid);
-	return replace_file(fd, "STATE", text, mode);
-}
-
-static int state_parse(const char *text, struct state *ret_state)
-{
-	char word[8], durability[8], uuid[33];
-	struct state s = {0};
-	unsigned version;
-
-	if (strncmp(text, STATE_HEAD, strlen(STATE_HEAD)) != 0)
-		return err_set(sscanf(text, "kinf-generation %u", &version) == 1 && version > 1
-				       ? ERR_FORMAT
-				       : ERR_CORRUPT,
-			"STATE");
-	int n = sscanf(text + strlen(STATE_HEAD),
-		"state %7s durability %7s boot %32s inode %" SCNu64 " format %" SCNu32 " uuid %32[0-9a-f]",
-		word, durability, s.boot, &s.inode, &s.format, uuid);
-	if (n != 6 || strlen(uuid) != 32 || hex_get(uuid, s.uuid) < 0)
-		return err_set(ERR_CORRUPT, "STATE");
-	s.clean = strcmp(word, "clean") == 0;
-	s.durable = strcmp(durability, "disk") == 0;
-	if ((!s.clean && strcmp(word, "dirty") != 0) ||
-		(!s.durable && strcmp(durability, "process") != 0))
-		return err_set(ERR_CORRUPT, "STATE");
-	*ret_state = s;
-	return 0;
-}
-
-static int state_read(int fd, struct state *ret_state)
-{
-	char text[STATE_MAX];
-	int r = read_file(fd, "STATE", text, sizeof(text));
-
-	return r < 0 ? r : state_parse(text, ret_state);
-}
-
-/* An unknown boot is another one. */
-static bool same_boot(const char *boot)
-{
-	char now[33];
-
-	return proc_boot_id(now) == 0 && strcmp(now, boot) == 0;
-}
-
-static int data_inode(int fd, uint64_t *ret_inode)
-{
-	struct stat st;
-
-	if (fstatat(fd, "data.mdb", &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_set(-errno, "data.mdb");
-	*ret_inode = st.st_ino;
-	return 0;
-}
-
-/* May what STATE describes be believed? */
-static int state_check(int fd, const struct state *state, const struct generation_kind *kind)
-{
-	uint64_t inode;
-
-	if (state->format != kind->format)
-		return err_say(ERR_FORMAT,
-			"its format is %" PRIu32 ", this program knows %" PRIu32
-			": use the program that wrote it, or let the daemons build it again",
-			state->format, kind->format);
-	if (state->clean)
-		return 0;
-	int r = data_inode(fd, &inode);
-	if (r < 0)
-		return r;
-	if (inode != state->inode)
-		return err_say(ERR_UNTRUSTED,
-			"it was copied while a daemon wrote to it: stop the daemons, then copy the store "
-			"again");
-	if (!state->durable && !same_boot(state->boot))
-		return err_say(ERR_UNTRUSTED,
-			"the machine stopped while it was written, so it may be damaged: start the daemons, "
-			"they build a new one from the API server");
-	return 0;
-}
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
@@ -354,7 +204,7 @@ static int start_writing(struct generation *gen, const struct generation_options
 	gen->state.durable = options->durable && synced;
 	if (proc_boot_id(gen->state.boot) < 0)
 		memcpy(gen->state.boot, "unknown", sizeof("unknown"));
-	int r = data_inode(gen->fd, &gen->state.inode);
+	int r = state_inode(gen->fd, &gen->state.inode);
 	if (r == 0)
 		r = state_write(gen->fd, &gen->state, options->file_mode);
 	if (r == 0)
@@ -377,7 +227,7 @@ static int open_existing(struct generation *gen, int directory_fd,
 	if (r == 0)
 		r = state_read(gen->fd, &gen->state);
 	if (r == 0)
-		r = state_check(gen->fd, &gen->state, gen->kind);
+		r = state_check(gen->fd, &gen->state, gen->kind->format);
 	return r < 0 ? r : start_writing(gen, options);
 }
 
@@ -498,7 +348,7 @@ static int open_for_reading(struct generation *gen, int directory_fd, bool copy)
 	if (r == 0)
 		r = state_read(gen->fd, &gen->state);
 	if (r == 0)
-		r = state_check(gen->fd, &gen->state, gen->kind);
+		r = state_check(gen->fd, &gen->state, gen->kind->format);
 	return r < 0 ? r : open_env(gen, copy ? ENV_COPY : ENV_READ, NULL);
 }
 

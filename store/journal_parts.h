@@ -65,6 +65,13 @@ int feed_row_add(struct journal *journal, uint32_t feed, struct feed_row **ret_r
 void feed_row_remove(struct journal *journal, uint32_t feed);
 int feed_row_set_rv(struct feed_row *row, struct bytes rv);
 
+/* ---- journal_open.c ---- */
+
+#define JOURNAL_MAGIC 0x6b1e0e06u
+
+/* The writer's memory, from the databases. */
+int journal_load(struct journal *journal, struct txn *txn);
+
 /* ---- journal.c ---- */
 
 struct bytes seq_key(uint64_t seq, uint8_t room[SEQ_KEY_SIZE]);

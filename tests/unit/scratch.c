@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <ftw.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -49,16 +50,26 @@ const char *scratch_path(const char *name)
 	return path;
 }
 
-void scratch_copy(const char *from, const char *to)
+static void run(const char *const arguments[])
 {
 	pid_t child = fork();
 
 	cr_assert_geq(child, 0);
 	if (child == 0) {
-		(void)execlp("cp", "cp", "-a", from, to, (char *)NULL);
+		(void)execvp(arguments[0], (char *const *)(uintptr_t)arguments);
 		_exit(127);
 	}
 	int status;
 	cr_assert_eq(waitpid(child, &status, 0), child);
 	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+void scratch_copy(const char *from, const char *to)
+{
+	run((const char *const[]){"cp", "-a", from, to, NULL});
+}
+
+void scratch_chmod(const char *mode, const char *path)
+{
+	run((const char *const[]){"chmod", "-R", mode, path, NULL});
 }
