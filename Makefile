@@ -56,7 +56,7 @@ command_src := $(filter-out reader/command/main.c,$(call sources,reader/command)
 simulator_src := $(filter-out tests/simulator/main.c,$(call sources,tests/simulator))
 unit_src := $(sort $(wildcard tests/unit/test_*.c))
 # In tests/bench a file with a header of its own is shared by the programs, which have none.
-bench_src := $(sort $(patsubst %.h,%.c,$(wildcard tests/bench/*.h)))
+bench_src := $(sort $(wildcard $(patsubst %.h,%.c,$(wildcard tests/bench/*.h))))
 program_src := $(sort $(wildcard tests/model/*.c tests/stress/*.c) \
 	$(filter-out $(bench_src),$(wildcard tests/bench/*.c)))
 # Helpers of the unit tests that are no test themselves.
@@ -64,7 +64,7 @@ support_src := $(filter-out $(unit_src),$(call sources,tests/unit))
 
 archives := common store reflector processor reader command simulator support bench
 $(foreach a,$(archives),$(eval $(a)_lib := $(B)/lib$(a).a))
-all_src := $(foreach a,$(archives),$($(a)_src)) $(unit_src) $(program_src) \
+all_src := $(foreach a,$(archives),$($(a)_src)) $(unit_src) $(program_src) tests/bench/preload/recv.c \
 	$(wildcard reflector/main.c processor/main.c reader/command/main.c tests/simulator/main.c)
 
 programs := $(if $(wildcard reader/command/main.c),$(B)/kinf) \
@@ -78,7 +78,7 @@ test_programs := $(patsubst tests/%.c,$(B)/%,$(program_src))
 .PHONY: all tests run test check-all bench check-style check-unit check-real format install uninstall \
 	clean help dependencies dist
 all: $(programs) $(library) ## build the programs and the library into build/release
-tests: all $(unit_tests) $(test_programs)
+tests: all $(unit_tests) $(test_programs) $(if $(bench_src),$(B)/bench/preload.so)
 
 # ---- rules ---------------------------------------------------------------------------------------
 
@@ -147,6 +147,12 @@ $(B)/bench/%: $(bench_lib) $(test_archives)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(filter %.o,$^) $(bench_lib) $(test_archives) -Wl,--as-needed $(curl_libs) \
 		$(store_libs) $(json_libs)
+
+# Loaded into a program that is measured, to take the time where it can't itself.
+$(B)/bench/preload.so: $(B)/tests/bench/preload/recv.o
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(link) -shared $^
 $(foreach p,$(test_programs),$(eval $(p): $(patsubst $(B)/%,$(B)/tests/%.o,$(p))))
 
 -include $(patsubst %,$(B)/%.d,$(basename $(all_src)))
@@ -167,7 +173,8 @@ check-all: dependencies ## test, then the slow suites: longer kills, stress, the
 	$(Q)scripts/check-all.sh
 
 bench: dependencies ## measure, side by side with client-go where it is there
-	$(Q)$(MAKE) --no-print-directory all $(filter $(B)/bench/%,$(test_programs))
+	$(Q)$(MAKE) --no-print-directory all \
+		$(filter $(B)/bench/%,$(test_programs)) $(B)/bench/preload.so
 	$(Q)scripts/bench.sh $(B)
 
 check-unit: $(unit_tests) ## unit tests of this VARIANT

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a commit of the journal to a follower that is awake and has the event in hand, through the
+ * processor that is running on the store. The writer takes the time just before it commits, so the
+ * commit itself, the ring and the wake-up are in the figure. Follower and writer are two processes.
+ * usage: latency STORE RUNTIME N COUNT RATE
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "store/follow.h"
+#include "tests/bench/measure.h"
+#include "tests/bench/source.h"
+
+#define SECOND_NS 1000000000u
+
+/* Between the two processes. */
+struct meeting {
+	_Atomic uint64_t first; /* seq of the first change; 0: the writer is not ready */
+	_Atomic uint32_t feed;
+	_Atomic uint64_t seen; /* the follower follows (1), or how many changes it had, plus 1 */
+	uint64_t count;
+	uint64_t committed_ns[]; /* by change; then as many, when the follower had it */
+};
+
+static void pause_ns(uint64_t ns)
+{
+	struct timespec pause = {(time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS)};
+
+	(void)nanosleep(&pause, NULL); /* a shorter pause does no harm */
+}
+
+static struct meeting *meet(uint64_t count)
+{
+	size_t size = sizeof(struct meeting) + 2 * count * sizeof(uint64_t);
+	struct meeting *meeting =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	must_true(meeting != MAP_FAILED, "no memory");
+	meeting->count = count;
+	return meeting;
+}
+
+/* ---- the follower ---- */
+
+static void take(struct meeting *meeting, const struct follow_item *item)
+{
+	uint64_t now = proc_monotonic_ns(), first = meeting->first;
+
+	if (item->kind != FOLLOW_CHANGE || item->seq < first || item->seq - first >= meeting->count)
+		return;
+	must_true(item->record.body.size > 0, "an event without body");
+	meeting->committed_ns[meeting->count + item->seq - first] = now;
+	meeting->seen++;
+}
+
+static void follow(const char *directory, struct meeting *meeting)
+{
+	struct store_options options = {0};
+	struct follow_options from_now = {.no_initial = true};
+	struct follow_item item;
+	struct store *store;
+	struct follow *follow;
+	int r;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* only tidiness */
+	while (!meeting->first)
+		pause_ns(SECOND_NS / 1000);
+	must(store_open(directory, &options, &store), directory);
+	uint32_t feed = meeting->feed;
+	must(follow_new(store, &feed, 1, &from_now, &follow), "follower");
+	while (meeting->seen <= meeting->count) {
+		r = must(follow_next(follow, &item), "follower");
+		if (r == FOUND && item.kind == FOLLOW_SYNC)
+			meeting->seen = 1;
+		else if (r == FOUND)
+			take(meeting, &item);
+		else if (r == AGAIN)
+			must(follow_wait(follow, 1000), "follower");
+	}
+	follow_free(&follow);
+	store_close(&store);
+}
+
+/* ---- the writer ---- */
+
+static void sleep_until(uint64_t ns)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	if (ns > now)
+		pause_ns(ns - now);
+}
+
+static void write_changes(
+	struct source *source, const struct pods *pods, struct meeting *meeting, uint64_t rate)
+{
+	uint64_t random = 99, version = source_next_version(source);
+	uint64_t begin = proc_monotonic_ns();
+
+	for (uint64_t i = 0; i < meeting->count; i++) {
+		sleep_until(begin + i * SECOND_NS / rate);
+		source_change(source, pods, measure_random(&random) % pods->n, version + i, NULL);
+		meeting->committed_ns[i] = proc_monotonic_ns();
+		source_commit(source);
+	}
+}
+
+static void wait_seen(const struct meeting *meeting, uint64_t seen, const char *what)
+{
+	struct measure measure;
+
+	measure_begin(&measure);
+	while (meeting->seen < seen) {
+		must_true(measure_wall(&measure) < 30, what);
+		pause_ns(SECOND_NS / 1000);
+	}
+}
+
+static void print(struct meeting *meeting)
+{
+	uint64_t *seen = meeting->committed_ns + meeting->count;
+
+	for (uint64_t i = 0; i < meeting->count; i++)
+		seen[i] -= meeting->committed_ns[i];
+	result_begin();
+	result_samples("commit_to_reader", seen, meeting->count);
+	result_end();
+}
+
+int main(int argc, char **argv)
+{
+	struct source source;
+
+	if (argc < 6) {
+		(void)fputs("usage: latency STORE RUNTIME N COUNT RATE\n", stderr);
+		return 2;
+	}
+	struct pods pods = {.n = must_number(argv[3], 1, "N")};
+	struct meeting *meeting = meet(must_number(argv[4], 1, "COUNT"));
+	uint64_t rate = must_number(argv[5], 1, "RATE");
+
+	/* Before anything is opened: LMDB's handles do not outlive a fork. */
+	pid_t follower = fork();
+	must_true(follower >= 0, "fork");
+	if (follower == 0) {
+		follow(argv[1], meeting);
+		return 0;
+	}
+	source_open(&source, argv[1], argv[2]);
+	meeting->feed = source.feed.id;
+	meeting->first = source_last(&source) + 1;
+	wait_seen(meeting, 1, "the follower does not come up");
+	write_changes(&source, &pods, meeting, rate);
+	wait_seen(meeting, meeting->count + 1, "the follower missed changes");
+	source_close(&source);
+	must_true(waitpid(follower, NULL, 0) == follower, "the follower");
+	print(meeting);
+	return 0;
+}
