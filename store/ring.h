@@ -63,6 +63,10 @@ void ring_detach(struct ring_reader **reader);
  * the journal after this call: whatever it does not hold yet will come through the ring. */
 int ring_to_tail(struct ring_reader *reader, uint64_t *ret_seq);
 
+/* Stands at the oldest entry that is still whole, at the tail when there is none: for those who look
+ * into a ring rather than follow it. */
+void ring_to_oldest(struct ring_reader *reader);
+
 /* FOUND, AGAIN (nothing new), LAPPED (also: another epoch, bad bytes, counted apart), GONE (the file
  * was replaced, or closed and all in it was read: detach and attach again). After LAPPED call
  * ring_to_tail. */

@@ -217,6 +217,27 @@ static int copy_record(struct ring_reader *reader, size_t *ret_size)
 	return FOUND;
 }
 
+void ring_to_oldest(struct ring_reader *reader)
+{
+	uint64_t seq, laps = reader->laps, corrupt = reader->corrupt;
+	size_t size;
+
+	CHECK_OBJ(reader, RING_READER_MAGIC);
+	(void)ring_to_tail(reader, &seq);
+	uint64_t claim = atomic_load_explicit(&reader->header->claim, memory_order_acquire);
+	uint64_t at = claim > reader->capacity ? ring_align(claim - reader->capacity) : 0;
+
+	/* A record says its own position, which no byte of a payload or an earlier round does. */
+	for (; at < reader->tail; at += RING_ALIGN) {
+		reader->position = at;
+		if (copy_record(reader, &size) == FOUND)
+			break;
+	}
+	reader->position = at < reader->tail ? at : reader->tail;
+	reader->laps = laps; /* a search is no loss */
+	reader->corrupt = corrupt;
+}
+
 static void decode(const struct ring_reader *reader, struct ring_entry *ret_entry)
 {
 	struct ring_record record;

@@ -404,6 +404,35 @@ Test(verify, a_ring_ahead_of_the_journal_is_told)
 	small_store_close(&s);
 }
 
+Test(verify, entries_of_a_ring_are_read)
+{
+	struct small_store s;
+	struct ring *ring;
+	struct ring_entry entry = {
+		.seq = 1, .feed = 1, .type = RECORD_ADDED, .key = BYTES_LIT("k")};
+	uint8_t byte;
+
+	small_store_open(&s);
+	OK(ring_create(
+		home_runtime_fd(s.home), "delta.ring", 4096, journal_uuid(s.journal), 0600, &ring));
+	for (int i = 0; i < 100; i++) {
+		ring_put(ring, &entry);
+		ring_publish(ring, 1);
+	}
+	assert_good(s.path);
+	int fd = openat(home_runtime_fd(s.home), "delta.ring", O_RDWR | O_CLOEXEC);
+
+	/* In the payload of the 50th: the ring is one page behind its header, and 100 of 64 bytes
+	 * have gone round it. */
+	cr_assert_eq(pread(fd, &byte, 1, 4096 + 50 * 64 + 32), 1);
+	byte ^= 4;
+	cr_assert_eq(pwrite(fd, &byte, 1, 4096 + 50 * 64 + 32), 1);
+	(void)close(fd);
+	assert_fault(s.path, false, "delta.ring: an entry before the tail is damaged");
+	ring_close(&ring);
+	small_store_close(&s);
+}
+
 /* ---- damaged files ---- */
 
 static void ignore(void *arg, const char *sentence)
