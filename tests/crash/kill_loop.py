@@ -1,0 +1,260 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Kills the daemons again and again, at every failpoint and at random moments, while a simulated cluster
+changes, forgets its history and drops connections; the index is removed and redefined in between. A
+follower with a cursor lives through all of it. In the end:
+
+  * the store holds exactly what the cluster holds, and `kinf verify --deep` finds no fault;
+  * the follower has seen every record once, in order: event numbers rise, and the old state of each
+    event is the very state that the event before it left;
+  * once more with both daemons killed: no LIST was needed to come back.
+
+usage: tests/crash/kill_loop.py [--seconds 60] [--seed N]        ($KINF_BUILD: with failpoints)
+"""
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scenario"))
+from conftest import Workspace  # noqa: E402
+from harness import eventually  # noqa: E402
+from harness.process import program  # noqa: E402
+
+FEED = "pods"
+INDEX_SETS = [
+    {"node": "spec.nodeName"},
+    {"node": "spec.nodeName", "phase": "status.phase"},
+    {"image": "spec.containers[*].image", "node-phase": ["spec.nodeName", "status.phase"]},
+]
+# Points of the reflector; all others are the processor's. Rings belong to both.
+REFLECTOR = ("journal.", "list.")
+BOTH = ("ring.",)
+SKIPPED = ("cursor.",)  # a follower's own: it is not killed here
+
+
+def failpoints():
+    env = {**os.environ, "KINF_FAIL": "list"}
+    text = subprocess.run([program("kinf-processor")], env=env, capture_output=True, text=True).stdout
+    names = [line.split()[0] for line in text.splitlines() if line.strip()]
+    assert len(names) > 10, f"no failpoints in this build: {text!r}"
+    return [name for name in names if not name.startswith(SKIPPED)]
+
+
+class Loop:
+    def __init__(self, workspace, chance):
+        self.chance = chance
+        self.simulator = workspace.simulator()
+        self.simulator.settings(bookmarkMs=200)
+        self.simulator.create(FEED, 300, size=2500)
+        self.store = workspace.store(simulator=self.simulator)
+        self.configure()
+        self.points = failpoints()
+        self.daemons = {"reflector": None, "processor": None}
+        self.kills = {}
+
+    def configure(self):
+        feed = {"resource": FEED, "pageSize": 40, "indexes": self.chance.choice(INDEX_SETS)}
+        self.store.configure(feed, retention={"time": "1s", "size": "64MiB"})
+
+    # ---- daemons -------------------------------------------------------------------------------
+
+    def start(self, role, fail=None):
+        env = {"KINF_FAIL": fail} if fail else {}
+        options = {"env": env}
+        process = self.daemons[role]
+        if process is None:
+            self.daemons[role] = getattr(self.store, role)(**options)
+            return
+        process.env.pop("KINF_FAIL", None)
+        process.env.update(env)
+        process.start()
+
+    def end(self, role, why):
+        process = self.daemons[role]
+        status = process.kill()
+        assert status in (-signal.SIGKILL, 0), f"{role} ended by itself with {status}:\n{process.tail()}"
+        self.kills[why] = self.kills.get(why, 0) + 1
+
+    def revive(self):
+        for role, process in self.daemons.items():
+            if process is None or not process.running:
+                self.start(role)
+
+    # ---- one round -----------------------------------------------------------------------------
+
+    def provoke(self, point):
+        """Makes it likely that POINT is passed."""
+        if point.startswith("list.") or point == "index.list_apply":
+            self.simulator.delete_many(FEED, 5)
+            self.simulator.compact()
+            self.simulator.drop()
+        elif point.startswith("rebuild."):
+            shutil.rmtree(self.store.path / "index", ignore_errors=True)
+        elif point == "index.backfill":
+            self.configure()
+
+    def round_at(self, point):
+        roles = ["reflector"] if point.startswith(REFLECTOR) else ["processor"]
+        if point.startswith(BOTH):
+            roles = [self.chance.choice(["reflector", "processor"])]
+        role = roles[0]
+        self.end(role, "before")
+        if point.startswith("rebuild.") or point == "index.backfill":
+            self.provoke(point)
+        nth = 1 if point.startswith(("rebuild.", "list_apply")) else self.chance.randint(1, 4)
+        self.start(role, f"{point}:{nth}:kill")
+        if point.startswith("list.") or point == "index.list_apply":
+            self.simulator.wait_watching(FEED, 1) if role == "processor" else None
+            self.provoke(point)
+        deadline = time.monotonic() + 2.0
+        while self.daemons[role].running and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.end(role, point if not self.daemons[role].running else f"{point} (not reached)")
+
+    def round_at_random(self):
+        time.sleep(self.chance.uniform(0, 0.3))
+        victims = self.chance.choice([["reflector"], ["processor"], ["reflector", "processor"]])
+        for role in victims:
+            self.end(role, f"random {role}")
+        if self.chance.random() < 0.3:
+            self.simulator.compact()
+        if self.chance.random() < 0.2:
+            shutil.rmtree(self.store.runtime, ignore_errors=True)
+            self.store.runtime.mkdir(mode=0o700)
+
+    def run(self, seconds):
+        self.revive()
+        self.store.wait_synced(FEED, 60)
+        self.follower = self.store.follower("watch", FEED, "-o", "json", "--old", "--cursor", "crash")
+        self.simulator.churn(FEED, 150, 20)
+        end = time.monotonic() + seconds
+        rounds = 0
+        queue = []
+        while time.monotonic() < end:
+            if not queue:
+                queue = self.points[:]
+                self.chance.shuffle(queue)
+            if rounds % 3 == 2:
+                self.round_at_random()
+            else:
+                self.round_at(queue.pop())
+            self.revive()
+            rounds += 1
+            if rounds % 10 == 0:
+                self.store.wait_synced(FEED, 60)
+                found = self.store.kinf("verify")
+                assert found.status == 0, found
+            assert self.follower.running, self.follower.tail()
+        return rounds
+
+    # ---- afterwards ----------------------------------------------------------------------------
+
+    def settle(self):
+        self.simulator.churn(FEED, 0)
+        self.revive()
+        self.store.wait_synced(FEED, 60)
+        self.store.wait_equal(self.simulator, FEED, 60)
+        deep = self.store.kinf("verify", "--deep", timeout=120)
+        assert deep.status == 0, deep
+
+    def check_no_list(self):
+        """Both killed at once: they come back without a LIST."""
+        self.simulator.wait_watching(FEED)
+        self.simulator.bookmark()
+        time.sleep(0.5)
+        for role in self.daemons:
+            self.end(role, "last")
+        self.simulator.touch(FEED, 20)
+        self.simulator.forget_requests()
+        self.revive()
+        self.store.wait_equal(self.simulator, FEED, 60)
+        lists = self.simulator.requests(verb="list", resource=FEED)
+        assert not lists, lists
+
+    def check_follower(self):
+        """The follower's record of it all."""
+        truth = self.simulator.truth(FEED)
+
+        def caught_up():
+            state = replay(self.follower.lines)
+            assert state.keys() == truth.keys(), sorted(state.keys() ^ truth.keys())[:10]
+            different = [key for key in truth if state[key] != truth[key]]
+            assert not different, different[:10]
+            return True
+
+        eventually(caught_up, 60, "the follower's state as in the cluster")
+        status = self.follower.stop()
+        assert status == 0, self.follower.tail()
+        return len(self.follower.lines)
+
+
+def key_of(obj):
+    return obj["metadata"]["namespace"] + "/" + obj["metadata"]["name"]
+
+
+def replay(lines):
+    """The state that a follower's lines amount to; every line has to fit what came before."""
+    state, last, synced = {}, 0, False
+    for line in lines:
+        kind = line["type"]
+        assert kind != "LAPPED", "the follower was lapped although its cursor holds history"
+        if kind == "SYNC":
+            synced = True
+            continue
+        key, obj = key_of(line["object"]), line["object"]
+        if line.get("initial"):
+            assert not synced, f"initial object {key} after SYNC"
+            assert key not in state, f"{key} came twice in the initial state"
+            state[key] = obj
+            continue
+        assert line["event"] > last, f"event {line['event']} after {last}"
+        last = line["event"]
+        before = state.get(key)
+        if kind == "ADDED":
+            assert before is None, f"event {last}: ADDED of {key}, which is there"
+            state[key] = obj
+        elif kind == "MODIFIED":
+            assert before is not None and line["old"] == before, f"event {last}: another old state of {key}"
+            state[key] = obj
+        else:
+            assert kind == "DELETED" and before is not None, f"event {last}: {kind} of {key}, unknown"
+            assert line["old"] == before, f"event {last}: another old state of {key}"
+            del state[key]
+    return state
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    args = parser.parse_args()
+    print(f"seed {args.seed}", flush=True)
+    workspace = Workspace()
+    try:
+        loop = Loop(workspace, random.Random(args.seed))
+        rounds = loop.run(args.seconds)
+        loop.settle()
+        loop.check_no_list()
+        lines = loop.check_follower()
+        workspace.close()
+    except BaseException:
+        print(workspace.report())
+        raise
+    shutil.rmtree(workspace.directory)
+    reached = sorted(k for k in loop.kills if k in loop.points)
+    missed = sorted(set(loop.points) - set(reached))
+    print(f"{rounds} rounds, {sum(loop.kills.values())} kills, follower read {lines} lines")
+    print(f"failpoints reached: {', '.join(reached)}")
+    print(f"not reached: {', '.join(missed) or 'none'}")
+
+
+if __name__ == "__main__":
+    main()
