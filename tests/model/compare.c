@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The store against the model: journal, index, and what a follower was told. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/path.h"
+#include "tests/model/world.h"
+
+/* ---- pieces ---- */
+
+static uint64_t number_behind(struct bytes text, size_t skip)
+{
+	uint64_t n = 0;
+
+	for (size_t i = skip; i < text.size; i++)
+		n = n * 10 + (uint64_t)(((const char *)text.data)[i] - '0');
+	return n;
+}
+
+/* The record says what OBJECT is, body included. */
+static void check_object(const struct record *record, const struct object *object, const char *where)
+{
+	struct bytes node;
+	char want[16];
+	struct value spec, value, document;
+
+	MUST(number_behind(record->uid, 1) == object->uid, "%s: record %" PRIu64 ": uid", where,
+		record->seq);
+	MUST(number_behind(record->rv, 0) == object->rv,
+		"%s: record %" PRIu64 ": rv %.*s, wanted %" PRIu64, where, record->seq,
+		BYTES_ARG(record->rv), object->rv);
+	MUST(record_check(record) == 0, "%s: record %" PRIu64 ": checksum", where, record->seq);
+	MUST(value_read(record->body, &document) == 0 &&
+			value_find(&document, BYTES_LIT("spec"), &spec) == FOUND &&
+			value_find(&spec, BYTES_LIT("nodeName"), &value) == FOUND,
+		"%s: record %" PRIu64 ": body", where, record->seq);
+	node = value.text;
+	(void)snprintf(want, sizeof(want), "node-%u", object->node);
+	MUST(bytes_equal(node, bytes_str(want)), "%s: record %" PRIu64 ": node %.*s, wanted %s",
+		where, record->seq, BYTES_ARG(node), want);
+}
+
+/* ---- journal ---- */
+
+static void check_record(const struct world *world, const struct record *record,
+	const struct entry *entry)
+{
+	MUST(record->seq == entry->seq, "journal: record %" PRIu64 " where %" PRIu64 " was wanted",
+		record->seq, entry->seq);
+	MUST(record->type == entry->type && record->flags == entry->flags &&
+			record->feed == world->id[entry->feed] && record->prev == entry->prev,
+		"journal: record %" PRIu64 " is type %u flags %u prev %" PRIu64
+		", wanted %u, %u, %" PRIu64,
+		record->seq, record->type, record->flags, record->prev, entry->type, entry->flags,
+		entry->prev);
+	MUST(key_number(record->key) == entry->key, "journal: record %" PRIu64 ": key",
+		record->seq);
+	if (entry->key >= 0 && !(entry->flags & STATE_UNKNOWN))
+		check_object(record, &entry->object, "journal");
+}
+
+static void check_log(struct world *world, struct txn *txn)
+{
+	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
+	struct record record;
+	int r = journal_walk_open(world->journal, txn, 0, &walk);
+
+	MUST(r == 0, "journal: %s", err_text(r));
+	for (size_t i = 0; i < world->model.committed_n; i++) {
+		const struct entry *entry = &world->model.log[i];
+
+		if (!model_survives(&world->model, entry))
+			continue;
+		r = journal_walk_next(walk, &record);
+		MUST(r == FOUND, "journal: record %" PRIu64 " is missing", entry->seq);
+		check_record(world, &record, entry);
+	}
+	MUST(journal_walk_next(walk, &record) == END, "journal: record %" PRIu64 " is too much",
+		record.seq);
+}
+
+static void check_heads(struct world *world, struct txn *txn, unsigned f)
+{
+	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
+	const struct feed_model *feed = &world->model.committed[f];
+	struct bytes key;
+	struct head head_model;
+	int found = 0, wanted = 0;
+
+	(void)head_model;
+	for (int k = 0; k < KEYS; k++)
+		wanted += feed->head[k].object.there;
+	MUST(head_walk_open(world->journal, txn, world->id[f], BYTES_NONE, &walk) == 0, "heads");
+	struct head head;
+	while (head_walk_next(walk, &key, &head) == FOUND) {
+		int k = key_number(key);
+
+		MUST(k >= 0 && feed->head[k].object.there && feed->head[k].seq == head.seq,
+			"head of %.*s: seq %" PRIu64, BYTES_ARG(key), head.seq);
+		found++;
+	}
+	MUST(found == wanted, "feed %u: %d heads, wanted %d", f, found, wanted);
+}
+
+void world_check_journal(struct world *world)
+{
+	struct txn *txn;
+
+	MUST(txn_begin_read(journal_env(world->journal), &txn) == 0, "read");
+	check_log(world, txn);
+	for (unsigned f = 0; f < FEEDS; f++)
+		check_heads(world, txn, f);
+	txn_abort(&txn);
+}
+
+/* ---- index ---- */
+
+static void check_names(struct world *world, unsigned f, const struct head state[KEYS])
+{
+	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
+	struct snapshot *s = world->snapshot;
+	struct index_entry entry;
+	struct record record;
+	struct bytes key;
+	int found = 0, wanted = 0;
+
+	for (int k = 0; k < KEYS; k++)
+		wanted += state[k].object.there;
+	MUST(index_names(snapshot_index(s), snapshot_index_txn(s), world->id[f], BYTES_NONE,
+		     BYTES_NONE, &walk) == 0, "names");
+	while (index_walk_next(walk, &key, &entry) == FOUND) {
+		int k = key_number(key);
+
+		MUST(k >= 0 && state[k].object.there && state[k].seq == entry.seq,
+			"index: feed %u %.*s is at %" PRIu64 ", wanted %" PRIu64, f, BYTES_ARG(key),
+			entry.seq, k >= 0 ? state[k].seq : 0);
+		int r = snapshot_get(s, world->id[f], key, &record);
+		MUST(r == FOUND, "index: %.*s: %s", BYTES_ARG(key), err_text(r));
+		check_object(&record, &state[k].object, "index");
+		found++;
+	}
+	MUST(found == wanted, "index: feed %u has %d names, wanted %d", f, found, wanted);
+}
+
+static void check_node_index(struct world *world, unsigned f, const struct head state[KEYS])
+{
+	struct snapshot *s = world->snapshot;
+	uint32_t definition;
+
+	if (snapshot_definition(s, world->id[f], "node", &definition) != FOUND)
+		return; /* not configured now, or being filled */
+	for (unsigned node = 0; node < NODES; node++) {
+		CLEANUP(index_walk_close) struct index_walk *walk = NULL;
+		struct index_entry entry;
+		struct bytes key;
+		char value[16];
+		uint64_t count = 0, found = 0, wanted = 0;
+
+		(void)snprintf(value, sizeof(value), "node-%u", node);
+		for (int k = 0; k < KEYS; k++)
+			wanted += state[k].object.there && state[k].object.node == node;
+		int r = index_postings(snapshot_index(s), snapshot_index_txn(s), definition,
+			bytes_str(value), &count, &walk);
+		MUST(r == FOUND || r == NOT_FOUND, "postings: %s", err_text(r));
+		while (r == FOUND && index_walk_next(walk, &key, &entry) == FOUND) {
+			int k = key_number(key);
+
+			MUST(k >= 0 && state[k].object.there && state[k].object.node == node,
+				"index: %.*s stands under %s", BYTES_ARG(key), value);
+			found++;
+		}
+		MUST(found == wanted && count == wanted,
+			"index: %s has %" PRIu64 " postings, count %" PRIu64 ", wanted %" PRIu64,
+			value, found, count, wanted);
+	}
+}
+
+void world_check_index(struct world *world)
+{
+	int r = snapshot_renew(world->snapshot);
+
+	MUST(r == 0, "snapshot: %s", err_text(r));
+	for (unsigned f = 0; f < FEEDS; f++) {
+		struct head state[KEYS];
+		uint64_t visible = snapshot_visible(world->snapshot, world->id[f]);
+
+		MUST(visible <= world->model.committed_n, "visible %" PRIu64 " of %zu", visible,
+			world->model.committed_n);
+		if (!visible)
+			continue; /* not listed yet */
+		model_state(&world->model, f, visible, state);
+		check_names(world, f, state);
+		check_node_index(world, f, state);
+	}
+	MUST(snapshot_reset(world->snapshot) == 0, "reset");
+}
+
+void world_check(struct world *world)
+{
+	world_check_journal(world);
+	world_check_index(world);
+}
+
+/* ---- the follower ---- */
+
+void world_readers_open(struct world *world)
+{
+	struct store_options options = {.check = true};
+	int r = store_open(home_path(world->home), &options, &world->store);
+
+	MUST(r == 0, "store: %s", err_text(r));
+	r = snapshot_open(world->store, &world->snapshot);
+	MUST(r == 0, "snapshot: %s", err_text(r));
+	r = follow_new(world->store, world->id, FEEDS, NULL, &world->follower.follow);
+	MUST(r == 0, "follower: %s", err_text(r));
+}
+
+void world_readers_close(struct world *world)
+{
+	follow_free(&world->follower.follow);
+	snapshot_close(&world->snapshot);
+	store_close(&world->store);
+}
+
+static unsigned feed_number(const struct world *world, uint32_t id)
+{
+	for (unsigned f = 0; f < FEEDS; f++)
+		if (world->id[f] == id)
+			return f;
+	world_fail("follower: item of feed %" PRIu32, id);
+}
+
+/* The change fits what the follower knew, and is the very one the model has. */
+static void follow_change(struct world *world, unsigned f, const struct follow_item *item)
+{
+	int k = key_number(item->record.key);
+	MUST(k >= 0 && item->seq <= world->model.committed_n, "follower: event %" PRIu64, item->seq);
+	const struct entry *entry = &world->model.log[item->seq - 1];
+	struct head *known = &world->follower.state[f][k];
+
+	MUST(entry->feed == f && entry->key == k && entry->type == item->record.type,
+		"follower: event %" PRIu64 " is no such record", item->seq);
+	MUST(entry->prev == (known->object.there ? known->seq : 0),
+		"follower: event %" PRIu64 " follows %" PRIu64 ", the follower knew %" PRIu64,
+		item->seq, entry->prev, known->seq);
+	MUST(item->old.seq == entry->prev, "follower: event %" PRIu64 ": old state", item->seq);
+	if (entry->prev)
+		check_object(&item->old, &known->object, "old state");
+	known->seq = item->seq;
+	known->object = entry->object;
+	known->object.there = entry->type != DELETED;
+}
+
+static void follow_initial(struct world *world, unsigned f, const struct follow_item *item)
+{
+	int k = key_number(item->record.key);
+	MUST(k >= 0 && !world->follower.state[f][k].object.there,
+		"follower: initial %.*s is known already", BYTES_ARG(item->record.key));
+	const struct entry *entry = &world->model.log[item->record.seq - 1];
+
+	MUST(entry->feed == f && entry->key == k, "follower: initial record %" PRIu64,
+		item->record.seq);
+	world->follower.state[f][k] = (struct head){item->record.seq, entry->object};
+}
+
+static void follow_item(struct world *world, const struct follow_item *item)
+{
+	world->follower.items++;
+	switch (item->kind) {
+	case FOLLOW_INITIAL:
+		follow_initial(world, feed_number(world, item->feed), item);
+		break;
+	case FOLLOW_CHANGE:
+		follow_change(world, feed_number(world, item->feed), item);
+		break;
+	case FOLLOW_LAPPED:
+		memset(world->follower.state[feed_number(world, item->feed)], 0,
+			sizeof(world->follower.state[0]));
+		world->follower.lapses++;
+		break;
+	default:
+		break;
+	}
+}
+
+/* At most ITEMS; the passes that a live follower makes once a second come at once, by a wait. */
+void world_follow(struct world *world, unsigned items)
+{
+	struct follow_item item;
+
+	for (unsigned n = 0; n < items; n++) {
+		int r = follow_next(world->follower.follow, &item);
+
+		if (r == AGAIN)
+			return;
+		MUST(r == FOUND, "follower: %s", err_text(r));
+		follow_item(world, &item);
+	}
+}
+
+/* Up to date: what the follower made of its items is the state it can see. */
+void world_follow_check(struct world *world)
+{
+	MUST(snapshot_renew(world->snapshot) == 0, "renew");
+	bool all = true;
+	for (unsigned f = 0; f < FEEDS; f++)
+		all &= snapshot_visible(world->snapshot, world->id[f]) > 0;
+	for (unsigned f = 0; all && f < FEEDS; f++) {
+		struct head state[KEYS];
+
+		model_state(&world->model, f,
+			snapshot_visible(world->snapshot, world->id[f]), state);
+		for (int k = 0; k < KEYS; k++) {
+			const struct head *known = &world->follower.state[f][k];
+
+			MUST(known->object.there == state[k].object.there &&
+					(!known->object.there || known->seq == state[k].seq),
+				"follower: feed %u key %d is at %" PRIu64 ", wanted %" PRIu64, f, k,
+				known->seq, state[k].seq);
+		}
+	}
+	MUST(snapshot_reset(world->snapshot) == 0, "reset");
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The model test: worlds of random steps, each compared with the model after every step.
+ * usage: model [--seconds N] [--seed N] [--steps N]     (default: 40 s of worlds of 300 steps)
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/options.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "tests/model/world.h"
+
+struct args {
+	uint64_t seconds, seed, steps;
+};
+
+static const struct option_spec specs[] = {
+	{0, "seconds", OPTION_NUMBER, offsetof(struct args, seconds), "N", "how long; default 40"},
+	{0, "seed", OPTION_NUMBER, offsetof(struct args, seed), "N", "one world: this one"},
+	{0, "steps", OPTION_NUMBER, offsetof(struct args, steps), "N", "per world; default 300"},
+};
+
+struct sum {
+	uint64_t worlds, steps, records, items, lapses;
+};
+
+static void run_world(unsigned seed, uint64_t steps, bool loud, struct sum *sum)
+{
+	char directory[] = "/tmp/kinf-model-XXXXXX";
+	char command[300];
+	struct world *world = calloc(1, sizeof(*world));
+
+	MUST(world && mkdtemp(directory), "temporary directory");
+	(void)printf("world %u\r", seed);
+	(void)fflush(stdout);
+	world_open(world, directory, seed);
+	for (uint64_t i = 0; i < steps; i++) {
+		const char *name = world_step(world);
+
+		if (loud)
+			(void)printf("step %" PRIu64 ": %s, log %zu (%zu), horizon %" PRIu64 "\n", i,
+				name, world->model.n, world->model.committed_n,
+				world->model.horizon);
+		world_check(world);
+		if (i % 50 == 49)
+			world_settle(world);
+	}
+	world_settle(world);
+	sum->worlds++;
+	sum->steps += steps;
+	sum->records += world->model.n;
+	sum->items += world->follower.items;
+	sum->lapses += world->follower.lapses;
+	world_close(world);
+	free(world);
+	(void)snprintf(command, sizeof(command), "%s", directory);
+	remove_tree(command);
+}
+
+int main(int argc, char **argv)
+{
+	struct args args = {.seconds = 40, .steps = 300};
+	const struct options_group group = {"Options", specs, ARRAY_SIZE(specs), &args};
+	const struct options options = {"model", "", NULL, &group, 1, false};
+	struct sum sum = {0};
+	int first;
+	int r = options_parse(&options, argc, argv, &first);
+
+	if (r != 0)
+		return r == END ? 0 : ((void)fprintf(stderr, "model: %s\n", err_text(r)), 2);
+	uint64_t end = proc_monotonic_ns() + args.seconds * UINT64_C(1000000000);
+	unsigned seed = (unsigned)proc_realtime_ns();
+	if (args.seed)
+		run_world((unsigned)args.seed, args.steps, true, &sum);
+	while (!args.seed && proc_monotonic_ns() < end)
+		run_world(seed++, args.steps, false, &sum);
+	(void)printf("%" PRIu64 " worlds, %" PRIu64 " steps, %" PRIu64 " records, follower: %" PRIu64
+		" items, %" PRIu64 " lapses\n",
+		sum.worlds, sum.steps, sum.records, sum.items, sum.lapses);
+	return 0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A small cluster and a real store side by side with the model: every step is done to all of them,
+ * the store by the daemons' own modules (recorder, pair), and after each the store is compared with
+ * the model. A difference prints what and where, and ends the program.
+ */
+#ifndef TESTS_MODEL_WORLD_H
+#define TESTS_MODEL_WORLD_H
+
+#include "common/config.h"
+#include "processor/pair.h"
+#include "reflector/record.h"
+#include "store/follow.h"
+#include "tests/model/model.h"
+
+/* One change in the cluster: what a watch delivers. */
+struct happened {
+	int key;
+	struct object object;
+};
+
+struct cluster_feed {
+	struct object object[KEYS];
+	struct happened *history;
+	size_t n, capacity;
+	size_t delivered;           /* the watch has delivered history up to here */
+	size_t committed_delivered; /* as of the last commit */
+	bool needs_list, committed_needs_list;
+	/* The list in progress: the state it began with. */
+	struct object listed[KEYS];
+	size_t listed_n;
+	int next_key;
+};
+
+/* What a follower's items amount to. */
+struct follower {
+	struct follow *follow;
+	struct head state[FEEDS][KEYS];
+	uint64_t items, lapses;
+};
+
+struct world {
+	char *directory;
+	unsigned chance; /* state of the random numbers */
+	uint64_t rv, uid;
+	struct cluster_feed cluster[FEEDS];
+	struct model model;
+	struct home *home;
+	struct config *config;
+	struct processor processor;
+	struct journal *journal;
+	struct recorder *recorder;
+	struct record_feed feed[FEEDS];
+	uint32_t id[FEEDS];
+	struct pair *pair;
+	struct store *store;
+	struct snapshot *snapshot;
+	struct follower follower;
+};
+
+unsigned world_random(struct world *world, unsigned below);
+
+void world_open(struct world *world, const char *directory, unsigned seed);
+void world_close(struct world *world);
+
+/* One random step; its name. */
+const char *world_step(struct world *world);
+
+/* Everything the store holds against the model. */
+void world_check(struct world *world);
+/* The processor takes all there is, the follower too, and both are as the model. */
+void world_settle(struct world *world);
+
+_Noreturn void world_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define MUST(condition, ...)                                                                       \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			world_fail(__VA_ARGS__);                                                   \
+	} while (0)
+
+/* ---- for the files of the model ---- */
+
+void world_check_journal(struct world *world);
+void world_check_index(struct world *world);
+void world_follow(struct world *world, unsigned items);
+void world_follow_check(struct world *world);
+void world_readers_open(struct world *world);
+void world_readers_close(struct world *world);
+
+void key_text(int key, char text[16]);
+int key_number(struct bytes key); /* -1: none of ours */
+
+#endif
