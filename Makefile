@@ -57,14 +57,17 @@ simulator_src := $(filter-out tests/simulator/main.c,$(call sources,tests/simula
 unit_src := $(sort $(wildcard tests/unit/test_*.c))
 # In tests/bench a file with a header of its own is shared by the programs, which have none.
 bench_src := $(sort $(wildcard $(patsubst %.h,%.c,$(wildcard tests/bench/*.h))))
-program_src := $(sort $(wildcard tests/model/*.c tests/stress/*.c) \
+program_src := $(sort $(wildcard tests/stress/*.c) \
 	$(filter-out $(bench_src),$(wildcard tests/bench/*.c)))
+# One program of all its files.
+model_src := $(sort $(wildcard tests/model/*.c))
 # Helpers of the unit tests that are no test themselves.
 support_src := $(filter-out $(unit_src),$(call sources,tests/unit))
 
 archives := common store reflector processor reader command simulator support bench
 $(foreach a,$(archives),$(eval $(a)_lib := $(B)/lib$(a).a))
-all_src := $(foreach a,$(archives),$($(a)_src)) $(unit_src) $(program_src) tests/bench/preload/recv.c \
+all_src := $(foreach a,$(archives),$($(a)_src)) $(unit_src) $(program_src) $(model_src) \
+	tests/bench/preload/recv.c \
 	$(wildcard reflector/main.c processor/main.c reader/command/main.c tests/simulator/main.c)
 
 programs := $(if $(wildcard reader/command/main.c),$(B)/kinf) \
@@ -73,7 +76,7 @@ programs := $(if $(wildcard reader/command/main.c),$(B)/kinf) \
 	$(if $(wildcard tests/simulator/main.c),$(B)/kinf-simulator)
 library := $(if $(wildcard reader/kinf.map),$(B)/$(SONAME))
 unit_tests := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
-test_programs := $(patsubst tests/%.c,$(B)/%,$(program_src))
+test_programs := $(patsubst tests/%.c,$(B)/%,$(program_src)) $(if $(model_src),$(B)/model/model)
 
 .PHONY: all tests run test check-all bench check-style check-unit check-real format install uninstall \
 	clean help dependencies dist
@@ -137,6 +140,7 @@ $(B)/unit/%: $(B)/tests/unit/%.o $(support_lib) $(test_archives)
 	$(call say,LINK,$@)
 	$(Q)$(link) $^ -lcriterion -lmicrohttpd $(curl_libs) $(store_libs) $(json_libs)
 
+$(B)/model/model: $(patsubst %.c,$(B)/%.o,$(model_src))
 $(B)/model/% $(B)/stress/%: $(test_archives)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
@@ -153,7 +157,7 @@ $(B)/bench/preload.so: $(B)/tests/bench/preload/recv.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(link) -shared $^
-$(foreach p,$(test_programs),$(eval $(p): $(patsubst $(B)/%,$(B)/tests/%.o,$(p))))
+$(foreach p,$(filter-out %/model,$(test_programs)),$(eval $(p): $(patsubst $(B)/%,$(B)/tests/%.o,$(p))))
 
 -include $(patsubst %,$(B)/%.d,$(basename $(all_src)))
 

@@ -61,7 +61,7 @@ class Loop:
         self.kills = {}
 
     def configure(self):
-        feed = {"resource": FEED, "pageSize": 40, "indexes": self.chance.choice(INDEX_SETS)}
+        feed = {"resource": FEED, "pageSize": 40, "drop": [], "indexes": self.chance.choice(INDEX_SETS)}
         self.store.configure(feed, retention={"time": "1s", "size": "64MiB"})
 
     # ---- daemons -------------------------------------------------------------------------------

@@ -87,14 +87,12 @@ static void check_heads(struct world *world, struct txn *txn, unsigned f)
 	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
 	const struct feed_model *feed = &world->model.committed[f];
 	struct bytes key;
-	struct head head_model;
+	struct head head;
 	int found = 0, wanted = 0;
 
-	(void)head_model;
 	for (int k = 0; k < KEYS; k++)
 		wanted += feed->head[k].object.there;
 	MUST(head_walk_open(world->journal, txn, world->id[f], BYTES_NONE, &walk) == 0, "heads");
-	struct head head;
 	while (head_walk_next(walk, &key, &head) == FOUND) {
 		int k = key_number(key);
 
@@ -118,7 +116,7 @@ void world_check_journal(struct world *world)
 
 /* ---- index ---- */
 
-static void check_names(struct world *world, unsigned f, const struct head state[KEYS])
+static void check_names(struct world *world, unsigned f, const struct latest state[KEYS])
 {
 	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
 	struct snapshot *s = world->snapshot;
@@ -145,7 +143,7 @@ static void check_names(struct world *world, unsigned f, const struct head state
 	MUST(found == wanted, "index: feed %u has %d names, wanted %d", f, found, wanted);
 }
 
-static void check_node_index(struct world *world, unsigned f, const struct head state[KEYS])
+static void check_node_index(struct world *world, unsigned f, const struct latest state[KEYS])
 {
 	struct snapshot *s = world->snapshot;
 	uint32_t definition;
@@ -184,7 +182,7 @@ void world_check_index(struct world *world)
 
 	MUST(r == 0, "snapshot: %s", err_text(r));
 	for (unsigned f = 0; f < FEEDS; f++) {
-		struct head state[KEYS];
+		struct latest state[KEYS];
 		uint64_t visible = snapshot_visible(world->snapshot, world->id[f]);
 
 		MUST(visible <= world->model.committed_n, "visible %" PRIu64 " of %zu", visible,
@@ -239,7 +237,7 @@ static void follow_change(struct world *world, unsigned f, const struct follow_i
 	int k = key_number(item->record.key);
 	MUST(k >= 0 && item->seq <= world->model.committed_n, "follower: event %" PRIu64, item->seq);
 	const struct entry *entry = &world->model.log[item->seq - 1];
-	struct head *known = &world->follower.state[f][k];
+	struct latest *known = &world->follower.state[f][k];
 
 	MUST(entry->feed == f && entry->key == k && entry->type == item->record.type,
 		"follower: event %" PRIu64 " is no such record", item->seq);
@@ -263,7 +261,7 @@ static void follow_initial(struct world *world, unsigned f, const struct follow_
 
 	MUST(entry->feed == f && entry->key == k, "follower: initial record %" PRIu64,
 		item->record.seq);
-	world->follower.state[f][k] = (struct head){item->record.seq, entry->object};
+	world->follower.state[f][k] = (struct latest){item->record.seq, entry->object};
 }
 
 static void follow_item(struct world *world, const struct follow_item *item)
@@ -309,12 +307,12 @@ void world_follow_check(struct world *world)
 	for (unsigned f = 0; f < FEEDS; f++)
 		all &= snapshot_visible(world->snapshot, world->id[f]) > 0;
 	for (unsigned f = 0; all && f < FEEDS; f++) {
-		struct head state[KEYS];
+		struct latest state[KEYS];
 
 		model_state(&world->model, f,
 			snapshot_visible(world->snapshot, world->id[f]), state);
 		for (int k = 0; k < KEYS; k++) {
-			const struct head *known = &world->follower.state[f][k];
+			const struct latest *known = &world->follower.state[f][k];
 
 			MUST(known->object.there == state[k].object.there &&
 					(!known->object.there || known->seq == state[k].seq),

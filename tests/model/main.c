@@ -3,6 +3,7 @@
  * The model test: worlds of random steps, each compared with the model after every step.
  * usage: model [--seconds N] [--seed N] [--steps N]     (default: 40 s of worlds of 300 steps)
  */
+#include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,10 +28,17 @@ struct sum {
 	uint64_t worlds, steps, records, items, lapses;
 };
 
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+	(void)status;
+	(void)type;
+	(void)walk;
+	return remove(path);
+}
+
 static void run_world(unsigned seed, uint64_t steps, bool loud, struct sum *sum)
 {
 	char directory[] = "/tmp/kinf-model-XXXXXX";
-	char command[300];
 	struct world *world = calloc(1, sizeof(*world));
 
 	MUST(world && mkdtemp(directory), "temporary directory");
@@ -56,8 +64,7 @@ static void run_world(unsigned seed, uint64_t steps, bool loud, struct sum *sum)
 	sum->lapses += world->follower.lapses;
 	world_close(world);
 	free(world);
-	(void)snprintf(command, sizeof(command), "%s", directory);
-	remove_tree(command);
+	MUST(nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0, "removing %s", directory);
 }
 
 int main(int argc, char **argv)

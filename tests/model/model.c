@@ -48,7 +48,7 @@ static uint64_t mark(struct model *model, unsigned feed, uint8_t type, uint8_t f
 static void change(struct model *model, unsigned feed, int key, uint8_t type, uint8_t flags,
 	struct object object)
 {
-	struct head *head = &model->feed[feed].head[key];
+	struct latest *head = &model->feed[feed].head[key];
 	uint64_t seq = append(model,
 		(struct entry){.feed = feed, .type = type, .flags = flags, .key = key,
 			.prev = head->object.there ? head->seq : 0, .object = object});
@@ -151,7 +151,7 @@ void model_list_abandon(struct model *model, unsigned feed)
 
 /* ---- what must be there ---- */
 
-void model_state(const struct model *model, unsigned feed, uint64_t seq, struct head state[KEYS])
+void model_state(const struct model *model, unsigned feed, uint64_t seq, struct latest state[KEYS])
 {
 	memset(state, 0, KEYS * sizeof(*state));
 	for (uint64_t s = 1; s <= seq && s <= model->n; s++) {

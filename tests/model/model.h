@@ -40,7 +40,7 @@ struct entry {
 struct feed_model {
 	bool exists, listed, attempt;
 	uint64_t list_begin; /* 0: none */
-	struct head {
+	struct latest {
 		uint64_t seq;
 		struct object object;
 	} head[KEYS];
@@ -72,7 +72,7 @@ void model_list_end(struct model *model, unsigned feed);
 void model_list_abandon(struct model *model, unsigned feed);
 
 /* State of the feed's objects after all records up to SEQ. */
-void model_state(const struct model *model, unsigned feed, uint64_t seq, struct head state[KEYS]);
+void model_state(const struct model *model, unsigned feed, uint64_t seq, struct latest state[KEYS]);
 
 /* Must the log still hold this entry, now that the horizon is where it is? */
 bool model_survives(const struct model *model, const struct entry *entry);

@@ -35,7 +35,7 @@ struct cluster_feed {
 /* What a follower's items amount to. */
 struct follower {
 	struct follow *follow;
-	struct head state[FEEDS][KEYS];
+	struct latest state[FEEDS][KEYS];
 	uint64_t items, lapses;
 };
 
