@@ -75,7 +75,8 @@ static void check_log(struct world *world, struct txn *txn)
 		if (!model_survives(&world->model, entry))
 			continue;
 		r = journal_walk_next(walk, &record);
-		MUST(r == FOUND, "journal: record %" PRIu64 " is missing", entry->seq);
+		MUST(r == FOUND, "journal: record %" PRIu64 " is missing: %s", entry->seq,
+			err_text(r));
 		check_record(world, &record, entry);
 	}
 	MUST(journal_walk_next(walk, &record) == END, "journal: record %" PRIu64 " is too much",

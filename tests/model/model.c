@@ -86,6 +86,17 @@ void model_event(struct model *model, unsigned feed, int key, struct object obje
 
 /* ---- lists ---- */
 
+int model_key_in_order(int i)
+{
+	int order = 0;
+
+	for (int group = 0; group < KEY_GROUPS; group++)
+		for (int key = group; key < KEYS; key += KEY_GROUPS)
+			if (order++ == i)
+				return key;
+	return -1;
+}
+
 static void open_bracket(struct model *model, unsigned feed)
 {
 	struct feed_model *f = &model->feed[feed];
@@ -134,7 +145,9 @@ void model_list_end(struct model *model, unsigned feed)
 {
 	struct feed_model *f = &model->feed[feed];
 
-	for (int key = 0; key < KEYS; key++) {
+	for (int i = 0; i < KEYS; i++) {
+		int key = model_key_in_order(i);
+
 		if (!f->head[key].object.there || f->seen[key])
 			continue;
 		open_bracket(model, feed);

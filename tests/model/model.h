@@ -17,6 +17,7 @@
 #define FEEDS 2
 #define KEYS  20
 #define NODES 4
+#define KEY_GROUPS 3 /* key k is in namespace k % KEY_GROUPS */
 
 enum { ADDED = 1, MODIFIED, DELETED, LIST_BEGIN, LIST_END, FEED_ADDED }; /* FORMAT.md, types */
 enum { STATE_UNKNOWN = 1, ABANDONED = 2 };                           /* FORMAT.md, flags */
@@ -70,6 +71,9 @@ void model_list_begin(struct model *model, unsigned feed);
 void model_list_item(struct model *model, unsigned feed, int key, struct object object);
 void model_list_end(struct model *model, unsigned feed);
 void model_list_abandon(struct model *model, unsigned feed);
+
+/* The i-th key in the order of the keys' bytes: by namespace, then by number. */
+int model_key_in_order(int i);
 
 /* State of the feed's objects after all records up to SEQ. */
 void model_state(const struct model *model, unsigned feed, uint64_t seq, struct latest state[KEYS]);

@@ -45,7 +45,7 @@ unsigned world_random(struct world *world, unsigned below)
 
 void key_text(int key, char text[16])
 {
-	(void)snprintf(text, 16, "ns%d/k%02d", key % 3, key);
+	(void)snprintf(text, 16, "ns%d/k%02d", key % KEY_GROUPS, key);
 }
 
 int key_number(struct bytes key)
@@ -95,6 +95,7 @@ static void add_feeds(struct world *world)
 		MUST(r == 0, "adding a feed: %s", err_text(r));
 		model_feed_added(&world->model, f);
 	}
+	recorder_changed(world->recorder);
 	MUST(recorder_flush(world->recorder) == 0, "flush");
 	model_commit(&world->model);
 }
@@ -209,7 +210,7 @@ static void happen(struct cluster_feed *feed, int key, struct object object)
 	feed->object[key] = object;
 }
 
-static void step_cluster(struct world *world)
+static void change_one(struct world *world)
 {
 	struct cluster_feed *feed = &world->cluster[world_random(world, FEEDS)];
 	int key = (int)world_random(world, KEYS);
@@ -227,6 +228,12 @@ static void step_cluster(struct world *world)
 	happen(feed, key, object);
 }
 
+static void step_cluster(struct world *world)
+{
+	for (unsigned n = 1 + world_random(world, 6); n > 0; n--)
+		change_one(world);
+}
+
 static void object_json(const struct world *world, unsigned f, int key, const struct object *object,
 	struct buf *out)
 {
@@ -236,7 +243,7 @@ static void object_json(const struct world *world, unsigned f, int key, const st
 		"{\"kind\":\"%s\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"k%02d\","
 		"\"namespace\":\"ns%d\",\"uid\":\"u%" PRIu64 "\",\"resourceVersion\":\"%" PRIu64
 		"\",\"labels\":{\"n\":\"%u\"}},\"spec\":{\"nodeName\":\"node-%u\",\"fill\":\"%*s\"}}",
-		f ? "Widget" : "Pod", key, key % 3, object->uid, object->rv, object->node,
+		f ? "Widget" : "Pod", key, key % KEY_GROUPS, object->uid, object->rv, object->node,
 		object->node, key % 4 ? 10 : 3000, "");
 }
 
@@ -264,14 +271,19 @@ static void deliver(struct world *world, unsigned f, const struct happened *what
 	buf_release(&json);
 }
 
-static void step_watch(struct world *world)
+static void step_watch_of(struct world *world, unsigned f)
 {
-	unsigned f = world_random(world, FEEDS);
 	struct cluster_feed *feed = &world->cluster[f];
 
-	for (unsigned n = world_random(world, 6); n > 0 && may_watch(world, f); n--)
+	for (unsigned n = world_random(world, 10); n > 0 && may_watch(world, f); n--)
 		if (feed->delivered < feed->n)
 			deliver(world, f, &feed->history[feed->delivered++]);
+}
+
+static void step_watch(struct world *world)
+{
+	for (unsigned f = 0; f < FEEDS; f++)
+		step_watch_of(world, f);
 }
 
 /* An event that was delivered already comes again: of an object that is still there. */
@@ -295,8 +307,10 @@ static void step_list_begin(struct world *world)
 	unsigned f = world_random(world, FEEDS);
 	struct cluster_feed *feed = &world->cluster[f];
 
-	if (may_watch(world, f) && world_random(world, 3))
-		return; /* relists of feeds that are well: now and then */
+	/* Of feeds that are well, and in the middle of a list: now and then. */
+	if ((may_watch(world, f) && world_random(world, 3)) ||
+		(world->model.feed[f].attempt && world_random(world, 8)))
+		return;
 	memcpy(feed->listed, feed->object, sizeof(feed->listed));
 	feed->listed_n = feed->n;
 	feed->next_key = 0;
@@ -306,15 +320,14 @@ static void step_list_begin(struct world *world)
 }
 
 /* Lists come in the order of keys as bytes, which is not that of our numbers: any order is fine. */
-static void step_list_items(struct world *world)
+static void step_list_items_of(struct world *world, unsigned f)
 {
-	unsigned f = world_random(world, FEEDS);
 	struct cluster_feed *feed = &world->cluster[f];
 	struct buf json = BUF_INIT;
 
 	if (!world->model.feed[f].attempt)
 		return;
-	for (unsigned n = 1 + world_random(world, 12); n > 0 && feed->next_key < KEYS; n--) {
+	for (unsigned n = 4 + world_random(world, 16); n > 0 && feed->next_key < KEYS; n--) {
 		int key = feed->next_key++;
 
 		if (!feed->listed[key].there)
@@ -327,9 +340,14 @@ static void step_list_items(struct world *world)
 	buf_release(&json);
 }
 
-static void step_list_end(struct world *world)
+static void step_list_items(struct world *world)
 {
-	unsigned f = world_random(world, FEEDS);
+	for (unsigned f = 0; f < FEEDS; f++)
+		step_list_items_of(world, f);
+}
+
+static void step_list_end_of(struct world *world, unsigned f)
+{
 	struct cluster_feed *feed = &world->cluster[f];
 	char rv[24];
 	int r;
@@ -343,6 +361,12 @@ static void step_list_end(struct world *world)
 	model_list_end(&world->model, f);
 	feed->delivered = feed->listed_n;
 	feed->needs_list = false;
+}
+
+static void step_list_end(struct world *world)
+{
+	for (unsigned f = 0; f < FEEDS; f++)
+		step_list_end_of(world, f);
 }
 
 static void step_list_abandon(struct world *world)
@@ -522,8 +546,8 @@ const char *world_step(struct world *world)
 		{"watch", 14, step_watch},
 		{"replay", 2, step_replay},
 		{"list begin", 4, step_list_begin},
-		{"list items", 10, step_list_items},
-		{"list end", 8, step_list_end},
+		{"list items", 12, step_list_items},
+		{"list end", 12, step_list_end},
 		{"list abandon", 1, step_list_abandon},
 		{"commit", 12, step_commit},
 		{"reflector dies", 2, step_reflector_dies},
