@@ -2,6 +2,7 @@
 /* The store against the model: journal, index, and what a follower was told. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
@@ -117,6 +118,16 @@ void world_check_journal(struct world *world)
 
 /* ---- index ---- */
 
+/* The newest snapshot; false: there is no index yet. */
+static bool look(struct world *world)
+{
+	int r = world->snapshot ? snapshot_renew(world->snapshot)
+				: snapshot_open(world->store, &world->snapshot);
+
+	MUST(r == 0 || r == AGAIN, "snapshot: %s", err_text(r));
+	return r == 0;
+}
+
 static void check_names(struct world *world, unsigned f, const struct latest state[KEYS])
 {
 	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
@@ -179,9 +190,8 @@ static void check_node_index(struct world *world, unsigned f, const struct lates
 
 void world_check_index(struct world *world)
 {
-	int r = snapshot_renew(world->snapshot);
-
-	MUST(r == 0, "snapshot: %s", err_text(r));
+	if (!look(world))
+		return;
 	for (unsigned f = 0; f < FEEDS; f++) {
 		struct latest state[KEYS];
 		uint64_t visible = snapshot_visible(world->snapshot, world->id[f]);
@@ -208,18 +218,34 @@ void world_check(struct world *world)
 void world_readers_open(struct world *world)
 {
 	struct store_options options = {.check = true};
+	struct follower *follower = &world->follower;
+	struct follow_options from = {.from = follower->positions,
+		.n_from = follower->positions ? FEEDS : 0, .from_uuid = follower->uuid};
 	int r = store_open(home_path(world->home), &options, &world->store);
 
 	MUST(r == 0, "store: %s", err_text(r));
-	r = snapshot_open(world->store, &world->snapshot);
-	MUST(r == 0, "snapshot: %s", err_text(r));
-	r = follow_new(world->store, world->id, FEEDS, NULL, &world->follower.follow);
+	r = follow_new(world->store, world->id, FEEDS, follower->positions ? &from : NULL,
+		&follower->follow);
 	MUST(r == 0, "follower: %s", err_text(r));
+	if (!follower->positions)
+		memset(follower->state, 0, sizeof(follower->state));
 }
 
 void world_readers_close(struct world *world)
 {
-	follow_free(&world->follower.follow);
+	struct follower *follower = &world->follower;
+	const struct follow_position *positions;
+
+	free(follower->positions);
+	follower->positions = NULL;
+	if (follower->follow && follow_synced(follower->follow)) {
+		follower->positions = calloc(FEEDS, sizeof(*positions));
+		MUST(follower->positions && follow_positions(follower->follow, &positions) == FEEDS,
+			"positions");
+		memcpy(follower->positions, positions, FEEDS * sizeof(*positions));
+		memcpy(follower->uuid, follow_uuid(follower->follow), sizeof(follower->uuid));
+	}
+	follow_free(&follower->follow);
 	snapshot_close(&world->snapshot);
 	store_close(&world->store);
 }
@@ -300,26 +326,46 @@ void world_follow(struct world *world, unsigned items)
 	}
 }
 
-/* Up to date: what the follower made of its items is the state it can see. */
-void world_follow_check(struct world *world)
+/* Is what the follower made of its items the state that can be seen? Where not: the key. */
+static bool follow_is_current(struct world *world, unsigned *ret_feed, int *ret_key)
 {
-	MUST(snapshot_renew(world->snapshot) == 0, "renew");
-	bool all = true;
-	for (unsigned f = 0; f < FEEDS; f++)
-		all &= snapshot_visible(world->snapshot, world->id[f]) > 0;
-	for (unsigned f = 0; all && f < FEEDS; f++) {
-		struct latest state[KEYS];
+	struct latest state[KEYS];
 
+	for (unsigned f = 0; f < FEEDS; f++) {
 		model_state(&world->model, f,
 			snapshot_visible(world->snapshot, world->id[f]), state);
 		for (int k = 0; k < KEYS; k++) {
 			const struct latest *known = &world->follower.state[f][k];
 
-			MUST(known->object.there == state[k].object.there &&
-					(!known->object.there || known->seq == state[k].seq),
-				"follower: feed %u key %d is at %" PRIu64 ", wanted %" PRIu64, f, k,
-				known->seq, state[k].seq);
+			if (known->object.there == state[k].object.there &&
+				(!known->object.there || known->seq == state[k].seq))
+				continue;
+			*ret_feed = f;
+			*ret_key = k;
+			return false;
 		}
 	}
-	MUST(snapshot_reset(world->snapshot) == 0, "reset");
+	return true;
+}
+
+/* A follower looks at the log at least once a second; it gives nothing while a feed is not listed. */
+void world_follow_check(struct world *world)
+{
+	unsigned f = 0;
+	int key = 0;
+
+	MUST(look(world), "no index");
+	for (f = 0; f < FEEDS; f++)
+		if (!snapshot_visible(world->snapshot, world->id[f]))
+			return;
+	for (int tries = 0; tries < 100; tries++) {
+		world_follow(world, UINT32_MAX);
+		if (follow_is_current(world, &f, &key)) {
+			MUST(snapshot_reset(world->snapshot) == 0, "reset");
+			return;
+		}
+		(void)follow_wait(world->follower.follow, 50);
+	}
+	world_fail("follower: feed %u key %d is at %" PRIu64, f, key,
+		world->follower.state[f][key].seq);
 }

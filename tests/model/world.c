@@ -141,11 +141,15 @@ static void configure(struct world *world)
 	world->processor.config = world->config;
 }
 
+/* One process can't open an environment for writing that it has open for reading: the readers close
+ * for that long, and the follower goes on from its positions, as with a cursor. */
 static void processor_open(struct world *world, bool anew)
 {
+	world_readers_close(world);
 	int r = pair_open(&world->processor, anew, &world->pair);
 
 	MUST(r == 0 || r == ERR_FAILPOINT, "pair: %s", err_text(r));
+	world_readers_open(world);
 }
 
 /* An error is answered as the daemon answers it: closed and opened anew. */
@@ -181,7 +185,6 @@ void world_open(struct world *world, const char *directory, unsigned seed)
 		world->cluster[f].needs_list = world->cluster[f].committed_needs_list = true;
 	reflector_open(world);
 	processor_open(world, false);
-	world_readers_open(world);
 }
 
 void world_close(struct world *world)
@@ -194,6 +197,7 @@ void world_close(struct world *world)
 	for (unsigned f = 0; f < FEEDS; f++)
 		free(world->cluster[f].history);
 	model_release(&world->model);
+	free(world->follower.positions);
 	free(world->directory);
 }
 
@@ -580,6 +584,5 @@ void world_settle(struct world *world)
 	while (processor_step(world))
 		;
 	world_check(world);
-	world_follow(world, UINT32_MAX);
 	world_follow_check(world);
 }

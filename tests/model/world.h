@@ -37,6 +37,9 @@ struct follower {
 	struct follow *follow;
 	struct latest state[FEEDS][KEYS];
 	uint64_t items, lapses;
+	/* Kept while the readers are closed; NULL: it begins with the initial state. */
+	struct follow_position *positions;
+	uint8_t uuid[16];
 };
 
 struct world {
