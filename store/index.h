@@ -176,6 +176,20 @@ void index_walk_close(struct index_walk **walk);
 int index_has(struct index *index, struct txn *txn, uint32_t definition, struct bytes value,
 	uint64_t object);
 
+/* Every term there is, by definition and value, and the walk over one's postings: for those that look
+ * at what is stored (dump). DEFINITION 0: all. Until FN returns non-zero. */
+struct index_term_row {
+	uint32_t definition;
+	struct bytes value; /* WHOLE false: the beginning that is kept of a long one */
+	bool whole;
+	uint64_t term, count;
+};
+typedef int index_term_fn(void *arg, const struct index_term_row *row);
+int index_each_term(struct index *index, struct txn *txn, uint32_t definition, index_term_fn *fn,
+	void *arg);
+int index_term_postings(struct index *index, struct txn *txn, uint64_t term,
+	struct index_walk **ret_walk);
+
 /* Values of a definition in byte order, those that begin with PREFIX, with their counts. A long
  * value (INDEX_VALUE_MAX) is given as its kept prefix and WHOLE false. */
 typedef int index_value_fn(void *arg, struct bytes value, uint64_t count, bool whole);

@@ -225,22 +225,14 @@ int index_names(struct index *index, struct txn *txn, uint32_t feed, struct byte
 	return 0;
 }
 
-int index_postings(struct index *index, struct txn *txn, uint32_t definition, struct bytes value,
-	uint64_t *ret_count, struct index_walk **ret_walk)
+int index_term_postings(struct index *index, struct txn *txn, uint64_t term,
+	struct index_walk **ret_walk)
 {
 	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
-	uint64_t term, count;
 
 	CHECK_OBJ(index, INDEX_MAGIC);
-	int r = find_term(txn, definition, value, &term, &count);
+	int r = walk_new(txn, INDEX_POSTING, &walk);
 
-	if (r != FOUND)
-		return r;
-	if (!ret_walk) {
-		*ret_count = count;
-		return FOUND;
-	}
-	r = walk_new(txn, INDEX_POSTING, &walk);
 	if (r == 0)
 		r = cursor_open(txn, INDEX_OBJECT, &walk->objects);
 	if (r < 0)
@@ -249,9 +241,23 @@ int index_postings(struct index *index, struct txn *txn, uint32_t definition, st
 	be64_put(walk->prefix, term);
 	walk->prefix_size = 8;
 	walk->from_size = index_posting_key(walk->from, term, 0).size;
-	*ret_count = count;
 	*ret_walk = TAKE(walk);
 	return FOUND;
+}
+
+int index_postings(struct index *index, struct txn *txn, uint32_t definition, struct bytes value,
+	uint64_t *ret_count, struct index_walk **ret_walk)
+{
+	uint64_t term, count;
+
+	CHECK_OBJ(index, INDEX_MAGIC);
+	int r = find_term(txn, definition, value, &term, &count);
+
+	if (r == FOUND && ret_walk)
+		r = index_term_postings(index, txn, term, ret_walk);
+	if (r == FOUND)
+		*ret_count = count;
+	return r;
 }
 
 /* The object that a posting names. */
@@ -299,31 +305,74 @@ int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index
 
 /* ---- values ---- */
 
+static int term_at(struct bytes key, struct bytes value, struct index_term_row *ret_row)
+{
+	bool whole = index_term_is_whole(key);
+
+	if (key.size < 4)
+		return err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'term'", key.size);
+	*ret_row = (struct index_term_row){
+		.definition = be32_get(key.data),
+		.value = BYTES((const uint8_t *)key.data + 4, whole ? key.size - 4 : INDEX_VALUE_MAX),
+		.whole = whole,
+	};
+	return index_read_term(value, &ret_row->term, &ret_row->count);
+}
+
+/* Terms from the key START on, as long as the key begins with PREFIX bytes of it. */
+static int walk_terms(struct txn *txn, struct bytes start, size_t prefix, index_term_fn *fn,
+	void *arg)
+{
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	struct index_term_row row;
+	struct bytes key, value;
+	int r = cursor_open(txn, INDEX_TERM, &cursor);
+
+	if (r == 0)
+		r = cursor_seek(cursor, start, &key, &value);
+	start.size = prefix;
+	for (; r == FOUND && bytes_starts(key, start); r = cursor_next(cursor, &key, &value)) {
+		r = term_at(key, value, &row);
+		if (r == 0)
+			r = fn(arg, &row);
+		if (r != 0)
+			return r;
+	}
+	return r == END ? 0 : r;
+}
+
+int index_each_term(struct index *index, struct txn *txn, uint32_t definition, index_term_fn *fn,
+	void *arg)
+{
+	uint8_t start[4];
+
+	CHECK_OBJ(index, INDEX_MAGIC);
+	be32_put(start, definition);
+	/* 0 is no definition's number: below all of them. */
+	return walk_terms(txn, BYTES(start, 4), definition ? 4 : 0, fn, arg);
+}
+
+struct value_call {
+	index_value_fn *fn;
+	void *arg;
+};
+
+static int call_value(void *arg, const struct index_term_row *row)
+{
+	const struct value_call *call = arg;
+
+	return call->fn(call->arg, row->value, row->count, row->whole);
+}
+
 int index_values(struct index *index, struct txn *txn, uint32_t definition, struct bytes prefix,
 	index_value_fn *fn, void *arg)
 {
-	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	uint8_t buffer[TERM_KEY_MAX];
-	struct bytes key, value;
-	uint64_t term, count;
+	struct value_call call = {fn, arg};
 
 	CHECK_OBJ(index, INDEX_MAGIC);
 	if (prefix.size > INDEX_VALUE_MAX)
 		prefix.size = INDEX_VALUE_MAX; /* all that is kept of a longer value */
 	struct bytes start = index_term_key(buffer, definition, prefix);
-	int r = cursor_open(txn, INDEX_TERM, &cursor);
-
-	if (r == 0)
-		r = cursor_seek(cursor, start, &key, &value);
-	for (; r == FOUND && bytes_starts(key, start); r = cursor_next(cursor, &key, &value)) {
-		bool whole = index_term_is_whole(key);
-		size_t size = whole ? key.size - 4 : INDEX_VALUE_MAX;
-
-		r = index_read_term(value, &term, &count);
-		if (r == 0)
-			r = fn(arg, BYTES((const uint8_t *)key.data + 4, size), count, whole);
-		if (r != 0)
-			return r;
-	}
-	return r == END ? 0 : r;
+	return walk_terms(txn, start, start.size, call_value, &call);
 }
