@@ -116,6 +116,8 @@ int cursor_remove(struct home *home, const char *name)
 
 static int read_whole(int directory, const char *name, struct buf *text)
 {
+	if (directory < 0)
+		return NOT_FOUND; /* a copy without cursors */
 	AUTO_FD int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
 	if (fd < 0)
@@ -221,6 +223,8 @@ void cursor_release(struct cursor_file *cursor)
 
 int cursor_each(struct home *home, cursor_fn *fn, void *arg)
 {
+	if (home_cursors_fd(home) < 0)
+		return 0; /* a copy without cursors */
 	int fd = openat(home_cursors_fd(home), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
 	int r = 0;
