@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kinf dump [SECTION...] [--feed F] [--key K] [--from N] [--to M] [-o text|json] [--body] */
+#include "reader/command/dump.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reader/command/command.h"
+#include "reader/command/print.h"
+#include "reader/handle.h"
+
+struct dump_args {
+	const char *feed, *key, *output;
+	uint64_t from, to;
+	bool body;
+};
+
+static const struct option_spec dump_options[] = {
+	{0, "feed", OPTION_TEXT, offsetof(struct dump_args, feed), "F",
+		"only this feed: its name, resource or id"},
+	{0, "key", OPTION_TEXT, offsetof(struct dump_args, key), "K",
+		"only this object: namespace/name, or name"},
+	{0, "from", OPTION_NUMBER, offsetof(struct dump_args, from), "N", "from this event on"},
+	{0, "to", OPTION_NUMBER, offsetof(struct dump_args, to), "M", "up to this event"},
+	{'o', "output", OPTION_TEXT, offsetof(struct dump_args, output), "FORMAT",
+		"text or json (one object a line)"},
+	{0, "body", OPTION_FLAG, offsetof(struct dump_args, body), NULL, "print bodies too"},
+};
+
+static int dump_journal(struct dump *dump)
+{
+	return dump_log(dump, false);
+}
+
+static int dump_events(struct dump *dump)
+{
+	return dump_log(dump, true);
+}
+
+static const struct section {
+	const char *name;
+	int (*dump)(struct dump *dump);
+} sections[] = {
+	{"meta", dump_meta},
+	{"feeds", dump_feeds},
+	{"journal", dump_journal},
+	{"objects", dump_objects},
+	{"terms", dump_terms},
+	{"postings", dump_postings},
+	{"events", dump_events},
+	{"cursors", dump_cursors},
+	{"ring", dump_rings},
+};
+
+static const struct section *find_section(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
+		if (strcmp(sections[i].name, name) == 0)
+			return &sections[i];
+	return NULL;
+}
+
+/* ---- the feeds that are wanted ---- */
+
+struct feed_search {
+	struct dump *dump;
+	const char *name;
+};
+
+static int match_feed(void *arg, const struct feed_definition *definition,
+	const struct feed_checkpoint *checkpoint)
+{
+	struct feed_search *search = arg;
+	char id[16];
+
+	(void)checkpoint;
+	(void)snprintf(id, sizeof(id), "%u", definition->id);
+	if (strcmp(definition->name, search->name) != 0 &&
+		strcmp(definition->resource, search->name) != 0 && strcmp(id, search->name) != 0)
+		return 0;
+	struct dump *dump = search->dump;
+	uint32_t *feeds = reallocarray(dump->feeds, dump->n_feeds + 1, sizeof(*feeds));
+	if (!feeds)
+		return err_set(-ENOMEM, "feeds");
+	dump->feeds = feeds;
+	feeds[dump->n_feeds++] = definition->id;
+	return 0;
+}
+
+/* Removed feeds count too, as long as anything is left of them. */
+static int choose_feeds(struct dump *dump, const char *name)
+{
+	struct feed_search search = {dump, name};
+
+	if (!name)
+		return 0;
+	int r = dump->journal
+		? journal_each_feed(dump->journal, dump->journal_txn, match_feed, &search)
+		: 0;
+	if (r == 0 && !dump->n_feeds)
+		return err_say(ERR_NO_FEED, "no feed '%s'; 'kinf dump feeds' lists them", name);
+	return r;
+}
+
+/* ---- the store ---- */
+
+/* One snapshot of both databases; where there is no index, the journal alone. */
+struct source {
+	struct kinf *kinf;
+	struct kinf_snapshot *snapshot;
+	struct journal *journal;
+	struct txn *txn;
+};
+
+static int open_journal_alone(struct source *source, struct dump *dump)
+{
+	int r = journal_open_read(dump->home, NULL, &source->journal);
+
+	if (r == NOT_FOUND)
+		return 0; /* not even that */
+	if (r == 0)
+		r = txn_begin_read(journal_env(source->journal), &source->txn);
+	if (r < 0)
+		return r;
+	dump->journal = source->journal;
+	dump->journal_txn = source->txn;
+	return 0;
+}
+
+static int source_open(struct source *source, struct dump *dump)
+{
+	dump->home = store_home(source->kinf->store);
+	int r = kinf_snapshot_open(source->kinf, &source->snapshot);
+	if (r == AGAIN)
+		return open_journal_alone(source, dump);
+	if (r < 0)
+		return r;
+	struct snapshot *snapshot = source->snapshot->snapshot;
+	dump->journal = snapshot_journal(snapshot);
+	dump->journal_txn = snapshot_journal_txn(snapshot);
+	dump->index = snapshot_index(snapshot);
+	dump->index_txn = snapshot_index_txn(snapshot);
+	return 0;
+}
+
+/* On a copy, an error here says that what was printed may be wrong. */
+static int source_close(struct source *source)
+{
+	int r = source->snapshot ? kinf_snapshot_reset(source->snapshot) : 0;
+
+	kinf_snapshot_close(&source->snapshot);
+	txn_abort(&source->txn);
+	journal_close(&source->journal);
+	kinf_close(&source->kinf);
+	return r;
+}
+
+/* ---- the command ---- */
+
+static int dump_sections(struct dump *dump, char **names, size_t n)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = find_section(names[i])->dump(dump);
+	for (size_t i = 0; r == 0 && !n && i < ARRAY_SIZE(sections); i++)
+		r = sections[i].dump(dump);
+	return r == 0 ? print_flush() : r;
+}
+
+static int dump_run(struct dump *dump, const struct config_flags *flags, const char *feed,
+	char **names, size_t n)
+{
+	struct source source = {0};
+
+	if (command_open(flags, &source.kinf) < 0)
+		return PROC_FAILED;
+	int r = source_open(&source, dump);
+	if (r == 0)
+		r = choose_feeds(dump, feed);
+	if (r == 0)
+		r = dump_sections(dump, names, n);
+	int status = r < 0 ? command_fail(r) : PROC_OK;
+	r = source_close(&source);
+	return r < 0 && status == PROC_OK ? command_fail(r) : status;
+}
+
+int command_dump(int argc, char **argv)
+{
+	struct dump_args args = {.to = UINT64_MAX};
+	struct config_flags flags = {0};
+	int first;
+	const struct options_group groups[] = {
+		{"Options", dump_options, ARRAY_SIZE(dump_options), &args},
+		config_common_options(&flags),
+	};
+	const struct options options = {"kinf dump",
+		"[meta|feeds|journal|objects|terms|postings|events|cursors|ring...]",
+		"Prints what the store's files hold, row by row, with the names of store/FORMAT.md; "
+		"without a section, all of them. Needs no daemon.",
+		groups, ARRAY_SIZE(groups), false};
+	int r = options_parse(&options, argc, argv, &first);
+	bool json = r == 0 && args.output && strcmp(args.output, "json") == 0;
+
+	for (int i = first; r == 0 && i < argc; i++)
+		if (!find_section(argv[i]))
+			r = options_bad(&options, "there is no section '%s'", argv[i]);
+	if (r == 0 && args.output && !json && strcmp(args.output, "text") != 0)
+		r = options_bad(&options, "output '%s': allowed are text, json", args.output);
+	if (r != 0)
+		return command_usage(&options, r);
+	struct dump dump = {.key = args.key, .from = args.from, .to = args.to, .body = args.body,
+		.json = json};
+	int status = dump_run(&dump, &flags, args.feed, argv + first, (size_t)(argc - first));
+	free(dump.feeds);
+	buf_release(&dump.out);
+	return status;
+}

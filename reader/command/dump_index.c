@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the index holds: names, terms, postings; and the files beside the databases. */
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reader/command/dump.h"
+#include "store/follow.h"
+#include "store/ring.h"
+
+/* ---- objects ---- */
+
+/* The body, from the journal. */
+static int put_version(struct dump *dump, const struct index_entry *entry)
+{
+	struct record record;
+
+	if (!dump->body || !dump->journal)
+		return 0;
+	int r = journal_get(dump->journal, dump->journal_txn, entry->seq, &record);
+	if (r == NOT_FOUND || (r == FOUND && record_check(&record) < 0)) {
+		dump_flag(dump, r == FOUND ? "damaged" : "missing", true);
+		return 0;
+	}
+	if (r == FOUND && dump_body(dump, record.body) < 0)
+		dump_flag(dump, "bodyDamaged", true);
+	return r < 0 ? r : 0;
+}
+
+static int dump_object(struct dump *dump, uint32_t feed, struct bytes key,
+	const struct index_entry *entry)
+{
+	dump_begin(dump, "object");
+	dump_number(dump, "object", entry->object);
+	dump_number(dump, "feed", feed);
+	dump_text(dump, "key", key);
+	dump_number(dump, "seq", entry->seq);
+	if (entry->place) {
+		dump_number(dump, "place", entry->place);
+		dump_number(dump, "placeSize", entry->place_size);
+		dump_number(dump, "generation", entry->generation);
+	}
+	int r = put_version(dump, entry);
+	return r < 0 ? r : dump_end(dump);
+}
+
+static int dump_names(void *arg, const struct index_feed *feed)
+{
+	struct dump *dump = arg;
+	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
+	struct index_entry entry;
+	struct bytes key;
+
+	if (!dump_wants_feed(dump, feed->feed))
+		return 0;
+	int r = index_names(dump->index, dump->index_txn, feed->feed, BYTES_NONE, BYTES_NONE, &walk);
+	while (r == 0 && (r = index_walk_next(walk, &key, &entry)) == FOUND)
+		if (dump_wants(dump, feed->feed, key) && entry.seq >= dump->from &&
+			entry.seq <= dump->to)
+			r = dump_object(dump, feed->feed, key, &entry);
+	return r == END ? 0 : r;
+}
+
+int dump_objects(struct dump *dump)
+{
+	return dump->index ? index_each_feed(dump->index, dump->index_txn, dump_names, dump) : 0;
+}
+
+/* ---- terms and postings ---- */
+
+struct term_dump {
+	struct dump *dump;
+	const struct index_definition *definition;
+	bool postings;
+};
+
+static void put_term(struct term_dump *terms, const struct index_term_row *row)
+{
+	struct dump *dump = terms->dump;
+
+	dump_number(dump, "feed", terms->definition->feed);
+	dump_text(dump, "index", bytes_str(terms->definition->name));
+	dump_text(dump, "value", row->value);
+	dump_flag(dump, "cut", !row->whole);
+	dump_number(dump, "term", row->term);
+}
+
+static int dump_term(struct term_dump *terms, const struct index_term_row *row)
+{
+	dump_begin(terms->dump, "term");
+	put_term(terms, row);
+	dump_number(terms->dump, "postings", row->count);
+	return dump_end(terms->dump);
+}
+
+static int dump_term_postings(struct term_dump *terms, const struct index_term_row *row)
+{
+	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
+	struct dump *dump = terms->dump;
+	struct index_entry entry;
+	struct bytes key;
+	int r = index_term_postings(dump->index, dump->index_txn, row->term, &walk);
+
+	while (r == 0 && (r = index_walk_next(walk, &key, &entry)) == FOUND) {
+		if (!dump_wants(dump, terms->definition->feed, key))
+			continue;
+		dump_begin(dump, "posting");
+		put_term(terms, row);
+		dump_number(dump, "object", entry.object);
+		dump_text(dump, "key", key);
+		r = dump_end(dump);
+	}
+	return r == END ? 0 : r;
+}
+
+static int on_term(void *arg, const struct index_term_row *row)
+{
+	struct term_dump *terms = arg;
+
+	return terms->postings ? dump_term_postings(terms, row) : dump_term(terms, row);
+}
+
+static int on_definition(void *arg, const struct index_definition *definition)
+{
+	struct term_dump *terms = arg;
+	struct dump *dump = terms->dump;
+
+	terms->definition = definition;
+	return dump_wants_feed(dump, definition->feed)
+		? index_each_term(dump->index, dump->index_txn, definition->id, on_term, terms)
+		: 0;
+}
+
+static int dump_all_terms(struct dump *dump, bool postings)
+{
+	struct term_dump terms = {dump, NULL, postings};
+
+	return dump->index ? index_each_definition(dump->index, dump->index_txn, 0, on_definition,
+				     &terms)
+			   : 0;
+}
+
+int dump_terms(struct dump *dump)
+{
+	return dump_all_terms(dump, false);
+}
+
+int dump_postings(struct dump *dump)
+{
+	return dump_all_terms(dump, true);
+}
+
+/* ---- cursors ---- */
+
+static int dump_cursor(void *arg, const char *name, const struct cursor_file *cursor)
+{
+	struct dump *dump = arg;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < cursor->n; i++) {
+		if (!dump_wants_feed(dump, cursor->positions[i].feed))
+			continue;
+		dump_begin(dump, "cursor");
+		dump_text(dump, "name", bytes_str(name));
+		dump_uuid(dump, "journal", cursor->uuid);
+		dump_number(dump, "written", cursor->written_ns);
+		dump_number(dump, "feed", cursor->positions[i].feed);
+		dump_number(dump, "seq", cursor->positions[i].seq);
+		r = dump_end(dump);
+	}
+	return r;
+}
+
+int dump_cursors(struct dump *dump)
+{
+	return cursor_each(dump->home, dump_cursor, dump);
+}
+
+/* ---- rings ---- */
+
+static int dump_ring(struct dump *dump, const char *name)
+{
+	CLEANUP(ring_detach) struct ring_reader *reader = NULL;
+	struct ring_status status;
+	int runtime = home_runtime_fd(dump->home);
+
+	dump_begin(dump, "ring");
+	dump_text(dump, "name", bytes_str(name));
+	if (runtime < 0 || ring_attach(runtime, name, &reader) < 0) {
+		dump_flag(dump, "noWriter", true);
+		return dump_end(dump);
+	}
+	ring_status(reader, &status);
+	dump_uuid(dump, "uuid", ring_uuid(reader));
+	dump_number(dump, "epoch", status.epoch);
+	dump_number(dump, "state", status.state);
+	dump_number(dump, "writerPid", (uint64_t)status.writer_pid);
+	dump_number(dump, "capacity", status.capacity);
+	dump_number(dump, "claim", status.claim);
+	dump_number(dump, "tail", status.tail);
+	dump_number(dump, "lastSeq", status.last_seq);
+	dump_number(dump, "heartbeat", status.heartbeat_ns);
+	return dump_end(dump);
+}
+
+int dump_rings(struct dump *dump)
+{
+	int r = dump_ring(dump, "delta.ring");
+
+	return r == 0 ? dump_ring(dump, "event.ring") : r;
+}

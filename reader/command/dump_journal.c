@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the journal holds: feeds, the log, meta. */
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reader/command/dump.h"
+
+static void put_definition(struct dump *dump, const struct feed_definition *d)
+{
+	dump_text(dump, "name", bytes_str(d->name));
+	dump_text(dump, "group", bytes_str(d->group));
+	dump_text(dump, "version", bytes_str(d->version));
+	dump_text(dump, "resource", bytes_str(d->resource));
+	dump_text(dump, "kind", bytes_str(d->kind));
+	dump_text(dump, "listKind", bytes_str(d->list_kind));
+	dump_text(dump, "namespace", bytes_str(d->namespace_));
+	dump_text(dump, "labelSelector", bytes_str(d->label_selector));
+	dump_text(dump, "fieldSelector", bytes_str(d->field_selector));
+	dump_text(dump, "drop", bytes_str(d->drop));
+	dump_flag(dump, "namespaced", d->namespaced);
+	dump_flag(dump, "metadataOnly", d->metadata_only);
+}
+
+static void put_checkpoint(struct dump *dump, const struct feed_checkpoint *c)
+{
+	dump_text(dump, "phase", bytes_str(feed_phase_name(c->phase)));
+	dump_text(dump, "rv", c->rv);
+	dump_number(dump, "firstList", c->first_list);
+	dump_number(dump, "listBegin", c->list_begin);
+	dump_number(dump, "listTime", c->list_ns);
+	dump_number(dump, "trimmed", c->trimmed);
+}
+
+static int put_index_feed(struct dump *dump, uint32_t id)
+{
+	struct index_feed feed;
+	int r = dump->index ? index_feed(dump->index, dump->index_txn, id, &feed) : NOT_FOUND;
+
+	if (r != FOUND)
+		return r < 0 ? r : 0;
+	dump_number(dump, "indexListed", feed.listed);
+	dump_number(dump, "indexListBegin", feed.list_begin);
+	dump_number(dump, "indexObjects", feed.objects);
+	dump_flag(dump, "indexRemoved", feed.removed);
+	return 0;
+}
+
+static int dump_feed(void *arg, const struct feed_definition *definition,
+	const struct feed_checkpoint *checkpoint)
+{
+	struct dump *dump = arg;
+
+	if (!dump_wants_feed(dump, definition->id))
+		return 0;
+	dump_begin(dump, "feed");
+	dump_number(dump, "id", definition->id);
+	put_definition(dump, definition);
+	put_checkpoint(dump, checkpoint);
+	int r = put_index_feed(dump, definition->id);
+	return r < 0 ? r : dump_end(dump);
+}
+
+int dump_feeds(struct dump *dump)
+{
+	return dump->journal
+		? journal_each_feed(dump->journal, dump->journal_txn, dump_feed, dump)
+		: 0;
+}
+
+static bool is_change(const struct record *record)
+{
+	return record->type == RECORD_ADDED || record->type == RECORD_MODIFIED ||
+		record->type == RECORD_DELETED;
+}
+
+static int dump_record(struct dump *dump, const char *what, const struct record *record)
+{
+	dump_begin(dump, what);
+	dump_number(dump, "seq", record->seq);
+	dump_number(dump, "feed", record->feed);
+	dump_text(dump, "type", bytes_str(record_type_name(record->type)));
+	dump_flag(dump, "finalStateUnknown", record->flags & RECORD_FINAL_STATE_UNKNOWN);
+	dump_flag(dump, "abandoned", record->flags & RECORD_ABANDONED);
+	if (record->key.size)
+		dump_text(dump, "key", record->key);
+	if (record->uid.size)
+		dump_text(dump, "uid", record->uid);
+	if (record->rv.size)
+		dump_text(dump, "rv", record->rv);
+	dump_number(dump, "prev", record->prev);
+	dump_number(dump, "time", record->time_ns);
+	dump_number(dump, "bodySize", record->body.size);
+	if (record_check(record) < 0)
+		dump_flag(dump, "damaged", true);
+	else if (dump_body(dump, record->body) < 0)
+		dump_flag(dump, "bodyDamaged", true);
+	return dump_end(dump);
+}
+
+/* All of the log, or what followers see of it: changes of objects above the horizon. */
+int dump_log(struct dump *dump, bool changes_only)
+{
+	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
+	struct journal_meta meta;
+	struct record record;
+
+	if (!dump->journal)
+		return 0;
+	int r = journal_meta(dump->journal, dump->journal_txn, &meta);
+	uint64_t from = r == 0 && changes_only && dump->from <= meta.horizon ? meta.horizon + 1
+									     : dump->from;
+	if (r == 0)
+		r = journal_walk_open(dump->journal, dump->journal_txn, from, &walk);
+	while (r == 0 && (r = journal_walk_next(walk, &record)) == FOUND) {
+		if (record.seq > dump->to)
+			return 0;
+		if ((changes_only && !is_change(&record)) ||
+			!dump_wants(dump, record.feed, record.key))
+			continue;
+		r = dump_record(dump, changes_only ? "event" : "record", &record);
+	}
+	return r == END ? 0 : r;
+}
+
+static int dump_definition(void *arg, const struct index_definition *definition)
+{
+	struct dump *dump = arg;
+
+	if (!dump_wants_feed(dump, definition->feed))
+		return 0;
+	dump_begin(dump, "definition");
+	dump_number(dump, "id", definition->id);
+	dump_number(dump, "feed", definition->feed);
+	dump_text(dump, "name", bytes_str(definition->name));
+	dump_text(dump, "paths", bytes_str(definition->paths));
+	if (definition->filled == INDEX_READY)
+		dump_flag(dump, "ready", true);
+	else
+		dump_number(dump, "filled", definition->filled);
+	dump_flag(dump, "dropping", definition->dropping);
+	return dump_end(dump);
+}
+
+static int dump_journal_meta(struct dump *dump)
+{
+	struct journal_meta meta;
+	int r = journal_meta(dump->journal, dump->journal_txn, &meta);
+
+	if (r < 0)
+		return r;
+	dump_begin(dump, "journal");
+	dump_number(dump, "generation", journal_generation(dump->journal));
+	dump_uuid(dump, "uuid", meta.uuid);
+	dump_number(dump, "nextSeq", meta.next_seq);
+	dump_number(dump, "horizon", meta.horizon);
+	dump_text(dump, "cluster", bytes_str(meta.cluster));
+	return dump_end(dump);
+}
+
+static int dump_index_meta(struct dump *dump)
+{
+	struct index_meta meta;
+	int r = index_meta(dump->index, dump->index_txn, &meta);
+
+	if (r < 0)
+		return r;
+	dump_begin(dump, "index");
+	dump_number(dump, "generation", index_generation(dump->index));
+	dump_uuid(dump, "journal", meta.journal);
+	dump_number(dump, "taken", meta.taken);
+	dump_flag(dump, "building", meta.building);
+	r = dump_end(dump);
+	return r < 0 ? r : index_each_definition(dump->index, dump->index_txn, 0, dump_definition,
+		dump);
+}
+
+int dump_meta(struct dump *dump)
+{
+	int r = dump->journal ? dump_journal_meta(dump) : 0;
+
+	return r == 0 && dump->index ? dump_index_meta(dump) : r;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/err.h"
+#include "common/json.h"
+#include "reader/command/dump.h"
+
+static void put_name(struct dump *dump, const char *name)
+{
+	if (dump->json)
+		buf_printf(&dump->out, "%s\"%s\":", dump->first ? "{" : ",", name);
+	else
+		buf_printf(&dump->out, " %s=", name);
+	dump->first = false;
+}
+
+void dump_begin(struct dump *dump, const char *what)
+{
+	dump->first = true;
+	if (dump->json)
+		dump_text(dump, "what", bytes_str(what));
+	else
+		buf_str(&dump->out, what);
+}
+
+void dump_number(struct dump *dump, const char *name, uint64_t number)
+{
+	put_name(dump, name);
+	buf_printf(&dump->out, "%" PRIu64, number);
+}
+
+static bool is_plain(struct bytes text)
+{
+	const uint8_t *p = text.data;
+
+	for (size_t i = 0; i < text.size; i++)
+		if (p[i] <= ' ' || p[i] >= 0x7f || p[i] == '"' || p[i] == '\\')
+			return false;
+	return text.size > 0;
+}
+
+void dump_text(struct dump *dump, const char *name, struct bytes text)
+{
+	put_name(dump, name);
+	if (!dump->json && is_plain(text))
+		buf_bytes_put(&dump->out, text);
+	else
+		json_write_string(text, &dump->out);
+}
+
+void dump_flag(struct dump *dump, const char *name, bool flag)
+{
+	if (!flag)
+		return;
+	put_name(dump, name);
+	buf_str(&dump->out, "true");
+}
+
+void dump_uuid(struct dump *dump, const char *name, const uint8_t uuid[16])
+{
+	put_name(dump, name);
+	buf_str(&dump->out, dump->json ? "\"" : "");
+	for (unsigned i = 0; i < 16; i++)
+		buf_printf(&dump->out, "%02x", uuid[i]);
+	buf_str(&dump->out, dump->json ? "\"" : "");
+}
+
+int dump_body(struct dump *dump, struct bytes body)
+{
+	if (!dump->body || !body.size)
+		return 0;
+	size_t before = dump->out.size;
+	put_name(dump, "body");
+	int r = json_write(body, 0, &dump->out);
+	if (r < 0)
+		buf_truncate(&dump->out, before); /* the row goes on without it */
+	return r;
+}
+
+int dump_end(struct dump *dump)
+{
+	buf_str(&dump->out, dump->json ? "}\n" : "\n");
+	int r = buf_error(&dump->out);
+	if (r == 0 && fwrite(dump->out.data, 1, dump->out.size, stdout) != dump->out.size)
+		r = err_set(errno ? -errno : -EIO, "writing the output");
+	buf_reset(&dump->out);
+	return r;
+}
+
+bool dump_wants_feed(const struct dump *dump, uint32_t feed)
+{
+	for (size_t i = 0; i < dump->n_feeds; i++)
+		if (dump->feeds[i] == feed)
+			return true;
+	return !dump->feeds;
+}
+
+bool dump_wants(const struct dump *dump, uint32_t feed, struct bytes key)
+{
+	return dump_wants_feed(dump, feed) && (!dump->key || bytes_equal(key, bytes_str(dump->key)));
+}
