@@ -49,6 +49,7 @@ struct loop {
 
 	bool identified;     /* the journal is this cluster's */
 	bool forget;         /* it is not, or of another past */
+	bool old_left;       /* a journal that readers may still be on */
 	bool work_left;
 	bool ready_said;
 	uint64_t identify_ns, identify_pause;
@@ -297,6 +298,7 @@ static int begin_anew(struct loop *loop)
 	close_feeds(loop);
 	if (journal_txn(loop->journal))
 		journal_abort(loop->journal);
+	loop->old_left = true;
 	int r = journal_begin_anew(&loop->journal, loop->home, &options);
 	return r < 0 ? r : open_feeds(loop);
 }
@@ -368,11 +370,19 @@ static int commit(struct loop *loop)
 
 /* ---- trimming ---- */
 
+/* The journal before this one goes when the index has moved over. */
+static void remove_old(struct loop *loop)
+{
+	if (loop->old_left && journal_remove_old(loop->home) > 0)
+		loop->old_left = false;
+}
+
 static int find_target(struct loop *loop)
 {
 	int r = feeds_abandon_old(loop->feeds, loop->config->retention_ns);
 
 	loop->trim_ns = proc_monotonic_ns() + TRIM_PAUSE;
+	remove_old(loop);
 	if (r >= 0)
 		r = retention_note(loop->retention, recorder_bytes(loop->recorder));
 	if (r >= 0)

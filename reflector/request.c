@@ -28,15 +28,15 @@ static void put_parameter(struct buf *buf, const char *name, const char *value)
 	put_escaped(buf, value);
 }
 
-static void put_resource(struct buf *buf, const struct feed_definition *d)
+static void put_resource(struct buf *buf, const struct feed_definition *d, const char *name_space)
 {
 	if (*d->group)
 		buf_printf(buf, "/apis/%s/%s", d->group, d->version);
 	else
 		buf_printf(buf, "/api/%s", d->version);
-	if (*d->namespace_) {
+	if (*name_space) {
 		buf_str(buf, "/namespaces/");
-		put_escaped(buf, d->namespace_);
+		put_escaped(buf, name_space);
 	}
 	buf_printf(buf, "/%s", d->resource);
 }
@@ -44,7 +44,7 @@ static void put_resource(struct buf *buf, const struct feed_definition *d)
 int request_path(const struct feed_definition *definition, const struct feed_action *action,
 	struct buf *path)
 {
-	put_resource(path, definition);
+	put_resource(path, definition, definition->namespace_);
 	size_t question = path->size;
 
 	put_parameter(path, "labelSelector", definition->label_selector);
@@ -60,6 +60,18 @@ int request_path(const struct feed_definition *definition, const struct feed_act
 	if (r >= 0 && path->size > question)
 		path->data[question] = '?';
 	return r;
+}
+
+int request_probe_path(const struct feed_definition *definition, const char *rv, struct buf *path)
+{
+	const char *name_space = definition->namespace_;
+
+	if (!*name_space && definition->namespaced)
+		name_space = "default";
+	put_resource(path, definition, name_space);
+	buf_str(path, "/kinf-probe?resourceVersion=");
+	put_escaped(path, rv);
+	return buf_error(path);
 }
 
 const char *request_accept(const struct feed_definition *definition, bool watch)

@@ -14,6 +14,7 @@
 #include "common/proc.h"
 #include "reflector/batch.h"
 #include "reflector/definition.h"
+#include "reflector/fetch.h"
 #include "reflector/list.h"
 #include "reflector/request.h"
 
@@ -22,6 +23,7 @@
 #define ANSWER_TIMEOUT (60 * SECOND)
 #define WATCH_SLACK_S  30
 #define ERROR_BODY_MAX 8192
+#define PROBE_TIMEOUT  (20 * SECOND)
 
 /* Our own ends of a call, given to http as the result of on_body. */
 enum { STOP = 1 };
@@ -37,6 +39,8 @@ struct runner {
 	bool finishing;
 	bool failing;              /* said so in the log */
 	uint64_t queued_ns;
+
+	struct fetch *probe;
 
 	struct http_call *call;
 	struct list *list;
@@ -133,6 +137,39 @@ static void say_well(struct runner *runner)
 	runner->row.error[0] = '\0';
 }
 
+/* ---- the probe ---- */
+
+/* Behind us: whether that is another past or only a cache that lags, a list for "" tells. */
+static void on_probe(void *arg, const struct fetch_answer *answer)
+{
+	struct runner *runner = arg;
+	struct status status;
+
+	runner->probe = NULL;
+	if (answer->result < 0)
+		return; /* the watch itself will notice */
+	status_read(answer->status, 0, answer->body, &status);
+	if (status.kind != FAILURE_RV_AHEAD || runner->action.what != FEED_DO_WATCH)
+		return;
+	say_failed(runner, &status);
+	step_and_do(runner, (struct feed_input){.on = FEED_ON_RELIST});
+}
+
+static void probe(struct runner *runner)
+{
+	struct buf path = BUF_INIT;
+
+	fetch_cancel(&runner->probe);
+	int r = request_probe_path(&runner->definition, buf_cstr(&runner->feed.rv), &path);
+	if (r >= 0)
+		r = fetch_start(runner->shared->http, &(struct fetch_request){.path = buf_cstr(&path),
+			.limit = ERROR_BODY_MAX, .total_ns = PROBE_TIMEOUT, .done = on_probe,
+			.arg = runner}, &runner->probe);
+	buf_release(&path);
+	if (r < 0)
+		err_clear(); /* asked again with the next watch */
+}
+
 /* ---- answers ---- */
 
 static void on_status(void *arg, const struct http_answer *answer)
@@ -150,8 +187,10 @@ static void on_status(void *arg, const struct http_answer *answer)
 			log_quote(runner->definition.name), log_quote(answer->warning));
 	if (runner->refused)
 		return;
-	if (runner->action.what == FEED_DO_WATCH)
+	if (runner->action.what == FEED_DO_WATCH) {
 		say_well(runner);
+		probe(runner);
+	}
 	step(runner, (struct feed_input){.on = FEED_ON_ALIVE}, &action);
 }
 
@@ -445,6 +484,7 @@ void runner_free(struct runner **runner)
 		return;
 	CHECK_OBJ(r, RUNNER_MAGIC);
 	http_cancel(&r->call);
+	fetch_cancel(&r->probe);
 	(void)stats_feed_remove(r->shared->stats, r->row.feed); /* a row it may not have */
 	recorder_leave(r->shared->recorder, &r->record);
 	record_feed_release(&r->record);
@@ -576,6 +616,7 @@ int runner_rewind(struct runner *runner)
 {
 	CHECK_OBJ(runner, RUNNER_MAGIC);
 	http_cancel(&runner->call);
+	fetch_cancel(&runner->probe);
 	runner->finishing = runner->has_next = false;
 	int r = record_feed_reload(&runner->record);
 	if (r >= 0)

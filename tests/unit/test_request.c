@@ -40,6 +40,18 @@ Test(request, selectors_are_one_escaped_value_each)
 		"&timeoutSeconds=301&resourceVersion=abc%201");
 }
 
+Test(request, a_probe_names_an_object_that_need_not_exist)
+{
+	struct buf path = BUF_INIT;
+	struct feed_definition namespaced = pods;
+
+	namespaced.namespaced = true;
+	cr_assert_eq(request_probe_path(&namespaced, "7", &path), 0);
+	cr_assert_str_eq(buf_cstr(&path),
+		"/api/v1/namespaces/default/pods/kinf-probe?resourceVersion=7");
+	buf_release(&path);
+}
+
 Test(request, metadata_is_asked_for_without_a_fallback_to_objects)
 {
 	struct feed_definition metadata = {.metadata_only = true};
