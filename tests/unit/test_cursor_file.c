@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/failpoint.h"
+#include "common/proc.h"
+#include "store/follow.h"
+#include "tests/unit/scratch.h"
+
+static struct home *home;
+static const uint8_t uuid[16] = {0x01, 0x23, 0xff, [15] = 0xa0};
+static const struct follow_position positions[] = {{1, 7}, {4000000000u, UINT64_MAX - 1}};
+
+static void setup(void)
+{
+	struct home_options options = {.create = true, .runtime_dir = scratch()};
+	int r = home_open(scratch_path("store"), &options, &home);
+
+	cr_assert_eq(r, 0, "%s", err_text(r));
+}
+
+static void teardown(void)
+{
+	home_close(&home);
+}
+
+/* Puts TEXT where the cursor NAME would be. */
+static void put_file(const char *name, const char *text)
+{
+	int fd = openat(home_cursors_fd(home), name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	cr_assert_eq(close(fd), 0);
+}
+
+static int load(const char *name)
+{
+	struct cursor_file cursor;
+	int r = cursor_load(home, name, &cursor);
+
+	if (r == FOUND)
+		cursor_release(&cursor);
+	return r;
+}
+
+static int count(void *arg, const char *name, const struct cursor_file *cursor)
+{
+	(void)cursor;
+	(void)snprintf((char *)arg + strlen(arg), 40, "%s ", name);
+	return 0;
+}
+
+TestSuite(cursor_file, .init = setup, .fini = teardown);
+
+Test(cursor_file, what_was_saved_is_loaded)
+{
+	struct cursor_file cursor;
+	uint64_t before = proc_realtime_ns();
+
+	cr_assert_eq(cursor_save(home, "c-1", uuid, positions, 2), 0);
+	cr_assert_eq(cursor_load(home, "c-1", &cursor), FOUND);
+	cr_assert_eq(memcmp(cursor.uuid, uuid, 16), 0);
+	cr_assert_eq(cursor.n, 2);
+	cr_assert_eq(cursor.positions[0].feed, 1);
+	cr_assert_eq(cursor.positions[0].seq, 7);
+	cr_assert_eq(cursor.positions[1].feed, 4000000000u);
+	cr_assert_eq(cursor.positions[1].seq, UINT64_MAX - 1);
+	cr_assert(cursor.written_ns >= before && cursor.written_ns <= proc_realtime_ns());
+	cursor_release(&cursor);
+	cr_assert_eq(cursor_save(home, "c-1", uuid, NULL, 0), 0);
+	cr_assert_eq(cursor_load(home, "c-1", &cursor), FOUND);
+	cr_assert_eq(cursor.n, 0);
+	cursor_release(&cursor);
+}
+
+Test(cursor_file, names_are_checked_before_any_file_is_touched)
+{
+	static const char *const bad[] = {"", ".", "..", ".x", "a/b", "../x", "a b", "\xc3\xa4",
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		cr_expect_eq(cursor_save(home, bad[i], uuid, positions, 2), -EINVAL, "%s", bad[i]);
+		cr_expect_eq(load(bad[i]), -EINVAL, "%s", bad[i]);
+		cr_expect_eq(cursor_remove(home, bad[i]), -EINVAL, "%s", bad[i]);
+	}
+	cr_assert_eq(cursor_save(home, "A.z_0-9", uuid, positions, 2), 0);
+}
+
+Test(cursor_file, removed_ones_are_not_found)
+{
+	cr_assert_eq(load("gone"), NOT_FOUND);
+	cr_assert_eq(cursor_remove(home, "gone"), NOT_FOUND);
+	cr_assert_eq(cursor_save(home, "gone", uuid, positions, 1), 0);
+	cr_assert_eq(cursor_remove(home, "gone"), FOUND);
+	cr_assert_eq(load("gone"), NOT_FOUND);
+}
+
+/* Every beginning of a good file, and every flipped bit that makes it no cursor any more. */
+Test(cursor_file, damaged_files_are_refused)
+{
+	static const char good[] = "kinf-cursor 1\njournal 0123ff000000000000000000000000a0\n"
+		"written 5\nfeed 1 7\nend\n";
+	char text[sizeof(good)];
+
+	put_file("c", good);
+	cr_assert_eq(load("c"), FOUND);
+	for (size_t size = 0; size < sizeof(good) - 2; size++) {
+		(void)snprintf(text, sizeof(text), "%.*s", (int)size, good);
+		put_file("c", text);
+		int r = load("c");
+		cr_expect(r == ERR_CORRUPT || r == ERR_FORMAT, "%zu: %d", size, r);
+	}
+	static const char *const bad[] = {"kinf-cursor 2\nend\n", "kinf-cursor 1\nfeed x 7\nend\n",
+		"kinf-cursor 1\nfeed 1 7 8\nend\n", "kinf-cursor 1\njournal 01\nend\n",
+		"kinf-cursor 1\njournal zz23ff000000000000000000000000a0\nend\n",
+		"kinf-cursor 1\nwhat 1\nend\n", "\n\n", "\x7f" "ELF"};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		put_file("c", bad[i]);
+		int r = load("c");
+		cr_expect(r == ERR_CORRUPT || r == ERR_FORMAT, "%s: %d", bad[i], r);
+	}
+}
+
+Test(cursor_file, all_good_ones_are_walked)
+{
+	char names[200] = "";
+
+	cr_assert_eq(cursor_save(home, "one", uuid, positions, 1), 0);
+	put_file("damaged", "nothing");
+	put_file(".two.123", "left behind by a killed follower");
+	cr_assert_eq(cursor_each(home, count, names), 0);
+	cr_assert_str_eq(names, "one ");
+}
+
+#ifdef KINF_FAILPOINTS
+Test(cursor_file, a_save_that_fails_leaves_the_old_one_and_no_other)
+{
+	struct cursor_file cursor;
+	char names[200] = "";
+
+	cr_assert_eq(cursor_save(home, "c", uuid, positions, 1), 0);
+	cr_assert_eq(setenv("KINF_FAIL", "cursor.write:1:error", 1), 0);
+	cr_assert_eq(failpoint_setup(), 0);
+	cr_assert_lt(cursor_save(home, "c", uuid, positions, 2), 0);
+	cr_assert_eq(cursor_load(home, "c", &cursor), FOUND);
+	cr_assert_eq(cursor.n, 1);
+	cursor_release(&cursor);
+	(void)snprintf(names, sizeof(names), ".c.%d", (int)getpid());
+	cr_assert_eq(faccessat(home_cursors_fd(home), names, F_OK, 0), -1);
+}
+#endif

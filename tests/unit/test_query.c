@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kinf_list and its like against brute force over a small store made by the processor's modules. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reader/kinf.h"
+#include "tests/unit/rig.h"
+#include "tests/unit/scratch.h"
+
+#define CONFIG \
+	"feeds:\n" \
+	"  - resource: pods\n" \
+	"    indexes:\n" \
+	"      node: spec.nodeName\n" \
+	"      image: spec.containers[*].image\n" \
+	"      node-phase: [spec.nodeName, status.phase]\n"
+
+#define OBJECTS 120
+
+struct pod {
+	bool there;
+	char namespace_[8], name[16];
+	unsigned app, node, phase, image;
+};
+
+static struct {
+	struct rig rig;
+	uint32_t feed[3]; /* of namespaces a, b, c: all three are "pods" */
+	struct pod pods[OBJECTS];
+	struct kinf *kinf;
+	struct kinf_snapshot *snapshot;
+} w;
+
+static unsigned random_state = 7;
+
+static unsigned dice(unsigned sides)
+{
+	random_state = random_state * 1103515245u + 12345u;
+	return (random_state >> 8) % sides;
+}
+
+#define OK(call) \
+	do { \
+		int ok_ = (call); \
+		cr_assert_eq(ok_, 0, "%s: %d %s | %s", #call, ok_, err_text(ok_), \
+			w.kinf ? kinf_error(w.kinf) : ""); \
+	} while (0)
+
+/* ---- the store ---- */
+
+static uint32_t add_feed(const char *namespace_)
+{
+	const struct feed_definition definition = {.name = "pods", .group = "", .version = "v1",
+		.resource = "pods", .kind = "Pod", .list_kind = "PodList", .namespace_ = namespace_,
+		.label_selector = "", .field_selector = "", .drop = "", .namespaced = true};
+	uint32_t feed;
+
+	OK(journal_begin(w.rig.journal));
+	OK(journal_add_feed(w.rig.journal, &definition, &feed));
+	rig_commit(&w.rig);
+	return feed;
+}
+
+static uint32_t feed_of(const struct pod *pod)
+{
+	return w.feed[pod->namespace_[0] - 'a'];
+}
+
+static void write_pod(struct pod *pod)
+{
+	char key[40], json[600];
+
+	(void)snprintf(key, sizeof(key), "%s/%s", pod->namespace_, pod->name);
+	(void)snprintf(json, sizeof(json),
+		"{\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\",\"labels\":{\"app\":\"a%u\"%s}},"
+		"\"spec\":{\"nodeName\":\"n%u\",\"containers\":[{\"image\":\"i%u\"},{\"image\":\"side\"}]},"
+		"\"status\":{\"phase\":\"p%u\"}}",
+		pod->name, pod->namespace_, pod->app, pod->app % 2 ? ",\"odd\":\"\"" : "", pod->node,
+		pod->image, pod->phase);
+	(void)rig_append(&w.rig, feed_of(pod), pod->there ? RECORD_MODIFIED : RECORD_ADDED, key, json);
+	pod->there = true;
+}
+
+static void change_pod(struct pod *pod)
+{
+	char key[40];
+
+	if (pod->there && dice(3) == 0) {
+		(void)snprintf(key, sizeof(key), "%s/%s", pod->namespace_, pod->name);
+		(void)rig_append(&w.rig, feed_of(pod), RECORD_DELETED, key, NULL);
+		pod->there = false;
+		return;
+	}
+	pod->app = dice(5);
+	pod->node = dice(4);
+	pod->phase = dice(3);
+	pod->image = dice(6);
+	write_pod(pod);
+}
+
+static void take(void)
+{
+	rig_commit(&w.rig);
+	rig_settle(&w.rig);
+	OK(w.snapshot ? kinf_snapshot_renew(w.snapshot) : kinf_snapshot_open(w.kinf, &w.snapshot));
+}
+
+static void setup(void)
+{
+	static const char *const namespaces[] = {"a", "b", "c"};
+
+	rig_open(&w.rig, CONFIG);
+	/* Not in the order of their keys. */
+	for (unsigned i = 3; i-- > 0;)
+		w.feed[i] = add_feed(namespaces[i]);
+	for (unsigned i = 0; i < 3; i++)
+		(void)rig_append(&w.rig, w.feed[i], RECORD_LIST_BEGIN, NULL, NULL);
+	for (unsigned i = 0; i < OBJECTS; i++) {
+		struct pod *pod = &w.pods[i];
+
+		(void)snprintf(pod->namespace_, sizeof(pod->namespace_), "%s", namespaces[i % 3]);
+		(void)snprintf(pod->name, sizeof(pod->name), "%s-%03u", i % 5 ? "web" : "db", i);
+		change_pod(pod);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		(void)rig_append(&w.rig, w.feed[i], RECORD_LIST_END, NULL, NULL);
+	rig_commit(&w.rig);
+	rig_settle(&w.rig);
+	OK(kinf_open(scratch_path("store"), &w.kinf));
+	OK(kinf_set_check(w.kinf, 1));
+	take();
+}
+
+static void teardown(void)
+{
+	kinf_snapshot_close(&w.snapshot);
+	kinf_close(&w.kinf);
+	rig_close(&w.rig);
+}
+
+TestSuite(query, .init = setup, .fini = teardown, .timeout = 120);
+
+/* ---- conditions, and what they mean ---- */
+
+struct condition {
+	const char *text;
+	bool (*holds)(const struct pod *pod);
+};
+
+static bool app_is_1(const struct pod *p) { return p->app == 1; }
+static bool app_is_not_1(const struct pod *p) { return p->app != 1; }
+static bool app_is_2_or_3(const struct pod *p) { return p->app == 2 || p->app == 3; }
+static bool is_odd(const struct pod *p) { return p->app % 2; }
+static bool is_even(const struct pod *p) { return p->app % 2 == 0; }
+static bool never(const struct pod *p) { (void)p; return false; }
+static bool odd_and_not_1(const struct pod *p) { return p->app == 3; }
+static bool node_is_2(const struct pod *p) { return p->node == 2; }
+static bool phase_is_not_0(const struct pod *p) { return p->phase != 0; }
+static bool node_1_phase_1(const struct pod *p) { return p->node == 1 && p->phase == 1; }
+static bool always(const struct pod *p) { (void)p; return true; }
+static bool image_is_3(const struct pod *p) { return p->image == 3; }
+
+static const struct condition labels[] = {{"", always}, {NULL, always}, {"app=a1", app_is_1},
+	{"app!=a1", app_is_not_1}, {"app in (a2,a3)", app_is_2_or_3}, {"odd", is_odd}, {"!odd", is_even},
+	{"app=nowhere", never}, {"odd,app!=a1", odd_and_not_1}};
+static const struct condition fields[] = {{NULL, always}, {"spec.nodeName=n2", node_is_2},
+	{"status.phase!=p0", phase_is_not_0}, {"spec.nodeName=n1,status.phase=p1", node_1_phase_1},
+	{"spec.nodeName=", never}, {"spec.nowhere=", always}};
+/* NAME=VALUE of an index. */
+static const struct condition terms[] = {{NULL, always}, {"node=n2", node_is_2},
+	{"image=side", always}, {"image=i3", image_is_3}, {"node-phase=n1,p1", node_1_phase_1},
+	{"label=odd", is_odd}, {"label=app=a1", app_is_1}, {"node=nowhere", never},
+	{"namespace=nowhere", never}};
+#define PICK(list) &(list)[dice(sizeof(list) / sizeof(*(list)))]
+
+struct wanted {
+	const struct condition *labels, *fields, *term;
+	const char *namespace_, *prefix;
+	struct kinf_term parts;
+	char index[32];
+};
+
+static bool takes(const struct wanted *wanted, const struct pod *pod)
+{
+	return pod->there && wanted->labels->holds(pod) && wanted->fields->holds(pod) &&
+		wanted->term->holds(pod) &&
+		(!wanted->namespace_ || strcmp(wanted->namespace_, pod->namespace_) == 0) &&
+		(!wanted->prefix || strncmp(pod->name, wanted->prefix, strlen(wanted->prefix)) == 0);
+}
+
+static void pick(struct wanted *wanted, struct kinf_query *query)
+{
+	static const char *const namespaces[] = {NULL, NULL, "a", "c", "nowhere"};
+	static const char *const prefixes[] = {NULL, NULL, "db", "web-00", "web-003", "zzz"};
+
+	*wanted = (struct wanted){.labels = PICK(labels), .fields = PICK(fields), .term = PICK(terms),
+		.namespace_ = namespaces[dice(5)], .prefix = prefixes[dice(6)]};
+	*query = (struct kinf_query){.size = sizeof(*query), .feed = "pods",
+		.namespace_ = wanted->namespace_, .prefix = wanted->prefix,
+		.label_selector = wanted->labels->text, .field_selector = wanted->fields->text};
+	if (!wanted->term->text)
+		return;
+	const char *equals = strchr(wanted->term->text, '=');
+	(void)snprintf(wanted->index, sizeof(wanted->index), "%.*s",
+		(int)(equals - wanted->term->text), wanted->term->text);
+	wanted->parts = (struct kinf_term){wanted->index, equals + 1};
+	query->terms = &wanted->parts;
+	query->n_terms = 1;
+}
+
+static struct pod *pod_of(const struct kinf_object *object)
+{
+	char key[40];
+
+	for (unsigned i = 0; i < OBJECTS; i++) {
+		(void)snprintf(key, sizeof(key), "%s/%s", w.pods[i].namespace_, w.pods[i].name);
+		if (strlen(key) == object->key_size && !memcmp(key, object->key, object->key_size))
+			return &w.pods[i];
+	}
+	cr_assert_fail("unknown key %.*s", (int)object->key_size, object->key);
+	return NULL;
+}
+
+static size_t expected(const struct wanted *wanted)
+{
+	size_t n = 0;
+
+	for (unsigned i = 0; i < OBJECTS; i++)
+		n += takes(wanted, &w.pods[i]);
+	return n;
+}
+
+/* ---- tests ---- */
+
+Test(query, random_queries_give_what_brute_force_gives_in_key_order)
+{
+	for (unsigned round = 0; round < 1500; round++) {
+		struct kinf_object object;
+		struct kinf_query query;
+		struct kinf_list *list;
+		struct wanted wanted;
+		char last[40] = "";
+		size_t n = 0;
+		int r;
+
+		pick(&wanted, &query);
+		OK(kinf_list(w.snapshot, &query, &list));
+		memset(&query, 0x5a, sizeof(query)); /* nothing of it is used any more */
+		memset(&wanted.parts, 0x5a, sizeof(wanted.parts));
+		memset(wanted.index, 0x5a, sizeof(wanted.index));
+		while ((r = kinf_list_next(list, &object)) == KINF_FOUND) {
+			cr_assert(takes(&wanted, pod_of(&object)), "%.*s by %s",
+				(int)object.key_size, object.key, kinf_list_plan(list));
+			char key[40];
+			(void)snprintf(key, sizeof(key), "%.*s", (int)object.key_size, object.key);
+			cr_assert_lt(strcmp(last, key), 0, "%s after %s", key, last);
+			(void)snprintf(last, sizeof(last), "%s", key);
+			n++;
+		}
+		cr_assert_eq(r, KINF_END, "%s", kinf_error(w.kinf));
+		cr_assert_eq(n, expected(&wanted), "%zu of %zu by %s", n, expected(&wanted),
+			kinf_list_plan(list));
+		cr_assert_null(kinf_list_continue(list));
+		kinf_list_close(&list);
+		if (round % 50 == 0) {
+			for (unsigned i = 0; i < 10; i++)
+				change_pod(&w.pods[dice(OBJECTS)]);
+			take();
+		}
+	}
+}
+
+/* One page; how many objects it had. SEEN counts them. */
+static size_t read_page(struct kinf_query *query, unsigned seen[OBJECTS], char **token)
+{
+	struct kinf_object object;
+	struct kinf_list *list;
+	size_t n = 0;
+	int r;
+
+	query->continue_token = *token;
+	OK(kinf_list(w.snapshot, query, &list));
+	while ((r = kinf_list_next(list, &object)) == KINF_FOUND) {
+		seen[pod_of(&object) - w.pods]++;
+		n++;
+	}
+	cr_assert_eq(r, KINF_END);
+	free(*token);
+	*token = kinf_list_continue(list) ? strdup(kinf_list_continue(list)) : NULL;
+	kinf_list_close(&list);
+	return n;
+}
+
+Test(query, pages_give_each_object_that_lives_through_them_once)
+{
+	for (unsigned round = 0; round < 60; round++) {
+		unsigned seen[OBJECTS] = {0}, pages = 0;
+		bool throughout[OBJECTS];
+		struct kinf_query query;
+		struct wanted wanted;
+		char *token = NULL;
+
+		pick(&wanted, &query);
+		query.limit = 1 + dice(12);
+		for (unsigned i = 0; i < OBJECTS; i++)
+			throughout[i] = takes(&wanted, &w.pods[i]);
+		do {
+			size_t n = read_page(&query, seen, &token);
+			cr_assert(token ? n == query.limit : n <= query.limit);
+			for (unsigned i = 0; i < 5; i++)
+				change_pod(&w.pods[dice(OBJECTS)]);
+			take();
+			for (unsigned i = 0; i < OBJECTS; i++)
+				throughout[i] &= takes(&wanted, &w.pods[i]);
+			cr_assert_lt(pages++, OBJECTS);
+		} while (token);
+		for (unsigned i = 0; i < OBJECTS; i++) {
+			cr_assert_leq(seen[i], 1, "an object comes twice");
+			/* What changed after its page was read did not live through the walk. */
+			cr_assert(seen[i] || !throughout[i], "%s/%s is missing", w.pods[i].namespace_,
+				w.pods[i].name);
+		}
+	}
+}
+
+Test(query, get_finds_what_is_there_and_nothing_else)
+{
+	for (unsigned i = 0; i < OBJECTS; i++) {
+		struct kinf_object object;
+		int r = kinf_get(w.snapshot, "pods", w.pods[i].namespace_, w.pods[i].name, &object);
+
+		cr_assert_eq(r, w.pods[i].there ? KINF_FOUND : KINF_NOT_FOUND);
+		if (r == KINF_FOUND)
+			cr_assert_eq(pod_of(&object), &w.pods[i]);
+	}
+	struct kinf_object object;
+	cr_assert_eq(kinf_get(w.snapshot, "pods", "a", "nobody", &object), KINF_NOT_FOUND);
+	cr_assert_eq(kinf_get(w.snapshot, "secrets", "a", "x", &object), KINF_NO_FEED);
+	cr_assert_str_eq(kinf_error(w.kinf), "no feed 'secrets'; there are: 'pods'");
+}
+
+struct sum {
+	uint64_t n2, total;
+	char last[64];
+};
+
+static int add_value(void *arg, const char *value, size_t size, uint64_t count)
+{
+	struct sum *sum = arg;
+	char text[64];
+
+	(void)snprintf(text, sizeof(text), "%.*s", (int)size, value);
+	cr_assert_lt(strcmp(sum->last, text), 0, "in order, each once");
+	(void)snprintf(sum->last, sizeof(sum->last), "%s", text);
+	sum->total += count;
+	if (strcmp(text, "n2") == 0)
+		sum->n2 = count;
+	return 0;
+}
+
+Test(query, index_values_are_summed_over_the_feeds)
+{
+	struct sum sum = {0};
+	uint64_t n2 = 0, total = 0;
+
+	for (unsigned i = 0; i < OBJECTS; i++) {
+		total += w.pods[i].there;
+		n2 += w.pods[i].there && w.pods[i].node == 2;
+	}
+	OK(kinf_index_values(w.snapshot, "pods", "node", NULL, add_value, &sum));
+	cr_assert_eq(sum.total, total);
+	cr_assert_eq(sum.n2, n2);
+	cr_assert_eq(kinf_index_values(w.snapshot, "pods", "nope", NULL, add_value, &sum),
+		KINF_NO_INDEX);
+}
+
+/* Its arguments are the caller's stack: nothing of them may be used after the call. */
+static struct kinf_list *by_node(const char *node)
+{
+	struct kinf_list *list;
+	char copy[16];
+
+	(void)snprintf(copy, sizeof(copy), "%s", node);
+	OK(kinf_by_index(w.snapshot, "pods", "node", copy, &list));
+	memset(copy, 'x', sizeof(copy));
+	return list;
+}
+
+Test(query, by_index_gives_the_objects_of_one_term)
+{
+	struct kinf_list *list = by_node("n1");
+	struct kinf_object object;
+	size_t n = 0, want = 0;
+
+	for (unsigned i = 0; i < OBJECTS; i++)
+		want += w.pods[i].there && w.pods[i].node == 1;
+	while (kinf_list_next(list, &object) == KINF_FOUND)
+		n++;
+	kinf_list_close(&list);
+	cr_assert_eq(n, want);
+}
+
+Test(query, bad_queries_say_what_is_wrong)
+{
+	struct kinf_list *list = NULL;
+	struct kinf_query query = {.size = sizeof(query), .feed = "pods", .continue_token = "AAAA"};
+
+	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_SYNTAX);
+	cr_assert_str_eq(kinf_error(w.kinf),
+		"continue token 'AAAA' is none of ours; list again without it");
+	query.continue_token = NULL;
+	query.label_selector = "a in (";
+	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_SYNTAX);
+	query.label_selector = NULL;
+	query.terms = &(struct kinf_term){"nope", "x"};
+	query.n_terms = 1;
+	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_NO_INDEX);
+	cr_assert_str_eq(kinf_error(w.kinf),
+		"feed 'pods' has no index 'nope'; it has: namespace, label, node, image, node-phase");
+	query.size = 8;
+	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_UNSUPPORTED);
+	cr_assert_null(list);
+}
+
+Test(query, copies_outlive_the_snapshot)
+{
+	struct kinf_object object, *copy = NULL;
+	struct pod *pod = w.pods;
+	const char *text;
+	size_t size;
+
+	while (!pod->there)
+		pod++;
+	OK(kinf_get(w.snapshot, "pods", pod->namespace_, pod->name, &object));
+	OK(kinf_object_copy(&object, &copy));
+	kinf_snapshot_close(&w.snapshot);
+	OK(kinf_object_path(copy, "metadata.name", &text, &size));
+	cr_assert_eq(size, strlen(pod->name));
+	cr_assert_eq(memcmp(text, pod->name, size), 0);
+	char *json;
+	OK(kinf_object_json(copy, 0, &json, &size));
+	cr_assert_eq(strncmp(json, "{\"metadata\":{\"name\":\"", 21), 0, "%s", json);
+	free(json);
+	free(copy);
+}
