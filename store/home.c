@@ -282,6 +282,16 @@ static int open_runtime(struct home *home)
 	return 0;
 }
 
+/* Both daemons may come at once, and the temporary file has one name. */
+static int record_runtime(struct home *home, const char *path)
+{
+	if (flock(home->fd, LOCK_EX) < 0)
+		return err_set(-errno, "'%s'", home->path);
+	int r = write_line(home->fd, "runtime", path, home_file_mode(home));
+	(void)flock(home->fd, LOCK_UN); /* and close() would do it too */
+	return r;
+}
+
 /* Says where it is, before anything is in it, so that readers need only the store. */
 static int make_runtime(struct home *home, const char *parent, gid_t group)
 {
@@ -311,7 +321,7 @@ static int make_runtime(struct home *home, const char *parent, gid_t group)
 		return err_set(-errno, "setting the mode of '%s'", home->runtime);
 	if (strcmp(recorded, wanted) == 0)
 		return 0;
-	return write_line(home->fd, "runtime", wanted, home_file_mode(home));
+	return record_runtime(home, wanted);
 }
 
 static int find_runtime(struct home *home)

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -52,6 +53,43 @@ Test(home, reader_finds_what_a_daemon_made)
 	home_close(&reader);
 	cr_assert_null(reader);
 	home_close(&daemon);
+}
+
+/* A store that many make at once. */
+struct rush {
+	pthread_barrier_t barrier;
+	const char *store, *runtime;
+};
+
+static void *rush_in(void *arg)
+{
+	struct rush *rush = arg;
+	struct home_options options = {.create = true, .runtime_dir = rush->runtime};
+	struct home *home = NULL;
+
+	(void)pthread_barrier_wait(&rush->barrier); /* which of them is told is no matter */
+	int r = home_open(rush->store, &options, &home);
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	home_close(&home);
+	return NULL;
+}
+
+Test(home, both_daemons_may_make_it_at_once)
+{
+	for (int round = 0; round < 50; round++) {
+		char name[32];
+		pthread_t threads[8];
+		struct rush rush = {.runtime = scratch()};
+
+		(void)snprintf(name, sizeof(name), "store-%d", round);
+		rush.store = scratch_path(name);
+		cr_assert_eq(pthread_barrier_init(&rush.barrier, NULL, 8), 0);
+		for (size_t i = 0; i < 8; i++)
+			cr_assert_eq(pthread_create(&threads[i], NULL, rush_in, &rush), 0);
+		for (size_t i = 0; i < 8; i++)
+			cr_assert_eq(pthread_join(threads[i], NULL), 0);
+		cr_assert_eq(pthread_barrier_destroy(&rush.barrier), 0);
+	}
 }
 
 Test(home, id_stays)
