@@ -87,7 +87,19 @@ static void count_lap(struct intake *intake)
 	intake->corrupt = status.corrupt;
 }
 
-/* How far the ring's entries go. AGAIN: no further than what was taken. */
+/* A batch may have more records than entries (a writer keeps a bounded number), or none: the ring's
+ * last seq tells of all. */
+static uint64_t heard_of(struct intake *intake)
+{
+	struct ring_status status;
+
+	ring_status(intake->ring, &status);
+	if (status.last_seq > intake->until)
+		intake->until = status.last_seq;
+	return intake->until;
+}
+
+/* How far the ring goes. AGAIN: no further than what was taken. */
 static int drain(struct intake *intake)
 {
 	struct ring_entry entry;
@@ -110,7 +122,7 @@ static int drain(struct intake *intake)
 		if (entry.seq > intake->until)
 			intake->until = entry.seq;
 	}
-	return intake->until > intake->taken ? FOUND : AGAIN;
+	return heard_of(intake) > intake->taken ? FOUND : AGAIN;
 }
 
 /* Sets how far to read. */

@@ -116,6 +116,19 @@ Test(intake, restarted_reflector_sends_it_to_the_log)
 	ring_close(&killed);
 }
 
+Test(intake, records_without_an_entry_are_taken_too)
+{
+	take(0);
+	cr_assert(intake_is_live(intake));
+	struct ring *ring = TAKE(rig.delta);
+	add(3);
+	rig.delta = ring;
+	ring_publish(ring, taken + 3);
+	take(3);
+	cr_assert(intake_is_live(intake));
+	take(0);
+}
+
 Test(intake, without_a_ring_the_log_is_enough)
 {
 	ring_close(&rig.delta);
