@@ -89,7 +89,8 @@ int cursor_save(struct home *home, const char *name, const uint8_t uuid[16],
 	AUTO_FD int fd = openat(directory, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
 	if (fd < 0)
 		return err_set(-errno, "cursor '%s' in '%s/cursors'", name, home_path(home));
-	r = write_whole(fd, buf_bytes(&text));
+	/* Whatever the umask is: the reflector, perhaps another user, must be able to read it. */
+	r = fchmod(fd, 0640) < 0 ? -errno : write_whole(fd, buf_bytes(&text));
 	if (r == 0)
 		r = failpoint_pass(FAILPOINT_CURSOR_WRITE);
 	if (r == 0 && renameat(directory, temporary, directory, name) < 0)
@@ -118,10 +119,16 @@ static int read_whole(int directory, const char *name, struct buf *text)
 {
 	if (directory < 0)
 		return NOT_FOUND; /* a copy without cursors */
-	AUTO_FD int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	/* The folder is the group's to write: a FIFO in it must not stop who looks at all cursors. */
+	AUTO_FD int fd = openat(directory, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
 
 	if (fd < 0)
 		return errno == ENOENT ? NOT_FOUND : err_set(-errno, "cursor '%s'", name);
+	if (fstat(fd, &st) < 0)
+		return err_set(-errno, "cursor '%s'", name);
+	if (!S_ISREG(st.st_mode))
+		return err_set(ERR_CORRUPT, "cursor '%s' is no file", name);
 	for (;;) {
 		uint8_t *place = buf_grow(text, 4096);
 
@@ -244,8 +251,11 @@ int cursor_each(struct home *home, cursor_fn *fn, void *arg)
 		if (r == FOUND) {
 			r = fn(arg, entry->d_name, &cursor);
 			cursor_release(&cursor);
-		} else if (r == NOT_FOUND || r == ERR_CORRUPT || r == ERR_FORMAT) {
-			r = 0; /* removed meanwhile, or nobody can go on from it */
+		} else if (r != -ENOMEM) {
+			/* Removed meanwhile, or nobody can go on from it. One that can't be read, or is
+			 * no cursor's name, must not hide the others. */
+			err_clear();
+			r = 0;
 		}
 	}
 	(void)closedir(directory);

@@ -90,6 +90,7 @@ int cursor_save(struct home *home, const char *name, const uint8_t uuid[16],
 	const struct follow_position *positions, size_t n);
 int cursor_remove(struct home *home, const char *name);
 typedef int cursor_fn(void *arg, const char *name, const struct cursor_file *cursor);
+/* Those that can be read; others are passed over. */
 int cursor_each(struct home *home, cursor_fn *fn, void *arg);
 
 #endif

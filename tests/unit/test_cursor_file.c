@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -138,6 +139,39 @@ Test(cursor_file, all_good_ones_are_walked)
 	put_file(".two.123", "left behind by a killed follower");
 	cr_assert_eq(cursor_each(home, count, names), 0);
 	cr_assert_str_eq(names, "one ");
+}
+
+Test(cursor_file, whatever_lies_in_the_folder_hides_no_cursor, .timeout = 10)
+{
+	int fd = home_cursors_fd(home);
+	char names[200] = "";
+
+	/* Before and after the good ones in any order of the folder. */
+	for (unsigned i = 0; i < 4; i++) {
+		char name[40];
+
+		(void)snprintf(name, sizeof(name), "folder-%u", i);
+		cr_assert_eq(mkdirat(fd, name, 0700), 0);
+		(void)snprintf(name, sizeof(name), "fifo-%u", i);
+		cr_assert_eq(mkfifoat(fd, name, 0600), 0);
+		(void)snprintf(name, sizeof(name), "link-%u", i);
+		cr_assert_eq(symlinkat("one", fd, name), 0);
+		(void)snprintf(name, sizeof(name), "backup-%u~", i);
+		put_file(name, "kinf-cursor 1\n");
+	}
+	cr_assert_eq(cursor_save(home, "one", uuid, positions, 1), 0);
+	cr_assert_eq(cursor_each(home, count, names), 0);
+	cr_assert_str_eq(names, "one ");
+}
+
+Test(cursor_file, the_group_can_read_it_whatever_the_umask_is)
+{
+	struct stat st;
+
+	(void)umask(077);
+	cr_assert_eq(cursor_save(home, "one", uuid, positions, 1), 0);
+	cr_assert_eq(fstatat(home_cursors_fd(home), "one", &st, 0), 0);
+	cr_assert_eq(st.st_mode & 0777, 0640);
 }
 
 #ifdef KINF_FAILPOINTS
