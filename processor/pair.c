@@ -94,14 +94,14 @@ static const char *judge(
 	return NULL;
 }
 
-/* An old index whose journal is still there serves readers until the new one has all feeds. */
+/* An old index serves readers until the new one has all feeds, if its journal can still be opened. */
 static bool old_pair_serves(const struct pair *pair, const struct index_meta *index)
 {
-	uint32_t number;
+	CLEANUP(journal_close) struct journal *old = NULL;
 
 	if (memcmp(index->journal, journal_uuid(pair->journal), 16) == 0)
 		return false; /* same seqs: the new index is no step back, at once */
-	int r = generation_find(home_journal_fd(pair->p->home), index->journal, &number);
+	int r = journal_open_read(pair->p->home, index->journal, &old);
 	if (r < 0)
 		err_clear();
 	return r == FOUND;
@@ -117,7 +117,10 @@ static int use_current(struct pair *pair, char *reason, size_t size)
 
 	if (r == FOUND)
 		r = read_metas(pair, &index, &journal);
-	if (r == NOT_FOUND || r == ERR_CORRUPT || r == ERR_FORMAT || r == ERR_UNTRUSTED) {
+	/* Locked: who holds open.lock is stopped inside an open, perhaps for ever; readers of the old
+	 * generation go on, and new ones open the new one. */
+	if (r == NOT_FOUND || r == ERR_CORRUPT || r == ERR_FORMAT || r == ERR_UNTRUSTED ||
+		r == ERR_LOCKED) {
 		(void)snprintf(reason, size, "%s", r < 0 ? err_text(r) : "there is none");
 		err_clear();
 		index_close(&pair->index);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -186,6 +187,44 @@ Test(rebuild, new_journal_is_indexed_beside_and_shown_when_its_feeds_are_listed)
 	cr_assert_neq(rig_generation(&rig), old);
 	EXPECT(rig_under(&rig, feed, "node", "n5"), "x/1");
 	EXPECT(rig_under(&rig, feed, "node", "n1"), "");
+}
+
+Test(rebuild, damaged_old_journal_serves_nobody_so_the_new_one_is_shown_at_once)
+{
+	static const struct journal_options options = {.map_bytes = 256u << 20};
+	char reason[256], garbage[8192];
+
+	(void)listed_feed();
+	rig_settle(&rig);
+	uint32_t old = rig_generation(&rig);
+	pair_close(&rig.pair);
+	ring_close(&rig.delta);
+	journal_close(&rig.journal);
+	memset(garbage, 0x5a, sizeof(garbage));
+	int fd = openat(home_journal_fd(rig.p.home), "gen-1/data.mdb", O_WRONLY | O_CLOEXEC);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(pwrite(fd, garbage, sizeof(garbage), 0), (ssize_t)sizeof(garbage));
+	close(fd);
+	cr_assert_eq(journal_open_write(rig.p.home, &options, reason, &rig.journal), 0);
+	cr_assert_neq(reason[0], '\0');
+	rig_settle(&rig);
+	cr_assert_neq(rig_generation(&rig), old);
+}
+
+Test(rebuild, index_whose_open_lock_is_held_is_built_anew)
+{
+	uint32_t feed = listed_feed();
+
+	rig_settle(&rig);
+	uint32_t old = rig_generation(&rig);
+	pair_close(&rig.pair);
+	int fd = openat(home_index_fd(rig.p.home), "gen-1/open.lock", O_RDONLY | O_CLOEXEC);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(flock(fd, LOCK_EX), 0); /* as by a reader that was stopped there */
+	rig_settle(&rig);
+	EXPECT(rig_under(&rig, feed, "node", "n1"), "a/1");
+	cr_assert_neq(rig_generation(&rig), old);
+	close(fd);
 }
 
 static int stop(void *arg)
