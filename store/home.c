@@ -196,7 +196,7 @@ static int read_id(struct home *home)
 	return r == FOUND ? parse_id(home, line) : r;
 }
 
-/* Under a lock on the folder, because both daemons may come at once. */
+/* Leaves the folder locked, because both daemons may come at once. */
 static int create(struct home *home, const char *store, gid_t group)
 {
 	unsigned mode = group == NO_GROUP ? 0700 : 02750;
@@ -220,7 +220,6 @@ static int create(struct home *home, const char *store, gid_t group)
 		r = read_id(home);
 	if (r == NOT_FOUND)
 		r = make_id(home);
-	(void)flock(home->fd, LOCK_UN); /* and close() would do it too */
 	return r;
 }
 
@@ -351,7 +350,11 @@ static int open_parts(struct home *home, const char *store, const struct home_op
 		return r;
 	if (realpath(store, resolved))
 		memcpy(home->path, resolved, strlen(resolved) + 1);
-	return options->create ? make_runtime(home, options->runtime_dir, group) : find_runtime(home);
+	if (!options->create)
+		return find_runtime(home);
+	r = make_runtime(home, options->runtime_dir, group);
+	(void)flock(home->fd, LOCK_UN); /* and close() would do it too */
+	return r;
 }
 
 int home_open(const char *store, const struct home_options *options, struct home **ret_home)

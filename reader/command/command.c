@@ -64,6 +64,12 @@ int command_store(const struct config_flags *flags, char **ret_directory)
 
 int command_open(const struct config_flags *flags, struct kinf **ret_kinf)
 {
+	return command_open_until(flags, 0, ret_kinf);
+}
+
+int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct kinf **ret_kinf)
+{
+	static const struct timespec pause = {.tv_nsec = 50000000};
 	/* Kept for the life of the process: the fault handler names it. */
 	static char *directory;
 
@@ -74,7 +80,11 @@ int command_open(const struct config_flags *flags, struct kinf **ret_kinf)
 		return r;
 	}
 	proc_catch_faults("kinf", directory);
-	r = kinf_open(directory, ret_kinf);
+	while ((r = kinf_open(directory, ret_kinf)) == KINF_NO_STORE &&
+		proc_monotonic_ns() < end_ns) {
+		kinf_close(ret_kinf);
+		(void)nanosleep(&pause, NULL); /* the daemons have not made it yet */
+	}
 	if (r == 0)
 		r = kinf_set_check(*ret_kinf, 1);
 	if (r < 0) {

@@ -31,6 +31,8 @@ int command_store(const struct config_flags *flags, char **ret_directory);
 /* Opens it with checksums on, faults in mapped files caught. On failure the line is printed and
  * *ret_kinf is NULL. */
 int command_open(const struct config_flags *flags, struct kinf **ret_kinf);
+/* Waits until END_NS (CLOCK_MONOTONIC; UINT64_MAX: for ever) for a store that is not there yet. */
+int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct kinf **ret_kinf);
 
 /* A snapshot; says in words when there is nothing to read yet. The line is printed on failure. */
 int command_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot);

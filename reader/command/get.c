@@ -55,10 +55,8 @@ static int take_status(void *arg, const struct kinf_feed_status *status)
 
 /* ---- by name ---- */
 
-static int not_found(const struct get *get, const char *name)
+static int not_found(const struct get *get, const char *in, const char *name)
 {
-	const char *in = get->args.query.namespace_;
-
 	(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found\n", get->status.resource, in ? in : "",
 		in ? "/" : "", name);
 	return PROC_FAILED;
@@ -73,7 +71,7 @@ static int get_by_key(struct get *get, const char *namespace_, const char *name)
 	if (r < 0)
 		return command_fail_kinf(get->kinf);
 	if (r == KINF_NOT_FOUND)
-		return not_found(get, name);
+		return not_found(get, namespace_, name);
 	r = print_object(&get->print, &object);
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
@@ -114,7 +112,7 @@ static int get_in_all(struct get *get, const char *name)
 	}
 	if (r < 0)
 		return command_fail_kinf(get->kinf);
-	return found ? PROC_OK : not_found(get, name);
+	return found ? PROC_OK : not_found(get, NULL, name);
 }
 
 /* A name without its namespace. */

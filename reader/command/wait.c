@@ -78,17 +78,26 @@ static int look_until(struct waiting *waiting, holds_fn *holds, uint64_t end_ns)
 			return r;
 		if (waiting->snapshot)
 			(void)kinf_snapshot_reset(waiting->snapshot); /* looked at anew below */
-		if (end_ns && proc_monotonic_ns() >= end_ns)
+		if (proc_monotonic_ns() >= end_ns)
 			return ERR_TIMEOUT;
 		(void)nanosleep(&pause, NULL);
 	}
 }
 
-static int wait_for(struct waiting *waiting, const struct wait_args *args)
+static int remaining_ms(uint64_t end_ns)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	if (end_ns == UINT64_MAX)
+		return -1;
+	uint64_t ms = now < end_ns ? (end_ns - now) / 1000000 : 0;
+	return ms < INT32_MAX ? (int)ms : INT32_MAX;
+}
+
+static int wait_for(struct waiting *waiting, const struct wait_args *args, uint64_t end_ns)
 {
 	const char *condition = args->condition ? args->condition : "synced";
-	int ms = args->timeout_ns ? (int)(args->timeout_ns / 1000000) : -1;
-	uint64_t end_ns = args->timeout_ns ? proc_monotonic_ns() + args->timeout_ns : 0;
+	int ms = remaining_ms(end_ns);
 
 	if (!strcmp(condition, "synced"))
 		return kinf_wait_synced(waiting->kinf, &waiting->feed, 1, ms);
@@ -125,10 +134,11 @@ int command_wait(int argc, char **argv)
 			args.condition);
 	if (r != 0)
 		return command_usage(&options, r);
+	uint64_t end_ns = args.timeout_ns ? proc_monotonic_ns() + args.timeout_ns : UINT64_MAX;
 	waiting.feed = argv[first];
-	if (command_open(&flags, &waiting.kinf) < 0)
+	if (command_open_until(&flags, end_ns, &waiting.kinf) < 0)
 		return PROC_FAILED;
-	r = wait_for(&waiting, &args);
+	r = wait_for(&waiting, &args, end_ns);
 	if (r == ERR_TIMEOUT)
 		(void)fprintf(stderr, "Error: timed out waiting for %s of %s\n",
 			args.condition ? args.condition : "synced", waiting.feed);
