@@ -326,6 +326,16 @@ int pair_check(struct pair *pair)
 		return r;
 	if (r == FOUND && current != journal_generation(pair->journal))
 		return GONE;
+	/* Somebody took the index away: what we write nobody would find. */
+	if (pair->published) {
+		r = generation_current(home_index_fd(pair->p->home), &current);
+		if (r < 0)
+			return r;
+		if (r == NOT_FOUND || current != index_generation(pair->index)) {
+			home_refresh(pair->p->home);
+			return GONE;
+		}
+	}
 	publish_heartbeat(pair->publish);
 	r = definitions_sync(pair->definitions, pair->intake);
 	intake_rest(pair->intake);

@@ -180,10 +180,12 @@ static void follow_attach(struct follow *f)
 
 	if (f->ring || runtime < 0)
 		return;
-	if (ring_attach(runtime, "event.ring", &f->ring) < 0)
-		f->ring = NULL; /* no processor has run here: passes alone will do */
-	else if (ring_to_tail(f->ring, &seq) != 0)
+	if (ring_attach(runtime, "event.ring", &f->ring) < 0) {
+		f->ring = NULL; /* no processor runs here: passes alone will do */
+		home_refresh(store_home(f->store));
+	} else if (ring_to_tail(f->ring, &seq) != 0) {
 		ring_detach(&f->ring);
+	}
 }
 
 /* Another journal than the positions are of: lapped, when they came from a cursor; else the feeds

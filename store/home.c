@@ -376,6 +376,27 @@ int home_open(const char *store, const struct home_options *options, struct home
 	return 0;
 }
 
+/* FD becomes the folder at NAME when what it is now has no name any more. */
+static void refresh_folder(int directory_fd, const char *name, int fd)
+{
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_nlink > 0)
+		return;
+	AUTO_FD int now = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (now >= 0)
+		(void)dup3(now, fd, O_CLOEXEC); /* else it stays as it is: looked at again later */
+}
+
+void home_refresh(struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	refresh_folder(home->fd, "journal", home->journal_fd);
+	refresh_folder(home->fd, "index", home->index_fd);
+	refresh_folder(home->fd, "cursors", home->cursors_fd);
+	refresh_folder(AT_FDCWD, home->runtime, home->runtime_fd);
+}
+
 void home_close(struct home **home)
 {
 	struct home *h = *home;

@@ -40,6 +40,11 @@ int home_index_fd(const struct home *home);
 int home_cursors_fd(const struct home *home);
 int home_runtime_fd(const struct home *home);
 
+/* Looks again at the folders: one that was removed and made anew is opened in place of what is open,
+ * under the same descriptor, so other threads may use it meanwhile. For those that stay for long: what
+ * is in a removed folder would never change again. */
+void home_refresh(struct home *home);
+
 /* The store (journal and index) can be written by this process: if not, environments are opened
  * without lock, which is only right when no daemon runs (architecture.md, Store layout). */
 bool home_is_writable(const struct home *home);

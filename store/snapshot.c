@@ -134,6 +134,8 @@ static int store_look(struct store *store, bool force)
 {
 	/* Identities first: a CURRENT replaced after this is seen as new the next time. */
 	struct file_identity index_current = identity_of(home_index_fd(store->home));
+	if (!index_current.inode) /* perhaps the whole folder was replaced */
+		home_refresh(store->home);
 	struct file_identity journal_current = identity_of(home_journal_fd(store->home));
 
 	store->checked_ns = proc_monotonic_ns();
