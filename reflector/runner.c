@@ -575,12 +575,12 @@ int runner_work(struct runner *runner)
 	CHECK_OBJ(runner, RUNNER_MAGIC);
 	if (!runner->finishing)
 		return 0;
-	int r = record_list_end(&runner->record, buf_bytes(&runner->list_rv));
-	if (r == AGAIN) {
-		int failed = failpoint_pass(FAILPOINT_LIST_SWEEP);
-
-		return failed < 0 ? recorder_fail(runner->shared->recorder, failed) : AGAIN;
-	}
+	int r = failpoint_pass(FAILPOINT_LIST_SWEEP);
+	if (r < 0)
+		return recorder_fail(runner->shared->recorder, r);
+	r = record_list_end(&runner->record, buf_bytes(&runner->list_rv));
+	if (r == AGAIN)
+		return AGAIN;
 	if (r >= 0)
 		r = runner->shared->on_list_end(runner->shared->list_arg, runner);
 	if (r < 0)

@@ -136,7 +136,7 @@ class Loop:
             shutil.rmtree(self.store.runtime, ignore_errors=True)
             self.store.runtime.mkdir(mode=0o700, exist_ok=True)
 
-    def run(self, seconds):
+    def run(self, seconds, only=None):
         self.revive()
         self.store.wait_synced(FEED, 60)
         self.follower = self.store.follower("watch", FEED, "-o", "json", "--old", "--cursor", "crash")
@@ -146,7 +146,7 @@ class Loop:
         queue = []
         while time.monotonic() < end:
             if not queue:
-                queue = self.points[:]
+                queue = [p for p in self.points if not only or p.startswith(only)]
                 self.chance.shuffle(queue)
             if rounds % 3 == 2:
                 self.round_at_random()
@@ -242,12 +242,13 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--only", help="only failpoints whose name begins so")
     args = parser.parse_args()
     print(f"seed {args.seed}", flush=True)
     workspace = Workspace()
     try:
         loop = Loop(workspace, random.Random(args.seed))
-        rounds = loop.run(args.seconds)
+        rounds = loop.run(args.seconds, args.only)
         loop.settle()
         loop.check_no_list()
         lines = loop.check_follower()
@@ -261,6 +262,7 @@ def main():
     print(f"{rounds} rounds, {sum(loop.kills.values())} kills, follower read {lines} lines")
     print(f"failpoints reached: {', '.join(reached)}")
     print(f"not reached: {', '.join(missed) or 'none'}")
+    print(f"kills: {loop.kills}")
 
 
 if __name__ == "__main__":
