@@ -27,6 +27,7 @@ struct wanted {
 	bool said;      /* that it can't be resolved */
 	uint64_t ask_ns; /* not before; UINT64_MAX: discovery is being asked */
 	uint64_t pause_ns;
+	bool renamed; /* in the open transaction: the runner has the name once that is committed */
 	struct runner *runner; /* NULL: not in the journal yet */
 };
 
@@ -150,20 +151,19 @@ static int replace_ready(struct feeds *feeds)
 			r = append_removed(feeds, u);
 	}
 	for (size_t i = 0; r >= 0 && i < feeds->n_wanted; i++) {
-		const struct wanted *w = &feeds->wanted[i];
+		struct wanted *w = &feeds->wanted[i];
 		const struct feed_definition *d = w->runner ? runner_definition(w->runner) : NULL;
 
-		if (!d || !strcmp(d->name, w->entry.name) || has_old_of(feeds, w->entry.name))
+		if (!d || w->renamed || !strcmp(d->name, w->entry.name) ||
+			has_old_of(feeds, w->entry.name))
 			continue;
 		r = recorder_begin(feeds->shared.recorder);
 		if (r >= 0)
 			r = journal_rename_feed(feeds->journal, d->id, w->entry.name);
-		if (r >= 0)
-			r = runner_rename(w->runner, w->entry.name);
-		if (r >= 0)
-			recorder_changed(feeds->shared.recorder);
-		else
-			r = recorder_fail(feeds->shared.recorder, r);
+		if (r < 0)
+			return recorder_fail(feeds->shared.recorder, r);
+		recorder_changed(feeds->shared.recorder);
+		w->renamed = true;
 	}
 	return r;
 }
@@ -366,10 +366,12 @@ static int resolve(struct feeds *feeds, struct wanted *w)
 		w->pause_ns = w->pause_ns * 2 < RETRY_SLOW ? w->pause_ns * 2 : RETRY_SLOW;
 		return 0;
 	}
-	w->verified = true;
 	w->said = false;
 	w->pause_ns = RETRY_FIRST;
-	return settle(feeds, w, &definition);
+	int settled = settle(feeds, w, &definition);
+	/* A batch that failed took the new feed with it: once more, when there is room again. */
+	w->verified = settled >= 0;
+	return settled;
 }
 
 static int resolve_due(struct feeds *feeds)
@@ -572,6 +574,14 @@ uint64_t feeds_until(const struct feeds *feeds)
 
 void feeds_committed(struct feeds *feeds)
 {
+	for (size_t i = 0; i < feeds->n_wanted; i++) {
+		struct wanted *w = &feeds->wanted[i];
+
+		/* Without memory for the name it is given once more. */
+		if (w->renamed && runner_rename(w->runner, w->entry.name) < 0)
+			err_clear();
+		w->renamed = false;
+	}
 	for (size_t i = 0; i < feeds->n_unwanted;) {
 		if (!feeds->unwanted[i].removed) {
 			i++;
@@ -591,9 +601,15 @@ static int rewind_one(struct feeds *feeds, struct runner *runner, void *arg)
 
 int feeds_rewind(struct feeds *feeds)
 {
+	for (size_t i = 0; i < feeds->n_wanted; i++)
+		feeds->wanted[i].renamed = false;
 	for (size_t i = 0; i < feeds->n_unwanted; i++)
 		feeds->unwanted[i].removed = false;
-	return each(feeds, rewind_one, NULL);
+	int r = each(feeds, rewind_one, NULL);
+	/* A full batch may have been committed between the removal and the failure. */
+	for (size_t i = 0; i < feeds->n_unwanted; i++)
+		feeds->unwanted[i].removed = runner_is_removed(feeds->unwanted[i].runner);
+	return r;
 }
 
 static int resume_one(struct feeds *feeds, struct runner *runner, void *arg)

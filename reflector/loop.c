@@ -327,6 +327,7 @@ static int hold(struct loop *loop)
 	}
 	stats_set_error(loop->stats, text);
 	identity_cancel(&loop->identity);
+	loop->identify_ns = 0; /* what is known of the cluster may have been in that batch */
 	int r = feeds_rewind(loop->feeds);
 	loop->held_ns = proc_monotonic_ns() + loop->hold_pause;
 	loop->hold_pause = loop->hold_pause * 2 < HOLD_SLOW ? loop->hold_pause * 2 : HOLD_SLOW;

@@ -522,6 +522,11 @@ bool runner_is_listed(const struct runner *runner)
 	return runner->record.listed;
 }
 
+bool runner_is_removed(const struct runner *runner)
+{
+	return runner->record.phase == FEED_REMOVED;
+}
+
 static struct feed_input checkpoint_input(const struct runner *runner, enum feed_on on)
 {
 	const struct record_feed *record = &runner->record;

@@ -40,6 +40,8 @@ void runner_free(struct runner **runner);
 const struct feed_definition *runner_definition(const struct runner *runner);
 int runner_rename(struct runner *runner, const char *name);
 bool runner_is_listed(const struct runner *runner);
+/* The checkpoint that it went back to says that the feed is removed. */
+bool runner_is_removed(const struct runner *runner);
 
 void runner_start(struct runner *runner);
 /* Time has passed; discovery has learnt something. */
