@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The own table: synthetic pods, no API server. Everything else is what runs in production."""
+
+import os
+import subprocess
+import time
+
+from machine import Place, median, measured, note, unshared_bytes
+
+GETS = 20
+LATENCY = (2000, 200)  # changes, a second
+
+
+def rate(objects, seconds):
+    return objects / seconds if seconds else None
+
+
+def filled(place, n, *words):
+    """One list of N pods, taken by a running processor."""
+    processor = place.daemons[-1]
+    before = processor.cpu
+    figures = place.fill(n, *words, "wait")
+    return {
+        "record_objects_per_s": rate(n, figures["record_s"]),
+        "record_cpu_us_per_object": figures["record_cpu_s"] / n * 1e6,
+        "recorder_peak_private_bytes": figures["peak_private_bytes"],
+        "apply_objects_per_s": rate(n, figures["apply_s"]),
+        "apply_cpu_us_per_object": (processor.cpu - before) / n * 1e6,
+        "processor_peak_private_bytes": processor.peak,
+        "json_bytes": figures["json_bytes"],
+        "store_used_bytes": figures["journal_used_bytes"] + figures["index_used_bytes"],
+        "used_to_json": (figures["journal_used_bytes"] + figures["index_used_bytes"]) / figures["json_bytes"],
+    }
+
+
+def holding_reader(place, n):
+    """Unshared memory of a process that has read all objects, over that of one that sleeps."""
+    empty = subprocess.Popen(["sleep", "60"])
+    reader = subprocess.Popen(
+        [place.program("bench/read"), place.store, str(n), "hold"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )
+    if reader.stdout.readline() != "ready\n":
+        raise RuntimeError("bench/read hold failed")
+    time.sleep(0.1)  # sleep(1) has been loaded by now
+    over = unshared_bytes(reader.pid, place.directory) - unshared_bytes(empty.pid, place.directory)
+    reader.communicate("")
+    empty.kill()
+    empty.wait()
+    return over
+
+
+def first_get(place):
+    """Milliseconds from starting `kinf get` to its end, nothing else running on the store."""
+    listed = place.kinf("get", "pods", "-n", "team-00000", "--limit", "1", "-o", "name").split()[0]
+    times = []
+    argv = [str(place.program("kinf")), "get", "pods", listed.rpartition("/")[2], "-n", "team-00000",
+            "--store", str(place.store)]
+    for _ in range(GETS):
+        begin = time.perf_counter()
+        subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        times.append((time.perf_counter() - begin) * 1000)
+    return median(times)
+
+
+def one_size(build, n, latency=False):
+    note(f"{n} synthetic pods")
+    with Place(build) as place:
+        place.daemon("kinf-processor")
+        figures = {"objects": n, "first_list": filled(place, n)}
+        figures["read"] = measured([place.program("bench/read"), place.store, n])
+        figures["reader_unshared_bytes"] = holding_reader(place, n)
+        figures["changed_list"] = filled(place, n)
+        figures["moved_list"] = filled(place, n, "moving")
+        if latency:
+            figures["latency"] = measured(
+                [place.program("bench/latency"), place.store, place.runtime, n, *LATENCY])
+        place.stop()
+        figures["first_get_ms"] = first_get(place)
+    return figures
+
+
+def small_objects(build, n=20000):
+    note(f"{n} pods of 1.2 kB")
+    with Place(build) as place:
+        place.daemon("kinf-processor")
+        return filled(place, n, "small")
+
+
+def churn(build, n, updates):
+    note(f"{updates} updates on {n} pods")
+    with Place(build) as place:
+        place.daemon("kinf-processor")
+        filled(place, n)
+        return measured([place.program("bench/churn"), place.store, place.runtime, n, updates])
+
+
+def measure(build, large):
+    sizes = [1000, 10000, 100000] + ([1000000] if large else [])
+    only = os.environ.get("BENCH_SIZES")
+    if only:
+        sizes = [int(n) for n in only.split(",")]
+    return {
+        "sizes": {str(n): one_size(build, n, latency=n == 10000) for n in sizes},
+        "small": small_objects(build),
+        "churn": churn(build, 20000, 10_000_000 if large else 1_000_000),
+    }

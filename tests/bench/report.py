@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures beside what they are to reach. Nothing here passes or fails: it reports."""
+
+MIB = 2**20
+
+
+class Table:
+    def __init__(self):
+        self.rows = []
+
+    def add(self, what, value, bar, reached):
+        """VALUE and BAR are texts; REACHED None: there is nothing to compare."""
+        self.rows.append((what, value, bar, "" if reached is None else "yes" if reached else "NO"))
+
+    def text(self):
+        rows = [("", "measured", "bar", "reached"), *self.rows]
+        widths = [max(len(row[i]) for row in rows) for i in range(4)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+        return "\n".join([lines[0], "-" * (sum(widths) + 6), *lines[1:]])
+
+    def as_dicts(self):
+        return [dict(zip(("what", "measured", "bar", "reached"), row)) for row in self.rows]
+
+
+def add_own(table, own):
+    for n, figures in own["sizes"].items():
+        add_size(table, int(n), figures)
+    small = own["small"]
+    table.add("store size / JSON, 20,000 objects of 1.2 kB", f"{small['used_to_json']:.2f}", "2.5",
+              small["used_to_json"] <= 2.5)
+    add_churn(table, own["churn"])
+    add_growth(table, own["sizes"])
+
+
+def add_size(table, n, figures):
+    read, first = figures["read"], figures["first_list"]
+    barred = n == 100000  # what the bars of reading are about
+
+    def per_second(what, value, bar, applies=True):
+        table.add(f"{n}: {what}", f"{value / 1e6:.2f} M/s", f"{bar} M/s" if applies else "",
+                  value >= bar * 1e6 if applies else None)
+
+    per_second("random get by key", read["get_per_s"], 1, barred)
+    per_second("same, a new snapshot for each", read["get_renewed_per_s"], 0, False)
+    per_second("by index, objects", read["index_objects_per_s"], 1.5, barred)
+    per_second("list in key order, objects", read["list_objects_per_s"], 3, barred)
+    for name, what in (("first_list", "first list, applied"), ("changed_list", "burst without new terms"),
+                       ("moved_list", "burst, 4 of 15 terms new")):
+        per_second(what, figures[name]["apply_objects_per_s"], 0.1)
+    table.add(f"{n}: recorded, JSON to journal", f"{first['record_objects_per_s'] / 1000:.0f} k/s, "
+              f"{first['record_cpu_us_per_object']:.1f} us CPU an object", "", None)
+    for who, key in (("reflector's recorder", "recorder_peak_private_bytes"),
+                     ("processor", "processor_peak_private_bytes")):
+        peak = max(figures[name][key] for name in ("first_list", "changed_list", "moved_list"))
+        table.add(f"{n}: peak private memory, {who}", f"{peak / MIB:.1f} MiB", "64 MiB", peak <= 64 * MIB)
+    over = figures["reader_unshared_bytes"]
+    table.add(f"{n}: private memory of a reader", f"{over / 1024:.0f} KiB", "1024 KiB", over <= MIB)
+    table.add(f"{n}: restart to first kinf get", f"{figures['first_get_ms']:.1f} ms", "20 ms",
+              figures["first_get_ms"] <= 20)
+    table.add(f"{n}: store size / JSON, objects of 6 kB", f"{first['used_to_json']:.2f}", "1.6",
+              first["used_to_json"] <= 1.6)
+    if "latency" in figures:
+        for rank, bar in (("p50", 60), ("p99", 300)):
+            value = figures["latency"][f"commit_to_reader_{rank}_us"]
+            table.add(f"{n}: commit to reader, {rank}, 200/s", f"{value:.0f} us", f"{bar} us", value < bar)
+
+
+def add_churn(table, churn):
+    for name in ("journal", "index"):
+        early, late = churn[f"{name}_file_2"], churn[f"{name}_file_10"]
+        table.add(f"{churn['updates']:.0f} updates on 20,000: {name}'s file, end / after a fifth",
+                  f"{late / early:.3f} ({late / MIB:.0f} MiB)", "flat", late <= early * 1.05)
+    table.add("same: rate through recorder, processor and trimming",
+              f"{churn['updates'] / churn['seconds'] / 1000:.0f} k/s", "", None)
+
+
+def add_growth(table, sizes):
+    small, large = sizes.get("10000"), sizes.get("1000000")
+    if not small or not large:
+        table.add("growth, 1M against 10k", "not measured: BENCH_LARGE=1", "2x", None)
+        return
+    pairs = [("get", "read", "get_per_s"), ("by index", "read", "index_objects_per_s"),
+             ("list", "read", "list_objects_per_s"), ("apply, first list", "first_list", "apply_objects_per_s"),
+             ("apply, burst", "changed_list", "apply_objects_per_s")]
+    for what, group, key in pairs:
+        factor = small[group][key] / large[group][key]
+        table.add(f"growth, 1M against 10k: {what}", f"{factor:.2f}x", "2x", factor <= 2)
+
+
+def add_versus(table, versus):
+    sync, medians = versus["sync"], versus["sync"]["median"]
+    ours, n = medians["kinf"], int(medians["kinf"]["objects"])
+    for name, bar, what in (("typed", 1 / 3, "typed, its default"), ("typed_list", 1, "typed by LIST"),
+                            ("dynamic", 1 / 10, "dynamic")):
+        ratio = sync["cpu_ratio"][name]
+        table.add(f"first sync of {n} real pods, CPU: ours / client-go {what}",
+                  f"{ours['cpu_s']:.2f} s / {medians[name]['cpu_s']:.2f} s = {ratio:.3f}", f"{bar:.3f}", ratio <= bar)
+    for who in ("reflector", "processor"):
+        peak = ours[f"{who}_peak_private_mib"]
+        table.add(f"same: peak private memory, {who} (client-go: {medians['typed']['peak_mib']:.0f} MiB)",
+                  f"{peak:.1f} MiB", "64 MiB", peak <= 64)
+    table.add("restart of both daemons: LISTs at the server", f"{versus['restart']['lists_after_restart']:.0f}", "0",
+              versus["restart"]["lists_after_restart"] == 0)
+    ours, theirs = versus["latency"]["median"]["kinf"], versus["latency"]["median"]["typed"]
+    for rank, factor in (("p50", 0.5), ("p99", 1)):
+        value, bar = ours[f"read_to_follower_{rank}_us"], theirs[f"read_to_handler_{rank}_us"] * factor
+        table.add(f"watch bytes read to event, {rank}", f"{value:.0f} us", f"{bar:.0f} us", value < bar)
+        value, bar = ours[f"send_to_follower_{rank}_us"], theirs[f"send_to_handler_{rank}_us"]
+        table.add(f"patch sent to event, {rank} (client-go's beside it)", f"{value:.0f} us", f"({bar:.0f} us)", None)
