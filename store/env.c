@@ -101,6 +101,11 @@ static void watch_forks(void)
 	(void)pthread_atfork(NULL, NULL, count_fork);
 }
 
+unsigned env_forks(void)
+{
+	return forks;
+}
+
 /* ---- codes ---------------------------------------------------------------------------------- */
 
 static bool disk_is_full(const struct mapping *map)
@@ -1026,6 +1031,19 @@ int txn_at(struct txn *txn, uint64_t offset, size_t size, struct bytes *ret_valu
 		return NOT_FOUND;
 	*ret_value = BYTES(map->address + offset, size);
 	return FOUND;
+}
+
+#define CACHE_LINE     64
+#define PREFETCH_LINES 3 /* a record's header and texts, and where its body begins */
+
+void txn_prefetch(struct txn *txn, uint64_t offset)
+{
+	const struct mapping *map = txn->map;
+
+	if (!map->address || offset >= map->map_bytes)
+		return;
+	for (unsigned i = 0; i < PREFETCH_LINES; i++)
+		__builtin_prefetch(map->address + offset + i * CACHE_LINE); /* never faults */
 }
 
 /* ---- the environment ------------------------------------------------------------------------- */

@@ -68,6 +68,11 @@ int env_sync(struct env *env);
  * -ENOSPC here and not a SIGBUS later. */
 int env_allocate(struct env *env, uint64_t bytes);
 
+/* How often this process has been forked off since the first environment was opened in its line:
+ * whoever remembers the number from when a handle was made can tell that this is a child, without a
+ * system call. */
+unsigned env_forks(void);
+
 int txn_begin_write(struct env *env, struct txn **ret_txn);
 int txn_begin_read(struct env *env, struct txn **ret_txn);
 /* Frees the transaction whatever the result. */
@@ -116,6 +121,8 @@ int cursor_del(struct cursor *cursor);
  */
 int txn_place(struct txn *txn, struct bytes value, uint64_t *ret_offset);
 int txn_at(struct txn *txn, uint64_t offset, size_t size, struct bytes *ret_value);
+/* Tells the processor that the beginning of it will be read soon. */
+void txn_prefetch(struct txn *txn, uint64_t offset);
 
 /* LMDB's version as text, and whether it is one with the known mutex race (0.9.26-0.9.31). */
 const char *env_library_version(bool *ret_is_suspect);

@@ -567,6 +567,14 @@ int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 	return FOUND;
 }
 
+void snapshot_prefetch(struct snapshot *snapshot, const struct index_entry *entry)
+{
+	const struct snapshot *s = active(snapshot);
+
+	if (entry->place && entry->generation == journal_generation(s->pair->journal))
+		txn_prefetch(s->journal_txn, entry->place);
+}
+
 int snapshot_get(
 	struct snapshot *snapshot, uint32_t feed, struct bytes key, struct record *ret_record)
 {

@@ -92,6 +92,9 @@ int snapshot_get(
 int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 	const struct index_entry *entry, struct record *ret_record);
 
+/* The version of this entry will be asked for soon: hides the time memory takes. */
+void snapshot_prefetch(struct snapshot *snapshot, const struct index_entry *entry);
+
 /* Any version from the horizon on by its seq. FOUND, NOT_FOUND. */
 int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret_record);
 
