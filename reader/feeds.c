@@ -174,7 +174,7 @@ int kinf_feed_status(struct kinf_snapshot *snapshot, const char *feed, kinf_feed
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
 	CLEANUP(stats_close) struct stats *page = NULL;
 	const struct feed_set *set;
-	int r = kinf_alive(snapshot->kinf);
+	int r = kinf_held(snapshot);
 
 	if (r == 0)
 		r = feed_set_get(snapshot, feed, &set);

@@ -6,8 +6,6 @@
 #ifndef READER_HANDLE_H
 #define READER_HANDLE_H
 
-#include <sys/types.h>
-
 #include "common/check.h"
 #include "common/selector.h"
 #include "common/stats.h"
@@ -20,7 +18,7 @@
 
 struct kinf {
 	uint32_t magic;
-	pid_t pid; /* that opened it: a child of fork must not use it */
+	unsigned forks; /* env_forks() when it was opened: a child of fork must not use it */
 	bool check;
 	struct store *store; /* NULL when opening failed: only kinf_error works then */
 	char *directory;
@@ -34,12 +32,22 @@ struct feed_set {
 	size_t n;
 };
 
+/* One committed state of the store: while it is the same, so are the feeds. */
+struct store_state {
+	uint8_t journal[16];
+	uint64_t index_txn, journal_txn, taken;
+	uint32_t index_generation, journal_generation;
+};
+
 struct kinf_snapshot {
 	uint32_t magic;
 	struct kinf *kinf;
 	struct snapshot *snapshot;
+	bool held;          /* taken and not reset */
+	uint64_t taken_as;  /* counts renewals: lists of an earlier one are over */
 	struct feed_set *sets;
 	size_t n_sets;
+	struct store_state sets_of; /* the state they were read from */
 };
 
 /* Copies the thread's sentence for CODE into the handle when CODE is an error. Returns CODE. */
@@ -47,6 +55,8 @@ int kinf_result(struct kinf *kinf, int code);
 
 /* 0, or ERR_FORKED. */
 int kinf_alive(struct kinf *kinf);
+/* 0; ERR_FORKED; -EINVAL: it was reset, or could not be renewed, and holds nothing to read. */
+int kinf_held(struct kinf_snapshot *snapshot);
 
 /* FOUND; AGAIN: none of them has been listed yet; ERR_NO_FEED. NAME NULL: all. Borrowed from the
  * snapshot until it is renewed, reset or closed. */

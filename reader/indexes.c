@@ -102,7 +102,7 @@ int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const ch
 	struct gathered all = {.n = 0};
 	struct value_walk walk = {.fn = fn, .arg = arg};
 	const struct feed_set *set;
-	int r = kinf_alive(snapshot->kinf);
+	int r = kinf_held(snapshot);
 
 	if (r == 0)
 		r = feed_set_get(snapshot, feed, &set);
@@ -164,7 +164,7 @@ int kinf_index_list(struct kinf_snapshot *snapshot, const char *feed, kinf_index
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
 	struct index_walk_arg walk = {snapshot->snapshot, fn, arg};
 	const struct feed_set *set;
-	int r = kinf_alive(snapshot->kinf);
+	int r = kinf_held(snapshot);
 
 	if (r == 0)
 		r = feed_set_get(snapshot, feed, &set);

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/config.h"
@@ -67,11 +66,20 @@ int kinf_result(struct kinf *kinf, int code)
 int kinf_alive(struct kinf *kinf)
 {
 	CHECK_OBJ(kinf, KINF_MAGIC);
-	if (kinf->pid != getpid())
+	if (kinf->forks != env_forks())
 		return kinf_result(kinf, err_set(ERR_FORKED, "store '%s'", kinf->directory));
 	if (!kinf->store)
 		return kinf_result(kinf, err_set(ERR_NO_STORE, "the store was not opened"));
 	return 0;
+}
+
+int kinf_held(struct kinf_snapshot *snapshot)
+{
+	int r = kinf_alive(snapshot->kinf);
+
+	if (r < 0 || snapshot->held)
+		return r;
+	return kinf_result(snapshot->kinf, err_say(-EINVAL, "the snapshot was reset: renew it first"));
 }
 
 static int open_store(struct kinf *kinf)
@@ -89,7 +97,6 @@ int kinf_open(const char *store, struct kinf **ret_kinf)
 	if (!kinf)
 		return -ENOMEM;
 	kinf->magic = KINF_MAGIC;
-	kinf->pid = getpid();
 	int r = 0;
 	if (store)
 		kinf->directory = strdup(store);
@@ -99,6 +106,7 @@ int kinf_open(const char *store, struct kinf **ret_kinf)
 		r = -ENOMEM;
 	if (r == 0)
 		r = open_store(kinf);
+	kinf->forks = env_forks();
 	return kinf_result(kinf, r);
 }
 
@@ -148,12 +156,35 @@ int kinf_snapshot_open(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
 	s->magic = KINF_SNAPSHOT_MAGIC;
 	s->kinf = kinf;
 	r = snapshot_open(kinf->store, &s->snapshot);
+	s->held = r == 0;
 	if (r != 0)
 		kinf_snapshot_close(&s);
 	else
 		*ret_snapshot = s;
 	return kinf_result(kinf, r);
 }
+
+/* The feeds found before are those of this snapshot too when nothing was committed in between. `taken`
+ * is compared because LMDB may give a tree that is newer than the transaction's number says. */
+static void keep_feed_sets(struct kinf_snapshot *s)
+{
+	struct snapshot *snapshot = s->snapshot;
+	struct store_state now = {
+		.index_txn = txn_id(snapshot_index_txn(snapshot)),
+		.journal_txn = txn_id(snapshot_journal_txn(snapshot)),
+		.taken = snapshot_taken(snapshot),
+		.index_generation = index_generation(snapshot_index(snapshot)),
+		.journal_generation = journal_generation(snapshot_journal(snapshot)),
+	};
+
+	memcpy(now.journal, snapshot_uuid(snapshot), sizeof(now.journal));
+	if (memcmp(&now, &s->sets_of, sizeof(now)) == 0)
+		return;
+	feed_sets_release(s);
+	s->sets_of = now;
+}
+
+_Static_assert(sizeof(struct store_state) == 48, "compared as bytes: no padding");
 
 int kinf_snapshot_renew(struct kinf_snapshot *snapshot)
 {
@@ -162,8 +193,12 @@ int kinf_snapshot_renew(struct kinf_snapshot *snapshot)
 
 	if (r < 0)
 		return r;
-	feed_sets_release(snapshot);
-	return kinf_result(snapshot->kinf, snapshot_renew(snapshot->snapshot));
+	snapshot->taken_as++;
+	r = snapshot_renew(snapshot->snapshot);
+	snapshot->held = r == 0;
+	if (r == 0)
+		keep_feed_sets(snapshot);
+	return kinf_result(snapshot->kinf, r);
 }
 
 int kinf_snapshot_reset(struct kinf_snapshot *snapshot)
@@ -173,7 +208,8 @@ int kinf_snapshot_reset(struct kinf_snapshot *snapshot)
 
 	if (r < 0)
 		return r;
-	feed_sets_release(snapshot);
+	snapshot->taken_as++;
+	snapshot->held = false;
 	return kinf_result(snapshot->kinf, snapshot_reset(snapshot->snapshot));
 }
 
@@ -194,20 +230,25 @@ void kinf_snapshot_close(struct kinf_snapshot **snapshot)
 uint64_t kinf_snapshot_event(const struct kinf_snapshot *snapshot)
 {
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
-	return snapshot_taken(snapshot->snapshot);
+	return snapshot->held ? snapshot_taken(snapshot->snapshot) : 0;
 }
 
 /* "namespace/name" into KEY; 0 or ERR_TOO_LARGE. */
-static int join_key(const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX + 1],
+static int join_key(const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX],
 	struct bytes *ret_key)
 {
-	int n = namespace_ && *namespace_
-		? snprintf(key, JOURNAL_KEY_MAX + 1, "%s/%s", namespace_, name)
-		: snprintf(key, JOURNAL_KEY_MAX + 1, "%s", name);
+	size_t skip = namespace_ && *namespace_ ? strlen(namespace_) + 1 : 0;
+	size_t size = strlen(name);
 
-	if (n < 0 || n > JOURNAL_KEY_MAX)
-		return err_set(ERR_TOO_LARGE, "object key '%.40s...'", key);
-	*ret_key = BYTES(key, (size_t)n);
+	if (skip > JOURNAL_KEY_MAX || size > JOURNAL_KEY_MAX - skip)
+		return err_set(ERR_TOO_LARGE, "object key '%.40s%s%.40s...'",
+			skip ? namespace_ : "", skip ? "/" : "", name);
+	if (skip) {
+		memcpy(key, namespace_, skip - 1);
+		key[skip - 1] = '/';
+	}
+	memcpy(key + skip, name, size);
+	*ret_key = BYTES(key, skip + size);
 	return 0;
 }
 
@@ -232,11 +273,11 @@ int kinf_get(struct kinf_snapshot *snapshot, const char *feed, const char *names
 	const char *name, struct kinf_object *ret_object)
 {
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
-	char text[JOURNAL_KEY_MAX + 1];
+	char text[JOURNAL_KEY_MAX];
 	const struct feed_set *set;
 	struct record record;
 	struct bytes key;
-	int r = kinf_alive(snapshot->kinf);
+	int r = kinf_held(snapshot);
 
 	if (r == 0)
 		r = feed_set_get(snapshot, feed, &set);

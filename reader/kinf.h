@@ -95,7 +95,8 @@ KINF_API int kinf_is_copy(const struct kinf *kinf);
 
 /* 0; KINF_AGAIN when no processor has made an index yet. */
 KINF_API int kinf_snapshot_open(struct kinf *kinf, struct kinf_snapshot **ret_snapshot);
-/* Takes the newest state instead; what was borrowed is gone. */
+/* Takes the newest state instead; what was borrowed is gone, open lists are over. As
+ * kinf_snapshot_open; after a failure there is nothing to read until it is renewed. */
 KINF_API int kinf_snapshot_renew(struct kinf_snapshot *snapshot);
 /* Gives the pages back but keeps the slot; kinf_snapshot_renew goes on. KINF_SNAPSHOT_EXPIRED: what
  * was read since the last renewal may be wrong (only for a copy that somebody wrote). */

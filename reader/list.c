@@ -16,6 +16,7 @@
 struct kinf_list {
 	uint32_t magic;
 	struct kinf_snapshot *snapshot;
+	uint64_t taken_as;           /* SNAPSHOT's when the list began */
 	struct snapshot_feed *feeds; /* copies; their texts are the snapshot's */
 	size_t n_feeds, feed;        /* FEED: the one being read */
 	struct query query;
@@ -94,7 +95,7 @@ int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
 	struct kinf_list **ret_list)
 {
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
-	int r = kinf_alive(snapshot->kinf);
+	int r = kinf_held(snapshot);
 
 	if (r < 0)
 		return r;
@@ -103,6 +104,7 @@ int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
 		return kinf_result(snapshot->kinf, err_set(-ENOMEM, "list"));
 	list->magic = KINF_LIST_MAGIC;
 	list->snapshot = snapshot;
+	list->taken_as = snapshot->taken_as;
 	list->left = query->limit ? query->limit : UINT64_MAX;
 	r = query_init(&list->query, query);
 	if (r == 0)
@@ -139,9 +141,10 @@ static int list_enter(struct kinf_list *list)
 {
 	struct snapshot *snapshot = list_snapshot(list);
 	const struct snapshot_feed *feed = &list->feeds[list->feed];
-	int r = plan_make(snapshot, feed, &list->query, &list->plan);
+	/* That of the first feed was made last when the list was opened. */
+	int r = list->feed ? plan_make(snapshot, feed, &list->query, &list->plan) : 0;
 
-	if (r < 0)
+	if (r != 0)
 		return r;
 	list->entered = true;
 	if (list->plan.empty)
@@ -167,7 +170,7 @@ static int list_candidate(struct kinf_list *list, struct bytes *ret_key,
 	if (list->plan.empty)
 		return END;
 	if (list->plan.postings)
-		return run_next(&list->run, ret_key, ret_entry);
+		return run_next(&list->run, list_snapshot(list), ret_key, ret_entry);
 	return index_walk_next(list->walk, ret_key, ret_entry);
 }
 
@@ -206,10 +209,13 @@ int kinf_list_next(struct kinf_list *list, struct kinf_object *ret_object)
 {
 	CHECK_OBJ(list, KINF_LIST_MAGIC);
 	struct record record;
-	int r = kinf_alive(list->snapshot->kinf);
+	int r = kinf_held(list->snapshot);
 
 	if (r < 0)
 		return r;
+	if (list->taken_as != list->snapshot->taken_as)
+		return list_fail(list, err_say(-EINVAL,
+			"the snapshot was renewed since this list began: list again"));
 	if (list->ended)
 		return END;
 	r = list_step(list, &record);

@@ -82,7 +82,8 @@ struct run {
 
 int run_fill(struct run *run, struct snapshot *snapshot, const struct plan *plan,
 	const struct query *query);
-int run_next(struct run *run, struct bytes *ret_key, struct index_entry *ret_entry);
+int run_next(struct run *run, struct snapshot *snapshot, struct bytes *ret_key,
+	struct index_entry *ret_entry);
 void run_reset(struct run *run);
 void run_release(struct run *run);
 

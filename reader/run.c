@@ -7,6 +7,8 @@
 #include "common/err.h"
 #include "reader/plan.h"
 
+#define AHEAD 8 /* objects whose bodies are on their way from memory */
+
 static int compare_keys(const void *a, const void *b)
 {
 	const struct run_entry *x = a, *y = b;
@@ -56,10 +58,14 @@ int run_fill(struct run *run, struct snapshot *snapshot, const struct plan *plan
 	return 0;
 }
 
-int run_next(struct run *run, struct bytes *ret_key, struct index_entry *ret_entry)
+int run_next(struct run *run, struct snapshot *snapshot, struct bytes *ret_key,
+	struct index_entry *ret_entry)
 {
 	if (run->next == run->n)
 		return END;
+	/* What comes is known here, unlike in a walk: the bodies are spread over all of the journal. */
+	if (run->n - run->next > AHEAD)
+		snapshot_prefetch(snapshot, &run->entries[run->next + AHEAD].entry);
 	*ret_key = run->entries[run->next].key;
 	*ret_entry = run->entries[run->next].entry;
 	run->next++;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinf_list and its like against brute force over a small store made by the processor's modules. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -445,4 +448,68 @@ Test(query, copies_outlive_the_snapshot)
 	cr_assert_eq(strncmp(json, "{\"metadata\":{\"name\":\"", 21), 0, "%s", json);
 	free(json);
 	free(copy);
+}
+
+Test(query, a_snapshot_that_was_reset_reads_nothing_and_a_renewed_one_the_newest)
+{
+	struct kinf_query query = {.size = sizeof(query), .feed = "pods"};
+	struct kinf_object object;
+	struct kinf_list *list;
+	struct pod *pod = w.pods;
+
+	while (pod->there)
+		change_pod(pod); /* deletes it sooner or later */
+	take();
+	OK(kinf_list(w.snapshot, &query, &list));
+	OK(kinf_snapshot_reset(w.snapshot));
+	cr_assert_eq(kinf_list_next(list, &object), -EINVAL);
+	kinf_list_close(&list);
+	cr_assert_eq(kinf_get(w.snapshot, "pods", "a", "x", &object), -EINVAL);
+	cr_assert_str_eq(kinf_error(w.kinf), "the snapshot was reset: renew it first");
+	cr_assert_eq(kinf_list(w.snapshot, &query, &list), -EINVAL);
+	cr_assert_eq(kinf_snapshot_event(w.snapshot), 0);
+	OK(kinf_snapshot_renew(w.snapshot));
+	cr_assert_eq(kinf_get(w.snapshot, "pods", pod->namespace_, pod->name, &object), KINF_NOT_FOUND);
+	OK(kinf_list(w.snapshot, &query, &list));
+	write_pod(pod);
+	take();
+	cr_assert_eq(kinf_list_next(list, &object), -EINVAL, "its walk was the old snapshot's");
+	kinf_list_close(&list);
+	cr_assert_eq(kinf_get(w.snapshot, "pods", pod->namespace_, pod->name, &object), KINF_FOUND);
+	cr_assert_eq(pod_of(&object), pod);
+}
+
+static int count_feed(void *arg, const struct kinf_feed_status *status)
+{
+	(void)status;
+	++*(unsigned *)arg;
+	return 0;
+}
+
+/* Feeds are kept over renewals as long as nothing was committed. */
+Test(query, feeds_that_come_later_are_seen_after_a_renewal)
+{
+	unsigned n = 0;
+
+	OK(kinf_feed_status(w.snapshot, "pods", count_feed, &n));
+	cr_assert_eq(n, 3);
+	OK(kinf_snapshot_renew(w.snapshot));
+	(void)add_feed("d");
+	take();
+	n = 0;
+	OK(kinf_feed_status(w.snapshot, "pods", count_feed, &n));
+	cr_assert_eq(n, 4);
+}
+
+Test(query, a_child_of_fork_is_told_to_open_its_own)
+{
+	struct kinf_object object;
+	pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		_exit(kinf_get(w.snapshot, "pods", "a", "x", &object) == KINF_FORKED ? 7 : 1);
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 7, "%x", status);
+	cr_assert_geq(kinf_get(w.snapshot, "pods", "a", "x", &object), 0, "the parent goes on");
 }
