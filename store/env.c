@@ -52,6 +52,7 @@ struct mapping {
 	uint32_t page_size;
 	uint64_t file_bytes; /* the file is at least as long; it never shrinks. Atomic, relaxed */
 	uint64_t allocated;  /* writer: blocks exist up to here */
+	bool cannot_allocate; /* the file system knows no such thing */
 	int active;          /* running transactions; with resizing see mapping_enter */
 	int resizing;
 	char path[];
@@ -146,6 +147,12 @@ static int code_of(int rc)
 	default:
 		return rc > 0 ? -rc : ERR_CORRUPT;
 	}
+}
+
+static int disk_full(const struct mapping *map)
+{
+	return err_say(-ENOSPC, "'%s': the disk is full: make room there, work resumes by itself",
+		map->path);
 }
 
 /* The sentence and our code for what LMDB returned. */
@@ -1064,6 +1071,50 @@ static int count_pages(struct mapping *map, MDB_txn *txn, uint64_t *ret_pages)
 	return 0;
 }
 
+/* Blocks behind the last page, without making the file longer; none where USED leaves free pages
+ * before it. */
+static int keep_blocks(struct mapping *map, uint64_t used, uint64_t bytes)
+{
+	MDB_envinfo info;
+	int fd;
+
+	(void)mdb_env_info(map->mdb, &info);
+	uint64_t end = (uint64_t)(info.me_last_pgno + 1) * map->page_size;
+	if (end > used + 2 * bytes || map->cannot_allocate)
+		return 0;
+	end = end + bytes < map->map_bytes ? end + bytes : map->map_bytes;
+	if (end <= map->allocated)
+		return 0;
+	end = end + bytes < map->map_bytes ? end + bytes : end; /* not each time */
+	(void)mdb_env_get_fd(map->mdb, &fd);
+	if (fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)map->allocated, (off_t)(end - map->allocated)) == 0)
+		map->allocated = end;
+	else if (errno == ENOSPC)
+		return disk_full(map);
+	else if (errno == EOPNOTSUPP || errno == ENOSYS)
+		map->cannot_allocate = true;
+	else
+		return err_set(-errno, "keeping %" PRIu64 " bytes free for '%s'", bytes, map->path);
+	return 0;
+}
+
+int txn_keep_free(struct txn *txn, uint64_t bytes)
+{
+	struct mapping *map = txn->map;
+	uint64_t pages;
+
+	require_write(txn);
+	if (bytes > map->map_bytes / 8)
+		bytes = map->map_bytes / 8;
+	int r = count_pages(map, txn->mdb, &pages);
+	if (r < 0)
+		return r;
+	uint64_t used = pages * map->page_size;
+	if (used + bytes > map->map_bytes)
+		return failed(map, MDB_MAP_FULL, "writing");
+	return keep_blocks(map, used, bytes);
+}
+
 static int count_reader(void *arg, int32_t pid, uint64_t txn)
 {
 	(void)pid;
@@ -1162,8 +1213,7 @@ int env_allocate(struct env *env, uint64_t bytes)
 		rc = posix_fallocate(fd, (off_t)map->allocated, (off_t)(ahead - map->allocated));
 	}
 	if (rc == ENOSPC)
-		return err_say(-ENOSPC, "'%s': the disk is full: make room there, work resumes by itself",
-			map->path);
+		return disk_full(map);
 	if (rc)
 		return err_set(-rc, "allocating %" PRIu64 " bytes for '%s'", bytes, map->path);
 	map->allocated = ahead;

@@ -97,6 +97,10 @@ int txn_reserve(struct txn *txn, unsigned db, struct bytes key, size_t size, uns
 	void **ret_place);
 int txn_del(struct txn *txn, unsigned db, struct bytes key); /* FOUND, NOT_FOUND */
 int txn_count(struct txn *txn, unsigned db, uint64_t *ret_entries);
+/* In a write transaction that has written nothing yet: ERR_MAP_FULL, -ENOSPC, -EDQUOT when map or
+ * disk have no room for BYTES (at most an eighth of the map) more than are in use. Who asks this
+ * before he adds leaves room for who deletes, which needs some too: pages are copied. */
+int txn_keep_free(struct txn *txn, uint64_t bytes);
 
 int cursor_open(struct txn *txn, unsigned db, struct cursor **ret_cursor);
 void cursor_close(struct cursor **cursor);

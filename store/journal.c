@@ -11,6 +11,8 @@
 #include "store/journal_parts.h"
 #include "store/record.h"
 
+#define KEEP_FREE ((uint64_t)1 << 20)
+
 struct bytes seq_key(uint64_t seq, uint8_t room[SEQ_KEY_SIZE])
 {
 	be64_put(room, seq);
@@ -25,7 +27,8 @@ struct txn *journal_txn(struct journal *journal)
 	return journal->txn;
 }
 
-int journal_begin(struct journal *journal)
+/* Trimming may use what appending leaves free, or a full journal would never get room again. */
+int journal_begin_trim(struct journal *journal)
 {
 	CHECK_OBJ(journal, JOURNAL_MAGIC);
 	REQUIRE(journal->is_writer);
@@ -36,6 +39,19 @@ int journal_begin(struct journal *journal)
 		r = journal_load(journal, journal->txn);
 	if (r == 0)
 		r = cursor_open(journal->txn, DB_HEAD, &journal->heads);
+	if (r < 0)
+		journal_abort(journal);
+	return r;
+}
+
+int journal_begin(struct journal *journal)
+{
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	if (journal->txn)
+		return 0;
+	int r = journal_begin_trim(journal);
+	if (r == 0)
+		r = txn_keep_free(journal->txn, KEEP_FREE);
 	if (r < 0)
 		journal_abort(journal);
 	return r;

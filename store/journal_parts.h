@@ -75,6 +75,8 @@ int journal_load(struct journal *journal, struct txn *txn);
 /* ---- journal.c ---- */
 
 struct bytes seq_key(uint64_t seq, uint8_t room[SEQ_KEY_SIZE]);
+/* journal_begin() that may use the room which that leaves free. */
+int journal_begin_trim(struct journal *journal);
 /* Writes what changed and commits; no failpoints. */
 int journal_finish(struct journal *journal);
 

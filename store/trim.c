@@ -183,12 +183,11 @@ static int run(struct slice *slice)
 	return failpoint_pass(FAILPOINT_JOURNAL_TRIM);
 }
 
-int journal_trim(struct journal *journal, uint64_t target, size_t limit, uint64_t *ret_trimmed)
+static int trim_slice(struct journal *journal, uint64_t target, size_t limit, uint64_t *ret_trimmed)
 {
 	struct slice slice = {.journal = journal, .target = target, .limit = limit};
 
-	REQUIRE(!journal_txn(journal) && limit > 0);
-	int r = journal_begin(journal);
+	int r = journal_begin_trim(journal);
 	if (r < 0)
 		return r;
 	REQUIRE(target < journal->meta.next_seq);
@@ -207,4 +206,21 @@ int journal_trim(struct journal *journal, uint64_t target, size_t limit, uint64_
 	FAILPOINT_RETURN(JOURNAL_TRIMMED);
 	*ret_trimmed = slice.deleted;
 	return journal->meta.horizon < target ? AGAIN : 0;
+}
+
+static bool wants_room(int r)
+{
+	return r == ERR_MAP_FULL || r == -ENOSPC || r == -EDQUOT;
+}
+
+int journal_trim(struct journal *journal, uint64_t target, size_t limit, uint64_t *ret_trimmed)
+{
+	REQUIRE(!journal_txn(journal) && limit > 0);
+	int r = trim_slice(journal, target, limit, ret_trimmed);
+	/* What is deleted is copied first: where there is little room left a slice has to be small. */
+	while (wants_room(r) && limit > 1) {
+		limit /= 2;
+		r = trim_slice(journal, target, limit, ret_trimmed);
+	}
+	return r;
 }

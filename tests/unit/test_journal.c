@@ -197,7 +197,7 @@ Test(journal, full_map_aborts_and_goes_on_after_a_trim)
 	struct home *home = open_home();
 	struct journal *j = NULL;
 	char reason[256];
-	static uint8_t body[100000];
+	static uint8_t body[200000];
 
 	cr_assert_eq(journal_open_write(home, &tiny, reason, &j), 0);
 	uint32_t feed = add_feed(j);
@@ -234,6 +234,71 @@ Test(journal, full_map_aborts_and_goes_on_after_a_trim)
 	cr_assert_eq(journal_commit(j), 0);
 	journal_close(&j);
 	home_close(&home);
+}
+
+/* One record a transaction until there is no room; the last seq. */
+static uint64_t fill(struct journal *j, uint32_t feed, size_t size, unsigned *n)
+{
+	char *body = calloc(1, size);
+	struct record record = {.feed = feed, .uid = BYTES_LIT("u"), .rv = BYTES_LIT("7"),
+		.body = BYTES(body, size)};
+	uint64_t last = 0;
+	int r;
+
+	cr_assert_not_null(body);
+	for (;; (*n)++) {
+		char key[16];
+		uint64_t seq;
+
+		(void)snprintf(key, sizeof(key), "ns/%u", *n % 10);
+		record.key = bytes_str(key);
+		record.type = *n < 10 ? RECORD_ADDED : RECORD_MODIFIED;
+		r = journal_begin(j);
+		if (r == 0)
+			r = journal_append(j, &record, &seq);
+		if (r == 0)
+			r = journal_commit(j);
+		if (r < 0)
+			break;
+		last = seq;
+	}
+	cr_assert_eq(r, ERR_MAP_FULL);
+	journal_abort(j);
+	free(body);
+	return last;
+}
+
+Test(journal, full_one_can_be_trimmed_and_goes_on)
+{
+	static const struct journal_options full = {.map_bytes = 4u << 20};
+	static const size_t sizes[] = {100, 500, 3000};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		struct home_options options = {.create = true};
+		struct home *home = NULL;
+		struct journal *j = NULL;
+		char reason[256], store[16];
+		uint64_t trimmed;
+		unsigned n = 0;
+		int r;
+
+		(void)snprintf(store, sizeof(store), "full-%zu", i);
+		cr_assert_eq(home_open(scratch_path(store), &options, &home), 0);
+		cr_assert_eq(journal_open_write(home, &full, reason, &j), 0);
+		uint32_t feed = add_feed(j);
+		/* The second time the pages are in no order any more. */
+		for (int round = 0; round < 2; round++) {
+			unsigned before = n;
+			uint64_t last = fill(j, feed, sizes[i], &n);
+
+			cr_assert_gt(n - before, 100);
+			while ((r = journal_trim(j, last, 2000, &trimmed)) == AGAIN)
+				;
+			cr_assert_eq(r, 0, "%zu bytes: %s", sizes[i], err_text(r));
+		}
+		journal_close(&j);
+		home_close(&home);
+	}
 }
 
 Test(journal, list_brackets_move_the_checkpoint)
