@@ -33,6 +33,7 @@
 #define OPEN_PAUSE_NS  20000000L
 #define ALLOCATE_CHUNK ((uint64_t)16 << 20)
 #define NO_SPACE_BYTES ((uint64_t)1 << 20)
+#define OPEN_BYTES     ((uint64_t)256 << 10) /* opening writes a few pages */
 
 /* LMDB's environment, one for each file and process, however many handles there are: a second one
  * would drop the locks of the first when it is closed (spec/store.md A.3). */
@@ -360,14 +361,62 @@ static int open_transaction(struct mapping *map, const struct env_options *optio
 	return AGAIN;
 }
 
+/* Blocks for BYTES behind the last page; the file becomes that long. */
+static int allocate(struct mapping *map, uint64_t bytes)
+{
+	MDB_envinfo info;
+	int fd;
+
+	(void)mdb_env_info(map->mdb, &info);
+	uint64_t end = (uint64_t)(info.me_last_pgno + 1) * map->page_size + bytes;
+	if (end > map->map_bytes)
+		end = map->map_bytes;
+	if (end <= map->allocated)
+		return 0;
+	(void)mdb_env_get_fd(map->mdb, &fd);
+	uint64_t ahead = end + ALLOCATE_CHUNK < map->map_bytes ? end + ALLOCATE_CHUNK : map->map_bytes;
+	int rc = posix_fallocate(fd, (off_t)map->allocated, (off_t)(ahead - map->allocated));
+	if (rc == ENOSPC) {
+		ahead = end;
+		rc = posix_fallocate(fd, (off_t)map->allocated, (off_t)(ahead - map->allocated));
+	}
+	if (rc == ENOSPC)
+		return disk_full(map);
+	if (rc)
+		return err_set(-rc, "allocating %" PRIu64 " bytes for '%s'", bytes, map->path);
+	map->allocated = ahead;
+	return 0;
+}
+
+/* WRITEMAP touches the first pages of a new file before its length is known to anybody. */
+static int allocate_first(const char *directory)
+{
+	char path[4096];
+
+	(void)snprintf(path, sizeof(path), "%s/data.mdb", directory);
+	AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	/* Not longer: what is not empty is no new file to LMDB. */
+	if (fd < 0 || (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, OPEN_BYTES) < 0 && errno != EOPNOTSUPP))
+		return errno == ENOSPC
+			? err_say(-ENOSPC, "'%s': the disk is full: make room there, work resumes by itself",
+				  path)
+			: err_set(-errno, "'%s'", path);
+	return 0;
+}
+
 static int settle(struct mapping *map, const struct env_options *options)
 {
+	MDB_envinfo info;
 	MDB_txn *txn = NULL;
 	MDB_stat stat;
 
 	(void)mdb_env_stat(map->mdb, &stat);
 	map->page_size = stat.ms_psize;
+	(void)mdb_env_info(map->mdb, &info);
+	map->map_bytes = info.me_mapsize;
 	int r = even_file(map, options->mode == ENV_WRITE ? MISSING_MAX_WRITER : MISSING_MAX);
+	if (r == 0 && options->mode == ENV_WRITE && options->writemap)
+		r = allocate(map, OPEN_BYTES);
 	if (r < 0)
 		return r;
 	r = open_transaction(map, options, &txn);
@@ -420,6 +469,11 @@ static int open_once(const char *directory, const struct env_options *options, s
 	(void)mdb_env_set_maxreaders(map->mdb, ENV_READERS_MAX);
 	if (options->mode == ENV_WRITE)
 		(void)mdb_env_set_mapsize(map->mdb, options->map_bytes);
+	if (options->mode == ENV_WRITE && options->writemap) {
+		int r = allocate_first(directory);
+		if (r < 0)
+			return r;
+	}
 	rc = mdb_env_open(map->mdb, directory, open_flags(options), mode);
 	if (rc) {
 		int r = failed(map, rc, "opening");
@@ -1193,29 +1247,7 @@ int env_sync(struct env *env)
 
 int env_allocate(struct env *env, uint64_t bytes)
 {
-	MDB_envinfo info;
-	int fd;
-
 	CHECK_OBJ(env, ENV_MAGIC);
 	REQUIRE(env->mode == ENV_WRITE);
-	struct mapping *map = env->map;
-	(void)mdb_env_info(map->mdb, &info);
-	uint64_t end = (uint64_t)(info.me_last_pgno + 1) * map->page_size + bytes;
-	if (end > map->map_bytes)
-		end = map->map_bytes;
-	if (end <= map->allocated)
-		return 0;
-	(void)mdb_env_get_fd(map->mdb, &fd);
-	uint64_t ahead = end + ALLOCATE_CHUNK < map->map_bytes ? end + ALLOCATE_CHUNK : map->map_bytes;
-	int rc = posix_fallocate(fd, (off_t)map->allocated, (off_t)(ahead - map->allocated));
-	if (rc == ENOSPC) {
-		ahead = end;
-		rc = posix_fallocate(fd, (off_t)map->allocated, (off_t)(ahead - map->allocated));
-	}
-	if (rc == ENOSPC)
-		return disk_full(map);
-	if (rc)
-		return err_set(-rc, "allocating %" PRIu64 " bytes for '%s'", bytes, map->path);
-	map->allocated = ahead;
-	return 0;
+	return allocate(env->map, bytes);
 }

@@ -58,8 +58,13 @@ void index_abort(struct index *index)
 
 static int commit(struct index *index)
 {
+	const size_t operations[INDEX_DATABASES] = {
+		[INDEX_META] = 1 + index->n_feeds + index->n_definitions};
 	int r = index_flush(index);
 
+	/* Also for a transaction that changes nothing else. */
+	if (r == 0)
+		r = index_make_room(index, operations, 0);
 	if (r == 0)
 		r = index_save(index);
 	if (r < 0)

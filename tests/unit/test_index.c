@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/buf.h"
@@ -147,6 +148,33 @@ static uint64_t objects(struct fixture *f)
 
 	txn_abort(&txn);
 	return r == FOUND ? feed.objects : UINT64_MAX;
+}
+
+/* Bytes that the disk has for the index behind its last page: the next transaction writes there. */
+static int64_t room(struct fixture *f)
+{
+	struct env_info info;
+	struct stat st;
+
+	cr_assert_eq(env_info(index_env(f->index), &info), 0);
+	cr_assert_eq(fstatat(home_index_fd(f->home), "gen-1/data.mdb", &st, 0), 0);
+	return (int64_t)st.st_blocks * 512 - (int64_t)info.file_bytes;
+}
+
+/* A page without block is a SIGBUS for its writer when the disk is full. */
+Test(index, no_transaction_writes_where_the_disk_has_no_block)
+{
+	struct fixture f;
+
+	setup(&f);
+	cr_assert_geq(room(&f), 64 << 10, "%lld", (long long)room(&f));
+	for (uint64_t taken = 1; taken < 10; taken++) {
+		cr_assert_eq(index_begin(f.index), 0);
+		cr_assert_eq(index_set_taken(f.index, taken), 0);
+		cr_assert_eq(index_commit(f.index), 0);
+		cr_assert_geq(room(&f), 64 << 10, "%lld", (long long)room(&f));
+	}
+	teardown(&f);
 }
 
 Test(index, objects_are_found_by_name_by_id_and_by_term)
