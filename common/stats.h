@@ -65,7 +65,7 @@ char *stats_check_text(struct stats *stats, size_t *ret_size);
 struct stats_feed {
 	uint32_t feed;
 	uint32_t phase;           /* enum feed_phase of store/journal.h */
-	uint64_t last_contact_ns; /* CLOCK_REALTIME of the last byte, bookmark or finished request */
+	uint64_t last_contact_ns; /* CLOCK_REALTIME of the last byte of an answer that was no refusal */
 	uint64_t lists, watches, events, bytes, retries;
 	uint64_t list_done;       /* objects of the running list so far */
 	uint64_t list_total;      /* done + remainingItemCount, 0: unknown */

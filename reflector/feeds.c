@@ -17,6 +17,7 @@
 #define FEEDS_MAGIC   0x46454453u
 #define LISTS_AT_ONCE 4
 #define SECOND        1000000000ull
+#define PAGE_SIZE     500 /* of what nobody wants any more */
 #define RETRY_FIRST   SECOND
 #define RETRY_SLOW    (30 * SECOND)
 
@@ -83,7 +84,7 @@ static int load_feed(void *arg, const struct feed_definition *definition,
 
 	if (checkpoint->phase == FEED_REMOVED)
 		return 0;
-	load->result = runner_new(&load->feeds->shared, definition, checkpoint, 500, &runner);
+	load->result = runner_new(&load->feeds->shared, definition, checkpoint, PAGE_SIZE, &runner);
 	if (load->result >= 0)
 		load->result = add_unwanted(load->feeds, runner);
 	if (load->result >= 0)
@@ -275,6 +276,9 @@ int feeds_configure(struct feeds *feeds, const struct config *config)
 	feeds->wanted = wanted;
 	feeds->n_wanted = n;
 	take_meant(feeds);
+	for (size_t i = 0; i < n; i++)
+		if (wanted[i].runner)
+			runner_set_page_size(wanted[i].runner, wanted[i].entry.page_size);
 	return r;
 }
 
@@ -329,15 +333,18 @@ static int settle(struct feeds *feeds, struct wanted *w, struct feed_definition 
 		if (!feeds->unwanted[i].removed &&
 			definition_same(runner_definition(feeds->unwanted[i].runner), definition)) {
 			w->runner = take_unwanted(feeds, i);
+			runner_set_page_size(w->runner, w->entry.page_size);
 			return 0;
 		}
 	}
 	return add_feed(feeds, w, definition);
 }
 
-static void ask_later(struct wanted *w, uint64_t pause_ns, const char *why)
+/* Not at once; longer each time, where what is wrong may pass. */
+static void ask_later(struct wanted *w, bool passing, const char *why)
 {
-	w->ask_ns = proc_monotonic_ns() + pause_ns;
+	w->ask_ns = proc_monotonic_ns() + (passing ? w->pause_ns : RETRY_SLOW);
+	w->pause_ns = w->pause_ns * 2 < RETRY_SLOW ? w->pause_ns * 2 : RETRY_SLOW;
 	if (!w->said)
 		log_event(LOG_WARNING, "feed", "unresolved", "feed=%s resource=%s error=%s",
 			log_quote(w->entry.name), log_quote(w->entry.resource), log_quote(why));
@@ -359,11 +366,7 @@ static int resolve(struct feeds *feeds, struct wanted *w)
 		r = entry_define(&w->entry, &resource, &definition);
 	if (r < 0) {
 		/* What has a runner goes on with what was known. */
-		uint64_t pause = r == ERR_NETWORK || r == ERR_TIMEOUT || r == ERR_TLS
-			? w->pause_ns : RETRY_SLOW;
-
-		ask_later(w, pause, err_text(r));
-		w->pause_ns = w->pause_ns * 2 < RETRY_SLOW ? w->pause_ns * 2 : RETRY_SLOW;
+		ask_later(w, r == ERR_NETWORK || r == ERR_TIMEOUT || r == ERR_TLS, err_text(r));
 		return 0;
 	}
 	w->said = false;
@@ -395,7 +398,7 @@ int feeds_discovered(struct feeds *feeds, int result)
 			continue;
 		w->ask_ns = 0;
 		if (result < 0)
-			ask_later(w, w->pause_ns, err_text(result));
+			ask_later(w, true, err_text(result));
 	}
 	for (size_t i = 0; i < feeds->n_wanted; i++)
 		if (feeds->wanted[i].runner)
@@ -595,17 +598,16 @@ void feeds_committed(struct feeds *feeds)
 static int rewind_one(struct feeds *feeds, struct runner *runner, void *arg)
 {
 	(void)feeds;
-	(void)arg;
-	return runner_rewind(runner);
+	return runner_rewind(runner, arg);
 }
 
-int feeds_rewind(struct feeds *feeds)
+int feeds_rewind(struct feeds *feeds, const char *why)
 {
 	for (size_t i = 0; i < feeds->n_wanted; i++)
 		feeds->wanted[i].renamed = false;
 	for (size_t i = 0; i < feeds->n_unwanted; i++)
 		feeds->unwanted[i].removed = false;
-	int r = each(feeds, rewind_one, NULL);
+	int r = each(feeds, rewind_one, (void *)why);
 	/* A full batch may have been committed between the removal and the failure. */
 	for (size_t i = 0; i < feeds->n_unwanted; i++)
 		feeds->unwanted[i].removed = runner_is_removed(feeds->unwanted[i].runner);

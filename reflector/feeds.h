@@ -39,9 +39,10 @@ int feeds_work(struct feeds *feeds);
 /* Monotonic time of the next time limit, UINT64_MAX: none. */
 uint64_t feeds_until(const struct feeds *feeds);
 
-/* The batch that was open is committed; or failed, and all go back to their checkpoints. */
+/* The batch that was open is committed; or failed for the reason WHY, and all go back to their
+ * checkpoints. */
 void feeds_committed(struct feeds *feeds);
-int feeds_rewind(struct feeds *feeds);
+int feeds_rewind(struct feeds *feeds, const char *why);
 void feeds_resume(struct feeds *feeds);
 
 int feeds_abandon_old(struct feeds *feeds, uint64_t limit_ns);

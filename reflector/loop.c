@@ -328,7 +328,7 @@ static int hold(struct loop *loop)
 	stats_set_error(loop->stats, text);
 	identity_cancel(&loop->identity);
 	loop->identify_ns = 0; /* what is known of the cluster may have been in that batch */
-	int r = feeds_rewind(loop->feeds);
+	int r = feeds_rewind(loop->feeds, text);
 	loop->held_ns = proc_monotonic_ns() + loop->hold_pause;
 	loop->hold_pause = loop->hold_pause * 2 < HOLD_SLOW ? loop->hold_pause * 2 : HOLD_SLOW;
 	loop->trim_ns = 0;
@@ -380,7 +380,8 @@ static void remove_old(struct loop *loop)
 
 static int find_target(struct loop *loop)
 {
-	int r = feeds_abandon_old(loop->feeds, loop->config->retention_ns);
+	/* Held, nothing can be written: what is old then is so afterwards too. */
+	int r = loop->held_ns ? 0 : feeds_abandon_old(loop->feeds, loop->config->retention_ns);
 
 	loop->trim_ns = proc_monotonic_ns() + TRIM_PAUSE;
 	remove_old(loop);
@@ -521,7 +522,7 @@ static int turn(struct loop *loop)
 		return r;
 	if (proc_monotonic_ns() >= loop->trim_ns && !loop->trim_target) {
 		r = find_target(loop);
-		if (r >= 0 && !loop->held_ns)
+		if (!loop->held_ns && (r >= 0 || recorder_error(loop->recorder, &text)))
 			r = commit(loop);
 	}
 	trim(loop);

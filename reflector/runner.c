@@ -96,6 +96,15 @@ static void step_and_do(struct runner *runner, struct feed_input in)
 	perform(runner, &action);
 }
 
+/* Until say_well; a feed with an error is not live. */
+static void set_error(struct runner *runner, const char *text)
+{
+	runner->failing = true;
+	snprintf(runner->row.error, sizeof(runner->row.error), "%.*s",
+		(int)sizeof(runner->row.error) - 1, text);
+	runner->row_changed = true;
+}
+
 static void say_failed(struct runner *runner, const struct status *status)
 {
 	enum log_level level = runner->failing ? LOG_DEBUG : LOG_WARNING;
@@ -103,11 +112,8 @@ static void say_failed(struct runner *runner, const struct status *status)
 	log_event(level, "feed", "failed", "feed=%s kind=%s while=%s error=%s",
 		log_quote(runner->definition.name), failure_kind_name(status->kind),
 		feed_state_name(runner->feed.state), log_quote(status->text));
-	runner->failing = true;
-	snprintf(runner->row.error, sizeof(runner->row.error), "%.*s",
-		(int)sizeof(runner->row.error) - 1, status->text);
+	set_error(runner, status->text);
 	runner->row.retries++;
-	runner->row_changed = true;
 	stats_add(runner->shared->stats, STAT_HTTP_ERRORS, 1);
 }
 
@@ -172,6 +178,13 @@ static void probe(struct runner *runner)
 
 /* ---- answers ---- */
 
+/* What the server refuses is no contact: the data ages meanwhile. */
+static void said_something(struct runner *runner)
+{
+	runner->row.last_contact_ns = proc_realtime_ns();
+	runner->row_changed = true;
+}
+
 static void on_status(void *arg, const struct http_answer *answer)
 {
 	struct runner *runner = arg;
@@ -180,13 +193,12 @@ static void on_status(void *arg, const struct http_answer *answer)
 	CHECK_OBJ(runner, RUNNER_MAGIC);
 	runner->refused = answer->status != 200;
 	runner->retry_after_ns = answer->has_retry_after ? answer->retry_after_ns : 0;
-	runner->row.last_contact_ns = proc_realtime_ns();
-	runner->row_changed = true;
 	if (*answer->warning)
 		log_event(LOG_DEBUG, "feed", "warning", "feed=%s text=%s",
 			log_quote(runner->definition.name), log_quote(answer->warning));
 	if (runner->refused)
 		return;
+	said_something(runner);
 	if (runner->action.what == FEED_DO_WATCH) {
 		say_well(runner);
 		probe(runner);
@@ -250,7 +262,6 @@ static int on_body(void *arg, struct bytes bytes)
 	int r;
 
 	CHECK_OBJ(runner, RUNNER_MAGIC);
-	runner->row.last_contact_ns = proc_realtime_ns();
 	runner->row.bytes += bytes.size;
 	runner->row_changed = true;
 	stats_add(runner->shared->stats, STAT_BYTES_READ, bytes.size);
@@ -260,6 +271,7 @@ static int on_body(void *arg, struct bytes bytes)
 		buf_put(&runner->error_body, bytes.data, bytes.size < room ? bytes.size : room);
 		return 0;
 	}
+	said_something(runner);
 	if (runner->action.what == FEED_DO_LIST)
 		return list_feed(runner->list, bytes.data, bytes.size);
 	r = watch_feed(runner->watch, bytes.data, bytes.size);
@@ -517,6 +529,12 @@ int runner_rename(struct runner *runner, const char *name)
 	return 0;
 }
 
+void runner_set_page_size(struct runner *runner, uint32_t page_size)
+{
+	CHECK_OBJ(runner, RUNNER_MAGIC);
+	runner->feed.page_size = page_size;
+}
+
 bool runner_is_listed(const struct runner *runner)
 {
 	return runner->record.listed;
@@ -617,11 +635,12 @@ bool runner_is_listing(const struct runner *runner)
 	return runner->action.what == FEED_DO_LIST || runner->action.what == FEED_DO_FINISH_LIST;
 }
 
-int runner_rewind(struct runner *runner)
+int runner_rewind(struct runner *runner, const char *why)
 {
 	CHECK_OBJ(runner, RUNNER_MAGIC);
 	http_cancel(&runner->call);
 	fetch_cancel(&runner->probe);
+	set_error(runner, why);
 	runner->finishing = runner->has_next = false;
 	int r = record_feed_reload(&runner->record);
 	if (r >= 0)

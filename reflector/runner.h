@@ -39,6 +39,8 @@ void runner_free(struct runner **runner);
 /* The definition's texts live as long as the runner; its name may change with runner_rename. */
 const struct feed_definition *runner_definition(const struct runner *runner);
 int runner_rename(struct runner *runner, const char *name);
+/* Counts from the next list on. */
+void runner_set_page_size(struct runner *runner, uint32_t page_size);
 bool runner_is_listed(const struct runner *runner);
 /* The checkpoint that it went back to says that the feed is removed. */
 bool runner_is_removed(const struct runner *runner);
@@ -59,8 +61,9 @@ void runner_take_turn(struct runner *runner);
 /* It is listing. */
 bool runner_is_listing(const struct runner *runner);
 
-/* The journal's batch failed: back to the checkpoint, and stop until runner_resume. */
-int runner_rewind(struct runner *runner);
+/* The journal's batch failed for the reason WHY, which is the feed's error until it is well again:
+ * back to the checkpoint, and stop until runner_resume. */
+int runner_rewind(struct runner *runner, const char *why);
 void runner_resume(struct runner *runner);
 void runner_relist(struct runner *runner);
 

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server that refuses and a disk that is full: the data ages, which is told, and nobody gives up."""
+
+from harness import eventually
+
+
+def pods(count):
+    return [
+        {"metadata": {"name": f"p{i}", "namespace": "web"}, "spec": {"nodeName": "n1"}} for i in range(count)
+    ]
+
+
+def begin(simulator, store, **settings):
+    """Pods, listed in pages of 5, and followed by a processor; the reflector has been stopped."""
+    simulator.put("pods", pods(20))
+    store.configure({"resource": "pods", "pageSize": 5}, **settings)
+    store.processor()
+    reflector = store.reflector()
+    store.wait_equal(simulator, "pods")
+    reflector.stop()
+
+
+FULL = {"KINF_FAIL": "journal.before_commit:0:error=ENOSPC"}
+
+
+def test_an_old_open_list_does_not_end_a_reflector_without_room(simulator, store):
+    begin(simulator, store, retention={"time": "1s"})
+    simulator.touch("pods")
+    simulator.compact()
+    simulator.fault(resource="pods", verb="list", path="continue", hold=True, stallAt=1)
+    reflector = store.reflector()
+    eventually(lambda: store.feed_status("pods")["listDone"] == 5, what="the list's first page")
+    reflector.stop()
+    simulator.clear_faults()
+    before = reflector.log.count("feed listed")
+    reflector = store.reflector(env=FULL)
+    eventually(
+        lambda: not reflector.running or reflector.log.count("feed listed") >= before + 3, what="three attempts"
+    )
+    assert reflector.running and "waiting for disk space" in store.kinf("status").stdout
+    reflector.kill()
+    store.reflector()
+    store.wait_equal(simulator, "pods")
+
+
+def test_a_feed_that_cannot_be_stored_is_not_live(simulator, store):
+    begin(simulator, store)
+    store.reflector(env=FULL)
+    eventually(lambda: store.feed_status("pods")["lastContactSeconds"] is not None, what="contact")
+    simulator.touch("pods", 1)
+    status = eventually(
+        lambda: (s := store.feed_status("pods"))["state"] == "stale" and s, what="the feed is stale"
+    )
+    assert "No space left on device" in status["lastError"]
+
+
+def test_a_refusal_is_no_contact(simulator, store):
+    begin(simulator, store)
+    store.reflector()
+    eventually(lambda: store.feed_status("pods")["lastContactSeconds"] is not None, what="contact")
+    fault = simulator.fault(resource="pods", status=503, body="no")
+    simulator.drop()
+    eventually(lambda: simulator.fault_hits(fault) >= 3, what="several refusals")
+    assert store.feed_status("pods")["lastContactSeconds"] > 1.5
+    refused = store.kinf("get", "pods", "--max-staleness", "1s")
+    assert refused.status == 1 and "stale" in refused.stderr
+
+
+def test_the_page_size_counts_after_a_restart_too(simulator, store):
+    begin(simulator, store)
+    simulator.touch("pods")
+    simulator.compact()
+    simulator.forget_requests()
+    store.reflector()
+    store.wait_equal(simulator, "pods")
+    assert simulator.requests(verb="list", resource="pods")[0]["query"] == "limit=5"
+
+
+def test_discovery_that_fails_is_asked_ever_slower(simulator, store):
+    fault = simulator.fault(verb="discovery", status=503, body="no")
+    store.configure("pods", "services")
+    store.reflector()
+    # Pauses of 1 s, 2 s, 4 s: two requests at 0, 1 and 3 s.
+    eventually(lambda: simulator.fault_hits(fault) >= 6, what="three attempts")
+    times = [r["time"] for r in simulator.requests(verb="discovery")]
+    assert times[-1] - times[0] > 2.5, times
