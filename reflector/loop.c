@@ -181,7 +181,8 @@ int loop_new(struct config *config, const struct config_flags *flags, struct loo
 	if (!loop)
 		return err_set(-ENOMEM, "the reflector");
 	*loop = (struct loop){.magic = LOOP_MAGIC, .config = config, .flags = flags, .signals = -1,
-		.death = -1, .identify_pause = IDENTIFY_FIRST, .hold_pause = HOLD_FIRST};
+		.death = -1, .identify_pause = IDENTIFY_FIRST, .hold_pause = HOLD_FIRST,
+		.old_left = true}; /* perhaps: of a run before this one */
 	loop->signals = proc_signals_open();
 	if (loop->signals < 0)
 		return loop->signals;
@@ -378,12 +379,24 @@ static void remove_old(struct loop *loop)
 		loop->old_left = false;
 }
 
+/* A reader that was killed inside a snapshot would hold what is trimmed, and the file would grow. */
+static void clear_readers(struct loop *loop)
+{
+	int cleared = env_clear_stale_readers(journal_env(loop->journal));
+
+	if (cleared > 0)
+		stats_add(loop->stats, STAT_STALE_READERS, (uint64_t)cleared);
+	else if (cleared < 0)
+		err_clear(); /* tried again the next time */
+}
+
 static int find_target(struct loop *loop)
 {
 	/* Held, nothing can be written: what is old then is so afterwards too. */
 	int r = loop->held_ns ? 0 : feeds_abandon_old(loop->feeds, loop->config->retention_ns);
 
 	loop->trim_ns = proc_monotonic_ns() + TRIM_PAUSE;
+	clear_readers(loop);
 	remove_old(loop);
 	if (r >= 0)
 		r = retention_note(loop->retention, recorder_bytes(loop->recorder));
