@@ -47,7 +47,7 @@ static unsigned value_at(struct world *world, unsigned key, uint64_t rv)
 	struct bytes value = jsontext_get(version_text(version), "value");
 
 	memcpy(text, value.data, value.size);
-	return (unsigned)atol(text);
+	return (unsigned)strtoul(text, NULL, 10);
 }
 
 static void expect_state(struct world *world, const struct model *model, uint64_t rv)
