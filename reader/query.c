@@ -8,49 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base64.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "reader/plan.h"
 
-static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 static const struct bytes token_mark = BYTES_LIT("k1");
-
-static void base64_put(struct bytes data, struct buf *out)
-{
-	const uint8_t *p = data.data;
-
-	for (size_t i = 0; i < data.size; i += 3) {
-		size_t n = data.size - i < 3 ? data.size - i : 3;
-		uint32_t v = (uint32_t)p[i] << 16;
-
-		if (n > 1)
-			v |= (uint32_t)p[i + 1] << 8;
-		if (n > 2)
-			v |= p[i + 2];
-		for (size_t k = 0; k <= n; k++)
-			buf_byte(out, (uint8_t)alphabet[v >> (18 - 6 * k) & 63]);
-	}
-}
-
-static int base64_get(const char *text, struct buf *out)
-{
-	uint32_t v = 0;
-	unsigned bits = 0;
-
-	for (; *text; text++) {
-		const char *digit = strchr(alphabet, *text);
-
-		if (!digit)
-			return ERR_SYNTAX;
-		v = v << 6 | (uint32_t)(digit - alphabet);
-		bits += 6;
-		if (bits >= 8) {
-			bits -= 8;
-			buf_byte(out, (uint8_t)(v >> bits));
-		}
-	}
-	return buf_error(out);
-}
 
 int query_token(struct bytes key, struct buf *token)
 {
@@ -61,14 +24,14 @@ int query_token(struct bytes key, struct buf *token)
 	int r = buf_error(&plain);
 	if (r < 0)
 		return r;
-	base64_put(buf_bytes(&plain), token);
+	base64url_put(buf_bytes(&plain), token);
 	return buf_error(token);
 }
 
 /* The smallest key behind the last one: that key and a NUL. */
 static int query_continue(struct query *query, const char *token)
 {
-	int r = base64_get(token, &query->from);
+	int r = base64url_get(token, &query->from);
 
 	if (r == 0 && !bytes_starts(buf_bytes(&query->from), token_mark))
 		r = ERR_SYNTAX;

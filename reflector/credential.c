@@ -9,6 +9,7 @@
 
 #include "common/buf.h"
 #include "common/check.h"
+#include "common/base64.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
@@ -117,26 +118,6 @@ void credential_refused(struct credential *credential)
 
 /* ---- headers ---- */
 
-static void base64_put(struct buf *buf, const char *text)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	size_t left = strlen(text);
-	const unsigned char *p = (const unsigned char *)text;
-
-	for (; left; p += 3) {
-		size_t n = left < 3 ? left : 3;
-		uint32_t bits = (uint32_t)p[0] << 16 | (n > 1 ? (uint32_t)p[1] << 8 : 0) |
-				(n > 2 ? p[2] : 0u);
-
-		buf_byte(buf, (uint8_t)digits[bits >> 18]);
-		buf_byte(buf, (uint8_t)digits[bits >> 12 & 63]);
-		buf_byte(buf, n > 1 ? (uint8_t)digits[bits >> 6 & 63] : '=');
-		buf_byte(buf, n > 2 ? (uint8_t)digits[bits & 63] : '=');
-		left -= n;
-	}
-}
-
 /* The key of an extra becomes part of a header's name: what can't stand there is escaped. Capitals
  * are not, as in client-go: header names lose their case, so extras that matter have none. */
 static void extra_key_put(struct buf *buf, const char *key)
@@ -193,7 +174,7 @@ static void put_authorization(const struct credential *credential, struct sink *
 	buf_byte(&pair, ':');
 	buf_str(&pair, config->password ? config->password : "");
 	buf_str(&sink->line, "Authorization: Basic ");
-	base64_put(&sink->line, buf_cstr(&pair));
+	base64_put(buf_bytes(&pair), &sink->line);
 	if (!sink->result)
 		sink->result = buf_error(&pair);
 	sink_flush(sink);

@@ -11,7 +11,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "reflector/base64.h"
+#include "common/base64.h"
 #include "reflector/small_file.h"
 
 #define PEM_MAX ((size_t)1 << 20)

@@ -3,49 +3,11 @@
 
 #include <inttypes.h>
 
+#include "common/base64.h"
 #include "common/cleanup.h"
 #include "tests/simulator/jsontext.h"
 
 #define VERSION "meta.k8s.io/v1"
-
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-static void put_base64(struct buf *out, struct bytes plain)
-{
-	const uint8_t *p = plain.data;
-
-	for (size_t i = 0; i < plain.size; i += 3) {
-		size_t n = plain.size - i < 3 ? plain.size - i : 3;
-		uint32_t group = (uint32_t)p[i] << 16;
-
-		if (n > 1)
-			group |= (uint32_t)p[i + 1] << 8;
-		if (n > 2)
-			group |= p[i + 2];
-		for (size_t k = 0; k <= n; k++)
-			buf_byte(out, (uint8_t)digits[group >> (18 - 6 * k) & 63]);
-	}
-}
-
-static bool read_base64(const char *text, struct buf *out)
-{
-	uint32_t group = 0;
-	unsigned bits = 0;
-
-	for (; *text; text++) {
-		const char *digit = strchr(digits, *text);
-
-		if (!digit)
-			return false;
-		group = group << 6 | (uint32_t)(digit - digits);
-		bits += 6;
-		if (bits >= 8) {
-			bits -= 8;
-			buf_byte(out, (uint8_t)(group >> bits));
-		}
-	}
-	return bits < 6;
-}
 
 void token_put(struct buf *out, int64_t rv, const char *start)
 {
@@ -53,7 +15,7 @@ void token_put(struct buf *out, int64_t rv, const char *start)
 
 	buf_printf(&plain, "{\"v\":\"" VERSION "\",\"rv\":%" PRId64 ",\"start\":\"%s\\u0000\"}", rv,
 		start);
-	put_base64(out, buf_bytes(&plain));
+	base64url_put(buf_bytes(&plain), out);
 }
 
 static bool read_rv(struct bytes text, int64_t *ret_rv)
@@ -79,7 +41,7 @@ bool token_parse(const char *text, int64_t *ret_rv, struct buf *start, struct bu
 	AUTO_FREE char *key = NULL;
 	struct bytes object;
 
-	if (!read_base64(text, &plain)) {
+	if (base64url_get(text, &plain) < 0) {
 		buf_str(wrong, "illegal base64 data at input byte 0");
 		return false;
 	}

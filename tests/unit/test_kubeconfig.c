@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/err.h"
-#include "reflector/base64.h"
+#include "common/base64.h"
 
 /* ---- a directory with files ---- */
 

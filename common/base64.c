@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/base64.h"
+#include "common/base64.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -90,4 +90,63 @@ int base64_decode(struct bytes text, char **ret_data, size_t *ret_size)
 	*ret_data = out;
 	*ret_size = size;
 	return 0;
+}
+
+/* ---- writing, and the URL form ---- */
+
+static const char standard[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+static const char url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/* PAD: what fills the last group, 0: nothing. */
+static void put(struct bytes data, const char *alphabet, char pad, struct buf *out)
+{
+	const uint8_t *p = data.data;
+
+	for (size_t i = 0; i < data.size; i += 3) {
+		size_t n = data.size - i < 3 ? data.size - i : 3;
+		uint32_t group = (uint32_t)p[i] << 16;
+
+		if (n > 1)
+			group |= (uint32_t)p[i + 1] << 8;
+		if (n > 2)
+			group |= p[i + 2];
+		for (size_t k = 0; k < 4; k++) {
+			if (k <= n)
+				buf_byte(out, (uint8_t)alphabet[group >> (18 - 6 * k) & 63]);
+			else if (pad)
+				buf_byte(out, (uint8_t)pad);
+		}
+	}
+}
+
+void base64_put(struct bytes data, struct buf *out)
+{
+	put(data, standard, '=', out);
+}
+
+void base64url_put(struct bytes data, struct buf *out)
+{
+	put(data, url, 0, out);
+}
+
+int base64url_get(const char *text, struct buf *out)
+{
+	uint32_t group = 0;
+	unsigned bits = 0, digits = 0;
+
+	for (; *text; text++, digits++) {
+		const char *found = strchr(url, *text);
+
+		if (!found)
+			return err_say(ERR_SYNTAX, "not base64url at byte %u", digits);
+		group = group << 6 | (uint32_t)(found - url);
+		bits += 6;
+		if (bits >= 8) {
+			bits -= 8;
+			buf_byte(out, (uint8_t)(group >> bits));
+		}
+	}
+	if (digits % 4 == 1)
+		return err_say(ERR_SYNTAX, "base64url ends in the middle");
+	return buf_error(out);
 }

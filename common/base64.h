@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Base64, in the two forms that Kubernetes uses: the standard alphabet with padding (the *-data keys
+ * of a kubeconfig, basic authentication), and the URL alphabet without padding (continue tokens).
+ */
+#ifndef COMMON_BASE64_H
+#define COMMON_BASE64_H
+
+#include "common/buf.h"
+#include "common/bytes.h"
+
+/* Standard form. Line breaks may stand anywhere, nothing else may (kubectl's decoder takes exactly
+ * this). The caller frees RET_DATA, which has a NUL behind its RET_SIZE bytes. ERR_SYNTAX with the
+ * offset (never with the text: it may be a secret), -ENOMEM. */
+int base64_decode(struct bytes text, char **ret_data, size_t *ret_size);
+void base64_put(struct bytes data, struct buf *out);
+
+/* URL form. base64url_get: 0, ERR_SYNTAX, or the error of OUT. */
+void base64url_put(struct bytes data, struct buf *out);
+int base64url_get(const char *text, struct buf *out);
+
+#endif
