@@ -150,6 +150,8 @@ static int take_resource(struct catalogue *catalogue, const struct value *item,
 	(void)snprintf(resource->list_kind, sizeof(resource->list_kind), "%sList", resource->kind);
 	resource->namespaced = is_namespaced(item, shape);
 	take_short_names(item, &entry);
+	(void)snprintf(resource->aliases, sizeof(resource->aliases), "%s%s%s", entry.singular,
+		*entry.singular ? " " : "", entry.short_names);
 	return add_entry(catalogue, &entry);
 }
 

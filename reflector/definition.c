@@ -6,14 +6,26 @@
 
 #include "common/err.h"
 
-#define N_TEXTS 10
+enum {
+#define TEXT(member, key, identity) TEXT_##member,
+#include "store/feed_definition.def"
+#undef TEXT
+	N_TEXTS
+};
 
-/* The name comes first: it is no part of the identity. */
+static const bool in_identity[N_TEXTS] = {
+#define TEXT(member, key, identity) identity,
+#include "store/feed_definition.def"
+#undef TEXT
+};
+
 static void list_texts(const struct feed_definition *d, const char *const **ret)
 {
-	const char *const *const texts[N_TEXTS] = {&d->name, &d->group, &d->version, &d->resource,
-		&d->kind, &d->list_kind, &d->namespace_, &d->label_selector, &d->field_selector,
-		&d->drop};
+	const char *const *const texts[N_TEXTS] = {
+#define TEXT(member, key, identity) &d->member,
+#include "store/feed_definition.def"
+#undef TEXT
+	};
 
 	memcpy(ret, texts, sizeof(texts));
 }
@@ -25,7 +37,7 @@ int definition_copy(const struct feed_definition *from, struct feed_definition *
 
 	list_texts(&to, texts);
 	for (size_t i = 0; i < N_TEXTS; i++) {
-		char *copy = strdup(*texts[i]);
+		char *copy = strdup(*texts[i] ? *texts[i] : "");
 
 		if (!copy) {
 			for (size_t j = i; j < N_TEXTS; j++)
@@ -55,8 +67,8 @@ bool definition_same(const struct feed_definition *a, const struct feed_definiti
 
 	list_texts(a, x);
 	list_texts(b, y);
-	for (size_t i = 1; i < N_TEXTS; i++)
-		if (strcmp(*x[i], *y[i]) != 0)
+	for (size_t i = 0; i < N_TEXTS; i++)
+		if (in_identity[i] && strcmp(*x[i], *y[i]) != 0)
 			return false;
 	return a->namespaced == b->namespaced && a->metadata_only == b->metadata_only;
 }

@@ -30,6 +30,7 @@ struct resource {
 	char plural[64];
 	char kind[64];
 	char list_kind[72]; /* kind + "List", as every server names it by default */
+	char aliases[194];  /* singular and short names, each with a blank behind it */
 	bool namespaced;
 };
 

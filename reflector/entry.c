@@ -108,6 +108,7 @@ int entry_define(const struct entry *entry, const struct resource *resource,
 			resource->plural, entry->name);
 	*ret_definition = (struct feed_definition){
 		.name = entry->name,
+		.aliases = resource->aliases,
 		.group = resource->group,
 		.version = resource->version,
 		.resource = resource->plural,

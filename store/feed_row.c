@@ -52,16 +52,9 @@ static const struct definition_text {
 	const char *key;
 	size_t offset;
 } texts[] = {
-	{"name", offsetof(struct feed_definition, name)},
-	{"group", offsetof(struct feed_definition, group)},
-	{"version", offsetof(struct feed_definition, version)},
-	{"resource", offsetof(struct feed_definition, resource)},
-	{"kind", offsetof(struct feed_definition, kind)},
-	{"listKind", offsetof(struct feed_definition, list_kind)},
-	{"namespace", offsetof(struct feed_definition, namespace_)},
-	{"labelSelector", offsetof(struct feed_definition, label_selector)},
-	{"fieldSelector", offsetof(struct feed_definition, field_selector)},
-	{"drop", offsetof(struct feed_definition, drop)},
+#define TEXT(member, key, identity) {key, offsetof(struct feed_definition, member)},
+#include "store/feed_definition.def"
+#undef TEXT
 };
 #define N_TEXTS (sizeof(texts) / sizeof(texts[0]))
 
@@ -76,9 +69,10 @@ int definition_write(const struct feed_definition *definition, struct buf *buf)
 	size_t map = value_open_map(buf);
 
 	for (size_t i = 0; i < N_TEXTS; i++) {
-		REQUIRE(*text_of(&copy, i));
+		const char *text = *text_of(&copy, i);
+
 		value_put_string(buf, bytes_str(texts[i].key));
-		value_put_string(buf, bytes_str(*text_of(&copy, i)));
+		value_put_string(buf, bytes_str(text ? text : ""));
 	}
 	value_put_string(buf, BYTES_LIT("namespaced"));
 	value_put_bool(buf, copy.namespaced);

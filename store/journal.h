@@ -80,10 +80,12 @@ enum feed_phase {
 };
 const char *feed_phase_name(uint32_t phase);
 
-/* A feed's identity: any change makes a new feed. Texts are NUL-terminated, never NULL. */
+/* A feed's identity: any change makes a new feed. Texts are NUL-terminated, never NULL where they were
+ * read; NULL is written as "". They are all listed in feed_definition.def. */
 struct feed_definition {
 	uint32_t id;
 	const char *name;     /* of the configuration entry; not part of the identity */
+	const char *aliases;  /* singular and short names, each with a blank behind it; likewise */
 	const char *group, *version, *resource, *kind;
 	const char *list_kind;
 	const char *namespace_; /* "": all, or cluster-scoped */

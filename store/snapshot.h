@@ -73,7 +73,7 @@ struct snapshot_feed {
 
 /*
  * The feeds that NAME stands for, in the order of namespace + "/": NAME is a configured name, or
- * what --watch accepts (pods, po excepted: short names need discovery; deployments.apps, Pod, pod).
+ * what --watch accepts (pods, po, pod, Pod, deployments.apps).
  * Of two feeds with the same name and namespace (a definition just changed) the newest listed one,
  * else the newest. NAME NULL: all feeds that are not removed, by name. RET_FEEDS is an array the
  * caller frees; ERR_NO_FEED names those there are, also when NAME is the resource of several

@@ -13,7 +13,12 @@
 /* ---- collecting: one allocation for all feeds and their texts, so that the caller frees one ----
  */
 
-#define TEXTS 10 /* of a definition */
+enum {
+#define TEXT(member, key, identity) TEXT_##member,
+#include "store/feed_definition.def"
+#undef TEXT
+	TEXTS /* of a definition */
+};
 
 struct collection {
 	struct snapshot *snapshot;
@@ -24,8 +29,11 @@ struct collection {
 
 static void definition_texts(struct feed_definition *d, const char ***texts)
 {
-	const char **all[TEXTS] = {&d->name, &d->group, &d->version, &d->resource, &d->kind,
-		&d->list_kind, &d->namespace_, &d->label_selector, &d->field_selector, &d->drop};
+	const char **all[TEXTS] = {
+#define TEXT(member, key, identity) &d->member,
+#include "store/feed_definition.def"
+#undef TEXT
+	};
 
 	memcpy(texts, all, sizeof(all));
 }
@@ -133,11 +141,21 @@ static int compare_feeds(const void *a, const void *b)
 
 /* ---- names ---- */
 
-/* Are the SIZE bytes at NAME this feed's resource, or its kind in any case (so the singular)? */
+/* Is NAME one of the aliases, each of which ends with a blank? */
+static bool is_alias(const char *aliases, const char *name, size_t size)
+{
+	for (const char *blank; (blank = strchr(aliases, ' ')); aliases = blank + 1)
+		if ((size_t)(blank - aliases) == size && strncasecmp(aliases, name, size) == 0)
+			return true;
+	return false;
+}
+
+/* Are the SIZE bytes at NAME this feed's resource, its kind in any case, or a name it also has? */
 static bool is_resource(const struct feed_definition *d, const char *name, size_t size)
 {
 	return (strlen(d->resource) == size && memcmp(d->resource, name, size) == 0) ||
-	       (strlen(d->kind) == size && strncasecmp(d->kind, name, size) == 0);
+	       (strlen(d->kind) == size && strncasecmp(d->kind, name, size) == 0) ||
+	       is_alias(d->aliases, name, size);
 }
 
 /* plural, plural.group, plural.version.group; in the core group plural.version and plural.version.
