@@ -600,6 +600,34 @@ int env_open(const char *directory, const struct env_options *options, struct en
 	return 0;
 }
 
+/*
+ * With WRITEMAP the file is as long as the map, with a hole behind the last page; a copy made by a
+ * program that knows no holes would be that large. No reader ever looks behind the last page, and
+ * the next writer makes the file long again.
+ */
+static void cut_hole(const char *directory, uint64_t bytes)
+{
+	char path[4096];
+
+	(void)snprintf(path, sizeof(path), "%s/data.mdb", directory);
+	(void)!truncate(path, (off_t)bytes); /* a hole that stays does no harm */
+}
+
+static void close_mapping(struct mapping *map)
+{
+	unsigned flags = 0;
+	MDB_envinfo info = {0};
+	AUTO_FREE char *directory = strdup(map->path);
+
+	(void)mdb_env_get_flags(map->mdb, &flags);
+	(void)mdb_env_info(map->mdb, &info);
+	uint64_t bytes = (uint64_t)(info.me_last_pgno + 1) * map->page_size;
+	bool cut = directory && (flags & MDB_WRITEMAP) && map->forks == forks;
+	mapping_free(&map);
+	if (cut)
+		cut_hole(directory, bytes);
+}
+
 static void drop_mapping(struct mapping *map, enum env_mode mode)
 {
 	if (mode == ENV_WRITE)
@@ -611,7 +639,7 @@ static void drop_mapping(struct mapping *map, enum env_mode mode)
 		link = &(*link)->next;
 	REQUIRE(*link);
 	*link = map->next;
-	mapping_free(&map);
+	close_mapping(map);
 }
 
 void env_close(struct env **env)

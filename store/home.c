@@ -136,13 +136,13 @@ static int make_folder(int directory_fd, const char *name, unsigned mode, gid_t 
 	return 0;
 }
 
-/* The folders above the store; those belong to nobody in particular. */
-static int make_parents(const char *store)
+/* The folders above the store or the runtime folder; those belong to nobody in particular. */
+static int make_parents(const char *folder)
 {
 	char path[PATH_MAX];
 
-	if ((size_t)snprintf(path, sizeof(path), "%s", store) >= sizeof(path))
-		return err_set(-ENAMETOOLONG, "'%s'", store);
+	if ((size_t)snprintf(path, sizeof(path), "%s", folder) >= sizeof(path))
+		return err_set(-ENAMETOOLONG, "'%s'", folder);
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		if (mkdir(path, 0755) < 0 && errno != EEXIST)
@@ -309,6 +309,9 @@ static int make_runtime(struct home *home, const char *parent, gid_t group)
 	if (strlen(wanted) >= sizeof(home->runtime))
 		return err_set(-ENAMETOOLONG, "'%s'", wanted);
 	memcpy(home->runtime, wanted, strlen(wanted) + 1);
+	r = make_parents(home->runtime);
+	if (r < 0)
+		return r;
 	if (mkdir(home->runtime, 0700) < 0 && errno != EEXIST)
 		return err_set(-errno, "making '%s'", home->runtime);
 	r = open_runtime(home);

@@ -444,6 +444,16 @@ Test(env, writemap_gets_blocks_before_it_writes)
 	txn_abort(&txn);
 	cr_assert_eq(env_sync(env), 0);
 	env_close(&env);
+	/* Closed by its writer, the file ends with its last page; what is in it is still there. */
+	cr_assert_eq(stat(scratch_path("w/data.mdb"), &st), 0);
+	cr_assert_leq(st.st_size, 2 << 20);
+	cr_assert_eq(env_open(scratch_path("w"), &options, &env), 0);
+	cr_assert_eq(txn_begin_read(env, &txn), 0);
+	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("a"), &value), FOUND);
+	cr_assert_eq(value.size, 1u << 20);
+	txn_abort(&txn);
+	put(env, "b", 1u << 20);
+	env_close(&env);
 }
 
 Test(env, larger_map_is_adopted_by_readers)
