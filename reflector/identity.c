@@ -122,6 +122,9 @@ static int text_of(const struct identity *identity, const struct fetch_answer *a
 	case 403:
 	case 404:
 		return from_server(identity->config, out);
+	case 401:
+		return err_say(ERR_HTTP, "the server does not accept the kubeconfig's credentials "
+			"(HTTP 401): expired, or of another cluster?");
 	default:
 		return err_say(ERR_HTTP, "reading namespace kube-system: HTTP %d", answer->status);
 	}

@@ -91,7 +91,7 @@ static uint64_t read_number(struct bytes value)
 	return n;
 }
 
-/* A member's text as it stands between its quotes; empty when it is no string. */
+/* A member's text between its quotes, still escaped; empty when it is no string. */
 static struct bytes read_text(struct bytes object, const char *key)
 {
 	struct bytes value;
@@ -118,6 +118,18 @@ static void put_text(struct status *status, struct bytes text)
 	status->text[at] = '\0';
 }
 
+/* The same of a JSON string: quotes and backslashes without their escape, others as they are. */
+static void put_escaped(struct status *status, struct bytes text)
+{
+	const char *p = text.data;
+
+	for (size_t i = 0; i < text.size; i++) {
+		if (p[i] == '\\' && i + 1 < text.size && (p[i + 1] == '"' || p[i + 1] == '\\'))
+			i++;
+		put_text(status, BYTES(p + i, 1));
+	}
+}
+
 /* A Status object: {"kind":"Status", reason, message, details, code}. */
 static void read_object(struct bytes body, struct status *status)
 {
@@ -137,9 +149,9 @@ static void read_object(struct bytes body, struct status *status)
 		contains(details, "Too large resource version")))
 		status->kind = FAILURE_RV_AHEAD;
 	snprintf(status->text, sizeof(status->text), "%d ", status->code);
-	put_text(status, reason);
+	put_escaped(status, reason);
 	put_text(status, reason.size && message.size ? BYTES_LIT(": ") : BYTES_LIT(""));
-	put_text(status, message);
+	put_escaped(status, message);
 }
 
 void status_read(int code, uint64_t retry_after_ns, struct bytes body, struct status *ret_status)

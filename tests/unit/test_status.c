@@ -27,6 +27,14 @@ Test(status, the_reason_comes_before_the_number)
 	cr_assert_eq(read_one(429, 0, "{\"kind\":\"Status\",\"reason\":\"Expired\"}").kind, FAILURE_BUSY);
 }
 
+Test(status, a_message_is_shown_without_its_escapes)
+{
+	struct status s = read_one(403, 0, "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"message\":"
+		"\"User \\\"viewer\\\" cannot list \\\\x\\n\"}");
+
+	cr_assert_str_eq(s.text, "403 Forbidden: User \"viewer\" cannot list \\x\\n");
+}
+
 Test(status, a_resource_version_from_the_future_is_known_by_cause_and_by_words)
 {
 	cr_assert_eq(read_one(504, 0, "{\"kind\":\"Status\",\"reason\":\"Timeout\",\"message\":\"Timeout\","
