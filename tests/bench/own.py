@@ -66,12 +66,13 @@ def first_get(place):
 def one_size(build, n, latency=False):
     note(f"{n} synthetic pods")
     with Place(build) as place:
-        place.daemon("kinf-processor")
+        processor = place.daemon("kinf-processor")
         figures = {"objects": n, "first_list": filled(place, n)}
         figures["read"] = measured([place.program("bench/read"), place.store, n])
         figures["reader_unshared_bytes"] = holding_reader(place, n)
         figures["changed_list"] = filled(place, n)
         figures["moved_list"] = filled(place, n, "moving")
+        processor.stop_sampling()
         if latency:
             figures["latency"] = measured(
                 [place.program("bench/latency"), place.store, place.runtime, n, *LATENCY])

@@ -164,6 +164,8 @@ def our_latency(build, kubeconfig):
         start(place, {"LD_PRELOAD": str(place.program("bench/preload.so")), "KINF_BENCH_STAMP": stamp.name})
         wait_synced(place)
         run([place.program("kinf"), "wait", "pods", "--for", "live", "--timeout", "60s", "--store", place.store])
+        for daemon in place.daemons:
+            daemon.stop_sampling()
         return follow_patches(place, Server(kubeconfig), stamp.name)
 
 
