@@ -20,6 +20,7 @@
 #define MAX_PAUSE_NS   (30 * UINT64_C(1000000000))
 #define GOOD_LIFE_NS   (10 * UINT64_C(1000000000))
 #define DEATH_FD       3
+#define DEATH_FD_TEXT  "3"
 
 /* ---- finding programs ---- */
 
@@ -78,7 +79,7 @@ int children_init(struct children *children, struct child *child, size_t n)
 	}
 	if (pipe2(children->death_fd, O_CLOEXEC) < 0)
 		return err_set(-errno, "pipe");
-	return 0;
+	return setenv("KINF_DEATH_FD", DEATH_FD_TEXT, 1) < 0 ? err_set(-errno, "environment") : 0;
 }
 
 void children_release(struct children *children)
@@ -95,7 +96,9 @@ void children_release(struct children *children)
 _Noreturn static void become(const struct child *child, char *const *argv, int death_fd)
 {
 	proc_signals_reset();
-	if (dup2(death_fd, DEATH_FD) == DEATH_FD)
+	/* dup2 onto itself would leave close-on-exec as it is. */
+	int r = death_fd == DEATH_FD ? fcntl(death_fd, F_SETFD, 0) : dup2(death_fd, DEATH_FD);
+	if (r >= 0)
 		(void)execv(child->path, argv);
 	_exit(127);
 }
