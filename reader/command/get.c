@@ -252,13 +252,21 @@ static int get_run(struct get *get, const struct config_flags *flags,
 	return get->n_names ? get_all_named(get) : get_list(get, query);
 }
 
+static void get_release(struct get *get)
+{
+	print_release(&get->print);
+	kinf_snapshot_close(&get->snapshot);
+	kinf_close(&get->kinf);
+	query_args_release(&get->args.query);
+}
+
 int command_get(int argc, char **argv)
 {
-	struct get get = {.args = {.timeout_ns = UINT64_C(10000000000)}};
+	CLEANUP(get_release) struct get get = {.args = {.timeout_ns = UINT64_C(10000000000)}};
 	struct config_flags flags = {0};
 	struct kinf_query query;
 	enum print_format format;
-	int first, status;
+	int first;
 	const struct options_group groups[] = {
 		{"Which", query_options, n_query_options, &get.args.query},
 		{"Options", get_options, ARRAY_SIZE(get_options), &get.args},
@@ -284,10 +292,5 @@ int command_get(int argc, char **argv)
 		return command_usage(&options, r);
 	query.limit = get.args.limit;
 	query.continue_token = get.args.continue_token;
-	status = get_run(&get, &flags, &query, format);
-	print_release(&get.print);
-	kinf_snapshot_close(&get.snapshot);
-	kinf_close(&get.kinf);
-	query_args_release(&get.args.query);
-	return status;
+	return get_run(&get, &flags, &query, format);
 }
