@@ -231,10 +231,8 @@ static int print_change(struct watch *w, const struct follow_item *item, bool wa
 	if (!was && !is)
 		return 0;
 	/* Out of the filter, or deleted unseen: the last state that is known to it. */
-	if (!is && (!deleted || !item->record.body.size)) {
+	if (!is && (!deleted || !item->record.body.size))
 		event.object = &item->old;
-		event.old = NULL;
-	}
 	return print_event(w, &event);
 }
 
@@ -419,7 +417,7 @@ static void watch_release(struct watch *w)
 
 int command_watch(int argc, char **argv)
 {
-	struct watch w = {.out = {.signals = -1}};
+	CLEANUP(watch_release) struct watch w = {.out = {.signals = -1}};
 	struct config_flags flags = {0};
 	struct kinf_query query;
 	int first;
@@ -446,7 +444,5 @@ int command_watch(int argc, char **argv)
 	if (r == 0)
 		r = watch_filter_init(&w.filter, &query);
 	w.print.types = w.args.types;
-	int status = r < 0 ? command_usage(&options, r) : watch_run(&w, &flags);
-	watch_release(&w);
-	return status;
+	return r < 0 ? command_usage(&options, r) : watch_run(&w, &flags);
 }
