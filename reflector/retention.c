@@ -186,6 +186,11 @@ static int open_index(struct retention *retention)
 	uint32_t number;
 	int r = generation_current(home_index_fd(retention->home), &number);
 
+	if (r == NOT_FOUND) { /* perhaps the whole folder was replaced; numbers begin anew then */
+		index_close(&retention->index);
+		home_refresh(retention->home);
+		r = generation_current(home_index_fd(retention->home), &number);
+	}
 	if (r == FOUND && retention->index && index_generation(retention->index) == number)
 		return FOUND;
 	index_close(&retention->index);
