@@ -10,7 +10,7 @@
 int command_config(int argc, char **argv)
 {
 	CLEANUP(config_free) struct config *config = NULL;
-	struct config_flags flags = {0};
+	CLEANUP(config_flags_release) struct config_flags flags = {0};
 	int first;
 	const struct options_group groups[] = {
 		config_common_options(&flags),

@@ -102,7 +102,7 @@ static int supervise(struct run *run, char *const *arguments)
 
 int command_run(int argc, char **argv)
 {
-	struct config_flags flags = {0};
+	CLEANUP(config_flags_release) struct config_flags flags = {0};
 	struct run run = {.signals = -1};
 	int first;
 	const struct options_group groups[] = {
