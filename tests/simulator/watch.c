@@ -182,7 +182,9 @@ static void put_due_bookmark(struct watch *watch, uint64_t now)
 
 static uint64_t next_due(const struct watch *watch)
 {
-	bool timed = watch->bookmarks && watch->view.world->settings.bookmark_ms;
+	const struct world *world = watch->view.world;
+	/* From a version that is not there yet no bookmark can become due: nothing to wake up for. */
+	bool timed = watch->bookmarks && world->settings.bookmark_ms && watch->position <= world->rv;
 	uint64_t due = watch->deadline_ms;
 
 	if (timed && watch->bookmark_due_ms < due)
