@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <strings.h>
 #include <sys/socket.h>
@@ -72,10 +73,10 @@ const char *http_header(const struct http_request *request, const char *name)
 
 bool http_alive(int fd)
 {
-	char byte;
-	ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	/* Not by what can be read: TLS leaves its farewell unread in a connection that is closed. */
+	struct pollfd poll_fd = {.fd = fd, .events = POLLRDHUP};
 
-	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+	return poll(&poll_fd, 1, 0) <= 0;
 }
 
 void http_answer_header(struct http_answer *answer, const char *name, const char *value)
