@@ -24,6 +24,7 @@ class Workspace:
     def __init__(self):
         self.directory = Path(tempfile.mkdtemp(prefix="kinf-scenario-"))
         self.started = []
+        self.keep = False
 
     def simulator(self, *options, **named):
         simulator = Simulator(self.directory, *options, **named)
@@ -64,23 +65,35 @@ class Workspace:
 def pytest_runtest_makereport(item, call):
     outcome = yield
     report = outcome.get_result()
-    workspace = getattr(item, "funcargs", {}).get("workspace")
-    if report.failed and workspace:
-        item.keep_directory = True
-        report.sections.append(("processes", workspace.report()))
+    used = getattr(item, "funcargs", {})
+    for workspace in filter(None, (used.get("workspace"), used.get("shared"))):
+        if report.failed:
+            workspace.keep = True
+            report.sections.append(("processes", workspace.report()))
 
 
-@pytest.fixture
-def workspace(request):
+def lifetime():
+    """A workspace from set-up to the end of its fixture."""
     workspace = Workspace()
     yield workspace
     try:
         workspace.close()
     except AssertionError:
-        request.node.keep_directory = True
+        workspace.keep = True
         raise
-    if not getattr(request.node, "keep_directory", False):
+    if not workspace.keep:
         shutil.rmtree(workspace.directory)
+
+
+@pytest.fixture
+def workspace():
+    yield from lifetime()
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """A workspace for all tests of a file: of those that only read."""
+    yield from lifetime()
 
 
 @pytest.fixture

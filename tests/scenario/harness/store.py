@@ -7,6 +7,7 @@ import yaml
 
 from harness import eventually
 from harness.process import Process, program, run_command
+from harness.simulator import object_key
 
 
 def write_kubeconfig(path, server, token=None, ca=None, insecure=False, namespace=None):
@@ -29,6 +30,11 @@ def write_kubeconfig(path, server, token=None, ca=None, insecure=False, namespac
     }
     Path(path).write_text(yaml.safe_dump(config, sort_keys=False))
     return path
+
+
+def whole(resource, **settings):
+    """A feed that keeps all fields, so that whole objects can be compared."""
+    return {"resource": resource, "drop": [], **settings}
 
 
 class Store:
@@ -91,6 +97,10 @@ class Store:
     def processor(self, *options, env=None):
         return self._daemon("kinf-processor", options, env)
 
+    def daemons(self):
+        """(processor, reflector), started."""
+        return self.processor(), self.reflector()
+
     def run(self, *options, env=None):
         """`kinf run`: both daemons under their supervisor."""
         argv = [program("kinf"), "run", "--config", self.config, "--runtime-dir", self.runtime, *options]
@@ -111,29 +121,47 @@ class Store:
     def objects(self, feed, *args):
         """What `kinf get FEED -o json` shows, as {namespace/name: object}."""
         listed = self.kinf("get", feed, *args, "-o", "json", check=True).json
-        return {
-            "/".join(filter(None, (o["metadata"].get("namespace"), o["metadata"]["name"]))): o
-            for o in listed["items"]
-        }
+        return {object_key(o): o for o in listed["items"]}
 
     def feed_status(self, feed):
         status = self.kinf("status", "-o", "json", check=True).json
-        return {f["name"]: f for f in status["feeds"]}[feed]
+        found = [f for f in status["feeds"] if f["name"] == feed]
+        assert found, f"no feed {feed}: {status}"
+        return found[0]
 
     def wait_synced(self, feed, timeout=30):
         self.kinf("wait", feed, "--for", "synced", "--timeout", f"{timeout}s", check=True, timeout=timeout + 10)
 
-    def wait_equal(self, simulator, feed, timeout=30):
-        """Waits until the store shows exactly what the simulated cluster has."""
+    def wait_equal(self, simulator, feed, timeout=30, resource=None, where=lambda obj: True):
+        """Waits until the feed shows exactly the cluster's objects WHERE holds for (default: all)."""
 
         def equal():
-            ours, truth = self.objects(feed), simulator.truth(feed)
+            ours = self.objects(feed)
+            truth = {k: o for k, o in simulator.truth(resource or feed).items() if where(o)}
             assert ours.keys() == truth.keys(), sorted(ours.keys() ^ truth.keys())[:20]
             different = [key for key in truth if ours[key] != truth[key]]
             assert not different, different[:20]
             return True
 
         eventually(equal, timeout, f"{feed} as in the cluster")
+
+    def wait_live(self, feed, timeout=30):
+        self.kinf("wait", feed, "--for", "live", "--timeout", f"{timeout}s", check=True, timeout=timeout + 10)
+
+    def last_event(self, feed):
+        """Number of the newest event that a reader sees; the feed needs at least one object."""
+        first = self.kinf("watch", feed, "-o", "json", "--count", "1", check=True).lines[0]
+        assert first["initial"], first
+        return first["event"]
+
+    def copy(self, target):
+        """The store's directory as TARGET. Its files are mostly holes, which have to stay holes."""
+        run_command(["cp", "-a", "--sparse=always", self.path, target])
+        return target
+
+    def verify(self):
+        """`kinf verify --deep` finds nothing wrong."""
+        self.kinf("verify", "--deep", check=True)
 
     def stop(self):
         for process in reversed(self.processes):

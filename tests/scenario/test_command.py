@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kinf command: what each subcommand prints, exits with, and says when something is wrong."""
+
+import json
+import re
+
+import pytest
+import yaml
+
+from harness import eventually
+from harness.objects import pod
+from harness.process import program, run_command
+from harness.store import whole
+
+
+@pytest.fixture(scope="module")
+def cluster(shared):
+    """A filled store with running daemons that the tests of this file only read; (simulator, store)."""
+    simulator = shared.simulator()
+    for namespace in ("shop", "web"):
+        for number in range(12):
+            simulator.put("pods", pod(f"p-{number:02}", namespace, app="ab"[number % 2], node=f"n{number % 3}"))
+    simulator.create("deployments.apps", 3)
+    simulator.create("nodes", 2)
+    store = shared.store(simulator=simulator)
+    store.configure(whole("pods", indexes={"node": "spec.nodeName"}), whole("deployments.apps"), whole("nodes")).daemons()
+    for feed in ("pods", "deployments.apps", "nodes"):
+        store.wait_equal(simulator, feed)
+        store.wait_live(feed)
+    return simulator, store
+
+
+@pytest.fixture
+def kinf(cluster):
+    return cluster[1].kinf
+
+
+# ---- get -------------------------------------------------------------------------------------------
+
+
+def test_get_of_all_is_a_list(cluster, kinf):
+    simulator, store = cluster
+    listed = kinf("get", "pods", "-o", "json", check=True).json
+    assert (listed["kind"], listed["apiVersion"]) == ("List", "v1")
+    assert listed["metadata"]["resourceVersion"] and "continue" not in listed["metadata"]
+    assert [f"{o['metadata']['namespace']}/{o['metadata']['name']}" for o in listed["items"]] == list(simulator.truth("pods"))
+
+
+def test_get_of_one_is_the_object(cluster, kinf):
+    wanted = cluster[0].truth("pods")["web/p-03"]
+    for args in (["p-03", "-n", "web"], ["web/p-03"]):
+        assert kinf("get", "pods", *args, "-o", "json", check=True).json == wanted
+        assert yaml.safe_load(kinf("get", "pods", *args, "-o", "yaml", check=True).stdout) == wanted
+    several = kinf("get", "pods", "p-03", "-o", "json", check=True).json
+    assert [o["metadata"]["namespace"] for o in several["items"]] == ["shop", "web"]
+    node = next(iter(cluster[0].truth("nodes")))
+    assert kinf("get", "nodes", node, "-o", "json", check=True).json["metadata"]["name"] == node
+
+
+def test_missing_name_is_said_as_kubectl_does(kinf):
+    result = kinf("get", "pods", "x", "-n", "web")
+    assert (result.status, result.stdout, result.stderr) == (1, "", 'Error: pods "web/x" not found\n')
+    result = kinf("get", "pods", "p-01", "x", "-n", "web", "-o", "name")
+    assert (result.status, result.stdout) == (1, "pod/p-01\n") and "web/x" in result.stderr
+
+
+def test_outputs(kinf):
+    table = kinf("get", "pods", check=True).stdout.splitlines()
+    assert table[0].split() == ["NAMESPACE", "NAME", "AGE"] and len(table) == 25
+    assert table[1].split()[:2] == ["shop", "p-00"] and re.fullmatch(r"\d+[smhdy].*", table[1].split()[2])
+    assert kinf("get", "nodes", check=True).stdout.split()[:2] == ["NAME", "AGE"]
+    assert kinf("get", "pods", "-o", "count", check=True).stdout == "24\n"
+    names = kinf("get", "pods", "-n", "web", "-o", "name", check=True).stdout.split()
+    assert names == [f"pod/p-{n:02}" for n in range(12)]
+    assert kinf("get", "deployments.apps", "-o", "name", check=True).stdout.startswith("deployment.apps/")
+    listed = kinf("get", "pods", "-n", "web", "-o", "yaml", check=True).stdout
+    assert yaml.safe_load(listed) == kinf("get", "pods", "-n", "web", "-o", "json", check=True).json
+    assert kinf("get", "pods", "-o", "xml").status == 2
+
+
+def test_selections(cluster, kinf):
+    def names(*args):
+        return kinf("get", "pods", *args, "-o", "name", check=True).stdout.split()
+
+    assert len(names()) == len(names("-A")) == 24
+    assert len(names("-n", "shop")) == 12 and names("-n", "nowhere") == []
+    assert len(names("-l", "app=a")) == 12 and len(names("-l", "app in (a,b)")) == 24
+    assert len(names("--field-selector", "spec.nodeName=n1")) == 8
+    assert len(names("--field-selector", "metadata.namespace=web,spec.nodeName!=n1")) == 8
+    assert len(names("--index", "node=n2", "-n", "web", "-l", "app=b")) == 2
+    assert len(names("--prefix", "p-0")) == 20
+    assert kinf("get", "pods", "-n", "nowhere").stderr.startswith("No resources found")
+
+
+@pytest.mark.parametrize(
+    "args, words",
+    [
+        (["get", "pods", "-l", "a in b"], "'b'"),
+        (["get", "pods", "--field-selector", "x"], "x"),
+        (["get", "pods", "--index", "node"], "node"),
+        (["get", "nothing"], "pods"),
+        (["get", "pods", "--continue", "rubbish"], "continue"),
+    ],
+)
+def test_bad_questions_fail_in_one_line(kinf, args, words):
+    result = kinf(*args)
+    assert result.status in (1, 2) and result.stdout == "" and words in result.stderr, result
+    assert result.stderr.count("\n") == 1 or result.status == 2, result
+
+
+@pytest.mark.parametrize(
+    "args", [["get"], ["bogus"], ["get", "pods", "--bogus"], ["get", "pods", "--limit", "x"], ["wait"], ["wait", "pods", "--for", "x"], ["config"], ["index"]]
+)
+def test_wrong_usage_exits_with_two(kinf, args):
+    result = kinf(*args)
+    assert result.status == 2 and result.stdout == "" and result.stderr, result
+
+
+def test_help_and_version(kinf):
+    text = kinf("--help", check=True).stdout
+    for command in ("run", "get", "watch", "index", "status", "wait", "dump", "verify", "config"):
+        assert re.search(rf"^\s+{command}\b", text, re.M), text
+        assert "sage" in kinf(command, "--help", check=True).stdout
+    assert re.search(r"\d+\.\d+", kinf("--version", check=True).stdout)
+    for daemon in ("kinf-reflector", "kinf-processor"):
+        assert run_command([program(daemon), "--version"]).status == 0
+        assert run_command([program(daemon), "--bogus"]).status == 2
+
+
+# ---- pages -----------------------------------------------------------------------------------------
+
+
+def page(store, feed, limit, token=None, *args):
+    result = store.kinf("get", feed, "-o", "json", "--limit", str(limit), *(["--continue", token] if token else []), *args, check=True)
+    names = [f"{o['metadata']['namespace']}/{o['metadata']['name']}" for o in result.json["items"]]
+    return names, result.json["metadata"].get("continue")
+
+
+def test_pages_hold_everything_once(cluster):
+    simulator, store = cluster
+    for args in ([], ["--index", "node=n1"], ["-l", "app=a", "-n", "web"]):
+        wanted = list(store.objects("pods", *args))
+        found, token = page(store, "pods", 5, None, *args)
+        while token:
+            more, token = page(store, "pods", 5, token, *args)
+            assert len(more) <= 5
+            found += more
+        assert found == wanted, args
+    table = store.kinf("get", "pods", "--limit", "5", check=True)
+    assert len(table.stdout.splitlines()) == 6 and "--continue" in table.stderr
+    token = re.search(r"--continue[ =']*([^\s']+)", table.stderr)[1]
+    assert store.kinf("get", "pods", "--limit", "5", "--continue", token, check=True).stdout.split()[3:5] == ["shop", "p-05"]
+
+
+def test_pages_under_change_skip_and_repeat_nothing(simulator, store):
+    """Objects that live through the whole walk come exactly once."""
+    simulator.create("pods", 200)
+    store.configure(whole("pods")).daemons()
+    store.wait_equal(simulator, "pods")
+    before = simulator.truth("pods")
+    simulator.churn("pods", 200, 60)
+    found, token = page(store, "pods", 40)
+    while token:
+        more, token = page(store, "pods", 40, token)
+        found += more
+    simulator.churn("pods", 0)
+    assert len(found) == len(set(found)) and found == sorted(found, key=lambda key: key.split("/"))
+    uid = lambda objects: {(key, obj["metadata"]["uid"]) for key, obj in objects.items()}
+    survivors = {key for key, _ in uid(before) & uid(simulator.truth("pods"))}
+    assert survivors and survivors <= set(found)
+
+
+def test_limit_of_exactly_all_has_no_next_page(cluster):
+    _, store = cluster
+    names, token = page(store, "pods", 24)
+    assert len(names) == 24 and token is None
+
+
+# ---- waiting and freshness -------------------------------------------------------------------------
+
+
+def test_wait(cluster, kinf):
+    simulator, _ = cluster
+    for condition in ("synced", "live", "object=web/p-01"):
+        kinf("wait", "pods", "--for", condition, "--timeout", "5s", check=True)
+    for condition in ("object=web/none", f"rv={int(simulator.rv) + 100000}"):
+        result = kinf("wait", "pods", "--for", condition, "--timeout", "200ms")
+        assert result.status == 1 and "timed out" in result.stderr, result
+    result = kinf("wait", "nothing", "--timeout", "200ms")
+    assert result.status == 1, result
+
+
+def test_read_your_writes(simulator, store):
+    simulator.create("pods", 5)
+    store.configure(whole("pods")).daemons()
+    store.wait_equal(simulator, "pods")
+    for number in range(5):
+        rv = simulator.patch("pods", next(iter(simulator.truth("pods"))), {"spec": {"n": number}})
+        found = store.kinf("get", "pods", "-o", "json", "--at-least-rv", rv, "--timeout", "5s", check=True).json
+        assert any(o["spec"].get("n") == number for o in found["items"])
+    result = store.kinf("get", "pods", "--at-least-rv", str(int(rv) + 1000), "--timeout", "200ms")
+    assert result.status == 1 and result.stdout == "", result
+
+
+# ---- status ----------------------------------------------------------------------------------------
+
+
+def test_status_as_json(cluster, kinf):
+    simulator, store = cluster
+    follower = store.follower("watch", "pods", "-o", "json")
+    eventually(lambda: "SYNC" in follower.out)
+    status = kinf("status", "-o", "json", check=True).json
+    assert set(status) >= {"store", "processes", "feeds", "readers"}
+    assert status["store"]["path"] == str(store.path) and not status["store"].get("lastError")
+    processes = {p["name"]: p for p in status["processes"]}
+    assert set(processes) == {"kinf-reflector", "kinf-processor"}
+    started = {process.name: process.pid for process in store.processes if process.running}
+    for name, process in processes.items():
+        assert process["pid"] == started[name] and set(process) >= {"state", "uptimeSeconds", "restarts"}
+    feeds = {f["name"]: f for f in status["feeds"]}
+    assert list(feeds) == ["deployments.apps", "nodes", "pods"]
+    feed = feeds["pods"]
+    assert feed["resource"] == "pods" and feed["state"] == "live" and feed["objects"] == 24 and feed["lag"] == 0
+    assert feed["lists"] == 1 and feed["watches"] >= 1 and 0 <= feed["lastContactSeconds"] < 60
+    assert int(feed["resourceVersion"]) <= int(simulator.rv)
+    assert any(reader["pid"] == follower.pid for reader in status["readers"]), status["readers"]
+    assert follower.stop() == 0
+
+
+def test_status_as_text(kinf):
+    text = kinf("status", check=True).stdout
+    for word in ("kinf-reflector", "kinf-processor", "pods", "deployments.apps", "live", "24"):
+        assert word in text, text
+
+
+# ---- offline ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def copy(cluster, shared):
+    """A copy elsewhere of a store whose daemons were stopped for it."""
+    simulator, _ = cluster
+    other = shared.store("copied", simulator)
+    other.configure(whole("pods", indexes={"node": "spec.nodeName"}))
+    daemons = other.daemons()
+    other.wait_equal(simulator, "pods")
+    for process in reversed(daemons):
+        process.stop()
+    return other.copy(shared.directory / "elsewhere")
+
+
+def everything(directory):
+    """{path: (size, mtime)} of all below. A reader's slot is in lock.mdb, where that can be written."""
+    files = (path for path in directory.rglob("*") if path.is_file() and path.name != "lock.mdb")
+    return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in files}
+
+
+def check_copy(simulator, kinf):
+    listed = kinf("get", "pods", "-o", "json").json
+    assert listed["items"] == list(simulator.truth("pods").values())
+    assert len(kinf("get", "pods", "--index", "node=n1", "-o", "name").stdout.split()) == 8
+    assert kinf("verify", "--deep").stdout == ""
+    assert kinf("dump", "feeds").stdout
+    assert kinf("status", "-o", "json").json["feeds"][0]["objects"] == 24
+    assert kinf("index", "pods", "node").stdout == "n0\t8\nn1\t8\nn2\t8\n"
+    assert len(kinf("watch", "pods", "-o", "json", "--count", "24").lines) == 24
+
+
+def test_copy_elsewhere_is_read_and_not_written(cluster, copy):
+    simulator, store = cluster
+    before = everything(copy)
+    check_copy(simulator, lambda *args: store.kinf(*args, "--store", str(copy), check=True))
+    assert everything(copy) == before
+
+
+def test_copy_on_a_read_only_mount_is_read(cluster, copy):
+    simulator, store = cluster
+    mount = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
+
+    def kinf(*args):
+        argv = ["unshare", "-rm", "sh", "-c", mount, copy, program("kinf"), *args, "--store", copy]
+        result = run_command(argv, store.env)
+        assert result.status == 0, result
+        return result
+
+    if run_command(["unshare", "-rm", "sh", "-c", mount, copy, "true"]).status:
+        pytest.skip("no mount namespaces here")
+    check_copy(simulator, kinf)
+
+
+def test_store_copied_while_running_is_refused(simulator, store):
+    """It may hold half a transaction."""
+    simulator.create("pods", 20)
+    store.configure(whole("pods")).daemons()
+    store.wait_equal(simulator, "pods")
+    target = store.copy(store.directory / "torn")
+    result = store.kinf("get", "pods", "--store", str(target))
+    assert result.status == 1 and result.stdout == "" and result.stderr, result
+
+
+@pytest.mark.parametrize("command", [["get", "pods"], ["watch", "pods"], ["status"], ["verify"], ["dump"], ["index", "pods"]])
+def test_missing_store_is_said(store, command):
+    store.configure("pods")
+    result = store.kinf(*command)
+    assert result.status == 1 and "no store" in result.stderr and "kinf run" in result.stderr, result
+    assert result.stdout == "" or command == ["status"], result
+    assert not store.path.exists()
+
+
+# ---- dump and verify -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["feeds", "objects", "terms", "postings", "events", "journal", "cursors", "meta", "ring"])
+def test_dump_of_each_part(cluster, kinf, what):
+    kinf("dump", what, check=True)
+    for line in kinf("dump", what, "-o", "json", check=True).stdout.splitlines():
+        json.loads(line)
+
+
+def test_dump_shows_an_objects_records(cluster, kinf):
+    simulator, _ = cluster
+    wanted = simulator.truth("pods")["web/p-07"]
+    records = kinf("dump", "journal", "--feed", "pods", "--key", "web/p-07", "--body", "-o", "json", check=True).lines
+    assert len(records) == 1 and records[0]["type"] == "ADDED" and records[0]["key"] == "web/p-07"
+    assert wanted in records[0].values()
+    assert "web/p-07" in kinf("dump", "journal", check=True).stdout
+
+
+def test_verify_finds_nothing(kinf):
+    for deep in ([], ["--deep"]):
+        result = kinf("verify", *deep, check=True)
+        assert result.stdout == "" and "0 faults" in result.stderr, result
+
+
+def test_closed_pipe_is_no_crash(cluster):
+    _, store = cluster
+    for command in ("get pods -o json", "dump journal", "get pods", "status"):
+        result = run_command(["sh", "-c", f"{program('kinf')} {command} | head -c 1"], store.env)
+        assert len(result.stdout) == 1 and not re.search("(?i)error|signal", result.stderr), result
+
+
+def test_full_output_is_an_error(cluster):
+    _, store = cluster
+    result = run_command(["sh", "-c", f"exec {program('kinf')} get pods -o json > /dev/full"], store.env)
+    assert result.status == 1 and "space" in result.stderr, result
+
+
+def test_no_colour_and_no_progress_in_a_pipe(kinf):
+    for command in (["get", "pods"], ["status"], ["index", "pods"]):
+        result = kinf(*command, check=True)
+        assert "\x1b" not in result.stdout + result.stderr

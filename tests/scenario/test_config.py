@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kinf.yaml: what is wrong in it is said with its place, and what changes in it is taken live."""
+
+import re
+import signal
+
+import pytest
+
+from harness import eventually
+from harness.objects import pod
+from harness.process import program, run_command
+from harness.store import whole
+
+# Each key of the file wrong in turn: text, line, key as the message names it.
+WRONG = [
+    ("[]", 1, ""),
+    ("colour: red", 1, "colour"),
+    ("store: x\nstore: y", 2, "store"),
+    ("store: [x]", 1, "store"),
+    ("runtimeDir: {}", 1, "runtimeDir"),
+    ("cluster: x", 1, "cluster"),
+    ("cluster: {user: x}", 1, "cluster.user"),
+    ("cluster: {kubeconfig: []}", 1, "cluster.kubeconfig"),
+    ("cluster:\n  context: ''", 2, "cluster.context"),
+    ("durability: maybe", 1, "durability"),
+    ("retention: 10m", 1, "retention"),
+    ("retention: {time: 10}", 1, "retention.time"),
+    ("retention:\n  time: 1m\n  size: much", 3, "retention.size"),
+    ("retention: {days: 1}", 1, "retention.days"),
+    ("mapSize: 1", 1, "mapSize"),
+    ("group: [a]", 1, "group"),
+    ("cursorExpiry: soon", 1, "cursorExpiry"),
+    ("feeds: pods", 1, "feeds"),
+    ("feeds: [pods]", 1, "feeds[0]"),
+    ("feeds:\n- name: x", 2, "feeds[0].resource"),
+    ("feeds:\n- resource: a/b", 2, "feeds[0].resource"),
+    ("feeds:\n- resource: pods\n  colour: red", 3, "feeds[0].colour"),
+    ("feeds:\n- resource: pods\n  name: a/b", 3, "feeds[0].name"),
+    ("feeds:\n- resource: pods\n- resource: pods", 3, "feeds[1].name"),
+    ("feeds:\n- resource: pods\n  namespaces: web", 3, "feeds[0].namespaces"),
+    ("feeds:\n- resource: pods\n  namespaces: [Web]", 3, "feeds[0].namespaces[0]"),
+    ("feeds:\n- resource: pods\n  labelSelector: a in b", 3, "feeds[0].labelSelector"),
+    ("feeds:\n- resource: pods\n  fieldSelector: x", 3, "feeds[0].fieldSelector"),
+    ("feeds:\n- resource: pods\n  objects: some", 3, "feeds[0].objects"),
+    ("feeds:\n- resource: pods\n  drop: status", 3, "feeds[0].drop"),
+    ("feeds:\n- resource: pods\n  drop: ['a[*]']", 3, "feeds[0].drop[0]"),
+    ("feeds:\n- resource: pods\n  indexes: [a]", 3, "feeds[0].indexes"),
+    ("feeds:\n- resource: pods\n  indexes:\n    node: a..b", 4, "feeds[0].indexes.node"),
+    ("feeds:\n- resource: pods\n  indexes:\n    label: a", 4, "feeds[0].indexes.label"),
+    ("feeds:\n- resource: pods\n  indexes: {a: []}", 3, "feeds[0].indexes.a"),
+    ("feeds:\n- resource: pods\n  pageSize: 0", 3, "feeds[0].pageSize"),
+    ("feeds:\n- resource: pods\n  resync: often", 3, "feeds[0].resync"),
+    ("a: [", 2, ""),
+    ("a: 'b\nc", 3, ""),
+]
+
+
+@pytest.mark.parametrize("text, line, key", WRONG, ids=[repr(w[0])[:60] for w in WRONG])
+def test_wrong_key_is_named_with_its_place(tmp_path, text, line, key):
+    """By every program, which then starts nothing."""
+    file = tmp_path / "k.yaml"
+    file.write_text(text + "\n")
+    env = {"KINF_STORE": "", "KINF_RUNTIME_DIR": str(tmp_path), "HOME": str(tmp_path), "KUBECONFIG": ""}
+    said = set()
+    for argv in (
+        ["kinf", "config", "check", file],
+        ["kinf", "run", "--config", file],
+        ["kinf-reflector", "--config", file],
+        ["kinf-processor", "--config", file],
+    ):
+        result = run_command([program(argv[0]), *argv[1:]], env, timeout=10)
+        assert result.status in (1, 2, 78) and result.stdout == "", result
+        found = re.search(rf"{re.escape(str(file))}:{line}: {re.escape(key)}.*?(?=\"?\n)", result.stderr)
+        assert found and result.stderr.count("\n") == 1, result
+        said.add(found[0])
+    assert len(said) == 1, said
+    assert [path.name for path in tmp_path.iterdir()] == ["k.yaml"]
+
+
+def test_good_file_is_called_good(store, kinf):
+    store.configure("pods", {"resource": "nodes", "indexes": {"a": ["x", "y"]}})
+    assert "2 feeds" in kinf("config", "check", check=True).stdout
+    assert kinf("config", "check", "/nowhere.yaml").status == 1
+    assert not store.path.exists()
+
+
+def test_unknown_resource_is_said_and_others_go_on(simulator, store):
+    simulator.create("pods", 3)
+    _, reflector = store.configure(whole("pods"), whole("gadgets.test.io")).daemons()
+    store.wait_equal(simulator, "pods")
+    reflector.wait_log("gadgets")
+    # It is looked for again, and found when it is there.
+    assert store.kinf("get", "gadgets.test.io").status == 1
+
+
+def test_command_line_instead_of_a_file(simulator, store):
+    simulator.put("pods", pod("a", "web"))
+    simulator.put("pods", pod("b", "shop", app="back"))
+    simulator.put("pods", pod("c", "shop"))
+    options = ["--kubeconfig", store.kubeconfig, "--watch", "pods", "--watch", "pods:shop(-n shop -l app=back)",
+               "--index", "shop/node=spec.nodeName", "--store", store.path]
+    supervisor = store.process("kinf-run", [program("kinf"), "run", *options], env={"KINF_CONFIG": ""}).start()
+    here = ["--store", str(store.path)]
+    for feed in ("pods", "shop"):
+        store.kinf("wait", feed, "--timeout", "20s", *here, env={"KINF_CONFIG": ""}, check=True)
+    names = lambda *args: store.kinf("get", *args, "-o", "name", *here, env={"KINF_CONFIG": ""}, check=True).stdout.split()
+    assert len(names("pods")) == 3 and names("shop", "--index", "node=n1") == ["pod/b"]
+    assert supervisor.stop() == 0
+
+
+# ---- changes ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["daemons", "run"])
+def running(request, simulator, store):
+    """Two feeds; gives a function that makes the daemons reread the file."""
+    simulator.create("pods", 10)
+    simulator.create("nodes", 2)
+    simulator.create("deployments.apps", 3)
+    store.configure(whole("pods"), whole("nodes"))
+    processes = [store.run()] if request.param == "run" else list(store.daemons())
+    for feed in ("pods", "nodes"):
+        store.wait_equal(simulator, feed)
+        simulator.wait_watching(feed)
+    simulator.forget_requests()
+
+    def reload():
+        for process in processes:
+            process.send(signal.SIGHUP)
+
+    reload.processes = processes
+    return reload
+
+
+def feed_names(store):
+    return {feed["name"] for feed in store.kinf("status", "-o", "json", check=True).json["feeds"]}
+
+
+def test_feeds_are_added_and_removed_live(simulator, store, running):
+    store.configure(whole("pods"), whole("deployments.apps"))
+    running()
+    store.wait_equal(simulator, "deployments.apps")
+    eventually(lambda: feed_names(store) == {"pods", "deployments.apps"})
+    assert store.kinf("get", "nodes").status == 1
+    simulator.wait_watching("nodes", 0)
+    simulator.touch("pods")
+    store.wait_equal(simulator, "pods")
+    assert simulator.counters("pods")["lists"] == simulator.counters("nodes")["lists"] == 0
+    store.configure(whole("pods"), whole("nodes"), whole("deployments.apps"))
+    running()
+    store.wait_equal(simulator, "nodes")
+    assert simulator.counters("pods")["lists"] == 0
+    store.verify()
+
+
+def test_changed_definition_moves_the_name_when_it_is_listed(simulator, store, running):
+    follower = store.follower("watch", "pods", "-o", "json")
+    eventually(lambda: "SYNC" in follower.out)
+    old = store.objects("pods")
+    stuck = simulator.fault(verb="list", resource="pods", delayMs=700)
+    store.configure(whole("pods", labelSelector="app=app-1"), whole("nodes"))
+    running()
+    eventually(lambda: simulator.counters("pods")["lists"])
+    assert store.objects("pods") == old, "the old feed serves until the new one is listed"
+    simulator.clear_faults(stuck)
+    store.wait_equal(simulator, "pods", where=lambda o: o["metadata"]["labels"]["app"] == "app-1")
+    eventually(lambda: any(line["type"] == "LAPPED" for line in follower.lines), what="LAPPED")
+    store.verify()
+
+
+def test_broken_file_keeps_the_old_one(simulator, store, running):
+    store.config.write_text("feeds: [\n")
+    running()
+    for process in running.processes:
+        process.wait_log(re.escape(store.config.name) + r":\d+")
+    store.configure(whole("pods"), whole("nodes"))  # for the command itself, which reads it too
+    simulator.touch("pods")
+    store.wait_equal(simulator, "pods")
+    assert all(process.running for process in running.processes)
+    assert simulator.counters("pods")["lists"] == 0

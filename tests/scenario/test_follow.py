@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`kinf watch`: the initial state, SYNC, what comes after, and positions that outlive the follower."""
+
+import signal
+
+import pytest
+
+from harness import eventually
+from harness.follow import changes, replay
+from harness.objects import key_of, pod
+from harness.process import program, run_command
+from harness.store import whole
+
+
+@pytest.fixture
+def filled(simulator, store):
+    simulator.create("pods", 30)
+    store.configure(whole("pods", indexes={"node": "spec.nodeName"}))
+    daemons = store.daemons()
+    store.wait_equal(simulator, "pods")
+    return daemons
+
+
+def synced(follower):
+    eventually(lambda: '"type":"SYNC"' in follower.out, what="SYNC")
+    return follower
+
+
+def watch(store, *args, **named):
+    return synced(store.follower("watch", "pods", "-o", "json", *args, **named))
+
+
+# ---- what comes ------------------------------------------------------------------------------------
+
+
+def test_initial_state_then_sync_then_changes(simulator, store, filled):
+    truth = simulator.truth("pods")
+    follower = watch(store)
+    initial, sync = follower.lines[:30], follower.lines[30]
+    assert sync["type"] == "SYNC" and len(follower.lines) == 31
+    assert [line["type"] for line in initial] == ["ADDED"] * 30 and all(line["initial"] is True for line in initial)
+    assert {key_of(line["object"]): line["object"] for line in initial} == truth
+    assert [key_of(line["object"]) for line in initial] == list(truth)
+    assert len({line["event"] for line in initial}) == 1
+    simulator.put("pods", pod("new"))
+    simulator.patch("pods", "web/new", {"spec": {"nodeName": "n2"}})
+    simulator.delete("pods", "web/new")
+    eventually(lambda: len(follower.lines) == 34)
+    assert changes(follower.lines) == [(t, "web/new") for t in ("ADDED", "MODIFIED", "DELETED")]
+    events = [line["event"] for line in follower.lines[31:]]
+    assert events == sorted(set(events)) and events[0] > initial[0]["event"]
+    assert not any("old" in line or "initial" in line for line in follower.lines[31:])
+    assert follower.stop() == 0
+
+
+def test_old_states_on_request(simulator, store, filled):
+    follower = watch(store, "--old")
+    simulator.touch("pods", 20)
+    simulator.delete_many("pods", 5)
+    simulator.create("pods", 5, from_=1000)
+    truth = simulator.truth("pods")
+    eventually(lambda: replay(follower.lines) == truth)
+
+
+def test_no_initial_begins_with_now(simulator, store, filled):
+    follower = watch(store, "--no-initial")
+    assert [line["type"] for line in follower.lines] == ["SYNC"]
+    simulator.put("pods", pod("new"))
+    eventually(lambda: changes(follower.lines) == [("ADDED", "web/new")])
+
+
+def test_count_ends_it(simulator, store, filled):
+    result = store.kinf("watch", "pods", "-o", "json", "--count", "7", check=True)
+    assert len(result.lines) == 7 and result.lines[0]["initial"]
+
+
+def test_table_and_names(simulator, store, filled):
+    table = store.kinf("watch", "pods", "--count", "3", check=True).stdout.splitlines()
+    assert table[0].split()[:2] == ["NAMESPACE", "NAME"] and len(table) == 4
+    names = store.kinf("watch", "pods", "-o", "name", "--count", "3", check=True).stdout.splitlines()
+    assert len(names) == 3 and all(name.startswith("pod/") for name in names)
+
+
+def test_initial_state_of_many_comes_once_under_change(simulator, store):
+    """It is read in ranges while the world goes on; the sum has to be exact."""
+    simulator.create("pods", 3000, size=400)
+    store.configure(whole("pods")).daemons()
+    store.wait_synced("pods")
+    simulator.churn("pods", 300, 40)
+    follower = store.follower("watch", "pods", "-o", "json", "--old")
+    eventually(lambda: len(changes(follower.lines)) > 100, timeout=40)
+    simulator.churn("pods", 0)
+    truth = simulator.truth("pods")
+    eventually(lambda: replay(follower.lines) == truth, timeout=40)
+
+
+# ---- which -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("filters", [["-l", "app=back"], ["--index", "node=n9"], ["--field-selector", "spec.nodeName=n9"], ["-n", "back"]])
+def test_filters_turn_moves_into_additions_and_deletions(simulator, store, filled, filters):
+    """As the API server's watch with a selector: what leaves is DELETED, what enters is ADDED."""
+    namespaced = filters[0] == "-n"
+    namespace = "back" if namespaced else "web"
+    inside = {"app": "back", "node": "n9"}
+    simulator.put("pods", pod("in", namespace, **inside))
+    simulator.put("pods", pod("out", "web"))
+    store.wait_equal(simulator, "pods")
+    follower = watch(store, "--old", *filters)
+    assert [key_of(line["object"]) for line in follower.lines if line.get("initial")] == [f"{namespace}/in"]
+    simulator.touch("pods", 5)
+    if namespaced:
+        simulator.put("pods", pod("more", "back"))
+        simulator.delete("pods", "back/in")
+        wanted = [("ADDED", "back/more"), ("DELETED", "back/in")]
+    else:
+        simulator.put("pods", pod("in", "web", **inside, phase="Failed"))
+        simulator.put("pods", pod("in", "web"))
+        simulator.put("pods", pod("out", "web", **inside))
+        wanted = [("MODIFIED", "web/in"), ("DELETED", "web/in"), ("ADDED", "web/out")]
+    # What was touched at random may have been one of ours.
+    def seen():
+        found = [c for c in changes(follower.lines) if c[1] in {key for _, key in wanted}]
+        return [c for i, c in enumerate(found) if c[0] != "MODIFIED" or c not in found[:i]][-len(wanted):] == wanted
+    eventually(seen, what=f"{wanted}")
+    replay(follower.lines)
+    keys = {key_of(line["object"]) for line in follower.lines if "object" in line}
+    assert keys <= {f"{namespace}/in", "web/out", "back/more"}
+
+
+def test_merged_namespaces_are_one_feed(simulator, store):
+    for namespace in ("web", "shop", "db"):
+        simulator.put("pods", pod("a", namespace))
+    store.configure(whole("pods", namespaces=["web", "shop"])).daemons()
+    store.wait_synced("pods")
+    follower = watch(store, "--old")
+    assert [key_of(line["object"]) for line in follower.lines if line.get("initial")] == ["shop/a", "web/a"]
+    for namespace in ("web", "shop", "db"):
+        simulator.put("pods", pod("b", namespace))
+    eventually(lambda: sorted(changes(follower.lines)) == [("ADDED", "shop/b"), ("ADDED", "web/b")])
+    replay(follower.lines)
+
+
+# ---- positions -------------------------------------------------------------------------------------
+
+
+def test_cursor_goes_on_after_the_last_line(simulator, store, filled):
+    first = watch(store, "--old", "--cursor", "c1", name="first")
+    simulator.touch("pods", 10)
+    truth = simulator.truth("pods")
+    eventually(lambda: replay(first.lines) == truth)
+    assert first.stop() == 0
+    state = replay(first.lines)
+    simulator.touch("pods", 10)
+    simulator.delete_many("pods", 3)
+    store.wait_equal(simulator, "pods")
+    second = store.follower("watch", "pods", "-o", "json", "--old", "--cursor", "c1", name="second")
+    truth = simulator.truth("pods")
+    eventually(lambda: second.lines and replay(second.lines, state) == truth)
+    assert not any(line.get("initial") for line in second.lines)
+    last = max(line["event"] for line in first.lines if "event" in line)
+    assert all(line["event"] > last for line in second.lines if "event" in line)
+
+
+def test_cursor_by_counts_neither_skips_nor_repeats(simulator, store, filled):
+    first = watch(store, "--old", "--cursor", "c2", name="first")
+    first.stop()
+    state = replay(first.lines)
+    simulator.touch("pods", 12)
+    truth = simulator.truth("pods")
+    store.wait_equal(simulator, "pods")
+    for _ in range(4):
+        part = store.kinf("watch", "pods", "-o", "json", "--old", "--cursor", "c2", "--count", "3", check=True).lines
+        assert len([line for line in part if "object" in line]) == 3
+        state = replay(part, state)
+    assert state == truth
+
+
+def test_killed_follower_sees_again_what_it_had_not_committed(simulator, store, filled):
+    first = watch(store, "--old", "--cursor", "c1", name="first")
+    cursor = store.path / "cursors" / "c1"
+    eventually(cursor.exists)
+    simulator.touch("pods", 10)
+    eventually(lambda: len(changes(first.lines)) == 10)
+    first.kill()
+    simulator.touch("pods", 10)
+    store.wait_equal(simulator, "pods")
+    second = store.follower("watch", "pods", "-o", "json", "--old", "--cursor", "c1", name="second")
+    truth = simulator.truth("pods")
+
+    def caught_up():
+        last = {}
+        for line in first.lines + second.lines:
+            if "object" in line:
+                last[key_of(line["object"])] = line["object"]
+        return last == truth
+
+    eventually(caught_up)
+    assert not any(line.get("initial") for line in second.lines)
+    events = {line["event"] for line in first.lines + second.lines if "object" in line and not line.get("initial")}
+    assert len(events) == 20
+    again = [line for line in second.lines if line in first.lines and "object" in line]
+    assert [line["event"] for line in again] == sorted(line["event"] for line in again)
+
+
+def test_lapped_cursor_is_told_and_begins_anew(simulator, store):
+    simulator.create("pods", 30)
+    store.configure(whole("pods"), retention={"time": "100ms", "size": "64KiB"}).daemons()
+    store.wait_equal(simulator, "pods")
+    first = watch(store, "--cursor", "c1", name="first")
+    assert first.stop() == 0
+    for _ in range(12):
+        simulator.touch("pods")
+    store.wait_equal(simulator, "pods")
+
+    def lapped():
+        simulator.touch("pods", 5)
+        result = store.kinf("watch", "pods", "-o", "json", "--cursor", "c1", "--count", "1")
+        return [line["type"] for line in result.lines][:1] == ["LAPPED"]
+
+    eventually(lapped, what="LAPPED")
+    follower = watch(store, "--old", "--cursor", "c1", name="after")
+    truth = simulator.truth("pods")
+    eventually(lambda: replay([line for line in follower.lines if line["type"] != "LAPPED"]) == truth)
+    assert [line["type"] for line in follower.lines].index("SYNC") >= 30
+
+
+def test_cursors_are_listed_and_removed(simulator, store, filled):
+    watch(store, "--cursor", "c1").stop()
+    assert "c1" in store.kinf("cursor", "ls", check=True).stdout
+    store.kinf("cursor", "rm", "c1", check=True)
+    assert "c1" not in store.kinf("cursor", "ls", check=True).stdout
+    assert store.kinf("cursor", "rm", "c1").status == 1
+    assert store.kinf("watch", "pods", "--cursor", "a/b").status in (1, 2)
+
+
+# ---- daemons that come and go ----------------------------------------------------------------------
+
+
+def test_follower_lives_through_kills_of_the_daemons(simulator, store, filled):
+    processor, reflector = filled
+    follower = watch(store, "--old", "--cursor", "c1")
+    simulator.churn("pods", 200, 30)
+    for victims in ([processor], [reflector], [processor, reflector]):
+        eventually(lambda n=len(follower.lines): len(follower.lines) > n + 10)
+        for process in victims:
+            process.kill()
+        simulator.touch("pods", 10)
+        for process in victims:
+            process.start()
+    eventually(lambda n=len(follower.lines): len(follower.lines) > n + 10)
+    simulator.churn("pods", 0)
+    store.wait_equal(simulator, "pods")
+    truth = simulator.truth("pods")
+    eventually(lambda: replay(follower.lines) == truth)
+    assert follower.stop(5) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_ended_follower_has_handled_what_it_printed(simulator, store, filled, number):
+    simulator.churn("pods", 500)
+    follower = watch(store, "--old", "--cursor", "c1", name="first")
+    eventually(lambda: len(changes(follower.lines)) > 50)
+    assert follower.kill(number) == 0, follower.tail()
+    simulator.churn("pods", 0)
+    assert follower.out.endswith("\n")
+    state = replay(follower.lines)
+    store.wait_equal(simulator, "pods")
+    truth = simulator.truth("pods")
+    second = store.follower("watch", "pods", "-o", "json", "--old", "--cursor", "c1", name="second")
+    eventually(lambda: replay(second.lines, state) == truth)
+
+
+def test_reader_of_a_pipe_that_closed_is_no_error_of_ours(simulator, store, filled):
+    simulator.churn("pods", 20)
+    result = run_command(["sh", "-c", f"{program('kinf')} watch pods -o name | head -n 1"], store.env)
+    assert result.stdout.startswith("pod/") and "rror" not in result.stderr, result

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An API server, or what stands before it, that misbehaves: nothing wrong is served, and it passes."""
+
+import json
+import time
+
+import pytest
+
+from harness import eventually
+from harness.objects import pod
+from harness.store import whole
+
+KINDS = ["pods", "configmaps", "secrets", "services", "nodes", "deployments.apps", "replicasets.apps", "widgets.example.com"]
+
+
+def status(code, reason, message="no"):
+    return json.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message, "reason": reason, "code": code})
+
+
+def run_with_faults(simulator, store, verb, faults, before=3):
+    """A feed for each of KINDS, each met by another of FAULTS; all have to come out right."""
+    assert len(faults) <= len(KINDS)
+    kinds = KINDS[: len(faults)]
+    for kind in kinds:
+        simulator.create(kind, before)
+    rules = [simulator.fault(verb=verb, resource=kind, **{"count": 1, **fault}) for kind, fault in zip(kinds, faults)]
+    store.configure(*map(whole, kinds))
+    daemons = store.daemons()
+    eventually(lambda: all(simulator.fault_hits(rule) for rule in rules))
+    for kind in kinds:
+        store.wait_equal(simulator, kind)
+        simulator.touch(kind)
+        simulator.create(kind, 2, from_=1000)
+    for kind in kinds:
+        store.wait_equal(simulator, kind)
+    assert all(process.running for process in daemons)
+    store.verify()
+    return daemons
+
+
+# ---- lists -----------------------------------------------------------------------------------------
+
+
+def test_lists_in_ruins(simulator, store):
+    run_with_faults(simulator, store, "list", [
+        {"cutAt": 0},
+        {"cutAt": 700},
+        {"cutAt": 700, "clean": True},
+        {"garbleAt": 5},
+        {"garbleAt": 400},
+        {"length": 10_000_000, "cutAt": 500},
+        {"chunk": 1},
+        {"close": "reset"},
+    ])
+
+
+def test_lists_that_are_none(simulator, store):
+    run_with_faults(simulator, store, "list", [
+        {"body": "<html><body>Bad Gateway</body></html>", "status": 502, "headers": {"Content-Type": "text/html"}},
+        {"body": "<html>log in</html>", "headers": {"Content-Type": "text/html"}},
+        {"body": ""},
+        {"body": "null"},
+        {"body": '{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[{}]}'},
+        {"body": '{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":{"a":1}}'},
+        {"body": '{"kind":"Status","code":200,"status":"Success"}'},
+        {"body": "[" * 100_000},
+    ])
+
+
+def test_lists_that_are_refused(simulator, store):
+    run_with_faults(simulator, store, "list", [
+        {"status": 500, "body": status(500, "InternalError")},
+        {"status": 503, "body": status(503, "ServiceUnavailable"), "headers": {"Retry-After": "1"}},
+        {"status": 504, "body": status(504, "Timeout", "Timeout: Too large resource version: 9, current: 5")},
+        {"status": 429, "body": "too many", "headers": {"Retry-After": "1", "Content-Type": "text/plain"}},
+        {"status": 429, "body": "{}", "headers": {"Retry-After": "soon"}},
+        {"status": 401, "body": status(401, "Unauthorized")},
+        {"status": 410, "body": status(410, "Expired")},
+        {"close": True},
+    ])
+
+
+# ---- watches ---------------------------------------------------------------------------------------
+
+
+def test_watches_in_ruins(simulator, store):
+    run_with_faults(simulator, store, "watch", [
+        {"status": 500, "body": status(500, "InternalError")},
+        {"status": 503, "body": "<html>", "headers": {"Retry-After": "1"}},
+        {"status": 401, "body": status(401, "Unauthorized")},
+        {"body": "<html>log in</html>"},
+        {"body": ""},
+        {"close": "reset"},
+        {"body": '{"type":"ADDED","object":' + "[" * 50_000},
+        {"delayMs": 500, "cutAt": 3},
+    ])
+
+
+def test_event_that_is_garbled_is_not_served(simulator, store):
+    """A byte changed on its way: refused, or stored as what it says; then made good by a list."""
+    simulator.put("pods", pod("a"))
+    store.configure(whole("pods")).daemons()
+    store.wait_equal(simulator, "pods")
+    simulator.wait_watching("pods")
+    simulator.fault(verb="watch", resource="pods", garbleAt=3)
+    simulator.touch("pods")
+    store.wait_equal(simulator, "pods")
+    simulator.drop()
+    simulator.touch("pods")
+    eventually(lambda: len(simulator.requests(verb="watch", resource="pods")) >= 3)
+    simulator.clear_faults()
+    store.wait_equal(simulator, "pods")
+
+
+# ---- rights ----------------------------------------------------------------------------------------
+
+
+def test_forbidden_is_a_state_and_data_stay(simulator, store):
+    simulator.create("pods", 5)
+    simulator.create("nodes", 1)
+    simulator.fault(verb="list", resource="nodes", status=403, body=status(403, "Forbidden", 'nodes is forbidden: User "u" cannot list'))
+    store.configure(whole("pods"), whole("nodes"))
+    _, reflector = store.daemons()
+    store.wait_equal(simulator, "pods")
+    state = eventually(lambda: store.feed_status("nodes")["state"] == "forbidden" and store.feed_status("nodes"))
+    assert "cannot list" in state["lastError"]
+    refused = store.kinf("get", "nodes")
+    assert refused.status == 1 and "forbidden" in refused.stderr, refused
+    truth = store.objects("pods")
+    simulator.fault(verb="watch", resource="pods", status=403, body=status(403, "Forbidden"))
+    simulator.drop()
+    eventually(lambda: store.feed_status("pods")["state"] == "forbidden")
+    result = store.kinf("get", "pods", "-o", "count", check=True)
+    assert result.stdout == "5\n" and "note: pods: " in result.stderr
+    assert store.objects("pods") == truth and reflector.running
+
+
+def test_resource_that_went_is_gone_and_data_stay(simulator, store):
+    simulator.create("widgets", 3)
+    store.configure(whole("widgets")).daemons()
+    store.wait_equal(simulator, "widgets")
+    simulator.wait_watching("widgets.example.com")
+    truth = store.objects("widgets")
+    simulator.fault(path="widgets", status=404, body="404 page not found\n", headers={"Content-Type": "text/plain"})
+    simulator.drop()
+    eventually(lambda: store.feed_status("widgets")["state"] == "gone")
+    assert store.objects("widgets") == truth
+
+
+def test_retry_after_of_a_list_is_kept(simulator, store):
+    simulator.create("pods", 2)
+    simulator.fault(verb="list", count=1, status=429, headers={"Retry-After": "2"}, body="{}")
+    store.configure(whole("pods")).daemons()
+    store.wait_equal(simulator, "pods")
+    refused, again = simulator.requests(verb="list", resource="pods")
+    assert again["time"] - refused["time"] >= 1.99
+
+
+def test_one_feed_that_hangs_does_not_hold_the_others(simulator, store):
+    simulator.create("pods", 20)
+    simulator.create("nodes", 2)
+    simulator.fault(verb="list", resource="nodes", stallAt=50)
+    _, reflector = store.configure(whole("nodes"), whole("pods")).daemons()
+    store.wait_equal(simulator, "pods")
+    simulator.churn("pods", 100)
+    begun = time.monotonic()
+    assert reflector.stop() == 0 and time.monotonic() - begun < 5
+
+
+def test_objects_beyond_reading_are_passed_over_and_said(simulator, store):
+    """A server that keeps sending one object nobody can take in must not keep all others away."""
+    good = {"kind": "Pod", "apiVersion": "v1", **pod("good", uid="u", resourceVersion="5")}
+    bad = {"metadata": {"name": "x", "namespace": "web"}, "spec": 1}  # no uid, no resourceVersion
+    body = {"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "7"}, "items": [bad, good]}
+    simulator.fault(verb="list", resource="pods", body=json.dumps(body))
+    simulator.fault(verb="watch", resource="pods", body="", hold=True)
+    _, reflector = store.configure(whole("pods")).daemons()
+    eventually(lambda: "web/good" in store.objects("pods"), timeout=40)
+    assert reflector.running

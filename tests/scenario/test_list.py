@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: Apache-2.0
+"""First lists and relists: what is asked for, what is stored, what readers see meanwhile."""
+
+import re
+import signal
+from urllib.parse import parse_qs
+
+import pytest
+
+from harness import eventually
+from harness.follow import changes
+from harness.objects import pod
+from harness.store import whole
+
+
+def queries(simulator, verb, resource="pods"):
+    return [
+        {key: values[0] for key, values in parse_qs(request["query"]).items()}
+        for request in simulator.requests(verb=verb, resource=resource)
+    ]
+
+
+def relist(simulator):
+    """Makes every watch start over from a list."""
+    simulator.compact()
+    simulator.drop()
+
+
+# ---- first list ------------------------------------------------------------------------------------
+
+
+def test_paged_list_then_watch_from_its_version(simulator, store):
+    simulator.create("pods", 1200)
+    store.configure(whole("pods")).daemons()
+    store.wait_equal(simulator, "pods")
+    simulator.wait_watching("pods")
+    lists = queries(simulator, "list")
+    assert [q["limit"] for q in lists] == ["500"] * 3 and "continue" not in lists[0]
+    assert all("continue" in q and "resourceVersion" not in q for q in lists[1:])
+    (watch,) = queries(simulator, "watch")
+    assert watch["resourceVersion"] == simulator.rv and watch["allowWatchBookmarks"] == "true"
+    assert 300 <= int(watch["timeoutSeconds"]) < 600
+    store.verify()
+
+
+def test_watches_ask_for_no_compression(simulator, store):
+    simulator.create("pods", 1)
+    store.configure("pods").daemons()
+    simulator.wait_watching("pods")
+    (watch,) = simulator.requests(verb="watch", resource="pods")
+    assert watch["acceptEncoding"] in (None, "identity"), watch
+
+
+def test_page_size_is_the_configured_one(simulator, store):
+    simulator.create("pods", 7)
+    store.configure(whole("pods", pageSize=3)).daemons()
+    store.wait_equal(simulator, "pods")
+    assert [q["limit"] for q in queries(simulator, "list")] == ["3"] * 3
+
+
+def test_empty_collection_is_synced(simulator, store):
+    store.configure("pods").daemons()
+    store.wait_synced("pods")
+    assert store.kinf("get", "pods", "-o", "count", check=True).stdout == "0\n"
+    assert store.objects("pods") == {}
+    simulator.put("pods", pod("a"))
+    eventually(lambda: list(store.objects("pods")) == ["web/a"])
+
+
+@pytest.mark.parametrize("items", ['"items":null', '"x":1'])
+def test_list_without_items_is_empty(simulator, store, items):
+    simulator.fault(
+        verb="list", resource="pods", count=1,
+        body=f'{{"kind":"PodList","apiVersion":"v1","metadata":{{"resourceVersion":"1"}},{items}}}',
+    )
+    store.configure("pods").daemons()
+    store.wait_synced("pods")
+    assert store.objects("pods") == {}
+
+
+def test_items_without_type_get_the_lists(simulator, store):
+    simulator.put("pods", pod("a"))
+    simulator.create("widgets", 1)
+    store.configure("pods", whole("widgets")).daemons()
+    store.wait_synced("pods")
+    store.wait_equal(simulator, "widgets")
+    (found,) = store.objects("pods").values()
+    assert (found["kind"], found["apiVersion"]) == ("Pod", "v1")
+
+
+def test_list_without_version_is_refused(simulator, store):
+    """A watch from no version would begin somewhere else than the list ended."""
+    simulator.put("pods", pod("a"))
+    simulator.fault(verb="list", resource="pods", count=1, body='{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}')
+    store.configure(whole("pods")).daemons()
+    store.wait_equal(simulator, "pods")
+    assert all("resourceVersion" in q for q in queries(simulator, "watch"))
+
+
+def test_readers_see_no_half_list(simulator, store):
+    """Until the first list's end is applied, the feed says so and gives nothing out."""
+    simulator.create("pods", 60)
+    stuck = simulator.fault(verb="list", resource="pods", after=2, hold=True, stallAt=100)
+    store.configure(whole("pods", pageSize=20)).daemons()
+    eventually(lambda: simulator.fault_hits(stuck) == 1)
+    eventually(lambda: store.feed_status("pods")["state"] == "listing")
+    result = store.kinf("get", "pods", "-o", "name")
+    assert (result.status, result.stdout) == (1, "") and "listed" in result.stderr, result
+    assert store.kinf("wait", "pods", "--timeout", "300ms").status == 1
+    simulator.clear_faults()
+    simulator.drop()
+    store.wait_equal(simulator, "pods")
+
+
+def test_interrupted_page_is_asked_for_again(simulator, store):
+    """The pages before it are not: their token is still good."""
+    simulator.create("pods", 50)
+    simulator.fault(verb="list", resource="pods", after=2, count=1, cutAt=300)
+    store.configure(whole("pods", pageSize=20)).daemons()
+    store.wait_equal(simulator, "pods")
+    lists = queries(simulator, "list")
+    assert len(lists) == 4 and lists[2] == lists[3], lists
+    store.verify()
+
+
+def test_expired_page_starts_a_list_without_pages(simulator, store):
+    simulator.create("pods", 50)
+    stuck = simulator.fault(verb="list", resource="pods", after=1, count=1, delayMs=600)
+    store.configure(whole("pods", pageSize=20)).daemons()
+    eventually(lambda: simulator.fault_hits(stuck) == 1)
+    simulator.touch("pods", 5)
+    simulator.compact()
+    store.wait_equal(simulator, "pods")
+    last = queries(simulator, "list")[-1]
+    assert "limit" not in last and "continue" not in last, last
+
+
+@pytest.mark.parametrize("point", ["list.page:2:kill", "journal.before_commit:2:kill", "journal.after_commit:2:kill"])
+def test_killed_list_goes_on_inside_itself(simulator, store, point):
+    simulator.create("pods", 60)
+    store.configure(whole("pods", pageSize=20))
+    store.processor()
+    reflector = store.reflector(env={"KINF_FAIL": point})
+    assert reflector.wait() == -signal.SIGKILL, reflector.tail()
+    del reflector.env["KINF_FAIL"]
+    simulator.delete_many("pods", 5)
+    reflector.start()
+    store.wait_equal(simulator, "pods")
+    store.verify()
+
+
+# ---- one body --------------------------------------------------------------------------------------
+
+
+def test_huge_body_is_cut_into_items_as_it_streams(simulator, workspace):
+    """Servers ignore the limit now and then; memory must not follow the body."""
+    peak = []
+    for count in (500, 1500):  # 10 and 30 MB, both beyond what one transaction holds (8 MiB)
+        simulator.create("pods", count, size=20000)
+        simulator.fault(verb="list", after=1, count=1, status=410, body='{"kind":"Status","reason":"Expired","code":410}')
+        simulator.forget_requests()
+        store = workspace.store(str(count), simulator).configure(whole("pods", pageSize=10))
+        store.processor()
+        reflector = store.reflector(env={"ASAN_OPTIONS": "quarantine_size_mb=1:detect_leaks=0"})
+        store.wait_synced("pods")
+        peak.append(peak_kb(reflector))
+        # The second page's token had expired: the list after that has no pages.
+        assert [q.get("limit") for q in queries(simulator, "list")] == ["10", "10", None]
+        reflector.stop()
+    # Twice a transaction, and pages of the journal's file that count as ours: not the 20 MB more of the body.
+    assert peak[1] < peak[0] + 14 * 1024, peak
+
+
+def peak_kb(process):
+    with open(f"/proc/{process.pid}/status") as status:
+        return int(re.search(r"VmHWM:\s+(\d+)", status.read())[1])
+
+
+# ---- relists ---------------------------------------------------------------------------------------
+
+
+def test_relist_of_unchanged_objects_writes_nothing(simulator, store):
+    simulator.create("pods", 30)
+    store.configure(whole("pods")).daemons()
+    store.wait_equal(simulator, "pods")
+    simulator.wait_watching("pods")
+    before = store.last_event("pods")
+    simulator.forget_requests()
+    # History is gone beyond the watch's version, but no pod has changed.
+    simulator.create("nodes", 1)
+    relist(simulator)
+    eventually(lambda: simulator.counters("pods")["lists"] and simulator.counters("pods")["watching"])
+    simulator.put("pods", pod("new"))
+    store.wait_equal(simulator, "pods")
+    assert store.last_event("pods") == before + 1
+
+
+def test_relist_finds_what_came_changed_and_went(simulator, store):
+    simulator.create("pods", 30)
+    store.configure(whole("pods"))
+    processor, reflector = store.daemons()
+    store.wait_equal(simulator, "pods")
+    follower = store.follower("watch", "pods", "-o", "json")
+    eventually(lambda: "SYNC" in follower.out)
+    before = simulator.truth("pods")
+    reflector.kill()
+    simulator.delete_many("pods", 4)
+    simulator.touch("pods", 5)
+    simulator.create("pods", 3, from_=1000)
+    simulator.compact()
+    reflector.start()
+    store.wait_equal(simulator, "pods")
+    after = simulator.truth("pods")
+    gone = before.keys() - after.keys()
+    wanted = {("DELETED", key) for key in gone} | {("ADDED", key) for key in after.keys() - before.keys()}
+    wanted |= {("MODIFIED", key) for key in after.keys() & before.keys() if after[key] != before[key]}
+    eventually(lambda: len(changes(follower.lines)) >= len(wanted))
+    assert sorted(changes(follower.lines)) == sorted(wanted)
+    deleted = [line for line in follower.lines if line["type"] == "DELETED"]
+    assert len(deleted) == 4 and all(line["finalStateUnknown"] is True for line in deleted)
+    assert all(line["object"] in before.values() for line in deleted)
+    assert not any("finalStateUnknown" in line for line in follower.lines if line["type"] != "DELETED")
+    store.verify()
+
+
+def test_readers_keep_the_old_state_during_a_relist(simulator, store):
+    simulator.create("pods", 60)
+    store.configure(whole("pods", pageSize=20)).daemons()
+    store.wait_equal(simulator, "pods")
+    old = store.objects("pods")
+    stuck = simulator.fault(verb="list", resource="pods", after=1, hold=True, stallAt=100)
+    simulator.compact()
+    simulator.drop()
+    simulator.touch("pods")
+    simulator.compact()
+    eventually(lambda: simulator.fault_hits(stuck) == 1)
+    assert store.objects("pods") == old
+    assert "note: pods" in store.kinf("get", "pods", "-o", "name", check=True).stderr
+    simulator.clear_faults()
+    simulator.drop()
+    store.wait_equal(simulator, "pods")
+
+
+def test_killed_relist_neither_loses_nor_repeats(simulator, store):
+    simulator.create("pods", 60)
+    store.configure(whole("pods", pageSize=20))
+    processor, reflector = store.daemons()
+    store.wait_equal(simulator, "pods")
+    follower = store.follower("watch", "pods", "-o", "json")
+    eventually(lambda: "SYNC" in follower.out)
+    before = simulator.truth("pods")
+    reflector.kill()
+    simulator.delete_many("pods", 6)
+    simulator.touch("pods", 20)
+    simulator.compact()
+    after = simulator.truth("pods")
+    for point in ("list.page:1:kill", "list.sweep:1:kill"):
+        reflector.env["KINF_FAIL"] = point
+        reflector.start()
+        assert reflector.wait() == -signal.SIGKILL, reflector.tail()
+    del reflector.env["KINF_FAIL"]
+    reflector.start()
+    store.wait_equal(simulator, "pods")
+    modified = [key for key in after if after[key] != before[key]]
+    wanted = [("DELETED", key) for key in before.keys() - after.keys()] + [("MODIFIED", key) for key in modified]
+    eventually(lambda: len(changes(follower.lines)) >= len(wanted))
+    assert sorted(changes(follower.lines)) == sorted(wanted)
+    store.verify()
+
+
+# ---- which objects ---------------------------------------------------------------------------------
+
+
+def test_feeds_of_namespaces_selectors_and_forms(simulator, store):
+    for namespace in ("web", "shop", "db"):
+        for app in ("front", "back"):
+            for phase in ("Running", "Failed"):
+                simulator.put("pods", pod(f"{app}-{phase.lower()}", namespace, app, phase=phase))
+    simulator.create("deployments.apps", 3)
+    simulator.create("nodes", 2)
+    store.configure(
+        whole("pods"),
+        whole("pods", name="two", namespaces=["web", "shop"]),
+        whole("pods", name="front", labelSelector="app in (front)"),
+        whole("pods", name="failed", namespaces=["db"], fieldSelector="status.phase=Failed"),
+        whole("pods", name="meta", objects="metadata"),
+        whole("deployments.apps"),
+        whole("nodes"),
+    ).daemons()
+    store.wait_equal(simulator, "pods")
+    store.wait_equal(simulator, "two", resource="pods", where=lambda o: o["metadata"]["namespace"] in ("web", "shop"))
+    store.wait_equal(simulator, "front", resource="pods", where=lambda o: o["metadata"]["labels"]["app"] == "front")
+    store.wait_equal(
+        simulator, "failed", resource="pods",
+        where=lambda o: o["metadata"]["namespace"] == "db" and o["status"]["phase"] == "Failed",
+    )
+    store.wait_equal(simulator, "deployments.apps")
+    store.wait_equal(simulator, "nodes")
+    store.wait_synced("meta")
+    truth = simulator.truth("pods")
+    meta = store.objects("meta")
+    assert meta.keys() == truth.keys()
+    assert all(set(o) == {"kind", "apiVersion", "metadata"} and o["metadata"] == truth[k]["metadata"] for k, o in meta.items())
+    # One that leaves a selection is deleted there and stays elsewhere.
+    simulator.patch("pods", "web/front-running", {"metadata": {"labels": {"app": "back"}}})
+    store.wait_equal(simulator, "front", resource="pods", where=lambda o: o["metadata"]["labels"]["app"] == "front")
+    store.wait_equal(simulator, "pods")
+    store.verify()
+
+
+def test_merged_namespaces_come_in_key_order(simulator, store):
+    for namespace in ("a", "a-b", "b"):
+        simulator.put("pods", pod("x", namespace))
+    store.configure(whole("pods", namespaces=["b", "a-b", "a"])).daemons()
+    store.wait_equal(simulator, "pods")
+    # By "namespace/": "a-b/" sorts before "a/".
+    assert list(store.objects("pods")) == ["a-b/x", "a/x", "b/x"]
+
+
+def test_dropped_fields_are_not_stored(simulator, store):
+    simulator.put("pods", pod("a", managedFields=[{"manager": "m"}], annotations={"x/y": "1", "keep": "2"}))
+    store.configure("pods", {"resource": "pods", "name": "less", "drop": ["metadata.annotations['x/y']", "spec"]}).daemons()
+    store.wait_synced("pods")
+    store.wait_synced("less")
+    assert "managedFields" not in store.objects("pods")["web/a"]["metadata"]
+    less = store.objects("less")["web/a"]
+    assert "spec" not in less and less["metadata"]["annotations"] == {"keep": "2"} and less["metadata"]["managedFields"]
+
+
+def test_resource_names_as_people_write_them(simulator, store):
+    simulator.create("pods", 2)
+    simulator.create("deployments.apps", 2)
+    store.configure(whole("po"), whole("deploy"), whole("widget", name="w")).daemons()
+    store.wait_equal(simulator, "po", resource="pods")
+    store.wait_equal(simulator, "deploy", resource="deployments.apps")
+    store.wait_synced("w")
+    assert len(store.objects("pods")) == 2 and len(store.objects("deployments.apps")) == 2

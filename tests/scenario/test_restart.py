@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Daemons that stop, die and come back: nothing is listed again, nothing is lost, readers read on."""
+
+import os
+import re
+import shutil
+import signal
+import time
+
+import pytest
+
+from harness import eventually
+from harness.follow import replay
+from harness.store import whole
+
+BOOTS = "0123456789abcdef" * 2, "fedcba9876543210" * 2
+
+
+@pytest.fixture
+def filled(simulator, store):
+    """100 pods, listed and watched, by daemons of their own; returns (processor, reflector)."""
+    simulator.create("pods", 100)
+    store.configure(whole("pods", indexes={"node": "spec.nodeName"}))
+    daemons = store.daemons()
+    store.wait_equal(simulator, "pods")
+    simulator.wait_watching("pods")
+    simulator.forget_requests()
+    return daemons
+
+
+def lists(simulator):
+    return simulator.counters("pods")["lists"]
+
+
+def change(simulator):
+    simulator.touch("pods", 20)
+    simulator.delete_many("pods", 5)
+    simulator.create("pods", 5, from_=1000)
+
+
+# ---- no list ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_restart_of_all_lists_nothing(simulator, store, filled, how):
+    processor, reflector = filled
+    for process in (reflector, processor):
+        process.kill(how)
+    change(simulator)
+    for process in (reflector, processor):
+        process.start()
+    store.wait_equal(simulator, "pods")
+    assert lists(simulator) == 0
+    store.verify()
+
+
+@pytest.mark.parametrize("victim", ["reflector", "processor"])
+def test_killed_daemon_loses_and_repeats_nothing(simulator, store, filled, victim):
+    follower = store.follower("watch", "pods", "-o", "json", "--old")
+    eventually(lambda: "SYNC" in follower.out)
+    process = dict(zip(("processor", "reflector"), filled))[victim]
+    simulator.churn("pods", 200, 30)
+    for _ in range(4):
+        eventually(lambda n=len(follower.lines): len(follower.lines) > n)
+        process.kill()
+        process.start()
+    eventually(lambda n=len(follower.lines): len(follower.lines) > n)
+    simulator.churn("pods", 0)
+    store.wait_equal(simulator, "pods")
+    truth = simulator.truth("pods")
+    eventually(lambda: replay(follower.lines) == truth)
+    assert lists(simulator) == 0
+    store.verify()
+
+
+def test_feed_that_nothing_happened_in_watches_on(simulator, store, filled):
+    """Only bookmarks say how far the world has gone; they have to be remembered."""
+    _, reflector = filled
+    simulator.create("nodes", 20)
+    simulator.bookmark()
+    eventually(lambda: store.feed_status("pods")["resourceVersion"] == simulator.rv)
+    reflector.kill()
+    simulator.compact()
+    reflector.start()
+    simulator.wait_watching("pods")
+    assert lists(simulator) == 0
+
+
+def test_forgotten_version_leads_to_one_list(simulator, store, filled):
+    _, reflector = filled
+    reflector.kill()
+    change(simulator)
+    simulator.compact()
+    reflector.start()
+    store.wait_equal(simulator, "pods")
+    assert lists(simulator) == 1
+    store.verify()
+
+
+# ---- readers meanwhile -----------------------------------------------------------------------------
+
+
+def test_reads_are_warm_while_the_daemons_are_down(simulator, store, filled):
+    truth = simulator.truth("pods")
+    for process in filled:
+        process.kill()
+    assert store.objects("pods") == truth
+    result = store.kinf("get", "pods", "-o", "count", check=True)
+    assert result.stdout == "100\n" and "note: pods: " in result.stderr, result
+    node = next(iter(truth.values()))["spec"]["nodeName"]
+    wanted = [key for key, obj in truth.items() if obj["spec"]["nodeName"] == node]
+    assert list(store.objects("pods", "--index", f"node={node}")) == wanted
+    state = store.feed_status("pods")
+    assert state["state"] == "offline" and state["objects"] == 100, state
+    store.verify()
+    for process in filled:
+        process.start()
+    store.wait_live("pods")
+
+
+def test_processor_away_is_seen_as_lag(simulator, store, filled):
+    processor, _ = filled
+    processor.kill()
+    old = store.objects("pods")
+    simulator.touch("pods", 30)
+    eventually(lambda: store.feed_status("pods")["lag"] >= 30)
+    assert store.objects("pods") == old
+    processor.start()
+    store.wait_equal(simulator, "pods")
+    assert store.feed_status("pods")["lag"] == 0
+
+
+# ---- what is lost with a machine -------------------------------------------------------------------
+
+
+def test_new_runtime_folder(simulator, store, filled):
+    """Rings and status pages are made again; the truth is elsewhere."""
+    for process in filled:
+        process.kill()
+    shutil.rmtree(store.runtime)
+    store.runtime.mkdir(mode=0o700)
+    change(simulator)
+    for process in filled:
+        process.start()
+    store.wait_equal(simulator, "pods")
+    change(simulator)
+    store.wait_equal(simulator, "pods")
+    assert lists(simulator) == 0
+
+
+def test_runtime_folder_removed_while_running(simulator, store, filled):
+    shutil.rmtree(store.runtime)
+    store.runtime.mkdir(mode=0o700)
+    change(simulator)
+    store.wait_equal(simulator, "pods")
+    for process in filled:
+        process.kill()
+        process.start()
+    change(simulator)
+    store.wait_equal(simulator, "pods")
+    assert lists(simulator) == 0
+
+
+@pytest.fixture
+def boot(store, monkeypatch):
+    """boot(ID): from now on everything runs on a machine of that boot; starts both daemons."""
+
+    def boot(boot_id):
+        monkeypatch.setenv("KINF_BOOT_ID", boot_id)
+        return store.daemons()
+
+    return boot
+
+
+def test_power_cut_is_listed_anew_and_said(simulator, store, boot):
+    simulator.create("pods", 50)
+    store.configure(whole("pods"))
+    daemons = boot(BOOTS[0])
+    store.wait_equal(simulator, "pods")
+    for process in daemons:
+        process.kill()
+    # Nothing that was written before the cut is trusted, by readers either.
+    refused = store.kinf("get", "pods", env={"KINF_BOOT_ID": BOOTS[1]})
+    assert refused.status == 1 and refused.stdout == "" and "machine stopped" in refused.stderr, refused
+    simulator.forget_requests()
+    processor, reflector = boot(BOOTS[1])
+    store.wait_equal(simulator, "pods")
+    assert lists(simulator) == 1
+    assert re.search(r"machine stopped", reflector.log), reflector.log
+
+
+def test_reboot_in_order_lists_nothing(simulator, store, boot):
+    simulator.create("pods", 50)
+    store.configure(whole("pods"))
+    daemons = boot(BOOTS[0])
+    store.wait_equal(simulator, "pods")
+    for process in reversed(daemons):
+        process.stop()
+    shutil.rmtree(store.runtime)
+    store.runtime.mkdir(mode=0o700)
+    simulator.forget_requests()
+    simulator.touch("pods", 5)
+    boot(BOOTS[1])
+    store.wait_equal(simulator, "pods")
+    assert lists(simulator) == 0
+
+
+def test_durable_store_survives_a_power_cut(simulator, store, boot):
+    simulator.create("pods", 50)
+    store.configure(whole("pods"), durability="disk")
+    daemons = boot(BOOTS[0])
+    store.wait_equal(simulator, "pods")
+    for process in daemons:
+        process.kill()
+    simulator.forget_requests()
+    simulator.touch("pods", 5)
+    boot(BOOTS[1])
+    store.wait_equal(simulator, "pods")
+    assert lists(simulator) == 0
+
+
+# ---- order and exclusion ---------------------------------------------------------------------------
+
+
+def test_no_start_order_is_needed(simulator, store):
+    simulator.create("pods", 20)
+    store.configure(whole("pods"))
+    waiting = store.follower("wait", "pods", "--timeout", "20s")
+    follower = store.follower("watch", "pods", "-o", "json", name="early")
+    processor = store.processor()
+    eventually(lambda: (store.runtime.exists() and list(store.runtime.iterdir())) or not processor.running)
+    store.reflector()
+    store.wait_equal(simulator, "pods")
+    assert waiting.wait() == 0 and processor.running
+    if follower.running:  # it may as well say that there is no store yet
+        eventually(lambda: "SYNC" in follower.out)
+
+
+def test_second_daemon_of_a_role_is_refused(simulator, store, filled):
+    for start in (store.reflector, store.processor):
+        second = start()
+        assert second.wait() > 0, second.tail()
+    assert all(process.running for process in filled)
+    change(simulator)
+    store.wait_equal(simulator, "pods")
+
+
+# ---- kinf run --------------------------------------------------------------------------------------
+
+
+def children(supervisor):
+    """{program: pid} of what it started."""
+    with open(f"/proc/{supervisor.pid}/task/{supervisor.pid}/children") as pids:
+        found = [int(pid) for pid in pids.read().split()]
+    names = {}
+    for pid in found:
+        with open(f"/proc/{pid}/cmdline", "rb") as cmdline:
+            names[os.path.basename(cmdline.read().split(b"\0")[0].decode())] = pid
+    return names
+
+
+def wait_children(supervisor, other_than=()):
+    """Both daemons, with pids that are not OTHER_THAN."""
+    def both():
+        found = children(supervisor)
+        return len(found) == 2 and not set(found.values()) & set(other_than) and found
+    return eventually(both)
+
+
+def gone(pid):
+    """Ended; whoever has to may not have taken notice yet."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def test_run_starts_both_and_terminates_them(simulator, store):
+    simulator.create("pods", 50)
+    supervisor = store.configure(whole("pods")).run()
+    store.wait_equal(simulator, "pods")
+    pids = wait_children(supervisor)
+    assert set(pids) == {"kinf-reflector", "kinf-processor"}
+    with open(f"/proc/{supervisor.pid}/maps") as maps:
+        mapped = maps.read()
+    assert "data.mdb" not in mapped and ".ring" not in mapped
+    begun = time.monotonic()
+    assert supervisor.stop() == 0, supervisor.tail()
+    assert time.monotonic() - begun < 5
+    assert all(gone(pid) for pid in pids.values())
+    simulator.forget_requests()
+    supervisor.start()
+    store.wait_live("pods")
+    assert lists(simulator) == 0
+
+
+@pytest.mark.parametrize("victim", ["kinf-reflector", "kinf-processor"])
+def test_run_restarts_what_was_killed_and_says_why(simulator, store, victim):
+    simulator.create("pods", 50)
+    supervisor = store.configure(whole("pods")).run()
+    store.wait_equal(simulator, "pods")
+    before = wait_children(supervisor)
+    os.kill(before[victim], signal.SIGKILL)
+    supervisor.wait_log(rf"{victim}.*(signal.?9|SIGKILL|[Kk]illed)")
+    change(simulator)
+    store.wait_equal(simulator, "pods")
+    after = wait_children(supervisor)
+    assert after[victim] != before[victim] and len(set(before.values()) & set(after.values())) == 1
+    assert lists(simulator) == 1
+
+
+def test_children_of_a_killed_run_end_themselves(simulator, store):
+    simulator.create("pods", 5)
+    supervisor = store.configure(whole("pods")).run()
+    store.wait_equal(simulator, "pods")
+    pids = wait_children(supervisor)
+    supervisor.kill()
+    eventually(lambda: all(gone(pid) for pid in pids.values()), what="orphans gone")
+    supervisor.start()
+    store.wait_live("pods")
+
+
+def test_terminated_daemons_end_within_five_seconds(simulator, store, filled):
+    """Also with the server silent and a list half-way."""
+    simulator.fault(verb="list", hold=True, stallAt=10)
+    simulator.down()
+    simulator.up()
+    for process in reversed(filled):
+        begun = time.monotonic()
+        assert process.stop() == 0, process.tail()
+        assert time.monotonic() - begun < 5

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Retention: history goes when its time is over, cursors hold it, and the files stay bounded."""
+
+import pytest
+
+from harness import eventually
+from harness.follow import replay
+from harness.store import whole
+
+
+def store_status(store):
+    return store.kinf("status", "-o", "json", check=True).json["store"]
+
+
+def test_files_stay_bounded_under_churn(simulator, store):
+    simulator.create("pods", 300, size=4000)
+    store.configure(whole("pods", indexes={"node": "spec.nodeName"}), retention={"time": "300ms", "size": "64MiB"}).daemons()
+    store.wait_equal(simulator, "pods")
+
+    def rounds(count):
+        for _ in range(count):
+            simulator.touch("pods")
+            simulator.delete_many("pods", 20)
+            simulator.create("pods", 20, from_=0, size=4000)
+        store.wait_equal(simulator, "pods")
+        eventually(lambda: store_status(store)["horizon"] >= store_status(store)["lastEvent"] - 1, what="trimmed")
+        status = store_status(store)
+        return status["journal"]["usedBytes"], status["index"]["usedBytes"]
+
+    rounds(2)
+    first = rounds(4)
+    second = rounds(12)
+    # 18 rounds wrote some 25 MB; what is live is about 1.5 MB.
+    assert second[0] < first[0] * 1.5 + (1 << 20) and second[1] < first[1] * 1.5 + (1 << 20), (first, second)
+    store.verify()
+
+
+def test_cursor_holds_history(simulator, store):
+    simulator.create("pods", 50)
+    store.configure(whole("pods"), retention={"time": "100ms", "size": "64MiB"}).daemons()
+    store.wait_equal(simulator, "pods")
+    first = store.follower("watch", "pods", "-o", "json", "--old", "--cursor", "slow", name="first")
+    eventually(lambda: "SYNC" in first.out)
+    assert first.stop() == 0
+    state = replay(first.lines)
+    held = store_status(store)["lastEvent"]
+    for _ in range(10):
+        simulator.touch("pods")
+    store.wait_equal(simulator, "pods")
+    simulator.create("nodes", 1)
+    eventually(lambda: store_status(store)["lastEvent"] >= held + 500)
+    assert store_status(store)["horizon"] <= held
+    second = store.follower("watch", "pods", "-o", "json", "--old", "--cursor", "slow", name="second")
+    truth = simulator.truth("pods")
+    eventually(lambda: replay(second.lines, state) == truth)
+    assert len([line for line in second.lines if "object" in line]) == 500
+    assert second.stop() == 0
+    store.kinf("cursor", "rm", "slow", check=True)
+    simulator.touch("pods", 1)
+    eventually(lambda: store_status(store)["horizon"] > held + 400, what="history let go")
+    store.verify()
+
+
+def test_size_wins_over_cursors(simulator, store):
+    simulator.create("pods", 100, size=3000)
+    store.configure(whole("pods"), retention={"time": "1h", "size": "1MiB"}).daemons()
+    store.wait_equal(simulator, "pods")
+    follower = store.follower("watch", "pods", "-o", "json", "--cursor", "slow")
+    eventually(lambda: "SYNC" in follower.out)
+    follower.stop()
+    begin = store_status(store)["lastEvent"]
+
+    def trimmed():
+        simulator.touch("pods")
+        return store_status(store)["horizon"] > begin
+
+    eventually(trimmed, what="trimmed beyond the cursor")
+    store.wait_equal(simulator, "pods")
+    store.verify()
+
+
+@pytest.mark.parametrize("point", ["journal.trim:2:kill", "journal.trimmed:1:kill"])
+def test_killed_trim_goes_on(simulator, store, point):
+    simulator.create("pods", 100)
+    store.configure(whole("pods"), retention={"time": "100ms", "size": "64MiB"})
+    processor, reflector = store.daemons()
+    store.wait_equal(simulator, "pods")
+    reflector.kill()
+    simulator.touch("pods")
+    reflector.env["KINF_FAIL"] = point
+    reflector.start()
+
+    def ended():
+        if reflector.running:
+            simulator.touch("pods", 20)
+        return not reflector.running
+
+    eventually(ended, what=f"killed at {point}")
+    del reflector.env["KINF_FAIL"]
+    reflector.start()
+    simulator.touch("pods")
+    store.wait_equal(simulator, "pods")
+    eventually(lambda: store_status(store)["horizon"] >= store_status(store)["lastEvent"] - 1)
+    store.verify()

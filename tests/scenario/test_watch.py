@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watches: events, bookmarks, expired versions, and all the ways in which a stream can end."""
+
+import json
+
+import pytest
+
+from harness import eventually
+from harness.follow import changes
+from harness.objects import pod
+from harness.store import whole
+
+
+@pytest.fixture
+def watching(simulator, store):
+    """40 pods, listed and watched; returns (processor, reflector)."""
+    simulator.create("pods", 40)
+    store.configure(whole("pods"))
+    daemons = store.daemons()
+    store.wait_equal(simulator, "pods")
+    simulator.wait_watching("pods")
+    # A watch that has given something is replaced at once when it breaks, others after a pause.
+    simulator.touch("pods", 1)
+    store.wait_equal(simulator, "pods")
+    simulator.forget_requests()
+    return daemons
+
+
+def lists(simulator):
+    return simulator.counters("pods")["lists"]
+
+
+def event(kind, obj):
+    return json.dumps({"type": kind, "object": obj}) + "\n"
+
+
+def typed(obj, **metadata):
+    """As a watch sends it."""
+    return {"kind": "Pod", "apiVersion": "v1", **obj, "metadata": {**obj["metadata"], **metadata}}
+
+
+EXPIRED = {
+    "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+    "message": "too old resource version: 1 (2)", "reason": "Expired", "code": 410,
+}
+
+
+# ---- events ----------------------------------------------------------------------------------------
+
+
+def test_every_change_arrives(simulator, store, watching):
+    simulator.create("pods", 10, from_=1000)
+    simulator.touch("pods", 20)
+    simulator.delete_many("pods", 10)
+    store.wait_equal(simulator, "pods")
+    simulator.delete_many("pods")
+    eventually(lambda: store.objects("pods") == {})
+    assert lists(simulator) == 0
+    store.verify()
+
+
+def test_churn_is_followed_without_a_list(simulator, store, watching):
+    simulator.churn("pods", 300, 40)
+    follower = store.follower("watch", "pods", "-o", "json", "--no-initial")
+    eventually(lambda: len(follower.lines) > 200)
+    simulator.churn("pods", 0)
+    store.wait_equal(simulator, "pods")
+    assert lists(simulator) == 0 and simulator.counters("pods")["watches"] == 0
+    store.verify()
+
+
+def test_bookmark_moves_the_version_and_writes_no_record(simulator, store, watching):
+    before = store.last_event("pods")
+    simulator.create("nodes", 3)
+    simulator.bookmark()
+    eventually(lambda: store.feed_status("pods")["resourceVersion"] == simulator.rv)
+    assert store.last_event("pods") == before
+    store.kinf("wait", "pods", "--for", f"rv={simulator.rv}", "--timeout", "5s", check=True)
+
+
+def test_delete_and_recreate_are_two_events(simulator, store, watching):
+    _, reflector = watching
+    key = "web/again"
+    simulator.put("pods", pod("again"))
+    store.wait_equal(simulator, "pods")
+    follower = store.follower("watch", "pods", "-o", "json", "--old")
+    eventually(lambda: "SYNC" in follower.out)
+    first = simulator.truth("pods")[key]
+    reflector.kill()
+    simulator.delete("pods", key)
+    simulator.put("pods", pod("again"))
+    second = simulator.truth("pods")[key]
+    simulator.compact()
+    reflector.start()
+    eventually(lambda: len(changes(follower.lines)) >= 2)
+    assert changes(follower.lines) == [("DELETED", key), ("ADDED", key)]
+    deleted, added = follower.lines[-2:]
+    assert deleted["object"] == first and added["object"] == second
+    assert deleted["object"]["metadata"]["uid"] != added["object"]["metadata"]["uid"]
+
+
+def test_new_uid_in_a_modification_is_delete_and_add(simulator, store, watching):
+    simulator.put("pods", pod("again"))
+    store.wait_equal(simulator, "pods")
+    follower = store.follower("watch", "pods", "-o", "json", "--no-initial")
+    eventually(lambda: "SYNC" in follower.out)
+    now = simulator.truth("pods")["web/again"]
+    simulator.fault(
+        verb="watch", count=1, hold=True,
+        body=event("MODIFIED", typed(now, uid="another", resourceVersion=str(int(simulator.rv) + 1))),
+    )
+    simulator.drop()
+    eventually(lambda: len(changes(follower.lines)) >= 2)
+    assert changes(follower.lines) == [("DELETED", "web/again"), ("ADDED", "web/again")]
+
+
+def test_replayed_events_change_nothing(simulator, store, watching):
+    follower = store.follower("watch", "pods", "-o", "json", "--no-initial")
+    eventually(lambda: "SYNC" in follower.out)
+    truth = simulator.truth("pods")
+    old = [dict(o, spec={"replayed": True}) for o in truth.values()]
+    equal = event("MODIFIED", typed(old[0]))
+    older = event("MODIFIED", typed(old[1], resourceVersion="1")) + event("DELETED", typed(old[2], resourceVersion="1"))
+    stranger = event("DELETED", typed(old[3], uid="another", resourceVersion=str(int(simulator.rv) + 1)))
+    replay = simulator.fault(verb="watch", count=1, hold=True, body=equal + older + stranger)
+    simulator.drop()
+    eventually(lambda: simulator.fault_hits(replay) == 1)
+    simulator.create("nodes", 2)  # takes the version that the stranger came with
+    simulator.put("pods", pod("after"))
+    simulator.drop()
+    store.wait_equal(simulator, "pods")
+    assert changes(follower.lines) == [("ADDED", "web/after")]
+    store.verify()
+
+
+def test_deletion_of_an_unknown_and_change_of_a_missing(simulator, store, watching):
+    rv = int(simulator.rv)
+    unknown = typed(pod("unknown", uid="u1"), resourceVersion=str(rv + 1))
+    missing = typed(pod("missing", uid="u2"), resourceVersion=str(rv + 2))
+    simulator.fault(verb="watch", count=1, hold=True, body=event("DELETED", unknown) + event("MODIFIED", missing))
+    simulator.drop()
+    found = eventually(lambda: store.objects("pods").get("web/missing"))
+    assert found == missing and "web/unknown" not in store.objects("pods")
+    store.verify()
+
+
+def test_events_in_any_pieces(simulator, store, watching):
+    simulator.fault(verb="watch", chunk=1)
+    simulator.drop()
+    eventually(lambda: simulator.counters("pods")["watches"])
+    simulator.put("pods", pod("pieces", annotations={"grün": "日本 \U0001f600 \\ \" \u2028"}))
+    store.wait_equal(simulator, "pods")
+    simulator.clear_faults()
+    assert lists(simulator) == 0
+
+
+def test_event_of_a_megabyte(simulator, store, watching):
+    simulator.put("pods", pod("large", annotations={"blob": "x" * 1_500_000}))
+    store.wait_equal(simulator, "pods")
+    simulator.patch("pods", "web/large", {"metadata": {"annotations": {"blob": "y" * 1_400_000}}})
+    store.wait_equal(simulator, "pods")
+    store.verify()
+
+
+# ---- ends ------------------------------------------------------------------------------------------
+
+
+def test_dropped_connections_cost_no_list(simulator, store, watching):
+    for _ in range(3):
+        simulator.touch("pods", 10)
+        simulator.drop()
+    store.wait_equal(simulator, "pods")
+    assert lists(simulator) == 0
+
+
+def test_event_cut_in_the_middle_is_asked_for_again(simulator, store, watching):
+    simulator.fault(verb="watch", count=1, cutAt=200)
+    simulator.drop()
+    eventually(lambda: simulator.counters("pods")["watches"])
+    simulator.touch("pods", 5)
+    store.wait_equal(simulator, "pods")
+    assert lists(simulator) == 0
+    store.verify()
+
+
+@pytest.mark.parametrize("reason", ["Expired", "Gone"])
+def test_expired_in_the_stream_leads_to_a_list(simulator, store, watching, reason):
+    added = event("ADDED", typed(pod("ghost", uid="g"), resourceVersion=str(int(simulator.rv) + 1)))
+    simulator.fault(verb="watch", count=1, body=event("ERROR", {**EXPIRED, "reason": reason}) + added)
+    simulator.drop()
+    eventually(lambda: lists(simulator))
+    simulator.put("pods", pod("after"))
+    store.wait_equal(simulator, "pods")
+
+
+def test_expired_as_http_status_leads_to_a_list(simulator, store, watching):
+    simulator.fault(verb="watch", count=1, status=410, body=json.dumps(EXPIRED), headers={"Content-Type": "application/json"})
+    simulator.drop()
+    eventually(lambda: lists(simulator))
+    simulator.put("pods", pod("after"))
+    store.wait_equal(simulator, "pods")
+
+
+def test_forgotten_history_leads_to_a_list(simulator, store, watching):
+    simulator.down()
+    simulator.touch("pods", 10)
+    simulator.delete_many("pods", 3)
+    simulator.compact()
+    simulator.up()
+    store.wait_equal(simulator, "pods")
+    assert lists(simulator) == 1
+    store.verify()
+
+
+NONSENSE = {
+    "pods": '{"type":"FOO","object":{}}\n',
+    "configmaps": '{"type":"ADDED"}\n',
+    "secrets": '{"type":"ADDED","object":{"kind":"Secret","apiVersion":"v1"}}\n',
+    "services": '{"type":"ADDED","object":{"kind":"Service","apiVersion":"v1","metadata":{"name":"x"}}}\n',
+    "nodes": '{"type":"ERROR","object":{"kind":"Node"}}\n',
+    "deployments.apps": "[]\n",
+    "replicasets.apps": "not JSON\n",
+    "widgets.example.com": "\n\n\n",
+    "namespaces": '{"type":"BOOKMARK","object":{"metadata":{}}}\n',
+}
+
+
+def test_nonsense_in_the_stream_is_survived(simulator, store):
+    """Each kind's watch brings another nonsense; what was known stays, what comes is followed."""
+    for resource in NONSENSE:
+        if resource != "namespaces":
+            simulator.create(resource, 3)
+    rules = [simulator.fault(verb="watch", resource=r, count=1, body=bad) for r, bad in NONSENSE.items()]
+    store.configure(*map(whole, NONSENSE))
+    daemons = store.daemons()
+    for resource in NONSENSE:
+        store.wait_equal(simulator, resource)
+    eventually(lambda: all(simulator.fault_hits(rule) for rule in rules))
+    for resource in NONSENSE:
+        store.wait_equal(simulator, resource)
+        simulator.touch(resource)
+    for resource in NONSENSE:
+        store.wait_equal(simulator, resource)
+    assert all(process.running for process in daemons)
+    store.verify()
+
+
+def test_busy_server_is_asked_when_it_said(simulator, store, watching):
+    rv = simulator.rv
+    simulator.fault(verb="watch", count=1, status=429, headers={"Retry-After": "2"}, body="{}")
+    simulator.drop()
+    eventually(lambda: len(simulator.requests(verb="watch")) == 2)
+    refused, again = simulator.requests(verb="watch")
+    assert again["time"] - refused["time"] >= 1.99 and f"resourceVersion={rv}" in again["query"]
+    assert lists(simulator) == 0
+
+
+def test_server_away_is_said_and_data_stay(simulator, store, watching):
+    simulator.down()
+    state = eventually(lambda: store.feed_status("pods")["state"] in ("stale", "offline") and store.feed_status("pods"))
+    assert state["lastError"], state
+    result = store.kinf("get", "pods", "-o", "count", check=True)
+    assert result.stdout == "40\n" and result.stderr.startswith("note: pods: "), result
+    refused = store.kinf("get", "pods", "-o", "count", "--max-staleness", "1ms")
+    assert refused.status == 1 and refused.stdout == "", refused
+    simulator.up()
+    store.wait_live("pods")
+    assert store.kinf("get", "pods", "-o", "count", check=True).stderr == ""
+    assert lists(simulator) == 0
+
+
+def test_restored_backup_is_noticed_by_the_next_list(simulator, store, watching):
+    """etcd went back in time: what came after the backup must go, in a new journal.
+
+    A watch from a version that is not there yet is just silent, on a real server too; so something
+    has to make the feed list.
+    """
+    simulator.save()
+    simulator.create("pods", 5, from_=1000)
+    simulator.touch("pods", 5)
+    store.wait_equal(simulator, "pods")
+    simulator.fault(verb="watch", count=1, status=410, body=json.dumps(EXPIRED))
+    simulator.restore()
+    store.wait_equal(simulator, "pods")
+    simulator.put("pods", pod("after"))
+    store.wait_equal(simulator, "pods")
+    store.verify()
+
+
+def test_another_cluster_behind_the_address_is_noticed(simulator, store, watching):
+    _, reflector = watching
+    reflector.stop()
+    simulator.new_identity()
+    simulator.delete_many("pods", 30)
+    simulator.compact()
+    reflector.start()
+    store.wait_equal(simulator, "pods", timeout=40)
+    store.verify()
+
+
+# ---- the way in ------------------------------------------------------------------------------------
+
+
+def test_tls_and_token(workspace, certificate):
+    simulator = workspace.simulator(tls=certificate, token="secret-1")
+    simulator.create("pods", 5)
+    store = workspace.store(simulator=simulator, ca=certificate[0])
+    processor, reflector = store.configure(whole("pods")).daemons()
+    store.wait_equal(simulator, "pods")
+    assert "secret-1" not in reflector.log + processor.log
+
+
+def test_unknown_authority_is_refused(workspace, certificate):
+    simulator = workspace.simulator(tls=certificate)
+    store = workspace.store(simulator=simulator)
+    reflector = store.configure("pods").reflector("-v")
+    reflector.wait_log(r"(?i)certificate")
+    assert not [r for r in simulator.requests() if r["resource"] == "pods"]
+
+
+def test_wrong_token_is_said(workspace):
+    simulator = workspace.simulator(token="right")
+    store = workspace.store(simulator=simulator, token="wrong")
+    processor, reflector = store.configure("pods").daemons()
+    reflector.wait_log(r"401|(?i:unauthorized)")
+    assert processor.running and reflector.running
