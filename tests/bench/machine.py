@@ -99,7 +99,7 @@ class Daemon:
             raise RuntimeError(f"{self.popen.args[0]} has ended with {self.popen.returncode}")
 
     def stop_sampling(self):
-        """The sampler wakes up often: nothing is to be timed beside it."""
+        """For phases that time latencies. A precaution: in paired runs it made no difference."""
         self.ended.set()
         self.thread.join()
 
