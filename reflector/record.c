@@ -536,6 +536,8 @@ static int close_bracket(struct record_feed *feed, struct bytes rv, uint8_t flag
 		return 0;
 	int r = recorder_append(feed->recorder, &record, &seq);
 	feed->list_begin = 0;
+	if (!(flags & RECORD_ABANDONED))
+		feed->list_ns = 0;
 	return r;
 }
 
@@ -549,6 +551,9 @@ int record_list_end(struct record_feed *feed, struct bytes rv)
 		r = recorder_bound(feed->recorder);
 		return r < 0 ? r : AGAIN;
 	}
+	/* What an abandoned list has left owing is paid by a bracket, even an empty one. */
+	if (r >= 0 && feed->list_ns)
+		r = open_bracket(feed);
 	if (r >= 0)
 		r = close_bracket(feed, rv, 0);
 	if (r < 0)

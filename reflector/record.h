@@ -69,7 +69,8 @@ struct record_feed {
 	bool touched;          /* the checkpoint is to be written with the batch */
 	bool attempt;          /* a list is being taken */
 	uint64_t list_begin;   /* of the open bracket, 0: none */
-	uint64_t list_ns;      /* when it was opened, CLOCK_REALTIME */
+	uint64_t list_ns;      /* when it was opened, CLOCK_REALTIME; stays when it is abandoned: a list is
+	                          owed then. 0: none is */
 	uint64_t items;        /* of this attempt */
 	uint64_t unreadable;   /* of them */
 	char unreadable_name[256]; /* the last one, for people */

@@ -550,7 +550,7 @@ static struct feed_input checkpoint_input(const struct runner *runner, enum feed
 	const struct record_feed *record = &runner->record;
 
 	return (struct feed_input){.on = on, .rv = buf_bytes(&record->rv), .phase = record->phase,
-		.list_open = record->list_begin != 0, .listed = record->listed, .resolved = true};
+		.list_open = record->list_ns != 0, .listed = record->listed, .resolved = true};
 }
 
 void runner_start(struct runner *runner)

@@ -184,9 +184,9 @@ static int close_list(struct feed_row *row, struct record *record)
 	REQUIRE(!abandoned || c->first_list != 0);
 	record->prev = c->list_begin;
 	c->list_begin = 0;
-	c->list_ns = 0;
 	if (abandoned)
-		return 0;
+		return 0; /* list_ns stays: a list is still owed */
+	c->list_ns = 0;
 	c->phase = FEED_SYNCED;
 	if (!c->first_list)
 		c->first_list = record->seq;

@@ -98,7 +98,8 @@ struct feed_definition {
 struct feed_checkpoint {
 	uint32_t phase;       /* enum feed_phase */
 	uint64_t list_begin;  /* seq of the open LIST_BEGIN, 0: none. Open means list again */
-	uint64_t list_ns;     /* when the open list began */
+	uint64_t list_ns;     /* when the list began that is owed: open, or abandoned; 0: none is. Owed
+	                         means list again before watching on */
 	uint64_t first_list;  /* seq of the first LIST_END, 0: none yet */
 	uint64_t trimmed;     /* last of its own seqs that was trimmed */
 	struct bytes rv;      /* watch on from here; empty: list */

@@ -153,13 +153,17 @@ void model_list_end(struct model *model, unsigned feed)
 		open_bracket(model, feed);
 		change(model, feed, key, DELETED, STATE_UNKNOWN, f->head[key].object);
 	}
+	if (f->owed)
+		open_bracket(model, feed);
 	close_bracket(model, feed, 0);
+	f->owed = false;
 	f->listed = true;
 }
 
 void model_list_abandon(struct model *model, unsigned feed)
 {
 	close_bracket(model, feed, ABANDONED);
+	model->feed[feed].owed = true;
 }
 
 /* ---- what must be there ---- */

@@ -39,7 +39,7 @@ struct entry {
 
 /* What the reflector knows of a feed after all that was put so far. */
 struct feed_model {
-	bool exists, listed, attempt;
+	bool exists, listed, attempt, owed;
 	uint64_t list_begin; /* 0: none */
 	struct latest {
 		uint64_t seq;

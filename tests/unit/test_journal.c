@@ -330,6 +330,9 @@ Test(journal, list_brackets_move_the_checkpoint)
 	struct record abandoned = {.feed = feed, .type = RECORD_LIST_END, .flags = RECORD_ABANDONED};
 	uint64_t seq;
 	cr_assert_eq(journal_append(j, &abandoned, &seq), 0);
+	cr_assert_eq(journal_feed_checkpoint(j, journal_txn(j), feed, &checkpoint), FOUND);
+	cr_assert_eq(checkpoint.list_begin, 0);
+	cr_assert_gt(checkpoint.list_ns, 0, "a list is still owed");
 	cr_assert_eq(journal_commit(j), 0);
 	struct txn *txn = NULL;
 	cr_assert_eq(txn_begin_read(journal_env(j), &txn), 0);
