@@ -209,10 +209,24 @@ static int look_at_list(void *arg, const struct index_feed *feed)
 	return 0;
 }
 
+static int log_end(struct retention *retention, uint64_t *ret_seq)
+{
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	struct journal_meta meta;
+	int r = txn_begin_read(journal_env(retention->journal), &txn);
+
+	if (r == 0)
+		r = journal_meta(retention->journal, txn, &meta);
+	if (r == 0)
+		*ret_seq = meta.next_seq - 1;
+	return r;
+}
+
 /* FOUND with the highest seq that the index needs no more of; NOT_FOUND. */
 static int index_bound(struct retention *retention, uint64_t *ret_bound)
 {
 	struct index_meta meta;
+	uint64_t end;
 	struct txn *txn;
 	int r = open_index(retention);
 
@@ -230,6 +244,11 @@ static int index_bound(struct retention *retention, uint64_t *ret_bound)
 		return r;
 	if (meta.building || memcmp(meta.journal, journal_uuid(retention->journal), 16) != 0)
 		return NOT_FOUND;
+	r = log_end(retention, &end);
+	if (r < 0)
+		return r;
+	if (meta.taken > end)
+		return NOT_FOUND; /* damaged: the processor builds another */
 	*ret_bound = bound;
 	return FOUND;
 }
@@ -245,6 +264,7 @@ int retention_target(struct retention *retention, uint64_t list_begin, bool pres
 	if (r != FOUND) {
 		/* An index that can't be read now is one that may need everything. */
 		index_close(&retention->index);
+		home_refresh(retention->home); /* its folder may be another one by now */
 		err_clear();
 		return AGAIN;
 	}

@@ -11,6 +11,7 @@
 #include "common/failpoint.h"
 #include "store/index_layout.h"
 
+#define OPEN_TRIES 3
 #define MAP_BYTES ((uint64_t)64 << 30)
 
 static const char *const databases[INDEX_DATABASES] = {
@@ -350,7 +351,8 @@ int index_publish(struct index *index, struct home *home)
 	return r < 0 ? r : 0;
 }
 
-int index_open_read(struct home *home, struct index **ret_index)
+/* What CURRENT names now; -ENOENT when that was replaced and removed before it could be opened. */
+static int open_current(struct home *home, struct index **ret_index)
 {
 	CLEANUP(index_close) struct index *index = NULL;
 	uint32_t number;
@@ -367,6 +369,15 @@ int index_open_read(struct home *home, struct index **ret_index)
 		return r;
 	*ret_index = TAKE(index);
 	return 0;
+}
+
+int index_open_read(struct home *home, struct index **ret_index)
+{
+	int r = -ENOENT;
+
+	for (int i = 0; i < OPEN_TRIES && r == -ENOENT; i++)
+		r = open_current(home, ret_index);
+	return r;
 }
 
 struct env *index_env(struct index *index)
