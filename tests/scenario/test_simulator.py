@@ -89,6 +89,17 @@ def test_kubectl_reads_objects(simulator, workspace):
     assert result.stdout.count("pod/pod-") == 7, result
 
 
+def test_get_from_the_future_is_refused(simulator):
+    """As a real server's: also of a name that is not there."""
+    simulator.settings(futureWaitMs=50)
+    simulator.put("pods", pod("a"))
+    for name in ("a", "none"):
+        answer = simulator.get(f"/api/v1/namespaces/web/pods/{name}?resourceVersion=100000")
+        status = assert_status(answer, 504, "Timeout", "Too large resource version: 100000")
+        assert status["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+    assert simulator.get(f"/api/v1/namespaces/web/pods/a?resourceVersion={simulator.rv}").status == 200
+
+
 # ---- objects ---------------------------------------------------------------------------------------
 
 

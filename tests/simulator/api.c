@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "common/cleanup.h"
+#include "common/decimal.h"
 #include "tests/simulator/discovery.h"
 #include "tests/simulator/list.h"
 #include "tests/simulator/memory.h"
@@ -155,8 +156,17 @@ static void answer_missing(const struct target *target, struct http_answer *answ
 	status_answer(answer, &status, "%s \"%s\" not found", target->qualified, target->name);
 }
 
+/* The resourceVersion that a get asks for at least; 0: any. */
+static uint64_t wanted_rv(const struct http_request *request)
+{
+	const char *text = http_query(request, "resourceVersion");
+	uint64_t rv;
+
+	return text && decimal_parse(bytes_str(text), UINT64_MAX, &rv) == 0 ? rv : 0;
+}
+
 static void answer_get(struct world *world, const struct target *target, enum object_form form,
-	struct http_answer *answer)
+	const struct http_request *request, struct http_answer *answer)
 {
 	CLEANUP(buf_release) struct buf key = BUF_INIT;
 	const struct entry *entry;
@@ -166,8 +176,9 @@ static void answer_get(struct world *world, const struct target *target, enum ob
 		buf_printf(&key, "%s/", target->namespace);
 	buf_str(&key, target->name);
 	pthread_mutex_lock(&world->lock);
+	bool reached = list_await_rv(world, wanted_rv(request), answer);
 	entry = shelf_find(&target->collection->shelf, buf_cstr(&key));
-	if (entry)
+	if (reached && entry)
 		version = version_at(entry, world->rv);
 	if (version) {
 		object_show(target->collection->kind, form, version_text(version), &answer->body);
@@ -175,7 +186,7 @@ static void answer_get(struct world *world, const struct target *target, enum ob
 		http_answer_header(answer, "Content-Type", "application/json");
 	}
 	pthread_mutex_unlock(&world->lock);
-	if (!version)
+	if (reached && !version)
 		answer_missing(target, answer);
 }
 
@@ -214,7 +225,7 @@ static void answer_resource(struct world *world, const struct target *target,
 	else if (!negotiate(http_header(request, "Accept"), target->verb, &form))
 		refuse_accept(answer);
 	else if (target->name)
-		answer_get(world, target, form, answer);
+		answer_get(world, target, form, request, answer);
 	else
 		answer_objects(world, target, form, request, answer);
 }

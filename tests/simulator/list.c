@@ -282,8 +282,7 @@ static bool follow_token(
 	return false;
 }
 
-/* Waits until the server has reached RV; false and 504 when it does not. */
-static bool await_rv(struct world *world, uint64_t rv, struct http_answer *answer)
+bool list_await_rv(struct world *world, uint64_t rv, struct http_answer *answer)
 {
 	uint64_t deadline = world_now_ms() + world->settings.future_wait_ms;
 
@@ -311,7 +310,7 @@ static bool choose_state(
 	buf_str(&list->last, list->view.prefix);
 	if (*options->token)
 		return follow_token(list, options, answer);
-	if (!await_rv(world, options->rv, answer))
+	if (!list_await_rv(world, options->rv, answer))
 		return false;
 	list->rv = wants_exact(options) ? options->rv : world->rv;
 	if (list->rv >= collection_floor(world, list->view.collection))

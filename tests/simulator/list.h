@@ -11,4 +11,7 @@
 
 void list_answer(struct view *view, const struct list_options *options, struct http_answer *answer);
 
+/* Under the world's lock: waits until it has reached RV; false and 504 when it does not. For gets too. */
+bool list_await_rv(struct world *world, uint64_t rv, struct http_answer *answer);
+
 #endif
