@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files cut short or changed, disks that are full: a clear line, no crash, nothing wrong served."""
+
+import os
+import random
+import re
+import shutil
+
+import pytest
+
+from harness import eventually
+from harness.process import program, run_command
+from harness.store import whole
+
+# SIGBUS and SIGSEGV in a mapped file are caught, said and exit with a status of their own.
+CLEAN = range(0, 128)
+
+
+@pytest.fixture(scope="module")
+def sound(shared):
+    """(store, truth) of a store with two databases that were closed in order."""
+    simulator = shared.simulator()
+    simulator.create("pods", 120, size=1500)
+    store = shared.store(simulator=simulator)
+    store.configure(whole("pods", indexes={"node": "spec.nodeName"}), mapSize="64MiB")
+    daemons = store.daemons()
+    store.wait_equal(simulator, "pods")
+    simulator.touch("pods", 40)
+    simulator.delete_many("pods", 10)
+    store.wait_equal(simulator, "pods")
+    for process in reversed(daemons):
+        process.stop()
+    return store, simulator.truth("pods")
+
+
+@pytest.fixture
+def damaged(sound, tmp_path):
+    """damaged(): another copy of the sound store."""
+    store, _ = sound
+
+    def copy():
+        target = tmp_path / "copy"
+        shutil.rmtree(target, ignore_errors=True)
+        return store.copy(target)
+
+    return copy
+
+
+def databases(path):
+    return {name: path / name / "gen-1" / "data.mdb" for name in ("journal", "index")}
+
+
+def check_reads(sound, path):
+    """Every reading command ends by itself, and what it gives out is true. How many of them failed."""
+    store, truth = sound
+    here = ["--store", str(path)]
+    failed = 0
+    for command in (
+        ["get", "pods", "-o", "json"],
+        ["get", "pods", "--index", "node=node-1", "-o", "json"],
+        ["index", "pods", "node"],
+        ["verify", "--deep"],
+        ["dump", "journal"],
+    ):
+        result = store.kinf(*command, *here, timeout=20)
+        assert result.status in CLEAN, result
+        if result.status != 0:
+            failed += 1
+            assert result.stderr or command[0] == "verify", result
+        if command[0] == "get" and result.status == 0:
+            for obj in result.json["items"]:
+                key = f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
+                assert truth[key] == obj, f"wrong object served: {key}"
+        if command == ["get", "pods", "-o", "json"] and result.status == 0:
+            assert len(result.json["items"]) == len(truth), "objects are missing and nobody said so"
+    return failed
+
+
+@pytest.mark.parametrize("name", ["journal", "index"])
+def test_truncated_databases(sound, damaged, name):
+    file = databases(damaged())[name]
+    size = file.stat().st_size
+    used = file.stat().st_blocks * 512
+    for left in (0, 1, 4095, 4096, 8192, 40960, used // 4, used // 2, used - 4096):
+        path = damaged()
+        os.truncate(databases(path)[name], min(left, size))
+        failed = check_reads(sound, path)
+        assert failed > 0 or left > used // 4, left  # the end may be pages that nobody uses
+
+
+@pytest.mark.parametrize("name", ["journal", "index"])
+def test_flipped_bits(sound, damaged, name):
+    """Anywhere in the pages in use. Not every bit means something: what is served has to be true."""
+    chance = random.Random(7)
+    found = 0
+    for _ in range(12):
+        path = damaged()
+        with open(databases(path)[name], "r+b") as file:
+            used = os.stat(file.fileno()).st_blocks * 512
+            at = chance.randrange(used)
+            file.seek(at)
+            byte = file.read(1)[0]
+            file.seek(at)
+            file.write(bytes([byte ^ (1 << chance.randrange(8))]))
+        found += check_reads(sound, path) > 0
+    assert found > 0, "no flip was noticed"
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [("id", "rubbish\n"), ("id", ""), ("journal/CURRENT", "gen-7\n"), ("index/CURRENT", "../../etc\n"), ("index/CURRENT", ""),
+     ("journal/gen-1/STATE", ""), ("index/gen-1/STATE", "x" * 100000), ("journal/gen-1/STATE", "kinf-state 99\n")],
+)
+def test_small_files_of_nonsense(sound, damaged, name, text):
+    path = damaged()
+    (path / name).write_text(text)
+    # A reader takes the journal that the index names.
+    assert check_reads(sound, path) > 0 or name == "journal/CURRENT"
+
+
+@pytest.mark.parametrize("name", ["journal", "index"])
+@pytest.mark.parametrize("how", ["cut", "zeroes"])
+def test_daemons_make_good_what_is_damaged(simulator, store, name, how):
+    """A damaged index is built from the journal, a damaged journal is listed anew."""
+    simulator.create("pods", 60)
+    store.configure(whole("pods"), mapSize="64MiB")
+    daemons = store.daemons()
+    store.wait_equal(simulator, "pods")
+    for process in reversed(daemons):
+        process.stop()
+    file = databases(store.path)[name]
+    if how == "cut":
+        os.truncate(file, 8192)
+    else:
+        with open(file, "r+b") as data:
+            data.write(bytes(16384))
+    supervisor = store.run()
+    store.wait_equal(simulator, "pods")
+    simulator.touch("pods", 5)
+    store.wait_equal(simulator, "pods")
+    assert supervisor.running
+    store.verify()
+
+
+def test_damaged_cursor_is_said(simulator, store):
+    simulator.create("pods", 5)
+    store.configure(whole("pods")).daemons()
+    store.wait_equal(simulator, "pods")
+    cursor = store.path / "cursors" / "c1"
+    for text in ("", "kinf-cursor 1\n", "kinf-cursor 9\nend\n", "\0" * 100):
+        cursor.write_text(text)
+        result = store.kinf("watch", "pods", "-o", "json", "--cursor", "c1", "--count", "1")
+        assert result.status == 1 and "c1" in result.stderr and result.stdout == "", result
+
+
+# ---- full disks ------------------------------------------------------------------------------------
+
+
+def test_full_disk_is_said_and_passes(simulator, store):
+    """On a file system of 80 MB that something else fills up; reads go on, and it resumes by itself."""
+    mount = 'mount -t tmpfs -o size=80m tmpfs "$0" && exec "$@"'
+    store.path.mkdir(mode=0o700)
+    if run_command(["unshare", "-rm", "sh", "-c", mount, store.path, "true"]).status:
+        pytest.skip("no mount namespaces here")
+    simulator.create("pods", 100, size=4000)
+    store.configure(whole("pods"), mapSize="64MiB", retention={"time": "1s", "size": "2MiB"})
+    argv = [program("kinf"), "run", "--config", store.config, "--runtime-dir", store.runtime]
+    supervisor = store.process("kinf-run", ["unshare", "-rm", "sh", "-c", mount, store.path, *argv]).start()
+
+    def inside(*command):
+        """In the mount namespace that only the supervisor's family sees."""
+        return run_command(["nsenter", "-t", str(supervisor.pid), "-U", "-m", "--preserve-credentials", *command], store.env)
+
+    def count():
+        return inside(program("kinf"), "get", "pods", "-o", "count").stdout.strip()
+
+    eventually(lambda: count() == "100")
+    filler = store.path / "filler"
+    inside("sh", "-c", f"cat /dev/zero > {filler} 2>/dev/null; true")
+    for number in range(20):
+        simulator.create("pods", 50, from_=1000 + number * 50, size=6000)
+
+    def said():
+        status = inside(program("kinf"), "status", "-o", "json").json
+        texts = [status["store"].get("lastError") or ""] + [p.get("lastError") or "" for p in status["processes"]]
+        return re.search("(?i)space|full", " ".join(texts))
+
+    eventually(said, what="the full disk in the status")
+    assert int(count()) >= 100 and supervisor.running
+    inside("rm", str(filler))
+    eventually(lambda: count() == "1100", timeout=40, what="resumed by itself")
+    deep = inside(program("kinf"), "verify", "--deep")
+    assert deep.status == 0, deep
