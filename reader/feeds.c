@@ -12,12 +12,21 @@
 
 #define HEARTBEAT_LIMIT_NS (5 * UINT64_C(1000000000))
 
+static void feed_set_free(struct feed_set **set)
+{
+	struct feed_set *s = TAKE(*set);
+
+	if (!s)
+		return;
+	free(s->name);
+	free(s->feeds);
+	free(s);
+}
+
 void feed_sets_release(struct kinf_snapshot *snapshot)
 {
-	for (size_t i = 0; i < snapshot->n_sets; i++) {
-		free(snapshot->sets[i].name);
-		free(snapshot->sets[i].feeds);
-	}
+	for (size_t i = 0; i < snapshot->n_sets; i++)
+		feed_set_free(&snapshot->sets[i]);
 	free(snapshot->sets);
 	snapshot->sets = NULL;
 	snapshot->n_sets = 0;
@@ -26,25 +35,26 @@ void feed_sets_release(struct kinf_snapshot *snapshot)
 static int feed_set_load(struct kinf_snapshot *snapshot, const char *name,
 	const struct feed_set **ret_set)
 {
-	struct feed_set *sets =
+	CLEANUP(feed_set_free) struct feed_set *set = calloc(1, sizeof(*set));
+	struct feed_set **sets =
 		realloc(snapshot->sets, (snapshot->n_sets + 1) * sizeof(*snapshot->sets));
 
-	if (!sets)
+	if (sets)
+		snapshot->sets = sets;
+	if (set)
+		set->name = strdup(name ? name : "");
+	if (!sets || !set || !set->name)
 		return err_set(-ENOMEM, "feed '%s'", name ? name : "");
-	snapshot->sets = sets;
-	struct feed_set *set = &sets[snapshot->n_sets];
-	*set = (struct feed_set){0};
 	int r = snapshot_feeds(snapshot->snapshot, name, &set->feeds, &set->n);
 	if (r < 0)
 		return r;
-	set->name = strdup(name ? name : "");
-	if (!set->name) {
-		free(set->feeds);
-		return err_set(-ENOMEM, "feed '%s'", name ? name : "");
-	}
-	snapshot->n_sets++;
-	*ret_set = set;
+	*ret_set = sets[snapshot->n_sets++] = TAKE(set);
 	return 0;
+}
+
+bool feed_is_listing(const struct snapshot_feed *feed)
+{
+	return !feed->visible && feed->checkpoint.phase == FEED_LISTING;
 }
 
 static bool is_listed(const struct feed_set *set)
@@ -60,8 +70,8 @@ int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct 
 	const char *wanted = name ? name : "";
 
 	for (size_t i = 0; i < snapshot->n_sets; i++)
-		if (strcmp(snapshot->sets[i].name, wanted) == 0) {
-			*ret_set = &snapshot->sets[i];
+		if (strcmp(snapshot->sets[i]->name, wanted) == 0) {
+			*ret_set = snapshot->sets[i];
 			return is_listed(*ret_set) ? FOUND : AGAIN;
 		}
 	int r = feed_set_load(snapshot, name, ret_set);

@@ -22,7 +22,6 @@ struct kinf {
 	bool check;
 	struct store *store; /* NULL when opening failed: only kinf_error works then */
 	char *directory;
-	char error[1024];
 };
 
 /* The feeds a name stands for; found once per snapshot, the texts are the snapshot's. */
@@ -45,12 +44,13 @@ struct kinf_snapshot {
 	struct snapshot *snapshot;
 	bool held;          /* taken and not reset */
 	uint64_t taken_as;  /* counts renewals: lists of an earlier one are over */
-	struct feed_set *sets;
+	struct feed_set **sets; /* each on its own: callbacks may read, and so add to them */
 	size_t n_sets;
 	struct store_state sets_of; /* the state they were read from */
 };
 
-/* Copies the thread's sentence for CODE into the handle when CODE is an error. Returns CODE. */
+/* Keeps the thread's sentence for CODE as that of its last error on the handle when CODE is one.
+ * Returns CODE. */
 int kinf_result(struct kinf *kinf, int code);
 
 /* 0, or ERR_FORKED. */
@@ -59,8 +59,10 @@ int kinf_alive(struct kinf *kinf);
 int kinf_held(struct kinf_snapshot *snapshot);
 
 /* FOUND; AGAIN: none of them has been listed yet; ERR_NO_FEED. NAME NULL: all. Borrowed from the
- * snapshot until it is renewed, reset or closed. */
+ * snapshot until it is renewed, reset or closed, whatever else is read from it. */
 int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set);
+/* Its first list has not ended, and is being tried: what it holds is not known yet. */
+bool feed_is_listing(const struct snapshot_feed *feed);
 void feed_sets_release(struct kinf_snapshot *snapshot);
 
 void object_from_record(const struct record *record, struct kinf_object *ret_object);

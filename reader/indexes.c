@@ -123,54 +123,123 @@ int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const ch
 	return kinf_result(snapshot->kinf, r);
 }
 
-struct index_walk_arg {
-	struct snapshot *snapshot;
+/* ---- what indexes there are ---- */
+
+struct definition_walk {
+	struct kinf_snapshot *snapshot;
+	const struct feed_set *set;
+	size_t feed; /* in the set: whose definitions are being walked */
 	kinf_index_fn *fn;
 	void *arg;
 };
 
+/* What the feeds from one on have under one name. */
 struct totals {
+	const char *name;
+	struct snapshot *snapshot;
+	struct gathered *gather; /* NULL: one feed, whose values are all different */
 	uint64_t values, entries;
+	bool filling;
 };
 
-static int add_total(void *arg, struct bytes value, uint64_t count, bool whole)
+static int add_value(void *arg, struct bytes value, uint64_t count, bool whole)
 {
 	struct totals *totals = arg;
 
-	(void)value;
 	(void)whole;
 	totals->values++;
 	totals->entries += count;
+	return totals->gather ? gather(totals->gather, value, count) : 0;
+}
+
+static int add_definition(void *arg, const struct index_definition *definition)
+{
+	struct totals *totals = arg;
+
+	if (definition->dropping || strcmp(definition->name, totals->name) != 0)
+		return 0;
+	totals->filling |= definition->filled != INDEX_READY;
+	return index_values(snapshot_index(totals->snapshot),
+		snapshot_index_txn(totals->snapshot), definition->id, BYTES_NONE, add_value,
+		totals);
+}
+
+static int is_named(void *arg, const struct index_definition *definition)
+{
+	return !definition->dropping && strcmp(definition->name, arg) == 0;
+}
+
+/* An earlier feed has a definition of this name: it was given out with that one. */
+static int was_given(const struct definition_walk *walk, const char *name)
+{
+	struct snapshot *snapshot = walk->snapshot->snapshot;
+	int r = 0;
+
+	for (size_t i = 0; i < walk->feed && r == 0; i++)
+		r = index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot),
+			walk->set->feeds[i].definition.id, is_named, (void *)(uintptr_t)name);
+	return r;
+}
+
+static int count_value(void *arg, const char *value, size_t size, uint64_t count)
+{
+	(void)value;
+	(void)size;
+	(void)count;
+	++*(uint64_t *)arg;
 	return 0;
+}
+
+static int sum_feeds(const struct definition_walk *walk, struct totals *totals)
+{
+	struct snapshot *snapshot = totals->snapshot;
+	struct gathered all = {.n = 0};
+	uint64_t different = 0;
+	struct value_walk count = {.fn = count_value, .arg = &different};
+	int r = 0;
+
+	if (walk->set->n > 1)
+		totals->gather = &all;
+	for (size_t i = walk->feed; i < walk->set->n && r == 0; i++)
+		r = index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot),
+			walk->set->feeds[i].definition.id, add_definition, totals);
+	if (r == 0 && totals->gather) {
+		r = give_sum(&all, &count);
+		totals->values = different;
+	}
+	buf_release(&all.text);
+	free(all.values);
+	return r;
 }
 
 static int on_definition(void *arg, const struct index_definition *definition)
 {
-	struct index_walk_arg *walk = arg;
-	struct totals totals = {0};
+	struct definition_walk *walk = arg;
+	struct totals totals = {.name = definition->name, .snapshot = walk->snapshot->snapshot};
 
 	if (definition->dropping)
 		return 0;
-	int r = index_values(snapshot_index(walk->snapshot), snapshot_index_txn(walk->snapshot),
-		definition->id, BYTES_NONE, add_total, &totals);
+	int r = was_given(walk, definition->name);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	r = sum_feeds(walk, &totals);
 	if (r != 0)
 		return r;
 	return walk->fn(walk->arg, definition->name, definition->paths, totals.values,
-		totals.entries, definition->filled == INDEX_READY);
+		totals.entries, !totals.filling);
 }
 
 int kinf_index_list(struct kinf_snapshot *snapshot, const char *feed, kinf_index_fn *fn, void *arg)
 {
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
-	struct index_walk_arg walk = {snapshot->snapshot, fn, arg};
-	const struct feed_set *set;
+	struct definition_walk walk = {.snapshot = snapshot, .fn = fn, .arg = arg};
 	int r = kinf_held(snapshot);
 
 	if (r == 0)
-		r = feed_set_get(snapshot, feed, &set);
-	for (size_t i = 0; r == 0 && i < set->n; i++)
+		r = feed_set_get(snapshot, feed, &walk.set);
+	for (; r == 0 && walk.feed < walk.set->n; walk.feed++)
 		r = index_each_definition(snapshot_index(snapshot->snapshot),
-			snapshot_index_txn(snapshot->snapshot), set->feeds[i].definition.id,
-			on_definition, &walk);
+			snapshot_index_txn(snapshot->snapshot),
+			walk.set->feeds[walk.feed].definition.id, on_definition, &walk);
 	return kinf_result(snapshot->kinf, r);
 }

@@ -56,10 +56,18 @@ const char *kinf_strerror(int code)
 	}
 }
 
+/* Per thread, because several threads may use snapshots of one handle. */
+static _Thread_local struct {
+	const struct kinf *kinf;
+	char text[1024];
+} last_error;
+
 int kinf_result(struct kinf *kinf, int code)
 {
-	if (code < 0)
-		(void)snprintf(kinf->error, sizeof(kinf->error), "%s", err_text(code));
+	if (code < 0) {
+		last_error.kinf = kinf;
+		(void)snprintf(last_error.text, sizeof(last_error.text), "%s", err_text(code));
+	}
 	return code;
 }
 
@@ -117,6 +125,8 @@ void kinf_close(struct kinf **kinf)
 	struct kinf *k = TAKE(*kinf);
 
 	CHECK_OBJ(k, KINF_MAGIC);
+	if (last_error.kinf == k)
+		last_error.kinf = NULL; /* another handle may come to lie here */
 	store_close(&k->store);
 	free(k->directory);
 	k->magic = 0;
@@ -125,7 +135,9 @@ void kinf_close(struct kinf **kinf)
 
 const char *kinf_error(const struct kinf *kinf)
 {
-	return kinf ? kinf->error : "out of memory";
+	if (!kinf)
+		return "out of memory";
+	return last_error.kinf == kinf ? last_error.text : "";
 }
 
 int kinf_set_check(struct kinf *kinf, int on)
@@ -252,21 +264,28 @@ static int join_key(const char *namespace_, const char *name, char key[JOURNAL_K
 	return 0;
 }
 
-/* Tries each feed that can hold NAMESPACE_. */
+/* Tries each feed that can hold NAMESPACE_. AGAIN: it was in none, but one of them has not been listed,
+ * so that nobody knows. */
 static int get_from(struct kinf_snapshot *snapshot, const struct feed_set *set,
 	const char *namespace_, struct bytes key, struct record *ret_record)
 {
+	int missing = NOT_FOUND;
+
 	for (size_t i = 0; i < set->n; i++) {
-		const char *only = set->feeds[i].definition.namespace_;
+		const struct snapshot_feed *feed = &set->feeds[i];
+		const char *only = feed->definition.namespace_;
 
 		if (*only && namespace_ && strcmp(only, namespace_) != 0)
 			continue;
-		int r = snapshot_get(snapshot->snapshot, set->feeds[i].definition.id, key,
-			ret_record);
+		if (!feed->visible) {
+			missing = AGAIN;
+			continue;
+		}
+		int r = snapshot_get(snapshot->snapshot, feed->definition.id, key, ret_record);
 		if (r != NOT_FOUND)
 			return r;
 	}
-	return NOT_FOUND;
+	return missing;
 }
 
 int kinf_get(struct kinf_snapshot *snapshot, const char *feed, const char *namespace_,

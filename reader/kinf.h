@@ -20,11 +20,13 @@
  * sentence; 0 is success; positive is an outcome to switch on (enum kinf_outcome). Nothing prints,
  * nothing aborts, nothing sleeps unless its name says wait.
  *
- * Threads: one thread at a time per handle; several snapshots of one struct kinf may be used by
- * several threads. After fork the child opens its own struct kinf; using the parent's gives
+ * Threads: one thread at a time per snapshot and what is read from it; several threads may use one
+ * struct kinf, each with snapshots of its own, and wait with it. After fork the child opens its own struct kinf; using the parent's gives
  * KINF_FORKED. A process that reads takes a slot in each database's reader table and writes nothing
  * else; it can never delay a writer. Hold snapshots briefly: pages freed meanwhile pile up behind
  * them, one held for over 60 s is reported by the daemons.
+ *
+ * Callbacks may read from the snapshot they come from, but not renew, reset or close it.
  *
  * Structures that begin with `size` are filled by the caller with sizeof, so that later versions of
  * the library know which fields there are.
@@ -79,7 +81,8 @@ struct kinf_list;
 KINF_API int kinf_open(const char *store, struct kinf **ret_kinf);
 KINF_API void kinf_close(struct kinf **kinf);
 
-/* The sentence of the last error on this handle, never NULL; until the next call on it. */
+/* The sentence of the calling thread's last error, when it was on this handle; never NULL. Valid until
+ * the thread's next error. */
 KINF_API const char *kinf_error(const struct kinf *kinf);
 KINF_API const char *kinf_strerror(int code);
 KINF_API const char *kinf_version(void);
@@ -120,7 +123,7 @@ struct kinf_object {
 };
 
 /* FEED: a configured feed's name or its resource. NAMESPACE: NULL or "" for cluster-scoped kinds.
- * KINF_FOUND, KINF_NOT_FOUND, KINF_AGAIN (the feed is still being listed). */
+ * KINF_FOUND, KINF_NOT_FOUND, KINF_AGAIN (a feed that may hold it has not been listed yet). */
 KINF_API int kinf_get(struct kinf_snapshot *snapshot, const char *feed, const char *namespace_,
 	const char *name, struct kinf_object *ret_object);
 
@@ -159,7 +162,8 @@ struct kinf_query {
 };
 
 /* Objects in the order of their keys; memory does not grow with the result. KINF_SYNTAX,
- * KINF_NO_FEED, KINF_NO_INDEX name what there is; KINF_AGAIN: still being listed or filled. */
+ * KINF_NO_FEED, KINF_NO_INDEX name what there is; KINF_AGAIN: a feed is still being listed for the
+ * first time, or an index filled. Close lists before their snapshot. */
 KINF_API int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
 	struct kinf_list **ret_list);
 /* KINF_FOUND, KINF_END. The object's fields are borrowed from the snapshot. */
@@ -169,7 +173,8 @@ KINF_API int kinf_list_next(struct kinf_list *list, struct kinf_object *ret_obje
 KINF_API const char *kinf_list_continue(struct kinf_list *list);
 /* How the list is computed, in words ("index node, 120 postings; filter: label selector"). */
 KINF_API const char *kinf_list_plan(struct kinf_list *list);
-/* The feed's resourceVersion in this snapshot ("" when several feeds stand behind the name). */
+/* The feed's resourceVersion in this snapshot ("" when several feeds take part). Borrowed from the
+ * list. */
 KINF_API const char *kinf_list_resource_version(struct kinf_list *list);
 KINF_API void kinf_list_close(struct kinf_list **list);
 
@@ -181,11 +186,12 @@ KINF_API int kinf_by_index(struct kinf_snapshot *snapshot, const char *feed, con
 
 /* Called until it returns non-zero, which is then the result. */
 typedef int kinf_value_fn(void *arg, const char *value, size_t size, uint64_t count);
-/* Values in byte order, summed over the feeds behind the name one after the other. */
+/* Values in byte order, summed over the feeds behind the name. */
 KINF_API int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const char *index,
 	const char *prefix, kinf_value_fn *fn, void *arg);
 
-/* PATHS: canonical, joined by newlines; "" for the built-in ones. READY 0: still being filled. */
+/* PATHS: canonical, joined by newlines; "" for the built-in ones. READY 0: still being filled. An
+ * index that several feeds behind the name have is one, its values counted once. */
 typedef int kinf_index_fn(void *arg, const char *name, const char *paths, uint64_t values,
 	uint64_t entries, int ready);
 KINF_API int kinf_index_list(struct kinf_snapshot *snapshot, const char *feed, kinf_index_fn *fn,

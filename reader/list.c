@@ -28,6 +28,7 @@ struct kinf_list {
 	bool ended;
 	struct buf last;             /* key of the last object given out */
 	struct buf token;
+	char resource_version[64];
 	char words[512];
 };
 
@@ -69,9 +70,15 @@ static int list_take_feeds(struct kinf_list *list, const char *name)
 
 		if (*only && list->query.namespace_ && strcmp(only, list->query.namespace_) != 0)
 			continue;
+		/* Without this one's objects the list would lack some and not say so. */
+		if (feed_is_listing(&set->feeds[i]))
+			return AGAIN;
 		list->feeds[list->n_feeds++] = set->feeds[i];
 	}
 	qsort(list->feeds, list->n_feeds, sizeof(*list->feeds), compare_feeds);
+	if (list->n_feeds == 1)
+		(void)snprintf(list->resource_version, sizeof(list->resource_version), "%.*s",
+			BYTES_ARG(list->feeds[0].checkpoint.rv));
 	return 0;
 }
 
@@ -251,14 +258,8 @@ const char *kinf_list_plan(struct kinf_list *list)
 
 const char *kinf_list_resource_version(struct kinf_list *list)
 {
-	static _Thread_local char text[64];
-
 	CHECK_OBJ(list, KINF_LIST_MAGIC);
-	text[0] = '\0';
-	if (list->n_feeds == 1)
-		(void)snprintf(text, sizeof(text), "%.*s",
-			BYTES_ARG(list->feeds[0].checkpoint.rv));
-	return text;
+	return list->resource_version;
 }
 
 int kinf_by_index(struct kinf_snapshot *snapshot, const char *feed, const char *index,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Objects: borrowed from the map, looked into, written as JSON, copied. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,12 +31,48 @@ void object_from_record(const struct record *record, struct kinf_object *ret_obj
 }
 
 /* Paths a thread used lately, parsed: programs ask for the same few again and again. */
-static _Thread_local struct {
+static _Thread_local struct lately {
 	struct path *path[PATHS_KEPT];
 	char *text[PATHS_KEPT];
 	unsigned next;
 	char scratch[VALUE_SCRATCH];
 } lately;
+
+static pthread_key_t at_thread_end;
+static int have_thread_end = -1;
+
+static void forget_paths(void *arg)
+{
+	struct lately *l = arg;
+
+	for (unsigned i = 0; i < PATHS_KEPT; i++) {
+		path_free(&l->path[i]);
+		free(l->text[i]);
+		l->text[i] = NULL;
+	}
+}
+
+static void make_thread_end(void)
+{
+	have_thread_end = pthread_key_create(&at_thread_end, forget_paths);
+}
+
+/* Before the code that it calls is unloaded. */
+__attribute__((destructor)) static void drop_thread_end(void)
+{
+	if (have_thread_end == 0)
+		(void)pthread_key_delete(at_thread_end);
+}
+
+/* Without a key, or memory for one, what a thread leaves behind is bounded all the same. */
+static void free_at_thread_end(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	(void)pthread_once(&once, make_thread_end);
+	if (have_thread_end == 0)
+		(void)pthread_setspecific(at_thread_end, &lately);
+}
 
 static int path_lately(const char *text, const struct path **ret_path)
 {
@@ -53,6 +90,8 @@ static int path_lately(const char *text, const struct path **ret_path)
 		path_free(&path);
 		return err_set(-ENOMEM, "path '%s'", text);
 	}
+	if (lately.next == 0)
+		free_at_thread_end();
 	unsigned slot = lately.next++ % PATHS_KEPT;
 	path_free(&lately.path[slot]);
 	free(lately.text[slot]);

@@ -2,6 +2,7 @@
 /* kinf_list and its like against brute force over a small store made by the processor's modules. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -512,4 +513,221 @@ Test(query, a_child_of_fork_is_told_to_open_its_own)
 	cr_assert_eq(waitpid(child, &status, 0), child);
 	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 7, "%x", status);
 	cr_assert_geq(kinf_get(w.snapshot, "pods", "a", "x", &object), 0, "the parent goes on");
+}
+
+/* ---- names that stand for several feeds ---- */
+
+struct index_rows {
+	char names[200];
+	uint64_t node_values, node_entries, namespace_values;
+};
+
+static int add_row(void *arg, const char *name, const char *paths, uint64_t values,
+	uint64_t entries, int ready)
+{
+	struct index_rows *rows = arg;
+
+	(void)paths;
+	cr_assert(ready);
+	(void)strcat(rows->names, name);
+	(void)strcat(rows->names, " ");
+	if (strcmp(name, "node") == 0) {
+		rows->node_values = values;
+		rows->node_entries = entries;
+	}
+	if (strcmp(name, "namespace") == 0)
+		rows->namespace_values = values;
+	return 0;
+}
+
+Test(query, an_index_of_several_feeds_is_listed_once_with_its_values_counted_once)
+{
+	struct index_rows rows = {.names = ""};
+	uint64_t there = 0;
+
+	for (unsigned i = 0; i < OBJECTS; i++)
+		there += w.pods[i].there;
+	OK(kinf_index_list(w.snapshot, "pods", add_row, &rows));
+	cr_assert_str_eq(rows.names, "namespace label node image node-phase ");
+	cr_assert_eq(rows.node_values, 4);
+	cr_assert_eq(rows.node_entries, there);
+	cr_assert_eq(rows.namespace_values, 3);
+}
+
+/* A fourth namespace whose first list has begun and not ended. */
+Test(query, nothing_is_said_of_a_namespace_that_was_never_listed)
+{
+	struct kinf_query query = {.size = sizeof(query), .feed = "pods"};
+	struct kinf_object object;
+	struct kinf_list *list;
+	uint32_t feed = add_feed("d");
+	struct pod *pod = &w.pods[0];
+
+	(void)rig_append(&w.rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
+	(void)rig_append(&w.rig, feed, RECORD_ADDED, "d/x",
+		"{\"metadata\":{\"name\":\"x\",\"namespace\":\"d\"}}");
+	if (!pod->there)
+		write_pod(pod);
+	take();
+	cr_assert_eq(kinf_get(w.snapshot, "pods", "d", "x", &object), KINF_AGAIN);
+	cr_assert_eq(kinf_get(w.snapshot, "pods", "a", "nobody", &object), KINF_NOT_FOUND);
+	OK(kinf_get(w.snapshot, "pods", pod->namespace_, pod->name, &object));
+	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_AGAIN);
+	query.namespace_ = "d";
+	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_AGAIN);
+	query.namespace_ = "a";
+	OK(kinf_list(w.snapshot, &query, &list));
+	kinf_list_close(&list);
+
+	(void)rig_append(&w.rig, feed, RECORD_LIST_END, NULL, NULL);
+	take();
+	OK(kinf_get(w.snapshot, "pods", "d", "x", &object));
+	query.namespace_ = NULL;
+	OK(kinf_list(w.snapshot, &query, &list));
+	kinf_list_close(&list);
+}
+
+static int read_in_callback(void *arg, const struct kinf_feed_status *status)
+{
+	struct kinf_object object;
+	unsigned *n = arg;
+
+	cr_assert_str_eq(status->name, "pods");
+	/* Names not asked for so far: the snapshot looks them up, and keeps what it found. */
+	(void)kinf_get(w.snapshot, "po", "a", "x", &object);
+	(void)kinf_get(w.snapshot, "pod", "a", "x", &object);
+	(void)kinf_get(w.snapshot, "Pod", "a", "x", &object);
+	(void)kinf_feed_status(w.snapshot, NULL, count_feed, &(unsigned){0});
+	++*n;
+	return 0;
+}
+
+Test(query, a_callback_may_read_from_its_snapshot)
+{
+	unsigned n = 0;
+
+	OK(kinf_feed_status(w.snapshot, "pods", read_in_callback, &n));
+	cr_assert_eq(n, 3);
+}
+
+/* ---- threads ---- */
+
+struct reading {
+	const char *feed, *sentence;
+	const char *wrong;
+};
+
+static const char *fail_on_and_on(const struct reading *reading)
+{
+	struct kinf_snapshot *snapshot;
+	struct kinf_object object;
+	const char *text;
+	size_t size;
+
+	if (kinf_snapshot_open(w.kinf, &snapshot) != 0)
+		return "no snapshot";
+	for (unsigned i = 0; i < 2000; i++) {
+		if (kinf_get(snapshot, reading->feed, "a", "x", &object) != KINF_NO_FEED)
+			return "no error";
+		if (strcmp(kinf_error(w.kinf), reading->sentence) != 0)
+			return "another's sentence";
+	}
+	for (unsigned i = 0; i < OBJECTS; i++)
+		if (kinf_get(snapshot, "pods", w.pods[i].namespace_, w.pods[i].name, &object) ==
+				KINF_FOUND &&
+			kinf_object_path(&object, "metadata.name", &text, &size) != KINF_FOUND)
+			return "no name";
+	kinf_snapshot_close(&snapshot);
+	return NULL;
+}
+
+static void *run_reading(void *arg)
+{
+	struct reading *reading = arg;
+
+	reading->wrong = fail_on_and_on(reading);
+	return NULL;
+}
+
+/* Under the sanitizers also: no race for the sentence, and no leak when a thread ends. */
+Test(query, threads_with_snapshots_of_one_store_have_their_own_errors)
+{
+	static struct reading readings[] = {
+		{"secrets", "no feed 'secrets'; there are: 'pods'", NULL},
+		{"nodes", "no feed 'nodes'; there are: 'pods'", NULL},
+	};
+	pthread_t threads[2];
+
+	for (unsigned i = 0; i < 2; i++)
+		cr_assert_eq(pthread_create(&threads[i], NULL, run_reading, &readings[i]), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		cr_assert_eq(pthread_join(threads[i], NULL), 0);
+		cr_assert_null(readings[i].wrong, "%s", readings[i].wrong);
+	}
+	cr_assert_str_eq(kinf_error(w.kinf), "", "none of this thread");
+}
+
+/* ---- terms with more postings than are sorted ---- */
+
+#define SORT_MAX 8192 /* reader/plan.h */
+
+/* Objects of a feed of their own: `big` on all, `even` on every second, `few` on every thousandth. */
+static void add_many(uint32_t feed, unsigned from, unsigned to)
+{
+	for (unsigned i = from; i < to; i++) {
+		char key[40], json[200];
+
+		(void)snprintf(key, sizeof(key), "m/o-%05u", i * 7919u % 100003u);
+		(void)snprintf(json, sizeof(json),
+			"{\"metadata\":{\"name\":\"%s\",\"namespace\":\"m\",\"labels\":{\"big\":\"1\"%s%s}}}",
+			key + 2, i % 2 ? "" : ",\"even\":\"1\"", i % 1000 ? "" : ",\"few\":\"1\"");
+		(void)rig_append(&w.rig, feed, RECORD_ADDED, key, json);
+	}
+}
+
+static size_t count_in_order(const char *selector, const struct kinf_term *asked, uint64_t n_asked,
+	const char *plan)
+{
+	struct kinf_query query = {.size = sizeof(query), .feed = "many", .label_selector = selector,
+		.terms = asked, .n_terms = n_asked};
+	struct kinf_object object;
+	struct kinf_list *list;
+	char last[40] = "";
+	size_t n = 0;
+	int r;
+
+	OK(kinf_list(w.snapshot, &query, &list));
+	cr_assert_not_null(strstr(kinf_list_plan(list), plan), "%s", kinf_list_plan(list));
+	while ((r = kinf_list_next(list, &object)) == KINF_FOUND) {
+		char key[40];
+
+		(void)snprintf(key, sizeof(key), "%.*s", (int)object.key_size, object.key);
+		cr_assert_lt(strcmp(last, key), 0, "%s after %s", key, last);
+		(void)snprintf(last, sizeof(last), "%s", key);
+		n++;
+	}
+	cr_assert_eq(r, KINF_END);
+	kinf_list_close(&list);
+	return n;
+}
+
+Test(query, terms_with_more_postings_than_are_sorted_are_checked_on_a_walk_over_names)
+{
+	static const struct kinf_term big[] = {{"label", "big=1"}, {"label", "even=1"}};
+	uint32_t feed = rig_add_feed(&w.rig, "many");
+
+	(void)rig_append(&w.rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
+	add_many(feed, 0, SORT_MAX);
+	(void)rig_append(&w.rig, feed, RECORD_LIST_END, NULL, NULL);
+	take();
+	cr_assert_eq(count_in_order("big=1", NULL, 0, "8192 postings sorted"), SORT_MAX);
+	cr_assert_eq(count_in_order(NULL, big, 1, "8192 postings sorted"), SORT_MAX);
+
+	add_many(feed, SORT_MAX, 2 * SORT_MAX + 2);
+	take();
+	cr_assert_eq(count_in_order("big=1", NULL, 0, "all names"), 2 * SORT_MAX + 2);
+	cr_assert_eq(count_in_order("even=1", NULL, 0, "all names"), SORT_MAX + 1);
+	cr_assert_eq(count_in_order(NULL, big, 2, "all names"), SORT_MAX + 1);
+	cr_assert_eq(count_in_order("few=1", big, 2, "17 postings sorted"), 17);
+	cr_assert_eq(count_in_order("!few", big, 2, "all names"), SORT_MAX + 1 - 17);
 }
