@@ -158,8 +158,9 @@ static void print_since(const struct kinf_feed_status *status)
 	const char *why = status->last_error;
 	if (!*why && strcmp(status->state, "offline") == 0)
 		why = "kinf-reflector does not run";
-	(void)fprintf(stderr, "note: %s: %s%s%s%s\n", status->name, status->state, clock,
-		*why ? ", " : "", why);
+	const char *in = status->namespace_;
+	(void)fprintf(stderr, "note: %s%s%s: %s%s%s%s\n", status->name, *in ? " in " : "", in,
+		status->state, clock, *why ? ", " : "", why);
 }
 
 static int note_feed(void *arg, const struct kinf_feed_status *status)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kinf get FEED [NAME...] */
+/* kinf get FEED [NAME...] | FEED/NAME... */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,16 +41,42 @@ struct get {
 	size_t n_names;
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
-	struct kinf_feed_status status; /* of the first feed behind the name */
+	struct kinf_feed_status status;   /* of the first feed behind the name */
+	struct kinf_feed_status unlisted; /* of the first that has never been listed; size 0: none */
 	struct print print;
 };
 
 static int take_status(void *arg, const struct kinf_feed_status *status)
 {
-	struct kinf_feed_status *to = arg;
+	struct get *get = arg;
+	const char *wanted = get->args.query.namespace_;
 
-	*to = *status;
-	return END;
+	if (!get->status.size)
+		get->status = *status;
+	if (!status->synced && !get->unlisted.size &&
+		(!wanted || !*status->namespace_ || strcmp(wanted, status->namespace_) == 0))
+		get->unlisted = *status;
+	return 0;
+}
+
+/* What was asked for is not known yet. */
+static int say_again(const struct get *get)
+{
+	const struct kinf_feed_status *feed = &get->unlisted;
+	const char *in = feed->namespace_;
+
+	if (!feed->size)
+		(void)fprintf(stderr, "Error: %s: an index is still being filled; try again\n",
+			get->feed);
+	else
+		(void)fprintf(stderr,
+			"Error: %s%s%s is still being listed (%llu objects so far%s%s)%s%s; wait with "
+			"'kinf wait %s'\n",
+			get->feed, *in ? " in " : "", in, (unsigned long long)feed->list_done,
+			strcmp(feed->state, "listing") ? ", " : "",
+			strcmp(feed->state, "listing") ? feed->state : "",
+			feed->last_error[0] ? ": " : "", feed->last_error, get->feed);
+	return PROC_FAILED;
 }
 
 /* ---- by name ---- */
@@ -70,6 +96,8 @@ static int get_by_key(struct get *get, const char *namespace_, const char *name)
 
 	if (r < 0)
 		return command_fail_kinf(get->kinf);
+	if (r == KINF_AGAIN)
+		return say_again(get);
 	if (r == KINF_NOT_FOUND)
 		return not_found(get, namespace_, name);
 	r = print_object(&get->print, &object);
@@ -112,6 +140,8 @@ static int get_in_all(struct get *get, const char *name)
 	}
 	if (r < 0)
 		return command_fail_kinf(get->kinf);
+	if (r == KINF_AGAIN)
+		return say_again(get);
 	return found ? PROC_OK : not_found(get, NULL, name);
 }
 
@@ -187,11 +217,8 @@ static int get_list(struct get *get, const struct kinf_query *query)
 
 	if (r < 0)
 		return command_fail_kinf(get->kinf);
-	if (r == KINF_AGAIN) {
-		(void)fprintf(stderr, "Error: %s: an index is still being filled; try again\n",
-			get->feed);
-		return PROC_FAILED;
-	}
+	if (r == KINF_AGAIN)
+		return say_again(get);
 	if (get->args.explain)
 		(void)fprintf(stderr, "plan: %s\n", kinf_list_plan(list));
 	while ((r = kinf_list_next(list, &object)) == KINF_FOUND) {
@@ -227,18 +254,10 @@ static int get_open(struct get *get, const struct config_flags *flags)
 	r = command_snapshot(get->kinf, &get->snapshot);
 	if (r < 0)
 		return r;
-	r = kinf_feed_status(get->snapshot, get->feed, take_status, &get->status);
+	r = kinf_feed_status(get->snapshot, get->feed, take_status, get);
 	if (r < 0) {
 		(void)command_fail_kinf(get->kinf);
 		return r;
-	}
-	if (!get->status.synced) {
-		(void)fprintf(stderr,
-			"Error: %s is still being listed (%llu objects so far)%s%s; wait with "
-			"'kinf wait %s'\n",
-			get->feed, (unsigned long long)get->status.list_done,
-			get->status.last_error[0] ? ": " : "", get->status.last_error, get->feed);
-		return -EAGAIN;
 	}
 	return command_note_state(get->snapshot, get->feed, get->args.max_stale_ns);
 }
@@ -260,6 +279,57 @@ static void get_release(struct get *get)
 	query_args_release(&get->args.query);
 }
 
+/* FEED NAME... or, as -o name prints them, FEED/NAME... */
+static int take_operands(struct get *get, char **operands, size_t n)
+{
+	char *slash = strchr(operands[0], '/');
+
+	get->feed = operands[0];
+	get->names = operands + 1;
+	get->n_names = n - 1;
+	if (!slash)
+		return 0;
+	size_t size = (size_t)(slash - operands[0]) + 1;
+	get->names = operands;
+	get->n_names = n;
+	for (size_t i = n; i-- > 0;) {
+		if (strncmp(operands[i], operands[0], size) != 0)
+			return err_say(ERR_SYNTAX, "'%s' and '%s': one feed at a time", operands[0],
+				operands[i]);
+		if (i > 0)
+			operands[i] += size;
+	}
+	*slash = '\0';
+	operands[0] = slash + 1;
+	return 0;
+}
+
+/* As kubectl: names say it all, and nothing that was asked for is passed over in silence. */
+static int check_names(const struct get *get)
+{
+	const struct get_args *args = &get->args;
+	const struct query_args *query = &args->query;
+
+	if (get->n_names == 0)
+		return 0;
+	if (query->labels || query->fields || query->prefix || query->index.n || args->limit ||
+		args->continue_token)
+		return err_say(ERR_SYNTAX,
+			"names are given: -l, --field-selector, --index, --prefix, --limit and "
+			"--continue are not for them");
+	for (size_t i = 0; i < get->n_names; i++) {
+		const char *name = get->names[i], *slash = strchr(name, '/');
+		const char *in = query->namespace_;
+
+		if (!*name)
+			return err_say(ERR_SYNTAX, "an empty name");
+		if (in && slash &&
+			(strlen(in) != (size_t)(slash - name) || strncmp(in, name, strlen(in)) != 0))
+			return err_say(ERR_SYNTAX, "'%s' is not in the namespace '%s'", name, in);
+	}
+	return 0;
+}
+
 int command_get(int argc, char **argv)
 {
 	CLEANUP(get_release) struct get get = {.args = {.timeout_ns = UINT64_C(10000000000)}};
@@ -272,7 +342,7 @@ int command_get(int argc, char **argv)
 		{"Options", get_options, ARRAY_SIZE(get_options), &get.args},
 		config_common_options(&flags),
 	};
-	const struct options options = {"kinf get", "FEED [NAME...]",
+	const struct options options = {"kinf get", "FEED [NAME...] | FEED/NAME...",
 		"Prints objects of the cache, in the order of their keys.", groups,
 		ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
@@ -282,10 +352,11 @@ int command_get(int argc, char **argv)
 	if (r != 0)
 		return command_usage(&options, r);
 	AUTO_FREE struct kinf_term *terms = calloc(get.args.query.index.n + 1, sizeof(*terms));
-	get.feed = argv[first];
-	get.names = argv + first + 1;
-	get.n_names = (size_t)(argc - first - 1);
-	r = terms ? query_from_args(&get.args.query, get.feed, terms, &query) : -ENOMEM;
+	r = take_operands(&get, argv + first, (size_t)(argc - first));
+	if (r == 0)
+		r = check_names(&get);
+	if (r == 0)
+		r = terms ? query_from_args(&get.args.query, get.feed, terms, &query) : -ENOMEM;
 	if (r == 0)
 		r = print_format(get.args.output, &format);
 	if (r < 0)

@@ -24,10 +24,17 @@ static int print_value(void *arg, const char *value, size_t size, uint64_t count
 	return 0;
 }
 
+static void print_head(bool *begun)
+{
+	if (!*begun)
+		(void)printf("%-20s %12s %12s   %s\n", "NAME", "VALUES", "ENTRIES", "PATHS");
+	*begun = true;
+}
+
 static int print_index(void *arg, const char *name, const char *paths, uint64_t values,
 	uint64_t entries, int ready)
 {
-	(void)arg;
+	print_head(arg);
 	(void)printf("%-20s %12llu %12llu   ", name, (unsigned long long)values,
 		(unsigned long long)entries);
 	if (!*paths)
@@ -40,8 +47,9 @@ static int print_index(void *arg, const char *name, const char *paths, uint64_t 
 
 static int print_indexes(struct kinf_snapshot *snapshot, const char *feed)
 {
-	(void)printf("%-20s %12s %12s   %s\n", "NAME", "VALUES", "ENTRIES", "PATHS");
-	return kinf_index_list(snapshot, feed, print_index, NULL);
+	bool begun = false;
+
+	return kinf_index_list(snapshot, feed, print_index, &begun);
 }
 
 int command_index(int argc, char **argv)

@@ -29,8 +29,42 @@ static void print_help(FILE *to)
 	(void)fputs("\n'kinf COMMAND --help' says what each takes.\n", to);
 }
 
+/* Is ARGUMENT one of the common options that takes the next argument as its value? */
+static bool takes_next(const char *argument)
+{
+	struct config_flags flags;
+	const struct options_group common = config_common_options(&flags);
+
+	for (size_t i = 0; i < common.n; i++)
+		if (common.specs[i].value && !strncmp(argument, "--", 2) &&
+			!strcmp(argument + 2, common.specs[i].name))
+			return true;
+	return false;
+}
+
+static bool wants_help(const char *argument)
+{
+	return !strcmp(argument, "--help") || !strcmp(argument, "-h") ||
+		!strcmp(argument, "--version");
+}
+
+/* Common options may stand before the command too: they are moved behind it. */
+static void command_first(int argc, char **argv)
+{
+	int at = 1;
+
+	while (at < argc && argv[at][0] == '-' && !wants_help(argv[at]))
+		at += takes_next(argv[at]) ? 2 : 1;
+	if (at >= argc)
+		return;
+	char *name = argv[at];
+	memmove(argv + 2, argv + 1, (size_t)(at - 1) * sizeof(*argv));
+	argv[1] = name;
+}
+
 int main(int argc, char **argv)
 {
+	command_first(argc, argv);
 	const char *name = argc > 1 ? argv[1] : "";
 	int r = failpoint_setup();
 
@@ -49,7 +83,9 @@ int main(int argc, char **argv)
 		(void)printf("kinf %s\n", kinf_version());
 		return PROC_OK;
 	}
-	if (*name)
+	if (*name == '-')
+		(void)fprintf(stderr, "kinf: which command? see 'kinf --help'\n");
+	else if (*name)
 		(void)fprintf(stderr, "kinf: unknown command '%s'; see 'kinf --help'\n", name);
 	else
 		print_help(stderr);
