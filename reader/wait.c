@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting for the cache: woken by the event ring where there is one, else looking again and again. */
+#include <string.h>
 #include <time.h>
 
 #include "common/cleanup.h"
@@ -139,6 +140,7 @@ struct version {
 	const char *feed;
 	struct bytes rv;
 	uint64_t need; /* last seq of the journal when its checkpoints had reached RV; 0: not yet */
+	uint8_t journal[16]; /* the one that NEED is a seq of */
 };
 
 /* All checkpoints at or above the version: 1, 0 or an error. */
@@ -167,6 +169,8 @@ static int has_version(struct kinf_snapshot *snapshot, void *arg)
 
 	if (r != FOUND)
 		return r < 0 ? r : 0;
+	if (memcmp(wanted->journal, snapshot_uuid(snapshot->snapshot), sizeof(wanted->journal)) != 0)
+		wanted->need = 0;
 	if (!wanted->need) {
 		r = is_journaled(set, wanted->rv);
 		if (r == 1)
@@ -177,6 +181,7 @@ static int has_version(struct kinf_snapshot *snapshot, void *arg)
 		if (r < 0)
 			return r;
 		wanted->need = meta.next_seq - 1;
+		memcpy(wanted->journal, meta.uuid, sizeof(wanted->journal));
 	}
 	for (size_t f = 0; f < set->n; f++)
 		if (set->feeds[f].visible < wanted->need)
@@ -186,7 +191,7 @@ static int has_version(struct kinf_snapshot *snapshot, void *arg)
 
 int kinf_wait_rv(struct kinf *kinf, const char *feed, const char *resource_version, int timeout_ms)
 {
-	struct version wanted = {feed, bytes_str(resource_version), 0};
+	struct version wanted = {feed, bytes_str(resource_version), 0, {0}};
 
 	return wait_for(kinf, timeout_ms, has_version, &wanted);
 }

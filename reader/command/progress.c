@@ -95,7 +95,8 @@ void progress_show(struct progress *progress)
 	char total[40] = "";
 	if (sum.total_known && sum.total)
 		(void)snprintf(total, sizeof(total), " of %llu", (unsigned long long)sum.total);
-	(void)fprintf(stderr, "\r\033[Klisting: %llu%s objects, %.0f/s",
+	/* The cursor is left in front, so that a daemon's next line begins there and not behind it. */
+	(void)fprintf(stderr, "\r\033[Klisting: %llu%s objects, %.0f/s\r",
 		(unsigned long long)sum.done, total, (double)sum.done / seconds);
 	progress->shown = true;
 }

@@ -107,6 +107,19 @@ static int wait_for(struct waiting *waiting, const struct wait_args *args, uint6
 	return look_until(waiting, !strcmp(condition, "live") ? is_live : has_object, end_ns);
 }
 
+/* A feed that does not exist yet is waited for; perhaps it was only misspelt. */
+static void say_timeout(struct waiting *waiting, const char *condition)
+{
+	bool live;
+	int r = waiting->snapshot ? kinf_snapshot_renew(waiting->snapshot)
+				  : kinf_snapshot_open(waiting->kinf, &waiting->snapshot);
+
+	if (r == 0)
+		r = kinf_feed_status(waiting->snapshot, waiting->feed, see_live, &live);
+	(void)fprintf(stderr, "Error: timed out waiting for %s of %s%s%s\n", condition,
+		waiting->feed, r < 0 ? ": " : "", r < 0 ? kinf_error(waiting->kinf) : "");
+}
+
 static bool is_condition(const char *text)
 {
 	return !text || !strcmp(text, "synced") || !strcmp(text, "live") ||
@@ -140,8 +153,7 @@ int command_wait(int argc, char **argv)
 		return PROC_FAILED;
 	r = wait_for(&waiting, &args, end_ns);
 	if (r == ERR_TIMEOUT)
-		(void)fprintf(stderr, "Error: timed out waiting for %s of %s\n",
-			args.condition ? args.condition : "synced", waiting.feed);
+		say_timeout(&waiting, args.condition ? args.condition : "synced");
 	else if (r < 0)
 		(void)command_fail_kinf(waiting.kinf);
 	kinf_snapshot_close(&waiting.snapshot);

@@ -64,6 +64,19 @@ def test_missing_name_is_said_as_kubectl_does(kinf):
     assert (result.status, result.stdout) == (1, "pod/p-01\n") and "web/x" in result.stderr
 
 
+def test_names_as_they_are_printed_are_taken(kinf):
+    printed = kinf("get", "pods", "-n", "web", "--limit", "3", "-o", "name", check=True).stdout.split()
+    again = kinf("get", *printed, "-n", "web", "-o", "name", check=True)
+    assert again.stdout.split() == printed and again.stderr == ""
+    assert kinf("get", "po/x", "-n", "web").stderr == 'Error: pods "web/x" not found\n'
+
+
+def test_common_options_stand_before_the_command_too(cluster):
+    for option in (["--store", str(cluster[1].path)], [f"--store={cluster[1].path}", "-v"]):
+        result = run_command([program("kinf"), *option, "get", "pods", "-o", "count"])
+        assert (result.status, result.stdout) == (0, "24\n"), result
+
+
 def test_outputs(kinf):
     table = kinf("get", "pods", check=True).stdout.splitlines()
     assert table[0].split() == ["NAMESPACE", "NAME", "AGE"] and len(table) == 25
@@ -100,6 +113,8 @@ def test_selections(cluster, kinf):
         (["get", "pods", "--index", "node"], "node"),
         (["get", "nothing"], "pods"),
         (["get", "pods", "--continue", "rubbish"], "continue"),
+        (["index", "nothing"], "pods"),
+        (["wait", "nothing", "--timeout", "100ms"], "no feed 'nothing'"),
     ],
 )
 def test_bad_questions_fail_in_one_line(kinf, args, words):
@@ -109,7 +124,8 @@ def test_bad_questions_fail_in_one_line(kinf, args, words):
 
 
 @pytest.mark.parametrize(
-    "args", [["get"], ["bogus"], ["get", "pods", "--bogus"], ["get", "pods", "--limit", "x"], ["wait"], ["wait", "pods", "--for", "x"], ["config"], ["index"]]
+    "args", [["get"], ["bogus"], ["get", "pods", "--bogus"], ["get", "pods", "--limit", "x"], ["get", "pods", "p-00", "-l", "app=a"],
+             ["get", "pods", "web/p-00", "-n", "shop"], ["get", "pods/p-00", "nodes/n0"], ["get", "pods", ""], ["--store", "x"], ["wait"], ["wait", "pods", "--for", "x"], ["config"], ["index"]]
 )
 def test_wrong_usage_exits_with_two(kinf, args):
     result = kinf(*args)
