@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# `make test`, then what takes longer: kills for minutes, every stress program under ThreadSanitizer,
+# and the real API server when KUBECONFIG names one. Ends with the line "N passed, N failed"; exit 1
+# when anything failed.
+# usage: scripts/check-all.sh [SECONDS of the kill loop, default 300]
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+kill_seconds=${1:-300}
+passed=0
+failed=0
+logs=build/check-all-logs
+rm -rf "$logs" && mkdir -p "$logs" || exit 1
+export ASAN_OPTIONS=abort_on_error=1:detect_leaks=1
+export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+export DEVELOPER=1
+jobs=$(nproc)
+
+# one NAME COMMAND...: a check that passes or fails as a whole.
+one() {
+    local name=$1 log
+    shift
+    log=$logs/${name//[ \/]/-}.log
+    if "$@" >"$log" 2>&1; then
+        passed=$((passed + 1))
+        printf '%-28s passed\n' "$name"
+    else
+        failed=$((failed + 1))
+        printf '%-28s FAILED\n---- %s ----\n' "$name" "$log"
+        tail -n 120 "$log"
+        echo "----"
+    fi
+}
+
+# The sum of `make test` is taken over from its last line.
+scripts/test.sh | tee "$logs/test.log"
+if [[ $(tail -n 1 "$logs/test.log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+    passed=${BASH_REMATCH[1]}
+    failed=${BASH_REMATCH[2]}
+else
+    failed=1
+fi
+
+one "kill loop ${kill_seconds}s" scripts/check-crash.sh build/asan "$kill_seconds"
+for source in tests/stress/*.c; do
+    program=build/tsan/stress/$(basename "$source" .c)
+    one "build $program" make -j"$jobs" --no-print-directory VARIANT=tsan "$program"
+    one "threads $(basename "$program") (tsan)" "$program"
+done
+if [ -n "${KUBECONFIG:-}" ]; then
+    one "real API server" scripts/check-real.sh build/asan
+else
+    echo "real API server: not checked, KUBECONFIG is not set (make check-all KUBECONFIG=FILE)"
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

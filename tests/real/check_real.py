@@ -1,0 +1,144 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+The pipeline against a real API server, one that may be changed at will: $KUBECONFIG.
+
+  1. objects of several kinds, among them custom resources with odd values; every object of the cache
+     is compared with the server's answer, value for value as text, keys in their order;
+  2. changes for a while with kill -9 of the daemons, at random; compared again, `kinf verify --deep`;
+  3. everything is killed, things change, everything is started; compared again, and the server's own
+     count of requests shows that nothing was listed.
+
+What it created it takes away. usage: KUBECONFIG=FILE tests/real/check_real.py [--seconds 60]
+"""
+
+import argparse
+import os
+import random
+import shutil
+import sys
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scenario"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from cluster import PATHS, WIDGETS, Cluster  # noqa: E402
+from compare import differences, objects_of  # noqa: E402
+from conftest import Workspace  # noqa: E402
+from harness import eventually  # noqa: E402
+from harness.follow import replay  # noqa: E402
+from harness.store import whole  # noqa: E402
+
+
+class Check:
+    def __init__(self, workspace, cluster):
+        self.cluster, self.workspace = cluster, workspace
+        self.store = workspace.store()
+        self.chance = random.Random(1)
+        self.kills = 0
+        shutil.copy(cluster.kubeconfig, self.store.kubeconfig)
+        self.store.configure(*(whole(resource, pageSize=7) for resource in PATHS), retention={"time": "5s", "size": "256MiB"})
+
+    def compare(self, resource):
+        ours = objects_of(self.store.kinf("get", resource, "-o", "json", check=True).stdout)
+        wrong = list(differences(ours, objects_of(self.cluster.raw(PATHS[resource]))))
+        assert not wrong, f"{resource}: {len(wrong)} differ: " + "; ".join(wrong[:5])
+        return len(ours)
+
+    def equal(self, when):
+        """Every object of every kind; the number of them."""
+        total = 0
+        for resource in PATHS:
+            found = []
+            eventually(lambda: found.append(self.compare(resource)) or True, 60, f"{resource} as in the cluster")
+            total += found[-1]
+        self.store.verify()
+        print(f"{when}: {total} objects of {len(PATHS)} kinds equal as text, verify --deep finds nothing", flush=True)
+
+    def churn(self, seconds):
+        """Changes from one thread, kills from this one."""
+        end = time.monotonic() + seconds
+        failed = []
+
+        def change():
+            try:
+                while time.monotonic() < end:
+                    self.cluster.change()
+            except Exception as error:  # told by the caller
+                failed.append(error)
+
+        changes = threading.Thread(target=change)
+        changes.start()
+        while time.monotonic() < end:
+            for process in self.chance.choice([self.daemons[:1], self.daemons[1:], self.daemons]):
+                process.kill()
+                process.start()
+                self.kills += 1
+            changes.join(self.chance.uniform(0.05, 1.5))
+        changes.join()
+        assert not failed, failed[0]
+
+    def bookmarked(self):
+        """All feeds are live: a change on each, so that their versions are young."""
+        for resource in PATHS:
+            self.store.wait_live(resource, 60)
+
+    def restart_without_list(self):
+        self.bookmarked()
+        before = {resource: self.cluster.lists_of(resource) for resource in PATHS}
+        for process in self.daemons:
+            process.kill()
+        for _ in range(5):
+            self.cluster.change()
+        for process in self.daemons:
+            process.start()
+        self.bookmarked()
+        # The changes are there, by watching: read by name and by wait, not by a list of ours.
+        rv = self.cluster.kubectl("get", WIDGETS, "-n", "kinf-check-a", "o-0", "-o", "jsonpath={.metadata.resourceVersion}")
+        self.store.kinf("get", WIDGETS, "--at-least-rv", rv, "--timeout", "20s", "-o", "count", check=True)
+        after = {resource: self.cluster.lists_of(resource) for resource in PATHS}
+        assert before == after, f"listed: {[r for r in PATHS if before[r] != after[r]]}"
+        assert sum(before.values()) > 0, "the server counts no lists: its metrics cannot be read"
+        print(f"restart of everything: 0 LISTs (the server counts {sum(before.values())} before and after)", flush=True)
+
+    def run(self, seconds):
+        begun = time.monotonic()
+        self.cluster.fill(40)
+        self.daemons = list(self.store.daemons())
+        self.equal("first sync")
+        follower = self.store.follower("watch", WIDGETS, "-o", "json", "--old", "--cursor", "real")
+        eventually(lambda: '"type":"SYNC"' in follower.out)
+        self.churn(seconds)
+        self.equal(f"after {seconds:g} s of changes and {self.kills} kills")
+        state = self.store.objects(WIDGETS)
+        eventually(lambda: replay(follower.lines) == state, 30, "the follower's state as the cache's")
+        print(f"follower: {len(follower.lines)} lines, each once and in order", flush=True)
+        self.restart_without_list()
+        self.equal("after the restart")
+        print(f"{time.monotonic() - begun:.0f} s", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=60)
+    args = parser.parse_args()
+    kubeconfig = os.environ.get("KUBECONFIG")
+    if not kubeconfig:
+        sys.exit("check-real: KUBECONFIG is not set; name a throw-away cluster: objects are created and removed in it")
+    cluster = Cluster(os.path.abspath(kubeconfig))
+    workspace = Workspace()
+    cluster.remove()
+    try:
+        Check(workspace, cluster).run(args.seconds)
+        workspace.close()
+    except BaseException:
+        print(workspace.report())
+        raise
+    finally:
+        cluster.remove()
+    shutil.rmtree(workspace.directory)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The comparer of texts itself: what must not be the same to it, and what must."""
+
+import pytest
+
+from harness.text import first_difference, read
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [("1.0", "1"), ("1.0", "1.00"), ("-0.0", "0.0"), ("1E5", "100000"), ("9223372036854775807", "9223372036854775806"),
+     ('"1"', "1"), ("null", '""'), ("null", "{}"), ("{}", "[]"), ("true", "1"), ('{"a":1,"b":2}', '{"b":2,"a":1}'),
+     ('{"a":1}', '{"a":1,"a":1}'), ("[1,2]", "[2,1]"), ("[]", "[null]"), ('{"a":null}', "{}")],
+)
+def test_different_texts_are_told_apart(one, other):
+    assert read(one) != read(other)
+    assert first_difference(read(f'{{"x":[{one}]}}'), read(f'{{"x":[{other}]}}')).startswith("$.x[0]")
+    assert first_difference(read(one), read(one)) is None
+
+
+def test_spacing_and_escapes_mean_nothing():
+    assert read(' {"a" : [ 1.0 ,"\\u00e9\\/"] }\n') == read('{"a":[1.0,"é/"]}')
