@@ -20,12 +20,6 @@ def queries(simulator, verb, resource="pods"):
     ]
 
 
-def relist(simulator):
-    """Makes every watch start over from a list."""
-    simulator.compact()
-    simulator.drop()
-
-
 # ---- first list ------------------------------------------------------------------------------------
 
 
@@ -181,14 +175,15 @@ def peak_kb(process):
 
 def test_relist_of_unchanged_objects_writes_nothing(simulator, store):
     simulator.create("pods", 30)
-    store.configure(whole("pods")).daemons()
+    _, reflector = store.configure(whole("pods")).daemons()
     store.wait_equal(simulator, "pods")
-    simulator.wait_watching("pods")
     before = store.last_event("pods")
-    simulator.forget_requests()
+    reflector.stop()
     # History is gone beyond the watch's version, but no pod has changed.
     simulator.create("nodes", 1)
-    relist(simulator)
+    simulator.compact()
+    simulator.forget_requests()
+    reflector.start()
     eventually(lambda: simulator.counters("pods")["lists"] and simulator.counters("pods")["watching"])
     simulator.put("pods", pod("new"))
     store.wait_equal(simulator, "pods")
@@ -225,20 +220,23 @@ def test_relist_finds_what_came_changed_and_went(simulator, store):
 
 def test_readers_keep_the_old_state_during_a_relist(simulator, store):
     simulator.create("pods", 60)
-    store.configure(whole("pods", pageSize=20)).daemons()
+    _, reflector = store.configure(whole("pods", pageSize=20)).daemons()
     store.wait_equal(simulator, "pods")
     old = store.objects("pods")
-    stuck = simulator.fault(verb="list", resource="pods", after=1, hold=True, stallAt=100)
-    simulator.compact()
-    simulator.drop()
+    reflector.stop()
     simulator.touch("pods")
     simulator.compact()
+    stuck = simulator.fault(verb="list", resource="pods", after=1, hold=True, stallAt=100)
+    reflector.start()
     eventually(lambda: simulator.fault_hits(stuck) == 1)
     assert store.objects("pods") == old
     assert "note: pods" in store.kinf("get", "pods", "-o", "name", check=True).stderr
     simulator.clear_faults()
-    simulator.drop()
+    reflector.kill()
+    assert store.objects("pods") == old
+    reflector.start()
     store.wait_equal(simulator, "pods")
+    store.verify()
 
 
 def test_killed_relist_neither_loses_nor_repeats(simulator, store):

@@ -98,8 +98,9 @@ class Store:
         return self._daemon("kinf-processor", options, env)
 
     def daemons(self):
-        """(processor, reflector), started."""
-        return self.processor(), self.reflector()
+        """(processor, reflector), started: in this order the processor need not wait for a journal."""
+        reflector = self.reflector()
+        return self.processor(), reflector
 
     def run(self, *options, env=None):
         """`kinf run`: both daemons under their supervisor."""
