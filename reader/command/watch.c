@@ -27,6 +27,7 @@
 #define SAVE_ITEMS     1000
 #define SAVE_NS        (50 * UINT64_C(1000000))   /* after a line */
 #define SAVE_BUSY_NS   (1000 * UINT64_C(1000000)) /* after a line, while more are coming */
+#define FEEDS_NS       (1000 * UINT64_C(1000000)) /* feeds may come behind the name */
 #define SAVE_SILENT_NS (5000 * UINT64_C(1000000)) /* the position alone has moved */
 
 struct watch_args {
@@ -64,6 +65,7 @@ struct watch {
 	struct follow *follow;
 	uint32_t *feeds;     /* of FOLLOW */
 	size_t n_feeds;
+	uint64_t feeds_ns;   /* when they were looked up */
 	uint64_t printed;    /* objects, ever */
 	unsigned turns;      /* of the loop */
 	/* Since the cursor was written. */
@@ -114,6 +116,7 @@ static int look_up_in(struct watch *w, struct kinf_snapshot *snapshot)
 		return err_set(-ENOMEM, "watch");
 	for (size_t i = 0; i < kept; i++)
 		w->feeds[w->n_feeds++] = feeds[i].definition.id;
+	w->feeds_ns = proc_monotonic_ns();
 	if (w->described)
 		return 0;
 	(void)command_note_state(snapshot, w->feed, 0); /* a courtesy */
@@ -135,6 +138,36 @@ static int look_up(struct watch *w)
 		w->waiting_told = true;
 	}
 	return r;
+}
+
+static bool is_followed(const struct watch *w, uint32_t feed)
+{
+	for (size_t i = 0; i < w->n_feeds; i++)
+		if (w->feeds[i] == feed)
+			return true;
+	return false;
+}
+
+/* The configuration may give a name another namespace while we run. GONE: there is a listed feed that
+ * is not followed. One that goes is the follower's to tell. */
+static int feeds_are_all(struct watch *w)
+{
+	struct kinf_snapshot *snapshot = NULL;
+	const struct feed_set *set;
+	uint64_t now = proc_monotonic_ns();
+
+	if (now - w->feeds_ns < FEEDS_NS)
+		return 0;
+	w->feeds_ns = now;
+	int r = kinf_snapshot_open(w->kinf, &snapshot);
+	if (r == 0)
+		r = feed_set_get(snapshot, w->feed, &set);
+	for (size_t i = 0; r == 0 && i < set->n; i++)
+		if (set->feeds[i].visible && can_hold(w, &set->feeds[i]) &&
+			!is_followed(w, set->feeds[i].definition.id))
+			r = GONE;
+	kinf_snapshot_close(&snapshot);
+	return r == GONE ? GONE : 0; /* what else went wrong, following meets too */
 }
 
 /* ---- the cursor ---- */
@@ -306,6 +339,9 @@ static int follow_on(struct watch *w)
 			return r;
 		if (!idle)
 			continue;
+		r = feeds_are_all(w);
+		if (r != 0)
+			return r;
 		r = follow_wait(w->follow, WAIT_MS);
 		if (r < 0 && r != -EINTR)
 			return r;

@@ -141,6 +141,22 @@ def test_merged_namespaces_are_one_feed(simulator, store):
     replay(follower.lines)
 
 
+def test_namespace_that_comes_behind_the_name_is_followed_too(simulator, store):
+    for namespace in ("web", "shop"):
+        simulator.put("pods", pod("a", namespace))
+    processes = store.configure(whole("pods", namespaces=["web"])).daemons()
+    store.wait_synced("pods")
+    follower = watch(store)
+    store.configure(whole("pods", namespaces=["web", "shop"]))
+    for process in processes:
+        process.send(signal.SIGHUP)
+    eventually(lambda: follower.out.count('"type":"SYNC"') == 2, what="a second SYNC")
+    simulator.put("pods", pod("b", "shop"))
+    eventually(lambda: changes(follower.lines[-1:]) == [("ADDED", "shop/b")], what="shop/b")
+    told = [line["type"] for line in follower.lines]
+    assert told == ["ADDED", "SYNC", "LAPPED", "ADDED", "ADDED", "SYNC", "ADDED"]
+
+
 # ---- positions -------------------------------------------------------------------------------------
 
 
