@@ -62,12 +62,16 @@ static _Thread_local struct {
 	char text[1024];
 } last_error;
 
+static void keep_sentence(const struct kinf *kinf, const char *text)
+{
+	last_error.kinf = kinf;
+	(void)snprintf(last_error.text, sizeof(last_error.text), "%s", text);
+}
+
 int kinf_result(struct kinf *kinf, int code)
 {
-	if (code < 0) {
-		last_error.kinf = kinf;
-		(void)snprintf(last_error.text, sizeof(last_error.text), "%s", err_text(code));
-	}
+	if (code < 0)
+		keep_sentence(kinf, err_text(code));
 	return code;
 }
 
@@ -173,6 +177,8 @@ int kinf_snapshot_open(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
 		kinf_snapshot_close(&s);
 	else
 		*ret_snapshot = s;
+	if (r == AGAIN) /* no error, but who gives up here wants to say why */
+		keep_sentence(kinf, "the store has no index yet; is 'kinf run' running?");
 	return kinf_result(kinf, r);
 }
 

@@ -3,9 +3,9 @@
  * libkinf: the machine's Kubernetes informer cache, read from mapped files.
  *
  *	struct kinf *k;
- *	if (kinf_open(NULL, &k) < 0) ...                       (the default store)
+ *	if (kinf_open(NULL, &k) < 0) puts(kinf_error(k)), exit(1);    (the default store)
  *	struct kinf_snapshot *s;
- *	if (kinf_snapshot_open(k, &s) < 0) puts(kinf_error(k));
+ *	if (kinf_snapshot_open(k, &s) != 0) puts(kinf_error(k)), exit(1);
  *	struct kinf_object pod;
  *	if (kinf_get(s, "pods", "web", "front-0", &pod) == KINF_FOUND)
  *		kinf_object_path(&pod, "spec.nodeName", &text, &size);
@@ -96,7 +96,7 @@ KINF_API int kinf_is_copy(const struct kinf *kinf);
 
 /* ---- snapshots ---- */
 
-/* 0; KINF_AGAIN when no processor has made an index yet. */
+/* 0; KINF_AGAIN when no processor has made an index yet (kinf_error says so too). */
 KINF_API int kinf_snapshot_open(struct kinf *kinf, struct kinf_snapshot **ret_snapshot);
 /* Takes the newest state instead; what was borrowed is gone, open lists are over. As
  * kinf_snapshot_open; after a failure there is nothing to read until it is renewed. */

@@ -98,9 +98,7 @@ int command_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
 {
 	int r = kinf_snapshot_open(kinf, ret_snapshot);
 
-	if (r == KINF_AGAIN)
-		(void)fputs("Error: the store has no index yet; is 'kinf run' running?\n", stderr);
-	else if (r < 0)
+	if (r != 0)
 		(void)command_fail_kinf(kinf);
 	return r == KINF_AGAIN ? -EAGAIN : r;
 }
