@@ -529,8 +529,8 @@ static int add_row(void *arg, const char *name, const char *paths, uint64_t valu
 
 	(void)paths;
 	cr_assert(ready);
-	(void)strcat(rows->names, name);
-	(void)strcat(rows->names, " ");
+	size_t used = strlen(rows->names);
+	(void)snprintf(rows->names + used, sizeof(rows->names) - used, "%s ", name);
 	if (strcmp(name, "node") == 0) {
 		rows->node_values = values;
 		rows->node_entries = entries;
