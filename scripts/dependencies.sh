@@ -5,7 +5,8 @@
 set -eu
 
 packages='gcc g++ make pkg-config libcurl4-openssl-dev libmsgpack-dev liblmdb-dev libcriterion-dev
-libsimdjson-dev libyaml-dev libmicrohttpd-dev python3 python3-pytest python3-yaml openssl'
+libsimdjson-dev libyaml-dev libmicrohttpd-dev python3 python3-pytest python3-pytest-xdist python3-yaml
+openssl'
 
 missing=
 for p in $packages; do
