@@ -256,14 +256,6 @@ static int posting_add(struct changes *changes, uint32_t term, uint64_t object, 
 	return 0;
 }
 
-int changes_post(struct changes *changes, struct bytes key, uint64_t object, int delta)
-{
-	uint32_t term;
-	int r = term_number(changes, key, &term);
-
-	return r < 0 ? r : posting_add(changes, term, object, delta);
-}
-
 void changes_compare_begin(struct changes *changes)
 {
 	changes->stamp++;

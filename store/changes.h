@@ -78,8 +78,6 @@ void changes_compare_begin(struct changes *changes);
 int changes_compare_term(struct changes *changes, struct bytes key, bool is_new);
 int changes_compare_end(struct changes *changes, uint64_t object);
 
-/* Enters or takes out one posting. */
-int changes_post(struct changes *changes, struct bytes key, uint64_t object, int delta);
 
 /*
  * Groups the postings by term, by object inside, summed per object; those that cancel each other

@@ -20,6 +20,7 @@
 #include "common/failpoint.h"
 #include "common/proc.h"
 #include "store/follow.h"
+#include "store/state.h"
 
 #define NAME_MAX_BYTES 64
 #define FILE_MAX_BYTES (1 << 20)
@@ -52,23 +53,6 @@ static void compose(struct buf *text, const uint8_t uuid[16],
 		buf_printf(text, "feed %" PRIu32 " %" PRIu64 "\n", positions[i].feed,
 			positions[i].seq);
 	buf_str(text, "end\n");
-}
-
-static int write_whole(int fd, struct bytes text)
-{
-	const char *data = text.data;
-
-	while (text.size > 0) {
-		ssize_t n = write(fd, data, text.size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		data += n;
-		text.size -= (size_t)n;
-	}
-	return fsync(fd) < 0 ? -errno : 0;
 }
 
 int cursor_save(struct home *home, const char *name, const uint8_t uuid[16],

@@ -855,12 +855,6 @@ uint64_t txn_id(const struct txn *txn)
 	return mdb_txn_id(txn->mdb);
 }
 
-bool txn_is_write(const struct txn *txn)
-{
-	CHECK_OBJ(txn, TXN_MAGIC);
-	return txn->is_write;
-}
-
 /* ---- entries --------------------------------------------------------------------------------- */
 
 #define VAL(b)   ((MDB_val){(b).size, (void *)(uintptr_t)(b).data})

@@ -83,7 +83,6 @@ void txn_reset(struct txn *txn);
 int txn_renew(struct txn *txn);
 int txn_error(const struct txn *txn);
 uint64_t txn_id(const struct txn *txn);
-bool txn_is_write(const struct txn *txn);
 
 enum txn_put_flags {
 	TXN_APPEND = 1u << 0, /* the key is the largest yet; else ERR_CORRUPT */

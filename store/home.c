@@ -15,6 +15,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "store/state.h"
 #include "store/generation.h"
 
 #define HOME_MAGIC  0x6b1e0e04u
@@ -54,38 +55,13 @@ static int read_line(int directory_fd, const char *name, char *text, size_t size
 	return FOUND;
 }
 
-static int write_all(int fd, const char *text)
-{
-	size_t left = strlen(text);
-
-	while (left > 0) {
-		ssize_t n = write(fd, text, left);
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0) {
-			text += n;
-			left -= (size_t)n;
-		}
-	}
-	return fsync(fd) < 0 ? -errno : 0;
-}
-
-/* Replaces the file as a whole: what was there, or TEXT and a newline. */
+/* The file becomes TEXT and a newline. */
 static int write_line(int directory_fd, const char *name, const char *text, unsigned mode)
 {
-	char temporary[64], line[PATH_MAX + 1];
+	char line[PATH_MAX + 64]; /* the runtime folder: a path, and its own name */
 
-	(void)snprintf(temporary, sizeof(temporary), ".%s.new", name);
 	(void)snprintf(line, sizeof(line), "%s\n", text);
-	AUTO_FD int fd = openat(directory_fd, temporary,
-		O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
-	if (fd < 0)
-		return err_set(-errno, "'%s'", temporary);
-	int r = fchmod(fd, mode) < 0 ? -errno : write_all(fd, line);
-	if (r == 0 && (renameat(directory_fd, temporary, directory_fd, name) < 0 ||
-			      fsync(directory_fd) < 0))
-		r = -errno;
-	return r < 0 ? err_set(r, "writing '%s'", name) : 0;
+	return replace_file(directory_fd, name, line, mode);
 }
 
 /* ---- folders --------------------------------------------------------------------------------- */

@@ -32,7 +32,23 @@ static int hex_get(const char *text, uint8_t uuid[16])
 	return 0;
 }
 
-/* Small files are replaced as a whole: a reader sees the old one or the new one. */
+int write_whole(int fd, struct bytes text)
+{
+	const char *data = text.data;
+
+	while (text.size > 0) {
+		ssize_t n = write(fd, data, text.size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		data += n;
+		text.size -= (size_t)n;
+	}
+	return fsync(fd) < 0 ? -errno : 0;
+}
+
 int replace_file(int directory_fd, const char *name, const char *text, unsigned mode)
 {
 	char temporary[32];
@@ -42,14 +58,11 @@ int replace_file(int directory_fd, const char *name, const char *text, unsigned 
 		O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
 	if (fd < 0)
 		return err_set(-errno, "writing %s", name);
-	ssize_t size = (ssize_t)strlen(text);
-	ssize_t n = write(fd, text, (size_t)size);
-	if (n >= 0 && n < size)
-		return err_set(-ENOSPC, "writing %s", name);
-	if (n < 0 || fchmod(fd, mode) < 0 || fsync(fd) < 0 ||
-		renameat(directory_fd, temporary, directory_fd, name) < 0 || fsync(directory_fd) < 0)
-		return err_set(-errno, "writing %s", name);
-	return 0;
+	int r = fchmod(fd, mode) < 0 ? -errno : write_whole(fd, bytes_str(text));
+	if (r == 0 && (renameat(directory_fd, temporary, directory_fd, name) < 0 ||
+			      fsync(directory_fd) < 0))
+		r = -errno;
+	return r < 0 ? err_set(r, "writing %s", name) : 0;
 }
 
 int read_file(int directory_fd, const char *name, char *text, size_t size)

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/bytes.h"
+
 struct state {
 	bool clean;
 	bool durable; /* the run that wrote it synced at each commit */
@@ -27,7 +29,10 @@ int state_check(int fd, const struct state *state, uint32_t format);
 /* Of data.mdb. */
 int state_inode(int fd, uint64_t *ret_inode);
 
-/* Temporary file, fsync, rename, fsync of the folder. */
+/* All of it, however often it takes, then fsync. 0 or a negative errno, without a sentence. */
+int write_whole(int fd, struct bytes text);
+/* Small files are replaced as a whole, a reader sees the old one or the new one: temporary file,
+ * write_whole, rename, fsync of the folder. */
 int replace_file(int directory_fd, const char *name, const char *text, unsigned mode);
 /* At most SIZE - 1 bytes, and a NUL. */
 int read_file(int directory_fd, const char *name, char *text, size_t size);
