@@ -25,11 +25,17 @@ struct http_server {
 	struct http_config config;
 	uint16_t port;
 	int placeholder;      /* bound, never listening: keeps the port ours while paused */
-	pthread_mutex_t lock; /* of what follows */
-	int *fds;
-	size_t n_fds, capacity;
+	pthread_mutex_t lock; /* of what follows, and of what it points to */
+	struct connection *connections;
 	pthread_mutex_t running;   /* taken while starting and stopping */
 	struct MHD_Daemon *daemon; /* NULL: paused */
+};
+
+/* A client's connection, as long as it is open. */
+struct connection {
+	struct connection *next;
+	int fd;
+	bool cut; /* hung up: what else it asks is not answered */
 };
 
 /* One request while it is read. */
@@ -207,9 +213,26 @@ static void hang_up(int fd, bool reset)
 		(void)shutdown(fd, SHUT_RDWR);
 }
 
+/* Waits while connections are being cut: a request that a client sends because it lost one of its
+ * connections must not be taken from another one that is cut a moment later. */
+static bool is_cut(struct http_server *server, struct MHD_Connection *connection)
+{
+	const struct connection *own =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+	bool cut;
+
+	pthread_mutex_lock(&server->lock);
+	cut = own->cut;
+	pthread_mutex_unlock(&server->lock);
+	return cut;
+}
+
 static enum MHD_Result respond(struct http_server *server, struct MHD_Connection *connection,
 	struct exchange *exchange, const char *path, const char *method)
 {
+	if (is_cut(server, connection))
+		return MHD_NO; /* closes the connection */
+
 	struct http_answer answer = {.status = 200, .length = -1};
 	struct http_request request = {.method = method,
 		.path = path,
@@ -275,30 +298,27 @@ static void end_request(void *arg, struct MHD_Connection *connection, void **req
 	*request = NULL;
 }
 
-static void note_connection(void *arg, struct MHD_Connection *connection, void **context,
+static void note_connection(void *arg, struct MHD_Connection *mhd, void **context,
 	enum MHD_ConnectionNotificationCode code)
 {
 	struct http_server *server = arg;
-	int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+	struct connection *own = *context, **link = &server->connections;
 
-	(void)context;
-	pthread_mutex_lock(&server->lock);
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-		if (server->n_fds == server->capacity) {
-			server->capacity = server->capacity ? server->capacity * 2 : 64;
-			server->fds =
-				memory_resize(server->fds, server->capacity * sizeof(*server->fds));
-		}
-		server->fds[server->n_fds++] = fd;
-	} else {
-		size_t i = 0;
-
-		while (i < server->n_fds && server->fds[i] != fd)
-			i++;
-		if (i < server->n_fds)
-			server->fds[i] = server->fds[--server->n_fds];
+		*context = own = memory_take(sizeof(*own));
+		own->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+		pthread_mutex_lock(&server->lock);
+		own->next = server->connections;
+		server->connections = own;
+		pthread_mutex_unlock(&server->lock);
+		return;
 	}
+	pthread_mutex_lock(&server->lock);
+	while (*link != own)
+		link = &(*link)->next;
+	*link = own->next;
 	pthread_mutex_unlock(&server->lock);
+	free(own);
 }
 
 static void no_log(void *arg, const char *format, va_list arguments)
@@ -393,7 +413,6 @@ void http_server_close(struct http_server **server)
 	http_server_pause(*server);
 	if ((*server)->placeholder >= 0)
 		close((*server)->placeholder);
-	free((*server)->fds);
 	(*server)->magic = 0;
 	free(*server);
 	*server = NULL;
@@ -409,8 +428,10 @@ void http_server_drop(struct http_server *server)
 {
 	CHECK_OBJ(server, SERVER_MAGIC);
 	pthread_mutex_lock(&server->lock);
-	for (size_t i = 0; i < server->n_fds; i++)
-		hang_up(server->fds[i], false);
+	for (struct connection *c = server->connections; c; c = c->next) {
+		c->cut = true;
+		hang_up(c->fd, false);
+	}
 	pthread_mutex_unlock(&server->lock);
 	if (server->config.dropped)
 		server->config.dropped(server->config.arg);
