@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of feeds.h share: the two lists, and who works on them.
+ *
+ *	feeds.c     all of them: turns, time limits, commits
+ *	wanted.c    the configuration: what is wanted, matched with what the journal has
+ *	resolve.c   discovery: what is wanted becomes a definition, which is added or found
+ *	replace.c   names move, and what is not wanted any more goes
+ */
+#ifndef REFLECTOR_FEEDS_INSIDE_H
+#define REFLECTOR_FEEDS_INSIDE_H
+
+#include "reflector/entry.h"
+#include "reflector/feeds.h"
+
+#define FEEDS_MAGIC       0x46454453u
+#define FEEDS_RETRY_FIRST UINT64_C(1000000000)
+#define FEEDS_RETRY_SLOW  (30 * FEEDS_RETRY_FIRST)
+
+/* One that the configuration wants. */
+struct wanted {
+	struct entry entry;
+	bool verified;  /* discovery has said what it is */
+	bool said;      /* that it can't be resolved */
+	uint64_t ask_ns; /* not before; UINT64_MAX: discovery is being asked */
+	uint64_t pause_ns;
+	bool renamed; /* in the open transaction: the runner has the name once that is committed */
+	struct runner *runner; /* NULL: not in the journal yet */
+};
+
+/* One that it does not want any more. It works on until what replaces it has been listed. */
+struct unwanted {
+	struct runner *runner;
+	bool removed; /* in the open transaction */
+};
+
+struct feeds {
+	uint32_t magic;
+	bool started;
+	struct journal *journal;
+	struct runner_shared shared;
+	struct wanted *wanted;
+	size_t n_wanted;
+	struct unwanted *unwanted;
+	size_t n_unwanted;
+};
+
+/* wanted.c */
+void wanted_release(struct wanted *wanted, size_t n);
+/* Takes RUNNER over when it succeeds. */
+int unwanted_add(struct feeds *feeds, struct runner *runner);
+struct runner *unwanted_take(struct feeds *feeds, size_t i);
+
+/* resolve.c: asks discovery for what is due. Errors are the journal's. */
+int resolve_due(struct feeds *feeds);
+
+/* replace.c */
+bool replace_has_old_of(const struct feeds *feeds, const char *name);
+bool replace_is_due(const struct feeds *feeds);
+/* In the open transaction: old feeds of names that are ready go, and the new ones get the names. */
+int replace_ready(struct feeds *feeds);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "common/check.h"
+#include "common/err.h"
+#include "common/log.h"
+#include "common/proc.h"
+#include "reflector/batch.h"
+#include "reflector/definition.h"
+#include "reflector/feeds_inside.h"
+
+static int add_feed(struct feeds *feeds, struct wanted *w, struct feed_definition *definition)
+{
+	struct recorder *recorder = feeds->shared.recorder;
+	struct feed_checkpoint checkpoint = {.phase = FEED_LISTING};
+	struct journal_meta meta;
+	char next[512];
+
+	snprintf(next, sizeof(next), "%s" ENTRY_NEXT, w->entry.name);
+	if (replace_has_old_of(feeds, w->entry.name))
+		definition->name = next;
+	int r = recorder_begin(recorder);
+	if (r >= 0)
+		r = journal_meta(feeds->journal, journal_txn(feeds->journal), &meta);
+	if (r >= 0)
+		r = journal_add_feed(feeds->journal, definition, &definition->id);
+	if (r < 0)
+		return recorder_fail(recorder, r);
+	r = recorder_publish_from(recorder, meta.next_seq);
+	/* On its own: what follows goes back to a checkpoint that must be there. */
+	if (r >= 0)
+		r = recorder_flush(recorder);
+	if (r >= 0)
+		r = runner_new(&feeds->shared, definition, &checkpoint, w->entry.page_size, &w->runner);
+	if (r < 0)
+		return r;
+	log_event(LOG_NOTICE, "feed", "added", "feed=%s id=%u resource=%s group=%s version=%s",
+		log_quote(definition->name), definition->id, definition->resource,
+		*definition->group ? definition->group : "core", definition->version);
+	if (feeds->started)
+		runner_start(w->runner);
+	return 0;
+}
+
+/* The entry is known to mean DEFINITION: go on with what it has, take what is there, or add it. */
+static int settle(struct feeds *feeds, struct wanted *w, struct feed_definition *definition)
+{
+	if (w->runner && definition_same(runner_definition(w->runner), definition))
+		return 0;
+	if (w->runner) {
+		int r = unwanted_add(feeds, w->runner);
+
+		if (r < 0)
+			return r;
+		w->runner = NULL;
+	}
+	for (size_t i = 0; i < feeds->n_unwanted; i++) {
+		if (!feeds->unwanted[i].removed &&
+			definition_same(runner_definition(feeds->unwanted[i].runner), definition)) {
+			w->runner = unwanted_take(feeds, i);
+			runner_set_page_size(w->runner, w->entry.page_size);
+			return 0;
+		}
+	}
+	return add_feed(feeds, w, definition);
+}
+
+/* Not at once; longer each time, where what is wrong may pass. */
+static void ask_later(struct wanted *w, bool passing, const char *why)
+{
+	w->ask_ns = proc_monotonic_ns() + (passing ? w->pause_ns : FEEDS_RETRY_SLOW);
+	w->pause_ns = w->pause_ns * 2 < FEEDS_RETRY_SLOW ? w->pause_ns * 2 : FEEDS_RETRY_SLOW;
+	if (!w->said)
+		log_event(LOG_WARNING, "feed", "unresolved", "feed=%s resource=%s error=%s",
+			log_quote(w->entry.name), log_quote(w->entry.resource), log_quote(why));
+	w->said = true;
+}
+
+/* Errors are the journal's. */
+static int resolve(struct feeds *feeds, struct wanted *w)
+{
+	struct resource resource;
+	struct feed_definition definition;
+	int r = discovery_find(feeds->shared.discovery, w->entry.resource, &resource);
+
+	if (r == AGAIN) {
+		w->ask_ns = UINT64_MAX;
+		return 0;
+	}
+	if (r == FOUND)
+		r = entry_define(&w->entry, &resource, &definition);
+	if (r < 0) {
+		/* What has a runner goes on with what was known. */
+		ask_later(w, r == ERR_NETWORK || r == ERR_TIMEOUT || r == ERR_TLS, err_text(r));
+		return 0;
+	}
+	w->said = false;
+	w->pause_ns = FEEDS_RETRY_FIRST;
+	int settled = settle(feeds, w, &definition);
+	/* A batch that failed took the new feed with it: once more, when there is room again. */
+	w->verified = settled >= 0;
+	return settled;
+}
+
+int resolve_due(struct feeds *feeds)
+{
+	uint64_t now = proc_monotonic_ns();
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < feeds->n_wanted; i++)
+		if (!feeds->wanted[i].verified && feeds->wanted[i].ask_ns <= now)
+			r = resolve(feeds, &feeds->wanted[i]);
+	return r;
+}
+
+int feeds_discovered(struct feeds *feeds, int result)
+{
+	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	for (size_t i = 0; i < feeds->n_wanted; i++) {
+		struct wanted *w = &feeds->wanted[i];
+
+		if (w->verified || w->ask_ns != UINT64_MAX)
+			continue;
+		w->ask_ns = 0;
+		if (result < 0)
+			ask_later(w, true, err_text(result));
+	}
+	for (size_t i = 0; i < feeds->n_wanted; i++)
+		if (feeds->wanted[i].runner)
+			runner_discovered(feeds->wanted[i].runner, result);
+	for (size_t i = 0; i < feeds->n_unwanted; i++)
+		runner_discovered(feeds->unwanted[i].runner, result);
+	return 0;
+}
+
+void feeds_doubt(struct feeds *feeds)
+{
+	for (size_t i = 0; i < feeds->n_wanted; i++) {
+		if (!feeds->wanted[i].verified)
+			continue;
+		feeds->wanted[i].verified = false;
+		feeds->wanted[i].ask_ns = proc_monotonic_ns() + FEEDS_RETRY_FIRST;
+	}
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reflector/feeds_inside.h"
+
+int unwanted_add(struct feeds *feeds, struct runner *runner)
+{
+	struct unwanted *grown = realloc(feeds->unwanted, (feeds->n_unwanted + 1) * sizeof(*grown));
+
+	if (!grown)
+		return err_set(-ENOMEM, "feeds");
+	feeds->unwanted = grown;
+	grown[feeds->n_unwanted++] = (struct unwanted){.runner = runner};
+	return 0;
+}
+
+struct runner *unwanted_take(struct feeds *feeds, size_t i)
+{
+	struct runner *runner = feeds->unwanted[i].runner;
+
+	feeds->unwanted[i] = feeds->unwanted[--feeds->n_unwanted];
+	return runner;
+}
+
+void wanted_release(struct wanted *wanted, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		entry_release(&wanted[i].entry);
+		runner_free(&wanted[i].runner);
+	}
+	free(wanted);
+}
+
+static int read_entries(const struct config *config, struct wanted **ret_wanted, size_t *ret_n)
+{
+	struct wanted *wanted = NULL;
+	size_t n = 0;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < config->n_feeds; i++) {
+		const struct config_feed *feed = &config->feeds[i];
+		size_t places = feed->n_namespaces ? feed->n_namespaces : 1;
+
+		for (size_t j = 0; r >= 0 && j < places; j++) {
+			struct wanted *grown = realloc(wanted, (n + 1) * sizeof(*grown));
+
+			if (!grown) {
+				r = err_set(-ENOMEM, "feeds");
+				break;
+			}
+			wanted = grown;
+			wanted[n] = (struct wanted){.pause_ns = FEEDS_RETRY_FIRST};
+			r = entry_init(feed, j, &wanted[n++].entry);
+		}
+	}
+	if (r < 0) {
+		wanted_release(wanted, n);
+		return r;
+	}
+	*ret_wanted = wanted;
+	*ret_n = n;
+	return 0;
+}
+
+/* What is wanted still, and was, goes on as it is. */
+static void keep_same(struct feeds *feeds, struct wanted *wanted, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		for (size_t j = 0; j < feeds->n_wanted; j++) {
+			struct wanted *was = &feeds->wanted[j];
+
+			if (!was->runner || !entry_same(&was->entry, &wanted[i].entry))
+				continue;
+			wanted[i].verified = was->verified;
+			wanted[i].runner = TAKE(was->runner);
+			break;
+		}
+	}
+}
+
+static void take_meant(struct feeds *feeds)
+{
+	for (size_t i = 0; i < feeds->n_wanted; i++) {
+		struct wanted *w = &feeds->wanted[i];
+
+		for (size_t j = 0; !w->runner && j < feeds->n_unwanted; j++)
+			if (entry_means(&w->entry, runner_definition(feeds->unwanted[j].runner)))
+				w->runner = unwanted_take(feeds, j);
+	}
+}
+
+int feeds_configure(struct feeds *feeds, const struct config *config)
+{
+	struct wanted *wanted;
+	size_t n;
+	int r = read_entries(config, &wanted, &n);
+
+	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	if (r < 0)
+		return r;
+	keep_same(feeds, wanted, n);
+	for (size_t i = 0; r >= 0 && i < feeds->n_wanted; i++) {
+		if (!feeds->wanted[i].runner)
+			continue;
+		r = unwanted_add(feeds, feeds->wanted[i].runner);
+		if (r >= 0)
+			feeds->wanted[i].runner = NULL;
+	}
+	wanted_release(feeds->wanted, feeds->n_wanted);
+	feeds->wanted = wanted;
+	feeds->n_wanted = n;
+	take_meant(feeds);
+	for (size_t i = 0; i < n; i++)
+		if (wanted[i].runner)
+			runner_set_page_size(wanted[i].runner, wanted[i].entry.page_size);
+	return r;
+}
