@@ -26,7 +26,8 @@
 #define IDENTIFY_SLOW  (30 * SECOND)
 #define IDENTIFY_AGAIN (300 * SECOND)
 #define HOLD_FIRST     SECOND
-#define HOLD_SLOW      (30 * SECOND)
+#define HOLD_SLOW      (10 * SECOND)
+#define HOLD_LOOK      SECOND
 
 struct loop {
 	uint32_t magic;
@@ -336,10 +337,27 @@ static int hold(struct loop *loop)
 	return r;
 }
 
+/* Asked before the API server is: an attempt without any room would only cost it requests. */
+static bool has_room(struct loop *loop)
+{
+	int r = journal_begin(loop->journal);
+
+	if (r < 0) {
+		err_clear();
+		return false;
+	}
+	journal_abort(loop->journal);
+	return true;
+}
+
 static void resume_due(struct loop *loop)
 {
 	if (!loop->held_ns || proc_monotonic_ns() < loop->held_ns)
 		return;
+	if (!has_room(loop)) {
+		loop->held_ns = proc_monotonic_ns() + HOLD_LOOK;
+		return;
+	}
 	loop->held_ns = 0;
 	recorder_recover(loop->recorder);
 	if (loop->identified)

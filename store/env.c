@@ -31,7 +31,8 @@
 
 #define OPEN_TRIES     10
 #define OPEN_PAUSE_NS  20000000L
-#define ALLOCATE_CHUNK ((uint64_t)16 << 20)
+#define ALLOCATE_MIN   ((uint64_t)256 << 10)
+#define ALLOCATE_MAX   ((uint64_t)16 << 20)
 #define NO_SPACE_BYTES ((uint64_t)1 << 20)
 #define OPEN_BYTES     ((uint64_t)256 << 10) /* opening writes a few pages */
 
@@ -361,20 +362,38 @@ static int open_transaction(struct mapping *map, const struct env_options *optio
 	return AGAIN;
 }
 
-/* Blocks for BYTES behind the last page; the file becomes that long. */
-static int allocate(struct mapping *map, uint64_t bytes)
+/* Where BYTES behind the last page end. */
+static uint64_t end_with(const struct mapping *map, uint64_t bytes)
 {
 	MDB_envinfo info;
-	int fd;
 
 	(void)mdb_env_info(map->mdb, &info);
 	uint64_t end = (uint64_t)(info.me_last_pgno + 1) * map->page_size + bytes;
-	if (end > map->map_bytes)
-		end = map->map_bytes;
+	return end < map->map_bytes ? end : map->map_bytes;
+}
+
+/* Some more than is asked for, so that not each batch asks; but a small database must not take the
+ * disk away from those that need it. */
+static uint64_t ahead_of(const struct mapping *map, uint64_t end)
+{
+	uint64_t more = end / 8;
+
+	if (more < ALLOCATE_MIN)
+		more = ALLOCATE_MIN;
+	if (more > ALLOCATE_MAX)
+		more = ALLOCATE_MAX;
+	return end + more < map->map_bytes ? end + more : map->map_bytes;
+}
+
+/* Blocks for BYTES behind the last page; the file becomes that long. */
+static int allocate(struct mapping *map, uint64_t bytes)
+{
+	uint64_t end = end_with(map, bytes), ahead = ahead_of(map, end);
+	int fd;
+
 	if (end <= map->allocated)
 		return 0;
 	(void)mdb_env_get_fd(map->mdb, &fd);
-	uint64_t ahead = end + ALLOCATE_CHUNK < map->map_bytes ? end + ALLOCATE_CHUNK : map->map_bytes;
 	int rc = posix_fallocate(fd, (off_t)map->allocated, (off_t)(ahead - map->allocated));
 	if (rc == ENOSPC) {
 		ahead = end;
@@ -1147,31 +1166,34 @@ static int count_pages(struct mapping *map, MDB_txn *txn, uint64_t *ret_pages)
 	return 0;
 }
 
-/* Blocks behind the last page, without making the file longer; none where USED leaves free pages
- * before it. */
-static int keep_blocks(struct mapping *map, uint64_t used, uint64_t bytes)
+/* Blocks up to END, without making the file longer: 0 or -errno, without a sentence. */
+static int take_blocks(struct mapping *map, uint64_t end)
 {
-	MDB_envinfo info;
 	int fd;
 
-	(void)mdb_env_info(map->mdb, &info);
-	uint64_t end = (uint64_t)(info.me_last_pgno + 1) * map->page_size;
-	if (end > used + 2 * bytes || map->cannot_allocate)
-		return 0;
-	end = end + bytes < map->map_bytes ? end + bytes : map->map_bytes;
-	if (end <= map->allocated)
-		return 0;
-	end = end + bytes < map->map_bytes ? end + bytes : end; /* not each time */
 	(void)mdb_env_get_fd(map->mdb, &fd);
-	if (fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)map->allocated, (off_t)(end - map->allocated)) == 0)
-		map->allocated = end;
-	else if (errno == ENOSPC)
-		return disk_full(map);
-	else if (errno == EOPNOTSUPP || errno == ENOSYS)
-		map->cannot_allocate = true;
-	else
-		return err_set(-errno, "keeping %" PRIu64 " bytes free for '%s'", bytes, map->path);
+	if (fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)map->allocated, (off_t)(end - map->allocated)) < 0)
+		return -errno;
+	map->allocated = end;
 	return 0;
+}
+
+/* Blocks behind the last page; none where USED leaves free pages before it. */
+static int keep_blocks(struct mapping *map, uint64_t used, uint64_t bytes)
+{
+	uint64_t end = end_with(map, bytes);
+
+	if (end_with(map, 0) > used + 2 * bytes || map->cannot_allocate || end <= map->allocated)
+		return 0;
+	int r = take_blocks(map, end_with(map, 2 * bytes)); /* not each time */
+	if (r == -ENOSPC)
+		r = take_blocks(map, end);
+	if (r == -ENOSPC)
+		return disk_full(map);
+	map->cannot_allocate = r == -EOPNOTSUPP || r == -ENOSYS;
+	return r == 0 || map->cannot_allocate
+		? 0
+		: err_set(r, "keeping %" PRIu64 " bytes free for '%s'", bytes, map->path);
 }
 
 int txn_keep_free(struct txn *txn, uint64_t bytes)
@@ -1267,9 +1289,18 @@ int env_sync(struct env *env)
 	return rc ? failed(env->map, rc, "syncing") : 0;
 }
 
-int env_allocate(struct env *env, uint64_t bytes)
+int env_allocate(struct env *env, uint64_t copied, uint64_t added)
 {
+	struct env_info info;
+
 	CHECK_OBJ(env, ENV_MAGIC);
 	REQUIRE(env->mode == ENV_WRITE);
-	return allocate(env->map, bytes);
+	if (end_with(env->map, copied + added) <= env->map->allocated)
+		return 0;
+	int r = env_info(env, &info);
+	if (r < 0)
+		return r;
+	/* Each page once, and LMDB's list of those that this frees. */
+	uint64_t most = info.used_bytes + info.used_bytes / 256 + OPEN_BYTES;
+	return allocate(env->map, (copied < most ? copied : most) + added);
 }

@@ -64,9 +64,10 @@ int env_each_reader(struct env *env, env_reader_fn *fn, void *arg);
 /* Writeback errors surface here; -EIO means this generation is dead. */
 int env_sync(struct env *env);
 
-/* WRITEMAP: makes sure the file has blocks for BYTES more than it uses, so that a full disk is
- * -ENOSPC here and not a SIGBUS later. */
-int env_allocate(struct env *env, uint64_t bytes);
+/* WRITEMAP: makes sure the file has blocks for what a transaction writes beyond its last page, so that
+ * a full disk is -ENOSPC here and not a SIGBUS later. COPIED: bytes of pages that exist and may be
+ * changed, which are copied, each once: never more than are in use count. ADDED: of new ones. */
+int env_allocate(struct env *env, uint64_t copied, uint64_t added);
 
 /* How often this process has been forked off since the first environment was opened in its line:
  * whoever remembers the number from when a handle was made can tell that this is a child, without a

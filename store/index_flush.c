@@ -11,8 +11,7 @@
 #include "common/err.h"
 #include "store/index_layout.h"
 
-#define PAGE      4096u
-#define ASK_BYTES (16u << 20) /* below this it is not worth asking how large the index is */
+#define PAGE 4096u
 
 /* ---- room in the file ---- */
 
@@ -32,7 +31,6 @@ static const unsigned least_per_page[INDEX_DATABASES] = {
  */
 int index_make_room(struct index *index, const size_t operations[INDEX_DATABASES], size_t added)
 {
-	struct env_info info;
 	uint64_t pages = 64;
 
 	for (unsigned db = 0; db < INDEX_DATABASES; db++) {
@@ -51,17 +49,7 @@ int index_make_room(struct index *index, const size_t operations[INDEX_DATABASES
 	}
 	index->touched_bytes += pages * PAGE;
 	index->added_bytes += (uint64_t)added * 3;
-	uint64_t touched = index->touched_bytes;
-
-	if (touched > ASK_BYTES) {
-		int r = env_info(generation_env(index->gen), &info);
-
-		if (r < 0)
-			return r;
-		if (touched > info.used_bytes + ASK_BYTES)
-			touched = info.used_bytes + ASK_BYTES;
-	}
-	return env_allocate(generation_env(index->gen), touched + index->added_bytes);
+	return env_allocate(generation_env(index->gen), index->touched_bytes, index->added_bytes);
 }
 
 /* ---- flushing ---- */

@@ -156,9 +156,13 @@ def test_damaged_cursor_is_said(simulator, store):
 # ---- full disks ------------------------------------------------------------------------------------
 
 
-def test_full_disk_is_said_and_passes(simulator, store):
-    """On a file system of 80 MB that something else fills up; reads go on, and it resumes by itself."""
-    mount = 'mount -t tmpfs -o size=80m tmpfs "$0" && exec "$@"'
+@pytest.mark.parametrize("megabytes", [80, 24])
+def test_full_disk_is_said_and_passes(simulator, store, megabytes):
+    """A file system that something else fills up; reads go on, and it resumes by itself.
+
+    24 MB are enough for what is stored, if neither database takes much more than it needs.
+    """
+    mount = f'mount -t tmpfs -o size={megabytes}m tmpfs "$0" && exec "$@"'
     store.path.mkdir(mode=0o700)
     if run_command(["unshare", "-rm", "sh", "-c", mount, store.path, "true"]).status:
         pytest.skip("no mount namespaces here")
@@ -178,7 +182,7 @@ def test_full_disk_is_said_and_passes(simulator, store):
     filler = store.path / "filler"
     inside("sh", "-c", f"cat /dev/zero > {filler} 2>/dev/null; true")
     for number in range(20):
-        simulator.create("pods", 50, from_=1000 + number * 50, size=6000)
+        simulator.create("pods", 50, from_=1000 + number * 50, size=6400)
 
     def said():
         status = inside(program("kinf"), "status", "-o", "json").json

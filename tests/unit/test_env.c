@@ -427,13 +427,13 @@ Test(env, writemap_gets_blocks_before_it_writes)
 
 	cr_assert_eq(mkdir(scratch_path("w"), 0700), 0);
 	cr_assert_eq(env_open(scratch_path("w"), &options, &env), 0);
-	cr_assert_eq(env_allocate(env, 8u << 20), 0);
+	cr_assert_eq(env_allocate(env, 0, 8u << 20), 0);
 	cr_assert_eq(stat(scratch_path("w/data.mdb"), &st), 0);
 	cr_assert_geq(st.st_blocks * 512, 8 << 20);
 	cr_assert_eq(st.st_mode & 0777, 0640);
 	cr_assert_eq(stat(scratch_path("w/lock.mdb"), &st), 0);
 	cr_assert_eq(st.st_mode & 0777, 0660);
-	cr_assert_eq(env_allocate(env, 1u << 30), 0, "never beyond the map");
+	cr_assert_eq(env_allocate(env, 0, 1u << 30), 0, "never beyond the map");
 	put(env, "a", 1u << 20);
 	struct txn *txn = NULL;
 	struct bytes value;
@@ -453,6 +453,32 @@ Test(env, writemap_gets_blocks_before_it_writes)
 	cr_assert_eq(value.size, 1u << 20);
 	txn_abort(&txn);
 	put(env, "b", 1u << 20);
+	env_close(&env);
+}
+
+static uint64_t blocks_bytes(const char *path)
+{
+	struct stat st;
+
+	cr_assert_eq(stat(path, &st), 0);
+	return (uint64_t)st.st_blocks * 512;
+}
+
+/* What a small database took for itself another one could not have. */
+Test(env, room_is_measured_by_what_is_in_use)
+{
+	struct env_options options = {.mode = ENV_WRITE, .databases = databases, .n_databases = 2,
+		.map_bytes = 64u << 20, .file_mode = 0600, .writemap = true};
+	struct env *env = NULL;
+
+	cr_assert_eq(mkdir(scratch_path("w"), 0700), 0);
+	cr_assert_eq(env_open(scratch_path("w"), &options, &env), 0);
+	put(env, "a", 1u << 20);
+	cr_assert_eq(env_allocate(env, 40u << 20, 0), 0);
+	cr_assert_leq(blocks_bytes(scratch_path("w/data.mdb")), 4u << 20, "a page is copied once");
+	cr_assert_eq(env_allocate(env, 0, 32u << 20), 0);
+	cr_assert_geq(blocks_bytes(scratch_path("w/data.mdb")), 33u << 20);
+	cr_assert_leq(blocks_bytes(scratch_path("w/data.mdb")), 40u << 20, "an eighth ahead");
 	env_close(&env);
 }
 
