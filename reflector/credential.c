@@ -25,7 +25,8 @@ struct credential {
 	const struct kubeconfig *config;
 	char *token;      /* of the file; secret */
 	uint64_t read_ns; /* when it was read or last tried */
-	bool refused;
+	unsigned version; /* of what is shown */
+	bool refused;     /* that version was */
 };
 
 static void wipe(char **text)
@@ -76,6 +77,7 @@ static void token_renew(struct credential *credential, uint64_t now_ns)
 	credential->refused = false;
 	wipe(&credential->token);
 	credential->token = token;
+	credential->version++;
 }
 
 int credential_new(const struct kubeconfig *config, struct credential **ret_credential)
@@ -110,10 +112,17 @@ void credential_free(struct credential **credential)
 	free(c);
 }
 
-void credential_refused(struct credential *credential)
+unsigned credential_version(const struct credential *credential)
 {
 	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
-	credential->refused = true;
+	return credential->version;
+}
+
+void credential_refused(struct credential *credential, unsigned version)
+{
+	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
+	if (version == credential->version)
+		credential->refused = true;
 }
 
 /* ---- headers ---- */

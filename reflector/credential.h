@@ -26,7 +26,11 @@ typedef int credential_header_fn(void *arg, const char *line);
 int credential_headers(struct credential *credential, uint64_t now_ns, credential_header_fn *put,
 	void *arg);
 
-/* The server answered 401: what was read before now is not good any more. */
-void credential_refused(struct credential *credential);
+/* Counts what was shown: headers that were made between two changes have the same version. */
+unsigned credential_version(const struct credential *credential);
+
+/* The server answered 401 to a request with headers of VERSION: when nothing newer was shown since,
+ * the next request needs something newer. */
+void credential_refused(struct credential *credential, unsigned version);
 
 #endif

@@ -17,6 +17,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "reflector/certificates.h"
 #include "reflector/connection.h"
 #include "reflector/credential.h"
 #include "reflector/head.h"
@@ -49,7 +50,9 @@ struct http_call {
 	struct http_call *next, **link;
 	struct http_request request; /* path and accept are not kept */
 	CURL *easy;
-	struct curl_slist *headers; /* with credentials: wiped */
+	struct curl_slist *headers; /* with credentials, from when curl has it on: wiped */
+	struct certificate_set *certificates; /* the same; NULL over plain http */
+	unsigned shown;             /* version of the credentials that it carries */
 	bool cancelled;             /* in a callback of curl, where it can't be removed */
 	bool connecting;            /* it has opened a connection of its own */
 
@@ -68,6 +71,7 @@ struct http {
 	uint32_t magic;
 	const struct kubeconfig *config;
 	struct credential *credential;
+	struct certificates *certificates;
 	CURLM *multi;
 	bool global, performing;
 	bool single; /* HTTP/1: a connection carries one call at a time */
@@ -162,6 +166,13 @@ static void move_clock(struct http *http, uint64_t waited_ms)
 
 /* ---- what comes in ---- */
 
+/* The next call looks whether there is something newer to show. */
+static void refused(struct http_call *call)
+{
+	credential_refused(call->http->credential, call->shown);
+	certificates_doubt(call->http->certificates);
+}
+
 static void headers_complete(struct http_call *call)
 {
 	curl_off_t retry_after = 0;
@@ -176,7 +187,7 @@ static void headers_complete(struct http_call *call)
 	(void)curl_easy_getinfo(call->easy, CURLINFO_RETRY_AFTER, &retry_after); /* 0 when unknown */
 	answer.retry_after_ns = (uint64_t)retry_after * 1000 * NS_PER_MS;
 	if (call->head.status == 401)
-		credential_refused(call->http->credential);
+		refused(call);
 	if (call->request.on_status)
 		call->request.on_status(call->request.arg, &answer);
 }
@@ -264,30 +275,33 @@ struct setup {
 			(setup)->code = curl_easy_setopt((setup)->easy, option, value);            \
 	} while (0)
 
-static void set_pem(struct setup *setup, const struct kubeconfig_pem *pem, CURLoption blob_option,
-	CURLoption file_option)
+/* The set lives as long as the call. */
+static void set_pem(struct setup *setup, const struct certificate_text *text, CURLoption option)
 {
-	struct curl_blob blob = {.data = pem->data, .len = pem->size, .flags = CURL_BLOB_NOCOPY};
+	struct curl_blob blob = {.data = text->data, .len = text->size, .flags = CURL_BLOB_NOCOPY};
 
-	if (pem->data)
-		SET(setup, blob_option, &blob);
-	else if (pem->file)
-		SET(setup, file_option, pem->file);
+	if (text->data)
+		SET(setup, option, &blob);
+}
+
+/* libcurl uses a connection again only for the same CA and certificate, byte by byte. */
+static void set_certificates(struct setup *setup, const struct certificate_set *certificates)
+{
+	if (certificates->ca.data) {
+		/* A CA of the cluster's own replaces the system's; libcurl would add them. */
+		SET(setup, CURLOPT_CAPATH, NULL);
+		set_pem(setup, &certificates->ca, CURLOPT_CAINFO_BLOB);
+	}
+	set_pem(setup, &certificates->certificate, CURLOPT_SSLCERT_BLOB);
+	set_pem(setup, &certificates->key, CURLOPT_SSLKEY_BLOB);
 }
 
 static void set_tls(struct setup *setup, const struct kubeconfig *config)
 {
-	if (config->ca.data || config->ca.file) {
-		/* A CA of the cluster's own replaces the system's; libcurl would add them. */
-		SET(setup, CURLOPT_CAPATH, NULL);
-		set_pem(setup, &config->ca, CURLOPT_CAINFO_BLOB, CURLOPT_CAINFO);
-	}
-	/* A rotated CA file counts from the next connection on. */
+	/* Rotated roots of the system count from the next connection on. */
 	SET(setup, CURLOPT_CA_CACHE_TIMEOUT, 0L);
 	SET(setup, CURLOPT_SSL_VERIFYPEER, config->insecure ? 0L : 1L);
 	SET(setup, CURLOPT_SSL_VERIFYHOST, config->insecure ? 0L : 2L);
-	set_pem(setup, &config->client_certificate, CURLOPT_SSLCERT_BLOB, CURLOPT_SSLCERT);
-	set_pem(setup, &config->client_key, CURLOPT_SSLKEY_BLOB, CURLOPT_SSLKEY);
 	/* Wait for a connection that may carry us too rather than open another. */
 	SET(setup, CURLOPT_PIPEWAIT, 1L);
 	SET(setup, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
@@ -327,7 +341,6 @@ static void set_callbacks(struct setup *setup, struct http_call *call)
 	SET(setup, CURLOPT_HEADERDATA, call);
 	SET(setup, CURLOPT_WRITEFUNCTION, take_body);
 	SET(setup, CURLOPT_WRITEDATA, call);
-	SET(setup, CURLOPT_HTTPHEADER, call->headers);
 	SET(setup, CURLOPT_USERAGENT, "kinf-reflector/" KINF_VERSION);
 	if (call->request.bulk)
 		SET(setup, CURLOPT_BUFFERSIZE, BULK_BUFFER);
@@ -357,9 +370,16 @@ static int add_headers(struct http_call *call, const char *accept)
 		return err_set(-ENOMEM, "request headers");
 	}
 	r = add_header(call, line);
-	if (!r && http->host_header)
-		r = add_header(call, http->host_header);
-	return r ? r : credential_headers(http->credential, proc_monotonic_ns(), add_header, call);
+	return r || !http->host_header ? r : add_header(call, http->host_header);
+}
+
+static int setup_result(const struct setup *setup)
+{
+	if (setup->code == CURLE_OUT_OF_MEMORY)
+		return err_set(-ENOMEM, "request");
+	if (setup->code)
+		return err_say(ERR_UNSUPPORTED, "libcurl: %s", curl_easy_strerror(setup->code));
+	return 0;
 }
 
 static int set_up(struct http_call *call, const struct http_request *request)
@@ -377,11 +397,27 @@ static int set_up(struct http_call *call, const struct http_request *request)
 	SET(&setup, CURLOPT_URL, url);
 	set_connection(&setup, call);
 	set_callbacks(&setup, call);
-	if (setup.code == CURLE_OUT_OF_MEMORY)
-		return err_set(-ENOMEM, "request");
-	if (setup.code)
-		return err_say(ERR_UNSUPPORTED, "libcurl: %s", curl_easy_strerror(setup.code));
-	return 0;
+	return setup_result(&setup);
+}
+
+/* Who we are is decided when the call is on its way, not when somebody thinks of it: between the two
+ * may lie a rotation. */
+static int show_credentials(struct http_call *call)
+{
+	struct http *http = call->http;
+	struct setup setup = {.easy = call->easy};
+	uint64_t now = proc_monotonic_ns();
+	int r = credential_headers(http->credential, now, add_header, call);
+
+	if (r)
+		return r;
+	call->shown = credential_version(http->credential);
+	SET(&setup, CURLOPT_HTTPHEADER, call->headers);
+	if (http->config->tls) {
+		call->certificates = certificates_take(http->certificates, now);
+		set_certificates(&setup, call->certificates);
+	}
+	return setup_result(&setup);
 }
 
 /* ---- a call's life ---- */
@@ -414,6 +450,7 @@ static void call_free(struct http_call **call)
 	for (struct curl_slist *item = c->headers; item; item = item->next)
 		explicit_bzero(item->data, strlen(item->data));
 	curl_slist_free_all(c->headers);
+	certificate_set_release(&c->certificates);
 	free(c->sentence);
 	c->magic = 0;
 	free(c);
@@ -550,7 +587,16 @@ static void end_by_curl(struct http_call *call, CURLcode code)
 		(void)err_say(result, "%s: %s: %s", call->http->config->server,
 			result == ERR_TLS ? "TLS" : what_failed(code, call->limit.answered), reason);
 		call->sentence = strdup(err_text(result));
+		if (result == ERR_TLS)
+			certificates_doubt(call->http->certificates);
 	}
+	end_with(call, result);
+}
+
+/* Before curl had it: RESULT and the sentence that was set for it. */
+static void end_by_error(struct http_call *call, int result)
+{
+	call->sentence = strdup(err_text(result));
 	end_with(call, result);
 }
 
@@ -667,6 +713,12 @@ static int add_waiting(struct http *http)
 
 		if (one_by_one && is_connecting(http))
 			break;
+		r = show_credentials(call);
+		if (r < 0) {
+			end_by_error(call, r);
+			r = 0;
+			continue;
+		}
 		code = curl_multi_add_handle(http->multi, call->easy);
 		if (code)
 			return machinery_error(code);
@@ -790,6 +842,8 @@ int http_new(const struct kubeconfig *config, struct http **ret_http)
 		r = parse_server(http);
 	if (!r)
 		r = credential_new(config, &http->credential);
+	if (!r)
+		r = certificates_new(config, &http->certificates);
 	if (r < 0)
 		return r;
 	*ret_http = TAKE(http);
@@ -813,6 +867,7 @@ void http_free(struct http **http)
 	(void)curl_multi_cleanup(h->multi); /* closes the sockets; NULL is an error it survives */
 	if (h->global)
 		curl_global_cleanup();
+	certificates_free(&h->certificates);
 	credential_free(&h->credential);
 	connections_release(&h->connections);
 	curl_slist_free_all(h->connect_to);

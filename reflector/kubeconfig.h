@@ -22,8 +22,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* PEM given as data or as a file; data wins. A file is read again for every new connection, which is
- * how rotated certificates take effect. Neither: both NULL. */
+/* PEM given as data or as a file; data wins. Files are read again by certificates.h, which is how
+ * rotated ones take effect. Neither: both NULL. */
 struct kubeconfig_pem {
 	char *data; /* NUL-terminated; secret in `client_key` */
 	size_t size;

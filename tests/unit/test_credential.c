@@ -111,7 +111,7 @@ Test(credential, refused_token_is_read_again_at_once)
 	write_token("one");
 	cr_assert_eq(credential_new(&config, &credential), 0);
 	write_token("two");
-	credential_refused(credential);
+	credential_refused(credential, credential_version(credential));
 	expect(credential, proc_monotonic_ns(), "Authorization: Bearer two\n");
 	write_token("three");
 	expect(credential, proc_monotonic_ns(), "Authorization: Bearer two\n");

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/certificates.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/err.h"
+#include "common/proc.h"
+
+#define SECOND 1000000000ull
+#define PEM(x) "-----BEGIN " x "-----\n"
+
+static char dir[] = "/tmp/kinf-certificates-XXXXXX";
+static char ca[64], crt[64], key[64];
+static struct kubeconfig config;
+
+static void file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	cr_assert(f && fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+static void set_up(void)
+{
+	cr_assert(mkdtemp(dir));
+	(void)snprintf(ca, sizeof(ca), "%s/ca", dir);
+	(void)snprintf(crt, sizeof(crt), "%s/crt", dir);
+	(void)snprintf(key, sizeof(key), "%s/key", dir);
+	file(ca, PEM("CA"));
+	file(crt, PEM("CRT"));
+	file(key, PEM("KEY"));
+	config = (struct kubeconfig){.tls = true, .ca.file = ca, .client_certificate.file = crt,
+		.client_key.file = key};
+}
+
+static void tear_down(void)
+{
+	(void)unlink(ca);
+	(void)unlink(crt);
+	(void)unlink(key);
+	cr_assert_eq(rmdir(dir), 0);
+}
+
+TestSuite(certificates, .init = set_up, .fini = tear_down);
+
+static struct certificates *open_certificates(void)
+{
+	struct certificates *certificates = NULL;
+	int r = certificates_new(&config, &certificates);
+
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	return certificates;
+}
+
+static void shows(struct certificates *certificates, uint64_t now, const char *wanted_ca,
+	const char *wanted_certificate)
+{
+	struct certificate_set *set = certificates_take(certificates, now);
+
+	cr_assert_str_eq(set->ca.data, wanted_ca);
+	cr_assert_str_eq(set->certificate.data, wanted_certificate);
+	certificate_set_release(&set);
+}
+
+Test(certificates, files_are_read_again_after_ten_seconds)
+{
+	struct certificates *c = open_certificates();
+	uint64_t now = proc_monotonic_ns();
+
+	file(ca, PEM("CA2"));
+	shows(c, now + 5 * SECOND, PEM("CA"), PEM("CRT"));
+	shows(c, now + 11 * SECOND, PEM("CA2"), PEM("CRT"));
+	file(crt, PEM("CRT2"));
+	file(key, PEM("KEY2"));
+	shows(c, now + 12 * SECOND, PEM("CA2"), PEM("CRT"));
+	certificates_doubt(c);
+	shows(c, now + 13 * SECOND, PEM("CA2"), PEM("CRT2"));
+	certificates_free(&c);
+}
+
+Test(certificates, files_that_are_bad_now_leave_what_was_read)
+{
+	struct certificates *c = open_certificates();
+	uint64_t now = proc_monotonic_ns();
+
+	file(ca, "half");
+	shows(c, now + 11 * SECOND, PEM("CA"), PEM("CRT"));
+	cr_assert_eq(unlink(key), 0);
+	shows(c, now + 22 * SECOND, PEM("CA"), PEM("CRT"));
+	file(ca, PEM("CA2"));
+	file(key, PEM("KEY2"));
+	shows(c, now + 33 * SECOND, PEM("CA2"), PEM("CRT"));
+	certificates_free(&c);
+}
+
+Test(certificates, unchanged_files_give_the_same_set_and_changed_ones_leave_the_old_alive)
+{
+	struct certificates *c = open_certificates();
+	uint64_t now = proc_monotonic_ns();
+	struct certificate_set *a = certificates_take(c, now);
+	struct certificate_set *b = certificates_take(c, now + 11 * SECOND);
+
+	cr_assert_eq(a, b);
+	certificate_set_release(&b);
+	file(ca, PEM("CA2"));
+	b = certificates_take(c, now + 22 * SECOND);
+	cr_assert_neq(a, b);
+	cr_assert_str_eq(a->ca.data, PEM("CA"));
+	certificates_free(&c);
+	cr_assert_str_eq(b->ca.data, PEM("CA2"));
+	certificate_set_release(&a);
+	certificate_set_release(&b);
+}
+
+Test(certificates, certificate_of_a_plugin_outlives_a_rotated_ca)
+{
+	struct certificates *c;
+	uint64_t now = proc_monotonic_ns();
+	struct certificate_set *set;
+
+	config.client_certificate.file = config.client_key.file = NULL;
+	c = open_certificates();
+	cr_assert_eq(certificates_show(c, PEM("P"), PEM("PK")), 0);
+	set = certificates_take(c, now);
+	cr_assert_eq(certificates_show(c, PEM("P"), PEM("PK")), 0);
+	shows(c, now, PEM("CA"), PEM("P"));
+	cr_assert_str_eq(set->key.data, PEM("PK"));
+	file(ca, PEM("CA2"));
+	shows(c, now + 11 * SECOND, PEM("CA2"), PEM("P"));
+	certificate_set_release(&set);
+	cr_assert_eq(certificates_show(c, NULL, NULL), 0);
+	set = certificates_take(c, now + 11 * SECOND);
+	cr_assert_null(set->certificate.data);
+	cr_assert_null(set->key.data);
+	cr_assert_str_eq(set->ca.data, PEM("CA2"));
+	certificate_set_release(&set);
+	certificates_free(&c);
+}
+
+Test(certificates, unreadable_files_are_an_error_at_the_start)
+{
+	struct certificates *c = NULL;
+
+	file(crt, "not a certificate");
+	cr_assert_eq(certificates_new(&config, &c), ERR_CONFIG);
+	cr_assert(strstr(err_text(ERR_CONFIG), crt));
+	cr_assert_eq(unlink(crt), 0);
+	cr_assert_eq(certificates_new(&config, &c), -ENOENT);
+	cr_assert(strstr(err_text(-ENOENT), crt));
+	cr_assert_null(c);
+}
