@@ -3,15 +3,17 @@
  * One loop, four states:
  *
  *	PASS   read the log from the smallest position to visible(feed), give what is not yet known
- *	RANGE  read the initial state of a feed by name, from the key after the last one given
+ *	RANGE  read the initial state of a feed by name, from the key after the last one given; likewise
+ *	       the state asked for by follow_resync
  *	LIVE   take entries of the event ring, resolve each in the journal
  *	IDLE   nothing held, nothing to do
  *
  * Whenever a snapshot was held for long enough it is taken anew, and a pass from the positions comes
  * first: for a feed whose initial state is being read it gives only keys already passed, since the
- * range will show the others as they are in that very snapshot.
+ * range will show the others as they are in that very snapshot. A resync gives all changes in its
+ * passes, so what its ranges show is what was given last.
  */
-#include "store/follow.h"
+#include "store/follow_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,46 +27,10 @@
 #include "common/proc.h"
 #include "store/ring.h"
 
-#define FOLLOW_MAGIC    0x666f6c6cu
 #define DEFAULT_HOLD_NS (50 * UINT64_C(1000000))
 #define PASS_EVERY_NS   (1000 * UINT64_C(1000000)) /* positions move on without events too */
 #define NO_RING_MS      50
 #define NO_RING_NS      (NO_RING_MS * UINT64_C(1000000) / 2)
-
-enum stage {
-	NOT_BEGUN, /* nothing was given of it */
-	INITIAL,   /* keys up to `passed` were */
-	BEGUN,     /* its initial state was, or none is wanted */
-};
-
-enum state { PASS, RANGE, LIVE, IDLE };
-
-struct followed {
-	enum stage stage;
-	bool skip_initial;
-	bool foreign;   /* its position is of another journal */
-	uint64_t until; /* of this pass: visible(feed) */
-	struct buf passed;
-};
-
-struct follow {
-	uint32_t magic;
-	struct store *store;
-	struct snapshot *snapshot; /* NULL before the first one could be taken */
-	bool held;
-	bool uuid_known;
-	uint8_t uuid[16];
-	struct ring_reader *ring;
-	enum state state;
-	struct journal_walk *log;
-	struct index_walk *names;
-	struct follow_position *positions;
-	struct followed *feeds;
-	size_t n;
-	bool synced, sync_owed;
-	uint64_t hold_ns;
-	uint64_t passed_ns; /* monotonic, when the last pass began */
-};
 
 /* ---- making and freeing ---- */
 
@@ -163,8 +129,21 @@ const uint8_t *follow_uuid(const struct follow *follow)
 
 /* ---- snapshots ---- */
 
+/* A pass that is cut short has examined every feed up to where it is. */
+static void note_examined(struct follow *f)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		uint64_t seq = f->examined < f->feeds[i].until ? f->examined : f->feeds[i].until;
+
+		if (f->feeds[i].stage != NOT_BEGUN && f->positions[i].seq < seq)
+			f->positions[i].seq = seq;
+	}
+}
+
 static int follow_release(struct follow *f)
 {
+	if (f->log)
+		note_examined(f);
 	close_walks(f);
 	if (!f->held)
 		return 0;
@@ -229,7 +208,7 @@ static int follow_take_snapshot(struct follow *f)
 static int lapse(struct follow *f, size_t i, struct follow_item *ret_item)
 {
 	f->feeds[i].stage = NOT_BEGUN;
-	f->feeds[i].skip_initial = f->feeds[i].foreign = false;
+	f->feeds[i].skip_initial = f->feeds[i].foreign = f->feeds[i].resync = false;
 	buf_reset(&f->feeds[i].passed);
 	f->synced = false;
 	f->sync_owed = true;
@@ -282,6 +261,7 @@ static int begin_pass(struct follow *f, struct follow_item *ret_item)
 	}
 	if (from == UINT64_MAX)
 		return NOT_FOUND; /* nothing to read: pass_next ends at once */
+	f->examined = from;
 	r = journal_walk_open(snapshot_journal(f->snapshot), snapshot_journal_txn(f->snapshot),
 		from + 1, &f->log);
 	return r < 0 ? r : NOT_FOUND;
@@ -297,7 +277,8 @@ static struct followed *find_feed(struct follow *f, uint32_t id, size_t *ret_i)
 	return NULL;
 }
 
-/* A record as an item, with the state before it. */
+/* A record as an item, with the state before it. The position stays where it is when that can't be
+ * read: whoever goes on after an error gets the record again. */
 static int give_change(struct follow *f, size_t i, const struct record *record,
 	struct follow_item *ret_item)
 {
@@ -307,13 +288,12 @@ static int give_change(struct follow *f, size_t i, const struct record *record,
 		.seq = record->seq,
 		.record = *record,
 	};
-	f->positions[i].seq = record->seq;
-	if (!record->prev)
-		return FOUND;
-	int r = snapshot_version(f->snapshot, record->prev, &ret_item->old);
+	int r = record->prev ? snapshot_version(f->snapshot, record->prev, &ret_item->old) : FOUND;
 	if (r == NOT_FOUND)
 		return err_say(ERR_CORRUPT, "record %llu: the version before it, %llu, is missing",
 			(unsigned long long)record->seq, (unsigned long long)record->prev);
+	if (r == FOUND)
+		f->positions[i].seq = record->seq;
 	return r;
 }
 
@@ -341,7 +321,7 @@ static void end_pass(struct follow *f)
 	for (size_t i = 0; i < f->n; i++)
 		if (f->feeds[i].stage != NOT_BEGUN && f->positions[i].seq < f->feeds[i].until)
 			f->positions[i].seq = f->feeds[i].until;
-	f->state = f->sync_owed ? RANGE : LIVE;
+	f->state = f->sync_owed || f->resync_owed ? RANGE : LIVE;
 }
 
 /* FOUND; NOT_FOUND when the pass is over. */
@@ -352,92 +332,22 @@ static int pass_next(struct follow *f, struct follow_item *ret_item)
 	int r = END;
 
 	while (f->log && (r = journal_walk_next(f->log, &record)) == FOUND) {
-		if (!find_feed(f, record.feed, &i))
-			continue;
-		if (record.type == RECORD_FEED_REMOVED)
+		bool ours = find_feed(f, record.feed, &i) != NULL;
+
+		if (ours && record.type == RECORD_FEED_REMOVED)
 			return GONE;
-		if (is_change(&record) && wants(f, i, &record))
-			return give_change(f, i, &record, ret_item);
+		if (ours && is_change(&record) && wants(f, i, &record)) {
+			r = give_change(f, i, &record, ret_item);
+			if (r == FOUND)
+				f->examined = record.seq;
+			return r;
+		}
+		f->examined = record.seq;
 	}
 	if (r != END)
 		return r;
 	end_pass(f);
 	return NOT_FOUND;
-}
-
-/* ---- the initial state, range by range ---- */
-
-static int begin_feed(struct follow *f, size_t i)
-{
-	struct followed *feed = &f->feeds[i];
-
-	if (!feed->until)
-		return AGAIN; /* not listed yet */
-	if (feed->stage == NOT_BEGUN) {
-		feed->stage = INITIAL;
-		f->positions[i].seq = feed->until;
-	}
-	/* The smallest key behind the one passed last. */
-	struct buf from = BUF_INIT;
-	buf_bytes_put(&from, buf_bytes(&feed->passed));
-	if (from.size)
-		buf_byte(&from, '\0');
-	int r = buf_error(&from);
-	if (r == 0)
-		r = index_names(snapshot_index(f->snapshot), snapshot_index_txn(f->snapshot),
-			f->positions[i].feed, BYTES_NONE, buf_bytes(&from), &f->names);
-	buf_release(&from);
-	return r;
-}
-
-static int give_initial(struct follow *f, size_t i, struct bytes key,
-	const struct index_entry *entry, struct follow_item *ret_item)
-{
-	struct followed *feed = &f->feeds[i];
-
-	*ret_item = (struct follow_item){
-		.kind = FOLLOW_INITIAL,
-		.feed = f->positions[i].feed,
-		.seq = feed->until,
-	};
-	buf_reset(&feed->passed);
-	buf_bytes_put(&feed->passed, key);
-	int r = buf_error(&feed->passed);
-	return r < 0 ? r : snapshot_record(f->snapshot, ret_item->feed, key, entry, &ret_item->record);
-}
-
-static int give_sync(struct follow *f, struct follow_item *ret_item)
-{
-	f->sync_owed = false;
-	f->synced = true;
-	f->state = LIVE;
-	*ret_item = (struct follow_item){.kind = FOLLOW_SYNC};
-	return FOUND;
-}
-
-/* FOUND (SYNC at the end); AGAIN: a feed has not been listed yet. */
-static int range_next(struct follow *f, struct follow_item *ret_item)
-{
-	for (size_t i = 0; i < f->n; i++) {
-		struct index_entry entry;
-		struct bytes key;
-		int r = 0;
-
-		if (f->feeds[i].stage == BEGUN)
-			continue;
-		if (!f->names)
-			r = begin_feed(f, i);
-		if (r == 0)
-			r = index_walk_next(f->names, &key, &entry);
-		if (r == FOUND)
-			return give_initial(f, i, key, &entry, ret_item);
-		if (r != END)
-			return r;
-		index_walk_close(&f->names);
-		f->feeds[i].stage = BEGUN;
-		buf_trim(&f->feeds[i].passed, 0);
-	}
-	return give_sync(f, ret_item);
 }
 
 /* ---- live ---- */
@@ -507,7 +417,7 @@ static int step(struct follow *f, struct follow_item *ret_item)
 	case PASS:
 		return pass_next(f, ret_item);
 	case RANGE:
-		return range_next(f, ret_item);
+		return follow_range_next(f, ret_item);
 	case LIVE:
 		break;
 	}
@@ -517,14 +427,32 @@ static int step(struct follow *f, struct follow_item *ret_item)
 	return r == END ? NOT_FOUND : r;
 }
 
-/* A snapshot held for long enough is given back; what it was held for begins with a pass again. */
+/* What the snapshot was held for begins with a pass again. */
+int follow_rest(struct follow *follow)
+{
+	CHECK_OBJ(follow, FOLLOW_MAGIC);
+	if (follow->state != LIVE)
+		follow->state = IDLE;
+	return follow_release(follow);
+}
+
 static int follow_renew(struct follow *f)
 {
-	if (!f->held || snapshot_age_ns(f->snapshot) <= f->hold_ns)
-		return 0;
-	if (f->state != LIVE)
-		f->state = IDLE;
-	return follow_release(f);
+	return f->held && snapshot_age_ns(f->snapshot) > f->hold_ns ? follow_rest(f) : 0;
+}
+
+bool follow_resync(struct follow *follow)
+{
+	CHECK_OBJ(follow, FOLLOW_MAGIC);
+	if (!follow->synced || follow->resync_owed)
+		return false;
+	for (size_t i = 0; i < follow->n; i++) {
+		follow->feeds[i].resync = true;
+		buf_reset(&follow->feeds[i].passed);
+	}
+	follow->resync_owed = true;
+	follow->state = IDLE; /* a pass comes first */
+	return true;
 }
 
 int follow_next(struct follow *follow, struct follow_item *ret_item)
@@ -539,9 +467,7 @@ int follow_next(struct follow *follow, struct follow_item *ret_item)
 	} while (r == NOT_FOUND);
 	if (r == FOUND)
 		return FOUND;
-	if (follow->state != LIVE)
-		follow->state = IDLE;
-	int released = follow_release(follow);
+	int released = follow_rest(follow);
 	return released < 0 ? released : r;
 }
 

@@ -31,13 +31,14 @@ enum follow_kind {
 	FOLLOW_CHANGE,  /* record; old: the state before, seq 0 when there was none */
 	FOLLOW_LAPPED,  /* the position is no longer kept: a new initial state and SYNC follow, and what
 	                   is not in it is gone */
+	FOLLOW_RESYNC,  /* an object as it is, asked for by follow_resync: record, and old the same */
 	FOLLOW_KIND_MAX
 };
 
 struct follow_item {
 	enum follow_kind kind;
 	uint32_t feed;
-	uint64_t seq; /* CHANGE: the record's; INITIAL: the snapshot's visible(feed) */
+	uint64_t seq; /* CHANGE: the record's; INITIAL, RESYNC: the snapshot's visible(feed) */
 	struct record record;
 	struct record old;
 	/* Borrowed until the next call on the follower. */
@@ -64,6 +65,14 @@ void follow_free(struct follow **follow);
 
 /* FOUND, AGAIN (nothing now), GONE (a feed was removed or replaced: look it up again), errors. */
 int follow_next(struct follow *follow, struct follow_item *ret_item);
+
+/* Gives the snapshot back before its time: for callers that do not know when they will ask again. */
+int follow_rest(struct follow *follow);
+
+/* All current objects once more, as RESYNC items, in ranges as the initial state is read; changes come
+ * between them as ever, and a RESYNC item is never older than the last change given. False, and nothing
+ * happens: before SYNC, or while one is under way. A lapse ends it. */
+bool follow_resync(struct follow *follow);
 
 /* Sleeps until something may have happened. 0 or AGAIN on timeout; -EINTR after a signal. */
 int follow_wait(struct follow *follow, int timeout_ms);

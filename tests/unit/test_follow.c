@@ -27,7 +27,7 @@ struct world {
 	struct follow *follow;
 	uint64_t replica[FEEDS][KEYS];
 	uint64_t last[FEEDS];         /* seq of the last change given */
-	unsigned syncs, lapses, initials, changes;
+	unsigned syncs, lapses, initials, changes, resyncs;
 };
 
 static struct world w;
@@ -182,6 +182,12 @@ static void take(const struct follow_item *item)
 	case FOLLOW_SYNC:
 		w.syncs++;
 		cr_assert(follow_synced(w.follow));
+		break;
+	case FOLLOW_RESYNC:
+		cr_assert_eq(item->record.seq, *replica_at(item->feed, item->record.key, &feed),
+			"what was given last");
+		cr_assert_eq(item->old.seq, item->record.seq);
+		w.resyncs++;
 		break;
 	default:
 		feed = item->feed == w.id[0] ? 0 : 1;
@@ -423,6 +429,75 @@ Test(follow, without_a_processor_it_waits_and_goes_on_with_the_next_one)
 	replica_is_model();
 }
 
+Test(follow, a_resync_gives_each_object_once_more)
+{
+	begin(NULL);
+	cr_assert_not(follow_resync(w.follow), "nothing was given yet");
+	drain();
+	cr_assert(follow_resync(w.follow));
+	cr_assert_not(follow_resync(w.follow), "one is under way");
+	drain();
+	cr_assert_eq(w.resyncs, KEYS);
+	cr_assert_eq(w.syncs, 1, "it has no end of its own");
+	put(0, 0);
+	rig_commit(&w.rig);
+	rig_settle(&w.rig);
+	drain();
+	cr_assert_eq(w.changes, 1);
+	cr_assert(follow_resync(w.follow));
+	drain();
+	cr_assert_eq(w.resyncs, 2 * KEYS);
+	replica_is_model();
+}
+
+/* take() holds every item against the replica. */
+Test(follow, changes_come_between_the_ranges_of_a_resync)
+{
+	const struct follow_options options = {.max_hold_ns = 1};
+
+	random_state = 5;
+	begin(&options);
+	drain();
+	for (unsigned round = 0; round < 10; round++) {
+		cr_assert(follow_resync(w.follow));
+		for (unsigned step = 0; step < 20; step++) {
+			for (unsigned n = dice(4); n--;)
+				change_something();
+			rig_commit(&w.rig);
+			rig_settle(&w.rig);
+			int r = follow(1 + dice(5));
+			cr_assert(r == FOUND || r == AGAIN, "%d %s", r, err_text(r));
+		}
+		close_lists();
+		drain();
+		replica_is_model();
+	}
+	cr_assert_gt(w.resyncs, 100);
+	cr_assert_gt(w.changes, 100);
+	cr_assert_eq(w.lapses, 0);
+}
+
+/* One feed stands still while the other one changes. */
+Test(follow, a_pass_that_rests_does_not_begin_from_the_start_again)
+{
+	const struct follow_position *positions;
+
+	begin(NULL);
+	drain();
+	for (unsigned k = 0; k < 10; k++)
+		put(0, k);
+	rig_commit(&w.rig);
+	rig_settle(&w.rig);
+	go_on_from(NULL); /* with a pass, not from the ring */
+	cr_assert_eq(follow(4), FOUND);
+	OK(follow_rest(w.follow));
+	cr_assert_eq(follow_positions(w.follow, &positions), FEEDS);
+	cr_assert_eq(positions[1].seq, positions[0].seq);
+	drain();
+	cr_assert_eq(w.changes, 10);
+	replica_is_model();
+}
+
 /* Everything at once: lists, trims, restarts of the processor and of the follower. */
 static void live_through(unsigned seed)
 {
@@ -453,6 +528,10 @@ static void live_through(unsigned seed)
 		}
 		if (dice(50) == 0 && follow_synced(w.follow))
 			go_on_from(NULL);
+		if (dice(20) == 0)
+			(void)follow_resync(w.follow); /* not before SYNC */
+		if (dice(8) == 0)
+			OK(follow_rest(w.follow));
 	}
 	close_lists();
 	drain();
@@ -466,4 +545,5 @@ Test(follow, random_lives_end_with_the_model)
 		live_through(seed);
 	cr_assert_gt(w.lapses, 0);
 	cr_assert_gt(w.changes, 500);
+	cr_assert_gt(w.resyncs, 500);
 }
