@@ -16,7 +16,7 @@
 #include "common/err.h"
 #include "reader/command/command.h"
 #include "reader/command/outlet.h"
-#include "reader/command/watch_filter.h"
+#include "reader/filter.h"
 #include "reader/command/watch_print.h"
 #include "reader/handle.h"
 #include "store/follow.h"
@@ -57,7 +57,7 @@ struct watch {
 	const char *feed;
 	struct kinf *kinf;
 	struct store *store; /* KINF's */
-	struct watch_filter filter;
+	struct filter filter;
 	struct watch_print print;
 	struct outlet out;
 	bool described;      /* PRINT knows what the feed looks like */
@@ -106,7 +106,7 @@ static int look_up_in(struct watch *w, struct kinf_snapshot *snapshot)
 	for (size_t i = 0; i < n; i++)
 		if (can_hold(w, &feeds[i]))
 			feeds[kept++] = feeds[i];
-	r = watch_filter_learn(&w->filter, snapshot->snapshot, feeds, kept);
+	r = filter_learn(&w->filter, snapshot->snapshot, feeds, kept);
 	if (r != 0)
 		return r;
 	free(w->feeds);
@@ -240,7 +240,7 @@ static int print_event(struct watch *w, const struct watch_event *event)
 
 static int print_initial(struct watch *w, const struct follow_item *item)
 {
-	int r = watch_filter_takes(&w->filter, &item->record);
+	int r = filter_takes(&w->filter, &item->record);
 
 	if (r != FOUND)
 		return r < 0 ? r : 0;
@@ -271,10 +271,10 @@ static int print_change(struct watch *w, const struct follow_item *item, bool wa
 
 static int take_change(struct watch *w, const struct follow_item *item)
 {
-	int was = item->old.seq ? watch_filter_takes(&w->filter, &item->old) : NOT_FOUND;
+	int was = item->old.seq ? filter_takes(&w->filter, &item->old) : NOT_FOUND;
 	int is = item->record.type == RECORD_DELETED
 		? NOT_FOUND
-		: watch_filter_takes(&w->filter, &item->record);
+		: filter_takes(&w->filter, &item->record);
 
 	if (was < 0 || is < 0)
 		return was < 0 ? was : is;
@@ -443,7 +443,7 @@ static void watch_release(struct watch *w)
 {
 	follow_free(&w->follow);
 	watch_print_release(&w->print);
-	watch_filter_release(&w->filter);
+	filter_release(&w->filter);
 	outlet_release(&w->out);
 	kinf_close(&w->kinf);
 	free(w->feeds);
@@ -478,7 +478,7 @@ int command_watch(int argc, char **argv)
 	if (r == 0)
 		r = watch_format(w.args.output, &w.print.format);
 	if (r == 0)
-		r = watch_filter_init(&w.filter, &query);
+		r = filter_init(&w.filter, &query);
 	w.print.types = w.args.types;
 	return r < 0 ? command_usage(&options, r) : watch_run(&w, &flags);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reader/command/watch_filter.h"
+#include "reader/filter.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,13 +7,13 @@
 
 #include "common/err.h"
 
-int watch_filter_init(struct watch_filter *filter, const struct kinf_query *query)
+int filter_init(struct filter *filter, const struct kinf_query *query)
 {
-	*filter = (struct watch_filter){.n = 0};
+	*filter = (struct filter){.n = 0};
 	return query_init(&filter->query, query);
 }
 
-static void forget_terms(struct watch_filter *filter)
+static void forget_terms(struct filter *filter)
 {
 	terms_free(&filter->terms);
 	free(filter->wanted);
@@ -21,14 +21,14 @@ static void forget_terms(struct watch_filter *filter)
 	filter->n = 0;
 }
 
-void watch_filter_release(struct watch_filter *filter)
+void filter_release(struct filter *filter)
 {
 	forget_terms(filter);
 	query_release(&filter->query);
 }
 
 struct search {
-	struct watch_filter *filter;
+	struct filter *filter;
 	const struct kinf_term *term;
 	bool found;
 };
@@ -37,18 +37,18 @@ struct search {
 static int learn_definition(void *arg, const struct index_definition *definition)
 {
 	struct search *search = arg;
-	struct watch_filter *filter = search->filter;
+	struct filter *filter = search->filter;
 
 	if (definition->dropping || strcmp(definition->name, search->term->index) != 0)
 		return 0;
 	search->found = true;
-	filter->wanted[filter->n++] = (struct watch_wanted){
+	filter->wanted[filter->n++] = (struct filter_wanted){
 		definition->feed, definition->id, search->term->value};
 	int r = terms_add(filter->terms, definition);
 	return r < 0 ? r : END;
 }
 
-static int learn(struct watch_filter *filter, struct snapshot *snapshot,
+static int learn(struct filter *filter, struct snapshot *snapshot,
 	const struct snapshot_feed *feed)
 {
 	if (!feed->index.feed)
@@ -69,7 +69,7 @@ static int learn(struct watch_filter *filter, struct snapshot *snapshot,
 	return 0;
 }
 
-int watch_filter_learn(struct watch_filter *filter, struct snapshot *snapshot,
+int filter_learn(struct filter *filter, struct snapshot *snapshot,
 	const struct snapshot_feed *feeds, size_t n_feeds)
 {
 	int r = 0;
@@ -86,12 +86,12 @@ int watch_filter_learn(struct watch_filter *filter, struct snapshot *snapshot,
 	return r;
 }
 
-int watch_filter_takes(struct watch_filter *filter, const struct record *record)
+int filter_takes(struct filter *filter, const struct record *record)
 {
 	if (!query_takes_key(&filter->query, record->key))
 		return NOT_FOUND;
 	for (size_t i = 0; i < filter->n; i++) {
-		const struct watch_wanted *wanted = &filter->wanted[i];
+		const struct filter_wanted *wanted = &filter->wanted[i];
 		int r = wanted->feed == record->feed
 			? terms_has(filter->terms, record, wanted->definition,
 				bytes_str(wanted->value))
