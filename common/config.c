@@ -78,6 +78,13 @@ static const struct config_key top_keys[] = {
 	{"retention", read_retention, 0},
 	{"mapSize", read_map_size, offsetof(struct config, map_bytes)},
 	{"group", config_read_text, offsetof(struct config, group)},
+#define POLICY offsetof(struct config, policy)
+	{"listConcurrency", config_read_list_concurrency, POLICY},
+	{"watchTimeout", config_read_watch_timeout, POLICY},
+	{"backoff", config_read_backoff, POLICY},
+	{"timeouts", config_read_timeouts, POLICY},
+	{"maxObjectSize", config_read_object_size, POLICY},
+#undef POLICY
 	{"cursorExpiry", config_read_duration, offsetof(struct config, cursor_ns)},
 	{"feeds", config_read_feeds, 0},
 	{0},
@@ -144,6 +151,7 @@ static int config_new(struct config **ret_config)
 		.retention_bytes = (uint64_t)1 << 30,
 		.map_bytes = (uint64_t)64 << 30,
 		.cursor_ns = 7 * 24 * 60 * MINUTE_NS,
+		.policy = config_policy_default(),
 		.log_format = LOG_TEXT,
 		.log_level = LOG_NOTICE,
 	};

@@ -40,6 +40,23 @@ struct config_feed {
 	size_t line;         /* in the file; 0: command line */
 };
 
+/* How the API server is asked, as those tune it who run client-go at scale (README.md, Policies). */
+struct config_policy {
+	uint32_t list_concurrency;   /* lists that may run at once; default 4 */
+	uint64_t watch_ns;           /* the server is asked to end a watch after this to twice this; 5m */
+	uint64_t backoff_min_ns;     /* the first pause is of this to twice this; 800ms */
+	uint64_t backoff_max_ns;     /* and the longest of this to twice this; 30s */
+	uint64_t connect_ns;         /* to a connection, TLS included; 10s */
+	uint64_t answer_ns;          /* to an answer's head, and between two parts of it; 60s */
+	uint64_t silence_ns;         /* nothing heard on a connection: a watch on it asks again; 2m */
+	uint64_t max_object_bytes;   /* of JSON; larger ones are not taken in; default 64 MiB */
+	uint64_t check_ns;           /* between two consistency checks of a feed; 0, the default: none */
+	uint32_t hold_percent;       /* 1..100: lists that would delete more are held; 0, default: none */
+	uint64_t hold_pause_ns;      /* before the second list; default 30s */
+};
+/* As when nothing is configured. */
+struct config_policy config_policy_default(void);
+
 struct config {
 	char *file;           /* NULL: no file was read */
 	char *kubeconfig;     /* NULL: default rules */
@@ -52,6 +69,7 @@ struct config {
 	uint64_t map_bytes;   /* largest size of one environment; default 64 GiB */
 	char *group;          /* NULL: owner only */
 	uint64_t cursor_ns;   /* a cursor not written for this long expires; default 7 days */
+	struct config_policy policy;
 	struct config_feed *feeds;
 	size_t n_feeds;
 	enum log_format log_format;

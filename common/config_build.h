@@ -40,6 +40,15 @@ int config_read_map(const struct place *place, const struct yaml_node *node,
 /* Readers of single values; TO is char **, bool *, uint32_t * or uint64_t *. */
 config_read_fn config_read_text, config_read_path, config_read_duration, config_read_size;
 
+/* Numbers from MIN to MAX. */
+int config_read_number(const struct place *place, const struct yaml_node *node, uint32_t min,
+	uint32_t max, uint32_t *to);
+
+/* The policies' keys, which stand beside the others at the top of the file. TO is the struct
+ * config_policy. */
+config_read_fn config_read_list_concurrency, config_read_watch_timeout, config_read_backoff,
+	config_read_timeouts, config_read_object_size, config_read_check, config_read_hold;
+
 /* One of the words of NAMES (NULL at the end); its place in them. */
 int config_choice(const struct place *place, const char *text, const char *const *names,
 	unsigned *ret_choice);

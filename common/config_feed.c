@@ -8,7 +8,6 @@
 
 #include "common/buf.h"
 #include "common/cleanup.h"
-#include "common/decimal.h"
 #include "common/err.h"
 #include "common/path.h"
 #include "common/selector.h"
@@ -280,19 +279,8 @@ static int read_objects(const struct place *place, const struct yaml_node *node,
 static int read_page_size(const struct place *place, const struct yaml_node *node, void *to)
 {
 	struct config_feed *feed = to;
-	const char *text;
-	uint64_t n = 0;
 
-	int r = config_scalar(place, node, &text);
-	if (r < 0)
-		return r;
-	r = decimal_parse(bytes_str(text), PAGE_SIZE_MAX, &n);
-	if (r == 0 && n == 0)
-		r = err_say(ERR_SYNTAX, "less than 1: '0'");
-	if (r < 0)
-		return place_bad(place, "%s; allowed are 1 to %d", err_text(r), PAGE_SIZE_MAX);
-	feed->page_size = (uint32_t)n;
-	return 0;
+	return config_read_number(place, node, 1, PAGE_SIZE_MAX, &feed->page_size);
 }
 
 static const struct config_key feed_keys[] = {

@@ -13,6 +13,7 @@
 
 #include "common/buf.h"
 #include "common/cleanup.h"
+#include "common/decimal.h"
 #include "common/err.h"
 
 /* ---- places --------------------------------------------------------------------------------------- */
@@ -174,6 +175,24 @@ int config_read_size(const struct place *place, const struct yaml_node *node, vo
 		return r;
 	r = config_size(text, to);
 	return r < 0 ? place_refuse(place, r) : 0;
+}
+
+int config_read_number(const struct place *place, const struct yaml_node *node, uint32_t min,
+	uint32_t max, uint32_t *to)
+{
+	const char *text;
+	uint64_t n = 0;
+
+	int r = config_scalar(place, node, &text);
+	if (r < 0)
+		return r;
+	r = decimal_parse(bytes_str(text), max, &n);
+	if (r == 0 && n < min)
+		r = err_say(ERR_SYNTAX, "less than %u: '%s'", min, text);
+	if (r < 0)
+		return place_bad(place, "%s; allowed are %u to %u", err_text(r), min, max);
+	*to = (uint32_t)n;
+	return 0;
 }
 
 /* ---- paths ---------------------------------------------------------------------------------------- */

@@ -4,18 +4,12 @@
 #include "common/check.h"
 #include "common/err.h"
 
-#define MILLISECOND 1000000ull
-#define SECOND      1000000000ull
+#define SECOND 1000000000ull
 
-/* client-go's back-off: the pause is uniform in [d, 2d). */
-#define BACKOFF_FIRST  (800 * MILLISECOND)
-#define BACKOFF_CAP    (30 * SECOND)
 #define BACKOFF_HEALTH (120 * SECOND) /* this long without failure and it begins anew */
 
 #define SLOW_WAIT        (30 * SECOND) /* forbidden, absent, bad request: uniform in [d, 2d) */
 #define SHORT_WATCH      SECOND
-#define WATCH_MIN_S      300
-#define WATCH_SPREAD_S   300
 #define STRIKES_MAX      3
 #define PAGE_RETRIES_MAX 5
 #define EMPTY_PAGES_MAX  1000
@@ -54,9 +48,9 @@ const char *feed_do_name(enum feed_do what)
 	return what < FEED_DO_MAX ? do_names[what] : "?";
 }
 
-void feed_init(struct feed *feed, uint32_t page_size)
+void feed_init(struct feed *feed, uint32_t page_size, const struct config_policy *policy)
 {
-	*feed = (struct feed){.page_size = page_size, .phase = FEED_LISTING};
+	*feed = (struct feed){.page_size = page_size, .policy = policy, .phase = FEED_LISTING};
 	buf_init(&feed->rv, 1024);
 	buf_init(&feed->list_rv, 1024);
 	buf_init(&feed->continue_, 64u << 10);
@@ -102,19 +96,21 @@ static uint64_t spread(uint64_t least, uint64_t random)
 	return least + random % least;
 }
 
-/* Counts a failure and waits, longer each time; at least what the server asked for. */
+/* Counts a failure and waits, longer each time; at least what the server asked for. As client-go
+ * does, the pause is uniform in [d, 2d); where many fail at once, over no less than their span. */
 static void back_off(struct feed *feed, const struct feed_input *in, struct feed_action *action)
 {
-	uint64_t pause = BACKOFF_FIRST;
+	uint64_t pause = feed->policy->backoff_min_ns, cap = feed->policy->backoff_max_ns;
 	uint64_t asked = in->status ? in->status->retry_after_ns : 0;
 
 	if (feed->healthy_ns && in->now_ns - feed->healthy_ns >= BACKOFF_HEALTH)
 		feed->failures = 0;
 	feed->healthy_ns = 0;
-	for (uint32_t i = 0; i < feed->failures && pause < BACKOFF_CAP; i++)
+	for (uint32_t i = 0; i < feed->failures && pause < cap; i++)
 		pause *= 2;
 	feed->failures++;
-	pause = spread(pause < BACKOFF_CAP ? pause : BACKOFF_CAP, in->random);
+	pause = pause < cap ? pause : cap;
+	pause += in->random % (pause > in->span_ns ? pause : in->span_ns);
 	do_wait(feed, in->now_ns + (pause > asked ? pause : asked), action);
 }
 
@@ -130,12 +126,23 @@ static void wait_slowly(struct feed *feed, const struct feed_input *in, struct f
 
 static void do_watch(struct feed *feed, const struct feed_input *in, struct feed_action *action)
 {
+	uint64_t least_s = (feed->policy->watch_ns + SECOND - 1) / SECOND;
+
 	feed->state = FEED_AT_WATCHING;
 	feed->started_ns = in->now_ns;
 	feed->alive = feed->progress = false;
 	action->what = FEED_DO_WATCH;
 	action->rv = buf_cstr(&feed->rv);
-	action->timeout_s = WATCH_MIN_S + (uint32_t)(in->random % WATCH_SPREAD_S);
+	action->timeout_s = (uint32_t)spread(least_s, in->random);
+}
+
+/* The watch that has ended is opened again: at once, unless many others are too. */
+static void watch_again(struct feed *feed, const struct feed_input *in, struct feed_action *action)
+{
+	if (in->span_ns)
+		do_wait(feed, in->now_ns + in->random % in->span_ns, action);
+	else
+		do_watch(feed, in, action);
 }
 
 /*
@@ -179,6 +186,15 @@ static void go_on(struct feed *feed, const struct feed_input *in, struct feed_ac
 	} else {
 		do_watch(feed, in, action);
 	}
+}
+
+/* The same for one of many that begin together; lists queue for their turn anyway. */
+static void begin(struct feed *feed, const struct feed_input *in, struct feed_action *action)
+{
+	if (in->span_ns && !feed->want_list)
+		do_wait(feed, in->now_ns + in->random % in->span_ns, action);
+	else
+		go_on(feed, in, action);
 }
 
 /* ---- failures ---- */
@@ -287,7 +303,7 @@ static void on_watch_failed(struct feed *feed, const struct feed_input *in,
 	case FAILURE_NETWORK:
 		/* A stream that broke is an ended one; one that never was is a failure. */
 		if (feed->alive && !was_short(feed, in))
-			do_watch(feed, in, action);
+			watch_again(feed, in, action);
 		else
 			back_off(feed, in, action);
 		return;
@@ -442,7 +458,7 @@ static void on_ended(struct feed *feed, const struct feed_input *in, struct feed
 	if (was_short(feed, in))
 		on_strike(feed, in, action);
 	else
-		do_watch(feed, in, action);
+		watch_again(feed, in, action);
 }
 
 void feed_step(struct feed *feed, const struct feed_input *in, struct feed_action *ret_action)
@@ -453,7 +469,7 @@ void feed_step(struct feed *feed, const struct feed_input *in, struct feed_actio
 	switch (in->on) {
 	case FEED_ON_START:
 		on_start(feed, in);
-		go_on(feed, in, &action);
+		begin(feed, in, &action);
 		break;
 	case FEED_ON_RESOLVED:
 		feed->resolved = true;
@@ -496,7 +512,7 @@ void feed_step(struct feed *feed, const struct feed_input *in, struct feed_actio
 		break;
 	case FEED_ON_RESUME:
 		if (state == FEED_AT_HELD)
-			go_on(feed, in, &action);
+			begin(feed, in, &action);
 		break;
 	case FEED_ON_RELIST:
 		restart_list(feed);

@@ -4,7 +4,7 @@
  * randomness of its own: all of them come in with the event, one action goes out. The rules are
  * client-go's (spec/api.md 14) with the deviations that reflector/README.md gives reasons for.
  *
- *	feed_init(&feed, page_size);
+ *	feed_init(&feed, page_size, &policy);
  *	feed_step(&feed, &(struct feed_input){FEED_ON_START, .now_ns = ..., ...}, &action);
  *	... do the action; what comes of it is the next event
  *
@@ -20,6 +20,7 @@
 #define REFLECTOR_FEED_H
 
 #include "common/buf.h"
+#include "common/config.h"
 #include "reflector/status.h"
 #include "store/journal.h"
 
@@ -45,6 +46,7 @@ struct feed_input {
 	enum feed_on on;
 	uint64_t now_ns; /* monotonic */
 	uint64_t random; /* any 64 bits */
+	uint64_t span_ns; /* many turn to the server now: wait a random part of it (pace.h) */
 	struct bytes rv;
 	struct bytes continue_;
 	uint64_t items;      /* of the page */
@@ -95,6 +97,7 @@ struct feed {
 	enum feed_state state;
 	enum feed_phase phase;
 	uint32_t page_size;
+	const struct config_policy *policy; /* times; may change between two steps */
 	bool listed;
 	bool resolved;
 	bool want_list;
@@ -116,7 +119,8 @@ struct feed {
 	uint32_t unreadable; /* attempts in a row that met an object we can't read */
 };
 
-void feed_init(struct feed *feed, uint32_t page_size);
+/* POLICY is borrowed. */
+void feed_init(struct feed *feed, uint32_t page_size, const struct config_policy *policy);
 void feed_release(struct feed *feed);
 
 void feed_step(struct feed *feed, const struct feed_input *in, struct feed_action *ret_action);

@@ -10,7 +10,6 @@
 #include "common/proc.h"
 #include "reflector/feeds_inside.h"
 
-#define LISTS_AT_ONCE 4
 #define PAGE_SIZE     500 /* of what nobody wants any more */
 
 /* ---- life ---- */
@@ -70,6 +69,7 @@ int feeds_new(struct journal *journal, const struct runner_shared *shared,
 	feeds->shared = *shared;
 	feeds->shared.on_list_end = on_list_end;
 	feeds->shared.list_arg = feeds;
+	feeds->shared.pace = &feeds->pace;
 	int r = load_feeds(feeds);
 	if (r < 0)
 		return r;
@@ -158,7 +158,7 @@ static void grant_turns(struct feeds *feeds)
 		struct queue queue = {0};
 
 		(void)each(feeds, look_at_queue, &queue);
-		if (!queue.first || queue.listing >= LISTS_AT_ONCE)
+		if (!queue.first || queue.listing >= feeds->shared.policy.list_concurrency)
 			return;
 		runner_take_turn(queue.first);
 	}

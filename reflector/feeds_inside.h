@@ -39,6 +39,7 @@ struct feeds {
 	bool started;
 	struct journal *journal;
 	struct runner_shared shared;
+	struct pace pace;
 	struct wanted *wanted;
 	size_t n_wanted;
 	struct unwanted *unwanted;

@@ -26,7 +26,7 @@
 #define HTTP_MAGIC 0x48545450u
 #define CALL_MAGIC 0x48434c4cu
 
-#define CONNECT_TIMEOUT_MS 10000L
+#define CONNECT_LIMIT_NS   10000000000ull
 #define KEEPALIVE_IDLE_S   20L
 #define KEEPALIVE_EVERY_S  10L
 /* Bytes that we sent and nobody acknowledged for this long: the path is dead. */
@@ -79,6 +79,7 @@ struct http {
 	struct connections connections;
 	struct http_counts counts;
 
+	uint64_t connect_ns;
 	uint64_t clock_ns; /* time spent listening or working, not stopped */
 	uint64_t last_ns;  /* monotonic, when the clock was last moved */
 
@@ -314,7 +315,7 @@ static void set_connection(struct setup *setup, struct http_call *call)
 
 	SET(setup, CURLOPT_PROTOCOLS_STR, "http,https");
 	SET(setup, CURLOPT_NOSIGNAL, 1L);
-	SET(setup, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
+	SET(setup, CURLOPT_CONNECTTIMEOUT_MS, (long)(http->connect_ns / NS_PER_MS));
 	SET(setup, CURLOPT_TCP_KEEPALIVE, 1L);
 	SET(setup, CURLOPT_TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
 	SET(setup, CURLOPT_TCP_KEEPINTVL, KEEPALIVE_EVERY_S);
@@ -836,6 +837,7 @@ int http_new(const struct kubeconfig *config, struct http **ret_http)
 		return err_set(-ENOMEM, "http");
 	http->magic = HTTP_MAGIC;
 	http->config = config;
+	http->connect_ns = CONNECT_LIMIT_NS;
 	http->last_ns = proc_monotonic_ns();
 	r = open_multi(http);
 	if (!r)
@@ -848,6 +850,12 @@ int http_new(const struct kubeconfig *config, struct http **ret_http)
 		return r;
 	*ret_http = TAKE(http);
 	return 0;
+}
+
+void http_set_connect_limit(struct http *http, uint64_t limit_ns)
+{
+	CHECK_OBJ(http, HTTP_MAGIC);
+	http->connect_ns = limit_ns;
 }
 
 void http_free(struct http **http)

@@ -77,6 +77,8 @@ struct http_request {
 /* CONFIG is borrowed until http_free. Reads the token file, if there is one. ERR_CONFIG when the
  * configuration is not usable, -ENOMEM. */
 int http_new(const struct kubeconfig *config, struct http **ret_http);
+/* How long connecting may take, TLS included: of connections opened from now on; at first 10 s. */
+void http_set_connect_limit(struct http *http, uint64_t limit_ns);
 /* Cancels all calls. */
 void http_free(struct http **http);
 

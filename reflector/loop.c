@@ -118,7 +118,7 @@ static void on_doubt(void *arg, struct runner *runner, enum failure_kind kind)
 	(void)runner;
 	/* Whatever answers next may be another cluster; an absent resource may have moved. */
 	if (kind == FAILURE_NETWORK && loop->identify_ns > proc_monotonic_ns() + 10 * SECOND)
-		loop->identify_ns = proc_monotonic_ns() + SECOND;
+		loop->identify_ns = proc_monotonic_ns() + pace_jitter(SECOND);
 	if (kind == FAILURE_ABSENT)
 		feeds_doubt(loop->feeds);
 }
@@ -138,7 +138,7 @@ static int open_feeds(struct loop *loop)
 {
 	struct retention_options retention = retention_options_of(loop);
 	struct runner_shared shared = {.http = loop->http, .discovery = loop->discovery,
-		.stats = loop->stats, .arg = loop, .on_doubt = on_doubt, .on_forget = on_forget};
+		.stats = loop->stats, .policy = loop->config->policy, .arg = loop, .on_doubt = on_doubt, .on_forget = on_forget};
 	int r = ring_create(home_runtime_fd(loop->home), "delta.ring", RING_CAPACITY,
 		journal_uuid(loop->journal), home_file_mode(loop->home), &loop->ring);
 
@@ -170,6 +170,8 @@ static int open_network(struct loop *loop)
 		return err_say(ERR_CONFIG, "%s", err_text(r));
 	if (r >= 0)
 		r = http_new(loop->kubeconfig, &loop->http);
+	if (r >= 0)
+		http_set_connect_limit(loop->http, config->policy.connect_ns);
 	if (r >= 0)
 		r = discovery_new(loop->http, on_discovered, loop, &loop->discovery);
 	return r;
@@ -273,13 +275,13 @@ static void on_identity(void *arg, int result, const char *text)
 			log_event(LOG_WARNING, "cluster", "unreachable", "server=%s error=%s",
 				log_quote(http_server(loop->http)), log_quote(err_text(result)));
 		stats_set_error(loop->stats, err_text(result));
-		loop->identify_ns = now + loop->identify_pause;
+		loop->identify_ns = now + pace_jitter(loop->identify_pause);
 		loop->identify_pause = loop->identify_pause * 2 < IDENTIFY_SLOW
 			? loop->identify_pause * 2 : IDENTIFY_SLOW;
 		return;
 	}
 	loop->identify_pause = IDENTIFY_FIRST;
-	loop->identify_ns = now + IDENTIFY_AGAIN;
+	loop->identify_ns = now + pace_jitter(IDENTIFY_AGAIN);
 	stats_set_error(loop->stats, "");
 	(void)take_identity(loop, text); /* a failure is the batch's, which the loop sees */
 }
@@ -461,6 +463,7 @@ static int reload(struct loop *loop)
 	loop->owns_config = true;
 	struct retention_options retention = retention_options_of(loop);
 	retention_set(loop->retention, &retention);
+	http_set_connect_limit(loop->http, config->policy.connect_ns);
 	r = feeds_configure(loop->feeds, config);
 	log_event(LOG_NOTICE, "config", "loaded", "feeds=%zu", feeds_count(loop->feeds));
 	return r;

@@ -25,6 +25,13 @@ static uint64_t random_bits(void)
 	return bits;
 }
 
+/* After these a request may follow that many others may want at the same moment. */
+static bool turns_to_server(enum feed_on on)
+{
+	return on == FEED_ON_START || on == FEED_ON_RESUME || on == FEED_ON_ENDED ||
+		on == FEED_ON_FAILED;
+}
+
 void runner_step(struct runner *runner, struct feed_input in, struct feed_action *ret_action)
 {
 	/* Random numbers are for pauses and time limits, not for every event. */
@@ -32,6 +39,8 @@ void runner_step(struct runner *runner, struct feed_input in, struct feed_action
 
 	in.now_ns = proc_monotonic_ns();
 	in.random = hot ? in.now_ns : random_bits();
+	if (turns_to_server(in.on))
+		in.span_ns = pace_span(runner->shared->pace, in.now_ns);
 	feed_step(&runner->feed, &in, ret_action);
 	if (ret_action->phase_changed) {
 		log_event(LOG_NOTICE, "feed", feed_phase_name(feed_phase(&runner->feed)),
@@ -186,7 +195,7 @@ int runner_new(const struct runner_shared *shared, const struct feed_definition 
 	runner->magic = RUNNER_MAGIC;
 	runner->shared = shared;
 	buf_init(&runner->list_rv, 2048);
-	feed_init(&runner->feed, page_size);
+	feed_init(&runner->feed, page_size, &shared->policy);
 	runner->row.feed = definition->id;
 	runner->row_changed = true;
 	int r = definition_copy(definition, &runner->definition);

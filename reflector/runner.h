@@ -10,6 +10,7 @@
 #include "reflector/discovery.h"
 #include "reflector/feed.h"
 #include "reflector/http.h"
+#include "reflector/pace.h"
 #include "reflector/record.h"
 
 struct runner;
@@ -20,6 +21,8 @@ struct runner_shared {
 	struct discovery *discovery;
 	struct recorder *recorder;
 	struct stats *stats;
+	struct config_policy policy; /* may change between two turns */
+	struct pace *pace;           /* of all runners together */
 	void *arg;
 	/* The server could not be reached, or has not got the resource: is it still the same one? */
 	void (*on_doubt)(void *arg, struct runner *runner, enum failure_kind kind);

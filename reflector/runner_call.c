@@ -9,7 +9,6 @@
 #include "reflector/request.h"
 
 #define SECOND         1000000000ull
-#define ANSWER_TIMEOUT (60 * SECOND)
 #define WATCH_SLACK_S  30
 #define ERROR_BODY_MAX 8192
 
@@ -188,13 +187,15 @@ static void on_done(void *arg, int result, int code)
 void runner_call_start(struct runner *runner, const struct feed_action *action)
 {
 	bool watch = action->what == FEED_DO_WATCH;
+	uint64_t answer_ns = runner->shared->policy.answer_ns;
 	struct buf path = BUF_INIT;
 	struct http_request request = {
 		.accept = request_accept(&runner->definition, watch),
 		.gzip = false, /* what it saves on the way it costs both ends many times over */
 		.bulk = !watch,
-		.first_byte_ns = ANSWER_TIMEOUT + (watch ? WATCH_SLACK_S * SECOND : 0),
-		.idle_ns = watch ? 0 : ANSWER_TIMEOUT,
+		/* Some proxies hold a watch's head back until something comes, a bookmark at the latest. */
+		.first_byte_ns = watch ? answer_ns + answer_ns / 2 : answer_ns,
+		.idle_ns = watch ? 0 : answer_ns,
 		.total_ns = watch ? (action->timeout_s + WATCH_SLACK_S) * SECOND : 0,
 		.arg = runner,
 		.on_status = on_status,
@@ -224,8 +225,10 @@ void runner_call_start(struct runner *runner, const struct feed_action *action)
 int runner_call_init(struct runner *runner)
 {
 	buf_init(&runner->error_body, ERROR_BODY_MAX);
-	int r = list_new(&(struct list_options){.item_fn = take_item, .arg = runner}, &runner->list);
+	size_t most = runner->shared->policy.max_object_bytes;
+	int r = list_new(&(struct list_options){.item_max = most, .item_fn = take_item,
+		.arg = runner}, &runner->list);
 
-	return r < 0 ? r : watch_new(&(struct watch_options){.event_fn = take_event, .arg = runner},
-		&runner->watch);
+	return r < 0 ? r : watch_new(&(struct watch_options){.event_max = most,
+		.event_fn = take_event, .arg = runner}, &runner->watch);
 }

@@ -112,7 +112,8 @@ int feeds_configure(struct feeds *feeds, const struct config *config)
 	}
 	wanted_release(feeds->wanted, feeds->n_wanted);
 	feeds->wanted = wanted;
-	feeds->n_wanted = n;
+	feeds->n_wanted = feeds->pace.n_feeds = n;
+	feeds->shared.policy = config->policy;
 	take_meant(feeds);
 	for (size_t i = 0; i < n; i++)
 		if (wanted[i].runner)

@@ -25,6 +25,7 @@ struct step {
 
 struct run {
 	struct feed feed;
+	struct config_policy policy;
 	uint64_t now_ns;
 	uint64_t random;
 	struct feed_action action;
@@ -33,7 +34,8 @@ struct run {
 static void begin(struct run *run)
 {
 	*run = (struct run){.now_ns = 1000 * SECOND, .random = 12345678901234567ull};
-	feed_init(&run->feed, 500);
+	run->policy = config_policy_default();
+	feed_init(&run->feed, 500, &run->policy);
 }
 
 static void step(struct run *run, struct feed_input in)
@@ -514,5 +516,59 @@ Test(feed, events_that_come_late_change_nothing)
 		{FEED_ON_LISTED, .what = FEED_DO_NOTHING},
 		{FEED_ON_RESUME, .what = FEED_DO_NOTHING},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500});
+	feed_release(&run.feed);
+}
+
+Test(feed, times_are_those_of_the_policy)
+{
+	struct run run;
+
+	begin(&run);
+	run.policy.backoff_min_ns = 10 * MS;
+	run.policy.backoff_max_ns = 40 * MS;
+	run.policy.watch_ns = 10 * SECOND + 1;
+	step(&run, (struct feed_input){.on = FEED_ON_START, .rv = BYTES_LIT("50"), .resolved = true,
+		.listed = true, .phase = FEED_SYNCED});
+	cr_assert_eq(run.action.what, FEED_DO_WATCH);
+	cr_assert(run.action.timeout_s >= 11 && run.action.timeout_s < 22);
+	for (int i = 0; i < 4; i++) {
+		uint64_t least = i < 2 ? 10ull << i : 40;
+		struct status status;
+
+		status_set(FAILURE_BUSY, "later", &status);
+		step(&run, (struct feed_input){.on = FEED_ON_FAILED, .status = &status});
+		cr_assert_eq(run.action.what, FEED_DO_WAIT);
+		cr_assert_geq(run.action.until_ns, run.now_ns + least * MS);
+		cr_assert_lt(run.action.until_ns, run.now_ns + 2 * least * MS);
+		run.now_ns = run.action.until_ns;
+		step(&run, (struct feed_input){.on = FEED_ON_TICK});
+		cr_assert_eq(run.action.what, FEED_DO_WATCH);
+	}
+	feed_release(&run.feed);
+}
+
+/* Many watches that end together are not opened together; one alone is opened at once. */
+Test(feed, one_of_many_that_turn_to_the_server_waits_a_part_of_their_span)
+{
+	uint64_t least = UINT64_MAX, most = 0;
+	struct run run;
+
+	start(&run, "50", false);
+	for (int i = 0; i < 200; i++) {
+		run.now_ns += 10 * SECOND;
+		step(&run, (struct feed_input){.on = FEED_ON_ENDED, .span_ns = 4 * SECOND});
+		cr_assert_eq(run.action.what, FEED_DO_WAIT);
+		uint64_t pause = run.action.until_ns - run.now_ns;
+		cr_assert_lt(pause, 4 * SECOND);
+		least = pause < least ? pause : least;
+		most = pause > most ? pause : most;
+		run.now_ns = run.action.until_ns;
+		step(&run, (struct feed_input){.on = FEED_ON_TICK});
+		cr_assert_eq(run.action.what, FEED_DO_WATCH);
+	}
+	cr_assert(least < SECOND && most > 3 * SECOND);
+	run.now_ns += 10 * SECOND;
+	step(&run, (struct feed_input){.on = FEED_ON_ENDED});
+	cr_assert_eq(run.action.what, FEED_DO_WATCH);
 	feed_release(&run.feed);
 }

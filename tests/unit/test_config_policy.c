@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include <string.h>
+
+#include "common/config.h"
+#include "common/err.h"
+
+#define MS     1000000ull
+#define SECOND (1000 * MS)
+
+static struct config *parse(const char *text)
+{
+	struct config *c = NULL;
+
+	cr_assert_eq(config_parse(text, strlen(text), "k.yaml", &c), 0, "%s", err_text(ERR_CONFIG));
+	return c;
+}
+
+Test(config_policy, defaults_are_those_of_client_go)
+{
+	struct config *c = parse("");
+	const struct config_policy *p = &c->policy;
+
+	cr_assert_eq(p->watch_ns, 300 * SECOND);
+	cr_assert_eq(p->backoff_min_ns, 800 * MS);
+	cr_assert_eq(p->backoff_max_ns, 30 * SECOND);
+	cr_assert_eq(p->list_concurrency, 4);
+	cr_assert_eq(p->connect_ns, 10 * SECOND);
+	cr_assert_eq(p->answer_ns, 60 * SECOND);
+	cr_assert_eq(p->max_object_bytes, 64u << 20);
+	config_free(&c);
+}
+
+Test(config_policy, each_key_is_taken)
+{
+	struct config *c = parse("listConcurrency: 7\n"
+				 "watchTimeout: 1h\n"
+				 "backoff: {min: 100ms, max: 5s}\n"
+				 "timeouts: {connect: 2s, answer: 3s}\n"
+				 "maxObjectSize: 1MiB\n");
+	const struct config_policy *p = &c->policy;
+
+	cr_assert_eq(p->list_concurrency, 7);
+	cr_assert_eq(p->watch_ns, 3600 * SECOND);
+	cr_assert_eq(p->backoff_min_ns, 100 * MS);
+	cr_assert_eq(p->backoff_max_ns, 5 * SECOND);
+	cr_assert_eq(p->connect_ns, 2 * SECOND);
+	cr_assert_eq(p->answer_ns, 3 * SECOND);
+	cr_assert_eq(p->max_object_bytes, 1u << 20);
+	config_free(&c);
+}
+
+Test(config_policy, each_key_wrong_in_turn)
+{
+	static const struct {
+		const char *text, *sentence;
+	} wrong[] = {
+		{"listConcurrency: all", "not a number: 'all'; allowed are 1 to 1000"},
+		{"listConcurrency: 0", "less than 1: '0'; allowed are 1 to 1000"},
+		{"listConcurrency: 1001", "more than 1000: '1001'; allowed are 1 to 1000"},
+		{"watchTimeout: 999ms", "'999ms': allowed are 1s to 24h"},
+		{"watchTimeout: 25h", "'25h': allowed are 1s to 24h"},
+		{"backoff: 1s", "must be a map of keys and values"},
+		{"backoff: {most: 1s}", "unknown key; allowed here: min, max"},
+		{"backoff: {min: 0s}", "'0s': allowed are 1ms to 1h"},
+		{"backoff: {max: 500ms}", "min must not be more than max (defaults are 800ms and 30s)"},
+		{"timeouts: {connect: 99ms}", "'99ms': allowed are 100ms to 1h"},
+		{"timeouts: {answer: 2h}", "'2h': allowed are 100ms to 1h"},
+		{"maxObjectSize: 63KiB", "'63KiB': allowed are 64KiB to 1GiB"},
+		{"maxObjectSize: 2GiB", "'2GiB': allowed are 64KiB to 1GiB"},
+	};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct config *c = NULL;
+
+		cr_expect_eq(config_parse(wrong[i].text, strlen(wrong[i].text), "k.yaml", &c),
+			ERR_CONFIG, "%s", wrong[i].text);
+		cr_expect_null(c);
+		cr_expect_not_null(strstr(err_text(ERR_CONFIG), wrong[i].sentence), "%s: %s",
+			wrong[i].text, err_text(ERR_CONFIG));
+	}
+}
