@@ -179,7 +179,9 @@ int feeds_work(struct feeds *feeds)
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
 	if (!feeds->started)
 		return 0;
-	int r = resolve_due(feeds);
+	int r = past_replace(feeds);
+	if (r >= 0)
+		r = resolve_due(feeds);
 	int more = r < 0 ? r : each(feeds, work_one, &now);
 	if (more >= 0 && replace_is_due(feeds)) {
 		r = replace_ready(feeds);

@@ -33,6 +33,10 @@ int feeds_discovered(struct feeds *feeds, int result);
 /* What was resolved is to be asked again. */
 void feeds_doubt(struct feeds *feeds);
 
+/* RUNNER's server is in another past. True: all of the cluster is; else that feed alone is listed anew,
+ * into a new feed. From ON_FORGET. */
+bool feeds_take_past(struct feeds *feeds, struct runner *runner);
+
 /* All that can be done without the network: time limits, places among the lists, slices of sweeps,
  * replacing. AGAIN: there is more. Errors are the journal's. */
 int feeds_work(struct feeds *feeds);

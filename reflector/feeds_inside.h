@@ -6,6 +6,7 @@
  *	wanted.c    the configuration: what is wanted, matched with what the journal has
  *	resolve.c   discovery: what is wanted becomes a definition, which is added or found
  *	replace.c   names move, and what is not wanted any more goes
+ *	past.c      an etcd that went back in time
  */
 #ifndef REFLECTOR_FEEDS_INSIDE_H
 #define REFLECTOR_FEEDS_INSIDE_H
@@ -24,6 +25,7 @@ struct wanted {
 	bool said;      /* that it can't be resolved */
 	uint64_t ask_ns; /* not before; UINT64_MAX: discovery is being asked */
 	uint64_t pause_ns;
+	bool past;    /* what it has is of another past: to be replaced */
 	bool renamed; /* in the open transaction: the runner has the name once that is committed */
 	struct runner *runner; /* NULL: not in the journal yet */
 };
@@ -31,6 +33,7 @@ struct wanted {
 /* One that it does not want any more. It works on until what replaces it has been listed. */
 struct unwanted {
 	struct runner *runner;
+	bool past;    /* never to be wanted again */
 	bool removed; /* in the open transaction */
 };
 
@@ -60,5 +63,8 @@ bool replace_has_old_of(const struct feeds *feeds, const char *name);
 bool replace_is_due(const struct feeds *feeds);
 /* In the open transaction: old feeds of names that are ready go, and the new ones get the names. */
 int replace_ready(struct feeds *feeds);
+
+/* past.c: -ENOMEM. */
+int past_replace(struct feeds *feeds);
 
 #endif

@@ -127,9 +127,10 @@ static void on_forget(void *arg, struct runner *runner)
 {
 	struct loop *loop = arg;
 
-	(void)runner;
+	if (!feeds_take_past(loop->feeds, runner))
+		return;
 	log_event(LOG_WARNING, "journal", "another-past", "text=%s",
-		log_quote("the server's newest state is older than ours, beginning anew"));
+		log_quote("the cluster went back in time, beginning anew"));
 	loop->forget = true;
 }
 

@@ -55,7 +55,7 @@ static int settle(struct feeds *feeds, struct wanted *w, struct feed_definition 
 		w->runner = NULL;
 	}
 	for (size_t i = 0; i < feeds->n_unwanted; i++) {
-		if (!feeds->unwanted[i].removed &&
+		if (!feeds->unwanted[i].removed && !feeds->unwanted[i].past &&
 			definition_same(runner_definition(feeds->unwanted[i].runner), definition)) {
 			w->runner = unwanted_take(feeds, i);
 			runner_set_page_size(w->runner, w->entry.page_size);

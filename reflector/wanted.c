@@ -76,20 +76,39 @@ static void keep_same(struct feeds *feeds, struct wanted *wanted, size_t n)
 			if (!was->runner || !entry_same(&was->entry, &wanted[i].entry))
 				continue;
 			wanted[i].verified = was->verified;
+			wanted[i].past = was->past;
 			wanted[i].runner = TAKE(was->runner);
 			break;
 		}
 	}
 }
 
+/* Of two that are meant the younger one is to replace the other. SIZE_MAX: none. */
+static size_t find_meant(const struct feeds *feeds, const struct entry *entry)
+{
+	size_t found = SIZE_MAX;
+	uint32_t id = 0;
+
+	for (size_t i = 0; i < feeds->n_unwanted; i++) {
+		const struct unwanted *u = &feeds->unwanted[i];
+		const struct feed_definition *d = runner_definition(u->runner);
+
+		if (u->past || u->removed || d->id <= id || !entry_means(entry, d))
+			continue;
+		found = i;
+		id = d->id;
+	}
+	return found;
+}
+
 static void take_meant(struct feeds *feeds)
 {
 	for (size_t i = 0; i < feeds->n_wanted; i++) {
 		struct wanted *w = &feeds->wanted[i];
+		size_t found = w->runner ? SIZE_MAX : find_meant(feeds, &w->entry);
 
-		for (size_t j = 0; !w->runner && j < feeds->n_unwanted; j++)
-			if (entry_means(&w->entry, runner_definition(feeds->unwanted[j].runner)))
-				w->runner = unwanted_take(feeds, j);
+		if (found != SIZE_MAX)
+			w->runner = unwanted_take(feeds, found);
 	}
 }
 

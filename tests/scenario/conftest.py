@@ -27,6 +27,8 @@ class Workspace:
         self.keep = False
 
     def simulator(self, *options, **named):
+        number = sum(isinstance(thing, Simulator) for thing in self.started)
+        named.setdefault("name", f"kinf-simulator-{number}" if number else "kinf-simulator")
         simulator = Simulator(self.directory, *options, **named)
         self.started.append(simulator)
         return simulator.start()
@@ -41,7 +43,7 @@ class Workspace:
     @property
     def processes(self):
         for thing in self.started:
-            yield from getattr(thing, "processes", [getattr(thing, "process", None)])
+            yield from getattr(thing, "processes", [thing.process] if hasattr(thing, "process") else [])
 
     def report(self):
         tails = "\n".join(process.tail() for process in self.processes)

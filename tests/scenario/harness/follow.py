@@ -36,6 +36,12 @@ def replay(lines, state=None):
     return state
 
 
+def since_lapped(lines):
+    """What came after the last LAPPED: an initial state, and the changes of it."""
+    lapped = [i for i, line in enumerate(lines) if line["type"] == "LAPPED"]
+    return lines[lapped[-1] + 1 :] if lapped else lines
+
+
 def changes(lines):
     """[(type, key)] of what came after SYNC."""
     return [

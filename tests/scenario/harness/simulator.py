@@ -26,15 +26,15 @@ class Answer:
 class Simulator:
     """One simulated cluster. The API's address is `url`; everything else goes through control."""
 
-    def __init__(self, directory, *options, tls=None, token=None):
-        """TLS: (certificate file, key file)."""
+    def __init__(self, directory, *options, tls=None, token=None, name="kinf-simulator"):
+        """TLS: (certificate file, key file). NAME: of its output, one of its own in DIRECTORY."""
         argv = [program("kinf-simulator"), "--die-with-parent", *options]
         if tls:
             argv += ["--tls-cert", tls[0], "--tls-key", tls[1]]
         if token:
             argv += ["--token", token]
         self.tls, self.token = tls, token
-        self.process = Process("kinf-simulator", argv, directory)
+        self.process = Process(name, argv, directory)
         self.port = self.control_port = None
 
     def start(self, timeout=60):

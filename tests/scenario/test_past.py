@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same cluster? An etcd that went back in time, one API of many that did, another cluster."""
+
+import pytest
+
+from harness import eventually
+from harness.aggregator import Aggregator
+from harness.follow import replay, since_lapped
+from harness.store import whole
+
+GADGET = {"group": "extension.example.com", "version": "v1", "resource": "gadgets", "kind": "Gadget"}
+GADGETS = "gadgets.extension.example.com"
+
+
+def gadget(name, value):
+    return {"apiVersion": "extension.example.com/v1", "kind": "Gadget",
+            "metadata": {"name": name, "namespace": "web"}, "spec": {"value": value}}
+
+
+def pod(name, value):
+    return {"metadata": {"name": name, "namespace": "web", "labels": {"value": value}}, "spec": {}}
+
+
+def rewrite_history(simulator, resource, make):
+    """The RVs of one past given again, to other states of the same objects."""
+    simulator.settings(futureWaitMs=100)
+    simulator.put(resource, [make("a", "first"), make("b", "first")])
+    simulator.save()
+
+    def lived_through():
+        simulator.put(resource, make("a", "of the past that was"))
+        simulator.put(resource, make("gone", "of the past that was"))
+        simulator.touch(resource, 10)
+
+    def other_past():
+        simulator.restore()
+        simulator.put(resource, make("a", "of the past that is"))
+
+    return lived_through, other_past
+
+
+def journal(store):
+    return store.kinf("status", "-o", "json", check=True).json["store"]["uuid"]
+
+
+def kinds(follower):
+    return [line["type"] for line in follower.lines]
+
+
+@pytest.fixture
+def aggregated(workspace):
+    """(core, extension, store): gadgets are served by another API server with an etcd of its own."""
+    core, extension = workspace.simulator(), workspace.simulator()
+    for simulator in (core, extension):
+        simulator.add_kind(**GADGET)
+    front = Aggregator(core, {"/apis/extension.example.com/": extension})
+    workspace.started.append(front)
+    store = workspace.store(simulator=front)
+    return core, extension, store.configure(whole("pods"), whole(GADGETS))
+
+
+def test_an_aggregated_api_that_starts_anew_is_listed_alone(aggregated):
+    core, extension, store = aggregated
+    core.put("pods", [pod("a", "1")])
+    core.settings(bookmarkMs=50)
+    lived_through, other_past = rewrite_history(extension, GADGETS, gadget)
+    store.daemons()
+    store.wait_synced(GADGETS)
+    lived_through()
+    store.wait_equal(extension, GADGETS)
+    store.wait_equal(core, "pods")
+    follower = store.follower("watch", GADGETS, "-o", "json", "--old")
+    eventually(lambda: "SYNC" in kinds(follower))
+    before, pods = journal(store), store.feed_status("pods")
+    core.forget_requests()
+
+    other_past()
+    store.wait_equal(extension, GADGETS)
+    assert journal(store) == before, "the other feeds' history is kept"
+    assert core.counters("pods")["lists"] == core.counters("pods")["watches"] == 0
+    assert store.feed_status("pods")["id"] == pods["id"]
+    eventually(lambda: "LAPPED" in kinds(follower))
+    eventually(lambda: replay(since_lapped(follower.lines)) == store.objects(GADGETS))
+    extension.put(GADGETS, gadget("after", "1"))
+    store.wait_equal(extension, GADGETS)
+    eventually(lambda: replay(since_lapped(follower.lines)) == store.objects(GADGETS))
+    store.verify()
+
+
+def test_a_feed_of_another_past_is_replaced_over_a_restart(aggregated):
+    """Killed between the new feed's begin and its first list: no third feed, and the old one goes."""
+    core, extension, store = aggregated
+    lived_through, other_past = rewrite_history(extension, GADGETS, gadget)
+    _, reflector = store.daemons()
+    store.wait_synced(GADGETS)
+    lived_through()
+    store.wait_equal(extension, GADGETS)
+    # The list that tells the past passes, the new feed's own does not.
+    fault = extension.fault(resource=GADGETS, verb="list", after=1, status=500)
+    other_past()
+    reflector.wait_log(r"feed failed feed=\S+next")
+    reflector.kill()
+    extension.clear_faults(fault)
+    reflector.start()
+    store.wait_equal(extension, GADGETS)
+    names = [f["name"] for f in store.kinf("status", "-o", "json", check=True).json["feeds"]]
+    assert sorted(names) == [GADGETS, "pods"], names
+    store.verify()
+
+
+def test_a_cluster_that_went_back_in_time_gets_a_new_journal(simulator, store):
+    lived_through, other_past = rewrite_history(simulator, "pods", pod)
+    store.configure(whole("pods"), whole("services")).daemons()
+    store.wait_synced("pods")
+    lived_through()
+    store.wait_equal(simulator, "pods")
+    follower = store.follower("watch", "pods", "-o", "json", "--old", "--cursor", "mine")
+    eventually(lambda: "SYNC" in kinds(follower))
+    before = journal(store)
+
+    other_past()
+    store.wait_equal(simulator, "pods")
+    assert journal(store) != before
+    eventually(lambda: "LAPPED" in kinds(follower))
+    eventually(lambda: replay(since_lapped(follower.lines)) == store.objects("pods"))
+    store.verify()
