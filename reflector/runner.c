@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/runner_parts.h"
+#include "reflector/runner.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,6 +14,7 @@
 #include "common/proc.h"
 #include "reflector/batch.h"
 #include "reflector/definition.h"
+#include "reflector/runner_parts.h"
 
 /* ---- the machine ---- */
 
