@@ -39,6 +39,25 @@ static struct bytes warning_text(struct bytes value)
 	return first && last > first ? BYTES(first + 1, (size_t)(last - first - 1)) : value;
 }
 
+/* Seconds, as API servers send it. A date would need the server's clock, other text is nothing. */
+static void retry_after(struct head *head, struct bytes value)
+{
+	const char *text = value.data;
+	uint64_t seconds = 0;
+
+	while (value.size && (text[value.size - 1] == ' ' || text[value.size - 1] == '\t'))
+		value.size--;
+	for (size_t i = 0; i < value.size; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return;
+		seconds = 10 * seconds + (uint64_t)(text[i] - '0');
+		if (seconds > UINT32_MAX)
+			seconds = UINT32_MAX;
+	}
+	head->has_retry_after = value.size != 0;
+	head->retry_after_s = (uint32_t)seconds;
+}
+
 /* "HTTP/2 200" or "HTTP/1.1 200 OK". */
 static void status_line(struct head *head, struct bytes line)
 {
@@ -66,7 +85,7 @@ int head_line(struct head *head, struct bytes line)
 	else if (header_is(line, "content-type", &value))
 		text_set(head->content_type, sizeof(head->content_type), value);
 	else if (header_is(line, "retry-after", &value))
-		head->has_retry_after = true;
+		retry_after(head, value);
 	else if (header_is(line, "warning", &value) && !head->warning[0])
 		text_set(head->warning, sizeof(head->warning), warning_text(value));
 	return 0;

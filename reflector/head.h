@@ -13,7 +13,8 @@
 struct head {
 	int version; /* 1 or 2 */
 	int status;
-	bool has_retry_after;
+	bool has_retry_after; /* a number of seconds; dates and all else do not count */
+	uint32_t retry_after_s;
 	char content_type[256]; /* "" when absent */
 	char warning[256];      /* text of the first Warning header */
 };

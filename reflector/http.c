@@ -176,17 +176,15 @@ static void refused(struct http_call *call)
 
 static void headers_complete(struct http_call *call)
 {
-	curl_off_t retry_after = 0;
 	struct http_answer answer = {
 		.status = call->head.status,
 		.content_type = call->head.content_type,
 		.warning = call->head.warning,
 		.has_retry_after = call->head.has_retry_after,
+		.retry_after_ns = call->head.retry_after_s * 1000 * NS_PER_MS,
 	};
 
 	call->limit.answered = true;
-	(void)curl_easy_getinfo(call->easy, CURLINFO_RETRY_AFTER, &retry_after); /* 0 when unknown */
-	answer.retry_after_ns = (uint64_t)retry_after * 1000 * NS_PER_MS;
 	if (call->head.status == 401)
 		refused(call);
 	if (call->request.on_status)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The rules of the tree that a machine can check: layers, foreign headers, banned calls, headers that
-# compile alone, exported symbols. One line per violation; exit 1 when there is one.
+# compile alone, exported symbols, pages that name tests. One line per violation; exit 1 when there is one.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -109,6 +109,10 @@ for library in build/*/libkinf.so.0; do
     nm -D --defined-only "$library" | awk -v l="$library" \
         '$2 != "A" && $3 !~ /^kinf_/ { print l ": exports " $3 }' >>"$out"
 done
+
+# ---- pages that map specified cases to tests --------------------------------------------------------
+
+python3 scripts/check-rows.py >>"$out" || true
 
 cat "$out"
 [ ! -s "$out" ]

@@ -70,7 +70,7 @@ def test_yaml_means_the_same(odd):
     assert list(got["spec"]) == list(truth["spec"])
 
 
-def test_strings_of_all_planes(odd):
+def test_c69_strings_of_all_planes(odd):
     simulator, store = odd
     text = "".join(map(chr, [*range(1, 0x80), 0xFF, 0x2028, 0xD7FF, 0xE000, 0xFFFD, 0xFFFF, 0x10000, 0x10FFFF]))
     simulator.put("widgets", {**json.loads(odd_widget("strings")), "spec": {text: text}})

@@ -41,7 +41,7 @@ def run_with_faults(simulator, store, verb, faults, before=3):
 # ---- lists -----------------------------------------------------------------------------------------
 
 
-def test_lists_in_ruins(simulator, store):
+def test_c56_lists_in_ruins(simulator, store):
     run_with_faults(simulator, store, "list", [
         {"cutAt": 0},
         {"cutAt": 700},
@@ -54,7 +54,7 @@ def test_lists_in_ruins(simulator, store):
     ])
 
 
-def test_lists_that_are_none(simulator, store):
+def test_c64_lists_that_are_none(simulator, store):
     run_with_faults(simulator, store, "list", [
         {"body": "<html><body>Bad Gateway</body></html>", "status": 502, "headers": {"Content-Type": "text/html"}},
         {"body": "<html>log in</html>", "headers": {"Content-Type": "text/html"}},
@@ -67,7 +67,7 @@ def test_lists_that_are_none(simulator, store):
     ])
 
 
-def test_lists_that_are_refused(simulator, store):
+def test_c31_c32_lists_that_are_refused(simulator, store):
     run_with_faults(simulator, store, "list", [
         {"status": 500, "body": status(500, "InternalError")},
         {"status": 503, "body": status(503, "ServiceUnavailable"), "headers": {"Retry-After": "1"}},
@@ -115,7 +115,7 @@ def test_event_that_is_garbled_is_not_served(simulator, store):
 # ---- rights ----------------------------------------------------------------------------------------
 
 
-def test_forbidden_is_a_state_and_data_stay(simulator, store):
+def test_c46_forbidden_is_a_state_and_data_stay(simulator, store):
     simulator.create("pods", 5)
     simulator.create("nodes", 1)
     simulator.fault(verb="list", resource="nodes", status=403, body=status(403, "Forbidden", 'nodes is forbidden: User "u" cannot list'))
@@ -135,7 +135,7 @@ def test_forbidden_is_a_state_and_data_stay(simulator, store):
     assert store.objects("pods") == truth and reflector.running
 
 
-def test_resource_that_went_is_gone_and_data_stay(simulator, store):
+def test_c47_resource_that_went_is_gone_and_data_stay(simulator, store):
     simulator.create("widgets", 3)
     store.configure(whole("widgets")).daemons()
     store.wait_equal(simulator, "widgets")
@@ -147,7 +147,7 @@ def test_resource_that_went_is_gone_and_data_stay(simulator, store):
     assert store.objects("widgets") == truth
 
 
-def test_retry_after_of_a_list_is_kept(simulator, store):
+def test_c33_retry_after_of_a_list_is_kept(simulator, store):
     simulator.create("pods", 2)
     simulator.fault(verb="list", count=1, status=429, headers={"Retry-After": "2"}, body="{}")
     store.configure(whole("pods")).daemons()

@@ -23,7 +23,7 @@ def queries(simulator, verb, resource="pods"):
 # ---- first list ------------------------------------------------------------------------------------
 
 
-def test_paged_list_then_watch_from_its_version(simulator, store):
+def test_c01_paged_list_then_watch_from_its_version(simulator, store):
     simulator.create("pods", 1200)
     store.configure(whole("pods")).daemons()
     store.wait_equal(simulator, "pods")
@@ -37,7 +37,7 @@ def test_paged_list_then_watch_from_its_version(simulator, store):
     store.verify()
 
 
-def test_watches_ask_for_no_compression(simulator, store):
+def test_c54_watches_ask_for_no_compression(simulator, store):
     simulator.create("pods", 1)
     store.configure("pods").daemons()
     simulator.wait_watching("pods")
@@ -62,7 +62,7 @@ def test_empty_collection_is_synced(simulator, store):
 
 
 @pytest.mark.parametrize("items", ['"items":null', '"x":1'])
-def test_list_without_items_is_empty(simulator, store, items):
+def test_c04_list_without_items_is_empty(simulator, store, items):
     simulator.fault(
         verb="list", resource="pods", count=1,
         body=f'{{"kind":"PodList","apiVersion":"v1","metadata":{{"resourceVersion":"1"}},{items}}}',
@@ -72,7 +72,7 @@ def test_list_without_items_is_empty(simulator, store, items):
     assert store.objects("pods") == {}
 
 
-def test_items_without_type_get_the_lists(simulator, store):
+def test_c02_c03_items_without_type_get_the_lists(simulator, store):
     simulator.put("pods", pod("a"))
     simulator.create("widgets", 1)
     store.configure("pods", whole("widgets")).daemons()
@@ -82,7 +82,7 @@ def test_items_without_type_get_the_lists(simulator, store):
     assert (found["kind"], found["apiVersion"]) == ("Pod", "v1")
 
 
-def test_list_without_version_is_refused(simulator, store):
+def test_c05_list_without_version_is_refused(simulator, store):
     """A watch from no version would begin somewhere else than the list ended."""
     simulator.put("pods", pod("a"))
     simulator.fault(verb="list", resource="pods", count=1, body='{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}')
@@ -91,7 +91,7 @@ def test_list_without_version_is_refused(simulator, store):
     assert all("resourceVersion" in q for q in queries(simulator, "watch"))
 
 
-def test_readers_see_no_half_list(simulator, store):
+def test_c06_readers_see_no_half_list(simulator, store):
     """Until the first list's end is applied, the feed says so and gives nothing out."""
     simulator.create("pods", 60)
     stuck = simulator.fault(verb="list", resource="pods", after=2, hold=True, stallAt=100)
@@ -117,7 +117,7 @@ def test_interrupted_page_is_asked_for_again(simulator, store):
     store.verify()
 
 
-def test_expired_page_starts_a_list_without_pages(simulator, store):
+def test_c07_expired_page_starts_a_list_without_pages(simulator, store):
     simulator.create("pods", 50)
     stuck = simulator.fault(verb="list", resource="pods", after=1, count=1, delayMs=600)
     store.configure(whole("pods", pageSize=20)).daemons()
@@ -190,7 +190,7 @@ def test_relist_of_unchanged_objects_writes_nothing(simulator, store):
     assert store.last_event("pods") == before + 1
 
 
-def test_relist_finds_what_came_changed_and_went(simulator, store):
+def test_c57_relist_finds_what_came_changed_and_went(simulator, store):
     simulator.create("pods", 30)
     store.configure(whole("pods"))
     processor, reflector = store.daemons()
@@ -269,7 +269,7 @@ def test_killed_relist_neither_loses_nor_repeats(simulator, store):
 # ---- which objects ---------------------------------------------------------------------------------
 
 
-def test_feeds_of_namespaces_selectors_and_forms(simulator, store):
+def test_c63_feeds_of_namespaces_selectors_and_forms(simulator, store):
     for namespace in ("web", "shop", "db"):
         for app in ("front", "back"):
             for phase in ("Running", "Failed"):

@@ -55,7 +55,7 @@ def test_restart_of_all_lists_nothing(simulator, store, filled, how):
 
 
 @pytest.mark.parametrize("victim", ["reflector", "processor"])
-def test_killed_daemon_loses_and_repeats_nothing(simulator, store, filled, victim):
+def test_c58_killed_daemon_loses_and_repeats_nothing(simulator, store, filled, victim):
     follower = store.follower("watch", "pods", "-o", "json", "--old")
     eventually(lambda: "SYNC" in follower.out)
     process = dict(zip(("processor", "reflector"), filled))[victim]
@@ -86,7 +86,7 @@ def test_feed_that_nothing_happened_in_watches_on(simulator, store, filled):
     assert lists(simulator) == 0
 
 
-def test_forgotten_version_leads_to_one_list(simulator, store, filled):
+def test_c59_forgotten_version_leads_to_one_list(simulator, store, filled):
     _, reflector = filled
     reflector.kill()
     change(simulator)

@@ -48,7 +48,7 @@ EXPIRED = {
 # ---- events ----------------------------------------------------------------------------------------
 
 
-def test_every_change_arrives(simulator, store, watching):
+def test_c16_every_change_arrives(simulator, store, watching):
     simulator.create("pods", 10, from_=1000)
     simulator.touch("pods", 20)
     simulator.delete_many("pods", 10)
@@ -69,7 +69,7 @@ def test_churn_is_followed_without_a_list(simulator, store, watching):
     store.verify()
 
 
-def test_bookmark_moves_the_version_and_writes_no_record(simulator, store, watching):
+def test_c17_bookmark_moves_the_version_and_writes_no_record(simulator, store, watching):
     before = store.last_event("pods")
     simulator.create("nodes", 3)
     simulator.bookmark()
@@ -99,7 +99,7 @@ def test_delete_and_recreate_are_two_events(simulator, store, watching):
     assert deleted["object"]["metadata"]["uid"] != added["object"]["metadata"]["uid"]
 
 
-def test_new_uid_in_a_modification_is_delete_and_add(simulator, store, watching):
+def test_c42_new_uid_in_a_modification_is_delete_and_add(simulator, store, watching):
     simulator.put("pods", pod("again"))
     store.wait_equal(simulator, "pods")
     follower = store.follower("watch", "pods", "-o", "json", "--no-initial")
@@ -114,7 +114,7 @@ def test_new_uid_in_a_modification_is_delete_and_add(simulator, store, watching)
     assert changes(follower.lines) == [("DELETED", "web/again"), ("ADDED", "web/again")]
 
 
-def test_replayed_events_change_nothing(simulator, store, watching):
+def test_c38_replayed_events_change_nothing(simulator, store, watching):
     follower = store.follower("watch", "pods", "-o", "json", "--no-initial")
     eventually(lambda: "SYNC" in follower.out)
     truth = simulator.truth("pods")
@@ -133,7 +133,7 @@ def test_replayed_events_change_nothing(simulator, store, watching):
     store.verify()
 
 
-def test_deletion_of_an_unknown_and_change_of_a_missing(simulator, store, watching):
+def test_c66_deletion_of_an_unknown_and_change_of_a_missing(simulator, store, watching):
     rv = int(simulator.rv)
     unknown = typed(pod("unknown", uid="u1"), resourceVersion=str(rv + 1))
     missing = typed(pod("missing", uid="u2"), resourceVersion=str(rv + 2))
@@ -144,7 +144,7 @@ def test_deletion_of_an_unknown_and_change_of_a_missing(simulator, store, watchi
     store.verify()
 
 
-def test_events_in_any_pieces(simulator, store, watching):
+def test_c20_c21_events_in_any_pieces(simulator, store, watching):
     simulator.fault(verb="watch", chunk=1)
     simulator.drop()
     eventually(lambda: simulator.counters("pods")["watches"])
@@ -173,7 +173,7 @@ def test_dropped_connections_cost_no_list(simulator, store, watching):
     assert lists(simulator) == 0
 
 
-def test_event_cut_in_the_middle_is_asked_for_again(simulator, store, watching):
+def test_c23_event_cut_in_the_middle_is_asked_for_again(simulator, store, watching):
     simulator.fault(verb="watch", count=1, cutAt=200)
     simulator.drop()
     eventually(lambda: simulator.counters("pods")["watches"])
@@ -184,7 +184,7 @@ def test_event_cut_in_the_middle_is_asked_for_again(simulator, store, watching):
 
 
 @pytest.mark.parametrize("reason", ["Expired", "Gone"])
-def test_expired_in_the_stream_leads_to_a_list(simulator, store, watching, reason):
+def test_c24_c25_c27_expired_in_the_stream_leads_to_a_list(simulator, store, watching, reason):
     added = event("ADDED", typed(pod("ghost", uid="g"), resourceVersion=str(int(simulator.rv) + 1)))
     simulator.fault(verb="watch", count=1, body=event("ERROR", {**EXPIRED, "reason": reason}) + added)
     simulator.drop()
@@ -193,7 +193,7 @@ def test_expired_in_the_stream_leads_to_a_list(simulator, store, watching, reaso
     store.wait_equal(simulator, "pods")
 
 
-def test_expired_as_http_status_leads_to_a_list(simulator, store, watching):
+def test_c26_expired_as_http_status_leads_to_a_list(simulator, store, watching):
     simulator.fault(verb="watch", count=1, status=410, body=json.dumps(EXPIRED), headers={"Content-Type": "application/json"})
     simulator.drop()
     eventually(lambda: lists(simulator))
@@ -225,7 +225,7 @@ NONSENSE = {
 }
 
 
-def test_nonsense_in_the_stream_is_survived(simulator, store):
+def test_c29_c35_c36_nonsense_in_the_stream_is_survived(simulator, store):
     """Each kind's watch brings another nonsense; what was known stays, what comes is followed."""
     for resource in NONSENSE:
         if resource != "namespaces":
@@ -245,7 +245,7 @@ def test_nonsense_in_the_stream_is_survived(simulator, store):
     store.verify()
 
 
-def test_busy_server_is_asked_when_it_said(simulator, store, watching):
+def test_c30_busy_server_is_asked_when_it_said(simulator, store, watching):
     rv = simulator.rv
     simulator.fault(verb="watch", count=1, status=429, headers={"Retry-After": "2"}, body="{}")
     simulator.drop()

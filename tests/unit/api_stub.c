@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ANSWERS_MAX     16
+#define ANSWERS_MAX     24
 #define CONNECTIONS_MAX 64
 #define HEAD_MAX        8192
 
@@ -80,7 +80,7 @@ static void linger(int fd)
 static bool send_answer(int fd, const struct api_stub_answer *answer)
 {
 	static const struct linger at_once = {.l_onoff = 1};
-	size_t size = answer->body ? strlen(answer->body) : 0;
+	size_t size = answer->size || !answer->body ? answer->size : strlen(answer->body);
 	bool whole = answer->fault == STUB_GOOD;
 	char head[2048];
 	int n;

@@ -24,6 +24,7 @@ struct api_stub_answer {
 	const char *body;
 	const char *headers; /* more of them, each with \r\n; NULL: none */
 	enum api_stub_fault fault;
+	size_t size; /* of the body, 0: it is text */
 };
 
 struct api_stub;

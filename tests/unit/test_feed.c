@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/err.h"
@@ -104,7 +105,7 @@ static void play(struct run *run, const struct step *steps, size_t n)
 
 #define LISTED FEED_SYNCED
 
-Test(feed, an_empty_one_lists_the_newest_in_pages_then_watches)
+Test(feed, c01_c06_an_empty_one_lists_the_newest_in_pages_then_watches)
 {
 	struct run run;
 
@@ -161,7 +162,7 @@ Test(feed, what_is_not_resolved_asks_discovery_first)
 	feed_release(&run.feed);
 }
 
-Test(feed, the_rv_follows_events_and_bookmarks_and_a_clean_end_watches_on)
+Test(feed, c16_c17_c18_the_rv_follows_events_and_bookmarks_and_a_clean_end_watches_on)
 {
 	struct run run;
 
@@ -178,7 +179,7 @@ Test(feed, the_rv_follows_events_and_bookmarks_and_a_clean_end_watches_on)
 	feed_release(&run.feed);
 }
 
-Test(feed, opaque_rvs_are_followed_in_the_order_they_come)
+Test(feed, c40_opaque_rvs_are_followed_in_the_order_they_come)
 {
 	struct run run;
 
@@ -189,7 +190,7 @@ Test(feed, opaque_rvs_are_followed_in_the_order_they_come)
 	feed_release(&run.feed);
 }
 
-Test(feed, very_short_watches_wait_longer_each_time_and_then_list)
+Test(feed, c19_very_short_watches_wait_longer_each_time_and_then_list)
 {
 	struct run run;
 
@@ -206,7 +207,7 @@ Test(feed, very_short_watches_wait_longer_each_time_and_then_list)
 	feed_release(&run.feed);
 }
 
-Test(feed, a_lost_server_is_asked_again_ever_slower_from_the_same_rv)
+Test(feed, c34_a_lost_server_is_asked_again_ever_slower_from_the_same_rv)
 {
 	static const uint64_t least[] = {800, 1600, 3200, 6400, 12800, 25600, 30000, 30000, 30000};
 	struct run run;
@@ -248,7 +249,7 @@ Test(feed, a_stream_that_breaks_is_opened_again_at_once)
 	feed_release(&run.feed);
 }
 
-Test(feed, an_expired_watch_lists_the_newest_after_a_pause)
+Test(feed, c24_an_expired_watch_lists_the_newest_after_a_pause)
 {
 	struct run run;
 
@@ -263,7 +264,7 @@ Test(feed, an_expired_watch_lists_the_newest_after_a_pause)
 	feed_release(&run.feed);
 }
 
-Test(feed, a_list_at_an_rv_of_no_use_is_one_for_the_newest_at_once)
+Test(feed, c11_c12_c13_a_list_at_an_rv_of_no_use_is_one_for_the_newest_at_once)
 {
 	struct run run;
 
@@ -316,7 +317,7 @@ Test(feed, a_bookmark_from_behind_makes_it_list_the_newest)
 	feed_release(&run.feed);
 }
 
-Test(feed, an_expired_page_begins_the_list_again_without_pages)
+Test(feed, c07_an_expired_page_begins_the_list_again_without_pages)
 {
 	struct run run;
 
@@ -330,6 +331,75 @@ Test(feed, an_expired_page_begins_the_list_again_without_pages)
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "", .limit = 0},
 		{FEED_ON_PAGE, .rv = "20", .what = FEED_DO_FINISH_LIST, .want_rv = "20"},
 		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "20", .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, c08_a_list_without_pages_that_expires_too_is_asked_for_again)
+{
+	struct run run;
+
+	start(&run, "", false);
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
+		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500},
+		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .most_ms = 1600},
+		{FEED_ON_TICK, .what = FEED_DO_QUEUE},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "", .limit = 0},
+		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .least_ms = 1600,
+			.most_ms = 3200},
+		{FEED_ON_TICK, .what = FEED_DO_QUEUE},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "", .limit = 0});
+	feed_release(&run.feed);
+}
+
+Test(feed, c10_an_empty_page_with_a_token_is_followed_but_not_for_ever)
+{
+	struct feed_input page = {.on = FEED_ON_PAGE, .rv = BYTES_LIT("10")};
+	char token[16];
+	struct run run;
+
+	start(&run, "", false);
+	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500});
+	for (int i = 0; i < 1000; i++) {
+		(void)snprintf(token, sizeof(token), "t%d", i);
+		page.continue_ = bytes_str(token);
+		step(&run, page);
+		cr_assert_eq(run.action.what, FEED_DO_LIST, "page %d", i);
+		cr_assert_str_eq(run.action.continue_, token);
+	}
+	page.continue_ = BYTES_LIT("last");
+	step(&run, page);
+	cr_assert_eq(run.action.what, FEED_DO_WAIT);
+	feed_release(&run.feed);
+}
+
+Test(feed, c15_a_list_that_timed_out_is_asked_for_again_as_it_was)
+{
+	struct run run;
+
+	start(&run, "50", true);
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
+		{FEED_ON_FAILED, .kind = FAILURE_BUSY, .what = FEED_DO_WAIT, .least_ms = 800,
+			.most_ms = 1600, .phase = LISTED},
+		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, c33_a_list_comes_again_when_the_server_said)
+{
+	struct run run;
+
+	start(&run, "", false);
+	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500});
+	for (int i = 0; i < 2; i++)
+		PLAY(&run,
+			{FEED_ON_FAILED, .kind = FAILURE_BUSY, .retry_after_s = 4, .what = FEED_DO_WAIT,
+				.least_ms = 4000, .most_ms = 4000},
+			{FEED_ON_TICK, .what = FEED_DO_QUEUE},
+			{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500});
+	PLAY(&run, {FEED_ON_PAGE, .rv = "10", .what = FEED_DO_FINISH_LIST});
 	feed_release(&run.feed);
 }
 
@@ -353,7 +423,7 @@ Test(feed, a_page_that_got_lost_is_asked_for_again_five_times)
 	feed_release(&run.feed);
 }
 
-Test(feed, pages_that_never_end_are_given_up)
+Test(feed, c09_pages_that_never_end_are_given_up)
 {
 	struct run run;
 
@@ -366,7 +436,7 @@ Test(feed, pages_that_never_end_are_given_up)
 	feed_release(&run.feed);
 }
 
-Test(feed, retry_after_raises_the_pause)
+Test(feed, c30_retry_after_raises_the_pause)
 {
 	struct run run;
 
@@ -378,7 +448,7 @@ Test(feed, retry_after_raises_the_pause)
 	feed_release(&run.feed);
 }
 
-Test(feed, forbidden_is_told_and_asked_again_slowly)
+Test(feed, c46_forbidden_is_told_and_asked_again_slowly)
 {
 	struct run run;
 
@@ -391,7 +461,7 @@ Test(feed, forbidden_is_told_and_asked_again_slowly)
 	feed_release(&run.feed);
 }
 
-Test(feed, a_resource_that_went_is_looked_for_and_then_listed)
+Test(feed, c47_a_resource_that_went_is_looked_for_and_then_listed)
 {
 	struct run run;
 
@@ -419,7 +489,7 @@ Test(feed, a_request_the_server_does_not_take_is_an_error_of_the_feed)
 	feed_release(&run.feed);
 }
 
-Test(feed, a_server_fault_in_the_stream_is_retried_then_listed)
+Test(feed, c28_a_server_fault_in_the_stream_is_retried_then_listed)
 {
 	struct run run;
 

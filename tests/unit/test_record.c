@@ -276,7 +276,7 @@ Test(record, a_large_sweep_comes_in_slices)
 	tear_down(&rig);
 }
 
-Test(record, events_become_what_the_heads_say)
+Test(record, c66_events_become_what_the_heads_say)
 {
 	struct rig rig;
 
@@ -292,7 +292,7 @@ Test(record, events_become_what_the_heads_say)
 	tear_down(&rig);
 }
 
-Test(record, replays_and_strangers_are_dropped_and_counted)
+Test(record, c38_replays_and_strangers_are_dropped_and_counted)
 {
 	struct rig rig;
 
@@ -309,7 +309,7 @@ Test(record, replays_and_strangers_are_dropped_and_counted)
 	tear_down(&rig);
 }
 
-Test(record, another_uid_is_a_deletion_and_a_new_object)
+Test(record, c42_another_uid_is_a_deletion_and_a_new_object)
 {
 	struct rig rig;
 
@@ -320,7 +320,7 @@ Test(record, another_uid_is_a_deletion_and_a_new_object)
 	tear_down(&rig);
 }
 
-Test(record, opaque_rvs_are_taken_in_the_order_they_come)
+Test(record, c40_opaque_rvs_are_taken_in_the_order_they_come)
 {
 	struct rig rig;
 
@@ -370,7 +370,7 @@ static const char *const unreadable[] = {"{}", "{\"metadata\":{\"namespace\":\"d
 	"{\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"ua\",\"resourceVersion\":\"50\"},"
 	"\"spec\":{bad}}"};
 
-Test(record, what_cannot_be_read_is_told_or_passed_over_and_never_moves_anything)
+Test(record, c36_c37_what_cannot_be_read_is_told_or_passed_over_and_never_moves_anything)
 {
 	struct rig rig;
 	struct bytes rv;

@@ -19,7 +19,7 @@ static const struct feed_definition deployments = {.group = "apps", .version = "
 	.resource = "deployments", .namespace_ = "web", .label_selector = "a=b,c in (d)",
 	.field_selector = "metadata.name=x"};
 
-Test(request, lists_ask_for_pages_or_for_an_rv)
+Test(request, c06_c11_lists_ask_for_pages_or_for_an_rv)
 {
 	check_path(&pods, &(struct feed_action){.what = FEED_DO_LIST, .rv = "", .continue_ = "",
 		.limit = 500}, "/api/v1/pods?limit=500");
@@ -31,7 +31,7 @@ Test(request, lists_ask_for_pages_or_for_an_rv)
 		.limit = 500}, "/api/v1/pods?limit=500&continue=a%2B%2F%3D");
 }
 
-Test(request, selectors_are_one_escaped_value_each)
+Test(request, c63_selectors_are_one_escaped_value_each)
 {
 	check_path(&deployments, &(struct feed_action){.what = FEED_DO_WATCH, .rv = "abc 1",
 		.continue_ = "", .timeout_s = 301},

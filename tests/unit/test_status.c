@@ -35,7 +35,7 @@ Test(status, a_message_is_shown_without_its_escapes)
 	cr_assert_str_eq(s.text, "403 Forbidden: User \"viewer\" cannot list \\x\\n");
 }
 
-Test(status, a_resource_version_from_the_future_is_known_by_cause_and_by_words)
+Test(status, c13_c14_a_resource_version_from_the_future_is_known_by_cause_and_by_words)
 {
 	cr_assert_eq(read_one(504, 0, "{\"kind\":\"Status\",\"reason\":\"Timeout\",\"message\":\"Timeout\","
 		"\"details\":{\"causes\":[{\"reason\":\"ResourceVersionTooLarge\"}],"
@@ -71,7 +71,7 @@ Test(status, every_number_has_a_kind_without_a_status_body)
 		cr_assert_eq(read_one(cases[i].code, 0, "").kind, cases[i].kind, "%d", cases[i].code);
 }
 
-Test(status, text_that_is_no_status_is_shown_printable_and_short)
+Test(status, c64_text_that_is_no_status_is_shown_printable_and_short)
 {
 	char page[2000];
 

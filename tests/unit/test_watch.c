@@ -60,7 +60,7 @@ Test(watch, events_are_the_same_wherever_the_stream_is_split)
 	buf_release(&out);
 }
 
-Test(watch, events_are_the_same_byte_by_byte)
+Test(watch, c20_c21_events_are_the_same_byte_by_byte)
 {
 	struct buf out = BUF_INIT;
 	struct watch *watch = new_watch(&out, 0);
@@ -87,7 +87,21 @@ Test(watch, a_whole_event_is_given_before_the_next_one_is_whole)
 	buf_release(&out);
 }
 
-Test(watch, nothing_is_taken_after_an_error_event)
+Test(watch, c22_three_events_in_one_piece_the_last_without_a_line_feed)
+{
+	struct buf out = BUF_INIT;
+	struct watch *watch = new_watch(&out, 0);
+	const char *text = "{\"type\":\"ADDED\",\"object\":{\"a\":1}}\n"
+		"{\"type\":\"ADDED\",\"object\":{\"a\":2}}\n{\"type\":\"ADDED\",\"object\":{\"a\":3}}";
+
+	cr_assert_eq(watch_feed(watch, text, strlen(text)), 0);
+	cr_assert_str_eq(buf_cstr(&out), "ADDED {\"a\":1};ADDED {\"a\":2};ADDED {\"a\":3};");
+	cr_assert_eq(watch_partial(watch), 0);
+	watch_free(&watch);
+	buf_release(&out);
+}
+
+Test(watch, c27_nothing_is_taken_after_an_error_event)
 {
 	struct buf out = BUF_INIT;
 	struct watch *watch = new_watch(&out, 0);
@@ -100,7 +114,7 @@ Test(watch, nothing_is_taken_after_an_error_event)
 	buf_release(&out);
 }
 
-Test(watch, what_is_no_event_is_refused)
+Test(watch, c35_c36_what_is_no_event_is_refused)
 {
 	static const char *const bad[] = {"x", "[]", "{}", "{\"type\":\"ADDED\"}", "{\"object\":{}}",
 		"{\"type\":\"FOO\",\"object\":{}}", "{\"type\":1,\"object\":{}}",
