@@ -85,8 +85,9 @@ unit
 for program in build/asan/model/*; do
     if [ -x "$program" ] && [ -f "$program" ]; then one "model $(basename "$program")" "$program"; fi
 done
-build tsan build/tsan/stress/ring_threads
+build tsan build/tsan/stress/ring_threads build/tsan/stress/queue_threads
 one "threads ring (tsan)" build/tsan/stress/ring_threads
+one "threads queue (tsan)" build/tsan/stress/queue_threads
 scenarios
 one "kill loop ${kill_seconds}s" scripts/check-crash.sh build/asan "$kill_seconds"
 

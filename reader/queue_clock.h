@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The time of queues and limiters: the machine's monotonic clock, or one that a test steps. Whoever
+ * sleeps until a time of a stepped clock subscribes, and is woken by each step.
+ *
+ * Locks: a clock's `users` before a queue's; a clock is read without any.
+ */
+#ifndef READER_QUEUE_CLOCK_H
+#define READER_QUEUE_CLOCK_H
+
+#include "reader/kinf.h"
+
+struct clock_user {
+	struct clock_user *next;
+	void (*wake)(void *arg);
+	void *arg;
+};
+
+/* CLOCK may be NULL in all of these: the machine's, which wakes nobody. */
+uint64_t clock_read(const struct kinf_clock *clock);
+void clock_subscribe(struct kinf_clock *clock, struct clock_user *user);
+/* When it returns, wake() is not called any more. */
+void clock_unsubscribe(struct kinf_clock *clock, struct clock_user *user);
+
+#endif
