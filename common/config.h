@@ -104,6 +104,20 @@ struct options_group config_running_options(struct config_flags *flags);
 int config_load(const struct config_flags *flags, struct config **ret_config);
 void config_free(struct config **config);
 
+enum config_user { CONFIG_REFLECTOR = 1u << 0, CONFIG_PROCESSOR = 1u << 1, CONFIG_RUN = 1u << 2 };
+
+/*
+ * What a running process can't change: where its store is, whom it asks, ... True when CONFIG, loaded
+ * to take RUNNING's place, says otherwise in what matters to USER; RET_KEYS: which keys, "store, group",
+ * for the line that tells people to restart.
+ */
+#define CONFIG_KEYS_SIZE 128
+bool config_needs_restart(const struct config *running, const struct config *config,
+	enum config_user user, char ret_keys[CONFIG_KEYS_SIZE]);
+
+/* CONFIG gets RUNNING's values of those; RUNNING is only good to be freed afterwards. */
+void config_keep_fixed(struct config *config, struct config *running);
+
 /* As config_load without flags, but from text; NAME stands for the file, also in messages. */
 int config_parse(const char *text, size_t size, const char *name, struct config **ret_config);
 

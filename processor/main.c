@@ -167,6 +167,11 @@ static void reload(struct app *app)
 		err_clear();
 		return;
 	}
+	char keys[CONFIG_KEYS_SIZE];
+	if (config_needs_restart(app->config, config, CONFIG_PROCESSOR, keys))
+		log_event(LOG_WARNING, "config", "needs-restart", "keys=%s text=%s", log_quote(keys),
+			log_quote("the old values stay until kinf-processor is started again"));
+	config_keep_fixed(config, app->config);
 	config_free(&app->config);
 	app->config = config;
 	app->p.config = config;

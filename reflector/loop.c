@@ -458,6 +458,11 @@ static int reload(struct loop *loop)
 		stats_set_error(loop->stats, err_text(r));
 		return 0;
 	}
+	char keys[CONFIG_KEYS_SIZE];
+	if (config_needs_restart(loop->config, config, CONFIG_REFLECTOR, keys))
+		log_event(LOG_WARNING, "config", "needs-restart", "keys=%s text=%s", log_quote(keys),
+			log_quote("the old values stay until kinf-reflector is started again"));
+	config_keep_fixed(config, loop->config);
 	if (loop->owns_config)
 		config_free(&loop->config);
 	loop->config = config;

@@ -23,6 +23,7 @@
 
 struct run {
 	struct config *config;
+	const struct config_flags *flags;
 	struct children children;
 	struct progress *progress;
 	int signals;
@@ -30,7 +31,6 @@ struct run {
 	uint64_t kill_at_ns;
 };
 
-/* What the daemons are told is what we were told: the same flags, checked already. */
 static void stop(struct run *run, int signal_number)
 {
 	if (run->stopping)
@@ -43,14 +43,30 @@ static void stop(struct run *run, int signal_number)
 	children_signal(&run->children, SIGTERM);
 }
 
+/* The daemons say what is wrong with the file, and which of their keys are fixed. */
+static void reload(struct run *run)
+{
+	CLEANUP(config_free) struct config *config = NULL;
+	char keys[CONFIG_KEYS_SIZE];
+
+	log_event(LOG_NOTICE, "run", "reload", "%s", "to=daemons");
+	children_signal(&run->children, SIGHUP);
+	if (config_load(run->flags, &config) < 0) {
+		err_clear();
+		return;
+	}
+	if (config_needs_restart(run->config, config, CONFIG_RUN, keys))
+		log_event(LOG_WARNING, "config", "needs-restart", "keys=%s text=%s", log_quote(keys),
+			log_quote("the old values stay until 'kinf run' is started again"));
+}
+
 static void take_signals(struct run *run)
 {
 	int number;
 
 	while ((number = proc_signals_next(run->signals)) > 0) {
 		if (number == SIGHUP) {
-			log_event(LOG_NOTICE, "run", "reload", "%s", "to=daemons");
-			children_signal(&run->children, SIGHUP);
+			reload(run);
 		} else if (number == SIGTERM || number == SIGINT) {
 			stop(run, number);
 		}
@@ -73,6 +89,29 @@ static bool turn(struct run *run)
 	if (!run->stopping)
 		progress_show(run->progress);
 	return !run->stopping || children_any_running(&run->children);
+}
+
+/* What the daemons are told is what we were told: the same flags as they were, because parsing
+ * reorders argv. */
+static char **copy_arguments(int argc, char **argv)
+{
+	char **arguments = calloc((size_t)argc + 4, sizeof(*arguments));
+
+	if (arguments)
+		memcpy(arguments, argv + 1, ((size_t)argc - 1) * sizeof(*arguments));
+	return arguments;
+}
+
+/* Behind them, so that both daemons stay in one store however the file changes while they run; the
+ * last of an option counts. */
+static void fix_places(char **end, const struct config *config)
+{
+	static char store[] = "--store", runtime_dir[] = "--runtime-dir";
+
+	*end++ = store;
+	*end++ = config->store;
+	*end++ = runtime_dir;
+	*end++ = config->runtime_dir;
 }
 
 static int supervise(struct run *run, char *const *arguments)
@@ -103,7 +142,7 @@ static int supervise(struct run *run, char *const *arguments)
 int command_run(int argc, char **argv)
 {
 	CLEANUP(config_flags_release) struct config_flags flags = {0};
-	struct run run = {.signals = -1};
+	struct run run = {.signals = -1, .flags = &flags};
 	int first;
 	const struct options_group groups[] = {
 		config_running_options(&flags),
@@ -113,11 +152,9 @@ int command_run(int argc, char **argv)
 		"Runs kinf-reflector and kinf-processor in the foreground and starts them again when "
 		"they die. SIGHUP rereads the configuration, SIGTERM ends all within 5 seconds.",
 		groups, ARRAY_SIZE(groups), false};
-	/* Parsing reorders argv; the daemons get it as it was. */
-	AUTO_FREE char **arguments = calloc((size_t)argc + 1, sizeof(*arguments));
+	AUTO_FREE char **arguments = copy_arguments(argc, argv);
 	if (!arguments)
 		return command_fail(err_set(-ENOMEM, "arguments"));
-	memcpy(arguments, argv + 1, ((size_t)argc - 1) * sizeof(*arguments));
 	int r = options_parse(&options, argc, argv, &first);
 
 	if (r == 0 && first != argc)
@@ -134,6 +171,7 @@ int command_run(int argc, char **argv)
 	}
 	log_setup("kinf", run.config->log_level, run.config->log_format);
 	progress_new(run.config, &run.progress);
+	fix_places(arguments + argc - 1, run.config);
 	int status = supervise(&run, arguments);
 	progress_free(&run.progress);
 	config_free(&run.config);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """kinf.yaml: what is wrong in it is said with its place, and what changes in it is taken live."""
 
+import os
 import re
 import signal
 
@@ -187,3 +188,37 @@ def test_broken_file_keeps_the_old_one(simulator, store, running):
     store.wait_equal(simulator, "pods")
     assert all(process.running for process in running.processes)
     assert simulator.counters("pods")["lists"] == 0
+
+
+def test_what_needs_a_restart_is_said_and_kept(simulator, store, running):
+    elsewhere = store.directory / "elsewhere"
+    store.configure(whole("pods"), whole("nodes"), whole("deployments.apps"), durability="disk", mapSize="128MiB",
+                    store=str(elsewhere))
+    fixed = {"kinf-reflector": ["durability", "mapSize"], "kinf-processor": ["mapSize"], "kinf": []}
+    if len(running.processes) > 1:
+        del fixed["kinf"]
+    running()
+    log = lambda: "".join(process.log for process in running.processes)
+    for name, keys in fixed.items():
+        for key in keys:
+            eventually(lambda: re.search(f"needs-restart keys=.*{key}.*until {name} is", log()), what=f"{name}: {key}")
+    # $KINF_STORE counts more than the file: nothing is to be said about it.
+    assert not re.search("needs-restart keys=.*store", log())
+    store.wait_equal(simulator, "deployments.apps")
+    assert not elsewhere.exists() and all(process.running for process in running.processes)
+
+
+def test_both_daemons_stay_in_the_store_of_their_supervisor(simulator, store):
+    simulator.create("pods", 10)
+    store.configure(whole("pods"))
+    supervisor = store.run(env={"KINF_STORE": ""})
+    store.wait_equal(simulator, "pods")
+    elsewhere = store.directory / "elsewhere"
+    store.configure(whole("pods"), store=str(elsewhere))
+    supervisor.send(signal.SIGHUP)
+    supervisor.wait_log("needs-restart keys=\"?store\"? .*'kinf run' is")
+    pid = next(p["pid"] for p in store.kinf("status", "-o", "json").json["processes"] if p["name"] == "kinf-processor")
+    os.kill(pid, signal.SIGKILL)
+    simulator.touch("pods")
+    store.wait_equal(simulator, "pods")
+    assert not elsewhere.exists() and supervisor.stop() == 0
