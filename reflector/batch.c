@@ -166,14 +166,25 @@ static int note(struct recorder *recorder, const struct record *record, uint64_t
 	return 0;
 }
 
+static int append(struct recorder *recorder, const struct record *record, uint64_t *ret_seq)
+{
+	int r = recorder_begin(recorder);
+
+	return r < 0 ? r : journal_append(recorder->journal, record, ret_seq);
+}
+
 int recorder_append(struct recorder *recorder, const struct record *record, uint64_t *ret_seq)
 {
 	uint64_t seq;
-	int r = recorder_begin(recorder);
+	int r = append(recorder, record, &seq);
 
-	if (r < 0)
-		return r;
-	r = journal_append(recorder->journal, record, &seq);
+	/* Room is asked for as if each record touched pages of its own: what a batch has not, one record
+	 * may have. */
+	if ((r == -ENOSPC || r == -EDQUOT) && recorder->n_notes && !recorder->error) {
+		r = recorder_flush(recorder);
+		if (r >= 0)
+			r = append(recorder, record, &seq);
+	}
 	if (r == ERR_TOO_LARGE)
 		return r;
 	if (r >= 0)

@@ -45,6 +45,7 @@ struct mapping {
 	unsigned handles;
 	enum env_mode mode;
 	bool has_writer;
+	bool writemap; /* pages are written in place: without a block a touch is a SIGBUS */
 	unsigned forks; /* value of forks when it was opened */
 	MDB_env *mdb;
 	MDB_dbi databases[ENV_DATABASES_MAX];
@@ -52,7 +53,7 @@ struct mapping {
 	const uint8_t *address; /* NULL: not known, there are no places */
 	uint64_t map_bytes;
 	uint32_t page_size;
-	uint64_t file_bytes; /* the file is at least as long; it never shrinks. Atomic, relaxed */
+	uint64_t file_bytes; /* that much of the file was written; it never gets less. Atomic, relaxed */
 	uint64_t allocated;  /* writer: blocks exist up to here */
 	bool cannot_allocate; /* the file system knows no such thing */
 	int active;          /* running transactions; with resizing see mapping_enter */
@@ -74,6 +75,7 @@ struct txn {
 	struct mapping *map;
 	MDB_txn *mdb;
 	struct cursor *cursors; /* of a write transaction: LMDB frees them with it */
+	uint64_t room; /* WRITEMAP: blocks that were asked for behind the last page it began with */
 };
 
 struct cursor {
@@ -268,31 +270,44 @@ static int file_size(const struct mapping *map, uint64_t *ret_size)
 	return 0;
 }
 
-/* Pages behind the end of the file are a SIGBUS for whoever touches them: the writer makes the file
- * as long as its newest state says. */
-static int even_file(struct mapping *map, uint64_t missing_max)
+/* Where the newest state ends; it never gets less. */
+static uint64_t state_end(const struct mapping *map)
 {
 	MDB_envinfo info;
-	uint64_t size;
-	int fd;
 
 	(void)mdb_env_info(map->mdb, &info);
-	uint64_t need = (uint64_t)(info.me_last_pgno + 1) * map->page_size;
-	if (map->mode == ENV_WRITE && need <= __atomic_load_n(&map->file_bytes, __ATOMIC_RELAXED))
+	return (uint64_t)(info.me_last_pgno + 1) * map->page_size;
+}
+
+static int lengthen(const struct mapping *map, uint64_t bytes)
+{
+	int fd;
+
+	(void)mdb_env_get_fd(map->mdb, &fd);
+	return ftruncate(fd, (off_t)bytes) < 0 ? err_set(-errno, "extending '%s/data.mdb'", map->path) : 0;
+}
+
+/*
+ * Pages behind the end of the file are a SIGBUS for whoever touches them: the writer makes the file
+ * as long as its newest state says. With WRITEMAP it is longer than that, and how long it was found
+ * (file_bytes) tells whether it was cut.
+ */
+static int even_file(struct mapping *map, uint64_t missing_max)
+{
+	uint64_t need = state_end(map), size = map->file_bytes;
+
+	if (map->mode == ENV_WRITE && need <= size)
 		return 0;
-	int r = file_size(map, &size);
+	int r = map->writemap ? 0 : file_size(map, &size);
+	if (r == 0 && size < need && (need - size) / map->page_size > missing_max)
+		r = err_say(ERR_CORRUPT, "'%s/data.mdb' was cut: %" PRIu64 " of %" PRIu64 " bytes are there",
+			map->path, size, need);
+	if (r == 0 && size < need && map->mode == ENV_WRITE && !map->writemap)
+		r = lengthen(map, need);
 	if (r < 0)
 		return r;
-	if (size < need && (need - size) / map->page_size > missing_max)
-		return err_say(ERR_CORRUPT, "'%s/data.mdb' was cut: %" PRIu64 " of %" PRIu64 " bytes are there",
-			map->path, size, need);
-	if (size < need && map->mode == ENV_WRITE) {
-		(void)mdb_env_get_fd(map->mdb, &fd);
-		if (ftruncate(fd, (off_t)need) < 0)
-			return err_set(-errno, "extending '%s/data.mdb'", map->path);
-		size = need;
-	}
-	__atomic_store_n(&map->file_bytes, size, __ATOMIC_RELAXED);
+	__atomic_store_n(&map->file_bytes, size < need && map->mode != ENV_WRITE ? size : need,
+		__ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -365,10 +380,8 @@ static int open_transaction(struct mapping *map, const struct env_options *optio
 /* Where BYTES behind the last page end. */
 static uint64_t end_with(const struct mapping *map, uint64_t bytes)
 {
-	MDB_envinfo info;
+	uint64_t end = state_end(map) + bytes;
 
-	(void)mdb_env_info(map->mdb, &info);
-	uint64_t end = (uint64_t)(info.me_last_pgno + 1) * map->page_size + bytes;
 	return end < map->map_bytes ? end : map->map_bytes;
 }
 
@@ -407,19 +420,23 @@ static int allocate(struct mapping *map, uint64_t bytes)
 	return 0;
 }
 
-/* WRITEMAP touches the first pages of a new file before its length is known to anybody. */
-static int allocate_first(const char *directory)
+/* WRITEMAP touches the first pages of a new file before its length is known to anybody. Also how long
+ * the file is before LMDB makes it as long as the map. */
+static int allocate_first(const char *directory, uint64_t *ret_size)
 {
 	char path[4096];
+	struct stat st;
 
 	(void)snprintf(path, sizeof(path), "%s/data.mdb", directory);
 	AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	/* Not longer: what is not empty is no new file to LMDB. */
-	if (fd < 0 || (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, OPEN_BYTES) < 0 && errno != EOPNOTSUPP))
+	if (fd < 0 || fstat(fd, &st) < 0 ||
+		(fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, OPEN_BYTES) < 0 && errno != EOPNOTSUPP))
 		return errno == ENOSPC
 			? err_say(-ENOSPC, "'%s': the disk is full: make room there, work resumes by itself",
 				  path)
 			: err_set(-errno, "'%s'", path);
+	*ret_size = (uint64_t)st.st_size;
 	return 0;
 }
 
@@ -434,7 +451,7 @@ static int settle(struct mapping *map, const struct env_options *options)
 	(void)mdb_env_info(map->mdb, &info);
 	map->map_bytes = info.me_mapsize;
 	int r = even_file(map, options->mode == ENV_WRITE ? MISSING_MAX_WRITER : MISSING_MAX);
-	if (r == 0 && options->mode == ENV_WRITE && options->writemap)
+	if (r == 0 && map->writemap)
 		r = allocate(map, OPEN_BYTES);
 	if (r < 0)
 		return r;
@@ -479,6 +496,7 @@ static int open_once(const char *directory, const struct env_options *options, s
 		return err_set(-ENOMEM, "opening '%s'", directory);
 	memcpy(map->path, directory, strlen(directory) + 1);
 	map->mode = options->mode;
+	map->writemap = options->mode == ENV_WRITE && options->writemap;
 	map->forks = forks;
 	int rc = mdb_env_create(&map->mdb);
 	if (rc)
@@ -488,8 +506,8 @@ static int open_once(const char *directory, const struct env_options *options, s
 	(void)mdb_env_set_maxreaders(map->mdb, ENV_READERS_MAX);
 	if (options->mode == ENV_WRITE)
 		(void)mdb_env_set_mapsize(map->mdb, options->map_bytes);
-	if (options->mode == ENV_WRITE && options->writemap) {
-		int r = allocate_first(directory);
+	if (map->writemap) {
+		int r = allocate_first(directory, &map->file_bytes);
 		if (r < 0)
 			return r;
 	}
@@ -634,14 +652,9 @@ static void cut_hole(const char *directory, uint64_t bytes)
 
 static void close_mapping(struct mapping *map)
 {
-	unsigned flags = 0;
-	MDB_envinfo info = {0};
 	AUTO_FREE char *directory = strdup(map->path);
-
-	(void)mdb_env_get_flags(map->mdb, &flags);
-	(void)mdb_env_info(map->mdb, &info);
-	uint64_t bytes = (uint64_t)(info.me_last_pgno + 1) * map->page_size;
-	bool cut = directory && (flags & MDB_WRITEMAP) && map->forks == forks;
+	uint64_t bytes = state_end(map);
+	bool cut = directory && map->writemap && map->forks == forks;
 	mapping_free(&map);
 	if (cut)
 		cut_hole(directory, bytes);
@@ -1109,13 +1122,15 @@ int txn_place(struct txn *txn, struct bytes value, uint64_t *ret_offset)
 	return FOUND;
 }
 
-/* The file has grown since it was last looked at, or OFFSET is nonsense. */
+/* The file has grown since it was last looked at, or OFFSET is nonsense. What is behind the newest
+ * state may be a hole that the writer cuts off when it ends. */
 static bool file_covers(struct mapping *map, uint64_t end)
 {
-	uint64_t size;
+	uint64_t size, written = state_end(map);
 
 	if (file_size(map, &size) < 0)
 		return false;
+	size = size < written ? size : written;
 	__atomic_store_n(&map->file_bytes, size, __ATOMIC_RELAXED);
 	return end <= size;
 }
@@ -1210,7 +1225,18 @@ int txn_keep_free(struct txn *txn, uint64_t bytes)
 	uint64_t used = pages * map->page_size;
 	if (used + bytes > map->map_bytes)
 		return failed(map, MDB_MAP_FULL, "writing");
-	return keep_blocks(map, used, bytes);
+	return map->writemap ? txn_allocate(txn, bytes) : keep_blocks(map, used, bytes);
+}
+
+int txn_allocate(struct txn *txn, uint64_t bytes)
+{
+	require_write(txn);
+	if (!txn->map->writemap)
+		return 0;
+	int r = allocate(txn->map, txn->room + bytes);
+	if (r == 0)
+		txn->room += bytes;
+	return r;
 }
 
 static int count_reader(void *arg, int32_t pid, uint64_t txn)
@@ -1238,7 +1264,7 @@ int env_info(struct env *env, struct env_info *ret_info)
 	(void)mdb_env_info(env->map->mdb, &info);
 	result.map_bytes = info.me_mapsize;
 	result.used_bytes = pages * env->map->page_size;
-	result.file_bytes = (uint64_t)(info.me_last_pgno + 1) * env->map->page_size;
+	result.file_bytes = state_end(env->map);
 	result.last_txn = info.me_last_txnid;
 	*ret_info = result;
 	return 0;

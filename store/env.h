@@ -36,7 +36,7 @@ struct env_options {
 	const char *const *databases; /* names; a database is its place in this list */
 	size_t n_databases;
 	uint64_t map_bytes; /* writers; readers take what the file says */
-	bool writemap;      /* index: pages are written in place */
+	bool writemap;      /* pages are written in place: the writer asks for blocks first */
 	bool durable;       /* fdatasync at each commit; else only process crashes are survived */
 	unsigned file_mode; /* of new files */
 };
@@ -101,6 +101,11 @@ int txn_count(struct txn *txn, unsigned db, uint64_t *ret_entries);
  * disk have no room for BYTES (at most an eighth of the map) more than are in use. Who asks this
  * before he adds leaves room for who deletes, which needs some too: pages are copied. */
 int txn_keep_free(struct txn *txn, uint64_t bytes);
+/* WRITEMAP: blocks for BYTES more than this transaction has asked for yet, or -ENOSPC, -EDQUOT, and
+ * the transaction can go on without. A touch of a page without a block is a SIGBUS, so who writes
+ * asks for the most that it can take. Without WRITEMAP LMDB reports a full disk, and this does
+ * nothing. */
+int txn_allocate(struct txn *txn, uint64_t bytes);
 
 int cursor_open(struct txn *txn, unsigned db, struct cursor **ret_cursor);
 void cursor_close(struct cursor **cursor);

@@ -184,7 +184,7 @@ static int open_env(struct generation *gen, enum env_mode mode,
 		.databases = gen->kind->databases,
 		.n_databases = gen->kind->n_databases,
 		.map_bytes = options ? options->map_bytes : 0,
-		.writemap = gen->kind->writemap,
+		.writemap = gen->kind->writemap && !(options && options->durable),
 		.durable = options && options->durable,
 		.file_mode = options ? options->file_mode : 0600,
 	};

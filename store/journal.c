@@ -11,6 +11,7 @@
 #include "store/journal_parts.h"
 #include "store/record.h"
 
+/* What a transaction may take beside its records: upper pages, feeds, LMDB's list of free pages. */
 #define KEEP_FREE ((uint64_t)1 << 20)
 
 struct bytes seq_key(uint64_t seq, uint8_t room[SEQ_KEY_SIZE])
@@ -234,6 +235,13 @@ static void require_open(const struct journal *journal)
 	REQUIRE(journal->txn);
 }
 
+/* The record's own pages; then a leaf of the log, the head's leaf and one that it is split into, and
+ * one above them: what lies higher is shared by the whole transaction. */
+static int make_room(struct journal *journal, const struct record *record)
+{
+	return txn_allocate(journal->txn, (record_size(record) / JOURNAL_PAGE + 5) * JOURNAL_PAGE);
+}
+
 int journal_append(struct journal *journal, const struct record *record, uint64_t *ret_seq)
 {
 	require_open(journal);
@@ -241,6 +249,8 @@ int journal_append(struct journal *journal, const struct record *record, uint64_
 	if (journal->error < 0)
 		return journal->error;
 	int r = record_fits(record);
+	if (r == 0)
+		r = make_room(journal, record);
 	return r < 0 ? r : append(journal, record, ret_seq);
 }
 

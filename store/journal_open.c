@@ -24,6 +24,7 @@ static const char *const databases[DB_MAX] = {
 
 static const struct generation_kind journal_kind = {
 	.what = "journal",
+	.writemap = true,
 	.format = JOURNAL_FORMAT,
 	.databases = databases,
 	.n_databases = DB_MAX,

@@ -95,14 +95,24 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* To delete N entries: a copy of each leaf, half as much again for the pages above, and what a commit
+ * takes beside. */
+static int make_room(struct slice *slice, size_t n)
+{
+	return txn_allocate(slice->journal->txn, ((uint64_t)n * 3 / 2 + 16) * JOURNAL_PAGE);
+}
+
 /* In the log's order, which touches each page once. One that is not there is no reason to stop. */
 static int delete_unneeded(struct slice *slice)
 {
 	uint8_t room[SEQ_KEY_SIZE];
 
+	int r = make_room(slice, slice->n_unneeded);
+	if (r < 0)
+		return r;
 	qsort(slice->unneeded, slice->n_unneeded, sizeof(*slice->unneeded), by_number);
 	for (size_t i = 0; i < slice->n_unneeded; i++) {
-		int r = txn_del(slice->journal->txn, DB_LOG, seq_key(slice->unneeded[i], room));
+		r = txn_del(slice->journal->txn, DB_LOG, seq_key(slice->unneeded[i], room));
 		if (r < 0)
 			return r;
 		slice->deleted += r == FOUND;
@@ -155,8 +165,11 @@ static int drop_rows(struct slice *slice)
  * nobody who opens a snapshot now sees it. Who follows it is LAPPED from the first slice on. */
 static int drop_feed(struct slice *slice)
 {
+	int r = make_room(slice, slice->limit);
+	if (r < 0)
+		return r;
 	note_trimmed(slice, slice->removed_feed, slice->removed_seq);
-	int r = drop_heads(slice);
+	r = drop_heads(slice);
 	if (r != END)
 		return r;
 	mark(slice, slice->removed_seq);

@@ -156,42 +156,76 @@ def test_damaged_cursor_is_said(simulator, store):
 # ---- full disks ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("megabytes", [80, 24])
-def test_full_disk_is_said_and_passes(simulator, store, megabytes):
-    """A file system that something else fills up; reads go on, and it resumes by itself.
+@pytest.fixture(params=[80, 24])
+def small_disk(request, simulator, store):
+    """`kinf run` on a file system of its own of 80 or 24 MB, which a file can fill up.
 
     24 MB are enough for what is stored, if neither database takes much more than it needs.
     """
-    mount = f'mount -t tmpfs -o size={megabytes}m tmpfs "$0" && exec "$@"'
+    mount = f'mount -t tmpfs -o size={request.param}m tmpfs "$0" && exec "$@"'
     store.path.mkdir(mode=0o700)
     if run_command(["unshare", "-rm", "sh", "-c", mount, store.path, "true"]).status:
         pytest.skip("no mount namespaces here")
     simulator.create("pods", 100, size=4000)
     store.configure(whole("pods"), mapSize="64MiB", retention={"time": "1s", "size": "2MiB"})
     argv = [program("kinf"), "run", "--config", store.config, "--runtime-dir", store.runtime]
-    supervisor = store.process("kinf-run", ["unshare", "-rm", "sh", "-c", mount, store.path, *argv]).start()
+    disk = SmallDisk(store, store.process("kinf-run", ["unshare", "-rm", "sh", "-c", mount, store.path, *argv]).start())
+    eventually(lambda: disk.count() == "100")
+    return disk
 
-    def inside(*command):
-        """In the mount namespace that only the supervisor's family sees."""
-        return run_command(["nsenter", "-t", str(supervisor.pid), "-U", "-m", "--preserve-credentials", *command], store.env)
 
-    def count():
-        return inside(program("kinf"), "get", "pods", "-o", "count").stdout.strip()
+class SmallDisk:
+    """What is to be seen in the mount namespace that only the supervisor's family sees."""
 
-    eventually(lambda: count() == "100")
-    filler = store.path / "filler"
-    inside("sh", "-c", f"cat /dev/zero > {filler} 2>/dev/null; true")
-    for number in range(20):
-        simulator.create("pods", 50, from_=1000 + number * 50, size=6400)
+    def __init__(self, store, supervisor):
+        self.store, self.supervisor = store, supervisor
+        self.filler = str(store.path / "filler")
 
-    def said():
-        status = inside(program("kinf"), "status", "-o", "json").json
+    def run(self, *command):
+        return run_command(["nsenter", "-t", str(self.supervisor.pid), "-U", "-m", "--preserve-credentials", *command], self.store.env)
+
+    def kinf(self, *words):
+        return self.run(program("kinf"), *words)
+
+    def count(self):
+        return self.kinf("get", "pods", "-o", "count").stdout.strip()
+
+    def fill(self):
+        self.run("sh", "-c", f"cat /dev/zero > {self.filler} 2>/dev/null; true")
+
+    def free(self):
+        self.run("rm", self.filler)
+
+    def is_said(self):
+        """The full disk, in the status."""
+        status = self.kinf("status", "-o", "json").json
         texts = [status["store"].get("lastError") or ""] + [p.get("lastError") or "" for p in status["processes"]]
         return re.search("(?i)space|full", " ".join(texts))
 
-    eventually(said, what="the full disk in the status")
-    assert int(count()) >= 100 and supervisor.running
-    inside("rm", str(filler))
-    eventually(lambda: count() == "1100", timeout=40, what="resumed by itself")
-    deep = inside(program("kinf"), "verify", "--deep")
+
+def test_full_disk_is_said_and_passes(simulator, small_disk):
+    """Reads go on, and it resumes by itself."""
+    small_disk.fill()
+    for number in range(20):
+        simulator.create("pods", 50, from_=1000 + number * 50, size=6400)
+    eventually(small_disk.is_said)
+    assert int(small_disk.count()) >= 100 and small_disk.supervisor.running
+    small_disk.free()
+    eventually(lambda: small_disk.count() == "1100", timeout=40, what="resumed by itself")
+    deep = small_disk.kinf("verify", "--deep")
+    assert deep.status == 0, deep
+
+
+def test_disk_that_is_full_again_and_again_ends_nobody(simulator, small_disk):
+    """Both environments are written in place: a page without a block would be a SIGBUS."""
+    simulator.churn("pods", 400, 0)
+    for number in range(3):
+        small_disk.fill()
+        simulator.create("pods", 100, from_=1000 + number * 100, size=12000)
+        eventually(small_disk.is_said)
+        small_disk.free()
+        eventually(lambda: small_disk.count() == str(100 + 100 * (number + 1)), timeout=40, what="resumed by itself")
+    simulator.churn("pods", 0)
+    assert " died " not in small_disk.supervisor.log, small_disk.supervisor.log
+    deep = small_disk.kinf("verify", "--deep")
     assert deep.status == 0, deep
