@@ -113,6 +113,14 @@ static int read_timeout(const struct place *place, const struct yaml_node *node,
 	return read_duration_in(place, node, &range, to);
 }
 
+/* A watch that ends within a second counts as refused (feed.c). */
+static int read_silence(const struct place *place, const struct yaml_node *node, void *to)
+{
+	static const struct range range = {SECOND, 24 * HOUR, "1s to 24h"};
+
+	return read_duration_in(place, node, &range, to);
+}
+
 #define AT(field) offsetof(struct config_policy, field)
 
 int config_read_backoff(const struct place *place, const struct yaml_node *node, void *to)
@@ -135,7 +143,7 @@ int config_read_timeouts(const struct place *place, const struct yaml_node *node
 	static const struct config_key keys[] = {
 		{"connect", read_timeout, AT(connect_ns)},
 		{"answer", read_timeout, AT(answer_ns)},
-		{"silence", read_timeout, AT(silence_ns)},
+		{"silence", read_silence, AT(silence_ns)},
 		{0},
 	};
 

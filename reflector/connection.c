@@ -16,6 +16,11 @@ void connections_release(struct connections *connections)
 	*connections = (struct connections){NULL};
 }
 
+static uint64_t ask_after(const struct connections *connections, uint64_t now_ns)
+{
+	return connections->silence_ns ? now_ns + connections->silence_ns : UINT64_MAX;
+}
+
 int connections_add(struct connections *connections, int fd, uint64_t now_ns)
 {
 	if (connections->count == connections->capacity) {
@@ -27,7 +32,8 @@ int connections_add(struct connections *connections, int fd, uint64_t now_ns)
 		connections->at = at;
 		connections->capacity = capacity;
 	}
-	connections->at[connections->count++] = (struct connection){.fd = fd, .heard_ns = now_ns};
+	connections->at[connections->count++] = (struct connection){.fd = fd, .heard_ns = now_ns,
+		.ask_ns = ask_after(connections, now_ns)};
 	connections->opened++;
 	return 0;
 }
@@ -73,8 +79,36 @@ void connections_heard(struct connections *connections, uint16_t port, uint64_t 
 {
 	struct connection *connection = find(connections, port);
 
-	if (connection)
-		connection->heard_ns = now_ns;
+	if (!connection)
+		return;
+	connection->heard_ns = now_ns;
+	connection->ask_ns = ask_after(connections, now_ns);
+}
+
+uint64_t connections_ask_at(const struct connections *connections)
+{
+	uint64_t at = UINT64_MAX;
+
+	for (size_t i = 0; i < connections->count; i++)
+		if (connections->at[i].ask_ns < at)
+			at = connections->at[i].ask_ns;
+	return at;
+}
+
+uint16_t connections_ask(struct connections *connections, uint64_t now_ns)
+{
+	for (size_t i = 0; i < connections->count; i++) {
+		struct connection *connection = &connections->at[i];
+
+		if (connection->ask_ns > now_ns)
+			continue;
+		connection->ask_ns = now_ns + connections->silence_ns / 16 + 1;
+		if (!connection->port)
+			connection->port = local_port(connection->fd);
+		if (connection->port)
+			return connection->port;
+	}
+	return 0;
 }
 
 bool connections_condemn(struct connections *connections, uint16_t port, uint64_t since_ns)

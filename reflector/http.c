@@ -625,9 +625,23 @@ static void check_deadline(struct http_call *call)
 	(void)connections_condemn(&http->connections, (uint16_t)port, http->clock_ns - limit_ns);
 }
 
+/* The oldest of the calls that may, on a connection that was silent for long. */
+static void end_silent(struct http *http)
+{
+	struct http_call *oldest = NULL;
+	uint16_t port = connections_ask(&http->connections, http->clock_ns);
+
+	for (struct http_call *call = http->calls; port && call; call = call->next)
+		if (call->state == CALL_RUNNING && call->request.renewable &&
+			call->limit.answered && call->port == port)
+			oldest = call; /* new calls stand in front */
+	if (oldest)
+		end_with(oldest, HTTP_SILENT);
+}
+
 static int wait_ms(const struct http *http, int timeout_ms)
 {
-	uint64_t first = UINT64_MAX, limit_ns, ms;
+	uint64_t first = connections_ask_at(&http->connections), limit_ns, ms;
 	const char *what;
 
 	for (const struct http_call *call = http->calls; call; call = call->next) {
@@ -802,6 +816,8 @@ int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fd
 	for (struct http_call *call = http->calls; call && !r; call = call->next)
 		if (call->state != CALL_ENDED)
 			check_deadline(call);
+	if (!r)
+		end_silent(http);
 	deliver(http);
 	return r;
 }
@@ -850,10 +866,11 @@ int http_new(const struct kubeconfig *config, struct http **ret_http)
 	return 0;
 }
 
-void http_set_connect_limit(struct http *http, uint64_t limit_ns)
+void http_set_limits(struct http *http, uint64_t connect_ns, uint64_t silence_ns)
 {
 	CHECK_OBJ(http, HTTP_MAGIC);
-	http->connect_ns = limit_ns;
+	http->connect_ns = connect_ns;
+	http->connections.silence_ns = silence_ns; /* of each from what is heard next on */
 }
 
 void http_free(struct http **http)

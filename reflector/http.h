@@ -36,6 +36,9 @@
 
 #define HTTP_FDS_MAX 16 /* that http_poll watches beside the transfers */
 
+/* Result of a call that was ended to be asked again: nothing was heard on its connection for long. */
+#define HTTP_SILENT 1000
+
 struct http;
 struct http_call;
 
@@ -53,6 +56,7 @@ struct http_request {
 	const char *accept; /* NULL: application/json */
 	bool gzip;          /* accept compressed answers; never for watches (spec/api.md 0.2) */
 	bool bulk;          /* a large answer is expected: large receive buffer */
+	bool renewable;     /* may be ended with HTTP_SILENT once it is being answered */
 
 	/* Nanoseconds, 0: no limit. */
 	uint64_t first_byte_ns; /* from http_start to the answer's headers, connecting included */
@@ -68,8 +72,8 @@ struct http_request {
 	/*
 	 * The end. RESULT: 0 the answer is complete, whatever its status; what on_body answered;
 	 * ERR_NETWORK (name not found, refused, reset, cut off), ERR_TLS, ERR_TIMEOUT, ERR_PROTOCOL (not
-	 * HTTP), each with a sentence that names the server and the reason; -ENOMEM. STATUS: 0 when
-	 * no headers came.
+	 * HTTP), each with a sentence that names the server and the reason; -ENOMEM; HTTP_SILENT.
+	 * STATUS: 0 when no headers came.
 	 */
 	void (*on_done)(void *arg, int result, int status);
 };
@@ -77,8 +81,12 @@ struct http_request {
 /* CONFIG is borrowed until http_free. Reads the token file, if there is one. ERR_CONFIG when the
  * configuration is not usable, -ENOMEM. */
 int http_new(const struct kubeconfig *config, struct http **ret_http);
-/* How long connecting may take, TLS included: of connections opened from now on; at first 10 s. */
-void http_set_connect_limit(struct http *http, uint64_t limit_ns);
+/*
+ * CONNECT_NS: how long connecting may take, TLS included, of what is asked for from now on; at first
+ * 10 s. SILENCE_NS: after this long without a byte on a connection one of its renewable calls ends
+ * with HTTP_SILENT, so that asking again shows whether it lives; at first 0, never.
+ */
+void http_set_limits(struct http *http, uint64_t connect_ns, uint64_t silence_ns);
 /* Cancels all calls. */
 void http_free(struct http **http);
 

@@ -172,7 +172,8 @@ static int open_network(struct loop *loop)
 	if (r >= 0)
 		r = http_new(loop->kubeconfig, &loop->http);
 	if (r >= 0)
-		http_set_connect_limit(loop->http, config->policy.connect_ns);
+		http_set_limits(loop->http, config->policy.connect_ns,
+			config->policy.silence_ns);
 	if (r >= 0)
 		r = discovery_new(loop->http, on_discovered, loop, &loop->discovery);
 	return r;
@@ -469,7 +470,7 @@ static int reload(struct loop *loop)
 	loop->owns_config = true;
 	struct retention_options retention = retention_options_of(loop);
 	retention_set(loop->retention, &retention);
-	http_set_connect_limit(loop->http, config->policy.connect_ns);
+	http_set_limits(loop->http, config->policy.connect_ns, config->policy.silence_ns);
 	r = feeds_configure(loop->feeds, config);
 	log_event(LOG_NOTICE, "config", "loaded", "feeds=%zu", feeds_count(loop->feeds));
 	return r;

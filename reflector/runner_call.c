@@ -193,6 +193,7 @@ void runner_call_start(struct runner *runner, const struct feed_action *action)
 		.accept = request_accept(&runner->definition, watch),
 		.gzip = false, /* what it saves on the way it costs both ends many times over */
 		.bulk = !watch,
+		.renewable = watch,
 		/* Some proxies hold a watch's head back until something comes, a bookmark at the latest. */
 		.first_byte_ns = watch ? answer_ns + answer_ns / 2 : answer_ns,
 		.idle_ns = watch ? 0 : answer_ns,

@@ -6,7 +6,7 @@ set -eu
 
 packages='gcc g++ make pkg-config libcurl4-openssl-dev libmsgpack-dev liblmdb-dev libcriterion-dev
 libsimdjson-dev libyaml-dev libmicrohttpd-dev python3 python3-pytest python3-pytest-xdist python3-yaml
-openssl'
+openssl nghttp2-proxy'
 
 missing=
 for p in $packages; do

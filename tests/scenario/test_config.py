@@ -39,6 +39,7 @@ WRONG = [
     ("backoff: {min: 2s, max: 1s}", 1, "backoff"),
     ("timeouts: {connect: never}", 1, "timeouts.connect"),
     ("timeouts:\n  answer: 2h", 2, "timeouts.answer"),
+    ("timeouts: {silence: 1ms}", 1, "timeouts.silence"),
     ("maxObjectSize: 1kB", 1, "maxObjectSize"),
     ("feeds: pods", 1, "feeds"),
     ("feeds: [pods]", 1, "feeds[0]"),

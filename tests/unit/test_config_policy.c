@@ -37,7 +37,7 @@ Test(config_policy, each_key_is_taken)
 	struct config *c = parse("listConcurrency: 7\n"
 				 "watchTimeout: 1h\n"
 				 "backoff: {min: 100ms, max: 5s}\n"
-				 "timeouts: {connect: 2s, answer: 3s}\n"
+				 "timeouts: {connect: 2s, answer: 3s, silence: 4s}\n"
 				 "maxObjectSize: 1MiB\n");
 	const struct config_policy *p = &c->policy;
 
@@ -47,6 +47,7 @@ Test(config_policy, each_key_is_taken)
 	cr_assert_eq(p->backoff_max_ns, 5 * SECOND);
 	cr_assert_eq(p->connect_ns, 2 * SECOND);
 	cr_assert_eq(p->answer_ns, 3 * SECOND);
+	cr_assert_eq(p->silence_ns, 4 * SECOND);
 	cr_assert_eq(p->max_object_bytes, 1u << 20);
 	config_free(&c);
 }
@@ -67,6 +68,7 @@ Test(config_policy, each_key_wrong_in_turn)
 		{"backoff: {max: 500ms}", "min must not be more than max (defaults are 800ms and 30s)"},
 		{"timeouts: {connect: 99ms}", "'99ms': allowed are 100ms to 1h"},
 		{"timeouts: {answer: 2h}", "'2h': allowed are 100ms to 1h"},
+		{"timeouts: {silence: 999ms}", "'999ms': allowed are 1s to 24h"},
 		{"maxObjectSize: 63KiB", "'63KiB': allowed are 64KiB to 1GiB"},
 		{"maxObjectSize: 2GiB", "'2GiB': allowed are 64KiB to 1GiB"},
 	};

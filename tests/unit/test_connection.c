@@ -67,3 +67,46 @@ Test(connection, unknown_ports_are_nobodys)
 	cr_assert_eq(connections.count, 20);
 	connections_release(&connections);
 }
+
+Test(connection, a_call_on_a_silent_one_is_asked_again_and_the_next_one_later)
+{
+	struct connections connections = {.silence_ns = 1600};
+	uint16_t port[2];
+	int near[2], far[2];
+
+	for (int i = 0; i < 2; i++) {
+		port[i] = connect_pair(&near[i], &far[i]);
+		cr_assert_eq(connections_add(&connections, near[i], 1000), 0);
+	}
+	cr_assert_eq(connections_ask_at(&connections), 2600);
+	cr_assert_eq(connections_ask(&connections, 2599), 0);
+	connections_heard(&connections, port[1], 2000);
+	cr_assert_eq(connections_ask(&connections, 2600), port[0]);
+	cr_assert_eq(connections_ask(&connections, 2600), 0, "not twice");
+	cr_assert_eq(connections_ask_at(&connections), 2701);
+	cr_assert_eq(connections_ask(&connections, 2701), port[0], "still nothing heard");
+	connections_heard(&connections, port[0], 2710);
+	cr_assert_eq(connections_ask_at(&connections), 3600, "the other one's");
+	for (int i = 0; i < 2; i++) {
+		connections_remove(&connections, near[i]);
+		close(near[i]);
+		close(far[i]);
+	}
+	cr_assert_eq(connections_ask_at(&connections), UINT64_MAX);
+	connections_release(&connections);
+}
+
+Test(connection, nobody_is_asked_again_without_a_limit)
+{
+	struct connections connections = {NULL};
+	int near, far;
+
+	(void)connect_pair(&near, &far);
+	cr_assert_eq(connections_add(&connections, near, 1), 0);
+	cr_assert_eq(connections_ask_at(&connections), UINT64_MAX);
+	cr_assert_eq(connections_ask(&connections, UINT64_MAX - 1), 0);
+	connections_remove(&connections, near);
+	close(near);
+	close(far);
+	connections_release(&connections);
+}

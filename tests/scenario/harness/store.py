@@ -53,7 +53,11 @@ class Store:
         self.processes = []
         if simulator:
             kubeconfig.setdefault("token", simulator.token)
-            write_kubeconfig(self.kubeconfig, simulator.url, **kubeconfig)
+            self.connect(simulator.url, **kubeconfig)
+
+    def connect(self, server, **kubeconfig):
+        """Writes the kubeconfig for SERVER."""
+        write_kubeconfig(self.kubeconfig, server, **kubeconfig)
 
     @property
     def env(self):

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What may stand between a client and the simulated cluster: a path that can go silent, and an HTTP/2
+front (Debian's nghttpx), since the simulator itself speaks HTTP/1.1."""
+
+import signal
+import socket
+import threading
+
+from harness import eventually
+from harness.process import Process
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Path:
+    """A TCP path to PORT that counts its connections and can lose what goes over them.
+
+    freeze() makes a firewall's silence: connections that are open stay so, but nothing comes through
+    any more; new ones work. aim() sends new connections elsewhere.
+    """
+
+    def __init__(self, port):
+        self.target = port
+        self.opened = 0
+        self.open = set()
+        self.frozen = set()
+        self.ended = threading.Event()
+        self.lock = threading.Lock()
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=200)
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def aim(self, port):
+        self.target = port
+
+    def freeze(self):
+        with self.lock:
+            self.frozen |= self.open
+
+    def stop(self):
+        self.ended.set()
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        with self.lock:
+            for pair in self.open:
+                self._cut(pair)
+
+    @staticmethod
+    def _cut(pair):
+        for end in pair:
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # it was faster
+
+    def _accept(self):
+        while not self.ended.is_set():
+            try:
+                near, _ = self.listener.accept()
+            except OSError:
+                return
+            try:
+                far = socket.create_connection(("127.0.0.1", self.target))
+            except OSError:
+                near.close()
+                continue
+            pair = (near, far)
+            with self.lock:
+                self.opened += 1
+                self.open.add(pair)
+            for source, sink in (pair, pair[::-1]):
+                threading.Thread(target=self._carry, args=(pair, source, sink), daemon=True).start()
+
+    def _carry(self, pair, source, sink):
+        try:
+            while data := source.recv(1 << 16):
+                if pair not in self.frozen:
+                    sink.sendall(data)
+        except OSError:
+            pass
+        # The end itself is lost too where the path is silent, but our client's close frees both.
+        if pair in self.frozen and source is pair[1]:
+            return
+        self._cut(pair)
+        with self.lock:
+            self.open.discard(pair)
+
+
+class Front:
+    """nghttpx before the cluster: HTTP/2 (or what ALPN says) over TLS."""
+
+    def __init__(self, directory, simulator, certificate, name="nghttpx", streams=100, alpn="h2,http/1.1"):
+        self.port = free_port()
+        argv = [
+            "/usr/sbin/nghttpx", "--conf=/dev/null", f"--frontend=127.0.0.1,{self.port}",
+            f"--backend=127.0.0.1,{simulator.port};;proto=http/1.1",
+            f"--frontend-http2-max-concurrent-streams={streams}", f"--npn-list={alpn}",
+            "--backend-connections-per-frontend=0", "--backend-read-timeout=1h", "--no-ocsp",
+            "--log-level=ERROR", certificate[1], certificate[0],
+        ]
+        self.process = Process(name, argv, directory)
+
+    def start(self):
+        self.process.start()
+
+        def listening():
+            assert self.process.running, self.process.tail()
+            with socket.socket() as s:
+                return s.connect_ex(("127.0.0.1", self.port)) == 0
+
+        eventually(listening, what="nghttpx listening")
+        return self
+
+    def go_away(self):
+        """No new connections or requests; what is being answered goes on to its end."""
+        self.process.send(signal.SIGQUIT)
+
+    def stop(self):
+        if self.process.running:
+            self.process.kill(signal.SIGTERM)
