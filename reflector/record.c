@@ -11,7 +11,7 @@
 #include "common/json.h"
 #include "common/proc.h"
 #include "reflector/batch.h"
-#include "reflector/object.h"
+#include "reflector/record_parts.h"
 
 /* ---- feeds ---- */
 
@@ -120,18 +120,7 @@ static void set_rv(struct record_feed *feed, struct bytes rv)
 
 /* ---- one object ---- */
 
-/* What is known of an object that came, and what the journal has under its key. */
-struct arrival {
-	struct object_identity identity;
-	char key[JOURNAL_KEY_MAX];
-	size_t key_size;
-	bool has_head;
-	struct head head; /* uid and rv copied: an append would take them away */
-	char head_uid[128];
-	char head_rv[256];
-};
-
-static struct bytes arrival_key(const struct arrival *arrival)
+struct bytes record_key(const struct arrival *arrival)
 {
 	return BYTES(arrival->key, arrival->key_size);
 }
@@ -175,7 +164,7 @@ static int find_head(struct record_feed *feed, struct arrival *arrival)
 
 	if (r < 0)
 		return r;
-	r = journal_head(journal, journal_txn(journal), feed->id, arrival_key(arrival),
+	r = journal_head(journal, journal_txn(journal), feed->id, record_key(arrival),
 		&arrival->head);
 	arrival->has_head = r == FOUND;
 	if (r != FOUND)
@@ -186,7 +175,7 @@ static int find_head(struct record_feed *feed, struct arrival *arrival)
 }
 
 /* RECORD_TAKEN with identity, key and head; the key is there even when the rest is not. */
-static int arrive(struct record_feed *feed, struct bytes object, struct arrival *arrival)
+int record_arrive(struct record_feed *feed, struct bytes object, struct arrival *arrival)
 {
 	arrival->key_size = 0;
 	arrival->has_head = false;
@@ -229,7 +218,7 @@ static int parse_body(struct record_feed *feed, struct bytes object,
 	return RECORD_TAKEN;
 }
 
-static bool same_uid(const struct arrival *arrival)
+bool record_same_uid(const struct arrival *arrival)
 {
 	/* Servers that give no uid (metrics) can't tell incarnations apart, nor can we. */
 	return bytes_equal(arrival->head.uid, arrival->identity.uid);
@@ -238,7 +227,7 @@ static bool same_uid(const struct arrival *arrival)
 static int append(struct record_feed *feed, const struct arrival *arrival, enum record_type type,
 	struct bytes body, uint64_t *ret_seq)
 {
-	struct record record = {.feed = feed->id, .type = type, .key = arrival_key(arrival),
+	struct record record = {.feed = feed->id, .type = type, .key = record_key(arrival),
 		.uid = arrival->identity.uid, .rv = arrival->identity.rv, .body = body};
 	int r = recorder_append(feed->recorder, &record, ret_seq);
 
@@ -249,7 +238,7 @@ static int append(struct record_feed *feed, const struct arrival *arrival, enum 
 static int append_replaced(struct record_feed *feed, const struct arrival *arrival)
 {
 	struct record record = {.feed = feed->id, .type = RECORD_DELETED,
-		.flags = RECORD_FINAL_STATE_UNKNOWN, .key = arrival_key(arrival),
+		.flags = RECORD_FINAL_STATE_UNKNOWN, .key = record_key(arrival),
 		.uid = arrival->head.uid, .rv = arrival->identity.rv};
 	uint64_t seq;
 
@@ -257,10 +246,10 @@ static int append_replaced(struct record_feed *feed, const struct arrival *arriv
 }
 
 /* A version that the journal does not have becomes a record. */
-static int append_version(struct record_feed *feed, const struct arrival *arrival,
+int record_append_version(struct record_feed *feed, const struct arrival *arrival,
 	struct bytes object, uint64_t *ret_seq)
 {
-	bool replaced = arrival->has_head && !same_uid(arrival);
+	bool replaced = arrival->has_head && !record_same_uid(arrival);
 	struct bytes body;
 	int r = parse_body(feed, object, &body);
 
@@ -288,7 +277,7 @@ static int take_deleted(struct record_feed *feed, const struct arrival *arrival,
 	uint64_t seq;
 
 	/* An equal RV is a deletion all the same: some servers leave the last state's RV in it. */
-	if (!arrival->has_head || !same_uid(arrival) ||
+	if (!arrival->has_head || !record_same_uid(arrival) ||
 		rv_compare(arrival->identity.rv, arrival->head.rv) == -1)
 		return drop_event(feed);
 	int r = parse_body(feed, object, &body);
@@ -303,10 +292,10 @@ static int take_version(struct record_feed *feed, const struct arrival *arrival,
 
 	if (order == -1 || order == 0)
 		return drop_event(feed);
-	return append_version(feed, arrival, object, &seq);
+	return record_append_version(feed, arrival, object, &seq);
 }
 
-static void note_unreadable(struct record_feed *feed, const struct arrival *arrival)
+void record_note_unreadable(struct record_feed *feed, const struct arrival *arrival)
 {
 	stats_add(recorder_stats(feed->recorder), STAT_BAD_OBJECTS, 1);
 	feed->unreadable++;
@@ -319,14 +308,14 @@ int record_event(struct record_feed *feed, const struct watch_event *event, bool
 	struct bytes *ret_rv)
 {
 	struct arrival arrival;
-	int r = arrive(feed, event->object, &arrival);
+	int r = record_arrive(feed, event->object, &arrival);
 
 	if (r == RECORD_TAKEN && event->type == WATCH_DELETED)
 		r = take_deleted(feed, &arrival, event->object);
 	else if (r == RECORD_TAKEN)
 		r = take_version(feed, &arrival, event->object);
 	if (r == RECORD_UNREADABLE) {
-		note_unreadable(feed, &arrival);
+		record_note_unreadable(feed, &arrival);
 		if (!tolerant)
 			return r;
 		*ret_rv = BYTES_NONE;
@@ -350,228 +339,4 @@ int record_bookmark(struct record_feed *feed, struct bytes object, struct bytes 
 	set_rv(feed, identity.rv);
 	*ret_rv = identity.rv;
 	return RECORD_TAKEN;
-}
-
-/* ---- lists ---- */
-
-#define SWEEP_HEADS   4096 /* looked at in one slice */
-#define SWEEP_DELETES 512  /* found in one slice */
-
-static int remember(struct record_feed *feed, uint64_t seq)
-{
-	if (feed->n_seen == feed->seen_capacity) {
-		size_t capacity = feed->seen_capacity ? feed->seen_capacity * 2 : 1024;
-		uint64_t *grown = realloc(feed->seen, capacity * sizeof(*grown));
-
-		if (!grown)
-			return recorder_fail(feed->recorder, err_set(-ENOMEM, "a list"));
-		feed->seen = grown;
-		feed->seen_capacity = capacity;
-	}
-	feed->seen[feed->n_seen++] = seq;
-	return 0;
-}
-
-static void forget_seen(struct record_feed *feed)
-{
-	free(feed->seen);
-	feed->seen = NULL;
-	feed->n_seen = feed->seen_capacity = 0;
-	buf_reset(&feed->swept);
-	feed->sorted = false;
-}
-
-static int open_bracket(struct record_feed *feed)
-{
-	struct record record = {.feed = feed->id, .type = RECORD_LIST_BEGIN};
-
-	if (feed->list_begin)
-		return 0;
-	int r = recorder_append(feed->recorder, &record, &feed->list_begin);
-	feed->list_ns = proc_realtime_ns();
-	return r;
-}
-
-int record_list_begin(struct record_feed *feed)
-{
-	forget_seen(feed);
-	feed->attempt = true;
-	feed->items = feed->unreadable = 0;
-	feed->unreadable_name[0] = '\0';
-	/* A first list shows itself even when it is empty; a relist only when it differs. */
-	return feed->listed ? 0 : open_bracket(feed);
-}
-
-static int take_item(struct record_feed *feed, const struct arrival *arrival, struct bytes item)
-{
-	uint64_t seq;
-
-	if (arrival->has_head && same_uid(arrival) &&
-		bytes_equal(arrival->head.rv, arrival->identity.rv))
-		return remember(feed, arrival->head.seq);
-	int r = open_bracket(feed);
-	if (r >= 0)
-		r = append_version(feed, arrival, item, &seq);
-	return r == RECORD_TAKEN ? remember(feed, seq) : r;
-}
-
-int record_item(struct record_feed *feed, struct bytes item, bool tolerant)
-{
-	struct arrival arrival;
-	int r = arrive(feed, item, &arrival);
-
-	feed->items++;
-	if (r == RECORD_TAKEN)
-		r = take_item(feed, &arrival, item);
-	if (r == RECORD_UNREADABLE) {
-		note_unreadable(feed, &arrival);
-		if (!tolerant)
-			return r;
-		/* It is there, if not readable: what we have of it is not swept away. */
-		r = arrival.has_head ? remember(feed, arrival.head.seq) : 0;
-	}
-	return r < 0 ? r : recorder_bound(feed->recorder);
-}
-
-static int compare_seq(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static bool was_seen(const struct record_feed *feed, uint64_t seq)
-{
-	return bsearch(&seq, feed->seen, feed->n_seen, sizeof(seq), compare_seq) != NULL;
-}
-
-/* Objects that the list lacks, copied out of the walk: deleting moves what it points to. */
-struct missing {
-	struct buf text; /* per object: u16 key size, u16 uid size, key, uid */
-	size_t n;
-};
-
-static void put_missing(struct missing *missing, struct bytes key, struct bytes uid)
-{
-	uint8_t sizes[4];
-
-	le16_put(sizes, (uint16_t)key.size);
-	le16_put(sizes + 2, (uint16_t)uid.size);
-	buf_put(&missing->text, sizes, sizeof(sizes));
-	buf_bytes_put(&missing->text, key);
-	buf_bytes_put(&missing->text, uid);
-	missing->n++;
-}
-
-/* One slice of the heads, from where the last one ended: AGAIN while there are more. */
-static int find_missing(struct record_feed *feed, struct missing *missing)
-{
-	struct journal *journal = recorder_journal(feed->recorder);
-	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
-	struct bytes key = BYTES_NONE;
-	struct head head;
-	int r = head_walk_open(journal, journal_txn(journal), feed->id, buf_bytes(&feed->swept), &walk);
-
-	for (size_t i = 0; r >= 0 && i < SWEEP_HEADS && missing->n < SWEEP_DELETES; i++) {
-		r = head_walk_next(walk, &key, &head);
-		if (r != FOUND)
-			return r == END ? 0 : r;
-		if (!was_seen(feed, head.seq))
-			put_missing(missing, key, head.uid);
-	}
-	if (r < 0)
-		return r;
-	buf_reset(&feed->swept);
-	buf_bytes_put(&feed->swept, key);
-	buf_byte(&feed->swept, '\0'); /* the first key behind this one */
-	r = buf_error(&feed->swept);
-	return r < 0 ? r : AGAIN;
-}
-
-static int delete_missing(struct record_feed *feed, const struct missing *missing, struct bytes rv)
-{
-	const uint8_t *p = missing->text.data;
-
-	for (size_t i = 0; i < missing->n; i++) {
-		struct bytes key = BYTES(p + 4, le16_get(p));
-		struct bytes uid = BYTES(p + 4 + key.size, le16_get(p + 2));
-		struct record record = {.feed = feed->id, .type = RECORD_DELETED,
-			.flags = RECORD_FINAL_STATE_UNKNOWN, .key = key, .uid = uid, .rv = rv};
-		uint64_t seq;
-
-		p += 4 + key.size + uid.size;
-		int r = open_bracket(feed);
-		if (r >= 0)
-			r = recorder_append(feed->recorder, &record, &seq);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-/* A slice of the sweep: AGAIN, or 0 when all heads have been looked at. */
-static int sweep(struct record_feed *feed, struct bytes rv)
-{
-	struct missing missing = {.text = BUF_INIT};
-
-	if (!feed->sorted && feed->n_seen)
-		qsort(feed->seen, feed->n_seen, sizeof(*feed->seen), compare_seq);
-	feed->sorted = true;
-	int r = find_missing(feed, &missing);
-	if (r >= 0 && buf_error(&missing.text) < 0)
-		r = buf_error(&missing.text);
-	if (r < 0)
-		r = recorder_fail(feed->recorder, r);
-	int deleted = r < 0 ? 0 : delete_missing(feed, &missing, rv);
-	buf_release(&missing.text);
-	return deleted < 0 ? deleted : r;
-}
-
-static int close_bracket(struct record_feed *feed, struct bytes rv, uint8_t flags)
-{
-	struct record record = {.feed = feed->id, .type = RECORD_LIST_END, .flags = flags, .rv = rv};
-	uint64_t seq;
-
-	if (!feed->list_begin)
-		return 0;
-	int r = recorder_append(feed->recorder, &record, &seq);
-	feed->list_begin = 0;
-	if (!(flags & RECORD_ABANDONED))
-		feed->list_ns = 0;
-	return r;
-}
-
-int record_list_end(struct record_feed *feed, struct bytes rv)
-{
-	int r = recorder_begin(feed->recorder);
-
-	if (r >= 0)
-		r = sweep(feed, rv);
-	if (r == AGAIN) {
-		r = recorder_bound(feed->recorder);
-		return r < 0 ? r : AGAIN;
-	}
-	/* What an abandoned list has left owing is paid by a bracket, even an empty one. */
-	if (r >= 0 && feed->list_ns)
-		r = open_bracket(feed);
-	if (r >= 0)
-		r = close_bracket(feed, rv, 0);
-	if (r < 0)
-		return r;
-	feed->phase = FEED_SYNCED;
-	feed->listed = true;
-	feed->attempt = false;
-	/* Whatever it was before: a list says what is. */
-	buf_reset(&feed->rv);
-	buf_bytes_put(&feed->rv, rv);
-	recorder_touch(feed->recorder, feed);
-	forget_seen(feed);
-	return 0;
-}
-
-int record_list_abandon(struct record_feed *feed)
-{
-	int r = recorder_begin(feed->recorder);
-
-	return r < 0 ? r : close_bracket(feed, BYTES_NONE, RECORD_ABANDONED);
 }
