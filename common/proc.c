@@ -20,6 +20,27 @@
 #include "common/err.h"
 #include "common/decimal.h"
 
+/* ---- ending -------------------------------------------------------------------------------------- */
+
+/* Damaged data is made again by a restart; a configuration is not. */
+enum proc_exit proc_exit_of(int error)
+{
+	switch (error) {
+	case ERR_CONFIG:
+	case ERR_SYNTAX:
+	case ERR_UNSUPPORTED:
+		return PROC_CONFIG;
+	case ERR_CORRUPT:
+	case ERR_FORMAT:
+	case ERR_UNTRUSTED:
+		return PROC_INTERNAL;
+	case ERR_LOCKED:
+		return PROC_IN_USE;
+	default:
+		return PROC_TEMPORARY;
+	}
+}
+
 /* ---- signals ------------------------------------------------------------------------------------- */
 
 int proc_signals_open(void)

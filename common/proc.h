@@ -13,10 +13,14 @@ enum proc_exit {
 	PROC_OK = 0,
 	PROC_FAILED = 1,
 	PROC_USAGE = 2,
+	PROC_IN_USE = 69,   /* another process does this already: restart when that has ended */
 	PROC_INTERNAL = 70, /* damaged data or a failed check: restart, data is rebuilt */
 	PROC_TEMPORARY = 75, /* restart later */
 	PROC_CONFIG = 78,   /* do not restart before somebody changes something */
 };
+
+/* With which of them a daemon ends because of ERROR: its supervisor acts on it. */
+enum proc_exit proc_exit_of(int error);
 
 /* Blocks SIGTERM, SIGINT, SIGHUP, SIGCHLD and returns a non-blocking fd that reports them; ignores
  * SIGPIPE. Negative errno. */

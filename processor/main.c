@@ -272,7 +272,7 @@ static int start(struct app *app)
 	app->death_fd = proc_death_fd();
 	r = open_home(app);
 	if (r < 0)
-		return complain(r, PROC_TEMPORARY);
+		return complain(r, proc_exit_of(r));
 	log_event(LOG_NOTICE, "processor", "started", "pid=%d store=%s", (int)getpid(),
 		log_quote(home_path(app->p.home)));
 	run(app);

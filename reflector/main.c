@@ -13,27 +13,10 @@
 
 #define PROGRAM "kinf-reflector"
 
-/* Damaged data is made again by a restart; a configuration is not. */
-static int exit_status(int error)
-{
-	switch (error) {
-	case ERR_CONFIG:
-	case ERR_SYNTAX:
-	case ERR_UNSUPPORTED:
-		return PROC_CONFIG;
-	case ERR_CORRUPT:
-	case ERR_FORMAT:
-	case ERR_UNTRUSTED:
-		return PROC_INTERNAL;
-	default:
-		return PROC_TEMPORARY;
-	}
-}
-
 static int complain(int error)
 {
 	log_event(LOG_ERROR, "main", "ended", "error=%s", log_quote(err_text(error)));
-	return exit_status(error);
+	return proc_exit_of(error);
 }
 
 static int run(struct config *config, const struct config_flags *flags)

@@ -19,6 +19,7 @@
 #define FIRST_PAUSE_NS (100 * UINT64_C(1000000))
 #define MAX_PAUSE_NS   (30 * UINT64_C(1000000000))
 #define GOOD_LIFE_NS   (10 * UINT64_C(1000000000))
+#define IN_USE_NS      (5 * UINT64_C(1000000000)) /* what a daemon may take to end */
 #define DEATH_FD       3
 #define DEATH_FD_TEXT  "3"
 
@@ -174,6 +175,9 @@ static void describe_death(int status, char *text, size_t size)
 	case PROC_USAGE:
 		(void)snprintf(text, size, "refuses its configuration (its message is above)");
 		break;
+	case PROC_IN_USE:
+		(void)snprintf(text, size, "runs already (its message is above)");
+		break;
 	case PROC_INTERNAL:
 		(void)snprintf(text, size, "found damaged data or a fault of its own");
 		break;
@@ -188,7 +192,8 @@ static void describe_death(int status, char *text, size_t size)
 	}
 }
 
-/* The next start, later each time unless the last life was long. */
+/* The next start, later each time unless the last life was long. Whoever does its work already may be
+ * a daemon of a supervisor that was just killed, which is about to end. */
 static void plan_restart(struct child *child, int status)
 {
 	uint64_t now = proc_monotonic_ns();
@@ -196,7 +201,12 @@ static void plan_restart(struct child *child, int status)
 
 	if (now - child->started_ns >= GOOD_LIFE_NS)
 		child->pause_ns = FIRST_PAUSE_NS;
-	child->given_up = code == PROC_CONFIG || code == PROC_USAGE || code == 127;
+	if (code != PROC_IN_USE)
+		child->in_use_ns = 0;
+	else if (!child->in_use_ns)
+		child->in_use_ns = now;
+	child->given_up = code == PROC_CONFIG || code == PROC_USAGE || code == 127 ||
+			  (child->in_use_ns && now - child->in_use_ns >= IN_USE_NS);
 	child->start_at_ns = now + child->pause_ns;
 	child->pause_ns = child->pause_ns * 2 < MAX_PAUSE_NS ? child->pause_ns * 2 : MAX_PAUSE_NS;
 	child->restarts++;
@@ -250,10 +260,10 @@ bool children_any_running(const struct children *children)
 	return false;
 }
 
-bool children_any_given_up(const struct children *children)
+const struct child *children_given_up(const struct children *children)
 {
 	for (size_t i = 0; i < children->n; i++)
 		if (children->child[i].given_up)
-			return true;
-	return false;
+			return &children->child[i];
+	return NULL;
 }

@@ -21,6 +21,7 @@ struct child {
 	uint64_t started_ns;  /* monotonic */
 	uint64_t start_at_ns; /* when to start it (again) */
 	uint64_t pause_ns;    /* before the next restart */
+	uint64_t in_use_ns;   /* since when another process does its work, monotonic; 0: none does */
 	uint32_t restarts;
 	bool given_up;        /* a status that says: not before somebody changes something */
 };
@@ -43,6 +44,7 @@ void children_reap(struct children *children, bool stopping);
 
 void children_signal(struct children *children, int signal_number);
 bool children_any_running(const struct children *children);
-bool children_any_given_up(const struct children *children);
+/* The first that was given up; NULL: none. */
+const struct child *children_given_up(const struct children *children);
 
 #endif

@@ -17,6 +17,7 @@
 #include "reader/command/children.h"
 #include "reader/command/command.h"
 #include "reader/command/progress.h"
+#include "store/home.h"
 
 #define TICK_MS     200
 #define STOP_NS     (4 * UINT64_C(1000000000)) /* then SIGKILL: all is over within 5 s */
@@ -82,13 +83,28 @@ static bool turn(struct run *run)
 	(void)poll(&signals, 1, due >= 0 && due < TICK_MS ? due : TICK_MS); /* woken or not */
 	take_signals(run);
 	children_reap(&run->children, run->stopping);
-	if (!run->stopping && children_any_given_up(&run->children))
+	if (!run->stopping && children_given_up(&run->children))
 		stop(run, 0);
 	if (run->stopping && proc_monotonic_ns() >= run->kill_at_ns)
 		children_signal(&run->children, SIGKILL);
 	if (!run->stopping)
 		progress_show(run->progress);
 	return !run->stopping || children_any_running(&run->children);
+}
+
+/* Why there is nothing to supervise: two of us on one store, or a daemon that somebody else started. */
+static int in_use(const char *store, const char *program)
+{
+	CLEANUP(home_close) struct home *home = NULL;
+	enum home_role role = strcmp(program, "kinf-reflector") ? HOME_PROCESSOR : HOME_REFLECTOR;
+	int r = home_open(store, &(struct home_options){0}, &home);
+
+	if (r < 0)
+		return r;
+	return err_say(ERR_LOCKED,
+		"store '%s' is in use: %s runs there as process %d; stop that, or name another store "
+		"with --store",
+		home_path(home), program, home_role_holder(home, role));
 }
 
 /* What the daemons are told is what we were told: the same flags as they were, because parsing
@@ -134,7 +150,9 @@ static int supervise(struct run *run, char *const *arguments)
 	proc_notify("READY=1");
 	while (turn(run))
 		;
-	bool failed = children_any_given_up(&run->children);
+	const struct child *failed = children_given_up(&run->children);
+	if (failed && failed->in_use_ns)
+		(void)command_fail(in_use(run->config->store, failed->program));
 	children_release(&run->children);
 	return failed ? PROC_FAILED : PROC_OK;
 }

@@ -262,8 +262,9 @@ def children(supervisor):
 def wait_children(supervisor, other_than=()):
     """Both daemons, with pids that are not OTHER_THAN."""
     def both():
-        found = children(supervisor)
-        return len(found) == 2 and not set(found.values()) & set(other_than) and found
+        found = children(supervisor)  # one that was just forked is still called kinf
+        daemons = found.keys() == {"kinf-reflector", "kinf-processor"}
+        return daemons and not set(found.values()) & set(other_than) and found
     return eventually(both)
 
 
@@ -319,6 +320,24 @@ def test_children_of_a_killed_run_end_themselves(simulator, store):
     eventually(lambda: all(gone(pid) for pid in pids.values()), what="orphans gone")
     supervisor.start()
     store.wait_live("pods")
+
+
+@pytest.mark.parametrize("first", ["run", "reflector", "processor"])
+def test_a_second_run_says_who_has_the_store_and_ends(simulator, store, first):
+    simulator.create("pods", 5)
+    store.configure(whole("pods"))
+    if first == "run":
+        holders = wait_children(store.run())
+        store.wait_equal(simulator, "pods")
+    else:
+        holder = getattr(store, first)()
+        holder.wait_log("journal new|processor started")
+        holders = {f"kinf-{first}": holder.pid}
+    second = store.run()
+    assert second.wait() == 1, second.tail()
+    said = re.search(r"^Error: store .* is in use: (\S+) runs there as process (\d+); stop that", second.log, re.M)
+    assert said and holders.get(said[1]) == int(said[2]), second.tail()
+    assert not any(gone(pid) for pid in holders.values())
 
 
 def test_terminated_daemons_end_within_five_seconds(simulator, store, filled):

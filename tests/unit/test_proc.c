@@ -42,6 +42,14 @@ static void remove_directory(void)
 
 TestSuite(proc, .init = make_directory, .fini = remove_directory);
 
+Test(proc, exit_statuses_tell_a_supervisor_what_helps)
+{
+	cr_assert_eq(proc_exit_of(ERR_CONFIG), PROC_CONFIG);
+	cr_assert_eq(proc_exit_of(ERR_CORRUPT), PROC_INTERNAL);
+	cr_assert_eq(proc_exit_of(ERR_LOCKED), PROC_IN_USE);
+	cr_assert_eq(proc_exit_of(-ENOSPC), PROC_TEMPORARY);
+}
+
 Test(proc, signals_come_through_the_descriptor)
 {
 	AUTO_FD int fd = proc_signals_open();
