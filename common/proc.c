@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -244,6 +245,16 @@ uint64_t proc_monotonic_ns(void)
 uint64_t proc_realtime_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);
+}
+
+unsigned proc_cpus(void)
+{
+	static _Atomic unsigned cpus;
+	cpu_set_t set;
+
+	if (!cpus)
+		cpus = sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+	return cpus;
 }
 
 /* Reads a short file of /proc as text; its size or -errno. */

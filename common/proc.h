@@ -58,6 +58,9 @@ void proc_catch_faults(const char *program, const char *store);
 uint64_t proc_monotonic_ns(void);
 uint64_t proc_realtime_ns(void);
 
+/* How many CPUs this process may run on, as it was when first asked; at least 1. */
+unsigned proc_cpus(void);
+
 /* This boot's id, 32 hex digits and a NUL; $KINF_BOOT_ID overrides it (tests), with or without
  * dashes. -errno when unknown, ERR_SYNTAX when it is no id. */
 int proc_boot_id(char ret_id[33]);

@@ -471,6 +471,8 @@ int apply_batch(struct apply *apply, struct intake *intake)
 
 	if (r != FOUND)
 		return r;
+	if (intake_is_live(intake))
+		publish_announce(apply->publish);
 	r = take_and_commit(apply, intake, &last);
 	if (r < 0) {
 		apply_forget(apply);

@@ -83,6 +83,12 @@ void publish_commit(struct publish *publish, uint64_t taken)
 	publish->collected = 0;
 }
 
+void publish_announce(struct publish *publish)
+{
+	if (publish)
+		ring_announce(publish->ring);
+}
+
 void publish_heartbeat(struct publish *publish)
 {
 	if (publish)

@@ -24,6 +24,8 @@ void publish_record(struct publish *publish, const struct record *record);
 void publish_list(struct publish *publish, const struct record *end, uint64_t begin);
 /* The index was committed with `taken` = TAKEN. */
 void publish_commit(struct publish *publish, uint64_t taken);
+/* Before the work whose result will be published. */
+void publish_announce(struct publish *publish);
 void publish_heartbeat(struct publish *publish);
 
 #endif

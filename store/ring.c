@@ -409,6 +409,15 @@ void ring_publish(struct ring *ring, uint64_t last_seq)
 	ring_discard(ring);
 }
 
+void ring_announce(struct ring *ring)
+{
+	CHECK_OBJ(ring, RING_WRITER_MAGIC);
+	struct ring_header *header = ring->header;
+
+	atomic_fetch_add_explicit(&header->wake, 1, memory_order_relaxed);
+	(void)syscall(SYS_futex, (void *)&header->wake, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
 void ring_heartbeat(struct ring *ring)
 {
 	CHECK_OBJ(ring, RING_WRITER_MAGIC);

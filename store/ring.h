@@ -47,6 +47,11 @@ void ring_close(struct ring **ring);
 
 /* Adds to the batch. Too much for the ring, or no memory: readers will be told LAPPED. */
 void ring_put(struct ring *ring, const struct ring_entry *entry);
+/*
+ * Something will be published in a moment: wakes one reader, who waits for it awake, up to 60 us. An
+ * idle processor takes that long to come back from sleep, and does so while the batch is written.
+ */
+void ring_announce(struct ring *ring);
 /* Forgets the batch (its transaction failed). */
 void ring_discard(struct ring *ring);
 /* LAST_SEQ: of the newest record that is now committed; told even when no entry was put. */

@@ -13,9 +13,11 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 #include "store/ring_layout.h"
 
 #define RING_READER_MAGIC 0x52524e47u
+#define AWAIT_NS          60000
 
 struct ring_reader {
 	uint32_t magic;
@@ -285,6 +287,21 @@ static bool is_replaced(const struct ring_reader *reader)
 		st.st_dev != reader->device || st.st_ino != reader->inode;
 }
 
+/* Woken by an announcement (ring_announce), not by what was announced: that comes in a moment. */
+static void await(const struct ring_reader *reader)
+{
+	const struct ring_header *header = reader->header;
+	uint32_t wake = atomic_load_explicit(&header->wake, memory_order_relaxed);
+	uint64_t until = proc_monotonic_ns() + AWAIT_NS;
+
+	if (proc_cpus() < 2)
+		return; /* it would only be in the writer's way */
+	while (atomic_load_explicit(&header->tail, memory_order_relaxed) == reader->tail &&
+		atomic_load_explicit(&header->wake, memory_order_relaxed) == wake &&
+		proc_monotonic_ns() < until)
+		__builtin_ia32_pause();
+}
+
 int ring_wait(struct ring_reader *reader, int timeout_ms)
 {
 	CHECK_OBJ(reader, RING_READER_MAGIC);
@@ -294,8 +311,10 @@ int ring_wait(struct ring_reader *reader, int timeout_ms)
 	 * what was seen, so nothing published in between is slept through. */
 	long r = syscall(SYS_futex, (const void *)&reader->header->wake, FUTEX_WAIT, reader->wake,
 		&timeout, NULL, 0);
-	if (r == 0 || errno != ETIMEDOUT)
+	if (r == 0 || errno != ETIMEDOUT) {
+		await(reader);
 		return 0;
+	}
 	return is_replaced(reader) ? GONE : AGAIN;
 }
 

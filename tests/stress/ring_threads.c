@@ -60,6 +60,8 @@ static void *write_all(void *arg)
 	uint64_t seq = 0;
 
 	while (!atomic_load(&stop)) {
+		if (seq % 3 == 0)
+			ring_announce(ring);
 		for (uint64_t n = seq % 5; n > 0; n--)
 			put(ring, ++seq);
 		put(ring, ++seq);

@@ -526,6 +526,28 @@ Test(ring_file, sleeping_reader_of_a_read_only_mapping_is_woken, .timeout = 20)
 	drop_directory(fd, path);
 }
 
+Test(ring_file, announcement_wakes_and_gives_nothing, .timeout = 20)
+{
+	char path[32];
+	int fd = make_directory(path);
+	struct ring *ring = create(fd, uuid);
+	struct ring_reader *r = attach(fd);
+	struct ring_entry entry;
+
+	cr_assert_eq(ring_next(r, &entry), AGAIN);
+	ring_announce(ring);
+	cr_assert_eq(ring_wait(r, 10000), 0);
+	cr_assert_eq(ring_next(r, &entry), AGAIN);
+	cr_assert_eq(ring_wait(r, 1), AGAIN, "it counts once");
+	ring_announce(ring);
+	publish(ring, 1);
+	cr_assert_eq(ring_wait(r, 10000), 0);
+	expect(r, 1);
+	ring_detach(&r);
+	ring_close(&ring);
+	drop_directory(fd, path);
+}
+
 Test(ring_file, publish_between_look_and_sleep_is_not_slept_through, .timeout = 20)
 {
 	char path[32];
