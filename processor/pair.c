@@ -9,6 +9,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 #include "processor/apply.h"
 #include "processor/definitions.h"
 #include "processor/rebuild.h"
@@ -19,7 +20,8 @@
 struct pair {
 	uint32_t magic;
 	bool published;  /* CURRENT names our index */
-	bool wait_feeds; /* readers have an older pair: they move when all feeds are listed here */
+	bool wait_feeds; /* readers have an older pair: they move when all feeds are listed here, */
+	uint64_t waiting_ns; /* or a while after this (monotonic) */
 	const struct processor *p;
 	struct journal *journal;
 	struct index *index;
@@ -133,6 +135,7 @@ static int use_current(struct pair *pair, char *reason, size_t size)
 		return FOUND;
 	(void)snprintf(reason, size, "%s", why);
 	pair->wait_feeds = old_pair_serves(pair, &index);
+	pair->waiting_ns = proc_monotonic_ns();
 	index_close(&pair->index);
 	return NOT_FOUND;
 }
@@ -225,11 +228,46 @@ static int feeds_are_ready(struct pair *pair, bool *ret_ready)
 	return r;
 }
 
+/* How long the journal has been there: nothing of it was trimmed yet, so its first record tells, also
+ * after a restart. */
+static int journal_age(struct pair *pair, uint64_t *ret_ns)
+{
+	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
+	uint64_t now = proc_realtime_ns();
+	struct record record;
+	struct txn *txn;
+	int r = intake_view(pair->intake, &txn);
+
+	if (!r)
+		r = journal_walk_open(pair->journal, txn, 0, &walk);
+	if (!r)
+		r = journal_walk_next(walk, &record);
+	*ret_ns = r == FOUND && record.time_ns < now ? now - record.time_ns : 0;
+	return r < 0 ? r : 0;
+}
+
+/* What readers have is of another cluster or another past, and until they move nothing is trimmed here:
+ * both for as long as history is kept, and no longer. */
+static int feeds_were_waited_for(struct pair *pair, bool *ret_waited)
+{
+	uint64_t limit = pair->p->config->retention_ns, age;
+	int r = journal_age(pair, &age);
+
+	*ret_waited = !r && (age >= limit || proc_monotonic_ns() - pair->waiting_ns >= limit);
+	if (*ret_waited)
+		log_event(LOG_WARNING, "index", "feeds-not-waited-for", "text=%s",
+			log_quote("readers move to the new journal after the retention time, though "
+				  "not all feeds are listed"));
+	return r;
+}
+
 static int publish_when_ready(struct pair *pair)
 {
 	bool ready = true;
 	int r = pair->wait_feeds ? feeds_are_ready(pair, &ready) : 0;
 
+	if (!r && !ready)
+		r = feeds_were_waited_for(pair, &ready);
 	if (r || !ready)
 		return r;
 	r = index_publish(pair->index, pair->p->home);
@@ -337,6 +375,9 @@ int pair_check(struct pair *pair)
 		}
 	}
 	publish_heartbeat(pair->publish);
+	r = pair->published ? 0 : publish_when_ready(pair); /* also when there is always something to do */
+	if (r)
+		return r;
 	r = definitions_sync(pair->definitions, pair->intake);
 	intake_rest(pair->intake);
 	if (r > 0)

@@ -2,6 +2,8 @@
 """Watches: events, bookmarks, expired versions, and all the ways in which a stream can end."""
 
 import json
+import re
+import signal
 
 import pytest
 
@@ -295,6 +297,57 @@ def test_another_cluster_behind_the_address_is_noticed(simulator, store, watchin
     reflector.start()
     store.wait_equal(simulator, "pods", timeout=40)
     store.verify()
+
+
+@pytest.fixture
+def stuck(simulator, store):
+    """Another cluster, of which the nodes can't be listed: readers are still on the old pair; (processor, reflector)."""
+    simulator.create("pods", 20)
+    simulator.create("nodes", 2)
+    processor, reflector = store.configure(whole("pods"), whole("nodes")).daemons()
+    store.wait_equal(simulator, "pods")
+    store.wait_equal(simulator, "nodes")
+    reflector.stop()
+    old = store.objects("pods")
+    simulator.new_identity()
+    simulator.delete_many("pods", 5)
+    simulator.fault(verb="list", resource="nodes", status=503, body="no")
+    reflector.start()
+    reflector.wait_log("another-cluster")
+    processor.wait_log("following published=no")
+    eventually(lambda: len(re.findall("feed listed feed=\"?pods", reflector.log)) == 2, what="the new pods are listed")
+    assert store.objects("pods") == old, "readers wait for the other feed"
+    return processor, reflector
+
+
+def test_a_feed_that_never_lists_does_not_hold_readers_for_ever(simulator, store, stuck):
+    store.configure(whole("pods"), whole("nodes"), retention={"time": "1s"})
+    for process in stuck:
+        process.send(signal.SIGHUP)
+    store.wait_equal(simulator, "pods")
+    eventually(lambda: "503" in store.feed_status("nodes")["lastError"], what="why the nodes are missing")
+    simulator.touch("pods")
+    store.wait_equal(simulator, "pods")
+    horizon = lambda: store.kinf("status", "-o", "json", check=True).json["store"]["horizon"]
+    eventually(lambda: horizon() > 0, what="the new journal is trimmed")
+    simulator.clear_faults()
+    store.wait_equal(simulator, "nodes")
+    store.verify()
+
+
+def test_readers_move_when_the_last_feed_is_listed(simulator, store, stuck):
+    simulator.clear_faults()
+    store.wait_equal(simulator, "nodes")
+    store.wait_equal(simulator, "pods")
+    assert "feeds-not-waited-for" not in stuck[0].log
+
+
+def test_the_wait_for_feeds_goes_on_after_a_restart(simulator, store, stuck):
+    processor, _ = stuck
+    processor.kill()
+    store.configure(whole("pods"), whole("nodes"), retention={"time": "3s"})
+    processor.start()
+    store.wait_equal(simulator, "pods")
 
 
 # ---- the way in ------------------------------------------------------------------------------------
