@@ -65,6 +65,10 @@ int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct 
 bool feed_is_listing(const struct snapshot_feed *feed);
 void feed_sets_release(struct kinf_snapshot *snapshot);
 
+/* "namespace/name", or "name" where NAMESPACE_ is NULL or "", into KEY; 0 or ERR_TOO_LARGE. */
+int key_join(const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX],
+	struct bytes *ret_key);
+
 void object_from_record(const struct record *record, struct kinf_object *ret_object);
 
 #endif

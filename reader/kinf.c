@@ -251,8 +251,7 @@ uint64_t kinf_snapshot_event(const struct kinf_snapshot *snapshot)
 	return snapshot->held ? snapshot_taken(snapshot->snapshot) : 0;
 }
 
-/* "namespace/name" into KEY; 0 or ERR_TOO_LARGE. */
-static int join_key(const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX],
+int key_join(const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX],
 	struct bytes *ret_key)
 {
 	size_t skip = namespace_ && *namespace_ ? strlen(namespace_) + 1 : 0;
@@ -307,7 +306,7 @@ int kinf_get(struct kinf_snapshot *snapshot, const char *feed, const char *names
 	if (r == 0)
 		r = feed_set_get(snapshot, feed, &set);
 	if (r == 0)
-		r = join_key(namespace_, name, text, &key);
+		r = key_join(namespace_, name, text, &key);
 	if (r == 0)
 		r = get_from(snapshot, set, namespace_, key, &record);
 	if (r == FOUND)

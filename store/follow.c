@@ -13,19 +13,18 @@
  * range will show the others as they are in that very snapshot. A resync gives all changes in its
  * passes, so what its ranges show is what was given last.
  */
-#include "store/follow_parts.h"
+#include "store/follow.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "common/buf.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "store/ring.h"
+#include "store/follow_parts.h"
 
 #define DEFAULT_HOLD_NS (50 * UINT64_C(1000000))
 #define PASS_EVERY_NS   (1000 * UINT64_C(1000000)) /* positions move on without events too */
@@ -67,6 +66,10 @@ int follow_new(struct store *store, const uint32_t *feeds, size_t n_feeds,
 	if (!options)
 		options = &none;
 	f->hold_ns = options->max_hold_ns ? options->max_hold_ns : DEFAULT_HOLD_NS;
+	if (options->journal) {
+		memcpy(f->journal, options->journal, sizeof(f->journal));
+		f->journal_known = true;
+	}
 	f->n = n_feeds;
 	for (size_t i = 0; i < n_feeds; i++) {
 		f->positions[i].feed = feeds[i];
@@ -190,6 +193,9 @@ static int follow_take_snapshot(struct follow *f)
 	if (r != 0)
 		return r;
 	f->held = true;
+	if (f->journal_known &&
+		memcmp(f->journal, snapshot_uuid(f->snapshot), sizeof(f->journal)) != 0)
+		return GONE;
 	if (!f->uuid_known) {
 		memcpy(f->uuid, snapshot_uuid(f->snapshot), sizeof(f->uuid));
 		f->uuid_known = true;
@@ -439,6 +445,12 @@ int follow_rest(struct follow *follow)
 static int follow_renew(struct follow *f)
 {
 	return f->held && snapshot_age_ns(f->snapshot) > f->hold_ns ? follow_rest(f) : 0;
+}
+
+bool follow_is_resyncing(const struct follow *follow)
+{
+	CHECK_OBJ(follow, FOLLOW_MAGIC);
+	return follow->resync_owed;
 }
 
 bool follow_resync(struct follow *follow)

@@ -54,6 +54,8 @@ struct follow_options {
 	const struct follow_position *from; /* go on after these (a cursor); overrides no_initial */
 	size_t n_from;
 	const uint8_t *from_uuid; /* the journal they belong to; another one means LAPPED */
+	const uint8_t *journal; /* that the feeds' ids are of; another one: GONE. NULL: the one there is
+	                           at the first snapshot */
 	uint64_t max_hold_ns; /* snapshot renewed after this while items are given; 0: 50 ms */
 };
 
@@ -73,6 +75,7 @@ int follow_rest(struct follow *follow);
  * between them as ever, and a RESYNC item is never older than the last change given. False, and nothing
  * happens: before SYNC, or while one is under way. A lapse ends it. */
 bool follow_resync(struct follow *follow);
+bool follow_is_resyncing(const struct follow *follow);
 
 /* Sleeps until something may have happened. 0 or AGAIN on timeout; -EINTR after a signal. */
 int follow_wait(struct follow *follow, int timeout_ms);

@@ -31,8 +31,9 @@ struct follow {
 	struct store *store;
 	struct snapshot *snapshot; /* NULL before the first one could be taken */
 	bool held;
-	bool uuid_known;
-	uint8_t uuid[16];
+	bool uuid_known, journal_known;
+	uint8_t uuid[16];    /* of the journal that the positions are of */
+	uint8_t journal[16]; /* that the feeds are of */
 	struct ring_reader *ring;
 	enum state state;
 	struct journal_walk *log;

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One object's past, as far as it is retained: one walk over the log above the horizon. Not the chain of
+ * previous versions: that ends where the object was deleted, and there may have been others before.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reader/handle.h"
+
+struct history {
+	struct kinf_snapshot *snapshot;
+	const struct feed_set *set;
+	struct bytes key;
+	kinf_change_fn *fn;
+	void *arg;
+	bool given;
+};
+
+static int give(struct history *h, const struct record *record, const struct record *object)
+{
+	struct kinf_change change = {
+		.type = record_type_name(record->type),
+		.event = record->seq,
+		.time_ns = record->time_ns,
+		.final_state_unknown = (record->flags & RECORD_FINAL_STATE_UNKNOWN) != 0,
+	};
+
+	h->given = true;
+	object_from_record(object, &change.object);
+	return h->fn(h->arg, &change);
+}
+
+/* A change, behind the state from before the log when it is the first. */
+static int give_change(struct history *h, const struct record *record)
+{
+	struct record before = {0};
+	int r = record->prev ? snapshot_version(h->snapshot->snapshot, record->prev, &before) : FOUND;
+
+	if (r == NOT_FOUND)
+		return err_say(ERR_CORRUPT, "record %llu: the version before it, %llu, is missing",
+			(unsigned long long)record->seq, (unsigned long long)record->prev);
+	if (r == FOUND && !h->given && before.seq)
+		r = give(h, &before, &before);
+	if (r != FOUND)
+		return r;
+	return give(h, record, record->body.size ? record : &before);
+}
+
+static bool is_of_object(const struct history *h, const struct record *record)
+{
+	if (record->type > RECORD_DELETED || !bytes_equal(record->key, h->key))
+		return false;
+	for (size_t i = 0; i < h->set->n; i++)
+		if (h->set->feeds[i].definition.id == record->feed)
+			return record->seq <= h->set->feeds[i].visible;
+	return false;
+}
+
+static int walk(struct history *h)
+{
+	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
+	struct snapshot *snapshot = h->snapshot->snapshot;
+	struct record record;
+	int r = journal_walk_open(snapshot_journal(snapshot), snapshot_journal_txn(snapshot),
+		snapshot_horizon(snapshot) + 1, &log);
+
+	if (r < 0)
+		return r;
+	while ((r = journal_walk_next(log, &record)) == FOUND)
+		if (is_of_object(h, &record)) {
+			r = give_change(h, &record);
+			if (r != 0)
+				return r;
+		}
+	return r == END ? 0 : r;
+}
+
+/* It has not changed since: the state as it is. */
+static int give_current(struct history *h)
+{
+	int r = NOT_FOUND;
+
+	for (size_t i = 0; r == NOT_FOUND && i < h->set->n; i++) {
+		struct record record;
+
+		if (!h->set->feeds[i].visible)
+			continue;
+		r = snapshot_get(h->snapshot->snapshot, h->set->feeds[i].definition.id, h->key, &record);
+		if (r == FOUND)
+			return give(h, &record, &record);
+	}
+	return r;
+}
+
+int kinf_history(struct kinf_snapshot *snapshot, const char *feed, const char *namespace_,
+	const char *name, kinf_change_fn *fn, void *arg)
+{
+	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
+	struct history history = {.snapshot = snapshot, .fn = fn, .arg = arg};
+	char text[JOURNAL_KEY_MAX];
+	int r = kinf_held(snapshot);
+
+	if (r == 0)
+		r = feed_set_get(snapshot, feed, &history.set);
+	if (r == 0)
+		r = key_join(namespace_, name, text, &history.key);
+	if (r == 0)
+		r = walk(&history);
+	if (r == 0 && !history.given)
+		r = give_current(&history);
+	return kinf_result(snapshot->kinf, r);
+}

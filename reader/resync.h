@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When handlers are given everything once more: client-go's rules (spec/informer.md 5.5), without its
+ * clock. An informer looks at its handlers every `check`; a handler whose time has come is due, so its
+ * period is its own rounded up to looks. Handlers that are there before the start can make the check
+ * shorter, later ones have to take it as it is.
+ *
+ * One difference: an informer without a period of its own takes that of the first handler that asks,
+ * where client-go lets none of them have any.
+ */
+#ifndef READER_RESYNC_H
+#define READER_RESYNC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RESYNC_MIN_NS UINT64_C(1000000000)
+
+/* Of the informer. Times are monotonic nanoseconds. */
+struct resync {
+	uint64_t default_ns; /* of handlers that do not ask */
+	uint64_t check_ns;   /* 0: nobody is ever due */
+	uint64_t next_ns;    /* look; 0: not started */
+	uint32_t jitter_percent;
+	uint32_t random; /* state of the jitter */
+	bool started;
+};
+
+/* Of a handler. */
+struct resync_handler {
+	uint64_t wanted_ns; /* 0: none */
+	uint64_t period_ns; /* what it gets */
+	uint64_t next_ns;
+};
+
+/* WANTED_NS: what it asks for; UINT64_MAX: the default. True: the check has changed, call
+ * resync_adjust for the other handlers. */
+bool resync_add(struct resync *resync, struct resync_handler *handler, uint64_t wanted_ns, uint64_t now);
+void resync_adjust(const struct resync *resync, struct resync_handler *handler);
+
+void resync_start(struct resync *resync, uint64_t now);
+/* It is time to look at the handlers; the next look is a check later. */
+bool resync_look(struct resync *resync, uint64_t now);
+bool resync_due(struct resync_handler *handler, uint64_t now);
+/* When to look next; UINT64_MAX: never. */
+uint64_t resync_next(const struct resync *resync);
+
+#endif

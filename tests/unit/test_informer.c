@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handlers of one informer over a store that is changed by hand. */
+#include "reader/informer.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "tests/unit/scratch.h"
+#include "tests/unit/tape.h"
+
+TestSuite(informer, .init = cache_open, .fini = cache_close, .timeout = 60);
+
+static struct tape a, b;
+static struct kinf_informer *informer;
+
+static void release(void)
+{
+	kinf_informer_free(&informer);
+	tape_release(&a);
+	tape_release(&b);
+}
+
+Test(informer, a_handler_gets_all_objects_then_sync_then_each_change)
+{
+	cache_put("a/x", NULL);
+	cache_put("a/y", NULL);
+	cache_take();
+	informer = tape_informer(NULL);
+	tape_add(informer, &a, NULL);
+	cr_assert_eq(kinf_handler_synced(a.handler), 0);
+	tape_drain(informer);
+	tape_is(&a, "add! a/x=1 add! a/y=2 sync");
+	cr_assert_eq(kinf_handler_synced(a.handler), 1);
+	cache_put("a/x", NULL);
+	cache_put("a/z", NULL);
+	cache_delete("a/y");
+	cache_put("a/x", NULL);
+	cache_take();
+	tape_drain(informer);
+	tape_is(&a, "upd a/x=1>3 add a/z=4 del a/y=2 upd a/x=3>5");
+	release();
+}
+
+Test(informer, each_handler_has_a_position_of_its_own)
+{
+	cache_put("a/x", NULL);
+	cache_take();
+	informer = tape_informer(NULL);
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+	cache_put("a/x", NULL);
+	cache_take();
+	tape_drain(informer);
+	tape_add(informer, &b, NULL);
+	cr_assert_eq(kinf_handler_synced(b.handler), 0);
+	tape_drain(informer);
+	tape_is(&a, "add! a/x=1 sync upd a/x=1>2");
+	tape_is(&b, "add! a/x=2 sync");
+	cr_assert_eq(kinf_handler_event(a.handler), kinf_handler_event(b.handler));
+	release();
+}
+
+Test(informer, a_dispatch_runs_at_most_so_many_callbacks)
+{
+	cache_put("a/x", NULL);
+	cache_put("a/y", NULL);
+	cache_take();
+	informer = tape_informer(NULL);
+	tape_add(informer, &a, NULL);
+	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
+	tape_is(&a, "add! a/x=1");
+	struct pollfd fd = {.fd = kinf_informer_fd(informer), .events = POLLIN};
+	cr_assert_eq(poll(&fd, 1, 5000), 1, "there is more to do");
+	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
+	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
+	tape_is(&a, "add! a/y=2 sync");
+	release();
+}
+
+/* What changes between two dispatches of an initial state that is given one by one. */
+Test(informer, changes_between_the_ranges_of_an_initial_state_fit)
+{
+	cache_put("a/b", NULL);
+	cache_put("a/d", NULL);
+	cache_put("a/f", NULL);
+	cache_take();
+	informer = tape_informer(NULL);
+	tape_add(informer, &a, NULL);
+	cr_assert_eq(kinf_informer_dispatch(informer, 2), 2);
+	cache_put("a/a", NULL);
+	cache_put("a/b", NULL);
+	cache_put("a/e", NULL);
+	cache_put("a/f", NULL);
+	cache_delete("a/d");
+	cache_take();
+	tape_drain(informer);
+	tape_is(&a, "add! a/b=1 add! a/d=2 add a/a=4 upd a/b=1>5 del a/d=2 add! a/e=6 add! a/f=7 sync");
+	release();
+}
+
+Test(informer, a_change_that_crosses_the_filter_is_an_add_or_a_delete)
+{
+	cache_put("a/x", "n1");
+	cache_put("a/y", "n2");
+	cache_take();
+	informer = tape_informer(NULL);
+	tape_add(informer, &a, "spec.nodeName=n1");
+	tape_drain(informer);
+	tape_is(&a, "add! a/x=1 sync");
+	cache_put("a/y", "n1");
+	cache_put("a/x", "n1");
+	cache_put("a/x", "n2");
+	cache_put("a/x", "n3");
+	cache_delete("a/x");
+	cache_delete("a/y");
+	cache_take();
+	tape_drain(informer);
+	tape_is(&a, "add a/y=3 upd a/x=1>4 del a/x=4 del a/y=3");
+	release();
+}
+
+Test(informer, a_filter_may_ask_for_index_terms)
+{
+	const struct kinf_term on_n1 = {"node", "n1"}, no_index = {"colour", "red"};
+	struct kinf_query filter = {.size = sizeof(filter), .terms = &on_n1, .n_terms = 1};
+	struct kinf_handler_options options = tape_options(&a);
+
+	cache_put("a/x", "n1");
+	cache_put("a/y", "n2");
+	cache_take();
+	options.filter = &filter;
+	informer = tape_informer(NULL);
+	KINF_OK(kinf_informer_add_handler(informer, &options, &a.handler));
+	tape_drain(informer);
+	tape_is(&a, "add! a/x=1 sync");
+	filter.terms = &no_index;
+	cr_assert_eq(kinf_informer_add_handler(informer, &options, &b.handler), KINF_NO_INDEX);
+	cr_assert(strstr(kinf_error(cache.kinf), "colour"), "%s", kinf_error(cache.kinf));
+	release();
+}
+
+Test(informer, what_a_relist_finds_missing_is_deleted_with_its_last_state)
+{
+	cache_put("a/x", NULL);
+	cache_put("a/y", NULL);
+	cache_take();
+	informer = tape_informer(NULL);
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+	tape_is(&a, "add! a/x=1 add! a/y=2 sync");
+	cache_relist("a/y a/z");
+	cache_take();
+	tape_drain(informer);
+	tape_is(&a, "del? a/x=1 upd a/y=2>3 add a/z=4");
+	release();
+}
+
+/* ---- laps ---- */
+
+/* X changes, Y goes, Z comes, and nobody can tell any more. */
+static void change_and_trim(void)
+{
+	cache_put("a/x", NULL);
+	cache_delete("a/y");
+	cache_put("a/z", NULL);
+	cache_trim();
+}
+
+static void three_objects(void)
+{
+	cache_put("a/w", NULL);
+	cache_put("a/x", NULL);
+	cache_put("a/y", NULL);
+	cache_take();
+}
+
+Test(informer, a_lapped_handler_is_told_and_gets_everything_anew)
+{
+	three_objects();
+	informer = tape_informer(NULL);
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
+	change_and_trim();
+	tape_drain(informer);
+	tape_is(&a, "lapped add! a/w=1 add! a/x=4 add! a/z=5 sync");
+	cr_assert_eq(kinf_handler_synced(a.handler), 1);
+	release();
+}
+
+static struct kinf_informer *tracking(const char *cursor)
+{
+	struct kinf_informer_options options = {
+		.size = sizeof(options), .flags = KINF_TRACK_KEYS, .cursor = cursor};
+
+	return tape_informer(&options);
+}
+
+Test(informer, with_tracked_keys_a_lapse_is_told_as_differences)
+{
+	three_objects();
+	informer = tracking(NULL);
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
+	change_and_trim();
+	tape_drain(informer);
+	tape_is(&a, "upd a/x=?>4 add a/z=5 del? a/y sync");
+	cache_delete("a/z");
+	cache_put("a/y", NULL);
+	cache_take();
+	tape_drain(informer);
+	tape_is(&a, "del a/z=5 add a/y=6");
+	release();
+}
+
+Test(informer, with_tracked_keys_what_left_the_filter_during_a_lapse_is_deleted)
+{
+	cache_put("a/x", "n1");
+	cache_put("a/y", "n1");
+	cache_take();
+	informer = tracking(NULL);
+	tape_add(informer, &a, "spec.nodeName=n1");
+	tape_drain(informer);
+	tape_is(&a, "add! a/x=1 add! a/y=2 sync");
+	cache_put("a/x", "n2");
+	cache_trim();
+	tape_drain(informer);
+	tape_is(&a, "del? a/x sync");
+	release();
+}
+
+Test(informer, a_lapse_in_the_middle_of_a_replay_is_told_too)
+{
+	three_objects();
+	informer = tracking(NULL);
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
+	change_and_trim();
+	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
+	tape_is(&a, "upd a/x=?>4");
+	cache_put("a/w", NULL);
+	cache_delete("a/x");
+	cache_trim();
+	tape_drain(informer);
+	tape_is_any_order(&a, "upd a/w=?>6 add a/z=5 del? a/x del? a/y sync");
+	release();
+}
+
+Test(informer, a_feed_of_another_definition_is_a_lapse)
+{
+	three_objects();
+	informer = tape_informer(NULL);
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
+	cache_replace_feed();
+	cache_put("a/n", NULL);
+	cache_take();
+	for (int i = 0; i < 200 && a.calls < 7; i++) { /* looks anew after 10 ms */
+		struct pollfd fd = {.fd = kinf_informer_fd(informer), .events = POLLIN};
+		(void)poll(&fd, 1, 100);
+		tape_drain(informer);
+	}
+	tape_is(&a, "lapped add! a/n=4 sync");
+	release();
+}
+
+/* ---- cursors ---- */
+
+static struct kinf_informer *with_cursor(uint32_t flags)
+{
+	struct kinf_informer_options options = {
+		.size = sizeof(options), .flags = flags, .cursor = "c"};
+
+	return tape_informer(&options);
+}
+
+static void again(uint32_t flags)
+{
+	kinf_informer_free(&informer);
+	informer = with_cursor(flags);
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+}
+
+Test(informer, a_cursor_goes_on_where_the_last_dispatch_ended)
+{
+	cache_put("a/x", NULL);
+	cache_take();
+	again(0);
+	tape_is(&a, "add! a/x=1 sync");
+	cache_put("a/x", NULL);
+	cache_take();
+	again(0);
+	tape_is(&a, "sync upd a/x=1>2");
+	cr_assert_eq(kinf_handler_synced(a.handler), 1);
+	again(0);
+	tape_is(&a, "sync");
+	release();
+}
+
+Test(informer, what_was_not_committed_comes_again)
+{
+	cache_put("a/x", NULL);
+	cache_take();
+	again(KINF_COMMIT_BY_HAND);
+	tape_is(&a, "add! a/x=1 sync");
+	again(KINF_COMMIT_BY_HAND);
+	tape_is(&a, "add! a/x=1 sync");
+	KINF_OK(kinf_informer_commit(informer));
+	cache_put("a/x", NULL);
+	cache_take();
+	again(KINF_COMMIT_BY_HAND);
+	tape_is(&a, "sync upd a/x=1>2");
+	again(KINF_COMMIT_BY_HAND);
+	tape_is(&a, "sync upd a/x=1>2");
+	release();
+}
+
+Test(informer, there_is_nothing_to_commit_before_sync)
+{
+	cache_put("a/x", NULL);
+	cache_take();
+	informer = with_cursor(0);
+	cr_assert_eq(kinf_informer_commit(informer), KINF_AGAIN, "no handler");
+	tape_add(informer, &a, NULL);
+	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
+	cr_assert_eq(kinf_informer_commit(informer), KINF_AGAIN);
+	again(0);
+	tape_is(&a, "add! a/x=1 add! a/x=1 sync");
+	release();
+}
+
+Test(informer, a_cursor_stands_where_the_slowest_handler_is)
+{
+	cache_put("a/x", NULL);
+	cache_take();
+	informer = with_cursor(0);
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+	/* A late one, not synced yet: the cursor stays where it is. */
+	tape_add(informer, &b, NULL);
+	cache_put("a/x", NULL);
+	cache_take();
+	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
+	cr_assert_eq(kinf_informer_commit(informer), KINF_AGAIN);
+	tape_drain(informer);
+	KINF_OK(kinf_informer_commit(informer));
+	release();
+}
+
+Test(informer, a_cursor_behind_what_is_kept_is_lapped)
+{
+	cache_put("a/x", NULL);
+	cache_take();
+	again(0);
+	tape_is(&a, "add! a/x=1 sync");
+	kinf_informer_free(&informer);
+	cache_put("a/x", NULL);
+	cache_put("a/x", NULL);
+	cache_trim();
+	again(0);
+	tape_is(&a, "lapped add! a/x=3 sync");
+	release();
+}
+
+/* The keys are filled beside the changes; from then on a lapse is told as differences. */
+Test(informer, a_cursor_with_tracked_keys_knows_what_an_earlier_process_was_told)
+{
+	cache_put("a/x", NULL);
+	cache_put("a/y", NULL);
+	cache_take();
+	informer = tracking("c");
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+	tape_is(&a, "add! a/x=1 add! a/y=2 sync");
+	kinf_informer_free(&informer);
+	informer = tracking("c");
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+	tape_is(&a, "sync");
+	cache_delete("a/x");
+	cache_put("a/y", NULL);
+	cache_trim();
+	tape_drain(informer);
+	tape_is(&a, "upd a/y=?>3 del? a/x sync");
+	release();
+}
+
+Test(informer, a_bad_cursor_name_is_refused_at_once)
+{
+	struct kinf_informer_options options = {.size = sizeof(options), .cursor = "../x"};
+
+	cr_assert_eq(kinf_informer_new(cache.kinf, "pods", &options, &informer), -EINVAL);
+	cr_assert(strstr(kinf_error(cache.kinf), "cursor name"), "%s", kinf_error(cache.kinf));
+}
+
+Test(informer, it_goes_on_after_an_event_number)
+{
+	struct kinf_informer_options options = {.size = sizeof(options)};
+
+	cache_put("a/x", NULL);
+	options.from = cache_put("a/y", NULL);
+	cache_put("a/y", NULL);
+	cache_delete("a/x");
+	cache_take();
+	informer = tape_informer(&options);
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+	tape_is(&a, "sync upd a/y=2>3 del a/x=1");
+	kinf_informer_free(&informer);
+	options.from = 1000000; /* of another life of the store */
+	informer = tape_informer(&options);
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+	tape_is(&a, "lapped add! a/y=3 sync");
+	release();
+}
+
+/* ---- resync ---- */
+
+Test(informer, a_resync_updates_every_object_with_itself)
+{
+	struct kinf_informer_options options = {.size = sizeof(options), .resync_ms = 1};
+
+	cache_put("a/x", "n1");
+	cache_put("a/y", "n2");
+	cache_take();
+	informer = tape_informer(&options);
+	tape_add(informer, &a, "spec.nodeName=n1");
+	tape_drain(informer);
+	tape_is(&a, "add! a/x=1 sync");
+	/* Its time has come: periods are at least a second (test_resync.c). */
+	a.handler->resync.next_ns = 0;
+	informer->resync.next_ns = 1;
+	struct pollfd fd = {.fd = kinf_informer_fd(informer), .events = POLLIN};
+	cr_assert_eq(poll(&fd, 1, 5000), 1);
+	tape_drain(informer);
+	tape_is(&a, "upd a/x=1>1");
+	release();
+}
+
+/* ---- callbacks that change the informer ---- */
+
+static void remove_itself(struct tape *tape)
+{
+	cr_assert_eq(kinf_informer_remove_handler(tape->informer, tape->handler), 0);
+	cr_assert_eq(kinf_informer_remove_handler(tape->informer, tape->handler), KINF_NOT_FOUND);
+}
+
+Test(informer, a_handler_may_remove_itself)
+{
+	three_objects();
+	informer = tape_informer(NULL);
+	tape_add(informer, &a, NULL);
+	tape_add(informer, &b, NULL);
+	a.then = remove_itself;
+	tape_drain(informer);
+	tape_is(&a, "add! a/w=1");
+	tape_is(&b, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
+	release();
+}
+
+static void add_the_other(struct tape *tape)
+{
+	if (!b.handler)
+		tape_add(tape->informer, &b, "spec.nodeName=n");
+}
+
+Test(informer, a_handler_may_add_another)
+{
+	three_objects();
+	informer = tape_informer(NULL);
+	tape_add(informer, &a, NULL);
+	a.then = add_the_other;
+	tape_drain(informer);
+	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
+	tape_is(&b, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
+	release();
+}
+
+static void free_it(struct tape *tape)
+{
+	kinf_informer_free(&tape->informer);
+}
+
+Test(informer, a_handler_may_free_the_informer)
+{
+	three_objects();
+	informer = tape_informer(NULL);
+	tape_add(informer, &a, NULL);
+	a.then = free_it;
+	cr_assert_eq(kinf_informer_dispatch(informer, 0), 1);
+	tape_is(&a, "add! a/w=1");
+	informer = tape_informer(NULL);
+	tape_add(informer, &a, NULL);
+	KINF_OK(kinf_informer_run(informer, -1));
+	tape_is(&a, "add! a/w=1");
+	informer = NULL;
+	release();
+}
+
+static void misuse(struct tape *tape)
+{
+	cr_assert_eq(kinf_informer_dispatch(tape->informer, 0), -EBUSY);
+	cr_assert_eq(kinf_informer_run(tape->informer, -1), -EBUSY);
+	cr_assert_eq(kinf_informer_commit(tape->informer), -EBUSY);
+}
+
+Test(informer, a_handler_may_not_dispatch_or_commit)
+{
+	three_objects();
+	informer = with_cursor(0);
+	tape_add(informer, &a, NULL);
+	a.then = misuse;
+	tape_drain(informer);
+	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
+	release();
+}
+
+static void look_into_the_cache(struct tape *tape)
+{
+	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
+	struct kinf_object object;
+
+	(void)tape;
+	KINF_OK(kinf_snapshot_open(cache.kinf, &snapshot));
+	cr_assert_eq(kinf_get(snapshot, "pods", "a", "late", &object), KINF_FOUND);
+}
+
+Test(informer, the_cache_holds_what_a_handler_is_told)
+{
+	informer = tape_informer(NULL);
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+	tape_is(&a, "sync");
+	cache_put("a/late", NULL);
+	cache_take();
+	a.then = look_into_the_cache;
+	tape_drain(informer);
+	tape_is(&a, "add a/late=1");
+	release();
+}
+
+/* ---- states ---- */
+
+static char states[256];
+
+static void on_state(void *arg, const struct kinf_feed_status *status)
+{
+	(void)arg;
+	(void)snprintf(states + strlen(states), sizeof(states) - strlen(states), "%s=%s ",
+		status->name, status->state);
+}
+
+Test(informer, states_are_told_when_they_are_others)
+{
+	struct kinf_informer_options options = {.size = sizeof(options), .on_state = on_state};
+
+	states[0] = '\0';
+	informer = tape_informer(&options);
+	tape_drain(informer);
+	cr_assert_str_eq(states, "pods=offline ", "%s", states);
+	informer->looked_ns = 0;
+	tape_drain(informer);
+	cr_assert_str_eq(states, "pods=offline ", "%s", states);
+	rig_record(&cache.rig, cache.feed, RECORD_FEED_REMOVED, NULL, NULL);
+	rig_settle(&cache.rig);
+	informer->looked_ns = 0;
+	(void)kinf_informer_dispatch(informer, 0);
+	cr_assert_str_eq(states, "pods=offline pods=gone ", "%s", states);
+	release();
+}
+
+Test(informer, a_feed_that_is_not_there_is_refused_and_one_that_goes_is_told)
+{
+	int r = kinf_informer_new(cache.kinf, "secrets", NULL, &informer);
+
+	cr_assert_eq(r, KINF_NO_FEED);
+	informer = tape_informer(NULL);
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+	rig_record(&cache.rig, cache.feed, RECORD_FEED_REMOVED, NULL, NULL);
+	rig_settle(&cache.rig);
+	for (int i = 0; i < 100 && (r = kinf_informer_dispatch(informer, 0)) >= 0; i++) {
+		struct pollfd fd = {.fd = kinf_informer_fd(informer), .events = POLLIN};
+		(void)poll(&fd, 1, 100);
+	}
+	cr_assert_eq(r, KINF_NO_FEED, "%d", r);
+	cr_assert_eq(kinf_informer_dispatch(informer, 0), KINF_NO_FEED);
+	cache.feed = rig_add_feed(&cache.rig, "pods");
+	(void)rig_append(&cache.rig, cache.feed, RECORD_LIST_BEGIN, NULL, NULL);
+	(void)rig_append(&cache.rig, cache.feed, RECORD_LIST_END, NULL, NULL);
+	cache_take();
+	tape_drain(informer);
+	tape_is(&a, "sync lapped sync");
+	release();
+}
+
+/* ---- options ---- */
+
+Test(informer, options_of_another_library_are_refused)
+{
+	struct kinf_informer_options options = {.size = 1};
+	struct kinf_handler_options handler = {.size = 1};
+
+	cr_assert_eq(kinf_informer_new(cache.kinf, "pods", &options, &informer), KINF_UNSUPPORTED);
+	options = (struct kinf_informer_options){.size = sizeof(options), .flags = 1u << 31};
+	cr_assert_eq(kinf_informer_new(cache.kinf, "pods", &options, &informer), KINF_UNSUPPORTED);
+	options = (struct kinf_informer_options){.size = sizeof(options), .cursor = "c", .from = 1};
+	cr_assert_eq(kinf_informer_new(cache.kinf, "pods", &options, &informer), -EINVAL);
+	informer = tape_informer(NULL);
+	cr_assert_eq(kinf_informer_add_handler(informer, &handler, NULL), KINF_UNSUPPORTED);
+	release();
+}
