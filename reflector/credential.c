@@ -13,6 +13,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "reflector/exec.h"
 #include "reflector/small_file.h"
 
 #define CREDENTIAL_MAGIC 0x43524544u
@@ -23,6 +24,8 @@
 struct credential {
 	uint32_t magic;
 	const struct kubeconfig *config;
+	struct certificates *certificates;
+	struct exec *exec; /* NULL: no plugin */
 	char *token;      /* of the file; secret */
 	uint64_t read_ns; /* when it was read or last tried */
 	unsigned version; /* of what is shown */
@@ -80,7 +83,8 @@ static void token_renew(struct credential *credential, uint64_t now_ns)
 	credential->version++;
 }
 
-int credential_new(const struct kubeconfig *config, struct credential **ret_credential)
+int credential_new(const struct kubeconfig *config, struct certificates *certificates,
+	struct credential **ret_credential)
 {
 	CLEANUP(credential_free) struct credential *credential = calloc(1, sizeof(*credential));
 	int r;
@@ -89,9 +93,15 @@ int credential_new(const struct kubeconfig *config, struct credential **ret_cred
 		return err_set(-ENOMEM, "credential");
 	credential->magic = CREDENTIAL_MAGIC;
 	credential->config = config;
+	credential->certificates = certificates;
 	credential->read_ns = proc_monotonic_ns();
 	if (config->token_file) {
 		r = token_read(config->token_file, &credential->token);
+		if (r < 0)
+			return r;
+	}
+	if (config->exec.command) {
+		r = exec_new(config, EXEC_LIMIT_NS, &credential->exec);
 		if (r < 0)
 			return r;
 	}
@@ -107,6 +117,7 @@ void credential_free(struct credential **credential)
 	if (!c)
 		return;
 	CHECK_OBJ(c, CREDENTIAL_MAGIC);
+	exec_free(&c->exec);
 	wipe(&c->token);
 	c->magic = 0;
 	free(c);
@@ -123,6 +134,38 @@ void credential_refused(struct credential *credential, unsigned version)
 	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
 	if (version == credential->version)
 		credential->refused = true;
+	if (credential->exec)
+		exec_refused(credential->exec, version);
+}
+
+/* ---- the plugin ---- */
+
+int credential_ready(struct credential *credential, uint64_t now_ns)
+{
+	struct exec *exec = credential->exec;
+	int r;
+
+	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
+	r = exec ? exec_step(exec, now_ns, proc_realtime_ns()) : 0;
+	if (r || !exec || exec_version(exec) == credential->version)
+		return r;
+	r = certificates_show(credential->certificates, exec_shown(exec)->certificate,
+		exec_shown(exec)->key);
+	if (!r)
+		credential->version = exec_version(exec);
+	return r;
+}
+
+bool credential_is_running(const struct credential *credential)
+{
+	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
+	return credential->exec && exec_is_running(credential->exec);
+}
+
+int credential_fd(const struct credential *credential)
+{
+	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
+	return credential->exec ? exec_fd(credential->exec) : -1;
 }
 
 /* ---- headers ---- */
@@ -170,7 +213,9 @@ static void sink_header(struct sink *sink, const char *name, const char *value)
 static void put_authorization(const struct credential *credential, struct sink *sink)
 {
 	const struct kubeconfig *config = credential->config;
-	const char *token = credential->token ? credential->token : config->token;
+	const char *token = credential->token  ? credential->token
+			    : credential->exec ? exec_shown(credential->exec)->token
+					       : config->token;
 	struct buf pair = BUF_INIT;
 
 	if (token) {

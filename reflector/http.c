@@ -22,6 +22,7 @@
 #include "reflector/credential.h"
 #include "reflector/head.h"
 #include "reflector/limit.h"
+#include "reflector/plugin.h"
 
 #define HTTP_MAGIC 0x48545450u
 #define CALL_MAGIC 0x48434c4cu
@@ -711,6 +712,36 @@ static struct http_call *last_waiting(const struct http *http)
 	return last;
 }
 
+/* Time that a plugin takes is not the server's. */
+static void hold_waiting(struct http *http)
+{
+	for (struct http_call *call = http->calls; call; call = call->next)
+		if (call->state == CALL_WAITING)
+			call->limit.start_ns = http->clock_ns;
+}
+
+/* All get the same sentence: there is one set of credentials. */
+static void fail_waiting(struct http *http, int result)
+{
+	for (struct http_call *call; (call = last_waiting(http));)
+		end_by_error(call, result);
+}
+
+/* Calls that wait may be handed on. */
+static bool may_add(struct http *http)
+{
+	int r;
+
+	if (!last_waiting(http) && !credential_is_running(http->credential))
+		return false;
+	r = credential_ready(http->credential, proc_monotonic_ns());
+	if (r == AGAIN)
+		hold_waiting(http);
+	else if (r < 0)
+		fail_waiting(http, r);
+	return r == 0;
+}
+
 /*
  * Hands waiting calls to curl, the oldest first. Over HTTP/2 one connection is opened at a time:
  * when all streams are taken, libcurl 7.88 opens one for every further call, although the first of
@@ -721,6 +752,8 @@ static int add_waiting(struct http *http)
 	bool one_by_one = http->config->tls && !http->single;
 	int r = 0;
 
+	if (!may_add(http))
+		return 0;
 	for (struct http_call *call; !r && (call = last_waiting(http));) {
 		CURLMcode code;
 
@@ -753,7 +786,8 @@ static struct http_call *next_ended(const struct http *http)
 
 static int wait_for_any(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fds)
 {
-	struct curl_waitfd extra[HTTP_FDS_MAX];
+	struct curl_waitfd extra[HTTP_FDS_MAX + 1];
+	int plugin = credential_fd(http->credential);
 	int wait = next_ended(http) ? 0 : wait_ms(http, timeout_ms);
 	CURLMcode code;
 
@@ -764,7 +798,11 @@ static int wait_for_any(struct http *http, int timeout_ms, struct pollfd *fds, s
 					  (fds[i].events & POLLPRI ? CURL_WAIT_POLLPRI : 0) |
 					  (fds[i].events & POLLOUT ? CURL_WAIT_POLLOUT : 0)),
 		};
-	code = curl_multi_poll(http->multi, extra, (unsigned)n_fds, wait, NULL);
+	if (plugin >= 0)
+		extra[n_fds] = (struct curl_waitfd){.fd = plugin, .events = CURL_WAIT_POLLIN};
+	if (credential_is_running(http->credential) && wait > PLUGIN_POLL_MS)
+		wait = PLUGIN_POLL_MS; /* its end can't be polled */
+	code = curl_multi_poll(http->multi, extra, (unsigned)n_fds + (plugin >= 0), wait, NULL);
 	move_clock(http, (uint64_t)wait);
 	if (code)
 		return machinery_error(code);
@@ -857,9 +895,9 @@ int http_new(const struct kubeconfig *config, struct http **ret_http)
 	if (!r)
 		r = parse_server(http);
 	if (!r)
-		r = credential_new(config, &http->credential);
-	if (!r)
 		r = certificates_new(config, &http->certificates);
+	if (!r)
+		r = credential_new(config, http->certificates, &http->credential);
 	if (r < 0)
 		return r;
 	*ret_http = TAKE(http);
@@ -890,8 +928,8 @@ void http_free(struct http **http)
 	(void)curl_multi_cleanup(h->multi); /* closes the sockets; NULL is an error it survives */
 	if (h->global)
 		curl_global_cleanup();
-	certificates_free(&h->certificates);
 	credential_free(&h->credential);
+	certificates_free(&h->certificates);
 	connections_release(&h->connections);
 	curl_slist_free_all(h->connect_to);
 	free(h->host_header);

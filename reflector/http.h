@@ -21,6 +21,9 @@
  * and nothing else was heard on its connection for as long, the connection is closed, so that the
  * next call does not go into the same hole.
  *
+ * While an exec plugin runs for credentials, calls wait for it, and their limits with them; when it
+ * fails, they end with ERR_CREDENTIALS and its sentence.
+ *
  * The only file with curl/curl.h is http.c.
  */
 #ifndef REFLECTOR_HTTP_H
@@ -72,7 +75,8 @@ struct http_request {
 	/*
 	 * The end. RESULT: 0 the answer is complete, whatever its status; what on_body answered;
 	 * ERR_NETWORK (name not found, refused, reset, cut off), ERR_TLS, ERR_TIMEOUT, ERR_PROTOCOL (not
-	 * HTTP), each with a sentence that names the server and the reason; -ENOMEM; HTTP_SILENT.
+	 * HTTP), each with a sentence that names the server and the reason; ERR_CREDENTIALS; -ENOMEM;
+	 * HTTP_SILENT.
 	 * STATUS: 0 when no headers came.
 	 */
 	void (*on_done)(void *arg, int result, int status);

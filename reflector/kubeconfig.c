@@ -220,7 +220,7 @@ static int fill(const struct files *files, const struct kubeconfig_entry *contex
 		r = kubeconfig_take_user(&user, config);
 	if (!r)
 		r = kubeconfig_settle_server(&cluster, config);
-	return r ? r : kubeconfig_check_plugins(&user, config);
+	return r ? r : kubeconfig_take_plugin(&user, config);
 }
 
 static int load_context(const struct files *files, const char *name, struct kubeconfig *config)
@@ -365,6 +365,8 @@ void kubeconfig_free(struct kubeconfig **config)
 	free(c->token_file);
 	free(c->username);
 	free_secret(c->password);
+	kubeconfig_exec_release(&c->exec);
+	free(c->exec_config);
 	free(c->impersonate.user);
 	free(c->impersonate.uid);
 	free_list(c->impersonate.groups, c->impersonate.n_groups);

@@ -13,8 +13,8 @@
  * to the file. Secrets are only in the fields marked so, are wiped when freed, and never enter a
  * sentence.
  *
- * As kubectl does, a server that is reached over plain http gets no credentials: token, basic and
- * certificate fields are then NULL, whatever the file says.
+ * As kubectl does, a server that is reached over plain http gets no credentials: token, basic,
+ * certificate and exec fields are then NULL, whatever the file says.
  */
 #ifndef REFLECTOR_KUBECONFIG_H
 #define REFLECTOR_KUBECONFIG_H
@@ -45,6 +45,20 @@ struct kubeconfig_impersonation {
 	size_t n_extras;
 };
 
+/* A program that prints credentials (client.authentication.k8s.io). */
+struct kubeconfig_exec {
+	char *command; /* NULL: none. With a slash: a path; without: looked up in PATH */
+	char *api_version;
+	char **args;
+	size_t n_args;
+	struct kubeconfig_variable {
+		char *name, *value; /* the value may be secret */
+	} *variables; /* beside our own environment */
+	size_t n_variables;
+	char *install_hint; /* what to do when the command is missing; NULL: not said */
+	bool provide_cluster_info;
+};
+
 struct kubeconfig {
 	char *source;    /* the file that defined the context, or "in-cluster" */
 	char *context;   /* "" in-cluster */
@@ -64,6 +78,8 @@ struct kubeconfig {
 	char *token_file; /* beats `token` once read */
 	char *username;
 	char *password;   /* secret */
+	struct kubeconfig_exec exec; /* only when nothing above is given */
+	char *exec_config; /* JSON: the cluster's extension for plugins; NULL: none */
 	struct kubeconfig_impersonation impersonate;
 };
 
@@ -72,7 +88,7 @@ struct kubeconfig {
  * files of $KUBECONFIG merged, else ~/.kube/config, else the pod's service account. CONTEXT: NULL
  * for the current-context.
  * 0; ERR_CONFIG with a sentence that names file and key; -ENOENT when there is no configuration at
- * all; ERR_UNSUPPORTED for credentials we cannot get (exec plugins, auth-provider); -errno.
+ * all; -errno.
  */
 int kubeconfig_load(const char *file, const char *context, struct kubeconfig **ret_config);
 

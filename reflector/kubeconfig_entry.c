@@ -3,8 +3,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,113 +10,10 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/base64.h"
+#include "reflector/kubeconfig_member.h"
 #include "reflector/small_file.h"
 
 #define PEM_MAX ((size_t)1 << 20)
-
-/* ---- members of an entry ---- */
-
-/* "'/x/config': user 'u': token: WHAT". WHAT never holds a value that may be secret. */
-static int bad(const struct kubeconfig_entry *entry, const char *key, const char *what, ...)
-	__attribute__((format(printf, 3, 4), cold));
-static int bad(const struct kubeconfig_entry *entry, const char *key, const char *what, ...)
-{
-	char text[512];
-	va_list args;
-
-	va_start(args, what);
-	(void)vsnprintf(text, sizeof(text), what, args);
-	va_end(args);
-	return err_say(ERR_CONFIG, "'%s': %s '%s': %s: %s", entry->file->path, entry->kind,
-		entry->name, key, text);
-}
-
-static int no_memory(const struct kubeconfig_entry *entry)
-{
-	return err_set(-ENOMEM, "'%s'", entry->file->path);
-}
-
-/* An absent and an empty text are the same thing: NULL. */
-static int take_text(const struct kubeconfig_entry *entry, const char *key, char **ret_text)
-{
-	const struct yaml_node *node = yaml_get(entry->body, key);
-
-	if (!node)
-		return 0;
-	if (node->type != YAML_SCALAR)
-		return bad(entry, key, "not a text");
-	if (!*node->text)
-		return 0;
-	*ret_text = strdup(node->text);
-	return *ret_text ? 0 : no_memory(entry);
-}
-
-static int take_bool(const struct kubeconfig_entry *entry, const char *key, bool *ret_bool)
-{
-	const char *text = yaml_text(entry->body, key);
-
-	if (!yaml_get(entry->body, key))
-		return 0;
-	if (!text || (strcmp(text, "true") && strcmp(text, "false")))
-		return bad(entry, key, "neither true nor false");
-	*ret_bool = !strcmp(text, "true");
-	return 0;
-}
-
-/* Relative to the directory of the file that holds the entry. */
-static int take_path(const struct kubeconfig_entry *entry, const char *key, char **ret_path)
-{
-	AUTO_FREE char *text = NULL;
-	const char *slash = strrchr(entry->file->path, '/');
-	int r = take_text(entry, key, &text);
-
-	if (r || !text)
-		return r;
-	if (*text == '/' || !slash) {
-		*ret_path = TAKE(text);
-		return 0;
-	}
-	if (asprintf(ret_path, "%.*s/%s", (int)(slash - entry->file->path), entry->file->path,
-		    text) < 0) {
-		*ret_path = NULL;
-		return no_memory(entry);
-	}
-	return 0;
-}
-
-/* A header line is made of these. */
-static int check_one_line(const struct kubeconfig_entry *entry, const char *key, const char *text)
-{
-	for (; text && *text; text++)
-		if (iscntrl((unsigned char)*text))
-			return bad(entry, key, "control characters in it");
-	return 0;
-}
-
-static int take_texts(const struct kubeconfig_entry *entry, const char *key,
-	const struct yaml_node *list, char ***ret_texts, size_t *ret_count)
-{
-	if (!list)
-		return 0;
-	if (list->type != YAML_LIST)
-		return bad(entry, key, "not a list");
-	*ret_texts = calloc(list->count ? list->count : 1, sizeof(**ret_texts));
-	if (!*ret_texts)
-		return no_memory(entry);
-	for (size_t i = 0; i < list->count; i++) {
-		if (list->items[i].type != YAML_SCALAR)
-			return bad(entry, key, "item %zu is not a text", i);
-		(*ret_texts)[i] = strdup(list->items[i].text);
-		if (!(*ret_texts)[i])
-			return no_memory(entry);
-		(*ret_count)++;
-		int r = check_one_line(entry, key, list->items[i].text);
-
-		if (r)
-			return r;
-	}
-	return 0;
-}
 
 /* ---- PEM ---- */
 
@@ -134,15 +29,15 @@ static int take_pem_data(const struct kubeconfig_entry *entry, const char *key,
 	int r;
 
 	if (node && node->type != YAML_SCALAR)
-		return bad(entry, key, "not a text");
+		return kubeconfig_bad(entry, key, "not a text");
 	if (!node || !*node->text)
 		return 0;
 	r = base64_decode(bytes_str(node->text), &pem->data, &pem->size);
 	if (r == ERR_SYNTAX)
-		return bad(entry, key, "%s", err_text(r));
+		return kubeconfig_bad(entry, key, "%s", err_text(r));
 	if (r < 0)
 		return r;
-	return looks_like_pem(pem->data) ? 0 : bad(entry, key, "not PEM");
+	return looks_like_pem(pem->data) ? 0 : kubeconfig_bad(entry, key, "not PEM");
 }
 
 static int check_pem_file(const struct kubeconfig_entry *entry, const char *key, const char *path)
@@ -152,8 +47,8 @@ static int check_pem_file(const struct kubeconfig_entry *entry, const char *key,
 	int r = small_file_read(path, PEM_MAX, &text, &size);
 
 	if (r < 0)
-		return bad(entry, key, "%s", err_text(r));
-	r = looks_like_pem(text) ? 0 : bad(entry, key, "'%s' is not PEM", path);
+		return kubeconfig_bad(entry, key, "%s", err_text(r));
+	r = looks_like_pem(text) ? 0 : kubeconfig_bad(entry, key, "'%s' is not PEM", path);
 	small_file_wipe(&text, size);
 	return r;
 }
@@ -168,7 +63,7 @@ static int take_pem(const struct kubeconfig_entry *entry, const char *key,
 	(void)snprintf(data_key, sizeof(data_key), "%s-data", key);
 	r = take_pem_data(entry, data_key, pem);
 	if (!r)
-		r = take_path(entry, key, &pem->file);
+		r = kubeconfig_path(entry, key, &pem->file);
 	if (r || !pem->file)
 		return r;
 	if (!pem->data)
@@ -197,31 +92,42 @@ static int check_proxy(const struct kubeconfig_entry *entry, const char *url)
 	if (!url || has_scheme(url, "http") || has_scheme(url, "https") ||
 		has_scheme(url, "socks5") || has_scheme(url, "socks5h"))
 		return 0;
-	return bad(entry, "proxy-url", "not http://, https:// or socks5://");
+	return kubeconfig_bad(entry, "proxy-url", "not http://, https:// or socks5://");
 }
 
 int kubeconfig_take_cluster(const struct kubeconfig_entry *entry, struct kubeconfig *config)
 {
-	int r = take_text(entry, "server", &config->server);
+	int r = kubeconfig_text(entry, "server", &config->server);
 
 	if (!r && !config->server)
-		return bad(entry, "server", "missing");
+		return kubeconfig_bad(entry, "server", "missing");
 	if (!r)
 		r = take_pem(entry, "certificate-authority", &config->ca);
 	if (!r)
-		r = take_bool(entry, "insecure-skip-tls-verify", &config->insecure);
+		r = kubeconfig_bool(entry, "insecure-skip-tls-verify", &config->insecure);
 	if (!r)
-		r = take_text(entry, "tls-server-name", &config->tls_server_name);
+		r = kubeconfig_text(entry, "tls-server-name", &config->tls_server_name);
 	if (!r)
-		r = take_text(entry, "proxy-url", &config->proxy_url);
+		r = kubeconfig_text(entry, "proxy-url", &config->proxy_url);
 	if (!r)
-		r = take_bool(entry, "disable-compression", &config->disable_compression);
+		r = kubeconfig_bool(entry, "disable-compression", &config->disable_compression);
 	if (!r)
 		r = check_proxy(entry, config->proxy_url);
-	return r;
+	return r ? r : kubeconfig_take_exec_config(entry, config);
 }
 
 /* ---- users ---- */
+
+/* They become headers. */
+static int check_lines(const struct kubeconfig_entry *entry, const char *key, char *const *texts,
+	size_t count)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count && !r; i++)
+		r = kubeconfig_one_line(entry, key, texts[i]);
+	return r;
+}
 
 static int take_extras(const struct kubeconfig_entry *entry,
 	struct kubeconfig_impersonation *impersonate)
@@ -232,18 +138,20 @@ static int take_extras(const struct kubeconfig_entry *entry,
 	if (!map)
 		return 0;
 	if (map->type != YAML_MAP)
-		return bad(entry, key, "not a map");
+		return kubeconfig_bad(entry, key, "not a map");
 	impersonate->extras = calloc(map->count ? map->count : 1, sizeof(*impersonate->extras));
 	if (!impersonate->extras)
-		return no_memory(entry);
+		return kubeconfig_no_memory(entry);
 	for (size_t i = 0; i < map->count; i++) {
 		struct kubeconfig_extra *extra = &impersonate->extras[impersonate->n_extras++];
 		int r;
 
 		extra->key = strdup(map->keys[i]);
 		if (!extra->key)
-			return no_memory(entry);
-		r = take_texts(entry, key, &map->items[i], &extra->values, &extra->n_values);
+			return kubeconfig_no_memory(entry);
+		r = kubeconfig_texts(entry, key, &map->items[i], &extra->values, &extra->n_values);
+		if (!r)
+			r = check_lines(entry, key, extra->values, extra->n_values);
 		if (r)
 			return r;
 	}
@@ -253,21 +161,23 @@ static int take_extras(const struct kubeconfig_entry *entry,
 static int take_impersonation(const struct kubeconfig_entry *entry, struct kubeconfig *config)
 {
 	struct kubeconfig_impersonation *as = &config->impersonate;
-	int r = take_text(entry, "as", &as->user);
+	int r = kubeconfig_text(entry, "as", &as->user);
 
 	if (!r)
-		r = take_text(entry, "as-uid", &as->uid);
+		r = kubeconfig_text(entry, "as-uid", &as->uid);
 	if (!r)
-		r = check_one_line(entry, "as", as->user);
+		r = kubeconfig_one_line(entry, "as", as->user);
 	if (!r)
-		r = check_one_line(entry, "as-uid", as->uid);
+		r = kubeconfig_one_line(entry, "as-uid", as->uid);
 	if (!r)
-		r = take_texts(entry, "as-groups", yaml_get(entry->body, "as-groups"), &as->groups,
+		r = kubeconfig_texts(entry, "as-groups", yaml_get(entry->body, "as-groups"), &as->groups,
 			&as->n_groups);
+	if (!r)
+		r = check_lines(entry, "as-groups", as->groups, as->n_groups);
 	if (!r)
 		r = take_extras(entry, as);
 	if (!r && !as->user && (as->uid || as->n_groups || as->n_extras))
-		return bad(entry, "as", "missing, but other as-* keys are given");
+		return kubeconfig_bad(entry, "as", "missing, but other as-* keys are given");
 	return r;
 }
 
@@ -280,86 +190,31 @@ static int take_client_certificate(const struct kubeconfig_entry *entry, struct 
 	if (r)
 		return r;
 	if (pem_given(&config->client_certificate) && !pem_given(&config->client_key))
-		return bad(entry, "client-key", "missing, but client-certificate is given");
+		return kubeconfig_bad(entry, "client-key", "missing, but client-certificate is given");
 	if (!pem_given(&config->client_certificate) && pem_given(&config->client_key))
-		return bad(entry, "client-certificate", "missing, but client-key is given");
+		return kubeconfig_bad(entry, "client-certificate", "missing, but client-key is given");
 	return 0;
 }
 
 int kubeconfig_take_user(const struct kubeconfig_entry *entry, struct kubeconfig *config)
 {
-	int r = take_text(entry, "token", &config->token);
+	int r = kubeconfig_text(entry, "token", &config->token);
 
 	if (!r)
-		r = check_one_line(entry, "token", config->token);
+		r = kubeconfig_one_line(entry, "token", config->token);
 	if (!r)
-		r = take_path(entry, "tokenFile", &config->token_file);
+		r = kubeconfig_path(entry, "tokenFile", &config->token_file);
 	if (!r)
-		r = take_text(entry, "username", &config->username);
+		r = kubeconfig_text(entry, "username", &config->username);
 	if (!r)
-		r = take_text(entry, "password", &config->password);
+		r = kubeconfig_text(entry, "password", &config->password);
 	if (!r)
 		r = take_client_certificate(entry, config);
 	if (!r)
 		r = take_impersonation(entry, config);
 	if (!r && (config->token || config->token_file) && config->username)
-		return bad(entry, "username", "more than one authentication method: token and basic");
+		return kubeconfig_bad(entry, "username", "more than one authentication method: token and basic");
 	return r;
-}
-
-/* ---- exec and auth-provider ---- */
-
-static int exec_is_missing(const struct kubeconfig_entry *user)
-{
-	struct kubeconfig_entry exec = *user;
-	AUTO_FREE char *command = NULL, *version = NULL;
-	int r;
-
-	exec.body = yaml_get(user->body, "exec");
-	r = take_text(&exec, "command", &command);
-	if (!r)
-		r = take_text(&exec, "apiVersion", &version);
-	if (r)
-		return r;
-	if (!command || !version)
-		return bad(user, "exec", "%s missing", command ? "apiVersion" : "command");
-	return err_say(ERR_UNSUPPORTED,
-		"'%s': user '%s': exec: plugins ('%s') are not supported yet; use a token, a tokenFile "
-		"or a client certificate",
-		user->file->path, user->name, command);
-}
-
-/* Of the providers that once were only oidc still is; its token is used while it is valid. */
-static int take_provider(const struct kubeconfig_entry *user, struct kubeconfig *config)
-{
-	const struct yaml_node *provider = yaml_get(user->body, "auth-provider");
-	const char *name = yaml_text(provider, "name");
-	struct kubeconfig_entry oidc = *user;
-
-	if (!name)
-		return bad(user, "auth-provider", "no name");
-	if (!strcmp(name, "gcp"))
-		return bad(user, "auth-provider", "gcp was removed; use gke-gcloud-auth-plugin");
-	if (!strcmp(name, "azure"))
-		return bad(user, "auth-provider", "azure was removed; use kubelogin");
-	if (strcmp(name, "oidc"))
-		return bad(user, "auth-provider", "'%s' is unknown", name);
-	oidc.body = yaml_get(provider, "config");
-	int r = take_text(&oidc, "id-token", &config->token);
-
-	if (!r)
-		r = check_one_line(&oidc, "id-token", config->token);
-	return r || config->token ? r : bad(user, "auth-provider", "oidc: no id-token");
-}
-
-int kubeconfig_check_plugins(const struct kubeconfig_entry *user, struct kubeconfig *config)
-{
-	if (!config->tls || config->token || config->token_file || config->username ||
-		pem_given(&config->client_certificate))
-		return 0;
-	if (yaml_get(user->body, "exec"))
-		return exec_is_missing(user);
-	return yaml_get(user->body, "auth-provider") ? take_provider(user, config) : 0;
 }
 
 /* ---- the server ---- */
@@ -405,9 +260,9 @@ static int add_scheme(const struct kubeconfig_entry *cluster, struct kubeconfig 
 	if (has_scheme(config->server, "https") || has_scheme(config->server, "http"))
 		return 0;
 	if (strstr(config->server, "://"))
-		return bad(cluster, "server", "neither http:// nor https://");
+		return kubeconfig_bad(cluster, "server", "neither http:// nor https://");
 	if (asprintf(&url, "%s://%s", https ? "https" : "http", config->server) < 0)
-		return no_memory(cluster);
+		return kubeconfig_no_memory(cluster);
 	free(config->server);
 	config->server = url;
 	return 0;
@@ -422,14 +277,14 @@ static int tidy_server(const struct kubeconfig_entry *cluster, char *url)
 		*p = (char)tolower((unsigned char)*p);
 	for (const char *p = url; *p; p++)
 		if (iscntrl((unsigned char)*p) || *p == ' ')
-			return bad(cluster, "server", "blanks or control characters in it");
+			return kubeconfig_bad(cluster, "server", "blanks or control characters in it");
 	url[strcspn(url, "?#")] = '\0';
 	for (size_t n = strlen(url); n && url + n > host && url[n - 1] == '/'; n--)
 		url[n - 1] = '\0';
 	if (!*host || *host == '/' || *host == ':')
-		return bad(cluster, "server", "no host");
+		return kubeconfig_bad(cluster, "server", "no host");
 	if (memchr(host, '@', strcspn(host, "/")))
-		return bad(cluster, "server", "credentials in the URL; give the user a token");
+		return kubeconfig_bad(cluster, "server", "credentials in the URL; give the user a token");
 	return 0;
 }
 
@@ -445,7 +300,7 @@ int kubeconfig_settle_server(const struct kubeconfig_entry *cluster, struct kube
 	if (!config->tls)
 		drop_credentials(config);
 	if (config->insecure && pem_given(&config->ca))
-		return bad(cluster, "insecure-skip-tls-verify",
+		return kubeconfig_bad(cluster, "insecure-skip-tls-verify",
 			"given together with a certificate-authority");
 	return 0;
 }

@@ -29,9 +29,12 @@ int kubeconfig_take_user(const struct kubeconfig_entry *entry, struct kubeconfig
  * that is http. Then checks what TLS needs. */
 int kubeconfig_settle_server(const struct kubeconfig_entry *cluster, struct kubeconfig *config);
 
-/* After the server is settled: a user who has nothing to show over https but an exec plugin or an
- * auth-provider is an error that says so. */
-int kubeconfig_check_plugins(const struct kubeconfig_entry *user, struct kubeconfig *config);
+/* After the server is settled: a user who has nothing else to show over https is looked at for an exec
+ * plugin or an auth-provider (kubeconfig_plugin.c). A token, basic or a certificate wins, as in kubectl. */
+int kubeconfig_take_plugin(const struct kubeconfig_entry *user, struct kubeconfig *config);
+/* The cluster's extension for plugins. */
+int kubeconfig_take_exec_config(const struct kubeconfig_entry *cluster, struct kubeconfig *config);
+void kubeconfig_exec_release(struct kubeconfig_exec *exec);
 
 /* $POD_NAMESPACE, else the file `namespace` in DIRECTORY, else "default". */
 int kubeconfig_pod_namespace(const char *directory, char **ret_name);

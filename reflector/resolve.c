@@ -91,7 +91,8 @@ static int resolve(struct feeds *feeds, struct wanted *w)
 		r = entry_define(&w->entry, &resource, &definition);
 	if (r < 0) {
 		/* What has a runner goes on with what was known. */
-		ask_later(w, r == ERR_NETWORK || r == ERR_TIMEOUT || r == ERR_TLS, err_text(r));
+		ask_later(w, r == ERR_NETWORK || r == ERR_TIMEOUT || r == ERR_TLS ||
+				r == ERR_CREDENTIALS, err_text(r));
 		return 0;
 	}
 	w->said = false;

@@ -149,6 +149,8 @@ static enum failure_kind kind_of_result(const struct runner *runner, int result)
 {
 	if (runner->unreadable)
 		return FAILURE_UNREADABLE;
+	if (result == ERR_CREDENTIALS)
+		return FAILURE_REFUSED;
 	return result == ERR_NETWORK || result == ERR_TIMEOUT || result == ERR_TLS
 		? FAILURE_NETWORK : FAILURE_PROTOCOL;
 }

@@ -56,7 +56,7 @@ static void headers_are(const struct kubeconfig *config, const char *wanted)
 {
 	struct credential *credential = NULL;
 
-	cr_assert_eq(credential_new(config, &credential), 0);
+	cr_assert_eq(credential_new(config, NULL, &credential), 0);
 	expect(credential, proc_monotonic_ns(), wanted);
 	credential_free(&credential);
 }
@@ -73,7 +73,7 @@ Test(credential, bearer_and_basic_and_nothing)
 	headers_are(&(struct kubeconfig){.server = NULL}, "");
 }
 
-Test(credential, impersonation_escapes_the_keys_of_extras)
+Test(credential, k22_impersonation_escapes_the_keys_of_extras)
 {
 	char *groups[] = {(char *)"g", (char *)"h"}, *values[] = {(char *)"v"};
 	struct kubeconfig_extra extra = {
@@ -86,14 +86,14 @@ Test(credential, impersonation_escapes_the_keys_of_extras)
 			     "Impersonate-Group: h\nImpersonate-Extra-a%2Fb%25: v\n");
 }
 
-Test(credential, token_file_beats_token_and_is_read_again_after_a_minute)
+Test(credential, k09_token_file_beats_token_and_is_read_again_after_a_minute)
 {
 	struct kubeconfig config = {.token = (char *)"old", .token_file = token_path};
 	struct credential *credential = NULL;
 	uint64_t now;
 
 	write_token(" one\n");
-	cr_assert_eq(credential_new(&config, &credential), 0);
+	cr_assert_eq(credential_new(&config, NULL, &credential), 0);
 	now = proc_monotonic_ns();
 	write_token("two");
 	expect(credential, now + 40 * SECOND, "Authorization: Bearer one\n");
@@ -109,7 +109,7 @@ Test(credential, refused_token_is_read_again_at_once)
 	struct credential *credential = NULL;
 
 	write_token("one");
-	cr_assert_eq(credential_new(&config, &credential), 0);
+	cr_assert_eq(credential_new(&config, NULL, &credential), 0);
 	write_token("two");
 	credential_refused(credential, credential_version(credential));
 	expect(credential, proc_monotonic_ns(), "Authorization: Bearer two\n");
@@ -125,7 +125,7 @@ Test(credential, old_token_stays_while_the_file_is_bad)
 	uint64_t now = proc_monotonic_ns();
 
 	write_token("one");
-	cr_assert_eq(credential_new(&config, &credential), 0);
+	cr_assert_eq(credential_new(&config, NULL, &credential), 0);
 	write_token("\n");
 	expect(credential, now + 60 * SECOND, "Authorization: Bearer one\n");
 	cr_assert_eq(unlink(token_path), 0);
@@ -142,15 +142,15 @@ Test(credential, unusable_token_file_is_an_error_at_the_start)
 	int r;
 
 	write_token(" \n");
-	r = credential_new(&config, &credential);
+	r = credential_new(&config, NULL, &credential);
 	cr_assert_eq(r, ERR_CONFIG);
 	cr_assert(strstr(err_text(r), token_path));
 	write_token("hush hush");
-	r = credential_new(&config, &credential);
+	r = credential_new(&config, NULL, &credential);
 	cr_assert_eq(r, ERR_CONFIG);
 	cr_assert_null(strstr(err_text(r), "hush"));
 	cr_assert_eq(unlink(token_path), 0);
-	r = credential_new(&config, &credential);
+	r = credential_new(&config, NULL, &credential);
 	cr_assert_eq(r, -ENOENT);
 	cr_assert(strstr(err_text(r), token_path));
 	cr_assert_null(credential);

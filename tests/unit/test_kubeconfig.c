@@ -101,6 +101,22 @@ static void refused(const char *cluster, const char *user, const char *a, const 
 
 /* ---- clusters ---- */
 
+Test(kubeconfig, k25_namespace_is_the_contexts_else_default)
+{
+	static const char text[] = "current-context: x\n"
+				   "contexts: [{name: x, context: {cluster: c, namespace: n}},"
+				   " {name: y, context: {cluster: c}}]\n"
+				   "clusters: [{name: c, cluster: {" HTTPS "}}]\n";
+	struct kubeconfig *c = NULL;
+
+	cr_assert_eq(kubeconfig_load(file("f", text), NULL, &c), 0);
+	cr_assert_str_eq(c->name_space, "n");
+	kubeconfig_free(&c);
+	cr_assert_eq(kubeconfig_load(path_of("f"), "y", &c), 0);
+	cr_assert_str_eq(c->name_space, "default");
+	kubeconfig_free(&c);
+}
+
 Test(kubeconfig, token_and_server_are_read)
 {
 	struct kubeconfig *c = good("server: 'https://h:6443/prefix/?q#f'", "token: T");
@@ -126,7 +142,7 @@ Test(kubeconfig, scheme_is_https_only_with_tls_settings)
 	kubeconfig_free(&c);
 }
 
-Test(kubeconfig, credentials_do_not_go_over_http)
+Test(kubeconfig, k13_credentials_do_not_go_over_http)
 {
 	struct kubeconfig *c = good("server: 'http://h:1', certificate-authority-data: " PEM64,
 		"token: T, client-certificate-data: " PEM64 ", client-key-data: " PEM64 ", as: bob");
@@ -156,7 +172,7 @@ Test(kubeconfig, certificate_data_is_decoded_and_wins_over_the_file)
 	kubeconfig_free(&c);
 }
 
-Test(kubeconfig, bad_clusters_are_refused)
+Test(kubeconfig, k12_k15_bad_clusters_are_refused)
 {
 	refused("", "token: T", "cluster 'c': server", "missing");
 	refused("server: 'ftp://h'", "token: T", "server", "neither http");
@@ -178,7 +194,7 @@ Test(kubeconfig, bad_clusters_are_refused)
 
 /* ---- users ---- */
 
-Test(kubeconfig, relative_paths_are_relative_to_the_file)
+Test(kubeconfig, k07_relative_paths_are_relative_to_the_file)
 {
 	struct kubeconfig *c;
 
@@ -190,7 +206,7 @@ Test(kubeconfig, relative_paths_are_relative_to_the_file)
 	kubeconfig_free(&c);
 }
 
-Test(kubeconfig, impersonation_is_read)
+Test(kubeconfig, k22_impersonation_is_read)
 {
 	struct kubeconfig *c = good(HTTPS,
 		"as: bob, as-uid: '7', as-groups: [g, h], as-user-extra: {a/B: [v, w]}");
@@ -205,7 +221,7 @@ Test(kubeconfig, impersonation_is_read)
 	kubeconfig_free(&c);
 }
 
-Test(kubeconfig, bad_users_are_refused)
+Test(kubeconfig, k10_k11_k21_k23_bad_users_are_refused)
 {
 	refused(HTTPS, "token: T, username: a", "user 'u': username", "more than one");
 	refused(HTTPS, "client-certificate-data: " PEM64, "client-key", "missing");
@@ -218,7 +234,6 @@ Test(kubeconfig, bad_users_are_refused)
 	refused(HTTPS, "token: \"a\\nb\"", "token", "control characters");
 	refused(HTTPS, "auth-provider: {name: gcp}", "auth-provider", "gke-gcloud-auth-plugin");
 	refused(HTTPS, "auth-provider: {name: azure}", "auth-provider", "kubelogin");
-	refused(HTTPS, "exec: {apiVersion: v1}", "exec", "command missing");
 }
 
 Test(kubeconfig, secrets_are_not_in_sentences)
@@ -234,17 +249,79 @@ Test(kubeconfig, secrets_are_not_in_sentences)
 	cr_assert_null(strstr(err_text(r), "hush"));
 }
 
-Test(kubeconfig, exec_is_refused_only_when_it_is_needed)
-{
-	struct kubeconfig *c = NULL;
+#define EXEC_V1 "apiVersion: client.authentication.k8s.io/v1"
 
-	fails(kubeconfig_load(config_of("config", HTTPS,
-				      "exec: {apiVersion: client.authentication.k8s.io/v1, command: p}"),
-		      NULL, &c),
-		ERR_UNSUPPORTED, "user 'u': exec", "'p'");
-	c = good(HTTPS, "token: T, exec: {apiVersion: v1, command: p}");
+Test(kubeconfig, k08_plugin_with_a_slash_is_a_path_of_the_file)
+{
+	struct kubeconfig *c;
+
+	cr_assert_eq(chdir("/"), 0);
+	c = good(HTTPS, "exec: {" EXEC_V1 ", interactiveMode: Never, command: ./p}");
+	cr_assert_str_eq(c->exec.command, path_of("./p"));
 	kubeconfig_free(&c);
-	c = good("server: 'http://h'", "exec: {apiVersion: v1, command: p}");
+	c = good(HTTPS, "exec: {" EXEC_V1 ", interactiveMode: Never, command: bin/p}");
+	cr_assert_str_eq(c->exec.command, path_of("bin/p"));
+	kubeconfig_free(&c);
+	c = good(HTTPS, "exec: {" EXEC_V1 ", interactiveMode: Never, command: p}");
+	cr_assert_str_eq(c->exec.command, "p");
+	kubeconfig_free(&c);
+}
+
+Test(kubeconfig, k16_v1_needs_an_interactive_mode_and_none_needs_a_terminal)
+{
+	struct kubeconfig *c;
+
+	refused(HTTPS, "exec: {" EXEC_V1 ", command: p}",
+		"interactiveMode must be specified for u to use exec authentication plugin", "'u'");
+	c = good(HTTPS, "exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: p}");
+	cr_assert_str_eq(c->exec.api_version, "client.authentication.k8s.io/v1beta1");
+	kubeconfig_free(&c);
+	c = good(HTTPS, "exec: {" EXEC_V1 ", command: p, interactiveMode: IfAvailable}");
+	kubeconfig_free(&c);
+	refused(HTTPS, "exec: {" EXEC_V1 ", command: p, interactiveMode: Always}", "exec",
+		"no terminal");
+	refused(HTTPS, "exec: {" EXEC_V1 ", command: p, interactiveMode: always}", "exec", "always");
+	refused(HTTPS, "exec: {apiVersion: client.authentication.k8s.io/v1alpha1, command: p}",
+		"v1alpha1", "not supported");
+	refused(HTTPS, "exec: {" EXEC_V1 "}", "exec", "command missing");
+	refused(HTTPS, "exec: {command: p}", "exec", "apiVersion missing");
+	refused(HTTPS, "exec: {" EXEC_V1 ", command: p, interactiveMode: Never, env: [{value: x}]}",
+		"env", "item 0");
+	refused(HTTPS, "exec: {" EXEC_V1 ", command: p, interactiveMode: Never, args: x}", "args",
+		"not a list");
+}
+
+Test(kubeconfig, plugin_is_read_with_all_it_needs)
+{
+	struct kubeconfig *c = good(
+		HTTPS ", extensions: [{name: other, extension: 1}, "
+		      "{name: client.authentication.k8s.io/exec, extension: "
+		      "{a: [1, 'x', \"2\", true, null, 'y\"'], b: {c: 1.5, d: yes}}}]",
+		"exec: {" EXEC_V1 ", command: p, interactiveMode: Never, provideClusterInfo: true, "
+		"installHint: \"buy\\nit\", args: [-c, \"two\\nlines\"], "
+		"env: [{name: A, value: b=c}, {name: B, value: ''}]}");
+
+	cr_assert_eq(c->exec.n_args, 2);
+	cr_assert_str_eq(c->exec.args[1], "two\nlines");
+	cr_assert_eq(c->exec.n_variables, 2);
+	cr_assert_str_eq(c->exec.variables[0].name, "A");
+	cr_assert_str_eq(c->exec.variables[0].value, "b=c");
+	cr_assert_str_eq(c->exec.variables[1].value, "");
+	cr_assert_str_eq(c->exec.install_hint, "buy\nit");
+	cr_assert(c->exec.provide_cluster_info);
+	cr_assert_str_eq(c->exec_config,
+		"{\"a\":[1,\"x\",\"2\",true,null,\"y\\\"\"],\"b\":{\"c\":1.5,\"d\":\"yes\"}}");
+	kubeconfig_free(&c);
+}
+
+Test(kubeconfig, plugin_gives_way_to_what_is_in_the_file)
+{
+	struct kubeconfig *c = good(HTTPS, "token: T, exec: {apiVersion: x, command: p}");
+
+	cr_assert_null(c->exec.command);
+	kubeconfig_free(&c);
+	c = good("server: 'http://h'", "exec: {apiVersion: x, command: p}");
+	cr_assert_null(c->exec.command);
 	kubeconfig_free(&c);
 }
 
@@ -267,7 +344,7 @@ static void load_list(const char *list, struct kubeconfig **ret_config)
 	cr_assert_eq(r, 0, "%s", err_text(r));
 }
 
-Test(kubeconfig, first_file_wins_with_whole_entries)
+Test(kubeconfig, k01_k02_k03_first_file_wins_with_whole_entries)
 {
 	struct kubeconfig *c = NULL;
 	char list[1024];
@@ -300,7 +377,7 @@ Test(kubeconfig, home_directory_is_the_default)
 	kubeconfig_free(&c);
 }
 
-Test(kubeconfig, missing_and_malformed_files_are_named)
+Test(kubeconfig, k04_k05_k06_missing_and_malformed_files_are_named)
 {
 	struct kubeconfig *c = NULL;
 
@@ -316,7 +393,7 @@ Test(kubeconfig, missing_and_malformed_files_are_named)
 		"no current-context");
 }
 
-Test(kubeconfig, dangling_references_are_named)
+Test(kubeconfig, k26_dangling_references_are_named)
 {
 	struct kubeconfig *c = NULL;
 	const char *f = file("f", "current-context: x\n"
@@ -330,7 +407,7 @@ Test(kubeconfig, dangling_references_are_named)
 	fails(kubeconfig_load(f, "w", &c), ERR_CONFIG, "context 'w'", "does not exist");
 }
 
-Test(kubeconfig, pods_use_their_service_account)
+Test(kubeconfig, k24_k25_pods_use_their_service_account)
 {
 	struct kubeconfig *c = NULL;
 

@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/exec.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/err.h"
+#include "common/proc.h"
+#include "reflector/http.h"
+#include "tests/unit/api_stub.h"
+
+#define SECOND 1000000000ull
+#define V1     "client.authentication.k8s.io/v1"
+#define PEM    "-----BEGIN X-----\\n"
+
+/* ---- a directory with a plugin ---- */
+
+static char dir[] = "/tmp/kinf-exec-XXXXXX";
+static char command[64], runs[64];
+static struct kubeconfig config;
+
+static void set_up(void)
+{
+	cr_assert(mkdtemp(dir));
+	(void)snprintf(command, sizeof(command), "%s/plugin", dir);
+	(void)snprintf(runs, sizeof(runs), "%s/runs", dir);
+	config = (struct kubeconfig){.server = (char *)"https://h", .tls = true,
+		.exec = {.command = command, .api_version = (char *)V1}};
+}
+
+static void tear_down(void)
+{
+	char line[200];
+
+	(void)snprintf(line, sizeof(line), "rm -r '%s'", dir);
+	FILE *p = popen(line, "r");
+
+	cr_assert(p && pclose(p) == 0);
+}
+
+TestSuite(exec, .init = set_up, .fini = tear_down, .timeout = 60);
+
+/* Each run adds a byte to `runs`, then does BODY. */
+static void plugin(const char *body)
+{
+	FILE *f = fopen(command, "we");
+
+	cr_assert(f);
+	fprintf(f, "#!/bin/sh\nprintf x >>'%s'\n%s\n", runs, body);
+	cr_assert_eq(fclose(f), 0);
+	cr_assert_eq(chmod(command, 0700), 0);
+}
+
+static void prints(const char *status)
+{
+	char body[1024];
+
+	(void)snprintf(body, sizeof(body),
+		"cat <<'E'\n{\"apiVersion\":\"" V1 "\",\"kind\":\"ExecCredential\",\"status\":%s}\nE",
+		status);
+	plugin(body);
+}
+
+static long n_runs(void)
+{
+	struct stat st;
+
+	return stat(runs, &st) ? 0 : (long)st.st_size;
+}
+
+static struct exec *open_exec(uint64_t limit_ns)
+{
+	struct exec *exec = NULL;
+
+	cr_assert_eq(exec_new(&config, limit_ns, &exec), 0);
+	return exec;
+}
+
+#define WALL (1900000000 * SECOND) /* 2030-03-17T17:46:40Z */
+
+static int settle_at(struct exec *exec, uint64_t now, uint64_t wall)
+{
+	int r = AGAIN;
+
+	for (int i = 0; i < 4000 && (r = exec_step(exec, now, wall)) == AGAIN; i++)
+		(void)poll(NULL, 0, 5);
+	return r;
+}
+
+/* Steps at NOW until it is no longer AGAIN. */
+static int settle(struct exec *exec, uint64_t now)
+{
+	return settle_at(exec, now, WALL);
+}
+
+static void shows(struct exec *exec, uint64_t now, const char *token)
+{
+	int r = settle(exec, now);
+
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	cr_assert_str_eq(exec_shown(exec)->token, token);
+}
+
+/* A first run comes to ERR_CREDENTIALS with this in its sentence. */
+static void fails(const char *a, const char *b)
+{
+	struct exec *exec = open_exec(30 * SECOND);
+	int r = settle(exec, proc_monotonic_ns());
+
+	cr_assert_eq(r, ERR_CREDENTIALS, "%d %s", r, err_text(r));
+	cr_assert(strstr(err_text(r), a), "'%s' is not in: %s", a, err_text(r));
+	cr_assert(strstr(err_text(r), b), "'%s' is not in: %s", b, err_text(r));
+	exec_free(&exec);
+}
+
+/* ---- what it prints ---- */
+
+Test(exec, k17_each_bad_answer_has_a_sentence_of_its_own)
+{
+	plugin("echo '{\"apiVersion\":\"client.authentication.k8s.io/v1beta1\",\"kind\":"
+	       "\"ExecCredential\",\"status\":{\"token\":\"T\"}}'");
+	fails("exec plugin is configured to use API version " V1,
+		"plugin returned version client.authentication.k8s.io/v1beta1");
+	plugin("echo '{\"apiVersion\":\"" V1 "\",\"kind\":\"ExecCredential\"}'");
+	fails("exec plugin didn't return a status field", "");
+	prints("{}");
+	fails("exec plugin didn't return a token or cert/key pair", "");
+	prints("{\"clientCertificateData\":\"" PEM "\"}");
+	fails("exec plugin returned only certificate or key, not both", "");
+	prints("{\"token\":\"T\",\"clientKeyData\":\"" PEM "\"}");
+	fails("exec plugin returned only certificate or key, not both", "");
+	plugin("exit 3");
+	fails("exec: executable", "failed with exit code 3");
+	plugin("kill -9 $$");
+	fails("exec: executable", "ended by signal 9");
+	cr_assert_eq(unlink(command), 0);
+	config.exec.install_hint = (char *)"get it at the shop";
+	fails("/plugin not found", "get it at the shop");
+	config.exec.command = (char *)"kinf-no-such-plugin";
+	fails("exec: executable kinf-no-such-plugin not found", "");
+	config.exec.command = dir;
+	fails("can't be run", "Permission denied");
+}
+
+Test(exec, nonsense_is_refused_and_nothing_of_it_is_in_the_sentence)
+{
+	static const char *const outputs[] = {"", "hush", "[\"hush\"]", "{\"kind\":\"hush\"}",
+		"{\"apiVersion\":7,\"kind\":\"ExecCredential\",\"status\":{\"token\":\"hush\"}}"};
+	static const char *const statuses[] = {"{\"token\":\"hush hush\"}", "{\"token\":\"hush\\n\"}",
+		"{\"token\":\"hush\\u0000\"}", "{\"token\":7}", "\"hush\"",
+		"{\"token\":\"hush\",\"expirationTimestamp\":\"hush\"}",
+		"{\"clientCertificateData\":\"hush\",\"clientKeyData\":\"hush\"}"};
+	char body[256];
+
+	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++) {
+		(void)snprintf(body, sizeof(body), "echo '%s'", outputs[i]);
+		plugin(body);
+		fails("exec plugin", "");
+		cr_assert_null(strstr(err_text(ERR_CREDENTIALS), "hush"), "%s", outputs[i]);
+	}
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+		prints(statuses[i]);
+		fails("exec plugin", "");
+		cr_assert_null(strstr(err_text(ERR_CREDENTIALS), "hush"), "%s", statuses[i]);
+	}
+}
+
+Test(exec, timestamps_are_read_with_fractions_and_zones)
+{
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} good[] = {{"1970-01-01T00:00:01Z", SECOND}, {"1970-01-01T01:00:00+01:00", 0},
+		{"1969-12-31T23:30:00-01:00", 1}, {"2030-01-01T00:00:00.25Z", 1893456000250000000},
+		{"9999-12-31T23:59:59Z", UINT64_MAX}};
+	static const char *const bad[] = {"", "2030", "2030-01-01", "2030-01-01T00:00:00",
+		"2030-13-01T00:00:00Z", "2030-01-01T00:00:00Zx", "2030-01-01T00:00:00+1:00",
+		"2030-01-01T24:00:00Z", "20x0-01-01T00:00:00Z"};
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		if (i == 2) /* before 1970: no credential is that old */
+			cr_assert_eq(exec_credential_time(bytes_str(good[i].text), &ns), ERR_SYNTAX);
+		else
+			cr_assert_eq(exec_credential_time(bytes_str(good[i].text), &ns), 0);
+		cr_assert(i == 2 || ns == good[i].ns, "%s: %llu", good[i].text,
+			(unsigned long long)ns);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		cr_assert_eq(exec_credential_time(bytes_str(bad[i]), &ns), ERR_SYNTAX, "%s", bad[i]);
+}
+
+/* ---- what it is told ---- */
+
+Test(exec, k20_the_cluster_is_told_with_its_ca_as_data)
+{
+	struct buf info = BUF_INIT;
+	char ca[64];
+	FILE *f;
+
+	(void)snprintf(ca, sizeof(ca), "%s/ca.crt", dir);
+	f = fopen(ca, "we");
+	cr_assert(f && fputs("hello", f) >= 0 && fclose(f) == 0);
+	cr_assert_eq(exec_credential_info(&config, &info), 0);
+	cr_assert_str_eq(buf_cstr(&info), "{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1
+					  "\",\"spec\":{\"interactive\":false}}");
+	config.exec.provide_cluster_info = true;
+	config.ca.file = ca;
+	config.tls_server_name = (char *)"n";
+	config.proxy_url = (char *)"http://p:1";
+	buf_reset(&info);
+	cr_assert_eq(exec_credential_info(&config, &info), 0);
+	cr_assert_str_eq(buf_cstr(&info),
+		"{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1
+		"\",\"spec\":{\"cluster\":{\"server\":\"https://h\",\"tls-server-name\":\"n\","
+		"\"certificate-authority-data\":\"aGVsbG8=\",\"proxy-url\":\"http://p:1\","
+		"\"config\":null},\"interactive\":false}}");
+	config.exec_config = (char *)"{\"a\":1}";
+	buf_reset(&info);
+	cr_assert_eq(exec_credential_info(&config, &info), 0);
+	cr_assert(strstr(buf_cstr(&info), "\"config\":{\"a\":1}}"));
+	config.ca.file = (char *)"/none";
+	cr_assert_eq(exec_credential_info(&config, &info), -ENOENT);
+	buf_release(&info);
+}
+
+Test(exec, environment_arguments_and_an_empty_input_are_given)
+{
+	struct kubeconfig_variable variables[] = {{(char *)"KINF_A", (char *)"of the file"},
+		{(char *)"KINF_C", (char *)"first"}, {(char *)"KINF_C", (char *)"last"}};
+	char *args[] = {(char *)"one arg", (char *)""};
+	struct exec *exec = open_exec(30 * SECOND);
+
+	setenv("KINF_A", "ours", 1);
+	setenv("KINF_B", "inherited", 1);
+	setenv("NOTIFY_SOCKET", "/run/x", 1);
+	config.exec.variables = variables;
+	config.exec.n_variables = 3;
+	config.exec.args = args;
+	config.exec.n_args = 2;
+	plugin("t=\"$KINF_A,$KINF_B,$KINF_C,${NOTIFY_SOCKET-none},$#,$1,$(cat | wc -c),$(ls /proc/self/fd | wc -l)\"\n"
+	       "t=$(echo \"$t\" | tr ' ' _)\n"
+	       "case $KUBERNETES_EXEC_INFO in *'\"interactive\":false'*) t=$t,told ;; esac\n"
+	       "echo '{\"apiVersion\":\"" V1 "\",\"kind\":\"ExecCredential\",\"status\":"
+	       "{\"token\":\"'$t'\"}}'");
+	/* 0, 1, 2 and the directory that ls reads. */
+	shows(exec, proc_monotonic_ns(), "of_the_file,inherited,last,none,2,one_arg,0,4,told");
+	exec_free(&exec);
+}
+
+/* ---- when it runs ---- */
+
+Test(exec, k18_without_expiry_it_runs_once_and_again_after_a_refusal)
+{
+	struct exec *exec = open_exec(30 * SECOND);
+	uint64_t now = proc_monotonic_ns();
+	unsigned version;
+
+	prints("{\"token\":\"one\"}");
+	shows(exec, now, "one");
+	shows(exec, now + 86400 * SECOND, "one");
+	cr_assert_eq(n_runs(), 1);
+	version = exec_version(exec);
+	prints("{\"token\":\"two\"}");
+	exec_refused(exec, version);
+	shows(exec, now + 86400 * SECOND, "two");
+	cr_assert_eq(n_runs(), 2);
+	exec_refused(exec, version); /* a late answer to the first token */
+	shows(exec, now + 86400 * SECOND, "two");
+	cr_assert_eq(n_runs(), 2);
+	exec_free(&exec);
+}
+
+Test(exec, plugin_whose_tokens_are_refused_at_once_is_run_ever_more_slowly)
+{
+	struct exec *exec = open_exec(30 * SECOND);
+	uint64_t now = proc_monotonic_ns();
+
+	prints("{\"token\":\"bad\"}");
+	shows(exec, now, "bad");
+	exec_refused(exec, exec_version(exec));
+	shows(exec, now, "bad");
+	cr_assert_eq(n_runs(), 2);
+	exec_refused(exec, exec_version(exec));
+	shows(exec, now + SECOND / 2, "bad");
+	cr_assert_eq(n_runs(), 2);
+	shows(exec, now + SECOND + 1, "bad");
+	cr_assert_eq(n_runs(), 3);
+	exec_refused(exec, exec_version(exec));
+	shows(exec, now + 2 * SECOND, "bad");
+	cr_assert_eq(n_runs(), 3);
+	exec_free(&exec);
+}
+
+Test(exec, failure_is_remembered_for_a_while_and_the_next_run_may_succeed)
+{
+	struct exec *exec = open_exec(30 * SECOND);
+	uint64_t now = proc_monotonic_ns();
+
+	plugin("exit 3");
+	cr_assert_eq(settle(exec, now), ERR_CREDENTIALS);
+	cr_assert_eq(settle(exec, now + SECOND / 2), ERR_CREDENTIALS);
+	cr_assert(strstr(err_text(ERR_CREDENTIALS), "exit code 3"));
+	cr_assert_eq(n_runs(), 1);
+	prints("{\"token\":\"T\"}");
+	shows(exec, now + SECOND, "T");
+	cr_assert_eq(n_runs(), 2);
+	exec_free(&exec);
+}
+
+static void shows_at(struct exec *exec, uint64_t now, uint64_t wall, const char *token)
+{
+	int r = settle_at(exec, now, wall);
+
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	cr_assert_str_eq(exec_shown(exec)->token, token);
+}
+
+Test(exec, k19_expired_credentials_are_replaced)
+{
+	struct exec *exec = open_exec(30 * SECOND);
+	uint64_t now = proc_monotonic_ns();
+
+	prints("{\"token\":\"one\",\"expirationTimestamp\":\"2030-03-17T17:46:45Z\"}");
+	shows_at(exec, now, WALL, "one");
+	shows_at(exec, now, WALL + 4 * SECOND, "one");
+	cr_assert_eq(n_runs(), 1);
+	prints("{\"token\":\"two\",\"expirationTimestamp\":\"2030-03-17T17:46:50Z\"}");
+	cr_assert_eq(exec_step(exec, now, WALL + 6 * SECOND), AGAIN);
+	shows_at(exec, now, WALL + 6 * SECOND, "two");
+	cr_assert_eq(n_runs(), 2);
+	/* Short lives are nothing to be punished for. */
+	prints("{\"token\":\"three\"}");
+	shows_at(exec, now, WALL + 10 * SECOND, "three");
+	cr_assert_eq(n_runs(), 3);
+	exec_free(&exec);
+}
+
+Test(exec, credentials_about_to_expire_are_renewed_beside_the_requests)
+{
+	struct exec *exec = open_exec(30 * SECOND);
+	uint64_t now = proc_monotonic_ns(), soon = WALL + 3500 * SECOND;
+
+	prints("{\"token\":\"one\",\"expirationTimestamp\":\"2030-03-17T18:46:00Z\"}"); /* 3560 s */
+	shows_at(exec, now, WALL, "one");
+	shows_at(exec, now, soon - SECOND, "one");
+	cr_assert(!exec_is_running(exec));
+	prints("{\"token\":\"two\"}");
+	cr_assert_eq(exec_step(exec, now, soon), 0);
+	cr_assert_str_eq(exec_shown(exec)->token, "one");
+	cr_assert(exec_is_running(exec));
+	for (int i = 0; i < 2000 && exec_is_running(exec); i++) {
+		cr_assert_eq(exec_step(exec, now, soon), 0);
+		(void)poll(NULL, 0, 5);
+	}
+	cr_assert_str_eq(exec_shown(exec)->token, "two");
+	exec_free(&exec);
+}
+
+Test(exec, credentials_that_come_expired_are_shown_and_not_asked_for_without_pause)
+{
+	struct exec *exec = open_exec(30 * SECOND);
+	uint64_t now = proc_monotonic_ns();
+
+	prints("{\"token\":\"old\",\"expirationTimestamp\":\"2020-01-01T00:00:00Z\"}");
+	for (int i = 0; i < 2; i++)
+		cr_assert_eq(settle(exec, now), 0);
+	cr_assert_leq(n_runs(), 2);
+	shows(exec, now + SECOND / 2, "old");
+	cr_assert_leq(n_runs(), 2);
+	exec_free(&exec);
+}
+
+Test(exec, plugin_that_does_not_end_is_killed_with_its_children)
+{
+	struct exec *exec = open_exec(SECOND);
+	uint64_t now = proc_monotonic_ns();
+	char line[200];
+	pid_t child = 0;
+	FILE *f;
+
+	(void)snprintf(line, sizeof(line), "sleep 1000 & echo $! >'%s/child'; wait", dir);
+	plugin(line);
+	cr_assert_eq(exec_step(exec, now, WALL), AGAIN);
+	(void)snprintf(line, sizeof(line), "%s/child", dir);
+	for (int i = 0; i < 2000 && !child; i++) {
+		(void)poll(NULL, 0, 5);
+		f = fopen(line, "re");
+		if (f && fscanf(f, "%d", &child) != 1)
+			child = 0;
+		if (f)
+			cr_assert_eq(fclose(f), 0);
+	}
+	cr_assert_gt(child, 0);
+	cr_assert_eq(exec_step(exec, now, WALL), AGAIN);
+	cr_assert_eq(exec_step(exec, now + 2 * SECOND, WALL), ERR_CREDENTIALS);
+	cr_assert(strstr(err_text(ERR_CREDENTIALS), "did not end within 1 s"));
+	uint64_t ticks;
+
+	for (int i = 0; i < 2000 && proc_start_ticks(child, &ticks) != -ESRCH; i++)
+		(void)poll(NULL, 0, 5);
+	cr_assert_eq(proc_start_ticks(child, &ticks), -ESRCH);
+	exec_free(&exec);
+}
+
+Test(exec, endless_output_is_cut_and_what_stays_in_the_background_is_not_waited_for)
+{
+	struct exec *exec = open_exec(30 * SECOND);
+	char body[400];
+
+	plugin("exec cat /dev/zero");
+	cr_assert_eq(settle(exec, proc_monotonic_ns()), ERR_CREDENTIALS);
+	cr_assert(strstr(err_text(ERR_CREDENTIALS), "more than 1048576 bytes"));
+	exec_free(&exec);
+	exec = open_exec(30 * SECOND);
+	(void)snprintf(body, sizeof(body),
+		"sleep 5 &\necho '{\"apiVersion\":\"" V1 "\",\"kind\":\"ExecCredential\",\"status\":"
+		"{\"token\":\"T\"}}'");
+	plugin(body);
+	uint64_t begin = proc_monotonic_ns();
+	shows(exec, begin, "T");
+	cr_assert_lt(proc_monotonic_ns() - begin, 4 * SECOND);
+	exec_free(&exec);
+}
+
+/* ---- requests that need it ---- */
+
+struct ended {
+	int n, result, status;
+	char sentence[512];
+};
+
+static void on_done(void *arg, int result, int status)
+{
+	struct ended *ended = arg;
+
+	ended->n++;
+	ended->result = result;
+	ended->status = status;
+	(void)snprintf(ended->sentence, sizeof(ended->sentence), "%s",
+		result < 0 ? err_text(result) : "");
+}
+
+static void request(struct http *http, struct ended *ended, const char *path, int wanted)
+{
+	struct http_request r = {.path = path, .arg = ended, .on_done = on_done,
+		.first_byte_ns = 20 * SECOND};
+
+	for (int i = 0; i < wanted; i++)
+		cr_assert_eq(http_start(http, &r, NULL), 0);
+	wanted += ended->n;
+	for (int i = 0; i < 4000 && ended->n < wanted; i++)
+		cr_assert_eq(http_poll(http, 10, NULL, 0), 0);
+	cr_assert_eq(ended->n, wanted);
+}
+
+static const struct api_stub_answer answers[] = {
+	{"/good", 200, "text/plain", "ok", NULL, STUB_GOOD},
+	{"/refused", 401, "text/plain", "no", NULL, STUB_GOOD},
+	{NULL},
+};
+
+static struct http *open_http(struct api_stub *stub)
+{
+	struct http *http = NULL;
+
+	config.tls = false; /* the stub has none; a kubeconfig would drop the plugin */
+	config.server = (char *)api_stub_url(stub);
+	cr_assert_eq(http_new(&config, &http), 0);
+	return http;
+}
+
+Test(exec, k18_refused_request_is_not_repeated_and_the_next_has_the_new_token)
+{
+	struct api_stub *stub = api_stub_start(answers);
+	struct http *http = open_http(stub);
+	struct ended ended = {0};
+
+	prints("{\"token\":\"one\"}");
+	request(http, &ended, "/refused", 1);
+	cr_assert_eq(ended.status, 401);
+	cr_assert_eq(api_stub_count(stub), 1);
+	cr_assert(strstr(api_stub_last(stub), "Authorization: Bearer one\r\n"));
+	prints("{\"token\":\"two\"}");
+	request(http, &ended, "/good", 1);
+	cr_assert_eq(ended.status, 200);
+	cr_assert_eq(api_stub_count(stub), 2);
+	cr_assert(strstr(api_stub_last(stub), "Authorization: Bearer two\r\n"));
+	cr_assert_eq(n_runs(), 2);
+	http_free(&http);
+	api_stub_stop(&stub);
+}
+
+Test(exec, k19_many_requests_wait_for_one_run)
+{
+	struct api_stub *stub = api_stub_start(answers);
+	struct http *http = open_http(stub);
+	struct ended ended = {0};
+
+	prints("{\"token\":\"T\",\"expirationTimestamp\":\"2099-01-01T00:00:00Z\"}");
+	request(http, &ended, "/good", 20);
+	request(http, &ended, "/good", 20);
+	cr_assert_eq(ended.status, 200);
+	cr_assert_eq(n_runs(), 1);
+	cr_assert(strstr(api_stub_last(stub), "Authorization: Bearer T\r\n"));
+	http_free(&http);
+	api_stub_stop(&stub);
+}
+
+Test(exec, failed_plugin_ends_the_requests_that_wait_and_sends_none)
+{
+	struct api_stub *stub = api_stub_start(answers);
+	struct http *http = open_http(stub);
+	struct ended ended = {0};
+
+	plugin("sleep 0.2; exit 3");
+	request(http, &ended, "/good", 5);
+	cr_assert_eq(ended.result, ERR_CREDENTIALS);
+	cr_assert(strstr(ended.sentence, "failed with exit code 3"));
+	cr_assert_eq(api_stub_count(stub), 0);
+	cr_assert_eq(n_runs(), 1);
+	http_free(&http);
+	api_stub_stop(&stub);
+}
+
+Test(exec, free_while_it_runs_kills_it)
+{
+	struct api_stub *stub = api_stub_start(answers);
+	struct http *http = open_http(stub);
+	struct ended ended = {0};
+	struct http_request r = {.path = "/good", .arg = &ended, .on_done = on_done,
+		.first_byte_ns = SECOND / 10};
+
+	plugin("exec sleep 1000");
+	cr_assert_eq(http_start(http, &r, NULL), 0);
+	for (int i = 0; i < 20; i++) /* more than the call's limit, which does not count yet */
+		cr_assert_eq(http_poll(http, 20, NULL, 0), 0);
+	cr_assert_eq(ended.n, 0);
+	http_free(&http);
+	cr_assert_eq(ended.n, 0);
+	api_stub_stop(&stub);
+}
