@@ -51,7 +51,7 @@ struct config_policy {
 	uint64_t silence_ns;         /* nothing heard on a connection: a watch on it asks again; 2m */
 	uint64_t max_object_bytes;   /* of JSON; larger ones are not taken in; default 64 MiB */
 	uint64_t check_ns;           /* between two consistency checks of a feed; 0, the default: none */
-	uint32_t hold_percent;       /* 1..100: lists that would delete more are held; 0, default: none */
+	uint32_t hold_percent;       /* 1..99: lists that would delete more are held; 0, default: none */
 	uint64_t hold_pause_ns;      /* before the second list; default 30s */
 };
 /* As when nothing is configured. */

@@ -150,7 +150,7 @@ int config_read_timeouts(const struct place *place, const struct yaml_node *node
 	return config_read_map(place, node, keys, to);
 }
 
-/* "50%": 1 to 100; "off": 0. */
+/* "50%": 50; "off": 0. More than all objects can't go, so there is no 100%. */
 static int read_share(const struct place *place, const struct yaml_node *node, void *to)
 {
 	const char *text;
@@ -162,8 +162,8 @@ static int read_share(const struct place *place, const struct yaml_node *node, v
 	size_t size = strlen(text);
 	if (strcmp(text, "off") == 0)
 		n = 0;
-	else if (text[size - 1] != '%' || decimal_parse(BYTES(text, size - 1), 100, &n) < 0 || n == 0)
-		return place_bad(place, "not a share: '%s'; allowed are 1%% to 100%%, and off", text);
+	else if (text[size - 1] != '%' || decimal_parse(BYTES(text, size - 1), 99, &n) < 0 || n == 0)
+		return place_bad(place, "not a share: '%s'; allowed are 1%% to 99%%, and off", text);
 	*(uint32_t *)to = (uint32_t)n;
 	return 0;
 }

@@ -414,6 +414,14 @@ static void on_listed(struct feed *feed, const struct feed_input *in, struct fee
 	do_watch(feed, in, action);
 }
 
+/* The newest state is asked for, after a pause in which a server may come to its senses. */
+static void on_doubted(struct feed *feed, const struct feed_input *in, struct feed_action *action)
+{
+	restart_list(feed);
+	feed->newest = true;
+	do_wait(feed, in->now_ns + spread(feed->policy->hold_pause_ns, in->random), action);
+}
+
 static void on_event(struct feed *feed, const struct feed_input *in, struct feed_action *action)
 {
 	on_alive(feed, in, action);
@@ -486,6 +494,10 @@ void feed_step(struct feed *feed, const struct feed_input *in, struct feed_actio
 	case FEED_ON_PAGE:
 		if (state == FEED_AT_LISTING)
 			on_page(feed, in, &action);
+		break;
+	case FEED_ON_DOUBTED:
+		if (state == FEED_AT_FINISHING)
+			on_doubted(feed, in, &action);
 		break;
 	case FEED_ON_LISTED:
 		if (state == FEED_AT_FINISHING)

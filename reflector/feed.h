@@ -30,6 +30,7 @@ enum feed_on {
 	FEED_ON_TURN,     /* a place among the lists that may run at once */
 	FEED_ON_ALIVE,    /* the server answered with success and is sending */
 	FEED_ON_PAGE,     /* a page was taken whole: rv, continue_, items */
+	FEED_ON_DOUBTED,  /* the list that FEED_DO_FINISH_LIST meant is not believed: once more */
 	FEED_ON_LISTED,   /* what FEED_DO_FINISH_LIST asked for is done */
 	FEED_ON_EVENT,    /* a watch event was taken: rv */
 	FEED_ON_BOOKMARK, /* rv */

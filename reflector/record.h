@@ -72,6 +72,7 @@ struct record_feed {
 	uint64_t list_ns;      /* when it was opened, CLOCK_REALTIME; stays when it is abandoned: a list is
 	                          owed then. 0: none is */
 	uint64_t items;        /* of this attempt */
+	uint64_t added;        /* of them, those that had no head */
 	uint64_t unreadable;   /* of them */
 	char unreadable_name[256]; /* the last one, for people */
 	uint64_t *seen;        /* seq of the head of each object the list has */
@@ -106,6 +107,8 @@ int record_bookmark(struct record_feed *feed, struct bytes object, struct bytes 
 void record_phase(struct record_feed *feed, enum feed_phase phase);
 
 int record_list_begin(struct record_feed *feed);
+/* The list that is being taken has the object whose head is at SEQ. */
+bool record_was_seen(struct record_feed *feed, uint64_t seq);
 /* The list is whole and as of RV. AGAIN: call again, after a flush if you like; 0: it has ended. */
 int record_list_end(struct record_feed *feed, struct bytes rv);
 /* Closes the bracket of a relist that does not come to an end. */

@@ -52,7 +52,7 @@ int record_list_begin(struct record_feed *feed)
 {
 	forget_seen(feed);
 	feed->attempt = true;
-	feed->items = feed->unreadable = 0;
+	feed->items = feed->added = feed->unreadable = 0;
 	feed->unreadable_name[0] = '\0';
 	/* A first list shows itself even when it is empty; a relist only when it differs. */
 	return feed->listed ? 0 : open_bracket(feed);
@@ -68,6 +68,7 @@ static int take_item(struct record_feed *feed, const struct arrival *arrival, st
 	int r = open_bracket(feed);
 	if (r >= 0)
 		r = record_append_version(feed, arrival, item, &seq);
+	feed->added += r == RECORD_TAKEN && !arrival->has_head;
 	return r == RECORD_TAKEN ? remember(feed, seq) : r;
 }
 
@@ -96,9 +97,12 @@ static int compare_seq(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static bool was_seen(const struct record_feed *feed, uint64_t seq)
+bool record_was_seen(struct record_feed *feed, uint64_t seq)
 {
-	return bsearch(&seq, feed->seen, feed->n_seen, sizeof(seq), compare_seq) != NULL;
+	if (!feed->sorted && feed->n_seen)
+		qsort(feed->seen, feed->n_seen, sizeof(*feed->seen), compare_seq);
+	feed->sorted = true;
+	return feed->n_seen && bsearch(&seq, feed->seen, feed->n_seen, sizeof(seq), compare_seq) != NULL;
 }
 
 /* Objects that the list lacks, copied out of the walk: deleting moves what it points to. */
@@ -132,7 +136,7 @@ static int find_missing(struct record_feed *feed, struct missing *missing)
 		r = head_walk_next(walk, &key, &head);
 		if (r != FOUND)
 			return r == END ? 0 : r;
-		if (!was_seen(feed, head.seq))
+		if (!record_was_seen(feed, head.seq))
 			put_missing(missing, key, head.uid);
 	}
 	if (r < 0)
@@ -170,9 +174,6 @@ static int sweep(struct record_feed *feed, struct bytes rv)
 {
 	struct missing missing = {.text = BUF_INIT};
 
-	if (!feed->sorted && feed->n_seen)
-		qsort(feed->seen, feed->n_seen, sizeof(*feed->seen), compare_seq);
-	feed->sorted = true;
 	int r = find_missing(feed, &missing);
 	if (r >= 0 && buf_error(&missing.text) < 0)
 		r = buf_error(&missing.text);

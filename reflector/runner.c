@@ -170,6 +170,7 @@ void runner_perform(struct runner *runner, const struct feed_action *action)
 		buf_reset(&runner->list_rv);
 		buf_str(&runner->list_rv, action->rv);
 		runner->finishing = true;
+		guard_begin(&runner->guard);
 		break;
 	case FEED_DO_WATCH:
 		do_watch(runner, action);
@@ -196,6 +197,7 @@ int runner_new(const struct runner_shared *shared, const struct feed_definition 
 	runner->magic = RUNNER_MAGIC;
 	runner->shared = shared;
 	buf_init(&runner->list_rv, 2048);
+	guard_init(&runner->guard);
 	feed_init(&runner->feed, page_size, &shared->policy);
 	runner->row.feed = definition->id;
 	runner->row_changed = true;
@@ -228,6 +230,7 @@ void runner_free(struct runner **runner)
 	definition_release(&r->definition);
 	buf_release(&r->error_body);
 	buf_release(&r->list_rv);
+	guard_release(&r->guard);
 	r->magic = 0;
 	free(r);
 	*runner = NULL;
@@ -315,6 +318,23 @@ static void say_listed(struct runner *runner)
 		log_quote(runner->definition.name), log_quote(runner->row.error));
 }
 
+/* What is said stays the feed's error until a list is taken. */
+static void hold_list(struct runner *runner)
+{
+	const struct guard *guard = &runner->guard;
+	char text[STATS_TEXT];
+
+	snprintf(text, sizeof(text), "the list of rv %.60s lacks %" PRIu64 " of %" PRIu64
+		" objects: held until a second list says so too", buf_cstr(&runner->list_rv),
+		guard->missing, guard->known);
+	log_event(LOG_WARNING, "feed", "held", "feed=%s error=%s",
+		log_quote(runner->definition.name), log_quote(text));
+	runner_set_error(runner, text);
+	stats_add(runner->shared->stats, STAT_LISTS_HELD, 1);
+	runner->finishing = false;
+	runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_DOUBTED});
+}
+
 int runner_work(struct runner *runner)
 {
 	CHECK_OBJ(runner, RUNNER_MAGIC);
@@ -323,7 +343,13 @@ int runner_work(struct runner *runner)
 	int r = failpoint_pass(FAILPOINT_LIST_SWEEP);
 	if (r < 0)
 		return recorder_fail(runner->shared->recorder, r);
-	r = record_list_end(&runner->record, buf_bytes(&runner->list_rv));
+	r = guard_look(&runner->guard, &runner->record, runner->shared->policy.hold_percent);
+	if (r == GUARD_HOLD) {
+		hold_list(runner);
+		return 0;
+	}
+	if (r == GUARD_PASS)
+		r = record_list_end(&runner->record, buf_bytes(&runner->list_rv));
 	if (r == AGAIN)
 		return AGAIN;
 	if (r >= 0)
@@ -331,6 +357,7 @@ int runner_work(struct runner *runner)
 	if (r < 0)
 		return r;
 	runner->finishing = false;
+	guard_end(&runner->guard);
 	say_listed(runner);
 	runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_LISTED,
 		.unreadable = runner->record.unreadable});

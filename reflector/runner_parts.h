@@ -10,6 +10,7 @@
 #define REFLECTOR_RUNNER_PARTS_H
 
 #include "reflector/fetch.h"
+#include "reflector/guard.h"
 #include "reflector/list.h"
 #include "reflector/runner.h"
 
@@ -24,6 +25,7 @@ struct runner {
 	struct feed_action action; /* what is being done */
 	struct buf list_rv;        /* finishing: the list is as of this */
 	bool finishing;
+	struct guard guard;
 	bool failing;              /* said so in the log */
 	uint64_t queued_ns;
 

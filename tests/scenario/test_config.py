@@ -40,6 +40,8 @@ WRONG = [
     ("timeouts: {connect: never}", 1, "timeouts.connect"),
     ("timeouts:\n  answer: 2h", 2, "timeouts.answer"),
     ("timeouts: {silence: 1ms}", 1, "timeouts.silence"),
+    ("holdMassDelete: 50", 1, "holdMassDelete"),
+    ("holdMassDelete: {share: most}", 1, "holdMassDelete.share"),
     ("maxObjectSize: 1kB", 1, "maxObjectSize"),
     ("feeds: pods", 1, "feeds"),
     ("feeds: [pods]", 1, "feeds[0]"),

@@ -85,7 +85,7 @@ def test_http_1_is_spoken_where_that_is_all_there_is(simulator, way):
 
 
 def test_goaway_ends_nothing_that_runs_and_lets_nothing_new_in(simulator, way):
-    simulator.create("pods", 20)
+    simulator.create("pods", 20, namespaces=5)
     way = way()
     way.store.configure(spread(5)).daemons()
     simulator.wait_watching("pods", 5)

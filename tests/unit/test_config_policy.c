@@ -38,7 +38,8 @@ Test(config_policy, each_key_is_taken)
 				 "watchTimeout: 1h\n"
 				 "backoff: {min: 100ms, max: 5s}\n"
 				 "timeouts: {connect: 2s, answer: 3s, silence: 4s}\n"
-				 "maxObjectSize: 1MiB\n");
+				 "maxObjectSize: 1MiB\n"
+				 "holdMassDelete: {share: 20%, pause: 5s}\n");
 	const struct config_policy *p = &c->policy;
 
 	cr_assert_eq(p->list_concurrency, 7);
@@ -49,7 +50,25 @@ Test(config_policy, each_key_is_taken)
 	cr_assert_eq(p->answer_ns, 3 * SECOND);
 	cr_assert_eq(p->silence_ns, 4 * SECOND);
 	cr_assert_eq(p->max_object_bytes, 1u << 20);
+	cr_assert_eq(p->hold_percent, 20);
+	cr_assert_eq(p->hold_pause_ns, 5 * SECOND);
 	config_free(&c);
+}
+
+Test(config_policy, guard_against_mass_deletes_is_off_unless_a_share_is_named)
+{
+	static const struct {
+		const char *text;
+		uint32_t percent;
+	} cases[] = {{"", 0}, {"holdMassDelete: 50%", 50}, {"holdMassDelete: off", 0},
+		{"holdMassDelete: {pause: 1s}", 0}, {"holdMassDelete: {share: 'off'}", 0}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config *c = parse(cases[i].text);
+
+		cr_assert_eq(c->policy.hold_percent, cases[i].percent, "%s", cases[i].text);
+		config_free(&c);
+	}
 }
 
 Test(config_policy, each_key_wrong_in_turn)
@@ -71,6 +90,11 @@ Test(config_policy, each_key_wrong_in_turn)
 		{"timeouts: {silence: 999ms}", "'999ms': allowed are 1s to 24h"},
 		{"maxObjectSize: 63KiB", "'63KiB': allowed are 64KiB to 1GiB"},
 		{"maxObjectSize: 2GiB", "'2GiB': allowed are 64KiB to 1GiB"},
+		{"holdMassDelete: 50", "not a share: '50'; allowed are 1% to 99%, and off"},
+		{"holdMassDelete: 100%", "not a share: '100%'; allowed are 1% to 99%, and off"},
+		{"holdMassDelete: 0%", "not a share: '0%'; allowed are 1% to 99%, and off"},
+		{"holdMassDelete: '%'", "not a share: '%'; allowed are 1% to 99%, and off"},
+		{"holdMassDelete: {pause: 0s}", "'0s': allowed are 1ms to 1h"},
 	};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {

@@ -642,3 +642,22 @@ Test(feed, one_of_many_that_turn_to_the_server_waits_a_part_of_their_span)
 	cr_assert_eq(run.action.what, FEED_DO_WATCH);
 	feed_release(&run.feed);
 }
+
+Test(feed, list_that_is_not_believed_is_made_again_after_a_pause)
+{
+	struct run run;
+
+	start(&run, "50", false);
+	PLAY(&run,
+		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .least_ms = 800, .most_ms = 1600, .phase = LISTED},
+		{FEED_ON_TICK, .after_ms = 1600, .what = FEED_DO_QUEUE, .phase = LISTED},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED},
+		{FEED_ON_PAGE, .rv = "90", .what = FEED_DO_FINISH_LIST, .phase = LISTED},
+		{FEED_ON_DOUBTED, .what = FEED_DO_WAIT, .least_ms = 30000, .most_ms = 60000, .phase = LISTED},
+		{FEED_ON_DOUBTED, .what = FEED_DO_NOTHING, .phase = LISTED},
+		{FEED_ON_TICK, .after_ms = 60000, .what = FEED_DO_QUEUE, .phase = LISTED},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED},
+		{FEED_ON_PAGE, .rv = "91", .what = FEED_DO_FINISH_LIST, .phase = LISTED},
+		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "91", .phase = LISTED});
+	feed_release(&run.feed);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include <stdio.h>
+
+#include "common/err.h"
+#include "reflector/batch.h"
+#include "reflector/guard.h"
+#include "tests/unit/scratch.h"
+
+struct bench {
+	struct home *home;
+	struct journal *journal;
+	struct recorder *recorder;
+	struct record_feed feed;
+	struct guard guard;
+};
+
+static const struct feed_definition pods = {.name = "pods", .group = "", .version = "v1",
+	.resource = "pods", .kind = "Pod", .list_kind = "PodList", .namespace_ = "",
+	.label_selector = "", .field_selector = "", .drop = "", .namespaced = true};
+
+static void set_up(struct bench *b)
+{
+	struct feed_definition definition = pods;
+	struct feed_checkpoint checkpoint = {.phase = FEED_LISTING};
+	char reason[256];
+
+	*b = (struct bench){0};
+	cr_assert_eq(home_open(scratch_path("store"), &(struct home_options){.create = true,
+		.runtime_dir = scratch()}, &b->home), 0, "%s", err_text(-1));
+	cr_assert_eq(home_take_role(b->home, HOME_REFLECTOR), 0);
+	cr_assert_eq(journal_open_write(b->home, &(struct journal_options){.map_bytes = 64u << 20},
+		reason, &b->journal), 0);
+	cr_assert_eq(recorder_new(b->journal, NULL, NULL, &b->recorder), 0);
+	cr_assert_eq(journal_begin(b->journal), 0);
+	cr_assert_eq(journal_add_feed(b->journal, &definition, &definition.id), 0);
+	cr_assert_eq(journal_commit(b->journal), 0);
+	cr_assert_eq(record_feed_init(&b->feed, b->recorder, &definition, &checkpoint), 0);
+	guard_init(&b->guard);
+}
+
+static void tear_down(struct bench *b)
+{
+	guard_release(&b->guard);
+	record_feed_release(&b->feed);
+	recorder_free(&b->recorder);
+	journal_close(&b->journal);
+	home_close(&b->home);
+}
+
+/* A list of the pods number FROM to TO - 1. */
+static void list(struct bench *b, unsigned from, unsigned to)
+{
+	cr_assert_eq(record_list_begin(&b->feed), 0);
+	for (unsigned i = from; i < to; i++) {
+		char text[200];
+
+		snprintf(text, sizeof(text), "{\"metadata\":{\"name\":\"p%u\",\"namespace\":\"d\","
+			"\"uid\":\"u%u\",\"resourceVersion\":\"5\"}}", i, i);
+		cr_assert_eq(record_item(&b->feed, bytes_str(text), false), RECORD_TAKEN);
+	}
+}
+
+static int look(struct bench *b, uint32_t percent)
+{
+	int r;
+
+	guard_begin(&b->guard);
+	do
+		r = guard_look(&b->guard, &b->feed, percent);
+	while (r == AGAIN);
+	return r;
+}
+
+static void take(struct bench *b)
+{
+	int r;
+
+	while ((r = record_list_end(&b->feed, BYTES_LIT("9"))) == AGAIN)
+		cr_assert_eq(recorder_flush(b->recorder), 0);
+	cr_assert_eq(r, 0);
+	guard_end(&b->guard);
+}
+
+Test(guard, more_than_the_share_is_held_and_the_share_itself_is_not)
+{
+	struct bench b;
+
+	set_up(&b);
+	list(&b, 0, 100);
+	take(&b);
+	list(&b, 0, 50);
+	cr_assert_eq(look(&b, 50), GUARD_PASS);
+	list(&b, 0, 49);
+	cr_assert_eq(look(&b, 50), GUARD_HOLD);
+	cr_assert_eq(b.guard.missing, 51);
+	cr_assert_eq(b.guard.known, 100);
+	tear_down(&b);
+}
+
+Test(guard, what_the_list_brings_does_not_hide_what_it_lacks)
+{
+	struct bench b;
+
+	set_up(&b);
+	list(&b, 0, 100);
+	take(&b);
+	list(&b, 90, 300);
+	cr_assert_eq(look(&b, 50), GUARD_HOLD);
+	cr_assert_eq(b.guard.missing, 90);
+	cr_assert_eq(b.guard.known, 100);
+	tear_down(&b);
+}
+
+Test(guard, second_list_is_believed_and_the_one_after_it_is_looked_at_again)
+{
+	struct bench b;
+
+	set_up(&b);
+	list(&b, 0, 100);
+	take(&b);
+	list(&b, 0, 10);
+	cr_assert_eq(look(&b, 50), GUARD_HOLD);
+	list(&b, 0, 10);
+	cr_assert_eq(look(&b, 50), GUARD_PASS);
+	take(&b);
+	list(&b, 0, 1);
+	cr_assert_eq(look(&b, 50), GUARD_HOLD);
+	tear_down(&b);
+}
+
+Test(guard, heads_are_counted_in_slices)
+{
+	struct bench b;
+
+	set_up(&b);
+	list(&b, 0, 10000);
+	take(&b);
+	list(&b, 0, 4000);
+	guard_begin(&b.guard);
+	cr_assert_eq(guard_look(&b.guard, &b.feed, 50), AGAIN);
+	cr_assert_eq(guard_look(&b.guard, &b.feed, 50), AGAIN);
+	cr_assert_eq(guard_look(&b.guard, &b.feed, 50), GUARD_HOLD);
+	cr_assert_eq(b.guard.missing, 6000);
+	tear_down(&b);
+}
+
+Test(guard, first_lists_and_feeds_without_a_guard_pass)
+{
+	struct bench b;
+
+	set_up(&b);
+	list(&b, 0, 0);
+	cr_assert_eq(look(&b, 1), GUARD_PASS);
+	take(&b);
+	list(&b, 0, 100);
+	cr_assert_eq(look(&b, 1), GUARD_PASS, "nothing was known");
+	take(&b);
+	list(&b, 0, 0);
+	cr_assert_eq(look(&b, 0), GUARD_PASS, "off");
+	tear_down(&b);
+}
