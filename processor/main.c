@@ -16,6 +16,7 @@
 #include "common/failpoint.h"
 #include "common/options.h"
 #include "common/proc.h"
+#include "processor/doorbell.h"
 #include "processor/pair.h"
 #include "processor/readers.h"
 
@@ -36,6 +37,7 @@ struct app {
 	bool stop, reload;
 	bool anew;    /* the index is damaged: build another */
 	bool waiting; /* "no journal yet" was said */
+	bool mute;    /* "no doorbell" was */
 	int failing;  /* the error that was said and is not yet survived; 0: none */
 	int backoff_ms;
 	uint64_t ticked, notified, checked, opened; /* when, monotonic */
@@ -179,6 +181,19 @@ static void reload(struct app *app)
 	log_event(LOG_NOTICE, "config", "reloaded", "feeds=%zu", config->n_feeds);
 }
 
+/* Where none can be made followers are told later, not wrongly: no reason to stop. */
+static void keep_doorbell(struct app *app)
+{
+	if (app->p.doorbell && doorbell_check(app->p.doorbell, app->p.home) == FOUND)
+		return;
+	doorbell_close(&app->p.doorbell);
+	int r = doorbell_open(app->p.home, &app->p.doorbell);
+	if (r < 0 && !app->mute)
+		log_event(LOG_WARNING, "processor", "no doorbell, followers that poll are slower",
+			"reason=%s", log_quote(err_text(r)));
+	app->mute = r < 0;
+}
+
 /* Once a second. */
 static int check(struct app *app)
 {
@@ -187,6 +202,7 @@ static int check(struct app *app)
 	if (now - app->checked < SECOND_NS)
 		return 0;
 	app->checked = now;
+	keep_doorbell(app);
 	int r = pair_check(app->pair);
 	if (!r)
 		r = readers_check(app->readers, pair_env(app->pair), app->p.stats, now);
@@ -282,6 +298,7 @@ static int start(struct app *app)
 static void app_release(struct app *app)
 {
 	pair_close(&app->pair);
+	doorbell_close(&app->p.doorbell);
 	readers_free(&app->readers);
 	check_note_into(NULL, 0);
 	stats_close(&app->p.stats);

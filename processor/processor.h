@@ -6,6 +6,7 @@
  *	intake       the journal's records in order: as far as the delta ring says, else all of the log
  *	apply        records to changes of the index, one transaction per batch
  *	publish      what was committed, to the event ring
+ *	doorbell     for followers that poll: a byte when something was published
  *	definitions  which indexes there should be; filling new ones, dropping old ones, in slices
  *	rebuild      a whole index from heads and log
  *	pair         a journal and its index: which to use, when to switch, one step of work
@@ -22,10 +23,13 @@
 #include "common/stats.h"
 #include "store/home.h"
 
+struct doorbell;
+
 struct processor {
 	struct home *home;
 	const struct config *config; /* replaced by SIGHUP, between two steps */
 	struct stats *stats;
+	struct doorbell *doorbell; /* NULL: none could be made; followers use short timers */
 	bool retrying; /* after an error that was said: what is tried again is not news */
 	/* To be called at least every few milliseconds of work: heartbeat, watchdog, signals. -EINTR:
 	 * stop, nothing is lost. */

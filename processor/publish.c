@@ -7,6 +7,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "processor/doorbell.h"
 #include "store/ring.h"
 
 #define PUBLISH_MAGIC  0x5055424cu
@@ -79,6 +80,7 @@ void publish_commit(struct publish *publish, uint64_t taken)
 		return;
 	CHECK_OBJ(publish, PUBLISH_MAGIC);
 	ring_publish(publish->ring, taken);
+	doorbell_ring(publish->p->doorbell);
 	stats_add(publish->p->stats, STAT_PUBLISHED, publish->collected);
 	publish->collected = 0;
 }

@@ -20,7 +20,6 @@
 
 #define KINF_INFORMER_MAGIC 0x6b696e72u
 #define KINF_HANDLER_MAGIC  0x6b68616eu
-#define DOORBELL_SOCKET     "doorbell.sock" /* of the processor, in the runtime folder */
 
 struct kinf_handler {
 	uint32_t magic;

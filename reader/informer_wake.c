@@ -51,13 +51,13 @@ void wake_close(struct wake *wake)
 	cleanup_fd(&wake->epoll);
 }
 
-/* All the bytes that are there; one that hung up is left. */
+/* All the bytes that are there; of one that hung up nothing is kept. */
 static void take_bell(struct wake *wake)
 {
 	char bytes[256];
 	ssize_t n;
 
-	while ((n = recv(wake->bell, bytes, sizeof(bytes), MSG_DONTWAIT)) == (ssize_t)sizeof(bytes))
+	while ((n = recv(wake->bell, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
 		;
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 		cleanup_fd(&wake->bell); /* and so out of the epoll */
@@ -92,7 +92,7 @@ void wake_connect(struct wake *wake, int runtime_fd, uint64_t now)
 		return;
 	wake->tried_ns = now;
 	/* By the descriptor: the folder's path may be too long for an address. */
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" DOORBELL_SOCKET,
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" HOME_DOORBELL,
 		runtime_fd);
 	AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || add(wake, fd) < 0)

@@ -4,7 +4,7 @@
  * role runs twice. Nothing here looks into a database.
  *
  *	<store>/id  runtime  journal/  index/  cursors/  reflector.lock  processor.lock
- *	<runtime parent>/kinf-<id>/  delta.ring  event.ring  stats.reflector  stats.processor
+ *	<runtime parent>/kinf-<id>/  delta.ring  event.ring  stats.reflector  stats.processor  doorbell.sock
  *
  * The first daemon creates the store (0700; with a reader group 2750, cursors/ 3770) and writes the
  * runtime folder's path into <store>/runtime, so readers need only the store. The runtime folder's
@@ -17,6 +17,8 @@
 #include <stdint.h>
 
 struct home;
+
+#define HOME_DOORBELL "doorbell.sock" /* in the runtime folder; processor/doorbell.h */
 
 struct home_options {
 	bool create;             /* daemons: make what is missing */
