@@ -157,7 +157,7 @@ static int list_enter(struct kinf_list *list)
 	if (list->plan.empty)
 		return 0;
 	if (list->plan.postings)
-		return run_fill(&list->run, snapshot, &list->plan, &list->query);
+		return run_fill(&list->run, snapshot, feed->definition.id, &list->plan, &list->query);
 	return index_names(snapshot_index(snapshot), snapshot_index_txn(snapshot),
 		feed->definition.id, list->plan.prefix, buf_bytes(&list->query.from), &list->walk);
 }

@@ -73,14 +73,11 @@ int plan_matches(const struct plan *plan, const struct query *query, const struc
 
 /* The driver's objects, sorted by key; at most SORT_MAX. */
 struct run {
-	struct run_entry {
-		struct bytes key;
-		struct index_entry entry;
-	} * entries;
+	struct snapshot_object *objects;
 	size_t n, capacity, next;
 };
 
-int run_fill(struct run *run, struct snapshot *snapshot, const struct plan *plan,
+int run_fill(struct run *run, struct snapshot *snapshot, uint32_t feed, const struct plan *plan,
 	const struct query *query);
 int run_next(struct run *run, struct snapshot *snapshot, struct bytes *ret_key,
 	struct index_entry *ret_entry);

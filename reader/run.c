@@ -11,50 +11,65 @@
 
 static int compare_keys(const void *a, const void *b)
 {
-	const struct run_entry *x = a, *y = b;
+	const struct snapshot_object *x = a, *y = b;
 
 	return bytes_compare(x->key, y->key);
 }
 
-static int run_add(struct run *run, struct bytes key, const struct index_entry *entry)
+static int run_add(struct run *run, const struct snapshot_object *object)
 {
 	if (run->n == run->capacity) {
 		size_t capacity = run->capacity ? run->capacity * 2 : 128;
-		struct run_entry *entries = realloc(run->entries, capacity * sizeof(*entries));
+		struct snapshot_object *objects =
+			realloc(run->objects, capacity * sizeof(*objects));
 
-		if (!entries)
+		if (!objects)
 			return err_set(-ENOMEM, "sorting %zu objects", run->n);
-		run->entries = entries;
+		run->objects = objects;
 		run->capacity = capacity;
 	}
-	run->entries[run->n++] = (struct run_entry){key, *entry};
+	run->objects[run->n++] = *object;
 	return 0;
 }
 
-int run_fill(struct run *run, struct snapshot *snapshot, const struct plan *plan,
+/* Those of N objects that the query can want by their key. */
+static int run_take(struct run *run, const struct plan *plan, const struct query *query,
+	const struct snapshot_object *objects, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!bytes_starts(objects[i].key, plan->prefix) ||
+			bytes_compare(objects[i].key, buf_bytes(&query->from)) < 0)
+			continue;
+		int r = run_add(run, &objects[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int run_fill(struct run *run, struct snapshot *snapshot, uint32_t feed, const struct plan *plan,
 	const struct query *query)
 {
 	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
 	const struct plan_term *driver = &plan->terms[plan->driver];
-	struct index_entry entry;
-	struct bytes key;
+	struct snapshot_object objects[SNAPSHOT_OBJECTS_MAX];
 	uint64_t count;
+	int n;
 	int r = index_postings(snapshot_index(snapshot), snapshot_index_txn(snapshot),
 		driver->definition, driver->value, &count, &walk);
 
 	run_reset(run);
-	while (r == FOUND && (r = index_walk_next(walk, &key, &entry)) == FOUND) {
-		if (!bytes_starts(key, plan->prefix) ||
-			bytes_compare(key, buf_bytes(&query->from)) < 0)
-			continue;
-		int added = run_add(run, key, &entry);
-		if (added < 0)
-			return added;
+	if (r != FOUND)
+		return r < 0 ? r : 0;
+	while ((n = snapshot_walk_objects(snapshot, feed, walk, objects, SNAPSHOT_OBJECTS_MAX)) > 0) {
+		r = run_take(run, plan, query, objects, (size_t)n);
+		if (r < 0)
+			return r;
 	}
-	if (r < 0)
-		return r;
+	if (n < 0)
+		return n;
 	if (run->n > 1)
-		qsort(run->entries, run->n, sizeof(*run->entries), compare_keys);
+		qsort(run->objects, run->n, sizeof(*run->objects), compare_keys);
 	return 0;
 }
 
@@ -65,9 +80,9 @@ int run_next(struct run *run, struct snapshot *snapshot, struct bytes *ret_key,
 		return END;
 	/* What comes is known here, unlike in a walk: the bodies are spread over all of the journal. */
 	if (run->n - run->next > AHEAD)
-		snapshot_prefetch(snapshot, &run->entries[run->next + AHEAD].entry);
-	*ret_key = run->entries[run->next].key;
-	*ret_entry = run->entries[run->next].entry;
+		snapshot_prefetch(snapshot, &run->objects[run->next + AHEAD].entry);
+	*ret_key = run->objects[run->next].key;
+	*ret_entry = run->objects[run->next].entry;
 	run->next++;
 	return FOUND;
 }
@@ -79,6 +94,6 @@ void run_reset(struct run *run)
 
 void run_release(struct run *run)
 {
-	free(run->entries);
+	free(run->objects);
 	*run = (struct run){0};
 }

@@ -17,6 +17,7 @@
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/proc.h"
+#include "store/hints.h"
 #include "store/state.h"
 
 #define GENERATION_MAGIC 0x6b1e0e05u
@@ -24,7 +25,8 @@
 #define LOCK_PAUSE_NS    10000000L /* 500 of them are 5 s */
 
 /* In the order of removal: without STATE, what is left after a kill is no generation any more. */
-static const char *const file_names[] = {"STATE", ".STATE.new", "data.mdb", "lock.mdb", "open.lock"};
+static const char *const file_names[] = {"STATE", ".STATE.new", "data.mdb", "lock.mdb", "open.lock",
+	HINTS_FILE, HINTS_FILE_NEW};
 
 struct generation {
 	uint32_t magic;
@@ -390,6 +392,12 @@ struct env *generation_env(struct generation *gen)
 {
 	CHECK_OBJ(gen, GENERATION_MAGIC);
 	return gen->env;
+}
+
+int generation_folder_fd(const struct generation *gen)
+{
+	CHECK_OBJ(gen, GENERATION_MAGIC);
+	return gen->fd;
 }
 
 uint32_t generation_number(const struct generation *gen)

@@ -48,6 +48,8 @@ int generation_open_read(int directory_fd, const struct generation_kind *kind, u
 void generation_close(struct generation **gen);
 
 struct env *generation_env(struct generation *gen);
+/* Of its folder, for files beside the environment; file_names in generation.c lists them for removal. */
+int generation_folder_fd(const struct generation *gen);
 uint32_t generation_number(const struct generation *gen);
 const uint8_t *generation_uuid(const struct generation *gen);
 

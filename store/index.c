@@ -266,6 +266,7 @@ void index_close(struct index **index)
 	index_abort(ix);
 	index_forget(ix);
 	changes_release(&ix->changes);
+	hints_close(&ix->hints);
 	generation_close(&ix->gen);
 	ix->magic = 0;
 	free(ix);
@@ -290,6 +291,8 @@ int index_open_write(
 		return r;
 	/* Damage in meta shows here, not in the middle of a batch. */
 	r = index_begin(index);
+	if (r == 0)
+		index_hints_open(index);
 	index_abort(index);
 	if (r < 0)
 		return r;
@@ -341,8 +344,12 @@ int index_publish(struct index *index, struct home *home)
 	index->state.meta.building = false;
 	index->state_changed = true;
 	r = index_commit(index);
+	if (r == 0)
+		r = index_begin(index);
 	if (r < 0)
 		return r;
+	index_hints_open(index);
+	index_abort(index);
 	r = generation_publish(home_index_fd(home), generation_number(index->gen));
 	if (r < 0)
 		return r;

@@ -88,6 +88,10 @@ int index_publish(struct index *index, struct home *home);
 int index_open_read(struct home *home, struct index **ret_index);
 void index_close(struct index **index);
 
+/* Reader: the hints beside it (store/hints.h) for that JOURNAL: FOUND, NOT_FOUND. */
+struct hints;
+int index_open_hints(struct index *index, const uint8_t journal[16], struct hints **ret_hints);
+
 struct env *index_env(struct index *index);
 uint32_t index_generation(const struct index *index);
 
@@ -171,6 +175,10 @@ int index_names(struct index *index, struct txn *txn, uint32_t feed, struct byte
 int index_postings(struct index *index, struct txn *txn, uint32_t definition, struct bytes value,
 	uint64_t *ret_count, struct index_walk **ret_walk);
 int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index_entry *ret_entry);
+/* Of a walk over postings: the next object's id alone, and the row of an id. index_walk_next is both. */
+int index_walk_next_id(struct index_walk *walk, uint64_t *ret_object);
+int index_walk_object(struct index_walk *walk, uint64_t object, struct bytes *ret_key,
+	struct index_entry *ret_entry);
 void index_walk_close(struct index_walk **walk);
 /* Membership: does OBJECT have the term? FOUND (long values: perhaps, as above), NOT_FOUND. */
 int index_has(struct index *index, struct txn *txn, uint32_t definition, struct bytes value,

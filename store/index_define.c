@@ -242,12 +242,16 @@ int index_undefine(struct index *index, uint32_t definition, size_t limit)
 	return r < 0 ? r : index_keep_error(index, undefine(index, definition, &limit));
 }
 
-static int drop_name(struct index *index, struct cursor *cursor, uint32_t feed, struct bytes value)
+static int drop_name(struct index *index, struct cursor *cursor, uint32_t feed, struct bytes name,
+	struct bytes value)
 {
 	struct index_entry held;
 	uint8_t key[8];
 	int r = index_read_name(value, &held);
 
+	if (r == 0 && index->hints)
+		hints_remove(index->hints, feed,
+			BYTES((const uint8_t *)name.data + 4, name.size - 4), held.object);
 	if (r == 0)
 		r = cursor_del(cursor);
 	if (r < 0)
@@ -273,7 +277,7 @@ static int drop_names(struct index *index, uint32_t feed, size_t *left)
 	while (r == FOUND && bytes_starts(key, BYTES(prefix, sizeof(prefix)))) {
 		if ((*left)-- == 0)
 			return AGAIN;
-		r = drop_name(index, cursor, feed, value);
+		r = drop_name(index, cursor, feed, key, value);
 		if (r < 0)
 			return r;
 		r = cursor_next(cursor, &key, &value);

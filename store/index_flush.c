@@ -268,6 +268,8 @@ int index_write_changes(struct index *index)
 		r = flush_names(index, names);
 	if (r == 0)
 		r = flush_objects(index);
+	if (r == 0)
+		index_hints_note(index);
 	changes_reset(changes);
 	return r;
 }

@@ -8,6 +8,7 @@
 
 #include "store/changes.h"
 #include "store/generation.h"
+#include "store/hints.h"
 #include "store/index.h"
 #include "store/journal.h"
 
@@ -71,6 +72,8 @@ struct index {
 	struct index_definition_row **definitions; /* by id */
 	size_t n_definitions;
 	struct changes changes;
+	struct hints *hints;      /* writer, of an index in use; NULL: none could be made */
+	uint64_t hints_failed_at; /* with so many objects; 0: not */
 	uint64_t touched_bytes; /* of this transaction: pages that may have been copied, */
 	uint64_t added_bytes;   /* and new ones: what the file must have room for */
 };
@@ -132,6 +135,17 @@ int index_ready(const struct index *index);
 int index_keep_error(struct index *index, int r);
 /* Counts an object of a feed in (+1) or out (-1). */
 int index_count_object(struct index *index, uint32_t feed, int delta);
+
+/* ---- hints; index_hints.c. None of it fails: without hints lookups are slower ---- */
+
+/* Takes over what an earlier writer left when it goes with this index, else makes them anew. */
+void index_hints_open(struct index *index);
+/* Of each collected change, before it is forgotten. */
+void index_hints_note(struct index *index);
+/* Last before the commit: the hints are never behind what is committed. */
+void index_hints_cover(struct index *index);
+/* After a commit: larger ones when they have become too small. */
+void index_hints_grow(struct index *index);
 
 /* ---- writing; index_flush.c ---- */
 

@@ -260,45 +260,73 @@ int index_postings(struct index *index, struct txn *txn, uint32_t definition, st
 	return r;
 }
 
-/* The object that a posting names. */
-static int walk_object(struct index_walk *walk, struct bytes posting, struct bytes *ret_key,
+int index_walk_object(struct index_walk *walk, uint64_t object, struct bytes *ret_key,
 	struct index_entry *ret_entry)
 {
-	struct bytes id, found, value;
+	struct bytes found, value;
 	uint32_t feed;
+	uint8_t id[8];
 
-	if (posting.size != POSTING_KEY)
-		return err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'posting'", posting.size);
-	id = BYTES((const uint8_t *)posting.data + 8, 8);
-	int r = cursor_seek(walk->objects, id, &found, &value);
+	CHECK_OBJ(walk, WALK_MAGIC);
+	REQUIRE(walk->is_postings);
+	be64_put(id, object);
+	int r = cursor_seek(walk->objects, BYTES(id, sizeof(id)), &found, &value);
 
 	if (r < 0)
 		return r;
-	if (r != FOUND || !bytes_equal(found, id))
+	if (r != FOUND || !bytes_equal(found, BYTES(id, sizeof(id))))
 		return err_say(ERR_CORRUPT,
 			"index: a posting names object %llu, which is not there",
-			(unsigned long long)be64_get(id.data));
+			(unsigned long long)object);
 	return index_read_object(value, &feed, ret_key, ret_entry);
+}
+
+/* The next key of the walk that begins with its prefix: FOUND, END. */
+static int walk_step(struct index_walk *walk, struct bytes *ret_key, struct bytes *ret_value)
+{
+	int r;
+
+	CHECK_OBJ(walk, WALK_MAGIC);
+	if (walk->started) {
+		r = cursor_next(walk->cursor, ret_key, ret_value);
+	} else {
+		walk->started = true;
+		r = cursor_seek(walk->cursor, BYTES(walk->from, walk->from_size), ret_key,
+			ret_value);
+	}
+	if (r == FOUND && !bytes_starts(*ret_key, BYTES(walk->prefix, walk->prefix_size)))
+		return END;
+	return r;
+}
+
+int index_walk_next_id(struct index_walk *walk, uint64_t *ret_object)
+{
+	struct bytes key, nothing;
+	int r = walk_step(walk, &key, &nothing);
+
+	if (r != FOUND)
+		return r;
+	REQUIRE(walk->is_postings);
+	if (key.size != POSTING_KEY)
+		return err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'posting'", key.size);
+	*ret_object = be64_get((const uint8_t *)key.data + 8);
+	return FOUND;
 }
 
 int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index_entry *ret_entry)
 {
 	struct bytes key, value;
+	uint64_t object;
 	int r;
 
 	CHECK_OBJ(walk, WALK_MAGIC);
-	if (walk->started) {
-		r = cursor_next(walk->cursor, &key, &value);
-	} else {
-		walk->started = true;
-		r = cursor_seek(walk->cursor, BYTES(walk->from, walk->from_size), &key, &value);
+	if (walk->is_postings) {
+		r = index_walk_next_id(walk, &object);
+		return r != FOUND ? r : index_walk_object(walk, object, ret_key, ret_entry);
 	}
+	r = walk_step(walk, &key, &value);
 	if (r != FOUND)
 		return r;
-	if (!bytes_starts(key, BYTES(walk->prefix, walk->prefix_size)))
-		return END;
-	if (walk->is_postings)
-		return walk_object(walk, key, ret_key, ret_entry);
 	*ret_key = BYTES((const uint8_t *)key.data + 4, key.size - 4);
 	return index_read_name(value, ret_entry);
 }

@@ -69,11 +69,13 @@ static int commit(struct index *index)
 		r = index_save(index);
 	if (r < 0)
 		return r;
+	index_hints_cover(index);
 	FAILPOINT_RETURN(INDEX_BEFORE_COMMIT);
 	r = txn_commit(&index->txn);
 	if (r < 0)
 		return r;
 	index->touched_bytes = index->added_bytes = 0;
+	index_hints_grow(index);
 	FAILPOINT_RETURN(INDEX_AFTER_COMMIT);
 	return 0;
 }

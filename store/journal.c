@@ -375,6 +375,21 @@ int journal_get(struct journal *journal, struct txn *txn, uint64_t seq, struct r
 	return FOUND;
 }
 
+int journal_at(struct journal *journal, struct txn *txn, uint64_t place, struct record *ret_record)
+{
+	struct bytes stored;
+
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	if (txn_at(txn, place, RECORD_HEADER, &stored) != FOUND ||
+		txn_at(txn, place, record_size_at(stored.data), &stored) != FOUND)
+		return NOT_FOUND;
+	int r = record_read(stored, ret_record);
+	if (r == 0)
+		return FOUND;
+	err_clear();
+	return NOT_FOUND;
+}
+
 int journal_get_at(struct journal *journal, struct txn *txn, uint64_t seq, uint64_t place,
 	size_t size, struct record *ret_record)
 {

@@ -190,6 +190,8 @@ int journal_get(struct journal *journal, struct txn *txn, uint64_t seq, struct r
 int journal_head(struct journal *journal, struct txn *txn, uint32_t feed, struct bytes key,
 	struct head *ret_head);
 
+/* The record that begins at PLACE, if one does: FOUND, NOT_FOUND. Which it is, the caller looks at. */
+int journal_at(struct journal *journal, struct txn *txn, uint64_t place, struct record *ret_record);
 /* Record at a place (txn_place) that a pointer keeps: checks that it is SEQ, else descends. */
 int journal_get_at(struct journal *journal, struct txn *txn, uint64_t seq, uint64_t place,
 	size_t size, struct record *ret_record);

@@ -21,8 +21,8 @@ enum {
 	AT_BODY_LEN = 36,
 	AT_CRC = 40,
 	AT_PAD = 44,
-	RECORD_HEADER = 48,
 };
+_Static_assert(RECORD_HEADER == AT_PAD + 4, "FORMAT.md, Journal");
 
 /* Offsets in a head. */
 enum { HEAD_AT_SEQ = 0, HEAD_AT_UID_LEN = 8, HEAD_AT_RV_LEN = 10, HEAD_AT_PAD = 12, HEAD_HEADER = 16 };
@@ -99,6 +99,14 @@ void record_write(const struct record *record, void *place)
 	next = append(next, record->rv);
 	next = append(next, record->body);
 	le32_put(p + AT_CRC, checksum(p, (size_t)(next - p)));
+}
+
+size_t record_size_at(const void *header)
+{
+	const uint8_t *p = header;
+
+	return RECORD_HEADER + (size_t)le16_get(p + AT_KEY_LEN) + le16_get(p + AT_UID_LEN) +
+		le16_get(p + AT_RV_LEN) + le32_get(p + AT_BODY_LEN);
 }
 
 int record_read(struct bytes stored, struct record *ret_record)

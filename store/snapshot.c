@@ -2,7 +2,6 @@
 #include "store/snapshot.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -10,54 +9,10 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-
-#define STORE_MAGIC    0x6b737472u
-#define SNAPSHOT_MAGIC 0x6b736e70u
+#include "store/snapshot_parts.h"
 
 #define CURRENT_CHECK_NS 1000000u /* CURRENT is looked at this often, not at each renewal */
 #define TRIES            32       /* to get a journal that goes with the index */
-
-/* The index and the journal it belongs to, as CURRENT named them. Kept open while a snapshot uses
- * them, however often CURRENT changes meanwhile. */
-struct pair {
-	unsigned refs; /* under store->lock */
-	struct index *index;
-	struct journal *journal;
-};
-
-/* Tells one CURRENT from the next: it is replaced by rename, inode numbers come again. */
-struct file_identity {
-	uint64_t inode;
-	struct timespec modified;
-};
-
-struct store {
-	uint32_t magic;
-	struct home *home;
-	struct store_options options;
-	bool copy;
-	pthread_mutex_t lock;
-	unsigned refs; /* the caller's and one per snapshot */
-	struct pair *pair;
-	struct file_identity index_current, journal_current;
-	uint64_t checked_ns;
-};
-
-struct snapshot {
-	uint32_t magic;
-	struct store *store;
-	struct pair *pair;
-	struct txn *index_txn, *journal_txn;
-	bool active;
-	uint64_t taken_ns;
-	struct index_meta index;
-	struct journal_meta journal;
-	/* Of the index's feeds, read again when the index has moved. */
-	struct index_feed *feeds;
-	size_t n_feeds, feeds_room;
-	uint64_t feeds_txn, feeds_taken;
-	uint64_t oldest; /* the smallest visible(feed) */
-};
 
 /* ---- the pair that CURRENT names ---- */
 
@@ -288,6 +243,26 @@ static int begin_or_renew(struct env *env, struct txn **txn)
 	return *txn ? txn_renew(*txn) : txn_begin_read(env, txn);
 }
 
+/*
+ * The hints that go with what was just taken. They are opened for each snapshot on its own, so that a
+ * larger table in their place is nobody else's matter. A copy has none: nobody says which boot its
+ * bytes are of.
+ */
+static void look_for_hints(struct snapshot *s)
+{
+	s->use_hints = s->hints;
+	if (s->store->copy || (s->hints && hints_taken(s->hints) >= s->index.taken))
+		return;
+	s->use_hints = NULL;
+	if (s->hints_looked_ns && s->taken_ns - s->hints_looked_ns < CURRENT_CHECK_NS)
+		return;
+	s->hints_looked_ns = s->taken_ns;
+	hints_close(&s->hints);
+	if (index_open_hints(s->pair->index, s->index.journal, &s->hints) == FOUND &&
+		hints_taken(s->hints) >= s->index.taken)
+		s->use_hints = s->hints;
+}
+
 static void give_back(struct snapshot *s)
 {
 	if (s->index_txn)
@@ -329,6 +304,9 @@ static void leave_pair(struct snapshot *s)
 	pair_unref(&s->pair);
 	(void)pthread_mutex_unlock(&s->store->lock);
 	s->feeds_txn = 0;
+	hints_close(&s->hints);
+	s->use_hints = NULL;
+	s->hints_looked_ns = 0;
 }
 
 /* Makes the snapshot read from what CURRENT names. AGAIN when there is nothing to read. */
@@ -366,6 +344,7 @@ static int take(struct snapshot *s)
 			r = take_once(s);
 		if (r == 0) {
 			s->taken_ns = proc_monotonic_ns();
+			look_for_hints(s);
 			return 0;
 		}
 		give_back(s);
@@ -455,26 +434,19 @@ void snapshot_close(struct snapshot **snapshot)
 
 /* ---- what it is ---- */
 
-static const struct snapshot *active(const struct snapshot *snapshot)
-{
-	CHECK_OBJ(snapshot, SNAPSHOT_MAGIC);
-	REQUIRE(snapshot->active);
-	return snapshot;
-}
-
 uint64_t snapshot_taken(const struct snapshot *snapshot)
 {
-	return active(snapshot)->index.taken;
+	return snapshot_active(snapshot)->index.taken;
 }
 
 uint64_t snapshot_horizon(const struct snapshot *snapshot)
 {
-	return active(snapshot)->journal.horizon;
+	return snapshot_active(snapshot)->journal.horizon;
 }
 
 const uint8_t *snapshot_uuid(const struct snapshot *snapshot)
 {
-	return active(snapshot)->journal.uuid;
+	return snapshot_active(snapshot)->journal.uuid;
 }
 
 static const struct index_feed *find_feed(const struct snapshot *s, uint32_t feed)
@@ -487,147 +459,32 @@ static const struct index_feed *find_feed(const struct snapshot *s, uint32_t fee
 
 uint64_t snapshot_visible(struct snapshot *snapshot, uint32_t feed)
 {
-	const struct index_feed *row = find_feed(active(snapshot), feed);
+	const struct index_feed *row = find_feed(snapshot_active(snapshot), feed);
 
 	return row ? feed_visible(snapshot, row) : 0;
 }
 
 uint64_t snapshot_age_ns(const struct snapshot *snapshot)
 {
-	return proc_monotonic_ns() - active(snapshot)->taken_ns;
+	return proc_monotonic_ns() - snapshot_active(snapshot)->taken_ns;
 }
 
 struct index *snapshot_index(struct snapshot *snapshot)
 {
-	return active(snapshot)->pair->index;
+	return snapshot_active(snapshot)->pair->index;
 }
 
 struct txn *snapshot_index_txn(struct snapshot *snapshot)
 {
-	return active(snapshot)->index_txn;
+	return snapshot_active(snapshot)->index_txn;
 }
 
 struct journal *snapshot_journal(struct snapshot *snapshot)
 {
-	return active(snapshot)->pair->journal;
+	return snapshot_active(snapshot)->pair->journal;
 }
 
 struct txn *snapshot_journal_txn(struct snapshot *snapshot)
 {
-	return active(snapshot)->journal_txn;
-}
-
-/* ---- records ---- */
-
-static int checked(const struct snapshot *s, const struct record *record)
-{
-	return s->store->options.check ? record_check(record) : 0;
-}
-
-/* The versions of a removed feed go before its FEED_REMOVED is at the horizon, which is why a feed
- * may be gone from the journal while the index half of this snapshot still shows it. */
-static int wrong_pointer(const struct snapshot *s, uint32_t feed, struct bytes key, uint64_t seq)
-{
-	struct feed_checkpoint checkpoint;
-	int r = journal_feed_checkpoint(s->pair->journal, s->journal_txn, feed, &checkpoint);
-
-	if (r < 0)
-		return r;
-	if (r == NOT_FOUND || checkpoint.phase == FEED_REMOVED)
-		return err_say(ERR_NO_FEED, "the feed of '%.*s' was removed", BYTES_ARG(key));
-	return err_say(ERR_CORRUPT,
-		"the index names version %llu of '%.*s', which the journal does not hold: "
-		"run 'kinf rebuild-index'",
-		(unsigned long long)seq, BYTES_ARG(key));
-}
-
-int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
-	const struct index_entry *entry, struct record *ret_record)
-{
-	const struct snapshot *s = active(snapshot);
-	struct journal *journal = s->pair->journal;
-	struct record record;
-	int r;
-
-	if (entry->place && entry->generation == journal_generation(journal))
-		r = journal_get_at(journal, s->journal_txn, entry->seq, entry->place,
-			entry->place_size, &record);
-	else
-		r = journal_get(journal, s->journal_txn, entry->seq, &record);
-	if (r < 0)
-		return r;
-	if (r != FOUND || record.seq != entry->seq || record.feed != feed ||
-		!bytes_equal(record.key, key) ||
-		(record.type != RECORD_ADDED && record.type != RECORD_MODIFIED))
-		return wrong_pointer(s, feed, key, entry->seq);
-	r = checked(s, &record);
-	if (r < 0)
-		return r;
-	*ret_record = record;
-	return FOUND;
-}
-
-void snapshot_prefetch(struct snapshot *snapshot, const struct index_entry *entry)
-{
-	const struct snapshot *s = active(snapshot);
-
-	if (entry->place && entry->generation == journal_generation(s->pair->journal))
-		txn_prefetch(s->journal_txn, entry->place);
-}
-
-int snapshot_get(
-	struct snapshot *snapshot, uint32_t feed, struct bytes key, struct record *ret_record)
-{
-	const struct snapshot *s = active(snapshot);
-	struct index_entry entry;
-	int r = index_get(s->pair->index, s->index_txn, feed, key, &entry);
-
-	return r != FOUND ? r : snapshot_record(snapshot, feed, key, &entry, ret_record);
-}
-
-int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret_record)
-{
-	const struct snapshot *s = active(snapshot);
-	struct record record;
-	int r = journal_get(s->pair->journal, s->journal_txn, seq, &record);
-
-	if (r == FOUND)
-		r = checked(s, &record);
-	if (r == FOUND)
-		*ret_record = record;
-	return r;
-}
-
-/* ---- definitions ---- */
-
-struct definition_search {
-	const char *name;
-	uint32_t id;
-	int result;
-};
-
-static int match_definition(void *arg, const struct index_definition *definition)
-{
-	struct definition_search *search = arg;
-
-	if (definition->dropping || strcmp(definition->name, search->name) != 0)
-		return 0;
-	search->id = definition->id;
-	search->result = definition->filled == INDEX_READY ? FOUND : AGAIN;
-	return 0;
-}
-
-int snapshot_definition(
-	struct snapshot *snapshot, uint32_t feed, const char *name, uint32_t *ret_definition)
-{
-	const struct snapshot *s = active(snapshot);
-	struct definition_search search = {.name = name, .result = NOT_FOUND};
-	int r = index_each_definition(
-		s->pair->index, s->index_txn, feed, match_definition, &search);
-
-	if (r < 0)
-		return r;
-	if (search.result == FOUND)
-		*ret_definition = search.id;
-	return search.result;
+	return snapshot_active(snapshot)->journal_txn;
 }

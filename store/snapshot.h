@@ -92,6 +92,23 @@ int snapshot_get(
 int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 	const struct index_entry *entry, struct record *ret_record);
 
+/*
+ * The next objects of a walk over the postings of a term of FEED, at most N of them: how many, 0 at
+ * the end, or an error. Several at once, because then their memory is waited for at once. Keys live
+ * as long as the snapshot is held.
+ */
+#define SNAPSHOT_OBJECTS_MAX 32
+struct snapshot_object {
+	struct bytes key;
+	struct index_entry entry;
+};
+int snapshot_walk_objects(struct snapshot *snapshot, uint32_t feed, struct index_walk *walk,
+	struct snapshot_object *ret_objects, size_t n);
+
+/* Whether the hints lead to nothing else than what the index says of an object: for verify. */
+bool snapshot_hints_agree(struct snapshot *snapshot, uint32_t feed, struct bytes key,
+	const struct index_entry *entry);
+
 /* The version of this entry will be asked for soon: hides the time memory takes. */
 void snapshot_prefetch(struct snapshot *snapshot, const struct index_entry *entry);
 

@@ -118,6 +118,9 @@ static int name_of_index(struct verify *v, struct bytes key, struct bytes value)
 		 memcmp(&entry, &other, sizeof(entry)) != 0)
 		verify_fault(v, "index: '%.*s' and its object %" PRIu64 " differ", BYTES_ARG(name),
 			entry.object);
+	if (!snapshot_hints_agree(v->snapshot, id, name, &entry))
+		verify_fault(v, "index: the hints of '%.*s' lead to another version than %" PRIu64,
+			BYTES_ARG(name), entry.seq);
 	return 0;
 }
 

@@ -137,8 +137,17 @@ static void check_names(struct world *world, unsigned f, const struct latest sta
 	struct bytes key;
 	int found = 0, wanted = 0;
 
-	for (int k = 0; k < KEYS; k++)
+	for (int k = 0; k < KEYS; k++) {
+		char text[16];
+
 		wanted += state[k].object.there;
+		key_text(k, text);
+		int r = snapshot_get(s, world->id[f], bytes_str(text), &record);
+		MUST(r == (state[k].object.there ? FOUND : NOT_FOUND), "get %s: %d", text, r);
+		MUST(r != FOUND || record.seq == state[k].seq,
+			"get %s: version %" PRIu64 ", wanted %" PRIu64, text, record.seq,
+			state[k].seq);
+	}
 	MUST(index_names(snapshot_index(s), snapshot_index_txn(s), world->id[f], BYTES_NONE,
 		     BYTES_NONE, &walk) == 0, "names");
 	while (index_walk_next(walk, &key, &entry) == FOUND) {
@@ -155,6 +164,19 @@ static void check_names(struct world *world, unsigned f, const struct latest sta
 	MUST(found == wanted, "index: feed %u has %d names, wanted %d", f, found, wanted);
 }
 
+static void check_objects(const char *value, unsigned node, const struct snapshot_object *object,
+	int n, const struct latest state[KEYS])
+{
+	for (int i = 0; i < n; i++) {
+		int k = key_number(object[i].key);
+
+		MUST(k >= 0 && state[k].object.there && state[k].object.node == node,
+			"index: %.*s stands under %s", BYTES_ARG(object[i].key), value);
+		MUST(object[i].entry.seq == state[k].seq, "index: %.*s is at %" PRIu64 " under %s",
+			BYTES_ARG(object[i].key), object[i].entry.seq, value);
+	}
+}
+
 static void check_node_index(struct world *world, unsigned f, const struct latest state[KEYS])
 {
 	struct snapshot *s = world->snapshot;
@@ -164,8 +186,7 @@ static void check_node_index(struct world *world, unsigned f, const struct lates
 		return; /* not configured now, or being filled */
 	for (unsigned node = 0; node < NODES; node++) {
 		CLEANUP(index_walk_close) struct index_walk *walk = NULL;
-		struct index_entry entry;
-		struct bytes key;
+		struct snapshot_object object[SNAPSHOT_OBJECTS_MAX];
 		char value[16];
 		uint64_t count = 0, found = 0, wanted = 0;
 
@@ -175,23 +196,23 @@ static void check_node_index(struct world *world, unsigned f, const struct lates
 		int r = index_postings(snapshot_index(s), snapshot_index_txn(s), definition,
 			bytes_str(value), &count, &walk);
 		MUST(r == FOUND || r == NOT_FOUND, "postings: %s", err_text(r));
-		while (r == FOUND && index_walk_next(walk, &key, &entry) == FOUND) {
-			int k = key_number(key);
+		int n = r == FOUND ? 1 : 0;
 
-			MUST(k >= 0 && state[k].object.there && state[k].object.node == node,
-				"index: %.*s stands under %s", BYTES_ARG(key), value);
-			found++;
+		while (n > 0 && (n = snapshot_walk_objects(s, world->id[f], walk, object,
+					 SNAPSHOT_OBJECTS_MAX)) > 0) {
+			check_objects(value, node, object, n, state);
+			found += (uint64_t)n;
 		}
+		MUST(n == 0, "postings: %s", err_text(n));
 		MUST(found == wanted && count == wanted,
 			"index: %s has %" PRIu64 " postings, count %" PRIu64 ", wanted %" PRIu64,
 			value, found, count, wanted);
 	}
 }
 
-void world_check_index(struct world *world)
+/* All that the snapshot shows. */
+static void check_snapshot(struct world *world)
 {
-	if (!look(world))
-		return;
 	for (unsigned f = 0; f < FEEDS; f++) {
 		struct latest state[KEYS];
 		uint64_t visible = snapshot_visible(world->snapshot, world->id[f]);
@@ -204,7 +225,16 @@ void world_check_index(struct world *world)
 		check_names(world, f, state);
 		check_node_index(world, f, state);
 	}
-	MUST(snapshot_reset(world->snapshot) == 0, "reset");
+}
+
+/* The snapshot is held to the next check: it shows then what it showed before the steps between. */
+void world_check_index(struct world *world)
+{
+	if (world->snapshot && world->held)
+		check_snapshot(world);
+	world->held = look(world);
+	if (world->held)
+		check_snapshot(world);
 }
 
 void world_check(struct world *world)
@@ -247,6 +277,7 @@ void world_readers_close(struct world *world)
 	}
 	follow_free(&follower->follow);
 	snapshot_close(&world->snapshot);
+	world->held = false;
 	store_close(&world->store);
 }
 
@@ -354,7 +385,8 @@ void world_follow_check(struct world *world)
 	unsigned f = 0;
 	int key = 0;
 
-	MUST(look(world), "no index");
+	world->held = look(world);
+	MUST(world->held, "no index");
 	for (f = 0; f < FEEDS; f++)
 		if (!snapshot_visible(world->snapshot, world->id[f]))
 			return;
@@ -362,6 +394,7 @@ void world_follow_check(struct world *world)
 		world_follow(world, UINT32_MAX);
 		if (follow_is_current(world, &f, &key)) {
 			MUST(snapshot_reset(world->snapshot) == 0, "reset");
+			world->held = false;
 			return;
 		}
 		(void)follow_wait(world->follower.follow, 50);

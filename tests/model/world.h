@@ -58,6 +58,7 @@ struct world {
 	struct pair *pair;
 	struct store *store;
 	struct snapshot *snapshot;
+	bool held; /* it was taken and not reset */
 	struct follower follower;
 };
 

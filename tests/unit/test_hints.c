@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/hints.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/bytes.h"
+#include "common/err.h"
+#include "tests/unit/scratch.h"
+#include "tests/unit/small_store.h"
+#include "store/snapshot.h"
+
+#define SLOTS 8192u /* of the smallest table */
+
+#define OK(call) \
+	do { \
+		int ok_ = (call); \
+		cr_assert_eq(ok_, 0, #call ": %s", err_text(ok_)); \
+	} while (0)
+
+static const struct hints_of of = {.journal = "0123456789abcde", .index_generation = 3};
+
+static int folder(void)
+{
+	int fd = open(scratch(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	cr_assert_geq(fd, 0);
+	return fd;
+}
+
+static struct hints *make(int fd, uint64_t objects)
+{
+	struct hints *hints;
+
+	OK(hints_create(fd, &of, objects, 0600, &hints));
+	return hints;
+}
+
+static struct index_entry at(uint64_t object, uint64_t seq, uint64_t page)
+{
+	return (struct index_entry){.object = object,
+		.seq = seq,
+		.place = page ? page * 4096 + 16 : 0,
+		.place_size = 100,
+		.generation = page ? 1 : 0};
+}
+
+static void put(struct hints *hints, const char *key, struct index_entry entry)
+{
+	hints_put(hints, 7, bytes_str(key), &entry);
+}
+
+static struct hint by_name(struct hints *hints, const char *key)
+{
+	return hints_name(hints, 7, bytes_str(key));
+}
+
+static bool is_nothing(struct hint hint)
+{
+	return !hint.place && !hint.seq;
+}
+
+Test(hints, lead_from_name_and_object_to_place_or_seq)
+{
+	int fd = folder();
+	struct hints *hints = make(fd, 10);
+
+	put(hints, "web/a", at(1, 11, 5));
+	put(hints, "web/b", at(2, 12, 0));
+	cr_assert_eq(by_name(hints, "web/a").place, 5 * 4096 + 16);
+	cr_assert_eq(by_name(hints, "web/a").generation, 1);
+	cr_assert_eq(by_name(hints, "web/a").seq, 0);
+	cr_assert_eq(hints_object(hints, 1).place, 5 * 4096 + 16);
+	cr_assert_eq(by_name(hints, "web/b").seq, 12);
+	cr_assert_eq(hints_object(hints, 2).seq, 12);
+	cr_assert(is_nothing(by_name(hints, "web/c")));
+	cr_assert(is_nothing(hints_object(hints, 3)));
+	cr_assert(is_nothing(hints_name(hints, 8, bytes_str("web/a"))), "of another feed");
+	put(hints, "web/a", at(1, 13, 0));
+	cr_assert_eq(by_name(hints, "web/a").seq, 13);
+	cr_assert_eq(hints_object(hints, 1).seq, 13);
+	hints_remove(hints, 7, bytes_str("web/a"), 1);
+	cr_assert(is_nothing(by_name(hints, "web/a")));
+	cr_assert(is_nothing(hints_object(hints, 1)));
+	hints_close(&hints);
+	(void)close(fd);
+}
+
+Test(hints, what_does_not_fit_a_slot_is_left_out_and_takes_the_old_one_with_it)
+{
+	int fd = folder();
+	struct hints *hints = make(fd, 10);
+
+	put(hints, "web/a", at(1, 11, 5));
+	put(hints, "web/a", at(1, UINT64_C(1) << 34, 0));
+	cr_assert(is_nothing(by_name(hints, "web/a")));
+	cr_assert(is_nothing(hints_object(hints, 1)));
+	put(hints, "web/a", at(1, 20, UINT64_C(1) << 34));
+	cr_assert_eq(by_name(hints, "web/a").seq, 20, "a place too far away: its seq");
+	struct index_entry entry = at(1, 21, 6);
+
+	entry.generation = 2;
+	put(hints, "web/a", entry);
+	cr_assert_eq(by_name(hints, "web/a").seq, 21, "a place in another journal: its seq");
+	entry.object = UINT64_C(1) << 39;
+	put(hints, "web/b", entry);
+	cr_assert(is_nothing(hints_object(hints, UINT64_C(1) << 39)));
+	cr_assert(is_nothing(hints_object(hints, 0)));
+	hints_remove(hints, 7, bytes_str("web/b"), UINT64_C(1) << 39);
+	hints_close(&hints);
+	(void)close(fd);
+}
+
+/* Ten times what it has room for: most are left out, what is there is right. */
+Test(hints, an_object_is_never_taken_for_another_in_a_crowded_table)
+{
+	int fd = folder();
+	struct hints *hints = make(fd, 10);
+	uint64_t found = 0, n = 10 * SLOTS;
+
+	for (uint64_t id = 1; id <= n; id++) {
+		char key[32];
+
+		(void)snprintf(key, sizeof(key), "web/%llu", (unsigned long long)id * 7919);
+		put(hints, key, at(id * 7919, id, 0));
+	}
+	for (uint64_t id = 0; id <= n * 7919; id += 1 + id % 13) {
+		uint64_t seq = hints_object(hints, id).seq;
+
+		cr_assert(!seq || seq * 7919 == id, "object %llu", (unsigned long long)id);
+		found += seq != 0;
+	}
+	cr_assert_gt(found, 100);
+	cr_assert_leq(found, SLOTS);
+	cr_assert(hints_is_crowded(hints, n));
+	hints_close(&hints);
+	(void)close(fd);
+}
+
+Test(hints, nearly_all_find_room_in_a_table_made_for_them)
+{
+	int fd = folder();
+	uint64_t n = 100000, names = 0, objects = 0;
+	struct hints *hints = make(fd, n);
+	char key[64];
+
+	cr_assert_not(hints_is_crowded(hints, n));
+	for (uint64_t id = 1; id <= n; id++) {
+		(void)snprintf(key, sizeof(key), "team-%05u/web-%06u", (unsigned)id % 500, (unsigned)id);
+		put(hints, key, at(id, id, 0));
+	}
+	for (uint64_t id = 1; id <= n; id++) {
+		(void)snprintf(key, sizeof(key), "team-%05u/web-%06u", (unsigned)id % 500, (unsigned)id);
+		names += by_name(hints, key).seq == id;
+		objects += hints_object(hints, id).seq == id;
+	}
+	cr_assert_gt(names, n / 1000 * 995);
+	cr_assert_gt(objects, n / 1000 * 995);
+	hints_close(&hints);
+	(void)close(fd);
+}
+
+Test(hints, a_file_of_something_else_is_none)
+{
+	int fd = folder();
+	struct hints *hints, *other = NULL;
+	struct hints_of wanted = of;
+
+	cr_assert_eq(hints_open(fd, &of, false, &other), NOT_FOUND, "no file");
+	hints = make(fd, 10);
+	put(hints, "web/a", at(1, 11, 5));
+	hints_cover(hints, 11, 4);
+	cr_assert_eq(hints_open(fd, &of, false, &other), NOT_FOUND, "not published");
+	OK(hints_publish(hints, fd));
+	cr_assert_eq(hints_open(fd, &of, false, &other), FOUND);
+	cr_assert_eq(hints_taken(other), 11);
+	cr_assert_eq(hints_txn(other), 4);
+	cr_assert_eq(by_name(other, "web/a").place, 5 * 4096 + 16);
+	put(hints, "web/a", at(1, 12, 6));
+	cr_assert_eq(by_name(other, "web/a").place, 6 * 4096 + 16, "shared");
+	hints_close(&other);
+	wanted.index_generation++;
+	cr_assert_eq(hints_open(fd, &wanted, false, &other), NOT_FOUND, "another generation");
+	wanted = of;
+	wanted.journal[0]++;
+	cr_assert_eq(hints_open(fd, &wanted, false, &other), NOT_FOUND, "another journal");
+	cr_assert_eq(setenv("KINF_BOOT_ID", "0123456789abcdef0123456789abcdef", 1), 0);
+	cr_assert_eq(hints_open(fd, &of, false, &other), NOT_FOUND, "another boot");
+	cr_assert_eq(unsetenv("KINF_BOOT_ID"), 0);
+	cr_assert_eq(hints_open(fd, &of, true, &other), FOUND);
+	hints_close(&other);
+	hints_close(&hints);
+	(void)close(fd);
+}
+
+/* The file cut to any length, and each byte of its header changed. */
+Test(hints, a_damaged_header_is_no_table)
+{
+	int fd = folder();
+	struct hints *hints = make(fd, 10), *other = NULL;
+	struct stat st;
+
+	OK(hints_publish(hints, fd));
+	hints_close(&hints);
+	int file = openat(fd, HINTS_FILE, O_RDWR);
+
+	cr_assert(file >= 0 && fstat(file, &st) == 0);
+	for (off_t i = 0; i < 76; i++) {
+		uint8_t byte, changed;
+
+		cr_assert_eq(pread(file, &byte, 1, i), 1);
+		changed = byte ^ 1;
+		cr_assert_eq(pwrite(file, &changed, 1, i), 1);
+		cr_assert_eq(hints_open(fd, &of, false, &other), NOT_FOUND, "byte %d", (int)i);
+		cr_assert_eq(pwrite(file, &byte, 1, i), 1);
+	}
+	cr_assert_eq(hints_open(fd, &of, false, &other), FOUND);
+	hints_close(&other);
+	for (off_t size = st.st_size - 1; size > 0; size /= 3) {
+		cr_assert_eq(ftruncate(file, size), 0);
+		cr_assert_eq(hints_open(fd, &of, false, &other), NOT_FOUND, "%d bytes", (int)size);
+	}
+	(void)close(file);
+	(void)close(fd);
+}
+
+/* ---- with an index and a journal ---- */
+
+static uint64_t seq_of(struct snapshot *snapshot, uint32_t feed, const char *key)
+{
+	struct record record;
+	int r = snapshot_get(snapshot, feed, bytes_str(key), &record);
+
+	cr_assert(r == FOUND || r == NOT_FOUND, "%s", err_text(r));
+	return r == FOUND ? record.seq : 0;
+}
+
+static int hints_file(struct small_store *s, int flags)
+{
+	char path[4096];
+
+	(void)snprintf(path, sizeof(path), "%s/index/gen-%u/%s", s->path,
+		(unsigned)index_generation(s->index), HINTS_FILE);
+	return open(path, flags | O_CLOEXEC);
+}
+
+/* Slots are mixed up: every one leads to the record of another object, or to none. */
+Test(hints, that_lead_astray_change_no_answer)
+{
+	enum { OBJECTS = 50 };
+	struct small_store s;
+	struct store *store;
+	struct snapshot *snapshot;
+	uint64_t seq[OBJECTS], slots[2 * SLOTS], random = 1;
+	char key[OBJECTS][16];
+
+	small_store_open(&s);
+	for (int i = 0; i < OBJECTS; i++) {
+		(void)snprintf(key[i], sizeof(key[i]), "web/%d", i);
+		seq[i] = small_store_put(&s, key[i], "n1", i % 2 ? 5000 : 10);
+	}
+	small_store_take(&s);
+	OK(store_open(s.path, &(struct store_options){.check = true}, &store));
+	OK(snapshot_open(store, &snapshot));
+	int file = hints_file(&s, O_RDWR);
+	cr_assert_geq(file, 0, "the writer has made them");
+	cr_assert_eq(pread(file, slots, sizeof(slots), 4096), (ssize_t)sizeof(slots));
+	uint64_t full[4 * OBJECTS];
+	size_t n = 0;
+
+	for (size_t i = 0; i < 2 * SLOTS; i++)
+		if (slots[i])
+			full[n++] = slots[i] & ((UINT64_C(1) << 35) - 1);
+	cr_assert_eq(n, 2 * OBJECTS, "one for each name, one for each object");
+	for (int round = 0; round < 20; round++) {
+		for (size_t i = 0; i < 2 * SLOTS; i++) {
+			random = random * 6364136223846793005u + 1442695040888963407u;
+			if (slots[i])
+				slots[i] = (slots[i] >> 35 << 35) |
+					   (round % 4 ? full[(random >> 33) % n]
+						      : random >> 29);
+		}
+		cr_assert_eq(pwrite(file, slots, sizeof(slots), 4096), (ssize_t)sizeof(slots));
+		for (int i = 0; i < OBJECTS; i++)
+			cr_assert_eq(seq_of(snapshot, s.feed, key[i]), seq[i]);
+		cr_assert_eq(seq_of(snapshot, s.feed, "web/none"), 0);
+	}
+	(void)close(file);
+	snapshot_close(&snapshot);
+	store_close(&store);
+	small_store_close(&s);
+}
+
+/* What the index commits is in the hints before; an open list's records are not to be seen. */
+Test(hints, ahead_of_a_snapshot_give_it_its_own_state)
+{
+	struct small_store s;
+	struct store *store;
+	struct snapshot *old, *new;
+
+	small_store_open(&s);
+	uint64_t a = small_store_put(&s, "web/a", "n1", 5000);
+	uint64_t b = small_store_put(&s, "web/b", "n1", 5000);
+
+	small_store_take(&s);
+	OK(store_open(s.path, &(struct store_options){.check = true}, &store));
+	OK(snapshot_open(store, &old));
+	OK(snapshot_open(store, &new));
+	(void)small_store_list_begin(&s);
+	uint64_t a2 = small_store_put(&s, "web/a", "n2", 5000);
+
+	(void)small_store_delete(&s, "web/b");
+	small_store_take(&s);
+	OK(snapshot_renew(old)); /* its `taken` is above a2, what it sees of the feed is not */
+	(void)small_store_list_end(&s);
+	small_store_take(&s);
+	cr_assert_eq(seq_of(old, s.feed, "web/a"), a);
+	cr_assert_eq(seq_of(old, s.feed, "web/b"), b);
+	OK(snapshot_renew(new));
+	cr_assert_eq(seq_of(new, s.feed, "web/a"), a2);
+	cr_assert_eq(seq_of(new, s.feed, "web/b"), 0);
+	snapshot_close(&new);
+	snapshot_close(&old);
+	store_close(&store);
+	small_store_close(&s);
+}
+
+/* The writer dies, and the table says TAKEN and TXN, more or less than what was committed. Was it taken
+ * over as it is? */
+static bool is_taken_over(struct small_store *s, int taken, int txn)
+{
+	struct index_options options = {.map_bytes = 64u << 20};
+	struct hints_of mine = {.index_generation = index_generation(s->index)};
+	struct hints *hints;
+	char path[4096];
+
+	memcpy(mine.journal, journal_uuid(s->journal), sizeof(mine.journal));
+	(void)snprintf(path, sizeof(path), "%s/index/gen-%u", s->path, mine.index_generation);
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	cr_assert_eq(hints_open(fd, &mine, true, &hints), FOUND);
+	index_close(&s->index);
+	hints_cover(hints, hints_taken(hints) + (uint64_t)taken, hints_txn(hints) + (uint64_t)txn);
+	hints_remove(hints, s->feed, BYTES_LIT("web/a"), 1);
+	hints_close(&hints);
+	OK(index_open_write(s->home, &options, &s->index));
+	cr_assert_eq(hints_open(fd, &mine, false, &hints), FOUND);
+	bool taken_over = is_nothing(hints_name(hints, s->feed, BYTES_LIT("web/a")));
+
+	hints_close(&hints);
+	(void)close(fd);
+	return taken_over;
+}
+
+Test(hints, that_missed_a_transaction_are_made_anew)
+{
+	static const struct {
+		int taken, txn;
+		bool good;
+	} cases[] = {
+		{0, 0, true},  /* died behind the commit */
+		{3, 1, true},  /* died before it */
+		{0, -1, false},
+		{0, 2, false},
+		{-1, 0, false},
+	};
+	struct small_store s;
+
+	small_store_open(&s);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		(void)small_store_put(&s, "web/a", "n1", 5000);
+		small_store_take(&s);
+		cr_assert_eq(is_taken_over(&s, cases[i].taken, cases[i].txn), cases[i].good,
+			"case %zu", i);
+	}
+	small_store_close(&s);
+}
+
+/* A table that grows is another file: a reader goes over to it, and loses nothing meanwhile. */
+Test(hints, grow_with_the_index)
+{
+	enum { OBJECTS = 7000 };
+	struct small_store s;
+	struct store *store;
+	struct snapshot *snapshot;
+	struct stat before, after;
+	char key[32];
+
+	small_store_open(&s);
+	uint64_t first = small_store_put(&s, "web/first", "n1", 5000);
+
+	small_store_take(&s);
+	OK(store_open(s.path, NULL, &store));
+	OK(snapshot_open(store, &snapshot));
+	int file = hints_file(&s, O_RDONLY);
+
+	cr_assert(file >= 0 && fstat(file, &before) == 0);
+	(void)close(file);
+	OK(index_begin(s.index));
+	for (int i = 0; i < OBJECTS; i++) {
+		(void)snprintf(key, sizeof(key), "web/%d", i);
+		struct index_change change = {.feed = s.feed,
+			.key = bytes_str(key),
+			.to = {.seq = first}};
+
+		OK(index_put(s.index, &change));
+	}
+	uint64_t last = small_store_put(&s, "web/last", "n1", 5000);
+
+	OK(index_commit(s.index));
+	file = hints_file(&s, O_RDONLY);
+	cr_assert(file >= 0 && fstat(file, &after) == 0);
+	(void)close(file);
+	cr_assert_gt(after.st_size, before.st_size);
+	cr_assert_eq(seq_of(snapshot, s.feed, "web/first"), first);
+	small_store_take(&s);
+	cr_assert_eq(seq_of(snapshot, s.feed, "web/last"), 0);
+	OK(snapshot_renew(snapshot));
+	cr_assert_eq(seq_of(snapshot, s.feed, "web/first"), first);
+	cr_assert_eq(seq_of(snapshot, s.feed, "web/last"), last);
+	snapshot_close(&snapshot);
+	store_close(&store);
+	small_store_close(&s);
+}
