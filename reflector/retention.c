@@ -14,6 +14,7 @@
 
 #define RETENTION_MAGIC 0x52544e54u
 #define MARKS           256
+#define SWEEP_PAUSE     ((uint64_t)60 * 1000000000)
 
 /* The log ended with SEQ when BYTES had been written in all. */
 struct mark {
@@ -29,6 +30,7 @@ struct retention {
 	struct mark marks[MARKS]; /* oldest first */
 	size_t n_marks;
 	uint64_t bytes;
+	uint64_t sweep_ns; /* when next */
 };
 
 int retention_new(struct home *home, struct journal *journal,
@@ -170,12 +172,24 @@ static int look_at_cursor(void *arg, const char *name, const struct cursor_file 
 
 	(void)name;
 	if (memcmp(cursor->uuid, journal_uuid(lag->retention->journal), 16) != 0 ||
-		cursor->written_ns + lag->retention->options.cursor_ns < proc_realtime_ns())
+		cursor_is_expired(cursor->written_ns, lag->retention->options.cursor_ns))
 		return 0;
 	for (size_t i = 0; i < cursor->n; i++)
 		if (cursor->positions[i].seq < lag->least)
 			lag->least = cursor->positions[i].seq;
 	return 0;
+}
+
+/* Now and then: names that nobody comes back for would become ever more. */
+static void sweep_cursors(struct retention *retention)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	if (now < retention->sweep_ns)
+		return;
+	retention->sweep_ns = now + SWEEP_PAUSE;
+	if (cursor_sweep(retention->home, retention->options.cursor_ns) < 0)
+		err_clear(); /* tried again the next time */
 }
 
 /* ---- by the index ---- */
@@ -278,6 +292,7 @@ int retention_target(struct retention *retention, uint64_t list_begin, bool pres
 		err_clear(); /* an unreadable cursor is its follower's matter */
 	if (lag.least < target)
 		target = lag.least;
+	sweep_cursors(retention);
 	uint64_t cap = pressed ? UINT64_MAX : seq_over_size(retention);
 	if (cap > target)
 		target = cap;

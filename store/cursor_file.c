@@ -25,6 +25,7 @@
 #define NAME_MAX_BYTES 64
 #define FILE_MAX_BYTES (1 << 20)
 #define FIRST_LINE     "kinf-cursor 1"
+#define TEMPORARY_NS   (UINT64_C(1800) * 1000000000) /* much longer than a file is written for */
 
 static int check_name(const char *name)
 {
@@ -212,20 +213,30 @@ void cursor_release(struct cursor_file *cursor)
 	*cursor = (struct cursor_file){{0}, NULL, 0, 0};
 }
 
+/* ---- all of them ---- */
+
+static int open_folder(struct home *home, DIR **ret_directory)
+{
+	int fd = openat(home_cursors_fd(home), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	*ret_directory = fd < 0 ? NULL : fdopendir(fd);
+	if (*ret_directory)
+		return 0;
+	int r = err_set(-errno, "'%s/cursors'", home_path(home));
+	if (fd >= 0)
+		(void)close(fd); /* nothing was written through it */
+	return r;
+}
+
 int cursor_each(struct home *home, cursor_fn *fn, void *arg)
 {
+	DIR *directory;
+
 	if (home_cursors_fd(home) < 0)
 		return 0; /* a copy without cursors */
-	int fd = openat(home_cursors_fd(home), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-	int r = 0;
-
-	if (!directory) {
-		r = err_set(-errno, "'%s/cursors'", home_path(home));
-		if (fd >= 0)
-			(void)close(fd); /* nothing was written through it */
+	int r = open_folder(home, &directory);
+	if (r < 0)
 		return r;
-	}
 	for (struct dirent *entry; r == 0 && (entry = readdir(directory));) {
 		struct cursor_file cursor;
 
@@ -244,4 +255,39 @@ int cursor_each(struct home *home, cursor_fn *fn, void *arg)
 	}
 	(void)closedir(directory);
 	return r;
+}
+
+bool cursor_is_expired(uint64_t written_ns, uint64_t expiry_ns)
+{
+	uint64_t now = proc_realtime_ns();
+
+	return (now > written_ns ? now - written_ns : written_ns - now) > expiry_ns;
+}
+
+/* By the file's time: what can't be read becomes old too, and a file is replaced by each writing. One
+ * that is written just now, after all that time, is lost until it is written the next time. */
+static bool is_left_behind(int directory, const char *name, uint64_t expiry_ns)
+{
+	uint64_t now = proc_realtime_ns(), limit = name[0] == '.' ? TEMPORARY_NS : expiry_ns;
+	struct stat st;
+
+	if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	uint64_t changed = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+	return now > changed && (now - changed) / 2 > limit;
+}
+
+int cursor_sweep(struct home *home, uint64_t expiry_ns)
+{
+	DIR *directory;
+	int removed = 0;
+	int r = open_folder(home, &directory);
+
+	if (r < 0)
+		return r;
+	for (struct dirent *entry; (entry = readdir(directory));)
+		if (is_left_behind(dirfd(directory), entry->d_name, expiry_ns))
+			removed += unlinkat(dirfd(directory), entry->d_name, 0) == 0;
+	(void)closedir(directory);
+	return removed;
 }

@@ -101,6 +101,14 @@ void cursor_release(struct cursor_file *cursor);
 int cursor_save(struct home *home, const char *name, const uint8_t uuid[16],
 	const struct follow_position *positions, size_t n);
 int cursor_remove(struct home *home, const char *name);
+/*
+ * Does a cursor that was last written at WRITTEN_NS hold history no longer? A time in the future was
+ * taken from a clock that was wrong: it counts as far from now as it is.
+ */
+bool cursor_is_expired(uint64_t written_ns, uint64_t expiry_ns);
+/* Removes cursors that expired EXPIRY_NS ago too (until then their follower is told that it was lapped),
+ * and what killed followers left behind. How many. */
+int cursor_sweep(struct home *home, uint64_t expiry_ns);
 typedef int cursor_fn(void *arg, const char *name, const struct cursor_file *cursor);
 /* Those that can be read; others are passed over. */
 int cursor_each(struct home *home, cursor_fn *fn, void *arg);

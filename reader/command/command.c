@@ -51,7 +51,8 @@ int command_store(const struct config_flags *flags, char **ret_directory)
 	const char *given = flags->store ? flags->store : getenv("KINF_STORE");
 	CLEANUP(config_free) struct config *config = NULL;
 
-	if (given && *given) {
+	/* A file that was named is read even so: if it can't be, that is to be said. */
+	if (given && *given && !flags->file) {
 		*ret_directory = strdup(given);
 		return *ret_directory ? 0 : err_set(-ENOMEM, "store");
 	}

@@ -365,3 +365,18 @@ def test_no_colour_and_no_progress_in_a_pipe(kinf):
     for command in (["get", "pods"], ["status"], ["index", "pods"]):
         result = kinf(*command, check=True)
         assert "\x1b" not in result.stdout + result.stderr
+
+
+def test_a_file_that_is_named_is_read(simulator, store):
+    """Also where the store needs none: $KINF_STORE says where it is."""
+    simulator.create("pods", 2)
+    store.configure(whole("pods")).daemons()
+    store.wait_equal(simulator, "pods")
+    missing = store.directory / "missing.yaml"
+    broken = store.directory / "broken.yaml"
+    broken.write_text("colour: red\n")
+    for file in (missing, broken):
+        for command in (["get", "pods"], ["status"], ["get", "pods", "--store", store.path]):
+            result = store.kinf(*command, "--config", file)
+            assert result.status == 1 and file.name in result.stderr and not result.stdout, result
+    assert store.kinf("get", "pods", "--config", store.config, "-o", "count").stdout == "2\n"

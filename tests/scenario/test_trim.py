@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Retention: history goes when its time is over, cursors hold it, and the files stay bounded."""
 
+import os
+import re
+import time
+
 import pytest
 
 from harness import eventually
@@ -59,6 +63,31 @@ def test_cursor_holds_history(simulator, store):
     simulator.touch("pods", 1)
     eventually(lambda: store_status(store)["horizon"] > held + 400, what="history let go")
     store.verify()
+
+
+def test_expired_cursor_holds_nothing_and_goes(simulator, store):
+    """Written in the past, and by a clock that was ahead by a year; one that is as old again is removed."""
+    simulator.create("pods", 50)
+    store.configure(whole("pods"), retention={"time": "100ms", "size": "64MiB"}, cursorExpiry="1h").daemons()
+    store.wait_equal(simulator, "pods")
+    follower = store.follower("watch", "pods", "-o", "json", "--cursor", "c")
+    eventually(lambda: "SYNC" in follower.out)
+    follower.stop()
+    cursors = store.path / "cursors"
+    text = (cursors / "c").read_text()
+    for process in store.processes:
+        if process.running:
+            process.stop()
+    (cursors / "c").unlink()
+    year = 365 * 24 * 3600
+    for name, ahead in (("old", -year), ("ahead", year)):
+        (cursors / name).write_text(re.sub(r"written \d+", f"written {int((time.time() + ahead) * 1e9)}", text))
+        os.utime(cursors / name, (time.time() + ahead,) * 2)
+    store.daemons()
+    simulator.touch("pods")
+    store.wait_equal(simulator, "pods")
+    eventually(lambda: store_status(store)["horizon"] >= store_status(store)["lastEvent"] - 1, what="trimmed")
+    eventually(lambda: [path.name for path in cursors.iterdir()] == ["ahead"], what="the oldest is removed")
 
 
 def test_size_wins_over_cursors(simulator, store):

@@ -174,6 +174,47 @@ Test(cursor_file, the_group_can_read_it_whatever_the_umask_is)
 	cr_assert_eq(st.st_mode & 0777, 0640);
 }
 
+Test(cursor_file, expires_also_when_its_clock_was_ahead)
+{
+	uint64_t now = proc_realtime_ns(), hour = UINT64_C(3600) * 1000000000;
+
+	cr_assert(!cursor_is_expired(now, hour));
+	cr_assert(!cursor_is_expired(now - hour / 2, hour));
+	cr_assert(cursor_is_expired(now - 2 * hour, hour));
+	cr_assert(!cursor_is_expired(now + hour / 2, hour), "a little ahead");
+	cr_assert(cursor_is_expired(now + 2 * hour, hour));
+	cr_assert(cursor_is_expired(UINT64_MAX, hour));
+	cr_assert(cursor_is_expired(0, hour));
+}
+
+static void age_file(const char *name, int64_t seconds)
+{
+	struct timespec then = {.tv_sec = (int64_t)(proc_realtime_ns() / 1000000000) - seconds};
+
+	cr_assert_eq(utimensat(home_cursors_fd(home), name, (struct timespec[]){then, then}, 0), 0);
+}
+
+Test(cursor_file, what_nobody_comes_back_for_is_swept)
+{
+	static const struct {
+		const char *name;
+		int64_t age;
+	} files[] = {{"new", 0}, {"expired", 150}, {"forgotten", 250}, {"future", -1000},
+		{".new.1", 250}, {".killed.1", 4000}};
+	uint64_t expiry = UINT64_C(100) * 1000000000;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		put_file(files[i].name, "whatever");
+		age_file(files[i].name, files[i].age);
+	}
+	cr_assert_eq(mkdirat(home_cursors_fd(home), "folder", 0700), 0);
+	age_file("folder", 4000);
+	cr_assert_eq(cursor_sweep(home, expiry), 2);
+	cr_assert_eq(faccessat(home_cursors_fd(home), "forgotten", F_OK, 0), -1);
+	cr_assert_eq(faccessat(home_cursors_fd(home), ".killed.1", F_OK, 0), -1);
+	cr_assert_eq(cursor_sweep(home, expiry), 0);
+}
+
 #ifdef KINF_FAILPOINTS
 Test(cursor_file, a_save_that_fails_leaves_the_old_one_and_no_other)
 {
