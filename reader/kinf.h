@@ -159,11 +159,19 @@ struct kinf_query {
 	uint64_t n_terms;
 	uint64_t limit;                /* 0: no limit */
 	const char *continue_token;    /* of the page before, NULL: from the start */
+	const char *sort_by;           /* a field path; NULL: by key */
 };
 
 /* Objects in the order of their keys; memory does not grow with the result. KINF_SYNTAX,
  * KINF_NO_FEED, KINF_NO_INDEX name what there is; KINF_AGAIN: a feed is still being listed for the
- * first time, or an index filled. Close lists before their snapshot. */
+ * first time, or an index filled. Close lists before their snapshot.
+ *
+ * SORT_BY orders as kubectl's --sort-by: objects without the field first, then quantities and numbers
+ * (9, 10, 500Mi, 1Gi), then texts in natural order (pod-9, pod-10); equal ones by key. Give a limit:
+ * all that a page may hold is kept in memory, and an index of that very path makes it quick. The
+ * pages of one walk are in the order of its first page, whatever changes meanwhile; objects that came
+ * later are not among them. KINF_GONE: the continue token is older than the store's history, list
+ * again without it. */
 KINF_API int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
 	struct kinf_list **ret_list);
 /* KINF_FOUND, KINF_END. The object's fields are borrowed from the snapshot. */
@@ -171,7 +179,8 @@ KINF_API int kinf_list_next(struct kinf_list *list, struct kinf_object *ret_obje
 /* After KINF_END of a limited list: the token for the next page, NULL when there is none. Borrowed
  * from the list. Objects that live through the whole walk come exactly once, whatever changes. */
 KINF_API const char *kinf_list_continue(struct kinf_list *list);
-/* How the list is computed, in words ("index node, 120 postings; filter: label selector"). */
+/* How the list is computed, in words ("term 'node-1', 120 postings sorted by key; filter on the body:
+ * label selector"). Of a sorted list it is complete after the first kinf_list_next. */
 KINF_API const char *kinf_list_plan(struct kinf_list *list);
 /* The feed's resourceVersion in this snapshot ("" when several feeds take part). Borrowed from the
  * list. */

@@ -2,7 +2,8 @@
 /*
  * kinf_list: the feeds behind a name one after the other, each either walked by name or, when a term
  * has few postings, by those, sorted by key first. Either way objects come in the order of their keys
- * and memory is bounded: a walk holds one entry, a sorted run at most SORT_MAX.
+ * and memory is bounded: a walk holds one entry, a sorted run at most SORT_MAX. A list in another
+ * order (sorted.h) takes all candidates first.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "reader/plan.h"
+#include "reader/sorted.h"
 
 struct kinf_list {
 	uint32_t magic;
@@ -23,6 +24,8 @@ struct kinf_list {
 	struct plan plan;            /* of that feed */
 	struct index_walk *walk;
 	struct run run;
+	struct sorted *sorted;       /* NULL: by key */
+	bool filled;                 /* SORTED has its candidates */
 	uint64_t left;               /* of the limit; UINT64_MAX: none */
 	bool entered;                /* the plan of FEED is made */
 	bool ended;
@@ -112,12 +115,15 @@ int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
 	list->magic = KINF_LIST_MAGIC;
 	list->snapshot = snapshot;
 	list->taken_as = snapshot->taken_as;
-	list->left = query->limit ? query->limit : UINT64_MAX;
 	r = query_init(&list->query, query);
+	list->left = list->query.limit ? list->query.limit : UINT64_MAX;
 	if (r == 0)
 		r = list_take_feeds(list, query->feed);
 	if (r == 0)
 		r = list_plan_all(list);
+	if (r == 0 && list->query.sort_by)
+		r = sorted_new(list_snapshot(list), list->feeds, list->n_feeds, &list->query,
+			&list->sorted);
 	if (r != 0)
 		kinf_list_close(&list);
 	else
@@ -134,6 +140,7 @@ void kinf_list_close(struct kinf_list **list)
 	CHECK_OBJ(l, KINF_LIST_MAGIC);
 	index_walk_close(&l->walk);
 	run_release(&l->run);
+	sorted_free(&l->sorted);
 	plan_release(&l->plan);
 	query_release(&l->query);
 	buf_release(&l->last);
@@ -143,23 +150,35 @@ void kinf_list_close(struct kinf_list **list)
 	free(l);
 }
 
+static int list_plan(struct kinf_list *list)
+{
+	/* That of the first feed was made last when the list was opened. */
+	return list->feed ? plan_make(list_snapshot(list), &list->feeds[list->feed], &list->query,
+				    &list->plan) :
+			    0;
+}
+
 /* Opens the walk that the plan of the present feed asks for. */
-static int list_enter(struct kinf_list *list)
+static int list_open(struct kinf_list *list)
 {
 	struct snapshot *snapshot = list_snapshot(list);
-	const struct snapshot_feed *feed = &list->feeds[list->feed];
-	/* That of the first feed was made last when the list was opened. */
-	int r = list->feed ? plan_make(snapshot, feed, &list->query, &list->plan) : 0;
 
-	if (r != 0)
-		return r;
 	list->entered = true;
 	if (list->plan.empty)
 		return 0;
 	if (list->plan.postings)
-		return run_fill(&list->run, snapshot, feed->definition.id, &list->plan, &list->query);
+		return run_fill(&list->run, snapshot, list->feeds[list->feed].definition.id,
+			&list->plan, &list->query);
 	return index_names(snapshot_index(snapshot), snapshot_index_txn(snapshot),
-		feed->definition.id, list->plan.prefix, buf_bytes(&list->query.from), &list->walk);
+		list->feeds[list->feed].definition.id, list->plan.prefix,
+		buf_bytes(&list->query.from), &list->walk);
+}
+
+static int list_enter(struct kinf_list *list)
+{
+	int r = list_plan(list);
+
+	return r == 0 ? list_open(list) : r;
 }
 
 static void list_leave(struct kinf_list *list)
@@ -181,7 +200,29 @@ static int list_candidate(struct kinf_list *list, struct bytes *ret_key,
 	return index_walk_next(list->walk, ret_key, ret_entry);
 }
 
-/* Next object that meets the whole query, over all feeds. */
+/* Next candidate that the index has nothing against. FOUND, END. */
+static int list_accepted(struct kinf_list *list, struct bytes *ret_key,
+	struct index_entry *ret_entry)
+{
+	int r;
+
+	while ((r = list_candidate(list, ret_key, ret_entry)) == FOUND) {
+		r = plan_accepts(&list->plan, &list->query, list_snapshot(list), *ret_key,
+			ret_entry);
+		if (r != NOT_FOUND)
+			return r;
+	}
+	return r;
+}
+
+static int list_read(struct kinf_list *list, size_t feed, struct bytes key,
+	const struct index_entry *entry, struct record *ret_record)
+{
+	return snapshot_record(list_snapshot(list), list->feeds[feed].definition.id, key, entry,
+		ret_record);
+}
+
+/* Next object that meets the whole query, over all feeds, in key order. */
 static int list_step(struct kinf_list *list, struct record *ret_record)
 {
 	struct index_entry entry;
@@ -191,25 +232,88 @@ static int list_step(struct kinf_list *list, struct record *ret_record)
 		int r = list->entered ? 0 : list_enter(list);
 
 		if (r == 0)
-			r = list_candidate(list, &key, &entry);
+			r = list_accepted(list, &key, &entry);
 		if (r == END) {
 			list_leave(list);
 			continue;
 		}
 		if (r == FOUND)
-			r = plan_accepts(&list->plan, &list->query, list_snapshot(list), key,
-				&entry);
-		if (r == NOT_FOUND)
-			continue;
-		if (r == FOUND)
-			r = snapshot_record(list_snapshot(list),
-				list->feeds[list->feed].definition.id, key, &entry, ret_record);
+			r = list_read(list, list->feed, key, &entry, ret_record);
 		if (r == FOUND)
 			r = plan_matches(&list->plan, &list->query, ret_record);
 		if (r != NOT_FOUND)
 			return r;
 	}
 	return END;
+}
+
+/* ---- in the order of a field ---- */
+
+static int list_offer_all(struct kinf_list *list)
+{
+	struct index_entry entry;
+	struct bytes key;
+	int r = list_open(list);
+
+	while (r == 0 && (r = list_accepted(list, &key, &entry)) == FOUND)
+		r = sorted_offer(list->sorted, &list->plan, list->feed, key, &entry);
+	return r == END ? 0 : r;
+}
+
+/* WALKED: feeds that were read by an index. */
+static void list_describe_order(struct kinf_list *list, size_t walked)
+{
+	char *words = list->words;
+	size_t size = sizeof(list->words);
+	int n;
+
+	if (walked && walked == list->n_feeds) {
+		n = snprintf(words, size, "index of '%s' in its order", list->query.sort_by);
+		if (n >= 0 && (size_t)n < size)
+			plan_describe_checks(&list->query, false, words + n, size - (size_t)n);
+		return;
+	}
+	size_t used = strlen(words);
+	(void)snprintf(words + used, size - used, "; all sorted by '%s'", list->query.sort_by);
+}
+
+/* Offers every feed's candidates; where an index has that order, those that the page can need. */
+static int list_fill(struct kinf_list *list)
+{
+	size_t walked = 0;
+
+	for (; list->feed < list->n_feeds; list_leave(list)) {
+		int r = list_plan(list);
+
+		if (r == 0)
+			r = sorted_walk(list->sorted, &list->plan, list->feed);
+		walked += r == 0;
+		if (r == NOT_FOUND)
+			r = list_offer_all(list);
+		if (r != 0)
+			return r;
+	}
+	sorted_end(list->sorted);
+	list->filled = true;
+	list_describe_order(list, walked);
+	return 0;
+}
+
+static int list_step_sorted(struct kinf_list *list, struct record *ret_record)
+{
+	const struct sorted_item *item;
+	int r = list->filled ? 0 : list_fill(list);
+
+	if (r == 0)
+		r = sorted_next(list->sorted, &item);
+	return r == FOUND ? list_read(list, item->feed, item->key, &item->entry, ret_record) : r;
+}
+
+/* The token for what follows the last object of this page. */
+static int list_token(struct kinf_list *list)
+{
+	return list->sorted ? sorted_token(list->sorted, &list->token) :
+			      query_token(buf_bytes(&list->last), &list->token);
 }
 
 int kinf_list_next(struct kinf_list *list, struct kinf_object *ret_object)
@@ -225,14 +329,14 @@ int kinf_list_next(struct kinf_list *list, struct kinf_object *ret_object)
 			"the snapshot was renewed since this list began: list again"));
 	if (list->ended)
 		return END;
-	r = list_step(list, &record);
+	r = list->sorted ? list_step_sorted(list, &record) : list_step(list, &record);
 	if (r == END)
 		list->ended = true;
 	if (r != FOUND)
 		return list_fail(list, r);
 	if (list->left == 0) { /* one more would match: the page ends with a token */
 		list->ended = true;
-		r = query_token(buf_bytes(&list->last), &list->token);
+		r = list_token(list);
 		return r < 0 ? list_fail(list, r) : END;
 	}
 	if (list->left != UINT64_MAX) {

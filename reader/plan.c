@@ -267,6 +267,14 @@ int plan_make(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	return r < 0 ? r : plan_long_values(snapshot, feed, plan);
 }
 
+void plan_describe_checks(const struct query *query, bool driven, char *text, size_t size)
+{
+	(void)snprintf(text, size, "%s%s%s%s",
+		query->labels || query->fields ? "; filter on the body:" : "",
+		query->labels ? " label selector" : "", query->fields ? " field selector" : "",
+		query->n_terms > (driven ? 1u : 0u) ? "; terms checked in the index" : "");
+}
+
 void plan_describe(const struct plan *plan, const struct query *query, char *text, size_t size)
 {
 	int n;
@@ -281,12 +289,8 @@ void plan_describe(const struct plan *plan, const struct query *query, char *tex
 		n = snprintf(text, size, "names beginning with '%.*s'", BYTES_ARG(plan->prefix));
 	else
 		n = snprintf(text, size, "all names");
-	if (n < 0 || (size_t)n >= size)
-		return;
-	(void)snprintf(text + n, size - (size_t)n, "%s%s%s%s",
-		query->labels || query->fields ? "; filter on the body:" : "",
-		query->labels ? " label selector" : "", query->fields ? " field selector" : "",
-		query->n_terms > (plan->postings ? 1u : 0u) ? "; terms checked in the index" : "");
+	if (n >= 0 && (size_t)n < size)
+		plan_describe_checks(query, plan->postings, text + n, size - (size_t)n);
 }
 
 /* ---- deciding on one object ---- */

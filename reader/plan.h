@@ -25,6 +25,9 @@ struct query {
 	size_t n_terms;
 	struct selector *labels, *fields; /* NULL: none */
 	struct buf from; /* smallest key wanted; empty: from the start */
+	const char *sort_by; /* NULL: by key */
+	const char *token;   /* of a sorted list: sorted.h reads it; else it became FROM */
+	uint64_t limit;      /* 0: none */
 };
 
 int query_init(struct query *query, const struct kinf_query *from);
@@ -63,6 +66,8 @@ int plan_make(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	const struct query *query, struct plan *plan);
 void plan_release(struct plan *plan);
 void plan_describe(const struct plan *plan, const struct query *query, char *text, size_t size);
+/* Its second half: what is checked of each candidate. DRIVEN: they have one of the terms already. */
+void plan_describe_checks(const struct query *query, bool driven, char *text, size_t size);
 
 /* Of an entry, by its key and the index alone: FOUND, NOT_FOUND. */
 int plan_accepts(const struct plan *plan, const struct query *query, struct snapshot *snapshot,

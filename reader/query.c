@@ -5,6 +5,7 @@
  * whole walk come exactly once whatever happens to others.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +64,8 @@ static const char *take_text(const char *text, char **end)
 static int take_texts(struct query *query, const struct kinf_query *from)
 {
 	size_t size = from->n_terms * sizeof(*query->terms) + text_size(from->namespace_) +
-		text_size(from->prefix);
+		text_size(from->prefix) + text_size(from->sort_by) +
+		text_size(from->continue_token);
 
 	for (size_t i = 0; i < from->n_terms; i++)
 		size += text_size(from->terms[i].index) + text_size(from->terms[i].value);
@@ -73,6 +75,8 @@ static int take_texts(struct query *query, const struct kinf_query *from)
 	char *end = (char *)(query->terms + from->n_terms);
 	query->namespace_ = take_text(from->namespace_, &end);
 	query->prefix = take_text(from->prefix, &end);
+	query->sort_by = take_text(from->sort_by, &end);
+	query->token = take_text(from->continue_token, &end);
 	for (size_t i = 0; i < from->n_terms; i++) {
 		const char *index = take_text(from->terms[i].index, &end);
 		const char *value = take_text(from->terms[i].value, &end);
@@ -83,21 +87,35 @@ static int take_texts(struct query *query, const struct kinf_query *from)
 	return 0;
 }
 
-int query_init(struct query *query, const struct kinf_query *from)
+/* What the caller's version of the library did not know is as if it was not said. */
+static int take_known(const struct kinf_query *given, struct kinf_query *ret_query)
 {
-	*query = (struct query){0};
-	if (from->size != sizeof(*from))
+	if (given->size < offsetof(struct kinf_query, sort_by) || given->size > sizeof(*given))
 		return err_set(ERR_UNSUPPORTED, "kinf_query of %u bytes, this library knows %zu",
-			from->size, sizeof(*from));
-	if (!from->feed)
+			given->size, sizeof(*given));
+	*ret_query = (struct kinf_query){0};
+	memcpy(ret_query, given, given->size);
+	return 0;
+}
+
+int query_init(struct query *query, const struct kinf_query *given)
+{
+	struct kinf_query from;
+
+	*query = (struct query){0};
+	int r = take_known(given, &from);
+	if (r < 0)
+		return r;
+	if (!from.feed)
 		return err_set(-EINVAL, "kinf_query without a feed");
-	int r = take_texts(query, from);
-	if (r == 0 && from->label_selector && *from->label_selector)
-		r = selector_parse_labels(from->label_selector, &query->labels);
-	if (r == 0 && from->field_selector && *from->field_selector)
-		r = selector_parse_fields(from->field_selector, &query->fields);
-	if (r == 0 && from->continue_token && *from->continue_token)
-		r = query_continue(query, from->continue_token);
+	query->limit = from.limit;
+	r = take_texts(query, &from);
+	if (r == 0 && from.label_selector && *from.label_selector)
+		r = selector_parse_labels(from.label_selector, &query->labels);
+	if (r == 0 && from.field_selector && *from.field_selector)
+		r = selector_parse_fields(from.field_selector, &query->fields);
+	if (r == 0 && query->token && !query->sort_by)
+		r = query_continue(query, query->token);
 	return r;
 }
 

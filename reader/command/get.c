@@ -12,7 +12,7 @@
 
 struct get_args {
 	struct query_args query;
-	const char *output, *continue_token, *at_least_rv;
+	const char *output, *sort_by, *continue_token, *at_least_rv;
 	uint64_t limit, timeout_ns, max_stale_ns;
 	bool explain;
 };
@@ -20,6 +20,8 @@ struct get_args {
 static const struct option_spec get_options[] = {
 	{'o', "output", OPTION_TEXT, offsetof(struct get_args, output), "FORMAT",
 		"table, wide, json, yaml, name or count"},
+	{0, "sort-by", OPTION_TEXT, offsetof(struct get_args, sort_by), "PATH",
+		"in the order of this field, as kubectl's; quick with an index and --limit"},
 	{0, "limit", OPTION_NUMBER, offsetof(struct get_args, limit), "N",
 		"at most N objects; the page ends with a token"},
 	{0, "continue", OPTION_TEXT, offsetof(struct get_args, continue_token), "TOKEN",
@@ -209,6 +211,14 @@ static void say_empty(const struct get *get)
 		in ? " namespace" : "");
 }
 
+static int say_gone(void)
+{
+	(void)fprintf(stderr,
+		"Error: the continue token is older than the history that is kept (retention); list "
+		"again without it\n");
+	return PROC_FAILED;
+}
+
 static int get_list(struct get *get, const struct kinf_query *query)
 {
 	CLEANUP(kinf_list_close) struct kinf_list *list = NULL;
@@ -219,8 +229,8 @@ static int get_list(struct get *get, const struct kinf_query *query)
 		return command_fail_kinf(get->kinf);
 	if (r == KINF_AGAIN)
 		return say_again(get);
-	if (get->args.explain)
-		(void)fprintf(stderr, "plan: %s\n", kinf_list_plan(list));
+	if (r == KINF_GONE)
+		return say_gone();
 	while ((r = kinf_list_next(list, &object)) == KINF_FOUND) {
 		r = print_object(&get->print, &object);
 		if (r < 0)
@@ -228,6 +238,8 @@ static int get_list(struct get *get, const struct kinf_query *query)
 	}
 	if (r < 0)
 		return command_fail_kinf(get->kinf);
+	if (get->args.explain)
+		(void)fprintf(stderr, "plan: %s\n", kinf_list_plan(list));
 	r = print_end(&get->print, kinf_list_resource_version(list), kinf_list_continue(list));
 	if (r < 0)
 		return command_fail(r);
@@ -313,10 +325,10 @@ static int check_names(const struct get *get)
 	if (get->n_names == 0)
 		return 0;
 	if (query->labels || query->fields || query->prefix || query->index.n || args->limit ||
-		args->continue_token)
+		args->sort_by || args->continue_token)
 		return err_say(ERR_SYNTAX,
-			"names are given: -l, --field-selector, --index, --prefix, --limit and "
-			"--continue are not for them");
+			"names are given: -l, --field-selector, --index, --prefix, --sort-by, --limit "
+			"and --continue are not for them");
 	for (size_t i = 0; i < get->n_names; i++) {
 		const char *name = get->names[i], *slash = strchr(name, '/');
 		const char *in = query->namespace_;
@@ -361,6 +373,7 @@ int command_get(int argc, char **argv)
 		r = print_format(get.args.output, &format);
 	if (r < 0)
 		return command_usage(&options, r);
+	query.sort_by = get.args.sort_by;
 	query.limit = get.args.limit;
 	query.continue_token = get.args.continue_token;
 	return get_run(&get, &flags, &query, format);

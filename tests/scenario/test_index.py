@@ -249,3 +249,42 @@ def test_killed_rebuild_begins_again(simulator, store, indexed, point):
     store.wait_equal(simulator, "pods")
     check_index(simulator, store, "node")
     store.verify()
+
+
+def test_pages_in_the_order_of_a_field(simulator, store, indexed):
+    for number in (3, 20, 100):
+        simulator.patch("pods", "web/front-n1", {"spec": {"nodeName": f"n{number}"}})
+        store.wait_equal(simulator, "pods")
+        truth = simulator.truth("pods")
+        wanted = sorted(truth, key=lambda key: (int(truth[key]["spec"]["nodeName"][1:]), key))
+        for path in (".spec.nodeName", "{.spec.nodeName}"):
+            got, page = [], store.kinf("get", "pods", "--sort-by", path, "--limit", "5", "-o", "json", check=True).json
+            while True:
+                got += [f"{o['metadata']['namespace']}/{o['metadata']['name']}" for o in page["items"]]
+                token = page["metadata"].get("continue")
+                if not token:
+                    break
+                page = store.kinf("get", "pods", "--sort-by", path, "--limit", "5", "--continue", token,
+                                  "-o", "json", check=True).json
+            assert got == wanted
+    explained = store.kinf("get", "pods", "--sort-by", "spec.nodeName", "--limit", "2", "--explain", check=True)
+    assert "plan: index of 'spec.nodeName' in its order" in explained.stderr
+    explained = store.kinf("get", "pods", "--sort-by", "status.phase", "-l", "app=front", "--explain", check=True)
+    assert "all sorted by 'status.phase'" in explained.stderr
+    assert store.kinf("get", "pods", "--sort-by", "spec[").status == 1
+
+
+def test_sorted_walk_ends_when_its_past_is_trimmed(simulator, store):
+    simulator.create("pods", 20)
+    store.configure(whole("pods"), retention={"time": "1s"})
+    store.daemons()
+    store.wait_equal(simulator, "pods")
+    page = store.kinf("get", "pods", "--sort-by", "metadata.uid", "--limit", "5", "-o", "json", check=True).json
+    token = page["metadata"]["continue"]
+
+    def gone():
+        simulator.touch("pods", 5)
+        result = store.kinf("get", "pods", "--sort-by", "metadata.uid", "--limit", "5", "--continue", token)
+        return result.status == 1 and "older than the history" in result.stderr
+
+    eventually(gone, what="the token to be too old")

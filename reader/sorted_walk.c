@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A page in the order of an index: its values are ordered and visited from the page's begin on,
+ * each with its objects, until the page can't be made better. What the index can't tell is added:
+ * objects without a value, and those that changed since the walk began, which are looked up in the
+ * log.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reader/sorted.h"
+
+struct order_value {
+	struct sort_value value;
+	struct bytes text;
+	uint64_t count;
+};
+
+/* One feed's walk. */
+struct order {
+	struct sorted *sorted;
+	const struct plan *plan;
+	size_t feed;
+	uint64_t as_of;
+	uint32_t definition;        /* 0: none */
+	struct order_value *values; /* a heap, the first one first */
+	size_t n, capacity;
+	uint64_t entries; /* objects that have a value */
+	bool unusable;    /* a value is kept as its beginning only */
+};
+
+static struct index *order_index(const struct order *order)
+{
+	return snapshot_index(order->sorted->snapshot);
+}
+
+static struct txn *order_txn(const struct order *order)
+{
+	return snapshot_index_txn(order->sorted->snapshot);
+}
+
+static const struct snapshot_feed *order_feed(const struct order *order)
+{
+	return &order->sorted->feeds[order->feed];
+}
+
+/* ---- which index, and is it worth it ---- */
+
+static int is_index_of_path(void *arg, const struct index_definition *definition)
+{
+	struct order *order = arg;
+
+	if (definition->dropping || definition->filled != INDEX_READY ||
+		strcmp(definition->paths, path_text(order->sorted->path)) != 0)
+		return 0;
+	order->definition = definition->id;
+	return 1;
+}
+
+/* Objects that the plan's own candidates are at most. */
+static uint64_t plan_candidates(const struct order *order)
+{
+	const struct plan *plan = order->plan;
+
+	if (plan->empty)
+		return 0;
+	return plan->postings ? plan->terms[plan->driver].count : order_feed(order)->index.objects;
+}
+
+/* A page's objects are looked for among all in order: the fewer the plan leaves, the more are
+ * passed over. Everything that changed since is looked at too. */
+static bool is_cheaper(const struct order *order)
+{
+	uint64_t objects = order_feed(order)->index.objects;
+	uint64_t candidates = plan_candidates(order);
+	uint64_t changed = order_feed(order)->visible - order->as_of;
+
+	if (order->sorted->room > objects || order->plan->prefix.size || !candidates)
+		return false;
+	return order->sorted->room * objects / candidates + changed < candidates / 2;
+}
+
+/* ---- its values in order ---- */
+
+static bool comes_before(const struct order_value *a, const struct order_value *b)
+{
+	return sort_value_compare(&a->value, &b->value) < 0;
+}
+
+static void sift_down(struct order *order, size_t i)
+{
+	struct order_value value = order->values[i];
+
+	for (size_t child; (child = 2 * i + 1) < order->n; i = child) {
+		if (child + 1 < order->n &&
+			comes_before(&order->values[child + 1], &order->values[child]))
+			child++;
+		if (!comes_before(&order->values[child], &value))
+			break;
+		order->values[i] = order->values[child];
+	}
+	order->values[i] = value;
+}
+
+static int order_add(void *arg, struct bytes text, uint64_t count, bool whole)
+{
+	struct order *order = arg;
+	struct sort_value value;
+
+	if (!text.size)
+		return 0; /* as good as missing */
+	order->entries += count;
+	order->unusable |= !whole;
+	if (order->unusable)
+		return END;
+	sort_value_read(text, &value);
+	if (!sorted_wants_value(order->sorted, &value))
+		return 0;
+	if (order->n == order->capacity) {
+		size_t capacity = order->capacity ? order->capacity * 2 : 256;
+		struct order_value *values = reallocarray(order->values, capacity, sizeof(*values));
+
+		if (!values)
+			return err_set(-ENOMEM, "sorting %zu values", order->n);
+		order->values = values;
+		order->capacity = capacity;
+	}
+	order->values[order->n++] = (struct order_value){value, text, count};
+	return 0;
+}
+
+/* FOUND; NOT_FOUND: its order is not to be had. */
+static int order_values(struct order *order)
+{
+	int r = index_values(order_index(order), order_txn(order), order->definition, BYTES_NONE,
+		order_add, order);
+
+	if (r < 0)
+		return r;
+	if (order->unusable)
+		return NOT_FOUND;
+	for (size_t i = order->n / 2; i-- > 0;)
+		sift_down(order, i);
+	return FOUND;
+}
+
+static struct order_value order_pop(struct order *order)
+{
+	struct order_value first = order->values[0];
+
+	order->values[0] = order->values[--order->n];
+	if (order->n)
+		sift_down(order, 0);
+	return first;
+}
+
+/* ---- objects ---- */
+
+/* Those that changed since the walk began come with order_changed(). */
+static int order_offer(struct order *order, struct bytes key, const struct index_entry *entry)
+{
+	if (entry->seq > order->as_of)
+		return 0;
+	int r = plan_accepts(
+		order->plan, order->sorted->query, order->sorted->snapshot, key, entry);
+	if (r == FOUND)
+		r = sorted_offer(order->sorted, order->plan, order->feed, key, entry);
+	return r == NOT_FOUND ? 0 : r;
+}
+
+/* A feed's names from where an object of VALUE could be wanted: behind the page's begin. From there
+ * on the first that is not wanted ends it. */
+static int order_names(
+	const struct order *order, const struct sort_value *value, struct index_walk **ret_walk)
+{
+	const struct sorted *sorted = order->sorted;
+	bool inside = sorted->continues && sort_value_compare(value, &sorted->after_value) == 0;
+
+	return index_names(order_index(order), order_txn(order), order_feed(order)->definition.id,
+		BYTES_NONE, inside ? sorted->next_key : BYTES_NONE, ret_walk);
+}
+
+/* By the value's postings: in no order, so all of them. */
+static int offer_postings(struct order *order, const struct order_value *value)
+{
+	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
+	struct index_entry entry;
+	struct bytes key;
+	uint64_t count;
+	int r = index_postings(order_index(order), order_txn(order), order->definition, value->text,
+		&count, &walk);
+
+	while (r == FOUND && (r = index_walk_next(walk, &key, &entry)) == FOUND)
+		if (sorted_wants(order->sorted, &value->value, key))
+			r = order_offer(order, key, &entry);
+	return r < 0 ? r : 0;
+}
+
+/* By the names, which are in order: until the page is full of better ones. */
+static int offer_names(struct order *order, const struct order_value *value)
+{
+	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
+	struct index_entry entry;
+	struct bytes key;
+	int r = order_names(order, &value->value, &walk);
+
+	while (r == FOUND && (r = index_walk_next(walk, &key, &entry)) == FOUND) {
+		if (!sorted_wants(order->sorted, &value->value, key))
+			return 0;
+		r = index_has(order_index(order), order_txn(order), order->definition, value->text,
+			entry.object);
+		if (r == FOUND)
+			r = order_offer(order, key, &entry);
+		if (r == NOT_FOUND)
+			r = FOUND;
+	}
+	return r < 0 ? r : 0;
+}
+
+static int offer_value(struct order *order, const struct order_value *value)
+{
+	uint64_t names = order->sorted->room * order_feed(order)->index.objects / value->count;
+
+	return value->count > 2 * names ? offer_names(order, value) : offer_postings(order, value);
+}
+
+/* Objects that have no value come first, and most are in no postings: the names are walked for as
+ * long as there are some left to be found. */
+static int offer_missing(struct order *order)
+{
+	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
+	const struct sort_value missing = {.kind = SORT_MISSING};
+	uint64_t left = order_feed(order)->index.objects - order->entries;
+	struct sort_value value;
+	struct index_entry entry;
+	struct record record;
+	struct bytes key;
+
+	if (!left || !sorted_wants_value(order->sorted, &missing))
+		return 0;
+	int r = order_names(order, &missing, &walk);
+	while (r == 0 && left && (r = index_walk_next(walk, &key, &entry)) == FOUND) {
+		r = snapshot_record(order->sorted->snapshot, order_feed(order)->definition.id, key,
+			&entry, &record);
+		if (r == FOUND)
+			r = sorted_value(order->sorted, record.body, &value);
+		if (r != 0 || value.kind != SORT_MISSING)
+			continue;
+		if (!sorted_wants(order->sorted, &missing, key))
+			return 0;
+		left--;
+		r = order_offer(order, key, &entry);
+	}
+	return r < 0 ? r : 0;
+}
+
+/* What is newer than the walk, each object once: by the record that is its newest. */
+static int offer_changed(struct order *order)
+{
+	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
+	struct sorted *sorted = order->sorted;
+	uint64_t visible = order_feed(order)->visible;
+	uint32_t feed = order_feed(order)->definition.id;
+	struct index_entry entry;
+	struct record record;
+
+	if (visible <= order->as_of)
+		return 0;
+	int r = journal_walk_open(snapshot_journal(sorted->snapshot),
+		snapshot_journal_txn(sorted->snapshot), order->as_of + 1, &walk);
+	while (r == 0 && (r = journal_walk_next(walk, &record)) == FOUND && record.seq <= visible) {
+		if (record.feed != feed || !record.key.size)
+			continue;
+		r = index_get(order_index(order), order_txn(order), feed, record.key, &entry);
+		if (r == FOUND && entry.seq == record.seq)
+			r = plan_accepts(
+				order->plan, sorted->query, sorted->snapshot, record.key, &entry);
+		else if (r == FOUND)
+			r = NOT_FOUND;
+		if (r == FOUND)
+			r = sorted_offer(sorted, order->plan, order->feed, record.key, &entry);
+		if (r == NOT_FOUND)
+			r = 0;
+	}
+	return r < 0 ? r : 0;
+}
+
+static int offer_in_order(struct order *order)
+{
+	int r = order_values(order);
+
+	if (r == FOUND)
+		r = offer_changed(order);
+	if (r == 0)
+		r = offer_missing(order);
+	while (r == 0 && order->n) {
+		struct order_value value = order_pop(order);
+
+		if (!sorted_wants_value(order->sorted, &value.value))
+			break; /* nor any behind it */
+		r = offer_value(order, &value);
+	}
+	return r;
+}
+
+int sorted_walk(struct sorted *sorted, const struct plan *plan, size_t feed)
+{
+	struct order order = {
+		.sorted = sorted, .plan = plan, .feed = feed, .as_of = sorted_as_of(sorted, feed)};
+
+	if (path_is_plural(sorted->path) || !is_cheaper(&order))
+		return NOT_FOUND;
+	int r = index_each_definition(order_index(&order), order_txn(&order),
+		order_feed(&order)->definition.id, is_index_of_path, &order);
+	if (r < 0)
+		return r;
+	r = order.definition ? offer_in_order(&order) : NOT_FOUND;
+	free(order.values);
+	return r;
+}
