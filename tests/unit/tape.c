@@ -103,9 +103,9 @@ void cache_relist(const char *names)
 	char *rest = NULL;
 
 	(void)rig_append(&cache.rig, cache.feed, RECORD_LIST_BEGIN, NULL, NULL);
-	delete_missing(names);
 	for (char *name = strtok_r(copy, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
 		(void)cache_put(name, NULL);
+	delete_missing(names); /* known at its end: it streams */
 	(void)rig_append(&cache.rig, cache.feed, RECORD_LIST_END, NULL, NULL);
 }
 

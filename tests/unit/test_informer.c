@@ -155,7 +155,7 @@ Test(informer, what_a_relist_finds_missing_is_deleted_with_its_last_state)
 	cache_relist("a/y a/z");
 	cache_take();
 	tape_drain(informer);
-	tape_is(&a, "del? a/x=1 upd a/y=2>3 add a/z=4");
+	tape_is(&a, "upd a/y=2>3 add a/z=4 del? a/x=1");
 	release();
 }
 
@@ -192,10 +192,10 @@ Test(informer, a_lapped_handler_is_told_and_gets_everything_anew)
 	release();
 }
 
-static struct kinf_informer *tracking(const char *cursor)
+static struct kinf_informer *tracking(void)
 {
 	struct kinf_informer_options options = {
-		.size = sizeof(options), .flags = KINF_TRACK_KEYS, .cursor = cursor};
+		.size = sizeof(options), .flags = KINF_TRACK_KEYS};
 
 	return tape_informer(&options);
 }
@@ -203,7 +203,7 @@ static struct kinf_informer *tracking(const char *cursor)
 Test(informer, with_tracked_keys_a_lapse_is_told_as_differences)
 {
 	three_objects();
-	informer = tracking(NULL);
+	informer = tracking();
 	tape_add(informer, &a, NULL);
 	tape_drain(informer);
 	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
@@ -223,7 +223,7 @@ Test(informer, with_tracked_keys_what_left_the_filter_during_a_lapse_is_deleted)
 	cache_put("a/x", "n1");
 	cache_put("a/y", "n1");
 	cache_take();
-	informer = tracking(NULL);
+	informer = tracking();
 	tape_add(informer, &a, "spec.nodeName=n1");
 	tape_drain(informer);
 	tape_is(&a, "add! a/x=1 add! a/y=2 sync");
@@ -237,7 +237,7 @@ Test(informer, with_tracked_keys_what_left_the_filter_during_a_lapse_is_deleted)
 Test(informer, a_lapse_in_the_middle_of_a_replay_is_told_too)
 {
 	three_objects();
-	informer = tracking(NULL);
+	informer = tracking();
 	tape_add(informer, &a, NULL);
 	tape_drain(informer);
 	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
@@ -268,158 +268,6 @@ Test(informer, a_feed_of_another_definition_is_a_lapse)
 		tape_drain(informer);
 	}
 	tape_is(&a, "lapped add! a/n=4 sync");
-	release();
-}
-
-/* ---- cursors ---- */
-
-static struct kinf_informer *with_cursor(uint32_t flags)
-{
-	struct kinf_informer_options options = {
-		.size = sizeof(options), .flags = flags, .cursor = "c"};
-
-	return tape_informer(&options);
-}
-
-static void again(uint32_t flags)
-{
-	kinf_informer_free(&informer);
-	informer = with_cursor(flags);
-	tape_add(informer, &a, NULL);
-	tape_drain(informer);
-}
-
-Test(informer, a_cursor_goes_on_where_the_last_dispatch_ended)
-{
-	cache_put("a/x", NULL);
-	cache_take();
-	again(0);
-	tape_is(&a, "add! a/x=1 sync");
-	cache_put("a/x", NULL);
-	cache_take();
-	again(0);
-	tape_is(&a, "sync upd a/x=1>2");
-	cr_assert_eq(kinf_handler_synced(a.handler), 1);
-	again(0);
-	tape_is(&a, "sync");
-	release();
-}
-
-Test(informer, what_was_not_committed_comes_again)
-{
-	cache_put("a/x", NULL);
-	cache_take();
-	again(KINF_COMMIT_BY_HAND);
-	tape_is(&a, "add! a/x=1 sync");
-	again(KINF_COMMIT_BY_HAND);
-	tape_is(&a, "add! a/x=1 sync");
-	KINF_OK(kinf_informer_commit(informer));
-	cache_put("a/x", NULL);
-	cache_take();
-	again(KINF_COMMIT_BY_HAND);
-	tape_is(&a, "sync upd a/x=1>2");
-	again(KINF_COMMIT_BY_HAND);
-	tape_is(&a, "sync upd a/x=1>2");
-	release();
-}
-
-Test(informer, there_is_nothing_to_commit_before_sync)
-{
-	cache_put("a/x", NULL);
-	cache_take();
-	informer = with_cursor(0);
-	cr_assert_eq(kinf_informer_commit(informer), KINF_AGAIN, "no handler");
-	tape_add(informer, &a, NULL);
-	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
-	cr_assert_eq(kinf_informer_commit(informer), KINF_AGAIN);
-	again(0);
-	tape_is(&a, "add! a/x=1 add! a/x=1 sync");
-	release();
-}
-
-Test(informer, a_cursor_stands_where_the_slowest_handler_is)
-{
-	cache_put("a/x", NULL);
-	cache_take();
-	informer = with_cursor(0);
-	tape_add(informer, &a, NULL);
-	tape_drain(informer);
-	/* A late one, not synced yet: the cursor stays where it is. */
-	tape_add(informer, &b, NULL);
-	cache_put("a/x", NULL);
-	cache_take();
-	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
-	cr_assert_eq(kinf_informer_commit(informer), KINF_AGAIN);
-	tape_drain(informer);
-	KINF_OK(kinf_informer_commit(informer));
-	release();
-}
-
-Test(informer, a_cursor_behind_what_is_kept_is_lapped)
-{
-	cache_put("a/x", NULL);
-	cache_take();
-	again(0);
-	tape_is(&a, "add! a/x=1 sync");
-	kinf_informer_free(&informer);
-	cache_put("a/x", NULL);
-	cache_put("a/x", NULL);
-	cache_trim();
-	again(0);
-	tape_is(&a, "lapped add! a/x=3 sync");
-	release();
-}
-
-/* The keys are filled beside the changes; from then on a lapse is told as differences. */
-Test(informer, a_cursor_with_tracked_keys_knows_what_an_earlier_process_was_told)
-{
-	cache_put("a/x", NULL);
-	cache_put("a/y", NULL);
-	cache_take();
-	informer = tracking("c");
-	tape_add(informer, &a, NULL);
-	tape_drain(informer);
-	tape_is(&a, "add! a/x=1 add! a/y=2 sync");
-	kinf_informer_free(&informer);
-	informer = tracking("c");
-	tape_add(informer, &a, NULL);
-	tape_drain(informer);
-	tape_is(&a, "sync");
-	cache_delete("a/x");
-	cache_put("a/y", NULL);
-	cache_trim();
-	tape_drain(informer);
-	tape_is(&a, "upd a/y=?>3 del? a/x sync");
-	release();
-}
-
-Test(informer, a_bad_cursor_name_is_refused_at_once)
-{
-	struct kinf_informer_options options = {.size = sizeof(options), .cursor = "../x"};
-
-	cr_assert_eq(kinf_informer_new(cache.kinf, "pods", &options, &informer), -EINVAL);
-	cr_assert(strstr(kinf_error(cache.kinf), "cursor name"), "%s", kinf_error(cache.kinf));
-}
-
-Test(informer, it_goes_on_after_an_event_number)
-{
-	struct kinf_informer_options options = {.size = sizeof(options)};
-
-	cache_put("a/x", NULL);
-	options.from = cache_put("a/y", NULL);
-	cache_put("a/y", NULL);
-	cache_delete("a/x");
-	cache_take();
-	informer = tape_informer(&options);
-	tape_add(informer, &a, NULL);
-	tape_drain(informer);
-	tape_is(&a, "sync upd a/y=2>3 del a/x=1");
-	kinf_informer_free(&informer);
-	options.from = 1000000; /* of another life of the store */
-	informer = tape_informer(&options);
-	tape_add(informer, &a, NULL);
-	tape_drain(informer);
-	tape_is(&a, "lapped add! a/y=3 sync");
 	release();
 }
 
@@ -515,8 +363,10 @@ static void misuse(struct tape *tape)
 
 Test(informer, a_handler_may_not_dispatch_or_commit)
 {
+	struct kinf_informer_options options = {.size = sizeof(options), .cursor = "c"};
+
 	three_objects();
-	informer = with_cursor(0);
+	informer = tape_informer(&options);
 	tape_add(informer, &a, NULL);
 	a.then = misuse;
 	tape_drain(informer);

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where handlers begin: a cursor that survives the process, an event number. */
+#include "reader/kinf.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+
+#include "common/cleanup.h"
+#include "tests/unit/tape.h"
+
+TestSuite(informer_cursor, .init = cache_open, .fini = cache_close, .timeout = 60);
+
+static struct tape a, b;
+static struct kinf_informer *informer;
+
+static void release(void)
+{
+	kinf_informer_free(&informer);
+	tape_release(&a);
+	tape_release(&b);
+}
+
+static struct kinf_informer *with_cursor(uint32_t flags)
+{
+	struct kinf_informer_options options = {
+		.size = sizeof(options), .flags = flags, .cursor = "c"};
+
+	return tape_informer(&options);
+}
+
+static void again(uint32_t flags)
+{
+	kinf_informer_free(&informer);
+	informer = with_cursor(flags);
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+}
+
+Test(informer_cursor, a_cursor_goes_on_where_the_last_dispatch_ended)
+{
+	cache_put("a/x", NULL);
+	cache_take();
+	again(0);
+	tape_is(&a, "add! a/x=1 sync");
+	cache_put("a/x", NULL);
+	cache_take();
+	again(0);
+	tape_is(&a, "sync upd a/x=1>2");
+	cr_assert_eq(kinf_handler_synced(a.handler), 1);
+	again(0);
+	tape_is(&a, "sync");
+	release();
+}
+
+Test(informer_cursor, what_was_not_committed_comes_again)
+{
+	cache_put("a/x", NULL);
+	cache_take();
+	again(KINF_COMMIT_BY_HAND);
+	tape_is(&a, "add! a/x=1 sync");
+	again(KINF_COMMIT_BY_HAND);
+	tape_is(&a, "add! a/x=1 sync");
+	KINF_OK(kinf_informer_commit(informer));
+	cache_put("a/x", NULL);
+	cache_take();
+	again(KINF_COMMIT_BY_HAND);
+	tape_is(&a, "sync upd a/x=1>2");
+	again(KINF_COMMIT_BY_HAND);
+	tape_is(&a, "sync upd a/x=1>2");
+	release();
+}
+
+Test(informer_cursor, there_is_nothing_to_commit_before_sync)
+{
+	cache_put("a/x", NULL);
+	cache_take();
+	informer = with_cursor(0);
+	cr_assert_eq(kinf_informer_commit(informer), KINF_AGAIN, "no handler");
+	tape_add(informer, &a, NULL);
+	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
+	cr_assert_eq(kinf_informer_commit(informer), KINF_AGAIN);
+	again(0);
+	tape_is(&a, "add! a/x=1 add! a/x=1 sync");
+	release();
+}
+
+Test(informer_cursor, a_cursor_stands_where_the_slowest_handler_is)
+{
+	cache_put("a/x", NULL);
+	cache_take();
+	informer = with_cursor(0);
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+	/* A late one, not synced yet: the cursor stays where it is. */
+	tape_add(informer, &b, NULL);
+	cache_put("a/x", NULL);
+	cache_take();
+	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
+	cr_assert_eq(kinf_informer_commit(informer), KINF_AGAIN);
+	tape_drain(informer);
+	KINF_OK(kinf_informer_commit(informer));
+	release();
+}
+
+Test(informer_cursor, a_cursor_behind_what_is_kept_is_lapped)
+{
+	cache_put("a/x", NULL);
+	cache_take();
+	again(0);
+	tape_is(&a, "add! a/x=1 sync");
+	kinf_informer_free(&informer);
+	cache_put("a/x", NULL);
+	cache_put("a/x", NULL);
+	cache_trim();
+	again(0);
+	tape_is(&a, "lapped add! a/x=3 sync");
+	release();
+}
+
+/* The keys are filled beside the changes; from then on a lapse is told as differences. */
+Test(informer_cursor, a_cursor_with_tracked_keys_knows_what_an_earlier_process_was_told)
+{
+	cache_put("a/x", NULL);
+	cache_put("a/y", NULL);
+	cache_take();
+	informer = with_cursor(KINF_TRACK_KEYS);
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+	tape_is(&a, "add! a/x=1 add! a/y=2 sync");
+	kinf_informer_free(&informer);
+	informer = with_cursor(KINF_TRACK_KEYS);
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+	tape_is(&a, "sync");
+	cache_delete("a/x");
+	cache_put("a/y", NULL);
+	cache_trim();
+	tape_drain(informer);
+	tape_is(&a, "upd a/y=?>3 del? a/x sync");
+	release();
+}
+
+Test(informer_cursor, a_bad_cursor_name_is_refused_at_once)
+{
+	struct kinf_informer_options options = {.size = sizeof(options), .cursor = "../x"};
+
+	cr_assert_eq(kinf_informer_new(cache.kinf, "pods", &options, &informer), -EINVAL);
+	cr_assert(strstr(kinf_error(cache.kinf), "cursor name"), "%s", kinf_error(cache.kinf));
+}
+
+Test(informer_cursor, it_goes_on_after_an_event_number)
+{
+	struct kinf_informer_options options = {.size = sizeof(options)};
+
+	cache_put("a/x", NULL);
+	options.from = cache_put("a/y", NULL);
+	cache_put("a/y", NULL);
+	cache_delete("a/x");
+	cache_take();
+	informer = tape_informer(&options);
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+	tape_is(&a, "sync upd a/y=2>3 del a/x=1");
+	kinf_informer_free(&informer);
+	options.from = 1000000; /* of another life of the store */
+	informer = tape_informer(&options);
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+	tape_is(&a, "lapped add! a/y=3 sync");
+	release();
+}
