@@ -85,6 +85,7 @@ static const struct config_key top_keys[] = {
 	{"timeouts", config_read_timeouts, POLICY},
 	{"maxObjectSize", config_read_object_size, POLICY},
 	{"holdMassDelete", config_read_hold, POLICY},
+	{"consistencyCheck", config_read_check, POLICY},
 #undef POLICY
 	{"cursorExpiry", config_read_duration, offsetof(struct config, cursor_ns)},
 	{"feeds", config_read_feeds, 0},

@@ -164,6 +164,44 @@ static void grant_turns(struct feeds *feeds)
 	}
 }
 
+/* One consistency check at a time, of the feed that is due first. */
+struct checks {
+	bool running;
+	uint64_t at;
+	struct runner *first;
+};
+
+static int look_at_checks(struct feeds *feeds, struct runner *runner, void *arg)
+{
+	struct checks *checks = arg;
+	uint64_t at = runner_check_at(runner);
+
+	(void)feeds;
+	checks->running |= runner_is_checking(runner);
+	if (at < checks->at)
+		*checks = (struct checks){checks->running, at, runner};
+	return 0;
+}
+
+static struct checks find_checks(struct feeds *feeds)
+{
+	struct checks checks = {.at = UINT64_MAX};
+
+	if (feeds->shared.policy.check_ns)
+		(void)each(feeds, look_at_checks, &checks);
+	if (checks.running)
+		checks.at = UINT64_MAX;
+	return checks;
+}
+
+static void start_check(struct feeds *feeds, uint64_t now)
+{
+	struct checks checks = find_checks(feeds);
+
+	if (checks.at <= now)
+		runner_check_start(checks.first);
+}
+
 static int work_one(struct feeds *feeds, struct runner *runner, void *arg)
 {
 	(void)feeds;
@@ -187,8 +225,10 @@ int feeds_work(struct feeds *feeds)
 		r = replace_ready(feeds);
 		more = r < 0 ? r : more;
 	}
-	if (more >= 0)
+	if (more >= 0) {
 		grant_turns(feeds);
+		start_check(feeds, now);
+	}
 	return more;
 }
 
@@ -208,6 +248,7 @@ uint64_t feeds_until(const struct feeds *feeds)
 
 	if (!feeds->started)
 		return until;
+	until = find_checks((struct feeds *)feeds).at;
 	(void)each((struct feeds *)feeds, until_one, &until);
 	for (size_t i = 0; i < feeds->n_wanted; i++)
 		if (!feeds->wanted[i].verified && feeds->wanted[i].ask_ns < until)

@@ -62,6 +62,21 @@ int request_path(const struct feed_definition *definition, const struct feed_act
 	return r;
 }
 
+int request_check_path(const struct feed_definition *definition, const char *rv, uint32_t limit,
+	const char *continue_, struct buf *path)
+{
+	put_resource(path, definition, definition->namespace_);
+	buf_printf(path, "?limit=%u", limit);
+	put_parameter(path, "labelSelector", definition->label_selector);
+	put_parameter(path, "fieldSelector", definition->field_selector);
+	put_parameter(path, "continue", continue_);
+	if (!*continue_) {
+		put_parameter(path, "resourceVersion", rv);
+		buf_str(path, "&resourceVersionMatch=Exact");
+	}
+	return buf_error(path);
+}
+
 int request_probe_path(const struct feed_definition *definition, const char *rv, struct buf *path)
 {
 	const char *name_space = definition->namespace_;
@@ -79,5 +94,5 @@ const char *request_accept(const struct feed_definition *definition, bool watch)
 	if (!definition->metadata_only)
 		return "application/json";
 	return watch ? "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-		: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+		: REQUEST_ACCEPT_METADATA;
 }

@@ -17,6 +17,12 @@ int request_path(const struct feed_definition *definition, const struct feed_act
  */
 int request_probe_path(const struct feed_definition *definition, const char *rv, struct buf *path);
 
+/* One page of the feed's objects as they were at exactly RV; CONTINUE_ "": the first. Appended to PATH. */
+int request_check_path(const struct feed_definition *definition, const char *rv, uint32_t limit,
+	const char *continue_, struct buf *path);
+
+#define REQUEST_ACCEPT_METADATA "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
 /* What to accept: objects, or their metadata only (spec/api.md 2.1); static. A server that can't is
  * told to say so: full objects in place of metadata would be another feed. */
 const char *request_accept(const struct feed_definition *definition, bool watch);

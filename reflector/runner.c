@@ -221,6 +221,7 @@ void runner_free(struct runner **runner)
 	CHECK_OBJ(r, RUNNER_MAGIC);
 	http_cancel(&r->call);
 	fetch_cancel(&r->probe);
+	consistency_cancel(&r->check);
 	(void)stats_feed_remove(r->shared->stats, r->row.feed); /* a row it may not have */
 	recorder_leave(r->shared->recorder, &r->record);
 	record_feed_release(&r->record);
@@ -338,8 +339,9 @@ static void hold_list(struct runner *runner)
 int runner_work(struct runner *runner)
 {
 	CHECK_OBJ(runner, RUNNER_MAGIC);
+	int more = runner_check_work(runner);
 	if (!runner->finishing)
-		return 0;
+		return more;
 	int r = failpoint_pass(FAILPOINT_LIST_SWEEP);
 	if (r < 0)
 		return recorder_fail(runner->shared->recorder, r);
@@ -361,7 +363,7 @@ int runner_work(struct runner *runner)
 	say_listed(runner);
 	runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_LISTED,
 		.unreadable = runner->record.unreadable});
-	return 0;
+	return more;
 }
 
 uint64_t runner_until(const struct runner *runner)
@@ -388,6 +390,7 @@ int runner_rewind(struct runner *runner, const char *why)
 {
 	CHECK_OBJ(runner, RUNNER_MAGIC);
 	http_cancel(&runner->call);
+	consistency_cancel(&runner->check);
 	fetch_cancel(&runner->probe);
 	runner_set_error(runner, why);
 	runner->finishing = runner->has_next = false;

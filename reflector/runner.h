@@ -64,6 +64,11 @@ void runner_take_turn(struct runner *runner);
 /* It is listing. */
 bool runner_is_listing(const struct runner *runner);
 
+/* Monotonic time at which its next consistency check is due, UINT64_MAX: none is, or one is under way. */
+uint64_t runner_check_at(struct runner *runner);
+void runner_check_start(struct runner *runner);
+bool runner_is_checking(const struct runner *runner);
+
 /* The journal's batch failed for the reason WHY, which is the feed's error until it is well again:
  * back to the checkpoint, and stop until runner_resume. */
 int runner_rewind(struct runner *runner, const char *why);

@@ -4,11 +4,13 @@
  *
  *	runner.c        the machine's actions, life, what the loop asks for
  *	runner_call.c   one request: the answer taken apart, and how it ended
+ *	runner_check.c  the consistency check
  *	runner_probe.c  whether the server knows the RV that is watched from
  */
 #ifndef REFLECTOR_RUNNER_PARTS_H
 #define REFLECTOR_RUNNER_PARTS_H
 
+#include "reflector/consistency.h"
 #include "reflector/fetch.h"
 #include "reflector/guard.h"
 #include "reflector/list.h"
@@ -30,6 +32,9 @@ struct runner {
 	uint64_t queued_ns;
 
 	struct fetch *probe;
+	struct consistency *check;
+	uint64_t check_ns;     /* the next one's time; planned with ... */
+	uint64_t check_period; /* ... this period, 0: not yet */
 
 	struct http_call *call;
 	struct list *list;
@@ -64,6 +69,9 @@ void runner_fail_with(struct runner *runner, enum failure_kind kind, const char 
 /* runner_call.c: what cuts answers into items and events; sends the request of ACTION. */
 int runner_call_init(struct runner *runner);
 void runner_call_start(struct runner *runner, const struct feed_action *action);
+
+/* runner_check.c: a slice of a check, AGAIN while there is more. */
+int runner_check_work(struct runner *runner);
 
 /* runner_probe.c */
 void runner_probe_start(struct runner *runner);

@@ -42,6 +42,7 @@ WRONG = [
     ("timeouts: {silence: 1ms}", 1, "timeouts.silence"),
     ("holdMassDelete: 50", 1, "holdMassDelete"),
     ("holdMassDelete: {share: most}", 1, "holdMassDelete.share"),
+    ("consistencyCheck: 10ms", 1, "consistencyCheck"),
     ("maxObjectSize: 1kB", 1, "maxObjectSize"),
     ("feeds: pods", 1, "feeds"),
     ("feeds: [pods]", 1, "feeds[0]"),

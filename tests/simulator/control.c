@@ -211,6 +211,13 @@ static void bookmark_post(struct call *call)
 	put_rv(call);
 }
 
+/* The next COUNT changes of a resource that a watch would tell are not told. */
+static void swallow_post(struct call *call)
+{
+	call->collection->swallow = (unsigned)number(call, "count", 1);
+	put_rv(call);
+}
+
 static void drop_post(struct call *call)
 {
 	http_server_drop(call->control->server);
@@ -407,6 +414,7 @@ static const struct row {
 	{"POST", "/kinds", kinds_post},
 	{"POST", "/bookmark", bookmark_post},
 	{"POST", "/settings", settings_post},
+	{"POST", "/swallow", swallow_post, NEEDS_RESOURCE},
 	{"POST", "/drop", drop_post, UNLOCKED},
 	{"POST", "/down", down_post, UNLOCKED},
 	{"POST", "/up", up_post, UNLOCKED},

@@ -97,6 +97,10 @@ static void put_change(struct watch *watch, const struct version *version)
 
 	if (!view_covers(&watch->view, version->entry->key))
 		return;
+	if (watch->view.collection->swallow) {
+		watch->view.collection->swallow--;
+		return;
+	}
 
 	bool was = view_selects(&watch->view, older), is = view_selects(&watch->view, version);
 

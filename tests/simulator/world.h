@@ -51,6 +51,7 @@ struct collection {
 	struct pin *pins;
 	unsigned lists, watches, gets; /* requests since the log of requests was reset */
 	unsigned watching;             /* watches open now */
+	unsigned swallow;              /* so many changes more are lost on the way to a watch */
 };
 
 /* What the control port may change. */

@@ -26,6 +26,7 @@ Test(config_policy, defaults_are_those_of_client_go)
 	cr_assert_eq(p->backoff_min_ns, 800 * MS);
 	cr_assert_eq(p->backoff_max_ns, 30 * SECOND);
 	cr_assert_eq(p->list_concurrency, 4);
+	cr_assert_eq(p->check_ns, 0);
 	cr_assert_eq(p->connect_ns, 10 * SECOND);
 	cr_assert_eq(p->answer_ns, 60 * SECOND);
 	cr_assert_eq(p->max_object_bytes, 64u << 20);
@@ -39,7 +40,8 @@ Test(config_policy, each_key_is_taken)
 				 "backoff: {min: 100ms, max: 5s}\n"
 				 "timeouts: {connect: 2s, answer: 3s, silence: 4s}\n"
 				 "maxObjectSize: 1MiB\n"
-				 "holdMassDelete: {share: 20%, pause: 5s}\n");
+				 "holdMassDelete: {share: 20%, pause: 5s}\n"
+				 "consistencyCheck: 1h\n");
 	const struct config_policy *p = &c->policy;
 
 	cr_assert_eq(p->list_concurrency, 7);
@@ -52,6 +54,7 @@ Test(config_policy, each_key_is_taken)
 	cr_assert_eq(p->max_object_bytes, 1u << 20);
 	cr_assert_eq(p->hold_percent, 20);
 	cr_assert_eq(p->hold_pause_ns, 5 * SECOND);
+	cr_assert_eq(p->check_ns, 3600 * SECOND);
 	config_free(&c);
 }
 
@@ -94,6 +97,8 @@ Test(config_policy, each_key_wrong_in_turn)
 		{"holdMassDelete: 100%", "not a share: '100%'; allowed are 1% to 99%, and off"},
 		{"holdMassDelete: 0%", "not a share: '0%'; allowed are 1% to 99%, and off"},
 		{"holdMassDelete: '%'", "not a share: '%'; allowed are 1% to 99%, and off"},
+		{"consistencyCheck: 999ms", "'999ms': allowed are 1s to 365d, and 0s for none"},
+		{"consistencyCheck: 366d", "'366d': allowed are 1s to 365d, and 0s for none"},
 		{"holdMassDelete: {pause: 0s}", "'0s': allowed are 1ms to 1h"},
 	};
 

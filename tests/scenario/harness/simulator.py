@@ -145,6 +145,10 @@ class Simulator:
         """A bookmark on every watch that allows them, now."""
         return self._change("POST", "/bookmark")
 
+    def swallow(self, resource, count=1):
+        """The next COUNT changes that a watch of RESOURCE would tell are lost on their way."""
+        return self._change("POST", "/swallow", resource=resource, count=count)
+
     def settings(self, **settings):
         """bookmarkMs, futureWaitMs, history, watchList (0, 1), aggregated (0, 1)."""
         return self.call("POST", "/settings", **settings)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""consistencyCheck: what the journal has is held against the server's state of the same moment."""
+
+import pytest
+
+from harness import eventually
+from harness.store import whole
+
+
+def checks(simulator, resource="pods"):
+    """Lists of exactly one state, first pages only."""
+    return [r for r in simulator.requests(verb="list", resource=resource) if "Match=Exact" in r["query"]]
+
+
+def relists(simulator, resource="pods"):
+    """All other lists."""
+    return [r for r in simulator.requests(verb="list", resource=resource)
+            if "Match=Exact" not in r["query"] and "continue=" not in r["query"]]
+
+
+def watching(simulator, store, *feeds, **settings):
+    store.configure(*feeds, consistencyCheck="1s", **settings)
+    _, reflector = store.daemons()
+    store.wait_equal(simulator, "pods")
+    simulator.wait_watching("pods")
+    simulator.forget_requests()
+    return reflector
+
+
+LOST = {
+    "modified": lambda simulator: simulator.touch("pods", 1),
+    "added": lambda simulator: simulator.create("pods", 1, prefix="late"),
+    "deleted": lambda simulator: simulator.delete_many("pods", 1),
+}
+
+
+@pytest.mark.parametrize("change", LOST.values(), ids=LOST.keys())
+def test_event_that_got_lost_is_found_and_repaired(simulator, store, change):
+    simulator.create("pods", 20)
+    reflector = watching(simulator, store, whole("pods", pageSize=7))
+    before = store.objects("pods")
+    simulator.swallow("pods")
+    change(simulator)
+    assert store.objects("pods") == before and simulator.truth("pods") != before
+    simulator.bookmark()  # the server says that we have everything up to here
+    store.wait_equal(simulator, "pods")
+    assert reflector.log.count("feed diverged") == 1
+    assert len(relists(simulator)) == 1
+    assert all("as=PartialObjectMetadataList" in r["accept"] for r in checks(simulator))
+    store.verify()
+
+
+def test_what_agrees_is_left_alone_while_it_changes(simulator, store):
+    """Checks run amid changes; those are of a later state than the one that is compared."""
+    simulator.create("pods", 200)
+    reflector = watching(simulator, store, whole("pods", pageSize=20))
+    simulator.churn("pods", 200)
+    eventually(lambda: len(checks(simulator)) >= 2, what="two checks")
+    simulator.churn("pods", 0)
+    store.wait_equal(simulator, "pods")
+    assert not relists(simulator) and "diverged" not in reflector.log
+
+
+def test_check_that_can_not_be_made_says_nothing_and_does_nothing(simulator, store):
+    simulator.create("pods", 20)
+    refused = simulator.fault(verb="list", resource="pods", path="Match=Exact", status=410, body="gone")
+    reflector = watching(simulator, store, whole("pods"))
+    eventually(lambda: simulator.fault_hits(refused))
+    simulator.clear_faults()
+    eventually(lambda: any(r["status"] == 200 for r in checks(simulator)), what="a check that could be made")
+    assert not relists(simulator) and "warning" not in reflector.log
