@@ -83,6 +83,7 @@ static const struct config_key top_keys[] = {
 	{"watchTimeout", config_read_watch_timeout, POLICY},
 	{"backoff", config_read_backoff, POLICY},
 	{"timeouts", config_read_timeouts, POLICY},
+	{"recheck", config_read_recheck, POLICY},
 	{"maxObjectSize", config_read_object_size, POLICY},
 	{"holdMassDelete", config_read_hold, POLICY},
 	{"consistencyCheck", config_read_check, POLICY},

@@ -28,6 +28,7 @@ struct config_policy config_policy_default(void)
 		.connect_ns = 10 * SECOND,
 		.answer_ns = MINUTE,
 		.silence_ns = 2 * MINUTE,
+		.recheck_ns = 15 * SECOND,
 		.max_object_bytes = (uint64_t)64 << 20,
 		.hold_pause_ns = 30 * SECOND,
 	};
@@ -67,6 +68,14 @@ int config_read_watch_timeout(const struct place *place, const struct yaml_node 
 	struct config_policy *policy = to;
 
 	return read_duration_in(place, node, &range, &policy->watch_ns);
+}
+
+int config_read_recheck(const struct place *place, const struct yaml_node *node, void *to)
+{
+	static const struct range range = {10 * MS, 24 * HOUR, "10ms to 24h"};
+	struct config_policy *policy = to;
+
+	return read_duration_in(place, node, &range, &policy->recheck_ns);
 }
 
 int config_read_object_size(const struct place *place, const struct yaml_node *node, void *to)

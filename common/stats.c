@@ -62,7 +62,7 @@ struct page {
 	_Atomic uint64_t start_ticks; /* proc_start_ticks of pid */
 	_Atomic uint64_t start_ns;
 	_Atomic uint64_t heartbeat_ns;
-	uint64_t reserved[2];
+	_Atomic uint64_t journal[2]; /* the uuid's bytes; 0: not known */
 	_Atomic uint64_t counters[COUNTERS_MAX];
 	struct page_text state;
 	struct page_text error;
@@ -76,6 +76,7 @@ _Static_assert(STAT_MAX <= COUNTERS_MAX, "room for every counter");
 _Static_assert(sizeof(struct page_text) == 248, "layout");
 _Static_assert(sizeof(struct page_row) == 328, "layout");
 _Static_assert(offsetof(struct page, start_ticks) == 24, "layout");
+_Static_assert(offsetof(struct page, journal) == 48, "layout");
 _Static_assert(offsetof(struct page, counters) == 64, "layout");
 _Static_assert(offsetof(struct page, state) == 1088, "layout");
 _Static_assert(offsetof(struct page, check) == 1584, "layout");
@@ -212,6 +213,8 @@ static int page_begin(struct page *page)
 	set_word(&page->start_ticks, ticks);
 	set_word(&page->start_ns, proc_realtime_ns());
 	set_word(&page->heartbeat_ns, proc_realtime_ns());
+	set_word(&page->journal[0], 0);
+	set_word(&page->journal[1], 0);
 	/* Pairs with acquire in page_check. */
 	atomic_store_explicit(&page->version, PAGE_VERSION, memory_order_release);
 	return 0;
@@ -351,6 +354,26 @@ void stats_set_error(struct stats *stats, const char *error)
 		text_set(&page_of(stats)->error, error);
 }
 
+void stats_set_journal(struct stats *stats, const uint8_t uuid[16])
+{
+	uint64_t words[2];
+
+	if (!stats)
+		return;
+	memcpy(words, uuid, sizeof(words));
+	set_word(&page_of(stats)->journal[0], words[0]);
+	set_word(&page_of(stats)->journal[1], words[1]);
+}
+
+bool stats_journal(const struct stats *stats, uint8_t ret_uuid[16])
+{
+	if (!stats)
+		return false;
+	uint64_t words[2] = {word(&page_of(stats)->journal[0]), word(&page_of(stats)->journal[1])};
+	memcpy(ret_uuid, words, sizeof(words));
+	return words[0] || words[1];
+}
+
 /* A pid alone may be somebody else's by now. */
 static bool is_alive(int32_t pid, uint64_t start_ticks)
 {
@@ -453,20 +476,15 @@ int stats_feed_remove(struct stats *stats, uint32_t feed)
 	return FOUND;
 }
 
-int stats_feed_get(const struct stats *stats, uint32_t feed, struct stats_feed *ret_feed)
+static int row_get(const struct page_row *row, struct stats_feed *ret_feed)
 {
-	if (!stats)
-		return NOT_FOUND;
-	const struct page *page = page_of(stats);
 	uint64_t words[ROW_WORDS];
-	int i = find_row(page, feed, false);
-	if (i < 0 || words_read(&page->rows[i].sequence, page->rows[i].words, words, ROW_WORDS) != FOUND)
-		return NOT_FOUND;
-	/* It may have become another feed's since we found it. */
-	if (words[ROW_FEED] != (feed | ROW_USED))
+
+	if (words_read(&row->sequence, row->words, words, ROW_WORDS) != FOUND ||
+		!(words[ROW_FEED] & ROW_USED))
 		return NOT_FOUND;
 	*ret_feed = (struct stats_feed){
-		.feed = feed,
+		.feed = (uint32_t)words[ROW_FEED],
 		.phase = (uint32_t)words[ROW_PHASE],
 		.last_contact_ns = words[ROW_LAST_CONTACT],
 		.lists = words[ROW_LISTS],
@@ -479,4 +497,25 @@ int stats_feed_get(const struct stats *stats, uint32_t feed, struct stats_feed *
 	};
 	text_from_words(words + ROW_ERROR, ret_feed->error);
 	return FOUND;
+}
+
+int stats_feed_get(const struct stats *stats, uint32_t feed, struct stats_feed *ret_feed)
+{
+	if (!stats)
+		return NOT_FOUND;
+	const struct page *page = page_of(stats);
+	struct stats_feed row;
+	int i = find_row(page, feed, false);
+	/* It may have become another feed's since we found it. */
+	if (i < 0 || row_get(&page->rows[i], &row) != FOUND || row.feed != feed)
+		return NOT_FOUND;
+	*ret_feed = row;
+	return FOUND;
+}
+
+int stats_feed_at(const struct stats *stats, uint32_t i, struct stats_feed *ret_feed)
+{
+	if (!stats || i >= rows_in_use(page_of(stats)))
+		return END;
+	return row_get(&page_of(stats)->rows[i], ret_feed);
 }

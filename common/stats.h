@@ -61,6 +61,16 @@ int stats_process(const struct stats *stats, struct stats_process *ret_process);
 /* Where check_note_into() may write; NULL without a page. */
 char *stats_check_text(struct stats *stats, size_t *ret_size);
 
+/* The journal whose feeds the rows are of: another one than a reader's snapshot while a new journal is
+ * being filled. */
+void stats_set_journal(struct stats *stats, const uint8_t uuid[16]);
+/* False while none is known. */
+bool stats_journal(const struct stats *stats, uint8_t ret_uuid[16]);
+
+/* An id with this bit is no feed's: the row is of an entry of the configuration that has none yet, for
+ * instance since the server has no such resource. Its error reads "NAME: why"; a name has no colon. */
+#define STATS_PENDING 0x80000000u
+
 /* Per feed, by slot; a slot is found by feed id or newly taken (NULL page or full: -1). */
 struct stats_feed {
 	uint32_t feed;
@@ -76,5 +86,7 @@ int stats_feed_set(struct stats *stats, const struct stats_feed *feed);
 int stats_feed_remove(struct stats *stats, uint32_t feed);
 /* FOUND, NOT_FOUND. */
 int stats_feed_get(const struct stats *stats, uint32_t feed, struct stats_feed *ret_feed);
+/* The I-th row: FOUND, NOT_FOUND (not in use), END (there are no more). */
+int stats_feed_at(const struct stats *stats, uint32_t i, struct stats_feed *ret_feed);
 
 #endif

@@ -82,19 +82,24 @@ int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct 
 struct contact {
 	bool running;
 	bool known;
+	bool moving; /* it is filling another journal than ours */
 	struct stats_feed row;
 };
 
-static void contact_read(const struct stats *page, uint32_t feed, struct contact *ret)
+/* OURS: uuid of the journal that FEED is of. */
+static void contact_read(const struct stats *page, const uint8_t *ours, uint32_t feed,
+	struct contact *ret)
 {
 	struct stats_process process;
+	uint8_t uuid[16];
 
 	*ret = (struct contact){0};
 	if (!page || stats_process(page, &process) < 0)
 		return;
 	uint64_t now = proc_realtime_ns();
 	ret->running = process.alive && process.heartbeat_ns + HEARTBEAT_LIMIT_NS > now;
-	ret->known = stats_feed_get(page, feed, &ret->row) == FOUND;
+	ret->moving = stats_journal(page, uuid) && memcmp(uuid, ours, sizeof(uuid)) != 0;
+	ret->known = !ret->moving && stats_feed_get(page, feed, &ret->row) == FOUND;
 }
 
 /* `live` and `stale` are not stored: they follow from the phase and the reflector's report. */
@@ -114,6 +119,8 @@ static const char *feed_state(const struct snapshot_feed *feed, const struct con
 	default:
 		break;
 	}
+	if (contact->running && contact->moving)
+		return "stale";
 	if (!contact->running || !contact->known)
 		return "offline";
 	return contact->row.error[0] ? "stale" : "live";
@@ -139,11 +146,16 @@ static void copy_contact(const struct contact *contact, struct kinf_feed_status 
 	const struct stats_feed *row = &contact->row;
 
 	to->last_contact_seconds = -1;
+	if (contact->running && contact->moving)
+		copy_text(to->last_error, sizeof(to->last_error), BYTES_LIT("the cluster is "
+			"another one, or in another past: a new journal is being filled"));
 	if (!contact->known)
 		return;
 	to->lists = row->lists;
 	to->watches = row->watches;
 	to->events = row->events;
+	to->retries = row->retries;
+	to->bytes = row->bytes;
 	to->list_done = row->list_done;
 	to->list_total = row->list_total;
 	copy_text(to->last_error, sizeof(to->last_error), bytes_str(row->error));
@@ -162,7 +174,8 @@ static int feed_status(struct kinf_snapshot *snapshot, const struct stats *page,
 
 	if (r < 0)
 		return r;
-	contact_read(page, feed->definition.id, &contact);
+	contact_read(page, journal_uuid(snapshot_journal(snapshot->snapshot)), feed->definition.id,
+		&contact);
 	*ret = (struct kinf_feed_status){
 		.size = sizeof(*ret),
 		.feed = feed->definition.id,

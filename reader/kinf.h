@@ -227,6 +227,8 @@ struct kinf_feed_status {
 	uint8_t synced;                 /* an initial state can be read */
 	uint8_t namespaced;
 	uint8_t reserved[6];
+	uint64_t retries; /* failed attempts */
+	uint64_t bytes;   /* of answers read */
 };
 
 /* The feeds behind a name, or all (NULL): FN is called for each; its non-zero result ends the walk. */

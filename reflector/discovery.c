@@ -48,6 +48,8 @@ struct discovery {
 	struct catalogue catalogue;
 	bool known, expired;
 	uint64_t known_ns; /* monotonic, when its fetch began */
+	uint64_t ended_ns; /* and ended */
+	uint64_t recheck_ns;
 
 	struct part *parts; /* under way */
 	struct catalogue filling;
@@ -206,6 +208,7 @@ static void finish(struct discovery *discovery)
 		discovery->known = true;
 		discovery->expired = false;
 		discovery->known_ns = discovery->began_ns;
+		discovery->ended_ns = proc_monotonic_ns();
 	} else {
 		(void)err_say(result, "%s",
 			discovery->sentence ? discovery->sentence : err_name(result));
@@ -262,6 +265,7 @@ int discovery_new(struct http *http, discovery_ready_fn *on_ready, void *arg,
 	discovery->http = http;
 	discovery->on_ready = on_ready;
 	discovery->arg = arg;
+	discovery->recheck_ns = RECHECK_NS;
 	r = json_parser_new(&discovery->parser);
 	if (r < 0)
 		return r;
@@ -287,6 +291,12 @@ void discovery_free(struct discovery **discovery)
 	free(d);
 }
 
+void discovery_set_recheck(struct discovery *discovery, uint64_t recheck_ns)
+{
+	CHECK_OBJ(discovery, DISCOVERY_MAGIC);
+	discovery->recheck_ns = recheck_ns;
+}
+
 void discovery_expire(struct discovery *discovery)
 {
 	CHECK_OBJ(discovery, DISCOVERY_MAGIC);
@@ -295,14 +305,14 @@ void discovery_expire(struct discovery *discovery)
 
 int discovery_find(struct discovery *discovery, const char *name, struct resource *ret_resource)
 {
-	uint64_t age;
+	uint64_t now = proc_monotonic_ns(), age = now - discovery->known_ns;
 	int r;
 
 	CHECK_OBJ(discovery, DISCOVERY_MAGIC);
-	age = proc_monotonic_ns() - discovery->known_ns;
 	if (discovery->known && !discovery->expired && age < BELIEVED_NS) {
 		r = catalogue_find(&discovery->catalogue, name, ret_resource);
-		if (r == FOUND || r == ERR_CONFIG || r == -ENOMEM || age < RECHECK_NS)
+		if (r == FOUND || r == ERR_CONFIG || r == -ENOMEM ||
+			now - discovery->ended_ns < discovery->recheck_ns)
 			return r;
 	}
 	r = discovery->parts ? 0 : start(discovery);

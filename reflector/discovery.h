@@ -49,6 +49,9 @@ void discovery_free(struct discovery **discovery);
  */
 int discovery_find(struct discovery *discovery, const char *name, struct resource *ret_resource);
 
+/* For how long it is believed that the server has no such resource, instead of 10 s. */
+void discovery_set_recheck(struct discovery *discovery, uint64_t recheck_ns);
+
 /* What was learnt is not to be trusted (a list answered 404): the next find fetches. */
 void discovery_expire(struct discovery *discovery);
 

@@ -8,7 +8,6 @@
 
 #define BACKOFF_HEALTH (120 * SECOND) /* this long without failure and it begins anew */
 
-#define SLOW_WAIT        (30 * SECOND) /* forbidden, absent, bad request: uniform in [d, 2d) */
 #define SHORT_WATCH      SECOND
 #define STRIKES_MAX      3
 #define PAGE_RETRIES_MAX 5
@@ -117,7 +116,7 @@ static void back_off(struct feed *feed, const struct feed_input *in, struct feed
 /* For what will not change soon. */
 static void wait_slowly(struct feed *feed, const struct feed_input *in, struct feed_action *action)
 {
-	uint64_t pause = spread(SLOW_WAIT, in->random);
+	uint64_t pause = spread(feed->policy->recheck_ns, in->random);
 	uint64_t asked = in->status->retry_after_ns;
 
 	feed->healthy_ns = 0;

@@ -84,6 +84,8 @@ void feeds_free(struct feeds **feeds)
 	if (!f)
 		return;
 	CHECK_OBJ(f, FEEDS_MAGIC);
+	for (size_t i = 0; i < f->n_wanted; i++)
+		resolve_hide(f, &f->wanted[i]);
 	wanted_release(f->wanted, f->n_wanted);
 	for (size_t i = 0; i < f->n_unwanted; i++)
 		runner_free(&f->unwanted[i].runner);

@@ -16,7 +16,6 @@
 
 #define FEEDS_MAGIC       0x46454453u
 #define FEEDS_RETRY_FIRST UINT64_C(1000000000)
-#define FEEDS_RETRY_SLOW  (30 * FEEDS_RETRY_FIRST)
 
 /* One that the configuration wants. */
 struct wanted {
@@ -28,6 +27,7 @@ struct wanted {
 	bool past;    /* what it has is of another past: to be replaced */
 	bool renamed; /* in the open transaction: the runner has the name once that is committed */
 	struct runner *runner; /* NULL: not in the journal yet */
+	struct stats_feed pending; /* its row until then; feed 0: none is shown */
 };
 
 /* One that it does not want any more. It works on until what replaces it has been listed. */
@@ -47,6 +47,7 @@ struct feeds {
 	size_t n_wanted;
 	struct unwanted *unwanted;
 	size_t n_unwanted;
+	uint32_t pending; /* rows of entries without feed so far */
 };
 
 /* wanted.c */
@@ -55,7 +56,9 @@ void wanted_release(struct wanted *wanted, size_t n);
 int unwanted_add(struct feeds *feeds, struct runner *runner);
 struct runner *unwanted_take(struct feeds *feeds, size_t i);
 
-/* resolve.c: asks discovery for what is due. Errors are the journal's. */
+/* resolve.c: the row of one that has no feed, or has one now. */
+void resolve_hide(struct feeds *feeds, struct wanted *w);
+/* Asks discovery for what is due. Errors are the journal's. */
 int resolve_due(struct feeds *feeds);
 
 /* replace.c */

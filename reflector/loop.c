@@ -140,6 +140,7 @@ static int open_feeds(struct loop *loop)
 	struct retention_options retention = retention_options_of(loop);
 	struct runner_shared shared = {.http = loop->http, .discovery = loop->discovery,
 		.stats = loop->stats, .policy = loop->config->policy, .arg = loop, .on_doubt = on_doubt, .on_forget = on_forget};
+	stats_set_journal(loop->stats, journal_uuid(loop->journal));
 	int r = ring_create(home_runtime_fd(loop->home), "delta.ring", RING_CAPACITY,
 		journal_uuid(loop->journal), home_file_mode(loop->home), &loop->ring);
 

@@ -65,12 +65,48 @@ static int settle(struct feeds *feeds, struct wanted *w, struct feed_definition 
 	return add_feed(feeds, w, definition);
 }
 
-/* Not at once; longer each time, where what is wrong may pass. */
-static void ask_later(struct wanted *w, bool passing, const char *why)
+static enum feed_phase pending_phase(int error)
 {
-	w->ask_ns = proc_monotonic_ns() + (passing ? w->pause_ns : FEEDS_RETRY_SLOW);
-	w->pause_ns = w->pause_ns * 2 < FEEDS_RETRY_SLOW ? w->pause_ns * 2 : FEEDS_RETRY_SLOW;
-	if (!w->said)
+	if (error == ERR_NO_RESOURCE)
+		return FEED_GONE;
+	return error == ERR_CONFIG ? FEED_ERROR : FEED_LISTING;
+}
+
+static void show(struct feeds *feeds, struct wanted *w, int error, const char *why)
+{
+	struct stats_feed *row = &w->pending;
+
+	if (w->runner)
+		return;
+	if (!row->feed)
+		row->feed = STATS_PENDING | ++feeds->pending;
+	row->phase = pending_phase(error);
+	row->retries++;
+	(void)snprintf(row->error, sizeof(row->error), "%s: %s", w->entry.name, why);
+	(void)stats_feed_set(feeds->shared.stats, row); /* no room: no row */
+}
+
+void resolve_hide(struct feeds *feeds, struct wanted *w)
+{
+	if (w->pending.feed)
+		(void)stats_feed_remove(feeds->shared.stats, w->pending.feed); /* perhaps it had none */
+	w->pending = (struct stats_feed){0};
+}
+
+/* Not at once; longer each time, where what is wrong may pass. */
+static void ask_later(struct feeds *feeds, struct wanted *w, int error)
+{
+	const char *why = err_text(error);
+	bool passing = error != ERR_NO_RESOURCE && error != ERR_CONFIG && error != ERR_FORBIDDEN;
+
+	show(feeds, w, error, why);
+	uint64_t slow = feeds->shared.policy.recheck_ns;
+
+	if (w->pause_ns > slow)
+		w->pause_ns = slow;
+	w->ask_ns = proc_monotonic_ns() + (passing ? w->pause_ns : slow);
+	w->pause_ns *= 2;
+	if (!w->said && !w->runner) /* which says by itself what it lacks */
 		log_event(LOG_WARNING, "feed", "unresolved", "feed=%s resource=%s error=%s",
 			log_quote(w->entry.name), log_quote(w->entry.resource), log_quote(why));
 	w->said = true;
@@ -91,8 +127,7 @@ static int resolve(struct feeds *feeds, struct wanted *w)
 		r = entry_define(&w->entry, &resource, &definition);
 	if (r < 0) {
 		/* What has a runner goes on with what was known. */
-		ask_later(w, r == ERR_NETWORK || r == ERR_TIMEOUT || r == ERR_TLS ||
-				r == ERR_CREDENTIALS, err_text(r));
+		ask_later(feeds, w, r);
 		return 0;
 	}
 	w->said = false;
@@ -100,6 +135,8 @@ static int resolve(struct feeds *feeds, struct wanted *w)
 	int settled = settle(feeds, w, &definition);
 	/* A batch that failed took the new feed with it: once more, when there is room again. */
 	w->verified = settled >= 0;
+	if (w->runner)
+		resolve_hide(feeds, w);
 	return settled;
 }
 
@@ -120,11 +157,11 @@ int feeds_discovered(struct feeds *feeds, int result)
 	for (size_t i = 0; i < feeds->n_wanted; i++) {
 		struct wanted *w = &feeds->wanted[i];
 
-		if (w->verified || w->ask_ns != UINT64_MAX)
+		if (w->verified || (result < 0 && w->ask_ns != UINT64_MAX))
 			continue;
-		w->ask_ns = 0;
+		w->ask_ns = 0; /* before a feed that waited for the same answer is listed */
 		if (result < 0)
-			ask_later(w, true, err_text(result));
+			ask_later(feeds, w, result);
 	}
 	for (size_t i = 0; i < feeds->n_wanted; i++)
 		if (feeds->wanted[i].runner)

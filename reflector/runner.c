@@ -70,8 +70,10 @@ void runner_set_error(struct runner *runner, const char *text)
 
 void runner_say_failed(struct runner *runner, const struct status *status)
 {
-	enum log_level level = runner->failing ? LOG_DEBUG : LOG_WARNING;
+	uint32_t kind = 1u << status->kind;
+	enum log_level level = runner->said_kinds & kind ? LOG_DEBUG : LOG_WARNING;
 
+	runner->said_kinds |= kind;
 	log_event(level, "feed", "failed", "feed=%s kind=%s while=%s error=%s",
 		log_quote(runner->definition.name), failure_kind_name(status->kind),
 		feed_state_name(runner->feed.state), log_quote(status->text));
@@ -82,10 +84,14 @@ void runner_say_failed(struct runner *runner, const struct status *status)
 
 void runner_fail(struct runner *runner, const struct status *status)
 {
+	/* Where discovery itself says that it is absent, nothing new has been learnt. */
+	bool known = status->kind == FAILURE_ABSENT && runner->feed.state == FEED_AT_RESOLVING;
+
 	runner_say_failed(runner, status);
-	if (status->kind == FAILURE_ABSENT && runner->shared->discovery)
+	if (status->kind == FAILURE_ABSENT && !known && runner->shared->discovery)
 		discovery_expire(runner->shared->discovery);
-	runner->shared->on_doubt(runner->shared->arg, runner, status->kind);
+	if (!known)
+		runner->shared->on_doubt(runner->shared->arg, runner, status->kind);
 	runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_FAILED, .status = status});
 }
 
@@ -102,6 +108,7 @@ void runner_say_well(struct runner *runner)
 	if (!runner->failing)
 		return;
 	runner->failing = false;
+	runner->said_kinds = 0;
 	log_event(LOG_NOTICE, "feed", "recovered", "feed=%s", log_quote(runner->definition.name));
 	runner->row.error[0] = '\0';
 }
@@ -176,6 +183,7 @@ void runner_perform(struct runner *runner, const struct feed_action *action)
 		do_watch(runner, action);
 		break;
 	case FEED_DO_FORGET:
+		runner_set_error(runner, "the server's newest state is older than ours");
 		runner->shared->on_forget(runner->shared->arg, runner);
 		break;
 	case FEED_DO_NOTHING:

@@ -29,6 +29,7 @@ struct runner {
 	bool finishing;
 	struct guard guard;
 	bool failing;              /* said so in the log */
+	uint32_t said_kinds;       /* failures of these kinds are in the log */
 	uint64_t queued_ns;
 
 	struct fetch *probe;

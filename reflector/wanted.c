@@ -129,10 +129,14 @@ int feeds_configure(struct feeds *feeds, const struct config *config)
 		if (r >= 0)
 			feeds->wanted[i].runner = NULL;
 	}
+	for (size_t i = 0; i < feeds->n_wanted; i++)
+		resolve_hide(feeds, &feeds->wanted[i]);
 	wanted_release(feeds->wanted, feeds->n_wanted);
 	feeds->wanted = wanted;
 	feeds->n_wanted = feeds->pace.n_feeds = n;
 	feeds->shared.policy = config->policy;
+	/* What is asked again at the earliest after this is to be looked up then. */
+	discovery_set_recheck(feeds->shared.discovery, config->policy.recheck_ns / 2);
 	take_meant(feeds);
 	for (size_t i = 0; i < n; i++)
 		if (wanted[i].runner)

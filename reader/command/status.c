@@ -89,8 +89,10 @@ static void json_feed(const struct kinf_feed_status *feed, struct buf *out)
 	json_text(out, ",\"lastError\":", feed->last_error);
 	buf_printf(out,
 		",\"lists\":%" PRIu64 ",\"watches\":%" PRIu64 ",\"events\":%" PRIu64
+		",\"retries\":%" PRIu64 ",\"bytes\":%" PRIu64
 		",\"listDone\":%" PRIu64 ",\"listTotal\":%" PRIu64 "}",
-		feed->lists, feed->watches, feed->events, feed->list_done, feed->list_total);
+		feed->lists, feed->watches, feed->events, feed->retries, feed->bytes, feed->list_done,
+		feed->list_total);
 }
 
 static void json_reader(const struct status_reader *reader, struct buf *out)

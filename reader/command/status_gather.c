@@ -196,6 +196,36 @@ static int gather_snapshot(struct kinf_snapshot *s, struct status *status)
 	return r < 0 ? r : kinf_feed_status(s, NULL, add_feed, status);
 }
 
+/* An entry of the configuration that has no feed yet: "NAME: why". */
+static int add_pending(struct status *status, const struct stats_feed *row)
+{
+	const char *colon = strstr(row->error, ": ");
+	size_t size = colon ? (size_t)(colon - row->error) : 0;
+	struct kinf_feed_status feed = {.size = sizeof(feed), .retries = row->retries,
+		.last_contact_seconds = -1};
+
+	(void)snprintf(feed.name, sizeof(feed.name), "%.*s", (int)size, row->error);
+	(void)snprintf(feed.state, sizeof(feed.state), "%s", row->phase == FEED_GONE ? "gone"
+		: row->phase == FEED_ERROR ? "error" : "offline");
+	(void)snprintf(feed.last_error, sizeof(feed.last_error), "%s", colon ? colon + 2 : "");
+	return add_feed(status, &feed);
+}
+
+static int gather_pending(struct home *home, struct status *status)
+{
+	CLEANUP(stats_close) struct stats *page = NULL;
+	struct stats_feed row;
+	int r = 0, found;
+
+	if (!status->processes[0].responding ||
+		stats_open(home_runtime_fd(home), "stats.reflector", &page) < 0)
+		return 0;
+	for (uint32_t i = 0; r == 0 && (found = stats_feed_at(page, i, &row)) != END; i++)
+		if (found == FOUND && (row.feed & STATS_PENDING))
+			r = add_pending(status, &row);
+	return r;
+}
+
 static void gather_disk(struct home *home, struct status *status)
 {
 	struct statvfs fs;
@@ -229,6 +259,10 @@ int status_gather(struct kinf *kinf, struct status *status)
 			r = 0;
 	}
 	kinf_snapshot_close(&snapshot);
+	if (r >= 0) {
+		int pending = gather_pending(home, status);
+		r = pending < 0 ? pending : r;
+	}
 	if (r == AGAIN) {
 		note_error(status, "", "there is no index yet; is kinf-processor running?");
 		return 0;

@@ -9,7 +9,7 @@
 
 static const char *const process_heads[] = {"PROCESS", "PID", "STATE", "UPTIME", "RESTARTS"};
 static const char *const feed_heads[] = {"FEED", "NAMESPACE", "STATE", "OBJECTS", "RESOURCEVERSION",
-	"CONTACT", "LAG", "EVENTS", "ERROR"};
+	"CONTACT", "LAG", "LISTS", "WATCHES", "EVENTS", "READ", "RETRIES", "ERROR"};
 static const char *const reader_heads[] = {"READER", "PID", "SNAPSHOTS", "BEHIND"};
 
 /* Room for a number as text. */
@@ -94,14 +94,15 @@ static int put_processes(const struct status *s, struct buf *out)
 
 static int put_feed(struct table *table, const struct kinf_feed_status *f, struct buf *out)
 {
-	struct number_text objects, lag, events;
+	struct number_text objects, lag, lists, watches, events, read, retries;
 	char contact[32] = "-";
 
 	if (f->last_contact_seconds >= 0)
 		print_duration((uint64_t)f->last_contact_seconds, contact, sizeof(contact));
 	return table_row(table, (const char *const[]){f->name, f->namespace_, f->state,
 		number(f->objects, &objects), f->resource_version, contact, number(f->lag, &lag),
-		number(f->events, &events), f->last_error}, out);
+		number(f->lists, &lists), number(f->watches, &watches), number(f->events, &events),
+		bytes_text(f->bytes, &read), number(f->retries, &retries), f->last_error}, out);
 }
 
 static int put_feeds(const struct status *s, struct buf *out)

@@ -13,7 +13,7 @@
 
 #include "common/buf.h"
 
-#define TABLE_COLUMNS 10
+#define TABLE_COLUMNS 16
 #define TABLE_HELD    1000
 
 struct table {

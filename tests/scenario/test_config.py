@@ -43,6 +43,8 @@ WRONG = [
     ("holdMassDelete: 50", 1, "holdMassDelete"),
     ("holdMassDelete: {share: most}", 1, "holdMassDelete.share"),
     ("consistencyCheck: 10ms", 1, "consistencyCheck"),
+    ("recheck: never", 1, "recheck"),
+    ("recheck: 0s", 1, "recheck"),
     ("maxObjectSize: 1kB", 1, "maxObjectSize"),
     ("feeds: pods", 1, "feeds"),
     ("feeds: [pods]", 1, "feeds[0]"),

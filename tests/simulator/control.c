@@ -201,6 +201,12 @@ static void kinds_post(struct call *call)
 	refuse(call, 400, "group, version, resource, kind are needed, and a new resource");
 }
 
+static void kinds_delete(struct call *call)
+{
+	world_remove(call->world, call->collection);
+	put_rv(call);
+}
+
 /* ---- watches and connections ------------------------------------------------------------------
  */
 
@@ -412,6 +418,7 @@ static const struct row {
 	{"POST", "/restore", restore_post},
 	{"POST", "/identity", identity_post},
 	{"POST", "/kinds", kinds_post},
+	{"DELETE", "/kinds", kinds_delete, NEEDS_RESOURCE},
 	{"POST", "/bookmark", bookmark_post},
 	{"POST", "/settings", settings_post},
 	{"POST", "/swallow", swallow_post, NEEDS_RESOURCE},

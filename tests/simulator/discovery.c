@@ -20,10 +20,15 @@ static const struct kind *kind_at(const struct world *world, size_t i)
 	return world->collections[i].kind;
 }
 
+static bool is_gone(const struct world *world, size_t i)
+{
+	return world->collections[i].gone;
+}
+
 bool discovery_serves(struct world *world, const char *group, const char *version)
 {
 	for (size_t i = 0; i < world->n_collections; i++)
-		if (!strcmp(kind_at(world, i)->group, group) &&
+		if (!is_gone(world, i) && !strcmp(kind_at(world, i)->group, group) &&
 			!strcmp(kind_at(world, i)->version, version))
 			return true;
 	return false;
@@ -32,8 +37,10 @@ bool discovery_serves(struct world *world, const char *group, const char *versio
 /* The I-th kind is the first of its group (and version). */
 static bool is_first(const struct world *world, size_t i, bool of_version)
 {
+	if (is_gone(world, i))
+		return false;
 	for (size_t k = 0; k < i; k++)
-		if (!strcmp(kind_at(world, k)->group, kind_at(world, i)->group) &&
+		if (!is_gone(world, k) && !strcmp(kind_at(world, k)->group, kind_at(world, i)->group) &&
 			(!of_version ||
 				!strcmp(kind_at(world, k)->version, kind_at(world, i)->version)))
 			return false;
@@ -141,7 +148,7 @@ static void put_resources(
 	for (size_t i = 0; i < world->n_collections; i++) {
 		const struct kind *kind = kind_at(world, i);
 
-		if (strcmp(kind->group, group) || strcmp(kind->version, version))
+		if (is_gone(world, i) || strcmp(kind->group, group) || strcmp(kind->version, version))
 			continue;
 		buf_str(out, comma);
 		put_resource(out, kind);
@@ -183,7 +190,8 @@ static void put_aggregated_version(struct world *world, size_t first, struct buf
 	for (size_t i = first; i < world->n_collections; i++) {
 		const struct kind *kind = kind_at(world, i);
 
-		if (strcmp(kind->group, wanted->group) || strcmp(kind->version, wanted->version))
+		if (is_gone(world, i) || strcmp(kind->group, wanted->group) ||
+			strcmp(kind->version, wanted->version))
 			continue;
 		buf_str(out, comma);
 		put_aggregated_resource(out, kind);
@@ -247,7 +255,7 @@ static bool named_group_answer(struct world *world, const char *path, struct buf
 		return true;
 	}
 	for (size_t i = 0; n == 1 && i < world->n_collections; i++) {
-		if (strcmp(kind_at(world, i)->group, group))
+		if (is_gone(world, i) || strcmp(kind_at(world, i)->group, group))
 			continue;
 		buf_str(out, "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",");
 		put_group(world, i, out);

@@ -220,6 +220,10 @@ static int compose(struct watch *watch)
 			put_due_bookmark(watch, now);
 		if (watch->piece.size || watch->initial)
 			continue;
+		if (watch->view.collection->gone) {
+			watch->over = true;
+			break;
+		}
 		if (!http_alive(watch->fd))
 			return -1;
 		world_wait(world, next_due(watch));

@@ -41,7 +41,7 @@ void world_wake(struct world *world)
 
 /* ---- kinds ---------------------------------------------------------------------------------- */
 
-struct collection *world_find(
+static struct collection *find_known(
 	struct world *world, const char *group, const char *version, const char *resource)
 {
 	for (size_t i = 0; i < world->n_collections; i++) {
@@ -52,6 +52,14 @@ struct collection *world_find(
 			return &world->collections[i];
 	}
 	return NULL;
+}
+
+struct collection *world_find(
+	struct world *world, const char *group, const char *version, const char *resource)
+{
+	struct collection *collection = find_known(world, group, version, resource);
+
+	return collection && !collection->gone ? collection : NULL;
 }
 
 struct collection *world_named(struct world *world, const char *name)
@@ -71,13 +79,18 @@ struct collection *world_named(struct world *world, const char *name)
 
 struct collection *world_add(struct world *world, const struct kind *kind)
 {
-	if (world->n_collections == WORLD_KINDS_MAX ||
-		world_find(world, kind->group, kind->version, kind->resource))
+	struct collection *collection =
+		find_known(world, kind->group, kind->version, kind->resource);
+
+	if (collection ? !collection->gone : world->n_collections == WORLD_KINDS_MAX)
 		return NULL;
-
-	struct collection *collection = &world->collections[world->n_collections++];
-
-	collection->kind = kind;
+	if (collection) { /* as it was described before: a watch that is just ending uses that */
+		kind_free(&kind);
+	} else {
+		collection = &world->collections[world->n_collections++];
+		collection->kind = kind;
+	}
+	collection->gone = false;
 	return collection;
 }
 
@@ -351,6 +364,14 @@ bool world_restore(struct world *world)
 		world->compacted = world->rv;
 	world_wake(world);
 	return true;
+}
+
+void world_remove(struct world *world, struct collection *collection)
+{
+	for (struct entry *entry; (entry = collection_any(collection));)
+		world_delete(world, collection, entry->key);
+	collection->gone = true;
+	world_wake(world);
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */

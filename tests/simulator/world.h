@@ -43,6 +43,7 @@ struct pin {
 
 struct collection {
 	const struct kind *kind;
+	bool gone; /* its definition was deleted: not served, and its watches end */
 	struct shelf shelf;
 	size_t live;          /* objects that exist now */
 	struct version **log; /* changes in RV order: log[begin..end) */
@@ -86,10 +87,12 @@ void world_wait(struct world *world, uint64_t deadline_ms);
 void world_wake(struct world *world);
 uint64_t world_now_ms(void);
 
-/* NULL when unknown or, for add, known or too many. KIND is taken over when it is added. */
+/* NULL when unknown or gone or, for add, known or too many. KIND is taken over when it is added. */
 struct collection *world_find(
 	struct world *world, const char *group, const char *version, const char *resource);
 struct collection *world_add(struct world *world, const struct kind *kind);
+/* As when a CustomResourceDefinition is deleted: its objects go first. world_add makes it again. */
+void world_remove(struct world *world, struct collection *collection);
 
 /* "pods" or "deployments.apps": for the control port. */
 struct collection *world_named(struct world *world, const char *name);

@@ -153,8 +153,8 @@ Test(feed, what_is_not_resolved_asks_discovery_first)
 		{FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT, .least_ms = 800,
 			.most_ms = 1600},
 		{FEED_ON_TICK, .what = FEED_DO_RESOLVE},
-		{FEED_ON_FAILED, .kind = FAILURE_ABSENT, .what = FEED_DO_WAIT, .least_ms = 30000,
-			.most_ms = 60000, .phase = FEED_GONE},
+		{FEED_ON_FAILED, .kind = FAILURE_ABSENT, .what = FEED_DO_WAIT, .least_ms = 15000,
+			.most_ms = 30000, .phase = FEED_GONE},
 		{FEED_ON_TICK, .what = FEED_DO_RESOLVE, .phase = FEED_GONE},
 		{FEED_ON_RESOLVED, .what = FEED_DO_QUEUE, .phase = FEED_GONE},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = FEED_GONE},
@@ -454,8 +454,8 @@ Test(feed, c46_forbidden_is_told_and_asked_again_slowly)
 
 	start(&run, "50", false);
 	PLAY(&run,
-		{FEED_ON_FAILED, .kind = FAILURE_FORBIDDEN, .what = FEED_DO_WAIT, .least_ms = 30000,
-			.most_ms = 60000, .phase = FEED_FORBIDDEN},
+		{FEED_ON_FAILED, .kind = FAILURE_FORBIDDEN, .what = FEED_DO_WAIT, .least_ms = 15000,
+			.most_ms = 30000, .phase = FEED_FORBIDDEN},
 		{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = FEED_FORBIDDEN},
 		{FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = LISTED});
 	feed_release(&run.feed);
@@ -467,8 +467,8 @@ Test(feed, c47_a_resource_that_went_is_looked_for_and_then_listed)
 
 	start(&run, "50", false);
 	PLAY(&run,
-		{FEED_ON_FAILED, .kind = FAILURE_ABSENT, .what = FEED_DO_WAIT, .least_ms = 30000,
-			.most_ms = 60000, .phase = FEED_GONE},
+		{FEED_ON_FAILED, .kind = FAILURE_ABSENT, .what = FEED_DO_WAIT, .least_ms = 15000,
+			.most_ms = 30000, .phase = FEED_GONE},
 		{FEED_ON_TICK, .what = FEED_DO_RESOLVE, .phase = FEED_GONE},
 		{FEED_ON_RESOLVED, .what = FEED_DO_QUEUE, .phase = FEED_GONE},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = FEED_GONE},
@@ -483,8 +483,8 @@ Test(feed, a_request_the_server_does_not_take_is_an_error_of_the_feed)
 	start(&run, "", false);
 	PLAY(&run,
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
-		{FEED_ON_FAILED, .kind = FAILURE_REQUEST, .what = FEED_DO_WAIT, .least_ms = 30000,
-			.most_ms = 60000, .phase = FEED_ERROR},
+		{FEED_ON_FAILED, .kind = FAILURE_REQUEST, .what = FEED_DO_WAIT, .least_ms = 15000,
+			.most_ms = 30000, .phase = FEED_ERROR},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = FEED_ERROR});
 	feed_release(&run.feed);
 }

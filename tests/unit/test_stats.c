@@ -330,3 +330,37 @@ Test(stats, rows_are_read_whole_or_not_at_all)
 	cr_assert_gt(found, 0);
 	stats_close(&race.stats);
 }
+
+Test(stats, rows_are_walked_and_those_of_entries_without_a_feed_told_apart)
+{
+	CLEANUP(stats_close) struct stats *stats = NULL;
+	struct stats_feed row = {.feed = 7, .retries = 3}, pending = {.feed = STATS_PENDING | 1};
+	struct stats_feed found;
+
+	cr_assert_eq(stats_new(&stats), 0);
+	cr_assert_eq(stats_feed_at(stats, 0, &found), END);
+	(void)snprintf(pending.error, sizeof(pending.error), "widgets: not there");
+	cr_assert_geq(stats_feed_set(stats, &row), 0);
+	cr_assert_geq(stats_feed_set(stats, &pending), 0);
+	cr_assert_eq(stats_feed_at(stats, 0, &found), FOUND);
+	cr_assert(found.feed == 7 && found.retries == 3);
+	cr_assert_eq(stats_feed_at(stats, 1, &found), FOUND);
+	cr_assert(found.feed & STATS_PENDING);
+	cr_assert_str_eq(found.error, "widgets: not there");
+	cr_assert_eq(stats_feed_at(stats, 2, &found), END);
+	cr_assert_eq(stats_feed_remove(stats, 7), FOUND);
+	cr_assert_eq(stats_feed_at(stats, 0, &found), NOT_FOUND);
+}
+
+Test(stats, rows_say_which_journal_they_are_of)
+{
+	CLEANUP(stats_close) struct stats *stats = NULL;
+	uint8_t uuid[16] = {1, 2, 3, [15] = 9}, found[16] = {0};
+
+	cr_assert_eq(stats_new(&stats), 0);
+	cr_assert_not(stats_journal(stats, found));
+	stats_set_journal(stats, uuid);
+	cr_assert(stats_journal(stats, found));
+	cr_assert_arr_eq(found, uuid, sizeof(uuid));
+	cr_assert_not(stats_journal(NULL, found));
+}

@@ -141,6 +141,10 @@ class Simulator:
         """group, version, resource, kind; singular, namespaced, shortName, category."""
         self.call("POST", "/kinds", kind)
 
+    def remove_kind(self, resource):
+        """As when its CustomResourceDefinition is deleted; add_kind() makes it again."""
+        self.call("DELETE", "/kinds", resource=resource)
+
     def bookmark(self):
         """A bookmark on every watch that allows them, now."""
         return self._change("POST", "/bookmark")

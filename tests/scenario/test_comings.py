@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Feeds come and go: resources that are not there yet, or not any more, rights, and the configuration."""
+
+import json
+import signal
+
+import pytest
+
+from harness import eventually
+from harness.store import whole
+
+GADGET = {"group": "late.example.com", "version": "v1", "resource": "gadgets", "kind": "Gadget"}
+GADGETS = "gadgets.late.example.com"
+QUICK = {"recheck": "200ms", "backoff": {"min": "20ms", "max": "100ms"}}
+FORBIDDEN = {
+    "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403,
+    "message": "pods is forbidden: User cannot list resource",
+}
+
+
+def gadget(name):
+    return {"apiVersion": "late.example.com/v1", "kind": "Gadget", "metadata": {"name": name, "namespace": "web"}}
+
+
+def pod(name, app="front"):
+    return {"metadata": {"name": name, "namespace": "web", "labels": {"app": app}}, "spec": {"nodeName": "n1"}}
+
+
+def feeds_of(store):
+    return {f["name"]: f for f in store.kinf("status", "-o", "json", check=True).json["feeds"]}
+
+
+def wait_state(store, feed, state):
+    def reached():
+        found = feeds_of(store).get(feed)
+        assert found and found["state"] == state, found
+        return found
+
+    return eventually(reached, what=f"{feed} {state}")
+
+
+def lines_of(process, *words):
+    return [line for line in process.log.splitlines() if all(word in line for word in words)]
+
+
+# ---- resources ---------------------------------------------------------------------------------------
+
+
+def test_a_resource_that_is_not_there_yet_is_waited_for(simulator, store):
+    store.configure(whole("pods"), whole(GADGETS), **QUICK)
+    _, reflector = store.daemons()
+    store.wait_live("pods")
+    waiting = wait_state(store, GADGETS, "gone")
+    assert "no resource" in waiting["lastError"] and waiting["synced"] is False, waiting
+    eventually(lambda: feeds_of(store)[GADGETS]["retries"] > 2)
+    assert GADGETS in store.kinf("status", check=True).stdout
+    simulator.add_kind(**GADGET)
+    simulator.put(GADGETS, gadget("a"))
+    store.wait_equal(simulator, GADGETS)
+    assert list(feeds_of(store)).count(GADGETS) == 1
+    assert len(lines_of(reflector, "unresolved")) == 1, "said once"
+
+
+def test_c47_a_deleted_definition_is_gone_and_comes_back_as_another(simulator, store):
+    simulator.add_kind(**GADGET)
+    simulator.put(GADGETS, [gadget("a"), gadget("b")])
+    store.configure(whole("pods"), whole(GADGETS), **QUICK)
+    _, reflector = store.daemons()
+    store.wait_equal(simulator, GADGETS)
+    pods = feeds_of(store)["pods"]
+    simulator.forget_requests()
+
+    simulator.remove_kind(GADGETS)
+    gone = wait_state(store, GADGETS, "gone")
+    assert gone["objects"] == 0, "its objects were deleted before it"
+    eventually(lambda: len([r for r in simulator.requests() if r["verb"] == "discovery"]) > 6, what="probes")
+    assert simulator.counters(GADGETS)["lists"] == 0, "discovery is asked, nothing is listed"
+    assert len(lines_of(reflector, GADGETS)) <= 5, "one line a change of state"
+
+    simulator.add_kind(**GADGET)
+    simulator.put(GADGETS, gadget("c"))
+    store.wait_equal(simulator, GADGETS)
+    wait_state(store, GADGETS, "live")
+    assert simulator.counters("pods")["watches"] == simulator.counters("pods")["lists"] == 0
+    assert feeds_of(store)["pods"]["id"] == pods["id"]
+
+
+def test_what_a_server_without_the_resource_leaves_is_kept(simulator, store):
+    """The API is away altogether (its definition was lost, not deleted): data stay, and are said to be old."""
+    simulator.add_kind(**GADGET)
+    simulator.put(GADGETS, gadget("a"))
+    store.configure(whole(GADGETS), **QUICK)
+    store.daemons()
+    store.wait_equal(simulator, GADGETS)
+    fault = simulator.fault(path="late.example.com", status=404, body="404 page not found")
+    simulator.drop()
+    wait_state(store, GADGETS, "gone")
+    kept = store.kinf("get", GADGETS, "-o", "name", check=True)
+    assert kept.stdout == "gadget.late.example.com/a\n" and "gone" in kept.stderr, kept
+    simulator.clear_faults(fault)
+    wait_state(store, GADGETS, "live")
+
+
+# ---- rights ------------------------------------------------------------------------------------------
+
+
+def test_c46_forbidden_then_granted_then_revoked(simulator, store):
+    simulator.put("pods", pod("a"))
+    refuse = {"resource": "pods", "status": 403, "body": json.dumps(FORBIDDEN)}
+    fault = simulator.fault(**refuse)
+    store.configure(whole("pods"), whole("services"), **QUICK)
+    _, reflector = store.daemons()
+    store.wait_live("services")
+    refused = wait_state(store, "pods", "forbidden")
+    assert "403 Forbidden" in refused["lastError"] and not refused["synced"], refused
+    simulator.clear_faults(fault)
+    store.wait_equal(simulator, "pods")
+    wait_state(store, "pods", "live")
+    simulator.forget_requests()
+
+    simulator.fault(**refuse)
+    simulator.drop()
+    wait_state(store, "pods", "forbidden")
+    kept = store.kinf("get", "pods", "-o", "name", check=True)
+    assert kept.stdout == "pod/a\n" and "forbidden" in kept.stderr and "403" in kept.stderr, kept
+    simulator.put("pods", pod("b"))
+    eventually(lambda: simulator.counters("pods")["watches"] > 3, what="attempts")
+    simulator.clear_faults()
+    store.wait_equal(simulator, "pods")
+    wait_state(store, "pods", "live")
+    assert simulator.counters("pods")["lists"] == 0, "it watches on from where it was"
+    assert len(lines_of(reflector, "forbidden", 'feed="pods"', "notice")) == 2, "once each time"
+
+
+# ---- the configuration -------------------------------------------------------------------------------
+
+
+def reload(store, reflector, *feeds):
+    store.configure(*feeds, **QUICK)
+    for process in store.processes:
+        if process.running and process.name.startswith("kinf-"):
+            process.send(signal.SIGHUP)
+
+
+@pytest.fixture
+def undisturbed(simulator, store):
+    """(reflector, check): services and configmaps are fed; check() finds no new request for either."""
+    simulator.put("pods", [pod("a"), pod("b", "back")])
+    store.configure("services", "configmaps", **QUICK)
+    _, reflector = store.daemons()
+    for feed in ("services", "configmaps"):
+        store.wait_live(feed)
+        simulator.wait_watching(feed)
+    before = feeds_of(store)
+    simulator.forget_requests()
+
+    def check():
+        for feed in ("services", "configmaps"):
+            counters = simulator.counters(feed)
+            assert (counters["lists"], counters["watches"], counters["watching"]) == (0, 0, 1), (feed, counters)
+            assert feeds_of(store)[feed]["id"] == before[feed]["id"]
+        store.verify()
+
+    return reflector, check
+
+
+@pytest.mark.parametrize("change, keys", [
+    ({"labelSelector": "app=front"}, ["web/a"]),
+    ({"namespaces": ["web"]}, ["web/a", "web/b"]),
+    ({"namespaces": ["shop"]}, []),
+    ({"drop": ["spec"]}, ["web/a", "web/b"]),
+    ({"objects": "metadata"}, ["web/a", "web/b"]),
+])
+def test_a_changed_feed_is_replaced_and_no_other_touched(simulator, store, undisturbed, change, keys):
+    reflector, check = undisturbed
+    others = ["services", "configmaps"]
+    reload(store, reflector, *others, "pods")
+    store.wait_equal(simulator, "pods", where=lambda o: o["metadata"].pop("managedFields", True) or True)
+    first = feeds_of(store)["pods"]["id"]
+    reload(store, reflector, *others, {"resource": "pods", **change})
+    eventually(lambda: feeds_of(store)["pods"]["id"] != first, what="another feed")
+    eventually(lambda: sorted(store.objects("pods")) == keys)
+    for obj in store.objects("pods").values():
+        assert ("spec" in obj) == (change.get("drop") is None and "objects" not in change), obj
+    check()
+    reload(store, reflector, *others)
+    eventually(lambda: "pods" not in feeds_of(store), what="no pods")
+    simulator.wait_watching("pods", 0)
+    check()

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be seen of the feeds: states, numbers and errors in the status, and how little the log says of an outage."""
+
+from harness import eventually
+
+FEEDS = ["configmaps", "pods", "services"]
+QUICK = {"backoff": {"min": "10ms", "max": "20ms"}}
+
+
+def status(store):
+    return {f["name"]: f for f in store.kinf("status", "-o", "json", check=True).json["feeds"]}
+
+
+def live(store, simulator):
+    for feed in FEEDS:
+        store.wait_live(feed)
+        simulator.wait_watching(feed)
+
+
+def test_an_outage_is_said_once_for_each_kind_of_failure(simulator, store):
+    store.configure(*FEEDS, **QUICK)
+    _, reflector = store.daemons()
+    live(store, simulator)
+    before = len(reflector.log.splitlines())
+
+    def said():
+        return reflector.log.splitlines()[before:]
+
+    def failed(feed, kind):
+        return [line for line in said() if f'failed feed="{feed}" kind={kind}' in line]
+
+    simulator.down()
+    eventually(lambda: all(f["retries"] > 20 for f in status(store).values()), what="many attempts")
+    stale = status(store)
+    assert all(f["state"] == "stale" and "refused" in f["lastError"] for f in stale.values()), stale
+    assert all(len(failed(feed, "network")) == 1 for feed in FEEDS), said()
+    assert len(said()) <= 2 * len(FEEDS) + 1, said()
+
+    fault = simulator.fault(status=503, body="starting")
+    simulator.up()
+    eventually(lambda: all("503" in f["lastError"] for f in status(store).values()), what="another kind")
+    eventually(lambda: all(f["retries"] > 60 for f in status(store).values()), what="many attempts")
+    assert all(len(failed(feed, "busy")) == 1 for feed in FEEDS), said()
+    simulator.clear_faults(fault)
+    eventually(lambda: all(f["state"] == "live" for f in status(store).values()))
+    assert len([line for line in said() if "recovered" in line]) == len(FEEDS), said()
+    assert len(said()) <= 4 * len(FEEDS) + 4, said()
+    assert all(f["lastError"] == "" for f in status(store).values())
+
+
+def test_numbers_of_each_feed(simulator, store):
+    simulator.create("pods", 30)
+    store.configure(*FEEDS)
+    store.daemons()
+    live(store, simulator)
+    simulator.touch("pods", 5)
+    store.wait_equal(simulator, "pods", where=lambda obj: obj["metadata"].pop("managedFields", True) or True)
+    pods = status(store)["pods"]
+    assert (pods["lists"], pods["watches"], pods["retries"], pods["objects"]) == (1, 1, 0, 30), pods
+    assert pods["events"] >= 5 and pods["bytes"] > 30 * 100 and pods["lag"] == 0, pods
+    assert pods["lastContactSeconds"] < 60 and pods["lastError"] == "", pods
+    text = store.kinf("status", check=True).stdout
+    heads = "FEED NAMESPACE STATE OBJECTS RESOURCEVERSION CONTACT LAG LISTS WATCHES EVENTS READ RETRIES ERROR"
+    assert heads.split() in [line.split() for line in text.splitlines()], text
