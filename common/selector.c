@@ -18,7 +18,6 @@ struct requirement {
 	struct selector_requirement public;
 	struct bytes *values; /* public.values, owned */
 	struct path *path;
-	struct bytes absent; /* what a field that is not there counts as */
 };
 
 struct selector {
@@ -116,7 +115,7 @@ static int find_field(struct requirement *requirement)
 
 	for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
 		if (bytes_equal(key, bytes_str(labels[i].label))) {
-			requirement->absent = bytes_str(labels[i].absent);
+			requirement->public.absent = bytes_str(labels[i].absent);
 			return path_parse(labels[i].path, &requirement->path);
 		}
 	}
@@ -348,7 +347,7 @@ static int match_field(const struct requirement *requirement, struct bytes docum
 	if (r < 0)
 		return r;
 	if (!search.is_present)
-		search.is_equal = has_value(&requirement->public, requirement->absent);
+		search.is_equal = has_value(&requirement->public, requirement->public.absent);
 	return search.is_equal == (requirement->public.op == SELECTOR_IN);
 }
 

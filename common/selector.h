@@ -26,6 +26,7 @@ struct selector_requirement {
 	enum selector_op op;
 	const struct bytes *values; /* sorted */
 	size_t n_values;
+	struct bytes absent; /* of fields: what one that is not there counts as, "" for most */
 };
 
 /* Empty text: matches everything. ERR_SYNTAX with the API server's message form. */

@@ -144,8 +144,8 @@ static int is_index_of(void *arg, const struct index_definition *definition)
 	return 1;
 }
 
-/* A single-valued path with one wanted value, when it is an index. Absent fields count as "", so an
- * empty value has no term. */
+/* A single-valued path with one wanted value, when it is an index. A field that is absent has no term:
+ * neither has an empty value, nor one that the server would put in its place. */
 static int plan_fields(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	const struct query *query, struct plan *plan)
 {
@@ -155,7 +155,7 @@ static int plan_fields(struct snapshot *snapshot, const struct snapshot_feed *fe
 		size_t offset = plan->text.size;
 
 		if (need->op != SELECTOR_IN || need->n_values != 1 || !need->values[0].size ||
-			memchr(need->key.data, '*', need->key.size))
+			need->absent.size || memchr(need->key.data, '*', need->key.size))
 			continue;
 		int r = index_each_definition(snapshot_index(snapshot),
 			snapshot_index_txn(snapshot), feed->definition.id, is_index_of, &search);

@@ -288,3 +288,17 @@ def test_sorted_walk_ends_when_its_past_is_trimmed(simulator, store):
         return result.status == 1 and "older than the history" in result.stderr
 
     eventually(gone, what="the token to be too old")
+
+
+def test_field_that_counts_as_false_when_absent_is_found_beside_its_index(simulator, store):
+    for number in range(6):
+        body = pod(f"p-{number}")
+        if number % 3 < 2:
+            body["spec"]["hostNetwork"] = number % 3 == 1
+        simulator.put("pods", body)
+    store.configure(whole("pods", indexes={"host": "spec.hostNetwork"}))
+    store.daemons()
+    store.wait_equal(simulator, "pods")
+    for selector, wanted in (("spec.hostNetwork=false", {"p-0", "p-2", "p-3", "p-5"}), ("spec.hostNetwork=true", {"p-1", "p-4"})):
+        items = store.kinf("get", "pods", "--field-selector", selector, "-o", "json", check=True).json["items"]
+        assert {item["metadata"]["name"] for item in items} == wanted, selector
