@@ -368,6 +368,7 @@ int runner_work(struct runner *runner)
 		return r;
 	runner->finishing = false;
 	guard_end(&runner->guard);
+	runner->check_period = 0; /* what the list brought is to be committed first: planned anew */
 	say_listed(runner);
 	runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_LISTED,
 		.unreadable = runner->record.unreadable});

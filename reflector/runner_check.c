@@ -9,7 +9,8 @@
 #include "common/proc.h"
 #include "reflector/batch.h"
 
-/* Of one feed's checks the mean distance is the period; those of many feeds and machines drift apart. */
+/* The next one, from the end of this one or of a list on. The mean distance is the period; the checks
+ * of many feeds and machines drift apart. */
 static void plan(struct runner *runner)
 {
 	uint64_t period = runner->shared->policy.check_ns;
@@ -32,6 +33,7 @@ static void on_checked(void *arg, const struct consistency_result *result)
 
 	CHECK_OBJ(runner, RUNNER_MAGIC);
 	runner->check = NULL;
+	plan(runner);
 	if (result->outcome == CONSISTENCY_UNKNOWN) {
 		log_event(LOG_INFO, "feed", "not-checked", "feed=%s rv=%s error=%s",
 			log_quote(runner->definition.name), log_quote(result->rv),
