@@ -33,6 +33,11 @@ variant_flags := -fsanitize=address,undefined -fno-sanitize-recover=undefined -f
 	-O1 -DKINF_FAILPOINTS
 else ifeq ($(VARIANT),tsan)
 variant_flags := -fsanitize=thread -fno-omit-frame-pointer -O1 -DKINF_FAILPOINTS
+else ifeq ($(VARIANT),fuzz)
+CC := clang-14
+CXX := clang++-14
+variant_flags := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined \
+	-fno-omit-frame-pointer -O1 -Wno-unknown-warning-option
 else ifeq ($(VARIANT),debug)
 variant_flags := -O1 -DKINF_FAILPOINTS
 endif
@@ -62,13 +67,14 @@ program_src := $(sort $(wildcard tests/stress/*.c) \
 	$(filter-out $(bench_src),$(wildcard tests/bench/*.c)))
 # One program of all its files.
 model_src := $(sort $(wildcard tests/model/*.c))
+fuzz_src := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 # Helpers of the unit tests that are no test themselves.
 support_src := $(filter-out $(unit_src),$(call sources,tests/unit))
 
 archives := common store reflector processor reader command simulator support bench
 $(foreach a,$(archives),$(eval $(a)_lib := $(B)/lib$(a).a))
 all_src := $(foreach a,$(archives),$($(a)_src)) $(unit_src) $(program_src) $(model_src) \
-	tests/bench/preload/recv.c \
+	tests/bench/preload/recv.c $(fuzz_src) tests/fuzz/driver.c \
 	$(wildcard reflector/main.c processor/main.c reader/command/main.c tests/simulator/main.c)
 
 programs := $(if $(wildcard reader/command/main.c),$(B)/kinf) \
@@ -78,11 +84,12 @@ programs := $(if $(wildcard reader/command/main.c),$(B)/kinf) \
 library := $(if $(wildcard reader/kinf.map),$(B)/$(SONAME))
 unit_tests := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
 test_programs := $(patsubst tests/%.c,$(B)/%,$(program_src)) $(if $(model_src),$(B)/model/model)
+fuzzers := $(patsubst tests/%.c,$(B)/%,$(fuzz_src))
 
-.PHONY: all tests run test check-all bench check-style check-unit check-real format install uninstall \
+.PHONY: all tests fuzzers fuzz run test check-all bench check-style check-unit check-real format install uninstall \
 	clean help dependencies dist
 all: $(programs) $(library) ## build the programs and the library into build/release
-tests: all $(unit_tests) $(test_programs) $(if $(bench_src),$(B)/bench/preload.so)
+tests: all $(unit_tests) $(test_programs) $(fuzzers) $(if $(bench_src),$(B)/bench/preload.so)
 
 # ---- rules ---------------------------------------------------------------------------------------
 
@@ -146,6 +153,15 @@ $(B)/model/% $(B)/stress/%: $(test_archives)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(filter %.o,$^) $(test_archives) $(curl_libs) $(store_libs) $(json_libs)
+# Each target with libFuzzer; elsewhere with a main that runs the files it is given.
+$(fuzzers): $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(if $(filter fuzz,$(VARIANT)),,$(B)/tests/fuzz/driver.o) \
+		$(test_archives)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(link) $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer) $^ $(curl_libs) $(store_libs) \
+		$(json_libs)
+fuzzers: $(fuzzers)
+
 # Private memory is measured: no library is loaded that is not called.
 $(B)/bench/%: $(bench_lib) $(test_archives)
 	@mkdir -p $(@D)
@@ -176,6 +192,11 @@ test: dependencies ## every test that needs no real cluster; ends with "N passed
 
 check-all: dependencies ## test, then the slow suites: longer kills, stress, the real API server
 	$(Q)scripts/check-all.sh
+
+fuzz: ## run each fuzz target for FUZZ_SECONDS (60) with libFuzzer, beginning with its seeds
+	$(Q)scripts/dependencies.sh fuzz
+	$(Q)$(MAKE) --no-print-directory VARIANT=fuzz fuzzers
+	$(Q)scripts/fuzz.sh build/fuzz/fuzz
 
 bench: dependencies ## measure, side by side with client-go where it is there
 	$(Q)$(MAKE) --no-print-directory all \

@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what building and testing need, through Debian's package manager, and only what is
 # missing. The only place that installs anything.
+# usage: scripts/dependencies.sh [fuzz]    fuzz: also what `make fuzz` needs
 set -eu
 
 packages='gcc g++ make pkg-config libcurl4-openssl-dev libmsgpack-dev liblmdb-dev libcriterion-dev
 libsimdjson-dev libyaml-dev libmicrohttpd-dev python3 python3-pytest python3-pytest-xdist python3-yaml
 openssl nghttp2-proxy'
+
+if [ "${1:-}" = fuzz ]; then packages="$packages clang-14 libclang-rt-14-dev"; fi
 
 missing=
 for p in $packages; do

@@ -85,6 +85,10 @@ unit
 for program in build/asan/model/*; do
     if [ -x "$program" ] && [ -f "$program" ]; then one "model $(basename "$program")" "$program"; fi
 done
+for program in build/asan/fuzz/fuzz_*; do
+    case $program in *.*) continue ;; esac
+    one "fuzz seeds ${program##*fuzz_}" "$program" "tests/fuzz/seeds/${program##*fuzz_}"
+done
 build tsan build/tsan/stress/ring_threads build/tsan/stress/queue_threads
 one "threads ring (tsan)" build/tsan/stress/ring_threads
 one "threads queue (tsan)" build/tsan/stress/queue_threads

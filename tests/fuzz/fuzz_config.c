@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kinf.yaml of any bytes: refused with a sentence, or a configuration that can be freed. */
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/config.h"
+#include "common/err.h"
+#include "tests/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	CLEANUP(config_free) struct config *config = NULL;
+	int r = config_parse((const char *)data, size, "kinf.yaml", &config);
+
+	REQUIRE((r == 0) == (config != NULL));
+	REQUIRE(r == 0 || *err_text(r));
+	return 0;
+}

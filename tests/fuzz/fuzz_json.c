@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* JSON -> msgpack -> JSON -> msgpack: what is taken is well-formed, and the second time the same bytes. */
+#include "common/buf.h"
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/json.h"
+#include "common/value.h"
+#include "common/yaml.h"
+#include "tests/fuzz/fuzz.h"
+
+static void check(struct json_parser *parser, struct bytes document)
+{
+	struct buf text = BUF_INIT, again = BUF_INIT, yaml = BUF_INIT;
+
+	REQUIRE(value_verify(document) == 0);
+	REQUIRE(json_write(document, 0, &text) == 0);
+	REQUIRE(json_parse(parser, buf_bytes(&text), NULL, &again) == 0);
+	REQUIRE(bytes_equal(document, buf_bytes(&again)));
+	REQUIRE(yaml_write(document, &yaml) == 0);
+	buf_release(&text);
+	buf_release(&again);
+	buf_release(&yaml);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct buf document = BUF_INIT;
+	CLEANUP(json_parser_free) struct json_parser *parser = NULL;
+
+	REQUIRE(json_parser_new(&parser) == 0);
+	if (json_parse(parser, BYTES(data, size), NULL, &document) == 0)
+		check(parser, buf_bytes(&document));
+	buf_release(&document);
+	return 0;
+}
