@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows of client-go's the_real_fifo_test.go, named after them (tests/INFORMER_ROWS.md). What is queued
+ * there is in the log here, from the commit to the dispatch.
+ */
+#include "reader/informer.h"
+
+#include <criterion/criterion.h>
+#include <pthread.h>
+
+#include "common/cleanup.h"
+#include "tests/unit/tape.h"
+
+TestSuite(informer_fifo, .init = cache_open, .fini = cache_close, .timeout = 60);
+
+static struct tape a, b;
+static struct kinf_informer *informer;
+
+static void begin(void)
+{
+	informer = tape_informer(NULL);
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+	buf_reset(&a.text);
+}
+
+static void told(const char *text)
+{
+	cache_take();
+	tape_drain(informer);
+	tape_is(&a, text);
+}
+
+static void release(void)
+{
+	kinf_informer_free(&informer);
+	tape_release(&a);
+	tape_release(&b);
+}
+
+/* As if its time had come: test_resync.c is about times. */
+static void resync_now(void)
+{
+	a.handler->resync_owed = true;
+}
+
+Test(informer_fifo, TestRealFIFO_basic)
+{
+	begin();
+	for (int i = 0; i < 3; i++) {
+		cache_put("a/int", NULL);
+		cache_put("b/float", NULL);
+	}
+	told("add a/int=1 add b/float=2 upd a/int=1>3 upd b/float=2>4 upd a/int=3>5 upd b/float=4>6");
+	release();
+}
+
+Test(informer_fifo, TestRealFIFO_replaceWithDeleteDeltaIn)
+{
+	cache_put("a/foo", NULL);
+	cache_take();
+	begin();
+	cache_delete("a/foo");
+	cache_relist("a/foo");
+	told("del a/foo=1 add a/foo=2");
+	release();
+}
+
+Test(informer_fifo, TestRealFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue)
+{
+	begin();
+	cache_put("a/foo", NULL);
+	cache_put("a/bar", NULL);
+	cache_put("a/foo", NULL);
+	cache_delete("a/bar");
+	cache_relist("");
+	told("add a/foo=1 add a/bar=2 upd a/foo=1>3 del a/bar=2 del? a/foo=3");
+	cache_relist("");
+	told("");
+	release();
+}
+
+Test(informer_fifo, TestRealFIFO_addUpdate)
+{
+	begin();
+	cache_put("a/foo", NULL);
+	cache_put("a/foo", NULL);
+	cache_delete("a/foo");
+	told("add a/foo=1 upd a/foo=1>2 del a/foo=2");
+	release();
+}
+
+Test(informer_fifo, TestRealFIFO_addReplace)
+{
+	begin();
+	cache_put("a/foo", NULL);
+	cache_relist("a/foo");
+	told("add a/foo=1 upd a/foo=1>2");
+	release();
+}
+
+Test(informer_fifo, TestRealFIFO_ResyncNonExisting)
+{
+	cache_put("a/foo", NULL);
+	cache_take();
+	begin();
+	cache_delete("a/foo");
+	cache_take();
+	resync_now();
+	told("del a/foo=1");
+	release();
+}
+
+Test(informer_fifo, TestRealFIFO_Resync)
+{
+	cache_put("a/foo", NULL);
+	cache_take();
+	begin();
+	resync_now();
+	told("upd a/foo=1>1");
+	release();
+}
+
+Test(informer_fifo, TestRealFIFO_DeleteExistingNonPropagated)
+{
+	begin();
+	cache_put("a/foo", NULL);
+	cache_delete("a/foo");
+	told("add a/foo=1 del a/foo=1");
+	release();
+}
+
+Test(informer_fifo, TestRealFIFO_ReplaceMakesDeletions)
+{
+	cache_put("a/bar", NULL);
+	cache_put("a/baz", NULL);
+	cache_put("a/foo", NULL);
+	cache_take();
+	begin();
+	/* What is queued counts: the last state of each. */
+	cache_delete("a/baz");
+	cache_put("a/bar", NULL);
+	cache_relist("a/foo");
+	told("del a/baz=2 upd a/bar=1>4 upd a/foo=3>5 del? a/bar=4");
+	cache_put("a/foo", NULL);
+	cache_relist("a/new");
+	told("upd a/foo=5>6 add a/new=7 del? a/foo=6");
+	cache_relist("a/new");
+	cache_relist("");
+	told("upd a/new=7>8 del? a/new=8");
+	release();
+}
+
+Test(informer_fifo, TestRealFIFO_UpdateResyncRace)
+{
+	cache_put("a/foo", NULL);
+	cache_take();
+	begin();
+	cache_put("a/foo", NULL);
+	cache_take();
+	resync_now();
+	told("upd a/foo=1>2 upd a/foo=2>2");
+	release();
+}
+
+static void is_not_synced(struct tape *tape)
+{
+	if (!strstr(buf_cstr(&tape->text), "sync"))
+		cr_assert_eq(kinf_handler_synced(tape->handler), 0, "%s", buf_cstr(&tape->text));
+}
+
+/* What is deleted while the initial state is given out. */
+Test(informer_fifo, TestRealFIFO_HasSyncedCorrectOnDeletion)
+{
+	cache_put("a/bar", NULL);
+	cache_put("a/foo", NULL);
+	cache_take();
+	informer = tape_informer(NULL);
+	a.then = is_not_synced;
+	tape_add(informer, &a, NULL);
+	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
+	cache_delete("a/bar");
+	cache_take();
+	tape_drain(informer);
+	tape_is(&a, "add! a/bar=1 del a/bar=1 add! a/foo=2 sync");
+	cr_assert_eq(kinf_handler_synced(a.handler), 1);
+	release();
+}
+
+Test(informer_fifo, TestRealFIFO_detectLineJumpers)
+{
+	begin();
+	cache_put("a/foo", NULL);
+	cache_put("a/bar", NULL);
+	cache_put("a/foo", NULL);
+	cache_put("a/foo", NULL);
+	cache_take();
+	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
+	tape_is(&a, "add a/foo=1");
+	cache_put("a/foo", NULL);
+	told("add a/bar=2 upd a/foo=1>3 upd a/foo=3>4 upd a/foo=4>5");
+	release();
+}
+
+Test(informer_fifo, TestRealFIFO_HasSynced)
+{
+	informer = tape_informer(NULL);
+	tape_add(informer, &a, NULL);
+	cr_assert_eq(kinf_handler_synced(a.handler), 0, "nothing was dispatched");
+	told("sync");
+	cr_assert_eq(kinf_handler_synced(a.handler), 1, "an empty list");
+	cache_put("a/x", NULL);
+	cache_put("a/y", NULL);
+	cache_take();
+	tape_add(informer, &b, NULL);
+	b.then = is_not_synced;
+	tape_drain(informer);
+	tape_is(&b, "add! a/x=1 add! a/y=2 sync");
+	cr_assert_eq(kinf_handler_synced(b.handler), 1);
+	release();
+}
+
+static void *run(void *arg)
+{
+	cr_assert_eq(kinf_informer_run(arg, -1), 0);
+	return NULL;
+}
+
+Test(informer_fifo, TestRealFIFO_PopShouldUnblockWhenClosed)
+{
+	struct kinf_informer *informers[3];
+	pthread_t threads[3];
+
+	for (int i = 0; i < 3; i++) {
+		informers[i] = tape_informer(NULL);
+		cr_assert_eq(pthread_create(&threads[i], NULL, run, informers[i]), 0);
+	}
+	for (int i = 0; i < 3; i++)
+		kinf_informer_stop(informers[i]);
+	for (int i = 0; i < 3; i++) {
+		cr_assert_eq(pthread_join(threads[i], NULL), 0);
+		cr_assert_eq(kinf_informer_phase(informers[i]), KINF_INFORMER_STOPPED);
+		kinf_informer_free(&informers[i]);
+	}
+}
+
+Test(informer_fifo, TestRealFIFO_PopMultipleDeltaInBatch)
+{
+	cache_put("a/x", NULL);
+	cache_put("a/y", NULL);
+	cache_take();
+	informer = tape_informer(NULL);
+	tape_add(informer, &a, NULL);
+	cr_assert_eq(kinf_informer_dispatch(informer, 2), 2);
+	tape_is(&a, "add! a/x=1 add! a/y=2");
+	cache_put("a/z", NULL);
+	cache_put("a/z", NULL);
+	cache_put("a/x", NULL);
+	cache_take();
+	cr_assert_eq(kinf_informer_dispatch(informer, 2), 2);
+	tape_is(&a, "upd a/x=1>5 add! a/z=4"); /* the change of a key passed, then the others */
+	cr_assert_eq(kinf_informer_dispatch(informer, 2), 1);
+	tape_is(&a, "sync");
+	release();
+}
+
+static void see_all_of_the_list(struct tape *tape)
+{
+	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
+	struct kinf_object object;
+
+	if (!strstr(buf_cstr(&tape->text), "a/n1"))
+		return;
+	KINF_OK(kinf_snapshot_open(cache.kinf, &snapshot));
+	cr_assert_eq(kinf_get(snapshot, "pods", "a", "n1", &object), KINF_FOUND);
+	cr_assert_eq(kinf_get(snapshot, "pods", "a", "n2", &object), KINF_FOUND);
+	cr_assert_eq(kinf_get(snapshot, "pods", "a", "old", &object), KINF_NOT_FOUND);
+}
+
+Test(informer_fifo, TestRealFIFO_ReplaceAtomic)
+{
+	cache_put("a/old", NULL);
+	cache_take();
+	begin();
+	cache_relist("a/n1 a/n2");
+	a.then = see_all_of_the_list;
+	told("add a/n1=2 add a/n2=3 del? a/old=1");
+	release();
+}
+
+Test(informer_fifo, TestRealFIFO_ReplaceAtomicPop)
+{
+	begin();
+	cache_put("a/x", NULL);
+	cache_relist("a/x a/y");
+	cache_put("a/y", NULL);
+	told("add a/x=1 upd a/x=1>2 add a/y=3 upd a/y=3>4");
+	release();
+}
+
+Test(informer_fifo, TestRealFIFO_ResyncAtomic)
+{
+	cache_put("a/x", NULL);
+	cache_put("a/y", NULL);
+	cache_take();
+	begin();
+	resync_now();
+	told("upd a/x=1>1 upd a/y=2>2");
+	cache_put("a/x", NULL);
+	resync_now();
+	told("upd a/x=1>3 upd a/x=3>3 upd a/y=2>2");
+	release();
+}
