@@ -25,7 +25,8 @@
 
 struct home {
 	uint32_t magic;
-	int fd, journal_fd, index_fd, cursors_fd, runtime_fd;
+	int fd, journal_fd, index_fd, cursors_fd;
+	_Atomic int runtime_fd; /* -1 until there is one; other threads may look meanwhile */
 	int role_fd[HOME_ROLE_MAX];
 	bool has_group;
 	char id[ID_DIGITS + 1];
@@ -343,7 +344,8 @@ int home_open(const char *store, const struct home_options *options, struct home
 	if (!home)
 		return err_set(-ENOMEM, "opening store '%s'", store);
 	home->magic = HOME_MAGIC;
-	home->fd = home->journal_fd = home->index_fd = home->cursors_fd = home->runtime_fd = -1;
+	home->fd = home->journal_fd = home->index_fd = home->cursors_fd = -1;
+	home->runtime_fd = -1;
 	for (int i = 0; i < HOME_ROLE_MAX; i++)
 		home->role_fd[i] = -1;
 	int r = open_parts(home, store, options);
@@ -373,7 +375,10 @@ void home_refresh(struct home *home)
 	refresh_folder(home->fd, "journal", home->journal_fd);
 	refresh_folder(home->fd, "index", home->index_fd);
 	refresh_folder(home->fd, "cursors", home->cursors_fd);
-	refresh_folder(AT_FDCWD, home->runtime, home->runtime_fd);
+	if (home->runtime_fd >= 0)
+		refresh_folder(AT_FDCWD, home->runtime, home->runtime_fd);
+	else if (find_runtime(home) < 0)
+		err_clear(); /* not to be used: as if it were not there */
 }
 
 void home_close(struct home **home)
@@ -385,7 +390,8 @@ void home_close(struct home **home)
 	CHECK_OBJ(h, HOME_MAGIC);
 	for (int i = 0; i < HOME_ROLE_MAX; i++)
 		cleanup_fd(&h->role_fd[i]);
-	cleanup_fd(&h->runtime_fd);
+	int runtime_fd = h->runtime_fd;
+	cleanup_fd(&runtime_fd);
 	cleanup_fd(&h->cursors_fd);
 	cleanup_fd(&h->index_fd);
 	cleanup_fd(&h->journal_fd);

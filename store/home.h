@@ -43,7 +43,8 @@ int home_cursors_fd(const struct home *home);
 int home_runtime_fd(const struct home *home);
 
 /* Looks again at the folders: one that was removed and made anew is opened in place of what is open,
- * under the same descriptor, so other threads may use it meanwhile. For those that stay for long: what
+ * under the same descriptor, so other threads may use it meanwhile; a runtime folder that was not there
+ * when the store was opened is found. For those that stay for long: what
  * is in a removed folder would never change again. */
 void home_refresh(struct home *home);
 

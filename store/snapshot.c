@@ -89,7 +89,8 @@ static int store_look(struct store *store, bool force)
 {
 	/* Identities first: a CURRENT replaced after this is seen as new the next time. */
 	struct file_identity index_current = identity_of(home_index_fd(store->home));
-	if (!index_current.inode) /* perhaps the whole folder was replaced */
+	/* Perhaps the whole folder was replaced, or the daemons were just about to come. */
+	if (!index_current.inode || home_runtime_fd(store->home) < 0)
 		home_refresh(store->home);
 	struct file_identity journal_current = identity_of(home_journal_fd(store->home));
 

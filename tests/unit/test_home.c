@@ -156,6 +156,26 @@ Test(home, lost_runtime_folder_is_made_again)
 	home_close(&home);
 }
 
+Test(home, reader_that_comes_before_the_runtime_folder_finds_it_later)
+{
+	struct home *daemon = open_home(true);
+	char recorded[600], away[600];
+
+	(void)snprintf(recorded, sizeof(recorded), "%s/runtime", home_path(daemon));
+	(void)snprintf(away, sizeof(away), "%s/away", home_path(daemon));
+	cr_assert_eq(rename(recorded, away), 0);
+	struct home *reader = open_home(false);
+	cr_assert_lt(home_runtime_fd(reader), 0);
+	home_refresh(reader);
+	cr_assert_lt(home_runtime_fd(reader), 0);
+	cr_assert_eq(rename(away, recorded), 0);
+	home_refresh(reader);
+	cr_assert_geq(home_runtime_fd(reader), 0);
+	cr_assert_str_eq(home_runtime(reader), home_runtime(daemon));
+	home_close(&reader);
+	home_close(&daemon);
+}
+
 Test(home, runtime_folder_of_another_is_not_used)
 {
 	struct home *home = open_home(true);
