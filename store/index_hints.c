@@ -130,8 +130,9 @@ void index_hints_note(struct index *index)
 
 		if (!o->changed)
 			continue;
-		/* Made again: the old id goes, the name stays. */
-		if (o->stored_object && (!o->present || o->stored_object != o->to.object))
+		/* Made again: the old id goes, the name stays. Not there, and not stored either: it came
+		 * and went, and an attempt that was cut short in between may have left a hint. */
+		if (!o->present || (o->stored_object && o->stored_object != o->to.object))
 			hints_remove(index->hints, o->feed, key, o->stored_object);
 		if (o->present)
 			hints_put(index->hints, o->feed, key, &o->to);
