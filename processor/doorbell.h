@@ -2,7 +2,7 @@
 /*
  * The doorbell: a socket in the runtime folder for followers that need a descriptor to poll, which the
  * ring's futex is not. Whoever is connected gets a byte per batch, when he has room for one: those who
- * have not taken the last need no other. Connecting comes before looking (reader/informer_wake.c), so
+ * have not taken the last need no other. Connecting comes before looking (reader/informer/informer_wake.c), so
  * nobody sleeps through a batch. Who may read the store may ring; nothing is ever read here.
  */
 #ifndef PROCESSOR_DOORBELL_H

@@ -15,7 +15,7 @@
 #ifndef REFLECTOR_CONSISTENCY_H
 #define REFLECTOR_CONSISTENCY_H
 
-#include "reflector/http.h"
+#include "reflector/wire/http.h"
 #include "store/journal.h"
 
 struct consistency;

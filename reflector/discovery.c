@@ -13,7 +13,7 @@
 #include "common/json.h"
 #include "common/proc.h"
 #include "reflector/catalogue.h"
-#include "reflector/fetch.h"
+#include "reflector/wire/fetch.h"
 
 #define DISCOVERY_MAGIC 0x44495343u
 #define SECOND_NS       1000000000ull

@@ -19,7 +19,7 @@
 
 #include <stdbool.h>
 
-#include "reflector/http.h"
+#include "reflector/wire/http.h"
 
 struct discovery;
 

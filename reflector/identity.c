@@ -12,8 +12,8 @@
 #include "common/err.h"
 #include "common/json.h"
 #include "common/value.h"
-#include "reflector/fetch.h"
-#include "reflector/small_file.h"
+#include "reflector/wire/fetch.h"
+#include "reflector/access/small_file.h"
 
 #define IDENTITY_MAGIC 0x49444e54u
 #define ANSWER_NS      (32ull * 1000 * 1000 * 1000)

@@ -9,7 +9,7 @@
 #ifndef REFLECTOR_IDENTITY_H
 #define REFLECTOR_IDENTITY_H
 
-#include "reflector/http.h"
+#include "reflector/wire/http.h"
 
 struct identity;
 

@@ -9,8 +9,8 @@
 
 #include "reflector/discovery.h"
 #include "reflector/feed.h"
-#include "reflector/http.h"
-#include "reflector/pace.h"
+#include "reflector/wire/http.h"
+#include "reflector/wire/pace.h"
 #include "reflector/record.h"
 
 struct runner;

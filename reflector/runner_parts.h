@@ -11,7 +11,7 @@
 #define REFLECTOR_RUNNER_PARTS_H
 
 #include "reflector/consistency.h"
-#include "reflector/fetch.h"
+#include "reflector/wire/fetch.h"
 #include "reflector/guard.h"
 #include "reflector/list.h"
 #include "reflector/runner.h"

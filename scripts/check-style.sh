@@ -45,7 +45,7 @@ foreign() { # header (a regular expression), files that may include it (too)
         bad "this header belongs into $(echo "$2" | tr -d '\\' | sed 's/|/ or /g')" || true
 }
 foreign 'lmdb\.h' 'store/env\.c'
-foreign 'curl/.*' 'reflector/http\.c'
+foreign 'curl/.*' 'reflector/wire/http\.c'
 foreign 'msgpack.*' 'common/value\.c'
 foreign 'simdjson.*' 'common/json_parse\.cpp'
 foreign 'yaml\.h' 'common/yaml\.c'

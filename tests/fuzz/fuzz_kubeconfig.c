@@ -9,8 +9,8 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "reflector/exec_credential.h"
-#include "reflector/kubeconfig.h"
+#include "reflector/access/exec_credential.h"
+#include "reflector/access/kubeconfig.h"
 #include "tests/fuzz/fuzz.h"
 
 /* What an exec plugin would be told of it is JSON by our own reader. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/certificates.h"
+#include "reflector/access/certificates.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

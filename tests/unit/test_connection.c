@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/connection.h"
+#include "reflector/wire/connection.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>

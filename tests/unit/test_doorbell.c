@@ -10,7 +10,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "reader/informer.h"
+#include "reader/informer/informer.h"
 #include "tests/unit/scratch.h"
 
 static struct home *home;

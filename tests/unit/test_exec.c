@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/exec.h"
+#include "reflector/access/exec.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include "common/err.h"
 #include "common/proc.h"
-#include "reflector/http.h"
+#include "reflector/wire/http.h"
 #include "tests/unit/api_stub.h"
 
 #define SECOND 1000000000ull

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/http.h"
+#include "reflector/wire/http.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -11,8 +11,8 @@
 #include "common/buf.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "reflector/head.h"
-#include "reflector/limit.h"
+#include "reflector/wire/head.h"
+#include "reflector/wire/limit.h"
 #include "tests/unit/api_stub.h"
 
 #define MS 1000000ull

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Handlers of one informer over a store that is changed by hand. */
-#include "reader/informer.h"
+#include "reader/informer/informer.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

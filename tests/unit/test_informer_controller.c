@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of client-go's controller_test.go, named after them (tests/INFORMER_ROWS.md). */
-#include "reader/informer.h"
+#include "reader/informer/informer.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * Rows of client-go's the_real_fifo_test.go, named after them (tests/INFORMER_ROWS.md). What is queued
  * there is in the log here, from the commit to the dispatch.
  */
-#include "reader/informer.h"
+#include "reader/informer/informer.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/kubeconfig.h"
+#include "reflector/access/kubeconfig.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

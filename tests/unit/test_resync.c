@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When resyncs are due, on a clock of its own; what a resync is: test_informer.c, test_follow.c. */
-#include "reader/resync.h"
+#include "reader/informer/resync.h"
 
 #include <criterion/criterion.h>
 

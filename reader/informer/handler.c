@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One handler: a walk of its own through the log, and which callback an item of it becomes.
+ *
+ * A lapse is told before the new walk begins: by on_lapped, then all as initial; or, with keys, as the
+ * replay, in which what was told before is compared with what is, and the sweep behind its SYNC.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "reader/informer/informer.h"
+
+/* ---- making and freeing ---- */
+
+static int take_filter(struct kinf_handler *h, const struct kinf_query *filter)
+{
+	if (!filter)
+		return 0;
+	struct kinf_query query = *filter;
+
+	if (query.size != sizeof(query))
+		return err_set(ERR_UNSUPPORTED, "kinf_query of %u bytes, this library knows %zu",
+			query.size, sizeof(query));
+	query.feed = h->informer->feed;
+	query.continue_token = NULL;
+	h->filtered = true;
+	return filter_init(&h->filter, &query);
+}
+
+static int take_options(struct kinf_handler *h, const struct kinf_handler_options *options)
+{
+	if (options->size != sizeof(*options))
+		return err_set(ERR_UNSUPPORTED,
+			"kinf_handler_options of %u bytes, this library knows %zu", options->size,
+			sizeof(*options));
+	if (options->flags & ~(uint32_t)KINF_OWN_RESYNC)
+		return err_set(ERR_UNSUPPORTED, "kinf_handler_options with flags %x",
+			options->flags);
+	h->options = *options;
+	h->options.filter = NULL;
+	return take_filter(h, options->filter);
+}
+
+int handler_new(struct kinf_informer *informer, const struct kinf_handler_options *options,
+	struct kinf_handler **ret_handler)
+{
+	CLEANUP(handler_free) struct kinf_handler *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return err_set(-ENOMEM, "handler");
+	h->magic = KINF_HANDLER_MAGIC;
+	h->informer = informer;
+	h->early = !informer->started;
+	int r = take_options(h, options);
+	if (r == 0 && informer->flags & KINF_TRACK_KEYS)
+		r = keys_new(&h->keys);
+	h->keys_known = true;
+	if (r == 0)
+		*ret_handler = TAKE(h);
+	return r;
+}
+
+void handler_free(struct kinf_handler **handler)
+{
+	if (!handler || !*handler)
+		return;
+	struct kinf_handler *h = TAKE(*handler);
+
+	CHECK_OBJ(h, KINF_HANDLER_MAGIC);
+	follow_free(&h->follow);
+	keys_free(&h->keys);
+	if (h->filtered)
+		filter_release(&h->filter);
+	h->magic = 0;
+	free(h);
+}
+
+int handler_learn(struct kinf_handler *h)
+{
+	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
+	const struct feed_set *set;
+
+	if (!h->filtered || h->learned)
+		return 0;
+	/* One of its own: this may be called from a callback of the informer's. */
+	int r = kinf_snapshot_open(h->informer->kinf, &snapshot);
+	if (r == 0)
+		r = feed_set_get(snapshot, h->informer->feed, &set);
+	if (r == FOUND)
+		r = filter_learn(&h->filter, snapshot->snapshot, set->feeds, set->n);
+	h->learned = r == 0;
+	return r;
+}
+
+/* ---- beginning, and beginning again ---- */
+
+int handler_begin(struct kinf_handler *h)
+{
+	struct kinf_informer *informer = h->informer;
+	struct follow_options options = {0};
+	int r = NOT_FOUND;
+
+	if (h->early) {
+		r = informer_cursor_begin(informer, &options);
+		h->told |= r != NOT_FOUND; /* by an earlier process, perhaps */
+		h->lapse_owed = r == LAPPED;
+		h->keys_known = r == NOT_FOUND;
+		h->early = false;
+	}
+	if (r < 0)
+		return r;
+	options.journal = informer->journal;
+	h->sync_owed = options.from != NULL;
+	memcpy(h->journal, informer->journal, sizeof(h->journal));
+	return follow_new(informer->kinf->store, informer->feeds, informer->n_feeds, &options,
+		&h->follow);
+}
+
+void handler_lapse(struct kinf_handler *h)
+{
+	follow_free(&h->follow);
+	h->lapse_owed = h->told;
+	h->sweep = h->resync_owed = h->filling = h->sync_owed = false;
+}
+
+/* What it was told can't be relied on any more: without memory for it, or an item that was not told. */
+static int fail(struct kinf_handler *h, int error)
+{
+	h->told = true;
+	h->keys_known = false;
+	handler_lapse(h);
+	return error;
+}
+
+static void tell_lapse(struct kinf_handler *h, bool *ret_called)
+{
+	h->lapse_owed = false;
+	h->replay = h->keys && h->keys_known;
+	if (h->replay) {
+		const struct kinf_informer *informer = h->informer;
+
+		keys_begin_replay(h->keys,
+			memcmp(h->journal, informer->journal, sizeof(h->journal)) == 0);
+		return;
+	}
+	if (h->keys)
+		keys_clear(h->keys);
+	h->keys_known = true;
+	*ret_called = h->options.on_lapped != NULL;
+	if (h->options.on_lapped)
+		h->options.on_lapped(h->options.arg);
+}
+
+/* ---- callbacks ---- */
+
+static void call_add(struct kinf_handler *h, const struct record *record, bool initial, bool *ret_called)
+{
+	struct kinf_object object;
+
+	*ret_called = h->options.on_add != NULL;
+	if (!h->options.on_add)
+		return;
+	object_from_record(record, &object);
+	h->options.on_add(h->options.arg, &object, initial);
+}
+
+/* OLD may be NULL. */
+static void call_update(struct kinf_handler *h, const struct record *old, const struct record *record,
+	bool *ret_called)
+{
+	struct kinf_object before, object;
+
+	*ret_called = h->options.on_update != NULL;
+	if (!h->options.on_update)
+		return;
+	object_from_record(record, &object);
+	if (old)
+		object_from_record(old, &before);
+	h->options.on_update(h->options.arg, old ? &before : NULL, &object);
+}
+
+static void call_delete(struct kinf_handler *h, const struct record *record, bool unknown,
+	bool *ret_called)
+{
+	struct kinf_object object;
+
+	*ret_called = h->options.on_delete != NULL;
+	if (!h->options.on_delete)
+		return;
+	object_from_record(record, &object);
+	h->options.on_delete(h->options.arg, &object, unknown);
+}
+
+/* ---- items ---- */
+
+static int takes(struct kinf_handler *h, const struct record *record)
+{
+	return h->filtered ? filter_takes(&h->filter, record) : FOUND;
+}
+
+static int take_initial(struct kinf_handler *h, const struct record *record, bool *ret_called)
+{
+	uint64_t before;
+	int r = takes(h, record);
+
+	if (r != FOUND)
+		return r == NOT_FOUND ? 0 : r;
+	r = h->keys ? keys_put(h->keys, record->key, record->seq, &before) : NOT_FOUND;
+	if (r < 0)
+		return r;
+	if (r == NOT_FOUND)
+		call_add(h, record, !h->replay, ret_called);
+	else if (before != record->seq)
+		call_update(h, NULL, record, ret_called);
+	return 0;
+}
+
+/* WAS and IS: the filter took the state before and takes the one after. */
+static int note_change(struct kinf_handler *h, const struct record *record, bool is)
+{
+	uint64_t before;
+
+	if (!h->keys)
+		return 0;
+	if (!is) {
+		keys_remove(h->keys, record->key);
+		return 0;
+	}
+	int r = keys_put(h->keys, record->key, record->seq, &before);
+	return r < 0 ? r : 0;
+}
+
+static void tell_change(struct kinf_handler *h, const struct follow_item *item, bool was, bool is,
+	bool *ret_called)
+{
+	const struct record *record = &item->record;
+	bool deleted = record->type == RECORD_DELETED;
+	bool unknown = (record->flags & RECORD_FINAL_STATE_UNKNOWN) != 0;
+
+	if (was && is)
+		call_update(h, &item->old, record, ret_called);
+	else if (is)
+		call_add(h, record, false, ret_called);
+	else if (was)
+		/* Out of the filter, or deleted unseen: the last state that is known. */
+		call_delete(h, deleted && record->body.size ? record : &item->old,
+			deleted && unknown, ret_called);
+}
+
+static int take_change(struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
+{
+	int was = item->old.seq ? takes(h, &item->old) : NOT_FOUND;
+	int is = item->record.type == RECORD_DELETED ? NOT_FOUND : takes(h, &item->record);
+
+	if (was < 0 || is < 0)
+		return was < 0 ? was : is;
+	int r = note_change(h, &item->record, is == FOUND);
+	if (r == 0)
+		tell_change(h, item, was == FOUND, is == FOUND, ret_called);
+	return r;
+}
+
+static int take_resync(struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
+{
+	int r = takes(h, &item->record);
+
+	if (r != FOUND)
+		return r == NOT_FOUND ? 0 : r;
+	if (h->filling)
+		return note_change(h, &item->record, true); /* told by an earlier process */
+	call_update(h, &item->old, &item->record, ret_called);
+	return 0;
+}
+
+static void tell_sync(struct kinf_handler *h, bool *ret_called)
+{
+	h->replay = h->sweep = false;
+	*ret_called = h->options.on_sync != NULL;
+	if (h->options.on_sync)
+		h->options.on_sync(h->options.arg);
+}
+
+static void take_sync(struct kinf_handler *h, bool *ret_called)
+{
+	h->sweep_at = 0;
+	h->sweep = h->replay;
+	if (!h->sweep)
+		tell_sync(h, ret_called);
+}
+
+/* What was told once and the replay has not shown. */
+static void sweep_one(struct kinf_handler *h, bool *ret_called)
+{
+	struct record record = {0};
+
+	if (keys_next_unseen(h->keys, &h->sweep_at, &record.key) == FOUND)
+		call_delete(h, &record, true, ret_called);
+	else
+		tell_sync(h, ret_called);
+}
+
+static int take_item(struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
+{
+	h->told = true;
+	switch (item->kind) {
+	case FOLLOW_INITIAL:
+		return take_initial(h, &item->record, ret_called);
+	case FOLLOW_CHANGE:
+		return take_change(h, item, ret_called);
+	case FOLLOW_RESYNC:
+		return take_resync(h, item, ret_called);
+	case FOLLOW_SYNC:
+		take_sync(h, ret_called);
+		return 0;
+	default:
+		return LAPPED;
+	}
+}
+
+/* Everything once more: for the keys of one who went on from a position, then for the user. */
+static void begin_resync(struct kinf_handler *h)
+{
+	if (h->filling && !follow_is_resyncing(h->follow)) {
+		h->filling = false;
+		h->keys_known = true;
+	}
+	if (h->keys && !h->keys_known && !h->filling)
+		h->filling = follow_resync(h->follow);
+	if (h->resync_owed && !h->filling && follow_resync(h->follow))
+		h->resync_owed = false;
+}
+
+/* Of the walk: as handler_step. One that went on from a position is synced as soon as that has proved
+ * good. */
+static int step(struct kinf_handler *h, bool *ret_called)
+{
+	struct follow_item item;
+
+	begin_resync(h);
+	int r = follow_next(h->follow, &item);
+	if (r != FOUND && r != AGAIN)
+		return r;
+	if (h->sync_owed && (r == AGAIN || item.kind != FOLLOW_LAPPED)) {
+		h->sync_owed = false;
+		tell_sync(h, ret_called);
+		if (r == AGAIN || h->removed)
+			return FOUND;
+	}
+	if (r == FOUND)
+		r = take_item(h, &item, ret_called);
+	if (r == LAPPED)
+		handler_lapse(h);
+	if (r < 0)
+		return fail(h, r);
+	return r == AGAIN ? AGAIN : FOUND;
+}
+
+int handler_step(struct kinf_handler *h, bool *ret_called)
+{
+	CHECK_OBJ(h, KINF_HANDLER_MAGIC);
+	*ret_called = false;
+	if (!h->lapse_owed && !h->sweep)
+		return step(h, ret_called);
+	if (h->lapse_owed)
+		tell_lapse(h, ret_called);
+	else
+		sweep_one(h, ret_called);
+	return FOUND;
+}
+
+bool handler_is_synced(const struct kinf_handler *h)
+{
+	return h->follow && follow_synced(h->follow) && !h->sweep && !h->lapse_owed && !h->sync_owed;
+}

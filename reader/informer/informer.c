@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Informers: handlers come and go, dispatch gives each its turn. Nothing is unlinked or freed while a
+ * callback may be running: what was removed meanwhile goes when the dispatch ends.
+ *
+ * Between two dispatches no snapshot is held, however much is left to do: nobody knows when the next one
+ * will be.
+ */
+#include "reader/informer/informer.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+
+#define TURN          32   /* items of one handler before it is another's turn */
+#define EXAMINED_EACH 64   /* items that may be passed over for each callback asked for */
+#define RUN_MAX       1000 /* callbacks between two commits */
+#define MS            UINT64_C(1000000)
+#define LOOK_NS       (1000 * MS)
+#define NO_BELL_NS    (50 * MS)
+#define ANEW_NS       (10 * MS)  /* after the feeds have changed */
+#define ERROR_NS      (100 * MS) /* after an error */
+
+/* ---- making and freeing ---- */
+
+static int check_options(const struct kinf_informer_options *options)
+{
+	if (options->size != sizeof(*options))
+		return err_set(ERR_UNSUPPORTED,
+			"kinf_informer_options of %u bytes, this library knows %zu", options->size,
+			sizeof(*options));
+	if (options->flags & ~(uint32_t)(KINF_TRACK_KEYS | KINF_COMMIT_BY_HAND))
+		return err_set(ERR_UNSUPPORTED, "kinf_informer_options with flags %x",
+			options->flags);
+	if (options->resync_jitter_percent > 100)
+		return err_say(-EINVAL, "a resync's jitter of %u percent: 0 to 100",
+			options->resync_jitter_percent);
+	if (options->cursor && options->from)
+		return err_say(-EINVAL,
+			"an informer goes on from a cursor or from an event number, not from both");
+	return 0;
+}
+
+static int take_options(struct kinf_informer *informer, const struct kinf_informer_options *options)
+{
+	int r = check_options(options);
+
+	if (r < 0)
+		return r;
+	informer->flags = options->flags;
+	informer->from = options->from;
+	informer->on_state = options->on_state;
+	informer->arg = options->arg;
+	informer->resync.jitter_percent = options->resync_jitter_percent;
+	informer->resync.default_ns = informer->resync.check_ns = options->resync_ms * MS;
+	if (options->cursor) {
+		informer->cursor = strdup(options->cursor);
+		if (!informer->cursor)
+			return err_set(-ENOMEM, "informer");
+	}
+	return informer_cursor_load(informer);
+}
+
+static void informer_release(struct kinf_informer **informer_pointer)
+{
+	struct kinf_informer *informer = TAKE(*informer_pointer);
+
+	if (!informer)
+		return;
+	while (informer->first) {
+		struct kinf_handler *h = informer->first;
+
+		informer->first = h->next;
+		handler_free(&h);
+	}
+	wake_close(&informer->wake);
+	informer_feeds_release(informer);
+	informer_cursor_release(informer);
+	free(informer->feed);
+	informer->magic = 0;
+	free(informer);
+}
+
+static int informer_new(struct kinf *kinf, const char *feed,
+	const struct kinf_informer_options *options, struct kinf_informer **ret_informer)
+{
+	static const struct kinf_informer_options none = {.size = sizeof(none)};
+	CLEANUP(informer_release) struct kinf_informer *informer = calloc(1, sizeof(*informer));
+
+	if (!informer)
+		return err_set(-ENOMEM, "informer");
+	informer->magic = KINF_INFORMER_MAGIC;
+	informer->kinf = kinf;
+	informer->wake = (struct wake){-1, -1, -1, -1, 0};
+	informer->feed = strdup(feed);
+	if (!informer->feed)
+		return err_set(-ENOMEM, "informer");
+	int r = take_options(informer, options ? options : &none);
+	if (r == 0)
+		r = wake_open(&informer->wake);
+	if (r == 0)
+		r = informer_look_up(informer);
+	if (r == 0 || r == AGAIN)
+		r = wake_arm(&informer->wake, 0);
+	if (r == 0)
+		*ret_informer = TAKE(informer);
+	return r;
+}
+
+int kinf_informer_new(struct kinf *kinf, const char *feed,
+	const struct kinf_informer_options *options, struct kinf_informer **ret_informer)
+{
+	int r = kinf_alive(kinf);
+
+	if (r < 0)
+		return r;
+	if (!feed)
+		return kinf_result(kinf, err_set(-EINVAL, "an informer without a feed"));
+	return kinf_result(kinf, informer_new(kinf, feed, options, ret_informer));
+}
+
+void kinf_informer_free(struct kinf_informer **informer)
+{
+	if (!informer || !*informer)
+		return;
+	CHECK_OBJ(*informer, KINF_INFORMER_MAGIC);
+	if ((*informer)->dispatching || (*informer)->running) {
+		(*informer)->freed = true; /* in a callback */
+		*informer = NULL;
+	} else {
+		informer_release(informer);
+	}
+}
+
+/* ---- handlers ---- */
+
+static bool is_stopped(const struct kinf_informer *informer)
+{
+	/* Pairs with the release in kinf_informer_stop. */
+	return __atomic_load_n(&informer->stopped, __ATOMIC_ACQUIRE);
+}
+
+static void add_resync(struct kinf_informer *informer, struct kinf_handler *h)
+{
+	bool own = (h->options.flags & KINF_OWN_RESYNC) != 0;
+
+	if (!resync_add(&informer->resync, &h->resync,
+		    own ? h->options.resync_ms * MS : UINT64_MAX, proc_monotonic_ns()))
+		return;
+	for (struct kinf_handler *other = informer->first; other; other = other->next)
+		resync_adjust(&informer->resync, &other->resync);
+}
+
+static int add_handler(struct kinf_informer *informer, const struct kinf_handler_options *options,
+	struct kinf_handler **ret_handler)
+{
+	CLEANUP(handler_free) struct kinf_handler *h = NULL;
+
+	if (is_stopped(informer))
+		return err_say(-ECANCELED,
+			"a handler can't be added to the informer of '%s' because it has stopped already",
+			informer->feed);
+	int r = handler_new(informer, options, &h);
+	if (r == 0)
+		r = handler_learn(h);
+	if (r < 0 && r != ERR_NO_FEED) /* that is the informer's to tell */
+		return r;
+	r = wake_arm(&informer->wake, 0);
+	if (r < 0)
+		return r;
+	add_resync(informer, h);
+	struct kinf_handler **last = &informer->first;
+	while (*last)
+		last = &(*last)->next;
+	if (ret_handler)
+		*ret_handler = h;
+	*last = TAKE(h);
+	return 0;
+}
+
+int kinf_informer_add_handler(struct kinf_informer *informer,
+	const struct kinf_handler_options *options, struct kinf_handler **ret_handler)
+{
+	CHECK_OBJ(informer, KINF_INFORMER_MAGIC);
+	int r = kinf_alive(informer->kinf);
+
+	if (r == 0)
+		r = add_handler(informer, options, ret_handler);
+	return kinf_result(informer->kinf, r);
+}
+
+/* Frees what was removed while it might have been in use. */
+static void reap(struct kinf_informer *informer)
+{
+	struct kinf_handler **place = &informer->first;
+
+	while (*place) {
+		struct kinf_handler *h = *place;
+
+		if (h->removed) {
+			*place = h->next;
+			handler_free(&h);
+		} else {
+			place = &h->next;
+		}
+	}
+}
+
+int kinf_informer_remove_handler(struct kinf_informer *informer, struct kinf_handler *handler)
+{
+	CHECK_OBJ(informer, KINF_INFORMER_MAGIC);
+	/* Compared, not looked into: it may be gone, or another informer's. */
+	for (struct kinf_handler *h = informer->first; h; h = h->next) {
+		if (h != handler || h->removed)
+			continue;
+		h->removed = true;
+		if (!informer->dispatching)
+			reap(informer);
+		return 0;
+	}
+	return NOT_FOUND;
+}
+
+int kinf_handler_synced(const struct kinf_handler *handler)
+{
+	CHECK_OBJ(handler, KINF_HANDLER_MAGIC);
+	return handler_is_synced(handler);
+}
+
+uint64_t kinf_handler_event(const struct kinf_handler *handler)
+{
+	CHECK_OBJ(handler, KINF_HANDLER_MAGIC);
+	const struct follow_position *positions;
+	size_t n = handler->follow ? follow_positions(handler->follow, &positions) : 0;
+	uint64_t event = n ? positions[0].seq : 0;
+
+	for (size_t i = 1; i < n; i++)
+		if (positions[i].seq < event)
+			event = positions[i].seq;
+	return event;
+}
+
+/* ---- dispatching ---- */
+
+/* What one dispatch may do and has done. */
+struct round {
+	int max;           /* callbacks; 0: any number */
+	int called;
+	uint64_t examined;
+	bool left;         /* there may be more to do at once */
+};
+
+static bool is_over(const struct kinf_informer *informer, const struct round *round)
+{
+	if (informer->freed || is_stopped(informer))
+		return true;
+	return round->max > 0 && (round->called >= round->max ||
+		round->examined >= (uint64_t)round->max * EXAMINED_EACH);
+}
+
+/* The feeds are others, or the journal is: everybody begins again. */
+static void forget_feeds(struct kinf_informer *informer)
+{
+	free(informer->feeds);
+	informer->feeds = NULL;
+	for (struct kinf_handler *h = informer->first; h; h = h->next) {
+		handler_lapse(h);
+		h->learned = false;
+	}
+}
+
+/* 0: its walk has begun; AGAIN: it can't yet. */
+static int make_ready(struct kinf_informer *informer, struct kinf_handler *h)
+{
+	if (h->follow)
+		return 0;
+	if (!informer->feeds)
+		return AGAIN;
+	int r = handler_learn(h);
+	return r == 0 ? handler_begin(h) : r;
+}
+
+/* A turn of one handler. 0; AGAIN: it has nothing to do; GONE; errors. */
+static int give_turn(struct kinf_informer *informer, struct kinf_handler *h, struct round *round)
+{
+	/* A lapse is told when it is known what follows it. */
+	int r = informer->feeds && h->lapse_owed ? 0 : make_ready(informer, h);
+
+	for (unsigned i = 0; r == 0 && i < TURN && !h->removed && !is_over(informer, round); i++) {
+		bool called;
+
+		if (!h->follow && !h->lapse_owed)
+			return 0; /* it begins again in its next turn */
+		r = handler_step(h, &called);
+		round->examined++;
+		round->called += called;
+		informer->handed_out |= called;
+	}
+	return r;
+}
+
+static int give_turns(struct kinf_informer *informer, struct round *round)
+{
+	do {
+		round->left = false;
+		for (struct kinf_handler *h = informer->first; h; h = h->next) {
+			if (is_over(informer, round)) {
+				round->left = true;
+				return 0;
+			}
+			int r = h->removed ? AGAIN : give_turn(informer, h, round);
+			if (r < 0 || r == GONE)
+				return r;
+			round->left |= r == 0;
+		}
+	} while (round->left);
+	return 0;
+}
+
+static void look_for_resyncs(struct kinf_informer *informer, uint64_t now)
+{
+	if (!resync_look(&informer->resync, now))
+		return;
+	for (struct kinf_handler *h = informer->first; h; h = h->next)
+		h->resync_owed |= resync_due(&h->resync, now);
+}
+
+static int look(struct kinf_informer *informer, uint64_t now)
+{
+	int r = informer->feeds ? 0 : informer_look_up(informer);
+	int again = informer_look_again(informer, now);
+
+	if (again == GONE)
+		forget_feeds(informer);
+	return r < 0 ? r : again < 0 ? again : 0;
+}
+
+static int rest(struct kinf_informer *informer)
+{
+	int r = 0;
+
+	for (struct kinf_handler *h = informer->first; h; h = h->next) {
+		int rested = h->follow ? follow_rest(h->follow) : 0;
+
+		if (r == 0)
+			r = rested;
+	}
+	return r;
+}
+
+/* When to look again at the latest. */
+static uint64_t next_in(const struct kinf_informer *informer, int result, const struct round *round,
+	uint64_t now)
+{
+	uint64_t resync = resync_next(&informer->resync);
+	uint64_t in = wake_has_bell(&informer->wake) && informer->feeds ? LOOK_NS : NO_BELL_NS;
+
+	if (result < 0)
+		return ERROR_NS;
+	if (result == GONE)
+		return ANEW_NS;
+	if (round->left)
+		return 0;
+	if (resync <= now)
+		return 0;
+	return resync - now < in ? resync - now : in;
+}
+
+static int dispatch(struct kinf_informer *informer, struct round *round)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	if (wake_take(&informer->wake) || is_stopped(informer))
+		return 0;
+	if (!informer->started)
+		resync_start(&informer->resync, now);
+	informer->started = true;
+	wake_connect(&informer->wake, home_runtime_fd(store_home(informer->kinf->store)), now);
+	int r = look(informer, now);
+	look_for_resyncs(informer, now);
+	if (r == 0 && !informer->freed)
+		r = give_turns(informer, round);
+	if (r == GONE)
+		forget_feeds(informer);
+	int rested = rest(informer);
+	int armed = wake_arm(&informer->wake, next_in(informer, r, round, proc_monotonic_ns()));
+	if (r >= 0)
+		r = rested < 0 ? rested : armed;
+	int saved = r < 0 ? 0 : informer_cursor_save_when_due(informer, now);
+	return r < 0 ? r : saved;
+}
+
+static int dispatch_alone(struct kinf_informer *informer, int max)
+{
+	struct round round = {.max = max};
+
+	if (informer->dispatching)
+		return err_say(-EBUSY, "a callback of the informer of '%s' may not dispatch",
+			informer->feed);
+	informer->dispatching = true;
+	int r = dispatch(informer, &round);
+	informer->dispatching = false;
+	reap(informer);
+	return r < 0 ? r : round.called;
+}
+
+int kinf_informer_dispatch(struct kinf_informer *informer, int max)
+{
+	CHECK_OBJ(informer, KINF_INFORMER_MAGIC);
+	struct kinf *kinf = informer->kinf;
+	int r = kinf_alive(kinf);
+
+	if (r < 0)
+		return r;
+	r = dispatch_alone(informer, max);
+	if (informer->freed && !informer->running && !informer->dispatching)
+		informer_release(&informer);
+	return kinf_result(kinf, r);
+}
+
+int kinf_informer_fd(struct kinf_informer *informer)
+{
+	CHECK_OBJ(informer, KINF_INFORMER_MAGIC);
+	return informer->wake.epoll;
+}
+
+/* 1: to be ended. */
+static int wait_for_work(struct kinf_informer *informer, int stop_fd)
+{
+	struct pollfd fds[] = {
+		{.fd = informer->wake.epoll, .events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
+
+	if (poll(fds, 2, -1) < 0 && errno != EINTR)
+		return err_set(-errno, "waiting for the informer of '%s'", informer->feed);
+	return fds[1].revents != 0;
+}
+
+int kinf_informer_run(struct kinf_informer *informer, int stop_fd)
+{
+	CHECK_OBJ(informer, KINF_INFORMER_MAGIC);
+	struct kinf *kinf = informer->kinf;
+	int r = 0;
+
+	if (informer->running || informer->dispatching)
+		return kinf_result(kinf, err_say(-EBUSY,
+			"a callback of the informer of '%s' may not run it", informer->feed));
+	informer->running = true;
+	while (r >= 0) {
+		r = kinf_informer_dispatch(informer, RUN_MAX);
+		if (r < 0 || informer->freed || is_stopped(informer))
+			break;
+		r = wait_for_work(informer, stop_fd);
+		if (r > 0)
+			break;
+	}
+	informer->running = false;
+	if (informer->freed)
+		informer_release(&informer);
+	return kinf_result(kinf, r > 0 ? 0 : r);
+}
+
+void kinf_informer_stop(struct kinf_informer *informer)
+{
+	/* Pairs with the acquire in is_stopped. */
+	__atomic_store_n(&informer->stopped, true, __ATOMIC_RELEASE);
+	wake_stop(&informer->wake);
+}
+
+int kinf_informer_phase(const struct kinf_informer *informer)
+{
+	CHECK_OBJ(informer, KINF_INFORMER_MAGIC);
+	if (is_stopped(informer))
+		return KINF_INFORMER_STOPPED;
+	return informer->started ? KINF_INFORMER_STARTED : KINF_INFORMER_NEW;
+}
+
+int kinf_informer_commit(struct kinf_informer *informer)
+{
+	CHECK_OBJ(informer, KINF_INFORMER_MAGIC);
+	int r = kinf_alive(informer->kinf);
+
+	if (r == 0 && !informer->cursor)
+		r = err_say(-EINVAL, "the informer of '%s' has no cursor", informer->feed);
+	if (r == 0 && informer->dispatching)
+		r = err_say(-EBUSY, "a callback may not commit: its object is not handled yet");
+	if (r == 0)
+		r = informer_cursor_save(informer);
+	return kinf_result(informer->kinf, r);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files behind the informers of kinf.h share.
+ *
+ *	informer         the handles: handlers come and go, dispatch, run, stop
+ *	informer_feeds   which feeds stand behind the name, and how they are
+ *	informer_cursor  the position that survives the process
+ *	informer_wake    the descriptor to poll
+ *	handler          one handler: its walk (store/follow.h), what of it becomes which callback
+ *	handler_keys     what it was told, for KINF_TRACK_KEYS
+ *	resync           when everything is told once more
+ */
+#ifndef READER_INFORMER_H
+#define READER_INFORMER_H
+
+#include "reader/filter.h"
+#include "reader/informer/handler_keys.h"
+#include "reader/informer/resync.h"
+#include "store/follow.h"
+
+#define KINF_INFORMER_MAGIC 0x6b696e72u
+#define KINF_HANDLER_MAGIC  0x6b68616eu
+
+struct kinf_handler {
+	uint32_t magic;
+	struct kinf_informer *informer;
+	struct kinf_handler *next;
+	struct kinf_handler_options options; /* its filter: not the caller's any more */
+	struct filter filter;
+	bool filtered, learned;
+	bool removed;      /* lives on until no dispatch is under way */
+	bool early;        /* was there before the first dispatch: begins where the cursor says */
+	struct follow *follow; /* NULL: not begun */
+	bool told;         /* something: it has to be told of a lapse */
+	bool lapse_owed;
+	/* KINF_TRACK_KEYS, else NULL. */
+	struct handler_keys *keys;
+	bool keys_known;   /* they are all it was told; false: it went on from a position, and they are
+	                      filled beside the changes */
+	bool replay;       /* a lapse is being told as differences */
+	bool sweep;        /* what the replay has not shown is being told as deleted */
+	size_t sweep_at;
+	bool filling;      /* the keys, by a resync that is not told */
+	bool sync_owed;    /* it goes on from a position: nothing but on_sync comes first */
+	uint8_t journal[16]; /* that its seqs are of */
+	struct resync_handler resync;
+	bool resync_owed;
+};
+
+/* The descriptor to poll: an epoll of the processor's doorbell, a timer, and the stop. */
+struct wake {
+	int epoll, timer, stop, bell;
+	uint64_t tried_ns; /* the bell */
+};
+
+struct feed_told {
+	struct kinf_feed_status status;
+	bool seen;
+};
+
+struct kinf_informer {
+	uint32_t magic;
+	struct kinf *kinf;
+	char *feed;
+	uint32_t flags;
+	uint64_t from;
+	void (*on_state)(void *arg, const struct kinf_feed_status *status);
+	void *arg;
+	struct kinf_handler *first; /* in the order they were added */
+	struct resync resync;
+	bool started, dispatching, running, freed;
+	bool stopped; /* atomic: other threads may set it */
+	struct wake wake;
+	/* The feeds behind the name. */
+	struct kinf_snapshot *snapshot;
+	uint32_t *feeds; /* NULL: to be looked up */
+	size_t n_feeds;
+	uint8_t journal[16];
+	uint64_t taken; /* the event number when they were looked up */
+	uint64_t looked_ns;
+	struct feed_told *told;
+	size_t n_told;
+	/* The cursor. */
+	char *cursor; /* its name, NULL: none */
+	struct cursor_file begin; /* what it said; n 0: nothing */
+	struct follow_position *saved, *now;
+	size_t n_saved;
+	uint64_t saved_ns;
+	bool handed_out; /* something, since it was written */
+};
+
+/* ---- handler ---- */
+
+int handler_new(struct kinf_informer *informer, const struct kinf_handler_options *options,
+	struct kinf_handler **ret_handler);
+void handler_free(struct kinf_handler **handler);
+/* Looks its filter's indexes up, when that was not done for these feeds. 0, AGAIN, ERR_NO_INDEX,
+ * ERR_NO_FEED. */
+int handler_learn(struct kinf_handler *handler);
+/* The feeds are known and its filter is learned: makes its walk. */
+int handler_begin(struct kinf_handler *handler);
+/* All over again, from the initial state: the position is lost, or the feeds are others. */
+void handler_lapse(struct kinf_handler *handler);
+/* One item of its walk. FOUND: *RET_CALLED says whether there was a callback for it; AGAIN, GONE,
+ * errors. The handler may be removed and the informer freed in the callback, not before this ends. */
+int handler_step(struct kinf_handler *handler, bool *ret_called);
+bool handler_is_synced(const struct kinf_handler *handler);
+
+/* ---- informer_feeds ---- */
+
+/* 0: the feeds are known; AGAIN: nothing to follow yet; ERR_NO_FEED. */
+int informer_look_up(struct kinf_informer *informer);
+/* Now and then: GONE when another feed has come to stand behind the name. Tells the feeds' states. */
+int informer_look_again(struct kinf_informer *informer, uint64_t now);
+void informer_feeds_release(struct kinf_informer *informer);
+
+/* ---- informer_cursor ---- */
+
+int informer_cursor_load(struct kinf_informer *informer);
+/* Where an early handler begins. NOT_FOUND: with the initial state; LAPPED: the cursor is of others. */
+int informer_cursor_begin(struct kinf_informer *informer, struct follow_options *ret_options);
+/* 0; AGAIN: a handler is not synced. */
+int informer_cursor_save(struct kinf_informer *informer);
+/* After a dispatch. */
+int informer_cursor_save_when_due(struct kinf_informer *informer, uint64_t now);
+void informer_cursor_release(struct kinf_informer *informer);
+
+/* ---- informer_wake ---- */
+
+int wake_open(struct wake *wake);
+void wake_close(struct wake *wake);
+/* Takes what has come. True: stop. */
+bool wake_take(struct wake *wake);
+/* Connects to the processor's doorbell when there is none. Before looking for what to do, so that what
+ * comes after the look rings. */
+void wake_connect(struct wake *wake, int runtime_fd, uint64_t now);
+/* The descriptor is readable in IN_NS at the latest. */
+int wake_arm(struct wake *wake, uint64_t in_ns);
+bool wake_has_bell(const struct wake *wake);
+void wake_stop(struct wake *wake);
+
+#endif

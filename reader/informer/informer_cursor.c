@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The named cursor of an informer: of each feed the position of the handler that is furthest behind. It
+ * is written only when all handlers are synced: before that there is no position to go on from.
+ *
+ * A position that moves without anything handed out is written now and then, also when the user
+ * commits by hand, so that the journal need not keep history for nothing.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "reader/informer/informer.h"
+
+#define SILENT_NS UINT64_C(5000000000)
+
+int informer_cursor_load(struct kinf_informer *informer)
+{
+	if (!informer->cursor)
+		return 0;
+	int r = cursor_load(store_home(informer->kinf->store), informer->cursor, &informer->begin);
+	return r < 0 ? r : 0;
+}
+
+/* Every feed at the event number that was asked for. */
+static int begin_from(struct kinf_informer *informer)
+{
+	struct cursor_file *begin = &informer->begin;
+
+	cursor_release(begin);
+	begin->positions = calloc(informer->n_feeds + 1, sizeof(*begin->positions));
+	if (!begin->positions)
+		return err_set(-ENOMEM, "position of '%s'", informer->feed);
+	for (size_t i = 0; i < informer->n_feeds; i++)
+		begin->positions[begin->n++] =
+			(struct follow_position){informer->feeds[i], informer->from};
+	memcpy(begin->uuid, informer->journal, sizeof(begin->uuid));
+	return 0;
+}
+
+/* One that is of other feeds has missed or lost some. */
+static bool is_of_feeds(const struct kinf_informer *informer)
+{
+	const struct cursor_file *begin = &informer->begin;
+	size_t found = 0;
+
+	for (size_t i = 0; i < begin->n; i++)
+		for (size_t k = 0; k < informer->n_feeds; k++)
+			found += begin->positions[i].feed == informer->feeds[k];
+	return found == informer->n_feeds && begin->n == informer->n_feeds;
+}
+
+int informer_cursor_begin(struct kinf_informer *informer, struct follow_options *ret_options)
+{
+	const struct cursor_file *begin = &informer->begin;
+
+	if (informer->from && !begin->n) {
+		int r = begin_from(informer);
+
+		if (r < 0)
+			return r;
+	}
+	if (!begin->n)
+		return NOT_FOUND;
+	if (!is_of_feeds(informer) || informer->from > informer->taken)
+		return LAPPED;
+	*ret_options = (struct follow_options){
+		.from = begin->positions, .n_from = begin->n, .from_uuid = begin->uuid};
+	return FOUND;
+}
+
+/* ---- writing ---- */
+
+/* The smallest position of each feed, into informer->now. AGAIN: there is none. */
+static int gather(struct kinf_informer *informer)
+{
+	bool any = false;
+
+	if (!informer->feeds)
+		return AGAIN;
+	struct follow_position *now = realloc(informer->now, (informer->n_feeds + 1) * sizeof(*now));
+	if (!now)
+		return err_set(-ENOMEM, "cursor '%s'", informer->cursor);
+	informer->now = now;
+	for (struct kinf_handler *h = informer->first; h; h = h->next) {
+		const struct follow_position *positions;
+
+		if (h->removed)
+			continue;
+		if (!handler_is_synced(h) ||
+			follow_positions(h->follow, &positions) != informer->n_feeds)
+			return AGAIN;
+		for (size_t i = 0; i < informer->n_feeds; i++)
+			if (!any || positions[i].seq < now[i].seq)
+				now[i] = positions[i];
+		any = true;
+	}
+	return any ? 0 : AGAIN;
+}
+
+static bool has_moved(const struct kinf_informer *informer)
+{
+	return informer->n_saved != informer->n_feeds ||
+		memcmp(informer->saved, informer->now,
+			informer->n_feeds * sizeof(*informer->now)) != 0;
+}
+
+int informer_cursor_save(struct kinf_informer *informer)
+{
+	int r = gather(informer);
+
+	if (r != 0)
+		return r;
+	informer->saved_ns = proc_monotonic_ns();
+	informer->handed_out = false;
+	if (!has_moved(informer))
+		return 0;
+	r = cursor_save(store_home(informer->kinf->store), informer->cursor, informer->journal,
+		informer->now, informer->n_feeds);
+	if (r < 0) {
+		informer->handed_out = true;
+		return r;
+	}
+	struct follow_position *before = informer->saved;
+	informer->saved = informer->now;
+	informer->n_saved = informer->n_feeds;
+	informer->now = before;
+	return 0;
+}
+
+int informer_cursor_save_when_due(struct kinf_informer *informer, uint64_t now)
+{
+	if (!informer->cursor)
+		return 0;
+	if (informer->handed_out ? (informer->flags & KINF_COMMIT_BY_HAND) != 0
+				 : now - informer->saved_ns < SILENT_NS)
+		return 0;
+	int r = informer_cursor_save(informer);
+	return r == AGAIN ? 0 : r;
+}
+
+void informer_cursor_release(struct kinf_informer *informer)
+{
+	cursor_release(&informer->begin);
+	free(informer->cursor);
+	free(informer->saved);
+	free(informer->now);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/access/exec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reflector/access/plugin.h"
+
+#define EXEC_MAGIC 0x45584543u
+#define SECOND     1000000000ull
+#define EARLY_MAX  (60 * SECOND) /* before they expire credentials are renewed beside the requests */
+#define PAUSE_MAX  (30 * SECOND)
+#define YOUNG      (60 * SECOND) /* a 401 to older ones says nothing about the plugin */
+
+struct exec {
+	uint32_t magic;
+	const struct kubeconfig *config;
+	uint64_t limit_ns;
+	struct plugin *plugin; /* NULL: none runs */
+	uint64_t deadline_ns;
+
+	bool has; /* credential is filled */
+	bool refused;
+	struct exec_credential credential;
+	unsigned version;
+	uint64_t taken_ns;           /* monotonic */
+	uint64_t life_ns, renew_ns;  /* how long they last; wall clock, when to renew them */
+
+	int failed; /* what the last run came to; 0: credentials */
+	char sentence[ERR_TEXT_MAX];
+	unsigned in_vain;  /* runs in a row that were of no use */
+	uint64_t pause_ns; /* monotonic: no run before this */
+};
+
+static uint64_t pause_after(unsigned in_vain)
+{
+	uint64_t pause = in_vain ? SECOND << (in_vain < 6 ? in_vain - 1 : 5) : 0;
+
+	return pause < PAUSE_MAX ? pause : PAUSE_MAX;
+}
+
+/* ---- how a run ends ---- */
+
+static int fail(struct exec *exec, int result, uint64_t now_ns)
+{
+	plugin_free(&exec->plugin);
+	exec->failed = result;
+	(void)snprintf(exec->sentence, sizeof(exec->sentence), "%s", err_text(result));
+	exec->in_vain++;
+	exec->pause_ns = now_ns + pause_after(exec->in_vain);
+	return result;
+}
+
+/* Those before were refused soon, or had expired when they came: the plugin does not help. */
+static bool were_of_no_use(const struct exec *exec, uint64_t now_ns)
+{
+	return exec->has && (exec->refused ? now_ns - exec->taken_ns < YOUNG
+					   : exec->life_ns < SECOND);
+}
+
+static void adopt(struct exec *exec, const struct exec_credential *credential, uint64_t now_ns,
+	uint64_t wall_ns)
+{
+	uint64_t life = credential->expires_ns > wall_ns ? credential->expires_ns - wall_ns : 0;
+	uint64_t early = life / 10 < EARLY_MAX ? life / 10 : EARLY_MAX;
+
+	exec->in_vain = were_of_no_use(exec, now_ns) ? exec->in_vain + 1 : 0;
+	exec->pause_ns = now_ns + pause_after(exec->in_vain);
+	exec_credential_release(&exec->credential);
+	exec->credential = *credential;
+	exec->has = true;
+	exec->refused = false;
+	exec->failed = 0;
+	exec->version++;
+	exec->taken_ns = now_ns;
+	exec->life_ns = life;
+	exec->renew_ns = credential->expires_ns - early;
+}
+
+static void collect(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)
+{
+	struct exec_credential credential;
+	int r = plugin_step(exec->plugin);
+
+	if (r == AGAIN && now_ns < exec->deadline_ns)
+		return;
+	if (r == AGAIN)
+		r = err_say(ERR_CREDENTIALS, "exec: executable %s did not end within %g s",
+			exec->config->exec.command, (double)exec->limit_ns / 1e9);
+	if (!r)
+		r = exec_credential_read(plugin_output(exec->plugin),
+			exec->config->exec.api_version, &credential);
+	if (r < 0) {
+		(void)fail(exec, r, now_ns);
+		return;
+	}
+	adopt(exec, &credential, now_ns, wall_ns);
+	plugin_free(&exec->plugin);
+}
+
+/* ---- when it runs ---- */
+
+static void start(struct exec *exec, uint64_t now_ns)
+{
+	struct buf info = BUF_INIT;
+	int r = exec_credential_info(exec->config, &info);
+
+	if (!r)
+		r = plugin_start(&exec->config->exec, buf_cstr(&info), &exec->plugin);
+	exec->deadline_ns = now_ns + exec->limit_ns;
+	if (r < 0)
+		(void)fail(exec, r, now_ns);
+	if (info.data) /* a proxy's password */
+		explicit_bzero(info.data, info.capacity);
+	buf_release(&info);
+}
+
+int exec_step(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)
+{
+	CHECK_OBJ(exec, EXEC_MAGIC);
+	if (exec->plugin)
+		collect(exec, now_ns, wall_ns);
+
+	bool good = exec->has && !exec->refused && wall_ns < exec->credential.expires_ns;
+
+	if (good && wall_ns < exec->renew_ns)
+		return 0;
+	if (!exec->plugin && now_ns >= exec->pause_ns)
+		start(exec, now_ns);
+	if (good)
+		return 0;
+	if (exec->plugin)
+		return AGAIN;
+	/* In the pause after credentials that were of no use there is nothing else to show. */
+	return exec->failed ? err_say(exec->failed, "%s", exec->sentence) : 0;
+}
+
+void exec_refused(struct exec *exec, unsigned version)
+{
+	CHECK_OBJ(exec, EXEC_MAGIC);
+	if (exec->has && version == exec->version)
+		exec->refused = true;
+}
+
+/* ---- the whole ---- */
+
+const struct exec_credential *exec_shown(const struct exec *exec)
+{
+	CHECK_OBJ(exec, EXEC_MAGIC);
+	return &exec->credential;
+}
+
+unsigned exec_version(const struct exec *exec)
+{
+	CHECK_OBJ(exec, EXEC_MAGIC);
+	return exec->version;
+}
+
+bool exec_is_running(const struct exec *exec)
+{
+	CHECK_OBJ(exec, EXEC_MAGIC);
+	return exec->plugin != NULL;
+}
+
+int exec_fd(const struct exec *exec)
+{
+	CHECK_OBJ(exec, EXEC_MAGIC);
+	return exec->plugin ? plugin_fd(exec->plugin) : -1;
+}
+
+int exec_new(const struct kubeconfig *config, uint64_t limit_ns, struct exec **ret_exec)
+{
+	struct exec *exec = calloc(1, sizeof(*exec));
+
+	if (!exec)
+		return err_set(-ENOMEM, "exec plugin");
+	*exec = (struct exec){.magic = EXEC_MAGIC, .config = config, .limit_ns = limit_ns};
+	*ret_exec = exec;
+	return 0;
+}
+
+void exec_free(struct exec **exec)
+{
+	struct exec *e = *exec;
+
+	*exec = NULL;
+	if (!e)
+		return;
+	CHECK_OBJ(e, EXEC_MAGIC);
+	plugin_free(&e->plugin);
+	exec_credential_release(&e->credential);
+	e->magic = 0;
+	free(e);
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/access/exec_credential.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base64.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/json.h"
+#include "common/value.h"
+#include "reflector/access/small_file.h"
+
+#define CA_MAX    ((size_t)1 << 20)
+#define SECOND    1000000000ull
+#define YEAR_LAST 2500 /* nanoseconds reach to 2554 */
+
+void exec_credential_release(struct exec_credential *credential)
+{
+	small_file_wipe(&credential->token, credential->token ? strlen(credential->token) : 0);
+	small_file_wipe(&credential->key, credential->key ? strlen(credential->key) : 0);
+	free(credential->certificate);
+	*credential = (struct exec_credential){NULL};
+}
+
+/* ---- what the plugin is told ---- */
+
+static void put_member(struct buf *out, const char *name, const char *value)
+{
+	json_write_string(bytes_str(name), out);
+	buf_byte(out, ':');
+	json_write_string(bytes_str(value), out);
+	buf_byte(out, ',');
+}
+
+static int put_ca(const struct kubeconfig_pem *ca, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf base64 = BUF_INIT;
+	AUTO_FREE char *text = NULL;
+	size_t size = ca->size;
+
+	if (!ca->data && !ca->file)
+		return 0;
+	if (!ca->data) {
+		int r = small_file_read(ca->file, CA_MAX, &text, &size);
+
+		if (r < 0)
+			return r;
+	}
+	base64_put(BYTES(ca->data ? ca->data : text, size), &base64);
+	put_member(out, "certificate-authority-data", buf_cstr(&base64));
+	return buf_error(&base64);
+}
+
+static int put_cluster(const struct kubeconfig *config, struct buf *out)
+{
+	int r;
+
+	buf_str(out, "\"cluster\":{");
+	put_member(out, "server", config->server);
+	if (config->tls_server_name)
+		put_member(out, "tls-server-name", config->tls_server_name);
+	if (config->insecure)
+		buf_str(out, "\"insecure-skip-tls-verify\":true,");
+	r = put_ca(&config->ca, out);
+	if (config->proxy_url)
+		put_member(out, "proxy-url", config->proxy_url);
+	if (config->disable_compression)
+		buf_str(out, "\"disable-compression\":true,");
+	buf_printf(out, "\"config\":%s},", config->exec_config ? config->exec_config : "null");
+	return r;
+}
+
+int exec_credential_info(const struct kubeconfig *config, struct buf *out)
+{
+	int r = 0;
+
+	buf_byte(out, '{');
+	put_member(out, "kind", "ExecCredential");
+	put_member(out, "apiVersion", config->exec.api_version);
+	buf_str(out, "\"spec\":{");
+	if (config->exec.provide_cluster_info)
+		r = put_cluster(config, out);
+	buf_str(out, "\"interactive\":false}}");
+	return r < 0 ? r : buf_error(out);
+}
+
+/* ---- time ---- */
+
+/* COUNT digits at *TEXT, which moves on; -1 when there are others. */
+static int take_digits(const char **text, const char *end, int count)
+{
+	int number = 0;
+
+	for (; count; count--, (*text)++) {
+		if (*text == end || !isdigit((unsigned char)**text))
+			return -1;
+		number = 10 * number + (**text - '0');
+	}
+	return number;
+}
+
+static bool take_char(const char **text, const char *end, const char *set)
+{
+	if (*text == end || !**text || !strchr(set, **text))
+		return false;
+	(*text)++;
+	return true;
+}
+
+/* "2030-01-01T00:00:00" */
+static bool take_date_time(const char **text, const char *end, struct tm *ret_tm)
+{
+	int year = take_digits(text, end, 4);
+	bool good = take_char(text, end, "-");
+	int month = take_digits(text, end, 2);
+
+	good = take_char(text, end, "-") && good;
+	int day = take_digits(text, end, 2);
+
+	good = take_char(text, end, "Tt") && good;
+	int hour = take_digits(text, end, 2);
+
+	good = take_char(text, end, ":") && good;
+	int minute = take_digits(text, end, 2);
+
+	good = take_char(text, end, ":") && good;
+	int second = take_digits(text, end, 2);
+
+	*ret_tm = (struct tm){.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day,
+		.tm_hour = hour, .tm_min = minute, .tm_sec = second};
+	return good && year >= 1970 && month >= 1 && month <= 12 && day >= 1 && day <= 31 &&
+	       hour >= 0 && hour <= 23 && minute >= 0 && minute <= 59 && second >= 0 && second <= 60;
+}
+
+static uint64_t take_fraction(const char **text, const char *end)
+{
+	uint64_t ns = 0, unit = SECOND / 10;
+
+	if (!take_char(text, end, "."))
+		return 0;
+	for (; *text < end && isdigit((unsigned char)**text); (*text)++, unit /= 10)
+		ns += unit * (uint64_t)(**text - '0');
+	return ns;
+}
+
+/* "Z" or "+01:00", as seconds east of Greenwich. */
+static bool take_zone(const char **text, const char *end, int64_t *ret_seconds)
+{
+	bool west = *text < end && **text == '-';
+
+	*ret_seconds = 0;
+	if (take_char(text, end, "Zz"))
+		return true;
+	if (!take_char(text, end, "+-"))
+		return false;
+
+	int hour = take_digits(text, end, 2);
+	bool good = take_char(text, end, ":");
+	int minute = take_digits(text, end, 2);
+
+	*ret_seconds = (west ? -60 : 60) * (60 * (int64_t)hour + minute);
+	return good && hour >= 0 && hour <= 23 && minute >= 0 && minute <= 59;
+}
+
+int exec_credential_time(struct bytes text, uint64_t *ret_ns)
+{
+	const char *at = text.data, *end = at + text.size;
+	struct tm tm;
+	int64_t east, seconds;
+
+	if (!text.size || !take_date_time(&at, end, &tm))
+		return ERR_SYNTAX;
+
+	uint64_t fraction = take_fraction(&at, end);
+
+	if (!take_zone(&at, end, &east) || at != end)
+		return ERR_SYNTAX;
+	seconds = (int64_t)timegm(&tm) - east;
+	if (tm.tm_year + 1900 > YEAR_LAST)
+		*ret_ns = UINT64_MAX;
+	else
+		*ret_ns = seconds < 0 ? 0 : (uint64_t)seconds * SECOND + fraction;
+	return 0;
+}
+
+/* ---- what the plugin says ---- */
+
+static int read_text(const struct value *map, const char *key, struct bytes *ret_text)
+{
+	struct value item;
+	int r = value_find(map, bytes_str(key), &item);
+
+	*ret_text = BYTES_NONE;
+	if (r < 0)
+		return r;
+	if (r == FOUND && item.type == VALUE_STRING)
+		*ret_text = item.text;
+	return 0;
+}
+
+/* A member as a string of its own; NULL when absent or empty. */
+static int copy_text(const struct value *map, const char *key, char **ret_text)
+{
+	struct bytes text;
+	int r = read_text(map, key, &text);
+
+	if (r < 0 || !text.size)
+		return r;
+	if (memchr(text.data, '\0', text.size))
+		return err_say(ERR_CREDENTIALS, "exec plugin: %s holds a NUL", key);
+	*ret_text = strndup(text.data, text.size);
+	return *ret_text ? 0 : err_set(-ENOMEM, "exec plugin");
+}
+
+static int check_version(const struct value *root, const char *api_version)
+{
+	struct bytes kind, version;
+	int r = read_text(root, "kind", &kind);
+
+	if (!r)
+		r = read_text(root, "apiVersion", &version);
+	if (r < 0)
+		return r;
+	if (!bytes_equal(kind, BYTES_LIT("ExecCredential")))
+		return err_say(ERR_CREDENTIALS, "exec plugin: what it printed is no ExecCredential");
+	if (!bytes_equal(version, bytes_str(api_version)))
+		return err_say(ERR_CREDENTIALS,
+			"exec plugin is configured to use API version %s, plugin returned version %.*s",
+			api_version, version.size > 80 ? 80 : (int)version.size,
+			version.size ? (const char *)version.data : "");
+	return 0;
+}
+
+static int read_expiry(const struct value *status, uint64_t *ret_ns)
+{
+	struct bytes text;
+	int r = read_text(status, "expirationTimestamp", &text);
+
+	*ret_ns = UINT64_MAX;
+	if (r < 0 || !text.size)
+		return r;
+	if (exec_credential_time(text, ret_ns))
+		return err_say(ERR_CREDENTIALS,
+			"exec plugin: expirationTimestamp is no time like 2030-01-01T00:00:00Z");
+	return 0;
+}
+
+/* It becomes a header. */
+static int check_token(const char *token)
+{
+	for (; token && *token; token++)
+		if (iscntrl((unsigned char)*token) || *token == ' ')
+			return err_say(ERR_CREDENTIALS,
+				"exec plugin: blanks or control characters in the token");
+	return 0;
+}
+
+static int check_status(const struct exec_credential *credential)
+{
+	if (!credential->certificate != !credential->key)
+		return err_say(ERR_CREDENTIALS,
+			"exec plugin returned only certificate or key, not both");
+	if (!credential->token && !credential->certificate)
+		return err_say(ERR_CREDENTIALS,
+			"exec plugin didn't return a token or cert/key pair");
+	if (credential->certificate && (!strstr(credential->certificate, "-----BEGIN ") ||
+					       !strstr(credential->key, "-----BEGIN ")))
+		return err_say(ERR_CREDENTIALS, "exec plugin: certificate or key is not PEM");
+	return check_token(credential->token);
+}
+
+static int read_status(const struct value *root, struct exec_credential *credential)
+{
+	struct value status;
+	int r = value_find(root, BYTES_LIT("status"), &status);
+
+	if (r < 0)
+		return r;
+	if (r != FOUND || status.type != VALUE_MAP)
+		return err_say(ERR_CREDENTIALS, "exec plugin didn't return a status field");
+	r = copy_text(&status, "token", &credential->token);
+	if (!r)
+		r = copy_text(&status, "clientCertificateData", &credential->certificate);
+	if (!r)
+		r = copy_text(&status, "clientKeyData", &credential->key);
+	if (!r)
+		r = read_expiry(&status, &credential->expires_ns);
+	return r ? r : check_status(credential);
+}
+
+static int read_document(struct bytes document, const char *api_version,
+	struct exec_credential *credential)
+{
+	struct value root;
+	int r = value_read(document, &root);
+
+	if (!r)
+		r = check_version(&root, api_version);
+	return r ? r : read_status(&root, credential);
+}
+
+int exec_credential_read(struct bytes text, const char *api_version,
+	struct exec_credential *ret_credential)
+{
+	CLEANUP(exec_credential_release) struct exec_credential credential = {NULL};
+	CLEANUP(json_parser_free) struct json_parser *parser = NULL;
+	struct buf document = BUF_INIT;
+	int r = json_parser_new(&parser);
+
+	if (!r)
+		r = json_parse(parser, text, NULL, &document);
+	if (r == ERR_SYNTAX || r == ERR_TOO_LARGE)
+		r = err_say(ERR_CREDENTIALS, "exec plugin: what it printed is not JSON: %s",
+			err_text(r));
+	if (!r)
+		r = read_document(buf_bytes(&document), api_version, &credential);
+	if (document.data)
+		explicit_bzero(document.data, document.capacity);
+	buf_release(&document);
+	if (r < 0)
+		return r;
+	*ret_credential = credential;
+	credential = (struct exec_credential){NULL};
+	return 0;
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/access/kubeconfig.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/yaml.h"
+#include "reflector/access/kubeconfig_entry.h"
+
+#define FILES_MAX 64
+
+/* The files in the order of their precedence. Nothing is merged into a tree: what wins is found by
+ * looking through the files in order, so that each entry still knows the file it came from. */
+struct files {
+	struct kubeconfig_file at[FILES_MAX];
+	size_t count;
+};
+
+static void files_release(struct files *files)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		yaml_free(&files->at[i].yaml);
+		free(files->at[i].path);
+	}
+	files->count = 0;
+}
+
+/* kubectl tells lists of the three kinds apart by name; within one file a name may occur once. */
+static int check_names(const struct kubeconfig_file *file, const char *list)
+{
+	const struct yaml_node *node = yaml_get(yaml_root(file->yaml), list);
+
+	if (node && node->type != YAML_LIST)
+		return err_say(ERR_CONFIG, "'%s':%zu: %s: not a list", file->path, node->line, list);
+	for (size_t i = 0; node && i < node->count; i++) {
+		const char *name = yaml_text(&node->items[i], "name");
+
+		if (!name)
+			return err_say(ERR_CONFIG, "'%s':%zu: %s[%zu]: no name", file->path,
+				node->items[i].line, list, i);
+		for (size_t j = 0; j < i; j++)
+			if (!strcmp(name, yaml_text(&node->items[j], "name")))
+				return err_say(ERR_CONFIG, "'%s':%zu: %s: duplicate name '%s'",
+					file->path, node->items[i].line, list, name);
+	}
+	return 0;
+}
+
+static int check_file(const struct kubeconfig_file *file)
+{
+	const struct yaml_node *root = yaml_root(file->yaml);
+	const char *kind = yaml_text(root, "kind");
+	int r;
+
+	if (root && root->type != YAML_MAP)
+		return err_say(ERR_CONFIG, "'%s': not a kubeconfig: not a map", file->path);
+	if (kind && strcmp(kind, "Config"))
+		return err_say(ERR_CONFIG, "'%s': not a kubeconfig: kind is '%s'", file->path, kind);
+	r = check_names(file, "contexts");
+	if (!r)
+		r = check_names(file, "clusters");
+	return r ? r : check_names(file, "users");
+}
+
+/* Adds one file: 0, NOT_FOUND when it does not exist, or an error. */
+static int files_add(struct files *files, const char *path)
+{
+	struct kubeconfig_file *file = &files->at[files->count];
+	int r;
+
+	for (size_t i = 0; i < files->count; i++)
+		if (!strcmp(files->at[i].path, path))
+			return 0;
+	if (files->count == FILES_MAX)
+		return err_say(ERR_CONFIG, "KUBECONFIG: more than %d files", FILES_MAX);
+	*file = (struct kubeconfig_file){.path = strdup(path)};
+	if (!file->path)
+		return err_set(-ENOMEM, "kubeconfig '%s'", path);
+	r = yaml_load(path, &file->yaml);
+	if (r < 0) {
+		if (r != -ENOENT && r != -ENOTDIR)
+			(void)err_add(r, "kubeconfig");
+		free(file->path);
+		return r == -ENOENT || r == -ENOTDIR ? NOT_FOUND : r;
+	}
+	files->count++;
+	return check_file(file);
+}
+
+static int home_path(const char *rest, char *path, size_t size)
+{
+	const char *home = getenv("HOME");
+
+	if (!home || !*home)
+		return NOT_FOUND;
+	if ((size_t)snprintf(path, size, "%s/%s", home, rest) >= size)
+		return err_say(ERR_CONFIG, "HOME: too long");
+	return FOUND;
+}
+
+/* The one file that was named. */
+static int files_explicit(struct files *files, const char *name)
+{
+	char path[PATH_MAX];
+	int r = NOT_FOUND;
+
+	if (!strncmp(name, "~/", 2))
+		r = home_path(name + 2, path, sizeof(path));
+	if (r < 0)
+		return r;
+	r = files_add(files, r == FOUND ? path : name);
+	if (r == NOT_FOUND)
+		return err_say(ERR_CONFIG, "kubeconfig '%s' does not exist", name);
+	return r;
+}
+
+static int files_of_list(struct files *files, const char *list)
+{
+	while (*list) {
+		size_t size = strcspn(list, ":");
+		AUTO_FREE char *path = strndup(list, size);
+
+		if (!path)
+			return err_set(-ENOMEM, "KUBECONFIG");
+		if (size) {
+			int r = files_add(files, path);
+
+			if (r < 0)
+				return r;
+		}
+		list += size + (list[size] == ':');
+	}
+	return 0;
+}
+
+static int files_default(struct files *files)
+{
+	const char *list = getenv("KUBECONFIG");
+	char path[PATH_MAX];
+	int r;
+
+	if (list && *list)
+		return files_of_list(files, list);
+	r = home_path(".kube/config", path, sizeof(path));
+	if (r == FOUND)
+		r = files_add(files, path);
+	return r < 0 ? r : 0;
+}
+
+/* First file that defines NAME in LIST wins as a whole; entries are never merged field by field. */
+static int files_find(const struct files *files, const char *list, const char *member,
+	const char *name, struct kubeconfig_entry *ret_entry)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		const struct kubeconfig_file *file = &files->at[i];
+		const struct yaml_node *node = yaml_get(yaml_root(file->yaml), list);
+
+		for (size_t j = 0; node && j < node->count; j++) {
+			if (strcmp(yaml_text(&node->items[j], "name"), name))
+				continue;
+			*ret_entry = (struct kubeconfig_entry){
+				.file = file,
+				.kind = member,
+				.name = name,
+				.body = yaml_get(&node->items[j], member),
+			};
+			return FOUND;
+		}
+	}
+	return NOT_FOUND;
+}
+
+static const char *current_context(const struct files *files)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		const char *name = yaml_text(yaml_root(files->at[i].yaml), "current-context");
+
+		if (name && *name)
+			return name;
+	}
+	return NULL;
+}
+
+/* The entry that the context's member of the same name refers to. An absent user is no error. */
+static int follow(const struct files *files, const struct kubeconfig_entry *context,
+	const char *list, const char *member, struct kubeconfig_entry *ret_entry)
+{
+	const char *name = yaml_text(context->body, member);
+
+	if (!name || !*name)
+		return NOT_FOUND;
+	if (files_find(files, list, member, name, ret_entry) == FOUND)
+		return FOUND;
+	return err_say(ERR_CONFIG, "'%s': %s '%s' was not found for context '%s'",
+		context->file->path, member, name, context->name);
+}
+
+static int fill(const struct files *files, const struct kubeconfig_entry *context,
+	struct kubeconfig *config)
+{
+	struct kubeconfig_entry cluster, user;
+	int r = follow(files, context, "clusters", "cluster", &cluster);
+
+	if (r == NOT_FOUND)
+		return err_say(ERR_CONFIG, "'%s': context '%s': no cluster", context->file->path,
+			context->name);
+	if (!r)
+		r = kubeconfig_take_cluster(&cluster, config);
+	if (r < 0)
+		return r;
+	r = follow(files, context, "users", "user", &user);
+	if (r == NOT_FOUND)
+		return kubeconfig_settle_server(&cluster, config);
+	if (!r)
+		r = kubeconfig_take_user(&user, config);
+	if (!r)
+		r = kubeconfig_settle_server(&cluster, config);
+	return r ? r : kubeconfig_take_plugin(&user, config);
+}
+
+static int load_context(const struct files *files, const char *name, struct kubeconfig *config)
+{
+	struct kubeconfig_entry context;
+	const char *name_space;
+	const char *first = files->at[0].path;
+
+	if (!name)
+		name = current_context(files);
+	if (!name)
+		return err_say(ERR_CONFIG, "'%s': no current-context; name a context", first);
+	if (files_find(files, "contexts", "context", name, &context) != FOUND)
+		return err_say(ERR_CONFIG, "'%s': context '%s' does not exist", first, name);
+	name_space = yaml_text(context.body, "namespace");
+	config->context = strdup(name);
+	config->source = strdup(context.file->path);
+	config->name_space = strdup(name_space && *name_space ? name_space : "default");
+	if (!config->context || !config->source || !config->name_space)
+		return err_set(-ENOMEM, "kubeconfig '%s'", first);
+	return fill(files, &context, config);
+}
+
+int kubeconfig_load(const char *file, const char *context, struct kubeconfig **ret_config)
+{
+	CLEANUP(files_release) struct files files = {.count = 0};
+	CLEANUP(kubeconfig_free) struct kubeconfig *config = NULL;
+	int r = file ? files_explicit(&files, file) : files_default(&files);
+
+	if (r < 0)
+		return r;
+	if (!files.count) {
+		r = kubeconfig_in_cluster(KUBECONFIG_SERVICE_ACCOUNT, ret_config);
+		if (r == -ENOENT)
+			return err_say(-ENOENT, "no kubeconfig: neither $KUBECONFIG nor "
+						"~/.kube/config exists, and this is no pod");
+		return r;
+	}
+	config = calloc(1, sizeof(*config));
+	if (!config)
+		return err_set(-ENOMEM, "kubeconfig");
+	r = load_context(&files, context && *context ? context : NULL, config);
+	if (r < 0)
+		return r;
+	*ret_config = TAKE(config);
+	return 0;
+}
+
+/* ---- the pod's service account ---- */
+
+static char *join(const char *directory, const char *name)
+{
+	char *path;
+
+	return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
+}
+
+static int fill_in_cluster(const char *directory, const char *host, const char *port,
+	struct kubeconfig *config)
+{
+	bool bracket = strchr(host, ':') && *host != '[';
+
+	config->tls = true;
+	config->source = strdup("in-cluster");
+	config->context = strdup("");
+	config->token_file = join(directory, "token");
+	config->ca.file = join(directory, "ca.crt");
+	if (asprintf(&config->server, bracket ? "https://[%s]:%s" : "https://%s:%s", host, port) < 0)
+		config->server = NULL;
+	if (!config->source || !config->context || !config->token_file || !config->ca.file ||
+		!config->server)
+		return err_set(-ENOMEM, "in-cluster configuration");
+	if (access(config->ca.file, R_OK)) {
+		/* As client-go: without the file the system's roots decide. */
+		free(config->ca.file);
+		config->ca.file = NULL;
+	}
+	return kubeconfig_pod_namespace(directory, &config->name_space);
+}
+
+int kubeconfig_in_cluster(const char *directory, struct kubeconfig **ret_config)
+{
+	CLEANUP(kubeconfig_free) struct kubeconfig *config = NULL;
+	const char *host = getenv("KUBERNETES_SERVICE_HOST");
+	const char *port = getenv("KUBERNETES_SERVICE_PORT");
+	int r;
+
+	if (!host || !*host || !port || !*port)
+		return err_say(-ENOENT, "not in a pod: KUBERNETES_SERVICE_HOST and "
+					"KUBERNETES_SERVICE_PORT are not set");
+	config = calloc(1, sizeof(*config));
+	if (!config)
+		return err_set(-ENOMEM, "in-cluster configuration");
+	r = fill_in_cluster(directory, host, port, config);
+	if (r < 0)
+		return r;
+	*ret_config = TAKE(config);
+	return 0;
+}
+
+/* ---- the end ---- */
+
+static void free_list(char **items, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(items[i]);
+	free(items);
+}
+
+static void free_secret(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
+static void pem_release(struct kubeconfig_pem *pem)
+{
+	if (pem->data)
+		explicit_bzero(pem->data, pem->size);
+	free(pem->data);
+	free(pem->file);
+}
+
+void kubeconfig_free(struct kubeconfig **config)
+{
+	struct kubeconfig *c = *config;
+
+	*config = NULL;
+	if (!c)
+		return;
+	free(c->source);
+	free(c->context);
+	free(c->server);
+	free(c->name_space);
+	free(c->tls_server_name);
+	free_secret(c->proxy_url);
+	pem_release(&c->ca);
+	pem_release(&c->client_certificate);
+	pem_release(&c->client_key);
+	free_secret(c->token);
+	free(c->token_file);
+	free(c->username);
+	free_secret(c->password);
+	kubeconfig_exec_release(&c->exec);
+	free(c->exec_config);
+	free(c->impersonate.user);
+	free(c->impersonate.uid);
+	free_list(c->impersonate.groups, c->impersonate.n_groups);
+	for (size_t i = 0; i < c->impersonate.n_extras; i++) {
+		free(c->impersonate.extras[i].key);
+		free_list(c->impersonate.extras[i].values, c->impersonate.extras[i].n_values);
+	}
+	free(c->impersonate.extras);
+	free(c);
+}

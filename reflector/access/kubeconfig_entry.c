@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/access/kubeconfig_entry.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/base64.h"
+#include "reflector/access/kubeconfig_member.h"
+#include "reflector/access/small_file.h"
+
+#define PEM_MAX ((size_t)1 << 20)
+
+/* ---- PEM ---- */
+
+static bool looks_like_pem(const char *text)
+{
+	return strstr(text, "-----BEGIN ") != NULL;
+}
+
+static int take_pem_data(const struct kubeconfig_entry *entry, const char *key,
+	struct kubeconfig_pem *pem)
+{
+	const struct yaml_node *node = yaml_get(entry->body, key);
+	int r;
+
+	if (node && node->type != YAML_SCALAR)
+		return kubeconfig_bad(entry, key, "not a text");
+	if (!node || !*node->text)
+		return 0;
+	r = base64_decode(bytes_str(node->text), &pem->data, &pem->size);
+	if (r == ERR_SYNTAX)
+		return kubeconfig_bad(entry, key, "%s", err_text(r));
+	if (r < 0)
+		return r;
+	return looks_like_pem(pem->data) ? 0 : kubeconfig_bad(entry, key, "not PEM");
+}
+
+static int check_pem_file(const struct kubeconfig_entry *entry, const char *key, const char *path)
+{
+	char *text;
+	size_t size;
+	int r = small_file_read(path, PEM_MAX, &text, &size);
+
+	if (r < 0)
+		return kubeconfig_bad(entry, key, "%s", err_text(r));
+	r = looks_like_pem(text) ? 0 : kubeconfig_bad(entry, key, "'%s' is not PEM", path);
+	small_file_wipe(&text, size);
+	return r;
+}
+
+/* KEY names a file, KEY-data holds the PEM itself and wins. */
+static int take_pem(const struct kubeconfig_entry *entry, const char *key,
+	struct kubeconfig_pem *pem)
+{
+	char data_key[64];
+	int r;
+
+	(void)snprintf(data_key, sizeof(data_key), "%s-data", key);
+	r = take_pem_data(entry, data_key, pem);
+	if (!r)
+		r = kubeconfig_path(entry, key, &pem->file);
+	if (r || !pem->file)
+		return r;
+	if (!pem->data)
+		return check_pem_file(entry, key, pem->file);
+	free(pem->file);
+	pem->file = NULL;
+	return 0;
+}
+
+static bool pem_given(const struct kubeconfig_pem *pem)
+{
+	return pem->data || pem->file;
+}
+
+/* ---- clusters ---- */
+
+static bool has_scheme(const char *url, const char *scheme)
+{
+	size_t n = strlen(scheme);
+
+	return !strncasecmp(url, scheme, n) && !strncmp(url + n, "://", 3);
+}
+
+static int check_proxy(const struct kubeconfig_entry *entry, const char *url)
+{
+	if (!url || has_scheme(url, "http") || has_scheme(url, "https") ||
+		has_scheme(url, "socks5") || has_scheme(url, "socks5h"))
+		return 0;
+	return kubeconfig_bad(entry, "proxy-url", "not http://, https:// or socks5://");
+}
+
+int kubeconfig_take_cluster(const struct kubeconfig_entry *entry, struct kubeconfig *config)
+{
+	int r = kubeconfig_text(entry, "server", &config->server);
+
+	if (!r && !config->server)
+		return kubeconfig_bad(entry, "server", "missing");
+	if (!r)
+		r = take_pem(entry, "certificate-authority", &config->ca);
+	if (!r)
+		r = kubeconfig_bool(entry, "insecure-skip-tls-verify", &config->insecure);
+	if (!r)
+		r = kubeconfig_text(entry, "tls-server-name", &config->tls_server_name);
+	if (!r)
+		r = kubeconfig_text(entry, "proxy-url", &config->proxy_url);
+	if (!r)
+		r = kubeconfig_bool(entry, "disable-compression", &config->disable_compression);
+	if (!r)
+		r = check_proxy(entry, config->proxy_url);
+	return r ? r : kubeconfig_take_exec_config(entry, config);
+}
+
+/* ---- users ---- */
+
+/* They become headers. */
+static int check_lines(const struct kubeconfig_entry *entry, const char *key, char *const *texts,
+	size_t count)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count && !r; i++)
+		r = kubeconfig_one_line(entry, key, texts[i]);
+	return r;
+}
+
+static int take_extras(const struct kubeconfig_entry *entry,
+	struct kubeconfig_impersonation *impersonate)
+{
+	static const char key[] = "as-user-extra";
+	const struct yaml_node *map = yaml_get(entry->body, key);
+
+	if (!map)
+		return 0;
+	if (map->type != YAML_MAP)
+		return kubeconfig_bad(entry, key, "not a map");
+	impersonate->extras = calloc(map->count ? map->count : 1, sizeof(*impersonate->extras));
+	if (!impersonate->extras)
+		return kubeconfig_no_memory(entry);
+	for (size_t i = 0; i < map->count; i++) {
+		struct kubeconfig_extra *extra = &impersonate->extras[impersonate->n_extras++];
+		int r;
+
+		extra->key = strdup(map->keys[i]);
+		if (!extra->key)
+			return kubeconfig_no_memory(entry);
+		r = kubeconfig_texts(entry, key, &map->items[i], &extra->values, &extra->n_values);
+		if (!r)
+			r = check_lines(entry, key, extra->values, extra->n_values);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int take_impersonation(const struct kubeconfig_entry *entry, struct kubeconfig *config)
+{
+	struct kubeconfig_impersonation *as = &config->impersonate;
+	int r = kubeconfig_text(entry, "as", &as->user);
+
+	if (!r)
+		r = kubeconfig_text(entry, "as-uid", &as->uid);
+	if (!r)
+		r = kubeconfig_one_line(entry, "as", as->user);
+	if (!r)
+		r = kubeconfig_one_line(entry, "as-uid", as->uid);
+	if (!r)
+		r = kubeconfig_texts(entry, "as-groups", yaml_get(entry->body, "as-groups"), &as->groups,
+			&as->n_groups);
+	if (!r)
+		r = check_lines(entry, "as-groups", as->groups, as->n_groups);
+	if (!r)
+		r = take_extras(entry, as);
+	if (!r && !as->user && (as->uid || as->n_groups || as->n_extras))
+		return kubeconfig_bad(entry, "as", "missing, but other as-* keys are given");
+	return r;
+}
+
+static int take_client_certificate(const struct kubeconfig_entry *entry, struct kubeconfig *config)
+{
+	int r = take_pem(entry, "client-certificate", &config->client_certificate);
+
+	if (!r)
+		r = take_pem(entry, "client-key", &config->client_key);
+	if (r)
+		return r;
+	if (pem_given(&config->client_certificate) && !pem_given(&config->client_key))
+		return kubeconfig_bad(entry, "client-key", "missing, but client-certificate is given");
+	if (!pem_given(&config->client_certificate) && pem_given(&config->client_key))
+		return kubeconfig_bad(entry, "client-certificate", "missing, but client-key is given");
+	return 0;
+}
+
+int kubeconfig_take_user(const struct kubeconfig_entry *entry, struct kubeconfig *config)
+{
+	int r = kubeconfig_text(entry, "token", &config->token);
+
+	if (!r)
+		r = kubeconfig_one_line(entry, "token", config->token);
+	if (!r)
+		r = kubeconfig_path(entry, "tokenFile", &config->token_file);
+	if (!r)
+		r = kubeconfig_text(entry, "username", &config->username);
+	if (!r)
+		r = kubeconfig_text(entry, "password", &config->password);
+	if (!r)
+		r = take_client_certificate(entry, config);
+	if (!r)
+		r = take_impersonation(entry, config);
+	if (!r && (config->token || config->token_file) && config->username)
+		return kubeconfig_bad(entry, "username", "more than one authentication method: token and basic");
+	return r;
+}
+
+/* ---- the server ---- */
+
+static void drop_text(char **text)
+{
+	if (*text)
+		explicit_bzero(*text, strlen(*text));
+	free(*text);
+	*text = NULL;
+}
+
+static void drop_pem(struct kubeconfig_pem *pem)
+{
+	if (pem->data)
+		explicit_bzero(pem->data, pem->size);
+	free(pem->data);
+	free(pem->file);
+	*pem = (struct kubeconfig_pem){NULL};
+}
+
+/* spec/api.md 0.8: nothing secret goes over a line that anybody can read. */
+static void drop_credentials(struct kubeconfig *config)
+{
+	drop_text(&config->token);
+	drop_text(&config->token_file);
+	drop_text(&config->username);
+	drop_text(&config->password);
+	drop_text(&config->tls_server_name);
+	drop_pem(&config->client_certificate);
+	drop_pem(&config->client_key);
+	drop_pem(&config->ca);
+	config->insecure = false;
+}
+
+/* Gives the URL its scheme; false for another one. */
+static int add_scheme(const struct kubeconfig_entry *cluster, struct kubeconfig *config)
+{
+	bool https = config->insecure || pem_given(&config->ca) ||
+		     pem_given(&config->client_certificate);
+	char *url;
+
+	if (has_scheme(config->server, "https") || has_scheme(config->server, "http"))
+		return 0;
+	if (strstr(config->server, "://"))
+		return kubeconfig_bad(cluster, "server", "neither http:// nor https://");
+	if (asprintf(&url, "%s://%s", https ? "https" : "http", config->server) < 0)
+		return kubeconfig_no_memory(cluster);
+	free(config->server);
+	config->server = url;
+	return 0;
+}
+
+/* A query or fragment of the URL means nothing; a path in front of the API does. */
+static int tidy_server(const struct kubeconfig_entry *cluster, char *url)
+{
+	char *host = strstr(url, "://") + 3;
+
+	for (char *p = url; p < host; p++)
+		*p = (char)tolower((unsigned char)*p);
+	for (const char *p = url; *p; p++)
+		if (iscntrl((unsigned char)*p) || *p == ' ')
+			return kubeconfig_bad(cluster, "server", "blanks or control characters in it");
+	url[strcspn(url, "?#")] = '\0';
+	for (size_t n = strlen(url); n && url + n > host && url[n - 1] == '/'; n--)
+		url[n - 1] = '\0';
+	if (!*host || *host == '/' || *host == ':')
+		return kubeconfig_bad(cluster, "server", "no host");
+	if (memchr(host, '@', strcspn(host, "/")))
+		return kubeconfig_bad(cluster, "server", "credentials in the URL; give the user a token");
+	return 0;
+}
+
+int kubeconfig_settle_server(const struct kubeconfig_entry *cluster, struct kubeconfig *config)
+{
+	int r = add_scheme(cluster, config);
+
+	if (!r)
+		r = tidy_server(cluster, config->server);
+	if (r)
+		return r;
+	config->tls = has_scheme(config->server, "https");
+	if (!config->tls)
+		drop_credentials(config);
+	if (config->insecure && pem_given(&config->ca))
+		return kubeconfig_bad(cluster, "insecure-skip-tls-verify",
+			"given together with a certificate-authority");
+	return 0;
+}
+
+int kubeconfig_pod_namespace(const char *directory, char **ret_name)
+{
+	const char *name = getenv("POD_NAMESPACE");
+	AUTO_FREE char *path = NULL, *text = NULL;
+	size_t size;
+
+	if (!name || !*name) {
+		name = "default";
+		if (asprintf(&path, "%s/namespace", directory) < 0) {
+			path = NULL;
+			return err_set(-ENOMEM, "in-cluster configuration");
+		}
+		if (!small_file_read(path, 4096, &text, &size) && *small_file_trim(text))
+			name = small_file_trim(text);
+	}
+	err_clear();
+	*ret_name = strdup(name);
+	return *ret_name ? 0 : err_set(-ENOMEM, "in-cluster configuration");
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/access/kubeconfig_entry.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/json.h"
+#include "common/number.h"
+#include "reflector/access/kubeconfig_member.h"
+
+#define EXEC_GROUP     "client.authentication.k8s.io/"
+#define EXEC_EXTENSION "client.authentication.k8s.io/exec"
+#define DEPTH_MAX      64
+
+/* ---- the cluster's extension, for the plugin to read ---- */
+
+/* A plain scalar means what it looks like. */
+static bool is_literal(const struct yaml_node *node)
+{
+	return !node->quoted && (!strcmp(node->text, "true") || !strcmp(node->text, "false") ||
+					number_is_valid(bytes_str(node->text)));
+}
+
+static void put_json(const struct yaml_node *node, unsigned depth, struct buf *out)
+{
+	bool map = node->type == YAML_MAP;
+
+	if (depth > DEPTH_MAX || yaml_is_null(node)) {
+		buf_str(out, "null");
+		return;
+	}
+	if (node->type == YAML_SCALAR) {
+		if (is_literal(node))
+			buf_str(out, node->text);
+		else
+			json_write_string(bytes_str(node->text), out);
+		return;
+	}
+	buf_byte(out, map ? '{' : '[');
+	for (size_t i = 0; i < node->count; i++) {
+		if (i)
+			buf_byte(out, ',');
+		if (map) {
+			json_write_string(bytes_str(node->keys[i]), out);
+			buf_byte(out, ':');
+		}
+		put_json(&node->items[i], depth + 1, out);
+	}
+	buf_byte(out, map ? '}' : ']');
+}
+
+int kubeconfig_take_exec_config(const struct kubeconfig_entry *cluster, struct kubeconfig *config)
+{
+	const struct yaml_node *list = yaml_get(cluster->body, "extensions");
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	int r;
+
+	for (size_t i = 0; list && list->type == YAML_LIST && i < list->count; i++) {
+		const char *name = yaml_text(&list->items[i], "name");
+		const struct yaml_node *extension = yaml_get(&list->items[i], "extension");
+
+		if (!name || strcmp(name, EXEC_EXTENSION) || !extension)
+			continue;
+		buf_reset(&text);
+		put_json(extension, 0, &text);
+	}
+	r = buf_error(&text);
+	if (r || !text.size)
+		return r;
+	config->exec_config = strdup(buf_cstr(&text));
+	return config->exec_config ? 0 : kubeconfig_no_memory(cluster);
+}
+
+/* ---- exec ---- */
+
+/* A daemon has no terminal to ask on. */
+static int check_interactive(const struct kubeconfig_entry *user, const struct kubeconfig_entry *exec,
+	const char *version)
+{
+	const char *mode = yaml_text(exec->body, "interactiveMode");
+
+	if ((!mode || !*mode) && !strcmp(version, "v1"))
+		return kubeconfig_bad(user, "exec",
+			"interactiveMode must be specified for %s to use exec authentication plugin",
+			user->name);
+	if (!mode || !*mode || !strcmp(mode, "Never") || !strcmp(mode, "IfAvailable"))
+		return 0;
+	if (!strcmp(mode, "Always"))
+		return kubeconfig_bad(user, "exec",
+			"interactiveMode is Always, but a daemon has no terminal; give it another user");
+	return kubeconfig_bad(user, "exec", "interactiveMode is '%s', not Never, IfAvailable or Always",
+		mode);
+}
+
+static int check_version(const struct kubeconfig_entry *user, const struct kubeconfig_entry *exec,
+	const char *api_version)
+{
+	const char *version = api_version + strlen(EXEC_GROUP);
+
+	if (strncmp(api_version, EXEC_GROUP, strlen(EXEC_GROUP)) ||
+		(strcmp(version, "v1") && strcmp(version, "v1beta1")))
+		return kubeconfig_bad(user, "exec",
+			"apiVersion '%s' is not supported; " EXEC_GROUP "v1 is", api_version);
+	return check_interactive(user, exec, version);
+}
+
+static int take_variables(const struct kubeconfig_entry *exec, struct kubeconfig_exec *ret_exec)
+{
+	const struct yaml_node *list = yaml_get(exec->body, "env");
+
+	if (!list)
+		return 0;
+	if (list->type != YAML_LIST)
+		return kubeconfig_bad(exec, "env", "not a list");
+	ret_exec->variables = calloc(list->count ? list->count : 1, sizeof(*ret_exec->variables));
+	if (!ret_exec->variables)
+		return kubeconfig_no_memory(exec);
+	for (size_t i = 0; i < list->count; i++) {
+		struct kubeconfig_variable *variable = &ret_exec->variables[ret_exec->n_variables++];
+		const char *name = yaml_text(&list->items[i], "name");
+		const char *value = yaml_text(&list->items[i], "value");
+
+		if (!name || !*name || strchr(name, '='))
+			return kubeconfig_bad(exec, "env", "item %zu: no name of a variable", i);
+		variable->name = strdup(name);
+		variable->value = strdup(value ? value : "");
+		if (!variable->name || !variable->value)
+			return kubeconfig_no_memory(exec);
+	}
+	return 0;
+}
+
+/* A bare name is looked up in PATH, everything else is a path. */
+static int take_command(const struct kubeconfig_entry *exec, struct kubeconfig_exec *ret_exec)
+{
+	const char *command = yaml_text(exec->body, "command");
+
+	return command && strchr(command, '/') ? kubeconfig_path(exec, "command", &ret_exec->command)
+					       : kubeconfig_text(exec, "command", &ret_exec->command);
+}
+
+static int take_exec(const struct kubeconfig_entry *user, struct kubeconfig_exec *ret_exec)
+{
+	struct kubeconfig_entry exec = *user;
+	int r;
+
+	exec.body = yaml_get(user->body, "exec");
+	r = take_command(&exec, ret_exec);
+	if (!r)
+		r = kubeconfig_text(&exec, "apiVersion", &ret_exec->api_version);
+	if (r)
+		return r;
+	if (!ret_exec->command || !ret_exec->api_version)
+		return kubeconfig_bad(user, "exec", "%s missing",
+			ret_exec->command ? "apiVersion" : "command");
+	r = check_version(user, &exec, ret_exec->api_version);
+	if (!r)
+		r = kubeconfig_texts(&exec, "args", yaml_get(exec.body, "args"), &ret_exec->args,
+			&ret_exec->n_args);
+	if (!r)
+		r = take_variables(&exec, ret_exec);
+	if (!r)
+		r = kubeconfig_text(&exec, "installHint", &ret_exec->install_hint);
+	return r ? r : kubeconfig_bool(&exec, "provideClusterInfo", &ret_exec->provide_cluster_info);
+}
+
+void kubeconfig_exec_release(struct kubeconfig_exec *exec)
+{
+	for (size_t i = 0; i < exec->n_args; i++)
+		free(exec->args[i]);
+	for (size_t i = 0; i < exec->n_variables; i++) {
+		struct kubeconfig_variable *variable = &exec->variables[i];
+
+		if (variable->value)
+			explicit_bzero(variable->value, strlen(variable->value));
+		free(variable->value);
+		free(variable->name);
+	}
+	free(exec->args);
+	free(exec->variables);
+	free(exec->command);
+	free(exec->api_version);
+	free(exec->install_hint);
+	*exec = (struct kubeconfig_exec){NULL};
+}
+
+/* ---- auth-provider ---- */
+
+/* Of the providers that once were only oidc still is; its token is used while it is valid. */
+static int take_provider(const struct kubeconfig_entry *user, struct kubeconfig *config)
+{
+	const struct yaml_node *provider = yaml_get(user->body, "auth-provider");
+	const char *name = yaml_text(provider, "name");
+	struct kubeconfig_entry oidc = *user;
+
+	if (!name)
+		return kubeconfig_bad(user, "auth-provider", "no name");
+	if (!strcmp(name, "gcp"))
+		return kubeconfig_bad(user, "auth-provider",
+			"gcp was removed; use gke-gcloud-auth-plugin");
+	if (!strcmp(name, "azure"))
+		return kubeconfig_bad(user, "auth-provider", "azure was removed; use kubelogin");
+	if (strcmp(name, "oidc"))
+		return kubeconfig_bad(user, "auth-provider", "'%s' is unknown", name);
+	oidc.body = yaml_get(provider, "config");
+	int r = kubeconfig_text(&oidc, "id-token", &config->token);
+
+	if (!r)
+		r = kubeconfig_one_line(&oidc, "id-token", config->token);
+	return r || config->token ? r : kubeconfig_bad(user, "auth-provider", "oidc: no id-token");
+}
+
+int kubeconfig_take_plugin(const struct kubeconfig_entry *user, struct kubeconfig *config)
+{
+	if (!config->tls || config->token || config->token_file || config->username ||
+		config->client_certificate.data || config->client_certificate.file)
+		return 0;
+	if (yaml_get(user->body, "exec"))
+		return take_exec(user, &config->exec);
+	return yaml_get(user->body, "auth-provider") ? take_provider(user, config) : 0;
+}

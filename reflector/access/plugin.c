@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/access/plugin.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reflector/access/small_file.h"
+
+#define PLUGIN_MAGIC 0x504c5547u
+#define OUTPUT_MAX   ((size_t)1 << 20)
+
+struct plugin {
+	uint32_t magic;
+	pid_t pid; /* 0: has ended */
+	int fd;    /* -1: nothing more comes */
+	int status;
+	char *command;
+	char *output; /* OUTPUT_MAX + 1 bytes, of which the kernel gives us those that are used */
+	size_t size;
+};
+
+/* ---- the environment ---- */
+
+struct environment {
+	char **at;
+	size_t count;
+};
+
+static void environment_release(struct environment *environment)
+{
+	for (size_t i = 0; i < environment->count; i++)
+		small_file_wipe(&environment->at[i], strlen(environment->at[i]));
+	free(environment->at);
+}
+
+static bool same_name(const char *a, const char *b)
+{
+	size_t n = strcspn(a, "=");
+
+	return n == strcspn(b, "=") && !strncmp(a, b, n);
+}
+
+/* Takes LINE, "NAME=value"; one of that name is replaced. There is room. */
+static int environment_put(struct environment *environment, char *line)
+{
+	size_t i = 0;
+
+	if (!line)
+		return err_set(-ENOMEM, "exec plugin");
+	while (i < environment->count && !same_name(environment->at[i], line))
+		i++;
+	if (i == environment->count)
+		environment->count++;
+	else
+		small_file_wipe(&environment->at[i], strlen(environment->at[i]));
+	environment->at[i] = line;
+	return 0;
+}
+
+static char *line_of(const char *name, const char *value)
+{
+	char *line;
+
+	return asprintf(&line, "%s=%s", name, value) < 0 ? NULL : line;
+}
+
+/* What is said between our supervisor, the service manager and us. */
+static bool is_ours(const char *line)
+{
+	static const char *const names[] = {"KINF_DEATH_FD", "NOTIFY_SOCKET", "WATCHDOG_PID",
+		"WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (same_name(line, names[i]))
+			return true;
+	return false;
+}
+
+static int environment_fill(struct environment *environment, const struct kubeconfig_exec *exec,
+	const char *info)
+{
+	size_t n = 0;
+	int r = 0;
+
+	while (environ[n])
+		n++;
+	environment->at = calloc(n + exec->n_variables + 2, sizeof(*environment->at));
+	if (!environment->at)
+		return err_set(-ENOMEM, "exec plugin");
+	for (size_t i = 0; i < n && !r; i++)
+		if (!is_ours(environ[i]))
+			r = environment_put(environment, strdup(environ[i]));
+	for (size_t i = 0; i < exec->n_variables && !r; i++)
+		r = environment_put(environment,
+			line_of(exec->variables[i].name, exec->variables[i].value));
+	return r ? r : environment_put(environment, line_of("KUBERNETES_EXEC_INFO", info));
+}
+
+/* ---- starting ---- */
+
+/* The descriptors of the child: nothing to read, its output to FD, errors to ours, no others. */
+static int set_files(posix_spawn_file_actions_t *files, int fd)
+{
+	int r = posix_spawn_file_actions_addopen(files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+
+	if (!r)
+		r = posix_spawn_file_actions_adddup2(files, fd, STDOUT_FILENO);
+	return r ? r : posix_spawn_file_actions_addclosefrom_np(files, STDERR_FILENO + 1);
+}
+
+static int set_attributes(posix_spawnattr_t *attributes)
+{
+	sigset_t none, usual;
+	int r;
+
+	(void)sigemptyset(&none);
+	(void)sigemptyset(&usual);
+	(void)sigaddset(&usual, SIGPIPE);
+	r = posix_spawnattr_setflags(attributes,
+		POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	if (!r)
+		r = posix_spawnattr_setsigmask(attributes, &none);
+	return r ? r : posix_spawnattr_setsigdefault(attributes, &usual);
+}
+
+/* 0 or an errno value. */
+static int spawn(const char *command, char *const *argv, char *const *environment, int fd, pid_t *pid)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	int r = posix_spawn_file_actions_init(&files);
+
+	if (r)
+		return r;
+	r = posix_spawnattr_init(&attributes);
+	if (!r) {
+		r = set_files(&files, fd);
+		if (!r)
+			r = set_attributes(&attributes);
+		if (!r)
+			r = posix_spawnp(pid, command, &files, &attributes, argv, environment);
+		(void)posix_spawnattr_destroy(&attributes); /* can't fail */
+	}
+	(void)posix_spawn_file_actions_destroy(&files);
+	return r;
+}
+
+static int not_started(const struct kubeconfig_exec *exec, int error)
+{
+	const char *hint = exec->install_hint;
+
+	if (error == ENOMEM)
+		return err_set(-ENOMEM, "exec: executable %s", exec->command);
+	if (error != ENOENT)
+		return err_say(ERR_CREDENTIALS, "exec: executable %s can't be run: %s",
+			exec->command, err_name(-error));
+	return err_say(ERR_CREDENTIALS, "exec: executable %s not found%s%s", exec->command,
+		hint ? ": " : "", hint ? hint : "");
+}
+
+static int run(struct plugin *plugin, const struct kubeconfig_exec *exec, const char *info)
+{
+	CLEANUP(environment_release) struct environment environment = {NULL};
+	AUTO_FREE char **argv = calloc(exec->n_args + 2, sizeof(*argv));
+	int pipes[2], r;
+
+	if (!argv)
+		return err_set(-ENOMEM, "exec plugin");
+	argv[0] = exec->command;
+	for (size_t i = 0; i < exec->n_args; i++)
+		argv[i + 1] = exec->args[i];
+	r = environment_fill(&environment, exec, info);
+	if (r < 0)
+		return r;
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return err_set(-errno, "exec plugin: pipe");
+	plugin->fd = pipes[0];
+	/* Only our end: who prints expects to wait. */
+	(void)fcntl(plugin->fd, F_SETFL, O_NONBLOCK); /* a pipe takes that */
+	r = spawn(exec->command, argv, environment.at, pipes[1], &plugin->pid);
+	(void)close(pipes[1]);
+	if (r)
+		plugin->pid = 0;
+	return r ? not_started(exec, r) : 0;
+}
+
+/* Of plugins that were killed and took their time. */
+static void reap_old(void)
+{
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+}
+
+int plugin_start(const struct kubeconfig_exec *exec, const char *info, struct plugin **ret_plugin)
+{
+	CLEANUP(plugin_free) struct plugin *plugin = calloc(1, sizeof(*plugin));
+	int r;
+
+	if (!plugin)
+		return err_set(-ENOMEM, "exec plugin");
+	plugin->magic = PLUGIN_MAGIC;
+	plugin->fd = -1;
+	plugin->command = strdup(exec->command);
+	plugin->output = malloc(OUTPUT_MAX + 1);
+	if (!plugin->command || !plugin->output)
+		return err_set(-ENOMEM, "exec plugin");
+	reap_old();
+	r = run(plugin, exec, info);
+	if (r < 0)
+		return r;
+	*ret_plugin = TAKE(plugin);
+	return 0;
+}
+
+void plugin_free(struct plugin **plugin)
+{
+	struct plugin *p = *plugin;
+
+	*plugin = NULL;
+	if (!p)
+		return;
+	CHECK_OBJ(p, PLUGIN_MAGIC);
+	if (p->pid) {
+		(void)kill(-p->pid, SIGKILL); /* has ended a moment ago: nobody is hit, it is not reaped */
+		(void)waitpid(p->pid, NULL, WNOHANG); /* else reap_old() */
+	}
+	cleanup_fd(&p->fd);
+	small_file_wipe(&p->output, p->size);
+	free(p->command);
+	p->magic = 0;
+	free(p);
+}
+
+/* ---- running ---- */
+
+int plugin_fd(const struct plugin *plugin)
+{
+	CHECK_OBJ(plugin, PLUGIN_MAGIC);
+	return plugin->fd;
+}
+
+static int take_output(struct plugin *plugin)
+{
+	while (plugin->fd >= 0) {
+		ssize_t n = read(plugin->fd, plugin->output + plugin->size,
+			OUTPUT_MAX + 1 - plugin->size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return 0;
+		if (n <= 0) {
+			cleanup_fd(&plugin->fd);
+			return 0;
+		}
+		plugin->size += (size_t)n;
+		if (plugin->size > OUTPUT_MAX)
+			return err_say(ERR_CREDENTIALS, "exec: executable %s printed more than %zu bytes",
+				plugin->command, OUTPUT_MAX);
+	}
+	return 0;
+}
+
+static int exit_result(const struct plugin *plugin)
+{
+	int status = plugin->status;
+
+	if (WIFSIGNALED(status))
+		return err_say(ERR_CREDENTIALS, "exec: executable %s was ended by signal %d",
+			plugin->command, WTERMSIG(status));
+	if (WEXITSTATUS(status))
+		return err_say(ERR_CREDENTIALS, "exec: executable %s failed with exit code %d",
+			plugin->command, WEXITSTATUS(status));
+	return 0;
+}
+
+int plugin_step(struct plugin *plugin)
+{
+	CHECK_OBJ(plugin, PLUGIN_MAGIC);
+	if (plugin->pid) {
+		/* Before its output is read for the last time. What it leaves behind in the background
+		 * may hold the pipe open for ever; that is not waited for. */
+		pid_t pid = waitpid(plugin->pid, &plugin->status, WNOHANG);
+
+		if (pid == plugin->pid)
+			plugin->pid = 0;
+		else if (pid < 0 && errno == ECHILD)
+			plugin->pid = plugin->status = 0; /* somebody ignores SIGCHLD: its output tells */
+	}
+
+	int r = take_output(plugin);
+
+	if (r < 0)
+		return r;
+	return plugin->pid ? AGAIN : exit_result(plugin);
+}
+
+struct bytes plugin_output(const struct plugin *plugin)
+{
+	CHECK_OBJ(plugin, PLUGIN_MAGIC);
+	return BYTES(plugin->output, plugin->size);
+}

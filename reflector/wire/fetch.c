@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/wire/fetch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+
+#define FETCH_MAGIC 0x46455443u
+
+struct fetch {
+	uint32_t magic;
+	struct http_call *call;
+	fetch_done_fn *done;
+	void *arg;
+	size_t limit;
+	char content_type[256];
+	struct buf body;
+};
+
+static void fetch_free(struct fetch **fetch)
+{
+	struct fetch *f = *fetch;
+
+	*fetch = NULL;
+	if (!f)
+		return;
+	CHECK_OBJ(f, FETCH_MAGIC);
+	http_cancel(&f->call);
+	buf_release(&f->body);
+	f->magic = 0;
+	free(f);
+}
+
+void fetch_cancel(struct fetch **fetch)
+{
+	fetch_free(fetch);
+}
+
+static void take_status(void *arg, const struct http_answer *answer)
+{
+	struct fetch *fetch = arg;
+	size_t size = strlen(answer->content_type);
+
+	if (size < sizeof(fetch->content_type))
+		memcpy(fetch->content_type, answer->content_type, size + 1);
+}
+
+static int take_body(void *arg, struct bytes bytes)
+{
+	struct fetch *fetch = arg;
+
+	if (bytes.size > fetch->limit - fetch->body.size)
+		return err_set(ERR_TOO_LARGE, "answer of more than %zu bytes", fetch->limit);
+	buf_bytes_put(&fetch->body, bytes);
+	return buf_error(&fetch->body);
+}
+
+static void take_end(void *arg, int result, int status)
+{
+	CLEANUP(fetch_free) struct fetch *fetch = arg;
+	struct fetch_answer answer = {
+		.result = result,
+		.status = status,
+		.content_type = fetch->content_type,
+		.body = buf_bytes(&fetch->body),
+	};
+
+	CHECK_OBJ(fetch, FETCH_MAGIC);
+	fetch->call = NULL;
+	fetch->done(fetch->arg, &answer);
+}
+
+int fetch_start(struct http *http, const struct fetch_request *request, struct fetch **ret_fetch)
+{
+	CLEANUP(fetch_free) struct fetch *fetch = calloc(1, sizeof(*fetch));
+	int r;
+
+	if (!fetch)
+		return err_set(-ENOMEM, "request");
+	fetch->magic = FETCH_MAGIC;
+	fetch->done = request->done;
+	fetch->arg = request->arg;
+	fetch->limit = request->limit;
+	r = http_start(http,
+		&(struct http_request){
+			.path = request->path,
+			.accept = request->accept,
+			.gzip = true,
+			.total_ns = request->total_ns,
+			.arg = fetch,
+			.on_status = take_status,
+			.on_body = take_body,
+			.on_done = take_end,
+		},
+		&fetch->call);
+	if (r < 0)
+		return r;
+	*ret_fetch = TAKE(fetch);
+	return 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/wire/pace.h"
+
+#include "common/proc.h"
+
+#define WINDOW_NS UINT64_C(1000000000)
+
+uint64_t pace_span(struct pace *pace, uint64_t now_ns)
+{
+	if (now_ns - pace->window_ns >= WINDOW_NS) {
+		pace->window_ns = now_ns;
+		pace->turns = 0;
+	}
+	return pace->turns++ < PACE_BURST ? 0 : pace->n_feeds * PACE_FEED_NS;
+}
+
+uint64_t pace_jitter(uint64_t least_ns)
+{
+	uint64_t bits = proc_monotonic_ns();
+
+	(void)proc_random(&bits, sizeof(bits)); /* only spreads the load */
+	return least_ns ? least_ns + bits % least_ns : 0;
+}
