@@ -86,7 +86,7 @@ unit_tests := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
 test_programs := $(patsubst tests/%.c,$(B)/%,$(program_src)) $(if $(model_src),$(B)/model/model)
 fuzzers := $(patsubst tests/%.c,$(B)/%,$(fuzz_src))
 
-.PHONY: all tests fuzzers fuzz run test check-all bench check-style check-unit check-real format install uninstall \
+.PHONY: all tests fuzzers fuzz run test check-all bench check-style check-unit check-real check-real-faults format install uninstall \
 	clean help dependencies dist
 all: $(programs) $(library) ## build the programs and the library into build/release
 tests: all $(unit_tests) $(test_programs) $(fuzzers) $(if $(bench_src),$(B)/bench/preload.so)
@@ -208,6 +208,9 @@ check-unit: $(unit_tests) ## unit tests of this VARIANT
 
 check-real: all ## against the cluster of KUBECONFIG=...: equality, churn with kills, no LIST after
 	$(Q)KUBECONFIG='$(KUBECONFIG)' scripts/check-real.sh $(B)
+
+check-real-faults: all ## a real API server of KINF_LAB=DIR is restarted, frozen, set back and so on, under changes
+	$(Q)KINF_LAB='$(KINF_LAB)' scripts/check-real-faults.sh $(B)
 
 check-style: ## layers, foreign headers, banned calls, headers that compile alone
 	$(Q)scripts/check-style.sh

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # `make test`, then what takes longer: kills for minutes, every stress program under ThreadSanitizer,
-# and the real API server when KUBECONFIG names one. Ends with the line "N passed, N failed"; exit 1
-# when anything failed.
+# the real API server when KUBECONFIG names one, and its faults when KINF_LAB names the tools that start
+# one (check-real-faults.sh). Ends with the line "N passed, N failed"; exit 1 when anything failed.
 # usage: scripts/check-all.sh [SECONDS of the kill loop, default 300]
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -52,6 +52,11 @@ if [ -n "${KUBECONFIG:-}" ]; then
     one "real API server" scripts/check-real.sh build/asan
 else
     echo "real API server: not checked, KUBECONFIG is not set (make check-all KUBECONFIG=FILE)"
+fi
+if [ -n "${KINF_LAB:-}" ]; then
+    one "real API server, faults" scripts/check-real-faults.sh build/asan
+else
+    echo "real API server, faults: not checked, KINF_LAB is not set (make check-all KINF_LAB=DIR)"
 fi
 
 echo "$passed passed, $failed failed"
