@@ -38,6 +38,9 @@
 #include <stdint.h>
 
 #ifdef __cplusplus
+/* kinf_list is a function and a structure, as stat is; g++ -Wshadow minds where it is declared. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
 extern "C" {
 #endif
 
@@ -569,6 +572,7 @@ KINF_API int kinf_history(struct kinf_snapshot *snapshot, const char *feed, cons
 
 #ifdef __cplusplus
 }
+#pragma GCC diagnostic pop
 #endif
 
 #endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A controller: while a pod of this node is not Ready, there is a file in a directory that says so.
+ *
+ *	cc controller.c $(pkg-config --cflags --libs kinf) -o controller
+ *	controller node-1 /run/not-ready
+ *
+ * As controllers do, it works on states and not on events. The handlers only put keys into a work
+ * queue; workers compare what the cache says now with what there is, and mend the difference. So it
+ * does not matter how often or in which order something is told, nor what was missed while it did
+ * not run. What fails is tried again after 5 ms, then twice as long, and so on.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <err.h>
+#include <errno.h>
+#include <kinf.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define WORKERS 2
+
+struct controller {
+	struct kinf *kinf;
+	struct kinf_queue *queue;
+	const char *node, *directory;
+};
+
+/* ---- what is in a pod: borrowed bytes, valid as long as the snapshot they come from -------- */
+
+static int field_is(const struct kinf_object *pod, const char *path, const char *wanted)
+{
+	const char *text;
+	size_t size;
+
+	return kinf_object_path(pod, path, &text, &size) == KINF_FOUND && size == strlen(wanted) &&
+	       !memcmp(text, wanted, size);
+}
+
+/* Does status.conditions have one of this type whose status is "True"? */
+static int condition_holds(const struct kinf_object *pod, const char *type)
+{
+	for (int i = 0;; i++) {
+		char path[64];
+		const char *text;
+		size_t size;
+
+		snprintf(path, sizeof(path), "status.conditions[%d].type", i);
+		if (kinf_object_path(pod, path, &text, &size) != KINF_FOUND)
+			return 0;
+		if (!field_is(pod, path, type))
+			continue;
+		snprintf(path, sizeof(path), "status.conditions[%d].status", i);
+		return field_is(pod, path, "True");
+	}
+}
+
+static int is_missed(const struct controller *controller, const struct kinf_object *pod)
+{
+	return field_is(pod, "spec.nodeName", controller->node) &&
+	       !field_is(pod, "status.phase", "Succeeded") && !condition_holds(pod, "Ready");
+}
+
+/* ---- the files: NAMESPACE_NAME, neither of which can have a '_' ---------------------------- */
+
+/* All of these return 0 or an errno value negated. */
+static int write_report(const char *path, const struct kinf_object *pod)
+{
+	FILE *file = fopen(path, "we");
+	const char *phase = "Unknown";
+	size_t size = strlen(phase);
+
+	if (!file)
+		return -errno;
+	(void)kinf_object_path(pod, "status.phase", &phase, &size);
+	fprintf(file, "%.*s is not ready: %.*s\n", (int)pod->key_size, pod->key, (int)size, phase);
+	return fclose(file) == 0 ? 0 : -errno;
+}
+
+static int remove_report(const char *path)
+{
+	return unlink(path) == 0 || errno == ENOENT ? 0 : -errno;
+}
+
+/* Makes the file of one pod what it should be. */
+static int reconcile(const struct controller *controller, struct kinf_snapshot *snapshot,
+	const char *namespace_, const char *name)
+{
+	char path[4096];
+	struct kinf_object pod;
+
+	snprintf(path, sizeof(path), "%s/%s_%s", controller->directory, namespace_, name);
+	int r = kinf_get(snapshot, "pods", namespace_, name, &pod);
+	if (r == KINF_FOUND && is_missed(controller, &pod))
+		return write_report(path, &pod);
+	if (r == KINF_FOUND || r == KINF_NOT_FOUND)
+		return remove_report(path);
+	return r < 0 ? r : -EAGAIN;
+}
+
+/* ---- workers: the newest state of one key after the other ---------------------------------- */
+
+static int work_on(
+	const struct controller *controller, struct kinf_snapshot *snapshot, const char *key)
+{
+	char namespace_[256];
+	const char *slash = strchr(key, '/');
+
+	if (!slash || (size_t)(slash - key) >= sizeof(namespace_))
+		return 0; /* no pod's key */
+	memcpy(namespace_, key, (size_t)(slash - key));
+	namespace_[slash - key] = '\0';
+	int r = kinf_snapshot_renew(snapshot);
+	if (r == 0)
+		r = reconcile(controller, snapshot, namespace_, slash + 1);
+	(void)kinf_snapshot_reset(snapshot); /* keeps no pages while it waits for the next key */
+	return r;
+}
+
+static void *worker(void *arg)
+{
+	struct controller *controller = arg;
+	struct kinf_queue *queue = controller->queue;
+	struct kinf_snapshot *snapshot;
+	const char *key;
+	size_t size;
+
+	if (kinf_snapshot_open(controller->kinf, &snapshot) != 0)
+		errx(1, "%s", kinf_error(controller->kinf));
+	while (kinf_queue_get(queue, -1, &key, &size) == KINF_FOUND) {
+		int r = work_on(controller, snapshot, key);
+		if (r == 0) {
+			kinf_queue_forget(queue, key, size);
+		} else {
+			warnx("%s: %s; trying again", key, kinf_strerror(r));
+			(void)kinf_queue_add_rate_limited(queue, key, size);
+		}
+		(void)kinf_queue_done(queue, key, size);
+	}
+	kinf_snapshot_close(&snapshot);
+	return NULL;
+}
+
+/* ---- handlers: whatever happened, the pod's key is looked at ------------------------------- */
+
+static void enqueue(struct controller *controller, const char *key, size_t size)
+{
+	if (kinf_queue_add(controller->queue, key, size) < 0)
+		errx(1, "out of memory");
+}
+
+static void on_add(void *arg, const struct kinf_object *pod, int initial)
+{
+	(void)initial;
+	enqueue(arg, pod->key, pod->key_size);
+}
+
+static void on_update(void *arg, const struct kinf_object *old, const struct kinf_object *pod)
+{
+	(void)old;
+	enqueue(arg, pod->key, pod->key_size);
+}
+
+static void on_delete(void *arg, const struct kinf_object *pod, int final_state_unknown)
+{
+	(void)final_state_unknown;
+	enqueue(arg, pod->key, pod->key_size);
+}
+
+/* Files of pods that went while we did not run: nobody tells of those. */
+static void on_sync(void *arg)
+{
+	struct controller *controller = arg;
+	DIR *directory = opendir(controller->directory);
+	struct dirent *entry;
+
+	if (!directory)
+		err(1, "%s", controller->directory);
+	while ((entry = readdir(directory))) {
+		char *separator = strchr(entry->d_name, '_');
+		if (!separator)
+			continue;
+		*separator = '/';
+		enqueue(controller, entry->d_name, strlen(entry->d_name));
+	}
+	closedir(directory);
+	puts("synced");
+	fflush(stdout);
+}
+
+/* ---- all together -------------------------------------------------------------------------- */
+
+/* A descriptor that is readable when we are asked to end; call it before there are threads. */
+static int stop_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static int run(struct controller *controller, int stop_fd)
+{
+	char selector[300];
+	struct kinf_query of_node = {.size = sizeof(of_node), .field_selector = selector};
+	struct kinf_handler_options handlers = {.size = sizeof(handlers),
+		.arg = controller,
+		.on_add = on_add,
+		.on_update = on_update,
+		.on_delete = on_delete,
+		.on_sync = on_sync,
+		.filter = &of_node};
+	struct kinf_informer *informer;
+	struct kinf_handler *handler;
+
+	snprintf(selector, sizeof(selector), "spec.nodeName=%s", controller->node);
+	int r = kinf_informer_new(controller->kinf, "pods", NULL, &informer);
+	if (r < 0)
+		return r;
+	r = kinf_informer_add_handler(informer, &handlers, &handler);
+	if (r == 0)
+		r = kinf_informer_run(informer, stop_fd);
+	kinf_informer_free(&informer);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	struct controller controller = {0};
+	pthread_t workers[WORKERS];
+	const char *pods = "pods";
+
+	if (argc != 3)
+		errx(2, "usage: controller NODE DIRECTORY");
+	controller.node = argv[1];
+	controller.directory = argv[2];
+	int stop_fd = stop_signals();
+	if (kinf_open(NULL, &controller.kinf) < 0 ||
+		kinf_wait_synced(controller.kinf, &pods, 1, 60000) < 0)
+		errx(1, "%s", kinf_error(controller.kinf));
+	if (kinf_queue_new(NULL, &controller.queue) < 0)
+		errx(1, "out of memory");
+	for (int i = 0; i < WORKERS; i++)
+		if (pthread_create(&workers[i], NULL, worker, &controller))
+			errx(1, "no thread");
+
+	int r = run(&controller, stop_fd);
+	if (r < 0)
+		warnx("%s", kinf_error(controller.kinf));
+	kinf_queue_shut_down(controller.queue); /* what waits is still done */
+	for (int i = 0; i < WORKERS; i++)
+		pthread_join(workers[i], NULL);
+	kinf_queue_free(&controller.queue);
+	kinf_close(&controller.kinf);
+	return r < 0;
+}
