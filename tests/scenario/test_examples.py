@@ -87,7 +87,7 @@ def test_controller_makes_the_directory_what_the_cluster_is(simulator, store, re
     store.wait_synced("pods")
     controller = example("controller", "n1", reports).start()
     wait_reports(reports, 1, 3, 5)
-    assert (reports / "web_p1").read_text() == "web/p1 is not ready: Pending\n"
+    eventually(lambda: (reports / "web_p1").read_text() == "web/p1 is not ready: Pending\n")
     simulator.put("pods", pod_of(1, ready=True))
     simulator.put("pods", pod_of(2, ready=False))
     simulator.delete("pods", "web/p3")
