@@ -84,6 +84,7 @@ static const struct config_key top_keys[] = {
 	{"backoff", config_read_backoff, POLICY},
 	{"timeouts", config_read_timeouts, POLICY},
 	{"recheck", config_read_recheck, POLICY},
+	{"streamingLists", config_read_streaming, POLICY},
 	{"maxObjectSize", config_read_object_size, POLICY},
 	{"holdMassDelete", config_read_hold, POLICY},
 	{"consistencyCheck", config_read_check, POLICY},

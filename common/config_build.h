@@ -47,7 +47,8 @@ int config_read_number(const struct place *place, const struct yaml_node *node, 
 /* The policies' keys, which stand beside the others at the top of the file. TO is the struct
  * config_policy. */
 config_read_fn config_read_list_concurrency, config_read_watch_timeout, config_read_backoff,
-	config_read_timeouts, config_read_recheck, config_read_object_size, config_read_check, config_read_hold;
+	config_read_timeouts, config_read_recheck, config_read_object_size, config_read_check,
+	config_read_hold, config_read_streaming;
 
 /* One of the words of NAMES (NULL at the end); its place in them. */
 int config_choice(const struct place *place, const char *text, const char *const *names,

@@ -78,6 +78,21 @@ int config_read_recheck(const struct place *place, const struct yaml_node *node,
 	return read_duration_in(place, node, &range, &policy->recheck_ns);
 }
 
+int config_read_streaming(const struct place *place, const struct yaml_node *node, void *to)
+{
+	static const char *const names[] = {"false", "true", NULL};
+	struct config_policy *policy = to;
+	const char *text;
+	unsigned choice;
+
+	int r = config_scalar(place, node, &text);
+	if (r == 0)
+		r = config_choice(place, text, names, &choice);
+	if (r == 0)
+		policy->streaming_lists = choice == 1;
+	return r;
+}
+
 int config_read_object_size(const struct place *place, const struct yaml_node *node, void *to)
 {
 	struct config_policy *policy = to;

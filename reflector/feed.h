@@ -8,13 +8,18 @@
  *	feed_step(&feed, &(struct feed_input){FEED_ON_START, .now_ns = ..., ...}, &action);
  *	... do the action; what comes of it is the next event
  *
- * An action other than FEED_DO_NOTHING ends the request that may be running. Texts of an action live
+ * An action other than FEED_DO_NOTHING ends the request that may be running, but with `keep`. Texts of an action live
  * until the next step.
  *
  *	             resolved           turn            last page           list ended
  *	 RESOLVING ────────────► QUEUED ─────► LISTING ───────────► FINISHING ──────────► WATCHING
- *	     ▲                     ▲              │ failed                                  │ ended, failed
+ *	     ▲                     ▲   └─────► STREAMING ─ end mark ──► ▲                   │
+ *	     │                     │              │ failed                                  │ ended, failed
  *	     └──── absent ──── WAITING ◄──────────┴─────────────────────────────────────────┘
+ *
+ * STREAMING is a list that comes as a watch does (watch-list, policy streaming_lists): FINISHING and
+ * WATCHING then go on with the request that is open already (`keep`). Where a server refuses it, or
+ * loses it three times in a row, the feed lists for the next half hour.
  */
 #ifndef REFLECTOR_FEED_H
 #define REFLECTOR_FEED_H
@@ -33,6 +38,7 @@ enum feed_on {
 	FEED_ON_DOUBTED,  /* the list that FEED_DO_FINISH_LIST meant is not believed: once more */
 	FEED_ON_LISTED,   /* what FEED_DO_FINISH_LIST asked for is done */
 	FEED_ON_EVENT,    /* a watch event was taken: rv */
+	FEED_ON_INITIAL,  /* the stream's initial events are all there, as of rv */
 	FEED_ON_BOOKMARK, /* rv */
 	FEED_ON_ENDED,    /* the watch ended well */
 	FEED_ON_FAILED,   /* status: of whatever was being done, ERROR events included */
@@ -64,6 +70,7 @@ enum feed_do {
 	FEED_DO_RESOLVE,     /* ask discovery */
 	FEED_DO_QUEUE,       /* wait for FEED_ON_TURN */
 	FEED_DO_LIST,        /* rv, limit (0: none), continue_; first: of a new attempt */
+	FEED_DO_STREAM,      /* rv, timeout_s: a list as a stream that goes on as the watch */
 	FEED_DO_FINISH_LIST, /* sweep what the list lacks, LIST_END with rv */
 	FEED_DO_WATCH,       /* rv, timeout_s */
 	FEED_DO_WAIT,        /* FEED_ON_TICK at until_ns, UINT64_MAX: FEED_ON_RESUME */
@@ -79,6 +86,7 @@ struct feed_action {
 	uint32_t timeout_s;
 	uint64_t until_ns;
 	bool first;
+	bool keep;          /* FINISH_LIST, WATCH: the open request goes on */
 	bool phase_changed; /* the checkpoint is to say feed_phase() now */
 };
 
@@ -87,6 +95,7 @@ enum feed_state {
 	FEED_AT_RESOLVING,
 	FEED_AT_QUEUED,
 	FEED_AT_LISTING,
+	FEED_AT_STREAMING,
 	FEED_AT_FINISHING,
 	FEED_AT_WATCHING,
 	FEED_AT_WAITING,
@@ -104,6 +113,7 @@ struct feed {
 	bool want_list;
 	bool newest;   /* ask for "", whatever is known */
 	bool unpaged;  /* a page expired: the next list has none that could */
+	bool streamed; /* FINISHING: of a stream, which stays open */
 	bool tolerant; /* objects that can't be read are passed over */
 	bool alive;    /* this request was answered with success */
 	bool progress; /* this watch has given something */
@@ -116,6 +126,8 @@ struct feed {
 	uint64_t healthy_ns; /* since then nothing failed; 0: not healthy */
 	uint32_t failures;   /* back-off steps taken */
 	uint32_t page_retries;
+	uint32_t lost_streams; /* in a row */
+	uint64_t no_stream_ns; /* until then lists are lists */
 	uint32_t strikes;    /* watches in a row that gave nothing and were the server's fault */
 	uint32_t unreadable; /* attempts in a row that met an object we can't read */
 };

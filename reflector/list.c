@@ -74,6 +74,12 @@ void list_free(struct list **list)
 	free(TAKE(*list));
 }
 
+void list_set_max(struct list *list, size_t item_max)
+{
+	CHECK_OBJ(list, LIST_MAGIC);
+	list->cutter.max = item_max;
+}
+
 void list_reset(struct list *list)
 {
 	CHECK_OBJ(list, LIST_MAGIC);

@@ -34,6 +34,8 @@ struct list;
 int list_new(const struct list_options *options, struct list **ret_list);
 void list_free(struct list **list);
 void list_reset(struct list *list);
+/* Another item_max, from the next body on. */
+void list_set_max(struct list *list, size_t item_max);
 
 /* 0; ERR_PROTOCOL or ERR_TOO_LARGE with the body's byte offset in the sentence; what the callback
  * returned; -ENOMEM. After an error only reset and free are of use. */

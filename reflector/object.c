@@ -62,3 +62,13 @@ int object_identity(struct bytes object, struct object_identity *ret_identity)
 	*ret_identity = identity;
 	return 0;
 }
+
+bool object_ends_initial(struct bytes bookmark)
+{
+	struct bytes metadata, annotations, value, text;
+
+	return scan_find(bookmark, "metadata", &metadata) == FOUND &&
+		scan_find(metadata, "annotations", &annotations) == FOUND &&
+		scan_find(annotations, "k8s.io/initial-events-end", &value) == FOUND &&
+		scan_plain_string(value, &text) == FOUND && bytes_equal(text, BYTES_LIT("true"));
+}

@@ -17,4 +17,8 @@ struct object_identity {
  * error (ERR_PROTOCOL); what is absent is empty. */
 int object_identity(struct bytes object, struct object_identity *ret_identity);
 
+/* The bookmark that ends a stream's initial events (spec/api.md 7.5): its annotation
+ * k8s.io/initial-events-end is the text "true". */
+bool object_ends_initial(struct bytes bookmark);
+
 #endif

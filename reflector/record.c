@@ -264,24 +264,34 @@ int record_append_version(struct record_feed *feed, const struct arrival *arriva
 /* ---- watch ---- */
 
 /* Dropped events are counted, and their RV moves the checkpoint like any other's. */
-static int drop_event(struct record_feed *feed)
+int record_drop_event(struct record_feed *feed)
 {
 	stats_add(recorder_stats(feed->recorder), STAT_DROPPED_EVENTS, 1);
 	return RECORD_TAKEN;
 }
 
-static int take_deleted(struct record_feed *feed, const struct arrival *arrival,
+bool record_is_deletion(const struct arrival *arrival)
+{
+	/* An equal RV is a deletion all the same: some servers leave the last state's RV in it. */
+	return arrival->has_head && record_same_uid(arrival) &&
+		rv_compare(arrival->identity.rv, arrival->head.rv) != -1;
+}
+
+int record_append_deleted(struct record_feed *feed, const struct arrival *arrival,
 	struct bytes object)
 {
 	struct bytes body;
 	uint64_t seq;
-
-	/* An equal RV is a deletion all the same: some servers leave the last state's RV in it. */
-	if (!arrival->has_head || !record_same_uid(arrival) ||
-		rv_compare(arrival->identity.rv, arrival->head.rv) == -1)
-		return drop_event(feed);
 	int r = parse_body(feed, object, &body);
+
 	return r == RECORD_TAKEN ? append(feed, arrival, RECORD_DELETED, body, &seq) : r;
+}
+
+static int take_deleted(struct record_feed *feed, const struct arrival *arrival,
+	struct bytes object)
+{
+	return record_is_deletion(arrival) ? record_append_deleted(feed, arrival, object)
+		: record_drop_event(feed);
 }
 
 static int take_version(struct record_feed *feed, const struct arrival *arrival,
@@ -291,7 +301,7 @@ static int take_version(struct record_feed *feed, const struct arrival *arrival,
 	int order = arrival->has_head ? rv_compare(arrival->identity.rv, arrival->head.rv) : 1;
 
 	if (order == -1 || order == 0)
-		return drop_event(feed);
+		return record_drop_event(feed);
 	return record_append_version(feed, arrival, object, &seq);
 }
 

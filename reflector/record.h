@@ -17,7 +17,7 @@
  * A list is a bracket (architecture.md, Lists):
  *
  *	record_list_begin(feed);                an attempt begins with an empty memory of what was seen
- *	record_item(feed, item) ...             for every item of every page
+ *	record_item(feed, item) ...             for every item of every page (or record_initial)
  *	while (record_list_end(feed, rv) == AGAIN) ...   sweeps in slices, then LIST_END
  */
 #ifndef REFLECTOR_RECORD_H
@@ -75,7 +75,9 @@ struct record_feed {
 	uint64_t added;        /* of them, those that had no head */
 	uint64_t unreadable;   /* of them */
 	char unreadable_name[256]; /* the last one, for people */
-	uint64_t *seen;        /* seq of the head of each object the list has */
+	uint64_t attempt_seq;  /* first seq written by this attempt, UINT64_MAX: none; heads from there
+	                          on are what it has seen */
+	uint64_t *seen;        /* seq of the head of each object that the list has unchanged */
 	size_t n_seen, seen_capacity;
 	bool sorted;
 	struct buf swept;      /* the sweep goes on with this key */
@@ -109,6 +111,9 @@ void record_phase(struct record_feed *feed, enum feed_phase phase);
 int record_list_begin(struct record_feed *feed);
 /* The list that is being taken has the object whose head is at SEQ. */
 bool record_was_seen(struct record_feed *feed, uint64_t seq);
+/* The same for an event of a stream that is a list (watch-list) until its end mark: inside the bracket,
+ * the checkpoint's RV stays. */
+int record_initial(struct record_feed *feed, const struct watch_event *event, bool tolerant);
 /* The list is whole and as of RV. AGAIN: call again, after a flush if you like; 0: it has ended. */
 int record_list_end(struct record_feed *feed, struct bytes rv);
 /* Closes the bracket of a relist that does not come to an end. */

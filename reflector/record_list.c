@@ -13,19 +13,65 @@
 #define SWEEP_HEADS   4096 /* looked at in one slice */
 #define SWEEP_DELETES 512  /* found in one slice */
 
+/* ---- what was seen ---- */
+
+static int compare_seq(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* In order and each once: servers may show an object as often as they like. */
+static void sort_seen(struct record_feed *feed)
+{
+	size_t n = 0;
+
+	if (!feed->n_seen)
+		return;
+	qsort(feed->seen, feed->n_seen, sizeof(*feed->seen), compare_seq);
+	for (size_t i = 0; i < feed->n_seen; i++)
+		if (!n || feed->seen[n - 1] != feed->seen[i])
+			feed->seen[n++] = feed->seen[i];
+	feed->n_seen = n;
+}
+
+static int make_room(struct record_feed *feed)
+{
+	size_t capacity = feed->seen_capacity ? feed->seen_capacity * 2 : 1024;
+
+	sort_seen(feed);
+	if (feed->seen_capacity && feed->n_seen <= feed->seen_capacity / 2)
+		return 0;
+	uint64_t *grown = realloc(feed->seen, capacity * sizeof(*grown));
+	if (!grown)
+		return recorder_fail(feed->recorder, err_set(-ENOMEM, "a list"));
+	feed->seen = grown;
+	feed->seen_capacity = capacity;
+	return 0;
+}
+
+/* Heads that this attempt wrote are known by their seq; the others are kept. */
 static int remember(struct record_feed *feed, uint64_t seq)
 {
-	if (feed->n_seen == feed->seen_capacity) {
-		size_t capacity = feed->seen_capacity ? feed->seen_capacity * 2 : 1024;
-		uint64_t *grown = realloc(feed->seen, capacity * sizeof(*grown));
+	int r = 0;
 
-		if (!grown)
-			return recorder_fail(feed->recorder, err_set(-ENOMEM, "a list"));
-		feed->seen = grown;
-		feed->seen_capacity = capacity;
-	}
-	feed->seen[feed->n_seen++] = seq;
-	return 0;
+	if (seq >= feed->attempt_seq)
+		return 0;
+	if (feed->n_seen == feed->seen_capacity)
+		r = make_room(feed);
+	if (r >= 0)
+		feed->seen[feed->n_seen++] = seq;
+	return r;
+}
+
+bool record_was_seen(struct record_feed *feed, uint64_t seq)
+{
+	if (!feed->sorted)
+		sort_seen(feed);
+	feed->sorted = true;
+	return seq >= feed->attempt_seq || (feed->n_seen &&
+		bsearch(&seq, feed->seen, feed->n_seen, sizeof(seq), compare_seq));
 }
 
 static void forget_seen(struct record_feed *feed)
@@ -35,7 +81,10 @@ static void forget_seen(struct record_feed *feed)
 	feed->n_seen = feed->seen_capacity = 0;
 	buf_reset(&feed->swept);
 	feed->sorted = false;
+	feed->attempt_seq = UINT64_MAX;
 }
+
+/* ---- the bracket ---- */
 
 static int open_bracket(struct record_feed *feed)
 {
@@ -69,7 +118,22 @@ static int take_item(struct record_feed *feed, const struct arrival *arrival, st
 	if (r >= 0)
 		r = record_append_version(feed, arrival, item, &seq);
 	feed->added += r == RECORD_TAKEN && !arrival->has_head;
-	return r == RECORD_TAKEN ? remember(feed, seq) : r;
+	if (r == RECORD_TAKEN && seq < feed->attempt_seq)
+		feed->attempt_seq = seq;
+	return r;
+}
+
+/* Ends the taking of an object with the result R. */
+static int pass_over(struct record_feed *feed, const struct arrival *arrival, int r, bool tolerant)
+{
+	if (r == RECORD_UNREADABLE) {
+		record_note_unreadable(feed, arrival);
+		if (!tolerant)
+			return r;
+		/* It is there, if not readable: what we have of it is not swept away. */
+		r = arrival->has_head ? remember(feed, arrival->head.seq) : 0;
+	}
+	return r < 0 ? r : recorder_bound(feed->recorder);
 }
 
 int record_item(struct record_feed *feed, struct bytes item, bool tolerant)
@@ -80,30 +144,42 @@ int record_item(struct record_feed *feed, struct bytes item, bool tolerant)
 	feed->items++;
 	if (r == RECORD_TAKEN)
 		r = take_item(feed, &arrival, item);
-	if (r == RECORD_UNREADABLE) {
-		record_note_unreadable(feed, &arrival);
-		if (!tolerant)
-			return r;
-		/* It is there, if not readable: what we have of it is not swept away. */
-		r = arrival.has_head ? remember(feed, arrival.head.seq) : 0;
-	}
-	return r < 0 ? r : recorder_bound(feed->recorder);
+	return pass_over(feed, &arrival, r, tolerant);
 }
 
-static int compare_seq(const void *a, const void *b)
+/* Older than what this very list has brought already. */
+static bool is_replay(const struct record_feed *feed, const struct arrival *arrival)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
+	return arrival->has_head && arrival->head.seq >= feed->attempt_seq &&
+		record_same_uid(arrival) &&
+		rv_compare(arrival->identity.rv, arrival->head.rv) == -1;
 }
 
-bool record_was_seen(struct record_feed *feed, uint64_t seq)
+/* What it is compared with may be older than the list, or gone before the stream came to it. */
+static int take_gone(struct record_feed *feed, const struct arrival *arrival, struct bytes object)
 {
-	if (!feed->sorted && feed->n_seen)
-		qsort(feed->seen, feed->n_seen, sizeof(*feed->seen), compare_seq);
-	feed->sorted = true;
-	return feed->n_seen && bsearch(&seq, feed->seen, feed->n_seen, sizeof(seq), compare_seq) != NULL;
+	if (!record_is_deletion(arrival))
+		return record_drop_event(feed);
+	int r = open_bracket(feed);
+	return r < 0 ? r : record_append_deleted(feed, arrival, object);
 }
+
+int record_initial(struct record_feed *feed, const struct watch_event *event, bool tolerant)
+{
+	struct arrival arrival;
+	int r = record_arrive(feed, event->object, &arrival);
+
+	feed->items += event->type == WATCH_ADDED;
+	if (r == RECORD_TAKEN && event->type == WATCH_DELETED)
+		r = take_gone(feed, &arrival, event->object);
+	else if (r == RECORD_TAKEN && is_replay(feed, &arrival))
+		r = record_drop_event(feed);
+	else if (r == RECORD_TAKEN)
+		r = take_item(feed, &arrival, event->object);
+	return pass_over(feed, &arrival, r, tolerant);
+}
+
+/* ---- the sweep ---- */
 
 /* Objects that the list lacks, copied out of the walk: deleting moves what it points to. */
 struct missing {

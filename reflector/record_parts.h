@@ -20,6 +20,12 @@ struct arrival {
 struct bytes record_key(const struct arrival *arrival);
 /* RECORD_TAKEN with identity, key and head; the key is there even when the rest is not. */
 int record_arrive(struct record_feed *feed, struct bytes object, struct arrival *arrival);
+/* A DELETED event that is about the object we have. */
+bool record_is_deletion(const struct arrival *arrival);
+int record_append_deleted(struct record_feed *feed, const struct arrival *arrival,
+	struct bytes object);
+/* Passes over an event that says nothing new. */
+int record_drop_event(struct record_feed *feed);
 bool record_same_uid(const struct arrival *arrival);
 /* A version that the journal does not have becomes a record. */
 int record_append_version(struct record_feed *feed, const struct arrival *arrival,

@@ -49,10 +49,12 @@ int request_path(const struct feed_definition *definition, const struct feed_act
 
 	put_parameter(path, "labelSelector", definition->label_selector);
 	put_parameter(path, "fieldSelector", definition->field_selector);
-	if (action->what == FEED_DO_WATCH)
+	if (action->what == FEED_DO_WATCH || action->what == FEED_DO_STREAM)
 		buf_printf(path, "&watch=true&allowWatchBookmarks=true&timeoutSeconds=%u",
 			action->timeout_s);
-	else if (action->limit)
+	if (action->what == FEED_DO_STREAM)
+		buf_str(path, "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
+	if (action->what == FEED_DO_LIST && action->limit)
 		buf_printf(path, "&limit=%u", action->limit);
 	put_parameter(path, "continue", action->continue_);
 	put_parameter(path, "resourceVersion", action->rv);

@@ -6,7 +6,7 @@
 #include "common/buf.h"
 #include "reflector/feed.h"
 
-/* The request that ACTION, FEED_DO_LIST or FEED_DO_WATCH, asks for, appended to PATH. */
+/* The request that ACTION, FEED_DO_LIST, _STREAM or _WATCH, asks for, appended to PATH. */
 int request_path(const struct feed_definition *definition, const struct feed_action *action,
 	struct buf *path);
 

@@ -135,7 +135,10 @@ static void do_watch(struct runner *runner, const struct feed_action *action)
 	stats_add(runner->shared->stats, STAT_WATCHES, 1);
 	log_event(LOG_DEBUG, "feed", "watching", "feed=%s rv=%s", log_quote(runner->definition.name),
 		log_quote(action->rv));
-	runner_call_start(runner, action);
+	if (action->keep)
+		runner_stream_go_on(runner);
+	else
+		runner_call_start(runner, action);
 }
 
 static void do_resolve(struct runner *runner)
@@ -155,11 +158,20 @@ static void do_resolve(struct runner *runner)
 		runner_fail_with(runner, FAILURE_NETWORK, err_text(r));
 }
 
+/* The request, and what of it still waits to be taken. */
+static void let_go(struct runner *runner)
+{
+	http_cancel(&runner->call);
+	runner->over = false;
+	buf_trim(&runner->held, 0);
+}
+
 void runner_perform(struct runner *runner, const struct feed_action *action)
 {
 	if (action->what == FEED_DO_NOTHING)
 		return;
-	http_cancel(&runner->call);
+	if (!action->keep)
+		let_go(runner);
 	runner->action = *action;
 	runner->queued_ns = 0;
 	runner->row_changed = true;
@@ -171,6 +183,7 @@ void runner_perform(struct runner *runner, const struct feed_action *action)
 		runner->queued_ns = proc_monotonic_ns();
 		break;
 	case FEED_DO_LIST:
+	case FEED_DO_STREAM:
 		do_list(runner, action);
 		break;
 	case FEED_DO_FINISH_LIST:
@@ -240,6 +253,7 @@ void runner_free(struct runner **runner)
 	buf_release(&r->error_body);
 	buf_release(&r->list_rv);
 	guard_release(&r->guard);
+	buf_release(&r->held);
 	r->magic = 0;
 	free(r);
 	*runner = NULL;
@@ -392,13 +406,15 @@ void runner_take_turn(struct runner *runner)
 
 bool runner_is_listing(const struct runner *runner)
 {
-	return runner->action.what == FEED_DO_LIST || runner->action.what == FEED_DO_FINISH_LIST;
+	enum feed_do what = runner->action.what;
+
+	return what == FEED_DO_LIST || what == FEED_DO_STREAM || what == FEED_DO_FINISH_LIST;
 }
 
 int runner_rewind(struct runner *runner, const char *why)
 {
 	CHECK_OBJ(runner, RUNNER_MAGIC);
-	http_cancel(&runner->call);
+	let_go(runner);
 	consistency_cancel(&runner->check);
 	fetch_cancel(&runner->probe);
 	runner_set_error(runner, why);
@@ -445,7 +461,7 @@ void runner_report(struct runner *runner)
 		return;
 	runner->row_changed = false;
 	runner->row.phase = feed_phase(&runner->feed);
-	if (runner->action.what == FEED_DO_LIST)
+	if (runner->action.what == FEED_DO_LIST || runner->action.what == FEED_DO_STREAM)
 		runner->row.list_done = runner->record.items;
 	(void)stats_feed_set(runner->shared->stats, &runner->row); /* no room: no row */
 }

@@ -12,9 +12,6 @@
 #define WATCH_SLACK_S  30
 #define ERROR_BODY_MAX 8192
 
-/* Our own ends of a call, given to http as the result of on_body. */
-enum { STOP = 1 };
-
 /* ---- answers ---- */
 
 /* What the server refuses is no contact: the data ages meanwhile. */
@@ -45,15 +42,18 @@ static void on_status(void *arg, const struct http_answer *answer)
 	runner_step(runner, (struct feed_input){.on = FEED_ON_ALIVE}, &action);
 }
 
+int runner_call_unreadable(struct runner *runner, const char *what)
+{
+	runner->unreadable = true;
+	return err_add(ERR_PROTOCOL, "%s that can't be read", what);
+}
+
 static int take_item(void *arg, struct bytes item)
 {
 	struct runner *runner = arg;
 	int r = record_item(&runner->record, item, feed_is_tolerant(&runner->feed));
 
-	if (r != RECORD_UNREADABLE)
-		return r;
-	runner->unreadable = true;
-	return err_add(ERR_PROTOCOL, "an object that can't be read");
+	return r == RECORD_UNREADABLE ? runner_call_unreadable(runner, "an object") : r;
 }
 
 /* The machine may want to end this watch: that is done when the call has ended. */
@@ -83,22 +83,31 @@ static int take_event(void *arg, const struct watch_event *event)
 		runner->has_status = true;
 		return END;
 	}
+	if (runner->action.what == FEED_DO_STREAM)
+		return runner_stream_event(runner, event);
 	if (bookmark)
 		r = record_bookmark(&runner->record, event->object, &rv);
 	else
 		r = record_event(&runner->record, event, feed_is_tolerant(&runner->feed), &rv);
-	if (r == RECORD_UNREADABLE) {
-		runner->unreadable = true;
-		return err_add(ERR_PROTOCOL, "a %s event that can't be read",
-			watch_type_name(event->type));
-	}
+	if (r == RECORD_UNREADABLE)
+		return runner_call_unreadable(runner, "an event");
 	return r < 0 ? r : tell(runner, bookmark ? FEED_ON_BOOKMARK : FEED_ON_EVENT, rv);
+}
+
+int runner_call_take(struct runner *runner, struct bytes bytes)
+{
+	int r = watch_feed(runner->watch, bytes.data, bytes.size);
+	size_t used = watch_used(runner->watch);
+
+	if (r == AGAIN)
+		return runner_stream_hold(runner,
+			BYTES((const char *)bytes.data + used, bytes.size - used));
+	return r < 0 ? r : runner->has_next || runner->has_status ? RUNNER_STOP : 0;
 }
 
 static int on_body(void *arg, struct bytes bytes)
 {
 	struct runner *runner = arg;
-	int r;
 
 	CHECK_OBJ(runner, RUNNER_MAGIC);
 	runner->row.bytes += bytes.size;
@@ -113,8 +122,9 @@ static int on_body(void *arg, struct bytes bytes)
 	said_something(runner);
 	if (runner->action.what == FEED_DO_LIST)
 		return list_feed(runner->list, bytes.data, bytes.size);
-	r = watch_feed(runner->watch, bytes.data, bytes.size);
-	return r < 0 ? r : runner->has_next || runner->has_status ? STOP : 0;
+	if (runner->finishing)
+		return runner_stream_hold(runner, bytes);
+	return runner_call_take(runner, bytes);
 }
 
 /* ---- the end of a call ---- */
@@ -139,7 +149,10 @@ static void end_page(struct runner *runner)
 
 static void end_watch(struct runner *runner)
 {
-	if (watch_partial(runner->watch))
+	if (runner->action.what == FEED_DO_STREAM)
+		runner_fail_with(runner, FAILURE_PROTOCOL,
+			"the stream ended before the bookmark that ends its initial events");
+	else if (watch_partial(runner->watch))
 		runner_fail_with(runner, FAILURE_NETWORK, "the watch ended inside an event");
 	else
 		runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_ENDED});
@@ -155,14 +168,11 @@ static enum failure_kind kind_of_result(const struct runner *runner, int result)
 		? FAILURE_NETWORK : FAILURE_PROTOCOL;
 }
 
-static void on_done(void *arg, int result, int code)
+void runner_call_end(struct runner *runner, int result, int code)
 {
-	struct runner *runner = arg;
 	const char *text;
 	struct status status;
 
-	CHECK_OBJ(runner, RUNNER_MAGIC);
-	runner->call = NULL;
 	if (recorder_error(runner->shared->recorder, &text) < 0)
 		return; /* everything is about to be rewound */
 	if (runner->has_next) {
@@ -184,22 +194,35 @@ static void on_done(void *arg, int result, int code)
 	}
 }
 
+static void on_done(void *arg, int result, int code)
+{
+	struct runner *runner = arg;
+
+	CHECK_OBJ(runner, RUNNER_MAGIC);
+	runner->call = NULL;
+	if (runner->finishing)
+		runner->over = true; /* the list is whole: what ended is the watch behind it */
+	else
+		runner_call_end(runner, result, code);
+}
+
 /* ---- the request ---- */
 
 void runner_call_start(struct runner *runner, const struct feed_action *action)
 {
-	bool watch = action->what == FEED_DO_WATCH;
-	uint64_t answer_ns = runner->shared->policy.answer_ns;
+	bool watch = action->what == FEED_DO_WATCH, stream = action->what == FEED_DO_STREAM;
+	const struct config_policy *policy = &runner->shared->policy;
+	uint64_t answer_ns = policy->answer_ns;
 	struct buf path = BUF_INIT;
 	struct http_request request = {
-		.accept = request_accept(&runner->definition, watch),
+		.accept = request_accept(&runner->definition, watch || stream),
 		.gzip = false, /* what it saves on the way it costs both ends many times over */
 		.bulk = !watch,
 		.renewable = watch,
 		/* Some proxies hold a watch's head back until something comes, a bookmark at the latest. */
-		.first_byte_ns = watch ? answer_ns + answer_ns / 2 : answer_ns,
+		.first_byte_ns = watch || stream ? answer_ns + answer_ns / 2 : answer_ns,
 		.idle_ns = watch ? 0 : answer_ns,
-		.total_ns = watch ? (action->timeout_s + WATCH_SLACK_S) * SECOND : 0,
+		.total_ns = watch || stream ? (action->timeout_s + WATCH_SLACK_S) * SECOND : 0,
 		.arg = runner,
 		.on_status = on_status,
 		.on_body = on_body,
@@ -209,10 +232,10 @@ void runner_call_start(struct runner *runner, const struct feed_action *action)
 	buf_reset(&runner->error_body);
 	runner->refused = runner->unreadable = runner->has_next = runner->has_status = false;
 	runner->retry_after_ns = 0;
-	if (watch)
-		watch_reset(runner->watch);
-	else
-		list_reset(runner->list);
+	list_set_max(runner->list, policy->max_object_bytes);
+	list_reset(runner->list);
+	watch_set_max(runner->watch, policy->max_object_bytes);
+	watch_reset(runner->watch);
 	int r = request_path(&runner->definition, action, &path);
 	if (r >= 0) {
 		request.path = buf_cstr(&path);
@@ -228,10 +251,8 @@ void runner_call_start(struct runner *runner, const struct feed_action *action)
 int runner_call_init(struct runner *runner)
 {
 	buf_init(&runner->error_body, ERROR_BODY_MAX);
-	size_t most = runner->shared->policy.max_object_bytes;
-	int r = list_new(&(struct list_options){.item_max = most, .item_fn = take_item,
-		.arg = runner}, &runner->list);
+	int r = list_new(&(struct list_options){.item_fn = take_item, .arg = runner}, &runner->list);
 
-	return r < 0 ? r : watch_new(&(struct watch_options){.event_max = most,
-		.event_fn = take_event, .arg = runner}, &runner->watch);
+	return r < 0 ? r : watch_new(&(struct watch_options){.event_fn = take_event, .arg = runner},
+		&runner->watch);
 }

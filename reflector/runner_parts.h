@@ -5,18 +5,22 @@
  *	runner.c        the machine's actions, life, what the loop asks for
  *	runner_call.c   one request: the answer taken apart, and how it ended
  *	runner_check.c  the consistency check
+ *	runner_stream.c a list that comes as a stream and goes on as the watch
  *	runner_probe.c  whether the server knows the RV that is watched from
  */
 #ifndef REFLECTOR_RUNNER_PARTS_H
 #define REFLECTOR_RUNNER_PARTS_H
 
 #include "reflector/consistency.h"
-#include "reflector/wire/fetch.h"
 #include "reflector/guard.h"
 #include "reflector/list.h"
 #include "reflector/runner.h"
+#include "reflector/wire/fetch.h"
 
 #define RUNNER_MAGIC 0x52554e52u
+
+/* Our own end of a call, given to http as the result of on_body. */
+#define RUNNER_STOP 1
 
 struct runner {
 	uint32_t magic;
@@ -49,6 +53,9 @@ struct runner {
 	struct status status;
 	uint64_t retry_after_ns;
 
+	struct buf held; /* came behind a stream's end mark, while the list is being finished */
+	bool over;       /* the stream ended meanwhile */
+
 	struct stats_feed row;
 	bool row_changed;
 };
@@ -71,8 +78,22 @@ void runner_fail_with(struct runner *runner, enum failure_kind kind, const char 
 int runner_call_init(struct runner *runner);
 void runner_call_start(struct runner *runner, const struct feed_action *action);
 
+/* Takes events; 0, STOP when the call is to end, or an error. */
+int runner_call_take(struct runner *runner, struct bytes bytes);
+/* What follows from a call's end; RESULT and CODE are those of on_done. */
+void runner_call_end(struct runner *runner, int result, int code);
+/* The end of an object that could not be read. */
+int runner_call_unreadable(struct runner *runner, const char *what);
+
 /* runner_check.c: a slice of a check, AGAIN while there is more. */
 int runner_check_work(struct runner *runner);
+
+/* runner_stream.c */
+int runner_stream_event(struct runner *runner, const struct watch_event *event);
+/* BYTES have to wait until the list is finished; finishes it when too much would have to. */
+int runner_stream_hold(struct runner *runner, struct bytes bytes);
+/* The list is finished: its stream goes on as the watch. */
+void runner_stream_go_on(struct runner *runner);
 
 /* runner_probe.c */
 void runner_probe_start(struct runner *runner);

@@ -20,6 +20,7 @@ struct watch {
 	struct watch_options options;
 	struct cutter cutter;
 	uint64_t offset;
+	size_t used;
 };
 
 static const char *const type_names[WATCH_TYPE_MAX] = {
@@ -68,10 +69,22 @@ void watch_reset(struct watch *watch)
 	cutter_reset(&watch->cutter);
 }
 
+void watch_set_max(struct watch *watch, size_t event_max)
+{
+	CHECK_OBJ(watch, WATCH_MAGIC);
+	watch->cutter.max = event_max;
+}
+
 size_t watch_partial(const struct watch *watch)
 {
 	CHECK_OBJ(watch, WATCH_MAGIC);
 	return watch->cutter.partial.size;
+}
+
+size_t watch_used(const struct watch *watch)
+{
+	CHECK_OBJ(watch, WATCH_MAGIC);
+	return watch->used;
 }
 
 static int read_type(struct bytes value, enum watch_type *ret_type)
@@ -122,7 +135,7 @@ static int take_event(struct watch *watch, const uint8_t *data, size_t size, siz
 	int r = cutter_take(&watch->cutter, data, size, ret_used, &text);
 
 	if (r != FOUND)
-		return r < 0 ? r : 0;
+		return r < 0 ? r : 0; /* the rest of the event is still to come */
 	watch->inside = false;
 	r = deliver(watch, text);
 	cutter_reset(&watch->cutter);
@@ -154,10 +167,16 @@ int watch_feed(struct watch *watch, const void *data, size_t size)
 
 		if (r == END)
 			watch->ended = true;
+		if (r == AGAIN) {
+			watch->used = done + used;
+			watch->offset += watch->used;
+			return AGAIN;
+		}
 		if (r < 0)
 			return err_add(r, "watch, byte %" PRIu64,
 				watch->offset + done + (scanning ? used : 0));
 	}
+	watch->used = size;
 	watch->offset += size;
 	return 0;
 }

@@ -29,7 +29,8 @@ struct watch_event {
 };
 
 /* A negative result ends the feeding and is returned by it. END: the rest of the stream is not
- * wanted (what follows an ERROR is to be ignored): feeding returns 0 and takes no more. */
+ * wanted (what follows an ERROR is to be ignored): feeding returns 0 and takes no more. AGAIN: enough
+ * for now; feeding returns AGAIN, and what of the piece was not taken is to be fed again later. */
 typedef int watch_event_fn(void *arg, const struct watch_event *event);
 
 struct watch_options {
@@ -43,10 +44,14 @@ struct watch;
 int watch_new(const struct watch_options *options, struct watch **ret_watch);
 void watch_free(struct watch **watch);
 void watch_reset(struct watch *watch);
+/* Another event_max, from the next stream on. */
+void watch_set_max(struct watch *watch, size_t event_max);
 
 /* 0; ERR_PROTOCOL (no event: something else, a type nobody knows, no object), ERR_TOO_LARGE, both
  * with the stream's byte offset; what the callback returned; -ENOMEM. */
 int watch_feed(struct watch *watch, const void *data, size_t size);
+/* Bytes that the last watch_feed took: fewer than were given only after AGAIN. */
+size_t watch_used(const struct watch *watch);
 
 /* Bytes of an event that is not whole. */
 size_t watch_partial(const struct watch *watch);

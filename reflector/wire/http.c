@@ -490,6 +490,13 @@ int http_start(struct http *http, const struct http_request *request, struct htt
 	return 0;
 }
 
+void http_set_quiet(struct http_call *call)
+{
+	CHECK_OBJ(call, CALL_MAGIC);
+	call->limit.idle_ns = 0;
+	call->request.renewable = true;
+}
+
 void http_cancel(struct http_call **call)
 {
 	struct http_call *c = *call;

@@ -98,6 +98,10 @@ void http_free(struct http **http);
  * -ENOMEM. */
 int http_start(struct http *http, const struct http_request *request, struct http_call **ret_call);
 
+/* An answer that was to come at a stretch goes on as a watch: from now on silence is normal (no
+ * idle_ns), and the call is renewable. */
+void http_set_quiet(struct http_call *call);
+
 /* Ends a call without a further callback and nulls the pointer. NULL is fine. */
 void http_cancel(struct http_call **call);
 

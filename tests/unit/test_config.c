@@ -208,8 +208,8 @@ Test(config, each_top_key_wrong_in_turn)
 		{"[1]", "k.yaml:1: must be a map of keys and values"},
 		{"stor: x", "k.yaml:1: stor: unknown key; allowed here: cluster, store, runtimeDir, "
 			    "durability, retention, mapSize, group, listConcurrency, watchTimeout, "
-			    "backoff, timeouts, recheck, maxObjectSize, holdMassDelete, consistencyCheck, "
-			    "cursorExpiry, feeds"},
+			    "backoff, timeouts, recheck, streamingLists, maxObjectSize, "
+			    "holdMassDelete, consistencyCheck, cursorExpiry, feeds"},
 		{"store: x\nstore: y", "k.yaml:2: store: twice, first in line 1"},
 		{"a: [", "k.yaml:2: did not find expected node content"},
 		{"cluster: x", "k.yaml:1: cluster: must be a map of keys and values"},

@@ -30,6 +30,7 @@ Test(config_policy, defaults_are_those_of_client_go)
 	cr_assert_eq(p->connect_ns, 10 * SECOND);
 	cr_assert_eq(p->answer_ns, 60 * SECOND);
 	cr_assert_eq(p->max_object_bytes, 64u << 20);
+	cr_assert(!p->streaming_lists);
 	config_free(&c);
 }
 
@@ -39,6 +40,7 @@ Test(config_policy, each_key_is_taken)
 				 "watchTimeout: 1h\n"
 				 "backoff: {min: 100ms, max: 5s}\n"
 				 "timeouts: {connect: 2s, answer: 3s, silence: 4s}\n"
+				 "streamingLists: true\n"
 				 "maxObjectSize: 1MiB\n"
 				 "holdMassDelete: {share: 20%, pause: 5s}\n"
 				 "consistencyCheck: 1h\n");
@@ -55,6 +57,7 @@ Test(config_policy, each_key_is_taken)
 	cr_assert_eq(p->hold_percent, 20);
 	cr_assert_eq(p->hold_pause_ns, 5 * SECOND);
 	cr_assert_eq(p->check_ns, 3600 * SECOND);
+	cr_assert(p->streaming_lists);
 	config_free(&c);
 }
 
@@ -91,6 +94,7 @@ Test(config_policy, each_key_wrong_in_turn)
 		{"timeouts: {connect: 99ms}", "'99ms': allowed are 100ms to 1h"},
 		{"timeouts: {answer: 2h}", "'2h': allowed are 100ms to 1h"},
 		{"timeouts: {silence: 999ms}", "'999ms': allowed are 1s to 24h"},
+		{"streamingLists: sometimes", "must be false or true, not 'sometimes'"},
 		{"maxObjectSize: 63KiB", "'63KiB': allowed are 64KiB to 1GiB"},
 		{"maxObjectSize: 2GiB", "'2GiB': allowed are 64KiB to 1GiB"},
 		{"holdMassDelete: 50", "not a share: '50'; allowed are 1% to 99%, and off"},

@@ -254,6 +254,82 @@ Test(record, an_abandoned_relist_is_closed_and_the_checkpoint_stays)
 	tear_down(&rig);
 }
 
+static void initial(struct rig *rig, enum watch_type type, const char *object)
+{
+	cr_assert_eq(record_initial(&rig->feed, &(struct watch_event){.type = type,
+		.object = bytes_str(object)}, false), RECORD_TAKEN, "%s", err_text(-1));
+}
+
+Test(record, c49_a_stream_is_a_bracket_and_its_changes_are_inside)
+{
+	struct rig rig;
+
+	set_up(&rig);
+	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	initial(&rig, WATCH_ADDED, pod("a", "ua", "9"));
+	initial(&rig, WATCH_ADDED, pod("b", "ub", "3"));
+	initial(&rig, WATCH_MODIFIED, pod("b", "ub", "11"));
+	initial(&rig, WATCH_DELETED, pod("a", "ua", "12"));
+	initial(&rig, WATCH_ADDED, pod("b", "ub", "3")); /* shown again: older than what it showed */
+	initial(&rig, WATCH_DELETED, pod("x", "ux", "12"));
+	check_checkpoint(&rig, "", true);
+	end_list(&rig, "12");
+	cr_assert_str_eq(log_after(&rig, 1), "LIST_BEGIN @ ADDED d/a@9 ADDED d/b@3 MODIFIED d/b@11 "
+		"DELETED d/a@12 LIST_END @12");
+	check_checkpoint(&rig, "12", false);
+	tear_down(&rig);
+}
+
+Test(record, c52_a_stream_of_nothing_deletes_what_was)
+{
+	struct rig rig;
+
+	first_list(&rig);
+	uint64_t before = last_seq(&rig);
+	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	end_list(&rig, "20");
+	cr_assert_str_eq(log_after(&rig, before),
+		"LIST_BEGIN @ DELETED? d/a@20 DELETED? d/b@20 LIST_END @20");
+	tear_down(&rig);
+}
+
+Test(record, c50_a_lost_stream_is_taken_up_inside_its_bracket)
+{
+	struct rig rig;
+
+	first_list(&rig);
+	uint64_t before = last_seq(&rig);
+	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	initial(&rig, WATCH_ADDED, pod("a", "ua", "5"));
+	initial(&rig, WATCH_ADDED, pod("c", "uc", "12"));
+	check_checkpoint(&rig, "10", true);
+	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	initial(&rig, WATCH_ADDED, pod("b", "ub", "6"));
+	initial(&rig, WATCH_ADDED, pod("c", "uc", "12"));
+	initial(&rig, WATCH_ADDED, pod("c", "uc", "12"));
+	initial(&rig, WATCH_DELETED, pod("b", "ub", "14"));
+	end_list(&rig, "14");
+	/* What the second attempt did not show is gone, though the first one had shown it. */
+	cr_assert_str_eq(log_after(&rig, before),
+		"LIST_BEGIN @ ADDED d/c@12 DELETED d/b@14 DELETED? d/a@14 LIST_END @14");
+	tear_down(&rig);
+}
+
+Test(record, an_unchanged_object_shown_ever_again_costs_no_memory)
+{
+	struct rig rig;
+
+	first_list(&rig);
+	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	for (int i = 0; i < 100000; i++)
+		initial(&rig, WATCH_ADDED, i % 2 ? pod("a", "ua", "5") : pod("b", "ub", "6"));
+	cr_assert_leq(rig.feed.seen_capacity, 1024);
+	uint64_t before = last_seq(&rig);
+	end_list(&rig, "20");
+	cr_assert_str_eq(log_after(&rig, before), "");
+	tear_down(&rig);
+}
+
 Test(record, a_large_sweep_comes_in_slices)
 {
 	struct rig rig;

@@ -40,6 +40,16 @@ Test(request, c63_selectors_are_one_escaped_value_each)
 		"&timeoutSeconds=301&resourceVersion=abc%201");
 }
 
+Test(request, c49_a_stream_asks_for_initial_events_and_their_end)
+{
+	check_path(&pods, &(struct feed_action){.what = FEED_DO_STREAM, .rv = "", .continue_ = "",
+		.timeout_s = 300}, "/api/v1/pods?watch=true&allowWatchBookmarks=true&timeoutSeconds=300"
+		"&sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
+	check_path(&pods, &(struct feed_action){.what = FEED_DO_STREAM, .rv = "50", .continue_ = "",
+		.timeout_s = 300}, "/api/v1/pods?watch=true&allowWatchBookmarks=true&timeoutSeconds=300"
+		"&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=50");
+}
+
 Test(request, a_probe_names_an_object_that_need_not_exist)
 {
 	struct buf path = BUF_INIT;

@@ -101,6 +101,46 @@ Test(watch, c22_three_events_in_one_piece_the_last_without_a_line_feed)
 	buf_release(&out);
 }
 
+struct enough {
+	size_t left; /* events until it is enough */
+	struct buf out;
+};
+
+static int take_some(void *arg, const struct watch_event *event)
+{
+	struct enough *enough = arg;
+
+	buf_bytes_put(&enough->out, event->object);
+	return --enough->left ? 0 : AGAIN;
+}
+
+Test(watch, what_comes_behind_enough_is_fed_again)
+{
+	const char *text = "{\"type\":\"ADDED\",\"object\":{\"a\":1}}\n"
+		"{\"type\":\"BOOKMARK\",\"object\":{\"a\":2}}\n{\"type\":\"ADDED\",\"object\":{\"a\":3}}";
+	size_t size = strlen(text);
+
+	for (size_t split = 0; split <= size; split++) {
+		struct enough enough = {.left = 2};
+		struct watch *watch = NULL;
+
+		cr_assert_eq(watch_new(&(struct watch_options){.event_fn = take_some, .arg = &enough},
+			&watch), 0);
+		size_t at = 0;
+		int r = watch_feed(watch, text, split);
+		at += watch_used(watch);
+		if (r == 0)
+			r = watch_feed(watch, text + at, size - at), at += watch_used(watch);
+		cr_assert_eq(r, AGAIN, "split at %zu", split);
+		cr_assert_str_eq(buf_cstr(&enough.out), "{\"a\":1}{\"a\":2}");
+		enough.left = 2;
+		cr_assert_eq(watch_feed(watch, text + at, size - at), 0);
+		cr_assert_str_eq(buf_cstr(&enough.out), "{\"a\":1}{\"a\":2}{\"a\":3}");
+		watch_free(&watch);
+		buf_release(&enough.out);
+	}
+}
+
 Test(watch, c27_nothing_is_taken_after_an_error_event)
 {
 	struct buf out = BUF_INIT;

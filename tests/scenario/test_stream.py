@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists that come as streams (streamingLists, sendInitialEvents): seen whole or not at all, and never relied on."""
+
+import json
+import signal
+from urllib.parse import parse_qs
+
+import pytest
+
+from harness import eventually
+from harness.follow import changes
+from harness.objects import pod
+from harness.store import whole
+
+QUICK = {"streamingLists": True, "backoff": {"min": "20ms", "max": "50ms"}}
+
+
+def requests(simulator):
+    """What was asked of pods: "stream", "list" and "watch", each with its query."""
+    found = []
+    for request in simulator.requests(resource="pods"):
+        query = {key: values[0] for key, values in parse_qs(request["query"]).items()}
+        if request["verb"] != "get":
+            found.append(("stream" if "sendInitialEvents" in query else request["verb"], query))
+    return found
+
+
+def verbs(simulator):
+    return [verb for verb, _ in requests(simulator)]
+
+
+def event(kind, obj):
+    return json.dumps({"type": kind, "object": {"kind": "Pod", "apiVersion": "v1", **obj}}) + "\n"
+
+
+def mark(rv, value="true"):
+    return event("BOOKMARK", {"metadata": {"resourceVersion": rv, "annotations": {"k8s.io/initial-events-end": value}}})
+
+
+def expire(simulator):
+    """The next watch is told that its version is gone: the feed lists anew."""
+    gone = {"kind": "Status", "status": "Failure", "message": "too old", "reason": "Expired", "code": 410}
+    rule = simulator.fault(path="resourceVersion=", resource="pods", verb="watch", count=1, body=json.dumps({"type": "ERROR", "object": gone}))
+    simulator.drop()
+    eventually(lambda: simulator.fault_hits(rule) == 1)
+
+
+def is_listing(store):
+    refused = store.kinf("get", "pods", "-o", "name")
+    return refused.status == 1 and refused.stdout == "" and "listed" in refused.stderr
+
+
+def test_c49_one_request_lists_and_watches(simulator, store):
+    simulator.create("pods", 40)
+    rv = simulator.rv
+    store.configure(whole("pods"), **QUICK).daemons()
+    store.wait_equal(simulator, "pods")
+    assert store.feed_status("pods")["resourceVersion"] == rv
+    simulator.touch("pods", 5)
+    simulator.delete_many("pods", 3)
+    store.wait_equal(simulator, "pods")
+    ((verb, query),) = requests(simulator)
+    assert verb == "stream" and query["resourceVersionMatch"] == "NotOlderThan" and "resourceVersion" not in query
+    assert query["watch"] == query["allowWatchBookmarks"] == "true" and 300 <= int(query["timeoutSeconds"]) < 600
+    store.verify()
+
+
+def test_c49_c53_nothing_is_seen_before_the_end_mark(simulator, store):
+    """A bookmark without the annotation, or with another value, is no mark."""
+    simulator.put("pods", [pod("a"), pod("b")])
+    shown = "".join(event("ADDED", obj) for obj in simulator.truth("pods").values())
+    plain = event("BOOKMARK", {"metadata": {"resourceVersion": simulator.rv}})
+    stuck = simulator.fault(path="sendInitialEvents", resource="pods", hold=True, body=shown + plain + mark(simulator.rv, "false"))
+    store.configure(whole("pods"), **QUICK).daemons()
+    eventually(lambda: simulator.fault_hits(stuck) == 1)
+    eventually(lambda: store.feed_status("pods")["state"] == "listing")
+    assert store.kinf("wait", "pods", "--timeout", "300ms").status == 1
+    eventually(lambda: is_listing(store))
+    simulator.clear_faults()
+    simulator.drop()
+    store.wait_equal(simulator, "pods")
+    store.verify()
+
+
+def test_events_behind_the_mark_are_the_watch(simulator, store):
+    simulator.put("pods", [pod("a"), pod("b")])
+    rv, before = simulator.rv, simulator.truth("pods")
+    simulator.patch("pods", "web/a", {"spec": {"nodeName": "n"}})
+    after = simulator.truth("pods")["web/a"]
+    body = "".join(event("ADDED", obj) for obj in before.values()) + mark(rv) + event("MODIFIED", after)
+    simulator.fault(path="sendInitialEvents", resource="pods", hold=True, body=body)
+    store.configure(whole("pods"), **QUICK).daemons()
+    store.wait_equal(simulator, "pods")
+    assert verbs(simulator) == ["stream"]
+    store.verify()
+
+
+def test_stream_that_ends_behind_the_mark_is_watched_on(simulator, store):
+    simulator.put("pods", [pod("a"), pod("b")])
+    rv = simulator.rv
+    body = "".join(event("ADDED", obj) for obj in simulator.truth("pods").values()) + mark(rv)
+    simulator.fault(path="sendInitialEvents", resource="pods", count=1, body=body)
+    store.configure(whole("pods"), **QUICK).daemons()
+    store.wait_equal(simulator, "pods")
+    simulator.touch("pods")
+    store.wait_equal(simulator, "pods")
+    assert verbs(simulator) == ["stream", "watch"]
+    assert requests(simulator)[1][1]["resourceVersion"] == rv
+
+
+def test_c50_interrupted_stream_shows_nothing_and_starts_over(simulator, store):
+    simulator.create("pods", 40)
+    cut = simulator.fault(path="sendInitialEvents", resource="pods", count=1, cutAt=15000)
+    stuck = simulator.fault(path="sendInitialEvents", resource="pods", hold=True, stallAt=100)
+    store.configure(whole("pods"), **QUICK).daemons()
+    eventually(lambda: simulator.fault_hits(cut) == 1 and simulator.fault_hits(stuck) == 1)
+    eventually(lambda: is_listing(store))
+    simulator.delete_many("pods", 20)
+    simulator.clear_faults()
+    simulator.drop()
+    store.wait_equal(simulator, "pods")
+    assert set(verbs(simulator)) == {"stream"}
+    store.verify()
+
+
+def test_c51_streams_without_a_mark_are_given_up_for_lists(simulator, store):
+    """A server, or a proxy before it, that knows no marks would be asked for ever."""
+    simulator.put("pods", [pod("a"), pod("b")])
+    body = "".join(event("ADDED", obj) for obj in simulator.truth("pods").values())
+    simulator.fault(path="sendInitialEvents", resource="pods", body=body)
+    _, reflector = store.configure(whole("pods"), **QUICK).daemons()
+    store.wait_equal(simulator, "pods")
+    simulator.wait_watching("pods")
+    assert verbs(simulator) == ["stream", "stream", "stream", "list", "watch"]
+    assert "initial events" in reflector.log
+    store.verify()
+
+
+@pytest.mark.parametrize("refusal", ["gate", "400", "403"])
+def test_c48_refused_stream_is_a_list_and_that_is_remembered(simulator, store, refusal):
+    simulator.create("pods", 10)
+    if refusal == "gate":
+        simulator.settings(watchList=0)
+    else:
+        simulator.fault(path="sendInitialEvents", status=int(refusal), body="no")
+    store.configure(whole("pods"), **QUICK).daemons()
+    store.wait_equal(simulator, "pods")
+    simulator.wait_watching("pods")
+    assert verbs(simulator) == ["stream", "list", "watch"]
+    expire(simulator)
+    eventually(lambda: len(verbs(simulator)) == 6)
+    assert verbs(simulator)[3:] == ["watch", "list", "watch"]
+
+
+def test_c52_relist_by_an_empty_stream_deletes_what_was(simulator, store):
+    simulator.create("pods", 5)
+    _, reflector = store.configure(whole("pods"), **QUICK).daemons()
+    store.wait_equal(simulator, "pods")
+    follower = store.follower("watch", "pods", "-o", "json", "--no-initial")
+    eventually(lambda: "SYNC" in follower.out)
+    reflector.kill()
+    simulator.delete_many("pods")
+    simulator.compact()
+    simulator.forget_requests()
+    reflector.start()
+    eventually(lambda: store.objects("pods") == {})
+    assert verbs(simulator) == ["watch", "stream"]
+    deleted = eventually(lambda: (lines := [line for line in follower.lines if line["type"] == "DELETED"])[4:] and lines)
+    assert len(deleted) == len(changes(follower.lines)) == 5 and all(line["finalStateUnknown"] for line in deleted)
+    store.verify()
+
+
+@pytest.mark.parametrize("point", ["list.sweep:1:kill", "journal.before_commit:2:kill", "journal.after_commit:2:kill"])
+def test_killed_stream_goes_on_inside_its_list(simulator, store, point):
+    simulator.create("pods", 60)
+    store.configure(whole("pods"), **QUICK)
+    store.processor()
+    reflector = store.reflector(env={"KINF_FAIL": point})
+    assert reflector.wait() == -signal.SIGKILL, reflector.tail()
+    del reflector.env["KINF_FAIL"]
+    simulator.delete_many("pods", 5)
+    reflector.start()
+    store.wait_equal(simulator, "pods")
+    assert "list" not in verbs(simulator)
+    store.verify()
+
+
+def test_relist_by_stream_under_churn(simulator, store):
+    """Changes that come while the initial events do, and while the list is being finished."""
+    simulator.create("pods", 300)
+    _, reflector = store.configure(whole("pods"), **QUICK).daemons()
+    store.wait_equal(simulator, "pods")
+    follower = store.follower("watch", "pods", "-o", "json", "--no-initial")
+    eventually(lambda: "SYNC" in follower.out)
+    simulator.churn("pods", 500, 40)
+    for _ in range(3):
+        expire(simulator)
+        eventually(lambda n=len(changes(follower.lines)): len(changes(follower.lines)) > n + 50)
+    simulator.churn("pods", 0)
+    store.wait_equal(simulator, "pods")
+    assert verbs(simulator) == ["stream"] + ["watch", "stream"] * 3
+    store.verify()
+
+
+def test_metadata_and_selectors_come_by_stream_too(simulator, store):
+    simulator.put("pods", [pod("a", app="front"), pod("b", app="back")])
+    store.configure(whole("pods", objects="metadata", labelSelector="app=front"), **QUICK).daemons()
+    store.wait_synced("pods")
+    (found,) = store.objects("pods").values()
+    assert set(found) == {"kind", "apiVersion", "metadata"} and found["metadata"] == simulator.truth("pods")["web/a"]["metadata"]
+    assert verbs(simulator) == ["stream"]
