@@ -10,7 +10,9 @@ follower with a cursor lives through all of it. In the end:
     event is the very state that the event before it left;
   * once more with both daemons killed: no LIST was needed to come back.
 
-usage: tests/crash/kill_loop.py [--seconds 60] [--seed N]        ($KINF_BUILD: with failpoints)
+The seed decides whether lists come in pages or as streams (watch-list); --streaming yes or no does.
+
+usage: tests/crash/kill_loop.py [--seconds 60] [--seed N] [--streaming yes|no]   ($KINF_BUILD: with failpoints)
 """
 
 import argparse
@@ -54,8 +56,9 @@ def failpoints():
 
 
 class Loop:
-    def __init__(self, workspace, chance):
+    def __init__(self, workspace, chance, streaming):
         self.chance = chance
+        self.streaming = streaming
         self.simulator = workspace.simulator()
         self.simulator.settings(bookmarkMs=200)
         self.simulator.create(FEED, 300, size=2500)
@@ -69,7 +72,7 @@ class Loop:
         """With other indexes than before."""
         INDEX_SETS.append(INDEX_SETS.pop(0))
         feed = {"resource": FEED, "pageSize": 40, "drop": [], "indexes": INDEX_SETS[0]}
-        self.store.configure(feed, retention={"time": "1s", "size": "64MiB"})
+        self.store.configure(feed, retention={"time": "1s", "size": "64MiB"}, streamingLists=self.streaming)
 
     # ---- daemons -------------------------------------------------------------------------------
 
@@ -182,7 +185,8 @@ class Loop:
         self.simulator.forget_requests()
         self.revive()
         self.store.wait_equal(self.simulator, FEED, 60)
-        lists = self.simulator.requests(verb="list", resource=FEED)
+        asked = self.simulator.requests(resource=FEED)
+        lists = [request for request in asked if request["verb"] == "list" or "sendInitialEvents" in request["query"]]
         assert not lists, lists
 
     def check_follower(self):
@@ -243,11 +247,16 @@ def main():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     parser.add_argument("--only", help="only failpoints whose name begins so")
+    parser.add_argument("--streaming", choices=["yes", "no"], help="lists as streams; else the seed decides")
     args = parser.parse_args()
-    print(f"seed {args.seed}", flush=True)
+    chance = random.Random(args.seed)
+    streaming = chance.random() < 0.5
+    if args.streaming:
+        streaming = args.streaming == "yes"
+    print(f"seed {args.seed}, lists {'as streams' if streaming else 'in pages'}", flush=True)
     workspace = Workspace()
     try:
-        loop = Loop(workspace, random.Random(args.seed))
+        loop = Loop(workspace, chance, streaming)
         rounds = loop.run(args.seconds, args.only)
         loop.settle()
         loop.check_no_list()

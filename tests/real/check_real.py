@@ -9,7 +9,7 @@ The pipeline against a real API server, one that may be changed at will: $KUBECO
   3. everything is killed, things change, everything is started; compared again, and the server's own
      count of requests shows that nothing was listed.
 
-What it created it takes away. usage: KUBECONFIG=FILE tests/real/check_real.py [--seconds 60]
+What it created it takes away. usage: KUBECONFIG=FILE tests/real/check_real.py [--seconds 60] [--streaming]
 """
 
 import argparse
@@ -32,13 +32,14 @@ from harness.store import whole  # noqa: E402
 
 
 class Check:
-    def __init__(self, workspace, cluster):
+    def __init__(self, workspace, cluster, streaming):
         self.cluster, self.workspace = cluster, workspace
         self.store = workspace.store()
         self.chance = random.Random(1)
         self.kills = 0
         shutil.copy(cluster.kubeconfig, self.store.kubeconfig)
-        self.store.configure(*(whole(resource, pageSize=7) for resource in PATHS), retention={"time": "5s", "size": "256MiB"})
+        feeds = [whole(resource, pageSize=7) for resource in PATHS]
+        self.store.configure(*feeds, retention={"time": "5s", "size": "256MiB"}, streamingLists=streaming)
 
     def compare(self, resource):
         ours = objects_of(self.store.kinf("get", resource, "-o", "json", check=True).stdout)
@@ -122,6 +123,7 @@ class Check:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--streaming", action="store_true", help="lists as streams (watch-list)")
     args = parser.parse_args()
     kubeconfig = os.environ.get("KUBECONFIG")
     if not kubeconfig:
@@ -130,7 +132,7 @@ def main():
     workspace = Workspace()
     cluster.remove()
     try:
-        Check(workspace, cluster).run(args.seconds)
+        Check(workspace, cluster, args.streaming).run(args.seconds)
         workspace.close()
     except BaseException:
         print(workspace.report())
