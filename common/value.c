@@ -136,7 +136,7 @@ static int read_double(const uint8_t *p, struct value *ret_value)
 	memcpy(&d, &u, sizeof(u));
 	if (!isfinite(d))
 		return corrupt("a number that is not finite");
-	*ret_value = (struct value){.type = VALUE_DOUBLE, .size = HEAD_MAX, .u.d = d};
+	*ret_value = (struct value){.type = VALUE_DOUBLE, .size = HEAD_MAX, .start = p, .u.d = d};
 	return 0;
 }
 
@@ -149,7 +149,7 @@ int value_read(struct bytes document, struct value *ret_value)
 		return ERR_CORRUPT;
 	if (head.type == VALUE_DOUBLE)
 		return read_double(p, ret_value);
-	*ret_value = (struct value){.type = head.type, .size = head.size};
+	*ret_value = (struct value){.type = head.type, .size = head.size, .start = p};
 	switch (head.type) {
 	case VALUE_STRING:
 	case VALUE_NUMBER:

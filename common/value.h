@@ -54,6 +54,7 @@ struct value {
 		double d;
 	} u;
 	size_t size;        /* of the item in bytes; array, map: of the head before the first item */
+	const uint8_t *start; /* of the item */
 	struct bytes text;  /* strings and numbers kept as text */
 	struct bytes inner; /* array, map: from the first item to the end of the document */
 };

@@ -107,7 +107,7 @@ int kinf_open(const char *store, struct kinf **ret_kinf)
 
 	*ret_kinf = kinf;
 	if (!kinf)
-		return -ENOMEM;
+		return kinf_result(NULL, err_set(-ENOMEM, "store"));
 	kinf->magic = KINF_MAGIC;
 	int r = 0;
 	if (store)
@@ -130,7 +130,7 @@ void kinf_close(struct kinf **kinf)
 
 	CHECK_OBJ(k, KINF_MAGIC);
 	if (last_error.kinf == k)
-		last_error.kinf = NULL; /* another handle may come to lie here */
+		keep_sentence(NULL, ""); /* another handle may come to lie here */
 	store_close(&k->store);
 	free(k->directory);
 	k->magic = 0;
@@ -139,8 +139,6 @@ void kinf_close(struct kinf **kinf)
 
 const char *kinf_error(const struct kinf *kinf)
 {
-	if (!kinf)
-		return "out of memory";
 	return last_error.kinf == kinf ? last_error.text : "";
 }
 

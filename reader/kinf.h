@@ -84,8 +84,8 @@ struct kinf_list;
 KINF_API int kinf_open(const char *store, struct kinf **ret_kinf);
 KINF_API void kinf_close(struct kinf **kinf);
 
-/* The sentence of the calling thread's last error, when it was on this handle; never NULL. Valid until
- * the thread's next error. */
+/* The sentence of the calling thread's last error, when it was on this handle, or for NULL one of the
+ * kinf_object_ functions, which know no handle; never NULL. Valid until the thread's next error. */
 KINF_API const char *kinf_error(const struct kinf *kinf);
 KINF_API const char *kinf_strerror(int code);
 KINF_API const char *kinf_version(void);
@@ -135,6 +135,18 @@ KINF_API int kinf_get(struct kinf_snapshot *snapshot, const char *feed, const ch
  * borrowed; numbers and booleans are in a per-thread buffer until the next call. */
 KINF_API int kinf_object_path(const struct kinf_object *object, const char *path,
 	const char **ret_text, size_t *ret_size);
+
+/* The first value at a field path, a map or list too, as an object of its own: its body is that value,
+ * all else is OBJECT's and what was borrowed stays so. Paths, JSON and copies of it begin there.
+ * KINF_FOUND, KINF_NOT_FOUND. */
+KINF_API int kinf_object_part(const struct kinf_object *object, const char *path,
+	struct kinf_object *ret_part);
+
+/* FN is called for each value at a path with [*] in it; its non-zero result ends the walk and is the
+ * result. PART is valid until it returns, its body as long as OBJECT's. */
+typedef int kinf_part_fn(void *arg, const struct kinf_object *part);
+KINF_API int kinf_object_each(const struct kinf_object *object, const char *path, kinf_part_fn *fn,
+	void *arg);
 
 /* JSON of the object, INDENT spaces a level (0: one line), NUL-terminated; free() it. */
 KINF_API int kinf_object_json(const struct kinf_object *object, int indent, char **ret_json,

@@ -101,7 +101,7 @@ static int path_lately(const char *text, const struct path **ret_path)
 	return 0;
 }
 
-int kinf_object_path(const struct kinf_object *object, const char *path, const char **ret_text,
+static int object_path(const struct kinf_object *object, const char *path, const char **ret_text,
 	size_t *ret_size)
 {
 	const struct path *parsed;
@@ -120,6 +120,75 @@ int kinf_object_path(const struct kinf_object *object, const char *path, const c
 	return FOUND;
 }
 
+int kinf_object_path(const struct kinf_object *object, const char *path, const char **ret_text,
+	size_t *ret_size)
+{
+	return kinf_result(NULL, object_path(object, path, ret_text, ret_size));
+}
+
+/* PART: OBJECT, with VALUE as its body. */
+static int make_part(const struct kinf_object *object, const struct value *value,
+	struct kinf_object *ret_part)
+{
+	const uint8_t *end = (const uint8_t *)object->body + object->body_size;
+	size_t size;
+	int r = value_size(BYTES(value->start, (size_t)(end - value->start)), &size);
+
+	if (r < 0)
+		return r;
+	*ret_part = *object;
+	ret_part->body = value->start;
+	ret_part->body_size = (uint32_t)size;
+	return 0;
+}
+
+static int object_part(const struct kinf_object *object, const char *path,
+	struct kinf_object *ret_part)
+{
+	const struct path *parsed;
+	struct value value;
+	int r = path_lately(path, &parsed);
+
+	if (r == 0)
+		r = path_first(parsed, BYTES(object->body, object->body_size), &value);
+	if (r == FOUND)
+		r = make_part(object, &value, ret_part);
+	return r;
+}
+
+int kinf_object_part(const struct kinf_object *object, const char *path,
+	struct kinf_object *ret_part)
+{
+	return kinf_result(NULL, object_part(object, path, ret_part));
+}
+
+struct each {
+	const struct kinf_object *object;
+	kinf_part_fn *fn;
+	void *arg;
+};
+
+static int give_part(void *arg, const struct value *value)
+{
+	const struct each *each = arg;
+	struct kinf_object part;
+	int r = make_part(each->object, value, &part);
+
+	return r < 0 ? r : each->fn(each->arg, &part);
+}
+
+int kinf_object_each(const struct kinf_object *object, const char *path, kinf_part_fn *fn, void *arg)
+{
+	CLEANUP(path_free) struct path *parsed = NULL;
+	struct each each = {object, fn, arg};
+	/* Its own: FN may ask for many others. */
+	int r = path_parse(path, &parsed);
+
+	if (r == 0)
+		r = path_eval(parsed, BYTES(object->body, object->body_size), give_part, &each);
+	return kinf_result(NULL, r);
+}
+
 int kinf_object_json(const struct kinf_object *object, int indent, char **ret_json,
 	size_t *ret_size)
 {
@@ -130,7 +199,7 @@ int kinf_object_json(const struct kinf_object *object, int indent, char **ret_js
 	if (r == 0)
 		r = buf_error(&out);
 	if (r < 0)
-		return r;
+		return kinf_result(NULL, r);
 	*ret_size = out.size - 1;
 	*ret_json = (char *)TAKE(out.data);
 	return 0;
@@ -153,7 +222,8 @@ int kinf_object_copy(const struct kinf_object *object, struct kinf_object **ret_
 		object->uid_size + object->resource_version_size);
 
 	if (!copy)
-		return err_set(-ENOMEM, "copy of an object of %u bytes", object->body_size);
+		return kinf_result(NULL,
+			err_set(-ENOMEM, "copy of an object of %u bytes", object->body_size));
 	uint8_t *end = (uint8_t *)(copy + 1);
 	*copy = *object;
 	copy->body = put(&end, object->body, object->body_size);

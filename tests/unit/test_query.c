@@ -451,6 +451,58 @@ Test(query, copies_outlive_the_snapshot)
 	free(copy);
 }
 
+static int collect_part(void *arg, const struct kinf_object *part)
+{
+	char *text = arg, *json;
+	size_t size;
+
+	OK(kinf_object_json(part, 0, &json, &size));
+	size_t used = strlen(text);
+	(void)snprintf(text + used, 400 - used, "%s;", json);
+	free(json);
+	return used > 0 ? 17 : 0;
+}
+
+Test(query, parts_of_an_object_are_objects)
+{
+	struct kinf_object object, part, inner;
+	struct pod *pod = w.pods;
+	const char *text;
+	size_t size;
+	char *json, all[400] = "";
+
+	while (!pod->there)
+		pod++;
+	OK(kinf_get(w.snapshot, "pods", pod->namespace_, pod->name, &object));
+	OK(kinf_object_part(&object, "metadata", &part));
+	cr_assert_eq(part.key_size, object.key_size);
+	OK(kinf_object_path(&part, "name", &text, &size));
+	cr_assert_eq(size, strlen(pod->name));
+	OK(kinf_object_part(&part, "name", &inner));
+	OK(kinf_object_json(&inner, 0, &json, &size));
+	cr_assert_eq(size, strlen(pod->name) + 2, "%s", json);
+	free(json);
+	cr_assert_eq(kinf_object_part(&object, "metadata.nothing", &part), KINF_NOT_FOUND);
+	OK(kinf_object_each(&object, "spec.containers[*].nothing", collect_part, all));
+	cr_assert_str_empty(all);
+	cr_assert_eq(kinf_object_each(&object, "metadata[*]", collect_part, all), 17);
+	cr_assert_eq(strchr(all, ';'), all + strlen(pod->name) + 2, "%s", all);
+	cr_assert_neq(strchr(all, ';'), strrchr(all, ';'), "%s", all);
+}
+
+Test(query, a_bad_path_is_explained_without_a_handle)
+{
+	struct kinf_object object, part;
+	struct pod *pod = w.pods;
+
+	while (!pod->there)
+		pod++;
+	OK(kinf_get(w.snapshot, "pods", pod->namespace_, pod->name, &object));
+	cr_assert_eq(kinf_object_part(&object, "spec..x", &part), KINF_SYNTAX);
+	cr_assert_str_eq(kinf_error(NULL), "field path 'spec..x', character 6: expected a key");
+	cr_assert_str_eq(kinf_error(w.kinf), "");
+}
+
 Test(query, a_snapshot_that_was_reset_reads_nothing_and_a_renewed_one_the_newest)
 {
 	struct kinf_query query = {.size = sizeof(query), .feed = "pods"};
