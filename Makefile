@@ -63,7 +63,7 @@ simulator_src := $(filter-out tests/simulator/main.c,$(call sources,tests/simula
 unit_src := $(sort $(wildcard tests/unit/test_*.c))
 # In tests/bench a file with a header of its own is shared by the programs, which have none.
 bench_src := $(sort $(wildcard $(patsubst %.h,%.c,$(wildcard tests/bench/*.h))))
-program_src := $(sort $(wildcard tests/stress/*.c) \
+program_src := $(sort $(wildcard tests/stress/*.c tests/programs/*.c) \
 	$(filter-out $(bench_src),$(wildcard tests/bench/*.c)))
 # One program of all its files.
 model_src := $(sort $(wildcard tests/model/*.c))
@@ -149,7 +149,7 @@ $(B)/unit/%: $(B)/tests/unit/%.o $(support_lib) $(test_archives)
 	$(Q)$(link) $^ -lcriterion -lmicrohttpd $(curl_libs) $(store_libs) $(json_libs)
 
 $(B)/model/model: $(patsubst %.c,$(B)/%.o,$(model_src))
-$(B)/model/% $(B)/stress/%: $(test_archives)
+$(B)/model/% $(B)/stress/% $(B)/programs/%: $(test_archives)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(filter %.o,$^) $(test_archives) $(curl_libs) $(store_libs) $(json_libs)

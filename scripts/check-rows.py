@@ -14,7 +14,42 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = ["tests/ROWS.md", "tests/INFORMER_ROWS.md"]
-COMPLETE = {"tests/ROWS.md": []}
+# client-go's tests that an informer, a cache or a work queue has to answer to.
+CLIENT_GO = """
+TestRealFIFO_basic, TestRealFIFO_replaceWithDeleteDeltaIn,
+TestRealFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue, TestRealFIFO_addUpdate,
+TestRealFIFO_transformer, TestRealFIFO_enqueueingNoLister, TestRealFIFO_enqueueingWithLister,
+TestRealFIFO_addReplace, TestRealFIFO_ResyncNonExisting, TestRealFIFO_Resync,
+TestRealFIFO_DeleteExistingNonPropagated, TestRealFIFO_ReplaceMakesDeletions,
+TestRealFIFO_ReplaceMakesDeletionsReplaced, TestRealFIFO_UpdateResyncRace,
+TestRealFIFO_HasSyncedCorrectOnDeletion, TestRealFIFO_detectLineJumpers, TestRealFIFO_HasSynced,
+TestRealFIFO_PopShouldUnblockWhenClosed, TestRealFIFO_PopMultipleDeltaInBatch,
+TestRealFIFO_ReplaceAtomic, TestRealFIFO_ReplaceAtomicPop, TestRealFIFO_ResyncAtomic,
+TestHammerController, TestUpdate, TestTransformingInformer, TestTransformingInformerRace,
+TestProcessDeltasInBatch, TestReplaceEvents, TestResetWatch, TestStoreResourceVersion, TestIndexer,
+TestListenerResyncPeriods, TestListenerResyncPeriodsDelayed, TestResyncCheckPeriod,
+TestSharedInformerWatchDisruption, TestSharedInformerErrorHandling, TestSharedInformerTransformer,
+TestSharedInformerRemoveHandler, TestSharedInformerRemoveForeignHandler,
+TestSharedInformerMultipleRegistration, TestRemovingRemovedSharedInformer,
+TestSharedInformerHandlerAbuse, TestStateSharedInformer, TestAddOnStoppedSharedInformer,
+TestRemoveOnStoppedSharedInformer, TestRemoveWhileActive, TestAddWhileActive, TestShutdown,
+TestRemoveEventHandler_AsynchronousPanic, TestRemoveEventHandler_SynchronousShutdown,
+TestShutDownEventHandler_Lifecycles, TestThreadSafeStoreDeleteRemovesEmptySetsFromIndex,
+TestThreadSafeStoreAddKeepsNonEmptySetPostDeleteFromIndex,
+TestThreadSafeStoreIndexingFunctionsWithMultipleValues, TestThreadSafeStoreRV, TestCache,
+TestCacheWithTransformer, TestFIFOCache, TestUndeltaStore, TestIndex,
+TestCacheTransactionShouldIndexErrors, TestGetIndexFuncValues, TestMultiIndexKeys, TestListAll,
+TestWaitFor, TestBasicLogic (synctrack), TestSingleFile (synctrack), TestSingleFileCounting (synctrack),
+TestAsyncLocking (synctrack), TestRCNumber (fake_controller_source), TestResetWatch
+(fake_controller_source), TestListPager_List, TestBasic, TestAddWhileProcessing, TestLen, TestReinsert,
+TestCollapse, TestCollapseWhileProcessing, TestQueueDrainageUsingShutDownWithDrain,
+TestNoQueueDrainageUsingShutDown, TestForceQueueShutdownUsingShutDown,
+TestQueueDrainageUsingShutDownWithDrainWithDirtyItem, TestSimpleQueue, TestDeduping,
+TestAddTwoFireEarly, TestCopyShifting, TestItemExponentialFailureRateLimiter,
+TestItemExponentialFailureRateLimiterOverFlow, TestItemFastSlowRateLimiter, TestMaxOfRateLimiter,
+TestWithMaxWaitRateLimiter, TestRateLimitingQueue, TestMetrics
+"""
+COMPLETE = {"tests/ROWS.md": [], "tests/INFORMER_ROWS.md": [" ".join(row.split()) for row in CLIENT_GO.split(",")]}
 
 
 def tests_of(path, cache={}):

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Informers of libkinf in a program of their own (programs/informer.c), against the real daemons."""
+
+import signal
+
+import pytest
+
+from harness import eventually
+from harness.process import program
+from harness.simulator import object_key
+from harness.store import whole
+
+
+def informer(store, *args, name="informer"):
+    return store.process(name, [program("programs/informer"), "pods", *args]).start()
+
+
+def calls(process, *kinds):
+    return [line for line in process.lines if line["call"] in kinds]
+
+
+def synced(process):
+    eventually(lambda: calls(process, "sync"), what="sync")
+    return process
+
+
+def replay(lines):
+    """{key: resourceVersion} after LINES, of which each has to fit the ones before."""
+    state = {}
+    for line in lines:
+        key, call = line.get("key"), line["call"]
+        if call == "lapped":
+            state = {}
+        elif call == "add":
+            assert key not in state, f"{key} added twice"
+            state[key] = line["rv"]
+        elif call == "update":
+            assert line["old"] in (state[key], None), f"{key}: another old state: {line}, not {state[key]}"
+            state[key] = line["rv"]
+        elif call == "delete":
+            assert key in state, f"{key} deleted twice"
+            del state[key]
+    return state
+
+
+def truth(simulator):
+    return {key: o["metadata"]["resourceVersion"] for key, o in simulator.truth("pods").items()}
+
+
+def ends_equal(simulator, process, lines=lambda process: process.lines):
+    eventually(lambda: replay(lines(process)) == truth(simulator), what="as in the cluster")
+
+
+def fill(simulator, store, **settings):
+    simulator.create("pods", 40)
+    store.configure(whole("pods"), **settings)
+    daemons = store.daemons()
+    store.wait_equal(simulator, "pods")
+    return daemons
+
+
+@pytest.fixture
+def filled(simulator, store):
+    return fill(simulator, store)
+
+
+def test_handler_is_told_each_change_once_whatever_dies(simulator, store, filled):
+    process = synced(informer(store))
+    initial = [line for line in process.lines if line.get("initial")]
+    assert len(initial) == 40 and process.lines.index(initial[-1]) < process.lines.index(calls(process, "sync")[0])
+    simulator.churn("pods", 200, 40)
+    for daemon in filled:
+        before = len(process.lines)
+        eventually(lambda: len(process.lines) > before + 40)
+        daemon.kill()
+        daemon.start()
+    simulator.churn("pods", 0)
+    ends_equal(simulator, process)
+    assert not calls(process, "lapped") and len(calls(process, "sync")) == 1
+    assert process.stop() == 0
+
+
+def test_cursor_outlives_a_killed_program(simulator, store, filled):
+    process = synced(informer(store, "--cursor", "c"))
+    cursor = store.path / "cursors" / "c"
+    eventually(cursor.exists, what="the cursor")
+    simulator.churn("pods", 100, 40)
+    for _ in range(3):
+        before = len(process.lines)
+        eventually(lambda: len(process.lines) > before + 20)
+        process.kill()
+        process.start()
+    simulator.churn("pods", 0)
+
+    def state():
+        """What came twice comes with the same outcome; nothing is missing."""
+        known = {}
+        for line in calls(process, "add", "update", "delete"):
+            known[line["key"]] = None if line["call"] == "delete" else line["rv"]
+        return {key: rv for key, rv in known.items() if rv}
+
+    eventually(lambda: state() == truth(simulator), what="as in the cluster")
+    assert not calls(process, "lapped") and len(calls(process, "sync")) >= 2
+    assert len([line for line in process.lines if line.get("initial")]) == 40, "the initial state came once"
+    assert process.stop() == 0
+
+
+def test_filtered_handler_sees_changes_that_cross_its_filter(simulator, store, filled):
+    """Two handlers of one informer, each with a state of its own."""
+    process = informer(store, "--filter", "color=red")
+    red = lambda: [line for line in process.lines if line.get("filtered")]
+    every = lambda: [line for line in process.lines if not line.get("filtered")]
+    eventually(lambda: len(calls(process, "sync")) == 2)
+    assert [line["call"] for line in red()] == ["sync"], "nothing is red yet"
+    keys = sorted(simulator.truth("pods"))[:3]
+    for key in keys:
+        simulator.patch("pods", key, {"metadata": {"labels": {"color": "red"}}})
+    simulator.patch("pods", keys[0], {"metadata": {"labels": {"shade": "dark"}}})
+    simulator.patch("pods", keys[1], {"metadata": {"labels": {"color": "blue"}}})
+    simulator.delete("pods", keys[2])
+    eventually(lambda: replay(every()) == truth(simulator), what="the handler without a filter")
+    eventually(lambda: len(red()) == 7, what="the handler with one")
+    assert [(line["call"], line["key"]) for line in red()[1:]] == [
+        *(("add", key) for key in keys), ("update", keys[0]), ("delete", keys[1]), ("delete", keys[2])
+    ]
+    assert not any(line["initial"] for line in red() if line["call"] == "add")
+    assert [line["call"] for line in every() if line.get("key") == keys[1]] == ["add", "update", "update"]
+    assert process.stop() == 0
+
+
+def test_tracked_keys_turn_a_lapse_into_differences(simulator, store):
+    fill(simulator, store, retention={"time": "100ms", "size": "64MiB"})
+    process = synced(informer(store, "--track-keys"))
+    process.send(signal.SIGSTOP)
+    simulator.delete_many("pods", 10)
+    simulator.touch("pods", 10)
+    simulator.create("pods", 5, from_=1000)
+    store.wait_equal(simulator, "pods")
+
+    def trimmed():
+        simulator.touch("pods", 1)
+        status = store.kinf("status", "-o", "json", check=True).json["store"]
+        return status["horizon"] > status["lastEvent"] - 10
+
+    eventually(trimmed, what="nothing of it is kept")
+    before = len(process.lines)
+    process.send(signal.SIGCONT)
+    ends_equal(simulator, process)
+    eventually(lambda: len(calls(process, "sync")) == 2)
+    after = process.lines[before:]
+    assert not calls(process, "lapped")
+    assert len([line for line in after if line["call"] == "delete" and line["unknown"]]) == 10
+    assert len([line for line in after if line["call"] == "add" and not line["initial"]]) == 5
+    assert process.stop() == 0
+
+
+def test_transforming_informer(simulator, store):
+    simulator.create("pods", 5)
+    store.configure({"resource": "pods", "drop": ["spec", "status"]}).daemons()
+    process = synced(informer(store, "--objects"))
+    key = object_key(next(iter(simulator.truth("pods").values())))
+    simulator.patch("pods", key, {"metadata": {"labels": {"x": "y"}}})
+    simulator.delete("pods", key)
+    eventually(lambda: calls(process, "delete"))
+    shown = [line[name] for line in process.lines for name in ("object", "oldObject") if name in line]
+    assert len(shown) == 5 + 2 + 1
+    assert all("metadata" in o and "spec" not in o and "status" not in o for o in shown)
+    assert process.stop() == 0
+
+
+def test_writing_into_an_object_is_a_fault(store, filled):
+    process = informer(store, "--spoil")
+    assert process.wait() == -signal.SIGSEGV
+    assert not calls(process, "add"), "at the guilty line"
+    store.verify()
+
+
+def test_states_are_told(simulator, store, filled):
+    simulator.wait_watching("pods")
+    process = synced(informer(store))
+    states = lambda: [(line["state"], line["error"]) for line in calls(process, "state")]
+    eventually(lambda: states()[-1:] == [("live", False)])
+    simulator.down()
+    eventually(lambda: states()[-1:] == [("stale", True)])
+    simulator.up()
+    eventually(lambda: states()[-1:] == [("live", False)], timeout=60)
+    told = [state for state, _ in states()]
+    assert all(a != b for a, b in zip(told, told[1:])), "told when it is another"
+    assert process.stop() == 0
