@@ -175,6 +175,14 @@ static int append(struct recorder *recorder, const struct record *record, uint64
 	return r < 0 ? r : journal_append(recorder->journal, record, ret_seq);
 }
 
+/* Its checkpoint was to be written with this batch; now there is none any more. */
+static void leave_removed(struct recorder *recorder, uint32_t feed)
+{
+	for (size_t i = recorder->n_touched; i-- > 0;)
+		if (recorder->touched[i]->id == feed)
+			recorder_leave(recorder, recorder->touched[i]);
+}
+
 int recorder_append(struct recorder *recorder, const struct record *record, uint64_t *ret_seq)
 {
 	uint64_t seq;
@@ -193,6 +201,8 @@ int recorder_append(struct recorder *recorder, const struct record *record, uint
 		r = note(recorder, record, seq);
 	if (r < 0)
 		return recorder_fail(recorder, r);
+	if (record->type == RECORD_FEED_REMOVED)
+		leave_removed(recorder, record->feed);
 	recorder->batch_bytes += record->body.size;
 	recorder->bytes += record->body.size + record->key.size + 128;
 	*ret_seq = seq;

@@ -506,3 +506,20 @@ Test(record, after_a_failed_batch_nothing_of_it_is_there)
 	cr_assert_str_eq(log_after(&rig, seq), "");
 	tear_down(&rig);
 }
+
+Test(record, a_feed_that_is_removed_in_the_batch_of_its_last_event_has_no_checkpoint_to_write)
+{
+	struct record removed = {.type = RECORD_FEED_REMOVED};
+	struct rig rig;
+	uint64_t seq;
+
+	set_up(&rig);
+	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	end_list(&rig, "1");
+	cr_assert_eq(recorder_flush(rig.recorder), 0);
+	event(&rig, WATCH_ADDED, pod("a", "u1", "5"));
+	removed.feed = rig.feed.id;
+	cr_assert_eq(recorder_append(rig.recorder, &removed, &seq), 0);
+	cr_assert_str_eq(log_after(&rig, 3), "ADDED d/a@5 FEED_REMOVED @");
+	tear_down(&rig);
+}
