@@ -7,18 +7,26 @@
 void model_release(struct model *model)
 {
 	free(model->log);
+	free(model->left);
 	*model = (struct model){0};
 }
 
 void model_commit(struct model *model)
 {
 	model->committed_n = model->n;
+	model->committed_left = model->n_left;
 	memcpy(model->committed, model->feed, sizeof(model->feed));
 }
 
 void model_crash(struct model *model)
 {
-	model->n = model->committed_n;
+	while (model->n > model->committed_n) {
+		const struct entry *entry = &model->log[--model->n];
+
+		if (entry->prev && entry->key >= 0)
+			model->log[entry->prev - 1].next = 0;
+	}
+	model->n_left = model->committed_left;
 	memcpy(model->feed, model->committed, sizeof(model->feed));
 	for (unsigned f = 0; f < FEEDS; f++) {
 		model->feed[f].attempt = false; /* what was seen is forgotten */
@@ -35,6 +43,9 @@ static uint64_t append(struct model *model, struct entry entry)
 			abort();
 	}
 	entry.seq = model->n + 1;
+	entry.id = model->feed[entry.feed].id;
+	if (entry.prev && entry.key >= 0)
+		model->log[entry.prev - 1].next = entry.seq;
 	model->log[model->n++] = entry;
 	return entry.seq;
 }
@@ -58,10 +69,32 @@ static void change(struct model *model, unsigned feed, int key, uint8_t type, ui
 	head->object.there = type != DELETED;
 }
 
-void model_feed_added(struct model *model, unsigned feed)
+void model_feed_added(struct model *model, unsigned feed, uint32_t id)
 {
-	model->feed[feed].exists = true;
+	model->feed[feed] = (struct feed_model){.id = id};
 	(void)mark(model, feed, FEED_ADDED, 0, 0);
+}
+
+void model_feed_left(struct model *model, unsigned feed)
+{
+	struct left *left = realloc(model->left, (model->n_left + 1) * sizeof(*left));
+
+	if (!left)
+		abort();
+	model->left = left;
+	left += model->n_left++;
+	left->id = model->feed[feed].id;
+	memcpy(left->head, model->feed[feed].head, sizeof(left->head));
+	left->seq = mark(model, feed, FEED_LEFT, 0, 0);
+	model->feed[feed] = (struct feed_model){.id = 0};
+}
+
+uint64_t model_left_at(const struct model *model, uint32_t id)
+{
+	for (size_t i = 0; i < model->n_left; i++)
+		if (model->left[i].id == id)
+			return model->left[i].seq;
+	return 0;
 }
 
 /* ---- watch ---- */
@@ -168,13 +201,13 @@ void model_list_abandon(struct model *model, unsigned feed)
 
 /* ---- what must be there ---- */
 
-void model_state(const struct model *model, unsigned feed, uint64_t seq, struct latest state[KEYS])
+void model_state(const struct model *model, uint32_t id, uint64_t seq, struct latest state[KEYS])
 {
 	memset(state, 0, KEYS * sizeof(*state));
 	for (uint64_t s = 1; s <= seq && s <= model->n; s++) {
 		const struct entry *e = &model->log[s - 1];
 
-		if (e->feed != feed || e->key < 0)
+		if (e->id != id || e->key < 0)
 			continue;
 		state[e->key].seq = s;
 		state[e->key].object = e->object;
@@ -182,17 +215,15 @@ void model_state(const struct model *model, unsigned feed, uint64_t seq, struct 
 	}
 }
 
-bool model_survives(const struct model *model, const struct entry *entry)
+enum survival model_survives(const struct model *model, const struct entry *entry)
 {
-	if (entry->seq > model->horizon)
-		return true;
-	if (entry->type != ADDED && entry->type != MODIFIED)
-		return false;
-	for (uint64_t s = entry->seq + 1; s <= model->horizon; s++) {
-		const struct entry *later = &model->log[s - 1];
+	uint64_t left = model_left_at(model, entry->id);
 
-		if (later->feed == entry->feed && later->key == entry->key)
-			return false;
-	}
-	return true;
+	if (entry->seq > model->horizon)
+		return IS_KEPT;
+	if ((entry->type != ADDED && entry->type != MODIFIED) ||
+		(entry->next && entry->next <= model->horizon) ||
+		(left && left <= model->horizon))
+		return IS_GONE;
+	return left == model->horizon + 1 ? MAY_BE_GONE : IS_KEPT;
 }

@@ -19,8 +19,8 @@
 #define NODES 4
 #define KEY_GROUPS 3 /* key k is in namespace k % KEY_GROUPS */
 
-enum { ADDED = 1, MODIFIED, DELETED, LIST_BEGIN, LIST_END, FEED_ADDED }; /* FORMAT.md, types */
-enum { STATE_UNKNOWN = 1, ABANDONED = 2 };                           /* FORMAT.md, flags */
+enum { ADDED = 1, MODIFIED, DELETED, LIST_BEGIN, LIST_END, FEED_ADDED, FEED_LEFT }; /* FORMAT.md, types */
+enum { STATE_UNKNOWN = 1, ABANDONED = 2 };                                      /* FORMAT.md, flags */
 
 struct object {
 	bool there;
@@ -31,21 +31,34 @@ struct object {
 /* A record as the log must have it. */
 struct entry {
 	uint64_t seq, prev;
+	uint64_t next; /* of the same object; 0: none yet */
 	unsigned feed; /* 0 .. FEEDS - 1 */
+	uint32_t id;   /* of the feed that stood there then */
 	uint8_t type, flags;
 	int key; /* -1: none */
 	struct object object;
 };
 
+/* An object's newest version. */
+struct latest {
+	uint64_t seq;
+	struct object object;
+};
+
 /* What the reflector knows of a feed after all that was put so far. */
 struct feed_model {
-	bool exists, listed, attempt, owed;
+	uint32_t id; /* 0: it is not in the configuration */
+	bool listed, attempt, owed;
 	uint64_t list_begin; /* 0: none */
-	struct latest {
-		uint64_t seq;
-		struct object object;
-	} head[KEYS];
+	struct latest head[KEYS];
 	bool seen[KEYS];
+};
+
+/* A feed that left the configuration. */
+struct left {
+	uint32_t id;
+	uint64_t seq; /* of its FEED_LEFT */
+	struct latest head[KEYS];
 };
 
 struct model {
@@ -53,8 +66,10 @@ struct model {
 	size_t n, capacity;
 	uint64_t horizon;
 	struct feed_model feed[FEEDS];
+	struct left *left;
+	size_t n_left;
 	/* As of the last commit: where a crash goes back to. */
-	size_t committed_n;
+	size_t committed_n, committed_left;
 	struct feed_model committed[FEEDS];
 };
 
@@ -62,7 +77,10 @@ void model_release(struct model *model);
 void model_commit(struct model *model);
 void model_crash(struct model *model);
 
-void model_feed_added(struct model *model, unsigned feed);
+void model_feed_added(struct model *model, unsigned feed, uint32_t id);
+void model_feed_left(struct model *model, unsigned feed);
+/* The seq of the record with which feed ID left; 0: it is there. */
+uint64_t model_left_at(const struct model *model, uint32_t id);
 
 /* The watch of the feed delivers OBJECT's new state (there false: deleted). */
 void model_event(struct model *model, unsigned feed, int key, struct object object);
@@ -76,9 +94,11 @@ void model_list_abandon(struct model *model, unsigned feed);
 int model_key_in_order(int i);
 
 /* State of the feed's objects after all records up to SEQ. */
-void model_state(const struct model *model, unsigned feed, uint64_t seq, struct latest state[KEYS]);
+void model_state(const struct model *model, uint32_t id, uint64_t seq, struct latest state[KEYS]);
 
-/* Must the log still hold this entry, now that the horizon is where it is? */
-bool model_survives(const struct model *model, const struct entry *entry);
+/* Must the log still hold this entry, now that the horizon is where it is? A feed that has left goes
+ * in slices, while the horizon stands before the record that says so. */
+enum survival { IS_GONE, IS_KEPT, MAY_BE_GONE };
+enum survival model_survives(const struct model *model, const struct entry *entry);
 
 #endif

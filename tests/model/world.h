@@ -35,6 +35,8 @@ struct cluster_feed {
 /* What a follower's items amount to. */
 struct follower {
 	struct follow *follow;
+	uint32_t id[FEEDS]; /* 0: not that one */
+	size_t n;
 	struct latest state[FEEDS][KEYS];
 	uint64_t items, lapses;
 	/* Kept while the readers are closed; NULL: it begins with the initial state. */
@@ -54,7 +56,7 @@ struct world {
 	struct journal *journal;
 	struct recorder *recorder;
 	struct record_feed feed[FEEDS];
-	uint32_t id[FEEDS];
+	uint32_t id[FEEDS]; /* 0: it is not in the configuration */
 	struct pair *pair;
 	struct store *store;
 	struct snapshot *snapshot;
@@ -88,8 +90,38 @@ void world_check_journal(struct world *world);
 void world_check_index(struct world *world);
 void world_follow(struct world *world, unsigned items);
 void world_follow_check(struct world *world);
+void follower_open(struct world *world);
+void follower_close(struct world *world);
 void world_readers_open(struct world *world);
 void world_readers_close(struct world *world);
+
+void cluster_json(unsigned f, int key, const struct object *object, struct buf *out);
+/* The record says what OBJECT is, body included. */
+void check_object(const struct record *record, const struct object *object, const char *where);
+
+void reflector_open(struct world *world);
+void reflector_close(struct world *world);
+/* Readers may be open or not; afterwards they are. */
+void processor_open(struct world *world, bool anew);
+bool processor_step(struct world *world);
+void processor_configure(struct world *world);
+
+void step_cluster(struct world *world);
+void step_watch(struct world *world);
+void step_replay(struct world *world);
+void step_list_begin(struct world *world);
+void step_list_items(struct world *world);
+void step_list_end(struct world *world);
+void step_list_abandon(struct world *world);
+void step_commit(struct world *world);
+void step_reflector_dies(struct world *world);
+void step_feed_goes(struct world *world);
+void step_feed_comes(struct world *world);
+void step_trim(struct world *world);
+void step_processor(struct world *world);
+void step_processor_dies(struct world *world);
+void step_reload(struct world *world);
+void step_failpoint(struct world *world);
 
 void key_text(int key, char text[16]);
 int key_number(struct bytes key); /* -1: none of ours */
