@@ -32,7 +32,6 @@ struct recorder {
 	size_t batch_bytes;
 	uint64_t last_seq;
 	bool changed;     /* otherwise than by records and checkpoints */
-	uint64_t bytes;
 	struct record_feed **touched;
 	size_t n_touched, touched_capacity;
 };
@@ -91,11 +90,6 @@ struct json_parser *recorder_parser(struct recorder *recorder)
 struct buf *recorder_body(struct recorder *recorder)
 {
 	return &recorder->body;
-}
-
-uint64_t recorder_bytes(const struct recorder *recorder)
-{
-	return recorder->bytes;
 }
 
 static void clear_batch(struct recorder *recorder)
@@ -204,7 +198,6 @@ int recorder_append(struct recorder *recorder, const struct record *record, uint
 	if (record->type == RECORD_FEED_REMOVED)
 		leave_removed(recorder, record->feed);
 	recorder->batch_bytes += record->body.size;
-	recorder->bytes += record->body.size + record->key.size + 128;
 	*ret_seq = seq;
 	return 0;
 }

@@ -21,7 +21,9 @@
 #define RING_CAPACITY  (1u << 20)
 #define BEAT           SECOND
 #define TRIM_PAUSE     (2 * SECOND)
-#define TRIM_SLICE     2000 /* records: a few milliseconds */
+#define TRIM_SOON      (SECOND / 10)
+#define TRIM_SLICE     2000  /* records: a few milliseconds */
+#define TRIM_LARGE     16000 /* more than a turn can add */
 #define IDENTIFY_FIRST SECOND
 #define IDENTIFY_SLOW  (30 * SECOND)
 #define IDENTIFY_AGAIN (300 * SECOND)
@@ -54,8 +56,9 @@ struct loop {
 	bool work_left;
 	bool ready_said;
 	uint64_t identify_ns, identify_pause;
-	uint64_t beat_ns, trim_ns;
-	uint64_t trim_target; /* 0: at rest */
+	uint64_t beat_ns, trim_ns, trim_soon_ns;
+	bool trimming;
+	struct trim_goal trim_goal;
 	uint64_t held_ns;    /* until then nothing is read; 0: not held */
 	uint64_t hold_pause;
 };
@@ -301,7 +304,8 @@ static int begin_anew(struct loop *loop)
 	struct journal_options options = journal_options_of(loop);
 
 	loop->forget = loop->identified = false;
-	loop->identify_ns = loop->trim_target = 0;
+	loop->identify_ns = 0;
+	loop->trimming = false;
 	close_feeds(loop);
 	if (journal_txn(loop->journal))
 		journal_abort(loop->journal);
@@ -413,21 +417,35 @@ static void clear_readers(struct loop *loop)
 		err_clear(); /* tried again the next time */
 }
 
+/* A burst has to be trimmed faster than it comes. */
+static bool has_too_much(const struct loop *loop)
+{
+	uint64_t most = loop->config->retention_bytes;
+
+	return most && journal_history(loop->journal) > most + most / 8;
+}
+
+static bool trim_is_due(const struct loop *loop)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	return !loop->trimming &&
+	       (now >= loop->trim_ns || (now >= loop->trim_soon_ns && has_too_much(loop)));
+}
+
 static int find_target(struct loop *loop)
 {
 	/* Held, nothing can be written: what is old then is so afterwards too. */
 	int r = loop->held_ns ? 0 : feeds_abandon_old(loop->feeds, loop->config->retention_ns);
 
 	loop->trim_ns = proc_monotonic_ns() + TRIM_PAUSE;
+	loop->trim_soon_ns = proc_monotonic_ns() + TRIM_SOON;
 	clear_readers(loop);
 	remove_old(loop);
 	if (r >= 0)
-		r = retention_note(loop->retention, recorder_bytes(loop->recorder));
-	if (r >= 0)
-		r = retention_target(loop->retention, feeds_list_begin(loop->feeds),
-			loop->held_ns != 0, &loop->trim_target);
-	if (r == AGAIN)
-		loop->trim_target = 0;
+		r = retention_goal(loop->retention, feeds_list_begin(loop->feeds),
+			loop->held_ns != 0, &loop->trim_goal);
+	loop->trimming = r == 0;
 	return r < 0 ? r : 0;
 }
 
@@ -436,13 +454,14 @@ static void trim(struct loop *loop)
 {
 	uint64_t trimmed = 0;
 
-	if (!loop->trim_target)
+	if (!loop->trimming)
 		return;
-	int r = journal_trim(loop->journal, loop->trim_target, TRIM_SLICE, &trimmed);
+	int r = journal_trim_towards(loop->journal, &loop->trim_goal,
+		has_too_much(loop) ? TRIM_LARGE : TRIM_SLICE, &trimmed);
 	stats_add(loop->stats, STAT_TRIMMED, trimmed);
 	if (r == AGAIN)
 		return;
-	loop->trim_target = 0;
+	loop->trimming = false;
 	if (r < 0 && !loop->held_ns)
 		log_event(LOG_WARNING, "journal", "not-trimmed", "error=%s", log_quote(err_text(r)));
 }
@@ -511,7 +530,7 @@ static int timeout_ms(const struct loop *loop)
 {
 	uint64_t now = proc_monotonic_ns(), until = loop->beat_ns;
 
-	if (loop->work_left || loop->trim_target)
+	if (loop->work_left || loop->trimming)
 		return 0;
 	if (!loop->identity && loop->identify_ns < until && !loop->held_ns)
 		until = loop->identify_ns;
@@ -519,6 +538,9 @@ static int timeout_ms(const struct loop *loop)
 		until = loop->held_ns;
 	if (!loop->held_ns && feeds_until(loop->feeds) < until)
 		until = feeds_until(loop->feeds);
+	/* The index may have taken what held the horizon, and nothing more comes that would wake us. */
+	if (has_too_much(loop) && loop->trim_soon_ns < until)
+		until = loop->trim_soon_ns;
 	return until <= now ? 0 : (int)((until - now) / 1000000 + 1);
 }
 
@@ -562,7 +584,7 @@ static int turn(struct loop *loop)
 	r = loop->held_ns ? 0 : commit(loop);
 	if (r < 0)
 		return r;
-	if (proc_monotonic_ns() >= loop->trim_ns && !loop->trim_target) {
+	if (trim_is_due(loop)) {
 		r = find_target(loop);
 		if (!loop->held_ns && (r >= 0 || recorder_error(loop->recorder, &text)))
 			r = commit(loop);

@@ -50,8 +50,6 @@ void recorder_changed(struct recorder *recorder);
 /* Records that others appended to the open transaction, up to the log's end, are to be published
  * with it: seqs from FIRST on. */
 int recorder_publish_from(struct recorder *recorder, uint64_t first);
-/* Bytes of bodies appended since the start: what history costs. */
-uint64_t recorder_bytes(const struct recorder *recorder);
 
 /* A feed as the recorder sees it. */
 struct record_feed {

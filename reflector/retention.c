@@ -13,13 +13,7 @@
 #include "store/index.h"
 
 #define RETENTION_MAGIC 0x52544e54u
-#define MARKS           256
 #define SWEEP_PAUSE     ((uint64_t)60 * 1000000000)
-
-/* The log ended with SEQ when BYTES had been written in all. */
-struct mark {
-	uint64_t seq, bytes;
-};
 
 struct retention {
 	uint32_t magic;
@@ -27,9 +21,6 @@ struct retention {
 	struct journal *journal;
 	struct retention_options options;
 	struct index *index;
-	struct mark marks[MARKS]; /* oldest first */
-	size_t n_marks;
-	uint64_t bytes;
 	uint64_t sweep_ns; /* when next */
 };
 
@@ -60,53 +51,6 @@ void retention_set(struct retention *retention, const struct retention_options *
 {
 	CHECK_OBJ(retention, RETENTION_MAGIC);
 	retention->options = *options;
-}
-
-static int read_meta(struct retention *retention, struct journal_meta *ret_meta)
-{
-	struct txn *txn;
-	int r = txn_begin_read(journal_env(retention->journal), &txn);
-
-	if (r < 0)
-		return r;
-	r = journal_meta(retention->journal, txn, ret_meta);
-	txn_abort(&txn);
-	return r;
-}
-
-/* ---- by size ---- */
-
-int retention_note(struct retention *retention, uint64_t bytes)
-{
-	struct journal_meta meta;
-	uint64_t step = retention->options.bytes / (MARKS / 2) + 1;
-	const struct mark *last = retention->n_marks ? &retention->marks[retention->n_marks - 1] : NULL;
-
-	CHECK_OBJ(retention, RETENTION_MAGIC);
-	retention->bytes = bytes;
-	if (last && bytes - last->bytes < step)
-		return 0;
-	int r = read_meta(retention, &meta);
-	if (r < 0)
-		return r;
-	if (retention->n_marks == MARKS) {
-		memmove(retention->marks, retention->marks + 1,
-			(MARKS - 1) * sizeof(retention->marks[0]));
-		retention->n_marks--;
-	}
-	retention->marks[retention->n_marks++] = (struct mark){meta.next_seq - 1, bytes};
-	return 0;
-}
-
-/* The newest mark that has more than the cap behind it: up to it history has to go. 0: none. */
-static uint64_t seq_over_size(const struct retention *retention)
-{
-	uint64_t seq = 0;
-
-	for (size_t i = 0; retention->options.bytes && i < retention->n_marks; i++)
-		if (retention->bytes - retention->marks[i].bytes > retention->options.bytes)
-			seq = retention->marks[i].seq;
-	return seq;
 }
 
 /* ---- by time ---- */
@@ -267,8 +211,8 @@ static int index_bound(struct retention *retention, uint64_t *ret_bound)
 	return FOUND;
 }
 
-int retention_target(struct retention *retention, uint64_t list_begin, bool pressed,
-	uint64_t *ret_target)
+int retention_goal(struct retention *retention, uint64_t list_begin, bool pressed,
+	struct trim_goal *ret_goal)
 {
 	uint64_t bound, target;
 	struct lag lag = {.retention = retention, .least = UINT64_MAX};
@@ -293,9 +237,9 @@ int retention_target(struct retention *retention, uint64_t list_begin, bool pres
 	if (lag.least < target)
 		target = lag.least;
 	sweep_cursors(retention);
-	uint64_t cap = pressed ? UINT64_MAX : seq_over_size(retention);
-	if (cap > target)
-		target = cap;
-	*ret_target = target < bound ? target : bound;
+	if (pressed || target > bound)
+		target = bound;
+	*ret_goal = (struct trim_goal){.target = target, .bound = bound,
+		.most = retention->options.bytes ? retention->options.bytes : UINT64_MAX};
 	return 0;
 }

@@ -5,9 +5,11 @@
  * not taken, or holds back for an open list, stays in any case. Without an index nothing is trimmed
  * (architecture.md, Snapshot and rebuild).
  *
- *	retention_note(retention, ...)   now and then: how the log grows
- *	retention_target(retention, ...) where the horizon may go
- *	journal_trim(...)                in slices, between two turns
+ *	retention_goal(retention, ...)  where the horizon should go, and how far it may
+ *	journal_trim_towards(...)       in slices, between two turns
+ *
+ * The size is that of the records above the horizon, which the journal counts: so neither a burst nor
+ * a restart escapes it.
  */
 #ifndef REFLECTOR_RETENTION_H
 #define REFLECTOR_RETENTION_H
@@ -29,15 +31,12 @@ int retention_new(struct home *home, struct journal *journal,
 void retention_free(struct retention **retention);
 void retention_set(struct retention *retention, const struct retention_options *options);
 
-/* BYTES: recorder_bytes(). Remembered at intervals, so that the cap can be turned into a seq. */
-int retention_note(struct retention *retention, uint64_t bytes);
-
 /*
  * LIST_BEGIN: of the oldest open relist as the reflector knows it, UINT64_MAX: none. PRESSED: the
- * disk is full, nothing is kept for its age. 0 with the seq; AGAIN: nothing may be trimmed now (no
+ * disk is full, nothing is kept for its age. 0 with the goal; AGAIN: nothing may be trimmed now (no
  * index, or one of another journal).
  */
-int retention_target(struct retention *retention, uint64_t list_begin, bool pressed,
-	uint64_t *ret_target);
+int retention_goal(struct retention *retention, uint64_t list_begin, bool pressed,
+	struct trim_goal *ret_goal);
 
 #endif

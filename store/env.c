@@ -1170,7 +1170,7 @@ void txn_prefetch(struct txn *txn, uint64_t offset)
 
 /* ---- the environment ------------------------------------------------------------------------- */
 
-static int count_pages(struct mapping *map, MDB_txn *txn, uint64_t *ret_pages)
+static int count_pages(struct mapping *map, MDB_txn *txn, bool with_overflow, uint64_t *ret_pages)
 {
 	uint64_t pages = 2; /* meta pages */
 	MDB_stat stat;
@@ -1180,7 +1180,8 @@ static int count_pages(struct mapping *map, MDB_txn *txn, uint64_t *ret_pages)
 		int rc = mdb_stat(txn, i < 2 ? i : map->databases[i - 2], &stat);
 		if (rc)
 			return failed(map, rc, "reading");
-		pages += stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages;
+		pages += stat.ms_branch_pages + stat.ms_leaf_pages;
+		pages += with_overflow ? stat.ms_overflow_pages : 0;
 	}
 	*ret_pages = pages;
 	return 0;
@@ -1224,13 +1225,26 @@ int txn_keep_free(struct txn *txn, uint64_t bytes)
 	require_write(txn);
 	if (bytes > map->map_bytes / 8)
 		bytes = map->map_bytes / 8;
-	int r = count_pages(map, txn->mdb, &pages);
+	int r = count_pages(map, txn->mdb, true, &pages);
 	if (r < 0)
 		return r;
 	uint64_t used = pages * map->page_size;
 	if (used + bytes > map->map_bytes)
 		return failed(map, MDB_MAP_FULL, "writing");
 	return map->writemap ? txn_allocate(txn, bytes) : keep_blocks(map, used, bytes);
+}
+
+int txn_allocate_copies(struct txn *txn, uint64_t bytes)
+{
+	struct mapping *map = txn->map;
+	uint64_t pages;
+
+	require_write(txn);
+	int r = count_pages(map, txn->mdb, false, &pages);
+	if (r < 0)
+		return r;
+	uint64_t most = pages * map->page_size + OPEN_BYTES;
+	return txn_allocate(txn, bytes < most ? bytes : most);
 }
 
 int txn_allocate(struct txn *txn, uint64_t bytes)
@@ -1261,7 +1275,7 @@ int env_info(struct env *env, struct env_info *ret_info)
 
 	int r = txn_begin_read(env, &txn);
 	if (r == 0)
-		r = count_pages(env->map, txn->mdb, &pages);
+		r = count_pages(env->map, txn->mdb, true, &pages);
 	if (r == 0)
 		r = env_each_reader(env, count_reader, &result.readers);
 	if (r < 0)

@@ -106,6 +106,9 @@ int txn_keep_free(struct txn *txn, uint64_t bytes);
  * asks for the most that it can take. Without WRITEMAP LMDB reports a full disk, and this does
  * nothing. */
 int txn_allocate(struct txn *txn, uint64_t bytes);
+/* The same for pages that are copied because something in them is deleted or replaced: each once, so
+ * never more than there are, and those of large values (overflow pages) never. */
+int txn_allocate_copies(struct txn *txn, uint64_t bytes);
 
 int cursor_open(struct txn *txn, unsigned db, struct cursor **ret_cursor);
 void cursor_close(struct cursor **cursor);

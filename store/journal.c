@@ -140,6 +140,7 @@ static int put_record(struct journal *journal, const struct record *record)
 		return r;
 	record_write(record, place);
 	journal->meta.next_seq = record->seq + 1;
+	journal->meta.history += record_size(record);
 	journal->meta_changed = true;
 	return 0;
 }
@@ -349,6 +350,12 @@ int journal_meta(struct journal *journal, struct txn *txn, struct journal_meta *
 		return meta_read(txn, ret_meta, &next_feed);
 	*ret_meta = journal->meta;
 	return 0;
+}
+
+uint64_t journal_history(const struct journal *journal)
+{
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	return journal->meta.history;
 }
 
 static int get_stored(struct txn *txn, uint64_t seq, struct bytes *ret_stored)

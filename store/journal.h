@@ -109,6 +109,7 @@ struct journal_meta {
 	uint8_t uuid[16];
 	uint64_t next_seq; /* of the next record; the log ends at next_seq - 1 */
 	uint64_t horizon;  /* history above it is complete */
+	uint64_t history;  /* bytes of the log's records above the horizon */
 	char cluster[256]; /* identity of the mirrored cluster, "" before the first contact */
 };
 
@@ -182,6 +183,17 @@ int journal_set_cluster(struct journal *journal, const char *cluster);
  * Snapshot and rebuild).
  */
 int journal_trim(struct journal *journal, uint64_t target, size_t limit, uint64_t *ret_trimmed);
+
+/* How far: to TARGET; and on while there are more than MOST bytes of history, but not beyond BOUND. */
+struct trim_goal {
+	uint64_t target, bound, most;
+};
+/* The same towards such a goal. */
+int journal_trim_towards(struct journal *journal, const struct trim_goal *goal, size_t limit,
+	uint64_t *ret_trimmed);
+
+/* The writer's own: journal_meta.history as of what it has appended. */
+uint64_t journal_history(const struct journal *journal);
 
 /* ---- reading; TXN is a read transaction of journal_env() or journal_txn() ---- */
 

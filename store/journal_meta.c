@@ -10,7 +10,8 @@ enum {
 	AT_PAD = 20,
 	AT_NEXT_SEQ = 24,
 	AT_HORIZON = 32,
-	AT_CLUSTER = 40,
+	AT_HISTORY = 40,
+	AT_CLUSTER = 48,
 	META_SIZE = AT_CLUSTER + sizeof(((struct journal_meta *)0)->cluster),
 };
 
@@ -30,6 +31,7 @@ int meta_read(struct txn *txn, struct journal_meta *ret_meta, uint32_t *ret_next
 	memcpy(meta.uuid, p + AT_UUID, sizeof(meta.uuid));
 	meta.next_seq = le64_get(p + AT_NEXT_SEQ);
 	meta.horizon = le64_get(p + AT_HORIZON);
+	meta.history = le64_get(p + AT_HISTORY);
 	memcpy(meta.cluster, p + AT_CLUSTER, sizeof(meta.cluster));
 	if (meta.next_seq == 0 || meta.horizon >= meta.next_seq ||
 		memchr(meta.cluster, '\0', sizeof(meta.cluster)) == NULL)
@@ -52,6 +54,7 @@ int meta_write(struct txn *txn, const struct journal_meta *meta, uint32_t next_f
 	le32_put(p + AT_PAD, 0);
 	le64_put(p + AT_NEXT_SEQ, meta->next_seq);
 	le64_put(p + AT_HORIZON, meta->horizon);
+	le64_put(p + AT_HISTORY, meta->history);
 	memcpy(p + AT_CLUSTER, meta->cluster, sizeof(meta->cluster));
 	return 0;
 }

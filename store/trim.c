@@ -22,11 +22,12 @@
 
 struct slice {
 	struct journal *journal;
-	uint64_t target;
+	struct trim_goal goal;
 	size_t limit;
-	uint64_t horizon;      /* how far it came */
+	uint64_t horizon;      /* how far it came, */
+	uint64_t history;      /* and what is left above */
 	uint32_t removed_feed; /* the walk stands before this feed's FEED_REMOVED; 0: it does not */
-	uint64_t removed_seq;
+	uint64_t removed_seq, removed_size;
 	uint64_t *unneeded;
 	size_t n_unneeded;
 	uint64_t deleted;
@@ -47,6 +48,13 @@ static void note_trimmed(struct slice *slice, uint32_t feed, uint64_t seq)
 	row->changed = true;
 }
 
+/* Never less than nothing: a wrong count must not become a huge one. */
+static void pass(struct slice *slice, uint64_t seq, uint64_t size)
+{
+	slice->horizon = seq;
+	slice->history -= size < slice->history ? size : slice->history;
+}
+
 static void visit(struct slice *slice, const struct record *record)
 {
 	bool is_object = record->type <= RECORD_DELETED;
@@ -57,7 +65,13 @@ static void visit(struct slice *slice, const struct record *record)
 	if (!is_object || record->type == RECORD_DELETED)
 		mark(slice, record->seq);
 	note_trimmed(slice, record->feed, record->seq);
-	slice->horizon = record->seq;
+	pass(slice, record->seq, record->stored.size);
+}
+
+/* Is this the state to stop at? */
+static bool is_reached(const struct trim_goal *goal, uint64_t horizon, uint64_t history)
+{
+	return horizon >= goal->target && (horizon >= goal->bound || history <= goal->most);
 }
 
 /* Only looks: deleting under a walk would have to mind where it stands. */
@@ -71,16 +85,17 @@ static int walk(struct slice *slice)
 	if (r < 0)
 		return r;
 	for (size_t n = 0; n < slice->limit; n++) {
+		if (is_reached(&slice->goal, slice->horizon, slice->history))
+			return 0;
 		r = journal_walk_next(log, &record);
 		if (r < 0)
 			return r;
-		if (r == END || record.seq > slice->target) {
-			slice->horizon = slice->target;
-			return 0;
-		}
+		if (r == END)
+			return err_set(ERR_CORRUPT, "the log ends before %" PRIu64, journal->meta.next_seq);
 		if (record.type == RECORD_FEED_REMOVED) {
 			slice->removed_feed = record.feed;
 			slice->removed_seq = record.seq;
+			slice->removed_size = record.stored.size;
 			return 0;
 		}
 		visit(slice, &record);
@@ -99,7 +114,7 @@ static int by_number(const void *a, const void *b)
  * takes beside. */
 static int make_room(struct slice *slice, size_t n)
 {
-	return txn_allocate(slice->journal->txn, ((uint64_t)n * 3 / 2 + 16) * JOURNAL_PAGE);
+	return txn_allocate_copies(slice->journal->txn, ((uint64_t)n * 3 / 2 + 16) * JOURNAL_PAGE);
 }
 
 /* In the log's order, which touches each page once. One that is not there is no reason to stop. */
@@ -173,7 +188,7 @@ static int drop_feed(struct slice *slice)
 	if (r != END)
 		return r;
 	mark(slice, slice->removed_seq);
-	slice->horizon = slice->removed_seq;
+	pass(slice, slice->removed_seq, slice->removed_size);
 	return drop_rows(slice);
 }
 
@@ -182,6 +197,7 @@ static int run(struct slice *slice)
 	struct journal *journal = slice->journal;
 
 	slice->horizon = journal->meta.horizon;
+	slice->history = journal->meta.history;
 	int r = walk(slice);
 	/* A slice of its own, unless the walk stands before it from the beginning. */
 	if (r == 0 && slice->removed_feed && slice->horizon == journal->meta.horizon)
@@ -192,19 +208,21 @@ static int run(struct slice *slice)
 	if (r < 0)
 		return r;
 	journal->meta.horizon = slice->horizon;
+	journal->meta.history = slice->history;
 	journal->meta_changed = true;
 	return failpoint_pass(FAILPOINT_JOURNAL_TRIM);
 }
 
-static int trim_slice(struct journal *journal, uint64_t target, size_t limit, uint64_t *ret_trimmed)
+static int trim_slice(struct journal *journal, const struct trim_goal *goal, size_t limit,
+	uint64_t *ret_trimmed)
 {
-	struct slice slice = {.journal = journal, .target = target, .limit = limit};
+	struct slice slice = {.journal = journal, .goal = *goal, .limit = limit};
 
 	int r = journal_begin_trim(journal);
 	if (r < 0)
 		return r;
-	REQUIRE(target < journal->meta.next_seq);
-	if (target <= journal->meta.horizon) {
+	REQUIRE(goal->target < journal->meta.next_seq && goal->bound < journal->meta.next_seq);
+	if (is_reached(goal, journal->meta.horizon, journal->meta.history)) {
 		journal_abort(journal);
 		*ret_trimmed = 0;
 		return 0;
@@ -218,7 +236,7 @@ static int trim_slice(struct journal *journal, uint64_t target, size_t limit, ui
 		return r;
 	FAILPOINT_RETURN(JOURNAL_TRIMMED);
 	*ret_trimmed = slice.deleted;
-	return journal->meta.horizon < target ? AGAIN : 0;
+	return is_reached(goal, slice.horizon, slice.history) ? 0 : AGAIN;
 }
 
 static bool wants_room(int r)
@@ -226,14 +244,22 @@ static bool wants_room(int r)
 	return r == ERR_MAP_FULL || r == -ENOSPC || r == -EDQUOT;
 }
 
-int journal_trim(struct journal *journal, uint64_t target, size_t limit, uint64_t *ret_trimmed)
+int journal_trim_towards(struct journal *journal, const struct trim_goal *goal, size_t limit,
+	uint64_t *ret_trimmed)
 {
 	REQUIRE(!journal_txn(journal) && limit > 0);
-	int r = trim_slice(journal, target, limit, ret_trimmed);
+	int r = trim_slice(journal, goal, limit, ret_trimmed);
 	/* What is deleted is copied first: where there is little room left a slice has to be small. */
 	while (wants_room(r) && limit > 1) {
 		limit /= 2;
-		r = trim_slice(journal, target, limit, ret_trimmed);
+		r = trim_slice(journal, goal, limit, ret_trimmed);
 	}
 	return r;
+}
+
+int journal_trim(struct journal *journal, uint64_t target, size_t limit, uint64_t *ret_trimmed)
+{
+	struct trim_goal goal = {.target = target, .most = UINT64_MAX};
+
+	return journal_trim_towards(journal, &goal, limit, ret_trimmed);
 }

@@ -199,6 +199,8 @@ static int check_record(struct verify *v, const struct record *record)
 	struct verify_feed *feed = verify_feed(v, record->feed);
 
 	v->report.records++;
+	if (record->seq > v->meta.horizon)
+		v->history += record->stored.size;
 	if (record->seq >= v->meta.next_seq)
 		verify_fault(v, "journal: record %" PRIu64 " is not below next_seq %" PRIu64,
 			record->seq, v->meta.next_seq);
@@ -376,6 +378,9 @@ int verify_journal(struct verify *v)
 		verify_fault(v, "journal: the horizon %" PRIu64 " is not below next_seq %" PRIu64,
 			v->meta.horizon, v->meta.next_seq);
 	r = check_log(v);
+	if (r == 0 && v->history != v->meta.history)
+		verify_fault(v, "journal: %" PRIu64 " bytes of history are counted as %" PRIu64, v->history,
+			v->meta.history);
 	for (size_t i = 0; i < v->n_feeds && r == 0; i++)
 		if (v->feeds[i].in_journal)
 			r = check_heads(v, &v->feeds[i]);

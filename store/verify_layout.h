@@ -39,6 +39,7 @@ struct verify {
 	struct journal *journal;
 	struct txn *journal_txn;
 	struct journal_meta meta;
+	uint64_t history; /* bytes of records above the horizon, as found */
 	struct snapshot *snapshot; /* NULL: there is no index to check */
 	bool index_is_broken;      /* cannot be walked: not compared with anything */
 	struct verify_feed *feeds; /* by id */

@@ -108,6 +108,44 @@ def test_size_wins_over_cursors(simulator, store):
     store.verify()
 
 
+def test_size_counts_what_earlier_lives_have_written(simulator, store):
+    """Each life of the reflector writes less than the size allows, all of them together much more."""
+    simulator.create("pods", 100, size=3000)
+    store.configure(whole("pods"), retention={"time": "1h", "size": "1MiB"})
+    _, reflector = store.daemons()
+    store.wait_equal(simulator, "pods")
+    for _ in range(6):
+        for _ in range(2):
+            simulator.touch("pods")
+        store.wait_equal(simulator, "pods")
+        reflector.kill()
+        reflector.start()
+    # A record of 3000 bytes of JSON takes 1500 at the least.
+    history = lambda: (s := store_status(store))["lastEvent"] - s["horizon"]
+    eventually(lambda: history() <= (1 << 20) // 1500, what="the size is kept")
+    assert history() > 100, "and made use of"
+    store.verify()
+
+
+def test_size_is_kept_over_bursts(simulator, store):
+    """Each burst is four times what the size allows, and needs no more room than the one before."""
+    simulator.create("pods", 1000, size=3000)
+    store.configure(whole("pods"), retention={"time": "1h", "size": "1MiB"}).daemons()
+    store.wait_equal(simulator, "pods")
+
+    def trimmed():
+        status = store_status(store)
+        return status["lastEvent"] >= events and status["lastEvent"] - status["horizon"] <= (1 << 20) // 1500
+
+    for _ in range(6):
+        events = store_status(store)["lastEvent"] + 1000
+        simulator.touch("pods")
+        eventually(trimmed)
+    # 28 MB were written; 4 MB are live, another 4 a burst.
+    assert store_status(store)["journal"]["fileBytes"] < 20 << 20
+    store.verify()
+
+
 @pytest.mark.parametrize("point", ["journal.trim:2:kill", "journal.trimmed:1:kill"])
 def test_killed_trim_goes_on(simulator, store, point):
     simulator.create("pods", 100)
