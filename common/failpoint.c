@@ -16,7 +16,7 @@
 #include "common/err.h"
 #include "common/decimal.h"
 
-enum action { ACTION_NONE, ACTION_KILL, ACTION_ERROR, ACTION_PAUSE, ACTION_EXIT };
+enum action { ACTION_NONE, ACTION_KILL, ACTION_STOP, ACTION_ERROR, ACTION_PAUSE, ACTION_EXIT };
 
 /* Set once at start, before there are threads; only `passed` changes later. */
 static struct {
@@ -94,6 +94,8 @@ static int parse_action(int point, struct bytes text)
 	points[point].error = ERR_FAILPOINT;
 	if (bytes_equal(word, BYTES_LIT("kill")) && !has_value) {
 		points[point].action = ACTION_KILL;
+	} else if (bytes_equal(word, BYTES_LIT("stop")) && !has_value) {
+		points[point].action = ACTION_STOP;
 	} else if (bytes_equal(word, BYTES_LIT("error"))) {
 		points[point].action = ACTION_ERROR;
 		if (has_value)
@@ -173,6 +175,9 @@ int failpoint_pass(enum failpoint point)
 	switch (points[point].action) {
 	case ACTION_KILL:
 		(void)kill(getpid(), SIGKILL); /* always allowed */
+		return 0;
+	case ACTION_STOP:
+		(void)kill(getpid(), SIGSTOP); /* likewise */
 		return 0;
 	case ACTION_ERROR:
 		return err_set(points[point].error, "failpoint %s", names[point]);

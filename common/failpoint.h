@@ -2,8 +2,9 @@
 /*
  * Named points where a test makes a process fail, pause or die: KINF_FAIL in the environment, e.g.
  * "journal.after_commit:3:kill,index.commit:1:error,ring.publish:5:pause=200". The point acts at its
- * N-th passing (0: at every one). Actions: kill (SIGKILL to ourselves), error (the call returns
- * ERR_FAILPOINT, or the errno named: error=ENOSPC), pause=MILLISECONDS, exit=STATUS.
+ * N-th passing (0: at every one). Actions: kill (SIGKILL to ourselves), stop (SIGSTOP, until somebody
+ * sends SIGCONT), error (the call returns ERR_FAILPOINT, or the errno named: error=ENOSPC),
+ * pause=MILLISECONDS, exit=STATUS.
  * The names are in failpoint.def; "list" as value of KINF_FAIL prints them and exits.
  * Compiled away unless KINF_FAILPOINTS is defined (sanitizer and debug builds).
  */

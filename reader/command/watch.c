@@ -14,6 +14,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/failpoint.h"
 #include "reader/command/command.h"
 #include "reader/command/outlet.h"
 #include "reader/filter.h"
@@ -63,7 +64,8 @@ struct watch {
 	bool described;      /* PRINT knows what the feed looks like */
 	bool waiting_told;   /* that there is nothing to read yet */
 	struct follow *follow;
-	uint32_t *feeds;     /* of FOLLOW */
+	uint32_t *feeds;     /* of FOLLOW, */
+	uint8_t journal[16]; /* and the journal they are of */
 	size_t n_feeds;
 	uint64_t feeds_ns;   /* when they were looked up */
 	uint64_t printed;    /* objects, ever */
@@ -116,6 +118,7 @@ static int look_up_in(struct watch *w, struct kinf_snapshot *snapshot)
 		return err_set(-ENOMEM, "watch");
 	for (size_t i = 0; i < kept; i++)
 		w->feeds[w->n_feeds++] = feeds[i].definition.id;
+	memcpy(w->journal, snapshot_uuid(snapshot->snapshot), sizeof(w->journal));
 	w->feeds_ns = proc_monotonic_ns();
 	if (w->described)
 		return 0;
@@ -361,13 +364,15 @@ static bool is_of_feeds(const struct watch *w, const struct cursor_file *cursor)
 	return found == w->n_feeds && cursor->n == w->n_feeds;
 }
 
-/* Makes the first follower: LAPPED when the cursor's feeds are not these. */
-static int begin(struct watch *w)
+/* Makes the follower; after a lapse one that begins with all objects. LAPPED when the cursor's feeds
+ * are not these. */
+static int begin(struct watch *w, bool lapsed)
 {
 	CLEANUP(cursor_release) struct cursor_file cursor = {.n = 0};
-	struct follow_options options = {.no_initial = w->args.no_initial};
+	struct follow_options options = {
+		.no_initial = w->args.no_initial && !lapsed, .journal = w->journal};
 
-	if (w->args.cursor) {
+	if (w->args.cursor && !lapsed) {
 		int r = cursor_load(store_home(w->store), w->args.cursor, &cursor);
 
 		if (r < 0)
@@ -396,7 +401,7 @@ static int begin_again(struct watch *w)
 
 static int watch_loop(struct watch *w)
 {
-	bool lapped = false;
+	bool lapsed = false;
 
 	while (!outlet_ended(&w->out)) {
 		int r = look_up(w);
@@ -406,17 +411,17 @@ static int watch_loop(struct watch *w)
 			(void)nanosleep(&pause, NULL); /* woken early: looks early */
 			continue;
 		}
-		if (r == 0 && !lapped)
-			r = begin(w);
-		else if (r == 0)
-			r = follow_new(w->store, w->feeds, w->n_feeds, NULL, &w->follow);
+		if (r == 0)
+			r = failpoint_pass(FAILPOINT_WATCH_FEEDS);
+		if (r == 0)
+			r = begin(w, lapsed);
 		if (r == 0) {
 			w->saved_ns = proc_monotonic_ns();
 			r = follow_on(w);
 		}
 		if (r != GONE && r != LAPPED)
 			return r;
-		lapped = true;
+		lapsed = true;
 		r = begin_again(w);
 		if (r < 0)
 			return r;

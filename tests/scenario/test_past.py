@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same cluster? An etcd that went back in time, one API of many that did, another cluster."""
 
+import signal
+
 import pytest
 
 from harness import eventually
@@ -124,3 +126,24 @@ def test_a_cluster_that_went_back_in_time_gets_a_new_journal(simulator, store):
     eventually(lambda: "LAPPED" in kinds(follower))
     eventually(lambda: replay(since_lapped(follower.lines)) == store.objects("pods"))
     store.verify()
+
+
+def test_feed_ids_of_another_journal_are_not_followed(simulator, store):
+    """In the new journal pods have the id that services had in the old one."""
+    simulator.create("pods", 3)
+    simulator.create("services", 5)
+    _, reflector = store.configure(whole("pods"), whole("services")).daemons()
+    store.wait_synced("services")
+    before = journal(store)
+    follower = store.follower("watch", "pods", "-o", "json", env={"KINF_FAIL": "watch.feeds:1:stop"})
+    eventually(lambda: follower.stopped)
+
+    reflector.stop()
+    simulator.new_identity()
+    store.configure(whole("services"), whole("pods"))
+    reflector.start()
+    eventually(lambda: journal(store) != before)
+    follower.send(signal.SIGCONT)
+    eventually(lambda: "SYNC" in kinds(follower))
+    assert {line["object"]["kind"] for line in follower.lines if "object" in line} == {"Pod"}
+    assert replay(since_lapped(follower.lines)) == store.objects("pods")

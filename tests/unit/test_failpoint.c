@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/err.h"
 #include "common/failpoint.h"
@@ -80,6 +82,21 @@ Test(failpoint, kill_kills, .signal = SIGKILL)
 {
 	cr_assert_eq(setup("ring.copied:1:kill"), 0);
 	(void)failpoint_pass(FAILPOINT_RING_COPIED);
+}
+
+Test(failpoint, stop_waits_to_be_continued)
+{
+	int status;
+
+	cr_assert_eq(setup("ring.copied:1:stop"), 0);
+	pid_t child = fork();
+	if (child == 0)
+		_exit(failpoint_pass(FAILPOINT_RING_COPIED));
+	cr_assert_eq(waitpid(child, &status, WUNTRACED), child);
+	cr_assert(WIFSTOPPED(status));
+	cr_assert_eq(kill(child, SIGCONT), 0);
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 Test(failpoint, exit_exits_with_its_status, .exit_code = 9)

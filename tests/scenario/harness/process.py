@@ -84,6 +84,11 @@ class Process:
     def pid(self):
         return self.popen.pid
 
+    @property
+    def stopped(self):
+        """By SIGSTOP."""
+        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
     def send(self, number):
         self.popen.send_signal(number)
 
