@@ -86,7 +86,7 @@ unit_tests := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
 test_programs := $(patsubst tests/%.c,$(B)/%,$(program_src)) $(if $(model_src),$(B)/model/model)
 fuzzers := $(patsubst tests/%.c,$(B)/%,$(fuzz_src))
 
-.PHONY: all tests fuzzers fuzz run test check-all bench check-style check-unit check-real check-real-faults format install uninstall \
+.PHONY: all tests fuzzers fuzz run test check-all bench check-style check-unit check-real check-real-faults format manual install uninstall \
 	clean help dependencies dist
 all: $(programs) $(library) ## build the programs and the library into build/release
 tests: all $(unit_tests) $(test_programs) $(fuzzers) $(if $(bench_src),$(B)/bench/preload.so)
@@ -217,6 +217,9 @@ check-style: ## layers, foreign headers, banned calls, headers that compile alon
 
 format: ## clang-format over the C files
 	$(Q)clang-format -i $$(git ls-files '*.c' '*.h' '*.cpp')
+
+manual: all ## put options, prototypes and counters as they are into the manual pages
+	$(Q)scripts/manual.py --write $(B)
 
 install: all ## into $(DESTDIR)$(PREFIX)
 	$(Q)DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' VERSION='$(VERSION)' scripts/install.sh $(B)

@@ -114,5 +114,9 @@ done
 
 python3 scripts/check-rows.py >>"$out" || true
 
+# ---- manual pages: prototypes, structures, counters, keys (options: tests/scenario/test_manual.py) ----
+
+python3 scripts/manual.py >>"$out" || true
+
 cat "$out"
 [ ! -s "$out" ]

@@ -16,6 +16,11 @@ put() { # MODE FROM TO
     fi
 }
 
+link() { # TO, NAME
+    rm -f "$root/$2"
+    [ "$remove" ] || ln -s "$1" "$root/$2"
+}
+
 for program in kinf kinf-reflector kinf-processor; do
     put 755 "$build/$program" "bin/$program"
 done
@@ -23,6 +28,15 @@ put 755 "$build/libkinf.so.0" lib/libkinf.so.0
 put 644 reader/kinf.h include/kinf.h
 put 644 LICENSE share/doc/kinformer/LICENSE
 put 644 README.md share/doc/kinformer/README.md
+
+# Each manual page, and under the name of each function that is in its NAME section.
+for page in reader/man/*.[135]; do
+    section=share/man/man${page##*.}
+    put 644 "$page" "$section/${page##*/}"
+    for name in $(sed -n 's/^\.Nm \(kinf_[a-z_]*\).*/\1/p' "$page" | sort -u); do
+        [ "$page" = "reader/man/$name.3" ] || link "${page##*/}" "$section/$name.3"
+    done
+done
 
 pc=$(mktemp)
 trap 'rm -f "$pc"' EXIT
@@ -38,9 +52,5 @@ Libs: -L\${libdir} -lkinf
 Cflags: -I\${includedir}
 EOF
 put 644 "$pc" lib/pkgconfig/kinf.pc
-if [ "$remove" ]; then
-    rm -f "$root/lib/libkinf.so"
-    rmdir "$root/share/doc/kinformer" 2>/dev/null || true
-else
-    ln -sf libkinf.so.0 "$root/lib/libkinf.so"
-fi
+link libkinf.so.0 lib/libkinf.so
+[ -z "$remove" ] || rmdir "$root/share/doc/kinformer" 2>/dev/null || true

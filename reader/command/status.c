@@ -57,6 +57,17 @@ static void json_store(const struct status *s, struct buf *out)
 	buf_byte(out, '}');
 }
 
+/* Those of a process that has died are its last ones. */
+static void json_counters(const struct status_process *process, struct buf *out)
+{
+	buf_str(out, ",\"counters\":{");
+	for (size_t i = 0; i < STAT_MAX; i++) {
+		json_text(out, i ? "," : "", stats_name((enum counter)i));
+		buf_printf(out, ":%" PRIu64, process->counters[i]);
+	}
+	buf_byte(out, '}');
+}
+
 static void json_process(const struct status_process *process, struct buf *out)
 {
 	bool alive = process->known && process->page.alive;
@@ -67,6 +78,7 @@ static void json_process(const struct status_process *process, struct buf *out)
 	buf_printf(out, ",\"uptimeSeconds\":%" PRIu64 ",\"restarts\":%" PRIu32,
 		process->uptime_seconds, process->restarts);
 	json_text(out, ",\"lastError\":", process->known ? process->page.error : "");
+	json_counters(process, out);
 	buf_byte(out, '}');
 }
 

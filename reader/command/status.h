@@ -20,6 +20,7 @@ struct status_process {
 	struct stats_process page;
 	uint64_t uptime_seconds; /* 0 when it does not run */
 	uint32_t restarts;       /* of the writer of its ring, in this boot */
+	uint64_t counters[STAT_MAX]; /* stats.def; of one that died the last ones */
 };
 #define STATUS_PROCESSES 2
 

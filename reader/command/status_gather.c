@@ -56,6 +56,8 @@ static void gather_process(int runtime, const char *page, const char *ring,
 		stats_process(stats, &process->page) < 0)
 		return;
 	process->known = true;
+	for (size_t i = 0; i < STAT_MAX; i++)
+		process->counters[i] = stats_get(stats, (enum counter)i);
 	process->responding = process->page.alive &&
 		process->page.heartbeat_ns + HEARTBEAT_LIMIT_NS > now;
 	if (process->page.alive && now > process->page.start_ns)

@@ -233,6 +233,8 @@ def test_status_as_json(cluster, kinf):
     started = {process.name: process.pid for process in store.processes if process.running}
     for name, process in processes.items():
         assert process["pid"] == started[name] and set(process) >= {"state", "uptimeSeconds", "restarts"}
+    assert processes["kinf-reflector"]["counters"]["feed.lists"] == 3
+    assert processes["kinf-processor"]["counters"].keys() == processes["kinf-reflector"]["counters"].keys()
     feeds = {f["name"]: f for f in status["feeds"]}
     assert list(feeds) == ["deployments.apps", "nodes", "pods"]
     feed = feeds["pods"]

@@ -1,0 +1,194 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Holds the manual pages against what they describe: one line per difference, exit 1 when there is one.
+
+usage: scripts/manual.py [--write] [BUILD]
+
+What is listed elsewhere already stands in blocks of the pages that are made here:
+
+    .\\" made: options kinf get         (--help of a program in BUILD; "but common": without those of all)
+    .\\" end
+
+prototypes, structures and errors come from reader/kinf.h and common/err.def, counters from
+common/stats.def. --write puts them in; without, they are compared. Without BUILD those that need
+programs are left alone. Besides: each function of kinf.h is on one page and in its NAME section, and each
+key of kinf.yaml is explained.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted((ROOT / "reader/man").glob("*.[135]"))
+HEADER = (ROOT / "reader/kinf.h").read_text()
+CODE = re.sub(r"/\*.*?\*/", "", HEADER, flags=re.S)
+BLOCK = re.compile(r'^\.\\" made: ([^\n]*)\n(.*?)^\.\\" end\n', re.S | re.M)
+
+
+def roff(text):
+    """TEXT as it has to be written in a text line."""
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return "\\&" + text if text[:1] in (".", "'") else text
+
+
+# ---- options: from --help -------------------------------------------------------------------------
+
+OPTION = re.compile(r"^  (?:-(?P<letter>\w), |    )--(?P<name>[\w-]+)(?: (?P<value>\S+))?\s+(?P<text>.*)$")
+
+
+def help_of(build, words):
+    program, *command = words
+    done = subprocess.run([build / program, *command, "--help"], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def option_item(match):
+    value = f" Ar {match['value']}" if match["value"] else ""
+    letter = f"Fl {match['letter']} , " if match["letter"] else ""
+    return [f".It {letter}Fl \\-{match['name']}{value}".replace("\\-", "-"), roff(match["text"])]
+
+
+def make_options(build, *words):
+    """The options of a program or subcommand; those that all have are told once."""
+    lines, group, without = [], "", words[:2] == ("but", "common")
+    for line in help_of(build, words[2:] if without else words):
+        match = OPTION.match(line)
+        group = line if line.endswith(":") else group
+        common = group == "Common options:" or (match and match["name"] in ("help", "version"))
+        if match and not (without and common):
+            lines += option_item(match)
+    return [".Bl -tag -width Ds", *lines, ".El"] if lines else []
+
+
+def make_common(build, *words):
+    """The options that all subcommands have."""
+    own = make_options(build, "but", "common", *words)
+    return [line for line in make_options(build, *words) if line not in own or line[:3] in (".Bl", ".El")]
+
+
+def make_commands(build, program):
+    matches = [re.match(r"^  (\w+) +(.*)$", line) for line in help_of(build, [program])]
+    items = [line for m in matches if m for line in (f".It Cm {m[1]}", roff(m[2]))]
+    return [".Bl -tag -width Ds", *items, ".El"]
+
+
+# ---- the header -------------------------------------------------------------------------------------
+
+
+def declarations():
+    """{name: (return type, [parameters])} of all functions and types of functions."""
+    found = {}
+    for match in re.finditer(r"(?:KINF_API|(typedef))\s+([^;{]*?)(\w+)\(([^;]*)\);", CODE):
+        typedef, returns, name, parameters = match.groups()
+        words = [" ".join(p.split()) for p in parameters.split(",")]
+        found[name] = (f"{typedef or ''} {' '.join(returns.split())}".strip(), words)
+    return found
+
+
+FUNCTIONS = {name for name, (returns, _) in declarations().items() if not returns.startswith("typedef")}
+
+
+def make_prototypes(_, *names):
+    lines = []
+    for name in names:
+        returns, parameters = declarations()[name]
+        lines += [f".Ft {returns}", f".Fo {name}", *(f'.Fa "{p}"' for p in parameters), ".Fc"]
+    return lines
+
+
+def make_types(_, *names):
+    """Structures and enumerations as the header has them, comments included."""
+    lines = []
+    for name in names:
+        found = re.search(rf"^(?:struct|enum) {name} \{{\n.*?^\}};\n", HEADER, re.S | re.M)
+        lines += [".Bd -literal", *(roff(line).replace("\\-", "-") for line in found[0].splitlines()), ".Ed"]
+    return lines
+
+
+def make_errors(_):
+    texts = dict(re.findall(r'^ERR\((\w+), -\d+, "(.*)"\)', (ROOT / "common/err.def").read_text(), re.M))
+    names = re.findall(r"KINF_(\w+) = -\d+", CODE)
+    items = [line for name in names for line in (f".It Dv KINF_{name}", roff(texts[name]))]
+    return [".Bl -tag -width Ds", *items, ".El"]
+
+
+def make_counters(_):
+    found = re.findall(r'^STAT\(\w+, "(.*?)", "(.*)"\)', (ROOT / "common/stats.def").read_text(), re.M)
+    return [".Bl -tag -width Ds", *(line for name, text in found for line in (f".It {name}", roff(text))), ".El"]
+
+
+# ---- pages ------------------------------------------------------------------------------------------
+
+MAKERS = {"options": make_options, "common": make_common, "commands": make_commands, "prototypes": make_prototypes,
+          "types": make_types, "errors": make_errors, "counters": make_counters}
+NEED_BUILD = ("options", "common", "commands")
+
+
+def made(build, what, old):
+    kind, *words = what.split()
+    if kind in NEED_BUILD and not build:
+        return old
+    return "".join(line + "\n" for line in MAKERS[kind](build, *words))
+
+
+def check_page(page, build, write):
+    text = page.read_text()
+    faults = []
+
+    def block(match):
+        new = made(build, match[1], match[2])
+        if new != match[2]:
+            faults.append(f"{page.relative_to(ROOT)}: '{match[1]}' is not what there is; run 'make manual'")
+        return f'.\\" made: {match[1]}\n{new}.\\" end\n'
+
+    text = BLOCK.sub(block, text)
+    if write:
+        page.write_text(text)
+        return []
+    return faults
+
+
+def names_of(page):
+    """What a page's NAME section promises."""
+    head = page.read_text().split(".Sh NAME\n")[1].split("\n.Sh ")[0]
+    return re.findall(r"^\.Nm (\w+)", head, re.M)
+
+
+def check_functions():
+    promised = [name for page in PAGES if page.suffix == ".3" for name in names_of(page)]
+    declared = [name for page in PAGES for name in re.findall(r"^\.Fo (kinf_\w+)", page.read_text(), re.M)]
+    for name in sorted(FUNCTIONS):
+        if promised.count(name) != 1 or declared.count(name) != 1:
+            yield f"reader/man: {name} is in {promised.count(name)} NAME and {declared.count(name)} SYNOPSIS sections"
+    for name in sorted(set(promised) - FUNCTIONS - {page.stem for page in PAGES}):
+        yield f"reader/man: {name} is no function of kinf.h"
+
+
+def check_keys():
+    """Each key that the configuration's readers know has an item."""
+    page = (ROOT / "reader/man/kinf.yaml.5").read_text()
+    explained = set(re.findall(r"^\.It Cm (\w+)", page, re.M))
+    known = set()
+    for source in sorted((ROOT / "common").glob("config*.c")):
+        for table in re.findall(r"struct config_key \w+\[\] = \{\n(.*?)\n\t*\};", source.read_text(), re.S):
+            known |= set(re.findall(r'\{"(\w+)",', table))
+    for key in sorted(known ^ explained):
+        yield f"reader/man/kinf.yaml.5: {key} is {'not explained' if key in known else 'no key'}"
+
+
+def main():
+    arguments = [a for a in sys.argv[1:] if a != "--write"]
+    build = Path(arguments[0]).resolve() if arguments else None
+    faults = [fault for page in PAGES for fault in check_page(page, build, "--write" in sys.argv)]
+    if "--write" not in sys.argv:
+        faults += [*check_functions(), *check_keys()]
+    for fault in faults:
+        print(fault)
+    return bool(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manual pages: true, well formed, and their examples compile and do what they say."""
+
+import re
+import shutil
+
+import pytest
+
+from harness.installed import Installed, run
+from harness.objects import pod
+from harness.process import BUILD, ROOT, run_command
+from harness.store import whole
+
+PAGES = sorted((ROOT / "reader/man").glob("*.[135]"))
+LIBRARY = [page for page in PAGES if page.suffix == ".3"]
+
+
+def example_of(page):
+    """The text of the last literal display in a page's EXAMPLES."""
+    section = page.read_text().split(".Sh EXAMPLES\n")[1].split("\n.Sh ")[0]
+    text = re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed$", section, re.S | re.M)[-1]
+    return text.replace("\\e", "\\")
+
+
+def test_pages_say_what_programs_and_header_say():
+    assert run(["scripts/manual.py", BUILD]) == ""
+
+
+def test_a_page_that_says_otherwise_is_found(tmp_path):
+    """The check itself: an option, a prototype and a key that are not so."""
+    for part in ("scripts", "reader", "common"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    for page, old, new in (
+        ("kinf.1", ".It Fl l , Fl -selector Ar SELECTOR", ".It Fl l , Fl -select Ar SELECTOR"),
+        ("kinf_open.3", '.Fa "const char *store"', '.Fa "char *store"'),
+        ("kinf.yaml.5", ".It Cm pageSize", ".It Cm pageLength"),
+        ("kinf_wait.3", ".Nm kinf_wait_rv ,\n", ""),
+    ):
+        path = tmp_path / "reader/man" / page
+        assert old in path.read_text(), (page, old)
+        path.write_text(path.read_text().replace(old, new))
+    found = run_command([tmp_path / "scripts/manual.py", BUILD])
+    assert found.status == 1
+    for fault in (
+        "kinf.1: 'options but common kinf get' is not what there is",
+        "kinf_open.3: 'prototypes kinf_open ",
+        "kinf.yaml.5: pageLength is no key",
+        "kinf.yaml.5: pageSize is not explained",
+        "kinf_wait_rv is in 0 NAME and 1 SYNOPSIS sections",
+    ):
+        assert fault in found.stdout, found.stdout
+
+
+def test_pages_are_well_formed():
+    """As far as it can be seen without a formatter, and by groff where there is one."""
+    for page in PAGES:
+        text = page.read_text()
+        macros = re.findall(r"^\.(\w\w)\b", text, re.M)
+        for begin, end in (("Bl", "El"), ("Bd", "Ed"), ("Fo", "Fc")):
+            assert macros.count(begin) == macros.count(end), (page.name, begin)
+        assert text.isascii() and text.startswith('.\\" SPDX-License-Identifier: Apache-2.0\n'), page.name
+        title, section = page.name.rsplit(".", 1)
+        assert f".Dt {title.upper()} {section}\n" in text, page.name
+        if shutil.which("groff"):
+            warnings = run_command(["groff", "-mdoc", "-ww", "-z", page])
+            assert (warnings.status, warnings.stderr) == (0, ""), page.name
+
+
+def test_pages_refer_to_pages():
+    known = {name for page in PAGES for name in [page.stem, *re.findall(r"^\.Nm (kinf_\w+)", page.read_text(), re.M)]}
+    for page in PAGES:
+        for line in re.findall(r"^\.Xr (.*)$", page.read_text(), re.M):
+            for name in re.findall(r"([\w.-]+) [135]\b", line):
+                assert name in known | {"kubectl", "free"}, (page.name, name)
+
+
+def test_configuration_of_the_page_is_accepted(tmp_path):
+    file = tmp_path / "kinf.yaml"
+    file.write_text(example_of(ROOT / "reader/man/kinf.yaml.5"))
+    assert run_command([BUILD / "kinf", "config", "check", file]).status == 0
+
+
+# ---- the library's -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    return Installed(tmp_path_factory.mktemp("installed"))
+
+
+@pytest.fixture(scope="module")
+def filled(shared):
+    """A store with two applications, and one change in the past of web/front-0."""
+    simulator = shared.simulator()
+    simulator.put("pods", [pod(f"front-{i}", phase="Pending") for i in range(3)] + [pod("back-0", "shop", "back", "n2")])
+    store = shared.store(simulator=simulator)
+    store.configure(whole("pods", indexes={"node": "spec.nodeName"})).daemons()
+    store.wait_equal(simulator, "pods")
+    simulator.patch("pods", "web/front-0", {"status": {"phase": "Running"}})
+    store.wait_equal(simulator, "pods")
+    return store
+
+
+def test_each_function_has_a_page(installed):
+    names = re.findall(r"^KINF_API .*?\b(kinf_\w+)\(", (ROOT / "reader/kinf.h").read_text(), re.M)
+    assert len(names) > 50
+    files = installed.files()
+    for name in names:
+        assert f"share/man/man3/{name}.3" in files
+        assert f".Nm {name}" in (installed.root / f"share/man/man3/{name}.3").read_text()
+
+
+# Page, arguments, what it prints (a regular expression).
+RUNS = [
+    ("libkinf", [], r"n1\n"),
+    ("kinf_open", [], r"(all up to event \d+\n){3}"),
+    ("kinf_list", [], r"web/front-1\nweb/front-2\n-- .*\n"),
+    ("kinf_object", [], r'ADDED Pending\nMODIFIED Running\n\{\n  "kind": "Pod",\n(.*\n)+\}\n'),
+    ("kinf_informer", ["once"], r"is web/front-0\nis web/front-1\nis web/front-2\nsynced\n"),
+    ("kinf_queue", [], r"web/front-0: attempt 1\nweb/front-1: attempt 1\n(web/front-\d: attempt [23]\n){4}"),
+    ("kinf_limiter", [], r"5 ms\n10 ms\n20 ms\n40 ms\n50 ms\n50 ms\n5 ms again\n"),
+    ("kinf_wait", ["1"], r"pods: 4 objects, synced\n"),
+]
+
+
+def test_each_page_of_the_library_has_its_run():
+    assert {page.stem for page in LIBRARY} == {name for name, _, _ in RUNS}
+
+
+@pytest.mark.parametrize("name, arguments, output", RUNS, ids=[name for name, _, _ in RUNS])
+def test_example_compiles_and_does_what_it_says(installed, filled, tmp_path, name, arguments, output):
+    source = tmp_path / f"{name}.c"
+    source.write_text(example_of(ROOT / f"reader/man/{name}.3"))
+    if "{\n\t\t." not in source.read_text():  # C++17 has no initializers by name
+        installed.check_cxx(source)
+    path = installed.compile(source, tmp_path / name)
+    result = run_command([path, *arguments], {**filled.env, **installed.env}, timeout=30)
+    assert result.status == 0, result
+    assert re.fullmatch(output, result.stdout), result
