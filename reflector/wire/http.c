@@ -22,6 +22,7 @@
 #include "reflector/access/credential.h"
 #include "reflector/wire/head.h"
 #include "reflector/wire/limit.h"
+#include "reflector/wire/proxy.h"
 #include "reflector/access/plugin.h"
 
 #define HTTP_MAGIC 0x48545450u
@@ -87,7 +88,8 @@ struct http {
 	char *base;                    /* what paths are put behind */
 	char *host_header;             /* NULL: as in base */
 	struct curl_slist *connect_to; /* where base's host really is; NULL: there */
-	bool loopback;
+	struct proxy proxy;
+	char *name;                    /* of the server and the way to it, for sentences */
 };
 
 /* ---- the server's name ---- */
@@ -102,16 +104,11 @@ static void cleanup_curl(char **text)
 	curl_free(*text);
 }
 
-static bool is_loopback(const char *host)
-{
-	return !strcasecmp(host, "localhost") || !strncmp(host, "127.", 4) ||
-	       !strcmp(host, "[::1]");
-}
-
 /* libcurl takes SNI and the name to verify from the URL alone, so a tls-server-name goes there, and
  * the real host into CONNECT_TO and the Host header. */
 static int rename_server(struct http *http, CURLU *url, const char *host, const char *port)
 {
+	CLEANUP(cleanup_curl) char *given = NULL;
 	AUTO_FREE char *connect_to = NULL;
 
 	if (asprintf(&connect_to, "::%s:%s", host, port) < 0) {
@@ -119,7 +116,9 @@ static int rename_server(struct http *http, CURLU *url, const char *host, const 
 		return -ENOMEM;
 	}
 	http->connect_to = curl_slist_append(NULL, connect_to);
-	if (asprintf(&http->host_header, "Host: %s:%s", host, port) < 0)
+	/* The port stands there only when the URL has one, as everywhere. */
+	(void)curl_url_get(url, CURLUPART_PORT, &given, 0);
+	if (asprintf(&http->host_header, "Host: %s%s%s", host, given ? ":" : "", given ? given : "") < 0)
 		http->host_header = NULL;
 	if (!http->connect_to || !http->host_header)
 		return -ENOMEM;
@@ -129,12 +128,42 @@ static int rename_server(struct http *http, CURLU *url, const char *host, const 
 	return 0;
 }
 
+/* libcurl repeats what it can't read, and there may be a password in it: so it is tried before. */
+static int check_proxy(const struct proxy *proxy)
+{
+	CLEANUP(cleanup_url) CURLU *url = curl_url();
+
+	if (!url)
+		return -ENOMEM;
+	return curl_url_set(url, CURLUPART_URL, proxy->url, CURLU_NON_SUPPORT_SCHEME)
+		? err_say(ERR_CONFIG, "%s: no proxy's URL", proxy->source) : 0;
+}
+
+/* HOST as in a URL: IPv6 in brackets. */
+static int choose_proxy(struct http *http, const char *host, const char *port)
+{
+	const char *server = http->config->server;
+	bool bracket = *host == '[';
+	AUTO_FREE char *bare = strndup(host + bracket, strlen(host) - 2 * bracket);
+	int r = bare ? proxy_choose(http->config, bare, port, &http->proxy) : -ENOMEM;
+
+	if (!r && http->proxy.url)
+		r = check_proxy(&http->proxy);
+	if (r < 0)
+		return r;
+	if (!http->proxy.url)
+		http->name = strdup(server);
+	else if (asprintf(&http->name, "%s through proxy %s", server, http->proxy.name) < 0)
+		http->name = NULL;
+	return http->name ? 0 : -ENOMEM;
+}
+
 static int parse_server(struct http *http)
 {
 	CLEANUP(cleanup_url) CURLU *url = curl_url();
 	CLEANUP(cleanup_curl) char *host = NULL, *port = NULL, *whole = NULL;
 	size_t size;
-	int r = 0;
+	int r;
 
 	if (!url)
 		return err_set(-ENOMEM, "http");
@@ -142,11 +171,11 @@ static int parse_server(struct http *http)
 		curl_url_get(url, CURLUPART_HOST, &host, 0) ||
 		curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT))
 		return err_say(ERR_CONFIG, "server: '%s' is no URL", http->config->server);
-	http->loopback = is_loopback(host);
-	if (http->config->tls_server_name)
+	r = choose_proxy(http, host, port);
+	if (!r && http->config->tls_server_name)
 		r = rename_server(http, url, host, port);
 	if (r < 0)
-		return r;
+		return r == -ENOMEM ? err_set(r, "http") : r;
 	if (curl_url_get(url, CURLUPART_URL, &whole, 0))
 		return err_set(-ENOMEM, "http");
 	size = strlen(whole);
@@ -285,9 +314,12 @@ static void set_pem(struct setup *setup, const struct certificate_text *text, CU
 }
 
 /* libcurl uses a connection again only for the same CA and certificate, byte by byte. */
-static void set_certificates(struct setup *setup, const struct certificate_set *certificates)
+static void set_certificates(struct setup *setup, const struct certificate_set *certificates, bool proxy)
 {
 	if (certificates->ca.data) {
+		/* A proxy may be known to the cluster's CA (to Go it must) or to the system's. */
+		if (proxy)
+			set_pem(setup, &certificates->ca, CURLOPT_PROXY_CAINFO_BLOB);
 		/* A CA of the cluster's own replaces the system's; libcurl would add them. */
 		SET(setup, CURLOPT_CAPATH, NULL);
 		set_pem(setup, &certificates->ca, CURLOPT_CAINFO_BLOB);
@@ -307,6 +339,17 @@ static void set_tls(struct setup *setup, const struct kubeconfig *config)
 	SET(setup, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 }
 
+/* It was chosen already: libcurl is not to look into the environment, not for exceptions either. */
+static void set_proxy(struct setup *setup, const struct http *http)
+{
+	SET(setup, CURLOPT_PROXY, http->proxy.url ? http->proxy.url : "");
+	SET(setup, CURLOPT_NOPROXY, "");
+	SET(setup, CURLOPT_PROXY_SSL_VERIFYPEER, http->config->insecure ? 0L : 1L);
+	SET(setup, CURLOPT_PROXY_SSL_VERIFYHOST, http->config->insecure ? 0L : 2L);
+	/* Who we are to the server is none of the proxy's business. */
+	SET(setup, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE);
+}
+
 static void set_connection(struct setup *setup, struct http_call *call)
 {
 	struct http *http = call->http;
@@ -323,10 +366,7 @@ static void set_connection(struct setup *setup, struct http_call *call)
 	SET(setup, CURLOPT_CLOSESOCKETFUNCTION, socket_closing);
 	SET(setup, CURLOPT_CLOSESOCKETDATA, http);
 	SET(setup, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-	if (config->proxy_url)
-		SET(setup, CURLOPT_PROXY, config->proxy_url);
-	else if (http->loopback)
-		SET(setup, CURLOPT_PROXY, ""); /* as Go: never through the environment's proxy */
+	set_proxy(setup, http);
 	if (http->connect_to)
 		SET(setup, CURLOPT_CONNECT_TO, http->connect_to);
 	if (config->tls)
@@ -415,7 +455,7 @@ static int show_credentials(struct http_call *call)
 	SET(&setup, CURLOPT_HTTPHEADER, call->headers);
 	if (http->config->tls) {
 		call->certificates = certificates_take(http->certificates, now);
-		set_certificates(&setup, call->certificates);
+		set_certificates(&setup, call->certificates, http->proxy.tls);
 	}
 	return setup_result(&setup);
 }
@@ -576,6 +616,41 @@ static const char *reason_of(const struct http_call *call, CURLcode code)
 	return call->reason[0] ? call->reason : curl_easy_strerror(code);
 }
 
+static const char wants_user[] = "the proxy wants a user and a password, or other ones";
+
+/* What went wrong on the way to the server; NULL: nothing, or not there. */
+static const char *proxy_trouble(const struct http_call *call, CURLcode code)
+{
+	const struct http *http = call->http;
+	long status = 0, proxy_error = 0;
+
+	if (!http->proxy.url || call->limit.answered)
+		return NULL;
+	/* Both 0 when there is no such answer. */
+	(void)curl_easy_getinfo(call->easy, CURLINFO_HTTP_CONNECTCODE, &status);
+	(void)curl_easy_getinfo(call->easy, CURLINFO_PROXY_ERROR, &proxy_error);
+	if (status == 407 || proxy_error == CURLPX_USER_REJECTED || proxy_error == CURLPX_NO_AUTH)
+		return wants_user;
+	if (status >= 300)
+		return "the proxy does not let us through";
+	if (proxy_error == CURLPX_CLOSED)
+		return "the proxy closed the connection";
+	switch (code) {
+	case CURLE_COULDNT_RESOLVE_PROXY:
+		return "the proxy's name was not found";
+	case CURLE_COULDNT_CONNECT:
+		return "no connection to the proxy";
+	case CURLE_PROXY:
+		return "the proxy could not lead to the server";
+	case CURLE_RECV_ERROR:
+	case CURLE_SEND_ERROR:
+	case CURLE_GOT_NOTHING:
+		return status || !call->connecting ? NULL : "the proxy closed the connection";
+	default:
+		return status || !is_tls_error(code) || !http->proxy.tls ? NULL : "TLS to the proxy";
+	}
+}
+
 static void end_with(struct http_call *call, int result)
 {
 	call->result = result;
@@ -587,12 +662,20 @@ static void end_by_curl(struct http_call *call, CURLcode code)
 {
 	int result = call->stop;
 
+	if (!result && !code && call->head.status == 407) {
+		/* Over plain http the proxy's answer looks like the server's, who never gives this one. */
+		result = err_say(ERR_NETWORK, "%s: %s (HTTP 407)", call->http->name, wants_user);
+		call->sentence = strdup(err_text(result));
+	}
 	if (!result && code) {
-		const char *reason = reason_of(call, code);
+		const char *reason = reason_of(call, code), *trouble = proxy_trouble(call, code);
 
-		result = error_code(code);
-		(void)err_say(result, "%s: %s: %s", call->http->config->server,
-			result == ERR_TLS ? "TLS" : what_failed(code, call->limit.answered), reason);
+		result = trouble ? ERR_NETWORK : error_code(code);
+		(void)err_say(result, "%s: %s: %s", call->http->name,
+			trouble             ? trouble
+			: result == ERR_TLS ? "TLS"
+					    : what_failed(code, call->limit.answered),
+			reason);
 		call->sentence = strdup(err_text(result));
 		if (result == ERR_TLS)
 			certificates_doubt(call->http->certificates);
@@ -609,7 +692,7 @@ static void end_by_error(struct http_call *call, int result)
 
 static void end_by_timeout(struct http_call *call, const char *what, uint64_t limit_ns)
 {
-	(void)err_say(ERR_TIMEOUT, "%s: %s within %g s", call->http->config->server, what,
+	(void)err_say(ERR_TIMEOUT, "%s: %s within %g s", call->http->name, what,
 		(double)limit_ns / 1e9);
 	call->sentence = strdup(err_text(ERR_TIMEOUT));
 	end_with(call, ERR_TIMEOUT);
@@ -939,6 +1022,8 @@ void http_free(struct http **http)
 	certificates_free(&h->certificates);
 	connections_release(&h->connections);
 	curl_slist_free_all(h->connect_to);
+	proxy_release(&h->proxy);
+	free(h->name);
 	free(h->host_header);
 	free(h->base);
 	h->magic = 0;

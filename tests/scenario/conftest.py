@@ -16,6 +16,7 @@ import pytest
 
 from harness.simulator import Simulator
 from harness.store import Store
+from harness.tls import Authority
 
 
 class Workspace:
@@ -44,6 +45,11 @@ class Workspace:
     def processes(self):
         for thing in self.started:
             yield from getattr(thing, "processes", [thing.process] if hasattr(thing, "process") else [])
+
+    def add(self, thing):
+        """Something that runs already; it is stopped in the end."""
+        self.started.append(thing)
+        return thing
 
     def report(self):
         tails = "\n".join(process.tail() for process in self.processes)
@@ -114,6 +120,13 @@ def store(workspace, simulator):
 def kinf(store):
     """Runs the kinf command on `store`: kinf("get", "pods", "-o", "json")."""
     return store.kinf
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory):
+    """authority("name"): a CA of its own for each name (harness/tls.py)."""
+    directory, made = tmp_path_factory.mktemp("authorities"), {}
+    return lambda name: made.get(name) or made.setdefault(name, Authority(directory, name))
 
 
 @pytest.fixture(scope="session")

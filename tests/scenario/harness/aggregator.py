@@ -9,7 +9,7 @@ PIECE = 65536
 PASSED_ON = ("Accept", "Authorization", "User-Agent")
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_):
@@ -44,7 +44,7 @@ class Aggregator(ThreadingHTTPServer):
     token = None
 
     def __init__(self, core, routes):
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", 0), Handler)
         self.core, self.routes = core, routes
         self.url = f"http://127.0.0.1:{self.server_port}"
         threading.Thread(target=self.serve_forever, daemon=True).start()

@@ -10,9 +10,9 @@ from harness.process import Process, program, run_command
 from harness.simulator import object_key
 
 
-def write_kubeconfig(path, server, token=None, ca=None, insecure=False, namespace=None):
-    """A kubeconfig with one context; returns PATH."""
-    cluster = {"server": server}
+def write_kubeconfig(path, server, token=None, ca=None, insecure=False, namespace=None, cluster=None, user=None):
+    """A kubeconfig with one context; CLUSTER and USER: more keys of theirs. Returns PATH."""
+    cluster = {"server": server, **(cluster or {})}
     if ca:
         cluster["certificate-authority"] = str(ca)
     if insecure:
@@ -26,7 +26,7 @@ def write_kubeconfig(path, server, token=None, ca=None, insecure=False, namespac
         "current-context": "simulated",
         "clusters": [{"name": "simulated", "cluster": cluster}],
         "contexts": [{"name": "simulated", "context": context}],
-        "users": [{"name": "tester", "user": {"token": token} if token else {}}],
+        "users": [{"name": "tester", "user": {**({"token": token} if token else {}), **(user or {})}}],
     }
     Path(path).write_text(yaml.safe_dump(config, sort_keys=False))
     return path
@@ -35,6 +35,9 @@ def write_kubeconfig(path, server, token=None, ca=None, insecure=False, namespac
 def whole(resource, **settings):
     """A feed that keeps all fields, so that whole objects can be compared."""
     return {"resource": resource, "drop": [], **settings}
+
+
+PROXY_VARIABLES = [name for lower in ("http_proxy", "https_proxy", "no_proxy") for name in (lower, lower.upper())]
 
 
 class Store:
@@ -70,6 +73,7 @@ class Store:
             "KINF_CONFIG": str(self.config),
             "XDG_STATE_HOME": "",
             "XDG_RUNTIME_DIR": "",
+            **dict.fromkeys(PROXY_VARIABLES, ""),
         }
 
     def configure(self, *feeds, **settings):

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/wire/no_proxy.h"
+
+#include <arpa/inet.h>
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/decimal.h"
+#include "common/err.h"
+
+#define ENTRY_MAX  256 /* a name has at most 253 bytes, a port 6 */
+#define MAPPED     12  /* bytes before an IPv4 address within ::ffff:0:0/96 */
+
+struct address {
+	uint8_t bytes[16];
+	bool is_ipv4; /* in its mapped form */
+};
+
+static bool read_address(const char *text, struct address *ret_address)
+{
+	static const uint8_t mapped[MAPPED] = {[10] = 0xff, 0xff};
+	struct address address;
+
+	if (inet_pton(AF_INET6, text, address.bytes) != 1) {
+		memcpy(address.bytes, mapped, MAPPED);
+		if (inet_pton(AF_INET, text, address.bytes + MAPPED) != 1)
+			return false;
+	}
+	address.is_ipv4 = !memcmp(address.bytes, mapped, MAPPED);
+	*ret_address = address;
+	return true;
+}
+
+static bool same_prefix(const struct address *a, const struct address *b, unsigned bits)
+{
+	unsigned whole = bits / 8, rest = bits % 8;
+
+	return !memcmp(a->bytes, b->bytes, whole) &&
+	       (!rest || (a->bytes[whole] ^ b->bytes[whole]) >> (8 - rest) == 0);
+}
+
+/* ENTRY, which has a slash, as "ADDRESS/BITS"; false when it is none. It is cut at the slash. */
+static bool read_network(char *entry, struct address *ret_address, unsigned *ret_bits)
+{
+	char *slash = strchr(entry, '/');
+	uint64_t bits;
+
+	if (decimal_parse(bytes_str(slash + 1), 128, &bits) < 0) {
+		err_clear();
+		return false;
+	}
+	*slash = '\0';
+
+	bool dotted = !strchr(entry, ':');
+
+	if (!read_address(entry, ret_address) || (dotted && bits > 32))
+		return false;
+	*ret_bits = (unsigned)bits + (dotted ? 8 * MAPPED : 0);
+	return true;
+}
+
+/* Cuts ":PORT" off ENTRY, brackets too where there is one; "" without. As Go's SplitHostPort, an
+ * address with colons and no brackets has none. */
+static const char *cut_port(char **entry)
+{
+	char *colon = strrchr(*entry, ':');
+
+	if (!colon)
+		return "";
+	if (**entry == '[' && colon[-1] == ']') {
+		colon[-1] = '\0';
+		++*entry;
+	} else if (strchr(*entry, ':') != colon) {
+		return "";
+	}
+	*colon = '\0';
+	return colon + 1;
+}
+
+static bool matches_name(const char *entry, const char *host)
+{
+	bool below_only = *entry == '.' || !strncmp(entry, "*.", 2);
+	const char *name = entry + (*entry == '*' && below_only) + below_only;
+	size_t size = strlen(host), n = strlen(name);
+
+	if (!below_only && !strcasecmp(host, name))
+		return true;
+	return n && size > n && host[size - n - 1] == '.' && !strcasecmp(host + size - n, name);
+}
+
+/* ADDRESS: of HOST, NULL when that is a name. */
+static bool matches(char *entry, const char *host, const struct address *address, const char *port)
+{
+	struct address other;
+	unsigned bits;
+
+	if (!strcmp(entry, "*"))
+		return true;
+	if (strchr(entry, '/'))
+		return read_network(entry, &other, &bits) && address &&
+		       other.is_ipv4 == address->is_ipv4 && same_prefix(&other, address, bits);
+
+	const char *wanted = cut_port(&entry);
+
+	if (!*entry || (*wanted && strcmp(wanted, port) != 0))
+		return false;
+	if (read_address(entry, &other))
+		return address && same_prefix(&other, address, 128);
+	return !address && matches_name(entry, host);
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+bool no_proxy_matches(const char *list, const char *host, const char *port)
+{
+	struct address address;
+	bool is_address = read_address(host, &address);
+
+	for (const char *p = list ? list : ""; *p;) {
+		size_t size = strcspn(p, ",");
+		const char *end = p + size, *next = end + (*end == ',');
+		char entry[ENTRY_MAX];
+
+		while (p < end && is_blank(*p))
+			p++;
+		while (end > p && is_blank(end[-1]))
+			end--;
+		size = (size_t)(end - p);
+		if (size && size < sizeof(entry)) {
+			memcpy(entry, p, size);
+			entry[size] = '\0';
+			if (matches(entry, host, is_address ? &address : NULL, port))
+				return true;
+		}
+		p = next;
+	}
+	return false;
+}
+
+bool no_proxy_is_loopback(const char *host)
+{
+	static const struct address loopback = {.bytes = {[15] = 1}};
+	struct address address;
+
+	if (!read_address(host, &address))
+		return !strcmp(host, "localhost");
+	return address.is_ipv4 ? address.bytes[MAPPED] == 127 : same_prefix(&address, &loopback, 128);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/wire/proxy.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reflector/wire/no_proxy.h"
+
+/* libcurl would take 1080 for an http proxy without a port, and would resolve names itself for
+ * socks5; Go does neither. */
+static const struct scheme {
+	const char *name, *curl_name, *port;
+} schemes[] = {
+	{"http://", "http://", "80"},
+	{"https://", "https://", "443"},
+	{"socks5://", "socks5h://", "1080"},
+	{"socks5h://", "socks5h://", "1080"},
+};
+
+struct parts {
+	const struct scheme *scheme;
+	int user_size, host_size, port_size; /* the user with its password and "@" */
+	const char *user, *host, *port;
+};
+
+static const struct scheme *find_scheme(const char *url)
+{
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+		if (!strncasecmp(url, schemes[i].name, strlen(schemes[i].name)))
+			return &schemes[i];
+	return NULL;
+}
+
+static bool is_port(const char *text, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (!isdigit((unsigned char)text[i]))
+			return false;
+	return size <= 5;
+}
+
+/* Takes "user:password@[::1]:3128/path" apart, the path away. */
+static bool read_authority(const char *text, struct parts *parts)
+{
+	size_t size = strcspn(text, "/?#");
+	const char *at = memrchr(text, '@', size), *end = text + size;
+
+	for (const char *p = text; p < end; p++)
+		if (iscntrl((unsigned char)*p) || *p == ' ')
+			return false;
+	parts->user = text;
+	parts->user_size = at ? (int)(at + 1 - text) : 0;
+	parts->host = text + parts->user_size;
+
+	const char *bracket = *parts->host == '[' ? memchr(parts->host, ']', (size_t)(end - parts->host))
+						  : parts->host;
+
+	if (!bracket)
+		return false;
+
+	const char *colon = memchr(bracket, ':', (size_t)(end - bracket));
+
+	parts->host_size = (int)((colon ? colon : end) - parts->host);
+	parts->port = colon && colon + 1 < end ? colon + 1 : parts->scheme->port;
+	parts->port_size = parts->port == parts->scheme->port ? (int)strlen(parts->port)
+							      : (int)(end - parts->port);
+	return parts->host_size > 0 && is_port(parts->port, (size_t)parts->port_size);
+}
+
+/* SOURCE: who gave URL, which is not to be repeated: it may hold a password. */
+static int take_url(const char *url, const char *source, struct proxy *ret_proxy)
+{
+	CLEANUP(proxy_release) struct proxy proxy = {.source = source};
+	struct parts parts = {.scheme = find_scheme(url)};
+	const char *rest = parts.scheme ? url + strlen(parts.scheme->name) : url;
+
+	if (!parts.scheme && !strstr(url, "://"))
+		parts.scheme = &schemes[0];
+	if (!parts.scheme || !read_authority(rest, &parts))
+		return err_say(ERR_CONFIG, "%s: no proxy's URL; it is like http://proxy:3128, https:// "
+			"or socks5://", source);
+	proxy.tls = !strcmp(parts.scheme->name, "https://");
+	if (asprintf(&proxy.url, "%s%.*s%.*s:%.*s", parts.scheme->curl_name, parts.user_size, parts.user,
+		    parts.host_size, parts.host, parts.port_size, parts.port) < 0)
+		proxy.url = NULL;
+	if (asprintf(&proxy.name, "%s%.*s:%.*s", parts.scheme->name, parts.host_size, parts.host,
+		    parts.port_size, parts.port) < 0)
+		proxy.name = NULL;
+	if (!proxy.url || !proxy.name)
+		return err_set(-ENOMEM, "proxy");
+	*ret_proxy = proxy;
+	proxy = (struct proxy){NULL};
+	return 0;
+}
+
+/* The first of the two that is set to something; *RET_NAME says which. */
+static const char *environment(const char *upper, const char *lower, const char **ret_name)
+{
+	const char *value = getenv(upper);
+
+	*ret_name = upper;
+	if (value && *value)
+		return value;
+	*ret_name = lower;
+	value = getenv(lower);
+	return value && *value ? value : NULL;
+}
+
+int proxy_choose(const struct kubeconfig *config, const char *host, const char *port,
+	struct proxy *ret_proxy)
+{
+	const char *source, *list;
+	const char *url = config->tls ? environment("HTTPS_PROXY", "https_proxy", &source)
+				      : environment("HTTP_PROXY", "http_proxy", &source);
+
+	*ret_proxy = (struct proxy){NULL};
+	if (config->proxy_url)
+		return take_url(config->proxy_url, "proxy-url", ret_proxy);
+	if (!url || no_proxy_is_loopback(host))
+		return 0;
+	list = environment("NO_PROXY", "no_proxy", &(const char *){NULL});
+	return no_proxy_matches(list, host, port) ? 0 : take_url(url, source, ret_proxy);
+}
+
+void proxy_release(struct proxy *proxy)
+{
+	if (proxy->url)
+		explicit_bzero(proxy->url, strlen(proxy->url));
+	free(proxy->url);
+	free(proxy->name);
+	*proxy = (struct proxy){NULL};
+}

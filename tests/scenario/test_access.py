@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who the reflector is to the API server, and who the server is to it: names in TLS, tokens, client
+certificates, impersonation; and all of them changed while it runs."""
+
+import os
+
+import pytest
+
+from harness.door import UNAUTHORIZED, Door
+from harness.store import whole
+
+QUICK = {"backoff": {"min": "50ms", "max": "200ms"}}
+REFUSED = 401, UNAUTHORIZED
+
+
+def replace(path, text):
+    """As rotations do it: never a half-written file."""
+    fresh = path.with_suffix(".new")
+    fresh.write_bytes(text)
+    os.rename(fresh, path)
+
+
+@pytest.fixture
+def door(workspace, simulator, authority):
+    """door(...): before the simulator, with a certificate for 127.0.0.1 and gate.example of "one"."""
+    pair = authority("one").issue("server", "IP:127.0.0.1", "DNS:gate.example")
+    return lambda **options: workspace.add(Door(simulator, pair, **options))
+
+
+def come_back(simulator, door, store):
+    """The watch is cut; what changes meanwhile arrives without a list."""
+    simulator.forget_requests()
+    door.cut()
+    simulator.touch("pods")
+    store.wait_equal(simulator, "pods")
+    assert simulator.counters("pods")["lists"] == 0
+
+
+# ---- names -----------------------------------------------------------------------------------------
+
+
+def test_k14_tls_server_name_is_asked_for_and_verified_and_the_host_is_the_servers(
+        simulator, workspace, authority):
+    pair = authority("one").issue("named", "DNS:gate.example")
+    door = workspace.add(Door(simulator, pair))
+    store = workspace.store()
+    store.connect(door.url, ca=authority("one").ca, cluster={"tls-server-name": "gate.example"})
+    store.configure(whole("pods"), **QUICK).reflector()
+    simulator.wait_watching("pods")
+    assert {request["sni"] for request in door.requests} == {"gate.example"}
+    assert {request["headers"]["Host"] for request in door.requests} == {f"127.0.0.1:{door.port}"}
+
+
+def test_k14_certificate_of_another_name_is_refused(workspace, door, authority):
+    store = workspace.store()
+    front = door()
+    store.connect(front.url, ca=authority("one").ca, cluster={"tls-server-name": "other.example"})
+    reflector = store.configure(whole("pods"), **QUICK).reflector()
+    reflector.wait_log("unreachable .*: TLS: .*other.example")
+    assert not front.requests
+
+
+def test_certificate_of_nobody_we_know_is_refused_unless_told_to_skip(workspace, simulator, door, authority):
+    store = workspace.store()
+    front = door()
+    store.connect(front.url, ca=authority("two").ca)
+    reflector = store.configure(whole("pods"), **QUICK).reflector()
+    reflector.wait_log("unreachable .*: TLS: ")
+    assert not front.requests
+    reflector.stop()
+    store.connect(front.url, token="T", insecure=True)
+    reflector.start()
+    simulator.wait_watching("pods")
+    assert {request["headers"]["Authorization"] for request in front.requests} == {"Bearer T"}
+
+
+def test_k22_every_request_says_whom_it_stands_for(workspace, simulator, door, authority):
+    store = workspace.store()
+    front = door()
+    store.connect(front.url, ca=authority("one").ca, user={
+        "username": "me", "password": "marker", "as": "bob", "as-uid": "7", "as-groups": ["g1", "g2"],
+        "as-user-extra": {"a/B": ["x", "y"]}})
+    store.configure(whole("pods"), **QUICK).reflector()
+    simulator.wait_watching("pods")
+    assert front.requests
+    for headers in (request["headers"] for request in front.requests):
+        assert headers["Authorization"] == "Basic bWU6bWFya2Vy"
+        assert (headers["Impersonate-User"], headers["Impersonate-Uid"]) == ("bob", "7")
+        assert headers.get_all("Impersonate-Group") == ["g1", "g2"]
+        assert headers.get_all("Impersonate-Extra-a%2FB") == ["x", "y"]
+
+
+# ---- rotations -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kept(workspace, simulator):
+    """A store with both daemons on it, and files that are rotated."""
+    simulator.create("pods", 20)
+    store = workspace.store()
+    store.file = lambda name: store.directory / name
+    return store
+
+
+def settle(simulator, store):
+    store.configure(whole("pods"), **QUICK).daemons()
+    store.wait_equal(simulator, "pods")
+    simulator.wait_watching("pods")
+
+
+def test_a_rotated_token_counts_from_the_first_refusal_on(simulator, door, authority, kept):
+    good = ["Bearer first"]
+    front = door(refuse=lambda request: REFUSED if request["headers"]["Authorization"] not in good else None)
+    kept.file("token").write_text("first\n")
+    kept.connect(front.url, ca=authority("one").ca, user={"tokenFile": str(kept.file("token"))})
+    settle(simulator, kept)
+    replace(kept.file("token"), b"second\n")
+    good[:] = ["Bearer second"]
+    come_back(simulator, front, kept)
+
+
+def test_a_rotated_client_certificate_counts_from_the_first_refusal_on(simulator, door, authority, kept):
+    good = ["first"]
+    front = door(client_ca=authority("clients").ca,
+                 refuse=lambda request: REFUSED if request["client"] not in good else None)
+
+    def rotate(name):
+        for path, end in zip(authority("clients").issue(name), ("crt", "key")):
+            replace(kept.file(f"client.{end}"), path.read_bytes())
+
+    rotate("first")
+    kept.connect(front.url, ca=authority("one").ca, user={
+        "client-certificate": str(kept.file("client.crt")), "client-key": str(kept.file("client.key"))})
+    settle(simulator, kept)
+    rotate("second")
+    good[:] = ["second"]
+    come_back(simulator, front, kept)
+    assert {request["client"] for request in front.requests} == {"first", "second"}
+
+
+def test_a_rotated_ca_is_taken_without_a_restart(simulator, door, authority, kept):
+    front = door()
+    kept.file("ca.crt").write_bytes(authority("one").ca.read_bytes())
+    kept.connect(front.url, ca=kept.file("ca.crt"))
+    settle(simulator, kept)
+    front.show(authority("two").issue("server", "IP:127.0.0.1"))
+    replace(kept.file("ca.crt"), authority("two").ca.read_bytes())
+    come_back(simulator, front, kept)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proxies between the reflector and the API server: which one, by which name, and with what to show.
+
+The cluster's name is one that only the proxies know: who goes there directly finds nothing."""
+
+import ssl
+
+import pytest
+
+from harness.door import Door
+from harness.proxy import ConnectProxy, SocksProxy
+from harness.store import whole
+
+NAME, TOKEN, USER = "api.cluster.example", "marker-bearer", ("us/er", "marker:pass")
+ESCAPED = ("us%2Fer", "marker%3Apass")
+QUICK = {"backoff": {"min": "50ms", "max": "200ms"}}
+
+
+@pytest.fixture
+def far(workspace, authority):
+    """far(make_proxy...): (simulator, store, proxy); the server is https://NAME:6443."""
+
+    def make(kind=ConnectProxy, host=NAME, credentials=None, cluster=lambda proxy: {}, **proxy):
+        simulator = workspace.simulator(tls=authority("one").issue("server", f"DNS:{NAME}", "IP:127.0.0.1"),
+                                        token=TOKEN)
+        proxy = workspace.add(kind({NAME: simulator.port, "127.0.0.1": simulator.port}, credentials, **proxy))
+        store = workspace.store()
+        port = 6443 if host == NAME else simulator.port
+        store.connect(f"https://{host}:{port}", token=TOKEN, ca=authority("one").ca, cluster=cluster(proxy))
+        return simulator, store.configure(whole("pods"), **QUICK), proxy
+
+    return make
+
+
+def escaped_url(proxy, scheme=None):
+    return proxy.url(scheme).replace(":".join(USER), ":".join(ESCAPED))
+
+
+# ---- the ways through ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind, by", [
+    (ConnectProxy, "proxy-url"), (SocksProxy, "proxy-url"), (ConnectProxy, "HTTPS_PROXY"), (SocksProxy, "https_proxy"),
+])
+def test_lists_and_watches_go_through_the_proxy_that_knows_the_name(far, kind, by):
+    simulator, store, proxy = far(
+        kind, credentials=USER,
+        cluster=lambda proxy: {"proxy-url": escaped_url(proxy)} if by == "proxy-url" else {})
+    simulator.create("pods", 20)
+    store.reflector(env={} if by == "proxy-url" else {by: escaped_url(proxy)})
+    simulator.wait_watching("pods")
+    assert set(proxy.asked) == {(NAME, 6443)}
+    said = "\n".join(proxy.heads)
+    assert TOKEN not in said and "\nAuthorization" not in said, "who we are is the server's to know"
+    assert simulator.counters("pods")["lists"] == 1
+
+
+def test_a_proxy_behind_tls_is_verified(far, authority):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*authority("one").issue("proxy", "IP:127.0.0.1"))
+    simulator, store, _ = far(context=context, cluster=lambda p: {"proxy-url": p.url("https")})
+    store.reflector()
+    simulator.wait_watching("pods")
+
+
+def test_a_proxy_behind_tls_that_nobody_vouches_for_is_refused(far, authority):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*authority("two").issue("proxy", "IP:127.0.0.1"))
+    _, store, proxy = far(context=context, cluster=lambda p: {"proxy-url": p.url("https")})
+    store.reflector().wait_log("unreachable .*TLS to the proxy: ")
+    assert not proxy.heads
+
+
+def test_plain_http_goes_through_its_own_variable_once_the_proxy_lets_it(workspace, simulator):
+    refuse = []
+    door = workspace.add(Door(simulator, refuse=lambda _: refuse[0] if refuse else None))
+    store = workspace.store()
+    store.connect(f"http://{NAME}")
+    refuse.append((407, b"marker-body"))
+    reflector = store.configure(whole("pods"), **QUICK).reflector(env={"HTTP_PROXY": door.url, "HTTPS_PROXY": "http://no"})
+    reflector.wait_log("through proxy http://127.0.0.1:.*wants a user and a password, or other ones")
+    refuse.clear()
+    simulator.wait_watching("pods")
+    assert all(request["path"].startswith(f"http://{NAME}/") for request in door.requests)
+
+
+# ---- exceptions ------------------------------------------------------------------------------------
+
+
+def test_loopback_never_goes_through_the_environments_proxy(far):
+    simulator, store, proxy = far(host="127.0.0.1")
+    store.reflector(env={"HTTPS_PROXY": proxy.url(), "https_proxy": proxy.url()})
+    simulator.wait_watching("pods")
+    assert not proxy.asked
+
+
+def test_no_proxy_is_an_exception_from_the_environment(far):
+    _, store, proxy = far()
+    reflector = store.reflector(env={"HTTPS_PROXY": proxy.url(), "NO_PROXY": "other, .cluster.example:6443"})
+    reflector.wait_log(f"unreachable .*https://{NAME}:6443: name not found")
+    assert not proxy.asked
+
+
+def test_proxy_url_knows_no_exception(far):
+    simulator, store, proxy = far(host="127.0.0.1", cluster=lambda p: {"proxy-url": p.url()})
+    store.reflector(env={"NO_PROXY": "*", "HTTPS_PROXY": "http://127.0.0.1:1"})
+    simulator.wait_watching("pods")
+    assert set(proxy.asked) == {("127.0.0.1", simulator.port)}
+
+
+# ---- proxies that refuse ---------------------------------------------------------------------------
+
+WANTS_USER = "the proxy wants a user and a password, or other ones"
+
+
+@pytest.mark.parametrize("kind, refusal, sentence", [
+    (ConnectProxy, 407, WANTS_USER),
+    (ConnectProxy, 403, "the proxy does not let us through"),
+    (ConnectProxy, "close", "the proxy closed the connection"),
+    (SocksProxy, 2, "the proxy could not lead to the server"),
+    (SocksProxy, "close", "the proxy closed the connection"),
+])
+def test_a_proxy_that_refuses_is_named(far, kind, refusal, sentence):
+    _, store, proxy = far(kind, cluster=lambda p: {"proxy-url": p.url()})
+    proxy.refusal = refusal
+    store.reflector().wait_log(f"unreachable .*through proxy {proxy.url()}: {sentence}: ")
+
+
+@pytest.mark.parametrize("kind", [ConnectProxy, SocksProxy])
+def test_a_wrong_password_is_said_and_not_repeated(far, kind):
+    _, store, proxy = far(kind, credentials=USER, cluster=lambda p: {
+        "proxy-url": escaped_url(p).replace("pass@", "marker-wrong@")})
+    reflector = store.reflector("-v", "-v")
+    reflector.wait_log(f"unreachable .*{WANTS_USER}")
+    assert proxy.heads or kind is SocksProxy
+    assert "marker" not in reflector.log
+
+
+def test_a_proxy_that_is_not_there_is_named(far):
+    _, store, _ = far(cluster=lambda _: {"proxy-url": "http://127.0.0.1:1"})
+    store.reflector().wait_log("unreachable .*through proxy http://127.0.0.1:1: no connection to the proxy: ")
+
+
+def test_what_is_no_proxy_stops_the_start_without_its_password(far):
+    _, store, _ = far()
+    reflector = store.reflector(env={"HTTPS_PROXY": "ftp://me:marker-secret@proxy"})
+    assert reflector.wait() == 78, "a bad configuration: started again it would be the same"
+    assert "HTTPS_PROXY: no proxy's URL" in reflector.log and "marker" not in reflector.log
