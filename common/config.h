@@ -45,7 +45,7 @@ struct config_policy {
 	uint32_t list_concurrency;   /* lists that may run at once; default 4 */
 	uint64_t watch_ns;           /* the server is asked to end a watch after this to twice this; 5m */
 	uint64_t backoff_min_ns;     /* the first pause is of this to twice this; 800ms */
-	uint64_t backoff_max_ns;     /* and the longest of this to twice this; 30s */
+	uint64_t backoff_max_ns;     /* and the longest of this to twice this; 15s */
 	uint64_t connect_ns;         /* to a connection, TLS included; 10s */
 	uint64_t answer_ns;          /* to an answer's head, and between two parts of it; 60s */
 	uint64_t silence_ns;         /* nothing heard on a connection: a watch on it asks again; 2m */

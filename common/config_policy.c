@@ -24,7 +24,7 @@ struct config_policy config_policy_default(void)
 		.list_concurrency = 4,
 		.watch_ns = 5 * MINUTE,
 		.backoff_min_ns = 800 * MS,
-		.backoff_max_ns = 30 * SECOND,
+		.backoff_max_ns = 15 * SECOND,
 		.connect_ns = 10 * SECOND,
 		.answer_ns = MINUTE,
 		.silence_ns = 2 * MINUTE,
@@ -158,7 +158,7 @@ int config_read_backoff(const struct place *place, const struct yaml_node *node,
 
 	int r = config_read_map(place, node, keys, to);
 	if (r == 0 && policy->backoff_min_ns > policy->backoff_max_ns)
-		return place_bad(place, "min must not be more than max (defaults are 800ms and 30s)");
+		return place_bad(place, "min must not be more than max (defaults are 800ms and 15s)");
 	return r;
 }
 

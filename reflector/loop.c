@@ -25,7 +25,6 @@
 #define TRIM_SLICE     2000  /* records: a few milliseconds */
 #define TRIM_LARGE     16000 /* more than a turn can add */
 #define IDENTIFY_FIRST SECOND
-#define IDENTIFY_SLOW  (30 * SECOND)
 #define IDENTIFY_AGAIN (300 * SECOND)
 #define HOLD_FIRST     SECOND
 #define HOLD_SLOW      (10 * SECOND)
@@ -55,7 +54,7 @@ struct loop {
 	bool old_left;       /* a journal that readers may still be on */
 	bool work_left;
 	bool ready_said;
-	uint64_t identify_ns, identify_pause;
+	uint64_t identify_ns, identify_pause; /* no pause: the last answer was one */
 	uint64_t beat_ns, trim_ns, trim_soon_ns;
 	bool trimming;
 	struct trim_goal trim_goal;
@@ -190,7 +189,7 @@ int loop_new(struct config *config, const struct config_flags *flags, struct loo
 	if (!loop)
 		return err_set(-ENOMEM, "the reflector");
 	*loop = (struct loop){.magic = LOOP_MAGIC, .config = config, .flags = flags, .signals = -1,
-		.death = -1, .identify_pause = IDENTIFY_FIRST, .hold_pause = HOLD_FIRST,
+		.death = -1, .hold_pause = HOLD_FIRST,
 		.old_left = true}; /* perhaps: of a run before this one */
 	loop->signals = proc_signals_open();
 	if (loop->signals < 0)
@@ -270,6 +269,14 @@ static int take_identity(struct loop *loop, const char *text)
 	return 0;
 }
 
+static uint64_t longer_pause(const struct loop *loop)
+{
+	uint64_t pause = loop->identify_pause ? 2 * loop->identify_pause : IDENTIFY_FIRST;
+	uint64_t most = loop->config->policy.backoff_max_ns;
+
+	return pause < most ? pause : most;
+}
+
 static void on_identity(void *arg, int result, const char *text)
 {
 	struct loop *loop = arg;
@@ -277,16 +284,15 @@ static void on_identity(void *arg, int result, const char *text)
 
 	loop->identity = NULL;
 	if (result < 0) {
-		if (loop->identify_pause == IDENTIFY_FIRST)
+		if (!loop->identify_pause)
 			log_event(LOG_WARNING, "cluster", "unreachable", "server=%s error=%s",
 				log_quote(http_server(loop->http)), log_quote(err_text(result)));
 		stats_set_error(loop->stats, err_text(result));
+		loop->identify_pause = longer_pause(loop);
 		loop->identify_ns = now + pace_jitter(loop->identify_pause);
-		loop->identify_pause = loop->identify_pause * 2 < IDENTIFY_SLOW
-			? loop->identify_pause * 2 : IDENTIFY_SLOW;
 		return;
 	}
-	loop->identify_pause = IDENTIFY_FIRST;
+	loop->identify_pause = 0;
 	loop->identify_ns = now + pace_jitter(IDENTIFY_AGAIN);
 	stats_set_error(loop->stats, "");
 	(void)take_identity(loop, text); /* a failure is the batch's, which the loop sees */

@@ -100,11 +100,11 @@ static void ask_later(struct feeds *feeds, struct wanted *w, int error)
 	bool passing = error != ERR_NO_RESOURCE && error != ERR_CONFIG && error != ERR_FORBIDDEN;
 
 	show(feeds, w, error, why);
-	uint64_t slow = feeds->shared.policy.recheck_ns;
+	const struct config_policy *policy = &feeds->shared.policy;
 
-	if (w->pause_ns > slow)
-		w->pause_ns = slow;
-	w->ask_ns = proc_monotonic_ns() + (passing ? w->pause_ns : slow);
+	if (w->pause_ns > policy->backoff_max_ns)
+		w->pause_ns = policy->backoff_max_ns;
+	w->ask_ns = proc_monotonic_ns() + pace_jitter(passing ? w->pause_ns : policy->recheck_ns);
 	w->pause_ns *= 2;
 	if (!w->said && !w->runner) /* which says by itself what it lacks */
 		log_event(LOG_WARNING, "feed", "unresolved", "feed=%s resource=%s error=%s",
@@ -177,6 +177,7 @@ void feeds_doubt(struct feeds *feeds)
 		if (!feeds->wanted[i].verified)
 			continue;
 		feeds->wanted[i].verified = false;
-		feeds->wanted[i].ask_ns = proc_monotonic_ns() + FEEDS_RETRY_FIRST;
+		feeds->wanted[i].ask_ns = proc_monotonic_ns() +
+			pace_jitter(FEEDS_RETRY_FIRST / 2);
 	}
 }

@@ -13,7 +13,7 @@
 #define EXEC_MAGIC 0x45584543u
 #define SECOND     1000000000ull
 #define EARLY_MAX  (60 * SECOND) /* before they expire credentials are renewed beside the requests */
-#define PAUSE_MAX  (30 * SECOND)
+#define PAUSE_MAX  (15 * SECOND)
 #define YOUNG      (60 * SECOND) /* a 401 to older ones says nothing about the plugin */
 
 struct exec {

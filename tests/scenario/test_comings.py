@@ -101,6 +101,19 @@ def test_what_a_server_without_the_resource_leaves_is_kept(simulator, store):
     wait_state(store, GADGETS, "live")
 
 
+def test_pauses_between_probes_are_random(simulator, store):
+    """A thousand machines that miss one resource must not ask in step."""
+    pause = 0.04
+    store.configure(whole("pods"), whole(GADGETS), recheck=f"{pause * 1000:.0f}ms", backoff=QUICK["backoff"])
+    store.daemons()
+    wait_state(store, GADGETS, "gone")
+    simulator.forget_requests()
+    asked = lambda: [r["time"] for r in simulator.requests(verb="discovery", path="/apis")]  # noqa: E731
+    eventually(lambda: len(asked()) > 15)
+    pauses = [b - a for a, b in zip(asked(), asked()[1:])]
+    assert max(pauses) - min(pauses) > pause / 4, pauses
+
+
 # ---- rights ------------------------------------------------------------------------------------------
 
 

@@ -24,7 +24,7 @@ Test(config_policy, defaults_are_those_of_client_go)
 
 	cr_assert_eq(p->watch_ns, 300 * SECOND);
 	cr_assert_eq(p->backoff_min_ns, 800 * MS);
-	cr_assert_eq(p->backoff_max_ns, 30 * SECOND);
+	cr_assert_eq(p->backoff_max_ns, 15 * SECOND);
 	cr_assert_eq(p->list_concurrency, 4);
 	cr_assert_eq(p->check_ns, 0);
 	cr_assert_eq(p->connect_ns, 10 * SECOND);
@@ -90,7 +90,7 @@ Test(config_policy, each_key_wrong_in_turn)
 		{"backoff: 1s", "must be a map of keys and values"},
 		{"backoff: {most: 1s}", "unknown key; allowed here: min, max"},
 		{"backoff: {min: 0s}", "'0s': allowed are 1ms to 1h"},
-		{"backoff: {max: 500ms}", "min must not be more than max (defaults are 800ms and 30s)"},
+		{"backoff: {max: 500ms}", "min must not be more than max (defaults are 800ms and 15s)"},
 		{"timeouts: {connect: 99ms}", "'99ms': allowed are 100ms to 1h"},
 		{"timeouts: {answer: 2h}", "'2h': allowed are 100ms to 1h"},
 		{"timeouts: {silence: 999ms}", "'999ms': allowed are 1s to 24h"},
