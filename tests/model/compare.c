@@ -138,8 +138,7 @@ void world_check_journal(struct world *world)
 
 /* ---- index ---- */
 
-/* The newest snapshot; false: there is no index yet. */
-static bool look(struct world *world)
+bool world_look(struct world *world)
 {
 	int r = world->snapshot ? snapshot_renew(world->snapshot)
 				: snapshot_open(world->store, &world->snapshot);
@@ -262,7 +261,7 @@ void world_check_index(struct world *world)
 {
 	if (world->snapshot && world->held)
 		check_snapshot(world);
-	world->held = look(world);
+	world->held = world_look(world);
 	if (world->held)
 		check_snapshot(world);
 }

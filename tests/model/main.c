@@ -25,7 +25,7 @@ static const struct option_spec specs[] = {
 };
 
 struct sum {
-	uint64_t worlds, steps, records, items, lapses;
+	uint64_t worlds, steps, records, items, lapses, walks;
 };
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
@@ -62,6 +62,7 @@ static void run_world(unsigned seed, uint64_t steps, bool loud, struct sum *sum)
 	sum->records += world->model.n;
 	sum->items += world->follower.items;
 	sum->lapses += world->follower.lapses;
+	sum->walks += world->walks;
 	world_close(world);
 	free(world);
 	MUST(nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0, "removing %s", directory);
@@ -85,7 +86,7 @@ int main(int argc, char **argv)
 	while (!args.seed && proc_monotonic_ns() < end)
 		run_world(seed++, args.steps, false, &sum);
 	(void)printf("%" PRIu64 " worlds, %" PRIu64 " steps, %" PRIu64 " records, follower: %" PRIu64
-		" items, %" PRIu64 " lapses\n",
-		sum.worlds, sum.steps, sum.records, sum.items, sum.lapses);
+		" items, %" PRIu64 " lapses; %" PRIu64 " lists in pages\n",
+		sum.worlds, sum.steps, sum.records, sum.items, sum.lapses, sum.walks);
 	return 0;
 }

@@ -11,13 +11,13 @@
 
 /* ---- life ---- */
 
-static const char *const names[FEEDS] = {"pods", "widgets"};
+const char *const world_feeds[FEEDS] = {"pods", "widgets"};
 
 static int take_feed(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
 	struct world *world = arg;
-	unsigned f = strcmp(definition->name, names[0]) != 0;
+	unsigned f = strcmp(definition->name, world_feeds[0]) != 0;
 
 	if (checkpoint->phase == FEED_REMOVED)
 		return 0;
@@ -260,8 +260,8 @@ void step_reflector_dies(struct world *world)
 static void add_feed(struct world *world, unsigned f)
 {
 	struct cluster_feed *feed = &world->cluster[f];
-	struct feed_definition definition = {.name = names[f], .group = "", .version = "v1",
-		.resource = names[f], .kind = f ? "Widget" : "Pod",
+	struct feed_definition definition = {.name = world_feeds[f], .group = "", .version = "v1",
+		.resource = world_feeds[f], .kind = f ? "Widget" : "Pod",
 		.list_kind = f ? "WidgetList" : "PodList", .namespace_ = "", .label_selector = "",
 		.field_selector = "", .drop = "", .namespaced = true};
 	uint32_t id;

@@ -75,6 +75,7 @@ void world_close(struct world *world)
 	for (unsigned f = 0; f < FEEDS; f++)
 		free(world->cluster[f].history);
 	model_release(&world->model);
+	pages_end(world);
 	free(world->follower.positions);
 	free(world->directory);
 }
@@ -85,12 +86,17 @@ void world_readers_open(struct world *world)
 	int r = store_open(home_path(world->home), &options, &world->store);
 
 	MUST(r == 0, "store: %s", err_text(r));
+	r = kinf_open(home_path(world->home), &world->kinf);
+	MUST(r == 0, "libkinf: %s", kinf_error(world->kinf));
+	MUST(kinf_set_check(world->kinf, 1) == 0, "libkinf: %s", kinf_error(world->kinf));
 	follower_open(world);
 }
 
 void world_readers_close(struct world *world)
 {
 	follower_close(world);
+	kinf_snapshot_close(&world->reads);
+	kinf_close(&world->kinf);
 	snapshot_close(&world->snapshot);
 	world->held = false;
 	store_close(&world->store);
@@ -127,6 +133,7 @@ const char *world_step(struct world *world)
 		{"feed goes", 1, step_feed_goes},
 		{"feed comes", 6, step_feed_comes},
 		{"follow", 10, step_follow},
+		{"read", 14, step_read},
 	};
 	unsigned all = 0, at;
 

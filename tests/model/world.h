@@ -7,11 +7,15 @@
 #ifndef TESTS_MODEL_WORLD_H
 #define TESTS_MODEL_WORLD_H
 
+#include <stdio.h>
+
 #include "common/config.h"
 #include "processor/pair.h"
+#include "reader/kinf.h"
 #include "reflector/record.h"
 #include "store/follow.h"
 #include "tests/model/model.h"
+#include "tests/model/reads.h"
 
 /* One change in the cluster: what a watch delivers. */
 struct happened {
@@ -62,7 +66,15 @@ struct world {
 	struct snapshot *snapshot;
 	bool held; /* it was taken and not reset */
 	struct follower follower;
+	/* The same store as programs read it. */
+	struct kinf *kinf;
+	struct kinf_snapshot *reads; /* reset between two steps */
+	struct pages pages;
+	uint64_t walks; /* lists in pages that came to their end */
 };
+
+/* By number. */
+extern const char *const world_feeds[FEEDS];
 
 unsigned world_random(struct world *world, unsigned below);
 
@@ -86,6 +98,8 @@ _Noreturn void world_fail(const char *format, ...) __attribute__((format(printf,
 
 /* ---- for the files of the model ---- */
 
+/* Takes the newest snapshot; false: there is no index yet. */
+bool world_look(struct world *world);
 void world_check_journal(struct world *world);
 void world_check_index(struct world *world);
 void world_follow(struct world *world, unsigned items);
