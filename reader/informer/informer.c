@@ -96,7 +96,7 @@ static int informer_new(struct kinf *kinf, const char *feed,
 		return err_set(-ENOMEM, "informer");
 	informer->magic = KINF_INFORMER_MAGIC;
 	informer->kinf = kinf;
-	informer->wake = (struct wake){-1, -1, -1, -1, 0};
+	informer->wake = (struct wake){.epoll = -1, .timer = -1, .stop = -1, .bell = -1};
 	informer->feed = strdup(feed);
 	if (!informer->feed)
 		return err_set(-ENOMEM, "informer");
@@ -354,21 +354,19 @@ static int rest(struct kinf_informer *informer)
 }
 
 /* When to look again at the latest. */
-static uint64_t next_in(const struct kinf_informer *informer, int result, const struct round *round,
+static uint64_t next_at(const struct kinf_informer *informer, int result, const struct round *round,
 	uint64_t now)
 {
 	uint64_t resync = resync_next(&informer->resync);
 	uint64_t in = wake_has_bell(&informer->wake) && informer->feeds ? LOOK_NS : NO_BELL_NS;
 
 	if (result < 0)
-		return ERROR_NS;
+		return now + ERROR_NS;
 	if (result == GONE)
-		return ANEW_NS;
+		return now + ANEW_NS;
 	if (round->left)
 		return 0;
-	if (resync <= now)
-		return 0;
-	return resync - now < in ? resync - now : in;
+	return resync < now + in ? resync : now + in;
 }
 
 static int dispatch(struct kinf_informer *informer, struct round *round)
@@ -388,7 +386,7 @@ static int dispatch(struct kinf_informer *informer, struct round *round)
 	if (r == GONE)
 		forget_feeds(informer);
 	int rested = rest(informer);
-	int armed = wake_arm(&informer->wake, next_in(informer, r, round, proc_monotonic_ns()));
+	int armed = wake_arm(&informer->wake, next_at(informer, r, round, proc_monotonic_ns()));
 	if (r >= 0)
 		r = rested < 0 ? rested : armed;
 	int saved = r < 0 ? 0 : informer_cursor_save_when_due(informer, now);

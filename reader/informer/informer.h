@@ -51,6 +51,7 @@ struct kinf_handler {
 struct wake {
 	int epoll, timer, stop, bell;
 	uint64_t tried_ns; /* the bell */
+	uint64_t armed_ns; /* the timer fires then (monotonic); 0: it does not */
 };
 
 struct feed_told {
@@ -134,8 +135,9 @@ bool wake_take(struct wake *wake);
 /* Connects to the processor's doorbell when there is none. Before looking for what to do, so that what
  * comes after the look rings. */
 void wake_connect(struct wake *wake, int runtime_fd, uint64_t now);
-/* The descriptor is readable in IN_NS at the latest. */
-int wake_arm(struct wake *wake, uint64_t in_ns);
+/* The descriptor is readable at AT_NS (monotonic) at the latest; sooner when an earlier time was asked
+ * for and has not been taken yet: a system call only for a time that comes before that. */
+int wake_arm(struct wake *wake, uint64_t at_ns);
 bool wake_has_bell(const struct wake *wake);
 void wake_stop(struct wake *wake);
 

@@ -76,7 +76,7 @@ bool wake_take(struct wake *wake)
 		if (fd == wake->stop)
 			stop = true; /* stays readable */
 		else if (fd == wake->timer)
-			(void)!read(fd, &ticks, sizeof(ticks)); /* armed anew in any case */
+			wake->armed_ns = read(fd, &ticks, sizeof(ticks)) < 0 ? wake->armed_ns : 0;
 		else if (fd == wake->bell)
 			take_bell(wake);
 	}
@@ -100,14 +100,18 @@ void wake_connect(struct wake *wake, int runtime_fd, uint64_t now)
 	wake->bell = TAKE_FD(fd);
 }
 
-int wake_arm(struct wake *wake, uint64_t in_ns)
+int wake_arm(struct wake *wake, uint64_t at_ns)
 {
-	struct itimerspec when = {.it_value = {.tv_sec = (time_t)(in_ns / 1000000000u),
-		.tv_nsec = (long)(in_ns % 1000000000u)}};
+	uint64_t at = at_ns ? at_ns : 1; /* 0 would disarm it */
+	struct itimerspec when = {.it_value = {.tv_sec = (time_t)(at / 1000000000u),
+		.tv_nsec = (long)(at % 1000000000u)}};
 
-	if (!in_ns)
-		when.it_value.tv_nsec = 1; /* 0 would disarm it */
-	return timerfd_settime(wake->timer, 0, &when, NULL) < 0 ? err_set(-errno, "timer") : 0;
+	if (wake->armed_ns && wake->armed_ns <= at)
+		return 0;
+	if (timerfd_settime(wake->timer, TFD_TIMER_ABSTIME, &when, NULL) < 0)
+		return err_set(-errno, "timer");
+	wake->armed_ns = at;
+	return 0;
 }
 
 bool wake_has_bell(const struct wake *wake)
