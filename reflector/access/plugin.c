@@ -18,6 +18,7 @@
 
 #define PLUGIN_MAGIC 0x504c5547u
 #define OUTPUT_MAX   ((size_t)1 << 20)
+#define KILLED_MAX   16
 
 struct plugin {
 	uint32_t magic;
@@ -194,11 +195,30 @@ static int run(struct plugin *plugin, const struct kubeconfig_exec *exec, const 
 	return r ? not_started(exec, r) : 0;
 }
 
-/* Of plugins that were killed and took their time. */
-static void reap_old(void)
+/* Children are the process's: plugins that were killed and have not ended yet. */
+static struct {
+	pid_t pids[KILLED_MAX];
+	size_t n;
+} killed;
+
+/* Others' children, those of a program that holds us as a library, are not ours to reap. */
+static void reap_killed(void)
 {
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < killed.n; i++)
+		if (waitpid(killed.pids[i], NULL, WNOHANG) == 0)
+			killed.pids[kept++] = killed.pids[i];
+	killed.n = kept;
+}
+
+static void end(pid_t pid)
+{
+	reap_killed();
+	(void)kill(-pid, SIGKILL); /* has ended a moment ago: nobody is hit, it is not reaped */
+	/* One more that hangs in the kernel than we can remember stays a zombie until we end. */
+	if (waitpid(pid, NULL, WNOHANG) == 0 && killed.n < KILLED_MAX)
+		killed.pids[killed.n++] = pid;
 }
 
 int plugin_start(const struct kubeconfig_exec *exec, const char *info, struct plugin **ret_plugin)
@@ -214,7 +234,7 @@ int plugin_start(const struct kubeconfig_exec *exec, const char *info, struct pl
 	plugin->output = malloc(OUTPUT_MAX + 1);
 	if (!plugin->command || !plugin->output)
 		return err_set(-ENOMEM, "exec plugin");
-	reap_old();
+	reap_killed();
 	r = run(plugin, exec, info);
 	if (r < 0)
 		return r;
@@ -230,10 +250,8 @@ void plugin_free(struct plugin **plugin)
 	if (!p)
 		return;
 	CHECK_OBJ(p, PLUGIN_MAGIC);
-	if (p->pid) {
-		(void)kill(-p->pid, SIGKILL); /* has ended a moment ago: nobody is hit, it is not reaped */
-		(void)waitpid(p->pid, NULL, WNOHANG); /* else reap_old() */
-	}
+	if (p->pid)
+		end(p->pid);
 	cleanup_fd(&p->fd);
 	small_file_wipe(&p->output, p->size);
 	free(p->command);
