@@ -62,7 +62,7 @@ void runner_step_and_do(struct runner *runner, struct feed_input in)
 /* Until say_well; a feed with an error is not live. */
 void runner_set_error(struct runner *runner, const char *text)
 {
-	runner->failing = true;
+	runner->troubled = true;
 	snprintf(runner->row.error, sizeof(runner->row.error), "%.*s",
 		(int)sizeof(runner->row.error) - 1, text);
 	runner->row_changed = true;
@@ -78,6 +78,7 @@ void runner_say_failed(struct runner *runner, const struct status *status)
 		log_quote(runner->definition.name), failure_kind_name(status->kind),
 		feed_state_name(runner->feed.state), log_quote(status->text));
 	runner_set_error(runner, status->text);
+	runner->failing = true;
 	runner->row.retries++;
 	stats_add(runner->shared->stats, STAT_HTTP_ERRORS, 1);
 }
@@ -105,11 +106,14 @@ void runner_fail_with(struct runner *runner, enum failure_kind kind, const char 
 
 void runner_say_well(struct runner *runner)
 {
-	if (!runner->failing)
+	if (!runner->troubled)
 		return;
-	runner->failing = false;
+	/* A rewind is the whole store's trouble, and the loop's to say. */
+	if (runner->failing)
+		log_event(LOG_NOTICE, "feed", "recovered", "feed=%s",
+			log_quote(runner->definition.name));
+	runner->troubled = runner->failing = false;
 	runner->said_kinds = 0;
-	log_event(LOG_NOTICE, "feed", "recovered", "feed=%s", log_quote(runner->definition.name));
 	runner->row.error[0] = '\0';
 }
 
@@ -353,6 +357,7 @@ static void hold_list(struct runner *runner)
 	log_event(LOG_WARNING, "feed", "held", "feed=%s error=%s",
 		log_quote(runner->definition.name), log_quote(text));
 	runner_set_error(runner, text);
+	runner->failing = true;
 	stats_add(runner->shared->stats, STAT_LISTS_HELD, 1);
 	runner->finishing = false;
 	runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_DOUBTED});

@@ -32,7 +32,8 @@ struct runner {
 	struct buf list_rv;        /* finishing: the list is as of this */
 	bool finishing;
 	struct guard guard;
-	bool failing;              /* said so in the log */
+	bool troubled;             /* row.error counts until runner_say_well, */
+	bool failing;              /* and was said in the log */
 	uint32_t said_kinds;       /* failures of these kinds are in the log */
 	uint64_t queued_ns;
 

@@ -43,13 +43,16 @@ def test_an_old_open_list_does_not_end_a_reflector_without_room(simulator, store
 
 def test_a_feed_that_cannot_be_stored_is_not_live(simulator, store):
     begin(simulator, store)
-    store.reflector(env=FULL)
+    simulator.forget_requests()
+    reflector = store.reflector(env=FULL)
     eventually(lambda: store.feed_status("pods")["lastContactSeconds"] is not None, what="contact")
     simulator.touch("pods", 1)
     status = eventually(
         lambda: (s := store.feed_status("pods"))["state"] == "stale" and s, what="the feed is stale"
     )
     assert "No space left on device" in status["lastError"]
+    eventually(lambda: simulator.counters("pods")["watches"] >= 3, what="two more attempts")
+    assert "feed recovered" not in reflector.log, "an attempt is no success"
 
 
 def test_a_refusal_is_no_contact(simulator, store):
