@@ -252,35 +252,19 @@ struct path_search {
 	struct terms *terms;
 	const struct rule *rule;
 	struct term_list *list;
+	size_t found;
+	int (*take)(struct path_search *search, struct bytes text);
 };
 
-/* The text of a value found: FOUND, or NOT_FOUND for what is no value. */
-static int found_text(
-	struct term_list *list, const struct value *value, char *scratch, struct bytes *ret_text)
+static int take_term(struct path_search *search, struct bytes text)
 {
-	if (value->type == VALUE_NIL)
-		return NOT_FOUND;
-	int r = value_scalar_text(value, scratch, ret_text);
-
-	if (r == NOT_FOUND)
-		list->unindexable++;
-	return r;
-}
-
-static int found_single(void *arg, const struct value *value)
-{
-	struct path_search *search = arg;
-	char scratch[VALUE_SCRATCH];
-	struct bytes text;
-	int r = found_text(search->list, value, scratch, &text);
-
-	if (r != FOUND)
-		return r < 0 ? r : 0;
 	return add_text(search->list, search->rule->definition, text);
 }
 
-static int part_add(struct terms *terms, struct bytes text)
+static int take_part(struct path_search *search, struct bytes text)
 {
+	struct terms *terms = search->terms;
+
 	if (terms->n_part == terms->part_room) {
 		size_t room = terms->part_room ? terms->part_room * 2 : 16;
 		struct part *moved = reallocarray(terms->part, room, sizeof(*moved));
@@ -295,29 +279,40 @@ static int part_add(struct terms *terms, struct bytes text)
 	return 0;
 }
 
-static int found_part(void *arg, const struct value *value)
+/* What is no value is passed over, null in silence. */
+static int take_value(void *arg, const struct value *value)
 {
 	struct path_search *search = arg;
 	char scratch[VALUE_SCRATCH];
 	struct bytes text;
-	int r = found_text(search->list, value, scratch, &text);
 
+	if (value->type == VALUE_NIL)
+		return 0;
+	int r = value_scalar_text(value, scratch, &text);
+	if (r == NOT_FOUND)
+		search->list->unindexable++;
 	if (r != FOUND)
 		return r < 0 ? r : 0;
-	if (search->terms->n_part > TERMS_MAX)
-		return 0; /* too many in any case; counted when they are combined */
-	return part_add(search->terms, text);
+	if (++search->found > TERMS_MAX)
+		return 0; /* too many, whatever comes: the caller looks */
+	return search->take(search, text);
+}
+
+/* What path I has found: how many parts, from which on. */
+static size_t parts_of(const struct terms *terms, size_t i, size_t *ret_begin)
+{
+	*ret_begin = i ? terms->part_end[i - 1] : 0;
+	return terms->part_end[i] - *ret_begin;
 }
 
 /* The number of combinations of what N paths found; more than TERMS_MAX: TERMS_MAX + 1. */
 static size_t combinations(const struct terms *terms, size_t n)
 {
-	size_t product = 1, begin = 0;
+	size_t product = 1, begin;
 
 	for (size_t i = 0; i < n; i++) {
-		size_t found = terms->part_end[i] - begin;
+		size_t found = parts_of(terms, i, &begin);
 
-		begin = terms->part_end[i];
 		if (found == 0)
 			return 0;
 		product = product > TERMS_MAX / found ? TERMS_MAX + 1 : product * found;
@@ -333,8 +328,7 @@ static int add_combination(const struct path_search *search, size_t number)
 	size_t at = search->list->text.size;
 
 	for (size_t i = search->rule->n_paths; i-- > 0;) {
-		size_t begin = i ? terms->part_end[i - 1] : 0;
-		size_t found = terms->part_end[i] - begin;
+		size_t begin, found = parts_of(terms, i, &begin);
 
 		choice[i] = begin + number % found;
 		number /= found;
@@ -348,28 +342,14 @@ static int add_combination(const struct path_search *search, size_t number)
 	return list_add(search->list, search->rule->definition, at);
 }
 
-static int collect_compound(struct path_search *search, struct bytes body)
+static int combine(struct path_search *search)
 {
-	struct terms *terms = search->terms;
-	int r = 0;
+	size_t n = combinations(search->terms, search->rule->n_paths);
+	int r = buf_error(&search->terms->parts);
 
-	terms->n_part = 0;
-	buf_reset(&terms->parts);
-	for (size_t i = 0; i < search->rule->n_paths && r == 0; i++) {
-		r = path_eval(search->rule->paths[i], body, found_part, search);
-		terms->part_end[i] = terms->n_part;
-	}
-	if (r == 0)
-		r = buf_error(&terms->parts);
-	if (r < 0)
-		return r;
-	size_t n = combinations(terms, search->rule->n_paths);
-
-	if (n > TERMS_MAX || terms->n_part > TERMS_MAX) {
-		search->list->unindexable++;
-		return 0;
-	}
-	for (size_t i = 0; i < n && r == 0; i++)
+	if (n > TERMS_MAX)
+		search->found = n;
+	for (size_t i = 0; i < n && n <= TERMS_MAX && r == 0; i++)
 		r = add_combination(search, i);
 	return r;
 }
@@ -377,14 +357,20 @@ static int collect_compound(struct path_search *search, struct bytes body)
 static int collect_paths(
 	struct terms *terms, const struct rule *rule, struct bytes body, struct term_list *list)
 {
-	struct path_search search = {terms, rule, list};
+	bool compound = rule->n_paths > 1;
+	struct path_search search = {terms, rule, list, .take = compound ? take_part : take_term};
 	size_t n = list->n, text_size = list->text.size;
+	int r = 0;
 
-	if (rule->n_paths > 1)
-		return collect_compound(&search, body);
-	int r = path_eval(rule->paths[0], body, found_single, &search);
-
-	if (r == 0 && list->n - n > TERMS_MAX) {
+	terms->n_part = 0;
+	buf_reset(&terms->parts);
+	for (size_t i = 0; i < rule->n_paths && r == 0; i++) {
+		r = path_eval(rule->paths[i], body, take_value, &search);
+		terms->part_end[i] = terms->n_part;
+	}
+	if (r == 0 && compound && search.found <= TERMS_MAX)
+		r = combine(&search);
+	if (r == 0 && search.found > TERMS_MAX) {
 		list_truncate(list, n, text_size);
 		list->unindexable++;
 	}

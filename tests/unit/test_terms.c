@@ -121,6 +121,26 @@ Test(terms, too_many_combinations_make_the_object_unindexable_there)
 	buf_release(&json);
 }
 
+/* One path or several: what counts is how many values were found. */
+Test(terms, too_many_values_make_the_object_unindexable_there)
+{
+	struct fixture f;
+	struct buf json = BUF_INIT;
+
+	buf_str(&json, "{\"a\":[0");
+	for (int i = 1; i <= TERMS_MAX; i++)
+		buf_printf(&json, ",%d", i);
+	buf_str(&json, "],\"b\":\"x\"}");
+	setup(&f, buf_cstr(&json), "k");
+	define(&f, 1, "line", "a[*]");
+	define(&f, 2, "none", "a[*]\nabsent");
+	define(&f, 3, "b", "b");
+	cr_assert_str_eq(collected(&f), "3:x ");
+	cr_assert_eq(f.list.unindexable, 2);
+	teardown(&f);
+	buf_release(&json);
+}
+
 Test(terms, damaged_bodies_are_an_error_and_bad_paths_refused)
 {
 	struct fixture f;
