@@ -112,6 +112,7 @@ static void free_feed(struct config_feed *feed)
 	free(feed->indexes);
 	free_list(feed->namespaces, feed->n_namespaces);
 	free_list(feed->drop, feed->n_drop);
+	free_list(feed->exclude, feed->n_exclude);
 	free(feed->name);
 	free(feed->resource);
 	free(feed->label_selector);

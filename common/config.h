@@ -25,7 +25,10 @@ struct config_index {
 
 struct config_feed {
 	char *name;         /* default: the resource as written */
-	char *resource;     /* plural[.version][.group] or a short name, as written */
+	char *resource;     /* plural[.version][.group] or a short name, as written; or a wildcard */
+	bool wildcard;      /* "*" or "*[.VERSION][.GROUP]": a feed of each resource that config_covers() */
+	char **exclude;     /* of a wildcard: PLURAL (of any group) or PLURAL.GROUP */
+	size_t n_exclude;
 	char **namespaces;  /* none: all */
 	size_t n_namespaces;
 	char *label_selector; /* canonical, "" when none */
@@ -37,6 +40,7 @@ struct config_feed {
 	size_t n_indexes;
 	uint32_t page_size;  /* 1..100000, default 500 */
 	uint64_t resync_ns;
+	bool drop_gone;      /* whenGone: drop: without its resource the objects go too */
 	size_t line;         /* in the file; 0: command line */
 };
 
@@ -88,6 +92,18 @@ struct config_flags {
 	struct option_texts watch; /* RESOURCE or 'RESOURCE:NAME(-n NS -l SEL --field-selector SEL)' */
 	struct option_texts index; /* FEED/NAME=PATH[,PATH] */
 };
+/* Of a name of a feed or resource as it is written; of "plural.group" as a server may have it. */
+#define CONFIG_NAME_MAX       200
+#define CONFIG_FULL_NAME_SIZE 320
+
+/* FEED is a wildcard, and this resource one of those it stands for. */
+bool config_covers(const struct config_feed *feed, const char *group, const char *version,
+	const char *plural);
+/* The entry that a stored feed of this name and resource belongs to: the one of its name, else the first
+ * wildcard that covers it; NULL: none. */
+const struct config_feed *config_find_feed(const struct config *config, const char *name,
+	const char *group, const char *version, const char *plural);
+
 void config_flags_release(struct config_flags *flags);
 
 /* The option groups of spec/cli.md that fill FLAGS: those of all programs, and those of the ones

@@ -78,6 +78,11 @@ int config_set_name(const struct place *place, const char *text, struct config_f
 int config_add_namespace(const struct place *place, const char *text, struct config_feed *feed);
 int config_set_labels(const struct place *place, const char *text, struct config_feed *feed);
 int config_set_fields(const struct place *place, const char *text, struct config_feed *feed);
+/* Wildcards: whether TEXT is meant as one; its parts; what holds when all of the entry was read. */
+bool config_is_wildcard(const char *text);
+int config_set_wildcard(const struct place *place, const char *text, struct config_feed *feed);
+int config_add_exclude(const struct place *place, const char *text, struct config_feed *feed);
+int config_finish_wildcard(const struct place *place, struct config_feed *feed);
 /* What was not given. */
 int config_default_feed(struct config_feed *feed);
 int config_new_index(const struct place *place, const char *name, struct config_feed *feed,

@@ -15,7 +15,6 @@
 
 #define PAGE_SIZE_DEFAULT 500
 #define PAGE_SIZE_MAX     100000
-#define NAME_MAX_BYTES    200
 #define NAMESPACE_MAX     63
 #define COMPOUND_MAX      8
 
@@ -30,7 +29,9 @@ int config_set_resource(const struct place *place, const char *text, struct conf
 {
 	size_t n = strspn(text, word);
 
-	if (!n || text[n] || n > NAME_MAX_BYTES || !strchr(letters, text[0]) || text[n - 1] == '.' ||
+	if (config_is_wildcard(text))
+		return config_set_wildcard(place, text, feed);
+	if (!n || text[n] || n > CONFIG_NAME_MAX || !strchr(letters, text[0]) || text[n - 1] == '.' ||
 		strstr(text, "..") || strchr(text, '_'))
 		return place_bad(place,
 			"not a resource: '%s'; write one as pods, deployments.apps or deployments.v1.apps",
@@ -42,7 +43,7 @@ static bool is_name(const char *text)
 {
 	size_t n = strspn(text, word);
 
-	return n && !text[n] && n <= NAME_MAX_BYTES && !strchr("-._", text[0]);
+	return n && !text[n] && n <= CONFIG_NAME_MAX && !strchr("-._", text[0]);
 }
 
 int config_set_name(const struct place *place, const char *text, struct config_feed *feed)
@@ -51,7 +52,7 @@ int config_set_name(const struct place *place, const char *text, struct config_f
 		return place_bad(place,
 			"not a name: '%s'; allowed are letters, digits, '-', '.' and '_', the first "
 			"one a letter or digit, at most %d",
-			text, NAME_MAX_BYTES);
+			text, CONFIG_NAME_MAX);
 	return config_set(&feed->name, text);
 }
 
@@ -131,7 +132,7 @@ int config_new_index(const struct place *place, const char *name, struct config_
 		return place_bad(place,
 			"not an index name: '%s'; allowed are letters, digits, '-', '.' and '_', the "
 			"first one a letter or digit, at most %d",
-			name, NAME_MAX_BYTES);
+			name, CONFIG_NAME_MAX);
 	if (strcmp(name, "namespace") == 0 || strcmp(name, "label") == 0)
 		return place_bad(place, "'%s' is built in; choose another name", name);
 	for (size_t i = 0; i < feed->n_indexes; i++) {
@@ -261,6 +262,32 @@ static int read_drop(const struct place *place, const struct yaml_node *node, vo
 	return read_list(place, node, add_drop, feed);
 }
 
+static int read_exclude(const struct place *place, const struct yaml_node *node, void *to)
+{
+	struct config_feed *feed = to;
+
+	/* As above: nothing is left out. */
+	feed->exclude = calloc(1, sizeof(*feed->exclude));
+	if (!feed->exclude)
+		return err_set(-ENOMEM, "configuration");
+	return read_list(place, node, config_add_exclude, feed);
+}
+
+static int read_when_gone(const struct place *place, const struct yaml_node *node, void *to)
+{
+	static const char *const names[] = {"keep", "drop", NULL};
+	struct config_feed *feed = to;
+	const char *text;
+	unsigned choice;
+
+	int r = config_scalar(place, node, &text);
+	if (r == 0)
+		r = config_choice(place, text, names, &choice);
+	if (r == 0)
+		feed->drop_gone = choice == 1;
+	return r;
+}
+
 static int read_objects(const struct place *place, const struct yaml_node *node, void *to)
 {
 	static const char *const names[] = {"full", "metadata", NULL};
@@ -292,6 +319,8 @@ static const struct config_key feed_keys[] = {
 	{"objects", read_objects, 0},
 	{"drop", read_drop, 0},
 	{"indexes", read_indexes, 0},
+	{"exclude", read_exclude, 0},
+	{"whenGone", read_when_gone, 0},
 	{"pageSize", read_page_size, 0},
 	{"resync", config_read_duration, offsetof(struct config_feed, resync_ns)},
 	{0},
@@ -338,6 +367,9 @@ static int read_feed(const struct place *place, const struct yaml_node *node, st
 	struct place resource = place_member(place, "resource", node->line);
 	if (!feed->resource)
 		return place_bad(&resource, "is missing; write one as pods or deployments.apps");
+	r = config_finish_wildcard(place, feed);
+	if (r < 0)
+		return r;
 	return config_default_feed(feed);
 }
 
@@ -348,12 +380,19 @@ static int check_name(const struct place *place, const struct yaml_node *node,
 	size_t last = config->n_feeds - 1;
 	const struct yaml_node *name = yaml_get(node, "name");
 	struct place here = place_member(place, "name", name ? name->line : node->line);
+	struct place resource = place_member(place, "resource", node->line);
 
 	for (size_t i = 0; i < last; i++) {
-		if (strcmp(config->feeds[i].name, config->feeds[last].name) == 0)
-			return place_bad(&here,
-				"'%s' is the name of feeds[%zu] in line %zu too; give one of them another",
-				config->feeds[i].name, i, config->feeds[i].line);
+		const struct config_feed *feed = &config->feeds[i];
+
+		if (strcmp(feed->name, config->feeds[last].name) != 0)
+			continue;
+		if (feed->wildcard)
+			return place_bad(&resource, "'%s' is feeds[%zu] in line %zu already",
+				feed->name, i, feed->line);
+		return place_bad(&here,
+			"'%s' is the name of feeds[%zu] in line %zu too; give one of them another",
+			feed->name, i, feed->line);
 	}
 	return 0;
 }

@@ -17,7 +17,10 @@ static const char spaces[] = " \t";
 
 /* ---- --watch RESOURCE[:NAME][(OPTIONS)] ------------------------------------------------------------ */
 
-static int add_namespaces(const struct place *place, const char *text, struct config_feed *feed)
+typedef int set_fn(const struct place *place, const char *text, struct config_feed *feed);
+
+static int add_each(const struct place *place, const char *text, set_fn *add,
+	struct config_feed *feed)
 {
 	AUTO_FREE char *copy = strdup(text);
 	int r = 0;
@@ -26,18 +29,29 @@ static int add_namespaces(const struct place *place, const char *text, struct co
 		return err_set(-ENOMEM, "configuration");
 	for (char *rest = copy; r == 0 && rest;) {
 		char *one = strsep(&rest, ",");
-		r = config_add_namespace(place, one, feed);
+		r = add(place, one, feed);
 	}
 	return r;
 }
 
+static int add_namespaces(const struct place *place, const char *text, struct config_feed *feed)
+{
+	return add_each(place, text, config_add_namespace, feed);
+}
+
+static int add_excludes(const struct place *place, const char *text, struct config_feed *feed)
+{
+	return add_each(place, text, config_add_exclude, feed);
+}
+
 static const struct {
 	const char *letter, *name;
-	int (*set)(const struct place *place, const char *text, struct config_feed *feed);
+	set_fn *set;
 } watch_options[] = {
 	{"-n", "--namespace", add_namespaces},
 	{"-l", "--selector", config_set_labels},
 	{NULL, "--field-selector", config_set_fields},
+	{NULL, "--exclude", add_excludes},
 };
 
 /* Takes quotes off that enclose all of TEXT. */
@@ -63,7 +77,7 @@ static int set_option(const char *option, char *value, struct config_feed *feed)
 			return place_bad(&at_watch, "%s needs a value", option);
 		return watch_options[i].set(&at_watch, value, feed);
 	}
-	return place_bad(&at_watch, "unknown option '%s'; allowed are -n, -l and --field-selector",
+	return place_bad(&at_watch, "unknown option '%s'; allowed are -n, -l, --field-selector and --exclude",
 		option);
 }
 
@@ -139,6 +153,8 @@ int config_watch(struct config *config, const char *text)
 	if (!*text)
 		return place_bad(&at_watch, "must not be empty");
 	int r = read_watch(copy, feed);
+	if (r == 0)
+		r = config_finish_wildcard(&at_watch, feed);
 	if (r == 0)
 		r = config_default_feed(feed);
 	if (r < 0)

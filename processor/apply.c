@@ -155,7 +155,8 @@ static int define(void *arg, uint32_t feed_id, const char *name, const char *pat
 	return r < 0 ? r : terms_add(find_feed(apply, feed_id)->terms, &definition);
 }
 
-int apply_add_feed(struct apply *apply, const struct index_feed *row, const char *name)
+int apply_add_feed(struct apply *apply, const struct index_feed *row,
+	const struct feed_definition *of)
 {
 	CHECK_OBJ(apply, APPLY_MAGIC);
 	struct feed *feed;
@@ -165,7 +166,7 @@ int apply_add_feed(struct apply *apply, const struct index_feed *row, const char
 		r = index_feed_set(apply->index, row);
 	if (!r)
 		r = know_feed(apply, row, &feed);
-	return r ? r : definitions_wanted(apply->p->config, name, row->feed, define, apply);
+	return r ? r : definitions_wanted(apply->p->config, of, define, apply);
 }
 
 static int save_feed(struct apply *apply, const struct feed *feed)
@@ -333,37 +334,41 @@ static int list_end(
 
 /* ---- feeds ---- */
 
-struct name_search {
+struct addition {
+	struct apply *apply;
 	uint32_t feed;
-	char *name; /* NULL: not found */
+	bool added;
 };
 
-static int search_name(void *arg, const struct feed_definition *definition,
+static int add_this(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
-	struct name_search *search = arg;
+	struct addition *addition = arg;
+	struct index_feed row = {.feed = addition->feed};
 
 	(void)checkpoint;
-	if (definition->id != search->feed)
+	if (definition->id != addition->feed)
 		return 0;
-	search->name = strdup(definition->name);
-	return search->name ? END : err_set(-ENOMEM, "feed '%s'", definition->name);
+	addition->added = true;
+	int r = apply_add_feed(addition->apply, &row, definition);
+	return r ? r : END;
 }
 
 static int feed_added(struct apply *apply, struct txn *txn, const struct record *record)
 {
-	struct name_search search = {.feed = record->feed};
+	struct addition addition = {.apply = apply, .feed = record->feed};
+	const struct feed_definition removed = {.id = record->feed, .name = "", .group = "",
+		.version = "", .resource = ""};
 	struct index_feed row = {.feed = record->feed};
-	int r = journal_each_feed(apply->journal, txn, search_name, &search);
-	AUTO_FREE char *name = search.name;
+	int r = journal_each_feed(apply->journal, txn, add_this, &addition);
 
+	/* Without a definition: removed since, its FEED_REMOVED will come. */
+	if (r >= 0 && !addition.added)
+		r = apply_add_feed(apply, &row, &removed);
 	if (r < 0)
 		return r;
-	/* Without a name: removed since, its FEED_REMOVED will come. */
-	r = apply_add_feed(apply, &row, name ? name : "");
-	if (!r)
-		publish_record(apply->publish, record);
-	return r;
+	publish_record(apply->publish, record);
+	return 0;
 }
 
 static int feed_removed(struct apply *apply, struct feed *feed, const struct record *record)

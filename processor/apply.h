@@ -39,8 +39,9 @@ int apply_record(struct apply *apply, struct txn *txn, const struct record *reco
 
 /* ---- for rebuild and definitions; inside a transaction of the index ---- */
 
-/* A feed's row, and its definitions as the configuration has them for NAME. */
-int apply_add_feed(struct apply *apply, const struct index_feed *feed, const char *name);
+/* A feed's row, and its index definitions as the configuration has them for the feed OF. */
+int apply_add_feed(struct apply *apply, const struct index_feed *feed,
+	const struct feed_definition *of);
 /* Enters a version as the current one. */
 int apply_enter(struct apply *apply, struct txn *txn, const struct record *record);
 /* Tells the counters what was committed. */

@@ -51,12 +51,10 @@ void definitions_free(struct definitions **definitions)
 
 /* ---- what is wanted ---- */
 
-static const struct config_feed *configured(const struct config *config, const char *name)
+static const struct config_feed *configured(
+	const struct config *config, const struct feed_definition *d)
 {
-	for (size_t i = 0; config && i < config->n_feeds; i++)
-		if (!strcmp(config->feeds[i].name, name))
-			return &config->feeds[i];
-	return NULL;
+	return config ? config_find_feed(config, d->name, d->group, d->version, d->resource) : NULL;
 }
 
 static int wanted_index(
@@ -74,10 +72,11 @@ static int wanted_index(
 	return r < 0 ? r : fn(arg, feed, index->name, text);
 }
 
-int definitions_wanted(const struct config *config, const char *name, uint32_t feed,
+int definitions_wanted(const struct config *config, const struct feed_definition *of,
 	definition_wanted_fn *fn, void *arg)
 {
-	const struct config_feed *entry = configured(config, name);
+	const struct config_feed *entry = configured(config, of);
+	uint32_t feed = of->id;
 	int r = fn(arg, feed, INDEX_NAMESPACE, "");
 
 	if (!r)
@@ -178,13 +177,12 @@ static int compare_feed(void *arg, const struct feed_definition *definition,
 		c->d->pending |= r == 0;
 		return 0;
 	}
-	if (r || !configured(c->d->p->config, definition->name))
+	if (r || !configured(c->d->p->config, definition))
 		return r;
 	for (size_t i = 0; i < c->n_have; i++)
 		if (c->have[i].feed == definition->id)
 			c->have[i].wanted = false;
-	return definitions_wanted(
-		c->d->p->config, definition->name, definition->id, note_wanted, c);
+	return definitions_wanted(c->d->p->config, definition, note_wanted, c);
 }
 
 static int compare(struct definitions *d, struct txn *journal_txn, struct comparison *c)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which indexes there should be: the built-in ones of every feed, and those that kinf.yaml has for
- * the feed's name. Compared with what is there at every change of the configuration and once a
+ * the feed's name, or for the wildcard that it came from. Compared with what is there at every change of the configuration and once a
  * second (a feed may get another name at any time); what is missing is defined and filled, what is
  * no longer wanted dropped, what a removed feed leaves taken out: all in slices between batches,
  * without the API server.
@@ -11,10 +11,10 @@
 
 #include "processor/apply.h"
 
-/* Calls FN for each definition that feed FEED, of this NAME, should have; until it returns non-zero,
- * which is the result. */
+/* Calls FN for each index definition that the feed OF should have; until it returns non-zero, which is
+ * the result. */
 typedef int definition_wanted_fn(void *arg, uint32_t feed, const char *name, const char *paths);
-int definitions_wanted(const struct config *config, const char *name, uint32_t feed,
+int definitions_wanted(const struct config *config, const struct feed_definition *of,
 	definition_wanted_fn *fn, void *arg);
 
 struct definitions;

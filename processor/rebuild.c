@@ -132,7 +132,7 @@ static int enter_feed(void *arg, const struct feed_definition *definition,
 
 	if (checkpoint->phase == FEED_REMOVED)
 		return 0;
-	int r = apply_add_feed(b->apply, &row, definition->name);
+	int r = apply_add_feed(b->apply, &row, definition);
 	if (!r)
 		r = enter_heads(b, definition->id, checkpoint->list_begin);
 	if (!r && checkpoint->list_begin)

@@ -319,6 +319,35 @@ int discovery_find(struct discovery *discovery, const char *name, struct resourc
 	return r < 0 ? r : AGAIN;
 }
 
+int discovery_refresh(struct discovery *discovery, uint64_t max_age_ns)
+{
+	CHECK_OBJ(discovery, DISCOVERY_MAGIC);
+	if (discovery->known && !discovery->expired &&
+		proc_monotonic_ns() - discovery->ended_ns < max_age_ns)
+		return FOUND;
+	int r = discovery->parts ? 0 : start(discovery);
+	return r < 0 ? r : AGAIN;
+}
+
+int discovery_known(const struct discovery *discovery, const char *name,
+	struct resource *ret_resource)
+{
+	CHECK_OBJ(discovery, DISCOVERY_MAGIC);
+	return catalogue_find(&discovery->catalogue, name, ret_resource);
+}
+
+int discovery_each(const struct discovery *discovery, discovery_each_fn *fn, void *arg)
+{
+	const struct catalogue *catalogue = &discovery->catalogue;
+	int r = 0;
+
+	CHECK_OBJ(discovery, DISCOVERY_MAGIC);
+	for (size_t i = 0; !r && i < catalogue->count; i++)
+		if (catalogue->at[i].usable)
+			r = fn(arg, &catalogue->at[i].resource);
+	return r;
+}
+
 int resource_path(const struct resource *resource, const char *name_space, char *ret_path,
 	size_t size)
 {

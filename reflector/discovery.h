@@ -49,6 +49,16 @@ void discovery_free(struct discovery **discovery);
  */
 int discovery_find(struct discovery *discovery, const char *name, struct resource *ret_resource);
 
+/* The catalogue was fetched no longer than MAX_AGE ago: FOUND. AGAIN: it is being fetched, as above. */
+int discovery_refresh(struct discovery *discovery, uint64_t max_age_ns);
+/* What is known now, however old; nothing is fetched. FOUND, or as discovery_find. */
+int discovery_known(const struct discovery *discovery, const char *name,
+	struct resource *ret_resource);
+/* Each resource in each version in which it can be listed and watched, a resource's preferred version
+ * first; until FN returns something else than 0, which is the result. */
+typedef int discovery_each_fn(void *arg, const struct resource *resource);
+int discovery_each(const struct discovery *discovery, discovery_each_fn *fn, void *arg);
+
 /* For how long it is believed that the server has no such resource, instead of 10 s. */
 void discovery_set_recheck(struct discovery *discovery, uint64_t recheck_ns);
 

@@ -2,6 +2,7 @@
 #include "reflector/entry.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -47,11 +48,41 @@ int entry_init(const struct config_feed *config, size_t n, struct entry *ret_ent
 		.drop = join_drop(config),
 		.metadata_only = config->metadata_only,
 		.page_size = config->page_size,
+		.drop_gone = config->drop_gone,
 	};
 	if (ret_entry->name && ret_entry->resource && ret_entry->name_space &&
 		ret_entry->label_selector && ret_entry->field_selector && ret_entry->drop)
 		return 0;
 	return err_set(-ENOMEM, "feed '%s'", config->name);
+}
+
+/* "pods.v1", "deployments.v1.apps". */
+static void write_resource(const struct entry_resource *resource, char *ret_text, size_t size)
+{
+	snprintf(ret_text, size, "%s.%s%s%s", resource->plural, resource->version,
+		*resource->group ? "." : "", resource->group);
+}
+
+int entry_init_of(const struct config_feed *wildcard, size_t n, const struct entry_resource *resource,
+	struct entry *ret_entry)
+{
+	char name[CONFIG_FULL_NAME_SIZE], text[2 * CONFIG_FULL_NAME_SIZE];
+	struct config_feed one = *wildcard;
+
+	snprintf(name, sizeof(name), "%s%s%s", resource->plural, *resource->group ? "." : "",
+		resource->group);
+	write_resource(resource, text, sizeof(text));
+	one.name = name;
+	one.resource = text;
+	return entry_init(&one, n, ret_entry);
+}
+
+bool entry_is_of(const struct entry *entry, const struct entry_resource *resource)
+{
+	char text[2 * CONFIG_FULL_NAME_SIZE];
+
+	write_resource(resource, text, sizeof(text));
+	return !strcmp(entry->resource, text);
 }
 
 void entry_release(struct entry *entry)

@@ -22,10 +22,19 @@ struct entry {
 	char *drop; /* sorted, joined by line feeds */
 	bool metadata_only;
 	uint32_t page_size;
+	bool drop_gone;
 };
 
 /* The I-th feed of CONFIG in its N-th namespace (0 where it names none). Release also after errors. */
 int entry_init(const struct config_feed *config, size_t n, struct entry *ret_entry);
+/* The same for one of the resources that a wildcard stands for. */
+struct entry_resource {
+	const char *group, *version, *plural;
+};
+int entry_init_of(const struct config_feed *wildcard, size_t n, const struct entry_resource *resource,
+	struct entry *ret_entry);
+/* ENTRY was made for this one, in this version. */
+bool entry_is_of(const struct entry *entry, const struct entry_resource *resource);
 void entry_release(struct entry *entry);
 
 bool entry_same(const struct entry *a, const struct entry *b);

@@ -87,6 +87,7 @@ void feeds_free(struct feeds **feeds)
 	for (size_t i = 0; i < f->n_wanted; i++)
 		resolve_hide(f, &f->wanted[i]);
 	wanted_release(f->wanted, f->n_wanted);
+	wildcard_release(f);
 	for (size_t i = 0; i < f->n_unwanted; i++)
 		runner_free(&f->unwanted[i].runner);
 	free(f->unwanted);
@@ -222,6 +223,8 @@ int feeds_work(struct feeds *feeds)
 	int r = past_replace(feeds);
 	if (r >= 0)
 		r = resolve_due(feeds);
+	if (r >= 0)
+		r = wildcard_due(feeds);
 	int more = r < 0 ? r : each(feeds, work_one, &now);
 	if (more >= 0 && replace_is_due(feeds)) {
 		r = replace_ready(feeds);
@@ -251,6 +254,8 @@ uint64_t feeds_until(const struct feeds *feeds)
 	if (!feeds->started)
 		return until;
 	until = find_checks((struct feeds *)feeds).at;
+	if (wildcard_until(feeds) < until)
+		until = wildcard_until(feeds);
 	(void)each((struct feeds *)feeds, until_one, &until);
 	for (size_t i = 0; i < feeds->n_wanted; i++)
 		if (!feeds->wanted[i].verified && feeds->wanted[i].ask_ns < until)

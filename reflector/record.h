@@ -114,6 +114,8 @@ bool record_was_seen(struct record_feed *feed, uint64_t seq);
 int record_initial(struct record_feed *feed, const struct watch_event *event, bool tolerant);
 /* The list is whole and as of RV. AGAIN: call again, after a flush if you like; 0: it has ended. */
 int record_list_end(struct record_feed *feed, struct bytes rv);
+/* The journal holds an object of the feed: 1, 0, or an error. */
+int record_has_objects(struct record_feed *feed);
 /* Closes the bracket of a relist that does not come to an end. */
 int record_list_abandon(struct record_feed *feed);
 

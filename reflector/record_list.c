@@ -302,6 +302,21 @@ int record_list_end(struct record_feed *feed, struct bytes rv)
 	return 0;
 }
 
+int record_has_objects(struct record_feed *feed)
+{
+	struct journal *journal = recorder_journal(feed->recorder);
+	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
+	struct bytes key;
+	struct head head;
+	int r = recorder_begin(feed->recorder);
+
+	if (r >= 0)
+		r = head_walk_open(journal, journal_txn(journal), feed->id, BYTES_NONE, &walk);
+	if (r >= 0)
+		r = head_walk_next(walk, &key, &head);
+	return r < 0 ? recorder_fail(feed->recorder, r) : r == FOUND;
+}
+
 int record_list_abandon(struct record_feed *feed)
 {
 	int r = recorder_begin(feed->recorder);

@@ -34,6 +34,7 @@ static int add_feed(struct feeds *feeds, struct wanted *w, struct feed_definitio
 		r = runner_new(&feeds->shared, definition, &checkpoint, w->entry.page_size, &w->runner);
 	if (r < 0)
 		return r;
+	wanted_tune(w);
 	log_event(LOG_NOTICE, "feed", "added", "feed=%s id=%u resource=%s group=%s version=%s",
 		log_quote(definition->name), definition->id, definition->resource,
 		*definition->group ? definition->group : "core", definition->version);
@@ -58,7 +59,7 @@ static int settle(struct feeds *feeds, struct wanted *w, struct feed_definition 
 		if (!feeds->unwanted[i].removed && !feeds->unwanted[i].past &&
 			definition_same(runner_definition(feeds->unwanted[i].runner), definition)) {
 			w->runner = unwanted_take(feeds, i);
-			runner_set_page_size(w->runner, w->entry.page_size);
+			wanted_tune(w);
 			return 0;
 		}
 	}
@@ -72,12 +73,16 @@ static enum feed_phase pending_phase(int error)
 	return error == ERR_CONFIG ? FEED_ERROR : FEED_LISTING;
 }
 
-static void show(struct feeds *feeds, struct wanted *w, int error, const char *why)
+void resolve_show(struct feeds *feeds, struct wanted *w, int error, const char *why)
 {
 	struct stats_feed *row = &w->pending;
 
 	if (w->runner)
-		return;
+		return; /* which says by itself what it lacks */
+	if (!w->said)
+		log_event(LOG_WARNING, "feed", "unresolved", "feed=%s resource=%s error=%s",
+			log_quote(w->entry.name), log_quote(w->entry.resource), log_quote(why));
+	w->said = true;
 	if (!row->feed)
 		row->feed = STATS_PENDING | ++feeds->pending;
 	row->phase = pending_phase(error);
@@ -99,17 +104,20 @@ static void ask_later(struct feeds *feeds, struct wanted *w, int error)
 	const char *why = err_text(error);
 	bool passing = error != ERR_NO_RESOURCE && error != ERR_CONFIG && error != ERR_FORBIDDEN;
 
-	show(feeds, w, error, why);
+	resolve_show(feeds, w, error, why);
 	const struct config_policy *policy = &feeds->shared.policy;
 
 	if (w->pause_ns > policy->backoff_max_ns)
 		w->pause_ns = policy->backoff_max_ns;
 	w->ask_ns = proc_monotonic_ns() + pace_jitter(passing ? w->pause_ns : policy->recheck_ns);
 	w->pause_ns *= 2;
-	if (!w->said && !w->runner) /* which says by itself what it lacks */
-		log_event(LOG_WARNING, "feed", "unresolved", "feed=%s resource=%s error=%s",
-			log_quote(w->entry.name), log_quote(w->entry.resource), log_quote(why));
-	w->said = true;
+}
+
+/* Of a group that is gone only the name may be left, in another group. */
+static bool is_same_resource(const struct wanted *w, const struct resource *resource)
+{
+	return entry_is_of(&w->entry, &(struct entry_resource){resource->group, resource->version,
+		resource->plural});
 }
 
 /* Errors are the journal's. */
@@ -123,6 +131,8 @@ static int resolve(struct feeds *feeds, struct wanted *w)
 		w->ask_ns = UINT64_MAX;
 		return 0;
 	}
+	if (r == FOUND && w->wildcard && !is_same_resource(w, &resource))
+		r = err_say(ERR_NO_RESOURCE, "the server has no resource '%s'", w->entry.resource);
 	if (r == FOUND)
 		r = entry_define(&w->entry, &resource, &definition);
 	if (r < 0) {
@@ -154,6 +164,7 @@ int resolve_due(struct feeds *feeds)
 int feeds_discovered(struct feeds *feeds, int result)
 {
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	wildcard_discovered(feeds, result);
 	for (size_t i = 0; i < feeds->n_wanted; i++) {
 		struct wanted *w = &feeds->wanted[i];
 

@@ -145,6 +145,13 @@ static void do_watch(struct runner *runner, const struct feed_action *action)
 		runner_call_start(runner, action);
 }
 
+/* Discovery says a while later what the server's 404 said: no answer of one that is just starting. */
+static void absent_again(struct runner *runner, const char *why)
+{
+	runner_fail_with(runner, FAILURE_ABSENT, why);
+	runner_drop_begin(runner);
+}
+
 static void do_resolve(struct runner *runner)
 {
 	const struct feed_definition *d = &runner->definition;
@@ -157,7 +164,7 @@ static void do_resolve(struct runner *runner)
 	if (r == FOUND)
 		runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_RESOLVED});
 	else if (r == ERR_NO_RESOURCE)
-		runner_fail_with(runner, FAILURE_ABSENT, err_text(r));
+		absent_again(runner, err_text(r));
 	else if (r != AGAIN)
 		runner_fail_with(runner, FAILURE_NETWORK, err_text(r));
 }
@@ -188,6 +195,7 @@ void runner_perform(struct runner *runner, const struct feed_action *action)
 		break;
 	case FEED_DO_LIST:
 	case FEED_DO_STREAM:
+		runner->dropping = false; /* it has come back: the list goes on in the same bracket */
 		do_list(runner, action);
 		break;
 	case FEED_DO_FINISH_LIST:
@@ -281,10 +289,11 @@ int runner_rename(struct runner *runner, const char *name)
 	return 0;
 }
 
-void runner_set_page_size(struct runner *runner, uint32_t page_size)
+void runner_tune(struct runner *runner, uint32_t page_size, bool drop_gone)
 {
 	CHECK_OBJ(runner, RUNNER_MAGIC);
 	runner->feed.page_size = page_size;
+	runner->drop_gone = drop_gone;
 }
 
 bool runner_is_listed(const struct runner *runner)
@@ -367,6 +376,8 @@ int runner_work(struct runner *runner)
 {
 	CHECK_OBJ(runner, RUNNER_MAGIC);
 	int more = runner_check_work(runner);
+	if (runner->dropping)
+		return runner_drop_work(runner);
 	if (!runner->finishing)
 		return more;
 	int r = failpoint_pass(FAILPOINT_LIST_SWEEP);
@@ -423,7 +434,7 @@ int runner_rewind(struct runner *runner, const char *why)
 	consistency_cancel(&runner->check);
 	fetch_cancel(&runner->probe);
 	runner_set_error(runner, why);
-	runner->finishing = runner->has_next = false;
+	runner->finishing = runner->has_next = runner->dropping = false;
 	int r = record_feed_reload(&runner->record);
 	if (r >= 0)
 		runner_step_and_do(runner, checkpoint_input(runner, FEED_ON_REWIND));

@@ -42,8 +42,11 @@ void runner_free(struct runner **runner);
 /* The definition's texts live as long as the runner; its name may change with runner_rename. */
 const struct feed_definition *runner_definition(const struct runner *runner);
 int runner_rename(struct runner *runner, const char *name);
-/* Counts from the next list on. */
-void runner_set_page_size(struct runner *runner, uint32_t page_size);
+/* What counts from the next list on; whether the objects go when the resource has gone (whenGone). */
+void runner_tune(struct runner *runner, uint32_t page_size, bool drop_gone);
+/* The server has no such resource any more, nor is there anything stored of it: GONE, and no objects.
+ * 1, 0, or an error of the journal's. */
+int runner_is_void(struct runner *runner);
 bool runner_is_listed(const struct runner *runner);
 /* The checkpoint that it went back to says that the feed is removed. */
 bool runner_is_removed(const struct runner *runner);

@@ -6,6 +6,7 @@
  *	runner_call.c   one request: the answer taken apart, and how it ended
  *	runner_check.c  the consistency check
  *	runner_stream.c a list that comes as a stream and goes on as the watch
+ *	runner_drop.c   whenGone: drop
  *	runner_probe.c  whether the server knows the RV that is watched from
  */
 #ifndef REFLECTOR_RUNNER_PARTS_H
@@ -32,6 +33,8 @@ struct runner {
 	struct buf list_rv;        /* finishing: the list is as of this */
 	bool finishing;
 	struct guard guard;
+	bool drop_gone;
+	bool dropping;             /* the resource has gone, and what is stored goes */
 	bool troubled;             /* row.error counts until runner_say_well, */
 	bool failing;              /* and was said in the log */
 	uint32_t said_kinds;       /* failures of these kinds are in the log */
@@ -95,6 +98,10 @@ int runner_stream_event(struct runner *runner, const struct watch_event *event);
 int runner_stream_hold(struct runner *runner, struct bytes bytes);
 /* The list is finished: its stream goes on as the watch. */
 void runner_stream_go_on(struct runner *runner);
+
+/* runner_drop.c: a slice of it, AGAIN while there is more. */
+void runner_drop_begin(struct runner *runner);
+int runner_drop_work(struct runner *runner);
 
 /* runner_probe.c */
 void runner_probe_start(struct runner *runner);

@@ -26,6 +26,12 @@ struct runner *unwanted_take(struct feeds *feeds, size_t i)
 	return runner;
 }
 
+void wanted_tune(const struct wanted *w)
+{
+	if (w->runner)
+		runner_tune(w->runner, w->entry.page_size, w->entry.drop_gone);
+}
+
 void wanted_release(struct wanted *wanted, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -43,6 +49,9 @@ static int read_entries(const struct config *config, struct wanted **ret_wanted,
 
 	for (size_t i = 0; r >= 0 && i < config->n_feeds; i++) {
 		const struct config_feed *feed = &config->feeds[i];
+
+		if (feed->wildcard)
+			continue;
 		size_t places = feed->n_namespaces ? feed->n_namespaces : 1;
 
 		for (size_t j = 0; r >= 0 && j < places; j++) {
@@ -83,8 +92,7 @@ static void keep_same(struct feeds *feeds, struct wanted *wanted, size_t n)
 	}
 }
 
-/* Of two that are meant the younger one is to replace the other. SIZE_MAX: none. */
-static size_t find_meant(const struct feeds *feeds, const struct entry *entry)
+size_t unwanted_find(const struct feeds *feeds, const struct entry *entry)
 {
 	size_t found = SIZE_MAX;
 	uint32_t id = 0;
@@ -105,7 +113,7 @@ static void take_meant(struct feeds *feeds)
 {
 	for (size_t i = 0; i < feeds->n_wanted; i++) {
 		struct wanted *w = &feeds->wanted[i];
-		size_t found = w->runner ? SIZE_MAX : find_meant(feeds, &w->entry);
+		size_t found = w->runner ? SIZE_MAX : unwanted_find(feeds, &w->entry);
 
 		if (found != SIZE_MAX)
 			w->runner = unwanted_take(feeds, found);
@@ -126,8 +134,10 @@ int feeds_configure(struct feeds *feeds, const struct config *config)
 		if (!feeds->wanted[i].runner)
 			continue;
 		r = unwanted_add(feeds, feeds->wanted[i].runner);
-		if (r >= 0)
-			feeds->wanted[i].runner = NULL;
+		if (r < 0)
+			break;
+		feeds->unwanted[feeds->n_unwanted - 1].past = feeds->wanted[i].past;
+		feeds->wanted[i].runner = NULL;
 	}
 	for (size_t i = 0; i < feeds->n_wanted; i++)
 		resolve_hide(feeds, &feeds->wanted[i]);
@@ -138,8 +148,10 @@ int feeds_configure(struct feeds *feeds, const struct config *config)
 	/* What is asked again at the earliest after this is to be looked up then. */
 	discovery_set_recheck(feeds->shared.discovery, config->policy.recheck_ns / 2);
 	take_meant(feeds);
-	for (size_t i = 0; i < n; i++)
-		if (wanted[i].runner)
-			runner_set_page_size(wanted[i].runner, wanted[i].entry.page_size);
+	feeds->config = config;
+	if (r >= 0)
+		r = wildcard_configure(feeds);
+	for (size_t i = 0; i < feeds->n_wanted; i++)
+		wanted_tune(&feeds->wanted[i]);
 	return r;
 }

@@ -237,6 +237,15 @@ static void gather_disk(struct home *home, struct status *status)
 		status->disk_free = (uint64_t)fs.f_bavail * fs.f_frsize;
 }
 
+/* By name, as they are looked for. */
+static int compare_feeds(const void *a, const void *b)
+{
+	const struct kinf_feed_status *x = a, *y = b;
+	int r = strcmp(x->name, y->name);
+
+	return r ? r : strcmp(x->namespace_, y->namespace_);
+}
+
 int status_gather(struct kinf *kinf, struct status *status)
 {
 	struct kinf_snapshot *snapshot = NULL;
@@ -265,6 +274,8 @@ int status_gather(struct kinf *kinf, struct status *status)
 		int pending = gather_pending(home, status);
 		r = pending < 0 ? pending : r;
 	}
+	if (status->n_feeds)
+		qsort(status->feeds, status->n_feeds, sizeof(*status->feeds), compare_feeds);
 	if (r == AGAIN) {
 		note_error(status, "", "there is no index yet; is kinf-processor running?");
 		return 0;

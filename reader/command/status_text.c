@@ -2,6 +2,7 @@
 /* For people. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/options.h"
 #include "reader/command/print.h"
@@ -105,11 +106,31 @@ static int put_feed(struct table *table, const struct kinf_feed_status *f, struc
 		bytes_text(f->bytes, &read), number(f->retries, &retries), f->last_error}, out);
 }
 
+/* "Feeds:   62 (60 live, 1 gone, 1 forbidden)": each state at its first feed. */
+static void put_states(const struct status *s, struct buf *out)
+{
+	buf_printf(out, "Feeds:   %zu", s->n_feeds);
+	for (size_t i = 0; i < s->n_feeds; i++) {
+		size_t same = 0, before = 0;
+
+		for (size_t j = 0; j < s->n_feeds; j++) {
+			bool equal = !strcmp(s->feeds[i].state, s->feeds[j].state);
+
+			same += equal;
+			before += equal && j < i;
+		}
+		if (!before)
+			buf_printf(out, "%s%zu %s", i ? ", " : " (", same, s->feeds[i].state);
+	}
+	buf_str(out, s->n_feeds ? ")\n\n" : "\n");
+}
+
 static int put_feeds(const struct status *s, struct buf *out)
 {
 	struct table table;
 	int r = 0;
 
+	put_states(s, out);
 	table_init(&table, feed_heads, ARRAY_SIZE(feed_heads));
 	for (size_t i = 0; r == 0 && i < s->n_feeds; i++)
 		r = put_feed(&table, &s->feeds[i], out);

@@ -7,7 +7,9 @@ The pipeline against a real API server, one that may be changed at will: $KUBECO
      is compared with the server's answer, value for value as text, keys in their order;
   2. changes for a while with kill -9 of the daemons, at random; compared again, `kinf verify --deep`;
   3. everything is killed, things change, everything is started; compared again, and the server's own
-     count of requests shows that nothing was listed.
+     count of requests shows that nothing was listed;
+  4. another store is fed with everything there is, `all`: its feeds are what the server's discovery has,
+     but for events, and every object equals the server's.
 
 What it created it takes away. usage: KUBECONFIG=FILE tests/real/check_real.py [--seconds 60] [--streaming]
 """
@@ -41,9 +43,9 @@ class Check:
         feeds = [whole(resource, pageSize=7) for resource in PATHS]
         self.store.configure(*feeds, retention={"time": "5s", "size": "256MiB"}, streamingLists=streaming)
 
-    def compare(self, resource):
-        ours = objects_of(self.store.kinf("get", resource, "-o", "json", check=True).stdout)
-        wrong = list(differences(ours, objects_of(self.cluster.raw(PATHS[resource]))))
+    def compare(self, resource, store=None, path=None):
+        ours = objects_of((store or self.store).kinf("get", resource, "-o", "json", check=True).stdout)
+        wrong = list(differences(ours, objects_of(self.cluster.raw(path or PATHS[resource]))))
         assert not wrong, f"{resource}: {len(wrong)} differ: " + "; ".join(wrong[:5])
         return len(ours)
 
@@ -56,6 +58,27 @@ class Check:
             total += found[-1]
         self.store.verify()
         print(f"{when}: {total} objects of {len(PATHS)} kinds equal as text, verify --deep finds nothing", flush=True)
+
+    def everything(self):
+        paths = self.cluster.all_paths()
+        wanted = {name: path for name, path in paths.items() if name.partition(".")[0] != "events"}
+        store, total = self.workspace.store("everything"), []
+        shutil.copy(self.cluster.kubeconfig, store.kubeconfig)
+        store.configure(whole("all"))
+        begun = time.monotonic()
+        store.run()
+
+        def fed():
+            feeds = {f["name"]: f["state"] for f in store.kinf("status", "-o", "json", check=True).json["feeds"]}
+            assert feeds == dict.fromkeys(wanted, "live"), feeds
+            return True
+
+        eventually(fed, 60, f"{len(wanted)} feeds live")
+        seconds = time.monotonic() - begun
+        for name, path in wanted.items():
+            eventually(lambda: total.append(self.compare(name, store, path)) or True, 30, f"{name} as in the cluster")
+        store.verify()
+        print(f"all: {len(wanted)} feeds live after {seconds:.1f} s, {sum(total)} objects equal as text", flush=True)
 
     def churn(self, seconds):
         """Changes from one thread, kills from this one."""
@@ -117,6 +140,7 @@ class Check:
         print(f"follower: {len(follower.lines)} lines, each once and in order", flush=True)
         self.restart_without_list()
         self.equal("after the restart")
+        self.everything()
         print(f"{time.monotonic() - begun:.0f} s", flush=True)
 
 

@@ -57,6 +57,21 @@ class Cluster:
                 total += float(line.rsplit(" ", 1)[1])
         return int(total)
 
+    def all_paths(self):
+        """{plural[.group]: path} of all that can be listed and watched, in the preferred version."""
+        roots = [("", ["/api/v1"])]
+        for group in json.loads(self.raw("/apis"))["groups"]:
+            versions = [group["preferredVersion"], *group["versions"]]
+            roots.append((group["name"], [f"/apis/{v['groupVersion']}" for v in versions]))
+        paths = {}
+        for group, versions in roots:
+            for root in versions:
+                for resource in json.loads(self.raw(root))["resources"]:
+                    if {"list", "watch"} <= set(resource["verbs"]) and "/" not in resource["name"]:
+                        name = resource["name"] + ("." + group if group else "")
+                        paths.setdefault(name, f"{root}/{resource['name']}")
+        return paths
+
     # ---- objects -------------------------------------------------------------------------------
 
     def create(self, *objects):

@@ -259,7 +259,7 @@ Test(config, each_key_of_a_feed_wrong_in_turn)
 					     "deployments.v1.apps"},
 		{FEED "colour: red",
 			"k.yaml:3: feeds[0].colour: unknown key; allowed here: resource, name, "
-			"namespaces, labelSelector, fieldSelector, objects, drop, indexes, pageSize, "
+			"namespaces, labelSelector, fieldSelector, objects, drop, indexes, exclude, whenGone, pageSize, "
 			"resync"},
 		{FEED "name: a/b", "k.yaml:3: feeds[0].name: not a name: 'a/b'; " NAME_RULE},
 		{FEED "namespaces: web", "k.yaml:3: feeds[0].namespaces: must be a list"},
@@ -505,9 +505,9 @@ Test(config, bad_watches_are_refused_in_words)
 	refuse_watch("pods(-n web", "--watch: 'pods(-n web': ')' is missing at the end");
 	refuse_watch("pods:(-n web)", "--watch: not a name: ''; " NAME_RULE);
 	refuse_watch("pods(-x web)",
-		"--watch: unknown option '-x'; allowed are -n, -l and --field-selector");
+		"--watch: unknown option '-x'; allowed are -n, -l, --field-selector and --exclude");
 	refuse_watch("pods(web)",
-		"--watch: unknown option 'web'; allowed are -n, -l and --field-selector");
+		"--watch: unknown option 'web'; allowed are -n, -l, --field-selector and --exclude");
 	refuse_watch("pods(-n)", "--watch: -n needs a value");
 	refuse_watch("pods(-n a,,b)", "--watch: not a namespace: ''; allowed are lower case letters, "
 				      "digits and '-' inside, at most 63");

@@ -264,6 +264,37 @@ Test(discovery, two_requests_serve_every_name)
 	world_close(&world);
 }
 
+static int note_name(void *arg, const struct resource *resource)
+{
+	buf_printf(arg, "%s.%s.%s ", resource->plural, resource->version, resource->group);
+	return 0;
+}
+
+Test(discovery, tells_all_that_can_be_watched_and_fetches_it_when_it_is_old)
+{
+	struct world world = {NULL};
+	struct resource resource;
+	struct buf names = BUF_INIT;
+
+	world_open(&world, (struct api_stub_answer[]){
+				   {"/api", 200, AGGREGATED, core_document},
+				   {"/apis", 200, AGGREGATED, groups_document},
+				   {NULL},
+			   });
+	cr_assert_eq(discovery_each(world.discovery, note_name, &names), 0);
+	cr_assert_eq(names.size, 0, "nothing is known yet");
+	cr_assert_eq(find(&world, "po", &resource), FOUND);
+	cr_assert_eq(discovery_refresh(world.discovery, UINT64_MAX), FOUND);
+	cr_assert_eq(discovery_each(world.discovery, note_name, &names), 0);
+	cr_assert_str_eq(buf_cstr(&names),
+		"events.v1. nodes.v1. pods.v1. deployments.v1.apps deployments.v1beta1.apps "
+		"events.v1.events.k8s.io widgets.v2.example.com widgets.v1.example.com ");
+	cr_assert_eq(discovery_refresh(world.discovery, 0), AGAIN, "too old");
+	cr_assert_eq(discovery_known(world.discovery, "no", &resource), FOUND, "as it was");
+	buf_release(&names);
+	world_close(&world);
+}
+
 Test(discovery, older_servers_are_asked_group_by_group_and_one_may_be_broken)
 {
 	struct world world = {NULL};

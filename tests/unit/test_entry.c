@@ -71,3 +71,24 @@ Test(entry, a_namespace_of_what_has_none_is_refused)
 	cr_assert_eq(entry_define(&entry, &nodes, &d), ERR_CONFIG);
 	entry_release(&entry);
 }
+
+Test(entry, of_a_wildcard_is_named_after_the_resource)
+{
+	static const struct entry_resource of[] = {{"", "v1", "pods"}, {"apps", "v1", "deployments"}};
+	struct entry pods, dep;
+	struct feed_definition d;
+
+	cr_assert_eq(entry_init_of(&config, 0, &of[0], &pods), 0);
+	cr_assert_eq(entry_init_of(&config, 1, &of[1], &dep), 0);
+	cr_assert_str_eq(pods.name, "pods");
+	cr_assert_str_eq(pods.resource, "pods.v1");
+	cr_assert_str_eq(dep.name, "deployments.apps");
+	cr_assert_str_eq(dep.name_space, "shop");
+	cr_assert_str_eq(dep.label_selector, "a=b");
+	cr_assert(entry_is_of(&dep, &of[1]) && !entry_is_of(&dep, &of[0]));
+	cr_assert_eq(entry_define(&dep, &deployments, &d), 0);
+	cr_assert(entry_means(&dep, &d), "the stored feed is found again");
+	cr_assert_not(entry_means(&pods, &d));
+	entry_release(&pods);
+	entry_release(&dep);
+}

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Feeds that stand for many resources, and what becomes of the data when a resource goes."""
+
+import signal
+
+import pytest
+
+from harness import eventually
+
+QUICK = {"recheck": "200ms", "backoff": {"min": "20ms", "max": "100ms"}}
+GROUP = "late.example.com"
+DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+BUILT_IN = {
+    "configmaps", "namespaces", "nodes", "pods", "secrets", "services",
+    "deployments.apps", "replicasets.apps", "widgets.example.com",
+}
+
+
+def kind(plural, **more):
+    return {"group": GROUP, "version": "v1", "resource": plural, "kind": plural[:-1].capitalize(), **more}
+
+
+def custom(plural, name):
+    return {"apiVersion": f"{GROUP}/v1", "kind": plural[:-1].capitalize(), "metadata": {"name": name, "namespace": "web"}}
+
+
+def feeds_of(store):
+    return {f["name"]: f for f in store.kinf("status", "-o", "json", check=True).json["feeds"]}
+
+
+def wait_feeds(store, names, state="live"):
+    def reached():
+        found = feeds_of(store)
+        assert set(found) == set(names), sorted(found)
+        assert {f["state"] for f in found.values()} == {state}, {n: f["state"] for n, f in found.items()}
+        return found
+
+    return eventually(reached, what=f"{len(names)} feeds {state}")
+
+
+def names_of(store, feed):
+    return sorted(store.objects(feed))
+
+
+def test_all_is_every_resource_there_is_and_comes_and_goes_with_them(simulator, store):
+    simulator.create("pods", 12)
+    simulator.add_kind(**kind("gadgets"))
+    simulator.put(f"gadgets.{GROUP}", custom("gadgets", "a"))
+    simulator.add_kind(group="", version="v1", resource="events", kind="Event")
+    store.configure({"resource": "all", "indexes": {"owner": "metadata.ownerReferences[*].uid"}}, **QUICK)
+    _, reflector = store.daemons()
+    everything = BUILT_IN | {f"gadgets.{GROUP}"}
+    wait_feeds(store, everything)
+    assert len(store.objects("po")) == 12 and names_of(store, "gadget") == ["web/a"]
+    assert "owner" in store.kinf("index", "deployments.apps", check=True).stdout, "a wildcard's index is each feed's"
+    pods = feeds_of(store)["pods"]["id"]
+
+    simulator.add_kind(**kind("gizmos"))
+    simulator.put(f"gizmos.{GROUP}", custom("gizmos", "new"))
+    wait_feeds(store, everything | {f"gizmos.{GROUP}"})
+    store.kinf("wait", f"gizmos.{GROUP}", "--for", "object=web/new", check=True)
+    simulator.remove_kind(f"gadgets.{GROUP}")
+    wait_feeds(store, BUILT_IN | {f"gizmos.{GROUP}"})
+    assert store.kinf("get", "gadgets").status == 1
+
+    reflector.kill()
+    simulator.forget_requests()
+    reflector.start()
+    wait_feeds(store, BUILT_IN | {f"gizmos.{GROUP}"})
+    assert feeds_of(store)["pods"]["id"] == pods
+    assert simulator.counters("pods")["lists"] == simulator.counters(f"gizmos.{GROUP}")["lists"] == 0
+    store.verify()
+
+
+def test_a_group_alone_without_what_is_excluded_or_named_by_others(simulator, store):
+    for plural in ("gadgets", "gizmos", "gears"):
+        simulator.add_kind(**kind(plural, shortName=plural[:3]))
+        simulator.put(f"{plural}.{GROUP}", [custom(plural, "a"), {**custom(plural, "b"), "x": 1}])
+    simulator.add_kind(group=GROUP, version="v1", resource="spheres", kind="Sphere", namespaced=False)
+    mine = {"resource": "gea", "name": "mine", "fieldSelector": "metadata.name=b"}
+    store.configure({"resource": f"*.{GROUP}", "exclude": ["gizmos"], "objects": "metadata"}, mine, **QUICK)
+    reflector = store.daemons()[1]
+    wait_feeds(store, {f"gadgets.{GROUP}", f"spheres.{GROUP}", "mine"})
+    assert names_of(store, "mine") == ["web/b"] and "x" in store.objects("mine")["web/b"]
+    assert "x" not in store.objects("gadgets")["web/b"], "metadata only"
+    gadgets = feeds_of(store)[f"gadgets.{GROUP}"]["id"]
+
+    # What an entry names from now on is that entry's, what it leaves is the wildcard's again.
+    store.configure({"resource": f"*.{GROUP}", "namespaces": ["web"], "objects": "metadata"}, **QUICK)
+    for process in store.processes:
+        process.send(signal.SIGHUP)
+    wait_feeds(store, {f"{plural}.{GROUP}" for plural in ("gadgets", "gizmos", "gears")})
+    assert feeds_of(store)[f"gadgets.{GROUP}"]["id"] != gadgets, "one namespace is another feed"
+    assert names_of(store, "gears") == ["web/a", "web/b"]
+    assert len([line for line in reflector.log.splitlines() if "failed" in line]) == 0, reflector.log
+
+
+def test_a_wildcard_that_stands_for_nothing_says_so_once(simulator, store):
+    store.configure("pods", {"resource": f"*.{GROUP}"}, **QUICK)
+    _, reflector = store.daemons()
+    nothing = eventually(lambda: feeds_of(store).get(f"*.{GROUP}"))
+    assert nothing["state"] == "gone" and "nothing" in nothing["lastError"], nothing
+    assert eventually(lambda: feeds_of(store)[f"*.{GROUP}"]["retries"] > 2)
+    simulator.add_kind(**kind("gadgets"))
+    wait_feeds(store, {"pods", f"gadgets.{GROUP}"})
+    assert len([line for line in reflector.log.splitlines() if "unresolved" in line]) == 1
+
+
+def test_no_more_lists_at_once_than_allowed(simulator, store):
+    for n in range(20):
+        simulator.add_kind(**kind(f"thing{n}s"))
+    simulator.fault(verb="list", delayMs=60)
+    store.configure("all", listConcurrency=3, **QUICK)
+    store.daemons()
+    wait_feeds(store, BUILT_IN | {f"thing{n}s.{GROUP}" for n in range(20)})
+    lists = sorted(r["time"] for r in simulator.requests(verb="list") if "continue" not in r["query"])
+    assert len(lists) == 29, lists
+    # A list takes 60 ms: among four that began in a row the last one began after the first had ended.
+    assert all(later - first > 0.055 for first, later in zip(lists, lists[3:])), lists
+    text = store.kinf("status", check=True).stdout
+    rows = [line.split() for line in text.splitlines() if GROUP in line]
+    assert "29 live" in text and [row[0] for row in rows] == sorted(row[0] for row in rows), text
+
+
+# ---- whenGone ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["keep", "drop"])
+def test_data_of_a_resource_that_has_gone(simulator, store, policy):
+    """Its definition was lost, not deleted: no DELETED came. A wildcard's feed goes when it is empty."""
+    gadgets, gizmos = f"gadgets.{GROUP}", f"gizmos.{GROUP}"
+    for plural in ("gadgets", "gizmos"):
+        simulator.add_kind(**kind(plural))
+        simulator.put(f"{plural}.{GROUP}", [custom(plural, "a"), custom(plural, "b")])
+    store.configure({"resource": gadgets, "whenGone": policy}, {"resource": f"*.{GROUP}", "whenGone": policy}, **QUICK)
+    _, reflector = store.daemons()
+    wait_feeds(store, {gadgets, gizmos})
+    follower = store.follower("watch", gadgets, "-o", "json")
+    eventually(lambda: any(line["type"] == "SYNC" for line in follower.lines))
+
+    simulator.fault(path=f"/apis/{GROUP}", status=404, body="404 page not found")
+    simulator.fault(path="^/apis$", headers={"Content-Type": DISCOVERY}, body='{"kind": "APIGroupDiscoveryList", "items": []}')
+    simulator.drop()
+    eventually(lambda: feeds_of(store)[gadgets]["state"] == "gone")
+    if policy == "keep":
+        eventually(lambda: feeds_of(store)[gadgets]["retries"] > 3)
+        assert names_of(store, gadgets) == names_of(store, gizmos) == ["web/a", "web/b"]
+    else:
+        eventually(lambda: set(feeds_of(store)) == {gadgets, f"*.{GROUP}"})
+        eventually(lambda: sum(line.get("finalStateUnknown", False) for line in follower.lines) == 2)
+        gone = feeds_of(store)[gadgets]
+        assert (gone["state"], gone["objects"]) == ("gone", 0) and names_of(store, gadgets) == [], gone
+    simulator.clear_faults()
+    wait_feeds(store, {gadgets, gizmos})
+    eventually(lambda: names_of(store, gadgets) == names_of(store, gizmos) == ["web/a", "web/b"])
+    assert len([line for line in reflector.log.splitlines() if "dropped" in line]) == (2 if policy == "drop" else 0)
+    store.verify()
