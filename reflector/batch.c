@@ -131,13 +131,18 @@ void recorder_recover(struct recorder *recorder)
 	recorder->text[0] = '\0';
 }
 
+void recorder_announce(struct recorder *recorder)
+{
+	CHECK_OBJ(recorder, RECORDER_MAGIC);
+	if (!recorder->error && !journal_txn(recorder->journal) && recorder->ring)
+		ring_announce(recorder->ring);
+}
+
 int recorder_begin(struct recorder *recorder)
 {
 	CHECK_OBJ(recorder, RECORDER_MAGIC);
 	if (recorder->error)
 		return err_say(recorder->error, "%s", recorder->text);
-	if (!journal_txn(recorder->journal) && recorder->ring)
-		ring_announce(recorder->ring);
 	int r = journal_begin(recorder->journal);
 	return r < 0 ? recorder_fail(recorder, r) : 0;
 }

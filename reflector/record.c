@@ -318,6 +318,8 @@ int record_event(struct record_feed *feed, const struct watch_event *event, bool
 	struct bytes *ret_rv)
 {
 	struct arrival arrival;
+
+	recorder_announce(feed->recorder);
 	int r = record_arrive(feed, event->object, &arrival);
 
 	if (r == RECORD_TAKEN && event->type == WATCH_DELETED)

@@ -43,6 +43,9 @@ int recorder_error(const struct recorder *recorder, const char **ret_text);
 void recorder_recover(struct recorder *recorder);
 /* The transaction to add to (feeds, names), opened when needed. */
 int recorder_begin(struct recorder *recorder);
+/* A change is coming that readers wait for: one of them comes awake while the batch is made (ring.h).
+ * Nothing after the batch's first touch. Lists announce nothing: they are seen at their end. */
+void recorder_announce(struct recorder *recorder);
 /* Makes an error of the journal's the batch's: aborts. Returns it. */
 int recorder_fail(struct recorder *recorder, int error);
 /* The open transaction holds something that is neither record nor checkpoint: it is to be kept. */
