@@ -18,12 +18,12 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "reflector/access/certificates.h"
-#include "reflector/wire/connection.h"
 #include "reflector/access/credential.h"
+#include "reflector/access/plugin.h"
+#include "reflector/wire/connection.h"
 #include "reflector/wire/head.h"
 #include "reflector/wire/limit.h"
 #include "reflector/wire/proxy.h"
-#include "reflector/access/plugin.h"
 
 #define HTTP_MAGIC 0x48545450u
 #define CALL_MAGIC 0x48434c4cu
@@ -37,6 +37,9 @@
 #define BULK_BUFFER        (64L * 1024)
 /* More time than asked for in one wait was not spent listening. */
 #define WAIT_SLACK_NS      1000000000ull
+/* A turn reads up to 32 KiB of an answer over HTTP/2. */
+#define GATHER_BYTES       (24u * 1024)
+#define GATHER_NS          1000000
 #define NS_PER_MS          1000000ull
 
 enum call_state {
@@ -76,10 +79,11 @@ struct http {
 	struct certificates *certificates;
 	CURLM *multi;
 	bool global, performing;
-	bool single; /* HTTP/1: a connection carries one call at a time */
+	bool single;  /* HTTP/1: a connection carries one call at a time */
 	struct http_call *calls;
 	struct connections connections;
 	struct http_counts counts;
+	uint64_t bulk_bytes; /* of large answers, in the last turn */
 
 	uint64_t connect_ns;
 	uint64_t clock_ns; /* time spent listening or working, not stopped */
@@ -257,6 +261,8 @@ static size_t take_body(char *data, size_t size, size_t count, void *arg)
 	call->http->counts.bytes += size * count;
 	if (call->request.on_body && size > 0 && count > 0)
 		r = call->request.on_body(call->request.arg, BYTES(data, size * count));
+	if (call->request.bulk)
+		call->http->bulk_bytes += size * count;
 	if (r && !call->cancelled) {
 		/* The sentence would not live until on_done. */
 		call->stop = r;
@@ -535,6 +541,7 @@ void http_set_quiet(struct http_call *call)
 	CHECK_OBJ(call, CALL_MAGIC);
 	call->limit.idle_ns = 0;
 	call->request.renewable = true;
+	call->request.bulk = false;
 }
 
 void http_cancel(struct http_call **call)
@@ -874,6 +881,17 @@ static struct http_call *next_ended(const struct http *http)
 	return call;
 }
 
+/*
+ * A server writes a list in pieces of a few kB: awake for each, half of the time goes into waking up.
+ * A moment's sleep lets them gather in the kernel; not when the last turn may have left some there.
+ */
+static void gather(struct http *http)
+{
+	if (http->bulk_bytes && http->bulk_bytes < GATHER_BYTES)
+		(void)nanosleep(&(struct timespec){0, GATHER_NS}, NULL);
+	http->bulk_bytes = 0;
+}
+
 static int wait_for_any(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fds)
 {
 	struct curl_waitfd extra[HTTP_FDS_MAX + 1];
@@ -892,6 +910,7 @@ static int wait_for_any(struct http *http, int timeout_ms, struct pollfd *fds, s
 		extra[n_fds] = (struct curl_waitfd){.fd = plugin, .events = CURL_WAIT_POLLIN};
 	if (credential_is_running(http->credential) && wait > PLUGIN_POLL_MS)
 		wait = PLUGIN_POLL_MS; /* its end can't be polled */
+	gather(http);
 	code = curl_multi_poll(http->multi, extra, (unsigned)n_fds + (plugin >= 0), wait, NULL);
 	move_clock(http, (uint64_t)wait);
 	if (code)
