@@ -37,11 +37,6 @@ void log_setup(const char *program, enum log_level max, enum log_format format)
 	setup.format = format;
 }
 
-enum log_level log_max(void)
-{
-	return setup.max;
-}
-
 /* A line is built in fixed memory, so that "out of memory" can be logged; what does not fit is cut
  * (the size keeps room for closing a JSON object). */
 struct line {

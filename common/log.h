@@ -16,7 +16,6 @@ enum log_level { LOG_ERROR, LOG_WARNING, LOG_NOTICE, LOG_INFO, LOG_DEBUG, LOG_LE
 enum log_format { LOG_TEXT, LOG_JSON };
 
 void log_setup(const char *program, enum log_level max, enum log_format format);
-enum log_level log_max(void);
 
 void log_event(enum log_level level, const char *tag, const char *event, const char *pairs, ...)
 	__attribute__((format(printf, 4, 5)));

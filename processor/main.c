@@ -291,6 +291,8 @@ static int start(struct app *app)
 		return complain(r, proc_exit_of(r));
 	log_event(LOG_NOTICE, "processor", "started", "pid=%d store=%s", (int)getpid(),
 		log_quote(home_path(app->p.home)));
+	if (env_library_fault())
+		log_event(LOG_WARNING, "store", "library", "text=%s", log_quote(env_library_fault()));
 	run(app);
 	return PROC_OK;
 }

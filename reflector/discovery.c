@@ -347,16 +347,3 @@ int discovery_each(const struct discovery *discovery, discovery_each_fn *fn, voi
 			r = fn(arg, &catalogue->at[i].resource);
 	return r;
 }
-
-int resource_path(const struct resource *resource, const char *name_space, char *ret_path,
-	size_t size)
-{
-	const char *root = *resource->group ? "/apis/" : "/api";
-	const char *middle = name_space && *name_space ? "/namespaces/" : "";
-	int n = snprintf(ret_path, size, "%s%s/%s%s%s/%s", root, resource->group,
-		resource->version, middle, *middle ? name_space : "", resource->plural);
-
-	if (n < 0 || (size_t)n >= size)
-		return err_set(ERR_TOO_LARGE, "path of '%s'", resource->plural);
-	return 0;
-}

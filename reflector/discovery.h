@@ -65,8 +65,4 @@ void discovery_set_recheck(struct discovery *discovery, uint64_t recheck_ns);
 /* What was learnt is not to be trusted (a list answered 404): the next find fetches. */
 void discovery_expire(struct discovery *discovery);
 
-/* "/api/v1/namespaces/web/pods" or "/apis/apps/v1/deployments". NAME_SPACE NULL or "": all. */
-int resource_path(const struct resource *resource, const char *name_space, char *ret_path,
-	size_t size);
-
 #endif

@@ -23,26 +23,9 @@ static const char *const state_names[FEED_AT_MAX] = {
 	[FEED_AT_HELD] = "held",
 };
 
-static const char *const do_names[FEED_DO_MAX] = {
-	[FEED_DO_NOTHING] = "nothing",
-	[FEED_DO_RESOLVE] = "resolve",
-	[FEED_DO_QUEUE] = "queue",
-	[FEED_DO_LIST] = "list",
-	[FEED_DO_STREAM] = "stream",
-	[FEED_DO_FINISH_LIST] = "finish-list",
-	[FEED_DO_WATCH] = "watch",
-	[FEED_DO_WAIT] = "wait",
-	[FEED_DO_FORGET] = "forget",
-};
-
 const char *feed_state_name(enum feed_state state)
 {
 	return state < FEED_AT_MAX ? state_names[state] : "?";
-}
-
-const char *feed_do_name(enum feed_do what)
-{
-	return what < FEED_DO_MAX ? do_names[what] : "?";
 }
 
 void feed_init(struct feed *feed, uint32_t page_size, const struct config_policy *policy)
@@ -58,11 +41,6 @@ void feed_release(struct feed *feed)
 	buf_release(&feed->rv);
 	buf_release(&feed->list_rv);
 	buf_release(&feed->continue_);
-}
-
-struct bytes feed_rv(const struct feed *feed)
-{
-	return buf_bytes(&feed->rv);
 }
 
 static bool set_text(struct buf *buf, struct bytes text)

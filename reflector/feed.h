@@ -138,8 +138,6 @@ void feed_release(struct feed *feed);
 
 void feed_step(struct feed *feed, const struct feed_input *in, struct feed_action *ret_action);
 
-/* Newest RV that was taken, "" when there is none; until the next step. */
-struct bytes feed_rv(const struct feed *feed);
 static inline enum feed_phase feed_phase(const struct feed *feed)
 {
 	return feed->phase;
@@ -151,6 +149,5 @@ static inline bool feed_is_tolerant(const struct feed *feed)
 }
 
 const char *feed_state_name(enum feed_state state);
-const char *feed_do_name(enum feed_do what);
 
 #endif

@@ -10,6 +10,7 @@
 #include "common/options.h"
 #include "common/proc.h"
 #include "reflector/loop.h"
+#include "store/env.h"
 
 #define PROGRAM "kinf-reflector"
 
@@ -56,5 +57,7 @@ int main(int argc, char **argv)
 	if (r < 0)
 		return complain(r);
 	log_setup(PROGRAM, config->log_level, config->log_format);
+	if (env_library_fault())
+		log_event(LOG_WARNING, "store", "library", "text=%s", log_quote(env_library_fault()));
 	return run(config, &flags);
 }

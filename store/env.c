@@ -193,13 +193,22 @@ static void assert_failed(MDB_env *mdb, const char *message)
 	check_failed("lmdb", 0, message);
 }
 
-const char *env_library_version(bool *ret_is_suspect)
+/* Whoever believes that he is the last to close destroys the mutexes under the others
+ * (spec/store.md A.8). */
+const char *env_version_fault(int major, int minor, int patch)
+{
+	if (major != 0 || minor != 9 || patch < 26 || patch > 31)
+		return NULL;
+	return "LMDB 0.9.26 to 0.9.31 may destroy the store's locks when a process closes it while "
+	       "another opens it (ITS#9278): install liblmdb 0.9.32 or later, or 0.9.24";
+}
+
+const char *env_library_fault(void)
 {
 	int major, minor, patch;
-	const char *text = mdb_version(&major, &minor, &patch);
 
-	*ret_is_suspect = major == 0 && minor == 9 && patch >= 26 && patch <= 31;
-	return text;
+	(void)mdb_version(&major, &minor, &patch);
+	return env_version_fault(major, minor, patch);
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -880,12 +889,6 @@ int txn_renew(struct txn *txn)
 	return start_read(txn);
 }
 
-int txn_error(const struct txn *txn)
-{
-	CHECK_OBJ(txn, TXN_MAGIC);
-	return txn->error;
-}
-
 uint64_t txn_id(const struct txn *txn)
 {
 	CHECK_OBJ(txn, TXN_MAGIC);
@@ -1036,18 +1039,6 @@ void cursor_close(struct cursor **cursor)
 	*cursor = NULL;
 }
 
-int cursor_renew(struct cursor *cursor, struct txn *txn)
-{
-	CHECK_OBJ(cursor, CURSOR_MAGIC);
-	CHECK_OBJ(txn, TXN_MAGIC);
-	REQUIRE(!txn->is_write && !cursor->link && cursor->txn->map == txn->map);
-	int rc = mdb_cursor_renew(txn->mdb, cursor->mdb);
-	if (rc)
-		return txn_failed(txn, rc, "reading");
-	cursor->txn = txn;
-	return 0;
-}
-
 static int move(struct cursor *cursor, MDB_val *key, MDB_cursor_op op, struct bytes *ret_key,
 	struct bytes *ret_value)
 {
@@ -1078,11 +1069,6 @@ int cursor_seek(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
 int cursor_next(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value)
 {
 	return move(cursor, &(MDB_val){0}, MDB_NEXT, ret_key, ret_value);
-}
-
-int cursor_prev(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value)
-{
-	return move(cursor, &(MDB_val){0}, MDB_PREV, ret_key, ret_value);
 }
 
 int cursor_last(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value)

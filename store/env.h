@@ -82,7 +82,6 @@ void txn_abort(struct txn **txn);
 /* Read transactions: give the snapshot back and take a new one, keeping the slot. */
 void txn_reset(struct txn *txn);
 int txn_renew(struct txn *txn);
-int txn_error(const struct txn *txn);
 uint64_t txn_id(const struct txn *txn);
 
 enum txn_put_flags {
@@ -112,13 +111,10 @@ int txn_allocate_copies(struct txn *txn, uint64_t bytes);
 
 int cursor_open(struct txn *txn, unsigned db, struct cursor **ret_cursor);
 void cursor_close(struct cursor **cursor);
-/* After txn_renew. */
-int cursor_renew(struct cursor *cursor, struct txn *txn);
 /* First key >= KEY; FOUND or END. */
 int cursor_seek(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
 	struct bytes *ret_value);
 int cursor_next(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value);
-int cursor_prev(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value);
 int cursor_last(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value);
 /* At the cursor's place when it stands on KEY, else as txn_put: cheap for sorted runs. */
 int cursor_put(struct cursor *cursor, struct bytes key, struct bytes value, unsigned flags);
@@ -136,7 +132,9 @@ int txn_at(struct txn *txn, uint64_t offset, size_t size, struct bytes *ret_valu
 /* Tells the processor that the beginning of it will be read soon. */
 void txn_prefetch(struct txn *txn, uint64_t offset);
 
-/* LMDB's version as text, and whether it is one with the known mutex race (0.9.26-0.9.31). */
-const char *env_library_version(bool *ret_is_suspect);
+/* What is wrong with the LMDB this process runs on, and what to do, for the log; NULL: nothing known. */
+const char *env_library_fault(void);
+/* The same of a version. */
+const char *env_version_fault(int major, int minor, int patch);
 
 #endif

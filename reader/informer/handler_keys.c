@@ -253,9 +253,3 @@ void keys_clear(struct handler_keys *keys)
 	buf_byte(&keys->text, 0);
 	keys->n = keys->dead = 0;
 }
-
-size_t keys_count(const struct handler_keys *keys)
-{
-	CHECK_OBJ(keys, KEYS_MAGIC);
-	return keys->n;
-}

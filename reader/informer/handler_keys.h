@@ -28,6 +28,5 @@ void keys_begin_replay(struct handler_keys *keys, bool same_journal);
 int keys_next_unseen(struct handler_keys *keys, size_t *place, struct bytes *ret_key);
 
 void keys_clear(struct handler_keys *keys);
-size_t keys_count(const struct handler_keys *keys);
 
 #endif

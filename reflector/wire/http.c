@@ -969,12 +969,6 @@ int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fd
 	return r;
 }
 
-void http_wakeup(struct http *http)
-{
-	CHECK_OBJ(http, HTTP_MAGIC);
-	(void)curl_multi_wakeup(http->multi); /* fails only before there is anything to wake */
-}
-
 /* ---- the whole ---- */
 
 static int open_multi(struct http *http)

@@ -106,14 +106,11 @@ void http_set_quiet(struct http_call *call);
 void http_cancel(struct http_call **call);
 
 /*
- * Waits up to TIMEOUT_MS (-1: no limit of its own) for transfers, FDS or http_wakeup; runs transfers
+ * Waits up to TIMEOUT_MS (-1: no limit of its own) for transfers or FDS; runs transfers
  * and delivers callbacks. FDS are filled in as by poll(2), with POLLIN, POLLPRI and POLLOUT.
  * 0, or an error of the machinery itself (-ENOMEM ...), never one of a call.
  */
 int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fds);
-
-/* Makes http_poll return soon; the only function that other threads may call. */
-void http_wakeup(struct http *http);
 
 /* The server as in the kubeconfig, without credentials: "https://host:6443/prefix". */
 const char *http_server(const struct http *http);

@@ -93,7 +93,8 @@ static void found(const char *name, const char *path, const char *kind, bool nam
 	int r = catalogue_find(&catalogue, name, &resource);
 
 	cr_assert_eq(r, FOUND, "%s: %s", name, err_text(r));
-	cr_assert_eq(resource_path(&resource, NULL, text, sizeof(text)), 0);
+	(void)snprintf(text, sizeof(text), "%s%s/%s/%s", *resource.group ? "/apis/" : "/api",
+		resource.group, resource.version, resource.plural);
 	cr_assert_str_eq(text, path);
 	cr_assert_str_eq(resource.kind, kind);
 	cr_assert_eq(resource.namespaced, namespaced);
@@ -176,16 +177,6 @@ Test(catalogue, damaged_documents_are_no_crash)
 		free(copy);
 	}
 	buf_release(&groups);
-}
-
-Test(catalogue, path_of_a_namespace)
-{
-	struct resource resource = {.group = "apps", .version = "v1", .plural = "deployments"};
-	char path[64];
-
-	cr_assert_eq(resource_path(&resource, "web", path, sizeof(path)), 0);
-	cr_assert_str_eq(path, "/apis/apps/v1/namespaces/web/deployments");
-	cr_assert_eq(resource_path(&resource, "web", path, 20), ERR_TOO_LARGE);
 }
 
 /* ---- over HTTP ---- */

@@ -74,7 +74,6 @@ Test(env, first_error_sticks_and_commit_aborts)
 	cr_assert_eq(txn_put(txn, 0, BYTES_LIT("a"), BYTES_LIT("1"), TXN_APPEND), ERR_CORRUPT);
 	cr_assert_eq(txn_put(txn, 0, BYTES_LIT("c"), BYTES_LIT("1"), 0), ERR_CORRUPT);
 	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("b"), &value), ERR_CORRUPT);
-	cr_assert_eq(txn_error(txn), ERR_CORRUPT);
 	cr_assert_eq(txn_commit(&txn), ERR_CORRUPT);
 	cr_assert_null(txn);
 	cr_assert_eq(txn_begin_read(env, &txn), 0);
@@ -139,9 +138,7 @@ Test(env, cursor_deletes_and_goes_on)
 	cr_assert_eq(n, 1000);
 	cr_assert_eq(cursor_last(cursor, &key, &value), FOUND);
 	cr_assert(bytes_equal(key, BYTES_LIT("000999")));
-	cr_assert_eq(cursor_prev(cursor, &key, &value), FOUND);
-	cr_assert(bytes_equal(key, BYTES_LIT("000998")));
-	cr_assert_eq(cursor_put(cursor, BYTES_LIT("000998"), BYTES_LIT("x"), 0), 0);
+	cr_assert_eq(cursor_put(cursor, BYTES_LIT("000999"), BYTES_LIT("x"), 0), 0);
 	cr_assert_eq(txn_commit(&txn), 0);
 	cursor_close(&cursor); /* after its transaction: LMDB has freed its part */
 	env_close(&env);
@@ -159,27 +156,6 @@ Test(env, closing_the_first_of_two_write_cursors)
 	cursor_close(&a);
 	txn_abort(&txn);
 	cursor_close(&b);
-	env_close(&env);
-}
-
-Test(env, cursor_is_renewed_with_its_transaction)
-{
-	struct env *env = open_env("e", ENV_WRITE);
-	struct cursor *cursor = NULL;
-	struct txn *txn = NULL;
-	struct bytes key, value;
-
-	cr_assert_eq(txn_begin_read(env, &txn), 0);
-	cr_assert_eq(cursor_open(txn, 0, &cursor), 0);
-	cr_assert_eq(cursor_next(cursor, &key, &value), END);
-	txn_reset(txn);
-	put(env, "a", 1);
-	cr_assert_eq(txn_renew(txn), 0);
-	cr_assert_eq(cursor_renew(cursor, txn), 0);
-	cr_assert_eq(cursor_seek(cursor, BYTES_NONE, &key, &value), FOUND);
-	cr_assert(bytes_equal(key, BYTES_LIT("a")));
-	cursor_close(&cursor);
-	txn_abort(&txn);
 	env_close(&env);
 }
 
@@ -519,9 +495,12 @@ Test(env, larger_map_is_adopted_by_readers)
 	env_close(&env);
 }
 
-Test(env, library_version_is_told)
+Test(env, library_versions_that_destroy_locks_are_known)
 {
-	bool suspect;
-
-	cr_assert(strstr(env_library_version(&suspect), "LMDB"));
+	cr_assert_null(env_version_fault(0, 9, 24));
+	cr_assert_not_null(env_version_fault(0, 9, 26));
+	cr_assert_not_null(env_version_fault(0, 9, 31));
+	cr_assert_null(env_version_fault(0, 9, 32));
+	cr_assert_null(env_version_fault(1, 9, 29));
+	(void)env_library_fault();
 }

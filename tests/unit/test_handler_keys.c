@@ -48,15 +48,6 @@ static void take_out(unsigned i)
 	model[i] = 0;
 }
 
-static size_t model_count(void)
-{
-	size_t n = 0;
-
-	for (unsigned i = 0; i < KEYS; i++)
-		n += model[i] != 0;
-	return n;
-}
-
 /* Each one that was not seen comes once. */
 static void sweep(void)
 {
@@ -91,14 +82,15 @@ Test(handler_keys, random_lives_are_as_the_model)
 			else
 				take_out(dice(range));
 		}
-		cr_assert_eq(keys_count(keys), model_count());
 		keys_begin_replay(keys, true);
 		memset(seen, 0, sizeof(seen));
 		for (int i = 0; i < 300; i++)
 			put(dice(range), ++seq);
 		sweep();
-		cr_assert_eq(keys_count(keys), model_count());
 	}
+	keys_begin_replay(keys, true);
+	memset(seen, 0, sizeof(seen));
+	sweep(); /* all that is left */
 	keys_free(&keys);
 }
 
@@ -115,7 +107,6 @@ Test(handler_keys, seqs_of_another_journal_are_not_compared)
 	cr_assert_eq(keys_put(keys, BYTES_LIT("a"), 7, &before), FOUND);
 	cr_assert_eq(before, 0);
 	keys_clear(keys);
-	cr_assert_eq(keys_count(keys), 0);
 	cr_assert_eq(keys_put(keys, BYTES_LIT("a"), 8, &before), NOT_FOUND);
 	keys_free(&keys);
 }

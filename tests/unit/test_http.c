@@ -2,7 +2,6 @@
 #include "reflector/wire/http.h"
 
 #include <criterion/criterion.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -603,23 +602,6 @@ Test(http, other_descriptors_end_the_wait)
 	cr_assert_eq(watched[1].revents, 0);
 	close(fds[0]);
 	close(fds[1]);
-}
-
-static void *wake(void *arg)
-{
-	http_wakeup(arg);
-	return NULL;
-}
-
-Test(http, another_thread_may_wake_it)
-{
-	pthread_t thread;
-	uint64_t began = proc_monotonic_ns();
-
-	cr_assert_eq(pthread_create(&thread, NULL, wake, http), 0);
-	cr_assert_eq(http_poll(http, 30000, NULL, 0), 0);
-	pthread_join(thread, NULL);
-	cr_assert(proc_monotonic_ns() - began < 20000 * MS);
 }
 
 /* ---- credentials ---- */
