@@ -542,8 +542,8 @@ KINF_API uint64_t kinf_handler_event(const struct kinf_handler *handler);
  * to be read. The same one for the informer's life. */
 KINF_API int kinf_informer_fd(struct kinf_informer *informer);
 
-/* Runs at most MAX callbacks (0: as many as there is work for) and returns how many, or an error; then
- * calling it again goes on. KINF_NO_FEED: the feed was taken out of the configuration. */
+/* Runs at most MAX callbacks (0: as many as there is work for; one more when a handler that goes on from a
+ * position is told on_sync) and returns how many, or an error; then calling it again goes on. KINF_NO_FEED: the feed was taken out of the configuration. */
 KINF_API int kinf_informer_dispatch(struct kinf_informer *informer, int max);
 
 /* Dispatches and sleeps until STOP_FD (-1: none) is readable or kinf_informer_stop was called: 0; or

@@ -336,9 +336,10 @@ static void begin_resync(struct kinf_handler *h)
 
 /* Of the walk: as handler_step. One that went on from a position is synced as soon as that has proved
  * good. */
-static int step(struct kinf_handler *h, bool *ret_called)
+static int step(struct kinf_handler *h, int *ret_calls)
 {
 	struct follow_item item;
+	bool called = false;
 
 	begin_resync(h);
 	int r = follow_next(h->follow, &item);
@@ -346,12 +347,15 @@ static int step(struct kinf_handler *h, bool *ret_called)
 		return r;
 	if (h->sync_owed && (r == AGAIN || item.kind != FOLLOW_LAPPED)) {
 		h->sync_owed = false;
-		tell_sync(h, ret_called);
+		tell_sync(h, &called);
+		*ret_calls += called;
 		if (r == AGAIN || h->removed)
 			return FOUND;
+		called = false;
 	}
 	if (r == FOUND)
-		r = take_item(h, &item, ret_called);
+		r = take_item(h, &item, &called);
+	*ret_calls += called;
 	if (r == LAPPED)
 		handler_lapse(h);
 	if (r < 0)
@@ -359,16 +363,19 @@ static int step(struct kinf_handler *h, bool *ret_called)
 	return r == AGAIN ? AGAIN : FOUND;
 }
 
-int handler_step(struct kinf_handler *h, bool *ret_called)
+int handler_step(struct kinf_handler *h, int *ret_calls)
 {
 	CHECK_OBJ(h, KINF_HANDLER_MAGIC);
-	*ret_called = false;
+	bool called = false;
+
+	*ret_calls = 0;
 	if (!h->lapse_owed && !h->sweep)
-		return step(h, ret_called);
+		return step(h, ret_calls);
 	if (h->lapse_owed)
-		tell_lapse(h, ret_called);
+		tell_lapse(h, &called);
 	else
-		sweep_one(h, ret_called);
+		sweep_one(h, &called);
+	*ret_calls = called;
 	return FOUND;
 }
 

@@ -292,14 +292,14 @@ static int give_turn(struct kinf_informer *informer, struct kinf_handler *h, str
 	int r = informer->feeds && h->lapse_owed ? 0 : make_ready(informer, h);
 
 	for (unsigned i = 0; r == 0 && i < TURN && !h->removed && !is_over(informer, round); i++) {
-		bool called;
+		int calls;
 
 		if (!h->follow && !h->lapse_owed)
 			return 0; /* it begins again in its next turn */
-		r = handler_step(h, &called);
+		r = handler_step(h, &calls);
 		round->examined++;
-		round->called += called;
-		informer->handed_out |= called;
+		round->called += calls;
+		informer->handed_out |= calls > 0;
 	}
 	return r;
 }

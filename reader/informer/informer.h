@@ -102,9 +102,9 @@ int handler_learn(struct kinf_handler *handler);
 int handler_begin(struct kinf_handler *handler);
 /* All over again, from the initial state: the position is lost, or the feeds are others. */
 void handler_lapse(struct kinf_handler *handler);
-/* One item of its walk. FOUND: *RET_CALLED says whether there was a callback for it; AGAIN, GONE,
- * errors. The handler may be removed and the informer freed in the callback, not before this ends. */
-int handler_step(struct kinf_handler *handler, bool *ret_called);
+/* One item of its walk. FOUND: *RET_CALLS callbacks were there for it, two when it is the first after a
+ * position that has proved good; AGAIN, GONE, errors. The handler may be removed and the informer freed in the callback, not before this ends. */
+int handler_step(struct kinf_handler *handler, int *ret_calls);
 bool handler_is_synced(const struct kinf_handler *handler);
 
 /* ---- informer_feeds ---- */

@@ -52,6 +52,22 @@ Test(informer_cursor, a_cursor_goes_on_where_the_last_dispatch_ended)
 	release();
 }
 
+Test(informer_cursor, the_sync_of_one_that_goes_on_is_counted)
+{
+	cache_put("a/x", NULL);
+	cache_take();
+	again(0);
+	cache_put("a/x", NULL);
+	cache_take();
+	release();
+	informer = with_cursor(0);
+	tape_add(informer, &a, NULL);
+	cr_assert_eq(kinf_informer_dispatch(informer, 1), 2);
+	tape_is(&a, "sync upd a/x=1>2");
+	cr_assert_eq(kinf_informer_dispatch(informer, 1), 0);
+	release();
+}
+
 Test(informer_cursor, what_was_not_committed_comes_again)
 {
 	cache_put("a/x", NULL);
