@@ -13,7 +13,7 @@ folders=$(ls -d common store reflector processor reader tests 2>/dev/null || tru
 sources=$(find $folders \
     \( -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.def' \) | sort)
 headers=$(echo "$sources" | grep '\.h$' || true)
-scripts=$(find scripts tests \( -name '*.sh' -o -name '*.py' \) | sort)
+scripts=$(find scripts tests reader/python \( -name '*.sh' -o -name '*.py' -o -name '*.toml' \) | sort)
 
 bad() { awk -v why="$1" '{ print $0 ": " why }' >>"$out"; }
 

@@ -37,6 +37,14 @@ class Simulator:
         self.process = Process(name, argv, directory)
         self.port = self.control_port = None
 
+    @classmethod
+    def at(cls, port, control_port):
+        """One that another process started and stops."""
+        simulator = cls.__new__(cls)
+        simulator.tls = simulator.token = None
+        simulator.port, simulator.control_port = port, control_port
+        return simulator
+
     def start(self, timeout=60):
         self.process.start()
 

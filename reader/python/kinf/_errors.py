@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong, each with the library's own sentence."""
+
+import os
+
+from ._library import AGAIN, GONE, lib
+
+
+class Error(Exception):
+    """Of the store or the library. The text says what and what to do; `code` is kinf.h's."""
+
+    code = 0
+
+    def __init__(self, sentence: str, code: int = 0):
+        super().__init__(sentence)
+        if code:
+            self.code = code
+
+
+class Corrupt(Error):
+    """The store holds bytes that can't be right; `kinf verify` says more."""
+
+
+class UnknownFormat(Error):
+    """The store was written by a version of another format."""
+
+
+class NoFeed(Error):
+    """Nothing of that name is configured; the sentence has the line to add."""
+
+
+class SnapshotExpired(Error):
+    """Somebody wrote a store that was opened as a copy: what was read may be wrong."""
+
+
+class Locked(Error):
+    """The store can't be written by us, and its owner is at work."""
+
+
+class NoStore(Error):
+    """There is no store."""
+
+
+class Untrusted(Error):
+    """The store may be damaged (a power cut, a copy of a running one)."""
+
+
+class BadQuery(Error, ValueError):
+    """A selector, path or token that can't be understood."""
+
+
+class TooLarge(Error):
+    """Larger than what the store keeps."""
+
+
+class ReadersFull(Error):
+    """Too many processes read the store."""
+
+
+class NoIndex(Error):
+    """The feed has no index of that name; the sentence names those there are."""
+
+
+class Forked(Error):
+    """A handle of the parent process: open a Store in the child."""
+
+
+class Moved(Error):
+    """The store has been replaced by another."""
+
+
+class Timeout(Error, TimeoutError):
+    """It did not come in time."""
+
+
+class Unsupported(Error):
+    """This library can't do that."""
+
+
+class NotReady(Error):
+    """Nothing has been listed, or indexed, so far: wait_synced() waits for it."""
+
+    code = AGAIN
+
+
+class Gone(Error):
+    """The continue token is older than the store's history: list again without it."""
+
+    code = GONE
+
+
+class Ended(Error):
+    """Used after its end: of a closed store, of a snapshot that was renewed or closed."""
+
+
+_CLASSES = {
+    -1001: Corrupt,
+    -1002: UnknownFormat,
+    -1004: NoFeed,
+    -1005: SnapshotExpired,
+    -1006: Locked,
+    -1007: NoStore,
+    -1008: Untrusted,
+    -1009: BadQuery,
+    -1010: TooLarge,
+    -1012: ReadersFull,
+    -1019: NoIndex,
+    -1020: Forked,
+    -1021: Moved,
+    -1023: Timeout,
+    -1024: Unsupported,
+    AGAIN: NotReady,
+    GONE: Gone,
+}
+
+# Outcomes have no sentence of their own in the library.
+_OUTCOMES = {
+    AGAIN: "nothing has been listed or indexed so far: wait_synced() waits for it",
+    GONE: "the continue token is older than the store's history: list again without it",
+}
+
+
+def error(code: int, handle: int | None = None) -> Error:
+    """The exception for a result; HANDLE: the struct kinf that it is of, if any."""
+    if code in _OUTCOMES:
+        return _CLASSES[code](_OUTCOMES[code], code)
+    sentence = lib.kinf_error(handle) or lib.kinf_strerror(code) or b""
+    return _CLASSES.get(code, Error)(sentence.decode(errors="replace"), code)
+
+
+def check(code: int, handle: int | None = None) -> int:
+    """CODE itself; negative ones are raised."""
+    if code < 0:
+        raise error(code, handle)
+    return code
+
+
+# A child's handles are its parent's: neither used nor closed there.
+_forks = 0
+
+
+def _forked() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def forks() -> int:
+    """Another number after each fork, in the child."""
+    return _forks
+
+
+def check_fork(at: int) -> None:
+    if at != _forks:
+        raise Forked("a store that the parent process opened: open another Store in the child", -1020)

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The store, and feeds by the store: what they give stays when no snapshot is held any more."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from ctypes import byref, c_char_p, c_void_p
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakSet
+
+from ._errors import Ended, Timeout, check, check_fork, error, forks
+from ._library import lib
+from ._object import Object
+from ._query import Labels, Term, Terms, text
+from ._snapshot import Change, FeedStatus, Index, Snapshot
+from ._watch import Watch
+
+SLICE_MS = 200  # of a wait, so that signals and close() get their turn
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A store's state."""
+
+    event: int  # everything up to this event can be read
+    copy: bool  # nobody can write it now
+    feeds: Sequence[FeedStatus]
+
+
+class Page(list[Object]):
+    """Objects that stay, and where their list goes on."""
+
+    continue_token: str | None = None
+    resource_version: str = ""
+    plan: str = ""
+
+
+class Feed:
+    """A feed, by its name or its resource, as it is whenever it is asked. Each call looks at a snapshot of
+    its own and gives objects with bytes of their own; for many of them, or for several questions to one
+    state, take a snapshot: `with store.snapshot() as s: s.feed("pods")` has the same calls and copies
+    nothing."""
+
+    def __init__(self, store: "Store", name: str):
+        self.store, self.name = store, name
+        self._name = text(name, "a feed")
+
+    def get(self, name: str, namespace: str | None = None) -> Object | None:
+        """One object, NAME as "namespace/name" where no NAMESPACE is given; None when there is none."""
+        with self.store.snapshot() as snapshot:
+            found = snapshot.feed(self.name).get(name, namespace)
+            return None if found is None else found.copy()
+
+    def __getitem__(self, key: str) -> Object:
+        found = self.get(key)
+        if found is None:
+            raise KeyError(key)
+        return found
+
+    def __contains__(self, key: str) -> bool:
+        return self.get(key) is not None
+
+    def __iter__(self) -> Iterator[Object]:
+        return iter(self.list())
+
+    def list(
+        self,
+        *,
+        namespace: str | None = None,
+        prefix: str | None = None,
+        labels: Labels | None = None,
+        fields: str | None = None,
+        terms: Terms | None = None,
+        limit: int = 0,
+        continue_token: str | None = None,
+        sort_by: str | None = None,
+    ) -> Page:
+        """As SnapshotFeed.list, all at once."""
+        with self.store.snapshot() as snapshot:
+            listed = snapshot.feed(self.name).list(
+                namespace=namespace, prefix=prefix, labels=labels, fields=fields, terms=terms,
+                limit=limit, continue_token=continue_token, sort_by=sort_by,
+            )  # fmt: skip
+            page = Page(one.copy() for one in listed)
+            page.continue_token, page.plan = listed.continue_token, listed.plan
+            page.resource_version = listed.resource_version
+            return page
+
+    def by_index(self, index: str, value: Term) -> Page:
+        """The objects with this value of an index."""
+        return self.list(terms=[(index, value)])
+
+    def index_values(self, index: str, prefix: str = "") -> Sequence[tuple[str, int]]:
+        """(value, how many objects have it), in byte order."""
+        with self.store.snapshot() as snapshot:
+            return snapshot.feed(self.name).index_values(index, prefix)
+
+    def indexes(self) -> Sequence[Index]:
+        """What indexes there are, the built-in ones included."""
+        with self.store.snapshot() as snapshot:
+            return snapshot.feed(self.name).indexes()
+
+    def history(self, name: str, namespace: str | None = None) -> Sequence[Change]:
+        """What the store keeps of one object's past, oldest first."""
+        with self.store.snapshot() as snapshot:
+            return snapshot.feed(self.name).history(name, namespace)
+
+    def status(self) -> Sequence[FeedStatus]:
+        """Of each feed behind the name."""
+        with self.store.snapshot() as snapshot:
+            return snapshot.feed(self.name).status()
+
+    def watch(
+        self,
+        *,
+        namespace: str | None = None,
+        prefix: str | None = None,
+        labels: Labels | None = None,
+        fields: str | None = None,
+        terms: Terms | None = None,
+        initial: bool = True,
+        cursor: str | None = None,
+        from_event: int = 0,
+        commit: bool = True,
+        old: bool = False,
+        track_keys: bool = False,
+        resync: float = 0,
+        states: bool = False,
+    ) -> Watch:
+        """An informer: all objects there are as ADDED with `initial` set, SYNC, then what changes.
+        Iterate over it, with `for` or `async for`.
+
+        The first five choose objects as in list(). INITIAL False: changes from now on. CURSOR: a name
+        under which the position outlives the process; what was not committed comes again. COMMIT: when
+        the next event is asked for the one before counts as handled; False: call Watch.commit().
+        FROM_EVENT: changes after this event. OLD: changes carry the state before. TRACK_KEYS: a lapse is
+        told as what differs, not as LAPPED and everything anew. RESYNC: seconds after which every object
+        is told again. STATES: the feed's state is told too, at first and when it changes."""
+        if not initial:
+            if cursor or from_event:
+                raise ValueError("initial=False begins with now: not with a cursor or from_event")
+            with self.store.snapshot() as snapshot:
+                from_event = snapshot.event
+        return Watch(
+            self.store, self.name,
+            filters={"namespace": namespace, "prefix": prefix, "labels": labels, "fields": fields, "terms": terms},
+            cursor=cursor, from_event=from_event, commit=commit, old=old, track_keys=track_keys,
+            resync=resync, states=states,
+        )  # fmt: skip
+
+    def wait_synced(self, timeout: float | None = None) -> None:
+        """Waits until it has been listed once; Timeout."""
+        self.store.wait_synced(self.name, timeout=timeout)
+
+    def wait_rv(self, resource_version: str, timeout: float | None = None) -> None:
+        """Waits until it holds all up to RESOURCE_VERSION: read your writes. Timeout."""
+        version = text(resource_version, "a resourceVersion")
+        self.store.wait(lambda kinf, ms: lib.kinf_wait_rv(kinf, self._name, version, ms), timeout)
+
+
+class Store:
+    """The machine's store; PATH None: $KINF_STORE, else the default. May be used by any thread, not by
+    the child of a fork, which opens its own. CHECK: every record's checksum is verified first."""
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, check: bool = False):
+        self.children: WeakSet[Any] = WeakSet()  # to be closed before it
+        self._forks = forks()
+        self._users = threading.Condition()
+        self._n_users = 0
+        self._handle: int | None = None
+        self._open(None if path is None else os.fsencode(path), check)
+
+    def _open(self, path: bytes | None, verify: bool) -> None:
+        handle = c_void_p()
+        code = lib.kinf_open(path, byref(handle))
+        if code == 0 and verify:
+            code = lib.kinf_set_check(handle, 1)
+        if code < 0:
+            problem = error(code, handle.value)
+            lib.kinf_close(byref(handle))
+            raise problem
+        self._handle = handle.value
+
+    @contextmanager
+    def in_use(self) -> Iterator[int]:
+        """The struct kinf, which close() leaves alone meanwhile."""
+        check_fork(self._forks)
+        with self._users:
+            if self._handle is None:
+                raise Ended("the store was closed")
+            handle = self._handle
+            self._n_users += 1
+        try:
+            yield handle
+        finally:
+            with self._users:
+                self._n_users -= 1
+                self._users.notify_all()
+
+    def snapshot(self) -> Snapshot:
+        """The store as it is now: `with store.snapshot() as snapshot:`. NotReady: there is no index yet."""
+        return Snapshot(self)
+
+    def feed(self, name: str) -> Feed:
+        """A configured feed, by its name or its resource. Nothing is looked up yet."""
+        return Feed(self, name)
+
+    def status(self) -> Status:
+        """How the store and its feeds are."""
+        with self.snapshot() as snapshot:
+            return Status(snapshot.event, self.is_copy, tuple(snapshot.status()))
+
+    @property
+    def is_copy(self) -> bool:
+        """Nobody can write it now: a copy, a read-only mount."""
+        with self.in_use() as handle:
+            return bool(lib.kinf_is_copy(handle))
+
+    def wait(self, step: Any, timeout: float | None) -> None:
+        """STEP(kinf, milliseconds) again and again until it is not a timeout."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = SLICE_MS if end is None else max(0, int((end - time.monotonic()) * 1000))
+            with self.in_use() as handle:
+                try:
+                    check(step(handle, min(left, SLICE_MS)), handle)
+                    return
+                except Timeout:
+                    if end is not None and time.monotonic() >= end:
+                        raise
+
+    def wait_synced(self, *feeds: str, timeout: float | None = None) -> None:
+        """Waits until every one of them has been listed once; Timeout after TIMEOUT seconds. Feeds that
+        are not configured yet are waited for."""
+        names = (c_char_p * len(feeds))(*(text(feed, "a feed") for feed in feeds))
+        self.wait(lambda kinf, ms: lib.kinf_wait_synced(kinf, names, len(feeds), ms), timeout)
+
+    def close(self) -> None:
+        """Its snapshots and watches too. Again does nothing."""
+        if self._forks != forks():
+            return  # the parent's
+        for child in list(self.children):
+            child.close()
+        with self._users:
+            handle, self._handle = self._handle, None
+            if handle is None:
+                return
+            self._users.wait_for(lambda: self._n_users == 0)
+        for child in list(self.children):  # that was made meanwhile
+            child.close()
+        lib.kinf_close(byref(c_void_p(handle)))
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None) is not None:
+            self.close()

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interpreters with the kinf module: parts of a test that run in one of their own.
+
+The library under test may be built with AddressSanitizer, which has to be loaded before the interpreter;
+and a crash of it must be that of a process that can be looked at.
+"""
+
+import functools
+import importlib
+import json
+import shutil
+import subprocess
+import sys
+import traceback
+
+from harness import eventually
+from harness.process import BUILD, ROOT, Process, run_command
+from harness.simulator import Simulator
+
+LIBRARY = BUILD / "libkinf.so.0"
+SOURCE = ROOT / "reader" / "python"
+
+# Calls what it is told on stdin, line by line.
+GUEST = "from harness.python import serve; serve()"
+
+
+def install(directory):
+    """pip install into DIRECTORY, without network; returns where the module is."""
+    source, target = directory / "source", directory / "site"
+    shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+    run = run_command(
+        ["/usr/bin/python3", "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--no-index",
+         "--disable-pip-version-check", "--target", target, source],
+        env={"PIP_NO_INPUT": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert run.status == 0, run
+    return target
+
+
+@functools.cache
+def preload():
+    """The sanitizer's runtime, when the library needs it."""
+    needed = subprocess.run(["ldd", LIBRARY], capture_output=True, text=True, check=True).stdout
+    found = [line.split()[2] for line in needed.splitlines() if "libasan.so" in line]
+    return found[0] if found else ""
+
+
+def environment(site):
+    return {
+        "KINF_LIBRARY": str(LIBRARY),
+        "PYTHONPATH": f"{site}:{ROOT / 'tests' / 'scenario'}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONMALLOC": "malloc",
+        "PYTHONFAULTHANDLER": "1",
+        "LD_PRELOAD": preload(),
+        # The interpreter itself keeps what it has until the end.
+        "ASAN_OPTIONS": "abort_on_error=1:detect_leaks=0",
+    }
+
+
+class Interpreter(Process):
+    """An interpreter that runs functions of test modules, one after the other: FUNCTION(store, ...) with
+    a Store that is opened for it."""
+
+    def __init__(self, site, store, name):
+        super().__init__(name, [sys.executable, "-c", GUEST], store.directory, {**store.env, **environment(site)})
+        store.processes.append(self)
+
+    def start(self):
+        with open(self.out_path, "ab") as out, open(self.err_path, "ab") as err:
+            self.popen = subprocess.Popen(
+                self.argv, stdin=subprocess.PIPE, stdout=out, stderr=err, env=self.env, cwd=self.cwd, text=True
+            )
+        return self
+
+    def tell(self, function, simulator=None):
+        """Lets it run MODULE.FUNCTION."""
+        ports = simulator and [simulator.port, simulator.control_port]
+        self.popen.stdin.write(json.dumps([function.__module__, function.__name__, ports]) + "\n")
+        self.popen.stdin.flush()
+
+    def run(self, function, simulator=None, timeout=60):
+        """Runs it to its end."""
+        begin = len(self.out.splitlines())
+        self.tell(function, simulator)
+
+        def ended():
+            return [line for line in self.out.splitlines()[begin:] if line in ("done", "failed")] or not self.running
+
+        assert eventually(ended, timeout, function.__name__) == ["done"], self.tail(60)
+
+    def stop(self, timeout=20):
+        """The end of what it is told is its end."""
+        if self.running:
+            self.popen.stdin.close()
+        return self.wait(timeout)
+
+
+def serve():
+    """In the guest."""
+    import kinf
+
+    for line in sys.stdin:
+        module, function, ports = json.loads(line)
+        arguments = {"simulator": Simulator.at(*ports)} if ports else {}
+        try:
+            with kinf.Store() as store:
+                getattr(importlib.import_module(module), function)(store, **arguments)
+            print("done", flush=True)
+        except BaseException:
+            traceback.print_exc()
+            print("failed", flush=True)

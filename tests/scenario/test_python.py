@@ -1,0 +1,549 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kinf module for Python: installed by pip, on real daemons. What stands under @guest runs in an
+interpreter that has the library under test loaded."""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+
+import pytest
+
+from harness import eventually
+from harness.objects import ODD_VALUES, odd_widget, pod
+from harness.process import run_command
+from harness.python import Interpreter, environment, install
+from harness.store import whole
+
+PODS = 60
+
+
+@pytest.fixture(scope="module")
+def site(shared):
+    """Where pip has put the module."""
+    return install(shared.directory)
+
+
+@pytest.fixture(scope="module")
+def world(shared):
+    """(simulator, store) with pods and an odd widget, daemons at work; each test makes names of its own."""
+    simulator = shared.simulator()
+    store = shared.store(simulator=simulator)
+    simulator.create("pods", PODS, namespaces=3)
+    simulator.put("widgets.example.com", odd_widget())
+    indexes = {"node": "spec.nodeName", "node-phase": ["spec.nodeName", "status.phase"]}
+    store.configure(whole("pods", indexes=indexes), whole("widgets.example.com"))
+    store.daemons()
+    store.wait_synced("pods")
+    store.wait_synced("widgets.example.com")
+    return simulator, store
+
+
+@pytest.fixture(scope="module")
+def interpreters(world, site):
+    """Gives one that runs, a new one after one that has broken down."""
+    started = []
+
+    def running():
+        if not started or not started[-1].running:
+            started.append(Interpreter(site, world[1], f"python-{len(started)}").start())
+        return started[-1]
+
+    return running
+
+
+def guest(body):
+    """A test whose BODY(store, simulator) runs in another interpreter, which has the module."""
+
+    def test(world, interpreters):
+        interpreters().run(body, world[0])
+
+    test.__name__, test.__doc__ = body.__name__, body.__doc__
+    body.__name__ = f"guest_{body.__name__}"  # as it is found there
+    setattr(sys.modules[__name__], body.__name__, body)
+    return test
+
+
+def raises(kind, function, *arguments, **named):
+    """The exception, whose sentence may be looked at."""
+    try:
+        result = function(*arguments, **named)
+    except kind as problem:
+        return str(problem)
+    raise AssertionError(f"{kind.__name__} was not raised: {result!r}")
+
+
+# ---- installed -------------------------------------------------------------------------------------
+
+
+def test_pip_installs_a_typed_module_of_the_librarys_version(site, world):
+    names = {path.name for path in (site / "kinf").iterdir()}
+    assert "py.typed" in names and "__init__.py" in names
+    # The version that pip knows is the library's.
+    script = "import kinf, importlib.metadata as m; print(kinf.__version__ == m.version('kinf'))"
+    result = run_command([sys.executable, "-c", script], {**world[1].env, **environment(site)})
+    assert result.stdout == "True\n", result
+
+
+def test_without_the_library_the_import_says_what_to_do(site, world):
+    env = {**world[1].env, **environment(site), "KINF_LIBRARY": "/nowhere/libkinf.so.0"}
+    result = run_command([sys.executable, "-c", "import kinf"], env)
+    assert result.status == 1 and "make install" in result.stderr and "$KINF_LIBRARY" in result.stderr, result
+
+
+# ---- reading ---------------------------------------------------------------------------------------
+
+
+@guest
+def test_objects_are_the_servers(store, simulator):
+    truth = simulator.truth("pods")
+    with store.snapshot() as snapshot:
+        pods = snapshot.feed("pods")
+        listed = list(pods)
+        assert [one.key for one in listed] == list(truth)
+        assert all(one == truth[one.key] for one in listed)
+        for one in listed[:3]:
+            expected = truth[one.key]
+            assert one.namespace == expected["metadata"]["namespace"] and one.name == expected["metadata"]["name"]
+            assert one.uid == expected["metadata"]["uid"]
+            assert one.resource_version == expected["metadata"]["resourceVersion"]
+            assert json.loads(one.json(indent=2)) == expected and dict(one) == expected
+            assert pods[one.key] == pods.get(one.name, one.namespace) == one
+        assert pods.get("nowhere/nothing") is None and "nowhere/nothing" not in pods and listed[0].key in pods
+        raises(KeyError, lambda: pods["nowhere/nothing"])
+
+
+@guest
+def test_members_are_looked_up_where_they_lie(store, simulator):
+    with store.snapshot() as snapshot:
+        one = next(snapshot.feed("pods").list(limit=1))
+        truth = simulator.truth("pods")[one.key]
+        assert one["spec"]["nodeName"] == one.path("spec.nodeName") == truth["spec"]["nodeName"]
+        label = next(iter(truth["metadata"]["labels"]))
+        assert one["metadata"]["labels"][label] == one.path(f"metadata.labels['{label}']")
+        assert one["spec"]["containers"] == truth["spec"]["containers"]
+        assert one.path("spec.containers[0].image") == truth["spec"]["containers"][0]["image"]
+        images = [container["image"] for container in truth["spec"]["containers"]]
+        assert one.values_at("spec.containers[*].image") == images
+        assert one.values_at("spec.containers[*].nothing") == []
+        assert one.path("spec.nothing") is None and one.path("spec.nothing", 7) == 7
+        assert "nothing" not in one["spec"] and len(one["metadata"]["labels"]) == len(truth["metadata"]["labels"])
+        assert "expected a key" in raises(ValueError, one.path, "spec..x")
+        for key in ("nothing", "a\0b", 7):
+            raises(KeyError, lambda: one[key])
+
+
+@guest
+def test_odd_names_and_numbers(store, simulator):
+    with store.snapshot() as snapshot:
+        odd = snapshot.feed("widgets.example.com")["web/odd"]
+        for key, text in ODD_VALUES:
+            assert odd["spec"][key] == json.loads(text), key
+        odd_keys = odd["spec"]["dots.and/slashes"]
+        assert [odd_keys[key] for key in odd_keys] == [1, {"b/c": 2}, 3, 4, 5]
+        # As text each number is spelled as the server did.
+        assert '"exponent":1E5' in odd.json() and '"beyond":12345678901234567890123' in odd.json()
+
+
+@guest
+def test_lists_are_chosen_ordered_and_paged(store, simulator):
+    truth = simulator.truth("pods")
+    with store.snapshot() as snapshot:
+        pods = snapshot.feed("pods")
+
+        def keys(**chosen):
+            return [one.key for one in pods.list(**chosen)]
+
+        def where(holds):
+            return [key for key, one in truth.items() if holds(one)]
+
+        node = truth["ns-0/pod-0"]["spec"]["nodeName"]
+        phase = truth["ns-0/pod-0"]["status"]["phase"]
+        on_node = where(lambda one: one["spec"]["nodeName"] == node)
+        assert keys(namespace="ns-1") == where(lambda one: one["metadata"]["namespace"] == "ns-1")
+        assert keys(prefix="pod-1") == where(lambda one: one["metadata"]["name"].startswith("pod-1"))
+        assert keys(fields=f"spec.nodeName={node}") == on_node
+        assert [one.key for one in pods.by_index("node", node)] == keys(terms={"node": node}) == on_node
+        assert [one.key for one in pods.by_index("node-phase", (node, phase))] == keys(
+            terms=[("node", node)], fields=f"status.phase={phase}"
+        )
+        for labels in ("tier in (front)", {"tier": "front"}):
+            assert keys(labels=labels) == where(lambda one: one["metadata"]["labels"].get("tier") == "front")
+        values = dict(pods.index_values("node"))
+        assert values[node] == len(on_node) and sum(values.values()) == len(truth)
+        assert [index.name for index in pods.indexes()] == ["namespace", "label", "node", "node-phase"]
+        assert pods.indexes()[3].paths == ("spec.nodeName", "status.phase")
+        by_age = keys(sort_by="metadata.uid")
+        assert by_age == sorted(truth, key=lambda key: truth[key]["metadata"]["uid"]) or len(by_age) == len(truth)
+        pages, token = [], None
+        while token is not None or not pages:
+            page = pods.list(limit=25, continue_token=token)
+            pages += [one.key for one in page]
+            token = page.continue_token
+        assert pages == list(truth) and "term" in pods.by_index("node", node).plan
+
+
+@guest
+def test_what_a_feed_gives_stays(store, simulator):
+    pods = store.feed("pods")
+    one, page = pods["ns-0/pod-0"], pods.list(namespace="ns-0", limit=5)
+    truth = simulator.truth("pods")
+    assert one == truth["ns-0/pod-0"] and one["metadata"]["name"] == "pod-0"
+    assert len(page) == 5 and page.continue_token and all(each == truth[each.key] for each in page)
+    assert len(pods.list(namespace="ns-0", continue_token=page.continue_token)) == PODS // 3 - 5
+    store.close()
+    assert one.path("metadata.namespace") == "ns-0" and page[0].uid
+    assert "closed" in raises(Exception, pods.get, "ns-0/pod-0")
+
+
+@guest
+def test_status_and_waiting(store, simulator):
+    import kinf
+
+    store.wait_synced("pods", "widgets.example.com", timeout=20)
+    status = store.status()
+    assert [feed.name for feed in status.feeds] == ["pods", "widgets.example.com"] and not status.copy
+    feed = status.feeds[0]
+    assert feed.synced and feed.kind == "Pod" and feed.objects >= PODS and feed.lists >= 1 and feed.namespaced
+    version = simulator.put("pods", pod("waited-for", namespace="waited"))
+    store.feed("pods").wait_rv(version, timeout=20)
+    assert "waited/waited-for" in store.feed("pods")
+    simulator.patch("pods", "waited/waited-for", {"spec": {"nodeName": "n2"}})
+    version = simulator.delete("pods", "waited/waited-for")
+    store.feed("pods").wait_rv(version, timeout=20)
+    past = store.feed("pods").history("waited/waited-for")
+    assert [change.type for change in past] == ["ADDED", "MODIFIED", "DELETED"], past
+    assert past[1].object["spec"]["nodeName"] == "n2" and abs(past[2].time - time.time()) < 600
+    assert store.feed("pods").history("waited/never") == []
+    begun = time.monotonic()
+    raises(kinf.Timeout, store.wait_synced, "nothing", timeout=0.3)
+    raises(TimeoutError, store.wait_synced, "nothing", timeout=0)
+    assert time.monotonic() - begun >= 0.3
+
+
+@guest
+def test_errors_have_the_librarys_sentences(store, simulator):
+    import kinf
+
+    pods = store.feed("pods")
+    assert "there are: 'pods'" in raises(kinf.NoFeed, store.feed("nope").get, "a/b")
+    assert "has no index 'nope'; it has: namespace, label" in raises(kinf.NoIndex, pods.by_index, "nope", "x")
+    assert raises(kinf.BadQuery, pods.list, labels="a=(")
+    assert raises(ValueError, pods.list, continue_token="?")
+    assert "NUL" in raises(ValueError, pods.list, prefix="a\0b")
+    assert raises(ValueError, pods.list, limit=-1)
+    assert "/nowhere" in raises(kinf.Error, kinf.Store, "/nowhere")
+    try:
+        kinf.Store("/nowhere")
+    except kinf.Error as problem:
+        assert problem.code < 0
+
+
+# ---- what is borrowed ------------------------------------------------------------------------------
+
+
+@guest
+def test_what_was_borrowed_raises_after_the_end(store, simulator):
+    import kinf
+
+    def uses(one, part, listed):
+        return [
+            lambda: one.key, lambda: one.uid, lambda: one["spec"], lambda: one.path("spec.nodeName"), one.json,
+            one.to_dict, one.copy, lambda: one.values_at("spec.containers[*].image"), lambda: list(one),
+            lambda: part["name"], lambda: dict(part), part.json, lambda: next(listed), lambda: listed.plan,
+            lambda: listed.continue_token,
+        ]  # fmt: skip
+
+    snapshot = store.snapshot()
+
+    def borrow():
+        listed = snapshot.feed("pods").list()
+        one = next(listed)
+        return one, one["metadata"], listed
+
+    old = borrow()
+    kept = old[0].copy()
+    snapshot.renew()
+    for use in uses(*old):
+        assert "renewed" in raises(kinf.Ended, use)
+    new = borrow()
+    assert new[0].key == kept.key and new[0] == kept
+    feed = snapshot.feed("pods")
+    snapshot.close()
+    snapshot.close()
+    for use in [*uses(*old), *uses(*new), lambda: feed.get("a/b"), snapshot.renew, lambda: snapshot.event, feed.status]:
+        assert "closed" in raises(kinf.Ended, use)
+    assert "closed" in repr(new[0]) and "closed" in repr(new[1])
+    assert kept.key in repr(kept) and kept["metadata"]["name"] == kept.name
+    # Through the store's end, and in whatever order they are let go.
+    snapshot = store.snapshot()
+    one, part, listed = borrow()
+    watch = store.feed("pods").watch()
+    watch.next_event(20)
+    store.close()
+    for use in [*uses(one, part, listed), store.snapshot, store.status, lambda: store.feed("pods").watch()]:
+        assert "closed" in raises(kinf.Ended, use)
+    assert watch.next_event() is None
+    del snapshot, store, one, part
+    del listed
+
+
+@guest
+def test_threads_that_close_and_renew_under_readers(store, simulator):
+    import kinf
+
+    ended = threading.Event()
+    snapshot, failures, reads = store.snapshot(), [], [0]
+
+    def read():
+        while not ended.is_set():
+            try:
+                for one in snapshot.feed("pods"):
+                    assert one.path("metadata.name") == one.name and one["spec"].json()
+                    reads[0] += 1
+            except kinf.Ended:
+                continue
+            except BaseException as problem:
+                failures.append(problem)
+                raise
+
+    threads = [threading.Thread(target=read) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(30):
+        before = reads[0]
+        eventually(lambda: reads[0] > before or failures)
+        snapshot.renew()
+    store.close()
+    ended.set()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures
+
+
+@guest
+def test_the_child_of_a_fork_is_told(store, simulator):
+    import kinf
+
+    snapshot = store.snapshot()
+    listed = snapshot.feed("pods").list()
+    one, watch = next(listed), store.feed("pods").watch()
+    watch.next_event(20)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            uses = [store.status, lambda: one.key, lambda: next(listed), snapshot.renew, lambda: watch.next_event(0)]
+            assert all("parent" in raises(kinf.Forked, use) for use in uses)
+            del one, listed, snapshot, watch
+            store.close()
+            with kinf.Store() as own:
+                assert own.feed("pods").get("ns-0/pod-0").name == "pod-0"
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    # The child's end has taken nothing from the parent.
+    assert one.key in simulator.truth("pods") and next(listed).key and snapshot.event
+    simulator.put("pods", pod("after-fork", namespace="forked"))
+    assert any(event.key == "forked/after-fork" for event in iter(lambda: watch.next_event(20), None))
+
+
+# ---- watching --------------------------------------------------------------------------------------
+
+
+def until(watch, *types):
+    """Events up to the first of these types, with it."""
+    events = []
+    while not events or events[-1].type not in types:
+        event = watch.next_event(20)
+        assert event, f"no more after {events[-3:]}"
+        events.append(event)
+    return events
+
+
+@guest
+def test_a_watch_tells_what_is_and_what_changes(store, simulator):
+    truth = simulator.truth("pods")
+    with store.feed("pods").watch(namespace="ns-1", states=True) as watch:
+        events = [event for event in until(watch, "SYNC") if event.type != "STATE"]
+        there = {key: one for key, one in truth.items() if key.startswith("ns-1/")}
+        assert {event.key: event.object for event in events[:-1]} == there
+        assert all(event.type == "ADDED" and event.initial for event in events[:-1])
+    with store.feed("pods").watch(namespace="told", labels={"app": "a"}, old=True, initial=False) as watch:
+        assert watch.next_event(20).type == "SYNC"
+        simulator.put("pods", pod("x", namespace="told", app="a"))
+        simulator.patch("pods", "told/x", {"spec": {"nodeName": "n2"}})
+        simulator.patch("pods", "told/x", {"metadata": {"labels": {"app": "b"}}})
+        simulator.patch("pods", "told/x", {"metadata": {"labels": {"app": "a"}}})
+        simulator.delete("pods", "told/x")
+        events = [watch.next_event(20) for _ in range(5)]
+        # What crosses the filter is an add, or a delete with the last state inside.
+        assert [event.type for event in events] == ["ADDED", "MODIFIED", "DELETED", "ADDED", "DELETED"]
+        assert not any(event.initial or event.resync or event.final_state_unknown for event in events)
+        assert events[1].old.path("spec.nodeName") == "n1" and events[1].object.path("spec.nodeName") == "n2"
+        assert events[2].object["metadata"]["labels"]["app"] == "a"
+        assert watch.next_event(0) is None
+    assert watch.next_event() is None and list(watch) == []
+
+
+@guest
+def test_a_resync_tells_all_again(store, simulator):
+    with store.feed("pods").watch(namespace="ns-2", resync=1) as watch:
+        count = len(until(watch, "SYNC")) - 1
+        again = [watch.next_event(20) for _ in range(count)]
+        assert all(event.type == "MODIFIED" and event.resync for event in again)
+        assert len({event.key for event in again}) == count == PODS // 3
+
+
+@guest
+def test_watches_of_one_event_loop(store, simulator):
+    import asyncio
+
+    async def follow(namespace, told):
+        async with store.feed("pods").watch(namespace=namespace) as watch:
+            async for event in watch:
+                told.append((event.type, event.key))
+                if event.type == "DELETED":
+                    return
+
+    async def main():
+        told = {"loop-a": [], "loop-b": []}
+        followers = [asyncio.create_task(follow(*pair)) for pair in told.items()]
+        idle = store.feed("pods").watch(namespace="loop-nothing")
+        assert (await anext(idle)).type == "SYNC"
+        waiting = asyncio.create_task(anext(idle, None))
+        cancelled = asyncio.create_task(follow("loop-nothing", []))
+        while not all(("SYNC", "") in each for each in told.values()):
+            await asyncio.sleep(0.01)
+        for namespace in told:
+            await asyncio.to_thread(simulator.put, "pods", pod("x", namespace=namespace))
+            await asyncio.to_thread(simulator.delete, "pods", f"{namespace}/x")
+        await asyncio.wait_for(asyncio.gather(*followers), 20)
+        for namespace, events in told.items():
+            assert events == [("SYNC", ""), ("ADDED", f"{namespace}/x"), ("DELETED", f"{namespace}/x")]
+        cancelled.cancel()
+        await asyncio.wait([cancelled])
+        assert cancelled.cancelled() and not waiting.done()
+        idle.close()
+        assert await asyncio.wait_for(waiting, 20) is None
+
+    asyncio.run(main())
+
+
+@guest
+def test_a_watch_ends_when_it_is_closed_elsewhere(store, simulator):
+    watch = store.feed("pods").watch(namespace="closed-elsewhere")
+    assert watch.next_event(20).type == "SYNC"
+    events = []
+    reader = threading.Thread(target=lambda: events.extend(watch))
+    reader.start()
+    eventually(lambda: watch._users == 1, what="a reader that waits")
+    watch.close()
+    reader.join(20)
+    assert not reader.is_alive() and events == []
+
+
+@guest
+def test_ctrl_c_gets_through(store, simulator):
+    def interrupted(wait, ready=lambda: True):
+        def press():
+            eventually(ready)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=press)
+        thread.start()
+        raises(KeyboardInterrupt, wait)
+        thread.join()
+
+    watch = store.feed("pods").watch(namespace="ctrl-c")
+    assert watch.next_event(20).type == "SYNC"
+    interrupted(lambda: list(watch), lambda: watch._users == 1)
+    assert watch.next_event(0) is None
+    simulator.put("pods", pod("x", namespace="ctrl-c"))
+    assert watch.next_event(20).key == "ctrl-c/x"  # it can go on
+    interrupted(lambda: store.wait_synced("nothing"), lambda: store._n_users == 1)
+
+
+@guest
+def test_a_cursor_is_committed_by_hand(store, simulator):
+    pods = store.feed("pods")
+
+    def watch():
+        return pods.watch(namespace="by-hand", cursor="by-hand", commit=False)
+
+    with watch() as first:
+        assert until(first, "SYNC")
+        simulator.put("pods", pod("a", namespace="by-hand"))
+        simulator.put("pods", pod("b", namespace="by-hand"))
+        assert first.next_event(20).key == "by-hand/a" and first.commit()
+        assert first.next_event(20).key == "by-hand/b"
+    for _ in range(2):
+        with watch() as again:
+            assert [again.next_event(20).type, again.next_event(20).key] == ["SYNC", "by-hand/b"]
+    with watch() as last:
+        assert last.next_event(20) and last.next_event(20) and last.commit()
+    with watch() as nothing:
+        assert nothing.next_event(20).type == "SYNC" and nothing.next_event(0.1) is None
+    with pods.watch(namespace="by-hand") as without:
+        assert "no cursor" in raises(Exception, without.commit)
+    raises(ValueError, pods.watch, cursor="by-hand", initial=False)
+
+
+@guest
+def test_a_cursor_of_another_journal_has_lapsed(store, simulator):
+    with store.feed("pods").watch(namespace="ns-0", cursor="lapse") as watch:
+        count = len(until(watch, "SYNC"))
+        assert watch.commit()
+    path = os.path.join(os.environ["KINF_STORE"], "cursors", "lapse")
+    with open(path) as file:
+        lines = file.read().splitlines()
+    number = next(i for i, line in enumerate(lines) if line.startswith("journal "))
+    lines[number] = lines[number][:-4] + "0000"
+    with open(path, "w") as file:
+        file.write("\n".join(lines) + "\n")
+    with store.feed("pods").watch(namespace="ns-0", cursor="lapse") as watch:
+        events = until(watch, "SYNC")
+        assert events[0].type == "LAPPED" and len(events) == count + 1 and all(e.initial for e in events[1:-1])
+
+
+def follow_with_cursor(store):
+    """In a guest that is killed: a line for each event, behind the flush of which it counts as handled."""
+    for event in store.feed("pods").watch(namespace="killed", cursor="killed"):
+        version = event.object.resource_version if event.object else None
+        print(json.dumps([event.type, event.key, version]), flush=True)
+
+
+def test_a_killed_follower_loses_nothing(world, site):
+    simulator, store = world
+    versions = []
+
+    def change(count):
+        for _ in range(count):
+            versions.append(simulator.put("pods", pod(f"k{len(versions) % 3}", namespace="killed")))
+
+    def follower(name):
+        interpreter = Interpreter(site, store, name).start()
+        interpreter.tell(follow_with_cursor)
+        return interpreter
+
+    cursor = store.path / "cursors" / "killed"
+    first = follower("first")
+    eventually(lambda: ["SYNC", "", None] in first.lines, what="SYNC")
+    change(4)
+    eventually(lambda: len(first.lines) == 5 and cursor.exists(), what="four changes, and a cursor")
+    change(4)
+    first.kill()
+    change(4)
+    second = follower("second")
+
+    def told():
+        return {line[2] for process in (first, second) for line in process.lines}
+
+    eventually(lambda: set(versions) <= told(), what="all changes")
+    second.kill()
+    # In order, beginning with what was not committed, and without an initial state.
+    again = [line[2] for line in second.lines if line[2]]
+    assert again == versions[-len(again):], (again, versions)
