@@ -56,7 +56,7 @@ struct config_policy {
 	uint64_t recheck_ns;         /* what is forbidden or absent is tried again after this to twice
 					this, and wildcards are looked up; 15s */
 	bool streaming_lists;        /* lists as watch streams where the server can (watch-list); no */
-	uint64_t max_object_bytes;   /* of JSON; larger ones are not taken in; default 64 MiB */
+	uint64_t max_object_bytes;   /* of JSON; larger ones are passed over; default 64 MiB */
 	uint64_t check_ns;           /* between two consistency checks of a feed; 0, the default: none */
 	uint32_t hold_percent;       /* 1..99: lists that would delete more are held; 0, default: none */
 	uint64_t hold_pause_ns;      /* before the second list; default 30s */

@@ -89,11 +89,11 @@ static void compare(struct consistency *check)
 
 static void ask(struct consistency *check);
 
-static int take_item(void *arg, struct bytes item)
+static int take_item(void *arg, struct bytes item, bool cut)
 {
 	struct consistency *check = arg;
 	struct object_identity id;
-	int r = object_identity(item, &id);
+	int r = (cut ? object_identity_cut : object_identity)(item, &id);
 
 	if (r < 0)
 		return r;

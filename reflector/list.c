@@ -103,7 +103,7 @@ static int take_item(struct list *list, const uint8_t *data, size_t size, size_t
 		return r < 0 ? r : 0;
 	list->items++;
 	list->place = AFTER_ITEM;
-	r = list->options.item_fn(list->options.arg, item);
+	r = list->options.item_fn(list->options.arg, item, list->cutter.cut);
 	cutter_reset(&list->cutter);
 	return r;
 }

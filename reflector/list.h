@@ -19,9 +19,9 @@
 
 #define LIST_ITEM_MAX (64u << 20)
 
-/* ITEM is one object's text, borrowed until the callback returns. A negative result ends the feeding
- * and is returned by it. */
-typedef int list_item_fn(void *arg, struct bytes item);
+/* ITEM is one object's text, borrowed until the callback returns; CUT: it is larger than item_max, and
+ * this is its beginning. A negative result ends the feeding and is returned by it. */
+typedef int list_item_fn(void *arg, struct bytes item, bool cut);
 
 struct list_options {
 	size_t item_max; /* 0: LIST_ITEM_MAX */

@@ -4,6 +4,8 @@
 #include "common/err.h"
 #include "reflector/scan.h"
 
+typedef int member_fn(struct bytes text, size_t *at, struct bytes *ret_key, struct bytes *ret_value);
+
 /* Names, uids and RVs never need escapes; one that has some is nothing we know. */
 static int take_text(const char *what, struct bytes value, struct bytes *ret_text)
 {
@@ -13,7 +15,7 @@ static int take_text(const char *what, struct bytes value, struct bytes *ret_tex
 }
 
 /* Stops when all four are there: managedFields, the larger half of many objects, usually come last. */
-static int read_metadata(struct bytes metadata, struct object_identity *identity)
+static int read_metadata(struct bytes metadata, member_fn *next, struct object_identity *identity)
 {
 	struct {
 		const char *key;
@@ -24,7 +26,7 @@ static int read_metadata(struct bytes metadata, struct object_identity *identity
 	size_t at = 0, found = 0;
 	int r;
 
-	while (found < 4 && (r = scan_member(metadata, &at, &key, &value)) != END) {
+	while (found < 4 && (r = next(metadata, &at, &key, &value)) != END) {
 		if (r < 0)
 			return err_add(r, "metadata");
 		for (size_t i = 0; i < 4; i++) {
@@ -39,7 +41,7 @@ static int read_metadata(struct bytes metadata, struct object_identity *identity
 	return 0;
 }
 
-int object_identity(struct bytes object, struct object_identity *ret_identity)
+static int read_identity(struct bytes object, member_fn *next, struct object_identity *ret_identity)
 {
 	struct object_identity identity = {0};
 	struct bytes key, value;
@@ -47,13 +49,13 @@ int object_identity(struct bytes object, struct object_identity *ret_identity)
 	int r;
 
 	/* CRD lists have kind before metadata, typed objects too: what follows metadata is not read. */
-	while ((r = scan_member(object, &at, &key, &value)) == FOUND) {
+	while ((r = next(object, &at, &key, &value)) == FOUND) {
 		if (bytes_equal(key, BYTES_LIT("kind"))) {
 			r = take_text("kind", value, &identity.kind);
 			if (r < 0)
 				return r;
 		} else if (bytes_equal(key, BYTES_LIT("metadata"))) {
-			r = read_metadata(value, &identity);
+			r = read_metadata(value, next, &identity);
 			break;
 		}
 	}
@@ -61,6 +63,16 @@ int object_identity(struct bytes object, struct object_identity *ret_identity)
 		return r;
 	*ret_identity = identity;
 	return 0;
+}
+
+int object_identity(struct bytes object, struct object_identity *ret_identity)
+{
+	return read_identity(object, scan_member, ret_identity);
+}
+
+int object_identity_cut(struct bytes beginning, struct object_identity *ret_identity)
+{
+	return read_identity(beginning, scan_member_cut, ret_identity);
 }
 
 bool object_ends_initial(struct bytes bookmark)

@@ -175,11 +175,13 @@ static int find_head(struct record_feed *feed, struct arrival *arrival)
 }
 
 /* RECORD_TAKEN with identity, key and head; the key is there even when the rest is not. */
-int record_arrive(struct record_feed *feed, struct bytes object, struct arrival *arrival)
+int record_arrive(struct record_feed *feed, struct bytes object, bool cut,
+	struct arrival *arrival)
 {
+	arrival->cut = cut;
 	arrival->key_size = 0;
 	arrival->has_head = false;
-	if (object_identity(object, &arrival->identity) < 0)
+	if ((cut ? object_identity_cut : object_identity)(object, &arrival->identity) < 0)
 		return RECORD_UNREADABLE;
 	int r = make_key(feed, arrival);
 	if (r != RECORD_TAKEN)
@@ -197,8 +199,8 @@ int record_arrive(struct record_feed *feed, struct bytes object, struct arrival 
 	return RECORD_TAKEN;
 }
 
-static int parse_body(struct record_feed *feed, struct bytes object,
-	struct bytes *ret_body)
+static int parse_body(struct record_feed *feed, const struct arrival *arrival,
+	struct bytes object, struct bytes *ret_body)
 {
 	struct json_options options = {
 		.drop = (const struct path *const *)feed->drop,
@@ -208,6 +210,8 @@ static int parse_body(struct record_feed *feed, struct bytes object,
 	};
 	struct buf *body = recorder_body(feed->recorder);
 
+	if (arrival->cut)
+		return unreadable("larger than maxObjectSize");
 	buf_reset(body);
 	int r = json_parse(recorder_parser(feed->recorder), object, &options, body);
 	if (r == -ENOMEM)
@@ -234,12 +238,12 @@ static int append(struct record_feed *feed, const struct arrival *arrival, enum 
 	return r == ERR_TOO_LARGE ? RECORD_UNREADABLE : r;
 }
 
-/* The object that had this name before is gone; how it looked in the end nobody told us. */
-static int append_replaced(struct record_feed *feed, const struct arrival *arrival)
+/* The object that has this name, or had it before, is gone; how it looked in the end we don't know. */
+static int append_gone(struct record_feed *feed, const struct arrival *arrival, struct bytes uid)
 {
 	struct record record = {.feed = feed->id, .type = RECORD_DELETED,
 		.flags = RECORD_FINAL_STATE_UNKNOWN, .key = record_key(arrival),
-		.uid = arrival->head.uid, .rv = arrival->identity.rv};
+		.uid = uid, .rv = arrival->identity.rv};
 	uint64_t seq;
 
 	return recorder_append(feed->recorder, &record, &seq);
@@ -251,10 +255,10 @@ int record_append_version(struct record_feed *feed, const struct arrival *arriva
 {
 	bool replaced = arrival->has_head && !record_same_uid(arrival);
 	struct bytes body;
-	int r = parse_body(feed, object, &body);
+	int r = parse_body(feed, arrival, object, &body);
 
 	if (r == RECORD_TAKEN && replaced)
-		r = append_replaced(feed, arrival);
+		r = append_gone(feed, arrival, arrival->head.uid);
 	if (r != RECORD_TAKEN)
 		return r;
 	return append(feed, arrival, arrival->has_head && !replaced ? RECORD_MODIFIED : RECORD_ADDED,
@@ -278,19 +282,23 @@ bool record_is_deletion(const struct arrival *arrival)
 }
 
 int record_append_deleted(struct record_feed *feed, const struct arrival *arrival,
-	struct bytes object)
+	struct bytes object, bool tolerant)
 {
 	struct bytes body;
 	uint64_t seq;
-	int r = parse_body(feed, object, &body);
+	int r = parse_body(feed, arrival, object, &body);
 
+	/* What may never be readable would else stay for ever. */
+	if (r == RECORD_UNREADABLE && (tolerant || arrival->cut))
+		return append_gone(feed, arrival, arrival->identity.uid);
 	return r == RECORD_TAKEN ? append(feed, arrival, RECORD_DELETED, body, &seq) : r;
 }
 
 static int take_deleted(struct record_feed *feed, const struct arrival *arrival,
-	struct bytes object)
+	struct bytes object, bool tolerant)
 {
-	return record_is_deletion(arrival) ? record_append_deleted(feed, arrival, object)
+	return record_is_deletion(arrival)
+		? record_append_deleted(feed, arrival, object, tolerant)
 		: record_drop_event(feed);
 }
 
@@ -305,13 +313,40 @@ static int take_version(struct record_feed *feed, const struct arrival *arrival,
 	return record_append_version(feed, arrival, object, &seq);
 }
 
-void record_note_unreadable(struct record_feed *feed, const struct arrival *arrival)
+static void pass_over(struct record_feed *feed, const char *name, const char *why)
 {
+	feed->passed_others = feed->passed_over &&
+		(feed->passed_others || strcmp(name, feed->passed_name) != 0);
+	feed->passed_over++;
+	snprintf(feed->passed_name, sizeof(feed->passed_name), "%s", name);
+	snprintf(feed->passed_why, sizeof(feed->passed_why), "%.150s", why);
+}
+
+/* The only object that was passed over came again, or went. */
+static bool is_the_one_passed(const struct record_feed *feed, const struct arrival *arrival)
+{
+	return feed->passed_over && !feed->passed_others &&
+		bytes_equal(record_key(arrival), bytes_str(feed->passed_name));
+}
+
+int record_end(struct record_feed *feed, const struct arrival *arrival, int r, bool tolerant)
+{
+	char name[sizeof(feed->passed_name)] = "unnamed";
+	struct err_kept why;
+
+	if (r == RECORD_TAKEN && is_the_one_passed(feed, arrival))
+		feed->passed_over = 0;
+	if (r != RECORD_UNREADABLE)
+		return r;
+	if (arrival->key_size)
+		snprintf(name, sizeof(name), "%.*s", (int)arrival->key_size, arrival->key);
+	err_keep(&why);
 	stats_add(recorder_stats(feed->recorder), STAT_BAD_OBJECTS, 1);
-	feed->unreadable++;
-	snprintf(feed->unreadable_name, sizeof(feed->unreadable_name), "%.*s",
-		arrival->key_size ? (int)arrival->key_size : 7,
-		arrival->key_size ? arrival->key : "unnamed");
+	if (!tolerant)
+		(void)err_say(ERR_PROTOCOL, "'%s': %s", name, why.text);
+	else
+		pass_over(feed, name, why.text);
+	return tolerant ? RECORD_TAKEN : RECORD_UNREADABLE;
 }
 
 int record_event(struct record_feed *feed, const struct watch_event *event, bool tolerant,
@@ -320,21 +355,19 @@ int record_event(struct record_feed *feed, const struct watch_event *event, bool
 	struct arrival arrival;
 
 	recorder_announce(feed->recorder);
-	int r = record_arrive(feed, event->object, &arrival);
+	int r = record_arrive(feed, event->object, event->cut, &arrival);
 
 	if (r == RECORD_TAKEN && event->type == WATCH_DELETED)
-		r = take_deleted(feed, &arrival, event->object);
+		r = take_deleted(feed, &arrival, event->object, tolerant);
 	else if (r == RECORD_TAKEN)
 		r = take_version(feed, &arrival, event->object);
-	if (r == RECORD_UNREADABLE) {
-		record_note_unreadable(feed, &arrival);
-		if (!tolerant)
-			return r;
-		*ret_rv = BYTES_NONE;
-		return RECORD_TAKEN;
-	}
-	if (r < 0)
+	bool readable = r != RECORD_UNREADABLE;
+	r = record_end(feed, &arrival, r, tolerant);
+	if (r != RECORD_TAKEN)
 		return r;
+	*ret_rv = BYTES_NONE;
+	if (!readable)
+		return RECORD_TAKEN;
 	set_rv(feed, arrival.identity.rv);
 	*ret_rv = arrival.identity.rv;
 	return recorder_bound(feed->recorder);

@@ -17,7 +17,8 @@
  * A list is a bracket (architecture.md, Lists):
  *
  *	record_list_begin(feed);                an attempt begins with an empty memory of what was seen
- *	record_item(feed, item) ...             for every item of every page (or record_initial)
+ *	record_item(feed, item) ...             for every item of every page (or record_initial,
+ *	                                        record_large_item)
  *	while (record_list_end(feed, rv) == AGAIN) ...   sweeps in slices, then LIST_END
  */
 #ifndef REFLECTOR_RECORD_H
@@ -74,8 +75,10 @@ struct record_feed {
 	                          owed then. 0: none is */
 	uint64_t items;        /* of this attempt */
 	uint64_t added;        /* of them, those that had no head */
-	uint64_t unreadable;   /* of them */
-	char unreadable_name[256]; /* the last one, for people */
+	uint64_t passed_over;  /* times that an object was not taken in, since the attempt began */
+	char passed_name[256]; /* the last such object, for people */
+	char passed_why[160];
+	bool passed_others;    /* it is not the only one */
 	uint64_t attempt_seq;  /* first seq written by this attempt, UINT64_MAX: none; heads from there
 	                          on are what it has seen */
 	uint64_t *seen;        /* seq of the head of each object that the list has unchanged */
@@ -103,6 +106,9 @@ enum record_result {
  * enum record_result, or an error of the journal (see above), -ENOMEM.
  */
 int record_item(struct record_feed *feed, struct bytes item, bool tolerant);
+/* An item of which there is only the BEGINNING, as it is larger than we take: can't be read, unless it
+ * is the version that we have. */
+int record_large_item(struct record_feed *feed, struct bytes beginning, bool tolerant);
 int record_event(struct record_feed *feed, const struct watch_event *event, bool tolerant,
 	struct bytes *ret_rv);
 /* The object's RV, by reading no more than is needed: RECORD_TAKEN, RECORD_UNREADABLE. */

@@ -101,8 +101,7 @@ int record_list_begin(struct record_feed *feed)
 {
 	forget_seen(feed);
 	feed->attempt = true;
-	feed->items = feed->added = feed->unreadable = 0;
-	feed->unreadable_name[0] = '\0';
+	feed->items = feed->added = feed->passed_over = 0;
 	/* A first list shows itself even when it is empty; a relist only when it differs. */
 	return feed->listed ? 0 : open_bracket(feed);
 }
@@ -124,27 +123,36 @@ static int take_item(struct record_feed *feed, const struct arrival *arrival, st
 }
 
 /* Ends the taking of an object with the result R. */
-static int pass_over(struct record_feed *feed, const struct arrival *arrival, int r, bool tolerant)
+static int end_item(struct record_feed *feed, const struct arrival *arrival, int r, bool tolerant)
 {
-	if (r == RECORD_UNREADABLE) {
-		record_note_unreadable(feed, arrival);
-		if (!tolerant)
-			return r;
-		/* It is there, if not readable: what we have of it is not swept away. */
-		r = arrival->has_head ? remember(feed, arrival->head.seq) : 0;
-	}
-	return r < 0 ? r : recorder_bound(feed->recorder);
+	bool readable = r != RECORD_UNREADABLE;
+
+	r = record_end(feed, arrival, r, tolerant);
+	/* It is there, if not readable: what we have of it is not swept away. */
+	if (r == RECORD_TAKEN && !readable && arrival->has_head)
+		r = remember(feed, arrival->head.seq);
+	return r == RECORD_TAKEN ? recorder_bound(feed->recorder) : r;
 }
 
-int record_item(struct record_feed *feed, struct bytes item, bool tolerant)
+static int add_item(struct record_feed *feed, struct bytes item, bool cut, bool tolerant)
 {
 	struct arrival arrival;
-	int r = record_arrive(feed, item, &arrival);
+	int r = record_arrive(feed, item, cut, &arrival);
 
 	feed->items++;
 	if (r == RECORD_TAKEN)
 		r = take_item(feed, &arrival, item);
-	return pass_over(feed, &arrival, r, tolerant);
+	return end_item(feed, &arrival, r, tolerant);
+}
+
+int record_item(struct record_feed *feed, struct bytes item, bool tolerant)
+{
+	return add_item(feed, item, false, tolerant);
+}
+
+int record_large_item(struct record_feed *feed, struct bytes beginning, bool tolerant)
+{
+	return add_item(feed, beginning, true, tolerant);
 }
 
 /* Older than what this very list has brought already. */
@@ -156,27 +164,28 @@ static bool is_replay(const struct record_feed *feed, const struct arrival *arri
 }
 
 /* What it is compared with may be older than the list, or gone before the stream came to it. */
-static int take_gone(struct record_feed *feed, const struct arrival *arrival, struct bytes object)
+static int take_gone(struct record_feed *feed, const struct arrival *arrival, struct bytes object,
+	bool tolerant)
 {
 	if (!record_is_deletion(arrival))
 		return record_drop_event(feed);
 	int r = open_bracket(feed);
-	return r < 0 ? r : record_append_deleted(feed, arrival, object);
+	return r < 0 ? r : record_append_deleted(feed, arrival, object, tolerant);
 }
 
 int record_initial(struct record_feed *feed, const struct watch_event *event, bool tolerant)
 {
 	struct arrival arrival;
-	int r = record_arrive(feed, event->object, &arrival);
+	int r = record_arrive(feed, event->object, event->cut, &arrival);
 
 	feed->items += event->type == WATCH_ADDED;
 	if (r == RECORD_TAKEN && event->type == WATCH_DELETED)
-		r = take_gone(feed, &arrival, event->object);
+		r = take_gone(feed, &arrival, event->object, tolerant);
 	else if (r == RECORD_TAKEN && is_replay(feed, &arrival))
 		r = record_drop_event(feed);
 	else if (r == RECORD_TAKEN)
 		r = take_item(feed, &arrival, event->object);
-	return pass_over(feed, &arrival, r, tolerant);
+	return end_item(feed, &arrival, r, tolerant);
 }
 
 /* ---- the sweep ---- */

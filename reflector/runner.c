@@ -104,6 +104,21 @@ void runner_fail_with(struct runner *runner, enum failure_kind kind, const char 
 	runner_fail(runner, &status);
 }
 
+/* The error of a feed that is well but for what it passes over. */
+static void show_passed(struct runner *runner)
+{
+	const struct record_feed *record = &runner->record;
+
+	runner->row.error[0] = '\0';
+	runner->row_changed = true;
+	runner->passed_said = record->passed_over;
+	if (record->passed_over)
+		snprintf(runner->row.error, sizeof(runner->row.error),
+			"%s not taken in, the last one is '%.100s': %.80s",
+			record->passed_others ? "several objects are" : "an object is",
+			record->passed_name, record->passed_why);
+}
+
 void runner_say_well(struct runner *runner)
 {
 	if (!runner->troubled)
@@ -114,7 +129,23 @@ void runner_say_well(struct runner *runner)
 			log_quote(runner->definition.name));
 	runner->troubled = runner->failing = false;
 	runner->said_kinds = 0;
-	runner->row.error[0] = '\0';
+	show_passed(runner);
+}
+
+void runner_say_passed(struct runner *runner)
+{
+	const struct record_feed *record = &runner->record;
+	uint64_t said = runner->passed_said;
+
+	if (record->passed_over == said)
+		return;
+	show_passed(runner);
+	if (!said)
+		log_event(LOG_ERROR, "feed", "unreadable", "feed=%s error=%s",
+			log_quote(runner->definition.name), log_quote(runner->row.error));
+	else if (!record->passed_over)
+		log_event(LOG_NOTICE, "feed", "readable", "feed=%s object=%s",
+			log_quote(runner->definition.name), log_quote(record->passed_name));
 }
 
 /* ---- actions ---- */
@@ -345,13 +376,8 @@ static void say_listed(struct runner *runner)
 		log_quote(runner->definition.name), runner->definition.id, record->items,
 		log_quote(buf_cstr(&runner->list_rv)));
 	runner->row.error[0] = '\0';
-	if (!record->unreadable)
-		return;
-	snprintf(runner->row.error, sizeof(runner->row.error),
-		"%" PRIu64 " objects of the list can't be read, the last one is '%.150s'",
-		record->unreadable, record->unreadable_name);
-	log_event(LOG_ERROR, "feed", "unreadable", "feed=%s error=%s",
-		log_quote(runner->definition.name), log_quote(runner->row.error));
+	runner->passed_said = 0;
+	runner_say_passed(runner);
 }
 
 /* What is said stays the feed's error until a list is taken. */
@@ -401,7 +427,7 @@ int runner_work(struct runner *runner)
 	runner->check_period = 0; /* what the list brought is to be committed first: planned anew */
 	say_listed(runner);
 	runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_LISTED,
-		.unreadable = runner->record.unreadable});
+		.unreadable = runner->record.passed_over});
 	return more;
 }
 
@@ -450,6 +476,13 @@ void runner_relist(struct runner *runner)
 {
 	runner->finishing = false;
 	runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_RELIST});
+}
+
+void runner_retry_passed(struct runner *runner)
+{
+	CHECK_OBJ(runner, RUNNER_MAGIC);
+	if (runner->record.passed_over)
+		runner_relist(runner);
 }
 
 int runner_abandon_old(struct runner *runner, uint64_t limit_ns)

@@ -77,6 +77,8 @@ bool runner_is_checking(const struct runner *runner);
 int runner_rewind(struct runner *runner, const char *why);
 void runner_resume(struct runner *runner);
 void runner_relist(struct runner *runner);
+/* What is too large may not be so any more: lists, if something was passed over. */
+void runner_retry_passed(struct runner *runner);
 
 /* Closes a relist's bracket that was opened more than LIMIT_NS ago. */
 int runner_abandon_old(struct runner *runner, uint64_t limit_ns);

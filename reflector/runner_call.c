@@ -48,10 +48,12 @@ int runner_call_unreadable(struct runner *runner, const char *what)
 	return err_add(ERR_PROTOCOL, "%s that can't be read", what);
 }
 
-static int take_item(void *arg, struct bytes item)
+static int take_item(void *arg, struct bytes item, bool cut)
 {
 	struct runner *runner = arg;
-	int r = record_item(&runner->record, item, feed_is_tolerant(&runner->feed));
+	bool tolerant = feed_is_tolerant(&runner->feed);
+	int r = cut ? record_large_item(&runner->record, item, tolerant)
+		: record_item(&runner->record, item, tolerant);
 
 	return r == RECORD_UNREADABLE ? runner_call_unreadable(runner, "an object") : r;
 }
@@ -91,6 +93,7 @@ static int take_event(void *arg, const struct watch_event *event)
 		r = record_event(&runner->record, event, feed_is_tolerant(&runner->feed), &rv);
 	if (r == RECORD_UNREADABLE)
 		return runner_call_unreadable(runner, "an event");
+	runner_say_passed(runner);
 	return r < 0 ? r : tell(runner, bookmark ? FEED_ON_BOOKMARK : FEED_ON_EVENT, rv);
 }
 

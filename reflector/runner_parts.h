@@ -38,6 +38,7 @@ struct runner {
 	bool troubled;             /* row.error counts until runner_say_well, */
 	bool failing;              /* and was said in the log */
 	uint32_t said_kinds;       /* failures of these kinds are in the log */
+	uint64_t passed_said; /* of record.passed_over, in the feed's error */
 	uint64_t queued_ns;
 
 	struct fetch *probe;
@@ -74,6 +75,8 @@ void runner_set_error(struct runner *runner, const char *text);
 /* A failure into log, row and counters. */
 void runner_say_failed(struct runner *runner, const struct status *status);
 void runner_say_well(struct runner *runner);
+/* What the watch passes over, and when that is over: a line in the log, the feed's error. */
+void runner_say_passed(struct runner *runner);
 /* Says it and tells the machine. */
 void runner_fail(struct runner *runner, const struct status *status);
 void runner_fail_with(struct runner *runner, enum failure_kind kind, const char *text);

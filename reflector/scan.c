@@ -166,7 +166,6 @@ int scan_container(struct scan *scan, const uint8_t *data, size_t size, size_t *
 void cutter_init(struct cutter *cutter, size_t max)
 {
 	*cutter = (struct cutter){.max = max};
-	buf_init(&cutter->partial, max);
 }
 
 void cutter_release(struct cutter *cutter)
@@ -177,7 +176,21 @@ void cutter_release(struct cutter *cutter)
 void cutter_reset(struct cutter *cutter)
 {
 	cutter->scan = SCAN_INIT;
+	cutter->size = 0;
+	cutter->cut = false;
 	buf_trim(&cutter->partial, PARTIAL_KEEP);
+}
+
+static void keep(struct cutter *cutter, const uint8_t *data, size_t size)
+{
+	struct buf *partial = &cutter->partial;
+	size_t most = cutter->max;
+
+	if (cutter->cut && most > CUTTER_BEGINNING)
+		most = CUTTER_BEGINNING;
+	if (partial->size > most)
+		buf_truncate(partial, most);
+	buf_put(partial, data, size < most - partial->size ? size : most - partial->size);
 }
 
 int cutter_take(struct cutter *cutter, const uint8_t *data, size_t size, size_t *ret_used,
@@ -188,13 +201,15 @@ int cutter_take(struct cutter *cutter, const uint8_t *data, size_t size, size_t 
 
 	if (r < 0)
 		return r;
-	if (partial->size + *ret_used > cutter->max)
-		return err_say(ERR_TOO_LARGE, "a JSON value of more than %zu bytes", cutter->max);
-	if (r == FOUND && !partial->size) {
+	cutter->size += *ret_used;
+	cutter->cut = cutter->size > cutter->max;
+	if (cutter->size / CUTTER_SKIP_MAX > cutter->max)
+		return err_say(ERR_TOO_LARGE, "a JSON value of more than %zu bytes", cutter->size);
+	if (r == FOUND && !partial->size && !cutter->cut) {
 		*ret_text = BYTES(data, *ret_used);
 		return FOUND;
 	}
-	buf_put(partial, data, *ret_used);
+	keep(cutter, data, *ret_used);
 	if (buf_error(partial) < 0)
 		return buf_error(partial);
 	if (r == FOUND)
@@ -259,7 +274,8 @@ static size_t value_end(struct bytes text, size_t at)
 	return scan_container(&scan, p + at, text.size - at, &used) == FOUND ? at + used : 0;
 }
 
-int scan_member(struct bytes text, size_t *at, struct bytes *ret_key, struct bytes *ret_value)
+static int next_member(struct bytes text, bool cut, size_t *at, struct bytes *ret_key,
+	struct bytes *ret_value)
 {
 	const uint8_t *p = text.data;
 	bool first = *at == 0;
@@ -267,7 +283,7 @@ int scan_member(struct bytes text, size_t *at, struct bytes *ret_key, struct byt
 
 	if (first && (!text.size || p[0] != '{'))
 		return bad_at(0, "no object");
-	if (i < text.size && p[i] == '}')
+	if (i < text.size ? p[i] == '}' : cut)
 		return END;
 	if (!first) {
 		if (i >= text.size || p[i] != ',')
@@ -283,12 +299,24 @@ int scan_member(struct bytes text, size_t *at, struct bytes *ret_key, struct byt
 		return bad_at(i, "no colon");
 	i = skip_space(text, i + 1);
 	end = value_end(text, i);
-	if (!end)
+	if (!end && cut)
+		end = text.size;
+	if (end <= i)
 		return bad_at(i, "no value");
 	*ret_key = key;
 	*ret_value = BYTES(p + i, end - i);
 	*at = end;
 	return FOUND;
+}
+
+int scan_member(struct bytes text, size_t *at, struct bytes *ret_key, struct bytes *ret_value)
+{
+	return next_member(text, false, at, ret_key, ret_value);
+}
+
+int scan_member_cut(struct bytes text, size_t *at, struct bytes *ret_key, struct bytes *ret_value)
+{
+	return next_member(text, true, at, ret_key, ret_value);
 }
 
 int scan_plain_string(struct bytes value, struct bytes *ret_text)

@@ -31,21 +31,27 @@ int scan_container(struct scan *scan, const uint8_t *data, size_t size, size_t *
 
 /*
  * The same for values that are wanted whole: one that lies whole in DATA is given where it lies, one
- * that comes in pieces is put together, never more than one at a time.
+ * that comes in pieces is put together, never more than one at a time. Of one that is too large only
+ * the beginning is kept; where it ends is found all the same.
  */
 struct cutter {
 	struct scan scan;
 	struct buf partial;
-	size_t max; /* bytes of one value */
+	size_t size; /* of the value so far */
+	size_t max;  /* bytes of one value that is given whole */
+	bool cut;    /* the value is larger: only its beginning is given */
 };
+
+#define CUTTER_BEGINNING ((size_t)256 << 10) /* of a value that is cut, at most */
+#define CUTTER_SKIP_MAX  16                  /* times max: what is larger still does not frame */
 
 void cutter_init(struct cutter *cutter, size_t max);
 void cutter_release(struct cutter *cutter);
 /* The next byte begins a new value. Gives memory back after an unusually large one. */
 void cutter_reset(struct cutter *cutter);
 
-/* FOUND: *RET_TEXT is the value, until the next call. AGAIN. ERR_PROTOCOL, ERR_TOO_LARGE, -ENOMEM;
- * *RET_USED is set in any case. */
+/* FOUND: *RET_TEXT is the value (`cut`: its beginning), until the next call. AGAIN. ERR_PROTOCOL,
+ * ERR_TOO_LARGE, -ENOMEM; *RET_USED is set in any case. */
 int cutter_take(struct cutter *cutter, const uint8_t *data, size_t size, size_t *ret_used,
 	struct bytes *ret_text);
 
@@ -55,6 +61,9 @@ int cutter_take(struct cutter *cutter, const uint8_t *data, size_t size, size_t 
  * text; END after the last; ERR_PROTOCOL with the offset in the sentence.
  */
 int scan_member(struct bytes text, size_t *at, struct bytes *ret_key, struct bytes *ret_value);
+/* The same where TEXT is only the beginning of an object: a value that does not end in it goes as far
+ * as TEXT does, and is the last. */
+int scan_member_cut(struct bytes text, size_t *at, struct bytes *ret_key, struct bytes *ret_value);
 
 /* The text between the quotes of a JSON string value without escapes; NOT_FOUND for all else. */
 int scan_plain_string(struct bytes value, struct bytes *ret_text);

@@ -124,6 +124,7 @@ int feeds_configure(struct feeds *feeds, const struct config *config)
 {
 	struct wanted *wanted;
 	size_t n;
+	bool larger = config->policy.max_object_bytes > feeds->shared.policy.max_object_bytes;
 	int r = read_entries(config, &wanted, &n);
 
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
@@ -151,7 +152,10 @@ int feeds_configure(struct feeds *feeds, const struct config *config)
 	feeds->config = config;
 	if (r >= 0)
 		r = wildcard_configure(feeds);
-	for (size_t i = 0; i < feeds->n_wanted; i++)
+	for (size_t i = 0; i < feeds->n_wanted; i++) {
 		wanted_tune(&feeds->wanted[i]);
+		if (larger && feeds->wanted[i].runner)
+			runner_retry_passed(feeds->wanted[i].runner);
+	}
 	return r;
 }

@@ -104,12 +104,12 @@ static int read_type(struct bytes value, enum watch_type *ret_type)
 
 static int deliver(struct watch *watch, struct bytes text)
 {
-	struct watch_event event = {.type = WATCH_TYPE_MAX};
+	struct watch_event event = {.type = WATCH_TYPE_MAX, .cut = watch->cutter.cut};
 	struct bytes key, value;
 	size_t at = 0;
 	int r;
 
-	while ((r = scan_member(text, &at, &key, &value)) == FOUND) {
+	while ((r = (event.cut ? scan_member_cut : scan_member)(text, &at, &key, &value)) == FOUND) {
 		if (bytes_equal(key, BYTES_LIT("type"))) {
 			r = read_type(value, &event.type);
 			if (r < 0)

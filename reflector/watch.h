@@ -26,6 +26,7 @@ const char *watch_type_name(enum watch_type type);
 struct watch_event {
 	enum watch_type type;
 	struct bytes object; /* its text, borrowed until the callback returns */
+	bool cut;            /* larger than event_max: the text is its beginning */
 };
 
 /* A negative result ends the feeding and is returned by it. END: the rest of the stream is not

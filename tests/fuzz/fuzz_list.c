@@ -11,10 +11,10 @@
 
 #define ITEM_MAX 512
 
-static int keep_item(void *arg, struct bytes item)
+static int keep_item(void *arg, struct bytes item, bool cut)
 {
 	buf_bytes_put(arg, item);
-	buf_byte(arg, '\n');
+	buf_byte(arg, cut ? '+' : '\n');
 	return 0;
 }
 

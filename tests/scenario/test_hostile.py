@@ -2,6 +2,7 @@
 """An API server, or what stands before it, that misbehaves: nothing wrong is served, and it passes."""
 
 import json
+import signal
 import time
 
 import pytest
@@ -177,3 +178,42 @@ def test_objects_beyond_reading_are_passed_over_and_said(simulator, store):
     _, reflector = store.configure(whole("pods")).daemons()
     eventually(lambda: "web/good" in store.objects("pods"), timeout=40)
     assert reflector.running
+
+
+def test_c67_an_object_that_is_too_large_keeps_no_other_away(simulator, store):
+    """It is passed over and named; it counts again as soon as it fits, or more is allowed."""
+    large = "x" * 100_000
+    quick = {"backoff": {"min": "10ms", "max": "20ms"}}
+    simulator.put("pods", [pod("small"), pod("large", node=large)])
+    store.configure(whole("pods"), maxObjectSize="64KiB", **quick)
+    _, reflector = store.daemons()
+
+    def passed_over():
+        found = store.feed_status("pods")
+        return found["state"] == "stale" and "'web/large': larger than maxObjectSize" in found["lastError"]
+
+    eventually(passed_over)
+    eventually(lambda: set(store.objects("pods")) == {"web/small"})
+    simulator.patch("pods", "web/large", {"spec": {"nodeName": "n1"}})
+    store.wait_equal(simulator, "pods")
+    store.wait_live("pods")
+    assert store.feed_status("pods")["lastError"] == ""
+
+    shrunk = simulator.truth("pods")["web/large"]
+    simulator.patch("pods", "web/large", {"spec": {"nodeName": large}})
+    simulator.patch("pods", "web/small", {"spec": {"nodeName": "n2"}})
+    eventually(passed_over)
+    eventually(lambda: store.objects("pods")["web/small"] == simulator.truth("pods")["web/small"])
+    assert store.objects("pods")["web/large"] == shrunk, "what is known of it stays"
+    simulator.delete("pods", "web/large")
+    store.wait_equal(simulator, "pods")
+    store.wait_live("pods")
+
+    simulator.put("pods", pod("large", node=large))
+    eventually(passed_over)
+    store.configure(whole("pods"), maxObjectSize="1MiB", **quick)
+    reflector.send(signal.SIGHUP)
+    store.wait_equal(simulator, "pods")
+    store.wait_live("pods")
+    assert len([line for line in reflector.log.splitlines() if " unreadable " in line]) == 3, reflector.log
+    store.verify()

@@ -9,10 +9,10 @@
 #include "reflector/list.h"
 
 /* Items seen, each followed by ';'. */
-static int keep_item(void *arg, struct bytes item)
+static int keep_item(void *arg, struct bytes item, bool cut)
 {
 	buf_bytes_put(arg, item);
-	buf_byte(arg, ';');
+	buf_str(arg, cut ? "...;" : ";");
 	return 0;
 }
 
@@ -164,21 +164,46 @@ Test(list, damage_is_told_with_its_byte)
 	buf_release(&out);
 }
 
-Test(list, an_item_above_the_limit_is_refused_before_it_is_whole)
+Test(list, c67_of_an_item_above_the_limit_the_beginning_is_given_and_the_rest_skipped)
 {
-	struct buf out = BUF_INIT;
-	struct list *list = new_list(&out, 20);
-	const char *body = "{\"items\":[{\"a\":\"0123456789";
+	const char *body = "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[{\"a\":1},"
+		"{\"b\":\"0123456789}0123456789\"},{\"c\":3}]}";
+	size_t size = strlen(body);
+	struct list_page page;
 
-	cr_assert_eq(list_feed(list, body, strlen(body)), 0);
-	cr_assert_eq(list_feed(list, "01234567890", 11), ERR_TOO_LARGE);
+	for (size_t a = 0; a <= size; a++) {
+		struct buf out = BUF_INIT;
+		struct list *list = new_list(&out, 12);
+
+		cr_assert_eq(feed_piece(list, body, a), 0);
+		cr_assert_eq(feed_piece(list, body + a, size - a), 0);
+		cr_assert_eq(list_end(list, &page), 0);
+		cr_assert_eq(page.items, 3);
+		cr_assert_str_eq(buf_cstr(&out), "{\"a\":1};{\"b\":\"012345...;{\"c\":3};", "at %zu", a);
+		list_free(&list);
+		buf_release(&out);
+	}
+}
+
+Test(list, c67_an_item_without_end_is_given_up_and_costs_no_memory)
+{
+	static char block[1 << 16];
+	struct buf out = BUF_INIT;
+	struct list *list = new_list(&out, 4 << 20);
+	int r = list_feed(list, "{\"items\":[{\"a\":\"", 16);
+
+	memset(block, 'x', sizeof(block));
+	for (size_t fed = 0; !r && fed < (size_t)80 << 20; fed += sizeof(block))
+		r = list_feed(list, block, sizeof(block));
+	cr_assert_eq(r, ERR_TOO_LARGE);
 	list_free(&list);
 	buf_release(&out);
 }
 
-static int refuse_item(void *arg, struct bytes item)
+static int refuse_item(void *arg, struct bytes item, bool cut)
 {
 	(void)arg;
+	(void)cut;
 	(void)item;
 	return ERR_FAILPOINT;
 }

@@ -480,8 +480,54 @@ Test(record, an_unreadable_item_keeps_the_version_that_is_known)
 	cr_assert_eq(record_item(&rig.feed, bytes_str(unreadable[6]), true), RECORD_TAKEN);
 	end_list(&rig, "20");
 	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @ DELETED? d/b@20 LIST_END @20");
-	cr_assert_eq(rig.feed.unreadable, 1);
-	cr_assert_str_eq(rig.feed.unreadable_name, "d/a");
+	cr_assert_eq(rig.feed.passed_over, 1);
+	cr_assert_str_eq(rig.feed.passed_name, "d/a");
+	tear_down(&rig);
+}
+
+/* The beginning of a larger text. */
+static struct bytes beginning(const char *uid, const char *rv)
+{
+	const char *text = pod("a", uid, rv);
+
+	return BYTES(text, (size_t)(strstr(text, "\"x\"") - text)); /* inside the metadata */
+}
+
+Test(record, c67_a_too_large_version_is_passed_over_and_its_deletion_is_taken)
+{
+	struct rig rig;
+	struct bytes rv;
+
+	first_list(&rig);
+	uint64_t seq = last_seq(&rig);
+	struct watch_event e = {.type = WATCH_MODIFIED, .object = beginning("ua", "11"), .cut = true};
+	cr_assert_eq(record_event(&rig.feed, &e, false, &rv), RECORD_UNREADABLE);
+	cr_assert_not_null(strstr(err_text(ERR_PROTOCOL), "'d/a': larger than maxObjectSize"), "%s",
+		err_text(ERR_PROTOCOL));
+	e.object = beginning("ua", "11");
+	cr_assert_eq(record_event(&rig.feed, &e, true, &rv), RECORD_TAKEN);
+	cr_assert_eq(rig.feed.passed_over, 1);
+	cr_assert_str_eq(log_after(&rig, seq), "");
+	e = (struct watch_event){.type = WATCH_DELETED, .object = beginning("ua", "12"), .cut = true};
+	cr_assert_eq(record_event(&rig.feed, &e, false, &rv), RECORD_TAKEN);
+	cr_assert_str_eq(log_after(&rig, seq), "DELETED? d/a@12");
+	cr_assert_eq(rig.feed.passed_over, 0, "it was the only one");
+	tear_down(&rig);
+}
+
+Test(record, c67_a_too_large_item_of_the_known_version_is_no_news)
+{
+	struct rig rig;
+
+	first_list(&rig);
+	event(&rig, WATCH_MODIFIED, pod("a", "ua", "11"));
+	uint64_t seq = last_seq(&rig);
+	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(record_large_item(&rig.feed, beginning("ua", "11"), false), RECORD_TAKEN);
+	cr_assert_eq(record_large_item(&rig.feed, beginning("ua", "12"), false), RECORD_UNREADABLE);
+	cr_assert_eq(record_large_item(&rig.feed, beginning("ua", "12"), true), RECORD_TAKEN);
+	end_list(&rig, "20");
+	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @ DELETED? d/b@20 LIST_END @20");
 	tear_down(&rig);
 }
 

@@ -11,7 +11,7 @@ static int keep_event(void *arg, const struct watch_event *event)
 {
 	buf_printf(arg, "%s ", watch_type_name(event->type));
 	buf_bytes_put(arg, event->object);
-	buf_byte(arg, ';');
+	buf_str(arg, event->cut ? "...;" : ";");
 	return event->type == WATCH_ERROR ? END : 0;
 }
 
@@ -173,13 +173,32 @@ Test(watch, c35_c36_what_is_no_event_is_refused)
 	}
 }
 
-Test(watch, an_event_above_the_limit_is_refused)
+Test(watch, c67_of_an_event_above_the_limit_the_beginning_is_given_and_the_rest_skipped)
+{
+	const char *stream_ = "{\"type\":\"ADDED\",\"object\":{\"a\":\"0123456789}\"}}\n"
+		"{\"type\":\"DELETED\",\"object\":{}}\n";
+	size_t size = strlen(stream_);
+
+	for (size_t a = 0; a <= size; a++) {
+		struct buf out = BUF_INIT;
+		struct watch *watch = new_watch(&out, 36);
+
+		cr_assert_eq(feed_piece(watch, stream_, a), 0);
+		cr_assert_eq(feed_piece(watch, stream_ + a, size - a), 0);
+		cr_assert_str_eq(buf_cstr(&out), "ADDED {\"a\":\"0123...;DELETED {};", "at %zu", a);
+		cr_assert_eq(watch_partial(watch), 0);
+		watch_free(&watch);
+		buf_release(&out);
+	}
+}
+
+Test(watch, c67_what_is_cut_before_its_object_begins_is_no_event)
 {
 	struct buf out = BUF_INIT;
-	struct watch *watch = new_watch(&out, 40);
+	struct watch *watch = new_watch(&out, 20);
 
-	cr_assert_eq(watch_feed(watch, "{\"type\":\"ADDED\",\"object\":{\"a\":\"01234567", 39), 0);
-	cr_assert_eq(watch_feed(watch, "89012345", 8), ERR_TOO_LARGE);
+	cr_assert_eq(watch_feed(watch, "{\"x\":\"01234567890123456789\",\"object\":{}}", 43), ERR_PROTOCOL);
+	cr_assert_eq(out.size, 0);
 	watch_free(&watch);
 	buf_release(&out);
 }
