@@ -42,28 +42,17 @@ static int field_is(const struct kinf_object *pod, const char *path, const char 
 	       !memcmp(text, wanted, size);
 }
 
-/* Does status.conditions have one of this type whose status is "True"? */
-static int condition_holds(const struct kinf_object *pod, const char *type)
+static int is_ready(void *arg, const struct kinf_object *condition)
 {
-	for (int i = 0;; i++) {
-		char path[64];
-		const char *text;
-		size_t size;
-
-		snprintf(path, sizeof(path), "status.conditions[%d].type", i);
-		if (kinf_object_path(pod, path, &text, &size) != KINF_FOUND)
-			return 0;
-		if (!field_is(pod, path, type))
-			continue;
-		snprintf(path, sizeof(path), "status.conditions[%d].status", i);
-		return field_is(pod, path, "True");
-	}
+	(void)arg;
+	return field_is(condition, "type", "Ready") && field_is(condition, "status", "True");
 }
 
 static int is_missed(const struct controller *controller, const struct kinf_object *pod)
 {
 	return field_is(pod, "spec.nodeName", controller->node) &&
-	       !field_is(pod, "status.phase", "Succeeded") && !condition_holds(pod, "Ready");
+	       !field_is(pod, "status.phase", "Succeeded") &&
+	       kinf_object_each(pod, "status.conditions[*]", is_ready, NULL) != 1;
 }
 
 /* ---- the files: NAMESPACE_NAME, neither of which can have a '_' ---------------------------- */

@@ -115,7 +115,7 @@ RUNS = [
     ("libkinf", [], r"n1\n"),
     ("kinf_open", [], r"(all up to event \d+\n){3}"),
     ("kinf_list", [], r"web/front-1\nweb/front-2\n-- .*\n"),
-    ("kinf_object", [], r'ADDED Pending\nMODIFIED Running\n\{\n  "kind": "Pod",\n(.*\n)+\}\n'),
+    ("kinf_object", [], r'ADDED Pending\nMODIFIED Running\nruns a:1\n\{\n  "kind": "Pod",\n(.*\n)+\}\n'),
     ("kinf_informer", ["once"], r"is web/front-0\nis web/front-1\nis web/front-2\nsynced\n"),
     ("kinf_queue", [], r"web/front-0: attempt 1\nweb/front-1: attempt 1\n(web/front-\d: attempt [23]\n){4}"),
     ("kinf_limiter", [], r"5 ms\n10 ms\n20 ms\n40 ms\n50 ms\n50 ms\n5 ms again\n"),
