@@ -8,7 +8,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/path.h"
+#include "common/field.h"
 #include "common/selector_build.h"
 
 #define SELECTOR_MAGIC 0x73656c63u
@@ -17,7 +17,7 @@
 struct requirement {
 	struct selector_requirement public;
 	struct bytes *values; /* public.values, owned */
-	struct path *path;
+	struct field *field;
 };
 
 struct selector {
@@ -53,7 +53,7 @@ void selector_free(struct selector **selector)
 	CHECK_OBJ(*selector, SELECTOR_MAGIC);
 	for (size_t i = 0; i < (*selector)->count; i++) {
 		free((*selector)->requirements[i].values);
-		path_free(&(*selector)->requirements[i].path);
+		field_free(&(*selector)->requirements[i].field);
 	}
 	free((*selector)->requirements);
 	free((*selector)->source);
@@ -96,36 +96,6 @@ static int copy_values(struct requirement *requirement)
 	return 0;
 }
 
-/* Field labels of built-in kinds that are not simply a path whose absence is "" (spec/api.md 10.3).
- * The API server fills in these before it compares. */
-static const struct {
-	const char *label;
-	const char *path;
-	const char *absent;
-} labels[] = {
-	{"spec.hostNetwork", "spec.hostNetwork", "false"},
-	{"spec.unschedulable", "spec.unschedulable", "false"},
-	{"status.replicas", "status.replicas", "0"},
-	{"status.successful", "status.succeeded", "0"},
-};
-
-static int find_field(struct requirement *requirement)
-{
-	struct bytes key = requirement->public.key;
-
-	for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
-		if (bytes_equal(key, bytes_str(labels[i].label))) {
-			requirement->public.absent = bytes_str(labels[i].absent);
-			return path_parse(labels[i].path, &requirement->path);
-		}
-	}
-	AUTO_FREE char *text = strndup(key.size ? key.data : "", key.size);
-	if (!text)
-		return err_set(-ENOMEM, "field selector");
-	int r = path_parse(text, &requirement->path);
-	return r == ERR_SYNTAX ? err_say(r, "field label not supported: %s", text) : r;
-}
-
 int selector_add(struct selector *selector, struct selector_requirement public)
 {
 	CHECK_OBJ(selector, SELECTOR_MAGIC);
@@ -138,7 +108,9 @@ int selector_add(struct selector *selector, struct selector_requirement public)
 	*requirement = (struct requirement){.public = public};
 	int r = copy_values(requirement);
 	if (r == 0 && selector->is_field)
-		r = find_field(requirement);
+		r = field_parse(public.key, &requirement->field);
+	if (r == 0 && selector->is_field)
+		requirement->public.is_label = field_is_label(requirement->field);
 	return r;
 }
 
@@ -319,36 +291,19 @@ static int match_labels(const struct selector *selector, struct bytes document)
 	return 1;
 }
 
-struct field_search {
-	const struct selector_requirement *requirement;
-	bool is_present;
-	bool is_equal;
-};
-
-static int look_at_field(void *arg, const struct value *value)
+/* END: it is one of the values. */
+static int is_wanted(void *requirement, struct bytes text)
 {
-	struct field_search *search = arg;
-	char scratch[VALUE_SCRATCH];
-	struct bytes text;
-
-	if (value_scalar_text(value, scratch, &text) != FOUND)
-		return 0;
-	search->is_present = true;
-	search->is_equal = has_value(search->requirement, text);
-	return search->is_equal ? END : 0;
+	return has_value(requirement, text) ? END : 0;
 }
 
 /* A path to several values matches when one of them does. */
 static int match_field(const struct requirement *requirement, struct bytes document)
 {
-	struct field_search search = {.requirement = &requirement->public};
-	int r = path_eval(requirement->path, document, look_at_field, &search);
+	struct selector_requirement public = requirement->public;
+	int r = field_read(requirement->field, document, is_wanted, &public);
 
-	if (r < 0)
-		return r;
-	if (!search.is_present)
-		search.is_equal = has_value(&requirement->public, requirement->public.absent);
-	return search.is_equal == (requirement->public.op == SELECTOR_IN);
+	return r < 0 ? r : (r == END) == (public.op == SELECTOR_IN);
 }
 
 static int match_fields(const struct selector *selector, struct bytes document)

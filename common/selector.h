@@ -26,7 +26,7 @@ struct selector_requirement {
 	enum selector_op op;
 	const struct bytes *values; /* sorted */
 	size_t n_values;
-	struct bytes absent; /* of fields: what one that is not there counts as, "" for most */
+	bool is_label; /* of fields: more than the path it reads as (common/field.h) */
 };
 
 /* Empty text: matches everything. ERR_SYNTAX with the API server's message form. */
@@ -45,7 +45,7 @@ size_t selector_count(const struct selector *selector);
 const struct selector_requirement *selector_at(const struct selector *selector, size_t i);
 
 /* 1 when the body matches, 0 when not, ERR_CORRUPT. A label selector looks at metadata.labels, a
- * field selector at the paths; a field that is absent counts as "". */
+ * field selector at the fields (common/field.h); most that are absent count as "". */
 int selector_match(const struct selector *selector, struct bytes document);
 
 #endif

@@ -145,7 +145,7 @@ static int is_index_of(void *arg, const struct index_definition *definition)
 }
 
 /* A single-valued path with one wanted value, when it is an index. A field that is absent has no term:
- * neither has an empty value, nor one that the server would put in its place. */
+ * neither has an empty value. What is more than a path is left to the body. */
 static int plan_fields(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	const struct query *query, struct plan *plan)
 {
@@ -155,7 +155,7 @@ static int plan_fields(struct snapshot *snapshot, const struct snapshot_feed *fe
 		size_t offset = plan->text.size;
 
 		if (need->op != SELECTOR_IN || need->n_values != 1 || !need->values[0].size ||
-			need->absent.size || memchr(need->key.data, '*', need->key.size))
+			need->is_label || memchr(need->key.data, '*', need->key.size))
 			continue;
 		int r = index_each_definition(snapshot_index(snapshot),
 			snapshot_index_txn(snapshot), feed->definition.id, is_index_of, &search);

@@ -296,9 +296,16 @@ def test_field_that_counts_as_false_when_absent_is_found_beside_its_index(simula
         if number % 3 < 2:
             body["spec"]["hostNetwork"] = number % 3 == 1
         simulator.put("pods", body)
-    store.configure(whole("pods", indexes={"host": "spec.hostNetwork"}))
+    store.configure(whole("pods", indexes={"host": "spec.hostNetwork", "alias": "spec.host"}))
     store.daemons()
     store.wait_equal(simulator, "pods")
-    for selector, wanted in (("spec.hostNetwork=false", {"p-0", "p-2", "p-3", "p-5"}), ("spec.hostNetwork=true", {"p-1", "p-4"})):
+    every = {f"p-{number}" for number in range(6)}
+    for selector, wanted in (
+        ("spec.hostNetwork=false", every - {"p-1", "p-4"}),
+        ("spec.hostNetwork=true", {"p-1", "p-4"}),
+        ("spec.host=n1", every),  # another name of spec.nodeName, for pods
+        ("spec.host=n2", set()),
+        ("status.replicas=0", set()),  # which pods don't have: a default of other kinds
+    ):
         items = store.kinf("get", "pods", "--field-selector", selector, "-o", "json", check=True).json["items"]
         assert {item["metadata"]["name"] for item in items} == wanted, selector
