@@ -369,16 +369,57 @@ static void refresh_folder(int directory_fd, const char *name, int fd)
 		(void)dup3(now, fd, O_CLOEXEC); /* else it stays as it is: looked at again later */
 }
 
+static bool has_role(const struct home *home)
+{
+	for (int i = 0; i < HOME_ROLE_MAX; i++)
+		if (home->role_fd[i] >= 0)
+			return true;
+	return false;
+}
+
+/* The whole store was removed and made anew: another id, another runtime folder. Not for its daemons,
+ * whose locks are in the removed one. */
+static void refresh_store(struct home *home)
+{
+	struct stat st;
+
+	if (has_role(home) || fstat(home->fd, &st) < 0 || st.st_nlink > 0)
+		return;
+	struct home now = {.fd = open(home->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+	/* The id comes last, so its folders are there too. */
+	if (now.fd >= 0 && read_id(&now) == FOUND && dup3(now.fd, home->fd, O_CLOEXEC) >= 0) {
+		memcpy(home->id, now.id, sizeof(home->id));
+		home->runtime[0] = '\0';
+	}
+	cleanup_fd(&now.fd);
+}
+
+/* What is open is of another store, or of none. */
+static void refresh_runtime(struct home *home)
+{
+	int before = home->runtime_fd;
+
+	if (find_runtime(home) < 0)
+		err_clear(); /* not to be used: as if it were not there */
+	int now = home->runtime_fd;
+	if (before < 0 || now == before)
+		return;
+	(void)dup3(now, before, O_CLOEXEC); /* the descriptor that others know */
+	home->runtime_fd = before;
+	cleanup_fd(&now);
+}
+
 void home_refresh(struct home *home)
 {
 	CHECK_OBJ(home, HOME_MAGIC);
+	refresh_store(home);
 	refresh_folder(home->fd, "journal", home->journal_fd);
 	refresh_folder(home->fd, "index", home->index_fd);
 	refresh_folder(home->fd, "cursors", home->cursors_fd);
-	if (home->runtime_fd >= 0)
+	if (home->runtime_fd >= 0 && *home->runtime)
 		refresh_folder(AT_FDCWD, home->runtime, home->runtime_fd);
-	else if (find_runtime(home) < 0)
-		err_clear(); /* not to be used: as if it were not there */
+	else
+		refresh_runtime(home);
 }
 
 void home_close(struct home **home)

@@ -43,9 +43,9 @@ int home_cursors_fd(const struct home *home);
 int home_runtime_fd(const struct home *home);
 
 /* Looks again at the folders: one that was removed and made anew is opened in place of what is open,
- * under the same descriptor, so other threads may use it meanwhile; a runtime folder that was not there
- * when the store was opened is found. For those that stay for long: what
- * is in a removed folder would never change again. */
+ * under the same descriptor, so other threads may use it meanwhile; so is the whole store, unless this
+ * process has a role in it. A runtime folder that was not there when the store was opened is found. For
+ * those that stay for long: what is in a removed folder would never change again. */
 void home_refresh(struct home *home);
 
 /* The store (journal and index) can be written by this process: if not, environments are opened

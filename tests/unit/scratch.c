@@ -73,3 +73,8 @@ void scratch_chmod(const char *mode, const char *path)
 {
 	run((const char *const[]){"chmod", "-R", mode, path, NULL});
 }
+
+void scratch_remove(const char *path)
+{
+	run((const char *const[]){"rm", "-r", path, NULL});
+}

@@ -12,6 +12,9 @@ const char *scratch_path(const char *name);
 /* Copies the tree FROM to TO (new inodes), as cp -a does. */
 void scratch_copy(const char *from, const char *to);
 
+/* rm -r PATH. */
+void scratch_remove(const char *path);
+
 /* chmod -R MODE PATH. */
 void scratch_chmod(const char *mode, const char *path);
 

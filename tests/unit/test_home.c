@@ -176,6 +176,57 @@ Test(home, reader_that_comes_before_the_runtime_folder_finds_it_later)
 	home_close(&daemon);
 }
 
+static ino_t inode_of(int fd)
+{
+	struct stat st;
+
+	cr_assert_eq(fstat(fd, &st), 0);
+	return st.st_ino;
+}
+
+Test(home, store_that_was_removed_and_made_anew_is_found)
+{
+	struct home *daemon = open_home(true), *reader = open_home(false);
+	int fds[] = {home_fd(reader), home_journal_fd(reader), home_index_fd(reader),
+		home_cursors_fd(reader), home_runtime_fd(reader)};
+
+	char before[17];
+
+	memcpy(before, home_id(reader), sizeof(before));
+	home_close(&daemon);
+	scratch_remove(scratch_path("a/b/store"));
+	home_refresh(reader);
+	cr_assert_str_eq(home_id(reader), before, "none is there: as it was");
+	daemon = open_home(true);
+	cr_assert_str_neq(home_id(reader), home_id(daemon));
+	home_refresh(reader);
+	cr_assert_str_eq(home_id(reader), home_id(daemon));
+	cr_assert_str_eq(home_runtime(reader), home_runtime(daemon));
+	cr_assert_eq(home_fd(reader), fds[0], "others know the descriptors");
+	cr_assert_eq(home_runtime_fd(reader), fds[4]);
+	cr_assert_eq(inode_of(fds[0]), inode_of(home_fd(daemon)));
+	cr_assert_eq(inode_of(fds[1]), inode_of(home_journal_fd(daemon)));
+	cr_assert_eq(inode_of(fds[2]), inode_of(home_index_fd(daemon)));
+	cr_assert_eq(inode_of(fds[3]), inode_of(home_cursors_fd(daemon)));
+	cr_assert_eq(inode_of(fds[4]), inode_of(home_runtime_fd(daemon)));
+	home_close(&reader);
+	home_close(&daemon);
+}
+
+Test(home, daemon_keeps_the_store_its_lock_is_in)
+{
+	struct home *daemon = open_home(true);
+	ino_t before = inode_of(home_fd(daemon));
+
+	cr_assert_eq(home_take_role(daemon, HOME_REFLECTOR), 0);
+	scratch_remove(scratch_path("a/b/store"));
+	struct home *other = open_home(true);
+	home_refresh(daemon);
+	cr_assert_eq(inode_of(home_fd(daemon)), before);
+	home_close(&other);
+	home_close(&daemon);
+}
+
 Test(home, runtime_folder_of_another_is_not_used)
 {
 	struct home *home = open_home(true);
