@@ -314,13 +314,18 @@ static void leave_pair(struct snapshot *s)
 static int join_pair(struct snapshot *s, bool force)
 {
 	struct store *store = s->store;
+	bool refused = false;
 	int r = 0;
 
 	(void)pthread_mutex_lock(&store->lock);
-	if (force || !store->pair || proc_monotonic_ns() - store->checked_ns >= CURRENT_CHECK_NS)
-		r = store_look(store, force);
+	if (force || !store->pair || proc_monotonic_ns() - store->checked_ns >= CURRENT_CHECK_NS) {
+		r = store->copy ? refuse_running_copy(store->home) : 0;
+		refused = r < 0;
+		if (!refused)
+			r = store_look(store, force);
+	}
 	/* What was open goes on being read while CURRENT's journal is not there yet. */
-	struct pair *pair = store->pair;
+	struct pair *pair = refused ? NULL : store->pair;
 
 	if (pair && pair != s->pair)
 		pair->refs++;

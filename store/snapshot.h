@@ -17,7 +17,8 @@
  * LIST_END was applied.
  *
  * A store that no process can write now (a copy, a read-only mount) is opened without locks;
- * snapshots compare the transaction ids at the end then: ERR_SNAPSHOT_EXPIRED, never wrong data.
+ * snapshots compare the transaction ids at the end then: ERR_SNAPSHOT_EXPIRED, never wrong data. Once
+ * its daemons run, no further one is taken: ERR_LOCKED.
  * One thread at a time per snapshot; several snapshots of a store may be used by several threads.
  */
 #ifndef STORE_SNAPSHOT_H
