@@ -53,6 +53,8 @@ struct kinf_snapshot {
  * Returns CODE. */
 int kinf_result(struct kinf *kinf, int code);
 
+/* This process is a child of the one that opened it. For signal handlers too. */
+bool kinf_is_forked(const struct kinf *kinf);
 /* 0, or ERR_FORKED. */
 int kinf_alive(struct kinf *kinf);
 /* 0; ERR_FORKED; -EINVAL: it was reset, or could not be renewed, and holds nothing to read. */

@@ -75,10 +75,15 @@ int kinf_result(struct kinf *kinf, int code)
 	return code;
 }
 
+bool kinf_is_forked(const struct kinf *kinf)
+{
+	return kinf->forks != env_forks();
+}
+
 int kinf_alive(struct kinf *kinf)
 {
 	CHECK_OBJ(kinf, KINF_MAGIC);
-	if (kinf->forks != env_forks())
+	if (kinf_is_forked(kinf))
 		return kinf_result(kinf, err_set(ERR_FORKED, "store '%s'", kinf->directory));
 	if (!kinf->store)
 		return kinf_result(kinf, err_set(ERR_NO_STORE, "the store was not opened"));

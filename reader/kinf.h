@@ -550,7 +550,8 @@ KINF_API int kinf_informer_dispatch(struct kinf_informer *informer, int max);
  * until an error. */
 KINF_API int kinf_informer_run(struct kinf_informer *informer, int stop_fd);
 
-/* Ends it for good; from any thread, callback or signal handler. Handlers can still be removed. */
+/* Ends it for good; from any thread, callback or signal handler. Handlers can still be removed. In the
+ * child of a fork it does nothing. */
 KINF_API void kinf_informer_stop(struct kinf_informer *informer);
 
 enum kinf_informer_phase {

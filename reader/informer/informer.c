@@ -257,7 +257,7 @@ struct round {
 
 static bool is_over(const struct kinf_informer *informer, const struct round *round)
 {
-	if (informer->freed || is_stopped(informer))
+	if (informer->freed || is_stopped(informer) || kinf_is_forked(informer->kinf))
 		return true;
 	return round->max > 0 && (round->called >= round->max ||
 		round->examined >= (uint64_t)round->max * EXAMINED_EACH);
@@ -383,6 +383,8 @@ static int dispatch(struct kinf_informer *informer, struct round *round)
 	look_for_resyncs(informer, now);
 	if (r == 0 && !informer->freed)
 		r = give_turns(informer, round);
+	if (kinf_is_forked(informer->kinf)) /* in a callback: timer and cursor are the parent's */
+		return kinf_alive(informer->kinf);
 	if (r == GONE)
 		forget_feeds(informer);
 	int rested = rest(informer);
@@ -464,6 +466,8 @@ int kinf_informer_run(struct kinf_informer *informer, int stop_fd)
 
 void kinf_informer_stop(struct kinf_informer *informer)
 {
+	if (kinf_is_forked(informer->kinf))
+		return; /* the descriptor is the parent's too: it would be stopped for good */
 	/* Pairs with the acquire in is_stopped. */
 	__atomic_store_n(&informer->stopped, true, __ATOMIC_RELEASE);
 	wake_stop(&informer->wake);
