@@ -2,17 +2,19 @@
 /*
  * An informer for the scenarios: prints a JSON line for each callback.
  *
- *	informer FEED [--cursor NAME] [--track-keys] [--objects] [--filter LABELS] [--spoil]
+ *	informer FEED [--cursor NAME] [--track-keys] [--objects] [--cache] [--filter LABELS] [--spoil]
  *
- *	{"call":"add","key":"ns/name","rv":"7","initial":true}   {"call":"sync"}   {"call":"lapped"}
+ *	{"call":"add","key":"ns/name","rv":"7","event":9,"initial":true}   {"call":"sync"}   {"call":"lapped"}
  *	{"call":"update","key":..,"old":"7","rv":"9"}  (old null: not known)
  *	{"call":"delete","key":..,"rv":..,"unknown":false}   {"call":"state","state":"live"}
  *
- * --objects: "object" and "oldObject" in full. --filter: a second handler, of objects with these labels;
- * its lines have "filtered":true. --spoil: writes into the first object. SIGTERM ends it. The store is
+ * --objects: "object" and "oldObject" in full. --cache: "cache", the resourceVersion that a snapshot taken
+ * in the callback shows (null: not there). --filter: a second handler, of objects with these labels; its
+ * lines have "filtered":true. --spoil: writes into the first object. SIGTERM ends it. The store is
  * $KINF_STORE.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,8 +24,11 @@
 
 #include "reader/kinf.h"
 
-static bool objects, spoil;
+static bool objects, cache, spoil;
+static struct kinf *kinf;
+static struct kinf_snapshot *snapshot; /* of --cache */
 static struct kinf_informer *informer;
+static const char *feed;
 
 static void stop(int number)
 {
@@ -44,12 +49,34 @@ static void print_object(const char *name, const struct kinf_object *object)
 	free(json);
 }
 
+/* Ends the program when it can't be told. */
+static void print_cache(const struct kinf_object *object)
+{
+	char key[600];
+	struct kinf_object now;
+	int r = snapshot ? kinf_snapshot_renew(snapshot) : kinf_snapshot_open(kinf, &snapshot);
+
+	(void)snprintf(key, sizeof(key), "%.*s", (int)object->key_size, object->key);
+	if (r == 0)
+		r = kinf_get(snapshot, feed, NULL, key, &now);
+	if (r == KINF_FOUND)
+		(void)printf(",\"cache\":\"%.*s\"", (int)now.resource_version_size,
+			now.resource_version);
+	else if (r == KINF_NOT_FOUND)
+		(void)printf(",\"cache\":null");
+	else
+		(void)fprintf(stderr, "informer: cache: %s\n", kinf_error(kinf)), exit(1);
+	(void)kinf_snapshot_reset(snapshot);
+}
+
 static void print_call(const char *call, const struct kinf_object *object)
 {
-	(void)printf("{\"call\":\"%s\",\"key\":\"%.*s\",\"rv\":\"%.*s\"", call, (int)object->key_size,
-		object->key, (int)object->resource_version_size,
-		object->resource_version ? object->resource_version : "");
+	(void)printf("{\"call\":\"%s\",\"key\":\"%.*s\",\"rv\":\"%.*s\",\"event\":%" PRIu64, call,
+		(int)object->key_size, object->key, (int)object->resource_version_size,
+		object->resource_version ? object->resource_version : "", object->event);
 	print_object("object", object);
+	if (cache)
+		print_cache(object);
 }
 
 /* ARG of the handler with a filter is not NULL. */
@@ -105,7 +132,7 @@ static void on_state(void *arg, const struct kinf_feed_status *status)
 	end_line(arg);
 }
 
-static int fail(struct kinf *kinf, int code)
+static int fail(int code)
 {
 	(void)fprintf(stderr, "informer: %s\n", *kinf_error(kinf) ? kinf_error(kinf) : kinf_strerror(code));
 	return 1;
@@ -130,8 +157,7 @@ static int add_handlers(const char *labels)
 }
 
 /* Feeds that are not there yet, or for a while, are waited for. */
-static int follow(struct kinf *kinf, const char *feed, const struct kinf_informer_options *options,
-	const char *labels)
+static int follow(const struct kinf_informer_options *options, const char *labels)
 {
 	const struct sigaction ending = {.sa_handler = stop};
 	int r = sigaction(SIGTERM, &ending, NULL) < 0 ? -errno : 0;
@@ -145,6 +171,7 @@ static int follow(struct kinf *kinf, const char *feed, const struct kinf_informe
 	if (r == 0)
 		r = kinf_informer_run(informer, -1);
 	kinf_informer_free(&informer);
+	kinf_snapshot_close(&snapshot);
 	return r;
 }
 
@@ -152,7 +179,6 @@ int main(int argc, char **argv)
 {
 	struct kinf_informer_options options = {.size = sizeof(options), .on_state = on_state};
 	const char *labels = NULL;
-	struct kinf *kinf;
 
 	/* A fault is the kernel's to tell, also under a sanitizer. */
 	if (argc < 2 || sigaction(SIGSEGV, &(struct sigaction){.sa_handler = SIG_DFL}, NULL) < 0)
@@ -162,6 +188,8 @@ int main(int argc, char **argv)
 			options.flags |= KINF_TRACK_KEYS;
 		else if (strcmp(argv[i], "--objects") == 0)
 			objects = true;
+		else if (strcmp(argv[i], "--cache") == 0)
+			cache = true;
 		else if (strcmp(argv[i], "--spoil") == 0)
 			spoil = true;
 		else if (strcmp(argv[i], "--cursor") == 0 && i + 1 < argc)
@@ -171,11 +199,12 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
+	feed = argv[1];
 	int r = kinf_open(NULL, &kinf);
 	if (r == 0)
-		r = follow(kinf, argv[1], &options, labels);
+		r = follow(&options, labels);
 	if (r != 0)
-		r = fail(kinf, r);
+		r = fail(r);
 	kinf_close(&kinf);
 	return r;
 }

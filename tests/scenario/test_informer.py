@@ -6,45 +6,9 @@ import signal
 import pytest
 
 from harness import eventually
-from harness.process import program
+from harness.informer import calls, informer, replay, synced, truth
 from harness.simulator import object_key
 from harness.store import whole
-
-
-def informer(store, *args, name="informer"):
-    return store.process(name, [program("programs/informer"), "pods", *args]).start()
-
-
-def calls(process, *kinds):
-    return [line for line in process.lines if line["call"] in kinds]
-
-
-def synced(process):
-    eventually(lambda: calls(process, "sync"), what="sync")
-    return process
-
-
-def replay(lines):
-    """{key: resourceVersion} after LINES, of which each has to fit the ones before."""
-    state = {}
-    for line in lines:
-        key, call = line.get("key"), line["call"]
-        if call == "lapped":
-            state = {}
-        elif call == "add":
-            assert key not in state, f"{key} added twice"
-            state[key] = line["rv"]
-        elif call == "update":
-            assert line["old"] in (state[key], None), f"{key}: another old state: {line}, not {state[key]}"
-            state[key] = line["rv"]
-        elif call == "delete":
-            assert key in state, f"{key} deleted twice"
-            del state[key]
-    return state
-
-
-def truth(simulator):
-    return {key: o["metadata"]["resourceVersion"] for key, o in simulator.truth("pods").items()}
 
 
 def ends_equal(simulator, process, lines=lambda process: process.lines):
@@ -157,6 +121,7 @@ def test_tracked_keys_turn_a_lapse_into_differences(simulator, store):
 def test_transforming_informer(simulator, store):
     simulator.create("pods", 5)
     store.configure({"resource": "pods", "drop": ["spec", "status"]}).daemons()
+    store.wait_synced("pods")
     process = synced(informer(store, "--objects"))
     key = object_key(next(iter(simulator.truth("pods").values())))
     simulator.patch("pods", key, {"metadata": {"labels": {"x": "y"}}})

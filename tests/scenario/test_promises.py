@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What holds between processes, whoever they are: in order, never wrong, refused with a sentence or followed."""
+
+import grp
+import os
+import re
+import shutil
+import signal
+
+import pytest
+
+from harness import eventually
+from harness.informer import calls, informer, replay, synced, truth
+from harness.process import program, run_command
+from harness.store import whole
+
+NOBODY = 65534
+
+
+def fill(simulator, store, **settings):
+    simulator.create("pods", 40)
+    store.configure(whole("pods"), **settings)
+    daemons = store.daemons()
+    store.wait_equal(simulator, "pods")
+    return daemons
+
+
+@pytest.fixture
+def filled(simulator, store):
+    return fill(simulator, store)
+
+
+def stop(daemons):
+    for daemon in daemons:
+        daemon.stop()
+
+
+def ends_equal(simulator, process, timeout=20):
+    eventually(lambda: replay(process.lines) == truth(simulator), timeout, "as in the cluster")
+
+
+def in_namespaces(*options):
+    """unshare with OPTIONS; skips where it is not allowed."""
+    command = ["unshare", *options]
+    if run_command([*command, "true"]).status:
+        pytest.skip(f"{' '.join(command)} is not allowed here")
+    return command
+
+
+# ---- order, and the cache --------------------------------------------------------------------------
+
+
+def test_cache_holds_at_least_the_change_that_is_handled(simulator, store, filled):
+    process = synced(informer(store, "--cache"))
+    simulator.churn("pods", 300, 40)
+    eventually(lambda: len(process.lines) > 200)
+    simulator.churn("pods", 0)
+    ends_equal(simulator, process)
+    changes = [line for line in process.lines if "event" in line and not line.get("initial")]
+    events = [line["event"] for line in changes]
+    assert events == sorted(set(events)), "in the order of the log, none twice"
+    deleted = {line["key"]: line["event"] for line in changes if line["call"] == "delete"}
+    for line in (line for line in process.lines if "event" in line):
+        shown = line["cache"]
+        if line["call"] == "delete":
+            assert shown is None or int(shown) > int(line["rv"]), f"deleted, and still there: {line}"
+        elif shown is None:
+            assert deleted.get(line["key"], 0) > line["event"], f"not there, and never deleted: {line}"
+        else:
+            assert int(shown) >= int(line["rv"]), f"an older state than the one handled: {line}"
+
+
+# ---- snapshots that are held -----------------------------------------------------------------------
+
+
+def reader(store, wrap=(), name="reader", **env):
+    process = store.process(name, [*wrap, program("programs/reader"), "pods"], env).start()
+    eventually(lambda: process.lines, what="the first look")
+    return process
+
+
+def answer(process, number):
+    """Its next line after signal NUMBER."""
+    before = len(process.lines)
+    process.send(number)
+    return eventually(lambda: process.lines[before:], what="an answer")[0]
+
+
+def test_a_snapshot_that_is_held_shows_the_same_whatever_happens(simulator, store):
+    """Churn, trimming, a new index, a new journal: none of it takes a page from whoever reads."""
+    daemons = fill(simulator, store, retention={"time": "100ms", "size": "64MiB"})
+    process = reader(store)
+    first = process.lines[0]
+    assert first["objects"] == 40 and first["kept"] == first["listed"]
+    simulator.churn("pods", 300, 40)
+    at = store.kinf("status", "-o", "json", check=True).json["store"]["horizon"]
+    eventually(lambda: store.kinf("status", "-o", "json").json["store"]["horizon"] > at + 100, what="trimming")
+    assert answer(process, signal.SIGUSR1) == first
+    stop(daemons)
+    shutil.rmtree(store.path / "index")
+    assert answer(process, signal.SIGUSR1) == first
+    with open(store.path / "journal" / "gen-1" / "STATE", "w") as state:
+        state.write("not one of ours\n")
+    for daemon in daemons:
+        daemon.start()
+    simulator.churn("pods", 0)
+    store.wait_equal(simulator, "pods")
+    assert answer(process, signal.SIGUSR1) == first
+    assert answer(process, signal.SIGUSR2) == {"result": 0, "error": ""}
+    last = eventually(lambda: process.lines[-1].get("objects") and process.lines[-1])
+    assert last["objects"] == len(simulator.truth("pods")) and last["listed"] != first["listed"]
+    assert process.stop() == 0
+
+
+# ---- users, mounts, namespaces ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def another_user(store):
+    """The beginning of a command that another user runs; the programs are where he can read them."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become somebody else")
+    os.chmod(store.directory, 0o711)
+    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+
+
+def readable(store, name):
+    """A copy of program NAME in the test's directory."""
+    copy = store.directory / name.replace("/", "-")
+    shutil.copy(program(name), copy)
+    copy.chmod(0o755)
+    return str(copy)
+
+
+def test_another_user_is_refused_with_a_sentence(simulator, store, another_user, filled):
+    result = run_command([*another_user, readable(store, "kinf"), "get", "pods"], store.env)
+    assert result.status == 1 and result.stdout == "", result
+    assert str(store.path) in result.stderr and "ermission denied" in result.stderr, result
+
+
+def test_the_reader_group_follows_with_a_cursor(simulator, store, another_user):
+    simulator.create("pods", 10)
+    store.configure(whole("pods"), group=grp.getgrgid(NOBODY).gr_name)
+    daemons = store.daemons()
+    store.wait_equal(simulator, "pods")
+    kinf, program_ = readable(store, "kinf"), readable(store, "programs/informer")
+    count = run_command([*another_user, kinf, "get", "pods", "-o", "count"], store.env)
+    assert count.stdout.strip() == "10", count
+    process = store.process("informer", [*another_user, program_, "pods", "--cursor", "theirs"]).start()
+    synced(process)
+    simulator.touch("pods", 5)
+    ends_equal(simulator, process)
+    cursor = store.path / "cursors" / "theirs"
+    eventually(cursor.exists)
+    assert cursor.stat().st_uid == NOBODY
+    for daemon in daemons:
+        daemon.kill()
+        daemon.start()
+    simulator.touch("pods", 5)
+    ends_equal(simulator, process)
+    assert process.stop() == 0
+
+
+READ_ONLY = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
+
+
+def test_a_read_only_mount_is_refused_while_daemons_write(simulator, store, filled):
+    mounted = [*in_namespaces("-rm"), "sh", "-c", READ_ONLY, store.path]
+    live = run_command([*mounted, program("kinf"), "get", "pods"], store.env)
+    assert live.status == 1 and live.stdout == "", live
+    assert "cannot be written" in live.stderr and "copy" in live.stderr, live
+    follower = run_command([*mounted, program("programs/informer"), "pods"], store.env)
+    assert follower.status == 1 and "cannot be written" in follower.stderr, follower
+
+
+def test_a_read_only_mount_is_read_when_nobody_writes_and_expires_when_somebody_does(simulator, store, filled):
+    stop(filled)
+    mounted = [*in_namespaces("-rm"), "sh", "-c", READ_ONLY, store.path]
+    process = reader(store, mounted)
+    first = process.lines[0]
+    assert first["copy"] and first["objects"] == 40
+    follower = store.process("informer", [*mounted, program("programs/informer"), "pods"]).start()
+    synced(follower)
+    assert replay(follower.lines) == truth(simulator)
+    cursor = run_command([*mounted, program("programs/informer"), "pods", "--cursor", "c"], store.env)
+    assert cursor.status == 1 and "'c'" in cursor.stderr and "ead-only" in cursor.stderr, cursor
+    assert answer(process, signal.SIGUSR1) == first
+    for daemon in filled:
+        daemon.start()
+    simulator.touch("pods", 10)
+    store.wait_equal(simulator, "pods")
+    expired = answer(process, signal.SIGUSR2)
+    assert expired["result"] == -1005 and "written while it was read" in expired["error"], expired
+    assert follower.wait() == 1
+    assert re.search("read it again|cannot be written", follower.log), follower.log
+
+
+def test_another_pid_namespace_is_followed_and_one_with_the_same_pid_refused(simulator, store, filled):
+    """LMDB tells readers apart by their pids."""
+    alone = [*in_namespaces("-rpf", "--kill-child"), "--"]
+    process = store.process("informer", [*alone, program("programs/informer"), "pods"]).start()
+    synced(process)
+    simulator.touch("pods", 10)
+    ends_equal(simulator, process)
+    twin = run_command([*alone, program("kinf"), "get", "pods"], store.env)
+    assert twin.status == 1 and twin.stdout == "", twin
+    assert "same pid" in twin.stderr and "one PID namespace" in twin.stderr, twin
+    simulator.touch("pods", 10)
+    ends_equal(simulator, process)
+    assert not calls(process, "lapped")
+    process.kill()
+    eventually(lambda: run_command([*alone, program("kinf"), "get", "pods"], store.env).status == 0)
+
+
+# ---- other formats, other stores -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", ["journal", "index"])
+def test_a_store_of_an_older_format_is_refused_and_made_anew(simulator, store, filled, part):
+    stop(filled)
+    state = store.path / part / "gen-1" / "STATE"
+    text, n = re.subn(r"(?m)^format .*$", "format 0", state.read_text())
+    assert n == 1, text
+    state.write_text(text)
+    for name in ("kinf", "programs/informer"):
+        words = ["get", "pods"] if name == "kinf" else ["pods"]
+        result = run_command([program(name), *words], store.env)
+        assert result.status == 1 and result.stdout == "", result
+        assert "format is 0" in result.stderr and "build it again" in result.stderr, result
+    for daemon in filled:
+        daemon.start()
+    simulator.touch("pods", 5)
+    store.wait_equal(simulator, "pods")
+    store.verify()
+
+
+@pytest.mark.parametrize("how", ["journal", "store"])
+def test_an_informer_lives_through_a_store_that_is_replaced(simulator, store, filled, how):
+    plain = synced(informer(store, "--cursor", "c"))
+    tracking = synced(informer(store, "--track-keys", name="tracking"))
+    stop(filled)
+    if how == "store":
+        shutil.rmtree(store.path)
+    else:
+        (store.path / "journal" / "gen-1" / "STATE").write_text("not one of ours\n")
+    simulator.touch("pods", 10)
+    simulator.delete_many("pods", 5)
+    for daemon in filled:
+        daemon.start()
+    ends_equal(simulator, plain)
+    ends_equal(simulator, tracking)
+    assert len(calls(plain, "lapped")) == 1 and not calls(tracking, "lapped")
+    assert len([line for line in calls(tracking, "delete") if line["unknown"]]) == 5
+    simulator.touch("pods", 10)
+    ends_equal(simulator, plain)
+    ends_equal(simulator, tracking)
+    assert plain.stop() == 0 and tracking.stop() == 0
