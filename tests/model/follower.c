@@ -191,11 +191,11 @@ void world_follow_check(struct world *world)
 		if (world->id[f] && !snapshot_visible(world->snapshot, world->id[f]))
 			return;
 	follower_take_feeds(world);
-	for (int tries = 0; tries < 100; tries++) {
+	for (int tries = 0; tries < 1000; tries++) {
 		world_follow(world, UINT32_MAX);
 		if (follow_is_current(world, &f, &key))
 			return;
-		(void)follow_wait(world->follower.follow, 50);
+		(void)follow_wait(world->follower.follow, 5);
 	}
 	world_fail("follower: feed %u key %d", f, key);
 }

@@ -26,6 +26,7 @@ static const struct option_spec specs[] = {
 
 struct sum {
 	uint64_t worlds, steps, records, items, lapses, walks;
+	struct told told;
 };
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
@@ -63,6 +64,10 @@ static void run_world(unsigned seed, uint64_t steps, bool loud, struct sum *sum)
 	sum->items += world->follower.items;
 	sum->lapses += world->follower.lapses;
 	sum->walks += world->walks;
+	sum->told.calls += world->told.calls;
+	sum->told.syncs += world->told.syncs;
+	sum->told.lapses += world->told.lapses;
+	sum->told.resumed += world->told.resumed;
 	world_close(world);
 	free(world);
 	MUST(nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0, "removing %s", directory);
@@ -88,5 +93,8 @@ int main(int argc, char **argv)
 	(void)printf("%" PRIu64 " worlds, %" PRIu64 " steps, %" PRIu64 " records, follower: %" PRIu64
 		" items, %" PRIu64 " lapses; %" PRIu64 " lists in pages\n",
 		sum.worlds, sum.steps, sum.records, sum.items, sum.lapses, sum.walks);
+	(void)printf("handlers: %" PRIu64 " calls, %" PRIu64 " syncs, %" PRIu64 " lapses, %" PRIu64
+		" times from a cursor\n",
+		sum.told.calls, sum.told.syncs, sum.told.lapses, sum.told.resumed);
 	return 0;
 }

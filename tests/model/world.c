@@ -58,6 +58,7 @@ void world_open(struct world *world, const char *directory, unsigned seed)
 	(void)snprintf(store, sizeof(store), "%s/store", directory);
 	int r = home_open(store, &options, &world->home);
 	MUST(r == 0, "home: %s", err_text(r));
+	watchers_open(world);
 	processor_configure(world);
 	world->processor.home = world->home;
 	reflector_open(world);
@@ -94,6 +95,7 @@ void world_readers_open(struct world *world)
 
 void world_readers_close(struct world *world)
 {
+	watchers_kill(world);
 	follower_close(world);
 	kinf_snapshot_close(&world->reads);
 	kinf_close(&world->kinf);
@@ -116,24 +118,25 @@ const char *world_step(struct world *world)
 		unsigned weight;
 		void (*step)(struct world *world);
 	} steps[] = {
-		{"cluster", 30, step_cluster},
-		{"watch", 14, step_watch},
-		{"replay", 2, step_replay},
-		{"list begin", 8, step_list_begin},
-		{"list items", 12, step_list_items},
-		{"list end", 12, step_list_end},
-		{"list abandon", 1, step_list_abandon},
-		{"commit", 12, step_commit},
+		{"cluster", 80, step_cluster},
+		{"watch", 40, step_watch},
+		{"replay", 4, step_replay},
+		{"list begin", 20, step_list_begin},
+		{"list items", 30, step_list_items},
+		{"list end", 20, step_list_end},
+		{"list abandon", 2, step_list_abandon},
+		{"commit", 30, step_commit},
 		{"reflector dies", 2, step_reflector_dies},
-		{"processor", 16, step_processor},
+		{"processor", 40, step_processor},
 		{"processor dies", 2, step_processor_dies},
 		{"reload", 2, step_reload},
 		{"failpoint", 2, step_failpoint},
-		{"trim", 4, step_trim},
+		{"trim", 8, step_trim},
 		{"feed goes", 1, step_feed_goes},
-		{"feed comes", 6, step_feed_comes},
+		{"feed comes", 10, step_feed_comes},
 		{"follow", 10, step_follow},
-		{"read", 14, step_read},
+		{"read", 20, step_read},
+		{"handlers", 80, step_watchers},
 	};
 	unsigned all = 0, at;
 
@@ -158,4 +161,5 @@ void world_settle(struct world *world)
 		;
 	world_check(world);
 	world_follow_check(world);
+	watchers_settle(world);
 }

@@ -14,6 +14,7 @@
 #include "reader/kinf.h"
 #include "reflector/record.h"
 #include "store/follow.h"
+#include "tests/model/listener.h"
 #include "tests/model/model.h"
 #include "tests/model/reads.h"
 
@@ -70,6 +71,8 @@ struct world {
 	struct kinf *kinf;
 	struct kinf_snapshot *reads; /* reset between two steps */
 	struct pages pages;
+	struct watcher watcher[WATCHERS];
+	struct told told;
 	uint64_t walks; /* lists in pages that came to their end */
 };
 
