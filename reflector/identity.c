@@ -21,6 +21,10 @@
 #define CA_MAX         ((size_t)1 << 20)
 #define URL_MAX        160 /* longer ones are hashed: the whole stays below 256 bytes */
 
+#define UID    "uid:"
+#define SERVER "server:"
+#define CA     " ca:"
+
 struct identity {
 	uint32_t magic;
 	struct fetch *fetch;
@@ -82,10 +86,10 @@ static int from_server(const struct kubeconfig *config, struct buf *out)
 	if (r < 0)
 		return r;
 	if (size <= URL_MAX)
-		buf_printf(out, "server:%s", config->server);
+		buf_printf(out, SERVER "%s", config->server);
 	else
-		buf_printf(out, "server:%016llx", (unsigned long long)hash(config->server, size));
-	buf_printf(out, " ca:%016llx", (unsigned long long)ca);
+		buf_printf(out, SERVER "%016llx", (unsigned long long)hash(config->server, size));
+	buf_printf(out, CA "%016llx", (unsigned long long)ca);
 	return buf_error(out);
 }
 
@@ -103,7 +107,7 @@ static int from_namespace(const struct fetch_answer *answer, struct buf *out)
 	if (r == NOT_FOUND || (!r && (!uid.size || uid.size > 128)))
 		r = err_say(ERR_PROTOCOL, "namespace kube-system: no uid in the answer");
 	if (!r) {
-		buf_str(out, "uid:");
+		buf_str(out, UID);
 		buf_bytes_put(out, uid);
 		r = buf_error(out);
 	}
@@ -172,4 +176,39 @@ int identity_start(struct http *http, const struct kubeconfig *config, identity_
 		return r;
 	*ret_identity = TAKE(identity);
 	return 0;
+}
+
+/* ---- two of them ---- */
+
+static bool begins(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+static size_t address_size(const char *text)
+{
+	const char *ca = strstr(text, CA);
+
+	return ca ? (size_t)(ca - text) : strlen(text);
+}
+
+enum identity_relation identity_compare(const char *was, const char *is)
+{
+	size_t size = address_size(was);
+
+	if (!*was)
+		return IDENTITY_FIRST;
+	if (begins(was, UID) != begins(is, UID))
+		return IDENTITY_INCOMPARABLE;
+	if (!strcmp(was, is))
+		return IDENTITY_SAME;
+	if (begins(was, UID))
+		return IDENTITY_OTHER;
+	return size == address_size(is) && !strncmp(was, is, size) ? IDENTITY_CA_CHANGED
+								   : IDENTITY_RENAMED;
+}
+
+bool identity_is_better(const char *was, const char *is)
+{
+	return begins(is, UID) || !begins(was, UID);
 }

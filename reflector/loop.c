@@ -12,8 +12,8 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
+#include "reflector/cluster.h"
 #include "reflector/feeds.h"
-#include "reflector/identity.h"
 #include "reflector/retention.h"
 
 #define LOOP_MAGIC     0x4c4f4f50u
@@ -24,8 +24,6 @@
 #define TRIM_SOON      (SECOND / 10)
 #define TRIM_SLICE     2000  /* records: a few milliseconds */
 #define TRIM_LARGE     16000 /* more than a turn can add */
-#define IDENTIFY_FIRST SECOND
-#define IDENTIFY_AGAIN (300 * SECOND)
 #define HOLD_FIRST     SECOND
 #define HOLD_SLOW      (10 * SECOND)
 #define HOLD_LOOK      SECOND
@@ -42,19 +40,17 @@ struct loop {
 	struct kubeconfig *kubeconfig;
 	struct http *http;
 	struct discovery *discovery;
-	struct identity *identity;
+	struct cluster *cluster;
 	struct recorder *recorder;
 	struct feeds *feeds;
 	struct retention *retention;
 	int signals;
 	int death;
 
-	bool identified;     /* the journal is this cluster's */
-	bool forget;         /* it is not, or of another past */
+	bool forget;         /* the journal is of another past */
 	bool old_left;       /* a journal that readers may still be on */
 	bool work_left;
 	bool ready_said;
-	uint64_t identify_ns, identify_pause; /* no pause: the last answer was one */
 	uint64_t beat_ns, trim_ns, trim_soon_ns;
 	bool trimming;
 	struct trim_goal trim_goal;
@@ -119,8 +115,8 @@ static void on_doubt(void *arg, struct runner *runner, enum failure_kind kind)
 
 	(void)runner;
 	/* Whatever answers next may be another cluster; an absent resource may have moved. */
-	if (kind == FAILURE_NETWORK && loop->identify_ns > proc_monotonic_ns() + 10 * SECOND)
-		loop->identify_ns = proc_monotonic_ns() + pace_jitter(SECOND);
+	if (kind == FAILURE_NETWORK)
+		cluster_doubt(loop->cluster);
 	if (kind == FAILURE_ABSENT)
 		feeds_doubt(loop->feeds);
 }
@@ -152,6 +148,7 @@ static int open_feeds(struct loop *loop)
 		r = retention_new(loop->home, loop->journal, &retention, &loop->retention);
 	if (r < 0)
 		return r;
+	cluster_begin(loop->cluster, loop->recorder);
 	shared.recorder = loop->recorder;
 	r = feeds_new(loop->journal, &shared, &loop->feeds);
 	return r < 0 ? r : feeds_configure(loop->feeds, loop->config);
@@ -199,6 +196,10 @@ int loop_new(struct config *config, const struct config_flags *flags, struct loo
 	if (r >= 0)
 		r = open_store(loop);
 	if (r >= 0)
+		r = cluster_new(&(struct cluster_options){.http = loop->http,
+			.config = loop->kubeconfig, .stats = loop->stats,
+			.pause_max_ns = loop->config->policy.backoff_max_ns}, &loop->cluster);
+	if (r >= 0)
 		r = open_feeds(loop);
 	if (r < 0)
 		return r;
@@ -214,7 +215,7 @@ void loop_free(struct loop **loop)
 		return;
 	CHECK_OBJ(l, LOOP_MAGIC);
 	close_feeds(l);
-	identity_cancel(&l->identity);
+	cluster_free(&l->cluster);
 	discovery_free(&l->discovery);
 	http_free(&l->http);
 	kubeconfig_free(&l->kubeconfig);
@@ -230,87 +231,14 @@ void loop_free(struct loop **loop)
 	*loop = NULL;
 }
 
-/* ---- which cluster ---- */
-
-/* "uid:..." can only be held against "uid:...": when the right to read it comes or goes, nothing is
- * known about a change. */
-static bool is_same_kind(const char *a, const char *b)
-{
-	const char *colon = strchr(a, ':');
-
-	return colon && !strncmp(a, b, (size_t)(colon - a) + 1);
-}
-
-static int take_identity(struct loop *loop, const char *text)
-{
-	struct journal_meta meta;
-	int r = recorder_begin(loop->recorder);
-
-	if (r >= 0)
-		r = journal_meta(loop->journal, journal_txn(loop->journal), &meta);
-	if (r < 0)
-		return recorder_fail(loop->recorder, r);
-	if (*meta.cluster && is_same_kind(meta.cluster, text) && strcmp(meta.cluster, text) != 0) {
-		log_event(LOG_WARNING, "journal", "another-cluster", "was=%s is=%s",
-			log_quote(meta.cluster), log_quote(text));
-		loop->forget = true;
-		return 0;
-	}
-	if (!*meta.cluster || (!is_same_kind(meta.cluster, text) && !strncmp(text, "uid:", 4))) {
-		r = journal_set_cluster(loop->journal, text);
-		if (r < 0)
-			return recorder_fail(loop->recorder, r);
-		recorder_changed(loop->recorder);
-	}
-	if (!loop->identified)
-		log_event(LOG_NOTICE, "cluster", "known", "server=%s identity=%s",
-			log_quote(http_server(loop->http)), log_quote(text));
-	loop->identified = true;
-	return 0;
-}
-
-static uint64_t longer_pause(const struct loop *loop)
-{
-	uint64_t pause = loop->identify_pause ? 2 * loop->identify_pause : IDENTIFY_FIRST;
-	uint64_t most = loop->config->policy.backoff_max_ns;
-
-	return pause < most ? pause : most;
-}
-
-static void on_identity(void *arg, int result, const char *text)
-{
-	struct loop *loop = arg;
-	uint64_t now = proc_monotonic_ns();
-
-	loop->identity = NULL;
-	if (result < 0) {
-		if (!loop->identify_pause)
-			log_event(LOG_WARNING, "cluster", "unreachable", "server=%s error=%s",
-				log_quote(http_server(loop->http)), log_quote(err_text(result)));
-		stats_set_error(loop->stats, err_text(result));
-		loop->identify_pause = longer_pause(loop);
-		loop->identify_ns = now + pace_jitter(loop->identify_pause);
-		return;
-	}
-	loop->identify_pause = 0;
-	loop->identify_ns = now + pace_jitter(IDENTIFY_AGAIN);
-	stats_set_error(loop->stats, "");
-	(void)take_identity(loop, text); /* a failure is the batch's, which the loop sees */
-}
-
-static int identify_due(struct loop *loop)
-{
-	if (loop->identity || loop->held_ns || proc_monotonic_ns() < loop->identify_ns)
-		return 0;
-	return identity_start(loop->http, loop->kubeconfig, on_identity, loop, &loop->identity);
-}
+/* ---- another journal ---- */
 
 static int begin_anew(struct loop *loop)
 {
 	struct journal_options options = journal_options_of(loop);
 
-	loop->forget = loop->identified = false;
-	loop->identify_ns = 0;
+	loop->forget = false;
+	cluster_again(loop->cluster);
 	loop->trimming = false;
 	close_feeds(loop);
 	if (journal_txn(loop->journal))
@@ -343,8 +271,7 @@ static int hold(struct loop *loop)
 		stats_set_state(loop->stats, "waiting for disk space");
 	}
 	stats_set_error(loop->stats, text);
-	identity_cancel(&loop->identity);
-	loop->identify_ns = 0; /* what is known of the cluster may have been in that batch */
+	cluster_again(loop->cluster); /* what is known of it may have been in that batch */
 	int r = feeds_rewind(loop->feeds, text);
 	loop->held_ns = proc_monotonic_ns() + loop->hold_pause;
 	loop->hold_pause = loop->hold_pause * 2 < HOLD_SLOW ? loop->hold_pause * 2 : HOLD_SLOW;
@@ -375,7 +302,7 @@ static void resume_due(struct loop *loop)
 	}
 	loop->held_ns = 0;
 	recorder_recover(loop->recorder);
-	if (loop->identified)
+	if (cluster_is_known(loop->cluster))
 		feeds_resume(loop->feeds);
 }
 
@@ -497,6 +424,7 @@ static int reload(struct loop *loop)
 	struct retention_options retention = retention_options_of(loop);
 	retention_set(loop->retention, &retention);
 	http_set_limits(loop->http, config->policy.connect_ns, config->policy.silence_ns);
+	cluster_set_pause(loop->cluster, config->policy.backoff_max_ns);
 	r = feeds_configure(loop->feeds, config);
 	log_event(LOG_NOTICE, "config", "loaded", "feeds=%zu", feeds_count(loop->feeds));
 	return r;
@@ -538,8 +466,8 @@ static int timeout_ms(const struct loop *loop)
 
 	if (loop->work_left || loop->trimming)
 		return 0;
-	if (!loop->identity && loop->identify_ns < until && !loop->held_ns)
-		until = loop->identify_ns;
+	if (!loop->held_ns && cluster_until(loop->cluster) < until)
+		until = cluster_until(loop->cluster);
 	if (loop->held_ns && loop->held_ns < until)
 		until = loop->held_ns;
 	if (!loop->held_ns && feeds_until(loop->feeds) < until)
@@ -553,10 +481,10 @@ static int timeout_ms(const struct loop *loop)
 /* What needs no network, into the same transaction as what just came. */
 static int work(struct loop *loop)
 {
-	int r = identify_due(loop);
+	int r = cluster_work(loop->cluster);
 
 	loop->work_left = false;
-	if (r < 0 || loop->held_ns || !loop->identified)
+	if (r < 0 || !cluster_is_known(loop->cluster))
 		return r;
 	r = feeds_start(loop->feeds);
 	if (r >= 0)
@@ -580,9 +508,9 @@ static int turn(struct loop *loop)
 	if (r != 0)
 		return r;
 	resume_due(loop);
-	if (!loop->forget && !loop->held_ns)
+	if (!loop->forget && !cluster_is_another(loop->cluster) && !loop->held_ns)
 		r = work(loop);
-	if (loop->forget)
+	if (loop->forget || cluster_is_another(loop->cluster))
 		return begin_anew(loop);
 	/* Errors of the journal are the batch's; others end us. */
 	if (r < 0 && !recorder_error(loop->recorder, &text))

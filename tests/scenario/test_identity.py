@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which cluster it is where the namespace kube-system, whose uid would say it, can't be read: addresses
+and CAs change, and it is the same cluster as long as its objects are."""
+
+import json
+
+import pytest
+
+from harness.door import Door
+from harness.store import whole
+
+FORBIDDEN = 403, json.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                             "message": "no", "reason": "Forbidden", "code": 403}).encode()
+QUICK = {"backoff": {"min": "50ms", "max": "200ms"}}
+
+
+def closed(request):
+    return FORBIDDEN if request["path"] == "/api/v1/namespaces/kube-system" else None
+
+
+def mute(request):
+    """Nothing can be found out without the right to list."""
+    return closed(request) or (FORBIDDEN if "limit=100" in request["path"] else None)
+
+
+@pytest.fixture
+def world(workspace, simulator, authority):
+    """world(): (store, door); objects are listed, all is at rest, kube-system is hidden."""
+
+    def make(refuse=closed):
+        simulator.create("pods", 20)
+        door = workspace.add(Door(simulator, authority("one").issue("server", "IP:127.0.0.1"), refuse=refuse))
+        store = workspace.store()
+        store.connect(door.url, ca=store.directory / "ca.crt")
+        (store.directory / "ca.crt").write_bytes(authority("one").ca.read_bytes())
+        _, store.feeding = store.configure(whole("pods"), **QUICK).daemons()
+        store.wait_equal(simulator, "pods")
+        simulator.wait_watching("pods")
+        return store, door
+
+    return make
+
+
+def rotate(store, door, authority):
+    """Another CA: of the server, and in the file."""
+    door.show(authority.issue("server", "IP:127.0.0.1"))
+    (store.directory / "ca.crt").write_bytes(authority.ca.read_bytes())
+
+
+def journal(store):
+    return store.kinf("status", "-o", "json", check=True).json["store"]["uuid"]
+
+
+def full_lists(simulator):
+    """Lists of whole objects: a look at the first ones' metadata is none."""
+    return [r for r in simulator.requests(verb="list") if "PartialObjectMetadata" not in r["accept"]]
+
+
+def goes_on(simulator, store, before):
+    simulator.touch("pods")
+    store.wait_equal(simulator, "pods")
+    assert journal(store) == before and full_lists(simulator) == []
+
+
+def test_a_rotated_ca_is_of_the_same_cluster_running_and_over_a_restart(simulator, world, authority):
+    store, door = world()
+    before = journal(store)
+    simulator.forget_requests()
+    rotate(store, door, authority("two"))
+    door.cut()
+    store.feeding.wait_log("cluster confirmed .*objects that are known")
+    goes_on(simulator, store, before)
+    store.feeding.kill()
+    rotate(store, door, authority("three"))
+    door.cut()
+    store.feeding.start()
+    goes_on(simulator, store, before)
+    assert store.feeding.log.count("cluster confirmed") == 2
+
+
+def test_a_ca_alone_is_no_sign_where_nothing_can_be_compared(simulator, world, authority):
+    store, door = world()
+    before = journal(store)
+    store.feeding.kill()
+    rotate(store, door, authority("two"))
+    door.refuse = mute
+    door.cut()
+    simulator.forget_requests()
+    store.feeding.start()
+    goes_on(simulator, store, before)
+    assert "nothing that speaks against it" in store.feeding.log
+
+
+def test_a_server_of_another_address_may_be_the_same_cluster(simulator, workspace, world, authority):
+    store, door = world()
+    before = journal(store)
+    store.feeding.stop()
+    other = workspace.add(Door(simulator, authority("one").issue("other", "IP:127.0.0.1"), refuse=closed))
+    store.connect(other.url, ca=store.directory / "ca.crt")
+    door.cut()
+    simulator.forget_requests()
+    store.feeding.start()
+    goes_on(simulator, store, before)
+    assert journal(store) == before
+
+
+@pytest.mark.parametrize("sign", ["ca", "hidden"])
+def test_another_cluster_is_known_by_its_objects(workspace, simulator, world, authority, sign):
+    """The same names and versions: only uids tell them apart. "hidden": it was known by the uid of
+    kube-system, which now can't be read."""
+    store, door = world(lambda _: None) if sign == "hidden" else world()
+    door.refuse = closed
+    before = journal(store)
+    store.feeding.stop()
+    other = workspace.simulator()
+    other.create("pods", 20)
+    other.touch("pods", 20)
+    door.simulator = other
+    door.cut()
+    if sign == "ca":
+        rotate(store, door, authority("two"))
+    store.feeding.start()
+    store.wait_equal(other, "pods")
+    assert journal(store) != before
+    store.feeding.wait_log("journal another-cluster")
