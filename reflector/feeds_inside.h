@@ -46,6 +46,7 @@ struct feeds {
 	struct journal *journal;
 	struct runner_shared shared;
 	struct pace pace;
+	struct warnings warnings;
 	const struct config *config; /* borrowed until the next feeds_configure */
 	struct wanted *wanted;
 	size_t n_wanted;

@@ -10,6 +10,7 @@
 #include "reflector/discovery.h"
 #include "reflector/feed.h"
 #include "reflector/wire/http.h"
+#include "reflector/warnings.h"
 #include "reflector/wire/pace.h"
 #include "reflector/record.h"
 
@@ -23,6 +24,7 @@ struct runner_shared {
 	struct stats *stats;
 	struct config_policy policy; /* may change between two turns */
 	struct pace *pace;           /* of all runners together */
+	struct warnings *warnings;   /* of the server, to all of them */
 	void *arg;
 	/* The server could not be reached, or has not got the resource: is it still the same one? */
 	void (*on_doubt)(void *arg, struct runner *runner, enum failure_kind kind);

@@ -29,8 +29,8 @@ static void on_status(void *arg, const struct http_answer *answer)
 	CHECK_OBJ(runner, RUNNER_MAGIC);
 	runner->refused = answer->status != 200;
 	runner->retry_after_ns = answer->has_retry_after ? answer->retry_after_ns : 0;
-	if (*answer->warning)
-		log_event(LOG_DEBUG, "feed", "warning", "feed=%s text=%s",
+	if (*answer->warning && warnings_are_new(runner->shared->warnings, answer->warning))
+		log_event(LOG_WARNING, "server", "warning", "feed=%s text=%s",
 			log_quote(runner->definition.name), log_quote(answer->warning));
 	if (runner->refused)
 		return;

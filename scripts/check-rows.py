@@ -49,7 +49,7 @@ TestAddTwoFireEarly, TestCopyShifting, TestItemExponentialFailureRateLimiter,
 TestItemExponentialFailureRateLimiterOverFlow, TestItemFastSlowRateLimiter, TestMaxOfRateLimiter,
 TestWithMaxWaitRateLimiter, TestRateLimitingQueue, TestMetrics
 """
-COMPLETE = {"tests/ROWS.md": [f"K{number:02}" for number in range(1, 27)],
+COMPLETE = {"tests/ROWS.md": [f"C{number:02}" for number in range(1, 70)] + [f"K{number:02}" for number in range(1, 27)],
             "tests/INFORMER_ROWS.md": [" ".join(row.split()) for row in CLIENT_GO.split(",")]}
 
 

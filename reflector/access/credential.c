@@ -12,6 +12,7 @@
 #include "common/base64.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/log.h"
 #include "common/proc.h"
 #include "reflector/access/exec.h"
 #include "reflector/access/small_file.h"
@@ -30,6 +31,7 @@ struct credential {
 	uint64_t read_ns; /* when it was read or last tried */
 	unsigned version; /* of what is shown */
 	bool refused;     /* that version was */
+	bool unreadable;  /* the file, as the log says */
 };
 
 static void wipe(char **text)
@@ -63,6 +65,15 @@ static int token_read(const char *path, char **ret_token)
 	return r;
 }
 
+static void say_unreadable(struct credential *credential)
+{
+	if (!credential->unreadable)
+		log_event(LOG_WARNING, "credential", "unreadable", "error=%s text=%s",
+			log_quote(err_text(ERR_CONFIG)), log_quote("the token before stays in use"));
+	credential->unreadable = true;
+	err_clear();
+}
+
 /* A file that can't be read now, in the middle of a rotation say, leaves the old token. */
 static void token_renew(struct credential *credential, uint64_t now_ns)
 {
@@ -74,10 +85,10 @@ static void token_renew(struct credential *credential, uint64_t now_ns)
 		return;
 	credential->read_ns = now_ns;
 	if (token_read(credential->config->token_file, &token) < 0) {
-		err_clear();
+		say_unreadable(credential);
 		return;
 	}
-	credential->refused = false;
+	credential->refused = credential->unreadable = false;
 	wipe(&credential->token);
 	credential->token = token;
 	credential->version++;

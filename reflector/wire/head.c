@@ -39,6 +39,18 @@ static struct bytes warning_text(struct bytes value)
 	return first && last > first ? BYTES(first + 1, (size_t)(last - first - 1)) : value;
 }
 
+/* As much of it as there is room for. */
+static void warning_add(struct head *head, struct bytes text)
+{
+	size_t used = strlen(head->warning);
+
+	if (used && used < sizeof(head->warning) - 3) {
+		memcpy(head->warning + used, "; ", 3);
+		used += 2;
+	}
+	text_set(head->warning + used, sizeof(head->warning) - used, text);
+}
+
 /* Seconds, as API servers send it. A date would need the server's clock, other text is nothing. */
 static void retry_after(struct head *head, struct bytes value)
 {
@@ -86,7 +98,7 @@ int head_line(struct head *head, struct bytes line)
 		text_set(head->content_type, sizeof(head->content_type), value);
 	else if (header_is(line, "retry-after", &value))
 		retry_after(head, value);
-	else if (header_is(line, "warning", &value) && !head->warning[0])
-		text_set(head->warning, sizeof(head->warning), warning_text(value));
+	else if (header_is(line, "warning", &value))
+		warning_add(head, warning_text(value));
 	return 0;
 }

@@ -16,7 +16,7 @@ struct head {
 	bool has_retry_after; /* a number of seconds; dates and all else do not count */
 	uint32_t retry_after_s;
 	char content_type[256]; /* "" when absent */
-	char warning[256];      /* text of the first Warning header */
+	char warning[256];      /* texts of the Warning headers, "; " between them */
 };
 
 /* One line, with or without its line break. 0; END when it ends the head of the answer (interim

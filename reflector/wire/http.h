@@ -49,7 +49,7 @@ struct http_call;
 struct http_answer {
 	int status;               /* 200..599 */
 	const char *content_type; /* as sent, "" when absent */
-	const char *warning;      /* text of the first Warning header, without code and quotes, or "" */
+	const char *warning;      /* texts of the Warning headers, without code and quotes, "; " between, or "" */
 	bool has_retry_after;
 	uint64_t retry_after_ns;
 };

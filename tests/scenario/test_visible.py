@@ -62,3 +62,20 @@ def test_numbers_of_each_feed(simulator, store):
     text = store.kinf("status", check=True).stdout
     heads = "FEED NAMESPACE STATE OBJECTS RESOURCEVERSION CONTACT LAG LISTS WATCHES EVENTS READ RETRIES ERROR"
     assert heads.split() in [line.split() for line in text.splitlines()], text
+
+
+def test_c61_each_warning_of_the_server_is_said_once(simulator, store):
+    """To all feeds together: a deprecated version is one line, not one a request."""
+    old = simulator.fault(path="/api/v1/", headers={"Warning": '299 - "v1 is deprecated"'})
+    store.configure(*FEEDS, **QUICK)
+    _, reflector = store.daemons()
+    live(store, simulator)
+    hits = simulator.fault_hits(old)
+    assert hits >= 2 * len(FEEDS), "each list and each watch was answered with it"
+    simulator.clear_faults()
+    simulator.fault(path="/api/v1/", headers={"Warning": '299 - "v2 is better"'})
+    simulator.drop()
+    eventually(lambda: all(f["watches"] > 1 for f in status(store).values()))
+    live(store, simulator)
+    said = [line.partition("text=")[2] for line in reflector.log.splitlines() if " server warning " in line]
+    assert said == ['"v1 is deprecated"', '"v2 is better"'], said

@@ -9,6 +9,7 @@
 
 #include "common/buf.h"
 #include "common/err.h"
+#include "common/log.h"
 #include "common/proc.h"
 
 #define SECOND 1000000000ull
@@ -52,6 +53,26 @@ static void expect(struct credential *credential, uint64_t now, const char *want
 	buf_release(&lines);
 }
 
+static FILE *kept;
+
+static void log_is_kept(void)
+{
+	kept = tmpfile();
+	cr_assert(kept && dup2(fileno(kept), STDERR_FILENO) == STDERR_FILENO);
+	log_setup("test", LOG_WARNING, LOG_TEXT);
+}
+
+static int lines_kept(const char *part)
+{
+	char line[1000];
+	int n = 0;
+
+	rewind(kept);
+	while (fgets(line, sizeof(line), kept))
+		n += strstr(line, part) != NULL;
+	return n;
+}
+
 static void headers_are(const struct kubeconfig *config, const char *wanted)
 {
 	struct credential *credential = NULL;
@@ -86,7 +107,7 @@ Test(credential, k22_impersonation_escapes_the_keys_of_extras)
 			     "Impersonate-Group: h\nImpersonate-Extra-a%2Fb%25: v\n");
 }
 
-Test(credential, k09_token_file_beats_token_and_is_read_again_after_a_minute)
+Test(credential, k09_c44_token_file_beats_token_and_is_read_again_after_a_minute)
 {
 	struct kubeconfig config = {.token = (char *)"old", .token_file = token_path};
 	struct credential *credential = NULL;
@@ -118,12 +139,13 @@ Test(credential, refused_token_is_read_again_at_once)
 	credential_free(&credential);
 }
 
-Test(credential, old_token_stays_while_the_file_is_bad)
+Test(credential, c45_old_token_stays_while_the_file_is_bad_and_that_is_said_once)
 {
 	struct kubeconfig config = {.token_file = token_path};
 	struct credential *credential = NULL;
 	uint64_t now = proc_monotonic_ns();
 
+	log_is_kept();
 	write_token("one");
 	cr_assert_eq(credential_new(&config, NULL, &credential), 0);
 	write_token("\n");
@@ -132,6 +154,31 @@ Test(credential, old_token_stays_while_the_file_is_bad)
 	expect(credential, now + 120 * SECOND, "Authorization: Bearer one\n");
 	write_token("two");
 	expect(credential, now + 180 * SECOND, "Authorization: Bearer two\n");
+	cr_assert_eq(lines_kept(" warning credential unreadable "), 1);
+	cr_assert_eq(unlink(token_path), 0);
+	expect(credential, now + 240 * SECOND, "Authorization: Bearer two\n");
+	cr_assert_eq(lines_kept(" warning credential unreadable "), 2);
+	credential_free(&credential);
+}
+
+/* As kubelet does it: another file under the same name. */
+Test(credential, c44_token_of_a_link_that_moved_is_read)
+{
+	char link[] = "/tmp/kinf-link-XXXXXX";
+	struct kubeconfig config = {.token_file = link};
+	struct credential *credential = NULL;
+	uint64_t now = proc_monotonic_ns();
+
+	cr_assert(close(mkstemp(link)) == 0 && unlink(link) == 0);
+	write_token("one");
+	cr_assert_eq(symlink(token_path, link), 0);
+	cr_assert_eq(credential_new(&config, NULL, &credential), 0);
+	char next[] = "/tmp/kinf-next-XXXXXX";
+	int fd = mkstemp(next);
+	cr_assert(write(fd, "two", 3) == 3 && close(fd) == 0);
+	cr_assert(unlink(link) == 0 && symlink(next, link) == 0);
+	expect(credential, now + 60 * SECOND, "Authorization: Bearer two\n");
+	cr_assert(unlink(link) == 0 && unlink(next) == 0);
 	credential_free(&credential);
 }
 

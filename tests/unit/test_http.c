@@ -40,7 +40,7 @@ Test(head, of_both_versions_is_read)
 	cr_assert_eq(head.version, 2);
 	cr_assert_eq(head.status, 200);
 	cr_assert_str_eq(head.content_type, "application/json;charset=x");
-	cr_assert_str_eq(head.warning, "old");
+	cr_assert_str_eq(head.warning, "old; second");
 	cr_assert_eq(lines(&head, (const char *[]){"HTTP/1.1 503 X", "retry-after: 1", "", NULL}),
 		END);
 	cr_assert_eq(head.version, 1);
@@ -74,6 +74,18 @@ Test(head, c32_only_a_number_of_seconds_says_when_to_come_again)
 		cr_assert_eq(head.has_retry_after, cases[i].has, "%s", cases[i].line);
 		cr_assert_eq(head.retry_after_s, cases[i].seconds, "%s", cases[i].line);
 	}
+}
+
+Test(head, c61_warnings_are_joined_as_far_as_there_is_room)
+{
+	struct head head = {0};
+	char line[200];
+
+	snprintf(line, sizeof(line), "Warning: 299 - \"%0150d\"", 7);
+	for (int i = 0; i < 5; i++)
+		cr_assert_eq(head_line(&head, bytes_str(line)), 0);
+	cr_assert_eq(strlen(head.warning), sizeof(head.warning) - 1);
+	cr_assert_eq(strncmp(head.warning + 149, "7; 000", 6), 0, "%s", head.warning);
 }
 
 Test(head, interim_answer_leaves_nothing_behind)
