@@ -116,7 +116,7 @@ static void fail(struct app *app, int error)
 	stats_set_state(app->p.stats, waiting_for(error));
 	err_clear();
 	pair_close(&app->pair);
-	app->anew = error == ERR_CORRUPT || error == -EIO;
+	app->anew |= error == ERR_CORRUPT || error == -EIO; /* until one was built: it may lack room */
 	app->backoff_ms = app->backoff_ms ? app->backoff_ms * 2 : BACKOFF_MIN_MS;
 	if (app->backoff_ms > BACKOFF_MAX_MS)
 		app->backoff_ms = BACKOFF_MAX_MS;

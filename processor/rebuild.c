@@ -43,6 +43,8 @@ static int begin_once(struct builder *b, const struct index_options *options)
 
 	txn_abort(&b->txn);
 	if (!r)
+		r = index_require_room(b->p->home);
+	if (!r)
 		r = index_create(b->p->home, options, journal_uuid(b->journal), horizon, &b->index);
 	if (!r)
 		r = failpoint_pass(FAILPOINT_REBUILD_BEGUN);

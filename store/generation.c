@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 
 #include "common/check.h"
@@ -410,6 +411,36 @@ const uint8_t *generation_uuid(const struct generation *gen)
 {
 	CHECK_OBJ(gen, GENERATION_MAGIC);
 	return gen->state.uuid;
+}
+
+/* ---- room ------------------------------------------------------------------------------------ */
+
+int generation_require_room(int directory_fd, const char *what, uint64_t live)
+{
+	uint64_t wanted = live + live / 5;
+	struct statvfs disk;
+
+	if (fstatvfs(directory_fd, &disk) < 0)
+		return err_set(-errno, "the disk of the %s", what);
+	uint64_t free_bytes = (uint64_t)(geteuid() ? disk.f_bavail : disk.f_bfree) * disk.f_frsize;
+	if (free_bytes >= wanted)
+		return 0;
+	return err_say(-ENOSPC,
+		"a second %s needs %" PRIu64 " MiB of disk space, and %" PRIu64 " MiB are free: make "
+		"room there, it is built then by itself",
+		what, (wanted >> 20) + 1, free_bytes >> 20);
+}
+
+uint64_t generation_bytes_on_disk(int directory_fd, uint32_t number)
+{
+	char name[32], path[64];
+	struct stat st;
+
+	folder_name(number, name);
+	(void)snprintf(path, sizeof(path), "%s/data.mdb", name);
+	if (fstatat(directory_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	return (uint64_t)st.st_blocks * 512;
 }
 
 /* ---- which one ------------------------------------------------------------------------------- */

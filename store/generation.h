@@ -53,6 +53,12 @@ int generation_folder_fd(const struct generation *gen);
 uint32_t generation_number(const struct generation *gen);
 const uint8_t *generation_uuid(const struct generation *gen);
 
+/* Before another one is made beside WHAT is there: a fifth more than its LIVE bytes has to be free on
+ * the disk (architecture.md, Retention). 0, or -ENOSPC with the sentence; who asks tries again. */
+int generation_require_room(int directory_fd, const char *what, uint64_t live);
+/* Of one that may not even be readable: what it takes of the disk; 0 when that can't be told. */
+uint64_t generation_bytes_on_disk(int directory_fd, uint32_t number);
+
 /* What CURRENT names; NOT_FOUND when there is none. */
 int generation_current(int directory_fd, uint32_t *ret_number);
 /* Names NUMBER in CURRENT: write, fsync, rename, fsync. */

@@ -318,6 +318,30 @@ static int write_first_state(struct index *index, const uint8_t journal[16], uin
 	return index_commit(index);
 }
 
+/* Of one that can't be opened all it takes counts as live. */
+static uint64_t live_bytes(struct home *home, uint32_t number)
+{
+	CLEANUP(index_close) struct index *index = NULL;
+	struct env_info info;
+
+	if (index_open_read(home, &index) == FOUND && env_info(index_env(index), &info) == 0)
+		return info.used_bytes;
+	err_clear();
+	return generation_bytes_on_disk(home_index_fd(home), number);
+}
+
+int index_require_room(struct home *home)
+{
+	uint32_t number;
+	int r = generation_current(home_index_fd(home), &number);
+
+	if (r == NOT_FOUND)
+		return 0;
+	uint64_t live = r == FOUND ? live_bytes(home, number) : 0;
+	err_clear(); /* a CURRENT that can't be read is replaced */
+	return generation_require_room(home_index_fd(home), index_kind.what, live);
+}
+
 int index_create(struct home *home, const struct index_options *options, const uint8_t journal[16],
 	uint64_t taken, struct index **ret_index)
 {

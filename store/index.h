@@ -79,6 +79,9 @@ struct index_options {
  */
 int index_open_write(
 	struct home *home, const struct index_options *options, struct index **ret_index);
+/* Writer: is there room on the disk for an index beside the one that CURRENT names? 0, also when there
+ * is none; -ENOSPC. */
+int index_require_room(struct home *home);
 /* Writer: a new generation for JOURNAL, committed with {taken, building}; not in CURRENT. */
 int index_create(struct home *home, const struct index_options *options, const uint8_t journal[16],
 	uint64_t taken, struct index **ret_index);

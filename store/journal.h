@@ -127,7 +127,8 @@ int journal_open_write(struct home *home, const struct journal_options *options,
 	struct journal **ret_journal);
 
 /* Begins a new, empty journal of a new uuid in place of this one (another cluster). The old one
- * stays for readers for as long as the index that index/CURRENT names belongs to it. */
+ * stays for readers for as long as the index that index/CURRENT names belongs to it. -ENOSPC when the
+ * disk has no room for both (generation_require_room): nothing has happened. */
 int journal_begin_anew(struct journal **journal, struct home *home,
 	const struct journal_options *options);
 

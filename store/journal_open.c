@@ -200,11 +200,16 @@ int journal_begin_anew(struct journal **journal, struct home *home,
 	const struct journal_options *options)
 {
 	struct journal *fresh = NULL;
+	struct env_info info;
 
 	CHECK_OBJ(*journal, JOURNAL_MAGIC);
 	REQUIRE((*journal)->is_writer);
 	journal_abort(*journal);
-	int r = create(home, options, &fresh);
+	int r = env_info(journal_env(*journal), &info);
+	if (r == 0)
+		r = generation_require_room(home_journal_fd(home), journal_kind.what, info.used_bytes);
+	if (r == 0)
+		r = create(home, options, &fresh);
 	if (r < 0)
 		return r;
 	journal_close(journal);

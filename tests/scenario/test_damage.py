@@ -4,6 +4,7 @@
 import os
 import random
 import re
+import signal
 import shutil
 
 import pytest
@@ -227,5 +228,21 @@ def test_disk_that_is_full_again_and_again_ends_nobody(simulator, small_disk):
         eventually(lambda: small_disk.count() == str(100 + 100 * (number + 1)), timeout=40, what="resumed by itself")
     simulator.churn("pods", 0)
     assert " died " not in small_disk.supervisor.log, small_disk.supervisor.log
+    deep = small_disk.kinf("verify", "--deep")
+    assert deep.status == 0, deep
+
+
+@pytest.mark.parametrize("small_disk", [24], indirect=True)
+def test_a_second_index_waits_for_room(small_disk):
+    """Said in words, and built when there is room; the damaged one stays until then."""
+    pids = {p["name"]: p["pid"] for p in small_disk.kinf("status", "-o", "json").json["processes"]}
+    small_disk.fill()
+    small_disk.run("truncate", "-s", "-128K", small_disk.filler)  # room to say dirty, not for more
+    index = small_disk.store.path / "index" / "gen-1" / "data.mdb"
+    small_disk.run("dd", "if=/dev/zero", f"of={index}", "bs=16k", "count=1", "conv=notrunc")
+    os.kill(pids["kinf-processor"], signal.SIGKILL)
+    eventually(lambda: "a second index needs" in small_disk.supervisor.log)
+    small_disk.free()
+    eventually(lambda: small_disk.count() == "100", timeout=40, what="built when there is room")
     deep = small_disk.kinf("verify", "--deep")
     assert deep.status == 0, deep

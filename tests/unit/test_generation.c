@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/statvfs.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -321,5 +322,23 @@ Test(generation, failed_creation_leaves_nothing)
 	tiny.map_bytes = 4096; /* not even the two meta pages and the databases */
 	cr_assert_lt(generation_create(fd, &kind, &tiny, uuid, &gen), 0);
 	cr_assert_neq(access(scratch_path("gen-1"), F_OK), 0);
+	(void)close(fd);
+}
+
+Test(generation, another_one_needs_a_fifth_more_than_is_live)
+{
+	int fd = folder();
+	struct statvfs disk;
+	struct generation *gen = create(fd);
+
+	cr_assert_eq(fstatvfs(fd, &disk), 0);
+	uint64_t room = (uint64_t)disk.f_bfree * disk.f_frsize;
+	cr_assert_eq(generation_require_room(fd, "index", 0), 0);
+	cr_assert_eq(generation_require_room(fd, "index", room / 2), 0, "%s", err_text(-ENOSPC));
+	cr_assert_eq(generation_require_room(fd, "index", room), -ENOSPC);
+	cr_assert(strstr(err_text(-ENOSPC), "a second index needs"));
+	cr_assert_gt(generation_bytes_on_disk(fd, 1), 0);
+	cr_assert_eq(generation_bytes_on_disk(fd, 9), 0);
+	generation_close(&gen);
 	(void)close(fd);
 }
