@@ -68,10 +68,26 @@ static void keep_sentence(const struct kinf *kinf, const char *text)
 	(void)snprintf(last_error.text, sizeof(last_error.text), "%s", text);
 }
 
+/* No errors, but who gives up here wants to say why. */
+static const char *reason(int code)
+{
+	switch (code) {
+	case KINF_AGAIN:
+		return "nothing can be said yet: the feed is being listed for the first time, or the "
+		       "index filled; 'kinf status' says how far it is";
+	case KINF_GONE:
+		return "what was seen before is no longer kept: begin anew";
+	default:
+		return NULL;
+	}
+}
+
 int kinf_result(struct kinf *kinf, int code)
 {
 	if (code < 0)
 		keep_sentence(kinf, err_text(code));
+	else if (reason(code))
+		keep_sentence(kinf, reason(code));
 	return code;
 }
 
@@ -180,9 +196,10 @@ int kinf_snapshot_open(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
 		kinf_snapshot_close(&s);
 	else
 		*ret_snapshot = s;
-	if (r == AGAIN) /* no error, but who gives up here wants to say why */
+	(void)kinf_result(kinf, r);
+	if (r == AGAIN)
 		keep_sentence(kinf, "the store has no index yet; is 'kinf run' running?");
-	return kinf_result(kinf, r);
+	return r;
 }
 
 /* The feeds found before are those of this snapshot too when nothing was committed in between. `taken`

@@ -12,8 +12,8 @@ What is listed elsewhere already stands in blocks of the pages that are made her
 
 prototypes, structures and errors come from reader/kinf.h and common/err.def, counters from
 common/stats.def. --write puts them in; without, they are compared. Without BUILD those that need
-programs are left alone. Besides: each function of kinf.h is on one page and in its NAME section, and each
-key of kinf.yaml is explained.
+programs are left alone. Besides: each function of kinf.h is on one page and in its NAME section, each key of
+kinf.yaml and each subcommand is explained.
 """
 
 import re
@@ -167,6 +167,14 @@ def check_functions():
         yield f"reader/man: {name} is no function of kinf.h"
 
 
+def check_commands(build):
+    """Each subcommand has a section of its own."""
+    explained = set(re.findall(r"^\.Ss kinf (\w+)", (ROOT / "reader/man/kinf.1").read_text(), re.M))
+    known = {line.split()[-1] for line in make_commands(build, "kinf") if line.startswith(".It")}
+    for name in sorted(known ^ explained):
+        yield f"reader/man/kinf.1: {name} is {'not explained' if name in known else 'no command'}"
+
+
 def check_keys():
     """Each key that the configuration's readers know has an item."""
     page = (ROOT / "reader/man/kinf.yaml.5").read_text()
@@ -184,7 +192,7 @@ def main():
     build = Path(arguments[0]).resolve() if arguments else None
     faults = [fault for page in PAGES for fault in check_page(page, build, "--write" in sys.argv)]
     if "--write" not in sys.argv:
-        faults += [*check_functions(), *check_keys()]
+        faults += [*check_functions(), *check_keys(), *(check_commands(build) if build else [])]
     for fault in faults:
         print(fault)
     return bool(faults)

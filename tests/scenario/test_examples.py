@@ -2,6 +2,7 @@
 """The programs of tests/examples, built against an installed tree as a user builds them."""
 
 import random
+import re
 
 import pytest
 
@@ -41,6 +42,13 @@ def test_programs_need_the_versioned_library(installed, examples):
         assert "libkinf.so.0" in needed, needed
     assert installed.pkg_config("--modversion") == [run_command([installed.root / "bin/kinf", "--version"]).stdout.split()[1]]
     assert (installed.root / "lib/libkinf.so").readlink().name == "libkinf.so.0"
+
+
+def test_library_exports_what_the_header_declares(installed):
+    declared = re.findall(r"^KINF_API .*?\b(kinf_\w+)\(", (ROOT / "reader/kinf.h").read_text(), re.M)
+    symbols = run_command(["nm", "-D", "--defined-only", installed.root / "lib/libkinf.so.0"]).stdout
+    exported = {line.split()[-1] for line in symbols.splitlines() if line.split()[-2] != "A"}
+    assert exported == {f"{name}@@KINF_0" for name in declared}
 
 
 def test_header_is_c11_and_cxx17(installed, tmp_path):

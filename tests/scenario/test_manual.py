@@ -35,6 +35,7 @@ def test_a_page_that_says_otherwise_is_found(tmp_path):
         ("kinf_open.3", '.Fa "const char *store"', '.Fa "char *store"'),
         ("kinf.yaml.5", ".It Cm pageSize", ".It Cm pageLength"),
         ("kinf_wait.3", ".Nm kinf_wait_rv ,\n", ""),
+        ("kinf.1", ".Ss kinf verify", ".Ss kinf falsify"),
     ):
         path = tmp_path / "reader/man" / page
         assert old in path.read_text(), (page, old)
@@ -47,6 +48,8 @@ def test_a_page_that_says_otherwise_is_found(tmp_path):
         "kinf.yaml.5: pageLength is no key",
         "kinf.yaml.5: pageSize is not explained",
         "kinf_wait_rv is in 0 NAME and 1 SYNOPSIS sections",
+        "kinf.1: falsify is no command",
+        "kinf.1: verify is not explained",
     ):
         assert fault in found.stdout, found.stdout
 
@@ -108,6 +111,15 @@ def test_each_function_has_a_page(installed):
     for name in names:
         assert f"share/man/man3/{name}.3" in files
         assert f".Nm {name}" in (installed.root / f"share/man/man3/{name}.3").read_text()
+
+
+def test_commands_of_the_page_are_taken(filled):
+    """The lines that only read, and end by themselves."""
+    lines = [line for line in example_of(ROOT / "reader/man/kinf.1").splitlines() if re.match("kinf (get|verify)", line)]
+    assert len(lines) >= 5
+    for line in lines:
+        result = run_command(["sh", "-c", line.replace("kinf", str(BUILD / "kinf"), 1)], filled.env)
+        assert result.status == (1 if "/backup/kinf" in line else 0), result
 
 
 # Page, arguments, what it prints (a regular expression).

@@ -622,6 +622,7 @@ Test(query, nothing_is_said_of_a_namespace_that_was_never_listed)
 		write_pod(pod);
 	take();
 	cr_assert_eq(kinf_get(w.snapshot, "pods", "d", "x", &object), KINF_AGAIN);
+	cr_assert_not_null(strstr(kinf_error(w.kinf), "listed for the first time"));
 	cr_assert_eq(kinf_get(w.snapshot, "pods", "a", "nobody", &object), KINF_NOT_FOUND);
 	OK(kinf_get(w.snapshot, "pods", pod->namespace_, pod->name, &object));
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_AGAIN);
