@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """First lists and relists: what is asked for, what is stored, what readers see meanwhile."""
 
+import json
 import re
 import signal
 from urllib.parse import parse_qs
@@ -306,6 +307,79 @@ def test_c63_feeds_of_namespaces_selectors_and_forms(simulator, store):
     simulator.patch("pods", "web/front-running", {"metadata": {"labels": {"app": "back"}}})
     store.wait_equal(simulator, "front", resource="pods", where=lambda o: o["metadata"]["labels"]["app"] == "front")
     store.wait_equal(simulator, "pods")
+    store.verify()
+
+
+def test_metadata_feed_is_read_like_any_other(simulator, store):
+    """Listed, watched and relisted as PartialObjectMetadata; every way of reading works on what there is."""
+    simulator.put("pods", [pod("a"), pod("b", app="back"), pod("c", "shop")])
+    store.configure(whole("pods", name="meta", objects="metadata", indexes={"app": "metadata.labels.app", "node": "spec.nodeName"}))
+    _, reflector = store.daemons()
+
+    def equal():
+        truth, ours = simulator.truth("pods"), store.objects("meta")
+        return ours.keys() == truth.keys() and all(
+            o == {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": truth[k]["metadata"]}
+            for k, o in ours.items()
+        )
+
+    eventually(equal)
+    simulator.patch("pods", "web/a", {"spec": {"nodeName": "n9"}, "metadata": {"labels": {"app": "back"}}})
+    simulator.delete("pods", "web/b")
+    eventually(equal)
+    asked = {(r["verb"], "as=PartialObjectMetadata" in r["accept"]) for r in simulator.requests(resource="pods")}
+    assert {("list", True), ("watch", True)} <= asked and not {("list", False), ("watch", False)} & asked
+
+    read = lambda *args: store.kinf("get", "meta", *args, check=True).stdout  # noqa: E731
+    rows = [line.split() for line in read("-A").splitlines()]
+    assert rows[0][:2] == ["NAMESPACE", "NAME"] and [row[:2] for row in rows[1:]] == [["shop", "c"], ["web", "a"]], rows
+    one = json.loads(read("web/a", "-o", "json"))
+    assert one["kind"] == "PartialObjectMetadata" and one["metadata"] == simulator.truth("pods")["web/a"]["metadata"]
+    assert read("-l", "app=back", "-o", "name").split() == read("--index", "app=back", "-o", "name").split() != []
+    assert [o["metadata"]["name"] for o in json.loads(read("-n", "shop", "-o", "json"))["items"]] == ["c"]
+    assert read("--index", "node=n9", "-o", "name") == "", "there is no spec to index"
+
+    reflector.kill()
+    simulator.delete("pods", "shop/c")
+    simulator.compact()
+    reflector.start()
+    eventually(equal)
+    store.verify()
+
+
+def test_namespaced_and_selecting_feeds_follow_changes(simulator, store):
+    """Each watches its own part, with its selectors, and lists it again when it has to."""
+    simulator.put("pods", [pod("a"), pod("b", app="back"), pod("c", "shop"), pod("d", "shop", app="back", phase="Failed")])
+    parts = {
+        "shop": ({"namespaces": ["shop"]}, lambda o: o["metadata"]["namespace"] == "shop"),
+        "front": ({"labelSelector": "app=front"}, lambda o: o["metadata"]["labels"]["app"] == "front"),
+        "failed": ({"fieldSelector": "status.phase=Failed"}, lambda o: o["status"]["phase"] == "Failed"),
+    }
+    _, reflector = store.configure(*(whole("pods", name=name, **limits) for name, (limits, _) in parts.items())).daemons()
+
+    def check():
+        for name, (_, where) in parts.items():
+            store.wait_equal(simulator, name, resource="pods", where=where)
+
+    def change():
+        simulator.put("pods", [pod("e", "shop"), pod("f")])
+        simulator.patch("pods", "web/a", {"metadata": {"labels": {"app": "back"}}, "status": {"phase": "Failed"}})
+        simulator.patch("pods", "web/b", {"metadata": {"labels": {"app": "front"}}})
+        simulator.delete("pods", "shop/d")
+
+    check()
+    change()
+    check()
+    asked = {(r["verb"], "namespaces/shop" in r["path"], "app%3Dfront" in r["query"], "status.phase%3DFailed" in r["query"])
+             for r in simulator.requests(resource="pods") if r["verb"] in ("list", "watch")}
+    assert asked == {(verb, *part) for verb in ("list", "watch") for part in ((True, False, False), (False, True, False), (False, False, True))}
+    reflector.kill()
+    simulator.put("pods", pod("d", "shop", app="back", phase="Failed"))
+    simulator.patch("pods", "web/a", {"metadata": {"labels": {"app": "front"}}, "status": {"phase": "Running"}})
+    simulator.delete("pods", "shop/c")
+    simulator.compact()
+    reflector.start()
+    check()
     store.verify()
 
 

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Policies that are changed while the reflector runs (SIGHUP): they count from the next request on, and cost none.
+
+maxObjectSize: test_hostile.py, c67; streamingLists: test_stream.py; listConcurrency: test_connections.py."""
+
+import json
+import signal
+from urllib.parse import parse_qs
+
+import pytest
+
+from harness import eventually
+from harness.store import whole
+
+QUICK = {"min": "10ms", "max": "20ms"}
+
+
+@pytest.fixture
+def reflector(simulator, store):
+    """Of a feed of 30 pods that is being watched."""
+    simulator.create("pods", 30)
+    _, reflector = store.configure(whole("pods"), backoff=QUICK).daemons()
+    store.wait_equal(simulator, "pods")
+    simulator.wait_watching("pods")
+    simulator.touch("pods")  # a watch that gave something is opened again at once
+    store.wait_equal(simulator, "pods")
+    simulator.forget_requests()
+    return reflector
+
+
+def asked(simulator, verb, key):
+    """The values of KEY in the requests of VERB, None where there was none."""
+    found = [parse_qs(request["query"]).get(key, [None])[0] for request in simulator.requests(resource="pods", verb=verb)]
+    return [value and int(value) for value in found]
+
+
+def tune(simulator, store, reflector, page_size=500, **settings):
+    """The new configuration is in use, and nothing was asked because of it."""
+    store.configure(whole("pods", pageSize=page_size), **{"backoff": QUICK, **settings})
+    reflector.send(signal.SIGHUP)
+    reflector.wait_log("config loaded")
+    assert not simulator.requests(resource="pods"), "a change costs no request"
+
+
+def expire(simulator):
+    """The next watch is told that its version is gone: the feed lists anew."""
+    gone = {"kind": "Status", "status": "Failure", "message": "too old", "reason": "Expired", "code": 410}
+    simulator.fault(resource="pods", verb="watch", count=1, body=json.dumps({"type": "ERROR", "object": gone}))
+    simulator.drop()
+
+
+def test_page_size_counts_from_the_next_list_on(simulator, store, reflector):
+    tune(simulator, store, reflector, page_size=7)
+    expire(simulator)
+    eventually(lambda: len(asked(simulator, "list", "limit")) == 5)
+    assert asked(simulator, "list", "limit") == [7] * 5
+    store.wait_equal(simulator, "pods")
+
+
+def test_watch_timeout_counts_from_the_next_watch_on(simulator, store, reflector):
+    tune(simulator, store, reflector, watchTimeout="20s")
+    simulator.drop()
+    eventually(lambda: asked(simulator, "watch", "timeoutSeconds"))
+    assert all(20 <= seconds < 40 for seconds in asked(simulator, "watch", "timeoutSeconds"))
+    simulator.touch("pods")
+    store.wait_equal(simulator, "pods")
+
+
+def test_backoff_counts_from_the_next_failure_on(simulator, store, reflector):
+    """An hour, so that there is one attempt and no other while anybody looks."""
+    tune(simulator, store, reflector, backoff={"min": "1h", "max": "1h"})
+    simulator.fault(resource="pods", status=503, body="no")
+    simulator.drop()
+    eventually(lambda: "503" in store.feed_status("pods")["lastError"])
+    tried = store.feed_status("pods")["retries"]
+    for _ in range(3):
+        assert store.feed_status("pods")["retries"] == tried
+    assert len(asked(simulator, "watch", "timeoutSeconds")) == 1
+    # Who waits goes on waiting; who begins anew does so with the bounds of the day.
+    simulator.clear_faults()
+    reflector.kill()
+    store.configure(whole("pods"), backoff=QUICK)
+    reflector.start()
+    simulator.touch("pods")
+    store.wait_equal(simulator, "pods")
