@@ -14,6 +14,7 @@
 #include "common/proc.h"
 #include "reflector/catalogue.h"
 #include "reflector/wire/fetch.h"
+#include "reflector/wire/head.h"
 
 #define DISCOVERY_MAGIC 0x44495343u
 #define SECOND_NS       1000000000ull
@@ -21,6 +22,7 @@
 #define RECHECK_NS      (10 * SECOND_NS)
 #define ANSWER_NS       (32 * SECOND_NS) /* as client-go */
 #define ANSWER_MAX      ((size_t)64 << 20)
+#define N_ROOTS         2 /* /api and /apis */
 
 #define ACCEPT                                                                                     \
 	"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"                    \
@@ -46,6 +48,7 @@ struct discovery {
 	struct buf document;
 
 	struct catalogue catalogue;
+	char etags[N_ROOTS][HEAD_ETAG_SIZE]; /* of the documents that it was made of */
 	bool known, expired;
 	uint64_t known_ns; /* monotonic, when its fetch began */
 	uint64_t ended_ns; /* and ended */
@@ -53,6 +56,8 @@ struct discovery {
 
 	struct part *parts; /* under way */
 	struct catalogue filling;
+	char filling_etags[N_ROOTS][HEAD_ETAG_SIZE];
+	unsigned unchanged; /* documents that are as they were */
 	uint64_t began_ns;
 	int result; /* first error that spoils the whole fetch */
 	char *sentence;
@@ -85,6 +90,7 @@ static int part_start(struct discovery *discovery, const char *path,
 	struct fetch_request request = {
 		.path = path,
 		.accept = place->version ? NULL : ACCEPT,
+		.etag = place->version ? NULL : discovery->etags[place->group_at],
 		.limit = ANSWER_MAX,
 		.total_ns = ANSWER_NS,
 		.done = part_done,
@@ -147,6 +153,10 @@ static int take_root(struct part *part, const struct fetch_answer *answer)
 
 	if (r < 0)
 		return err_add(r, "discovery");
+	if (answer->status == 304 && *discovery->etags[part->group_at]) {
+		discovery->unchanged++;
+		return 0;
+	}
 	if (core && answer->status == 404)
 		return 0; /* a server of extensions only */
 	if (answer->status != 200)
@@ -154,9 +164,12 @@ static int take_root(struct part *part, const struct fetch_answer *answer)
 	r = parse(discovery, answer);
 	if (r < 0)
 		return err_add(r, "discovery: %s", core ? "/api" : "/apis");
-	if (strstr(answer->content_type, "as=APIGroupDiscoveryList"))
+	if (strstr(answer->content_type, "as=APIGroupDiscoveryList")) {
+		memcpy(discovery->filling_etags[part->group_at], answer->etag,
+			strnlen(answer->etag, sizeof(discovery->etags[0]) - 1));
 		return catalogue_add_aggregated(&discovery->filling, buf_bytes(&discovery->document),
 			part->group_at);
+	}
 	return catalogue_each_place(buf_bytes(&discovery->document), part->group_at, start_place,
 		discovery);
 }
@@ -194,17 +207,33 @@ static void spoil(struct discovery *discovery, int result)
 	discovery->sentence = strdup(err_text(result));
 }
 
+static int start(struct discovery *discovery);
+
+static void replace_catalogue(struct discovery *discovery)
+{
+	catalogue_sort(&discovery->filling);
+	catalogue_release(&discovery->catalogue);
+	discovery->catalogue = discovery->filling;
+	discovery->filling = (struct catalogue){NULL};
+	memcpy(discovery->etags, discovery->filling_etags, sizeof(discovery->etags));
+}
+
 /* The last part has come: the new catalogue replaces the old one, or the error is told. */
 static void finish(struct discovery *discovery)
 {
-	int result = discovery->result;
-
 	buf_trim(&discovery->document, 0);
+	if (!discovery->result && discovery->unchanged % N_ROOTS) {
+		/* Of the one that has not changed we have no longer what it says: both, as a whole. */
+		memset(discovery->etags, 0, sizeof(discovery->etags));
+		int r = start(discovery);
+		if (r == 0)
+			return;
+		spoil(discovery, r);
+	}
+	int result = discovery->result;
 	if (!result) {
-		catalogue_sort(&discovery->filling);
-		catalogue_release(&discovery->catalogue);
-		discovery->catalogue = discovery->filling;
-		discovery->filling = (struct catalogue){NULL};
+		if (!discovery->unchanged)
+			replace_catalogue(discovery);
 		discovery->known = true;
 		discovery->expired = false;
 		discovery->known_ns = discovery->began_ns;
@@ -238,6 +267,8 @@ static int start(struct discovery *discovery)
 	int r;
 
 	catalogue_release(&discovery->filling);
+	memset(discovery->filling_etags, 0, sizeof(discovery->filling_etags));
+	discovery->unchanged = 0;
 	discovery->result = 0;
 	free(discovery->sentence);
 	discovery->sentence = NULL;

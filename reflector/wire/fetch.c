@@ -2,6 +2,7 @@
 #include "reflector/wire/fetch.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "reflector/wire/head.h"
 
 #define FETCH_MAGIC 0x46455443u
 
@@ -18,7 +20,7 @@ struct fetch {
 	fetch_done_fn *done;
 	void *arg;
 	size_t limit;
-	char content_type[256];
+	char content_type[256], etag[HEAD_ETAG_SIZE];
 	struct buf body;
 };
 
@@ -48,6 +50,7 @@ static void take_status(void *arg, const struct http_answer *answer)
 
 	if (size < sizeof(fetch->content_type))
 		memcpy(fetch->content_type, answer->content_type, size + 1);
+	(void)snprintf(fetch->etag, sizeof(fetch->etag), "%s", answer->etag); /* it is no longer */
 }
 
 static int take_body(void *arg, struct bytes bytes)
@@ -67,6 +70,7 @@ static void take_end(void *arg, int result, int status)
 		.result = result,
 		.status = status,
 		.content_type = fetch->content_type,
+		.etag = fetch->etag,
 		.body = buf_bytes(&fetch->body),
 	};
 
@@ -90,6 +94,7 @@ int fetch_start(struct http *http, const struct fetch_request *request, struct f
 		&(struct http_request){
 			.path = request->path,
 			.accept = request->accept,
+			.etag = request->etag,
 			.gzip = true,
 			.total_ns = request->total_ns,
 			.arg = fetch,

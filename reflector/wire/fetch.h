@@ -15,6 +15,7 @@ struct fetch_answer {
 	int result;               /* as http_request.on_done; ERR_TOO_LARGE above the limit */
 	int status;
 	const char *content_type; /* "" when absent */
+	const char *etag;         /* likewise */
 	struct bytes body;
 };
 
@@ -24,6 +25,7 @@ typedef void fetch_done_fn(void *arg, const struct fetch_answer *answer);
 struct fetch_request {
 	const char *path;
 	const char *accept; /* NULL: application/json */
+	const char *etag;   /* of what is known: the answer may be 304. NULL: nothing is */
 	size_t limit;       /* bytes of body */
 	uint64_t total_ns;
 	fetch_done_fn *done;

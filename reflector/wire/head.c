@@ -96,6 +96,8 @@ int head_line(struct head *head, struct bytes line)
 		status_line(head, line);
 	else if (header_is(line, "content-type", &value))
 		text_set(head->content_type, sizeof(head->content_type), value);
+	else if (header_is(line, "etag", &value) && value.size < sizeof(head->etag))
+		text_set(head->etag, sizeof(head->etag), value);
 	else if (header_is(line, "retry-after", &value))
 		retry_after(head, value);
 	else if (header_is(line, "warning", &value))

@@ -10,12 +10,15 @@
 
 #include "common/bytes.h"
 
+#define HEAD_ETAG_SIZE 256 /* a kube-apiserver's has 130 letters */
+
 struct head {
 	int version; /* 1 or 2 */
 	int status;
 	bool has_retry_after; /* a number of seconds; dates and all else do not count */
 	uint32_t retry_after_s;
 	char content_type[256]; /* "" when absent */
+	char etag[HEAD_ETAG_SIZE]; /* "" when absent, or longer */
 	char warning[256];      /* texts of the Warning headers, "; " between them */
 };
 

@@ -53,7 +53,7 @@ struct http_call {
 	enum call_state state;
 	struct http *http;
 	struct http_call *next, **link;
-	struct http_request request; /* path and accept are not kept */
+	struct http_request request; /* its texts are not kept */
 	CURL *easy;
 	struct curl_slist *headers; /* with credentials, from when curl has it on: wiped */
 	struct certificate_set *certificates; /* the same; NULL over plain http */
@@ -214,6 +214,7 @@ static void headers_complete(struct http_call *call)
 		.status = call->head.status,
 		.content_type = call->head.content_type,
 		.warning = call->head.warning,
+		.etag = call->head.etag,
 		.has_retry_after = call->head.has_retry_after,
 		.retry_after_ns = call->head.retry_after_s * 1000 * NS_PER_MS,
 	};
@@ -405,8 +406,9 @@ static int add_header(void *arg, const char *line)
 	return 0;
 }
 
-static int add_headers(struct http_call *call, const char *accept)
+static int add_headers(struct http_call *call, const struct http_request *request)
 {
+	const char *accept = request->accept;
 	struct http *http = call->http;
 	AUTO_FREE char *line = NULL;
 	int r;
@@ -416,6 +418,15 @@ static int add_headers(struct http_call *call, const char *accept)
 		return err_set(-ENOMEM, "request headers");
 	}
 	r = add_header(call, line);
+	if (!r && request->etag && *request->etag) {
+		AUTO_FREE char *known = NULL;
+
+		if (asprintf(&known, "If-None-Match: %s", request->etag) < 0) {
+			known = NULL;
+			return err_set(-ENOMEM, "request headers");
+		}
+		r = add_header(call, known);
+	}
 	return r || !http->host_header ? r : add_header(call, http->host_header);
 }
 
@@ -432,7 +443,7 @@ static int set_up(struct http_call *call, const struct http_request *request)
 {
 	AUTO_FREE char *url = NULL;
 	struct setup setup = {.easy = call->easy};
-	int r = add_headers(call, request->accept);
+	int r = add_headers(call, request);
 
 	if (r < 0)
 		return r;
@@ -514,7 +525,7 @@ int http_start(struct http *http, const struct http_request *request, struct htt
 	call->magic = CALL_MAGIC;
 	call->http = http;
 	call->request = *request;
-	call->request.path = call->request.accept = NULL;
+	call->request.path = call->request.accept = call->request.etag = NULL;
 	move_clock(http, 0); /* what the caller did before is not the server's time */
 	call->limit = (struct limit){
 		.first_byte_ns = request->first_byte_ns,

@@ -50,6 +50,7 @@ struct http_answer {
 	int status;               /* 200..599 */
 	const char *content_type; /* as sent, "" when absent */
 	const char *warning;      /* texts of the Warning headers, without code and quotes, "; " between, or "" */
+	const char *etag;         /* as sent, "" when absent */
 	bool has_retry_after;
 	uint64_t retry_after_ns;
 };
@@ -57,6 +58,7 @@ struct http_answer {
 struct http_request {
 	const char *path;   /* from the server's root, with query: "/api/v1/pods?limit=500" */
 	const char *accept; /* NULL: application/json */
+	const char *etag;   /* of what is known already: 304 without a body if it still is so. NULL: nothing */
 	bool gzip;          /* accept compressed answers; never for watches (spec/api.md 0.2) */
 	bool bulk;          /* a large answer is expected: large receive buffer */
 	bool renewable;     /* may be ended with HTTP_SILENT once it is being answered */
@@ -94,7 +96,7 @@ void http_set_limits(struct http *http, uint64_t connect_ns, uint64_t silence_ns
 /* Cancels all calls. */
 void http_free(struct http **http);
 
-/* REQUEST is copied, `path` and `accept` too. RET_CALL may be NULL when it is never cancelled. 0,
+/* REQUEST is copied, its texts too. RET_CALL may be NULL when it is never cancelled. 0,
  * -ENOMEM. */
 int http_start(struct http *http, const struct http_request *request, struct http_call **ret_call);
 

@@ -69,6 +69,9 @@ def test_all_is_every_resource_there_is_and_comes_and_goes_with_them(simulator, 
     wait_feeds(store, BUILT_IN | {f"gizmos.{GROUP}"})
     assert feeds_of(store)["pods"]["id"] == pods
     assert simulator.counters("pods")["lists"] == simulator.counters(f"gizmos.{GROUP}")["lists"] == 0
+    simulator.forget_requests()
+    eventually(lambda: len(simulator.requests(verb="discovery")) > 3)
+    assert {r["status"] for r in simulator.requests(verb="discovery")} == {304}, "nothing new"
     store.verify()
 
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/simulator/discovery.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #define AGGREGATED "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -291,6 +292,24 @@ static bool document_answer(struct world *world, const struct http_request *requ
 	return true;
 }
 
+/* As kube-apiserver: the documents as a whole have an ETag, and 304 says that it still holds. */
+static void put_etag(const struct http_request *request, struct http_answer *answer)
+{
+	const char *known = http_header(request, "If-None-Match");
+	const char *text = buf_cstr(&answer->body);
+	uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+	char etag[160];
+
+	for (; *text; text++)
+		hash = (hash ^ (uint8_t)*text) * UINT64_C(1099511628211);
+	(void)snprintf(etag, sizeof(etag), "\"%0128" PRIX64 "\"", hash);
+	http_answer_header(answer, "ETag", etag);
+	if (known && !strcmp(known, etag)) {
+		answer->status = 304;
+		buf_reset(&answer->body);
+	}
+}
+
 bool discovery_answer(
 	struct world *world, const struct http_request *request, struct http_answer *answer)
 {
@@ -302,7 +321,9 @@ bool discovery_answer(
 		return false;
 	buf_byte(&answer->body, '\n');
 	http_answer_header(answer, "Content-Type", aggregated ? AGGREGATED : "application/json");
-	if (aggregated)
+	if (aggregated) {
 		http_answer_header(answer, "Vary", "Accept");
+		put_etag(request, answer);
+	}
 	return true;
 }

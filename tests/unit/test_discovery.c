@@ -286,6 +286,41 @@ Test(discovery, tells_all_that_can_be_watched_and_fetches_it_when_it_is_old)
 	world_close(&world);
 }
 
+Test(discovery, what_is_known_need_not_be_sent_again)
+{
+	struct world world = {NULL};
+	struct resource resource;
+
+	world_open(&world, (struct api_stub_answer[]){
+				   {"/api", 200, AGGREGATED, core_document, "ETag: \"A1\"\r\n"},
+				   {"/apis", 200, AGGREGATED, groups_document, "ETag: \"B2\"\r\n"},
+				   {NULL},
+			   });
+	cr_assert_eq(find(&world, "po", &resource), FOUND);
+	cr_assert_null(strstr(api_stub_last(world.stub), "If-None-Match"));
+	discovery_expire(world.discovery);
+	cr_assert_eq(find(&world, "po", &resource), FOUND);
+	const char *last = api_stub_last(world.stub);
+	cr_assert(strstr(last, "If-None-Match: \"A1\"") || strstr(last, "If-None-Match: \"B2\""), "%s",
+		last);
+	world_close(&world);
+}
+
+/* One that was not asked whether something has changed can't say that it has not. */
+Test(discovery, not_modified_out_of_the_blue_is_an_error)
+{
+	struct world world = {NULL};
+	struct resource resource;
+
+	world_open(&world, (struct api_stub_answer[]){
+				   {"/api", 200, AGGREGATED, core_document},
+				   {"/apis", 304, AGGREGATED, ""},
+				   {NULL},
+			   });
+	cr_assert_eq(find(&world, "po", &resource), ERR_HTTP);
+	world_close(&world);
+}
+
 Test(discovery, older_servers_are_asked_group_by_group_and_one_may_be_broken)
 {
 	struct world world = {NULL};
