@@ -106,12 +106,15 @@ class Faults:
         return True
 
     def equal(self, what, ended):
+        """Seconds since ENDED when every feed equals the server and is live."""
         for feed in FEEDS:
             left = max(1, LIMIT - (time.monotonic() - ended))
             eventually(lambda: self.compare(feed), left, f"{feed} as in the cluster after '{what}'")
         for feed in FEEDS:
             self.store.wait_live(feed, max(1, int(LIMIT - (time.monotonic() - ended))))
+        healed = time.monotonic() - ended
         self.store.verify()
+        return healed
 
     def pids(self):
         processes = self.store.kinf("status", "-o", "json", check=True).json["processes"]
@@ -178,8 +181,7 @@ class Faults:
         with self.churn() as churn:
             fault()
             ended = time.monotonic()
-        self.equal(name, ended)
-        healed = time.monotonic() - ended
+        healed = self.equal(name, ended)
         assert healed <= LIMIT, f"{name}: {healed:.0f} s"
         assert self.pids() == self.started, f"{name}: a daemon was started again"
         self.healed[name] = healed
