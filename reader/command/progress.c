@@ -7,6 +7,7 @@
 
 #include "common/check.h"
 #include "common/cleanup.h"
+#include "common/err.h"
 #include "common/proc.h"
 #include "common/stats.h"
 #include "store/home.h"
@@ -59,14 +60,14 @@ struct sum {
 	bool total_known;
 };
 
-/* Feed ids are small and given in order. */
 static void add_up(const struct progress *p, struct sum *sum)
 {
 	*sum = (struct sum){.total_known = true};
-	for (uint32_t id = 1; id <= STATS_FEEDS_MAX; id++) {
-		struct stats_feed row;
+	struct stats_feed row;
+	int found;
 
-		if (stats_feed_get(p->page, id, &row) != 0)
+	for (uint32_t i = 0; (found = stats_feed_at(p->page, i, &row)) != END; i++) {
+		if (found != FOUND || (row.feed & STATS_PENDING))
 			continue;
 		sum->feeds++;
 		if (row.phase != FEED_LISTING)

@@ -125,6 +125,21 @@ def test_no_more_lists_at_once_than_allowed(simulator, store):
     assert "29 live" in text and [row[0] for row in rows] == sorted(row[0] for row in rows), text
 
 
+def test_a_resource_in_another_version_replaces_its_feed(simulator, store):
+    gadgets = f"gadgets.{GROUP}"
+    simulator.add_kind(**kind("gadgets"))
+    simulator.put(gadgets, custom("gadgets", "a"))
+    store.configure(f"*.{GROUP}", **QUICK)
+    store.daemons()
+    first = wait_feeds(store, {gadgets})[gadgets]["id"]
+    simulator.remove_kind(gadgets)
+    simulator.add_kind(**{**kind("gadgets"), "version": "v2"})
+    simulator.put(gadgets, {**custom("gadgets", "b"), "apiVersion": f"{GROUP}/v2"})
+    eventually(lambda: feeds_of(store)[gadgets]["id"] != first)
+    wait_feeds(store, {gadgets})
+    eventually(lambda: [o["apiVersion"] for o in store.objects(gadgets).values()] == [f"{GROUP}/v2"])
+
+
 # ---- whenGone ----------------------------------------------------------------------------------------
 
 

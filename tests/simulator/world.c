@@ -62,19 +62,26 @@ struct collection *world_find(
 	return collection && !collection->gone ? collection : NULL;
 }
 
+/* Of several versions the first that is served. */
 struct collection *world_named(struct world *world, const char *name)
 {
+	struct collection *gone = NULL;
+
 	for (size_t i = 0; i < world->n_collections; i++) {
 		const struct kind *kind = world->collections[i].kind;
 		size_t length = strlen(kind->resource);
 
 		if (strncmp(name, kind->resource, length))
 			continue;
-		if (!name[length] ||
-			(name[length] == '.' && !strcmp(name + length + 1, kind->group)))
+		if (name[length] &&
+			(name[length] != '.' || strcmp(name + length + 1, kind->group) != 0))
+			continue;
+		if (!world->collections[i].gone)
 			return &world->collections[i];
+		if (!gone)
+			gone = &world->collections[i];
 	}
-	return NULL;
+	return gone;
 }
 
 struct collection *world_add(struct world *world, const struct kind *kind)
