@@ -8,6 +8,8 @@
  * turns out to be another one, the feed is replaced. What replaces a feed of the same name lists
  * first, under the name with "~next" behind it; in the transaction of the last LIST_END of the new
  * ones their names move and the old ones are removed, so whoever reads by name never sees less.
+ *
+ * An entry that stands for many resources becomes one of each that discovery has (wildcard.c).
  */
 #ifndef REFLECTOR_FEEDS_H
 #define REFLECTOR_FEEDS_H
@@ -22,7 +24,7 @@ int feeds_new(struct journal *journal, const struct runner_shared *shared,
 	struct feeds **ret_feeds);
 void feeds_free(struct feeds **feeds);
 
-/* Takes the configuration's feeds over (again). Errors are the journal's, or -ENOMEM. */
+/* Takes the configuration's feeds over (again). CONFIG is borrowed until the next call. Errors are the journal's, or -ENOMEM. */
 int feeds_configure(struct feeds *feeds, const struct config *config);
 
 /* The journal was found to be of this cluster: feeds may begin. */
