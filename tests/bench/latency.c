@@ -3,11 +3,13 @@
  * From a commit of the journal to a follower that is awake and has the event in hand, through the
  * processor that is running on the store. The writer takes the time just before it commits, so the
  * commit itself, the ring and the wake-up are in the figure. Follower and writer are two processes.
- * usage: latency STORE RUNTIME N COUNT RATE
+ * With "handler" it is a program with an informer of libkinf: to the call of its on_update.
+ * usage: latency STORE RUNTIME N COUNT RATE [handler]
  */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -18,6 +20,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "reader/kinf.h"
 #include "store/follow.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/source.h"
@@ -53,15 +56,29 @@ static struct meeting *meet(uint64_t count)
 
 /* ---- the follower ---- */
 
-static void take(struct meeting *meeting, const struct follow_item *item)
+static void take(struct meeting *meeting, uint64_t seq)
 {
 	uint64_t now = proc_monotonic_ns(), first = meeting->first;
 
-	if (item->kind != FOLLOW_CHANGE || item->seq < first || item->seq - first >= meeting->count)
+	if (seq < first || seq - first >= meeting->count)
+		return;
+	meeting->committed_ns[meeting->count + seq - first] = now;
+	meeting->seen++;
+}
+
+static void take_item(struct meeting *meeting, const struct follow_item *item)
+{
+	if (item->kind != FOLLOW_CHANGE)
 		return;
 	must_true(item->record.body.size > 0, "an event without body");
-	meeting->committed_ns[meeting->count + item->seq - first] = now;
-	meeting->seen++;
+	take(meeting, item->seq);
+}
+
+static void wait_writer(const struct meeting *meeting)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* only tidiness */
+	while (!meeting->first)
+		pause_ns(SECOND_NS / 1000);
 }
 
 static void follow(const char *directory, struct meeting *meeting)
@@ -73,9 +90,7 @@ static void follow(const char *directory, struct meeting *meeting)
 	struct follow *follow;
 	int r;
 
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* only tidiness */
-	while (!meeting->first)
-		pause_ns(SECOND_NS / 1000);
+	wait_writer(meeting);
 	must(store_open(directory, &options, &store), directory);
 	uint32_t feed = meeting->feed;
 	must(follow_new(store, &feed, 1, &from_now, &follow), "follower");
@@ -84,12 +99,54 @@ static void follow(const char *directory, struct meeting *meeting)
 		if (r == FOUND && item.kind == FOLLOW_SYNC)
 			meeting->seen = 1;
 		else if (r == FOUND)
-			take(meeting, &item);
+			take_item(meeting, &item);
 		else if (r == AGAIN)
 			must(follow_wait(follow, 1000), "follower");
 	}
 	follow_free(&follow);
 	store_close(&store);
+}
+
+/* ---- the same as a program sees it ---- */
+
+struct program {
+	struct meeting *meeting;
+	struct kinf_informer *informer;
+};
+
+static void on_sync(void *arg)
+{
+	struct program *program = arg;
+
+	program->meeting->seen = 1;
+}
+
+static void on_update(void *arg, const struct kinf_object *old, const struct kinf_object *object)
+{
+	struct program *program = arg;
+
+	must_true(old && old->body && object->body_size > 0, "an event without body");
+	take(program->meeting, object->event);
+	if (program->meeting->seen > program->meeting->count)
+		kinf_informer_stop(program->informer);
+}
+
+static void handle(const char *directory, struct meeting *meeting)
+{
+	struct program program = {.meeting = meeting};
+	struct kinf_handler_options options = {.size = sizeof(options), .arg = &program,
+		.on_sync = on_sync, .on_update = on_update};
+	struct kinf *kinf;
+
+	wait_writer(meeting);
+	must_true(kinf_open(directory, &kinf) == 0, kinf_error(kinf));
+	must_true(kinf_informer_new(kinf, SOURCE_FEED, NULL, &program.informer) == 0,
+		kinf_error(kinf));
+	must_true(kinf_informer_add_handler(program.informer, &options, NULL) == 0,
+		kinf_error(kinf));
+	must_true(kinf_informer_run(program.informer, -1) == 0, kinf_error(kinf));
+	kinf_informer_free(&program.informer);
+	kinf_close(&kinf);
 }
 
 /* ---- the writer ---- */
@@ -127,14 +184,14 @@ static void wait_seen(const struct meeting *meeting, uint64_t seen, const char *
 	}
 }
 
-static void print(struct meeting *meeting)
+static void print(struct meeting *meeting, bool handler)
 {
 	uint64_t *seen = meeting->committed_ns + meeting->count;
 
 	for (uint64_t i = 0; i < meeting->count; i++)
 		seen[i] -= meeting->committed_ns[i];
 	result_begin();
-	result_samples("commit_to_reader", seen, meeting->count);
+	result_samples(handler ? "commit_to_handler" : "commit_to_reader", seen, meeting->count);
 	result_end();
 }
 
@@ -143,18 +200,19 @@ int main(int argc, char **argv)
 	struct source source;
 
 	if (argc < 6) {
-		(void)fputs("usage: latency STORE RUNTIME N COUNT RATE\n", stderr);
+		(void)fputs("usage: latency STORE RUNTIME N COUNT RATE [handler]\n", stderr);
 		return 2;
 	}
 	struct pods pods = {.n = must_number(argv[3], 1, "N")};
 	struct meeting *meeting = meet(must_number(argv[4], 1, "COUNT"));
 	uint64_t rate = must_number(argv[5], 1, "RATE");
+	bool handler = argc > 6 && !strcmp(argv[6], "handler");
 
 	/* Before anything is opened: LMDB's handles do not outlive a fork. */
 	pid_t follower = fork();
 	must_true(follower >= 0, "fork");
 	if (follower == 0) {
-		follow(argv[1], meeting);
+		(handler ? handle : follow)(argv[1], meeting);
 		return 0;
 	}
 	source_open(&source, argv[1], argv[2]);
@@ -165,6 +223,6 @@ int main(int argc, char **argv)
 	wait_seen(meeting, meeting->count + 1, "the follower missed changes");
 	source_close(&source);
 	must_true(waitpid(follower, NULL, 0) == follower, "the follower");
-	print(meeting);
+	print(meeting, handler);
 	return 0;
 }

@@ -5,10 +5,13 @@ import os
 import subprocess
 import time
 
+import workqueue
 from machine import Place, median, measured, note, unshared_bytes
 
 GETS = 20
 LATENCY = (2000, 200)  # changes, a second
+FOLLOWERS, READERS = 16, 64
+CROWD_SIZE = 100000
 
 
 def rate(objects, seconds):
@@ -33,21 +36,41 @@ def filled(place, n, *words):
     }
 
 
-def holding_reader(place, n):
-    """Unshared memory of a process that has read all objects, over that of one that sleeps."""
-    empty = subprocess.Popen(["sleep", "60"])
-    reader = subprocess.Popen(
-        [place.program("bench/read"), place.store, str(n), "hold"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )
-    if reader.stdout.readline() != "ready\n":
-        raise RuntimeError("bench/read hold failed")
+def holding(place, *words):
+    """Unshared memory of a process that holds what it has read, over that of one that sleeps; its line."""
+    empty = subprocess.Popen(["sleep", "600"])
+    reader = subprocess.Popen([str(w) for w in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    line = reader.stdout.readline().split()
+    if not line or line[0] != "ready":
+        raise RuntimeError(f"{words[0]} failed")
     time.sleep(0.1)  # sleep(1) has been loaded by now
     over = unshared_bytes(reader.pid, place.directory) - unshared_bytes(empty.pid, place.directory)
     reader.communicate("")
     empty.kill()
     empty.wait()
-    return over
+    return over, [int(n) for n in line[1:]]
+
+
+def holding_reader(place, n):
+    """A process that has read all objects."""
+    return holding(place, place.program("bench/read"), place.store, n, "hold")[0]
+
+
+def followers(place, n):
+    """A process with one informer, and what each further one adds to it."""
+    program = place.program("bench/follower")
+    one, (_, anonymous) = holding(place, program, place.store, n, 1)
+    _, (_, many) = holding(place, program, place.store, n, FOLLOWERS)
+    return {"unshared_bytes": one, "further_bytes": (many - anonymous) / (FOLLOWERS - 1)}
+
+
+def crowd(place, n):
+    """What one reader gets in a second, one for each core, and many more."""
+    cores = len(os.sched_getaffinity(0))
+    counts = {"one": 1, "cores": cores, "many": READERS}
+    rates = {name: measured([place.program("bench/crowd"), place.store, n, count])["objects_per_s"]
+             for name, count in counts.items()}
+    return {"cores_n": cores, **rates}
 
 
 def first_get(place):
@@ -69,13 +92,17 @@ def one_size(build, n, latency=False):
         processor = place.daemon("kinf-processor")
         figures = {"objects": n, "first_list": filled(place, n)}
         figures["read"] = measured([place.program("bench/read"), place.store, n])
+        figures["find"] = measured([place.program("bench/find"), place.store, n])
+        figures["follower"] = followers(place, n)
+        if n == CROWD_SIZE:
+            figures["crowd"] = crowd(place, n)
         figures["reader_unshared_bytes"] = holding_reader(place, n)
         figures["changed_list"] = filled(place, n)
         figures["moved_list"] = filled(place, n, "moving")
         processor.stop_sampling()
         if latency:
-            figures["latency"] = measured(
-                [place.program("bench/latency"), place.store, place.runtime, n, *LATENCY])
+            latency_of = [place.program("bench/latency"), place.store, place.runtime, n, *LATENCY]
+            figures["latency"] = {**measured(latency_of), **measured([*latency_of, "handler"])}
         place.stop()
         figures["first_get_ms"] = first_get(place)
     return figures
@@ -104,5 +131,6 @@ def measure(build, large):
     return {
         "sizes": {str(n): one_size(build, n, latency=n == 10000) for n in sizes},
         "small": small_objects(build),
+        "queue": workqueue.measure(build),
         "churn": churn(build, 20000, 10_000_000 if large else 1_000_000),
     }

@@ -7,7 +7,6 @@
 #include "tests/bench/measure.h"
 
 #define PER_NAMESPACE 400
-#define PER_OWNER     10
 
 uint64_t pods_nodes(const struct pods *pods)
 {
@@ -22,11 +21,11 @@ void pod_namespace(const struct pods *pods, uint64_t number, char name[POD_NAME_
 
 void pod_name(const struct pods *pods, uint64_t number, char name[POD_NAME_MAX])
 {
-	uint64_t mix = number / PER_OWNER + 1;
+	uint64_t mix = number / PODS_PER_APP + 1;
 
 	(void)pods;
 	(void)snprintf(name, POD_NAME_MAX, "shop-%07" PRIu64 "-%010" PRIx64 "-%" PRIu64,
-		number / PER_OWNER, measure_random(&mix) & 0xffffffffffu, number % PER_OWNER);
+		number / PODS_PER_APP, measure_random(&mix) & 0xffffffffffu, number % PODS_PER_APP);
 }
 
 /* What the texts below are made of. */
@@ -39,7 +38,7 @@ struct parts {
 static void fill_parts(
 	const struct pods *pods, uint64_t number, uint64_t version, struct parts *parts)
 {
-	uint64_t owner = number / PER_OWNER + 1, place = number + 1;
+	uint64_t owner = number / PODS_PER_APP + 1, place = number + 1;
 
 	parts->number = number;
 	parts->version = version;
@@ -54,7 +53,7 @@ static void fill_parts(
 
 static void put_metadata(const struct parts *parts, struct buf *out)
 {
-	uint64_t app = parts->number / PER_OWNER, hash = app + 7;
+	uint64_t app = parts->number / PODS_PER_APP, hash = app + 7;
 
 	buf_printf(out,
 		"{\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\","

@@ -15,6 +15,7 @@
 	"      image: spec.containers[*].image\n"
 #define PODS_ENTRIES  15  /* of each pod */
 #define PODS_PER_NODE 112 /* on average: client-go was measured with 100 to 125 a value */
+#define PODS_PER_APP  10  /* an owner each, with labels of its own */
 
 struct pods {
 	uint64_t n;

@@ -28,6 +28,7 @@ def add_own(table, own):
     small = own["small"]
     table.add("store size / JSON, 20,000 objects of 1.2 kB", f"{small['used_to_json']:.2f}", "2.5",
               small["used_to_json"] <= 2.5)
+    add_queue(table, own["queue"])
     add_churn(table, own["churn"])
     add_growth(table, own["sizes"])
 
@@ -44,6 +45,7 @@ def add_size(table, n, figures):
     per_second("same, a new snapshot for each", read["get_renewed_per_s"], 0, False)
     per_second("by index, objects", read["index_objects_per_s"], 1.5, barred)
     per_second("list in key order, objects", read["list_objects_per_s"], 3, barred)
+    add_find(table, n, figures["find"], barred)
     for name, what in (("first_list", "first list, applied"), ("changed_list", "burst without new terms"),
                        ("moved_list", "burst, 4 of 15 terms new")):
         per_second(what, figures[name]["apply_objects_per_s"], 0.1)
@@ -55,6 +57,7 @@ def add_size(table, n, figures):
         table.add(f"{n}: peak private memory, {who}", f"{peak / MIB:.1f} MiB", "64 MiB", peak <= 64 * MIB)
     over = figures["reader_unshared_bytes"]
     table.add(f"{n}: private memory of a reader", f"{over / 1024:.0f} KiB", "1024 KiB", over <= MIB)
+    add_followers(table, n, figures)
     table.add(f"{n}: restart to first kinf get", f"{figures['first_get_ms']:.1f} ms", "20 ms",
               figures["first_get_ms"] <= 20)
     table.add(f"{n}: store size / JSON, objects of 6 kB", f"{first['used_to_json']:.2f}", "1.6",
@@ -63,6 +66,45 @@ def add_size(table, n, figures):
         for rank, bar in (("p50", 60), ("p99", 300)):
             value = figures["latency"][f"commit_to_reader_{rank}_us"]
             table.add(f"{n}: commit to reader, {rank}, 200/s", f"{value:.0f} us", f"{bar} us", value < bar)
+        for rank in ("p50", "p99"):
+            table.add(f"{n}: commit to a handler of libkinf, {rank}, 200/s",
+                      f"{figures['latency'][f'commit_to_handler_{rank}_us']:.0f} us", "", None)
+
+
+def add_find(table, n, find, barred):
+    """Whole calls. A bar where the page of an index's order has one."""
+    for name, what in (("by_index", "by index"), ("selector", "list with a label selector"),
+                       ("sorted_page", "page of 100 in order, by an index"),
+                       ("sorted_scan", "page of 100 in order, without an index")):
+        barred_here = barred and name == "sorted_page"
+        p50, p99 = (find[f"{name}_{rank}_us"] for rank in ("p50", "p99"))
+        table.add(f"{n}: {what}, {find[f'{name}_objects']:.0f} objects, p50 / p99",
+                  f"{p50 / 1000:.3f} / {p99 / 1000:.3f} ms", "p99 5 ms" if barred_here else "",
+                  p99 < 5000 if barred_here else None)
+
+
+def add_followers(table, n, figures):
+    follower = figures["follower"]
+    table.add(f"{n}: private memory of a program that follows", f"{follower['unshared_bytes'] / 1024:.0f} KiB",
+              "2048 KiB", follower["unshared_bytes"] < 2 * MIB)
+    table.add(f"{n}: of each further follower in it", f"{follower['further_bytes'] / 1024:.0f} KiB", "2048 KiB",
+              follower["further_bytes"] < 2 * MIB)
+    if "crowd" in figures:
+        crowd = figures["crowd"]
+        for name, what in (("cores", f"{crowd['cores_n']} reader processes"), ("many", "64 reader processes")):
+            scale = crowd[name] / crowd["one"]
+            bar = 0.8 * crowd["cores_n"]
+            table.add(f"{n}: {what} together, against one", f"{crowd[name] / 1e6:.2f} M/s = {scale:.2f}x",
+                      f"{bar:.1f}x ({crowd['cores_n']} cores)", scale >= bar)
+
+
+def add_queue(table, queue):
+    for threads, figures in queue.items():
+        theirs = figures.get("client_go")
+        table.add(f"work queue, {threads.rpartition('_')[2]} threads: add, get, done",
+                  f"{figures['kinf'] / 1e6:.2f} M keys/s",
+                  f"client-go's {theirs / 1e6:.2f}" if theirs else "client-go's not measured",
+                  figures["kinf"] >= theirs if theirs else None)
 
 
 def add_churn(table, churn):
@@ -105,5 +147,7 @@ def add_versus(table, versus):
     for rank, factor in (("p50", 0.5), ("p99", 1)):
         value, bar = ours[f"read_to_follower_{rank}_us"], theirs[f"read_to_handler_{rank}_us"] * factor
         table.add(f"watch bytes read to event, {rank}", f"{value:.0f} us", f"{bar:.0f} us", value < bar)
+        value = ours[f"read_to_handler_{rank}_us"]
+        table.add(f"watch bytes read to a handler of libkinf, {rank}", f"{value:.0f} us", f"{bar:.0f} us", value < bar)
         value, bar = ours[f"send_to_follower_{rank}_us"], theirs[f"send_to_handler_{rank}_us"]
         table.add(f"patch sent to event, {rank} (client-go's beside it)", f"{value:.0f} us", f"({bar:.0f} us)", None)

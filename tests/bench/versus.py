@@ -138,11 +138,11 @@ def restart(build, kubeconfig):
         return {"lists_after_restart": server.lists_of_pods() - before}
 
 
-def follow_patches(place, server, stamp):
-    """A follower's figures while pods are patched one at a time."""
+def follow_patches(place, server, stamp, *words):
+    """A follower's figures while pods are patched one at a time; WORDS: which one (watchlag.c)."""
     listed = json.loads(place.kinf("get", "pods", "--limit", "2000", "-o", "json"))["items"]
     keys = [f"{o['metadata']['namespace']}/{o['metadata']['name']}" for o in listed]
-    follower = subprocess.Popen([place.program("bench/watchlag"), place.store, stamp, str(PATCHES)],
+    follower = subprocess.Popen([place.program("bench/watchlag"), place.store, stamp, str(PATCHES), *words],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if follower.stderr.readline() != "ready\n":
         raise RuntimeError(f"watchlag: {follower.stderr.read()}")
@@ -166,7 +166,8 @@ def our_latency(build, kubeconfig):
         run([place.program("kinf"), "wait", "pods", "--for", "live", "--timeout", "60s", "--store", place.store])
         for daemon in place.daemons:
             daemon.stop_sampling()
-        return follow_patches(place, Server(kubeconfig), stamp.name)
+        server = Server(kubeconfig)
+        return {**follow_patches(place, server, stamp.name), **follow_patches(place, server, stamp.name, "handler")}
 
 
 def latencies(build, kubeconfig, rounds):

@@ -3,18 +3,22 @@
  * From the API server's bytes to the event at a follower, for the patches that `baseline latency`
  * makes: their annotation holds "RUN NUMBER SENT", SENT in nanoseconds of the wall clock. Two
  * figures: since the last bytes came into kinf-reflector (stamp.h), and since the patch was sent.
- * Follows until COUNT patches were seen, and says "ready" on stderr when it begins.
- * usage: watchlag STORE STAMP-FILE COUNT
+ * Follows until COUNT patches were seen, and says "ready" on stderr when it begins. With "handler" it is
+ * a program with an informer of libkinf, and the event is the call of its on_update.
+ * usage: watchlag STORE STAMP-FILE COUNT [handler]
  */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/path.h"
 #include "common/proc.h"
+#include "reader/kinf.h"
 #include "store/follow.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/stamp.h"
@@ -41,16 +45,18 @@ static const struct stamp *map_stamp(const char *path)
 	return page;
 }
 
-static void take(struct lag *lag, const struct follow_item *item, uint64_t now, uint64_t wall)
+/* A change of a pod is in hand. */
+static void take(struct lag *lag, struct bytes body)
 {
+	uint64_t now = proc_monotonic_ns(), wall = proc_realtime_ns();
 	char text[96] = "", scratch[VALUE_SCRATCH];
 	unsigned long long run, number, sent;
 	uint64_t read = lag->stamp->read_ns;
 	struct bytes found;
 	struct value value;
 
-	if (item->kind != FOLLOW_CHANGE || !item->record.body.size ||
-		must(path_first(lag->annotation, item->record.body, &value), "body") != FOUND ||
+	if (lag->n == lag->count ||
+		must(path_first(lag->annotation, body, &value), "body") != FOUND ||
 		value_scalar_text(&value, scratch, &found) != FOUND)
 		return;
 	(void)snprintf(text, sizeof(text), "%.*s", BYTES_ARG(found));
@@ -63,6 +69,12 @@ static void take(struct lag *lag, const struct follow_item *item, uint64_t now, 
 	must_true(read > 0 && read <= now, "no bytes were read: is preload.so in the reflector?");
 	lag->since_read[lag->n] = now - read;
 	lag->since_sent[lag->n++] = wall - sent;
+}
+
+static void take_item(struct lag *lag, const struct follow_item *item)
+{
+	if (item->kind == FOLLOW_CHANGE && item->record.body.size)
+		take(lag, item->record.body);
 }
 
 static uint32_t find_feed(struct store *store)
@@ -97,7 +109,7 @@ static void follow_patches(struct lag *lag, struct store *store)
 		if (r == FOUND && item.kind == FOLLOW_SYNC)
 			(void)fputs("ready\n", stderr);
 		else if (r == FOUND)
-			take(lag, &item, now, proc_realtime_ns());
+			take_item(lag, &item);
 		else if (r == AGAIN)
 			must(follow_wait(follow, 1000), "follower");
 		else
@@ -108,14 +120,62 @@ static void follow_patches(struct lag *lag, struct store *store)
 	follow_free(&follow);
 }
 
-int main(int argc, char **argv)
+/* ---- as a program sees it ---- */
+
+struct program {
+	struct lag *lag;
+	struct kinf_informer *informer;
+};
+
+static void on_sync(void *arg)
+{
+	(void)arg;
+	(void)fputs("ready\n", stderr);
+}
+
+static void on_update(void *arg, const struct kinf_object *old, const struct kinf_object *object)
+{
+	struct program *program = arg;
+
+	(void)old;
+	take(program->lag, BYTES(object->body, object->body_size));
+	if (program->lag->n == program->lag->count)
+		kinf_informer_stop(program->informer);
+}
+
+static void handle_patches(struct lag *lag, const char *directory)
+{
+	struct program program = {.lag = lag};
+	struct kinf_handler_options options = {.size = sizeof(options), .arg = &program,
+		.on_sync = on_sync, .on_update = on_update};
+	struct kinf *kinf;
+
+	(void)alarm(QUIET_S + 30); /* ends it: no patches come */
+	must_true(kinf_open(directory, &kinf) == 0, kinf_error(kinf));
+	must_true(kinf_informer_new(kinf, FEED, NULL, &program.informer) == 0, kinf_error(kinf));
+	must_true(kinf_informer_add_handler(program.informer, &options, NULL) == 0,
+		kinf_error(kinf));
+	must_true(kinf_informer_run(program.informer, -1) == 0, kinf_error(kinf));
+	kinf_informer_free(&program.informer);
+	kinf_close(&kinf);
+}
+
+static void follow_in(struct lag *lag, const char *directory)
 {
 	struct store_options options = {0};
-	struct lag lag = {0};
 	struct store *store;
 
+	must(store_open(directory, &options, &store), directory);
+	follow_patches(lag, store);
+	store_close(&store);
+}
+
+int main(int argc, char **argv)
+{
+	struct lag lag = {0};
+
 	if (argc < 4) {
-		(void)fputs("usage: watchlag STORE STAMP-FILE COUNT\n", stderr);
+		(void)fputs("usage: watchlag STORE STAMP-FILE COUNT [handler]\n", stderr);
 		return 2;
 	}
 	lag.count = must_number(argv[3], 1, "COUNT");
@@ -124,14 +184,13 @@ int main(int argc, char **argv)
 	lag.since_sent = calloc(lag.count, sizeof(*lag.since_sent));
 	must_true(lag.since_read && lag.since_sent, "no memory");
 	must(path_parse(ANNOTATION, &lag.annotation), ANNOTATION);
-	must(store_open(argv[1], &options, &store), argv[1]);
-	follow_patches(&lag, store);
+	bool handler = argc > 4 && !strcmp(argv[4], "handler");
+	(handler ? handle_patches : follow_in)(&lag, argv[1]);
 
 	result_begin();
-	result_samples("read_to_follower", lag.since_read, lag.n);
-	result_samples("send_to_follower", lag.since_sent, lag.n);
+	result_samples(handler ? "read_to_handler" : "read_to_follower", lag.since_read, lag.n);
+	result_samples(handler ? "send_to_handler" : "send_to_follower", lag.since_sent, lag.n);
 	result_end();
-	store_close(&store);
 	path_free(&lag.annotation);
 	free(lag.since_read);
 	free(lag.since_sent);
