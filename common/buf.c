@@ -22,16 +22,22 @@ void buf_init(struct buf *buf, size_t limit)
 	*buf = (struct buf){.limit = limit};
 }
 
+static void wipe(struct buf *buf)
+{
+	if (buf->secret && buf->data)
+		explicit_bzero(buf->data, buf->capacity);
+}
+
 void buf_release(struct buf *buf)
 {
-	size_t limit = buf->limit;
-
+	wipe(buf);
 	free(buf->data);
-	*buf = (struct buf){.limit = limit};
+	*buf = (struct buf){.limit = buf->limit, .secret = buf->secret};
 }
 
 void buf_reset(struct buf *buf)
 {
+	wipe(buf);
 	buf->size = 0;
 	buf->error = 0;
 }
@@ -57,9 +63,14 @@ static int buf_reserve(struct buf *buf, size_t size)
 	size_t capacity = buf->capacity ? buf->capacity : FIRST_SIZE;
 	while (capacity < need)
 		capacity += capacity / 2 + 1;
-	uint8_t *data = realloc(buf->data, capacity);
+	uint8_t *data = buf->secret ? malloc(capacity) : realloc(buf->data, capacity);
 	if (!data)
 		return buf->error = -ENOMEM;
+	if (buf->secret && buf->data) { /* realloc would leave a copy behind */
+		memcpy(data, buf->data, buf->size);
+		wipe(buf);
+		free(buf->data);
+	}
 	buf->data = data;
 	buf->capacity = capacity;
 	return 0;

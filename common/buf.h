@@ -22,9 +22,11 @@ struct buf {
 	size_t capacity; /* bytes allocated */
 	size_t limit;    /* never more than this; 0: 1 GiB */
 	int error;       /* 0, -ENOMEM or ERR_TOO_LARGE */
+	bool secret;     /* nothing of it is left in memory that is given back or used again */
 };
 
-#define BUF_INIT ((struct buf){0})
+#define BUF_INIT   ((struct buf){0})
+#define BUF_SECRET ((struct buf){.secret = true})
 
 void buf_init(struct buf *buf, size_t limit);
 void buf_release(struct buf *buf);

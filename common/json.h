@@ -21,6 +21,8 @@ extern "C" {
 struct json_parser;
 
 int json_parser_new(struct json_parser **ret_parser);
+/* What it reads is secret: no text of it stays in its arenas. */
+void json_parser_keep_secret(struct json_parser *parser);
 void json_parser_free(struct json_parser **parser);
 
 /* At most so many paths can be left out. */

@@ -512,6 +512,13 @@ int json_parser_new(struct json_parser **ret_parser)
 	return 0;
 }
 
+/* simdjson keeps places, not text. */
+void json_parser_keep_secret(struct json_parser *parser)
+{
+	CHECK_OBJ(parser, PARSER_MAGIC);
+	parser->unescaped.secret = true;
+}
+
 void json_parser_free(struct json_parser **parser)
 {
 	if (!*parser)

@@ -70,6 +70,8 @@ static void node_release(struct yaml_node *node)
 	free(node->items);
 	free(node->keys);
 	free(node->key_lines);
+	if (node->text) /* a kubeconfig's may be a token or a key */
+		explicit_bzero(node->text, strlen(node->text));
 	free(node->text);
 	*node = (struct yaml_node){0};
 }

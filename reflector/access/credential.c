@@ -209,8 +209,6 @@ static void sink_flush(struct sink *sink)
 		sink->result = buf_error(&sink->line);
 	if (!sink->result)
 		sink->result = sink->put(sink->arg, buf_cstr(&sink->line));
-	if (sink->line.data)
-		explicit_bzero(sink->line.data, sink->line.size);
 	buf_reset(&sink->line);
 }
 
@@ -227,7 +225,7 @@ static void put_authorization(const struct credential *credential, struct sink *
 	const char *token = credential->token  ? credential->token
 			    : credential->exec ? exec_shown(credential->exec)->token
 					       : config->token;
-	struct buf pair = BUF_INIT;
+	CLEANUP(buf_release) struct buf pair = BUF_SECRET;
 
 	if (token) {
 		sink_header(sink, "Authorization: Bearer ", token);
@@ -243,9 +241,6 @@ static void put_authorization(const struct credential *credential, struct sink *
 	if (!sink->result)
 		sink->result = buf_error(&pair);
 	sink_flush(sink);
-	if (pair.data)
-		explicit_bzero(pair.data, pair.size);
-	buf_release(&pair);
 }
 
 static void put_impersonation(const struct kubeconfig_impersonation *as, struct sink *sink)
@@ -268,7 +263,7 @@ static void put_impersonation(const struct kubeconfig_impersonation *as, struct 
 int credential_headers(struct credential *credential, uint64_t now_ns, credential_header_fn *put,
 	void *arg)
 {
-	struct sink sink = {.put = put, .arg = arg, .line = BUF_INIT};
+	struct sink sink = {.put = put, .arg = arg, .line = BUF_SECRET};
 
 	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
 	token_renew(credential, now_ns);

@@ -106,7 +106,7 @@ static void collect(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)
 
 static void start(struct exec *exec, uint64_t now_ns)
 {
-	struct buf info = BUF_INIT;
+	CLEANUP(buf_release) struct buf info = BUF_SECRET; /* a proxy's password */
 	int r = exec_credential_info(exec->config, &info);
 
 	if (!r)
@@ -114,9 +114,6 @@ static void start(struct exec *exec, uint64_t now_ns)
 	exec->deadline_ns = now_ns + exec->limit_ns;
 	if (r < 0)
 		(void)fail(exec, r, now_ns);
-	if (info.data) /* a proxy's password */
-		explicit_bzero(info.data, info.capacity);
-	buf_release(&info);
 }
 
 int exec_step(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)

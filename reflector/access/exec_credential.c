@@ -308,19 +308,18 @@ int exec_credential_read(struct bytes text, const char *api_version,
 {
 	CLEANUP(exec_credential_release) struct exec_credential credential = {NULL};
 	CLEANUP(json_parser_free) struct json_parser *parser = NULL;
-	struct buf document = BUF_INIT;
+	CLEANUP(buf_release) struct buf document = BUF_SECRET;
 	int r = json_parser_new(&parser);
 
-	if (!r)
-		r = json_parse(parser, text, NULL, &document);
+	if (r < 0)
+		return r;
+	json_parser_keep_secret(parser);
+	r = json_parse(parser, text, NULL, &document);
 	if (r == ERR_SYNTAX || r == ERR_TOO_LARGE)
 		r = err_say(ERR_CREDENTIALS, "exec plugin: what it printed is not JSON: %s",
 			err_text(r));
 	if (!r)
 		r = read_document(buf_bytes(&document), api_version, &credential);
-	if (document.data)
-		explicit_bzero(document.data, document.capacity);
-	buf_release(&document);
 	if (r < 0)
 		return r;
 	*ret_credential = credential;

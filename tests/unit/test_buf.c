@@ -106,3 +106,19 @@ Test(buf, release_can_be_repeated)
 	buf_release(&b);
 	cr_assert_eq(b.size, 0);
 }
+
+Test(buf, secret_one_is_empty_memory_when_it_is_reset)
+{
+	CLEANUP(buf_release) struct buf b = BUF_SECRET;
+
+	for (int i = 0; i < 1000; i++)
+		buf_str(&b, "secret");
+	cr_assert_eq(b.size, 6000);
+	cr_assert(!memcmp(b.data + 5994, "secret", 6), "it grew with all that was in it");
+	buf_reset(&b);
+	for (size_t i = 0; i < b.capacity; i++)
+		cr_assert_eq(b.data[i], 0);
+	buf_str(&b, "x");
+	buf_release(&b);
+	cr_assert(b.secret, "and the next is one too");
+}

@@ -173,6 +173,76 @@ Test(exec, nonsense_is_refused_and_nothing_of_it_is_in_the_sentence)
 	}
 }
 
+/* ---- what stays in memory ---- */
+
+#define VEIL 0x55
+
+/* Counts where a text stands in our writable memory, freed or not, but for the stack, where registers
+ * are saved that copied it. VEILED: each byte of it XOR VEIL, so that what we look for is nowhere itself. */
+__attribute__((no_sanitize("address"), noinline)) static size_t count_in(const uint8_t *from,
+	const uint8_t *to, const char *veiled, size_t size)
+{
+	size_t count = 0;
+
+	for (; from + size <= to; from++) {
+		size_t i = 0;
+
+		while (i < size && (uint8_t)(from[i] ^ VEIL) == (uint8_t)veiled[i])
+			i++;
+		count += i == size;
+	}
+	return count;
+}
+
+static size_t count_in_memory(const char *veiled, size_t size)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512], mode[5];
+	unsigned long from, to;
+	size_t count = 0;
+
+	cr_assert(maps);
+	while (fgets(line, sizeof(line), maps))
+		/* ASan's shadow is larger than anything that holds text. */
+		if (sscanf(line, "%lx-%lx %4s", &from, &to, mode) == 3 && !strncmp(mode, "rw", 2) &&
+			to - from < (256ul << 20) && !strstr(line, "[v") && !strstr(line, "[stack"))
+			count += count_in((const uint8_t *)from, (const uint8_t *)to, veiled, size);
+	(void)fclose(maps);
+	return count;
+}
+
+/* In the text its first letter is an escape; several, so that buffers have to grow. */
+static char *credential_text(const char *veiled, size_t size)
+{
+	char *text = calloc(1, 4096);
+	size_t n = (size_t)snprintf(text, 4096, "{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1
+						"\",\"status\":{\"token\":\"");
+
+	for (int k = 0; k < 40; k++) {
+		n += (size_t)snprintf(text + n, 4096 - n, "\\u%04x", veiled[0] ^ VEIL);
+		for (size_t i = 1; i < size; i++)
+			text[n++] = (char)(veiled[i] ^ VEIL);
+	}
+	(void)snprintf(text + n, 4096 - n, "\"}}");
+	return text;
+}
+
+Test(exec, nothing_of_a_token_stays_in_memory)
+{
+	static const char veiled[] = {'M' ^ VEIL, 'a' ^ VEIL, 'r' ^ VEIL, 'k' ^ VEIL, 'e' ^ VEIL,
+		'r' ^ VEIL, '-' ^ VEIL, '0' ^ VEIL, '7' ^ VEIL, '1' ^ VEIL, '5' ^ VEIL, 'x' ^ VEIL};
+	char *text = credential_text(veiled, sizeof(veiled));
+	struct exec_credential credential;
+	int r = exec_credential_read(bytes_str(text), V1, &credential);
+
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	explicit_bzero(text, 4096);
+	cr_assert_eq(count_in_memory(veiled, sizeof(veiled)), 40, "in the credential, and nowhere else");
+	exec_credential_release(&credential);
+	cr_assert_eq(count_in_memory(veiled, sizeof(veiled)), 0);
+	free(text);
+}
+
 Test(exec, timestamps_are_read_with_fractions_and_zones)
 {
 	static const struct {

@@ -10,7 +10,7 @@ import threading
 
 
 class _Proxy:
-    """NAMES: {host: port on 127.0.0.1}; others are not found. CREDENTIALS: (user, password) that it
+    """NAMES: {host: port on 127.0.0.1}; others are not found. None: all are 127.0.0.1. CREDENTIALS: (user, password) that it
     wants. `asked`: the (host, port) pairs it was asked for; `heads`: what was said before the tunnel."""
 
     def __init__(self, names, credentials=None, context=None):
@@ -71,7 +71,8 @@ class _Proxy:
 
     def _connect(self, host, port):
         self.asked.append((host, port))
-        return socket.create_connection(("127.0.0.1", self.names[host])) if host in self.names else None
+        target = port if self.names is None else self.names.get(host)
+        return socket.create_connection(("127.0.0.1", target)) if target else None
 
 
 class ConnectProxy(_Proxy):
