@@ -14,6 +14,7 @@
 #include <dirent.h>
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <kinf.h>
 #include <pthread.h>
 #include <signal.h>
@@ -58,38 +59,47 @@ static int is_missed(const struct controller *controller, const struct kinf_obje
 /* ---- the files: NAMESPACE_NAME, neither of which can have a '_' ---------------------------- */
 
 /* All of these return 0 or an errno value negated. */
-static int write_report(const char *path, const struct kinf_object *pod)
+static int write_report(int directory, const char *name, const struct kinf_object *pod)
 {
-	FILE *file = fopen(path, "we");
+	int fd = openat(directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	const char *phase = "Unknown";
 	size_t size = strlen(phase);
 
-	if (!file)
+	if (fd < 0)
 		return -errno;
 	(void)kinf_object_path(pod, "status.phase", &phase, &size);
-	fprintf(file, "%.*s is not ready: %.*s\n", (int)pod->key_size, pod->key, (int)size, phase);
-	return fclose(file) == 0 ? 0 : -errno;
+	int n = dprintf(
+		fd, "%.*s is not ready: %.*s\n", (int)pod->key_size, pod->key, (int)size, phase);
+	int r = n < 0 ? -errno : 0;
+	close(fd);
+	return r;
 }
 
-static int remove_report(const char *path)
+static int remove_report(int directory, const char *name)
 {
-	return unlink(path) == 0 || errno == ENOENT ? 0 : -errno;
+	return unlinkat(directory, name, 0) == 0 || errno == ENOENT ? 0 : -errno;
 }
 
 /* Makes the file of one pod what it should be. */
 static int reconcile(const struct controller *controller, struct kinf_snapshot *snapshot,
 	const char *namespace_, const char *name)
 {
-	char path[4096];
+	char file[512];
 	struct kinf_object pod;
-
-	snprintf(path, sizeof(path), "%s/%s_%s", controller->directory, namespace_, name);
 	int r = kinf_get(snapshot, "pods", namespace_, name, &pod);
+
+	if (r != KINF_FOUND && r != KINF_NOT_FOUND)
+		return r < 0 ? r : -EAGAIN;
+	int directory = open(controller->directory, O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0)
+		return -errno;
+	snprintf(file, sizeof(file), "%s_%s", namespace_, name);
 	if (r == KINF_FOUND && is_missed(controller, &pod))
-		return write_report(path, &pod);
-	if (r == KINF_FOUND || r == KINF_NOT_FOUND)
-		return remove_report(path);
-	return r < 0 ? r : -EAGAIN;
+		r = write_report(directory, file, &pod);
+	else
+		r = remove_report(directory, file);
+	close(directory);
+	return r;
 }
 
 /* ---- workers: the newest state of one key after the other ---------------------------------- */
@@ -231,12 +241,12 @@ int main(int argc, char **argv)
 		errx(2, "usage: controller NODE DIRECTORY");
 	controller.node = argv[1];
 	controller.directory = argv[2];
-	int stop_fd = stop_signals();
 	if (kinf_open(NULL, &controller.kinf) < 0 ||
 		kinf_wait_synced(controller.kinf, &pods, 1, 60000) < 0)
 		errx(1, "%s", kinf_error(controller.kinf));
 	if (kinf_queue_new(NULL, &controller.queue) < 0)
 		errx(1, "out of memory");
+	int stop_fd = stop_signals();
 	for (int i = 0; i < WORKERS; i++)
 		if (pthread_create(&workers[i], NULL, worker, &controller))
 			errx(1, "no thread");

@@ -3,6 +3,7 @@
 
 import random
 import re
+import shutil
 
 import pytest
 
@@ -17,7 +18,9 @@ NAMES = ("controller", "exporter", "follower")
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    return Installed(tmp_path_factory.mktemp("installed"))
+    directory = tmp_path_factory.mktemp("installed")
+    yield Installed(directory)
+    shutil.rmtree(directory)  # some 40 MB
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +124,12 @@ def test_controller_tries_again_what_failed(simulator, store, reports, example):
     controller.wait_log(r"(?s)web/p1: .*No such file or directory; trying again.*web/p1: .*; trying again")
     away.rename(reports)
     wait_reports(reports, 1)  # and no event was needed for it
+    reports.rename(away)
+    tries = controller.log.count("trying again")
+    simulator.put("pods", pod_of(1, ready=True))
+    eventually(lambda: controller.log.count("trying again") > tries)
+    away.rename(reports)
+    wait_reports(reports)
     assert controller.stop() == 0
 
 

@@ -88,7 +88,9 @@ def test_configuration_of_the_page_is_accepted(tmp_path):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    return Installed(tmp_path_factory.mktemp("installed"))
+    directory = tmp_path_factory.mktemp("installed")
+    yield Installed(directory)
+    shutil.rmtree(directory)  # some 40 MB
 
 
 @pytest.fixture(scope="module")
