@@ -311,6 +311,7 @@ int pair_open(const struct processor *p, bool anew, struct pair **ret_pair)
 		return err_set(-ENOMEM, "store");
 	pair->magic = PAIR_MAGIC;
 	pair->p = p;
+	home_refresh(p->home); /* somebody may have taken a folder away */
 	int r = journal_open_read(p->home, NULL, &pair->journal);
 
 	if (r == ERR_NO_STORE) {
@@ -369,11 +370,11 @@ int pair_check(struct pair *pair)
 		r = generation_current(home_index_fd(pair->p->home), &current);
 		if (r < 0)
 			return r;
-		if (r == NOT_FOUND || current != index_generation(pair->index)) {
-			home_refresh(pair->p->home);
+		if (r == NOT_FOUND || current != index_generation(pair->index))
 			return GONE;
-		}
 	}
+	if (!index_is_there(pair->index))
+		return GONE;
 	publish_heartbeat(pair->publish);
 	r = pair->published ? 0 : publish_when_ready(pair); /* also when there is always something to do */
 	if (r)

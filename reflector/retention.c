@@ -149,7 +149,8 @@ static int open_index(struct retention *retention)
 		home_refresh(retention->home);
 		r = generation_current(home_index_fd(retention->home), &number);
 	}
-	if (r == FOUND && retention->index && index_generation(retention->index) == number)
+	if (r == FOUND && retention->index && index_generation(retention->index) == number &&
+		index_is_there(retention->index))
 		return FOUND;
 	index_close(&retention->index);
 	if (r != FOUND)

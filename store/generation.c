@@ -407,6 +407,14 @@ uint32_t generation_number(const struct generation *gen)
 	return gen->number;
 }
 
+bool generation_is_there(const struct generation *gen)
+{
+	struct stat st;
+
+	CHECK_OBJ(gen, GENERATION_MAGIC);
+	return fstat(gen->fd, &st) == 0 && st.st_nlink > 0;
+}
+
 const uint8_t *generation_uuid(const struct generation *gen)
 {
 	CHECK_OBJ(gen, GENERATION_MAGIC);

@@ -357,6 +357,22 @@ int home_open(const char *store, const struct home_options *options, struct home
 	return 0;
 }
 
+/* Folders that were taken away from under a daemon: it makes those again that it writes. Where that
+ * fails they are missed by whoever needs them, who has a sentence for it. */
+static void make_again(const struct home *home, enum home_role role, const char *name, bool shared)
+{
+	AUTO_FD int fd = -1;
+	unsigned mode = 0700;
+	struct stat st;
+
+	if (home->role_fd[role] < 0 || fstat(home->fd, &st) < 0 || st.st_nlink == 0)
+		return;
+	if (home->has_group)
+		mode = shared ? 03770 : 02750;
+	if (make_folder(home->fd, name, mode, home->has_group ? st.st_gid : NO_GROUP, &fd) < 0)
+		err_clear();
+}
+
 /* FD becomes the folder at NAME when what it is now has no name any more. */
 static void refresh_folder(int directory_fd, const char *name, int fd)
 {
@@ -413,6 +429,8 @@ void home_refresh(struct home *home)
 {
 	CHECK_OBJ(home, HOME_MAGIC);
 	refresh_store(home);
+	make_again(home, HOME_PROCESSOR, "index", false);
+	make_again(home, HOME_PROCESSOR, "cursors", true);
 	refresh_folder(home->fd, "journal", home->journal_fd);
 	refresh_folder(home->fd, "index", home->index_fd);
 	refresh_folder(home->fd, "cursors", home->cursors_fd);

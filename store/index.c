@@ -417,6 +417,12 @@ struct env *index_env(struct index *index)
 	return generation_env(index->gen);
 }
 
+bool index_is_there(const struct index *index)
+{
+	CHECK_OBJ(index, INDEX_MAGIC);
+	return generation_is_there(index->gen);
+}
+
 uint32_t index_generation(const struct index *index)
 {
 	CHECK_OBJ(index, INDEX_MAGIC);

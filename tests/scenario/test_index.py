@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 from harness import eventually
+from harness.follow import replay
 from harness.objects import pod
 from harness.store import whole
 
@@ -202,6 +203,13 @@ def test_new_index_is_filled_under_change_and_kills(simulator, store):
 # ---- rebuilds --------------------------------------------------------------------------------------
 
 
+def remove_index(store, processor):
+    """Under a processor that is held still: it might fill the folder that is being removed."""
+    processor.send(signal.SIGSTOP)
+    eventually(lambda: processor.stopped)
+    shutil.rmtree(store.path / "index")
+
+
 @pytest.mark.parametrize("when", ["stopped", "running"])
 def test_removed_index_is_built_again_without_the_server(simulator, store, indexed, when):
     processor, _ = indexed
@@ -209,14 +217,36 @@ def test_removed_index_is_built_again_without_the_server(simulator, store, index
     simulator.forget_requests()
     if when == "stopped":
         processor.kill()
-    shutil.rmtree(store.path / "index")
-    if when == "running":
+        shutil.rmtree(store.path / "index")
+    else:
+        remove_index(store, processor)
         processor.kill()
     processor.start()
     store.wait_equal(simulator, "pods")
     for name in ("node", "image"):
         check_index(simulator, store, name)
     assert not simulator.requests(resource="pods")
+    store.verify()
+
+
+def test_index_removed_under_its_writer_is_built_again(simulator, store):
+    """Nobody is restarted: processor, reflector (which trims by it) and a follower all move over."""
+    fill(simulator)
+    processor, reflector = store.configure(whole("pods", indexes=INDEXES), retention={"time": "300ms"}).daemons()
+    store.wait_equal(simulator, "pods")
+    follower = store.follower("watch", "pods", "-o", "json", "--old")
+    eventually(lambda: "SYNC" in follower.out)
+    simulator.forget_requests()
+    remove_index(store, processor)
+    processor.send(signal.SIGCONT)
+    eventually(lambda: processor.log.count("index built") == 2)
+    simulator.touch("pods")
+    store.wait_equal(simulator, "pods")
+    check_index(simulator, store, "node")
+    eventually(lambda: replay(follower.lines) == store.objects("pods"))
+    trimmed = lambda: (s := store.kinf("status", "-o", "json", check=True).json["store"])["horizon"] == s["lastEvent"]
+    eventually(trimmed, what="the reflector trims by the new one")
+    assert processor.running and reflector.running and not simulator.requests(resource="pods")
     store.verify()
 
 

@@ -227,6 +227,22 @@ Test(home, daemon_keeps_the_store_its_lock_is_in)
 	home_close(&daemon);
 }
 
+Test(home, a_processor_makes_its_folders_again)
+{
+	struct home *daemon = open_home(true);
+	struct stat st;
+
+	cr_assert_eq(rmdir(scratch_path("a/b/store/index")), 0);
+	home_refresh(daemon);
+	cr_assert_neq(access(scratch_path("a/b/store/index"), F_OK), 0, "without a role it is not ours");
+	cr_assert_eq(home_take_role(daemon, HOME_PROCESSOR), 0);
+	home_refresh(daemon);
+	cr_assert_eq(stat(scratch_path("a/b/store/index"), &st), 0);
+	cr_assert_eq(st.st_mode & 07777, 0700);
+	cr_assert_eq(mkdirat(home_index_fd(daemon), "gen-1", 0700), 0, "and the descriptor is its own");
+	home_close(&daemon);
+}
+
 Test(home, runtime_folder_of_another_is_not_used)
 {
 	struct home *home = open_home(true);
