@@ -47,7 +47,8 @@ def test_all_is_every_resource_there_is_and_comes_and_goes_with_them(simulator, 
     simulator.add_kind(**kind("gadgets"))
     simulator.put(f"gadgets.{GROUP}", custom("gadgets", "a"))
     simulator.add_kind(group="", version="v1", resource="events", kind="Event")
-    store.configure({"resource": "all", "indexes": {"owner": "metadata.ownerReferences[*].uid"}}, **QUICK)
+    settings = {"resource": "all", "indexes": {"owner": "metadata.ownerReferences[*].uid"}}
+    store.configure(settings, **QUICK)
     _, reflector = store.daemons()
     everything = BUILT_IN | {f"gadgets.{GROUP}"}
     wait_feeds(store, everything)
@@ -62,6 +63,17 @@ def test_all_is_every_resource_there_is_and_comes_and_goes_with_them(simulator, 
     simulator.remove_kind(f"gadgets.{GROUP}")
     wait_feeds(store, BUILT_IN | {f"gizmos.{GROUP}"})
     assert store.kinf("get", "gadgets").status == 1
+
+    simulator.forget_requests()
+    store.configure({**settings, "pageSize": 100}, {"resource": "svc", "name": "mine"}, **QUICK)
+    reflector.send(signal.SIGHUP)
+    wait_feeds(store, BUILT_IN - {"services"} | {"mine", f"gizmos.{GROUP}"})
+    eventually(lambda: len(simulator.requests(verb="discovery")) > 3)
+    asked = {r["resource"] for r in simulator.requests() if r["verb"] in ("list", "watch")}
+    assert asked == {"services"}, "no other feed was touched"
+    store.configure(settings, **QUICK)
+    reflector.send(signal.SIGHUP)
+    wait_feeds(store, BUILT_IN | {f"gizmos.{GROUP}"})
 
     reflector.kill()
     simulator.forget_requests()
