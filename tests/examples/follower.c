@@ -9,9 +9,9 @@
  *
  * Its position is a named cursor in the store. It is written after the lines that it covers; killed
  * in between, the next run prints those lines again, and they are the very same. So each change
- * comes at least once, and `awk '!seen[$0]++'` makes it exactly once. The first run begins with
- * what there is (INITIAL), as does one that was away for longer than the store keeps history (LAPPED
- * stands before).
+ * comes at least once, and a line that is there already is one that came again. The first run
+ * begins with what there is (INITIAL), as does one that was away for longer than the store keeps
+ * history: after LAPPED, what is not among those up to SYNC is gone.
  */
 #define _GNU_SOURCE
 #include <err.h>
