@@ -200,11 +200,12 @@ static void do_resolve(struct runner *runner)
 		runner_fail_with(runner, FAILURE_NETWORK, err_text(r));
 }
 
-/* The request, and what of it still waits to be taken. */
+/* The request, what of it still waits to be taken, and the end of the list that it brought: a sweep
+ * that went on into the next attempt would find nothing seen, and delete everything. */
 static void let_go(struct runner *runner)
 {
 	http_cancel(&runner->call);
-	runner->over = false;
+	runner->over = runner->finishing = false;
 	buf_trim(&runner->held, 0);
 }
 
@@ -474,7 +475,6 @@ void runner_resume(struct runner *runner)
 
 void runner_relist(struct runner *runner)
 {
-	runner->finishing = false;
 	runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_RELIST});
 }
 
