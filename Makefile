@@ -63,7 +63,7 @@ simulator_src := $(filter-out tests/simulator/main.c,$(call sources,tests/simula
 unit_src := $(sort $(wildcard tests/unit/test_*.c))
 # In tests/bench a file with a header of its own is shared by the programs, which have none.
 bench_src := $(sort $(wildcard $(patsubst %.h,%.c,$(wildcard tests/bench/*.h))))
-program_src := $(sort $(wildcard tests/stress/*.c tests/programs/*.c) \
+program_src := $(sort $(wildcard tests/stress/*.c tests/programs/*.c tests/differential/*.c) \
 	$(filter-out $(bench_src),$(wildcard tests/bench/*.c)))
 # One program of all its files.
 model_src := $(sort $(wildcard tests/model/*.c))
@@ -86,7 +86,7 @@ unit_tests := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
 test_programs := $(patsubst tests/%.c,$(B)/%,$(program_src)) $(if $(model_src),$(B)/model/model)
 fuzzers := $(patsubst tests/%.c,$(B)/%,$(fuzz_src))
 
-.PHONY: all tests fuzzers fuzz run test check-all bench check-style check-unit check-real check-real-faults format manual install uninstall \
+.PHONY: all tests fuzzers fuzz run test check-all bench check-style check-unit check-differential check-real check-real-faults format manual install uninstall \
 	clean help dependencies dist
 all: $(programs) $(library) ## build the programs and the library into build/release
 tests: all $(unit_tests) $(test_programs) $(fuzzers) $(if $(bench_src),$(B)/bench/preload.so)
@@ -149,7 +149,7 @@ $(B)/unit/%: $(B)/tests/unit/%.o $(support_lib) $(test_archives)
 	$(Q)$(link) $^ -lcriterion -lmicrohttpd $(curl_libs) $(store_libs) $(json_libs)
 
 $(B)/model/model: $(patsubst %.c,$(B)/%.o,$(model_src))
-$(B)/model/% $(B)/stress/% $(B)/programs/%: $(test_archives)
+$(B)/model/% $(B)/stress/% $(B)/programs/% $(B)/differential/%: $(test_archives)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(filter %.o,$^) $(test_archives) $(curl_libs) $(store_libs) $(json_libs)
@@ -211,6 +211,9 @@ check-real: all ## against the cluster of KUBECONFIG=...: equality, churn with k
 
 check-real-faults: all ## a real API server of KINF_LAB=DIR is restarted, frozen, set back and so on, under changes
 	$(Q)KINF_LAB='$(KINF_LAB)' scripts/check-real-faults.sh $(B)
+
+check-differential: all $(B)/differential/libkinf ## handlers' calls against client-go's; skipped where Go or it is missing
+	$(Q)scripts/check-differential.sh $(B) $(SEEDS)
 
 check-style: ## layers, foreign headers, banned calls, headers that compile alone
 	$(Q)scripts/check-style.sh

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # `make test`, then what takes longer: kills for minutes, every stress program under ThreadSanitizer,
+# the comparison with client-go where Go has it,
 # the real API server when KUBECONFIG names one, and its faults when KINF_LAB names the tools that start
 # one (check-real-faults.sh). Ends with the line "N passed, N failed"; exit 1 when anything failed.
 # usage: scripts/check-all.sh [SECONDS of the kill loop, default 300]
@@ -48,6 +49,12 @@ for source in tests/stress/*.c; do
     one "build $program" make -j"$jobs" --no-print-directory VARIANT=tsan "$program"
     one "threads $(basename "$program") (tsan)" "$program"
 done
+reason=$(scripts/check-differential.sh --why-not build/asan)
+if [ -z "$reason" ]; then
+    one "against client-go" scripts/check-differential.sh build/asan
+else
+    echo "against client-go: not checked, $reason"
+fi
 if [ -n "${KUBECONFIG:-}" ]; then
     one "real API server" scripts/check-real.sh build/asan
 else

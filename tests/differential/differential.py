@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same random script for libkinf and for client-go, on one simulated API server; what their handlers were
+told is compared (README.md).
+
+    differential.py --client-go PROGRAM [--seed N] [--steps N]     $KINF_BUILD: the build under test
+"""
+
+import argparse
+import json
+import random
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scenario"))
+
+from compare import Difference, compare, is_resync  # noqa: E402
+from conftest import Workspace  # noqa: E402
+from harness import eventually  # noqa: E402
+from harness.process import Process, program  # noqa: E402
+from harness.store import whole  # noqa: E402
+
+RESOURCE = "configmaps"
+SELECTOR = "group=a"
+PATIENCE = 90  # seconds; client-go's pauses grow to half a minute
+
+
+@dataclass
+class Handler:
+    name: str
+    resync_ms: int
+    slow_ms: int
+    selector: str
+    began_at_rest: bool
+    ended_at_rest: bool = False
+    removed: bool = False
+    over_a_relist: bool = False
+
+    def takes(self, obj):
+        return self.selector == "-" or obj["metadata"].get("labels", {}).get("group") == "a"
+
+
+class Side(Process):
+    """One of the programs; what it says, by handler."""
+
+    def __init__(self, name, argv, store):
+        super().__init__(name, argv, store.directory, store.env)
+        store.processes.append(self)
+        self.told, self.read_to = {}, 0
+
+    def start(self):
+        with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
+            self.popen = subprocess.Popen(
+                self.argv, stdin=subprocess.PIPE, stdout=out, stderr=err, env=self.env, cwd=self.cwd, text=True
+            )
+        return self
+
+    def stop(self, timeout=20):
+        if self.running:
+            self.popen.stdin.close()
+        return self.wait(timeout)
+
+    def tell(self, *words):
+        self.popen.stdin.write(" ".join(map(str, words)) + "\n")
+        self.popen.stdin.flush()
+
+    def calls(self, handler):
+        assert self.running, self.tail()
+        with open(self.out_path) as out:
+            out.seek(self.read_to)
+            for line in iter(out.readline, ""):
+                if not line.endswith("\n"):
+                    break
+                self.read_to += len(line.encode())
+                call = json.loads(line)
+                self.told.setdefault(call["handler"], []).append(call)
+        return self.told.get(handler.name, [])
+
+
+class Run:
+    """One seed."""
+
+    def __init__(self, workspace, seed, client_go):
+        self.random = random.Random(seed)
+        self.simulator = workspace.simulator()
+        self.store = workspace.store(simulator=self.simulator)
+        self.store.configure(whole(RESOURCE), backoff={"min": "100ms", "max": "1s"})
+        self.handlers, self.steps = [], Counter()
+        self.number = 0
+        self.keys = [f"{namespace}/c{i}" for namespace in ("d-0", "d-1", "d-2") for i in range(6)]
+        self.there = {}
+        for _ in range(10):
+            self.change()
+        self.daemons = self.store.daemons()
+        self.store.wait_synced(RESOURCE)
+        self.sides = [
+            Side("libkinf", [program("differential/libkinf"), RESOURCE], self.store).start(),
+            Side("client-go", [client_go, "--server", self.simulator.url, "--resource", RESOURCE], self.store).start(),
+        ]
+
+    @property
+    def live(self):
+        return [handler for handler in self.handlers if not handler.removed]
+
+    # ---- the cluster ---------------------------------------------------------------------------
+
+    def put(self, key):
+        self.number += 1
+        namespace, name = key.split("/")
+        labels = {"group": self.random.choice("ab")}
+        body = {"metadata": {"namespace": namespace, "name": name, "labels": labels}, "data": {"n": str(self.number)}}
+        self.there[key] = self.simulator.put(RESOURCE, body)
+
+    def delete(self, key):
+        del self.there[key]
+        self.simulator.delete(RESOURCE, key)
+
+    def change(self):
+        key = self.random.choice(self.keys)
+        kind = self.random.random()
+        if key not in self.there or kind < 0.6:
+            self.put(key)
+        else:
+            self.delete(key)
+            if kind < 0.75:
+                self.put(key)  # another object of the same name
+
+    def changes(self):
+        for _ in range(self.random.randint(1, 12)):
+            self.change()
+
+    # ---- what is waited for --------------------------------------------------------------------
+
+    def rest(self):
+        """Waits until every handler has been told all that is."""
+        truth = self.simulator.truth(RESOURCE)
+
+        def told():
+            for handler in self.live:
+                wanted = {k: o["metadata"]["resourceVersion"] for k, o in truth.items() if handler.takes(o)}
+                for side in self.sides:
+                    calls = side.calls(handler)
+                    state = {}
+                    for call in calls:
+                        if call["call"] == "delete":
+                            state.pop(call["key"], None)
+                        elif "key" in call:
+                            state[call["key"]] = call["rv"]
+                    synced = any(call["call"] == "sync" for call in calls)
+                    assert state == wanted and synced, (side.name, handler, sorted(state.items() ^ wanted.items())[:6])
+            return True
+
+        eventually(told, PATIENCE, "both informers are at rest")
+
+    # ---- steps ---------------------------------------------------------------------------------
+
+    def add_handler(self, first=False):
+        at_rest = first or self.random.random() < 0.6
+        if at_rest and not first:
+            self.rest()
+        handler = Handler(
+            f"h{len(self.handlers)}",
+            resync_ms=self.random.choice((0, 0, 1000)),
+            slow_ms=self.random.choice((0, 0, 2, 8)),
+            selector=self.random.choice(("-", "-", SELECTOR)),
+            began_at_rest=at_rest,
+        )
+        self.handlers.append(handler)
+        for side in self.sides:
+            side.tell("add", handler.name, handler.resync_ms, handler.slow_ms, handler.selector)
+        if at_rest:  # the begin counts, not only the request
+            self.rest()
+
+    def remove_handler(self):
+        if len(self.live) < 2:
+            return
+        handler = self.random.choice(self.live)
+        handler.ended_at_rest = self.random.random() < 0.5
+        if handler.ended_at_rest:
+            self.rest()
+        handler.removed = True
+        for side in self.sides:
+            side.tell("remove", handler.name)
+
+    def outage(self, expired):
+        """The server is away and changes; EXPIRED: it has forgotten how."""
+        self.rest()
+        for handler in self.live:
+            handler.over_a_relist |= expired
+        self.simulator.down()
+        self.changes()
+        if expired:
+            self.simulator.compact()
+        self.simulator.up()
+        if self.random.random() < 0.5:
+            self.changes()
+        self.rest()
+
+    def resync(self):
+        """Everybody who wants to is told everything again, by both; nobody else is."""
+        self.rest()
+        truth = self.simulator.truth(RESOURCE)
+
+        def rounds(side, handler):
+            counts = Counter(call["key"] for call in side.calls(handler) if "key" in call and is_resync(call))
+            keys = [key for key, obj in truth.items() if handler.takes(obj)]
+            return min((counts[key] for key in keys), default=0), bool(keys)
+
+        wanting = [(side, handler) for side in self.sides for handler in self.live if handler.resync_ms]
+        before = {(side.name, handler.name): rounds(side, handler)[0] for side, handler in wanting}
+
+        def again():
+            for side, handler in wanting:
+                now, any_key = rounds(side, handler)
+                assert not any_key or now > before[side.name, handler.name], (side.name, handler)
+            return True
+
+        eventually(again, PATIENCE, "a resync on both sides")
+
+    def kill(self):
+        """One of ours dies among changes; no handler may notice."""
+        daemon = self.random.choice(self.daemons)
+        self.changes()
+        daemon.kill()
+        self.changes()
+        daemon.start()
+        self.changes()
+
+    def step(self):
+        steps = {
+            self.changes: 60, self.add_handler: 16, self.remove_handler: 12, self.kill: 6, self.resync: 3,
+        }  # fmt: skip
+        step = self.random.choices(list(steps), weights=steps.values())[0]
+        self.steps[step.__name__] += 1
+        step()
+
+    def go(self, steps):
+        self.add_handler(first=True)
+        outages = dict(zip(self.random.sample(range(steps), 3), (True, True, False)))
+        for i in range(steps):
+            self.step()
+            if i in outages:
+                self.outage(outages[i])
+        self.rest()
+        for handler in self.live:
+            handler.ended_at_rest = True
+
+    # ---- the verdict ---------------------------------------------------------------------------
+
+    def check(self):
+        ours, theirs = self.sides
+        for handler in self.handlers:
+            mine, other = before_removal(ours.calls(handler)), before_removal(theirs.calls(handler))
+            compare(handler, mine, other)
+            if not handler.resync_ms:
+                stray = [call for call in mine if call["call"] == "update" and is_resync(call)]
+                if stray:
+                    raise Difference(f"{handler}: resynced without having asked: {stray[:3]}")
+
+
+def before_removal(calls):
+    """client-go's last call may end after the removal; libkinf's may not."""
+    kinds = [call["call"] for call in calls]
+    return calls[: kinds.index("removed")] if "removed" in kinds else calls
+
+
+def run(seed, steps, client_go):
+    workspace = Workspace()
+    try:
+        this = Run(workspace, seed, client_go)
+        this.go(steps)
+        this.check()
+        calls = [sum(map(len, side.told.values())) for side in this.sides]
+        print(f"seed {seed}: {len(this.handlers)} handlers, {this.number} changes, {dict(this.steps)}, "
+              f"calls {calls[0]} and {calls[1]}", flush=True)  # fmt: skip
+    except BaseException:
+        workspace.keep = True
+        print(f"seed {seed} failed\n{workspace.report()}", file=sys.stderr)
+        raise
+    finally:
+        workspace.close()
+    shutil.rmtree(workspace.directory)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--client-go", required=True)
+    parser.add_argument("--seed", type=int, action="append")
+    parser.add_argument("--steps", type=int, default=40)
+    arguments = parser.parse_args()
+    for seed in arguments.seed or [1]:
+        run(seed, arguments.steps, arguments.client_go)
+
+
+if __name__ == "__main__":
+    main()
