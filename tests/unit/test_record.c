@@ -293,6 +293,24 @@ Test(record, c52_a_stream_of_nothing_deletes_what_was)
 	tear_down(&rig);
 }
 
+Test(record, whether_there_is_an_object_can_be_asked_without_writing)
+{
+	struct rig rig;
+
+	first_list(&rig);
+	uint64_t before = last_seq(&rig);
+	cr_assert_eq(record_has_objects(&rig.feed), 1);
+	cr_assert_eq(last_seq(&rig), before);
+	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(record_has_objects(&rig.feed), 1, "they are there until the list has ended");
+	end_list(&rig, "20");
+	cr_assert_eq(record_has_objects(&rig.feed), 0, "what the open batch deleted is gone");
+	cr_assert_eq(recorder_flush(rig.recorder), 0);
+	cr_assert_eq(record_has_objects(&rig.feed), 0);
+	check_checkpoint(&rig, "20", false);
+	tear_down(&rig);
+}
+
 Test(record, c50_a_lost_stream_is_taken_up_inside_its_bracket)
 {
 	struct rig rig;
