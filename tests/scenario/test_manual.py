@@ -106,6 +106,13 @@ def filled(shared):
     return store
 
 
+def test_program_of_the_readme_compiles(installed, tmp_path):
+    fragment = (ROOT / "README.md").read_text().split("```c\n")[1].split("```")[0]
+    source = tmp_path / "node.c"
+    source.write_text("#include <err.h>\n#include <kinf.h>\n#include <stdio.h>\nint main(void)\n{\n" + fragment + "return 0;\n}\n")
+    installed.compile(source, tmp_path / "node")
+
+
 def test_each_function_has_a_page(installed):
     names = re.findall(r"^KINF_API .*?\b(kinf_\w+)\(", (ROOT / "reader/kinf.h").read_text(), re.M)
     assert len(names) > 50
