@@ -544,7 +544,9 @@ KINF_API uint64_t kinf_handler_event(const struct kinf_handler *handler);
 KINF_API int kinf_informer_fd(struct kinf_informer *informer);
 
 /* Runs at most MAX callbacks (0: as many as there is work for; one more when a handler that goes on from a
- * position is told on_sync) and returns how many, or an error; then calling it again goes on. KINF_NO_FEED: the feed was taken out of the configuration. */
+ * position is told on_sync) and returns how many, or an error; then calling it again goes on. KINF_NO_FEED: the
+ * feed was taken out of the configuration. KINF_SNAPSHOT_EXPIRED: somebody wrote the copy that is read,
+ * so what this dispatch has told last may be wrong; the next one begins with a lapse. */
 KINF_API int kinf_informer_dispatch(struct kinf_informer *informer, int max);
 
 /* Dispatches and sleeps until STOP_FD (-1: none) is readable or kinf_informer_stop was called: 0; or

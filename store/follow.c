@@ -477,6 +477,8 @@ int follow_next(struct follow *follow, struct follow_item *ret_item)
 	do {
 		r = step(follow, ret_item);
 	} while (r == NOT_FOUND);
+	if (r == FOUND && follow->held) /* a copy that somebody writes is no news to give out */
+		r = snapshot_check(follow->snapshot);
 	if (r == FOUND)
 		return FOUND;
 	int released = follow_rest(follow);

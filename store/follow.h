@@ -65,7 +65,8 @@ int follow_new(struct store *store, const uint32_t *feeds, size_t n_feeds,
 	const struct follow_options *options, struct follow **ret_follow);
 void follow_free(struct follow **follow);
 
-/* FOUND, AGAIN (nothing now), GONE (a feed was removed or replaced: look it up again), errors. */
+/* FOUND, AGAIN (nothing now), GONE (a feed was removed or replaced: look it up again), errors. After
+ * ERR_SNAPSHOT_EXPIRED what was given from the last snapshot may be wrong, and more may be missing. */
 int follow_next(struct follow *follow, struct follow_item *ret_item);
 
 /* Gives the snapshot back before its time: for callers that do not know when they will ask again. */

@@ -410,12 +410,17 @@ static int check_copy(const struct snapshot *s)
 	return 0;
 }
 
+int snapshot_check(const struct snapshot *snapshot)
+{
+	return snapshot->store->copy ? check_copy(snapshot_active(snapshot)) : 0;
+}
+
 int snapshot_reset(struct snapshot *snapshot)
 {
 	CHECK_OBJ(snapshot, SNAPSHOT_MAGIC);
 	if (!snapshot->active)
 		return 0;
-	int r = snapshot->store->copy ? check_copy(snapshot) : 0;
+	int r = snapshot_check(snapshot);
 
 	give_back(snapshot);
 	return r;

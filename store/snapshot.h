@@ -49,6 +49,8 @@ int snapshot_renew(struct snapshot *snapshot);
 /* Gives the pages back, keeps the slots. ERR_SNAPSHOT_EXPIRED: what was read may be wrong (COPY).
  */
 int snapshot_reset(struct snapshot *snapshot);
+/* 0, or ERR_SNAPSHOT_EXPIRED: likewise, and nobody but a copy's reader can get it. */
+int snapshot_check(const struct snapshot *snapshot);
 void snapshot_close(struct snapshot **snapshot);
 
 uint64_t snapshot_taken(const struct snapshot *snapshot);

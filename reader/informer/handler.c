@@ -127,8 +127,8 @@ void handler_lapse(struct kinf_handler *h)
 	h->sweep = h->resync_owed = h->filling = h->sync_owed = false;
 }
 
-/* What it was told can't be relied on any more: without memory for it, or an item that was not told. */
-static int fail(struct kinf_handler *h, int error)
+/* Without memory for it, an item that was not told, or one that may have been wrong. */
+int handler_fail(struct kinf_handler *h, int error)
 {
 	h->told = true;
 	h->keys_known = false;
@@ -343,6 +343,8 @@ static int step(struct kinf_handler *h, int *ret_calls)
 
 	begin_resync(h);
 	int r = follow_next(h->follow, &item);
+	if (r == ERR_SNAPSHOT_EXPIRED)
+		return handler_fail(h, r);
 	if (r != FOUND && r != AGAIN)
 		return r;
 	if (h->sync_owed && (r == AGAIN || item.kind != FOLLOW_LAPPED)) {
@@ -359,7 +361,7 @@ static int step(struct kinf_handler *h, int *ret_calls)
 	if (r == LAPPED)
 		handler_lapse(h);
 	if (r < 0)
-		return fail(h, r);
+		return handler_fail(h, r);
 	return r == AGAIN ? AGAIN : FOUND;
 }
 

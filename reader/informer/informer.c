@@ -347,6 +347,8 @@ static int rest(struct kinf_informer *informer)
 	for (struct kinf_handler *h = informer->first; h; h = h->next) {
 		int rested = h->follow ? follow_rest(h->follow) : 0;
 
+		if (rested == ERR_SNAPSHOT_EXPIRED)
+			rested = handler_fail(h, rested);
 		if (r == 0)
 			r = rested;
 	}

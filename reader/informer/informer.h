@@ -102,6 +102,9 @@ int handler_learn(struct kinf_handler *handler);
 int handler_begin(struct kinf_handler *handler);
 /* All over again, from the initial state: the position is lost, or the feeds are others. */
 void handler_lapse(struct kinf_handler *handler);
+/* What it was told can't be relied on any more: it lapses, also where that could be told as differences.
+ * ERROR. */
+int handler_fail(struct kinf_handler *handler, int error);
 /* One item of its walk. FOUND: *RET_CALLS callbacks were there for it, two when it is the first after a
  * position that has proved good; AGAIN, GONE, errors. The handler may be removed and the informer freed in the callback, not before this ends. */
 int handler_step(struct kinf_handler *handler, int *ret_calls);

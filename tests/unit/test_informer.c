@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -384,79 +382,6 @@ static void look_into_the_cache(struct tape *tape)
 	(void)tape;
 	KINF_OK(kinf_snapshot_open(cache.kinf, &snapshot));
 	cr_assert_eq(kinf_get(snapshot, "pods", "a", "late", &object), KINF_FOUND);
-}
-
-/* ---- fork ---- */
-
-/* Everything a child might try with its parent's informer; 0: each was refused, and nothing happened. */
-static int use_as_a_child(void)
-{
-	struct kinf_handler_options options = tape_options(&b);
-	struct kinf_informer *other = NULL;
-	struct kinf_handler *handler = NULL;
-
-	if (kinf_informer_dispatch(informer, 0) != KINF_FORKED ||
-		kinf_informer_run(informer, -1) != KINF_FORKED ||
-		kinf_informer_commit(informer) != KINF_FORKED ||
-		kinf_informer_add_handler(informer, &options, &handler) != KINF_FORKED ||
-		kinf_informer_new(cache.kinf, "pods", NULL, &other) != KINF_FORKED)
-		return 1;
-	kinf_informer_stop(informer);
-	if (kinf_informer_phase(informer) == KINF_INFORMER_STOPPED)
-		return 2;
-	kinf_informer_free(&informer);
-	return 0;
-}
-
-static void wait_for(pid_t child)
-{
-	int status;
-
-	cr_assert_eq(waitpid(child, &status, 0), child);
-	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%x", (unsigned)status);
-}
-
-Test(informer, a_child_of_fork_is_refused_and_harms_nobody)
-{
-	three_objects();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
-	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
-	pid_t child = fork();
-	if (child == 0)
-		_exit(use_as_a_child());
-	wait_for(child);
-	tape_drain(informer);
-	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
-	cr_assert_eq(kinf_informer_phase(informer), KINF_INFORMER_STARTED);
-	release();
-}
-
-static pid_t forked;
-
-static void fork_and_go_on(struct tape *tape)
-{
-	forked = fork();
-	tape->then = NULL;
-}
-
-/* The child comes back out of the callback, into the parent's dispatch. */
-Test(informer, a_child_that_returns_from_a_callback_is_told_no_more)
-{
-	const struct kinf_informer_options options = {.size = sizeof(options), .cursor = "c"};
-
-	three_objects();
-	informer = tape_informer(&options);
-	tape_add(informer, &a, NULL);
-	a.then = fork_and_go_on;
-	int r = kinf_informer_dispatch(informer, 0);
-	if (forked == 0)
-		_exit(r != KINF_FORKED || strcmp(buf_cstr(&a.text), "add! a/w=1") != 0);
-	wait_for(forked);
-	cr_assert_gt(r, 0);
-	tape_drain(informer);
-	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
-	release();
 }
 
 Test(informer, the_cache_holds_what_a_handler_is_told)

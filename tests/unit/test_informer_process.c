@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Informers in the child of a fork, and on a copy that some other process writes. */
+#include "reader/informer/informer.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "store/snapshot_parts.h"
+#include "tests/unit/tape.h"
+
+TestSuite(informer_process, .init = cache_open, .fini = cache_close, .timeout = 60);
+
+static struct tape a, b;
+static struct kinf_informer *informer;
+
+static void release(void)
+{
+	kinf_informer_free(&informer);
+	tape_release(&a);
+	tape_release(&b);
+}
+
+static void three_objects(void)
+{
+	cache_put("a/w", NULL);
+	cache_put("a/x", NULL);
+	cache_put("a/y", NULL);
+	cache_take();
+}
+
+/* ---- a copy that somebody writes ---- */
+
+static void write_meanwhile(struct tape *tape)
+{
+	tape->then = NULL;
+	cache_put("a/z", NULL);
+	cache_take();
+}
+
+/* As for a reader who can't write the store, which nobody is known to write. */
+static void become_a_copy(void)
+{
+	int store = home_fd(store_home(cache.kinf->store));
+
+	cache.kinf->store->copy = true;
+	cr_assert(unlinkat(store, "processor.lock", 0) == 0 || errno == ENOENT);
+	cr_assert(unlinkat(store, "reflector.lock", 0) == 0 || errno == ENOENT);
+}
+
+static void is_lapsed_after_a_write(const struct kinf_informer_options *options)
+{
+	three_objects();
+	become_a_copy();
+	informer = tape_informer(options);
+	tape_add(informer, &a, NULL);
+	a.then = write_meanwhile;
+	cr_assert_eq(kinf_informer_dispatch(informer, 0), KINF_SNAPSHOT_EXPIRED);
+	tape_is(&a, "add! a/w=1");
+	tape_drain(informer);
+	tape_is(&a, "lapped add! a/w=1 add! a/x=2 add! a/y=3 add! a/z=4 sync");
+	release();
+}
+
+Test(informer_process, a_copy_that_is_written_while_it_is_followed_is_a_lapse)
+{
+	is_lapsed_after_a_write(NULL);
+}
+
+Test(informer_process, a_copy_that_is_written_makes_tracked_keys_worthless)
+{
+	const struct kinf_informer_options options = {.size = sizeof(options), .flags = KINF_TRACK_KEYS};
+
+	is_lapsed_after_a_write(&options);
+}
+
+/* Written between the last callback and the end of the dispatch. */
+static void write_at_the_end(struct tape *tape)
+{
+	if (tape->calls == 4) /* SYNC */
+		write_meanwhile(tape);
+}
+
+Test(informer_process, a_copy_that_was_written_when_all_was_told_is_a_lapse_too)
+{
+	three_objects();
+	become_a_copy();
+	informer = tape_informer(NULL);
+	tape_add(informer, &a, NULL);
+	a.then = write_at_the_end;
+	cr_assert_eq(kinf_informer_dispatch(informer, 0), KINF_SNAPSHOT_EXPIRED);
+	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
+	tape_drain(informer);
+	tape_is(&a, "lapped add! a/w=1 add! a/x=2 add! a/y=3 add! a/z=4 sync");
+	release();
+}
+
+/* ---- fork ---- */
+
+/* Everything a child might try with its parent's informer; 0: each was refused, and nothing happened. */
+static int use_as_a_child(void)
+{
+	struct kinf_handler_options options = tape_options(&b);
+	struct kinf_informer *other = NULL;
+	struct kinf_handler *handler = NULL;
+
+	if (kinf_informer_dispatch(informer, 0) != KINF_FORKED ||
+		kinf_informer_run(informer, -1) != KINF_FORKED ||
+		kinf_informer_commit(informer) != KINF_FORKED ||
+		kinf_informer_add_handler(informer, &options, &handler) != KINF_FORKED ||
+		kinf_informer_new(cache.kinf, "pods", NULL, &other) != KINF_FORKED)
+		return 1;
+	kinf_informer_stop(informer);
+	if (kinf_informer_phase(informer) == KINF_INFORMER_STOPPED)
+		return 2;
+	kinf_informer_free(&informer);
+	return 0;
+}
+
+static void wait_for(pid_t child)
+{
+	int status;
+
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%x", (unsigned)status);
+}
+
+Test(informer_process, a_child_of_fork_is_refused_and_harms_nobody)
+{
+	three_objects();
+	informer = tape_informer(NULL);
+	tape_add(informer, &a, NULL);
+	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
+	pid_t child = fork();
+	if (child == 0)
+		_exit(use_as_a_child());
+	wait_for(child);
+	tape_drain(informer);
+	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
+	cr_assert_eq(kinf_informer_phase(informer), KINF_INFORMER_STARTED);
+	release();
+}
+
+static pid_t forked;
+
+static void fork_and_go_on(struct tape *tape)
+{
+	forked = fork();
+	tape->then = NULL;
+}
+
+/* The child comes back out of the callback, into the parent's dispatch. */
+Test(informer_process, a_child_that_returns_from_a_callback_is_told_no_more)
+{
+	const struct kinf_informer_options options = {.size = sizeof(options), .cursor = "c"};
+
+	three_objects();
+	informer = tape_informer(&options);
+	tape_add(informer, &a, NULL);
+	a.then = fork_and_go_on;
+	int r = kinf_informer_dispatch(informer, 0);
+	if (forked == 0)
+		_exit(r != KINF_FORKED || strcmp(buf_cstr(&a.text), "add! a/w=1") != 0);
+	wait_for(forked);
+	cr_assert_gt(r, 0);
+	tape_drain(informer);
+	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
+	release();
+}
