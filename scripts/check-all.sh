@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# `make test`, then what takes longer: kills for minutes, every stress program under ThreadSanitizer,
-# the comparison with client-go where Go has it,
-# the real API server when KUBECONFIG names one, and its faults when KINF_LAB names the tools that start
-# one (check-real-faults.sh). Ends with the line "N passed, N failed"; exit 1 when anything failed.
+# `make test`, then what takes longer: kills for minutes, a crowd of readers and followers for
+# $STRESS_SECONDS (300), every stress program under ThreadSanitizer, the comparison with client-go where
+# Go has it, the real API server when KUBECONFIG names one, and its faults when KINF_LAB names the tools
+# that start one (check-real-faults.sh). Ends with the line "N passed, N failed"; exit 1 when anything
+# failed.
 # usage: scripts/check-all.sh [SECONDS of the kill loop, default 300]
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -44,6 +45,9 @@ else
 fi
 
 one "kill loop ${kill_seconds}s" scripts/check-crash.sh build/asan "$kill_seconds"
+one "build build/release" make -j"$jobs" --no-print-directory VARIANT=release all \
+    build/release/programs/crowd
+one "crowd ${STRESS_SECONDS:=300}s" scripts/check-stress.sh build/release "$STRESS_SECONDS"
 for source in tests/stress/*.c; do
     program=build/tsan/stress/$(basename "$source" .c)
     one "build $program" make -j"$jobs" --no-print-directory VARIANT=tsan "$program"
