@@ -136,27 +136,35 @@ def test_controller_tries_again_what_failed(simulator, store, reports, example):
 # ---- exporter ------------------------------------------------------------------------------------
 
 
-def test_exporter_shows_one_instant(simulator, store, tmp_path, example):
+def test_exporter_shows_one_instant(simulator, store, tmp_path, installed, examples):
     simulator.put("pods", [pod("a", "web"), pod("b", "shop", node='odd"\\node', phase="Pending")])
     store.configure(whole("pods")).daemons()
     store.wait_equal(simulator, "pods")
-    store.wait_live("pods")
-    exporter = example("exporter").start()
-    assert exporter.wait() == 0
-    lines = exporter.out.splitlines()
-    for line in (
-        'kinf_feed_synced{feed="pods",namespace=""} 1',
-        'kinf_feed_live{feed="pods",namespace=""} 1',
-        'kinf_feed_objects{feed="pods",namespace=""} 2',
-        'kinf_pods{namespace="shop"} 1',
-        'kinf_pods{namespace="web"} 1',
-        'kube_pod_info{namespace="shop",pod="b",node="odd\\"\\\\node",phase="Pending"} 1',
-        'kube_pod_info{namespace="web",pod="a",node="n1",phase="Running"} 1',
-    ):
-        assert lines.count(line) == 1, (line, lines)
-    assert sum(line.startswith("# TYPE ") for line in lines) == 5
-    assert example("exporter", tmp_path / "kinf.prom").start().wait() == 0
-    assert (tmp_path / "kinf.prom").read_text() == exporter.out
+
+    def export(*arguments):
+        result = run_command([examples["exporter"], *arguments], {**store.env, **installed.env})
+        assert result.status == 0, result
+        return result.stdout.splitlines()
+
+    def is_complete():
+        lines = export()
+        for line in (
+            'kinf_feed_synced{feed="pods",namespace=""} 1',
+            'kinf_feed_live{feed="pods",namespace=""} 1',
+            'kinf_feed_objects{feed="pods",namespace=""} 2',
+            'kinf_pods{namespace="shop"} 1',
+            'kinf_pods{namespace="web"} 1',
+            'kube_pod_info{namespace="shop",pod="b",node="odd\\"\\\\node",phase="Pending"} 1',
+            'kube_pod_info{namespace="web",pod="a",node="n1",phase="Running"} 1',
+        ):
+            assert lines.count(line) == 1, (line, lines)
+        assert sum(line.startswith("# TYPE ") for line in lines) == 5
+        return True
+
+    eventually(is_complete)  # live it is a moment after the list, and while the reflector gets to run
+    assert export(tmp_path / "kinf.prom") == []
+    text = (tmp_path / "kinf.prom").read_text()
+    assert text.endswith("\n") and text.count("kube_pod_info{") == 2
     assert [path.name for path in tmp_path.iterdir()] == ["kinf.prom"]
 
 
