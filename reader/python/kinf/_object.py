@@ -18,7 +18,8 @@ Result = TypeVar("Result")
 class Lender(Protocol):
     """Whose bytes an object borrows: while `lock` is held and check() passes they are there."""
 
-    lock: AbstractContextManager[Any]
+    @property
+    def lock(self) -> AbstractContextManager[Any]: ...
 
     def check(self, generation: int) -> None:
         """Raises when what was lent as GENERATION has been taken back."""

@@ -53,14 +53,15 @@ def feed_status(raw: _library.FeedStatus) -> FeedStatus:
     numbers = (
         "objects", "event", "lag", "lists", "watches", "events", "retries", "bytes", "list_done", "list_total",
     )  # fmt: skip
+    fields: dict[str, Any] = {name: getattr(raw, name).decode(errors="replace") for name in texts}
+    fields |= {name: int(getattr(raw, name)) for name in numbers}
     return FeedStatus(
         id=raw.feed,
         namespace=raw.namespace_.decode(errors="replace"),
         last_contact=None if contact < 0 else contact,
         synced=bool(raw.synced),
         namespaced=bool(raw.namespaced),
-        **{name: getattr(raw, name).decode(errors="replace") for name in texts},
-        **{name: int(getattr(raw, name)) for name in numbers},
+        **fields,
     )
 
 
@@ -121,7 +122,7 @@ class List(Iterator[Object]):
         handle = c_void_p()
         with snapshot.held(self._generation) as address:
             snapshot.outcome(lib.kinf_list(address, byref(raw), byref(handle)))
-            self._handle = handle.value
+            self._handle = handle.value or 0
             snapshot.open_lists.add(self._handle)
 
     def _held(self) -> "_Held":

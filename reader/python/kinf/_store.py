@@ -168,8 +168,8 @@ class Store:
     def __init__(self, path: str | os.PathLike[str] | None = None, *, check: bool = False):
         self.children: WeakSet[Any] = WeakSet()  # to be closed before it
         self._forks = forks()
-        self._users = threading.Condition()
-        self._n_users = 0
+        self._changed = threading.Condition()
+        self._users: set[object] = set()  # calls under way
         self._handle: int | None = None
         self._open(None if path is None else os.fsencode(path), check)
 
@@ -188,17 +188,18 @@ class Store:
     def in_use(self) -> Iterator[int]:
         """The struct kinf, which close() leaves alone meanwhile."""
         check_fork(self._forks)
-        with self._users:
-            if self._handle is None:
-                raise Ended("the store was closed")
-            handle = self._handle
-            self._n_users += 1
+        user = object()
         try:
+            with self._changed:
+                if self._handle is None:
+                    raise Ended("the store was closed")
+                self._users.add(user)
+                handle = self._handle
             yield handle
         finally:
-            with self._users:
-                self._n_users -= 1
-                self._users.notify_all()
+            with self._changed:
+                self._users.discard(user)
+                self._changed.notify_all()
 
     def snapshot(self) -> Snapshot:
         """The store as it is now: `with store.snapshot() as snapshot:`. NotReady: there is no index yet."""
@@ -244,11 +245,11 @@ class Store:
             return  # the parent's
         for child in list(self.children):
             child.close()
-        with self._users:
+        with self._changed:
             handle, self._handle = self._handle, None
             if handle is None:
                 return
-            self._users.wait_for(lambda: self._n_users == 0)
+            self._changed.wait_for(lambda: not self._users)
         for child in list(self.children):  # that was made meanwhile
             child.close()
         lib.kinf_close(byref(c_void_p(handle)))

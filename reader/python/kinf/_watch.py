@@ -119,7 +119,9 @@ class Watch:
         self._lock = threading.RLock()
         self._informer: int | None = None
         self._closed = False
-        self._users = 0  # who wait for the descriptor, or dispatch: it is freed when they have ended
+        # Who wait for the descriptor, or dispatch: it is freed when they have ended. A set, because an
+        # interrupt may come between any two steps, and leaving twice, or without having come, is nothing.
+        self._users: set[object] = set()
         self._store, self._feed = store, feed
         self._inbox = _Inbox(old)
         self._cursor, self._commit = cursor, commit and cursor is not None
@@ -163,30 +165,31 @@ class Watch:
         check_fork(self._forks)
         with self._lock:
             if not self._inbox.events and not self._closed:
-                self._users += 1
+                user = object()
                 try:
+                    self._users.add(user)
                     self._commit_handled(COMMIT_SECONDS)
                     self._dispatch()
                     if not self._inbox.events:
                         self._commit_handled(0)
                 finally:
-                    self._leave()
+                    self._leave(user)
             if self._closed:
                 raise _Closed
             return self._inbox.events.popleft() if self._inbox.events else None
 
-    def _leave(self) -> None:
-        with self._lock:
-            self._users -= 1
-            self._free_when_unused()
-
-    def _enter_wait(self) -> int:
-        """The descriptor to wait for; _leave() when done."""
+    def _enter(self, user: object) -> int:
+        """The descriptor to wait for, until _leave(USER)."""
         with self._lock:
             if self._closed:
                 raise _Closed
-            self._users += 1
+            self._users.add(user)
             return int(lib.kinf_informer_fd(self._informer))
+
+    def _leave(self, user: object) -> None:
+        with self._lock:
+            self._users.discard(user)
+            self._free_when_unused()
 
     # ---- cursor ----
 
@@ -227,12 +230,12 @@ class Watch:
             return None
 
     def _wait(self, seconds: float | None) -> None:
-        poll = select.poll()
-        poll.register(self._enter_wait(), select.POLLIN)
+        poll, user = select.poll(), object()
         try:
+            poll.register(self._enter(user), select.POLLIN)
             poll.poll(None if seconds is None else seconds * 1000)
         finally:
-            self._leave()
+            self._leave(user)
 
     def __iter__(self) -> "Watch":
         return self
@@ -246,17 +249,17 @@ class Watch:
     # ---- async for ----
 
     async def _wait_async(self) -> None:
-        loop = asyncio.get_running_loop()
-        descriptor = self._enter_wait()
+        loop, user = asyncio.get_running_loop(), object()
         try:
-            readable: asyncio.Future[None] = loop.create_future()
-            loop.add_reader(descriptor, lambda: readable.done() or readable.set_result(None))
+            descriptor = self._enter(user)
+            readable = asyncio.Event()
+            loop.add_reader(descriptor, readable.set)
             try:
-                await readable
+                await readable.wait()
             finally:
                 loop.remove_reader(descriptor)
         finally:
-            self._leave()
+            self._leave(user)
 
     def __aiter__(self) -> "Watch":
         return self
@@ -286,7 +289,7 @@ class Watch:
             self._free_when_unused()
 
     def _free_when_unused(self) -> None:
-        if self._closed and self._users == 0 and self._informer is not None:
+        if self._closed and not self._users and self._informer is not None:
             handle, self._informer = c_void_p(self._informer), None
             lib.kinf_informer_free(byref(handle))
             self._store.children.discard(self)
