@@ -209,7 +209,9 @@ def main():
         print(f"{READERS} readers, {len(PACES)} followers, {crowd.simulator.rv} changes; {crowd.kills}")
         workspace.close()
     except BaseException:
-        print(f"kept: {workspace.directory}")
+        for process in workspace.processes:
+            process.kill()
+        print(workspace.report())
         raise
     shutil.rmtree(workspace.directory)
 
