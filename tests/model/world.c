@@ -10,6 +10,7 @@
 
 #include "common/err.h"
 #include "common/failpoint.h"
+#include "store/verify.h"
 
 void world_fail(const char *format, ...)
 {
@@ -37,14 +38,16 @@ void key_text(int key, char text[16])
 
 int key_number(struct bytes key)
 {
-	char text[16];
+	const char *text = key.data;
+	char want[16];
 
-	for (int k = 0; k < KEYS; k++) {
-		key_text(k, text);
-		if (bytes_equal(key, bytes_str(text)))
-			return k;
-	}
-	return -1;
+	if (key.size != 7) /* "ns0/k00" */
+		return -1;
+	int k = (text[5] - '0') * 10 + text[6] - '0';
+	if (k < 0 || k >= KEYS)
+		return -1;
+	key_text(k, want);
+	return bytes_equal(key, bytes_str(want)) ? k : -1;
 }
 
 /* ---- opening and closing ---- */
@@ -152,6 +155,21 @@ const char *world_step(struct world *world)
 	}
 }
 
+static void say_fault(void *arg, const char *sentence)
+{
+	(void)arg;
+	world_fail("verify: %s", sentence);
+}
+
+static void verify(struct world *world)
+{
+	struct verify_options options = {.deep = true, .fault = say_fault};
+	struct verify_report report;
+	int r = verify_store(home_path(world->home), &options, &report);
+
+	MUST(r == 0, "verify: %s", err_text(r));
+}
+
 void world_settle(struct world *world)
 {
 	(void)setenv("KINF_FAIL", "", 1);
@@ -160,6 +178,7 @@ void world_settle(struct world *world)
 	while (processor_step(world))
 		;
 	world_check(world);
+	verify(world);
 	world_follow_check(world);
 	watchers_settle(world);
 }
