@@ -351,10 +351,12 @@ static void set_proxy(struct setup *setup, const struct http *http)
 {
 	SET(setup, CURLOPT_PROXY, http->proxy.url ? http->proxy.url : "");
 	SET(setup, CURLOPT_NOPROXY, "");
-	SET(setup, CURLOPT_PROXY_SSL_VERIFYPEER, http->config->insecure ? 0L : 1L);
-	SET(setup, CURLOPT_PROXY_SSL_VERIFYHOST, http->config->insecure ? 0L : 2L);
 	/* Who we are to the server is none of the proxy's business. */
 	SET(setup, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE);
+	if (!http->proxy.tls)
+		return;
+	SET(setup, CURLOPT_PROXY_SSL_VERIFYPEER, http->config->insecure ? 0L : 1L);
+	SET(setup, CURLOPT_PROXY_SSL_VERIFYHOST, http->config->insecure ? 0L : 2L);
 }
 
 static void set_connection(struct setup *setup, struct http_call *call)
