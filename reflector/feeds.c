@@ -70,6 +70,7 @@ int feeds_new(struct journal *journal, const struct runner_shared *shared,
 	feeds->shared.on_list_end = on_list_end;
 	feeds->shared.list_arg = feeds;
 	feeds->shared.pace = &feeds->pace;
+	feeds->random = pace_random();
 	feeds->shared.warnings = &feeds->warnings;
 	int r = load_feeds(feeds);
 	if (r < 0)

@@ -46,6 +46,7 @@ struct feeds {
 	struct journal *journal;
 	struct runner_shared shared;
 	struct pace pace;
+	uint64_t random; /* drawn for each answer of discovery's: those it fails wait in step */
 	struct warnings warnings;
 	const struct config *config; /* borrowed until the next feeds_configure */
 	struct wanted *wanted;

@@ -98,6 +98,12 @@ void resolve_hide(struct feeds *feeds, struct wanted *w)
 	w->pending = (struct stats_feed){0};
 }
 
+/* Uniform in [d, 2d), and the same for all that wait for one answer: one request is to serve them. */
+static uint64_t drawn_out(const struct feeds *feeds, uint64_t pause)
+{
+	return pause ? pause + feeds->random % pause : 0;
+}
+
 /* Not at once; longer each time, where what is wrong may pass. */
 static void ask_later(struct feeds *feeds, struct wanted *w, int error)
 {
@@ -109,7 +115,7 @@ static void ask_later(struct feeds *feeds, struct wanted *w, int error)
 
 	if (w->pause_ns > policy->backoff_max_ns)
 		w->pause_ns = policy->backoff_max_ns;
-	w->ask_ns = proc_monotonic_ns() + pace_jitter(passing ? w->pause_ns : policy->recheck_ns);
+	w->ask_ns = proc_monotonic_ns() + drawn_out(feeds, passing ? w->pause_ns : policy->recheck_ns);
 	w->pause_ns *= 2;
 }
 
@@ -164,6 +170,7 @@ int resolve_due(struct feeds *feeds)
 int feeds_discovered(struct feeds *feeds, int result)
 {
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	feeds->random = pace_random();
 	wildcard_discovered(feeds, result);
 	for (size_t i = 0; i < feeds->n_wanted; i++) {
 		struct wanted *w = &feeds->wanted[i];
@@ -184,11 +191,12 @@ int feeds_discovered(struct feeds *feeds, int result)
 
 void feeds_doubt(struct feeds *feeds)
 {
+	feeds->random = pace_random();
 	for (size_t i = 0; i < feeds->n_wanted; i++) {
 		if (!feeds->wanted[i].verified)
 			continue;
 		feeds->wanted[i].verified = false;
 		feeds->wanted[i].ask_ns = proc_monotonic_ns() +
-			pace_jitter(FEEDS_RETRY_FIRST / 2);
+			drawn_out(feeds, FEEDS_RETRY_FIRST / 2);
 	}
 }

@@ -18,14 +18,6 @@
 
 /* ---- the machine ---- */
 
-static uint64_t random_bits(void)
-{
-	uint64_t bits = proc_monotonic_ns();
-
-	(void)proc_random(&bits, sizeof(bits)); /* only spreads the load */
-	return bits;
-}
-
 /* After these a request may follow that many others may want at the same moment. */
 static bool turns_to_server(enum feed_on on)
 {
@@ -39,7 +31,7 @@ void runner_step(struct runner *runner, struct feed_input in, struct feed_action
 	bool hot = in.on == FEED_ON_EVENT || in.on == FEED_ON_ALIVE;
 
 	in.now_ns = proc_monotonic_ns();
-	in.random = hot ? in.now_ns : random_bits();
+	in.random = hot ? in.now_ns : pace_random();
 	if (turns_to_server(in.on))
 		in.span_ns = pace_span(runner->shared->pace, in.now_ns);
 	feed_step(&runner->feed, &in, ret_action);

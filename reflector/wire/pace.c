@@ -14,10 +14,15 @@ uint64_t pace_span(struct pace *pace, uint64_t now_ns)
 	return pace->turns++ < PACE_BURST ? 0 : pace->n_feeds * PACE_FEED_NS;
 }
 
-uint64_t pace_jitter(uint64_t least_ns)
+uint64_t pace_random(void)
 {
 	uint64_t bits = proc_monotonic_ns();
 
 	(void)proc_random(&bits, sizeof(bits)); /* only spreads the load */
-	return least_ns ? least_ns + bits % least_ns : 0;
+	return bits;
+}
+
+uint64_t pace_jitter(uint64_t least_ns)
+{
+	return least_ns ? least_ns + pace_random() % least_ns : 0;
 }

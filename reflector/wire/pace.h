@@ -25,8 +25,9 @@ struct pace {
 /* Counts one more at NOW_NS, and says how long a span it is to wait a random part of; 0: none. */
 uint64_t pace_span(struct pace *pace, uint64_t now_ns);
 
-/* Uniform in [LEAST_NS, 2 * LEAST_NS). Random numbers of the process: for the loop, not for pure
- * state machines. */
+/* Random numbers of the process: for the loop, not for pure state machines. */
+uint64_t pace_random(void);
+/* Uniform in [LEAST_NS, 2 * LEAST_NS). */
 uint64_t pace_jitter(uint64_t least_ns);
 
 #endif
