@@ -10,7 +10,8 @@ when it does not. In the end:
 
   * every follower's state is the cluster's, object by object, and so is the store's;
   * `kinf verify --deep` finds no fault, and no slot of a killed reader is left;
-  * the databases are no larger than a third of the time ago, but for a little.
+  * the databases are bounded: trimmed to what lives and is retained, and their files no larger than that
+    and what held snapshots have kept meanwhile (a file never shrinks).
 
 usage: tests/stress/crowd.py [--seconds 300] [--seed N] [--rate 400]   ($KINF_BUILD: default build/release)
 """
@@ -38,7 +39,8 @@ READERS = 64
 # Microseconds for each callback; those with a cursor hold history, so that they are never the slowest.
 PACES = [0, 0, 0, 0, 20, 50, 100, 200, 500, 1000, 1500, 2000, 3000, 4000, 6000, 8000]
 MIB = 1 << 20
-ROOM = 16 * MIB  # that a database may grow between two thirds of the time
+RETAINED = 64 * MIB
+FILE_MAX = 4 * RETAINED  # five minutes of changes write more than that
 
 
 class Member:
@@ -67,7 +69,7 @@ class Crowd:
         self.store = workspace.store(simulator=self.simulator)
         self.store.configure(
             whole(FEED, indexes={"node": "spec.nodeName"}),
-            retention={"time": "5s", "size": "64MiB"}, mapSize="1GiB",
+            retention={"time": "5s", "size": f"{RETAINED // MIB}MiB"}, mapSize="1GiB",
         )
         self.daemons = list(self.store.daemons())
         self.store.wait_synced(FEED, 60)
@@ -134,7 +136,7 @@ class Crowd:
         for daemon in self.daemons:
             assert daemon.running, daemon.tail()
         files = {part: self.store.path / part / "gen-1" / "data.mdb" for part in ("journal", "index")}
-        self.sizes.append((now, {part: file.stat().st_blocks * 512 for part, file in files.items()}))
+        self.sizes.append({part: file.stat().st_blocks * 512 for part, file in files.items()})
 
     def run(self, seconds):
         begun = time.monotonic()
@@ -170,14 +172,14 @@ class Crowd:
         status = self.store.kinf("status", "-o", "json", check=True).json["store"]
         return max(status["journal"]["readers"], status["index"]["readers"])
 
-    def sizes_flat(self):
-        """The largest of each third of the time, in bytes."""
-        first, last = self.sizes[0][0], self.sizes[-1][0]
-        third = lambda at: min(2, int(3 * (at - first) / (last - first + 1e-9)))
+    def sizes_bounded(self):
+        status = self.store.kinf("status", "-o", "json", check=True).json["store"]
         for part in ("journal", "index"):
-            largest = [max((s[part] for at, s in self.sizes if third(at) == i), default=0) for i in range(3)]
-            print(f"{part}: {', '.join(f'{n / MIB:.1f}' for n in largest)} MiB in the thirds of the time")
-            assert largest[2] <= largest[1] + ROOM, f"the {part} grows: {largest}"
+            used, largest = status[part]["usedBytes"], max(size[part] for size in self.sizes)
+            print(f"{part}: {used / MIB:.1f} MiB in use at the end, file at most {largest / MIB:.1f} MiB")
+            assert used <= RETAINED, f"the {part} is not trimmed: {used} bytes in use"
+            assert largest <= FILE_MAX, f"the {part} grows: {largest} bytes"
+        return True
 
     def settle(self):
         self.store.wait_equal(self.simulator, FEED, 60)
@@ -190,7 +192,7 @@ class Crowd:
         eventually(lambda: self.slots() <= 8, 20, "slots given back")
         deep = self.store.kinf("verify", "--deep", timeout=300)
         assert deep.status == 0, deep
-        self.sizes_flat()
+        eventually(self.sizes_bounded, 30, "what nobody needs is trimmed")
 
 
 def main():
