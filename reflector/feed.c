@@ -319,6 +319,7 @@ static void on_event(struct feed *feed, const struct feed_input *in, struct feed
 {
 	on_alive(feed, in, action);
 	feed->progress = true;
+	feed->expired = false;
 	feed->strikes = 0;
 	if (in->on == FEED_ON_EVENT && !feed->tolerant)
 		feed->unreadable = 0;

@@ -117,6 +117,7 @@ struct feed {
 	bool tolerant; /* objects that can't be read are passed over */
 	bool alive;    /* this request was answered with success */
 	bool progress; /* this watch has given something */
+	bool expired;  /* a watch was told 410, and none has given anything since */
 	struct buf rv; /* watch on from here */
 	struct buf list_rv; /* of the running list's first page */
 	struct buf continue_;

@@ -152,15 +152,26 @@ bool feed_was_short(const struct feed *feed, const struct feed_input *in)
 	return !feed->progress && in->now_ns - feed->started_ns < SHORT_WATCH;
 }
 
+/* A list is needed. After an outage that is the server's first proper answer, and the pauses that the
+ * outage has earned are over; a server that goes on expiring what it has just listed earns new ones. */
+static void on_watch_expired(struct feed *feed, const struct feed_input *in,
+	struct feed_action *action)
+{
+	feed_restart_list(feed);
+	feed->newest = true;
+	if (!feed->expired)
+		feed->failures = 0;
+	feed->expired = true;
+	feed_back_off(feed, in, action);
+}
+
 static void on_watch_failed(struct feed *feed, const struct feed_input *in,
 	struct feed_action *action)
 {
 	switch (in->status->kind) {
 	case FAILURE_EXPIRED:
 	case FAILURE_RV_AHEAD:
-		feed_restart_list(feed);
-		feed->newest = true;
-		feed_back_off(feed, in, action);
+		on_watch_expired(feed, in, action);
 		return;
 	case FAILURE_NETWORK:
 		/* A stream that broke is an ended one; one that never was is a failure. */

@@ -246,6 +246,31 @@ Test(feed, c34_a_lost_server_is_asked_again_ever_slower_from_the_same_rv)
 	feed_release(&run.feed);
 }
 
+Test(feed, after_an_outage_an_expired_rv_is_listed_soon_but_not_ever_again)
+{
+	struct run run;
+
+	start(&run, "50", false);
+	for (size_t i = 0; i < 8; i++)
+		PLAY(&run,
+			{FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT, .most_ms = 30000,
+				.phase = LISTED},
+			{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED});
+	for (uint64_t least = 800; least <= 3200; least *= 2) {
+		struct step expired = {FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT,
+			.least_ms = least, .most_ms = 2 * least, .phase = LISTED};
+
+		play(&run, &expired, 1);
+		PLAY(&run,
+			{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
+			{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED},
+			{FEED_ON_PAGE, .rv = "60", .what = FEED_DO_FINISH_LIST, .want_rv = "60",
+				.phase = LISTED},
+			{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "60", .phase = LISTED});
+	}
+	feed_release(&run.feed);
+}
+
 Test(feed, a_stream_that_breaks_is_opened_again_at_once)
 {
 	struct run run;
