@@ -29,9 +29,11 @@ def install(directory):
     source, target = directory / "source", directory / "site"
     shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
     run = run_command(
-        ["/usr/bin/python3", "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--no-index",
+        ["/usr/bin/python3", "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps",
+         "--no-index", "--no-compile",
          "--disable-pip-version-check", "--target", target, source],
         env={"PIP_NO_INPUT": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+        timeout=300,
     )
     assert run.status == 0, run
     return target
@@ -79,7 +81,7 @@ class Interpreter(Process):
         self.popen.stdin.write(json.dumps([function.__module__, function.__name__, ports]) + "\n")
         self.popen.stdin.flush()
 
-    def run(self, function, simulator=None, timeout=60):
+    def run(self, function, simulator=None, timeout=300):
         """Runs it to its end."""
         begin = len(self.out.splitlines())
         self.tell(function, simulator)
@@ -89,7 +91,7 @@ class Interpreter(Process):
 
         assert eventually(ended, timeout, function.__name__) == ["done"], self.tail(60)
 
-    def stop(self, timeout=20):
+    def stop(self, timeout=120):
         """The end of what it is told is its end."""
         if self.running:
             self.popen.stdin.close()
