@@ -174,9 +174,12 @@ def test_pages_under_change_skip_and_repeat_nothing(simulator, store):
     store.configure(whole("pods")).daemons()
     store.wait_equal(simulator, "pods")
     before = simulator.truth("pods")
-    simulator.churn("pods", 200, 60)
+    simulator.churn("pods", 200, 0)
     found, token = page(store, "pods", 40)
     while token:
+        # Counted: how many a rate takes away depends on how long the pages take.
+        simulator.delete_many("pods", 10)
+        simulator.create("pods", 10, prefix=f"new-{len(found)}-")
         more, token = page(store, "pods", 40, token)
         found += more
     simulator.churn("pods", 0)
