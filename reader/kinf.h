@@ -21,10 +21,11 @@
  * nothing aborts, nothing sleeps unless its name says wait.
  *
  * Threads: one thread at a time per snapshot and what is read from it; several threads may use one
- * struct kinf, each with snapshots of its own, and wait with it. After fork the child opens its own struct kinf; using the parent's gives
- * KINF_FORKED. A process that reads takes a slot in each database's reader table and writes nothing
- * else; it can never delay a writer. Hold snapshots briefly: pages freed meanwhile pile up behind
- * them, one held for over 60 s is reported by the daemons.
+ * struct kinf, each with snapshots of its own, and wait with it. After fork the child opens its own
+ * struct kinf; using the parent's gives KINF_FORKED. A process that reads takes a slot in each
+ * database's reader table and writes nothing else; it can never delay a writer. Hold snapshots
+ * briefly: pages freed meanwhile pile up behind them, one held for over 60 s is reported by the
+ * daemons.
  *
  * Callbacks may read from the snapshot they come from, but not renew, reset or close it.
  *
@@ -543,10 +544,11 @@ KINF_API uint64_t kinf_handler_event(const struct kinf_handler *handler);
  * to be read. The same one for the informer's life. */
 KINF_API int kinf_informer_fd(struct kinf_informer *informer);
 
-/* Runs at most MAX callbacks (0: as many as there is work for; one more when a handler that goes on from a
- * position is told on_sync) and returns how many, or an error; then calling it again goes on. KINF_NO_FEED: the
- * feed was taken out of the configuration. KINF_SNAPSHOT_EXPIRED: somebody wrote the copy that is read,
- * so what this dispatch has told last may be wrong; the next one begins with a lapse. */
+/* Runs at most MAX callbacks (0: as many as there is work for; one more when a handler that goes on
+ * from a position is told on_sync) and returns how many, or an error; then calling it again goes on.
+ * KINF_NO_FEED: the feed was taken out of the configuration. KINF_SNAPSHOT_EXPIRED: somebody wrote the
+ * copy that is read, so what this dispatch has told last may be wrong; the next one begins with a
+ * lapse. */
 KINF_API int kinf_informer_dispatch(struct kinf_informer *informer, int max);
 
 /* Dispatches and sleeps until STOP_FD (-1: none) is readable or kinf_informer_stop was called: 0; or

@@ -97,7 +97,8 @@ struct cursor_file {
 	size_t n;
 	uint64_t written_ns; /* CLOCK_REALTIME of its last writing */
 };
-int cursor_load(struct home *home, const char *name, struct cursor_file *ret_cursor); /* FOUND, NOT_FOUND, ERR_CORRUPT */
+/* FOUND, NOT_FOUND, ERR_CORRUPT. */
+int cursor_load(struct home *home, const char *name, struct cursor_file *ret_cursor);
 void cursor_release(struct cursor_file *cursor);
 int cursor_save(struct home *home, const char *name, const uint8_t uuid[16],
 	const struct follow_position *positions, size_t n);

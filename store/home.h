@@ -44,8 +44,9 @@ int home_runtime_fd(const struct home *home);
 
 /* Looks again at the folders: one that was removed and made anew is opened in place of what is open,
  * under the same descriptor, so other threads may use it meanwhile; so is the whole store, unless this
- * process has a role in it; the processor makes index and cursors again. A runtime folder that was not there when the store was opened is found. For
- * those that stay for long: what is in a removed folder would never change again. */
+ * process has a role in it; the processor makes index and cursors again. A runtime folder that was not
+ * there when the store was opened is found. For those that stay for long: what is in a removed folder
+ * would never change again. */
 void home_refresh(struct home *home);
 
 /* The store (journal and index) can be written by this process: if not, environments are opened
