@@ -47,14 +47,20 @@ build() {
     fi
 }
 
+# Several programs at a time, since each spends much of its time in forks.
 unit() {
-    local test log p f
+    local test log p f status tests=()
     for test in build/asan/unit/test_*; do
-        [ -x "$test" ] || continue
         case $test in *.*) continue ;; esac
+        [ -x "$test" ] && tests+=("$test")
+    done
+    printf '%s\n' "${tests[@]}" | logs=$logs xargs -P "$jobs" -I{} sh -c '
+        log=$logs/$(basename "$1").log
+        "$1" -j1 --timeout 120 >"$log" 2>&1
+        echo $? >"$log.status"' unit {}
+    for test in "${tests[@]}"; do
         log=$logs/$(basename "$test").log
-        "$test" -j"$jobs" --timeout 120 >"$log" 2>&1
-        local status=$?
+        status=$(cat "$log.status")
         p=$(sed -n 's/.*Passing: .*\b\([0-9][0-9]*\).*| Failing.*/\1/p' <(sed 's/\x1b\[[0-9;]*m//g' "$log") | tail -1)
         f=$(sed 's/\x1b\[[0-9;]*m//g' "$log" |
             sed -n 's/.*Failing: *\([0-9]*\) | Crashing: *\([0-9]*\).*/\1 \2/p' | tail -1 |
@@ -62,14 +68,14 @@ unit() {
         [ -n "$p" ] || p=0
         [ -n "$f" ] || f=1
         # A leak is printed and forgiven by the framework; not by us.
-        if [ "$f" = 0 ] && { [ $status -ne 0 ] || grep -q 'Sanitizer' "$log"; }; then f=1; fi
+        if [ "$f" = 0 ] && { [ "$status" != 0 ] || grep -q 'Sanitizer' "$log"; }; then f=1; fi
         counted "unit $(basename "$test")" "$p" "$f" "$log"
     done
 }
 
 scenarios() {
     local log=$logs/scenarios.log p f e
-    /usr/bin/python3 -m pytest -q -p no:cacheprovider -n "$jobs" --dist loadfile tests/scenario >"$log" 2>&1
+    /usr/bin/python3 -m pytest -q -p no:cacheprovider -n $((jobs + 1)) --dist loadfile tests/scenario >"$log" 2>&1
     local status=$?
     p=$(grep -oE '[0-9]+ passed' "$log" | tail -1 | grep -oE '[0-9]+' || echo 0)
     f=$(grep -oE '[0-9]+ failed' "$log" | tail -1 | grep -oE '[0-9]+' || echo 0)
