@@ -171,10 +171,10 @@ Test(informer_shared, TestSharedInformerHandlerAbuse)
 		cr_assert_eq(pthread_create(&threads[i], NULL, abuse, &abuses[i]), 0);
 	}
 	for (unsigned i = 0; i < 20; i++) {
-		for (unsigned k = 0; k < 500; k++) { /* 10,000 in all */
+		for (unsigned k = 0; k < 50; k++) { /* 1,000 in all */
 			char key[16];
 
-			(void)snprintf(key, sizeof(key), "a/%02u", (i * 500 + k) % 37);
+			(void)snprintf(key, sizeof(key), "a/%02u", (i * 50 + k) % 37);
 			cache_put(key, NULL);
 		}
 		cache_take();
