@@ -35,7 +35,7 @@ def test_an_old_open_list_does_not_end_a_reflector_without_room(simulator, store
     reflector = store.reflector(env=FULL)
     # At the latest when it resumes after a pause of 4 s: then trimming, which looks for old lists, is due.
     eventually(lambda: not reflector.running or "feed abandoned" in reflector.log, what="the old list is given up")
-    assert "waiting for disk space" in store.kinf("status").stdout
+    eventually(lambda: "waiting for disk space" in store.kinf("status").stdout, what="it waits for room")
     assert reflector.stop() == 0, "it had not ended by itself"
     store.reflector()
     store.wait_equal(simulator, "pods")
