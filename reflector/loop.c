@@ -455,7 +455,8 @@ static void beat(struct loop *loop)
 	proc_notify("WATCHDOG=1");
 	if (!loop->ready_said) {
 		loop->ready_said = true;
-		stats_set_state(loop->stats, "running");
+		if (!loop->held_ns)
+			stats_set_state(loop->stats, "running");
 		proc_notify("READY=1");
 	}
 }
