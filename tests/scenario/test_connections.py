@@ -54,13 +54,13 @@ def test_hundred_feeds_share_at_most_four_connections(simulator, way):
     simulator.create("pods", 100, namespaces=100)
     way = way()
     way.store.configure(spread(100)).daemons()
-    simulator.wait_watching("pods", 100)
+    simulator.wait_watching("pods", 100, timeout=60)
     way.store.wait_equal(simulator, "pods", where=lambda o: True)
     assert way.path.opened <= 4
     simulator.drop()  # all come back, and over few again
     simulator.touch("pods")
     way.store.wait_equal(simulator, "pods")
-    simulator.wait_watching("pods", 100)
+    simulator.wait_watching("pods", 100, timeout=60)
     assert way.path.opened <= 4, "the front's connections were not cut"
 
 
