@@ -54,6 +54,10 @@ config_read_fn config_read_list_concurrency, config_read_watch_timeout, config_r
 int config_choice(const struct place *place, const char *text, const char *const *names,
 	unsigned *ret_choice);
 
+/* A scalar that is one of two words of NAMES: sets *TO to whether it is the second. */
+int config_read_either(const struct place *place, const struct yaml_node *node,
+	const char *const *names, bool *to);
+
 /* Text of a scalar that is not empty, borrowed. */
 int config_scalar(const struct place *place, const struct yaml_node *node, const char **ret_text);
 

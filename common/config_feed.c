@@ -277,30 +277,16 @@ static int read_when_gone(const struct place *place, const struct yaml_node *nod
 {
 	static const char *const names[] = {"keep", "drop", NULL};
 	struct config_feed *feed = to;
-	const char *text;
-	unsigned choice;
 
-	int r = config_scalar(place, node, &text);
-	if (r == 0)
-		r = config_choice(place, text, names, &choice);
-	if (r == 0)
-		feed->drop_gone = choice == 1;
-	return r;
+	return config_read_either(place, node, names, &feed->drop_gone);
 }
 
 static int read_objects(const struct place *place, const struct yaml_node *node, void *to)
 {
 	static const char *const names[] = {"full", "metadata", NULL};
 	struct config_feed *feed = to;
-	const char *text;
-	unsigned choice;
 
-	int r = config_scalar(place, node, &text);
-	if (r == 0)
-		r = config_choice(place, text, names, &choice);
-	if (r == 0)
-		feed->metadata_only = choice == 1;
-	return r;
+	return config_read_either(place, node, names, &feed->metadata_only);
 }
 
 static int read_page_size(const struct place *place, const struct yaml_node *node, void *to)

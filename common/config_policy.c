@@ -82,15 +82,8 @@ int config_read_streaming(const struct place *place, const struct yaml_node *nod
 {
 	static const char *const names[] = {"false", "true", NULL};
 	struct config_policy *policy = to;
-	const char *text;
-	unsigned choice;
 
-	int r = config_scalar(place, node, &text);
-	if (r == 0)
-		r = config_choice(place, text, names, &choice);
-	if (r == 0)
-		policy->streaming_lists = choice == 1;
-	return r;
+	return config_read_either(place, node, names, &policy->streaming_lists);
 }
 
 int config_read_object_size(const struct place *place, const struct yaml_node *node, void *to)

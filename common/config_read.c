@@ -147,6 +147,20 @@ int config_choice(const struct place *place, const char *text, const char *const
 	return place_bad(place, "must be %s, not '%s'", buf_cstr(&allowed), text);
 }
 
+int config_read_either(const struct place *place, const struct yaml_node *node,
+	const char *const *names, bool *to)
+{
+	const char *text;
+	unsigned choice;
+
+	int r = config_scalar(place, node, &text);
+	if (r == 0)
+		r = config_choice(place, text, names, &choice);
+	if (r == 0)
+		*to = choice == 1;
+	return r;
+}
+
 int config_read_text(const struct place *place, const struct yaml_node *node, void *to)
 {
 	const char *text;
