@@ -13,9 +13,12 @@
 #include "common/err.h"
 
 /* The state at VISIBLE of the object whose later version SEQ is: FOUND, NOT_FOUND when there was
- * none. */
+ * none. Before its first list a feed has none, and the horizon does not wait for it: the versions
+ * before may be trimmed. */
 static int state_at(struct verify *v, uint64_t seq, uint64_t visible, struct record *ret_record)
 {
+	if (!visible)
+		return NOT_FOUND;
 	while (seq) {
 		int r = journal_get(v->journal, v->journal_txn, seq, ret_record);
 

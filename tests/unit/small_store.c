@@ -197,9 +197,9 @@ static void define(struct small_store *s, const char *name, const char *paths, u
 	OK(terms_add(s->terms, &definition));
 }
 
-static void add_feed(struct small_store *s)
+void small_store_add_feed(struct small_store *s, const char *name)
 {
-	struct feed_definition pods = {.name = "pods",
+	struct feed_definition feed = {.name = name,
 		.group = "",
 		.version = "v1",
 		.resource = "pods",
@@ -212,7 +212,7 @@ static void add_feed(struct small_store *s)
 		.namespaced = true};
 
 	OK(journal_begin(s->journal));
-	OK(journal_add_feed(s->journal, &pods, &s->feed));
+	OK(journal_add_feed(s->journal, &feed, &s->feed));
 	OK(journal_commit(s->journal));
 }
 
@@ -228,7 +228,7 @@ void small_store_open(struct small_store *s)
 	OK(terms_new(&s->terms));
 	OK(home_open(s->path, &how, &s->home));
 	OK(journal_open_write(s->home, &small_journal, reason, &s->journal));
-	add_feed(s);
+	small_store_add_feed(s, "pods");
 	(void)small_store_list_begin(s);
 	(void)small_store_list_end(s);
 	OK(index_create(s->home, &small_index, journal_uuid(s->journal), 0, &s->index));

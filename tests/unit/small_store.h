@@ -31,6 +31,9 @@ void small_store_open(struct small_store *s);
 /* Closes both environments in order, as daemons that end do. */
 void small_store_close(struct small_store *s);
 
+/* One more feed of pods, never listed, without indexes; what follows writes to it. */
+void small_store_add_feed(struct small_store *s, const char *name);
+
 /* Each in its own transaction; the seq. SIZE: of a text in the body, to make it large. */
 uint64_t small_store_put(struct small_store *s, const char *key, const char *node, size_t size);
 uint64_t small_store_delete(struct small_store *s, const char *key);

@@ -127,6 +127,25 @@ Test(verify, good_stores_have_no_faults_live_closed_and_copied)
 	assert_good(copy);
 }
 
+/* What was overtaken within a first list is nobody's state. */
+Test(verify, a_first_list_that_was_trimmed_is_no_fault)
+{
+	struct small_store s;
+	uint64_t trimmed;
+
+	small_store_open(&s);
+	small_store_add_feed(&s, "others");
+	(void)small_store_list_begin(&s);
+	(void)small_store_put(&s, "ns0/twice", "n1", 0);
+	uint64_t horizon = small_store_put(&s, "ns0/twice", "n2", 0);
+
+	small_store_take(&s);
+	OK(journal_trim(s.journal, horizon, 1000, &trimmed));
+	cr_assert_geq(trimmed, 2);
+	assert_good(s.path);
+	small_store_close(&s);
+}
+
 Test(verify, stores_without_index_and_without_anything)
 {
 	struct home_options how = {.create = true, .runtime_dir = scratch()};
