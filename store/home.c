@@ -6,6 +6,7 @@
 #include <grp.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -25,8 +26,10 @@
 
 struct home {
 	uint32_t magic;
-	int fd, journal_fd, index_fd, cursors_fd;
-	_Atomic int runtime_fd; /* -1 until there is one; other threads may look meanwhile */
+	int fd;
+	/* -1 until there is one; other threads may look meanwhile */
+	_Atomic int journal_fd, index_fd, cursors_fd, runtime_fd;
+	pthread_mutex_t refreshing;
 	int role_fd[HOME_ROLE_MAX];
 	bool has_group;
 	char id[ID_DIGITS + 1];
@@ -113,6 +116,25 @@ static int make_folder(int directory_fd, const char *name, unsigned mode, gid_t 
 	return 0;
 }
 
+static int open_part(const struct home *home, const char *name, _Atomic int *ret_fd)
+{
+	int fd = -1;
+	int r = open_folder(home->fd, name, &fd);
+
+	*ret_fd = fd;
+	return r;
+}
+
+static int make_part(const struct home *home, const char *name, unsigned mode, gid_t group,
+	_Atomic int *ret_fd)
+{
+	int fd = -1;
+	int r = make_folder(home->fd, name, mode, group, &fd);
+
+	*ret_fd = fd;
+	return r;
+}
+
 /* The folders above the store or the runtime folder; those belong to nobody in particular. */
 static int make_parents(const char *folder)
 {
@@ -188,11 +210,11 @@ static int create(struct home *home, const char *store, gid_t group)
 	if (flock(home->fd, LOCK_EX) < 0)
 		return err_set(-errno, "'%s'", store);
 	home->has_group = group != NO_GROUP;
-	r = make_folder(home->fd, "journal", mode, group, &home->journal_fd);
+	r = make_part(home, "journal", mode, group, &home->journal_fd);
 	if (r == 0)
-		r = make_folder(home->fd, "index", mode, group, &home->index_fd);
+		r = make_part(home, "index", mode, group, &home->index_fd);
 	if (r == 0)
-		r = make_folder(home->fd, "cursors", shared, group, &home->cursors_fd);
+		r = make_part(home, "cursors", shared, group, &home->cursors_fd);
 	if (r == 0)
 		r = read_id(home);
 	if (r == NOT_FOUND)
@@ -216,11 +238,11 @@ static int find(struct home *home, const char *store)
 	if (r < 0)
 		return r;
 	home->has_group = (st.st_mode & 02040) == 02040;
-	r = open_folder(home->fd, "journal", &home->journal_fd);
+	r = open_part(home, "journal", &home->journal_fd);
 	if (r >= 0)
-		r = open_folder(home->fd, "index", &home->index_fd);
+		r = open_part(home, "index", &home->index_fd);
 	if (r >= 0)
-		r = open_folder(home->fd, "cursors", &home->cursors_fd);
+		r = open_part(home, "cursors", &home->cursors_fd);
 	return r < 0 ? r : 0;
 }
 
@@ -344,6 +366,7 @@ int home_open(const char *store, const struct home_options *options, struct home
 	if (!home)
 		return err_set(-ENOMEM, "opening store '%s'", store);
 	home->magic = HOME_MAGIC;
+	(void)pthread_mutex_init(&home->refreshing, NULL); /* a default one cannot fail on Linux */
 	home->fd = home->journal_fd = home->index_fd = home->cursors_fd = -1;
 	home->runtime_fd = -1;
 	for (int i = 0; i < HOME_ROLE_MAX; i++)
@@ -373,16 +396,21 @@ static void make_again(const struct home *home, enum home_role role, const char 
 		err_clear();
 }
 
-/* FD becomes the folder at NAME when what it is now has no name any more. */
-static void refresh_folder(int directory_fd, const char *name, int fd)
+/* FD becomes the folder at NAME when it was not there to be opened, or what it is now has no name any
+ * more. */
+static void refresh_folder(int directory_fd, const char *name, _Atomic int *fd)
 {
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_nlink > 0)
+	if (*fd >= 0 && (fstat(*fd, &st) < 0 || st.st_nlink > 0))
 		return;
 	AUTO_FD int now = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (now >= 0)
-		(void)dup3(now, fd, O_CLOEXEC); /* else it stays as it is: looked at again later */
+	if (now < 0)
+		return; /* it stays as it is: looked at again later */
+	if (*fd < 0)
+		*fd = TAKE_FD(now);
+	else
+		(void)dup3(now, *fd, O_CLOEXEC); /* the descriptor that others know */
 }
 
 static bool has_role(const struct home *home)
@@ -428,16 +456,18 @@ static void refresh_runtime(struct home *home)
 void home_refresh(struct home *home)
 {
 	CHECK_OBJ(home, HOME_MAGIC);
+	(void)pthread_mutex_lock(&home->refreshing); /* the threads of a reader have one */
 	refresh_store(home);
 	make_again(home, HOME_PROCESSOR, "index", false);
 	make_again(home, HOME_PROCESSOR, "cursors", true);
-	refresh_folder(home->fd, "journal", home->journal_fd);
-	refresh_folder(home->fd, "index", home->index_fd);
-	refresh_folder(home->fd, "cursors", home->cursors_fd);
+	refresh_folder(home->fd, "journal", &home->journal_fd);
+	refresh_folder(home->fd, "index", &home->index_fd);
+	refresh_folder(home->fd, "cursors", &home->cursors_fd);
 	if (home->runtime_fd >= 0 && *home->runtime)
-		refresh_folder(AT_FDCWD, home->runtime, home->runtime_fd);
+		refresh_folder(AT_FDCWD, home->runtime, &home->runtime_fd);
 	else
 		refresh_runtime(home);
+	(void)pthread_mutex_unlock(&home->refreshing);
 }
 
 void home_close(struct home **home)
@@ -449,12 +479,12 @@ void home_close(struct home **home)
 	CHECK_OBJ(h, HOME_MAGIC);
 	for (int i = 0; i < HOME_ROLE_MAX; i++)
 		cleanup_fd(&h->role_fd[i]);
-	int runtime_fd = h->runtime_fd;
-	cleanup_fd(&runtime_fd);
-	cleanup_fd(&h->cursors_fd);
-	cleanup_fd(&h->index_fd);
-	cleanup_fd(&h->journal_fd);
+	int parts[] = {h->runtime_fd, h->cursors_fd, h->index_fd, h->journal_fd};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		cleanup_fd(&parts[i]);
 	cleanup_fd(&h->fd);
+	(void)pthread_mutex_destroy(&h->refreshing);
 	h->magic = 0;
 	free(h);
 	*home = NULL;

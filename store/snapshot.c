@@ -89,10 +89,12 @@ static int store_look(struct store *store, bool force)
 {
 	/* Identities first: a CURRENT replaced after this is seen as new the next time. */
 	struct file_identity index_current = identity_of(home_index_fd(store->home));
-	/* Perhaps the whole folder was replaced, or the daemons were just about to come. */
-	if (!index_current.inode || home_runtime_fd(store->home) < 0)
-		home_refresh(store->home);
 	struct file_identity journal_current = identity_of(home_journal_fd(store->home));
+	/* Perhaps the whole folder was replaced, or the daemons were just about to come. */
+	if (!index_current.inode || !journal_current.inode || home_runtime_fd(store->home) < 0) {
+		home_refresh(store->home);
+		journal_current = identity_of(home_journal_fd(store->home));
+	}
 
 	store->checked_ns = proc_monotonic_ns();
 	if (store->pair && !force && same_identity(&index_current, &store->index_current) &&

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "common/err.h"
 #include "common/proc.h"
@@ -124,16 +125,17 @@ static void rebuild(struct small_store *s)
 	index_close(&old);
 }
 
-Test(snapshot, waits_for_an_index_and_then_finds_it)
+static void assert_found_when_there(const char *missing)
 {
 	struct home_options how = {.create = true, .runtime_dir = scratch()};
 	struct store *store;
 	struct snapshot *snapshot = NULL;
 	struct home *home;
 
-	cr_assert_eq(store_open(scratch_path("none"), NULL, &store), ERR_NO_STORE);
 	OK(home_open(scratch_path("store"), &how, &home));
 	home_close(&home);
+	if (missing)
+		cr_assert_eq(rmdir(scratch_path(missing)), 0);
 	OK(store_open(scratch_path("store"), NULL, &store));
 	cr_assert_eq(snapshot_open(store, &snapshot), AGAIN);
 	struct small_store s;
@@ -153,6 +155,24 @@ Test(snapshot, waits_for_an_index_and_then_finds_it)
 	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n1", "it keeps the store");
 	snapshot_close(&snapshot);
 	small_store_close(&s);
+}
+
+Test(snapshot, waits_for_an_index_and_then_finds_it)
+{
+	struct store *store;
+
+	cr_assert_eq(store_open(scratch_path("none"), NULL, &store), ERR_NO_STORE);
+	assert_found_when_there(NULL);
+}
+
+Test(snapshot, opened_without_an_index_folder_finds_it_later)
+{
+	assert_found_when_there("store/index");
+}
+
+Test(snapshot, opened_without_a_journal_folder_finds_it_later)
+{
+	assert_found_when_there("store/journal");
 }
 
 Test(snapshot, moves_to_the_index_that_current_names_and_keeps_the_old_one_till_then)
