@@ -56,6 +56,7 @@ one "kill loop ${kill_seconds}s" scripts/check-crash.sh build/asan "$kill_second
 one "build build/release" make -j"$jobs" --no-print-directory VARIANT=release all \
     build/release/programs/crowd
 one "crowd ${STRESS_SECONDS:=300}s" scripts/check-stress.sh build/release "$STRESS_SECONDS"
+one "model, new worlds" build/asan/model/model --seconds 120
 for seed in 1 2 3; do
     one "model, long world $seed" build/asan/model/model --steps 10000 --seed "$seed"
 done

@@ -47,16 +47,16 @@ build() {
     fi
 }
 
-# Several programs at a time, since each spends much of its time in forks.
+# Several programs at a time, since they wait for disks and clocks.
 unit() {
     local test log p f status tests=()
     for test in build/asan/unit/test_*; do
         case $test in *.*) continue ;; esac
         [ -x "$test" ] && tests+=("$test")
     done
-    printf '%s\n' "${tests[@]}" | logs=$logs xargs -P "$jobs" -I{} sh -c '
+    printf '%s\n' "${tests[@]}" | logs=$logs xargs -P $((2 * jobs)) -I{} sh -c '
         log=$logs/$(basename "$1").log
-        "$1" -j1 --timeout 120 >"$log" 2>&1
+        "$1" -j1 --timeout 300 >"$log" 2>&1
         echo $? >"$log.status"' unit {}
     for test in "${tests[@]}"; do
         log=$logs/$(basename "$test").log
@@ -75,7 +75,7 @@ unit() {
 
 scenarios() {
     local log=$logs/scenarios.log p f e
-    /usr/bin/python3 -m pytest -q -p no:cacheprovider -n $((jobs + 1)) --dist loadfile tests/scenario >"$log" 2>&1
+    /usr/bin/python3 -m pytest -q -p no:cacheprovider -n $((3 * jobs)) --dist loadfile tests/scenario >"$log" 2>&1
     local status=$?
     p=$(grep -oE '[0-9]+ passed' "$log" | tail -1 | grep -oE '[0-9]+' || echo 0)
     f=$(grep -oE '[0-9]+ failed' "$log" | tail -1 | grep -oE '[0-9]+' || echo 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The model test: worlds of random steps, each compared with the model after every step.
- * usage: model [--seconds N] [--seed N] [--steps N]     (default: 40 s of worlds of 300 steps)
+ * usage: model [--worlds N | --seconds N | --seed N] [--steps N]
+ * By default the same 100 worlds each time; --seconds sees new ones.
  */
 #include <ftw.h>
 #include <inttypes.h>
@@ -15,12 +16,15 @@
 #include "tests/model/world.h"
 
 struct args {
-	uint64_t seconds, seed, steps;
+	uint64_t worlds, seconds, seed, steps;
 };
 
 static const struct option_spec specs[] = {
-	{0, "seconds", OPTION_NUMBER, offsetof(struct args, seconds), "N", "how long; default 40"},
-	{0, "seed", OPTION_NUMBER, offsetof(struct args, seed), "N", "one world: this one"},
+	{0, "worlds", OPTION_NUMBER, offsetof(struct args, worlds), "N",
+		"the first N worlds; default 100"},
+	{0, "seconds", OPTION_NUMBER, offsetof(struct args, seconds), "N",
+		"new worlds, for N seconds"},
+	{0, "seed", OPTION_NUMBER, offsetof(struct args, seed), "N", "one world: this one, loud"},
 	{0, "steps", OPTION_NUMBER, offsetof(struct args, steps), "N", "per world; default 300"},
 };
 
@@ -75,7 +79,7 @@ static void run_world(unsigned seed, uint64_t steps, bool loud, struct sum *sum)
 
 int main(int argc, char **argv)
 {
-	struct args args = {.seconds = 40, .steps = 300};
+	struct args args = {.worlds = 100, .steps = 300};
 	const struct options_group group = {"Options", specs, ARRAY_SIZE(specs), &args};
 	const struct options options = {"model", "", NULL, &group, 1, false};
 	struct sum sum = {0};
@@ -88,6 +92,9 @@ int main(int argc, char **argv)
 	unsigned seed = (unsigned)proc_realtime_ns();
 	if (args.seed)
 		run_world((unsigned)args.seed, args.steps, true, &sum);
+	else if (!args.seconds)
+		for (unsigned world = 1; world <= args.worlds; world++)
+			run_world(world, args.steps, false, &sum);
 	while (!args.seed && proc_monotonic_ns() < end)
 		run_world(seed++, args.steps, false, &sum);
 	(void)printf("%" PRIu64 " worlds, %" PRIu64 " steps, %" PRIu64 " records, follower: %" PRIu64

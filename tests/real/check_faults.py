@@ -109,7 +109,7 @@ class Faults:
         """Seconds since ENDED when every feed equals the server and is live."""
         for feed in FEEDS:
             left = max(1, LIMIT - (time.monotonic() - ended))
-            eventually(lambda: self.compare(feed), left, f"{feed} as in the cluster after '{what}'")
+            eventually(lambda: self.compare(feed), left, f"{feed} as in the cluster after '{what}'", patience=1)
         for feed in FEEDS:
             self.store.wait_live(feed, max(1, int(LIMIT - (time.monotonic() - ended))))
         healed = time.monotonic() - ended

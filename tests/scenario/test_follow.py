@@ -269,7 +269,7 @@ def test_follower_lives_through_kills_of_the_daemons(simulator, store, filled):
     store.wait_equal(simulator, "pods")
     truth = simulator.truth("pods")
     eventually(lambda: replay(follower.lines) == truth)
-    assert follower.stop(5) == 0
+    assert follower.stop() == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -164,8 +164,7 @@ def test_one_feed_that_hangs_does_not_hold_the_others(simulator, store):
     _, reflector = store.configure(whole("nodes"), whole("pods")).daemons()
     store.wait_equal(simulator, "pods")
     simulator.churn("pods", 100)
-    begun = time.monotonic()
-    assert reflector.stop() == 0 and time.monotonic() - begun < 5
+    assert reflector.stop(5) == 0
 
 
 def test_objects_beyond_reading_are_passed_over_and_said(simulator, store):

@@ -8,7 +8,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from harness import eventually
+from harness import PATIENCE, eventually
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("KINF_BUILD", "build/asan"))
@@ -106,9 +106,9 @@ class Process:
 
     def wait(self, timeout=20):
         try:
-            return self.popen.wait(timeout)
+            return self.popen.wait(timeout * PATIENCE)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"{self.name} did not end within {timeout} s") from None
+            raise AssertionError(f"{self.name} did not end within {timeout * PATIENCE} s") from None
 
     @property
     def log(self):
@@ -151,7 +151,7 @@ def run_command(argv, env=None, timeout=60, input=None, cwd=None):
         input=input,
         stdin=None if input is not None else subprocess.DEVNULL,
         capture_output=True,
-        timeout=timeout,
+        timeout=timeout * PATIENCE,
         cwd=cwd,
         text=True,
         errors="replace",

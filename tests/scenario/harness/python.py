@@ -33,7 +33,7 @@ def install(directory):
          "--no-index", "--no-compile",
          "--disable-pip-version-check", "--target", target, source],
         env={"PIP_NO_INPUT": "1", "PYTHONDONTWRITEBYTECODE": "1"},
-        timeout=300,
+        timeout=60,
     )
     assert run.status == 0, run
     return target
@@ -81,7 +81,7 @@ class Interpreter(Process):
         self.popen.stdin.write(json.dumps([function.__module__, function.__name__, ports]) + "\n")
         self.popen.stdin.flush()
 
-    def run(self, function, simulator=None, timeout=300):
+    def run(self, function, simulator=None, timeout=60):
         """Runs it to its end."""
         begin = len(self.out.splitlines())
         self.tell(function, simulator)
@@ -91,7 +91,7 @@ class Interpreter(Process):
 
         assert eventually(ended, timeout, function.__name__) == ["done"], self.tail(60)
 
-    def stop(self, timeout=120):
+    def stop(self, timeout=20):
         """The end of what it is told is its end."""
         if self.running:
             self.popen.stdin.close()

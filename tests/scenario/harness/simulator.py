@@ -6,7 +6,7 @@ import json
 import re
 import urllib.parse
 
-from harness import eventually
+from harness import PATIENCE, eventually
 from harness.process import Process, program
 
 
@@ -221,7 +221,7 @@ class Simulator:
 
     def get(self, target, timeout=30, **headers):
         """A GET of the API (plain HTTP); Answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout * PATIENCE)
         try:
             connection.request("GET", target, headers=headers)
             answer = connection.getresponse()
@@ -238,7 +238,7 @@ class Watch:
     """An open watch of the API."""
 
     def __init__(self, port, target, timeout, headers):
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout * PATIENCE)
         self.connection.request("GET", target, headers=headers)
         self.answer = self.connection.getresponse()
         assert self.answer.status == 200, self.answer.read()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from harness import eventually
+from harness import PATIENCE, eventually
 from harness.process import Process, program, run_command
 from harness.simulator import object_key
 
@@ -138,8 +138,12 @@ class Store:
         assert found, f"no feed {feed}: {status}"
         return found[0]
 
+    def _wait(self, state, feed, timeout):
+        limit = f"{timeout * PATIENCE}s"
+        self.kinf("wait", feed, "--for", state, "--timeout", limit, check=True, timeout=timeout + 10)
+
     def wait_synced(self, feed, timeout=30):
-        self.kinf("wait", feed, "--for", "synced", "--timeout", f"{timeout}s", check=True, timeout=timeout + 10)
+        self._wait("synced", feed, timeout)
 
     def wait_equal(self, simulator, feed, timeout=30, resource=None, where=lambda obj: True):
         """Waits until the feed shows exactly the cluster's objects WHERE holds for (default: all)."""
@@ -155,7 +159,7 @@ class Store:
         eventually(equal, timeout, f"{feed} as in the cluster")
 
     def wait_live(self, feed, timeout=30):
-        self.kinf("wait", feed, "--for", "live", "--timeout", f"{timeout}s", check=True, timeout=timeout + 10)
+        self._wait("live", feed, timeout)
 
     def last_event(self, feed):
         """Number of the newest event that a reader sees; the feed needs at least one object."""
