@@ -655,23 +655,27 @@ int env_open(const char *directory, const struct env_options *options, struct en
  * With WRITEMAP the file is as long as the map, with a hole behind the last page; a copy made by a
  * program that knows no holes would be that large. No reader ever looks behind the last page, and
  * the next writer makes the file long again.
+ *
+ * By a descriptor: the file at the path may be another one by now. A store that was removed under its
+ * daemons and made anew has folders of the same names, and somebody writes there.
  */
-static void cut_hole(const char *directory, uint64_t bytes)
+static int open_to_cut(const struct mapping *map)
 {
-	char path[4096];
+	int fd;
 
-	(void)snprintf(path, sizeof(path), "%s/data.mdb", directory);
-	(void)!truncate(path, (off_t)bytes); /* a hole that stays does no harm */
+	if (!map->writemap || map->forks != forks || mdb_env_get_fd(map->mdb, &fd))
+		return -1;
+	return fcntl(fd, F_DUPFD_CLOEXEC, 0); /* none: a hole that stays does no harm */
 }
 
 static void close_mapping(struct mapping *map)
 {
-	AUTO_FREE char *directory = strdup(map->path);
+	AUTO_FD int fd = open_to_cut(map);
 	uint64_t bytes = state_end(map);
-	bool cut = directory && map->writemap && map->forks == forks;
+
 	mapping_free(&map);
-	if (cut)
-		cut_hole(directory, bytes);
+	if (fd >= 0)
+		(void)!ftruncate(fd, (off_t)bytes);
 }
 
 static void drop_mapping(struct mapping *map, enum env_mode mode)

@@ -432,6 +432,32 @@ Test(env, writemap_gets_blocks_before_it_writes)
 	env_close(&env);
 }
 
+/* A daemon that ends in a store which was removed and made anew under it. */
+Test(env, closing_touches_no_other_file_that_has_the_path_now)
+{
+	struct env_options options = {.mode = ENV_WRITE, .databases = databases, .n_databases = 2,
+		.map_bytes = 64u << 20, .file_mode = 0600, .writemap = true};
+	char path[512], moved[512];
+	struct env *old = NULL, *new = NULL;
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%s", scratch_path("w"));
+	(void)snprintf(moved, sizeof(moved), "%s", scratch_path("away"));
+	cr_assert_eq(mkdir(path, 0700), 0);
+	cr_assert_eq(env_open(path, &options, &old), 0);
+	cr_assert_eq(rename(path, moved), 0);
+	cr_assert_eq(mkdir(path, 0700), 0);
+	cr_assert_eq(env_open(path, &options, &new), 0);
+	put(new, "a", 1u << 20);
+	env_close(&old);
+	cr_assert_eq(stat(scratch_path("w/data.mdb"), &st), 0);
+	cr_assert_geq(st.st_size, 64 << 20, "of %lld bytes", (long long)st.st_size);
+	put(new, "b", 1u << 20); /* a SIGBUS where the file was cut */
+	env_close(&new);
+	cr_assert_eq(stat(scratch_path("away/data.mdb"), &st), 0);
+	cr_assert_leq(st.st_size, 1 << 20, "its own is cut");
+}
+
 static uint64_t blocks_bytes(const char *path)
 {
 	struct stat st;
