@@ -170,6 +170,25 @@ static void follow_attach(struct follow *f)
 	}
 }
 
+/*
+ * A ring that lost its name, because the runtime folder was removed or the ring replaced by a writer that
+ * came after one that was killed: nobody says so in it. It goes on being looked at until there is another.
+ * Only where a pass follows, which reads what the old ring had still to tell.
+ */
+static void follow_attach_anew(struct follow *f)
+{
+	struct ring_reader *before = f->ring;
+
+	if (!before || !ring_is_replaced(before))
+		return;
+	f->ring = NULL;
+	follow_attach(f);
+	if (f->ring)
+		ring_detach(&before);
+	else
+		f->ring = before;
+}
+
 /* Another journal than the positions are of: lapped, when they came from a cursor; else the feeds
  * themselves are others now. */
 static int follow_other_journal(struct follow *f)
@@ -249,6 +268,8 @@ static int look_at_feed(struct follow *f, size_t i, struct follow_item *ret_item
 static int begin_pass(struct follow *f, struct follow_item *ret_item)
 {
 	uint64_t from = UINT64_MAX;
+
+	follow_attach_anew(f);
 	int r = follow_take_snapshot(f);
 
 	if (r != 0)

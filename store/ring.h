@@ -81,6 +81,10 @@ int ring_next(struct ring_reader *reader, struct ring_entry *ret_entry);
  * AGAIN on timeout, GONE as above. Spurious wake-ups are possible. */
 int ring_wait(struct ring_reader *reader, int timeout_ms);
 
+/* Another file has the ring's name, or none has: whoever writes it now may be writing another one. A
+ * system call. */
+bool ring_is_replaced(const struct ring_reader *reader);
+
 const uint8_t *ring_uuid(const struct ring_reader *reader);
 
 struct ring_status {

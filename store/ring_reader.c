@@ -276,11 +276,11 @@ int ring_next(struct ring_reader *reader, struct ring_entry *ret_entry)
 	return FOUND;
 }
 
-/* Another file, or none, has the ring's name. */
-static bool is_replaced(const struct ring_reader *reader)
+bool ring_is_replaced(const struct ring_reader *reader)
 {
 	struct stat st;
 
+	CHECK_OBJ(reader, RING_READER_MAGIC);
 	if (reader->directory_fd < 0)
 		return false;
 	return fstatat(reader->directory_fd, reader->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
@@ -315,7 +315,7 @@ int ring_wait(struct ring_reader *reader, int timeout_ms)
 		await(reader);
 		return 0;
 	}
-	return is_replaced(reader) ? GONE : AGAIN;
+	return ring_is_replaced(reader) ? GONE : AGAIN;
 }
 
 const uint8_t *ring_uuid(const struct ring_reader *reader)

@@ -8,6 +8,8 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -427,6 +429,46 @@ Test(follow, without_a_processor_it_waits_and_goes_on_with_the_next_one)
 	drain();
 	cr_assert_eq(w.changes, 1);
 	replica_is_model();
+}
+
+/* Rings that this process reads (not writes) and that have no name any more. */
+static unsigned lost_rings(void)
+{
+	char line[512];
+	unsigned n = 0;
+	FILE *maps = fopen("/proc/self/maps", "re");
+
+	cr_assert_not_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		n += strstr(line, "r--s") && strstr(line, "event.ring (deleted)");
+	(void)fclose(maps);
+	return n;
+}
+
+/* The processor was killed, so that nothing in its ring says that it ended, and the runtime folder
+ * cleaned up before the next one came. */
+Test(follow, a_ring_that_lost_its_name_is_left_for_the_one_that_has_it)
+{
+	int runtime = home_runtime_fd(w.rig.p.home);
+	struct ring *next = NULL;
+
+	begin(NULL);
+	drain();
+	cr_assert_eq(unlinkat(runtime, "event.ring", 0), 0);
+	cr_assert_eq(lost_rings(), 1);
+	cr_assert(follow_resync(w.follow)); /* a pass, now and not in a second */
+	drain();
+	cr_assert_eq(lost_rings(), 1, "until there is another, what there is may still be written");
+	put(0, 5);
+	rig_commit(&w.rig);
+	rig_settle(&w.rig);
+	OK(ring_create(runtime, "event.ring", 1u << 16, journal_uuid(w.rig.journal), 0600, &next));
+	cr_assert(follow_resync(w.follow));
+	drain();
+	cr_assert_eq(lost_rings(), 0);
+	cr_assert_eq(w.changes, 1, "and nothing is lost on the way");
+	replica_is_model();
+	ring_close(&next);
 }
 
 Test(follow, a_resync_gives_each_object_once_more)
