@@ -5,8 +5,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -16,26 +14,11 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "store/state.h"
 #include "store/generation.h"
+#include "store/home_parts.h"
+#include "store/state.h"
 
-#define HOME_MAGIC  0x6b1e0e04u
-#define ID_HEAD     "kinf-store 1 "
-#define ID_DIGITS   16
-#define NO_GROUP    ((gid_t)-1)
-
-struct home {
-	uint32_t magic;
-	int fd;
-	/* -1 until there is one; other threads may look meanwhile */
-	_Atomic int journal_fd, index_fd, cursors_fd, runtime_fd;
-	pthread_mutex_t refreshing;
-	int role_fd[HOME_ROLE_MAX];
-	bool has_group;
-	char id[ID_DIGITS + 1];
-	char path[PATH_MAX];
-	char runtime[PATH_MAX];
-};
+#define ID_HEAD "kinf-store 1 "
 
 static const char *const role_locks[HOME_ROLE_MAX] = {
 	[HOME_REFLECTOR] = "reflector.lock",
@@ -44,8 +27,7 @@ static const char *const role_locks[HOME_ROLE_MAX] = {
 
 /* ---- small files ----------------------------------------------------------------------------- */
 
-/* One line of a file without its newline. NOT_FOUND. */
-static int read_line(int directory_fd, const char *name, char *text, size_t size)
+int home_read_line(int directory_fd, const char *name, char *text, size_t size)
 {
 	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
@@ -59,8 +41,7 @@ static int read_line(int directory_fd, const char *name, char *text, size_t size
 	return FOUND;
 }
 
-/* The file becomes TEXT and a newline. */
-static int write_line(int directory_fd, const char *name, const char *text, unsigned mode)
+int home_write_line(int directory_fd, const char *name, const char *text, unsigned mode)
 {
 	char line[PATH_MAX + 64]; /* the runtime folder: a path, and its own name */
 
@@ -75,7 +56,7 @@ static int find_group(const char *name, gid_t *ret_gid)
 	char memory[4096];
 	struct group group, *found;
 
-	*ret_gid = NO_GROUP;
+	*ret_gid = HOME_NO_GROUP;
 	if (!name)
 		return 0;
 	int rc = getgrnam_r(name, &group, memory, sizeof(memory), &found);
@@ -95,8 +76,7 @@ static int open_folder(int directory_fd, const char *name, int *ret_fd)
 	return FOUND;
 }
 
-/* Makes it, or gives the one that is there the mode and group it should have. */
-static int make_folder(int directory_fd, const char *name, unsigned mode, gid_t group, int *ret_fd)
+int home_make_folder(int directory_fd, const char *name, unsigned mode, gid_t group, int *ret_fd)
 {
 	AUTO_FD int fd = -1;
 	struct stat st;
@@ -108,7 +88,7 @@ static int make_folder(int directory_fd, const char *name, unsigned mode, gid_t 
 		return r < 0 ? r : err_set(-ENOENT, "'%s'", name);
 	if (fstat(fd, &st) < 0)
 		return err_set(-errno, "'%s'", name);
-	if (group != NO_GROUP && st.st_gid != group && fchown(fd, (uid_t)-1, group) < 0)
+	if (group != HOME_NO_GROUP && st.st_gid != group && fchown(fd, (uid_t)-1, group) < 0)
 		return err_set(-errno, "giving '%s' to its group", name);
 	if ((st.st_mode & 07777) != mode && fchmod(fd, mode) < 0)
 		return err_set(-errno, "setting the mode of '%s'", name);
@@ -129,14 +109,13 @@ static int make_part(const struct home *home, const char *name, unsigned mode, g
 	_Atomic int *ret_fd)
 {
 	int fd = -1;
-	int r = make_folder(home->fd, name, mode, group, &fd);
+	int r = home_make_folder(home->fd, name, mode, group, &fd);
 
 	*ret_fd = fd;
 	return r;
 }
 
-/* The folders above the store or the runtime folder; those belong to nobody in particular. */
-static int make_parents(const char *folder)
+int home_make_parents(const char *folder)
 {
 	char path[PATH_MAX];
 
@@ -168,29 +147,29 @@ static int parse_id(struct home *home, const char *line)
 		return err_say(ERR_FORMAT, "'%s' is no store of this version: its id file says '%.40s'",
 			home->path, line);
 	line += head;
-	if (strlen(line) != ID_DIGITS || strspn(line, "0123456789abcdef") != ID_DIGITS)
+	if (strlen(line) != HOME_ID_DIGITS || strspn(line, "0123456789abcdef") != HOME_ID_DIGITS)
 		return err_say(ERR_CORRUPT, "'%s': the id file is damaged", home->path);
-	memcpy(home->id, line, ID_DIGITS + 1);
+	memcpy(home->id, line, HOME_ID_DIGITS + 1);
 	return 0;
 }
 
 static int make_id(struct home *home)
 {
-	char line[sizeof(ID_HEAD) + ID_DIGITS];
+	char line[sizeof(ID_HEAD) + HOME_ID_DIGITS];
 	uint64_t id;
 
 	int r = proc_random(&id, sizeof(id));
 	if (r < 0)
 		return r;
 	(void)snprintf(line, sizeof(line), ID_HEAD "%016" PRIx64, id);
-	r = write_line(home->fd, "id", line, home_file_mode(home));
+	r = home_write_line(home->fd, "id", line, home_file_mode(home));
 	return r < 0 ? r : parse_id(home, line);
 }
 
-static int read_id(struct home *home)
+int home_read_id(struct home *home)
 {
 	char line[128];
-	int r = read_line(home->fd, "id", line, sizeof(line));
+	int r = home_read_line(home->fd, "id", line, sizeof(line));
 
 	return r == FOUND ? parse_id(home, line) : r;
 }
@@ -198,25 +177,25 @@ static int read_id(struct home *home)
 /* Leaves the folder locked, because both daemons may come at once. */
 static int create(struct home *home, const char *store, gid_t group)
 {
-	unsigned mode = group == NO_GROUP ? 0700 : 02750;
-	unsigned shared = group == NO_GROUP ? 0700 : 03770;
+	unsigned mode = group == HOME_NO_GROUP ? 0700 : 02750;
+	unsigned shared = group == HOME_NO_GROUP ? 0700 : 03770;
 
-	int r = make_parents(store);
+	int r = home_make_parents(store);
 	if (r < 0)
 		return r;
-	r = make_folder(AT_FDCWD, store, mode, group, &home->fd);
+	r = home_make_folder(AT_FDCWD, store, mode, group, &home->fd);
 	if (r < 0)
 		return r;
 	if (flock(home->fd, LOCK_EX) < 0)
 		return err_set(-errno, "'%s'", store);
-	home->has_group = group != NO_GROUP;
+	home->has_group = group != HOME_NO_GROUP;
 	r = make_part(home, "journal", mode, group, &home->journal_fd);
 	if (r == 0)
 		r = make_part(home, "index", mode, group, &home->index_fd);
 	if (r == 0)
 		r = make_part(home, "cursors", shared, group, &home->cursors_fd);
 	if (r == 0)
-		r = read_id(home);
+		r = home_read_id(home);
 	if (r == NOT_FOUND)
 		r = make_id(home);
 	return r;
@@ -230,7 +209,7 @@ static int find(struct home *home, const char *store)
 	if (r == NOT_FOUND)
 		return no_store(store);
 	if (r == 0)
-		r = read_id(home);
+		r = home_read_id(home);
 	if (r == NOT_FOUND)
 		return no_store(store);
 	if (r == 0 && fstat(home->fd, &st) < 0)
@@ -243,96 +222,6 @@ static int find(struct home *home, const char *store)
 		r = open_part(home, "index", &home->index_fd);
 	if (r >= 0)
 		r = open_part(home, "cursors", &home->cursors_fd);
-	return r < 0 ? r : 0;
-}
-
-/* ---- the runtime folder ---------------------------------------------------------------------- */
-
-/* It lies where others may write: it must be the owner's, and nobody else's to write. */
-static int check_runtime(const struct home *home, int fd)
-{
-	struct stat store, runtime;
-
-	if (fstat(home->fd, &store) < 0 || fstat(fd, &runtime) < 0)
-		return err_set(-errno, "'%s'", home->runtime);
-	if (runtime.st_uid != store.st_uid && runtime.st_uid != 0)
-		return err_say(-EPERM, "'%s' belongs to user %u, the store to %u: remove it, or use another "
-				       "--runtime-dir",
-			home->runtime, runtime.st_uid, store.st_uid);
-	if (runtime.st_mode & 0022)
-		return err_say(-EPERM, "'%s' can be written by others: remove it, or use another --runtime-dir",
-			home->runtime);
-	return 0;
-}
-
-static int open_runtime(struct home *home)
-{
-	AUTO_FD int fd = open(home->runtime, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd < 0 && (errno == ENOENT || errno == EACCES))
-		return NOT_FOUND;
-	if (fd < 0)
-		return err_set(-errno, "'%s'", home->runtime);
-	int r = check_runtime(home, fd);
-	if (r < 0)
-		return r;
-	home->runtime_fd = TAKE_FD(fd);
-	return 0;
-}
-
-/* Both daemons may come at once, and the temporary file has one name. */
-static int record_runtime(struct home *home, const char *path)
-{
-	if (flock(home->fd, LOCK_EX) < 0)
-		return err_set(-errno, "'%s'", home->path);
-	int r = write_line(home->fd, "runtime", path, home_file_mode(home));
-	(void)flock(home->fd, LOCK_UN); /* and close() would do it too */
-	return r;
-}
-
-/* Says where it is, before anything is in it, so that readers need only the store. */
-static int make_runtime(struct home *home, const char *parent, gid_t group)
-{
-	unsigned mode = group == NO_GROUP ? 0700 : 02750;
-	char recorded[PATH_MAX] = "", wanted[PATH_MAX + 32];
-
-	int r = read_line(home->fd, "runtime", recorded, sizeof(recorded));
-	if (r < 0)
-		return r;
-	if (!parent && r == NOT_FOUND)
-		return 0;
-	if (parent)
-		(void)snprintf(wanted, sizeof(wanted), "%s/kinf-%s", parent, home->id);
-	else
-		(void)snprintf(wanted, sizeof(wanted), "%s", recorded);
-	if (strlen(wanted) >= sizeof(home->runtime))
-		return err_set(-ENAMETOOLONG, "'%s'", wanted);
-	memcpy(home->runtime, wanted, strlen(wanted) + 1);
-	r = make_parents(home->runtime);
-	if (r < 0)
-		return r;
-	if (mkdir(home->runtime, 0700) < 0 && errno != EEXIST)
-		return err_set(-errno, "making '%s'", home->runtime);
-	r = open_runtime(home);
-	if (r)
-		return r < 0 ? r : err_set(-EACCES, "'%s'", home->runtime);
-	if (group != NO_GROUP && fchown(home->runtime_fd, (uid_t)-1, group) < 0)
-		return err_set(-errno, "giving '%s' to its group", home->runtime);
-	if (fchmod(home->runtime_fd, mode) < 0)
-		return err_set(-errno, "setting the mode of '%s'", home->runtime);
-	if (strcmp(recorded, wanted) == 0)
-		return 0;
-	return record_runtime(home, wanted);
-}
-
-static int find_runtime(struct home *home)
-{
-	int r = read_line(home->fd, "runtime", home->runtime, sizeof(home->runtime));
-
-	if (r == FOUND)
-		r = open_runtime(home);
-	if (r == NOT_FOUND)
-		home->runtime[0] = '\0';
 	return r < 0 ? r : 0;
 }
 
@@ -353,8 +242,8 @@ static int open_parts(struct home *home, const char *store, const struct home_op
 	if (realpath(store, resolved))
 		memcpy(home->path, resolved, strlen(resolved) + 1);
 	if (!options->create)
-		return find_runtime(home);
-	r = make_runtime(home, options->runtime_dir, group);
+		return home_find_runtime(home);
+	r = home_make_runtime(home, options->runtime_dir, group);
 	(void)flock(home->fd, LOCK_UN); /* and close() would do it too */
 	return r;
 }
@@ -378,96 +267,6 @@ int home_open(const char *store, const struct home_options *options, struct home
 		return err_add(r, "opening store '%s'", store);
 	*ret_home = TAKE(home);
 	return 0;
-}
-
-/* Folders that were taken away from under a daemon: it makes those again that it writes. Where that
- * fails they are missed by whoever needs them, who has a sentence for it. */
-static void make_again(const struct home *home, enum home_role role, const char *name, bool shared)
-{
-	AUTO_FD int fd = -1;
-	unsigned mode = 0700;
-	struct stat st;
-
-	if (home->role_fd[role] < 0 || fstat(home->fd, &st) < 0 || st.st_nlink == 0)
-		return;
-	if (home->has_group)
-		mode = shared ? 03770 : 02750;
-	if (make_folder(home->fd, name, mode, home->has_group ? st.st_gid : NO_GROUP, &fd) < 0)
-		err_clear();
-}
-
-/* FD becomes the folder at NAME when it was not there to be opened, or what it is now has no name any
- * more. */
-static void refresh_folder(int directory_fd, const char *name, _Atomic int *fd)
-{
-	struct stat st;
-
-	if (*fd >= 0 && (fstat(*fd, &st) < 0 || st.st_nlink > 0))
-		return;
-	AUTO_FD int now = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (now < 0)
-		return; /* it stays as it is: looked at again later */
-	if (*fd < 0)
-		*fd = TAKE_FD(now);
-	else
-		(void)dup3(now, *fd, O_CLOEXEC); /* the descriptor that others know */
-}
-
-static bool has_role(const struct home *home)
-{
-	for (int i = 0; i < HOME_ROLE_MAX; i++)
-		if (home->role_fd[i] >= 0)
-			return true;
-	return false;
-}
-
-/* The whole store was removed and made anew: another id, another runtime folder. Not for its daemons,
- * whose locks are in the removed one. */
-static void refresh_store(struct home *home)
-{
-	struct stat st;
-
-	if (has_role(home) || fstat(home->fd, &st) < 0 || st.st_nlink > 0)
-		return;
-	struct home now = {.fd = open(home->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-	/* The id comes last, so its folders are there too. */
-	if (now.fd >= 0 && read_id(&now) == FOUND && dup3(now.fd, home->fd, O_CLOEXEC) >= 0) {
-		memcpy(home->id, now.id, sizeof(home->id));
-		home->runtime[0] = '\0';
-	}
-	cleanup_fd(&now.fd);
-}
-
-/* What is open is of another store, or of none. */
-static void refresh_runtime(struct home *home)
-{
-	int before = home->runtime_fd;
-
-	if (find_runtime(home) < 0)
-		err_clear(); /* not to be used: as if it were not there */
-	int now = home->runtime_fd;
-	if (before < 0 || now == before)
-		return;
-	(void)dup3(now, before, O_CLOEXEC); /* the descriptor that others know */
-	home->runtime_fd = before;
-	cleanup_fd(&now);
-}
-
-void home_refresh(struct home *home)
-{
-	CHECK_OBJ(home, HOME_MAGIC);
-	(void)pthread_mutex_lock(&home->refreshing); /* the threads of a reader have one */
-	refresh_store(home);
-	make_again(home, HOME_PROCESSOR, "index", false);
-	make_again(home, HOME_PROCESSOR, "cursors", true);
-	refresh_folder(home->fd, "journal", &home->journal_fd);
-	refresh_folder(home->fd, "index", &home->index_fd);
-	refresh_folder(home->fd, "cursors", &home->cursors_fd);
-	if (home->runtime_fd >= 0 && *home->runtime)
-		refresh_folder(AT_FDCWD, home->runtime, &home->runtime_fd);
-	else
-		refresh_runtime(home);
-	(void)pthread_mutex_unlock(&home->refreshing);
 }
 
 void home_close(struct home **home)
@@ -592,7 +391,7 @@ int home_role_holder(const struct home *home, enum home_role role)
 	REQUIRE(role < HOME_ROLE_MAX);
 	if (!proc_is_locked(home->fd, role_locks[role]))
 		return 0;
-	if (read_line(home->fd, role_locks[role], line, sizeof(line)) != FOUND ||
+	if (home_read_line(home->fd, role_locks[role], line, sizeof(line)) != FOUND ||
 		sscanf(line, "%d", &pid) != 1 || pid <= 0)
 		pid = -1; /* held, but its holder has not written its pid yet */
 	return pid;

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/home_parts.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+
+/* Folders that were taken away from under a daemon: it makes those again that it writes. Where that
+ * fails they are missed by whoever needs them, who has a sentence for it. */
+static void make_again(const struct home *home, enum home_role role, const char *name, bool shared)
+{
+	AUTO_FD int fd = -1;
+	unsigned mode = 0700;
+	struct stat st;
+
+	if (home->role_fd[role] < 0 || fstat(home->fd, &st) < 0 || st.st_nlink == 0)
+		return;
+	if (home->has_group)
+		mode = shared ? 03770 : 02750;
+	if (home_make_folder(home->fd, name, mode, home->has_group ? st.st_gid : HOME_NO_GROUP, &fd) < 0)
+		err_clear();
+}
+
+/* FD becomes the folder at NAME when it was not there to be opened, or what it is now has no name any
+ * more. */
+static void refresh_folder(int directory_fd, const char *name, _Atomic int *fd)
+{
+	struct stat st;
+
+	if (*fd >= 0 && (fstat(*fd, &st) < 0 || st.st_nlink > 0))
+		return;
+	AUTO_FD int now = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (now < 0)
+		return; /* it stays as it is: looked at again later */
+	if (*fd < 0)
+		*fd = TAKE_FD(now);
+	else
+		(void)dup3(now, *fd, O_CLOEXEC); /* the descriptor that others know */
+}
+
+static bool has_role(const struct home *home)
+{
+	for (int i = 0; i < HOME_ROLE_MAX; i++)
+		if (home->role_fd[i] >= 0)
+			return true;
+	return false;
+}
+
+/* The whole store was removed and made anew: another id, another runtime folder. Not for its daemons,
+ * whose locks are in the removed one. */
+static void refresh_store(struct home *home)
+{
+	struct stat st;
+
+	if (has_role(home) || fstat(home->fd, &st) < 0 || st.st_nlink > 0)
+		return;
+	struct home now = {.fd = open(home->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+	/* The id comes last, so its folders are there too. */
+	if (now.fd >= 0 && home_read_id(&now) == FOUND && dup3(now.fd, home->fd, O_CLOEXEC) >= 0) {
+		memcpy(home->id, now.id, sizeof(home->id));
+		home->runtime[0] = '\0';
+	}
+	cleanup_fd(&now.fd);
+}
+
+/* What is open is of another store, or of none. */
+static void refresh_runtime(struct home *home)
+{
+	int before = home->runtime_fd;
+
+	if (home_find_runtime(home) < 0)
+		err_clear(); /* not to be used: as if it were not there */
+	int now = home->runtime_fd;
+	if (before < 0 || now == before)
+		return;
+	(void)dup3(now, before, O_CLOEXEC); /* the descriptor that others know */
+	home->runtime_fd = before;
+	cleanup_fd(&now);
+}
+
+void home_refresh(struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	(void)pthread_mutex_lock(&home->refreshing); /* the threads of a reader have one */
+	refresh_store(home);
+	make_again(home, HOME_PROCESSOR, "index", false);
+	make_again(home, HOME_PROCESSOR, "cursors", true);
+	refresh_folder(home->fd, "journal", &home->journal_fd);
+	refresh_folder(home->fd, "index", &home->index_fd);
+	refresh_folder(home->fd, "cursors", &home->cursors_fd);
+	if (home->runtime_fd >= 0 && *home->runtime)
+		refresh_folder(AT_FDCWD, home->runtime, &home->runtime_fd);
+	else
+		refresh_runtime(home);
+	(void)pthread_mutex_unlock(&home->refreshing);
+}
