@@ -38,9 +38,10 @@ struct app {
 	bool anew;    /* the index is damaged: build another */
 	bool waiting; /* "no journal yet" was said */
 	bool mute;    /* "no doorbell" was */
+	int lost;     /* the store was taken away: why; 0: it is there */
 	int failing;  /* the error that was said and is not yet survived; 0: none */
 	int backoff_ms;
-	uint64_t ticked, notified, checked, opened; /* when, monotonic */
+	uint64_t ticked, notified, looked, checked, opened; /* when, monotonic */
 };
 
 /* ---- signals, heartbeat ---- */
@@ -224,11 +225,27 @@ static void step(struct app *app)
 		fail(app, more);
 }
 
+/* Once a second, with a pair or without: is the store still where readers look for it? */
+static void look_at_store(struct app *app)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	if (now - app->looked < SECOND_NS)
+		return;
+	app->looked = now;
+	app->lost = home_check(app->p.home);
+	if (!app->lost)
+		return;
+	app->stop = true;
+	log_event(LOG_ERROR, "processor", "ended", "error=%s", log_quote(err_text(app->lost)));
+}
+
 static void run(struct app *app)
 {
 	proc_notify("READY=1");
 	while (!app->stop) {
 		(void)app_tick(app); /* app->stop says it */
+		look_at_store(app);
 		if (app->reload)
 			reload(app);
 		if (app->stop)
@@ -294,7 +311,7 @@ static int start(struct app *app)
 	if (env_library_fault())
 		log_event(LOG_WARNING, "store", "library", "text=%s", log_quote(env_library_fault()));
 	run(app);
-	return PROC_OK;
+	return app->lost ? (int)proc_exit_of(app->lost) : PROC_OK;
 }
 
 static void app_release(struct app *app)

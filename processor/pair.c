@@ -365,6 +365,8 @@ int pair_check(struct pair *pair)
 		return r;
 	if (r == FOUND && current != journal_generation(pair->journal))
 		return GONE;
+	if (!journal_is_there(pair->journal)) /* and the next may have the same number */
+		return GONE;
 	/* Somebody took the index away: what we write nobody would find. */
 	if (pair->published) {
 		r = generation_current(home_index_fd(pair->p->home), &current);

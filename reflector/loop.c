@@ -443,12 +443,25 @@ static int take_signals(struct loop *loop)
 	return 0;
 }
 
-static void beat(struct loop *loop)
+/* What is written into folders that were taken away nobody would find. */
+static int look_at_store(const struct loop *loop)
+{
+	int r = home_check(loop->home);
+
+	if (r || journal_is_there(loop->journal))
+		return r;
+	return err_say(ERR_MOVED,
+		"the journal in store '%s' was taken away while in use: ending, because nobody would find "
+		"what is written there; the next start makes it anew",
+		home_path(loop->home));
+}
+
+static int beat(struct loop *loop)
 {
 	uint64_t now = proc_monotonic_ns();
 
 	if (now < loop->beat_ns)
-		return;
+		return 0;
 	loop->beat_ns = now + BEAT;
 	stats_heartbeat(loop->stats);
 	ring_heartbeat(loop->ring);
@@ -459,6 +472,7 @@ static void beat(struct loop *loop)
 			stats_set_state(loop->stats, "running");
 		proc_notify("READY=1");
 	}
+	return look_at_store(loop);
 }
 
 static int timeout_ms(const struct loop *loop)
@@ -526,8 +540,8 @@ static int turn(struct loop *loop)
 	}
 	trim(loop);
 	feeds_report(loop->feeds);
-	beat(loop);
-	return r;
+	int lost = beat(loop);
+	return lost < 0 ? lost : r;
 }
 
 int loop_run(struct loop *loop)

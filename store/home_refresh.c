@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/home_parts.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,16 +10,73 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 
-/* Folders that were taken away from under a daemon: it makes those again that it writes. Where that
- * fails they are missed by whoever needs them, who has a sentence for it. */
+/* ---- is it still there? ---------------------------------------------------------------------- */
+
+/* Only what is certain counts: a path that can't be looked at just now is not gone. */
+static bool is_elsewhere(const struct home *home)
+{
+	struct stat ours, there;
+
+	if (fstat(home->fd, &ours) < 0)
+		return false;
+	if (stat(home->path, &there) < 0)
+		return errno == ENOENT || errno == ENOTDIR;
+	return ours.st_dev != there.st_dev || ours.st_ino != there.st_ino;
+}
+
+static bool has_other_id(const struct home *home)
+{
+	struct home now = {.fd = home->fd};
+	int r = home_read_id(&now);
+
+	if (r < 0)
+		err_clear();
+	return r == NOT_FOUND || (r == FOUND && strcmp(now.id, home->id) != 0);
+}
+
+/* Another could take the role with a lock file of its own. */
+static bool lost_a_lock(const struct home *home)
+{
+	struct stat st;
+
+	for (int i = 0; i < HOME_ROLE_MAX; i++)
+		if (home->role_fd[i] >= 0 && fstat(home->role_fd[i], &st) == 0 && !st.st_nlink)
+			return true;
+	return false;
+}
+
+int home_check(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	const char *what = is_elsewhere(home) ? "its folder was removed or replaced"
+		: has_other_id(home)          ? "its file 'id' was removed or replaced"
+		: lost_a_lock(home)           ? "its lock file was removed"
+					      : NULL;
+	if (!what)
+		return 0;
+	return err_say(ERR_MOVED,
+		"the store '%s' was taken away while in use (%s): ending, because nobody would find what "
+		"is written there; the next start makes it anew",
+		home->path, what);
+}
+
+/* ---- what was made anew ---------------------------------------------------------------------- */
+
+/* Folders that were taken away from under a daemon: it makes those again that it writes, but not into
+ * a store that is being removed. Where that fails they are missed by whoever needs them, who has a
+ * sentence for it. */
 static void make_again(const struct home *home, enum home_role role, const char *name, bool shared)
 {
 	AUTO_FD int fd = -1;
 	unsigned mode = 0700;
 	struct stat st;
 
-	if (home->role_fd[role] < 0 || fstat(home->fd, &st) < 0 || st.st_nlink == 0)
+	if (home->role_fd[role] < 0 || fstat(home->fd, &st) < 0)
 		return;
+	if (home_check(home) < 0) {
+		err_clear();
+		return;
+	}
 	if (home->has_group)
 		mode = shared ? 03770 : 02750;
 	if (home_make_folder(home->fd, name, mode, home->has_group ? st.st_gid : HOME_NO_GROUP, &fd) < 0)

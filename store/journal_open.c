@@ -316,3 +316,9 @@ uint32_t journal_generation(const struct journal *journal)
 	CHECK_OBJ(journal, JOURNAL_MAGIC);
 	return generation_number(journal->gen);
 }
+
+bool journal_is_there(const struct journal *journal)
+{
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	return generation_is_there(journal->gen);
+}

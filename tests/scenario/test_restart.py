@@ -219,6 +219,27 @@ def test_durable_store_survives_a_power_cut(simulator, store, boot):
     assert lists(simulator) == 0
 
 
+# ---- what is taken away while it is in use ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", ["store", "journal"])
+def test_what_is_removed_under_the_daemons_is_made_anew(simulator, store, part):
+    """Else they would write on for ever where nobody looks."""
+    simulator.create("pods", 20)
+    store.configure(whole("pods"))
+    supervisor = store.run()
+    store.wait_equal(simulator, "pods")
+    trash = store.directory / "trash"
+    os.rename(store.path if part == "store" else store.path / part, trash)  # at once, whatever is in it
+    shutil.rmtree(trash)
+    simulator.touch("pods", 5)
+    store.wait_equal(simulator, "pods")
+    store.verify()
+    assert supervisor.running
+    ended = re.findall(r" error (\w+) ended .*was taken away while in use", supervisor.log)
+    assert sorted(ended) == (["main", "processor"] if part == "store" else ["main"]), ended  # main: of the reflector
+
+
 # ---- order and exclusion ---------------------------------------------------------------------------
 
 

@@ -227,6 +227,87 @@ Test(home, daemon_keeps_the_store_its_lock_is_in)
 	home_close(&daemon);
 }
 
+/* What a daemon that holds a role says of its store, after DO_HARM. */
+static int check_after(void (*do_harm)(void))
+{
+	struct home *daemon = open_home(true);
+
+	cr_assert_eq(home_take_role(daemon, HOME_REFLECTOR), 0);
+	cr_assert_eq(home_check(daemon), 0);
+	do_harm();
+	int r = home_check(daemon);
+	cr_assert(!r || strstr(err_text(r), home_path(daemon)), "%s", err_text(r));
+	home_close(&daemon);
+	return r;
+}
+
+static void remove_store(void)
+{
+	scratch_remove(scratch_path("a/b/store"));
+}
+
+static void move_store(void)
+{
+	cr_assert_eq(rename(scratch_path("a/b/store"), scratch_path("a/b/old")), 0);
+}
+
+static void replace_store(void)
+{
+	move_store();
+	scratch_copy(scratch_path("a/b/old"), scratch_path("a/b/store"));
+}
+
+static void remove_id(void)
+{
+	cr_assert_eq(unlink(scratch_path("a/b/store/id")), 0);
+}
+
+static void change_id(void)
+{
+	write_file(scratch_path("a/b/store/id"), "kinf-store 1 0123456789abcdef\n");
+}
+
+static void remove_lock(void)
+{
+	cr_assert_eq(unlink(scratch_path("a/b/store/reflector.lock")), 0);
+}
+
+static void remove_others(void)
+{
+	struct home *other = open_home(true);
+
+	cr_assert_eq(home_take_role(other, HOME_PROCESSOR), 0);
+	cr_assert_eq(unlink(scratch_path("a/b/store/processor.lock")), 0);
+	cr_assert_eq(rmdir(scratch_path("a/b/store/cursors")), 0);
+	cr_assert_eq(rmdir(scratch_path("a/b/store/index")), 0);
+	cr_assert_eq(rmdir(home_runtime(other)), 0);
+	home_close(&other);
+}
+
+Test(home, a_daemon_is_told_when_its_store_was_taken_away)
+{
+	void (*const harms[])(void) = {
+		remove_store, move_store, replace_store, remove_id, change_id, remove_lock};
+
+	for (size_t i = 0; i < sizeof(harms) / sizeof(*harms); i++) {
+		cr_assert_eq(check_after(harms[i]), ERR_MOVED, "harm %zu", i);
+		scratch_remove(scratch_path("a"));
+	}
+	cr_assert_eq(check_after(remove_others), 0, "those are made again");
+}
+
+Test(home, nothing_is_made_in_a_store_that_is_being_removed)
+{
+	struct home *daemon = open_home(true);
+
+	cr_assert_eq(home_take_role(daemon, HOME_PROCESSOR), 0);
+	cr_assert_eq(rmdir(scratch_path("a/b/store/index")), 0);
+	remove_id();
+	home_refresh(daemon);
+	cr_assert_neq(access(scratch_path("a/b/store/index"), F_OK), 0);
+	home_close(&daemon);
+}
+
 Test(home, a_processor_makes_its_folders_again)
 {
 	struct home *daemon = open_home(true);
