@@ -79,13 +79,12 @@ static void waiter_sleep(struct waiter *waiter, int ms)
 	(void)nanosleep(&pause, NULL); /* woken early: looks early */
 }
 
+/* 0, ERR_TIMEOUT without a sentence, or what went wrong. */
 static int wait_for(struct kinf *kinf, int timeout_ms, condition_fn *condition, void *arg)
 {
 	struct waiter waiter = {.kinf = kinf};
-	int r = kinf_alive(kinf);
+	int r;
 
-	if (r < 0)
-		return r;
 	if (timeout_ms >= 0)
 		waiter.end_ns = proc_monotonic_ns() + (uint64_t)timeout_ms * 1000000 + 1;
 	for (;;) {
@@ -95,29 +94,31 @@ static int wait_for(struct kinf *kinf, int timeout_ms, condition_fn *condition, 
 			break;
 		int ms = remaining_ms(&waiter);
 		if (ms == 0) {
-			r = err_set(ERR_TIMEOUT, "waited for %d ms", timeout_ms);
+			r = ERR_TIMEOUT;
 			break;
 		}
 		waiter_sleep(&waiter, ms);
 	}
 	ring_detach(&waiter.ring);
 	kinf_snapshot_close(&waiter.snapshot);
-	return r > 0 ? 0 : kinf_result(kinf, r);
+	return r > 0 ? 0 : r;
 }
 
 struct names {
 	const char *const *names;
 	size_t n;
+	const char *lacking; /* the first that is not there */
 };
 
 static int all_synced(struct kinf_snapshot *snapshot, void *arg)
 {
-	const struct names *wanted = arg;
+	struct names *wanted = arg;
 
 	for (size_t i = 0; i < wanted->n; i++) {
 		const struct feed_set *set;
 		int r = feed_set_get(snapshot, wanted->names[i], &set);
 
+		wanted->lacking = wanted->names[i];
 		if (r == AGAIN || r == ERR_NO_FEED)
 			return 0;
 		if (r < 0)
@@ -131,9 +132,15 @@ static int all_synced(struct kinf_snapshot *snapshot, void *arg)
 
 int kinf_wait_synced(struct kinf *kinf, const char *const *feeds, size_t n, int timeout_ms)
 {
-	struct names wanted = {feeds, n};
+	struct names wanted = {feeds, n, n ? feeds[0] : ""};
+	int r = kinf_alive(kinf);
 
-	return wait_for(kinf, timeout_ms, all_synced, &wanted);
+	if (r < 0)
+		return r;
+	r = wait_for(kinf, timeout_ms, all_synced, &wanted);
+	if (r == ERR_TIMEOUT)
+		r = err_say(r, "feed '%s' was not listed within %d ms", wanted.lacking, timeout_ms);
+	return kinf_result(kinf, r);
 }
 
 struct version {
@@ -193,5 +200,13 @@ int kinf_wait_rv(struct kinf *kinf, const char *feed, const char *resource_versi
 {
 	struct version wanted = {feed, bytes_str(resource_version), 0, {0}};
 
-	return wait_for(kinf, timeout_ms, has_version, &wanted);
+	int r = kinf_alive(kinf);
+
+	if (r < 0)
+		return r;
+	r = wait_for(kinf, timeout_ms, has_version, &wanted);
+	if (r == ERR_TIMEOUT)
+		r = err_say(r, "feed '%s' did not reach resourceVersion '%s' within %d ms", feed,
+			resource_version, timeout_ms);
+	return kinf_result(kinf, r);
 }

@@ -10,6 +10,8 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 
+#define NAMES_SAID 20 /* of the feeds there are, in a sentence */
+
 /* ---- collecting: one allocation for all feeds and their texts, so that the caller frees one ----
  */
 
@@ -178,16 +180,41 @@ static bool is_called(const struct feed_definition *d, const char *name)
 	return *rest == '.' ? strcmp(rest + 1, d->group) == 0 : !*rest && !d->group[0];
 }
 
-static int no_feed(const struct snapshot_feed *feeds, size_t n, const char *what, const char *name)
+/* The names there are, in order; with a wildcard too many for a sentence. */
+static void put_names(const struct snapshot_feed *feeds, size_t n, struct buf *out)
+{
+	size_t named = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *name = feeds[i].definition.name;
+
+		if (i && strcmp(feeds[i - 1].definition.name, name) == 0)
+			continue;
+		if (named++ < NAMES_SAID)
+			buf_printf(out, "%s'%s'", named > 1 ? ", " : "", name);
+	}
+	if (named > NAMES_SAID)
+		buf_printf(out, " and %zu more, which 'kinf status' lists", named - NAMES_SAID);
+}
+
+static int several(const struct snapshot_feed *feeds, size_t n, const char *name)
 {
 	CLEANUP(buf_release) struct buf names = BUF_INIT;
 
-	for (size_t i = 0; i < n; i++)
-		if (i == 0 || strcmp(feeds[i - 1].definition.name, feeds[i].definition.name) != 0)
-			buf_printf(&names, "%s'%s'", i ? ", " : "", feeds[i].definition.name);
-	if (n == 0)
-		return err_say(ERR_NO_FEED, "%s '%s': nothing is watched yet", what, name);
-	return err_say(ERR_NO_FEED, "%s '%s'; there are: %s", what, name, buf_cstr(&names));
+	put_names(feeds, n, &names);
+	return err_say(ERR_NO_FEED, "several feeds watch the resource '%s'; there are: %s", name,
+		buf_cstr(&names));
+}
+
+/* What to do comes first: names may be long, and a sentence has an end. */
+static int no_feed(const struct snapshot_feed *feeds, size_t n, const char *name)
+{
+	CLEANUP(buf_release) struct buf names = BUF_INIT;
+
+	put_names(feeds, n, &names);
+	return err_say(ERR_NO_FEED,
+		"no feed '%s': add '- resource: %s' to the feeds in kinf.yaml; %s%s", name, name,
+		n ? "there are: " : "nothing is watched yet", buf_cstr(&names));
 }
 
 /* Keeps the feeds that NAME stands for, of each namespace the first. */
@@ -204,7 +231,7 @@ static int select_feeds(struct snapshot_feed *feeds, size_t n, const char *name,
 		if (!is_called(&feeds[i].definition, name))
 			continue;
 		if (first && strcmp(first->definition.name, feeds[i].definition.name) != 0)
-			return no_feed(feeds, n, "several feeds watch the resource", name);
+			return several(feeds, n, name);
 		first = &feeds[i];
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -218,7 +245,7 @@ static int select_feeds(struct snapshot_feed *feeds, size_t n, const char *name,
 		feeds[kept++] = feeds[i];
 	}
 	*ret_n = kept;
-	return kept ? 0 : no_feed(feeds, n, "no feed", name);
+	return kept ? 0 : no_feed(feeds, n, name);
 }
 
 int snapshot_feeds(struct snapshot *snapshot, const char *name, struct snapshot_feed **ret_feeds,

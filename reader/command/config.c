@@ -32,7 +32,8 @@ int command_config(int argc, char **argv)
 		return command_fail(r);
 	if (!config->n_feeds) {
 		(void)fprintf(stderr, "Error: %s: no feeds; name at least one under 'feeds'\n",
-			config->file ? config->file : "no configuration file");
+			config->file ? config->file
+				     : "no ./kinf.yaml and no /etc/kinf/kinf.yaml");
 		return PROC_FAILED;
 	}
 	(void)printf("%s: good: %zu feed%s, store '%s'\n",

@@ -31,7 +31,7 @@ static const struct option_spec get_options[] = {
 	{0, "timeout", OPTION_DURATION, offsetof(struct get_args, timeout_ns), "D",
 		"for --at-least-rv; default 10s"},
 	{0, "max-staleness", OPTION_DURATION, offsetof(struct get_args, max_stale_ns), "D",
-		"fail when the last contact with the API server is longer ago"},
+		"fail when not live and the last contact with the API server is longer ago, or unknown"},
 	{0, "explain", OPTION_FLAG, offsetof(struct get_args, explain), NULL,
 		"say on stderr how the objects were found"},
 };

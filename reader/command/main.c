@@ -26,7 +26,13 @@ static void print_help(FILE *to)
 		to);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		(void)fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].about);
-	(void)fputs("\n'kinf COMMAND --help' says what each takes.\n", to);
+	(void)fputs("\n'kinf COMMAND --help' and 'kinf help COMMAND' say what each takes.\n", to);
+}
+
+/* `kinf help COMMAND` is `kinf COMMAND --help`. */
+static bool is_help(const char *name)
+{
+	return !strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h");
 }
 
 /* Is ARGUMENT one of the common options that takes the next argument as its value? */
@@ -62,27 +68,16 @@ static void command_first(int argc, char **argv)
 	argv[1] = name;
 }
 
-int main(int argc, char **argv)
+static const struct command *find(const char *name)
 {
-	command_first(argc, argv);
-	const char *name = argc > 1 ? argv[1] : "";
-	int r = failpoint_setup();
-
-	if (r < 0) {
-		(void)fprintf(stderr, "kinf: %s\n", err_text(r));
-		return PROC_USAGE;
-	}
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		if (strcmp(name, commands[i].name) == 0)
-			return commands[i].run(argc - 1, argv + 1);
-	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
-		print_help(stdout);
-		return PROC_OK;
-	}
-	if (!strcmp(name, "--version")) {
-		(void)printf("kinf %s\n", kinf_version());
-		return PROC_OK;
-	}
+			return &commands[i];
+	return NULL;
+}
+
+static int say_unknown(const char *name)
+{
 	if (*name == '-')
 		(void)fprintf(stderr, "kinf: which command? see 'kinf --help'\n");
 	else if (*name)
@@ -90,4 +85,42 @@ int main(int argc, char **argv)
 	else
 		print_help(stderr);
 	return PROC_USAGE;
+}
+
+static int help_about(const char *name)
+{
+	const struct command *command = find(name);
+	char program[32], option[] = "--help";
+	char *argv[] = {program, option, NULL};
+
+	if (!command)
+		return say_unknown(name);
+	(void)snprintf(program, sizeof(program), "%s", command->name);
+	return command->run(2, argv);
+}
+
+int main(int argc, char **argv)
+{
+	command_first(argc, argv);
+	const char *name = argc > 1 ? argv[1] : "";
+	const struct command *command = find(name);
+	int r = failpoint_setup();
+
+	if (r < 0) {
+		(void)fprintf(stderr, "kinf: %s\n", err_text(r));
+		return PROC_USAGE;
+	}
+	if (command)
+		return command->run(argc - 1, argv + 1);
+	if (is_help(name)) {
+		if (argc > 2)
+			return help_about(argv[2]);
+		print_help(stdout);
+		return PROC_OK;
+	}
+	if (!strcmp(name, "--version") || !strcmp(name, "version")) {
+		(void)printf("kinf %s\n", kinf_version());
+		return PROC_OK;
+	}
+	return say_unknown(name);
 }

@@ -20,6 +20,16 @@ void table_release(struct table *table)
 	buf_release(&table->rows);
 }
 
+static void widen(struct table *table, const char *const *cells)
+{
+	for (size_t i = 0; i < table->columns; i++) {
+		size_t size = strlen(cells[i]);
+
+		if (size > table->width[i])
+			table->width[i] = size;
+	}
+}
+
 static void put_row(const struct table *table, const char *const *cells, struct buf *out)
 {
 	for (size_t i = 0; i < table->columns; i++) {
@@ -32,17 +42,13 @@ static void put_row(const struct table *table, const char *const *cells, struct 
 
 int table_row(struct table *table, const char *const *cells, struct buf *out)
 {
+	widen(table, cells);
 	if (table->settled) {
 		put_row(table, cells, out);
 		return buf_error(out);
 	}
-	for (size_t i = 0; i < table->columns; i++) {
-		size_t size = strlen(cells[i]);
-
-		if (size > table->width[i])
-			table->width[i] = size;
-		buf_put(&table->rows, cells[i], size + 1);
-	}
+	for (size_t i = 0; i < table->columns; i++)
+		buf_put(&table->rows, cells[i], strlen(cells[i]) + 1);
 	table->held++;
 	return table->held < TABLE_HELD ? buf_error(&table->rows) : table_settle(table, out);
 }

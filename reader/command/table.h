@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Columns of text as kubectl aligns them. Rows are held back until table_settle() (or TABLE_HELD
- * rows) so that the columns fit what is there; rows that come later are aligned to the same widths.
+ * rows) so that the columns fit what is there; rows that come later are aligned to the same widths,
+ * or, from one with a wider cell on, to that cell's: columns never touch.
  * Without any row nothing is printed, not even the heading.
  *
  *	table_init(&t, heads, 3); table_row(&t, cells, out)...; table_settle(&t, out); table_release(&t);

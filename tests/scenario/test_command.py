@@ -111,7 +111,8 @@ def test_selections(cluster, kinf):
         (["get", "pods", "-l", "a in b"], "'b'"),
         (["get", "pods", "--field-selector", "x"], "x"),
         (["get", "pods", "--index", "node"], "node"),
-        (["get", "nothing"], "pods"),
+        (["get", "nothing"], "add '- resource: nothing' to the feeds in kinf.yaml"),
+        (["get", "pods", "--at-least-rv", "99999999", "--timeout", "50ms"], "did not reach resourceVersion '99999999'"),
         (["get", "pods", "--continue", "rubbish"], "continue"),
         (["index", "nothing"], "pods"),
         (["wait", "nothing", "--timeout", "100ms"], "no feed 'nothing'"),
@@ -136,7 +137,10 @@ def test_help_and_version(kinf):
     text = kinf("--help", check=True).stdout
     for command in ("run", "get", "watch", "index", "status", "wait", "dump", "verify", "config"):
         assert re.search(rf"^\s+{command}\b", text, re.M), text
-        assert "sage" in kinf(command, "--help", check=True).stdout
+        said = kinf(command, "--help", check=True).stdout
+        assert "sage" in said and kinf("help", command, check=True).stdout == said
+    assert kinf("help", check=True).stdout == text and kinf("help", "nothing").status == 2
+    assert kinf("version", check=True).stdout == kinf("--version", check=True).stdout
     assert re.search(r"\d+\.\d+", kinf("--version", check=True).stdout)
     for daemon in ("kinf-reflector", "kinf-processor"):
         assert run_command([program(daemon), "--version"]).status == 0

@@ -24,6 +24,9 @@
 
 #define OBJECTS 120
 
+#define NO_FEED(name) \
+	"no feed '" name "': add '- resource: " name "' to the feeds in kinf.yaml; there are: 'pods'"
+
 struct pod {
 	bool there;
 	char namespace_[8], name[16];
@@ -343,7 +346,7 @@ Test(query, get_finds_what_is_there_and_nothing_else)
 	struct kinf_object object;
 	cr_assert_eq(kinf_get(w.snapshot, "pods", "a", "nobody", &object), KINF_NOT_FOUND);
 	cr_assert_eq(kinf_get(w.snapshot, "secrets", "a", "x", &object), KINF_NO_FEED);
-	cr_assert_str_eq(kinf_error(w.kinf), "no feed 'secrets'; there are: 'pods'");
+	cr_assert_str_eq(kinf_error(w.kinf), NO_FEED("secrets"));
 }
 
 struct sum {
@@ -706,8 +709,8 @@ static void *run_reading(void *arg)
 Test(query, threads_with_snapshots_of_one_store_have_their_own_errors)
 {
 	static struct reading readings[] = {
-		{"secrets", "no feed 'secrets'; there are: 'pods'", NULL},
-		{"nodes", "no feed 'nodes'; there are: 'pods'", NULL},
+		{"secrets", NO_FEED("secrets"), NULL},
+		{"nodes", NO_FEED("nodes"), NULL},
 	};
 	pthread_t threads[2];
 

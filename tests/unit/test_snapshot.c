@@ -294,7 +294,7 @@ static uint32_t add_feed(struct small_store *s, const char *name, const char *gr
 /* The ids NAME stands for, "1 2", or the error's sentence. */
 static const char *feeds(struct snapshot *snapshot, const char *name)
 {
-	static char text[256];
+	static char text[512];
 	struct snapshot_feed *list;
 	size_t n, at = 0;
 	int r = snapshot_feeds(snapshot, name, &list, &n);
@@ -337,11 +337,35 @@ Test(snapshot, names_of_feeds_are_those_of_configuration_and_of_the_resource)
 	cr_assert_str_eq(feeds(snapshot, "deployments.apps"), "3 4 2");
 	cr_assert_str_eq(feeds(snapshot, "deployment.v1.apps"), "3 4 2");
 	cr_assert_str_eq(feeds(snapshot, "deployments.v2.apps"),
-		"no feed 'deployments.v2.apps'; there are: 'apps', 'new', 'old', 'pods'");
+		"no feed 'deployments.v2.apps': add '- resource: deployments.v2.apps' to the feeds "
+		"in kinf.yaml; there are: 'apps', 'new', 'old', 'pods'");
 	cr_assert_str_eq(feeds(snapshot, "nodes"), "several feeds watch the resource 'nodes'; "
 						   "there are: 'apps', 'new', 'old', 'pods'");
 	cr_assert_str_eq(feeds(snapshot, "old"), "5");
 	cr_assert_str_eq(feeds(snapshot, NULL), "3 4 2 6 5 1 7");
+	snapshot_close(&snapshot);
+	store_close(&store);
+	small_store_close(&s);
+}
+
+Test(snapshot, sentence_names_some_feeds_and_counts_the_rest)
+{
+	struct small_store s;
+	struct store *store;
+	struct snapshot *snapshot;
+	char name[] = "a00";
+
+	small_store_open(&s);
+	for (unsigned i = 0; i < 24; i++) { /* "pods" is there, and the last by name */
+		name[1] = (char)('0' + i / 10);
+		name[2] = (char)('0' + i % 10);
+		(void)add_feed(&s, name, "example.org", name, name, "");
+	}
+	OK(store_open(s.path, &checking, &store));
+	OK(snapshot_open(store, &snapshot));
+	const char *sentence = feeds(snapshot, "nodes");
+	cr_assert(strstr(sentence, "'a18', 'a19' and 5 more, which 'kinf status' lists"), "%s",
+		sentence);
 	snapshot_close(&snapshot);
 	store_close(&store);
 	small_store_close(&s);
