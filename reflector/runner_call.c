@@ -185,11 +185,12 @@ void runner_call_end(struct runner *runner, int result, int code)
 		runner_perform(runner, &next);
 	} else if (runner->has_status) {
 		runner_fail(runner, &runner->status);
-	} else if (result < 0) {
-		runner_fail_with(runner, kind_of_result(runner, result), err_text(result));
-	} else if (code != 200) {
+	} else if (runner->refused || (result >= 0 && code != 200)) {
+		/* Its words may have got lost or not come to an end: the number says enough. */
 		status_read(code, runner->retry_after_ns, buf_bytes(&runner->error_body), &status);
 		runner_fail(runner, &status);
+	} else if (result < 0) {
+		runner_fail_with(runner, kind_of_result(runner, result), err_text(result));
 	} else if (runner->action.what == FEED_DO_LIST) {
 		end_page(runner);
 	} else {

@@ -41,6 +41,7 @@
 #define GATHER_BYTES       (24u * 1024)
 #define GATHER_NS          1000000
 #define NS_PER_MS          1000000ull
+#define NS_PER_SECOND      1000000000ull
 
 enum call_state {
 	CALL_WAITING, /* started, not yet known to curl */
@@ -216,10 +217,12 @@ static void headers_complete(struct http_call *call)
 		.warning = call->head.warning,
 		.etag = call->head.etag,
 		.has_retry_after = call->head.has_retry_after,
-		.retry_after_ns = call->head.retry_after_s * 1000 * NS_PER_MS,
+		.retry_after_ns = call->head.retry_after_s * NS_PER_SECOND,
 	};
 
 	call->limit.answered = true;
+	if (call->head.status >= 300)
+		limit_refusal(&call->limit);
 	if (call->head.status == 401)
 		refused(call);
 	if (call->request.on_status)
@@ -260,7 +263,10 @@ static size_t take_body(char *data, size_t size, size_t count, void *arg)
 		return 0;
 	heard(call);
 	call->http->counts.bytes += size * count;
-	if (call->request.on_body && size > 0 && count > 0)
+	if (!call->limit.answered) /* 101, which nobody asked for */
+		r = err_say(ERR_PROTOCOL, "%s: what answers does not speak HTTP (status %d)",
+			call->http->name, call->head.status);
+	else if (call->request.on_body && size > 0 && count > 0)
 		r = call->request.on_body(call->request.arg, BYTES(data, size * count));
 	if (call->request.bulk)
 		call->http->bulk_bytes += size * count;

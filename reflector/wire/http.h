@@ -64,7 +64,8 @@ struct http_request {
 	bool renewable;     /* may be ended with HTTP_SILENT once it is being answered */
 
 	/* Nanoseconds, 0: no limit. */
-	uint64_t first_byte_ns; /* from http_start to the answer's headers, connecting included */
+	uint64_t first_byte_ns; /* from http_start to the answer's headers, connecting included; and from
+	                         * there to the end, where it is no success */
 	uint64_t idle_ns;       /* longest silence after that */
 	uint64_t total_ns;      /* from http_start to the end */
 

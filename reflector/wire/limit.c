@@ -16,3 +16,11 @@ uint64_t limit_deadline(const struct limit *limit, uint64_t *ret_limit_ns, const
 	}
 	return at;
 }
+
+void limit_refusal(struct limit *limit)
+{
+	uint64_t total = limit->heard_ns - limit->start_ns + limit->first_byte_ns;
+
+	if (limit->first_byte_ns && (!limit->total_ns || total < limit->total_ns))
+		limit->total_ns = total;
+}

@@ -17,4 +17,8 @@ struct limit {
  * words for it ("no answer", "nothing more heard", "not finished"). */
 uint64_t limit_deadline(const struct limit *limit, uint64_t *ret_limit_ns, const char **ret_what);
 
+/* The answer that has begun is a refusal. A watch may be silent and a list go on for long, that may not:
+ * what is left of it has to come within first_byte_ns. */
+void limit_refusal(struct limit *limit);
+
 #endif

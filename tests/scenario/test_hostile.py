@@ -157,6 +157,22 @@ def test_c33_retry_after_of_a_list_is_kept(simulator, store):
     assert again["time"] - refused["time"] >= 1.99
 
 
+def test_refusals_that_do_not_end(simulator, store):
+    """A refused watch is not as quiet as an accepted one may be, and a refused list no long one."""
+    simulator.create("pods", 2)
+    simulator.create("nodes", 2)
+    refusal = {"count": 1, "status": 503, "headers": {"Content-Type": "text/plain"}}
+    quiet = simulator.fault(verb="watch", resource="pods", body="later", hold=True, **refusal)
+    endless = simulator.fault(verb="list", resource="nodes", body="x" * 100_000, chunk=1, gapMs=20, **refusal)
+    store.configure(whole("pods"), whole("nodes"), timeouts={"answer": "500ms"}, backoff={"min": "10ms", "max": "20ms"})
+    store.daemons()
+    store.wait_equal(simulator, "nodes")
+    eventually(lambda: len(simulator.requests(verb="watch", resource="pods")) >= 2)
+    simulator.touch("pods")
+    store.wait_equal(simulator, "pods")
+    assert simulator.fault_hits(quiet) == simulator.fault_hits(endless) == 1
+
+
 def test_one_feed_that_hangs_does_not_hold_the_others(simulator, store):
     simulator.create("pods", 20)
     simulator.create("nodes", 2)

@@ -214,6 +214,9 @@ static const struct api_stub_answer answers[] = {
 	{"/busy", 429, "text/plain", "Too many requests\n", "Retry-After: 7\r\n", STUB_GOOD},
 	{"/moved", 302, "text/plain", "", "Location: /good\r\n", STUB_GOOD},
 	{"/away", 301, "text/plain", "", "Location: http://127.0.0.2:1/good\r\n", STUB_GOOD},
+	{"/ages", 429, "text/plain", "", "Retry-After: 4294968\r\n", STUB_GOOD},
+	{"/refused", 503, "text/plain", "no", NULL, STUB_SILENT_BODY},
+	{"/switched", 101, "text/plain", "something else", NULL, STUB_GOOD},
 	{"/elsewhere", 429, "text/plain", "", "Retry-After: -1\r\n", STUB_GOOD},
 	{"/denied", 401, "text/plain", "Unauthorized", NULL, STUB_GOOD},
 	{"/empty", 200, "application/json", "", NULL, STUB_GOOD},
@@ -326,6 +329,16 @@ Test(http, c32_a_negative_retry_after_is_none)
 }
 
 /* It is not followed at all, so no credentials go anywhere. */
+/* In milliseconds it is more than 32 bits hold. */
+Test(http, c32_a_long_retry_after_stays_long)
+{
+	struct seen seen = {0};
+
+	run(&seen, "/ages", 0);
+	cr_assert_eq(seen.retry_after_ns, 4294968ull * 1000 * MS);
+	release(&seen);
+}
+
 Test(http, c65_a_redirect_is_an_answer_not_an_instruction)
 {
 	struct kubeconfig with = {.server = config.server, .token = (char *)"T"};
@@ -477,6 +490,42 @@ Test(http, silence_inside_the_answer_ends_the_call)
 	cr_assert_eq(seen.status, 200);
 	cr_assert_str_eq(buf_cstr(&seen.body), "{}\n");
 	cr_assert(strstr(seen.sentence, "nothing more heard within 0.2 s"), "%s", seen.sentence);
+	release(&seen);
+}
+
+/* As of a watch, which may be silent once it was accepted. */
+Test(http, refusal_that_does_not_end_is_ended)
+{
+	struct seen seen = {0};
+
+	cr_assert_eq(http_start(http,
+			     &(struct http_request){
+				     .path = "/refused",
+				     .first_byte_ns = 200 * MS,
+				     .total_ns = 1000000 * MS,
+				     .arg = &seen,
+				     .on_status = on_status,
+				     .on_body = on_body,
+				     .on_done = on_done,
+			     },
+			     NULL),
+		0);
+	poll_until(http, &seen.n_done, 1);
+	cr_assert_eq(seen.result, ERR_TIMEOUT);
+	cr_assert_eq(seen.status, 503);
+	cr_assert_str_eq(buf_cstr(&seen.body), "no");
+	release(&seen);
+}
+
+/* We asked for nothing of the kind: there is no body without a status. */
+Test(http, another_protocol_is_no_answer)
+{
+	struct seen seen = {0};
+
+	run(&seen, "/switched", 200 * MS);
+	cr_assert_eq(seen.n_status, 0);
+	cr_assert_eq(seen.body.size, 0);
+	cr_assert_eq(seen.result, ERR_PROTOCOL, "%d %s", seen.result, seen.sentence);
 	release(&seen);
 }
 
