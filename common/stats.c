@@ -14,6 +14,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "common/utf8.h"
 
 #define STATS_MAGIC  0x53746174u
 #define PAGE_MAGIC   0x5047534bu /* "KSGP" */
@@ -146,13 +147,34 @@ static int words_read(const _Atomic uint64_t *sequence, const _Atomic uint64_t *
 	return AGAIN;
 }
 
-/* Into words, cut at STATS_TEXT - 1 bytes, the rest zero. */
+/* U+0000 to U+001F, U+007F to U+009F: what a terminal might obey. */
+static bool is_control(const char *character)
+{
+	uint8_t c = (uint8_t)character[0];
+
+	return c < 0x20 || c == 0x7f || (c == 0xc2 && (uint8_t)character[1] < 0xa0);
+}
+
+/* Into words, cut behind the last whole character within STATS_TEXT - 1 bytes, the rest zero. Much of
+ * it was said by servers, and people read it in terminals and as JSON: valid UTF-8, and printable. */
 static void text_to_words(const char *text, uint64_t words[TEXT_WORDS])
 {
-	size_t size = strnlen(text, STATS_TEXT - 1);
+	char *to = (char *)words, *end = to + STATS_TEXT - 1;
+	size_t left = strlen(text);
 
 	memset(words, 0, STATS_TEXT);
-	memcpy(words, text, size);
+	while (left) {
+		size_t n = utf8_length(BYTES(text, left)), taken = n ? n : 1;
+
+		if (n && is_control(text))
+			n = 0;
+		if (to + (n ? n : 1) > end)
+			break;
+		memcpy(to, n ? text : "?", n ? n : 1);
+		to += n ? n : 1;
+		text += taken;
+		left -= taken;
+	}
 }
 
 static void text_from_words(const uint64_t words[TEXT_WORDS], char text[STATS_TEXT])

@@ -131,6 +131,33 @@ Test(stats, long_text_is_cut)
 	cr_assert_eq(strlen(p.state), STATS_TEXT - 1);
 }
 
+static void check_text(struct stats *w, const char *text, const char *want)
+{
+	struct stats_process p;
+
+	stats_set_error(w, text);
+	cr_assert_eq(stats_process(w, &p), 0);
+	cr_assert_str_eq(p.error, want, "%s", p.error);
+}
+
+/* A proxy's Latin-1, escapes of a terminal (also the one that is a character, U+009B), half of one. */
+Test(stats, text_is_valid_and_printable_whatever_was_said)
+{
+	CLEANUP(stats_close) struct stats *w = create();
+	char text[STATS_TEXT + 8];
+
+	check_text(w, "g\xc3\xa4" "be \xe2\x82\xac", "g\xc3\xa4" "be \xe2\x82\xac");
+	check_text(w, "verf\xfcgbar \xff\xc3", "verf?gbar ??");
+	check_text(w, "a\x1b[31m\nb\xc2\x9b" "31m\x7f", "a?[31m?b?31m?");
+	memset(text, 'x', sizeof(text));
+	memcpy(text + STATS_TEXT - 3, "\xe2\x82\xac", 4);
+	stats_set_state(w, text);
+
+	struct stats_process p;
+	cr_assert_eq(stats_process(w, &p), 0);
+	cr_assert_eq(strlen(p.state), STATS_TEXT - 3, "the last one does not fit");
+}
+
 /* Writes a page in a child that then dies. */
 static void write_and_die(void)
 {
