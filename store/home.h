@@ -42,11 +42,11 @@ int home_index_fd(const struct home *home);
 int home_cursors_fd(const struct home *home);
 int home_runtime_fd(const struct home *home);
 
-/* Looks again at the folders: one that was removed and made anew is opened in place of what is open,
- * under the same descriptor, so other threads may use it meanwhile; so is the whole store, unless this
- * process has a role in it; the processor makes index and cursors again. A runtime folder that was not
- * there when the store was opened is found. For those that stay for long: what is in a removed folder
- * would never change again. */
+/* Looks again at the folders: one that was removed or moved aside and made anew is opened in place of what
+ * is open, under the same descriptor, so other threads may use it meanwhile; so is the whole store, unless
+ * this process has a role in it; the processor makes index and cursors again, both daemons the runtime
+ * folder. Readers find one that was not there when the store was opened, or is elsewhere now. For those
+ * that stay for long: what is in a removed folder would never change again. */
 void home_refresh(struct home *home);
 
 /* For daemons, now and then: ERR_MOVED when what is at the store's path is no longer what is open, or no

@@ -83,21 +83,34 @@ static void make_again(const struct home *home, enum home_role role, const char 
 		err_clear();
 }
 
-/* FD becomes the folder at NAME when it was not there to be opened, or what it is now has no name any
- * more. */
+void home_put_fd(_Atomic int *fd, int now)
+{
+	if (*fd < 0) {
+		*fd = now;
+		return;
+	}
+	(void)dup3(now, *fd, O_CLOEXEC);
+	cleanup_fd(&now);
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* FD becomes the folder at NAME when that is another one: it was not there to be opened, was removed, or
+ * moved aside, and one was made in its place. */
 static void refresh_folder(int directory_fd, const char *name, _Atomic int *fd)
 {
-	struct stat st;
+	struct stat ours, there;
 
-	if (*fd >= 0 && (fstat(*fd, &st) < 0 || st.st_nlink > 0))
-		return;
-	AUTO_FD int now = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (now < 0)
+	if (fstatat(directory_fd, name, &there, 0) < 0)
 		return; /* it stays as it is: looked at again later */
-	if (*fd < 0)
-		*fd = TAKE_FD(now);
-	else
-		(void)dup3(now, *fd, O_CLOEXEC); /* the descriptor that others know */
+	if (*fd >= 0 && fstat(*fd, &ours) == 0 && is_same(&ours, &there))
+		return;
+	int now = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (now >= 0)
+		home_put_fd(fd, now);
 }
 
 static bool has_role(const struct home *home)
@@ -108,13 +121,14 @@ static bool has_role(const struct home *home)
 	return false;
 }
 
-/* The whole store was removed and made anew: another id, another runtime folder. Not for its daemons,
- * whose locks are in the removed one. */
+/* The whole store was removed or moved aside and made anew: another id, another runtime folder. Not for
+ * its daemons, whose locks are in the old one. */
 static void refresh_store(struct home *home)
 {
-	struct stat st;
+	struct stat ours, there;
 
-	if (has_role(home) || fstat(home->fd, &st) < 0 || st.st_nlink > 0)
+	if (has_role(home) || fstat(home->fd, &ours) < 0 || stat(home->path, &there) < 0 ||
+		is_same(&ours, &there))
 		return;
 	struct home now = {.fd = open(home->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
 	/* The id comes last, so its folders are there too. */
@@ -122,22 +136,25 @@ static void refresh_store(struct home *home)
 		memcpy(home->id, now.id, sizeof(home->id));
 		home->runtime[0] = '\0';
 	}
+	err_clear();
 	cleanup_fd(&now.fd);
 }
 
-/* What is open is of another store, or of none. */
+/* A daemon makes it again: whoever comes looks there for rings and status pages. */
 static void refresh_runtime(struct home *home)
 {
-	int before = home->runtime_fd;
+	struct stat st;
+	int r;
 
-	if (home_find_runtime(home) < 0)
-		err_clear(); /* not to be used: as if it were not there */
-	int now = home->runtime_fd;
-	if (before < 0 || now == before)
+	if (!home_lost_runtime(home))
 		return;
-	(void)dup3(now, before, O_CLOEXEC); /* the descriptor that others know */
-	home->runtime_fd = before;
-	cleanup_fd(&now);
+	if (!has_role(home))
+		r = home_find_runtime(home);
+	else
+		r = fstat(home->fd, &st) < 0 ? -errno
+			: home_make_runtime(home, NULL, home->has_group ? st.st_gid : HOME_NO_GROUP);
+	if (r < 0)
+		err_clear(); /* not to be used: as if it were not there */
 }
 
 void home_refresh(struct home *home)
@@ -150,9 +167,6 @@ void home_refresh(struct home *home)
 	refresh_folder(home->fd, "journal", &home->journal_fd);
 	refresh_folder(home->fd, "index", &home->index_fd);
 	refresh_folder(home->fd, "cursors", &home->cursors_fd);
-	if (home->runtime_fd >= 0 && *home->runtime)
-		refresh_folder(AT_FDCWD, home->runtime, &home->runtime_fd);
-	else
-		refresh_runtime(home);
+	refresh_runtime(home);
 	(void)pthread_mutex_unlock(&home->refreshing);
 }

@@ -39,8 +39,27 @@ static int open_runtime(struct home *home)
 	int r = check_runtime(home, fd);
 	if (r < 0)
 		return r;
-	home->runtime_fd = TAKE_FD(fd);
+	home_put_fd(&home->runtime_fd, TAKE_FD(fd));
 	return 0;
+}
+
+static struct timespec recorded_at(const struct home *home)
+{
+	struct stat st;
+
+	if (fstatat(home->fd, "runtime", &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return (struct timespec){0};
+	return st.st_mtim;
+}
+
+bool home_lost_runtime(const struct home *home)
+{
+	struct timespec now = recorded_at(home);
+	struct stat st;
+
+	return home->runtime_fd < 0 || !*home->runtime || fstat(home->runtime_fd, &st) < 0 ||
+		st.st_nlink == 0 || now.tv_sec != home->recorded.tv_sec ||
+		now.tv_nsec != home->recorded.tv_nsec;
 }
 
 /* Both daemons may come at once, and the temporary file has one name. */
@@ -49,6 +68,7 @@ static int record_runtime(struct home *home, const char *path)
 	if (flock(home->fd, LOCK_EX) < 0)
 		return err_set(-errno, "'%s'", home->path);
 	int r = home_write_line(home->fd, "runtime", path, home_file_mode(home));
+	home->recorded = recorded_at(home);
 	(void)flock(home->fd, LOCK_UN); /* and close() would do it too */
 	return r;
 }
@@ -58,6 +78,7 @@ int home_make_runtime(struct home *home, const char *parent, gid_t group)
 	unsigned mode = group == HOME_NO_GROUP ? 0700 : 02750;
 	char recorded[PATH_MAX] = "", wanted[PATH_MAX + 32];
 
+	home->recorded = recorded_at(home);
 	int r = home_read_line(home->fd, "runtime", recorded, sizeof(recorded));
 	if (r < 0)
 		return r;
@@ -89,6 +110,7 @@ int home_make_runtime(struct home *home, const char *parent, gid_t group)
 
 int home_find_runtime(struct home *home)
 {
+	home->recorded = recorded_at(home); /* before it is read: written after this it is looked at again */
 	int r = home_read_line(home->fd, "runtime", home->runtime, sizeof(home->runtime));
 
 	if (r == FOUND)

@@ -12,6 +12,7 @@
 #include "store/snapshot_parts.h"
 
 #define CURRENT_CHECK_NS 1000000u /* CURRENT is looked at this often, not at each renewal */
+#define FOLDERS_CHECK_NS 100000000u /* and whether the folders are still those of the store, this often */
 #define TRIES            32       /* to get a journal that goes with the index */
 
 /* ---- the pair that CURRENT names ---- */
@@ -84,18 +85,35 @@ static bool same_identity(const struct file_identity *a, const struct file_ident
 	       a->modified.tv_nsec == b->modified.tv_nsec;
 }
 
+/*
+ * Folders that were taken away from under us still have a CURRENT to look at, and rings and pages that
+ * nobody writes: now and then all of them are looked for by name, at once when something is missing. True:
+ * look again at what is in them.
+ */
+static bool look_for_folders(struct store *store, const struct file_identity *index_current,
+	const struct file_identity *journal_current)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	if (index_current->inode && journal_current->inode && home_runtime_fd(store->home) >= 0 &&
+		now - store->refreshed_ns < FOLDERS_CHECK_NS)
+		return false;
+	store->refreshed_ns = now;
+	home_refresh(store->home);
+	return true;
+}
+
 /* Opens what CURRENT names when that is not what is open. The caller holds store->lock. */
 static int store_look(struct store *store, bool force)
 {
 	/* Identities first: a CURRENT replaced after this is seen as new the next time. */
 	struct file_identity index_current = identity_of(home_index_fd(store->home));
 	struct file_identity journal_current = identity_of(home_journal_fd(store->home));
-	/* Perhaps the whole folder was replaced, or the daemons were just about to come. */
-	if (!index_current.inode || !journal_current.inode || home_runtime_fd(store->home) < 0) {
-		home_refresh(store->home);
+
+	if (look_for_folders(store, &index_current, &journal_current)) {
+		index_current = identity_of(home_index_fd(store->home));
 		journal_current = identity_of(home_journal_fd(store->home));
 	}
-
 	store->checked_ns = proc_monotonic_ns();
 	if (store->pair && !force && same_identity(&index_current, &store->index_current) &&
 		same_identity(&journal_current, &store->journal_current))

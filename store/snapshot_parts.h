@@ -36,7 +36,7 @@ struct store {
 	unsigned refs; /* the caller's and one per snapshot */
 	struct pair *pair;
 	struct file_identity index_current, journal_current;
-	uint64_t checked_ns;
+	uint64_t checked_ns, refreshed_ns;
 };
 
 struct snapshot {

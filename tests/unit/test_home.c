@@ -213,6 +213,95 @@ Test(home, store_that_was_removed_and_made_anew_is_found)
 	home_close(&daemon);
 }
 
+/* Kept, as one does who wants to look at it later: nothing in it says that it is not the one. */
+Test(home, what_was_moved_aside_is_left_for_what_came_in_its_place)
+{
+	struct home *daemon = open_home(true), *reader = open_home(false);
+
+	cr_assert_eq(rename(scratch_path("a/b/store/index"), scratch_path("a/b/index")), 0);
+	home_refresh(reader);
+	cr_assert_eq(home_take_role(daemon, HOME_PROCESSOR), 0);
+	home_refresh(daemon);
+	home_refresh(reader);
+	cr_assert_eq(inode_of(home_index_fd(reader)), inode_of(home_index_fd(daemon)));
+	cr_assert_eq(access(scratch_path("a/b/store/index"), R_OK), 0);
+	home_close(&daemon);
+	cr_assert_eq(rename(scratch_path("a/b/store"), scratch_path("a/b/old")), 0);
+	home_refresh(reader);
+	daemon = open_home(true);
+	home_refresh(reader);
+	cr_assert_str_eq(home_id(reader), home_id(daemon));
+	cr_assert_eq(inode_of(home_index_fd(reader)), inode_of(home_index_fd(daemon)));
+	home_close(&reader);
+	home_close(&daemon);
+}
+
+static void remove_runtime(const struct home *home)
+{
+	cr_assert_eq(rmdir(home_runtime(home)), 0);
+}
+
+/* As when a session ends that it belongs to, or somebody cleans up. */
+Test(home, a_running_daemon_makes_the_runtime_folder_again)
+{
+	struct home *daemon = open_home(true), *reader = open_home(false);
+	int known = home_runtime_fd(reader);
+
+	remove_runtime(daemon);
+	home_refresh(daemon);
+	cr_assert_neq(access(home_runtime(daemon), F_OK), 0, "that is its daemons' to do");
+	cr_assert_eq(home_take_role(daemon, HOME_REFLECTOR), 0);
+	home_refresh(daemon);
+	cr_assert_eq(mode_of(home_runtime(daemon)), 0700);
+	home_refresh(reader);
+	cr_assert_eq(home_runtime_fd(reader), known, "others know the descriptor");
+	cr_assert_eq(inode_of(known), inode_of(home_runtime_fd(daemon)));
+	home_close(&reader);
+	home_close(&daemon);
+}
+
+Test(home, a_runtime_folder_that_is_elsewhere_now_is_found)
+{
+	struct home *daemon = open_home(true), *reader = open_home(false);
+	char other[600];
+
+	home_close(&daemon);
+	(void)snprintf(other, sizeof(other), "%s", scratch_path("other"));
+	cr_assert_eq(mkdir(other, 0700), 0);
+	struct home_options options = {.create = true, .runtime_dir = other};
+	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &daemon), 0);
+	home_refresh(reader);
+	cr_assert_str_eq(home_runtime(reader), home_runtime(daemon));
+	cr_assert_eq(inode_of(home_runtime_fd(reader)), inode_of(home_runtime_fd(daemon)));
+	home_close(&reader);
+	home_close(&daemon);
+}
+
+/* In a folder that all may write somebody else can be faster than the daemon. */
+Test(home, a_runtime_folder_that_came_back_is_checked_too)
+{
+	struct home *daemon = open_home(true), *reader = open_home(false);
+	ino_t before = inode_of(home_runtime_fd(reader));
+
+	cr_assert_eq(home_take_role(daemon, HOME_REFLECTOR), 0);
+	remove_runtime(daemon);
+	cr_assert_eq(mkdir(scratch_path("mine"), 0700), 0);
+	cr_assert_eq(symlink(scratch_path("mine"), home_runtime(daemon)), 0);
+	home_refresh(reader);
+	home_refresh(daemon);
+	cr_assert_eq(inode_of(home_runtime_fd(reader)), before, "a link");
+	cr_assert_eq(inode_of(home_runtime_fd(daemon)), before);
+	cr_assert_eq(unlink(home_runtime(daemon)), 0);
+	cr_assert_eq(mkdir(home_runtime(daemon), 0700), 0);
+	cr_assert_eq(chmod(home_runtime(daemon), 0777), 0);
+	home_refresh(reader);
+	home_refresh(daemon);
+	cr_assert_eq(inode_of(home_runtime_fd(reader)), before, "others may write it");
+	cr_assert_eq(inode_of(home_runtime_fd(daemon)), before);
+	home_close(&reader);
+	home_close(&daemon);
+}
+
 Test(home, daemon_keeps_the_store_its_lock_is_in)
 {
 	struct home *daemon = open_home(true);

@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/err.h"
@@ -173,6 +175,39 @@ Test(snapshot, opened_without_an_index_folder_finds_it_later)
 Test(snapshot, opened_without_a_journal_folder_finds_it_later)
 {
 	assert_found_when_there("store/journal");
+}
+
+/* Put away by somebody who wants to look at it later: what is in it is still whole. */
+Test(snapshot, an_index_folder_that_was_moved_aside_is_left_for_the_new_one)
+{
+	struct small_store s;
+	struct store *store;
+	struct snapshot *snapshot;
+	const char *node = "n1";
+
+	small_store_open(&s);
+	(void)small_store_put(&s, "web/a", "n1", 0);
+	small_store_take(&s);
+	OK(store_open(s.path, &checking, &store));
+	OK(snapshot_open(store, &snapshot));
+	char index[512];
+	(void)snprintf(index, sizeof(index), "%s/index", s.path);
+	cr_assert_eq(rename(index, scratch_path("away")), 0);
+	OK(snapshot_renew(snapshot));
+	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n1", "there is no other");
+	cr_assert_eq(mkdir(index, 0700), 0);
+	home_refresh(s.home);
+	(void)small_store_put(&s, "web/a", "n2", 0);
+	rebuild(&s);
+	for (uint64_t until = proc_monotonic_ns() + 5000000000u;
+		strcmp(node, "n2") != 0 && proc_monotonic_ns() < until;) {
+		OK(snapshot_renew(snapshot));
+		node = node_of(snapshot, s.feed, "web/a");
+	}
+	cr_assert_str_eq(node, "n2");
+	snapshot_close(&snapshot);
+	store_close(&store);
+	small_store_close(&s);
 }
 
 Test(snapshot, moves_to_the_index_that_current_names_and_keeps_the_old_one_till_then)
