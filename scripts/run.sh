@@ -67,15 +67,16 @@ feeds:
 EOF
 }
 
+# Two questions that suit the cluster.
 explain() {
-    local node=$1
+    local some=$1 count=$2
     cat >&2 <<EOF
 The store is $KINF_STORE. In a second terminal:
 
   export KINF_STORE=$KINF_STORE KINF_RUNTIME_DIR=$KINF_RUNTIME_DIR
   $build/kinf get pods
-  $build/kinf get pods -l app=app-7 -o name
-  $build/kinf get pods --index node=$node -o count
+  $build/kinf get pods $some -o name
+  $build/kinf get pods $count -o count
   $build/kinf index pods
   $build/kinf watch pods -o name
   $build/kinf status
@@ -93,19 +94,19 @@ own=$(own_kubeconfig)
 if [ -n "$own" ]; then
     echo "Your cluster, as $own says." >&2
     export KINF_STORE=$demo/cluster
-    node=NODE
+    some='-n kube-system' count='--field-selector status.phase!=Running'
 else
     # Another simulated cluster each time: what the last one left is of no use.
     rm -rf "$demo/simulated"
     simulate
     echo "No kubeconfig: a simulated cluster of 1,000 pods, 20 changes a second." >&2
     export KINF_STORE=$demo/simulated
-    node=node-7
+    some='-l app=app-7' count='--index node=node-7'
 fi
 export KINF_RUNTIME_DIR=${KINF_RUNTIME_DIR:-$demo/run}
 mkdir -p -m 700 "$KINF_RUNTIME_DIR"
 write_config "$KINF_STORE"
-explain "$node"
+explain "$some" "$count"
 
 # In the background, so that a signal to this script reaches it whatever it is doing.
 "$build/kinf" run --config "$demo/kinf.yaml" &
