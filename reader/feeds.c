@@ -78,6 +78,11 @@ int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct 
 	return r < 0 ? r : is_listed(*ret_set) ? FOUND : AGAIN;
 }
 
+bool daemon_is_alive(const struct home *home, enum home_role role, const struct stats_process *page)
+{
+	return page->alive || home_role_holder(home, role) != 0;
+}
+
 /* What the reflector says of itself and of one feed; nothing of it is more than a report. */
 struct contact {
 	bool running;
@@ -86,10 +91,11 @@ struct contact {
 	struct stats_feed row;
 };
 
-/* OURS: uuid of the journal that FEED is of. */
-static void contact_read(const struct stats *page, const uint8_t *ours, uint32_t feed,
+static void contact_read(const struct kinf_snapshot *snapshot, const struct stats *page, uint32_t feed,
 	struct contact *ret)
 {
+	const uint8_t *ours = journal_uuid(snapshot_journal(snapshot->snapshot));
+	const struct home *home = store_home(snapshot->kinf->store);
 	struct stats_process process;
 	uint8_t uuid[16];
 
@@ -97,7 +103,8 @@ static void contact_read(const struct stats *page, const uint8_t *ours, uint32_t
 	if (!page || stats_process(page, &process) < 0)
 		return;
 	uint64_t now = proc_realtime_ns();
-	ret->running = process.alive && process.heartbeat_ns + HEARTBEAT_LIMIT_NS > now;
+	ret->running = process.heartbeat_ns + HEARTBEAT_LIMIT_NS > now &&
+		       daemon_is_alive(home, HOME_REFLECTOR, &process);
 	ret->moving = stats_journal(page, uuid) && memcmp(uuid, ours, sizeof(uuid)) != 0;
 	ret->known = !ret->moving && stats_feed_get(page, feed, &ret->row) == FOUND;
 }
@@ -174,8 +181,7 @@ static int feed_status(struct kinf_snapshot *snapshot, const struct stats *page,
 
 	if (r < 0)
 		return r;
-	contact_read(page, journal_uuid(snapshot_journal(snapshot->snapshot)), feed->definition.id,
-		&contact);
+	contact_read(snapshot, page, feed->definition.id, &contact);
 	*ret = (struct kinf_feed_status){
 		.size = sizeof(*ret),
 		.feed = feed->definition.id,

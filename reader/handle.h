@@ -71,6 +71,10 @@ void feed_sets_release(struct kinf_snapshot *snapshot);
 int key_join(const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX],
 	struct bytes *ret_key);
 
+/* The daemon that wrote PAGE lives: its pid is there, or, where that belongs to another PID namespace, its
+ * role's lock is held. */
+bool daemon_is_alive(const struct home *home, enum home_role role, const struct stats_process *page);
+
 void object_from_record(const struct record *record, struct kinf_object *ret_object);
 
 #endif

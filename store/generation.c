@@ -363,6 +363,8 @@ int generation_open_read(int directory_fd, const struct generation_kind *kind, u
 	if (!gen)
 		return err_set(-ENOMEM, "opening the %s", kind->what);
 	int r = open_for_reading(gen, directory_fd, copy);
+	if (r == ERR_CORRUPT)
+		r = err_say(r, "%s; its daemons make it anew when they are started again", err_text(r));
 	if (r < 0)
 		return err_add(r, "%s generation %" PRIu32, kind->what, number);
 	*ret_gen = TAKE(gen);

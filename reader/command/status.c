@@ -70,7 +70,7 @@ static void json_counters(const struct status_process *process, struct buf *out)
 
 static void json_process(const struct status_process *process, struct buf *out)
 {
-	bool alive = process->known && process->page.alive;
+	bool alive = process->known && process->alive;
 
 	json_text(out, "{\"name\":", process->name);
 	buf_printf(out, ",\"pid\":%d", alive ? (int)process->page.pid : 0);

@@ -15,7 +15,9 @@
 
 struct status_process {
 	const char *name; /* "kinf-reflector" */
+	bool looked_for;  /* else nobody knows whether it runs */
 	bool known;       /* it has left a page in this boot */
+	bool alive;
 	bool responding;  /* alive, and its heartbeat is fresh */
 	struct stats_process page;
 	uint64_t uptime_seconds; /* 0 when it does not run */

@@ -46,39 +46,47 @@ static void count_restarts(int runtime, const char *ring, struct status_process 
 	ring_detach(&reader);
 }
 
-static void gather_process(int runtime, const char *page, const char *ring,
+/* By its role. */
+static const struct daemon {
+	const char *name, *page, *ring;
+} daemons[STATUS_PROCESSES] = {
+	[HOME_REFLECTOR] = {"kinf-reflector", "stats.reflector", "delta.ring"},
+	[HOME_PROCESSOR] = {"kinf-processor", "stats.processor", "event.ring"},
+};
+
+static void gather_process(const struct home *home, enum home_role role,
 	struct status_process *process)
 {
 	CLEANUP(stats_close) struct stats *stats = NULL;
 	uint64_t now = proc_realtime_ns();
+	int runtime = home_runtime_fd(home);
 
-	if (runtime < 0 || stats_open(runtime, page, &stats) < 0 ||
-		stats_process(stats, &process->page) < 0)
+	process->looked_for = true;
+	if (runtime < 0 || stats_open(runtime, daemons[role].page, &stats) < 0 ||
+		stats_process(stats, &process->page) < 0) {
+		process->alive = home_role_holder(home, role) != 0;
 		return;
+	}
 	process->known = true;
 	for (size_t i = 0; i < STAT_MAX; i++)
 		process->counters[i] = stats_get(stats, (enum counter)i);
-	process->responding = process->page.alive &&
+	process->alive = daemon_is_alive(home, role, &process->page);
+	process->responding = process->alive &&
 		process->page.heartbeat_ns + HEARTBEAT_LIMIT_NS > now;
-	if (process->page.alive && now > process->page.start_ns)
+	if (process->alive && now > process->page.start_ns)
 		process->uptime_seconds = (now - process->page.start_ns) / 1000000000;
-	count_restarts(runtime, ring, process);
+	count_restarts(runtime, daemons[role].ring, process);
 }
 
-static void gather_processes(struct home *home, struct status *status)
+static void gather_processes(const struct home *home, struct status *status)
 {
-	int runtime = home_runtime_fd(home);
-
-	status->processes[0].name = "kinf-reflector";
-	status->processes[1].name = "kinf-processor";
-	gather_process(runtime, "stats.reflector", "delta.ring", &status->processes[0]);
-	gather_process(runtime, "stats.processor", "event.ring", &status->processes[1]);
 	for (size_t i = 0; i < STATUS_PROCESSES; i++) {
-		const struct status_process *process = &status->processes[i];
+		struct status_process *process = &status->processes[i];
 
+		gather_process(home, (enum home_role)i, process);
 		if (!process->known)
 			continue;
-		if (!process->page.alive)
+		if (!process->alive)
 			note_error(status, process->name, process->page.check);
 		note_error(status, process->name, process->page.error);
 	}
@@ -86,8 +94,12 @@ static void gather_processes(struct home *home, struct status *status)
 
 const char *status_process_state(const struct status_process *process)
 {
-	if (!process->known || !process->page.alive)
+	if (!process->looked_for)
+		return "unknown";
+	if (!process->alive)
 		return "not running";
+	if (!process->known)
+		return "running, its status page can't be read";
 	return process->responding ? process->page.state : "not responding";
 }
 
@@ -246,6 +258,30 @@ static int compare_feeds(const void *a, const void *b)
 	return r ? r : strcmp(x->namespace_, y->namespace_);
 }
 
+/* What needs no database. */
+static void gather_home(struct home *home, struct status *status)
+{
+	(void)snprintf(status->id, sizeof(status->id), "%s", home_id(home));
+	gather_processes(home, status);
+	gather_disk(home, status);
+}
+
+/* A store that readers refuse, for instance with a damaged index, may have its daemons all the same. */
+static int gather_refused(const struct kinf *kinf, struct status *status)
+{
+	CLEANUP(home_close) struct home *home = NULL;
+
+	note_error(status, "", kinf_error(kinf));
+	int r = kinf->directory ? home_open(kinf->directory, &(struct home_options){0}, &home)
+				: ERR_NO_STORE;
+	if (r == 0)
+		gather_home(home, status);
+	for (size_t i = 0; r == ERR_NO_STORE && i < STATUS_PROCESSES; i++)
+		status->processes[i].looked_for = true; /* nor do they run */
+	err_clear();
+	return ERR_NO_STORE;
+}
+
 int status_gather(struct kinf *kinf, struct status *status)
 {
 	struct kinf_snapshot *snapshot = NULL;
@@ -253,16 +289,12 @@ int status_gather(struct kinf *kinf, struct status *status)
 	*status = (struct status){.copy = kinf_is_copy(kinf)};
 	if (kinf->directory)
 		(void)snprintf(status->path, sizeof(status->path), "%s", kinf->directory);
-	if (!kinf->store) { /* refused: kinf_error has the sentence */
-		note_error(status, "", kinf_error(kinf));
-		status->processes[0].name = "kinf-reflector";
-		status->processes[1].name = "kinf-processor";
-		return ERR_NO_STORE;
-	}
+	for (size_t i = 0; i < STATUS_PROCESSES; i++)
+		status->processes[i].name = daemons[i].name;
+	if (!kinf->store)
+		return gather_refused(kinf, status);
 	struct home *home = store_home(kinf->store);
-	(void)snprintf(status->id, sizeof(status->id), "%s", home_id(home));
-	gather_processes(home, status);
-	gather_disk(home, status);
+	gather_home(home, status);
 	int r = kinf_snapshot_open(kinf, &snapshot);
 	if (r == 0) {
 		r = gather_snapshot(snapshot, status);

@@ -76,7 +76,7 @@ static int put_processes(const struct status *s, struct buf *out)
 	table_init(&table, process_heads, ARRAY_SIZE(process_heads));
 	for (size_t i = 0; r == 0 && i < STATUS_PROCESSES; i++) {
 		const struct status_process *p = &s->processes[i];
-		bool alive = p->known && p->page.alive;
+		bool alive = p->known && p->alive;
 		struct number_text pid, restarts;
 		char uptime[32] = "-";
 

@@ -154,6 +154,27 @@ def test_damaged_cursor_is_said(simulator, store):
         assert result.status == 1 and "c1" in result.stderr and result.stdout == "", result
 
 
+def test_status_of_a_store_that_is_refused_says_what_runs(simulator, store):
+    simulator.create("pods", 5)
+    store.configure(whole("pods"))
+    supervisor = store.run()
+    store.wait_equal(simulator, "pods")
+    (store.path / "index" / "gen-1" / "STATE").write_text("rubbish\n")
+
+    def processes():
+        result = store.kinf("status", "-o", "json")
+        assert result.status == 1 and "index" in result.stderr and "started again" in result.stderr, result
+        return {p["name"]: p for p in result.json["processes"]}
+
+    eventually(lambda: {p["state"] for p in processes().values()} == {"running"})
+    os.kill(processes()["kinf-processor"]["pid"], signal.SIGKILL)  # the next one makes it anew
+    store.wait_equal(simulator, "pods")
+    assert supervisor.stop() == 0
+    os.unlink(store.path / "id")
+    result = store.kinf("status", "-o", "json")
+    assert result.status == 1 and {p["state"] for p in result.json["processes"]} == {"not running"}, result
+
+
 # ---- full disks ------------------------------------------------------------------------------------
 
 

@@ -211,6 +211,13 @@ def test_another_pid_namespace_is_followed_and_one_with_the_same_pid_refused(sim
     process.kill()
     eventually(lambda: run_command([*alone, program("kinf"), "get", "pods"], store.env).status == 0)
 
+    def shown():
+        """The daemons' pids mean nothing there; that they run is seen all the same."""
+        status = run_command([*alone, program("kinf"), "status", "-o", "json"], store.env).json
+        return [row["state"] for row in status["processes"] + status["feeds"]] == ["running", "running", "live"]
+
+    eventually(shown)
+
 
 # ---- other formats, other stores -------------------------------------------------------------------
 
