@@ -15,7 +15,6 @@
 
 #define CONSISTENCY_MAGIC 0x434f4e53u
 #define SLICE             4096 /* heads */
-#define RV_MAX            1024
 #define TOKEN_MAX         (64u << 10)
 #define ERROR_BODY_MAX    8192
 

@@ -3,6 +3,7 @@
 
 #include "common/err.h"
 #include "reflector/feed_parts.h"
+#include "reflector/object.h"
 
 #define SECOND 1000000000ull
 
@@ -31,8 +32,8 @@ const char *feed_state_name(enum feed_state state)
 void feed_init(struct feed *feed, uint32_t page_size, const struct config_policy *policy)
 {
 	*feed = (struct feed){.page_size = page_size, .policy = policy, .phase = FEED_LISTING};
-	buf_init(&feed->rv, 1024);
-	buf_init(&feed->list_rv, 1024);
+	buf_init(&feed->rv, RV_MAX);
+	buf_init(&feed->list_rv, RV_MAX);
 	buf_init(&feed->continue_, 64u << 10);
 }
 
@@ -43,11 +44,19 @@ void feed_release(struct feed *feed)
 	buf_release(&feed->continue_);
 }
 
+/* False when it is too long, or memory is short: then BUF is as it was. */
 static bool set_text(struct buf *buf, struct bytes text)
 {
-	buf_reset(buf);
-	buf_bytes_put(buf, text);
-	return buf->error == 0;
+	size_t was = buf->size;
+
+	if (text.size > was && !buf_grow(buf, text.size - was)) {
+		buf->error = 0;
+		return false;
+	}
+	if (text.size)
+		memcpy(buf->data, text.data, text.size);
+	buf_truncate(buf, text.size);
+	return true;
 }
 
 void feed_set_phase(struct feed *feed, enum feed_phase phase, struct feed_action *action)
@@ -339,16 +348,19 @@ static void on_start(struct feed *feed, const struct feed_input *in)
 	feed->phase = in->phase;
 	feed->listed = in->listed;
 	feed->resolved = in->resolved;
-	feed->want_list = in->list_open || !in->rv.size || in->phase == FEED_GONE;
-	(void)set_text(&feed->rv, in->rv); /* was one of ours */
+	/* Without the RV (no memory for it) nothing can be watched. */
+	feed->want_list = !set_text(&feed->rv, in->rv) || in->list_open || !in->rv.size ||
+		in->phase == FEED_GONE;
 }
 
 static void on_rewind(struct feed *feed, const struct feed_input *in, struct feed_action *action)
 {
 	feed->listed = in->listed;
 	feed->phase = in->phase;
-	(void)set_text(&feed->rv, in->rv);
-	if (in->list_open || !in->rv.size || feed->want_list)
+	bool known = set_text(&feed->rv, in->rv);
+	if (!known)
+		buf_reset(&feed->rv); /* it is ahead of what the journal has */
+	if (!known || in->list_open || !in->rv.size || feed->want_list)
 		feed_restart_list(feed);
 	feed->state = FEED_AT_HELD;
 	action->what = FEED_DO_WAIT;

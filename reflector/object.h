@@ -8,6 +8,9 @@
 
 #include "common/bytes.h"
 
+/* Bytes of a resourceVersion that a list or bookmark may name; a server's have 20, of objects too. */
+#define RV_MAX 1024
+
 struct object_identity {
 	struct bytes kind; /* empty where the text has none */
 	struct bytes name_space, name, uid, rv;

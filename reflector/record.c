@@ -381,6 +381,8 @@ int record_bookmark(struct record_feed *feed, struct bytes object, struct bytes 
 		return RECORD_UNREADABLE;
 	if (!identity.rv.size)
 		return unreadable("a bookmark without resourceVersion");
+	if (identity.rv.size > RV_MAX)
+		return unreadable("a bookmark with too long a resourceVersion");
 	set_rv(feed, identity.rv);
 	*ret_rv = identity.rv;
 	return RECORD_TAKEN;

@@ -6,6 +6,7 @@
 
 #include "common/err.h"
 #include "reflector/feed.h"
+#include "reflector/object.h"
 
 #define MS     1000000ull
 #define SECOND 1000000000ull
@@ -188,6 +189,29 @@ Test(feed, c16_c17_c18_the_rv_follows_events_and_bookmarks_and_a_clean_end_watch
 		{FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = LISTED},
 		{FEED_ON_ENDED, .after_ms = 400000, .what = FEED_DO_WATCH, .want_rv = "100",
 			.phase = LISTED});
+	feed_release(&run.feed);
+}
+
+/* To watch on from "" would bring what is there, and none of what went. */
+Test(feed, too_long_an_rv_leaves_the_one_before)
+{
+	struct run run;
+	char rv[RV_MAX + 2];
+
+	memset(rv, '7', sizeof(rv) - 1);
+	rv[sizeof(rv) - 1] = '\0';
+	start(&run, "50", false);
+	step(&run, (struct feed_input){.on = FEED_ON_ALIVE});
+	step(&run, (struct feed_input){.on = FEED_ON_BOOKMARK, .rv = bytes_str(rv)});
+	run.now_ns += 400 * SECOND;
+	step(&run, (struct feed_input){.on = FEED_ON_ENDED});
+	cr_assert_eq(run.action.what, FEED_DO_WATCH);
+	cr_assert_str_eq(run.action.rv, "50");
+	rv[RV_MAX] = '\0';
+	step(&run, (struct feed_input){.on = FEED_ON_BOOKMARK, .rv = bytes_str(rv)});
+	run.now_ns += 400 * SECOND;
+	step(&run, (struct feed_input){.on = FEED_ON_ENDED});
+	cr_assert_str_eq(run.action.rv, rv);
 	feed_release(&run.feed);
 }
 

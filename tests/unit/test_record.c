@@ -7,6 +7,7 @@
 #include "common/err.h"
 #include "common/json.h"
 #include "reflector/batch.h"
+#include "reflector/object.h"
 #include "reflector/record.h"
 #include "tests/unit/scratch.h"
 
@@ -453,6 +454,12 @@ Test(record, a_bookmark_moves_the_checkpoint_and_writes_no_record)
 	check_checkpoint(&rig, "99", false);
 	cr_assert_eq(record_bookmark(&rig.feed, BYTES_LIT("{\"metadata\":{}}"), &rv),
 		RECORD_UNREADABLE);
+
+	char text[RV_MAX + 64];
+	int n = snprintf(text, sizeof(text), "{\"metadata\":{\"resourceVersion\":\"%0*d\"}}",
+		RV_MAX + 1, 1);
+	cr_assert_eq(record_bookmark(&rig.feed, BYTES(text, (size_t)n), &rv), RECORD_UNREADABLE);
+	check_checkpoint(&rig, "99", false);
 	tear_down(&rig);
 }
 
