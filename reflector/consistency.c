@@ -129,14 +129,17 @@ static void end_page(struct consistency *check)
 	} else if (!bytes_equal(page.rv, buf_bytes(&check->rv))) {
 		/* Not all servers know what "exactly" means. */
 		end(check, CONSISTENCY_UNKNOWN, "the server listed another resourceVersion");
-	} else if (!page.continue_.size) {
-		compare(check);
+	} else if (!page.continue_.size || check->theirs.count > check->ours.count) {
+		compare(check); /* too many already: no need to see them all */
 	} else if (!page.items || bytes_equal(page.continue_, buf_bytes(&check->continue_))) {
 		end(check, CONSISTENCY_UNKNOWN, "the pages of the list do not come to an end");
 	} else {
 		buf_reset(&check->continue_);
 		buf_bytes_put(&check->continue_, page.continue_);
-		ask(check);
+		if (buf_error(&check->continue_) < 0)
+			end(check, CONSISTENCY_UNKNOWN, "a continue token that is too long");
+		else
+			ask(check);
 	}
 }
 

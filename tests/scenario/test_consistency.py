@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """consistencyCheck: what the journal has is held against the server's state of the same moment."""
 
+import json
+
 import pytest
 
 from harness import eventually
@@ -69,3 +71,15 @@ def test_check_that_can_not_be_made_says_nothing_and_does_nothing(simulator, sto
     simulator.clear_faults()
     eventually(lambda: any(r["status"] == 200 for r in checks(simulator)), what="a check that could be made")
     assert not relists(simulator) and "warning" not in reflector.log
+
+
+def test_pages_whose_token_is_too_long_are_not_asked_for_again_and_again(simulator, store):
+    simulator.create("pods", 20)
+    watching(simulator, store, whole("pods"))
+    rv = store.feed_status("pods")["resourceVersion"]
+    page = {"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": rv, "continue": "x" * 70_000},
+            "items": [{"metadata": {"name": "a", "namespace": "b", "uid": "c", "resourceVersion": "1"}}]}
+    endless = simulator.fault(verb="list", resource="pods", path="Match=Exact", body=json.dumps(page))
+    eventually(lambda: simulator.fault_hits(endless) >= 2)
+    first, second = checks(simulator)[-2:]
+    assert second["time"] - first["time"] > 0.5, "a check is made once a period"
