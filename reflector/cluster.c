@@ -45,6 +45,13 @@ static int note(struct cluster *cluster, const char *text)
 	return 0;
 }
 
+/* The question is answered, whatever it took: nothing was in the way. */
+static void answered(struct cluster *cluster)
+{
+	cluster->pause_ns = 0;
+	stats_set_error(cluster->options.stats, "");
+}
+
 static int is_ours(struct cluster *cluster, const char *was, const char *text)
 {
 	int r = strcmp(was, text) != 0 && identity_is_better(was, text) ? note(cluster, text) : 0;
@@ -55,6 +62,7 @@ static int is_ours(struct cluster *cluster, const char *was, const char *text)
 		log_event(LOG_NOTICE, "cluster", "known", "server=%s identity=%s",
 			log_quote(http_server(cluster->options.http)), log_quote(text));
 	cluster->known = true;
+	answered(cluster);
 	return 0;
 }
 
@@ -63,6 +71,7 @@ static void is_another(struct cluster *cluster, const char *was, const char *tex
 	log_event(LOG_WARNING, "journal", "another-cluster", "was=%s is=%s", log_quote(was),
 		log_quote(text));
 	cluster->another = true;
+	answered(cluster);
 }
 
 static uint64_t longer_pause(const struct cluster *cluster)
@@ -175,10 +184,7 @@ static void on_identity(void *arg, int result, const char *text)
 	cluster->identity = NULL;
 	if (result >= 0) {
 		cluster->next_ns = proc_monotonic_ns() + pace_jitter(AGAIN_PAUSE);
-		stats_set_error(cluster->options.stats, "");
 		result = take_identity(cluster, text);
-		if (result >= 0)
-			cluster->pause_ns = 0;
 	}
 	/* One of the journal is the batch's, which the loop sees. */
 	if (result < 0 && !recorder_error(cluster->recorder, &unused))

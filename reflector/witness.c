@@ -142,9 +142,13 @@ static void end(struct witness *witness, int result)
 static int ask(struct witness *witness);
 
 /* An answer that is neither objects nor a plain refusal says nothing: the next one may. */
-static int check_answer(int status)
+static int check_answer(struct witness *witness, int status)
 {
-	if (status == 200 || (status >= 400 && status < 500 && status != 401 && status != 408 && status != 429))
+	struct list_page page;
+
+	if (status == 200)
+		return list_end(witness->list, &page);
+	if (status >= 400 && status < 500 && status != 401 && status != 408 && status != 429)
 		return 0;
 	return err_say(ERR_HTTP, "looking for known objects: HTTP %d", status);
 }
@@ -156,7 +160,7 @@ static void on_done(void *arg, int result, int status)
 	CHECK_OBJ(witness, WITNESS_MAGIC);
 	witness->call = NULL;
 	if (!witness->known && result >= 0)
-		result = check_answer(status);
+		result = check_answer(witness, status);
 	if (!witness->known && result >= 0)
 		result = ask(witness);
 	if (witness->known || result)

@@ -104,6 +104,27 @@ def test_a_server_of_another_address_may_be_the_same_cluster(simulator, workspac
     assert journal(store) == before
 
 
+def test_a_server_in_no_state_to_tell_is_asked_again(simulator, workspace, world, authority):
+    """What is neither objects nor a plain refusal is no answer; only the first of a row is said."""
+    store, door = world()
+    before = journal(store)
+    store.feeding.stop()
+    answers = [(429, b"{}"), (200, b"{}"), (200, b"<html>"), (503, b""), (200, b'{"kind":"Status","code":200}')]
+    left = iter(answers)
+
+    def confused(request):
+        return closed(request) or (next(left, None) if "limit=100" in request["path"] else None)
+
+    other = workspace.add(Door(simulator, authority("one").issue("other", "IP:127.0.0.1"), refuse=confused))
+    store.connect(other.url, ca=store.directory / "ca.crt")
+    door.cut()
+    simulator.forget_requests()
+    store.feeding.start()
+    goes_on(simulator, store, before)
+    assert next(left, None) is None
+    assert store.feeding.log.count("cluster unreachable") == 1
+
+
 @pytest.mark.parametrize("sign", ["ca", "hidden"])
 def test_another_cluster_is_known_by_its_objects(workspace, simulator, world, authority, sign):
     """The same names and versions: only uids tell them apart. "hidden": it was known by the uid of
