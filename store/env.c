@@ -2,19 +2,17 @@
 #include "store/env.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <lmdb.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
-#include <sys/statvfs.h>
 #include <time.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "store/datafile.h"
 
 #define ENV_MAGIC    0x6b1e0e01u
 #define TXN_MAGIC    0x6b1e0e02u
@@ -31,9 +29,6 @@
 
 #define OPEN_TRIES     10
 #define OPEN_PAUSE_NS  20000000L
-#define ALLOCATE_MIN   ((uint64_t)256 << 10)
-#define ALLOCATE_MAX   ((uint64_t)16 << 20)
-#define NO_SPACE_BYTES ((uint64_t)1 << 20)
 #define OPEN_BYTES     ((uint64_t)256 << 10) /* opening writes a few pages */
 
 /* LMDB's environment, one for each file and process, however many handles there are: a second one
@@ -54,8 +49,7 @@ struct mapping {
 	uint64_t map_bytes;
 	uint32_t page_size;
 	uint64_t file_bytes; /* that much of the file was written; it never gets less. Atomic, relaxed */
-	uint64_t allocated;  /* writer: blocks exist up to here */
-	bool cannot_allocate; /* the file system knows no such thing */
+	struct datafile_blocks blocks; /* writer */
 	int active;          /* running transactions; with resizing see mapping_enter */
 	int resizing;
 	char path[];
@@ -113,15 +107,6 @@ unsigned env_forks(void)
 
 /* ---- codes ---------------------------------------------------------------------------------- */
 
-static bool disk_is_full(const struct mapping *map)
-{
-	struct statvfs v;
-
-	if (statvfs(map->path, &v) < 0)
-		return false;
-	return (uint64_t)(geteuid() ? v.f_bavail : v.f_bfree) * v.f_frsize < NO_SPACE_BYTES;
-}
-
 static int code_of(int rc)
 {
 	switch (rc) {
@@ -153,19 +138,12 @@ static int code_of(int rc)
 	}
 }
 
-static int disk_full(const struct mapping *map)
-{
-	return err_say(-ENOSPC, "'%s': the disk is full: make room there, work resumes by itself",
-		map->path);
-}
-
 /* The sentence and our code for what LMDB returned. */
 static int __attribute__((cold)) failed(const struct mapping *map, int rc, const char *what)
 {
 	/* A short write is reported as EIO. */
-	if ((rc == EIO || rc == ENOSPC) && disk_is_full(map))
-		return err_say(-ENOSPC, "%s '%s': the disk is full: make room there, work resumes by itself",
-			what, map->path);
+	if ((rc == EIO || rc == ENOSPC) && datafile_disk_is_full(map->path))
+		return datafile_disk_full(map->path);
 	if (rc == EAGAIN)
 		return err_say(ERR_UNSUPPORTED,
 			"%s '%s': another process has the same pid: all that use a store must share "
@@ -224,56 +202,19 @@ static void mapping_free(struct mapping **map)
 	*map = NULL;
 }
 
-/* mmap and lock coherence between processes is not given there (spec/store.md A.5). */
-static int refuse_network(const char *directory)
+static int fd_of(const struct mapping *map)
 {
-	static const uint32_t types[] = {
-		0x6969,     /* NFS */
-		0x517b,     /* SMB */
-		0xff534d42, /* CIFS */
-		0xfe534d42, /* SMB2 */
-		0x5346414f, /* AFS */
-		0x6b414653, /* kAFS */
-		0x00c36400, /* Ceph */
-		0x01021997, /* 9p */
-		0x0bd00bd0, /* Lustre */
-		0x47504653, /* GPFS */
-		0x73757245, /* Coda */
-	};
-	struct statfs s;
+	int fd = -1;
 
-	if (statfs(directory, &s) < 0)
-		return err_set(-errno, "'%s'", directory);
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if ((uint32_t)s.f_type == types[i])
-			return err_say(ERR_UNSUPPORTED,
-				"'%s' is on a network file system, where shared memory is not reliable: "
-				"put the store on a local disk",
-				directory);
-	return 0;
-}
-
-/* A reader that cannot write lock.mdb would silently get no slot, and pages would be recycled under
- * it. Asked with access(2): opening and closing the file would drop our own locks. */
-static int require_slot(const char *directory)
-{
-	char path[4096];
-
-	(void)snprintf(path, sizeof(path), "%s/lock.mdb", directory);
-	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 || errno == ENOENT)
-		return 0;
-	return err_say(ERR_UNSUPPORTED,
-		"'%s' cannot be written (%s), which readers of a live store need: mount it writable, "
-		"join its group, or read a copy that was taken while no daemon ran",
-		path, err_name(-errno));
+	(void)mdb_env_get_fd(map->mdb, &fd); /* fails for no environment at all only */
+	return fd;
 }
 
 static int file_size(const struct mapping *map, uint64_t *ret_size)
 {
 	struct stat st;
-	int fd;
 
-	if (mdb_env_get_fd(map->mdb, &fd) || fstat(fd, &st) < 0)
+	if (fstat(fd_of(map), &st) < 0)
 		return err_set(-errno, "'%s'", map->path);
 	*ret_size = (uint64_t)st.st_size;
 	return 0;
@@ -290,10 +231,7 @@ static uint64_t state_end(const struct mapping *map)
 
 static int lengthen(const struct mapping *map, uint64_t bytes)
 {
-	int fd;
-
-	(void)mdb_env_get_fd(map->mdb, &fd);
-	return ftruncate(fd, (off_t)bytes) < 0 ? err_set(-errno, "extending '%s/data.mdb'", map->path) : 0;
+	return ftruncate(fd_of(map), (off_t)bytes) < 0 ? err_set(-errno, "extending '%s/data.mdb'", map->path) : 0;
 }
 
 /*
@@ -394,59 +332,10 @@ static uint64_t end_with(const struct mapping *map, uint64_t bytes)
 	return end < map->map_bytes ? end : map->map_bytes;
 }
 
-/* Some more than is asked for, so that not each batch asks; but a small database must not take the
- * disk away from those that need it. */
-static uint64_t ahead_of(const struct mapping *map, uint64_t end)
-{
-	uint64_t more = end / 8;
-
-	if (more < ALLOCATE_MIN)
-		more = ALLOCATE_MIN;
-	if (more > ALLOCATE_MAX)
-		more = ALLOCATE_MAX;
-	return end + more < map->map_bytes ? end + more : map->map_bytes;
-}
-
 /* Blocks for BYTES behind the last page; the file becomes that long. */
 static int allocate(struct mapping *map, uint64_t bytes)
 {
-	uint64_t end = end_with(map, bytes), ahead = ahead_of(map, end);
-	int fd;
-
-	if (end <= map->allocated)
-		return 0;
-	(void)mdb_env_get_fd(map->mdb, &fd);
-	int rc = posix_fallocate(fd, (off_t)map->allocated, (off_t)(ahead - map->allocated));
-	if (rc == ENOSPC) {
-		ahead = end;
-		rc = posix_fallocate(fd, (off_t)map->allocated, (off_t)(ahead - map->allocated));
-	}
-	if (rc == ENOSPC)
-		return disk_full(map);
-	if (rc)
-		return err_set(-rc, "allocating %" PRIu64 " bytes for '%s'", bytes, map->path);
-	map->allocated = ahead;
-	return 0;
-}
-
-/* WRITEMAP touches the first pages of a new file before its length is known to anybody. Also how long
- * the file is before LMDB makes it as long as the map. */
-static int allocate_first(const char *directory, uint64_t *ret_size)
-{
-	char path[4096];
-	struct stat st;
-
-	(void)snprintf(path, sizeof(path), "%s/data.mdb", directory);
-	AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	/* Not longer: what is not empty is no new file to LMDB. */
-	if (fd < 0 || fstat(fd, &st) < 0 ||
-		(fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, OPEN_BYTES) < 0 && errno != EOPNOTSUPP))
-		return errno == ENOSPC
-			? err_say(-ENOSPC, "'%s': the disk is full: make room there, work resumes by itself",
-				  path)
-			: err_set(-errno, "'%s'", path);
-	*ret_size = (uint64_t)st.st_size;
-	return 0;
+	return datafile_extend(&map->blocks, fd_of(map), end_with(map, bytes), map->map_bytes, map->path);
 }
 
 static int settle(struct mapping *map, const struct env_options *options)
@@ -521,7 +410,7 @@ static int open_once(const char *directory, const struct env_options *options, s
 	if (options->mode == ENV_WRITE)
 		(void)mdb_env_set_mapsize(map->mdb, options->map_bytes);
 	if (map->writemap) {
-		int r = allocate_first(directory, &map->file_bytes);
+		int r = datafile_begin(directory, OPEN_BYTES, &map->file_bytes);
 		if (r < 0)
 			return r;
 	}
@@ -537,26 +426,12 @@ static int open_once(const char *directory, const struct env_options *options, s
 	return 0;
 }
 
-/* The group may read, and needs to write the lock file for its slots. LMDB gives both one mode. */
-static int set_modes(const char *directory, unsigned file_mode)
-{
-	char path[4096];
-
-	(void)snprintf(path, sizeof(path), "%s/data.mdb", directory);
-	if (chmod(path, file_mode) < 0)
-		return err_set(-errno, "'%s'", path);
-	(void)snprintf(path, sizeof(path), "%s/lock.mdb", directory);
-	if (chmod(path, file_mode | ((file_mode & 0040) >> 1)) < 0)
-		return err_set(-errno, "'%s'", path);
-	return 0;
-}
-
 static int open_mapping(const char *directory, const struct env_options *options,
 	struct mapping **ret_map)
 {
-	int r = options->mode == ENV_COPY ? 0 : refuse_network(directory);
+	int r = options->mode == ENV_COPY ? 0 : datafile_refuse_network(directory);
 	if (r == 0 && options->mode == ENV_READ)
-		r = require_slot(directory);
+		r = datafile_require_slot(directory);
 	if (r < 0)
 		return r;
 	for (int i = 0; i < OPEN_TRIES; i++) {
@@ -564,7 +439,7 @@ static int open_mapping(const char *directory, const struct env_options *options
 		if (r < 0)
 			return r;
 		if (r == 0)
-			return options->mode == ENV_WRITE ? set_modes(directory, options->file_mode) : 0;
+			return options->mode == ENV_WRITE ? datafile_set_modes(directory, options->file_mode) : 0;
 		(void)nanosleep(&(struct timespec){0, OPEN_PAUSE_NS}, NULL);
 	}
 	return err_say(ERR_LOCKED,
@@ -651,31 +526,15 @@ int env_open(const char *directory, const struct env_options *options, struct en
 	return 0;
 }
 
-/*
- * With WRITEMAP the file is as long as the map, with a hole behind the last page; a copy made by a
- * program that knows no holes would be that large. No reader ever looks behind the last page, and
- * the next writer makes the file long again.
- *
- * By a descriptor: the file at the path may be another one by now. A store that was removed under its
- * daemons and made anew has folders of the same names, and somebody writes there.
- */
-static int open_to_cut(const struct mapping *map)
-{
-	int fd;
-
-	if (!map->writemap || map->forks != forks || mdb_env_get_fd(map->mdb, &fd))
-		return -1;
-	return fcntl(fd, F_DUPFD_CLOEXEC, 0); /* none: a hole that stays does no harm */
-}
-
 static void close_mapping(struct mapping *map)
 {
-	AUTO_FD int fd = open_to_cut(map);
+	bool cut = map->writemap && map->forks == forks;
+	AUTO_FD int fd = cut ? datafile_hold(fd_of(map)) : -1;
 	uint64_t bytes = state_end(map);
 
 	mapping_free(&map);
 	if (fd >= 0)
-		(void)!ftruncate(fd, (off_t)bytes);
+		datafile_cut(fd, bytes);
 }
 
 static void drop_mapping(struct mapping *map, enum env_mode mode)
@@ -1177,34 +1036,13 @@ static int count_pages(struct mapping *map, MDB_txn *txn, bool with_overflow, ui
 	return 0;
 }
 
-/* Blocks up to END, without making the file longer: 0 or -errno, without a sentence. */
-static int take_blocks(struct mapping *map, uint64_t end)
-{
-	int fd;
-
-	(void)mdb_env_get_fd(map->mdb, &fd);
-	if (fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)map->allocated, (off_t)(end - map->allocated)) < 0)
-		return -errno;
-	map->allocated = end;
-	return 0;
-}
-
 /* Blocks behind the last page; none where USED leaves free pages before it. */
 static int keep_blocks(struct mapping *map, uint64_t used, uint64_t bytes)
 {
-	uint64_t end = end_with(map, bytes);
-
-	if (end_with(map, 0) > used + 2 * bytes || map->cannot_allocate || end <= map->allocated)
+	if (end_with(map, 0) > used + 2 * bytes)
 		return 0;
-	int r = take_blocks(map, end_with(map, 2 * bytes)); /* not each time */
-	if (r == -ENOSPC)
-		r = take_blocks(map, end);
-	if (r == -ENOSPC)
-		return disk_full(map);
-	map->cannot_allocate = r == -EOPNOTSUPP || r == -ENOSYS;
-	return r == 0 || map->cannot_allocate
-		? 0
-		: err_set(r, "keeping %" PRIu64 " bytes free for '%s'", bytes, map->path);
+	return datafile_keep(&map->blocks, fd_of(map), end_with(map, bytes), end_with(map, 2 * bytes),
+		map->path); /* twice: not each time */
 }
 
 int txn_keep_free(struct txn *txn, uint64_t bytes)
@@ -1330,7 +1168,7 @@ int env_allocate(struct env *env, uint64_t copied, uint64_t added)
 
 	CHECK_OBJ(env, ENV_MAGIC);
 	REQUIRE(env->mode == ENV_WRITE);
-	if (end_with(env->map, copied + added) <= env->map->allocated)
+	if (end_with(env->map, copied + added) <= env->map->blocks.end)
 		return 0;
 	int r = env_info(env, &info);
 	if (r < 0)

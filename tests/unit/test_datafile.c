@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/datafile.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/err.h"
+#include "tests/unit/scratch.h"
+
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
+
+static int open_file(void)
+{
+	int fd = open(scratch_path("data.mdb"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	cr_assert_geq(fd, 0);
+	return fd;
+}
+
+static struct stat stat_of(int fd)
+{
+	struct stat st;
+
+	cr_assert_eq(fstat(fd, &st), 0);
+	return st;
+}
+
+static uint64_t size_of(int fd)
+{
+	return (uint64_t)stat_of(fd).st_size;
+}
+
+static uint64_t blocks_of(int fd)
+{
+	return (uint64_t)stat_of(fd).st_blocks * 512;
+}
+
+Test(datafile, extending_takes_an_eighth_more_than_is_asked_for)
+{
+	struct datafile_blocks blocks = {0};
+	int fd = open_file();
+
+	cr_assert_eq(datafile_extend(&blocks, fd, 64 * KIB, 64 * MIB, "x"), 0);
+	cr_assert_eq(blocks.end, (64 + 256) * KIB, "at least so much");
+	cr_assert_eq(datafile_extend(&blocks, fd, 8 * MIB, 64 * MIB, "x"), 0);
+	cr_assert_eq(blocks.end, 9 * MIB);
+	cr_assert_eq(size_of(fd), 9 * MIB);
+	cr_assert_geq(blocks_of(fd), 9 * MIB, "and they are there");
+	cr_assert_eq(datafile_extend(&blocks, fd, 8 * MIB + 1, 64 * MIB, "x"), 0);
+	cr_assert_eq(size_of(fd), 9 * MIB, "nothing was to be done");
+	cr_assert_eq(datafile_extend(&blocks, fd, 10 * MIB, 10 * MIB, "x"), 0);
+	cr_assert_eq(blocks.end, 10 * MIB, "not beyond the map");
+	(void)close(fd);
+}
+
+Test(datafile, blocks_are_kept_behind_the_end_of_the_file)
+{
+	struct datafile_blocks blocks = {0};
+	int fd = open_file();
+
+	cr_assert_eq(ftruncate(fd, 4096), 0);
+	cr_assert_eq(datafile_keep(&blocks, fd, MIB, 2 * MIB, "x"), 0);
+	cr_assert_eq(size_of(fd), 4096);
+	if (!blocks.impossible) {
+		cr_assert_eq(blocks.end, 2 * MIB);
+		cr_assert_geq(blocks_of(fd), 2 * MIB);
+	}
+	(void)close(fd);
+}
+
+Test(datafile, a_new_file_has_blocks_and_stays_empty)
+{
+	uint64_t size = 1;
+
+	cr_assert_eq(datafile_begin(scratch(), 256 * KIB, &size), 0);
+	cr_assert_eq(size, 0);
+	int fd = open_file();
+	cr_assert_eq(size_of(fd), 0, "LMDB takes it for new by that");
+	cr_assert_eq(ftruncate(fd, 8192), 0);
+	cr_assert_eq(datafile_begin(scratch(), 256 * KIB, &size), 0);
+	cr_assert_eq(size, 8192);
+	(void)close(fd);
+	cr_assert_eq(datafile_begin(scratch_path("none"), 256 * KIB, &size), -ENOENT);
+}
+
+Test(datafile, what_is_cut_is_the_file_that_was_held)
+{
+	int fd = open_file();
+
+	cr_assert_eq(ftruncate(fd, (off_t)MIB), 0);
+	int held = datafile_hold(fd);
+	cr_assert_geq(held, 0);
+	cr_assert(fcntl(held, F_GETFD) & FD_CLOEXEC);
+	cr_assert_eq(rename(scratch_path("data.mdb"), scratch_path("old")), 0);
+	int other = open_file();
+	cr_assert_eq(ftruncate(other, (off_t)MIB), 0);
+	(void)close(fd);
+	datafile_cut(held, 4096);
+	cr_assert_eq(size_of(held), 4096);
+	cr_assert_eq(size_of(other), MIB);
+	(void)close(held);
+	(void)close(other);
+}
+
+Test(datafile, a_reader_group_reads_the_data_and_writes_the_locks)
+{
+	struct stat data, lock;
+
+	(void)close(open_file());
+	cr_assert_eq(datafile_set_modes(scratch(), 0640), -ENOENT, "a lock file belongs to it");
+	(void)close(open(scratch_path("lock.mdb"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	cr_assert_eq(datafile_set_modes(scratch(), 0640), 0);
+	cr_assert_eq(stat(scratch_path("data.mdb"), &data), 0);
+	cr_assert_eq(stat(scratch_path("lock.mdb"), &lock), 0);
+	cr_assert_eq(data.st_mode & 07777, 0640);
+	cr_assert_eq(lock.st_mode & 07777, 0660);
+}
+
+Test(datafile, who_can_not_write_the_lock_file_is_refused)
+{
+	cr_assert_eq(datafile_require_slot(scratch()), 0, "none yet: LMDB makes it, or says why not");
+	(void)close(open(scratch_path("lock.mdb"), O_WRONLY | O_CREAT | O_CLOEXEC, 0400));
+	if (geteuid() == 0) /* may write everything */
+		return;
+	cr_assert_eq(datafile_require_slot(scratch()), ERR_UNSUPPORTED);
+	cr_assert(strstr(err_text(ERR_UNSUPPORTED), "join its group"));
+}
+
+Test(datafile, local_disks_are_accepted_and_have_room)
+{
+	cr_assert_eq(datafile_refuse_network(scratch()), 0);
+	cr_assert_eq(datafile_refuse_network(scratch_path("none")), -ENOENT);
+	cr_assert_not(datafile_disk_is_full(scratch()));
+	cr_assert_eq(datafile_disk_full("x"), -ENOSPC);
+	cr_assert(strstr(err_text(-ENOSPC), "make room"));
+}
