@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -87,6 +89,8 @@ _Static_assert(sizeof(struct page) == 337696, "layout");
 struct stats {
 	uint32_t magic;
 	bool mapped;
+	dev_t device; /* of the file */
+	ino_t inode;
 	struct page *page;
 };
 
@@ -274,6 +278,11 @@ static int stats_map(int fd, int protection, struct stats **ret_stats)
 		return err_set(-ENOMEM, "status page");
 	s->magic = STATS_MAGIC;
 	s->mapped = true;
+	struct stat st;
+	if (fstat(fd, &st) < 0)
+		return err_set(-errno, "status page");
+	s->device = st.st_dev;
+	s->inode = st.st_ino;
 	void *page = mmap(NULL, sizeof(*s->page), protection, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED)
 		return err_set(-errno, "mapping");
@@ -282,25 +291,60 @@ static int stats_map(int fd, int protection, struct stats **ret_stats)
 	return 0;
 }
 
-int stats_create(int directory_fd, const char *name, struct stats **ret_stats)
+/* The page as it is in the file, which is made when there is none. */
+static int make_file(int directory_fd, const char *name, struct stats **ret_stats)
 {
 	AUTO_FD int fd = openat(directory_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
-	CLEANUP(stats_close) struct stats *s = NULL;
 
 	if (fd < 0)
 		return err_set(-errno, "opening status page '%s'", name);
 	/* Whatever the umask: the directory says who gets here. Fails only for what isn't ours. */
 	(void)fchmod(fd, 0640);
-	int r = -posix_fallocate(fd, 0, sizeof(*s->page)); /* grows it, never cuts it short */
+	int r = -posix_fallocate(fd, 0, sizeof(struct page)); /* grows it, never cuts it short */
 	if (r < 0)
 		return err_set(r, "allocating status page '%s'", name);
-	r = stats_map(fd, PROT_READ | PROT_WRITE, &s);
+	r = stats_map(fd, PROT_READ | PROT_WRITE, ret_stats);
+	return r < 0 ? err_add(r, "status page '%s'", name) : 0;
+}
+
+int stats_create(int directory_fd, const char *name, struct stats **ret_stats)
+{
+	CLEANUP(stats_close) struct stats *s = NULL;
+	int r = make_file(directory_fd, name, &s);
+
 	if (r == 0)
 		r = page_begin(s->page);
 	if (r < 0)
 		return err_add(r, "status page '%s'", name);
 	*ret_stats = TAKE(s);
 	return 0;
+}
+
+/* Under another name until it is whole: a reader that comes meanwhile finds none, not half of one. */
+int stats_keep(struct stats *stats, int directory_fd, const char *name)
+{
+	CLEANUP(stats_close) struct stats *next = NULL;
+	char temporary[NAME_MAX + 1];
+	struct stat st;
+
+	CHECK_OBJ(stats, STATS_MAGIC);
+	REQUIRE(stats->mapped);
+	if (fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		st.st_dev == stats->device && st.st_ino == stats->inode)
+		return 0;
+	(void)snprintf(temporary, sizeof(temporary), ".%s.new", name);
+	(void)unlinkat(directory_fd, temporary, 0); /* of a process that was killed here */
+	int r = make_file(directory_fd, temporary, &next);
+	if (r < 0)
+		return r;
+	memcpy((void *)next->page, (const void *)stats->page, sizeof(*next->page));
+	if (renameat(directory_fd, temporary, directory_fd, name) < 0)
+		return err_set(-errno, "status page '%s'", name);
+	struct stats before = *stats;
+
+	*stats = *next;
+	*next = before;
+	return FOUND;
 }
 
 int stats_open(int directory_fd, const char *name, struct stats **ret_stats)

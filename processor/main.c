@@ -21,6 +21,7 @@
 #include "processor/readers.h"
 
 #define PROGRAM        "kinf-processor"
+#define STATUS_PAGE    "stats.processor"
 #define SECOND_NS      1000000000ull
 #define TICK_NS        20000000ull
 #define WAIT_MS        200 /* signals are looked at this often while nothing comes */
@@ -38,6 +39,7 @@ struct app {
 	bool anew;    /* the index is damaged: build another */
 	bool waiting; /* "no journal yet" was said */
 	bool mute;    /* "no doorbell" was */
+	bool homeless; /* "no runtime folder" was */
 	int lost;     /* the store was taken away: why; 0: it is there */
 	int failing;  /* the error that was said and is not yet survived; 0: none */
 	int backoff_ms;
@@ -182,6 +184,32 @@ static void reload(struct app *app)
 	log_event(LOG_NOTICE, "config", "reloaded", "feeds=%zu", config->n_feeds);
 }
 
+static void note_checks(struct app *app)
+{
+	size_t size;
+	char *note = stats_check_text(app->p.stats, &size);
+
+	check_note_into(note, size);
+}
+
+/* Folders that somebody has taken away are made again, the status page in them too. Where that fails we
+ * go on without, and try again. */
+static void keep_folders(struct app *app)
+{
+	home_refresh(app->p.home);
+	int r = stats_keep(app->p.stats, home_runtime_fd(app->p.home), STATUS_PAGE);
+
+	if (r == FOUND) {
+		note_checks(app);
+		log_event(LOG_NOTICE, "processor", "runtime folder made again", "folder=%s",
+			log_quote(home_runtime(app->p.home)));
+	} else if (r < 0 && !app->homeless) {
+		log_event(LOG_WARNING, "processor", "the runtime folder is lost, nobody sees our status",
+			"reason=%s", log_quote(err_text(r)));
+	}
+	app->homeless = r < 0;
+}
+
 /* Where none can be made followers are told later, not wrongly: no reason to stop. */
 static void keep_doorbell(struct app *app)
 {
@@ -203,6 +231,7 @@ static int check(struct app *app)
 	if (now - app->checked < SECOND_NS)
 		return 0;
 	app->checked = now;
+	keep_folders(app);
 	keep_doorbell(app);
 	int r = pair_check(app->pair);
 	if (!r)
@@ -279,14 +308,12 @@ static int open_home(struct app *app)
 	if (!r)
 		r = home_take_role(app->p.home, HOME_PROCESSOR);
 	if (!r)
-		r = stats_create(home_runtime_fd(app->p.home), "stats.processor", &app->p.stats);
+		r = stats_create(home_runtime_fd(app->p.home), STATUS_PAGE, &app->p.stats);
 	if (!r)
 		r = readers_new(&app->readers);
 	if (r < 0)
 		return r;
-	size_t size;
-	char *note = stats_check_text(app->p.stats, &size);
-	check_note_into(note, size);
+	note_checks(app);
 	proc_catch_faults(PROGRAM, home_path(app->p.home));
 	return 0;
 }

@@ -365,7 +365,7 @@ int pair_check(struct pair *pair)
 		return r;
 	if (r == FOUND && current != journal_generation(pair->journal))
 		return GONE;
-	if (!journal_is_there(pair->journal)) /* and the next may have the same number */
+	if (!journal_is_there(pair->journal, pair->p->home)) /* and the next may have the same number */
 		return GONE;
 	/* Somebody took the index away: what we write nobody would find. */
 	if (pair->published) {
@@ -375,8 +375,9 @@ int pair_check(struct pair *pair)
 		if (r == NOT_FOUND || current != index_generation(pair->index))
 			return GONE;
 	}
-	if (!index_is_there(pair->index))
+	if (!index_is_there(pair->index, pair->p->home))
 		return GONE;
+	publish_keep(pair->publish);
 	publish_heartbeat(pair->publish);
 	r = pair->published ? 0 : publish_when_ready(pair); /* also when there is always something to do */
 	if (r)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
@@ -16,9 +17,25 @@
 struct publish {
 	uint32_t magic;
 	const struct processor *p;
-	struct ring *ring;
+	uint8_t journal[16];
+	struct ring *ring; /* NULL: none could be made, followers look without it */
+	bool mute;         /* that was said */
 	uint64_t collected;
 };
+
+/* The index goes on where no ring can be made: the runtime folder is gone for good, its disk is full. */
+static void say(struct publish *publish, int r)
+{
+	if (r == FOUND)
+		log_event(LOG_NOTICE, "processor", "event ring made again", "folder=%s",
+			log_quote(home_runtime(publish->p->home)));
+	if (r < 0 && !publish->mute)
+		log_event(LOG_WARNING, "processor", "no event ring, followers are slower", "reason=%s",
+			log_quote(err_text(r)));
+	if (r < 0)
+		err_clear();
+	publish->mute = r < 0;
+}
 
 int publish_open(const struct processor *p, const uint8_t uuid[16], struct publish **ret_publish)
 {
@@ -27,12 +44,24 @@ int publish_open(const struct processor *p, const uint8_t uuid[16], struct publi
 		return err_set(-ENOMEM, "event ring");
 	publish->magic = PUBLISH_MAGIC;
 	publish->p = p;
-	int r = ring_create(home_runtime_fd(p->home), EVENT_RING, EVENT_CAPACITY, uuid,
-		home_file_mode(p->home), &publish->ring);
-	if (r < 0)
-		return r;
+	memcpy(publish->journal, uuid, sizeof(publish->journal));
+	publish_keep(publish);
 	*ret_publish = TAKE(publish);
 	return 0;
+}
+
+void publish_keep(struct publish *publish)
+{
+	if (!publish)
+		return;
+	CHECK_OBJ(publish, PUBLISH_MAGIC);
+	const struct home *home = publish->p->home;
+	int runtime = home_runtime_fd(home);
+	unsigned mode = home_file_mode(home);
+
+	say(publish, publish->ring ? ring_keep(publish->ring, runtime, EVENT_RING, mode)
+				   : ring_create(runtime, EVENT_RING, EVENT_CAPACITY,
+					     publish->journal, mode, &publish->ring));
 }
 
 void publish_close(struct publish **publish_pointer)
@@ -50,7 +79,8 @@ void publish_close(struct publish **publish_pointer)
 static void put(struct publish *publish, const struct ring_entry *entry)
 {
 	CHECK_OBJ(publish, PUBLISH_MAGIC);
-	ring_put(publish->ring, entry);
+	if (publish->ring)
+		ring_put(publish->ring, entry);
 	publish->collected++;
 }
 
@@ -79,7 +109,8 @@ void publish_commit(struct publish *publish, uint64_t taken)
 	if (!publish)
 		return;
 	CHECK_OBJ(publish, PUBLISH_MAGIC);
-	ring_publish(publish->ring, taken);
+	if (publish->ring)
+		ring_publish(publish->ring, taken);
 	doorbell_ring(publish->p->doorbell);
 	stats_add(publish->p->stats, STAT_PUBLISHED, publish->collected);
 	publish->collected = 0;
@@ -87,12 +118,12 @@ void publish_commit(struct publish *publish, uint64_t taken)
 
 void publish_announce(struct publish *publish)
 {
-	if (publish)
+	if (publish && publish->ring)
 		ring_announce(publish->ring);
 }
 
 void publish_heartbeat(struct publish *publish)
 {
-	if (publish)
+	if (publish && publish->ring)
 		ring_heartbeat(publish->ring);
 }

@@ -26,6 +26,9 @@ void publish_list(struct publish *publish, const struct record *end, uint64_t be
 void publish_commit(struct publish *publish, uint64_t taken);
 /* Before the work whose result will be published. */
 void publish_announce(struct publish *publish);
+/* Once a second: a ring that could not be made is tried again; one whose file was taken away, with the
+ * runtime folder perhaps, goes on in another. */
+void publish_keep(struct publish *publish);
 void publish_heartbeat(struct publish *publish);
 
 #endif

@@ -20,6 +20,8 @@
 #define SECOND         1000000000ull
 #define RING_CAPACITY  (1u << 20)
 #define BEAT           SECOND
+#define STATUS_PAGE    "stats.reflector"
+#define DELTA_RING     "delta.ring"
 #define TRIM_PAUSE     (2 * SECOND)
 #define TRIM_SOON      (SECOND / 10)
 #define TRIM_SLICE     2000  /* records: a few milliseconds */
@@ -51,6 +53,7 @@ struct loop {
 	bool old_left;       /* a journal that readers may still be on */
 	bool work_left;
 	bool ready_said;
+	bool homeless;       /* "no runtime folder" was said */
 	uint64_t beat_ns, trim_ns, trim_soon_ns;
 	bool trimming;
 	struct trim_goal trim_goal;
@@ -72,14 +75,21 @@ static struct retention_options retention_options_of(const struct loop *loop)
 		.bytes = loop->config->retention_bytes, .cursor_ns = loop->config->cursor_ns};
 }
 
+static void note_checks(struct loop *loop)
+{
+	size_t size;
+	char *check = stats_check_text(loop->stats, &size);
+
+	check_note_into(check, size);
+}
+
 static int open_store(struct loop *loop)
 {
 	const struct config *config = loop->config;
 	struct home_options home = {.create = true, .runtime_dir = config->runtime_dir,
 		.group = config->group};
 	struct journal_options options = journal_options_of(loop);
-	char reason[256], *check;
-	size_t size;
+	char reason[256];
 	int r = home_open(config->store, &home, &loop->home);
 
 	if (r >= 0)
@@ -87,11 +97,10 @@ static int open_store(struct loop *loop)
 	if (r < 0)
 		return r;
 	proc_catch_faults("kinf-reflector", home_path(loop->home));
-	r = stats_create(home_runtime_fd(loop->home), "stats.reflector", &loop->stats);
+	r = stats_create(home_runtime_fd(loop->home), STATUS_PAGE, &loop->stats);
 	if (r < 0)
 		return err_add(r, "the runtime folder '%s'", home_runtime(loop->home));
-	check = stats_check_text(loop->stats, &size);
-	check_note_into(check, size);
+	note_checks(loop);
 	stats_set_state(loop->stats, "opening");
 	r = journal_open_write(loop->home, &options, reason, &loop->journal);
 	if (r < 0)
@@ -139,7 +148,7 @@ static int open_feeds(struct loop *loop)
 	struct runner_shared shared = {.http = loop->http, .discovery = loop->discovery,
 		.stats = loop->stats, .policy = loop->config->policy, .arg = loop, .on_doubt = on_doubt, .on_forget = on_forget};
 	stats_set_journal(loop->stats, journal_uuid(loop->journal));
-	int r = ring_create(home_runtime_fd(loop->home), "delta.ring", RING_CAPACITY,
+	int r = ring_create(home_runtime_fd(loop->home), DELTA_RING, RING_CAPACITY,
 		journal_uuid(loop->journal), home_file_mode(loop->home), &loop->ring);
 
 	if (r >= 0)
@@ -448,12 +457,37 @@ static int look_at_store(const struct loop *loop)
 {
 	int r = home_check(loop->home);
 
-	if (r || journal_is_there(loop->journal))
+	if (r || journal_is_there(loop->journal, loop->home))
 		return r;
 	return err_say(ERR_MOVED,
 		"the journal in store '%s' was taken away while in use: ending, because nobody would find "
 		"what is written there; the next start makes it anew",
 		home_path(loop->home));
+}
+
+/* The runtime folder is made again when somebody has removed it, and what is ours in it. Where that fails
+ * we go on without, and try again. */
+static void keep_runtime(struct loop *loop)
+{
+	struct err_kept kept;
+
+	err_keep(&kept);
+	home_refresh(loop->home);
+	int runtime = home_runtime_fd(loop->home);
+	int r = stats_keep(loop->stats, runtime, STATUS_PAGE);
+
+	if (r == FOUND)
+		note_checks(loop);
+	if (r >= 0 && loop->ring)
+		r = ring_keep(loop->ring, runtime, DELTA_RING, home_file_mode(loop->home));
+	if (r == FOUND)
+		log_event(LOG_NOTICE, "reflector", "runtime folder made again", "folder=%s",
+			log_quote(home_runtime(loop->home)));
+	else if (r < 0 && !loop->homeless)
+		log_event(LOG_WARNING, "reflector", "the runtime folder is lost, nobody sees our status",
+			"reason=%s", log_quote(err_text(r)));
+	loop->homeless = r < 0;
+	err_restore(&kept);
 }
 
 static int beat(struct loop *loop)
@@ -463,6 +497,7 @@ static int beat(struct loop *loop)
 	if (now < loop->beat_ns)
 		return 0;
 	loop->beat_ns = now + BEAT;
+	keep_runtime(loop);
 	stats_heartbeat(loop->stats);
 	ring_heartbeat(loop->ring);
 	proc_notify("WATCHDOG=1");

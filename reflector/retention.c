@@ -150,7 +150,7 @@ static int open_index(struct retention *retention)
 		r = generation_current(home_index_fd(retention->home), &number);
 	}
 	if (r == FOUND && retention->index && index_generation(retention->index) == number &&
-		index_is_there(retention->index))
+		index_is_there(retention->index, retention->home))
 		return FOUND;
 	index_close(&retention->index);
 	if (r != FOUND)

@@ -409,12 +409,16 @@ uint32_t generation_number(const struct generation *gen)
 	return gen->number;
 }
 
-bool generation_is_there(const struct generation *gen)
+bool generation_is_there(const struct generation *gen, int directory_fd)
 {
-	struct stat st;
+	struct stat ours, there;
+	char name[32];
 
 	CHECK_OBJ(gen, GENERATION_MAGIC);
-	return fstat(gen->fd, &st) == 0 && st.st_nlink > 0;
+	folder_name(gen->number, name);
+	return fstat(gen->fd, &ours) == 0 &&
+		fstatat(directory_fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+		ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
 const uint8_t *generation_uuid(const struct generation *gen)

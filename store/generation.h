@@ -51,9 +51,9 @@ struct env *generation_env(struct generation *gen);
 /* Of its folder, for files beside the environment; file_names in generation.c lists them for removal. */
 int generation_folder_fd(const struct generation *gen);
 uint32_t generation_number(const struct generation *gen);
-/* Its folder still has a name: what is written to one that was removed nobody finds, and the next one
- * may have the same number. */
-bool generation_is_there(const struct generation *gen);
+/* Its folder still has its name in DIRECTORY_FD: what is written to one that was removed or moved aside
+ * nobody finds, and the next one may have the same number. */
+bool generation_is_there(const struct generation *gen, int directory_fd);
 const uint8_t *generation_uuid(const struct generation *gen);
 
 /* Before another one is made beside WHAT is there: a fifth more than its LIVE bytes has to be free on

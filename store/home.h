@@ -51,7 +51,7 @@ void home_refresh(struct home *home);
 
 /* For daemons, now and then: ERR_MOVED when what is at the store's path is no longer what is open, or no
  * longer ours alone (the folder was removed, moved or replaced; its id or the lock file of our role is
- * gone). Whoever goes on then writes what nobody finds, so he ends; started again he makes it anew. */
+ * gone; the reflector's journal). Whoever goes on then writes what nobody finds, so he ends; started again he makes it anew. */
 int home_check(const struct home *home);
 
 /* The store (journal and index) can be written by this process: if not, environments are opened

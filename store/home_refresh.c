@@ -12,6 +12,11 @@
 
 /* ---- is it still there? ---------------------------------------------------------------------- */
 
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 /* Only what is certain counts: a path that can't be looked at just now is not gone. */
 static bool is_elsewhere(const struct home *home)
 {
@@ -21,7 +26,7 @@ static bool is_elsewhere(const struct home *home)
 		return false;
 	if (stat(home->path, &there) < 0)
 		return errno == ENOENT || errno == ENOTDIR;
-	return ours.st_dev != there.st_dev || ours.st_ino != there.st_ino;
+	return !is_same(&ours, &there);
 }
 
 static bool has_other_id(const struct home *home)
@@ -45,12 +50,25 @@ static bool lost_a_lock(const struct home *home)
 	return false;
 }
 
+/* The reflector's alone: the processor follows to the next one. */
+static bool lost_the_journal(const struct home *home)
+{
+	struct stat ours, there;
+
+	if (home->role_fd[HOME_REFLECTOR] < 0 || fstat(home->journal_fd, &ours) < 0)
+		return false;
+	if (fstatat(home->fd, "journal", &there, 0) < 0)
+		return errno == ENOENT;
+	return !is_same(&ours, &there);
+}
+
 int home_check(const struct home *home)
 {
 	CHECK_OBJ(home, HOME_MAGIC);
 	const char *what = is_elsewhere(home) ? "its folder was removed or replaced"
 		: has_other_id(home)          ? "its file 'id' was removed or replaced"
 		: lost_a_lock(home)           ? "its lock file was removed"
+		: lost_the_journal(home)      ? "its folder 'journal' was removed or replaced"
 					      : NULL;
 	if (!what)
 		return 0;
@@ -91,11 +109,6 @@ void home_put_fd(_Atomic int *fd, int now)
 	}
 	(void)dup3(now, *fd, O_CLOEXEC);
 	cleanup_fd(&now);
-}
-
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
 /* FD becomes the folder at NAME when that is another one: it was not there to be opened, was removed, or
@@ -164,7 +177,8 @@ void home_refresh(struct home *home)
 	refresh_store(home);
 	make_again(home, HOME_PROCESSOR, "index", false);
 	make_again(home, HOME_PROCESSOR, "cursors", true);
-	refresh_folder(home->fd, "journal", &home->journal_fd);
+	if (home->role_fd[HOME_REFLECTOR] < 0) /* it has one open, and ends when that is lost: home_check */
+		refresh_folder(home->fd, "journal", &home->journal_fd);
 	refresh_folder(home->fd, "index", &home->index_fd);
 	refresh_folder(home->fd, "cursors", &home->cursors_fd);
 	refresh_runtime(home);

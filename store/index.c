@@ -417,10 +417,10 @@ struct env *index_env(struct index *index)
 	return generation_env(index->gen);
 }
 
-bool index_is_there(const struct index *index)
+bool index_is_there(const struct index *index, const struct home *home)
 {
 	CHECK_OBJ(index, INDEX_MAGIC);
-	return generation_is_there(index->gen);
+	return generation_is_there(index->gen, home_index_fd(home));
 }
 
 uint32_t index_generation(const struct index *index)

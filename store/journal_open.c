@@ -317,8 +317,8 @@ uint32_t journal_generation(const struct journal *journal)
 	return generation_number(journal->gen);
 }
 
-bool journal_is_there(const struct journal *journal)
+bool journal_is_there(const struct journal *journal, const struct home *home)
 {
 	CHECK_OBJ(journal, JOURNAL_MAGIC);
-	return generation_is_there(journal->gen);
+	return generation_is_there(journal->gen, home_journal_fd(home));
 }

@@ -11,6 +11,8 @@ import pytest
 
 from harness import eventually
 from harness.follow import replay
+from harness.informer import calls, informer, synced, truth
+from harness.informer import replay as replay_calls
 from harness.store import whole
 
 BOOTS = "0123456789abcdef" * 2, "fedcba9876543210" * 2
@@ -158,6 +160,44 @@ def test_runtime_folder_removed_while_running(simulator, store, filled):
         process.start()
     change(simulator)
     store.wait_equal(simulator, "pods")
+    assert lists(simulator) == 0
+
+
+def files_of(store):
+    return {path.name for path in store.runtime.glob("kinf-*/*")}
+
+
+def test_runtime_folder_comes_back_and_long_readers_find_it(simulator, store, filled):
+    """Somebody cleans up under running daemons, then between two that are killed: whoever reads all the
+    while is told again that the feed is live, and keeps its cursor, instead of 'offline' for ever."""
+    reader = synced(informer(store, "--cursor", "long"))
+
+    def state():
+        return calls(reader, "state")[-1]["state"]
+
+    def up_to_date():
+        return replay_calls(reader.lines) == truth(simulator) and state() == "live"
+
+    eventually(lambda: state() == "live")
+    before = files_of(store)
+    assert before >= {"delta.ring", "event.ring", "stats.reflector", "stats.processor", "doorbell.sock"}, before
+    shutil.rmtree(store.runtime)
+    store.runtime.mkdir(mode=0o700)
+    shutil.rmtree(store.path / "cursors")
+    eventually(lambda: files_of(store) == before, what="all of it again")
+    assert all(process.running for process in filled)
+    change(simulator)
+    eventually(up_to_date)
+    eventually(lambda: (store.path / "cursors" / "long").exists())
+    for process in filled:
+        process.kill()
+    eventually(lambda: state() == "offline")
+    shutil.rmtree(store.runtime)
+    store.runtime.mkdir(mode=0o700)
+    for process in filled:
+        process.start()
+    change(simulator)
+    eventually(up_to_date)
     assert lists(simulator) == 0
 
 
