@@ -19,7 +19,7 @@ struct get_args {
 
 static const struct option_spec get_options[] = {
 	{'o', "output", OPTION_TEXT, offsetof(struct get_args, output), "FORMAT",
-		"table, wide, json, yaml, name or count"},
+		"table, wide, json, yaml, name, count, custom-columns=HEAD:PATH,... or jsonpath=TEMPLATE"},
 	{0, "sort-by", OPTION_TEXT, offsetof(struct get_args, sort_by), "PATH",
 		"in the order of this field, as kubectl's; quick with an index and --limit"},
 	{0, "limit", OPTION_NUMBER, offsetof(struct get_args, limit), "N",
@@ -205,7 +205,9 @@ static void say_empty(const struct get *get)
 {
 	const char *in = get->args.query.namespace_;
 
-	if (get->print.count || get->print.format > PRINT_WIDE)
+	enum print_format format = get->print.format;
+
+	if (get->print.count || (format > PRINT_WIDE && format != PRINT_CUSTOM_COLUMNS))
 		return;
 	(void)fprintf(stderr, "No resources found%s%s%s.\n", in ? " in " : "", in ? in : "",
 		in ? " namespace" : "");
@@ -275,11 +277,13 @@ static int get_open(struct get *get, const struct config_flags *flags)
 }
 
 static int get_run(struct get *get, const struct config_flags *flags,
-	const struct kinf_query *query, enum print_format format)
+	const struct kinf_query *query)
 {
 	if (get_open(get, flags) < 0)
 		return PROC_FAILED;
-	print_begin(&get->print, format, get->n_names == 1 && !names_several(get), &get->status);
+	int r = print_begin(&get->print, get->n_names == 1 && !names_several(get), &get->status);
+	if (r < 0)
+		return command_fail(r);
 	return get->n_names ? get_all_named(get) : get_list(get, query);
 }
 
@@ -347,7 +351,6 @@ int command_get(int argc, char **argv)
 	CLEANUP(get_release) struct get get = {.args = {.timeout_ns = UINT64_C(10000000000)}};
 	struct config_flags flags = {0};
 	struct kinf_query query;
-	enum print_format format;
 	int first;
 	const struct options_group groups[] = {
 		{"Which", query_options, n_query_options, &get.args.query},
@@ -370,11 +373,11 @@ int command_get(int argc, char **argv)
 	if (r == 0)
 		r = terms ? query_from_args(&get.args.query, get.feed, terms, &query) : -ENOMEM;
 	if (r == 0)
-		r = print_format(get.args.output, &format);
+		r = print_choose(&get.print, get.args.output);
 	if (r < 0)
 		return command_usage(&options, r);
 	query.sort_by = get.args.sort_by;
 	query.limit = get.args.limit;
 	query.continue_token = get.args.continue_token;
-	return get_run(&get, &flags, &query, format);
+	return get_run(&get, &flags, &query);
 }

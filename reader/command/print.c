@@ -12,20 +12,41 @@
 #define JSON_INDENT 4
 
 static const char *const format_names[PRINT_FORMAT_MAX] = {
-	"table", "wide", "json", "yaml", "name", "count"};
+	"table", "wide", "json", "yaml", "name", "count", "custom-columns", "jsonpath"};
 
-int print_format(const char *text, enum print_format *ret_format)
+/* The format that the SIZE bytes at TEXT name; PRINT_FORMAT_MAX: none. */
+static enum print_format find_format(const char *text, size_t size)
 {
-	*ret_format = PRINT_TABLE;
+	int i = 0;
+
+	while (i < PRINT_FORMAT_MAX &&
+		!bytes_equal(bytes_str(format_names[i]), BYTES(text, size)))
+		i++;
+	return (enum print_format)i;
+}
+
+static bool takes_argument(enum print_format format)
+{
+	return format == PRINT_CUSTOM_COLUMNS || format == PRINT_JSONPATH;
+}
+
+int print_choose(struct print *print, const char *text)
+{
+	size_t size = text ? strcspn(text, "=") : 0;
+
+	*print = (struct print){0};
 	if (!text)
 		return 0;
-	for (int i = 0; i < PRINT_FORMAT_MAX; i++)
-		if (strcmp(text, format_names[i]) == 0) {
-			*ret_format = (enum print_format)i;
-			return 0;
-		}
-	return err_say(ERR_SYNTAX, "output '%s': allowed are table, wide, json, yaml, name, count",
-		text);
+	print->format = find_format(text, size);
+	if (print->format == PRINT_FORMAT_MAX || takes_argument(print->format) != !!text[size])
+		return err_say(ERR_SYNTAX,
+			"output '%s': allowed are table, wide, json, yaml, name, count, "
+			"custom-columns=HEAD:PATH,... and jsonpath=TEMPLATE", text);
+	if (print->format == PRINT_CUSTOM_COLUMNS)
+		return columns_parse(text + size + 1, &print->columns);
+	if (print->format == PRINT_JSONPATH)
+		return template_parse(text + size + 1, &print->template);
+	return 0;
 }
 
 int print_flush(void)
@@ -57,27 +78,34 @@ static int put(struct print *print)
 	return write_out(&print->text);
 }
 
-void print_begin(struct print *print, enum print_format format, bool single,
-	const struct kinf_feed_status *status)
+int print_begin(struct print *print, bool single, const struct kinf_feed_status *status)
 {
 	static const char *const heads[PRINT_COLUMNS] = {"NAMESPACE", "NAME", "AGE"};
 	bool namespaced = status->namespaced;
 
-	*print = (struct print){.format = format, .single = single, .namespaced = namespaced};
+	print->single = single;
+	print->namespaced = namespaced;
 	print_singular(status, print->singular, sizeof(print->singular));
-	table_init(&print->table, heads + !namespaced, PRINT_COLUMNS - !namespaced);
-	if (single)
-		return;
-	if (format == PRINT_JSON)
+	if (print->columns)
+		table_init(&print->table, columns_heads(print->columns),
+			columns_count(print->columns));
+	else
+		table_init(&print->table, heads + !namespaced, PRINT_COLUMNS - !namespaced);
+	if (print->template)
+		return template_begin(print->template, !single);
+	if (print->format == PRINT_JSON && !single)
 		buf_str(&print->text, "{\n    \"apiVersion\": \"v1\",\n    \"items\": [");
-	else if (format == PRINT_YAML)
+	else if (print->format == PRINT_YAML && !single)
 		buf_str(&print->text, "apiVersion: v1\nitems:");
+	return 0;
 }
 
 void print_release(struct print *print)
 {
 	buf_release(&print->text);
 	table_release(&print->table);
+	columns_free(&print->columns);
+	template_free(&print->template);
 }
 
 /* ---- names and ages ---- */
@@ -207,6 +235,7 @@ static void end_list(struct print *print, const char *rv, const char *token)
 
 int print_object(struct print *print, const struct kinf_object *object)
 {
+	struct bytes body = BYTES(object->body, object->body_size);
 	int r = 0;
 
 	switch (print->format) {
@@ -224,6 +253,13 @@ int print_object(struct print *print, const struct kinf_object *object)
 		buf_printf(&print->text, "%s/%.*s\n", print->singular,
 			BYTES_ARG(print_name(object)));
 		r = put(print);
+		break;
+	case PRINT_CUSTOM_COLUMNS:
+		r = columns_row(print->columns, body, &print->table, &print->text);
+		r = r < 0 ? r : put(print);
+		break;
+	case PRINT_JSONPATH:
+		r = template_object(print->template, body);
 		break;
 	default:
 		break;
@@ -247,7 +283,11 @@ int print_end(struct print *print, const char *rv, const char *token)
 		break;
 	case PRINT_TABLE:
 	case PRINT_WIDE:
+	case PRINT_CUSTOM_COLUMNS:
 		r = table_settle(&print->table, &print->text);
+		break;
+	case PRINT_JSONPATH:
+		r = template_end(print->template, &print->text);
 		break;
 	default:
 		break;

@@ -3,7 +3,8 @@
  * Objects on stdout in the forms that -o names. Lists are streamed: a JSON or YAML List is opened,
  * filled and closed, a table's columns are measured over its first rows (table.h).
  *
- *	print_begin(&p, format, feed_kind...); print_object(&p, &object)...; print_end(&p, rv, token);
+ *	print_choose(&p, "json"); print_begin(&p, single, status);
+ *	print_object(&p, &object)...; print_end(&p, rv, token); print_release(&p);
  */
 #ifndef READER_COMMAND_PRINT_H
 #define READER_COMMAND_PRINT_H
@@ -12,7 +13,9 @@
 #include <stdio.h>
 
 #include "common/buf.h"
+#include "reader/command/columns.h"
 #include "reader/command/table.h"
+#include "reader/command/template.h"
 #include "reader/kinf.h"
 
 enum print_format {
@@ -22,11 +25,10 @@ enum print_format {
 	PRINT_YAML,
 	PRINT_NAME,
 	PRINT_COUNT,
+	PRINT_CUSTOM_COLUMNS, /* =HEAD:PATH,... */
+	PRINT_JSONPATH,       /* =TEMPLATE */
 	PRINT_FORMAT_MAX
 };
-
-/* FOUND or ERR_SYNTAX; the sentence lists those there are. NULL: table. */
-int print_format(const char *text, enum print_format *ret_format);
 
 /* An object's cells in a table: NAMESPACE (of namespaced kinds), NAME, AGE. */
 #define PRINT_COLUMNS 3
@@ -45,7 +47,12 @@ struct print {
 	uint64_t count;
 	struct buf text;
 	struct table table;
+	struct columns *columns;
+	struct template *template;
 };
+
+/* What -o says (NULL: table). 0 or ERR_SYNTAX; the sentence lists what there is. Print_release it. */
+int print_choose(struct print *print, const char *text);
 
 /* "pod", "deployment.apps": what stands before the slash in -o name. */
 void print_singular(const struct kinf_feed_status *status, char *ret_singular, size_t size);
@@ -53,8 +60,7 @@ void print_singular(const struct kinf_feed_status *status, char *ret_singular, s
 struct bytes print_name(const struct kinf_object *object);
 
 /* STATUS: of the feed that is printed: what a name looks like. */
-void print_begin(struct print *print, enum print_format format, bool single,
-	const struct kinf_feed_status *status);
+int print_begin(struct print *print, bool single, const struct kinf_feed_status *status);
 int print_object(struct print *print, const struct kinf_object *object);
 /* RV and TOKEN ("" and NULL when there is none) go into the List's metadata. */
 int print_end(struct print *print, const char *rv, const char *token);

@@ -57,6 +57,16 @@ def test_get_of_one_is_the_object(cluster, kinf):
     assert kinf("get", "nodes", node, "-o", "json", check=True).json["metadata"]["name"] == node
 
 
+def test_columns_and_templates_of_ones_own(cluster, kinf):
+    names = [key.split("/")[1] for key in cluster[0].truth("pods")]
+    assert kinf("get", "pods", "-o", "jsonpath={.items[*].metadata.name}", check=True).stdout == " ".join(names)
+    assert kinf("get", "pods", "web/p-03", "-o", 'jsonpath={.spec.nodeName}{"\\n"}', check=True).stdout == "n0\n"
+    rows = kinf("get", "pods", "-n", "web", "-o", "custom-columns=POD:.metadata.name,ON:.spec.nodeName", check=True).stdout.splitlines()
+    assert rows[:3] == ["POD    ON", "p-00   n0", "p-01   n1"] and len(rows) == 13
+    for bad in ("jsonpath", "jsonpath={", "custom-columns=A"):
+        assert kinf("get", "pods", "-o", bad).status == 2
+
+
 def test_missing_name_is_said_as_kubectl_does(kinf):
     result = kinf("get", "pods", "x", "-n", "web")
     assert (result.status, result.stdout, result.stderr) == (1, "", 'Error: pods "web/x" not found\n')

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jsonpath templates and custom columns; what is wanted is what kubectl 1.20 and later print. */
+#include <criterion/criterion.h>
+
+#include "common/buf.h"
+#include "common/err.h"
+#include "common/json.h"
+#include "reader/command/columns.h"
+#include "reader/command/template.h"
+
+#define ITEMS 3
+
+static const char *const items[ITEMS] = {
+	"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"labels\":{\"x/y\":\"1\"}},"
+	"\"spec\":{\"c\":[{\"i\":\"n:1\"},{\"i\":\"n:2\"}],\"n\":1.0,\"t\":true}}",
+	"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"\",\"labels\":{}},\"spec\":{\"c\":[]}}",
+	"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"c,}\"},\"spec\":{\"c\":[{\"i\":\"n:3\"}]}}",
+};
+static struct buf bodies[ITEMS];
+
+static void set_up(void)
+{
+	struct json_parser *parser = NULL;
+
+	cr_assert_eq(json_parser_new(&parser), 0);
+	for (unsigned i = 0; i < ITEMS; i++)
+		cr_assert_eq(json_parse(parser, bytes_str(items[i]), NULL, &bodies[i]), 0);
+	json_parser_free(&parser);
+}
+
+static void tear_down(void)
+{
+	for (unsigned i = 0; i < ITEMS; i++)
+		buf_release(&bodies[i]);
+}
+
+TestSuite(template, .init = set_up, .fini = tear_down);
+TestSuite(columns, .init = set_up, .fini = tear_down);
+
+/* What TEXT gives for the list of all, or for the first object alone; or the error's sentence. */
+static const char *give(const char *text, bool is_list)
+{
+	static struct buf out;
+	struct template *template = NULL;
+	int r = template_parse(text, &template);
+
+	buf_reset(&out);
+	if (r == 0)
+		r = template_begin(template, is_list);
+	for (unsigned i = 0; r == 0 && i < (is_list ? ITEMS : 1); i++)
+		r = template_object(template, buf_bytes(&bodies[i]));
+	if (r == 0)
+		r = template_end(template, &out);
+	template_free(&template);
+	const char *result = r < 0 ? err_text(r) : buf_cstr(&out);
+	cr_assert(r == 0 || r == ERR_SYNTAX, "%d %s", r, result);
+	return result;
+}
+
+#define OF_LIST(text, wanted) cr_assert_str_eq(give(text, true), wanted)
+#define OF_ONE(text, wanted)  cr_assert_str_eq(give(text, false), wanted)
+
+Test(template, values_of_one_object)
+{
+	OF_ONE("{.metadata.name}", "a");
+	OF_ONE("{$.metadata.name}{@.kind}", "aPod");
+	OF_ONE("{.metadata.labels}", "{\"x/y\":\"1\"}");
+	OF_ONE("{.metadata.labels['x/y']}{.metadata.labels.x/y}", "11");
+	OF_ONE("{.spec.c[*].i}", "n:1 n:2");
+	OF_ONE("{.spec.n} {.spec.t} {.nothing}.", "1.0 true .");
+	OF_ONE("{range .spec.c[*]}<{.i}>{end}!", "<n:1><n:2>!");
+	OF_ONE("", "");
+}
+
+Test(template, values_of_a_list)
+{
+	OF_LIST("{.items[*].metadata.name}", "a  c,}");
+	OF_LIST("{.items[2].metadata.name} {.items[0].kind}{.items[9].kind}\n", "c,} Pod\n");
+	OF_LIST("names: {.items[*].kind}; {.items[*].spec.n}", "names: Pod Pod Pod; 1.0");
+	OF_LIST("{range .items[*]}{.kind}/{.metadata.name}{\"\\n\"}{end}", "Pod/a\nPod/\nPod/c,}\n");
+	OF_LIST("{range .items[*]}{range .spec.c[*]}{.i},{end};{end}", "n:1,n:2,;;n:3,;");
+	OF_LIST("{range .items[*].spec.c[*]}{@.i} {end}", "n:1 n:2 n:3 ");
+}
+
+Test(template, text_is_text_also_when_it_looks_like_more)
+{
+	OF_ONE("}a\\n", "}a\\n");
+	OF_ONE("{\"{\\t}\\\"\\\\\"}", "{\t}\"\\");
+	OF_ONE("{.metadata['}']}-", "-");
+}
+
+Test(template, what_makes_no_sense_is_said_with_its_place)
+{
+	OF_LIST("{.kind}", "jsonpath: objects are items of a list: {.items[*]...}, {.items[0]...} or "
+			   "{range .items[*]}...{end}");
+	OF_ONE("a{.b", "jsonpath 'a{.b', character 3: '}' is missing");
+	OF_ONE("{end}", "jsonpath '{end}', character 2: 'end' without a range");
+	OF_ONE("{range .a}", "jsonpath '{range .a}', character 11: a range has no {end}");
+	OF_ONE("{\"a\"b}", "jsonpath '{\"a\"b}', character 5: expected '}' behind the quote");
+	OF_ONE("{.a..b}", "field path '.a..b', character 4: expected a key");
+	OF_ONE("{.a[?(@.b==1)]}", "jsonpath '{.a[?(@.b==1)]}', character 2: filters are not known; "
+				  "-l and --field-selector choose");
+	OF_ONE("{range .a}{range .a}{range .a}{range .a}{range .a}{range .a}{range .a}{range .a}"
+	       "{range .a}", "jsonpath '{range .a}{range .a}{range .a}{range .a}{range .a}{range .a}"
+	       "{range .a}{range .a}{range .a}', character 82: too many ranges within each other");
+}
+
+static const char *table_of(const char *text)
+{
+	static struct buf out;
+	struct columns *columns = NULL;
+	struct table table = {0};
+	int r = columns_parse(text, &columns);
+
+	buf_reset(&out);
+	if (r == 0)
+		table_init(&table, columns_heads(columns), columns_count(columns));
+	for (unsigned i = 0; r == 0 && i < ITEMS; i++)
+		r = columns_row(columns, buf_bytes(&bodies[i]), &table, &out);
+	if (r == 0)
+		r = table_settle(&table, &out);
+	table_release(&table);
+	columns_free(&columns);
+	return r < 0 ? err_text(r) : buf_cstr(&out);
+}
+
+Test(columns, values_none_and_several)
+{
+	cr_assert_str_eq(table_of("NAME:.metadata.name,IMAGES:{.spec.c[*].i},N:spec.n"),
+		"NAME   IMAGES    N\n"
+		"a      n:1,n:2   1.0\n"
+		"       <none>    <none>\n"
+		"c,}    n:3       <none>\n");
+	cr_assert_str_eq(table_of("L:.metadata.labels['x/y'],M:.metadata.labels[\"a,b\"]"),
+		"L        M\n"
+		"1        <none>\n"
+		"<none>   <none>\n"
+		"<none>   <none>\n");
+}
+
+Test(columns, bad_ones_are_named)
+{
+	cr_assert_str_eq(table_of(""), "column '': HEAD:PATH is wanted");
+	cr_assert_str_eq(table_of("A:.b,C"), "column 'C': HEAD:PATH is wanted");
+	cr_assert_str_eq(table_of("A:.b."), "column 'A': field path '.b.', character 4: expected a key");
+	cr_assert_str_eq(table_of("A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a"),
+		"at most 16 columns");
+}
