@@ -78,7 +78,9 @@ int definition_write(const struct feed_definition *definition, struct buf *buf)
 	value_put_bool(buf, copy.namespaced);
 	value_put_string(buf, BYTES_LIT("metadataOnly"));
 	value_put_bool(buf, copy.metadata_only);
-	value_close(buf, map, N_TEXTS + 2);
+	value_put_string(buf, BYTES_LIT("resync"));
+	value_put_uint(buf, copy.resync_ns);
+	value_close(buf, map, N_TEXTS + 3);
 	return buf_error(buf);
 }
 
@@ -114,6 +116,19 @@ static int read_flag(const struct value *map, const char *key, bool *ret_flag)
 	return 0;
 }
 
+static int read_number(const struct value *map, const char *key, uint64_t *ret_number)
+{
+	struct value item;
+
+	int r = value_find(map, bytes_str(key), &item);
+	if (r < 0)
+		return r;
+	if (r == FOUND && item.type != VALUE_UINT)
+		return ERR_CORRUPT;
+	*ret_number = r == FOUND ? item.u.u : 0;
+	return 0;
+}
+
 int definition_read(uint32_t feed, struct bytes stored, struct buf *buf,
 	struct feed_definition *ret_definition)
 {
@@ -135,6 +150,8 @@ int definition_read(uint32_t feed, struct bytes stored, struct buf *buf,
 		r = read_flag(&map, "namespaced", &definition.namespaced);
 	if (r == 0)
 		r = read_flag(&map, "metadataOnly", &definition.metadata_only);
+	if (r == 0)
+		r = read_number(&map, "resync", &definition.resync_ns);
 	if (r < 0)
 		return err_add(r, "definition of feed %" PRIu32, feed);
 	*ret_definition = definition;

@@ -293,10 +293,10 @@ int journal_add_feed(struct journal *journal, const struct feed_definition *defi
 	return 0;
 }
 
-int journal_rename_feed(struct journal *journal, uint32_t feed, const char *name)
+/* TEXTS holds those of the definition. */
+static int get_definition(struct journal *journal, uint32_t feed, struct buf *texts,
+	struct feed_definition *ret_definition)
 {
-	CLEANUP(buf_release) struct buf texts = BUF_INIT;
-	struct feed_definition definition;
 	uint8_t room[FEED_KEY_SIZE];
 	struct bytes stored;
 
@@ -306,13 +306,38 @@ int journal_rename_feed(struct journal *journal, uint32_t feed, const char *name
 	int r = txn_get(journal->txn, DB_FEED, feed_key(feed, FEED_DEFINITION, room), &stored);
 	REQUIRE(r != NOT_FOUND);
 	if (r == FOUND)
-		r = definition_read(feed, stored, &texts, &definition);
-	if (r == 0) {
-		definition.name = name;
-		r = put_definition(journal, &definition);
-	}
-	journal->meta_changed = true; /* an abort must not be taken for one of nothing */
+		r = definition_read(feed, stored, texts, ret_definition);
 	return journal->error = r;
+}
+
+static int change_definition(struct journal *journal, const struct feed_definition *definition)
+{
+	journal->meta_changed = true; /* an abort must not be taken for one of nothing */
+	return journal->error = put_definition(journal, definition);
+}
+
+int journal_rename_feed(struct journal *journal, uint32_t feed, const char *name)
+{
+	CLEANUP(buf_release) struct buf texts = BUF_INIT;
+	struct feed_definition definition;
+	int r = get_definition(journal, feed, &texts, &definition);
+
+	if (r < 0)
+		return r;
+	definition.name = name;
+	return change_definition(journal, &definition);
+}
+
+int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_ns)
+{
+	CLEANUP(buf_release) struct buf texts = BUF_INIT;
+	struct feed_definition definition;
+	int r = get_definition(journal, feed, &texts, &definition);
+
+	if (r < 0 || definition.resync_ns == resync_ns)
+		return r;
+	definition.resync_ns = resync_ns;
+	return change_definition(journal, &definition);
 }
 
 int journal_checkpoint(struct journal *journal, uint32_t feed, uint32_t phase, struct bytes rv)

@@ -93,6 +93,7 @@ struct feed_definition {
 	const char *drop; /* canonical paths, sorted, joined by '\n' */
 	bool namespaced;
 	bool metadata_only;
+	uint64_t resync_ns; /* default period of informers, 0: none; no part of the identity either */
 };
 
 struct feed_checkpoint {
@@ -168,8 +169,9 @@ int journal_append(struct journal *journal, const struct record *record, uint64_
 /* Adds a feed (FEED_ADDED with it); the id in DEFINITION is ignored and given. */
 int journal_add_feed(struct journal *journal, const struct feed_definition *definition,
 	uint32_t *ret_feed);
-/* Renames a feed's entry in the configuration. */
+/* Renames a feed's entry in the configuration; sets its resync. The feed stays the same one. */
 int journal_rename_feed(struct journal *journal, uint32_t feed, const char *name);
+int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_ns);
 
 /* Moves the checkpoint; list_begin, list_ns, first_list and trimmed are the journal's own and are
  * kept as they are. */

@@ -18,6 +18,7 @@ static void put_definition(struct dump *dump, const struct feed_definition *d)
 	dump_text(dump, "drop", bytes_str(d->drop));
 	dump_flag(dump, "namespaced", d->namespaced);
 	dump_flag(dump, "metadataOnly", d->metadata_only);
+	dump_number(dump, "resync", d->resync_ns);
 }
 
 static void put_checkpoint(struct dump *dump, const struct feed_checkpoint *c)

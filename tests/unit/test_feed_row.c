@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A feed's definition as it is stored, also by older and newer programs. */
+#include "store/journal_parts.h"
+
+#include <criterion/criterion.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/value.h"
+#include "tests/unit/scratch.h"
+
+TestSuite(feed_row, .timeout = 30);
+
+static const struct feed_definition pods = {.name = "pods", .version = "v1", .resource = "pods",
+	.kind = "Pod", .list_kind = "PodList", .namespaced = true, .resync_ns = UINT64_C(1) << 60};
+
+/* A map of the name, and of VALUE under KEY when there is one. */
+static void write_map(struct buf *buf, const char *key, const char *text)
+{
+	size_t map = value_open_map(buf);
+
+	value_put_string(buf, BYTES_LIT("name"));
+	value_put_string(buf, BYTES_LIT("pods"));
+	if (key) {
+		value_put_string(buf, bytes_str(key));
+		value_put_string(buf, bytes_str(text));
+	}
+	value_close(buf, map, key ? 2 : 1);
+}
+
+Test(feed_row, a_definition_reads_back)
+{
+	CLEANUP(buf_release) struct buf stored = BUF_INIT, texts = BUF_INIT;
+	struct feed_definition d;
+
+	cr_assert_eq(definition_write(&pods, &stored), 0);
+	cr_assert_eq(definition_read(7, buf_bytes(&stored), &texts, &d), 0);
+	cr_assert_eq(d.id, 7);
+	cr_assert_str_eq(d.kind, "Pod");
+	cr_assert(d.namespaced);
+	cr_assert_eq(d.resync_ns, pods.resync_ns);
+}
+
+Test(feed_row, what_an_older_program_wrote_has_no_resync)
+{
+	CLEANUP(buf_release) struct buf stored = BUF_INIT, texts = BUF_INIT;
+	struct feed_definition d;
+
+	write_map(&stored, NULL, NULL);
+	cr_assert_eq(definition_read(1, buf_bytes(&stored), &texts, &d), 0);
+	cr_assert_str_eq(d.name, "pods");
+	cr_assert_eq(d.resync_ns, 0);
+}
+
+Test(feed_row, what_a_newer_program_adds_is_passed_over)
+{
+	CLEANUP(buf_release) struct buf stored = BUF_INIT, texts = BUF_INIT;
+	struct feed_definition d;
+
+	write_map(&stored, "colour", "red");
+	cr_assert_eq(definition_read(1, buf_bytes(&stored), &texts, &d), 0);
+	cr_assert_str_eq(d.name, "pods");
+}
+
+Test(feed_row, a_resync_that_is_no_number_is_damage)
+{
+	CLEANUP(buf_release) struct buf stored = BUF_INIT, texts = BUF_INIT;
+	struct feed_definition d;
+
+	write_map(&stored, "resync", "10m");
+	cr_assert_eq(definition_read(1, buf_bytes(&stored), &texts, &d), ERR_CORRUPT);
+}
+
+/* ---- in the journal ---- */
+
+static struct journal *open_writer(struct home **ret_home)
+{
+	const struct home_options create = {.create = true};
+	const struct journal_options small = {.map_bytes = 64u << 20};
+	struct journal *journal = NULL;
+	char reason[256];
+
+	cr_assert_eq(home_open(scratch_path("store"), &create, ret_home), 0);
+	cr_assert_eq(journal_open_write(*ret_home, &small, reason, &journal), 0);
+	return journal;
+}
+
+static int take_resync(void *arg, const struct feed_definition *d, const struct feed_checkpoint *c)
+{
+	(void)c;
+	cr_assert_str_eq(d->kind, "Pod");
+	*(uint64_t *)arg = d->resync_ns;
+	return 0;
+}
+
+/* As the journal has it when it is opened anew. */
+static uint64_t kept(struct journal **journal, struct home **home)
+{
+	uint64_t ns = UINT64_MAX;
+
+	journal_close(journal);
+	home_close(home);
+	*journal = open_writer(home);
+	cr_assert_eq(journal_begin(*journal), 0);
+	cr_assert_eq(journal_each_feed(*journal, journal_txn(*journal), take_resync, &ns), 0);
+	journal_abort(*journal);
+	return ns;
+}
+
+Test(feed_row, a_resync_is_set_without_a_record)
+{
+	struct home *home = NULL;
+	struct journal *journal = open_writer(&home);
+	struct journal_meta before, after;
+	uint32_t feed;
+
+	cr_assert_eq(journal_begin(journal), 0);
+	cr_assert_eq(journal_add_feed(journal, &pods, &feed), 0);
+	cr_assert_eq(journal_meta(journal, journal_txn(journal), &before), 0);
+	cr_assert_eq(journal_commit(journal), 0);
+	cr_assert_eq(kept(&journal, &home), pods.resync_ns);
+
+	cr_assert_eq(journal_begin(journal), 0);
+	cr_assert_eq(journal_set_resync(journal, feed, 5), 0);
+	journal_abort(journal);
+	cr_assert_eq(kept(&journal, &home), pods.resync_ns);
+
+	cr_assert_eq(journal_begin(journal), 0);
+	cr_assert_eq(journal_set_resync(journal, feed, 5), 0);
+	cr_assert_eq(journal_rename_feed(journal, feed, "other"), 0);
+	cr_assert_eq(journal_meta(journal, journal_txn(journal), &after), 0);
+	cr_assert_eq(journal_commit(journal), 0);
+	cr_assert_eq(kept(&journal, &home), 5);
+	cr_assert_eq(after.next_seq, before.next_seq, "there is nothing for followers in it");
+	journal_close(&journal);
+	home_close(&home);
+}
