@@ -146,6 +146,7 @@ static void copy_definition(const struct feed_definition *d, struct kinf_feed_st
 	copy_text(to->kind, sizeof(to->kind), bytes_str(d->kind));
 	copy_text(to->namespace_, sizeof(to->namespace_), bytes_str(d->namespace_));
 	to->namespaced = d->namespaced;
+	to->resync_ms = d->resync_ns / 1000000;
 }
 
 static void copy_contact(const struct contact *contact, struct kinf_feed_status *to)

@@ -246,6 +246,7 @@ struct kinf_feed_status {
 	uint8_t reserved[6];
 	uint64_t retries; /* failed attempts */
 	uint64_t bytes;   /* of answers read */
+	uint64_t resync_ms; /* of informers that do not say their own; 0: none */
 };
 
 /* The feeds behind a name, or all (NULL): FN is called for each; its non-zero result ends the walk. */
@@ -470,7 +471,9 @@ enum kinf_informer_flags {
 	 * unknown, the key alone) for what is gone. Costs some 30 bytes and the key for each object. */
 	KINF_TRACK_KEYS = 1,
 	/* The cursor is written by kinf_informer_commit alone, not after each dispatch. */
-	KINF_COMMIT_BY_HAND = 2
+	KINF_COMMIT_BY_HAND = 2,
+	/* resync_ms counts, also when it is 0: none, whatever kinf.yaml says of the feed. */
+	KINF_OWN_DEFAULT_RESYNC = 4
 };
 
 struct kinf_informer_options {
@@ -484,7 +487,8 @@ struct kinf_informer_options {
 	uint64_t from;
 	/* Resync: on_update(same, same) for every object, from the cache. What handlers get that do not
 	 * ask; and how often it is looked whose is due, which the handlers before the first dispatch
-	 * can make shorter. 0: none. */
+	 * can make shorter. 0: the feed's `resync` in kinf.yaml, as it is at the time: a change of it
+	 * counts a second later. At least 1000. */
 	uint64_t resync_ms;
 	uint32_t resync_jitter_percent; /* each look is later by up to this share of its period */
 	uint32_t reserved;

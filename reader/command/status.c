@@ -102,9 +102,10 @@ static void json_feed(const struct kinf_feed_status *feed, struct buf *out)
 	buf_printf(out,
 		",\"lists\":%" PRIu64 ",\"watches\":%" PRIu64 ",\"events\":%" PRIu64
 		",\"retries\":%" PRIu64 ",\"bytes\":%" PRIu64
-		",\"listDone\":%" PRIu64 ",\"listTotal\":%" PRIu64 "}",
+		",\"listDone\":%" PRIu64 ",\"listTotal\":%" PRIu64
+		",\"resyncSeconds\":%" PRIu64 ".%03" PRIu64 "}",
 		feed->lists, feed->watches, feed->events, feed->retries, feed->bytes, feed->list_done,
-		feed->list_total);
+		feed->list_total, feed->resync_ms / 1000, feed->resync_ms % 1000);
 }
 
 static void json_reader(const struct status_reader *reader, struct buf *out)

@@ -34,7 +34,8 @@ static int check_options(const struct kinf_informer_options *options)
 		return err_set(ERR_UNSUPPORTED,
 			"kinf_informer_options of %u bytes, this library knows %zu", options->size,
 			sizeof(*options));
-	if (options->flags & ~(uint32_t)(KINF_TRACK_KEYS | KINF_COMMIT_BY_HAND))
+	if (options->flags &
+		~(uint32_t)(KINF_TRACK_KEYS | KINF_COMMIT_BY_HAND | KINF_OWN_DEFAULT_RESYNC))
 		return err_set(ERR_UNSUPPORTED, "kinf_informer_options with flags %x",
 			options->flags);
 	if (options->resync_jitter_percent > 100)
@@ -56,8 +57,7 @@ static int take_options(struct kinf_informer *informer, const struct kinf_inform
 	informer->from = options->from;
 	informer->on_state = options->on_state;
 	informer->arg = options->arg;
-	informer->resync.jitter_percent = options->resync_jitter_percent;
-	informer->resync.default_ns = informer->resync.check_ns = options->resync_ms * MS;
+	informer_resync_init(informer, options);
 	if (options->cursor) {
 		informer->cursor = strdup(options->cursor);
 		if (!informer->cursor)
@@ -145,17 +145,6 @@ static bool is_stopped(const struct kinf_informer *informer)
 	return __atomic_load_n(&informer->stopped, __ATOMIC_ACQUIRE);
 }
 
-static void add_resync(struct kinf_informer *informer, struct kinf_handler *h)
-{
-	bool own = (h->options.flags & KINF_OWN_RESYNC) != 0;
-
-	if (!resync_add(&informer->resync, &h->resync,
-		    own ? h->options.resync_ms * MS : UINT64_MAX, proc_monotonic_ns()))
-		return;
-	for (struct kinf_handler *other = informer->first; other; other = other->next)
-		resync_adjust(&informer->resync, &other->resync);
-}
-
 static int add_handler(struct kinf_informer *informer, const struct kinf_handler_options *options,
 	struct kinf_handler **ret_handler)
 {
@@ -173,7 +162,7 @@ static int add_handler(struct kinf_informer *informer, const struct kinf_handler
 	r = wake_arm(&informer->wake, 0);
 	if (r < 0)
 		return r;
-	add_resync(informer, h);
+	informer_resync_add(informer, h);
 	struct kinf_handler **last = &informer->first;
 	while (*last)
 		last = &(*last)->next;
@@ -322,14 +311,6 @@ static int give_turns(struct kinf_informer *informer, struct round *round)
 	return 0;
 }
 
-static void look_for_resyncs(struct kinf_informer *informer, uint64_t now)
-{
-	if (!resync_look(&informer->resync, now))
-		return;
-	for (struct kinf_handler *h = informer->first; h; h = h->next)
-		h->resync_owed |= resync_due(&h->resync, now);
-}
-
 static int look(struct kinf_informer *informer, uint64_t now)
 {
 	int r = informer->feeds ? 0 : informer_look_up(informer);
@@ -382,7 +363,7 @@ static int dispatch(struct kinf_informer *informer, struct round *round)
 	informer->started = true;
 	wake_connect(&informer->wake, home_runtime_fd(store_home(informer->kinf->store)), now);
 	int r = look(informer, now);
-	look_for_resyncs(informer, now);
+	informer_resync_look(informer, now);
 	if (r == 0 && !informer->freed)
 		r = give_turns(informer, round);
 	if (kinf_is_forked(informer->kinf)) /* in a callback: timer and cursor are the parent's */

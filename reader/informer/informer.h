@@ -5,6 +5,7 @@
  *	informer         the handles: handlers come and go, dispatch, run, stop
  *	informer_feeds   which feeds stand behind the name, and how they are
  *	informer_cursor  the position that survives the process
+ *	informer_resync  whose period counts, and who is due
  *	informer_wake    the descriptor to poll
  *	handler          one handler: its walk (store/follow.h), what of it becomes which callback
  *	handler_keys     what it was told, for KINF_TRACK_KEYS
@@ -69,6 +70,7 @@ struct kinf_informer {
 	void *arg;
 	struct kinf_handler *first; /* in the order they were added */
 	struct resync resync;
+	bool own_resync; /* its default is the caller's, not the feed's */
 	bool started, dispatching, running, freed;
 	bool stopped; /* atomic: other threads may set it */
 	struct wake wake;
@@ -117,6 +119,16 @@ int informer_look_up(struct kinf_informer *informer);
 /* Now and then: GONE when another feed has come to stand behind the name. Tells the feeds' states. */
 int informer_look_again(struct kinf_informer *informer, uint64_t now);
 void informer_feeds_release(struct kinf_informer *informer);
+
+/* ---- informer_resync ---- */
+
+void informer_resync_init(struct kinf_informer *informer, const struct kinf_informer_options *options);
+/* These feeds stand behind the name now: what the operator says of them is the default, unless the caller
+ * has said one. */
+void informer_resync_learn(struct kinf_informer *informer, const struct feed_set *set);
+/* H is about to be one of the handlers. */
+void informer_resync_add(struct kinf_informer *informer, struct kinf_handler *h);
+void informer_resync_look(struct kinf_informer *informer, uint64_t now);
 
 /* ---- informer_cursor ---- */
 

@@ -31,6 +31,7 @@ static int take_feeds(struct kinf_informer *informer, const struct feed_set *set
 	informer->taken = snapshot_taken(informer->snapshot->snapshot);
 	memcpy(informer->journal, snapshot_uuid(informer->snapshot->snapshot),
 		sizeof(informer->journal));
+	informer_resync_learn(informer, set);
 	return 0;
 }
 
@@ -148,6 +149,8 @@ int informer_look_again(struct kinf_informer *informer, uint64_t now)
 	if (r != 0)
 		return r == AGAIN ? 0 : r;
 	r = feed_set_get(informer->snapshot, informer->feed, &set);
+	if (r == FOUND || r == AGAIN)
+		informer_resync_learn(informer, set);
 	if (informer->feeds && (r == FOUND || r == AGAIN) && has_come(informer, set))
 		r = GONE;
 	if (r == FOUND || r == AGAIN || r == GONE || r == ERR_NO_FEED) {

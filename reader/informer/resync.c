@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/informer/resync.h"
 
+/* Anybody may have written the number: no sum of times may go round because of it. */
+static uint64_t bounded(uint64_t ns)
+{
+	if (ns && ns < RESYNC_MIN_NS)
+		return RESYNC_MIN_NS;
+	return ns > RESYNC_MAX_NS ? RESYNC_MAX_NS : ns;
+}
+
+static uint64_t wish_of(const struct resync *resync, const struct resync_handler *handler)
+{
+	return bounded(handler->asked_ns == RESYNC_DEFAULT ? resync->default_ns : handler->asked_ns);
+}
+
 static uint64_t period_of(const struct resync *resync, uint64_t wanted_ns)
 {
 	if (!wanted_ns || !resync->check_ns)
@@ -21,14 +34,12 @@ static void set_next_look(struct resync *resync, uint64_t now)
 	resync->next_ns = resync->check_ns ? now + resync->check_ns + jitter(resync) : 0;
 }
 
-bool resync_add(struct resync *resync, struct resync_handler *handler, uint64_t wanted_ns, uint64_t now)
+bool resync_add(struct resync *resync, struct resync_handler *handler, uint64_t asked_ns, uint64_t now)
 {
 	bool changed = false;
 
-	if (wanted_ns == UINT64_MAX)
-		wanted_ns = resync->default_ns;
-	if (wanted_ns && wanted_ns < RESYNC_MIN_NS)
-		wanted_ns = RESYNC_MIN_NS;
+	handler->asked_ns = asked_ns;
+	uint64_t wanted_ns = wish_of(resync, handler);
 	if (wanted_ns && !resync->check_ns) {
 		resync->check_ns = wanted_ns; /* nobody had any: nothing to adjust */
 		if (resync->started)
@@ -46,9 +57,38 @@ bool resync_add(struct resync *resync, struct resync_handler *handler, uint64_t 
 	return changed;
 }
 
-void resync_adjust(const struct resync *resync, struct resync_handler *handler)
+bool resync_set_default(struct resync *resync, uint64_t default_ns)
 {
-	handler->period_ns = period_of(resync, handler->wanted_ns);
+	if (bounded(default_ns) == resync->default_ns)
+		return false;
+	resync->default_ns = resync->check_ns = bounded(default_ns);
+	return true;
+}
+
+void resync_ask_again(struct resync *resync, struct resync_handler *handler)
+{
+	handler->wanted_ns = wish_of(resync, handler);
+	if (handler->wanted_ns && (!resync->check_ns || handler->wanted_ns < resync->check_ns))
+		resync->check_ns = handler->wanted_ns;
+}
+
+void resync_adjust(const struct resync *resync, struct resync_handler *handler, uint64_t now)
+{
+	uint64_t period_ns = period_of(resync, handler->wanted_ns);
+
+	if (period_ns == handler->period_ns)
+		return;
+	handler->period_ns = period_ns;
+	handler->next_ns = now + period_ns;
+}
+
+/* A look that is due before that stays: it is nobody's loss. */
+void resync_look_sooner(struct resync *resync, uint64_t now)
+{
+	bool sooner = !resync->next_ns || !resync->check_ns || resync->next_ns > now + resync->check_ns;
+
+	if (resync->started && sooner)
+		set_next_look(resync, now);
 }
 
 void resync_start(struct resync *resync, uint64_t now)

@@ -5,8 +5,9 @@
  * period is its own rounded up to looks. Handlers that are there before the start can make the check
  * shorter, later ones have to take it as it is.
  *
- * One difference: an informer without a period of its own takes that of the first handler that asks,
- * where client-go lets none of them have any.
+ * Two differences: an informer without a period of its own takes that of the first handler that asks,
+ * where client-go lets none of them have any; and the default may change while it runs, since the feed's
+ * operator says it (kinf.yaml). Then all is as if every handler had been there before a start.
  */
 #ifndef READER_RESYNC_H
 #define READER_RESYNC_H
@@ -14,7 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RESYNC_MIN_NS UINT64_C(1000000000)
+#define RESYNC_MIN_NS  UINT64_C(1000000000)
+#define RESYNC_MAX_NS  (UINT64_C(1) << 61) /* 73 years */
+#define RESYNC_DEFAULT UINT64_MAX          /* a handler asks for the informer's */
 
 /* Of the informer. Times are monotonic nanoseconds. */
 struct resync {
@@ -28,15 +31,23 @@ struct resync {
 
 /* Of a handler. */
 struct resync_handler {
-	uint64_t wanted_ns; /* 0: none */
+	uint64_t asked_ns;  /* as it was said */
+	uint64_t wanted_ns; /* what counts of it; 0: none */
 	uint64_t period_ns; /* what it gets */
 	uint64_t next_ns;
 };
 
-/* WANTED_NS: what it asks for; UINT64_MAX: the default. True: the check has changed, call
- * resync_adjust for the other handlers. */
-bool resync_add(struct resync *resync, struct resync_handler *handler, uint64_t wanted_ns, uint64_t now);
-void resync_adjust(const struct resync *resync, struct resync_handler *handler);
+/* ASKED_NS: 0: none; RESYNC_DEFAULT. True: the check has changed, call resync_adjust for the other
+ * handlers. */
+bool resync_add(struct resync *resync, struct resync_handler *handler, uint64_t asked_ns, uint64_t now);
+
+/* True: it is another one now. Then call resync_ask_again for each handler, then resync_adjust for each,
+ * then resync_look_sooner. */
+bool resync_set_default(struct resync *resync, uint64_t default_ns);
+void resync_ask_again(struct resync *resync, struct resync_handler *handler);
+/* A handler whose period changes begins it now. */
+void resync_adjust(const struct resync *resync, struct resync_handler *handler, uint64_t now);
+void resync_look_sooner(struct resync *resync, uint64_t now);
 
 void resync_start(struct resync *resync, uint64_t now);
 /* It is time to look at the handlers; the next look is a check later. */

@@ -3,6 +3,7 @@
  * An informer for the scenarios: prints a JSON line for each callback.
  *
  *	informer FEED [--cursor NAME] [--track-keys] [--objects] [--cache] [--filter LABELS] [--spoil]
+ *		[--no-resync]
  *
  *	{"call":"add","key":"ns/name","rv":"7","event":9,"initial":true}   {"call":"sync"}   {"call":"lapped"}
  *	{"call":"update","key":..,"old":"7","rv":"9"}  (old null: not known)
@@ -186,6 +187,8 @@ int main(int argc, char **argv)
 	for (int i = 2; i < argc; i++) {
 		if (strcmp(argv[i], "--track-keys") == 0)
 			options.flags |= KINF_TRACK_KEYS;
+		else if (strcmp(argv[i], "--no-resync") == 0)
+			options.flags |= KINF_OWN_DEFAULT_RESYNC;
 		else if (strcmp(argv[i], "--objects") == 0)
 			objects = true;
 		else if (strcmp(argv[i], "--cache") == 0)

@@ -208,6 +208,7 @@ def test_status_and_waiting(store, simulator):
     assert [feed.name for feed in status.feeds] == ["pods", "widgets.example.com"] and not status.copy
     feed = status.feeds[0]
     assert feed.synced and feed.kind == "Pod" and feed.objects >= PODS and feed.lists >= 1 and feed.namespaced
+    assert feed.resync == 0
     version = simulator.put("pods", pod("waited-for", namespace="waited"))
     store.feed("pods").wait_rv(version, timeout=LIMIT)
     assert "waited/waited-for" in store.feed("pods")
@@ -392,6 +393,7 @@ def test_a_watch_tells_what_is_and_what_changes(store, simulator):
 
 @guest
 def test_a_resync_tells_all_again(store, simulator):
+    raises(ValueError, store.feed("pods").watch, resync=-1)
     with store.feed("pods").watch(namespace="ns-2", resync=1) as watch:
         count = len(until(watch, "SYNC")) - 1
         again = [watch.next_event(LIMIT) for _ in range(count)]

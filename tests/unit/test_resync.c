@@ -67,12 +67,12 @@ Test(resync, TestResyncCheckPeriod)
 	cr_assert_not(resync_add(&resync, &none, 0, begin));
 	cr_assert_eq(none.period_ns, 0);
 	cr_assert(resync_add(&resync, &minute, 60 * S, begin));
-	resync_adjust(&resync, &none);
+	resync_adjust(&resync, &none, begin);
 	cr_assert_eq(resync.check_ns, 60 * S);
 	cr_assert_eq(none.period_ns, 0, "0 stays 0");
 	cr_assert_eq(minute.period_ns, 60 * S);
 	cr_assert(resync_add(&resync, &ten, 10 * S, begin));
-	resync_adjust(&resync, &minute);
+	resync_adjust(&resync, &minute, begin);
 	cr_assert_eq(resync.check_ns, 10 * S);
 	cr_assert_eq(minute.period_ns, 60 * S, "each keeps its own");
 	cr_assert_eq(ten.period_ns, 10 * S);
@@ -120,6 +120,92 @@ Test(resync, an_informer_without_a_period_takes_that_of_the_first_who_asks)
 	count(&resync, both, 2, 6 * S, due);
 	cr_assert_eq(due[0], 0);
 	cr_assert_eq(due[1], 3);
+}
+
+/* ---- the default changes ---- */
+
+/* As the informer does it for its handlers. */
+static void change(struct resync *resync, struct resync_handler *handlers, unsigned n, uint64_t default_ns,
+	uint64_t now)
+{
+	cr_assert(resync_set_default(resync, default_ns));
+	for (unsigned i = 0; i < n; i++)
+		resync_ask_again(resync, &handlers[i]);
+	for (unsigned i = 0; i < n; i++)
+		resync_adjust(resync, &handlers[i], now);
+	resync_look_sooner(resync, now);
+}
+
+Test(resync, a_new_default_is_for_those_who_asked_for_none_of_their_own)
+{
+	struct resync resync = {0};
+	struct resync_handler handlers[3];
+	unsigned due[3] = {0};
+
+	resync_add(&resync, &handlers[0], RESYNC_DEFAULT, begin);
+	resync_add(&resync, &handlers[1], 0, begin);
+	resync_add(&resync, &handlers[2], 3 * S, begin);
+	resync_start(&resync, begin);
+	cr_assert_not(resync_set_default(&resync, 0), "as it is");
+	change(&resync, handlers, 3, 2 * S, begin);
+	cr_assert_eq(resync.check_ns, 2 * S, "three are looked at at four");
+	count(&resync, handlers, 3, 12 * S, due);
+	cr_assert_eq(due[0], 6);
+	cr_assert_eq(due[1], 0);
+	cr_assert_eq(due[2], 3);
+	change(&resync, handlers, 3, 0, begin + 12 * S);
+	cr_assert_eq(handlers[0].period_ns, 0);
+	cr_assert_eq(handlers[2].period_ns, 3 * S);
+	cr_assert_eq(resync.check_ns, 3 * S);
+}
+
+Test(resync, a_shorter_default_counts_from_the_change_on_and_a_longer_one_too)
+{
+	struct resync resync = {.default_ns = 3600 * S, .check_ns = 3600 * S};
+	struct resync_handler handler;
+	unsigned due[1] = {0};
+
+	resync_add(&resync, &handler, RESYNC_DEFAULT, begin - S);
+	resync_start(&resync, begin - S);
+	change(&resync, &handler, 1, 2 * S, begin);
+	count(&resync, &handler, 1, 5 * S, due);
+	cr_assert_eq(due[0], 2);
+	change(&resync, &handler, 1, 3600 * S, begin + 5 * S);
+	cr_assert_eq(handler.next_ns, begin + 3605 * S);
+	change(&resync, &handler, 1, 0, begin + 6 * S);
+	cr_assert_eq(resync_next(&resync), UINT64_MAX, "nobody is looked at any more");
+}
+
+/* Raised to the check that there was when it came; now that is a shorter one. */
+Test(resync, a_late_handler_gets_what_it_asked_for_when_the_default_changes)
+{
+	struct resync resync = {.default_ns = 10 * S, .check_ns = 10 * S};
+	struct resync_handler handlers[2];
+
+	resync_add(&resync, &handlers[0], RESYNC_DEFAULT, begin);
+	resync_start(&resync, begin);
+	resync_add(&resync, &handlers[1], 2 * S, begin);
+	cr_assert_eq(handlers[1].period_ns, 10 * S);
+	change(&resync, handlers, 2, 60 * S, begin);
+	cr_assert_eq(handlers[0].period_ns, 60 * S);
+	cr_assert_eq(handlers[1].period_ns, 2 * S);
+	cr_assert_eq(resync_next(&resync), begin + 2 * S);
+}
+
+Test(resync, no_number_makes_it_look_all_the_time)
+{
+	struct resync resync = {.jitter_percent = 100};
+	struct resync_handler handlers[2];
+
+	resync_add(&resync, &handlers[0], RESYNC_DEFAULT, begin);
+	resync_start(&resync, begin);
+	change(&resync, handlers, 1, UINT64_MAX, begin);
+	cr_assert_gt(resync_next(&resync), begin + RESYNC_MAX_NS - S);
+	cr_assert_gt(handlers[0].next_ns, begin + RESYNC_MAX_NS - S);
+	resync_add(&resync, &handlers[1], UINT64_MAX - 1, begin);
+	cr_assert_gt(handlers[1].next_ns, begin + RESYNC_MAX_NS - S);
+	change(&resync, handlers, 2, 1, begin);
+	cr_assert_eq(handlers[0].period_ns, S);
 }
 
 Test(resync, jitter_delays_by_at_most_its_share)

@@ -9,7 +9,7 @@ from ctypes import c_uint8, c_uint32, c_uint64, c_void_p
 SONAME = "libkinf.so.0"
 
 FOUND, NOT_FOUND, END, LAPPED, GONE, AGAIN = range(6)
-TRACK_KEYS, COMMIT_BY_HAND = 1, 2
+TRACK_KEYS, COMMIT_BY_HAND, OWN_DEFAULT_RESYNC = 1, 2, 4
 
 
 class Object(Structure):
@@ -76,6 +76,7 @@ class FeedStatus(Structure):
         ("reserved", c_uint8 * 6),
         ("retries", c_uint64),
         ("bytes", c_uint64),
+        ("resync_ms", c_uint64),
     ]
 
 

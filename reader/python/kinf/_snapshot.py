@@ -45,6 +45,7 @@ class FeedStatus:
     last_contact: float | None  # seconds ago; None: never, or no reflector runs
     synced: bool  # there is an initial state
     namespaced: bool
+    resync: float  # seconds, of watches that do not say their own; 0: none
 
 
 def feed_status(raw: _library.FeedStatus) -> FeedStatus:
@@ -61,6 +62,7 @@ def feed_status(raw: _library.FeedStatus) -> FeedStatus:
         last_contact=None if contact < 0 else contact,
         synced=bool(raw.synced),
         namespaced=bool(raw.namespaced),
+        resync=raw.resync_ms / 1000,
         **fields,
     )
 

@@ -127,7 +127,7 @@ class Feed:
         commit: bool = True,
         old: bool = False,
         track_keys: bool = False,
-        resync: float = 0,
+        resync: float | None = None,
         states: bool = False,
     ) -> Watch:
         """An informer: all objects there are as ADDED with `initial` set, SYNC, then what changes.
@@ -138,7 +138,8 @@ class Feed:
         the next event is asked for the one before counts as handled; False: call Watch.commit().
         FROM_EVENT: changes after this event. OLD: changes carry the state before. TRACK_KEYS: a lapse is
         told as what differs, not as LAPPED and everything anew. RESYNC: seconds after which every object
-        is told again. STATES: the feed's state is told too, at first and when it changes."""
+        is told again, 0: never; None: as kinf.yaml says of the feed. STATES: the feed's state is told too,
+        at first and when it changes."""
         if not initial:
             if cursor or from_event:
                 raise ValueError("initial=False begins with now: not with a cursor or from_event")

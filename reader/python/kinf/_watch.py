@@ -3,6 +3,7 @@
 
 import asyncio
 import ctypes
+import math
 import select
 import threading
 import time
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _library
 from ._errors import Ended, Error, check, check_fork, error, forks
-from ._library import ADD_FN, AGAIN, COMMIT_BY_HAND, SIGNAL_FN, STATE_FN, TRACK_KEYS, UPDATE_FN, lib
+from ._library import ADD_FN, AGAIN, COMMIT_BY_HAND, OWN_DEFAULT_RESYNC, SIGNAL_FN, STATE_FN, TRACK_KEYS, UPDATE_FN, lib
 from ._object import Object, copy_of
 from ._query import query, text
 from ._snapshot import FeedStatus, feed_status
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ._store import Store
 
 BATCH = 64  # events taken at a time where no position is kept
+RESYNC_LIMIT = 1e9  # seconds
 COMMIT_SECONDS = 1.0  # between two writes of a cursor while there is no pause
 
 
@@ -112,7 +114,7 @@ class Watch:
         commit: bool,
         old: bool,
         track_keys: bool,
-        resync: float,
+        resync: float | None,
         states: bool,
     ):
         self._forks = forks()
@@ -312,14 +314,17 @@ class Watch:
 
 
 def _informer_options(
-    inbox: _Inbox, cursor: str | None, from_event: int, track_keys: bool, resync: float, states: bool
+    inbox: _Inbox, cursor: str | None, from_event: int, track_keys: bool, resync: float | None, states: bool
 ) -> _library.InformerOptions:
+    if resync is not None and not 0 <= resync < RESYNC_LIMIT:
+        raise ValueError(f"resync={resync}: not a number of seconds from 0 to {RESYNC_LIMIT:.0e}")
+    flags = (TRACK_KEYS if track_keys else 0) | (OWN_DEFAULT_RESYNC if resync is not None else 0)
     return _library.InformerOptions(
         size=ctypes.sizeof(_library.InformerOptions),
-        flags=COMMIT_BY_HAND | (TRACK_KEYS if track_keys else 0),
+        flags=COMMIT_BY_HAND | flags,
         cursor=None if cursor is None else text(cursor, "a cursor's name"),
         from_=from_event,
-        resync_ms=int(resync * 1000),
+        resync_ms=math.ceil((resync or 0) * 1000),
         on_state=STATE_FN(inbox.on_state) if states else STATE_FN(),
     )
 

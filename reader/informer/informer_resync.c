@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose resync period counts: a handler's own (KINF_OWN_RESYNC), else the informer's own, else what the
+ * feed's operator says, `resync` in kinf.yaml. That one comes with the feed's definition out of the
+ * journal, so it is looked at as often as the feeds are, and counts from then on.
+ */
+#include "common/proc.h"
+#include "reader/informer/informer.h"
+
+#define MS UINT64_C(1000000)
+
+static uint64_t period_of(uint64_t ms)
+{
+	return ms > RESYNC_MAX_NS / MS ? RESYNC_MAX_NS : ms * MS;
+}
+
+void informer_resync_init(struct kinf_informer *informer, const struct kinf_informer_options *options)
+{
+	informer->resync.jitter_percent = options->resync_jitter_percent;
+	informer->own_resync = options->resync_ms || (options->flags & KINF_OWN_DEFAULT_RESYNC);
+	(void)resync_set_default(&informer->resync, period_of(options->resync_ms)); /* no handlers yet */
+}
+
+void informer_resync_add(struct kinf_informer *informer, struct kinf_handler *h)
+{
+	bool own = (h->options.flags & KINF_OWN_RESYNC) != 0;
+	uint64_t now = proc_monotonic_ns();
+
+	if (!resync_add(&informer->resync, &h->resync,
+		    own ? period_of(h->options.resync_ms) : RESYNC_DEFAULT, now))
+		return;
+	for (struct kinf_handler *other = informer->first; other; other = other->next)
+		resync_adjust(&informer->resync, &other->resync, now);
+}
+
+/* One entry of the configuration stands behind a name; its feeds differ only while they are being told.
+ * 0: none. */
+static uint64_t least_period(const struct feed_set *set)
+{
+	uint64_t least = 0;
+
+	for (size_t i = 0; i < set->n; i++) {
+		uint64_t ns = set->feeds[i].definition.resync_ns;
+
+		if (ns && (!least || ns < least))
+			least = ns;
+	}
+	return least;
+}
+
+void informer_resync_learn(struct kinf_informer *informer, const struct feed_set *set)
+{
+	struct resync *resync = &informer->resync;
+	uint64_t now = proc_monotonic_ns();
+
+	if (informer->own_resync || !resync_set_default(resync, least_period(set)))
+		return;
+	for (struct kinf_handler *h = informer->first; h; h = h->next)
+		if (!h->removed)
+			resync_ask_again(resync, &h->resync);
+	for (struct kinf_handler *h = informer->first; h; h = h->next)
+		resync_adjust(resync, &h->resync, now);
+	resync_look_sooner(resync, now);
+}
+
+void informer_resync_look(struct kinf_informer *informer, uint64_t now)
+{
+	if (!resync_look(&informer->resync, now))
+		return;
+	for (struct kinf_handler *h = informer->first; h; h = h->next)
+		h->resync_owed |= resync_due(&h->resync, now);
+}
