@@ -39,7 +39,7 @@ struct config_feed {
 	struct config_index *indexes;
 	size_t n_indexes;
 	uint32_t page_size;  /* 1..100000, default 500 */
-	uint64_t resync_ns;
+	uint64_t resync_ns;  /* default of informers; 0: none, else 1s to 3650d */
 	bool drop_gone;      /* whenGone: drop: without its resource the objects go too */
 	size_t line;         /* in the file; 0: command line */
 };

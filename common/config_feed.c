@@ -17,6 +17,8 @@
 #define PAGE_SIZE_MAX     100000
 #define NAMESPACE_MAX     63
 #define COMPOUND_MAX      8
+#define RESYNC_MIN_NS     UINT64_C(1000000000)
+#define RESYNC_MAX_NS     (3650 * UINT64_C(86400000000000))
 
 static const char lower[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -296,6 +298,25 @@ static int read_page_size(const struct place *place, const struct yaml_node *nod
 	return config_read_number(place, node, 1, PAGE_SIZE_MAX, &feed->page_size);
 }
 
+/* What an informer can keep: reader/informer/resync.h. */
+static int read_resync(const struct place *place, const struct yaml_node *node, void *to)
+{
+	struct config_feed *feed = to;
+	const char *text;
+	uint64_t ns;
+	int r = config_read_duration(place, node, &ns);
+
+	if (r == 0)
+		r = config_scalar(place, node, &text);
+	if (r < 0)
+		return r;
+	if (ns && (ns < RESYNC_MIN_NS || ns > RESYNC_MAX_NS))
+		return place_bad(place, "%s: '%s'; allowed are 1s to 3650d, and 0s for none",
+			ns < RESYNC_MIN_NS ? "less than 1s" : "more than 3650d", text);
+	feed->resync_ns = ns;
+	return 0;
+}
+
 static const struct config_key feed_keys[] = {
 	{"resource", read_resource, 0},
 	{"name", read_name, 0},
@@ -308,7 +329,7 @@ static const struct config_key feed_keys[] = {
 	{"exclude", read_exclude, 0},
 	{"whenGone", read_when_gone, 0},
 	{"pageSize", read_page_size, 0},
-	{"resync", config_read_duration, offsetof(struct config_feed, resync_ns)},
+	{"resync", read_resync, 0},
 	{0},
 };
 

@@ -9,7 +9,7 @@
 int definition_copy(const struct feed_definition *from, struct feed_definition *ret_to);
 void definition_release(struct feed_definition *definition);
 
-/* The same feed: all but id and name. */
+/* The same feed: all but id, name, aliases and resync. */
 bool definition_same(const struct feed_definition *a, const struct feed_definition *b);
 
 #endif

@@ -49,6 +49,7 @@ int entry_init(const struct config_feed *config, size_t n, struct entry *ret_ent
 		.metadata_only = config->metadata_only,
 		.page_size = config->page_size,
 		.drop_gone = config->drop_gone,
+		.resync_ns = config->resync_ns,
 	};
 	if (ret_entry->name && ret_entry->resource && ret_entry->name_space &&
 		ret_entry->label_selector && ret_entry->field_selector && ret_entry->drop)
@@ -151,6 +152,7 @@ int entry_define(const struct entry *entry, const struct resource *resource,
 		.drop = entry->drop,
 		.namespaced = resource->namespaced,
 		.metadata_only = entry->metadata_only,
+		.resync_ns = entry->resync_ns,
 	};
 	return 0;
 }

@@ -23,6 +23,7 @@ struct entry {
 	bool metadata_only;
 	uint32_t page_size;
 	bool drop_gone;
+	uint64_t resync_ns;
 };
 
 /* The I-th feed of CONFIG in its N-th namespace (0 where it names none). Release also after errors. */

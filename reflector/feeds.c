@@ -274,6 +274,8 @@ void feeds_committed(struct feeds *feeds)
 		if (w->renamed && runner_rename(w->runner, w->entry.name) < 0)
 			err_clear();
 		w->renamed = false;
+		if (w->runner)
+			runner_committed(w->runner);
 	}
 	for (size_t i = 0; i < feeds->n_unwanted;) {
 		if (!feeds->unwanted[i].removed) {

@@ -27,6 +27,10 @@ void feeds_free(struct feeds **feeds);
 /* Takes the configuration's feeds over (again). CONFIG is borrowed until the next call. Errors are the journal's, or -ENOMEM. */
 int feeds_configure(struct feeds *feeds, const struct config *config);
 
+/* What the configuration says to readers goes into the journal, where it says something else: resyncs.
+ * Needs no API server. Errors are the journal's. */
+int feeds_tell(struct feeds *feeds);
+
 /* The journal was found to be of this cluster: feeds may begin. */
 int feeds_start(struct feeds *feeds);
 

@@ -531,8 +531,10 @@ static int timeout_ms(const struct loop *loop)
 /* What needs no network, into the same transaction as what just came. */
 static int work(struct loop *loop)
 {
-	int r = cluster_work(loop->cluster);
+	int r = feeds_tell(loop->feeds);
 
+	if (r >= 0)
+		r = cluster_work(loop->cluster);
 	loop->work_left = false;
 	if (r < 0 || !cluster_is_known(loop->cluster))
 		return r;

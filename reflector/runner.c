@@ -313,6 +313,19 @@ int runner_rename(struct runner *runner, const char *name)
 	return 0;
 }
 
+void runner_set_resync(struct runner *runner, uint64_t resync_ns)
+{
+	CHECK_OBJ(runner, RUNNER_MAGIC);
+	runner->definition.resync_ns = resync_ns;
+	runner->resync_open = true;
+}
+
+void runner_committed(struct runner *runner)
+{
+	CHECK_OBJ(runner, RUNNER_MAGIC);
+	runner->resync_open = false;
+}
+
 void runner_tune(struct runner *runner, uint32_t page_size, bool drop_gone)
 {
 	CHECK_OBJ(runner, RUNNER_MAGIC);
@@ -454,6 +467,9 @@ int runner_rewind(struct runner *runner, const char *why)
 	fetch_cancel(&runner->probe);
 	runner_set_error(runner, why);
 	runner->finishing = runner->has_next = runner->dropping = false;
+	if (runner->resync_open)
+		runner->definition.resync_ns = RUNNER_NO_RESYNC;
+	runner->resync_open = false;
 	int r = record_feed_reload(&runner->record);
 	if (r >= 0)
 		runner_step_and_do(runner, checkpoint_input(runner, FEED_ON_REWIND));

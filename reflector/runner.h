@@ -44,6 +44,11 @@ void runner_free(struct runner **runner);
 /* The definition's texts live as long as the runner; its name may change with runner_rename. */
 const struct feed_definition *runner_definition(const struct runner *runner);
 int runner_rename(struct runner *runner, const char *name);
+/* The journal's open transaction has this resync now. When that fails it is not known which one the
+ * journal has: RUNNER_NO_RESYNC in the definition. runner_committed: it has not failed. */
+#define RUNNER_NO_RESYNC UINT64_MAX
+void runner_set_resync(struct runner *runner, uint64_t resync_ns);
+void runner_committed(struct runner *runner);
 /* What counts from the next list on; whether the objects go when the resource has gone (whenGone). */
 void runner_tune(struct runner *runner, uint32_t page_size, bool drop_gone);
 /* The server has no such resource any more, nor is there anything stored of it: GONE, and no objects.

@@ -34,6 +34,7 @@ struct runner {
 	bool finishing;
 	struct guard guard;
 	bool drop_gone;
+	bool resync_open;          /* its resync is another one in the open transaction */
 	bool dropping;             /* the resource has gone, and what is stored goes */
 	bool troubled;             /* row.error counts until runner_say_well, */
 	bool failing;              /* and was said in the log */

@@ -159,3 +159,27 @@ int feeds_configure(struct feeds *feeds, const struct config *config)
 	}
 	return r;
 }
+
+int feeds_tell(struct feeds *feeds)
+{
+	struct recorder *recorder = feeds->shared.recorder;
+	int r = 0;
+
+	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	for (size_t i = 0; r >= 0 && i < feeds->n_wanted; i++) {
+		const struct wanted *w = &feeds->wanted[i];
+		const struct feed_definition *d = w->runner ? runner_definition(w->runner) : NULL;
+
+		if (!d || d->resync_ns == w->entry.resync_ns)
+			continue;
+		r = recorder_begin(recorder);
+		if (r < 0)
+			return r;
+		r = journal_set_resync(feeds->journal, d->id, w->entry.resync_ns);
+		if (r < 0)
+			return recorder_fail(recorder, r);
+		recorder_changed(recorder);
+		runner_set_resync(w->runner, w->entry.resync_ns);
+	}
+	return r;
+}

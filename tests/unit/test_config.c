@@ -303,6 +303,10 @@ Test(config, each_key_of_a_feed_wrong_in_turn)
 					  "allowed are 1 to 100000"},
 		{FEED "resync: 1 day", "k.yaml:3: feeds[0].resync: not a duration: '1 day'; write one "
 				       "as 10m, 1h30m, 500ms or 0s"},
+		{FEED "resync: 500ms", "k.yaml:3: feeds[0].resync: less than 1s: '500ms'; allowed are "
+				       "1s to 3650d, and 0s for none"},
+		{FEED "resync: 3651d", "k.yaml:3: feeds[0].resync: more than 3650d: '3651d'; allowed "
+				       "are 1s to 3650d, and 0s for none"},
 		{"feeds:\n- resource: pods\n- resource: po\n  name: pods",
 			"k.yaml:4: feeds[1].name: 'pods' is the name of feeds[0] in line 2 too; give "
 			"one of them another"},

@@ -29,6 +29,7 @@ Test(entry, becomes_a_definition_by_discovery)
 	cr_assert_str_eq(d.drop, "metadata.managedFields\nstatus");
 	cr_assert_eq(definition_copy(&d, &copy), 0);
 	copy.id = 7;
+	copy.resync_ns = 5;
 	cr_assert(definition_same(&d, &copy));
 	copy.metadata_only = true;
 	cr_assert_not(definition_same(&d, &copy));

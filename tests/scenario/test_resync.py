@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The feed's resync in kinf.yaml, the default of informers: it comes to programs through the store.
+
+Whose period counts: tests/unit/test_informer_resync.c; when who is due: tests/unit/test_resync.c."""
+
+import signal
+
+import pytest
+
+from harness import eventually
+from harness.informer import calls, informer, synced
+from harness.store import whole
+
+PODS = 3
+QUICK = {"min": "10ms", "max": "20ms"}
+
+
+@pytest.fixture
+def reflector(simulator, store):
+    simulator.create("pods", PODS)
+    _, reflector = store.configure(whole("pods"), backoff=QUICK).daemons()
+    store.wait_equal(simulator, "pods")
+    simulator.wait_watching("pods")
+    simulator.forget_requests()
+    return reflector
+
+
+def tune(store, reflector, **settings):
+    store.configure(whole("pods", **settings), backoff=QUICK)
+    reflector.send(signal.SIGHUP)
+    eventually(lambda: store.feed_status("pods")["resyncSeconds"] == int(settings.get("resync", "0s")[:-1]))
+
+
+def resyncs(process):
+    """Updates with the same object; there are no others here."""
+    updates = calls(process, "update")
+    assert all(line["old"] == line["rv"] for line in updates)
+    return len(updates)
+
+
+def test_running_informers_take_a_change_over(simulator, store, reflector):
+    feed = store.feed_status("pods")
+    assert feed["resyncSeconds"] == 0
+    process, own = synced(informer(store)), synced(informer(store, "--no-resync", name="own"))
+    tune(store, reflector, resync="1s")
+    eventually(lambda: resyncs(process) >= 2 * PODS, what="two resyncs")
+    assert {line["key"] for line in calls(process, "update")} == set(simulator.truth("pods"))
+    tune(store, reflector)
+    assert not resyncs(own), "it says that it wants none"
+    assert not calls(process, "lapped") and len(calls(process, "sync")) == 1
+    assert store.feed_status("pods")["id"] == feed["id"], "the same feed"
+    assert not simulator.requests(resource="pods", verb="list"), "which was not listed for it"
+    assert process.stop() == own.stop() == 0
+
+
+def test_resync_is_there_without_server_and_daemons(simulator, store, reflector):
+    """It is changed while the reflector is not there and the server is not either; the first time there is no
+    room for it."""
+    simulator.down()
+    reflector.kill()
+    store.configure(whole("pods", resync="2s"), backoff=QUICK)
+    reflector = store.reflector(env={"KINF_FAIL": "journal.before_commit:1:error=ENOSPC"})
+    eventually(lambda: store.feed_status("pods")["resyncSeconds"] == 2)
+    reflector.wait_log("journal held")
+    tune(store, reflector, resync="1s")
+    store.stop()
+    assert store.feed_status("pods")["resyncSeconds"] == 1
+    process = synced(informer(store))
+    eventually(lambda: resyncs(process) >= PODS)
+    assert process.stop() == 0
+    store.verify()
