@@ -76,7 +76,8 @@ static int time_at(struct retention *retention, struct txn *txn, uint64_t seq, u
  * order of time, so it is halved until found. */
 static int seq_over_time(struct retention *retention, uint64_t *ret_seq)
 {
-	uint64_t cutoff = proc_realtime_ns() - retention->options.time_ns;
+	uint64_t now = proc_realtime_ns(), kept = retention->options.time_ns;
+	uint64_t cutoff = now > kept ? now - kept : 0; /* "36500d" reaches to before 1970 */
 	struct journal_meta meta;
 	struct txn *txn;
 	int r = txn_begin_read(journal_env(retention->journal), &txn);

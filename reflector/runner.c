@@ -496,9 +496,10 @@ void runner_retry_passed(struct runner *runner)
 int runner_abandon_old(struct runner *runner, uint64_t limit_ns)
 {
 	struct record_feed *record = &runner->record;
+	uint64_t now = proc_realtime_ns();
 
-	if (!record->listed || !record->list_begin ||
-		proc_realtime_ns() < record->list_ns + limit_ns)
+	if (!record->listed || !record->list_begin || now < record->list_ns ||
+		now - record->list_ns < limit_ns)
 		return 0;
 	log_event(LOG_WARNING, "feed", "abandoned", "feed=%s id=%u",
 		log_quote(runner->definition.name), runner->definition.id);
