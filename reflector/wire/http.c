@@ -40,6 +40,8 @@
 /* A turn reads up to 32 KiB of an answer over HTTP/2. */
 #define GATHER_BYTES       (24u * 1024)
 #define GATHER_NS          1000000
+/* libcurl 7.88 bounds a head, but keeps trailers without end. */
+#define HEADER_BYTES       (512u * 1024)
 #define NS_PER_MS          1000000ull
 #define NS_PER_SECOND      1000000000ull
 
@@ -66,6 +68,7 @@ struct http_call {
 	uint16_t port;      /* local, once an answer began */
 
 	struct head head; /* complete when limit.answered */
+	size_t header_bytes;
 
 	int result;       /* when ENDED */
 	int stop;         /* what on_body answered, 0: nothing */
@@ -240,13 +243,24 @@ static void heard(struct http_call *call)
 	connections_heard(&http->connections, call->port, http->clock_ns);
 }
 
+/* R ends the call; its sentence would not live until on_done. */
+static size_t stop(struct http_call *call, int r)
+{
+	call->stop = r;
+	call->sentence = r < 0 ? strdup(err_text(r)) : NULL;
+	return 0;
+}
+
 static size_t take_header(char *data, size_t size, size_t count, void *arg)
 {
 	struct http_call *call = arg;
 
-	if (call->cancelled)
+	if (call->cancelled || call->stop)
 		return 0;
 	heard(call);
+	call->header_bytes += size * count;
+	if (call->header_bytes > HEADER_BYTES)
+		return stop(call, err_say(ERR_PROTOCOL, "%s: headers without end", call->http->name));
 	/* What comes after the end is a trailer. */
 	if (!call->limit.answered && head_line(&call->head, BYTES(data, size * count)) == END)
 		headers_complete(call);
@@ -270,12 +284,9 @@ static size_t take_body(char *data, size_t size, size_t count, void *arg)
 		r = call->request.on_body(call->request.arg, BYTES(data, size * count));
 	if (call->request.bulk)
 		call->http->bulk_bytes += size * count;
-	if (r && !call->cancelled) {
-		/* The sentence would not live until on_done. */
-		call->stop = r;
-		call->sentence = r < 0 ? strdup(err_text(r)) : NULL;
-	}
-	return r || call->cancelled ? 0 : size * count;
+	if (r && !call->cancelled)
+		return stop(call, r);
+	return call->cancelled ? 0 : size * count;
 }
 
 /* ---- sockets ---- */

@@ -205,7 +205,22 @@ static void poll_until(struct http *http, const int *counter, int wanted)
 #define MEMBER "\x1f\x8b\x08\0\0\0\0\0\x02\x03\xab\x56\x4a\x54\xb2\x32\xac\x05\0\xaf\xac\x1b\x56\x07\0\0"
 #define GZIP   "Content-Encoding: gzip\r\n"
 
+/* A whole body in one chunk, and then trailers without end. */
+static char trailers[700 * 1024];
+
+static void fill_trailers(void)
+{
+	static const char body[] = "2\r\n{}\r\n0\r\n", line[] = "X-Trailer: and so on and so on\r\n";
+	size_t at = sizeof(body) - 1;
+
+	memcpy(trailers, body, at);
+	for (; at < sizeof(trailers); at++)
+		trailers[at] = line[(at - sizeof(body) + 1) % (sizeof(line) - 1)];
+}
+
 static const struct api_stub_answer answers[] = {
+	{"/trailers", 200, "application/json", trailers, "Transfer-Encoding: chunked\r\n", STUB_GOOD,
+		sizeof(trailers)},
 	{"/gzip", 200, "application/json", MEMBER "\0", GZIP, STUB_GOOD, 27},
 	{"/members", 200, "application/json", MEMBER "\0" MEMBER "\0", GZIP, STUB_GOOD, 54},
 	{"/half", 200, "application/json", MEMBER "\0", GZIP, STUB_GOOD, 14},
@@ -234,6 +249,7 @@ static struct http *http;
 
 static void set_up(void)
 {
+	fill_trailers();
 	stub = api_stub_start(answers);
 	config = (struct kubeconfig){.server = (char *)api_stub_url(stub)};
 	cr_assert_eq(http_new(&config, &http), 0);
@@ -386,6 +402,17 @@ Test(http, c55_a_compressed_answer_is_whole_or_an_error)
 			cr_assert_str_eq(buf_cstr(&seen.body), cases[i].body);
 		release(&seen);
 	}
+}
+
+Test(http, trailers_without_end_are_an_error)
+{
+	struct seen seen = {0};
+
+	run(&seen, "/trailers", 0);
+	cr_assert_str_eq(buf_cstr(&seen.body), "{}");
+	cr_assert_eq(seen.result, ERR_PROTOCOL);
+	cr_assert(strstr(seen.sentence, "headers without end"), "%s", seen.sentence);
+	release(&seen);
 }
 
 Test(http, faults_of_the_connection_are_named)
