@@ -3,7 +3,6 @@
 
 #include <curl/curl.h>
 #include <errno.h>
-#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -17,16 +16,8 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "reflector/access/certificates.h"
-#include "reflector/access/credential.h"
 #include "reflector/access/plugin.h"
-#include "reflector/wire/connection.h"
-#include "reflector/wire/head.h"
-#include "reflector/wire/limit.h"
-#include "reflector/wire/proxy.h"
-
-#define HTTP_MAGIC 0x48545450u
-#define CALL_MAGIC 0x48434c4cu
+#include "reflector/wire/http_parts.h"
 
 #define CONNECT_LIMIT_NS   10000000000ull
 #define KEEPALIVE_IDLE_S   20L
@@ -35,70 +26,11 @@
 #define UNACKNOWLEDGED_MS  30000u
 /* Fewer reads over HTTP/1; over HTTP/2 libcurl 7.88 reads 32 KiB at a time, whatever is said here. */
 #define BULK_BUFFER        (64L * 1024)
-/* More time than asked for in one wait was not spent listening. */
-#define WAIT_SLACK_NS      1000000000ull
 /* A turn reads up to 32 KiB of an answer over HTTP/2. */
 #define GATHER_BYTES       (24u * 1024)
 #define GATHER_NS          1000000
-/* libcurl 7.88 bounds a head, but keeps trailers without end. */
-#define HEADER_BYTES       (512u * 1024)
-#define NS_PER_MS          1000000ull
-#define NS_PER_SECOND      1000000000ull
 
-enum call_state {
-	CALL_WAITING, /* started, not yet known to curl */
-	CALL_RUNNING,
-	CALL_ENDED, /* curl is done with it, on_done is still to come */
-};
-
-struct http_call {
-	uint32_t magic;
-	enum call_state state;
-	struct http *http;
-	struct http_call *next, **link;
-	struct http_request request; /* its texts are not kept */
-	CURL *easy;
-	struct curl_slist *headers; /* with credentials, from when curl has it on: wiped */
-	struct certificate_set *certificates; /* the same; NULL over plain http */
-	unsigned shown;             /* version of the credentials that it carries */
-	bool cancelled;             /* in a callback of curl, where it can't be removed */
-	bool connecting;            /* it has opened a connection of its own */
-
-	struct limit limit; /* on the http's clock */
-	uint16_t port;      /* local, once an answer began */
-
-	struct head head; /* complete when limit.answered */
-	size_t header_bytes;
-
-	int result;       /* when ENDED */
-	int stop;         /* what on_body answered, 0: nothing */
-	char *sentence;   /* of result or stop; NULL: none */
-	char reason[CURL_ERROR_SIZE];
-};
-
-struct http {
-	uint32_t magic;
-	const struct kubeconfig *config;
-	struct credential *credential;
-	struct certificates *certificates;
-	CURLM *multi;
-	bool global, performing;
-	bool single;  /* HTTP/1: a connection carries one call at a time */
-	struct http_call *calls;
-	struct connections connections;
-	struct http_counts counts;
-	uint64_t bulk_bytes; /* of large answers, in the last turn */
-
-	uint64_t connect_ns;
-	uint64_t clock_ns; /* time spent listening or working, not stopped */
-	uint64_t last_ns;  /* monotonic, when the clock was last moved */
-
-	char *base;                    /* what paths are put behind */
-	char *host_header;             /* NULL: as in base */
-	struct curl_slist *connect_to; /* where base's host really is; NULL: there */
-	struct proxy proxy;
-	char *name;                    /* of the server and the way to it, for sentences */
-};
+_Static_assert(HTTP_REASON_SIZE >= CURL_ERROR_SIZE, "libcurl writes that much");
 
 /* ---- the server's name ---- */
 
@@ -191,46 +123,7 @@ static int parse_server(struct http *http)
 	return http->base ? 0 : err_set(-ENOMEM, "http");
 }
 
-/* ---- time ---- */
-
-static void move_clock(struct http *http, uint64_t waited_ms)
-{
-	uint64_t now = proc_monotonic_ns();
-	uint64_t most = waited_ms * NS_PER_MS + WAIT_SLACK_NS;
-	uint64_t passed = now - http->last_ns;
-
-	http->clock_ns += passed < most ? passed : most;
-	http->last_ns = now;
-}
-
 /* ---- what comes in ---- */
-
-/* The next call looks whether there is something newer to show. */
-static void refused(struct http_call *call)
-{
-	credential_refused(call->http->credential, call->shown);
-	certificates_doubt(call->http->certificates);
-}
-
-static void headers_complete(struct http_call *call)
-{
-	struct http_answer answer = {
-		.status = call->head.status,
-		.content_type = call->head.content_type,
-		.warning = call->head.warning,
-		.etag = call->head.etag,
-		.has_retry_after = call->head.has_retry_after,
-		.retry_after_ns = call->head.retry_after_s * NS_PER_SECOND,
-	};
-
-	call->limit.answered = true;
-	if (call->head.status >= 300)
-		limit_refusal(&call->limit);
-	if (call->head.status == 401)
-		refused(call);
-	if (call->request.on_status)
-		call->request.on_status(call->request.arg, &answer);
-}
 
 static void heard(struct http_call *call)
 {
@@ -243,14 +136,6 @@ static void heard(struct http_call *call)
 	connections_heard(&http->connections, call->port, http->clock_ns);
 }
 
-/* R ends the call; its sentence would not live until on_done. */
-static size_t stop(struct http_call *call, int r)
-{
-	call->stop = r;
-	call->sentence = r < 0 ? strdup(err_text(r)) : NULL;
-	return 0;
-}
-
 static size_t take_header(char *data, size_t size, size_t count, void *arg)
 {
 	struct http_call *call = arg;
@@ -258,35 +143,17 @@ static size_t take_header(char *data, size_t size, size_t count, void *arg)
 	if (call->cancelled || call->stop)
 		return 0;
 	heard(call);
-	call->header_bytes += size * count;
-	if (call->header_bytes > HEADER_BYTES)
-		return stop(call, err_say(ERR_PROTOCOL, "%s: headers without end", call->http->name));
-	/* What comes after the end is a trailer. */
-	if (!call->limit.answered && head_line(&call->head, BYTES(data, size * count)) == END)
-		headers_complete(call);
-	call->http->single = call->head.version == 1;
-	return call->cancelled ? 0 : size * count;
+	return call_take_header(call, BYTES(data, size * count)) ? size * count : 0;
 }
 
 static size_t take_body(char *data, size_t size, size_t count, void *arg)
 {
 	struct http_call *call = arg;
-	int r = 0;
 
 	if (call->cancelled || call->stop)
 		return 0;
 	heard(call);
-	call->http->counts.bytes += size * count;
-	if (!call->limit.answered) /* 101, which nobody asked for */
-		r = err_say(ERR_PROTOCOL, "%s: what answers does not speak HTTP (status %d)",
-			call->http->name, call->head.status);
-	else if (call->request.on_body && size > 0 && count > 0)
-		r = call->request.on_body(call->request.arg, BYTES(data, size * count));
-	if (call->request.bulk)
-		call->http->bulk_bytes += size * count;
-	if (r && !call->cancelled)
-		return stop(call, r);
-	return call->cancelled ? 0 : size * count;
+	return call_take_body(call, BYTES(data, size * count)) ? size * count : 0;
 }
 
 /* ---- sockets ---- */
@@ -498,15 +365,6 @@ static int show_credentials(struct http_call *call)
 
 /* ---- a call's life ---- */
 
-static void call_link(struct http *http, struct http_call *call)
-{
-	call->next = http->calls;
-	call->link = &http->calls;
-	if (call->next)
-		call->next->link = &call->next;
-	http->calls = call;
-}
-
 static void call_free(struct http_call **call)
 {
 	struct http_call *c = *call;
@@ -515,11 +373,7 @@ static void call_free(struct http_call **call)
 	if (!c)
 		return;
 	CHECK_OBJ(c, CALL_MAGIC);
-	if (c->link) {
-		*c->link = c->next;
-		if (c->next)
-			c->next->link = c->link;
-	}
+	call_unlink(c);
 	if (c->state == CALL_RUNNING)
 		(void)curl_multi_remove_handle(c->http->multi, c->easy);
 	curl_easy_cleanup(c->easy);
@@ -545,7 +399,7 @@ int http_start(struct http *http, const struct http_request *request, struct htt
 	call->http = http;
 	call->request = *request;
 	call->request.path = call->request.accept = call->request.etag = NULL;
-	move_clock(http, 0); /* what the caller did before is not the server's time */
+	http_move_clock(http, 0); /* what the caller did before is not the server's time */
 	call->limit = (struct limit){
 		.first_byte_ns = request->first_byte_ns,
 		.idle_ns = request->idle_ns,
@@ -564,14 +418,6 @@ int http_start(struct http *http, const struct http_request *request, struct htt
 		*ret_call = call;
 	call = NULL;
 	return 0;
-}
-
-void http_set_quiet(struct http_call *call)
-{
-	CHECK_OBJ(call, CALL_MAGIC);
-	call->limit.idle_ns = 0;
-	call->request.renewable = true;
-	call->request.bulk = false;
 }
 
 void http_cancel(struct http_call **call)
@@ -767,24 +613,6 @@ static void end_silent(struct http *http)
 		end_with(oldest, HTTP_SILENT);
 }
 
-static int wait_ms(const struct http *http, int timeout_ms)
-{
-	uint64_t first = connections_ask_at(&http->connections), limit_ns, ms;
-	const char *what;
-
-	for (const struct http_call *call = http->calls; call; call = call->next) {
-		uint64_t at = limit_deadline(&call->limit, &limit_ns, &what);
-
-		first = at < first ? at : first;
-	}
-	if (first == UINT64_MAX)
-		return timeout_ms < 0 ? INT_MAX : timeout_ms;
-	ms = first > http->clock_ns ? (first - http->clock_ns + NS_PER_MS - 1) / NS_PER_MS : 0;
-	if (ms > INT_MAX)
-		ms = INT_MAX;
-	return timeout_ms >= 0 && (uint64_t)timeout_ms < ms ? timeout_ms : (int)ms;
-}
-
 /* ---- the loop ---- */
 
 static int machinery_error(CURLMcode code)
@@ -829,28 +657,10 @@ static bool is_connecting(const struct http *http)
 	return false;
 }
 
-static struct http_call *last_waiting(const struct http *http)
-{
-	struct http_call *last = NULL;
-
-	for (struct http_call *call = http->calls; call; call = call->next)
-		if (call->state == CALL_WAITING && !call->cancelled)
-			last = call; /* new calls stand in front */
-	return last;
-}
-
-/* Time that a plugin takes is not the server's. */
-static void hold_waiting(struct http *http)
-{
-	for (struct http_call *call = http->calls; call; call = call->next)
-		if (call->state == CALL_WAITING)
-			call->limit.start_ns = http->clock_ns;
-}
-
 /* All get the same sentence: there is one set of credentials. */
 static void fail_waiting(struct http *http, int result)
 {
-	for (struct http_call *call; (call = last_waiting(http));)
+	for (struct http_call *call; (call = http_last_waiting(http));)
 		end_by_error(call, result);
 }
 
@@ -859,11 +669,11 @@ static bool may_add(struct http *http)
 {
 	int r;
 
-	if (!last_waiting(http) && !credential_is_running(http->credential))
+	if (!http_last_waiting(http) && !credential_is_running(http->credential))
 		return false;
 	r = credential_ready(http->credential, proc_monotonic_ns());
 	if (r == AGAIN)
-		hold_waiting(http);
+		http_hold_waiting(http);
 	else if (r < 0)
 		fail_waiting(http, r);
 	return r == 0;
@@ -881,7 +691,7 @@ static int add_waiting(struct http *http)
 
 	if (!may_add(http))
 		return 0;
-	for (struct http_call *call; !r && (call = last_waiting(http));) {
+	for (struct http_call *call; !r && (call = http_last_waiting(http));) {
 		CURLMcode code;
 
 		if (one_by_one && is_connecting(http))
@@ -902,15 +712,6 @@ static int add_waiting(struct http *http)
 	return r;
 }
 
-static struct http_call *next_ended(const struct http *http)
-{
-	struct http_call *call = http->calls;
-
-	while (call && call->state != CALL_ENDED)
-		call = call->next;
-	return call;
-}
-
 /*
  * A server writes a list in pieces of a few kB: awake for each, half of the time goes into waking up.
  * A moment's sleep lets them gather in the kernel; not when the last turn may have left some there.
@@ -926,7 +727,7 @@ static int wait_for_any(struct http *http, int timeout_ms, struct pollfd *fds, s
 {
 	struct curl_waitfd extra[HTTP_FDS_MAX + 1];
 	int plugin = credential_fd(http->credential);
-	int wait = next_ended(http) ? 0 : wait_ms(http, timeout_ms);
+	int wait = http_next_ended(http) ? 0 : http_wait_ms(http, timeout_ms);
 	CURLMcode code;
 
 	for (size_t i = 0; i < n_fds; i++)
@@ -942,7 +743,7 @@ static int wait_for_any(struct http *http, int timeout_ms, struct pollfd *fds, s
 		wait = PLUGIN_POLL_MS; /* its end can't be polled */
 	gather(http);
 	code = curl_multi_poll(http->multi, extra, (unsigned)n_fds + (plugin >= 0), wait, NULL);
-	move_clock(http, (uint64_t)wait);
+	http_move_clock(http, (uint64_t)wait);
 	if (code)
 		return machinery_error(code);
 	for (size_t i = 0; i < n_fds; i++)
@@ -964,7 +765,7 @@ static void free_cancelled(struct http *http)
 /* on_done may start and cancel calls, so the search begins anew after each. */
 static void deliver(struct http *http)
 {
-	for (struct http_call *call; (call = next_ended(http));) {
+	for (struct http_call *call; (call = http_next_ended(http));) {
 		struct http_request request = call->request;
 		int result = call->result, status = call->limit.answered ? call->head.status : 0;
 
@@ -982,7 +783,7 @@ int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fd
 
 	CHECK_OBJ(http, HTTP_MAGIC);
 	REQUIRE(n_fds <= HTTP_FDS_MAX && !http->performing);
-	move_clock(http, 0);
+	http_move_clock(http, 0);
 	r = add_waiting(http);
 	if (!r)
 		r = wait_for_any(http, timeout_ms, fds, n_fds);
@@ -1071,17 +872,4 @@ void http_free(struct http **http)
 	free(h->base);
 	h->magic = 0;
 	free(h);
-}
-
-const char *http_server(const struct http *http)
-{
-	CHECK_OBJ(http, HTTP_MAGIC);
-	return http->config->server;
-}
-
-void http_counts(const struct http *http, struct http_counts *ret_counts)
-{
-	CHECK_OBJ(http, HTTP_MAGIC);
-	*ret_counts = http->counts;
-	ret_counts->connections = http->connections.opened;
 }
