@@ -344,7 +344,7 @@ int stats_keep(struct stats *stats, int directory_fd, const char *name)
 
 	*stats = *next;
 	*next = before;
-	return FOUND;
+	return GONE;
 }
 
 int stats_open(int directory_fd, const char *name, struct stats **ret_stats)

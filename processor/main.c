@@ -199,7 +199,7 @@ static void keep_folders(struct app *app)
 	home_refresh(app->p.home);
 	int r = stats_keep(app->p.stats, home_runtime_fd(app->p.home), STATUS_PAGE);
 
-	if (r == FOUND) {
+	if (r == GONE) {
 		note_checks(app);
 		log_event(LOG_NOTICE, "processor", "runtime folder made again", "folder=%s",
 			log_quote(home_runtime(app->p.home)));

@@ -26,7 +26,7 @@ struct publish {
 /* The index goes on where no ring can be made: the runtime folder is gone for good, its disk is full. */
 static void say(struct publish *publish, int r)
 {
-	if (r == FOUND)
+	if (r == GONE || (r == 0 && publish->mute))
 		log_event(LOG_NOTICE, "processor", "event ring made again", "folder=%s",
 			log_quote(home_runtime(publish->p->home)));
 	if (r < 0 && !publish->mute)

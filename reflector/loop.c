@@ -476,11 +476,12 @@ static void keep_runtime(struct loop *loop)
 	int runtime = home_runtime_fd(loop->home);
 	int r = stats_keep(loop->stats, runtime, STATUS_PAGE);
 
-	if (r == FOUND)
+	if (r == GONE)
 		note_checks(loop);
-	if (r >= 0 && loop->ring)
-		r = ring_keep(loop->ring, runtime, DELTA_RING, home_file_mode(loop->home));
-	if (r == FOUND)
+	int ring = r >= 0 && loop->ring ? ring_keep(loop->ring, runtime, DELTA_RING,
+						  home_file_mode(loop->home)) : 0;
+	r = ring ? ring : r;
+	if (r == GONE)
 		log_event(LOG_NOTICE, "reflector", "runtime folder made again", "folder=%s",
 			log_quote(home_runtime(loop->home)));
 	else if (r < 0 && !loop->homeless)

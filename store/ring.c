@@ -318,7 +318,7 @@ int ring_keep(struct ring *ring, int directory_fd, const char *name, unsigned mo
 	atomic_store_explicit(&before->state, RING_SUPERSEDED, memory_order_release);
 	wake_readers(before);
 	(void)munmap(before, ring_bytes(ring->capacity)); /* ours, whole: can't fail */
-	return FOUND;
+	return GONE;
 }
 
 void ring_close(struct ring **ring_pointer)

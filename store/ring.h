@@ -59,7 +59,7 @@ void ring_publish(struct ring *ring, uint64_t last_seq);
 void ring_heartbeat(struct ring *ring);
 
 /* Once in a while: when another file, or none, has the name, because the folder was removed or replaced,
- * one is made there and readers of the old one are sent to it. 0: it has it still; FOUND: it has it again;
+ * one is made there and readers of the old one are sent to it. 0: it has it still; GONE: it has it again;
  * errors: it can't be made, and what there is goes on being written. As ring_create. */
 int ring_keep(struct ring *ring, int directory_fd, const char *name, unsigned mode);
 

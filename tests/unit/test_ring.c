@@ -485,7 +485,7 @@ Test(ring_file, writer_goes_on_in_another_file_when_its_own_was_taken_away)
 	cr_assert_eq(unlinkat(fd, "x.ring", 0), 0);
 	cr_assert_eq(ring_keep(ring, -1, "x.ring", 0640), -EBADF, "nowhere to make it");
 	publish(ring, 2);
-	cr_assert_eq(ring_keep(ring, fd, "x.ring", 0640), FOUND);
+	cr_assert_eq(ring_keep(ring, fd, "x.ring", 0640), GONE);
 	cr_assert_eq(ring_keep(ring, fd, "x.ring", 0640), 0);
 	publish(ring, 3);
 	expect(r, 1);
