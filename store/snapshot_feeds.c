@@ -211,10 +211,14 @@ static int no_feed(const struct snapshot_feed *feeds, size_t n, const char *name
 {
 	CLEANUP(buf_release) struct buf names = BUF_INIT;
 
+	if (n == 0)
+		return err_say(ERR_NO_FEED,
+			"no feed '%s': nothing is watched yet; 'kinf status' may say why", name);
 	put_names(feeds, n, &names);
 	return err_say(ERR_NO_FEED,
-		"no feed '%s': add '- resource: %s' to the feeds in kinf.yaml; %s%s", name, name,
-		n ? "there are: " : "nothing is watched yet", buf_cstr(&names));
+		"no feed '%s': add '- resource: %s' to the feeds in kinf.yaml, or see 'kinf status' when it "
+		"is there; there are: %s",
+		name, name, buf_cstr(&names));
 }
 
 /* Keeps the feeds that NAME stands for, of each namespace the first. */
