@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include <string.h>
+
+#include "common/config.h"
+#include "common/err.h"
+
+static struct config *parsed(const char *text)
+{
+	struct config *c = NULL;
+
+	cr_assert_eq(config_parse(text, strlen(text), "kinf.yaml", &c), 0, "%s", err_text(-1));
+	return c;
+}
+
+Test(config, what_is_fixed_is_named_and_kept)
+{
+	struct config *running = parsed("store: /a\nruntimeDir: /r\ncluster: {context: prod}\n"
+					"retention: {time: 1m}\n");
+	struct config *config = parsed("store: /b\nruntimeDir: /s\ndurability: disk\ngroup: g\n"
+				       "mapSize: 1GiB\ncluster: {kubeconfig: /k}\n"
+				       "retention: {time: 2m}\n");
+	char keys[CONFIG_KEYS_SIZE];
+
+	cr_assert(config_needs_restart(running, config, CONFIG_REFLECTOR, keys));
+	cr_assert_str_eq(keys, "cluster.kubeconfig, cluster.context, store, runtimeDir, durability, "
+			       "group, mapSize");
+	cr_assert(config_needs_restart(running, config, CONFIG_PROCESSOR, keys));
+	cr_assert_str_eq(keys, "store, runtimeDir, group, mapSize");
+	cr_assert(config_needs_restart(running, config, CONFIG_RUN, keys));
+	cr_assert_str_eq(keys, "store, runtimeDir");
+	config_keep_fixed(config, running);
+	config_free(&running);
+	cr_assert_str_eq(config->store, "/a");
+	cr_assert_str_eq(config->context, "prod");
+	cr_assert_null(config->kubeconfig);
+	cr_assert_null(config->group);
+	cr_assert(!config->durable);
+	cr_assert_eq(config->map_bytes, (uint64_t)64 << 30);
+	cr_assert_eq(config->retention_ns, (uint64_t)120 * 1000000000, "this one may change");
+	config_free(&config);
+}
+
+Test(config, nothing_fixed_changed)
+{
+	struct config *a = parsed("store: /a\n"), *b = parsed("store: /a\nretention: {size: 1MiB}\n");
+	char keys[CONFIG_KEYS_SIZE];
+
+	cr_assert(!config_needs_restart(a, b, CONFIG_REFLECTOR, keys));
+	cr_assert_str_eq(keys, "");
+	config_free(&a);
+	config_free(&b);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/index.h"
+
+#include <criterion/criterion.h>
+
+#include "tests/unit/index_rig.h"
+
+struct backfill {
+	uint32_t definition;
+	struct index_term terms[1];
+	unsigned calls;
+};
+
+/* Every object's value is its key. */
+static int key_as_term(void *arg, const struct index_entry *entry, uint32_t feed, struct bytes key,
+	const struct index_term **ret_terms, size_t *ret_n)
+{
+	struct backfill *b = arg;
+
+	cr_assert(entry->object && feed == FEED);
+	b->calls++;
+	b->terms[0] = (struct index_term){b->definition, key};
+	*ret_terms = b->terms;
+	*ret_n = 1;
+	return 0;
+}
+
+Test(index, a_new_definition_is_filled_in_slices_while_changes_go_on)
+{
+	struct fixture f;
+	struct backfill fill = {0};
+
+	setup(&f);
+	begin(&f);
+	for (const char *key = "abcdef"; *key; key++)
+		put(&f, (char[]){*key, 0}, 1, NULL, 0, NULL, 0);
+	commit(&f);
+	begin(&f);
+	uint32_t d = fill.definition = define(&f, "late");
+	struct index_term a[] = {term(d, "a")}, f_[] = {term(d, "f")}, g[] = {term(d, "g")};
+
+	cr_assert_eq(index_backfill(f.index, d, 3, key_as_term, &fill), AGAIN);
+	commit(&f);
+	cr_assert_eq(definitions(&f), 1);
+	cr_assert_eq(defined.filled, 3);
+	begin(&f);
+	/* Below what is filled a change is entered, above it is left to the filling. */
+	cr_assert_eq(index_remove(f.index, FEED, BYTES_LIT("a"), a, 1), 0);
+	put(&f, "f", 2, f_, 1, f_, 1);
+	put(&f, "g", 3, NULL, 0, g, 1);
+	cr_assert_eq(index_backfill(f.index, d, 3, key_as_term, &fill), AGAIN);
+	commit(&f);
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("a")), "none");
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("b")), "1: b");
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("g")), "none");
+	begin(&f);
+	cr_assert_eq(index_backfill(f.index, d, 3, key_as_term, &fill), 0);
+	commit(&f);
+	cr_assert_eq(definitions(&f), 1);
+	cr_assert_eq(defined.filled, INDEX_READY);
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("f")), "1: f");
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("g")), "1: g");
+	cr_assert_eq(fill.calls, 7);
+	teardown(&f);
+}
+
+Test(index, a_definition_is_taken_out_in_slices_and_its_id_not_used_again)
+{
+	struct fixture f;
+	unsigned slices = 1;
+
+	setup(&f);
+	begin(&f);
+	uint32_t d = define(&f, "node"), e = define(&f, "zone");
+	struct index_term a[] = {term(d, "1"), term(e, "1")};
+
+	for (int i = 0; i < 50; i++) {
+		char key[16];
+
+		(void)snprintf(key, sizeof(key), "k%02d", i);
+		put(&f, key, 1, NULL, 0, a, 2);
+	}
+	commit(&f);
+	begin(&f);
+	while (index_undefine(f.index, d, 20) == AGAIN) {
+		commit(&f);
+		slices++;
+		begin(&f);
+		put(&f, "k00", slices, a, 2, a + 1, 1); /* its terms are let alone meanwhile */
+		put(&f, "k00", slices, a + 1, 1, a, 2);
+	}
+	commit(&f);
+	cr_assert_eq(slices, 3);
+	cr_assert_eq(definitions(&f), 1);
+	cr_assert_eq(defined.id, e);
+	cr_assert_str_eq(under(&f, d, BYTES_LIT("1")), "none");
+	cr_assert_eq(strncmp(under(&f, e, BYTES_LIT("1")), "50:", 3), 0);
+	begin(&f);
+	cr_assert_gt(define(&f, "node"), e);
+	commit(&f);
+	teardown(&f);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/journal.h"
+
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/err.h"
+#include "store/generation.h"
+#include "tests/unit/journal_rig.h"
+
+Test(journal, kill_after_commit_loses_nothing_and_before_it_everything)
+{
+	struct home *home = open_home();
+	struct journal *j = open_writer(home);
+	uint32_t feed = add_feed(j);
+
+	journal_close(&j);
+	pid_t child = fork();
+	if (child == 0) {
+		j = open_writer(home);
+		append(j, feed, RECORD_ADDED, "kept");
+		if (journal_commit(j) == 0)
+			append(j, feed, RECORD_ADDED, "lost");
+		(void)kill(getpid(), SIGKILL);
+	}
+	int status;
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert(WIFSIGNALED(status));
+	char reason[256];
+	cr_assert_eq(journal_open_write(home, &small, reason, &j), 0);
+	cr_assert_str_eq(reason, "");
+	struct head head;
+	cr_assert_eq(journal_begin(j), 0);
+	cr_assert_eq(journal_head(j, journal_txn(j), feed, BYTES_LIT("kept"), &head), FOUND);
+	cr_assert_eq(journal_head(j, journal_txn(j), feed, BYTES_LIT("lost"), &head), NOT_FOUND);
+	journal_close(&j);
+	home_close(&home);
+}
+
+Test(journal, lost_one_is_begun_anew_and_says_why)
+{
+	struct home *home = open_home();
+	struct journal *j = open_writer(home);
+	uint8_t uuid[16];
+	char reason[256];
+
+	memcpy(uuid, journal_uuid(j), sizeof(uuid));
+	add_feed(j);
+	journal_close(&j);
+	FILE *file = fopen(scratch_path("store/journal/gen-1/data.mdb"), "r+");
+	for (int i = 0; i < 8192; i++)
+		(void)fputc('x', file);
+	(void)fclose(file);
+	cr_assert_eq(journal_open_read(home, NULL, &j), ERR_CORRUPT);
+	cr_assert_eq(journal_open_write(home, &small, reason, &j), 0);
+	cr_assert(strstr(reason, "generation 1"), "%s", reason);
+	cr_assert_neq(memcmp(uuid, journal_uuid(j), sizeof(uuid)), 0);
+	cr_assert_eq(journal_generation(j), 2);
+	cr_assert_neq(access(scratch_path("store/journal/gen-1"), F_OK), 0, "the old one is gone");
+	journal_close(&j);
+	home_close(&home);
+}
+
+Test(journal, old_one_stays_while_the_index_needs_it)
+{
+	static const char *const databases[] = {"name"};
+	static const struct generation_kind kind = {
+		.what = "index", .format = 1, .databases = databases, .n_databases = 1};
+	struct generation_options options = {.map_bytes = 1u << 20, .file_mode = 0600};
+	struct home *home = open_home();
+	struct journal *j = open_writer(home), *reader = NULL;
+	struct generation *index = NULL;
+	uint8_t uuid[16];
+
+	memcpy(uuid, journal_uuid(j), sizeof(uuid));
+	cr_assert_eq(generation_create(home_index_fd(home), &kind, &options, uuid, &index), 0);
+	cr_assert_eq(generation_publish(home_index_fd(home), 1), 0);
+	generation_close(&index);
+	cr_assert_eq(journal_begin_anew(&j, home, &small), 0);
+	cr_assert_neq(memcmp(uuid, journal_uuid(j), sizeof(uuid)), 0);
+	cr_assert_eq(journal_remove_old(home), 0);
+	cr_assert_eq(journal_open_read(home, uuid, &reader), 0);
+	cr_assert_arr_eq(journal_uuid(reader), uuid, sizeof(uuid));
+	journal_close(&reader);
+	cr_assert_eq(journal_open_read(home, NULL, &reader), 0);
+	cr_assert_arr_eq(journal_uuid(reader), journal_uuid(j), sizeof(uuid));
+	journal_close(&reader);
+	memcpy(uuid, journal_uuid(j), sizeof(uuid));
+	cr_assert_eq(generation_create(home_index_fd(home), &kind, &options, uuid, &index), 0);
+	cr_assert_eq(generation_publish(home_index_fd(home), 2), 0);
+	generation_close(&index);
+	cr_assert_eq(journal_remove_old(home), 1);
+	memset(uuid, 1, sizeof(uuid));
+	cr_assert_eq(journal_open_read(home, uuid, &reader), NOT_FOUND);
+	journal_close(&j);
+	home_close(&home);
+}
+
+Test(journal, reading_before_there_is_one_says_what_to_do)
+{
+	struct home *home = open_home();
+	struct journal *j = NULL;
+
+	cr_assert_eq(journal_open_read(home, NULL, &j), ERR_NO_STORE);
+	cr_assert(strstr(err_text(ERR_NO_STORE), "kinf run"));
+	home_close(&home);
+}
+
+Test(journal, copy_is_read_where_nothing_can_be_written)
+{
+	struct home *home = open_home();
+	struct journal *j = open_writer(home);
+	uint32_t feed = add_feed(j);
+
+	append(j, feed, RECORD_ADDED, "a");
+	cr_assert_eq(journal_commit(j), 0);
+	journal_close(&j);
+	home_close(&home);
+	/* Root may write everywhere, so the readers become somebody else. */
+	cr_assert_eq(chmod(scratch(), 0755), 0);
+	scratch_chmod("a+rX,a-w", scratch_path("store"));
+	pid_t child = fork();
+	if (child == 0) {
+		struct home_options options = {0};
+		struct head head;
+		struct txn *txn = NULL;
+		if (geteuid() == 0 && setuid(65534) < 0)
+			_exit(2);
+		if (home_open(scratch_path("store"), &options, &home) < 0 || home_is_writable(home))
+			_exit(3);
+		if (journal_open_read(home, NULL, &j) < 0 ||
+			txn_begin_read(journal_env(j), &txn) < 0 ||
+			journal_head(j, txn, feed, BYTES_LIT("a"), &head) != FOUND)
+			_exit(4);
+		_exit(0);
+	}
+	int status;
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert_eq(WEXITSTATUS(status), 0, "child: %d", WEXITSTATUS(status));
+	/* The same while a reflector runs: pages would be recycled under the reader. */
+	scratch_chmod("u+w", scratch_path("store"));
+	home = open_home();
+	cr_assert_eq(home_take_role(home, HOME_REFLECTOR), 0);
+	cr_assert_eq(chmod(scratch_path("store"), 0755), 0);
+	cr_assert_eq(chmod(scratch_path("store/journal"), 0755), 0);
+	cr_assert_eq(chmod(scratch_path("store/index"), 0755), 0);
+	cr_assert_eq(chmod(scratch_path("store/cursors"), 0755), 0);
+	cr_assert_eq(chmod(scratch_path("store/reflector.lock"), 0644), 0);
+	child = fork();
+	if (child == 0) {
+		struct home_options options = {0};
+		struct home *mine = NULL;
+		if (geteuid() != 0)
+			_exit(0); /* the owner can write */
+		if (setuid(65534) < 0 || home_open(scratch_path("store"), &options, &mine) < 0)
+			_exit(2);
+		_exit(journal_open_read(mine, NULL, &j) == ERR_LOCKED ? 0 : 3);
+	}
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert_eq(WEXITSTATUS(status), 0, "child: %d", WEXITSTATUS(status));
+	home_close(&home);
+}
