@@ -13,6 +13,7 @@
 
 #define CURRENT_CHECK_NS 1000000u /* CURRENT is looked at this often, not at each renewal */
 #define FOLDERS_CHECK_NS 100000000u /* and whether the folders are still those of the store, this often */
+#define FAILING_NS 1000000000u /* what was open is read on for so long when the next can't be opened */
 #define TRIES            32       /* to get a journal that goes with the index */
 
 /* ---- the pair that CURRENT names ---- */
@@ -330,22 +331,42 @@ static void leave_pair(struct snapshot *s)
 	s->hints_looked_ns = 0;
 }
 
+/* Looks when it is time to. While it fails each time: whoever comes has to be told. */
+static int look_when_due(struct store *store, bool force)
+{
+	if (!force && store->pair && !store->failing_ns &&
+		proc_monotonic_ns() - store->checked_ns < CURRENT_CHECK_NS)
+		return 0;
+	int r = store->copy ? refuse_running_copy(store->home) : 0;
+	if (r < 0) {
+		store->failing_ns = 1; /* for ever: not to be read any more */
+		return r;
+	}
+	r = store_look(store, force);
+	if (r >= 0)
+		store->failing_ns = 0;
+	else if (!store->failing_ns)
+		store->failing_ns = proc_monotonic_ns();
+	return r;
+}
+
+/* What was open goes on being read while CURRENT's journal is not there yet, and for a moment while what
+ * it names can't be opened: not for longer, it would be old and nobody would say so. */
+static bool goes_on(const struct store *store, int r)
+{
+	return store->pair &&
+		(r >= 0 || proc_monotonic_ns() - store->failing_ns < FAILING_NS);
+}
+
 /* Makes the snapshot read from what CURRENT names. AGAIN when there is nothing to read. */
 static int join_pair(struct snapshot *s, bool force)
 {
 	struct store *store = s->store;
-	bool refused = false;
-	int r = 0;
 
 	(void)pthread_mutex_lock(&store->lock);
-	if (force || !store->pair || proc_monotonic_ns() - store->checked_ns >= CURRENT_CHECK_NS) {
-		r = store->copy ? refuse_running_copy(store->home) : 0;
-		refused = r < 0;
-		if (!refused)
-			r = store_look(store, force);
-	}
-	/* What was open goes on being read while CURRENT's journal is not there yet. */
-	struct pair *pair = refused ? NULL : store->pair;
+	int r = look_when_due(store, force);
+	struct pair *pair = goes_on(store, r) ? store->pair : NULL;
+
 
 	if (pair && pair != s->pair)
 		pair->refs++;

@@ -37,6 +37,7 @@ struct store {
 	struct pair *pair;
 	struct file_identity index_current, journal_current;
 	uint64_t checked_ns, refreshed_ns;
+	uint64_t failing_ns; /* since when what CURRENT names can't be opened; 0: it could */
 };
 
 struct snapshot {

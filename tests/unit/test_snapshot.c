@@ -2,6 +2,7 @@
 #include "store/snapshot.h"
 
 #include <criterion/criterion.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,6 +206,55 @@ Test(snapshot, an_index_folder_that_was_moved_aside_is_left_for_the_new_one)
 		node = node_of(snapshot, s.feed, "web/a");
 	}
 	cr_assert_str_eq(node, "n2");
+	snapshot_close(&snapshot);
+	store_close(&store);
+	small_store_close(&s);
+}
+
+static void write_state(const struct small_store *s, const char *from, const char *to)
+{
+	char path[512], text[1024];
+
+	(void)snprintf(path, sizeof(path), "%s/index/gen-2/STATE", s->path);
+	FILE *f = fopen(path, "r+e");
+	cr_assert_not_null(f);
+	size_t n = fread(text, 1, sizeof(text) - 1, f);
+	text[n] = '\0';
+	char *at = strstr(text, from);
+	cr_assert_not_null(at);
+	cr_assert_eq(strlen(from), strlen(to));
+	memcpy(at, to, strlen(to));
+	rewind(f);
+	cr_assert_eq(fwrite(text, 1, n, f), n);
+	(void)fclose(f);
+}
+
+/* By a newer version of the daemons, say: what is open gets older and older. */
+Test(snapshot, an_index_that_cannot_be_opened_is_told_after_a_moment)
+{
+	struct small_store s;
+	struct store *store;
+	struct snapshot *snapshot;
+	int r = 0;
+
+	small_store_open(&s);
+	(void)small_store_put(&s, "web/a", "n1", 0);
+	small_store_take(&s);
+	OK(store_open(s.path, &checking, &store));
+	OK(snapshot_open(store, &snapshot));
+	rebuild(&s);
+	write_state(&s, "format 1\n", "format 9\n");
+	OK(snapshot_renew(snapshot));
+	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n1", "at first it is read on");
+	for (uint64_t until = proc_monotonic_ns() + 20000000000u;
+		r == 0 && proc_monotonic_ns() < until;) {
+		r = snapshot_renew(snapshot);
+		(void)poll(NULL, 0, 20);
+	}
+	cr_assert_eq(r, ERR_FORMAT, "%d", r);
+	cr_assert_eq(snapshot_renew(snapshot), ERR_FORMAT, "each time");
+	write_state(&s, "format 9\n", "format 1\n");
+	OK(snapshot_renew(snapshot));
 	snapshot_close(&snapshot);
 	store_close(&store);
 	small_store_close(&s);
