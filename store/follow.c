@@ -241,6 +241,16 @@ static int lapse(struct follow *f, size_t i, struct follow_item *ret_item)
 	return FOUND;
 }
 
+/* Below what is kept; or beyond all there is, in a store whose journal was put back from a copy: the same
+ * numbers are given again, for other changes. */
+static bool is_lost(const struct follow *f, size_t i, const struct feed_checkpoint *checkpoint)
+{
+	uint64_t seq = f->positions[i].seq;
+
+	return f->feeds[i].stage != NOT_BEGUN &&
+		(seq < checkpoint->trimmed || seq > snapshot_taken(f->snapshot));
+}
+
 /* Where the feed stands in this snapshot. NOT_FOUND: in it; FOUND: lapped, an item; GONE. */
 static int look_at_feed(struct follow *f, size_t i, struct follow_item *ret_item)
 {
@@ -258,7 +268,7 @@ static int look_at_feed(struct follow *f, size_t i, struct follow_item *ret_item
 		feed->stage = BEGUN;
 		f->positions[i].seq = feed->until;
 	}
-	if (feed->foreign || (feed->stage != NOT_BEGUN && f->positions[i].seq < checkpoint.trimmed))
+	if (feed->foreign || is_lost(f, i, &checkpoint))
 		return lapse(f, i, ret_item);
 	return NOT_FOUND;
 }

@@ -47,7 +47,7 @@ int home_make_parents(const char *folder);
 int home_make_runtime(struct home *home, const char *parent, gid_t group);
 /* What the store says; runtime_fd stays as it is when there is none. */
 int home_find_runtime(struct home *home);
-/* The folder was removed, or is another one by what the store says now. */
+/* The folder was removed or moved aside, or is another one by what the store says now. */
 bool home_lost_runtime(const struct home *home);
 /* FD becomes what NOW is, under the number that others know; NOW is closed. */
 void home_put_fd(_Atomic int *fd, int now);

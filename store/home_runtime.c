@@ -55,10 +55,11 @@ static struct timespec recorded_at(const struct home *home)
 bool home_lost_runtime(const struct home *home)
 {
 	struct timespec now = recorded_at(home);
-	struct stat st;
+	struct stat ours, there;
 
-	return home->runtime_fd < 0 || !*home->runtime || fstat(home->runtime_fd, &st) < 0 ||
-		st.st_nlink == 0 || now.tv_sec != home->recorded.tv_sec ||
+	return home->runtime_fd < 0 || !*home->runtime || fstat(home->runtime_fd, &ours) < 0 ||
+		lstat(home->runtime, &there) < 0 || ours.st_dev != there.st_dev ||
+		ours.st_ino != there.st_ino || now.tv_sec != home->recorded.tv_sec ||
 		now.tv_nsec != home->recorded.tv_nsec;
 }
 

@@ -401,6 +401,23 @@ Test(follow, positions_of_another_journal_are_lapped)
 	replica_is_model();
 }
 
+Test(follow, a_position_beyond_the_log_is_lapped)
+{
+	struct follow_position from[FEEDS];
+
+	for (unsigned i = 0; i < FEEDS; i++)
+		from[i] = (struct follow_position){w.id[i], rig_taken(&w.rig) + 3};
+	begin(&(struct follow_options){.from = from, .n_from = FEEDS, .from_uuid = journal_uuid(w.rig.journal)});
+	drain();
+	cr_assert_geq(w.lapses, 1, "numbers that are still to be given would be passed over");
+	put(0, 1);
+	rig_commit(&w.rig);
+	rig_settle(&w.rig);
+	drain();
+	cr_assert_eq(w.changes, 1);
+	replica_is_model();
+}
+
 Test(follow, a_removed_feed_is_gone)
 {
 	begin(NULL);
