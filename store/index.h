@@ -168,7 +168,8 @@ int index_get(struct index *index, struct txn *txn, uint32_t feed, struct bytes 
 int index_object(struct index *index, struct txn *txn, uint64_t object, uint32_t *ret_feed,
 	struct bytes *ret_key, struct index_entry *ret_entry);
 
-/* Names of a feed in key order from FROM on (inclusive), only those that begin with PREFIX. */
+/* Names of a feed in key order from FROM on (inclusive), only those that begin with PREFIX. FROM may be
+ * longer than any key: what follows a key is that key and a NUL. */
 struct index_walk;
 int index_names(struct index *index, struct txn *txn, uint32_t feed, struct bytes prefix,
 	struct bytes from, struct index_walk **ret_walk);

@@ -165,6 +165,7 @@ struct index_walk {
 	uint32_t magic;
 	bool started;
 	bool is_postings;
+	bool behind; /* FROM is longer than any key: begins behind what of it is kept */
 	struct cursor *cursor;  /* over name, or posting */
 	struct cursor *objects; /* postings: over object, forward as the ids grow */
 	size_t prefix_size;     /* of each key of the walk, */
@@ -180,7 +181,7 @@ static int walk_new(struct txn *txn, unsigned database, struct index_walk **ret_
 	if (!walk)
 		return err_set(-ENOMEM, "walking the index");
 	walk->magic = WALK_MAGIC;
-	walk->started = walk->is_postings = false;
+	walk->started = walk->is_postings = walk->behind = false;
 	walk->cursor = walk->objects = NULL;
 	int r = cursor_open(txn, database, &walk->cursor);
 
@@ -210,13 +211,17 @@ int index_names(struct index *index, struct txn *txn, uint32_t feed, struct byte
 	struct index_walk *walk;
 
 	CHECK_OBJ(index, INDEX_MAGIC);
-	if (prefix.size > JOURNAL_KEY_MAX || from.size > JOURNAL_KEY_MAX)
+	if (prefix.size > JOURNAL_KEY_MAX)
 		return err_say(
 			ERR_TOO_LARGE, "an object key has at most %d bytes", JOURNAL_KEY_MAX);
 	int r = walk_new(txn, INDEX_NAME, &walk);
 
 	if (r < 0)
 		return r;
+	if (from.size > JOURNAL_KEY_MAX) {
+		from.size = JOURNAL_KEY_MAX;
+		walk->behind = bytes_compare(from, prefix) >= 0;
+	}
 	walk->prefix_size = index_name_key(walk->prefix, feed, prefix).size;
 	walk->from_size =
 		index_name_key(walk->from, feed, bytes_compare(from, prefix) > 0 ? from : prefix)
@@ -293,6 +298,9 @@ static int walk_step(struct index_walk *walk, struct bytes *ret_key, struct byte
 		walk->started = true;
 		r = cursor_seek(walk->cursor, BYTES(walk->from, walk->from_size), ret_key,
 			ret_value);
+		if (r == FOUND && walk->behind &&
+			bytes_equal(*ret_key, BYTES(walk->from, walk->from_size)))
+			r = cursor_next(walk->cursor, ret_key, ret_value);
 	}
 	if (r == FOUND && !bytes_starts(*ret_key, BYTES(walk->prefix, walk->prefix_size)))
 		return END;

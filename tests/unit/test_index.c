@@ -76,6 +76,31 @@ Test(index, objects_are_found_by_name_by_id_and_by_term)
 	teardown(&f);
 }
 
+/* Where a page or a range of the initial state ends with it. */
+Test(index, what_follows_the_longest_key_is_found)
+{
+	char key[JOURNAL_KEY_MAX + 1], from[JOURNAL_KEY_MAX + 8], all[600];
+	struct fixture f;
+
+	memset(key, 'k', JOURNAL_KEY_MAX);
+	key[JOURNAL_KEY_MAX] = 0;
+	setup(&f);
+	begin(&f);
+	put(&f, key, 1, NULL, 0, NULL, 0);
+	put(&f, "l", 2, NULL, 0, NULL, 0);
+	cr_assert_eq(index_set_taken(f.index, 2), 0);
+	commit(&f);
+	(void)snprintf(all, sizeof(all), "%s=1 l=2 ", key);
+	cr_assert_str_eq(names(&f, "", key), all);
+	(void)snprintf(from, sizeof(from), "%s\x01", key);
+	cr_assert_str_eq(names(&f, "", from), "l=2 ");
+	cr_assert_str_eq(names(&f, key, from), "");
+	cr_assert_str_eq(names(&f, "l", from), "l=2 ");
+	from[JOURNAL_KEY_MAX - 1] = 'j';
+	cr_assert_str_eq(names(&f, "", from), all, "less than the key");
+	teardown(&f);
+}
+
 Test(index, an_update_moves_only_what_differs_and_counts_to_nothing_vanish)
 {
 	struct fixture f;
