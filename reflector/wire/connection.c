@@ -21,8 +21,18 @@ static uint64_t ask_after(const struct connections *connections, uint64_t now_ns
 	return connections->silence_ns ? now_ns + connections->silence_ns : UINT64_MAX;
 }
 
+void connections_remove(struct connections *connections, int fd)
+{
+	for (size_t i = 0; i < connections->count; i++)
+		if (connections->at[i].fd == fd) {
+			connections->at[i] = connections->at[--connections->count];
+			return;
+		}
+}
+
 int connections_add(struct connections *connections, int fd, uint64_t now_ns)
 {
+	connections_remove(connections, fd);
 	if (connections->count == connections->capacity) {
 		size_t capacity = connections->capacity ? 2 * connections->capacity : 8;
 		struct connection *at = reallocarray(connections->at, capacity, sizeof(*at));
@@ -36,15 +46,6 @@ int connections_add(struct connections *connections, int fd, uint64_t now_ns)
 		.ask_ns = ask_after(connections, now_ns)};
 	connections->opened++;
 	return 0;
-}
-
-void connections_remove(struct connections *connections, int fd)
-{
-	for (size_t i = 0; i < connections->count; i++)
-		if (connections->at[i].fd == fd) {
-			connections->at[i] = connections->at[--connections->count];
-			return;
-		}
 }
 
 /* A socket has no port before it connects, so it is asked for when somebody first looks. */

@@ -33,7 +33,8 @@ struct connections {
 
 void connections_release(struct connections *connections);
 
-/* A socket that is about to connect. 0 or -ENOMEM. */
+/* A socket that is about to connect. 0 or -ENOMEM. Who had FD before has been closed without a word: so
+ * libcurl 7.88 does with those that are not connected, of a call that ends or of the address that lost. */
 int connections_add(struct connections *connections, int fd, uint64_t now_ns);
 void connections_remove(struct connections *connections, int fd);
 

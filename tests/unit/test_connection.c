@@ -110,3 +110,23 @@ Test(connection, nobody_is_asked_again_without_a_limit)
 	close(far);
 	connections_release(&connections);
 }
+
+/* Else the older entry would hear for it, and its watches be asked again however much they hear. */
+Test(connection, a_descriptor_that_is_used_again_is_one_connection)
+{
+	struct connections connections = {.silence_ns = 1600};
+	int near, far;
+	uint16_t port = connect_pair(&near, &far);
+
+	cr_assert_eq(connections_add(&connections, near, 100), 0);
+	cr_assert_eq(connections_add(&connections, near, 1000), 0);
+	cr_assert_eq(connections.count, 1);
+	cr_assert_eq(connections.opened, 2);
+	connections_heard(&connections, port, 2000);
+	cr_assert_eq(connections_ask_at(&connections), 3600);
+	connections_remove(&connections, near);
+	cr_assert_eq(connections.count, 0);
+	close(near);
+	close(far);
+	connections_release(&connections);
+}
