@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists: pages, tokens, RVs of no use. */
+#include "tests/unit/feed_rig.h"
+
+Test(feed, c24_an_expired_watch_lists_the_newest_after_a_pause)
+{
+	struct run run;
+
+	start(&run, "50", false);
+	PLAY(&run,
+		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .least_ms = 800,
+			.most_ms = 1600, .phase = LISTED},
+		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED},
+		{FEED_ON_PAGE, .rv = "90", .what = FEED_DO_FINISH_LIST, .want_rv = "90", .phase = LISTED},
+		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "90", .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, c11_c12_c13_a_list_at_an_rv_of_no_use_is_one_for_the_newest_at_once)
+{
+	struct run run;
+
+	start(&run, "50", true);
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
+		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_LIST, .want_rv = "",
+			.limit = 500, .phase = LISTED},
+		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .least_ms = 800,
+			.most_ms = 1600, .phase = LISTED});
+	feed_release(&run.feed);
+	start(&run, "50", true);
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
+		{FEED_ON_FAILED, .kind = FAILURE_RV_AHEAD, .retry_after_s = 1, .what = FEED_DO_WAIT,
+			.least_ms = 1000, .most_ms = 1000, .phase = LISTED},
+		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, only_a_list_for_the_newest_proves_another_past)
+{
+	struct run run;
+
+	start(&run, "50", true);
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
+		{FEED_ON_PAGE, .rv = "40", .what = FEED_DO_FINISH_LIST, .phase = LISTED});
+	feed_release(&run.feed);
+	start(&run, "50", true);
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
+		{FEED_ON_FAILED, .kind = FAILURE_RV_AHEAD, .what = FEED_DO_LIST, .want_rv = "",
+			.limit = 500, .phase = LISTED},
+		{FEED_ON_PAGE, .rv = "40", .what = FEED_DO_FORGET, .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, a_bookmark_from_behind_makes_it_list_the_newest)
+{
+	struct run run;
+
+	start(&run, "50", false);
+	PLAY(&run,
+		{FEED_ON_BOOKMARK, .rv = "40", .what = FEED_DO_WAIT, .least_ms = 800, .most_ms = 1600,
+			.phase = LISTED},
+		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, c07_an_expired_page_begins_the_list_again_without_pages)
+{
+	struct run run;
+
+	start(&run, "", false);
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
+		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500},
+		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .least_ms = 800,
+			.most_ms = 1600},
+		{FEED_ON_TICK, .what = FEED_DO_QUEUE},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "", .limit = 0},
+		{FEED_ON_PAGE, .rv = "20", .what = FEED_DO_FINISH_LIST, .want_rv = "20"},
+		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "20", .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, c08_a_list_without_pages_that_expires_too_is_asked_for_again)
+{
+	struct run run;
+
+	start(&run, "", false);
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
+		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500},
+		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .most_ms = 1600},
+		{FEED_ON_TICK, .what = FEED_DO_QUEUE},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "", .limit = 0},
+		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .least_ms = 1600,
+			.most_ms = 3200},
+		{FEED_ON_TICK, .what = FEED_DO_QUEUE},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "", .limit = 0});
+	feed_release(&run.feed);
+}
+
+Test(feed, c10_an_empty_page_with_a_token_is_followed_but_not_for_ever)
+{
+	struct feed_input page = {.on = FEED_ON_PAGE, .rv = BYTES_LIT("10")};
+	char token[16];
+	struct run run;
+
+	start(&run, "", false);
+	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500});
+	for (int i = 0; i < 1000; i++) {
+		(void)snprintf(token, sizeof(token), "t%d", i);
+		page.continue_ = bytes_str(token);
+		step(&run, page);
+		cr_assert_eq(run.action.what, FEED_DO_LIST, "page %d", i);
+		cr_assert_str_eq(run.action.continue_, token);
+	}
+	page.continue_ = BYTES_LIT("last");
+	step(&run, page);
+	cr_assert_eq(run.action.what, FEED_DO_WAIT);
+	feed_release(&run.feed);
+}
+
+Test(feed, c15_a_list_that_timed_out_is_asked_for_again_as_it_was)
+{
+	struct run run;
+
+	start(&run, "50", true);
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
+		{FEED_ON_FAILED, .kind = FAILURE_BUSY, .what = FEED_DO_WAIT, .least_ms = 800,
+			.most_ms = 1600, .phase = LISTED},
+		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED});
+	feed_release(&run.feed);
+}
+
+Test(feed, c33_a_list_comes_again_when_the_server_said)
+{
+	struct run run;
+
+	start(&run, "", false);
+	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500});
+	for (int i = 0; i < 2; i++)
+		PLAY(&run,
+			{FEED_ON_FAILED, .kind = FAILURE_BUSY, .retry_after_s = 4, .what = FEED_DO_WAIT,
+				.least_ms = 4000, .most_ms = 4000},
+			{FEED_ON_TICK, .what = FEED_DO_QUEUE},
+			{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500});
+	PLAY(&run, {FEED_ON_PAGE, .rv = "10", .what = FEED_DO_FINISH_LIST});
+	feed_release(&run.feed);
+}
+
+Test(feed, a_page_that_got_lost_is_asked_for_again_five_times)
+{
+	struct run run;
+
+	start(&run, "", false);
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
+		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500});
+	for (int i = 0; i < 5; i++)
+		PLAY(&run,
+			{FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT, .most_ms = 60000},
+			{FEED_ON_TICK, .what = FEED_DO_QUEUE},
+			{FEED_ON_TURN, .what = FEED_DO_LIST, .want_continue = "a", .limit = 500});
+	PLAY(&run,
+		{FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT, .most_ms = 60000},
+		{FEED_ON_TICK, .what = FEED_DO_QUEUE},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_continue = "", .limit = 500});
+	feed_release(&run.feed);
+}
+
+Test(feed, c09_pages_that_never_end_are_given_up)
+{
+	struct run run;
+
+	start(&run, "", false);
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
+		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500},
+		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_WAIT, .least_ms = 800,
+			.most_ms = 1600});
+	feed_release(&run.feed);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Work queues: what they count. Tests that begin with Test are client-go's of that name. */
+#include "tests/unit/queue_rig.h"
+
+static void assert_near(double value, double wanted)
+{
+	cr_assert(value > wanted - 1e-12 && value < wanted + 1e-12, "%g, not %g", value, wanted);
+}
+
+Test(queue, TestMetrics)
+{
+	CLEANUP(kinf_clock_free) struct kinf_clock *clock = new_clock();
+	CLEANUP(kinf_queue_free) struct kinf_queue *queue = queue_on(clock, NULL);
+	struct kinf_queue_metrics m = metrics(queue);
+
+	cr_assert_eq(m.depth + m.adds + m.retries + m.queue_duration.count, 0);
+	cr_assert_eq(add(queue, "foo"), 0);
+	m = metrics(queue);
+	cr_assert_eq(m.depth, 1);
+	cr_assert_eq(m.adds, 1);
+
+	kinf_clock_step(clock, 50000);
+	get(queue, "foo");
+	m = metrics(queue);
+	cr_assert_eq(m.depth, 0);
+	cr_assert_eq(m.queue_duration.count, 1);
+	assert_near(m.queue_duration.sum, 5e-5);
+	cr_assert_eq(m.queue_duration.buckets[4], 1, "up to 1e-4 s");
+
+	/* Added while it is worked on: that is depth, though it does not stand in line. */
+	cr_assert_eq(add(queue, "foo"), 0);
+	m = metrics(queue);
+	cr_assert_eq(m.depth, 1);
+	cr_assert_eq(m.adds, 2);
+	cr_assert_eq(kinf_queue_len(queue), 0);
+	cr_assert_eq(add(queue, "foo"), 0);
+	cr_assert_eq(metrics(queue).adds, 2, "that one was there");
+
+	kinf_clock_step(clock, 25000);
+	cr_assert_eq(done(queue, "foo"), 0);
+	m = metrics(queue);
+	cr_assert_eq(m.work_duration.count, 1);
+	assert_near(m.work_duration.sum, 2.5e-5);
+	cr_assert_eq(m.depth, 1);
+
+	/* From the first add on, though that was before the work ended. */
+	kinf_clock_step(clock, 10000);
+	get(queue, "foo");
+	m = metrics(queue);
+	cr_assert_eq(m.queue_duration.count, 2);
+	assert_near(m.queue_duration.sum, 5e-5 + 3.5e-5);
+
+	/* What is worked on ages by itself. */
+	kinf_clock_step(clock, 1000 * MS);
+	cr_assert_eq(add(queue, "bar"), 0);
+	get(queue, "bar");
+	kinf_clock_step(clock, 500 * MS);
+	m = metrics(queue);
+	cr_assert_eq(m.processing, 2);
+	assert_near(m.unfinished_work_seconds, 2.0);
+	assert_near(m.longest_running_processor_seconds, 1.5);
+	cr_assert_eq(done(queue, "foo"), 0);
+	m = metrics(queue);
+	assert_near(m.unfinished_work_seconds, 0.5);
+	assert_near(m.longest_running_processor_seconds, 0.5);
+	assert_near(m.work_duration.sum, 2.5e-5 + 1.5);
+}
+
+/* There is no ticker: a queue that is shut down only changes by what is done to it. */
+Test(queue, TestMetricShutdown)
+{
+	CLEANUP(kinf_clock_free) struct kinf_clock *clock = new_clock();
+	CLEANUP(kinf_queue_free) struct kinf_queue *queue = queue_on(clock, NULL);
+
+	cr_assert_eq(add_after(queue, "later", 100 * MS), 0);
+	kinf_queue_shut_down(queue);
+	struct kinf_queue_metrics before = metrics(queue);
+	kinf_clock_step(clock, 1000 * MS);
+	cr_assert_eq(add(queue, "ignored"), KINF_END);
+	struct kinf_queue_metrics after = metrics(queue);
+	cr_assert_eq(memcmp(&before, &after, sizeof(before)), 0);
+}
+
+Test(queue, retries_count_what_is_added_for_later)
+{
+	CLEANUP(kinf_clock_free) struct kinf_clock *clock = new_clock();
+	CLEANUP(kinf_queue_free) struct kinf_queue *queue = queue_on(clock, NULL);
+
+	cr_assert_eq(add_after(queue, "a", 0), 0);
+	cr_assert_eq(add_after(queue, "b", MS), 0);
+	cr_assert_eq(kinf_queue_add_rate_limited(queue, "c", 1), 0);
+	cr_assert_eq(add(queue, "d"), 0);
+	cr_assert_eq(metrics(queue).retries, 3);
+}
+
+Test(queue, what_takes_very_long_is_in_no_bucket)
+{
+	CLEANUP(kinf_clock_free) struct kinf_clock *clock = new_clock();
+	CLEANUP(kinf_queue_free) struct kinf_queue *queue = queue_on(clock, NULL);
+
+	cr_assert_eq(add(queue, "a"), 0);
+	get(queue, "a");
+	kinf_clock_step(clock, (uint64_t)(11000 * MS));
+	cr_assert_eq(done(queue, "a"), 0);
+	struct kinf_histogram h = metrics(queue).work_duration;
+	for (int i = 0; i < KINF_HISTOGRAM_BUCKETS; i++)
+		cr_assert_eq(h.buckets[i], 0);
+	cr_assert_eq(h.count, 1);
+	cr_assert_eq(metrics(queue).queue_duration.buckets[0], 1);
+}
