@@ -490,7 +490,9 @@ struct kinf_informer_options {
 	 * can make shorter. 0: the feed's `resync` in kinf.yaml, as it is at the time: a change of it
 	 * counts a second later. At least 1000. */
 	uint64_t resync_ms;
-	uint32_t resync_jitter_percent; /* each look is later by up to this share of its period */
+	/* Each look is later by up to this share of its period. 0: none, but 10 where the period is the
+	 * feed's, which all programs of the machine are told at once. */
+	uint32_t resync_jitter_percent;
 	uint32_t reserved;
 	/* State of each feed behind the name (kinf_feed_status): at first, then when it is another. */
 	void (*on_state)(void *arg, const struct kinf_feed_status *status);

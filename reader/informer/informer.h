@@ -70,7 +70,7 @@ struct kinf_informer {
 	void *arg;
 	struct kinf_handler *first; /* in the order they were added */
 	struct resync resync;
-	bool own_resync; /* its default is the caller's, not the feed's */
+	bool own_resync, own_jitter; /* the caller has said it: the feed's does not count */
 	bool started, dispatching, running, freed;
 	bool stopped; /* atomic: other threads may set it */
 	struct wake wake;

@@ -8,6 +8,9 @@
 #include "reader/informer/informer.h"
 
 #define MS UINT64_C(1000000)
+/* One SIGHUP gives every program of the machine the same period in the same second: without it they
+ * would all read the cache at once, each time. */
+#define FEED_JITTER_PERCENT 10
 
 static uint64_t period_of(uint64_t ms)
 {
@@ -16,8 +19,9 @@ static uint64_t period_of(uint64_t ms)
 
 void informer_resync_init(struct kinf_informer *informer, const struct kinf_informer_options *options)
 {
-	informer->resync.jitter_percent = options->resync_jitter_percent;
 	informer->own_resync = options->resync_ms || (options->flags & KINF_OWN_DEFAULT_RESYNC);
+	informer->resync.jitter_percent = options->resync_jitter_percent;
+	informer->own_jitter = options->resync_jitter_percent != 0;
 	(void)resync_set_default(&informer->resync, period_of(options->resync_ms)); /* no handlers yet */
 }
 
@@ -55,6 +59,8 @@ void informer_resync_learn(struct kinf_informer *informer, const struct feed_set
 
 	if (informer->own_resync || !resync_set_default(resync, least_period(set)))
 		return;
+	if (!informer->own_jitter)
+		resync->jitter_percent = resync->default_ns ? FEED_JITTER_PERCENT : 0;
 	for (struct kinf_handler *h = informer->first; h; h = h->next)
 		if (!h->removed)
 			resync_ask_again(resync, &h->resync);

@@ -80,6 +80,30 @@ Test(informer_resync, a_running_informer_takes_a_change_over)
 	release();
 }
 
+/* All programs of the machine are told it in the same second. */
+Test(informer_resync, the_feeds_period_has_jitter)
+{
+	struct kinf_informer_options options = {.size = sizeof(options), .resync_jitter_percent = 30};
+
+	open_informer(0, 0);
+	cr_assert_eq(informer->resync.jitter_percent, 0, "there is no period");
+	say(3 * S);
+	look();
+	cr_assert_eq(informer->resync.jitter_percent, 10);
+	say(0);
+	look();
+	cr_assert_eq(informer->resync.jitter_percent, 0);
+	kinf_informer_free(&informer);
+	say(3 * S);
+	informer = tape_informer(&options);
+	cr_assert_eq(informer->resync.jitter_percent, 30, "the caller's counts");
+	kinf_informer_free(&informer);
+	options = (struct kinf_informer_options){.size = sizeof(options), .resync_ms = 5000};
+	informer = tape_informer(&options);
+	cr_assert_eq(informer->resync.jitter_percent, 0);
+	release();
+}
+
 Test(informer_resync, a_handler_keeps_its_own_also_when_it_is_none)
 {
 	struct kinf_handler_options none = tape_options(&b);
