@@ -14,6 +14,7 @@
 
 #define STALE_BEHIND ((uint64_t)1 << 20) /* more than a group has versions */
 #define NEAR_MAX     3
+#define ENTRIES_MAX  ((size_t)1 << 16) /* about 1 kB each; a cluster with 5,000 CRDs has 10,000 */
 
 void catalogue_release(struct catalogue *catalogue)
 {
@@ -88,6 +89,8 @@ static void take_short_names(const struct value *map, struct catalogue_entry *en
 
 static int add_entry(struct catalogue *catalogue, const struct catalogue_entry *entry)
 {
+	if (catalogue->count == ENTRIES_MAX)
+		return err_say(ERR_TOO_LARGE, "discovery: more than %zu resources", ENTRIES_MAX);
 	if (catalogue->count == catalogue->capacity) {
 		size_t capacity = catalogue->capacity ? 2 * catalogue->capacity : 64;
 		void *at = reallocarray(catalogue->at, capacity, sizeof(*catalogue->at));
@@ -188,9 +191,11 @@ int catalogue_add_resources(struct catalogue *catalogue, struct bytes document,
 
 int catalogue_add_broken(struct catalogue *catalogue, const char *group, const char *version)
 {
-	struct catalogue_broken *broken = reallocarray(catalogue->broken, catalogue->n_broken + 1,
-		sizeof(*broken));
+	struct catalogue_broken *broken;
 
+	if (catalogue->n_broken == ENTRIES_MAX)
+		return err_say(ERR_TOO_LARGE, "discovery: more than %zu broken groups", ENTRIES_MAX);
+	broken = reallocarray(catalogue->broken, catalogue->n_broken + 1, sizeof(*broken));
 	if (!broken)
 		return err_set(-ENOMEM, "discovery");
 	catalogue->broken = broken;

@@ -21,7 +21,9 @@
 #define BELIEVED_NS     (600 * SECOND_NS)
 #define RECHECK_NS      (10 * SECOND_NS)
 #define ANSWER_NS       (32 * SECOND_NS) /* as client-go */
-#define ANSWER_MAX      ((size_t)64 << 20)
+/* A few hundred bytes a resource; parsed it takes several times as much. */
+#define ANSWER_MAX      ((size_t)16 << 20)
+#define PLACES_MAX      4096 /* groups and versions of an older server, each a request */
 #define N_ROOTS         2 /* /api and /apis */
 
 #define ACCEPT                                                                                     \
@@ -58,6 +60,7 @@ struct discovery {
 	struct catalogue filling;
 	char filling_etags[N_ROOTS][HEAD_ETAG_SIZE];
 	unsigned unchanged; /* documents that are as they were */
+	unsigned places;    /* that were asked for */
 	uint64_t began_ns;
 	int result; /* first error that spoils the whole fetch */
 	char *sentence;
@@ -130,11 +133,15 @@ static int parse(struct discovery *discovery, const struct fetch_answer *answer)
 
 static int start_place(void *arg, const struct catalogue_place *place)
 {
+	struct discovery *discovery = arg;
 	char path[400];
+
+	if (++discovery->places > PLACES_MAX)
+		return err_say(ERR_TOO_LARGE, "discovery: more than %d groups and versions", PLACES_MAX);
 
 	(void)snprintf(path, sizeof(path), *place->group ? "/apis/%s/%s" : "/api%s/%s",
 		place->group, place->version);
-	return part_start(arg, path, place);
+	return part_start(discovery, path, place);
 }
 
 /* An answer other than 200. */
@@ -268,7 +275,7 @@ static int start(struct discovery *discovery)
 
 	catalogue_release(&discovery->filling);
 	memset(discovery->filling_etags, 0, sizeof(discovery->filling_etags));
-	discovery->unchanged = 0;
+	discovery->unchanged = discovery->places = 0;
 	discovery->result = 0;
 	free(discovery->sentence);
 	discovery->sentence = NULL;

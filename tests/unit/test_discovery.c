@@ -394,6 +394,52 @@ Test(discovery, garbled_answer_is_a_syntax_error)
 	world_close(&world);
 }
 
+/* HEAD, N times ITEM, TAIL; a blank instead of the last comma. */
+static char *repeat(const char *head, const char *item, size_t n, const char *tail)
+{
+	struct buf text = BUF_INIT;
+
+	buf_str(&text, head);
+	for (size_t i = 0; i < n; i++)
+		buf_str(&text, item);
+	buf_truncate(&text, text.size - 1);
+	buf_str(&text, tail);
+	cr_assert_eq(buf_error(&text), 0);
+	(void)buf_cstr(&text);
+	return (char *)text.data;
+}
+
+static void too_large(const char *content_type, char *groups, const char *words)
+{
+	struct world world = {NULL};
+	struct resource resource;
+
+	world_open(&world, (struct api_stub_answer[]){
+				   {"/api", 200, AGGREGATED, core_document},
+				   {"/apis", 200, content_type, groups},
+				   {NULL},
+			   });
+	cr_assert_eq(find(&world, "po", &resource), ERR_TOO_LARGE, "%s", world.sentence);
+	cr_assert(strstr(world.sentence, words), "%s", world.sentence);
+	world_close(&world);
+	free(groups);
+}
+
+/* 300 kB of gzip may be millions of resources, each of which takes memory, or groups, each of which
+ * takes a request. */
+Test(discovery, more_than_a_server_can_have_is_an_error)
+{
+	too_large(AGGREGATED,
+		repeat("{\"items\":[{\"metadata\":{},\"versions\":[{\"version\":\"v1\",\"resources\":[",
+			"{\"resource\":\"a\",\"responseKind\":{\"kind\":\"A\"}},", 66000, "]}]}]}"),
+		"more than 65536 resources");
+	too_large("application/json",
+		repeat("{\"groups\":[", "{\"name\":\"g\",\"versions\":[{\"version\":\"v1\"}]},", 5000,
+			"]}"),
+		"more than 4096 groups");
+	too_large(AGGREGATED, repeat("{\"items\":[", "         0,", 1600000, "]}"), "answer of more than");
+}
+
 /* ---- identity ---- */
 
 struct identified {
