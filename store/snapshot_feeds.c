@@ -215,6 +215,9 @@ static int no_feed(const struct snapshot_feed *feeds, size_t n, const char *name
 		return err_say(ERR_NO_FEED,
 			"no feed '%s': nothing is watched yet; 'kinf status' may say why", name);
 	put_names(feeds, n, &names);
+	if (!*name)
+		return err_say(ERR_NO_FEED, "no feed has an empty name; there are: %s",
+			buf_cstr(&names));
 	return err_say(ERR_NO_FEED,
 		"no feed '%s': add '- resource: %s' to the feeds in kinf.yaml, or see 'kinf status' when it "
 		"is there; there are: %s",

@@ -107,15 +107,32 @@ static int wait_for(struct waiting *waiting, const struct wait_args *args, uint6
 	return look_until(waiting, !strcmp(condition, "live") ? is_live : has_object, end_ns);
 }
 
-/* A feed that does not exist yet is waited for; perhaps it was only misspelt. */
-static void say_timeout(struct waiting *waiting, const char *condition)
+/* A feed that does not exist yet is waited for; perhaps it was only misspelt. Negative: it is not there,
+ * or nobody knows; kinf_error() says why. */
+static int look_for_feed(struct waiting *waiting)
 {
-	bool live;
+	bool live = true;
 	int r = waiting->snapshot ? kinf_snapshot_renew(waiting->snapshot)
 				  : kinf_snapshot_open(waiting->kinf, &waiting->snapshot);
 
 	if (r == 0)
 		r = kinf_feed_status(waiting->snapshot, waiting->feed, see_live, &live);
+	return r;
+}
+
+/* Who waits without end is told at once. */
+static void note_missing(struct waiting *waiting)
+{
+	if (look_for_feed(waiting) == KINF_NO_FEED)
+		(void)fprintf(stderr, "note: waiting; %s\n", kinf_error(waiting->kinf));
+	if (waiting->snapshot)
+		(void)kinf_snapshot_reset(waiting->snapshot); /* looked at anew by whoever waits */
+}
+
+static void say_timeout(struct waiting *waiting, const char *condition)
+{
+	int r = look_for_feed(waiting);
+
 	(void)fprintf(stderr, "Error: timed out waiting for %s of %s%s%s\n", condition,
 		waiting->feed, r < 0 ? ": " : "", r < 0 ? kinf_error(waiting->kinf) : "");
 }
@@ -151,6 +168,8 @@ int command_wait(int argc, char **argv)
 	waiting.feed = argv[first];
 	if (command_open_until(&flags, end_ns, &waiting.kinf) < 0)
 		return PROC_FAILED;
+	if (end_ns == UINT64_MAX)
+		note_missing(&waiting);
 	r = wait_for(&waiting, &args, end_ns);
 	if (r == ERR_TIMEOUT)
 		say_timeout(&waiting, args.condition ? args.condition : "synced");

@@ -213,7 +213,7 @@ def test_limit_of_exactly_all_has_no_next_page(cluster):
 
 
 def test_wait(cluster, kinf):
-    simulator, _ = cluster
+    simulator, store = cluster
     for condition in ("synced", "live", "object=web/p-01"):
         kinf("wait", "pods", "--for", condition, "--timeout", "5s", check=True)
     for condition in ("object=web/none", f"rv={int(simulator.rv) + 100000}"):
@@ -221,6 +221,9 @@ def test_wait(cluster, kinf):
         assert result.status == 1 and "timed out" in result.stderr, result
     result = kinf("wait", "nothing", "--timeout", "200ms")
     assert result.status == 1, result
+    endless = store.follower("wait", "nothing", name="kinf-wait")
+    endless.wait_log("note: waiting; no feed 'nothing'")
+    endless.kill()
 
 
 def test_read_your_writes(simulator, store):

@@ -14,7 +14,7 @@ static const char *const items[ITEMS] = {
 	"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"labels\":{\"x/y\":\"1\"}},"
 	"\"spec\":{\"c\":[{\"i\":\"n:1\"},{\"i\":\"n:2\"}],\"n\":1.0,\"t\":true}}",
 	"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"\",\"labels\":{}},\"spec\":{\"c\":[]}}",
-	"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"c,}\"},\"spec\":{\"c\":[{\"i\":\"n:3\"}]}}",
+	"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"c,}\",\"raw\":\"\\u001b[1m\\n\\u0000\"},\"spec\":{\"c\":[{\"i\":\"n:3\"}]}}",
 };
 static struct buf bodies[ITEMS];
 
@@ -136,6 +136,11 @@ Test(columns, values_none_and_several)
 		"1        <none>\n"
 		"<none>   <none>\n"
 		"<none>   <none>\n");
+}
+
+Test(columns, controls_are_made_visible)
+{
+	cr_assert_str_eq(table_of("RAW:.metadata.raw"), "RAW\n<none>\n<none>\n^[[1m^J^@\n");
 }
 
 Test(columns, bad_ones_are_named)
