@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names that stand for several feeds. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/unit/query_rig.h"
+
+TestSuite(query, .init = setup, .fini = teardown, .timeout = 120);
+
+struct index_rows {
+	char names[200];
+	uint64_t node_values, node_entries, namespace_values;
+};
+
+static int add_row(void *arg, const char *name, const char *paths, uint64_t values,
+	uint64_t entries, int ready)
+{
+	struct index_rows *rows = arg;
+
+	(void)paths;
+	cr_assert(ready);
+	size_t used = strlen(rows->names);
+	(void)snprintf(rows->names + used, sizeof(rows->names) - used, "%s ", name);
+	if (strcmp(name, "node") == 0) {
+		rows->node_values = values;
+		rows->node_entries = entries;
+	}
+	if (strcmp(name, "namespace") == 0)
+		rows->namespace_values = values;
+	return 0;
+}
+
+Test(query, an_index_of_several_feeds_is_listed_once_with_its_values_counted_once)
+{
+	struct index_rows rows = {.names = ""};
+	uint64_t there = 0;
+
+	for (unsigned i = 0; i < OBJECTS; i++)
+		there += w.pods[i].there;
+	OK(kinf_index_list(w.snapshot, "pods", add_row, &rows));
+	cr_assert_str_eq(rows.names, "namespace label node image node-phase ");
+	cr_assert_eq(rows.node_values, 4);
+	cr_assert_eq(rows.node_entries, there);
+	cr_assert_eq(rows.namespace_values, 3);
+}
+
+/* A fourth namespace whose first list has begun and not ended. */
+Test(query, nothing_is_said_of_a_namespace_that_was_never_listed)
+{
+	struct kinf_query query = {.size = sizeof(query), .feed = "pods"};
+	struct kinf_object object;
+	struct kinf_list *list;
+	uint32_t feed = add_feed("d");
+	struct pod *pod = &w.pods[0];
+
+	(void)rig_append(&w.rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
+	(void)rig_append(&w.rig, feed, RECORD_ADDED, "d/x",
+		"{\"metadata\":{\"name\":\"x\",\"namespace\":\"d\"}}");
+	if (!pod->there)
+		write_pod(pod);
+	take();
+	cr_assert_eq(kinf_get(w.snapshot, "pods", "d", "x", &object), KINF_AGAIN);
+	cr_assert_not_null(strstr(kinf_error(w.kinf), "listed for the first time"));
+	cr_assert_eq(kinf_get(w.snapshot, "pods", "a", "nobody", &object), KINF_NOT_FOUND);
+	OK(kinf_get(w.snapshot, "pods", pod->namespace_, pod->name, &object));
+	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_AGAIN);
+	query.namespace_ = "d";
+	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_AGAIN);
+	query.namespace_ = "a";
+	OK(kinf_list(w.snapshot, &query, &list));
+	kinf_list_close(&list);
+
+	(void)rig_append(&w.rig, feed, RECORD_LIST_END, NULL, NULL);
+	take();
+	OK(kinf_get(w.snapshot, "pods", "d", "x", &object));
+	query.namespace_ = NULL;
+	OK(kinf_list(w.snapshot, &query, &list));
+	kinf_list_close(&list);
+}
+
+static int read_in_callback(void *arg, const struct kinf_feed_status *status)
+{
+	struct kinf_object object;
+	unsigned *n = arg;
+
+	cr_assert_str_eq(status->name, "pods");
+	/* Names not asked for so far: the snapshot looks them up, and keeps what it found. */
+	(void)kinf_get(w.snapshot, "po", "a", "x", &object);
+	(void)kinf_get(w.snapshot, "pod", "a", "x", &object);
+	(void)kinf_get(w.snapshot, "Pod", "a", "x", &object);
+	(void)kinf_feed_status(w.snapshot, NULL, count_feed, &(unsigned){0});
+	++*n;
+	return 0;
+}
+
+Test(query, a_callback_may_read_from_its_snapshot)
+{
+	unsigned n = 0;
+
+	OK(kinf_feed_status(w.snapshot, "pods", read_in_callback, &n));
+	cr_assert_eq(n, 3);
+}
