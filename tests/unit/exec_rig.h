@@ -42,7 +42,6 @@ static inline void tear_down(void)
 	cr_assert(p && pclose(p) == 0);
 }
 
-
 /* Each run adds a byte to `runs`, then does BODY. */
 static inline void plugin(const char *body)
 {

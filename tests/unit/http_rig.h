@@ -12,7 +12,6 @@
 #include "reflector/wire/http.h"
 #include "tests/unit/api_stub.h"
 
-
 struct seen {
 	struct http *http;
 	struct http_call *call;
@@ -160,7 +159,6 @@ static inline void tear_down(void)
 	http_free(&http);
 	api_stub_stop(&stub);
 }
-
 
 static inline void run(struct seen *seen, const char *path, uint64_t limit_ns)
 {
