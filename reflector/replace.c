@@ -11,6 +11,7 @@ static int append_removed(struct feeds *feeds, struct unwanted *unwanted)
 
 	log_event(LOG_NOTICE, "feed", "removed", "feed=%s id=%u", log_quote(d->name), d->id);
 	unwanted->removed = true;
+	runner_stop(unwanted->runner); /* what its watch brings until the commit is nobody's any more */
 	return recorder_append(feeds->shared.recorder, &record, &seq);
 }
 

@@ -365,7 +365,7 @@ void runner_tick(struct runner *runner)
 
 void runner_discovered(struct runner *runner, int result)
 {
-	if (runner->action.what != FEED_DO_RESOLVE)
+	if (runner->action.what != FEED_DO_RESOLVE || runner->stopped)
 		return;
 	if (result < 0)
 		runner_fail_with(runner, FAILURE_NETWORK, err_text(result));
@@ -426,7 +426,7 @@ int runner_work(struct runner *runner)
 		return AGAIN;
 	if (r >= 0)
 		r = runner->shared->on_list_end(runner->shared->list_arg, runner);
-	if (r < 0)
+	if (r < 0 || runner->stopped) /* its list was the last thing it was wanted for */
 		return r;
 	runner->finishing = false;
 	guard_end(&runner->guard);
@@ -459,12 +459,19 @@ bool runner_is_listing(const struct runner *runner)
 	return what == FEED_DO_LIST || what == FEED_DO_STREAM || what == FEED_DO_FINISH_LIST;
 }
 
-int runner_rewind(struct runner *runner, const char *why)
+void runner_stop(struct runner *runner)
 {
 	CHECK_OBJ(runner, RUNNER_MAGIC);
 	let_go(runner);
 	consistency_cancel(&runner->check);
 	fetch_cancel(&runner->probe);
+	runner->stopped = true;
+}
+
+int runner_rewind(struct runner *runner, const char *why)
+{
+	runner_stop(runner);
+	runner->stopped = false;
 	runner_set_error(runner, why);
 	runner->finishing = runner->has_next = runner->dropping = false;
 	if (runner->resync_open)

@@ -58,6 +58,9 @@ bool runner_is_listed(const struct runner *runner);
 /* The checkpoint that it went back to says that the feed is removed. */
 bool runner_is_removed(const struct runner *runner);
 
+/* Its removal is in the open transaction: nothing may be written of it behind that, until runner_rewind. */
+void runner_stop(struct runner *runner);
+
 void runner_start(struct runner *runner);
 /* Time has passed; discovery has learnt something. */
 void runner_tick(struct runner *runner);

@@ -32,6 +32,7 @@ struct runner {
 	struct feed_action action; /* what is being done */
 	struct buf list_rv;        /* finishing: the list is as of this */
 	bool finishing;
+	bool stopped;              /* until it is freed or rewound */
 	struct guard guard;
 	bool drop_gone;
 	bool resync_open;          /* its resync is another one in the open transaction */

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/runner.h"
+
+#include <criterion/criterion.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reflector/batch.h"
+#include "tests/unit/api_stub.h"
+#include "tests/unit/rig.h"
+
+#define OBJECT(name, rv, more)                                                                     \
+	"{\"kind\":\"Thing\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"" name                     \
+	"\",\"namespace\":\"d\",\"uid\":\"u\",\"resourceVersion\":\"" rv "\"" more "}}"
+#define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
+
+/* A list as a stream, its end mark, and what came behind that. */
+static const char stream[] =
+	EVENT("ADDED", OBJECT("a", "5", ""))
+	EVENT("BOOKMARK", OBJECT("", "7", ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}"))
+	EVENT("MODIFIED", OBJECT("a", "8", ""));
+
+struct world {
+	struct rig rig;
+	struct api_stub *stub;
+	struct kubeconfig kubeconfig;
+	struct recorder *recorder;
+	struct runner_shared shared;
+	struct pace pace;
+	struct warnings warnings;
+	struct runner *runner;
+	bool remove; /* the feed, at its list's end */
+	int ends;
+};
+
+/* As replace.c does with a feed that is wanted no more. */
+static int on_list_end(void *arg, struct runner *runner)
+{
+	struct world *world = arg;
+	struct record record = {.feed = runner_definition(runner)->id, .type = RECORD_FEED_REMOVED};
+	uint64_t seq;
+
+	world->ends++;
+	if (!world->remove)
+		return 0;
+	runner_stop(runner);
+	return recorder_append(world->recorder, &record, &seq);
+}
+
+static void on_doubt(void *arg, struct runner *runner, enum failure_kind kind)
+{
+	(void)arg;
+	cr_assert_fail("%s failed: %d", runner_definition(runner)->name, kind);
+}
+
+static int make_runner(void *arg, const struct feed_definition *definition,
+	const struct feed_checkpoint *checkpoint)
+{
+	struct world *world = arg;
+
+	cr_assert_eq(runner_new(&world->shared, definition, checkpoint, 500, &world->runner), 0);
+	return 0;
+}
+
+static void set_up(struct world *world)
+{
+	struct txn *txn;
+
+	*world = (struct world){0};
+	rig_open(&world->rig, "feeds: []\n");
+	world->stub = api_stub_start((struct api_stub_answer[]){
+		{"/api/v1/things", 200, "application/json", stream, NULL, STUB_SILENT_BODY}, {NULL}});
+	world->kubeconfig = (struct kubeconfig){.server = (char *)api_stub_url(world->stub)};
+	world->shared = (struct runner_shared){.stats = world->rig.p.stats, .pace = &world->pace,
+		.policy = config_policy_default(), .warnings = &world->warnings, .on_doubt = on_doubt,
+		.on_list_end = on_list_end, .list_arg = world};
+	world->shared.policy.streaming_lists = true;
+	(void)rig_add_feed(&world->rig, "things");
+	cr_assert_eq(http_new(&world->kubeconfig, &world->shared.http), 0);
+	cr_assert_eq(recorder_new(world->rig.journal, NULL, world->rig.p.stats, &world->recorder), 0);
+	world->shared.recorder = world->recorder;
+	cr_assert_eq(txn_begin_read(journal_env(world->rig.journal), &txn), 0);
+	cr_assert_eq(journal_each_feed(world->rig.journal, txn, make_runner, world), 0);
+	txn_abort(&txn);
+}
+
+static void tear_down(struct world *world)
+{
+	runner_free(&world->runner);
+	recorder_free(&world->recorder);
+	http_free(&world->shared.http);
+	api_stub_stop(&world->stub);
+	rig_close(&world->rig);
+}
+
+/* Until its list has ended, and what came behind it. */
+static void run(struct world *world)
+{
+	const char *text;
+
+	runner_start(world->runner);
+	runner_take_turn(world->runner);
+	for (int i = 0; i < 1000 && !world->ends; i++) {
+		cr_assert_eq(http_poll(world->shared.http, 10, NULL, 0), 0);
+		cr_assert_geq(runner_work(world->runner), 0);
+	}
+	cr_assert_eq(world->ends, 1);
+	cr_assert_eq(http_poll(world->shared.http, 10, NULL, 0), 0);
+	int r = recorder_flush(world->recorder);
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	cr_assert_eq(recorder_error(world->recorder, &text), 0);
+}
+
+static uint32_t last_type(struct world *world)
+{
+	struct journal *journal = world->rig.journal;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
+	struct record record;
+	uint32_t type = 0;
+
+	cr_assert_eq(txn_begin_read(journal_env(journal), &txn), 0);
+	cr_assert_eq(journal_walk_open(journal, txn, 1, &walk), 0);
+	while (journal_walk_next(walk, &record) == FOUND)
+		type = record.type;
+	return type;
+}
+
+Test(runner, what_comes_behind_a_streams_end_mark_is_taken)
+{
+	struct world world;
+
+	set_up(&world);
+	run(&world);
+	cr_assert_eq(last_type(&world), RECORD_MODIFIED);
+	tear_down(&world);
+}
+
+/* Nothing may be written of it behind its removal, in that transaction either. */
+Test(runner, feed_that_is_removed_at_its_lists_end_takes_no_more)
+{
+	struct world world;
+
+	set_up(&world);
+	world.remove = true;
+	run(&world);
+	cr_assert_eq(last_type(&world), RECORD_FEED_REMOVED);
+	tear_down(&world);
+}
