@@ -20,7 +20,6 @@ struct columns {
 	const char *heads[TABLE_COLUMNS];
 	struct path *paths[TABLE_COLUMNS];
 	struct buf cells; /* of one row, each with its NUL */
-	struct buf value; /* one */
 };
 
 /* The comma that ends a column, or the end: those in brackets and quotes belong to the path. */
@@ -99,7 +98,6 @@ void columns_free(struct columns **columns)
 	for (size_t i = 0; i < c->n; i++)
 		path_free(&c->paths[i]);
 	buf_release(&c->cells);
-	buf_release(&c->value);
 	free(c->text);
 	free(c);
 }
@@ -116,38 +114,18 @@ const char *const *columns_heads(const struct columns *columns)
 	return columns->heads;
 }
 
-/* As ^J and ^[: a table keeps its rows, and nobody's annotation talks to the terminal. */
-static void put_visible(struct bytes text, struct buf *out)
-{
-	const uint8_t *p = text.data;
-
-	for (size_t i = 0; i < text.size; i++) {
-		bool control = p[i] < ' ' || p[i] == 0x7f;
-
-		if (control)
-			buf_byte(out, '^');
-		buf_byte(out, control ? p[i] ^ 0x40 : p[i]);
-	}
-}
-
 struct cell {
-	struct columns *columns;
+	struct buf *out;
 	size_t found;
 };
 
 static int put_value(void *arg, const struct value *value)
 {
 	struct cell *cell = arg;
-	struct columns *columns = cell->columns;
 
-	buf_reset(&columns->value);
-	int r = part_text(value, &columns->value);
-	if (r < 0)
-		return r;
 	if (cell->found++)
-		buf_byte(&columns->cells, ',');
-	put_visible(buf_bytes(&columns->value), &columns->cells);
-	return buf_error(&columns->cells);
+		buf_byte(cell->out, ',');
+	return part_line(value, cell->out);
 }
 
 int columns_row(struct columns *columns, struct bytes body, struct table *table, struct buf *out)
@@ -158,7 +136,7 @@ int columns_row(struct columns *columns, struct bytes body, struct table *table,
 	CHECK_OBJ(columns, COLUMNS_MAGIC);
 	buf_reset(&columns->cells);
 	for (size_t i = 0; i < columns->n; i++) {
-		struct cell cell = {columns, 0};
+		struct cell cell = {&columns->cells, 0};
 
 		at[i] = columns->cells.size;
 		int r = path_eval(columns->paths[i], body, put_value, &cell);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/command/part.h"
 
+#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/json.h"
 
@@ -31,5 +32,29 @@ int part_text(const struct value *value, struct buf *out)
 	if (r < 0)
 		return r;
 	buf_bytes_put(out, text);
+	return buf_error(out);
+}
+
+void visible_put(struct bytes text, struct buf *out)
+{
+	const uint8_t *p = text.data;
+
+	for (size_t i = 0; i < text.size; i++) {
+		bool control = p[i] < ' ' || p[i] == 0x7f;
+
+		if (control)
+			buf_byte(out, '^');
+		buf_byte(out, control ? p[i] ^ 0x40 : p[i]);
+	}
+}
+
+int part_line(const struct value *value, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	int r = part_text(value, &text);
+
+	if (r < 0)
+		return r;
+	visible_put(buf_bytes(&text), out);
 	return buf_error(out);
 }

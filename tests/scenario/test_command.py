@@ -67,6 +67,17 @@ def test_columns_and_templates_of_ones_own(cluster, kinf):
         assert kinf("get", "pods", "-o", bad).status == 2
 
 
+def test_describe_tells_names_past_and_content(cluster, kinf):
+    wanted = cluster[0].truth("pods")["web/p-03"]
+    text = kinf("describe", "pods", "p-03", "-n", "web", check=True).stdout
+    head, body = text.split("\nObject:\n")
+    assert yaml.safe_load(body) == wanted
+    assert f"UID:              {wanted['metadata']['uid']}" in head and "app=b" in head and "ADDED" in head
+    assert kinf("describe", "pods", "web/p-03", check=True).stdout.split("\nObject:\n")[1] == body
+    both = kinf("describe", "pods", "p-03", check=True).stdout
+    assert re.findall(r"^Namespace: +(\w+)", both, re.M) == ["shop", "web"]
+
+
 def test_missing_name_is_said_as_kubectl_does(kinf):
     result = kinf("get", "pods", "x", "-n", "web")
     assert (result.status, result.stdout, result.stderr) == (1, "", 'Error: pods "web/x" not found\n')
@@ -126,6 +137,9 @@ def test_selections(cluster, kinf):
         (["get", "pods", "--continue", "rubbish"], "continue"),
         (["index", "nothing"], "pods"),
         (["wait", "nothing", "--timeout", "100ms"], "no feed 'nothing'"),
+        (["describe", "pods", "web/none"], 'pods "web/none" not found'),
+        (["describe", "pods", "none"], 'pods "none" not found'),
+        (["describe", "pods"], "a name"),
     ],
 )
 def test_bad_questions_fail_in_one_line(kinf, args, words):
@@ -145,7 +159,7 @@ def test_wrong_usage_exits_with_two(kinf, args):
 
 def test_help_and_version(kinf):
     text = kinf("--help", check=True).stdout
-    for command in ("run", "get", "watch", "index", "status", "wait", "dump", "verify", "config"):
+    for command in ("run", "get", "watch", "describe", "index", "status", "wait", "dump", "verify", "config"):
         assert re.search(rf"^\s+{command}\b", text, re.M), text
         said = kinf(command, "--help", check=True).stdout
         assert "sage" in said and kinf("help", command, check=True).stdout == said

@@ -99,6 +99,11 @@ def test_delete_and_recreate_are_two_events(simulator, store, watching):
     deleted, added = follower.lines[-2:]
     assert deleted["object"] == first and added["object"] == second
     assert deleted["object"]["metadata"]["uid"] != added["object"]["metadata"]["uid"]
+    simulator.delete("pods", key)
+    described = lambda: store.kinf("describe", "pods", key, check=True).stdout
+    past = eventually(lambda: "\nDeleted: " in (text := described()) and text)
+    assert re.findall(r"^  \d+ +([A-Z]+)", past, re.M) == ["ADDED", "DELETED", "ADDED", "DELETED"]
+    assert f"UID:              {second['metadata']['uid']}\n" in past and "\n    name: again\n" in past
 
 
 def test_c42_new_uid_in_a_modification_is_delete_and_add(simulator, store, watching):
