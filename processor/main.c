@@ -231,8 +231,6 @@ static int check(struct app *app)
 	if (now - app->checked < SECOND_NS)
 		return 0;
 	app->checked = now;
-	keep_folders(app);
-	keep_doorbell(app);
 	int r = pair_check(app->pair);
 	if (!r)
 		r = readers_check(app->readers, pair_env(app->pair), app->p.stats, now);
@@ -263,8 +261,11 @@ static void look_at_store(struct app *app)
 		return;
 	app->looked = now;
 	app->lost = home_check(app->p.home);
-	if (!app->lost)
+	if (!app->lost) {
+		keep_folders(app);
+		keep_doorbell(app);
 		return;
+	}
 	app->stop = true;
 	log_event(LOG_ERROR, "processor", "ended", "error=%s", log_quote(err_text(app->lost)));
 }

@@ -115,11 +115,11 @@ int kinf_held(struct kinf_snapshot *snapshot)
 	return kinf_result(snapshot->kinf, err_say(-EINVAL, "the snapshot was reset: renew it first"));
 }
 
-static int open_store(struct kinf *kinf)
+static int open_store(const struct kinf *kinf, bool check, struct store **ret_store)
 {
-	struct store_options options = {.check = kinf->check};
+	struct store_options options = {.check = check};
 
-	return store_open(kinf->directory, &options, &kinf->store);
+	return store_open(kinf->directory, &options, ret_store);
 }
 
 int kinf_open(const char *store, struct kinf **ret_kinf)
@@ -138,7 +138,7 @@ int kinf_open(const char *store, struct kinf **ret_kinf)
 	if (r == 0 && !kinf->directory)
 		r = -ENOMEM;
 	if (r == 0)
-		r = open_store(kinf);
+		r = open_store(kinf, false, &kinf->store);
 	kinf->forks = env_forks();
 	return kinf_result(kinf, r);
 }
@@ -169,9 +169,14 @@ int kinf_set_check(struct kinf *kinf, int on)
 
 	if (r < 0 || kinf->check == !!on)
 		return r;
-	kinf->check = !!on;
+	struct store *store = NULL; /* when it can't be opened now, what there is goes on */
+	r = open_store(kinf, on, &store);
+	if (r < 0)
+		return kinf_result(kinf, r);
 	store_close(&kinf->store);
-	return kinf_result(kinf, open_store(kinf));
+	kinf->store = store;
+	kinf->check = !!on;
+	return kinf_result(kinf, r);
 }
 
 int kinf_is_copy(const struct kinf *kinf)

@@ -56,12 +56,26 @@ static void compose(struct buf *text, const uint8_t uuid[16],
 	buf_str(text, "end\n");
 }
 
+static int make_file(struct home *home, const char *name)
+{
+	int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+	int fd = openat(home_cursors_fd(home), name, flags, 0640);
+
+	if (fd >= 0 || (errno != ENOENT && errno != EBADF))
+		return fd < 0 ? -errno : fd;
+	/* Somebody took the folder away. */
+	int r = home_require_cursors(home);
+	if (r < 0)
+		return r;
+	fd = openat(home_cursors_fd(home), name, flags, 0640);
+	return fd < 0 ? -errno : fd;
+}
+
 int cursor_save(struct home *home, const char *name, const uint8_t uuid[16],
 	const struct follow_position *positions, size_t n)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	char temporary[NAME_MAX_BYTES + 40];
-	int directory = home_cursors_fd(home);
 	int r = check_name(name);
 
 	if (r == 0) {
@@ -71,9 +85,10 @@ int cursor_save(struct home *home, const char *name, const uint8_t uuid[16],
 	if (r < 0)
 		return r;
 	(void)snprintf(temporary, sizeof(temporary), ".%s.%d", name, (int)getpid());
-	AUTO_FD int fd = openat(directory, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+	AUTO_FD int fd = make_file(home, temporary);
 	if (fd < 0)
-		return err_set(-errno, "cursor '%s' in '%s/cursors'", name, home_path(home));
+		return err_set(fd, "cursor '%s' in '%s/cursors'", name, home_path(home));
+	int directory = home_cursors_fd(home);
 	/* Whatever the umask is: the reflector, perhaps another user, must be able to read it. */
 	r = fchmod(fd, 0640) < 0 ? -errno : write_whole(fd, buf_bytes(&text));
 	if (r == 0)

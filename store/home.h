@@ -49,6 +49,10 @@ int home_runtime_fd(const struct home *home);
  * that stay for long: what is in a removed folder would never change again. */
 void home_refresh(struct home *home);
 
+/* Before a cursor is written: the folder for it is opened, or made, when it was taken away. Where this
+ * process may not make it, the processor does within a second. */
+int home_require_cursors(struct home *home);
+
 /* For daemons, now and then: ERR_MOVED when what is at the store's path is no longer what is open, or no
  * longer ours alone (the folder was removed, moved or replaced; its id or the lock file of our role is
  * gone; the reflector's journal). Whoever goes on then writes what nobody finds, so he ends; started again he makes it anew. */

@@ -184,3 +184,27 @@ void home_refresh(struct home *home)
 	refresh_runtime(home);
 	(void)pthread_mutex_unlock(&home->refreshing);
 }
+
+static int make_cursors(struct home *home)
+{
+	gid_t group = HOME_NO_GROUP;
+	struct stat st;
+	int fd = -1;
+
+	if (home->has_group && fstat(home->fd, &st) == 0)
+		group = st.st_gid;
+	int r = home_make_folder(home->fd, "cursors", home->has_group ? 03770 : 0700, group, &fd);
+	if (r == 0)
+		home_put_fd(&home->cursors_fd, fd);
+	return r;
+}
+
+int home_require_cursors(struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	(void)pthread_mutex_lock(&home->refreshing);
+	refresh_folder(home->fd, "cursors", &home->cursors_fd);
+	int r = faccessat(home->fd, "cursors", F_OK, 0) < 0 ? make_cursors(home) : 0;
+	(void)pthread_mutex_unlock(&home->refreshing);
+	return r;
+}

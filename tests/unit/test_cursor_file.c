@@ -82,6 +82,28 @@ Test(cursor_file, what_was_saved_is_loaded)
 	cursor_release(&cursor);
 }
 
+/* A follower must not end because somebody cleaned up. */
+Test(cursor_file, a_folder_that_was_taken_away_is_made_or_found_again)
+{
+	const char *folder = scratch_path("store/cursors");
+	char path[512];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%s", folder);
+	cr_assert_eq(rmdir(path), 0);
+	cr_assert_eq(load("a"), NOT_FOUND);
+	cr_assert_eq(cursor_save(home, "a", uuid, positions, 2), 0, "%s", err_text(-1));
+	cr_assert_eq(load("a"), FOUND);
+	cr_assert_eq(stat(path, &st), 0);
+	cr_assert_eq(st.st_mode & 07777, 0700);
+	scratch_remove(path);
+	cr_assert_eq(mkdir(path, 0700), 0); /* by the processor */
+	cr_assert_eq(cursor_save(home, "a", uuid, positions, 2), 0);
+	cr_assert_eq(load("a"), FOUND);
+	scratch_remove(scratch_path("store"));
+	cr_assert_eq(cursor_save(home, "a", uuid, positions, 2), -ENOENT, "nor a store");
+}
+
 Test(cursor_file, names_are_checked_before_any_file_is_touched)
 {
 	static const char *const bad[] = {"", ".", "..", ".x", "a/b", "../x", "a b", "\xc3\xa4",
