@@ -101,8 +101,8 @@ int index_read_object(struct bytes value, uint32_t *ret_feed, struct bytes *ret_
 
 int index_read_term(struct bytes value, uint64_t *ret_term, uint64_t *ret_count)
 {
-	if (value.size != TERM_BYTES)
-		return bad_row("term", value);
+	if (value.size != TERM_BYTES || !le64_get((const uint8_t *)value.data + 8))
+		return bad_row("term", value); /* a value that nothing has is taken out: who reads divides */
 	*ret_term = le64_get(value.data);
 	*ret_count = le64_get((const uint8_t *)value.data + 8);
 	return 0;

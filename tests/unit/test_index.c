@@ -8,6 +8,7 @@
 
 #include "common/buf.h"
 #include "common/err.h"
+#include "store/index_layout.h"
 #include "store/journal.h"
 #include "tests/unit/index_rig.h"
 
@@ -72,6 +73,35 @@ Test(index, objects_are_found_by_name_by_id_and_by_term)
 	cr_assert_eq(index_has(f.index, txn, d, BYTES_LIT("n2"), entry.object), FOUND);
 	cr_assert_eq(index_has(f.index, txn, d, BYTES_LIT("n3"), entry.object), NOT_FOUND);
 	cr_assert_eq(index_get(f.index, txn, FEED + 1, BYTES_LIT("web/a"), &entry), NOT_FOUND);
+	txn_abort(&txn);
+	teardown(&f);
+}
+
+static int no_value(void *arg, struct bytes value, uint64_t count, bool whole)
+{
+	(void)arg;
+	(void)value;
+	(void)count;
+	(void)whole;
+	return 0;
+}
+
+/* Readers divide by it. */
+Test(index, a_value_that_counts_nobody_is_damage)
+{
+	uint8_t key[TERM_KEY_MAX], row[TERM_BYTES] = {1};
+	struct fixture f;
+	struct txn *txn;
+
+	setup(&f);
+	begin(&f);
+	uint32_t d = define(&f, "node");
+	cr_assert_eq(index_set_taken(f.index, 1), 0);
+	cr_assert_eq(txn_put(index_txn(f.index), INDEX_TERM, index_term_key(key, d, BYTES_LIT("n1")),
+			     BYTES(row, sizeof(row)), 0), 0);
+	commit(&f);
+	cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
+	cr_assert_eq(index_values(f.index, txn, d, BYTES_NONE, no_value, NULL), ERR_CORRUPT);
 	txn_abort(&txn);
 	teardown(&f);
 }
