@@ -78,9 +78,43 @@ int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct 
 	return r < 0 ? r : is_listed(*ret_set) ? FOUND : AGAIN;
 }
 
-bool daemon_is_alive(const struct home *home, enum home_role role, const struct stats_process *page)
+/* Its lock tells, because the pid means nothing in another PID namespace, and a copy's runtime folder is
+ * the original's. Where the lock can't be looked at, the pid has to do. */
+enum daemon_life daemon_life(const struct home *home, enum home_role role,
+	const struct stats_process *page)
 {
-	return page->alive || home_role_holder(home, role) != 0;
+	int holder = home_role_holder(home, role);
+
+	if (holder > 0 ? holder == page->pid : holder < 0 && page->alive)
+		return DAEMON_ALIVE;
+	return page->alive ? DAEMON_OTHERS : DAEMON_DEAD;
+}
+
+/* What the reflector says; NULL: nothing, or there is none. */
+struct report {
+	struct stats *page;
+	bool running;
+};
+
+static void report_open(const struct home *home, struct report *ret)
+{
+	int runtime = home_runtime_fd(home);
+	struct stats_process process;
+
+	*ret = (struct report){.page = NULL};
+	if (runtime < 0 || stats_open(runtime, "stats.reflector", &ret->page) < 0 ||
+		stats_process(ret->page, &process) < 0)
+		return;
+	enum daemon_life life = daemon_life(home, HOME_REFLECTOR, &process);
+	if (life == DAEMON_OTHERS)
+		stats_close(&ret->page);
+	ret->running = life == DAEMON_ALIVE &&
+		       process.heartbeat_ns + HEARTBEAT_LIMIT_NS > proc_realtime_ns();
+}
+
+static void report_close(struct report *report)
+{
+	stats_close(&report->page);
 }
 
 /* What the reflector says of itself and of one feed; nothing of it is more than a report. */
@@ -91,22 +125,17 @@ struct contact {
 	struct stats_feed row;
 };
 
-static void contact_read(const struct kinf_snapshot *snapshot, const struct stats *page, uint32_t feed,
-	struct contact *ret)
+static void contact_read(const struct kinf_snapshot *snapshot, const struct report *report,
+	uint32_t feed, struct contact *ret)
 {
 	const uint8_t *ours = journal_uuid(snapshot_journal(snapshot->snapshot));
-	const struct home *home = store_home(snapshot->kinf->store);
-	struct stats_process process;
 	uint8_t uuid[16];
 
-	*ret = (struct contact){0};
-	if (!page || stats_process(page, &process) < 0)
+	*ret = (struct contact){.running = report->running};
+	if (!report->page)
 		return;
-	uint64_t now = proc_realtime_ns();
-	ret->running = process.heartbeat_ns + HEARTBEAT_LIMIT_NS > now &&
-		       daemon_is_alive(home, HOME_REFLECTOR, &process);
-	ret->moving = stats_journal(page, uuid) && memcmp(uuid, ours, sizeof(uuid)) != 0;
-	ret->known = !ret->moving && stats_feed_get(page, feed, &ret->row) == FOUND;
+	ret->moving = stats_journal(report->page, uuid) && memcmp(uuid, ours, sizeof(uuid)) != 0;
+	ret->known = !ret->moving && stats_feed_get(report->page, feed, &ret->row) == FOUND;
 }
 
 /* `live` and `stale` are not stored: they follow from the phase and the reflector's report. */
@@ -172,7 +201,7 @@ static void copy_contact(const struct contact *contact, struct kinf_feed_status 
 		to->last_contact_seconds = (double)(now - row->last_contact_ns) / 1e9;
 }
 
-static int feed_status(struct kinf_snapshot *snapshot, const struct stats *page,
+static int feed_status(struct kinf_snapshot *snapshot, const struct report *report,
 	const struct snapshot_feed *feed, struct kinf_feed_status *ret)
 {
 	struct journal_meta meta;
@@ -182,7 +211,7 @@ static int feed_status(struct kinf_snapshot *snapshot, const struct stats *page,
 
 	if (r < 0)
 		return r;
-	contact_read(snapshot, page, feed->definition.id, &contact);
+	contact_read(snapshot, report, feed->definition.id, &contact);
 	*ret = (struct kinf_feed_status){
 		.size = sizeof(*ret),
 		.feed = feed->definition.id,
@@ -202,7 +231,7 @@ static int feed_status(struct kinf_snapshot *snapshot, const struct stats *page,
 int kinf_feed_status(struct kinf_snapshot *snapshot, const char *feed, kinf_feed_fn *fn, void *arg)
 {
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
-	CLEANUP(stats_close) struct stats *page = NULL;
+	CLEANUP(report_close) struct report report = {.page = NULL};
 	const struct feed_set *set;
 	int r = kinf_held(snapshot);
 
@@ -210,13 +239,11 @@ int kinf_feed_status(struct kinf_snapshot *snapshot, const char *feed, kinf_feed
 		r = feed_set_get(snapshot, feed, &set);
 	if (r < 0)
 		return kinf_result(snapshot->kinf, r);
-	int runtime = home_runtime_fd(store_home(snapshot->kinf->store));
-	if (runtime >= 0)
-		(void)stats_open(runtime, "stats.reflector", &page); /* none: it does not run */
+	report_open(store_home(snapshot->kinf->store), &report);
 	for (size_t i = 0; i < set->n; i++) {
 		struct kinf_feed_status status;
 
-		r = feed_status(snapshot, page, &set->feeds[i], &status);
+		r = feed_status(snapshot, &report, &set->feeds[i], &status);
 		if (r == 0)
 			r = fn(arg, &status);
 		if (r != 0)

@@ -71,9 +71,14 @@ void feed_sets_release(struct kinf_snapshot *snapshot);
 int key_join(const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX],
 	struct bytes *ret_key);
 
-/* The daemon that wrote PAGE lives: its pid is there, or, where that belongs to another PID namespace, its
- * role's lock is held. */
-bool daemon_is_alive(const struct home *home, enum home_role role, const struct stats_process *page);
+/* Whose status page one finds in the store's runtime folder, and whether he lives. */
+enum daemon_life {
+	DAEMON_DEAD,
+	DAEMON_ALIVE,
+	DAEMON_OTHERS, /* of the store that this one is a copy of: nothing in the page is about ours */
+};
+enum daemon_life daemon_life(const struct home *home, enum home_role role,
+	const struct stats_process *page);
 
 void object_from_record(const struct record *record, struct kinf_object *ret_object);
 

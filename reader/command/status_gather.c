@@ -67,10 +67,13 @@ static void gather_process(const struct home *home, enum home_role role,
 		process->alive = home_role_holder(home, role) != 0;
 		return;
 	}
+	enum daemon_life life = daemon_life(home, role, &process->page);
+	if (life == DAEMON_OTHERS)
+		return;
 	process->known = true;
+	process->alive = life == DAEMON_ALIVE;
 	for (size_t i = 0; i < STAT_MAX; i++)
 		process->counters[i] = stats_get(stats, (enum counter)i);
-	process->alive = daemon_is_alive(home, role, &process->page);
 	process->responding = process->alive &&
 		process->page.heartbeat_ns + HEARTBEAT_LIMIT_NS > now;
 	if (process->alive && now > process->page.start_ns)

@@ -325,6 +325,23 @@ def test_copy_elsewhere_is_read_and_not_written(cluster, copy):
     assert everything(copy) == before
 
 
+def test_copy_is_offline_though_the_store_that_it_is_of_goes_on(simulator, store):
+    simulator.create("pods", 5)
+    store.configure(whole("pods"))
+    daemons = store.daemons()
+    store.wait_equal(simulator, "pods")
+    for process in reversed(daemons):
+        process.stop()
+    copy = store.copy(store.directory / "elsewhere")
+    for process in daemons:
+        process.start()
+    store.wait_live("pods")
+    status = store.kinf("status", "-o", "json", "--store", copy, check=True).json
+    assert {p["state"] for p in status["processes"]} == {"not running"}, status
+    assert [(f["state"], f["lastContactSeconds"]) for f in status["feeds"]] == [("offline", None)], status
+    assert store.kinf("get", "pods", "--store", copy, "--max-staleness", "1h").status == 1
+
+
 def test_copy_on_a_read_only_mount_is_read(cluster, copy):
     simulator, store = cluster
     mount = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
