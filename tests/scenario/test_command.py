@@ -159,7 +159,7 @@ def test_wrong_usage_exits_with_two(kinf, args):
 
 def test_help_and_version(kinf):
     text = kinf("--help", check=True).stdout
-    for command in ("run", "get", "watch", "describe", "index", "status", "wait", "dump", "verify", "config"):
+    for command in ("run", "get", "watch", "describe", "index", "status", "wait", "dump", "verify", "diff", "config"):
         assert re.search(rf"^\s+{command}\b", text, re.M), text
         said = kinf(command, "--help", check=True).stdout
         assert "sage" in said and kinf("help", command, check=True).stdout == said
@@ -365,6 +365,28 @@ def test_store_copied_while_running_is_refused(simulator, store):
     target = store.copy(store.directory / "torn")
     result = store.kinf("get", "pods", "--store", str(target))
     assert result.status == 1 and result.stdout == "" and result.stderr, result
+
+
+def test_diff_names_what_differs(simulator, store):
+    for name in "abc":
+        simulator.put("pods", pod(name))
+    daemons = store.configure(whole("pods")).daemons()
+    store.wait_equal(simulator, "pods")
+    for process in reversed(daemons):
+        process.stop()
+    before = str(store.copy(store.directory / "before"))
+    simulator.delete("pods", "web/a")
+    simulator.put("pods", pod("b", app="another"))
+    simulator.put("pods", pod("d"))
+    for process in daemons:
+        process.start()
+    store.wait_equal(simulator, "pods")
+    result = store.kinf("diff", before, str(store.path))
+    versions = [json.loads(store.kinf("get", "pods", "web/b", "-o", "json", "--store", path).stdout)["metadata"]["resourceVersion"] for path in (before, str(store.path))]
+    assert result.stdout.splitlines() == ["< pods web/a", "! pods web/b " + " ".join(versions), "> pods web/d"], result
+    assert result.status == 1 and result.stderr == "", result
+    store.kinf("diff", before, before, check=True)
+    assert store.kinf("diff", before, str(store.directory / "none")).stderr.startswith("Error: no store at ")
 
 
 @pytest.mark.parametrize("command", [["get", "pods"], ["watch", "pods"], ["status"], ["verify"], ["dump"], ["index", "pods"]])
