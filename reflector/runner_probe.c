@@ -19,8 +19,9 @@ static void on_probe(void *arg, const struct fetch_answer *answer)
 	status_read(answer->status, 0, answer->body, &status);
 	if (status.kind != FAILURE_RV_AHEAD || runner->action.what != FEED_DO_WATCH)
 		return;
-	runner_say_failed(runner, &status);
-	runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_RELIST});
+	/* As if the watch had said it: where the server's cache stands still, the list will not help, and
+	 * the next one has to wait longer. */
+	runner_fail(runner, &status);
 }
 
 void runner_probe_start(struct runner *runner)

@@ -97,6 +97,20 @@ def test_watches_in_ruins(simulator, store):
     ])
 
 
+def test_cache_that_stands_still_is_not_listed_against_without_pause(simulator, store):
+    """What a list brings is always ahead of it, so that the next one has to wait, longer each time."""
+    simulator.create("pods", 2)
+    simulator.fault(path="kinf-probe", status=504, body=status(504, "Timeout", "Too large resource version: 9, current: 5"))
+    store.configure(whole("pods"), backoff={"min": "300ms", "max": "300ms"}).daemons()
+    eventually(lambda: len(simulator.requests(verb="list", resource="pods")) >= 3)
+    times = [r["time"] for r in simulator.requests(verb="list", resource="pods")]
+    assert all(after - before > 0.299 for before, after in zip(times, times[1:])), times
+    simulator.clear_faults()
+    simulator.touch("pods")
+    store.wait_equal(simulator, "pods")
+    store.wait_live("pods")
+
+
 def test_event_that_is_garbled_is_not_served(simulator, store):
     """A byte changed on its way: refused, or stored as what it says; then made good by a list."""
     simulator.put("pods", pod("a"))
