@@ -189,6 +189,16 @@ static void follow_attach_anew(struct follow *f)
 		f->ring = before;
 }
 
+/* What the ring has told until now the pass will find; follow_wait sleeps until it tells of more, also
+ * while none of it is taken because a first list is waited for. */
+static void follow_to_tail(struct follow *f)
+{
+	uint64_t seq;
+
+	if (f->ring)
+		(void)ring_to_tail(f->ring, &seq); /* has no error */
+}
+
 /* Another journal than the positions are of: lapped, when they came from a cursor; else the feeds
  * themselves are others now. */
 static int follow_other_journal(struct follow *f)
@@ -280,6 +290,7 @@ static int begin_pass(struct follow *f, struct follow_item *ret_item)
 	uint64_t from = UINT64_MAX;
 
 	follow_attach_anew(f);
+	follow_to_tail(f);
 	int r = follow_take_snapshot(f);
 
 	if (r != 0)

@@ -48,7 +48,7 @@ struct follow {
 };
 
 /* The next object of the ranges that are owed. FOUND (SYNC at the end); NOT_FOUND: over without; AGAIN:
- * a feed has not been listed yet. */
+ * a feed has not been listed yet, and all others are read. */
 int follow_range_next(struct follow *f, struct follow_item *ret_item);
 
 #endif

@@ -8,8 +8,6 @@ static int begin_feed(struct follow *f, size_t i)
 {
 	struct followed *feed = &f->feeds[i];
 
-	if (!feed->until)
-		return AGAIN; /* not listed yet */
 	if (feed->stage == NOT_BEGUN) {
 		feed->stage = INITIAL;
 		f->positions[i].seq = feed->until;
@@ -62,8 +60,11 @@ static int end_ranges(struct follow *f, struct follow_item *ret_item)
 	return FOUND;
 }
 
+/* A feed whose first list has not ended, perhaps never will, holds back nothing but SYNC. */
 int follow_range_next(struct follow *f, struct follow_item *ret_item)
 {
+	bool waiting = false;
+
 	for (size_t i = 0; i < f->n; i++) {
 		struct index_entry entry;
 		struct bytes key;
@@ -71,6 +72,10 @@ int follow_range_next(struct follow *f, struct follow_item *ret_item)
 
 		if (f->feeds[i].stage == BEGUN && !f->feeds[i].resync)
 			continue;
+		if (!f->feeds[i].until) {
+			waiting = true;
+			continue;
+		}
 		if (!f->names)
 			r = begin_feed(f, i);
 		if (r == 0)
@@ -84,5 +89,5 @@ int follow_range_next(struct follow *f, struct follow_item *ret_item)
 		f->feeds[i].resync = false;
 		buf_trim(&f->feeds[i].passed, 0);
 	}
-	return end_ranges(f, ret_item);
+	return waiting ? AGAIN : end_ranges(f, ret_item);
 }

@@ -241,6 +241,36 @@ Test(follow, a_ring_that_lost_its_name_is_left_for_the_one_that_has_it)
 }
 
 /* One feed stands still while the other one changes. */
+/* Of the feeds behind a name one may not be read, or its first list takes long. */
+Test(follow, waiting_for_a_first_list_sleeps_and_holds_nothing_back)
+{
+	uint32_t ids[FEEDS + 1] = {rig_add_feed(&w.rig, "secrets"), w.id[0], w.id[1]};
+	unsigned slept = 0;
+
+	rig_settle(&w.rig);
+	OK(follow_new(w.store, ids, FEEDS + 1, NULL, &w.follow));
+	drain();
+	put(0, 5);
+	rig_commit(&w.rig);
+	rig_settle(&w.rig);
+	drain();
+	for (unsigned i = 0; i < 20; i++) {
+		cr_assert_eq(follow(1), AGAIN);
+		slept += follow_wait(w.follow, 5) == AGAIN;
+	}
+	cr_assert_geq(slept, 10, "it was awake %u of 20 times, and nothing came", 20 - slept);
+	cr_assert_eq(w.syncs, 0);
+	cr_assert_eq(w.changes, 1, "of those that are listed");
+	replica_is_model();
+	(void)rig_append(&w.rig, ids[0], RECORD_LIST_BEGIN, NULL, NULL);
+	(void)rig_append(&w.rig, ids[0], RECORD_LIST_END, NULL, NULL);
+	rig_commit(&w.rig);
+	rig_settle(&w.rig);
+	drain();
+	cr_assert_eq(w.syncs, 1);
+	replica_is_model();
+}
+
 Test(follow, a_pass_that_rests_does_not_begin_from_the_start_again)
 {
 	const struct follow_position *positions;
