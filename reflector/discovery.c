@@ -13,6 +13,7 @@
 #include "common/json.h"
 #include "common/proc.h"
 #include "reflector/catalogue.h"
+#include "reflector/status.h"
 #include "reflector/wire/fetch.h"
 #include "reflector/wire/head.h"
 
@@ -145,10 +146,13 @@ static int start_place(void *arg, const struct catalogue_place *place)
 }
 
 /* An answer other than 200. */
-static int bad_status(const char *path, int status)
+static int bad_status(const char *path, const struct fetch_answer *answer)
 {
-	return err_say(status == 403 ? ERR_FORBIDDEN : ERR_HTTP, "discovery: %s: HTTP %d", path,
-		status);
+	struct status why;
+
+	status_read(answer->status, 0, answer->body, &why);
+	return err_say(answer->status == 403 ? ERR_FORBIDDEN : ERR_HTTP, "discovery: %s: HTTP %s", path,
+		why.text);
 }
 
 /* /api or /apis, in whichever shape the server speaks; the older one only names the groups. */
@@ -167,7 +171,7 @@ static int take_root(struct part *part, const struct fetch_answer *answer)
 	if (core && answer->status == 404)
 		return 0; /* a server of extensions only */
 	if (answer->status != 200)
-		return bad_status(core ? "/api" : "/apis", answer->status);
+		return bad_status(core ? "/api" : "/apis", answer);
 	r = parse(discovery, answer);
 	if (r < 0)
 		return err_add(r, "discovery: %s", core ? "/api" : "/apis");

@@ -14,6 +14,7 @@
 #include "common/value.h"
 #include "reflector/wire/fetch.h"
 #include "reflector/access/small_file.h"
+#include "reflector/status.h"
 
 #define IDENTITY_MAGIC 0x49444e54u
 #define ANSWER_NS      (32ull * 1000 * 1000 * 1000)
@@ -118,6 +119,8 @@ static int from_namespace(const struct fetch_answer *answer, struct buf *out)
 static int text_of(const struct identity *identity, const struct fetch_answer *answer,
 	struct buf *out)
 {
+	struct status why;
+
 	if (answer->result < 0)
 		return answer->result;
 	switch (answer->status) {
@@ -130,7 +133,8 @@ static int text_of(const struct identity *identity, const struct fetch_answer *a
 		return err_say(ERR_HTTP, "the server does not accept the kubeconfig's credentials "
 			"(HTTP 401): expired, or of another cluster?");
 	default:
-		return err_say(ERR_HTTP, "reading namespace kube-system: HTTP %d", answer->status);
+		status_read(answer->status, 0, answer->body, &why);
+		return err_say(ERR_HTTP, "reading namespace kube-system: HTTP %s", why.text);
 	}
 }
 

@@ -372,7 +372,7 @@ Test(discovery, failure_is_told_and_the_next_find_tries_again)
 				   {NULL},
 			   });
 	cr_assert_eq(find(&world, "po", &resource), ERR_HTTP);
-	cr_assert(strstr(world.sentence, "/apis: HTTP 500"), "%s", world.sentence);
+	cr_assert(strstr(world.sentence, "/apis: HTTP 500 oh"), "%s", world.sentence);
 	size_t before = api_stub_count(world.stub); /* a failure does not wait for the other answer */
 	cr_assert_eq(find(&world, "po", &resource), ERR_HTTP);
 	cr_assert_gt(api_stub_count(world.stub), before);
