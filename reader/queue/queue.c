@@ -363,7 +363,8 @@ int64_t kinf_queue_next_ms(struct kinf_queue *queue)
 		return 0;
 	if (!next)
 		return -1;
-	return (int64_t)((next->ready_at - clock_read(queue->clock)) / 1000000 + 1);
+	uint64_t now = clock_read(queue->clock); /* later than when it was not yet due */
+	return next->ready_at > now ? (int64_t)((next->ready_at - now) / 1000000 + 1) : 0;
 }
 
 /* ---- what is there ---- */

@@ -209,6 +209,23 @@ Test(queue, poll_loop_learns_how_long_to_sleep)
 	cr_assert_eq(kinf_queue_next_ms(queue), 0);
 }
 
+/* A time that comes between two looks at the clock. */
+Test(queue, poll_loop_never_sleeps_through_what_is_due_just_now)
+{
+	CLEANUP(kinf_queue_free) struct kinf_queue *queue = NULL;
+
+	cr_assert_eq(kinf_queue_new(NULL, &queue), 0);
+	for (int i = 0; i < 20000; i++) {
+		int64_t ms;
+
+		cr_assert_eq(add_after(queue, "a", 500), 0); /* ns */
+		while ((ms = kinf_queue_next_ms(queue)) != 0)
+			cr_assert(ms == 1, "%lld ms", (long long)ms);
+		get(queue, "a");
+		cr_assert_eq(kinf_queue_done(queue, "a", 1), 0);
+	}
+}
+
 /* ---- rate limits ---- */
 
 Test(queue, TestRateLimitingQueue)
