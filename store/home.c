@@ -20,10 +20,15 @@
 
 #define ID_HEAD "kinf-store 1 "
 
-static const char *const role_locks[HOME_ROLE_MAX] = {
-	[HOME_REFLECTOR] = "reflector.lock",
-	[HOME_PROCESSOR] = "processor.lock",
-};
+const char *home_role_lock(enum home_role role)
+{
+	static const char *const names[HOME_ROLE_MAX] = {
+		[HOME_REFLECTOR] = "reflector.lock",
+		[HOME_PROCESSOR] = "processor.lock",
+	};
+
+	return names[role];
+}
 
 /* ---- small files ----------------------------------------------------------------------------- */
 
@@ -259,7 +264,7 @@ int home_open(const char *store, const struct home_options *options, struct home
 	home->fd = home->journal_fd = home->index_fd = home->cursors_fd = -1;
 	home->runtime_fd = -1;
 	for (int i = 0; i < HOME_ROLE_MAX; i++)
-		home->role_fd[i] = -1;
+		home->role_fd[i] = home->runtime_lock[i] = -1;
 	int r = open_parts(home, store, options);
 	if (r == ERR_NO_STORE)
 		return r;
@@ -276,8 +281,10 @@ void home_close(struct home **home)
 	if (!h)
 		return;
 	CHECK_OBJ(h, HOME_MAGIC);
-	for (int i = 0; i < HOME_ROLE_MAX; i++)
+	for (int i = 0; i < HOME_ROLE_MAX; i++) {
+		cleanup_fd(&h->runtime_lock[i]);
 		cleanup_fd(&h->role_fd[i]);
+	}
 	int parts[] = {h->runtime_fd, h->cursors_fd, h->index_fd, h->journal_fd};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
@@ -372,14 +379,17 @@ int home_take_role(struct home *home, enum home_role role)
 {
 	CHECK_OBJ(home, HOME_MAGIC);
 	REQUIRE(role < HOME_ROLE_MAX && home->role_fd[role] < 0);
-	int fd = proc_lock(home->fd, role_locks[role]);
+	int fd = proc_lock(home->fd, home_role_lock(role));
 	if (fd < 0)
 		return err_add(fd, "store '%s'", home->path);
 	/* Readers look whether it is held. */
 	if (home->has_group)
 		(void)fchmod(fd, 0640); /* if not, a reader without daemons is told to wait for them */
 	home->role_fd[role] = fd;
-	return 0;
+	int r = home_hold_runtime(home, role);
+	if (r < 0)
+		cleanup_fd(&home->role_fd[role]);
+	return r;
 }
 
 int home_role_holder(const struct home *home, enum home_role role)
@@ -389,9 +399,9 @@ int home_role_holder(const struct home *home, enum home_role role)
 
 	CHECK_OBJ(home, HOME_MAGIC);
 	REQUIRE(role < HOME_ROLE_MAX);
-	if (!proc_is_locked(home->fd, role_locks[role]))
+	if (!proc_is_locked(home->fd, home_role_lock(role)))
 		return 0;
-	if (home_read_line(home->fd, role_locks[role], line, sizeof(line)) != FOUND ||
+	if (home_read_line(home->fd, home_role_lock(role), line, sizeof(line)) != FOUND ||
 		sscanf(line, "%d", &pid) != 1 || pid <= 0)
 		pid = -1; /* held, but its holder has not written its pid yet */
 	return pid;

@@ -5,6 +5,7 @@
  *
  *	<store>/id  runtime  journal/  index/  cursors/  reflector.lock  processor.lock
  *	<runtime parent>/kinf-<id>/  delta.ring  event.ring  stats.reflector  stats.processor  doorbell.sock
+ *	                             reflector.lock  processor.lock
  *
  * The first daemon creates the store (0700; with a reader group 2750, cursors/ 3770) and writes the
  * runtime folder's path into <store>/runtime, so readers need only the store. The runtime folder's
@@ -67,7 +68,8 @@ unsigned home_file_mode(const struct home *home);
 
 enum home_role { HOME_REFLECTOR, HOME_PROCESSOR, HOME_ROLE_MAX };
 
-/* Takes the role for the life of HOME; ERR_LOCKED names the holder. */
+/* Takes the role for the life of HOME, in the store and in its runtime folder, which a copy of the store
+ * would share; ERR_LOCKED names the holder. */
 int home_take_role(struct home *home, enum home_role role);
 /* Pid of the holder, 0 when nobody holds it. */
 int home_role_holder(const struct home *home, enum home_role role);

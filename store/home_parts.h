@@ -20,7 +20,8 @@ struct home {
 	/* -1 until there is one; other threads may look meanwhile */
 	_Atomic int journal_fd, index_fd, cursors_fd, runtime_fd;
 	pthread_mutex_t refreshing;
-	int role_fd[HOME_ROLE_MAX];
+	int role_fd[HOME_ROLE_MAX];    /* locks in the store, */
+	int runtime_lock[HOME_ROLE_MAX]; /* and in its runtime folder */
 	bool has_group;
 	char id[HOME_ID_DIGITS + 1];
 	char path[PATH_MAX];
@@ -29,6 +30,9 @@ struct home {
 };
 
 /* ---- home.c ---- */
+
+/* Name of its lock file. */
+const char *home_role_lock(enum home_role role);
 
 /* One line of a file without its newline. NOT_FOUND. */
 int home_read_line(int directory_fd, const char *name, char *text, size_t size);
@@ -48,6 +52,9 @@ int home_make_runtime(struct home *home, const char *parent, gid_t group);
 /* What the store says; runtime_fd stays as it is when there is none. */
 int home_find_runtime(struct home *home);
 /* The folder was removed or moved aside, or is another one by what the store says now. */
+/* Takes a role's lock there too. ERR_LOCKED: a copy of this store, which names the same folder, has its
+ * daemons. */
+int home_hold_runtime(struct home *home, enum home_role role);
 bool home_lost_runtime(const struct home *home);
 /* FD becomes what NOW is, under the number that others know; NOW is closed. */
 void home_put_fd(_Atomic int *fd, int now);

@@ -154,18 +154,23 @@ static void refresh_store(struct home *home)
 }
 
 /* A daemon makes it again: whoever comes looks there for rings and status pages. */
-static void refresh_runtime(struct home *home)
+static int remake_runtime(struct home *home)
 {
 	struct stat st;
-	int r;
+	int r = fstat(home->fd, &st) < 0 ? -errno
+		: home_make_runtime(home, NULL, home->has_group ? st.st_gid : HOME_NO_GROUP);
 
+	for (int i = 0; i < HOME_ROLE_MAX && r >= 0; i++)
+		if (home->role_fd[i] >= 0)
+			r = home_hold_runtime(home, (enum home_role)i);
+	return r;
+}
+
+static void refresh_runtime(struct home *home)
+{
 	if (!home_lost_runtime(home))
 		return;
-	if (!has_role(home))
-		r = home_find_runtime(home);
-	else
-		r = fstat(home->fd, &st) < 0 ? -errno
-			: home_make_runtime(home, NULL, home->has_group ? st.st_gid : HOME_NO_GROUP);
+	int r = has_role(home) ? remake_runtime(home) : home_find_runtime(home);
 	if (r < 0)
 		err_clear(); /* not to be used: as if it were not there */
 }

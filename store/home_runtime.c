@@ -10,6 +10,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 
 /* It lies where others may write: it must be the owner's, and nobody else's to write. */
 static int check_runtime(const struct home *home, int fd)
@@ -119,4 +120,22 @@ int home_find_runtime(struct home *home)
 	if (r == NOT_FOUND)
 		home->runtime[0] = '\0';
 	return r < 0 ? r : 0;
+}
+
+int home_hold_runtime(struct home *home, enum home_role role)
+{
+	if (home->runtime_fd < 0)
+		return 0;
+	cleanup_fd(&home->runtime_lock[role]); /* of a folder that was lost */
+	int fd = proc_lock(home->runtime_fd, home_role_lock(role));
+	if (fd == ERR_LOCKED)
+		return err_say(fd,
+			"the runtime folder '%s' is in use by another store of the same id: %s. The store "
+			"'%s' is a copy, or that one is: stop the other one's daemons, or remove the file "
+			"'id' in the copy, which makes it a store of its own",
+			home->runtime, err_text(fd), home->path);
+	if (fd < 0)
+		err_clear(); /* a folder that is just being lost: it is made again, and the lock with it */
+	home->runtime_lock[role] = fd < 0 ? -1 : fd;
+	return 0;
 }

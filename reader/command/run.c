@@ -101,6 +101,9 @@ static int in_use(const char *store, const char *program)
 
 	if (r < 0)
 		return r;
+	if (!home_role_holder(home, role))
+		return err_say(ERR_LOCKED, "%s can't run on store '%s' (its message is above)", program,
+			home_path(home));
 	return err_say(ERR_LOCKED,
 		"store '%s' is in use: %s runs there as process %d; stop that, or name another store "
 		"with --store",

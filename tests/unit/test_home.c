@@ -238,7 +238,7 @@ Test(home, what_was_moved_aside_is_left_for_what_came_in_its_place)
 
 static void remove_runtime(const struct home *home)
 {
-	cr_assert_eq(rmdir(home_runtime(home)), 0);
+	scratch_remove(home_runtime(home));
 }
 
 /* As when a session ends that it belongs to, or somebody cleans up. */
@@ -369,7 +369,7 @@ static void remove_others(void)
 	cr_assert_eq(unlink(scratch_path("a/b/store/processor.lock")), 0);
 	cr_assert_eq(rmdir(scratch_path("a/b/store/cursors")), 0);
 	cr_assert_eq(rmdir(scratch_path("a/b/store/index")), 0);
-	cr_assert_eq(rmdir(home_runtime(other)), 0);
+	scratch_remove(home_runtime(other));
 	home_close(&other);
 }
 
@@ -454,6 +454,43 @@ Test(home, group_may_read_and_leave_cursors)
 	cr_assert_eq(home_open(scratch_path("shared"), &options, &home), 0);
 	cr_assert_eq(home_file_mode(home), 0640);
 	home_close(&home);
+}
+
+Test(home, a_copy_does_not_run_in_the_runtime_folder_of_a_store_that_does)
+{
+	struct home_options options = {.create = true, .runtime_dir = scratch()};
+	struct home *original = open_home(true), *copy = NULL;
+
+	cr_assert_eq(home_take_role(original, HOME_REFLECTOR), 0);
+	scratch_copy(scratch_path("a/b/store"), scratch_path("copy"));
+	cr_assert_eq(home_open(scratch_path("copy"), &options, &copy), 0);
+	cr_assert_str_eq(home_runtime(copy), home_runtime(original));
+	cr_assert_eq(home_take_role(copy, HOME_REFLECTOR), ERR_LOCKED);
+	cr_assert(strstr(err_text(ERR_LOCKED), "file 'id' in the copy"), "%s", err_text(ERR_LOCKED));
+	cr_assert_eq(home_role_holder(copy, HOME_REFLECTOR), 0, "nor has it the role in the store");
+	home_close(&copy);
+	cr_assert_eq(unlink(scratch_path("copy/id")), 0);
+	cr_assert_eq(home_open(scratch_path("copy"), &options, &copy), 0);
+	cr_assert_str_neq(home_runtime(copy), home_runtime(original));
+	cr_assert_eq(home_take_role(copy, HOME_REFLECTOR), 0);
+	home_close(&copy);
+	home_close(&original);
+}
+
+Test(home, a_runtime_folder_made_again_is_still_ones_own)
+{
+	struct home_options options = {.create = true, .runtime_dir = scratch()};
+	struct home *original = open_home(true), *copy = NULL;
+
+	cr_assert_eq(home_take_role(original, HOME_PROCESSOR), 0);
+	scratch_copy(scratch_path("a/b/store"), scratch_path("copy"));
+	scratch_remove(home_runtime(original));
+	home_refresh(original);
+	cr_assert_eq(home_open(scratch_path("copy"), &options, &copy), 0);
+	cr_assert_eq(home_take_role(copy, HOME_PROCESSOR), ERR_LOCKED);
+	home_close(&original);
+	cr_assert_eq(home_take_role(copy, HOME_PROCESSOR), 0, "and its end frees it");
+	home_close(&copy);
 }
 
 Test(home, no_role_runs_twice)
