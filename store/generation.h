@@ -48,7 +48,7 @@ int generation_open_read(int directory_fd, const struct generation_kind *kind, u
 void generation_close(struct generation **gen);
 
 struct env *generation_env(struct generation *gen);
-/* Of its folder, for files beside the environment; file_names in generation.c lists them for removal. */
+/* Of its folder, for files beside the environment; file_names in generation_folders.c lists them for removal. */
 int generation_folder_fd(const struct generation *gen);
 uint32_t generation_number(const struct generation *gen);
 /* Its folder still has its name in DIRECTORY_FD: what is written to one that was removed or moved aside
