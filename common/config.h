@@ -105,6 +105,8 @@ const struct config_feed *config_find_feed(const struct config *config, const ch
 	const char *group, const char *version, const char *plural);
 
 void config_flags_release(struct config_flags *flags);
+/* For what is logged before the configuration is there: as --log-format says, which is looked at then. */
+enum log_format config_first_format(const struct config_flags *flags);
 
 /* The option groups of spec/cli.md that fill FLAGS: those of all programs, and those of the ones
  * that run. */

@@ -2,6 +2,8 @@
 /* The options that several programs share. */
 #include "common/config.h"
 
+#include <string.h>
+
 #include <stddef.h>
 
 #define AT(field) offsetof(struct config_flags, field)
@@ -42,4 +44,11 @@ void config_flags_release(struct config_flags *flags)
 {
 	option_texts_release(&flags->watch);
 	option_texts_release(&flags->index);
+}
+
+enum log_format config_first_format(const struct config_flags *flags)
+{
+	bool json = flags->log_format && strcmp(flags->log_format, "json") == 0;
+
+	return json ? LOG_JSON : LOG_TEXT;
 }

@@ -293,9 +293,15 @@ static void run(struct app *app)
 
 /* ---- starting ---- */
 
-static int complain(int code, int status)
+static int bad_usage(int code)
 {
 	(void)fprintf(stderr, PROGRAM ": %s\n", err_text(code));
+	return PROC_USAGE;
+}
+
+static int complain(int code, int status)
+{
+	log_event(LOG_ERROR, "main", "ended", "error=%s", log_quote(err_text(code)));
 	return status;
 }
 
@@ -321,6 +327,7 @@ static int open_home(struct app *app)
 
 static int start(struct app *app)
 {
+	log_setup(PROGRAM, LOG_INFO, config_first_format(&app->flags));
 	int r = config_load(&app->flags, &app->config);
 
 	if (r < 0)
@@ -370,14 +377,14 @@ int main(int argc, char **argv)
 	int r = failpoint_setup();
 
 	if (r < 0)
-		return complain(r, PROC_USAGE);
+		return bad_usage(r);
 	r = options_parse(&options, argc, argv, &first);
 	if (r == END)
 		return PROC_OK;
 	if (!r && first < argc)
 		r = options_bad(&options, "unexpected operand '%s'", argv[first]);
 	if (r < 0)
-		return complain(r, PROC_USAGE);
+		return bad_usage(r);
 	app.p.tick = app_tick;
 	app.p.tick_arg = &app;
 	return start(&app);

@@ -50,12 +50,14 @@ int main(int argc, char **argv)
 		fprintf(stderr, PROGRAM ": %s\n", err_text(r));
 		return PROC_USAGE;
 	}
-	log_setup(PROGRAM, LOG_INFO, LOG_TEXT);
+	log_setup(PROGRAM, LOG_INFO, config_first_format(&flags));
 	r = failpoint_setup();
 	if (r >= 0)
 		r = config_load(&flags, &config);
-	if (r < 0)
-		return complain(r);
+	if (r < 0) {
+		(void)complain(r);
+		return PROC_CONFIG; /* a file that is not there too: somebody has to do something */
+	}
 	log_setup(PROGRAM, config->log_level, config->log_format);
 	if (env_library_fault())
 		log_event(LOG_WARNING, "store", "library", "text=%s", log_quote(env_library_fault()));

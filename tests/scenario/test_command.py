@@ -157,6 +157,21 @@ def test_wrong_usage_exits_with_two(kinf, args):
     assert result.status == 2 and result.stdout == "" and result.stderr, result
 
 
+@pytest.mark.parametrize(
+    "daemon, option, status, words",
+    [
+        ("kinf-reflector", "--config=/nonexistent", 78, "opening '/nonexistent'"),
+        ("kinf-processor", "--config=/nonexistent", 78, "opening '/nonexistent'"),
+        ("kinf-processor", "--store=/dev/null/x", None, "store '/dev/null/x'"),
+    ],
+)
+def test_daemons_complain_in_the_form_of_their_log(daemon, option, status, words):
+    result = run_command([program(daemon), "--log-format=json", "--watch=pods", option])
+    said = json.loads(result.stderr)
+    assert (said["level"], said["program"]) == ("error", daemon) and words in said["error"], result
+    assert result.status == status if status else result.status != 0, result
+
+
 def test_help_and_version(kinf):
     text = kinf("--help", check=True).stdout
     for command in ("run", "get", "watch", "describe", "index", "status", "wait", "dump", "verify", "diff", "config"):
