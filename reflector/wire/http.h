@@ -65,7 +65,7 @@ struct http_request {
 
 	/* Nanoseconds, 0: no limit. */
 	uint64_t first_byte_ns; /* from http_start to the answer's headers, connecting included; and from
-	                         * there to the end, where it is no success */
+	                         * there to the end, where the status is not 200 */
 	uint64_t idle_ns;       /* longest silence after that */
 	uint64_t total_ns;      /* from http_start to the end */
 

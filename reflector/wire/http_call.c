@@ -110,7 +110,7 @@ static void headers_complete(struct http_call *call)
 	};
 
 	call->limit.answered = true;
-	if (call->head.status >= 300)
+	if (call->head.status != 200)
 		limit_refusal(&call->limit);
 	if (call->head.status == 401)
 		refused(call);
