@@ -140,17 +140,21 @@ static int use_current(struct pair *pair, char *reason, size_t size)
 	return NOT_FOUND;
 }
 
-/* What a killed builder left. The one that CURRENT names stays: readers may be in it. */
-static int remove_leftovers(const struct processor *p)
+/* What a killed builder left. The one that CURRENT names stays: readers may be in it. What can't be
+ * removed stops nobody; where CURRENT can't be read all stay until another is published. */
+static void remove_leftovers(const struct processor *p)
 {
 	int fd = home_index_fd(p->home);
 	uint32_t current;
 	int r = generation_current(fd, &current);
 
+	if (r >= 0)
+		r = generation_remove_others(fd, r == FOUND ? current : 0);
 	if (r < 0)
-		return r;
-	r = generation_remove_others(fd, r == FOUND ? current : 0);
-	return r < 0 ? r : 0;
+		log_event(p->retrying ? LOG_DEBUG : LOG_WARNING, "index", "leftovers stay", "reason=%s",
+			log_quote(err_text(r)));
+	if (r < 0)
+		err_clear();
 }
 
 static int build(struct pair *pair, const char *reason)
@@ -171,10 +175,9 @@ static int build(struct pair *pair, const char *reason)
 static int open_index(struct pair *pair, bool anew)
 {
 	char reason[STATS_TEXT] = "the old one is damaged";
-	int r = remove_leftovers(pair->p);
+	remove_leftovers(pair->p);
+	int r = anew ? NOT_FOUND : use_current(pair, reason, sizeof(reason));
 
-	if (!r)
-		r = anew ? NOT_FOUND : use_current(pair, reason, sizeof(reason));
 	pair->published = r == FOUND;
 	return r == NOT_FOUND ? build(pair, reason) : r;
 }

@@ -71,7 +71,7 @@ int generation_find(int directory_fd, const uint8_t uuid[16], uint32_t *ret_numb
 /* The uuid in STATE of generation NUMBER: 0, -ENOENT, ERR_CORRUPT. */
 int generation_read_uuid(int directory_fd, uint32_t number, uint8_t ret_uuid[16]);
 /* Removes all but KEEP (0: all); one that is being opened stays until the next time. Mapped readers
- * keep what they have. How many were removed. */
+ * keep what they have. How many were removed, or why one could not be: the others are. */
 int generation_remove_others(int directory_fd, uint32_t keep);
 int generation_remove_except(int directory_fd, const uint32_t *keep, size_t n_keep);
 

@@ -198,6 +198,7 @@ struct removal {
 	const uint32_t *keep;
 	size_t n_keep;
 	int removed;
+	int failed; /* the first error */
 };
 
 void generation_remove_failed(int directory_fd, uint32_t number)
@@ -222,17 +223,13 @@ static int remove_files(int fd)
 	return 0;
 }
 
-/* One whose open.lock is held is being opened: it stays until the next time. */
-static int remove_folder(void *arg, int directory_fd, uint32_t number)
+/* 1; 0: its open.lock is held, it is being opened: it stays until the next time. */
+static int remove_folder(int directory_fd, uint32_t number)
 {
-	struct removal *removal = arg;
 	AUTO_FD int fd = -1;
 	AUTO_FD int lock_fd = -1;
 	char name[32];
 
-	for (size_t i = 0; i < removal->n_keep; i++)
-		if (removal->keep[i] == number)
-			return 0;
 	generation_folder_name(number, name);
 	int r = generation_open_folder(directory_fd, number, &fd);
 	if (r < 0)
@@ -245,16 +242,32 @@ static int remove_folder(void *arg, int directory_fd, uint32_t number)
 		return err_add(r, "%s", name);
 	if (unlinkat(directory_fd, name, AT_REMOVEDIR) < 0)
 		return err_set(-errno, "removing %s", name);
-	removal->removed++;
+	return 1;
+}
+
+/* What can't be removed, because somebody has put a file of his own there, is no reason to keep the
+ * others. */
+static int remove_unkept(void *arg, int directory_fd, uint32_t number)
+{
+	struct removal *removal = arg;
+
+	for (size_t i = 0; i < removal->n_keep; i++)
+		if (removal->keep[i] == number)
+			return 0;
+	int r = remove_folder(directory_fd, number);
+	if (r > 0)
+		removal->removed++;
+	else if (r < 0 && !removal->failed)
+		removal->failed = r;
 	return 0;
 }
 
 int generation_remove_except(int directory_fd, const uint32_t *keep, size_t n_keep)
 {
 	struct removal removal = {.keep = keep, .n_keep = n_keep};
-	int r = generation_each(directory_fd, remove_folder, &removal);
+	int r = generation_each(directory_fd, remove_unkept, &removal);
 
-	return r < 0 ? r : removal.removed;
+	return r < 0 ? r : removal.failed < 0 ? removal.failed : removal.removed;
 }
 
 int generation_remove_others(int directory_fd, uint32_t keep)

@@ -378,8 +378,9 @@ int index_publish(struct index *index, struct home *home)
 	if (r < 0)
 		return r;
 	FAILPOINT_RETURN(REBUILD_SWITCHED);
-	r = generation_remove_others(home_index_fd(home), generation_number(index->gen));
-	return r < 0 ? r : 0;
+	if (generation_remove_others(home_index_fd(home), generation_number(index->gen)) < 0)
+		err_clear(); /* what is left is tried again when it is opened the next time */
+	return 0;
 }
 
 /* What CURRENT names now; -ENOENT when that was replaced and removed before it could be opened. */

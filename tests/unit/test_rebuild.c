@@ -12,6 +12,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "tests/unit/rig.h"
+#include "tests/unit/scratch.h"
 #include "store/generation.h"
 
 static struct rig rig;
@@ -82,6 +83,48 @@ Test(rebuild, lost_index_comes_back_as_it_was)
 	EXPECT(rig_under(&rig, feed, "namespace", "c"), "c/3");
 	cr_assert_eq(rig_feed(&rig, feed).listed, row.listed);
 	cr_assert_eq(rig_feed(&rig, feed).objects, 2);
+}
+
+static void write_file(const char *name, const char *text)
+{
+	FILE *f = fopen(scratch_path(name), "we");
+
+	cr_assert_not_null(f, "%s", name);
+	cr_assert_geq(fputs(text, f), 0);
+	cr_assert_eq(fclose(f), 0);
+}
+
+Test(rebuild, a_damaged_current_stops_nobody)
+{
+	uint32_t feed = listed_feed();
+
+	rig_settle(&rig);
+	pair_close(&rig.pair);
+	write_file("store/index/CURRENT", "");
+	rig_settle(&rig);
+	EXPECT(rig_under(&rig, feed, "node", "n1"), "a/1");
+	cr_assert_eq(rig_generation(&rig), 2);
+	cr_assert_neq(access(scratch_path("store/index/gen-1"), F_OK), 0, "it is removed then");
+}
+
+/* What somebody has put beside them, a copy say, is not ours to remove. */
+Test(rebuild, what_is_not_ours_among_the_generations_stops_nobody)
+{
+	uint32_t feed = listed_feed();
+
+	rig_settle(&rig);
+	write_file("store/index/gen-1/data.mdb.copy", "x");
+	write_file("store/index/gen-7", "x");
+	pair_close(&rig.pair);
+	cr_assert_eq(pair_open(&rig.p, true, &rig.pair), 0, "%s", err_text(-1));
+	EXPECT(rig_under(&rig, feed, "node", "n1"), "a/1");
+	cr_assert_neq(access(scratch_path("store/index/gen-1/data.mdb"), F_OK), 0);
+	pair_close(&rig.pair);
+	cr_assert_eq(pair_open(&rig.p, true, &rig.pair), 0, "%s", err_text(-1));
+	cr_assert_neq(access(scratch_path("store/index/gen-8"), F_OK), 0, "of the others all go");
+	rig_record(&rig, feed, RECORD_ADDED, "c/3", on("n1"));
+	rig_settle(&rig);
+	EXPECT(rig_under(&rig, feed, "node", "n1"), "a/1 c/3");
 }
 
 Test(rebuild, inside_an_open_list_it_is_the_state_before_the_list)
