@@ -321,6 +321,20 @@ static void describe_release(struct describe *d)
 	kinf_close(&d->kinf);
 }
 
+/* FEED NAME or, as -o name prints them, FEED/NAME. NULL: neither. */
+static char *take_operands(struct describe *d, char **operands, int n)
+{
+	char *slash = n > 0 ? strchr(operands[0], '/') : NULL;
+
+	if (n == 0 || n > 2 || (n == 1 && !slash))
+		return NULL;
+	d->feed = operands[0];
+	if (n == 2)
+		return *operands[1] ? operands[1] : NULL;
+	*slash = '\0';
+	return slash[1] ? slash + 1 : NULL;
+}
+
 int command_describe(int argc, char **argv)
 {
 	CLEANUP(describe_release) struct describe describe = {.out = BUF_INIT};
@@ -331,16 +345,16 @@ int command_describe(int argc, char **argv)
 		{"Options", describe_options, ARRAY_SIZE(describe_options), &args},
 		config_common_options(&flags),
 	};
-	const struct options options = {"kinf describe", "FEED NAME",
+	const struct options options = {"kinf describe", "FEED NAME | FEED/NAME",
 		"Prints one object: what names it, what the store keeps of its past, and all that is in it. "
 		"Also one that was deleted, for as long as that is kept.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 
-	if (r == 0 && (argc - first != 2 || !*argv[first + 1]))
+	char *name = r == 0 ? take_operands(&describe, argv + first, argc - first) : NULL;
+	if (r == 0 && !name)
 		r = options_bad(&options, "a feed and a name are wanted");
 	if (r != 0)
 		return command_usage(&options, r);
-	describe.feed = argv[first];
-	return run(&describe, &flags, args.namespace_, argv[first + 1]);
+	return run(&describe, &flags, args.namespace_, name);
 }

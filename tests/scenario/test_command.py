@@ -74,7 +74,8 @@ def test_describe_tells_names_past_and_content(cluster, kinf):
     assert yaml.safe_load(body) == wanted
     assert f"UID:              {wanted['metadata']['uid']}" in head and "app=b" in head and "ADDED" in head
     assert kinf("describe", "pods", "web/p-03", check=True).stdout.split("\nObject:\n")[1] == body
-    both = kinf("describe", "pods", "p-03", check=True).stdout
+    assert kinf("describe", "pods/web/p-03", check=True).stdout.split("\nObject:\n")[1] == body
+    both = kinf("describe", "pod/p-03", check=True).stdout
     assert re.findall(r"^Namespace: +(\w+)", both, re.M) == ["shop", "web"]
 
 
