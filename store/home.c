@@ -244,7 +244,8 @@ static int open_parts(struct home *home, const char *store, const struct home_op
 	r = options->create ? create(home, store, group) : find(home, store);
 	if (r < 0)
 		return r;
-	if (realpath(store, resolved))
+	/* Links stay in it: one that is turned to another store leads there, daemons and readers too. */
+	if (*store != '/' && realpath(store, resolved))
 		memcpy(home->path, resolved, strlen(resolved) + 1);
 	if (!options->create)
 		return home_find_runtime(home);

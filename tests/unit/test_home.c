@@ -302,6 +302,31 @@ Test(home, a_runtime_folder_that_came_back_is_checked_too)
 	home_close(&daemon);
 }
 
+Test(home, a_link_that_is_turned_to_another_store_is_followed)
+{
+	struct home_options options = {.create = true, .runtime_dir = scratch()};
+	struct home *other = NULL, *daemon = NULL;
+
+	cr_assert_eq(home_open(scratch_path("one"), &options, &other), 0);
+	home_close(&other);
+	cr_assert_eq(home_open(scratch_path("two"), &options, &other), 0);
+	cr_assert_eq(mkdir(scratch_path("a"), 0700) | mkdir(scratch_path("a/b"), 0700), 0);
+	cr_assert_eq(symlink("../../one", scratch_path("a/b/store")), 0);
+	daemon = open_home(true);
+	struct home *reader = open_home(false);
+	cr_assert_eq(home_take_role(daemon, HOME_REFLECTOR), 0);
+	cr_assert_eq(home_check(daemon), 0);
+	cr_assert_str_neq(home_id(reader), home_id(other));
+	cr_assert_eq(unlink(scratch_path("a/b/store")), 0);
+	cr_assert_eq(symlink("../../two", scratch_path("a/b/store")), 0);
+	cr_assert_eq(home_check(daemon), ERR_MOVED);
+	home_refresh(reader);
+	cr_assert_str_eq(home_id(reader), home_id(other));
+	home_close(&reader);
+	home_close(&daemon);
+	home_close(&other);
+}
+
 Test(home, daemon_keeps_the_store_its_lock_is_in)
 {
 	struct home *daemon = open_home(true);
