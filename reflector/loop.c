@@ -452,13 +452,28 @@ static int take_signals(struct loop *loop)
 	return 0;
 }
 
+static void keep_current(const struct loop *loop)
+{
+	struct err_kept kept;
+
+	err_keep(&kept);
+	if (journal_keep_current(loop->journal, loop->home) == GONE)
+		log_event(LOG_WARNING, "journal", "CURRENT written again", "generation=%u",
+			(unsigned)journal_generation(loop->journal));
+	err_restore(&kept); /* one that can't be written now is tried again */
+}
+
 /* What is written into folders that were taken away nobody would find. */
 static int look_at_store(const struct loop *loop)
 {
 	int r = home_check(loop->home);
 
-	if (r || journal_is_there(loop->journal, loop->home))
+	if (r)
 		return r;
+	if (journal_is_there(loop->journal, loop->home)) {
+		keep_current(loop);
+		return 0;
+	}
 	return err_say(ERR_MOVED,
 		"the journal in store '%s' was taken away while in use: ending, because nobody would find "
 		"what is written there; the next start makes it anew",

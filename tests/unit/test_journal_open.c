@@ -41,6 +41,28 @@ Test(journal, kill_after_commit_loses_nothing_and_before_it_everything)
 	home_close(&home);
 }
 
+/* A processor that starts would wait for a journal, for as long as the reflector lives. */
+Test(journal, its_writer_names_it_again_when_current_was_lost)
+{
+	struct home *home = open_home();
+	struct journal *j = open_writer(home), *reader = NULL;
+	const char *path = scratch_path("store/journal/CURRENT");
+	char current[512];
+
+	(void)snprintf(current, sizeof(current), "%s", path);
+	cr_assert_eq(journal_keep_current(j, home), 0);
+	cr_assert_eq(unlink(current), 0);
+	cr_assert_eq(journal_open_read(home, NULL, &reader), ERR_NO_STORE);
+	cr_assert_eq(journal_keep_current(j, home), GONE);
+	cr_assert_eq(journal_open_read(home, NULL, &reader), 0);
+	journal_close(&reader);
+	cr_assert_eq(truncate(current, 0), 0);
+	cr_assert_eq(journal_keep_current(j, home), GONE);
+	cr_assert_eq(journal_keep_current(j, home), 0);
+	journal_close(&j);
+	home_close(&home);
+}
+
 Test(journal, lost_one_is_begun_anew_and_says_why)
 {
 	struct home *home = open_home();
