@@ -262,7 +262,11 @@ int home_open(const char *store, const struct home_options *options, struct home
 		return err_set(-ENOMEM, "opening store '%s'", store);
 	home->magic = HOME_MAGIC;
 	(void)pthread_mutex_init(&home->refreshing, NULL); /* a default one cannot fail on Linux */
-	home->fd = home->journal_fd = home->index_fd = home->cursors_fd = -1;
+	home->fd = -1;
+	/* One by one: clang 14 takes no chain of atomic ones. */
+	home->journal_fd = -1;
+	home->index_fd = -1;
+	home->cursors_fd = -1;
 	home->runtime_fd = -1;
 	for (int i = 0; i < HOME_ROLE_MAX; i++)
 		home->role_fd[i] = home->runtime_lock[i] = -1;
