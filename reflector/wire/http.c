@@ -170,6 +170,7 @@ static int socket_opened(void *arg, curl_socket_t fd, curlsocktype purpose)
 	if (connections_add(&http->connections, fd, http->clock_ns) < 0)
 		return CURL_SOCKOPT_ERROR;
 	call->connecting = true;
+	call->connecting_ns = proc_monotonic_ns();
 	return CURL_SOCKOPT_OK;
 }
 
@@ -230,13 +231,36 @@ static void set_tls(struct setup *setup, const struct kubeconfig *config)
 	SET(setup, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 }
 
-/* It was chosen already: libcurl is not to look into the environment, not for exceptions either. */
-static void set_proxy(struct setup *setup, const struct http *http)
+/* libcurl 7.88 reads what a proxy says in answer to CONNECT for as long as there is more, and looks at no
+ * limit meanwhile: one that does not end would hold up everything else. 1: enough. */
+static int look_at_tunnel(void *arg, curl_off_t download, curl_off_t downloaded, curl_off_t upload,
+	curl_off_t uploaded)
 {
+	const struct http_call *call = arg;
+	curl_off_t done_us = 0;
+
+	(void)download, (void)downloaded, (void)upload, (void)uploaded;
+	if (call->limit.answered || !call->connecting ||
+		proc_monotonic_ns() - call->connecting_ns < call->http->connect_ns)
+		return 0;
+	(void)curl_easy_getinfo(call->easy, CURLINFO_APPCONNECT_TIME_T, &done_us);
+	return done_us == 0;
+}
+
+/* It was chosen already: libcurl is not to look into the environment, not for exceptions either. */
+static void set_proxy(struct setup *setup, struct http_call *call)
+{
+	const struct http *http = call->http;
+
 	SET(setup, CURLOPT_PROXY, http->proxy.url ? http->proxy.url : "");
 	SET(setup, CURLOPT_NOPROXY, "");
 	/* Who we are to the server is none of the proxy's business. */
 	SET(setup, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE);
+	if (http->proxy.url && http->config->tls) {
+		SET(setup, CURLOPT_NOPROGRESS, 0L);
+		SET(setup, CURLOPT_XFERINFOFUNCTION, look_at_tunnel);
+		SET(setup, CURLOPT_XFERINFODATA, call);
+	}
 	if (!http->proxy.tls)
 		return;
 	SET(setup, CURLOPT_PROXY_SSL_VERIFYPEER, http->config->insecure ? 0L : 1L);
@@ -259,7 +283,7 @@ static void set_connection(struct setup *setup, struct http_call *call)
 	SET(setup, CURLOPT_CLOSESOCKETFUNCTION, socket_closing);
 	SET(setup, CURLOPT_CLOSESOCKETDATA, http);
 	SET(setup, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-	set_proxy(setup, http);
+	set_proxy(setup, call);
 	if (http->connect_to)
 		SET(setup, CURLOPT_CONNECT_TO, http->connect_to);
 	if (config->tls)
@@ -463,6 +487,7 @@ static int error_code(CURLcode code)
 	case CURLE_OUT_OF_MEMORY:
 		return -ENOMEM;
 	case CURLE_OPERATION_TIMEDOUT:
+	case CURLE_ABORTED_BY_CALLBACK: /* look_at_tunnel */
 		return ERR_TIMEOUT;
 	case CURLE_WEIRD_SERVER_REPLY:
 	case CURLE_BAD_CONTENT_ENCODING:
@@ -482,6 +507,7 @@ static const char *what_failed(CURLcode code, bool answered)
 	case CURLE_COULDNT_CONNECT:
 		return "no connection";
 	case CURLE_OPERATION_TIMEDOUT:
+	case CURLE_ABORTED_BY_CALLBACK:
 		return "connecting took too long";
 	default:
 		return answered ? "answer cut off" : "no answer";

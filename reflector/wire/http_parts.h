@@ -40,7 +40,8 @@ struct http_call {
 	struct certificate_set *certificates; /* the same; NULL over plain http */
 	unsigned shown;             /* version of the credentials that it carries */
 	bool cancelled;             /* in a callback of curl, where it can't be removed */
-	bool connecting;            /* it has opened a connection of its own */
+	bool connecting;            /* it has opened a connection of its own, */
+	uint64_t connecting_ns;     /* then (monotonic) */
 
 	struct limit limit; /* on the http's clock */
 	uint16_t port;      /* local, once an answer began */
