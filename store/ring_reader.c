@@ -324,16 +324,28 @@ const uint8_t *ring_uuid(const struct ring_reader *reader)
 	return reader->header->uuid;
 }
 
+#define STATUS_TRIES 100
+
+/* Claim and tail belong together, unless the writer is faster than we are each time. */
+static void read_positions(const struct ring_header *header, struct ring_status *status)
+{
+	for (int i = 0; i < STATUS_TRIES; i++) {
+		/* The opposite of their stores' order: what was published was claimed before. */
+		status->tail = atomic_load_explicit(&header->tail, memory_order_acquire);
+		status->claim = atomic_load_explicit(&header->claim, memory_order_acquire);
+		if (status->tail == atomic_load_explicit(&header->tail, memory_order_relaxed))
+			return;
+	}
+}
+
 void ring_status(const struct ring_reader *reader, struct ring_status *ret_status)
 {
 	CHECK_OBJ(reader, RING_READER_MAGIC);
 	const struct ring_header *header = reader->header;
 
-	/* A report: the words need not belong to one instant. */
+	/* A report: the others need not belong to one instant. */
 	*ret_status = (struct ring_status){
 		.capacity = reader->capacity,
-		.claim = atomic_load_explicit(&header->claim, memory_order_relaxed),
-		.tail = atomic_load_explicit(&header->tail, memory_order_relaxed),
 		.last_seq = atomic_load_explicit(&header->last_seq, memory_order_relaxed),
 		.heartbeat_ns = atomic_load_explicit(&header->heartbeat_ns, memory_order_relaxed),
 		.epoch = atomic_load_explicit(&header->epoch, memory_order_relaxed),
@@ -342,4 +354,5 @@ void ring_status(const struct ring_reader *reader, struct ring_status *ret_statu
 		.laps = reader->laps,
 		.corrupt = reader->corrupt,
 	};
+	read_positions(header, ret_status);
 }
