@@ -30,6 +30,7 @@
 #define SAVE_BUSY_NS   (1000 * UINT64_C(1000000)) /* after a line, while more are coming */
 #define FEEDS_NS       (1000 * UINT64_C(1000000)) /* feeds may come behind the name */
 #define SAVE_SILENT_NS (5000 * UINT64_C(1000000)) /* the position alone has moved */
+#define SAVE_AGAIN_NS  (60000 * UINT64_C(1000000)) /* not even that: an old cursor expires */
 
 struct watch_args {
 	struct query_args query;
@@ -73,7 +74,7 @@ struct watch {
 	/* Since the cursor was written. */
 	struct follow_position *saved;
 	size_t n_saved;
-	uint64_t saved_ns;
+	uint64_t saved_ns, written_ns; /* looked whether the cursor is to be written, did so */
 	uint64_t items;
 };
 
@@ -207,12 +208,15 @@ static int save(struct watch *w)
 		r = outlet_flush(&w->out);
 	w->items = 0;
 	w->saved_ns = proc_monotonic_ns();
-	if (r < 0 || !w->args.cursor || !follow_synced(w->follow) || !has_moved(w))
+	if (r < 0 || !w->args.cursor || !follow_synced(w->follow) ||
+		(!has_moved(w) && w->saved_ns - w->written_ns < SAVE_AGAIN_NS))
 		return r;
 	size_t n = follow_positions(w->follow, &positions);
 	r = cursor_save(store_home(w->store), w->args.cursor, follow_uuid(w->follow), positions, n);
-	if (r == 0)
+	if (r == 0) {
 		note_saved(w);
+		w->written_ns = w->saved_ns;
+	}
 	return r;
 }
 

@@ -88,7 +88,7 @@ struct kinf_informer {
 	struct cursor_file begin; /* what it said; n 0: nothing */
 	struct follow_position *saved, *now;
 	size_t n_saved;
-	uint64_t saved_ns;
+	uint64_t saved_ns, written_ns; /* looked whether it is to be written, did so */
 	bool handed_out; /* something, since it was written */
 };
 

@@ -16,6 +16,7 @@
 #include "reader/informer/informer.h"
 
 #define SILENT_NS UINT64_C(5000000000)
+#define AGAIN_NS  UINT64_C(60000000000) /* also when nothing moves: an old one expires (cursorExpiry) */
 
 int informer_cursor_load(struct kinf_informer *informer)
 {
@@ -116,7 +117,7 @@ int informer_cursor_save(struct kinf_informer *informer)
 		return r;
 	informer->saved_ns = proc_monotonic_ns();
 	informer->handed_out = false;
-	if (!has_moved(informer))
+	if (!has_moved(informer) && informer->saved_ns - informer->written_ns < AGAIN_NS)
 		return 0;
 	r = cursor_save(store_home(informer->kinf->store), informer->cursor, informer->journal,
 		informer->now, informer->n_feeds);
@@ -124,6 +125,7 @@ int informer_cursor_save(struct kinf_informer *informer)
 		informer->handed_out = true;
 		return r;
 	}
+	informer->written_ns = informer->saved_ns;
 	struct follow_position *before = informer->saved;
 	informer->saved = informer->now;
 	informer->n_saved = informer->n_feeds;

@@ -6,6 +6,9 @@
 #include <errno.h>
 
 #include "common/cleanup.h"
+#include "common/err.h"
+#include "reader/handle.h"
+#include "reader/informer/informer.h"
 #include "tests/unit/tape.h"
 
 TestSuite(informer_cursor, .init = cache_open, .fini = cache_close, .timeout = 60);
@@ -83,6 +86,25 @@ Test(informer_cursor, what_was_not_committed_comes_again)
 	tape_is(&a, "sync upd a/x=1>2");
 	again(KINF_COMMIT_BY_HAND);
 	tape_is(&a, "sync upd a/x=1>2");
+	release();
+}
+
+/* It would expire under a follower to whom nothing happens. */
+Test(informer_cursor, one_that_does_not_move_is_written_now_and_then)
+{
+	struct home *home = store_home(cache.kinf->store);
+	struct cursor_file file;
+
+	cache_put("a/x", NULL);
+	cache_take();
+	again(0);
+	cr_assert_eq(cursor_remove(home, "c"), FOUND);
+	KINF_OK(kinf_informer_commit(informer));
+	cr_assert_eq(cursor_load(home, "c", &file), NOT_FOUND, "it says nothing new");
+	informer->written_ns -= 61 * UINT64_C(1000000000);
+	KINF_OK(kinf_informer_commit(informer));
+	cr_assert_eq(cursor_load(home, "c", &file), FOUND);
+	cursor_release(&file);
 	release();
 }
 
