@@ -38,20 +38,28 @@ void progress_new(const struct config *config, struct progress **ret_progress)
 	*ret_progress = p;
 }
 
-/* The page appears when the reflector has started. */
+static bool is_alive(const struct stats *page)
+{
+	struct stats_process process;
+
+	return page && stats_process(page, &process) == 0 && process.alive;
+}
+
+/* The page appears when the reflector has started, and another reflector may have another one: of a store
+ * that was made anew. */
 static bool progress_open(struct progress *p)
 {
 	struct home_options options = {0};
 
-	if (p->page)
+	if (is_alive(p->page))
 		return true;
+	stats_close(&p->page);
+	home_close(&p->home);
 	if (home_open(p->config->store, &options, &p->home) < 0)
 		return false;
 	if (home_runtime_fd(p->home) >= 0)
 		(void)stats_open(home_runtime_fd(p->home), "stats.reflector", &p->page);
-	if (!p->page)
-		home_close(&p->home);
-	return p->page != NULL;
+	return is_alive(p->page);
 }
 
 struct sum {

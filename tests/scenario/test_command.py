@@ -2,14 +2,17 @@
 """The kinf command: what each subcommand prints, exits with, and says when something is wrong."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
 
 import pytest
 import yaml
 
 from harness import eventually
 from harness.objects import pod
-from harness.process import program, run_command
+from harness.process import Process, program, run_command
 from harness.store import whole
 
 
@@ -299,6 +302,49 @@ def test_status_as_text(kinf):
     text = kinf("status", check=True).stdout
     for word in ("kinf-reflector", "kinf-processor", "pods", "deployments.apps", "live", "24"):
         assert word in text, text
+
+
+# ---- run --------------------------------------------------------------------------------------------
+
+
+class OnTerminal(Process):
+    """A process whose standard error is a terminal; `log` is what was written there so far."""
+
+    def start(self):
+        self.shown = ""
+        self.terminal, theirs = os.openpty()
+        os.set_blocking(self.terminal, False)
+        self.popen = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                      stderr=theirs, env=self.env, cwd=self.cwd)
+        os.close(theirs)
+        return self
+
+    @property
+    def log(self):
+        try:
+            while piece := os.read(self.terminal, 65536):
+                self.shown += piece.decode(errors="replace")
+        except OSError:
+            pass  # no more now, or nobody has it open any more
+        return self.shown
+
+
+def test_the_first_sync_is_seen_on_a_terminal_until_it_is_over(simulator, store):
+    """Also in a store that was made anew meanwhile."""
+    simulator.create("pods", 20)
+    simulator.fault(verb="list", resource="pods", path="continue=", status=503)
+    store.configure(whole("pods", pageSize=10), backoff={"min": "50ms", "max": "100ms"})
+    argv = [program("kinf"), "run", "--config", store.config, "--runtime-dir", store.runtime]
+    run = OnTerminal("kinf-run", argv, store.directory, store.env)
+    store.processes.append(run.start())
+    eventually(lambda: "\r\x1b[Klisting: 10 of 20 objects, " in run.log)
+    trash = store.directory / "trash"
+    os.rename(store.path, trash)
+    shutil.rmtree(trash)
+    eventually(lambda: " removed " in run.log and "listing: 10 of 20" in run.log.rpartition(" removed ")[2])
+    simulator.clear_faults()
+    store.wait_equal(simulator, "pods")
+    eventually(lambda: "\r\x1b[K" in run.log.rpartition("listing: ")[2])
 
 
 # ---- offline ---------------------------------------------------------------------------------------
