@@ -65,11 +65,11 @@ static int token_read(const char *path, char **ret_token)
 	return r;
 }
 
-static void say_unreadable(struct credential *credential)
+static void say_unreadable(struct credential *credential, int error)
 {
 	if (!credential->unreadable)
 		log_event(LOG_WARNING, "credential", "unreadable", "error=%s text=%s",
-			log_quote(err_text(ERR_CONFIG)), log_quote("the token before stays in use"));
+			log_quote(err_text(error)), log_quote("the token before stays in use"));
 	credential->unreadable = true;
 	err_clear();
 }
@@ -78,14 +78,16 @@ static void say_unreadable(struct credential *credential)
 static void token_renew(struct credential *credential, uint64_t now_ns)
 {
 	char *token;
+	int r;
 
 	if (!credential->token)
 		return;
 	if (!credential->refused && now_ns - credential->read_ns < TOKEN_AGE_NS)
 		return;
 	credential->read_ns = now_ns;
-	if (token_read(credential->config->token_file, &token) < 0) {
-		say_unreadable(credential);
+	r = token_read(credential->config->token_file, &token);
+	if (r < 0) {
+		say_unreadable(credential, r);
 		return;
 	}
 	credential->refused = credential->unreadable = false;

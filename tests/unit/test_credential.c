@@ -158,6 +158,8 @@ Test(credential, c45_old_token_stays_while_the_file_is_bad_and_that_is_said_once
 	cr_assert_eq(unlink(token_path), 0);
 	expect(credential, now + 240 * SECOND, "Authorization: Bearer two\n");
 	cr_assert_eq(lines_kept(" warning credential unreadable "), 2);
+	cr_assert_eq(lines_kept("is empty"), 1, "it says why");
+	cr_assert_eq(lines_kept("No such file"), 1, "it says why");
 	credential_free(&credential);
 }
 
