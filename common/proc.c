@@ -74,11 +74,12 @@ int proc_signals_next(int fd)
 void proc_signals_reset(void)
 {
 	struct sigaction usual = {.sa_handler = SIG_DFL};
-	sigset_t none;
+	sigset_t kept;
 
-	(void)sigemptyset(&none);
+	(void)sigemptyset(&kept);
+	(void)sigaddset(&kept, SIGHUP);
 	(void)sigaction(SIGPIPE, &usual, NULL);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)sigprocmask(SIG_SETMASK, &kept, NULL);
 }
 
 /* ---- one instance per role ------------------------------------------------------------------------ */

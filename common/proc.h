@@ -29,7 +29,8 @@ int proc_signals_open(void);
 /* Next signal number from the fd, 0 when none. */
 int proc_signals_next(int fd);
 
-/* For a child between fork and exec: nothing blocked, SIGPIPE as usual. Async-signal-safe. */
+/* For a child between fork and exec: SIGPIPE as usual, nothing blocked but SIGHUP, which may come before
+ * the child opens its signals, and then waits for that. Async-signal-safe. */
 void proc_signals_reset(void);
 
 /* Takes the role's lock on DIRECTORY_FD/NAME, created 0600, our pid written into it. Returns the fd

@@ -86,6 +86,21 @@ Test(proc, signals_are_usual_again_after_reset)
 	cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
 
+/* Who is told to reload while it starts is not ended by it, and does so when it can. */
+Test(proc, hangup_waits_for_a_daemon_that_starts)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		proc_signals_reset();
+		(void)raise(SIGHUP);
+		AUTO_FD int fd = proc_signals_open();
+		_exit(fd >= 0 && proc_signals_next(fd) == SIGHUP ? 0 : 1);
+	}
+	int status = reap(pid);
+	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 /* Holds the lock in another process until the pipe is closed; returns its pid. */
 static pid_t hold_lock(int *ret_go)
 {
