@@ -14,7 +14,7 @@
 #include "common/proc.h"
 #include "reflector/cluster.h"
 #include "reflector/feeds.h"
-#include "reflector/retention.h"
+#include "reflector/trimming.h"
 
 #define LOOP_MAGIC     0x4c4f4f50u
 #define SECOND         1000000000ull
@@ -22,10 +22,6 @@
 #define BEAT           SECOND
 #define STATUS_PAGE    "stats.reflector"
 #define DELTA_RING     "delta.ring"
-#define TRIM_PAUSE     (2 * SECOND)
-#define TRIM_SOON      (SECOND / 10)
-#define TRIM_SLICE     2000  /* records: a few milliseconds */
-#define TRIM_LARGE     16000 /* more than a turn can add */
 #define HOLD_FIRST     SECOND
 #define HOLD_SLOW      (10 * SECOND)
 #define HOLD_LOOK      SECOND
@@ -50,13 +46,11 @@ struct loop {
 	int death;
 
 	bool forget;         /* the journal is of another past */
-	bool old_left;       /* a journal that readers may still be on */
 	bool work_left;
 	bool ready_said;
 	bool homeless;       /* "no runtime folder" was said */
-	uint64_t beat_ns, trim_ns, trim_soon_ns;
-	bool trimming;
-	struct trim_goal trim_goal;
+	uint64_t beat_ns;
+	struct trimming trimming;
 	uint64_t held_ns;    /* until then nothing is read; 0: not held */
 	uint64_t hold_pause;
 };
@@ -157,6 +151,10 @@ static int open_feeds(struct loop *loop)
 		r = retention_new(loop->home, loop->journal, &retention, &loop->retention);
 	if (r < 0)
 		return r;
+	loop->trimming.home = loop->home;
+	loop->trimming.stats = loop->stats;
+	loop->trimming.most_bytes = retention.bytes;
+	trimming_begin(&loop->trimming, loop->journal, loop->retention);
 	cluster_begin(loop->cluster, loop->recorder);
 	shared.recorder = loop->recorder;
 	r = feeds_new(loop->journal, &shared, &loop->feeds);
@@ -195,8 +193,7 @@ int loop_new(struct config *config, const struct config_flags *flags, struct loo
 	if (!loop)
 		return err_set(-ENOMEM, "the reflector");
 	*loop = (struct loop){.magic = LOOP_MAGIC, .config = config, .flags = flags, .signals = -1,
-		.death = -1, .hold_pause = HOLD_FIRST,
-		.old_left = true}; /* perhaps: of a run before this one */
+		.death = -1, .hold_pause = HOLD_FIRST};
 	loop->signals = proc_signals_open();
 	if (loop->signals < 0)
 		return loop->signals;
@@ -248,11 +245,9 @@ static int begin_anew(struct loop *loop)
 
 	loop->forget = false;
 	cluster_again(loop->cluster);
-	loop->trimming = false;
 	close_feeds(loop);
 	if (journal_txn(loop->journal))
 		journal_abort(loop->journal);
-	loop->old_left = true;
 	int r = journal_begin_anew(&loop->journal, loop->home, &options);
 	return r < 0 ? r : open_feeds(loop);
 }
@@ -284,7 +279,7 @@ static int hold(struct loop *loop)
 	int r = feeds_rewind(loop->feeds, text);
 	loop->held_ns = proc_monotonic_ns() + loop->hold_pause;
 	loop->hold_pause = loop->hold_pause * 2 < HOLD_SLOW ? loop->hold_pause * 2 : HOLD_SLOW;
-	loop->trim_ns = 0;
+	loop->trimming.due_ns = 0;
 	return r;
 }
 
@@ -341,71 +336,12 @@ static int commit(struct loop *loop)
 
 /* ---- trimming ---- */
 
-/* The journal before this one goes when the index has moved over. */
-static void remove_old(struct loop *loop)
-{
-	if (loop->old_left && journal_remove_old(loop->home) > 0)
-		loop->old_left = false;
-}
-
-/* A reader that was killed inside a snapshot would hold what is trimmed, and the file would grow. */
-static void clear_readers(struct loop *loop)
-{
-	int cleared = env_clear_stale_readers(journal_env(loop->journal));
-
-	if (cleared > 0)
-		stats_add(loop->stats, STAT_STALE_READERS, (uint64_t)cleared);
-	else if (cleared < 0)
-		err_clear(); /* tried again the next time */
-}
-
-/* A burst has to be trimmed faster than it comes. */
-static bool has_too_much(const struct loop *loop)
-{
-	uint64_t most = loop->config->retention_bytes;
-
-	return most && journal_history(loop->journal) > most + most / 8;
-}
-
-static bool trim_is_due(const struct loop *loop)
-{
-	uint64_t now = proc_monotonic_ns();
-
-	return !loop->trimming &&
-	       (now >= loop->trim_ns || (now >= loop->trim_soon_ns && has_too_much(loop)));
-}
-
-static int find_target(struct loop *loop)
+static int aim(struct loop *loop)
 {
 	/* Held, nothing can be written: what is old then is so afterwards too. */
 	int r = loop->held_ns ? 0 : feeds_abandon_old(loop->feeds, loop->config->retention_ns);
 
-	loop->trim_ns = proc_monotonic_ns() + TRIM_PAUSE;
-	loop->trim_soon_ns = proc_monotonic_ns() + TRIM_SOON;
-	clear_readers(loop);
-	remove_old(loop);
-	if (r >= 0)
-		r = retention_goal(loop->retention, feeds_list_begin(loop->feeds),
-			loop->held_ns != 0, &loop->trim_goal);
-	loop->trimming = r == 0;
-	return r < 0 ? r : 0;
-}
-
-/* One slice. What can't be trimmed now is trimmed later: a failure only delays. */
-static void trim(struct loop *loop)
-{
-	uint64_t trimmed = 0;
-
-	if (!loop->trimming)
-		return;
-	int r = journal_trim_towards(loop->journal, &loop->trim_goal,
-		has_too_much(loop) ? TRIM_LARGE : TRIM_SLICE, &trimmed);
-	stats_add(loop->stats, STAT_TRIMMED, trimmed);
-	if (r == AGAIN)
-		return;
-	loop->trimming = false;
-	if (r < 0 && !loop->held_ns)
-		log_event(LOG_WARNING, "journal", "not-trimmed", "error=%s", log_quote(err_text(r)));
+	return r < 0 ? r : trimming_aim(&loop->trimming, feeds_list_begin(loop->feeds), loop->held_ns != 0);
 }
 
 /* ---- the loop ---- */
@@ -432,6 +368,7 @@ static int reload(struct loop *loop)
 	loop->owns_config = true;
 	struct retention_options retention = retention_options_of(loop);
 	retention_set(loop->retention, &retention);
+	loop->trimming.most_bytes = retention.bytes;
 	http_set_limits(loop->http, config->policy.connect_ns, config->policy.silence_ns);
 	cluster_set_pause(loop->cluster, config->policy.backoff_max_ns);
 	r = feeds_configure(loop->feeds, config);
@@ -530,7 +467,7 @@ static int timeout_ms(const struct loop *loop)
 {
 	uint64_t now = proc_monotonic_ns(), until = loop->beat_ns;
 
-	if (loop->work_left || loop->trimming)
+	if (loop->work_left || loop->trimming.running)
 		return 0;
 	if (!loop->held_ns && cluster_until(loop->cluster) < until)
 		until = cluster_until(loop->cluster);
@@ -539,8 +476,8 @@ static int timeout_ms(const struct loop *loop)
 	if (!loop->held_ns && feeds_until(loop->feeds) < until)
 		until = feeds_until(loop->feeds);
 	/* The index may have taken what held the horizon, and nothing more comes that would wake us. */
-	if (has_too_much(loop) && loop->trim_soon_ns < until)
-		until = loop->trim_soon_ns;
+	if (trimming_has_too_much(&loop->trimming) && loop->trimming.soon_ns < until)
+		until = loop->trimming.soon_ns;
 	return until <= now ? 0 : (int)((until - now) / 1000000 + 1);
 }
 
@@ -586,12 +523,12 @@ static int turn(struct loop *loop)
 	r = loop->held_ns ? 0 : commit(loop);
 	if (r < 0)
 		return r;
-	if (trim_is_due(loop)) {
-		r = find_target(loop);
+	if (trimming_is_due(&loop->trimming)) {
+		r = aim(loop);
 		if (!loop->held_ns && (r >= 0 || recorder_error(loop->recorder, &text)))
 			r = commit(loop);
 	}
-	trim(loop);
+	trimming_slice(&loop->trimming, loop->held_ns != 0);
 	feeds_report(loop->feeds);
 	int lost = beat(loop);
 	return lost < 0 ? lost : r;
