@@ -219,21 +219,20 @@ static int take_initial(struct kinf_handler *h, const struct record *record, boo
 	return 0;
 }
 
-/* WAS and IS: the filter took the state before and takes the one after. */
-static int note_change(struct kinf_handler *h, const struct record *record, bool is)
+/* The object is told of from now on, or (IS false) no more. FOUND when it was told of before. */
+static int note_told(struct kinf_handler *h, const struct record *record, bool is)
 {
 	uint64_t before;
 
 	if (!h->keys)
-		return 0;
-	if (!is) {
-		keys_remove(h->keys, record->key);
-		return 0;
-	}
-	int r = keys_put(h->keys, record->key, record->seq, &before);
-	return r < 0 ? r : 0;
+		return NOT_FOUND;
+	if (is)
+		return keys_put(h->keys, record->key, record->seq, &before);
+	keys_remove(h->keys, record->key);
+	return FOUND;
 }
 
+/* WAS and IS: the filter took the state before and takes the one after. */
 static void tell_change(struct kinf_handler *h, const struct follow_item *item, bool was, bool is,
 	bool *ret_called)
 {
@@ -251,6 +250,8 @@ static void tell_change(struct kinf_handler *h, const struct follow_item *item, 
 			deleted && unknown, ret_called);
 }
 
+/* What appears while a replay goes on may be what was told before the lapse: it had gone when the replay
+ * came by, and that would have been told behind it. What was not there and is not is the sweep's. */
 static int take_change(struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
 {
 	int was = item->old.seq ? takes(h, &item->old) : NOT_FOUND;
@@ -258,10 +259,16 @@ static int take_change(struct kinf_handler *h, const struct follow_item *item, b
 
 	if (was < 0 || is < 0)
 		return was < 0 ? was : is;
-	int r = note_change(h, &item->record, is == FOUND);
-	if (r == 0)
+	if (was != FOUND && is != FOUND)
+		return 0;
+	int r = note_told(h, &item->record, is == FOUND);
+	if (r < 0)
+		return r;
+	if (h->replay && was != FOUND && r == FOUND)
+		call_update(h, NULL, &item->record, ret_called);
+	else
 		tell_change(h, item, was == FOUND, is == FOUND, ret_called);
-	return r;
+	return 0;
 }
 
 static int take_resync(struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
@@ -270,8 +277,10 @@ static int take_resync(struct kinf_handler *h, const struct follow_item *item, b
 
 	if (r != FOUND)
 		return r == NOT_FOUND ? 0 : r;
-	if (h->filling)
-		return note_change(h, &item->record, true); /* told by an earlier process */
+	if (h->filling) { /* told by an earlier process */
+		r = note_told(h, &item->record, true);
+		return r < 0 ? r : 0;
+	}
 	call_update(h, &item->old, &item->record, ret_called);
 	return 0;
 }

@@ -252,6 +252,53 @@ Test(informer, a_lapse_in_the_middle_of_a_replay_is_told_too)
 	release();
 }
 
+/* Gone when the replay came by, and there again before its end: known all the time. */
+Test(informer, what_comes_back_during_a_replay_is_an_update)
+{
+	three_objects();
+	informer = tracking();
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
+	cache_delete("a/w");
+	cache_put("a/x", NULL);
+	cache_trim();
+	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
+	tape_is(&a, "upd a/x=?>4");
+	cache_put("a/w", NULL);
+	cache_take();
+	tape_drain(informer);
+	tape_is(&a, "upd a/w=?>5 sync");
+	cache_delete("a/w");
+	cache_take();
+	tape_drain(informer);
+	tape_is(&a, "del a/w=5");
+	release();
+}
+
+/* It comes back as what the filter does not take, changes, and goes. */
+Test(informer, what_comes_back_out_of_the_filter_during_a_replay_is_deleted_once)
+{
+	cache_put("a/w", "n1");
+	cache_put("a/x", "n1");
+	cache_take();
+	informer = tracking();
+	tape_add(informer, &a, "spec.nodeName=n1");
+	tape_drain(informer);
+	tape_is(&a, "add! a/w=1 add! a/x=2 sync");
+	cache_delete("a/w");
+	cache_put("a/x", "n1");
+	cache_trim();
+	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
+	tape_is(&a, "upd a/x=?>3");
+	cache_put("a/w", "n2");
+	cache_delete("a/w");
+	cache_take();
+	tape_drain(informer);
+	tape_is(&a, "del? a/w sync");
+	release();
+}
+
 Test(informer, a_feed_of_another_definition_is_a_lapse)
 {
 	three_objects();
