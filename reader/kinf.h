@@ -483,7 +483,8 @@ struct kinf_informer_options {
 	 * committed under it last, by this process or another; NULL: from the initial state. At least
 	 * once: what was handed out and not committed comes again. One informer at a time per name. */
 	const char *cursor;
-	/* Likewise after this event number, without an initial state. 0: with one. Not with a cursor. */
+	/* Likewise after this event number, without an initial state. 0: with one. Not with a cursor. One
+	 * from before the first list of what the feed is now is a lapse. */
 	uint64_t from;
 	/* Resync: on_update(same, same) for every object, from the cache. What handlers get that do not
 	 * ask; and how often it is looked whose is due, which the handlers before the first dispatch

@@ -79,7 +79,8 @@ struct kinf_informer {
 	uint32_t *feeds; /* NULL: to be looked up */
 	size_t n_feeds;
 	uint8_t journal[16];
-	uint64_t taken; /* the event number when they were looked up */
+	uint64_t taken;  /* the event number when they were looked up */
+	uint64_t listed; /* of the last of their first lists; UINT64_MAX: one is still to come */
 	uint64_t looked_ns;
 	struct feed_told *told;
 	size_t n_told;

@@ -54,6 +54,13 @@ static bool is_of_feeds(const struct kinf_informer *informer)
 	return found == informer->n_feeds && begin->n == informer->n_feeds;
 }
 
+/* Who was at an event number before a feed's first list has seen nothing of it, but perhaps of one that was
+ * there before by the same name; behind the newest event, that of another store. */
+static bool knew_feeds(const struct kinf_informer *informer)
+{
+	return informer->from >= informer->listed && informer->from <= informer->taken;
+}
+
 int informer_cursor_begin(struct kinf_informer *informer, struct follow_options *ret_options)
 {
 	const struct cursor_file *begin = &informer->begin;
@@ -66,7 +73,7 @@ int informer_cursor_begin(struct kinf_informer *informer, struct follow_options 
 	}
 	if (!begin->n)
 		return NOT_FOUND;
-	if (!is_of_feeds(informer) || informer->from > informer->taken)
+	if (!is_of_feeds(informer) || (informer->from && !knew_feeds(informer)))
 		return LAPPED;
 	*ret_options = (struct follow_options){
 		.from = begin->positions, .n_from = begin->n, .from_uuid = begin->uuid};

@@ -23,8 +23,14 @@ static int take_feeds(struct kinf_informer *informer, const struct feed_set *set
 
 	if (!feeds)
 		return err_set(-ENOMEM, "feeds of '%s'", informer->feed);
-	for (size_t i = 0; i < set->n; i++)
+	informer->listed = 0;
+	for (size_t i = 0; i < set->n; i++) {
+		uint64_t listed = set->feeds[i].index.listed ? set->feeds[i].index.listed : UINT64_MAX;
+
 		feeds[i] = set->feeds[i].definition.id;
+		if (listed > informer->listed)
+			informer->listed = listed;
+	}
 	free(informer->feeds);
 	informer->feeds = feeds;
 	informer->n_feeds = set->n;

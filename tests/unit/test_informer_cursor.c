@@ -207,3 +207,20 @@ Test(informer_cursor, it_goes_on_after_an_event_number)
 	tape_is(&a, "lapped add! a/y=3 sync");
 	release();
 }
+
+/* What had been told was of the feed before; nobody would tell of what went with it. */
+Test(informer_cursor, an_event_number_from_before_the_feed_is_a_lapse)
+{
+	struct kinf_informer_options options = {.size = sizeof(options)};
+
+	options.from = cache_put("a/x", NULL);
+	cache_take();
+	cache_replace_feed();
+	cache_put("a/y", NULL);
+	cache_take();
+	informer = tape_informer(&options);
+	tape_add(informer, &a, NULL);
+	tape_drain(informer);
+	tape_is(&a, "lapped add! a/y=2 sync");
+	release();
+}
