@@ -42,6 +42,17 @@ def command_lines():
             pass  # it has ended
 
 
+def files_of(folder):
+    """What is in all files of FOLDER; from the start when one got another name meanwhile."""
+    while True:
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        assert files, folder
+        try:
+            return [(str(path), data) for path in files for data in contents(path)]
+        except FileNotFoundError:
+            continue
+
+
 def found(store, words):
     """Where any of WORDS stands."""
     secrets = [word.encode() for word in words]
@@ -50,9 +61,7 @@ def found(store, words):
                for args in (["status", "-o", "json"], ["status"], ["dump", "meta"])]
     places += command_lines()
     for folder in (store.path, store.runtime):
-        files = [path for path in folder.rglob("*") if path.is_file()]
-        assert files, folder
-        places += [(str(path), data) for path in files for data in contents(path)]
+        places += files_of(folder)
     return [name for name, data in places if any(secret in data for secret in secrets)]
 
 
