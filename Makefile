@@ -51,14 +51,15 @@ link = $(CC) $(CFLAGS) $(variant_flags) $(LDFLAGS) -o $@
 
 # ---- what there is -------------------------------------------------------------------------------
 
-sources = $(sort $(wildcard $(1)/*.c $(1)/*.cpp))
+# All C and C++ files of folder $(1) and the folders in it.
+sources = $(sort $(shell find $(1) -name '*.c' -o -name '*.cpp'))
 objects = $(patsubst %,$(B)/%.o,$(basename $(1)))
 common_src := $(call sources,common)
 store_src := $(call sources,store)
-reflector_src := $(filter-out reflector/main.c,$(call sources,reflector) $(foreach d,access wire,$(call sources,reflector/$(d))))
+reflector_src := $(filter-out reflector/main.c,$(call sources,reflector))
 processor_src := $(filter-out processor/main.c,$(call sources,processor))
-reader_src := $(call sources,reader) $(foreach d,informer queue,$(call sources,reader/$(d)))
-command_src := $(filter-out reader/command/main.c,$(call sources,reader/command))
+command_src := $(filter-out reader/command/main.c,$(call sources,reader/command) $(call sources,reader/table))
+reader_src := $(filter-out reader/command/main.c $(command_src),$(call sources,reader))
 simulator_src := $(filter-out tests/simulator/main.c,$(call sources,tests/simulator))
 unit_src := $(sort $(wildcard tests/unit/test_*.c))
 # In tests/bench a file with a header of its own is shared by the programs, which have none.

@@ -10,7 +10,7 @@
 
 #include "common/buf.h"
 #include "common/cleanup.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "common/decimal.h"
 #include "common/err.h"
 

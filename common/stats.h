@@ -78,7 +78,7 @@ bool stats_journal(const struct stats *stats, uint8_t ret_uuid[16]);
 /* Per feed, by slot; a slot is found by feed id or newly taken (NULL page or full: -1). */
 struct stats_feed {
 	uint32_t feed;
-	uint32_t phase;           /* enum feed_phase of store/journal.h */
+	uint32_t phase;           /* enum feed_phase of store/journal/journal.h */
 	uint64_t last_contact_ns; /* CLOCK_REALTIME of the last byte of an answer that was no refusal */
 	uint64_t lists, watches, events, bytes, retries;
 	uint64_t list_done;       /* objects of the running list so far */

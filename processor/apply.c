@@ -13,7 +13,7 @@
 
 #define APPLY_MAGIC 0x4150504cu
 #define TICK_EVERY  256
-#define PLACE_BYTES 1800 /* smaller records share pages and have no place (store/env.h) */
+#define PLACE_BYTES 1800 /* smaller records share pages and have no place (store/env/env.h) */
 
 struct feed {
 	struct index_feed row;

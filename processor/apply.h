@@ -15,8 +15,8 @@
 
 #include "processor/intake.h"
 #include "processor/publish.h"
-#include "store/index.h"
-#include "store/terms.h"
+#include "store/index/index.h"
+#include "store/index/terms.h"
 
 #define APPLY_RECORDS_MAX 4096
 #define APPLY_BYTES_MAX   (8u << 20)

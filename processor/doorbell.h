@@ -8,7 +8,7 @@
 #ifndef PROCESSOR_DOORBELL_H
 #define PROCESSOR_DOORBELL_H
 
-#include "store/home.h"
+#include "store/env/home.h"
 
 struct doorbell;
 

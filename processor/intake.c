@@ -8,7 +8,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "store/ring.h"
+#include "store/ring/ring.h"
 
 #define INTAKE_MAGIC 0x494e544bu
 #define POLL_MS      50    /* how often the log is looked at while there is no ring */

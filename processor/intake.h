@@ -15,7 +15,7 @@
 #define PROCESSOR_INTAKE_H
 
 #include "processor/processor.h"
-#include "store/journal.h"
+#include "store/journal/journal.h"
 
 #define DELTA_RING "delta.ring"
 

@@ -11,7 +11,7 @@
 
 #include "common/check.h"
 #include "common/cleanup.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/options.h"

@@ -13,7 +13,7 @@
 #include "processor/apply.h"
 #include "processor/definitions.h"
 #include "processor/rebuild.h"
-#include "store/generation.h"
+#include "store/env/generation.h"
 
 #define PAIR_MAGIC 0x50414952u
 

@@ -19,9 +19,9 @@
 #ifndef PROCESSOR_PROCESSOR_H
 #define PROCESSOR_PROCESSOR_H
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "common/stats.h"
-#include "store/home.h"
+#include "store/env/home.h"
 
 struct doorbell;
 

@@ -9,7 +9,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "processor/doorbell.h"
-#include "store/ring.h"
+#include "store/ring/ring.h"
 
 #define PUBLISH_MAGIC  0x5055424cu
 #define EVENT_CAPACITY (16u << 20)

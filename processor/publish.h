@@ -8,7 +8,7 @@
 #define PROCESSOR_PUBLISH_H
 
 #include "processor/processor.h"
-#include "store/journal.h"
+#include "store/journal/journal.h"
 
 #define EVENT_RING "event.ring"
 

@@ -7,7 +7,7 @@
 #define PROCESSOR_READERS_H
 
 #include "common/stats.h"
-#include "store/env.h"
+#include "store/env/env.h"
 
 #define READERS_HELD_NS 60000000000ull
 

@@ -7,8 +7,8 @@
 #define PROCESSOR_REBUILD_H
 
 #include "processor/processor.h"
-#include "store/index.h"
-#include "store/journal.h"
+#include "store/index/index.h"
+#include "store/journal/journal.h"
 
 /* The state as of the end of JOURNAL's log; the caller takes what came since and publishes the index
  * (index_publish) when it may be read. -EINTR: was told to stop. */

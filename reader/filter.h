@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which versions a follower wants: a query evaluated on one version at a time, without the index.
- * Terms come from the version itself by the rule of store/terms.h, so old states can be asked too.
+ * Terms come from the version itself by the rule of store/index/terms.h, so old states can be asked too.
  */
 #ifndef READER_FILTER_H
 #define READER_FILTER_H

@@ -7,10 +7,10 @@
 #define READER_HANDLE_H
 
 #include "common/check.h"
-#include "common/selector.h"
+#include "common/value/selector.h"
 #include "common/stats.h"
 #include "reader/kinf.h"
-#include "store/snapshot.h"
+#include "store/read/snapshot.h"
 
 #define KINF_MAGIC          0x6b696e66u
 #define KINF_SNAPSHOT_MAGIC 0x6b736e61u

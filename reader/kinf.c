@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "common/err.h"
 #include "reader/handle.h"
 

@@ -8,8 +8,8 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/json.h"
-#include "common/path.h"
+#include "common/value/json.h"
+#include "common/value/path.h"
 #include "reader/handle.h"
 
 #define PATHS_KEPT 8

@@ -8,7 +8,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/path.h"
+#include "common/value/path.h"
 
 /* ---- the plan's terms ---- */
 

@@ -13,7 +13,7 @@
 
 #include "common/buf.h"
 #include "reader/handle.h"
-#include "store/terms.h"
+#include "store/index/terms.h"
 
 #define SORT_MAX 8192
 

@@ -20,7 +20,7 @@
 #ifndef READER_SORTED_H
 #define READER_SORTED_H
 
-#include "common/path.h"
+#include "common/value/path.h"
 #include "reader/plan.h"
 #include "reader/sort_value.h"
 

@@ -7,7 +7,7 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "reader/handle.h"
-#include "store/ring.h"
+#include "store/ring/ring.h"
 
 #define LOOK_AGAIN_MS 50
 #define SLEEP_MAX_MS  500 /* checkpoints move by bookmarks too, which no ring entry tells */

@@ -12,9 +12,9 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
-#include "reflector/cluster.h"
-#include "reflector/feeds.h"
-#include "reflector/trimming.h"
+#include "reflector/cluster/cluster.h"
+#include "reflector/feed/feeds.h"
+#include "reflector/record/trimming.h"
 
 #define LOOP_MAGIC     0x4c4f4f50u
 #define SECOND         1000000000ull

@@ -6,7 +6,7 @@
 #ifndef REFLECTOR_LOOP_H
 #define REFLECTOR_LOOP_H
 
-#include "common/config.h"
+#include "common/config/config.h"
 
 struct loop;
 

@@ -3,14 +3,14 @@
 #include <stdio.h>
 
 #include "common/cleanup.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/log.h"
 #include "common/options.h"
 #include "common/proc.h"
 #include "reflector/loop.h"
-#include "store/env.h"
+#include "store/env/env.h"
 
 #define PROGRAM "kinf-reflector"
 

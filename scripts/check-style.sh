@@ -44,12 +44,12 @@ foreign() { # header (a regular expression), files that may include it (too)
     echo "$sources" | code "^#include [<\"]$1[>\"]" | grep -vE "^($2):" |
         bad "this header belongs into $(echo "$2" | tr -d '\\' | sed 's/|/ or /g')" || true
 }
-foreign 'lmdb\.h' 'store/env\.c'
+foreign 'lmdb\.h' 'store/env/env\.c'
 foreign 'curl/.*' 'reflector/wire/http\.c'
-foreign 'msgpack.*' 'common/value\.c'
-foreign 'simdjson.*' 'common/json_parse\.cpp'
-foreign 'yaml\.h' 'common/yaml\.c'
-foreign 'stdatomic\.h' 'store/ring[a-z_]*\.[ch]|common/stats\.c|common/proc\.c|tests/.*'
+foreign 'msgpack.*' 'common/value/value\.c'
+foreign 'simdjson.*' 'common/value/json_parse\.cpp'
+foreign 'yaml\.h' 'common/value/yaml\.c'
+foreign 'stdatomic\.h' 'store/ring/.*|common/stats\.c|common/proc\.c|tests/.*'
 foreign 'criterion/.*' 'tests/unit/.*'
 [ "$(echo "$sources" | code '^#include <microhttpd\.h>' | wc -l)" -le 1 ] ||
     echo "$sources" | code '^#include <microhttpd\.h>' | bad 'this header belongs into one file'

@@ -180,7 +180,7 @@ def check_keys():
     page = (ROOT / "reader/man/kinf.yaml.5").read_text()
     explained = set(re.findall(r"^\.It Cm (\w+)", page, re.M))
     known = set()
-    for source in sorted((ROOT / "common").glob("config*.c")):
+    for source in sorted((ROOT / "common/config").glob("*.c")):
         for table in re.findall(r"struct config_key \w+\[\] = \{\n(.*?)\n\t*\};", source.read_text(), re.S):
             known |= set(re.findall(r'\{"(\w+)",', table))
     for key in sorted(known ^ explained):

@@ -9,7 +9,7 @@
 #ifndef READER_COMMAND_COMMAND_H
 #define READER_COMMAND_COMMAND_H
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "common/options.h"
 #include "common/proc.h"
 #include "reader/kinf.h"

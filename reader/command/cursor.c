@@ -8,7 +8,7 @@
 #include "reader/command/command.h"
 #include "reader/command/print.h"
 #include "reader/handle.h"
-#include "store/follow.h"
+#include "store/read/follow.h"
 
 static const char *const heads[] = {"NAME", "FEEDS", "EVENT", "WRITTEN"};
 

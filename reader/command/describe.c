@@ -10,8 +10,8 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/value.h"
-#include "common/yaml.h"
+#include "common/value/value.h"
+#include "common/value/yaml.h"
 #include "reader/command/command.h"
 #include "reader/command/part.h"
 #include "reader/command/print.h"

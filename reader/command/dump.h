@@ -8,9 +8,9 @@
 #define READER_COMMAND_DUMP_H
 
 #include "common/buf.h"
-#include "store/home.h"
-#include "store/index.h"
-#include "store/journal.h"
+#include "store/env/home.h"
+#include "store/index/index.h"
+#include "store/journal/journal.h"
 
 struct dump {
 	struct home *home;

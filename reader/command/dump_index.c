@@ -5,8 +5,8 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "reader/command/dump.h"
-#include "store/follow.h"
-#include "store/ring.h"
+#include "store/read/follow.h"
+#include "store/ring/ring.h"
 
 /* ---- objects ---- */
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "common/err.h"
-#include "common/json.h"
+#include "common/value/json.h"
 #include "reader/command/dump.h"
 
 static void put_name(struct dump *dump, const char *name)

@@ -3,7 +3,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/json.h"
+#include "common/value/json.h"
 
 int part_bytes(const struct value *value, struct bytes *ret_document)
 {

@@ -4,7 +4,7 @@
 #define READER_COMMAND_PART_H
 
 #include "common/buf.h"
-#include "common/value.h"
+#include "common/value/value.h"
 
 /* All bytes of VALUE, a document of its own. 0 or ERR_CORRUPT. Borrowed from the same body. */
 int part_bytes(const struct value *value, struct bytes *ret_document);

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "common/err.h"
-#include "common/json.h"
-#include "common/yaml.h"
+#include "common/value/json.h"
+#include "common/value/yaml.h"
 
 #define JSON_INDENT 4
 

@@ -13,9 +13,9 @@
 #include <stdio.h>
 
 #include "common/buf.h"
-#include "reader/command/columns.h"
-#include "reader/command/table.h"
-#include "reader/command/template.h"
+#include "reader/table/columns.h"
+#include "reader/table/table.h"
+#include "reader/table/template.h"
 #include "reader/kinf.h"
 
 enum print_format {

@@ -10,8 +10,8 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "common/stats.h"
-#include "store/home.h"
-#include "store/journal.h"
+#include "store/env/home.h"
+#include "store/journal/journal.h"
 
 #define PROGRESS_MAGIC 0x70726f67u
 

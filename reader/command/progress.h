@@ -9,7 +9,7 @@
 #ifndef READER_COMMAND_PROGRESS_H
 #define READER_COMMAND_PROGRESS_H
 
-#include "common/config.h"
+#include "common/config/config.h"
 
 struct progress;
 

@@ -17,7 +17,7 @@
 #include "reader/command/children.h"
 #include "reader/command/command.h"
 #include "reader/command/progress.h"
-#include "store/home.h"
+#include "store/env/home.h"
 
 #define TICK_MS     200
 #define STOP_NS     (4 * UINT64_C(1000000000)) /* then SIGKILL: all is over within 5 s */

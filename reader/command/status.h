@@ -11,7 +11,7 @@
 #include "common/buf.h"
 #include "common/stats.h"
 #include "reader/kinf.h"
-#include "store/env.h"
+#include "store/env/env.h"
 
 struct status_process {
 	const char *name; /* "kinf-reflector" */

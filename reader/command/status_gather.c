@@ -12,7 +12,7 @@
 #include "common/proc.h"
 #include "reader/command/status.h"
 #include "reader/handle.h"
-#include "store/ring.h"
+#include "store/ring/ring.h"
 
 #define HEARTBEAT_LIMIT_NS (5 * UINT64_C(1000000000))
 

@@ -7,7 +7,7 @@
 #include "common/err.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
-#include "store/verify.h"
+#include "store/verify/verify.h"
 
 struct verify_args {
 	bool deep;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf watch FEED: a follower's walk (store/follow.h), filtered, one line an event.
+ * kinf watch FEED: a follower's walk (store/read/follow.h), filtered, one line an event.
  *
  * The cursor says what was printed and no more: it is written from SYNC on, behind a flush, when
  * there is nothing to do or enough has been done since. A position that moved without a line is
@@ -20,7 +20,7 @@
 #include "reader/filter.h"
 #include "reader/command/watch_print.h"
 #include "reader/handle.h"
-#include "store/follow.h"
+#include "store/read/follow.h"
 
 #define WAIT_MS        200 /* signals are looked for this often while nothing happens */
 #define LOOK_EVERY     64

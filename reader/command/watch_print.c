@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/err.h"
-#include "common/json.h"
+#include "common/value/json.h"
 #include "reader/command/print.h"
 #include "reader/handle.h"
 

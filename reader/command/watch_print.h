@@ -3,9 +3,9 @@
 #ifndef READER_COMMAND_WATCH_PRINT_H
 #define READER_COMMAND_WATCH_PRINT_H
 
-#include "reader/command/table.h"
+#include "reader/table/table.h"
 #include "reader/kinf.h"
-#include "store/journal.h"
+#include "store/journal/journal.h"
 
 enum watch_format { WATCH_TABLE, WATCH_NAME, WATCH_JSON, WATCH_FORMAT_MAX };
 

@@ -7,7 +7,7 @@
  *	informer_cursor  the position that survives the process
  *	informer_resync  whose period counts, and who is due
  *	informer_wake    the descriptor to poll
- *	handler          one handler: its walk (store/follow.h), what of it becomes which callback
+ *	handler          one handler: its walk (store/read/follow.h), what of it becomes which callback
  *	handler_keys     what it was told, for KINF_TRACK_KEYS
  *	resync           when everything is told once more
  */
@@ -17,7 +17,7 @@
 #include "reader/filter.h"
 #include "reader/informer/handler_keys.h"
 #include "reader/informer/resync.h"
-#include "store/follow.h"
+#include "store/read/follow.h"
 
 #define KINF_INFORMER_MAGIC 0x6b696e72u
 #define KINF_HANDLER_MAGIC  0x6b68616eu

@@ -10,8 +10,8 @@
 #include "common/base64.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/json.h"
-#include "common/value.h"
+#include "common/value/json.h"
+#include "common/value/value.h"
 #include "reflector/access/small_file.h"
 
 #define CA_MAX    ((size_t)1 << 20)

@@ -9,7 +9,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/yaml.h"
+#include "common/value/yaml.h"
 #include "reflector/access/kubeconfig_entry.h"
 
 #define FILES_MAX 64

@@ -7,7 +7,7 @@
 #ifndef REFLECTOR_KUBECONFIG_ENTRY_H
 #define REFLECTOR_KUBECONFIG_ENTRY_H
 
-#include "common/yaml.h"
+#include "common/value/yaml.h"
 #include "reflector/access/kubeconfig.h"
 
 struct kubeconfig_file {

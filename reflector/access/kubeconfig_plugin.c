@@ -8,8 +8,8 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/json.h"
-#include "common/number.h"
+#include "common/value/json.h"
+#include "common/value/number.h"
 #include "reflector/access/kubeconfig_member.h"
 
 #define EXEC_GROUP     "client.authentication.k8s.io/"

@@ -21,7 +21,7 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "reader/kinf.h"
-#include "store/follow.h"
+#include "store/read/follow.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/source.h"
 

@@ -8,7 +8,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "store/index.h"
+#include "store/index/index.h"
 #include "tests/bench/measure.h"
 
 #define RING_CAPACITY (1u << 20)

@@ -6,7 +6,7 @@
 #ifndef TESTS_BENCH_SOURCE_H
 #define TESTS_BENCH_SOURCE_H
 
-#include "reflector/record.h"
+#include "reflector/record/record.h"
 #include "tests/bench/pods.h"
 
 #define SOURCE_FEED "pods"

@@ -16,10 +16,10 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/path.h"
+#include "common/value/path.h"
 #include "common/proc.h"
 #include "reader/kinf.h"
-#include "store/follow.h"
+#include "store/read/follow.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/stamp.h"
 

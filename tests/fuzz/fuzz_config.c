@@ -2,7 +2,7 @@
 /* kinf.yaml of any bytes: refused with a sentence, or a configuration that can be freed. */
 #include "common/check.h"
 #include "common/cleanup.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "common/err.h"
 #include "tests/fuzz/fuzz.h"
 

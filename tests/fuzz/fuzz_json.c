@@ -3,9 +3,9 @@
 #include "common/buf.h"
 #include "common/check.h"
 #include "common/cleanup.h"
-#include "common/json.h"
-#include "common/value.h"
-#include "common/yaml.h"
+#include "common/value/json.h"
+#include "common/value/value.h"
+#include "common/value/yaml.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check(struct json_parser *parser, struct bytes document)

@@ -6,7 +6,7 @@
 #include "common/buf.h"
 #include "common/check.h"
 #include "common/err.h"
-#include "reflector/list.h"
+#include "reflector/feed/list.h"
 #include "tests/fuzz/fuzz.h"
 
 #define ITEM_MAX 512

@@ -7,8 +7,8 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/json.h"
-#include "common/path.h"
+#include "common/value/json.h"
+#include "common/value/path.h"
 #include "tests/fuzz/fuzz.h"
 
 static struct bytes document(void)

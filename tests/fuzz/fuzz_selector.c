@@ -10,8 +10,8 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/json.h"
-#include "common/selector.h"
+#include "common/value/json.h"
+#include "common/value/selector.h"
 #include "tests/fuzz/fuzz.h"
 
 typedef int parse_fn(const char *text, struct selector **ret_selector);

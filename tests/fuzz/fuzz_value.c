@@ -2,9 +2,9 @@
 /* Any bytes as a stored body: what is verified can be written as JSON and as YAML; nothing else breaks. */
 #include "common/buf.h"
 #include "common/check.h"
-#include "common/json.h"
-#include "common/value.h"
-#include "common/yaml.h"
+#include "common/value/json.h"
+#include "common/value/value.h"
+#include "common/value/yaml.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

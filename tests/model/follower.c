@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A follower (store/follow.h): each of its items has to fit those before. */
+/* A follower (store/read/follow.h): each of its items has to fit those before. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/err.h"
-#include "reflector/batch.h"
+#include "reflector/record/batch.h"
 #include "tests/model/world.h"
 
 /* ---- life ---- */

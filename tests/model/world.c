@@ -10,7 +10,7 @@
 
 #include "common/err.h"
 #include "common/failpoint.h"
-#include "store/verify.h"
+#include "store/verify/verify.h"
 
 void world_fail(const char *format, ...)
 {

@@ -9,11 +9,11 @@
 
 #include <stdio.h>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "processor/pair.h"
 #include "reader/kinf.h"
-#include "reflector/record.h"
-#include "store/follow.h"
+#include "reflector/record/record.h"
+#include "store/read/follow.h"
 #include "tests/model/listener.h"
 #include "tests/model/model.h"
 #include "tests/model/reads.h"

@@ -5,8 +5,8 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/json.h"
-#include "common/selector.h"
+#include "common/value/json.h"
+#include "common/value/selector.h"
 #include "tests/simulator/memory.h"
 #include "tests/simulator/status.h"
 

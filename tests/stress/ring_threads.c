@@ -16,7 +16,7 @@
 
 #include "common/err.h"
 #include "common/proc.h"
-#include "store/ring.h"
+#include "store/ring/ring.h"
 
 enum { CAPACITY = 4096, READERS = 3, RESTART_EVERY = 20000, RESTARTS_MAX = 4096 };
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "common/err.h"
-#include "reflector/feed.h"
-#include "reflector/object.h"
+#include "reflector/feed/feed.h"
+#include "reflector/record/object.h"
 
 #define MS     1000000ull
 #define SECOND 1000000000ull

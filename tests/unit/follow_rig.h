@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "common/err.h"
-#include "store/follow.h"
+#include "store/read/follow.h"
 #include "tests/unit/rig.h"
 #include "tests/unit/scratch.h"
 

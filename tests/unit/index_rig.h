@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 
 #include "common/err.h"
-#include "store/index.h"
+#include "store/index/index.h"
 
 #define FEED 7u
 

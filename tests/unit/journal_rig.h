@@ -6,7 +6,7 @@
 #include <criterion/criterion.h>
 
 #include "common/err.h"
-#include "store/journal.h"
+#include "store/journal/journal.h"
 #include "tests/unit/scratch.h"
 
 static const struct journal_options small = {.map_bytes = 64u << 20};

@@ -7,7 +7,7 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/json.h"
+#include "common/value/json.h"
 #include "tests/unit/scratch.h"
 
 #define OK(call) \

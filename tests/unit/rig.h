@@ -5,9 +5,9 @@
 #define UNIT_RIG_H
 
 #include "processor/pair.h"
-#include "store/index.h"
-#include "store/journal.h"
-#include "store/ring.h"
+#include "store/index/index.h"
+#include "store/journal/journal.h"
+#include "store/ring/ring.h"
 
 struct rig {
 	struct processor p;

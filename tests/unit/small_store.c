@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "common/err.h"
-#include "common/json.h"
+#include "common/value/json.h"
 #include "tests/unit/scratch.h"
 
 #define OK(call) \

@@ -7,9 +7,9 @@
 #ifndef UNIT_SMALL_STORE_H
 #define UNIT_SMALL_STORE_H
 
-#include "store/index.h"
-#include "store/journal.h"
-#include "store/terms.h"
+#include "store/index/index.h"
+#include "store/journal/journal.h"
+#include "store/index/terms.h"
 
 struct json_parser;
 

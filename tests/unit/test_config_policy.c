@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "common/err.h"
 
 #define MS     1000000ull

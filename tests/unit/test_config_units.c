@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "common/cleanup.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "common/err.h"
 
 Test(config, durations_have_units)

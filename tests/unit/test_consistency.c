@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
-#include "reflector/consistency.h"
+#include "reflector/feed/consistency.h"
 
 struct object {
 	const char *name_space, *name, *uid, *rv;

@@ -12,7 +12,7 @@
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/proc.h"
-#include "store/follow.h"
+#include "store/read/follow.h"
 #include "tests/unit/scratch.h"
 
 static struct home *home;

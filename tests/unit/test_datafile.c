@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/datafile.h"
+#include "store/env/datafile.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

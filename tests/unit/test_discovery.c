@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/discovery.h"
+#include "reflector/cluster/discovery.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "common/err.h"
-#include "common/json.h"
-#include "reflector/catalogue.h"
-#include "reflector/identity.h"
+#include "common/value/json.h"
+#include "reflector/cluster/catalogue.h"
+#include "reflector/cluster/identity.h"
 #include "tests/unit/api_stub.h"
 
 /* ---- the catalogue ---- */

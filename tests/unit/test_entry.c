@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 
 #include "common/err.h"
-#include "reflector/definition.h"
-#include "reflector/entry.h"
+#include "reflector/feed/definition.h"
+#include "reflector/feed/entry.h"
 
 static char web[] = "web", shop[] = "shop", *namespaces[] = {web, shop};
 static char status[] = "status", managed[] = "metadata.managedFields";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/env.h"
+#include "store/env/env.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

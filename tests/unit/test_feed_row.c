@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A feed's definition as it is stored, also by older and newer programs. */
-#include "store/journal_parts.h"
+#include "store/journal/journal_parts.h"
 
 #include <criterion/criterion.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/value.h"
+#include "common/value/value.h"
 #include "tests/unit/scratch.h"
 
 TestSuite(feed_row, .timeout = 30);

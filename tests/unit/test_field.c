@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/err.h"
-#include "common/field.h"
-#include "common/json.h"
+#include "common/value/field.h"
+#include "common/value/json.h"
 
 static struct bytes texts[8];
 static size_t n_texts;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Followers against a model (follow_rig.h). */
-#include "store/follow.h"
+#include "store/read/follow.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/generation.h"
+#include "store/env/generation.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

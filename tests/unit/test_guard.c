@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "common/err.h"
-#include "reflector/batch.h"
-#include "reflector/guard.h"
+#include "reflector/record/batch.h"
+#include "reflector/feed/guard.h"
 #include "tests/unit/scratch.h"
 
 struct bench {

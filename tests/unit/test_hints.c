@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/hints.h"
+#include "store/index/hints.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "common/err.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/small_store.h"
-#include "store/snapshot.h"
+#include "store/read/snapshot.h"
 
 #define SLOTS 8192u /* of the smallest table */
 

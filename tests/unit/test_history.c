@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much history the journal says it has, and trimming by it. */
-#include "store/journal.h"
+#include "store/journal/journal.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

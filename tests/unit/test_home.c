@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/home.h"
+#include "store/env/home.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

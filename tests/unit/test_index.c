@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/index.h"
+#include "store/index/index.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 
 #include "common/buf.h"
 #include "common/err.h"
-#include "store/index_layout.h"
-#include "store/journal.h"
+#include "store/index/index_layout.h"
+#include "store/journal/journal.h"
 #include "tests/unit/index_rig.h"
 
 /* Bytes that the disk has for the index behind its last page: the next transaction writes there. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The journal against some arrays that say what must be there, whatever happens. */
-#include "store/journal.h"
+#include "store/journal/journal.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>

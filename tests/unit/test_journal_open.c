@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/journal.h"
+#include "store/journal/journal.h"
 
 #include <criterion/criterion.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/err.h"
-#include "store/generation.h"
+#include "store/env/generation.h"
 #include "tests/unit/journal_rig.h"
 
 Test(journal, kill_after_commit_loses_nothing_and_before_it_everything)

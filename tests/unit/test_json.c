@@ -3,8 +3,8 @@
 #include <sys/mman.h>
 
 #include "common/err.h"
-#include "common/json.h"
-#include "common/value.h"
+#include "common/value/json.h"
+#include "common/value/value.h"
 
 static struct json_parser *parser;
 static struct buf body, text;

@@ -6,7 +6,7 @@
 
 #include "common/buf.h"
 #include "common/err.h"
-#include "reflector/list.h"
+#include "reflector/feed/list.h"
 
 /* Items seen, each followed by ';'. */
 static int keep_item(void *arg, struct bytes item, bool cut)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
-#include "common/yaml.h"
+#include "common/value/yaml.h"
 
 static int ends[2];
 

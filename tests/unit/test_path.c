@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 
 #include "common/err.h"
-#include "common/json.h"
-#include "common/path.h"
+#include "common/value/json.h"
+#include "common/value/path.h"
 
 static void assert_canonical(const char *text, const char *wanted)
 {

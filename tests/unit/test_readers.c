@@ -16,7 +16,7 @@ static pid_t holder;
 static int to_holder[2], from_holder[2];
 
 /* Another process: told to, it opens the store and holds a snapshot of the index. Made before the
- * rig opens anything, because handles do not survive fork (store/env.h). */
+ * rig opens anything, because handles do not survive fork (store/env/env.h). */
 static void hold(const char *store)
 {
 	struct home_options options = {0};

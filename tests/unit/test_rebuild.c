@@ -13,7 +13,7 @@
 #include "common/err.h"
 #include "tests/unit/rig.h"
 #include "tests/unit/scratch.h"
-#include "store/generation.h"
+#include "store/env/generation.h"
 
 static struct rig rig;
 

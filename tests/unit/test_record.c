@@ -5,10 +5,10 @@
 #include <stdio.h>
 
 #include "common/err.h"
-#include "common/json.h"
-#include "reflector/batch.h"
-#include "reflector/object.h"
-#include "reflector/record.h"
+#include "common/value/json.h"
+#include "reflector/record/batch.h"
+#include "reflector/record/object.h"
+#include "reflector/record/record.h"
 #include "tests/unit/scratch.h"
 
 /* A journal with one feed of pods, and what reads it back as text. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
-#include "reflector/request.h"
+#include "reflector/feed/request.h"
 
 static void check_path(const struct feed_definition *definition, const struct feed_action *action,
 	const char *wanted)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/retention.h"
+#include "reflector/record/retention.h"
 
 #include <criterion/criterion.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/ring.h"
+#include "store/ring/ring.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "store/ring_layout.h"
+#include "store/ring/ring_layout.h"
 
 #define CAPACITY 4096
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/ring.h"
+#include "store/ring/ring.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

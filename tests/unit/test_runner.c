@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/runner.h"
+#include "reflector/feed/runner.h"
 
 #include <criterion/criterion.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "reflector/batch.h"
+#include "reflector/record/batch.h"
 #include "tests/unit/api_stub.h"
 #include "tests/unit/rig.h"
 

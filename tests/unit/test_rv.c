@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/journal.h"
+#include "store/journal/journal.h"
 
 #include <criterion/criterion.h>
 

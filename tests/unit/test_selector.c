@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 
 #include "common/err.h"
-#include "common/json.h"
-#include "common/selector.h"
+#include "common/value/json.h"
+#include "common/value/selector.h"
 
 typedef int parse_fn(const char *text, struct selector **ret_selector);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/snapshot.h"
+#include "store/read/snapshot.h"
 
 #include <criterion/criterion.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 
 #include "common/err.h"
 #include "common/proc.h"
-#include "common/value.h"
+#include "common/value/value.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/small_store.h"
 

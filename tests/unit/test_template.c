@@ -4,9 +4,9 @@
 
 #include "common/buf.h"
 #include "common/err.h"
-#include "common/json.h"
-#include "reader/command/columns.h"
-#include "reader/command/template.h"
+#include "common/value/json.h"
+#include "reader/table/columns.h"
+#include "reader/table/template.h"
 
 #define ITEMS 3
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/terms.h"
+#include "store/index/terms.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 
 #include "common/err.h"
-#include "common/json.h"
+#include "common/value/json.h"
 
 static const char pod[] =
 	"{\"metadata\":{\"name\":\"x\",\"labels\":{\"app\":\"shop\",\"empty\":\"\"}},"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/verify.h"
+#include "store/verify/verify.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -12,9 +12,9 @@
 
 #include "common/err.h"
 #include "common/proc.h"
-#include "store/journal_parts.h"
-#include "store/ring.h"
-#include "store/snapshot.h"
+#include "store/journal/journal_parts.h"
+#include "store/ring/ring.h"
+#include "store/read/snapshot.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/small_store.h"
 

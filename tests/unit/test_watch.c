@@ -5,7 +5,7 @@
 
 #include "common/buf.h"
 #include "common/err.h"
-#include "reflector/watch.h"
+#include "reflector/feed/watch.h"
 
 static int keep_event(void *arg, const struct watch_event *event)
 {

@@ -10,7 +10,7 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/yaml.h"
+#include "common/value/yaml.h"
 
 static struct yaml *parse(const char *text)
 {

@@ -6,8 +6,8 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/json.h"
-#include "common/yaml.h"
+#include "common/value/json.h"
+#include "common/value/yaml.h"
 
 static void to_msgpack(const char *json, struct buf *out)
 {

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/value/field.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+
+#define FIELD_MAGIC 0x6669656cu
+#define LABEL_PATHS 2
+#define LABELS_MAX  2 /* of one name */
+#define N_ROWS      (sizeof(rows) / sizeof(rows[0]))
+
+struct row {
+	const char *kind, *group; /* "": the core group */
+	const char *name;
+	const char *paths[LABEL_PATHS]; /* the first that is not empty counts; NULL: no second */
+	const char *absent;             /* what counts when none is there */
+};
+
+static const struct row rows[] = {
+	{"Pod", "", "spec.host", {"spec.nodeName"}, ""},
+	{"Pod", "", "spec.hostNetwork", {"spec.hostNetwork"}, "false"},
+	{"Node", "", "spec.unschedulable", {"spec.unschedulable"}, "false"},
+	{"ReplicationController", "", "status.replicas", {"status.replicas"}, "0"},
+	{"Job", "batch", "status.successful", {"status.succeeded"}, "0"},
+	{"Event", "", "source", {"source.component", "reportingComponent"}, ""},
+	{"Event", "events.k8s.io", "source", {"deprecatedSource.component", "reportingController"},
+		""},
+};
+
+struct label {
+	const struct row *row;
+	struct path *paths[LABEL_PATHS];
+};
+
+struct field {
+	uint32_t magic;
+	struct path *path;
+	struct label labels[LABELS_MAX];
+	size_t n_labels;
+};
+
+/* ---- making ---- */
+
+void field_free(struct field **field)
+{
+	if (!*field)
+		return;
+	CHECK_OBJ(*field, FIELD_MAGIC);
+	path_free(&(*field)->path);
+	for (size_t i = 0; i < (*field)->n_labels; i++)
+		for (size_t p = 0; p < LABEL_PATHS; p++)
+			path_free(&(*field)->labels[i].paths[p]);
+	(*field)->magic = 0;
+	free(*field);
+	*field = NULL;
+}
+
+static int add_label(struct field *field, const struct row *row)
+{
+	REQUIRE(field->n_labels < LABELS_MAX);
+	struct label *label = &field->labels[field->n_labels++];
+	int r = 0;
+
+	label->row = row;
+	for (size_t p = 0; r == 0 && p < LABEL_PATHS && row->paths[p]; p++)
+		r = path_parse(row->paths[p], &label->paths[p]);
+	return r;
+}
+
+int field_parse(struct bytes name, struct field **ret_field)
+{
+	CLEANUP(field_free) struct field *field = calloc(1, sizeof(*field));
+	AUTO_FREE char *text = strndup(name.size ? name.data : "", name.size);
+
+	if (field)
+		field->magic = FIELD_MAGIC;
+	if (!field || !text)
+		return err_set(-ENOMEM, "field");
+	int r = path_parse(text, &field->path);
+	for (size_t i = 0; r == 0 && i < N_ROWS; i++)
+		if (bytes_equal(name, bytes_str(rows[i].name)))
+			r = add_label(field, &rows[i]);
+	if (r < 0)
+		return r == ERR_SYNTAX ? err_say(r, "field label not supported: %s", text) : r;
+	*ret_field = TAKE(field);
+	return 0;
+}
+
+bool field_is_label(const struct field *field)
+{
+	CHECK_OBJ(field, FIELD_MAGIC);
+	return field->n_labels > 0;
+}
+
+/* ---- reading ---- */
+
+struct search {
+	field_text_fn *text_fn;
+	void *arg;
+	bool needs_text; /* an empty one counts as none */
+	bool is_present;
+};
+
+static int look_at(void *arg, const struct value *value)
+{
+	struct search *search = arg;
+	char scratch[VALUE_SCRATCH];
+	struct bytes text;
+
+	if (value_scalar_text(value, scratch, &text) != FOUND || (search->needs_text && !text.size))
+		return 0;
+	search->is_present = true;
+	return search->text_fn(search->arg, text);
+}
+
+/* What stands before the slash of an apiVersion. */
+static struct bytes group_of(struct bytes api_version)
+{
+	const char *slash =
+		api_version.size ? memchr(api_version.data, '/', api_version.size) : NULL;
+
+	return slash ? BYTES(api_version.data, (size_t)(slash - (const char *)api_version.data))
+		     : BYTES_NONE;
+}
+
+/* Is the document of the label's kind? 1, 0, ERR_CORRUPT. */
+static int fits(const struct row *row, struct bytes document)
+{
+	struct value root, kind, api_version;
+	int r = value_read(document, &root);
+
+	if (r == 0)
+		r = value_find(&root, BYTES_LIT("kind"), &kind);
+	if (r != FOUND)
+		return r == NOT_FOUND ? 1 : r;
+	if (kind.type != VALUE_STRING || !bytes_equal(kind.text, bytes_str(row->kind)))
+		return 0;
+	r = value_find(&root, BYTES_LIT("apiVersion"), &api_version);
+	if (r != FOUND)
+		return r == NOT_FOUND ? 0 : r;
+	return api_version.type == VALUE_STRING &&
+	       bytes_equal(group_of(api_version.text), bytes_str(row->group));
+}
+
+static int read_label(const struct label *label, struct bytes document, struct search *search)
+{
+	int r = 0;
+
+	search->needs_text = true;
+	for (size_t p = 0; p < LABEL_PATHS && label->paths[p]; p++) {
+		r = path_eval(label->paths[p], document, look_at, search);
+		if (r != 0 || search->is_present)
+			return r;
+	}
+	return search->text_fn(search->arg, bytes_str(label->row->absent));
+}
+
+int field_read(const struct field *field, struct bytes document, field_text_fn *text_fn, void *arg)
+{
+	struct search search = {.text_fn = text_fn, .arg = arg};
+
+	CHECK_OBJ(field, FIELD_MAGIC);
+	for (size_t i = 0; i < field->n_labels; i++) {
+		int r = fits(field->labels[i].row, document);
+		if (r < 0)
+			return r;
+		if (r == 1)
+			return read_label(&field->labels[i], document, &search);
+	}
+	int r = path_eval(field->path, document, look_at, &search);
+	return r != 0 || search.is_present ? r : text_fn(arg, BYTES_NONE);
+}

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * simdjson's first stage finds, 64 bytes at a time, where each token begins, and checks UTF-8,
+ * control characters and that strings end. We walk over these places and pack at once: no tree, no
+ * tape, and the text of numbers is at hand. (Its on-demand walker knows neither where a key ends
+ * nor whether anything follows the document.) The places of tokens are public members of simdjson's
+ * parser.
+ *
+ * Written as C that a C++ compiler reads. simdjson allocates without exceptions, and so do we.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <memory>
+#include <new>
+
+extern "C" {
+#include "common/value/json.h"
+#include "common/check.h"
+#include "common/err.h"
+#include "common/utf8.h"
+#include "common/value/value.h"
+}
+
+#include <simdjson.h>
+
+#define PARSER_MAGIC 0x6a736e70u
+#define FIRST_SIZE   ((size_t)64 << 10)
+/* The arena takes about four times the text. After a larger document it is given back. */
+#define KEEP_SIZE ((size_t)4 << 20)
+
+static_assert(JSON_DROP_MAX <= 64, "one bit each in `drops`");
+
+using stage = simdjson::internal::dom_parser_implementation;
+
+struct json_parser {
+	uint32_t magic;
+	std::unique_ptr<stage> tokens;
+	struct buf unescaped;
+};
+
+/* A position in a document. A token begins at AT[0] and reaches to AT[1], blanks included. */
+struct walk {
+	const uint8_t *text;
+	size_t size;
+	const uint32_t *at;
+	const uint32_t *end;
+	struct buf *out;
+	struct buf *unescaped;
+	const struct json_options *options;
+	size_t depth;
+	size_t kind_size; /* bytes put at the beginning of the root object for options->kind */
+	bool has_kind;    /* the root object has a kind or apiVersion of its own */
+};
+
+/* ---- tokens ---- */
+
+static size_t place(const struct walk *walk)
+{
+	return walk->at < walk->end ? *walk->at : walk->size;
+}
+
+static __attribute__((cold, noinline)) int syntax(const struct walk *walk, const char *what)
+{
+	return err_say(ERR_SYNTAX, "JSON, byte %zu: %s", place(walk), what);
+}
+
+/* First character of the token here; NUL, which begins none, behind the last. */
+static inline uint8_t peek(const struct walk *walk)
+{
+	return walk->at < walk->end ? walk->text[*walk->at] : '\0';
+}
+
+static inline bool take(struct walk *walk, uint8_t c)
+{
+	if (peek(walk) != c)
+		return false;
+	walk->at++;
+	return true;
+}
+
+static inline bool is_blank(uint8_t c)
+{
+	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+/* The token here without the blanks behind it. There is one. */
+static inline struct bytes token(const struct walk *walk)
+{
+	size_t begin = *walk->at;
+	size_t end = walk->at + 1 < walk->end ? walk->at[1] : walk->size;
+
+	while (end > begin + 1 && is_blank(walk->text[end - 1]))
+		end--;
+	return BYTES(walk->text + begin, end - begin);
+}
+
+/* ---- strings ---- */
+
+/* Four hex digits, or -1. */
+static int32_t read_hex(const uint8_t *p, const uint8_t *end)
+{
+	int32_t code = 0;
+
+	if (end - p < 4)
+		return -1;
+	for (int i = 0; i < 4; i++) {
+		uint8_t c = p[i], lower = c | 0x20;
+		if (c >= '0' && c <= '9')
+			code = code << 4 | (c - '0');
+		else if (lower >= 'a' && lower <= 'f')
+			code = code << 4 | (lower - 'a' + 10);
+		else
+			return -1;
+	}
+	return code;
+}
+
+/* Reads the digits of \uXXXX at *P, and the second half of a surrogate pair behind it; a half alone
+ * is U+FFFD. Negative when there are no digits. */
+static int32_t read_unicode(const uint8_t **p, const uint8_t *end)
+{
+	int32_t code = read_hex(*p, end);
+
+	if (code < 0)
+		return -1;
+	*p += 4;
+	if (code < 0xd800 || code > 0xdfff)
+		return code;
+	if (code < 0xdc00 && end - *p >= 6 && (*p)[0] == '\\' && (*p)[1] == 'u') {
+		int32_t low = read_hex(*p + 2, end);
+		if (low >= 0xdc00 && low <= 0xdfff) {
+			*p += 6;
+			return 0x10000 + ((code - 0xd800) << 10 | (low - 0xdc00));
+		}
+	}
+	return 0xfffd;
+}
+
+/* The character of a short escape; -1: none such. */
+static int32_t short_escape(uint8_t c)
+{
+	switch (c) {
+	case '"':
+	case '\\':
+	case '/':
+		return c;
+	case 'b':
+		return '\b';
+	case 'f':
+		return '\f';
+	case 'n':
+		return '\n';
+	case 'r':
+		return '\r';
+	case 't':
+		return '\t';
+	default:
+		return -1;
+	}
+}
+
+/* Reads what follows a backslash at *P. */
+static int32_t read_escape(const uint8_t **p, const uint8_t *end)
+{
+	if (*p == end)
+		return -1;
+	uint8_t c = *(*p)++;
+	return c == 'u' ? read_unicode(p, end) : short_escape(c);
+}
+
+/* RAW, with escapes, into the parser's buffer: no escape is shorter than what it stands for. */
+static int unescape(struct walk *walk, struct bytes raw, struct bytes *ret_text)
+{
+	const uint8_t *p = static_cast<const uint8_t *>(raw.data), *end = p + raw.size;
+
+	buf_reset(walk->unescaped);
+	uint8_t *start = static_cast<uint8_t *>(buf_grow(walk->unescaped, raw.size)), *to = start;
+	if (!start)
+		return buf_error(walk->unescaped);
+	while (p < end) {
+		const void *backslash = memchr(p, '\\', (size_t)(end - p));
+		size_t n =
+			(size_t)((backslash ? static_cast<const uint8_t *>(backslash) : end) - p);
+		memcpy(to, p, n);
+		to += n;
+		p += n;
+		if (p == end)
+			break;
+		p++;
+		int32_t code = read_escape(&p, end);
+		if (code < 0)
+			return syntax(walk, "unknown escape in a string");
+		to += utf8_put((uint32_t)code, to);
+	}
+	*ret_text = BYTES(start, (size_t)(to - start));
+	return 0;
+}
+
+/* Takes a string: borrowed from the document, or until the next string when it has escapes. */
+static inline int take_string(struct walk *walk, struct bytes *ret_text)
+{
+	struct bytes quoted = token(walk);
+	const uint8_t *p = static_cast<const uint8_t *>(quoted.data);
+
+	if (quoted.size < 2 || p[quoted.size - 1] != '"')
+		return syntax(walk, "a string that does not end");
+	struct bytes raw = BYTES(p + 1, quoted.size - 2);
+	*ret_text = raw;
+	if (memchr(raw.data, '\\', raw.size)) {
+		int r = unescape(walk, raw, ret_text);
+		if (r < 0)
+			return r;
+	}
+	walk->at++;
+	return 0;
+}
+
+/* ---- values ---- */
+
+/* Bit I: the keys so far are the beginning of options->drop[I]. */
+typedef uint64_t drops;
+
+static int put_value(struct walk *walk, drops alive);
+
+static int put_scalar(struct walk *walk)
+{
+	struct bytes text = token(walk);
+
+	if (bytes_equal(text, BYTES_LIT("true")))
+		value_put_bool(walk->out, true);
+	else if (bytes_equal(text, BYTES_LIT("false")))
+		value_put_bool(walk->out, false);
+	else if (bytes_equal(text, BYTES_LIT("null")))
+		value_put_nil(walk->out);
+	else if (value_put_number(walk->out, text) < 0)
+		return syntax(walk, "expected a value");
+	walk->at++;
+	return 0;
+}
+
+static int put_string(struct walk *walk)
+{
+	struct bytes text;
+	int r = take_string(walk, &text);
+
+	if (r == 0)
+		value_put_string(walk->out, text);
+	return r;
+}
+
+static int put_array(struct walk *walk)
+{
+	size_t opened = value_open_array(walk->out);
+	uint32_t count = 0;
+
+	walk->at++;
+	if (!take(walk, ']')) {
+		do {
+			int r = put_value(walk, 0);
+			if (r < 0)
+				return r;
+			count++;
+		} while (take(walk, ','));
+		if (!take(walk, ']'))
+			return syntax(walk, "expected ',' or ']'");
+	}
+	value_close(walk->out, opened, count);
+	return 0;
+}
+
+/* Which paths go on with KEY, the key at this depth; true when one ends here. */
+static bool is_dropped(const struct walk *walk, drops alive, struct bytes key, drops *ret_alive)
+{
+	drops below = 0;
+
+	for (; alive; alive &= alive - 1) {
+		int i = __builtin_ctzll(alive);
+		struct bytes wanted;
+		size_t n = path_keys(walk->options->drop[i], walk->depth - 1, &wanted);
+		if (!bytes_equal(wanted, key))
+			continue;
+		if (n == walk->depth)
+			return true;
+		below |= (drops)1 << i;
+	}
+	*ret_alive = below;
+	return false;
+}
+
+/* Passes over a value without reading it. */
+static int skip_value(struct walk *walk)
+{
+	size_t open = 0;
+
+	do {
+		uint8_t c = peek(walk);
+		if (c == '\0' || (open == 0 && (c == ',' || c == ':' || c == '}' || c == ']')))
+			return syntax(walk, "expected a value");
+		open += c == '{' || c == '[';
+		open -= c == '}' || c == ']';
+		walk->at++;
+	} while (open);
+	return 0;
+}
+
+static int take_key(struct walk *walk, struct bytes *ret_key)
+{
+	if (peek(walk) != '"')
+		return syntax(walk, "expected a key");
+	int r = take_string(walk, ret_key);
+	if (r == 0 && !take(walk, ':'))
+		return syntax(walk, "expected ':'");
+	return r;
+}
+
+/* Whether an object has a kind is known only when all of its keys were seen; most that are asked
+ * for have none. So they are put first, and removed at the end when they were wrong. */
+static uint32_t put_kind(struct walk *walk)
+{
+	const struct json_options *options = walk->options;
+	size_t before = walk->out->size;
+
+	if (!options->kind || !options->api_version)
+		return 0;
+	value_put_string(walk->out, BYTES_LIT("kind"));
+	value_put_string(walk->out, bytes_str(options->kind));
+	value_put_string(walk->out, BYTES_LIT("apiVersion"));
+	value_put_string(walk->out, bytes_str(options->api_version));
+	walk->kind_size = walk->out->size - before;
+	return 2;
+}
+
+/* Removes what put_kind() put at START; returns the number of pairs. */
+static uint32_t remove_kind(struct walk *walk, size_t start)
+{
+	struct buf *out = walk->out;
+	size_t behind = start + walk->kind_size;
+
+	if (out->error || !walk->kind_size)
+		return 0;
+	memmove(out->data + start, out->data + behind, out->size - behind);
+	buf_truncate(out, out->size - walk->kind_size);
+	return 2;
+}
+
+static bool is_kind(struct bytes key)
+{
+	return bytes_equal(key, BYTES_LIT("kind")) || bytes_equal(key, BYTES_LIT("apiVersion"));
+}
+
+/* One pair; COUNT grows when it was not dropped. */
+static inline int put_pair(struct walk *walk, drops alive, uint32_t *count)
+{
+	struct bytes key;
+	int r = take_key(walk, &key);
+
+	if (r < 0)
+		return r;
+	if (walk->depth == 1 && is_kind(key))
+		walk->has_kind = true;
+	if (alive && is_dropped(walk, alive, key, &alive))
+		return skip_value(walk);
+	value_put_string(walk->out, key);
+	++*count;
+	return put_value(walk, alive);
+}
+
+static int put_map(struct walk *walk, drops alive)
+{
+	size_t opened = value_open_map(walk->out);
+	uint32_t count = walk->depth == 1 ? put_kind(walk) : 0;
+
+	walk->at++;
+	if (!take(walk, '}')) {
+		do {
+			int r = put_pair(walk, alive, &count);
+			if (r < 0)
+				return r;
+		} while (take(walk, ','));
+		if (!take(walk, '}'))
+			return syntax(walk, "expected ',' or '}'");
+	}
+	if (walk->depth == 1 && walk->has_kind)
+		count -= remove_kind(walk, opened + 1);
+	value_close(walk->out, opened, count);
+	return 0;
+}
+
+static int put_value(struct walk *walk, drops alive)
+{
+	uint8_t c = peek(walk);
+
+	if (c == '"')
+		return put_string(walk);
+	if (c != '{' && c != '[')
+		return c ? put_scalar(walk) : syntax(walk, "expected a value, found the end");
+	if (walk->depth == VALUE_DEPTH_MAX)
+		return err_say(ERR_TOO_LARGE, "JSON, byte %zu: nested deeper than %d", place(walk),
+			VALUE_DEPTH_MAX);
+	walk->depth++;
+	int r = c == '{' ? put_map(walk, alive) : put_array(walk);
+	walk->depth--;
+	return r;
+}
+
+/* ---- documents ---- */
+
+static int grow(struct json_parser *parser, size_t size)
+{
+	size_t capacity = parser->tokens ? parser->tokens->capacity() : FIRST_SIZE;
+
+	if (parser->tokens && size <= capacity)
+		return 0;
+	while (capacity < size)
+		capacity *= 2;
+	parser->tokens.reset();
+	const simdjson::implementation *best = simdjson::get_active_implementation();
+	simdjson::error_code error = best->create_dom_parser_implementation(
+		capacity, 1 /* depth matters to the second stage only */, parser->tokens);
+	if (error == simdjson::SUCCESS)
+		return 0;
+	parser->tokens.reset();
+	return err_set(error == simdjson::CAPACITY ? ERR_TOO_LARGE : -ENOMEM,
+		"JSON document of %zu bytes", size);
+}
+
+/* Finds the tokens of TEXT. */
+static int find_tokens(struct json_parser *parser, struct bytes text)
+{
+	int r = text.size ? grow(parser, text.size)
+			  : err_say(ERR_SYNTAX, "JSON: the text is empty");
+
+	if (r < 0)
+		return r;
+	simdjson::error_code error = parser->tokens->stage1(
+		static_cast<const uint8_t *>(text.data), text.size, simdjson::stage1_mode::regular);
+	switch (error) {
+	case simdjson::SUCCESS:
+		return 0;
+	case simdjson::EMPTY:
+		return err_say(ERR_SYNTAX, "JSON: nothing but blanks");
+	case simdjson::UTF8_ERROR:
+		return err_say(ERR_SYNTAX, "JSON: not UTF-8");
+	case simdjson::UNCLOSED_STRING:
+		return err_say(ERR_SYNTAX, "JSON: a string that does not end");
+	case simdjson::UNESCAPED_CHARS:
+		return err_say(ERR_SYNTAX, "JSON: a control character in a string");
+	default:
+		return err_say(ERR_SYNTAX, "JSON: %s", simdjson::error_message(error));
+	}
+}
+
+static int put_document(struct json_parser *parser, struct bytes text,
+	const struct json_options *options, struct buf *out)
+{
+	int r = find_tokens(parser, text);
+
+	if (r < 0)
+		return r;
+	const uint32_t *first = parser->tokens->structural_indexes.get();
+	struct walk walk = {};
+	walk.text = static_cast<const uint8_t *>(text.data);
+	walk.size = text.size;
+	walk.at = first;
+	walk.end = first + parser->tokens->n_structural_indexes;
+	walk.out = out;
+	walk.unescaped = &parser->unescaped;
+	walk.options = options;
+	r = put_value(&walk, options->n_drop ? ~(drops)0 >> (JSON_DROP_MAX - options->n_drop) : 0);
+	if (r == 0 && walk.at != walk.end)
+		r = syntax(&walk, "something behind the document");
+	return r < 0 ? r : buf_error(out);
+}
+
+int json_parse(struct json_parser *parser, struct bytes text, const struct json_options *options,
+	struct buf *out)
+{
+	static const struct json_options none = {};
+	size_t before = out->size;
+
+	CHECK_OBJ(parser, PARSER_MAGIC);
+	if (!options)
+		options = &none;
+	REQUIRE(options->n_drop <= JSON_DROP_MAX);
+	for (size_t i = 0; i < options->n_drop; i++)
+		REQUIRE(path_is_plain(options->drop[i]));
+	int r = buf_error(out);
+	if (r < 0)
+		return r;
+	r = put_document(parser, text, options, out);
+	if (r < 0) {
+		out->error = 0;
+		buf_truncate(out, before);
+	}
+	if (text.size > KEEP_SIZE)
+		parser->tokens.reset();
+	buf_trim(&parser->unescaped, KEEP_SIZE);
+	return r;
+}
+
+int json_parser_new(struct json_parser **ret_parser)
+{
+	struct json_parser *parser = new (std::nothrow) json_parser();
+
+	if (!parser)
+		return err_set(-ENOMEM, "JSON parser");
+	parser->magic = PARSER_MAGIC;
+	buf_init(&parser->unescaped, 0);
+	*ret_parser = parser;
+	return 0;
+}
+
+/* simdjson keeps places, not text. */
+void json_parser_keep_secret(struct json_parser *parser)
+{
+	CHECK_OBJ(parser, PARSER_MAGIC);
+	parser->unescaped.secret = true;
+}
+
+void json_parser_free(struct json_parser **parser)
+{
+	if (!*parser)
+		return;
+	CHECK_OBJ(*parser, PARSER_MAGIC);
+	buf_release(&(*parser)->unescaped);
+	(*parser)->magic = 0;
+	delete *parser;
+	*parser = NULL;
+}

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Label selectors (spec/api.md 10.1), with the messages of the API server. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/value/selector_build.h"
+
+#define NAME_MAX_SIZE   63
+#define PREFIX_MAX_SIZE 253
+
+/* ---- what keys and values may look like ---- */
+
+static bool is_lower_or_digit(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+static bool is_alphanumeric(char c)
+{
+	return is_lower_or_digit(c) || (c >= 'A' && c <= 'Z');
+}
+
+/* ([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9] */
+static bool is_name(struct bytes text)
+{
+	const char *p = text.data;
+
+	for (size_t i = 0; i < text.size; i++) {
+		bool is_edge = i == 0 || i + 1 == text.size;
+		if (!is_alphanumeric(p[i]) &&
+			(is_edge || (p[i] != '-' && p[i] != '_' && p[i] != '.')))
+			return false;
+	}
+	return text.size > 0;
+}
+
+/* Labels of a-z, 0-9 and inner dashes, separated by dots. */
+static bool is_subdomain(struct bytes text)
+{
+	const char *p = text.data;
+	bool at_edge = true; /* nothing but a letter or digit may stand here */
+
+	for (size_t i = 0; i < text.size; i++) {
+		if (!is_lower_or_digit(p[i]) && (at_edge || (p[i] != '-' && p[i] != '.')))
+			return false;
+		if (p[i] == '.' && p[i - 1] == '-')
+			return false;
+		at_edge = p[i] == '.';
+	}
+	return text.size > 0 && is_lower_or_digit(p[text.size - 1]);
+}
+
+#define NAME_RULE \
+	"must consist of alphanumeric characters, '-', '_' or '.', and must start and end with " \
+	"an " \
+	"alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for " \
+	"validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+#define PREFIX_RULE \
+	"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' " \
+	"or '.', and must start and end with an alphanumeric character (e.g. 'example.com', " \
+	"regex used for validation is " \
+	"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+#define VALUE_RULE \
+	"a valid label must be an empty string or consist of alphanumeric characters, '-', '_' " \
+	"or " \
+	"'.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or " \
+	"'my_value',  or '12345', regex used for validation is " \
+	"'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+
+/* Adds a complaint; several are joined. */
+static void complain(struct buf *complaints, const char *part, const char *what)
+{
+	buf_str(complaints, complaints->size ? "; " : "");
+	buf_str(complaints, part);
+	buf_str(complaints, what);
+}
+
+static void check_prefix(struct bytes prefix, struct buf *complaints)
+{
+	if (!prefix.size) {
+		complain(complaints, "prefix part ", "must be non-empty");
+		return;
+	}
+	if (prefix.size > PREFIX_MAX_SIZE)
+		complain(complaints, "prefix part ", "must be no more than 253 bytes");
+	if (!is_subdomain(prefix))
+		complain(complaints, "prefix part ", PREFIX_RULE);
+}
+
+static void check_key(struct bytes key, struct buf *complaints)
+{
+	const char *start = key.data, *end = start + key.size;
+	const char *slash = memchr(start, '/', key.size);
+	struct bytes name = key;
+
+	if (slash) {
+		name = BYTES(slash + 1, (size_t)(end - slash - 1));
+		if (memchr(name.data, '/', name.size)) {
+			complain(complaints, "a valid label key ",
+				NAME_RULE " with an optional DNS subdomain prefix and '/' (e.g. "
+					  "'example.com/MyName')");
+			return;
+		}
+		check_prefix(BYTES(start, (size_t)(slash - start)), complaints);
+	}
+	if (!name.size)
+		complain(complaints, "name part ", "must be non-empty");
+	else if (name.size > NAME_MAX_SIZE)
+		complain(complaints, "name part ", "must be no more than 63 bytes");
+	if (!is_name(name))
+		complain(complaints, "name part ", NAME_RULE);
+}
+
+static void check_value(struct bytes value, struct buf *complaints)
+{
+	if (value.size > NAME_MAX_SIZE)
+		complain(complaints, "", "must be no more than 63 bytes");
+	if (value.size && !is_name(value))
+		complain(complaints, "", VALUE_RULE);
+}
+
+/* TEXT in double quotes, with what would not show escaped. */
+static void put_quoted(struct buf *text, struct bytes quoted)
+{
+	const uint8_t *p = quoted.data;
+
+	buf_byte(text, '"');
+	for (size_t i = 0; i < quoted.size; i++) {
+		if (p[i] < 0x20 || p[i] == 0x7f)
+			buf_printf(text, "\\x%02x", p[i]);
+		else if (p[i] == '"' || p[i] == '\\')
+			buf_printf(text, "\\%c", p[i]);
+		else
+			buf_byte(text, p[i]);
+	}
+	buf_byte(text, '"');
+}
+
+/* ---- tokens ---- */
+
+enum token_type {
+	TOKEN_END,
+	TOKEN_WORD,
+	TOKEN_IN,     /* a word too, except where an operator stands */
+	TOKEN_NOT_IN, /* likewise */
+	TOKEN_OPEN,
+	TOKEN_CLOSE,
+	TOKEN_COMMA,
+	TOKEN_NOT,
+	TOKEN_EQUAL, /* = and == */
+	TOKEN_NOT_EQUAL,
+	TOKEN_GREATER,
+	TOKEN_LESS,
+};
+
+struct token {
+	enum token_type type;
+	struct bytes text;
+};
+
+struct parser {
+	const char *p;
+	struct token token; /* the next one, not yet taken */
+	struct selector *selector;
+	struct bytes *values; /* of the requirement being read */
+	size_t n_values;
+};
+
+static bool is_special(char c)
+{
+	return strchr("=!(),><", c) != NULL; /* the NUL at the end too */
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+static enum token_type special_type(const char *p, size_t size)
+{
+	switch (*p) {
+	case '(':
+		return TOKEN_OPEN;
+	case ')':
+		return TOKEN_CLOSE;
+	case ',':
+		return TOKEN_COMMA;
+	case '>':
+		return TOKEN_GREATER;
+	case '<':
+		return TOKEN_LESS;
+	case '=':
+		return TOKEN_EQUAL;
+	default:
+		return size == 2 ? TOKEN_NOT_EQUAL : TOKEN_NOT;
+	}
+}
+
+static struct token read_special(const char *p)
+{
+	size_t size = (*p == '=' || *p == '!') && p[1] == '=' ? 2 : 1;
+
+	return (struct token){special_type(p, size), BYTES(p, size)};
+}
+
+static struct token read_word(const char *p)
+{
+	size_t n = 0;
+
+	while (!is_special(p[n]) && !is_blank(p[n]))
+		n++;
+	struct token token = {TOKEN_WORD, BYTES(p, n)};
+	if (bytes_equal(token.text, BYTES_LIT("in")))
+		token.type = TOKEN_IN;
+	else if (bytes_equal(token.text, BYTES_LIT("notin")))
+		token.type = TOKEN_NOT_IN;
+	return token;
+}
+
+/* Reads the token behind the current one, which is returned. */
+static struct token take_operator(struct parser *parser)
+{
+	struct token taken = parser->token;
+
+	while (is_blank(*parser->p))
+		parser->p++;
+	if (!*parser->p)
+		parser->token = (struct token){TOKEN_END, BYTES(parser->p, 0)};
+	else
+		parser->token =
+			is_special(*parser->p) ? read_special(parser->p) : read_word(parser->p);
+	parser->p += parser->token.text.size;
+	return taken;
+}
+
+static enum token_type as_word(enum token_type type)
+{
+	return type == TOKEN_IN || type == TOKEN_NOT_IN ? TOKEN_WORD : type;
+}
+
+/* Outside of operator positions `in` and `notin` are words. */
+static struct token take_token(struct parser *parser)
+{
+	struct token taken = take_operator(parser);
+
+	taken.type = as_word(taken.type);
+	return taken;
+}
+
+static enum token_type next_type(const struct parser *parser)
+{
+	return as_word(parser->token.type);
+}
+
+static int unexpected(struct token token, const char *what)
+{
+	return err_say(ERR_SYNTAX, "found '%.*s', expected: %s", BYTES_ARG(token.text), what);
+}
+
+/* ---- grammar ---- */
+
+static int add_value(struct parser *parser, struct bytes value)
+{
+	struct bytes *grown = reallocarray(parser->values, parser->n_values + 1, sizeof(value));
+
+	if (!grown)
+		return err_set(-ENOMEM, "label selector");
+	grown[parser->n_values++] = value;
+	parser->values = grown;
+	return 0;
+}
+
+/* The values of a set up to its ')'. What is missing before, between or behind commas is "". */
+static int parse_members(struct parser *parser)
+{
+	for (;;) {
+		struct token token = take_token(parser);
+		int r = 0;
+		if (token.type == TOKEN_WORD) {
+			r = add_value(parser, token.text);
+			if (r < 0 || next_type(parser) == TOKEN_CLOSE)
+				return r;
+			if (next_type(parser) != TOKEN_COMMA)
+				return unexpected(parser->token, "',' or ')'");
+			continue;
+		}
+		if (token.type != TOKEN_COMMA)
+			return unexpected(token, "',', or identifier");
+		enum token_type next = next_type(parser);
+		if (parser->n_values == 0 || next == TOKEN_CLOSE || next == TOKEN_COMMA)
+			r = add_value(parser, BYTES_LIT(""));
+		if (r < 0 || next == TOKEN_CLOSE)
+			return r;
+	}
+}
+
+static int parse_set(struct parser *parser)
+{
+	struct token token = take_token(parser);
+
+	if (token.type != TOKEN_OPEN) /* no comma behind 'found': as the API server has it */
+		return err_say(ERR_SYNTAX, "found '%.*s' expected: '('", BYTES_ARG(token.text));
+	int r;
+	switch (next_type(parser)) {
+	case TOKEN_WORD:
+	case TOKEN_COMMA:
+		r = parse_members(parser);
+		break;
+	case TOKEN_CLOSE:
+		r = add_value(parser, BYTES_LIT(""));
+		break;
+	default:
+		return unexpected(parser->token, "',', ')' or identifier");
+	}
+	if (r == 0)
+		(void)take_token(parser); /* the ')' that was seen */
+	return r;
+}
+
+static int parse_exact_value(struct parser *parser)
+{
+	if (next_type(parser) == TOKEN_END || next_type(parser) == TOKEN_COMMA)
+		return add_value(parser, BYTES_LIT(""));
+	struct token token = take_token(parser);
+	if (token.type != TOKEN_WORD)
+		return unexpected(token, "identifier");
+	return add_value(parser, token.text);
+}
+
+static int parse_operator(struct parser *parser, enum selector_op *ret_op)
+{
+	struct token token = take_operator(parser);
+
+	switch (token.type) {
+	case TOKEN_IN:
+	case TOKEN_EQUAL:
+		*ret_op = SELECTOR_IN;
+		break;
+	case TOKEN_NOT_IN:
+	case TOKEN_NOT_EQUAL:
+		*ret_op = SELECTOR_NOT_IN;
+		break;
+	case TOKEN_GREATER:
+		*ret_op = SELECTOR_GREATER;
+		break;
+	case TOKEN_LESS:
+		*ret_op = SELECTOR_LESS;
+		break;
+	default:
+		return unexpected(token, "in, notin, =, ==, !=, gt, lt");
+	}
+	bool is_set = token.type == TOKEN_IN || token.type == TOKEN_NOT_IN;
+	return is_set ? parse_set(parser) : parse_exact_value(parser);
+}
+
+static int parse_key(struct parser *parser, struct bytes *ret_key)
+{
+	CLEANUP(buf_release) struct buf complaints = BUF_INIT, quoted = BUF_INIT;
+	struct token token = take_token(parser);
+
+	if (token.type != TOKEN_WORD)
+		return unexpected(token, "identifier");
+	check_key(token.text, &complaints);
+	if (buf_error(&complaints) < 0) /* what could not be written down must not pass as valid */
+		return complaints.error;
+	if (complaints.size) {
+		put_quoted(&quoted, token.text);
+		return err_say(ERR_SYNTAX, "<nil>: Invalid value: %s: %s", buf_cstr(&quoted),
+			buf_cstr(&complaints));
+	}
+	*ret_key = token.text;
+	return 0;
+}
+
+/* The values of the requirement that was added last, against what a label may be. */
+static int check_values(const struct selector_requirement *requirement)
+{
+	CLEANUP(buf_release) struct buf all = BUF_INIT, complaints = BUF_INIT;
+	bool is_number = requirement->op == SELECTOR_GREATER || requirement->op == SELECTOR_LESS;
+	size_t n = 0;
+	int64_t integer;
+
+	for (size_t i = 0; i < requirement->n_values; i++) {
+		struct bytes value = requirement->values[i];
+		if (is_number && !selector_integer(value, &integer)) {
+			buf_printf(&all, "%svalues[%zu]: Invalid value: ", n++ ? ", " : "", i);
+			put_quoted(&all, value);
+			buf_str(&all, ": for 'Gt', 'Lt' operators, the value must be an integer");
+		}
+		buf_reset(&complaints);
+		check_value(value, &complaints);
+		if (buf_error(&complaints) < 0)
+			return complaints.error;
+		if (!complaints.size)
+			continue;
+		buf_printf(&all, "%svalues[%zu][%.*s]: Invalid value: ", n++ ? ", " : "", i,
+			BYTES_ARG(requirement->key));
+		put_quoted(&all, value);
+		buf_str(&all, ": ");
+		buf_bytes_put(&all, buf_bytes(&complaints));
+	}
+	if (!n)
+		return 0;
+	return err_say(ERR_SYNTAX, n > 1 ? "[%s]" : "%s", buf_cstr(&all));
+}
+
+static int parse_requirement(struct parser *parser)
+{
+	struct selector_requirement requirement = {.op = SELECTOR_EXISTS};
+
+	parser->n_values = 0;
+	if (next_type(parser) == TOKEN_NOT) {
+		requirement.op = SELECTOR_NOT_EXISTS;
+		(void)take_token(parser);
+	}
+	int r = parse_key(parser, &requirement.key);
+	bool is_bare = next_type(parser) == TOKEN_END || next_type(parser) == TOKEN_COMMA;
+	if (r == 0 && requirement.op == SELECTOR_EXISTS && !is_bare)
+		r = parse_operator(parser, &requirement.op);
+	if (r < 0)
+		return r;
+	requirement.values = parser->values;
+	requirement.n_values = parser->n_values;
+	r = selector_add(parser->selector, requirement);
+	return r < 0 ? r
+		     : check_values(
+			       selector_at(parser->selector, selector_count(parser->selector) - 1));
+}
+
+static bool begins_requirement(const struct parser *parser)
+{
+	return next_type(parser) == TOKEN_WORD || next_type(parser) == TOKEN_NOT;
+}
+
+static int parse_requirements(struct parser *parser)
+{
+	if (next_type(parser) == TOKEN_END)
+		return 0;
+	if (!begins_requirement(parser))
+		return unexpected(parser->token, "!, identifier, or 'end of string'");
+	for (;;) {
+		int r = parse_requirement(parser);
+		if (r < 0)
+			return r == ERR_SYNTAX ? err_add(r, "unable to parse requirement") : r;
+		struct token token = take_token(parser);
+		if (token.type == TOKEN_END)
+			return 0;
+		if (token.type != TOKEN_COMMA)
+			return unexpected(token, "',' or 'end of string'");
+		if (!begins_requirement(parser))
+			return unexpected(parser->token, "identifier after ','");
+	}
+}
+
+int selector_parse_labels(const char *text, struct selector **ret_selector)
+{
+	CLEANUP(selector_free) struct selector *selector = NULL;
+	int r = selector_new(text, false, &selector);
+
+	if (r < 0)
+		return r;
+	struct parser parser = {.p = selector_source(selector), .selector = selector};
+	(void)take_token(&parser); /* reads the first */
+	r = parse_requirements(&parser);
+	free(parser.values);
+	if (r == 0)
+		r = selector_finish(selector);
+	if (r < 0)
+		return r;
+	*ret_selector = TAKE(selector);
+	return 0;
+}

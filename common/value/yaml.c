@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/value/yaml.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <yaml.h>
+
+#include "common/buf.h"
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/value/value.h"
+#include "common/value/yaml_style.h"
+
+#define YAML_MAGIC 0x59414d4cu
+#define DEPTH_MAX  64
+#define FILE_MAX   ((size_t)16 << 20)
+
+struct yaml {
+	uint32_t magic;
+	bool has_root;
+	struct yaml_node root;
+};
+
+/* One parse: the file's name for messages, libyaml's parser and its current event. */
+struct reading {
+	const char *name;
+	yaml_parser_t parser;
+	yaml_event_t event;
+};
+
+static size_t event_line(const struct reading *reading)
+{
+	return reading->event.start_mark.line + 1;
+}
+
+static int bad(const struct reading *reading, const char *what)
+{
+	return err_say(ERR_SYNTAX, "%s:%zu: %s", reading->name, event_line(reading), what);
+}
+
+static int next_event(struct reading *reading)
+{
+	yaml_parser_t *parser = &reading->parser;
+
+	yaml_event_delete(&reading->event);
+	if (yaml_parser_parse(parser, &reading->event))
+		return 0;
+	if (parser->error == YAML_MEMORY_ERROR)
+		return err_set(-ENOMEM, "%s", reading->name);
+	/* The reader (encoding) has no mark: there the parser's own place is the nearest. */
+	size_t line = parser->error == YAML_READER_ERROR ? parser->mark.line :
+		parser->problem_mark.line;
+	return err_say(ERR_SYNTAX, "%s:%zu: %s", reading->name, line + 1,
+		parser->problem ? parser->problem : "no YAML");
+}
+
+static void node_release(struct yaml_node *node)
+{
+	for (size_t i = 0; i < node->count; i++) {
+		node_release(&node->items[i]);
+		if (node->keys)
+			free(node->keys[i]);
+	}
+	free(node->items);
+	free(node->keys);
+	free(node->key_lines);
+	if (node->text) /* a kubeconfig's may be a token or a key */
+		explicit_bzero(node->text, strlen(node->text));
+	free(node->text);
+	*node = (struct yaml_node){0};
+}
+
+/* Text of the current scalar event; C strings end at a NUL, so there may be none in it. */
+static int take_scalar(struct reading *reading, char **ret_text)
+{
+	const char *value = (const char *)reading->event.data.scalar.value;
+	size_t size = reading->event.data.scalar.length;
+
+	if (strlen(value) != size)
+		return bad(reading, "a NUL character in a string");
+	char *text = strdup(value);
+	if (!text)
+		return err_set(-ENOMEM, "%s", reading->name);
+	*ret_text = text;
+	return 0;
+}
+
+static int check_properties(struct reading *reading, const yaml_char_t *anchor,
+	const yaml_char_t *tag)
+{
+	const char *t = (const char *)tag;
+
+	if (anchor)
+		return bad(reading, "anchors and aliases are not allowed");
+	if (t && strcmp(t, "!") != 0 && strcmp(t, YAML_STR_TAG) != 0)
+		return bad(reading, "tags are not allowed");
+	return 0;
+}
+
+static int read_node(struct reading *reading, unsigned depth, struct yaml_node *node);
+
+static int read_scalar(struct reading *reading, struct yaml_node *node)
+{
+	const yaml_event_t *event = &reading->event;
+
+	int r = check_properties(reading, event->data.scalar.anchor, event->data.scalar.tag);
+	if (r < 0)
+		return r;
+	node->type = YAML_SCALAR;
+	node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE || event->data.scalar.tag;
+	return take_scalar(reading, &node->text);
+}
+
+/* Makes room for one more item; COUNT grows only when the item is there, so that a half-built node
+ * can be released. */
+static int grow(const struct reading *reading, struct yaml_node *node)
+{
+	if (node->count & (node->count - 1)) /* room up to the next power of two */
+		return 0;
+	size_t room = node->count ? 2 * node->count : 1;
+	struct yaml_node *items = reallocarray(node->items, room, sizeof(*items));
+	if (!items)
+		return err_set(-ENOMEM, "%s", reading->name);
+	node->items = items;
+	if (node->type != YAML_MAP)
+		return 0;
+	char **keys = reallocarray(node->keys, room, sizeof(*keys));
+	if (!keys)
+		return err_set(-ENOMEM, "%s", reading->name);
+	node->keys = keys;
+	size_t *lines = reallocarray(node->key_lines, room, sizeof(*lines));
+	if (!lines)
+		return err_set(-ENOMEM, "%s", reading->name);
+	node->key_lines = lines;
+	return 0;
+}
+
+static int read_list(struct reading *reading, unsigned depth, struct yaml_node *node)
+{
+	int r = check_properties(reading, reading->event.data.sequence_start.anchor,
+		reading->event.data.sequence_start.tag);
+
+	node->type = YAML_LIST;
+	while (r == 0 && (r = next_event(reading)) == 0) {
+		if (reading->event.type == YAML_SEQUENCE_END_EVENT)
+			return 0;
+		r = grow(reading, node);
+		if (r < 0)
+			return r;
+		node->items[node->count] = (struct yaml_node){0};
+		r = read_node(reading, depth + 1, &node->items[node->count++]);
+	}
+	return r;
+}
+
+static int read_key(struct reading *reading, struct yaml_node *node)
+{
+	AUTO_FREE char *key = NULL;
+
+	if (reading->event.type != YAML_SCALAR_EVENT)
+		return bad(reading, "a key must be a plain word or a string");
+	int r = check_properties(reading, reading->event.data.scalar.anchor,
+		reading->event.data.scalar.tag);
+	if (r == 0)
+		r = take_scalar(reading, &key);
+	if (r == 0)
+		r = grow(reading, node);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < node->count; i++) {
+		if (strcmp(node->keys[i], key) == 0)
+			return err_say(ERR_SYNTAX, "%s:%zu: %s: twice, first in line %zu",
+				reading->name, event_line(reading), key, node->key_lines[i]);
+	}
+	node->key_lines[node->count] = event_line(reading);
+	node->keys[node->count] = TAKE(key);
+	node->items[node->count++] = (struct yaml_node){0};
+	return 0;
+}
+
+static int read_map(struct reading *reading, unsigned depth, struct yaml_node *node)
+{
+	int r = check_properties(reading, reading->event.data.mapping_start.anchor,
+		reading->event.data.mapping_start.tag);
+
+	node->type = YAML_MAP;
+	while (r == 0 && (r = next_event(reading)) == 0) {
+		if (reading->event.type == YAML_MAPPING_END_EVENT)
+			return 0;
+		r = read_key(reading, node);
+		if (r == 0)
+			r = next_event(reading);
+		if (r == 0)
+			r = read_node(reading, depth + 1, &node->items[node->count - 1]);
+	}
+	return r;
+}
+
+/* The node that the current event begins; afterwards the current event is its last. */
+static int read_node(struct reading *reading, unsigned depth, struct yaml_node *node)
+{
+	if (depth > DEPTH_MAX)
+		return bad(reading, "nested too deeply");
+	node->line = event_line(reading);
+	switch (reading->event.type) {
+	case YAML_SCALAR_EVENT:
+		return read_scalar(reading, node);
+	case YAML_SEQUENCE_START_EVENT:
+		return read_list(reading, depth, node);
+	case YAML_MAPPING_START_EVENT:
+		return read_map(reading, depth, node);
+	case YAML_ALIAS_EVENT:
+		return bad(reading, "anchors and aliases are not allowed");
+	default:
+		return bad(reading, "a value is missing");
+	}
+}
+
+static int read_stream(struct reading *reading, struct yaml *yaml)
+{
+	int r = next_event(reading); /* the stream's start */
+
+	if (r == 0)
+		r = next_event(reading);
+	if (r < 0 || reading->event.type == YAML_STREAM_END_EVENT)
+		return r;
+	r = next_event(reading); /* behind the document's start */
+	if (r < 0)
+		return r;
+	yaml->has_root = true;
+	r = read_node(reading, 0, &yaml->root);
+	if (r == 0)
+		r = next_event(reading); /* the document's end */
+	if (r == 0)
+		r = next_event(reading);
+	if (r < 0)
+		return r;
+	if (reading->event.type != YAML_STREAM_END_EVENT)
+		return bad(reading, "only one document is allowed");
+	return 0;
+}
+
+int yaml_parse(const char *text, size_t size, const char *name, struct yaml **ret_yaml)
+{
+	CLEANUP(yaml_free) struct yaml *yaml = calloc(1, sizeof(*yaml));
+	struct reading reading = {.name = name};
+
+	if (!yaml || !yaml_parser_initialize(&reading.parser))
+		return err_set(-ENOMEM, "%s", name);
+	yaml->magic = YAML_MAGIC;
+	yaml_parser_set_input_string(&reading.parser, (const unsigned char *)text, size);
+	int r = read_stream(&reading, yaml);
+	yaml_event_delete(&reading.event);
+	yaml_parser_delete(&reading.parser);
+	if (r < 0)
+		return r;
+	/* An empty document is one empty scalar. */
+	if (yaml->has_root && yaml_is_null(&yaml->root))
+		yaml->has_root = false;
+	*ret_yaml = TAKE(yaml);
+	return 0;
+}
+
+static int read_file(int fd, const char *file, struct buf *ret_text)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return err_set(-errno, "reading '%s'", file);
+	if (S_ISDIR(st.st_mode))
+		return err_set(-EISDIR, "reading '%s'", file);
+	for (;;) {
+		uint8_t chunk[16384];
+		ssize_t n = read(fd, chunk, sizeof(chunk));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(-errno, "reading '%s'", file);
+		if (n == 0)
+			break;
+		buf_put(ret_text, chunk, (size_t)n);
+	}
+	int r = buf_error(ret_text);
+	return r < 0 ? err_add(r, "reading '%s'", file) : 0;
+}
+
+int yaml_load(const char *file, struct yaml **ret_yaml)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	AUTO_FD int fd = open(file, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_set(-errno, "opening '%s'", file);
+	buf_init(&text, FILE_MAX);
+	int r = read_file(fd, file, &text);
+	if (r < 0)
+		return r;
+	return yaml_parse(buf_cstr(&text), text.size, file, ret_yaml);
+}
+
+void yaml_free(struct yaml **yaml)
+{
+	struct yaml *y = *yaml;
+
+	if (!y)
+		return;
+	node_release(&y->root);
+	y->magic = 0;
+	free(y);
+	*yaml = NULL;
+}
+
+const struct yaml_node *yaml_root(const struct yaml *yaml)
+{
+	CHECK_OBJ(yaml, YAML_MAGIC);
+	return yaml->has_root ? &yaml->root : NULL;
+}
+
+const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key)
+{
+	if (!map || map->type != YAML_MAP)
+		return NULL;
+	for (size_t i = 0; i < map->count; i++) {
+		if (strcmp(map->keys[i], key) == 0)
+			return yaml_is_null(&map->items[i]) ? NULL : &map->items[i];
+	}
+	return NULL;
+}
+
+const char *yaml_text(const struct yaml_node *map, const char *key)
+{
+	const struct yaml_node *node = yaml_get(map, key);
+
+	return node && node->type == YAML_SCALAR ? node->text : NULL;
+}
+
+bool yaml_is_null(const struct yaml_node *node)
+{
+	static const char *const nulls[] = {"", "~", "null", "Null", "NULL"};
+
+	if (node->type != YAML_SCALAR || node->quoted)
+		return false;
+	for (size_t i = 0; i < sizeof(nulls) / sizeof(*nulls); i++) {
+		if (strcmp(node->text, nulls[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* ---- writing ---- */
+
+struct writing {
+	yaml_emitter_t emitter;
+	struct buf *out;
+};
+
+static int append(void *arg, unsigned char *text, size_t size)
+{
+	struct buf *out = arg;
+
+	buf_put(out, text, size);
+	return !out->error;
+}
+
+/* INITIALIZED: what yaml_*_event_initialize returned; libyaml owns the event from here on. */
+static int emit(struct writing *writing, yaml_event_t *event, int initialized)
+{
+	if (!initialized)
+		return err_set(-ENOMEM, "writing YAML");
+	if (yaml_emitter_emit(&writing->emitter, event))
+		return 0;
+	int r = buf_error(writing->out);
+	return r < 0 ? r : err_say(ERR_CORRUPT, "writing YAML: %s",
+		writing->emitter.problem ? writing->emitter.problem : "no memory");
+}
+
+static int write_scalar(struct writing *writing, struct bytes text, yaml_scalar_style_t style)
+{
+	yaml_event_t event;
+
+	return emit(writing, &event,
+		yaml_scalar_event_initialize(&event, NULL, NULL,
+			(const yaml_char_t *)(text.data ? text.data : ""), (int)text.size, 1, 1,
+			style));
+}
+
+static int write_string(struct writing *writing, struct bytes text, bool is_key)
+{
+	static const yaml_scalar_style_t styles[YAML_STYLE_MAX] = {YAML_PLAIN_SCALAR_STYLE,
+		YAML_DOUBLE_QUOTED_SCALAR_STYLE, YAML_LITERAL_SCALAR_STYLE};
+
+	return write_scalar(writing, text, styles[yaml_string_style(text, is_key)]);
+}
+
+static int write_item(struct writing *writing, const struct value *value, unsigned depth);
+
+static int write_items(struct writing *writing, const struct value *value, unsigned depth)
+{
+	struct value_iter iter;
+	struct value item;
+	struct bytes key;
+	int r;
+
+	if (depth >= VALUE_DEPTH_MAX)
+		return err_say(ERR_CORRUPT, "a body nested deeper than %d", VALUE_DEPTH_MAX);
+	value_iter_init(&iter, value);
+	while ((r = value_iter_next(&iter, &key, &item)) == FOUND) {
+		if (value->type == VALUE_MAP)
+			r = write_string(writing, key, true);
+		if (r == 0)
+			r = write_item(writing, &item, depth + 1);
+		if (r < 0)
+			return r;
+	}
+	return r == END ? 0 : r;
+}
+
+static int write_container(struct writing *writing, const struct value *value, unsigned depth)
+{
+	bool is_map = value->type == VALUE_MAP;
+	yaml_event_t event;
+	int r = emit(writing, &event, is_map
+			? yaml_mapping_start_event_initialize(&event, NULL, NULL, 1,
+				YAML_BLOCK_MAPPING_STYLE)
+			: yaml_sequence_start_event_initialize(&event, NULL, NULL, 1,
+				YAML_BLOCK_SEQUENCE_STYLE));
+
+	if (r == 0)
+		r = write_items(writing, value, depth);
+	if (r < 0)
+		return r;
+	return emit(writing, &event, is_map ? yaml_mapping_end_event_initialize(&event)
+					    : yaml_sequence_end_event_initialize(&event));
+}
+
+static int write_item(struct writing *writing, const struct value *value, unsigned depth)
+{
+	char scratch[VALUE_SCRATCH];
+	struct bytes text;
+
+	switch (value->type) {
+	case VALUE_MAP:
+	case VALUE_ARRAY:
+		return write_container(writing, value, depth);
+	case VALUE_STRING:
+		return write_string(writing, value->text, false);
+	case VALUE_NIL:
+		return write_scalar(writing, BYTES_LIT("null"), YAML_PLAIN_SCALAR_STYLE);
+	default:
+		break;
+	}
+	int r = value_scalar_text(value, scratch, &text);
+	return r < 0 ? r : write_scalar(writing, text, YAML_PLAIN_SCALAR_STYLE);
+}
+
+static int write_document(struct writing *writing, const struct value *value)
+{
+	yaml_event_t event;
+	int r = emit(writing, &event,
+		yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING));
+
+	if (r == 0)
+		r = emit(writing, &event,
+			yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1));
+	if (r == 0)
+		r = write_item(writing, value, 0);
+	if (r == 0)
+		r = emit(writing, &event, yaml_document_end_event_initialize(&event, 1));
+	if (r == 0)
+		r = emit(writing, &event, yaml_stream_end_event_initialize(&event));
+	return r;
+}
+
+int yaml_write(struct bytes document, struct buf *out)
+{
+	struct writing writing = {.out = out};
+	struct value value;
+	size_t before = out->size;
+	int r = value_read(document, &value);
+
+	if (r < 0)
+		return r;
+	if (!yaml_emitter_initialize(&writing.emitter))
+		return err_set(-ENOMEM, "writing YAML");
+	yaml_emitter_set_output(&writing.emitter, append, out);
+	yaml_emitter_set_unicode(&writing.emitter, 1);
+	yaml_emitter_set_width(&writing.emitter, -1); /* no folded lines */
+	r = write_document(&writing, &value);
+	yaml_emitter_delete(&writing.emitter);
+	if (r < 0 && out->size > before)
+		buf_truncate(out, before);
+	return r;
+}

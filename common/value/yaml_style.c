@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/value/yaml_style.h"
+
+#include <strings.h>
+
+/* Words that a YAML 1.1 reader takes for null, booleans, merge keys or special floats. */
+static bool is_word(struct bytes text)
+{
+	static const char *const words[] = {"~", "null", "true", "false", "yes", "no", "on", "off",
+		"y", "n", "<<", "=", ".inf", "-.inf", "+.inf", ".nan"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (strlen(words[i]) == text.size &&
+			strncasecmp(words[i], text.data, text.size) == 0)
+			return true;
+	return false;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static const char *skip_digits(const char *p, const char *end)
+{
+	while (p < end && (is_digit(*p) || *p == '_' || *p == ':'))
+		p++;
+	return p;
+}
+
+/* Any spelling of a number in YAML 1.1 or 1.2, and a few that are none: 1_000, 0x1f, 0o7, 1e3, 1.,
+ * .5, 1:30 (sexagesimal). */
+static bool is_number(struct bytes text)
+{
+	const char *p = text.data, *end = p + text.size;
+
+	if (p < end && (*p == '+' || *p == '-'))
+		p++;
+	if (end - p > 2 && *p == '0' && strchr("xXoObB", p[1])) {
+		for (p += 2; p < end && (is_digit(*p) || *p == '_' || strchr("abcdefABCDEF", *p));)
+			p++;
+		return p == end;
+	}
+	const char *first = p;
+	p = skip_digits(p, end);
+	size_t digits = (size_t)(p - first);
+	if (p < end && *p == '.') {
+		first = ++p;
+		p = skip_digits(p, end);
+		digits += (size_t)(p - first);
+	}
+	if (!digits)
+		return false;
+	if (p < end && (*p == 'e' || *p == 'E')) {
+		p++;
+		if (p < end && (*p == '+' || *p == '-'))
+			p++;
+		p = skip_digits(p, end);
+	}
+	return p == end;
+}
+
+/* Begins like a date: 2026-01-01, with or without a time behind it. */
+static bool is_date(struct bytes text)
+{
+	const char *p = text.data;
+
+	return text.size >= 8 && is_digit(p[0]) && is_digit(p[1]) && is_digit(p[2]) &&
+		is_digit(p[3]) && p[4] == '-' && is_digit(p[5]);
+}
+
+/* Line breaks other than \n are normalized in a block, control characters are not allowed in it,
+ * spaces at its beginning are taken for indentation. */
+static bool fits_block(struct bytes text)
+{
+	const uint8_t *p = text.data;
+
+	if (p[0] == ' ' || p[0] == '\n')
+		return false;
+	/* Empty lines at its end would need "..." behind it, where the document ends with it. */
+	if (text.size > 1 && p[text.size - 1] == '\n' && p[text.size - 2] == '\n')
+		return false;
+	for (size_t i = 0; i < text.size; i++) {
+		if ((p[i] < ' ' && p[i] != '\n') || p[i] == 0x7f)
+			return false;
+		if (p[i] == 0xc2 && i + 1 < text.size && p[i + 1] == 0x85) /* NEL */
+			return false;
+		if (p[i] == 0xe2 && i + 2 < text.size && p[i + 1] == 0x80 &&
+			(p[i + 2] | 1) == 0xa9) /* LS, PS */
+			return false;
+	}
+	return true;
+}
+
+enum yaml_style yaml_string_style(struct bytes text, bool is_key)
+{
+	const char *p = text.data;
+
+	if (!text.size)
+		return YAML_STYLE_QUOTED;
+	if (memchr(p, '\n', text.size))
+		return !is_key && fits_block(text) ? YAML_STYLE_LITERAL : YAML_STYLE_QUOTED;
+	if (p[0] == ' ' || p[text.size - 1] == ' ' || is_word(text) || is_number(text) ||
+		is_date(text))
+		return YAML_STYLE_QUOTED;
+	return YAML_STYLE_PLAIN;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/table/columns.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/value/path.h"
+#include "reader/command/part.h"
+
+#define COLUMNS_MAGIC 0x636f6c75u
+
+struct columns {
+	uint32_t magic;
+	char *text; /* of the heads, each with its NUL */
+	size_t n;
+	const char *heads[TABLE_COLUMNS];
+	struct path *paths[TABLE_COLUMNS];
+	struct buf cells; /* of one row, each with its NUL */
+};
+
+/* The comma that ends a column, or the end: those in brackets and quotes belong to the path. */
+static char *column_end(char *p)
+{
+	char quote = '\0';
+	unsigned depth = 0;
+
+	for (; *p; p++) {
+		if (*p == '\\' && p[1])
+			p++;
+		else if (quote)
+			quote = *p == quote ? '\0' : quote;
+		else if (depth && (*p == '\'' || *p == '"'))
+			quote = *p;
+		else if (*p == '[')
+			depth++;
+		else if (*p == ']' && depth)
+			depth--;
+		else if (*p == ',' && !depth)
+			break;
+	}
+	return p;
+}
+
+/* HEAD:PATH, which ends with a NUL. */
+static int add_column(struct columns *columns, char *text)
+{
+	char *colon = strchr(text, ':');
+
+	if (!colon || colon == text || !colon[1])
+		return err_say(ERR_SYNTAX, "column '%s': HEAD:PATH is wanted", text);
+	if (columns->n == TABLE_COLUMNS)
+		return err_say(ERR_SYNTAX, "at most %d columns", TABLE_COLUMNS);
+	*colon = '\0';
+	columns->heads[columns->n] = text;
+	int r = path_parse(colon + 1, &columns->paths[columns->n++]);
+	return r < 0 ? err_add(r, "column '%s'", text) : 0;
+}
+
+int columns_parse(const char *text, struct columns **ret_columns)
+{
+	CLEANUP(columns_free) struct columns *columns = calloc(1, sizeof(*columns));
+	int r;
+
+	if (columns)
+		columns->magic = COLUMNS_MAGIC;
+	if (columns)
+		columns->text = strdup(text);
+	if (!columns || !columns->text)
+		return err_set(-ENOMEM, "columns");
+	for (char *p = columns->text;; p++) {
+		char *end = column_end(p);
+		bool last = !*end;
+
+		*end = '\0';
+		r = add_column(columns, p);
+		if (r < 0)
+			return r;
+		if (last)
+			break;
+		p = end;
+	}
+	*ret_columns = TAKE(columns);
+	return 0;
+}
+
+void columns_free(struct columns **columns)
+{
+	struct columns *c = TAKE(*columns);
+
+	if (!c)
+		return;
+	CHECK_OBJ(c, COLUMNS_MAGIC);
+	c->magic = 0;
+	for (size_t i = 0; i < c->n; i++)
+		path_free(&c->paths[i]);
+	buf_release(&c->cells);
+	free(c->text);
+	free(c);
+}
+
+size_t columns_count(const struct columns *columns)
+{
+	CHECK_OBJ(columns, COLUMNS_MAGIC);
+	return columns->n;
+}
+
+const char *const *columns_heads(const struct columns *columns)
+{
+	CHECK_OBJ(columns, COLUMNS_MAGIC);
+	return columns->heads;
+}
+
+struct cell {
+	struct buf *out;
+	size_t found;
+};
+
+static int put_value(void *arg, const struct value *value)
+{
+	struct cell *cell = arg;
+
+	if (cell->found++)
+		buf_byte(cell->out, ',');
+	return part_line(value, cell->out);
+}
+
+int columns_row(struct columns *columns, struct bytes body, struct table *table, struct buf *out)
+{
+	size_t at[TABLE_COLUMNS];
+	const char *shown[TABLE_COLUMNS];
+
+	CHECK_OBJ(columns, COLUMNS_MAGIC);
+	buf_reset(&columns->cells);
+	for (size_t i = 0; i < columns->n; i++) {
+		struct cell cell = {&columns->cells, 0};
+
+		at[i] = columns->cells.size;
+		int r = path_eval(columns->paths[i], body, put_value, &cell);
+		if (r < 0)
+			return r;
+		if (!cell.found)
+			buf_str(&columns->cells, "<none>");
+		buf_byte(&columns->cells, '\0');
+	}
+	if (buf_error(&columns->cells) < 0)
+		return buf_error(&columns->cells);
+	for (size_t i = 0; i < columns->n; i++)
+		shown[i] = (const char *)columns->cells.data + at[i];
+	return table_row(table, shown, out);
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/table/template.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/decimal.h"
+#include "common/err.h"
+#include "common/value/path.h"
+#include "reader/command/part.h"
+
+#define TEMPLATE_MAGIC 0x746d706cu
+#define NODES_MAX      256
+#define RANGES_MAX     8 /* within each other */
+
+enum node_type { NODE_TEXT, NODE_PATH, NODE_RANGE };
+
+/* In a list the outermost paths begin with .items[*] or .items[N]. */
+enum items { ITEMS_NONE, ITEMS_ALL, ITEMS_ONE };
+
+struct node {
+	enum node_type type;
+	size_t end; /* of a range: the node behind its last */
+	char *text; /* NODE_TEXT; NUL-terminated */
+	struct path *path; /* NULL: all of it */
+	enum items items;
+	uint64_t item; /* ITEMS_ONE: which */
+	struct path *in_item; /* of such a path what is behind the brackets; NULL: all of it */
+	struct buf out; /* outermost nodes: what they have given so far */
+	bool given;     /* something, be it an empty text */
+};
+
+struct template {
+	uint32_t magic;
+	size_t n;
+	struct node nodes[NODES_MAX];
+	bool is_list;
+	uint64_t seen; /* objects */
+};
+
+/* ---- parsing ---- */
+
+struct parser {
+	const char *text, *p;
+	struct template *template;
+	size_t open[RANGES_MAX]; /* ranges that have no end yet */
+	size_t n_open;
+};
+
+static __attribute__((cold)) int syntax(const struct parser *parser, const char *what)
+{
+	return err_say(ERR_SYNTAX, "jsonpath '%s', character %zu: %s", parser->text,
+		(size_t)(parser->p - parser->text) + 1, what);
+}
+
+static int add_node(struct parser *parser, enum node_type type, struct node **ret_node)
+{
+	struct template *template = parser->template;
+
+	if (template->n == NODES_MAX)
+		return syntax(parser, "too many parts");
+	*ret_node = &template->nodes[template->n++];
+	**ret_node = (struct node){.type = type, .out = BUF_INIT};
+	return 0;
+}
+
+static int add_text(struct parser *parser, const char *text, size_t size)
+{
+	struct node *node;
+	int r = add_node(parser, NODE_TEXT, &node);
+
+	if (r < 0)
+		return r;
+	node->text = strndup(text, size);
+	return node->text ? 0 : err_set(-ENOMEM, "template");
+}
+
+/* "text", P behind the first quote; stops behind the last one. */
+static int parse_literal(struct parser *parser)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	static const char letters[] = "ntr", meanings[] = "\n\t\r";
+
+	for (; *parser->p && *parser->p != '"'; parser->p++) {
+		char c = *parser->p;
+		if (c == '\\' && parser->p[1]) {
+			const char *letter = strchr(letters, *++parser->p);
+			c = letter ? meanings[letter - letters] : *parser->p;
+		}
+		buf_byte(&text, (uint8_t)c);
+	}
+	if (*parser->p != '"')
+		return syntax(parser, "the quote does not end");
+	parser->p++;
+	int r = buf_error(&text);
+	return r < 0 ? r : add_text(parser, buf_cstr(&text), text.size);
+}
+
+/* `.`, `@`, `$` and nothing are all of it; `$.a` and `@.a` are `.a`. */
+static int parse_path(const char *text, struct path **ret_path)
+{
+	if (*text == '$' || *text == '@')
+		text++;
+	*ret_path = NULL;
+	return *text == '\0' || strcmp(text, ".") == 0 ? 0 : path_parse(text, ret_path);
+}
+
+/* .items[*] and .items[N], and what is behind them. */
+static int parse_items(struct node *node, const char *text)
+{
+	static const char name[] = "items[";
+
+	text += *text == '$' || *text == '@';
+	text += *text == '.';
+	if (strncmp(text, name, sizeof(name) - 1) != 0)
+		return 0;
+	text += sizeof(name) - 1;
+	const char *bracket = strchr(text, ']');
+	if (!bracket)
+		return 0;
+	if (bracket == text + 1 && *text == '*')
+		node->items = ITEMS_ALL;
+	else if (decimal_parse(BYTES(text, (size_t)(bracket - text)), UINT64_MAX, &node->item) == 0)
+		node->items = ITEMS_ONE;
+	else
+		return 0;
+	return parse_path(bracket + 1, &node->in_item);
+}
+
+/* TEXT: of a path alone. */
+static int add_path(struct parser *parser, enum node_type type, const char *text)
+{
+	struct node *node;
+
+	if (strstr(text, "[?("))
+		return syntax(parser, "filters are not known; -l and --field-selector choose");
+	int r = add_node(parser, type, &node);
+	if (r == 0)
+		r = parse_path(text, &node->path);
+	if (r == 0)
+		r = parse_items(node, text);
+	return r;
+}
+
+static int begin_range(struct parser *parser, const char *text)
+{
+	if (parser->n_open == RANGES_MAX)
+		return syntax(parser, "too many ranges within each other");
+	parser->open[parser->n_open++] = parser->template->n;
+	return add_path(parser, NODE_RANGE, text);
+}
+
+static int end_range(struct parser *parser)
+{
+	struct template *template = parser->template;
+
+	if (parser->n_open == 0)
+		return syntax(parser, "'end' without a range");
+	template->nodes[parser->open[--parser->n_open]].end = template->n;
+	return 0;
+}
+
+/* The brace that closes, not one in quotes. */
+static const char *action_end(const char *p)
+{
+	char quote = '\0';
+
+	for (; *p && (quote || *p != '}'); p++) {
+		if (*p == '\\' && p[1])
+			p++;
+		else if (quote)
+			quote = *p == quote ? '\0' : quote;
+		else if (*p == '\'' || *p == '"')
+			quote = *p;
+	}
+	return *p ? p : NULL;
+}
+
+/* Between braces, P behind the first one; stops behind the other. */
+static int parse_action(struct parser *parser)
+{
+	static const char range[] = "range ";
+	const char *end = action_end(parser->p);
+	int r;
+
+	if (!end)
+		return syntax(parser, "'}' is missing");
+	if (*parser->p == '"') {
+		parser->p++;
+		r = parse_literal(parser);
+		if (r == 0 && parser->p != end)
+			return syntax(parser, "expected '}' behind the quote");
+		parser->p = end + 1;
+		return r;
+	}
+	AUTO_FREE char *text = strndup(parser->p, (size_t)(end - parser->p));
+	if (!text)
+		return err_set(-ENOMEM, "template");
+	if (strcmp(text, "end") == 0)
+		r = end_range(parser);
+	else if (strncmp(text, range, sizeof(range) - 1) == 0)
+		r = begin_range(parser, text + strspn(text + 5, " ") + 5);
+	else
+		r = add_path(parser, NODE_PATH, text);
+	parser->p = end + 1;
+	return r;
+}
+
+static int parse_all(struct parser *parser)
+{
+	int r = 0;
+
+	while (r == 0 && *parser->p) {
+		size_t text = strcspn(parser->p, "{");
+
+		if (text)
+			r = add_text(parser, parser->p, text);
+		parser->p += text;
+		if (r == 0 && *parser->p == '{') {
+			parser->p++;
+			r = parse_action(parser);
+		}
+	}
+	return r == 0 && parser->n_open ? syntax(parser, "a range has no {end}") : r;
+}
+
+int template_parse(const char *text, struct template **ret_template)
+{
+	CLEANUP(template_free) struct template *template = calloc(1, sizeof(*template));
+
+	if (!template)
+		return err_set(-ENOMEM, "template");
+	template->magic = TEMPLATE_MAGIC;
+	struct parser parser = {.text = text, .p = text, .template = template};
+	int r = parse_all(&parser);
+	if (r == 0)
+		*ret_template = TAKE(template);
+	return r;
+}
+
+void template_free(struct template **template)
+{
+	struct template *t = TAKE(*template);
+
+	if (!t)
+		return;
+	CHECK_OBJ(t, TEMPLATE_MAGIC);
+	t->magic = 0;
+	for (size_t i = 0; i < t->n; i++) {
+		free(t->nodes[i].text);
+		path_free(&t->nodes[i].path);
+		path_free(&t->nodes[i].in_item);
+		buf_release(&t->nodes[i].out);
+	}
+	free(t);
+}
+
+/* ---- values ---- */
+
+struct run {
+	struct template *template;
+	size_t node;
+	struct buf *out;
+};
+
+static int run_nodes(struct template *template, size_t from, size_t to, struct bytes document,
+	struct buf *out);
+
+static size_t behind(const struct template *template, size_t node)
+{
+	const struct node *n = &template->nodes[node];
+
+	return n->type == NODE_RANGE ? n->end : node + 1;
+}
+
+/* One value of a path: printed, or what a range is about. */
+static int take_value(void *arg, const struct value *value)
+{
+	const struct run *run = arg;
+	const struct node *node = &run->template->nodes[run->node];
+	struct bytes document;
+
+	if (node->type == NODE_RANGE) {
+		int r = part_bytes(value, &document);
+		return r < 0 ? r :
+			run_nodes(run->template, run->node + 1, node->end, document, run->out);
+	}
+	return part_text(value, run->out);
+}
+
+/* Values of one path are separated by blanks, wherever they come from. */
+struct separated {
+	struct run run;
+	bool more;
+};
+
+static int take_separated(void *arg, const struct value *value)
+{
+	struct separated *separated = arg;
+
+	if (separated->more && separated->run.template->nodes[separated->run.node].type == NODE_PATH)
+		buf_byte(separated->run.out, ' ');
+	separated->more = true;
+	return take_value(&separated->run, value);
+}
+
+static int run_path(const struct path *path, struct bytes document, struct separated *separated)
+{
+	struct value value;
+
+	if (path)
+		return path_eval(path, document, take_separated, separated);
+	int r = value_read(document, &value);
+	return r < 0 ? r : take_separated(separated, &value);
+}
+
+static int run_nodes(struct template *template, size_t from, size_t to, struct bytes document,
+	struct buf *out)
+{
+	for (size_t i = from; i < to; i = behind(template, i)) {
+		const struct node *node = &template->nodes[i];
+		struct separated separated = {{template, i, out}, false};
+		int r = 0;
+
+		if (node->type == NODE_TEXT)
+			buf_str(out, node->text);
+		else
+			r = run_path(node->path, document, &separated);
+		if (r < 0)
+			return r;
+	}
+	return buf_error(out);
+}
+
+/* ---- objects ---- */
+
+int template_begin(struct template *template, bool is_list)
+{
+	CHECK_OBJ(template, TEMPLATE_MAGIC);
+	template->is_list = is_list;
+	template->seen = 0;
+	for (size_t i = 0; is_list && i < template->n; i = behind(template, i))
+		if (template->nodes[i].type != NODE_TEXT && !template->nodes[i].items)
+			return err_say(ERR_SYNTAX,
+				"jsonpath: objects are items of a list: {.items[*]...}, {.items[0]...} or "
+				"{range .items[*]}...{end}");
+	return 0;
+}
+
+static bool is_asked_for(const struct node *node, uint64_t item)
+{
+	return node->items == ITEMS_ALL || (node->items == ITEMS_ONE && node->item == item);
+}
+
+int template_object(struct template *template, struct bytes body)
+{
+	CHECK_OBJ(template, TEMPLATE_MAGIC);
+	uint64_t item = template->seen++;
+
+	if (!template->is_list)
+		return template->n ? run_nodes(template, 0, template->n, body,
+					     &template->nodes[0].out) : 0;
+	for (size_t i = 0; i < template->n; i = behind(template, i)) {
+		struct node *node = &template->nodes[i];
+		struct separated separated = {{template, i, &node->out}, node->given};
+
+		if (!is_asked_for(node, item))
+			continue;
+		int r = run_path(node->in_item, body, &separated);
+		if (r < 0)
+			return r;
+		node->given = separated.more;
+	}
+	return 0;
+}
+
+int template_end(struct template *template, struct buf *out)
+{
+	CHECK_OBJ(template, TEMPLATE_MAGIC);
+	for (size_t i = 0; i < template->n; i = behind(template, i)) {
+		struct node *node = &template->nodes[i];
+
+		if (template->is_list && node->type == NODE_TEXT)
+			buf_str(out, node->text);
+		buf_bytes_put(out, buf_bytes(&node->out));
+	}
+	return buf_error(out);
+}

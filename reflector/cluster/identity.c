@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/cluster/identity.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/value/json.h"
+#include "common/value/value.h"
+#include "reflector/wire/fetch.h"
+#include "reflector/access/small_file.h"
+#include "reflector/wire/status.h"
+
+#define IDENTITY_MAGIC 0x49444e54u
+#define ANSWER_NS      (32ull * 1000 * 1000 * 1000)
+#define ANSWER_MAX     ((size_t)1 << 20)
+#define CA_MAX         ((size_t)1 << 20)
+#define URL_MAX        160 /* longer ones are hashed: the whole stays below 256 bytes */
+
+#define UID    "uid:"
+#define SERVER "server:"
+#define CA     " ca:"
+
+struct identity {
+	uint32_t magic;
+	struct fetch *fetch;
+	const struct kubeconfig *config;
+	identity_done_fn *done;
+	void *arg;
+};
+
+static void identity_free(struct identity **identity)
+{
+	struct identity *i = *identity;
+
+	*identity = NULL;
+	if (!i)
+		return;
+	CHECK_OBJ(i, IDENTITY_MAGIC);
+	fetch_cancel(&i->fetch);
+	i->magic = 0;
+	free(i);
+}
+
+void identity_cancel(struct identity **identity)
+{
+	identity_free(identity);
+}
+
+/* FNV-1a: two CAs of one URL are to differ, nobody gains by making them the same. */
+static uint64_t hash(const char *data, size_t size)
+{
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (size_t i = 0; i < size; i++)
+		h = (h ^ (unsigned char)data[i]) * 0x100000001b3u;
+	return h;
+}
+
+static int hash_ca(const struct kubeconfig_pem *ca, uint64_t *ret_hash)
+{
+	AUTO_FREE char *text = NULL;
+	size_t size = 0;
+
+	if (!ca->data && ca->file) {
+		int r = small_file_read(ca->file, CA_MAX, &text, &size);
+
+		if (r < 0)
+			return r;
+	}
+	*ret_hash = ca->data ? hash(ca->data, ca->size) : hash(text ? text : "", size);
+	return 0;
+}
+
+/* Who may not read the namespace knows the cluster by its address. */
+static int from_server(const struct kubeconfig *config, struct buf *out)
+{
+	size_t size = strlen(config->server);
+	uint64_t ca;
+	int r = hash_ca(&config->ca, &ca);
+
+	if (r < 0)
+		return r;
+	if (size <= URL_MAX)
+		buf_printf(out, SERVER "%s", config->server);
+	else
+		buf_printf(out, SERVER "%016llx", (unsigned long long)hash(config->server, size));
+	buf_printf(out, CA "%016llx", (unsigned long long)ca);
+	return buf_error(out);
+}
+
+static int from_namespace(const struct fetch_answer *answer, struct buf *out)
+{
+	CLEANUP(json_parser_free) struct json_parser *parser = NULL;
+	struct buf document = BUF_INIT;
+	struct bytes uid = BYTES_NONE;
+	int r = json_parser_new(&parser);
+
+	if (!r)
+		r = json_parse(parser, answer->body, NULL, &document);
+	if (!r)
+		r = value_find_text(buf_bytes(&document), "metadata", "uid", &uid);
+	if (r == NOT_FOUND || (!r && (!uid.size || uid.size > 128)))
+		r = err_say(ERR_PROTOCOL, "namespace kube-system: no uid in the answer");
+	if (!r) {
+		buf_str(out, UID);
+		buf_bytes_put(out, uid);
+		r = buf_error(out);
+	}
+	buf_release(&document);
+	return r;
+}
+
+static int text_of(const struct identity *identity, const struct fetch_answer *answer,
+	struct buf *out)
+{
+	struct status why;
+
+	if (answer->result < 0)
+		return answer->result;
+	switch (answer->status) {
+	case 200:
+		return from_namespace(answer, out);
+	case 403:
+	case 404:
+		return from_server(identity->config, out);
+	case 401:
+		return err_say(ERR_HTTP, "the server does not accept the kubeconfig's credentials "
+			"(HTTP 401): expired, or of another cluster?");
+	default:
+		status_read(answer->status, 0, answer->body, &why);
+		return err_say(ERR_HTTP, "reading namespace kube-system: HTTP %s", why.text);
+	}
+}
+
+static void take_answer(void *arg, const struct fetch_answer *answer)
+{
+	struct identity *identity = arg;
+	identity_done_fn *done = identity->done;
+	void *done_arg = identity->arg;
+	struct buf text = BUF_INIT;
+	int r;
+
+	identity->fetch = NULL;
+	r = text_of(identity, answer, &text);
+	if (r < 0)
+		(void)err_add(r, "identity of the cluster");
+	identity_free(&identity);
+	done(done_arg, r, r < 0 ? NULL : buf_cstr(&text));
+	buf_release(&text);
+}
+
+int identity_start(struct http *http, const struct kubeconfig *config, identity_done_fn *done,
+	void *arg, struct identity **ret_identity)
+{
+	CLEANUP(identity_free) struct identity *identity = calloc(1, sizeof(*identity));
+	int r;
+
+	if (!identity)
+		return err_set(-ENOMEM, "identity of the cluster");
+	identity->magic = IDENTITY_MAGIC;
+	identity->config = config;
+	identity->done = done;
+	identity->arg = arg;
+	r = fetch_start(http,
+		&(struct fetch_request){
+			.path = "/api/v1/namespaces/kube-system",
+			.limit = ANSWER_MAX,
+			.total_ns = ANSWER_NS,
+			.done = take_answer,
+			.arg = identity,
+		},
+		&identity->fetch);
+	if (r < 0)
+		return r;
+	*ret_identity = TAKE(identity);
+	return 0;
+}
+
+/* ---- two of them ---- */
+
+static bool begins(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+static size_t address_size(const char *text)
+{
+	const char *ca = strstr(text, CA);
+
+	return ca ? (size_t)(ca - text) : strlen(text);
+}
+
+enum identity_relation identity_compare(const char *was, const char *is)
+{
+	size_t size = address_size(was);
+
+	if (!*was)
+		return IDENTITY_FIRST;
+	if (begins(was, UID) != begins(is, UID))
+		return IDENTITY_INCOMPARABLE;
+	if (!strcmp(was, is))
+		return IDENTITY_SAME;
+	if (begins(was, UID))
+		return IDENTITY_OTHER;
+	return size == address_size(is) && !strncmp(was, is, size) ? IDENTITY_CA_CHANGED
+								   : IDENTITY_RENAMED;
+}
+
+bool identity_is_better(const char *was, const char *is)
+{
+	return begins(is, UID) || !begins(was, UID);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/feed/consistency.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/buf.h"
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reflector/feed/list.h"
+#include "reflector/record/object.h"
+#include "reflector/feed/request.h"
+#include "reflector/wire/status.h"
+
+#define CONSISTENCY_MAGIC 0x434f4e53u
+#define SLICE             4096 /* heads */
+#define TOKEN_MAX         (64u << 10)
+#define ERROR_BODY_MAX    8192
+
+struct consistency {
+	uint32_t magic;
+	struct consistency_request request;
+	struct txn *txn; /* while heads are read */
+	struct head_walk *walk;
+	struct buf rv;
+	struct buf continue_;
+	struct consistency_digest ours, theirs;
+	struct http_call *call;
+	struct list *list;
+	struct buf error_body;
+	bool refused;
+};
+
+/* ---- the digest ---- */
+
+static uint64_t add_text(uint64_t hash, struct bytes text)
+{
+	for (size_t i = 0; i < text.size; i++)
+		hash = (hash ^ ((const uint8_t *)text.data)[i]) * 0x100000001b3u; /* FNV-1a */
+	return hash;
+}
+
+/* FNV's upper bits know little of the last bytes, and sums must not cancel out. */
+static uint64_t mix(uint64_t hash)
+{
+	hash ^= hash >> 33;
+	hash *= 0xff51afd7ed558ccdu;
+	hash ^= hash >> 33;
+	hash *= 0xc4ceb9fe1a85ec53u;
+	return hash ^ hash >> 33;
+}
+
+void consistency_add(struct consistency_digest *digest, struct bytes name_space, struct bytes name,
+	struct bytes uid, struct bytes rv)
+{
+	static const struct bytes slash = {"/", 1}, end = {"", 1};
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	if (name_space.size)
+		hash = add_text(add_text(hash, name_space), slash);
+	hash = add_text(add_text(hash, name), end);
+	hash = add_text(add_text(hash, uid), end);
+	digest->sum += mix(add_text(hash, rv));
+	digest->count++;
+}
+
+/* ---- the end ---- */
+
+static void end(struct consistency *check, enum consistency_outcome outcome, const char *why)
+{
+	struct consistency_request request = check->request;
+	struct consistency_result result = {.outcome = outcome, .rv = buf_cstr(&check->rv),
+		.ours = check->ours.count, .theirs = check->theirs.count, .why = why};
+
+	request.done(request.arg, &result);
+	consistency_cancel(&check);
+}
+
+static void compare(struct consistency *check)
+{
+	bool same = check->ours.sum == check->theirs.sum && check->ours.count == check->theirs.count;
+
+	end(check, same ? CONSISTENCY_SAME : CONSISTENCY_DIFFERS, "");
+}
+
+/* ---- what the server has ---- */
+
+static void ask(struct consistency *check);
+
+static int take_item(void *arg, struct bytes item, bool cut)
+{
+	struct consistency *check = arg;
+	struct object_identity id;
+	int r = (cut ? object_identity_cut : object_identity)(item, &id);
+
+	if (r < 0)
+		return r;
+	consistency_add(&check->theirs,
+		check->request.definition->namespaced ? id.name_space : BYTES_NONE, id.name, id.uid, id.rv);
+	return 0;
+}
+
+static void on_status(void *arg, const struct http_answer *answer)
+{
+	struct consistency *check = arg;
+
+	check->refused = answer->status != 200;
+}
+
+static int on_body(void *arg, struct bytes bytes)
+{
+	struct consistency *check = arg;
+	size_t room = ERROR_BODY_MAX - check->error_body.size;
+
+	if (!check->refused)
+		return list_feed(check->list, bytes.data, bytes.size);
+	buf_put(&check->error_body, bytes.data, bytes.size < room ? bytes.size : room);
+	return 0;
+}
+
+static void end_page(struct consistency *check)
+{
+	struct list_page page;
+	int r = list_end(check->list, &page);
+
+	if (r < 0) {
+		end(check, CONSISTENCY_UNKNOWN, err_text(r));
+	} else if (!bytes_equal(page.rv, buf_bytes(&check->rv))) {
+		/* Not all servers know what "exactly" means. */
+		end(check, CONSISTENCY_UNKNOWN, "the server listed another resourceVersion");
+	} else if (!page.continue_.size || check->theirs.count > check->ours.count) {
+		compare(check); /* too many already: no need to see them all */
+	} else if (!page.items || bytes_equal(page.continue_, buf_bytes(&check->continue_))) {
+		end(check, CONSISTENCY_UNKNOWN, "the pages of the list do not come to an end");
+	} else {
+		buf_reset(&check->continue_);
+		buf_bytes_put(&check->continue_, page.continue_);
+		if (buf_error(&check->continue_) < 0)
+			end(check, CONSISTENCY_UNKNOWN, "a continue token that is too long");
+		else
+			ask(check);
+	}
+}
+
+static void on_done(void *arg, int result, int code)
+{
+	struct consistency *check = arg;
+	struct status status;
+
+	CHECK_OBJ(check, CONSISTENCY_MAGIC);
+	check->call = NULL;
+	if (result < 0) {
+		end(check, CONSISTENCY_UNKNOWN, err_text(result));
+	} else if (code != 200) {
+		status_read(code, 0, buf_bytes(&check->error_body), &status);
+		end(check, CONSISTENCY_UNKNOWN, status.text);
+	} else {
+		end_page(check);
+	}
+}
+
+static void ask(struct consistency *check)
+{
+	const struct consistency_request *request = &check->request;
+	struct buf path = BUF_INIT;
+
+	list_reset(check->list);
+	buf_reset(&check->error_body);
+	check->refused = false;
+	int r = request_check_path(request->definition, buf_cstr(&check->rv), request->page_size,
+		buf_cstr(&check->continue_), &path);
+	if (r >= 0)
+		r = http_start(request->http, &(struct http_request){
+			.path = buf_cstr(&path),
+			.accept = REQUEST_ACCEPT_METADATA,
+			.bulk = true,
+			.first_byte_ns = request->answer_ns,
+			.idle_ns = request->answer_ns,
+			.arg = check,
+			.on_status = on_status,
+			.on_body = on_body,
+			.on_done = on_done,
+		}, &check->call);
+	buf_release(&path);
+	if (r < 0)
+		end(check, CONSISTENCY_UNKNOWN, err_text(r));
+}
+
+/* ---- what we have ---- */
+
+static void close_journal(struct consistency *check)
+{
+	head_walk_close(&check->walk);
+	if (check->txn)
+		txn_abort(&check->txn);
+}
+
+int consistency_work(struct consistency *check)
+{
+	struct bytes key;
+	struct head head;
+	int r = FOUND;
+
+	CHECK_OBJ(check, CONSISTENCY_MAGIC);
+	if (!check->walk)
+		return 0;
+	for (size_t i = 0; i < SLICE; i++) {
+		r = head_walk_next(check->walk, &key, &head);
+		if (r != FOUND)
+			break;
+		consistency_add(&check->ours, BYTES_NONE, key, head.uid, head.rv);
+	}
+	if (r == FOUND)
+		return AGAIN;
+	close_journal(check);
+	if (r == END)
+		ask(check);
+	else
+		end(check, CONSISTENCY_UNKNOWN, err_text(r));
+	return 0;
+}
+
+/* FOUND when the committed state is that of one resourceVersion. */
+static int open_journal(struct consistency *check)
+{
+	struct journal *journal = check->request.journal;
+	uint32_t feed = check->request.definition->id;
+	struct feed_checkpoint checkpoint;
+	int r = txn_begin_read(journal_env(journal), &check->txn);
+
+	if (r < 0)
+		return r;
+	r = journal_feed_checkpoint(journal, check->txn, feed, &checkpoint);
+	if (r != FOUND)
+		return r;
+	if (checkpoint.phase != FEED_SYNCED || checkpoint.list_begin || checkpoint.list_ns ||
+		!checkpoint.rv.size)
+		return NOT_FOUND;
+	buf_bytes_put(&check->rv, checkpoint.rv);
+	r = buf_error(&check->rv);
+	if (r >= 0)
+		r = head_walk_open(journal, check->txn, feed, BYTES_NONE, &check->walk);
+	return r < 0 ? r : FOUND;
+}
+
+int consistency_start(const struct consistency_request *request, struct consistency **ret_check)
+{
+	CLEANUP(consistency_cancel) struct consistency *check = calloc(1, sizeof(*check));
+
+	if (!check)
+		return err_set(-ENOMEM, "a consistency check");
+	check->magic = CONSISTENCY_MAGIC;
+	check->request = *request;
+	buf_init(&check->rv, RV_MAX);
+	buf_init(&check->continue_, TOKEN_MAX);
+	buf_init(&check->error_body, ERROR_BODY_MAX);
+	int r = list_new(&(struct list_options){.item_fn = take_item, .arg = check}, &check->list);
+	if (r >= 0)
+		r = open_journal(check);
+	if (r != FOUND)
+		return r;
+	*ret_check = TAKE(check);
+	return 0;
+}
+
+void consistency_cancel(struct consistency **check)
+{
+	struct consistency *c = *check;
+
+	*check = NULL;
+	if (!c)
+		return;
+	CHECK_OBJ(c, CONSISTENCY_MAGIC);
+	close_journal(c);
+	http_cancel(&c->call);
+	list_free(&c->list);
+	buf_release(&c->rv);
+	buf_release(&c->continue_);
+	buf_release(&c->error_body);
+	c->magic = 0;
+	free(c);
+}

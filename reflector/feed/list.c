@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/feed/list.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/buf.h"
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reflector/feed/scan.h"
+
+#define LIST_MAGIC 0x4c495354u
+#define REST_MAX   (1u << 20) /* of all that is not items */
+
+/* Where we are in the list's own object. */
+enum place {
+	BEFORE,       /* the '{' */
+	FIRST_KEY,    /* a key or '}' */
+	KEY,          /* a key */
+	IN_KEY,
+	COLON,
+	VALUE,
+	IN_STRING,
+	IN_LITERAL,
+	IN_CONTAINER, /* any value but `items`: kept with the rest */
+	AFTER_VALUE,  /* ',' or '}' */
+	FIRST_ITEM,   /* '{' or ']' */
+	ITEM,         /* '{' */
+	IN_ITEM,
+	AFTER_ITEM,   /* ',' or ']' */
+	AFTER,        /* only blanks */
+};
+
+struct list {
+	uint32_t magic;
+	enum place place;
+	struct list_options options;
+	struct cutter cutter;
+	struct scan scan;  /* of a container in the rest */
+	bool escaped;      /* in a key or string */
+	bool has_items;
+	size_t key_begin;  /* of the key in `rest` */
+	uint64_t offset;   /* bytes of the body taken before this piece */
+	uint64_t items;
+	struct buf rest; /* the body without its items */
+};
+
+int list_new(const struct list_options *options, struct list **ret_list)
+{
+	struct list *list = calloc(1, sizeof(*list));
+
+	if (!list)
+		return err_set(-ENOMEM, "a list");
+	list->magic = LIST_MAGIC;
+	list->options = *options;
+	if (!list->options.item_max)
+		list->options.item_max = LIST_ITEM_MAX;
+	buf_init(&list->rest, REST_MAX);
+	cutter_init(&list->cutter, list->options.item_max);
+	*ret_list = list;
+	return 0;
+}
+
+void list_free(struct list **list)
+{
+	if (!*list)
+		return;
+	CHECK_OBJ(*list, LIST_MAGIC);
+	buf_release(&(*list)->rest);
+	cutter_release(&(*list)->cutter);
+	(*list)->magic = 0;
+	free(TAKE(*list));
+}
+
+void list_set_max(struct list *list, size_t item_max)
+{
+	CHECK_OBJ(list, LIST_MAGIC);
+	list->cutter.max = item_max;
+}
+
+void list_reset(struct list *list)
+{
+	CHECK_OBJ(list, LIST_MAGIC);
+	list->place = BEFORE;
+	list->scan = SCAN_INIT;
+	list->escaped = list->has_items = false;
+	list->offset = list->items = 0;
+	buf_reset(&list->rest);
+	cutter_reset(&list->cutter);
+}
+
+/* ---- items ---- */
+
+/* DATA stands inside an item. */
+static int take_item(struct list *list, const uint8_t *data, size_t size, size_t *ret_used)
+{
+	struct bytes item;
+	int r = cutter_take(&list->cutter, data, size, ret_used, &item);
+
+	if (r != FOUND)
+		return r < 0 ? r : 0;
+	list->items++;
+	list->place = AFTER_ITEM;
+	r = list->options.item_fn(list->options.arg, item, list->cutter.cut);
+	cutter_reset(&list->cutter);
+	return r;
+}
+
+static int expect_item(struct list *list, uint8_t c)
+{
+	if (c == ']' && list->place == FIRST_ITEM) {
+		buf_byte(&list->rest, c);
+		list->place = AFTER_VALUE;
+		return 0;
+	}
+	if (c != '{')
+		return err_say(ERR_PROTOCOL, "an item that is no object");
+	cutter_reset(&list->cutter);
+	list->place = IN_ITEM;
+	return 0;
+}
+
+static int after_item(struct list *list, uint8_t c)
+{
+	if (c == ',') {
+		list->place = ITEM;
+		return 0;
+	}
+	if (c != ']')
+		return err_say(ERR_PROTOCOL, "no comma between items");
+	buf_byte(&list->rest, c);
+	list->place = AFTER_VALUE;
+	return 0;
+}
+
+/* ---- all that is not items ---- */
+
+static int begin_value(struct list *list, uint8_t c)
+{
+	struct bytes key = BYTES(list->rest.data + list->key_begin,
+		list->rest.size - list->key_begin);
+	/* The rest ends with `"items":` when it is that key that the value belongs to. */
+	bool is_items = bytes_starts(key, BYTES_LIT("\"items\""));
+
+	if (is_items && c == '[') {
+		if (list->has_items)
+			return err_say(ERR_PROTOCOL, "'items' twice");
+		list->has_items = true;
+		buf_byte(&list->rest, c);
+		list->place = FIRST_ITEM;
+		return 0;
+	}
+	if (is_items && c != 'n')
+		return err_say(ERR_PROTOCOL, "'items' is no array");
+	if (c == '}' || c == ']' || c == ',' || c == ':')
+		return err_say(ERR_PROTOCOL, "no value");
+	if (c == '{' || c == '[') {
+		list->scan = SCAN_INIT;
+		list->place = IN_CONTAINER;
+		return 0; /* its first bracket is taken with it */
+	}
+	list->escaped = false;
+	list->place = c == '"' ? IN_STRING : IN_LITERAL;
+	buf_byte(&list->rest, c);
+	return 0;
+}
+
+static int between(struct list *list, uint8_t c)
+{
+	switch (list->place) {
+	case BEFORE:
+		if (c != '{')
+			return err_say(ERR_PROTOCOL, "no JSON object");
+		list->place = FIRST_KEY;
+		break;
+	case FIRST_KEY:
+	case KEY:
+		if (c == '}' && list->place == FIRST_KEY) {
+			list->place = AFTER;
+			break;
+		}
+		if (c != '"')
+			return err_say(ERR_PROTOCOL, "no key");
+		list->key_begin = list->rest.size;
+		list->escaped = false;
+		list->place = IN_KEY;
+		break;
+	case COLON:
+		if (c != ':')
+			return err_say(ERR_PROTOCOL, "no colon");
+		list->place = VALUE;
+		break;
+	case AFTER_VALUE:
+		if (c != ',' && c != '}')
+			return err_say(ERR_PROTOCOL, "no comma between keys");
+		list->place = c == ',' ? KEY : AFTER;
+		break;
+	default:
+		return err_say(ERR_PROTOCOL, "bytes behind the list");
+	}
+	buf_byte(&list->rest, c);
+	return 0;
+}
+
+static void inside_string(struct list *list, uint8_t c)
+{
+	buf_byte(&list->rest, c);
+	if (list->escaped)
+		list->escaped = false;
+	else if (c == '\\')
+		list->escaped = true;
+	else if (c == '"')
+		list->place = list->place == IN_KEY ? COLON : AFTER_VALUE;
+}
+
+static int take_container(struct list *list, const uint8_t *data, size_t size, size_t *ret_used)
+{
+	int r = scan_container(&list->scan, data, size, ret_used);
+
+	if (r < 0)
+		return r;
+	buf_put(&list->rest, data, *ret_used);
+	if (r == FOUND)
+		list->place = AFTER_VALUE;
+	return 0;
+}
+
+/* A single byte outside containers; *RET_USED 0 when it is to be looked at again. */
+static int take_byte(struct list *list, uint8_t c, size_t *ret_used)
+{
+	*ret_used = 1;
+	if (list->place == IN_KEY || list->place == IN_STRING) {
+		inside_string(list, c);
+		return 0;
+	}
+	if (list->place == IN_LITERAL) {
+		if (scan_is_space(c) || c == ',' || c == '}') {
+			list->place = AFTER_VALUE;
+			*ret_used = 0;
+		} else {
+			buf_byte(&list->rest, c);
+		}
+		return 0;
+	}
+	if (scan_is_space(c))
+		return 0;
+	if (list->place == VALUE) {
+		int r = begin_value(list, c);
+
+		*ret_used = list->place != IN_CONTAINER;
+		return r;
+	}
+	if (list->place == FIRST_ITEM || list->place == ITEM) {
+		int r = expect_item(list, c);
+
+		*ret_used = list->place != IN_ITEM;
+		return r;
+	}
+	return list->place == AFTER_ITEM ? after_item(list, c) : between(list, c);
+}
+
+int list_feed(struct list *list, const void *data, size_t size)
+{
+	const uint8_t *p = data;
+
+	CHECK_OBJ(list, LIST_MAGIC);
+	for (size_t done = 0, used = 0; done < size; done += used) {
+		bool scanning = list->place == IN_ITEM || list->place == IN_CONTAINER;
+		int r;
+
+		if (list->place == IN_ITEM)
+			r = take_item(list, p + done, size - done, &used);
+		else if (list->place == IN_CONTAINER)
+			r = take_container(list, p + done, size - done, &used);
+		else
+			r = take_byte(list, p[done], &used);
+		if (r >= 0)
+			r = buf_error(&list->rest);
+		if (r < 0)
+			return err_add(r, "list, byte %" PRIu64,
+				list->offset + done + (scanning ? used : 0));
+	}
+	list->offset += size;
+	return 0;
+}
+
+/* ---- the end ---- */
+
+static int read_text(struct bytes object, const char *key, struct bytes *ret_text)
+{
+	struct bytes value;
+	int r = scan_find(object, key, &value);
+
+	*ret_text = BYTES_LIT("");
+	if (r == FOUND && scan_plain_string(value, ret_text) == NOT_FOUND && value.size != 4)
+		return err_say(ERR_PROTOCOL, "'%s' of the list is no plain text", key);
+	return r < 0 ? r : 0;
+}
+
+static int64_t read_count(struct bytes metadata)
+{
+	struct bytes value;
+	int64_t count = 0;
+
+	if (scan_find(metadata, "remainingItemCount", &value) != FOUND || value.size > 15)
+		return -1;
+	for (size_t i = 0; i < value.size; i++) {
+		uint8_t c = ((const uint8_t *)value.data)[i];
+
+		if (c < '0' || c > '9')
+			return -1;
+		count = count * 10 + (c - '0');
+	}
+	return count;
+}
+
+int list_end(struct list *list, struct list_page *ret_page)
+{
+	struct bytes rest = buf_bytes(&list->rest), metadata;
+	struct list_page page = {.remaining = -1, .items = list->items};
+
+	CHECK_OBJ(list, LIST_MAGIC);
+	if (list->place != AFTER)
+		return err_say(ERR_PROTOCOL, "list: the body ends at byte %" PRIu64 ", inside the list",
+			list->offset);
+	int r = read_text(rest, "kind", &page.kind);
+	if (r >= 0)
+		r = scan_find(rest, "metadata", &metadata);
+	if (r < 0)
+		return err_add(r, "list");
+	if (page.kind.size && (page.kind.size < 4 ||
+		memcmp((const char *)page.kind.data + page.kind.size - 4, "List", 4) != 0))
+		return err_say(ERR_PROTOCOL, "list: the answer is a '%.*s'", BYTES_ARG(page.kind));
+	if (r == FOUND)
+		r = read_text(metadata, "resourceVersion", &page.rv);
+	if (r >= 0 && page.rv.size)
+		r = read_text(metadata, "continue", &page.continue_);
+	if (r < 0)
+		return err_add(r, "list");
+	if (!page.rv.size)
+		return err_say(ERR_PROTOCOL, "list: no metadata.resourceVersion");
+	page.remaining = read_count(metadata);
+	*ret_page = page;
+	return 0;
+}

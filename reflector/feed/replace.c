@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/log.h"
+#include "reflector/record/batch.h"
+#include "reflector/feed/feeds_inside.h"
+
+static int append_removed(struct feeds *feeds, struct unwanted *unwanted)
+{
+	const struct feed_definition *d = runner_definition(unwanted->runner);
+	struct record record = {.feed = d->id, .type = RECORD_FEED_REMOVED};
+	uint64_t seq;
+
+	log_event(LOG_NOTICE, "feed", "removed", "feed=%s id=%u", log_quote(d->name), d->id);
+	unwanted->removed = true;
+	runner_stop(unwanted->runner); /* what its watch brings until the commit is nobody's any more */
+	return recorder_append(feeds->shared.recorder, &record, &seq);
+}
+
+/* Every feed that is to stand for this name has been listed; so too when none is wanted any more. */
+static bool is_name_ready(const struct feeds *feeds, const char *stored)
+{
+	for (size_t i = 0; i < feeds->n_wanted; i++) {
+		const struct wanted *w = &feeds->wanted[i];
+
+		if (entry_is_named(stored, w->entry.name) &&
+			(!w->runner || !runner_is_listed(w->runner)))
+			return false;
+	}
+	return true;
+}
+
+bool replace_has_old_of(const struct feeds *feeds, const char *name)
+{
+	for (size_t i = 0; i < feeds->n_unwanted; i++)
+		if (!feeds->unwanted[i].removed &&
+			entry_is_named(runner_definition(feeds->unwanted[i].runner)->name, name))
+			return true;
+	return false;
+}
+
+int replace_ready(struct feeds *feeds)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < feeds->n_unwanted; i++) {
+		struct unwanted *u = &feeds->unwanted[i];
+
+		if (!u->removed && is_name_ready(feeds, runner_definition(u->runner)->name))
+			r = append_removed(feeds, u);
+	}
+	for (size_t i = 0; r >= 0 && i < feeds->n_wanted; i++) {
+		struct wanted *w = &feeds->wanted[i];
+		const struct feed_definition *d = w->runner ? runner_definition(w->runner) : NULL;
+
+		if (!d || w->renamed || !strcmp(d->name, w->entry.name) ||
+			replace_has_old_of(feeds, w->entry.name))
+			continue;
+		r = recorder_begin(feeds->shared.recorder);
+		if (r >= 0)
+			r = journal_rename_feed(feeds->journal, d->id, w->entry.name);
+		if (r < 0)
+			return recorder_fail(feeds->shared.recorder, r);
+		recorder_changed(feeds->shared.recorder);
+		w->renamed = true;
+	}
+	return r;
+}
+
+bool replace_is_due(const struct feeds *feeds)
+{
+	for (size_t i = 0; i < feeds->n_unwanted; i++)
+		if (!feeds->unwanted[i].removed &&
+			is_name_ready(feeds, runner_definition(feeds->unwanted[i].runner)->name))
+			return true;
+	return false;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds where a JSON value ends in bytes that arrive in pieces, without understanding it: quotes,
+ * backslashes and brackets are all that is looked at, 64 bytes at a time (SSE2 where there is, else
+ * byte by byte with the same result). The list cutter and the watch framer both stand on this.
+ *
+ * `{` and `[` count alike, so "{]" passes here: whoever parses the value finds that out. What cannot
+ * be found out later is refused at once: a raw line feed inside a string. It is not JSON, and as
+ * servers write one event a line, it shows a lost quote before the next events are swallowed.
+ */
+#ifndef REFLECTOR_FEED_SCAN_H
+#define REFLECTOR_FEED_SCAN_H
+
+#include "common/buf.h"
+#include "common/bytes.h"
+
+struct scan {
+	uint64_t depth;
+	bool in_string;
+	bool escaped; /* the next byte follows an odd number of backslashes */
+};
+
+#define SCAN_INIT ((struct scan){0})
+
+/*
+ * Goes on through an object or array that begins with the first byte ever given. FOUND: it is whole
+ * and ended after *RET_USED bytes of DATA. AGAIN: all was used and more is needed. ERR_PROTOCOL: a
+ * line feed inside a string; *RET_USED says where.
+ */
+int scan_container(struct scan *scan, const uint8_t *data, size_t size, size_t *ret_used);
+
+/*
+ * The same for values that are wanted whole: one that lies whole in DATA is given where it lies, one
+ * that comes in pieces is put together, never more than one at a time. Of one that is too large only
+ * the beginning is kept; where it ends is found all the same.
+ */
+struct cutter {
+	struct scan scan;
+	struct buf partial;
+	size_t size; /* of the value so far */
+	size_t max;  /* bytes of one value that is given whole */
+	bool cut;    /* the value is larger: only its beginning is given */
+};
+
+#define CUTTER_BEGINNING ((size_t)256 << 10) /* of a value that is cut, at most */
+#define CUTTER_SKIP_MAX  16                  /* times max: what is larger still does not frame */
+
+void cutter_init(struct cutter *cutter, size_t max);
+void cutter_release(struct cutter *cutter);
+/* The next byte begins a new value. Gives memory back after an unusually large one. */
+void cutter_reset(struct cutter *cutter);
+
+/* FOUND: *RET_TEXT is the value (`cut`: its beginning), until the next call. AGAIN. ERR_PROTOCOL,
+ * ERR_TOO_LARGE, -ENOMEM; *RET_USED is set in any case. */
+int cutter_take(struct cutter *cutter, const uint8_t *data, size_t size, size_t *ret_used,
+	struct bytes *ret_text);
+
+/*
+ * Reading the members of an object that is whole, without parsing it. TEXT begins with '{'; *AT is 0
+ * at first. FOUND with the key's text between its quotes (escapes as they stand) and the value's
+ * text; END after the last; ERR_PROTOCOL with the offset in the sentence.
+ */
+int scan_member(struct bytes text, size_t *at, struct bytes *ret_key, struct bytes *ret_value);
+/* The same where TEXT is only the beginning of an object: a value that does not end in it goes as far
+ * as TEXT does, and is the last. */
+int scan_member_cut(struct bytes text, size_t *at, struct bytes *ret_key, struct bytes *ret_value);
+
+/* The text between the quotes of a JSON string value without escapes; NOT_FOUND for all else. */
+int scan_plain_string(struct bytes value, struct bytes *ret_text);
+
+/* The value of KEY in the object TEXT: FOUND, NOT_FOUND, ERR_PROTOCOL. */
+int scan_find(struct bytes text, const char *key, struct bytes *ret_value);
+
+static inline bool scan_is_space(uint8_t c)
+{
+	return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/record/batch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+
+#define RECORDER_MAGIC 0x52454344u
+#define BODY_KEEP      (1u << 20)
+
+struct note {
+	struct ring_entry entry;
+	size_t key_at; /* in `keys` */
+};
+
+struct recorder {
+	uint32_t magic;
+	int error;        /* the batch failed */
+	char text[512];
+	struct journal *journal;
+	struct ring *ring;
+	struct stats *stats;
+	struct json_parser *parser;
+	struct buf body;
+	struct note *notes;
+	size_t n_notes;
+	struct buf keys;
+	size_t batch_bytes;
+	uint64_t last_seq;
+	bool changed;     /* otherwise than by records and checkpoints */
+	struct record_feed **touched;
+	size_t n_touched, touched_capacity;
+};
+
+int recorder_new(struct journal *journal, struct ring *ring, struct stats *stats,
+	struct recorder **ret_recorder)
+{
+	CLEANUP(recorder_free) struct recorder *recorder = calloc(1, sizeof(*recorder));
+
+	if (!recorder)
+		return err_set(-ENOMEM, "a recorder");
+	recorder->magic = RECORDER_MAGIC;
+	recorder->journal = journal;
+	recorder->ring = ring;
+	recorder->stats = stats;
+	recorder->notes = calloc(BATCH_RECORDS_MAX + 8, sizeof(*recorder->notes));
+	if (!recorder->notes)
+		return err_set(-ENOMEM, "a recorder");
+	int r = json_parser_new(&recorder->parser);
+	if (r < 0)
+		return r;
+	*ret_recorder = TAKE(recorder);
+	return 0;
+}
+
+void recorder_free(struct recorder **recorder)
+{
+	if (!*recorder)
+		return;
+	CHECK_OBJ(*recorder, RECORDER_MAGIC);
+	json_parser_free(&(*recorder)->parser);
+	buf_release(&(*recorder)->body);
+	buf_release(&(*recorder)->keys);
+	free((*recorder)->notes);
+	free((*recorder)->touched);
+	(*recorder)->magic = 0;
+	free(TAKE(*recorder));
+}
+
+struct journal *recorder_journal(struct recorder *recorder)
+{
+	CHECK_OBJ(recorder, RECORDER_MAGIC);
+	return recorder->journal;
+}
+
+struct stats *recorder_stats(struct recorder *recorder)
+{
+	return recorder->stats;
+}
+
+struct json_parser *recorder_parser(struct recorder *recorder)
+{
+	return recorder->parser;
+}
+
+struct buf *recorder_body(struct recorder *recorder)
+{
+	return &recorder->body;
+}
+
+static void clear_batch(struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->n_touched; i++)
+		recorder->touched[i]->touched = false;
+	recorder->n_touched = recorder->n_notes = recorder->batch_bytes = 0;
+	recorder->last_seq = 0;
+	recorder->changed = false;
+	buf_trim(&recorder->keys, BODY_KEEP);
+	buf_trim(&recorder->body, BODY_KEEP);
+}
+
+int recorder_fail(struct recorder *recorder, int error)
+{
+	CHECK_OBJ(recorder, RECORDER_MAGIC);
+	if (!recorder->error) {
+		recorder->error = error;
+		snprintf(recorder->text, sizeof(recorder->text), "%s", err_text(error));
+		stats_add(recorder->stats, STAT_COMMIT_ERRORS, 1);
+	}
+	if (journal_txn(recorder->journal))
+		journal_abort(recorder->journal);
+	clear_batch(recorder);
+	return error;
+}
+
+int recorder_error(const struct recorder *recorder, const char **ret_text)
+{
+	CHECK_OBJ(recorder, RECORDER_MAGIC);
+	*ret_text = recorder->text;
+	return recorder->error;
+}
+
+void recorder_recover(struct recorder *recorder)
+{
+	CHECK_OBJ(recorder, RECORDER_MAGIC);
+	recorder->error = 0;
+	recorder->text[0] = '\0';
+}
+
+void recorder_announce(struct recorder *recorder)
+{
+	CHECK_OBJ(recorder, RECORDER_MAGIC);
+	if (!recorder->error && !journal_txn(recorder->journal) && recorder->ring)
+		ring_announce(recorder->ring);
+}
+
+int recorder_begin(struct recorder *recorder)
+{
+	CHECK_OBJ(recorder, RECORDER_MAGIC);
+	if (recorder->error)
+		return err_say(recorder->error, "%s", recorder->text);
+	int r = journal_begin(recorder->journal);
+	return r < 0 ? recorder_fail(recorder, r) : 0;
+}
+
+/* Remembers a record for the ring. Beyond the batch's size none is kept: a reader that finds the
+ * ring's last seq ahead of its entries reads the log. */
+static int note(struct recorder *recorder, const struct record *record, uint64_t seq)
+{
+	size_t key_at = recorder->keys.size;
+
+	recorder->last_seq = seq;
+	if (recorder->n_notes == BATCH_RECORDS_MAX + 8)
+		return 0;
+	buf_bytes_put(&recorder->keys, record->key);
+	if (buf_error(&recorder->keys) < 0)
+		return buf_error(&recorder->keys);
+	recorder->notes[recorder->n_notes++] = (struct note){
+		.entry = {.seq = seq, .feed = record->feed, .type = record->type,
+			.flags = record->flags, .key = BYTES(NULL, record->key.size)},
+		.key_at = key_at,
+	};
+	return 0;
+}
+
+static int append(struct recorder *recorder, const struct record *record, uint64_t *ret_seq)
+{
+	int r = recorder_begin(recorder);
+
+	return r < 0 ? r : journal_append(recorder->journal, record, ret_seq);
+}
+
+/* Its checkpoint was to be written with this batch; now there is none any more. */
+static void leave_removed(struct recorder *recorder, uint32_t feed)
+{
+	for (size_t i = recorder->n_touched; i-- > 0;)
+		if (recorder->touched[i]->id == feed)
+			recorder_leave(recorder, recorder->touched[i]);
+}
+
+int recorder_append(struct recorder *recorder, const struct record *record, uint64_t *ret_seq)
+{
+	uint64_t seq;
+	int r = append(recorder, record, &seq);
+
+	/* Room is asked for as if each record touched pages of its own: what a batch has not, one record
+	 * may have. */
+	if ((r == -ENOSPC || r == -EDQUOT) && recorder->n_notes && !recorder->error) {
+		r = recorder_flush(recorder);
+		if (r >= 0)
+			r = append(recorder, record, &seq);
+	}
+	if (r == ERR_TOO_LARGE)
+		return r;
+	if (r >= 0)
+		r = note(recorder, record, seq);
+	if (r < 0)
+		return recorder_fail(recorder, r);
+	if (record->type == RECORD_FEED_REMOVED)
+		leave_removed(recorder, record->feed);
+	recorder->batch_bytes += record->body.size;
+	*ret_seq = seq;
+	return 0;
+}
+
+void recorder_changed(struct recorder *recorder)
+{
+	recorder->changed = true;
+}
+
+int recorder_publish_from(struct recorder *recorder, uint64_t first)
+{
+	struct txn *txn = journal_txn(recorder->journal);
+	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
+	struct record record;
+	int r = journal_walk_open(recorder->journal, txn, first, &walk);
+
+	while (r >= 0 && (r = journal_walk_next(walk, &record)) == FOUND) {
+		r = note(recorder, &record, record.seq);
+		if (r < 0)
+			break;
+	}
+	return r < 0 ? recorder_fail(recorder, r) : 0;
+}
+
+void recorder_touch(struct recorder *recorder, struct record_feed *feed)
+{
+	if (feed->touched || recorder->error)
+		return;
+	if (recorder->n_touched == recorder->touched_capacity) {
+		size_t capacity = recorder->touched_capacity ? recorder->touched_capacity * 2 : 16;
+		struct record_feed **grown = realloc(recorder->touched, capacity * sizeof(*grown));
+
+		if (!grown) {
+			(void)recorder_fail(recorder, err_set(-ENOMEM, "a batch"));
+			return;
+		}
+		recorder->touched = grown;
+		recorder->touched_capacity = capacity;
+	}
+	recorder->touched[recorder->n_touched++] = feed;
+	feed->touched = true;
+}
+
+void recorder_leave(struct recorder *recorder, struct record_feed *feed)
+{
+	for (size_t i = 0; i < recorder->n_touched; i++) {
+		if (recorder->touched[i] == feed) {
+			recorder->touched[i] = recorder->touched[--recorder->n_touched];
+			break;
+		}
+	}
+	feed->touched = false;
+}
+
+int recorder_bound(struct recorder *recorder)
+{
+	if (recorder->n_notes < BATCH_RECORDS_MAX && recorder->batch_bytes < BATCH_BYTES_MAX)
+		return 0;
+	return recorder_flush(recorder);
+}
+
+static void publish(struct recorder *recorder)
+{
+	const uint8_t *keys = recorder->keys.data;
+
+	for (size_t i = 0; recorder->ring && i < recorder->n_notes; i++) {
+		struct ring_entry entry = recorder->notes[i].entry;
+
+		entry.key.data = entry.key.size ? keys + recorder->notes[i].key_at : NULL;
+		/* What does not fit is told by last_seq: the reader takes it from the log. */
+		(void)ring_put(recorder->ring, &entry);
+	}
+	if (recorder->ring)
+		ring_publish(recorder->ring, recorder->last_seq);
+	stats_add(recorder->stats, STAT_RECORDS, recorder->n_notes);
+	stats_add(recorder->stats, STAT_PUBLISHED, recorder->n_notes);
+	stats_add(recorder->stats, STAT_JOURNAL_COMMITS, 1);
+}
+
+/* The newest seq of the log, for a batch that only moved checkpoints. */
+static int read_last_seq(struct recorder *recorder)
+{
+	struct journal_meta meta;
+	int r = journal_meta(recorder->journal, journal_txn(recorder->journal), &meta);
+
+	if (r >= 0)
+		recorder->last_seq = meta.next_seq - 1;
+	return r;
+}
+
+int recorder_flush(struct recorder *recorder)
+{
+	int r = 0;
+
+	CHECK_OBJ(recorder, RECORDER_MAGIC);
+	if (recorder->error)
+		return err_say(recorder->error, "%s", recorder->text);
+	if (!recorder->n_touched && !recorder->last_seq && !recorder->changed) {
+		if (journal_txn(recorder->journal))
+			journal_abort(recorder->journal); /* only looked at */
+		return 0;
+	}
+	r = recorder_begin(recorder);
+	for (size_t i = 0; r >= 0 && i < recorder->n_touched; i++) {
+		struct record_feed *feed = recorder->touched[i];
+
+		r = journal_checkpoint(recorder->journal, feed->id, feed->phase,
+			buf_bytes(&feed->rv));
+	}
+	if (r >= 0)
+		r = read_last_seq(recorder);
+	if (r >= 0)
+		r = journal_commit(recorder->journal);
+	if (r < 0)
+		return recorder_fail(recorder, r);
+	publish(recorder);
+	clear_batch(recorder);
+	return 0;
+}

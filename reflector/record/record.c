@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/record/record.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/value/json.h"
+#include "common/proc.h"
+#include "reflector/record/batch.h"
+#include "reflector/record/record_parts.h"
+
+/* ---- feeds ---- */
+
+/* The definition's drop paths, joined by line feeds. */
+static int parse_drop(struct record_feed *feed, const char *text)
+{
+	AUTO_FREE char *copy = strdup(text);
+	char *rest = copy;
+
+	if (!copy)
+		return err_set(-ENOMEM, "paths");
+	for (char *line; (line = strsep(&rest, "\n"));) {
+		if (!*line)
+			continue;
+		struct path **grown = realloc(feed->drop, (feed->n_drop + 1) * sizeof(*grown));
+		if (!grown)
+			return err_set(-ENOMEM, "paths");
+		feed->drop = grown;
+		int r = path_parse(line, &feed->drop[feed->n_drop]);
+		if (r < 0)
+			return err_add(r, "drop");
+		feed->n_drop++;
+	}
+	return 0;
+}
+
+static int take_checkpoint(struct record_feed *feed, const struct feed_checkpoint *checkpoint)
+{
+	feed->phase = checkpoint->phase;
+	feed->listed = checkpoint->first_list != 0;
+	feed->list_begin = checkpoint->list_begin;
+	feed->list_ns = checkpoint->list_ns;
+	feed->touched = feed->attempt = false;
+	feed->n_seen = 0;
+	buf_reset(&feed->swept);
+	buf_reset(&feed->rv);
+	buf_bytes_put(&feed->rv, checkpoint->rv);
+	return buf_error(&feed->rv);
+}
+
+int record_feed_init(struct record_feed *feed, struct recorder *recorder,
+	const struct feed_definition *definition, const struct feed_checkpoint *checkpoint)
+{
+	const char *group = definition->group;
+
+	*feed = (struct record_feed){.recorder = recorder, .id = definition->id,
+		.namespaced = definition->namespaced};
+	if (definition->metadata_only) {
+		snprintf(feed->kind, sizeof(feed->kind), "PartialObjectMetadata");
+		snprintf(feed->api_version, sizeof(feed->api_version), "meta.k8s.io/v1");
+	} else {
+		snprintf(feed->kind, sizeof(feed->kind), "%s", definition->kind);
+		snprintf(feed->api_version, sizeof(feed->api_version), "%s%s%s", group,
+			*group ? "/" : "", definition->version);
+	}
+	int r = parse_drop(feed, definition->drop);
+	if (r >= 0)
+		r = take_checkpoint(feed, checkpoint);
+	if (r < 0)
+		record_feed_release(feed);
+	return r;
+}
+
+void record_feed_release(struct record_feed *feed)
+{
+	for (size_t i = 0; i < feed->n_drop; i++)
+		path_free(&feed->drop[i]);
+	free(feed->drop);
+	free(feed->seen);
+	buf_release(&feed->rv);
+	buf_release(&feed->swept);
+	*feed = (struct record_feed){0};
+}
+
+int record_feed_reload(struct record_feed *feed)
+{
+	struct journal *journal = recorder_journal(feed->recorder);
+	struct feed_checkpoint checkpoint;
+	struct txn *txn;
+	int r = txn_begin_read(journal_env(journal), &txn);
+
+	if (r < 0)
+		return r;
+	r = journal_feed_checkpoint(journal, txn, feed->id, &checkpoint);
+	if (r == FOUND)
+		r = take_checkpoint(feed, &checkpoint);
+	txn_abort(&txn);
+	return r == NOT_FOUND ? err_say(ERR_CORRUPT, "feed %u is not in the journal", feed->id) : r;
+}
+
+void record_phase(struct record_feed *feed, enum feed_phase phase)
+{
+	feed->phase = phase;
+	recorder_touch(feed->recorder, feed);
+}
+
+static void set_rv(struct record_feed *feed, struct bytes rv)
+{
+	/* As the state machine does: an older one says nothing new. */
+	if (!rv.size || rv_compare(rv, buf_bytes(&feed->rv)) == -1)
+		return;
+	buf_reset(&feed->rv);
+	buf_bytes_put(&feed->rv, rv);
+	recorder_touch(feed->recorder, feed);
+}
+
+/* ---- one object ---- */
+
+struct bytes record_key(const struct arrival *arrival)
+{
+	return BYTES(arrival->key, arrival->key_size);
+}
+
+static int unreadable(const char *why)
+{
+	(void)err_say(ERR_PROTOCOL, "%s", why);
+	return RECORD_UNREADABLE;
+}
+
+static int make_key(const struct record_feed *feed, struct arrival *arrival)
+{
+	const struct object_identity *id = &arrival->identity;
+
+	if (!id->name.size)
+		return unreadable("an object without a name");
+	if (feed->namespaced && !id->name_space.size)
+		return unreadable("an object without a namespace");
+	int n = feed->namespaced
+		? snprintf(arrival->key, sizeof(arrival->key), "%.*s/%.*s",
+			  BYTES_ARG(id->name_space), BYTES_ARG(id->name))
+		: snprintf(arrival->key, sizeof(arrival->key), "%.*s", BYTES_ARG(id->name));
+	if (n < 0 || (size_t)n >= sizeof(arrival->key))
+		return unreadable("an object with too long a name");
+	arrival->key_size = (size_t)n;
+	return RECORD_TAKEN;
+}
+
+static struct bytes copy_text(char *to, size_t size, struct bytes text)
+{
+	if (text.size > size)
+		text.size = size; /* equal only to itself: the next version is then a change */
+	memcpy(to, text.data, text.size);
+	return BYTES(to, text.size);
+}
+
+static int find_head(struct record_feed *feed, struct arrival *arrival)
+{
+	struct journal *journal = recorder_journal(feed->recorder);
+	int r = recorder_begin(feed->recorder);
+
+	if (r < 0)
+		return r;
+	r = journal_head(journal, journal_txn(journal), feed->id, record_key(arrival),
+		&arrival->head);
+	arrival->has_head = r == FOUND;
+	if (r != FOUND)
+		return r < 0 ? recorder_fail(feed->recorder, r) : 0;
+	arrival->head.uid = copy_text(arrival->head_uid, sizeof(arrival->head_uid), arrival->head.uid);
+	arrival->head.rv = copy_text(arrival->head_rv, sizeof(arrival->head_rv), arrival->head.rv);
+	return 0;
+}
+
+/* RECORD_TAKEN with identity, key and head; the key is there even when the rest is not. */
+int record_arrive(struct record_feed *feed, struct bytes object, bool cut,
+	struct arrival *arrival)
+{
+	arrival->cut = cut;
+	arrival->key_size = 0;
+	arrival->has_head = false;
+	if ((cut ? object_identity_cut : object_identity)(object, &arrival->identity) < 0)
+		return RECORD_UNREADABLE;
+	int r = make_key(feed, arrival);
+	if (r != RECORD_TAKEN)
+		return r;
+	r = find_head(feed, arrival);
+	if (r < 0)
+		return r;
+	struct bytes kind = arrival->identity.kind;
+	if (kind.size && !bytes_equal(kind, bytes_str(feed->kind)))
+		return unreadable("an object of another kind");
+	if (!arrival->identity.rv.size || arrival->identity.rv.size > sizeof(arrival->head_rv))
+		return unreadable("an object without a usable resourceVersion");
+	if (arrival->identity.uid.size > sizeof(arrival->head_uid))
+		return unreadable("an object with too long a uid");
+	return RECORD_TAKEN;
+}
+
+static int parse_body(struct record_feed *feed, const struct arrival *arrival,
+	struct bytes object, struct bytes *ret_body)
+{
+	struct json_options options = {
+		.drop = (const struct path *const *)feed->drop,
+		.n_drop = feed->n_drop,
+		.kind = feed->kind,
+		.api_version = feed->api_version,
+	};
+	struct buf *body = recorder_body(feed->recorder);
+
+	if (arrival->cut)
+		return unreadable("larger than maxObjectSize");
+	buf_reset(body);
+	int r = json_parse(recorder_parser(feed->recorder), object, &options, body);
+	if (r == -ENOMEM)
+		return recorder_fail(feed->recorder, r);
+	if (r < 0)
+		return RECORD_UNREADABLE;
+	*ret_body = buf_bytes(body);
+	return RECORD_TAKEN;
+}
+
+bool record_same_uid(const struct arrival *arrival)
+{
+	/* Servers that give no uid (metrics) can't tell incarnations apart, nor can we. */
+	return bytes_equal(arrival->head.uid, arrival->identity.uid);
+}
+
+static int append(struct record_feed *feed, const struct arrival *arrival, enum record_type type,
+	struct bytes body, uint64_t *ret_seq)
+{
+	struct record record = {.feed = feed->id, .type = type, .key = record_key(arrival),
+		.uid = arrival->identity.uid, .rv = arrival->identity.rv, .body = body};
+	int r = recorder_append(feed->recorder, &record, ret_seq);
+
+	return r == ERR_TOO_LARGE ? RECORD_UNREADABLE : r;
+}
+
+/* The object that has this name, or had it before, is gone; how it looked in the end we don't know. */
+static int append_gone(struct record_feed *feed, const struct arrival *arrival, struct bytes uid)
+{
+	struct record record = {.feed = feed->id, .type = RECORD_DELETED,
+		.flags = RECORD_FINAL_STATE_UNKNOWN, .key = record_key(arrival),
+		.uid = uid, .rv = arrival->identity.rv};
+	uint64_t seq;
+
+	return recorder_append(feed->recorder, &record, &seq);
+}
+
+/* A version that the journal does not have becomes a record. */
+int record_append_version(struct record_feed *feed, const struct arrival *arrival,
+	struct bytes object, uint64_t *ret_seq)
+{
+	bool replaced = arrival->has_head && !record_same_uid(arrival);
+	struct bytes body;
+	int r = parse_body(feed, arrival, object, &body);
+
+	if (r == RECORD_TAKEN && replaced)
+		r = append_gone(feed, arrival, arrival->head.uid);
+	if (r != RECORD_TAKEN)
+		return r;
+	return append(feed, arrival, arrival->has_head && !replaced ? RECORD_MODIFIED : RECORD_ADDED,
+		body, ret_seq);
+}
+
+/* ---- watch ---- */
+
+/* Dropped events are counted, and their RV moves the checkpoint like any other's. */
+int record_drop_event(struct record_feed *feed)
+{
+	stats_add(recorder_stats(feed->recorder), STAT_DROPPED_EVENTS, 1);
+	return RECORD_TAKEN;
+}
+
+bool record_is_deletion(const struct arrival *arrival)
+{
+	/* An equal RV is a deletion all the same: some servers leave the last state's RV in it. */
+	return arrival->has_head && record_same_uid(arrival) &&
+		rv_compare(arrival->identity.rv, arrival->head.rv) != -1;
+}
+
+int record_append_deleted(struct record_feed *feed, const struct arrival *arrival,
+	struct bytes object, bool tolerant)
+{
+	struct bytes body;
+	uint64_t seq;
+	int r = parse_body(feed, arrival, object, &body);
+
+	/* What may never be readable would else stay for ever. */
+	if (r == RECORD_UNREADABLE && (tolerant || arrival->cut))
+		return append_gone(feed, arrival, arrival->identity.uid);
+	return r == RECORD_TAKEN ? append(feed, arrival, RECORD_DELETED, body, &seq) : r;
+}
+
+static int take_deleted(struct record_feed *feed, const struct arrival *arrival,
+	struct bytes object, bool tolerant)
+{
+	return record_is_deletion(arrival)
+		? record_append_deleted(feed, arrival, object, tolerant)
+		: record_drop_event(feed);
+}
+
+static int take_version(struct record_feed *feed, const struct arrival *arrival,
+	struct bytes object)
+{
+	uint64_t seq;
+	int order = arrival->has_head ? rv_compare(arrival->identity.rv, arrival->head.rv) : 1;
+
+	if (order == -1 || order == 0)
+		return record_drop_event(feed);
+	return record_append_version(feed, arrival, object, &seq);
+}
+
+static void pass_over(struct record_feed *feed, const char *name, const char *why)
+{
+	feed->passed_others = feed->passed_over &&
+		(feed->passed_others || strcmp(name, feed->passed_name) != 0);
+	feed->passed_over++;
+	snprintf(feed->passed_name, sizeof(feed->passed_name), "%s", name);
+	snprintf(feed->passed_why, sizeof(feed->passed_why), "%.150s", why);
+}
+
+/* The only object that was passed over came again, or went. */
+static bool is_the_one_passed(const struct record_feed *feed, const struct arrival *arrival)
+{
+	return feed->passed_over && !feed->passed_others &&
+		bytes_equal(record_key(arrival), bytes_str(feed->passed_name));
+}
+
+int record_end(struct record_feed *feed, const struct arrival *arrival, int r, bool tolerant)
+{
+	char name[sizeof(feed->passed_name)] = "unnamed";
+	struct err_kept why;
+
+	if (r == RECORD_TAKEN && is_the_one_passed(feed, arrival))
+		feed->passed_over = 0;
+	if (r != RECORD_UNREADABLE)
+		return r;
+	if (arrival->key_size)
+		snprintf(name, sizeof(name), "%.*s", (int)arrival->key_size, arrival->key);
+	err_keep(&why);
+	stats_add(recorder_stats(feed->recorder), STAT_BAD_OBJECTS, 1);
+	if (!tolerant)
+		(void)err_say(ERR_PROTOCOL, "'%s': %s", name, why.text);
+	else
+		pass_over(feed, name, why.text);
+	return tolerant ? RECORD_TAKEN : RECORD_UNREADABLE;
+}
+
+int record_event(struct record_feed *feed, const struct watch_event *event, bool tolerant,
+	struct bytes *ret_rv)
+{
+	struct arrival arrival;
+
+	recorder_announce(feed->recorder);
+	int r = record_arrive(feed, event->object, event->cut, &arrival);
+
+	if (r == RECORD_TAKEN && event->type == WATCH_DELETED)
+		r = take_deleted(feed, &arrival, event->object, tolerant);
+	else if (r == RECORD_TAKEN)
+		r = take_version(feed, &arrival, event->object);
+	bool readable = r != RECORD_UNREADABLE;
+	r = record_end(feed, &arrival, r, tolerant);
+	if (r != RECORD_TAKEN)
+		return r;
+	*ret_rv = BYTES_NONE;
+	if (!readable)
+		return RECORD_TAKEN;
+	set_rv(feed, arrival.identity.rv);
+	*ret_rv = arrival.identity.rv;
+	return recorder_bound(feed->recorder);
+}
+
+int record_bookmark(struct record_feed *feed, struct bytes object, struct bytes *ret_rv)
+{
+	struct object_identity identity;
+
+	if (object_identity(object, &identity) < 0)
+		return RECORD_UNREADABLE;
+	if (!identity.rv.size)
+		return unreadable("a bookmark without resourceVersion");
+	if (identity.rv.size > RV_MAX)
+		return unreadable("a bookmark with too long a resourceVersion");
+	set_rv(feed, identity.rv);
+	*ret_rv = identity.rv;
+	return RECORD_TAKEN;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists: the bracket, what was seen, and the sweep of what was not (record.h). */
+#include "reflector/record/record_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "reflector/record/batch.h"
+
+#define SWEEP_HEADS   4096 /* looked at in one slice */
+#define SWEEP_DELETES 512  /* found in one slice */
+
+/* ---- what was seen ---- */
+
+static int compare_seq(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* In order and each once: servers may show an object as often as they like. */
+static void sort_seen(struct record_feed *feed)
+{
+	size_t n = 0;
+
+	if (!feed->n_seen)
+		return;
+	qsort(feed->seen, feed->n_seen, sizeof(*feed->seen), compare_seq);
+	for (size_t i = 0; i < feed->n_seen; i++)
+		if (!n || feed->seen[n - 1] != feed->seen[i])
+			feed->seen[n++] = feed->seen[i];
+	feed->n_seen = n;
+}
+
+static int make_room(struct record_feed *feed)
+{
+	size_t capacity = feed->seen_capacity ? feed->seen_capacity * 2 : 1024;
+
+	sort_seen(feed);
+	if (feed->seen_capacity && feed->n_seen <= feed->seen_capacity / 2)
+		return 0;
+	uint64_t *grown = realloc(feed->seen, capacity * sizeof(*grown));
+	if (!grown)
+		return recorder_fail(feed->recorder, err_set(-ENOMEM, "a list"));
+	feed->seen = grown;
+	feed->seen_capacity = capacity;
+	return 0;
+}
+
+/* Heads that this attempt wrote are known by their seq; the others are kept. */
+static int remember(struct record_feed *feed, uint64_t seq)
+{
+	int r = 0;
+
+	if (seq >= feed->attempt_seq)
+		return 0;
+	if (feed->n_seen == feed->seen_capacity)
+		r = make_room(feed);
+	if (r >= 0)
+		feed->seen[feed->n_seen++] = seq;
+	return r;
+}
+
+bool record_was_seen(struct record_feed *feed, uint64_t seq)
+{
+	if (!feed->sorted)
+		sort_seen(feed);
+	feed->sorted = true;
+	return seq >= feed->attempt_seq || (feed->n_seen &&
+		bsearch(&seq, feed->seen, feed->n_seen, sizeof(seq), compare_seq));
+}
+
+static void forget_seen(struct record_feed *feed)
+{
+	free(feed->seen);
+	feed->seen = NULL;
+	feed->n_seen = feed->seen_capacity = 0;
+	buf_reset(&feed->swept);
+	feed->sorted = false;
+	feed->attempt_seq = UINT64_MAX;
+}
+
+/* ---- the bracket ---- */
+
+static int open_bracket(struct record_feed *feed)
+{
+	struct record record = {.feed = feed->id, .type = RECORD_LIST_BEGIN};
+
+	if (feed->list_begin)
+		return 0;
+	int r = recorder_append(feed->recorder, &record, &feed->list_begin);
+	feed->list_ns = proc_realtime_ns();
+	return r;
+}
+
+int record_list_begin(struct record_feed *feed)
+{
+	forget_seen(feed);
+	feed->attempt = true;
+	feed->items = feed->added = feed->passed_over = 0;
+	/* A first list shows itself even when it is empty; a relist only when it differs. */
+	return feed->listed ? 0 : open_bracket(feed);
+}
+
+static int take_item(struct record_feed *feed, const struct arrival *arrival, struct bytes item)
+{
+	uint64_t seq;
+
+	if (arrival->has_head && record_same_uid(arrival) &&
+		bytes_equal(arrival->head.rv, arrival->identity.rv))
+		return remember(feed, arrival->head.seq);
+	int r = open_bracket(feed);
+	if (r >= 0)
+		r = record_append_version(feed, arrival, item, &seq);
+	feed->added += r == RECORD_TAKEN && !arrival->has_head;
+	if (r == RECORD_TAKEN && seq < feed->attempt_seq)
+		feed->attempt_seq = seq;
+	return r;
+}
+
+/* Ends the taking of an object with the result R. */
+static int end_item(struct record_feed *feed, const struct arrival *arrival, int r, bool tolerant)
+{
+	bool readable = r != RECORD_UNREADABLE;
+
+	r = record_end(feed, arrival, r, tolerant);
+	/* It is there, if not readable: what we have of it is not swept away. */
+	if (r == RECORD_TAKEN && !readable && arrival->has_head)
+		r = remember(feed, arrival->head.seq);
+	return r == RECORD_TAKEN ? recorder_bound(feed->recorder) : r;
+}
+
+static int add_item(struct record_feed *feed, struct bytes item, bool cut, bool tolerant)
+{
+	struct arrival arrival;
+	int r = record_arrive(feed, item, cut, &arrival);
+
+	feed->items++;
+	if (r == RECORD_TAKEN)
+		r = take_item(feed, &arrival, item);
+	return end_item(feed, &arrival, r, tolerant);
+}
+
+int record_item(struct record_feed *feed, struct bytes item, bool tolerant)
+{
+	return add_item(feed, item, false, tolerant);
+}
+
+int record_large_item(struct record_feed *feed, struct bytes beginning, bool tolerant)
+{
+	return add_item(feed, beginning, true, tolerant);
+}
+
+/* Older than what this very list has brought already. */
+static bool is_replay(const struct record_feed *feed, const struct arrival *arrival)
+{
+	return arrival->has_head && arrival->head.seq >= feed->attempt_seq &&
+		record_same_uid(arrival) &&
+		rv_compare(arrival->identity.rv, arrival->head.rv) == -1;
+}
+
+/* What it is compared with may be older than the list, or gone before the stream came to it. */
+static int take_gone(struct record_feed *feed, const struct arrival *arrival, struct bytes object,
+	bool tolerant)
+{
+	if (!record_is_deletion(arrival))
+		return record_drop_event(feed);
+	int r = open_bracket(feed);
+	return r < 0 ? r : record_append_deleted(feed, arrival, object, tolerant);
+}
+
+int record_initial(struct record_feed *feed, const struct watch_event *event, bool tolerant)
+{
+	struct arrival arrival;
+	int r = record_arrive(feed, event->object, event->cut, &arrival);
+
+	feed->items += event->type == WATCH_ADDED;
+	if (r == RECORD_TAKEN && event->type == WATCH_DELETED)
+		r = take_gone(feed, &arrival, event->object, tolerant);
+	else if (r == RECORD_TAKEN && is_replay(feed, &arrival))
+		r = record_drop_event(feed);
+	else if (r == RECORD_TAKEN)
+		r = take_item(feed, &arrival, event->object);
+	return end_item(feed, &arrival, r, tolerant);
+}
+
+/* ---- the sweep ---- */
+
+/* Objects that the list lacks, copied out of the walk: deleting moves what it points to. */
+struct missing {
+	struct buf text; /* per object: u16 key size, u16 uid size, key, uid */
+	size_t n;
+};
+
+static void put_missing(struct missing *missing, struct bytes key, struct bytes uid)
+{
+	uint8_t sizes[4];
+
+	le16_put(sizes, (uint16_t)key.size);
+	le16_put(sizes + 2, (uint16_t)uid.size);
+	buf_put(&missing->text, sizes, sizeof(sizes));
+	buf_bytes_put(&missing->text, key);
+	buf_bytes_put(&missing->text, uid);
+	missing->n++;
+}
+
+/* One slice of the heads, from where the last one ended: AGAIN while there are more. */
+static int find_missing(struct record_feed *feed, struct missing *missing)
+{
+	struct journal *journal = recorder_journal(feed->recorder);
+	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
+	struct bytes key = BYTES_NONE;
+	struct head head;
+	int r = head_walk_open(journal, journal_txn(journal), feed->id, buf_bytes(&feed->swept), &walk);
+
+	for (size_t i = 0; r >= 0 && i < SWEEP_HEADS && missing->n < SWEEP_DELETES; i++) {
+		r = head_walk_next(walk, &key, &head);
+		if (r != FOUND)
+			return r == END ? 0 : r;
+		if (!record_was_seen(feed, head.seq))
+			put_missing(missing, key, head.uid);
+	}
+	if (r < 0)
+		return r;
+	buf_reset(&feed->swept);
+	buf_bytes_put(&feed->swept, key);
+	buf_byte(&feed->swept, '\0'); /* the first key behind this one */
+	r = buf_error(&feed->swept);
+	return r < 0 ? r : AGAIN;
+}
+
+static int delete_missing(struct record_feed *feed, const struct missing *missing, struct bytes rv)
+{
+	const uint8_t *p = missing->text.data;
+
+	for (size_t i = 0; i < missing->n; i++) {
+		struct bytes key = BYTES(p + 4, le16_get(p));
+		struct bytes uid = BYTES(p + 4 + key.size, le16_get(p + 2));
+		struct record record = {.feed = feed->id, .type = RECORD_DELETED,
+			.flags = RECORD_FINAL_STATE_UNKNOWN, .key = key, .uid = uid, .rv = rv};
+		uint64_t seq;
+
+		p += 4 + key.size + uid.size;
+		int r = open_bracket(feed);
+		if (r >= 0)
+			r = recorder_append(feed->recorder, &record, &seq);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* A slice of the sweep: AGAIN, or 0 when all heads have been looked at. */
+static int sweep(struct record_feed *feed, struct bytes rv)
+{
+	struct missing missing = {.text = BUF_INIT};
+
+	int r = find_missing(feed, &missing);
+	if (r >= 0 && buf_error(&missing.text) < 0)
+		r = buf_error(&missing.text);
+	if (r < 0)
+		r = recorder_fail(feed->recorder, r);
+	int deleted = r < 0 ? 0 : delete_missing(feed, &missing, rv);
+	buf_release(&missing.text);
+	return deleted < 0 ? deleted : r;
+}
+
+static int close_bracket(struct record_feed *feed, struct bytes rv, uint8_t flags)
+{
+	struct record record = {.feed = feed->id, .type = RECORD_LIST_END, .flags = flags, .rv = rv};
+	uint64_t seq;
+
+	if (!feed->list_begin)
+		return 0;
+	int r = recorder_append(feed->recorder, &record, &seq);
+	feed->list_begin = 0;
+	if (!(flags & RECORD_ABANDONED))
+		feed->list_ns = 0;
+	return r;
+}
+
+int record_list_end(struct record_feed *feed, struct bytes rv)
+{
+	int r = recorder_begin(feed->recorder);
+
+	if (r >= 0)
+		r = sweep(feed, rv);
+	if (r == AGAIN) {
+		r = recorder_bound(feed->recorder);
+		return r < 0 ? r : AGAIN;
+	}
+	/* What an abandoned list has left owing is paid by a bracket, even an empty one. */
+	if (r >= 0 && feed->list_ns)
+		r = open_bracket(feed);
+	if (r >= 0)
+		r = close_bracket(feed, rv, 0);
+	if (r < 0)
+		return r;
+	feed->phase = FEED_SYNCED;
+	feed->listed = true;
+	feed->attempt = false;
+	/* Whatever it was before: a list says what is. */
+	buf_reset(&feed->rv);
+	buf_bytes_put(&feed->rv, rv);
+	recorder_touch(feed->recorder, feed);
+	forget_seen(feed);
+	return 0;
+}
+
+int record_has_objects(struct record_feed *feed)
+{
+	struct journal *journal = recorder_journal(feed->recorder);
+	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
+	struct bytes key;
+	struct head head;
+	int r = recorder_begin(feed->recorder);
+
+	if (r >= 0)
+		r = head_walk_open(journal, journal_txn(journal), feed->id, BYTES_NONE, &walk);
+	if (r >= 0)
+		r = head_walk_next(walk, &key, &head);
+	return r < 0 ? recorder_fail(feed->recorder, r) : r == FOUND;
+}
+
+int record_list_abandon(struct record_feed *feed)
+{
+	int r = recorder_begin(feed->recorder);
+
+	return r < 0 ? r : close_bracket(feed, BYTES_NONE, RECORD_ABANDONED);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/record/retention.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "store/read/follow.h"
+#include "store/env/generation.h"
+#include "store/index/index.h"
+
+#define RETENTION_MAGIC 0x52544e54u
+#define SWEEP_PAUSE     ((uint64_t)60 * 1000000000)
+
+struct retention {
+	uint32_t magic;
+	struct home *home;
+	struct journal *journal;
+	struct retention_options options;
+	struct index *index;
+	uint64_t sweep_ns; /* when next */
+};
+
+int retention_new(struct home *home, struct journal *journal,
+	const struct retention_options *options, struct retention **ret_retention)
+{
+	struct retention *retention = calloc(1, sizeof(*retention));
+
+	if (!retention)
+		return err_set(-ENOMEM, "retention");
+	*retention = (struct retention){.magic = RETENTION_MAGIC, .home = home, .journal = journal,
+		.options = *options};
+	*ret_retention = retention;
+	return 0;
+}
+
+void retention_free(struct retention **retention)
+{
+	if (!*retention)
+		return;
+	CHECK_OBJ(*retention, RETENTION_MAGIC);
+	index_close(&(*retention)->index);
+	(*retention)->magic = 0;
+	free(TAKE(*retention));
+}
+
+void retention_set(struct retention *retention, const struct retention_options *options)
+{
+	CHECK_OBJ(retention, RETENTION_MAGIC);
+	retention->options = *options;
+}
+
+/* ---- by time ---- */
+
+/* Time of the first record at or behind SEQ; END. */
+static int time_at(struct retention *retention, struct txn *txn, uint64_t seq, uint64_t *ret_seq,
+	uint64_t *ret_ns)
+{
+	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
+	struct record record;
+	int r = journal_walk_open(retention->journal, txn, seq, &walk);
+
+	if (r >= 0)
+		r = journal_walk_next(walk, &record);
+	if (r == FOUND) {
+		*ret_seq = record.seq;
+		*ret_ns = record.time_ns;
+	}
+	return r;
+}
+
+/* The last seq at or before which everything is older than the retention time: the log is in the
+ * order of time, so it is halved until found. */
+static int seq_over_time(struct retention *retention, uint64_t *ret_seq)
+{
+	uint64_t now = proc_realtime_ns(), kept = retention->options.time_ns;
+	uint64_t cutoff = now > kept ? now - kept : 0; /* "36500d" reaches to before 1970 */
+	struct journal_meta meta;
+	struct txn *txn;
+	int r = txn_begin_read(journal_env(retention->journal), &txn);
+
+	if (r < 0)
+		return r;
+	r = journal_meta(retention->journal, txn, &meta);
+	uint64_t low = meta.horizon, high = meta.next_seq; /* answer in [low, high) */
+	while (r >= 0 && low + 1 < high) {
+		uint64_t middle = low + (high - low) / 2, seq = 0, ns = 0;
+
+		r = time_at(retention, txn, middle, &seq, &ns);
+		if (r < 0)
+			break;
+		if (r == FOUND && ns <= cutoff)
+			low = seq < high ? seq : middle;
+		else
+			high = middle;
+	}
+	txn_abort(&txn);
+	if (r < 0)
+		return r;
+	*ret_seq = low;
+	return 0;
+}
+
+/* ---- by cursors ---- */
+
+struct lag {
+	const struct retention *retention;
+	uint64_t least;
+};
+
+static int look_at_cursor(void *arg, const char *name, const struct cursor_file *cursor)
+{
+	struct lag *lag = arg;
+
+	(void)name;
+	if (memcmp(cursor->uuid, journal_uuid(lag->retention->journal), 16) != 0 ||
+		cursor_is_expired(cursor->written_ns, lag->retention->options.cursor_ns))
+		return 0;
+	for (size_t i = 0; i < cursor->n; i++)
+		if (cursor->positions[i].seq < lag->least)
+			lag->least = cursor->positions[i].seq;
+	return 0;
+}
+
+/* Now and then: names that nobody comes back for would become ever more. */
+static void sweep_cursors(struct retention *retention)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	if (now < retention->sweep_ns)
+		return;
+	retention->sweep_ns = now + SWEEP_PAUSE;
+	if (cursor_sweep(retention->home, retention->options.cursor_ns) < 0)
+		err_clear(); /* tried again the next time */
+}
+
+/* ---- by the index ---- */
+
+/* Opens what CURRENT names; FOUND, NOT_FOUND. */
+static int open_index(struct retention *retention)
+{
+	uint32_t number;
+	int r = generation_current(home_index_fd(retention->home), &number);
+
+	if (r == NOT_FOUND) { /* perhaps the whole folder was replaced; numbers begin anew then */
+		index_close(&retention->index);
+		home_refresh(retention->home);
+		r = generation_current(home_index_fd(retention->home), &number);
+	}
+	if (r == FOUND && retention->index && index_generation(retention->index) == number &&
+		index_is_there(retention->index, retention->home))
+		return FOUND;
+	index_close(&retention->index);
+	if (r != FOUND)
+		return r < 0 ? r : NOT_FOUND;
+	return index_open_read(retention->home, &retention->index);
+}
+
+static int look_at_list(void *arg, const struct index_feed *feed)
+{
+	uint64_t *bound = arg;
+
+	/* A first list is seen by nobody yet and holds nothing back. */
+	if (feed->listed && feed->list_begin && feed->list_begin - 1 < *bound)
+		*bound = feed->list_begin - 1;
+	return 0;
+}
+
+static int log_end(struct retention *retention, uint64_t *ret_seq)
+{
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	struct journal_meta meta;
+	int r = txn_begin_read(journal_env(retention->journal), &txn);
+
+	if (r == 0)
+		r = journal_meta(retention->journal, txn, &meta);
+	if (r == 0)
+		*ret_seq = meta.next_seq - 1;
+	return r;
+}
+
+/* FOUND with the highest seq that the index needs no more of; NOT_FOUND. */
+static int index_bound(struct retention *retention, uint64_t *ret_bound)
+{
+	struct index_meta meta;
+	uint64_t end;
+	struct txn *txn;
+	int r = open_index(retention);
+
+	if (r != FOUND)
+		return r;
+	r = txn_begin_read(index_env(retention->index), &txn);
+	if (r < 0)
+		return r;
+	r = index_meta(retention->index, txn, &meta);
+	uint64_t bound = meta.taken;
+	if (r >= 0)
+		r = index_each_feed(retention->index, txn, look_at_list, &bound);
+	txn_abort(&txn);
+	if (r < 0)
+		return r;
+	if (meta.building || memcmp(meta.journal, journal_uuid(retention->journal), 16) != 0)
+		return NOT_FOUND;
+	r = log_end(retention, &end);
+	if (r < 0)
+		return r;
+	if (meta.taken > end)
+		return NOT_FOUND; /* damaged: the processor builds another */
+	*ret_bound = bound;
+	return FOUND;
+}
+
+int retention_goal(struct retention *retention, uint64_t list_begin, bool pressed,
+	struct trim_goal *ret_goal)
+{
+	uint64_t bound, target;
+	struct lag lag = {.retention = retention, .least = UINT64_MAX};
+
+	CHECK_OBJ(retention, RETENTION_MAGIC);
+	int r = index_bound(retention, &bound);
+	if (r != FOUND) {
+		/* An index that can't be read now is one that may need everything. */
+		index_close(&retention->index);
+		home_refresh(retention->home); /* its folder may be another one by now */
+		err_clear();
+		return AGAIN;
+	}
+	if (list_begin != UINT64_MAX && list_begin - 1 < bound)
+		bound = list_begin - 1;
+	r = seq_over_time(retention, &target);
+	if (r < 0)
+		return r;
+	r = cursor_each(retention->home, look_at_cursor, &lag);
+	if (r < 0)
+		err_clear(); /* an unreadable cursor is its follower's matter */
+	if (lag.least < target)
+		target = lag.least;
+	sweep_cursors(retention);
+	if (pressed || target > bound)
+		target = bound;
+	*ret_goal = (struct trim_goal){.target = target, .bound = bound,
+		.most = retention->options.bytes ? retention->options.bytes : UINT64_MAX};
+	return 0;
+}

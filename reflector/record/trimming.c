@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/record/trimming.h"
+
+#include "common/err.h"
+#include "common/log.h"
+#include "common/proc.h"
+
+#define SECOND     1000000000ull
+#define TRIM_PAUSE (2 * SECOND)
+#define TRIM_SOON  (SECOND / 10)
+#define TRIM_SLICE 2000  /* records: a few milliseconds */
+#define TRIM_LARGE 16000 /* more than a turn can add */
+
+void trimming_begin(struct trimming *trimming, struct journal *journal, struct retention *retention)
+{
+	trimming->journal = journal;
+	trimming->retention = retention;
+	trimming->running = false;
+	trimming->old_left = true; /* perhaps: of a run before this one */
+}
+
+/* The journal before this one goes when the index has moved over. */
+static void remove_old(struct trimming *trimming)
+{
+	if (trimming->old_left && journal_remove_old(trimming->home) > 0)
+		trimming->old_left = false;
+}
+
+/* A reader that was killed inside a snapshot would hold what is trimmed, and the file would grow. */
+static void clear_readers(struct trimming *trimming)
+{
+	int cleared = env_clear_stale_readers(journal_env(trimming->journal));
+
+	if (cleared > 0)
+		stats_add(trimming->stats, STAT_STALE_READERS, (uint64_t)cleared);
+	else if (cleared < 0)
+		err_clear(); /* tried again the next time */
+}
+
+/* A burst has to be trimmed faster than it comes. */
+bool trimming_has_too_much(const struct trimming *trimming)
+{
+	uint64_t most = trimming->most_bytes;
+
+	return most && journal_history(trimming->journal) > most + most / 8;
+}
+
+bool trimming_is_due(const struct trimming *trimming)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	return !trimming->running && (now >= trimming->due_ns ||
+		(now >= trimming->soon_ns && trimming_has_too_much(trimming)));
+}
+
+int trimming_aim(struct trimming *trimming, uint64_t list_begin, bool pressed)
+{
+	trimming->due_ns = proc_monotonic_ns() + TRIM_PAUSE;
+	trimming->soon_ns = proc_monotonic_ns() + TRIM_SOON;
+	clear_readers(trimming);
+	remove_old(trimming);
+	int r = retention_goal(trimming->retention, list_begin, pressed, &trimming->goal);
+	trimming->running = r == 0;
+	return r < 0 ? r : 0;
+}
+
+void trimming_slice(struct trimming *trimming, bool quiet)
+{
+	uint64_t trimmed = 0;
+
+	if (!trimming->running)
+		return;
+	int r = journal_trim_towards(trimming->journal, &trimming->goal,
+		trimming_has_too_much(trimming) ? TRIM_LARGE : TRIM_SLICE, &trimmed);
+	stats_add(trimming->stats, STAT_TRIMMED, trimmed);
+	if (r == AGAIN)
+		return;
+	trimming->running = false;
+	if (r < 0 && !quiet)
+		log_event(LOG_WARNING, "journal", "not-trimmed", "error=%s", log_quote(err_text(r)));
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/wire/status.h"
+
+#include <stdio.h>
+
+#include "common/err.h"
+#include "reflector/feed/scan.h"
+
+#define RETRY_AFTER_MAX_S 300 /* a server that says more is asked before that all the same */
+#define SECOND            1000000000ull
+
+static const char *const kind_names[FAILURE_KIND_MAX] = {
+	[FAILURE_NETWORK] = "network",
+	[FAILURE_PROTOCOL] = "protocol",
+	[FAILURE_UNREADABLE] = "unreadable",
+	[FAILURE_EXPIRED] = "expired",
+	[FAILURE_RV_AHEAD] = "rv-ahead",
+	[FAILURE_BUSY] = "busy",
+	[FAILURE_REFUSED] = "refused",
+	[FAILURE_FORBIDDEN] = "forbidden",
+	[FAILURE_ABSENT] = "absent",
+	[FAILURE_REQUEST] = "request",
+	[FAILURE_SERVER] = "server",
+};
+
+static const struct {
+	const char *reason;
+	enum failure_kind kind;
+} reasons[] = {
+	{"Expired", FAILURE_EXPIRED},
+	{"Gone", FAILURE_EXPIRED},
+	{"TooManyRequests", FAILURE_BUSY},
+	{"ServerTimeout", FAILURE_BUSY},
+	{"ServiceUnavailable", FAILURE_BUSY},
+	{"Timeout", FAILURE_BUSY},
+	{"Unauthorized", FAILURE_REFUSED},
+	{"Forbidden", FAILURE_FORBIDDEN},
+	{"NotFound", FAILURE_ABSENT},
+	{"BadRequest", FAILURE_REQUEST},
+	{"MethodNotAllowed", FAILURE_REQUEST},
+	{"NotAcceptable", FAILURE_REQUEST},
+	{"UnsupportedMediaType", FAILURE_REQUEST},
+	{"Invalid", FAILURE_REQUEST},
+	{"InternalError", FAILURE_SERVER},
+	{"StorageReadError", FAILURE_SERVER},
+};
+
+const char *failure_kind_name(enum failure_kind kind)
+{
+	return kind < FAILURE_KIND_MAX ? kind_names[kind] : "?";
+}
+
+static enum failure_kind kind_of_code(int code)
+{
+	switch (code) {
+	case 410:
+		return FAILURE_EXPIRED;
+	case 429: case 502: case 503: case 504:
+		return FAILURE_BUSY;
+	case 401:
+		return FAILURE_REFUSED;
+	case 403:
+		return FAILURE_FORBIDDEN;
+	case 404:
+		return FAILURE_ABSENT;
+	case 400: case 405: case 406: case 415: case 422:
+		return FAILURE_REQUEST;
+	default:
+		return FAILURE_SERVER;
+	}
+}
+
+static enum failure_kind classify(int code, struct bytes reason)
+{
+	for (size_t i = 0; code != 429 && i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (bytes_equal(reason, bytes_str(reasons[i].reason)))
+			return reasons[i].kind;
+	return kind_of_code(code);
+}
+
+static uint64_t read_number(struct bytes value)
+{
+	const char *p = value.data;
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < value.size && i < 9; i++) {
+		if (p[i] < '0' || p[i] > '9')
+			return 0;
+		n = n * 10 + (uint64_t)(p[i] - '0');
+	}
+	return n;
+}
+
+/* A member's text between its quotes, still escaped; empty when it is no string. */
+static struct bytes read_text(struct bytes object, const char *key)
+{
+	struct bytes value;
+
+	if (scan_find(object, key, &value) != FOUND || value.size < 2 ||
+		*(const char *)value.data != '"')
+		return BYTES_LIT("");
+	return BYTES((const char *)value.data + 1, value.size - 2);
+}
+
+static bool contains(struct bytes text, const char *what)
+{
+	return text.size && memmem(text.data, text.size, what, strlen(what));
+}
+
+/* Appends what of TEXT is printable, other bytes as blanks. */
+static void put_text(struct status *status, struct bytes text)
+{
+	size_t at = strlen(status->text);
+	const unsigned char *p = text.data;
+
+	for (size_t i = 0; i < text.size && at + 1 < sizeof(status->text); i++)
+		status->text[at++] = p[i] < 0x20 || p[i] == 0x7f ? ' ' : (char)p[i];
+	status->text[at] = '\0';
+}
+
+/* The same of a JSON string: quotes and backslashes without their escape, others as they are. */
+static void put_escaped(struct status *status, struct bytes text)
+{
+	const char *p = text.data;
+
+	for (size_t i = 0; i < text.size; i++) {
+		if (p[i] == '\\' && i + 1 < text.size && (p[i + 1] == '"' || p[i + 1] == '\\'))
+			i++;
+		put_text(status, BYTES(p + i, 1));
+	}
+}
+
+/* A Status object: {"kind":"Status", reason, message, details, code}. */
+static void read_object(struct bytes body, struct status *status)
+{
+	struct bytes reason = read_text(body, "reason"), message = read_text(body, "message");
+	struct bytes code, details = BYTES_LIT("{}"), seconds;
+
+	if (!status->code && scan_find(body, "code", &code) == FOUND)
+		status->code = (int)read_number(code);
+	(void)scan_find(body, "details", &details); /* absent: stays empty */
+	if (!status->retry_after_ns && scan_find(details, "retryAfterSeconds", &seconds) == FOUND)
+		status->retry_after_ns = read_number(seconds) * SECOND;
+
+	status->kind = classify(status->code, reason);
+	/* The cause is what newer servers send, the words what older ones do. */
+	if (status->kind == FAILURE_BUSY && (contains(details, "ResourceVersionTooLarge") ||
+		contains(message, "Too large resource version") ||
+		contains(details, "Too large resource version")))
+		status->kind = FAILURE_RV_AHEAD;
+	snprintf(status->text, sizeof(status->text), "%d ", status->code);
+	put_escaped(status, reason);
+	put_text(status, reason.size && message.size ? BYTES_LIT(": ") : BYTES_LIT(""));
+	put_escaped(status, message);
+}
+
+void status_read(int code, uint64_t retry_after_ns, struct bytes body, struct status *ret_status)
+{
+	struct bytes kind;
+	struct status status = {.code = code, .retry_after_ns = retry_after_ns};
+	const char *p = body.data;
+
+	while (body.size && scan_is_space((uint8_t)*p))
+		body = BYTES(++p, body.size - 1);
+	if (scan_find(body, "kind", &kind) == FOUND && bytes_equal(kind, BYTES_LIT("\"Status\""))) {
+		read_object(body, &status);
+	} else {
+		status.kind = kind_of_code(code);
+		snprintf(status.text, sizeof(status.text), "%d ", code);
+		put_text(&status, BYTES(body.data, body.size > 200 ? 200 : body.size));
+	}
+	for (size_t n = strlen(status.text); n && status.text[n - 1] == ' ';)
+		status.text[--n] = '\0';
+	if (status.retry_after_ns > RETRY_AFTER_MAX_S * SECOND)
+		status.retry_after_ns = RETRY_AFTER_MAX_S * SECOND;
+	*ret_status = status;
+}
+
+void status_set(enum failure_kind kind, const char *text, struct status *ret_status)
+{
+	*ret_status = (struct status){.kind = kind};
+	put_text(ret_status, bytes_str(text));
+}

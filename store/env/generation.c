@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/env/generation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/failpoint.h"
+#include "common/proc.h"
+#include "store/env/generation_parts.h"
+#include "store/env/state.h"
+
+#define GENERATION_MAGIC 0x6b1e0e05u
+#define LOCK_TRIES       500
+#define LOCK_PAUSE_NS    10000000L /* 500 of them are 5 s */
+
+struct generation {
+	uint32_t magic;
+	uint32_t number;
+	int fd; /* of its folder */
+	bool is_writer;
+	const struct generation_kind *kind;
+	struct env *env;
+	struct state state;
+};
+
+/* ---- folders --------------------------------------------------------------------------------- */
+
+/* The path as it is now: a store may have been moved since its folder was opened. */
+static int folder_path(int fd, char path[PATH_MAX])
+{
+	char link[64];
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ssize_t n = readlink(link, path, PATH_MAX - 16);
+	if (n < 0)
+		return err_set(-errno, "'%s' (is /proc mounted?)", link);
+	path[n] = '\0';
+	return 0;
+}
+
+/* ---- open.lock ------------------------------------------------------------------------------- */
+
+static void unlock(int *lock_fd)
+{
+	cleanup_fd(lock_fd);
+}
+
+/* 5 s at most: somebody who is stopped inside an open must not stop a daemon for ever. */
+static int lock(int fd, int *ret_lock)
+{
+	AUTO_FD int lock_fd = openat(fd, "open.lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+
+	if (lock_fd < 0)
+		return err_set(-errno, "open.lock");
+	for (int i = 0; flock(lock_fd, LOCK_EX | LOCK_NB) < 0; i++) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return err_set(-errno, "open.lock");
+		if (i == LOCK_TRIES)
+			return err_say(ERR_LOCKED,
+				"another process has held open.lock for 5 s: it is stopped while opening "
+				"the store, end it");
+		(void)nanosleep(&(struct timespec){0, LOCK_PAUSE_NS}, NULL);
+	}
+	if (fstat(lock_fd, &st) < 0 || st.st_nlink == 0)
+		return err_set(-ENOENT, "it was removed meanwhile");
+	*ret_lock = TAKE_FD(lock_fd);
+	return 0;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static void generation_free(struct generation **gen)
+{
+	if (!*gen)
+		return;
+	env_close(&(*gen)->env);
+	cleanup_fd(&(*gen)->fd);
+	(*gen)->magic = 0;
+	free(*gen);
+	*gen = NULL;
+}
+
+static struct generation *generation_new(const struct generation_kind *kind, uint32_t number)
+{
+	struct generation *gen = calloc(1, sizeof(*gen));
+
+	if (!gen)
+		return NULL;
+	gen->magic = GENERATION_MAGIC;
+	gen->kind = kind;
+	gen->number = number;
+	gen->fd = -1;
+	return gen;
+}
+
+static int pass_failpoint(const struct generation_kind *kind)
+{
+	return failpoint_pass(strcmp(kind->what, "index") == 0 ? FAILPOINT_INDEX_OPEN
+							      : FAILPOINT_JOURNAL_OPEN);
+}
+
+static int open_env(struct generation *gen, enum env_mode mode,
+	const struct generation_options *options)
+{
+	char path[PATH_MAX];
+
+	int r = folder_path(gen->fd, path);
+	if (r == 0)
+		r = pass_failpoint(gen->kind);
+	if (r < 0)
+		return r;
+	struct env_options env_options = {
+		.mode = mode,
+		.databases = gen->kind->databases,
+		.n_databases = gen->kind->n_databases,
+		.map_bytes = options ? options->map_bytes : 0,
+		.writemap = gen->kind->writemap && !(options && options->durable),
+		.durable = options && options->durable,
+		.file_mode = options ? options->file_mode : 0600,
+	};
+	return env_open(path, &env_options, &gen->env);
+}
+
+/*
+ * STATE says dirty before the first write. It promises durability only from where it holds: what an
+ * earlier run left unsynced is synced first.
+ */
+static int start_writing(struct generation *gen, const struct generation_options *options)
+{
+	bool synced = gen->state.clean || gen->state.durable;
+
+	gen->is_writer = true;
+	gen->state.clean = false;
+	gen->state.durable = options->durable && synced;
+	if (proc_boot_id(gen->state.boot) < 0)
+		memcpy(gen->state.boot, "unknown", sizeof("unknown"));
+	int r = state_inode(gen->fd, &gen->state.inode);
+	if (r == 0)
+		r = state_write(gen->fd, &gen->state, options->file_mode);
+	if (r == 0)
+		r = open_env(gen, ENV_WRITE, options);
+	if (r < 0 || !options->durable || synced)
+		return r;
+	r = env_sync(gen->env);
+	gen->state.durable = true;
+	return r < 0 ? r : state_write(gen->fd, &gen->state, options->file_mode);
+}
+
+static int open_existing(struct generation *gen, int directory_fd,
+	const struct generation_options *options)
+{
+	CLEANUP(unlock) int lock_fd = -1;
+
+	int r = generation_open_folder(directory_fd, gen->number, &gen->fd);
+	if (r == 0)
+		r = lock(gen->fd, &lock_fd);
+	if (r == 0)
+		r = state_read(gen->fd, &gen->state);
+	if (r == 0)
+		r = state_check(gen->fd, &gen->state, gen->kind->format);
+	return r < 0 ? r : start_writing(gen, options);
+}
+
+int generation_open_write(int directory_fd, const struct generation_kind *kind,
+	const struct generation_options *options, uint32_t number, struct generation **ret_gen)
+{
+	CLEANUP(generation_free) struct generation *gen = generation_new(kind, number);
+
+	if (!gen)
+		return err_set(-ENOMEM, "opening the %s", kind->what);
+	int r = open_existing(gen, directory_fd, options);
+	if (r < 0)
+		return err_add(r, "%s generation %" PRIu32, kind->what, number);
+	*ret_gen = TAKE(gen);
+	return 0;
+}
+
+static int highest(void *arg, int directory_fd, uint32_t number)
+{
+	uint32_t *max = arg;
+
+	(void)directory_fd;
+	if (number > *max)
+		*max = number;
+	return 0;
+}
+
+static int make_file(int fd, const char *name, unsigned mode)
+{
+	AUTO_FD int file = openat(fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
+
+	if (file < 0 || fchmod(file, mode) < 0)
+		return err_set(-errno, "making %s", name);
+	return 0;
+}
+
+/* The folder with open.lock and an empty data.mdb, so that STATE can name its inode. */
+static int make_folder(struct generation *gen, int directory_fd, unsigned file_mode)
+{
+	unsigned mode = file_mode & 0040 ? 02750 : 0700;
+	char name[32];
+
+	generation_folder_name(gen->number, name);
+	if (mkdirat(directory_fd, name, 0700) < 0)
+		return err_set(-errno, "making %s", name);
+	int r = generation_open_folder(directory_fd, gen->number, &gen->fd);
+	if (r == 0 && fchmod(gen->fd, mode) < 0)
+		r = err_set(-errno, "making %s", name);
+	if (r == 0)
+		r = make_file(gen->fd, "open.lock", file_mode);
+	if (r == 0)
+		r = make_file(gen->fd, "data.mdb", file_mode);
+	if (r == 0 && fsync(directory_fd) < 0)
+		r = err_set(-errno, "syncing the folder");
+	return r;
+}
+
+static int fill_folder(struct generation *gen, int directory_fd,
+	const struct generation_options *options)
+{
+	CLEANUP(unlock) int lock_fd = -1;
+
+	int r = make_folder(gen, directory_fd, options->file_mode);
+	if (r == 0)
+		r = lock(gen->fd, &lock_fd);
+	return r < 0 ? r : start_writing(gen, options);
+}
+
+int generation_create(int directory_fd, const struct generation_kind *kind,
+	const struct generation_options *options, const uint8_t uuid[16],
+	struct generation **ret_gen)
+{
+	CLEANUP(generation_free) struct generation *gen = generation_new(kind, 0);
+
+	if (!gen)
+		return err_set(-ENOMEM, "making a new %s", kind->what);
+	/* Above what CURRENT names, too: nobody must take a new one for an old one. */
+	(void)generation_current(directory_fd, &gen->number);
+	int r = generation_each(directory_fd, highest, &gen->number);
+	if (r < 0)
+		return r;
+	uint32_t number = ++gen->number;
+	memcpy(gen->state.uuid, uuid, 16);
+	gen->state.format = kind->format;
+	gen->state.clean = true; /* nothing is there that could be unsynced */
+	r = fill_folder(gen, directory_fd, options);
+	if (r < 0) {
+		generation_free(&gen);
+		generation_remove_failed(directory_fd, number);
+		return err_add(r, "new %s generation %" PRIu32, kind->what, number);
+	}
+	*ret_gen = TAKE(gen);
+	return 0;
+}
+
+static int open_for_reading(struct generation *gen, int directory_fd, bool copy)
+{
+	CLEANUP(unlock) int lock_fd = -1;
+
+	int r = generation_open_folder(directory_fd, gen->number, &gen->fd);
+	if (r == 0 && !copy)
+		r = lock(gen->fd, &lock_fd);
+	if (r == 0)
+		r = state_read(gen->fd, &gen->state);
+	if (r == 0)
+		r = state_check(gen->fd, &gen->state, gen->kind->format);
+	return r < 0 ? r : open_env(gen, copy ? ENV_COPY : ENV_READ, NULL);
+}
+
+int generation_open_read(int directory_fd, const struct generation_kind *kind, uint32_t number,
+	bool copy, struct generation **ret_gen)
+{
+	CLEANUP(generation_free) struct generation *gen = generation_new(kind, number);
+
+	if (!gen)
+		return err_set(-ENOMEM, "opening the %s", kind->what);
+	int r = open_for_reading(gen, directory_fd, copy);
+	if (r == ERR_CORRUPT)
+		r = err_say(r, "%s; its daemons make it anew when they are started again", err_text(r));
+	if (r < 0)
+		return err_add(r, "%s generation %" PRIu32, kind->what, number);
+	*ret_gen = TAKE(gen);
+	return 0;
+}
+
+void generation_close(struct generation **gen)
+{
+	struct generation *g = *gen;
+	struct err_kept kept;
+	struct stat st;
+
+	if (!g)
+		return;
+	CHECK_OBJ(g, GENERATION_MAGIC);
+	err_keep(&kept);
+	/* What cannot be synced or written down stays dirty, which is the truth. */
+	if (g->is_writer && env_sync(g->env) == 0 && fstatat(g->fd, "STATE", &st, 0) == 0) {
+		env_close(&g->env);
+		g->state.clean = true;
+		(void)state_write(g->fd, &g->state, st.st_mode & 0777);
+	}
+	err_restore(&kept);
+	generation_free(gen);
+}
+
+struct env *generation_env(struct generation *gen)
+{
+	CHECK_OBJ(gen, GENERATION_MAGIC);
+	return gen->env;
+}
+
+int generation_folder_fd(const struct generation *gen)
+{
+	CHECK_OBJ(gen, GENERATION_MAGIC);
+	return gen->fd;
+}
+
+uint32_t generation_number(const struct generation *gen)
+{
+	CHECK_OBJ(gen, GENERATION_MAGIC);
+	return gen->number;
+}
+
+bool generation_is_there(const struct generation *gen, int directory_fd)
+{
+	struct stat ours, there;
+	char name[32];
+
+	CHECK_OBJ(gen, GENERATION_MAGIC);
+	generation_folder_name(gen->number, name);
+	return fstat(gen->fd, &ours) == 0 &&
+		fstatat(directory_fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+		ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
+const uint8_t *generation_uuid(const struct generation *gen)
+{
+	CHECK_OBJ(gen, GENERATION_MAGIC);
+	return gen->state.uuid;
+}

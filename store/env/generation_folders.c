@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/env/generation_parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "store/env/generation.h"
+#include "store/index/hints.h"
+#include "store/env/state.h"
+
+/* In the order of removal: without STATE, what is left after a kill is no generation any more. */
+static const char *const file_names[] = {"STATE", ".STATE.new", "data.mdb", "lock.mdb", "open.lock",
+	HINTS_FILE, HINTS_FILE_NEW};
+
+/* ---- which there are ------------------------------------------------------------------------- */
+
+void generation_folder_name(uint32_t number, char name[32])
+{
+	(void)snprintf(name, 32, "gen-%" PRIu32, number);
+}
+
+/* 0 when NAME is no generation's. */
+static uint32_t folder_number(const char *name)
+{
+	char again[32];
+	uint32_t number;
+
+	if (sscanf(name, "gen-%" SCNu32, &number) != 1)
+		return 0;
+	generation_folder_name(number, again);
+	return strcmp(name, again) == 0 ? number : 0;
+}
+
+static void close_folder(DIR **directory)
+{
+	if (*directory)
+		(void)closedir(*directory);
+	*directory = NULL;
+}
+
+int generation_each(int directory_fd, generation_fn *fn, void *arg)
+{
+	AUTO_FD int fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(close_folder) DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!directory)
+		return err_set(-errno, "reading the folder of generations");
+	fd = -1; /* it is the DIR's now */
+	for (struct dirent *entry = readdir(directory); entry; entry = readdir(directory)) {
+		uint32_t number = folder_number(entry->d_name);
+		int r = number ? fn(arg, directory_fd, number) : 0;
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+int generation_open_folder(int directory_fd, uint32_t number, int *ret_fd)
+{
+	char name[32];
+
+	generation_folder_name(number, name);
+	int fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return err_set(-errno, "%s", name);
+	*ret_fd = fd;
+	return 0;
+}
+
+/* ---- room ------------------------------------------------------------------------------------ */
+
+int generation_require_room(int directory_fd, const char *what, uint64_t live)
+{
+	uint64_t wanted = live + live / 5;
+	struct statvfs disk;
+
+	if (fstatvfs(directory_fd, &disk) < 0)
+		return err_set(-errno, "the disk of the %s", what);
+	uint64_t free_bytes = (uint64_t)(geteuid() ? disk.f_bavail : disk.f_bfree) * disk.f_frsize;
+	if (free_bytes >= wanted)
+		return 0;
+	return err_say(-ENOSPC,
+		"a second %s needs %" PRIu64 " MiB of disk space, and %" PRIu64 " MiB are free: make "
+		"room there, it is built then by itself",
+		what, (wanted >> 20) + 1, free_bytes >> 20);
+}
+
+uint64_t generation_bytes_on_disk(int directory_fd, uint32_t number)
+{
+	char name[32], path[64];
+	struct stat st;
+
+	generation_folder_name(number, name);
+	(void)snprintf(path, sizeof(path), "%s/data.mdb", name);
+	if (fstatat(directory_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	return (uint64_t)st.st_blocks * 512;
+}
+
+/* ---- which one ------------------------------------------------------------------------------- */
+
+int generation_current(int directory_fd, uint32_t *ret_number)
+{
+	char text[64];
+
+	int r = read_file(directory_fd, "CURRENT", text, sizeof(text));
+	if (r == -ENOENT) {
+		err_clear();
+		return NOT_FOUND;
+	}
+	if (r < 0)
+		return r;
+	text[strcspn(text, "\n")] = '\0';
+	uint32_t number = folder_number(text);
+	if (!number)
+		return err_set(ERR_CORRUPT, "CURRENT");
+	*ret_number = number;
+	return FOUND;
+}
+
+int generation_publish(int directory_fd, uint32_t number)
+{
+	char name[32], text[40];
+	struct stat st;
+
+	generation_folder_name(number, name);
+	(void)snprintf(text, sizeof(text), "%s\n", name);
+	if (fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_set(-errno, "%s", name);
+	return replace_file(directory_fd, "CURRENT", text, st.st_mode & 0040 ? 0640 : 0600);
+}
+
+int generation_read_uuid(int directory_fd, uint32_t number, uint8_t ret_uuid[16])
+{
+	AUTO_FD int fd = -1;
+	struct state state;
+
+	int r = generation_open_folder(directory_fd, number, &fd);
+	if (r == 0)
+		r = state_read(fd, &state);
+	if (r < 0)
+		return r;
+	memcpy(ret_uuid, state.uuid, 16);
+	return 0;
+}
+
+struct search {
+	const uint8_t *uuid;
+	uint32_t number;
+};
+
+/* One that cannot be read is not the one. */
+static int match(void *arg, int directory_fd, uint32_t number)
+{
+	struct search *search = arg;
+	uint8_t uuid[16];
+
+	if (generation_read_uuid(directory_fd, number, uuid) == 0 &&
+		memcmp(uuid, search->uuid, 16) == 0 && number > search->number)
+		search->number = number;
+	return 0;
+}
+
+int generation_find(int directory_fd, const uint8_t uuid[16], uint32_t *ret_number)
+{
+	struct search search = {.uuid = uuid};
+	uint32_t current;
+
+	if (generation_current(directory_fd, &current) == FOUND) {
+		(void)match(&search, directory_fd, current);
+		if (search.number) {
+			*ret_number = current;
+			return FOUND;
+		}
+	}
+	int r = generation_each(directory_fd, match, &search);
+	if (r < 0)
+		return r;
+	err_clear();
+	if (!search.number)
+		return NOT_FOUND;
+	*ret_number = search.number;
+	return FOUND;
+}
+
+/* ---- removing -------------------------------------------------------------------------------- */
+
+struct removal {
+	const uint32_t *keep;
+	size_t n_keep;
+	int removed;
+	int failed; /* the first error */
+};
+
+void generation_remove_failed(int directory_fd, uint32_t number)
+{
+	AUTO_FD int fd = -1;
+	char name[32];
+
+	generation_folder_name(number, name);
+	fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return;
+	for (size_t i = 0; i < sizeof(file_names) / sizeof(file_names[0]); i++)
+		(void)unlinkat(fd, file_names[i], 0); /* what stays is removed at the next start */
+	(void)unlinkat(directory_fd, name, AT_REMOVEDIR);
+}
+
+static int remove_files(int fd)
+{
+	for (size_t i = 0; i < sizeof(file_names) / sizeof(file_names[0]); i++)
+		if (unlinkat(fd, file_names[i], 0) < 0 && errno != ENOENT)
+			return err_set(-errno, "removing %s", file_names[i]);
+	return 0;
+}
+
+/* 1; 0: its open.lock is held, it is being opened: it stays until the next time. */
+static int remove_folder(int directory_fd, uint32_t number)
+{
+	AUTO_FD int fd = -1;
+	AUTO_FD int lock_fd = -1;
+	char name[32];
+
+	generation_folder_name(number, name);
+	int r = generation_open_folder(directory_fd, number, &fd);
+	if (r < 0)
+		return r;
+	lock_fd = openat(fd, "open.lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (lock_fd >= 0 && flock(lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return 0;
+	r = remove_files(fd);
+	if (r < 0)
+		return err_add(r, "%s", name);
+	if (unlinkat(directory_fd, name, AT_REMOVEDIR) < 0)
+		return err_set(-errno, "removing %s", name);
+	return 1;
+}
+
+/* What can't be removed, because somebody has put a file of his own there, is no reason to keep the
+ * others. */
+static int remove_unkept(void *arg, int directory_fd, uint32_t number)
+{
+	struct removal *removal = arg;
+
+	for (size_t i = 0; i < removal->n_keep; i++)
+		if (removal->keep[i] == number)
+			return 0;
+	int r = remove_folder(directory_fd, number);
+	if (r > 0)
+		removal->removed++;
+	else if (r < 0 && !removal->failed)
+		removal->failed = r;
+	return 0;
+}
+
+int generation_remove_except(int directory_fd, const uint32_t *keep, size_t n_keep)
+{
+	struct removal removal = {.keep = keep, .n_keep = n_keep};
+	int r = generation_each(directory_fd, remove_unkept, &removal);
+
+	return r < 0 ? r : removal.failed < 0 ? removal.failed : removal.removed;
+}
+
+int generation_remove_others(int directory_fd, uint32_t keep)
+{
+	return generation_remove_except(directory_fd, &keep, 1);
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/env/home.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "store/env/generation.h"
+#include "store/env/home_parts.h"
+#include "store/env/state.h"
+
+#define ID_HEAD "kinf-store 1 "
+
+const char *home_role_lock(enum home_role role)
+{
+	static const char *const names[HOME_ROLE_MAX] = {
+		[HOME_REFLECTOR] = "reflector.lock",
+		[HOME_PROCESSOR] = "processor.lock",
+	};
+
+	return names[role];
+}
+
+/* ---- small files ----------------------------------------------------------------------------- */
+
+int home_read_line(int directory_fd, const char *name, char *text, size_t size)
+{
+	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return errno == ENOENT ? NOT_FOUND : err_set(-errno, "'%s'", name);
+	ssize_t n = read(fd, text, size - 1);
+	if (n < 0)
+		return err_set(-errno, "'%s'", name);
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return FOUND;
+}
+
+int home_write_line(int directory_fd, const char *name, const char *text, unsigned mode)
+{
+	char line[PATH_MAX + 64]; /* the runtime folder: a path, and its own name */
+
+	(void)snprintf(line, sizeof(line), "%s\n", text);
+	return replace_file(directory_fd, name, line, mode);
+}
+
+/* ---- folders --------------------------------------------------------------------------------- */
+
+static int find_group(const char *name, gid_t *ret_gid)
+{
+	char memory[4096];
+	struct group group, *found;
+
+	*ret_gid = HOME_NO_GROUP;
+	if (!name)
+		return 0;
+	int rc = getgrnam_r(name, &group, memory, sizeof(memory), &found);
+	if (rc || !found)
+		return err_say(ERR_CONFIG, "no group '%s' on this machine", name);
+	*ret_gid = group.gr_gid;
+	return 0;
+}
+
+static int open_folder(int directory_fd, const char *name, int *ret_fd)
+{
+	int fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT ? NOT_FOUND : err_set(-errno, "'%s'", name);
+	*ret_fd = fd;
+	return FOUND;
+}
+
+int home_make_folder(int directory_fd, const char *name, unsigned mode, gid_t group, int *ret_fd)
+{
+	AUTO_FD int fd = -1;
+	struct stat st;
+
+	if (mkdirat(directory_fd, name, 0700) < 0 && errno != EEXIST)
+		return err_set(-errno, "making '%s'", name);
+	int r = open_folder(directory_fd, name, &fd);
+	if (r)
+		return r < 0 ? r : err_set(-ENOENT, "'%s'", name);
+	if (fstat(fd, &st) < 0)
+		return err_set(-errno, "'%s'", name);
+	if (group != HOME_NO_GROUP && st.st_gid != group && fchown(fd, (uid_t)-1, group) < 0)
+		return err_set(-errno, "giving '%s' to its group", name);
+	if ((st.st_mode & 07777) != mode && fchmod(fd, mode) < 0)
+		return err_set(-errno, "setting the mode of '%s'", name);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static int open_part(const struct home *home, const char *name, _Atomic int *ret_fd)
+{
+	int fd = -1;
+	int r = open_folder(home->fd, name, &fd);
+
+	*ret_fd = fd;
+	return r;
+}
+
+static int make_part(const struct home *home, const char *name, unsigned mode, gid_t group,
+	_Atomic int *ret_fd)
+{
+	int fd = -1;
+	int r = home_make_folder(home->fd, name, mode, group, &fd);
+
+	*ret_fd = fd;
+	return r;
+}
+
+int home_make_parents(const char *folder)
+{
+	char path[PATH_MAX];
+
+	if ((size_t)snprintf(path, sizeof(path), "%s", folder) >= sizeof(path))
+		return err_set(-ENAMETOOLONG, "'%s'", folder);
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(path, 0755) < 0 && errno != EEXIST)
+			return err_set(-errno, "making '%s'", path);
+		*slash = '/';
+	}
+	return 0;
+}
+
+/* ---- the store ------------------------------------------------------------------------------- */
+
+static int no_store(const char *store)
+{
+	return err_say(ERR_NO_STORE,
+		"no store at '%s': start one with 'kinf run --store %s', or name another with --store",
+		store, store);
+}
+
+static int parse_id(struct home *home, const char *line)
+{
+	size_t head = strlen(ID_HEAD);
+
+	if (strncmp(line, ID_HEAD, head) != 0)
+		return err_say(ERR_FORMAT, "'%s' is no store of this version: its id file says '%.40s'",
+			home->path, line);
+	line += head;
+	if (strlen(line) != HOME_ID_DIGITS || strspn(line, "0123456789abcdef") != HOME_ID_DIGITS)
+		return err_say(ERR_CORRUPT, "'%s': the id file is damaged", home->path);
+	memcpy(home->id, line, HOME_ID_DIGITS + 1);
+	return 0;
+}
+
+static int make_id(struct home *home)
+{
+	char line[sizeof(ID_HEAD) + HOME_ID_DIGITS];
+	uint64_t id;
+
+	int r = proc_random(&id, sizeof(id));
+	if (r < 0)
+		return r;
+	(void)snprintf(line, sizeof(line), ID_HEAD "%016" PRIx64, id);
+	r = home_write_line(home->fd, "id", line, home_file_mode(home));
+	return r < 0 ? r : parse_id(home, line);
+}
+
+int home_read_id(struct home *home)
+{
+	char line[128];
+	int r = home_read_line(home->fd, "id", line, sizeof(line));
+
+	return r == FOUND ? parse_id(home, line) : r;
+}
+
+/* Leaves the folder locked, because both daemons may come at once. */
+static int create(struct home *home, const char *store, gid_t group)
+{
+	unsigned mode = group == HOME_NO_GROUP ? 0700 : 02750;
+	unsigned shared = group == HOME_NO_GROUP ? 0700 : 03770;
+
+	int r = home_make_parents(store);
+	if (r < 0)
+		return r;
+	r = home_make_folder(AT_FDCWD, store, mode, group, &home->fd);
+	if (r < 0)
+		return r;
+	if (flock(home->fd, LOCK_EX) < 0)
+		return err_set(-errno, "'%s'", store);
+	home->has_group = group != HOME_NO_GROUP;
+	r = make_part(home, "journal", mode, group, &home->journal_fd);
+	if (r == 0)
+		r = make_part(home, "index", mode, group, &home->index_fd);
+	if (r == 0)
+		r = make_part(home, "cursors", shared, group, &home->cursors_fd);
+	if (r == 0)
+		r = home_read_id(home);
+	if (r == NOT_FOUND)
+		r = make_id(home);
+	return r;
+}
+
+static int find(struct home *home, const char *store)
+{
+	struct stat st;
+
+	int r = open_folder(AT_FDCWD, store, &home->fd);
+	if (r == NOT_FOUND)
+		return no_store(store);
+	if (r == 0)
+		r = home_read_id(home);
+	if (r == NOT_FOUND)
+		return no_store(store);
+	if (r == 0 && fstat(home->fd, &st) < 0)
+		r = -errno;
+	if (r < 0)
+		return r;
+	home->has_group = (st.st_mode & 02040) == 02040;
+	r = open_part(home, "journal", &home->journal_fd);
+	if (r >= 0)
+		r = open_part(home, "index", &home->index_fd);
+	if (r >= 0)
+		r = open_part(home, "cursors", &home->cursors_fd);
+	return r < 0 ? r : 0;
+}
+
+/* ---- public ---------------------------------------------------------------------------------- */
+
+static int open_parts(struct home *home, const char *store, const struct home_options *options)
+{
+	char resolved[PATH_MAX];
+	gid_t group;
+
+	int r = find_group(options->group, &group);
+	if (r < 0)
+		return r;
+	(void)snprintf(home->path, sizeof(home->path), "%s", store);
+	r = options->create ? create(home, store, group) : find(home, store);
+	if (r < 0)
+		return r;
+	/* Links stay in it: one that is turned to another store leads there, daemons and readers too. */
+	if (*store != '/' && realpath(store, resolved))
+		memcpy(home->path, resolved, strlen(resolved) + 1);
+	if (!options->create)
+		return home_find_runtime(home);
+	r = home_make_runtime(home, options->runtime_dir, group);
+	(void)flock(home->fd, LOCK_UN); /* and close() would do it too */
+	return r;
+}
+
+int home_open(const char *store, const struct home_options *options, struct home **ret_home)
+{
+	CLEANUP(home_close) struct home *home = calloc(1, sizeof(*home));
+
+	if (!home)
+		return err_set(-ENOMEM, "opening store '%s'", store);
+	home->magic = HOME_MAGIC;
+	(void)pthread_mutex_init(&home->refreshing, NULL); /* a default one cannot fail on Linux */
+	home->fd = -1;
+	/* One by one: clang 14 takes no chain of atomic ones. */
+	home->journal_fd = -1;
+	home->index_fd = -1;
+	home->cursors_fd = -1;
+	home->runtime_fd = -1;
+	for (int i = 0; i < HOME_ROLE_MAX; i++)
+		home->role_fd[i] = home->runtime_lock[i] = -1;
+	int r = open_parts(home, store, options);
+	if (r == ERR_NO_STORE)
+		return r;
+	if (r < 0)
+		return err_add(r, "opening store '%s'", store);
+	*ret_home = TAKE(home);
+	return 0;
+}
+
+void home_close(struct home **home)
+{
+	struct home *h = *home;
+
+	if (!h)
+		return;
+	CHECK_OBJ(h, HOME_MAGIC);
+	for (int i = 0; i < HOME_ROLE_MAX; i++) {
+		cleanup_fd(&h->runtime_lock[i]);
+		cleanup_fd(&h->role_fd[i]);
+	}
+	int parts[] = {h->runtime_fd, h->cursors_fd, h->index_fd, h->journal_fd};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		cleanup_fd(&parts[i]);
+	cleanup_fd(&h->fd);
+	(void)pthread_mutex_destroy(&h->refreshing);
+	h->magic = 0;
+	free(h);
+	*home = NULL;
+}
+
+const char *home_path(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return home->path;
+}
+
+const char *home_id(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return home->id;
+}
+
+const char *home_runtime(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return home->runtime;
+}
+
+int home_fd(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return home->fd;
+}
+
+int home_journal_fd(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return home->journal_fd;
+}
+
+int home_index_fd(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return home->index_fd;
+}
+
+int home_cursors_fd(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return home->cursors_fd;
+}
+
+int home_runtime_fd(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return home->runtime_fd;
+}
+
+/* The lock file of the generation in use; without one, the folder. Asked with access(2), because
+ * opening and closing a lock file would drop this process's locks on it. */
+static bool part_is_writable(int directory_fd)
+{
+	char lock[64];
+	uint32_t number;
+
+	if (directory_fd < 0)
+		return true;
+	if (generation_current(directory_fd, &number) != FOUND)
+		return faccessat(directory_fd, ".", W_OK, AT_EACCESS) == 0;
+	(void)snprintf(lock, sizeof(lock), "gen-%" PRIu32 "/lock.mdb", number);
+	if (faccessat(directory_fd, lock, W_OK, AT_EACCESS) == 0)
+		return true;
+	/* A copy may have come without it. */
+	(void)snprintf(lock, sizeof(lock), "gen-%" PRIu32, number);
+	return errno == ENOENT && faccessat(directory_fd, lock, W_OK, AT_EACCESS) == 0;
+}
+
+bool home_is_writable(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return part_is_writable(home->journal_fd) && part_is_writable(home->index_fd);
+}
+
+unsigned home_file_mode(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return home->has_group ? 0640 : 0600;
+}
+
+int home_take_role(struct home *home, enum home_role role)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	REQUIRE(role < HOME_ROLE_MAX && home->role_fd[role] < 0);
+	int fd = proc_lock(home->fd, home_role_lock(role));
+	if (fd < 0)
+		return err_add(fd, "store '%s'", home->path);
+	/* Readers look whether it is held. */
+	if (home->has_group)
+		(void)fchmod(fd, 0640); /* if not, a reader without daemons is told to wait for them */
+	home->role_fd[role] = fd;
+	int r = home_hold_runtime(home, role);
+	if (r < 0)
+		cleanup_fd(&home->role_fd[role]);
+	return r;
+}
+
+int home_role_holder(const struct home *home, enum home_role role)
+{
+	char line[32];
+	int pid = 0;
+
+	CHECK_OBJ(home, HOME_MAGIC);
+	REQUIRE(role < HOME_ROLE_MAX);
+	if (!proc_is_locked(home->fd, home_role_lock(role)))
+		return 0;
+	if (home_read_line(home->fd, home_role_lock(role), line, sizeof(line)) != FOUND ||
+		sscanf(line, "%d", &pid) != 1 || pid <= 0)
+		pid = -1; /* held, but its holder has not written its pid yet */
+	return pid;
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/index/hints.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/crc.h"
+#include "common/err.h"
+#include "common/proc.h"
+
+#define HINTS_MAGIC  0x6b68696eu
+#define FILE_MAGIC   UINT64_C(0x31544e4948464e4b) /* "KNFHINT1" */
+#define FILE_LAYOUT  1u
+#define HEADER_BYTES 4096u
+
+/* A slot: tag, 1 bit that says what the value is, value; 0: empty. A bucket is a cache line. */
+#define VALUE_BITS 34
+#define TAG_BITS   29
+#define IS_PLACE   (UINT64_C(1) << VALUE_BITS)
+#define VALUE_MAX  (IS_PLACE - 1)
+#define TAG_SHIFT  (VALUE_BITS + 1)
+#define BUCKET     8 /* slots */
+
+/* Object ids are taken as they are, mixed by a bijection: bucket and tag together are the id. */
+#define OBJECT_BITS  39
+#define OBJECT_MAX   ((UINT64_C(1) << OBJECT_BITS) - 1)
+#define BUCKETS_BITS (OBJECT_BITS - TAG_BITS) /* the least */
+#define BUCKETS_MOST 28
+#define MIX          UINT64_C(0x9e3779b97f4a7c15)
+
+/* A place is 16 behind a page's beginning (FORMAT.md, Journal), whatever the size of pages. */
+#define PLACE_UNIT   12
+#define PLACE_OFFSET 16u
+
+struct hints_header {
+	uint64_t magic;
+	uint32_t layout;
+	uint32_t header_bytes;
+	uint8_t boot[32];
+	uint8_t journal[16];
+	uint32_t index_generation;
+	uint32_t buckets_bits;
+	uint32_t crc; /* of all before it */
+	uint8_t pad[52];
+	/* Changed while readers look; loaded and stored whole. */
+	uint64_t taken;
+	uint64_t txn;
+	uint32_t journal_generation; /* of places; 0: there is none yet */
+};
+
+#define AT(member, offset) \
+	_Static_assert(offsetof(struct hints_header, member) == (offset), "FORMAT.md, Hints")
+AT(layout, 8);
+AT(boot, 16);
+AT(journal, 48);
+AT(index_generation, 64);
+AT(buckets_bits, 68);
+AT(crc, 72);
+AT(taken, 128);
+AT(txn, 136);
+AT(journal_generation, 144);
+
+struct hints {
+	uint32_t magic;
+	bool writable;
+	unsigned bits; /* 1 << bits buckets, of names and again of objects */
+	struct hints_header *header;
+	uint64_t *names, *objects;
+	size_t bytes;
+};
+
+static size_t table_bytes(unsigned bits)
+{
+	return ((size_t)BUCKET * sizeof(uint64_t)) << bits;
+}
+
+/* ---- where a key is ---- */
+
+struct slot_key {
+	size_t bucket;
+	uint64_t tag;
+};
+
+static uint64_t fold(uint64_t a, uint64_t b)
+{
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* FORMAT.md, Hints. Names are not secret and equal hashes only cost a lookup: no key, no crypto. */
+static struct slot_key name_key(const struct hints *hints, uint32_t feed, struct bytes key)
+{
+	const uint8_t *p = key.data;
+	uint64_t h = fold(feed ^ MIX, key.size ^ UINT64_C(0xd6e8feb86659fd93)), last = 0;
+	size_t n = key.size;
+
+	for (; n >= 8; n -= 8, p += 8)
+		h = fold(h ^ le64_get(p), MIX);
+	if (n)
+		memcpy(&last, p, n);
+	h = fold(h ^ last, UINT64_C(0xa0761d6478bd642f));
+	return (struct slot_key){h >> (64 - hints->bits), h & ((UINT64_C(1) << TAG_BITS) - 1)};
+}
+
+static struct slot_key object_key(const struct hints *hints, uint64_t object)
+{
+	uint64_t mixed = (object * MIX) & OBJECT_MAX;
+	unsigned rest = OBJECT_BITS - hints->bits;
+
+	return (struct slot_key){mixed >> rest, mixed & ((UINT64_C(1) << rest) - 1)};
+}
+
+static uint64_t slot_find(const uint64_t *table, struct slot_key key)
+{
+	const uint64_t *bucket = &table[key.bucket * BUCKET];
+
+	for (unsigned i = 0; i < BUCKET; i++) {
+		uint64_t slot = __atomic_load_n(&bucket[i], __ATOMIC_RELAXED);
+
+		if (slot && slot >> TAG_SHIFT == key.tag)
+			return slot;
+	}
+	return 0;
+}
+
+/* VALUE 0: out. A key has at most one slot, so that none is forgotten when it changes. */
+static void slot_set(uint64_t *table, struct slot_key key, uint64_t value)
+{
+	uint64_t *bucket = &table[key.bucket * BUCKET];
+	uint64_t *place = NULL;
+
+	for (unsigned i = 0; i < BUCKET; i++) {
+		if (bucket[i] && bucket[i] >> TAG_SHIFT == key.tag) {
+			place = &bucket[i];
+			break;
+		}
+		if (!bucket[i] && !place)
+			place = &bucket[i];
+	}
+	if (place)
+		__atomic_store_n(place, value ? key.tag << TAG_SHIFT | value : 0, __ATOMIC_RELAXED);
+}
+
+/* ---- the file ---- */
+
+static void set_tables(struct hints *hints, unsigned bits)
+{
+	hints->bits = bits;
+	hints->names = (uint64_t *)((uint8_t *)hints->header + HEADER_BYTES);
+	hints->objects = hints->names + table_bytes(bits) / sizeof(uint64_t);
+}
+
+static int map_file(int fd, size_t bytes, bool write, struct hints **ret_hints)
+{
+	struct hints *hints = calloc(1, sizeof(*hints));
+
+	if (!hints)
+		return -ENOMEM;
+	void *map = mmap(NULL, bytes, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED) {
+		free(hints);
+		return -errno;
+	}
+	hints->magic = HINTS_MAGIC;
+	hints->writable = write;
+	hints->header = map;
+	hints->bytes = bytes;
+	*ret_hints = hints;
+	return 0;
+}
+
+void hints_close(struct hints **hints)
+{
+	struct hints *h = *hints;
+
+	if (!h)
+		return;
+	CHECK_OBJ(h, HINTS_MAGIC);
+	(void)munmap(h->header, h->bytes);
+	h->magic = 0;
+	free(h);
+	*hints = NULL;
+}
+
+static uint32_t header_crc(const struct hints_header *header)
+{
+	return crc32c(0, header, offsetof(struct hints_header, crc));
+}
+
+static int make_file(int directory_fd, unsigned mode, size_t bytes, struct hints **ret_hints)
+{
+	(void)unlinkat(directory_fd, HINTS_FILE_NEW, 0); /* one that a kill has left */
+	AUTO_FD int fd = openat(directory_fd, HINTS_FILE_NEW,
+		O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+	if (fd < 0 || fchmod(fd, mode) < 0)
+		return -errno;
+	/* A full disk is an error here and not a SIGBUS at the first touch of a page. */
+	int r = -posix_fallocate(fd, 0, (off_t)bytes);
+
+	return r < 0 ? r : map_file(fd, bytes, true, ret_hints);
+}
+
+int hints_create(int directory_fd, const struct hints_of *of, uint64_t objects, unsigned mode,
+	struct hints **ret_hints)
+{
+	unsigned bits = BUCKETS_BITS;
+	char boot[33];
+
+	while (bits < BUCKETS_MOST && (UINT64_C(1) << bits) * BUCKET < 2 * objects)
+		bits++;
+	int r = proc_boot_id(boot);
+	if (r == 0)
+		r = make_file(directory_fd, mode, HEADER_BYTES + 2 * table_bytes(bits), ret_hints);
+	if (r < 0) {
+		(void)unlinkat(directory_fd, HINTS_FILE_NEW, 0);
+		return err_set(r, "making '%s'", HINTS_FILE_NEW);
+	}
+	struct hints_header *header = (*ret_hints)->header;
+
+	header->magic = FILE_MAGIC;
+	header->layout = FILE_LAYOUT;
+	header->header_bytes = HEADER_BYTES;
+	memcpy(header->boot, boot, sizeof(header->boot));
+	memcpy(header->journal, of->journal, sizeof(header->journal));
+	header->index_generation = of->index_generation;
+	header->buckets_bits = bits;
+	header->crc = header_crc(header);
+	set_tables(*ret_hints, bits);
+	return 0;
+}
+
+int hints_publish(struct hints *hints, int directory_fd)
+{
+	CHECK_OBJ(hints, HINTS_MAGIC);
+	if (renameat(directory_fd, HINTS_FILE_NEW, directory_fd, HINTS_FILE) < 0)
+		return err_set(-errno, "renaming '%s'", HINTS_FILE_NEW);
+	return 0;
+}
+
+static bool is_usable(const struct hints_header *header, const struct hints_of *of, size_t bytes)
+{
+	char boot[33];
+
+	if (header->magic != FILE_MAGIC || header->layout != FILE_LAYOUT ||
+		header->header_bytes != HEADER_BYTES || header->crc != header_crc(header))
+		return false;
+	if (header->buckets_bits < BUCKETS_BITS || header->buckets_bits > BUCKETS_MOST ||
+		bytes < HEADER_BYTES + 2 * table_bytes(header->buckets_bits))
+		return false;
+	/* It is never synced: after a power cut any of its pages may be an old one. */
+	if (proc_boot_id(boot) < 0) {
+		err_clear();
+		return false;
+	}
+	return memcmp(boot, header->boot, sizeof(header->boot)) == 0 &&
+	       memcmp(of->journal, header->journal, sizeof(header->journal)) == 0 &&
+	       of->index_generation == header->index_generation;
+}
+
+int hints_open(int directory_fd, const struct hints_of *of, bool write, struct hints **ret_hints)
+{
+	AUTO_FD int fd = openat(directory_fd, HINTS_FILE,
+		(write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW);
+	CLEANUP(hints_close) struct hints *hints = NULL;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < (off_t)HEADER_BYTES ||
+		map_file(fd, (size_t)st.st_size, write, &hints) < 0 ||
+		!is_usable(hints->header, of, (size_t)st.st_size))
+		return NOT_FOUND;
+	set_tables(hints, hints->header->buckets_bits);
+	*ret_hints = TAKE(hints);
+	return FOUND;
+}
+
+/* ---- writing ---- */
+
+/* Of a place only when it is in the one journal generation that places are of; else of the seq. */
+static uint64_t value_of(struct hints *hints, const struct index_entry *entry)
+{
+	struct hints_header *header = hints->header;
+	uint64_t page = entry->place >> PLACE_UNIT;
+
+	if (entry->place && !header->journal_generation)
+		__atomic_store_n(&header->journal_generation, entry->generation, __ATOMIC_RELEASE);
+	if (page && page <= VALUE_MAX && entry->generation == header->journal_generation &&
+		entry->place == (page << PLACE_UNIT) + PLACE_OFFSET)
+		return IS_PLACE | page;
+	return entry->seq <= VALUE_MAX ? entry->seq : 0;
+}
+
+void hints_put(struct hints *hints, uint32_t feed, struct bytes key, const struct index_entry *entry)
+{
+	CHECK_OBJ(hints, HINTS_MAGIC);
+	REQUIRE(hints->writable);
+	uint64_t value = value_of(hints, entry);
+
+	slot_set(hints->names, name_key(hints, feed, key), value);
+	if (entry->object <= OBJECT_MAX)
+		slot_set(hints->objects, object_key(hints, entry->object), value);
+}
+
+void hints_remove(struct hints *hints, uint32_t feed, struct bytes key, uint64_t object)
+{
+	CHECK_OBJ(hints, HINTS_MAGIC);
+	REQUIRE(hints->writable);
+	slot_set(hints->names, name_key(hints, feed, key), 0);
+	if (object <= OBJECT_MAX)
+		slot_set(hints->objects, object_key(hints, object), 0);
+}
+
+void hints_cover(struct hints *hints, uint64_t taken, uint64_t txn)
+{
+	CHECK_OBJ(hints, HINTS_MAGIC);
+	REQUIRE(hints->writable);
+	__atomic_store_n(&hints->header->txn, txn, __ATOMIC_RELAXED);
+	/* Pairs with acquire in hints_taken: who sees it sees the slots. */
+	__atomic_store_n(&hints->header->taken, taken, __ATOMIC_RELEASE);
+}
+
+uint64_t hints_txn(const struct hints *hints)
+{
+	CHECK_OBJ(hints, HINTS_MAGIC);
+	return hints->header->txn;
+}
+
+bool hints_is_crowded(const struct hints *hints, uint64_t objects)
+{
+	uint64_t slots = (UINT64_C(1) << hints->bits) * BUCKET;
+
+	CHECK_OBJ(hints, HINTS_MAGIC);
+	/* At 7 of 10 about 1 of 25 objects finds its bucket full. */
+	return hints->bits < BUCKETS_MOST && objects > slots / 10 * 7;
+}
+
+/* ---- reading ---- */
+
+uint64_t hints_taken(const struct hints *hints)
+{
+	CHECK_OBJ(hints, HINTS_MAGIC);
+	/* Pairs with release in hints_cover. */
+	return __atomic_load_n(&hints->header->taken, __ATOMIC_ACQUIRE);
+}
+
+static struct hint hint_of(const struct hints *hints, uint64_t slot)
+{
+	uint64_t value = slot & VALUE_MAX;
+
+	if (!slot || !value)
+		return (struct hint){0};
+	if (!(slot & IS_PLACE))
+		return (struct hint){.seq = value};
+	return (struct hint){
+		.place = (value << PLACE_UNIT) + PLACE_OFFSET,
+		.generation =
+			__atomic_load_n(&hints->header->journal_generation, __ATOMIC_ACQUIRE),
+	};
+}
+
+struct hint hints_name(const struct hints *hints, uint32_t feed, struct bytes key)
+{
+	CHECK_OBJ(hints, HINTS_MAGIC);
+	return hint_of(hints, slot_find(hints->names, name_key(hints, feed, key)));
+}
+
+struct hint hints_object(const struct hints *hints, uint64_t object)
+{
+	CHECK_OBJ(hints, HINTS_MAGIC);
+	if (object > OBJECT_MAX)
+		return (struct hint){0};
+	return hint_of(hints, slot_find(hints->objects, object_key(hints, object)));
+}
+
+void hints_prefetch_object(const struct hints *hints, uint64_t object)
+{
+	if (object <= OBJECT_MAX)
+		__builtin_prefetch(&hints->objects[object_key(hints, object).bucket * BUCKET]);
+}

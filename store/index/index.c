@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening, and the writer's copy of meta. */
+#include "store/index/index.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/failpoint.h"
+#include "store/index/index_layout.h"
+
+#define OPEN_TRIES 3
+#define MAP_BYTES ((uint64_t)64 << 30)
+
+static const char *const databases[INDEX_DATABASES] = {
+	[INDEX_NAME] = "name",
+	[INDEX_OBJECT] = "object",
+	[INDEX_TERM] = "term",
+	[INDEX_POSTING] = "posting",
+	[INDEX_META] = "meta",
+};
+
+const struct generation_kind index_kind = {
+	.what = "index",
+	.format = INDEX_FORMAT,
+	.databases = databases,
+	.n_databases = INDEX_DATABASES,
+	.writemap = true,
+};
+
+/* ---- the writer's copy of meta ---- */
+
+struct index_feed_row *index_feed_row(struct index *index, uint32_t feed)
+{
+	for (size_t i = 0; i < index->n_feeds; i++)
+		if (index->feeds[i].feed.feed == feed)
+			return &index->feeds[i];
+	return NULL;
+}
+
+int index_feed_row_add(struct index *index, uint32_t feed, struct index_feed_row **ret_row)
+{
+	struct index_feed_row *row = index_feed_row(index, feed);
+
+	if (!row) {
+		struct index_feed_row *rows =
+			reallocarray(index->feeds, index->n_feeds + 1, sizeof(*rows));
+
+		if (!rows)
+			return err_set(-ENOMEM, "index");
+		index->feeds = rows;
+		row = &rows[index->n_feeds++];
+		*row = (struct index_feed_row){.feed = {.feed = feed}};
+	}
+	*ret_row = row;
+	return 0;
+}
+
+void index_feed_row_remove(struct index *index, uint32_t feed)
+{
+	struct index_feed_row *row = index_feed_row(index, feed);
+
+	if (row)
+		*row = index->feeds[--index->n_feeds];
+}
+
+/* Ids grow, so the array is in their order. */
+struct index_definition_row *index_definition_row(struct index *index, uint32_t id)
+{
+	size_t low = 0, high = index->n_definitions;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (index->definitions[middle]->definition.id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == index->n_definitions || index->definitions[low]->definition.id != id)
+		return NULL;
+	return index->definitions[low];
+}
+
+int index_definition_row_add(struct index *index, const struct index_definition *definition,
+	struct index_definition_row **ret_row)
+{
+	size_t name_size = strlen(definition->name) + 1;
+	size_t paths_size = strlen(definition->paths) + 1;
+	struct index_definition_row **rows = reallocarray(index->definitions,
+		index->n_definitions + 1, sizeof(struct index_definition_row *));
+
+	if (!rows)
+		return err_set(-ENOMEM, "index");
+	index->definitions = rows;
+	struct index_definition_row *row = malloc(sizeof(*row) + name_size + paths_size);
+
+	if (!row)
+		return err_set(-ENOMEM, "index");
+	char *text = (char *)(row + 1);
+
+	memcpy(text, definition->name, name_size);
+	memcpy(text + name_size, definition->paths, paths_size);
+	*row = (struct index_definition_row){.definition = *definition};
+	row->definition.name = text;
+	row->definition.paths = text + name_size;
+	rows[index->n_definitions++] = row;
+	*ret_row = row;
+	return 0;
+}
+
+void index_definition_row_remove(struct index *index, uint32_t id)
+{
+	for (size_t i = 0; i < index->n_definitions; i++) {
+		if (index->definitions[i]->definition.id != id)
+			continue;
+		free(index->definitions[i]);
+		index->n_definitions--;
+		memmove(&index->definitions[i], &index->definitions[i + 1],
+			(index->n_definitions - i) * sizeof(*index->definitions));
+		return;
+	}
+}
+
+void index_forget(struct index *index)
+{
+	for (size_t i = 0; i < index->n_definitions; i++)
+		free(index->definitions[i]);
+	free(TAKE(index->definitions));
+	free(TAKE(index->feeds));
+	index->n_definitions = 0;
+	index->n_feeds = 0;
+	index->state = (struct index_state){0};
+	index->state_changed = false;
+	index->loaded = false;
+}
+
+static int load_row(struct index *index, struct bytes key, struct bytes value)
+{
+	char tag = key.size ? *(const char *)key.data : 0;
+	struct index_definition definition;
+	struct index_definition_row *definition_at;
+	struct index_feed_row *feed_at;
+	struct index_feed feed;
+	int r;
+
+	switch (tag) {
+	case META_STATE:
+		return index_read_state(value, &index->state);
+	case META_FEED:
+		r = index_read_feed(key, value, &feed);
+		if (r < 0)
+			return r;
+		r = index_feed_row_add(index, feed.feed, &feed_at);
+		if (r == 0)
+			feed_at->feed = feed;
+		return r;
+	case META_DEFINITION:
+		r = index_read_definition(key, value, &definition);
+		return r < 0 ? r : index_definition_row_add(index, &definition, &definition_at);
+	default:
+		return err_say(ERR_CORRUPT, "index: unknown row in meta");
+	}
+}
+
+int index_load(struct index *index)
+{
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	struct bytes key, value;
+
+	index_forget(index);
+	int r = cursor_open(index->txn, INDEX_META, &cursor);
+
+	if (r == 0)
+		r = cursor_seek(cursor, BYTES_LIT("\0"), &key, &value); /* below every tag */
+	for (; r == FOUND; r = cursor_next(cursor, &key, &value)) {
+		r = load_row(index, key, value);
+		if (r < 0)
+			return r;
+	}
+	if (r < 0)
+		return r;
+	if (index->state.next_object == 0)
+		return err_say(ERR_CORRUPT, "index: its state is missing in meta");
+	index->loaded = true;
+	return 0;
+}
+
+static int save_definition(struct index *index, struct index_definition_row *row)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	uint8_t key[META_KEY];
+
+	index_write_definition(&text, &row->definition);
+	int r = buf_error(&text);
+
+	if (r < 0)
+		return r;
+	row->changed = false;
+	return txn_put(index->txn, INDEX_META,
+		index_meta_key(key, META_DEFINITION, row->definition.id), buf_bytes(&text), 0);
+}
+
+static int save_feed(struct index *index, struct index_feed_row *row)
+{
+	uint8_t key[META_KEY], text[FEED_BYTES];
+
+	index_write_feed(text, &row->feed);
+	row->changed = false;
+	return txn_put(index->txn, INDEX_META, index_meta_key(key, META_FEED, row->feed.feed),
+		BYTES(text, sizeof(text)), 0);
+}
+
+int index_save(struct index *index)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < index->n_feeds && r == 0; i++)
+		if (index->feeds[i].changed)
+			r = save_feed(index, &index->feeds[i]);
+	for (size_t i = 0; i < index->n_definitions && r == 0; i++)
+		if (index->definitions[i]->changed)
+			r = save_definition(index, index->definitions[i]);
+	if (r == 0 && index->state_changed) {
+		uint8_t key[META_KEY], row[STATE_BYTES];
+
+		index_write_state(row, &index->state);
+		index->state_changed = false;
+		r = txn_put(index->txn, INDEX_META, index_meta_key(key, META_STATE, 0),
+			BYTES(row, sizeof(row)), 0);
+	}
+	return r;
+}
+
+/* ---- opening ---- */
+
+static struct generation_options generation_options(
+	struct home *home, const struct index_options *options)
+{
+	return (struct generation_options){
+		.map_bytes = options && options->map_bytes ? options->map_bytes : MAP_BYTES,
+		.file_mode = home_file_mode(home),
+	};
+}
+
+static int index_new(struct index **ret_index)
+{
+	struct index *index = calloc(1, sizeof(*index));
+
+	if (!index)
+		return err_set(-ENOMEM, "index");
+	index->magic = INDEX_MAGIC;
+	*ret_index = index;
+	return 0;
+}
+
+void index_close(struct index **index)
+{
+	struct index *ix = *index;
+
+	if (!ix)
+		return;
+	CHECK_OBJ(ix, INDEX_MAGIC);
+	index_abort(ix);
+	index_forget(ix);
+	changes_release(&ix->changes);
+	hints_close(&ix->hints);
+	generation_close(&ix->gen);
+	ix->magic = 0;
+	free(ix);
+	*index = NULL;
+}
+
+int index_open_write(
+	struct home *home, const struct index_options *options, struct index **ret_index)
+{
+	CLEANUP(index_close) struct index *index = NULL;
+	struct generation_options how = generation_options(home, options);
+	uint32_t number;
+	int r = generation_current(home_index_fd(home), &number);
+
+	if (r != FOUND)
+		return r;
+	r = index_new(&index);
+	if (r == 0)
+		r = generation_open_write(
+			home_index_fd(home), &index_kind, &how, number, &index->gen);
+	if (r != 0)
+		return r;
+	/* Damage in meta shows here, not in the middle of a batch. */
+	r = index_begin(index);
+	if (r == 0)
+		index_hints_open(index);
+	index_abort(index);
+	if (r < 0)
+		return r;
+	*ret_index = TAKE(index);
+	return 0;
+}
+
+static int write_first_state(struct index *index, const uint8_t journal[16], uint64_t taken)
+{
+	int r = txn_begin_write(generation_env(index->gen), &index->txn);
+
+	if (r < 0)
+		return r;
+	index->state = (struct index_state){
+		.meta = {.taken = taken, .building = true},
+		.next_object = 1,
+		.next_term = 1,
+		.next_definition = 1,
+	};
+	memcpy(index->state.meta.journal, journal, 16);
+	index->state_changed = true;
+	index->loaded = true;
+	return index_commit(index);
+}
+
+/* Of one that can't be opened all it takes counts as live. */
+static uint64_t live_bytes(struct home *home, uint32_t number)
+{
+	CLEANUP(index_close) struct index *index = NULL;
+	struct env_info info;
+
+	if (index_open_read(home, &index) == FOUND && env_info(index_env(index), &info) == 0)
+		return info.used_bytes;
+	err_clear();
+	return generation_bytes_on_disk(home_index_fd(home), number);
+}
+
+int index_require_room(struct home *home)
+{
+	uint32_t number;
+	int r = generation_current(home_index_fd(home), &number);
+
+	if (r == NOT_FOUND)
+		return 0;
+	uint64_t live = r == FOUND ? live_bytes(home, number) : 0;
+	err_clear(); /* a CURRENT that can't be read is replaced */
+	return generation_require_room(home_index_fd(home), index_kind.what, live);
+}
+
+int index_create(struct home *home, const struct index_options *options, const uint8_t journal[16],
+	uint64_t taken, struct index **ret_index)
+{
+	CLEANUP(index_close) struct index *index = NULL;
+	struct generation_options how = generation_options(home, options);
+	int r = index_new(&index);
+
+	if (r == 0)
+		r = generation_create(home_index_fd(home), &index_kind, &how, journal, &index->gen);
+	if (r == 0)
+		r = write_first_state(index, journal, taken);
+	if (r < 0)
+		return r;
+	*ret_index = TAKE(index);
+	return 0;
+}
+
+int index_publish(struct index *index, struct home *home)
+{
+	int r = index_begin(index);
+
+	if (r < 0)
+		return r;
+	index->state.meta.building = false;
+	index->state_changed = true;
+	r = index_commit(index);
+	if (r == 0)
+		r = index_begin(index);
+	if (r < 0)
+		return r;
+	index_hints_open(index);
+	index_abort(index);
+	r = generation_publish(home_index_fd(home), generation_number(index->gen));
+	if (r < 0)
+		return r;
+	FAILPOINT_RETURN(REBUILD_SWITCHED);
+	if (generation_remove_others(home_index_fd(home), generation_number(index->gen)) < 0)
+		err_clear(); /* what is left is tried again when it is opened the next time */
+	return 0;
+}
+
+/* What CURRENT names now; -ENOENT when that was replaced and removed before it could be opened. */
+static int open_current(struct home *home, struct index **ret_index)
+{
+	CLEANUP(index_close) struct index *index = NULL;
+	uint32_t number;
+	int r = home_index_fd(home) < 0 ? NOT_FOUND
+					: generation_current(home_index_fd(home), &number);
+
+	if (r != FOUND)
+		return r;
+	r = index_new(&index);
+	if (r == 0)
+		r = generation_open_read(home_index_fd(home), &index_kind, number,
+			!home_is_writable(home), &index->gen);
+	if (r != 0)
+		return r;
+	*ret_index = TAKE(index);
+	return 0;
+}
+
+int index_open_read(struct home *home, struct index **ret_index)
+{
+	int r = -ENOENT;
+
+	for (int i = 0; i < OPEN_TRIES && r == -ENOENT; i++)
+		r = open_current(home, ret_index);
+	return r;
+}
+
+struct env *index_env(struct index *index)
+{
+	CHECK_OBJ(index, INDEX_MAGIC);
+	return generation_env(index->gen);
+}
+
+bool index_is_there(const struct index *index, const struct home *home)
+{
+	CHECK_OBJ(index, INDEX_MAGIC);
+	return generation_is_there(index->gen, home_index_fd(home));
+}
+
+uint32_t index_generation(const struct index *index)
+{
+	CHECK_OBJ(index, INDEX_MAGIC);
+	return generation_number(index->gen);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The index: a materialised view of the journal, disposable. Layout in FORMAT.md, Index.
+ *
+ *	name     feed + object key -> object id, seq, place of the body in the journal
+ *	object   object id -> the same, feed and key
+ *	term     definition id + value -> term id, number of postings
+ *	posting  term id + object id -> ()
+ *	meta     journal uuid, taken, next ids, definitions, a row per feed
+ *
+ * One writer, the processor. Changes are collected per transaction, sorted per database and counted
+ * together, then written at index_flush() or index_commit(); flush bounds the memory of a
+ * transaction that takes a whole list.
+ *
+ *	index_begin(ix);
+ *	index_entry(ix, feed, key, &held)   the version the index holds: its terms are the old ones
+ *	index_put(ix, &change); ... index_remove(ix, ...); index_feed_*(); index_set_taken(ix, seq);
+ *	index_commit(ix);
+ *
+ * Readers use the functions below "reading" with a read transaction of index_env(); borrowed bytes
+ * live until it is reset or ended.
+ */
+#ifndef STORE_INDEX_INDEX_H
+#define STORE_INDEX_INDEX_H
+
+#include "store/env/env.h"
+#include "store/env/home.h"
+
+#define INDEX_NAMESPACE "namespace" /* built-in definitions of every feed */
+#define INDEX_LABEL     "label"
+#define INDEX_VALUE_MAX 480 /* longer values are kept as a prefix and a hash, and verified */
+
+/* Where a version is: in the journal under SEQ, and perhaps at PLACE of its file (journal_get_at).
+ */
+struct index_entry {
+	uint64_t object; /* object id: given once, never reused */
+	uint64_t seq;
+	uint64_t place; /* 0: none */
+	uint32_t place_size;
+	uint32_t generation; /* of the journal that place is an offset into */
+};
+
+struct index_definition {
+	uint32_t id; /* never reused */
+	uint32_t feed;
+	const char *name;
+	const char *paths; /* canonical, joined by '\n'; built-ins: "" */
+	uint64_t filled;   /* backfilled up to this object id; INDEX_READY: in use */
+	bool dropping;
+};
+#define INDEX_READY UINT64_MAX
+
+struct index_term {
+	uint32_t definition;
+	struct bytes value; /* any length; whole */
+};
+
+struct index_feed {
+	uint32_t feed;
+	uint64_t listed;     /* seq of its first applied LIST_END, 0: not yet */
+	uint64_t list_begin; /* seq of the open LIST_BEGIN, 0: none */
+	uint64_t objects;
+	bool removed;
+};
+
+struct index_meta {
+	uint8_t journal[16]; /* uuid */
+	uint64_t taken;      /* the log is in the index up to here */
+	bool building;
+};
+
+struct index;
+
+struct index_options {
+	uint64_t map_bytes; /* 0: 64 GiB */
+};
+
+/* Writer (holds HOME_PROCESSOR): what CURRENT names, or ERR_* of generation_open_write, NOT_FOUND.
+ */
+int index_open_write(
+	struct home *home, const struct index_options *options, struct index **ret_index);
+/* Writer: is there room on the disk for an index beside the one that CURRENT names? 0, also when there
+ * is none; -ENOSPC. */
+int index_require_room(struct home *home);
+/* Writer: a new generation for JOURNAL, committed with {taken, building}; not in CURRENT. */
+int index_create(struct home *home, const struct index_options *options, const uint8_t journal[16],
+	uint64_t taken, struct index **ret_index);
+/* Writer: building ends, CURRENT names it, all other generations are removed. */
+int index_publish(struct index *index, struct home *home);
+/* Reader: what CURRENT names. NOT_FOUND when there is none yet. */
+int index_open_read(struct home *home, struct index **ret_index);
+void index_close(struct index **index);
+
+/* Reader: the hints beside it (store/index/hints.h) for that JOURNAL: FOUND, NOT_FOUND. */
+struct hints;
+int index_open_hints(struct index *index, const uint8_t journal[16], struct hints **ret_hints);
+
+struct env *index_env(struct index *index);
+uint32_t index_generation(const struct index *index);
+bool index_is_there(const struct index *index, const struct home *home); /* generation_is_there */
+
+/* ---- writing ---- */
+
+int index_begin(struct index *index);
+int index_flush(struct index *index);
+int index_commit(struct index *index);
+void index_abort(struct index *index);
+struct txn *index_txn(struct index *index); /* NULL when none is open; flushed changes only */
+
+/* What the index holds of an object, changes not yet flushed included. FOUND, NOT_FOUND. */
+int index_entry(
+	struct index *index, uint32_t feed, struct bytes key, struct index_entry *ret_entry);
+
+struct index_change {
+	uint32_t feed;
+	struct bytes key;
+	struct index_entry to;        /* .object is given by the index */
+	const struct index_term *old; /* terms of the version held; none for a new object */
+	size_t n_old;
+	const struct index_term *new;
+	size_t n_new;
+};
+/* Terms in any order, duplicates are taken once; only differences are written. Terms of a
+ * definition that is not filled up to this object are left to the backfill. All bytes are copied.
+ */
+int index_put(struct index *index, const struct index_change *change);
+/* NOT_FOUND when the index does not hold the object. */
+int index_remove(struct index *index, uint32_t feed, struct bytes key, const struct index_term *old,
+	size_t n_old);
+
+int index_set_taken(struct index *index, uint64_t seq);
+
+int index_feed_set(struct index *index, const struct index_feed *feed); /* .objects is ignored */
+/* Takes a removed feed out: its definitions with their postings, then its objects, then its row; at
+ * most about LIMIT entries at once, AGAIN while there are more. Needs no bodies, so it works even
+ * when the journal has none of them any more. */
+int index_feed_drop(struct index *index, uint32_t feed, size_t limit);
+
+/* A new definition; filled from the start (INDEX_READY) when the feed has no objects. */
+int index_define(
+	struct index *index, uint32_t feed, const char *name, const char *paths, uint32_t *ret_id);
+/* Looks at at most LIMIT objects and enters those of the feed into a definition that is not ready;
+ * AGAIN while there are more. Becomes ready in the transaction that reaches the end. FN gives the
+ * terms of the version the index holds (those of other definitions are ignored), borrowed until its
+ * next call; a negative result ends the backfill with it. */
+typedef int index_terms_fn(void *arg, const struct index_entry *entry, uint32_t feed,
+	struct bytes key, const struct index_term **ret_terms, size_t *ret_n);
+int index_backfill(
+	struct index *index, uint32_t definition, size_t limit, index_terms_fn *fn, void *arg);
+/* Takes at most LIMIT postings away; AGAIN while there are more. Invisible to readers at once. */
+int index_undefine(struct index *index, uint32_t definition, size_t limit);
+
+/* ---- reading; TXN of index_env(), or index_txn() ---- */
+
+int index_meta(struct index *index, struct txn *txn, struct index_meta *ret_meta);
+int index_feed(struct index *index, struct txn *txn, uint32_t feed, struct index_feed *ret_feed);
+
+typedef int index_feed_fn(void *arg, const struct index_feed *feed);
+int index_each_feed(struct index *index, struct txn *txn, index_feed_fn *fn, void *arg);
+
+/* Of one feed, or all (feed 0), by id; until FN returns non-zero. */
+typedef int index_definition_fn(void *arg, const struct index_definition *definition);
+int index_each_definition(
+	struct index *index, struct txn *txn, uint32_t feed, index_definition_fn *fn, void *arg);
+
+int index_get(struct index *index, struct txn *txn, uint32_t feed, struct bytes key,
+	struct index_entry *ret_entry); /* FOUND, NOT_FOUND */
+int index_object(struct index *index, struct txn *txn, uint64_t object, uint32_t *ret_feed,
+	struct bytes *ret_key, struct index_entry *ret_entry);
+
+/* Names of a feed in key order from FROM on (inclusive), only those that begin with PREFIX. FROM may be
+ * longer than any key: what follows a key is that key and a NUL. */
+struct index_walk;
+int index_names(struct index *index, struct txn *txn, uint32_t feed, struct bytes prefix,
+	struct bytes from, struct index_walk **ret_walk);
+/* Objects that have the term, by object id; RET_WALK NULL: only their number. NOT_FOUND when the
+ * value does not occur. For values longer than INDEX_VALUE_MAX the objects are candidates: those
+ * whose value has the same beginning and hash. The caller asks terms_has() (store/index/terms.h) of each
+ * body. */
+int index_postings(struct index *index, struct txn *txn, uint32_t definition, struct bytes value,
+	uint64_t *ret_count, struct index_walk **ret_walk);
+int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index_entry *ret_entry);
+/* Of a walk over postings: the next object's id alone, and the row of an id. index_walk_next is both. */
+int index_walk_next_id(struct index_walk *walk, uint64_t *ret_object);
+int index_walk_object(struct index_walk *walk, uint64_t object, struct bytes *ret_key,
+	struct index_entry *ret_entry);
+void index_walk_close(struct index_walk **walk);
+/* Membership: does OBJECT have the term? FOUND (long values: perhaps, as above), NOT_FOUND. */
+int index_has(struct index *index, struct txn *txn, uint32_t definition, struct bytes value,
+	uint64_t object);
+
+/* Every term there is, by definition and value, and the walk over one's postings: for those that look
+ * at what is stored (dump). DEFINITION 0: all. Until FN returns non-zero. */
+struct index_term_row {
+	uint32_t definition;
+	struct bytes value; /* WHOLE false: the beginning that is kept of a long one */
+	bool whole;
+	uint64_t term, count;
+};
+typedef int index_term_fn(void *arg, const struct index_term_row *row);
+int index_each_term(struct index *index, struct txn *txn, uint32_t definition, index_term_fn *fn,
+	void *arg);
+int index_term_postings(struct index *index, struct txn *txn, uint64_t term,
+	struct index_walk **ret_walk);
+
+/* Values of a definition in byte order, those that begin with PREFIX, with their counts. A long
+ * value (INDEX_VALUE_MAX) is given as its kept prefix and WHOLE false. */
+typedef int index_value_fn(void *arg, struct bytes value, uint64_t count, bool whole);
+int index_values(struct index *index, struct txn *txn, uint32_t definition, struct bytes prefix,
+	index_value_fn *fn, void *arg);
+
+/* A compound value from its parts and back: each part's backslashes and commas escaped by a
+ * backslash, joined by commas, as typed on the command line (spec/cli.md). */
+struct buf;
+void index_compound_add(struct buf *value, struct bytes part, bool first);
+
+#endif

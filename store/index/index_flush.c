@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing the collected changes: each database in key order, each term looked up and counted once.
+ */
+#include "store/index/index.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "store/index/index_layout.h"
+
+#define PAGE 4096u
+
+/* ---- room in the file ---- */
+
+/* Entries that a page holds at the least (LMDB merges pages that are less than a quarter full). */
+static const unsigned least_per_page[INDEX_DATABASES] = {
+	[INDEX_NAME] = 2,
+	[INDEX_OBJECT] = 2,
+	[INDEX_TERM] = 2,
+	[INDEX_POSTING] = 32,
+	[INDEX_META] = 1,
+};
+
+/*
+ * A full disk must be an error here and not a SIGBUS at the first touch of a page (WRITEMAP). What
+ * OPERATIONS can need: a copy of each leaf they touch, but never more than there is, and ADDED
+ * bytes of new entries in pages that splits leave half full.
+ */
+int index_make_room(struct index *index, const size_t operations[INDEX_DATABASES], size_t added)
+{
+	uint64_t pages = 64;
+
+	for (unsigned db = 0; db < INDEX_DATABASES; db++) {
+		uint64_t entries;
+
+		if (operations[db] == 0)
+			continue;
+		int r = txn_count(index->txn, db, &entries);
+
+		if (r < 0)
+			return r;
+		uint64_t leaves = entries / least_per_page[db] + 1;
+
+		/* Half as much again for the pages above the leaves. */
+		pages += (operations[db] < leaves ? operations[db] : leaves) * 3 / 2 + 8;
+	}
+	index->touched_bytes += pages * PAGE;
+	index->added_bytes += (uint64_t)added * 3;
+	return env_allocate(generation_env(index->gen), index->touched_bytes, index->added_bytes);
+}
+
+/* ---- flushing ---- */
+
+/* The database row of one term: finds it or gives it an id, and counts. CURSOR goes forward. */
+static int flush_term(struct index *index, struct cursor *cursor, struct change_term *term)
+{
+	struct bytes key = changes_key(&index->changes, term->key_at, term->key_size);
+	struct bytes found, value;
+	uint64_t count = 0;
+	int64_t sum = 0;
+	int r = cursor_seek(cursor, key, &found, &value);
+
+	if (r < 0)
+		return r;
+	bool exists = r == FOUND && bytes_equal(found, key);
+
+	if (exists)
+		r = index_read_term(value, &term->id, &count);
+	else
+		term->id = index->state.next_term;
+	if (r < 0)
+		return r;
+	for (uint32_t i = term->begin; i < term->end; i++)
+		sum += index->changes.postings[i].delta;
+	if (sum < 0 && count < (uint64_t)-sum)
+		return err_say(ERR_CORRUPT, "index: a value would have fewer than 0 objects");
+	count += (uint64_t)sum;
+	if (count == 0 && !exists)
+		return err_say(ERR_CORRUPT, "index: a value to be taken out is not there");
+	if (count == 0)
+		return cursor_del(cursor);
+	if (!exists) {
+		index->state.next_term++;
+		index->state_changed = true;
+	}
+	uint8_t row[TERM_BYTES];
+
+	le64_put(row, term->id);
+	le64_put(row + 8, count);
+	return cursor_put(cursor, key, BYTES(row, sizeof(row)), 0);
+}
+
+static int flush_posting(struct cursor *cursor, uint64_t term, const struct change_posting *posting)
+{
+	uint8_t buffer[POSTING_KEY];
+	struct bytes key = index_posting_key(buffer, term, posting->object), found, value;
+
+	if (posting->delta > 0)
+		return cursor_put(cursor, key, BYTES_NONE, TXN_NEW);
+	int r = cursor_seek(cursor, key, &found, &value);
+
+	if (r < 0)
+		return r;
+	if (r != FOUND || !bytes_equal(found, key))
+		return err_say(ERR_CORRUPT, "index: object %llu is not under a value that it has",
+			(unsigned long long)posting->object);
+	return cursor_del(cursor);
+}
+
+static int compare_ids(const void *a, const void *b, void *arg)
+{
+	const struct change_term *terms = arg;
+	uint64_t x = terms[*(const uint32_t *)a].id, y = terms[*(const uint32_t *)b].id;
+
+	return (x > y) - (x < y);
+}
+
+/* Terms in the order of their keys, which gives new ones ids in that order, then postings by id. */
+static int flush_terms(struct index *index, uint32_t *order, size_t n)
+{
+	struct changes *changes = &index->changes;
+	CLEANUP(cursor_close) struct cursor *terms = NULL;
+	CLEANUP(cursor_close) struct cursor *postings = NULL;
+	int r = cursor_open(index->txn, INDEX_TERM, &terms);
+
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = flush_term(index, terms, &changes->terms[order[i]]);
+	if (r < 0)
+		return r;
+	qsort_r(order, n, sizeof(*order), compare_ids, changes->terms);
+	r = cursor_open(index->txn, INDEX_POSTING, &postings);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		const struct change_term *t = &changes->terms[order[i]];
+
+		for (uint32_t p = t->begin; p < t->end && r == 0; p++)
+			r = flush_posting(postings, t->id, &changes->postings[p]);
+	}
+	return r;
+}
+
+static int flush_names(struct index *index, const uint32_t *order)
+{
+	const struct changes *changes = &index->changes;
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	int r = cursor_open(index->txn, INDEX_NAME, &cursor);
+
+	for (size_t i = 0; i < changes->n_objects && r == 0; i++) {
+		const struct change_object *o = &changes->objects[order[i]];
+		uint8_t buffer[NAME_KEY_MAX], row[ENTRY_BYTES];
+
+		if (!o->changed)
+			continue;
+		struct bytes key = index_name_key(
+			buffer, o->feed, changes_key(changes, o->key_at, o->key_size));
+
+		if (o->present) {
+			index_write_entry(row, &o->to);
+			r = cursor_put(cursor, key, BYTES(row, sizeof(row)), 0);
+		} else if (o->stored_object) {
+			r = txn_del(index->txn, INDEX_NAME, key);
+			if (r == NOT_FOUND)
+				r = err_say(ERR_CORRUPT, "index: a name vanished");
+		}
+	}
+	return r;
+}
+
+/* One operation on the database `object`. */
+struct object_write {
+	uint64_t object;
+	uint32_t number;
+	bool put;
+};
+
+static int compare_writes(const void *a, const void *b)
+{
+	const struct object_write *x = a, *y = b;
+
+	return (x->object > y->object) - (x->object < y->object);
+}
+
+static size_t collect_object_writes(const struct changes *changes, struct object_write *writes)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < changes->n_objects; i++) {
+		const struct change_object *o = &changes->objects[i];
+		bool stays = o->present && o->stored_object == o->to.object;
+
+		if (!o->changed)
+			continue;
+		if (o->stored_object && !stays)
+			writes[n++] = (struct object_write){o->stored_object, i, false};
+		if (o->present)
+			writes[n++] = (struct object_write){o->to.object, i, true};
+	}
+	qsort(writes, n, sizeof(*writes), compare_writes);
+	return n;
+}
+
+static int write_object(
+	struct index *index, struct cursor *cursor, const struct object_write *write)
+{
+	const struct change_object *o = &index->changes.objects[write->number];
+	struct bytes name = changes_key(&index->changes, o->key_at, o->key_size);
+	uint8_t key[8], row[OBJECT_HEAD + JOURNAL_KEY_MAX];
+
+	be64_put(key, write->object);
+	if (!write->put) {
+		int r = txn_del(index->txn, INDEX_OBJECT, BYTES(key, sizeof(key)));
+
+		return r == NOT_FOUND ? err_say(ERR_CORRUPT, "index: object %llu vanished",
+						(unsigned long long)write->object)
+				      : r;
+	}
+	index_write_entry(row, &o->to);
+	le32_put(row + ENTRY_BYTES, o->feed);
+	memcpy(row + OBJECT_HEAD, name.data, name.size);
+	return cursor_put(cursor, BYTES(key, sizeof(key)), BYTES(row, OBJECT_HEAD + name.size), 0);
+}
+
+static int flush_objects(struct index *index)
+{
+	AUTO_FREE struct object_write *writes =
+		reallocarray(NULL, index->changes.n_objects * 2 + 1, sizeof(*writes));
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+
+	if (!writes)
+		return err_set(-ENOMEM, "sorting index changes");
+	size_t n = collect_object_writes(&index->changes, writes);
+	int r = cursor_open(index->txn, INDEX_OBJECT, &cursor);
+
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = write_object(index, cursor, &writes[i]);
+	return r;
+}
+
+int index_write_changes(struct index *index)
+{
+	struct changes *changes = &index->changes;
+	AUTO_FREE uint32_t *terms = NULL;
+	AUTO_FREE uint32_t *names = NULL;
+	size_t n_terms;
+
+	if (changes->n_objects == 0 && changes->n_postings == 0)
+		return 0;
+	int r = changes_sort(changes, &terms, &n_terms);
+
+	if (r == 0)
+		r = changes_sort_names(changes, &names);
+	if (r < 0)
+		return r;
+	size_t operations[INDEX_DATABASES] = {
+		[INDEX_NAME] = changes->n_objects,
+		[INDEX_OBJECT] = changes->n_objects * 2,
+		[INDEX_TERM] = n_terms,
+		[INDEX_POSTING] = changes->n_postings,
+		[INDEX_META] = 4,
+	};
+
+	r = index_make_room(index, operations, changes_size(changes) + changes->n_objects * 64);
+	if (r == 0)
+		r = flush_terms(index, terms, n_terms);
+	if (r == 0)
+		r = flush_names(index, names);
+	if (r == 0)
+		r = flush_objects(index);
+	if (r == 0)
+		index_hints_note(index);
+	changes_reset(changes);
+	return r;
+}

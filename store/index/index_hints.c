@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The hints beside an index, as its writer keeps them. */
+#include "store/index/hints.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "store/index/index_layout.h"
+
+static struct hints_of identity(const struct index *index, const uint8_t journal[16])
+{
+	struct hints_of of = {.index_generation = generation_number(index->gen)};
+
+	memcpy(of.journal, journal, sizeof(of.journal));
+	return of;
+}
+
+int index_open_hints(struct index *index, const uint8_t journal[16], struct hints **ret_hints)
+{
+	struct hints_of of = identity(index, journal);
+
+	CHECK_OBJ(index, INDEX_MAGIC);
+	return hints_open(generation_folder_fd(index->gen), &of, false, ret_hints);
+}
+
+static uint64_t count_objects(const struct index *index)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < index->n_feeds; i++)
+		n += index->feeds[i].feed.objects;
+	return n;
+}
+
+/* All names that TXN sees. */
+static int fill(struct txn *txn, struct hints *hints)
+{
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	struct index_entry entry;
+	struct bytes key, value;
+	int r = cursor_open(txn, INDEX_NAME, &cursor);
+
+	if (r == 0)
+		r = cursor_seek(cursor, BYTES_NONE, &key, &value);
+	for (; r == FOUND; r = cursor_next(cursor, &key, &value)) {
+		r = index_read_name(value, &entry);
+		if (r < 0 || key.size < 4)
+			return ERR_CORRUPT;
+		hints_put(hints, be32_get(key.data),
+			BYTES((const uint8_t *)key.data + 4, key.size - 4), &entry);
+	}
+	return r == END ? 0 : r;
+}
+
+/* A table with all that is committed, in the place of the one there is. */
+static int make(struct index *index)
+{
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	CLEANUP(hints_close) struct hints *hints = NULL;
+	struct hints_of of = identity(index, index->state.meta.journal);
+	int fd = generation_folder_fd(index->gen);
+	struct stat st;
+
+	if (fstatat(fd, "data.mdb", &st, 0) < 0)
+		return ERR_CORRUPT;
+	int r = txn_begin_read(generation_env(index->gen), &txn);
+	if (r == 0)
+		r = hints_create(fd, &of, count_objects(index), st.st_mode & 0777, &hints);
+	if (r == 0)
+		r = fill(txn, hints);
+	if (r < 0)
+		return r;
+	/* The writer's copy of meta is what is committed: nothing has been changed since. */
+	hints_cover(hints, index->state.meta.taken, txn_id(txn));
+	r = hints_publish(hints, fd);
+	if (r < 0)
+		return r;
+	hints_close(&index->hints);
+	index->hints = TAKE(hints);
+	return 0;
+}
+
+/* Keeps the table there is, when it cannot be made: it is right, only small. */
+static void try_make(struct index *index)
+{
+	struct err_kept kept;
+
+	err_keep(&kept);
+	if (make(index) < 0)
+		index->hints_failed_at = count_objects(index) + 1;
+	err_restore(&kept);
+}
+
+/* The last transaction is the one that the table was made ready for, or that one was never
+ * committed. Anything else was written by somebody who knew nothing of the table. */
+static bool goes_with(struct index *index, const struct hints *hints)
+{
+	uint64_t next = txn_id(index->txn);
+
+	return (hints_txn(hints) == next || hints_txn(hints) + 1 == next) &&
+	       hints_taken(hints) >= index->state.meta.taken;
+}
+
+void index_hints_open(struct index *index)
+{
+	struct hints_of of = identity(index, index->state.meta.journal);
+
+	REQUIRE(index->txn && !index->hints);
+	if (index->state.meta.building)
+		return; /* nobody reads it yet */
+	if (hints_open(generation_folder_fd(index->gen), &of, true, &index->hints) == FOUND &&
+		goes_with(index, index->hints))
+		return;
+	hints_close(&index->hints);
+	try_make(index);
+}
+
+void index_hints_note(struct index *index)
+{
+	const struct changes *changes = &index->changes;
+
+	if (!index->hints)
+		return;
+	for (size_t i = 0; i < changes->n_objects; i++) {
+		const struct change_object *o = &changes->objects[i];
+		struct bytes key = changes_key(changes, o->key_at, o->key_size);
+
+		if (!o->changed)
+			continue;
+		/* Made again: the old id goes, the name stays. Not there, and not stored either: it came
+		 * and went, and an attempt that was cut short in between may have left a hint. */
+		if (!o->present || (o->stored_object && o->stored_object != o->to.object))
+			hints_remove(index->hints, o->feed, key, o->stored_object);
+		if (o->present)
+			hints_put(index->hints, o->feed, key, &o->to);
+	}
+}
+
+void index_hints_cover(struct index *index)
+{
+	if (index->hints)
+		hints_cover(index->hints, index->state.meta.taken, txn_id(index->txn));
+}
+
+void index_hints_grow(struct index *index)
+{
+	uint64_t objects = count_objects(index);
+
+	if (!index->hints || !hints_is_crowded(index->hints, objects) ||
+		objects < index->hints_failed_at * 2)
+		return;
+	try_make(index);
+}

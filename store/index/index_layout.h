@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the index share: the databases, the encoding of keys and rows
+ * (FORMAT.md, Index) and the handle. Nobody else includes this.
+ */
+#ifndef STORE_INDEX_INDEX_LAYOUT_H
+#define STORE_INDEX_INDEX_LAYOUT_H
+
+#include "store/index/changes.h"
+#include "store/env/generation.h"
+#include "store/index/hints.h"
+#include "store/index/index.h"
+#include "store/journal/journal.h"
+
+#define INDEX_FORMAT 1
+#define INDEX_MAGIC  0x6b696478u
+
+enum index_database {
+	INDEX_NAME,
+	INDEX_OBJECT,
+	INDEX_TERM,
+	INDEX_POSTING,
+	INDEX_META,
+	INDEX_DATABASES
+};
+
+#define NAME_KEY_MAX     (4 + JOURNAL_KEY_MAX)
+#define ENTRY_BYTES      32
+#define OBJECT_HEAD      (ENTRY_BYTES + 4) /* the object key follows */
+#define TERM_KEY_MAX     (4 + INDEX_VALUE_MAX + INDEX_HASH_BYTES)
+#define INDEX_HASH_BYTES 16
+#define TERM_BYTES       16
+#define POSTING_KEY      16
+#define STATE_BYTES      48
+#define FEED_BYTES       32
+#define DEFINITION_HEAD  16 /* name and paths follow, each with its NUL */
+
+_Static_assert(NAME_KEY_MAX <= ENV_KEY_MAX && TERM_KEY_MAX <= ENV_KEY_MAX, "keys fit LMDB");
+
+/* Rows of meta: a tag, for feeds and definitions their id. */
+enum { META_STATE = 's', META_FEED = 'f', META_DEFINITION = 'd' };
+#define META_KEY 5
+
+struct index_state {
+	struct index_meta meta;
+	uint64_t next_object;
+	uint64_t next_term;
+	uint32_t next_definition;
+};
+
+struct index_feed_row {
+	struct index_feed feed;
+	bool changed;
+};
+
+struct index_definition_row {
+	struct index_definition definition; /* its texts are at the end of this allocation */
+	bool changed;
+};
+
+struct index {
+	uint32_t magic;
+	struct generation *gen;
+	struct txn *txn; /* the open write transaction */
+	int error;       /* first error of the open transaction */
+	/* The writer's copy of meta; loaded again after a transaction that failed. */
+	bool loaded;
+	struct index_state state;
+	bool state_changed;
+	struct index_feed_row *feeds; /* by id */
+	size_t n_feeds;
+	struct index_definition_row **definitions; /* by id */
+	size_t n_definitions;
+	struct changes changes;
+	struct hints *hints;      /* writer, of an index in use; NULL: none could be made */
+	uint64_t hints_failed_at; /* with so many objects; 0: not */
+	uint64_t touched_bytes; /* of this transaction: pages that may have been copied, */
+	uint64_t added_bytes;   /* and new ones: what the file must have room for */
+};
+
+extern const struct generation_kind index_kind;
+
+/* ---- encoding; index_layout.c ---- */
+
+struct bytes index_name_key(uint8_t *buffer, uint32_t feed, struct bytes key);
+/* A value longer than INDEX_VALUE_MAX: its beginning and a hash, longer than any whole one. */
+struct bytes index_term_key(uint8_t *buffer, uint32_t definition, struct bytes value);
+static inline bool index_term_is_whole(struct bytes key)
+{
+	return key.size <= 4 + INDEX_VALUE_MAX;
+}
+struct bytes index_posting_key(uint8_t *buffer, uint64_t term, uint64_t object);
+struct bytes index_meta_key(uint8_t *buffer, char tag, uint32_t id);
+
+void index_write_entry(uint8_t *row, const struct index_entry *entry);
+void index_read_entry(const uint8_t *row, struct index_entry *ret_entry);
+
+/* Each ERR_CORRUPT when VALUE is not of that shape. */
+int index_read_name(struct bytes value, struct index_entry *ret_entry);
+int index_read_object(struct bytes value, uint32_t *ret_feed, struct bytes *ret_key,
+	struct index_entry *ret_entry);
+int index_read_term(struct bytes value, uint64_t *ret_term, uint64_t *ret_count);
+int index_read_state(struct bytes value, struct index_state *ret_state);
+int index_read_feed(struct bytes key, struct bytes value, struct index_feed *ret_feed);
+int index_read_definition(
+	struct bytes key, struct bytes value, struct index_definition *ret_definition);
+void index_write_state(uint8_t row[STATE_BYTES], const struct index_state *state);
+void index_write_feed(uint8_t row[FEED_BYTES], const struct index_feed *feed);
+void index_write_definition(struct buf *row, const struct index_definition *definition);
+
+/* ---- the writer's copy of meta; index.c ---- */
+
+/* NULL when there is none; borrowed until the next feed or definition is added or removed. */
+struct index_feed_row *index_feed_row(struct index *index, uint32_t feed);
+struct index_definition_row *index_definition_row(struct index *index, uint32_t id);
+/* With zeros when it is new. */
+int index_feed_row_add(struct index *index, uint32_t feed, struct index_feed_row **ret_row);
+void index_feed_row_remove(struct index *index, uint32_t feed);
+int index_definition_row_add(struct index *index, const struct index_definition *definition,
+	struct index_definition_row **ret_row);
+void index_definition_row_remove(struct index *index, uint32_t id);
+int index_load(struct index *index);
+void index_forget(struct index *index);
+/* Writes the rows that changed. */
+int index_save(struct index *index);
+
+/* ---- the open transaction; index_write.c ---- */
+
+#define INDEX_FLUSH_BYTES ((size_t)8 << 20) /* of collected changes; bounds the memory of a batch \
+					     */
+
+/* The error of the transaction, which REQUIREs that one is open. */
+int index_ready(const struct index *index);
+/* Keeps the first error: the transaction does nothing more then, and commit becomes an abort. */
+int index_keep_error(struct index *index, int r);
+/* Counts an object of a feed in (+1) or out (-1). */
+int index_count_object(struct index *index, uint32_t feed, int delta);
+
+/* ---- hints; index_hints.c. None of it fails: without hints lookups are slower ---- */
+
+/* Takes over what an earlier writer left when it goes with this index, else makes them anew. */
+void index_hints_open(struct index *index);
+/* Of each collected change, before it is forgotten. */
+void index_hints_note(struct index *index);
+/* Last before the commit: the hints are never behind what is committed. */
+void index_hints_cover(struct index *index);
+/* After a commit: larger ones when they have become too small. */
+void index_hints_grow(struct index *index);
+
+/* ---- writing; index_flush.c ---- */
+
+int index_write_changes(struct index *index);
+/* Makes sure the file has room for OPERATIONS per database and ADDED bytes of new entries. */
+int index_make_room(struct index *index, const size_t operations[INDEX_DATABASES], size_t added);
+
+#endif

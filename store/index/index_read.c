@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lookups and walks. All bytes come from a file that may be damaged: shapes are checked, never
+ * assumed. */
+#include "store/index/index.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "store/index/index_layout.h"
+
+#define WALK_MAGIC 0x6b69776bu
+
+/* ---- meta ---- */
+
+int index_meta(struct index *index, struct txn *txn, struct index_meta *ret_meta)
+{
+	struct index_state state;
+	struct bytes value;
+	uint8_t key[META_KEY];
+
+	CHECK_OBJ(index, INDEX_MAGIC);
+	int r = txn_get(txn, INDEX_META, index_meta_key(key, META_STATE, 0), &value);
+
+	if (r == NOT_FOUND)
+		return err_say(ERR_CORRUPT, "index: its state is missing in meta");
+	if (r == FOUND)
+		r = index_read_state(value, &state);
+	if (r < 0)
+		return r;
+	*ret_meta = state.meta;
+	return 0;
+}
+
+int index_feed(struct index *index, struct txn *txn, uint32_t feed, struct index_feed *ret_feed)
+{
+	uint8_t buffer[META_KEY];
+	struct bytes key = index_meta_key(buffer, META_FEED, feed), value;
+
+	CHECK_OBJ(index, INDEX_MAGIC);
+	int r = txn_get(txn, INDEX_META, key, &value);
+
+	return r != FOUND ? r : index_read_feed(key, value, ret_feed);
+}
+
+/* Stands before the rows of meta with TAG; meta_next gives them. */
+static int meta_first(
+	struct cursor *cursor, char tag, struct bytes *ret_key, struct bytes *ret_value)
+{
+	int r = cursor_seek(cursor, BYTES(&tag, 1), ret_key, ret_value);
+
+	return r == FOUND && *(const char *)ret_key->data != tag ? END : r;
+}
+
+static int meta_next(
+	struct cursor *cursor, char tag, struct bytes *ret_key, struct bytes *ret_value)
+{
+	int r = cursor_next(cursor, ret_key, ret_value);
+
+	return r == FOUND && *(const char *)ret_key->data != tag ? END : r;
+}
+
+int index_each_feed(struct index *index, struct txn *txn, index_feed_fn *fn, void *arg)
+{
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	struct bytes key, value;
+	struct index_feed feed;
+
+	CHECK_OBJ(index, INDEX_MAGIC);
+	int r = cursor_open(txn, INDEX_META, &cursor);
+
+	if (r == 0)
+		r = meta_first(cursor, META_FEED, &key, &value);
+	for (; r == FOUND; r = meta_next(cursor, META_FEED, &key, &value)) {
+		r = index_read_feed(key, value, &feed);
+		if (r == 0)
+			r = fn(arg, &feed);
+		if (r != 0)
+			return r;
+	}
+	return r == END ? 0 : r;
+}
+
+int index_each_definition(
+	struct index *index, struct txn *txn, uint32_t feed, index_definition_fn *fn, void *arg)
+{
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	struct index_definition definition;
+	struct bytes key, value;
+
+	CHECK_OBJ(index, INDEX_MAGIC);
+	int r = cursor_open(txn, INDEX_META, &cursor);
+
+	if (r == 0)
+		r = meta_first(cursor, META_DEFINITION, &key, &value);
+	for (; r == FOUND; r = meta_next(cursor, META_DEFINITION, &key, &value)) {
+		r = index_read_definition(key, value, &definition);
+		if (r == 0 && (feed == 0 || feed == definition.feed))
+			r = fn(arg, &definition);
+		if (r != 0)
+			return r;
+	}
+	return r == END ? 0 : r;
+}
+
+/* ---- lookups ---- */
+
+int index_get(struct index *index, struct txn *txn, uint32_t feed, struct bytes key,
+	struct index_entry *ret_entry)
+{
+	uint8_t buffer[NAME_KEY_MAX];
+	struct bytes value;
+
+	CHECK_OBJ(index, INDEX_MAGIC);
+	if (key.size > JOURNAL_KEY_MAX)
+		return NOT_FOUND;
+	int r = txn_get(txn, INDEX_NAME, index_name_key(buffer, feed, key), &value);
+
+	return r != FOUND ? r : index_read_name(value, ret_entry);
+}
+
+int index_object(struct index *index, struct txn *txn, uint64_t object, uint32_t *ret_feed,
+	struct bytes *ret_key, struct index_entry *ret_entry)
+{
+	struct bytes value;
+	uint8_t key[8];
+
+	CHECK_OBJ(index, INDEX_MAGIC);
+	be64_put(key, object);
+	int r = txn_get(txn, INDEX_OBJECT, BYTES(key, sizeof(key)), &value);
+
+	return r != FOUND ? r : index_read_object(value, ret_feed, ret_key, ret_entry);
+}
+
+static int find_term(struct txn *txn, uint32_t definition, struct bytes value, uint64_t *ret_term,
+	uint64_t *ret_count)
+{
+	uint8_t key[TERM_KEY_MAX];
+	struct bytes row;
+	int r = txn_get(txn, INDEX_TERM, index_term_key(key, definition, value), &row);
+
+	return r != FOUND ? r : index_read_term(row, ret_term, ret_count);
+}
+
+int index_has(struct index *index, struct txn *txn, uint32_t definition, struct bytes value,
+	uint64_t object)
+{
+	uint64_t term, count;
+	struct bytes nothing;
+	uint8_t key[POSTING_KEY];
+
+	CHECK_OBJ(index, INDEX_MAGIC);
+	int r = find_term(txn, definition, value, &term, &count);
+
+	return r != FOUND ? r
+			  : txn_get(txn, INDEX_POSTING, index_posting_key(key, term, object),
+				    &nothing);
+}
+
+/* ---- walks ---- */
+
+struct index_walk {
+	uint32_t magic;
+	bool started;
+	bool is_postings;
+	bool behind; /* FROM is longer than any key: begins behind what of it is kept */
+	struct cursor *cursor;  /* over name, or posting */
+	struct cursor *objects; /* postings: over object, forward as the ids grow */
+	size_t prefix_size;     /* of each key of the walk, */
+	size_t from_size;       /* and the key to begin at, both in KEY */
+	uint8_t prefix[NAME_KEY_MAX];
+	uint8_t from[NAME_KEY_MAX];
+};
+
+static int walk_new(struct txn *txn, unsigned database, struct index_walk **ret_walk)
+{
+	CLEANUP(index_walk_close) struct index_walk *walk = malloc(sizeof(*walk));
+
+	if (!walk)
+		return err_set(-ENOMEM, "walking the index");
+	walk->magic = WALK_MAGIC;
+	walk->started = walk->is_postings = walk->behind = false;
+	walk->cursor = walk->objects = NULL;
+	int r = cursor_open(txn, database, &walk->cursor);
+
+	if (r < 0)
+		return r;
+	*ret_walk = TAKE(walk);
+	return 0;
+}
+
+void index_walk_close(struct index_walk **walk)
+{
+	struct index_walk *w = *walk;
+
+	if (!w)
+		return;
+	CHECK_OBJ(w, WALK_MAGIC);
+	cursor_close(&w->objects);
+	cursor_close(&w->cursor);
+	w->magic = 0;
+	free(w);
+	*walk = NULL;
+}
+
+int index_names(struct index *index, struct txn *txn, uint32_t feed, struct bytes prefix,
+	struct bytes from, struct index_walk **ret_walk)
+{
+	struct index_walk *walk;
+
+	CHECK_OBJ(index, INDEX_MAGIC);
+	if (prefix.size > JOURNAL_KEY_MAX)
+		return err_say(
+			ERR_TOO_LARGE, "an object key has at most %d bytes", JOURNAL_KEY_MAX);
+	int r = walk_new(txn, INDEX_NAME, &walk);
+
+	if (r < 0)
+		return r;
+	if (from.size > JOURNAL_KEY_MAX) {
+		from.size = JOURNAL_KEY_MAX;
+		walk->behind = bytes_compare(from, prefix) >= 0;
+	}
+	walk->prefix_size = index_name_key(walk->prefix, feed, prefix).size;
+	walk->from_size =
+		index_name_key(walk->from, feed, bytes_compare(from, prefix) > 0 ? from : prefix)
+			.size;
+	*ret_walk = walk;
+	return 0;
+}
+
+int index_term_postings(struct index *index, struct txn *txn, uint64_t term,
+	struct index_walk **ret_walk)
+{
+	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
+
+	CHECK_OBJ(index, INDEX_MAGIC);
+	int r = walk_new(txn, INDEX_POSTING, &walk);
+
+	if (r == 0)
+		r = cursor_open(txn, INDEX_OBJECT, &walk->objects);
+	if (r < 0)
+		return r;
+	walk->is_postings = true;
+	be64_put(walk->prefix, term);
+	walk->prefix_size = 8;
+	walk->from_size = index_posting_key(walk->from, term, 0).size;
+	*ret_walk = TAKE(walk);
+	return FOUND;
+}
+
+int index_postings(struct index *index, struct txn *txn, uint32_t definition, struct bytes value,
+	uint64_t *ret_count, struct index_walk **ret_walk)
+{
+	uint64_t term, count;
+
+	CHECK_OBJ(index, INDEX_MAGIC);
+	int r = find_term(txn, definition, value, &term, &count);
+
+	if (r == FOUND && ret_walk)
+		r = index_term_postings(index, txn, term, ret_walk);
+	if (r == FOUND)
+		*ret_count = count;
+	return r;
+}
+
+int index_walk_object(struct index_walk *walk, uint64_t object, struct bytes *ret_key,
+	struct index_entry *ret_entry)
+{
+	struct bytes found, value;
+	uint32_t feed;
+	uint8_t id[8];
+
+	CHECK_OBJ(walk, WALK_MAGIC);
+	REQUIRE(walk->is_postings);
+	be64_put(id, object);
+	int r = cursor_seek(walk->objects, BYTES(id, sizeof(id)), &found, &value);
+
+	if (r < 0)
+		return r;
+	if (r != FOUND || !bytes_equal(found, BYTES(id, sizeof(id))))
+		return err_say(ERR_CORRUPT,
+			"index: a posting names object %llu, which is not there",
+			(unsigned long long)object);
+	return index_read_object(value, &feed, ret_key, ret_entry);
+}
+
+/* The next key of the walk that begins with its prefix: FOUND, END. */
+static int walk_step(struct index_walk *walk, struct bytes *ret_key, struct bytes *ret_value)
+{
+	int r;
+
+	CHECK_OBJ(walk, WALK_MAGIC);
+	if (walk->started) {
+		r = cursor_next(walk->cursor, ret_key, ret_value);
+	} else {
+		walk->started = true;
+		r = cursor_seek(walk->cursor, BYTES(walk->from, walk->from_size), ret_key,
+			ret_value);
+		if (r == FOUND && walk->behind &&
+			bytes_equal(*ret_key, BYTES(walk->from, walk->from_size)))
+			r = cursor_next(walk->cursor, ret_key, ret_value);
+	}
+	if (r == FOUND && !bytes_starts(*ret_key, BYTES(walk->prefix, walk->prefix_size)))
+		return END;
+	return r;
+}
+
+int index_walk_next_id(struct index_walk *walk, uint64_t *ret_object)
+{
+	struct bytes key, nothing;
+	int r = walk_step(walk, &key, &nothing);
+
+	if (r != FOUND)
+		return r;
+	REQUIRE(walk->is_postings);
+	if (key.size != POSTING_KEY)
+		return err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'posting'", key.size);
+	*ret_object = be64_get((const uint8_t *)key.data + 8);
+	return FOUND;
+}
+
+int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index_entry *ret_entry)
+{
+	struct bytes key, value;
+	uint64_t object;
+	int r;
+
+	CHECK_OBJ(walk, WALK_MAGIC);
+	if (walk->is_postings) {
+		r = index_walk_next_id(walk, &object);
+		return r != FOUND ? r : index_walk_object(walk, object, ret_key, ret_entry);
+	}
+	r = walk_step(walk, &key, &value);
+	if (r != FOUND)
+		return r;
+	*ret_key = BYTES((const uint8_t *)key.data + 4, key.size - 4);
+	return index_read_name(value, ret_entry);
+}
+
+/* ---- values ---- */
+
+static int term_at(struct bytes key, struct bytes value, struct index_term_row *ret_row)
+{
+	bool whole = index_term_is_whole(key);
+
+	if (key.size < 4)
+		return err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'term'", key.size);
+	*ret_row = (struct index_term_row){
+		.definition = be32_get(key.data),
+		.value = BYTES((const uint8_t *)key.data + 4, whole ? key.size - 4 : INDEX_VALUE_MAX),
+		.whole = whole,
+	};
+	return index_read_term(value, &ret_row->term, &ret_row->count);
+}
+
+/* Terms from the key START on, as long as the key begins with PREFIX bytes of it. */
+static int walk_terms(struct txn *txn, struct bytes start, size_t prefix, index_term_fn *fn,
+	void *arg)
+{
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	struct index_term_row row;
+	struct bytes key, value;
+	int r = cursor_open(txn, INDEX_TERM, &cursor);
+
+	if (r == 0)
+		r = cursor_seek(cursor, start, &key, &value);
+	start.size = prefix;
+	for (; r == FOUND && bytes_starts(key, start); r = cursor_next(cursor, &key, &value)) {
+		r = term_at(key, value, &row);
+		if (r == 0)
+			r = fn(arg, &row);
+		if (r != 0)
+			return r;
+	}
+	return r == END ? 0 : r;
+}
+
+int index_each_term(struct index *index, struct txn *txn, uint32_t definition, index_term_fn *fn,
+	void *arg)
+{
+	uint8_t start[4];
+
+	CHECK_OBJ(index, INDEX_MAGIC);
+	be32_put(start, definition);
+	/* 0 is no definition's number: below all of them. */
+	return walk_terms(txn, BYTES(start, 4), definition ? 4 : 0, fn, arg);
+}
+
+struct value_call {
+	index_value_fn *fn;
+	void *arg;
+};
+
+static int call_value(void *arg, const struct index_term_row *row)
+{
+	const struct value_call *call = arg;
+
+	return call->fn(call->arg, row->value, row->count, row->whole);
+}
+
+int index_values(struct index *index, struct txn *txn, uint32_t definition, struct bytes prefix,
+	index_value_fn *fn, void *arg)
+{
+	uint8_t buffer[TERM_KEY_MAX];
+	struct value_call call = {fn, arg};
+
+	CHECK_OBJ(index, INDEX_MAGIC);
+	if (prefix.size > INDEX_VALUE_MAX)
+		prefix.size = INDEX_VALUE_MAX; /* all that is kept of a longer value */
+	struct bytes start = index_term_key(buffer, definition, prefix);
+	return walk_terms(txn, start, start.size, call_value, &call);
+}

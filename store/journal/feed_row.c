@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Feeds: definitions and checkpoints in the `feed` database, and the writer's memory of the
+ * checkpoints, which takes a bookmark every second and is written once a transaction.
+ */
+#include "store/journal/journal_parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/value/value.h"
+
+/* Offsets in a checkpoint; its rv follows. */
+enum {
+	AT_PHASE = 0,
+	AT_RV_LEN = 4,
+	AT_LIST_BEGIN = 8,
+	AT_LIST_NS = 16,
+	AT_FIRST_LIST = 24,
+	AT_TRIMMED = 32,
+	CHECKPOINT_HEADER = 40,
+};
+
+const char *feed_phase_name(uint32_t phase)
+{
+	static const char *const names[FEED_PHASE_MAX] = {
+		[FEED_LISTING] = "listing",
+		[FEED_SYNCED] = "synced",
+		[FEED_FORBIDDEN] = "forbidden",
+		[FEED_GONE] = "gone",
+		[FEED_ERROR] = "error",
+		[FEED_REMOVED] = "removed",
+	};
+
+	return phase < FEED_PHASE_MAX ? names[phase] : "unknown";
+}
+
+struct bytes feed_key(uint32_t feed, enum feed_part part, uint8_t room[FEED_KEY_SIZE])
+{
+	be32_put(room, feed);
+	room[4] = (uint8_t)part;
+	return BYTES(room, FEED_KEY_SIZE);
+}
+
+/* ---- definitions ----------------------------------------------------------------------------- */
+
+static const struct definition_text {
+	const char *key;
+	size_t offset;
+} texts[] = {
+#define TEXT(member, key, identity) {key, offsetof(struct feed_definition, member)},
+#include "store/journal/feed_definition.def"
+#undef TEXT
+};
+#define N_TEXTS (sizeof(texts) / sizeof(texts[0]))
+
+static const char **text_of(struct feed_definition *definition, size_t i)
+{
+	return (const char **)(void *)((char *)definition + texts[i].offset);
+}
+
+int definition_write(const struct feed_definition *definition, struct buf *buf)
+{
+	struct feed_definition copy = *definition;
+	size_t map = value_open_map(buf);
+
+	for (size_t i = 0; i < N_TEXTS; i++) {
+		const char *text = *text_of(&copy, i);
+
+		value_put_string(buf, bytes_str(texts[i].key));
+		value_put_string(buf, bytes_str(text ? text : ""));
+	}
+	value_put_string(buf, BYTES_LIT("namespaced"));
+	value_put_bool(buf, copy.namespaced);
+	value_put_string(buf, BYTES_LIT("metadataOnly"));
+	value_put_bool(buf, copy.metadata_only);
+	value_put_string(buf, BYTES_LIT("resync"));
+	value_put_uint(buf, copy.resync_ns);
+	value_close(buf, map, N_TEXTS + 3);
+	return buf_error(buf);
+}
+
+/* Members that are not there are empty: an older program wrote it. */
+static int read_text(const struct value *map, const char *key, struct buf *buf, const char **ret_text)
+{
+	struct value item;
+
+	int r = value_find(map, bytes_str(key), &item);
+	if (r < 0)
+		return r;
+	if (r == FOUND && item.type != VALUE_STRING)
+		return ERR_CORRUPT;
+	struct bytes text = r == FOUND ? item.text : BYTES_NONE;
+	char *place = buf_grow(buf, text.size + 1);
+	if (!place)
+		return buf_error(buf);
+	if (text.size)
+		memcpy(place, text.data, text.size);
+	place[text.size] = '\0';
+	*ret_text = place;
+	return 0;
+}
+
+static int read_flag(const struct value *map, const char *key, bool *ret_flag)
+{
+	struct value item;
+
+	int r = value_find(map, bytes_str(key), &item);
+	if (r < 0)
+		return r;
+	*ret_flag = r == FOUND && item.type == VALUE_BOOL && item.u.b;
+	return 0;
+}
+
+static int read_number(const struct value *map, const char *key, uint64_t *ret_number)
+{
+	struct value item;
+
+	int r = value_find(map, bytes_str(key), &item);
+	if (r < 0)
+		return r;
+	if (r == FOUND && item.type != VALUE_UINT)
+		return ERR_CORRUPT;
+	*ret_number = r == FOUND ? item.u.u : 0;
+	return 0;
+}
+
+int definition_read(uint32_t feed, struct bytes stored, struct buf *buf,
+	struct feed_definition *ret_definition)
+{
+	struct feed_definition definition = {.id = feed};
+	struct value map;
+
+	/* Room for all at once: texts must not move. */
+	size_t room = stored.size + N_TEXTS;
+	buf_reset(buf);
+	if (!buf_grow(buf, room))
+		return buf_error(buf);
+	buf_truncate(buf, 0);
+	int r = value_read(stored, &map);
+	if (r == 0 && map.type != VALUE_MAP)
+		r = ERR_CORRUPT;
+	for (size_t i = 0; i < N_TEXTS && r == 0; i++)
+		r = read_text(&map, texts[i].key, buf, text_of(&definition, i));
+	if (r == 0)
+		r = read_flag(&map, "namespaced", &definition.namespaced);
+	if (r == 0)
+		r = read_flag(&map, "metadataOnly", &definition.metadata_only);
+	if (r == 0)
+		r = read_number(&map, "resync", &definition.resync_ns);
+	if (r < 0)
+		return err_add(r, "definition of feed %" PRIu32, feed);
+	*ret_definition = definition;
+	return 0;
+}
+
+/* ---- checkpoints ----------------------------------------------------------------------------- */
+
+int checkpoint_read(struct bytes stored, struct feed_checkpoint *ret_checkpoint)
+{
+	const uint8_t *p = stored.data;
+
+	if (stored.size < CHECKPOINT_HEADER ||
+		stored.size != CHECKPOINT_HEADER + (size_t)le32_get(p + AT_RV_LEN) ||
+		le32_get(p + AT_PHASE) >= FEED_PHASE_MAX)
+		return err_set(ERR_CORRUPT, "a checkpoint of %zu bytes", stored.size);
+	*ret_checkpoint = (struct feed_checkpoint){
+		.phase = le32_get(p + AT_PHASE),
+		.list_begin = le64_get(p + AT_LIST_BEGIN),
+		.list_ns = le64_get(p + AT_LIST_NS),
+		.first_list = le64_get(p + AT_FIRST_LIST),
+		.trimmed = le64_get(p + AT_TRIMMED),
+		.rv = BYTES(p + CHECKPOINT_HEADER, stored.size - CHECKPOINT_HEADER),
+	};
+	return 0;
+}
+
+static int row_write(struct txn *txn, const struct feed_row *row)
+{
+	const struct feed_checkpoint *c = &row->checkpoint;
+	uint8_t room[FEED_KEY_SIZE];
+	void *place;
+
+	int r = txn_reserve(txn, DB_FEED, feed_key(row->id, FEED_CHECKPOINT, room),
+		CHECKPOINT_HEADER + c->rv.size, 0, &place);
+	if (r < 0)
+		return r;
+	uint8_t *p = place;
+	le32_put(p + AT_PHASE, c->phase);
+	le32_put(p + AT_RV_LEN, (uint32_t)c->rv.size);
+	le64_put(p + AT_LIST_BEGIN, c->list_begin);
+	le64_put(p + AT_LIST_NS, c->list_ns);
+	le64_put(p + AT_FIRST_LIST, c->first_list);
+	le64_put(p + AT_TRIMMED, c->trimmed);
+	if (c->rv.size)
+		memcpy(p + CHECKPOINT_HEADER, c->rv.data, c->rv.size);
+	return 0;
+}
+
+/* ---- the writer's memory --------------------------------------------------------------------- */
+
+void feed_rows_release(struct journal *journal)
+{
+	for (size_t i = 0; i < journal->n_feeds; i++)
+		buf_release(&journal->feeds[i].rv);
+	free(journal->feeds);
+	journal->feeds = NULL;
+	journal->n_feeds = 0;
+}
+
+struct feed_row *feed_row_find(const struct journal *journal, uint32_t feed)
+{
+	size_t low = 0, high = journal->n_feeds;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (journal->feeds[middle].id < feed)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < journal->n_feeds && journal->feeds[low].id == feed ? &journal->feeds[low] : NULL;
+}
+
+/* Ids only grow, so it goes behind all others. */
+int feed_row_add(struct journal *journal, uint32_t feed, struct feed_row **ret_row)
+{
+	size_t n = journal->n_feeds;
+
+	REQUIRE(n == 0 || journal->feeds[n - 1].id < feed);
+	struct feed_row *feeds = realloc(journal->feeds, (n + 1) * sizeof(*feeds));
+	if (!feeds)
+		return err_set(-ENOMEM, "feed %" PRIu32, feed);
+	journal->feeds = feeds;
+	journal->n_feeds = n + 1;
+	feeds[n] = (struct feed_row){.id = feed};
+	*ret_row = &feeds[n];
+	return 0;
+}
+
+void feed_row_remove(struct journal *journal, uint32_t feed)
+{
+	struct feed_row *row = feed_row_find(journal, feed);
+
+	REQUIRE(row);
+	size_t behind = journal->n_feeds - (size_t)(row - journal->feeds) - 1;
+	buf_release(&row->rv);
+	memmove(row, row + 1, behind * sizeof(*row));
+	journal->n_feeds--;
+}
+
+int feed_row_set_rv(struct feed_row *row, struct bytes rv)
+{
+	if (rv.data != row->rv.data) {
+		buf_reset(&row->rv);
+		buf_bytes_put(&row->rv, rv);
+	}
+	row->checkpoint.rv = buf_bytes(&row->rv);
+	row->changed = true;
+	return buf_error(&row->rv);
+}
+
+static int load_row(struct journal *journal, struct bytes key, struct bytes value)
+{
+	struct feed_checkpoint checkpoint;
+	struct feed_row *row;
+	const uint8_t *p = key.data;
+
+	if (key.size != FEED_KEY_SIZE)
+		return err_set(ERR_CORRUPT, "a feed's key of %zu bytes", key.size);
+	if (p[4] != FEED_CHECKPOINT)
+		return 0;
+	int r = checkpoint_read(value, &checkpoint);
+	if (r == 0)
+		r = feed_row_add(journal, be32_get(p), &row);
+	if (r < 0)
+		return r;
+	row->checkpoint = checkpoint;
+	r = feed_row_set_rv(row, checkpoint.rv);
+	row->changed = false;
+	return r;
+}
+
+int feed_rows_load(struct journal *journal, struct txn *txn)
+{
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	struct bytes key, value;
+
+	feed_rows_release(journal);
+	int r = cursor_open(txn, DB_FEED, &cursor);
+	if (r < 0)
+		return r;
+	for (r = cursor_next(cursor, &key, &value); r == FOUND;
+		r = cursor_next(cursor, &key, &value)) {
+		int loaded = load_row(journal, key, value);
+		if (loaded < 0)
+			return loaded;
+	}
+	return r < 0 ? r : 0;
+}
+
+int feed_rows_flush(struct journal *journal)
+{
+	for (size_t i = 0; i < journal->n_feeds; i++) {
+		if (!journal->feeds[i].changed)
+			continue;
+		int r = row_write(journal->txn, &journal->feeds[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/journal/journal.h"
+
+#include <inttypes.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/failpoint.h"
+#include "common/proc.h"
+#include "store/journal/journal_parts.h"
+#include "store/journal/record.h"
+
+/* What a transaction may take beside its records: upper pages, feeds, LMDB's list of free pages. */
+#define KEEP_FREE ((uint64_t)1 << 20)
+
+struct bytes seq_key(uint64_t seq, uint8_t room[SEQ_KEY_SIZE])
+{
+	be64_put(room, seq);
+	return BYTES(room, SEQ_KEY_SIZE);
+}
+
+/* ---- transactions ---------------------------------------------------------------------------- */
+
+struct txn *journal_txn(struct journal *journal)
+{
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	return journal->txn;
+}
+
+/* Trimming may use what appending leaves free, or a full journal would never get room again. */
+int journal_begin_trim(struct journal *journal)
+{
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	REQUIRE(journal->is_writer);
+	if (journal->txn)
+		return 0;
+	int r = txn_begin_write(journal_env(journal), &journal->txn);
+	if (r == 0 && journal->stale)
+		r = journal_load(journal, journal->txn);
+	if (r == 0)
+		r = cursor_open(journal->txn, DB_HEAD, &journal->heads);
+	if (r < 0)
+		journal_abort(journal);
+	return r;
+}
+
+int journal_begin(struct journal *journal)
+{
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	if (journal->txn)
+		return 0;
+	int r = journal_begin_trim(journal);
+	if (r == 0)
+		r = txn_keep_free(journal->txn, KEEP_FREE);
+	if (r < 0)
+		journal_abort(journal);
+	return r;
+}
+
+static bool has_changes(const struct journal *journal)
+{
+	for (size_t i = 0; i < journal->n_feeds; i++)
+		if (journal->feeds[i].changed)
+			return true;
+	return journal->meta_changed;
+}
+
+void journal_abort(struct journal *journal)
+{
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	journal->stale |= journal->error < 0 || has_changes(journal);
+	journal->error = 0;
+	cursor_close(&journal->heads);
+	txn_abort(&journal->txn);
+}
+
+int journal_finish(struct journal *journal)
+{
+	int r = journal->error;
+
+	if (r == 0)
+		r = feed_rows_flush(journal);
+	if (r == 0 && journal->meta_changed)
+		r = meta_write(journal->txn, &journal->meta, journal->next_feed);
+	if (r < 0) {
+		journal_abort(journal);
+		return r;
+	}
+	cursor_close(&journal->heads);
+	r = txn_commit(&journal->txn);
+	if (r < 0) {
+		journal->stale = true;
+		return r;
+	}
+	for (size_t i = 0; i < journal->n_feeds; i++)
+		journal->feeds[i].changed = false;
+	journal->meta_changed = false;
+	return 0;
+}
+
+int journal_commit(struct journal *journal)
+{
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	if (!journal->txn)
+		return 0;
+	int r = failpoint_pass(FAILPOINT_JOURNAL_BEFORE_COMMIT);
+	if (r < 0) {
+		journal_abort(journal);
+		return r;
+	}
+	r = journal_finish(journal);
+	if (r < 0)
+		return r;
+	FAILPOINT_RETURN(JOURNAL_AFTER_COMMIT);
+	return 0;
+}
+
+/* ---- appending ------------------------------------------------------------------------------- */
+
+/* FOUND: the cursor stands on the head. */
+static int find_head(struct journal *journal, struct bytes key, struct head *ret_head)
+{
+	struct bytes found, value;
+	int r = cursor_seek(journal->heads, key, &found, &value);
+
+	if (r == END || (r == FOUND && !bytes_equal(found, key)))
+		return NOT_FOUND;
+	return r < 0 ? r : head_read(value, ret_head);
+}
+
+static int put_record(struct journal *journal, const struct record *record)
+{
+	uint8_t room[SEQ_KEY_SIZE];
+	void *place;
+
+	int r = txn_reserve(journal->txn, DB_LOG, seq_key(record->seq, room), record_size(record),
+		TXN_APPEND, &place);
+	if (r < 0)
+		return r;
+	record_write(record, place);
+	journal->meta.next_seq = record->seq + 1;
+	journal->meta.history += record_size(record);
+	journal->meta_changed = true;
+	return 0;
+}
+
+/* The record first: its bytes may lie in the head that is about to change. */
+static int append_object(struct journal *journal, struct record *record)
+{
+	uint8_t room[HEAD_KEY_MAX];
+	struct bytes key = head_key(record->feed, record->key, room);
+	struct head head = {0};
+
+	REQUIRE(record->key.size > 0);
+	int r = find_head(journal, key, &head);
+	if (r < 0)
+		return r;
+	REQUIRE((r == FOUND) == (record->type != RECORD_ADDED));
+	record->prev = head.seq;
+	buf_reset(&journal->scratch);
+	head_write(record, &journal->scratch);
+	r = buf_error(&journal->scratch);
+	if (r == 0)
+		r = put_record(journal, record);
+	if (r < 0)
+		return r;
+	if (record->type == RECORD_DELETED)
+		return cursor_del(journal->heads);
+	return cursor_put(journal->heads, key, buf_bytes(&journal->scratch), 0);
+}
+
+static void open_list(struct feed_row *row, struct record *record)
+{
+	REQUIRE(row->checkpoint.list_begin == 0);
+	row->checkpoint.list_begin = record->seq;
+	row->checkpoint.list_ns = record->time_ns;
+}
+
+static int close_list(struct feed_row *row, struct record *record)
+{
+	struct feed_checkpoint *c = &row->checkpoint;
+	bool abandoned = record->flags & RECORD_ABANDONED;
+
+	REQUIRE(c->list_begin != 0);
+	REQUIRE(!abandoned || c->first_list != 0);
+	record->prev = c->list_begin;
+	c->list_begin = 0;
+	if (abandoned)
+		return 0; /* list_ns stays: a list is still owed */
+	c->list_ns = 0;
+	c->phase = FEED_SYNCED;
+	if (!c->first_list)
+		c->first_list = record->seq;
+	return feed_row_set_rv(row, record->rv);
+}
+
+static int append_mark(struct journal *journal, struct feed_row *row, struct record *record)
+{
+	int r = 0;
+
+	REQUIRE(record->key.size == 0);
+	row->changed = true;
+	if (record->type == RECORD_LIST_BEGIN)
+		open_list(row, record);
+	else if (record->type == RECORD_LIST_END)
+		r = close_list(row, record);
+	else if (record->type == RECORD_FEED_REMOVED) {
+		row->checkpoint.list_begin = 0;
+		row->checkpoint.list_ns = 0;
+		row->checkpoint.phase = FEED_REMOVED;
+	}
+	return r < 0 ? r : put_record(journal, record);
+}
+
+static int append(struct journal *journal, const struct record *record, uint64_t *ret_seq)
+{
+	struct feed_row *row = feed_row_find(journal, record->feed);
+	struct record r = *record;
+
+	REQUIRE(row && row->checkpoint.phase != FEED_REMOVED);
+	r.seq = journal->meta.next_seq;
+	r.prev = 0;
+	r.time_ns = proc_realtime_ns();
+	journal->error = r.type <= RECORD_DELETED ? append_object(journal, &r)
+						  : append_mark(journal, row, &r);
+	if (journal->error < 0)
+		return journal->error;
+	*ret_seq = r.seq;
+	return 0;
+}
+
+static void require_open(const struct journal *journal)
+{
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	REQUIRE(journal->txn);
+}
+
+/* The record's own pages; then a leaf of the log, the head's leaf and one that it is split into, and
+ * one above them: what lies higher is shared by the whole transaction. */
+static int make_room(struct journal *journal, const struct record *record)
+{
+	return txn_allocate(journal->txn, (record_size(record) / JOURNAL_PAGE + 5) * JOURNAL_PAGE);
+}
+
+int journal_append(struct journal *journal, const struct record *record, uint64_t *ret_seq)
+{
+	require_open(journal);
+	REQUIRE(record->type > 0 && record->type < RECORD_TYPE_MAX && record->type != RECORD_FEED_ADDED);
+	if (journal->error < 0)
+		return journal->error;
+	int r = record_fits(record);
+	if (r == 0)
+		r = make_room(journal, record);
+	return r < 0 ? r : append(journal, record, ret_seq);
+}
+
+/* ---- feeds ----------------------------------------------------------------------------------- */
+
+static int put_definition(struct journal *journal, const struct feed_definition *definition)
+{
+	uint8_t room[FEED_KEY_SIZE];
+
+	buf_reset(&journal->scratch);
+	int r = definition_write(definition, &journal->scratch);
+	return r < 0 ? r
+		     : txn_put(journal->txn, DB_FEED, feed_key(definition->id, FEED_DEFINITION, room),
+			       buf_bytes(&journal->scratch), 0);
+}
+
+int journal_add_feed(struct journal *journal, const struct feed_definition *definition,
+	uint32_t *ret_feed)
+{
+	struct feed_definition given = *definition;
+	struct feed_row *row;
+	uint64_t seq;
+
+	require_open(journal);
+	if (journal->error < 0)
+		return journal->error;
+	given.id = journal->next_feed;
+	int r = put_definition(journal, &given);
+	if (r == 0)
+		r = feed_row_add(journal, given.id, &row);
+	if (r == 0) {
+		journal->next_feed++;
+		r = append(journal,
+			&(struct record){.feed = given.id, .type = RECORD_FEED_ADDED}, &seq);
+	}
+	if (r < 0)
+		return journal->error = r;
+	*ret_feed = given.id;
+	return 0;
+}
+
+/* TEXTS holds those of the definition. */
+static int get_definition(struct journal *journal, uint32_t feed, struct buf *texts,
+	struct feed_definition *ret_definition)
+{
+	uint8_t room[FEED_KEY_SIZE];
+	struct bytes stored;
+
+	require_open(journal);
+	if (journal->error < 0)
+		return journal->error;
+	int r = txn_get(journal->txn, DB_FEED, feed_key(feed, FEED_DEFINITION, room), &stored);
+	REQUIRE(r != NOT_FOUND);
+	if (r == FOUND)
+		r = definition_read(feed, stored, texts, ret_definition);
+	return journal->error = r;
+}
+
+static int change_definition(struct journal *journal, const struct feed_definition *definition)
+{
+	journal->meta_changed = true; /* an abort must not be taken for one of nothing */
+	return journal->error = put_definition(journal, definition);
+}
+
+int journal_rename_feed(struct journal *journal, uint32_t feed, const char *name)
+{
+	CLEANUP(buf_release) struct buf texts = BUF_INIT;
+	struct feed_definition definition;
+	int r = get_definition(journal, feed, &texts, &definition);
+
+	if (r < 0)
+		return r;
+	definition.name = name;
+	return change_definition(journal, &definition);
+}
+
+int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_ns)
+{
+	CLEANUP(buf_release) struct buf texts = BUF_INIT;
+	struct feed_definition definition;
+	int r = get_definition(journal, feed, &texts, &definition);
+
+	if (r < 0 || definition.resync_ns == resync_ns)
+		return r;
+	definition.resync_ns = resync_ns;
+	return change_definition(journal, &definition);
+}
+
+int journal_checkpoint(struct journal *journal, uint32_t feed, uint32_t phase, struct bytes rv)
+{
+	require_open(journal);
+	struct feed_row *row = feed_row_find(journal, feed);
+	REQUIRE(row && row->checkpoint.phase != FEED_REMOVED && phase < FEED_REMOVED);
+	if (journal->error < 0)
+		return journal->error;
+	if (row->checkpoint.phase == phase && bytes_equal(row->checkpoint.rv, rv))
+		return 0;
+	row->checkpoint.phase = phase;
+	return journal->error = feed_row_set_rv(row, rv);
+}
+
+int journal_set_cluster(struct journal *journal, const char *cluster)
+{
+	require_open(journal);
+	if (strlen(cluster) >= sizeof(journal->meta.cluster))
+		return err_set(ERR_TOO_LARGE, "the cluster's identity '%s'", cluster);
+	memset(journal->meta.cluster, 0, sizeof(journal->meta.cluster));
+	memcpy(journal->meta.cluster, cluster, strlen(cluster));
+	journal->meta_changed = true;
+	return 0;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+int journal_meta(struct journal *journal, struct txn *txn, struct journal_meta *ret_meta)
+{
+	uint32_t next_feed;
+
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	if (txn != journal->txn)
+		return meta_read(txn, ret_meta, &next_feed);
+	*ret_meta = journal->meta;
+	return 0;
+}
+
+uint64_t journal_history(const struct journal *journal)
+{
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	return journal->meta.history;
+}
+
+static int get_stored(struct txn *txn, uint64_t seq, struct bytes *ret_stored)
+{
+	uint8_t room[SEQ_KEY_SIZE];
+
+	return txn_get(txn, DB_LOG, seq_key(seq, room), ret_stored);
+}
+
+int journal_get(struct journal *journal, struct txn *txn, uint64_t seq, struct record *ret_record)
+{
+	struct record record;
+	struct bytes stored;
+
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	int r = get_stored(txn, seq, &stored);
+	if (r == FOUND)
+		r = record_read(stored, &record);
+	if (r)
+		return r;
+	if (record.seq != seq)
+		return err_set(ERR_CORRUPT, "record %" PRIu64 " says that it is %" PRIu64, seq, record.seq);
+	*ret_record = record;
+	return FOUND;
+}
+
+int journal_at(struct journal *journal, struct txn *txn, uint64_t place, struct record *ret_record)
+{
+	struct bytes stored;
+
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	if (txn_at(txn, place, RECORD_HEADER, &stored) != FOUND ||
+		txn_at(txn, place, record_size_at(stored.data), &stored) != FOUND)
+		return NOT_FOUND;
+	int r = record_read(stored, ret_record);
+	if (r == 0)
+		return FOUND;
+	err_clear();
+	return NOT_FOUND;
+}
+
+int journal_get_at(struct journal *journal, struct txn *txn, uint64_t seq, uint64_t place,
+	size_t size, struct record *ret_record)
+{
+	struct record record;
+	struct bytes stored;
+
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	if (place && size >= sizeof(seq) && txn_at(txn, place, size, &stored) == FOUND &&
+		le64_get(stored.data) == seq && record_read(stored, &record) == 0) {
+		*ret_record = record;
+		return FOUND;
+	}
+	return journal_get(journal, txn, seq, ret_record);
+}
+
+int journal_place(struct journal *journal, struct txn *txn, uint64_t seq, uint64_t *ret_place,
+	uint32_t *ret_size)
+{
+	uint64_t place = 0;
+	struct bytes stored;
+
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	int r = get_stored(txn, seq, &stored);
+	if (r)
+		return r;
+	if (txn_place(txn, stored, &place) != FOUND)
+		place = 0;
+	*ret_place = place;
+	*ret_size = (uint32_t)stored.size;
+	return FOUND;
+}
+
+int journal_head(struct journal *journal, struct txn *txn, uint32_t feed, struct bytes key,
+	struct head *ret_head)
+{
+	uint8_t room[HEAD_KEY_MAX];
+	struct bytes value;
+
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	if (key.size == 0 || key.size > JOURNAL_KEY_MAX)
+		return NOT_FOUND;
+	struct bytes wanted = head_key(feed, key, room);
+	if (txn == journal->txn)
+		return find_head(journal, wanted, ret_head);
+	int r = txn_get(txn, DB_HEAD, wanted, &value);
+	return r ? r : head_read(value, ret_head);
+}
+
+int journal_feed_checkpoint(struct journal *journal, struct txn *txn, uint32_t feed,
+	struct feed_checkpoint *ret_checkpoint)
+{
+	uint8_t room[FEED_KEY_SIZE];
+	struct bytes value;
+
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	if (txn == journal->txn) {
+		struct feed_row *row = feed_row_find(journal, feed);
+		if (!row)
+			return NOT_FOUND;
+		*ret_checkpoint = row->checkpoint;
+		return FOUND;
+	}
+	int r = txn_get(txn, DB_FEED, feed_key(feed, FEED_CHECKPOINT, room), &value);
+	return r ? r : checkpoint_read(value, ret_checkpoint);
+}

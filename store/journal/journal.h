@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The journal: every version once, in order; everything else only points. Layout in FORMAT.md.
+ *
+ *	log   seq -> record           head  feed + object key -> newest version
+ *	feed  definitions and checkpoints   meta  uuid, next seq, horizon, cluster
+ *
+ * One writer, the reflector. Records, heads and checkpoints change in one transaction:
+ *
+ *	journal_begin(j);                      (nothing happens when one is open)
+ *	journal_append(j, &record, &seq); ...  journal_checkpoint(j, feed, &checkpoint);
+ *	journal_commit(j);                     (then publish what was appended on the ring)
+ *
+ * After a failed commit nothing of the transaction is there: the caller goes back to the last
+ * committed checkpoints and asks the API server again.
+ *
+ * The journal keeps the rules that need only itself: seq order, the chain of previous versions,
+ * heads, list brackets, trimming. What an answer of the API server means is the reflector's matter.
+ *
+ * Reading takes a visible read transaction (journal_env + txn_begin_read), or the open write
+ * transaction (journal_txn). Records borrow from the map: until the transaction is reset, renewed or
+ * ended, in a write transaction until the next write.
+ */
+#ifndef STORE_JOURNAL_JOURNAL_H
+#define STORE_JOURNAL_JOURNAL_H
+
+#include "store/env/env.h"
+#include "store/env/home.h"
+
+#define JOURNAL_KEY_MAX 507 /* of an object key: feed id + key fit an LMDB key */
+
+enum record_type {
+	RECORD_ADDED = 1,
+	RECORD_MODIFIED,
+	RECORD_DELETED,
+	RECORD_LIST_BEGIN,
+	RECORD_LIST_END,
+	RECORD_FEED_ADDED,
+	RECORD_FEED_REMOVED,
+	RECORD_TYPE_MAX
+};
+
+enum record_flags {
+	RECORD_FINAL_STATE_UNKNOWN = 1u << 0, /* DELETED found by a list: no body, rv of the list */
+	RECORD_ABANDONED = 1u << 1,           /* LIST_END of a list that was given up */
+};
+
+struct record {
+	uint64_t seq;
+	uint64_t prev;    /* previous version of this object, 0: none. LIST_END: its LIST_BEGIN */
+	uint64_t time_ns; /* CLOCK_REALTIME when appended */
+	uint32_t feed;
+	uint8_t type;  /* enum record_type */
+	uint8_t flags; /* enum record_flags */
+	struct bytes key;  /* "namespace/name" or "name"; empty for LIST_*, FEED_* */
+	struct bytes uid;
+	struct bytes rv;   /* of the object; LIST_END: of the list */
+	struct bytes body; /* msgpack; empty where there is none */
+	struct bytes stored; /* of a record that was read: all its bytes in the log */
+};
+
+const char *record_type_name(uint8_t type);
+
+struct head {
+	uint64_t seq;
+	struct bytes uid;
+	struct bytes rv;
+};
+
+/* What is persistent of a feed's state; `live` and `stale` are computed from the reflector's
+ * heartbeat and last contact, never stored. */
+enum feed_phase {
+	FEED_LISTING,   /* no list has ended yet */
+	FEED_SYNCED,    /* listed; watching or trying to */
+	FEED_FORBIDDEN,
+	FEED_GONE,      /* the server no longer has the resource */
+	FEED_ERROR,
+	FEED_REMOVED,
+	FEED_PHASE_MAX
+};
+const char *feed_phase_name(uint32_t phase);
+
+/* A feed's identity: any change makes a new feed. Texts are NUL-terminated, never NULL where they were
+ * read; NULL is written as "". They are all listed in feed_definition.def. */
+struct feed_definition {
+	uint32_t id;
+	const char *name;     /* of the configuration entry; not part of the identity */
+	const char *aliases;  /* singular and short names, each with a blank behind it; likewise */
+	const char *group, *version, *resource, *kind;
+	const char *list_kind;
+	const char *namespace_; /* "": all, or cluster-scoped */
+	const char *label_selector, *field_selector; /* canonical */
+	const char *drop; /* canonical paths, sorted, joined by '\n' */
+	bool namespaced;
+	bool metadata_only;
+	uint64_t resync_ns; /* default period of informers, 0: none; no part of the identity either */
+};
+
+struct feed_checkpoint {
+	uint32_t phase;       /* enum feed_phase */
+	uint64_t list_begin;  /* seq of the open LIST_BEGIN, 0: none. Open means list again */
+	uint64_t list_ns;     /* when the list began that is owed: open, or abandoned; 0: none is. Owed
+	                         means list again before watching on */
+	uint64_t first_list;  /* seq of the first LIST_END, 0: none yet */
+	uint64_t trimmed;     /* last of its own seqs that was trimmed */
+	struct bytes rv;      /* watch on from here; empty: list */
+};
+
+struct journal_meta {
+	uint8_t uuid[16];
+	uint64_t next_seq; /* of the next record; the log ends at next_seq - 1 */
+	uint64_t horizon;  /* history above it is complete */
+	uint64_t history;  /* bytes of the log's records above the horizon */
+	char cluster[256]; /* identity of the mirrored cluster, "" before the first contact */
+};
+
+struct journal;
+
+struct journal_options {
+	uint64_t map_bytes; /* 0: 64 GiB */
+	bool durable;
+};
+
+/* Writer (holds HOME_REFLECTOR). Opens what CURRENT names; where that is missing, damaged, of
+ * another format or untrusted it begins a new one with a new uuid, names it in CURRENT, and says why
+ * in REASON ("" when the old one was opened). */
+int journal_open_write(struct home *home, const struct journal_options *options, char reason[256],
+	struct journal **ret_journal);
+
+/* Begins a new, empty journal of a new uuid in place of this one (another cluster). The old one
+ * stays for readers for as long as the index that index/CURRENT names belongs to it. -ENOSPC when the
+ * disk has no room for both (generation_require_room): nothing has happened. */
+int journal_begin_anew(struct journal **journal, struct home *home,
+	const struct journal_options *options);
+
+/* Removes journals that neither CURRENT nor the index in use names; how many. Opening for writing
+ * does it too; call it again after the index has moved to a new journal. */
+int journal_remove_old(struct home *home);
+
+/* Reader. UUID: that one (NOT_FOUND when it is no longer there); NULL: what CURRENT names, and
+ * ERR_NO_STORE before there is one. A store that is not writable is read without lock, and refused
+ * (ERR_LOCKED) while a reflector runs on it. */
+int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **ret_journal);
+void journal_close(struct journal **journal);
+
+struct env *journal_env(struct journal *journal);
+const uint8_t *journal_uuid(const struct journal *journal);
+uint32_t journal_generation(const struct journal *journal);
+bool journal_is_there(const struct journal *journal, const struct home *home); /* generation_is_there */
+/* The writer's, once in a while: names its journal again where CURRENT was taken away or damaged, which
+ * nobody who has it open would notice, and nobody who comes could open. 0; GONE: it was; errors. */
+int journal_keep_current(const struct journal *journal, const struct home *home);
+
+/* ---- writing ---- */
+
+int journal_begin(struct journal *journal);
+int journal_commit(struct journal *journal);
+void journal_abort(struct journal *journal);
+struct txn *journal_txn(struct journal *journal); /* NULL when none is open */
+
+/*
+ * Appends RECORD; seq, prev and time are given by the journal. ADDED, MODIFIED: the head becomes
+ * this record. DELETED: the head goes; prev is the last state. LIST_BEGIN opens the feed's list
+ * (REQUIREs that none is open), LIST_END closes it, sets first_list the first time, phase
+ * and RV unless the list was abandoned. FEED_REMOVED closes it too. FEED_ADDED is written by
+ * journal_add_feed only.
+ * ERR_TOO_LARGE (a key, uid, RV or body that cannot be stored) leaves the transaction as it was;
+ * other errors are sticky in it. RECORD's bytes may borrow from this transaction's heads.
+ */
+int journal_append(struct journal *journal, const struct record *record, uint64_t *ret_seq);
+
+/* Adds a feed (FEED_ADDED with it); the id in DEFINITION is ignored and given. */
+int journal_add_feed(struct journal *journal, const struct feed_definition *definition,
+	uint32_t *ret_feed);
+/* Renames a feed's entry in the configuration; sets its resync. The feed stays the same one. */
+int journal_rename_feed(struct journal *journal, uint32_t feed, const char *name);
+int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_ns);
+
+/* Moves the checkpoint; list_begin, list_ns, first_list and trimmed are the journal's own and are
+ * kept as they are. */
+int journal_checkpoint(struct journal *journal, uint32_t feed, uint32_t phase, struct bytes rv);
+
+int journal_set_cluster(struct journal *journal, const char *cluster);
+
+/*
+ * Moves the horizon towards TARGET by at most LIMIT log records, in its own transaction (none may be
+ * open): AGAIN when there is more to do, 0 when the horizon is at TARGET. A feed that was removed at
+ * or below the new horizon loses its heads and versions, likewise in slices.
+ * The caller has made sure that TARGET is not above what the index has taken (architecture.md,
+ * Snapshot and rebuild).
+ */
+int journal_trim(struct journal *journal, uint64_t target, size_t limit, uint64_t *ret_trimmed);
+
+/* How far: to TARGET; and on while there are more than MOST bytes of history, but not beyond BOUND. */
+struct trim_goal {
+	uint64_t target, bound, most;
+};
+/* The same towards such a goal. */
+int journal_trim_towards(struct journal *journal, const struct trim_goal *goal, size_t limit,
+	uint64_t *ret_trimmed);
+
+/* The writer's own: journal_meta.history as of what it has appended. */
+uint64_t journal_history(const struct journal *journal);
+
+/* ---- reading; TXN is a read transaction of journal_env() or journal_txn() ---- */
+
+int journal_meta(struct journal *journal, struct txn *txn, struct journal_meta *ret_meta);
+int journal_get(struct journal *journal, struct txn *txn, uint64_t seq, struct record *ret_record);
+int journal_head(struct journal *journal, struct txn *txn, uint32_t feed, struct bytes key,
+	struct head *ret_head);
+
+/* The record that begins at PLACE, if one does: FOUND, NOT_FOUND. Which it is, the caller looks at. */
+int journal_at(struct journal *journal, struct txn *txn, uint64_t place, struct record *ret_record);
+/* Record at a place (txn_place) that a pointer keeps: checks that it is SEQ, else descends. */
+int journal_get_at(struct journal *journal, struct txn *txn, uint64_t seq, uint64_t place,
+	size_t size, struct record *ret_record);
+/* Place and size for such a pointer; place 0 where there is none. */
+int journal_place(struct journal *journal, struct txn *txn, uint64_t seq, uint64_t *ret_place,
+	uint32_t *ret_size);
+
+/* The checksum over a record that was read (FORMAT.md): 0 or ERR_CORRUPT. Readers that serve bytes to
+ * others check. */
+int record_check(const struct record *record);
+
+/* Walks the log from the first record with seq >= FROM. FOUND, END. */
+struct journal_walk;
+int journal_walk_open(struct journal *journal, struct txn *txn, uint64_t from,
+	struct journal_walk **ret_walk);
+int journal_walk_next(struct journal_walk *walk, struct record *ret_record);
+void journal_walk_close(struct journal_walk **walk);
+
+/* Walks a feed's heads in key order. FOUND, END. */
+struct head_walk;
+int head_walk_open(struct journal *journal, struct txn *txn, uint32_t feed, struct bytes from,
+	struct head_walk **ret_walk);
+int head_walk_next(struct head_walk *walk, struct bytes *ret_key, struct head *ret_head);
+void head_walk_close(struct head_walk **walk);
+
+/* Calls FN for each feed by id, until it returns non-zero. The definition lives during the call. */
+typedef int journal_feed_fn(void *arg, const struct feed_definition *definition,
+	const struct feed_checkpoint *checkpoint);
+int journal_each_feed(struct journal *journal, struct txn *txn, journal_feed_fn *fn, void *arg);
+/* FOUND, NOT_FOUND. */
+int journal_feed_checkpoint(struct journal *journal, struct txn *txn, uint32_t feed,
+	struct feed_checkpoint *ret_checkpoint);
+
+/* KEP-5504: -1, 0, 1, or RV_NOT_COMPARABLE when either is no well-formed number and they differ. */
+#define RV_NOT_COMPARABLE 2
+int rv_compare(struct bytes a, struct bytes b);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one row of the `meta` database. */
+#include "store/journal/journal_parts.h"
+
+#include "common/err.h"
+
+enum {
+	AT_UUID = 0,
+	AT_NEXT_FEED = 16,
+	AT_PAD = 20,
+	AT_NEXT_SEQ = 24,
+	AT_HORIZON = 32,
+	AT_HISTORY = 40,
+	AT_CLUSTER = 48,
+	META_SIZE = AT_CLUSTER + sizeof(((struct journal_meta *)0)->cluster),
+};
+
+#define META_KEY BYTES_LIT("journal")
+
+int meta_read(struct txn *txn, struct journal_meta *ret_meta, uint32_t *ret_next_feed)
+{
+	struct journal_meta meta;
+	struct bytes value;
+
+	int r = txn_get(txn, DB_META, META_KEY, &value);
+	if (r < 0)
+		return r;
+	if (r == NOT_FOUND || value.size != META_SIZE)
+		return err_set(ERR_CORRUPT, "the journal's meta row");
+	const uint8_t *p = value.data;
+	memcpy(meta.uuid, p + AT_UUID, sizeof(meta.uuid));
+	meta.next_seq = le64_get(p + AT_NEXT_SEQ);
+	meta.horizon = le64_get(p + AT_HORIZON);
+	meta.history = le64_get(p + AT_HISTORY);
+	memcpy(meta.cluster, p + AT_CLUSTER, sizeof(meta.cluster));
+	if (meta.next_seq == 0 || meta.horizon >= meta.next_seq ||
+		memchr(meta.cluster, '\0', sizeof(meta.cluster)) == NULL)
+		return err_set(ERR_CORRUPT, "the journal's meta row");
+	*ret_meta = meta;
+	*ret_next_feed = le32_get(p + AT_NEXT_FEED);
+	return 0;
+}
+
+int meta_write(struct txn *txn, const struct journal_meta *meta, uint32_t next_feed)
+{
+	void *place;
+	int r = txn_reserve(txn, DB_META, META_KEY, META_SIZE, 0, &place);
+
+	if (r < 0)
+		return r;
+	uint8_t *p = place;
+	memcpy(p + AT_UUID, meta->uuid, sizeof(meta->uuid));
+	le32_put(p + AT_NEXT_FEED, next_feed);
+	le32_put(p + AT_PAD, 0);
+	le64_put(p + AT_NEXT_SEQ, meta->next_seq);
+	le64_put(p + AT_HORIZON, meta->horizon);
+	le64_put(p + AT_HISTORY, meta->history);
+	memcpy(p + AT_CLUSTER, meta->cluster, sizeof(meta->cluster));
+	return 0;
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which journal: opening what CURRENT names, beginning a new one, removing what nobody needs. */
+#include "store/journal/journal_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+
+#define JOURNAL_FORMAT 2
+#define MAP_BYTES      ((uint64_t)64 << 30)
+#define OPEN_TRIES     3
+
+static const char *const databases[DB_MAX] = {
+	[DB_LOG] = "log",
+	[DB_HEAD] = "head",
+	[DB_FEED] = "feed",
+	[DB_META] = "meta",
+};
+
+static const struct generation_kind journal_kind = {
+	.what = "journal",
+	.writemap = true,
+	.format = JOURNAL_FORMAT,
+	.databases = databases,
+	.n_databases = DB_MAX,
+};
+
+static struct journal *journal_new(bool is_writer)
+{
+	struct journal *journal = calloc(1, sizeof(*journal));
+
+	if (!journal) {
+		(void)err_set(-ENOMEM, "opening the journal");
+		return NULL;
+	}
+	journal->magic = JOURNAL_MAGIC;
+	journal->is_writer = is_writer;
+	return journal;
+}
+
+void journal_close(struct journal **journal)
+{
+	struct journal *j = *journal;
+
+	if (!j)
+		return;
+	CHECK_OBJ(j, JOURNAL_MAGIC);
+	if (j->is_writer)
+		journal_abort(j);
+	generation_close(&j->gen);
+	feed_rows_release(j);
+	buf_release(&j->scratch);
+	j->magic = 0;
+	free(j);
+	*journal = NULL;
+}
+
+static struct generation_options options_of(const struct home *home,
+	const struct journal_options *options)
+{
+	return (struct generation_options){
+		.map_bytes = options->map_bytes ? options->map_bytes : MAP_BYTES,
+		.durable = options->durable,
+		.file_mode = home_file_mode(home),
+	};
+}
+
+/* The log must not reach beyond what meta says, or sequence numbers would be given twice. */
+static int check_end(struct journal *journal, struct txn *txn)
+{
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	struct bytes key, value;
+
+	int r = cursor_open(txn, DB_LOG, &cursor);
+	if (r == 0)
+		r = cursor_last(cursor, &key, &value);
+	if (r == END)
+		return 0;
+	if (r == FOUND && (key.size != SEQ_KEY_SIZE || be64_get(key.data) >= journal->meta.next_seq))
+		r = err_set(ERR_CORRUPT, "the log reaches beyond its end");
+	return r;
+}
+
+int journal_load(struct journal *journal, struct txn *txn)
+{
+	int r = meta_read(txn, &journal->meta, &journal->next_feed);
+
+	if (r == 0 && memcmp(journal->meta.uuid, journal_uuid(journal), 16) != 0)
+		r = err_set(ERR_CORRUPT, "the journal's uuid is not the one in STATE");
+	if (r == 0)
+		r = feed_rows_load(journal, txn);
+	if (r == 0)
+		r = check_end(journal, txn);
+	if (r < 0)
+		return r;
+	journal->meta_changed = false;
+	journal->stale = false;
+	return 0;
+}
+
+static int open_existing(struct home *home, const struct journal_options *options, uint32_t number,
+	struct journal **ret_journal)
+{
+	struct generation_options gen_options = options_of(home, options);
+	CLEANUP(journal_close) struct journal *journal = journal_new(true);
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+
+	if (!journal)
+		return -ENOMEM;
+	int r = generation_open_write(
+		home_journal_fd(home), &journal_kind, &gen_options, number, &journal->gen);
+	if (r == 0)
+		r = txn_begin_read(journal_env(journal), &txn);
+	if (r == 0)
+		r = journal_load(journal, txn);
+	if (r < 0)
+		return r;
+	*ret_journal = TAKE(journal);
+	return 0;
+}
+
+/* A new uuid (RFC 4122, random). */
+static int make_uuid(uint8_t uuid[16])
+{
+	int r = proc_random(uuid, 16);
+
+	uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x40);
+	uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
+	return r;
+}
+
+/* Complete before CURRENT names it. */
+static int create(struct home *home, const struct journal_options *options,
+	struct journal **ret_journal)
+{
+	struct generation_options gen_options = options_of(home, options);
+	CLEANUP(journal_close) struct journal *journal = journal_new(true);
+
+	if (!journal)
+		return -ENOMEM;
+	int r = make_uuid(journal->meta.uuid);
+	if (r == 0)
+		r = generation_create(home_journal_fd(home), &journal_kind, &gen_options,
+			journal->meta.uuid, &journal->gen);
+	if (r < 0)
+		return r;
+	journal->meta.next_seq = 1;
+	journal->next_feed = 1;
+	journal->meta_changed = true;
+	r = txn_begin_write(journal_env(journal), &journal->txn);
+	if (r == 0)
+		r = journal_finish(journal);
+	if (r == 0 && options->durable)
+		r = env_sync(journal_env(journal));
+	if (r == 0)
+		r = generation_publish(home_journal_fd(home), generation_number(journal->gen));
+	if (r < 0)
+		return r;
+	*ret_journal = TAKE(journal);
+	return 0;
+}
+
+/* What a new journal cures, at the price of listing everything again. */
+static bool is_lost(int r)
+{
+	return r == -ENOENT || r == ERR_CORRUPT || r == ERR_FORMAT || r == ERR_UNTRUSTED ||
+		r == ERR_LOCKED;
+}
+
+int journal_open_write(struct home *home, const struct journal_options *options, char reason[256],
+	struct journal **ret_journal)
+{
+	uint32_t number;
+
+	reason[0] = '\0';
+	int r = generation_current(home_journal_fd(home), &number);
+	if (r == FOUND)
+		r = open_existing(home, options, number, ret_journal);
+	if (r < 0 && !is_lost(r))
+		return r;
+	if (r != 0) {
+		(void)snprintf(reason, 256, "%s", r < 0 ? err_text(r) : "there was no journal yet");
+		/* First: a full disk would otherwise leave one more at each attempt. */
+		(void)journal_remove_old(home);
+		r = create(home, options, ret_journal);
+	}
+	if (r < 0)
+		return r;
+	(void)journal_remove_old(home); /* whatever is left is tried again the next time */
+	err_clear();
+	return 0;
+}
+
+int journal_begin_anew(struct journal **journal, struct home *home,
+	const struct journal_options *options)
+{
+	struct journal *fresh = NULL;
+	struct env_info info;
+
+	CHECK_OBJ(*journal, JOURNAL_MAGIC);
+	REQUIRE((*journal)->is_writer);
+	journal_abort(*journal);
+	int r = env_info(journal_env(*journal), &info);
+	if (r == 0)
+		r = generation_require_room(home_journal_fd(home), journal_kind.what, info.used_bytes);
+	if (r == 0)
+		r = create(home, options, &fresh);
+	if (r < 0)
+		return r;
+	journal_close(journal);
+	*journal = fresh;
+	return 0;
+}
+
+/* The journal that the index in use belongs to; its readers still need it. 0: none. */
+static uint32_t journal_of_index(struct home *home)
+{
+	uint32_t index, number;
+	uint8_t uuid[16];
+
+	if (generation_current(home_index_fd(home), &index) == FOUND &&
+		generation_read_uuid(home_index_fd(home), index, uuid) == 0 &&
+		generation_find(home_journal_fd(home), uuid, &number) == FOUND)
+		return number;
+	return 0;
+}
+
+int journal_remove_old(struct home *home)
+{
+	uint32_t keep[2] = {0, journal_of_index(home)};
+
+	int r = generation_current(home_journal_fd(home), &keep[0]);
+	if (r < 0)
+		return r;
+	return generation_remove_except(home_journal_fd(home), keep, 2);
+}
+
+static int open_read(struct home *home, uint32_t number, bool copy, struct journal **ret_journal)
+{
+	CLEANUP(journal_close) struct journal *journal = journal_new(false);
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	struct journal_meta meta;
+	uint32_t next_feed;
+
+	if (!journal)
+		return -ENOMEM;
+	int r = generation_open_read(home_journal_fd(home), &journal_kind, number, copy, &journal->gen);
+	if (r == 0)
+		r = txn_begin_read(journal_env(journal), &txn);
+	if (r == 0)
+		r = meta_read(txn, &meta, &next_feed);
+	if (r == 0 && memcmp(meta.uuid, journal_uuid(journal), 16) != 0)
+		r = err_set(ERR_CORRUPT, "the journal's uuid is not the one in STATE");
+	if (r < 0)
+		return r;
+	*ret_journal = TAKE(journal);
+	return 0;
+}
+
+static int find_journal(struct home *home, const uint8_t *uuid, uint32_t *ret_number)
+{
+	int fd = home_journal_fd(home);
+	int r = fd < 0 ? NOT_FOUND
+		: uuid ? generation_find(fd, uuid, ret_number)
+		       : generation_current(fd, ret_number);
+
+	if (r == NOT_FOUND && !uuid)
+		return err_say(ERR_NO_STORE,
+			"nothing was written to store '%s' yet: start one with 'kinf run --store %s'",
+			home_path(home), home_path(home));
+	return r;
+}
+
+int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **ret_journal)
+{
+	bool copy = !home_is_writable(home);
+	uint32_t number;
+	int r = 0;
+
+	if (copy && home_role_holder(home, HOME_REFLECTOR))
+		return err_say(ERR_LOCKED,
+			"store '%s' is in use, and cannot be read while this process may not write its "
+			"lock file: mount it writable, join its group, or copy it while it is stopped",
+			home_path(home));
+	/* It may be replaced and removed between the look at CURRENT and the opening. */
+	for (int i = 0; i < OPEN_TRIES; i++) {
+		r = find_journal(home, uuid, &number);
+		if (r)
+			return r;
+		r = open_read(home, number, copy, ret_journal);
+		if (r != -ENOENT)
+			break;
+	}
+	return r < 0 ? err_add(r, "store '%s'", home_path(home)) : 0;
+}
+
+struct env *journal_env(struct journal *journal)
+{
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	return generation_env(journal->gen);
+}
+
+const uint8_t *journal_uuid(const struct journal *journal)
+{
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	return generation_uuid(journal->gen);
+}
+
+uint32_t journal_generation(const struct journal *journal)
+{
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	return generation_number(journal->gen);
+}
+
+bool journal_is_there(const struct journal *journal, const struct home *home)
+{
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	return generation_is_there(journal->gen, home_journal_fd(home));
+}
+
+int journal_keep_current(const struct journal *journal, const struct home *home)
+{
+	uint32_t number = journal_generation(journal), current;
+	int r = generation_current(home_journal_fd(home), &current);
+
+	REQUIRE(journal->is_writer);
+	if (r == FOUND && current == number)
+		return 0;
+	r = generation_publish(home_journal_fd(home), number);
+	return r < 0 ? r : GONE;
+}

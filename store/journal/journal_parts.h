@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the journal's files share: its databases, the writer's memory of feeds and counters, and
+ * FEED rows. Inside store/ only.
+ *
+ * The writer keeps meta and checkpoints in memory and writes what changed once, at commit. After an
+ * abort or a failed commit that memory is of nothing: `stale`, and loaded again by the next begin.
+ */
+#ifndef STORE_JOURNAL_JOURNAL_PARTS_H
+#define STORE_JOURNAL_JOURNAL_PARTS_H
+
+#include "common/buf.h"
+#include "store/env/generation.h"
+#include "store/journal/journal.h"
+
+#define JOURNAL_PAGE ((uint64_t)4096) /* for what a write can take at most */
+
+enum journal_db { DB_LOG, DB_HEAD, DB_FEED, DB_META, DB_MAX };
+enum feed_part { FEED_DEFINITION = 0, FEED_CHECKPOINT = 1 };
+
+#define FEED_KEY_SIZE 5
+#define SEQ_KEY_SIZE  8
+
+struct feed_row {
+	struct feed_checkpoint checkpoint; /* its rv lies in rv */
+	uint32_t id;
+	bool changed;
+	struct buf rv;
+};
+
+struct journal {
+	uint32_t magic;
+	struct generation *gen;
+	bool is_writer;
+	/* The rest: writer only. */
+	struct txn *txn;
+	struct cursor *heads; /* in txn: a look-up and the write after it find the same page */
+	int error;            /* the open transaction can only be aborted */
+	bool stale;
+	bool meta_changed;
+	struct journal_meta meta;
+	uint32_t next_feed;
+	struct feed_row *feeds; /* by id */
+	size_t n_feeds;
+	struct buf scratch;
+};
+
+/* ---- meta (journal_meta.c) ---- */
+
+int meta_read(struct txn *txn, struct journal_meta *ret_meta, uint32_t *ret_next_feed);
+int meta_write(struct txn *txn, const struct journal_meta *meta, uint32_t next_feed);
+
+/* ---- feeds (feed_row.c) ---- */
+
+struct bytes feed_key(uint32_t feed, enum feed_part part, uint8_t room[FEED_KEY_SIZE]);
+int definition_write(const struct feed_definition *definition, struct buf *buf);
+/* The texts live in BUF. */
+int definition_read(uint32_t feed, struct bytes stored, struct buf *buf,
+	struct feed_definition *ret_definition);
+int checkpoint_read(struct bytes stored, struct feed_checkpoint *ret_checkpoint);
+
+int feed_rows_load(struct journal *journal, struct txn *txn);
+int feed_rows_flush(struct journal *journal);
+void feed_rows_release(struct journal *journal);
+struct feed_row *feed_row_find(const struct journal *journal, uint32_t feed);
+int feed_row_add(struct journal *journal, uint32_t feed, struct feed_row **ret_row);
+void feed_row_remove(struct journal *journal, uint32_t feed);
+int feed_row_set_rv(struct feed_row *row, struct bytes rv);
+
+/* ---- journal_open.c ---- */
+
+#define JOURNAL_MAGIC 0x6b1e0e06u
+
+/* The writer's memory, from the databases. */
+int journal_load(struct journal *journal, struct txn *txn);
+
+/* ---- journal.c ---- */
+
+struct bytes seq_key(uint64_t seq, uint8_t room[SEQ_KEY_SIZE]);
+/* journal_begin() that may use the room which that leaves free. */
+int journal_begin_trim(struct journal *journal);
+/* Writes what changed and commits; no failpoints. */
+int journal_finish(struct journal *journal);
+
+#endif

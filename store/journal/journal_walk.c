@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Walks over the journal's databases in key order. */
+#include "store/journal/journal_parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "store/journal/record.h"
+
+#define JOURNAL_WALK_MAGIC 0x6b1e0e07u
+#define HEAD_WALK_MAGIC    0x6b1e0e08u
+
+struct journal_walk {
+	uint32_t magic;
+	bool started;
+	uint64_t from;
+	struct cursor *cursor;
+};
+
+int journal_walk_open(struct journal *journal, struct txn *txn, uint64_t from,
+	struct journal_walk **ret_walk)
+{
+	CLEANUP(journal_walk_close) struct journal_walk *walk = calloc(1, sizeof(*walk));
+
+	(void)journal;
+	if (!walk)
+		return err_set(-ENOMEM, "walking the log");
+	walk->magic = JOURNAL_WALK_MAGIC;
+	walk->from = from;
+	int r = cursor_open(txn, DB_LOG, &walk->cursor);
+	if (r < 0)
+		return r;
+	*ret_walk = TAKE(walk);
+	return 0;
+}
+
+int journal_walk_next(struct journal_walk *walk, struct record *ret_record)
+{
+	uint8_t room[SEQ_KEY_SIZE];
+	struct bytes key, value;
+	struct record record;
+
+	CHECK_OBJ(walk, JOURNAL_WALK_MAGIC);
+	int r = walk->started
+		? cursor_next(walk->cursor, &key, &value)
+		: cursor_seek(walk->cursor, seq_key(walk->from, room), &key, &value);
+	walk->started = true;
+	if (r)
+		return r;
+	r = record_read(value, &record);
+	if (r < 0)
+		return r;
+	if (key.size != SEQ_KEY_SIZE || be64_get(key.data) != record.seq)
+		return err_set(ERR_CORRUPT, "record %" PRIu64 " is in another one's place", record.seq);
+	*ret_record = record;
+	return FOUND;
+}
+
+void journal_walk_close(struct journal_walk **walk)
+{
+	if (!*walk)
+		return;
+	cursor_close(&(*walk)->cursor);
+	(*walk)->magic = 0;
+	free(*walk);
+	*walk = NULL;
+}
+
+struct head_walk {
+	uint32_t magic;
+	bool started;
+	struct cursor *cursor;
+	struct bytes first;
+	uint8_t room[HEAD_KEY_MAX];
+};
+
+int head_walk_open(struct journal *journal, struct txn *txn, uint32_t feed, struct bytes from,
+	struct head_walk **ret_walk)
+{
+	CLEANUP(head_walk_close) struct head_walk *walk = calloc(1, sizeof(*walk));
+
+	(void)journal;
+	if (!walk)
+		return err_set(-ENOMEM, "walking the heads");
+	walk->magic = HEAD_WALK_MAGIC;
+	/* No stored key is longer, so the first one not below the whole is not below its beginning. */
+	if (from.size > JOURNAL_KEY_MAX)
+		from.size = JOURNAL_KEY_MAX;
+	walk->first = head_key(feed, from, walk->room);
+	int r = cursor_open(txn, DB_HEAD, &walk->cursor);
+	if (r < 0)
+		return r;
+	*ret_walk = TAKE(walk);
+	return 0;
+}
+
+int head_walk_next(struct head_walk *walk, struct bytes *ret_key, struct head *ret_head)
+{
+	struct bytes key, value;
+
+	CHECK_OBJ(walk, HEAD_WALK_MAGIC);
+	int r = walk->started ? cursor_next(walk->cursor, &key, &value)
+			      : cursor_seek(walk->cursor, walk->first, &key, &value);
+	walk->started = true;
+	if (r)
+		return r;
+	if (key.size <= 4)
+		return err_set(ERR_CORRUPT, "a head's key of %zu bytes", key.size);
+	if (memcmp(key.data, walk->room, 4) != 0)
+		return END;
+	r = head_read(value, ret_head);
+	if (r < 0)
+		return r;
+	*ret_key = BYTES((const uint8_t *)key.data + 4, key.size - 4);
+	return FOUND;
+}
+
+void head_walk_close(struct head_walk **walk)
+{
+	if (!*walk)
+		return;
+	cursor_close(&(*walk)->cursor);
+	(*walk)->magic = 0;
+	free(*walk);
+	*walk = NULL;
+}
+
+int journal_each_feed(struct journal *journal, struct txn *txn, journal_feed_fn *fn, void *arg)
+{
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	CLEANUP(buf_release) struct buf texts = BUF_INIT;
+	struct feed_definition definition;
+	struct feed_checkpoint checkpoint;
+	struct bytes key, value;
+
+	int r = cursor_open(txn, DB_FEED, &cursor);
+	if (r < 0)
+		return r;
+	for (r = cursor_next(cursor, &key, &value); r == FOUND;
+		r = cursor_next(cursor, &key, &value)) {
+		if (key.size != FEED_KEY_SIZE)
+			return err_set(ERR_CORRUPT, "a feed's key of %zu bytes", key.size);
+		if (((const uint8_t *)key.data)[4] != FEED_DEFINITION)
+			continue;
+		uint32_t feed = be32_get(key.data);
+		r = definition_read(feed, value, &texts, &definition);
+		if (r == 0)
+			r = journal_feed_checkpoint(journal, txn, feed, &checkpoint);
+		if (r == NOT_FOUND)
+			r = err_set(ERR_CORRUPT, "feed %" PRIu32 " has no checkpoint", feed);
+		if (r == 0)
+			r = fn(arg, &definition, &checkpoint);
+		if (r)
+			return r;
+	}
+	return r < 0 ? r : 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes of the log's records and of heads (FORMAT.md, Journal). Inside store/ only. */
+#ifndef STORE_JOURNAL_RECORD_H
+#define STORE_JOURNAL_RECORD_H
+
+#include "common/buf.h"
+#include "store/journal/journal.h"
+
+#define RECORD_BODY_MAX ((size_t)1 << 30)
+#define HEAD_KEY_MAX    (4 + JOURNAL_KEY_MAX)
+
+/* 0, or ERR_TOO_LARGE with a sentence: what cannot be written down. */
+int record_fits(const struct record *record);
+
+size_t record_size(const struct record *record);
+/* Into record_size() bytes at PLACE. */
+void record_write(const struct record *record, void *place);
+#define RECORD_HEADER 48 /* bytes before the key */
+/* What its header, the first RECORD_HEADER bytes, says of the size of the whole record. */
+size_t record_size_at(const void *header);
+/* RET_RECORD borrows from STORED. ERR_CORRUPT when the lengths or the type make no sense; the
+ * checksum is looked at by record_check(). */
+int record_read(struct bytes stored, struct record *ret_record);
+
+/* Key of an object's head; lives in ROOM. */
+struct bytes head_key(uint32_t feed, struct bytes key, uint8_t room[HEAD_KEY_MAX]);
+void head_write(const struct record *record, struct buf *buf);
+int head_read(struct bytes stored, struct head *ret_head);
+
+#endif

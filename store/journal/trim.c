@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Trimming. To move the horizon to H the log is walked from the old horizon: each record s <= H
+ * makes its previous version unneeded; a DELETED, LIST_* or FEED_* record is unneeded itself. What
+ * is left at or below H is then exactly the state as of H. A slice is one transaction, which moves
+ * the horizon as far as it came, so a kill between slices leaves nothing to repair.
+ *
+ * At a FEED_REMOVED the walk stops until all heads of the feed and their versions are gone. Nothing
+ * remembers how far that came: the heads that are left are what is left to do.
+ */
+#include "store/journal/journal_parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/failpoint.h"
+#include "store/journal/record.h"
+
+struct slice {
+	struct journal *journal;
+	struct trim_goal goal;
+	size_t limit;
+	uint64_t horizon;      /* how far it came, */
+	uint64_t history;      /* and what is left above */
+	uint32_t removed_feed; /* the walk stands before this feed's FEED_REMOVED; 0: it does not */
+	uint64_t removed_seq, removed_size;
+	uint64_t *unneeded;
+	size_t n_unneeded;
+	uint64_t deleted;
+};
+
+static void mark(struct slice *slice, uint64_t seq)
+{
+	slice->unneeded[slice->n_unneeded++] = seq;
+}
+
+static void note_trimmed(struct slice *slice, uint32_t feed, uint64_t seq)
+{
+	struct feed_row *row = feed_row_find(slice->journal, feed);
+
+	if (!row || row->checkpoint.trimmed >= seq)
+		return;
+	row->checkpoint.trimmed = seq;
+	row->changed = true;
+}
+
+/* Never less than nothing: a wrong count must not become a huge one. */
+static void pass(struct slice *slice, uint64_t seq, uint64_t size)
+{
+	slice->horizon = seq;
+	slice->history -= size < slice->history ? size : slice->history;
+}
+
+static void visit(struct slice *slice, const struct record *record)
+{
+	bool is_object = record->type <= RECORD_DELETED;
+
+	/* LIST_END's prev is its LIST_BEGIN, which has gone by itself. */
+	if (is_object && record->prev)
+		mark(slice, record->prev);
+	if (!is_object || record->type == RECORD_DELETED)
+		mark(slice, record->seq);
+	note_trimmed(slice, record->feed, record->seq);
+	pass(slice, record->seq, record->stored.size);
+}
+
+/* Is this the state to stop at? */
+static bool is_reached(const struct trim_goal *goal, uint64_t horizon, uint64_t history)
+{
+	return horizon >= goal->target && (horizon >= goal->bound || history <= goal->most);
+}
+
+/* Only looks: deleting under a walk would have to mind where it stands. */
+static int walk(struct slice *slice)
+{
+	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
+	struct journal *journal = slice->journal;
+	struct record record;
+
+	int r = journal_walk_open(journal, journal->txn, journal->meta.horizon + 1, &log);
+	if (r < 0)
+		return r;
+	for (size_t n = 0; n < slice->limit; n++) {
+		if (is_reached(&slice->goal, slice->horizon, slice->history))
+			return 0;
+		r = journal_walk_next(log, &record);
+		if (r < 0)
+			return r;
+		if (r == END)
+			return err_set(ERR_CORRUPT, "the log ends before %" PRIu64, journal->meta.next_seq);
+		if (record.type == RECORD_FEED_REMOVED) {
+			slice->removed_feed = record.feed;
+			slice->removed_seq = record.seq;
+			slice->removed_size = record.stored.size;
+			return 0;
+		}
+		visit(slice, &record);
+	}
+	return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* To delete N entries: a copy of each leaf, half as much again for the pages above, and what a commit
+ * takes beside. */
+static int make_room(struct slice *slice, size_t n)
+{
+	return txn_allocate_copies(slice->journal->txn, ((uint64_t)n * 3 / 2 + 16) * JOURNAL_PAGE);
+}
+
+/* In the log's order, which touches each page once. One that is not there is no reason to stop. */
+static int delete_unneeded(struct slice *slice)
+{
+	uint8_t room[SEQ_KEY_SIZE];
+
+	int r = make_room(slice, slice->n_unneeded);
+	if (r < 0)
+		return r;
+	qsort(slice->unneeded, slice->n_unneeded, sizeof(*slice->unneeded), by_number);
+	for (size_t i = 0; i < slice->n_unneeded; i++) {
+		r = txn_del(slice->journal->txn, DB_LOG, seq_key(slice->unneeded[i], room));
+		if (r < 0)
+			return r;
+		slice->deleted += r == FOUND;
+	}
+	slice->n_unneeded = 0;
+	return 0;
+}
+
+/* The next heads of the removed feed: FOUND while there were more than fit, END with the last. */
+static int drop_heads(struct slice *slice)
+{
+	struct journal *journal = slice->journal;
+	uint8_t room[HEAD_KEY_MAX];
+	struct bytes prefix = head_key(slice->removed_feed, BYTES_NONE, room);
+	struct bytes key, value;
+	struct head head;
+
+	for (size_t n = 0; n < slice->limit; n++) {
+		int r = cursor_seek(journal->heads, prefix, &key, &value);
+		if (r == END || (r == FOUND && !bytes_starts(key, prefix)))
+			return END;
+		if (r == FOUND)
+			r = head_read(value, &head);
+		if (r == 0) {
+			mark(slice, head.seq);
+			r = cursor_del(journal->heads);
+		}
+		if (r < 0)
+			return r;
+	}
+	return FOUND;
+}
+
+static int drop_rows(struct slice *slice)
+{
+	struct txn *txn = slice->journal->txn;
+	uint8_t room[FEED_KEY_SIZE];
+
+	int r = txn_del(txn, DB_FEED, feed_key(slice->removed_feed, FEED_DEFINITION, room));
+	if (r >= 0)
+		r = txn_del(txn, DB_FEED, feed_key(slice->removed_feed, FEED_CHECKPOINT, room));
+	if (r < 0)
+		return r;
+	if (feed_row_find(slice->journal, slice->removed_feed))
+		feed_row_remove(slice->journal, slice->removed_feed);
+	return 0;
+}
+
+/* All that the feed has written lies at or below its FEED_REMOVED, and the index has taken that:
+ * nobody who opens a snapshot now sees it. Who follows it is LAPPED from the first slice on. */
+static int drop_feed(struct slice *slice)
+{
+	int r = make_room(slice, slice->limit);
+	if (r < 0)
+		return r;
+	note_trimmed(slice, slice->removed_feed, slice->removed_seq);
+	r = drop_heads(slice);
+	if (r != END)
+		return r;
+	mark(slice, slice->removed_seq);
+	pass(slice, slice->removed_seq, slice->removed_size);
+	return drop_rows(slice);
+}
+
+static int run(struct slice *slice)
+{
+	struct journal *journal = slice->journal;
+
+	slice->horizon = journal->meta.horizon;
+	slice->history = journal->meta.history;
+	int r = walk(slice);
+	/* A slice of its own, unless the walk stands before it from the beginning. */
+	if (r == 0 && slice->removed_feed && slice->horizon == journal->meta.horizon)
+		r = drop_feed(slice);
+	if (r < 0)
+		return r;
+	r = delete_unneeded(slice);
+	if (r < 0)
+		return r;
+	journal->meta.horizon = slice->horizon;
+	journal->meta.history = slice->history;
+	journal->meta_changed = true;
+	return failpoint_pass(FAILPOINT_JOURNAL_TRIM);
+}
+
+static int trim_slice(struct journal *journal, const struct trim_goal *goal, size_t limit,
+	uint64_t *ret_trimmed)
+{
+	struct slice slice = {.journal = journal, .goal = *goal, .limit = limit};
+
+	int r = journal_begin_trim(journal);
+	if (r < 0)
+		return r;
+	REQUIRE(goal->target < journal->meta.next_seq && goal->bound < journal->meta.next_seq);
+	if (is_reached(goal, journal->meta.horizon, journal->meta.history)) {
+		journal_abort(journal);
+		*ret_trimmed = 0;
+		return 0;
+	}
+	/* Each record marks two at most; a removed feed's heads one each, and itself. */
+	AUTO_FREE uint64_t *unneeded = calloc(2 * limit + 1, sizeof(*unneeded));
+	slice.unneeded = unneeded;
+	journal->error = unneeded ? run(&slice) : err_set(-ENOMEM, "trimming the journal");
+	r = journal_finish(journal);
+	if (r < 0)
+		return r;
+	FAILPOINT_RETURN(JOURNAL_TRIMMED);
+	*ret_trimmed = slice.deleted;
+	return is_reached(goal, slice.horizon, slice.history) ? 0 : AGAIN;
+}
+
+static bool wants_room(int r)
+{
+	return r == ERR_MAP_FULL || r == -ENOSPC || r == -EDQUOT;
+}
+
+int journal_trim_towards(struct journal *journal, const struct trim_goal *goal, size_t limit,
+	uint64_t *ret_trimmed)
+{
+	REQUIRE(!journal_txn(journal) && limit > 0);
+	int r = trim_slice(journal, goal, limit, ret_trimmed);
+	/* What is deleted is copied first: where there is little room left a slice has to be small. */
+	while (wants_room(r) && limit > 1) {
+		limit /= 2;
+		r = trim_slice(journal, goal, limit, ret_trimmed);
+	}
+	return r;
+}
+
+int journal_trim(struct journal *journal, uint64_t target, size_t limit, uint64_t *ret_trimmed)
+{
+	struct trim_goal goal = {.target = target, .most = UINT64_MAX};
+
+	return journal_trim_towards(journal, &goal, limit, ret_trimmed);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Named cursors: small text files (FORMAT.md, Cursors), replaced as a whole by their follower and
+ * read by the reflector before it trims. Text, because somebody will want to look into one.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/failpoint.h"
+#include "common/proc.h"
+#include "store/read/follow.h"
+#include "store/env/state.h"
+
+#define NAME_MAX_BYTES 64
+#define FILE_MAX_BYTES (1 << 20)
+#define FIRST_LINE     "kinf-cursor 1"
+#define TEMPORARY_NS   (UINT64_C(1800) * 1000000000) /* much longer than a file is written for */
+
+static int check_name(const char *name)
+{
+	size_t n = strlen(name);
+	bool good = n > 0 && n <= NAME_MAX_BYTES && name[0] != '.';
+
+	for (size_t i = 0; good && i < n; i++)
+		good = isalnum((unsigned char)name[i]) || strchr("._-", name[i]);
+	if (good)
+		return 0;
+	return err_say(-EINVAL,
+		"cursor name '%.80s': 1 to %d letters, digits, '.', '_', '-', not beginning with '.'",
+		name, NAME_MAX_BYTES);
+}
+
+/* ---- writing ---- */
+
+static void compose(struct buf *text, const uint8_t uuid[16],
+	const struct follow_position *positions, size_t n)
+{
+	buf_str(text, FIRST_LINE "\njournal ");
+	for (unsigned i = 0; i < 16; i++)
+		buf_printf(text, "%02x", uuid[i]);
+	buf_printf(text, "\nwritten %" PRIu64 "\n", proc_realtime_ns());
+	for (size_t i = 0; i < n; i++)
+		buf_printf(text, "feed %" PRIu32 " %" PRIu64 "\n", positions[i].feed,
+			positions[i].seq);
+	buf_str(text, "end\n");
+}
+
+static int make_file(struct home *home, const char *name)
+{
+	int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+	int fd = openat(home_cursors_fd(home), name, flags, 0640);
+
+	if (fd >= 0 || (errno != ENOENT && errno != EBADF))
+		return fd < 0 ? -errno : fd;
+	/* Somebody took the folder away. */
+	int r = home_require_cursors(home);
+	if (r < 0)
+		return r;
+	fd = openat(home_cursors_fd(home), name, flags, 0640);
+	return fd < 0 ? -errno : fd;
+}
+
+int cursor_save(struct home *home, const char *name, const uint8_t uuid[16],
+	const struct follow_position *positions, size_t n)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	char temporary[NAME_MAX_BYTES + 40];
+	int r = check_name(name);
+
+	if (r == 0) {
+		compose(&text, uuid, positions, n);
+		r = buf_error(&text);
+	}
+	if (r < 0)
+		return r;
+	(void)snprintf(temporary, sizeof(temporary), ".%s.%d", name, (int)getpid());
+	AUTO_FD int fd = make_file(home, temporary);
+	if (fd < 0)
+		return err_set(fd, "cursor '%s' in '%s/cursors'", name, home_path(home));
+	int directory = home_cursors_fd(home);
+	/* Whatever the umask is: the reflector, perhaps another user, must be able to read it. */
+	r = fchmod(fd, 0640) < 0 ? -errno : write_whole(fd, buf_bytes(&text));
+	if (r == 0)
+		r = failpoint_pass(FAILPOINT_CURSOR_WRITE);
+	if (r == 0 && renameat(directory, temporary, directory, name) < 0)
+		r = -errno;
+	if (r < 0) {
+		(void)unlinkat(directory, temporary, 0); /* the old cursor stays */
+		return err_set(r, "writing cursor '%s'", name);
+	}
+	return 0;
+}
+
+int cursor_remove(struct home *home, const char *name)
+{
+	int r = check_name(name);
+
+	if (r < 0)
+		return r;
+	if (unlinkat(home_cursors_fd(home), name, 0) == 0)
+		return FOUND;
+	return errno == ENOENT ? NOT_FOUND : err_set(-errno, "removing cursor '%s'", name);
+}
+
+/* ---- reading ---- */
+
+static int read_whole(int directory, const char *name, struct buf *text)
+{
+	if (directory < 0)
+		return NOT_FOUND; /* a copy without cursors */
+	/* The folder is the group's to write: a FIFO in it must not stop who looks at all cursors. */
+	AUTO_FD int fd = openat(directory, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+
+	if (fd < 0)
+		return errno == ENOENT ? NOT_FOUND : err_set(-errno, "cursor '%s'", name);
+	if (fstat(fd, &st) < 0)
+		return err_set(-errno, "cursor '%s'", name);
+	if (!S_ISREG(st.st_mode))
+		return err_set(ERR_CORRUPT, "cursor '%s' is no file", name);
+	for (;;) {
+		uint8_t *place = buf_grow(text, 4096);
+
+		if (!place || text->size > FILE_MAX_BYTES)
+			return err_set(ERR_TOO_LARGE, "cursor '%s'", name);
+		ssize_t n = read(fd, place, 4096);
+		if (n < 0 && errno != EINTR)
+			return err_set(-errno, "cursor '%s'", name);
+		buf_truncate(text, text->size - 4096 + (n > 0 ? (size_t)n : 0));
+		if (n == 0)
+			return FOUND;
+	}
+}
+
+static int add_position(struct cursor_file *cursor, uint32_t feed, uint64_t seq)
+{
+	struct follow_position *positions =
+		realloc(cursor->positions, (cursor->n + 1) * sizeof(*positions));
+
+	if (!positions)
+		return -ENOMEM;
+	cursor->positions = positions;
+	positions[cursor->n++] = (struct follow_position){feed, seq};
+	return 0;
+}
+
+static bool read_uuid(const char *text, uint8_t uuid[16])
+{
+	if (strlen(text) != 32)
+		return false;
+	for (unsigned i = 0; i < 16; i++) {
+		unsigned byte;
+
+		if (sscanf(text + 2 * i, "%2x", &byte) != 1)
+			return false;
+		uuid[i] = (uint8_t)byte;
+	}
+	return true;
+}
+
+/* One line after the first: 0, END at "end", ERR_CORRUPT. */
+static int read_line(const char *line, struct cursor_file *cursor)
+{
+	uint32_t feed;
+	uint64_t seq;
+	int end = 0;
+
+	if (strcmp(line, "end") == 0)
+		return END;
+	if (strncmp(line, "journal ", 8) == 0)
+		return read_uuid(line + 8, cursor->uuid) ? 0 : ERR_CORRUPT;
+	if (sscanf(line, "written %" SCNu64 "%n", &cursor->written_ns, &end) == 1 && !line[end])
+		return 0;
+	if (sscanf(line, "feed %" SCNu32 " %" SCNu64 "%n", &feed, &seq, &end) == 2 && !line[end])
+		return add_position(cursor, feed, seq);
+	return ERR_CORRUPT;
+}
+
+static int parse(char *text, struct cursor_file *cursor)
+{
+	char *rest = NULL;
+	char *line = strtok_r(text, "\n", &rest);
+	int r = 0;
+
+	if (!line || strcmp(line, FIRST_LINE) != 0)
+		return ERR_FORMAT;
+	while (r == 0 && (line = strtok_r(NULL, "\n", &rest)))
+		r = read_line(line, cursor);
+	return r == END ? 0 : r < 0 ? r : ERR_CORRUPT;
+}
+
+int cursor_load(struct home *home, const char *name, struct cursor_file *ret_cursor)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	struct cursor_file cursor = {{0}, NULL, 0, 0};
+	int r = check_name(name);
+
+	if (r == 0)
+		r = read_whole(home_cursors_fd(home), name, &text);
+	if (r != FOUND)
+		return r;
+	(void)buf_cstr(&text);
+	r = buf_error(&text);
+	if (r == 0)
+		r = parse((char *)text.data, &cursor);
+	if (r < 0) {
+		cursor_release(&cursor);
+		return err_set(r, "cursor '%s': remove it with 'kinf cursor rm %s'", name, name);
+	}
+	*ret_cursor = cursor;
+	return FOUND;
+}
+
+void cursor_release(struct cursor_file *cursor)
+{
+	free(cursor->positions);
+	*cursor = (struct cursor_file){{0}, NULL, 0, 0};
+}
+
+/* ---- all of them ---- */
+
+static int open_folder(struct home *home, DIR **ret_directory)
+{
+	int fd = openat(home_cursors_fd(home), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	*ret_directory = fd < 0 ? NULL : fdopendir(fd);
+	if (*ret_directory)
+		return 0;
+	int r = err_set(-errno, "'%s/cursors'", home_path(home));
+	if (fd >= 0)
+		(void)close(fd); /* nothing was written through it */
+	return r;
+}
+
+int cursor_each(struct home *home, cursor_fn *fn, void *arg)
+{
+	DIR *directory;
+
+	if (home_cursors_fd(home) < 0)
+		return 0; /* a copy without cursors */
+	int r = open_folder(home, &directory);
+	if (r < 0)
+		return r;
+	for (struct dirent *entry; r == 0 && (entry = readdir(directory));) {
+		struct cursor_file cursor;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		r = cursor_load(home, entry->d_name, &cursor);
+		if (r == FOUND) {
+			r = fn(arg, entry->d_name, &cursor);
+			cursor_release(&cursor);
+		} else if (r != -ENOMEM) {
+			/* Removed meanwhile, or nobody can go on from it. One that can't be read, or is
+			 * no cursor's name, must not hide the others. */
+			err_clear();
+			r = 0;
+		}
+	}
+	(void)closedir(directory);
+	return r;
+}
+
+bool cursor_is_expired(uint64_t written_ns, uint64_t expiry_ns)
+{
+	uint64_t now = proc_realtime_ns();
+
+	return (now > written_ns ? now - written_ns : written_ns - now) > expiry_ns;
+}
+
+/* By the file's time: what can't be read becomes old too, and a file is replaced by each writing. One
+ * that is written just now, after all that time, is lost until it is written the next time. */
+static bool is_left_behind(int directory, const char *name, uint64_t expiry_ns)
+{
+	uint64_t now = proc_realtime_ns(), limit = name[0] == '.' ? TEMPORARY_NS : expiry_ns;
+	struct stat st;
+
+	if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	uint64_t changed = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+	return now > changed && (now - changed) / 2 > limit;
+}
+
+int cursor_sweep(struct home *home, uint64_t expiry_ns)
+{
+	DIR *directory;
+	int removed = 0;
+	int r = open_folder(home, &directory);
+
+	if (r < 0)
+		return r;
+	for (struct dirent *entry; (entry = readdir(directory));)
+		if (is_left_behind(dirfd(directory), entry->d_name, expiry_ns))
+			removed += unlinkat(dirfd(directory), entry->d_name, 0) == 0;
+	(void)closedir(directory);
+	return removed;
+}

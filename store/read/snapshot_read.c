@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a snapshot sees of objects: by key, by index entry, by id, by seq. */
+#include "store/read/snapshot.h"
+
+#include <string.h>
+
+#include "common/check.h"
+#include "common/err.h"
+#include "store/read/snapshot_parts.h"
+
+/* ---- records ---- */
+
+static int checked(const struct snapshot *s, const struct record *record)
+{
+	return s->store->options.check ? record_check(record) : 0;
+}
+
+/* The versions of a removed feed go before its FEED_REMOVED is at the horizon, which is why a feed
+ * may be gone from the journal while the index half of this snapshot still shows it. */
+static int wrong_pointer(const struct snapshot *s, uint32_t feed, struct bytes key, uint64_t seq)
+{
+	struct feed_checkpoint checkpoint;
+	int r = journal_feed_checkpoint(s->pair->journal, s->journal_txn, feed, &checkpoint);
+
+	if (r < 0)
+		return r;
+	if (r == NOT_FOUND || checkpoint.phase == FEED_REMOVED)
+		return err_say(ERR_NO_FEED, "the feed of '%.*s' was removed", BYTES_ARG(key));
+	return err_say(ERR_CORRUPT,
+		"the index names version %llu of '%.*s', which the journal does not hold: "
+		"run 'kinf rebuild-index'",
+		(unsigned long long)seq, BYTES_ARG(key));
+}
+
+int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
+	const struct index_entry *entry, struct record *ret_record)
+{
+	const struct snapshot *s = snapshot_active(snapshot);
+	struct journal *journal = s->pair->journal;
+	struct record record;
+	int r;
+
+	if (entry->place && entry->generation == journal_generation(journal))
+		r = journal_get_at(journal, s->journal_txn, entry->seq, entry->place,
+			entry->place_size, &record);
+	else
+		r = journal_get(journal, s->journal_txn, entry->seq, &record);
+	if (r < 0)
+		return r;
+	if (r != FOUND || record.seq != entry->seq || record.feed != feed ||
+		!bytes_equal(record.key, key) ||
+		(record.type != RECORD_ADDED && record.type != RECORD_MODIFIED))
+		return wrong_pointer(s, feed, key, entry->seq);
+	r = checked(s, &record);
+	if (r < 0)
+		return r;
+	*ret_record = record;
+	return FOUND;
+}
+
+void snapshot_prefetch(struct snapshot *snapshot, const struct index_entry *entry)
+{
+	const struct snapshot *s = snapshot_active(snapshot);
+
+	if (entry->place && entry->generation == journal_generation(s->pair->journal))
+		txn_prefetch(s->journal_txn, entry->place);
+}
+
+/* ---- by hints ---- */
+
+/* A version of FEED that a hint leads to and the snapshot sees (store/index/hints.h says why it is then the
+ * one it sees). NOT_FOUND: ask the index, which also says what is wrong. */
+static int hinted(const struct snapshot *s, uint32_t feed, uint64_t visible, const struct hint *hint,
+	struct record *ret_record)
+{
+	struct journal *journal = s->pair->journal;
+	int r = NOT_FOUND;
+
+	if (hint->place && hint->generation == journal_generation(journal))
+		r = journal_at(journal, s->journal_txn, hint->place, ret_record);
+	else if (hint->seq && hint->seq <= visible)
+		r = journal_get(journal, s->journal_txn, hint->seq, ret_record);
+	if (r < 0)
+		err_clear();
+	return r == FOUND && ret_record->feed == feed && ret_record->seq <= visible &&
+				(ret_record->type == RECORD_ADDED ||
+					ret_record->type == RECORD_MODIFIED)
+			? FOUND
+			: NOT_FOUND;
+}
+
+static int get_hinted(struct snapshot *snapshot, uint32_t feed, struct bytes key,
+	struct record *ret_record)
+{
+	const struct snapshot *s = snapshot_active(snapshot);
+	struct record record;
+
+	if (!s->use_hints)
+		return NOT_FOUND;
+	struct hint hint = hints_name(s->use_hints, feed, key);
+	if (hint.place) /* all its lines at once, not each after the one before */
+		txn_prefetch(s->journal_txn, hint.place);
+	int r = hinted(s, feed, snapshot_visible(snapshot, feed), &hint, &record);
+
+	if (r != FOUND || !bytes_equal(record.key, key))
+		return NOT_FOUND;
+	r = checked(s, &record);
+	if (r < 0)
+		return r;
+	*ret_record = record;
+	return FOUND;
+}
+
+int snapshot_get(
+	struct snapshot *snapshot, uint32_t feed, struct bytes key, struct record *ret_record)
+{
+	const struct snapshot *s = snapshot_active(snapshot);
+	struct index_entry entry;
+	int r = get_hinted(snapshot, feed, key, ret_record);
+
+	if (r != NOT_FOUND)
+		return r;
+	r = index_get(s->pair->index, s->index_txn, feed, key, &entry);
+	return r != FOUND ? r : snapshot_record(snapshot, feed, key, &entry, ret_record);
+}
+
+bool snapshot_hints_agree(struct snapshot *snapshot, uint32_t feed, struct bytes key,
+	const struct index_entry *entry)
+{
+	const struct snapshot *s = snapshot_active(snapshot);
+	uint64_t visible = snapshot_visible(snapshot, feed);
+	struct record record;
+
+	if (!s->use_hints)
+		return true;
+	struct hint hint = hints_name(s->use_hints, feed, key);
+	/* A name's may be that of another name: it is asked for its key. */
+	if (hinted(s, feed, visible, &hint, &record) == FOUND && bytes_equal(record.key, key) &&
+		record.seq != entry->seq)
+		return false;
+	hint = hints_object(s->use_hints, entry->object);
+	return hinted(s, feed, visible, &hint, &record) != FOUND ||
+	       (record.seq == entry->seq && bytes_equal(record.key, key));
+}
+
+/* The hints of N objects, and their records on the way from memory. */
+static void ask_hints(const struct snapshot *s, const uint64_t *ids, size_t n, struct hint *ret_hints)
+{
+	for (size_t i = 0; i < n; i++)
+		hints_prefetch_object(s->use_hints, ids[i]);
+	for (size_t i = 0; i < n; i++) {
+		ret_hints[i] = hints_object(s->use_hints, ids[i]);
+		if (ret_hints[i].place)
+			txn_prefetch(s->journal_txn, ret_hints[i].place);
+	}
+}
+
+static void object_of_record(uint64_t id, const struct hint *hint, const struct record *record,
+	struct snapshot_object *ret_object)
+{
+	*ret_object = (struct snapshot_object){
+		.key = record->key,
+		.entry = {.object = id,
+			.seq = record->seq,
+			.place = hint->place,
+			.place_size = (uint32_t)record->stored.size,
+			.generation = hint->generation},
+	};
+}
+
+int snapshot_walk_objects(struct snapshot *snapshot, uint32_t feed, struct index_walk *walk,
+	struct snapshot_object *ret_objects, size_t n)
+{
+	const struct snapshot *s = snapshot_active(snapshot);
+	uint64_t visible = snapshot_visible(snapshot, feed);
+	struct hint hints[SNAPSHOT_OBJECTS_MAX] = {{0}};
+	uint64_t ids[SNAPSHOT_OBJECTS_MAX];
+	struct record record;
+	size_t found = 0;
+	int r = FOUND;
+
+	REQUIRE(n > 0 && n <= SNAPSHOT_OBJECTS_MAX);
+	while (found < n && (r = index_walk_next_id(walk, &ids[found])) == FOUND)
+		found++;
+	if (r < 0)
+		return r;
+	if (s->use_hints)
+		ask_hints(s, ids, found, hints);
+	for (size_t i = 0; i < found; i++) {
+		if (hinted(s, feed, visible, &hints[i], &record) == FOUND) {
+			object_of_record(ids[i], &hints[i], &record, &ret_objects[i]);
+			continue;
+		}
+		r = index_walk_object(walk, ids[i], &ret_objects[i].key, &ret_objects[i].entry);
+		if (r < 0)
+			return r;
+	}
+	return (int)found;
+}
+
+int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret_record)
+{
+	const struct snapshot *s = snapshot_active(snapshot);
+	struct record record;
+	int r = journal_get(s->pair->journal, s->journal_txn, seq, &record);
+
+	if (r == FOUND)
+		r = checked(s, &record);
+	if (r == FOUND)
+		*ret_record = record;
+	return r;
+}
+
+/* ---- definitions ---- */
+
+struct definition_search {
+	const char *name;
+	uint32_t id;
+	int result;
+};
+
+static int match_definition(void *arg, const struct index_definition *definition)
+{
+	struct definition_search *search = arg;
+
+	if (definition->dropping || strcmp(definition->name, search->name) != 0)
+		return 0;
+	search->id = definition->id;
+	search->result = definition->filled == INDEX_READY ? FOUND : AGAIN;
+	return 0;
+}
+
+int snapshot_definition(
+	struct snapshot *snapshot, uint32_t feed, const char *name, uint32_t *ret_definition)
+{
+	const struct snapshot *s = snapshot_active(snapshot);
+	struct definition_search search = {.name = name, .result = NOT_FOUND};
+	int r = index_each_definition(
+		s->pair->index, s->index_txn, feed, match_definition, &search);
+
+	if (r < 0)
+		return r;
+	if (search.result == FOUND)
+		*ret_definition = search.id;
+	return search.result;
+}

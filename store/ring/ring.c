@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/ring/ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/failpoint.h"
+#include "common/proc.h"
+#include "store/ring/ring_layout.h"
+
+#define RING_WRITER_MAGIC 0x52574e47u
+#define BATCH_MAX         (4u << 20)
+
+struct ring {
+	uint32_t magic;
+	bool mapped;  /* unmap at close */
+	bool overrun; /* the batch is too large, or memory was short: readers are sent to the log */
+	struct ring_header *header;
+	uint8_t *data;
+	uint64_t capacity;
+	dev_t device; /* of the file */
+	ino_t inode;
+	struct buf batch; /* records as they will lie in the ring, without position and crc */
+};
+
+size_t ring_bytes(size_t capacity)
+{
+	return RING_HEADER_SIZE + capacity;
+}
+
+static bool capacity_is_valid(uint64_t capacity)
+{
+	return capacity >= 4096 && !(capacity & (capacity - 1)) && capacity <= UINT64_C(1) << 32;
+}
+
+int ring_header_check(const struct ring_header *header, uint64_t size)
+{
+	if (size < RING_HEADER_SIZE)
+		return err_set(ERR_CORRUPT, "ring of %llu bytes", (unsigned long long)size);
+	/* pairs with release in header_fill() */
+	uint32_t layout = atomic_load_explicit(&header->layout, memory_order_acquire);
+	if (header->magic != RING_MAGIC || layout != RING_LAYOUT ||
+		header->header_size != RING_HEADER_SIZE || header->align != RING_ALIGN)
+		return err_set(ERR_FORMAT, "ring header");
+	if (header->crc != ring_header_crc(header) || !capacity_is_valid(header->capacity) ||
+		size != ring_bytes(header->capacity))
+		return err_set(ERR_CORRUPT, "ring header");
+
+	char boot_id[33];
+	int r = proc_boot_id(boot_id);
+	if (r < 0)
+		return r;
+	if (memcmp(boot_id, header->boot_id, sizeof(header->boot_id)) != 0)
+		return err_set(-ENOENT, "ring of an earlier boot");
+	return 0;
+}
+
+static int header_fill(struct ring_header *header, uint64_t capacity, const uint8_t uuid[16])
+{
+	char boot_id[33];
+	int r = proc_boot_id(boot_id);
+	if (r < 0)
+		return r;
+	memset((void *)header, 0, sizeof(*header));
+	header->magic = RING_MAGIC;
+	header->header_size = RING_HEADER_SIZE;
+	header->align = RING_ALIGN;
+	header->capacity = capacity;
+	header->created_ns = proc_realtime_ns();
+	memcpy(header->boot_id, boot_id, sizeof(header->boot_id));
+	memcpy(header->uuid, uuid, sizeof(header->uuid));
+	header->crc = ring_header_crc(header);
+	/* pairs with acquire in ring_header_check() */
+	atomic_store_explicit(&header->layout, RING_LAYOUT, memory_order_release);
+	return 0;
+}
+
+static void wake_readers(struct ring_header *header)
+{
+	/* pairs with acquire in ring_next(): who sees this word sees the tail before it */
+	atomic_fetch_add_explicit(&header->wake, 1, memory_order_release);
+	(void)syscall(SYS_futex, (void *)&header->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* A position beyond all that an earlier writer can have claimed, by more than the whole ring: a
+ * reader at or before the old claim is lapped by it, even one that had read everything. */
+static uint64_t position_beyond(const struct ring_header *header, uint64_t capacity)
+{
+	uint64_t claim = atomic_load_explicit(&header->claim, memory_order_relaxed);
+
+	return ring_align(claim + 1) + capacity;
+}
+
+static void jump(struct ring_header *header, uint64_t position)
+{
+	atomic_store_explicit(&header->claim, position, memory_order_relaxed);
+	/* pairs with acquire in ring_reader.c: the new claim (and epoch) come before the new tail */
+	atomic_store_explicit(&header->tail, position, memory_order_release);
+}
+
+/* The epoch first: from then on no reader takes for whole what the old writer left. */
+static void writer_start(struct ring_header *header, uint64_t capacity)
+{
+	bool is_new = atomic_load_explicit(&header->epoch, memory_order_relaxed) == 0;
+
+	atomic_fetch_add_explicit(&header->epoch, 1, memory_order_seq_cst);
+	if (!is_new)
+		jump(header, position_beyond(header, capacity));
+	atomic_store_explicit(&header->writer_pid, getpid(), memory_order_relaxed);
+	atomic_store_explicit(&header->heartbeat_ns, proc_realtime_ns(), memory_order_relaxed);
+	/* pairs with acquire in ring_next() and ring_attach() */
+	atomic_store_explicit(&header->state, RING_LIVE, memory_order_release);
+	wake_readers(header);
+}
+
+/* A batch of half a ring laps most readers anyway; the log serves them better, and private memory
+ * stays small. */
+static size_t batch_limit(uint64_t capacity)
+{
+	return capacity / 2 < BATCH_MAX ? capacity / 2 : BATCH_MAX;
+}
+
+static int ring_new(struct ring_header *header, bool mapped, struct ring **ret_ring)
+{
+	struct ring *ring = calloc(1, sizeof(*ring));
+	if (!ring)
+		return err_set(-ENOMEM, "ring");
+	ring->magic = RING_WRITER_MAGIC;
+	ring->mapped = mapped;
+	ring->header = header;
+	ring->data = (uint8_t *)header + RING_HEADER_SIZE;
+	ring->capacity = header->capacity;
+	buf_init(&ring->batch, batch_limit(header->capacity));
+	writer_start(header, ring->capacity);
+	*ret_ring = ring;
+	return 0;
+}
+
+/* May be taken over by a new writer: whole, of this boot, size and journal. */
+static bool is_usable(const struct ring_header *header, uint64_t size, uint64_t capacity,
+	const uint8_t uuid[16])
+{
+	bool usable = ring_header_check(header, size) == 0 && header->capacity == capacity &&
+		!memcmp(header->uuid, uuid, sizeof(header->uuid)) &&
+		atomic_load_explicit(&header->state, memory_order_relaxed) != RING_SUPERSEDED;
+
+	err_clear();
+	return usable;
+}
+
+int ring_init(void *memory, size_t size, const uint8_t uuid[16], struct ring **ret_ring)
+{
+	REQUIRE(memory && (uintptr_t)memory % 128 == 0 && size > RING_HEADER_SIZE);
+	struct ring_header *header = memory;
+	uint64_t capacity = size - RING_HEADER_SIZE;
+
+	if (!capacity_is_valid(capacity))
+		return err_set(-EINVAL, "ring of %zu bytes", size);
+	if (!is_usable(header, size, capacity, uuid)) {
+		int r = header_fill(header, capacity, uuid);
+		if (r < 0)
+			return r;
+	}
+	return ring_new(header, false, ret_ring);
+}
+
+static int map_shared(int fd, size_t size, struct ring_header **ret_header)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+
+	if (p == MAP_FAILED)
+		return err_set(-errno, "mapping a ring");
+	*ret_header = p;
+	return 0;
+}
+
+/* FOUND: the file under NAME can go on being used. NOT_FOUND: it can not, and its readers, if it
+ * is a ring at all, have been told to look for the next one. */
+static int take_over(int directory_fd, const char *name, size_t capacity, const uint8_t uuid[16],
+	struct ring_header **ret_header)
+{
+	AUTO_FD int fd = openat(directory_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+	struct ring_header *header = NULL;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < RING_HEADER_SIZE)
+		return NOT_FOUND;
+	if (map_shared(fd, (size_t)st.st_size, &header) < 0) {
+		err_clear();
+		return NOT_FOUND;
+	}
+	if (is_usable(header, (uint64_t)st.st_size, capacity, uuid)) {
+		*ret_header = header;
+		return FOUND;
+	}
+	if (header->magic == RING_MAGIC && header->header_size == RING_HEADER_SIZE) {
+		/* pairs with acquire in ring_next() */
+		atomic_store_explicit(&header->state, RING_SUPERSEDED, memory_order_release);
+		wake_readers(header);
+	}
+	(void)munmap(header, (size_t)st.st_size); /* ours, whole: can't fail */
+	return NOT_FOUND;
+}
+
+static int make_file(int directory_fd, const char *temporary, size_t size, unsigned mode)
+{
+	(void)unlinkat(directory_fd, temporary, 0); /* of a writer that was killed here */
+	AUTO_FD int fd = openat(directory_fd, temporary,
+		O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+	if (fd < 0)
+		return err_set(-errno, "creating '%s'", temporary);
+	if (fchmod(fd, mode) < 0)
+		return err_set(-errno, "mode of '%s'", temporary);
+	/* All of it now: a full tmpfs is an error here and not a SIGBUS later. */
+	int r = posix_fallocate(fd, 0, (off_t)size);
+	if (r)
+		return err_set(-r, "allocating %zu bytes for '%s'", size, temporary);
+	return TAKE_FD(fd);
+}
+
+static int create_new(int directory_fd, const char *name, size_t capacity, const uint8_t uuid[16],
+	unsigned mode, struct ring_header **ret_header)
+{
+	char temporary[NAME_MAX + 1];
+	struct ring_header *header = NULL;
+
+	if (snprintf(temporary, sizeof(temporary), ".%s.new", name) >= (int)sizeof(temporary))
+		return err_set(-ENAMETOOLONG, "ring '%s'", name);
+	AUTO_FD int fd = make_file(directory_fd, temporary, ring_bytes(capacity), mode);
+	int r = fd < 0 ? fd : map_shared(fd, ring_bytes(capacity), &header);
+	if (r < 0)
+		goto out;
+	r = header_fill(header, capacity, uuid);
+	if (!r && renameat(directory_fd, temporary, directory_fd, name) < 0)
+		r = err_set(-errno, "renaming '%s'", temporary);
+	if (r < 0)
+		(void)munmap(header, ring_bytes(capacity)); /* ours, whole: can't fail */
+	else
+		*ret_header = header;
+out:
+	if (r < 0)
+		(void)unlinkat(directory_fd, temporary, 0); /* the next writer does it again */
+	return r;
+}
+
+static int take_or_create(int directory_fd, const char *name, size_t capacity, const uint8_t uuid[16],
+	unsigned mode, struct ring_header **ret_header)
+{
+	int r = take_over(directory_fd, name, capacity, uuid, ret_header);
+
+	return r == NOT_FOUND ? create_new(directory_fd, name, capacity, uuid, mode, ret_header) : r;
+}
+
+/* Nobody else makes files of this name: who writes it has the role. */
+static void remember_file(struct ring *ring, int directory_fd, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		st = (struct stat){0}; /* taken away already: ring_keep */
+	ring->device = st.st_dev;
+	ring->inode = st.st_ino;
+}
+
+int ring_create(int directory_fd, const char *name, size_t capacity, const uint8_t uuid[16],
+	unsigned mode, struct ring **ret_ring)
+{
+	struct ring_header *header = NULL;
+
+	if (!capacity_is_valid(capacity))
+		return err_set(-EINVAL, "ring '%s': capacity %zu", name, capacity);
+	int r = take_or_create(directory_fd, name, capacity, uuid, mode, &header);
+	if (r < 0)
+		return r;
+	r = ring_new(header, true, ret_ring);
+	if (r < 0)
+		(void)munmap(header, ring_bytes(capacity)); /* ours, whole: can't fail */
+	else
+		remember_file(*ret_ring, directory_fd, name);
+	return r;
+}
+
+static bool has_name(const struct ring *ring, int directory_fd, const char *name)
+{
+	struct stat st;
+
+	return fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		st.st_dev == ring->device && st.st_ino == ring->inode;
+}
+
+int ring_keep(struct ring *ring, int directory_fd, const char *name, unsigned mode)
+{
+	CHECK_OBJ(ring, RING_WRITER_MAGIC);
+	struct ring_header *before = ring->header, *header = NULL;
+
+	REQUIRE(ring->mapped);
+	if (has_name(ring, directory_fd, name))
+		return 0;
+	int r = take_or_create(directory_fd, name, ring->capacity, before->uuid, mode, &header);
+	if (r < 0)
+		return r;
+	ring->header = header;
+	ring->data = (uint8_t *)header + RING_HEADER_SIZE;
+	remember_file(ring, directory_fd, name);
+	writer_start(header, ring->capacity);
+	/* pairs with acquire in ring_next(): who sees it finds the next one */
+	atomic_store_explicit(&before->state, RING_SUPERSEDED, memory_order_release);
+	wake_readers(before);
+	(void)munmap(before, ring_bytes(ring->capacity)); /* ours, whole: can't fail */
+	return GONE;
+}
+
+void ring_close(struct ring **ring_pointer)
+{
+	struct ring *ring = TAKE(*ring_pointer);
+
+	if (!ring)
+		return;
+	CHECK_OBJ(ring, RING_WRITER_MAGIC);
+	/* pairs with acquire in ring_next() */
+	atomic_store_explicit(&ring->header->state, RING_CLOSED, memory_order_release);
+	wake_readers(ring->header);
+	if (ring->mapped)
+		(void)munmap(ring->header, ring_bytes(ring->capacity)); /* ours, whole: can't fail */
+	buf_release(&ring->batch);
+	ring->magic = 0;
+	free(ring);
+}
+
+void ring_put(struct ring *ring, const struct ring_entry *entry)
+{
+	CHECK_OBJ(ring, RING_WRITER_MAGIC);
+	REQUIRE(entry->type != RING_PAD);
+	uint8_t begin[8];
+	le64_put(begin, entry->begin);
+	struct bytes payload = entry->type == RING_LIST ? BYTES(begin, sizeof(begin)) : entry->key;
+
+	if (payload.size > ring_payload_max(ring->capacity))
+		payload = BYTES_NONE; /* by reference: the seq says where to read */
+	size_t size = ring_align(sizeof(struct ring_record) + payload.size);
+	uint8_t *place = buf_grow(&ring->batch, size);
+	if (!place) {
+		ring->overrun = true;
+		return; /* not lost: ring_publish() sends the readers to the log */
+	}
+	struct ring_record record = {
+		.size = (uint32_t)payload.size,
+		.type = entry->type,
+		.flags = entry->flags,
+		.seq = entry->seq,
+		.feed = entry->feed,
+	};
+	memset(place, 0, size);
+	memcpy(place, &record, sizeof(record));
+	if (payload.size)
+		memcpy(place + sizeof(record), payload.data, payload.size);
+}
+
+void ring_discard(struct ring *ring)
+{
+	CHECK_OBJ(ring, RING_WRITER_MAGIC);
+	buf_reset(&ring->batch);
+	ring->overrun = false;
+}
+
+static size_t record_size(const uint8_t *record)
+{
+	return ring_align(sizeof(struct ring_record) + le32_get(record));
+}
+
+/* Where a record of SIZE goes when POSITION is the next free one: never across the end. */
+static uint64_t record_position(const struct ring *ring, uint64_t position, size_t size)
+{
+	uint64_t left = ring->capacity - (position & (ring->capacity - 1));
+
+	return size <= left ? position : position + left;
+}
+
+/* Position behind the whole batch, pads included. */
+static uint64_t batch_end(const struct ring *ring, uint64_t position)
+{
+	for (size_t at = 0; at < ring->batch.size;) {
+		size_t size = record_size(ring->batch.data + at);
+		position = record_position(ring, position, size) + size;
+		at += size;
+	}
+	return position;
+}
+
+static void copy_record(struct ring *ring, uint8_t *record, uint64_t position, size_t size)
+{
+	uint32_t payload = le32_get(record + offsetof(struct ring_record, size));
+
+	le64_put(record + offsetof(struct ring_record, position), position);
+	le32_put(record + offsetof(struct ring_record, crc), ring_record_crc(record, payload));
+	ring_copy_in(ring->data + (position & (ring->capacity - 1)), record, size);
+}
+
+static void copy_pad(struct ring *ring, uint64_t position)
+{
+	struct ring_record pad = {.type = RING_PAD};
+
+	copy_record(ring, (uint8_t *)&pad, position, sizeof(pad));
+}
+
+static void copy_batch(struct ring *ring, uint64_t position)
+{
+	for (size_t at = 0; at < ring->batch.size;) {
+		uint8_t *record = ring->batch.data + at;
+		size_t size = record_size(record);
+		uint64_t place = record_position(ring, position, size);
+		if (place != position)
+			copy_pad(ring, position);
+		copy_record(ring, record, place, size);
+		position = place + size;
+		at += size;
+	}
+}
+
+/* Failpoints here only pause or kill: publishing has no error. */
+static void pass(enum failpoint point)
+{
+	(void)failpoint_pass(point);
+}
+
+void ring_publish(struct ring *ring, uint64_t last_seq)
+{
+	CHECK_OBJ(ring, RING_WRITER_MAGIC);
+	struct ring_header *header = ring->header;
+	uint64_t tail = atomic_load_explicit(&header->tail, memory_order_relaxed);
+	uint64_t end = batch_end(ring, tail);
+
+	atomic_store_explicit(&header->last_seq, last_seq, memory_order_relaxed);
+	if (ring->overrun || end - tail > ring->capacity) {
+		jump(header, position_beyond(header, ring->capacity));
+	} else if (end != tail) {
+		atomic_store_explicit(&header->claim, end, memory_order_relaxed);
+		/* pairs with the acquire fence in ring_reader.c: who has read a byte of this batch
+		 * over one that it was still copying sees this claim */
+		atomic_thread_fence(memory_order_release);
+		pass(FAILPOINT_RING_CLAIMED);
+		copy_batch(ring, tail);
+		pass(FAILPOINT_RING_COPIED);
+		/* pairs with acquire in ring_reader.c: the records come before the tail */
+		atomic_store_explicit(&header->tail, end, memory_order_release);
+	}
+	pass(FAILPOINT_RING_PUBLISHED);
+	wake_readers(header);
+	ring_discard(ring);
+}
+
+void ring_announce(struct ring *ring)
+{
+	CHECK_OBJ(ring, RING_WRITER_MAGIC);
+	struct ring_header *header = ring->header;
+
+	atomic_fetch_add_explicit(&header->wake, 1, memory_order_relaxed);
+	(void)syscall(SYS_futex, (void *)&header->wake, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+void ring_heartbeat(struct ring *ring)
+{
+	CHECK_OBJ(ring, RING_WRITER_MAGIC);
+	atomic_store_explicit(&ring->header->heartbeat_ns, proc_realtime_ns(),
+		memory_order_relaxed);
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/ring/ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "store/ring/ring_layout.h"
+
+#define RING_READER_MAGIC 0x52524e47u
+#define AWAIT_NS          60000
+
+struct ring_reader {
+	uint32_t magic;
+	uint32_t epoch;
+	uint32_t wake; /* the futex word before the tail was last looked at */
+	int directory_fd; /* to see whether the file was replaced; -1: memory of the caller */
+	char *name;
+	dev_t device;
+	ino_t inode;
+	const struct ring_header *header;
+	const uint8_t *data;
+	uint64_t capacity;
+	uint64_t position; /* of the next record */
+	uint64_t tail;     /* as last seen */
+	uint64_t laps, corrupt;
+	_Alignas(8) uint8_t record[RING_RECORD_MAX];
+};
+
+static int reader_new(const struct ring_header *header, struct ring_reader **ret_reader)
+{
+	struct ring_reader *reader = calloc(1, sizeof(*reader));
+	if (!reader)
+		return err_set(-ENOMEM, "ring reader");
+	reader->magic = RING_READER_MAGIC;
+	reader->directory_fd = -1;
+	reader->header = header;
+	reader->data = (const uint8_t *)header + RING_HEADER_SIZE;
+	reader->capacity = header->capacity;
+	uint64_t seq;
+	(void)ring_to_tail(reader, &seq); /* has no error */
+	*ret_reader = reader;
+	return 0;
+}
+
+static int check_live(const struct ring_header *header, uint64_t size)
+{
+	int r = ring_header_check(header, size);
+
+	/* pairs with release in writer_start() and ring_close() */
+	if (!r && atomic_load_explicit(&header->state, memory_order_acquire) != RING_LIVE)
+		r = err_set(-ENOENT, "the ring has no writer");
+	return r;
+}
+
+int ring_attach_memory(const void *memory, size_t size, struct ring_reader **ret_reader)
+{
+	int r = check_live(memory, size);
+
+	return r < 0 ? r : reader_new(memory, ret_reader);
+}
+
+static int remember_file(struct ring_reader *reader, int directory_fd, const char *name,
+	const struct stat *st)
+{
+	reader->device = st->st_dev;
+	reader->inode = st->st_ino;
+	reader->name = strdup(name);
+	reader->directory_fd = fcntl(directory_fd, F_DUPFD_CLOEXEC, 0);
+	if (!reader->name || reader->directory_fd < 0)
+		return err_set(reader->name ? -errno : -ENOMEM, "ring '%s'", name);
+	return 0;
+}
+
+int ring_attach(int directory_fd, const char *name, struct ring_reader **ret_reader)
+{
+	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(-errno, "ring '%s'", name);
+	if (st.st_size < RING_HEADER_SIZE)
+		return err_set(ERR_CORRUPT, "ring '%s'", name);
+	void *memory = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return err_set(-errno, "mapping ring '%s'", name);
+
+	CLEANUP(ring_detach) struct ring_reader *reader = NULL;
+	int r = check_live(memory, (uint64_t)st.st_size);
+	if (!r)
+		r = reader_new(memory, &reader);
+	if (r < 0) {
+		(void)munmap(memory, (size_t)st.st_size); /* ours, whole: can't fail */
+		return err_add(r, "ring '%s'", name);
+	}
+	r = remember_file(reader, directory_fd, name, &st);
+	if (r < 0) {
+		(void)munmap(memory, (size_t)st.st_size); /* ours, whole: can't fail */
+		cleanup_fd(&reader->directory_fd);
+		return r;
+	}
+	*ret_reader = TAKE(reader);
+	return 0;
+}
+
+void ring_detach(struct ring_reader **reader_pointer)
+{
+	struct ring_reader *reader = TAKE(*reader_pointer);
+
+	if (!reader)
+		return;
+	CHECK_OBJ(reader, RING_READER_MAGIC);
+	if (reader->directory_fd >= 0) {
+		(void)munmap((void *)reader->header, ring_bytes(reader->capacity)); /* can't fail */
+		(void)close(reader->directory_fd); /* read-only: nothing can be lost */
+	}
+	free(reader->name);
+	reader->magic = 0;
+	free(reader);
+}
+
+int ring_to_tail(struct ring_reader *reader, uint64_t *ret_seq)
+{
+	CHECK_OBJ(reader, RING_READER_MAGIC);
+	const struct ring_header *header = reader->header;
+	uint32_t epoch;
+
+	do {
+		/* pairs with the increment in writer_start(): a tail of the old epoch is not taken
+		 * for one of the new */
+		epoch = atomic_load_explicit(&header->epoch, memory_order_acquire);
+		reader->wake = atomic_load_explicit(&header->wake, memory_order_acquire);
+		/* pairs with release in ring_publish() */
+		reader->tail = atomic_load_explicit(&header->tail, memory_order_acquire);
+		*ret_seq = atomic_load_explicit(&header->last_seq, memory_order_acquire);
+	} while (epoch != atomic_load_explicit(&header->epoch, memory_order_acquire));
+	reader->epoch = epoch;
+	reader->position = reader->tail;
+	return 0;
+}
+
+static int lapped(struct ring_reader *reader)
+{
+	reader->laps++;
+	return LAPPED;
+}
+
+/* Looks at the shared words again. FOUND: there is something before the tail. */
+static int look(struct ring_reader *reader)
+{
+	const struct ring_header *header = reader->header;
+
+	/* In the opposite order of their stores: wake before tail, so that ring_wait() does not
+	 * sleep through a publish that came after; state before tail, so that what a writer
+	 * published before it ended is read first; tail before epoch, so that a tail of a new
+	 * epoch is never followed. Pairs with release in ring_publish(), ring_close(),
+	 * writer_start(). */
+	reader->wake = atomic_load_explicit(&header->wake, memory_order_acquire);
+	uint32_t state = atomic_load_explicit(&header->state, memory_order_acquire);
+	reader->tail = atomic_load_explicit(&header->tail, memory_order_acquire);
+	uint32_t epoch = atomic_load_explicit(&header->epoch, memory_order_acquire);
+	if (epoch != reader->epoch)
+		return lapped(reader);
+	if (reader->position != reader->tail)
+		return FOUND;
+	return state == RING_LIVE ? AGAIN : GONE;
+}
+
+/* Bytes of the record at the reader's position, 0 when what stands there can be none. */
+static size_t record_fits(const struct ring_reader *reader, const struct ring_record *record)
+{
+	uint64_t left = reader->capacity - (reader->position & (reader->capacity - 1));
+
+	if (record->type == RING_PAD)
+		return record->size == 0 ? left : 0;
+	if (record->size > ring_payload_max(reader->capacity))
+		return 0;
+	size_t size = ring_align(sizeof(*record) + record->size);
+	return size <= left ? size : 0;
+}
+
+/*
+ * Copies the record at the reader's position; *RET_SIZE is how far the next one is. The size in a
+ * header that may be torn is only used within the ring and the buffer; whether anything was torn is
+ * asked once, when all is copied.
+ */
+static int copy_record(struct ring_reader *reader, size_t *ret_size)
+{
+	const uint8_t *from = reader->data + (reader->position & (reader->capacity - 1));
+	struct ring_record record;
+
+	ring_copy_out(reader->record, from, sizeof(record));
+	memcpy(&record, reader->record, sizeof(record));
+	size_t size = record_fits(reader, &record);
+	if (size > sizeof(record) && record.type != RING_PAD)
+		ring_copy_out(reader->record + sizeof(record), from + sizeof(record),
+			size - sizeof(record));
+	/* pairs with the release fence in ring_publish() */
+	atomic_thread_fence(memory_order_acquire);
+	uint64_t claim = atomic_load_explicit(&reader->header->claim, memory_order_relaxed);
+	if (claim - reader->position > reader->capacity)
+		return lapped(reader);
+	if (!size || record.position != reader->position ||
+		size > reader->tail - reader->position ||
+		record.crc != ring_record_crc(reader->record, record.size)) {
+		reader->corrupt++;
+		return LAPPED;
+	}
+	*ret_size = size;
+	return FOUND;
+}
+
+void ring_to_oldest(struct ring_reader *reader)
+{
+	uint64_t seq, laps = reader->laps, corrupt = reader->corrupt;
+	size_t size;
+
+	CHECK_OBJ(reader, RING_READER_MAGIC);
+	(void)ring_to_tail(reader, &seq);
+	uint64_t claim = atomic_load_explicit(&reader->header->claim, memory_order_acquire);
+	uint64_t at = claim > reader->capacity ? ring_align(claim - reader->capacity) : 0;
+
+	/* A record says its own position, which no byte of a payload or an earlier round does. */
+	for (; at < reader->tail; at += RING_ALIGN) {
+		reader->position = at;
+		if (copy_record(reader, &size) == FOUND)
+			break;
+	}
+	reader->position = at < reader->tail ? at : reader->tail;
+	reader->laps = laps; /* a search is no loss */
+	reader->corrupt = corrupt;
+}
+
+static void decode(const struct ring_reader *reader, struct ring_entry *ret_entry)
+{
+	struct ring_record record;
+	memcpy(&record, reader->record, sizeof(record));
+	const uint8_t *payload = reader->record + sizeof(record);
+	bool is_list = record.type == RING_LIST && record.size == 8;
+
+	*ret_entry = (struct ring_entry){
+		.seq = record.seq,
+		.begin = is_list ? le64_get(payload) : 0,
+		.feed = record.feed,
+		.type = (uint8_t)record.type,
+		.flags = (uint8_t)record.flags,
+		.key = is_list ? BYTES_NONE : BYTES(payload, record.size),
+	};
+}
+
+int ring_next(struct ring_reader *reader, struct ring_entry *ret_entry)
+{
+	CHECK_OBJ(reader, RING_READER_MAGIC);
+	struct ring_record record;
+
+	do {
+		int r = reader->position == reader->tail ? look(reader) : FOUND;
+		size_t size;
+		if (r == FOUND)
+			r = copy_record(reader, &size);
+		if (r != FOUND)
+			return r;
+		reader->position += size;
+		memcpy(&record, reader->record, sizeof(record));
+	} while (record.type == RING_PAD);
+	decode(reader, ret_entry);
+	return FOUND;
+}
+
+bool ring_is_replaced(const struct ring_reader *reader)
+{
+	struct stat st;
+
+	CHECK_OBJ(reader, RING_READER_MAGIC);
+	if (reader->directory_fd < 0)
+		return false;
+	return fstatat(reader->directory_fd, reader->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		st.st_dev != reader->device || st.st_ino != reader->inode;
+}
+
+/* Woken by an announcement (ring_announce), not by what was announced: that comes in a moment. */
+static void await(const struct ring_reader *reader)
+{
+	const struct ring_header *header = reader->header;
+	uint32_t wake = atomic_load_explicit(&header->wake, memory_order_relaxed);
+	uint64_t until = proc_monotonic_ns() + AWAIT_NS;
+
+	if (proc_cpus() < 2)
+		return; /* it would only be in the writer's way */
+	while (atomic_load_explicit(&header->tail, memory_order_relaxed) == reader->tail &&
+		atomic_load_explicit(&header->wake, memory_order_relaxed) == wake &&
+		proc_monotonic_ns() < until)
+		__builtin_ia32_pause();
+}
+
+int ring_wait(struct ring_reader *reader, int timeout_ms)
+{
+	CHECK_OBJ(reader, RING_READER_MAGIC);
+	struct timespec timeout = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
+
+	/* Not FUTEX_PRIVATE: the word is in a file that processes share. The kernel compares it with
+	 * what was seen, so nothing published in between is slept through. */
+	long r = syscall(SYS_futex, (const void *)&reader->header->wake, FUTEX_WAIT, reader->wake,
+		&timeout, NULL, 0);
+	if (r == 0 || errno != ETIMEDOUT) {
+		await(reader);
+		return 0;
+	}
+	return ring_is_replaced(reader) ? GONE : AGAIN;
+}
+
+const uint8_t *ring_uuid(const struct ring_reader *reader)
+{
+	CHECK_OBJ(reader, RING_READER_MAGIC);
+	return reader->header->uuid;
+}
+
+#define STATUS_TRIES 100
+
+/* Claim and tail belong together, unless the writer is faster than we are each time. */
+static void read_positions(const struct ring_header *header, struct ring_status *status)
+{
+	for (int i = 0; i < STATUS_TRIES; i++) {
+		/* The opposite of their stores' order: what was published was claimed before. */
+		status->tail = atomic_load_explicit(&header->tail, memory_order_acquire);
+		status->claim = atomic_load_explicit(&header->claim, memory_order_acquire);
+		if (status->tail == atomic_load_explicit(&header->tail, memory_order_relaxed))
+			return;
+	}
+}
+
+void ring_status(const struct ring_reader *reader, struct ring_status *ret_status)
+{
+	CHECK_OBJ(reader, RING_READER_MAGIC);
+	const struct ring_header *header = reader->header;
+
+	/* A report: the others need not belong to one instant. */
+	*ret_status = (struct ring_status){
+		.capacity = reader->capacity,
+		.last_seq = atomic_load_explicit(&header->last_seq, memory_order_relaxed),
+		.heartbeat_ns = atomic_load_explicit(&header->heartbeat_ns, memory_order_relaxed),
+		.epoch = atomic_load_explicit(&header->epoch, memory_order_relaxed),
+		.state = atomic_load_explicit(&header->state, memory_order_relaxed),
+		.writer_pid = atomic_load_explicit(&header->writer_pid, memory_order_relaxed),
+		.laps = reader->laps,
+		.corrupt = reader->corrupt,
+	};
+	read_positions(header, ret_status);
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The index in itself: names against objects, terms against postings, counts against both. */
+#include "store/verify/verify_layout.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "store/index/index_layout.h"
+
+typedef int row_fn(struct verify *v, struct bytes key, struct bytes value);
+
+/* Rows in the order of their keys; a damaged tree that goes back would otherwise be walked again.
+ */
+static int each_row(struct verify *v, enum index_database database, const char *name, row_fn *fn)
+{
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	uint8_t buffer[ENV_KEY_MAX];
+	struct bytes key, value, last = BYTES(buffer, 0);
+	int r = cursor_open(snapshot_index_txn(v->snapshot), database, &cursor);
+
+	if (r == 0)
+		r = cursor_seek(cursor, BYTES_NONE, &key, &value);
+	for (; r == FOUND; r = cursor_next(cursor, &key, &value)) {
+		if (key.size == 0 || key.size > sizeof(buffer) || bytes_compare(key, last) <= 0) {
+			v->index_is_broken = true;
+			verify_fault(v, "%s: keys are not in order", name);
+			return 0;
+		}
+		memcpy(buffer, key.data, key.size);
+		last.size = key.size;
+		r = verify_failed(v, fn(v, key, value), name);
+		if (r < 0)
+			return r;
+	}
+	if (r < 0)
+		v->index_is_broken = true;
+	return verify_failed(v, r, name);
+}
+
+/* ---- meta ---- */
+
+static int meta_of_index(struct verify *v, struct index_state *ret_state)
+{
+	struct bytes value;
+	uint8_t key[META_KEY];
+	int r = txn_get(snapshot_index_txn(v->snapshot), INDEX_META,
+		index_meta_key(key, META_STATE, 0), &value);
+
+	if (r == NOT_FOUND)
+		return err_say(ERR_CORRUPT, "index: its state is missing in meta");
+	return r < 0 ? r : index_read_state(value, ret_state);
+}
+
+static int meta_row(struct verify *v, struct bytes key, struct bytes value)
+{
+	struct index_definition definition;
+	struct index_state state;
+	struct index_feed feed;
+	int r;
+
+	switch (key.size == META_KEY ? *(const char *)key.data : 0) {
+	case META_STATE:
+		return index_read_state(value, &state);
+	case META_DEFINITION:
+		return index_read_definition(key, value, &definition);
+	case META_FEED:
+		r = index_read_feed(key, value, &feed);
+		if (r < 0)
+			return r;
+		struct verify_feed *known = verify_feed_add(v, feed.feed);
+
+		if (!known)
+			return err_set(-ENOMEM, "verify");
+		known->in_index = true;
+		known->index = feed;
+		known->visible = snapshot_visible(v->snapshot, feed.feed);
+		if (!known->in_journal && !feed.removed)
+			verify_fault(v, "index: feed %u is unknown to the journal", feed.feed);
+		return 0;
+	default:
+		return err_say(ERR_CORRUPT, "index: unknown row in meta");
+	}
+}
+
+/* ---- names and objects ---- */
+
+static int name_of_index(struct verify *v, struct bytes key, struct bytes value)
+{
+	struct index_entry entry, other;
+	struct bytes other_key;
+	uint32_t other_feed;
+
+	v->report.objects++;
+	if (key.size <= 4)
+		return err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'name'", key.size);
+	uint32_t id = be32_get(key.data);
+	struct bytes name = BYTES((const uint8_t *)key.data + 4, key.size - 4);
+	struct verify_feed *feed = verify_feed(v, id);
+	int r = index_read_name(value, &entry);
+
+	if (r < 0)
+		return r;
+	if (!feed || !feed->in_index)
+		verify_fault(v, "index: '%.*s' is of unknown feed %u", BYTES_ARG(name), id);
+	else
+		feed->expected++; /* counted here first, compared with the feed's row */
+	r = index_object(snapshot_index(v->snapshot), snapshot_index_txn(v->snapshot), entry.object,
+		&other_feed, &other_key, &other);
+	if (r < 0)
+		return r;
+	if (r != FOUND)
+		verify_fault(v, "index: '%.*s' names object %" PRIu64 ", which is missing",
+			BYTES_ARG(name), entry.object);
+	else if (other_feed != id || !bytes_equal(other_key, name) ||
+		 memcmp(&entry, &other, sizeof(entry)) != 0)
+		verify_fault(v, "index: '%.*s' and its object %" PRIu64 " differ", BYTES_ARG(name),
+			entry.object);
+	if (!snapshot_hints_agree(v->snapshot, id, name, &entry))
+		verify_fault(v, "index: the hints of '%.*s' lead to another version than %" PRIu64,
+			BYTES_ARG(name), entry.seq);
+	return 0;
+}
+
+static int object_of_index(struct verify *v, struct bytes key, struct bytes value)
+{
+	struct index_entry entry, named;
+	struct bytes name;
+	uint32_t feed;
+
+	if (key.size != 8)
+		return err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'object'", key.size);
+	int r = index_read_object(value, &feed, &name, &entry);
+
+	if (r == 0)
+		r = index_get(snapshot_index(v->snapshot), snapshot_index_txn(v->snapshot), feed,
+			name, &named);
+	if (r < 0)
+		return r;
+	if (entry.object != be64_get(key.data))
+		verify_fault(v, "index: object %" PRIu64 " says it is %" PRIu64, be64_get(key.data),
+			entry.object);
+	if (r != FOUND || named.object != be64_get(key.data))
+		verify_fault(v, "index: object %" PRIu64 " ('%.*s') has no name",
+			be64_get(key.data), BYTES_ARG(name));
+	return 0;
+}
+
+/* ---- terms and postings ---- */
+
+static int term_of_index(struct verify *v, struct bytes key, struct bytes value)
+{
+	struct verify_term term = {0};
+
+	v->report.terms++;
+	if (key.size < 4 || key.size > TERM_KEY_MAX ||
+		(!index_term_is_whole(key) && key.size != TERM_KEY_MAX))
+		return err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'term'", key.size);
+	int r = index_read_term(value, &term.id, &term.count);
+
+	if (r == 0)
+		r = verify_room(&v->terms, v->n_terms, &v->terms_room, sizeof(*v->terms));
+	if (r < 0)
+		return r;
+	term.definition = be32_get(key.data);
+	v->terms[v->n_terms++] = term;
+	return 0;
+}
+
+static int compare_terms(const void *a, const void *b)
+{
+	const struct verify_term *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+static struct verify_term *find_term(struct verify *v, uint64_t id)
+{
+	struct verify_term wanted = {.id = id};
+
+	return v->n_terms ? bsearch(&wanted, v->terms, v->n_terms, sizeof(wanted), compare_terms)
+			  : NULL;
+}
+
+static int posting_of_index(struct verify *v, struct bytes key, struct bytes value)
+{
+	struct index_entry entry;
+	struct bytes name;
+	uint32_t feed;
+
+	v->report.postings++;
+	if (key.size != POSTING_KEY || value.size)
+		return err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'posting'", key.size);
+	uint64_t id = be64_get(key.data), object = be64_get((const uint8_t *)key.data + 8);
+	struct verify_term *term = find_term(v, id);
+
+	if (term)
+		term->seen++;
+	else
+		verify_fault(v, "index: a posting is of term %" PRIu64 ", which is missing", id);
+	int r = index_object(snapshot_index(v->snapshot), snapshot_index_txn(v->snapshot), object,
+		&feed, &name, &entry);
+
+	if (r == NOT_FOUND)
+		verify_fault(v,
+			"index: a posting of term %" PRIu64 " is of object %" PRIu64
+			", which is missing",
+			id, object);
+	return r < 0 ? r : 0;
+}
+
+static void check_terms(struct verify *v, const struct index_state *state)
+{
+	for (size_t i = 0; i < v->n_terms; i++) {
+		const struct verify_term *t = &v->terms[i];
+
+		if (t->id == 0 || t->id >= state->next_term)
+			verify_fault(
+				v, "index: term %" PRIu64 " has an id that was never given", t->id);
+		if (i && v->terms[i - 1].id == t->id)
+			verify_fault(v, "index: two values have term id %" PRIu64, t->id);
+		else if (t->count != t->seen || t->count == 0)
+			verify_fault(v,
+				"index: term %" PRIu64 " counts %" PRIu64
+				" objects and has %" PRIu64,
+				t->id, t->count, t->seen);
+	}
+}
+
+/* ---- definitions ---- */
+
+struct definitions {
+	struct verify *v;
+	struct index_state state;
+	size_t i; /* of the terms, those of definitions before are passed */
+};
+
+static int check_definition(void *arg, const struct index_definition *definition)
+{
+	struct definitions *d = arg;
+	const struct verify_feed *feed = verify_feed(d->v, definition->feed);
+
+	if (definition->id >= d->state.next_definition)
+		verify_fault(d->v, "index: definition %u has an id that was never given",
+			definition->id);
+	if (!feed || !feed->in_index)
+		verify_fault(d->v, "index: definition '%s' is of unknown feed %u", definition->name,
+			definition->feed);
+	/* While terms are in the order of their keys they are in that of definitions. */
+	for (; d->i < d->v->n_terms && d->v->terms[d->i].definition <= definition->id; d->i++)
+		if (d->v->terms[d->i].definition < definition->id)
+			verify_fault(d->v, "index: a value is of unknown definition %u",
+				d->v->terms[d->i].definition);
+	return 0;
+}
+
+static int check_definitions(struct verify *v, const struct index_state *state)
+{
+	struct definitions d = {.v = v, .state = *state};
+	int r = index_each_definition(snapshot_index(v->snapshot), snapshot_index_txn(v->snapshot),
+		0, check_definition, &d);
+
+	for (; d.i < v->n_terms; d.i++)
+		verify_fault(
+			v, "index: a value is of unknown definition %u", v->terms[d.i].definition);
+	return verify_failed(v, r, "index: reading definitions");
+}
+
+/* ---- all of it ---- */
+
+static void check_counts(struct verify *v)
+{
+	for (size_t i = 0; i < v->n_feeds; i++) {
+		struct verify_feed *feed = &v->feeds[i];
+
+		if (feed->in_index && feed->index.objects != feed->expected)
+			verify_fault(v,
+				"index: feed %u counts %" PRIu64 " objects and has %" PRIu64,
+				feed->id, feed->index.objects, feed->expected);
+		feed->expected = 0;
+	}
+}
+
+int verify_index(struct verify *v)
+{
+	struct index_state state;
+	int r = meta_of_index(v, &state);
+
+	if (r < 0) {
+		v->index_is_broken = true;
+		return verify_failed(v, r, "index");
+	}
+	r = each_row(v, INDEX_META, "index: reading 'meta'", meta_row);
+	if (r == 0)
+		r = each_row(v, INDEX_NAME, "index: reading 'name'", name_of_index);
+	if (r == 0)
+		r = each_row(v, INDEX_OBJECT, "index: reading 'object'", object_of_index);
+	if (r == 0)
+		r = each_row(v, INDEX_TERM, "index: reading 'term'", term_of_index);
+	if (r == 0)
+		r = check_definitions(v, &state);
+	if (r < 0)
+		return r;
+	check_counts(v);
+	if (v->n_terms)
+		qsort(v->terms, v->n_terms, sizeof(*v->terms), compare_terms);
+	r = each_row(v, INDEX_POSTING, "index: reading 'posting'", posting_of_index);
+	if (r < 0)
+		return r;
+	check_terms(v, &state);
+	return 0;
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The journal in itself: one pass over the log, one over the heads. */
+#include "store/verify/verify_layout.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/value/value.h"
+
+#define KEY(record) BYTES_ARG((record)->key)
+#define BAD_MAX     100 /* unreadable records; a damaged tree may give the same one for ever */
+
+static bool is_version(uint8_t type)
+{
+	return type == RECORD_ADDED || type == RECORD_MODIFIED;
+}
+
+static bool is_of_object(uint8_t type)
+{
+	return is_version(type) || type == RECORD_DELETED;
+}
+
+/* ---- the versions and what follows them ---- */
+
+static struct verify_version *find_version(struct verify *v, uint64_t seq)
+{
+	size_t low = 0, high = v->n_versions;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (v->versions[middle].seq < seq)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < v->n_versions && v->versions[low].seq == seq ? &v->versions[low] : NULL;
+}
+
+static int add_version(struct verify *v, const struct record *record)
+{
+	int r = verify_room(&v->versions, v->n_versions, &v->versions_room, sizeof(*v->versions));
+
+	if (r < 0)
+		return r;
+	v->versions[v->n_versions++] = (struct verify_version){record->seq, record->feed, false};
+	return 0;
+}
+
+static void follow_version(
+	struct verify *v, struct verify_version *version, const char *by, uint64_t seq)
+{
+	if (version->followed)
+		verify_fault(v,
+			"journal: version %" PRIu64
+			" is followed twice, the second time by %s %" PRIu64,
+			version->seq, by, seq);
+	version->followed = true;
+}
+
+/* The version that RECORD replaces: there above the horizon, gone at or below it. */
+static void check_prev(struct verify *v, const struct record *record)
+{
+	struct verify_version *prev = record->prev ? find_version(v, record->prev) : NULL;
+	struct record before;
+
+	if (record->prev >= record->seq || (record->prev == 0) != (record->type == RECORD_ADDED)) {
+		verify_fault(v,
+			"journal: %s %" PRIu64 " of '%.*s' has version %" PRIu64 " before it",
+			record_type_name(record->type), record->seq, KEY(record), record->prev);
+		return;
+	}
+	if (record->prev == 0)
+		return;
+	if (record->seq <= v->meta.horizon) {
+		if (prev)
+			verify_fault(v,
+				"journal: version %" PRIu64 " of '%.*s' was replaced by %" PRIu64
+				" below the horizon and is still there",
+				record->prev, KEY(record), record->seq);
+		return;
+	}
+	if (!prev || journal_get(v->journal, v->journal_txn, record->prev, &before) != FOUND) {
+		verify_fault(v,
+			"journal: version %" PRIu64 " of '%.*s', before %" PRIu64 ", is missing",
+			record->prev, KEY(record), record->seq);
+		return;
+	}
+	if (before.feed != record->feed || !bytes_equal(before.key, record->key))
+		verify_fault(v, "journal: record %" PRIu64 " of '%.*s' follows one of '%.*s'",
+			record->seq, KEY(record), KEY(&before));
+	follow_version(v, prev, "record", record->seq);
+}
+
+/* ---- lists ---- */
+
+static void check_list_begin(
+	struct verify *v, struct verify_feed *feed, const struct record *record)
+{
+	if (feed->list_begin)
+		verify_fault(v,
+			"journal: feed %u begins list %" PRIu64 " while list %" PRIu64 " is open",
+			feed->id, record->seq, feed->list_begin);
+	feed->list_begin = record->seq;
+}
+
+static void check_list_end(struct verify *v, struct verify_feed *feed, const struct record *record)
+{
+	bool trimmed = record->prev <= v->meta.horizon;
+
+	if (record->prev == 0 || record->prev >= record->seq ||
+		(feed->list_begin ? feed->list_begin != record->prev : !trimmed))
+		verify_fault(v,
+			"journal: feed %u ends list %" PRIu64 " at %" PRIu64
+			", open is list %" PRIu64,
+			feed->id, record->prev, record->seq, feed->list_begin);
+	feed->list_begin = 0;
+}
+
+static void check_feed_record(
+	struct verify *v, struct verify_feed *feed, const struct record *record)
+{
+	if (record->key.size)
+		verify_fault(v, "journal: %s %" PRIu64 " has an object key",
+			record_type_name(record->type), record->seq);
+	switch (record->type) {
+	case RECORD_LIST_BEGIN:
+		check_list_begin(v, feed, record);
+		break;
+	case RECORD_LIST_END:
+		check_list_end(v, feed, record);
+		break;
+	case RECORD_FEED_REMOVED:
+		feed->list_begin = 0;
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- bodies ---- */
+
+static void check_text(
+	struct verify *v, const struct record *record, const char *member, struct bytes wanted)
+{
+	struct bytes text = BYTES_NONE;
+	int r = value_find_text(record->body, "metadata", member, &text);
+
+	if (r < 0 || !bytes_equal(r == FOUND ? text : BYTES_NONE, wanted))
+		verify_fault(v,
+			"journal: record %" PRIu64 " of '%.*s': metadata.%s in the body differs",
+			record->seq, KEY(record), member);
+}
+
+static void check_body(struct verify *v, const struct record *record)
+{
+	const char *slash =
+		record->key.size ? memrchr(record->key.data, '/', record->key.size) : NULL;
+	const char *key = record->key.data;
+	size_t namespace_size = slash ? (size_t)(slash - key) : 0;
+	size_t name_at = slash ? namespace_size + 1 : 0;
+
+	v->report.bodies++;
+	if (value_verify(record->body) < 0) {
+		verify_fault(v, "journal: the body of record %" PRIu64 " of '%.*s' is damaged",
+			record->seq, KEY(record));
+		return;
+	}
+	check_text(v, record, "uid", record->uid);
+	check_text(v, record, "resourceVersion", record->rv);
+	check_text(v, record, "namespace", BYTES(key, namespace_size));
+	check_text(v, record, "name", BYTES(key + name_at, record->key.size - name_at));
+}
+
+/* ---- the log ---- */
+
+static int check_object_record(struct verify *v, const struct record *record)
+{
+	if (record->key.size == 0 || record->key.size > JOURNAL_KEY_MAX)
+		verify_fault(v, "journal: record %" PRIu64 " has a key of %zu bytes", record->seq,
+			record->key.size);
+	if (record->seq <= v->meta.horizon && record->type == RECORD_DELETED)
+		verify_fault(v, "journal: deletion %" PRIu64 " of '%.*s' is left below the horizon",
+			record->seq, KEY(record));
+	if (is_version(record->type) && record->body.size == 0)
+		verify_fault(v, "journal: version %" PRIu64 " of '%.*s' has no body", record->seq,
+			KEY(record));
+	check_prev(v, record);
+	if (v->options->deep && record->body.size)
+		check_body(v, record);
+	return is_version(record->type) ? add_version(v, record) : 0;
+}
+
+static int check_record(struct verify *v, const struct record *record)
+{
+	struct verify_feed *feed = verify_feed(v, record->feed);
+
+	v->report.records++;
+	if (record->seq > v->meta.horizon)
+		v->history += record->stored.size;
+	if (record->seq >= v->meta.next_seq)
+		verify_fault(v, "journal: record %" PRIu64 " is not below next_seq %" PRIu64,
+			record->seq, v->meta.next_seq);
+	if (record_check(record) < 0)
+		verify_fault(v, "journal: checksum of record %" PRIu64 " of '%.*s' is wrong",
+			record->seq, KEY(record));
+	if (record->type == 0 || record->type >= RECORD_TYPE_MAX) {
+		verify_fault(v, "journal: record %" PRIu64 " is of unknown type %u", record->seq,
+			record->type);
+		return 0;
+	}
+	if (!feed || !feed->in_journal) {
+		/* FEED_REMOVED may outlive the feed's row. */
+		if (record->type != RECORD_FEED_REMOVED)
+			verify_fault(v, "journal: record %" PRIu64 " is of unknown feed %u",
+				record->seq, record->feed);
+		return 0;
+	}
+	if (is_of_object(record->type))
+		return check_object_record(v, record);
+	if (record->seq <= v->meta.horizon)
+		verify_fault(v, "journal: %s %" PRIu64 " is left below the horizon",
+			record_type_name(record->type), record->seq);
+	check_feed_record(v, feed, record);
+	return 0;
+}
+
+static int check_log(struct verify *v)
+{
+	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
+	struct record record;
+	uint64_t last = 0;
+	int bad = 0, r = journal_walk_open(v->journal, v->journal_txn, 0, &walk);
+
+	while (r == 0) {
+		r = journal_walk_next(walk, &record);
+		if (r == FOUND && record.seq <= last) {
+			verify_fault(v, "journal: record %" PRIu64 " comes after %" PRIu64,
+				record.seq, last);
+			return 0; /* a damaged tree that goes back would be walked again */
+		}
+		if (r == FOUND) {
+			last = record.seq;
+			r = check_record(v, &record);
+		} else if (r == ERR_CORRUPT && ++bad < BAD_MAX) {
+			r = verify_failed(v, r, "journal"); /* the next one may be readable */
+		}
+	}
+	return verify_failed(v, r, "journal: reading the log");
+}
+
+/* ---- heads ---- */
+
+static void check_head(struct verify *v, uint32_t feed, struct bytes key, const struct head *head)
+{
+	struct verify_version *version = find_version(v, head->seq);
+	struct record record;
+
+	v->report.heads++;
+	if (!version || journal_get(v->journal, v->journal_txn, head->seq, &record) != FOUND) {
+		verify_fault(v,
+			"journal: the head of '%.*s' names version %" PRIu64 ", which is missing",
+			BYTES_ARG(key), head->seq);
+		return;
+	}
+	if (record.feed != feed || !bytes_equal(record.key, key))
+		verify_fault(v, "journal: the head of '%.*s' names version %" PRIu64 " of '%.*s'",
+			BYTES_ARG(key), head->seq, KEY(&record));
+	if (!bytes_equal(record.uid, head->uid) || !bytes_equal(record.rv, head->rv))
+		verify_fault(v,
+			"journal: uid or resourceVersion in the head of '%.*s' differ from its "
+			"version %" PRIu64,
+			BYTES_ARG(key), head->seq);
+	follow_version(v, version, "the head, version", head->seq);
+}
+
+static int check_heads(struct verify *v, const struct verify_feed *feed)
+{
+	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
+	CLEANUP(buf_release) struct buf last = BUF_INIT;
+	struct bytes key;
+	struct head head;
+	int r = head_walk_open(v->journal, v->journal_txn, feed->id, BYTES_NONE, &walk);
+
+	while (r == 0) {
+		r = head_walk_next(walk, &key, &head);
+		if (r != FOUND)
+			break;
+		if (last.size && bytes_compare(key, buf_bytes(&last)) <= 0) {
+			verify_fault(v, "journal: heads of feed %u are not in order", feed->id);
+			return 0;
+		}
+		buf_reset(&last);
+		buf_bytes_put(&last, key);
+		check_head(v, feed->id, key, &head);
+		r = buf_error(&last);
+	}
+	return verify_failed(v, r, "journal: reading heads");
+}
+
+static void check_unfollowed(struct verify *v)
+{
+	for (size_t i = 0; i < v->n_versions; i++) {
+		const struct verify_version *version = &v->versions[i];
+		const struct verify_feed *feed = verify_feed(v, version->feed);
+
+		/* A removed feed's versions and heads go in slices. */
+		if (!version->followed && feed && feed->checkpoint.phase != FEED_REMOVED)
+			verify_fault(v,
+				"journal: version %" PRIu64 " of feed %u is neither the newest of "
+				"its object nor replaced",
+				version->seq, version->feed);
+	}
+}
+
+/* ---- checkpoints ---- */
+
+static void check_checkpoint(struct verify *v, const struct verify_feed *feed)
+{
+	const struct feed_checkpoint *c = &feed->checkpoint;
+	struct record record;
+
+	if (c->phase >= FEED_PHASE_MAX)
+		verify_fault(v, "journal: feed %u is in unknown phase %u", feed->id, c->phase);
+	/* An open list whose beginning was trimmed is a first one, which bounds no horizon. */
+	if (feed->list_begin != c->list_begin &&
+		!(feed->list_begin == 0 && c->list_begin <= v->meta.horizon && c->first_list == 0))
+		verify_fault(v,
+			"journal: the checkpoint of feed %u names open list %" PRIu64
+			", the log %" PRIu64,
+			feed->id, c->list_begin, feed->list_begin);
+	if (c->phase == FEED_SYNCED && c->first_list == 0)
+		verify_fault(v, "journal: feed %u is synced without a list", feed->id);
+	/* A removed feed is trimmed from its first slice on, before the horizon is there. */
+	if (c->trimmed > v->meta.horizon && c->phase != FEED_REMOVED)
+		verify_fault(v,
+			"journal: feed %u is trimmed up to %" PRIu64 ", the horizon is %" PRIu64,
+			feed->id, c->trimmed, v->meta.horizon);
+	if (c->first_list >= v->meta.next_seq)
+		verify_fault(v,
+			"journal: the first list of feed %u ended at %" PRIu64
+			", which is still to come",
+			feed->id, c->first_list);
+	else if (c->first_list > v->meta.horizon &&
+		 (journal_get(v->journal, v->journal_txn, c->first_list, &record) != FOUND ||
+			 record.type != RECORD_LIST_END || record.feed != feed->id))
+		verify_fault(v, "journal: the first list of feed %u did not end at %" PRIu64,
+			feed->id, c->first_list);
+}
+
+static int add_feed(void *arg, const struct feed_definition *definition,
+	const struct feed_checkpoint *checkpoint)
+{
+	struct verify *v = arg;
+	struct verify_feed *feed = verify_feed_add(v, definition->id);
+
+	if (!feed)
+		return err_set(-ENOMEM, "verify");
+	feed->in_journal = true;
+	feed->checkpoint = *checkpoint;
+	feed->checkpoint.rv = BYTES_NONE; /* borrowed for this call only */
+	(void)snprintf(feed->name, sizeof(feed->name), "%s", definition->name);
+	return 0;
+}
+
+int verify_journal(struct verify *v)
+{
+	int r = journal_meta(v->journal, v->journal_txn, &v->meta);
+
+	if (r == 0)
+		r = journal_each_feed(v->journal, v->journal_txn, add_feed, v);
+	if (r < 0)
+		return verify_failed(v, r, "journal: reading what it holds");
+	if (v->meta.horizon >= v->meta.next_seq)
+		verify_fault(v, "journal: the horizon %" PRIu64 " is not below next_seq %" PRIu64,
+			v->meta.horizon, v->meta.next_seq);
+	r = check_log(v);
+	if (r == 0 && v->history != v->meta.history)
+		verify_fault(v, "journal: %" PRIu64 " bytes of history are counted as %" PRIu64, v->history,
+			v->meta.history);
+	for (size_t i = 0; i < v->n_feeds && r == 0; i++)
+		if (v->feeds[i].in_journal)
+			r = check_heads(v, &v->feeds[i]);
+	if (r < 0)
+		return r;
+	check_unfollowed(v);
+	for (size_t i = 0; i < v->n_feeds; i++)
+		if (v->feeds[i].in_journal)
+			check_checkpoint(v, &v->feeds[i]);
+	return 0;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The index against the journal. What a feed was at visible(feed) is told by the journal alone: the
+ * heads, and the last states of what was deleted since, each followed back to the first version
+ * that is not above visible. Each key comes out at most once, so when each of these is in the
+ * index, and they are as many as the index has, the two are equal.
+ */
+#include "store/verify/verify_layout.h"
+
+#include <inttypes.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+
+/* The state at VISIBLE of the object whose later version SEQ is: FOUND, NOT_FOUND when there was
+ * none. Before its first list a feed has none, and the horizon does not wait for it: the versions
+ * before may be trimmed. */
+static int state_at(struct verify *v, uint64_t seq, uint64_t visible, struct record *ret_record)
+{
+	if (!visible)
+		return NOT_FOUND;
+	while (seq) {
+		int r = journal_get(v->journal, v->journal_txn, seq, ret_record);
+
+		if (r < 0)
+			return r;
+		if (r != FOUND)
+			return err_say(ERR_CORRUPT, "journal: version %" PRIu64 " is missing", seq);
+		if (seq <= visible)
+			return FOUND;
+		if (ret_record->prev >= seq)
+			return err_say(ERR_CORRUPT, "journal: version %" PRIu64 " follows %" PRIu64,
+				seq, ret_record->prev);
+		seq = ret_record->prev;
+	}
+	return NOT_FOUND;
+}
+
+static int compare_object(struct verify *v, struct verify_feed *feed, uint64_t seq)
+{
+	struct record record, got;
+	struct index_entry entry;
+	int r = state_at(v, seq, feed->visible, &record);
+
+	if (r != FOUND)
+		return r < 0 ? r : 0;
+	feed->expected++;
+	r = index_get(snapshot_index(v->snapshot), snapshot_index_txn(v->snapshot), feed->id,
+		record.key, &entry);
+	if (r < 0)
+		return r;
+	if (r == NOT_FOUND) {
+		verify_fault(v,
+			"index: '%.*s' of feed %u is missing, the journal has version %" PRIu64,
+			BYTES_ARG(record.key), feed->id, record.seq);
+		return 0;
+	}
+	if (entry.seq != record.seq)
+		verify_fault(v,
+			"index: '%.*s' of feed %u is version %" PRIu64 ", the journal has %" PRIu64,
+			BYTES_ARG(record.key), feed->id, entry.seq, record.seq);
+	r = snapshot_record(v->snapshot, feed->id, record.key, &entry, &got);
+	return r < 0 ? r : 0;
+}
+
+static int compare_heads(struct verify *v, struct verify_feed *feed)
+{
+	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
+	struct bytes key;
+	struct head head;
+	int r = head_walk_open(v->journal, v->journal_txn, feed->id, BYTES_NONE, &walk);
+
+	while (r == 0) {
+		r = head_walk_next(walk, &key, &head);
+		if (r == FOUND)
+			r = verify_failed(v, compare_object(v, feed, head.seq), "index");
+	}
+	return verify_failed(v, r, "journal: reading heads");
+}
+
+static bool is_compared(const struct verify_feed *feed)
+{
+	return feed->wanted && feed->in_journal && feed->in_index && !feed->index.removed &&
+	       feed->checkpoint.phase != FEED_REMOVED;
+}
+
+static uint64_t smallest_visible(const struct verify *v)
+{
+	uint64_t smallest = UINT64_MAX;
+
+	for (size_t i = 0; i < v->n_feeds; i++)
+		if (is_compared(&v->feeds[i]) && v->feeds[i].visible &&
+			v->feeds[i].visible < smallest)
+			smallest = v->feeds[i].visible;
+	return smallest;
+}
+
+/* Deleted above visible(feed): they have no head that leads to them. */
+static int compare_deleted(struct verify *v)
+{
+	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
+	uint64_t from = smallest_visible(v);
+	struct record record;
+
+	if (from == UINT64_MAX)
+		return 0;
+	int r = journal_walk_open(v->journal, v->journal_txn, from + 1, &walk);
+
+	while (r == 0) {
+		r = journal_walk_next(walk, &record);
+		if (r != FOUND)
+			break;
+		struct verify_feed *feed = verify_feed(v, record.feed);
+
+		if (record.type == RECORD_DELETED && feed && is_compared(feed) &&
+			record.seq > feed->visible)
+			r = verify_failed(v, compare_object(v, feed, record.prev), "index");
+	}
+	return verify_failed(v, r, "journal: reading the log");
+}
+
+int verify_state(struct verify *v)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < v->n_feeds && r == 0; i++)
+		if (is_compared(&v->feeds[i]))
+			r = compare_heads(v, &v->feeds[i]);
+	if (r == 0)
+		r = compare_deleted(v);
+	for (size_t i = 0; i < v->n_feeds && r == 0; i++) {
+		const struct verify_feed *feed = &v->feeds[i];
+
+		if (is_compared(feed) && feed->expected != feed->index.objects)
+			verify_fault(v,
+				"index: feed %u has %" PRIu64 " objects, the journal %" PRIu64
+				" as of %" PRIu64,
+				feed->id, feed->index.objects, feed->expected, feed->visible);
+	}
+	return r;
+}
