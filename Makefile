@@ -222,6 +222,9 @@ check-differential: all $(B)/differential/libkinf ## handlers' calls against cli
 check-style: ## layers, foreign headers, banned calls, headers that compile alone
 	$(Q)scripts/check-style.sh
 
+house: ## the shape of the tree: sizes, functions, modules, names, prose
+	$(Q)scripts/house.py
+
 format: ## clang-format over the C files
 	$(Q)clang-format -i $$(git ls-files '*.c' '*.h' '*.cpp')
 

@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures the shape of the tree: sizes, functions, modules, names, prose.
+
+usage: scripts/house.py [TREE]          prints a table
+       scripts/house.py --check [TREE]  prints one line per violation of a limit; exit 1 when there is one
+       scripts/house.py --list NAME [TREE]  prints the places that a figure counts
+
+The limits are the house style's: a function that a reader can hold in mind, a module that is one noun,
+a comment that names its actor. Only product code counts (common, store, reflector, processor, reader).
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter, defaultdict
+
+FOLDERS = ("common", "store", "reflector", "processor", "reader")
+FILE_MAX = 600
+FUNCTION_MAX = 80
+SHORT_HELPER = 10
+PRODUCT_MAX = 50000
+
+# A comment's sentence begins with its actor or its verb, not with a clause that has to be decoded.
+DECODED = re.compile(r"(What|Who|Whose|Whoever|Of|Where)\b")
+# Words for which the glossary has a plainer one.
+INSTEAD = {"behind": "after", "anew": "again", "folder": "directory", "whoever": "a named actor",
+           "whose": "a named actor", "somebody": "a named actor", "nobody": "a named actor"}
+KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "defined", "do", "else"}
+
+
+class Function:
+    def __init__(self, path, line, size, name, static):
+        self.path, self.line, self.size, self.name, self.static = path, line, size, name, static
+        self.calls, self.mentions = 0, 0
+
+    def __str__(self):
+        return f"{self.path}:{self.line}: {self.name} {self.size}"
+
+
+class Tree:
+    def __init__(self, root):
+        self.root = root
+        names = subprocess.run(["git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard"],
+                               capture_output=True, text=True, check=True).stdout.split("\n")
+        self.files = sorted(n for n in names if n and os.path.isfile(os.path.join(root, n)))
+        self.text = {n: self.read(n) for n in self.files
+                     if n.startswith(FOLDERS) and n.endswith((".c", ".h", ".cpp", ".def"))}
+        self.functions = [f for n in self.text if n.endswith((".c", ".cpp")) for f in self.functions_of(n)]
+
+    def read(self, name):
+        with open(os.path.join(self.root, name), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def functions_of(self, path):
+        """Definitions by layout: the signature begins in column 0, the body is between braces in column 0."""
+        lines = self.text[path].split("\n")
+        bare = without_comments(self.text[path])
+        found, head = [], None
+        for number, line in enumerate(bare.split("\n")):
+            if line.startswith("{") and head is not None:
+                signature = " ".join(bare.split("\n")[head:number])
+                name = re.search(r"([A-Za-z_]\w*)\s*\(", re.sub(r"__attribute__\s*\(\(.*?\)\)", "", signature))
+                start = head if name and name.group(1) not in KEYWORDS else None
+                if start is not None:
+                    end = next(i for i in range(number, len(lines)) if lines[i].startswith("}"))
+                    found.append(Function(path, start + 1, end - start + 1, name.group(1), "static" in signature))
+                head = None
+            elif re.match(r"[A-Za-z_]", line):
+                if head is None or lines[number - 1].rstrip().endswith((";", "}", ")")) and "(" in line:
+                    head = number
+                if line.rstrip().endswith((";", ",", ":", "=")) and not line.rstrip().endswith(","):
+                    head = None
+            elif not line.strip() or line.startswith(("#", "}")):
+                head = None
+        for function in found:
+            if function.static:
+                uses = [m.end() for m in re.finditer(rf"\b{function.name}\b", bare)]
+                function.mentions = len(uses)
+                function.calls = sum(bare[u:u + 1] == "(" for u in uses)
+        prototypes = Counter(re.findall(r"^static [^;{}=]*?\b(\w+)\([^;{}]*\)[^;{}]*;", bare, re.M))
+        for function in found:
+            function.calls -= 1 + prototypes[function.name]
+            function.mentions -= 1 + prototypes[function.name]
+        return found
+
+
+def without_comments(text):
+    """TEXT with comments and string contents blanked, its lines kept."""
+    def blank(match):
+        piece = match.group(0)
+        if piece.startswith(("/*", "//")):
+            return re.sub(r"[^\n]", " ", piece)
+        return piece[0] + "_" * (len(piece) - 2) + piece[-1]
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', blank, text, flags=re.S)
+
+
+def sentences(tree):
+    """(place, sentence) of every comment in the product code."""
+    for path, text in tree.text.items():
+        for match in re.finditer(r"/\*(.*?)\*/", text, re.S):
+            line = text.count("\n", 0, match.start()) + 1
+            body = re.sub(r"\n\s*\*? ?", " ", match.group(1)).strip(" *-\n")
+            for sentence in re.split(r"(?<=[.:;?!])\s+", body):
+                if sentence:
+                    yield f"{path}:{line}", sentence
+
+
+def modules(tree):
+    """Module of each file: its own header, else the header it includes first."""
+    module = {}
+    for path in tree.text:
+        stem = re.sub(r"\.(c|cpp|h|def)$", "", path)
+        if path.endswith(".h") or stem + ".h" in tree.text:
+            module[path] = stem
+        else:
+            own = re.search(r'^#include "([^"]+)\.h"', tree.text[path], re.M)
+            module[path] = own.group(1) if own and os.path.dirname(own.group(1)) == os.path.dirname(path) else stem
+    return {path: group(name, set(module.values())) for path, name in module.items()}
+
+
+def group(name, names):
+    """index_read and index_layout belong to the group of index, their neighbour in the same directory."""
+    directory, words = os.path.dirname(name), os.path.basename(name).split("_")
+    for count in range(1, len(words)):
+        shorter = f"{directory}/{'_'.join(words[:count])}"
+        if shorter in names:
+            return shorter
+    return name
+
+
+def circles(tree):
+    """Sets of modules that include each other, directly or in a round."""
+    module = modules(tree)
+    edges = defaultdict(set)
+    for path, text in tree.text.items():
+        for header in re.findall(r'^#include "([^"]+)"', text, re.M):
+            target = module.get(header)
+            if target and target != module[path]:
+                edges[module[path]].add(target)
+    index, low, stack, found, counter = {}, {}, [], [], [0]
+
+    def visit(node):
+        index[node] = low[node] = counter[0]
+        counter[0] += 1
+        stack.append(node)
+        for target in edges[node]:
+            if target not in index:
+                visit(target)
+            if target in stack:
+                low[node] = min(low[node], low[target])
+        if low[node] == index[node]:
+            part = []
+            while True:
+                part.append(stack.pop())
+                if part[-1] == node:
+                    break
+            if len(part) > 1:
+                found.append(" ".join(sorted(part)))
+
+    sys.setrecursionlimit(10000)
+    for node in sorted(edges):
+        if node not in index:
+            visit(node)
+    return sorted(found)
+
+
+def duplicated_structs(tree):
+    places = defaultdict(list)
+    for path, text in tree.text.items():
+        for name in re.findall(r"^(?:static )?struct (\w+) \{", without_comments(text), re.M):
+            places[name].append(path)
+    return [f"struct {n}: {' '.join(p)}" for n, p in sorted(places.items()) if len(p) > 1]
+
+
+def code_lines(tree, pattern, skip=()):
+    for path, text in tree.text.items():
+        if path in skip:
+            continue
+        for number, line in enumerate(without_comments(text).split("\n"), 1):
+            if re.search(pattern, line):
+                yield f"{path}:{number}: {line.strip()}"
+
+
+def figures(tree):
+    """name -> list of places, in the order of the table."""
+    comments = list(sentences(tree))
+    result = {
+        "files over 600 lines": [f"{p} {t.count(chr(10))}" for p, t in tree.text.items() if t.count("\n") > FILE_MAX],
+        "functions over 80 lines": [str(f) for f in tree.functions if f.size > FUNCTION_MAX],
+        "headers _parts, _inside": [p for p in tree.text if re.search(r"_(parts|inside)\.h$", p)],
+        "circles of includes": circles(tree),
+        "statics with one caller": [str(f) for f in tree.functions if f.static and f.calls == f.mentions == 1],
+        "... of at most 10 lines": [str(f) for f in tree.functions
+                                    if f.static and f.calls == f.mentions == 1 and f.size <= SHORT_HELPER],
+        "statics without the module's prefix": [
+            str(f) for f in tree.functions if f.static and f.name != "main" and not prefixed(f)],
+        "static names used in several files": shared_names(tree),
+        "duplicated struct names": duplicated_structs(tree),
+        "comment sentences against rule 1": [f"{p}: {s}" for p, s in comments
+                                             if DECODED.match(s) and not s.endswith("?")],
+    }
+    for word, better in INSTEAD.items():
+        result[f"comments with '{word}' ({better})"] = [
+            f"{p}: {s}" for p, s in comments if re.search(rf"\b{word}\b", s, re.I)]
+    result["bare error returns"] = list(code_lines(
+        tree, r"return (-E[A-Z0-9]+|ERR_[A-Z_]+);|\? -E[A-Z0-9]+ :|: -E[A-Z0-9]+;"))
+    result["err_clear()"] = list(code_lines(tree, r"\berr_clear\(", ("common/err.c", "common/err.h")))
+    result["realloc sites"] = list(code_lines(tree, r"\brealloc(array)?\("))
+    return result
+
+
+def prefixed(function):
+    """Whether a static's name begins with a word of its file's or directory's name, or says a common thing."""
+    stem = re.sub(r"\.(c|cpp)$", "", os.path.basename(function.path))
+    words = set(stem.split("_")) | {w.rstrip("s") for w in stem.split("_")} | {os.path.basename(os.path.dirname(function.path))}
+    return any(function.name.startswith(w + "_") or function.name == w for w in words if w)
+
+
+def shared_names(tree):
+    places = defaultdict(list)
+    for function in tree.functions:
+        if function.static and function.name != "main":
+            places[function.name].append(function.path)
+    return [f"{n}: {' '.join(p)}" for n, p in sorted(places.items()) if len(p) > 1]
+
+
+def quantile(sizes, part):
+    return sorted(sizes)[min(len(sizes) - 1, int(len(sizes) * part))] if sizes else 0
+
+
+def table(tree):
+    print(f"{'directory':<12}{'files':>7}{'lines':>8}{'functions':>11}{'p50':>5}{'p90':>5}{'max':>5}")
+    for folder in FOLDERS + ("",):
+        texts = {p: t for p, t in tree.text.items() if p.startswith(folder + "/" if folder else "")}
+        sizes = [f.size for f in tree.functions if f.path in texts]
+        print(f"{folder or 'product':<12}{len(texts):>7}{sum(t.count(chr(10)) for t in texts.values()):>8}"
+              f"{len(sizes):>11}{quantile(sizes, .5):>5}{quantile(sizes, .9):>5}{max(sizes, default=0):>5}")
+    print()
+    for name, places in figures(tree).items():
+        print(f"{name:<48}{len(places):>6}")
+
+
+def check(tree):
+    found = figures(tree)
+    bad = []
+    for name in ("files over 600 lines", "functions over 80 lines", "headers _parts, _inside", "circles of includes",
+                 "duplicated struct names", "comment sentences against rule 1"):
+        bad += [f"{place}: {name}" for place in found[name]]
+    sizes = [f.size for f in tree.functions]
+    if not 15 <= quantile(sizes, .5) <= 20:
+        bad.append(f"functions: the median is {quantile(sizes, .5)} lines, 15 to 20 read well")
+    if quantile(sizes, .9) > 60:
+        bad.append(f"functions: one in ten has more than {quantile(sizes, .9)} lines, 60 at most")
+    lines = sum(t.count("\n") for t in tree.text.values())
+    if lines > PRODUCT_MAX:
+        bad.append(f"product code: {lines} lines, {PRODUCT_MAX} at most")
+    print("\n".join(bad), end="\n" if bad else "")
+    return 1 if bad else 0
+
+
+def main():
+    words = sys.argv[1:]
+    home = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+    if words[:1] == ["--check"]:
+        return check(Tree(words[1] if len(words) > 1 else home))
+    if words[:1] == ["--list"] and len(words) > 1:
+        found = figures(Tree(words[2] if len(words) > 2 else home))
+        names = [n for n in found if words[1] in n]
+        for name in names:
+            print("\n".join(found[name]))
+        return 0 if names else 2
+    table(Tree(words[0] if words else home))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
