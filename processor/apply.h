@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Records of the journal become changes of the index: one transaction per batch. The rules of lists
- * (architecture.md, Lists) are here and nowhere else:
+ * (docs/architecture.md, Lists) are here and nowhere else:
  *
  * - the records of a feed with an open list wait;
  * - its LIST_END applies all since LIST_BEGIN, in the transaction that takes the LIST_END;

@@ -3,8 +3,8 @@
  * The journal's records, each once and in order. The delta ring says that and how far there is
  * something new; the records are always read from the log, in one walk. Where the ring is missing,
  * was lapped, restarted or damaged, the log is read to its end, after the ring's tail was noted
- * (architecture.md, Rings); then the ring is followed, and what it tells of seqs already taken is
- * dropped.
+ * (docs/architecture.md, Rings); then the ring is followed, and what it tells of seqs already taken
+ * is dropped.
  *
  *	intake_begin(intake);                        a snapshot of the journal
  *	while (intake_next(intake, &record) == FOUND) ...

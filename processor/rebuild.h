@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A whole index from the journal's heads and log (architecture.md, Snapshot and rebuild), in a
+ * A whole index from the journal's heads and log (docs/architecture.md, Snapshot and rebuild), in a
  * generation of its own that nobody reads yet.
  */
 #ifndef PROCESSOR_REBUILD_H

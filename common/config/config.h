@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf.yaml and the command line of all programs, as spec/cli.md fixes them. Loading checks
- * everything: unknown keys, bad values, duplicate names are errors that name file, line and key.
+ * kinf.yaml and the command line of all programs, as kinf(1) and kinf.yaml(5) describe them.
+ * Loading checks everything: unknown keys, bad values, duplicate names are errors that name file, line and key.
  * Names of resources stay text here; the reflector resolves them by discovery.
  *
  * A config owns all it points to, until config_free. The only file with yaml.h is yaml.c, which
@@ -108,7 +108,7 @@ void config_flags_release(struct config_flags *flags);
 /* For what is logged before the configuration is there: as --log-format says, which is looked at then. */
 enum log_format config_first_format(const struct config_flags *flags);
 
-/* The option groups of spec/cli.md that fill FLAGS: those of all programs, and those of the ones
+/* The option groups of kinf(1) that fill FLAGS: those of all programs, and those of the ones
  * that run. */
 struct options_group config_common_options(struct config_flags *flags);
 struct options_group config_running_options(struct config_flags *flags);
@@ -146,7 +146,7 @@ int config_parse(const char *text, size_t size, const char *name, struct config 
 int config_duration(const char *text, uint64_t *ret_ns);
 int config_size(const char *text, uint64_t *ret_bytes);
 
-/* Default store and runtime directories from the environment (spec/cli.md); caller frees. */
+/* Default store and runtime directories from the environment (kinf(1)); caller frees. */
 int config_default_store(char **ret_path);
 int config_default_runtime(char **ret_path);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fields as field selectors name them (spec/api.md 10.3): a path into the object, where absence counts
- * as "". For objects of some built-in kinds a name is a label of the API server's that is more than
+ * Fields as field selectors name them (docs/protocol.md 10.3): a path into the object, where
+ * absence counts as "". For objects of some built-in kinds a name is a label of the API server's that is more than
  * that: it has a default, or is another name of a field, or of the first of two that says something.
  * Those names mean this in objects of their kind only; in any other object they are the path they read
  * as.

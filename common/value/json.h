@@ -33,8 +33,8 @@ struct json_options {
 	 * is looked at, by which they end. */
 	const struct path *const *drop;
 	size_t n_drop;
-	/* For objects of typed lists, which carry no kind and apiVersion (spec/api.md 5): put first
-	 * when the document, an object, has neither. NULL: nothing is added. */
+	/* For objects of typed lists, which carry no kind and apiVersion (docs/protocol.md 5): put
+	 * first when the document, an object, has neither. NULL: nothing is added. */
 	const char *kind;
 	const char *api_version;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Label and field selectors: grammar, canonical form and matching as the API server does them
- * (labels/selector.go and fields/selector.go; spec/api.md 10). Parsed once, matched against stored
- * bodies where they lie.
+ * (labels/selector.go and fields/selector.go; docs/protocol.md 10). Parsed once, matched against
+ * stored bodies where they lie.
  */
 #ifndef COMMON_VALUE_SELECTOR_H
 #define COMMON_VALUE_SELECTOR_H

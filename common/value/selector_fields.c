@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Field selectors (spec/api.md 10.2): terms separated by commas, each KEY=VALUE, KEY==VALUE or
+ * Field selectors (docs/protocol.md 10.2): terms separated by commas, each KEY=VALUE, KEY==VALUE or
  * KEY!=VALUE; in values a backslash stands before `\`, `,` and `=`. Blanks mean themselves.
  */
 #include "common/cleanup.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Label selectors (spec/api.md 10.1), with the messages of the API server. */
+/* Label selectors (docs/protocol.md 10.1), with the messages of the API server. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When handlers are given everything once more: client-go's rules (spec/informer.md 5.5), without its
- * clock. An informer looks at its handlers every `check`; a handler whose time has come is due, so its
+ * When handlers are given everything once more: client-go's rules (docs/informer.md 5.5), without
+ * its clock. An informer looks at its handlers every `check`; a handler whose time has come is due, so its
  * period is its own rounded up to looks. Handlers that are there before the start can make the check
  * shorter, later ones have to take it as it is.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rate limiters, by client-go's names and rules (spec/informer.md 7.3). Every one is a set of the
+ * Rate limiters, by client-go's names and rules (docs/informer.md 7.3). Every one is a set of the
  * public operations, so one of the caller's can stand wherever one of ours can.
  */
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client-go's work queue, delaying and rate-limiting (spec/informer.md 7), behind one lock.
+ * client-go's work queue, delaying and rate-limiting (docs/informer.md 7), behind one lock.
  *
  * A key is dirty from when it is added until it is handed out, and in work from then until done. In
  * line stand those that are dirty and not in work. What is there for later waits in a heap, and

@@ -2,8 +2,8 @@
 /*
  * The request headers that say who we are: Authorization and Impersonate-*. A token file is read
  * again when what we know of it is a minute old or the server refused it; if that fails the old
- * token stays in use (spec/api.md 15.3). Where an exec plugin gives the credentials a request waits
- * for it (exec.h); the client certificate it may give goes to certificates.h, since it belongs to the
+ * token stays in use (docs/protocol.md 15.3). Where an exec plugin gives the credentials a request
+ * waits for it (exec.h); the client certificate it may give goes to certificates.h, since it belongs to the
  * connection.
  */
 #ifndef REFLECTOR_CREDENTIAL_H

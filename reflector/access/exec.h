@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The credentials of an exec plugin, and when it runs (spec/api.md 15.4): when there are none, when
- * they have expired, and after a 401 to them; once, however many requests wait for it. Shortly before
+ * The credentials of an exec plugin, and when it runs (docs/protocol.md 15.4): when there are none,
+ * when they have expired, and after a 401 to them; once, however many requests wait for it. Shortly before
  * they expire it runs beside the requests, which go on with what there is.
  *
  *	r = exec_step(exec, now, wall);	0: exec_shown(); AGAIN: later; negative: none can be had

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ExecCredential of client.authentication.k8s.io, v1 and v1beta1 (spec/api.md 15.4): what an exec
- * plugin is told in KUBERNETES_EXEC_INFO, and what it prints.
+ * The ExecCredential of client.authentication.k8s.io, v1 and v1beta1 (docs/protocol.md 15.4): what
+ * an exec plugin is told in KUBERNETES_EXEC_INFO, and what it prints.
  */
 #ifndef REFLECTOR_EXEC_CREDENTIAL_H
 #define REFLECTOR_EXEC_CREDENTIAL_H

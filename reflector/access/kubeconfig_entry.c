@@ -236,7 +236,7 @@ static void drop_pem(struct kubeconfig_pem *pem)
 	*pem = (struct kubeconfig_pem){NULL};
 }
 
-/* spec/api.md 0.8: nothing secret goes over a line that anybody can read. */
+/* docs/protocol.md 0.8: nothing secret goes over a line that anybody can read. */
 static void drop_credentials(struct kubeconfig *config)
 {
 	drop_text(&config->token);

@@ -158,7 +158,7 @@ void feed_watch_again(struct feed *feed, const struct feed_input *in, struct fee
 /*
  * The RV to list at: "" (the newest there is) when nothing is known or what is known is of no use,
  * else "not older than what we have", which the server may answer from its cache. With a limit that
- * would mean exactly that RV (spec/api.md 4.3), so only a list for "" is paged.
+ * would mean exactly that RV (docs/protocol.md 4.3), so only a list for "" is paged.
  */
 void feed_do_list(struct feed *feed, const struct feed_input *in, struct feed_action *action)
 {
@@ -411,7 +411,8 @@ void feed_step(struct feed *feed, const struct feed_input *in, struct feed_actio
 		break;
 	case FEED_ON_EVENT:
 	case FEED_ON_BOOKMARK:
-		/* Initial events of a stream come in no order: their RVs say nothing (spec/api.md 4.4). */
+		/* Initial events of a stream come in no order: their RVs say nothing
+		 * (docs/protocol.md 4.4). */
 		if (state == FEED_AT_WATCHING)
 			on_event(feed, in, &action);
 		break;

@@ -2,7 +2,7 @@
 /*
  * What a feed does next: resolve, list, watch or wait. A pure state machine without I/O, clock or
  * randomness of its own: all of them come in with the event, one action goes out. The rules are
- * client-go's (spec/api.md 14) with the deviations that reflector/README.md gives reasons for.
+ * client-go's (docs/protocol.md 14) with the deviations that reflector/README.md gives reasons for.
  *
  *	feed_init(&feed, page_size, &policy);
  *	feed_step(&feed, &(struct feed_input){FEED_ON_START, .now_ns = ..., ...}, &action);

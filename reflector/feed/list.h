@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Cuts the body of a LIST into its items while it streams in. Servers ignore `limit` where they
- * please (spec/api.md 4.3), so a body may hold the whole cluster: nothing of it is kept but the item
- * that is not whole yet and the little that is not items (kind, apiVersion, metadata).
+ * please (docs/protocol.md 4.3), so a body may hold the whole cluster: nothing of it is kept but
+ * the item that is not whole yet and the little that is not items (kind, apiVersion, metadata).
  *
  *	list_new(options, &list);
  *	list_feed(list, bytes) for each piece; items come out through the callback

@@ -12,8 +12,8 @@ int request_path(const struct feed_definition *definition, const struct feed_act
 
 /*
  * A GET that only tells whether the server knows RV yet: of an object that need not exist. A server
- * whose newest state is older answers 504 after some seconds (spec/api.md 4.2), where a watch from
- * an RV of the future is silent for ever.
+ * whose newest state is older answers 504 after some seconds (docs/protocol.md 4.2), where a watch
+ * from an RV of the future is silent for ever.
  */
 int request_probe_path(const struct feed_definition *definition, const char *rv, struct buf *path);
 
@@ -23,8 +23,8 @@ int request_check_path(const struct feed_definition *definition, const char *rv,
 
 #define REQUEST_ACCEPT_METADATA "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
-/* What to accept: objects, or their metadata only (spec/api.md 2.1); static. A server that can't is
- * told to say so: full objects in place of metadata would be another feed. */
+/* What to accept: objects, or their metadata only (docs/protocol.md 2.1); static. A server that
+ * can't is told to say so: full objects in place of metadata would be another feed. */
 const char *request_accept(const struct feed_definition *definition, bool watch);
 
 #endif

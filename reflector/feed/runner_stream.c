@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A list that comes as a stream (watch-list, spec/api.md 7.5): initial events, a bookmark that ends
- * them, and then the watch, on one connection. Up to the bookmark it is a list like any other, in the
+ * A list that comes as a stream (watch-list, docs/protocol.md 7.5): initial events, a bookmark that
+ * ends them, and then the watch, on one connection. Up to the bookmark it is a list like any other, in the
  * same bracket. While that is being finished, in slices, the stream may go on: what it brings
  * waits, up to a limit, behind which the list is finished at once.
  */

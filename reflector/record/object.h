@@ -22,7 +22,7 @@ int object_identity(struct bytes object, struct object_identity *ret_identity);
 /* The same of an object of which there is only the BEGINNING: what that does not hold is absent. */
 int object_identity_cut(struct bytes beginning, struct object_identity *ret_identity);
 
-/* The bookmark that ends a stream's initial events (spec/api.md 7.5): its annotation
+/* The bookmark that ends a stream's initial events (docs/protocol.md 7.5): its annotation
  * k8s.io/initial-events-end is the text "true". */
 bool object_ends_initial(struct bytes bookmark);
 

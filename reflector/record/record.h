@@ -14,7 +14,7 @@
  * a transaction is bounded. After a failed commit nothing of the batch is there: every call then
  * answers with that error until recorder_recover(), and the feeds go back to their checkpoints.
  *
- * A list is a bracket (architecture.md, Lists):
+ * A list is a bracket (docs/architecture.md, Lists):
  *
  *	record_list_begin(feed);                an attempt begins with an empty memory of what was seen
  *	record_item(feed, item) ...             for every item of every page (or record_initial,

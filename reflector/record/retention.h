@@ -3,7 +3,7 @@
  * How far the journal may be trimmed. History stays for the retention time and for as long as a
  * named cursor lags, whichever is longer, but never more than the retention size; what the index has
  * not taken, or holds back for an open list, stays in any case. Without an index nothing is trimmed
- * (architecture.md, Snapshot and rebuild).
+ * (docs/architecture.md, Snapshot and rebuild).
  *
  *	retention_goal(retention, ...)  where the horizon should go, and how far it may
  *	journal_trim_towards(...)       in slices, between two turns

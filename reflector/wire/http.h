@@ -59,7 +59,7 @@ struct http_request {
 	const char *path;   /* from the server's root, with query: "/api/v1/pods?limit=500" */
 	const char *accept; /* NULL: application/json */
 	const char *etag;   /* of what is known already: 304 without a body if it still is so. NULL: nothing */
-	bool gzip;          /* accept compressed answers; never for watches (spec/api.md 0.2) */
+	bool gzip;          /* accept compressed answers; never for watches (docs/protocol.md 0.2) */
 	bool bulk;          /* a large answer is expected: large receive buffer */
 	bool renewable;     /* may be ended with HTTP_SILENT once it is being answered */
 

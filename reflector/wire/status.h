@@ -2,7 +2,7 @@
 /*
  * Why the API server refused, made into what the feed's state machine decides by: of an HTTP status,
  * a Status object in its body or in an ERROR event, and Retry-After. The reason comes first, the
- * number only where there is no reason that we know; 429 always by number (spec/api.md 8).
+ * number only where there is no reason that we know; 429 always by number (docs/protocol.md 8).
  */
 #ifndef REFLECTOR_WIRE_STATUS_H
 #define REFLECTOR_WIRE_STATUS_H

@@ -15,7 +15,7 @@ bool datafile_disk_is_full(const char *path);
 int datafile_disk_full(const char *path);
 
 /* ERR_UNSUPPORTED on file systems where mmap and locks are not coherent between processes
- * (spec/store.md A.5). */
+ * (docs/architecture.md, LMDB). */
 int datafile_refuse_network(const char *directory);
 /* ERR_UNSUPPORTED for a reader that can't write lock.mdb: it would silently get no slot, and pages
  * would be recycled under it. */

@@ -32,7 +32,7 @@
 #define OPEN_BYTES     ((uint64_t)256 << 10) /* opening writes a few pages */
 
 /* LMDB's environment, one for each file and process, however many handles there are: a second one
- * would drop the locks of the first when it is closed (spec/store.md A.3). */
+ * would drop the locks of the first when it is closed (docs/architecture.md, LMDB). */
 struct mapping {
 	struct mapping *next;
 	dev_t device;
@@ -172,7 +172,7 @@ static void assert_failed(MDB_env *mdb, const char *message)
 }
 
 /* Whoever believes that he is the last to close destroys the mutexes under the others
- * (spec/store.md A.8). */
+ * (docs/architecture.md, LMDB). */
 const char *env_version_fault(int major, int minor, int patch)
 {
 	if (major != 0 || minor != 9 || patch < 26 || patch > 31)
@@ -305,8 +305,8 @@ static int open_databases(struct mapping *map, MDB_txn *txn, const struct env_op
 
 /*
  * AGAIN when the lock file is behind the data: somebody was killed inside mdb_env_open() while
- * another waited there (spec/store.md A.4), and a commit now would overwrite a newer one. One
- * behind is no fault for a reader: the writer sets the number after the meta page.
+ * another waited there (docs/architecture.md, LMDB), and a commit now would overwrite a newer one.
+ * One behind is no fault for a reader: the writer sets the number after the meta page.
  */
 static int open_transaction(struct mapping *map, const struct env_options *options, MDB_txn **ret_txn)
 {

@@ -9,8 +9,8 @@
  * transaction is reset or ended, and in a write transaction until its next write.
  *
  * One environment per process and directory: opening the same one again for reading gives the same
- * handle, counted (LMDB's locks would break otherwise, spec/store.md A.3). A reader opens read-only.
- * After fork every call returns ERR_FORKED. Transactions are used by one thread at a time.
+ * handle, counted (LMDB's locks would break otherwise, docs/architecture.md, LMDB). A reader opens
+ * read-only. After fork every call returns ERR_FORKED. Transactions are used by one thread at a time.
  */
 #ifndef STORE_ENV_ENV_H
 #define STORE_ENV_ENV_H

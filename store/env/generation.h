@@ -6,7 +6,8 @@
  * STATE is written and fsynced before the first write of a run ("dirty", boot id, data.mdb's inode,
  * format, journal uuid) and again after a clean close. A generation that is dirty and of another
  * boot is not to be trusted (default durability): ERR_UNTRUSTED, never touched again.
- * open.lock is held around every env_open (spec/store.md A.4); waiting 5 s for it is ERR_LOCKED.
+ * open.lock is held around every env_open (docs/architecture.md, LMDB); waiting 5 s for it is
+ * ERR_LOCKED.
  */
 #ifndef STORE_ENV_GENERATION_H
 #define STORE_ENV_GENERATION_H
@@ -57,7 +58,8 @@ bool generation_is_there(const struct generation *gen, int directory_fd);
 const uint8_t *generation_uuid(const struct generation *gen);
 
 /* Before another one is made beside WHAT is there: a fifth more than its LIVE bytes has to be free on
- * the disk (architecture.md, Retention). 0, or -ENOSPC with the sentence; who asks tries again. */
+ * the disk (docs/architecture.md, Retention). 0, or -ENOSPC with the sentence; who asks tries
+ * again. */
 int generation_require_room(int directory_fd, const char *what, uint64_t live);
 /* Of one that may not even be readable: what it takes of the disk; 0 when that can't be told. */
 uint64_t generation_bytes_on_disk(int directory_fd, uint32_t number);

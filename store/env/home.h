@@ -60,7 +60,7 @@ int home_require_cursors(struct home *home);
 int home_check(const struct home *home);
 
 /* The store (journal and index) can be written by this process: if not, environments are opened
- * without lock, which is only right when no daemon runs (architecture.md, Store layout). */
+ * without lock, which is only right when no daemon runs (docs/architecture.md, Store layout). */
 bool home_is_writable(const struct home *home);
 
 /* File mode for databases and rings: 0600, or 0640 with a reader group. */

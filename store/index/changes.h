@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a transaction of the index will write, collected in memory, so that each database is written
- * in key order and each term is looked up and counted once (spec/store.md E.9). Knows no database:
+ * in key order and each term is looked up and counted once. Knows no database:
  * index_write.c asks for the collected objects, terms and postings and writes them.
  *
  * Everything refers to everything by number, so that arrays may move while they grow. Numbers and

@@ -210,7 +210,7 @@ int index_values(struct index *index, struct txn *txn, uint32_t definition, stru
 	index_value_fn *fn, void *arg);
 
 /* A compound value from its parts and back: each part's backslashes and commas escaped by a
- * backslash, joined by commas, as typed on the command line (spec/cli.md). */
+ * backslash, joined by commas, as typed on the command line (kinf(1)). */
 struct buf;
 void index_compound_add(struct buf *value, struct bytes part, bool first);
 

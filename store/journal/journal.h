@@ -186,7 +186,7 @@ int journal_set_cluster(struct journal *journal, const char *cluster);
  * Moves the horizon towards TARGET by at most LIMIT log records, in its own transaction (none may be
  * open): AGAIN when there is more to do, 0 when the horizon is at TARGET. A feed that was removed at
  * or below the new horizon loses its heads and versions, likewise in slices.
- * The caller has made sure that TARGET is not above what the index has taken (architecture.md,
+ * The caller has made sure that TARGET is not above what the index has taken (docs/architecture.md,
  * Snapshot and rebuild).
  */
 int journal_trim(struct journal *journal, uint64_t target, size_t limit, uint64_t *ret_trimmed);

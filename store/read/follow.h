@@ -13,7 +13,7 @@
  *
  * The initial state is read in key ranges, each from its own short snapshot; between ranges the
  * records up to the next snapshot's visible(feed) are given for keys already passed
- * (architecture.md, Semantics): no long transaction and no lapping, however slow the caller.
+ * (docs/architecture.md, Semantics): no long transaction and no lapping, however slow the caller.
  * Live, entries of the event ring are resolved in the journal; lapped, restarted or damaged rings
  * end in reading the log from the position on, the one recovery path.
  *

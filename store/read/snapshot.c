@@ -241,7 +241,7 @@ static int add_feed(void *arg, const struct index_feed *feed)
 }
 
 /* The feeds' rows move only with `taken`. Its value is compared too, because LMDB may give a tree
- * that is newer than the transaction's id says (spec/store.md A.2). */
+ * that is newer than the transaction's id says (docs/architecture.md, LMDB). */
 static int read_feeds(struct snapshot *s)
 {
 	uint64_t id = txn_id(s->index_txn);

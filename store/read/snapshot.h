@@ -10,8 +10,8 @@
  *
  * Taking one: index transaction first, journal transaction second, then horizon <= the smallest
  * visible(feed) of the listed feeds; if not, again; if the index names another journal than the one
- * open, or CURRENT another index, both are opened anew (architecture.md, Snapshot and rebuild).
- * With that, every version the index points to, and all history above the horizon, is there.
+ * open, or CURRENT another index, both are opened anew (docs/architecture.md, Snapshot and
+ * rebuild). With that, every version the index points to, and all history above the horizon, is there.
  *
  * visible(feed): `taken`, or `begin - 1` while a list of the feed is open; 0 before its first
  * LIST_END was applied.

@@ -2,7 +2,7 @@
 /*
  * A lossy broadcast ring in shared memory: one writer, any number of readers that map it read-only
  * and can never delay the writer. Used twice: the delta ring (reflector to processor) and the event
- * ring (processor to followers). Layout in FORMAT.md, Rings; the protocol is of spec/store.md B.3.
+ * ring (processor to followers). Layout and the rules of reading: FORMAT.md, Rings.
  *
  * An entry points at journal records, it carries no body: the journal holds every version once. A
  * ring is an accelerator and never the truth; whoever is lapped, finds another epoch or bad bytes

@@ -6,7 +6,7 @@
  *itself may touch pages that a truncated file does not have; programs that call this have
  *proc_catch_faults().
  *
- * What is checked (the rules are architecture.md's):
+ * What is checked (the rules are docs/architecture.md's):
  *	journal	seqs ascend and end at next_seq; checksums; each version has exactly one successor,
  *which is a later record or the head, so that nothing but the state as of the horizon is left at or
  *below it; list brackets and checkpoints index	names and objects are the same set; each feed is

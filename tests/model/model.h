@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The model: what the store must hold, in the plainest form that can be checked against it. It knows
- * the rules of architecture.md only as arithmetic on arrays: a log of all records ever committed, the
- * newest state of each object, and which feed has a list open. No code of the store is used here.
+ * the rules of docs/architecture.md only as arithmetic on arrays: a log of all records ever
+ * committed, the newest state of each object, and which feed has a list open. No code of the store is used here.
  *
  * The world is small on purpose (FEEDS feeds of KEYS objects), so that everything happens to
  * everything.

@@ -2,7 +2,7 @@
 /*
  * What the server knows about a resource: names, scope, verbs, and how its objects look. Built-in
  * kinds are listed without kind and apiVersion; objects of custom kinds carry both, and the server
- * sorts their keys (spec/api.md 5).
+ * sorts their keys (docs/protocol.md 5).
  */
 #ifndef SIMULATOR_KIND_H
 #define SIMULATOR_KIND_H

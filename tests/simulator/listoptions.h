@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ListOptions, the query parameters of list and watch: decoding, defaults and validation with the
- * API server's texts (spec/api.md 3).
+ * API server's texts (docs/protocol.md 3).
  */
 #ifndef SIMULATOR_LISTOPTIONS_H
 #define SIMULATOR_LISTOPTIONS_H
