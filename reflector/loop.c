@@ -13,7 +13,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "reflector/cluster/cluster.h"
-#include "reflector/feed/feeds.h"
+#include "reflector/feeds/feeds.h"
 #include "reflector/record/trimming.h"
 
 #define LOOP_MAGIC     0x4c4f4f50u

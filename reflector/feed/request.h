@@ -4,7 +4,7 @@
 #define REFLECTOR_FEED_REQUEST_H
 
 #include "common/buf.h"
-#include "reflector/feed/feed.h"
+#include "reflector/feed/machine.h"
 
 /* The request that ACTION, FEED_DO_LIST, _STREAM or _WATCH, asks for, appended to PATH. */
 int request_path(const struct feed_definition *definition, const struct feed_action *action,

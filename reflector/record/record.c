@@ -11,7 +11,7 @@
 #include "common/value/json.h"
 #include "common/proc.h"
 #include "reflector/record/batch.h"
-#include "reflector/record/record_parts.h"
+#include "reflector/record/record_internal.h"
 
 /* ---- feeds ---- */
 

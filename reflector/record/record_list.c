@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists: the bracket, what was seen, and the sweep of what was not (record.h). */
-#include "reflector/record/record_parts.h"
+#include "reflector/record/record_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

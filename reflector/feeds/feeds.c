@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/feed/feeds.h"
+#include "reflector/feeds/feeds.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "reflector/feed/feeds_inside.h"
+#include "reflector/feeds/feeds_internal.h"
 
 #define PAGE_SIZE     500 /* of what nobody wants any more */
 

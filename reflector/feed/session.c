@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/feed/runner.h"
+#include "reflector/feed/session.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #include "common/proc.h"
 #include "reflector/record/batch.h"
 #include "reflector/feed/definition.h"
-#include "reflector/feed/runner_parts.h"
+#include "reflector/feed/session_internal.h"
 
 /* ---- the machine ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists that come as a stream (streamingLists). */
-#include "tests/unit/feed_rig.h"
+#include "tests/unit/machine_rig.h"
 
 static void start_streaming(struct run *run, const char *rv, bool list_open)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a feed does after a failure, of whatever it was doing. */
-#include "reflector/feed/feed_parts.h"
+#include "reflector/feed/machine_internal.h"
 
 #include "common/check.h"
 

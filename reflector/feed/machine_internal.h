@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What feed.c (the steps) and feed_failed.c (what follows a failure) have of each other; others use
  * feed.h. ACTION is what the step will answer. */
-#ifndef REFLECTOR_FEED_FEED_PARTS_H
-#define REFLECTOR_FEED_FEED_PARTS_H
+#ifndef REFLECTOR_FEED_MACHINE_INTERNAL_H
+#define REFLECTOR_FEED_MACHINE_INTERNAL_H
 
-#include "reflector/feed/feed.h"
+#include "reflector/feed/machine.h"
 
 /* ---- feed.c ---- */
 

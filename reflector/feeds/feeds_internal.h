@@ -9,11 +9,11 @@
  *	wildcard.c  entries that stand for many resources become one of each
  *	past.c      an etcd that went back in time
  */
-#ifndef REFLECTOR_FEED_FEEDS_INSIDE_H
-#define REFLECTOR_FEED_FEEDS_INSIDE_H
+#ifndef REFLECTOR_FEEDS_FEEDS_INTERNAL_H
+#define REFLECTOR_FEEDS_FEEDS_INTERNAL_H
 
-#include "reflector/feed/entry.h"
-#include "reflector/feed/feeds.h"
+#include "reflector/feeds/entry.h"
+#include "reflector/feeds/feeds.h"
 
 #define FEEDS_MAGIC       0x46454453u
 #define FEEDS_RETRY_FIRST UINT64_C(1000000000)

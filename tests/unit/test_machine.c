@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/unit/feed_rig.h"
+#include "tests/unit/machine_rig.h"
 
 Test(feed, c01_c06_an_empty_one_lists_the_newest_in_pages_then_watches)
 {

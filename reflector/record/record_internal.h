@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What record.c (objects, watch events) and record_list.c (lists) share; others use record.h. */
-#ifndef REFLECTOR_RECORD_RECORD_PARTS_H
-#define REFLECTOR_RECORD_RECORD_PARTS_H
+#ifndef REFLECTOR_RECORD_RECORD_INTERNAL_H
+#define REFLECTOR_RECORD_RECORD_INTERNAL_H
 
 #include "reflector/record/object.h"
 #include "reflector/record/record.h"

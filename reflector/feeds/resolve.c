@@ -7,7 +7,7 @@
 #include "common/proc.h"
 #include "reflector/record/batch.h"
 #include "reflector/feed/definition.h"
-#include "reflector/feed/feeds_inside.h"
+#include "reflector/feeds/feeds_internal.h"
 
 static int add_feed(struct feeds *feeds, struct wanted *w, struct feed_definition *definition)
 {

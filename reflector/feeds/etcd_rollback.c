@@ -8,7 +8,7 @@
 
 #include "common/check.h"
 #include "common/log.h"
-#include "reflector/feed/feeds_inside.h"
+#include "reflector/feeds/feeds_internal.h"
 
 static bool ends_with(const char *text, const char *end)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/feed/runner_parts.h"
+#include "reflector/feed/session_internal.h"
 
 #include <inttypes.h>
 

@@ -9,13 +9,13 @@
  *	runner_drop.c   whenGone: drop
  *	runner_probe.c  whether the server knows the RV that is watched from
  */
-#ifndef REFLECTOR_FEED_RUNNER_PARTS_H
-#define REFLECTOR_FEED_RUNNER_PARTS_H
+#ifndef REFLECTOR_FEED_SESSION_INTERNAL_H
+#define REFLECTOR_FEED_SESSION_INTERNAL_H
 
 #include "reflector/feed/consistency.h"
 #include "reflector/feed/guard.h"
 #include "reflector/feed/list.h"
-#include "reflector/feed/runner.h"
+#include "reflector/feed/session.h"
 #include "reflector/wire/fetch.h"
 
 #define RUNNER_MAGIC 0x52554e52u

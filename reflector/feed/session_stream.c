@@ -5,7 +5,7 @@
  * same bracket. While that is being finished, in slices, the stream may go on: what it brings
  * waits, up to a limit, behind which the list is finished at once.
  */
-#include "reflector/feed/runner_parts.h"
+#include "reflector/feed/session_internal.h"
 
 #include "common/check.h"
 #include "common/err.h"

@@ -21,8 +21,8 @@
  * WATCHING then go on with the request that is open already (`keep`). Where a server refuses it, or
  * loses it three times in a row, the feed lists for the next half hour.
  */
-#ifndef REFLECTOR_FEED_FEED_H
-#define REFLECTOR_FEED_FEED_H
+#ifndef REFLECTOR_FEED_MACHINE_H
+#define REFLECTOR_FEED_MACHINE_H
 
 #include "common/buf.h"
 #include "common/config/config.h"

@@ -11,11 +11,11 @@
  *
  * An entry that stands for many resources becomes one of each that discovery has (wildcard.c).
  */
-#ifndef REFLECTOR_FEED_FEEDS_H
-#define REFLECTOR_FEED_FEEDS_H
+#ifndef REFLECTOR_FEEDS_FEEDS_H
+#define REFLECTOR_FEEDS_FEEDS_H
 
 #include "common/config/config.h"
-#include "reflector/feed/runner.h"
+#include "reflector/feed/session.h"
 
 struct feeds;
 

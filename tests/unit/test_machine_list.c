@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists: pages, tokens, RVs of no use. */
-#include "tests/unit/feed_rig.h"
+#include "tests/unit/machine_rig.h"
 
 Test(feed, c24_an_expired_watch_lists_the_newest_after_a_pause)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/err.h"
-#include "reflector/feed/feed.h"
+#include "reflector/feed/machine.h"
 #include "reflector/record/object.h"
 
 #define MS     1000000ull

@@ -4,8 +4,8 @@
  * all, with what shapes the objects. Discovery makes a definition of it; without discovery (a restart
  * while the API server is away) it can still be told which stored definition is meant.
  */
-#ifndef REFLECTOR_FEED_ENTRY_H
-#define REFLECTOR_FEED_ENTRY_H
+#ifndef REFLECTOR_FEEDS_ENTRY_H
+#define REFLECTOR_FEEDS_ENTRY_H
 
 #include "common/config/config.h"
 #include "reflector/cluster/discovery.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/feed/entry.h"
+#include "reflector/feeds/entry.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/feed/feed.h"
+#include "reflector/feed/machine.h"
 
 #include "common/err.h"
-#include "reflector/feed/feed_parts.h"
+#include "reflector/feed/machine_internal.h"
 #include "reflector/record/object.h"
 
 #define SECOND 1000000000ull

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/log.h"
 #include "reflector/record/batch.h"
-#include "reflector/feed/feeds_inside.h"
+#include "reflector/feeds/feeds_internal.h"
 
 static int append_removed(struct feeds *feeds, struct unwanted *unwanted)
 {

@@ -4,11 +4,11 @@
  * (list.h, watch.h), records them (record.h) and tells the machine what came of it. All of it
  * happens inside http_poll and in the calls below; nothing waits.
  */
-#ifndef REFLECTOR_FEED_RUNNER_H
-#define REFLECTOR_FEED_RUNNER_H
+#ifndef REFLECTOR_FEED_SESSION_H
+#define REFLECTOR_FEED_SESSION_H
 
 #include "reflector/cluster/discovery.h"
-#include "reflector/feed/feed.h"
+#include "reflector/feed/machine.h"
 #include "reflector/wire/http.h"
 #include "reflector/wire/warnings.h"
 #include "reflector/wire/pace.h"

@@ -7,7 +7,7 @@
 #include "common/check.h"
 #include "common/err.h"
 #include "common/log.h"
-#include "reflector/feed/runner_parts.h"
+#include "reflector/feed/session_internal.h"
 
 static bool is_gone(const struct runner *runner)
 {

@@ -5,7 +5,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "reflector/feed/feeds_inside.h"
+#include "reflector/feeds/feeds_internal.h"
 
 int unwanted_add(struct feeds *feeds, struct runner *runner)
 {

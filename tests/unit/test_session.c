@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/feed/runner.h"
+#include "reflector/feed/session.h"
 
 #include <criterion/criterion.h>
 

@@ -19,7 +19,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "common/stats.h"
-#include "reflector/feed/feeds_inside.h"
+#include "reflector/feeds/feeds_internal.h"
 
 /* ---- entries ---- */
 
