@@ -167,7 +167,7 @@ static void copy_text(char *to, size_t size, struct bytes text)
 	(void)snprintf(to, size, "%.*s", BYTES_ARG(text));
 }
 
-static void copy_definition(const struct feed_definition *d, struct kinf_feed_status *to)
+static void copy_definition(const struct feed_definition *d, struct kinf_feed_info *to)
 {
 	copy_text(to->name, sizeof(to->name), bytes_str(d->name));
 	(void)snprintf(to->resource, sizeof(to->resource), *d->group ? "%s.%s" : "%s", d->resource,
@@ -178,7 +178,7 @@ static void copy_definition(const struct feed_definition *d, struct kinf_feed_st
 	to->resync_ms = d->resync_ns / 1000000;
 }
 
-static void copy_contact(const struct contact *contact, struct kinf_feed_status *to)
+static void copy_contact(const struct contact *contact, struct kinf_feed_info *to)
 {
 	const struct stats_feed *row = &contact->row;
 
@@ -202,7 +202,7 @@ static void copy_contact(const struct contact *contact, struct kinf_feed_status 
 }
 
 static int feed_status(struct kinf_snapshot *snapshot, const struct report *report,
-	const struct snapshot_feed *feed, struct kinf_feed_status *ret)
+	const struct snapshot_feed *feed, struct kinf_feed_info *ret)
 {
 	struct journal_meta meta;
 	struct contact contact;
@@ -212,7 +212,7 @@ static int feed_status(struct kinf_snapshot *snapshot, const struct report *repo
 	if (r < 0)
 		return r;
 	contact_read(snapshot, report, feed->definition.id, &contact);
-	*ret = (struct kinf_feed_status){
+	*ret = (struct kinf_feed_info){
 		.size = sizeof(*ret),
 		.feed = feed->definition.id,
 		.objects = feed->index.objects,
@@ -241,7 +241,7 @@ int kinf_feed_status(struct kinf_snapshot *snapshot, const char *feed, kinf_feed
 		return kinf_result(snapshot->kinf, r);
 	report_open(store_home(snapshot->kinf->store), &report);
 	for (size_t i = 0; i < set->n; i++) {
-		struct kinf_feed_status status;
+		struct kinf_feed_info status;
 
 		r = feed_status(snapshot, &report, &set->feeds[i], &status);
 		if (r == 0)

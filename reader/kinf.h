@@ -38,14 +38,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kinf_informer.h"
+#include "kinf_queue.h"
+
 #ifdef __cplusplus
-/* kinf_list is a function and a structure, as stat is; g++ -Wshadow minds where it is declared. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wshadow"
 extern "C" {
 #endif
-
-#define KINF_API __attribute__((visibility("default")))
 
 enum kinf_outcome {
 	KINF_FOUND = 0,
@@ -76,7 +74,7 @@ enum kinf_code {
 
 struct kinf;
 struct kinf_snapshot;
-struct kinf_list;
+struct kinf_listing;
 
 /* ---- the store ---- */
 
@@ -190,23 +188,23 @@ struct kinf_query {
  * later are not among them. KINF_GONE: the continue token is older than the store's history, list
  * again without it. */
 KINF_API int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
-	struct kinf_list **ret_list);
+	struct kinf_listing **ret_list);
 /* KINF_FOUND, KINF_END. The object's fields are borrowed from the snapshot. */
-KINF_API int kinf_list_next(struct kinf_list *list, struct kinf_object *ret_object);
+KINF_API int kinf_list_next(struct kinf_listing *list, struct kinf_object *ret_object);
 /* After KINF_END of a limited list: the token for the next page, NULL when there is none. Borrowed
  * from the list. Objects that live through the whole walk come exactly once, whatever changes. */
-KINF_API const char *kinf_list_continue(struct kinf_list *list);
+KINF_API const char *kinf_list_continue(struct kinf_listing *list);
 /* How the list is computed, in words ("term 'node-1', 120 postings sorted by key; filter on the body:
  * label selector"). Of a sorted list it is complete after the first kinf_list_next. */
-KINF_API const char *kinf_list_plan(struct kinf_list *list);
+KINF_API const char *kinf_list_plan(struct kinf_listing *list);
 /* The feed's resourceVersion in this snapshot ("" when several feeds take part). Borrowed from the
  * list. */
-KINF_API const char *kinf_list_resource_version(struct kinf_list *list);
-KINF_API void kinf_list_close(struct kinf_list **list);
+KINF_API const char *kinf_list_resource_version(struct kinf_listing *list);
+KINF_API void kinf_list_close(struct kinf_listing **list);
 
 /* One term of one index: kinf_list with nothing else. */
 KINF_API int kinf_by_index(struct kinf_snapshot *snapshot, const char *feed, const char *index,
-	const char *value, struct kinf_list **ret_list);
+	const char *value, struct kinf_listing **ret_list);
 
 /* ---- indexes ---- */
 
@@ -225,8 +223,8 @@ KINF_API int kinf_index_list(struct kinf_snapshot *snapshot, const char *feed, k
 
 /* ---- feeds ---- */
 
-struct kinf_feed_status {
-	uint32_t size; /* sizeof(struct kinf_feed_status) */
+struct kinf_feed_info {
+	uint32_t size; /* sizeof(struct kinf_feed_info) */
 	uint32_t feed; /* id */
 	char name[128];
 	char resource[256]; /* plural[.group] */
@@ -250,7 +248,7 @@ struct kinf_feed_status {
 };
 
 /* The feeds behind a name, or all (NULL): FN is called for each; its non-zero result ends the walk. */
-typedef int kinf_feed_fn(void *arg, const struct kinf_feed_status *status);
+typedef int kinf_feed_fn(void *arg, const struct kinf_feed_info *status);
 KINF_API int kinf_feed_status(struct kinf_snapshot *snapshot, const char *feed, kinf_feed_fn *fn,
 	void *arg);
 
@@ -261,321 +259,6 @@ KINF_API int kinf_wait_synced(struct kinf *kinf, const char *const *feeds, size_
 /* Waits until the feed holds everything up to RESOURCE_VERSION (read your writes). */
 KINF_API int kinf_wait_rv(struct kinf *kinf, const char *feed, const char *resource_version,
 	int timeout_ms);
-
-/* ---- work queues ---- */
-
-/*
- * client-go's work queue: what was added is handed out in order, once however often it was added
- * meanwhile, and never to two workers at once. Keys are byte strings of any kind; "namespace/name" of
- * an object is the usual one. Workers loop:
- *
- *	while (kinf_queue_get(queue, -1, &key, &size) == KINF_FOUND) {
- *		if (reconcile(key, size) == 0)
- *			kinf_queue_forget(queue, key, size);
- *		else
- *			kinf_queue_add_rate_limited(queue, key, size);
- *		kinf_queue_done(queue, key, size);
- *	}
- *
- * Any number of threads may use one queue, one limiter, one clock. There is no thread inside: whoever
- * waits in kinf_queue_get also keeps the time of what was added for later. Queues need no store; they
- * survive a fork only in the child that lets go of them unused.
- */
-struct kinf_queue;
-struct kinf_limiter;
-struct kinf_clock;
-
-/* A clock that stands still until it is stepped, for tests of programs that wait. Begins at 0.
- * Outlives the queues and limiters that use it. Where a clock may be given, NULL is the machine's
- * (CLOCK_MONOTONIC). */
-KINF_API int kinf_clock_new(struct kinf_clock **ret_clock);
-KINF_API void kinf_clock_step(struct kinf_clock *clock, uint64_t ns);
-KINF_API uint64_t kinf_clock_now(const struct kinf_clock *clock);
-KINF_API void kinf_clock_free(struct kinf_clock **clock);
-
-/* In which order keys are handed out; a queue without one is first in, first out. Called under the
- * queue's lock: call nothing of the queue. A key is the queue's, and at one place until it is popped. */
-struct kinf_queue_order {
-	uint32_t size; /* sizeof(struct kinf_queue_order) */
-	uint32_t reserved;
-	/* A key that waits already was added again. NULL: nothing happens then. */
-	void (*touch)(void *arg, const char *key, size_t size);
-	/* 0, or an error, which is that of the call that added the key. */
-	int (*push)(void *arg, const char *key, size_t size);
-	/* The very pointer that was pushed. Only called when there is one. */
-	const char *(*pop)(void *arg);
-	void *arg;
-};
-
-struct kinf_queue_options {
-	uint32_t size; /* sizeof(struct kinf_queue_options) */
-	uint32_t reserved;
-	struct kinf_limiter *limiter; /* of kinf_queue_add_rate_limited; the queue's from now on. NULL:
-					 as kinf_limiter_default_controller */
-	struct kinf_clock *clock;     /* NULL: the machine's */
-	const struct kinf_queue_order *order; /* copied; NULL: first in, first out */
-};
-
-/* OPTIONS NULL: all as by default. On failure the limiter stays the caller's. */
-KINF_API int kinf_queue_new(const struct kinf_queue_options *options,
-	struct kinf_queue **ret_queue);
-/* No thread may be in a call of it. What waits is dropped. */
-KINF_API void kinf_queue_free(struct kinf_queue **queue);
-
-/* 0, also when KEY waits already (it comes once) or is being worked on (it comes again after
- * kinf_queue_done). KINF_END: the queue is shutting down, KEY is not taken. */
-KINF_API int kinf_queue_add(struct kinf_queue *queue, const void *key, size_t size);
-/* Adds KEY when DELAY_NS have passed, at once when it is not positive. Of several delays of one key
- * the earliest counts. What is added for later is dropped by a shutdown. As kinf_queue_add. */
-KINF_API int kinf_queue_add_after(struct kinf_queue *queue, const void *key, size_t size,
-	int64_t delay_ns);
-/* After the delay that the queue's limiter says. */
-KINF_API int kinf_queue_add_rate_limited(struct kinf_queue *queue, const void *key, size_t size);
-/* KEY is well again: the limiter begins anew with it. kinf_queue_done is due all the same. */
-KINF_API void kinf_queue_forget(struct kinf_queue *queue, const void *key, size_t size);
-/* How often KEY was added rate-limited since it was forgotten. */
-KINF_API uint64_t kinf_queue_num_requeues(struct kinf_queue *queue, const void *key, size_t size);
-
-/* Waits for a key up to TIMEOUT_MS (0: does not wait, negative: without end). KINF_FOUND; KINF_AGAIN:
- * the time is over; KINF_END: shut down, and all was handed out. *ret_key is NUL-terminated (the NUL
- * is not part of it) and borrowed until its kinf_queue_done. */
-KINF_API int kinf_queue_get(struct kinf_queue *queue, int timeout_ms, const char **ret_key,
-	size_t *ret_size);
-/* Work on KEY has ended: if it was added meanwhile it waits again. KINF_NOT_FOUND: nobody works on
- * it, nothing changed. */
-KINF_API int kinf_queue_done(struct kinf_queue *queue, const void *key, size_t size);
-/* Milliseconds, rounded up, until a key can be had: 0 now, -1 nothing is there. For programs that
- * wait in poll() and then call kinf_queue_get with timeout 0. */
-KINF_API int64_t kinf_queue_next_ms(struct kinf_queue *queue);
-
-/* Keys that wait; not those being worked on, nor those for later. */
-KINF_API size_t kinf_queue_len(struct kinf_queue *queue);
-
-/* Nothing more is taken; what waits is still handed out, then kinf_queue_get gives KINF_END. */
-KINF_API void kinf_queue_shut_down(struct kinf_queue *queue);
-/* The same, and waits until nobody works on a key any more (not for what waits: go on calling
- * kinf_queue_get in other threads). Keys added while they were worked on are handed out once more. A
- * kinf_queue_shut_down ends the waiting. */
-KINF_API void kinf_queue_shut_down_with_drain(struct kinf_queue *queue);
-KINF_API int kinf_queue_shutting_down(struct kinf_queue *queue);
-
-#define KINF_HISTOGRAM_BUCKETS 10
-/* Seconds; buckets[i] counts what took up to 10^(i - 8) seconds, as client-go's; not cumulative, what
- * took longer is only in count and sum. */
-struct kinf_histogram {
-	uint64_t count;
-	double sum;
-	uint64_t buckets[KINF_HISTOGRAM_BUCKETS];
-};
-
-/* The workqueue_* metrics of a controller, as of the time of asking. */
-struct kinf_queue_metrics {
-	uint32_t size; /* sizeof(struct kinf_queue_metrics) */
-	uint32_t reserved;
-	uint64_t depth;                       /* accepted and not yet handed out */
-	uint64_t adds;                        /* accepted: those that were not there already */
-	uint64_t retries;                     /* calls that add for later, rate-limited ones included */
-	struct kinf_histogram queue_duration; /* first add to get */
-	struct kinf_histogram work_duration;  /* get to done */
-	double unfinished_work_seconds;       /* ages of what is being worked on, added up */
-	double longest_running_processor_seconds;
-	uint64_t processing;                  /* keys being worked on */
-	uint64_t delayed;                     /* keys for later */
-};
-KINF_API int kinf_queue_metrics(struct kinf_queue *queue, struct kinf_queue_metrics *ret_metrics);
-
-/* ---- rate limiters ---- */
-
-/* A limiter of your own. All but when() may be NULL. Called by several threads at once. */
-struct kinf_limiter_operations {
-	uint32_t size; /* sizeof(struct kinf_limiter_operations) */
-	uint32_t reserved;
-	/* 0 and how long KEY waits now, or an error. */
-	int (*when)(void *arg, const void *key, size_t size, int64_t *ret_ns);
-	void (*forget)(void *arg, const void *key, size_t size);
-	uint64_t (*num_requeues)(void *arg, const void *key, size_t size);
-	void (*release)(void *arg);
-};
-KINF_API int kinf_limiter_new(const struct kinf_limiter_operations *operations, void *arg,
-	struct kinf_limiter **ret_limiter);
-KINF_API void kinf_limiter_free(struct kinf_limiter **limiter);
-
-/* BASE_NS, doubled with each failure of the key, up to MAX_NS. */
-KINF_API int kinf_limiter_item_exponential_failure(int64_t base_ns, int64_t max_ns,
-	struct kinf_limiter **ret_limiter);
-/* FAST_NS for a key's first N_FAST times, then SLOW_NS. */
-KINF_API int kinf_limiter_item_fast_slow(int64_t fast_ns, int64_t slow_ns, uint64_t n_fast,
-	struct kinf_limiter **ret_limiter);
-/* A bucket of BURST tokens, filled with QPS a second, for all keys together. -EINVAL when one is not
- * positive. */
-KINF_API int kinf_limiter_bucket(double qps, uint32_t burst, struct kinf_clock *clock,
-	struct kinf_limiter **ret_limiter);
-/* The longest delay and the highest count of N limiters, which are the new one's from now on (on
- * failure they stay the caller's). */
-KINF_API int kinf_limiter_max_of(struct kinf_limiter *const *limiters, size_t n,
-	struct kinf_limiter **ret_limiter);
-/* What LIMITER says, up to MAX_NS. LIMITER as above. */
-KINF_API int kinf_limiter_with_max_wait(struct kinf_limiter *limiter, int64_t max_ns,
-	struct kinf_limiter **ret_limiter);
-/* The longer of 5 ms to 1000 s for each key and a bucket of 10 a second, 100 at once, for all. */
-KINF_API int kinf_limiter_default_controller(struct kinf_clock *clock,
-	struct kinf_limiter **ret_limiter);
-/* 1 ms to 1000 s for each key. */
-KINF_API int kinf_limiter_default_item_based(struct kinf_limiter **ret_limiter);
-
-KINF_API int kinf_limiter_when(struct kinf_limiter *limiter, const void *key, size_t size,
-	int64_t *ret_ns);
-KINF_API void kinf_limiter_forget(struct kinf_limiter *limiter, const void *key, size_t size);
-KINF_API uint64_t kinf_limiter_num_requeues(struct kinf_limiter *limiter, const void *key,
-	size_t size);
-
-/* ---- the same for many ---- */
-
-typedef int kinf_piece_fn(void *arg, size_t piece);
-/* Calls FN for the pieces 0 to PIECES - 1, each once, CHUNK of them at a time (0: 1), by up to
- * WORKERS threads, the calling one among them. The first non-zero result ends it: no piece is begun
- * after that, and it is returned when all threads have ended. Without memory for as many threads it
- * is done by fewer. */
-KINF_API int kinf_parallelize(unsigned workers, size_t pieces, size_t chunk, kinf_piece_fn *fn,
-	void *arg);
-
-/* ---- informers ---- */
-
-/*
- * client-go's informer without threads of its own: each handler gets every object there is as on_add
- * with `initial` set, on_sync, then exactly what comes after, in order for each object.
- *
- *	struct kinf_informer_options options = {.size = sizeof(options), .cursor = "my-controller"};
- *	kinf_informer_new(k, "pods", &options, &informer);
- *	struct kinf_handler_options pods = {.size = sizeof(pods), .on_add = ..., .on_update = ...};
- *	kinf_informer_add_handler(informer, &pods, &handler);
- *	kinf_informer_run(informer, stop_fd);       (or: poll kinf_informer_fd, kinf_informer_dispatch)
- *	kinf_informer_free(&informer);
- *
- * Callbacks run inside kinf_informer_dispatch and nowhere else, one at a time. What they are given is
- * borrowed until they return; the cache holds at least that change when they run, so a snapshot taken
- * or renewed in one shows it. A callback may add and remove handlers, stop or free the informer; it may
- * not dispatch or commit. Each handler has its own position in the log: a slow one delays those of the
- * same informer, costs no memory, and is told when it has fallen behind what is kept (on_lapped). Use
- * an informer for each thread that shall not wait for others.
- *
- * An informer and its handlers are used by one thread at a time (but kinf_informer_stop), and closed
- * before their struct kinf.
- */
-struct kinf_informer;
-struct kinf_handler;
-
-enum kinf_informer_flags {
-	/* After a lapse the library tells the difference itself, instead of on_lapped and everything
-	 * anew: on_add, on_update (old is NULL) for what has another version, on_delete (final state
-	 * unknown, the key alone) for what is gone. Costs some 30 bytes and the key for each object. */
-	KINF_TRACK_KEYS = 1,
-	/* The cursor is written by kinf_informer_commit alone, not after each dispatch. */
-	KINF_COMMIT_BY_HAND = 2,
-	/* resync_ms counts, also when it is 0: none, whatever kinf.yaml says of the feed. */
-	KINF_OWN_DEFAULT_RESYNC = 4
-};
-
-struct kinf_informer_options {
-	uint32_t size; /* sizeof(struct kinf_informer_options) */
-	uint32_t flags;
-	/* Name of a cursor: the handlers that are there before the first dispatch go on after what was
-	 * committed under it last, by this process or another; NULL: from the initial state. At least
-	 * once: what was handed out and not committed comes again. One informer at a time per name. */
-	const char *cursor;
-	/* Likewise after this event number, without an initial state. 0: with one. Not with a cursor. One
-	 * from before the first list of what the feed is now is a lapse. */
-	uint64_t from;
-	/* Resync: on_update(same, same) for every object, from the cache. What handlers get that do not
-	 * ask; and how often it is looked whose is due, which the handlers before the first dispatch
-	 * can make shorter. 0: the feed's `resync` in kinf.yaml, as it is at the time: a change of it
-	 * counts a second later. At least 1000. */
-	uint64_t resync_ms;
-	/* Each look is later by up to this share of its period. 0: none, but 10 where the period is the
-	 * feed's, which all programs of the machine are told at once. */
-	uint32_t resync_jitter_percent;
-	uint32_t reserved;
-	/* State of each feed behind the name (kinf_feed_status): at first, then when it is another. */
-	void (*on_state)(void *arg, const struct kinf_feed_status *status);
-	void *arg;
-};
-
-enum kinf_handler_flags {
-	KINF_OWN_RESYNC = 1 /* resync_ms counts, also when it is 0: none for this handler */
-};
-
-/* Callbacks that are NULL are not called. */
-struct kinf_handler_options {
-	uint32_t size; /* sizeof(struct kinf_handler_options) */
-	uint32_t flags;
-	void *arg;
-	/* INITIAL: of the state the handler begins with. */
-	void (*on_add)(void *arg, const struct kinf_object *object, int initial);
-	/* OLD is the state before; the same object in a resync; NULL where it is not known any more
-	 * (KINF_TRACK_KEYS). Another uid: deleted and made anew in between. */
-	void (*on_update)(void *arg, const struct kinf_object *old, const struct kinf_object *object);
-	/* The last state known; FINAL_STATE_UNKNOWN: found missing by a list, changes before that may
-	 * not have been seen. Then body is NULL where even the last state is not kept any more. */
-	void (*on_delete)(void *arg, const struct kinf_object *object, int final_state_unknown);
-	/* The initial state is complete, at first and after each lapse. */
-	void (*on_sync)(void *arg);
-	/* The position is no longer kept, or the feeds are others: all objects follow as initial ones,
-	 * then on_sync; what did not come again is gone. */
-	void (*on_lapped)(void *arg);
-	/* NULL: all objects. Its feed, limit, order and token mean nothing here. A change that crosses it
-	 * is an add, or a delete with the last state inside. */
-	const struct kinf_query *filter;
-	uint64_t resync_ms; /* with KINF_OWN_RESYNC; at least 1000 */
-};
-
-/* FEED as in kinf_get. KINF_NO_FEED says what to add to the configuration. A store that has nothing of
- * it yet will do. */
-KINF_API int kinf_informer_new(struct kinf *kinf, const char *feed,
-	const struct kinf_informer_options *options, struct kinf_informer **ret_informer);
-KINF_API void kinf_informer_free(struct kinf_informer **informer);
-
-/* At any time but after the end (-ECANCELED). The handle is valid until it is removed or the informer
- * freed. The same callbacks may be added many times; each is a handler of its own. */
-KINF_API int kinf_informer_add_handler(struct kinf_informer *informer,
-	const struct kinf_handler_options *options, struct kinf_handler **ret_handler);
-/* After it returns no callback of it begins. KINF_NOT_FOUND: it is none of this informer's (any more). */
-KINF_API int kinf_informer_remove_handler(struct kinf_informer *informer,
-	struct kinf_handler *handler);
-
-/* 1: on_add has returned for all of the initial state. 0 again from a lapse to the next on_sync. */
-KINF_API int kinf_handler_synced(const struct kinf_handler *handler);
-/* The event number up to which it has examined the feed; 0 before it has begun. */
-KINF_API uint64_t kinf_handler_event(const struct kinf_handler *handler);
-
-/* Readable whenever there may be something to dispatch, resyncs included; for poll and its like, never
- * to be read. The same one for the informer's life. */
-KINF_API int kinf_informer_fd(struct kinf_informer *informer);
-
-/* Runs at most MAX callbacks (0: as many as there is work for; one more when a handler that goes on
- * from a position is told on_sync) and returns how many, or an error; then calling it again goes on.
- * KINF_NO_FEED: the feed was taken out of the configuration. KINF_SNAPSHOT_EXPIRED: somebody wrote the
- * copy that is read, so what this dispatch has told last may be wrong; the next one begins with a
- * lapse. */
-KINF_API int kinf_informer_dispatch(struct kinf_informer *informer, int max);
-
-/* Dispatches and sleeps until STOP_FD (-1: none) is readable or kinf_informer_stop was called: 0; or
- * until an error. */
-KINF_API int kinf_informer_run(struct kinf_informer *informer, int stop_fd);
-
-/* Ends it for good; from any thread, callback or signal handler. Handlers can still be removed. In the
- * child of a fork it does nothing. */
-KINF_API void kinf_informer_stop(struct kinf_informer *informer);
-
-enum kinf_informer_phase {
-	KINF_INFORMER_NEW = 0, /* nothing was dispatched yet */
-	KINF_INFORMER_STARTED = 1,
-	KINF_INFORMER_STOPPED = 2
-};
-KINF_API int kinf_informer_phase(const struct kinf_informer *informer);
-
-/* Everything handed out so far counts as handled: writes the cursor. 0; KINF_AGAIN: a handler is not
- * synced, so there is no position to go on from yet; -EBUSY inside a callback. */
-KINF_API int kinf_informer_commit(struct kinf_informer *informer);
 
 /* ---- history ---- */
 
@@ -597,7 +280,6 @@ KINF_API int kinf_history(struct kinf_snapshot *snapshot, const char *feed, cons
 
 #ifdef __cplusplus
 }
-#pragma GCC diagnostic pop
 #endif
 
 #endif

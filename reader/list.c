@@ -14,7 +14,7 @@
 #include "common/err.h"
 #include "reader/sorted.h"
 
-struct kinf_list {
+struct kinf_listing {
 	uint32_t magic;
 	struct kinf_snapshot *snapshot;
 	uint64_t taken_as;           /* SNAPSHOT's when the list began */
@@ -35,12 +35,12 @@ struct kinf_list {
 	char words[512];
 };
 
-static struct snapshot *list_snapshot(struct kinf_list *list)
+static struct snapshot *list_snapshot(struct kinf_listing *list)
 {
 	return list->snapshot->snapshot;
 }
 
-static int list_fail(struct kinf_list *list, int code)
+static int list_fail(struct kinf_listing *list, int code)
 {
 	if (code < 0)
 		list->ended = true;
@@ -58,7 +58,7 @@ static int compare_feeds(const void *a, const void *b)
 	return strcmp(left, right);
 }
 
-static int list_take_feeds(struct kinf_list *list, const char *name)
+static int list_take_feeds(struct kinf_listing *list, const char *name)
 {
 	const struct feed_set *set;
 	int r = feed_set_get(list->snapshot, name, &set);
@@ -86,7 +86,7 @@ static int list_take_feeds(struct kinf_list *list, const char *name)
 }
 
 /* Every feed must have every index asked for: said now, not in the middle of the results. */
-static int list_plan_all(struct kinf_list *list)
+static int list_plan_all(struct kinf_listing *list)
 {
 	for (size_t i = list->n_feeds; i-- > 0;) {
 		int r = plan_make(list_snapshot(list), &list->feeds[i], &list->query, &list->plan);
@@ -102,14 +102,14 @@ static int list_plan_all(struct kinf_list *list)
 }
 
 int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
-	struct kinf_list **ret_list)
+	struct kinf_listing **ret_list)
 {
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
 	int r = kinf_held(snapshot);
 
 	if (r < 0)
 		return r;
-	struct kinf_list *list = calloc(1, sizeof(*list));
+	struct kinf_listing *list = calloc(1, sizeof(*list));
 	if (!list)
 		return kinf_result(snapshot->kinf, err_set(-ENOMEM, "list"));
 	list->magic = KINF_LIST_MAGIC;
@@ -131,11 +131,11 @@ int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
 	return kinf_result(snapshot->kinf, r);
 }
 
-void kinf_list_close(struct kinf_list **list)
+void kinf_list_close(struct kinf_listing **list)
 {
 	if (!list || !*list)
 		return;
-	struct kinf_list *l = TAKE(*list);
+	struct kinf_listing *l = TAKE(*list);
 
 	CHECK_OBJ(l, KINF_LIST_MAGIC);
 	index_walk_close(&l->walk);
@@ -150,7 +150,7 @@ void kinf_list_close(struct kinf_list **list)
 	free(l);
 }
 
-static int list_plan(struct kinf_list *list)
+static int list_plan(struct kinf_listing *list)
 {
 	/* That of the first feed was made last when the list was opened. */
 	return list->feed ? plan_make(list_snapshot(list), &list->feeds[list->feed], &list->query,
@@ -159,7 +159,7 @@ static int list_plan(struct kinf_list *list)
 }
 
 /* Opens the walk that the plan of the present feed asks for. */
-static int list_open(struct kinf_list *list)
+static int list_open(struct kinf_listing *list)
 {
 	struct snapshot *snapshot = list_snapshot(list);
 
@@ -174,14 +174,14 @@ static int list_open(struct kinf_list *list)
 		buf_bytes(&list->query.from), &list->walk);
 }
 
-static int list_enter(struct kinf_list *list)
+static int list_enter(struct kinf_listing *list)
 {
 	int r = list_plan(list);
 
 	return r == 0 ? list_open(list) : r;
 }
 
-static void list_leave(struct kinf_list *list)
+static void list_leave(struct kinf_listing *list)
 {
 	index_walk_close(&list->walk);
 	run_reset(&list->run);
@@ -190,7 +190,7 @@ static void list_leave(struct kinf_list *list)
 }
 
 /* Next candidate of the present feed, in key order. FOUND, END. */
-static int list_candidate(struct kinf_list *list, struct bytes *ret_key,
+static int list_candidate(struct kinf_listing *list, struct bytes *ret_key,
 	struct index_entry *ret_entry)
 {
 	if (list->plan.empty)
@@ -201,7 +201,7 @@ static int list_candidate(struct kinf_list *list, struct bytes *ret_key,
 }
 
 /* Next candidate that the index has nothing against. FOUND, END. */
-static int list_accepted(struct kinf_list *list, struct bytes *ret_key,
+static int list_accepted(struct kinf_listing *list, struct bytes *ret_key,
 	struct index_entry *ret_entry)
 {
 	int r;
@@ -215,7 +215,7 @@ static int list_accepted(struct kinf_list *list, struct bytes *ret_key,
 	return r;
 }
 
-static int list_read(struct kinf_list *list, size_t feed, struct bytes key,
+static int list_read(struct kinf_listing *list, size_t feed, struct bytes key,
 	const struct index_entry *entry, struct record *ret_record)
 {
 	return snapshot_record(list_snapshot(list), list->feeds[feed].definition.id, key, entry,
@@ -223,7 +223,7 @@ static int list_read(struct kinf_list *list, size_t feed, struct bytes key,
 }
 
 /* Next object that meets the whole query, over all feeds, in key order. */
-static int list_step(struct kinf_list *list, struct record *ret_record)
+static int list_step(struct kinf_listing *list, struct record *ret_record)
 {
 	struct index_entry entry;
 	struct bytes key;
@@ -249,7 +249,7 @@ static int list_step(struct kinf_list *list, struct record *ret_record)
 
 /* ---- in the order of a field ---- */
 
-static int list_offer_all(struct kinf_list *list)
+static int list_offer_all(struct kinf_listing *list)
 {
 	struct index_entry entry;
 	struct bytes key;
@@ -261,7 +261,7 @@ static int list_offer_all(struct kinf_list *list)
 }
 
 /* WALKED: feeds that were read by an index. */
-static void list_describe_order(struct kinf_list *list, size_t walked)
+static void list_describe_order(struct kinf_listing *list, size_t walked)
 {
 	char *words = list->words;
 	size_t size = sizeof(list->words);
@@ -278,7 +278,7 @@ static void list_describe_order(struct kinf_list *list, size_t walked)
 }
 
 /* Offers every feed's candidates; where an index has that order, those that the page can need. */
-static int list_fill(struct kinf_list *list)
+static int list_fill(struct kinf_listing *list)
 {
 	size_t walked = 0;
 
@@ -299,7 +299,7 @@ static int list_fill(struct kinf_list *list)
 	return 0;
 }
 
-static int list_step_sorted(struct kinf_list *list, struct record *ret_record)
+static int list_step_sorted(struct kinf_listing *list, struct record *ret_record)
 {
 	const struct sorted_item *item;
 	int r = list->filled ? 0 : list_fill(list);
@@ -310,13 +310,13 @@ static int list_step_sorted(struct kinf_list *list, struct record *ret_record)
 }
 
 /* The token for what follows the last object of this page. */
-static int list_token(struct kinf_list *list)
+static int list_token(struct kinf_listing *list)
 {
 	return list->sorted ? sorted_token(list->sorted, &list->token) :
 			      query_token(buf_bytes(&list->last), &list->token);
 }
 
-int kinf_list_next(struct kinf_list *list, struct kinf_object *ret_object)
+int kinf_list_next(struct kinf_listing *list, struct kinf_object *ret_object)
 {
 	CHECK_OBJ(list, KINF_LIST_MAGIC);
 	struct record record;
@@ -348,26 +348,26 @@ int kinf_list_next(struct kinf_list *list, struct kinf_object *ret_object)
 	return FOUND;
 }
 
-const char *kinf_list_continue(struct kinf_list *list)
+const char *kinf_list_continue(struct kinf_listing *list)
 {
 	CHECK_OBJ(list, KINF_LIST_MAGIC);
 	return list->token.size ? buf_cstr(&list->token) : NULL;
 }
 
-const char *kinf_list_plan(struct kinf_list *list)
+const char *kinf_list_plan(struct kinf_listing *list)
 {
 	CHECK_OBJ(list, KINF_LIST_MAGIC);
 	return list->words;
 }
 
-const char *kinf_list_resource_version(struct kinf_list *list)
+const char *kinf_list_resource_version(struct kinf_listing *list)
 {
 	CHECK_OBJ(list, KINF_LIST_MAGIC);
 	return list->resource_version;
 }
 
 int kinf_by_index(struct kinf_snapshot *snapshot, const char *feed, const char *index,
-	const char *value, struct kinf_list **ret_list)
+	const char *value, struct kinf_listing **ret_list)
 {
 	struct kinf_term term = {index, value};
 	struct kinf_query query = {

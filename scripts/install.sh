@@ -25,7 +25,9 @@ for program in kinf kinf-reflector kinf-processor; do
     put 755 "$build/$program" "bin/$program"
 done
 put 755 "$build/libkinf.so.0" lib/libkinf.so.0
-put 644 reader/kinf.h include/kinf.h
+for header in kinf kinf_informer kinf_queue; do
+    put 644 "reader/$header.h" "include/$header.h"
+done
 put 644 LICENSE share/doc/kinformer/LICENSE
 put 644 README.md share/doc/kinformer/README.md
 

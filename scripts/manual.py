@@ -10,7 +10,7 @@ What is listed elsewhere already stands in blocks of the pages that are made her
     .\\" made: options kinf get         (--help of a program in BUILD; "but common": without those of all)
     .\\" end
 
-prototypes, structures and errors come from reader/kinf.h and common/err.def, counters from
+prototypes, structures and errors come from reader/kinf*.h and common/err.def, counters from
 common/stats.def. --write puts them in; without, they are compared. Without BUILD those that need
 programs are left alone. Besides: each function of kinf.h is on one page and in its NAME section, each key of
 kinf.yaml and each subcommand is explained.
@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "reader/man").glob("*.[135]"))
-HEADER = (ROOT / "reader/kinf.h").read_text()
+HEADER = "".join(header.read_text() for header in sorted(ROOT.glob("reader/kinf*.h")))
 CODE = re.sub(r"/\*.*?\*/", "", HEADER, flags=re.S)
 BLOCK = re.compile(r'^\.\\" made: ([^\n]*)\n(.*?)^\.\\" end\n', re.S | re.M)
 

@@ -146,7 +146,7 @@ struct note {
 	bool failed;
 };
 
-static void print_since(const struct kinf_feed_status *status)
+static void print_since(const struct kinf_feed_info *status)
 {
 	time_t since = time(NULL) - (time_t)status->last_contact_seconds;
 	struct tm parts;
@@ -162,7 +162,7 @@ static void print_since(const struct kinf_feed_status *status)
 		status->state, clock, *why ? ", " : "", why);
 }
 
-static int note_feed(void *arg, const struct kinf_feed_status *status)
+static int note_feed(void *arg, const struct kinf_feed_info *status)
 {
 	struct note *note = arg;
 

@@ -30,7 +30,7 @@ static const struct option_spec describe_options[] = {
 struct describe {
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
-	struct kinf_feed_status status; /* of the first feed behind the name */
+	struct kinf_feed_info status; /* of the first feed behind the name */
 	const char *feed;
 	struct buf out;
 	size_t found;
@@ -250,7 +250,7 @@ static int describe_key(struct describe *d, const char *in, const char *name)
 /* Without a namespace: every namespace's object of this name that is there now. */
 static int describe_in_all(struct describe *d, const char *name)
 {
-	CLEANUP(kinf_list_close) struct kinf_list *list = NULL;
+	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	struct kinf_query query = {.size = sizeof(query), .feed = d->feed, .prefix = name};
 	struct kinf_object object;
 	size_t size = strlen(name);
@@ -271,7 +271,7 @@ static int describe_in_all(struct describe *d, const char *name)
 
 /* ---- the command ---- */
 
-static int take_status(void *arg, const struct kinf_feed_status *status)
+static int take_status(void *arg, const struct kinf_feed_info *status)
 {
 	struct describe *d = arg;
 

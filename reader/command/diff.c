@@ -18,7 +18,7 @@ struct side {
 	struct kinf_snapshot *snapshot;
 	char **feeds; /* names, in byte order, each once */
 	size_t n_feeds;
-	struct kinf_list *list; /* of the feed in question */
+	struct kinf_listing *list; /* of the feed in question */
 	struct kinf_object object;
 	bool there; /* OBJECT is the next one */
 };
@@ -52,7 +52,7 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* A name stands for the feeds of several namespaces, which come one after the other. */
-static int take_feed(void *arg, const struct kinf_feed_status *status)
+static int take_feed(void *arg, const struct kinf_feed_info *status)
 {
 	struct side *side = arg;
 

@@ -43,12 +43,12 @@ struct get {
 	size_t n_names;
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
-	struct kinf_feed_status status;   /* of the first feed behind the name */
-	struct kinf_feed_status unlisted; /* of the first that has never been listed; size 0: none */
+	struct kinf_feed_info status;   /* of the first feed behind the name */
+	struct kinf_feed_info unlisted; /* of the first that has never been listed; size 0: none */
 	struct print print;
 };
 
-static int take_status(void *arg, const struct kinf_feed_status *status)
+static int take_status(void *arg, const struct kinf_feed_info *status)
 {
 	struct get *get = arg;
 	const char *wanted = get->args.query.namespace_;
@@ -64,7 +64,7 @@ static int take_status(void *arg, const struct kinf_feed_status *status)
 /* What was asked for is not known yet. */
 static int say_again(const struct get *get)
 {
-	const struct kinf_feed_status *feed = &get->unlisted;
+	const struct kinf_feed_info *feed = &get->unlisted;
 	const char *in = feed->namespace_;
 
 	if (!feed->size)
@@ -106,7 +106,7 @@ static int get_by_key(struct get *get, const char *namespace_, const char *name)
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
 
-static int list_begin(struct get *get, const char *name, struct kinf_list **ret_list)
+static int list_begin(struct get *get, const char *name, struct kinf_listing **ret_list)
 {
 	struct kinf_query query = {.size = sizeof(query), .feed = get->feed, .prefix = name};
 
@@ -114,7 +114,7 @@ static int list_begin(struct get *get, const char *name, struct kinf_list **ret_
 }
 
 /* Next object of exactly this name, in whatever namespace. */
-static int list_name(struct kinf_list *list, const char *name, struct kinf_object *ret_object)
+static int list_name(struct kinf_listing *list, const char *name, struct kinf_object *ret_object)
 {
 	size_t size = strlen(name);
 	int r;
@@ -129,7 +129,7 @@ static int list_name(struct kinf_list *list, const char *name, struct kinf_objec
 /* Without a namespace: every namespace's object of this name. */
 static int get_in_all(struct get *get, const char *name)
 {
-	CLEANUP(kinf_list_close) struct kinf_list *list = NULL;
+	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	struct kinf_object object;
 	size_t found = 0;
 	int r = list_begin(get, name, &list);
@@ -156,7 +156,7 @@ static bool is_bare(const struct get *get, const char *name)
 /* The one name given stands for more than one object: they come as a List then. */
 static bool names_several(struct get *get)
 {
-	CLEANUP(kinf_list_close) struct kinf_list *list = NULL;
+	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	struct kinf_object object;
 	size_t found = 0;
 
@@ -223,7 +223,7 @@ static int say_gone(void)
 
 static int get_list(struct get *get, const struct kinf_query *query)
 {
-	CLEANUP(kinf_list_close) struct kinf_list *list = NULL;
+	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	struct kinf_object object;
 	int r = kinf_list(get->snapshot, query, &list);
 

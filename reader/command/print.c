@@ -78,7 +78,7 @@ static int put(struct print *print)
 	return write_out(&print->text);
 }
 
-int print_begin(struct print *print, bool single, const struct kinf_feed_status *status)
+int print_begin(struct print *print, bool single, const struct kinf_feed_info *status)
 {
 	static const char *const heads[PRINT_COLUMNS] = {"NAMESPACE", "NAME", "AGE"};
 	bool namespaced = status->namespaced;
@@ -121,7 +121,7 @@ static void split_key(const struct kinf_object *object, struct bytes *ret_namesp
 			  : BYTES(object->key, object->key_size);
 }
 
-void print_singular(const struct kinf_feed_status *status, char *ret_singular, size_t size)
+void print_singular(const struct kinf_feed_info *status, char *ret_singular, size_t size)
 {
 	const char *dot = strchr(status->resource, '.');
 

@@ -55,12 +55,12 @@ struct print {
 int print_choose(struct print *print, const char *text);
 
 /* "pod", "deployment.apps": what stands before the slash in -o name. */
-void print_singular(const struct kinf_feed_status *status, char *ret_singular, size_t size);
+void print_singular(const struct kinf_feed_info *status, char *ret_singular, size_t size);
 /* The part of a key behind the slash, if there is one. */
 struct bytes print_name(const struct kinf_object *object);
 
 /* STATUS: of the feed that is printed: what a name looks like. */
-int print_begin(struct print *print, bool single, const struct kinf_feed_status *status);
+int print_begin(struct print *print, bool single, const struct kinf_feed_info *status);
 int print_object(struct print *print, const struct kinf_object *object);
 /* RV and TOKEN ("" and NULL when there is none) go into the List's metadata. */
 int print_end(struct print *print, const char *rv, const char *token);

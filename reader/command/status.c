@@ -82,7 +82,7 @@ static void json_process(const struct status_process *process, struct buf *out)
 	buf_byte(out, '}');
 }
 
-static void json_feed(const struct kinf_feed_status *feed, struct buf *out)
+static void json_feed(const struct kinf_feed_info *feed, struct buf *out)
 {
 	json_text(out, "{\"name\":", feed->name);
 	buf_printf(out, ",\"id\":%" PRIu32, feed->feed);

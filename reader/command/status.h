@@ -48,7 +48,7 @@ struct status {
 	uint64_t disk_free;
 	char error[600]; /* what is wrong with the store, in words; "" when nothing is */
 	struct status_process processes[STATUS_PROCESSES];
-	struct kinf_feed_status *feeds;
+	struct kinf_feed_info *feeds;
 	size_t n_feeds;
 	struct status_reader *readers;
 	size_t n_readers;

@@ -178,10 +178,10 @@ static int gather_database(struct env *env, struct status *status, struct status
 
 /* ---- what is stored ---- */
 
-static int add_feed(void *arg, const struct kinf_feed_status *feed)
+static int add_feed(void *arg, const struct kinf_feed_info *feed)
 {
 	struct status *status = arg;
-	struct kinf_feed_status *feeds =
+	struct kinf_feed_info *feeds =
 		reallocarray(status->feeds, status->n_feeds + 1, sizeof(*feeds));
 
 	if (!feeds)
@@ -218,7 +218,7 @@ static int add_pending(struct status *status, const struct stats_feed *row)
 {
 	const char *colon = strstr(row->error, ": ");
 	size_t size = colon ? (size_t)(colon - row->error) : 0;
-	struct kinf_feed_status feed = {.size = sizeof(feed), .retries = row->retries,
+	struct kinf_feed_info feed = {.size = sizeof(feed), .retries = row->retries,
 		.last_contact_seconds = -1};
 
 	(void)snprintf(feed.name, sizeof(feed.name), "%.*s", (int)size, row->error);
@@ -255,7 +255,7 @@ static void gather_disk(struct home *home, struct status *status)
 /* By name, as they are looked for. */
 static int compare_feeds(const void *a, const void *b)
 {
-	const struct kinf_feed_status *x = a, *y = b;
+	const struct kinf_feed_info *x = a, *y = b;
 	int r = strcmp(x->name, y->name);
 
 	return r ? r : strcmp(x->namespace_, y->namespace_);

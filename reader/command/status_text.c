@@ -93,7 +93,7 @@ static int put_processes(const struct status *s, struct buf *out)
 	return r;
 }
 
-static int put_feed(struct table *table, const struct kinf_feed_status *f, struct buf *out)
+static int put_feed(struct table *table, const struct kinf_feed_info *f, struct buf *out)
 {
 	struct number_text objects, lag, lists, watches, events, read, retries;
 	char contact[32] = "-";

@@ -33,7 +33,7 @@ struct waiting {
 /* 1 when it holds, 0 when not, negative on errors. */
 typedef int holds_fn(struct waiting *waiting);
 
-static int see_live(void *arg, const struct kinf_feed_status *status)
+static int see_live(void *arg, const struct kinf_feed_info *status)
 {
 	bool *live = arg;
 

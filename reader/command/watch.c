@@ -80,7 +80,7 @@ struct watch {
 
 /* ---- the feeds behind the name ---- */
 
-static int take_status(void *arg, const struct kinf_feed_status *status)
+static int take_status(void *arg, const struct kinf_feed_info *status)
 {
 	struct watch *w = arg;
 

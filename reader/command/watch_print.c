@@ -41,7 +41,7 @@ static size_t columns(const struct watch_print *print, const char *const all[4],
 	return n;
 }
 
-void watch_print_begin(struct watch_print *print, const struct kinf_feed_status *status)
+void watch_print_begin(struct watch_print *print, const struct kinf_feed_info *status)
 {
 	print->namespaced = status->namespaced;
 	print_singular(status, print->singular, sizeof(print->singular));

@@ -30,7 +30,7 @@ struct watch_print {
 };
 
 /* STATUS: of the feed, for what a name looks like. */
-void watch_print_begin(struct watch_print *print, const struct kinf_feed_status *status);
+void watch_print_begin(struct watch_print *print, const struct kinf_feed_info *status);
 int watch_print(struct watch_print *print, const struct watch_event *event, struct buf *out);
 /* Rows held back until their columns were measured. */
 int watch_print_settle(struct watch_print *print, struct buf *out);

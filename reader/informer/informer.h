@@ -56,7 +56,7 @@ struct wake {
 };
 
 struct feed_told {
-	struct kinf_feed_status status;
+	struct kinf_feed_info status;
 	bool seen;
 };
 
@@ -66,7 +66,7 @@ struct kinf_informer {
 	char *feed;
 	uint32_t flags;
 	uint64_t from;
-	void (*on_state)(void *arg, const struct kinf_feed_status *status);
+	void (*on_state)(void *arg, const struct kinf_feed_info *status);
 	void *arg;
 	struct kinf_handler *first; /* in the order they were added */
 	struct resync resync;

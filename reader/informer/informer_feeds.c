@@ -59,13 +59,13 @@ static struct feed_told *find_told(struct kinf_informer *informer, uint32_t feed
 }
 
 /* END: the callback has ended the informer. */
-static int tell_state(struct kinf_informer *informer, const struct kinf_feed_status *status)
+static int tell_state(struct kinf_informer *informer, const struct kinf_feed_info *status)
 {
 	informer->on_state(informer->arg, status);
 	return informer->freed ? END : 0;
 }
 
-static int take_status(void *arg, const struct kinf_feed_status *status)
+static int take_status(void *arg, const struct kinf_feed_info *status)
 {
 	struct kinf_informer *informer = arg;
 	struct feed_told *told = find_told(informer, status->feed);

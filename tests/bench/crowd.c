@@ -53,7 +53,7 @@ static void get_one(struct kinf *kinf, struct kinf_snapshot *snapshot, const str
 static uint64_t get_node(struct kinf *kinf, struct kinf_snapshot *snapshot, uint64_t number)
 {
 	struct kinf_object object;
-	struct kinf_list *list;
+	struct kinf_listing *list;
 	uint64_t n = 0;
 	char value[32];
 	int r;

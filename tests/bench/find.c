@@ -42,7 +42,7 @@ static void check(struct finding *finding, int r, const char *what)
 static uint64_t drain(struct finding *finding, const struct kinf_query *query)
 {
 	struct kinf_object object;
-	struct kinf_list *list;
+	struct kinf_listing *list;
 	uint64_t n = 0;
 	int r;
 

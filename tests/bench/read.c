@@ -85,7 +85,7 @@ static uint64_t get_some(struct reading *reading, uint64_t from, uint64_t count)
 	return count;
 }
 
-static uint64_t drain(struct reading *reading, struct kinf_list *list)
+static uint64_t drain(struct reading *reading, struct kinf_listing *list)
 {
 	struct kinf_object object;
 	uint64_t n = 0;
@@ -102,7 +102,7 @@ static uint64_t drain(struct reading *reading, struct kinf_list *list)
 
 static uint64_t by_index(struct reading *reading)
 {
-	struct kinf_list *list;
+	struct kinf_listing *list;
 	char value[32];
 
 	(void)snprintf(value, sizeof(value), "node-%05" PRIu64,
@@ -114,7 +114,7 @@ static uint64_t by_index(struct reading *reading)
 static uint64_t list_all(struct reading *reading)
 {
 	struct kinf_query query = {.size = sizeof(query), .feed = FEED};
-	struct kinf_list *list;
+	struct kinf_listing *list;
 
 	check(reading, kinf_list(reading->snapshot, &query, &list), "list");
 	return drain(reading, list);

@@ -41,25 +41,25 @@ static void put_head(FILE *out, const char *name, const char *help)
 struct feed_metric {
 	FILE *out;
 	const char *name, *help;
-	double (*value)(const struct kinf_feed_status *status);
+	double (*value)(const struct kinf_feed_info *status);
 };
 
-static double synced(const struct kinf_feed_status *status)
+static double synced(const struct kinf_feed_info *status)
 {
 	return status->synced;
 }
 
-static double live(const struct kinf_feed_status *status)
+static double live(const struct kinf_feed_info *status)
 {
 	return !strcmp(status->state, "live");
 }
 
-static double objects(const struct kinf_feed_status *status)
+static double objects(const struct kinf_feed_info *status)
 {
 	return (double)status->objects;
 }
 
-static int put_feed(void *arg, const struct kinf_feed_status *status)
+static int put_feed(void *arg, const struct kinf_feed_info *status)
 {
 	const struct feed_metric *metric = arg;
 
@@ -119,7 +119,7 @@ static void put_label(FILE *out, const char *label, const struct kinf_object *po
 static int put_pods(struct kinf_snapshot *snapshot, FILE *out)
 {
 	struct kinf_query query = {.size = sizeof(query), .feed = "pods"};
-	struct kinf_list *list;
+	struct kinf_listing *list;
 	struct kinf_object pod;
 
 	put_head(out, "kube_pod_info", "A line for each pod.");

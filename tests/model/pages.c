@@ -154,7 +154,7 @@ static void check_object_of(const struct kinf_object *object, int key, const str
 		"pages: key %d: node", key);
 }
 
-static void take_page(struct world *world, struct kinf_list *list, const struct latest state[KEYS])
+static void take_page(struct world *world, struct kinf_listing *list, const struct latest state[KEYS])
 {
 	struct pages *pages = &world->pages;
 	struct kinf_object object;
@@ -202,7 +202,7 @@ void pages_step(struct world *world)
 	struct latest state[KEYS];
 	struct kinf_query query;
 	struct kinf_term term;
-	struct kinf_list *list = NULL;
+	struct kinf_listing *list = NULL;
 
 	if (!pages->open)
 		begin(world);

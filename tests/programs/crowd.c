@@ -136,7 +136,7 @@ static void check_by_key(const struct kinf_object *object)
 }
 
 /* How many it gave; they are held. */
-static size_t read_some(struct kinf_list *list)
+static size_t read_some(struct kinf_listing *list)
 {
 	struct kinf_object object;
 	size_t n = 0;
@@ -163,7 +163,7 @@ static size_t read_some(struct kinf_list *list)
 	return n;
 }
 
-static int ask(struct kinf_list **ret_list)
+static int ask(struct kinf_listing **ret_list)
 {
 	char text[32];
 	struct kinf_term term = {.index = "node", .value = text};
@@ -188,7 +188,7 @@ static int ask(struct kinf_list **ret_list)
 /* KINF_NO_INDEX: it is being filled. */
 static void read_once(void)
 {
-	struct kinf_list *list;
+	struct kinf_listing *list;
 	int r = ask(&list);
 
 	if (r == KINF_AGAIN || r == KINF_NO_INDEX)

@@ -126,7 +126,7 @@ static void on_lapped(void *arg)
 	end_line(arg);
 }
 
-static void on_state(void *arg, const struct kinf_feed_status *status)
+static void on_state(void *arg, const struct kinf_feed_info *status)
 {
 	(void)printf("{\"call\":\"state\",\"state\":\"%s\",\"error\":%s", status->state,
 		status->last_error[0] ? "true" : "false");

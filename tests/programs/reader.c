@@ -61,7 +61,7 @@ static void read_all(const char *feed, bool keep_it)
 	const struct kinf_query query = {.size = sizeof(query), .feed = feed};
 	uint64_t listed = 0, again = 0, n = 0;
 	struct kinf_object object;
-	struct kinf_list *list;
+	struct kinf_listing *list;
 	int r = kinf_list(snapshot, &query, &list);
 
 	must(r == 0);

@@ -48,7 +48,7 @@ def test_programs_need_the_versioned_library(installed, examples):
 
 
 def test_library_exports_what_the_header_declares(installed):
-    declared = re.findall(r"^KINF_API .*?\b(kinf_\w+)\(", (ROOT / "reader/kinf.h").read_text(), re.M)
+    declared = re.findall(r"^KINF_API .*?\b(kinf_\w+)\(", "".join(h.read_text() for h in ROOT.glob("reader/kinf*.h")), re.M)
     symbols = run_command(["nm", "-D", "--defined-only", installed.root / "lib/libkinf.so.0"]).stdout
     exported = {line.split()[-1] for line in symbols.splitlines() if line.split()[-2] != "A"}
     assert exported == {f"{name}@@KINF_0" for name in declared}

@@ -94,7 +94,7 @@ static void *step(void *arg)
 static bool run(struct shared *shared)
 {
 	pthread_t producers[PRODUCERS], workers[WORKERS], stepper;
-	struct kinf_queue_metrics metrics = {.size = sizeof(metrics)};
+	struct kinf_queue_counts metrics = {.size = sizeof(metrics)};
 	bool ok = pthread_create(&stepper, NULL, step, shared) == 0;
 
 	for (int i = 0; i < WORKERS; i++)

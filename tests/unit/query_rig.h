@@ -146,7 +146,7 @@ static inline void teardown(void)
 	rig_close(&w.rig);
 }
 
-static inline int count_feed(void *arg, const struct kinf_feed_status *status)
+static inline int count_feed(void *arg, const struct kinf_feed_info *status)
 {
 	(void)status;
 	++*(unsigned *)arg;

@@ -66,9 +66,9 @@ static inline int try_get(struct kinf_queue *queue, int timeout_ms)
 	return kinf_queue_get(queue, timeout_ms, &key, &size);
 }
 
-static inline struct kinf_queue_metrics metrics(struct kinf_queue *queue)
+static inline struct kinf_queue_counts metrics(struct kinf_queue *queue)
 {
-	struct kinf_queue_metrics m = {.size = sizeof(m)};
+	struct kinf_queue_counts m = {.size = sizeof(m)};
 
 	cr_assert_eq(kinf_queue_metrics(queue, &m), 0);
 	return m;

@@ -449,7 +449,7 @@ Test(informer, the_cache_holds_what_a_handler_is_told)
 
 static char states[256];
 
-static void on_state(void *arg, const struct kinf_feed_status *status)
+static void on_state(void *arg, const struct kinf_feed_info *status)
 {
 	(void)arg;
 	(void)snprintf(states + strlen(states), sizeof(states) - strlen(states), "%s=%s ",

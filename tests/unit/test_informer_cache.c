@@ -48,7 +48,7 @@ static void finds(struct kinf_query query, const char *text)
 {
 	CLEANUP(buf_release) struct buf keys = BUF_INIT;
 	struct kinf_object object;
-	struct kinf_list *list;
+	struct kinf_listing *list;
 
 	renew();
 	query.size = sizeof(query);
@@ -113,7 +113,7 @@ Test(informer_cache, TestThreadSafeStoreIndexingFunctionsWithMultipleValues)
 	values_are("");
 }
 
-static int take_version(void *arg, const struct kinf_feed_status *status)
+static int take_version(void *arg, const struct kinf_feed_info *status)
 {
 	(void)snprintf(arg, 64, "%s", status->resource_version);
 	return 0;
@@ -212,7 +212,7 @@ Test(informer_cache, TestListAll)
 	renew();
 	struct kinf_query query = {.size = sizeof(query), .feed = "pods"};
 	struct kinf_object object;
-	struct kinf_list *list;
+	struct kinf_listing *list;
 	unsigned n = 0;
 	KINF_OK(kinf_list(snapshot, &query, &list));
 	while (kinf_list_next(list, &object) == KINF_FOUND)

@@ -263,7 +263,7 @@ static void the_cache_is_final(struct tape *tape)
 	CLEANUP(buf_release) struct buf keys = BUF_INIT;
 	struct kinf_query query = {.size = sizeof(query), .feed = "pods"};
 	struct kinf_object object;
-	struct kinf_list *list;
+	struct kinf_listing *list;
 
 	(void)tape;
 	KINF_OK(kinf_snapshot_open(cache.kinf, &snapshot));

@@ -164,7 +164,7 @@ Test(informer_resync, another_feed_of_the_name_says_its_own)
 	release();
 }
 
-static int take_resync(void *arg, const struct kinf_feed_status *status)
+static int take_resync(void *arg, const struct kinf_feed_info *status)
 {
 	*(uint64_t *)arg = status->resync_ms;
 	return 0;

@@ -32,7 +32,7 @@ static size_t count_in_order(const char *selector, const struct kinf_term *asked
 	struct kinf_query query = {.size = sizeof(query), .feed = "many", .label_selector = selector,
 		.terms = asked, .n_terms = n_asked};
 	struct kinf_object object;
-	struct kinf_list *list;
+	struct kinf_listing *list;
 	char last[40] = "";
 	size_t n = 0;
 	int r;

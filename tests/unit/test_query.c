@@ -110,7 +110,7 @@ Test(query, random_queries_give_what_brute_force_gives_in_key_order)
 	for (unsigned round = 0; round < 1500; round++) {
 		struct kinf_object object;
 		struct kinf_query query;
-		struct kinf_list *list;
+		struct kinf_listing *list;
 		struct wanted wanted;
 		char last[40] = "";
 		size_t n = 0;
@@ -147,7 +147,7 @@ Test(query, random_queries_give_what_brute_force_gives_in_key_order)
 static size_t read_page(struct kinf_query *query, unsigned seen[OBJECTS], char **token)
 {
 	struct kinf_object object;
-	struct kinf_list *list;
+	struct kinf_listing *list;
 	size_t n = 0;
 	int r;
 
@@ -248,9 +248,9 @@ Test(query, index_values_are_summed_over_the_feeds)
 }
 
 /* Its arguments are the caller's stack: nothing of them may be used after the call. */
-static struct kinf_list *by_node(const char *node)
+static struct kinf_listing *by_node(const char *node)
 {
-	struct kinf_list *list;
+	struct kinf_listing *list;
 	char copy[16];
 
 	(void)snprintf(copy, sizeof(copy), "%s", node);
@@ -261,7 +261,7 @@ static struct kinf_list *by_node(const char *node)
 
 Test(query, by_index_gives_the_objects_of_one_term)
 {
-	struct kinf_list *list = by_node("n1");
+	struct kinf_listing *list = by_node("n1");
 	struct kinf_object object;
 	size_t n = 0, want = 0;
 
@@ -275,7 +275,7 @@ Test(query, by_index_gives_the_objects_of_one_term)
 
 Test(query, bad_queries_say_what_is_wrong)
 {
-	struct kinf_list *list = NULL;
+	struct kinf_listing *list = NULL;
 	struct kinf_query query = {.size = sizeof(query), .feed = "pods", .continue_token = "AAAA"};
 
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_SYNTAX);
@@ -373,7 +373,7 @@ Test(query, a_snapshot_that_was_reset_reads_nothing_and_a_renewed_one_the_newest
 {
 	struct kinf_query query = {.size = sizeof(query), .feed = "pods"};
 	struct kinf_object object;
-	struct kinf_list *list;
+	struct kinf_listing *list;
 	struct pod *pod = w.pods;
 
 	while (pod->there)

@@ -50,7 +50,7 @@ Test(query, nothing_is_said_of_a_namespace_that_was_never_listed)
 {
 	struct kinf_query query = {.size = sizeof(query), .feed = "pods"};
 	struct kinf_object object;
-	struct kinf_list *list;
+	struct kinf_listing *list;
 	uint32_t feed = add_feed("d");
 	struct pod *pod = &w.pods[0];
 
@@ -79,7 +79,7 @@ Test(query, nothing_is_said_of_a_namespace_that_was_never_listed)
 	kinf_list_close(&list);
 }
 
-static int read_in_callback(void *arg, const struct kinf_feed_status *status)
+static int read_in_callback(void *arg, const struct kinf_feed_info *status)
 {
 	struct kinf_object object;
 	unsigned *n = arg;

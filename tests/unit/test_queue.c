@@ -356,7 +356,7 @@ Test(queue, TestGarbageCollection)
 		cr_assert_eq(done(queue, key), 0);
 		cr_assert_eq(done(queue, key), KINF_NOT_FOUND);
 	}
-	struct kinf_queue_metrics m = metrics(queue);
+	struct kinf_queue_counts m = metrics(queue);
 	cr_assert_eq(m.depth + m.processing + m.delayed, 0);
 }
 
@@ -384,7 +384,7 @@ Test(queue, keys_are_bytes)
 Test(queue, structures_of_another_version_are_refused)
 {
 	struct kinf_queue_options options = {.size = 1};
-	struct kinf_queue_metrics m = {.size = 1};
+	struct kinf_queue_counts m = {.size = 1};
 	struct kinf_queue *queue = NULL;
 
 	cr_assert_eq(kinf_queue_new(&options, &queue), KINF_UNSUPPORTED);

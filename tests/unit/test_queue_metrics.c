@@ -11,7 +11,7 @@ Test(queue, TestMetrics)
 {
 	CLEANUP(kinf_clock_free) struct kinf_clock *clock = new_clock();
 	CLEANUP(kinf_queue_free) struct kinf_queue *queue = queue_on(clock, NULL);
-	struct kinf_queue_metrics m = metrics(queue);
+	struct kinf_queue_counts m = metrics(queue);
 
 	cr_assert_eq(m.depth + m.adds + m.retries + m.queue_duration.count, 0);
 	cr_assert_eq(add(queue, "foo"), 0);
@@ -74,10 +74,10 @@ Test(queue, TestMetricShutdown)
 
 	cr_assert_eq(add_after(queue, "later", 100 * MS), 0);
 	kinf_queue_shut_down(queue);
-	struct kinf_queue_metrics before = metrics(queue);
+	struct kinf_queue_counts before = metrics(queue);
 	kinf_clock_step(clock, 1000 * MS);
 	cr_assert_eq(add(queue, "ignored"), KINF_END);
-	struct kinf_queue_metrics after = metrics(queue);
+	struct kinf_queue_counts after = metrics(queue);
 	cr_assert_eq(memcmp(&before, &after, sizeof(before)), 0);
 }
 

@@ -217,7 +217,7 @@ Test(sorted, lists_come_in_the_order_of_the_field)
 		unsigned app = dice(4), n = 0, given = 0;
 		struct kinf_query query = query_of(paths[round % 2], app);
 		struct kinf_object object;
-		struct kinf_list *list;
+		struct kinf_listing *list;
 		int r;
 
 		query.limit = dice(3) ? 1 + dice(20) : 0;
@@ -263,7 +263,7 @@ static void walk_begin(struct walk *walk, const char *path, unsigned app)
 static void walk_page(struct walk *walk)
 {
 	struct kinf_object object;
-	struct kinf_list *list;
+	struct kinf_listing *list;
 	int r;
 
 	walk->query.continue_token = walk->token;
@@ -372,7 +372,7 @@ Test(sorted, list_that_ends_between_two_pages_changes_nothing_of_the_order)
 Test(sorted, walk_that_the_log_no_longer_reaches_is_gone)
 {
 	struct walk walk;
-	struct kinf_list *list = NULL;
+	struct kinf_listing *list = NULL;
 	struct journal_meta meta;
 	uint64_t trimmed;
 	int r;
@@ -399,7 +399,7 @@ Test(sorted, walk_that_the_log_no_longer_reaches_is_gone)
 Test(sorted, feed_that_was_listed_later_ends_the_walk)
 {
 	struct walk walk;
-	struct kinf_list *list = NULL;
+	struct kinf_listing *list = NULL;
 
 	walk_begin(&walk, paths[1], 3);
 	walk.query.limit = 5;
@@ -416,7 +416,7 @@ Test(sorted, feed_that_was_listed_later_ends_the_walk)
 Test(sorted, tokens_of_other_lists_are_refused)
 {
 	struct kinf_query query = query_of(paths[0], 3);
-	struct kinf_list *list = NULL;
+	struct kinf_listing *list = NULL;
 	struct walk walk;
 
 	walk_begin(&walk, paths[0], 3);
@@ -457,7 +457,7 @@ Test(sorted, first_of_several_values_counts)
 {
 	struct kinf_query query = query_of("metadata.labels[*]", 3);
 	struct kinf_object object;
-	struct kinf_list *list;
+	struct kinf_listing *list;
 	unsigned last = 0;
 	int r;
 
@@ -474,7 +474,7 @@ Test(sorted, first_of_several_values_counts)
 Test(sorted, older_callers_have_a_shorter_query)
 {
 	struct kinf_query query = query_of("spec[", 3);
-	struct kinf_list *list;
+	struct kinf_listing *list;
 
 	query.size = offsetof(struct kinf_query, sort_by);
 	OK(kinf_list(w.snapshot, &query, &list));
