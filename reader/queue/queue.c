@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -20,10 +21,27 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "reader/queue/queue_clock.h"
-#include "reader/queue/queue_parts.h"
+#include "reader/queue/queue_delayed.h"
+#include "reader/queue/queue_keys.h"
 
 #define QUEUE_MAGIC 0x6b717565u
 #define NEVER       UINT64_MAX
+
+/* A key and all that is known of it. It lives while the key waits, is worked on, or is delayed. */
+struct queue_item {
+	struct queue_key key;
+	struct queue_item *next;      /* in line, if the queue has no order of the caller's */
+	struct queue_item *work_next; /* in the list of the items that are worked on */
+	struct queue_item **work_at;  /* the pointer to this item in that list; NULL: not worked on */
+	uint64_t added_at, began_at;  /* ns */
+	struct queue_timer timer;
+	bool dirty; /* in line, or to be put there when the work on it ends */
+};
+
+struct queue_counts {
+	uint64_t depth, adds, retries, processing;
+	struct kinf_histogram queue_duration, work_duration;
+};
 
 struct kinf_queue {
 	uint32_t magic;
@@ -75,9 +93,14 @@ static struct queue_item *item_make(struct kinf_queue *queue, const void *key, s
 		    : (struct queue_item *)queue_keys_add(&queue->keys, key, size, sizeof(*item));
 }
 
+static struct queue_item *item_of(struct queue_timer *timer)
+{
+	return (struct queue_item *)(void *)((char *)timer - offsetof(struct queue_item, timer));
+}
+
 static void item_drop_idle(struct kinf_queue *queue, struct queue_item *item)
 {
-	if (!item->dirty && !item->work_at && !item->place)
+	if (!item->dirty && !item->work_at && !item->timer.place)
 		queue_keys_remove(&queue->keys, &item->key);
 }
 
@@ -142,6 +165,21 @@ static void clock_stepped(void *arg)
 	wake_all(locked_);
 }
 
+/* ---- metrics ---- */
+
+static void observe(struct kinf_histogram *histogram, uint64_t ns)
+{
+	uint64_t bound = 10; /* 1e-8 s */
+
+	histogram->count++;
+	histogram->sum += (double)ns / 1e9;
+	for (unsigned i = 0; i < KINF_HISTOGRAM_BUCKETS; i++, bound *= 10)
+		if (ns <= bound) {
+			histogram->buckets[i]++;
+			return;
+		}
+}
+
 /* ---- adding ---- */
 
 /* The queue wants the item: what client-go's Add does. */
@@ -167,15 +205,15 @@ static int item_want(struct kinf_queue *queue, struct queue_item *item)
 /* Takes into the line what was for later until now. */
 static int queue_ripen(struct kinf_queue *queue)
 {
-	struct queue_item *item;
+	struct queue_timer *timer;
 
-	while ((item = queue_delayed_first(&queue->delayed)) &&
-		item->ready_at <= clock_read(queue->clock)) {
-		int r = item_want(queue, item);
+	while ((timer = queue_delayed_first(&queue->delayed)) &&
+		timer->ready_at <= clock_read(queue->clock)) {
+		int r = item_want(queue, item_of(timer));
 
 		if (r < 0)
 			return r;
-		queue_delayed_remove(&queue->delayed, item);
+		queue_delayed_remove(&queue->delayed, timer);
 	}
 	return 0;
 }
@@ -200,9 +238,9 @@ static int add_later(struct kinf_queue *queue, const void *key, size_t size, uin
 	if (!item)
 		return err_set(-ENOMEM, "queue of %zu keys", queue->keys.n);
 	int r = queue_delayed_add(
-		&queue->delayed, item, delay_ns < NEVER - now ? now + delay_ns : NEVER);
+		&queue->delayed, &item->timer, delay_ns < NEVER - now ? now + delay_ns : NEVER);
 	item_drop_idle(queue, item);
-	if (r == 0 && queue_delayed_first(&queue->delayed) == item)
+	if (r == 0 && queue_delayed_first(&queue->delayed) == &item->timer)
 		(void)pthread_cond_signal(queue->timekeeper ? &queue->timer : &queue->ready);
 	return r;
 }
@@ -262,7 +300,7 @@ static void take_first(struct kinf_queue *queue, const char **ret_key, size_t *r
 	queue->work = item;
 	queue->counts.depth--;
 	queue->counts.processing++;
-	queue_observe(&queue->counts.queue_duration, item->began_at - item->added_at);
+	observe(&queue->counts.queue_duration, item->began_at - item->added_at);
 	*ret_key = item->key.text;
 	*ret_size = item->key.size;
 }
@@ -281,7 +319,7 @@ static void sleep_until(struct kinf_queue *queue, pthread_cond_t *condition, uin
 
 static void queue_wait(struct kinf_queue *queue, uint64_t deadline)
 {
-	const struct queue_item *next = queue_delayed_first(&queue->delayed);
+	const struct queue_timer *next = queue_delayed_first(&queue->delayed);
 
 	if (!next || queue->timekeeper) {
 		queue->waiting++;
@@ -337,7 +375,7 @@ int kinf_queue_done(struct kinf_queue *queue, const void *key, size_t size)
 	int r = item->dirty ? line_push(queue, item) : 0;
 	if (r < 0)
 		return r;
-	queue_observe(&queue->counts.work_duration, clock_read(queue->clock) - item->began_at);
+	observe(&queue->counts.work_duration, clock_read(queue->clock) - item->began_at);
 	*item->work_at = item->work_next;
 	if (item->work_next)
 		item->work_next->work_at = item->work_at;
@@ -356,7 +394,7 @@ int64_t kinf_queue_next_ms(struct kinf_queue *queue)
 {
 	LOCKED(queue);
 	int r = queue_ripen(queue);
-	const struct queue_item *next = queue_delayed_first(&queue->delayed);
+	const struct queue_timer *next = queue_delayed_first(&queue->delayed);
 
 	/* An error, or the end, is had at once too. */
 	if (r < 0 || queue->in_line || queue->shutting_down)
@@ -377,16 +415,34 @@ size_t kinf_queue_len(struct kinf_queue *queue)
 	return queue->in_line;
 }
 
-int kinf_queue_metrics(struct kinf_queue *queue, struct kinf_queue_metrics *ret_metrics)
+/* Sums up the ages of the items that are worked on only now: client-go needs a ticker for that. */
+int kinf_queue_metrics(struct kinf_queue *queue, struct kinf_queue_counts *ret_metrics)
 {
 	LOCKED(queue);
 	if (ret_metrics->size != sizeof(*ret_metrics))
 		return err_set(ERR_UNSUPPORTED,
-			"kinf_queue_metrics of %u bytes, this library knows %zu", ret_metrics->size,
+			"kinf_queue_counts of %u bytes, this library knows %zu", ret_metrics->size,
 			sizeof(*ret_metrics));
 	(void)queue_ripen(queue);
-	queue_counts_read(&queue->counts, queue->work, clock_read(queue->clock), ret_metrics);
-	ret_metrics->delayed = queue->delayed.n;
+	const struct queue_counts *counts = &queue->counts;
+	uint64_t now = clock_read(queue->clock);
+	*ret_metrics = (struct kinf_queue_counts){
+		.size = sizeof(*ret_metrics),
+		.depth = counts->depth,
+		.adds = counts->adds,
+		.retries = counts->retries,
+		.processing = counts->processing,
+		.queue_duration = counts->queue_duration,
+		.work_duration = counts->work_duration,
+		.delayed = queue->delayed.n,
+	};
+	for (const struct queue_item *item = queue->work; item; item = item->work_next) {
+		double age = (double)(now - item->began_at) / 1e9;
+
+		ret_metrics->unfinished_work_seconds += age;
+		if (age > ret_metrics->longest_running_processor_seconds)
+			ret_metrics->longest_running_processor_seconds = age;
+	}
 	return 0;
 }
 
@@ -394,14 +450,14 @@ int kinf_queue_metrics(struct kinf_queue *queue, struct kinf_queue_metrics *ret_
 
 static void shut_down(struct kinf_queue *queue, bool drain)
 {
-	struct queue_item *item;
+	struct queue_timer *timer;
 
 	(void)queue_ripen(queue); /* what was due before the end is handed out */
 	queue->draining = drain;
 	queue->shutting_down = true;
-	while ((item = queue_delayed_first(&queue->delayed))) {
-		queue_delayed_remove(&queue->delayed, item);
-		item_drop_idle(queue, item);
+	while ((timer = queue_delayed_first(&queue->delayed))) {
+		queue_delayed_remove(&queue->delayed, timer);
+		item_drop_idle(queue, item_of(timer));
 	}
 	wake_all(queue);
 	(void)pthread_cond_broadcast(&queue->drained);

@@ -1,94 +1,91 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A binary heap; children of place i are 2i and 2i + 1, places count from 1. */
+/* The children of place i are 2i and 2i + 1; places count from 1. */
+#include "reader/queue/queue_delayed.h"
+
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "common/err.h"
-#include "reader/queue/queue_parts.h"
 
-static bool comes_before(const struct queue_item *a, const struct queue_item *b)
+static bool timer_is_before(const struct queue_timer *a, const struct queue_timer *b)
 {
 	return a->ready_at != b->ready_at ? a->ready_at < b->ready_at : a->turn < b->turn;
 }
 
-static struct queue_item *at(const struct queue_delayed *delayed, size_t place)
+static struct queue_timer *heap_at(const struct queue_delayed *delayed, size_t place)
 {
-	return delayed->items[place - 1];
+	return delayed->timers[place - 1];
 }
 
-static void put(struct queue_delayed *delayed, size_t place, struct queue_item *item)
+static void heap_set(struct queue_delayed *delayed, size_t place, struct queue_timer *timer)
 {
-	delayed->items[place - 1] = item;
-	item->place = place;
+	delayed->timers[place - 1] = timer;
+	timer->place = place;
 }
 
-static void move_up(struct queue_delayed *delayed, struct queue_item *item, size_t place)
+/* Puts TIMER at PLACE or above it, wherever it keeps the order. */
+static void heap_move_up(struct queue_delayed *delayed, struct queue_timer *timer, size_t place)
 {
-	for (; place > 1 && comes_before(item, at(delayed, place / 2)); place /= 2)
-		put(delayed, place, at(delayed, place / 2));
-	put(delayed, place, item);
+	for (; place > 1 && timer_is_before(timer, heap_at(delayed, place / 2)); place /= 2)
+		heap_set(delayed, place, heap_at(delayed, place / 2));
+	heap_set(delayed, place, timer);
 }
 
-static void move_down(struct queue_delayed *delayed, struct queue_item *item, size_t place)
+static void heap_move_down(struct queue_delayed *delayed, struct queue_timer *timer, size_t place)
 {
 	for (size_t child; (child = 2 * place) <= delayed->n; place = child) {
-		if (child < delayed->n && comes_before(at(delayed, child + 1), at(delayed, child)))
+		if (child < delayed->n &&
+			timer_is_before(heap_at(delayed, child + 1), heap_at(delayed, child)))
 			child++;
-		if (!comes_before(at(delayed, child), item))
+		if (!timer_is_before(heap_at(delayed, child), timer))
 			break;
-		put(delayed, place, at(delayed, child));
+		heap_set(delayed, place, heap_at(delayed, child));
 	}
-	put(delayed, place, item);
+	heap_set(delayed, place, timer);
 }
 
-static int make_room(struct queue_delayed *delayed)
+int queue_delayed_add(struct queue_delayed *delayed, struct queue_timer *timer, uint64_t ready_at)
 {
-	if (delayed->n < delayed->capacity)
+	if (timer->place && timer->ready_at <= ready_at)
 		return 0;
-	size_t capacity = delayed->capacity ? delayed->capacity * 2 : 64;
-	struct queue_item **items = realloc(delayed->items, capacity * sizeof(struct queue_item *));
+	if (!timer->place && delayed->n == delayed->capacity) {
+		size_t capacity = delayed->capacity ? delayed->capacity * 2 : 64;
+		struct queue_timer **timers =
+			realloc(delayed->timers, capacity * sizeof(struct queue_timer *));
 
-	if (!items)
-		return err_set(-ENOMEM, "%zu keys for later", delayed->n);
-	delayed->items = items;
-	delayed->capacity = capacity;
+		if (!timers)
+			return err_set(-ENOMEM, "%zu delayed keys of a queue", delayed->n);
+		delayed->timers = timers;
+		delayed->capacity = capacity;
+	}
+	timer->ready_at = ready_at;
+	timer->turn = delayed->turns++;
+	heap_move_up(delayed, timer, timer->place ? timer->place : ++delayed->n);
 	return 0;
 }
 
-int queue_delayed_add(struct queue_delayed *delayed, struct queue_item *item, uint64_t ready_at)
+void queue_delayed_remove(struct queue_delayed *delayed, struct queue_timer *timer)
 {
-	if (item->place && item->ready_at <= ready_at)
-		return 0;
-	int r = item->place ? 0 : make_room(delayed);
-	if (r < 0)
-		return r;
-	item->ready_at = ready_at;
-	item->turn = delayed->turns++;
-	move_up(delayed, item, item->place ? item->place : ++delayed->n);
-	return 0;
-}
+	size_t place = timer->place;
+	struct queue_timer *last = heap_at(delayed, delayed->n--);
 
-void queue_delayed_remove(struct queue_delayed *delayed, struct queue_item *item)
-{
-	size_t place = item->place;
-	struct queue_item *last = at(delayed, delayed->n--);
-
-	item->place = 0;
-	if (last == item)
+	timer->place = 0;
+	if (last == timer)
 		return;
-	if (place > 1 && comes_before(last, at(delayed, place / 2)))
-		move_up(delayed, last, place);
+	if (place > 1 && timer_is_before(last, heap_at(delayed, place / 2)))
+		heap_move_up(delayed, last, place);
 	else
-		move_down(delayed, last, place);
+		heap_move_down(delayed, last, place);
 }
 
-struct queue_item *queue_delayed_first(const struct queue_delayed *delayed)
+struct queue_timer *queue_delayed_first(const struct queue_delayed *delayed)
 {
-	return delayed->n ? delayed->items[0] : NULL;
+	return delayed->n ? delayed->timers[0] : NULL;
 }
 
 void queue_delayed_release(struct queue_delayed *delayed)
 {
-	free(delayed->items);
+	free(delayed->timers);
 	*delayed = (struct queue_delayed){0};
 }
