@@ -112,11 +112,11 @@ static void close_feeds(struct loop *loop)
 	ring_close(&loop->ring);
 }
 
-static void on_doubt(void *arg, struct runner *runner, enum failure_kind kind)
+static void on_doubt(void *arg, struct session *session, enum failure_kind kind)
 {
 	struct loop *loop = arg;
 
-	(void)runner;
+	(void)session;
 	/* Whatever answers next may be another cluster; an absent resource may have moved. */
 	if (kind == FAILURE_NETWORK)
 		cluster_doubt(loop->cluster);
@@ -124,11 +124,11 @@ static void on_doubt(void *arg, struct runner *runner, enum failure_kind kind)
 		feeds_doubt(loop->feeds);
 }
 
-static void on_forget(void *arg, struct runner *runner)
+static void on_forget(void *arg, struct session *session)
 {
 	struct loop *loop = arg;
 
-	if (!feeds_take_past(loop->feeds, runner))
+	if (!feeds_take_etcd_rollback(loop->feeds, session))
 		return;
 	log_event(LOG_WARNING, "journal", "another-past", "text=%s",
 		log_quote("the cluster went back in time, beginning anew"));
@@ -139,7 +139,7 @@ static void on_forget(void *arg, struct runner *runner)
 static int open_feeds(struct loop *loop)
 {
 	struct retention_options retention = retention_options_of(loop);
-	struct runner_shared shared = {.http = loop->http, .discovery = loop->discovery,
+	struct session_shared shared = {.http = loop->http, .discovery = loop->discovery,
 		.stats = loop->stats, .policy = loop->config->policy, .arg = loop, .on_doubt = on_doubt, .on_forget = on_forget};
 	stats_set_journal(loop->stats, journal_uuid(loop->journal));
 	int r = ring_create(home_runtime_fd(loop->home), DELTA_RING, RING_CAPACITY,

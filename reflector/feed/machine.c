@@ -29,15 +29,15 @@ const char *feed_state_name(enum feed_state state)
 	return state < FEED_AT_MAX ? state_names[state] : "?";
 }
 
-void feed_init(struct feed *feed, uint32_t page_size, const struct config_policy *policy)
+void feed_machine_init(struct feed_machine *feed, uint32_t page_size, const struct config_policy *policy)
 {
-	*feed = (struct feed){.page_size = page_size, .policy = policy, .phase = FEED_LISTING};
+	*feed = (struct feed_machine){.page_size = page_size, .policy = policy, .phase = FEED_LISTING};
 	buf_init(&feed->rv, RV_MAX);
 	buf_init(&feed->list_rv, RV_MAX);
 	buf_init(&feed->continue_, 64u << 10);
 }
 
-void feed_release(struct feed *feed)
+void feed_machine_release(struct feed_machine *feed)
 {
 	buf_release(&feed->rv);
 	buf_release(&feed->list_rv);
@@ -59,7 +59,7 @@ static bool set_text(struct buf *buf, struct bytes text)
 	return true;
 }
 
-void feed_set_phase(struct feed *feed, enum feed_phase phase, struct feed_action *action)
+void machine_set_phase(struct feed_machine *feed, enum feed_phase phase, struct feed_action *action)
 {
 	action->phase_changed |= feed->phase != phase;
 	feed->phase = phase;
@@ -67,7 +67,7 @@ void feed_set_phase(struct feed *feed, enum feed_phase phase, struct feed_action
 
 /* ---- actions ---- */
 
-void feed_do_wait(struct feed *feed, uint64_t until_ns, struct feed_action *action)
+void machine_do_wait(struct feed_machine *feed, uint64_t until_ns, struct feed_action *action)
 {
 	feed->state = FEED_AT_WAITING;
 	feed->until_ns = until_ns;
@@ -82,7 +82,7 @@ static uint64_t spread(uint64_t least, uint64_t random)
 
 /* Counts a failure and waits, longer each time; at least what the server asked for. As client-go
  * does, the pause is uniform in [d, 2d); where many fail at once, over no less than their span. */
-void feed_back_off(struct feed *feed, const struct feed_input *in, struct feed_action *action)
+void machine_back_off(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
 {
 	uint64_t pause = feed->policy->backoff_min_ns, cap = feed->policy->backoff_max_ns;
 	uint64_t asked = in->status ? in->status->retry_after_ns : 0;
@@ -95,34 +95,34 @@ void feed_back_off(struct feed *feed, const struct feed_input *in, struct feed_a
 	feed->failures++;
 	pause = pause < cap ? pause : cap;
 	pause += in->random % (pause > in->span_ns ? pause : in->span_ns);
-	feed_do_wait(feed, in->now_ns + (pause > asked ? pause : asked), action);
+	machine_do_wait(feed, in->now_ns + (pause > asked ? pause : asked), action);
 }
 
 /* For what will not change soon. */
-void feed_wait_slowly(struct feed *feed, const struct feed_input *in, struct feed_action *action)
+void machine_wait_slowly(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
 {
 	uint64_t pause = spread(feed->policy->recheck_ns, in->random);
 	uint64_t asked = in->status->retry_after_ns;
 
 	feed->healthy_ns = 0;
-	feed_do_wait(feed, in->now_ns + (pause > asked ? pause : asked), action);
+	machine_do_wait(feed, in->now_ns + (pause > asked ? pause : asked), action);
 }
 
-static uint32_t watch_timeout_s(const struct feed *feed, const struct feed_input *in)
+static uint32_t watch_timeout_s(const struct feed_machine *feed, const struct feed_input *in)
 {
 	uint64_t least_s = (feed->policy->watch_ns + SECOND - 1) / SECOND;
 
 	return (uint32_t)spread(least_s, in->random);
 }
 
-static void begin_request(struct feed *feed, const struct feed_input *in, enum feed_state state)
+static void begin_request(struct feed_machine *feed, const struct feed_input *in, enum feed_state state)
 {
 	feed->state = state;
 	feed->started_ns = in->now_ns;
 	feed->alive = feed->progress = false;
 }
 
-static void do_watch(struct feed *feed, const struct feed_input *in, struct feed_action *action)
+static void do_watch(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
 {
 	begin_request(feed, in, FEED_AT_WATCHING);
 	action->what = FEED_DO_WATCH;
@@ -131,7 +131,7 @@ static void do_watch(struct feed *feed, const struct feed_input *in, struct feed
 }
 
 /* Not older than what we have, or the newest there is, as for a list. */
-static void do_stream(struct feed *feed, const struct feed_input *in, struct feed_action *action)
+static void do_stream(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
 {
 	begin_request(feed, in, FEED_AT_STREAMING);
 	action->what = FEED_DO_STREAM;
@@ -140,17 +140,17 @@ static void do_stream(struct feed *feed, const struct feed_input *in, struct fee
 	action->timeout_s = watch_timeout_s(feed, in);
 }
 
-static bool may_stream(const struct feed *feed, const struct feed_input *in)
+static bool may_stream(const struct feed_machine *feed, const struct feed_input *in)
 {
 	return feed->policy->streaming_lists && in->now_ns >= feed->no_stream_ns &&
 		feed->continue_.size == 0;
 }
 
 /* The watch that has ended is opened again: at once, unless many others are too. */
-void feed_watch_again(struct feed *feed, const struct feed_input *in, struct feed_action *action)
+void machine_watch_again(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
 {
 	if (in->span_ns)
-		feed_do_wait(feed, in->now_ns + in->random % in->span_ns, action);
+		machine_do_wait(feed, in->now_ns + in->random % in->span_ns, action);
 	else
 		do_watch(feed, in, action);
 }
@@ -160,7 +160,7 @@ void feed_watch_again(struct feed *feed, const struct feed_input *in, struct fee
  * else "not older than what we have", which the server may answer from its cache. With a limit that
  * would mean exactly that RV (docs/protocol.md 4.3), so only a list for "" is paged.
  */
-void feed_do_list(struct feed *feed, const struct feed_input *in, struct feed_action *action)
+void machine_do_list(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
 {
 	bool first = feed->continue_.size == 0;
 	bool newest = feed->newest || feed->rv.size == 0;
@@ -179,7 +179,7 @@ void feed_do_list(struct feed *feed, const struct feed_input *in, struct feed_ac
 		feed->pages = feed->empty_pages = 0;
 }
 
-void feed_restart_list(struct feed *feed)
+void machine_restart_list(struct feed_machine *feed)
 {
 	feed->want_list = true;
 	feed->page_retries = 0;
@@ -187,7 +187,7 @@ void feed_restart_list(struct feed *feed)
 }
 
 /* Whatever is to be done now that nothing hinders. */
-static void go_on(struct feed *feed, const struct feed_input *in, struct feed_action *action)
+static void go_on(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
 {
 	if (!feed->resolved) {
 		feed->state = FEED_AT_RESOLVING;
@@ -201,26 +201,26 @@ static void go_on(struct feed *feed, const struct feed_input *in, struct feed_ac
 }
 
 /* The same for one of many that begin together; lists queue for their turn anyway. */
-static void begin(struct feed *feed, const struct feed_input *in, struct feed_action *action)
+static void begin(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
 {
 	if (in->span_ns && !feed->want_list)
-		feed_do_wait(feed, in->now_ns + in->random % in->span_ns, action);
+		machine_do_wait(feed, in->now_ns + in->random % in->span_ns, action);
 	else
 		go_on(feed, in, action);
 }
 
 /* ---- success ---- */
 
-static void on_alive(struct feed *feed, const struct feed_input *in, struct feed_action *action)
+static void on_alive(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
 {
 	feed->alive = true;
 	if (!feed->healthy_ns)
 		feed->healthy_ns = in->now_ns;
 	if (feed->phase != FEED_LISTING && feed->phase != FEED_SYNCED)
-		feed_set_phase(feed, feed->listed ? FEED_SYNCED : FEED_LISTING, action);
+		machine_set_phase(feed, feed->listed ? FEED_SYNCED : FEED_LISTING, action);
 }
 
-static void fail_page(struct feed *feed, const struct feed_input *in, const char *why,
+static void fail_page(struct feed_machine *feed, const struct feed_input *in, const char *why,
 	struct feed_action *action)
 {
 	struct status status;
@@ -228,23 +228,23 @@ static void fail_page(struct feed *feed, const struct feed_input *in, const char
 
 	status_set(FAILURE_PROTOCOL, why, &status);
 	failed.status = &status;
-	feed_list_failed(feed, &failed, action);
+	machine_list_failed(feed, &failed, action);
 }
 
 /* Only a list for the newest state that is older than what we have proves another past. */
-static bool is_another_past(const struct feed *feed, struct bytes list_rv)
+static bool is_another_past(const struct feed_machine *feed, struct bytes list_rv)
 {
 	return feed->newest && feed->rv.size &&
 		rv_compare(list_rv, buf_bytes(&feed->rv)) == -1;
 }
 
-static void forget(struct feed *feed, struct feed_action *action)
+static void forget(struct feed_machine *feed, struct feed_action *action)
 {
 	feed->state = FEED_AT_HELD;
 	action->what = FEED_DO_FORGET;
 }
 
-static void finish(struct feed *feed, struct feed_action *action)
+static void finish(struct feed_machine *feed, struct feed_action *action)
 {
 	feed->state = FEED_AT_FINISHING;
 	action->what = FEED_DO_FINISH_LIST;
@@ -252,7 +252,7 @@ static void finish(struct feed *feed, struct feed_action *action)
 }
 
 /* The stream's initial events are all there. */
-static void on_initial(struct feed *feed, const struct feed_input *in, struct feed_action *action)
+static void on_initial(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
 {
 	on_alive(feed, in, action);
 	if (is_another_past(feed, in->rv)) {
@@ -268,7 +268,7 @@ static void on_initial(struct feed *feed, const struct feed_input *in, struct fe
 	finish(feed, action);
 }
 
-static void on_page(struct feed *feed, const struct feed_input *in, struct feed_action *action)
+static void on_page(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
 {
 	bool first = feed->continue_.size == 0;
 
@@ -297,10 +297,10 @@ static void on_page(struct feed *feed, const struct feed_input *in, struct feed_
 		fail_page(feed, in, "a continue token of more than 64 kB", action);
 		return;
 	}
-	feed_do_list(feed, in, action);
+	machine_do_list(feed, in, action);
 }
 
-static void on_listed(struct feed *feed, const struct feed_input *in, struct feed_action *action)
+static void on_listed(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
 {
 	(void)set_text(&feed->rv, buf_bytes(&feed->list_rv)); /* of the same limit */
 	buf_reset(&feed->continue_);
@@ -317,14 +317,14 @@ static void on_listed(struct feed *feed, const struct feed_input *in, struct fee
 }
 
 /* The newest state is asked for, after a pause in which a server may come to its senses. */
-static void on_doubted(struct feed *feed, const struct feed_input *in, struct feed_action *action)
+static void on_doubted(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
 {
-	feed_restart_list(feed);
+	machine_restart_list(feed);
 	feed->newest = true;
-	feed_do_wait(feed, in->now_ns + spread(feed->policy->hold_pause_ns, in->random), action);
+	machine_do_wait(feed, in->now_ns + spread(feed->policy->hold_pause_ns, in->random), action);
 }
 
-static void on_event(struct feed *feed, const struct feed_input *in, struct feed_action *action)
+static void on_event(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
 {
 	on_alive(feed, in, action);
 	feed->progress = true;
@@ -334,16 +334,16 @@ static void on_event(struct feed *feed, const struct feed_input *in, struct feed
 		feed->unreadable = 0;
 	if (in->on == FEED_ON_BOOKMARK && rv_compare(in->rv, buf_bytes(&feed->rv)) == -1) {
 		/* The server is behind us: only a list can tell whether that is another past. */
-		feed_restart_list(feed);
+		machine_restart_list(feed);
 		feed->newest = true;
-		feed_back_off(feed, in, action);
+		machine_back_off(feed, in, action);
 		return;
 	}
 	if (in->rv.size && rv_compare(in->rv, buf_bytes(&feed->rv)) != -1)
 		(void)set_text(&feed->rv, in->rv); /* too long: watch on from the one before */
 }
 
-static void on_start(struct feed *feed, const struct feed_input *in)
+static void on_start(struct feed_machine *feed, const struct feed_input *in)
 {
 	feed->phase = in->phase;
 	feed->listed = in->listed;
@@ -353,7 +353,7 @@ static void on_start(struct feed *feed, const struct feed_input *in)
 		in->phase == FEED_GONE;
 }
 
-static void on_rewind(struct feed *feed, const struct feed_input *in, struct feed_action *action)
+static void on_rewind(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
 {
 	feed->listed = in->listed;
 	feed->phase = in->phase;
@@ -361,21 +361,21 @@ static void on_rewind(struct feed *feed, const struct feed_input *in, struct fee
 	if (!known)
 		buf_reset(&feed->rv); /* it is ahead of what the journal has */
 	if (!known || in->list_open || !in->rv.size || feed->want_list)
-		feed_restart_list(feed);
+		machine_restart_list(feed);
 	feed->state = FEED_AT_HELD;
 	action->what = FEED_DO_WAIT;
 	action->until_ns = UINT64_MAX;
 }
 
-static void on_ended(struct feed *feed, const struct feed_input *in, struct feed_action *action)
+static void on_ended(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
 {
-	if (feed_was_short(feed, in))
-		feed_strike(feed, in, action);
+	if (machine_was_short(feed, in))
+		machine_strike(feed, in, action);
 	else
-		feed_watch_again(feed, in, action);
+		machine_watch_again(feed, in, action);
 }
 
-void feed_step(struct feed *feed, const struct feed_input *in, struct feed_action *ret_action)
+void feed_machine_step(struct feed_machine *feed, const struct feed_input *in, struct feed_action *ret_action)
 {
 	struct feed_action action = {.what = FEED_DO_NOTHING, .rv = "", .continue_ = ""};
 	enum feed_state state = feed->state;
@@ -392,7 +392,7 @@ void feed_step(struct feed *feed, const struct feed_input *in, struct feed_actio
 		break;
 	case FEED_ON_TURN:
 		if (state == FEED_AT_QUEUED)
-			feed_do_list(feed, in, &action);
+			machine_do_list(feed, in, &action);
 		break;
 	case FEED_ON_ALIVE:
 		on_alive(feed, in, &action);
@@ -424,10 +424,10 @@ void feed_step(struct feed *feed, const struct feed_input *in, struct feed_actio
 		if (state == FEED_AT_WATCHING)
 			on_ended(feed, in, &action);
 		else if (state == FEED_AT_STREAMING)
-			feed_stream_lost(feed, in, &action);
+			machine_stream_lost(feed, in, &action);
 		break;
 	case FEED_ON_FAILED:
-		feed_failed(feed, in, &action);
+		machine_failed(feed, in, &action);
 		break;
 	case FEED_ON_TICK:
 		if (state == FEED_AT_WAITING && in->now_ns >= feed->until_ns)
@@ -441,7 +441,7 @@ void feed_step(struct feed *feed, const struct feed_input *in, struct feed_actio
 			begin(feed, in, &action);
 		break;
 	case FEED_ON_RELIST:
-		feed_restart_list(feed);
+		machine_restart_list(feed);
 		feed->newest = true;
 		if (state != FEED_AT_HELD && state != FEED_AT_START)
 			go_on(feed, in, &action);

@@ -4,8 +4,8 @@
  * randomness of its own: all of them come in with the event, one action goes out. The rules are
  * client-go's (docs/protocol.md 14) with the deviations that reflector/README.md gives reasons for.
  *
- *	feed_init(&feed, page_size, &policy);
- *	feed_step(&feed, &(struct feed_input){FEED_ON_START, .now_ns = ..., ...}, &action);
+ *	feed_machine_init(&feed, page_size, &policy);
+ *	feed_machine_step(&feed, &(struct feed_input){FEED_ON_START, .now_ns = ..., ...}, &action);
  *	... do the action; what comes of it is the next event
  *
  * An action other than FEED_DO_NOTHING ends the request that may be running, but with `keep`. Texts of an action live
@@ -103,7 +103,7 @@ enum feed_state {
 	FEED_AT_MAX
 };
 
-struct feed {
+struct feed_machine {
 	enum feed_state state;
 	enum feed_phase phase;
 	uint32_t page_size;
@@ -134,17 +134,17 @@ struct feed {
 };
 
 /* POLICY is borrowed. */
-void feed_init(struct feed *feed, uint32_t page_size, const struct config_policy *policy);
-void feed_release(struct feed *feed);
+void feed_machine_init(struct feed_machine *feed, uint32_t page_size, const struct config_policy *policy);
+void feed_machine_release(struct feed_machine *feed);
 
-void feed_step(struct feed *feed, const struct feed_input *in, struct feed_action *ret_action);
+void feed_machine_step(struct feed_machine *feed, const struct feed_input *in, struct feed_action *ret_action);
 
-static inline enum feed_phase feed_phase(const struct feed *feed)
+static inline enum feed_phase feed_phase(const struct feed_machine *feed)
 {
 	return feed->phase;
 }
 /* What to do with an object that can't be read: pass over it (and say so), or fail. */
-static inline bool feed_is_tolerant(const struct feed *feed)
+static inline bool feed_machine_is_tolerant(const struct feed_machine *feed)
 {
 	return feed->tolerant;
 }

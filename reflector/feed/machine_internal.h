@@ -8,24 +8,24 @@
 
 /* ---- feed.c ---- */
 
-void feed_set_phase(struct feed *feed, enum feed_phase phase, struct feed_action *action);
-void feed_do_wait(struct feed *feed, uint64_t until_ns, struct feed_action *action);
-void feed_back_off(struct feed *feed, const struct feed_input *in, struct feed_action *action);
-void feed_wait_slowly(struct feed *feed, const struct feed_input *in, struct feed_action *action);
-void feed_watch_again(struct feed *feed, const struct feed_input *in, struct feed_action *action);
+void machine_set_phase(struct feed_machine *feed, enum feed_phase phase, struct feed_action *action);
+void machine_do_wait(struct feed_machine *feed, uint64_t until_ns, struct feed_action *action);
+void machine_back_off(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action);
+void machine_wait_slowly(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action);
+void machine_watch_again(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action);
 /* The next page, or the first one of a new attempt, which may be a stream. */
-void feed_do_list(struct feed *feed, const struct feed_input *in, struct feed_action *action);
+void machine_do_list(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action);
 /* Whatever was listed so far: the next list begins with its first page. */
-void feed_restart_list(struct feed *feed);
+void machine_restart_list(struct feed_machine *feed);
 
 /* ---- feed_failed.c ---- */
 
 /* FEED_ON_FAILED, in any state. */
-void feed_failed(struct feed *feed, const struct feed_input *in, struct feed_action *action);
-void feed_list_failed(struct feed *feed, const struct feed_input *in, struct feed_action *action);
-void feed_stream_lost(struct feed *feed, const struct feed_input *in, struct feed_action *action);
-void feed_strike(struct feed *feed, const struct feed_input *in, struct feed_action *action);
+void machine_failed(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action);
+void machine_list_failed(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action);
+void machine_stream_lost(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action);
+void machine_strike(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action);
 /* The watch ended as soon as it began and gave nothing. */
-bool feed_was_short(const struct feed *feed, const struct feed_input *in);
+bool machine_was_short(const struct feed_machine *feed, const struct feed_input *in);
 
 #endif

@@ -25,7 +25,7 @@ static bool turns_to_server(enum feed_on on)
 		on == FEED_ON_FAILED;
 }
 
-void runner_step(struct runner *runner, struct feed_input in, struct feed_action *ret_action)
+void session_step(struct session *session, struct feed_input in, struct feed_action *ret_action)
 {
 	/* Random numbers are for pauses and time limits, not for every event. */
 	bool hot = in.on == FEED_ON_EVENT || in.on == FEED_ON_ALIVE;
@@ -33,207 +33,207 @@ void runner_step(struct runner *runner, struct feed_input in, struct feed_action
 	in.now_ns = proc_monotonic_ns();
 	in.random = hot ? in.now_ns : pace_random();
 	if (turns_to_server(in.on))
-		in.span_ns = pace_span(runner->shared->pace, in.now_ns);
-	feed_step(&runner->feed, &in, ret_action);
+		in.span_ns = pace_span(session->shared->pace, in.now_ns);
+	feed_machine_step(&session->feed, &in, ret_action);
 	if (ret_action->phase_changed) {
-		log_event(LOG_NOTICE, "feed", feed_phase_name(feed_phase(&runner->feed)),
-			"feed=%s id=%u", log_quote(runner->definition.name), runner->definition.id);
-		record_phase(&runner->record, feed_phase(&runner->feed));
-		runner->row_changed = true;
+		log_event(LOG_NOTICE, "feed", feed_phase_name(feed_phase(&session->feed)),
+			"feed=%s id=%u", log_quote(session->definition.name), session->definition.id);
+		record_phase(&session->record, feed_phase(&session->feed));
+		session->row_changed = true;
 	}
 }
 
-void runner_step_and_do(struct runner *runner, struct feed_input in)
+void session_step_and_do(struct session *session, struct feed_input in)
 {
 	struct feed_action action;
 
-	runner_step(runner, in, &action);
-	runner_perform(runner, &action);
+	session_step(session, in, &action);
+	session_perform(session, &action);
 }
 
 /* Until say_well; a feed with an error is not live. */
-void runner_set_error(struct runner *runner, const char *text)
+void session_set_error(struct session *session, const char *text)
 {
-	runner->troubled = true;
-	snprintf(runner->row.error, sizeof(runner->row.error), "%.*s",
-		(int)sizeof(runner->row.error) - 1, text);
-	runner->row_changed = true;
+	session->troubled = true;
+	snprintf(session->row.error, sizeof(session->row.error), "%.*s",
+		(int)sizeof(session->row.error) - 1, text);
+	session->row_changed = true;
 }
 
-void runner_say_failed(struct runner *runner, const struct status *status)
+void session_say_failed(struct session *session, const struct status *status)
 {
 	uint32_t kind = 1u << status->kind;
-	enum log_level level = runner->said_kinds & kind ? LOG_DEBUG : LOG_WARNING;
+	enum log_level level = session->said_kinds & kind ? LOG_DEBUG : LOG_WARNING;
 
-	runner->said_kinds |= kind;
+	session->said_kinds |= kind;
 	log_event(level, "feed", "failed", "feed=%s kind=%s while=%s error=%s",
-		log_quote(runner->definition.name), failure_kind_name(status->kind),
-		feed_state_name(runner->feed.state), log_quote(status->text));
-	runner_set_error(runner, status->text);
-	runner->failing = true;
-	runner->row.retries++;
-	stats_add(runner->shared->stats, STAT_HTTP_ERRORS, 1);
+		log_quote(session->definition.name), failure_kind_name(status->kind),
+		feed_state_name(session->feed.state), log_quote(status->text));
+	session_set_error(session, status->text);
+	session->failing = true;
+	session->row.retries++;
+	stats_add(session->shared->stats, STAT_HTTP_ERRORS, 1);
 }
 
-void runner_fail(struct runner *runner, const struct status *status)
+void session_fail(struct session *session, const struct status *status)
 {
 	/* Where discovery itself says that it is absent, nothing new has been learnt. */
-	bool known = status->kind == FAILURE_ABSENT && runner->feed.state == FEED_AT_RESOLVING;
+	bool known = status->kind == FAILURE_ABSENT && session->feed.state == FEED_AT_RESOLVING;
 
-	runner_say_failed(runner, status);
-	if (status->kind == FAILURE_ABSENT && !known && runner->shared->discovery)
-		discovery_expire(runner->shared->discovery);
+	session_say_failed(session, status);
+	if (status->kind == FAILURE_ABSENT && !known && session->shared->discovery)
+		discovery_expire(session->shared->discovery);
 	if (!known)
-		runner->shared->on_doubt(runner->shared->arg, runner, status->kind);
-	runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_FAILED, .status = status});
+		session->shared->on_doubt(session->shared->arg, session, status->kind);
+	session_step_and_do(session, (struct feed_input){.on = FEED_ON_FAILED, .status = status});
 }
 
-void runner_fail_with(struct runner *runner, enum failure_kind kind, const char *text)
+void session_fail_with(struct session *session, enum failure_kind kind, const char *text)
 {
 	struct status status;
 
 	status_set(kind, text, &status);
-	runner_fail(runner, &status);
+	session_fail(session, &status);
 }
 
 /* The error of a feed that is well but for what it passes over. */
-static void show_passed(struct runner *runner)
+static void show_passed(struct session *session)
 {
-	const struct record_feed *record = &runner->record;
+	const struct record_feed *record = &session->record;
 
-	runner->row.error[0] = '\0';
-	runner->row_changed = true;
-	runner->passed_said = record->passed_over;
+	session->row.error[0] = '\0';
+	session->row_changed = true;
+	session->passed_said = record->passed_over;
 	if (record->passed_over)
-		snprintf(runner->row.error, sizeof(runner->row.error),
+		snprintf(session->row.error, sizeof(session->row.error),
 			"%s not taken in, the last one is '%.100s': %.80s",
 			record->passed_others ? "several objects are" : "an object is",
 			record->passed_name, record->passed_why);
 }
 
-void runner_say_well(struct runner *runner)
+void session_say_well(struct session *session)
 {
-	if (!runner->troubled)
+	if (!session->troubled)
 		return;
 	/* A rewind is the whole store's trouble, and the loop's to say. */
-	if (runner->failing)
+	if (session->failing)
 		log_event(LOG_NOTICE, "feed", "recovered", "feed=%s",
-			log_quote(runner->definition.name));
-	runner->troubled = runner->failing = false;
-	runner->said_kinds = 0;
-	show_passed(runner);
+			log_quote(session->definition.name));
+	session->troubled = session->failing = false;
+	session->said_kinds = 0;
+	show_passed(session);
 }
 
-void runner_say_passed(struct runner *runner)
+void session_say_passed(struct session *session)
 {
-	const struct record_feed *record = &runner->record;
-	uint64_t said = runner->passed_said;
+	const struct record_feed *record = &session->record;
+	uint64_t said = session->passed_said;
 
 	if (record->passed_over == said)
 		return;
-	show_passed(runner);
+	show_passed(session);
 	if (!said)
 		log_event(LOG_ERROR, "feed", "unreadable", "feed=%s error=%s",
-			log_quote(runner->definition.name), log_quote(runner->row.error));
+			log_quote(session->definition.name), log_quote(session->row.error));
 	else if (!record->passed_over)
 		log_event(LOG_NOTICE, "feed", "readable", "feed=%s object=%s",
-			log_quote(runner->definition.name), log_quote(record->passed_name));
+			log_quote(session->definition.name), log_quote(record->passed_name));
 }
 
 /* ---- actions ---- */
 
-static void do_list(struct runner *runner, const struct feed_action *action)
+static void do_list(struct session *session, const struct feed_action *action)
 {
 	if (action->first) {
 		log_event(LOG_INFO, "feed", "listing", "feed=%s id=%u rv=%s",
-			log_quote(runner->definition.name), runner->definition.id, log_quote(action->rv));
-		runner->row.lists++;
-		runner->row.list_done = runner->row.list_total = 0;
-		stats_add(runner->shared->stats, STAT_LISTS, 1);
-		if (record_list_begin(&runner->record) < 0)
+			log_quote(session->definition.name), session->definition.id, log_quote(action->rv));
+		session->row.lists++;
+		session->row.list_done = session->row.list_total = 0;
+		stats_add(session->shared->stats, STAT_LISTS, 1);
+		if (record_list_begin(&session->record) < 0)
 			return; /* the batch failed: the loop rewinds */
 	}
-	runner_call_start(runner, action);
+	session_call_start(session, action);
 }
 
-static void do_watch(struct runner *runner, const struct feed_action *action)
+static void do_watch(struct session *session, const struct feed_action *action)
 {
-	runner->row.watches++;
-	stats_add(runner->shared->stats, STAT_WATCHES, 1);
-	log_event(LOG_DEBUG, "feed", "watching", "feed=%s rv=%s", log_quote(runner->definition.name),
+	session->row.watches++;
+	stats_add(session->shared->stats, STAT_WATCHES, 1);
+	log_event(LOG_DEBUG, "feed", "watching", "feed=%s rv=%s", log_quote(session->definition.name),
 		log_quote(action->rv));
 	if (action->keep)
-		runner_stream_go_on(runner);
+		session_stream_go_on(session);
 	else
-		runner_call_start(runner, action);
+		session_call_start(session, action);
 }
 
 /* Discovery says a while later what the server's 404 said: no answer of one that is just starting. */
-static void absent_again(struct runner *runner, const char *why)
+static void absent_again(struct session *session, const char *why)
 {
-	runner_fail_with(runner, FAILURE_ABSENT, why);
-	runner_drop_begin(runner);
+	session_fail_with(session, FAILURE_ABSENT, why);
+	session_drop_begin(session);
 }
 
-static void do_resolve(struct runner *runner)
+static void do_resolve(struct session *session)
 {
-	const struct feed_definition *d = &runner->definition;
+	const struct feed_definition *d = &session->definition;
 	struct resource resource;
 	char name[512];
 
 	snprintf(name, sizeof(name), "%s.%s%s%s", d->resource, d->version, *d->group ? "." : "",
 		d->group);
-	int r = discovery_find(runner->shared->discovery, name, &resource);
+	int r = discovery_find(session->shared->discovery, name, &resource);
 	if (r == FOUND)
-		runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_RESOLVED});
+		session_step_and_do(session, (struct feed_input){.on = FEED_ON_RESOLVED});
 	else if (r == ERR_NO_RESOURCE)
-		absent_again(runner, err_text(r));
+		absent_again(session, err_text(r));
 	else if (r != AGAIN)
-		runner_fail_with(runner, FAILURE_NETWORK, err_text(r));
+		session_fail_with(session, FAILURE_NETWORK, err_text(r));
 }
 
 /* The request, what of it still waits to be taken, and the end of the list that it brought: a sweep
  * that went on into the next attempt would find nothing seen, and delete everything. */
-static void let_go(struct runner *runner)
+static void let_go(struct session *session)
 {
-	http_cancel(&runner->call);
-	runner->over = runner->finishing = false;
-	buf_trim(&runner->held, 0);
+	http_cancel(&session->call);
+	session->over = session->finishing = false;
+	buf_trim(&session->held, 0);
 }
 
-void runner_perform(struct runner *runner, const struct feed_action *action)
+void session_perform(struct session *session, const struct feed_action *action)
 {
 	if (action->what == FEED_DO_NOTHING)
 		return;
 	if (!action->keep)
-		let_go(runner);
-	runner->action = *action;
-	runner->queued_ns = 0;
-	runner->row_changed = true;
+		let_go(session);
+	session->action = *action;
+	session->queued_ns = 0;
+	session->row_changed = true;
 	switch (action->what) {
 	case FEED_DO_RESOLVE:
-		do_resolve(runner);
+		do_resolve(session);
 		break;
 	case FEED_DO_QUEUE:
-		runner->queued_ns = proc_monotonic_ns();
+		session->queued_ns = proc_monotonic_ns();
 		break;
 	case FEED_DO_LIST:
 	case FEED_DO_STREAM:
-		runner->dropping = false; /* it has come back: the list goes on in the same bracket */
-		do_list(runner, action);
+		session->dropping = false; /* it has come back: the list goes on in the same bracket */
+		do_list(session, action);
 		break;
 	case FEED_DO_FINISH_LIST:
-		buf_reset(&runner->list_rv);
-		buf_str(&runner->list_rv, action->rv);
-		runner->finishing = true;
-		guard_begin(&runner->guard);
+		buf_reset(&session->list_rv);
+		buf_str(&session->list_rv, action->rv);
+		session->finishing = true;
+		guard_begin(&session->guard);
 		break;
 	case FEED_DO_WATCH:
-		do_watch(runner, action);
+		do_watch(session, action);
 		break;
 	case FEED_DO_FORGET:
-		runner_set_error(runner, "the server's newest state is older than ours");
-		runner->shared->on_forget(runner->shared->arg, runner);
+		session_set_error(session, "the server's newest state is older than ours");
+		session->shared->on_forget(session->shared->arg, session);
 		break;
 	case FEED_DO_NOTHING:
 	case FEED_DO_WAIT:
@@ -244,45 +244,45 @@ void runner_perform(struct runner *runner, const struct feed_action *action)
 
 /* ---- for the loop ---- */
 
-int runner_new(const struct runner_shared *shared, const struct feed_definition *definition,
-	const struct feed_checkpoint *checkpoint, uint32_t page_size, struct runner **ret_runner)
+int session_new(const struct session_shared *shared, const struct feed_definition *definition,
+	const struct feed_checkpoint *checkpoint, uint32_t page_size, struct session **ret_runner)
 {
-	CLEANUP(runner_free) struct runner *runner = calloc(1, sizeof(*runner));
+	CLEANUP(session_free) struct session *session = calloc(1, sizeof(*session));
 
-	if (!runner)
+	if (!session)
 		return err_set(-ENOMEM, "a feed");
-	runner->magic = RUNNER_MAGIC;
-	runner->shared = shared;
-	buf_init(&runner->list_rv, 2048);
-	guard_init(&runner->guard);
-	feed_init(&runner->feed, page_size, &shared->policy);
-	runner->row.feed = definition->id;
-	runner->row_changed = true;
-	int r = definition_copy(definition, &runner->definition);
+	session->magic = SESSION_MAGIC;
+	session->shared = shared;
+	buf_init(&session->list_rv, 2048);
+	guard_init(&session->guard);
+	feed_machine_init(&session->feed, page_size, &shared->policy);
+	session->row.feed = definition->id;
+	session->row_changed = true;
+	int r = definition_copy(definition, &session->definition);
 	if (r >= 0)
-		r = record_feed_init(&runner->record, shared->recorder, definition, checkpoint);
+		r = record_feed_init(&session->record, shared->recorder, definition, checkpoint);
 	if (r >= 0)
-		r = runner_call_init(runner);
+		r = session_call_init(session);
 	if (r < 0)
 		return r;
-	*ret_runner = TAKE(runner);
+	*ret_runner = TAKE(session);
 	return 0;
 }
 
-void runner_free(struct runner **runner)
+void session_free(struct session **session)
 {
-	struct runner *r = *runner;
+	struct session *r = *session;
 
 	if (!r)
 		return;
-	CHECK_OBJ(r, RUNNER_MAGIC);
+	CHECK_OBJ(r, SESSION_MAGIC);
 	http_cancel(&r->call);
 	fetch_cancel(&r->probe);
 	consistency_cancel(&r->check);
 	(void)stats_feed_remove(r->shared->stats, r->row.feed); /* a row it may not have */
 	recorder_leave(r->shared->recorder, &r->record);
 	record_feed_release(&r->record);
-	feed_release(&r->feed);
+	feed_machine_release(&r->feed);
 	list_free(&r->list);
 	watch_free(&r->watch);
 	definition_release(&r->definition);
@@ -292,241 +292,241 @@ void runner_free(struct runner **runner)
 	buf_release(&r->held);
 	r->magic = 0;
 	free(r);
-	*runner = NULL;
+	*session = NULL;
 }
 
-const struct feed_definition *runner_definition(const struct runner *runner)
+const struct feed_definition *session_definition(const struct session *session)
 {
-	CHECK_OBJ(runner, RUNNER_MAGIC);
-	return &runner->definition;
+	CHECK_OBJ(session, SESSION_MAGIC);
+	return &session->definition;
 }
 
-int runner_rename(struct runner *runner, const char *name)
+int session_rename(struct session *session, const char *name)
 {
 	char *copy = strdup(name);
 
-	CHECK_OBJ(runner, RUNNER_MAGIC);
+	CHECK_OBJ(session, SESSION_MAGIC);
 	if (!copy)
 		return err_set(-ENOMEM, "a feed's name");
-	free((void *)runner->definition.name);
-	runner->definition.name = copy;
+	free((void *)session->definition.name);
+	session->definition.name = copy;
 	return 0;
 }
 
-void runner_set_resync(struct runner *runner, uint64_t resync_ns)
+void session_set_resync(struct session *session, uint64_t resync_ns)
 {
-	CHECK_OBJ(runner, RUNNER_MAGIC);
-	runner->definition.resync_ns = resync_ns;
-	runner->resync_open = true;
+	CHECK_OBJ(session, SESSION_MAGIC);
+	session->definition.resync_ns = resync_ns;
+	session->resync_open = true;
 }
 
-void runner_committed(struct runner *runner)
+void session_committed(struct session *session)
 {
-	CHECK_OBJ(runner, RUNNER_MAGIC);
-	runner->resync_open = false;
+	CHECK_OBJ(session, SESSION_MAGIC);
+	session->resync_open = false;
 }
 
-void runner_tune(struct runner *runner, uint32_t page_size, bool drop_gone)
+void session_tune(struct session *session, uint32_t page_size, bool drop_gone)
 {
-	CHECK_OBJ(runner, RUNNER_MAGIC);
-	runner->feed.page_size = page_size;
-	runner->drop_gone = drop_gone;
+	CHECK_OBJ(session, SESSION_MAGIC);
+	session->feed.page_size = page_size;
+	session->drop_gone = drop_gone;
 }
 
-bool runner_is_listed(const struct runner *runner)
+bool session_is_listed(const struct session *session)
 {
-	return runner->record.listed;
+	return session->record.listed;
 }
 
-bool runner_is_removed(const struct runner *runner)
+bool session_is_removed(const struct session *session)
 {
-	return runner->record.phase == FEED_REMOVED;
+	return session->record.phase == FEED_REMOVED;
 }
 
-static struct feed_input checkpoint_input(const struct runner *runner, enum feed_on on)
+static struct feed_input checkpoint_input(const struct session *session, enum feed_on on)
 {
-	const struct record_feed *record = &runner->record;
+	const struct record_feed *record = &session->record;
 
 	return (struct feed_input){.on = on, .rv = buf_bytes(&record->rv), .phase = record->phase,
 		.list_open = record->list_ns != 0, .listed = record->listed, .resolved = true};
 }
 
-void runner_start(struct runner *runner)
+void session_start(struct session *session)
 {
-	CHECK_OBJ(runner, RUNNER_MAGIC);
-	runner_step_and_do(runner, checkpoint_input(runner, FEED_ON_START));
+	CHECK_OBJ(session, SESSION_MAGIC);
+	session_step_and_do(session, checkpoint_input(session, FEED_ON_START));
 }
 
-void runner_tick(struct runner *runner)
+void session_tick(struct session *session)
 {
-	if (runner->action.what == FEED_DO_WAIT)
-		runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_TICK});
+	if (session->action.what == FEED_DO_WAIT)
+		session_step_and_do(session, (struct feed_input){.on = FEED_ON_TICK});
 }
 
-void runner_discovered(struct runner *runner, int result)
+void session_discovered(struct session *session, int result)
 {
-	if (runner->action.what != FEED_DO_RESOLVE || runner->stopped)
+	if (session->action.what != FEED_DO_RESOLVE || session->stopped)
 		return;
 	if (result < 0)
-		runner_fail_with(runner, FAILURE_NETWORK, err_text(result));
+		session_fail_with(session, FAILURE_NETWORK, err_text(result));
 	else
-		do_resolve(runner);
+		do_resolve(session);
 }
 
-static void say_listed(struct runner *runner)
+static void say_listed(struct session *session)
 {
-	const struct record_feed *record = &runner->record;
+	const struct record_feed *record = &session->record;
 
-	runner_say_well(runner);
+	session_say_well(session);
 	log_event(LOG_NOTICE, "feed", "listed", "feed=%s id=%u objects=%" PRIu64 " rv=%s",
-		log_quote(runner->definition.name), runner->definition.id, record->items,
-		log_quote(buf_cstr(&runner->list_rv)));
-	runner->row.error[0] = '\0';
-	runner->passed_said = 0;
-	runner_say_passed(runner);
+		log_quote(session->definition.name), session->definition.id, record->items,
+		log_quote(buf_cstr(&session->list_rv)));
+	session->row.error[0] = '\0';
+	session->passed_said = 0;
+	session_say_passed(session);
 }
 
 /* What is said stays the feed's error until a list is taken. */
-static void hold_list(struct runner *runner)
+static void hold_list(struct session *session)
 {
-	const struct guard *guard = &runner->guard;
+	const struct guard *guard = &session->guard;
 	char text[STATS_TEXT];
 
 	snprintf(text, sizeof(text), "the list of rv %.60s lacks %" PRIu64 " of %" PRIu64
-		" objects: held until a second list says so too", buf_cstr(&runner->list_rv),
+		" objects: held until a second list says so too", buf_cstr(&session->list_rv),
 		guard->missing, guard->known);
 	log_event(LOG_WARNING, "feed", "held", "feed=%s error=%s",
-		log_quote(runner->definition.name), log_quote(text));
-	runner_set_error(runner, text);
-	runner->failing = true;
-	stats_add(runner->shared->stats, STAT_LISTS_HELD, 1);
-	runner->finishing = false;
-	runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_DOUBTED});
+		log_quote(session->definition.name), log_quote(text));
+	session_set_error(session, text);
+	session->failing = true;
+	stats_add(session->shared->stats, STAT_LISTS_HELD, 1);
+	session->finishing = false;
+	session_step_and_do(session, (struct feed_input){.on = FEED_ON_DOUBTED});
 }
 
-int runner_work(struct runner *runner)
+int session_work(struct session *session)
 {
-	CHECK_OBJ(runner, RUNNER_MAGIC);
-	int more = runner_check_work(runner);
-	if (runner->dropping)
-		return runner_drop_work(runner);
-	if (!runner->finishing)
+	CHECK_OBJ(session, SESSION_MAGIC);
+	int more = session_check_work(session);
+	if (session->dropping)
+		return session_drop_work(session);
+	if (!session->finishing)
 		return more;
 	int r = failpoint_pass(FAILPOINT_LIST_SWEEP);
 	if (r < 0)
-		return recorder_fail(runner->shared->recorder, r);
-	r = guard_look(&runner->guard, &runner->record, runner->shared->policy.hold_percent);
+		return recorder_fail(session->shared->recorder, r);
+	r = guard_look(&session->guard, &session->record, session->shared->policy.hold_percent);
 	if (r == GUARD_HOLD) {
-		hold_list(runner);
+		hold_list(session);
 		return 0;
 	}
 	if (r == GUARD_PASS)
-		r = record_list_end(&runner->record, buf_bytes(&runner->list_rv));
+		r = record_list_end(&session->record, buf_bytes(&session->list_rv));
 	if (r == AGAIN)
 		return AGAIN;
 	if (r >= 0)
-		r = runner->shared->on_list_end(runner->shared->list_arg, runner);
-	if (r < 0 || runner->stopped) /* its list was the last thing it was wanted for */
+		r = session->shared->on_list_end(session->shared->list_arg, session);
+	if (r < 0 || session->stopped) /* its list was the last thing it was wanted for */
 		return r;
-	runner->finishing = false;
-	guard_end(&runner->guard);
-	runner->check_period = 0; /* what the list brought is to be committed first: planned anew */
-	say_listed(runner);
-	runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_LISTED,
-		.unreadable = runner->record.passed_over});
+	session->finishing = false;
+	guard_end(&session->guard);
+	session->check_period = 0; /* what the list brought is to be committed first: planned anew */
+	say_listed(session);
+	session_step_and_do(session, (struct feed_input){.on = FEED_ON_LISTED,
+		.unreadable = session->record.passed_over});
 	return more;
 }
 
-uint64_t runner_until(const struct runner *runner)
+uint64_t session_until(const struct session *session)
 {
-	return runner->action.what == FEED_DO_WAIT ? runner->action.until_ns : UINT64_MAX;
+	return session->action.what == FEED_DO_WAIT ? session->action.until_ns : UINT64_MAX;
 }
 
-uint64_t runner_queued(const struct runner *runner)
+uint64_t session_queued(const struct session *session)
 {
-	return runner->queued_ns;
+	return session->queued_ns;
 }
 
-void runner_take_turn(struct runner *runner)
+void session_take_turn(struct session *session)
 {
-	runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_TURN});
+	session_step_and_do(session, (struct feed_input){.on = FEED_ON_TURN});
 }
 
-bool runner_is_listing(const struct runner *runner)
+bool session_is_listing(const struct session *session)
 {
-	enum feed_do what = runner->action.what;
+	enum feed_do what = session->action.what;
 
 	return what == FEED_DO_LIST || what == FEED_DO_STREAM || what == FEED_DO_FINISH_LIST;
 }
 
-void runner_stop(struct runner *runner)
+void session_stop(struct session *session)
 {
-	CHECK_OBJ(runner, RUNNER_MAGIC);
-	let_go(runner);
-	consistency_cancel(&runner->check);
-	fetch_cancel(&runner->probe);
-	runner->stopped = true;
+	CHECK_OBJ(session, SESSION_MAGIC);
+	let_go(session);
+	consistency_cancel(&session->check);
+	fetch_cancel(&session->probe);
+	session->stopped = true;
 }
 
-int runner_rewind(struct runner *runner, const char *why)
+int session_rewind(struct session *session, const char *why)
 {
-	runner_stop(runner);
-	runner->stopped = false;
-	runner_set_error(runner, why);
-	runner->finishing = runner->has_next = runner->dropping = false;
-	if (runner->resync_open)
-		runner->definition.resync_ns = RUNNER_NO_RESYNC;
-	runner->resync_open = false;
-	int r = record_feed_reload(&runner->record);
+	session_stop(session);
+	session->stopped = false;
+	session_set_error(session, why);
+	session->finishing = session->has_next = session->dropping = false;
+	if (session->resync_open)
+		session->definition.resync_ns = SESSION_NO_RESYNC;
+	session->resync_open = false;
+	int r = record_feed_reload(&session->record);
 	if (r >= 0)
-		runner_step_and_do(runner, checkpoint_input(runner, FEED_ON_REWIND));
+		session_step_and_do(session, checkpoint_input(session, FEED_ON_REWIND));
 	return r;
 }
 
-void runner_resume(struct runner *runner)
+void session_resume(struct session *session)
 {
-	runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_RESUME});
+	session_step_and_do(session, (struct feed_input){.on = FEED_ON_RESUME});
 }
 
-void runner_relist(struct runner *runner)
+void session_relist(struct session *session)
 {
-	runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_RELIST});
+	session_step_and_do(session, (struct feed_input){.on = FEED_ON_RELIST});
 }
 
-void runner_retry_passed(struct runner *runner)
+void session_retry_passed(struct session *session)
 {
-	CHECK_OBJ(runner, RUNNER_MAGIC);
-	if (runner->record.passed_over)
-		runner_relist(runner);
+	CHECK_OBJ(session, SESSION_MAGIC);
+	if (session->record.passed_over)
+		session_relist(session);
 }
 
-int runner_abandon_old(struct runner *runner, uint64_t limit_ns)
+int session_abandon_old(struct session *session, uint64_t limit_ns)
 {
-	struct record_feed *record = &runner->record;
+	struct record_feed *record = &session->record;
 	uint64_t now = proc_realtime_ns();
 
 	if (!record->listed || !record->list_begin || now < record->list_ns ||
 		now - record->list_ns < limit_ns)
 		return 0;
 	log_event(LOG_WARNING, "feed", "abandoned", "feed=%s id=%u",
-		log_quote(runner->definition.name), runner->definition.id);
+		log_quote(session->definition.name), session->definition.id);
 	return record_list_abandon(record);
 }
 
-uint64_t runner_list_begin(const struct runner *runner)
+uint64_t session_list_begin(const struct session *session)
 {
-	const struct record_feed *record = &runner->record;
+	const struct record_feed *record = &session->record;
 
 	return record->listed && record->list_begin ? record->list_begin : UINT64_MAX;
 }
 
-void runner_report(struct runner *runner)
+void session_report(struct session *session)
 {
-	if (!runner->row_changed)
+	if (!session->row_changed)
 		return;
-	runner->row_changed = false;
-	runner->row.phase = feed_phase(&runner->feed);
-	if (runner->action.what == FEED_DO_LIST || runner->action.what == FEED_DO_STREAM)
-		runner->row.list_done = runner->record.items;
-	(void)stats_feed_set(runner->shared->stats, &runner->row); /* no room: no row */
+	session->row_changed = false;
+	session->row.phase = feed_phase(&session->feed);
+	if (session->action.what == FEED_DO_LIST || session->action.what == FEED_DO_STREAM)
+		session->row.list_done = session->record.items;
+	(void)stats_feed_set(session->shared->stats, &session->row); /* no room: no row */
 }

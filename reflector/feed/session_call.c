@@ -15,155 +15,155 @@
 /* ---- answers ---- */
 
 /* What the server refuses is no contact: the data ages meanwhile. */
-static void said_something(struct runner *runner)
+static void said_something(struct session *session)
 {
-	runner->row.last_contact_ns = proc_realtime_ns();
-	runner->row_changed = true;
+	session->row.last_contact_ns = proc_realtime_ns();
+	session->row_changed = true;
 }
 
 static void on_status(void *arg, const struct http_answer *answer)
 {
-	struct runner *runner = arg;
+	struct session *session = arg;
 	struct feed_action action;
 
-	CHECK_OBJ(runner, RUNNER_MAGIC);
-	runner->refused = answer->status != 200;
-	runner->retry_after_ns = answer->has_retry_after ? answer->retry_after_ns : 0;
-	if (*answer->warning && warnings_are_new(runner->shared->warnings, answer->warning))
+	CHECK_OBJ(session, SESSION_MAGIC);
+	session->refused = answer->status != 200;
+	session->retry_after_ns = answer->has_retry_after ? answer->retry_after_ns : 0;
+	if (*answer->warning && warnings_are_new(session->shared->warnings, answer->warning))
 		log_event(LOG_WARNING, "server", "warning", "feed=%s text=%s",
-			log_quote(runner->definition.name), log_quote(answer->warning));
-	if (runner->refused)
+			log_quote(session->definition.name), log_quote(answer->warning));
+	if (session->refused)
 		return;
-	said_something(runner);
-	if (runner->action.what == FEED_DO_WATCH) {
-		runner_say_well(runner);
-		runner_probe_start(runner);
+	said_something(session);
+	if (session->action.what == FEED_DO_WATCH) {
+		session_say_well(session);
+		session_probe_start(session);
 	}
-	runner_step(runner, (struct feed_input){.on = FEED_ON_ALIVE}, &action);
+	session_step(session, (struct feed_input){.on = FEED_ON_ALIVE}, &action);
 }
 
-int runner_call_unreadable(struct runner *runner, const char *what)
+int session_call_unreadable(struct session *session, const char *what)
 {
-	runner->unreadable = true;
+	session->unreadable = true;
 	return err_add(ERR_PROTOCOL, "%s that can't be read", what);
 }
 
 static int take_item(void *arg, struct bytes item, bool cut)
 {
-	struct runner *runner = arg;
-	bool tolerant = feed_is_tolerant(&runner->feed);
-	int r = cut ? record_large_item(&runner->record, item, tolerant)
-		: record_item(&runner->record, item, tolerant);
+	struct session *session = arg;
+	bool tolerant = feed_machine_is_tolerant(&session->feed);
+	int r = cut ? record_large_item(&session->record, item, tolerant)
+		: record_item(&session->record, item, tolerant);
 
-	return r == RECORD_UNREADABLE ? runner_call_unreadable(runner, "an object") : r;
+	return r == RECORD_UNREADABLE ? session_call_unreadable(session, "an object") : r;
 }
 
 /* The machine may want to end this watch: that is done when the call has ended. */
-static int tell(struct runner *runner, enum feed_on on, struct bytes rv)
+static int tell(struct session *session, enum feed_on on, struct bytes rv)
 {
 	struct feed_action action;
 
-	runner_step(runner, (struct feed_input){.on = on, .rv = rv}, &action);
-	runner->row.events++;
-	stats_add(runner->shared->stats, STAT_EVENTS, 1);
+	session_step(session, (struct feed_input){.on = on, .rv = rv}, &action);
+	session->row.events++;
+	stats_add(session->shared->stats, STAT_EVENTS, 1);
 	if (action.what == FEED_DO_NOTHING)
 		return 0;
-	runner->has_next = true;
-	runner->next = action;
+	session->has_next = true;
+	session->next = action;
 	return END;
 }
 
 static int take_event(void *arg, const struct watch_event *event)
 {
-	struct runner *runner = arg;
+	struct session *session = arg;
 	bool bookmark = event->type == WATCH_BOOKMARK;
 	struct bytes rv;
 	int r;
 
 	if (event->type == WATCH_ERROR) {
-		status_read(0, 0, event->object, &runner->status);
-		runner->has_status = true;
+		status_read(0, 0, event->object, &session->status);
+		session->has_status = true;
 		return END;
 	}
-	if (runner->action.what == FEED_DO_STREAM)
-		return runner_stream_event(runner, event);
+	if (session->action.what == FEED_DO_STREAM)
+		return session_stream_event(session, event);
 	if (bookmark)
-		r = record_bookmark(&runner->record, event->object, &rv);
+		r = record_bookmark(&session->record, event->object, &rv);
 	else
-		r = record_event(&runner->record, event, feed_is_tolerant(&runner->feed), &rv);
+		r = record_event(&session->record, event, feed_machine_is_tolerant(&session->feed), &rv);
 	if (r == RECORD_UNREADABLE)
-		return runner_call_unreadable(runner, "an event");
-	runner_say_passed(runner);
-	return r < 0 ? r : tell(runner, bookmark ? FEED_ON_BOOKMARK : FEED_ON_EVENT, rv);
+		return session_call_unreadable(session, "an event");
+	session_say_passed(session);
+	return r < 0 ? r : tell(session, bookmark ? FEED_ON_BOOKMARK : FEED_ON_EVENT, rv);
 }
 
-int runner_call_take(struct runner *runner, struct bytes bytes)
+int session_call_take(struct session *session, struct bytes bytes)
 {
-	int r = watch_feed(runner->watch, bytes.data, bytes.size);
-	size_t used = watch_used(runner->watch);
+	int r = watch_feed(session->watch, bytes.data, bytes.size);
+	size_t used = watch_used(session->watch);
 
 	if (r == AGAIN)
-		return runner_stream_hold(runner,
+		return session_stream_hold(session,
 			BYTES((const char *)bytes.data + used, bytes.size - used));
-	return r < 0 ? r : runner->has_next || runner->has_status ? RUNNER_STOP : 0;
+	return r < 0 ? r : session->has_next || session->has_status ? SESSION_STOP : 0;
 }
 
 static int on_body(void *arg, struct bytes bytes)
 {
-	struct runner *runner = arg;
+	struct session *session = arg;
 
-	CHECK_OBJ(runner, RUNNER_MAGIC);
-	runner->row.bytes += bytes.size;
-	runner->row_changed = true;
-	stats_add(runner->shared->stats, STAT_BYTES_READ, bytes.size);
-	if (runner->refused) {
-		size_t room = ERROR_BODY_MAX - runner->error_body.size;
+	CHECK_OBJ(session, SESSION_MAGIC);
+	session->row.bytes += bytes.size;
+	session->row_changed = true;
+	stats_add(session->shared->stats, STAT_BYTES_READ, bytes.size);
+	if (session->refused) {
+		size_t room = ERROR_BODY_MAX - session->error_body.size;
 
-		buf_put(&runner->error_body, bytes.data, bytes.size < room ? bytes.size : room);
+		buf_put(&session->error_body, bytes.data, bytes.size < room ? bytes.size : room);
 		return 0;
 	}
-	said_something(runner);
-	if (runner->action.what == FEED_DO_LIST)
-		return list_feed(runner->list, bytes.data, bytes.size);
-	if (runner->finishing)
-		return runner_stream_hold(runner, bytes);
-	return runner_call_take(runner, bytes);
+	said_something(session);
+	if (session->action.what == FEED_DO_LIST)
+		return list_feed(session->list, bytes.data, bytes.size);
+	if (session->finishing)
+		return session_stream_hold(session, bytes);
+	return session_call_take(session, bytes);
 }
 
 /* ---- the end of a call ---- */
 
-static void end_page(struct runner *runner)
+static void end_page(struct session *session)
 {
 	struct list_page page;
-	int r = list_end(runner->list, &page);
+	int r = list_end(session->list, &page);
 
 	if (r >= 0 && failpoint_pass(FAILPOINT_LIST_PAGE) < 0)
 		r = err_set(ERR_FAILPOINT, "list page");
 	if (r < 0) {
-		runner_fail_with(runner, FAILURE_PROTOCOL, err_text(r));
+		session_fail_with(session, FAILURE_PROTOCOL, err_text(r));
 		return;
 	}
-	runner->row.list_done = runner->record.items;
-	runner->row.list_total = page.remaining < 0 ? 0
-		: runner->record.items + (uint64_t)page.remaining;
-	runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_PAGE, .rv = page.rv,
+	session->row.list_done = session->record.items;
+	session->row.list_total = page.remaining < 0 ? 0
+		: session->record.items + (uint64_t)page.remaining;
+	session_step_and_do(session, (struct feed_input){.on = FEED_ON_PAGE, .rv = page.rv,
 		.continue_ = page.continue_, .items = page.items});
 }
 
-static void end_watch(struct runner *runner)
+static void end_watch(struct session *session)
 {
-	if (runner->action.what == FEED_DO_STREAM)
-		runner_fail_with(runner, FAILURE_PROTOCOL,
+	if (session->action.what == FEED_DO_STREAM)
+		session_fail_with(session, FAILURE_PROTOCOL,
 			"the stream ended before the bookmark that ends its initial events");
-	else if (watch_partial(runner->watch))
-		runner_fail_with(runner, FAILURE_NETWORK, "the watch ended inside an event");
+	else if (watch_partial(session->watch))
+		session_fail_with(session, FAILURE_NETWORK, "the watch ended inside an event");
 	else
-		runner_step_and_do(runner, (struct feed_input){.on = FEED_ON_ENDED});
+		session_step_and_do(session, (struct feed_input){.on = FEED_ON_ENDED});
 }
 
-static enum failure_kind kind_of_result(const struct runner *runner, int result)
+static enum failure_kind kind_of_result(const struct session *session, int result)
 {
-	if (runner->unreadable)
+	if (session->unreadable)
 		return FAILURE_UNREADABLE;
 	if (result == ERR_CREDENTIALS)
 		return FAILURE_REFUSED;
@@ -171,55 +171,55 @@ static enum failure_kind kind_of_result(const struct runner *runner, int result)
 		? FAILURE_NETWORK : FAILURE_PROTOCOL;
 }
 
-void runner_call_end(struct runner *runner, int result, int code)
+void session_call_end(struct session *session, int result, int code)
 {
 	const char *text;
 	struct status status;
 
-	if (recorder_error(runner->shared->recorder, &text) < 0)
+	if (recorder_error(session->shared->recorder, &text) < 0)
 		return; /* everything is about to be rewound */
-	if (runner->has_next) {
-		struct feed_action next = runner->next;
+	if (session->has_next) {
+		struct feed_action next = session->next;
 
-		runner->has_next = false;
-		runner_perform(runner, &next);
-	} else if (runner->has_status) {
-		runner_fail(runner, &runner->status);
-	} else if (runner->refused || (result >= 0 && code != 200)) {
+		session->has_next = false;
+		session_perform(session, &next);
+	} else if (session->has_status) {
+		session_fail(session, &session->status);
+	} else if (session->refused || (result >= 0 && code != 200)) {
 		/* Its words may have got lost or not come to an end: the number says enough. */
-		status_read(code, runner->retry_after_ns, buf_bytes(&runner->error_body), &status);
-		runner_fail(runner, &status);
+		status_read(code, session->retry_after_ns, buf_bytes(&session->error_body), &status);
+		session_fail(session, &status);
 	} else if (result < 0) {
-		runner_fail_with(runner, kind_of_result(runner, result), err_text(result));
-	} else if (runner->action.what == FEED_DO_LIST) {
-		end_page(runner);
+		session_fail_with(session, kind_of_result(session, result), err_text(result));
+	} else if (session->action.what == FEED_DO_LIST) {
+		end_page(session);
 	} else {
-		end_watch(runner);
+		end_watch(session);
 	}
 }
 
 static void on_done(void *arg, int result, int code)
 {
-	struct runner *runner = arg;
+	struct session *session = arg;
 
-	CHECK_OBJ(runner, RUNNER_MAGIC);
-	runner->call = NULL;
-	if (runner->finishing)
-		runner->over = true; /* the list is whole: what ended is the watch behind it */
+	CHECK_OBJ(session, SESSION_MAGIC);
+	session->call = NULL;
+	if (session->finishing)
+		session->over = true; /* the list is whole: what ended is the watch behind it */
 	else
-		runner_call_end(runner, result, code);
+		session_call_end(session, result, code);
 }
 
 /* ---- the request ---- */
 
-void runner_call_start(struct runner *runner, const struct feed_action *action)
+void session_call_start(struct session *session, const struct feed_action *action)
 {
 	bool watch = action->what == FEED_DO_WATCH, stream = action->what == FEED_DO_STREAM;
-	const struct config_policy *policy = &runner->shared->policy;
+	const struct config_policy *policy = &session->shared->policy;
 	uint64_t answer_ns = policy->answer_ns;
 	struct buf path = BUF_INIT;
 	struct http_request request = {
-		.accept = request_accept(&runner->definition, watch || stream),
+		.accept = request_accept(&session->definition, watch || stream),
 		.gzip = false, /* what it saves on the way it costs both ends many times over */
 		.bulk = !watch,
 		.renewable = watch,
@@ -227,36 +227,36 @@ void runner_call_start(struct runner *runner, const struct feed_action *action)
 		.first_byte_ns = watch || stream ? answer_ns + answer_ns / 2 : answer_ns,
 		.idle_ns = watch ? 0 : answer_ns,
 		.total_ns = watch || stream ? (action->timeout_s + WATCH_SLACK_S) * SECOND : 0,
-		.arg = runner,
+		.arg = session,
 		.on_status = on_status,
 		.on_body = on_body,
 		.on_done = on_done,
 	};
 
-	buf_reset(&runner->error_body);
-	runner->refused = runner->unreadable = runner->has_next = runner->has_status = false;
-	runner->retry_after_ns = 0;
-	list_set_max(runner->list, policy->max_object_bytes);
-	list_reset(runner->list);
-	watch_set_max(runner->watch, policy->max_object_bytes);
-	watch_reset(runner->watch);
-	int r = request_path(&runner->definition, action, &path);
+	buf_reset(&session->error_body);
+	session->refused = session->unreadable = session->has_next = session->has_status = false;
+	session->retry_after_ns = 0;
+	list_set_max(session->list, policy->max_object_bytes);
+	list_reset(session->list);
+	watch_set_max(session->watch, policy->max_object_bytes);
+	watch_reset(session->watch);
+	int r = request_path(&session->definition, action, &path);
 	if (r >= 0) {
 		request.path = buf_cstr(&path);
-		r = http_start(runner->shared->http, &request, &runner->call);
+		r = http_start(session->shared->http, &request, &session->call);
 	}
 	buf_release(&path);
-	stats_add(runner->shared->stats, STAT_REQUESTS, 1);
+	stats_add(session->shared->stats, STAT_REQUESTS, 1);
 	/* No memory: as if the server were not there; the pause is what helps. */
 	if (r < 0)
-		runner_fail_with(runner, FAILURE_NETWORK, err_text(r));
+		session_fail_with(session, FAILURE_NETWORK, err_text(r));
 }
 
-int runner_call_init(struct runner *runner)
+int session_call_init(struct session *session)
 {
-	buf_init(&runner->error_body, ERROR_BODY_MAX);
-	int r = list_new(&(struct list_options){.item_fn = take_item, .arg = runner}, &runner->list);
+	buf_init(&session->error_body, ERROR_BODY_MAX);
+	int r = list_new(&(struct list_options){.item_fn = take_item, .arg = session}, &session->list);
 
-	return r < 0 ? r : watch_new(&(struct watch_options){.event_fn = take_event, .arg = runner},
-		&runner->watch);
+	return r < 0 ? r : watch_new(&(struct watch_options){.event_fn = take_event, .arg = session},
+		&session->watch);
 }

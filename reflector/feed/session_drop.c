@@ -9,41 +9,41 @@
 #include "common/log.h"
 #include "reflector/feed/session_internal.h"
 
-static bool is_gone(const struct runner *runner)
+static bool is_gone(const struct session *session)
 {
-	return feed_phase(&runner->feed) == FEED_GONE;
+	return feed_phase(&session->feed) == FEED_GONE;
 }
 
-int runner_is_void(struct runner *runner)
+int session_is_void(struct session *session)
 {
-	CHECK_OBJ(runner, RUNNER_MAGIC);
-	if (!is_gone(runner) || runner->dropping)
+	CHECK_OBJ(session, SESSION_MAGIC);
+	if (!is_gone(session) || session->dropping)
 		return 0;
-	int r = record_has_objects(&runner->record);
+	int r = record_has_objects(&session->record);
 	return r < 0 ? r : !r;
 }
 
-void runner_drop_begin(struct runner *runner)
+void session_drop_begin(struct session *session)
 {
-	struct record_feed *record = &runner->record;
+	struct record_feed *record = &session->record;
 
-	if (!runner->drop_gone || runner->dropping || !is_gone(runner) || !record->listed ||
+	if (!session->drop_gone || session->dropping || !is_gone(session) || !record->listed ||
 		record_has_objects(record) <= 0)
 		return;
-	buf_reset(&runner->list_rv);
-	buf_bytes_put(&runner->list_rv, buf_bytes(&record->rv));
-	runner->dropping = record_list_begin(record) >= 0; /* else the batch failed: the loop rewinds */
+	buf_reset(&session->list_rv);
+	buf_bytes_put(&session->list_rv, buf_bytes(&record->rv));
+	session->dropping = record_list_begin(record) >= 0; /* else the batch failed: the loop rewinds */
 }
 
-int runner_drop_work(struct runner *runner)
+int session_drop_work(struct session *session)
 {
-	int r = record_list_end(&runner->record, buf_bytes(&runner->list_rv));
+	int r = record_list_end(&session->record, buf_bytes(&session->list_rv));
 
 	if (r != 0)
 		return r;
-	runner->dropping = false;
-	record_phase(&runner->record, FEED_GONE); /* an ended list says otherwise */
+	session->dropping = false;
+	record_phase(&session->record, FEED_GONE); /* an ended list says otherwise */
 	log_event(LOG_NOTICE, "feed", "dropped", "feed=%s id=%u",
-		log_quote(runner->definition.name), runner->definition.id);
+		log_quote(session->definition.name), session->definition.id);
 	return 0;
 }

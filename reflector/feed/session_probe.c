@@ -10,30 +10,30 @@
 /* Behind us: whether that is another past or only a cache that lags, a list for "" tells. */
 static void on_probe(void *arg, const struct fetch_answer *answer)
 {
-	struct runner *runner = arg;
+	struct session *session = arg;
 	struct status status;
 
-	runner->probe = NULL;
+	session->probe = NULL;
 	if (answer->result < 0)
 		return; /* the watch itself will notice */
 	status_read(answer->status, 0, answer->body, &status);
-	if (status.kind != FAILURE_RV_AHEAD || runner->action.what != FEED_DO_WATCH)
+	if (status.kind != FAILURE_RV_AHEAD || session->action.what != FEED_DO_WATCH)
 		return;
 	/* As if the watch had said it: where the server's cache stands still, the list will not help, and
 	 * the next one has to wait longer. */
-	runner_fail(runner, &status);
+	session_fail(session, &status);
 }
 
-void runner_probe_start(struct runner *runner)
+void session_probe_start(struct session *session)
 {
 	struct buf path = BUF_INIT;
 
-	fetch_cancel(&runner->probe);
-	int r = request_probe_path(&runner->definition, buf_cstr(&runner->feed.rv), &path);
+	fetch_cancel(&session->probe);
+	int r = request_probe_path(&session->definition, buf_cstr(&session->feed.rv), &path);
 	if (r >= 0)
-		r = fetch_start(runner->shared->http, &(struct fetch_request){.path = buf_cstr(&path),
+		r = fetch_start(session->shared->http, &(struct fetch_request){.path = buf_cstr(&path),
 			.limit = PROBE_ANSWER_MAX, .total_ns = PROBE_TIMEOUT, .done = on_probe,
-			.arg = runner}, &runner->probe);
+			.arg = session}, &session->probe);
 	buf_release(&path);
 	if (r < 0)
 		err_clear(); /* asked again with the next watch */

@@ -14,57 +14,57 @@
 #define HELD_MAX (1u << 20)
 
 /* The bookmark: nothing more is taken before the list is finished. */
-static int end_initial(struct runner *runner, struct bytes bookmark)
+static int end_initial(struct session *session, struct bytes bookmark)
 {
 	struct object_identity identity;
 	struct feed_action action;
 
 	if (object_identity(bookmark, &identity) < 0 || !identity.rv.size)
-		return runner_call_unreadable(runner, "the bookmark that ends the initial events");
-	runner_step(runner, (struct feed_input){.on = FEED_ON_INITIAL, .rv = identity.rv}, &action);
+		return session_call_unreadable(session, "the bookmark that ends the initial events");
+	session_step(session, (struct feed_input){.on = FEED_ON_INITIAL, .rv = identity.rv}, &action);
 	if (action.keep) {
-		runner_perform(runner, &action);
+		session_perform(session, &action);
 		return AGAIN;
 	}
-	runner->has_next = true;
-	runner->next = action;
+	session->has_next = true;
+	session->next = action;
 	return END;
 }
 
-int runner_stream_event(struct runner *runner, const struct watch_event *event)
+int session_stream_event(struct session *session, const struct watch_event *event)
 {
 	int r;
 
 	if (event->type == WATCH_BOOKMARK)
-		return object_ends_initial(event->object) ? end_initial(runner, event->object) : 0;
-	r = record_initial(&runner->record, event, feed_is_tolerant(&runner->feed));
-	return r == RECORD_UNREADABLE ? runner_call_unreadable(runner, "an initial event") : r;
+		return object_ends_initial(event->object) ? end_initial(session, event->object) : 0;
+	r = record_initial(&session->record, event, feed_machine_is_tolerant(&session->feed));
+	return r == RECORD_UNREADABLE ? session_call_unreadable(session, "an initial event") : r;
 }
 
-int runner_stream_hold(struct runner *runner, struct bytes bytes)
+int session_stream_hold(struct session *session, struct bytes bytes)
 {
 	int r = 0;
 
-	buf_bytes_put(&runner->held, bytes);
-	if (buf_error(&runner->held) < 0)
-		return buf_error(&runner->held);
-	while (r >= 0 && runner->finishing && runner->held.size > HELD_MAX)
-		r = runner_work(runner);
+	buf_bytes_put(&session->held, bytes);
+	if (buf_error(&session->held) < 0)
+		return buf_error(&session->held);
+	while (r >= 0 && session->finishing && session->held.size > HELD_MAX)
+		r = session_work(session);
 	return r < 0 ? r : 0;
 }
 
-void runner_stream_go_on(struct runner *runner)
+void session_stream_go_on(struct session *session)
 {
-	struct buf held = runner->held;
+	struct buf held = session->held;
 
-	runner->held = BUF_INIT;
-	if (runner->call)
-		http_set_quiet(runner->call);
-	int r = runner_call_take(runner, buf_bytes(&held));
+	session->held = BUF_INIT;
+	if (session->call)
+		http_set_quiet(session->call);
+	int r = session_call_take(session, buf_bytes(&held));
 	buf_release(&held);
-	if (r == 0 && !runner->over)
+	if (r == 0 && !session->over)
 		return;
-	runner->over = false;
-	http_cancel(&runner->call);
-	runner_call_end(runner, r, 200);
+	session->over = false;
+	http_cancel(&session->call);
+	session_call_end(session, r, 200);
 }

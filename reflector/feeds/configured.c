@@ -7,43 +7,43 @@
 #include "common/err.h"
 #include "reflector/feeds/feeds_internal.h"
 
-int unwanted_add(struct feeds *feeds, struct runner *runner)
+int retired_add(struct feeds *feeds, struct session *session)
 {
-	struct unwanted *grown = realloc(feeds->unwanted, (feeds->n_unwanted + 1) * sizeof(*grown));
+	struct retired_feed *grown = realloc(feeds->retired, (feeds->n_retired + 1) * sizeof(*grown));
 
 	if (!grown)
 		return err_set(-ENOMEM, "feeds");
-	feeds->unwanted = grown;
-	grown[feeds->n_unwanted++] = (struct unwanted){.runner = runner};
+	feeds->retired = grown;
+	grown[feeds->n_retired++] = (struct retired_feed){.session = session};
 	return 0;
 }
 
-struct runner *unwanted_take(struct feeds *feeds, size_t i)
+struct session *retired_take(struct feeds *feeds, size_t i)
 {
-	struct runner *runner = feeds->unwanted[i].runner;
+	struct session *session = feeds->retired[i].session;
 
-	feeds->unwanted[i] = feeds->unwanted[--feeds->n_unwanted];
-	return runner;
+	feeds->retired[i] = feeds->retired[--feeds->n_retired];
+	return session;
 }
 
-void wanted_tune(const struct wanted *w)
+void configured_tune(const struct configured_feed *w)
 {
-	if (w->runner)
-		runner_tune(w->runner, w->entry.page_size, w->entry.drop_gone);
+	if (w->session)
+		session_tune(w->session, w->entry.page_size, w->entry.drop_gone);
 }
 
-void wanted_release(struct wanted *wanted, size_t n)
+void configured_release(struct configured_feed *configured, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		entry_release(&wanted[i].entry);
-		runner_free(&wanted[i].runner);
+		entry_release(&configured[i].entry);
+		session_free(&configured[i].session);
 	}
-	free(wanted);
+	free(configured);
 }
 
-static int read_entries(const struct config *config, struct wanted **ret_wanted, size_t *ret_n)
+static int read_entries(const struct config *config, struct configured_feed **ret_configured, size_t *ret_n)
 {
-	struct wanted *wanted = NULL;
+	struct configured_feed *configured = NULL;
 	size_t n = 0;
 	int r = 0;
 
@@ -55,53 +55,53 @@ static int read_entries(const struct config *config, struct wanted **ret_wanted,
 		size_t places = feed->n_namespaces ? feed->n_namespaces : 1;
 
 		for (size_t j = 0; r >= 0 && j < places; j++) {
-			struct wanted *grown = realloc(wanted, (n + 1) * sizeof(*grown));
+			struct configured_feed *grown = realloc(configured, (n + 1) * sizeof(*grown));
 
 			if (!grown) {
 				r = err_set(-ENOMEM, "feeds");
 				break;
 			}
-			wanted = grown;
-			wanted[n] = (struct wanted){.pause_ns = FEEDS_RETRY_FIRST};
-			r = entry_init(feed, j, &wanted[n++].entry);
+			configured = grown;
+			configured[n] = (struct configured_feed){.pause_ns = FEEDS_RETRY_FIRST};
+			r = entry_init(feed, j, &configured[n++].entry);
 		}
 	}
 	if (r < 0) {
-		wanted_release(wanted, n);
+		configured_release(configured, n);
 		return r;
 	}
-	*ret_wanted = wanted;
+	*ret_configured = configured;
 	*ret_n = n;
 	return 0;
 }
 
-/* What is wanted still, and was, goes on as it is. */
-static void keep_same(struct feeds *feeds, struct wanted *wanted, size_t n)
+/* What is configured still, and was, goes on as it is. */
+static void keep_same(struct feeds *feeds, struct configured_feed *configured, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		for (size_t j = 0; j < feeds->n_wanted; j++) {
-			struct wanted *was = &feeds->wanted[j];
+		for (size_t j = 0; j < feeds->n_configured; j++) {
+			struct configured_feed *was = &feeds->configured[j];
 
-			if (!was->runner || !entry_same(&was->entry, &wanted[i].entry))
+			if (!was->session || !entry_same(&was->entry, &configured[i].entry))
 				continue;
-			wanted[i].verified = was->verified;
-			wanted[i].past = was->past;
-			wanted[i].runner = TAKE(was->runner);
+			configured[i].verified = was->verified;
+			configured[i].rolled_back = was->rolled_back;
+			configured[i].session = TAKE(was->session);
 			break;
 		}
 	}
 }
 
-size_t unwanted_find(const struct feeds *feeds, const struct entry *entry)
+size_t retired_find(const struct feeds *feeds, const struct entry *entry)
 {
 	size_t found = SIZE_MAX;
 	uint32_t id = 0;
 
-	for (size_t i = 0; i < feeds->n_unwanted; i++) {
-		const struct unwanted *u = &feeds->unwanted[i];
-		const struct feed_definition *d = runner_definition(u->runner);
+	for (size_t i = 0; i < feeds->n_retired; i++) {
+		const struct retired_feed *u = &feeds->retired[i];
+		const struct feed_definition *d = session_definition(u->session);
 
-		if (u->past || u->removed || d->id <= id || !entry_means(entry, d))
+		if (u->rolled_back || u->removed || d->id <= id || !entry_means(entry, d))
 			continue;
 		found = i;
 		id = d->id;
@@ -111,40 +111,40 @@ size_t unwanted_find(const struct feeds *feeds, const struct entry *entry)
 
 static void take_meant(struct feeds *feeds)
 {
-	for (size_t i = 0; i < feeds->n_wanted; i++) {
-		struct wanted *w = &feeds->wanted[i];
-		size_t found = w->runner ? SIZE_MAX : unwanted_find(feeds, &w->entry);
+	for (size_t i = 0; i < feeds->n_configured; i++) {
+		struct configured_feed *w = &feeds->configured[i];
+		size_t found = w->session ? SIZE_MAX : retired_find(feeds, &w->entry);
 
 		if (found != SIZE_MAX)
-			w->runner = unwanted_take(feeds, found);
+			w->session = retired_take(feeds, found);
 	}
 }
 
 int feeds_configure(struct feeds *feeds, const struct config *config)
 {
-	struct wanted *wanted;
+	struct configured_feed *configured;
 	size_t n;
 	bool larger = config->policy.max_object_bytes > feeds->shared.policy.max_object_bytes;
-	int r = read_entries(config, &wanted, &n);
+	int r = read_entries(config, &configured, &n);
 
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
 	if (r < 0)
 		return r;
-	keep_same(feeds, wanted, n);
-	for (size_t i = 0; r >= 0 && i < feeds->n_wanted; i++) {
-		if (!feeds->wanted[i].runner)
+	keep_same(feeds, configured, n);
+	for (size_t i = 0; r >= 0 && i < feeds->n_configured; i++) {
+		if (!feeds->configured[i].session)
 			continue;
-		r = unwanted_add(feeds, feeds->wanted[i].runner);
+		r = retired_add(feeds, feeds->configured[i].session);
 		if (r < 0)
 			break;
-		feeds->unwanted[feeds->n_unwanted - 1].past = feeds->wanted[i].past;
-		feeds->wanted[i].runner = NULL;
+		feeds->retired[feeds->n_retired - 1].rolled_back = feeds->configured[i].rolled_back;
+		feeds->configured[i].session = NULL;
 	}
-	for (size_t i = 0; i < feeds->n_wanted; i++)
-		resolve_hide(feeds, &feeds->wanted[i]);
-	wanted_release(feeds->wanted, feeds->n_wanted);
-	feeds->wanted = wanted;
-	feeds->n_wanted = feeds->pace.n_feeds = n;
+	for (size_t i = 0; i < feeds->n_configured; i++)
+		resolve_hide(feeds, &feeds->configured[i]);
+	configured_release(feeds->configured, feeds->n_configured);
+	feeds->configured = configured;
+	feeds->n_configured = feeds->pace.n_feeds = n;
 	feeds->shared.policy = config->policy;
 	/* What is asked again at the earliest after this is to be looked up then. */
 	discovery_set_recheck(feeds->shared.discovery, config->policy.recheck_ns / 2);
@@ -152,10 +152,10 @@ int feeds_configure(struct feeds *feeds, const struct config *config)
 	feeds->config = config;
 	if (r >= 0)
 		r = wildcard_configure(feeds);
-	for (size_t i = 0; i < feeds->n_wanted; i++) {
-		wanted_tune(&feeds->wanted[i]);
-		if (larger && feeds->wanted[i].runner)
-			runner_retry_passed(feeds->wanted[i].runner);
+	for (size_t i = 0; i < feeds->n_configured; i++) {
+		configured_tune(&feeds->configured[i]);
+		if (larger && feeds->configured[i].session)
+			session_retry_passed(feeds->configured[i].session);
 	}
 	return r;
 }
@@ -166,9 +166,9 @@ int feeds_tell(struct feeds *feeds)
 	int r = 0;
 
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
-	for (size_t i = 0; r >= 0 && i < feeds->n_wanted; i++) {
-		const struct wanted *w = &feeds->wanted[i];
-		const struct feed_definition *d = w->runner ? runner_definition(w->runner) : NULL;
+	for (size_t i = 0; r >= 0 && i < feeds->n_configured; i++) {
+		const struct configured_feed *w = &feeds->configured[i];
+		const struct feed_definition *d = w->session ? session_definition(w->session) : NULL;
 
 		if (!d || d->resync_ns == w->entry.resync_ns)
 			continue;
@@ -179,7 +179,7 @@ int feeds_tell(struct feeds *feeds)
 		if (r < 0)
 			return recorder_fail(recorder, r);
 		recorder_changed(recorder);
-		runner_set_resync(w->runner, w->entry.resync_ns);
+		session_set_resync(w->session, w->entry.resync_ns);
 	}
 	return r;
 }

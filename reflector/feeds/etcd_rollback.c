@@ -30,36 +30,36 @@ static bool speaks_for_cluster(const struct feed_definition *d)
 	return !strchr(d->group, '.') || ends_with(d->group, ".k8s.io");
 }
 
-bool feeds_take_past(struct feeds *feeds, struct runner *runner)
+bool feeds_take_etcd_rollback(struct feeds *feeds, struct session *session)
 {
-	const struct feed_definition *d = runner_definition(runner);
+	const struct feed_definition *d = session_definition(session);
 
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
 	log_event(LOG_WARNING, "feed", "another-past", "feed=%s id=%u text=%s", log_quote(d->name),
 		d->id, log_quote("the server's newest state is older than ours"));
 	if (speaks_for_cluster(d))
 		return true;
-	for (size_t i = 0; i < feeds->n_wanted; i++)
-		if (feeds->wanted[i].runner == runner)
-			feeds->wanted[i].past = true;
-	return false; /* one that is not wanted any more stops, and goes as it would have */
+	for (size_t i = 0; i < feeds->n_configured; i++)
+		if (feeds->configured[i].session == session)
+			feeds->configured[i].rolled_back = true;
+	return false; /* one that is not configured any more stops, and goes as it would have */
 }
 
-/* What is wanted is looked for again, and becomes a feed of its own: the old one, which has stopped,
+/* What is configured is looked for again, and becomes a feed of its own: the old one, which has stopped,
  * goes when that has been listed. */
-int past_replace(struct feeds *feeds)
+int etcd_rollback_replace(struct feeds *feeds)
 {
-	for (size_t i = 0; i < feeds->n_wanted; i++) {
-		struct wanted *w = &feeds->wanted[i];
+	for (size_t i = 0; i < feeds->n_configured; i++) {
+		struct configured_feed *w = &feeds->configured[i];
 
-		if (!w->past)
+		if (!w->rolled_back)
 			continue;
-		int r = unwanted_add(feeds, w->runner);
+		int r = retired_add(feeds, w->session);
 		if (r < 0)
 			return r;
-		feeds->unwanted[feeds->n_unwanted - 1].past = true;
-		w->runner = NULL;
-		w->past = w->verified = false;
+		feeds->retired[feeds->n_retired - 1].rolled_back = true;
+		w->session = NULL;
+		w->rolled_back = w->verified = false;
 		w->ask_ns = 0;
 	}
 	return 0;

@@ -24,15 +24,15 @@ static int load_feed(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
 	struct load *load = arg;
-	CLEANUP(runner_free) struct runner *runner = NULL;
+	CLEANUP(session_free) struct session *session = NULL;
 
 	if (checkpoint->phase == FEED_REMOVED)
 		return 0;
-	load->result = runner_new(&load->feeds->shared, definition, checkpoint, PAGE_SIZE, &runner);
+	load->result = session_new(&load->feeds->shared, definition, checkpoint, PAGE_SIZE, &session);
 	if (load->result >= 0)
-		load->result = unwanted_add(load->feeds, runner);
+		load->result = retired_add(load->feeds, session);
 	if (load->result >= 0)
-		runner = NULL;
+		session = NULL;
 	return load->result < 0;
 }
 
@@ -49,15 +49,15 @@ static int load_feeds(struct feeds *feeds)
 	return r < 0 ? r : load.result;
 }
 
-static int on_list_end(void *arg, struct runner *runner)
+static int on_list_end(void *arg, struct session *session)
 {
 	struct feeds *feeds = arg;
 
-	(void)runner; /* it counts as listed already */
+	(void)session; /* it counts as listed already */
 	return replace_ready(feeds);
 }
 
-int feeds_new(struct journal *journal, const struct runner_shared *shared,
+int feeds_new(struct journal *journal, const struct session_shared *shared,
 	struct feeds **ret_feeds)
 {
 	CLEANUP(feeds_free) struct feeds *feeds = calloc(1, sizeof(*feeds));
@@ -86,34 +86,34 @@ void feeds_free(struct feeds **feeds)
 	if (!f)
 		return;
 	CHECK_OBJ(f, FEEDS_MAGIC);
-	for (size_t i = 0; i < f->n_wanted; i++)
-		resolve_hide(f, &f->wanted[i]);
-	wanted_release(f->wanted, f->n_wanted);
+	for (size_t i = 0; i < f->n_configured; i++)
+		resolve_hide(f, &f->configured[i]);
+	configured_release(f->configured, f->n_configured);
 	wildcard_release(f);
-	for (size_t i = 0; i < f->n_unwanted; i++)
-		runner_free(&f->unwanted[i].runner);
-	free(f->unwanted);
+	for (size_t i = 0; i < f->n_retired; i++)
+		session_free(&f->retired[i].session);
+	free(f->retired);
 	f->magic = 0;
 	free(f);
 	*feeds = NULL;
 }
 
-typedef int each_fn(struct feeds *feeds, struct runner *runner, void *arg);
+typedef int each_fn(struct feeds *feeds, struct session *session, void *arg);
 
-/* Calls FN for each runner that is not about to go; stops at the first error. AGAIN of one is AGAIN
+/* Calls FN for each session that is not about to go; stops at the first error. AGAIN of one is AGAIN
  * of all. */
 static int each(struct feeds *feeds, each_fn *fn, void *arg)
 {
 	int result = 0;
 
-	for (size_t i = 0; i < feeds->n_wanted + feeds->n_unwanted; i++) {
-		const struct unwanted *u = i < feeds->n_wanted ? NULL
-			: &feeds->unwanted[i - feeds->n_wanted];
-		struct runner *runner = u ? u->runner : feeds->wanted[i].runner;
+	for (size_t i = 0; i < feeds->n_configured + feeds->n_retired; i++) {
+		const struct retired_feed *u = i < feeds->n_configured ? NULL
+			: &feeds->retired[i - feeds->n_configured];
+		struct session *session = u ? u->session : feeds->configured[i].session;
 
-		if (!runner || (u && u->removed))
+		if (!session || (u && u->removed))
 			continue;
-		int r = fn(feeds, runner, arg);
+		int r = fn(feeds, session, arg);
 		if (r < 0)
 			return r;
 		if (r == AGAIN)
@@ -122,11 +122,11 @@ static int each(struct feeds *feeds, each_fn *fn, void *arg)
 	return result;
 }
 
-static int start_one(struct feeds *feeds, struct runner *runner, void *arg)
+static int start_one(struct feeds *feeds, struct session *session, void *arg)
 {
 	(void)feeds;
 	(void)arg;
-	runner_start(runner);
+	session_start(session);
 	return 0;
 }
 
@@ -142,18 +142,18 @@ int feeds_start(struct feeds *feeds)
 /* Places among the lists: the one that has waited longest comes first. */
 struct queue {
 	size_t listing;
-	struct runner *first;
+	struct session *first;
 };
 
-static int look_at_queue(struct feeds *feeds, struct runner *runner, void *arg)
+static int look_at_queue(struct feeds *feeds, struct session *session, void *arg)
 {
 	struct queue *queue = arg;
-	uint64_t queued = runner_queued(runner);
+	uint64_t queued = session_queued(session);
 
 	(void)feeds;
-	queue->listing += runner_is_listing(runner);
-	if (queued && (!queue->first || queued < runner_queued(queue->first)))
-		queue->first = runner;
+	queue->listing += session_is_listing(session);
+	if (queued && (!queue->first || queued < session_queued(queue->first)))
+		queue->first = session;
 	return 0;
 }
 
@@ -165,7 +165,7 @@ static void grant_turns(struct feeds *feeds)
 		(void)each(feeds, look_at_queue, &queue);
 		if (!queue.first || queue.listing >= feeds->shared.policy.list_concurrency)
 			return;
-		runner_take_turn(queue.first);
+		session_take_turn(queue.first);
 	}
 }
 
@@ -173,18 +173,18 @@ static void grant_turns(struct feeds *feeds)
 struct checks {
 	bool running;
 	uint64_t at;
-	struct runner *first;
+	struct session *first;
 };
 
-static int look_at_checks(struct feeds *feeds, struct runner *runner, void *arg)
+static int look_at_checks(struct feeds *feeds, struct session *session, void *arg)
 {
 	struct checks *checks = arg;
-	uint64_t at = runner_check_at(runner);
+	uint64_t at = session_check_at(session);
 
 	(void)feeds;
-	checks->running |= runner_is_checking(runner);
+	checks->running |= session_is_checking(session);
 	if (at < checks->at)
-		*checks = (struct checks){checks->running, at, runner};
+		*checks = (struct checks){checks->running, at, session};
 	return 0;
 }
 
@@ -204,15 +204,15 @@ static void start_check(struct feeds *feeds, uint64_t now)
 	struct checks checks = find_checks(feeds);
 
 	if (checks.at <= now)
-		runner_check_start(checks.first);
+		session_check_start(checks.first);
 }
 
-static int work_one(struct feeds *feeds, struct runner *runner, void *arg)
+static int work_one(struct feeds *feeds, struct session *session, void *arg)
 {
 	(void)feeds;
-	if (runner_until(runner) <= *(const uint64_t *)arg)
-		runner_tick(runner);
-	return runner_work(runner);
+	if (session_until(session) <= *(const uint64_t *)arg)
+		session_tick(session);
+	return session_work(session);
 }
 
 int feeds_work(struct feeds *feeds)
@@ -222,7 +222,7 @@ int feeds_work(struct feeds *feeds)
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
 	if (!feeds->started)
 		return 0;
-	int r = past_replace(feeds);
+	int r = etcd_rollback_replace(feeds);
 	if (r >= 0)
 		r = resolve_due(feeds);
 	if (r >= 0)
@@ -239,13 +239,13 @@ int feeds_work(struct feeds *feeds)
 	return more;
 }
 
-static int until_one(struct feeds *feeds, struct runner *runner, void *arg)
+static int until_one(struct feeds *feeds, struct session *session, void *arg)
 {
 	uint64_t *until = arg;
 
 	(void)feeds;
-	if (runner_until(runner) < *until)
-		*until = runner_until(runner);
+	if (session_until(session) < *until)
+		*until = session_until(session);
 	return 0;
 }
 
@@ -259,58 +259,58 @@ uint64_t feeds_until(const struct feeds *feeds)
 	if (wildcard_until(feeds) < until)
 		until = wildcard_until(feeds);
 	(void)each((struct feeds *)feeds, until_one, &until);
-	for (size_t i = 0; i < feeds->n_wanted; i++)
-		if (!feeds->wanted[i].verified && feeds->wanted[i].ask_ns < until)
-			until = feeds->wanted[i].ask_ns;
+	for (size_t i = 0; i < feeds->n_configured; i++)
+		if (!feeds->configured[i].verified && feeds->configured[i].ask_ns < until)
+			until = feeds->configured[i].ask_ns;
 	return until;
 }
 
 void feeds_committed(struct feeds *feeds)
 {
-	for (size_t i = 0; i < feeds->n_wanted; i++) {
-		struct wanted *w = &feeds->wanted[i];
+	for (size_t i = 0; i < feeds->n_configured; i++) {
+		struct configured_feed *w = &feeds->configured[i];
 
 		/* Without memory for the name it is given once more. */
-		if (w->renamed && runner_rename(w->runner, w->entry.name) < 0)
+		if (w->renamed && session_rename(w->session, w->entry.name) < 0)
 			err_clear();
 		w->renamed = false;
-		if (w->runner)
-			runner_committed(w->runner);
+		if (w->session)
+			session_committed(w->session);
 	}
-	for (size_t i = 0; i < feeds->n_unwanted;) {
-		if (!feeds->unwanted[i].removed) {
+	for (size_t i = 0; i < feeds->n_retired;) {
+		if (!feeds->retired[i].removed) {
 			i++;
 			continue;
 		}
-		struct runner *runner = unwanted_take(feeds, i);
-		runner_free(&runner);
+		struct session *session = retired_take(feeds, i);
+		session_free(&session);
 	}
 }
 
-static int rewind_one(struct feeds *feeds, struct runner *runner, void *arg)
+static int rewind_one(struct feeds *feeds, struct session *session, void *arg)
 {
 	(void)feeds;
-	return runner_rewind(runner, arg);
+	return session_rewind(session, arg);
 }
 
 int feeds_rewind(struct feeds *feeds, const char *why)
 {
-	for (size_t i = 0; i < feeds->n_wanted; i++)
-		feeds->wanted[i].renamed = false;
-	for (size_t i = 0; i < feeds->n_unwanted; i++)
-		feeds->unwanted[i].removed = false;
+	for (size_t i = 0; i < feeds->n_configured; i++)
+		feeds->configured[i].renamed = false;
+	for (size_t i = 0; i < feeds->n_retired; i++)
+		feeds->retired[i].removed = false;
 	int r = each(feeds, rewind_one, (void *)why);
 	/* A full batch may have been committed between the removal and the failure. */
-	for (size_t i = 0; i < feeds->n_unwanted; i++)
-		feeds->unwanted[i].removed = runner_is_removed(feeds->unwanted[i].runner);
+	for (size_t i = 0; i < feeds->n_retired; i++)
+		feeds->retired[i].removed = session_is_removed(feeds->retired[i].session);
 	return r;
 }
 
-static int resume_one(struct feeds *feeds, struct runner *runner, void *arg)
+static int resume_one(struct feeds *feeds, struct session *session, void *arg)
 {
 	(void)feeds;
 	(void)arg;
-	runner_resume(runner);
+	session_resume(session);
 	return 0;
 }
 
@@ -319,10 +319,10 @@ void feeds_resume(struct feeds *feeds)
 	(void)each(feeds, resume_one, NULL);
 }
 
-static int abandon_one(struct feeds *feeds, struct runner *runner, void *arg)
+static int abandon_one(struct feeds *feeds, struct session *session, void *arg)
 {
 	(void)feeds;
-	return runner_abandon_old(runner, *(const uint64_t *)arg);
+	return session_abandon_old(session, *(const uint64_t *)arg);
 }
 
 int feeds_abandon_old(struct feeds *feeds, uint64_t limit_ns)
@@ -330,13 +330,13 @@ int feeds_abandon_old(struct feeds *feeds, uint64_t limit_ns)
 	return each(feeds, abandon_one, &limit_ns);
 }
 
-static int begin_one(struct feeds *feeds, struct runner *runner, void *arg)
+static int begin_one(struct feeds *feeds, struct session *session, void *arg)
 {
 	uint64_t *begin = arg;
 
 	(void)feeds;
-	if (runner_list_begin(runner) < *begin)
-		*begin = runner_list_begin(runner);
+	if (session_list_begin(session) < *begin)
+		*begin = session_list_begin(session);
 	return 0;
 }
 
@@ -348,11 +348,11 @@ uint64_t feeds_list_begin(const struct feeds *feeds)
 	return begin;
 }
 
-static int report_one(struct feeds *feeds, struct runner *runner, void *arg)
+static int report_one(struct feeds *feeds, struct session *session, void *arg)
 {
 	(void)feeds;
 	(void)arg;
-	runner_report(runner);
+	session_report(session);
 	return 0;
 }
 
@@ -363,5 +363,5 @@ void feeds_report(struct feeds *feeds)
 
 size_t feeds_count(const struct feeds *feeds)
 {
-	return feeds->n_wanted;
+	return feeds->n_configured;
 }

@@ -20,7 +20,7 @@
 struct feeds;
 
 /* Borrows all of them; ON_DOUBT and ON_FORGET of SHARED are the caller's, the rest is filled in. */
-int feeds_new(struct journal *journal, const struct runner_shared *shared,
+int feeds_new(struct journal *journal, const struct session_shared *shared,
 	struct feeds **ret_feeds);
 void feeds_free(struct feeds **feeds);
 
@@ -41,7 +41,7 @@ void feeds_doubt(struct feeds *feeds);
 
 /* RUNNER's server is in another past. True: all of the cluster is; else that feed alone is listed anew,
  * into a new feed. From ON_FORGET. */
-bool feeds_take_past(struct feeds *feeds, struct runner *runner);
+bool feeds_take_etcd_rollback(struct feeds *feeds, struct session *session);
 
 /* All that can be done without the network: time limits, places among the lists, slices of sweeps,
  * replacing. AGAIN: there is more. Errors are the journal's. */

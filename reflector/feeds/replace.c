@@ -3,26 +3,26 @@
 #include "reflector/record/batch.h"
 #include "reflector/feeds/feeds_internal.h"
 
-static int append_removed(struct feeds *feeds, struct unwanted *unwanted)
+static int append_removed(struct feeds *feeds, struct retired_feed *retired)
 {
-	const struct feed_definition *d = runner_definition(unwanted->runner);
+	const struct feed_definition *d = session_definition(retired->session);
 	struct record record = {.feed = d->id, .type = RECORD_FEED_REMOVED};
 	uint64_t seq;
 
 	log_event(LOG_NOTICE, "feed", "removed", "feed=%s id=%u", log_quote(d->name), d->id);
-	unwanted->removed = true;
-	runner_stop(unwanted->runner); /* what its watch brings until the commit is nobody's any more */
+	retired->removed = true;
+	session_stop(retired->session); /* what its watch brings until the commit is nobody's any more */
 	return recorder_append(feeds->shared.recorder, &record, &seq);
 }
 
-/* Every feed that is to stand for this name has been listed; so too when none is wanted any more. */
+/* Every feed that is to stand for this name has been listed; so too when none is configured any more. */
 static bool is_name_ready(const struct feeds *feeds, const char *stored)
 {
-	for (size_t i = 0; i < feeds->n_wanted; i++) {
-		const struct wanted *w = &feeds->wanted[i];
+	for (size_t i = 0; i < feeds->n_configured; i++) {
+		const struct configured_feed *w = &feeds->configured[i];
 
 		if (entry_is_named(stored, w->entry.name) &&
-			(!w->runner || !runner_is_listed(w->runner)))
+			(!w->session || !session_is_listed(w->session)))
 			return false;
 	}
 	return true;
@@ -30,9 +30,9 @@ static bool is_name_ready(const struct feeds *feeds, const char *stored)
 
 bool replace_has_old_of(const struct feeds *feeds, const char *name)
 {
-	for (size_t i = 0; i < feeds->n_unwanted; i++)
-		if (!feeds->unwanted[i].removed &&
-			entry_is_named(runner_definition(feeds->unwanted[i].runner)->name, name))
+	for (size_t i = 0; i < feeds->n_retired; i++)
+		if (!feeds->retired[i].removed &&
+			entry_is_named(session_definition(feeds->retired[i].session)->name, name))
 			return true;
 	return false;
 }
@@ -41,15 +41,15 @@ int replace_ready(struct feeds *feeds)
 {
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < feeds->n_unwanted; i++) {
-		struct unwanted *u = &feeds->unwanted[i];
+	for (size_t i = 0; r >= 0 && i < feeds->n_retired; i++) {
+		struct retired_feed *u = &feeds->retired[i];
 
-		if (!u->removed && is_name_ready(feeds, runner_definition(u->runner)->name))
+		if (!u->removed && is_name_ready(feeds, session_definition(u->session)->name))
 			r = append_removed(feeds, u);
 	}
-	for (size_t i = 0; r >= 0 && i < feeds->n_wanted; i++) {
-		struct wanted *w = &feeds->wanted[i];
-		const struct feed_definition *d = w->runner ? runner_definition(w->runner) : NULL;
+	for (size_t i = 0; r >= 0 && i < feeds->n_configured; i++) {
+		struct configured_feed *w = &feeds->configured[i];
+		const struct feed_definition *d = w->session ? session_definition(w->session) : NULL;
 
 		if (!d || w->renamed || !strcmp(d->name, w->entry.name) ||
 			replace_has_old_of(feeds, w->entry.name))
@@ -67,9 +67,9 @@ int replace_ready(struct feeds *feeds)
 
 bool replace_is_due(const struct feeds *feeds)
 {
-	for (size_t i = 0; i < feeds->n_unwanted; i++)
-		if (!feeds->unwanted[i].removed &&
-			is_name_ready(feeds, runner_definition(feeds->unwanted[i].runner)->name))
+	for (size_t i = 0; i < feeds->n_retired; i++)
+		if (!feeds->retired[i].removed &&
+			is_name_ready(feeds, session_definition(feeds->retired[i].session)->name))
 			return true;
 	return false;
 }

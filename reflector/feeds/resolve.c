@@ -9,7 +9,7 @@
 #include "reflector/feed/definition.h"
 #include "reflector/feeds/feeds_internal.h"
 
-static int add_feed(struct feeds *feeds, struct wanted *w, struct feed_definition *definition)
+static int add_feed(struct feeds *feeds, struct configured_feed *w, struct feed_definition *definition)
 {
 	struct recorder *recorder = feeds->shared.recorder;
 	struct feed_checkpoint checkpoint = {.phase = FEED_LISTING};
@@ -31,35 +31,35 @@ static int add_feed(struct feeds *feeds, struct wanted *w, struct feed_definitio
 	if (r >= 0)
 		r = recorder_flush(recorder);
 	if (r >= 0)
-		r = runner_new(&feeds->shared, definition, &checkpoint, w->entry.page_size, &w->runner);
+		r = session_new(&feeds->shared, definition, &checkpoint, w->entry.page_size, &w->session);
 	if (r < 0)
 		return r;
-	wanted_tune(w);
+	configured_tune(w);
 	log_event(LOG_NOTICE, "feed", "added", "feed=%s id=%u resource=%s group=%s version=%s",
 		log_quote(definition->name), definition->id, definition->resource,
 		*definition->group ? definition->group : "core", definition->version);
 	if (feeds->started)
-		runner_start(w->runner);
+		session_start(w->session);
 	return 0;
 }
 
 /* The entry is known to mean DEFINITION: go on with what it has, take what is there, or add it. */
-static int settle(struct feeds *feeds, struct wanted *w, struct feed_definition *definition)
+static int settle(struct feeds *feeds, struct configured_feed *w, struct feed_definition *definition)
 {
-	if (w->runner && definition_same(runner_definition(w->runner), definition))
+	if (w->session && definition_same(session_definition(w->session), definition))
 		return 0;
-	if (w->runner) {
-		int r = unwanted_add(feeds, w->runner);
+	if (w->session) {
+		int r = retired_add(feeds, w->session);
 
 		if (r < 0)
 			return r;
-		w->runner = NULL;
+		w->session = NULL;
 	}
-	for (size_t i = 0; i < feeds->n_unwanted; i++) {
-		if (!feeds->unwanted[i].removed && !feeds->unwanted[i].past &&
-			definition_same(runner_definition(feeds->unwanted[i].runner), definition)) {
-			w->runner = unwanted_take(feeds, i);
-			wanted_tune(w);
+	for (size_t i = 0; i < feeds->n_retired; i++) {
+		if (!feeds->retired[i].removed && !feeds->retired[i].rolled_back &&
+			definition_same(session_definition(feeds->retired[i].session), definition)) {
+			w->session = retired_take(feeds, i);
+			configured_tune(w);
 			return 0;
 		}
 	}
@@ -73,11 +73,11 @@ static enum feed_phase pending_phase(int error)
 	return error == ERR_CONFIG ? FEED_ERROR : FEED_LISTING;
 }
 
-void resolve_show(struct feeds *feeds, struct wanted *w, int error, const char *why)
+void resolve_show(struct feeds *feeds, struct configured_feed *w, int error, const char *why)
 {
 	struct stats_feed *row = &w->pending;
 
-	if (w->runner)
+	if (w->session)
 		return; /* which says by itself what it lacks */
 	if (!w->said)
 		log_event(LOG_WARNING, "feed", "unresolved", "feed=%s resource=%s error=%s",
@@ -91,7 +91,7 @@ void resolve_show(struct feeds *feeds, struct wanted *w, int error, const char *
 	(void)stats_feed_set(feeds->shared.stats, row); /* no room: no row */
 }
 
-void resolve_hide(struct feeds *feeds, struct wanted *w)
+void resolve_hide(struct feeds *feeds, struct configured_feed *w)
 {
 	if (w->pending.feed)
 		(void)stats_feed_remove(feeds->shared.stats, w->pending.feed); /* perhaps it had none */
@@ -105,7 +105,7 @@ static uint64_t drawn_out(const struct feeds *feeds, uint64_t pause)
 }
 
 /* Not at once; longer each time, where what is wrong may pass. */
-static void ask_later(struct feeds *feeds, struct wanted *w, int error)
+static void ask_later(struct feeds *feeds, struct configured_feed *w, int error)
 {
 	const char *why = err_text(error);
 	bool passing = error != ERR_NO_RESOURCE && error != ERR_CONFIG && error != ERR_FORBIDDEN;
@@ -120,14 +120,14 @@ static void ask_later(struct feeds *feeds, struct wanted *w, int error)
 }
 
 /* Of a group that is gone only the name may be left, in another group. */
-static bool is_same_resource(const struct wanted *w, const struct resource *resource)
+static bool is_same_resource(const struct configured_feed *w, const struct resource *resource)
 {
 	return entry_is_of(&w->entry, &(struct entry_resource){resource->group, resource->version,
 		resource->plural});
 }
 
 /* Errors are the journal's. */
-static int resolve(struct feeds *feeds, struct wanted *w)
+static int resolve(struct feeds *feeds, struct configured_feed *w)
 {
 	struct resource resource;
 	struct feed_definition definition;
@@ -142,7 +142,7 @@ static int resolve(struct feeds *feeds, struct wanted *w)
 	if (r == FOUND)
 		r = entry_define(&w->entry, &resource, &definition);
 	if (r < 0) {
-		/* What has a runner goes on with what was known. */
+		/* What has a session goes on with what was known. */
 		ask_later(feeds, w, r);
 		return 0;
 	}
@@ -151,7 +151,7 @@ static int resolve(struct feeds *feeds, struct wanted *w)
 	int settled = settle(feeds, w, &definition);
 	/* A batch that failed took the new feed with it: once more, when there is room again. */
 	w->verified = settled >= 0;
-	if (w->runner)
+	if (w->session)
 		resolve_hide(feeds, w);
 	return settled;
 }
@@ -161,9 +161,9 @@ int resolve_due(struct feeds *feeds)
 	uint64_t now = proc_monotonic_ns();
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < feeds->n_wanted; i++)
-		if (!feeds->wanted[i].verified && feeds->wanted[i].ask_ns <= now)
-			r = resolve(feeds, &feeds->wanted[i]);
+	for (size_t i = 0; r >= 0 && i < feeds->n_configured; i++)
+		if (!feeds->configured[i].verified && feeds->configured[i].ask_ns <= now)
+			r = resolve(feeds, &feeds->configured[i]);
 	return r;
 }
 
@@ -172,8 +172,8 @@ int feeds_discovered(struct feeds *feeds, int result)
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
 	feeds->random = pace_random();
 	wildcard_discovered(feeds, result);
-	for (size_t i = 0; i < feeds->n_wanted; i++) {
-		struct wanted *w = &feeds->wanted[i];
+	for (size_t i = 0; i < feeds->n_configured; i++) {
+		struct configured_feed *w = &feeds->configured[i];
 
 		if (w->verified || (result < 0 && w->ask_ns != UINT64_MAX))
 			continue;
@@ -181,22 +181,22 @@ int feeds_discovered(struct feeds *feeds, int result)
 		if (result < 0)
 			ask_later(feeds, w, result);
 	}
-	for (size_t i = 0; i < feeds->n_wanted; i++)
-		if (feeds->wanted[i].runner)
-			runner_discovered(feeds->wanted[i].runner, result);
-	for (size_t i = 0; i < feeds->n_unwanted; i++)
-		runner_discovered(feeds->unwanted[i].runner, result);
+	for (size_t i = 0; i < feeds->n_configured; i++)
+		if (feeds->configured[i].session)
+			session_discovered(feeds->configured[i].session, result);
+	for (size_t i = 0; i < feeds->n_retired; i++)
+		session_discovered(feeds->retired[i].session, result);
 	return 0;
 }
 
 void feeds_doubt(struct feeds *feeds)
 {
 	feeds->random = pace_random();
-	for (size_t i = 0; i < feeds->n_wanted; i++) {
-		if (!feeds->wanted[i].verified)
+	for (size_t i = 0; i < feeds->n_configured; i++) {
+		if (!feeds->configured[i].verified)
 			continue;
-		feeds->wanted[i].verified = false;
-		feeds->wanted[i].ask_ns = proc_monotonic_ns() +
+		feeds->configured[i].verified = false;
+		feeds->configured[i].ask_ns = proc_monotonic_ns() +
 			drawn_out(feeds, FEEDS_RETRY_FIRST / 2);
 	}
 }

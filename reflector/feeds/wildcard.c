@@ -36,30 +36,30 @@ static size_t places_of(const struct config_feed *feed)
 
 /* Takes ENTRY over when it succeeds. */
 static int add_entry(struct feeds *feeds, const struct config_feed *wildcard, struct entry *entry,
-	struct wanted **ret_wanted)
+	struct configured_feed **ret_configured)
 {
-	struct wanted *grown = realloc(feeds->wanted, (feeds->n_wanted + 1) * sizeof(*grown));
+	struct configured_feed *grown = realloc(feeds->configured, (feeds->n_configured + 1) * sizeof(*grown));
 
 	if (!grown)
 		return err_set(-ENOMEM, "feeds");
-	feeds->wanted = grown;
-	grown += feeds->n_wanted++;
-	*grown = (struct wanted){.entry = *entry, .wildcard = wildcard, .seen = true,
+	feeds->configured = grown;
+	grown += feeds->n_configured++;
+	*grown = (struct configured_feed){.entry = *entry, .wildcard = wildcard, .seen = true,
 		.pause_ns = FEEDS_RETRY_FIRST};
 	*entry = (struct entry){0};
-	feeds->pace.n_feeds = feeds->n_wanted;
-	*ret_wanted = grown;
+	feeds->pace.n_feeds = feeds->n_configured;
+	*ret_configured = grown;
 	return 0;
 }
 
 static void remove_entry(struct feeds *feeds, size_t i)
 {
-	struct wanted *w = &feeds->wanted[i];
+	struct configured_feed *w = &feeds->configured[i];
 
 	resolve_hide(feeds, w);
 	entry_release(&w->entry);
-	*w = feeds->wanted[--feeds->n_wanted];
-	feeds->pace.n_feeds = feeds->n_wanted;
+	*w = feeds->configured[--feeds->n_configured];
+	feeds->pace.n_feeds = feeds->n_configured;
 }
 
 /* ---- what the journal has, before discovery says anything ---- */
@@ -69,7 +69,7 @@ static int adopt(struct feeds *feeds, const struct feed_definition *d)
 {
 	const struct entry_resource resource = {d->group, d->version, d->resource};
 	const struct config_feed *feed = NULL;
-	struct wanted *w;
+	struct configured_feed *w;
 	int r = 0;
 
 	for (size_t i = 0; !feed && i < feeds->config->n_feeds; i++)
@@ -82,11 +82,11 @@ static int adopt(struct feeds *feeds, const struct feed_definition *d)
 		r = entry_init_of(feed, i, &resource, &entry);
 		if (!r && config_find_feed(feeds->config, entry.name, d->group, d->version,
 			d->resource) == feed)
-			found = unwanted_find(feeds, &entry);
+			found = retired_find(feeds, &entry);
 		if (found != SIZE_MAX)
 			r = add_entry(feeds, feed, &entry, &w);
 		if (!r && found != SIZE_MAX)
-			w->runner = unwanted_take(feeds, found);
+			w->session = retired_take(feeds, found);
 		entry_release(&entry);
 	}
 	return r;
@@ -94,8 +94,8 @@ static int adopt(struct feeds *feeds, const struct feed_definition *d)
 
 static bool is_adopted(const struct feeds *feeds, const struct feed_definition *d)
 {
-	for (size_t i = 0; i < feeds->n_wanted; i++) {
-		const struct wanted *w = &feeds->wanted[i];
+	for (size_t i = 0; i < feeds->n_configured; i++) {
+		const struct configured_feed *w = &feeds->configured[i];
 
 		if (w->wildcard && entry_is_named(d->name, w->entry.name) &&
 			!strcmp(d->namespace_, w->entry.name_space))
@@ -108,13 +108,13 @@ static int adopt_all(struct feeds *feeds)
 {
 	int r = 0;
 
-	for (size_t i = 0; !r && i < feeds->n_unwanted;) {
-		const struct unwanted *u = &feeds->unwanted[i];
-		size_t before = feeds->n_unwanted;
+	for (size_t i = 0; !r && i < feeds->n_retired;) {
+		const struct retired_feed *u = &feeds->retired[i];
+		size_t before = feeds->n_retired;
 
-		if (!u->past && !u->removed && !is_adopted(feeds, runner_definition(u->runner)))
-			r = adopt(feeds, runner_definition(u->runner));
-		if (feeds->n_unwanted == before)
+		if (!u->rolled_back && !u->removed && !is_adopted(feeds, session_definition(u->session)))
+			r = adopt(feeds, session_definition(u->session));
+		if (feeds->n_retired == before)
 			i++; /* else another one has its place now */
 	}
 	return r;
@@ -126,39 +126,39 @@ int wildcard_configure(struct feeds *feeds)
 	int r = 0;
 
 	wildcard_release(feeds);
-	feeds->wild = calloc(config->n_feeds + 1, sizeof(*feeds->wild));
-	if (!feeds->wild)
+	feeds->wildcards = calloc(config->n_feeds + 1, sizeof(*feeds->wildcards));
+	if (!feeds->wildcards)
 		return err_set(-ENOMEM, "feeds");
 	for (size_t i = 0; !r && i < config->n_feeds; i++)
 		if (config->feeds[i].wildcard) {
-			struct wanted *w = &feeds->wild[feeds->n_wild++];
+			struct configured_feed *w = &feeds->wildcards[feeds->n_wildcards++];
 
 			w->wildcard = &config->feeds[i];
 			r = entry_init(&config->feeds[i], 0, &w->entry);
 		}
-	feeds->wild_ns = 0;
-	feeds->wild_pause_ns = FEEDS_RETRY_FIRST;
-	return r < 0 || !feeds->n_wild ? r : adopt_all(feeds);
+	feeds->wildcards_ns = 0;
+	feeds->wildcards_pause_ns = FEEDS_RETRY_FIRST;
+	return r < 0 || !feeds->n_wildcards ? r : adopt_all(feeds);
 }
 
 void wildcard_release(struct feeds *feeds)
 {
-	for (size_t i = 0; i < feeds->n_wild; i++)
-		resolve_hide(feeds, &feeds->wild[i]);
-	wanted_release(feeds->wild, feeds->n_wild);
-	feeds->wild = NULL;
-	feeds->n_wild = 0;
+	for (size_t i = 0; i < feeds->n_wildcards; i++)
+		resolve_hide(feeds, &feeds->wildcards[i]);
+	configured_release(feeds->wildcards, feeds->n_wildcards);
+	feeds->wildcards = NULL;
+	feeds->n_wildcards = 0;
 }
 
 /* ---- what discovery has ---- */
 
 /* Looking names up is slow: what has been resolved is known by its definition. */
-static bool means(const struct feeds *feeds, const struct wanted *w, const struct resource *resource)
+static bool means(const struct feeds *feeds, const struct configured_feed *w, const struct resource *resource)
 {
 	struct resource found;
 
-	if (w->verified && w->runner) {
-		const struct feed_definition *d = runner_definition(w->runner);
+	if (w->verified && w->session) {
+		const struct feed_definition *d = session_definition(w->session);
 
 		return !strcmp(d->group, resource->group) && !strcmp(d->resource, resource->plural);
 	}
@@ -172,8 +172,8 @@ static bool means(const struct feeds *feeds, const struct wanted *w, const struc
 /* An entry of the configuration names it, or has the name that it would get. */
 static bool is_named(const struct feeds *feeds, const struct resource *resource, const char *name)
 {
-	for (size_t i = 0; i < feeds->n_wanted; i++) {
-		const struct wanted *w = &feeds->wanted[i];
+	for (size_t i = 0; i < feeds->n_configured; i++) {
+		const struct configured_feed *w = &feeds->configured[i];
 
 		if (!w->wildcard && (!strcmp(w->entry.name, name) || means(feeds, w, resource)))
 			return true;
@@ -181,34 +181,34 @@ static bool is_named(const struct feeds *feeds, const struct resource *resource,
 	return false;
 }
 
-static struct wanted *find_entry(struct feeds *feeds, const struct entry *entry)
+static struct configured_feed *find_entry(struct feeds *feeds, const struct entry *entry)
 {
-	for (size_t i = 0; i < feeds->n_wanted; i++)
-		if (feeds->wanted[i].wildcard && !strcmp(feeds->wanted[i].entry.name, entry->name) &&
-			!strcmp(feeds->wanted[i].entry.name_space, entry->name_space))
-			return &feeds->wanted[i];
+	for (size_t i = 0; i < feeds->n_configured; i++)
+		if (feeds->configured[i].wildcard && !strcmp(feeds->configured[i].entry.name, entry->name) &&
+			!strcmp(feeds->configured[i].entry.name_space, entry->name_space))
+			return &feeds->configured[i];
 	return NULL;
 }
 
 static int add_new(struct feeds *feeds, const struct config_feed *wildcard, struct entry *entry)
 {
-	struct wanted *w;
+	struct configured_feed *w;
 
-	if (feeds->n_wanted + feeds->n_wild >= STATS_FEEDS_MAX) {
+	if (feeds->n_configured + feeds->n_wildcards >= STATS_FEEDS_MAX) {
 		feeds->left_out++;
 		return 0;
 	}
-	size_t found = unwanted_find(feeds, entry);
+	size_t found = retired_find(feeds, entry);
 	int r = add_entry(feeds, wildcard, entry, &w);
 	if (r < 0 || found == SIZE_MAX)
 		return r;
-	w->runner = unwanted_take(feeds, found);
-	wanted_tune(w);
+	w->session = retired_take(feeds, found);
+	configured_tune(w);
 	return 0;
 }
 
 /* The same resource may be served in another version now; its first one is preferred. */
-static void see(struct wanted *w, struct entry *entry)
+static void see(struct configured_feed *w, struct entry *entry)
 {
 	if (w->seen)
 		return;
@@ -239,7 +239,7 @@ static int take_resource(void *arg, const struct resource *resource)
 			break;
 		r = entry_init_of(feed, i, &of, &entry);
 		if (!r && !is_named(feeds, resource, entry.name)) {
-			struct wanted *w = find_entry(feeds, &entry);
+			struct configured_feed *w = find_entry(feeds, &entry);
 
 			if (w)
 				see(w, &entry);
@@ -254,7 +254,7 @@ static int take_resource(void *arg, const struct resource *resource)
 /* ---- what it has no more ---- */
 
 /* If so, and it was not seen, another entry names it now. */
-static bool is_served(const struct feeds *feeds, const struct wanted *w)
+static bool is_served(const struct feeds *feeds, const struct configured_feed *w)
 {
 	struct resource found;
 
@@ -268,18 +268,18 @@ static bool is_served(const struct feeds *feeds, const struct wanted *w)
 /* What has no feed goes at once, what has one when that is empty or was never meant. 1: it has gone. */
 static int drop_unseen(struct feeds *feeds, size_t i)
 {
-	struct wanted *w = &feeds->wanted[i];
+	struct configured_feed *w = &feeds->configured[i];
 
 	if (!w->wildcard || w->seen)
 		return 0;
-	if (w->runner) {
-		int r = is_served(feeds, w) ? 1 : runner_is_void(w->runner);
+	if (w->session) {
+		int r = is_served(feeds, w) ? 1 : session_is_void(w->session);
 
 		if (r > 0)
-			r = unwanted_add(feeds, w->runner) < 0 ? -ENOMEM : 1;
+			r = retired_add(feeds, w->session) < 0 ? -ENOMEM : 1;
 		if (r <= 0)
 			return r;
-		w->runner = NULL;
+		w->session = NULL;
 	}
 	remove_entry(feeds, i);
 	return 1;
@@ -289,16 +289,16 @@ static int drop_unseen(struct feeds *feeds, size_t i)
 
 static bool stands_for_any(const struct feeds *feeds, const struct config_feed *feed)
 {
-	for (size_t i = 0; i < feeds->n_wanted; i++)
-		if (feeds->wanted[i].wildcard == feed)
+	for (size_t i = 0; i < feeds->n_configured; i++)
+		if (feeds->configured[i].wildcard == feed)
 			return true;
 	return false;
 }
 
 static void report(struct feeds *feeds)
 {
-	for (size_t i = 0; i < feeds->n_wild; i++) {
-		struct wanted *w = &feeds->wild[i];
+	for (size_t i = 0; i < feeds->n_wildcards; i++) {
+		struct configured_feed *w = &feeds->wildcards[i];
 		char why[128];
 
 		if (feeds->left_out) {
@@ -322,10 +322,10 @@ static int look(struct feeds *feeds)
 	int r = 0;
 
 	feeds->left_out = 0;
-	for (size_t i = 0; i < feeds->n_wanted; i++)
-		feeds->wanted[i].seen = false;
+	for (size_t i = 0; i < feeds->n_configured; i++)
+		feeds->configured[i].seen = false;
 	r = discovery_each(feeds->shared.discovery, take_resource, feeds);
-	for (size_t i = 0; r >= 0 && i < feeds->n_wanted;) {
+	for (size_t i = 0; r >= 0 && i < feeds->n_configured;) {
 		r = drop_unseen(feeds, i);
 		i += r == 0;
 	}
@@ -339,42 +339,42 @@ static void look_later(struct feeds *feeds, int error)
 	const char *why = err_text(error);
 	uint64_t longest = feeds->shared.policy.backoff_max_ns;
 
-	for (size_t i = 0; i < feeds->n_wild; i++)
-		if (!stands_for_any(feeds, feeds->wild[i].wildcard))
-			resolve_show(feeds, &feeds->wild[i], error, why);
-	if (feeds->wild_pause_ns > longest)
-		feeds->wild_pause_ns = longest;
-	feeds->wild_ns = proc_monotonic_ns() + pace_jitter(feeds->wild_pause_ns);
-	feeds->wild_pause_ns *= 2;
+	for (size_t i = 0; i < feeds->n_wildcards; i++)
+		if (!stands_for_any(feeds, feeds->wildcards[i].wildcard))
+			resolve_show(feeds, &feeds->wildcards[i], error, why);
+	if (feeds->wildcards_pause_ns > longest)
+		feeds->wildcards_pause_ns = longest;
+	feeds->wildcards_ns = proc_monotonic_ns() + pace_jitter(feeds->wildcards_pause_ns);
+	feeds->wildcards_pause_ns *= 2;
 }
 
 int wildcard_due(struct feeds *feeds)
 {
 	uint64_t now = proc_monotonic_ns(), recheck = feeds->shared.policy.recheck_ns;
 
-	if (!feeds->n_wild || feeds->wild_ns > now)
+	if (!feeds->n_wildcards || feeds->wildcards_ns > now)
 		return 0;
 	int r = discovery_refresh(feeds->shared.discovery, recheck / 2);
 	if (r == AGAIN)
-		feeds->wild_ns = UINT64_MAX;
+		feeds->wildcards_ns = UINT64_MAX;
 	else if (r < 0)
 		look_later(feeds, r);
 	if (r != FOUND)
 		return 0;
-	feeds->wild_ns = now + pace_jitter(recheck);
-	feeds->wild_pause_ns = FEEDS_RETRY_FIRST;
+	feeds->wildcards_ns = now + pace_jitter(recheck);
+	feeds->wildcards_pause_ns = FEEDS_RETRY_FIRST;
 	return look(feeds);
 }
 
 uint64_t wildcard_until(const struct feeds *feeds)
 {
-	return feeds->n_wild ? feeds->wild_ns : UINT64_MAX;
+	return feeds->n_wildcards ? feeds->wildcards_ns : UINT64_MAX;
 }
 
 void wildcard_discovered(struct feeds *feeds, int result)
 {
 	if (!result)
-		feeds->wild_ns = 0; /* whoever asked for it: it may have something new */
-	else if (feeds->wild_ns == UINT64_MAX)
+		feeds->wildcards_ns = 0; /* whoever asked for it: it may have something new */
+	else if (feeds->wildcards_ns == UINT64_MAX)
 		look_later(feeds, result);
 }

@@ -30,7 +30,7 @@ struct step {
 };
 
 struct run {
-	struct feed feed;
+	struct feed_machine feed;
 	struct config_policy policy;
 	uint64_t now_ns;
 	uint64_t random;
@@ -41,7 +41,7 @@ static inline void begin(struct run *run)
 {
 	*run = (struct run){.now_ns = 1000 * SECOND, .random = 12345678901234567ull};
 	run->policy = config_policy_default();
-	feed_init(&run->feed, 500, &run->policy);
+	feed_machine_init(&run->feed, 500, &run->policy);
 }
 
 static inline void step(struct run *run, struct feed_input in)
@@ -49,7 +49,7 @@ static inline void step(struct run *run, struct feed_input in)
 	in.now_ns = run->now_ns;
 	in.random = run->random;
 	run->random = run->random * 6364136223846793005ull + 1442695040888963407ull;
-	feed_step(&run->feed, &in, &run->action);
+	feed_machine_step(&run->feed, &in, &run->action);
 }
 
 static inline void start(struct run *run, const char *rv, bool list_open)

@@ -15,7 +15,7 @@ Test(feed, c01_c06_an_empty_one_lists_the_newest_in_pages_then_watches)
 			.limit = 500},
 		{FEED_ON_PAGE, .rv = "12", .what = FEED_DO_FINISH_LIST, .want_rv = "10"},
 		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "10", .phase = LISTED});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, with_a_checkpoint_it_watches_and_never_lists)
@@ -25,7 +25,7 @@ Test(feed, with_a_checkpoint_it_watches_and_never_lists)
 	start(&run, "50", false);
 	cr_assert_eq(run.action.what, FEED_DO_WATCH);
 	cr_assert_str_eq(run.action.rv, "50");
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, an_open_list_means_list_again)
@@ -35,7 +35,7 @@ Test(feed, an_open_list_means_list_again)
 	start(&run, "50", true);
 	cr_assert_eq(run.action.what, FEED_DO_QUEUE);
 	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, what_is_not_resolved_asks_discovery_first)
@@ -55,7 +55,7 @@ Test(feed, what_is_not_resolved_asks_discovery_first)
 		{FEED_ON_RESOLVED, .what = FEED_DO_QUEUE, .phase = FEED_GONE},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = FEED_GONE},
 		{FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = FEED_LISTING});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, c16_c17_c18_the_rv_follows_events_and_bookmarks_and_a_clean_end_watches_on)
@@ -72,7 +72,7 @@ Test(feed, c16_c17_c18_the_rv_follows_events_and_bookmarks_and_a_clean_end_watch
 		{FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = LISTED},
 		{FEED_ON_ENDED, .after_ms = 400000, .what = FEED_DO_WATCH, .want_rv = "100",
 			.phase = LISTED});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 /* To watch on from "" would bring what is there, and none of what went. */
@@ -95,7 +95,7 @@ Test(feed, too_long_an_rv_leaves_the_one_before)
 	run.now_ns += 400 * SECOND;
 	step(&run, (struct feed_input){.on = FEED_ON_ENDED});
 	cr_assert_str_eq(run.action.rv, rv);
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, c40_opaque_rvs_are_followed_in_the_order_they_come)
@@ -106,7 +106,7 @@ Test(feed, c40_opaque_rvs_are_followed_in_the_order_they_come)
 	PLAY(&run,
 		{FEED_ON_EVENT, .rv = "abc-1", .what = FEED_DO_NOTHING, .phase = LISTED},
 		{FEED_ON_ENDED, .what = FEED_DO_WATCH, .want_rv = "abc-1", .phase = LISTED});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, c19_very_short_watches_wait_longer_each_time_and_then_list)
@@ -123,7 +123,7 @@ Test(feed, c19_very_short_watches_wait_longer_each_time_and_then_list)
 		{FEED_ON_ENDED, .what = FEED_DO_WAIT, .least_ms = 3200, .most_ms = 6400, .phase = LISTED},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, c34_a_lost_server_is_asked_again_ever_slower_from_the_same_rv)
@@ -150,7 +150,7 @@ Test(feed, c34_a_lost_server_is_asked_again_ever_slower_from_the_same_rv)
 		{FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = LISTED},
 		{FEED_ON_FAILED, .after_ms = 120000, .kind = FAILURE_BUSY, .what = FEED_DO_WAIT,
 			.least_ms = 800, .most_ms = 1600, .phase = LISTED});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, after_an_outage_an_expired_rv_is_listed_soon_but_not_ever_again)
@@ -175,7 +175,7 @@ Test(feed, after_an_outage_an_expired_rv_is_listed_soon_but_not_ever_again)
 				.phase = LISTED},
 			{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "60", .phase = LISTED});
 	}
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, a_stream_that_breaks_is_opened_again_at_once)
@@ -190,7 +190,7 @@ Test(feed, a_stream_that_breaks_is_opened_again_at_once)
 		/* It never answered this time: a failure, however long that took. */
 		{FEED_ON_FAILED, .after_ms = 30000, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT,
 			.least_ms = 800, .most_ms = 1600, .phase = LISTED});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, c30_retry_after_raises_the_pause)
@@ -202,7 +202,7 @@ Test(feed, c30_retry_after_raises_the_pause)
 		{FEED_ON_FAILED, .kind = FAILURE_BUSY, .retry_after_s = 7, .what = FEED_DO_WAIT,
 			.least_ms = 7000, .most_ms = 7000, .phase = LISTED},
 		{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, c46_forbidden_is_told_and_asked_again_slowly)
@@ -215,7 +215,7 @@ Test(feed, c46_forbidden_is_told_and_asked_again_slowly)
 			.most_ms = 30000, .phase = FEED_FORBIDDEN},
 		{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = FEED_FORBIDDEN},
 		{FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = LISTED});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, c47_a_resource_that_went_is_looked_for_and_then_listed)
@@ -230,7 +230,7 @@ Test(feed, c47_a_resource_that_went_is_looked_for_and_then_listed)
 		{FEED_ON_RESOLVED, .what = FEED_DO_QUEUE, .phase = FEED_GONE},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = FEED_GONE},
 		{FEED_ON_PAGE, .rv = "60", .what = FEED_DO_FINISH_LIST, .phase = LISTED});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, a_request_the_server_does_not_take_is_an_error_of_the_feed)
@@ -243,7 +243,7 @@ Test(feed, a_request_the_server_does_not_take_is_an_error_of_the_feed)
 		{FEED_ON_FAILED, .kind = FAILURE_REQUEST, .what = FEED_DO_WAIT, .least_ms = 15000,
 			.most_ms = 30000, .phase = FEED_ERROR},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = FEED_ERROR});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, c28_a_server_fault_in_the_stream_is_retried_then_listed)
@@ -260,7 +260,7 @@ Test(feed, c28_a_server_fault_in_the_stream_is_retried_then_listed)
 		{FEED_ON_FAILED, .kind = FAILURE_SERVER, .what = FEED_DO_WAIT, .most_ms = 60000,
 			.phase = LISTED},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, the_third_meeting_with_an_unreadable_object_passes_over_it)
@@ -269,21 +269,21 @@ Test(feed, the_third_meeting_with_an_unreadable_object_passes_over_it)
 
 	start(&run, "50", false);
 	for (int i = 0; i < 3; i++) {
-		cr_assert(!feed_is_tolerant(&run.feed));
+		cr_assert(!feed_machine_is_tolerant(&run.feed));
 		PLAY(&run,
 			{FEED_ON_FAILED, .kind = FAILURE_UNREADABLE, .what = FEED_DO_WAIT,
 				.most_ms = 60000, .phase = LISTED},
 			{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED});
 	}
-	cr_assert(feed_is_tolerant(&run.feed));
+	cr_assert(feed_machine_is_tolerant(&run.feed));
 	/* Until a list meets none. */
 	PLAY(&run,
 		{FEED_ON_RELIST, .what = FEED_DO_QUEUE, .phase = LISTED},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500, .phase = LISTED},
 		{FEED_ON_PAGE, .rv = "60", .what = FEED_DO_FINISH_LIST, .phase = LISTED},
 		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "60", .phase = LISTED});
-	cr_assert(!feed_is_tolerant(&run.feed));
-	feed_release(&run.feed);
+	cr_assert(!feed_machine_is_tolerant(&run.feed));
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, readable_events_between_unreadable_ones_begin_the_count_anew)
@@ -297,8 +297,8 @@ Test(feed, readable_events_between_unreadable_ones_begin_the_count_anew)
 				.most_ms = 60000, .phase = LISTED},
 			{FEED_ON_TICK, .what = FEED_DO_WATCH, .phase = LISTED},
 			{FEED_ON_EVENT, .rv = "50", .what = FEED_DO_NOTHING, .phase = LISTED});
-	cr_assert(!feed_is_tolerant(&run.feed));
-	feed_release(&run.feed);
+	cr_assert(!feed_machine_is_tolerant(&run.feed));
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, rewound_it_waits_and_goes_on_from_the_committed_checkpoint)
@@ -315,7 +315,7 @@ Test(feed, rewound_it_waits_and_goes_on_from_the_committed_checkpoint)
 		{FEED_ON_TICK, .what = FEED_DO_NOTHING, .phase = LISTED},
 		{FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_NOTHING, .phase = LISTED},
 		{FEED_ON_RESUME, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 	/* A list that was not committed is made again from its first page. */
 	start(&run, "", false);
 	PLAY(&run,
@@ -328,7 +328,7 @@ Test(feed, rewound_it_waits_and_goes_on_from_the_committed_checkpoint)
 	PLAY(&run,
 		{FEED_ON_RESUME, .what = FEED_DO_QUEUE},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "", .limit = 500});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, times_are_those_of_the_policy)
@@ -356,7 +356,7 @@ Test(feed, times_are_those_of_the_policy)
 		step(&run, (struct feed_input){.on = FEED_ON_TICK});
 		cr_assert_eq(run.action.what, FEED_DO_WATCH);
 	}
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 /* Many watches that end together are not opened together; one alone is opened at once. */
@@ -382,7 +382,7 @@ Test(feed, one_of_many_that_turn_to_the_server_waits_a_part_of_their_span)
 	run.now_ns += 10 * SECOND;
 	step(&run, (struct feed_input){.on = FEED_ON_ENDED});
 	cr_assert_eq(run.action.what, FEED_DO_WATCH);
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, list_that_is_not_believed_is_made_again_after_a_pause)
@@ -401,5 +401,5 @@ Test(feed, list_that_is_not_believed_is_made_again_after_a_pause)
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED},
 		{FEED_ON_PAGE, .rv = "91", .what = FEED_DO_FINISH_LIST, .phase = LISTED},
 		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "91", .phase = LISTED});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }

@@ -14,7 +14,7 @@ Test(feed, c24_an_expired_watch_lists_the_newest_after_a_pause)
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED},
 		{FEED_ON_PAGE, .rv = "90", .what = FEED_DO_FINISH_LIST, .want_rv = "90", .phase = LISTED},
 		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "90", .phase = LISTED});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, c11_c12_c13_a_list_at_an_rv_of_no_use_is_one_for_the_newest_at_once)
@@ -28,7 +28,7 @@ Test(feed, c11_c12_c13_a_list_at_an_rv_of_no_use_is_one_for_the_newest_at_once)
 			.limit = 500, .phase = LISTED},
 		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .least_ms = 800,
 			.most_ms = 1600, .phase = LISTED});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 	start(&run, "50", true);
 	PLAY(&run,
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
@@ -36,7 +36,7 @@ Test(feed, c11_c12_c13_a_list_at_an_rv_of_no_use_is_one_for_the_newest_at_once)
 			.least_ms = 1000, .most_ms = 1000, .phase = LISTED},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, only_a_list_for_the_newest_proves_another_past)
@@ -47,14 +47,14 @@ Test(feed, only_a_list_for_the_newest_proves_another_past)
 	PLAY(&run,
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
 		{FEED_ON_PAGE, .rv = "40", .what = FEED_DO_FINISH_LIST, .phase = LISTED});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 	start(&run, "50", true);
 	PLAY(&run,
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
 		{FEED_ON_FAILED, .kind = FAILURE_RV_AHEAD, .what = FEED_DO_LIST, .want_rv = "",
 			.limit = 500, .phase = LISTED},
 		{FEED_ON_PAGE, .rv = "40", .what = FEED_DO_FORGET, .phase = LISTED});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, a_bookmark_from_behind_makes_it_list_the_newest)
@@ -67,7 +67,7 @@ Test(feed, a_bookmark_from_behind_makes_it_list_the_newest)
 			.phase = LISTED},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, c07_an_expired_page_begins_the_list_again_without_pages)
@@ -84,7 +84,7 @@ Test(feed, c07_an_expired_page_begins_the_list_again_without_pages)
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "", .limit = 0},
 		{FEED_ON_PAGE, .rv = "20", .what = FEED_DO_FINISH_LIST, .want_rv = "20"},
 		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "20", .phase = LISTED});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, c08_a_list_without_pages_that_expires_too_is_asked_for_again)
@@ -102,7 +102,7 @@ Test(feed, c08_a_list_without_pages_that_expires_too_is_asked_for_again)
 			.most_ms = 3200},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "", .limit = 0});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, c10_an_empty_page_with_a_token_is_followed_but_not_for_ever)
@@ -123,7 +123,7 @@ Test(feed, c10_an_empty_page_with_a_token_is_followed_but_not_for_ever)
 	page.continue_ = BYTES_LIT("last");
 	step(&run, page);
 	cr_assert_eq(run.action.what, FEED_DO_WAIT);
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, c15_a_list_that_timed_out_is_asked_for_again_as_it_was)
@@ -137,7 +137,7 @@ Test(feed, c15_a_list_that_timed_out_is_asked_for_again_as_it_was)
 			.most_ms = 1600, .phase = LISTED},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, c33_a_list_comes_again_when_the_server_said)
@@ -153,7 +153,7 @@ Test(feed, c33_a_list_comes_again_when_the_server_said)
 			{FEED_ON_TICK, .what = FEED_DO_QUEUE},
 			{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500});
 	PLAY(&run, {FEED_ON_PAGE, .rv = "10", .what = FEED_DO_FINISH_LIST});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, a_page_that_got_lost_is_asked_for_again_five_times)
@@ -173,7 +173,7 @@ Test(feed, a_page_that_got_lost_is_asked_for_again_five_times)
 		{FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT, .most_ms = 60000},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_continue = "", .limit = 500});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, c09_pages_that_never_end_are_given_up)
@@ -186,5 +186,5 @@ Test(feed, c09_pages_that_never_end_are_given_up)
 		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500},
 		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_WAIT, .least_ms = 800,
 			.most_ms = 1600});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }

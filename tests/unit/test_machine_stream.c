@@ -29,7 +29,7 @@ Test(feed, c49_a_stream_is_a_list_that_goes_on_as_the_watch)
 		{FEED_ON_EVENT, .rv = "21", .what = FEED_DO_NOTHING, .phase = LISTED},
 		{FEED_ON_ENDED, .what = FEED_DO_WATCH, .want_rv = "21", .phase = LISTED});
 	cr_assert(!run.action.keep);
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, c68_initial_events_move_no_rv_and_a_lost_stream_starts_over)
@@ -45,7 +45,7 @@ Test(feed, c68_initial_events_move_no_rv_and_a_lost_stream_starts_over)
 		{FEED_ON_ENDED, .after_ms = 5000, .what = FEED_DO_WAIT, .least_ms = 800, .most_ms = 1600},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE},
 		{FEED_ON_TURN, .what = FEED_DO_STREAM, .want_rv = ""});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, c48_a_refused_stream_is_a_list_at_once_and_for_a_while)
@@ -70,7 +70,7 @@ Test(feed, c48_a_refused_stream_is_a_list_at_once_and_for_a_while)
 			{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500, .phase = LISTED},
 			{FEED_ON_RELIST, .after_ms = 200000, .what = FEED_DO_QUEUE, .phase = LISTED},
 			{FEED_ON_TURN, .what = FEED_DO_STREAM, .want_rv = "", .phase = LISTED});
-		feed_release(&run.feed);
+		feed_machine_release(&run.feed);
 	}
 }
 
@@ -92,7 +92,7 @@ Test(feed, c50_c51_the_third_lost_stream_in_a_row_is_followed_by_a_list)
 		PLAY(&run, {FEED_ON_TICK, .what = FEED_DO_QUEUE});
 	}
 	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, a_server_that_is_away_or_busy_says_nothing_about_streams)
@@ -109,7 +109,7 @@ Test(feed, a_server_that_is_away_or_busy_says_nothing_about_streams)
 			{FEED_ON_FAILED, .kind = FAILURE_BUSY, .what = FEED_DO_WAIT, .most_ms = 60000},
 			{FEED_ON_TICK, .what = FEED_DO_QUEUE},
 			{FEED_ON_TURN, .what = FEED_DO_STREAM});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, a_stream_at_an_rv_of_no_use_is_one_for_the_newest_at_once)
@@ -124,7 +124,7 @@ Test(feed, a_stream_at_an_rv_of_no_use_is_one_for_the_newest_at_once)
 		/* And only that one proves another past. */
 		{FEED_ON_INITIAL, .rv = "40", .what = FEED_DO_FORGET, .phase = LISTED});
 	cr_assert(!run.action.keep);
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }
 
 Test(feed, events_that_come_late_change_nothing)
@@ -139,5 +139,5 @@ Test(feed, events_that_come_late_change_nothing)
 		{FEED_ON_LISTED, .what = FEED_DO_NOTHING},
 		{FEED_ON_RESUME, .what = FEED_DO_NOTHING},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500});
-	feed_release(&run.feed);
+	feed_machine_release(&run.feed);
 }

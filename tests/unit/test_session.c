@@ -25,40 +25,40 @@ struct world {
 	struct api_stub *stub;
 	struct kubeconfig kubeconfig;
 	struct recorder *recorder;
-	struct runner_shared shared;
+	struct session_shared shared;
 	struct pace pace;
 	struct warnings warnings;
-	struct runner *runner;
+	struct session *session;
 	bool remove; /* the feed, at its list's end */
 	int ends;
 };
 
 /* As replace.c does with a feed that is wanted no more. */
-static int on_list_end(void *arg, struct runner *runner)
+static int on_list_end(void *arg, struct session *session)
 {
 	struct world *world = arg;
-	struct record record = {.feed = runner_definition(runner)->id, .type = RECORD_FEED_REMOVED};
+	struct record record = {.feed = session_definition(session)->id, .type = RECORD_FEED_REMOVED};
 	uint64_t seq;
 
 	world->ends++;
 	if (!world->remove)
 		return 0;
-	runner_stop(runner);
+	session_stop(session);
 	return recorder_append(world->recorder, &record, &seq);
 }
 
-static void on_doubt(void *arg, struct runner *runner, enum failure_kind kind)
+static void on_doubt(void *arg, struct session *session, enum failure_kind kind)
 {
 	(void)arg;
-	cr_assert_fail("%s failed: %d", runner_definition(runner)->name, kind);
+	cr_assert_fail("%s failed: %d", session_definition(session)->name, kind);
 }
 
-static int make_runner(void *arg, const struct feed_definition *definition,
+static int make_session(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
 	struct world *world = arg;
 
-	cr_assert_eq(runner_new(&world->shared, definition, checkpoint, 500, &world->runner), 0);
+	cr_assert_eq(session_new(&world->shared, definition, checkpoint, 500, &world->session), 0);
 	return 0;
 }
 
@@ -71,7 +71,7 @@ static void set_up(struct world *world)
 	world->stub = api_stub_start((struct api_stub_answer[]){
 		{"/api/v1/things", 200, "application/json", stream, NULL, STUB_SILENT_BODY}, {NULL}});
 	world->kubeconfig = (struct kubeconfig){.server = (char *)api_stub_url(world->stub)};
-	world->shared = (struct runner_shared){.stats = world->rig.p.stats, .pace = &world->pace,
+	world->shared = (struct session_shared){.stats = world->rig.p.stats, .pace = &world->pace,
 		.policy = config_policy_default(), .warnings = &world->warnings, .on_doubt = on_doubt,
 		.on_list_end = on_list_end, .list_arg = world};
 	world->shared.policy.streaming_lists = true;
@@ -80,13 +80,13 @@ static void set_up(struct world *world)
 	cr_assert_eq(recorder_new(world->rig.journal, NULL, world->rig.p.stats, &world->recorder), 0);
 	world->shared.recorder = world->recorder;
 	cr_assert_eq(txn_begin_read(journal_env(world->rig.journal), &txn), 0);
-	cr_assert_eq(journal_each_feed(world->rig.journal, txn, make_runner, world), 0);
+	cr_assert_eq(journal_each_feed(world->rig.journal, txn, make_session, world), 0);
 	txn_abort(&txn);
 }
 
 static void tear_down(struct world *world)
 {
-	runner_free(&world->runner);
+	session_free(&world->session);
 	recorder_free(&world->recorder);
 	http_free(&world->shared.http);
 	api_stub_stop(&world->stub);
@@ -98,11 +98,11 @@ static void run(struct world *world)
 {
 	const char *text;
 
-	runner_start(world->runner);
-	runner_take_turn(world->runner);
+	session_start(world->session);
+	session_take_turn(world->session);
 	for (int i = 0; i < 1000 && !world->ends; i++) {
 		cr_assert_eq(http_poll(world->shared.http, 10, NULL, 0), 0);
-		cr_assert_geq(runner_work(world->runner), 0);
+		cr_assert_geq(session_work(world->session), 0);
 	}
 	cr_assert_eq(world->ends, 1);
 	cr_assert_eq(http_poll(world->shared.http, 10, NULL, 0), 0);
@@ -126,7 +126,7 @@ static uint32_t last_type(struct world *world)
 	return type;
 }
 
-Test(runner, what_comes_behind_a_streams_end_mark_is_taken)
+Test(session, what_comes_behind_a_streams_end_mark_is_taken)
 {
 	struct world world;
 
@@ -137,7 +137,7 @@ Test(runner, what_comes_behind_a_streams_end_mark_is_taken)
 }
 
 /* Nothing may be written of it behind its removal, in that transaction either. */
-Test(runner, feed_that_is_removed_at_its_lists_end_takes_no_more)
+Test(session, feed_that_is_removed_at_its_lists_end_takes_no_more)
 {
 	struct world world;
 
