@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/feed/machine.h"
 
+#include "common/check.h"
 #include "common/err.h"
-#include "reflector/feed/machine_internal.h"
 #include "reflector/record/object.h"
 
 #define SECOND 1000000000ull
 
-#define BACKOFF_HEALTH (120 * SECOND) /* this long without failure and it begins anew */
-
+#define BACKOFF_HEALTH   (120 * SECOND) /* without a failure: then the back-off begins at its minimum */
+#define SHORT_WATCH      SECOND
+#define NO_STREAM        (30 * 60 * SECOND)
 #define EMPTY_PAGES_MAX  1000
 #define PAGES_MAX        1000000
+#define PAGE_RETRIES_MAX 5
+#define STRIKES_MAX      3
+#define UNREADABLE_MAX   3
+#define STREAMS_LOST_MAX 3
 
 static const char *const state_names[FEED_AT_MAX] = {
 	[FEED_AT_START] = "start",
@@ -29,23 +34,24 @@ const char *feed_state_name(enum feed_state state)
 	return state < FEED_AT_MAX ? state_names[state] : "?";
 }
 
-void feed_machine_init(struct feed_machine *feed, uint32_t page_size, const struct config_policy *policy)
+void feed_machine_init(struct feed_machine *m, uint32_t page_size,
+	const struct config_policy *policy)
 {
-	*feed = (struct feed_machine){.page_size = page_size, .policy = policy, .phase = FEED_LISTING};
-	buf_init(&feed->rv, RV_MAX);
-	buf_init(&feed->list_rv, RV_MAX);
-	buf_init(&feed->continue_, 64u << 10);
+	*m = (struct feed_machine){.page_size = page_size, .policy = policy, .phase = FEED_LISTING};
+	buf_init(&m->rv, RV_MAX);
+	buf_init(&m->list_rv, RV_MAX);
+	buf_init(&m->continue_, 64u << 10);
 }
 
-void feed_machine_release(struct feed_machine *feed)
+void feed_machine_release(struct feed_machine *m)
 {
-	buf_release(&feed->rv);
-	buf_release(&feed->list_rv);
-	buf_release(&feed->continue_);
+	buf_release(&m->rv);
+	buf_release(&m->list_rv);
+	buf_release(&m->continue_);
 }
 
-/* False when it is too long, or memory is short: then BUF is as it was. */
-static bool set_text(struct buf *buf, struct bytes text)
+/* Replaces the text. Returns false, and leaves BUF as it was, if TEXT is too long or memory is short. */
+static bool machine_set_text(struct buf *buf, struct bytes text)
 {
 	size_t was = buf->size;
 
@@ -59,395 +65,529 @@ static bool set_text(struct buf *buf, struct bytes text)
 	return true;
 }
 
-void machine_set_phase(struct feed_machine *feed, enum feed_phase phase, struct feed_action *action)
+static void machine_set_phase(struct feed_machine *m, enum feed_phase phase)
 {
-	action->phase_changed |= feed->phase != phase;
-	feed->phase = phase;
+	m->action.phase_changed |= m->phase != phase;
+	m->phase = phase;
 }
 
-/* ---- actions ---- */
+/* ---- pauses ---- */
 
-void machine_do_wait(struct feed_machine *feed, uint64_t until_ns, struct feed_action *action)
+static void machine_wait(struct feed_machine *m, uint64_t until_ns)
 {
-	feed->state = FEED_AT_WAITING;
-	feed->until_ns = until_ns;
-	action->what = FEED_DO_WAIT;
-	action->until_ns = until_ns;
+	m->state = FEED_AT_WAITING;
+	m->until_ns = until_ns;
+	m->action.what = FEED_DO_WAIT;
+	m->action.until_ns = until_ns;
 }
 
-static uint64_t spread(uint64_t least, uint64_t random)
+/* Uniform in [LEAST, 2 * LEAST). */
+static uint64_t machine_spread(uint64_t least, uint64_t random)
 {
 	return least + random % least;
 }
 
-/* Counts a failure and waits, longer each time; at least what the server asked for. As client-go
- * does, the pause is uniform in [d, 2d); where many fail at once, over no less than their span. */
-void machine_back_off(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
+/* Counts a failure and waits, longer after each, at least as long as the server's Retry-After. As in
+ * client-go the pause is uniform in [d, 2d); when many feeds fail at once it is spread over their span. */
+static void machine_back_off(struct feed_machine *m, const struct feed_input *in)
 {
-	uint64_t pause = feed->policy->backoff_min_ns, cap = feed->policy->backoff_max_ns;
+	uint64_t pause = m->policy->backoff_min_ns, cap = m->policy->backoff_max_ns;
 	uint64_t asked = in->status ? in->status->retry_after_ns : 0;
 
-	if (feed->healthy_ns && in->now_ns - feed->healthy_ns >= BACKOFF_HEALTH)
-		feed->failures = 0;
-	feed->healthy_ns = 0;
-	for (uint32_t i = 0; i < feed->failures && pause < cap; i++)
+	if (m->healthy_ns && in->now_ns - m->healthy_ns >= BACKOFF_HEALTH)
+		m->failures = 0;
+	m->healthy_ns = 0;
+	for (uint32_t i = 0; i < m->failures && pause < cap; i++)
 		pause *= 2;
-	feed->failures++;
+	m->failures++;
 	pause = pause < cap ? pause : cap;
 	pause += in->random % (pause > in->span_ns ? pause : in->span_ns);
-	machine_do_wait(feed, in->now_ns + (pause > asked ? pause : asked), action);
+	machine_wait(m, in->now_ns + (pause > asked ? pause : asked));
 }
 
-/* For what will not change soon. */
-void machine_wait_slowly(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
+/* Waits for `recheck`, after an answer that will not change soon. */
+static void machine_wait_slowly(struct feed_machine *m, const struct feed_input *in)
 {
-	uint64_t pause = spread(feed->policy->recheck_ns, in->random);
+	uint64_t pause = machine_spread(m->policy->recheck_ns, in->random);
 	uint64_t asked = in->status->retry_after_ns;
 
-	feed->healthy_ns = 0;
-	machine_do_wait(feed, in->now_ns + (pause > asked ? pause : asked), action);
+	m->healthy_ns = 0;
+	machine_wait(m, in->now_ns + (pause > asked ? pause : asked));
 }
 
-static uint32_t watch_timeout_s(const struct feed_machine *feed, const struct feed_input *in)
+/* ---- requests ---- */
+
+static void machine_request(struct feed_machine *m, const struct feed_input *in,
+	enum feed_state state, enum feed_do what)
 {
-	uint64_t least_s = (feed->policy->watch_ns + SECOND - 1) / SECOND;
+	uint64_t least_s = (m->policy->watch_ns + SECOND - 1) / SECOND;
 
-	return (uint32_t)spread(least_s, in->random);
+	m->state = state;
+	m->started_ns = in->now_ns;
+	m->alive = m->progress = false;
+	m->action.what = what;
+	m->action.timeout_s = (uint32_t)machine_spread(least_s, in->random);
 }
 
-static void begin_request(struct feed_machine *feed, const struct feed_input *in, enum feed_state state)
+static void machine_watch(struct feed_machine *m, const struct feed_input *in)
 {
-	feed->state = state;
-	feed->started_ns = in->now_ns;
-	feed->alive = feed->progress = false;
+	machine_request(m, in, FEED_AT_WATCHING, FEED_DO_WATCH);
+	m->action.rv = buf_cstr(&m->rv);
 }
 
-static void do_watch(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
-{
-	begin_request(feed, in, FEED_AT_WATCHING);
-	action->what = FEED_DO_WATCH;
-	action->rv = buf_cstr(&feed->rv);
-	action->timeout_s = watch_timeout_s(feed, in);
-}
-
-/* Not older than what we have, or the newest there is, as for a list. */
-static void do_stream(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
-{
-	begin_request(feed, in, FEED_AT_STREAMING);
-	action->what = FEED_DO_STREAM;
-	action->first = true;
-	action->rv = feed->newest ? "" : buf_cstr(&feed->rv);
-	action->timeout_s = watch_timeout_s(feed, in);
-}
-
-static bool may_stream(const struct feed_machine *feed, const struct feed_input *in)
-{
-	return feed->policy->streaming_lists && in->now_ns >= feed->no_stream_ns &&
-		feed->continue_.size == 0;
-}
-
-/* The watch that has ended is opened again: at once, unless many others are too. */
-void machine_watch_again(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
+/* Opens the watch again: at once, unless many other feeds do so in the same second. */
+static void machine_watch_again(struct feed_machine *m, const struct feed_input *in)
 {
 	if (in->span_ns)
-		machine_do_wait(feed, in->now_ns + in->random % in->span_ns, action);
+		machine_wait(m, in->now_ns + in->random % in->span_ns);
 	else
-		do_watch(feed, in, action);
+		machine_watch(m, in);
 }
 
 /*
- * The RV to list at: "" (the newest there is) when nothing is known or what is known is of no use,
- * else "not older than what we have", which the server may answer from its cache. With a limit that
- * would mean exactly that RV (docs/protocol.md 4.3), so only a list for "" is paged.
+ * Requests the next page, or the first one of a new attempt, which may be a stream. The RV of a list is
+ * "" (the newest state) when none is known or the known one is useless; else the known one, which means
+ * "not older than" and may be answered from the server's cache. With a limit it would mean exactly that
+ * RV (docs/protocol.md 4.3), so only lists for "" have pages.
  */
-void machine_do_list(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
+static void machine_list(struct feed_machine *m, const struct feed_input *in)
 {
-	bool first = feed->continue_.size == 0;
-	bool newest = feed->newest || feed->rv.size == 0;
+	bool first = m->continue_.size == 0;
+	bool newest = m->newest || m->rv.size == 0;
 
-	if (may_stream(feed, in)) {
-		do_stream(feed, in, action);
+	m->action.first = first;
+	m->action.rv = newest || !first ? "" : buf_cstr(&m->rv);
+	if (first && m->policy->streaming_lists && in->now_ns >= m->no_stream_ns) {
+		machine_request(m, in, FEED_AT_STREAMING, FEED_DO_STREAM);
 		return;
 	}
-	begin_request(feed, in, FEED_AT_LISTING);
-	action->what = FEED_DO_LIST;
-	action->first = first;
-	action->continue_ = buf_cstr(&feed->continue_);
-	action->rv = newest || !first ? "" : buf_cstr(&feed->rv);
-	action->limit = !first || (newest && !feed->unpaged) ? feed->page_size : 0;
+	machine_request(m, in, FEED_AT_LISTING, FEED_DO_LIST);
+	m->action.continue_ = buf_cstr(&m->continue_);
+	m->action.limit = !first || (newest && !m->unpaged) ? m->page_size : 0;
 	if (first)
-		feed->pages = feed->empty_pages = 0;
+		m->pages = m->empty_pages = 0;
 }
 
-void machine_restart_list(struct feed_machine *feed)
+/* Makes the next list begin with its first page. */
+static void machine_restart_list(struct feed_machine *m)
 {
-	feed->want_list = true;
-	feed->page_retries = 0;
-	buf_reset(&feed->continue_);
+	m->want_list = true;
+	m->page_retries = 0;
+	buf_reset(&m->continue_);
 }
 
-/* Whatever is to be done now that nothing hinders. */
-static void go_on(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
+/* Begins the next request that the feed needs. */
+static void machine_go_on(struct feed_machine *m, const struct feed_input *in)
 {
-	if (!feed->resolved) {
-		feed->state = FEED_AT_RESOLVING;
-		action->what = FEED_DO_RESOLVE;
-	} else if (feed->want_list) {
-		feed->state = FEED_AT_QUEUED;
-		action->what = FEED_DO_QUEUE;
+	if (!m->resolved) {
+		m->state = FEED_AT_RESOLVING;
+		m->action.what = FEED_DO_RESOLVE;
+	} else if (m->want_list) {
+		m->state = FEED_AT_QUEUED;
+		m->action.what = FEED_DO_QUEUE;
 	} else {
-		do_watch(feed, in, action);
+		machine_watch(m, in);
 	}
 }
 
-/* The same for one of many that begin together; lists queue for their turn anyway. */
-static void begin(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
+/* Does the same for one of many feeds that begin together. A list waits for its turn anyway. */
+static void machine_begin(struct feed_machine *m, const struct feed_input *in)
 {
-	if (in->span_ns && !feed->want_list)
-		machine_do_wait(feed, in->now_ns + in->random % in->span_ns, action);
+	if (in->span_ns && !m->want_list)
+		machine_wait(m, in->now_ns + in->random % in->span_ns);
 	else
-		go_on(feed, in, action);
+		machine_go_on(m, in);
+}
+
+/* ---- failures ---- */
+
+/* Passes unreadable objects over from the third attempt in a row that meets one, until a list meets
+ * none: by then it is not the transport that spoils them. */
+static void machine_unreadable(struct feed_machine *m, const struct feed_input *in)
+{
+	if (++m->unreadable >= UNREADABLE_MAX)
+		m->tolerant = true;
+	machine_back_off(m, in);
+}
+
+/* Lists for "" because the server refused the RV: at once, or after a pause if the refused request was a
+ * page or asked for "" itself. */
+static void machine_list_refused(struct feed_machine *m, const struct feed_input *in)
+{
+	bool was_page = m->continue_.size != 0, was_newest = m->newest || !m->rv.size;
+
+	machine_restart_list(m);
+	m->newest = true;
+	m->unpaged |= was_page;
+	if (was_page || was_newest)
+		machine_back_off(m, in);
+	else if (in->status->retry_after_ns)
+		machine_wait(m, in->now_ns + in->status->retry_after_ns);
+	else
+		machine_list(m, in);
+}
+
+static void machine_list_failed(struct feed_machine *m, const struct feed_input *in)
+{
+	switch (in->status->kind) {
+	case FAILURE_EXPIRED:
+	case FAILURE_RV_AHEAD:
+		machine_list_refused(m, in);
+		return;
+	case FAILURE_REQUEST:
+		machine_set_phase(m, FEED_ERROR);
+		machine_restart_list(m);
+		machine_wait_slowly(m, in);
+		return;
+	case FAILURE_NETWORK:
+	case FAILURE_BUSY:
+	case FAILURE_REFUSED:
+		/* Ask for the same page: its token is still good, and recorded items cost no write. */
+		if (++m->page_retries > PAGE_RETRIES_MAX)
+			machine_restart_list(m);
+		machine_back_off(m, in);
+		return;
+	case FAILURE_UNREADABLE:
+		machine_restart_list(m);
+		machine_unreadable(m, in);
+		return;
+	default:
+		machine_restart_list(m);
+		machine_back_off(m, in);
+	}
+}
+
+/* Stops asking this server, or the proxy before it, for streams. */
+static void machine_give_up_streams(struct feed_machine *m, const struct feed_input *in)
+{
+	m->no_stream_ns = in->now_ns + NO_STREAM;
+	m->lost_streams = 0;
+}
+
+/* Begins the stream again: it broke, ended or made no sense before its end mark. The events that came
+ * are recorded inside the open list and cost the next attempt no write. */
+static void machine_stream_lost(struct feed_machine *m, const struct feed_input *in)
+{
+	if (++m->lost_streams >= STREAMS_LOST_MAX)
+		machine_give_up_streams(m, in);
+	machine_back_off(m, in);
+}
+
+static void machine_stream_failed(struct feed_machine *m, const struct feed_input *in)
+{
+	switch (in->status->kind) {
+	case FAILURE_EXPIRED:
+	case FAILURE_RV_AHEAD:
+		machine_list_refused(m, in);
+		return;
+	case FAILURE_REQUEST:
+	case FAILURE_FORBIDDEN: /* perhaps only to watch: the list shows whether listing is allowed */
+		machine_give_up_streams(m, in);
+		machine_list(m, in);
+		return;
+	case FAILURE_BUSY:
+	case FAILURE_REFUSED:
+		machine_back_off(m, in);
+		return;
+	case FAILURE_UNREADABLE:
+		machine_unreadable(m, in);
+		return;
+	case FAILURE_NETWORK:
+		if (!m->alive) {
+			machine_back_off(m, in); /* says nothing about streams */
+			return;
+		}
+		/* fall through */
+	default:
+		machine_stream_lost(m, in);
+	}
+}
+
+/* Counts a watch that the server failed and that sent nothing; the third in a row lists, because the RV
+ * may be what the server trips over. */
+static void machine_strike(struct feed_machine *m, const struct feed_input *in)
+{
+	if (++m->strikes >= STRIKES_MAX) {
+		m->strikes = 0;
+		machine_restart_list(m);
+	}
+	machine_back_off(m, in);
+}
+
+static bool machine_was_short(const struct feed_machine *m, const struct feed_input *in)
+{
+	return !m->progress && in->now_ns - m->started_ns < SHORT_WATCH;
+}
+
+/* Lists. After an outage a 410 is the server's first proper answer, so the first one resets the
+ * back-off; a server that goes on expiring what it has just listed earns growing pauses. */
+static void machine_watch_expired(struct feed_machine *m, const struct feed_input *in)
+{
+	machine_restart_list(m);
+	m->newest = true;
+	if (!m->expired)
+		m->failures = 0;
+	m->expired = true;
+	machine_back_off(m, in);
+}
+
+static void machine_watch_failed(struct feed_machine *m, const struct feed_input *in)
+{
+	switch (in->status->kind) {
+	case FAILURE_EXPIRED:
+	case FAILURE_RV_AHEAD:
+		machine_watch_expired(m, in);
+		return;
+	case FAILURE_NETWORK:
+		/* A stream that broke has ended; a stream that never began has failed. */
+		if (m->alive && !machine_was_short(m, in))
+			machine_watch_again(m, in);
+		else
+			machine_back_off(m, in);
+		return;
+	case FAILURE_BUSY:
+	case FAILURE_REFUSED:
+		machine_back_off(m, in);
+		return;
+	case FAILURE_UNREADABLE:
+		machine_unreadable(m, in);
+		return;
+	default:
+		machine_strike(m, in);
+	}
+}
+
+static void machine_on_failed(struct feed_machine *m, const struct feed_input *in)
+{
+	REQUIRE(in->status);
+	if (m->state == FEED_AT_HELD)
+		return;
+	if (in->status->kind == FAILURE_ABSENT) {
+		/* If the resource comes back it is another one, with a history of its own: list it. */
+		machine_set_phase(m, FEED_GONE);
+		m->resolved = false;
+		machine_restart_list(m);
+		machine_wait_slowly(m, in);
+	} else if (m->state == FEED_AT_STREAMING) {
+		machine_stream_failed(m, in);
+	} else if (in->status->kind == FAILURE_FORBIDDEN) {
+		machine_set_phase(m, FEED_FORBIDDEN);
+		machine_wait_slowly(m, in);
+	} else if (m->state == FEED_AT_LISTING || m->state == FEED_AT_FINISHING) {
+		machine_list_failed(m, in);
+	} else if (m->state == FEED_AT_WATCHING) {
+		machine_watch_failed(m, in);
+	} else if (m->state == FEED_AT_RESOLVING) {
+		machine_back_off(m, in);
+	}
 }
 
 /* ---- success ---- */
 
-static void on_alive(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
+static void machine_on_alive(struct feed_machine *m, const struct feed_input *in)
 {
-	feed->alive = true;
-	if (!feed->healthy_ns)
-		feed->healthy_ns = in->now_ns;
-	if (feed->phase != FEED_LISTING && feed->phase != FEED_SYNCED)
-		machine_set_phase(feed, feed->listed ? FEED_SYNCED : FEED_LISTING, action);
+	m->alive = true;
+	if (!m->healthy_ns)
+		m->healthy_ns = in->now_ns;
+	if (m->phase != FEED_LISTING && m->phase != FEED_SYNCED)
+		machine_set_phase(m, m->listed ? FEED_SYNCED : FEED_LISTING);
 }
 
-static void fail_page(struct feed_machine *feed, const struct feed_input *in, const char *why,
-	struct feed_action *action)
+static void machine_fail_page(struct feed_machine *m, const struct feed_input *in, const char *why)
 {
 	struct status status;
 	struct feed_input failed = *in;
 
 	status_set(FAILURE_PROTOCOL, why, &status);
 	failed.status = &status;
-	machine_list_failed(feed, &failed, action);
+	machine_list_failed(m, &failed);
 }
 
-/* Only a list for the newest state that is older than what we have proves another past. */
-static bool is_another_past(const struct feed_machine *feed, struct bytes list_rv)
+/* Takes the RV of the list's first page or of the stream's end mark. Returns false if the action is
+ * decided: a list for the newest state that is older than the known state proves a restored etcd. */
+static bool machine_take_list_rv(struct feed_machine *m, const struct feed_input *in)
 {
-	return feed->newest && feed->rv.size &&
-		rv_compare(list_rv, buf_bytes(&feed->rv)) == -1;
+	if (m->newest && m->rv.size && rv_compare(in->rv, buf_bytes(&m->rv)) == -1) {
+		m->state = FEED_AT_HELD;
+		m->action.what = FEED_DO_ROLLED_BACK;
+		return false;
+	}
+	if (!machine_set_text(&m->list_rv, in->rv)) {
+		machine_fail_page(m, in, "a resourceVersion of more than 1 kB");
+		return false;
+	}
+	return true;
 }
 
-static void forget(struct feed_machine *feed, struct feed_action *action)
+static void machine_finish(struct feed_machine *m, bool streamed)
 {
-	feed->state = FEED_AT_HELD;
-	action->what = FEED_DO_FORGET;
+	m->streamed = m->action.keep = streamed;
+	m->state = FEED_AT_FINISHING;
+	m->action.what = FEED_DO_FINISH_LIST;
+	m->action.rv = buf_cstr(&m->list_rv);
 }
 
-static void finish(struct feed_machine *feed, struct feed_action *action)
+static void machine_on_initial(struct feed_machine *m, const struct feed_input *in)
 {
-	feed->state = FEED_AT_FINISHING;
-	action->what = FEED_DO_FINISH_LIST;
-	action->rv = buf_cstr(&feed->list_rv);
-}
-
-/* The stream's initial events are all there. */
-static void on_initial(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
-{
-	on_alive(feed, in, action);
-	if (is_another_past(feed, in->rv)) {
-		forget(feed, action);
+	machine_on_alive(m, in);
+	if (!machine_take_list_rv(m, in))
 		return;
-	}
-	if (!set_text(&feed->list_rv, in->rv)) {
-		fail_page(feed, in, "a resourceVersion of more than 1 kB", action);
-		return;
-	}
-	feed->streamed = action->keep = true;
-	feed->lost_streams = 0;
-	finish(feed, action);
+	m->lost_streams = 0;
+	machine_finish(m, true);
 }
 
-static void on_page(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
+static void machine_on_page(struct feed_machine *m, const struct feed_input *in)
 {
-	bool first = feed->continue_.size == 0;
-
-	on_alive(feed, in, action);
-	feed->page_retries = 0;
-	feed->empty_pages = in->items ? 0 : feed->empty_pages + 1;
-	if (first && is_another_past(feed, in->rv)) {
-		forget(feed, action);
+	machine_on_alive(m, in);
+	m->page_retries = 0;
+	m->empty_pages = in->items ? 0 : m->empty_pages + 1;
+	if (m->continue_.size == 0 && !machine_take_list_rv(m, in))
 		return;
-	}
-	if (first && !set_text(&feed->list_rv, in->rv)) {
-		fail_page(feed, in, "a resourceVersion of more than 1 kB", action);
-		return;
-	}
-	if (!in->continue_.size) {
-		feed->streamed = false;
-		finish(feed, action);
-		return;
-	}
-	if (bytes_equal(in->continue_, buf_bytes(&feed->continue_)) ||
-		feed->empty_pages > EMPTY_PAGES_MAX || ++feed->pages > PAGES_MAX) {
-		fail_page(feed, in, "the pages of the list do not come to an end", action);
-		return;
-	}
-	if (!set_text(&feed->continue_, in->continue_)) {
-		fail_page(feed, in, "a continue token of more than 64 kB", action);
-		return;
-	}
-	machine_do_list(feed, in, action);
-}
-
-static void on_listed(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
-{
-	(void)set_text(&feed->rv, buf_bytes(&feed->list_rv)); /* of the same limit */
-	buf_reset(&feed->continue_);
-	feed->want_list = feed->newest = feed->unpaged = false;
-	feed->strikes = 0;
-	if (!in->unreadable) {
-		feed->tolerant = false;
-		feed->unreadable = 0;
-	}
-	feed->listed = true;
-	feed->phase = FEED_SYNCED; /* LIST_END says it */
-	do_watch(feed, in, action);
-	action->keep = feed->alive = feed->progress = feed->streamed;
-}
-
-/* The newest state is asked for, after a pause in which a server may come to its senses. */
-static void on_doubted(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
-{
-	machine_restart_list(feed);
-	feed->newest = true;
-	machine_do_wait(feed, in->now_ns + spread(feed->policy->hold_pause_ns, in->random), action);
-}
-
-static void on_event(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
-{
-	on_alive(feed, in, action);
-	feed->progress = true;
-	feed->expired = false;
-	feed->strikes = 0;
-	if (in->on == FEED_ON_EVENT && !feed->tolerant)
-		feed->unreadable = 0;
-	if (in->on == FEED_ON_BOOKMARK && rv_compare(in->rv, buf_bytes(&feed->rv)) == -1) {
-		/* The server is behind us: only a list can tell whether that is another past. */
-		machine_restart_list(feed);
-		feed->newest = true;
-		machine_back_off(feed, in, action);
-		return;
-	}
-	if (in->rv.size && rv_compare(in->rv, buf_bytes(&feed->rv)) != -1)
-		(void)set_text(&feed->rv, in->rv); /* too long: watch on from the one before */
-}
-
-static void on_start(struct feed_machine *feed, const struct feed_input *in)
-{
-	feed->phase = in->phase;
-	feed->listed = in->listed;
-	feed->resolved = in->resolved;
-	/* Without the RV (no memory for it) nothing can be watched. */
-	feed->want_list = !set_text(&feed->rv, in->rv) || in->list_open || !in->rv.size ||
-		in->phase == FEED_GONE;
-}
-
-static void on_rewind(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
-{
-	feed->listed = in->listed;
-	feed->phase = in->phase;
-	bool known = set_text(&feed->rv, in->rv);
-	if (!known)
-		buf_reset(&feed->rv); /* it is ahead of what the journal has */
-	if (!known || in->list_open || !in->rv.size || feed->want_list)
-		machine_restart_list(feed);
-	feed->state = FEED_AT_HELD;
-	action->what = FEED_DO_WAIT;
-	action->until_ns = UINT64_MAX;
-}
-
-static void on_ended(struct feed_machine *feed, const struct feed_input *in, struct feed_action *action)
-{
-	if (machine_was_short(feed, in))
-		machine_strike(feed, in, action);
+	if (!in->continue_.size)
+		machine_finish(m, false);
+	else if (bytes_equal(in->continue_, buf_bytes(&m->continue_)) ||
+		m->empty_pages > EMPTY_PAGES_MAX || ++m->pages > PAGES_MAX)
+		machine_fail_page(m, in, "the pages of the list do not come to an end");
+	else if (!machine_set_text(&m->continue_, in->continue_))
+		machine_fail_page(m, in, "a continue token of more than 64 kB");
 	else
-		machine_watch_again(feed, in, action);
+		machine_list(m, in);
 }
 
-void feed_machine_step(struct feed_machine *feed, const struct feed_input *in, struct feed_action *ret_action)
+static void machine_on_listed(struct feed_machine *m, const struct feed_input *in)
 {
-	struct feed_action action = {.what = FEED_DO_NOTHING, .rv = "", .continue_ = ""};
-	enum feed_state state = feed->state;
+	(void)machine_set_text(&m->rv, buf_bytes(&m->list_rv)); /* it fits: both have the same limit */
+	buf_reset(&m->continue_);
+	m->want_list = m->newest = m->unpaged = false;
+	m->strikes = 0;
+	if (!in->unreadable) {
+		m->tolerant = false;
+		m->unreadable = 0;
+	}
+	m->listed = true;
+	m->phase = FEED_SYNCED; /* recorded with LIST_END */
+	machine_watch(m, in);
+	m->action.keep = m->alive = m->progress = m->streamed;
+}
+
+static void machine_on_event(struct feed_machine *m, const struct feed_input *in)
+{
+	machine_on_alive(m, in);
+	m->progress = true;
+	m->expired = false;
+	m->strikes = 0;
+	if (in->on == FEED_ON_EVENT && !m->tolerant)
+		m->unreadable = 0;
+	if (in->on == FEED_ON_BOOKMARK && rv_compare(in->rv, buf_bytes(&m->rv)) == -1) {
+		/* The server lags, or its etcd was restored: only a list shows which. */
+		machine_restart_list(m);
+		m->newest = true;
+		machine_back_off(m, in);
+		return;
+	}
+	if (in->rv.size && rv_compare(in->rv, buf_bytes(&m->rv)) != -1)
+		(void)machine_set_text(&m->rv, in->rv); /* if too long, the older one is as good */
+}
+
+static void machine_on_rewind(struct feed_machine *m, const struct feed_input *in)
+{
+	m->listed = in->listed;
+	m->phase = in->phase;
+	bool known = machine_set_text(&m->rv, in->rv);
+	if (!known)
+		buf_reset(&m->rv); /* it is newer than what the journal has */
+	if (!known || in->list_open || !in->rv.size || m->want_list)
+		machine_restart_list(m);
+	m->state = FEED_AT_HELD;
+	m->action.what = FEED_DO_WAIT;
+	m->action.until_ns = UINT64_MAX;
+}
+
+void feed_machine_step(struct feed_machine *m, const struct feed_input *in,
+	struct feed_action *ret_action)
+{
+	enum feed_state state = m->state;
+
+	m->action = (struct feed_action){.what = FEED_DO_NOTHING, .rv = "", .continue_ = ""};
 
 	switch (in->on) {
 	case FEED_ON_START:
-		on_start(feed, in);
-		begin(feed, in, &action);
+		m->phase = in->phase;
+		m->listed = in->listed;
+		m->resolved = in->resolved;
+		/* Without memory for the RV nothing can be watched. */
+		m->want_list = !machine_set_text(&m->rv, in->rv) || in->list_open || !in->rv.size ||
+			in->phase == FEED_GONE;
+		machine_begin(m, in);
 		break;
 	case FEED_ON_RESOLVED:
-		feed->resolved = true;
+		m->resolved = true;
 		if (state == FEED_AT_RESOLVING)
-			go_on(feed, in, &action);
+			machine_go_on(m, in);
 		break;
 	case FEED_ON_TURN:
 		if (state == FEED_AT_QUEUED)
-			machine_do_list(feed, in, &action);
+			machine_list(m, in);
 		break;
 	case FEED_ON_ALIVE:
-		on_alive(feed, in, &action);
+		machine_on_alive(m, in);
 		break;
 	case FEED_ON_PAGE:
 		if (state == FEED_AT_LISTING)
-			on_page(feed, in, &action);
+			machine_on_page(m, in);
 		break;
 	case FEED_ON_DOUBTED:
-		if (state == FEED_AT_FINISHING)
-			on_doubted(feed, in, &action);
+		if (state == FEED_AT_FINISHING) {
+			/* List the newest state after a pause in which the server may recover. */
+			machine_restart_list(m);
+			m->newest = true;
+			machine_wait(m, in->now_ns + machine_spread(m->policy->hold_pause_ns, in->random));
+		}
 		break;
 	case FEED_ON_LISTED:
 		if (state == FEED_AT_FINISHING)
-			on_listed(feed, in, &action);
+			machine_on_listed(m, in);
 		break;
 	case FEED_ON_EVENT:
 	case FEED_ON_BOOKMARK:
-		/* Initial events of a stream come in no order: their RVs say nothing
-		 * (docs/protocol.md 4.4). */
+		/* A stream's initial events come in any order: their RVs move nothing (docs/protocol.md 4.4). */
 		if (state == FEED_AT_WATCHING)
-			on_event(feed, in, &action);
+			machine_on_event(m, in);
 		break;
 	case FEED_ON_INITIAL:
 		if (state == FEED_AT_STREAMING)
-			on_initial(feed, in, &action);
+			machine_on_initial(m, in);
 		break;
 	case FEED_ON_ENDED:
-		if (state == FEED_AT_WATCHING)
-			on_ended(feed, in, &action);
-		else if (state == FEED_AT_STREAMING)
-			machine_stream_lost(feed, in, &action);
+		if (state == FEED_AT_STREAMING)
+			machine_stream_lost(m, in);
+		else if (state == FEED_AT_WATCHING && machine_was_short(m, in))
+			machine_strike(m, in);
+		else if (state == FEED_AT_WATCHING)
+			machine_watch_again(m, in);
 		break;
 	case FEED_ON_FAILED:
-		machine_failed(feed, in, &action);
+		machine_on_failed(m, in);
 		break;
 	case FEED_ON_TICK:
-		if (state == FEED_AT_WAITING && in->now_ns >= feed->until_ns)
-			go_on(feed, in, &action);
+		if (state == FEED_AT_WAITING && in->now_ns >= m->until_ns)
+			machine_go_on(m, in);
 		break;
 	case FEED_ON_REWIND:
-		on_rewind(feed, in, &action);
+		machine_on_rewind(m, in);
 		break;
 	case FEED_ON_RESUME:
 		if (state == FEED_AT_HELD)
-			begin(feed, in, &action);
+			machine_begin(m, in);
 		break;
 	case FEED_ON_RELIST:
-		machine_restart_list(feed);
-		feed->newest = true;
+		machine_restart_list(m);
+		m->newest = true;
 		if (state != FEED_AT_HELD && state != FEED_AT_START)
-			go_on(feed, in, &action);
+			machine_go_on(m, in);
 		break;
 	case FEED_ON_MAX:
 		break;
 	}
-	*ret_action = action;
+	*ret_action = m->action;
 }

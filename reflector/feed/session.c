@@ -36,9 +36,9 @@ void session_step(struct session *session, struct feed_input in, struct feed_act
 		in.span_ns = pace_span(session->shared->pace, in.now_ns);
 	feed_machine_step(&session->feed, &in, ret_action);
 	if (ret_action->phase_changed) {
-		log_event(LOG_NOTICE, "feed", feed_phase_name(feed_phase(&session->feed)),
+		log_event(LOG_NOTICE, "feed", feed_phase_name(feed_machine_phase(&session->feed)),
 			"feed=%s id=%u", log_quote(session->definition.name), session->definition.id);
-		record_phase(&session->record, feed_phase(&session->feed));
+		record_phase(&session->record, feed_machine_phase(&session->feed));
 		session->row_changed = true;
 	}
 }
@@ -231,7 +231,7 @@ void session_perform(struct session *session, const struct feed_action *action)
 	case FEED_DO_WATCH:
 		do_watch(session, action);
 		break;
-	case FEED_DO_FORGET:
+	case FEED_DO_ROLLED_BACK:
 		session_set_error(session, "the server's newest state is older than ours");
 		session->shared->on_forget(session->shared->arg, session);
 		break;
@@ -525,7 +525,7 @@ void session_report(struct session *session)
 	if (!session->row_changed)
 		return;
 	session->row_changed = false;
-	session->row.phase = feed_phase(&session->feed);
+	session->row.phase = feed_machine_phase(&session->feed);
 	if (session->action.what == FEED_DO_LIST || session->action.what == FEED_DO_STREAM)
 		session->row.list_done = session->record.items;
 	(void)stats_feed_set(session->shared->stats, &session->row); /* no room: no row */

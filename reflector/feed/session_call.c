@@ -51,7 +51,7 @@ int session_call_unreadable(struct session *session, const char *what)
 static int take_item(void *arg, struct bytes item, bool cut)
 {
 	struct session *session = arg;
-	bool tolerant = feed_machine_is_tolerant(&session->feed);
+	bool tolerant = session->feed.tolerant;
 	int r = cut ? record_large_item(&session->record, item, tolerant)
 		: record_item(&session->record, item, tolerant);
 
@@ -90,7 +90,7 @@ static int take_event(void *arg, const struct watch_event *event)
 	if (bookmark)
 		r = record_bookmark(&session->record, event->object, &rv);
 	else
-		r = record_event(&session->record, event, feed_machine_is_tolerant(&session->feed), &rv);
+		r = record_event(&session->record, event, session->feed.tolerant, &rv);
 	if (r == RECORD_UNREADABLE)
 		return session_call_unreadable(session, "an event");
 	session_say_passed(session);

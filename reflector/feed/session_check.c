@@ -74,7 +74,7 @@ void session_check_start(struct session *session)
 
 	plan(session);
 	/* What was passed over, or is about to change as a whole, differs from the server by intent. */
-	if (feed_machine_is_tolerant(&session->feed))
+	if (session->feed.tolerant)
 		return;
 	if (consistency_start(&request, &session->check) < 0)
 		err_clear(); /* memory, or the journal, whose own errors are seen elsewhere: later */

@@ -11,7 +11,7 @@
 
 static bool is_gone(const struct session *session)
 {
-	return feed_phase(&session->feed) == FEED_GONE;
+	return feed_machine_phase(&session->feed) == FEED_GONE;
 }
 
 int session_is_void(struct session *session)

@@ -37,7 +37,7 @@ int session_stream_event(struct session *session, const struct watch_event *even
 
 	if (event->type == WATCH_BOOKMARK)
 		return object_ends_initial(event->object) ? end_initial(session, event->object) : 0;
-	r = record_initial(&session->record, event, feed_machine_is_tolerant(&session->feed));
+	r = record_initial(&session->record, event, session->feed.tolerant);
 	return r == RECORD_UNREADABLE ? session_call_unreadable(session, "an initial event") : r;
 }
 

@@ -69,7 +69,7 @@ static const char *const do_names[FEED_DO_MAX] = {
 	[FEED_DO_FINISH_LIST] = "finish-list",
 	[FEED_DO_WATCH] = "watch",
 	[FEED_DO_WAIT] = "wait",
-	[FEED_DO_FORGET] = "forget",
+	[FEED_DO_ROLLED_BACK] = "rolled-back",
 };
 
 static inline void check(struct run *run, const struct step *s, size_t line)
@@ -92,8 +92,8 @@ static inline void check(struct run *run, const struct step *s, size_t line)
 		cr_assert(ms >= s->least_ms && ms <= s->most_ms, "step %zu: waits %llu ms", line,
 			(unsigned long long)ms);
 	}
-	cr_assert_eq(feed_phase(&run->feed), s->phase, "step %zu: phase %d", line,
-		feed_phase(&run->feed));
+	cr_assert_eq(feed_machine_phase(&run->feed), s->phase, "step %zu: phase %d", line,
+		feed_machine_phase(&run->feed));
 }
 
 /* Waits that an action asked for are over when the next FEED_ON_TICK comes. */

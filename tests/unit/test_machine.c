@@ -269,20 +269,20 @@ Test(feed, the_third_meeting_with_an_unreadable_object_passes_over_it)
 
 	start(&run, "50", false);
 	for (int i = 0; i < 3; i++) {
-		cr_assert(!feed_machine_is_tolerant(&run.feed));
+		cr_assert(!run.feed.tolerant);
 		PLAY(&run,
 			{FEED_ON_FAILED, .kind = FAILURE_UNREADABLE, .what = FEED_DO_WAIT,
 				.most_ms = 60000, .phase = LISTED},
 			{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED});
 	}
-	cr_assert(feed_machine_is_tolerant(&run.feed));
+	cr_assert(run.feed.tolerant);
 	/* Until a list meets none. */
 	PLAY(&run,
 		{FEED_ON_RELIST, .what = FEED_DO_QUEUE, .phase = LISTED},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500, .phase = LISTED},
 		{FEED_ON_PAGE, .rv = "60", .what = FEED_DO_FINISH_LIST, .phase = LISTED},
 		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "60", .phase = LISTED});
-	cr_assert(!feed_machine_is_tolerant(&run.feed));
+	cr_assert(!run.feed.tolerant);
 	feed_machine_release(&run.feed);
 }
 
@@ -297,7 +297,7 @@ Test(feed, readable_events_between_unreadable_ones_begin_the_count_anew)
 				.most_ms = 60000, .phase = LISTED},
 			{FEED_ON_TICK, .what = FEED_DO_WATCH, .phase = LISTED},
 			{FEED_ON_EVENT, .rv = "50", .what = FEED_DO_NOTHING, .phase = LISTED});
-	cr_assert(!feed_machine_is_tolerant(&run.feed));
+	cr_assert(!run.feed.tolerant);
 	feed_machine_release(&run.feed);
 }
 

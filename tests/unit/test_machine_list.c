@@ -53,7 +53,7 @@ Test(feed, only_a_list_for_the_newest_proves_another_past)
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
 		{FEED_ON_FAILED, .kind = FAILURE_RV_AHEAD, .what = FEED_DO_LIST, .want_rv = "",
 			.limit = 500, .phase = LISTED},
-		{FEED_ON_PAGE, .rv = "40", .what = FEED_DO_FORGET, .phase = LISTED});
+		{FEED_ON_PAGE, .rv = "40", .what = FEED_DO_ROLLED_BACK, .phase = LISTED});
 	feed_machine_release(&run.feed);
 }
 

@@ -122,7 +122,7 @@ Test(feed, a_stream_at_an_rv_of_no_use_is_one_for_the_newest_at_once)
 		{FEED_ON_FAILED, .kind = FAILURE_RV_AHEAD, .what = FEED_DO_STREAM, .want_rv = "",
 			.phase = LISTED},
 		/* And only that one proves another past. */
-		{FEED_ON_INITIAL, .rv = "40", .what = FEED_DO_FORGET, .phase = LISTED});
+		{FEED_ON_INITIAL, .rv = "40", .what = FEED_DO_ROLLED_BACK, .phase = LISTED});
 	cr_assert(!run.action.keep);
 	feed_machine_release(&run.feed);
 }
