@@ -262,8 +262,10 @@ void world_check_index(struct world *world)
 	if (world->snapshot && world->held)
 		check_snapshot(world);
 	world->held = world_look(world);
-	if (world->held)
+	if (world->held) {
 		check_snapshot(world);
+		world_check_as_of(world);
+	}
 }
 
 void world_check(struct world *world)

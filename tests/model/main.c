@@ -29,7 +29,7 @@ static const struct option_spec specs[] = {
 };
 
 struct sum {
-	uint64_t worlds, steps, records, items, lapses, walks;
+	uint64_t worlds, steps, records, items, lapses, walks, past_walks;
 	struct told told;
 };
 
@@ -68,6 +68,7 @@ static void run_world(unsigned seed, uint64_t steps, bool loud, struct sum *sum)
 	sum->items += world->follower.items;
 	sum->lapses += world->follower.lapses;
 	sum->walks += world->walks;
+	sum->past_walks += world->past_walks;
 	sum->told.calls += world->told.calls;
 	sum->told.syncs += world->told.syncs;
 	sum->told.lapses += world->told.lapses;
@@ -98,8 +99,9 @@ int main(int argc, char **argv)
 	while (!args.seed && proc_monotonic_ns() < end)
 		run_world(seed++, args.steps, false, &sum);
 	(void)printf("%" PRIu64 " worlds, %" PRIu64 " steps, %" PRIu64 " records, follower: %" PRIu64
-		" items, %" PRIu64 " lapses; %" PRIu64 " lists in pages\n",
-		sum.worlds, sum.steps, sum.records, sum.items, sum.lapses, sum.walks);
+		" items, %" PRIu64 " lapses; %" PRIu64 " lists in pages, %" PRIu64 " walks as of a seq\n",
+		sum.worlds, sum.steps, sum.records, sum.items, sum.lapses, sum.walks,
+		sum.past_walks);
 	(void)printf("handlers: %" PRIu64 " calls, %" PRIu64 " syncs, %" PRIu64 " lapses, %" PRIu64
 		" times from a cursor\n",
 		sum.told.calls, sum.told.syncs, sum.told.lapses, sum.told.resumed);

@@ -13,6 +13,7 @@
 #include "processor/pair.h"
 #include "reader/kinf.h"
 #include "reflector/record/record.h"
+#include "store/read/as_of.h"
 #include "store/read/follow.h"
 #include "tests/model/listener.h"
 #include "tests/model/model.h"
@@ -49,6 +50,14 @@ struct follower {
 	uint8_t uuid[16];
 };
 
+/* A walk over the state of a feed as of an earlier seq. */
+struct past_walk {
+	struct as_of *as_of; /* NULL: none is under way */
+	uint32_t id;
+	uint64_t seq;
+	int at; /* keys that were given or are not there, in order */
+};
+
 struct world {
 	char *directory;
 	unsigned chance; /* state of the random numbers */
@@ -74,6 +83,8 @@ struct world {
 	struct watcher watcher[WATCHERS];
 	struct told told;
 	uint64_t walks; /* lists in pages that came to their end */
+	struct past_walk past;
+	uint64_t past_walks; /* those that came to their end */
 };
 
 /* By number. */
@@ -105,6 +116,8 @@ _Noreturn void world_fail(const char *format, ...) __attribute__((format(printf,
 bool world_look(struct world *world);
 void world_check_journal(struct world *world);
 void world_check_index(struct world *world);
+void world_check_as_of(struct world *world);
+void past_close(struct world *world);
 void world_follow(struct world *world, unsigned items);
 void world_follow_check(struct world *world);
 void follower_open(struct world *world);
