@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,7 +19,6 @@
 #define SECOND         1000000000ull
 #define RING_CAPACITY  (1u << 20)
 #define BEAT           SECOND
-#define STATUS_PAGE    "stats.reflector"
 #define DELTA_RING     "delta.ring"
 #define HOLD_FIRST     SECOND
 #define HOLD_SLOW      (10 * SECOND)
@@ -28,9 +26,7 @@
 
 struct loop {
 	uint32_t magic;
-	bool owns_config;
-	struct config *config;
-	const struct config_flags *flags;
+	struct daemon *daemon;
 	struct home *home;
 	struct stats *stats;
 	struct journal *journal;
@@ -42,12 +38,9 @@ struct loop {
 	struct recorder *recorder;
 	struct feeds *feeds;
 	struct retention *retention;
-	int signals;
-	int death;
 
 	bool forget;         /* the journal is of another past */
 	bool work_left;
-	bool ready_said;
 	bool homeless;       /* "no runtime folder" was said */
 	uint64_t beat_ns;
 	struct trimming trimming;
@@ -59,14 +52,14 @@ struct loop {
 
 static struct journal_options journal_options_of(const struct loop *loop)
 {
-	return (struct journal_options){.map_bytes = loop->config->map_bytes,
-		.durable = loop->config->durable};
+	return (struct journal_options){.map_bytes = loop->daemon->config->map_bytes,
+		.durable = loop->daemon->config->durable};
 }
 
 static struct retention_options retention_options_of(const struct loop *loop)
 {
-	return (struct retention_options){.time_ns = loop->config->retention_ns,
-		.bytes = loop->config->retention_bytes, .cursor_ns = loop->config->cursor_ns};
+	return (struct retention_options){.time_ns = loop->daemon->config->retention_ns,
+		.bytes = loop->daemon->config->retention_bytes, .cursor_ns = loop->daemon->config->cursor_ns};
 }
 
 static void note_checks(struct loop *loop)
@@ -79,7 +72,7 @@ static void note_checks(struct loop *loop)
 
 static int open_store(struct loop *loop)
 {
-	const struct config *config = loop->config;
+	const struct config *config = loop->daemon->config;
 	struct home_options home = {.create = true, .runtime_dir = config->runtime_dir,
 		.group = config->group};
 	struct journal_options options = journal_options_of(loop);
@@ -90,11 +83,11 @@ static int open_store(struct loop *loop)
 		r = home_take_role(loop->home, HOME_REFLECTOR);
 	if (r < 0)
 		return r;
-	proc_catch_faults("kinf-reflector", home_path(loop->home));
-	r = stats_create(home_runtime_fd(loop->home), STATUS_PAGE, &loop->stats);
+	proc_catch_faults(loop->daemon->program->name, home_path(loop->home));
+	r = daemon_open_page(loop->daemon, home_runtime_fd(loop->home));
 	if (r < 0)
-		return err_add(r, "the runtime folder '%s'", home_runtime(loop->home));
-	note_checks(loop);
+		return err_add(r, "the runtime directory '%s'", home_runtime(loop->home));
+	loop->stats = loop->daemon->stats;
 	stats_set_state(loop->stats, "opening");
 	r = journal_open_write(loop->home, &options, reason, &loop->journal);
 	if (r < 0)
@@ -140,7 +133,7 @@ static int open_feeds(struct loop *loop)
 {
 	struct retention_options retention = retention_options_of(loop);
 	struct session_shared shared = {.http = loop->http, .discovery = loop->discovery,
-		.stats = loop->stats, .policy = loop->config->policy, .arg = loop, .on_doubt = on_doubt, .on_forget = on_forget};
+		.stats = loop->stats, .policy = loop->daemon->config->policy, .arg = loop, .on_doubt = on_doubt, .on_forget = on_forget};
 	stats_set_journal(loop->stats, journal_uuid(loop->journal));
 	int r = ring_create(home_runtime_fd(loop->home), DELTA_RING, RING_CAPACITY,
 		journal_uuid(loop->journal), home_file_mode(loop->home), &loop->ring);
@@ -158,7 +151,7 @@ static int open_feeds(struct loop *loop)
 	cluster_begin(loop->cluster, loop->recorder);
 	shared.recorder = loop->recorder;
 	r = feeds_new(loop->journal, &shared, &loop->feeds);
-	return r < 0 ? r : feeds_configure(loop->feeds, loop->config);
+	return r < 0 ? r : feeds_configure(loop->feeds, loop->daemon->config);
 }
 
 static void on_discovered(void *arg, int result)
@@ -171,7 +164,7 @@ static void on_discovered(void *arg, int result)
 
 static int open_network(struct loop *loop)
 {
-	const struct config *config = loop->config;
+	const struct config *config = loop->daemon->config;
 	int r = kubeconfig_load(config->kubeconfig, config->context, &loop->kubeconfig);
 
 	if (r == -ENOENT)
@@ -186,25 +179,22 @@ static int open_network(struct loop *loop)
 	return r;
 }
 
-int loop_new(struct config *config, const struct config_flags *flags, struct loop **ret_loop)
+int loop_new(struct daemon *daemon, struct loop **ret_loop)
 {
 	CLEANUP(loop_free) struct loop *loop = calloc(1, sizeof(*loop));
 
 	if (!loop)
 		return err_set(-ENOMEM, "the reflector");
-	*loop = (struct loop){.magic = LOOP_MAGIC, .config = config, .flags = flags, .signals = -1,
-		.death = -1, .hold_pause = HOLD_FIRST};
-	loop->signals = proc_signals_open();
-	if (loop->signals < 0)
-		return loop->signals;
-	loop->death = proc_death_fd();
+	*loop = (struct loop){.magic = LOOP_MAGIC, .daemon = daemon, .hold_pause = HOLD_FIRST};
+	if (env_library_fault())
+		log_event(LOG_WARNING, "store", "library", "text=%s", log_quote(env_library_fault()));
 	int r = open_network(loop);
 	if (r >= 0)
 		r = open_store(loop);
 	if (r >= 0)
 		r = cluster_new(&(struct cluster_options){.http = loop->http,
 			.config = loop->kubeconfig, .stats = loop->stats,
-			.pause_max_ns = loop->config->policy.backoff_max_ns}, &loop->cluster);
+			.pause_max_ns = loop->daemon->config->policy.backoff_max_ns}, &loop->cluster);
 	if (r >= 0)
 		r = open_feeds(loop);
 	if (r < 0)
@@ -226,12 +216,7 @@ void loop_free(struct loop **loop)
 	http_free(&l->http);
 	kubeconfig_free(&l->kubeconfig);
 	journal_close(&l->journal);
-	check_note_into(NULL, 0);
-	stats_close(&l->stats);
 	home_close(&l->home);
-	cleanup_fd(&l->signals);
-	if (l->owns_config)
-		config_free(&l->config);
 	l->magic = 0;
 	free(l);
 	*loop = NULL;
@@ -339,7 +324,7 @@ static int commit(struct loop *loop)
 static int aim(struct loop *loop)
 {
 	/* Held, nothing can be written: what is old then is so afterwards too. */
-	int r = loop->held_ns ? 0 : feeds_abandon_old(loop->feeds, loop->config->retention_ns);
+	int r = loop->held_ns ? 0 : feeds_abandon_old(loop->feeds, loop->daemon->config->retention_ns);
 
 	return r < 0 ? r : trimming_aim(&loop->trimming, feeds_list_begin(loop->feeds), loop->held_ns != 0);
 }
@@ -348,45 +333,15 @@ static int aim(struct loop *loop)
 
 static int reload(struct loop *loop)
 {
-	struct config *config;
-	int r = config_load(loop->flags, &config);
-
-	if (r < 0) {
-		log_event(LOG_ERROR, "config", "refused", "error=%s text=%s", log_quote(err_text(r)),
-			log_quote("going on with the old one"));
-		stats_set_error(loop->stats, err_text(r));
+	if (!daemon_reload(loop->daemon))
 		return 0;
-	}
-	char keys[CONFIG_KEYS_SIZE];
-	if (config_needs_restart(loop->config, config, CONFIG_REFLECTOR, keys))
-		log_event(LOG_WARNING, "config", "needs-restart", "keys=%s text=%s", log_quote(keys),
-			log_quote("the old values stay until kinf-reflector is started again"));
-	config_keep_fixed(config, loop->config);
-	if (loop->owns_config)
-		config_free(&loop->config);
-	loop->config = config;
-	loop->owns_config = true;
+	const struct config *config = loop->daemon->config;
 	struct retention_options retention = retention_options_of(loop);
 	retention_set(loop->retention, &retention);
 	loop->trimming.most_bytes = retention.bytes;
 	http_set_limits(loop->http, config->policy.connect_ns, config->policy.silence_ns);
 	cluster_set_pause(loop->cluster, config->policy.backoff_max_ns);
-	r = feeds_configure(loop->feeds, config);
-	log_event(LOG_NOTICE, "config", "loaded", "feeds=%zu", feeds_count(loop->feeds));
-	return r;
-}
-
-/* END when it is time to go. */
-static int take_signals(struct loop *loop)
-{
-	for (int number; (number = proc_signals_next(loop->signals));) {
-		if (number == SIGTERM || number == SIGINT)
-			return END;
-		int r = number == SIGHUP ? reload(loop) : 0;
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	return feeds_configure(loop->feeds, config);
 }
 
 static void keep_current(const struct loop *loop)
@@ -426,7 +381,7 @@ static void keep_runtime(struct loop *loop)
 	err_keep(&kept);
 	home_refresh(loop->home);
 	int runtime = home_runtime_fd(loop->home);
-	int r = stats_keep(loop->stats, runtime, STATUS_PAGE);
+	int r = stats_keep(loop->stats, runtime, loop->daemon->program->status_page);
 
 	if (r == GONE)
 		note_checks(loop);
@@ -451,15 +406,10 @@ static int beat(struct loop *loop)
 		return 0;
 	loop->beat_ns = now + BEAT;
 	keep_runtime(loop);
-	stats_heartbeat(loop->stats);
 	ring_heartbeat(loop->ring);
-	proc_notify("WATCHDOG=1");
-	if (!loop->ready_said) {
-		loop->ready_said = true;
-		if (!loop->held_ns)
-			stats_set_state(loop->stats, "running");
-		proc_notify("READY=1");
-	}
+	if (!loop->daemon->ready && !loop->held_ns)
+		stats_set_state(loop->stats, "running");
+	daemon_ready(loop->daemon);
 	return look_at_store(loop);
 }
 
@@ -500,17 +450,20 @@ static int work(struct loop *loop)
 
 static int turn(struct loop *loop)
 {
-	struct pollfd fds[] = {{.fd = loop->signals, .events = POLLIN},
-		{.fd = loop->death, .events = POLLIN}};
+	struct pollfd fds[2];
 	const char *text;
-	int r = http_poll(loop->http, timeout_ms(loop), fds, loop->death >= 0 ? 2 : 1);
 
+	daemon_poll_fds(loop->daemon, fds);
+	int r = http_poll(loop->http, timeout_ms(loop), fds, 2);
 	if (r < 0)
 		return r;
-	if (fds[1].revents)
+	if (fds[0].revents || fds[1].revents)
+		(void)daemon_attend(loop->daemon);
+	(void)daemon_tick(loop->daemon);
+	if (loop->daemon->stop)
 		return END;
-	r = take_signals(loop);
-	if (r != 0)
+	r = loop->daemon->reload ? reload(loop) : 0;
+	if (r < 0)
 		return r;
 	resume_due(loop);
 	if (!loop->forget && !cluster_is_another(loop->cluster) && !loop->held_ns)
@@ -544,8 +497,6 @@ int loop_run(struct loop *loop)
 	while (r >= 0 && r != END);
 	if (r < 0)
 		return r;
-	proc_notify("STOPPING=1");
-	stats_set_state(loop->stats, "stopped");
 	const char *text;
 	return recorder_error(loop->recorder, &text) ? 0 : recorder_flush(loop->recorder);
 }

@@ -6,12 +6,12 @@
 #ifndef REFLECTOR_LOOP_H
 #define REFLECTOR_LOOP_H
 
-#include "common/config/config.h"
+#include "common/daemon/daemon.h"
 
 struct loop;
 
-/* Opens everything. CONFIG is borrowed; FLAGS are for reading it again at SIGHUP. */
-int loop_new(struct config *config, const struct config_flags *flags, struct loop **ret_loop);
+/* Opens the network, the store and the status page. Borrows DAEMON. */
+int loop_new(struct daemon *daemon, struct loop **ret_loop);
 void loop_free(struct loop **loop);
 
 /* Runs until SIGTERM, SIGINT or the supervisor's end: 0, or the error that ends the process. */

@@ -35,7 +35,7 @@ layer processor 'common|store|processor'
 layer reader 'common|store|reader'
 layer tests/simulator 'common|tests/simulator'
 
-{ in_folder common; in_folder store; } | grep -v '^common/log\.' |
+{ in_folder common; in_folder store; } | grep -vE '^common/(log\.|daemon/)' |
     code 'log_event\(LOG_(ERROR|WARNING|NOTICE|INFO)' | bad 'libraries log at debug only'
 
 # ---- each foreign header in one file ----------------------------------------------------------------

@@ -47,7 +47,7 @@ static void count_restarts(int runtime, const char *ring, struct status_process 
 }
 
 /* By its role. */
-static const struct daemon {
+static const struct status_daemon {
 	const char *name, *page, *ring;
 } daemons[STATUS_PROCESSES] = {
 	[HOME_REFLECTOR] = {"kinf-reflector", "stats.reflector", "delta.ring"},

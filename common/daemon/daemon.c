@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/daemon/daemon.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/failpoint.h"
+#include "common/log.h"
+#include "common/options.h"
+#include "common/proc.h"
+
+#define SECOND_NS 1000000000ull
+#define TICK_NS   20000000ull
+
+/* ---- while it runs ---- */
+
+int daemon_attend(struct daemon *d)
+{
+	struct pollfd parent = {.fd = d->parent_fd, .events = POLLIN};
+
+	d->ticked_ns = proc_monotonic_ns();
+	for (int number; (number = proc_signals_next(d->signals_fd)) > 0;) {
+		d->stop |= number == SIGTERM || number == SIGINT;
+		d->reload |= number == SIGHUP;
+	}
+	if (!d->stop && d->parent_fd >= 0 && poll(&parent, 1, 0) > 0) {
+		log_event(LOG_NOTICE, "daemon", "supervisor gone", "pid=%d", (int)getpid());
+		d->stop = true;
+	}
+	stats_heartbeat(d->stats);
+	if (d->ticked_ns - d->notified_ns >= SECOND_NS) {
+		d->notified_ns = d->ticked_ns;
+		proc_notify("WATCHDOG=1");
+	}
+	return d->stop ? err_say(-EINTR, "stopping") : 0;
+}
+
+int daemon_tick(struct daemon *d)
+{
+	return proc_monotonic_ns() - d->ticked_ns < TICK_NS ? 0 : daemon_attend(d);
+}
+
+bool daemon_second(struct daemon *d)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	if (now - d->second_ns < SECOND_NS)
+		return false;
+	d->second_ns = now;
+	return true;
+}
+
+void daemon_poll_fds(const struct daemon *d, struct pollfd ret_fds[2])
+{
+	/* poll(2) passes over a negative descriptor. */
+	ret_fds[0] = (struct pollfd){.fd = d->signals_fd, .events = POLLIN};
+	ret_fds[1] = (struct pollfd){.fd = d->parent_fd, .events = POLLIN};
+}
+
+void daemon_sleep(struct daemon *d, int timeout_ms)
+{
+	struct pollfd fds[2];
+
+	daemon_poll_fds(d, fds);
+	(void)poll(fds, 2, timeout_ms); /* the result does not matter: all is looked at */
+	(void)daemon_attend(d);		/* the caller checks d->stop */
+}
+
+bool daemon_reload(struct daemon *d)
+{
+	struct config *config = NULL;
+	char keys[CONFIG_KEYS_SIZE], text[128];
+	int r = config_load(&d->flags, &config);
+
+	d->reload = false;
+	if (r < 0) {
+		log_event(LOG_ERROR, "config", "refused", "reason=%s text=%s", log_quote(err_text(r)),
+			log_quote("the old configuration stays in use"));
+		stats_set_error(d->stats, err_text(r));
+		d->config_refused = true;
+		err_clear();
+		return false;
+	}
+	if (config_needs_restart(d->config, config, d->program->user, keys)) {
+		(void)snprintf(text, sizeof(text), "the old values stay until %s is started again",
+			d->program->name);
+		log_event(LOG_WARNING, "config", "needs-restart", "keys=%s text=%s", log_quote(keys),
+			log_quote(text));
+	}
+	config_keep_fixed(config, d->config);
+	config_free(&d->config);
+	d->config = config;
+	if (d->config_refused)
+		stats_set_error(d->stats, "");
+	d->config_refused = false;
+	log_event(LOG_NOTICE, "config", "loaded", "feeds=%zu", config->n_feeds);
+	return true;
+}
+
+/* ---- from start to end ---- */
+
+int daemon_open_page(struct daemon *d, int runtime_fd)
+{
+	size_t size;
+	int r = stats_create(runtime_fd, d->program->status_page, &d->stats);
+
+	if (r < 0)
+		return r;
+	char *note = stats_check_text(d->stats, &size);
+	check_note_into(note, size);
+	return 0;
+}
+
+void daemon_ready(struct daemon *d)
+{
+	if (!d->ready)
+		proc_notify("READY=1");
+	d->ready = true;
+}
+
+static int daemon_complain(int error)
+{
+	log_event(LOG_ERROR, "main", "ended", "error=%s", log_quote(err_text(error)));
+	return (int)proc_exit_of(error);
+}
+
+int daemon_end(struct daemon *d, int error)
+{
+	int status = PROC_OK;
+
+	proc_notify("STOPPING=1");
+	if (error < 0) {
+		stats_set_error(d->stats, err_text(error));
+		status = daemon_complain(error);
+	}
+	stats_set_state(d->stats, "stopped");
+	log_event(LOG_NOTICE, "main", "stopped", "pid=%d", (int)getpid());
+	return status;
+}
+
+static void daemon_release(struct daemon *d)
+{
+	check_note_into(NULL, 0);
+	stats_close(&d->stats);
+	config_free(&d->config);
+	config_flags_release(&d->flags);
+	cleanup_fd(&d->signals_fd);
+}
+
+static int daemon_start(struct daemon *d)
+{
+	log_setup(d->program->name, LOG_INFO, config_first_format(&d->flags));
+	int r = failpoint_setup();
+
+	if (r >= 0)
+		r = config_load(&d->flags, &d->config);
+	if (r < 0) {
+		(void)daemon_complain(r);
+		return PROC_CONFIG; /* for a file that does not exist also: a restart alone does not help */
+	}
+	log_setup(d->program->name, d->config->log_level, d->config->log_format);
+	d->signals_fd = proc_signals_open();
+	if (d->signals_fd < 0)
+		return daemon_complain(d->signals_fd);
+	d->parent_fd = proc_death_fd();
+	return d->program->run(d);
+}
+
+int daemon_main(const struct daemon_program *program, int argc, char **argv)
+{
+	CLEANUP(daemon_release) struct daemon d = {
+		.program = program, .signals_fd = -1, .parent_fd = -1};
+	struct options_group groups[] = {
+		config_running_options(&d.flags), config_common_options(&d.flags)};
+	struct options options = {.program = program->name, .usage = "", .about = program->about,
+		.groups = groups, .n_groups = ARRAY_SIZE(groups)};
+	int first;
+	int r = options_parse(&options, argc, argv, &first);
+
+	if (r == END)
+		return PROC_OK;
+	if (!r && first < argc)
+		r = options_bad(&options, "unexpected operand '%s'", argv[first]);
+	if (r < 0) {
+		(void)fprintf(stderr, "%s: %s\n", program->name, err_text(r));
+		return PROC_USAGE;
+	}
+	return daemon_start(&d);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The frame of a daemon: command line, configuration, signals, status page, service manager. A
+ * daemon's main.c calls daemon_main() with its program, whose run() then does the daemon's own work:
+ *
+ *	static int run(struct daemon *daemon)
+ *	{
+ *		... open the store ...
+ *		r = daemon_open_page(daemon, runtime directory);
+ *		...
+ *		daemon_ready(daemon);
+ *		while (r >= 0 && !daemon->stop) {
+ *			(void)daemon_tick(daemon);
+ *			if (daemon_second(daemon))
+ *				... check what can change from outside ...
+ *			if (daemon->reload)
+ *				... daemon_reload(daemon) ...
+ *			r = work of some milliseconds;
+ *		}
+ *		return daemon_end(daemon, r);
+ *	}
+ *
+ * Long work calls daemon_tick() every few milliseconds, and ends when it returns an error. The frame
+ * knows nothing of the store. One thread.
+ */
+#ifndef COMMON_DAEMON_DAEMON_H
+#define COMMON_DAEMON_DAEMON_H
+
+#include <poll.h>
+
+#include "common/config/config.h"
+#include "common/daemon/failure.h"
+#include "common/stats.h"
+
+struct daemon;
+
+struct daemon_program {
+	const char *name;        /* "kinf-processor" */
+	const char *about;       /* for --help */
+	const char *status_page; /* its file in the runtime directory */
+	enum config_user user;   /* whose keys need a restart when they change */
+	/* Returns the exit status, that is daemon_end(). */
+	int (*run)(struct daemon *daemon);
+};
+
+struct daemon {
+	const struct daemon_program *program;
+	struct config *config;    /* replaced by daemon_reload() */
+	struct stats *stats;      /* NULL before daemon_open_page() */
+	struct failures failures;
+	bool stop;                /* SIGTERM or SIGINT came, or the supervisor has ended */
+	bool reload;              /* SIGHUP came */
+
+	/* daemon.c's own */
+	struct config_flags flags;
+	int signals_fd, parent_fd; /* parent_fd -1: no supervisor */
+	bool ready;
+	bool config_refused;       /* the page's error is of the last reload */
+	uint64_t ticked_ns, second_ns, notified_ns; /* monotonic */
+};
+
+/* Parses the command line, loads the configuration, sets the log up, and runs PROGRAM.
+ * Returns: the process's exit status (enum proc_exit). */
+int daemon_main(const struct daemon_program *program, int argc, char **argv);
+
+/* Makes the status page in the runtime directory; from then on a failed check is noted there. */
+int daemon_open_page(struct daemon *daemon, int runtime_fd);
+
+/* Sends READY=1 to the service manager, once. */
+void daemon_ready(struct daemon *daemon);
+
+/* Reads signals, checks the supervisor, sets the heartbeat, feeds the watchdog; at most every 20 ms.
+ * Returns: 0; -EINTR: the daemon is to stop. */
+int daemon_tick(struct daemon *daemon);
+
+/* Returns whether a second has passed since this last returned true; the first call returns true. */
+bool daemon_second(struct daemon *daemon);
+
+/* Fills the descriptors that a sleeping daemon polls: signals and the supervisor's pipe. After a poll
+ * that reports one of them the caller calls daemon_attend(), a daemon_tick() without the limit. */
+void daemon_poll_fds(const struct daemon *daemon, struct pollfd ret_fds[2]);
+int daemon_attend(struct daemon *daemon);
+
+/* Sleeps for TIMEOUT_MS, or until a signal comes. */
+void daemon_sleep(struct daemon *daemon, int timeout_ms);
+
+/* Loads the configuration again. Keys that only a restart changes keep their values; a log line names
+ * them. A configuration that is refused is logged and stands in the status page as the error.
+ * Returns: whether daemon->config is a new one; the old one is then freed. */
+bool daemon_reload(struct daemon *daemon);
+
+/* Reports to the service manager, the status page and the log that the daemon stops; ERROR negative:
+ * because of it. Returns: the exit status. To be called before anything is closed, because closing may
+ * replace the error's sentence. */
+int daemon_end(struct daemon *daemon, int error);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Work of a daemon that fails and is tried again: a full disk, a full database map, no memory. The
+ * daemon goes on, so people learn of it from two places only: the status page (a state that names
+ * the remedy, and the error's sentence) and the log.
+ *
+ *	r = do_work();
+ *	if (r < 0) {
+ *		failures_add(&failures, stats, r, err_text(r));
+ *		... wait, then try again ...
+ *	} else if (failures.failing) {
+ *		failures_end(&failures, stats);
+ *	}
+ *
+ * A time of failing lasts from the first failures_add() to failures_end(). Within it each sentence
+ * is logged once, and at most FAILURES_LOGGED of them: one that holds a number which changes with
+ * each attempt does not fill the log.
+ */
+#ifndef COMMON_DAEMON_FAILURE_H
+#define COMMON_DAEMON_FAILURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/stats.h"
+
+#define FAILURES_LOGGED 8
+
+struct failures {
+	bool failing;
+	uint64_t since_ns; /* proc_monotonic_ns() of the first failure */
+	size_t n_logged;
+	uint32_t logged[FAILURES_LOGGED]; /* checksums of the sentences */
+};
+
+/* The daemon's state while it waits for ERROR to pass, with the remedy if people can do something. */
+const char *failure_state(int error);
+
+/* Sets state and error of the status page, and logs TEXT unless this time of failing has logged it. */
+void failures_add(struct failures *failures, struct stats *stats, int error, const char *text);
+
+/* The work succeeds again: sets the state "running", clears the error, and logs it. Does nothing when
+ * nothing failed. */
+void failures_end(struct failures *failures, struct stats *stats);
+
+#endif

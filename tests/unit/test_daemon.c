@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/daemon/daemon.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "tests/unit/scratch.h"
+
+#define PAGE "stats.test"
+
+static void write_config(const char *text)
+{
+	FILE *file = fopen(scratch_path("kinf.yaml"), "w");
+
+	cr_assert_not_null(file);
+	cr_assert_geq(fputs(text, file), 0);
+	cr_assert_eq(fclose(file), 0);
+}
+
+/* Runs a daemon that does RUN; returns its exit status. */
+static int start(int (*run)(struct daemon *daemon))
+{
+	char name[] = "kinf-test", *argv[] = {name, NULL};
+	struct daemon_program program = {.name = name, .about = "", .status_page = PAGE,
+		.user = CONFIG_PROCESSOR, .run = run};
+
+	cr_assert_eq(setenv("KINF_CONFIG", scratch_path("kinf.yaml"), 1), 0);
+	return daemon_main(&program, 1, argv);
+}
+
+static void open_page(struct daemon *daemon)
+{
+	AUTO_FD int fd = open(scratch(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	cr_assert_eq(daemon_open_page(daemon, fd), 0);
+}
+
+static struct stats_process page_of(struct daemon *daemon)
+{
+	struct stats_process page;
+
+	cr_assert_eq(stats_process(daemon->stats, &page), 0);
+	return page;
+}
+
+/* What was written under the page's name, after the daemon has ended. */
+static struct stats_process page_left(void)
+{
+	AUTO_FD int fd = open(scratch(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(stats_close) struct stats *stats = NULL;
+	struct stats_process page;
+
+	cr_assert_eq(stats_open(fd, PAGE, &stats), 0);
+	cr_assert_eq(stats_process(stats, &page), 0);
+	return page;
+}
+
+static int wait_for_stop(struct daemon *daemon)
+{
+	open_page(daemon);
+	daemon_ready(daemon);
+	cr_assert_eq(daemon_tick(daemon), 0);
+	uint64_t heartbeat = page_of(daemon).heartbeat_ns;
+	cr_assert_eq(raise(SIGTERM), 0);
+	daemon_sleep(daemon, 60000); /* the signal ends it */
+	cr_assert(daemon->stop);
+	cr_assert_eq(daemon_attend(daemon), -EINTR);
+	cr_assert_gt(page_of(daemon).heartbeat_ns, heartbeat);
+	return daemon_end(daemon, 0);
+}
+
+Test(daemon, stops_at_a_signal_and_says_so_in_its_page)
+{
+	write_config("feeds: [{resource: pods}]\n");
+	cr_assert_eq(start(wait_for_stop), PROC_OK);
+	cr_assert_str_eq(page_left().state, "stopped");
+	cr_assert_str_eq(page_left().error, "");
+}
+
+static int supervisors_end;
+
+static int lose_supervisor(struct daemon *daemon)
+{
+	cr_assert_eq(daemon_attend(daemon), 0);
+	cr_assert_eq(close(supervisors_end), 0);
+	daemon_sleep(daemon, 60000);
+	cr_assert(daemon->stop);
+	return daemon_end(daemon, 0);
+}
+
+Test(daemon, stops_when_its_supervisor_ends)
+{
+	char text[16];
+	int ends[2];
+
+	write_config("feeds: [{resource: pods}]\n");
+	cr_assert_eq(pipe(ends), 0);
+	(void)snprintf(text, sizeof(text), "%d", ends[0]);
+	cr_assert_eq(setenv("KINF_DEATH_FD", text, 1), 0);
+	supervisors_end = ends[1];
+	cr_assert_eq(start(lose_supervisor), PROC_OK);
+}
+
+static int end_by_error(struct daemon *daemon)
+{
+	open_page(daemon);
+	return daemon_end(daemon, err_say(ERR_CORRUPT, "the store is made of cheese"));
+}
+
+Test(daemon, the_error_that_ends_it_is_in_its_page_and_in_its_exit_status)
+{
+	write_config("feeds: [{resource: pods}]\n");
+	cr_assert_eq(start(end_by_error), PROC_INTERNAL);
+	cr_assert_str_eq(page_left().error, "the store is made of cheese");
+}
+
+static int reload(struct daemon *daemon)
+{
+	open_page(daemon);
+	cr_assert_eq(daemon->config->n_feeds, 1);
+	write_config("feeds: [{resource: pods}, {resource: services}]\nmapSize: 32MiB\n");
+	cr_assert_eq(raise(SIGHUP), 0);
+	cr_assert_eq(daemon_attend(daemon), 0);
+	cr_assert(daemon->reload);
+	cr_assert(daemon_reload(daemon));
+	cr_assert_not(daemon->reload);
+	cr_assert_eq(daemon->config->n_feeds, 2);
+	cr_assert_eq(daemon->config->map_bytes, (uint64_t)16 << 20, "only a restart changes it");
+
+	write_config("feeds: {}\n");
+	cr_assert_not(daemon_reload(daemon));
+	cr_assert_eq(daemon->config->n_feeds, 2);
+	cr_assert(strstr(page_of(daemon).error, "kinf.yaml:1: feeds"), "%s", page_of(daemon).error);
+
+	write_config("feeds: [{resource: pods}]\n");
+	cr_assert(daemon_reload(daemon));
+	cr_assert_str_eq(page_of(daemon).error, "");
+	return daemon_end(daemon, 0);
+}
+
+Test(daemon, a_refused_configuration_stays_in_its_page_until_one_is_loaded)
+{
+	write_config("feeds: [{resource: pods}]\nmapSize: 16MiB\n");
+	cr_assert_eq(start(reload), PROC_OK);
+}
+
+static int never(struct daemon *daemon)
+{
+	(void)daemon;
+	cr_assert_fail("a daemon without a configuration runs");
+	return 0;
+}
+
+Test(daemon, does_not_run_with_a_bad_configuration_or_command_line)
+{
+	char name[] = "kinf-test", word[] = "word", *argv[] = {name, word, NULL};
+	struct daemon_program program = {.name = name, .about = "", .run = never};
+
+	write_config("feeds: 3\n");
+	cr_assert_eq(start(never), PROC_CONFIG);
+	cr_assert_eq(daemon_main(&program, 2, argv), PROC_USAGE);
+}
+
+static int seconds(struct daemon *daemon)
+{
+	cr_assert(daemon_second(daemon));
+	cr_assert_not(daemon_second(daemon));
+	daemon_sleep(daemon, 1010);
+	cr_assert(daemon_second(daemon));
+	return daemon_end(daemon, 0);
+}
+
+Test(daemon, work_of_each_second_is_due_once_a_second)
+{
+	write_config("feeds: [{resource: pods}]\n");
+	cr_assert_eq(start(seconds), PROC_OK);
+}
