@@ -45,7 +45,7 @@ foreign() { # header (a regular expression), files that may include it (too)
         bad "this header belongs into $(echo "$2" | tr -d '\\' | sed 's/|/ or /g')" || true
 }
 foreign 'lmdb\.h' 'store/env/env\.c'
-foreign 'curl/.*' 'reflector/wire/http\.c'
+foreign 'curl/.*' 'reflector/wire/http_internal\.h'
 foreign 'msgpack.*' 'common/value/value\.c'
 foreign 'simdjson.*' 'common/value/json_parse\.cpp'
 foreign 'yaml\.h' 'common/value/yaml\.c'

@@ -16,7 +16,7 @@ void connections_release(struct connections *connections)
 	*connections = (struct connections){NULL};
 }
 
-static uint64_t ask_after(const struct connections *connections, uint64_t now_ns)
+static uint64_t connection_ask_after(const struct connections *connections, uint64_t now_ns)
 {
 	return connections->silence_ns ? now_ns + connections->silence_ns : UINT64_MAX;
 }
@@ -43,13 +43,13 @@ int connections_add(struct connections *connections, int fd, uint64_t now_ns)
 		connections->capacity = capacity;
 	}
 	connections->at[connections->count++] = (struct connection){.fd = fd, .heard_ns = now_ns,
-		.ask_ns = ask_after(connections, now_ns)};
+		.ask_ns = connection_ask_after(connections, now_ns)};
 	connections->opened++;
 	return 0;
 }
 
-/* A socket has no port before it connects, so it is asked for when somebody first looks. */
-static uint16_t local_port(int fd)
+/* A socket has no local port before it connects, so the port is read when it is first needed. */
+static uint16_t connection_port(int fd)
 {
 	struct sockaddr_storage address;
 	socklen_t size = sizeof(address);
@@ -63,13 +63,13 @@ static uint16_t local_port(int fd)
 	return 0;
 }
 
-static struct connection *find(struct connections *connections, uint16_t port)
+static struct connection *connection_find(struct connections *connections, uint16_t port)
 {
 	for (size_t i = 0; port && i < connections->count; i++) {
 		struct connection *connection = &connections->at[i];
 
 		if (!connection->port)
-			connection->port = local_port(connection->fd);
+			connection->port = connection_port(connection->fd);
 		if (connection->port == port)
 			return connection;
 	}
@@ -78,12 +78,12 @@ static struct connection *find(struct connections *connections, uint16_t port)
 
 void connections_heard(struct connections *connections, uint16_t port, uint64_t now_ns)
 {
-	struct connection *connection = find(connections, port);
+	struct connection *connection = connection_find(connections, port);
 
 	if (!connection)
 		return;
 	connection->heard_ns = now_ns;
-	connection->ask_ns = ask_after(connections, now_ns);
+	connection->ask_ns = connection_ask_after(connections, now_ns);
 }
 
 uint64_t connections_ask_at(const struct connections *connections)
@@ -105,7 +105,7 @@ uint16_t connections_ask(struct connections *connections, uint64_t now_ns)
 			continue;
 		connection->ask_ns = now_ns + connections->silence_ns / 16 + 1;
 		if (!connection->port)
-			connection->port = local_port(connection->fd);
+			connection->port = connection_port(connection->fd);
 		if (connection->port)
 			return connection->port;
 	}
@@ -114,10 +114,10 @@ uint16_t connections_ask(struct connections *connections, uint64_t now_ns)
 
 bool connections_condemn(struct connections *connections, uint16_t port, uint64_t since_ns)
 {
-	struct connection *connection = find(connections, port);
+	struct connection *connection = connection_find(connections, port);
 
 	if (!connection || connection->heard_ns > since_ns)
 		return false;
-	/* Fails only when the peer was faster. */
+	/* shutdown() fails only when the peer has closed it already. */
 	return shutdown(connection->fd, SHUT_RDWR) == 0;
 }

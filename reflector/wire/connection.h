@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sockets that are open to the API server, and when something was last heard on each. An answer
- * is told by its local port which connection it came over. A connection is condemned when a call got
- * nothing for its limit and nobody else got anything on it either: a quiet watch beside a talking
- * one is healthy, a socket that a firewall forgot is not, and only closing it keeps the next calls
- * from being put on it again.
+ * The open sockets to the API server, and the time at which something was last heard on each. The local
+ * port of an answer says over which connection it came.
  *
- * A connection that only carries quiet calls can't be told from a dead one by listening. So when
- * nothing was heard on it for `silence_ns`, one of its calls is to ask again: the new request's answer
- * shows that it lives, or the lack of one that it does not, and the other calls stay as they are.
+ * A connection is condemned when a call got nothing within its limit and no other call got anything
+ * on the same connection: a quiet watch beside a talking one is healthy, a socket that a firewall
+ * forgot is not, and only closing it keeps the next calls off it.
+ *
+ * A connection that carries only quiet calls looks like a dead one. So after `silence_ns` without a byte
+ * the owner renews one of its calls: an answer shows that the connection lives, a missing answer that
+ * it is dead, and its other calls stay as they are.
  */
-#ifndef REFLECTOR_CONNECTION_H
-#define REFLECTOR_CONNECTION_H
+#ifndef REFLECTOR_WIRE_CONNECTION_H
+#define REFLECTOR_WIRE_CONNECTION_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,34 +22,35 @@ struct connection {
 	int fd;
 	uint16_t port;     /* local; 0: not known yet */
 	uint64_t heard_ns; /* on the owner's clock */
-	uint64_t ask_ns;   /* when one of its calls is to ask again */
+	uint64_t ask_ns;   /* when the owner is to renew one of its calls */
 };
 
 struct connections {
 	struct connection *at;
 	size_t count, capacity;
-	uint64_t silence_ns; /* 0: nobody is asked again */
-	uint64_t opened; /* ever */
+	uint64_t silence_ns; /* 0: no call is renewed */
+	uint64_t opened;     /* since the start */
 };
 
 void connections_release(struct connections *connections);
 
-/* A socket that is about to connect. 0 or -ENOMEM. Who had FD before has been closed without a word: so
- * libcurl 7.88 does with those that are not connected, of a call that ends or of the address that lost. */
+/* Adds a socket that is about to connect. A connection with the same FD is removed first: libcurl 7.88
+ * closes sockets that never connected without saying so. Returns: 0, -ENOMEM. */
 int connections_add(struct connections *connections, int fd, uint64_t now_ns);
 void connections_remove(struct connections *connections, int fd);
 
+/* Notes that something was heard on the connection with local PORT. */
 void connections_heard(struct connections *connections, uint16_t port, uint64_t now_ns);
 
-/* When connections_ask has something to say, UINT64_MAX: never. */
+/* Returns: when connections_ask will have a port to return; UINT64_MAX: never. */
 uint64_t connections_ask_at(const struct connections *connections);
-/* The local port of a connection on which a call is to ask again; 0: none. The next of its calls is
- * due after a sixteenth of the silence: where the answer came over another connection, this one is
+/* Returns: the local port of a connection of which a call is to be renewed; 0: none. Its next call is due
+ * after a sixteenth of the silence: if the renewal's answer comes over another connection, this one is
  * still in doubt. */
 uint16_t connections_ask(struct connections *connections, uint64_t now_ns);
 
-/* Shuts the socket down when nothing was heard on it since SINCE_NS: its users see an error at once.
- * The owner closes it. True when it did. */
+/* Shuts the connection's socket down if nothing was heard on it since SINCE_NS; its calls fail at once and
+ * the owner closes it. Returns: whether it did. */
 bool connections_condemn(struct connections *connections, uint16_t port, uint64_t since_ns);
 
 #endif

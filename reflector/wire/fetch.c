@@ -43,17 +43,17 @@ void fetch_cancel(struct fetch **fetch)
 	fetch_free(fetch);
 }
 
-static void take_status(void *arg, const struct http_answer *answer)
+static void fetch_on_status(void *arg, const struct http_answer *answer)
 {
 	struct fetch *fetch = arg;
 	size_t size = strlen(answer->content_type);
 
 	if (size < sizeof(fetch->content_type))
 		memcpy(fetch->content_type, answer->content_type, size + 1);
-	(void)snprintf(fetch->etag, sizeof(fetch->etag), "%s", answer->etag); /* it is no longer */
+	(void)snprintf(fetch->etag, sizeof(fetch->etag), "%s", answer->etag); /* never longer */
 }
 
-static int take_body(void *arg, struct bytes bytes)
+static int fetch_on_body(void *arg, struct bytes bytes)
 {
 	struct fetch *fetch = arg;
 
@@ -63,7 +63,7 @@ static int take_body(void *arg, struct bytes bytes)
 	return buf_error(&fetch->body);
 }
 
-static void take_end(void *arg, int result, int status)
+static void fetch_on_done(void *arg, int result, int status)
 {
 	CLEANUP(fetch_free) struct fetch *fetch = arg;
 	struct fetch_answer answer = {
@@ -98,9 +98,9 @@ int fetch_start(struct http *http, const struct fetch_request *request, struct f
 			.gzip = true,
 			.total_ns = request->total_ns,
 			.arg = fetch,
-			.on_status = take_status,
-			.on_body = take_body,
-			.on_done = take_end,
+			.on_status = fetch_on_status,
+			.on_body = fetch_on_body,
+			.on_done = fetch_on_done,
 		},
 		&fetch->call);
 	if (r < 0)

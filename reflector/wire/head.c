@@ -7,8 +7,8 @@
 
 #include "common/err.h"
 
-/* VALUE, when LINE is header NAME. */
-static bool header_is(struct bytes line, const char *name, struct bytes *ret_value)
+/* Returns: whether LINE is header NAME; *RET_VALUE is its value. */
+static bool head_value(struct bytes line, const char *name, struct bytes *ret_value)
 {
 	const char *text = line.data;
 	size_t n = strlen(name);
@@ -21,7 +21,7 @@ static bool header_is(struct bytes line, const char *name, struct bytes *ret_val
 	return true;
 }
 
-static void text_set(char *text, size_t size, struct bytes value)
+static void head_set_text(char *text, size_t size, struct bytes value)
 {
 	size_t n = value.size < size ? value.size : size - 1;
 
@@ -29,30 +29,25 @@ static void text_set(char *text, size_t size, struct bytes value)
 	text[n] = '\0';
 }
 
-/* `299 - "text"`: the text. */
-static struct bytes warning_text(struct bytes value)
+/* Appends the text of `299 - "text"`, cut to the room that is left. */
+static void head_add_warning(struct head *head, struct bytes value)
 {
 	const char *text = value.data;
-	const char *first = memchr(text, '"', value.size);
-	const char *last = memrchr(text, '"', value.size);
-
-	return first && last > first ? BYTES(first + 1, (size_t)(last - first - 1)) : value;
-}
-
-/* As much of it as there is room for. */
-static void warning_add(struct head *head, struct bytes text)
-{
+	const char *first = memchr(text, '"', value.size), *last = memrchr(text, '"', value.size);
 	size_t used = strlen(head->warning);
+
+	if (first && last > first)
+		value = BYTES(first + 1, (size_t)(last - first - 1));
 
 	if (used && used < sizeof(head->warning) - 3) {
 		memcpy(head->warning + used, "; ", 3);
 		used += 2;
 	}
-	text_set(head->warning + used, sizeof(head->warning) - used, text);
+	head_set_text(head->warning + used, sizeof(head->warning) - used, value);
 }
 
-/* Seconds, as API servers send it. A date would need the server's clock, other text is nothing. */
-static void retry_after(struct head *head, struct bytes value)
+/* Reads seconds, which API servers send. A date is ignored: comparing it needs the server's clock. */
+static void head_set_retry_after(struct head *head, struct bytes value)
 {
 	const char *text = value.data;
 	uint64_t seconds = 0;
@@ -71,7 +66,7 @@ static void retry_after(struct head *head, struct bytes value)
 }
 
 /* "HTTP/2 200" or "HTTP/1.1 200 OK". */
-static void status_line(struct head *head, struct bytes line)
+static void head_status_line(struct head *head, struct bytes line)
 {
 	const char *text = line.data;
 	size_t i = strlen("HTTP/");
@@ -93,14 +88,14 @@ int head_line(struct head *head, struct bytes line)
 	if (!line.size)
 		return head->status >= 200 ? END : 0;
 	if (bytes_starts(line, BYTES_LIT("HTTP/")))
-		status_line(head, line);
-	else if (header_is(line, "content-type", &value))
-		text_set(head->content_type, sizeof(head->content_type), value);
-	else if (header_is(line, "etag", &value) && value.size < sizeof(head->etag))
-		text_set(head->etag, sizeof(head->etag), value);
-	else if (header_is(line, "retry-after", &value))
-		retry_after(head, value);
-	else if (header_is(line, "warning", &value))
-		warning_add(head, warning_text(value));
+		head_status_line(head, line);
+	else if (head_value(line, "content-type", &value))
+		head_set_text(head->content_type, sizeof(head->content_type), value);
+	else if (head_value(line, "etag", &value) && value.size < sizeof(head->etag))
+		head_set_text(head->etag, sizeof(head->etag), value);
+	else if (head_value(line, "retry-after", &value))
+		head_set_retry_after(head, value);
+	else if (head_value(line, "warning", &value))
+		head_add_warning(head, value);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP to one API server: any number of GET requests at once, over one HTTP/2 connection where the
- * server speaks it (more when its stream limit is reached), over HTTP/1.1 connections where not. One
+ * HTTP to one API server: any number of GET requests at once, over one HTTP/2 connection if the
+ * server speaks it (more when its stream limit is reached), else over HTTP/1.1 connections. One
  * thread, one loop:
  *
  *	http_new(config, &http);
@@ -13,21 +13,19 @@
  * exactly one of two ways: `on_done` (its pointer is dead when on_done is called), or http_cancel
  * (no callback after it).
  *
- * Back-pressure is the callback: while on_body runs, nothing is read. Redirects are answers like any
- * other; following one could carry credentials to another host.
+ * While on_body runs nothing is read, so a slow caller slows the server down. A redirect is reported as
+ * an answer and not followed: following it could carry credentials to another host.
  *
- * Time limits count only time in which we listened: a process that was stopped, or spent a minute in
- * one callback, does not take its own absence for the server's silence. When a call ends for silence
- * and nothing else was heard on its connection for as long, the connection is closed, so that the
- * next call does not go into the same hole.
+ * Limits count only the time in which the client listened: a process that was stopped, or that spent a
+ * minute in one callback, does not mistake its own absence for the server's silence. When a call ends
+ * for silence and nothing else was heard on its connection meanwhile, the client closes the
+ * connection, so that the next call does not use it.
  *
- * While an exec plugin runs for credentials, calls wait for it, and their limits with them; when it
- * fails, they end with ERR_CREDENTIALS and its sentence.
- *
- * The only file with curl/curl.h is http.c.
+ * While an exec plugin fetches credentials, calls wait for it and their limits stand still. When the
+ * plugin fails, the calls end with ERR_CREDENTIALS and its sentence.
  */
-#ifndef REFLECTOR_HTTP_H
-#define REFLECTOR_HTTP_H
+#ifndef REFLECTOR_WIRE_HTTP_H
+#define REFLECTOR_WIRE_HTTP_H
 
 #include <poll.h>
 #include <stdbool.h>
@@ -37,19 +35,20 @@
 #include "common/bytes.h"
 #include "reflector/access/kubeconfig.h"
 
-#define HTTP_FDS_MAX 16 /* that http_poll watches beside the transfers */
+#define HTTP_FDS_MAX 16 /* descriptors that http_poll watches besides the transfers */
 
-/* Result of a call that was ended to be asked again: nothing was heard on its connection for long. */
+/* Result of a renewable call that the client ended, because nothing was heard on its connection for
+ * long. The caller makes the request again. */
 #define HTTP_SILENT 1000
 
 struct http;
 struct http_call;
 
-/* What is known of an answer when its headers are complete. Borrowed for the callback. */
+/* The head of an answer. Borrowed for the callback. */
 struct http_answer {
 	int status;               /* 200..599 */
 	const char *content_type; /* as sent, "" when absent */
-	const char *warning;      /* texts of the Warning headers, without code and quotes, "; " between, or "" */
+	const char *warning;      /* texts of the Warning headers, joined by "; ", or "" */
 	const char *etag;         /* as sent, "" when absent */
 	bool has_retry_after;
 	uint64_t retry_after_ns;
@@ -58,64 +57,58 @@ struct http_answer {
 struct http_request {
 	const char *path;   /* from the server's root, with query: "/api/v1/pods?limit=500" */
 	const char *accept; /* NULL: application/json */
-	const char *etag;   /* of what is known already: 304 without a body if it still is so. NULL: nothing */
+	const char *etag;   /* of the copy that the caller has: 304 if it is current. NULL: none */
 	bool gzip;          /* accept compressed answers; never for watches (docs/protocol.md 0.2) */
-	bool bulk;          /* a large answer is expected: large receive buffer */
-	bool renewable;     /* may be ended with HTTP_SILENT once it is being answered */
+	bool bulk;          /* a large answer is expected: use a large receive buffer */
+	bool renewable;     /* the client may end it with HTTP_SILENT after its answer began */
 
 	/* Nanoseconds, 0: no limit. */
-	uint64_t first_byte_ns; /* from http_start to the answer's headers, connecting included; and from
-	                         * there to the end, where the status is not 200 */
-	uint64_t idle_ns;       /* longest silence after that */
+	uint64_t first_byte_ns; /* from http_start to the answer's headers, connecting included; then
+	                         * again to the end, if the status is not 200 */
+	uint64_t idle_ns;       /* longest silence after the headers */
 	uint64_t total_ns;      /* from http_start to the end */
 
 	void *arg;
-	/* Once, before any body; interim (1xx) answers are not reported. May be NULL. */
+	/* Called once, before any body; interim (1xx) answers are not reported. May be NULL. */
 	void (*on_status)(void *arg, const struct http_answer *answer);
-	/* Some more of the body, never empty. 0: go on. Anything else ends the call: on_done gets it as
-	 * its result, with the sentence that was set for it. May be NULL: the body is dropped. */
+	/* Called with each piece of the body, never empty. Returns: 0 to go on; anything else ends the call
+	 * and is passed to on_done with the sentence that was set for it. NULL: the body is dropped. */
 	int (*on_body)(void *arg, struct bytes bytes);
 	/*
-	 * The end. RESULT: 0 the answer is complete, whatever its status; what on_body answered;
-	 * ERR_NETWORK (name not found, refused, reset, cut off), ERR_TLS, ERR_TIMEOUT, ERR_PROTOCOL (not
-	 * HTTP), each with a sentence that names the server and the reason; ERR_CREDENTIALS; -ENOMEM;
-	 * HTTP_SILENT.
-	 * STATUS: 0 when no headers came.
+	 * Called at the end. RESULT is 0 for a complete answer, whatever its status; the value on_body
+	 * returned; ERR_NETWORK (name not found, refused, reset, cut off), ERR_TLS, ERR_TIMEOUT or
+	 * ERR_PROTOCOL (not HTTP), each with a sentence that names the server and the reason;
+	 * ERR_CREDENTIALS; -ENOMEM; HTTP_SILENT. STATUS is 0 when no headers came.
 	 */
 	void (*on_done)(void *arg, int result, int status);
 };
 
-/* CONFIG is borrowed until http_free. Reads the token file, if there is one. ERR_CONFIG when the
- * configuration is not usable, -ENOMEM. */
+/* Makes a client. Borrows CONFIG until http_free. Reads the token file, if CONFIG names one.
+ * Returns: 0, ERR_CONFIG, -ENOMEM. */
 int http_new(const struct kubeconfig *config, struct http **ret_http);
-/*
- * CONNECT_NS: how long connecting may take, TLS included, of what is asked for from now on; at first
- * 10 s. SILENCE_NS: after this long without a byte on a connection one of its renewable calls ends
- * with HTTP_SILENT, so that asking again shows whether it lives; at first 0, never.
- */
+/* Sets how long connecting may take, TLS included, for later requests (at first 10 s), and after how
+ * long without a byte on a connection one of its renewable calls ends with HTTP_SILENT, so that its
+ * renewal shows whether the connection lives (at first 0: never). */
 void http_set_limits(struct http *http, uint64_t connect_ns, uint64_t silence_ns);
-/* Cancels all calls. */
+/* Cancels all calls and frees the client. */
 void http_free(struct http **http);
 
-/* REQUEST is copied, its texts too. RET_CALL may be NULL when it is never cancelled. 0,
- * -ENOMEM. */
+/* Starts a request; http_poll sends it. Copies REQUEST with its texts. RET_CALL may be NULL.
+ * Returns: 0, ERR_UNSUPPORTED, -ENOMEM. */
 int http_start(struct http *http, const struct http_request *request, struct http_call **ret_call);
 
-/* An answer that was to come at a stretch goes on as a watch: from now on silence is normal (no
- * idle_ns), and the call is renewable. */
+/* Turns a running list into a watch: it has no idle_ns any more, and is renewable. */
 void http_set_quiet(struct http_call *call);
 
-/* Ends a call without a further callback and nulls the pointer. NULL is fine. */
+/* Ends a call without a further callback and nulls the pointer. Accepts NULL. */
 void http_cancel(struct http_call **call);
 
-/*
- * Waits up to TIMEOUT_MS (-1: no limit of its own) for transfers or FDS; runs transfers
- * and delivers callbacks. FDS are filled in as by poll(2), with POLLIN, POLLPRI and POLLOUT.
- * 0, or an error of the machinery itself (-ENOMEM ...), never one of a call.
- */
+/* Waits up to TIMEOUT_MS (-1: no limit) for transfers or FDS, runs transfers, calls callbacks. Fills in
+ * FDS as poll(2) does, for POLLIN, POLLPRI and POLLOUT.
+ * Returns: 0, or ERR_NETWORK or -ENOMEM when libcurl itself failed; never the error of a call. */
 int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fds);
 
-/* The server as in the kubeconfig, without credentials: "https://host:6443/prefix". */
+/* Returns: the server as in the kubeconfig, without credentials: "https://host:6443/prefix". */
 const char *http_server(const struct http *http);
 
 /* Counters since http_new. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/wire/http_parts.h"
+/* What a call is without libcurl: its limits' clock, its place in the list, the bytes of its answer. */
+#include "reflector/wire/http_internal.h"
 
 #include <limits.h>
 #include <string.h>
@@ -8,12 +9,11 @@
 #include "common/err.h"
 #include "common/proc.h"
 
-/* More time than asked for in one wait was not spent listening. */
-#define WAIT_SLACK_NS 1000000000ull
-/* libcurl 7.88 bounds a head, but keeps trailers without end. */
-#define HEADER_BYTES  (512u * 1024)
+#define WAIT_SLACK_NS NS_PER_SECOND
+/* libcurl 7.88 bounds the head of an answer, but collects trailers without limit. */
+#define HEADER_BYTES_MAX (512u * 1024)
 
-/* ---- time ---- */
+/* ---- the clock of limits ---- */
 
 void http_move_clock(struct http *http, uint64_t waited_ms)
 {
@@ -28,10 +28,10 @@ void http_move_clock(struct http *http, uint64_t waited_ms)
 int http_wait_ms(const struct http *http, int timeout_ms)
 {
 	uint64_t first = connections_ask_at(&http->connections), limit_ns, ms;
-	const char *what;
+	const char *words;
 
 	for (const struct http_call *call = http->calls; call; call = call->next) {
-		uint64_t at = limit_deadline(&call->limit, &limit_ns, &what);
+		uint64_t at = limit_deadline(&call->limit, &limit_ns, &words);
 
 		first = at < first ? at : first;
 	}
@@ -43,9 +43,9 @@ int http_wait_ms(const struct http *http, int timeout_ms)
 	return timeout_ms >= 0 && (uint64_t)timeout_ms < ms ? timeout_ms : (int)ms;
 }
 
-/* ---- which there are ---- */
+/* ---- the list of calls ---- */
 
-void call_link(struct http *http, struct http_call *call)
+void http_call_link(struct http *http, struct http_call *call)
 {
 	call->next = http->calls;
 	call->link = &http->calls;
@@ -54,7 +54,7 @@ void call_link(struct http *http, struct http_call *call)
 	http->calls = call;
 }
 
-void call_unlink(struct http_call *call)
+void http_call_unlink(struct http_call *call)
 {
 	if (!call->link)
 		return;
@@ -63,21 +63,14 @@ void call_unlink(struct http_call *call)
 		call->next->link = call->link;
 }
 
-struct http_call *http_last_waiting(const struct http *http)
+struct http_call *http_oldest_waiting(const struct http *http)
 {
-	struct http_call *last = NULL;
+	struct http_call *oldest = NULL;
 
 	for (struct http_call *call = http->calls; call; call = call->next)
 		if (call->state == CALL_WAITING && !call->cancelled)
-			last = call; /* new calls stand in front */
-	return last;
-}
-
-void http_hold_waiting(struct http *http)
-{
-	for (struct http_call *call = http->calls; call; call = call->next)
-		if (call->state == CALL_WAITING)
-			call->limit.start_ns = http->clock_ns;
+			oldest = call;
+	return oldest;
 }
 
 struct http_call *http_next_ended(const struct http *http)
@@ -89,91 +82,63 @@ struct http_call *http_next_ended(const struct http *http)
 	return call;
 }
 
-/* ---- what comes in ---- */
+/* ---- bytes of an answer ---- */
 
-/* The next call looks whether there is something newer to show. */
-static void refused(struct http_call *call)
-{
-	credential_refused(call->http->credential, call->shown);
-	certificates_doubt(call->http->certificates);
-}
-
-static void headers_complete(struct http_call *call)
-{
-	struct http_answer answer = {
-		.status = call->head.status,
-		.content_type = call->head.content_type,
-		.warning = call->head.warning,
-		.etag = call->head.etag,
-		.has_retry_after = call->head.has_retry_after,
-		.retry_after_ns = call->head.retry_after_s * NS_PER_SECOND,
-	};
-
-	call->limit.answered = true;
-	if (call->head.status != 200)
-		limit_refusal(&call->limit);
-	if (call->head.status == 401)
-		refused(call);
-	if (call->request.on_status)
-		call->request.on_status(call->request.arg, &answer);
-}
-
-/* R ends the call; its sentence would not live until on_done. */
-static bool stop(struct http_call *call, int r)
+/* Makes libcurl end CALL with R. Keeps R's sentence, which would not live until on_done. */
+static bool call_stop(struct http_call *call, int r)
 {
 	call->stop = r;
 	call->sentence = r < 0 ? strdup(err_text(r)) : NULL;
 	return false;
 }
 
-bool call_take_header(struct http_call *call, struct bytes line)
+bool http_call_take_header(struct http_call *call, struct bytes line)
 {
+	struct http *http = call->http;
+
 	call->header_bytes += line.size;
-	if (call->header_bytes > HEADER_BYTES)
-		return stop(call, err_say(ERR_PROTOCOL, "%s: headers without end", call->http->name));
-	/* What comes after the end is a trailer. */
-	if (!call->limit.answered && head_line(&call->head, line) == END)
-		headers_complete(call);
-	call->http->single = call->head.version == 1;
+	if (call->header_bytes > HEADER_BYTES_MAX)
+		return call_stop(call, err_say(ERR_PROTOCOL, "%s: headers without end", http->name));
+	/* A line after the end of the head is a trailer. */
+	if (!call->limit.answered && head_line(&call->head, line) == END) {
+		const struct head *head = &call->head;
+
+		call->limit.answered = true;
+		if (head->status != 200)
+			limit_refusal(&call->limit);
+		if (head->status == 401) {
+			/* The next call checks whether there are newer credentials. */
+			credential_refused(http->credential, call->credential_version);
+			certificates_doubt(http->certificates);
+		}
+		if (call->request.on_status)
+			call->request.on_status(call->request.arg,
+				&(struct http_answer){
+					.status = head->status,
+					.content_type = head->content_type,
+					.warning = head->warning,
+					.etag = head->etag,
+					.has_retry_after = head->has_retry_after,
+					.retry_after_ns = head->retry_after_s * NS_PER_SECOND,
+				});
+	}
+	http->http1 = call->head.version == 1;
 	return !call->cancelled;
 }
 
-bool call_take_body(struct http_call *call, struct bytes bytes)
+bool http_call_take_body(struct http_call *call, struct bytes bytes)
 {
 	int r = 0;
 
 	call->http->counts.bytes += bytes.size;
-	if (!call->limit.answered) /* 101, which nobody asked for */
-		r = err_say(ERR_PROTOCOL, "%s: what answers does not speak HTTP (status %d)",
-			call->http->name, call->head.status);
+	if (!call->limit.answered) /* a 101 that we did not ask for */
+		r = err_say(ERR_PROTOCOL, "%s: the answer is not HTTP (status %d)", call->http->name,
+			call->head.status);
 	else if (call->request.on_body && bytes.size > 0)
 		r = call->request.on_body(call->request.arg, bytes);
 	if (call->request.bulk)
 		call->http->bulk_bytes += bytes.size;
 	if (r && !call->cancelled)
-		return stop(call, r);
+		return call_stop(call, r);
 	return !call->cancelled;
-}
-
-/* ---- public ---- */
-
-void http_set_quiet(struct http_call *call)
-{
-	CHECK_OBJ(call, CALL_MAGIC);
-	call->limit.idle_ns = 0;
-	call->request.renewable = true;
-	call->request.bulk = false;
-}
-
-const char *http_server(const struct http *http)
-{
-	CHECK_OBJ(http, HTTP_MAGIC);
-	return http->config->server;
-}
-
-void http_counts(const struct http *http, struct http_counts *ret_counts)
-{
-	CHECK_OBJ(http, HTTP_MAGIC);
-	*ret_counts = http->counts;
-	ret_counts->connections = http->connections.opened;
 }

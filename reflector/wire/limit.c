@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/wire/limit.h"
 
-uint64_t limit_deadline(const struct limit *limit, uint64_t *ret_limit_ns, const char **ret_what)
+uint64_t limit_deadline(const struct limit *limit, uint64_t *ret_limit_ns, const char **ret_words)
 {
 	uint64_t silence = limit->answered ? limit->idle_ns : limit->first_byte_ns;
 	uint64_t from = limit->answered ? limit->heard_ns : limit->start_ns;
 	uint64_t at = silence ? from + silence : UINT64_MAX;
 
 	*ret_limit_ns = silence;
-	*ret_what = limit->answered ? "nothing more heard" : "no answer";
+	*ret_words = limit->answered ? "nothing more heard" : "no answer";
 	if (limit->total_ns && limit->start_ns + limit->total_ns < at) {
 		at = limit->start_ns + limit->total_ns;
 		*ret_limit_ns = limit->total_ns;
-		*ret_what = "not finished";
+		*ret_words = "not finished";
 	}
 	return at;
 }

@@ -12,15 +12,15 @@
 #define ENTRY_MAX  256 /* a name has at most 253 bytes, a port 6 */
 #define MAPPED     12  /* bytes before an IPv4 address within ::ffff:0:0/96 */
 
-struct address {
+struct no_proxy_address {
 	uint8_t bytes[16];
 	bool is_ipv4; /* in its mapped form */
 };
 
-static bool read_address(const char *text, struct address *ret_address)
+static bool no_proxy_address(const char *text, struct no_proxy_address *ret_address)
 {
 	static const uint8_t mapped[MAPPED] = {[10] = 0xff, 0xff};
-	struct address address;
+	struct no_proxy_address address;
 
 	if (inet_pton(AF_INET6, text, address.bytes) != 1) {
 		memcpy(address.bytes, mapped, MAPPED);
@@ -32,7 +32,7 @@ static bool read_address(const char *text, struct address *ret_address)
 	return true;
 }
 
-static bool same_prefix(const struct address *a, const struct address *b, unsigned bits)
+static bool no_proxy_same_prefix(const struct no_proxy_address *a, const struct no_proxy_address *b, unsigned bits)
 {
 	unsigned whole = bits / 8, rest = bits % 8;
 
@@ -40,8 +40,8 @@ static bool same_prefix(const struct address *a, const struct address *b, unsign
 	       (!rest || (a->bytes[whole] ^ b->bytes[whole]) >> (8 - rest) == 0);
 }
 
-/* ENTRY, which has a slash, as "ADDRESS/BITS"; false when it is none. It is cut at the slash. */
-static bool read_network(char *entry, struct address *ret_address, unsigned *ret_bits)
+/* Reads ENTRY, "ADDRESS/BITS", and cuts it at the slash. Returns: false when it is no network. */
+static bool no_proxy_network(char *entry, struct no_proxy_address *ret_address, unsigned *ret_bits)
 {
 	char *slash = strchr(entry, '/');
 	uint64_t bits;
@@ -54,15 +54,15 @@ static bool read_network(char *entry, struct address *ret_address, unsigned *ret
 
 	bool dotted = !strchr(entry, ':');
 
-	if (!read_address(entry, ret_address) || (dotted && bits > 32))
+	if (!no_proxy_address(entry, ret_address) || (dotted && bits > 32))
 		return false;
 	*ret_bits = (unsigned)bits + (dotted ? 8 * MAPPED : 0);
 	return true;
 }
 
-/* Cuts ":PORT" off ENTRY, brackets too where there is one; "" without. As Go's SplitHostPort, an
- * address with colons and no brackets has none. */
-static const char *cut_port(char **entry)
+/* Cuts ":PORT" and the brackets before it off ENTRY. Returns: the port, "" without one. As for Go's
+ * SplitHostPort, an address with colons and without brackets has no port. */
+static const char *no_proxy_cut_port(char **entry)
 {
 	char *colon = strrchr(*entry, ':');
 
@@ -78,7 +78,7 @@ static const char *cut_port(char **entry)
 	return colon + 1;
 }
 
-static bool matches_name(const char *entry, const char *host)
+static bool no_proxy_matches_name(const char *entry, const char *host)
 {
 	bool below_only = *entry == '.' || !strncmp(entry, "*.", 2);
 	const char *name = entry + (*entry == '*' && below_only) + below_only;
@@ -89,25 +89,25 @@ static bool matches_name(const char *entry, const char *host)
 	return n && size > n && host[size - n - 1] == '.' && !strcasecmp(host + size - n, name);
 }
 
-/* ADDRESS: of HOST, NULL when that is a name. */
-static bool matches(char *entry, const char *host, const struct address *address, const char *port)
+/* ADDRESS is HOST's, NULL when HOST is a name. */
+static bool no_proxy_entry_matches(char *entry, const char *host, const struct no_proxy_address *address, const char *port)
 {
-	struct address other;
+	struct no_proxy_address other;
 	unsigned bits;
 
 	if (!strcmp(entry, "*"))
 		return true;
 	if (strchr(entry, '/'))
-		return read_network(entry, &other, &bits) && address &&
-		       other.is_ipv4 == address->is_ipv4 && same_prefix(&other, address, bits);
+		return no_proxy_network(entry, &other, &bits) && address &&
+		       other.is_ipv4 == address->is_ipv4 && no_proxy_same_prefix(&other, address, bits);
 
-	const char *wanted = cut_port(&entry);
+	const char *wanted = no_proxy_cut_port(&entry);
 
 	if (!*entry || (*wanted && strcmp(wanted, port) != 0))
 		return false;
-	if (read_address(entry, &other))
-		return address && same_prefix(&other, address, 128);
-	return !address && matches_name(entry, host);
+	if (no_proxy_address(entry, &other))
+		return address && no_proxy_same_prefix(&other, address, 128);
+	return !address && no_proxy_matches_name(entry, host);
 }
 
 static bool is_blank(char c)
@@ -117,8 +117,8 @@ static bool is_blank(char c)
 
 bool no_proxy_matches(const char *list, const char *host, const char *port)
 {
-	struct address address;
-	bool is_address = read_address(host, &address);
+	struct no_proxy_address address;
+	bool is_address = no_proxy_address(host, &address);
 
 	for (const char *p = list ? list : ""; *p;) {
 		size_t size = strcspn(p, ",");
@@ -133,7 +133,7 @@ bool no_proxy_matches(const char *list, const char *host, const char *port)
 		if (size && size < sizeof(entry)) {
 			memcpy(entry, p, size);
 			entry[size] = '\0';
-			if (matches(entry, host, is_address ? &address : NULL, port))
+			if (no_proxy_entry_matches(entry, host, is_address ? &address : NULL, port))
 				return true;
 		}
 		p = next;
@@ -143,10 +143,10 @@ bool no_proxy_matches(const char *list, const char *host, const char *port)
 
 bool no_proxy_is_loopback(const char *host)
 {
-	static const struct address loopback = {.bytes = {[15] = 1}};
-	struct address address;
+	static const struct no_proxy_address loopback = {.bytes = {[15] = 1}};
+	struct no_proxy_address address;
 
-	if (!read_address(host, &address))
+	if (!no_proxy_address(host, &address))
 		return !strcmp(host, "localhost");
-	return address.is_ipv4 ? address.bytes[MAPPED] == 127 : same_prefix(&address, &loopback, 128);
+	return address.is_ipv4 ? address.bytes[MAPPED] == 127 : no_proxy_same_prefix(&address, &loopback, 128);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NO_PROXY as Go's golang.org/x/net/http/httpproxy reads it, so that what works with kubectl works
- * here; libcurl's own reading differs in ports, networks and leading dots. Entries are separated by
- * commas:
+ * Reads NO_PROXY as Go's golang.org/x/net/http/httpproxy does, and so as kubectl does; libcurl's own rules
+ * differ in ports, networks and leading dots. Entries are separated by commas:
  *
  *	*                          everything
  *	10.0.0.0/8, fd00::/8       addresses of that network, whatever the port
@@ -10,18 +9,18 @@
  *	example.com, example.com:6443       that name and every name below it
  *	.example.com, *.example.com:6443    names below it only
  *
- * Addresses are compared with addresses and names with names: nothing is resolved. What can't be read
- * matches nothing.
+ * Addresses are compared with addresses and names with names; nothing is resolved. An entry that can't be
+ * read matches nothing.
  */
-#ifndef REFLECTOR_NO_PROXY_H
-#define REFLECTOR_NO_PROXY_H
+#ifndef REFLECTOR_WIRE_NO_PROXY_H
+#define REFLECTOR_WIRE_NO_PROXY_H
 
 #include <stdbool.h>
 
-/* HOST: a name or an address, without brackets. LIST may be NULL. */
+/* Returns: whether an entry of LIST (may be NULL) covers HOST, a name or an address without brackets. */
 bool no_proxy_matches(const char *list, const char *host, const char *port);
 
-/* "localhost", 127.0.0.0/8 and ::1 never go through a proxy of the environment. */
+/* Returns: whether HOST is "localhost", in 127.0.0.0/8 or ::1; those never use the environment's proxy. */
 bool no_proxy_is_loopback(const char *host);
 
 #endif

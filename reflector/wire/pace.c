@@ -18,7 +18,7 @@ uint64_t pace_random(void)
 {
 	uint64_t bits = proc_monotonic_ns();
 
-	(void)proc_random(&bits, sizeof(bits)); /* only spreads the load */
+	(void)proc_random(&bits, sizeof(bits)); /* may fail: the time spreads the load as well */
 	return bits;
 }
 

@@ -12,28 +12,28 @@
 #include "common/err.h"
 #include "reflector/wire/no_proxy.h"
 
-/* libcurl would take 1080 for an http proxy without a port, and would resolve names itself for
- * socks5; Go does neither. */
-static const struct scheme {
+/* libcurl uses port 1080 for an http proxy without a port, and resolves names itself for socks5; Go does
+ * neither. */
+static const struct proxy_scheme {
 	const char *name, *curl_name, *port;
-} schemes[] = {
+} proxy_schemes[] = {
 	{"http://", "http://", "80"},
 	{"https://", "https://", "443"},
 	{"socks5://", "socks5h://", "1080"},
 	{"socks5h://", "socks5h://", "1080"},
 };
 
-struct parts {
-	const struct scheme *scheme;
-	int user_size, host_size, port_size; /* the user with its password and "@" */
+struct proxy_parts {
+	const struct proxy_scheme *scheme;
+	int user_size, host_size, port_size; /* `user` includes the password and "@" */
 	const char *user, *host, *port;
 };
 
-static const struct scheme *find_scheme(const char *url)
+static const struct proxy_scheme *proxy_scheme(const char *url)
 {
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
-		if (!strncasecmp(url, schemes[i].name, strlen(schemes[i].name)))
-			return &schemes[i];
+	for (size_t i = 0; i < sizeof(proxy_schemes) / sizeof(proxy_schemes[0]); i++)
+		if (!strncasecmp(url, proxy_schemes[i].name, strlen(proxy_schemes[i].name)))
+			return &proxy_schemes[i];
 	return NULL;
 }
 
@@ -45,8 +45,8 @@ static bool is_port(const char *text, size_t size)
 	return size <= 5;
 }
 
-/* Takes "user:password@[::1]:3128/path" apart, the path away. */
-static bool read_authority(const char *text, struct parts *parts)
+/* Splits "user:password@[::1]:3128/path" and drops the path. */
+static bool proxy_read_authority(const char *text, struct proxy_parts *parts)
 {
 	size_t size = strcspn(text, "/?#");
 	const char *at = memrchr(text, '@', size), *end = text + size;
@@ -73,17 +73,17 @@ static bool read_authority(const char *text, struct parts *parts)
 	return parts->host_size > 0 && is_port(parts->port, (size_t)parts->port_size);
 }
 
-/* SOURCE: who gave URL, which is not to be repeated: it may hold a password. */
-static int take_url(const char *url, const char *source, struct proxy *ret_proxy)
+/* No sentence repeats URL: it may hold a password. */
+static int proxy_read_url(const char *url, const char *source, struct proxy *ret_proxy)
 {
 	CLEANUP(proxy_release) struct proxy proxy = {.source = source};
-	struct parts parts = {.scheme = find_scheme(url)};
+	struct proxy_parts parts = {.scheme = proxy_scheme(url)};
 	const char *rest = parts.scheme ? url + strlen(parts.scheme->name) : url;
 
 	if (!parts.scheme && !strstr(url, "://"))
-		parts.scheme = &schemes[0];
-	if (!parts.scheme || !read_authority(rest, &parts))
-		return err_say(ERR_CONFIG, "%s: no proxy's URL; it is like http://proxy:3128, https:// "
+		parts.scheme = &proxy_schemes[0];
+	if (!parts.scheme || !proxy_read_authority(rest, &parts))
+		return err_say(ERR_CONFIG, "%s: not the URL of a proxy; write http://proxy:3128, https:// "
 			"or socks5://", source);
 	proxy.tls = !strcmp(parts.scheme->name, "https://");
 	if (asprintf(&proxy.url, "%s%.*s%.*s:%.*s", parts.scheme->curl_name, parts.user_size, parts.user,
@@ -99,8 +99,8 @@ static int take_url(const char *url, const char *source, struct proxy *ret_proxy
 	return 0;
 }
 
-/* The first of the two that is set to something; *RET_NAME says which. */
-static const char *environment(const char *upper, const char *lower, const char **ret_name)
+/* Returns: the first of the two variables that is not empty, NULL: none. *RET_NAME is its name. */
+static const char *proxy_environment(const char *upper, const char *lower, const char **ret_name)
 {
 	const char *value = getenv(upper);
 
@@ -116,16 +116,16 @@ int proxy_choose(const struct kubeconfig *config, const char *host, const char *
 	struct proxy *ret_proxy)
 {
 	const char *source, *list;
-	const char *url = config->tls ? environment("HTTPS_PROXY", "https_proxy", &source)
-				      : environment("HTTP_PROXY", "http_proxy", &source);
+	const char *url = config->tls ? proxy_environment("HTTPS_PROXY", "https_proxy", &source)
+				      : proxy_environment("HTTP_PROXY", "http_proxy", &source);
 
 	*ret_proxy = (struct proxy){NULL};
 	if (config->proxy_url)
-		return take_url(config->proxy_url, "proxy-url", ret_proxy);
+		return proxy_read_url(config->proxy_url, "proxy-url", ret_proxy);
 	if (!url || no_proxy_is_loopback(host))
 		return 0;
-	list = environment("NO_PROXY", "no_proxy", &(const char *){NULL});
-	return no_proxy_matches(list, host, port) ? 0 : take_url(url, source, ret_proxy);
+	list = proxy_environment("NO_PROXY", "no_proxy", &(const char *){NULL});
+	return no_proxy_matches(list, host, port) ? 0 : proxy_read_url(url, source, ret_proxy);
 }
 
 void proxy_release(struct proxy *proxy)

@@ -6,7 +6,7 @@
 #include "common/err.h"
 #include "reflector/feed/scan.h"
 
-#define RETRY_AFTER_MAX_S 300 /* a server that says more is asked before that all the same */
+#define RETRY_AFTER_MAX_S 300 /* longer requests for a pause are cut to this */
 #define SECOND            1000000000ull
 
 static const char *const kind_names[FAILURE_KIND_MAX] = {
@@ -50,7 +50,7 @@ const char *failure_kind_name(enum failure_kind kind)
 	return kind < FAILURE_KIND_MAX ? kind_names[kind] : "?";
 }
 
-static enum failure_kind kind_of_code(int code)
+static enum failure_kind status_kind_of_code(int code)
 {
 	switch (code) {
 	case 410:
@@ -70,15 +70,15 @@ static enum failure_kind kind_of_code(int code)
 	}
 }
 
-static enum failure_kind classify(int code, struct bytes reason)
+static enum failure_kind status_classify(int code, struct bytes reason)
 {
 	for (size_t i = 0; code != 429 && i < sizeof(reasons) / sizeof(reasons[0]); i++)
 		if (bytes_equal(reason, bytes_str(reasons[i].reason)))
 			return reasons[i].kind;
-	return kind_of_code(code);
+	return status_kind_of_code(code);
 }
 
-static uint64_t read_number(struct bytes value)
+static uint64_t status_number(struct bytes value)
 {
 	const char *p = value.data;
 	uint64_t n = 0;
@@ -91,8 +91,8 @@ static uint64_t read_number(struct bytes value)
 	return n;
 }
 
-/* A member's text between its quotes, still escaped; empty when it is no string. */
-static struct bytes read_text(struct bytes object, const char *key)
+/* Returns: the text of string member KEY, still escaped; empty when there is no such string. */
+static struct bytes status_member(struct bytes object, const char *key)
 {
 	struct bytes value;
 
@@ -102,13 +102,13 @@ static struct bytes read_text(struct bytes object, const char *key)
 	return BYTES((const char *)value.data + 1, value.size - 2);
 }
 
-static bool contains(struct bytes text, const char *what)
+static bool status_contains(struct bytes text, const char *what)
 {
 	return text.size && memmem(text.data, text.size, what, strlen(what));
 }
 
-/* Appends what of TEXT is printable, other bytes as blanks. */
-static void put_text(struct status *status, struct bytes text)
+/* Appends TEXT, control bytes as blanks. */
+static void status_add_text(struct status *status, struct bytes text)
 {
 	size_t at = strlen(status->text);
 	const unsigned char *p = text.data;
@@ -118,40 +118,40 @@ static void put_text(struct status *status, struct bytes text)
 	status->text[at] = '\0';
 }
 
-/* The same of a JSON string: quotes and backslashes without their escape, others as they are. */
-static void put_escaped(struct status *status, struct bytes text)
+/* Appends the text of a JSON string; unescapes only quotes and backslashes. */
+static void status_add_escaped(struct status *status, struct bytes text)
 {
 	const char *p = text.data;
 
 	for (size_t i = 0; i < text.size; i++) {
 		if (p[i] == '\\' && i + 1 < text.size && (p[i + 1] == '"' || p[i + 1] == '\\'))
 			i++;
-		put_text(status, BYTES(p + i, 1));
+		status_add_text(status, BYTES(p + i, 1));
 	}
 }
 
-/* A Status object: {"kind":"Status", reason, message, details, code}. */
-static void read_object(struct bytes body, struct status *status)
+/* Reads {"kind":"Status", reason, message, details, code}. */
+static void status_read_object(struct bytes body, struct status *status)
 {
-	struct bytes reason = read_text(body, "reason"), message = read_text(body, "message");
+	struct bytes reason = status_member(body, "reason"), message = status_member(body, "message");
 	struct bytes code, details = BYTES_LIT("{}"), seconds;
 
 	if (!status->code && scan_find(body, "code", &code) == FOUND)
-		status->code = (int)read_number(code);
+		status->code = (int)status_number(code);
 	(void)scan_find(body, "details", &details); /* absent: stays empty */
 	if (!status->retry_after_ns && scan_find(details, "retryAfterSeconds", &seconds) == FOUND)
-		status->retry_after_ns = read_number(seconds) * SECOND;
+		status->retry_after_ns = status_number(seconds) * SECOND;
 
-	status->kind = classify(status->code, reason);
-	/* The cause is what newer servers send, the words what older ones do. */
-	if (status->kind == FAILURE_BUSY && (contains(details, "ResourceVersionTooLarge") ||
-		contains(message, "Too large resource version") ||
-		contains(details, "Too large resource version")))
+	status->kind = status_classify(status->code, reason);
+	/* Newer servers send the cause, older ones only the words. */
+	if (status->kind == FAILURE_BUSY && (status_contains(details, "ResourceVersionTooLarge") ||
+		status_contains(message, "Too large resource version") ||
+		status_contains(details, "Too large resource version")))
 		status->kind = FAILURE_RV_AHEAD;
 	snprintf(status->text, sizeof(status->text), "%d ", status->code);
-	put_escaped(status, reason);
-	put_text(status, reason.size && message.size ? BYTES_LIT(": ") : BYTES_LIT(""));
-	put_escaped(status, message);
+	status_add_escaped(status, reason);
+	status_add_text(status, reason.size && message.size ? BYTES_LIT(": ") : BYTES_LIT(""));
+	status_add_escaped(status, message);
 }
 
 void status_read(int code, uint64_t retry_after_ns, struct bytes body, struct status *ret_status)
@@ -163,11 +163,11 @@ void status_read(int code, uint64_t retry_after_ns, struct bytes body, struct st
 	while (body.size && scan_is_space((uint8_t)*p))
 		body = BYTES(++p, body.size - 1);
 	if (scan_find(body, "kind", &kind) == FOUND && bytes_equal(kind, BYTES_LIT("\"Status\""))) {
-		read_object(body, &status);
+		status_read_object(body, &status);
 	} else {
-		status.kind = kind_of_code(code);
+		status.kind = status_kind_of_code(code);
 		snprintf(status.text, sizeof(status.text), "%d ", code);
-		put_text(&status, BYTES(body.data, body.size > 200 ? 200 : body.size));
+		status_add_text(&status, BYTES(body.data, body.size > 200 ? 200 : body.size));
 	}
 	for (size_t n = strlen(status.text); n && status.text[n - 1] == ' ';)
 		status.text[--n] = '\0';
@@ -179,5 +179,5 @@ void status_read(int code, uint64_t retry_after_ns, struct bytes body, struct st
 void status_set(enum failure_kind kind, const char *text, struct status *ret_status)
 {
 	*ret_status = (struct status){.kind = kind};
-	put_text(ret_status, bytes_str(text));
+	status_add_text(ret_status, bytes_str(text));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why the API server refused, made into what the feed's state machine decides by: of an HTTP status,
- * a Status object in its body or in an ERROR event, and Retry-After. The reason comes first, the
- * number only where there is no reason that we know; 429 always by number (docs/protocol.md 8).
+ * Reads why the API server refused: the HTTP status, the Status object in the body or in an ERROR event, and
+ * Retry-After become the failure kind by which a feed's state machine decides. The Status's reason
+ * decides, the number only without a known reason; 429 decides always (docs/protocol.md 8).
  */
 #ifndef REFLECTOR_WIRE_STATUS_H
 #define REFLECTOR_WIRE_STATUS_H
@@ -11,18 +11,19 @@
 
 enum failure_kind {
 	FAILURE_NETWORK,    /* refused, reset, cut off, silent, TLS, name not found */
-	FAILURE_PROTOCOL,   /* the answer makes no sense */
-	FAILURE_UNREADABLE, /* an object that could not be taken in */
+	FAILURE_PROTOCOL,   /* not the answer that the protocol prescribes */
+	FAILURE_UNREADABLE, /* an object that can't be stored */
 	FAILURE_EXPIRED,    /* 410: the resourceVersion is too old */
 	FAILURE_RV_AHEAD,   /* 504: the server does not know this resourceVersion yet */
-	FAILURE_BUSY,       /* 429, 502, 503, 504: the same again, later */
-	FAILURE_REFUSED,    /* 401: who we are is not accepted now */
+	FAILURE_BUSY,       /* 429, 502, 503, 504: send the same request later */
+	FAILURE_REFUSED,    /* 401: the credentials are not accepted */
 	FAILURE_FORBIDDEN,  /* 403 */
 	FAILURE_ABSENT,     /* 404 */
-	FAILURE_REQUEST,    /* 400, 405, 406, 415, 422: asking again will not help soon */
-	FAILURE_SERVER,     /* 500 and all else */
+	FAILURE_REQUEST,    /* 400, 405, 406, 415, 422: repeating will not help soon */
+	FAILURE_SERVER,     /* 500 and others */
 	FAILURE_KIND_MAX
 };
+/* Returns: "network", "protocol" ... */
 const char *failure_kind_name(enum failure_kind kind);
 
 #define STATUS_TEXT 300
@@ -30,17 +31,15 @@ const char *failure_kind_name(enum failure_kind kind);
 struct status {
 	enum failure_kind kind;
 	int code;
-	uint64_t retry_after_ns; /* 0: not told */
+	uint64_t retry_after_ns; /* 0: the server gave none */
 	char text[STATUS_TEXT];  /* "410 Expired: too old resource version: 7 (42)", printable */
 };
 
-/*
- * BODY is what the server sent along, at most a few kB of it, perhaps no Status at all; CODE is the
- * HTTP status, 0 for an ERROR event, which names its own. RETRY_AFTER_NS from the header, 0: none.
- */
+/* Reads a refusal. BODY is at most the first few kB, perhaps not a Status. CODE is the HTTP status, 0 for an
+ * ERROR event, whose Status holds the code. RETRY_AFTER_NS is the header's; 0: none. */
 void status_read(int code, uint64_t retry_after_ns, struct bytes body, struct status *ret_status);
 
-/* Of a failure without an answer; TEXT says why. */
+/* Makes the status of a failure without an answer; TEXT says why it failed. */
 void status_set(enum failure_kind kind, const char *text, struct status *ret_status);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an API server warns its clients of (the Warning header: deprecated versions and the like). It
- * says so in every answer; one line in the log for each text is what people want.
+ * Remembers the Warning headers that the API server sent (deprecated versions and the like). The server
+ * repeats a warning with every answer; the log gets each text once.
  */
 #ifndef REFLECTOR_WIRE_WARNINGS_H
 #define REFLECTOR_WIRE_WARNINGS_H
@@ -10,15 +10,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WARNINGS_MAX 64 /* texts: a server that makes them up must not fill the log */
+#define WARNINGS_MAX 64 /* texts, so that a server with ever new ones can't fill the log */
 
-/* Begins as zeroes. */
+/* Zeroes: nothing said yet. */
 struct warnings {
 	uint64_t said[WARNINGS_MAX]; /* hashes */
 	size_t n;
 };
 
-/* TEXT was not asked for before. Counts it; false for all new ones when there is no more room. */
+/* Remembers TEXT. Returns: whether it is new and there was room for it. */
 bool warnings_are_new(struct warnings *warnings, const char *text);
 
 #endif

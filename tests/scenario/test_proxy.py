@@ -78,7 +78,7 @@ def test_plain_http_goes_through_its_own_variable_once_the_proxy_lets_it(workspa
     store.connect(f"http://{NAME}")
     refuse.append((407, b"marker-body"))
     reflector = store.configure(whole("pods"), **QUICK).reflector(env={"HTTP_PROXY": door.url, "HTTPS_PROXY": "http://no"})
-    reflector.wait_log("through proxy http://127.0.0.1:.*wants a user and a password, or other ones")
+    reflector.wait_log("through proxy http://127.0.0.1:.*wants a user and a password, or different ones")
     refuse.clear()
     simulator.wait_watching("pods")
     assert all(request["path"].startswith(f"http://{NAME}/") for request in door.requests)
@@ -110,14 +110,14 @@ def test_proxy_url_knows_no_exception(far):
 
 # ---- proxies that refuse ---------------------------------------------------------------------------
 
-WANTS_USER = "the proxy wants a user and a password, or other ones"
+WANTS_USER = "the proxy wants a user and a password, or different ones"
 
 
 @pytest.mark.parametrize("kind, refusal, sentence", [
     (ConnectProxy, 407, WANTS_USER),
     (ConnectProxy, 403, "the proxy does not let us through"),
     (ConnectProxy, "close", "the proxy closed the connection"),
-    (SocksProxy, 2, "the proxy could not lead to the server"),
+    (SocksProxy, 2, "the proxy could not connect to the server"),
     (SocksProxy, "close", "the proxy closed the connection"),
 ])
 def test_a_proxy_that_refuses_is_named(far, kind, refusal, sentence):
@@ -145,4 +145,4 @@ def test_what_is_no_proxy_stops_the_start_without_its_password(far):
     _, store, _ = far()
     reflector = store.reflector(env={"HTTPS_PROXY": "ftp://me:marker-secret@proxy"})
     assert reflector.wait() == 78, "a bad configuration: started again it would be the same"
-    assert "HTTPS_PROXY: no proxy's URL" in reflector.log and "marker" not in reflector.log
+    assert "HTTPS_PROXY: not the URL of a proxy" in reflector.log and "marker" not in reflector.log
