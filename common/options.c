@@ -10,7 +10,7 @@
 
 #include "common/buf.h"
 #include "common/cleanup.h"
-#include "common/config/config.h"
+#include "common/config/units.h"
 #include "common/decimal.h"
 #include "common/err.h"
 
@@ -103,9 +103,9 @@ static int store(const struct option_spec *spec, void *to, const char *value)
 	case OPTION_NUMBER:
 		return decimal_parse(bytes_str(value), UINT64_MAX, to);
 	case OPTION_DURATION:
-		return config_duration(value, to);
+		return units_duration(value, to);
 	case OPTION_SIZE:
-		return config_size(value, to);
+		return units_size(value, to);
 	case OPTION_TYPE_MAX:
 		break;
 	}

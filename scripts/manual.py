@@ -10,9 +10,9 @@ What is listed elsewhere already stands in blocks of the pages that are made her
     .\\" made: options kinf get         (--help of a program in BUILD; "but common": without those of all)
     .\\" end
 
-prototypes, structures and errors come from reader/kinf*.h and common/err.def, counters from
-common/stats.def. --write puts them in; without, they are compared. Without BUILD those that need
-programs are left alone. Besides: each function of kinf.h is on one page and in its NAME section, each key of
+prototypes, structures and errors come from reader/kinf*.h and common/err.def, counters from common/stats.def,
+keys of kinf.yaml from common/config/config.def. --write puts them in; without, they are compared. Without BUILD
+those that need programs are left alone. Besides: each function of kinf.h is on one page and in its NAME section, each key of
 kinf.yaml and each subcommand is explained.
 """
 
@@ -120,10 +120,39 @@ def make_counters(_):
     return [".Bl -tag -width Ds", *(line for name, text in found for line in (f".It {name}", roff(text))), ".El"]
 
 
+# ---- the keys of kinf.yaml ---------------------------------------------------------------------------
+
+
+def keys(macro):
+    """The lines of config.def: [(key, type, field, minimum, maximum, default, [restart,] help)]."""
+    table = re.sub(r"/\*.*?\*/", "", (ROOT / "common/config/config.def").read_text(), flags=re.S)
+    for line in re.findall(rf'^{macro}\(((?:[^()"]|"[^"]*")*)\)', table, re.M):
+        parts = re.findall(r'((?:"[^"]*"\s*)+|[^,\s"]+)(?:,|$)', line)
+        yield ["".join(re.findall(r'"([^"]*)"', p)) if p[0] == '"' else p for p in parts]
+
+
+KINDS = {"NUMBER": "number", "DURATION": "duration", "SIZE": "size", "SHARE": "share"}
+
+
+def make_keys(_, *names):
+    """The keys of config.def below NAMES (those of a feed: "feed"), with what they may be."""
+    lines = []
+    for name, kind, _, low, high, default, *restart, text in keys("FEED_KEY" if names == ("feed",) else "KEY"):
+        if names != ("feed",) and name.split(".")[0] not in names:
+            continue
+        facts = [f"One of {low}, {high}." if kind == "CHOICE" else f"A {KINDS[kind]}" if kind in KINDS else ""]
+        if kind in KINDS:
+            facts[0] += "." if low == "NULL" else f" from {low} to {high}" + (", or 0s." if default == "0s" else ".")
+        facts += [f"Default: {default}."] if default not in ("NULL", "") else []
+        facts += ["Needs a restart."] if restart not in ([], ["RELOAD"]) else []
+        lines += [f".It Cm {name}", roff(text), *([roff(" ".join(filter(None, facts)))] if any(facts) else [])]
+    return [".Bl -tag -width Ds", *lines, ".El"]
+
+
 # ---- pages ------------------------------------------------------------------------------------------
 
 MAKERS = {"options": make_options, "common": make_common, "commands": make_commands, "prototypes": make_prototypes,
-          "types": make_types, "errors": make_errors, "counters": make_counters}
+          "types": make_types, "errors": make_errors, "counters": make_counters, "keys": make_keys}
 NEED_BUILD = ("options", "common", "commands")
 
 
@@ -176,15 +205,12 @@ def check_commands(build):
 
 
 def check_keys():
-    """Each key that the configuration's readers know has an item."""
-    page = (ROOT / "reader/man/kinf.yaml.5").read_text()
-    explained = set(re.findall(r"^\.It Cm (\w+)", page, re.M))
-    known = set()
-    for source in sorted((ROOT / "common/config").glob("*.c")):
-        for table in re.findall(r"struct config_key \w+\[\] = \{\n(.*?)\n\t*\};", source.read_text(), re.S):
-            known |= set(re.findall(r'\{"(\w+)",', table))
-    for key in sorted(known ^ explained):
-        yield f"reader/man/kinf.yaml.5: {key} is {'not explained' if key in known else 'no key'}"
+    """Each key of common/config/config.def is in exactly one block."""
+    blocks = re.findall(r'^\.\\" made: keys (.*)$', (ROOT / "reader/man/kinf.yaml.5").read_text(), re.M)
+    explained = [word for block in blocks for word in block.split()]
+    known = {"feed"} | {name.split(".")[0] for name, *_ in keys("KEY")}
+    for name in sorted(known.symmetric_difference(explained)):
+        yield f"reader/man/kinf.yaml.5: {name} is {'not explained' if name in known else 'no key'}"
 
 
 def main():

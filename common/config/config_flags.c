@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options that several programs share. */
-#include "common/config/config.h"
+/* The command line: the options that several programs share, laid over the file. */
+#include "common/config/config_internal.h"
 
+#include <errno.h>
 #include <string.h>
 
-#include <stddef.h>
+#include "common/cleanup.h"
+#include "common/err.h"
+
+/* ---- options -------------------------------------------------------------------------------------- */
 
 #define AT(field) offsetof(struct config_flags, field)
 
-static const struct option_spec common[] = {
+static const struct option_spec config_common_specs[] = {
 	{0, "store", OPTION_TEXT, AT(store), "DIR", "the store (default $KINF_STORE, then the file's)"},
 	{0, "runtime-dir", OPTION_TEXT, AT(runtime_dir), "DIR",
 		"rings and status pages (default $KINF_RUNTIME_DIR, then the file's)"},
 	{0, "config", OPTION_TEXT, AT(file), "FILE",
 		"default $KINF_CONFIG, ./kinf.yaml, /etc/kinf/kinf.yaml"},
-	{'v', "verbose", OPTION_COUNT, AT(verbose), NULL, "say more; twice: even more"},
+	{'v', "verbose", OPTION_COUNT, AT(verbose), NULL, "log more; twice: even more"},
 	{0, "log-format", OPTION_TEXT, AT(log_format), "FORMAT", "text or json"},
 };
 
-static const struct option_spec running[] = {
+static const struct option_spec config_running_specs[] = {
 	{0, "kubeconfig", OPTION_TEXT, AT(kubeconfig), "FILE",
 		"default $KUBECONFIG, ~/.kube/config, in-cluster"},
 	{0, "context", OPTION_TEXT, AT(context), "NAME", "context of the kubeconfig"},
@@ -27,17 +31,19 @@ static const struct option_spec running[] = {
 	{0, "index", OPTION_TEXTS, AT(index), "FEED/NAME=PATH",
 		"index a feed by a field: pods/node=spec.nodeName"},
 	{0, "durability", OPTION_TEXT, AT(durability), "LEVEL",
-		"process: survives any kill; disk: power cuts too"},
+		"process: survives any kill; disk: power cuts also"},
 };
 
 struct options_group config_common_options(struct config_flags *flags)
 {
-	return (struct options_group){"Common options", common, ARRAY_SIZE(common), flags};
+	return (struct options_group){"Common options", config_common_specs,
+		ARRAY_SIZE(config_common_specs), flags};
 }
 
 struct options_group config_running_options(struct config_flags *flags)
 {
-	return (struct options_group){"What to keep", running, ARRAY_SIZE(running), flags};
+	return (struct options_group){"What to keep", config_running_specs,
+		ARRAY_SIZE(config_running_specs), flags};
 }
 
 void config_flags_release(struct config_flags *flags)
@@ -48,7 +54,189 @@ void config_flags_release(struct config_flags *flags)
 
 enum log_format config_first_format(const struct config_flags *flags)
 {
-	bool json = flags->log_format && strcmp(flags->log_format, "json") == 0;
+	return flags->log_format && strcmp(flags->log_format, "json") == 0 ? LOG_JSON : LOG_TEXT;
+}
 
-	return json ? LOG_JSON : LOG_TEXT;
+/* ---- --watch RESOURCE[:NAME][(OPTIONS)] ------------------------------------------------------------ */
+
+static const struct config_place at_watch = {.key = "--watch"};
+static const struct config_place at_index = {.key = "--index"};
+
+static const char spaces[] = " \t";
+
+/* Sets the key of a feed that OPTION stands for. */
+static int config_set_option(const char *option, char *value, struct config_feed *feed)
+{
+	static const struct {
+		const char *letter, *name, *key;
+		bool many; /* values with commas between them */
+	} options[] = {
+		{"-n", "--namespace", "namespaces", true},
+		{"-l", "--selector", "labelSelector", false},
+		{"", "--field-selector", "fieldSelector", false},
+		{"", "--exclude", "exclude", true},
+	};
+	size_t i = 0, n = strlen(value);
+
+	while (i < ARRAY_SIZE(options) && strcmp(options[i].letter, option) != 0 &&
+		strcmp(options[i].name, option) != 0)
+		i++;
+	if (i == ARRAY_SIZE(options))
+		return config_refuse(&at_watch,
+			"unknown option '%s'; allowed are -n, -l, --field-selector and --exclude", option);
+	if (n >= 2 && (value[0] == '\'' || value[0] == '"') && value[n - 1] == value[0]) {
+		value[n - 1] = '\0';
+		value++;
+	}
+	if (!*value)
+		return config_refuse(&at_watch, "%s needs a value", option);
+	int r = 0;
+	while (r == 0 && value) {
+		char *one = options[i].many ? strsep(&value, ",") : value;
+
+		r = config_set(&at_watch, config_feed_keys, options[i].key, one, feed);
+		if (!options[i].many)
+			break;
+	}
+	return r;
+}
+
+/* Reads "-n web -l app in (a, b)", which it cuts in place. A value ends before a word that starts with a dash, so
+ * that selectors with blanks in them need no quotes: no label, field or namespace begins so. */
+static int config_read_options(char *p, struct config_feed *feed)
+{
+	int r = 0;
+
+	p += strspn(p, spaces);
+	while (r == 0 && *p) {
+		char *end = p;
+
+		while (*end && !(strchr(spaces, *end) && end[1] == '-'))
+			end++;
+		char *next = *end ? end + 1 : end;
+		while (end > p && strchr(spaces, end[-1]))
+			end--;
+		*end = '\0';
+		char *value = p + strcspn(p, " \t=");
+		if (*value)
+			*value++ = '\0';
+		r = config_set_option(p, value + strspn(value, spaces), feed);
+		p = next + strspn(next, spaces);
+	}
+	return r;
+}
+
+static int config_add_watch(struct config *config, const char *text)
+{
+	AUTO_FREE char *copy = strdup(text);
+	struct config_feed *feed = config_new_feed(config);
+
+	if (!copy || !feed)
+		return err_set(-ENOMEM, "reading --watch");
+	if (!*text)
+		return config_refuse(&at_watch, "must not be empty");
+	char *options = strchr(copy, '('), *last = copy + strlen(copy) - 1;
+	if (options && *last != ')')
+		return config_refuse(&at_watch, "'%s': ')' is missing at the end", text);
+	if (options) {
+		*last = '\0';
+		*options++ = '\0';
+	}
+	char *name = strchr(copy, ':');
+	if (name)
+		*name++ = '\0';
+	int r = config_set(&at_watch, config_feed_keys, "resource", copy, feed);
+	if (r == 0 && name)
+		r = config_set(&at_watch, config_feed_keys, "name", name, feed);
+	if (r == 0 && options)
+		r = config_read_options(options, feed);
+	if (r == 0)
+		r = config_finish_feed(&at_watch, NULL, config);
+	return r < 0 ? r : config_check_count(&at_watch, config);
+}
+
+/* ---- --index FEED/NAME=PATH[,PATH] ----------------------------------------------------------------- */
+
+/* Returns the comma after the path at P, or the end; a comma inside quotes belongs to a key. */
+static char *config_path_end(char *p)
+{
+	char quote = '\0';
+
+	for (; *p && (quote || *p != ','); p++) {
+		if (*p == '\\' && p[1])
+			p++;
+		else if (quote ? *p == quote : *p == '\'' || *p == '"')
+			quote = quote ? '\0' : *p;
+	}
+	return p;
+}
+
+static int config_add_index(struct config *config, const char *text)
+{
+	AUTO_FREE char *copy = strdup(text);
+	struct config_index *index;
+	size_t i = 0;
+
+	if (!copy)
+		return err_set(-ENOMEM, "reading --index");
+	char *name = strchr(copy, '/');
+	char *paths = name ? strchr(name, '=') : NULL;
+	if (!paths)
+		return config_refuse(&at_index, "'%s': write one as FEED/NAME=PATH", text);
+	*name++ = '\0';
+	*paths++ = '\0';
+	while (i < config->n_feeds && strcmp(config->feeds[i].name, copy) != 0)
+		i++;
+	if (i == config->n_feeds)
+		return config_refuse(&at_index, "'%s': no feed '%s'", text, copy);
+	int r = config_new_index(&at_index, name, &config->feeds[i], &index);
+	for (bool more = true; r == 0 && more;) {
+		char *end = config_path_end(paths);
+
+		more = *end != '\0';
+		*end = '\0';
+		r = config_add_index_path(&at_index, paths, index);
+		paths = end + more;
+	}
+	return r;
+}
+
+/* ---- all ------------------------------------------------------------------------------------------ */
+
+/* Sets the key that an option stands for, if the option was given. */
+static int config_lay_key(struct config *config, const char *option, const char *key, const char *text)
+{
+	struct config_place place = {0};
+
+	if (!text)
+		return 0;
+	(void)strncpy(place.key, option, sizeof(place.key) - 1);
+	return config_set(&place, config_keys, key, text, config);
+}
+
+int config_lay_flags(struct config *config, const struct config_flags *flags)
+{
+	static const struct config_place at_format = {.key = "--log-format"};
+	const unsigned most = LOG_DEBUG - LOG_NOTICE;
+
+	config->log_format = config_first_format(flags);
+	config->log_level = LOG_NOTICE + (flags->verbose < most ? flags->verbose : most);
+	if (flags->log_format && config->log_format == LOG_TEXT && strcmp(flags->log_format, "text") != 0)
+		return config_refuse(&at_format, "must be text or json, not '%s'", flags->log_format);
+	int r = config_lay_key(config, "--store", "store", flags->store);
+	if (r == 0)
+		r = config_lay_key(config, "--runtime-dir", "runtimeDir", flags->runtime_dir);
+	if (r == 0)
+		r = config_lay_key(config, "--kubeconfig", "cluster.kubeconfig", flags->kubeconfig);
+	if (r == 0)
+		r = config_lay_key(config, "--context", "cluster.context", flags->context);
+	if (r == 0)
+		r = config_lay_key(config, "--durability", "durability", flags->durability);
+	if (r == 0 && flags->watch.n)
+		config_free_feeds(config);
+	for (size_t i = 0; r == 0 && i < flags->watch.n; i++)
+		r = config_add_watch(config, flags->watch.items[i]);
+	for (size_t i = 0; r == 0 && i < flags->index.n; i++)
+		r = config_add_index(config, flags->index.items[i]);
+	return r;
 }

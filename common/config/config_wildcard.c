@@ -1,48 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Feeds that stand for many resources: '*', '*.GROUP', '*.VERSION.GROUP', and '*.VERSION' of the core
- * group. Which resources those are is told from their names alone, so that the reflector, which knows
+ * Feeds that stand for many resources: '*', '*.GROUP', '*.VERSION.GROUP', and '*.VERSION' for the core
+ * group. Only the names of a resource decide whether a wildcard covers it, so that the reflector, which knows
  * discovery, and the processor, which does not, agree.
  */
-#include "common/config/config_build.h"
+#include "common/config/config_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "common/cleanup.h"
+static const char resource_characters[] = "abcdefghijklmnopqrstuvwxyz0123456789-.";
 
-/* Left out of '*': what most churns and least matters to a cache. It expires by itself, is there twice
- * (v1 and events.k8s.io), and is most of what a large cluster writes. */
-#define EXCLUDED "events"
-
-static const char word[] = "abcdefghijklmnopqrstuvwxyz0123456789-.";
-
-/* As a resource is written with its group: "pods", "deployments.apps". */
-static void full_name(const char *group, const char *plural, char *ret_name, size_t size)
-{
-	(void)snprintf(ret_name, size, "%s%s%s", plural, *group ? "." : "", group);
-}
-
-static bool is_pattern(const char *text)
+static bool config_is_pattern(const char *text)
 {
 	size_t n = strlen(text);
 
 	if (!strcmp(text, "*"))
 		return true;
 	return n > 2 && n <= CONFIG_NAME_MAX && !strncmp(text, "*.", 2) &&
-		strspn(text + 2, word) == n - 2 && text[2] != '.' && text[n - 1] != '.' &&
+		strspn(text + 2, resource_characters) == n - 2 && text[2] != '.' && text[n - 1] != '.' &&
 		!strstr(text, "..");
 }
 
-int config_set_wildcard(const struct place *place, const char *text, struct config_feed *feed)
+int config_set_wildcard(const struct config_place *place, const char *text, struct config_feed *feed)
 {
 	if (!strcmp(text, "all"))
 		text = "*";
-	if (!is_pattern(text))
-		return place_bad(place,
+	if (!config_is_pattern(text))
+		return config_refuse(place,
 			"not a wildcard: '%s'; write one as '*' (or all), '*.apps' or '*.v1.apps'", text);
 	feed->wildcard = true;
-	return config_set(&feed->resource, text);
+	return config_copy(&feed->resource, text);
 }
 
 bool config_is_wildcard(const char *text)
@@ -50,45 +38,30 @@ bool config_is_wildcard(const char *text)
 	return *text == '*' || !strcmp(text, "all");
 }
 
-int config_add_exclude(const struct place *place, const char *text, struct config_feed *feed)
+int config_add_exclude(const struct config_place *place, const char *text, struct config_feed *feed)
 {
-	size_t n = strspn(text, word);
+	size_t n = strspn(text, resource_characters);
 
 	if (!n || text[n] || n > CONFIG_NAME_MAX || text[0] == '.' || text[n - 1] == '.')
-		return place_bad(place, "not a resource: '%s'; write one as secrets or leases.coordination.k8s.io",
+		return config_refuse(place, "not a resource: '%s'; write one as secrets or leases.coordination.k8s.io",
 			text);
 	return config_append(&feed->exclude, &feed->n_exclude, text);
 }
 
-int config_finish_wildcard(const struct place *place, struct config_feed *feed)
-{
-	struct place at = *place;
-
-	if (place->file)
-		at = place_member(place, feed->wildcard ? "name" : "exclude", feed->line);
-	if (!feed->wildcard)
-		return feed->exclude ? place_bad(&at, "only a wildcard leaves something out") : 0;
-	if (feed->name)
-		return place_bad(&at, "a wildcard's feeds are named after their resources");
-	if (!feed->exclude && !strcmp(feed->resource, "*"))
-		return config_append(&feed->exclude, &feed->n_exclude, EXCLUDED);
-	return 0;
-}
-
-static bool is_excluded(const struct config_feed *feed, const char *group, const char *plural)
+static bool config_is_excluded(const struct config_feed *feed, const char *group, const char *plural)
 {
 	char name[CONFIG_FULL_NAME_SIZE];
 
-	full_name(group, plural, name, sizeof(name));
+	(void)snprintf(name, sizeof(name), "%s%s%s", plural, *group ? "." : "", group);
 	for (size_t i = 0; i < feed->n_exclude; i++)
 		if (!strcmp(feed->exclude[i], plural) || !strcmp(feed->exclude[i], name))
 			return true;
 	return false;
 }
 
-static bool is_meant(const char *pattern, const char *group, const char *version)
+static bool config_pattern_matches(const char *pattern, const char *group, const char *version)
 {
-	const char *rest = pattern + 2; /* behind "*." */
+	const char *rest = pattern + 2; /* after "*." */
 	size_t n = strlen(version);
 
 	if (!strcmp(pattern, "*") || !strcmp(rest, group))
@@ -101,8 +74,8 @@ static bool is_meant(const char *pattern, const char *group, const char *version
 bool config_covers(const struct config_feed *feed, const char *group, const char *version,
 	const char *plural)
 {
-	return feed->wildcard && is_meant(feed->resource, group, version) &&
-		!is_excluded(feed, group, plural);
+	return feed->wildcard && config_pattern_matches(feed->resource, group, version) &&
+		!config_is_excluded(feed, group, plural);
 }
 
 const struct config_feed *config_find_feed(const struct config *config, const char *name,

@@ -207,9 +207,13 @@ Test(config, each_top_key_wrong_in_turn)
 	static const struct wrong wrong[] = {
 		{"[1]", "k.yaml:1: must be a map of keys and values"},
 		{"stor: x", "k.yaml:1: stor: unknown key; allowed here: cluster, store, runtimeDir, "
-			    "durability, retention, mapSize, group, listConcurrency, watchTimeout, "
-			    "backoff, timeouts, recheck, streamingLists, maxObjectSize, "
-			    "holdMassDelete, consistencyCheck, cursorExpiry, feeds"},
+			    "durability, retention, mapSize, group, cursorExpiry, listConcurrency, "
+			    "watchTimeout, backoff, timeouts, recheck, streamingLists, maxObjectSize, "
+			    "holdMassDelete, consistencyCheck, feeds"},
+		{"retention.time: 1m", "k.yaml:1: retention.time: unknown key; allowed here: cluster, store, "
+			    "runtimeDir, durability, retention, mapSize, group, cursorExpiry, "
+			    "listConcurrency, watchTimeout, backoff, timeouts, recheck, streamingLists, "
+			    "maxObjectSize, holdMassDelete, consistencyCheck, feeds"},
 		{"store: x\nstore: y", "k.yaml:2: store: twice, first in line 1"},
 		{"a: [", "k.yaml:2: did not find expected node content"},
 		{"cluster: x", "k.yaml:1: cluster: must be a map of keys and values"},
@@ -298,20 +302,20 @@ Test(config, each_key_of_a_feed_wrong_in_turn)
 		{FEED "pageSize: many",
 			"k.yaml:3: feeds[0].pageSize: not a number: 'many'; allowed are 1 to 100000"},
 		{FEED "pageSize: 0",
-			"k.yaml:3: feeds[0].pageSize: less than 1: '0'; allowed are 1 to 100000"},
-		{FEED "pageSize: 100001", "k.yaml:3: feeds[0].pageSize: more than 100000: '100001'; "
+			"k.yaml:3: feeds[0].pageSize: '0': allowed are 1 to 100000"},
+		{FEED "pageSize: 100001", "k.yaml:3: feeds[0].pageSize: '100001': "
 					  "allowed are 1 to 100000"},
 		{FEED "resync: 1 day", "k.yaml:3: feeds[0].resync: not a duration: '1 day'; write one "
 				       "as 10m, 1h30m, 500ms or 0s"},
-		{FEED "resync: 500ms", "k.yaml:3: feeds[0].resync: less than 1s: '500ms'; allowed are "
+		{FEED "resync: 500ms", "k.yaml:3: feeds[0].resync: '500ms': allowed are "
 				       "1s to 3650d, and 0s for none"},
-		{FEED "resync: 3651d", "k.yaml:3: feeds[0].resync: more than 3650d: '3651d'; allowed "
+		{FEED "resync: 3651d", "k.yaml:3: feeds[0].resync: '3651d': allowed "
 				       "are 1s to 3650d, and 0s for none"},
 		{"feeds:\n- resource: pods\n- resource: po\n  name: pods",
-			"k.yaml:4: feeds[1].name: 'pods' is the name of feeds[0] in line 2 too; give "
+			"k.yaml:4: feeds[1].name: 'pods' is also the name of feeds[0] in line 2; give "
 			"one of them another"},
 		{"feeds:\n- resource: pods\n- resource: pods",
-			"k.yaml:3: feeds[1].name: 'pods' is the name of feeds[0] in line 2 too; give "
+			"k.yaml:3: feeds[1].name: 'pods' is also the name of feeds[0] in line 2; give "
 			"one of them another"},
 	};
 

@@ -25,9 +25,9 @@ Test(config, what_is_fixed_is_named_and_kept)
 
 	cr_assert(config_needs_restart(running, config, CONFIG_REFLECTOR, keys));
 	cr_assert_str_eq(keys, "cluster.kubeconfig, cluster.context, store, runtimeDir, durability, "
-			       "group, mapSize");
+			       "mapSize, group");
 	cr_assert(config_needs_restart(running, config, CONFIG_PROCESSOR, keys));
-	cr_assert_str_eq(keys, "store, runtimeDir, group, mapSize");
+	cr_assert_str_eq(keys, "store, runtimeDir, mapSize, group");
 	cr_assert(config_needs_restart(running, config, CONFIG_RUN, keys));
 	cr_assert_str_eq(keys, "store, runtimeDir");
 	config_keep_fixed(config, running);

@@ -175,7 +175,7 @@ Test(options, help_comes_from_the_tables, .init = cr_redirect_stdout)
 		"then the file's)\n"
 		"      --config FILE              default $KINF_CONFIG, ./kinf.yaml, "
 		"/etc/kinf/kinf.yaml\n"
-		"  -v, --verbose                  say more; twice: even more\n"
+		"  -v, --verbose                  log more; twice: even more\n"
 		"      --log-format FORMAT        text or json\n"
 		"  -h, --help                     print this and exit\n"
 		"      --version                  print the version and exit\n");

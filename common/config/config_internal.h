@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shared by the files of the config group: from YAML nodes and texts to a checked struct config. Each value is
+ * read at a place, so that each error can say "FILE:LINE: KEY: what is wrong and what is allowed".
+ */
+#ifndef COMMON_CONFIG_CONFIG_INTERNAL_H
+#define COMMON_CONFIG_CONFIG_INTERNAL_H
+
+#include "common/config/config.h"
+#include "common/value/yaml.h"
+
+/* ---- places -------------------------------------------------------------------------------------- */
+
+struct config_place {
+	const char *file; /* NULL: the command line; KEY is the option */
+	size_t line;
+	char key[256];
+};
+
+/* Return the place of member KEY of the map at OUTER, or of item I of the list at OUTER. */
+struct config_place config_place_member(const struct config_place *outer, const char *key, size_t line);
+struct config_place config_place_item(const struct config_place *outer, size_t i, size_t line);
+
+/* Returns ERR_CONFIG with a sentence that begins with the place. */
+int config_refuse(const struct config_place *place, const char *format, ...)
+	__attribute__((format(printf, 2, 3), cold));
+/* Returns ERR_CONFIG with the place and the sentence of CODE; a negative errno value stays as it is. */
+int config_refuse_code(const struct config_place *place, int code);
+
+/* ---- keys ---------------------------------------------------------------------------------------- */
+
+enum config_type {
+	CONFIG_TEXT,     /* char * */
+	CONFIG_PATH,     /* char *, absolute */
+	CONFIG_CHOICE,   /* bool: the second of two words */
+	CONFIG_NUMBER,   /* uint32_t */
+	CONFIG_DURATION, /* uint64_t, nanoseconds */
+	CONFIG_SIZE,     /* uint64_t, bytes */
+	CONFIG_SHARE,    /* uint32_t, percent; 0: off */
+	CONFIG_FEEDS,
+	/* Of struct config_feed: */
+	CONFIG_RESOURCE,
+	CONFIG_NAME,
+	CONFIG_LABELS,
+	CONFIG_FIELDS,
+	CONFIG_NAMESPACES, /* these three are lists of texts */
+	CONFIG_DROP,
+	CONFIG_EXCLUDE,
+	CONFIG_INDEXES,
+	CONFIG_TYPE_MAX
+};
+
+/* One line of config.def. */
+struct config_key {
+	const char *name;
+	enum config_type type;
+	size_t offset; /* in the struct that the table describes */
+	const char *minimum, *maximum, *initial;
+	unsigned restart; /* enum config_user */
+};
+
+extern const struct config_key config_keys[], config_feed_keys[];
+
+/* Sets the defaults of KEYS in INTO, a zeroed struct. */
+int config_set_defaults(const struct config_key *keys, void *into);
+/* Reads the map NODE, whose keys are all in KEYS, into INTO. A null value counts as absent. */
+int config_read_map(const struct config_place *place, const struct yaml_node *node,
+	const struct config_key *keys, void *into);
+/* Checks TEXT and sets the value of the key NAME of KEYS in INTO, or appends TEXT if it is a list. */
+int config_set(const struct config_place *place, const struct config_key *keys, const char *name,
+	const char *text, void *into);
+
+/* Sets *RET_TEXT to the text of a scalar that is not empty, borrowed from NODE. */
+int config_scalar(const struct config_place *place, const struct yaml_node *node, const char **ret_text);
+
+/* Replaces *TO, or appends to a list, with a copy of TEXT. */
+int config_copy(char **to, const char *text);
+int config_append(char ***list, size_t *n, const char *text);
+void config_free_list(char **list, size_t n);
+/* Replaces *TO with PATH as an absolute path; a relative one begins in BASE (NULL: the working directory). */
+int config_copy_path(char **to, const char *path, const char *base);
+
+/* ---- feeds --------------------------------------------------------------------------------------- */
+
+/* Appends a feed with the defaults. Returns NULL, with the error set, if memory is short. */
+struct config_feed *config_new_feed(struct config *config);
+void config_free_feeds(struct config *config);
+/* Checks and completes the last feed of CONFIG, whose line is at PLACE; NODE is NULL for --watch. */
+int config_finish_feed(const struct config_place *place, const struct yaml_node *node, struct config *config);
+/* Refuses more feeds than a status page has rows for. */
+int config_check_count(const struct config_place *place, const struct config *config);
+
+int config_read_feeds(const struct config_place *place, const struct yaml_node *node, struct config *config);
+int config_read_list(const struct config_place *place, const struct yaml_node *node,
+	const struct config_key *key, struct config_feed *feed);
+int config_read_indexes(const struct config_place *place, const struct yaml_node *node,
+	struct config_feed *feed);
+/* Checks TEXT and sets or extends the value of TYPE. */
+int config_set_feed_value(const struct config_place *place, enum config_type type, const char *text,
+	struct config_feed *feed);
+
+int config_new_index(const struct config_place *place, const char *name, struct config_feed *feed,
+	struct config_index **ret_index);
+int config_add_index_path(const struct config_place *place, const char *text, struct config_index *index);
+
+/* Returns whether TEXT is meant as a wildcard. */
+bool config_is_wildcard(const char *text);
+int config_set_wildcard(const struct config_place *place, const char *text, struct config_feed *feed);
+int config_add_exclude(const struct config_place *place, const char *text, struct config_feed *feed);
+
+/* ---- the command line ------------------------------------------------------------------------------ */
+
+/* Lays FLAGS over CONFIG. */
+int config_lay_flags(struct config *config, const struct config_flags *flags);
+
+#endif

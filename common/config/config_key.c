@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of config.def, and everything that is done with one key by its type. */
+#include "common/config/config_internal.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/cleanup.h"
+#include "common/config/units.h"
+#include "common/decimal.h"
+#include "common/err.h"
+
+const struct config_key config_keys[] = {
+#define KEY(key, type, field, minimum, maximum, initial, restart, help)                            \
+	{key, CONFIG_##type, offsetof(struct config, field), minimum, maximum, initial, CONFIG_##restart},
+#define FEED_KEY(key, type, field, minimum, maximum, initial, help)
+#include "common/config/config.def"
+#undef KEY
+#undef FEED_KEY
+	{0},
+};
+
+const struct config_key config_feed_keys[] = {
+#define KEY(key, type, field, minimum, maximum, initial, restart, help)
+#define FEED_KEY(key, type, field, minimum, maximum, initial, help)                                \
+	{key, CONFIG_##type, offsetof(struct config_feed, field), minimum, maximum, initial, CONFIG_RELOAD},
+#include "common/config/config.def"
+#undef KEY
+#undef FEED_KEY
+	{0},
+};
+
+/* ---- places --------------------------------------------------------------------------------------- */
+
+struct config_place config_place_member(const struct config_place *outer, const char *key, size_t line)
+{
+	struct config_place place = {.file = outer->file, .line = line};
+
+	(void)snprintf(place.key, sizeof(place.key), "%.150s%s%.100s", outer->key,
+		*outer->key ? "." : "", key);
+	return place;
+}
+
+struct config_place config_place_item(const struct config_place *outer, size_t i, size_t line)
+{
+	struct config_place place = {.file = outer->file, .line = line};
+
+	(void)snprintf(place.key, sizeof(place.key), "%.200s[%zu]", outer->key, i);
+	return place;
+}
+
+int config_refuse(const struct config_place *place, const char *format, ...)
+{
+	char text[800];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (!place->file)
+		return err_say(ERR_CONFIG, "%s: %s", place->key, text);
+	return err_say(ERR_CONFIG, "%s:%zu: %s%s%s", place->file, place->line, place->key,
+		*place->key ? ": " : "", text);
+}
+
+int config_refuse_code(const struct config_place *place, int code)
+{
+	return code > -1000 ? code : config_refuse(place, "%s", err_text(code));
+}
+
+/* ---- texts and paths ------------------------------------------------------------------------------ */
+
+int config_copy(char **to, const char *text)
+{
+	char *copy = strdup(text);
+
+	if (!copy)
+		return err_set(-ENOMEM, "copying a text of the configuration");
+	free(*to);
+	*to = copy;
+	return 0;
+}
+
+int config_append(char ***list, size_t *n, const char *text)
+{
+	char **grown = reallocarray(*list, *n + 1, sizeof(*grown));
+
+	if (!grown)
+		return err_set(-ENOMEM, "growing a list of the configuration");
+	*list = grown;
+	grown[*n] = NULL;
+	int r = config_copy(&grown[*n], text);
+	if (r == 0)
+		++*n;
+	return r;
+}
+
+void config_free_list(char **list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(list[i]);
+	free(list);
+}
+
+int config_copy_path(char **to, const char *path, const char *base)
+{
+	char working[PATH_MAX];
+	bool at_home = path[0] == '~' && (path[1] == '/' || !path[1]);
+
+	if (path[0] == '/')
+		return config_copy(to, path);
+	if (at_home) {
+		const char *home = getenv("HOME");
+		const struct passwd *user = home && *home ? NULL : getpwuid(getuid());
+
+		base = user ? user->pw_dir : home;
+		if (!base || !*base)
+			return err_say(ERR_CONFIG,
+				"'%s': no home directory is known; set HOME or write an absolute path", path);
+		path += 1 + (path[1] == '/');
+	}
+	if (!base && !getcwd(working, sizeof(working)))
+		return err_set(-errno, "finding the working directory");
+	char *whole;
+	if (asprintf(&whole, "%s%s%s", base ? base : working, *path ? "/" : "", path) < 0)
+		return err_set(-ENOMEM, "making a path absolute");
+	free(*to);
+	*to = whole;
+	return 0;
+}
+
+/* Sets a path that is relative to the directory of the file at PLACE. */
+static int config_set_path(const struct config_place *place, const char *text, char **to)
+{
+	AUTO_FREE char *base = NULL;
+	int r = place->file ? config_copy_path(&base, place->file, NULL) : 0;
+
+	if (r == 0 && base) {
+		char *slash = strrchr(base, '/');
+		slash[slash == base] = '\0'; /* the root keeps its slash */
+	}
+	if (r == 0)
+		r = config_copy_path(to, text, base);
+	return r < 0 ? config_refuse_code(place, r) : 0;
+}
+
+/* ---- values --------------------------------------------------------------------------------------- */
+
+/* Reads TEXT as a number, a duration or a size. */
+static int config_parse_quantity(enum config_type type, const char *text, uint64_t *ret_value)
+{
+	switch (type) {
+	case CONFIG_DURATION:
+		return units_duration(text, ret_value);
+	case CONFIG_SIZE:
+		return units_size(text, ret_value);
+	default:
+		return decimal_parse(bytes_str(text), UINT32_MAX, ret_value);
+	}
+}
+
+static int config_set_quantity(const struct config_place *place, const struct config_key *key,
+	const char *text, void *to)
+{
+	bool none_allowed = key->initial && strcmp(key->initial, "0s") == 0;
+	uint64_t value, minimum = 0, maximum = UINT64_MAX;
+
+	int r = config_parse_quantity(key->type, text, &value);
+	if (r < 0 && key->type != CONFIG_NUMBER)
+		return config_refuse_code(place, r);
+	/* The table's own texts parse; test_config.c reads every default and limit. */
+	if (key->minimum)
+		(void)config_parse_quantity(key->type, key->minimum, &minimum);
+	if (key->maximum)
+		(void)config_parse_quantity(key->type, key->maximum, &maximum);
+	if (r < 0)
+		return config_refuse(place, "not a number: '%s'; allowed are %s to %s", text, key->minimum,
+			key->maximum);
+	if ((value < minimum || value > maximum) && !(none_allowed && !value))
+		return config_refuse(place, "'%s': allowed are %s to %s%s", text, key->minimum, key->maximum,
+			none_allowed ? ", and 0s for none" : "");
+	if (key->type == CONFIG_NUMBER)
+		*(uint32_t *)to = (uint32_t)value;
+	else
+		*(uint64_t *)to = value;
+	return 0;
+}
+
+/* Reads "50%" as 50 and "off" as 0. There is no 100%: a list can't delete more than everything. */
+static int config_set_share(const struct config_place *place, const char *text, uint32_t *to)
+{
+	size_t size = strlen(text);
+	uint64_t n = 0;
+
+	if (strcmp(text, "off") != 0 && (text[size - 1] != '%' ||
+		decimal_parse(BYTES(text, size - 1), 99, &n) < 0 || n == 0))
+		return config_refuse(place, "not a share: '%s'; allowed are 1%% to 99%%, and off", text);
+	*to = (uint32_t)n;
+	return 0;
+}
+
+static int config_set_value(const struct config_place *place, const struct config_key *key,
+	const char *text, void *into)
+{
+	void *to = (char *)into + key->offset;
+
+	switch (key->type) {
+	case CONFIG_TEXT:
+		return config_copy(to, text);
+	case CONFIG_PATH:
+		return config_set_path(place, text, to);
+	case CONFIG_CHOICE:
+		if (strcmp(text, key->minimum) != 0 && strcmp(text, key->maximum) != 0)
+			return config_refuse(place, "must be %s or %s, not '%s'", key->minimum,
+				key->maximum, text);
+		*(bool *)to = strcmp(text, key->maximum) == 0;
+		return 0;
+	case CONFIG_NUMBER:
+	case CONFIG_DURATION:
+	case CONFIG_SIZE:
+		return config_set_quantity(place, key, text, to);
+	case CONFIG_SHARE:
+		return config_set_share(place, text, to);
+	default:
+		return config_set_feed_value(place, key->type, text, into);
+	}
+}
+
+static const struct config_key *config_find_key(const struct config_key *keys, const char *name)
+{
+	for (; keys->name; keys++)
+		if (strcmp(keys->name, name) == 0)
+			return keys;
+	return NULL;
+}
+
+int config_set(const struct config_place *place, const struct config_key *keys, const char *name,
+	const char *text, void *into)
+{
+	return config_set_value(place, config_find_key(keys, name), text, into);
+}
+
+int config_set_defaults(const struct config_key *keys, void *into)
+{
+	int r = 0;
+
+	for (; r == 0 && keys->name; keys++)
+		if (keys->initial) {
+			struct config_place place = {0};
+
+			r = config_set_value(&place, keys, keys->initial, into);
+		}
+	return r;
+}
+
+struct config_policy config_policy_default(void)
+{
+	struct config config = {0};
+
+	(void)config_set_defaults(config_keys, &config); /* no default at the top level needs memory */
+	return config.policy;
+}
+
+/* ---- maps ----------------------------------------------------------------------------------------- */
+
+int config_scalar(const struct config_place *place, const struct yaml_node *node, const char **ret_text)
+{
+	if (node->type != YAML_SCALAR || yaml_is_null(node))
+		return config_refuse(place, "must be a single value, not a list, a map or nothing");
+	if (!*node->text)
+		return config_refuse(place, "must not be empty");
+	*ret_text = node->text;
+	return 0;
+}
+
+static int config_read_value(const struct config_place *place, const struct yaml_node *node,
+	const struct config_key *key, void *into)
+{
+	const char *text;
+
+	switch (key->type) {
+	case CONFIG_FEEDS:
+		return config_read_feeds(place, node, into);
+	case CONFIG_INDEXES:
+		return config_read_indexes(place, node, into);
+	case CONFIG_NAMESPACES:
+	case CONFIG_DROP:
+	case CONFIG_EXCLUDE:
+		return config_read_list(place, node, key, into);
+	default:
+		break;
+	}
+	int r = config_scalar(place, node, &text);
+	return r < 0 ? r : config_set_value(place, key, text, into);
+}
+
+/* Names the keys of the map whose keys begin with PREFIX ("" or "retention."), nested maps once. */
+static int config_refuse_key(const struct config_place *place, const struct config_key *keys,
+	const char *prefix)
+{
+	CLEANUP(buf_release) struct buf names = BUF_INIT;
+	const char *last = "";
+	size_t skip = strlen(prefix), size = 0;
+
+	for (; keys->name; keys++) {
+		if (strncmp(keys->name, prefix, skip) != 0)
+			continue;
+		const char *name = keys->name + skip;
+		if (size && strncmp(name, last, size) == 0 && (!name[size] || name[size] == '.'))
+			continue;
+		last = name;
+		size = strcspn(name, ".");
+		buf_printf(&names, "%s%.*s", names.size ? ", " : "", (int)size, name);
+	}
+	return config_refuse(place, "unknown key; allowed here: %s", buf_cstr(&names));
+}
+
+static bool config_has_members(const struct config_key *keys, const char *prefix)
+{
+	for (; keys->name; keys++)
+		if (strncmp(keys->name, prefix, strlen(prefix)) == 0)
+			return true;
+	return false;
+}
+
+static int config_read_members(const struct config_place *place, const struct yaml_node *node,
+	const struct config_key *keys, const char *prefix, void *into)
+{
+	if (node->type != YAML_MAP)
+		return config_refuse(place, "must be a map of keys and values");
+	for (size_t i = 0; i < node->count; i++) {
+		const struct yaml_node *item = &node->items[i];
+		struct config_place here = config_place_member(place, node->keys[i], node->key_lines[i]);
+		char name[128], members[130];
+
+		(void)snprintf(name, sizeof(name), "%s%s", prefix, node->keys[i]);
+		(void)snprintf(members, sizeof(members), "%s.", name);
+		const struct config_key *key = config_find_key(keys, name);
+		bool is_map = config_has_members(keys, members);
+		if ((!key && !is_map) || strchr(node->keys[i], '.'))
+			return config_refuse_key(&here, keys, prefix);
+		if (yaml_is_null(item))
+			continue;
+		int r = is_map && (!key || item->type == YAML_MAP) ?
+			config_read_members(&here, item, keys, members, into) :
+			config_read_value(&here, item, key, into);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int config_read_map(const struct config_place *place, const struct yaml_node *node,
+	const struct config_key *keys, void *into)
+{
+	return config_read_members(place, node, keys, "", into);
+}
+
+/* ---- keys that need a restart --------------------------------------------------------------------- */
+
+static bool config_is_text(const struct config_key *key)
+{
+	return key->type == CONFIG_TEXT || key->type == CONFIG_PATH;
+}
+
+static size_t config_value_size(const struct config_key *key)
+{
+	return config_is_text(key) ? sizeof(char *) :
+		key->type == CONFIG_CHOICE ? sizeof(bool) : key->type == CONFIG_NUMBER ? sizeof(uint32_t) :
+		sizeof(uint64_t);
+}
+
+static bool config_same(const struct config_key *key, const struct config *a, const struct config *b)
+{
+	const char *x = (const char *)a + key->offset, *y = (const char *)b + key->offset;
+
+	if (!config_is_text(key))
+		return memcmp(x, y, config_value_size(key)) == 0;
+	x = *(char *const *)x;
+	y = *(char *const *)y;
+	return x && y ? strcmp(x, y) == 0 : x == y;
+}
+
+bool config_needs_restart(const struct config *running, const struct config *config,
+	enum config_user user, char ret_keys[CONFIG_KEYS_SIZE])
+{
+	size_t used = 0;
+
+	ret_keys[0] = '\0';
+	for (const struct config_key *key = config_keys; key->name; key++)
+		if ((key->restart & user) && !config_same(key, running, config))
+			used += (size_t)snprintf(ret_keys + used, CONFIG_KEYS_SIZE - used, "%s%s",
+				used ? ", " : "", key->name);
+	return used > 0;
+}
+
+/* Swaps rather than copies: nothing can fail, and texts borrowed from RUNNING stay valid. */
+void config_keep_fixed(struct config *config, struct config *running)
+{
+	for (const struct config_key *key = config_keys; key->name; key++) {
+		char *a = (char *)config + key->offset, *b = (char *)running + key->offset;
+		char kept[sizeof(uint64_t)];
+		size_t size = config_value_size(key);
+
+		if (!key->restart)
+			continue;
+		memcpy(kept, a, size);
+		memcpy(a, b, size);
+		memcpy(b, kept, size);
+	}
+}
