@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/daemon/faults.h"
 #include "common/err.h"
 #include "common/value/json.h"
 #include "reader/command/command.h"
@@ -187,7 +188,7 @@ int command_status(int argc, char **argv)
 	r = command_store(&flags, &directory);
 	if (r < 0)
 		return command_fail(r);
-	proc_catch_faults("kinf", directory);
+	faults_catch("kinf", directory);
 	r = kinf_open(directory, &kinf);
 	int status = kinf ? print_status(kinf, json) : command_fail(r);
 	kinf_close(&kinf);
