@@ -30,6 +30,9 @@ for header in kinf kinf_informer kinf_queue; do
 done
 put 644 LICENSE share/doc/kinformer/LICENSE
 put 644 README.md share/doc/kinformer/README.md
+for page in docs/*; do
+    put 644 "$page" "share/doc/kinformer/$page"
+done
 
 # Each manual page, and under the name of each function that is in its NAME section.
 for page in reader/man/*.[135]; do
@@ -55,4 +58,4 @@ Cflags: -I\${includedir}
 EOF
 put 644 "$pc" lib/pkgconfig/kinf.pc
 link libkinf.so.0 lib/libkinf.so
-[ -z "$remove" ] || rmdir "$root/share/doc/kinformer" 2>/dev/null || true
+[ -z "$remove" ] || rmdir "$root/share/doc/kinformer/docs" "$root/share/doc/kinformer" 2>/dev/null || true
