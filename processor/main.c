@@ -7,10 +7,9 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "common/check.h"
 #include "common/cleanup.h"
+#include "common/check.h"
 #include "common/daemon/daemon.h"
-#include "common/daemon/faults.h"
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
@@ -190,7 +189,7 @@ static int app_open(struct app *app)
 		return r;
 	app->p.config = config;
 	app->p.stats = app->daemon->stats;
-	faults_catch(app->daemon->program->name, home_path(app->p.home));
+	proc_catch_faults(app->daemon->program->name, home_path(app->p.home));
 	log_event(LOG_NOTICE, "processor", "started", "pid=%d store=%s", (int)getpid(),
 		log_quote(home_path(app->p.home)));
 	if (env_library_fault())

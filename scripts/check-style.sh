@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The rules of the tree that a machine can check: layers, foreign headers, banned calls, headers that
-# compile alone, exported symbols, pages that name tests. One line per violation; exit 1 when there is one.
+# compile alone, exported symbols, references to documents and cases. One line per violation; exit 1 when there is one.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -110,9 +110,9 @@ for library in build/*/libkinf.so.0; do
         '$2 != "A" && $3 !~ /^kinf_/ { print l ": exports " $3 }' >>"$out"
 done
 
-# ---- pages that map specified cases to tests --------------------------------------------------------
+# ---- documents, sections, cases and rows that are named exist ----------------------------------------
 
-python3 scripts/check-rows.py >>"$out" || true
+python3 scripts/check-references.py >>"$out" || true
 
 # ---- manual pages: prototypes, structures, counters, keys (options: tests/scenario/test_manual.py) ----
 

@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "common/cleanup.h"
-#include "common/daemon/faults.h"
 #include "common/err.h"
 
 const struct option_spec query_options[] = {
@@ -81,7 +80,7 @@ int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct
 		(void)command_fail(r);
 		return r;
 	}
-	faults_catch("kinf", directory);
+	proc_catch_faults("kinf", directory);
 	while ((r = kinf_open(directory, ret_kinf)) == KINF_NO_STORE &&
 		proc_monotonic_ns() < end_ns) {
 		kinf_close(ret_kinf);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/daemon/faults.h"
 #include "common/err.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
@@ -204,7 +203,7 @@ static void catch_faults(const char *first, const char *second)
 	static char stores[2 * PATH_MAX + 8];
 
 	(void)snprintf(stores, sizeof(stores), "%s' or '%s", first, second);
-	faults_catch("kinf", stores);
+	proc_catch_faults("kinf", stores);
 }
 
 int command_diff(int argc, char **argv)

@@ -12,7 +12,7 @@
 #include "common/buf.h"
 
 struct outlet {
-	int signals; /* signals_open() */
+	int signals; /* proc_signals_open() */
 	bool ended;  /* SIGTERM, SIGINT or SIGHUP came */
 	struct buf text;
 };

@@ -12,8 +12,6 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/daemon/parent.h"
-#include "common/daemon/signals.h"
 #include "common/err.h"
 #include "common/log.h"
 #include "reader/command/children.h"
@@ -42,7 +40,7 @@ static void stop(struct run *run, int signal_number)
 	run->kill_at_ns = proc_monotonic_ns() + STOP_NS;
 	progress_end(run->progress);
 	log_event(LOG_NOTICE, "run", "stopping", "signal=%d", signal_number);
-	parent_notify("STOPPING=1");
+	proc_notify("STOPPING=1");
 	children_signal(&run->children, SIGTERM);
 }
 
@@ -67,7 +65,7 @@ static void take_signals(struct run *run)
 {
 	int number;
 
-	while ((number = signals_next(run->signals)) > 0) {
+	while ((number = proc_signals_next(run->signals)) > 0) {
 		if (number == SIGHUP) {
 			reload(run);
 		} else if (number == SIGTERM || number == SIGINT) {
@@ -145,14 +143,14 @@ static int supervise(struct run *run, char *const *arguments)
 
 	if (r < 0)
 		return command_fail(r);
-	run->signals = signals_open();
+	run->signals = proc_signals_open();
 	if (run->signals < 0)
 		return command_fail(err_set(run->signals, "signals"));
 	/* As process 1 of a container, others' orphans are ours to reap. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	log_event(LOG_NOTICE, "run", "start", "store=%s feeds=%zu", log_quote(run->config->store),
 		run->config->n_feeds);
-	parent_notify("READY=1");
+	proc_notify("READY=1");
 	while (turn(run))
 		;
 	const struct child *failed = children_given_up(&run->children);

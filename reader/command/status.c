@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/daemon/faults.h"
 #include "common/err.h"
 #include "common/value/json.h"
 #include "reader/command/command.h"
@@ -188,7 +187,7 @@ int command_status(int argc, char **argv)
 	r = command_store(&flags, &directory);
 	if (r < 0)
 		return command_fail(r);
-	faults_catch("kinf", directory);
+	proc_catch_faults("kinf", directory);
 	r = kinf_open(directory, &kinf);
 	int status = kinf ? print_status(kinf, json) : command_fail(r);
 	kinf_close(&kinf);

@@ -1,0 +1,190 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that each reference to a document, section, case or test leads to something in the repository.
+
+* A name of a .md file is one of a tracked file: from the root, from the file's own directory, or bare (FORMAT.md);
+  documents of docs/ are named with docs/ outside of it. Paths below spec/ and design/ do not exist here.
+* `docs/protocol.md 7.5` and `FORMAT.md, Rings` name a section by its number or title.
+* C01, K03, S12 are cases of docs/protocol.md 18, also in the names of tests.
+* Rows of tests/ROWS.md and tests/INFORMER_ROWS.md are cases of docs/protocol.md and tests of docs/informer.md 9, and
+  all cases C and K and all those tests have a row. A row is `| ID | TEST, TEST | NOTE |`; TEST is FILE::NAME, a pytest
+  function or a Criterion test; "-" for none, then the note says why. A test that shows a case has its id in its name.
+
+Prints one line for each fault; exit 1 when there is one.
+"""
+
+import collections
+import functools
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CASES = ROOT / "docs/protocol.md"
+INFORMER = ROOT / "docs/informer.md"
+NOT_TEXT = ("tests/fuzz/",)  # seeds are bytes for parsers
+INSTALLED = ("share/doc/",)  # where installed files are
+
+
+@functools.cache
+def tracked():
+    if (ROOT / ".git").exists():
+        names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    else:  # a released tree
+        names = [str(file.relative_to(ROOT)) for file in ROOT.rglob("*") if file.parts[len(ROOT.parts)] != "build"]
+    return {name for name in names if name and (ROOT / name).is_file()}
+
+
+@functools.cache
+def headings(path):
+    """Numbers and titles of a document's sections."""
+    found = re.findall(r"^#+ +(.+?) *$", (ROOT / path).read_text(), re.M)
+    numbers = {match[1] for title in found if (match := re.match(r"([0-9]+(?:\.[0-9]+)?)\.? ", title))}
+    return numbers, [title.split(":")[0].strip().lower() for title in found]
+
+
+def ids_of(path, pattern):
+    return re.findall(rf"^\| ({pattern}) \|", path.read_text(), re.M)
+
+
+def resolve(name, path):
+    """The tracked file that NAME means in the file PATH, None when there is none."""
+    own = (ROOT / path).parent / name
+    for place in (own.resolve(), ROOT / name):
+        if place.is_relative_to(ROOT) and (short := str(place.relative_to(ROOT))) in tracked():
+            return short
+    if "/" in name:
+        return None
+    same = sorted(short for short in tracked() if short.endswith("/" + name) and not short.startswith("docs/"))
+    return same[0] if same else None
+
+
+def joined(text):
+    """Comments and paragraphs as one line each, so that a reference may be broken; and where each line began."""
+    out, lines, at = [], [], 0
+    for number, line in enumerate(text.split("\n"), 1):
+        line = re.sub(r"^\s*(?:/\*|\*|#)?\s*", "", line).rstrip().removesuffix("*/").rstrip() + " "
+        lines.append((at, number))
+        out.append(line)
+        at += len(line)
+    return "".join(out), lines
+
+
+def check_sections(target, rest):
+    """What is wrong with the section that REST, the text after a document's name, asks for; None: nothing."""
+    numbers, titles = headings(target)
+    if match := re.match(r"`?\)?,? ([0-9]+\.[0-9]+|[0-9]+)(?![0-9.]*[0-9])", rest):
+        return None if match[1] in numbers or not numbers else f"{target} has no section {match[1]}"
+    if match := re.match(r"`?, ([A-Z][a-z]+)", rest):
+        asked = rest[match.start(1):].lower()
+        if not any(re.match(rf"{re.escape(title)}\b", asked) for title in titles):
+            return f"{target} has no section '{match[1]} ...'"
+    return None
+
+
+def check_text(path):
+    try:
+        text, lines = joined((ROOT / path).read_text())
+    except UnicodeDecodeError:
+        return
+
+    def fault(position, why):
+        return f"{path}:{max(number for start, number in lines if start <= position)}: {why}"
+
+    for match in re.finditer(r"(?<![\w/.-])(?:\.\./)?(?:shared/)?(?:spec|design)/[a-z]+\.md", text):
+        yield fault(match.start(), f"'{match[0]}' is not in the repository")
+    for match in re.finditer(r"(?<![\w/:.-])[\w./-]*\w\.md\b", text):
+        name = match[0]
+        if name.startswith(INSTALLED) or re.match(r"(?:spec|design)/", name):
+            continue
+        target = resolve(name, path)
+        why = check_sections(target, text[match.end():match.end() + 100]) if target else f"there is no '{name}'"
+        if why:
+            yield fault(match.start(), why)
+    known = cases()
+    for match in re.finditer(r"(?<![\w&#%+-])[CKS][0-9]{2}(?!\w)", text):
+        if match[0] not in known:
+            yield fault(match.start(), f"docs/protocol.md has no case {match[0]}")
+
+
+@functools.cache
+def cases():
+    return frozenset(ids_of(CASES, r"[CKS]\d\d"))
+
+
+@functools.cache
+def tests_of(path):
+    """Names of the tests in a file; None when it is not there."""
+    if path not in tracked():
+        return None
+    pattern = r"^def (test_\w+)\(" if path.endswith(".py") else r"^Test\(\w+, (\w+)"
+    return frozenset(re.findall(pattern, (ROOT / path).read_text(), re.M))
+
+
+def check_names(path):
+    """Tests whose names begin with cases, or that are called as client-go's are."""
+    rows = {row.split()[0] for row in ids_of(INFORMER, "Test.+?")}
+    for name in sorted(tests_of(path)):
+        for case in re.findall(r"[cks]\d\d(?=_)", (re.match(r"(?:test_)?((?:[cks]\d\d_)*)", name) or [""])[1]):
+            if case.upper() not in cases():
+                yield f"{path}: {name}: docs/protocol.md has no case {case.upper()}"
+        if re.match(r"Test[A-Z]", name) and name not in rows:
+            yield f"{path}: {name}: docs/informer.md 9 has no such test"
+
+
+def check_row(row, tests, note):
+    """What is wrong with a row."""
+    if tests == "-":
+        return [] if note else ["neither a test nor a reason"]
+    faults = []
+    for test in (name.strip("` ") for name in tests.split(",")):
+        path, separator, name = test.partition("::")
+        known = tests_of(path) if separator else None
+        if known is None:
+            faults.append(f"'{test}': no such file")
+        elif name not in known:
+            faults.append(f"'{test}': no such test")
+        elif re.fullmatch(r"[A-Z]\d\d", row) and not re.search(rf"(^|_){row.lower()}_", name):
+            faults.append(f"'{test}': the name does not hold {row.lower()}")
+    return faults
+
+
+def check_page(page, expected):
+    """A page of rows: each is right, those of the id's kind are EXPECTED, and all of these are there."""
+    seen = {}
+    for number, line in enumerate((ROOT / page).read_text().splitlines(), 1):
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
+        if not line.startswith("|") or len(cells) != 3 or cells[0] == "id" or set(cells[0]) <= set("-:"):
+            continue
+        faults = check_row(*cells)
+        if re.match(r"Test[A-Z]|[A-Z]\d\d$", cells[0]) and cells[0] not in expected:
+            faults.append("the documents have no such row")
+        if cells[0] in seen:
+            faults.append(f"is also in line {seen[cells[0]]}")
+        seen[cells[0]] = number
+        yield from (f"{page}:{number}: {cells[0]}: {fault}" for fault in faults)
+    yield from (f"{page}: {row} is missing" for row in expected if row not in seen)
+
+
+def check_ids(path, pattern):
+    """Each id of a document is defined once."""
+    counts = collections.Counter(ids_of(path, pattern))
+    yield from (f"{path.relative_to(ROOT)}: {row} is defined {n} times" for row, n in counts.items() if n > 1)
+
+
+def check_all():
+    for path in sorted(tracked()):
+        if not path.startswith(NOT_TEXT):
+            yield from check_text(path)
+        if re.match(r"tests/unit/test_\w+\.c$|tests/scenario/test_\w+\.py$", path):
+            yield from check_names(path)
+    yield from check_ids(CASES, r"[CKS]\d\d")
+    yield from check_page("tests/ROWS.md", ids_of(CASES, r"[CK]\d\d"))
+    yield from check_page("tests/INFORMER_ROWS.md", sorted(set(ids_of(INFORMER, "Test.+?"))))
+
+
+if __name__ == "__main__":
+    found = list(check_all())
+    print(*found, sep="\n", end="\n" if found else "")
+    sys.exit(bool(found))
