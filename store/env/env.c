@@ -150,8 +150,9 @@ static int __attribute__((cold)) failed(const struct mapping *map, int rc, const
 			"one PID namespace",
 			what, map->path);
 	if (rc == MDB_MAP_FULL)
-		return err_say(ERR_MAP_FULL, "%s '%s': the map of %" PRIu64 " bytes is full: allow a larger one",
-			what, map->path, map->map_bytes);
+		return err_say(ERR_MAP_FULL,
+			"%s '%s': the database map (%" PRIu64 " bytes) is full: raise mapSize in kinf.yaml "
+			"and restart kinf", what, map->path, map->map_bytes);
 	if (rc == MDB_READERS_FULL)
 		return err_say(ERR_READERS_FULL, "%s '%s': all %d reader slots are taken: end some readers",
 			what, map->path, ENV_READERS_MAX);

@@ -27,8 +27,8 @@ static int wrong_pointer(const struct snapshot *s, uint32_t feed, struct bytes k
 	if (r == NOT_FOUND || checkpoint.phase == FEED_REMOVED)
 		return err_say(ERR_NO_FEED, "the feed of '%.*s' was removed", BYTES_ARG(key));
 	return err_say(ERR_CORRUPT,
-		"the index names version %llu of '%.*s', which the journal does not hold: "
-		"run 'kinf rebuild-index'",
+		"the index names version %llu of '%.*s', which the journal does not hold; to build "
+		"the index again, stop kinf, remove the store's directory index/ and start kinf",
 		(unsigned long long)seq, BYTES_ARG(key));
 }
 
