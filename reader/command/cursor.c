@@ -8,6 +8,7 @@
 #include "reader/command/command.h"
 #include "reader/command/print.h"
 #include "reader/handle.h"
+#include "reader/table/age.h"
 #include "store/read/follow.h"
 
 static const char *const heads[] = {"NAME", "FEEDS", "EVENT", "WRITTEN"};
@@ -21,18 +22,16 @@ struct listing {
 static int list_cursor(void *arg, const char *name, const struct cursor_file *cursor)
 {
 	struct listing *listing = arg;
-	char feeds[24], event[24], age[32];
+	char feeds[24], event[24], age[AGE_SIZE];
 	const char *const cells[] = {name, feeds, event, age};
 	uint64_t least = cursor->n ? UINT64_MAX : 0;
-	uint64_t now = proc_realtime_ns();
 
 	for (size_t i = 0; i < cursor->n; i++)
 		if (cursor->positions[i].seq < least)
 			least = cursor->positions[i].seq;
 	(void)snprintf(feeds, sizeof(feeds), "%zu", cursor->n);
 	(void)snprintf(event, sizeof(event), "%" PRIu64, least);
-	print_duration(now > cursor->written_ns ? (now - cursor->written_ns) / 1000000000 : 0, age,
-		sizeof(age));
+	age_since(cursor->written_ns, age);
 	return table_row(&listing->table, cells, &listing->out);
 }
 

@@ -13,8 +13,9 @@
 #include "common/value/value.h"
 #include "common/value/yaml.h"
 #include "reader/command/command.h"
-#include "reader/command/part.h"
 #include "reader/command/print.h"
+#include "reader/table/age.h"
+#include "reader/table/display.h"
 
 #define LABEL_WIDTH 18
 
@@ -49,7 +50,7 @@ static void put_label(struct buf *out, const char *label)
 static void put_text(struct buf *out, const char *label, struct bytes text)
 {
 	put_label(out, label);
-	visible_put(text, out);
+	display_bytes(text, out);
 	buf_byte(out, '\n');
 }
 
@@ -57,12 +58,11 @@ static void put_time(struct buf *out, uint64_t time_ns)
 {
 	time_t seconds = (time_t)(time_ns / 1000000000);
 	struct tm parts;
-	char text[32] = "", age[32];
-	uint64_t now = proc_realtime_ns();
+	char text[32] = "", age[AGE_SIZE];
 
 	if (gmtime_r(&seconds, &parts))
 		(void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
-	print_duration(now > time_ns ? (now - time_ns) / 1000000000 : 0, age, sizeof(age));
+	age_since(time_ns, age);
 	buf_printf(out, "%s (%s ago)", text, age);
 }
 
@@ -83,9 +83,9 @@ static int put_map(struct buf *out, const char *label, const struct kinf_object 
 		value_iter_init(&pairs, &map);
 	while (r == 0 && (r = value_iter_next(&pairs, &key, &item)) == FOUND) {
 		put_label(out, n++ ? "" : label);
-		visible_put(key, out);
+		display_bytes(key, out);
 		buf_byte(out, '=');
-		r = part_line(&item, out);
+		r = display_line(&item, out);
 		buf_byte(out, '\n');
 	}
 	if (!n)
@@ -103,9 +103,9 @@ static int put_owner(void *arg, const struct kinf_object *owner)
 	(void)kinf_object_path(owner, "kind", &kind, &kind_size);
 	(void)kinf_object_path(owner, "name", &name, &name_size);
 	put_label(out, "Owner");
-	visible_put(BYTES(kind, kind_size), out);
+	display_bytes(BYTES(kind, kind_size), out);
 	buf_byte(out, '/');
-	visible_put(BYTES(name, name_size), out);
+	display_bytes(BYTES(name, name_size), out);
 	buf_byte(out, '\n');
 	return buf_error(out);
 }

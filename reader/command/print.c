@@ -151,7 +151,7 @@ void print_cells(const struct kinf_object *object, struct print_cells *ret_cells
 	(void)snprintf(ret_cells->name, sizeof(ret_cells->name), "%.*s", BYTES_ARG(is));
 	if (kinf_object_path(object, "metadata.creationTimestamp", &text, &size) != KINF_FOUND)
 		size = 0;
-	print_age(text, size, ret_cells->age, sizeof(ret_cells->age));
+	age_from_time(text, size, ret_cells->age);
 }
 
 static int print_row(struct print *print, const struct kinf_object *object)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "common/buf.h"
+#include "reader/table/age.h"
 #include "reader/table/columns.h"
 #include "reader/table/table.h"
 #include "reader/table/template.h"
@@ -35,7 +36,7 @@ enum print_format {
 struct print_cells {
 	char namespace_[64];
 	char name[320];
-	char age[32];
+	char age[AGE_SIZE];
 };
 void print_cells(const struct kinf_object *object, struct print_cells *ret_cells);
 
@@ -65,12 +66,6 @@ int print_object(struct print *print, const struct kinf_object *object);
 /* RV and TOKEN ("" and NULL when there is none) go into the List's metadata. */
 int print_end(struct print *print, const char *rv, const char *token);
 void print_release(struct print *print);
-
-/* "5d3h" as kubectl writes ages; from an RFC 3339 time, "<unknown>" when it is none. */
-void print_age(const char *time_text, size_t size, char *ret_age, size_t age_size);
-
-/* "5d3h" from seconds, likewise. */
-void print_duration(uint64_t seconds, char *text, size_t size);
 
 /* Writes OUT to stdout and empties it: a complete result. */
 int print_text(struct buf *out);

@@ -7,6 +7,7 @@
 #include "common/options.h"
 #include "reader/command/print.h"
 #include "reader/command/status.h"
+#include "reader/table/age.h"
 
 static const char *const process_heads[] = {"PROCESS", "PID", "STATE", "UPTIME", "RESTARTS"};
 static const char *const feed_heads[] = {"FEED", "NAMESPACE", "STATE", "OBJECTS", "RESOURCEVERSION",
@@ -78,10 +79,10 @@ static int put_processes(const struct status *s, struct buf *out)
 		const struct status_process *p = &s->processes[i];
 		bool alive = p->known && p->alive;
 		struct number_text pid, restarts;
-		char uptime[32] = "-";
+		char uptime[AGE_SIZE] = "-";
 
 		if (alive)
-			print_duration(p->uptime_seconds, uptime, sizeof(uptime));
+			age_from_seconds(p->uptime_seconds, uptime);
 		r = table_row(&table, (const char *const[]){p->name,
 			alive ? number((uint64_t)p->page.pid, &pid) : "-", status_process_state(p),
 			uptime, number(p->restarts, &restarts)}, out);
@@ -96,10 +97,10 @@ static int put_processes(const struct status *s, struct buf *out)
 static int put_feed(struct table *table, const struct kinf_feed_info *f, struct buf *out)
 {
 	struct number_text objects, lag, lists, watches, events, read, retries;
-	char contact[32] = "-";
+	char contact[AGE_SIZE] = "-";
 
 	if (f->last_contact_seconds >= 0)
-		print_duration((uint64_t)f->last_contact_seconds, contact, sizeof(contact));
+		age_from_seconds((uint64_t)f->last_contact_seconds, contact);
 	return table_row(table, (const char *const[]){f->name, f->namespace_, f->state,
 		number(f->objects, &objects), f->resource_version, contact, number(f->lag, &lag),
 		number(f->lists, &lists), number(f->watches, &watches), number(f->events, &events),

@@ -1,67 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ages as kubectl prints them (apimachinery's HumanDuration): two units at most, fewer digits the
- * older it is. */
-#include <stdint.h>
+#include "reader/table/age.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "reader/command/print.h"
+#include "common/proc.h"
 
 #define MINUTE 60
 #define HOUR   (60 * MINUTE)
 #define DAY    (24 * HOUR)
 #define YEAR   (365 * DAY)
 
-/* "<n><unit>" and, when PART is not 0, "<part><small unit>" behind it. */
-static void put_units(char *text, size_t size, int64_t n, char unit, int64_t part, char small)
+/* The steps are those of apimachinery's HumanDuration. */
+void age_from_seconds(uint64_t seconds, char text[AGE_SIZE])
 {
-	if (part)
-		(void)snprintf(text, size, "%lld%c%lld%c", (long long)n, unit, (long long)part,
-			small);
-	else
-		(void)snprintf(text, size, "%lld%c", (long long)n, unit);
+	static const struct {
+		uint64_t below, unit, smaller; /* smaller 0: only the one unit */
+		char name, smaller_name;
+	} steps[] = {
+		{2 * MINUTE, 1, 0, 's', 0},
+		{10 * MINUTE, MINUTE, 1, 'm', 's'},
+		{3 * HOUR, MINUTE, 0, 'm', 0},
+		{8 * HOUR, HOUR, MINUTE, 'h', 'm'},
+		{2 * (uint64_t)DAY, HOUR, 0, 'h', 0},
+		{8 * (uint64_t)DAY, DAY, HOUR, 'd', 'h'},
+		{2 * (uint64_t)YEAR, DAY, 0, 'd', 0},
+		{8 * (uint64_t)YEAR, YEAR, DAY, 'y', 'd'},
+		{UINT64_MAX, YEAR, 0, 'y', 0},
+	};
+	size_t i = 0;
+
+	while (seconds >= steps[i].below && steps[i].below != UINT64_MAX)
+		i++;
+	uint64_t rest = steps[i].smaller ? seconds % steps[i].unit / steps[i].smaller : 0;
+	int n = snprintf(text, AGE_SIZE, "%llu%c", (unsigned long long)(seconds / steps[i].unit),
+		steps[i].name);
+	if (rest)
+		(void)snprintf(text + n, AGE_SIZE - (size_t)n, "%llu%c", (unsigned long long)rest,
+			steps[i].smaller_name);
 }
 
-void print_duration(uint64_t seconds, char *text, size_t size)
+void age_from_time(const char *time_text, size_t size, char text[AGE_SIZE])
 {
-	int64_t s = seconds < INT64_MAX ? (int64_t)seconds : INT64_MAX;
-
-	if (s < 2 * MINUTE)
-		put_units(text, size, s, 's', 0, 0);
-	else if (s < 10 * MINUTE)
-		put_units(text, size, s / MINUTE, 'm', s % MINUTE, 's');
-	else if (s < 3 * HOUR)
-		put_units(text, size, s / MINUTE, 'm', 0, 0);
-	else if (s < 8 * HOUR)
-		put_units(text, size, s / HOUR, 'h', s % HOUR / MINUTE, 'm');
-	else if (s < 2 * DAY)
-		put_units(text, size, s / HOUR, 'h', 0, 0);
-	else if (s < 8 * DAY)
-		put_units(text, size, s / DAY, 'd', s % DAY / HOUR, 'h');
-	else if (s < 2 * YEAR)
-		put_units(text, size, s / DAY, 'd', 0, 0);
-	else if (s < 8 * YEAR)
-		put_units(text, size, s / YEAR, 'y', s % YEAR / DAY, 'd');
-	else
-		put_units(text, size, s / YEAR, 'y', 0, 0);
-}
-
-void print_age(const char *time_text, size_t size, char *ret_age, size_t age_size)
-{
-	char text[40];
+	char copy[40] = "";
 	struct tm parts = {0};
 
-	(void)snprintf(ret_age, age_size, "<unknown>");
-	if (!size || size >= sizeof(text))
+	(void)snprintf(text, AGE_SIZE, "<unknown>");
+	if (!size || size >= sizeof(copy))
 		return;
-	memcpy(text, time_text, size);
-	text[size] = '\0';
-	if (!strptime(text, "%Y-%m-%dT%H:%M:%S", &parts))
+	memcpy(copy, time_text, size);
+	if (!strptime(copy, "%Y-%m-%dT%H:%M:%S", &parts))
 		return;
 	int64_t age = (int64_t)time(NULL) - (int64_t)timegm(&parts);
 	if (age < -1)
-		(void)snprintf(ret_age, age_size, "<invalid>");
+		(void)snprintf(text, AGE_SIZE, "<invalid>");
 	else
-		print_duration(age < 0 ? 0 : (uint64_t)age, ret_age, age_size);
+		age_from_seconds(age < 0 ? 0 : (uint64_t)age, text);
+}
+
+void age_since(uint64_t time_ns, char text[AGE_SIZE])
+{
+	uint64_t now = proc_realtime_ns();
+
+	age_from_seconds(now > time_ns ? (now - time_ns) / 1000000000 : 0, text);
 }

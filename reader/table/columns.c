@@ -9,7 +9,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/path.h"
-#include "reader/command/part.h"
+#include "reader/table/display.h"
 
 #define COLUMNS_MAGIC 0x636f6c75u
 
@@ -125,7 +125,7 @@ static int put_value(void *arg, const struct value *value)
 
 	if (cell->found++)
 		buf_byte(cell->out, ',');
-	return part_line(value, cell->out);
+	return display_line(value, cell->out);
 }
 
 int columns_row(struct columns *columns, struct bytes body, struct table *table, struct buf *out)

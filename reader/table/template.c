@@ -10,7 +10,7 @@
 #include "common/decimal.h"
 #include "common/err.h"
 #include "common/value/path.h"
-#include "reader/command/part.h"
+#include "reader/table/display.h"
 
 #define TEMPLATE_MAGIC 0x746d706cu
 #define NODES_MAX      256
@@ -284,11 +284,11 @@ static int take_value(void *arg, const struct value *value)
 	struct bytes document;
 
 	if (node->type == NODE_RANGE) {
-		int r = part_bytes(value, &document);
+		int r = display_document(value, &document);
 		return r < 0 ? r :
 			run_nodes(run->template, run->node + 1, node->end, document, run->out);
 	}
-	return part_text(value, run->out);
+	return display_text(value, run->out);
 }
 
 /* Values of one path are separated by blanks, wherever they come from. */

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ages as kubectl prints them: at most two units, and less precise the longer ago. */
+#ifndef READER_TABLE_AGE_H
+#define READER_TABLE_AGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define AGE_SIZE 32
+
+/* Writes SECONDS as "45s", "5m30s", "5d3h". */
+void age_from_seconds(uint64_t seconds, char text[AGE_SIZE]);
+
+/* Writes the time since the RFC 3339 text of SIZE bytes; "<unknown>" if it is no time, "<invalid>" if it lies in the
+ * future. */
+void age_from_time(const char *time_text, size_t size, char text[AGE_SIZE]);
+
+/* Writes the time since TIME_NS (CLOCK_REALTIME). */
+void age_since(uint64_t time_ns, char text[AGE_SIZE]);
+
+#endif
