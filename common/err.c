@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/log.h"
+
 static _Thread_local struct {
 	int code; /* what the sentence is about; 0: none */
 	char text[ERR_TEXT_MAX];
@@ -85,10 +87,24 @@ const char *err_text(int code)
 	return last.code == code && code ? last.text : err_name(code);
 }
 
-void err_clear(void)
+void err_forget(void)
 {
 	last.code = 0;
 	last.text[0] = '\0';
+}
+
+void err_ignore(int r, const char *why)
+{
+	if (r >= 0)
+		return;
+	LOG(error_ignored, .error = err_text(r), .why = why);
+	if (last.code == r)
+		err_forget();
+}
+
+void err_clear(void)
+{
+	err_forget();
 }
 
 void err_keep(struct err_kept *ret_kept)

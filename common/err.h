@@ -4,16 +4,22 @@
  * code of err.def below -1000), 0 is success, positive is an outcome the caller expects and must
  * switch on (enum outcome).
  *
- * The sentence that goes with an error is built in a fixed per-thread buffer, so it works without
- * memory: err_set() where the error arises, err_add() where a caller knows more (file, feed, key).
- * It reads from the outside in: "opening store '/x': journal generation 3: damaged data".
- * The boundary of a process or of the public API takes the sentence with err_text() and clears it.
+ * A negative result always comes with a sentence that was set in the same call: err_set() where the
+ * error arises, err_add() where a caller knows more (file, feed, key). `return -ENOMEM;` is
+ * therefore forbidden; scripts/check-style.sh finds it. The sentence lies in a fixed buffer of the
+ * thread, so it works without memory. It reads from the outside in: "opening store '/x': journal
+ * generation 3: damaged data".
  *
  *	if (fd < 0)
  *		return err_set(-errno, "opening '%s'", path);
  *	r = env_open(...);
  *	if (r < 0)
  *		return err_add(r, "journal generation %u", gen);
+ *
+ * A failure ends in one of two places: at a boundary (main, a turn of a loop, the public API), which
+ * prints err_text(), or in err_ignore(), which says why nobody has to know.
+ *
+ *	err_ignore(cursor_sweep(home), "the next sweep tries again");
  */
 #ifndef COMMON_ERR_H
 #define COMMON_ERR_H
@@ -44,15 +50,21 @@ int err_say(int code, const char *format, ...) __attribute__((format(printf, 2, 
  * was set for CODE, one is started. */
 int err_add(int code, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
-/* The sentence of this thread for CODE (the text of CODE when none was set). Borrowed: until the
- * next err_* call of this thread. */
+/* Returns the sentence of this thread if it was set for CODE, else the fixed text of CODE. Borrowed
+ * until the next err_* call of this thread. */
 const char *err_text(int code);
 
-/* Forgets the sentence. */
-void err_clear(void);
+/* Drops the failure R: forgets its sentence, so that no later failure can be printed with it, and
+ * logs it at debug level with WHY, one sentence on why nobody has to know. Does nothing when R is
+ * not negative. errno is left as it is. */
+void err_ignore(int r, const char *why);
 
-/* For destructors that do work of their own: what fails in them must not take the place of the
- * sentence that is on its way to the boundary.
+/* Forgets the sentence: a boundary that has reported a failure goes on with the next piece of work. */
+void err_forget(void);
+void err_clear(void); /* err_forget() of callers that do not say why yet */
+
+/* Destructors that do work of their own keep the sentence that is on its way to the boundary, so
+ * that a failure of theirs does not replace it.
  *
  *	struct err_kept kept; err_keep(&kept); ... err_restore(&kept); */
 #define ERR_TEXT_MAX 1024

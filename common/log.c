@@ -2,8 +2,7 @@
 #include "common/log.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdint.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -11,10 +10,43 @@
 
 #include "common/utf8.h"
 
-#define PAIRS_MAX 4096
-#define LINE_SIZE  (6 * PAIRS_MAX + 1024) /* a byte takes at most six in JSON */
-#define QUOTE_MAX 500
-#define QUOTES    4
+#define VALUE_MAX 1200 /* bytes of one string with its escapes; more is cut */
+#define LINE_SIZE 16384
+
+enum field_type { FIELD_END, FIELD_STR, FIELD_U64, FIELD_I64, FIELD_SECONDS, FIELD_FLAG };
+
+struct field {
+	const char *name;
+	enum field_type type;
+};
+
+struct event {
+	const char *name;
+	enum log_level level;
+	const struct field *fields;
+};
+
+#define STR(name) {#name, FIELD_STR},
+#define U64(name) {#name, FIELD_U64},
+#define I64(name) {#name, FIELD_I64},
+#define SECONDS(name) {#name, FIELD_SECONDS},
+#define FLAG(name) {#name, FIELD_FLAG},
+#define EVENT(id, level, help, fields) static const struct field id##_fields[] = {fields {NULL, FIELD_END}};
+#include "common/log.def"
+#undef EVENT
+
+/* The log finds field number i at byte 8 * i, and a line has room for every field. */
+#define EVENT(id, level, help, fields)                                                             \
+	_Static_assert(sizeof(struct log_##id) == 8 * (sizeof(id##_fields) / sizeof(struct field) - 1) && \
+		sizeof(struct log_##id) <= 8 * 12, "fields of " #id);
+#include "common/log.def"
+#undef EVENT
+
+static const struct event events[LOG_IDS] = {
+#define EVENT(id, level, help, fields) {#id, LOG_##level, id##_fields},
+#include "common/log.def"
+#undef EVENT
+};
 
 static struct {
 	const char *program;
@@ -37,38 +69,27 @@ void log_setup(const char *program, enum log_level max, enum log_format format)
 	setup.format = format;
 }
 
-/* A line is built in fixed memory, so that "out of memory" can be logged; what does not fit is cut
- * (the size keeps room for closing a JSON object). */
-struct line {
+/* A line is built in fixed memory, so that "out of memory" can be logged. It has room for twelve
+ * strings of VALUE_MAX; the check is a second fence. */
+struct log_line {
 	size_t size;
 	char text[LINE_SIZE];
 };
 
-static void put(struct line *line, const char *text, size_t size)
+static void line_put(struct log_line *line, const char *text, size_t size)
 {
-	size_t room = sizeof(line->text) - 8 - line->size;
-
-	if (size > room)
+	if (size > sizeof(line->text) - 1 - line->size)
 		return;
 	memcpy(line->text + line->size, text, size);
 	line->size += size;
 }
 
-static void put_str(struct line *line, const char *text)
+static void line_puts(struct log_line *line, const char *text)
 {
-	put(line, text, strlen(text));
+	line_put(line, text, strlen(text));
 }
 
-static void put_hex(struct line *line, const char *prefix, uint8_t byte)
-{
-	static const char digits[] = "0123456789abcdef";
-	char hex[2] = {digits[byte >> 4], digits[byte & 15]};
-
-	put_str(line, prefix);
-	put(line, hex, 2);
-}
-
-static void put_time(struct line *line)
+static void line_put_time(struct log_line *line)
 {
 	struct timespec now;
 	struct tm tm;
@@ -78,220 +99,111 @@ static void put_time(struct line *line)
 	(void)gmtime_r(&now.tv_sec, &tm);
 	size_t n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
 	(void)snprintf(text + n, sizeof(text) - n, ".%03ldZ", now.tv_nsec / 1000000);
-	put_str(line, text);
+	line_puts(line, text);
 }
 
-/* ---- text ---------------------------------------------------------------------------------------- */
-
-/* One event is one line, whatever the bytes. */
-static void put_plain(struct line *line, const char *text)
+/* Writes one character of the SIZE bytes at TEXT, escaped: in JSON as JSON wants it (a byte that is
+ * no UTF-8 becomes U+FFFD), in text as in C. Returns its bytes of TEXT. */
+static size_t escape_one(const uint8_t *text, size_t size, char escaped[8])
 {
-	for (const char *p = text; *p; p++) {
-		uint8_t c = (uint8_t)*p;
-		if (c < 0x20 || c == 0x7f)
-			put_hex(line, "\\x", c);
-		else
-			put(line, p, 1);
-	}
-}
-
-static void build_text(struct line *line, const char *words[3], const char *pairs)
-{
-	put_time(line);
-	for (int i = 0; i < 3; i++) {
-		put_str(line, " ");
-		put_plain(line, words[i]);
-	}
-	if (*pairs) {
-		put_str(line, " ");
-		put_plain(line, pairs);
-	}
-}
-
-/* ---- JSON ---------------------------------------------------------------------------------------- */
-
-static void put_json(struct line *line, const void *data, size_t size)
-{
-	const uint8_t *p = data;
-
-	put_str(line, "\"");
-	while (size) {
-		size_t n = utf8_length(BYTES(p, size));
-		if (!n)
-			put_str(line, "\\ufffd");
-		else if (*p == '"' || *p == '\\')
-			put(line, (const char[]){'\\', (char)*p}, 2);
-		else if (*p < 0x20 || *p == 0x7f)
-			put_hex(line, "\\u00", *p);
-		else
-			put(line, (const char *)p, n);
-		p += n ? n : 1;
-		size -= n ? n : 1;
-	}
-	put_str(line, "\"");
-}
-
-static void put_member(struct line *line, const char *key, const char *value)
-{
-	put_str(line, line->size > 1 ? "," : "");
-	put_json(line, key, strlen(key));
-	put_str(line, ":");
-	put_json(line, value, strlen(value));
-}
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Undoes log_quote() in place of what follows an opening quote; returns what is behind the closing
- * one (or the end). VALUE gets the bytes, with a NUL. */
-static const char *unquote(const char *p, char *value)
-{
-	while (*p && *p != '"') {
-		char c = *p++;
-		if (c == '\\' && *p) {
-			c = *p++;
-			if (c == 'n')
-				c = '\n';
-			else if (c == 't')
-				c = '\t';
-			else if (c == 'x' && hex_digit(p[0]) >= 0 && hex_digit(p[1]) >= 0) {
-				c = (char)(hex_digit(p[0]) << 4 | hex_digit(p[1]));
-				p += 2;
-			}
-		}
-		*value++ = c;
-	}
-	*value = '\0';
-	return *p ? p + 1 : p;
-}
-
-/* Next `key=value` of PAIRS; a word without = is a key with an empty value. */
-static const char *next_pair(const char *p, char *key, char *value)
-{
-	size_t n = strcspn(p, "= ");
-
-	memcpy(key, p, n);
-	key[n] = '\0';
-	value[0] = '\0';
-	p += n;
-	if (*p != '=')
-		return p;
-	if (*++p == '"')
-		return unquote(p + 1, value);
-	n = strcspn(p, " ");
-	memcpy(value, p, n);
-	value[n] = '\0';
-	return p + n;
-}
-
-/* A pair may not take the place of what every line has. */
-static bool is_reserved(const char *key)
-{
-	static const char *const reserved[] = {"time", "level", "program", "tag", "event"};
-
-	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++) {
-		if (strcmp(key, reserved[i]) == 0)
-			return true;
-	}
-	return false;
-}
-
-static void build_json(struct line *line, const char *words[3], const char *pairs)
-{
-	char key[PAIRS_MAX + 1], value[PAIRS_MAX];
-
-	put_str(line, "{\"time\":\"");
-	put_time(line);
-	put_str(line, "\"");
-	put_member(line, "level", words[0]);
-	put_member(line, "program", setup.program);
-	put_member(line, "tag", words[1]);
-	put_member(line, "event", words[2]);
-	for (const char *p = pairs + strspn(pairs, " "); *p; p += strspn(p, " ")) {
-		p = next_pair(p, key, value);
-		if (is_reserved(key))
-			(void)memcpy(key + strlen(key), "_", 2);
-		put_member(line, key, value);
-	}
-	put_str(line, "}");
-}
-
-/* ---- public -------------------------------------------------------------------------------------- */
-
-/* One write(2): lines of several processes on one stderr do not mix. A log that cannot be written is
- * nobody's error. */
-static void write_line(struct line *line)
-{
-	line->text[line->size++] = '\n';
-	ssize_t n;
-	do {
-		n = write(STDERR_FILENO, line->text, line->size);
-	} while (n < 0 && errno == EINTR);
-}
-
-void log_event(enum log_level level, const char *tag, const char *event, const char *format, ...)
-{
-	if (level > setup.max)
-		return;
-	int saved = errno;
-	char pairs[PAIRS_MAX];
-	va_list args;
-	va_start(args, format);
-	int n = vsnprintf(pairs, sizeof(pairs), format, args);
-	va_end(args);
-	if (n < 0)
-		pairs[0] = '\0';
-	struct line line;
-	line.size = 0;
-	const char *words[3] = {level_names[level], tag, event};
-	if (setup.format == LOG_JSON)
-		build_json(&line, words, pairs);
-	else
-		build_text(&line, words, pairs);
-	write_line(&line);
-	errno = saved;
-}
-
-/* Escapes one character of TEXT into at most four bytes; returns how many bytes it took. */
-static size_t escape(const uint8_t *text, size_t left, char escaped[5])
-{
-	size_t n = utf8_length(BYTES(text, left));
+	size_t n = utf8_length(BYTES(text, size));
+	bool json = setup.format == LOG_JSON;
 	uint8_t c = text[0];
 
-	if (n && (c == '"' || c == '\\'))
-		(void)snprintf(escaped, 5, "\\%c", c);
-	else if (n && (c == '\n' || c == '\t'))
-		(void)snprintf(escaped, 5, "\\%c", c == '\n' ? 'n' : 't');
-	else if (!n || c < 0x20 || c == 0x7f)
-		(void)snprintf(escaped, 5, "\\x%02x", c);
+	if (!n)
+		(void)snprintf(escaped, 8, json ? "\\ufffd" : "\\x%02x", c);
+	else if (c == '"' || c == '\\')
+		(void)snprintf(escaped, 8, "\\%c", c);
+	else if (c == '\n' || c == '\t')
+		(void)snprintf(escaped, 8, "\\%c", c == '\n' ? 'n' : 't');
+	else if (c < 0x20 || c == 0x7f)
+		(void)snprintf(escaped, 8, json ? "\\u%04x" : "\\x%02x", c);
 	else
-		(void)snprintf(escaped, 5, "%.*s", (int)n, (const char *)text);
+		(void)snprintf(escaped, 8, "%.*s", (int)n, (const char *)text);
 	return n ? n : 1;
 }
 
-const char *log_quote(const char *text)
+static void line_put_string(struct log_line *line, const char *text)
 {
-	static _Thread_local char quotes[QUOTES][QUOTE_MAX + 8];
-	static _Thread_local unsigned turn;
-	char *out = quotes[turn++ % QUOTES];
-	const uint8_t *p = (const uint8_t *)(text ? text : "");
-	size_t left = strlen((const char *)p), size = 0;
+	const uint8_t *p = (const uint8_t *)text;
+	size_t left = strlen(text), room = VALUE_MAX;
+	char escaped[8];
 
-	out[size++] = '"';
+	line_puts(line, "\"");
 	while (left) {
-		char escaped[5];
-		size_t taken = escape(p, left, escaped), n = strlen(escaped);
-		if (size + n > QUOTE_MAX)
+		size_t taken = escape_one(p, left, escaped), n = strlen(escaped);
+		if (n > room)
 			break;
-		memcpy(out + size, escaped, n);
-		size += n;
+		line_put(line, escaped, n);
+		room -= n;
 		p += taken;
 		left -= taken;
 	}
-	(void)memcpy(out + size, left ? "...\"" : "\"", left ? 5 : 2);
-	return out;
+	line_puts(line, left ? "...\"" : "\"");
+}
+
+static void line_put_field(struct log_line *line, enum field_type type, const void *slot)
+{
+	const uint64_t u = type == FIELD_STR || type == FIELD_FLAG ? 0 : *(const uint64_t *)slot;
+	char text[32] = "";
+
+	if (type == FIELD_STR)
+		line_put_string(line, *(const char *const *)slot);
+	else if (type == FIELD_FLAG)
+		line_puts(line, *(const bool *)slot ? "true" : "false");
+	else if (type == FIELD_U64)
+		(void)snprintf(text, sizeof(text), "%" PRIu64, u);
+	else if (type == FIELD_I64)
+		(void)snprintf(text, sizeof(text), "%" PRId64, *(const int64_t *)slot);
+	else
+		(void)snprintf(text, sizeof(text), "%" PRIu64 ".%03" PRIu64, u / 1000000000,
+			u / 1000000 % 1000);
+	line_puts(line, text);
+}
+
+static void line_put_head(struct log_line *line, const struct event *event)
+{
+	bool json = setup.format == LOG_JSON;
+
+	line_puts(line, json ? "{\"time\":\"" : "");
+	line_put_time(line);
+	line_puts(line, json ? "\",\"level\":\"" : " ");
+	line_puts(line, level_names[event->level]);
+	if (json) {
+		line_puts(line, "\",\"program\":");
+		line_put_string(line, setup.program);
+	}
+	line_puts(line, json ? ",\"event\":\"" : " ");
+	line_puts(line, event->name);
+	line_puts(line, json ? "\"" : "");
+}
+
+/* One write(2), so that lines of several processes on one stderr do not mix. A log that cannot be
+ * written is nobody's error. */
+void log_write(enum log_id id, const void *fields)
+{
+	const struct event *event = &events[id];
+
+	if (event->level > setup.max)
+		return;
+	int saved = errno;
+	bool json = setup.format == LOG_JSON;
+	struct log_line line;
+	line.size = 0;
+	line_put_head(&line, event);
+	const uint64_t *slot = fields;
+	for (const struct field *field = event->fields; field->name; field++, slot++) {
+		if (field->type == FIELD_STR && !*(const char *const *)(const void *)slot)
+			continue;
+		line_puts(&line, json ? ",\"" : " ");
+		line_puts(&line, field->name);
+		line_puts(&line, json ? "\":" : "=");
+		line_put_field(&line, field->type, slot);
+	}
+	line_puts(&line, json ? "}\n" : "\n");
+	ssize_t n;
+	do {
+		n = write(STDERR_FILENO, line.text, line.size);
+	} while (n < 0 && errno == EINTR);
+	errno = saved;
 }

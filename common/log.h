@@ -1,27 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One line per state change, to stderr: time, level, tag, event, then key=value pairs.
+ * One line per state change, to stderr, in one write(2). common/log.def lists every event with its
+ * level and its typed fields; from that list each event gets a struct, so that the compiler checks
+ * a call:
  *
- *	log_event(LOG_NOTICE, "feed", "listed", "feed=%s objects=%" PRIu64, name, n);
- *	2026-11-21T10:00:00.123Z notice feed listed feed=pods objects=20000
+ *	LOG(feed_listed, .feed = name, .id = id, .objects = n, .rv = rv);
+ *	2026-11-21T10:00:00.123Z notice feed_listed feed="pods" id=3 objects=20000 rv="4711"
  *
- * With the json format the same as one object a line, the pairs as strings. Values with spaces or
- * quotes go through log_quote(). Only main.c and the loop files of a process log above debug.
- * Errors: we give something up; warning: we go on; notice: state change; info: progress.
+ * Fields appear in the order of log.def. The log quotes and escapes strings; a NULL string leaves
+ * its field out. In the json format a line is one object: time, level, program, event, then the
+ * fields, numbers as numbers.
+ *
+ * Only a program's main and its loop files log above debug. Levels: error, something is given up;
+ * warning, work goes on without something; notice, a state changed; info, progress; debug.
  */
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 enum log_level { LOG_ERROR, LOG_WARNING, LOG_NOTICE, LOG_INFO, LOG_DEBUG, LOG_LEVEL_MAX };
 enum log_format { LOG_TEXT, LOG_JSON };
 
+/* Each field takes eight bytes, so that the log finds the fields without their names. */
+#define LOG_SLOT __attribute__((aligned(8)))
+#define STR(name) const char *name LOG_SLOT;
+#define U64(name) uint64_t name LOG_SLOT;
+#define I64(name) int64_t name LOG_SLOT;
+#define SECONDS(name) uint64_t name LOG_SLOT;
+#define FLAG(name) bool name LOG_SLOT;
+#define EVENT(id, level, help, fields)                                                             \
+	struct log_##id {                                                                          \
+		fields                                                                             \
+	};
+#include "common/log.def"
+#undef EVENT
+#undef STR
+#undef U64
+#undef I64
+#undef SECONDS
+#undef FLAG
+
+enum log_id {
+#define EVENT(id, level, help, fields) LOG_ID_##id,
+#include "common/log.def"
+#undef EVENT
+	LOG_IDS
+};
+
+#define LOG(id, ...) log_write(LOG_ID_##id, &(const struct log_##id){__VA_ARGS__})
+
+/* PROGRAM is borrowed for good. Without this call the log writes notices and above as text. */
 void log_setup(const char *program, enum log_level max, enum log_format format);
 
-void log_event(enum log_level level, const char *tag, const char *event, const char *pairs, ...)
-	__attribute__((format(printf, 4, 5)));
-
-/* TEXT in double quotes with escapes, in one of four per-thread buffers used in turn; cut at 500
- * bytes. */
-const char *log_quote(const char *text);
+/* Behind LOG(): writes the event ID with the fields of its struct, unless its level is off. Works
+ * without memory, and leaves errno as it is. */
+void log_write(enum log_id id, const void *fields);
 
 #endif

@@ -56,8 +56,7 @@ static void app_open_pair(struct app *app)
 
 	if (r == NOT_FOUND) {
 		if (!app->waiting_logged)
-			log_event(LOG_NOTICE, "processor", "waiting for a journal", "store=%s",
-				log_quote(home_path(app->p.home)));
+			LOG(journal_awaited, .store = home_path(app->p.home));
 		app->waiting_logged = true;
 		stats_set_state(app->p.stats, "waiting for a journal");
 		daemon_sleep(app->daemon, WAIT_MS);
@@ -66,8 +65,7 @@ static void app_open_pair(struct app *app)
 	} else if (!r) {
 		app->waiting_logged = app->index_damaged = false;
 		app->opened_ns = proc_monotonic_ns();
-		log_event(LOG_NOTICE, "processor", "following", "published=%s",
-			pair_is_published(app->pair) ? "yes" : "no");
+		LOG(journal_followed, .published = pair_is_published(app->pair));
 	}
 }
 
@@ -117,11 +115,10 @@ static void app_keep_directories(struct app *app)
 	if (r == GONE) {
 		char *note = stats_check_text(app->p.stats, &size);
 		check_note_into(note, size);
-		log_event(LOG_NOTICE, "processor", "runtime folder made again", "folder=%s",
-			log_quote(home_runtime(app->p.home)));
+		LOG(runtime_directory_recreated, .daemon = app->daemon->program->name,
+			.directory = home_runtime(app->p.home));
 	} else if (r < 0 && !app->runtime_lost) {
-		log_event(LOG_WARNING, "processor", "the runtime folder is lost, nobody sees our status",
-			"reason=%s", log_quote(err_text(r)));
+		LOG(runtime_directory_lost, .daemon = app->daemon->program->name, .error = err_text(r));
 	}
 	app->runtime_lost = r < 0;
 }
@@ -134,8 +131,7 @@ static void app_keep_doorbell(struct app *app)
 	doorbell_close(&app->p.doorbell);
 	int r = doorbell_open(app->p.home, &app->p.doorbell);
 	if (r < 0 && !app->doorbell_warned)
-		log_event(LOG_WARNING, "processor", "no doorbell, followers that poll are slower",
-			"reason=%s", log_quote(err_text(r)));
+		LOG(doorbell_missing, .error = err_text(r));
 	app->doorbell_warned = r < 0;
 }
 
@@ -190,10 +186,10 @@ static int app_open(struct app *app)
 	app->p.config = config;
 	app->p.stats = app->daemon->stats;
 	proc_catch_faults(app->daemon->program->name, home_path(app->p.home));
-	log_event(LOG_NOTICE, "processor", "started", "pid=%d store=%s", (int)getpid(),
-		log_quote(home_path(app->p.home)));
+	LOG(daemon_started, .daemon = app->daemon->program->name, .pid = getpid(),
+		.store = home_path(app->p.home));
 	if (env_library_fault())
-		log_event(LOG_WARNING, "store", "library", "text=%s", log_quote(env_library_fault()));
+		LOG(library_unfit, .text = env_library_fault());
 	return 0;
 }
 

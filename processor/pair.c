@@ -150,25 +150,24 @@ static void remove_leftovers(const struct processor *p)
 
 	if (r >= 0)
 		r = generation_remove_others(fd, r == FOUND ? current : 0);
-	if (r < 0)
-		log_event(p->retrying ? LOG_DEBUG : LOG_WARNING, "index", "leftovers stay", "reason=%s",
-			log_quote(err_text(r)));
-	if (r < 0)
-		err_clear();
+	if (r < 0 && !p->retrying)
+		LOG(index_leftovers_kept, .error = err_text(r));
+	err_ignore(r, "the next build of an index removes them");
 }
 
 static int build(struct pair *pair, const char *reason)
 {
 	struct index_options options = index_options(pair->p);
 
-	log_event(pair->p->retrying ? LOG_DEBUG : LOG_NOTICE, "index", "building", "reason=%s",
-		log_quote(reason));
+	if (pair->p->retrying)
+		LOG(index_building_again, .reason = reason);
+	else
+		LOG(index_building, .reason = reason);
 	stats_set_state(pair->p->stats, "building the index");
 	int r = rebuild(pair->p, pair->journal, &options, &pair->index);
 	if (r < 0)
 		return r;
-	log_event(
-		LOG_NOTICE, "index", "built", "generation=%" PRIu32, index_generation(pair->index));
+	LOG(index_built, .generation = index_generation(pair->index));
 	return 0;
 }
 
@@ -216,7 +215,7 @@ static int count_ready(void *arg, const struct feed_definition *definition,
 }
 
 /* Every feed of the new journal was listed once, or can't be. */
-static int feeds_are_ready(struct pair *pair, bool *ret_ready)
+static int feeds_are_ready(struct pair *pair, struct readiness *ret_readiness)
 {
 	CLEANUP(txn_abort) struct txn *index_view = NULL;
 	struct txn *txn;
@@ -227,7 +226,7 @@ static int feeds_are_ready(struct pair *pair, bool *ret_ready)
 	struct readiness readiness = {.pair = pair, .txn = index_view};
 	if (!r)
 		r = journal_each_feed(pair->journal, txn, count_ready, &readiness);
-	*ret_ready = !r && readiness.n && readiness.ready == readiness.n;
+	*ret_readiness = readiness;
 	return r;
 }
 
@@ -251,34 +250,36 @@ static int journal_age(struct pair *pair, uint64_t *ret_ns)
 
 /* What readers have is of another cluster or another past, and until they move nothing is trimmed here:
  * both for as long as history is kept, and no longer. */
-static int feeds_were_waited_for(struct pair *pair, bool *ret_waited)
+static int feeds_were_waited_for(struct pair *pair, const struct readiness *readiness, bool *ret_waited)
 {
 	uint64_t limit = pair->p->config->retention_ns, age;
 	int r = journal_age(pair, &age);
 
 	*ret_waited = !r && (age >= limit || proc_monotonic_ns() - pair->waiting_ns >= limit);
 	if (*ret_waited)
-		log_event(LOG_WARNING, "index", "feeds-not-waited-for", "text=%s",
-			log_quote("readers move to the new journal after the retention time, though "
-				  "not all feeds are listed"));
+		LOG(publish_timeout, .feeds_listed = readiness->ready, .feeds = readiness->n);
 	return r;
 }
 
 static int publish_when_ready(struct pair *pair)
 {
+	struct readiness readiness;
 	bool ready = true;
-	int r = pair->wait_feeds ? feeds_are_ready(pair, &ready) : 0;
+	int r = 0;
 
+	if (pair->wait_feeds) {
+		r = feeds_are_ready(pair, &readiness);
+		ready = !r && readiness.n && readiness.ready == readiness.n;
+	}
 	if (!r && !ready)
-		r = feeds_were_waited_for(pair, &ready);
+		r = feeds_were_waited_for(pair, &readiness, &ready);
 	if (r || !ready)
 		return r;
 	r = index_publish(pair->index, pair->p->home);
 	if (r)
 		return r;
 	pair->published = true;
-	log_event(LOG_NOTICE, "index", "current", "generation=%" PRIu32,
-		index_generation(pair->index));
+	LOG(index_published, .generation = index_generation(pair->index));
 	stats_set_state(pair->p->stats, "running");
 	return start_publishing(pair);
 }
@@ -388,6 +389,6 @@ int pair_check(struct pair *pair)
 	r = definitions_sync(pair->definitions, pair->intake);
 	intake_rest(pair->intake);
 	if (r > 0)
-		log_event(LOG_NOTICE, "index", "definitions changed", "changed=%d", r);
+		LOG(index_definitions_changed, .changed = (uint64_t)r);
 	return r < 0 ? r : 0;
 }

@@ -27,11 +27,9 @@ struct publish {
 static void say(struct publish *publish, int r)
 {
 	if (r == GONE || (r == 0 && publish->mute))
-		log_event(LOG_NOTICE, "processor", "event ring made again", "folder=%s",
-			log_quote(home_runtime(publish->p->home)));
+		LOG(event_ring_recreated, .directory = home_runtime(publish->p->home));
 	if (r < 0 && !publish->mute)
-		log_event(LOG_WARNING, "processor", "no event ring, followers are slower", "reason=%s",
-			log_quote(err_text(r)));
+		LOG(event_ring_missing, .error = err_text(r));
 	if (r < 0)
 		err_clear();
 	publish->mute = r < 0;

@@ -62,8 +62,7 @@ static void tell(struct readers *readers, struct held *held)
 {
 	held->told = true;
 	stats_add(readers->stats, STAT_OLD_SNAPSHOTS, 1);
-	log_event(LOG_WARNING, "readers", "old snapshot", "pid=%" PRId32 " seconds=%" PRIu64,
-		held->pid, (readers->now - held->since) / 1000000000);
+	LOG(snapshot_old, .pid = held->pid, .age_seconds = readers->now - held->since);
 }
 
 static int see(void *arg, int32_t pid, uint64_t txn)

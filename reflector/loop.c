@@ -93,7 +93,7 @@ static int open_store(struct loop *loop)
 	if (r < 0)
 		return r;
 	if (*reason)
-		log_event(LOG_NOTICE, "journal", "new", "reason=%s", log_quote(reason));
+		LOG(journal_created, .reason = reason);
 	return 0;
 }
 
@@ -123,8 +123,7 @@ static void on_forget(void *arg, struct session *session)
 
 	if (!feeds_take_etcd_rollback(loop->feeds, session))
 		return;
-	log_event(LOG_WARNING, "journal", "another-past", "text=%s",
-		log_quote("the cluster went back in time, beginning anew"));
+	LOG(cluster_rolled_back);
 	loop->forget = true;
 }
 
@@ -187,7 +186,7 @@ int loop_new(struct daemon *daemon, struct loop **ret_loop)
 		return err_set(-ENOMEM, "the reflector");
 	*loop = (struct loop){.magic = LOOP_MAGIC, .daemon = daemon, .hold_pause = HOLD_FIRST};
 	if (env_library_fault())
-		log_event(LOG_WARNING, "store", "library", "text=%s", log_quote(env_library_fault()));
+		LOG(library_unfit, .text = env_library_fault());
 	int r = open_network(loop);
 	if (r >= 0)
 		r = open_store(loop);
@@ -255,8 +254,7 @@ static int hold(struct loop *loop)
 	if (!is_passing(error))
 		return err_say(error, "%s", text);
 	if (loop->hold_pause == HOLD_FIRST) {
-		log_event(LOG_ERROR, "journal", "held", "error=%s text=%s", log_quote(text),
-			log_quote("reading of the API server stops until it can be stored"));
+		LOG(journal_held, .error = text);
 		stats_set_state(loop->stats, "waiting for disk space");
 	}
 	stats_set_error(loop->stats, text);
@@ -301,7 +299,7 @@ static void say_resumed(struct loop *loop)
 	if (loop->hold_pause == HOLD_FIRST)
 		return;
 	loop->hold_pause = HOLD_FIRST;
-	log_event(LOG_NOTICE, "journal", "resumed", "store=%s", log_quote(home_path(loop->home)));
+	LOG(journal_resumed, .store = home_path(loop->home));
 	stats_set_state(loop->stats, "running");
 	stats_set_error(loop->stats, "");
 }
@@ -350,8 +348,7 @@ static void keep_current(const struct loop *loop)
 
 	err_keep(&kept);
 	if (journal_keep_current(loop->journal, loop->home) == GONE)
-		log_event(LOG_WARNING, "journal", "CURRENT written again", "generation=%u",
-			(unsigned)journal_generation(loop->journal));
+		LOG(journal_current_restored, .generation = journal_generation(loop->journal));
 	err_restore(&kept); /* one that can't be written now is tried again */
 }
 
@@ -389,11 +386,10 @@ static void keep_runtime(struct loop *loop)
 						  home_file_mode(loop->home)) : 0;
 	r = ring ? ring : r;
 	if (r == GONE)
-		log_event(LOG_NOTICE, "reflector", "runtime folder made again", "folder=%s",
-			log_quote(home_runtime(loop->home)));
+		LOG(runtime_directory_recreated, .daemon = loop->daemon->program->name,
+			.directory = home_runtime(loop->home));
 	else if (r < 0 && !loop->homeless)
-		log_event(LOG_WARNING, "reflector", "the runtime folder is lost, nobody sees our status",
-			"reason=%s", log_quote(err_text(r)));
+		LOG(runtime_directory_lost, .daemon = loop->daemon->program->name, .error = err_text(r));
 	loop->homeless = r < 0;
 	err_restore(&kept);
 }

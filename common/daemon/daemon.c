@@ -29,7 +29,7 @@ int daemon_attend(struct daemon *d)
 		d->reload |= number == SIGHUP;
 	}
 	if (!d->stop && d->parent_fd >= 0 && poll(&parent, 1, 0) > 0) {
-		log_event(LOG_NOTICE, "daemon", "supervisor gone", "pid=%d", (int)getpid());
+		LOG(supervisor_gone, .daemon = d->program->name, .pid = getpid());
 		d->stop = true;
 	}
 	stats_heartbeat(d->stats);
@@ -74,31 +74,26 @@ void daemon_sleep(struct daemon *d, int timeout_ms)
 bool daemon_reload(struct daemon *d)
 {
 	struct config *config = NULL;
-	char keys[CONFIG_KEYS_SIZE], text[128];
+	char keys[CONFIG_KEYS_SIZE];
 	int r = config_load(&d->flags, &config);
 
 	d->reload = false;
 	if (r < 0) {
-		log_event(LOG_ERROR, "config", "refused", "reason=%s text=%s", log_quote(err_text(r)),
-			log_quote("the old configuration stays in use"));
+		LOG(config_refused, .daemon = d->program->name, .error = err_text(r));
 		stats_set_error(d->stats, err_text(r));
 		d->config_refused = true;
-		err_clear();
+		err_forget();
 		return false;
 	}
-	if (config_needs_restart(d->config, config, d->program->user, keys)) {
-		(void)snprintf(text, sizeof(text), "the old values stay until %s is started again",
-			d->program->name);
-		log_event(LOG_WARNING, "config", "needs-restart", "keys=%s text=%s", log_quote(keys),
-			log_quote(text));
-	}
+	if (config_needs_restart(d->config, config, d->program->user, keys))
+		LOG(config_needs_restart, .daemon = d->program->name, .keys = keys);
 	config_keep_fixed(config, d->config);
 	config_free(&d->config);
 	d->config = config;
 	if (d->config_refused)
 		stats_set_error(d->stats, "");
 	d->config_refused = false;
-	log_event(LOG_NOTICE, "config", "loaded", "feeds=%zu", config->n_feeds);
+	LOG(config_loaded, .daemon = d->program->name, .feeds = config->n_feeds);
 	return true;
 }
 
@@ -123,9 +118,9 @@ void daemon_ready(struct daemon *d)
 	d->ready = true;
 }
 
-static int daemon_complain(int error)
+static int daemon_complain(const char *name, int error)
 {
-	log_event(LOG_ERROR, "main", "ended", "error=%s", log_quote(err_text(error)));
+	LOG(daemon_ended, .daemon = name, .error = err_text(error));
 	return (int)proc_exit_of(error);
 }
 
@@ -136,10 +131,10 @@ int daemon_end(struct daemon *d, int error)
 	proc_notify("STOPPING=1");
 	if (error < 0) {
 		stats_set_error(d->stats, err_text(error));
-		status = daemon_complain(error);
+		status = daemon_complain(d->program->name, error);
 	}
 	stats_set_state(d->stats, "stopped");
-	log_event(LOG_NOTICE, "main", "stopped", "pid=%d", (int)getpid());
+	LOG(daemon_stopped, .daemon = d->program->name, .pid = getpid());
 	return status;
 }
 
@@ -160,13 +155,13 @@ static int daemon_start(struct daemon *d)
 	if (r >= 0)
 		r = config_load(&d->flags, &d->config);
 	if (r < 0) {
-		(void)daemon_complain(r);
+		(void)daemon_complain(d->program->name, r);
 		return PROC_CONFIG; /* for a file that does not exist also: a restart alone does not help */
 	}
 	log_setup(d->program->name, d->config->log_level, d->config->log_format);
 	d->signals_fd = proc_signals_open();
 	if (d->signals_fd < 0)
-		return daemon_complain(d->signals_fd);
+		return daemon_complain(d->program->name, d->signals_fd);
 	d->parent_fd = proc_death_fd();
 	return d->program->run(d);
 }

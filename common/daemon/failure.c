@@ -41,8 +41,7 @@ void failures_add(struct failures *failures, struct stats *stats, int error, con
 
 	if (!failures_is_logged(failures, sum)) {
 		failures->logged[failures->n_logged++] = sum;
-		log_event(LOG_ERROR, "daemon", "failed", "reason=%s state=%s", log_quote(text),
-			log_quote(failure_state(error)));
+		LOG(work_failed, .error = text, .state = failure_state(error));
 	}
 	if (!failures->failing)
 		failures->since_ns = proc_monotonic_ns();
@@ -55,8 +54,7 @@ void failures_end(struct failures *failures, struct stats *stats)
 {
 	if (!failures->failing)
 		return;
-	log_event(LOG_NOTICE, "daemon", "going on", "seconds=%" PRIu64,
-		(proc_monotonic_ns() - failures->since_ns) / 1000000000);
+	LOG(work_resumed, .failed_seconds = proc_monotonic_ns() - failures->since_ns);
 	*failures = (struct failures){0};
 	stats_set_state(stats, "running");
 	stats_set_error(stats, "");

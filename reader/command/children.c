@@ -130,12 +130,11 @@ static void child_start(struct children *children, struct child *child)
 		become(child, argv, children->death_fd[0]);
 	if (pid < 0) {
 		child->start_at_ns = child->started_ns + child->pause_ns;
-		log_event(LOG_WARNING, "run", "not-started", "daemon=%s error=%s", child->program,
-			log_quote(strerror(errno)));
+		LOG(child_not_started, .daemon = child->program, .error = strerror(errno));
 		return;
 	}
 	child->pid = pid;
-	log_event(LOG_INFO, "run", "started", "daemon=%s pid=%d", child->program, (int)pid);
+	LOG(child_started, .daemon = child->program, .pid = pid);
 }
 
 int children_start_due(struct children *children)
@@ -220,18 +219,15 @@ static void child_died(struct child *child, int status, bool stopping)
 	pid_t pid = child->pid;
 	child->pid = 0;
 	if (stopping) {
-		log_event(LOG_INFO, "run", "stopped", "daemon=%s pid=%d why=%s", child->program,
-			(int)pid, log_quote(why));
+		LOG(child_stopped, .daemon = child->program, .pid = pid, .why = why);
 		return;
 	}
 	plan_restart(child, status);
 	if (child->given_up)
-		log_event(LOG_ERROR, "run", "given-up", "daemon=%s pid=%d why=%s", child->program,
-			(int)pid, log_quote(why));
+		LOG(child_given_up, .daemon = child->program, .pid = pid, .why = why);
 	else
-		log_event(LOG_WARNING, "run", "died", "daemon=%s pid=%d why=%s restart_in_ms=%llu",
-			child->program, (int)pid, log_quote(why),
-			(unsigned long long)((child->start_at_ns - proc_monotonic_ns()) / 1000000));
+		LOG(child_died, .daemon = child->program, .pid = pid, .why = why,
+			.restart_in_seconds = child->start_at_ns - proc_monotonic_ns());
 }
 
 void children_reap(struct children *children, bool stopping)

@@ -39,7 +39,7 @@ static void stop(struct run *run, int signal_number)
 	run->stopping = true;
 	run->kill_at_ns = proc_monotonic_ns() + STOP_NS;
 	progress_end(run->progress);
-	log_event(LOG_NOTICE, "run", "stopping", "signal=%d", signal_number);
+	LOG(run_stopping, .signal = signal_number);
 	proc_notify("STOPPING=1");
 	children_signal(&run->children, SIGTERM);
 }
@@ -50,15 +50,14 @@ static void reload(struct run *run)
 	CLEANUP(config_free) struct config *config = NULL;
 	char keys[CONFIG_KEYS_SIZE];
 
-	log_event(LOG_NOTICE, "run", "reload", "%s", "to=daemons");
+	LOG(run_reloading);
 	children_signal(&run->children, SIGHUP);
 	if (config_load(run->flags, &config) < 0) {
 		err_clear();
 		return;
 	}
 	if (config_needs_restart(run->config, config, CONFIG_RUN, keys))
-		log_event(LOG_WARNING, "config", "needs-restart", "keys=%s text=%s", log_quote(keys),
-			log_quote("the old values stay until 'kinf run' is started again"));
+		LOG(config_needs_restart, .daemon = "kinf run", .keys = keys);
 }
 
 static void take_signals(struct run *run)
@@ -148,8 +147,7 @@ static int supervise(struct run *run, char *const *arguments)
 		return command_fail(err_set(run->signals, "signals"));
 	/* As process 1 of a container, others' orphans are ours to reap. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-	log_event(LOG_NOTICE, "run", "start", "store=%s feeds=%zu", log_quote(run->config->store),
-		run->config->n_feeds);
+	LOG(run_started, .store = run->config->store, .feeds = run->config->n_feeds);
 	proc_notify("READY=1");
 	while (turn(run))
 		;

@@ -68,8 +68,7 @@ static int token_read(const char *path, char **ret_token)
 static void say_unreadable(struct credential *credential, int error)
 {
 	if (!credential->unreadable)
-		log_event(LOG_WARNING, "credential", "unreadable", "error=%s text=%s",
-			log_quote(err_text(error)), log_quote("the token before stays in use"));
+		LOG(credential_unreadable, .error = err_text(error));
 	credential->unreadable = true;
 	err_clear();
 }

@@ -59,8 +59,7 @@ static int is_ours(struct cluster *cluster, const char *was, const char *text)
 	if (r < 0)
 		return r;
 	if (!cluster->known)
-		log_event(LOG_NOTICE, "cluster", "known", "server=%s identity=%s",
-			log_quote(http_server(cluster->options.http)), log_quote(text));
+		LOG(cluster_identified, .server = http_server(cluster->options.http), .identity = text);
 	cluster->known = true;
 	answered(cluster);
 	return 0;
@@ -68,8 +67,7 @@ static int is_ours(struct cluster *cluster, const char *was, const char *text)
 
 static void is_another(struct cluster *cluster, const char *was, const char *text)
 {
-	log_event(LOG_WARNING, "journal", "another-cluster", "was=%s is=%s", log_quote(was),
-		log_quote(text));
+	LOG(cluster_replaced, .was = was, .is = text);
 	cluster->another = true;
 	answered(cluster);
 }
@@ -86,8 +84,8 @@ static uint64_t longer_pause(const struct cluster *cluster)
 static void not_now(struct cluster *cluster, int result)
 {
 	if (!cluster->pause_ns)
-		log_event(LOG_WARNING, "cluster", "unreachable", "server=%s error=%s",
-			log_quote(http_server(cluster->options.http)), log_quote(err_text(result)));
+		LOG(cluster_unreachable, .server = http_server(cluster->options.http),
+			.error = err_text(result));
 	stats_set_error(cluster->options.stats, err_text(result));
 	cluster->pause_ns = longer_pause(cluster);
 	cluster->next_ns = proc_monotonic_ns() + pace_jitter(cluster->pause_ns);
@@ -126,9 +124,8 @@ static int resolve(struct cluster *cluster, enum witness_outcome outcome)
 		return 0;
 	}
 	if (cluster->doubt != IDENTITY_INCOMPARABLE)
-		log_event(LOG_NOTICE, "cluster", "confirmed", "was=%s is=%s text=%s",
-			log_quote(meta.cluster), log_quote(cluster->text),
-			log_quote(words(outcome)));
+		LOG(cluster_confirmed, .was = meta.cluster, .is = cluster->text,
+			.because = words(outcome));
 	return is_ours(cluster, meta.cluster, cluster->text);
 }
 

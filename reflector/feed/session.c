@@ -36,8 +36,8 @@ void session_step(struct session *session, struct feed_input in, struct feed_act
 		in.span_ns = pace_span(session->shared->pace, in.now_ns);
 	feed_machine_step(&session->feed, &in, ret_action);
 	if (ret_action->phase_changed) {
-		log_event(LOG_NOTICE, "feed", feed_phase_name(feed_machine_phase(&session->feed)),
-			"feed=%s id=%u", log_quote(session->definition.name), session->definition.id);
+		LOG(feed_phase, .feed = session->definition.name, .id = session->definition.id,
+			.phase = feed_phase_name(feed_machine_phase(&session->feed)));
 		record_phase(&session->record, feed_machine_phase(&session->feed));
 		session->row_changed = true;
 	}
@@ -63,12 +63,16 @@ void session_set_error(struct session *session, const char *text)
 void session_say_failed(struct session *session, const struct status *status)
 {
 	uint32_t kind = 1u << status->kind;
-	enum log_level level = session->said_kinds & kind ? LOG_DEBUG : LOG_WARNING;
+	const char *kind_name = failure_kind_name(status->kind);
+	const char *state = feed_state_name(session->feed.state);
 
+	if (session->said_kinds & kind)
+		LOG(feed_failed_again, .feed = session->definition.name, .kind = kind_name, .state = state,
+			.error = status->text);
+	else
+		LOG(feed_failed, .feed = session->definition.name, .kind = kind_name, .state = state,
+			.error = status->text);
 	session->said_kinds |= kind;
-	log_event(level, "feed", "failed", "feed=%s kind=%s while=%s error=%s",
-		log_quote(session->definition.name), failure_kind_name(status->kind),
-		feed_state_name(session->feed.state), log_quote(status->text));
 	session_set_error(session, status->text);
 	session->failing = true;
 	session->row.retries++;
@@ -117,8 +121,7 @@ void session_say_well(struct session *session)
 		return;
 	/* A rewind is the whole store's trouble, and the loop's to say. */
 	if (session->failing)
-		log_event(LOG_NOTICE, "feed", "recovered", "feed=%s",
-			log_quote(session->definition.name));
+		LOG(feed_recovered, .feed = session->definition.name);
 	session->troubled = session->failing = false;
 	session->said_kinds = 0;
 	show_passed(session);
@@ -133,11 +136,9 @@ void session_say_passed(struct session *session)
 		return;
 	show_passed(session);
 	if (!said)
-		log_event(LOG_ERROR, "feed", "unreadable", "feed=%s error=%s",
-			log_quote(session->definition.name), log_quote(session->row.error));
+		LOG(feed_object_unreadable, .feed = session->definition.name, .error = session->row.error);
 	else if (!record->passed_over)
-		log_event(LOG_NOTICE, "feed", "readable", "feed=%s object=%s",
-			log_quote(session->definition.name), log_quote(record->passed_name));
+		LOG(feed_object_readable, .feed = session->definition.name, .object = record->passed_name);
 }
 
 /* ---- actions ---- */
@@ -145,8 +146,8 @@ void session_say_passed(struct session *session)
 static void do_list(struct session *session, const struct feed_action *action)
 {
 	if (action->first) {
-		log_event(LOG_INFO, "feed", "listing", "feed=%s id=%u rv=%s",
-			log_quote(session->definition.name), session->definition.id, log_quote(action->rv));
+		LOG(feed_listing, .feed = session->definition.name, .id = session->definition.id,
+			.rv = action->rv);
 		session->row.lists++;
 		session->row.list_done = session->row.list_total = 0;
 		stats_add(session->shared->stats, STAT_LISTS, 1);
@@ -160,8 +161,7 @@ static void do_watch(struct session *session, const struct feed_action *action)
 {
 	session->row.watches++;
 	stats_add(session->shared->stats, STAT_WATCHES, 1);
-	log_event(LOG_DEBUG, "feed", "watching", "feed=%s rv=%s", log_quote(session->definition.name),
-		log_quote(action->rv));
+	LOG(feed_watching, .feed = session->definition.name, .rv = action->rv);
 	if (action->keep)
 		session_stream_go_on(session);
 	else
@@ -378,9 +378,8 @@ static void say_listed(struct session *session)
 	const struct record_feed *record = &session->record;
 
 	session_say_well(session);
-	log_event(LOG_NOTICE, "feed", "listed", "feed=%s id=%u objects=%" PRIu64 " rv=%s",
-		log_quote(session->definition.name), session->definition.id, record->items,
-		log_quote(buf_cstr(&session->list_rv)));
+	LOG(feed_listed, .feed = session->definition.name, .id = session->definition.id,
+		.objects = record->items, .rv = buf_cstr(&session->list_rv));
 	session->row.error[0] = '\0';
 	session->passed_said = 0;
 	session_say_passed(session);
@@ -395,8 +394,7 @@ static void hold_list(struct session *session)
 	snprintf(text, sizeof(text), "the list of rv %.60s lacks %" PRIu64 " of %" PRIu64
 		" objects: held until a second list says so too", buf_cstr(&session->list_rv),
 		guard->missing, guard->known);
-	log_event(LOG_WARNING, "feed", "held", "feed=%s error=%s",
-		log_quote(session->definition.name), log_quote(text));
+	LOG(feed_list_held, .feed = session->definition.name, .error = text);
 	session_set_error(session, text);
 	session->failing = true;
 	stats_add(session->shared->stats, STAT_LISTS_HELD, 1);
@@ -508,8 +506,7 @@ int session_abandon_old(struct session *session, uint64_t limit_ns)
 	if (!record->listed || !record->list_begin || now < record->list_ns ||
 		now - record->list_ns < limit_ns)
 		return 0;
-	log_event(LOG_WARNING, "feed", "abandoned", "feed=%s id=%u",
-		log_quote(session->definition.name), session->definition.id);
+	LOG(feed_list_abandoned, .feed = session->definition.name, .id = session->definition.id);
 	return record_list_abandon(record);
 }
 

@@ -30,8 +30,7 @@ static void on_status(void *arg, const struct http_answer *answer)
 	session->refused = answer->status != 200;
 	session->retry_after_ns = answer->has_retry_after ? answer->retry_after_ns : 0;
 	if (*answer->warning && warnings_are_new(session->shared->warnings, answer->warning))
-		log_event(LOG_WARNING, "server", "warning", "feed=%s text=%s",
-			log_quote(session->definition.name), log_quote(answer->warning));
+		LOG(server_warning, .feed = session->definition.name, .text = answer->warning);
 	if (session->refused)
 		return;
 	said_something(session);

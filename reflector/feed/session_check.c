@@ -21,9 +21,8 @@ static void plan(struct session *session)
 
 static void say_diverged(struct session *session, const struct consistency_result *result)
 {
-	log_event(LOG_WARNING, "feed", "diverged", "feed=%s rv=%s objects=%" PRIu64 " server=%" PRIu64
-		" text=%s", log_quote(session->definition.name), log_quote(result->rv), result->ours,
-		result->theirs, log_quote("not what the server had: listing"));
+	LOG(feed_diverged, .feed = session->definition.name, .rv = result->rv,
+		.objects = result->ours, .server_objects = result->theirs);
 	stats_add(session->shared->stats, STAT_DIVERGED, 1);
 }
 
@@ -35,9 +34,8 @@ static void on_checked(void *arg, const struct consistency_result *result)
 	session->check = NULL;
 	plan(session);
 	if (result->outcome == CONSISTENCY_UNKNOWN) {
-		log_event(LOG_INFO, "feed", "not-checked", "feed=%s rv=%s error=%s",
-			log_quote(session->definition.name), log_quote(result->rv),
-			log_quote(result->why));
+		LOG(feed_not_checked, .feed = session->definition.name, .rv = result->rv,
+			.error = result->why);
 		return;
 	}
 	stats_add(session->shared->stats, STAT_CHECKS, 1);

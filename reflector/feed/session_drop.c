@@ -43,7 +43,6 @@ int session_drop_work(struct session *session)
 		return r;
 	session->dropping = false;
 	record_phase(&session->record, FEED_GONE); /* an ended list says otherwise */
-	log_event(LOG_NOTICE, "feed", "dropped", "feed=%s id=%u",
-		log_quote(session->definition.name), session->definition.id);
+	LOG(feed_dropped, .feed = session->definition.name, .id = session->definition.id);
 	return 0;
 }

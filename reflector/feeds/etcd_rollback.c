@@ -35,8 +35,7 @@ bool feeds_take_etcd_rollback(struct feeds *feeds, struct session *session)
 	const struct feed_definition *d = session_definition(session);
 
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
-	log_event(LOG_WARNING, "feed", "another-past", "feed=%s id=%u text=%s", log_quote(d->name),
-		d->id, log_quote("the server's newest state is older than ours"));
+	LOG(feed_rolled_back, .feed = d->name, .id = d->id);
 	if (speaks_for_cluster(d))
 		return true;
 	for (size_t i = 0; i < feeds->n_configured; i++)

@@ -9,7 +9,7 @@ static int append_removed(struct feeds *feeds, struct retired_feed *retired)
 	struct record record = {.feed = d->id, .type = RECORD_FEED_REMOVED};
 	uint64_t seq;
 
-	log_event(LOG_NOTICE, "feed", "removed", "feed=%s id=%u", log_quote(d->name), d->id);
+	LOG(feed_removed, .feed = d->name, .id = d->id);
 	retired->removed = true;
 	session_stop(retired->session); /* what its watch brings until the commit is nobody's any more */
 	return recorder_append(feeds->shared.recorder, &record, &seq);

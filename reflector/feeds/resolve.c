@@ -35,9 +35,9 @@ static int add_feed(struct feeds *feeds, struct configured_feed *w, struct feed_
 	if (r < 0)
 		return r;
 	configured_tune(w);
-	log_event(LOG_NOTICE, "feed", "added", "feed=%s id=%u resource=%s group=%s version=%s",
-		log_quote(definition->name), definition->id, definition->resource,
-		*definition->group ? definition->group : "core", definition->version);
+	LOG(feed_added, .feed = definition->name, .id = definition->id,
+		.resource = definition->resource,
+		.group = *definition->group ? definition->group : "core", .version = definition->version);
 	if (feeds->started)
 		session_start(w->session);
 	return 0;
@@ -80,8 +80,7 @@ void resolve_show(struct feeds *feeds, struct configured_feed *w, int error, con
 	if (w->session)
 		return; /* which says by itself what it lacks */
 	if (!w->said)
-		log_event(LOG_WARNING, "feed", "unresolved", "feed=%s resource=%s error=%s",
-			log_quote(w->entry.name), log_quote(w->entry.resource), log_quote(why));
+		LOG(feed_unresolved, .feed = w->entry.name, .resource = w->entry.resource, .error = why);
 	w->said = true;
 	if (!row->feed)
 		row->feed = STATS_PENDING | ++feeds->pending;

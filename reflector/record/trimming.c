@@ -77,5 +77,5 @@ void trimming_slice(struct trimming *trimming, bool quiet)
 		return;
 	trimming->running = false;
 	if (r < 0 && !quiet)
-		log_event(LOG_WARNING, "journal", "not-trimmed", "error=%s", log_quote(err_text(r)));
+		LOG(journal_trim_failed, .error = err_text(r));
 }

@@ -207,9 +207,10 @@ def test_what_needs_a_restart_is_said_and_kept(simulator, store, running):
     log = lambda: "".join(process.log for process in running.processes)
     for name, keys in fixed.items():
         for key in keys:
-            eventually(lambda: re.search(f"needs-restart keys=.*{key}.*until {name} is", log()), what=f"{name}: {key}")
+            pattern = f'config_needs_restart daemon="{name}" keys=.*{key}'
+            eventually(lambda: re.search(pattern, log()), what=f"{name}: {key}")
     # $KINF_STORE counts more than the file: nothing is to be said about it.
-    assert not re.search("needs-restart keys=.*store", log())
+    assert not re.search("config_needs_restart .*keys=.*store", log())
     store.wait_equal(simulator, "deployments.apps")
     assert not elsewhere.exists() and all(process.running for process in running.processes)
 
@@ -222,7 +223,7 @@ def test_both_daemons_stay_in_the_store_of_their_supervisor(simulator, store):
     elsewhere = store.directory / "elsewhere"
     store.configure(whole("pods"), store=str(elsewhere))
     supervisor.send(signal.SIGHUP)
-    supervisor.wait_log("needs-restart keys=\"?store\"? .*'kinf run' is")
+    supervisor.wait_log('config_needs_restart daemon="kinf run" keys="store"')
     pid = next(p["pid"] for p in store.kinf("status", "-o", "json").json["processes"] if p["name"] == "kinf-processor")
     os.kill(pid, signal.SIGKILL)
     simulator.touch("pods")

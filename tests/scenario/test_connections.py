@@ -151,7 +151,7 @@ def test_server_that_is_stopped_and_goes_on_is_caught_up_with(simulator, way):
     simulator.touch("pods")
     way.store.wait_equal(simulator, "pods")
     way.store.wait_live("pods")
-    assert lists(simulator) == 0 and reflector.log.count("feed.failed") <= 1
+    assert lists(simulator) == 0 and reflector.log.count("feed_failed") <= 1
 
 
 # ---- no storm --------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def test_event_that_got_lost_is_found_and_repaired(simulator, store, change):
     assert store.objects("pods") == before and simulator.truth("pods") != before
     simulator.bookmark()  # the server says that we have everything up to here
     store.wait_equal(simulator, "pods")
-    assert reflector.log.count("feed diverged") == 1
+    assert reflector.log.count("feed_diverged") == 1
     assert len(relists(simulator)) == 1
     assert all("as=PartialObjectMetadataList" in r["accept"] for r in checks(simulator))
     store.verify()

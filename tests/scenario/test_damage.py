@@ -248,7 +248,7 @@ def test_disk_that_is_full_again_and_again_ends_nobody(simulator, small_disk):
         small_disk.free()
         eventually(lambda: small_disk.count() == str(100 + 100 * (number + 1)), timeout=40, what="resumed by itself")
     simulator.churn("pods", 0)
-    assert " died " not in small_disk.supervisor.log, small_disk.supervisor.log
+    assert " child_died " not in small_disk.supervisor.log, small_disk.supervisor.log
     deep = small_disk.kinf("verify", "--deep")
     assert deep.status == 0, deep
 

@@ -50,7 +50,7 @@ def test_list_that_lacks_most_is_held_and_what_is_there_after_all_stays(simulato
     store.wait_equal(simulator, "pods")
     store.wait_live("pods")
     assert simulator.counters("pods")["lists"] == 2
-    assert listed.log.count("feed held") == 1
+    assert listed.log.count("feed_list_held") == 1
     assert not [line for line in events.lines if line["type"] == "DELETED"]
 
 
@@ -68,4 +68,4 @@ def test_half_of_them_may_go_at_once(simulator, store, listed):
     simulator.delete_many("pods", 50)
     relist(simulator, listed)
     store.wait_equal(simulator, "pods")
-    assert simulator.counters("pods")["lists"] == 1 and "feed held" not in listed.log
+    assert simulator.counters("pods")["lists"] == 1 and "feed_list_held" not in listed.log

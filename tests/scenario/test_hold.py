@@ -34,7 +34,7 @@ def test_an_old_open_list_does_not_end_a_reflector_without_room(simulator, store
     simulator.clear_faults()
     reflector = store.reflector(env=FULL)
     # At the latest when it resumes after a pause of 4 s: then trimming, which looks for old lists, is due.
-    eventually(lambda: not reflector.running or "feed abandoned" in reflector.log, what="the old list is given up")
+    eventually(lambda: not reflector.running or "feed_list_abandoned" in reflector.log, what="the old list is given up")
     eventually(lambda: "waiting for disk space" in store.kinf("status").stdout, what="it waits for room")
     assert reflector.stop() == 0, "it had not ended by itself"
     store.reflector()
@@ -52,7 +52,7 @@ def test_a_feed_that_cannot_be_stored_is_not_live(simulator, store):
     )
     assert "No space left on device" in status["lastError"]
     eventually(lambda: simulator.counters("pods")["watches"] >= 3, what="two more attempts")
-    assert "feed recovered" not in reflector.log, "an attempt is no success"
+    assert "feed_recovered" not in reflector.log, "an attempt is no success"
 
 
 def test_a_refusal_is_no_contact(simulator, store):

@@ -244,5 +244,5 @@ def test_c67_an_object_that_is_too_large_keeps_no_other_away(simulator, store):
     reflector.send(signal.SIGHUP)
     store.wait_equal(simulator, "pods")
     store.wait_live("pods")
-    assert len([line for line in reflector.log.splitlines() if " unreadable " in line]) == 3, reflector.log
+    assert len([line for line in reflector.log.splitlines() if " feed_object_unreadable " in line]) == 3, reflector.log
     store.verify()

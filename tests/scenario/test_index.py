@@ -239,7 +239,7 @@ def test_index_removed_under_its_writer_is_built_again(simulator, store):
     simulator.forget_requests()
     remove_index(store, processor)
     processor.send(signal.SIGCONT)
-    eventually(lambda: processor.log.count("index built") == 2)
+    eventually(lambda: processor.log.count("index_built") == 2)
     simulator.touch("pods")
     store.wait_equal(simulator, "pods")
     check_index(simulator, store, "node")

@@ -100,7 +100,7 @@ def test_a_feed_of_another_past_is_replaced_over_a_restart(aggregated):
     # The list that tells the past passes, the new feed's own does not.
     fault = extension.fault(resource=GADGETS, verb="list", after=1, status=500)
     other_past()
-    reflector.wait_log(r"feed failed feed=\S+next")
+    reflector.wait_log(r"feed_failed feed=\S+next")
     reflector.kill()
     extension.clear_faults(fault)
     reflector.start()

@@ -194,7 +194,7 @@ def test_runtime_folder_comes_back_and_long_readers_find_it(simulator, store, fi
     change(simulator)
     eventually(up_to_date)
     eventually(lambda: (store.path / "cursors" / "long").exists())
-    assert all(process.running and process.log.count("runtime folder made again") == 1 for process in filled)
+    assert all(process.running and process.log.count("runtime_directory_recreated") == 1 for process in filled)
     for process in filled:
         process.kill()
     eventually(lambda: state() == "offline")
@@ -281,8 +281,8 @@ def test_what_is_removed_under_the_daemons_is_made_anew(simulator, store, part):
     store.wait_equal(simulator, "pods")
     store.verify()
     assert supervisor.running
-    ended = re.findall(r" error (\w+) ended .*was taken away while in use", supervisor.log)
-    assert ended == (["main", "main"] if part == "store" else ["main"]), ended  # one of each daemon that ends
+    ended = re.findall(r' error daemon_ended daemon="kinf-(\w+)" .*was taken away while in use', supervisor.log)
+    assert sorted(ended) == (["processor", "reflector"] if part == "store" else ["reflector"]), ended
 
 
 # ---- order and exclusion ---------------------------------------------------------------------------
@@ -395,7 +395,7 @@ def test_a_second_run_says_who_has_the_store_and_ends(simulator, store, first):
         store.wait_equal(simulator, "pods")
     else:
         holder = getattr(store, first)()
-        holder.wait_log("journal new|processor started")
+        holder.wait_log("journal_created|daemon_started")
         holders = {f"kinf-{first}": holder.pid}
     second = store.run()
     assert second.wait() == 1, second.tail()

@@ -78,7 +78,7 @@ def world(workspace, simulator, authority):
         store.connect(door.url, ca=authority("one").ca, user=user, cluster=cluster)
         simulator.create("pods", 5)
         daemons = store.configure(whole("pods"), **QUICK).run("-v", "-v")
-        daemons.wait_log("cluster unreachable .*HTTP 401")
+        daemons.wait_log("cluster_unreachable .*HTTP 401")
         assert found(store, words) == []
         refusing.clear()
         store.wait_equal(simulator, "pods")

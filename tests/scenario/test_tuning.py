@@ -38,7 +38,7 @@ def tune(simulator, store, reflector, page_size=500, **settings):
     """The new configuration is in use, and nothing was asked because of it."""
     store.configure(whole("pods", pageSize=page_size), **{"backoff": QUICK, **settings})
     reflector.send(signal.SIGHUP)
-    reflector.wait_log("config loaded")
+    reflector.wait_log("config_loaded")
     assert not simulator.requests(resource="pods"), "a change costs no request"
 
 

@@ -27,7 +27,7 @@ def test_an_outage_is_said_once_for_each_kind_of_failure(simulator, store):
         return reflector.log.splitlines()[before:]
 
     def failed(feed, kind):
-        return [line for line in said() if f'failed feed="{feed}" kind={kind}' in line]
+        return [line for line in said() if f'failed feed="{feed}" kind="{kind}"' in line]
 
     simulator.down()
     eventually(lambda: all(f["retries"] > 20 for f in status(store).values()), what="many attempts")
@@ -77,5 +77,5 @@ def test_c61_each_warning_of_the_server_is_said_once(simulator, store):
     simulator.drop()
     eventually(lambda: all(f["watches"] > 1 for f in status(store).values()))
     live(store, simulator)
-    said = [line.partition("text=")[2] for line in reflector.log.splitlines() if " server warning " in line]
+    said = [line.partition("text=")[2] for line in reflector.log.splitlines() if " server_warning " in line]
     assert said == ['"v1 is deprecated"', '"v2 is better"'], said

@@ -318,9 +318,9 @@ def stuck(simulator, store):
     simulator.delete_many("pods", 5)
     simulator.fault(verb="list", resource="nodes", status=503, body="no")
     reflector.start()
-    reflector.wait_log("another-cluster")
-    processor.wait_log("following published=no")
-    eventually(lambda: len(re.findall("feed listed feed=\"?pods", reflector.log)) == 2, what="the new pods are listed")
+    reflector.wait_log("cluster_replaced")
+    processor.wait_log("journal_followed published=false")
+    eventually(lambda: len(re.findall('feed_listed feed="pods', reflector.log)) == 2, what="the new pods are listed")
     assert store.objects("pods") == old, "readers wait for the other feed"
     return processor, reflector
 
@@ -344,7 +344,7 @@ def test_readers_move_when_the_last_feed_is_listed(simulator, store, stuck):
     simulator.clear_faults()
     store.wait_equal(simulator, "nodes")
     store.wait_equal(simulator, "pods")
-    assert "feeds-not-waited-for" not in stuck[0].log
+    assert "publish_timeout" not in stuck[0].log
 
 
 def test_the_wait_for_feeds_goes_on_after_a_restart(simulator, store, stuck):

@@ -154,10 +154,10 @@ Test(credential, c45_old_token_stays_while_the_file_is_bad_and_that_is_said_once
 	expect(credential, now + 120 * SECOND, "Authorization: Bearer one\n");
 	write_token("two");
 	expect(credential, now + 180 * SECOND, "Authorization: Bearer two\n");
-	cr_assert_eq(lines_kept(" warning credential unreadable "), 1);
+	cr_assert_eq(lines_kept(" warning credential_unreadable "), 1);
 	cr_assert_eq(unlink(token_path), 0);
 	expect(credential, now + 240 * SECOND, "Authorization: Bearer two\n");
-	cr_assert_eq(lines_kept(" warning credential unreadable "), 2);
+	cr_assert_eq(lines_kept(" warning credential_unreadable "), 2);
 	cr_assert_eq(lines_kept("is empty"), 1, "it says why");
 	cr_assert_eq(lines_kept("No such file"), 1, "it says why");
 	credential_free(&credential);

@@ -28,9 +28,23 @@ Test(err, sentence_of_another_code_is_not_shown)
 	cr_assert_str_eq(err_text(-ENOENT), "No such file or directory");
 	cr_assert_eq(err_add(-ENOENT, "opening"), -ENOENT);
 	cr_assert_str_eq(err_text(-ENOENT), "opening: No such file or directory");
-	err_clear();
+	err_forget();
 	cr_assert_str_eq(err_text(-ENOENT), "No such file or directory");
 	cr_assert_str_eq(err_text(0), "no error");
+}
+
+Test(err, an_ignored_failure_lends_its_sentence_to_no_later_one)
+{
+	err_ignore(err_set(-ENOENT, "opening '/a'"), "the test says so");
+	cr_assert_str_eq(err_text(-ENOENT), "No such file or directory");
+	(void)err_set(ERR_CORRUPT, "page 7");
+	err_ignore(-ENOENT, "the sentence on its way is of another failure");
+	err_ignore(0, "no failure");
+	err_ignore(FOUND, "no failure");
+	cr_assert_str_eq(err_text(ERR_CORRUPT), "page 7: damaged data");
+	errno = EXDEV;
+	err_ignore(err_set(-ENOENT, "x"), "y");
+	cr_assert_eq(errno, EXDEV);
 }
 
 Test(err, every_code_has_a_text_and_is_below_errno)

@@ -45,29 +45,46 @@ static const char *text_line(void)
 	return line + strlen(shape);
 }
 
-Test(log, line_is_time_level_tag_event_and_pairs)
+Test(log, line_is_time_level_event_and_fields)
 {
 	capture(LOG_NOTICE, LOG_TEXT);
-	log_event(LOG_NOTICE, "feed", "listed", "feed=%s objects=%d", "pods", 7);
-	cr_assert_str_eq(text_line(), "notice feed listed feed=pods objects=7\n");
-	log_event(LOG_ERROR, "run", "ended", " ");
-	cr_assert_str_eq(text_line(), "error run ended  \n");
+	LOG(feed_listed, .feed = "pods", .id = 3, .objects = UINT64_MAX, .rv = "7");
+	cr_assert_str_eq(text_line(),
+		"notice feed_listed feed=\"pods\" id=3 objects=18446744073709551615 rv=\"7\"\n");
+	LOG(run_reloading);
+	cr_assert_str_eq(text_line(), "notice run_reloading\n");
+	LOG(run_stopping, .signal = INT64_MIN);
+	cr_assert_str_eq(text_line(), "notice run_stopping signal=-9223372036854775808\n");
+	LOG(journal_followed, .published = true);
+	cr_assert_str_eq(text_line(), "notice journal_followed published=true\n");
+	LOG(snapshot_old, .pid = 9, .age_seconds = 61002999999);
+	cr_assert_str_eq(text_line(), "warning snapshot_old pid=9 age_seconds=61.002\n");
+}
+
+Test(log, null_string_leaves_its_field_out)
+{
+	capture(LOG_NOTICE, LOG_TEXT);
+	LOG(feed_listed, .feed = "pods", .rv = "");
+	cr_assert_str_eq(text_line(), "notice feed_listed feed=\"pods\" id=0 objects=0 rv=\"\"\n");
+	LOG(feed_recovered);
+	cr_assert_str_eq(text_line(), "notice feed_recovered\n");
 }
 
 Test(log, levels_beyond_the_limit_are_silent)
 {
 	capture(LOG_WARNING, LOG_TEXT);
-	log_event(LOG_NOTICE, "a", "b", "c=%d", 1);
+	LOG(run_stopping, .signal = 1);
 	cr_assert_str_eq(captured(), "");
-	log_event(LOG_WARNING, "a", "b", "c=%d", 1);
-	cr_assert_str_eq(text_line(), "warning a b c=1\n");
+	LOG(snapshot_old, .pid = 1);
+	cr_assert_str_eq(text_line(), "warning snapshot_old pid=1 age_seconds=0.000\n");
 }
 
 Test(log, event_stays_one_line_whatever_the_text)
 {
 	capture(LOG_NOTICE, LOG_TEXT);
-	log_event(LOG_NOTICE, "a", "b", "c=%s", "x\ny\x1b[0m");
-	cr_assert_str_eq(text_line(), "notice a b c=x\\x0ay\\x1b[0m\n");
+	LOG(feed_recovered, .feed = "x\ny\x1b[0m\t\"\\\x7f \xff \xf0\x9f\x98\x80 \xed\xa0\x80");
+	cr_assert_str_eq(text_line(), "notice feed_recovered feed=\"x\\ny\\x1b[0m\\t\\\"\\\\\\x7f \\xff "
+		"\xf0\x9f\x98\x80 \\xed\\xa0\\x80\"\n", "a surrogate is no character");
 	cr_assert_str_eq(captured(), "", "in one write");
 }
 
@@ -75,19 +92,11 @@ Test(log, errno_is_left_as_it_was)
 {
 	capture(LOG_NOTICE, LOG_JSON);
 	errno = EXDEV;
-	log_event(LOG_NOTICE, "a", "b", "c=%d", 1);
+	LOG(feed_recovered, .feed = "pods");
 	cr_assert_eq(errno, EXDEV);
 }
 
-/* Value of KEY in a JSON line, parsed as the YAML that JSON is. */
-static void expect_json(struct yaml *yaml, const char *key, const char *value)
-{
-	const char *text = yaml_text(yaml_root(yaml), key);
-
-	cr_assert(text, "no %s", key);
-	cr_expect_str_eq(text, value, "%s: '%s'", key, text);
-}
-
+/* The line of one write, parsed as the YAML that JSON is. */
 static struct yaml *json_line(void)
 {
 	const char *line = captured();
@@ -99,79 +108,51 @@ static struct yaml *json_line(void)
 	return yaml;
 }
 
-Test(log, json_line_has_the_pairs_as_strings)
+Test(log, json_line_has_the_fields_with_their_types)
 {
 	capture(LOG_NOTICE, LOG_JSON);
-	log_event(LOG_NOTICE, "feed", "listed", "feed=pods objects=7 error=%s word event=x",
-		log_quote("say \"hi\"\n\\ \x01 \xff \xc3\xa9"));
-	struct yaml *yaml = json_line();
-	expect_json(yaml, "level", "notice");
-	expect_json(yaml, "program", "kinf-test");
-	expect_json(yaml, "tag", "feed");
-	expect_json(yaml, "event", "listed");
-	expect_json(yaml, "feed", "pods");
-	expect_json(yaml, "objects", "7");
-	expect_json(yaml, "error", "say \"hi\"\n\\ \x01 \xef\xbf\xbd \xc3\xa9");
-	expect_json(yaml, "word", "");
-	expect_json(yaml, "event_", "x");
-	yaml_free(&yaml);
+	LOG(child_died, .daemon = "say \"hi\"\n\\ \x01 \xff \xc3\xa9", .pid = -7,
+		.restart_in_seconds = 1250000000);
+	const char *line = captured();
+	const char *rest = strstr(line, "\",\"level\"");
+	cr_assert(rest && !strncmp(line, "{\"time\":\"", 9), "%s", line);
+	cr_assert_str_eq(rest, "\",\"level\":\"warning\",\"program\":\"kinf-test\",\"event\":\"child_died\","
+		"\"daemon\":\"say \\\"hi\\\"\\n\\\\ \\u0001 \\ufffd \xc3\xa9\",\"pid\":-7,"
+		"\"restart_in_seconds\":1.250}\n");
+	LOG(journal_followed);
+	cr_assert(strstr(captured(), ",\"event\":\"journal_followed\",\"published\":false}\n"));
 }
 
 Test(log, json_is_valid_for_any_byte)
 {
-	char text[7] = "a= b=?";
+	char text[] = "a b?";
 
 	capture(LOG_NOTICE, LOG_JSON);
 	for (int byte = 1; byte < 256; byte++) {
 		text[0] = (char)byte;
-		text[5] = (char)byte;
-		log_event(LOG_NOTICE, "t", "e", "x=1 %s", text);
-		const char *line = captured();
-		unsigned quotes = 0;
-		for (const char *p = line; *p; p++) {
-			cr_assert((unsigned char)*p >= 0x20 || p[1] == '\0', "byte %d: %s", byte, line);
-			if (*p == '\\')
-				p++;
-			else if (*p == '"')
-				quotes++;
-		}
-		cr_assert_eq(quotes % 4, 0, "byte %d: %s", byte, line);
-		cr_assert_null(memchr(line, 0xff, strlen(line)));
+		text[3] = (char)byte;
+		LOG(feed_recovered, .feed = text);
+		struct yaml *yaml = json_line();
+		cr_assert_str_eq(yaml_text(yaml_root(yaml), "event"), "feed_recovered", "byte %d", byte);
+		const char *feed = yaml_text(yaml_root(yaml), "feed");
+		if (byte < 0x80)
+			cr_assert_str_eq(feed, text, "byte %d", byte);
+		else
+			cr_assert_str_eq(feed, "\xef\xbf\xbd b\xef\xbf\xbd", "byte %d", byte);
+		yaml_free(&yaml);
 	}
 }
 
-Test(log, long_lines_are_cut_and_still_whole_json)
+Test(log, long_strings_are_cut_and_the_line_is_still_whole_json)
 {
 	static char text[20000];
 
-	memset(text, '\\', sizeof(text) - 1);
+	memset(text, 1, sizeof(text) - 1);
 	capture(LOG_NOTICE, LOG_JSON);
-	log_event(LOG_NOTICE, "t", "e", "x=%s", text);
+	LOG(feed_added, .feed = text, .id = 1, .resource = text, .group = text, .version = text);
 	struct yaml *yaml = json_line();
-	cr_assert_gt(strlen(yaml_text(yaml_root(yaml), "x")), 4000);
+	const char *version = yaml_text(yaml_root(yaml), "version");
+	cr_assert_eq(strlen(version), 203, "%zu", strlen(version));
+	cr_assert_str_eq(version + 199, "\x01...");
 	yaml_free(&yaml);
-}
-
-Test(log, quotes_escape_and_are_cut)
-{
-	static char text[2000];
-
-	cr_assert_str_eq(log_quote("plain"), "\"plain\"");
-	cr_assert_str_eq(log_quote(""), "\"\"");
-	cr_assert_str_eq(log_quote(NULL), "\"\"");
-	cr_assert_str_eq(log_quote("a\"b\\c\nd\te\x7f"), "\"a\\\"b\\\\c\\nd\\te\\x7f\"");
-	cr_assert_str_eq(log_quote("\xf0\x9f\x98\x80 \xed\xa0\x80"),
-		"\"\xf0\x9f\x98\x80 \\xed\\xa0\\x80\"", "a surrogate is no character");
-	memset(text, 'x', sizeof(text) - 1);
-	const char *quoted = log_quote(text);
-	cr_assert_eq(strlen(quoted), 504);
-	cr_assert_str_eq(quoted + 499, "x...\"");
-}
-
-Test(log, four_quotes_fit_into_one_line)
-{
-	const char *q[4] = {log_quote("1"), log_quote("2"), log_quote("3"), log_quote("4")};
-
-	cr_assert_str_eq(q[0], "\"1\"");
-	cr_assert_str_eq(q[3], "\"4\"");
 }
