@@ -19,11 +19,11 @@ struct certificates {
 	uint32_t magic;
 	const struct kubeconfig *config;
 	struct certificate_set *set;
-	uint64_t read_ns; /* when the files were last looked at */
+	uint64_t read_ns; /* when the files were last read */
 	bool doubt;
 };
 
-static void text_release(struct certificate_text *text)
+static void certificate_text_release(struct certificate_text *text)
 {
 	small_file_wipe(&text->data, text->size);
 	text->size = 0;
@@ -36,15 +36,15 @@ void certificate_set_release(struct certificate_set **set)
 	*set = NULL;
 	if (!s || --s->references)
 		return;
-	text_release(&s->ca);
-	text_release(&s->certificate);
-	text_release(&s->key);
+	certificate_text_release(&s->ca);
+	certificate_text_release(&s->certificate);
+	certificate_text_release(&s->key);
 	free(s);
 }
 
 /* ---- reading ---- */
 
-static int text_copy(const char *data, size_t size, struct certificate_text *text)
+static int certificate_text_copy(const char *data, size_t size, struct certificate_text *text)
 {
 	if (!data)
 		return 0;
@@ -57,10 +57,10 @@ static int text_copy(const char *data, size_t size, struct certificate_text *tex
 	return 0;
 }
 
-static int text_read(const struct kubeconfig_pem *pem, struct certificate_text *text)
+static int certificate_text_read(const struct kubeconfig_pem *pem, struct certificate_text *text)
 {
 	if (pem->data || !pem->file)
-		return text_copy(pem->data, pem->size, text);
+		return certificate_text_copy(pem->data, pem->size, text);
 
 	int r = small_file_read(pem->file, PEM_MAX, &text->data, &text->size);
 
@@ -71,7 +71,7 @@ static int text_read(const struct kubeconfig_pem *pem, struct certificate_text *
 	return 0;
 }
 
-static int set_read(const struct kubeconfig *config, struct certificate_set **ret_set)
+static int certificate_set_read(const struct kubeconfig *config, struct certificate_set **ret_set)
 {
 	CLEANUP(certificate_set_release) struct certificate_set *set = calloc(1, sizeof(*set));
 	int r;
@@ -79,11 +79,11 @@ static int set_read(const struct kubeconfig *config, struct certificate_set **re
 	if (!set)
 		return err_set(-ENOMEM, "certificates");
 	set->references = 1;
-	r = text_read(&config->ca, &set->ca);
+	r = certificate_text_read(&config->ca, &set->ca);
 	if (!r)
-		r = text_read(&config->client_certificate, &set->certificate);
+		r = certificate_text_read(&config->client_certificate, &set->certificate);
 	if (!r)
-		r = text_read(&config->client_key, &set->key);
+		r = certificate_text_read(&config->client_key, &set->key);
 	if (r < 0)
 		return r;
 	*ret_set = TAKE(set);
@@ -92,62 +92,58 @@ static int set_read(const struct kubeconfig *config, struct certificate_set **re
 
 /* ---- keeping ---- */
 
-static bool text_equal(const struct certificate_text *a, const struct certificate_text *b)
+static bool certificate_text_equal(
+	const struct certificate_text *a, const struct certificate_text *b)
 {
 	return a->size == b->size && (!a->size || !memcmp(a->data, b->data, a->size));
 }
 
-static bool set_equal(const struct certificate_set *a, const struct certificate_set *b)
+static bool certificate_set_equal(const struct certificate_set *a, const struct certificate_set *b)
 {
-	return text_equal(&a->ca, &b->ca) && text_equal(&a->certificate, &b->certificate) &&
-	       text_equal(&a->key, &b->key);
+	return certificate_text_equal(&a->ca, &b->ca) &&
+	       certificate_text_equal(&a->certificate, &b->certificate) &&
+	       certificate_text_equal(&a->key, &b->key);
 }
 
-/* The certificate of a plugin, which is in no file, stays. */
-static int keep_shown(const struct certificates *certificates, struct certificate_set *set)
-{
-	const struct certificate_set *old = certificates->set;
-	int r;
-
-	if (set->certificate.data)
-		return 0;
-	r = text_copy(old->certificate.data, old->certificate.size, &set->certificate);
-	return r ? r : text_copy(old->key.data, old->key.size, &set->key);
-}
-
-static void adopt(struct certificates *certificates, struct certificate_set **set)
+static void certificates_adopt(struct certificates *certificates, struct certificate_set **set)
 {
 	certificate_set_release(&certificates->set);
 	certificates->set = TAKE(*set);
 }
 
-static bool has_files(const struct kubeconfig *config)
-{
-	return config->ca.file || config->client_certificate.file || config->client_key.file;
-}
-
-static void renew(struct certificates *certificates, uint64_t now_ns)
+/* Reads the files again when it is time to. Keeps the set when they can't be read, or are equal:
+ * then no connection that was opened with it is in question. */
+static void certificates_renew(struct certificates *certificates, uint64_t now_ns)
 {
 	CLEANUP(certificate_set_release) struct certificate_set *set = NULL;
+	const struct certificate_set *old = certificates->set;
+	const struct kubeconfig *config = certificates->config;
+	int r;
 
-	if (!has_files(certificates->config) ||
-		(!certificates->doubt && now_ns - certificates->read_ns < AGE_NS))
+	if (!config->ca.file && !config->client_certificate.file && !config->client_key.file)
+		return;
+	if (!certificates->doubt && now_ns - certificates->read_ns < AGE_NS)
 		return;
 	certificates->read_ns = now_ns;
 	certificates->doubt = false;
-	if (set_read(certificates->config, &set) < 0 || keep_shown(certificates, set) < 0) {
-		err_clear();
-		return;
+	r = certificate_set_read(config, &set);
+	/* An exec plugin's certificate is in no file: it is kept. */
+	if (!r && !set->certificate.data) {
+		r = certificate_text_copy(
+			old->certificate.data, old->certificate.size, &set->certificate);
+		if (!r)
+			r = certificate_text_copy(old->key.data, old->key.size, &set->key);
 	}
-	/* Equal bytes stay at their place: nothing that was opened with them is in question. */
-	if (!set_equal(set, certificates->set))
-		adopt(certificates, &set);
+	if (r < 0)
+		err_clear();
+	else if (!certificate_set_equal(set, old))
+		certificates_adopt(certificates, &set);
 }
 
 struct certificate_set *certificates_take(struct certificates *certificates, uint64_t now_ns)
 {
 	CHECK_OBJ(certificates, CERTIFICATES_MAGIC);
-	renew(certificates, now_ns);
+	certificates_renew(certificates, now_ns);
 	certificates->set->references++;
 	return certificates->set;
 }
@@ -168,15 +164,15 @@ int certificates_show(struct certificates *certificates, const char *certificate
 	if (!set)
 		return err_set(-ENOMEM, "certificates");
 	set->references = 1;
-	r = text_copy(old->ca.data, old->ca.size, &set->ca);
+	r = certificate_text_copy(old->ca.data, old->ca.size, &set->ca);
 	if (!r && certificate)
-		r = text_copy(certificate, strlen(certificate), &set->certificate);
+		r = certificate_text_copy(certificate, strlen(certificate), &set->certificate);
 	if (!r && key)
-		r = text_copy(key, strlen(key), &set->key);
+		r = certificate_text_copy(key, strlen(key), &set->key);
 	if (r < 0)
 		return r;
-	if (!set_equal(set, old))
-		adopt(certificates, &set);
+	if (!certificate_set_equal(set, old))
+		certificates_adopt(certificates, &set);
 	return 0;
 }
 
@@ -193,7 +189,7 @@ int certificates_new(const struct kubeconfig *config, struct certificates **ret_
 	certificates->magic = CERTIFICATES_MAGIC;
 	certificates->config = config;
 	certificates->read_ns = proc_monotonic_ns();
-	r = set_read(config, &certificates->set);
+	r = certificate_set_read(config, &certificates->set);
 	if (r < 0)
 		return r;
 	*ret_certificates = TAKE(certificates);

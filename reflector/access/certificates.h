@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What TLS trusts and shows, as PEM in memory: the cluster's CA, and our certificate with its key,
- * from the kubeconfig's data or files, or given by an exec plugin.
+ * The PEM texts that TLS needs, in memory: the cluster's CA, and the client certificate with its
+ * key. They come from the kubeconfig's data or files, or from an exec plugin.
  *
- * Rotation: files are compared with what was read when that is 10 s old or in doubt, and only when
- * somebody asks. A change makes a new set; the sets before live as long as a call holds them. libcurl
- * puts a call only on a connection that was opened with the same bytes, so calls of a new set open a
- * new connection, and an old connection ends with the last of its calls: nothing is cut off.
+ * Files may be rotated. When a set is taken that is older than 10 s or in doubt, the files are read
+ * again; a change makes a new set, and an old set lives as long as a call holds it. libcurl puts a
+ * call only on a connection that was opened with the same bytes, so calls with a new set open a new
+ * connection, and an old connection ends with its last call. No call is cut off.
  *
- * Files that can't be read or are not PEM, in the middle of a rotation say, leave the old set.
+ * When a file can't be read or is not PEM, for instance in the middle of a rotation, the old set
+ * stays.
  */
-#ifndef REFLECTOR_CERTIFICATES_H
-#define REFLECTOR_CERTIFICATES_H
+#ifndef REFLECTOR_ACCESS_CERTIFICATES_H
+#define REFLECTOR_ACCESS_CERTIFICATES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "reflector/access/kubeconfig.h"
 
-/* PEM; NULL: none. */
+/* PEM with a NUL at its end; data is NULL without one. */
 struct certificate_text {
 	char *data;
 	size_t size;
 };
 
-/* Never changed once it is handed out. */
+/* Never changes after it was handed out. */
 struct certificate_set {
 	unsigned references;
 	struct certificate_text ca, certificate, key; /* the key is secret */
@@ -32,19 +33,21 @@ struct certificate_set {
 
 struct certificates;
 
-/* Borrows CONFIG. Unreadable files are an error here, and only here. */
+/* Reads CONFIG's certificates; borrows CONFIG. Only here is a file that can't be read an error.
+ * Returns: 0, ERR_CONFIG, ERR_TOO_LARGE, -errno. */
 int certificates_new(const struct kubeconfig *config, struct certificates **ret_certificates);
 void certificates_free(struct certificates **certificates);
 
-/* The newest set at NOW_NS (monotonic). The caller's until certificate_set_release(), which may come
- * after certificates_free(). */
+/* Returns: the newest set at NOW_NS (monotonic). The caller releases it, perhaps after
+ * certificates_free(). */
 struct certificate_set *certificates_take(struct certificates *certificates, uint64_t now_ns);
 void certificate_set_release(struct certificate_set **set);
 
-/* The server refused us, or we the server: look at the files before the next call. */
+/* Makes the next take read the files again: the server refused our certificate, or we refused
+ * its. */
 void certificates_doubt(struct certificates *certificates);
 
-/* From now on this certificate is shown (an exec plugin's); both NULL: none. 0, -ENOMEM. */
+/* Replaces the client certificate by an exec plugin's; both NULL: none. Returns: 0, -ENOMEM. */
 int certificates_show(struct certificates *certificates, const char *certificate, const char *key);
 
 #endif

@@ -19,7 +19,7 @@
 
 #define CREDENTIAL_MAGIC 0x43524544u
 #define TOKEN_MAX        ((size_t)64 << 10)
-/* client-go's minute less its leeway: a token is never used past the minute. */
+/* client-go's minute less its leeway, so that no token is used longer than a minute. */
 #define TOKEN_AGE_NS     (50ull * 1000 * 1000 * 1000)
 
 struct credential {
@@ -27,19 +27,14 @@ struct credential {
 	const struct kubeconfig *config;
 	struct certificates *certificates;
 	struct exec *exec; /* NULL: no plugin */
-	char *token;      /* of the file; secret */
-	uint64_t read_ns; /* when it was read or last tried */
-	unsigned version; /* of what is shown */
-	bool refused;     /* that version was */
-	bool unreadable;  /* the file, as the log says */
+	char *token;      /* of the token file; secret */
+	uint64_t read_ns; /* when the file was last read, or tried */
+	unsigned version; /* of the credentials in use */
+	bool refused;     /* the server refused that version */
+	bool unreadable;  /* the file can't be read, and the log says so */
 };
 
-static void wipe(char **text)
-{
-	small_file_wipe(text, *text ? strlen(*text) : 0);
-}
-
-static int token_parse(const char *path, char *text, char **ret_token)
+static int credential_parse_token(const char *path, char *text, char **ret_token)
 {
 	const char *token = small_file_trim(text);
 
@@ -47,12 +42,13 @@ static int token_parse(const char *path, char *text, char **ret_token)
 		return err_say(ERR_CONFIG, "tokenFile '%s' is empty", path);
 	for (const char *p = token; *p; p++)
 		if (iscntrl((unsigned char)*p) || *p == ' ')
-			return err_say(ERR_CONFIG, "tokenFile '%s': more than one word in it", path);
+			return err_say(
+				ERR_CONFIG, "tokenFile '%s': more than one word in it", path);
 	*ret_token = strdup(token);
 	return *ret_token ? 0 : err_set(-ENOMEM, "tokenFile '%s'", path);
 }
 
-static int token_read(const char *path, char **ret_token)
+static int credential_read_token(const char *path, char **ret_token)
 {
 	char *text;
 	size_t size;
@@ -60,12 +56,12 @@ static int token_read(const char *path, char **ret_token)
 
 	if (r < 0)
 		return err_add(r, "tokenFile");
-	r = token_parse(path, text, ret_token);
+	r = credential_parse_token(path, text, ret_token);
 	small_file_wipe(&text, size);
 	return r;
 }
 
-static void say_unreadable(struct credential *credential, int error)
+static void credential_warn_unreadable(struct credential *credential, int error)
 {
 	if (!credential->unreadable)
 		LOG(credential_unreadable, .error = err_text(error));
@@ -73,8 +69,8 @@ static void say_unreadable(struct credential *credential, int error)
 	err_clear();
 }
 
-/* A file that can't be read now, in the middle of a rotation say, leaves the old token. */
-static void token_renew(struct credential *credential, uint64_t now_ns)
+/* Reads the token file again when it is time to. If that fails the old token stays in use. */
+static void credential_renew_token(struct credential *credential, uint64_t now_ns)
 {
 	char *token;
 	int r;
@@ -84,13 +80,13 @@ static void token_renew(struct credential *credential, uint64_t now_ns)
 	if (!credential->refused && now_ns - credential->read_ns < TOKEN_AGE_NS)
 		return;
 	credential->read_ns = now_ns;
-	r = token_read(credential->config->token_file, &token);
+	r = credential_read_token(credential->config->token_file, &token);
 	if (r < 0) {
-		say_unreadable(credential, r);
+		credential_warn_unreadable(credential, r);
 		return;
 	}
 	credential->refused = credential->unreadable = false;
-	wipe(&credential->token);
+	small_file_wipe_text(&credential->token);
 	credential->token = token;
 	credential->version++;
 }
@@ -108,7 +104,7 @@ int credential_new(const struct kubeconfig *config, struct certificates *certifi
 	credential->certificates = certificates;
 	credential->read_ns = proc_monotonic_ns();
 	if (config->token_file) {
-		r = token_read(config->token_file, &credential->token);
+		r = credential_read_token(config->token_file, &credential->token);
 		if (r < 0)
 			return r;
 	}
@@ -130,7 +126,7 @@ void credential_free(struct credential **credential)
 		return;
 	CHECK_OBJ(c, CREDENTIAL_MAGIC);
 	exec_free(&c->exec);
-	wipe(&c->token);
+	small_file_wipe_text(&c->token);
 	c->magic = 0;
 	free(c);
 }
@@ -158,11 +154,11 @@ int credential_ready(struct credential *credential, uint64_t now_ns)
 	int r;
 
 	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
-	r = exec ? exec_step(exec, now_ns, proc_realtime_ns()) : 0;
+	r = exec ? exec_renew(exec, now_ns, proc_realtime_ns()) : 0;
 	if (r || !exec || exec_version(exec) == credential->version)
 		return r;
-	r = certificates_show(credential->certificates, exec_shown(exec)->certificate,
-		exec_shown(exec)->key);
+	r = certificates_show(credential->certificates, exec_credentials(exec)->certificate,
+		exec_credentials(exec)->key);
 	if (!r)
 		credential->version = exec_version(exec);
 	return r;
@@ -182,9 +178,9 @@ int credential_fd(const struct credential *credential)
 
 /* ---- headers ---- */
 
-/* The key of an extra becomes part of a header's name: what can't stand there is escaped. Capitals
- * are not, as in client-go: header names lose their case, so extras that matter have none. */
-static void extra_key_put(struct buf *buf, const char *key)
+/* Appends the key of an extra, which becomes part of a header's name, with other bytes escaped.
+ * Capitals are not escaped, as in client-go, although header names lose their case. */
+static void credential_put_extra_key(struct buf *buf, const char *key)
 {
 	for (; *key; key++) {
 		unsigned char c = (unsigned char)*key;
@@ -196,15 +192,15 @@ static void extra_key_put(struct buf *buf, const char *key)
 	}
 }
 
-struct sink {
+struct header_sink {
 	credential_header_fn *put;
 	void *arg;
 	struct buf line;
 	int result;
 };
 
-/* Hands over the line that was composed, and forgets it. */
-static void sink_flush(struct sink *sink)
+/* Passes the composed line on and empties it. */
+static void header_sink_flush(struct header_sink *sink)
 {
 	if (!sink->result)
 		sink->result = buf_error(&sink->line);
@@ -213,23 +209,24 @@ static void sink_flush(struct sink *sink)
 	buf_reset(&sink->line);
 }
 
-static void sink_header(struct sink *sink, const char *name, const char *value)
+static void header_sink_put(struct header_sink *sink, const char *name, const char *value)
 {
 	buf_str(&sink->line, name);
 	buf_str(&sink->line, value);
-	sink_flush(sink);
+	header_sink_flush(sink);
 }
 
-static void put_authorization(const struct credential *credential, struct sink *sink)
+static void credential_put_authorization(
+	const struct credential *credential, struct header_sink *sink)
 {
 	const struct kubeconfig *config = credential->config;
 	const char *token = credential->token  ? credential->token
-			    : credential->exec ? exec_shown(credential->exec)->token
+			    : credential->exec ? exec_credentials(credential->exec)->token
 					       : config->token;
 	CLEANUP(buf_release) struct buf pair = BUF_SECRET;
 
 	if (token) {
-		sink_header(sink, "Authorization: Bearer ", token);
+		header_sink_put(sink, "Authorization: Bearer ", token);
 		return;
 	}
 	if (!config->username)
@@ -241,35 +238,36 @@ static void put_authorization(const struct credential *credential, struct sink *
 	base64_put(buf_bytes(&pair), &sink->line);
 	if (!sink->result)
 		sink->result = buf_error(&pair);
-	sink_flush(sink);
+	header_sink_flush(sink);
 }
 
-static void put_impersonation(const struct kubeconfig_impersonation *as, struct sink *sink)
+static void credential_put_impersonation(
+	const struct kubeconfig_impersonation *as, struct header_sink *sink)
 {
 	if (!as->user)
 		return;
-	sink_header(sink, "Impersonate-User: ", as->user);
+	header_sink_put(sink, "Impersonate-User: ", as->user);
 	if (as->uid)
-		sink_header(sink, "Impersonate-Uid: ", as->uid);
+		header_sink_put(sink, "Impersonate-Uid: ", as->uid);
 	for (size_t i = 0; i < as->n_groups; i++)
-		sink_header(sink, "Impersonate-Group: ", as->groups[i]);
+		header_sink_put(sink, "Impersonate-Group: ", as->groups[i]);
 	for (size_t i = 0; i < as->n_extras; i++)
 		for (size_t j = 0; j < as->extras[i].n_values; j++) {
 			buf_str(&sink->line, "Impersonate-Extra-");
-			extra_key_put(&sink->line, as->extras[i].key);
-			sink_header(sink, ": ", as->extras[i].values[j]);
+			credential_put_extra_key(&sink->line, as->extras[i].key);
+			header_sink_put(sink, ": ", as->extras[i].values[j]);
 		}
 }
 
 int credential_headers(struct credential *credential, uint64_t now_ns, credential_header_fn *put,
 	void *arg)
 {
-	struct sink sink = {.put = put, .arg = arg, .line = BUF_SECRET};
+	struct header_sink sink = {.put = put, .arg = arg, .line = BUF_SECRET};
 
 	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
-	token_renew(credential, now_ns);
-	put_authorization(credential, &sink);
-	put_impersonation(&credential->config->impersonate, &sink);
+	credential_renew_token(credential, now_ns);
+	credential_put_authorization(credential, &sink);
+	credential_put_impersonation(&credential->config->impersonate, &sink);
 	buf_release(&sink.line);
 	return sink.result;
 }

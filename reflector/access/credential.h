@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The request headers that say who we are: Authorization and Impersonate-*. A token file is read
- * again when what we know of it is a minute old or the server refused it; if that fails the old
- * token stays in use (docs/protocol.md 15.3). Where an exec plugin gives the credentials a request
- * waits for it (exec.h); the client certificate it may give goes to certificates.h, since it belongs to the
- * connection.
+ * The request headers with our credentials: Authorization and Impersonate-*. A token file is read
+ * again when its token is a minute old or was refused by the server; if that fails the old token
+ * stays in use (docs/protocol.md 15.3). With an exec plugin, requests wait until the plugin has
+ * given credentials (exec.h); its client certificate goes to certificates.h, since it belongs to
+ * the connection.
  */
-#ifndef REFLECTOR_CREDENTIAL_H
-#define REFLECTOR_CREDENTIAL_H
+#ifndef REFLECTOR_ACCESS_CREDENTIAL_H
+#define REFLECTOR_ACCESS_CREDENTIAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,33 +17,34 @@
 
 struct credential;
 
-/* Borrows CONFIG, and CERTIFICATES, which may be NULL when there is no exec plugin. Reads the token
- * file: unreadable or empty is an error here, and only here. */
+/* Borrows CONFIG, and CERTIFICATES, which may be NULL without an exec plugin. Reads the token file;
+ * only here is a file that can't be read, or that is empty, an error. Returns: 0, ERR_CONFIG,
+ * ERR_TOO_LARGE, -errno. */
 int credential_new(const struct kubeconfig *config, struct certificates *certificates,
 	struct credential **ret_credential);
 void credential_free(struct credential **credential);
 
-/* Before credential_headers(): 0 when there is what to show; AGAIN while a plugin runs for it; negative
- * when it can't be had now. */
+/* Checks whether there are credentials; starts the exec plugin if it is needed. Call it before
+ * credential_headers(). Returns: 0; AGAIN while the plugin runs; ERR_CREDENTIALS, -ENOMEM. */
 int credential_ready(struct credential *credential, uint64_t now_ns);
-/* A plugin runs: credential_ready() wants to be called when credential_fd() is readable (-1: there is
- * nothing to poll), and every PLUGIN_POLL_MS. */
+/* Returns: whether the plugin runs. Then the caller calls credential_ready() when credential_fd()
+ * is readable (-1: nothing to poll), and every PLUGIN_POLL_MS. */
 bool credential_is_running(const struct credential *credential);
 int credential_fd(const struct credential *credential);
 
-/* One header, "Name: value"; the text is the caller's only during the call. Negative stops. */
+/* Takes one header, "Name: value"; LINE is borrowed. A negative result stops. */
 typedef int credential_header_fn(void *arg, const char *line);
 
-/* Calls PUT for each header of a request that is made at NOW_NS (monotonic). 0, what PUT answered,
- * or -ENOMEM. */
+/* Calls PUT for each header of a request that is sent at NOW_NS (monotonic). Returns: 0, a negative
+ * result of PUT, -ENOMEM. */
 int credential_headers(struct credential *credential, uint64_t now_ns, credential_header_fn *put,
 	void *arg);
 
-/* Counts what was shown: headers that were made between two changes have the same version. */
+/* Returns: the version of the credentials; it changes with them. */
 unsigned credential_version(const struct credential *credential);
 
-/* The server answered 401 to a request with headers of VERSION: when nothing newer was shown since,
- * the next request needs something newer. */
+/* Notes a 401 to a request with credentials of VERSION: if they are still in use, the next request
+ * needs newer ones. */
 void credential_refused(struct credential *credential, unsigned version);
 
 #endif

@@ -12,9 +12,9 @@
 
 #define EXEC_MAGIC 0x45584543u
 #define SECOND     1000000000ull
-#define EARLY_MAX  (60 * SECOND) /* before they expire credentials are renewed beside the requests */
+#define EARLY_MAX  (60 * SECOND) /* how long before they expire credentials are renewed */
 #define PAUSE_MAX  (15 * SECOND)
-#define YOUNG      (60 * SECOND) /* a 401 to older ones says nothing about the plugin */
+#define YOUNG      (60 * SECOND) /* a 401 to credentials older than this is not the plugin's fault */
 
 struct exec {
 	uint32_t magic;
@@ -23,53 +23,52 @@ struct exec {
 	struct plugin *plugin; /* NULL: none runs */
 	uint64_t deadline_ns;
 
-	bool has; /* credential is filled */
+	bool has; /* credential is set */
 	bool refused;
 	struct exec_credential credential;
 	unsigned version;
 	uint64_t taken_ns;           /* monotonic */
-	uint64_t life_ns, renew_ns;  /* how long they last; wall clock, when to renew them */
+	uint64_t life_ns;            /* how long they were valid when they came */
+	uint64_t renew_ns;           /* wall clock: when to renew them */
 
-	int failed; /* what the last run came to; 0: credentials */
+	int failed; /* error of the last run; 0: it gave credentials */
 	char sentence[ERR_TEXT_MAX];
-	unsigned in_vain;  /* runs in a row that were of no use */
+	unsigned useless_runs; /* in a row */
 	uint64_t pause_ns; /* monotonic: no run before this */
 };
 
-static uint64_t pause_after(unsigned in_vain)
+static uint64_t exec_pause(unsigned useless_runs)
 {
-	uint64_t pause = in_vain ? SECOND << (in_vain < 6 ? in_vain - 1 : 5) : 0;
+	uint64_t pause = useless_runs ? SECOND << (useless_runs < 6 ? useless_runs - 1 : 5) : 0;
 
 	return pause < PAUSE_MAX ? pause : PAUSE_MAX;
 }
 
 /* ---- how a run ends ---- */
 
-static int fail(struct exec *exec, int result, uint64_t now_ns)
+static int exec_fail(struct exec *exec, int result, uint64_t now_ns)
 {
 	plugin_free(&exec->plugin);
 	exec->failed = result;
 	(void)snprintf(exec->sentence, sizeof(exec->sentence), "%s", err_text(result));
-	exec->in_vain++;
-	exec->pause_ns = now_ns + pause_after(exec->in_vain);
+	exec->useless_runs++;
+	exec->pause_ns = now_ns + exec_pause(exec->useless_runs);
 	return result;
 }
 
-/* Those before were refused soon, or had expired when they came: the plugin does not help. */
-static bool were_of_no_use(const struct exec *exec, uint64_t now_ns)
-{
-	return exec->has && (exec->refused ? now_ns - exec->taken_ns < YOUNG
-					   : exec->life_ns < SECOND);
-}
-
-static void adopt(struct exec *exec, const struct exec_credential *credential, uint64_t now_ns,
+static void exec_adopt(struct exec *exec, const struct exec_credential *credential, uint64_t now_ns,
 	uint64_t wall_ns)
 {
 	uint64_t life = credential->expires_ns > wall_ns ? credential->expires_ns - wall_ns : 0;
 	uint64_t early = life / 10 < EARLY_MAX ? life / 10 : EARLY_MAX;
 
-	exec->in_vain = were_of_no_use(exec, now_ns) ? exec->in_vain + 1 : 0;
-	exec->pause_ns = now_ns + pause_after(exec->in_vain);
+	/* The plugin does not help when its last credentials were refused soon, or had expired on
+	 * arrival. */
+	bool useless = exec->has && (exec->refused ? now_ns - exec->taken_ns < YOUNG
+						   : exec->life_ns < SECOND);
+
+	exec->useless_runs = useless ? exec->useless_runs + 1 : 0;
+	exec->pause_ns = now_ns + exec_pause(exec->useless_runs);
 	exec_credential_release(&exec->credential);
 	exec->credential = *credential;
 	exec->has = true;
@@ -81,10 +80,10 @@ static void adopt(struct exec *exec, const struct exec_credential *credential, u
 	exec->renew_ns = credential->expires_ns - early;
 }
 
-static void collect(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)
+static void exec_collect(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)
 {
 	struct exec_credential credential;
-	int r = plugin_step(exec->plugin);
+	int r = plugin_collect(exec->plugin);
 
 	if (r == AGAIN && now_ns < exec->deadline_ns)
 		return;
@@ -95,16 +94,16 @@ static void collect(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)
 		r = exec_credential_read(plugin_output(exec->plugin),
 			exec->config->exec.api_version, &credential);
 	if (r < 0) {
-		(void)fail(exec, r, now_ns);
+		(void)exec_fail(exec, r, now_ns);
 		return;
 	}
-	adopt(exec, &credential, now_ns, wall_ns);
+	exec_adopt(exec, &credential, now_ns, wall_ns);
 	plugin_free(&exec->plugin);
 }
 
 /* ---- when it runs ---- */
 
-static void start(struct exec *exec, uint64_t now_ns)
+static void exec_start(struct exec *exec, uint64_t now_ns)
 {
 	CLEANUP(buf_release) struct buf info = BUF_SECRET; /* a proxy's password */
 	int r = exec_credential_info(exec->config, &info);
@@ -113,26 +112,26 @@ static void start(struct exec *exec, uint64_t now_ns)
 		r = plugin_start(&exec->config->exec, buf_cstr(&info), &exec->plugin);
 	exec->deadline_ns = now_ns + exec->limit_ns;
 	if (r < 0)
-		(void)fail(exec, r, now_ns);
+		(void)exec_fail(exec, r, now_ns);
 }
 
-int exec_step(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)
+int exec_renew(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)
 {
 	CHECK_OBJ(exec, EXEC_MAGIC);
 	if (exec->plugin)
-		collect(exec, now_ns, wall_ns);
+		exec_collect(exec, now_ns, wall_ns);
 
 	bool good = exec->has && !exec->refused && wall_ns < exec->credential.expires_ns;
 
 	if (good && wall_ns < exec->renew_ns)
 		return 0;
 	if (!exec->plugin && now_ns >= exec->pause_ns)
-		start(exec, now_ns);
+		exec_start(exec, now_ns);
 	if (good)
 		return 0;
 	if (exec->plugin)
 		return AGAIN;
-	/* In the pause after credentials that were of no use there is nothing else to show. */
+	/* During the pause after useless credentials, those are all there is. */
 	return exec->failed ? err_say(exec->failed, "%s", exec->sentence) : 0;
 }
 
@@ -145,7 +144,7 @@ void exec_refused(struct exec *exec, unsigned version)
 
 /* ---- the whole ---- */
 
-const struct exec_credential *exec_shown(const struct exec *exec)
+const struct exec_credential *exec_credentials(const struct exec *exec)
 {
 	CHECK_OBJ(exec, EXEC_MAGIC);
 	return &exec->credential;

@@ -1,46 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The credentials of an exec plugin, and when it runs (docs/protocol.md 15.4): when there are none,
- * when they have expired, and after a 401 to them; once, however many requests wait for it. Shortly before
- * they expire it runs beside the requests, which go on with what there is.
+ * The credentials of an exec plugin, and when the plugin runs (docs/protocol.md 15.4): when there
+ * are no credentials, when they have expired, and after the server answered 401 to them; once,
+ * however many requests wait for it. Shortly before they expire it runs while requests go on with
+ * the old ones.
  *
- *	r = exec_step(exec, now, wall);	0: exec_shown(); AGAIN: later; negative: none can be had
+ *	r = exec_renew(exec, now, wall);  0: use exec_credentials(); AGAIN: ask later; negative: there are none
  *
- * A plugin that fails, or whose credentials are refused at once, is not run again before 1, 2, 4 .. 30 s
- * have passed; requests of the meantime get its error, or what was refused. Credentials are kept in
+ * A plugin that fails, or whose credentials are refused at once, runs again after 1, 2, 4 .. 15 s.
+ * Until then requests get its error, or the credentials that were refused. Credentials are kept in
  * memory only.
  */
-#ifndef REFLECTOR_EXEC_H
-#define REFLECTOR_EXEC_H
+#ifndef REFLECTOR_ACCESS_EXEC_H
+#define REFLECTOR_ACCESS_EXEC_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "reflector/access/exec_credential.h"
 
-#define EXEC_LIMIT_NS (60ull * 1000 * 1000 * 1000) /* that a run may take */
+#define EXEC_LIMIT_NS (60ull * 1000 * 1000 * 1000) /* longest run */
 
 struct exec;
 
-/* Borrows CONFIG. LIMIT_NS: longest run. Runs nothing yet. 0, -ENOMEM. */
+/* Borrows CONFIG; does not run the plugin yet. A run takes at most LIMIT_NS. Returns: 0,
+ * -ENOMEM. */
 int exec_new(const struct kubeconfig *config, uint64_t limit_ns, struct exec **ret_exec);
-/* Kills a plugin that runs. */
+/* Kills a running plugin. */
 void exec_free(struct exec **exec);
 
-/* Somebody wants credentials at NOW_NS (monotonic), which is WALL_NS on the clock by which they expire;
- * or the plugin's descriptor or time has come. */
-int exec_step(struct exec *exec, uint64_t now_ns, uint64_t wall_ns);
+/* Collects the plugin's output and starts the plugin, as needed at NOW_NS (monotonic), which is
+ * WALL_NS on the clock by which credentials expire. The caller calls it before each request, when
+ * exec_fd() is readable, and every PLUGIN_POLL_MS while the plugin runs. Returns: 0 when there are
+ * credentials, AGAIN while requests wait for the plugin, ERR_CREDENTIALS, -ENOMEM. */
+int exec_renew(struct exec *exec, uint64_t now_ns, uint64_t wall_ns);
 
-/* What the last exec_step() that answered 0 stands for; until the next. */
-const struct exec_credential *exec_shown(const struct exec *exec);
-/* Counts what was shown. */
+/* Returns: the credentials, after exec_renew() returned 0 and until its next call. */
+const struct exec_credential *exec_credentials(const struct exec *exec);
+/* Returns: the version of the credentials; it changes with them. */
 unsigned exec_version(const struct exec *exec);
 
-/* The server answered 401 to credentials of VERSION. */
+/* Notes that the server answered 401 to credentials of VERSION. */
 void exec_refused(struct exec *exec, unsigned version);
 
 bool exec_is_running(const struct exec *exec);
-/* While it runs: what to poll, -1 for nothing. */
+/* Returns: the descriptor to poll while the plugin runs; -1: none. */
 int exec_fd(const struct exec *exec);
 
 #endif

@@ -16,19 +16,19 @@
 
 #define CA_MAX    ((size_t)1 << 20)
 #define SECOND    1000000000ull
-#define YEAR_LAST 2500 /* nanoseconds reach to 2554 */
+#define YEAR_LAST 2500 /* 64 bits of nanoseconds end in 2554 */
 
 void exec_credential_release(struct exec_credential *credential)
 {
-	small_file_wipe(&credential->token, credential->token ? strlen(credential->token) : 0);
-	small_file_wipe(&credential->key, credential->key ? strlen(credential->key) : 0);
+	small_file_wipe_text(&credential->token);
+	small_file_wipe_text(&credential->key);
 	free(credential->certificate);
 	*credential = (struct exec_credential){NULL};
 }
 
-/* ---- what the plugin is told ---- */
+/* ---- the plugin's input ---- */
 
-static void put_member(struct buf *out, const char *name, const char *value)
+static void exec_put_member(struct buf *out, const char *name, const char *value)
 {
 	json_write_string(bytes_str(name), out);
 	buf_byte(out, ':');
@@ -36,7 +36,7 @@ static void put_member(struct buf *out, const char *name, const char *value)
 	buf_byte(out, ',');
 }
 
-static int put_ca(const struct kubeconfig_pem *ca, struct buf *out)
+static int exec_put_ca(const struct kubeconfig_pem *ca, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf base64 = BUF_INIT;
 	AUTO_FREE char *text = NULL;
@@ -51,23 +51,23 @@ static int put_ca(const struct kubeconfig_pem *ca, struct buf *out)
 			return r;
 	}
 	base64_put(BYTES(ca->data ? ca->data : text, size), &base64);
-	put_member(out, "certificate-authority-data", buf_cstr(&base64));
+	exec_put_member(out, "certificate-authority-data", buf_cstr(&base64));
 	return buf_error(&base64);
 }
 
-static int put_cluster(const struct kubeconfig *config, struct buf *out)
+static int exec_put_cluster(const struct kubeconfig *config, struct buf *out)
 {
 	int r;
 
 	buf_str(out, "\"cluster\":{");
-	put_member(out, "server", config->server);
+	exec_put_member(out, "server", config->server);
 	if (config->tls_server_name)
-		put_member(out, "tls-server-name", config->tls_server_name);
+		exec_put_member(out, "tls-server-name", config->tls_server_name);
 	if (config->insecure)
 		buf_str(out, "\"insecure-skip-tls-verify\":true,");
-	r = put_ca(&config->ca, out);
+	r = exec_put_ca(&config->ca, out);
 	if (config->proxy_url)
-		put_member(out, "proxy-url", config->proxy_url);
+		exec_put_member(out, "proxy-url", config->proxy_url);
 	if (config->disable_compression)
 		buf_str(out, "\"disable-compression\":true,");
 	buf_printf(out, "\"config\":%s},", config->exec_config ? config->exec_config : "null");
@@ -79,19 +79,19 @@ int exec_credential_info(const struct kubeconfig *config, struct buf *out)
 	int r = 0;
 
 	buf_byte(out, '{');
-	put_member(out, "kind", "ExecCredential");
-	put_member(out, "apiVersion", config->exec.api_version);
+	exec_put_member(out, "kind", "ExecCredential");
+	exec_put_member(out, "apiVersion", config->exec.api_version);
 	buf_str(out, "\"spec\":{");
 	if (config->exec.provide_cluster_info)
-		r = put_cluster(config, out);
+		r = exec_put_cluster(config, out);
 	buf_str(out, "\"interactive\":false}}");
 	return r < 0 ? r : buf_error(out);
 }
 
 /* ---- time ---- */
 
-/* COUNT digits at *TEXT, which moves on; -1 when there are others. */
-static int take_digits(const char **text, const char *end, int count)
+/* Reads COUNT digits at *TEXT and moves it on. Returns: the number; -1: not that many digits. */
+static int time_digits(const char **text, const char *end, int count)
 {
 	int number = 0;
 
@@ -103,7 +103,7 @@ static int take_digits(const char **text, const char *end, int count)
 	return number;
 }
 
-static bool take_char(const char **text, const char *end, const char *set)
+static bool time_char(const char **text, const char *end, const char *set)
 {
 	if (*text == end || !**text || !strchr(set, **text))
 		return false;
@@ -111,85 +111,86 @@ static bool take_char(const char **text, const char *end, const char *set)
 	return true;
 }
 
-/* "2030-01-01T00:00:00" */
-static bool take_date_time(const char **text, const char *end, struct tm *ret_tm)
+/* Reads "2030-01-01T00:00:00". */
+static bool time_date(const char **text, const char *end, struct tm *ret_tm)
 {
-	int year = take_digits(text, end, 4);
-	bool good = take_char(text, end, "-");
-	int month = take_digits(text, end, 2);
+	int year = time_digits(text, end, 4);
+	bool good = time_char(text, end, "-");
+	int month = time_digits(text, end, 2);
 
-	good = take_char(text, end, "-") && good;
-	int day = take_digits(text, end, 2);
+	good = time_char(text, end, "-") && good;
+	int day = time_digits(text, end, 2);
 
-	good = take_char(text, end, "Tt") && good;
-	int hour = take_digits(text, end, 2);
+	good = time_char(text, end, "Tt") && good;
+	int hour = time_digits(text, end, 2);
 
-	good = take_char(text, end, ":") && good;
-	int minute = take_digits(text, end, 2);
+	good = time_char(text, end, ":") && good;
+	int minute = time_digits(text, end, 2);
 
-	good = take_char(text, end, ":") && good;
-	int second = take_digits(text, end, 2);
+	good = time_char(text, end, ":") && good;
+	int second = time_digits(text, end, 2);
 
 	*ret_tm = (struct tm){.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day,
 		.tm_hour = hour, .tm_min = minute, .tm_sec = second};
 	return good && year >= 1970 && month >= 1 && month <= 12 && day >= 1 && day <= 31 &&
-	       hour >= 0 && hour <= 23 && minute >= 0 && minute <= 59 && second >= 0 && second <= 60;
+	       hour >= 0 && hour <= 23 && minute >= 0 && minute <= 59 && second >= 0 &&
+	       second <= 60;
 }
 
-static uint64_t take_fraction(const char **text, const char *end)
+static uint64_t time_fraction(const char **text, const char *end)
 {
 	uint64_t ns = 0, unit = SECOND / 10;
 
-	if (!take_char(text, end, "."))
+	if (!time_char(text, end, "."))
 		return 0;
 	for (; *text < end && isdigit((unsigned char)**text); (*text)++, unit /= 10)
 		ns += unit * (uint64_t)(**text - '0');
 	return ns;
 }
 
-/* "Z" or "+01:00", as seconds east of Greenwich. */
-static bool take_zone(const char **text, const char *end, int64_t *ret_seconds)
+/* Reads "Z" or "+01:00" as seconds east of Greenwich. */
+static bool time_zone(const char **text, const char *end, int64_t *ret_seconds)
 {
 	bool west = *text < end && **text == '-';
 
 	*ret_seconds = 0;
-	if (take_char(text, end, "Zz"))
+	if (time_char(text, end, "Zz"))
 		return true;
-	if (!take_char(text, end, "+-"))
+	if (!time_char(text, end, "+-"))
 		return false;
 
-	int hour = take_digits(text, end, 2);
-	bool good = take_char(text, end, ":");
-	int minute = take_digits(text, end, 2);
+	int hour = time_digits(text, end, 2);
+	bool good = time_char(text, end, ":");
+	int minute = time_digits(text, end, 2);
 
 	*ret_seconds = (west ? -60 : 60) * (60 * (int64_t)hour + minute);
 	return good && hour >= 0 && hour <= 23 && minute >= 0 && minute <= 59;
 }
 
-int exec_credential_time(struct bytes text, uint64_t *ret_ns)
+bool exec_credential_time(struct bytes text, uint64_t *ret_ns)
 {
 	const char *at = text.data, *end = at + text.size;
 	struct tm tm;
 	int64_t east, seconds;
 
-	if (!text.size || !take_date_time(&at, end, &tm))
-		return ERR_SYNTAX;
+	if (!text.size || !time_date(&at, end, &tm))
+		return false;
 
-	uint64_t fraction = take_fraction(&at, end);
+	uint64_t fraction = time_fraction(&at, end);
 
-	if (!take_zone(&at, end, &east) || at != end)
-		return ERR_SYNTAX;
+	if (!time_zone(&at, end, &east) || at != end)
+		return false;
 	seconds = (int64_t)timegm(&tm) - east;
 	if (tm.tm_year + 1900 > YEAR_LAST)
 		*ret_ns = UINT64_MAX;
 	else
 		*ret_ns = seconds < 0 ? 0 : (uint64_t)seconds * SECOND + fraction;
-	return 0;
+	return true;
 }
 
-/* ---- what the plugin says ---- */
+/* ---- the plugin's output ---- */
 
-static int read_text(const struct value *map, const char *key, struct bytes *ret_text)
+static int exec_member(const struct value *map, const char *key, struct bytes *ret_text)
 {
 	struct value item;
 	int r = value_find(map, bytes_str(key), &item);
@@ -202,11 +203,11 @@ static int read_text(const struct value *map, const char *key, struct bytes *ret
 	return 0;
 }
 
-/* A member as a string of its own; NULL when absent or empty. */
-static int copy_text(const struct value *map, const char *key, char **ret_text)
+/* Copies a member; leaves *RET_TEXT as it is when the member is absent or empty. */
+static int exec_copy_member(const struct value *map, const char *key, char **ret_text)
 {
 	struct bytes text;
-	int r = read_text(map, key, &text);
+	int r = exec_member(map, key, &text);
 
 	if (r < 0 || !text.size)
 		return r;
@@ -216,50 +217,41 @@ static int copy_text(const struct value *map, const char *key, char **ret_text)
 	return *ret_text ? 0 : err_set(-ENOMEM, "exec plugin");
 }
 
-static int check_version(const struct value *root, const char *api_version)
+static int exec_check_version(const struct value *root, const char *api_version)
 {
 	struct bytes kind, version;
-	int r = read_text(root, "kind", &kind);
+	int r = exec_member(root, "kind", &kind);
 
 	if (!r)
-		r = read_text(root, "apiVersion", &version);
+		r = exec_member(root, "apiVersion", &version);
 	if (r < 0)
 		return r;
 	if (!bytes_equal(kind, BYTES_LIT("ExecCredential")))
-		return err_say(ERR_CREDENTIALS, "exec plugin: what it printed is no ExecCredential");
+		return err_say(ERR_CREDENTIALS, "exec plugin: its output is not an ExecCredential");
 	if (!bytes_equal(version, bytes_str(api_version)))
 		return err_say(ERR_CREDENTIALS,
-			"exec plugin is configured to use API version %s, plugin returned version %.*s",
+			"exec plugin is configured to use API version %s, plugin returned version "
+			"%.*s",
 			api_version, version.size > 80 ? 80 : (int)version.size,
 			version.size ? (const char *)version.data : "");
 	return 0;
 }
 
-static int read_expiry(const struct value *status, uint64_t *ret_ns)
+static int exec_read_expiry(const struct value *status, uint64_t *ret_ns)
 {
 	struct bytes text;
-	int r = read_text(status, "expirationTimestamp", &text);
+	int r = exec_member(status, "expirationTimestamp", &text);
 
 	*ret_ns = UINT64_MAX;
 	if (r < 0 || !text.size)
 		return r;
-	if (exec_credential_time(text, ret_ns))
+	if (!exec_credential_time(text, ret_ns))
 		return err_say(ERR_CREDENTIALS,
-			"exec plugin: expirationTimestamp is no time like 2030-01-01T00:00:00Z");
+			"exec plugin: expirationTimestamp is not a time like 2030-01-01T00:00:00Z");
 	return 0;
 }
 
-/* It becomes a header. */
-static int check_token(const char *token)
-{
-	for (; token && *token; token++)
-		if (iscntrl((unsigned char)*token) || *token == ' ')
-			return err_say(ERR_CREDENTIALS,
-				"exec plugin: blanks or control characters in the token");
-	return 0;
-}
-
-static int check_status(const struct exec_credential *credential)
+static int exec_check_status(const struct exec_credential *credential)
 {
 	if (!credential->certificate != !credential->key)
 		return err_say(ERR_CREDENTIALS,
@@ -270,10 +262,14 @@ static int check_status(const struct exec_credential *credential)
 	if (credential->certificate && (!strstr(credential->certificate, "-----BEGIN ") ||
 					       !strstr(credential->key, "-----BEGIN ")))
 		return err_say(ERR_CREDENTIALS, "exec plugin: certificate or key is not PEM");
-	return check_token(credential->token);
+	for (const char *p = credential->token; p && *p; p++) /* it becomes a header */
+		if (iscntrl((unsigned char)*p) || *p == ' ')
+			return err_say(ERR_CREDENTIALS,
+				"exec plugin: blanks or control characters in the token");
+	return 0;
 }
 
-static int read_status(const struct value *root, struct exec_credential *credential)
+static int exec_read_status(const struct value *root, struct exec_credential *credential)
 {
 	struct value status;
 	int r = value_find(root, BYTES_LIT("status"), &status);
@@ -282,25 +278,14 @@ static int read_status(const struct value *root, struct exec_credential *credent
 		return r;
 	if (r != FOUND || status.type != VALUE_MAP)
 		return err_say(ERR_CREDENTIALS, "exec plugin didn't return a status field");
-	r = copy_text(&status, "token", &credential->token);
+	r = exec_copy_member(&status, "token", &credential->token);
 	if (!r)
-		r = copy_text(&status, "clientCertificateData", &credential->certificate);
+		r = exec_copy_member(&status, "clientCertificateData", &credential->certificate);
 	if (!r)
-		r = copy_text(&status, "clientKeyData", &credential->key);
+		r = exec_copy_member(&status, "clientKeyData", &credential->key);
 	if (!r)
-		r = read_expiry(&status, &credential->expires_ns);
-	return r ? r : check_status(credential);
-}
-
-static int read_document(struct bytes document, const char *api_version,
-	struct exec_credential *credential)
-{
-	struct value root;
-	int r = value_read(document, &root);
-
-	if (!r)
-		r = check_version(&root, api_version);
-	return r ? r : read_status(&root, credential);
+		r = exec_read_expiry(&status, &credential->expires_ns);
+	return r ? r : exec_check_status(credential);
 }
 
 int exec_credential_read(struct bytes text, const char *api_version,
@@ -309,6 +294,7 @@ int exec_credential_read(struct bytes text, const char *api_version,
 	CLEANUP(exec_credential_release) struct exec_credential credential = {NULL};
 	CLEANUP(json_parser_free) struct json_parser *parser = NULL;
 	CLEANUP(buf_release) struct buf document = BUF_SECRET;
+	struct value root;
 	int r = json_parser_new(&parser);
 
 	if (r < 0)
@@ -316,10 +302,14 @@ int exec_credential_read(struct bytes text, const char *api_version,
 	json_parser_keep_secret(parser);
 	r = json_parse(parser, text, NULL, &document);
 	if (r == ERR_SYNTAX || r == ERR_TOO_LARGE)
-		r = err_say(ERR_CREDENTIALS, "exec plugin: what it printed is not JSON: %s",
+		r = err_say(ERR_CREDENTIALS, "exec plugin: its output is not JSON: %s",
 			err_text(r));
 	if (!r)
-		r = read_document(buf_bytes(&document), api_version, &credential);
+		r = value_read(buf_bytes(&document), &root);
+	if (!r)
+		r = exec_check_version(&root, api_version);
+	if (!r)
+		r = exec_read_status(&root, &credential);
 	if (r < 0)
 		return r;
 	*ret_credential = credential;

@@ -11,17 +11,18 @@
 #include "common/err.h"
 #include "common/value/yaml.h"
 #include "reflector/access/kubeconfig_entry.h"
+#include "reflector/access/small_file.h"
 
 #define FILES_MAX 64
 
-/* The files in the order of their precedence. Nothing is merged into a tree: what wins is found by
- * looking through the files in order, so that each entry still knows the file it came from. */
-struct files {
+/* The files in the order of their precedence. They are not merged into a tree: a search goes
+ * through the files in order, so that each entry still knows the file it came from. */
+struct kubeconfig_files {
 	struct kubeconfig_file at[FILES_MAX];
 	size_t count;
 };
 
-static void files_release(struct files *files)
+static void kubeconfig_files_release(struct kubeconfig_files *files)
 {
 	for (size_t i = 0; i < files->count; i++) {
 		yaml_free(&files->at[i].yaml);
@@ -30,13 +31,14 @@ static void files_release(struct files *files)
 	files->count = 0;
 }
 
-/* kubectl tells lists of the three kinds apart by name; within one file a name may occur once. */
-static int check_names(const struct kubeconfig_file *file, const char *list)
+/* Checks that LIST is a list of named entries, each name once. */
+static int files_check_names(const struct kubeconfig_file *file, const char *list)
 {
 	const struct yaml_node *node = yaml_get(yaml_root(file->yaml), list);
 
 	if (node && node->type != YAML_LIST)
-		return err_say(ERR_CONFIG, "'%s':%zu: %s: not a list", file->path, node->line, list);
+		return err_say(
+			ERR_CONFIG, "'%s':%zu: %s: not a list", file->path, node->line, list);
 	for (size_t i = 0; node && i < node->count; i++) {
 		const char *name = yaml_text(&node->items[i], "name");
 
@@ -51,7 +53,7 @@ static int check_names(const struct kubeconfig_file *file, const char *list)
 	return 0;
 }
 
-static int check_file(const struct kubeconfig_file *file)
+static int files_check(const struct kubeconfig_file *file)
 {
 	const struct yaml_node *root = yaml_root(file->yaml);
 	const char *kind = yaml_text(root, "kind");
@@ -60,15 +62,16 @@ static int check_file(const struct kubeconfig_file *file)
 	if (root && root->type != YAML_MAP)
 		return err_say(ERR_CONFIG, "'%s': not a kubeconfig: not a map", file->path);
 	if (kind && strcmp(kind, "Config"))
-		return err_say(ERR_CONFIG, "'%s': not a kubeconfig: kind is '%s'", file->path, kind);
-	r = check_names(file, "contexts");
+		return err_say(
+			ERR_CONFIG, "'%s': not a kubeconfig: kind is '%s'", file->path, kind);
+	r = files_check_names(file, "contexts");
 	if (!r)
-		r = check_names(file, "clusters");
-	return r ? r : check_names(file, "users");
+		r = files_check_names(file, "clusters");
+	return r ? r : files_check_names(file, "users");
 }
 
-/* Adds one file: 0, NOT_FOUND when it does not exist, or an error. */
-static int files_add(struct files *files, const char *path)
+/* Adds one file. Returns: 0, NOT_FOUND when it does not exist, or an error. */
+static int files_add(struct kubeconfig_files *files, const char *path)
 {
 	struct kubeconfig_file *file = &files->at[files->count];
 	int r;
@@ -89,10 +92,10 @@ static int files_add(struct files *files, const char *path)
 		return r == -ENOENT || r == -ENOTDIR ? NOT_FOUND : r;
 	}
 	files->count++;
-	return check_file(file);
+	return files_check(file);
 }
 
-static int home_path(const char *rest, char *path, size_t size)
+static int files_home_path(const char *rest, char *path, size_t size)
 {
 	const char *home = getenv("HOME");
 
@@ -103,14 +106,13 @@ static int home_path(const char *rest, char *path, size_t size)
 	return FOUND;
 }
 
-/* The one file that was named. */
-static int files_explicit(struct files *files, const char *name)
+static int files_explicit(struct kubeconfig_files *files, const char *name)
 {
 	char path[PATH_MAX];
 	int r = NOT_FOUND;
 
 	if (!strncmp(name, "~/", 2))
-		r = home_path(name + 2, path, sizeof(path));
+		r = files_home_path(name + 2, path, sizeof(path));
 	if (r < 0)
 		return r;
 	r = files_add(files, r == FOUND ? path : name);
@@ -119,7 +121,7 @@ static int files_explicit(struct files *files, const char *name)
 	return r;
 }
 
-static int files_of_list(struct files *files, const char *list)
+static int files_of_list(struct kubeconfig_files *files, const char *list)
 {
 	while (*list) {
 		size_t size = strcspn(list, ":");
@@ -138,7 +140,7 @@ static int files_of_list(struct files *files, const char *list)
 	return 0;
 }
 
-static int files_default(struct files *files)
+static int files_default(struct kubeconfig_files *files)
 {
 	const char *list = getenv("KUBECONFIG");
 	char path[PATH_MAX];
@@ -146,14 +148,15 @@ static int files_default(struct files *files)
 
 	if (list && *list)
 		return files_of_list(files, list);
-	r = home_path(".kube/config", path, sizeof(path));
+	r = files_home_path(".kube/config", path, sizeof(path));
 	if (r == FOUND)
 		r = files_add(files, path);
 	return r < 0 ? r : 0;
 }
 
-/* First file that defines NAME in LIST wins as a whole; entries are never merged field by field. */
-static int files_find(const struct files *files, const char *list, const char *member,
+/* Finds entry NAME of LIST. The first file that has it wins; entries are not merged field by
+ * field. */
+static int files_find(const struct kubeconfig_files *files, const char *list, const char *member,
 	const char *name, struct kubeconfig_entry *ret_entry)
 {
 	for (size_t i = 0; i < files->count; i++) {
@@ -175,7 +178,7 @@ static int files_find(const struct files *files, const char *list, const char *m
 	return NOT_FOUND;
 }
 
-static const char *current_context(const struct files *files)
+static const char *files_current_context(const struct kubeconfig_files *files)
 {
 	for (size_t i = 0; i < files->count; i++) {
 		const char *name = yaml_text(yaml_root(files->at[i].yaml), "current-context");
@@ -186,9 +189,11 @@ static const char *current_context(const struct files *files)
 	return NULL;
 }
 
-/* The entry that the context's member of the same name refers to. An absent user is no error. */
-static int follow(const struct files *files, const struct kubeconfig_entry *context,
-	const char *list, const char *member, struct kubeconfig_entry *ret_entry)
+/* Finds the entry to which MEMBER of the context refers. Returns: FOUND, NOT_FOUND without such a
+ * member, ERR_CONFIG. */
+static int files_follow(const struct kubeconfig_files *files,
+	const struct kubeconfig_entry *context, const char *list, const char *member,
+	struct kubeconfig_entry *ret_entry)
 {
 	const char *name = yaml_text(context->body, member);
 
@@ -200,37 +205,38 @@ static int follow(const struct files *files, const struct kubeconfig_entry *cont
 		context->file->path, member, name, context->name);
 }
 
-static int fill(const struct files *files, const struct kubeconfig_entry *context,
-	struct kubeconfig *config)
+static int kubeconfig_fill(const struct kubeconfig_files *files,
+	const struct kubeconfig_entry *context, struct kubeconfig *config)
 {
 	struct kubeconfig_entry cluster, user;
-	int r = follow(files, context, "clusters", "cluster", &cluster);
+	int r = files_follow(files, context, "clusters", "cluster", &cluster);
 
 	if (r == NOT_FOUND)
 		return err_say(ERR_CONFIG, "'%s': context '%s': no cluster", context->file->path,
 			context->name);
 	if (!r)
-		r = kubeconfig_take_cluster(&cluster, config);
+		r = kubeconfig_read_cluster(&cluster, config);
 	if (r < 0)
 		return r;
-	r = follow(files, context, "users", "user", &user);
+	r = files_follow(files, context, "users", "user", &user);
 	if (r == NOT_FOUND)
 		return kubeconfig_settle_server(&cluster, config);
 	if (!r)
-		r = kubeconfig_take_user(&user, config);
+		r = kubeconfig_read_user(&user, config);
 	if (!r)
 		r = kubeconfig_settle_server(&cluster, config);
-	return r ? r : kubeconfig_take_plugin(&user, config);
+	return r ? r : kubeconfig_read_plugin(&user, config);
 }
 
-static int load_context(const struct files *files, const char *name, struct kubeconfig *config)
+static int kubeconfig_load_context(
+	const struct kubeconfig_files *files, const char *name, struct kubeconfig *config)
 {
 	struct kubeconfig_entry context;
 	const char *name_space;
 	const char *first = files->at[0].path;
 
 	if (!name)
-		name = current_context(files);
+		name = files_current_context(files);
 	if (!name)
 		return err_say(ERR_CONFIG, "'%s': no current-context; name a context", first);
 	if (files_find(files, "contexts", "context", name, &context) != FOUND)
@@ -241,12 +247,12 @@ static int load_context(const struct files *files, const char *name, struct kube
 	config->name_space = strdup(name_space && *name_space ? name_space : "default");
 	if (!config->context || !config->source || !config->name_space)
 		return err_set(-ENOMEM, "kubeconfig '%s'", first);
-	return fill(files, &context, config);
+	return kubeconfig_fill(files, &context, config);
 }
 
 int kubeconfig_load(const char *file, const char *context, struct kubeconfig **ret_config)
 {
-	CLEANUP(files_release) struct files files = {.count = 0};
+	CLEANUP(kubeconfig_files_release) struct kubeconfig_files files = {.count = 0};
 	CLEANUP(kubeconfig_free) struct kubeconfig *config = NULL;
 	int r = file ? files_explicit(&files, file) : files_default(&files);
 
@@ -262,7 +268,7 @@ int kubeconfig_load(const char *file, const char *context, struct kubeconfig **r
 	config = calloc(1, sizeof(*config));
 	if (!config)
 		return err_set(-ENOMEM, "kubeconfig");
-	r = load_context(&files, context && *context ? context : NULL, config);
+	r = kubeconfig_load_context(&files, context && *context ? context : NULL, config);
 	if (r < 0)
 		return r;
 	*ret_config = TAKE(config);
@@ -271,14 +277,7 @@ int kubeconfig_load(const char *file, const char *context, struct kubeconfig **r
 
 /* ---- the pod's service account ---- */
 
-static char *join(const char *directory, const char *name)
-{
-	char *path;
-
-	return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
-}
-
-static int fill_in_cluster(const char *directory, const char *host, const char *port,
+static int kubeconfig_fill_in_cluster(const char *directory, const char *host, const char *port,
 	struct kubeconfig *config)
 {
 	bool bracket = strchr(host, ':') && *host != '[';
@@ -286,15 +285,18 @@ static int fill_in_cluster(const char *directory, const char *host, const char *
 	config->tls = true;
 	config->source = strdup("in-cluster");
 	config->context = strdup("");
-	config->token_file = join(directory, "token");
-	config->ca.file = join(directory, "ca.crt");
-	if (asprintf(&config->server, bracket ? "https://[%s]:%s" : "https://%s:%s", host, port) < 0)
+	if (asprintf(&config->token_file, "%s/token", directory) < 0)
+		config->token_file = NULL;
+	if (asprintf(&config->ca.file, "%s/ca.crt", directory) < 0)
+		config->ca.file = NULL;
+	if (asprintf(&config->server, bracket ? "https://[%s]:%s" : "https://%s:%s", host, port) <
+		0)
 		config->server = NULL;
 	if (!config->source || !config->context || !config->token_file || !config->ca.file ||
 		!config->server)
 		return err_set(-ENOMEM, "in-cluster configuration");
 	if (access(config->ca.file, R_OK)) {
-		/* As client-go: without the file the system's roots decide. */
+		/* As in client-go, the system's roots are used without the file. */
 		free(config->ca.file);
 		config->ca.file = NULL;
 	}
@@ -314,34 +316,25 @@ int kubeconfig_in_cluster(const char *directory, struct kubeconfig **ret_config)
 	config = calloc(1, sizeof(*config));
 	if (!config)
 		return err_set(-ENOMEM, "in-cluster configuration");
-	r = fill_in_cluster(directory, host, port, config);
+	r = kubeconfig_fill_in_cluster(directory, host, port, config);
 	if (r < 0)
 		return r;
 	*ret_config = TAKE(config);
 	return 0;
 }
 
-/* ---- the end ---- */
+/* ---- freeing ---- */
 
-static void free_list(char **items, size_t count)
+static void kubeconfig_free_list(char **items, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		free(items[i]);
 	free(items);
 }
 
-static void free_secret(char *text)
+static void kubeconfig_pem_release(struct kubeconfig_pem *pem)
 {
-	if (text)
-		explicit_bzero(text, strlen(text));
-	free(text);
-}
-
-static void pem_release(struct kubeconfig_pem *pem)
-{
-	if (pem->data)
-		explicit_bzero(pem->data, pem->size);
-	free(pem->data);
+	small_file_wipe(&pem->data, pem->size);
 	free(pem->file);
 }
 
@@ -357,22 +350,23 @@ void kubeconfig_free(struct kubeconfig **config)
 	free(c->server);
 	free(c->name_space);
 	free(c->tls_server_name);
-	free_secret(c->proxy_url);
-	pem_release(&c->ca);
-	pem_release(&c->client_certificate);
-	pem_release(&c->client_key);
-	free_secret(c->token);
+	small_file_wipe_text(&c->proxy_url);
+	kubeconfig_pem_release(&c->ca);
+	kubeconfig_pem_release(&c->client_certificate);
+	kubeconfig_pem_release(&c->client_key);
+	small_file_wipe_text(&c->token);
 	free(c->token_file);
 	free(c->username);
-	free_secret(c->password);
+	small_file_wipe_text(&c->password);
 	kubeconfig_exec_release(&c->exec);
 	free(c->exec_config);
 	free(c->impersonate.user);
 	free(c->impersonate.uid);
-	free_list(c->impersonate.groups, c->impersonate.n_groups);
+	kubeconfig_free_list(c->impersonate.groups, c->impersonate.n_groups);
 	for (size_t i = 0; i < c->impersonate.n_extras; i++) {
 		free(c->impersonate.extras[i].key);
-		free_list(c->impersonate.extras[i].values, c->impersonate.extras[i].n_values);
+		kubeconfig_free_list(
+			c->impersonate.extras[i].values, c->impersonate.extras[i].n_values);
 	}
 	free(c->impersonate.extras);
 	free(c);

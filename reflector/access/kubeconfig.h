@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the API server is and who we are to it: kubeconfig files by kubectl's rules, or the pod's
- * service account.
+ * The API server's address and our credentials, from kubeconfig files by kubectl's rules or from
+ * the pod's service account.
  *
  *	struct kubeconfig *config;
  *	r = kubeconfig_load(NULL, NULL, &config);	(errors name the file and the key)
  *	http_new(config, &http); ...			(config must outlive it)
  *	kubeconfig_free(&config);			(after http_free)
  *
- * Everything is checked here, before anybody connects: unknown contexts, certificates without keys,
- * bad base64, unreadable files. Paths come out absolute or relative to the working directory, never
- * to the file. Secrets are only in the fields marked so, are wiped when freed, and never enter a
- * sentence.
+ * Loading checks everything before the first connection: unknown contexts, certificates without
+ * keys, bad base64, unreadable files. Resulting paths are absolute or relative to the working
+ * directory, never to the file. Only the fields marked so hold secrets; those are wiped when freed
+ * and never enter a sentence.
  *
- * As kubectl does, a server that is reached over plain http gets no credentials: token, basic,
- * certificate and exec fields are then NULL, whatever the file says.
+ * As in kubectl, a server reached over plain http gets no credentials: token, basic, certificate
+ * and exec fields are NULL then, whatever the file says.
  */
-#ifndef REFLECTOR_KUBECONFIG_H
-#define REFLECTOR_KUBECONFIG_H
+#ifndef REFLECTOR_ACCESS_KUBECONFIG_H
+#define REFLECTOR_ACCESS_KUBECONFIG_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* PEM given as data or as a file; data wins. Files are read again by certificates.h, which is how
- * rotated ones take effect. Neither: both NULL. */
+/* PEM given as data or as a file, or neither; data wins. certificates.h reads files again, so that
+ * rotated ones take effect. */
 struct kubeconfig_pem {
 	char *data; /* NUL-terminated; secret in `client_key` */
 	size_t size;
@@ -53,9 +53,9 @@ struct kubeconfig_exec {
 	size_t n_args;
 	struct kubeconfig_variable {
 		char *name, *value; /* the value may be secret */
-	} *variables; /* beside our own environment */
+	} *variables; /* added to the reflector's environment */
 	size_t n_variables;
-	char *install_hint; /* what to do when the command is missing; NULL: not said */
+	char *install_hint; /* what to do when the command is missing; NULL: not given */
 	bool provide_cluster_info;
 };
 
@@ -69,13 +69,13 @@ struct kubeconfig {
 	struct kubeconfig_pem ca; /* none: the system's roots */
 	bool insecure;            /* insecure-skip-tls-verify */
 	char *tls_server_name;    /* NULL: the host of `server` */
-	char *proxy_url;          /* NULL: by environment; may hold a password: secret */
+	char *proxy_url;          /* NULL: by environment; secret: may hold a password */
 	bool disable_compression;
 
 	struct kubeconfig_pem client_certificate;
 	struct kubeconfig_pem client_key;
 	char *token;      /* secret */
-	char *token_file; /* beats `token` once read */
+	char *token_file; /* used instead of `token` */
 	char *username;
 	char *password;   /* secret */
 	struct kubeconfig_exec exec; /* only when nothing above is given */
@@ -84,16 +84,15 @@ struct kubeconfig {
 };
 
 /*
- * FILE: only this file, which must exist ("~/" at its beginning is the home directory). NULL: the
- * files of $KUBECONFIG merged, else ~/.kube/config, else the pod's service account. CONTEXT: NULL
- * for the current-context.
- * 0; ERR_CONFIG with a sentence that names file and key; -ENOENT when there is no configuration at
- * all; -errno.
+ * Loads FILE alone, which must exist ("~/" is the home directory). With NULL it merges the files of
+ * $KUBECONFIG, else reads ~/.kube/config, else the pod's service account. CONTEXT NULL is the
+ * current-context. Returns: 0; ERR_CONFIG with a sentence that names file and key; -ENOENT without
+ * any configuration; -errno.
  */
 int kubeconfig_load(const char *file, const char *context, struct kubeconfig **ret_config);
 
-/* The service account of a pod, from $KUBERNETES_SERVICE_HOST and _PORT and the three files of
- * DIRECTORY. -ENOENT when this is no pod. */
+/* Loads the service account of a pod, from $KUBERNETES_SERVICE_HOST and _PORT and the three files
+ * in DIRECTORY. Returns: 0, -ENOENT outside of a pod, -ENOMEM. */
 int kubeconfig_in_cluster(const char *directory, struct kubeconfig **ret_config);
 #define KUBECONFIG_SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
 

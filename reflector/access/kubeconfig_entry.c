@@ -17,12 +17,12 @@
 
 /* ---- PEM ---- */
 
-static bool looks_like_pem(const char *text)
+static bool pem_is_valid(const char *text)
 {
 	return strstr(text, "-----BEGIN ") != NULL;
 }
 
-static int take_pem_data(const struct kubeconfig_entry *entry, const char *key,
+static int pem_read_data(const struct kubeconfig_entry *entry, const char *key,
 	struct kubeconfig_pem *pem)
 {
 	const struct yaml_node *node = yaml_get(entry->body, key);
@@ -37,10 +37,10 @@ static int take_pem_data(const struct kubeconfig_entry *entry, const char *key,
 		return kubeconfig_bad(entry, key, "%s", err_text(r));
 	if (r < 0)
 		return r;
-	return looks_like_pem(pem->data) ? 0 : kubeconfig_bad(entry, key, "not PEM");
+	return pem_is_valid(pem->data) ? 0 : kubeconfig_bad(entry, key, "not PEM");
 }
 
-static int check_pem_file(const struct kubeconfig_entry *entry, const char *key, const char *path)
+static int pem_check_file(const struct kubeconfig_entry *entry, const char *key, const char *path)
 {
 	char *text;
 	size_t size;
@@ -48,26 +48,26 @@ static int check_pem_file(const struct kubeconfig_entry *entry, const char *key,
 
 	if (r < 0)
 		return kubeconfig_bad(entry, key, "%s", err_text(r));
-	r = looks_like_pem(text) ? 0 : kubeconfig_bad(entry, key, "'%s' is not PEM", path);
+	r = pem_is_valid(text) ? 0 : kubeconfig_bad(entry, key, "'%s' is not PEM", path);
 	small_file_wipe(&text, size);
 	return r;
 }
 
-/* KEY names a file, KEY-data holds the PEM itself and wins. */
-static int take_pem(const struct kubeconfig_entry *entry, const char *key,
+/* Reads KEY, a file, or KEY-data, the PEM itself, which wins. */
+static int pem_read(const struct kubeconfig_entry *entry, const char *key,
 	struct kubeconfig_pem *pem)
 {
 	char data_key[64];
 	int r;
 
 	(void)snprintf(data_key, sizeof(data_key), "%s-data", key);
-	r = take_pem_data(entry, data_key, pem);
+	r = pem_read_data(entry, data_key, pem);
 	if (!r)
 		r = kubeconfig_path(entry, key, &pem->file);
 	if (r || !pem->file)
 		return r;
 	if (!pem->data)
-		return check_pem_file(entry, key, pem->file);
+		return pem_check_file(entry, key, pem->file);
 	free(pem->file);
 	pem->file = NULL;
 	return 0;
@@ -80,29 +80,29 @@ static bool pem_given(const struct kubeconfig_pem *pem)
 
 /* ---- clusters ---- */
 
-static bool has_scheme(const char *url, const char *scheme)
+static bool server_has_scheme(const char *url, const char *scheme)
 {
 	size_t n = strlen(scheme);
 
 	return !strncasecmp(url, scheme, n) && !strncmp(url + n, "://", 3);
 }
 
-static int check_proxy(const struct kubeconfig_entry *entry, const char *url)
+static int cluster_check_proxy(const struct kubeconfig_entry *entry, const char *url)
 {
-	if (!url || has_scheme(url, "http") || has_scheme(url, "https") ||
-		has_scheme(url, "socks5") || has_scheme(url, "socks5h"))
+	if (!url || server_has_scheme(url, "http") || server_has_scheme(url, "https") ||
+		server_has_scheme(url, "socks5") || server_has_scheme(url, "socks5h"))
 		return 0;
 	return kubeconfig_bad(entry, "proxy-url", "not http://, https:// or socks5://");
 }
 
-int kubeconfig_take_cluster(const struct kubeconfig_entry *entry, struct kubeconfig *config)
+int kubeconfig_read_cluster(const struct kubeconfig_entry *entry, struct kubeconfig *config)
 {
 	int r = kubeconfig_text(entry, "server", &config->server);
 
 	if (!r && !config->server)
 		return kubeconfig_bad(entry, "server", "missing");
 	if (!r)
-		r = take_pem(entry, "certificate-authority", &config->ca);
+		r = pem_read(entry, "certificate-authority", &config->ca);
 	if (!r)
 		r = kubeconfig_bool(entry, "insecure-skip-tls-verify", &config->insecure);
 	if (!r)
@@ -112,15 +112,15 @@ int kubeconfig_take_cluster(const struct kubeconfig_entry *entry, struct kubecon
 	if (!r)
 		r = kubeconfig_bool(entry, "disable-compression", &config->disable_compression);
 	if (!r)
-		r = check_proxy(entry, config->proxy_url);
-	return r ? r : kubeconfig_take_exec_config(entry, config);
+		r = cluster_check_proxy(entry, config->proxy_url);
+	return r ? r : kubeconfig_read_exec_config(entry, config);
 }
 
 /* ---- users ---- */
 
-/* They become headers. */
-static int check_lines(const struct kubeconfig_entry *entry, const char *key, char *const *texts,
-	size_t count)
+/* Checks texts that become headers. */
+static int user_check_lines(
+	const struct kubeconfig_entry *entry, const char *key, char *const *texts, size_t count)
 {
 	int r = 0;
 
@@ -129,7 +129,7 @@ static int check_lines(const struct kubeconfig_entry *entry, const char *key, ch
 	return r;
 }
 
-static int take_extras(const struct kubeconfig_entry *entry,
+static int user_read_extras(const struct kubeconfig_entry *entry,
 	struct kubeconfig_impersonation *impersonate)
 {
 	static const char key[] = "as-user-extra";
@@ -151,14 +151,14 @@ static int take_extras(const struct kubeconfig_entry *entry,
 			return kubeconfig_no_memory(entry);
 		r = kubeconfig_texts(entry, key, &map->items[i], &extra->values, &extra->n_values);
 		if (!r)
-			r = check_lines(entry, key, extra->values, extra->n_values);
+			r = user_check_lines(entry, key, extra->values, extra->n_values);
 		if (r)
 			return r;
 	}
 	return 0;
 }
 
-static int take_impersonation(const struct kubeconfig_entry *entry, struct kubeconfig *config)
+static int user_read_impersonation(const struct kubeconfig_entry *entry, struct kubeconfig *config)
 {
 	struct kubeconfig_impersonation *as = &config->impersonate;
 	int r = kubeconfig_text(entry, "as", &as->user);
@@ -170,33 +170,35 @@ static int take_impersonation(const struct kubeconfig_entry *entry, struct kubec
 	if (!r)
 		r = kubeconfig_one_line(entry, "as-uid", as->uid);
 	if (!r)
-		r = kubeconfig_texts(entry, "as-groups", yaml_get(entry->body, "as-groups"), &as->groups,
-			&as->n_groups);
+		r = kubeconfig_texts(entry, "as-groups", yaml_get(entry->body, "as-groups"),
+			&as->groups, &as->n_groups);
 	if (!r)
-		r = check_lines(entry, "as-groups", as->groups, as->n_groups);
+		r = user_check_lines(entry, "as-groups", as->groups, as->n_groups);
 	if (!r)
-		r = take_extras(entry, as);
+		r = user_read_extras(entry, as);
 	if (!r && !as->user && (as->uid || as->n_groups || as->n_extras))
 		return kubeconfig_bad(entry, "as", "missing, but other as-* keys are given");
 	return r;
 }
 
-static int take_client_certificate(const struct kubeconfig_entry *entry, struct kubeconfig *config)
+static int user_read_certificate(const struct kubeconfig_entry *entry, struct kubeconfig *config)
 {
-	int r = take_pem(entry, "client-certificate", &config->client_certificate);
+	int r = pem_read(entry, "client-certificate", &config->client_certificate);
 
 	if (!r)
-		r = take_pem(entry, "client-key", &config->client_key);
+		r = pem_read(entry, "client-key", &config->client_key);
 	if (r)
 		return r;
 	if (pem_given(&config->client_certificate) && !pem_given(&config->client_key))
-		return kubeconfig_bad(entry, "client-key", "missing, but client-certificate is given");
+		return kubeconfig_bad(
+			entry, "client-key", "missing, but client-certificate is given");
 	if (!pem_given(&config->client_certificate) && pem_given(&config->client_key))
-		return kubeconfig_bad(entry, "client-certificate", "missing, but client-key is given");
+		return kubeconfig_bad(
+			entry, "client-certificate", "missing, but client-key is given");
 	return 0;
 }
 
-int kubeconfig_take_user(const struct kubeconfig_entry *entry, struct kubeconfig *config)
+int kubeconfig_read_user(const struct kubeconfig_entry *entry, struct kubeconfig *config)
 {
 	int r = kubeconfig_text(entry, "token", &config->token);
 
@@ -209,17 +211,18 @@ int kubeconfig_take_user(const struct kubeconfig_entry *entry, struct kubeconfig
 	if (!r)
 		r = kubeconfig_text(entry, "password", &config->password);
 	if (!r)
-		r = take_client_certificate(entry, config);
+		r = user_read_certificate(entry, config);
 	if (!r)
-		r = take_impersonation(entry, config);
+		r = user_read_impersonation(entry, config);
 	if (!r && (config->token || config->token_file) && config->username)
-		return kubeconfig_bad(entry, "username", "more than one authentication method: token and basic");
+		return kubeconfig_bad(
+			entry, "username", "more than one authentication method: token and basic");
 	return r;
 }
 
 /* ---- the server ---- */
 
-static void drop_text(char **text)
+static void server_drop_text(char **text)
 {
 	if (*text)
 		explicit_bzero(*text, strlen(*text));
@@ -227,7 +230,7 @@ static void drop_text(char **text)
 	*text = NULL;
 }
 
-static void drop_pem(struct kubeconfig_pem *pem)
+static void server_drop_pem(struct kubeconfig_pem *pem)
 {
 	if (pem->data)
 		explicit_bzero(pem->data, pem->size);
@@ -236,28 +239,28 @@ static void drop_pem(struct kubeconfig_pem *pem)
 	*pem = (struct kubeconfig_pem){NULL};
 }
 
-/* docs/protocol.md 0.8: nothing secret goes over a line that anybody can read. */
-static void drop_credentials(struct kubeconfig *config)
+/* Drops all secrets: a plain http connection can be read by others (docs/protocol.md 0.8). */
+static void server_drop_credentials(struct kubeconfig *config)
 {
-	drop_text(&config->token);
-	drop_text(&config->token_file);
-	drop_text(&config->username);
-	drop_text(&config->password);
-	drop_text(&config->tls_server_name);
-	drop_pem(&config->client_certificate);
-	drop_pem(&config->client_key);
-	drop_pem(&config->ca);
+	server_drop_text(&config->token);
+	server_drop_text(&config->token_file);
+	server_drop_text(&config->username);
+	server_drop_text(&config->password);
+	server_drop_text(&config->tls_server_name);
+	server_drop_pem(&config->client_certificate);
+	server_drop_pem(&config->client_key);
+	server_drop_pem(&config->ca);
 	config->insecure = false;
 }
 
-/* Gives the URL its scheme; false for another one. */
-static int add_scheme(const struct kubeconfig_entry *cluster, struct kubeconfig *config)
+/* Gives the URL a scheme if it has none. */
+static int server_add_scheme(const struct kubeconfig_entry *cluster, struct kubeconfig *config)
 {
 	bool https = config->insecure || pem_given(&config->ca) ||
 		     pem_given(&config->client_certificate);
 	char *url;
 
-	if (has_scheme(config->server, "https") || has_scheme(config->server, "http"))
+	if (server_has_scheme(config->server, "https") || server_has_scheme(config->server, "http"))
 		return 0;
 	if (strstr(config->server, "://"))
 		return kubeconfig_bad(cluster, "server", "neither http:// nor https://");
@@ -268,8 +271,9 @@ static int add_scheme(const struct kubeconfig_entry *cluster, struct kubeconfig 
 	return 0;
 }
 
-/* A query or fragment of the URL means nothing; a path in front of the API does. */
-static int tidy_server(const struct kubeconfig_entry *cluster, char *url)
+/* Lowers the scheme, cuts query, fragment and slashes at the end, and checks the host. A path
+ * stays: the API may be served below it. */
+static int server_tidy(const struct kubeconfig_entry *cluster, char *url)
 {
 	char *host = strstr(url, "://") + 3;
 
@@ -277,28 +281,30 @@ static int tidy_server(const struct kubeconfig_entry *cluster, char *url)
 		*p = (char)tolower((unsigned char)*p);
 	for (const char *p = url; *p; p++)
 		if (iscntrl((unsigned char)*p) || *p == ' ')
-			return kubeconfig_bad(cluster, "server", "blanks or control characters in it");
+			return kubeconfig_bad(
+				cluster, "server", "blanks or control characters in it");
 	url[strcspn(url, "?#")] = '\0';
 	for (size_t n = strlen(url); n && url + n > host && url[n - 1] == '/'; n--)
 		url[n - 1] = '\0';
 	if (!*host || *host == '/' || *host == ':')
 		return kubeconfig_bad(cluster, "server", "no host");
 	if (memchr(host, '@', strcspn(host, "/")))
-		return kubeconfig_bad(cluster, "server", "credentials in the URL; give the user a token");
+		return kubeconfig_bad(
+			cluster, "server", "credentials in the URL; give the user a token");
 	return 0;
 }
 
 int kubeconfig_settle_server(const struct kubeconfig_entry *cluster, struct kubeconfig *config)
 {
-	int r = add_scheme(cluster, config);
+	int r = server_add_scheme(cluster, config);
 
 	if (!r)
-		r = tidy_server(cluster, config->server);
+		r = server_tidy(cluster, config->server);
 	if (r)
 		return r;
-	config->tls = has_scheme(config->server, "https");
+	config->tls = server_has_scheme(config->server, "https");
 	if (!config->tls)
-		drop_credentials(config);
+		server_drop_credentials(config);
 	if (config->insecure && pem_given(&config->ca))
 		return kubeconfig_bad(cluster, "insecure-skip-tls-verify",
 			"given together with a certificate-authority");

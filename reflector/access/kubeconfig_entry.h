@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One entry of a kubeconfig, a cluster or a user, read into struct kubeconfig. kubeconfig.c finds the
- * entries; this checks and takes what is in them. Fields are filled as far as it came, also on error:
- * kubeconfig_free takes them.
+ * Reads one entry of a kubeconfig, a cluster or a user, into struct kubeconfig. kubeconfig.c finds
+ * the entries. On an error the fields read so far stay set; kubeconfig_free() frees them. All
+ * functions return 0, ERR_CONFIG with a sentence that names file, entry and key, or -ENOMEM.
  */
-#ifndef REFLECTOR_KUBECONFIG_ENTRY_H
-#define REFLECTOR_KUBECONFIG_ENTRY_H
+#ifndef REFLECTOR_ACCESS_KUBECONFIG_ENTRY_H
+#define REFLECTOR_ACCESS_KUBECONFIG_ENTRY_H
 
 #include "common/value/yaml.h"
 #include "reflector/access/kubeconfig.h"
 
 struct kubeconfig_file {
-	char *path; /* relative paths in it are relative to its directory */
+	char *path; /* paths in the file are relative to its directory */
 	struct yaml *yaml;
 };
 
@@ -22,21 +22,22 @@ struct kubeconfig_entry {
 	const struct yaml_node *body; /* NULL: empty */
 };
 
-int kubeconfig_take_cluster(const struct kubeconfig_entry *entry, struct kubeconfig *config);
-int kubeconfig_take_user(const struct kubeconfig_entry *entry, struct kubeconfig *config);
+int kubeconfig_read_cluster(const struct kubeconfig_entry *entry, struct kubeconfig *config);
+int kubeconfig_read_user(const struct kubeconfig_entry *entry, struct kubeconfig *config);
 
-/* Last, when cluster and user are known: gives `server` its scheme, and takes credentials away when
- * that is http. Then checks what TLS needs. */
+/* Gives `server` its scheme, drops the credentials when that is http, and checks what TLS needs. To
+ * be called after cluster and user were read. */
 int kubeconfig_settle_server(const struct kubeconfig_entry *cluster, struct kubeconfig *config);
 
-/* After the server is settled: a user who has nothing else to show over https is looked at for an exec
- * plugin or an auth-provider (kubeconfig_plugin.c). A token, basic or a certificate wins, as in kubectl. */
-int kubeconfig_take_plugin(const struct kubeconfig_entry *user, struct kubeconfig *config);
-/* The cluster's extension for plugins. */
-int kubeconfig_take_exec_config(const struct kubeconfig_entry *cluster, struct kubeconfig *config);
+/* Reads the user's exec plugin or auth-provider, if the server is https and the user has no token,
+ * password or certificate: those win, as in kubectl. To be called after
+ * kubeconfig_settle_server(). */
+int kubeconfig_read_plugin(const struct kubeconfig_entry *user, struct kubeconfig *config);
+/* Reads the cluster's extension for exec plugins. */
+int kubeconfig_read_exec_config(const struct kubeconfig_entry *cluster, struct kubeconfig *config);
 void kubeconfig_exec_release(struct kubeconfig_exec *exec);
 
-/* $POD_NAMESPACE, else the file `namespace` in DIRECTORY, else "default". */
+/* Copies $POD_NAMESPACE, else the file `namespace` in DIRECTORY, else "default". */
 int kubeconfig_pod_namespace(const char *directory, char **ret_name);
 
 #endif

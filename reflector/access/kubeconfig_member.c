@@ -11,13 +11,13 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 
-int kubeconfig_bad(const struct kubeconfig_entry *entry, const char *key, const char *what, ...)
+int kubeconfig_bad(const struct kubeconfig_entry *entry, const char *key, const char *format, ...)
 {
 	char text[512];
 	va_list args;
 
-	va_start(args, what);
-	(void)vsnprintf(text, sizeof(text), what, args);
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	return err_say(ERR_CONFIG, "'%s': %s '%s': %s: %s", entry->file->path, entry->kind,
 		entry->name, key, text);

@@ -11,21 +11,15 @@
 #include "common/value/json.h"
 #include "common/value/number.h"
 #include "reflector/access/kubeconfig_member.h"
+#include "reflector/access/small_file.h"
 
 #define EXEC_GROUP     "client.authentication.k8s.io/"
 #define EXEC_EXTENSION "client.authentication.k8s.io/exec"
 #define DEPTH_MAX      64
 
-/* ---- the cluster's extension, for the plugin to read ---- */
+/* ---- the cluster's extension, which a plugin gets ---- */
 
-/* A plain scalar means what it looks like. */
-static bool is_literal(const struct yaml_node *node)
-{
-	return !node->quoted && (!strcmp(node->text, "true") || !strcmp(node->text, "false") ||
-					number_is_valid(bytes_str(node->text)));
-}
-
-static void put_json(const struct yaml_node *node, unsigned depth, struct buf *out)
+static void plugin_put_json(const struct yaml_node *node, unsigned depth, struct buf *out)
 {
 	bool map = node->type == YAML_MAP;
 
@@ -34,7 +28,9 @@ static void put_json(const struct yaml_node *node, unsigned depth, struct buf *o
 		return;
 	}
 	if (node->type == YAML_SCALAR) {
-		if (is_literal(node))
+		/* A scalar without quotes may be a boolean or a number. */
+		if (!node->quoted && (!strcmp(node->text, "true") || !strcmp(node->text, "false") ||
+					     number_is_valid(bytes_str(node->text))))
 			buf_str(out, node->text);
 		else
 			json_write_string(bytes_str(node->text), out);
@@ -48,12 +44,12 @@ static void put_json(const struct yaml_node *node, unsigned depth, struct buf *o
 			json_write_string(bytes_str(node->keys[i]), out);
 			buf_byte(out, ':');
 		}
-		put_json(&node->items[i], depth + 1, out);
+		plugin_put_json(&node->items[i], depth + 1, out);
 	}
 	buf_byte(out, map ? '}' : ']');
 }
 
-int kubeconfig_take_exec_config(const struct kubeconfig_entry *cluster, struct kubeconfig *config)
+int kubeconfig_read_exec_config(const struct kubeconfig_entry *cluster, struct kubeconfig *config)
 {
 	const struct yaml_node *list = yaml_get(cluster->body, "extensions");
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
@@ -66,7 +62,7 @@ int kubeconfig_take_exec_config(const struct kubeconfig_entry *cluster, struct k
 		if (!name || strcmp(name, EXEC_EXTENSION) || !extension)
 			continue;
 		buf_reset(&text);
-		put_json(extension, 0, &text);
+		plugin_put_json(extension, 0, &text);
 	}
 	r = buf_error(&text);
 	if (r || !text.size)
@@ -77,27 +73,29 @@ int kubeconfig_take_exec_config(const struct kubeconfig_entry *cluster, struct k
 
 /* ---- exec ---- */
 
-/* A daemon has no terminal to ask on. */
-static int check_interactive(const struct kubeconfig_entry *user, const struct kubeconfig_entry *exec,
-	const char *version)
+/* Refuses a plugin that needs a terminal: a daemon has none. */
+static int plugin_check_interactive(const struct kubeconfig_entry *user,
+	const struct kubeconfig_entry *exec, const char *version)
 {
 	const char *mode = yaml_text(exec->body, "interactiveMode");
 
 	if ((!mode || !*mode) && !strcmp(version, "v1"))
 		return kubeconfig_bad(user, "exec",
-			"interactiveMode must be specified for %s to use exec authentication plugin",
+			"interactiveMode must be specified for %s to use exec authentication "
+			"plugin",
 			user->name);
 	if (!mode || !*mode || !strcmp(mode, "Never") || !strcmp(mode, "IfAvailable"))
 		return 0;
 	if (!strcmp(mode, "Always"))
 		return kubeconfig_bad(user, "exec",
-			"interactiveMode is Always, but a daemon has no terminal; give it another user");
-	return kubeconfig_bad(user, "exec", "interactiveMode is '%s', not Never, IfAvailable or Always",
-		mode);
+			"interactiveMode is Always, but a daemon has no terminal; use another "
+			"user");
+	return kubeconfig_bad(
+		user, "exec", "interactiveMode is '%s', not Never, IfAvailable or Always", mode);
 }
 
-static int check_version(const struct kubeconfig_entry *user, const struct kubeconfig_entry *exec,
-	const char *api_version)
+static int plugin_check_version(const struct kubeconfig_entry *user,
+	const struct kubeconfig_entry *exec, const char *api_version)
 {
 	const char *version = api_version + strlen(EXEC_GROUP);
 
@@ -105,10 +103,11 @@ static int check_version(const struct kubeconfig_entry *user, const struct kubec
 		(strcmp(version, "v1") && strcmp(version, "v1beta1")))
 		return kubeconfig_bad(user, "exec",
 			"apiVersion '%s' is not supported; " EXEC_GROUP "v1 is", api_version);
-	return check_interactive(user, exec, version);
+	return plugin_check_interactive(user, exec, version);
 }
 
-static int take_variables(const struct kubeconfig_entry *exec, struct kubeconfig_exec *ret_exec)
+static int plugin_read_variables(
+	const struct kubeconfig_entry *exec, struct kubeconfig_exec *ret_exec)
 {
 	const struct yaml_node *list = yaml_get(exec->body, "env");
 
@@ -120,7 +119,8 @@ static int take_variables(const struct kubeconfig_entry *exec, struct kubeconfig
 	if (!ret_exec->variables)
 		return kubeconfig_no_memory(exec);
 	for (size_t i = 0; i < list->count; i++) {
-		struct kubeconfig_variable *variable = &ret_exec->variables[ret_exec->n_variables++];
+		struct kubeconfig_variable *variable =
+			&ret_exec->variables[ret_exec->n_variables++];
 		const char *name = yaml_text(&list->items[i], "name");
 		const char *value = yaml_text(&list->items[i], "value");
 
@@ -134,22 +134,17 @@ static int take_variables(const struct kubeconfig_entry *exec, struct kubeconfig
 	return 0;
 }
 
-/* A bare name is looked up in PATH, everything else is a path. */
-static int take_command(const struct kubeconfig_entry *exec, struct kubeconfig_exec *ret_exec)
-{
-	const char *command = yaml_text(exec->body, "command");
-
-	return command && strchr(command, '/') ? kubeconfig_path(exec, "command", &ret_exec->command)
-					       : kubeconfig_text(exec, "command", &ret_exec->command);
-}
-
-static int take_exec(const struct kubeconfig_entry *user, struct kubeconfig_exec *ret_exec)
+static int plugin_read_exec(const struct kubeconfig_entry *user, struct kubeconfig_exec *ret_exec)
 {
 	struct kubeconfig_entry exec = *user;
+	const char *command;
 	int r;
 
 	exec.body = yaml_get(user->body, "exec");
-	r = take_command(&exec, ret_exec);
+	/* A bare name is searched in PATH; anything with a slash is a path. */
+	command = yaml_text(exec.body, "command");
+	r = command && strchr(command, '/') ? kubeconfig_path(&exec, "command", &ret_exec->command)
+					    : kubeconfig_text(&exec, "command", &ret_exec->command);
 	if (!r)
 		r = kubeconfig_text(&exec, "apiVersion", &ret_exec->api_version);
 	if (r)
@@ -157,15 +152,16 @@ static int take_exec(const struct kubeconfig_entry *user, struct kubeconfig_exec
 	if (!ret_exec->command || !ret_exec->api_version)
 		return kubeconfig_bad(user, "exec", "%s missing",
 			ret_exec->command ? "apiVersion" : "command");
-	r = check_version(user, &exec, ret_exec->api_version);
+	r = plugin_check_version(user, &exec, ret_exec->api_version);
 	if (!r)
 		r = kubeconfig_texts(&exec, "args", yaml_get(exec.body, "args"), &ret_exec->args,
 			&ret_exec->n_args);
 	if (!r)
-		r = take_variables(&exec, ret_exec);
+		r = plugin_read_variables(&exec, ret_exec);
 	if (!r)
 		r = kubeconfig_text(&exec, "installHint", &ret_exec->install_hint);
-	return r ? r : kubeconfig_bool(&exec, "provideClusterInfo", &ret_exec->provide_cluster_info);
+	return r ? r
+		 : kubeconfig_bool(&exec, "provideClusterInfo", &ret_exec->provide_cluster_info);
 }
 
 void kubeconfig_exec_release(struct kubeconfig_exec *exec)
@@ -175,9 +171,7 @@ void kubeconfig_exec_release(struct kubeconfig_exec *exec)
 	for (size_t i = 0; i < exec->n_variables; i++) {
 		struct kubeconfig_variable *variable = &exec->variables[i];
 
-		if (variable->value)
-			explicit_bzero(variable->value, strlen(variable->value));
-		free(variable->value);
+		small_file_wipe_text(&variable->value);
 		free(variable->name);
 	}
 	free(exec->args);
@@ -190,8 +184,8 @@ void kubeconfig_exec_release(struct kubeconfig_exec *exec)
 
 /* ---- auth-provider ---- */
 
-/* Of the providers that once were only oidc still is; its token is used while it is valid. */
-static int take_provider(const struct kubeconfig_entry *user, struct kubeconfig *config)
+/* Reads an auth-provider. Only oidc still exists; its token is used as it is, and not refreshed. */
+static int plugin_read_provider(const struct kubeconfig_entry *user, struct kubeconfig *config)
 {
 	const struct yaml_node *provider = yaml_get(user->body, "auth-provider");
 	const char *name = yaml_text(provider, "name");
@@ -214,12 +208,12 @@ static int take_provider(const struct kubeconfig_entry *user, struct kubeconfig 
 	return r || config->token ? r : kubeconfig_bad(user, "auth-provider", "oidc: no id-token");
 }
 
-int kubeconfig_take_plugin(const struct kubeconfig_entry *user, struct kubeconfig *config)
+int kubeconfig_read_plugin(const struct kubeconfig_entry *user, struct kubeconfig *config)
 {
 	if (!config->tls || config->token || config->token_file || config->username ||
 		config->client_certificate.data || config->client_certificate.file)
 		return 0;
 	if (yaml_get(user->body, "exec"))
-		return take_exec(user, &config->exec);
-	return yaml_get(user->body, "auth-provider") ? take_provider(user, config) : 0;
+		return plugin_read_exec(user, &config->exec);
+	return yaml_get(user->body, "auth-provider") ? plugin_read_provider(user, config) : 0;
 }

@@ -22,11 +22,11 @@
 
 struct plugin {
 	uint32_t magic;
-	pid_t pid; /* 0: has ended */
-	int fd;    /* -1: nothing more comes */
+	pid_t pid; /* 0: it has ended */
+	int fd;    /* of its output; -1: closed */
 	int status;
 	char *command;
-	char *output; /* OUTPUT_MAX + 1 bytes, of which the kernel gives us those that are used */
+	char *output; /* OUTPUT_MAX + 1 bytes; the kernel allocates a page when it is used */
 	size_t size;
 };
 
@@ -44,21 +44,21 @@ static void environment_release(struct environment *environment)
 	free(environment->at);
 }
 
-static bool same_name(const char *a, const char *b)
+static bool environment_same_name(const char *a, const char *b)
 {
 	size_t n = strcspn(a, "=");
 
 	return n == strcspn(b, "=") && !strncmp(a, b, n);
 }
 
-/* Takes LINE, "NAME=value"; one of that name is replaced. There is room. */
+/* Adds LINE, "NAME=value", and owns it; replaces a line of the same name. There is room. */
 static int environment_put(struct environment *environment, char *line)
 {
 	size_t i = 0;
 
 	if (!line)
 		return err_set(-ENOMEM, "exec plugin");
-	while (i < environment->count && !same_name(environment->at[i], line))
+	while (i < environment->count && !environment_same_name(environment->at[i], line))
 		i++;
 	if (i == environment->count)
 		environment->count++;
@@ -68,21 +68,21 @@ static int environment_put(struct environment *environment, char *line)
 	return 0;
 }
 
-static char *line_of(const char *name, const char *value)
+static char *environment_line(const char *name, const char *value)
 {
 	char *line;
 
 	return asprintf(&line, "%s=%s", name, value) < 0 ? NULL : line;
 }
 
-/* What is said between our supervisor, the service manager and us. */
-static bool is_ours(const char *line)
+/* Returns: whether LINE is for this process alone, from its supervisor or the service manager. */
+static bool environment_is_private(const char *line)
 {
 	static const char *const names[] = {"KINF_DEATH_FD", "NOTIFY_SOCKET", "WATCHDOG_PID",
 		"WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (same_name(line, names[i]))
+		if (environment_same_name(line, names[i]))
 			return true;
 	return false;
 }
@@ -99,18 +99,18 @@ static int environment_fill(struct environment *environment, const struct kubeco
 	if (!environment->at)
 		return err_set(-ENOMEM, "exec plugin");
 	for (size_t i = 0; i < n && !r; i++)
-		if (!is_ours(environ[i]))
+		if (!environment_is_private(environ[i]))
 			r = environment_put(environment, strdup(environ[i]));
 	for (size_t i = 0; i < exec->n_variables && !r; i++)
 		r = environment_put(environment,
-			line_of(exec->variables[i].name, exec->variables[i].value));
-	return r ? r : environment_put(environment, line_of("KUBERNETES_EXEC_INFO", info));
+			environment_line(exec->variables[i].name, exec->variables[i].value));
+	return r ? r : environment_put(environment, environment_line("KUBERNETES_EXEC_INFO", info));
 }
 
 /* ---- starting ---- */
 
-/* The descriptors of the child: nothing to read, its output to FD, errors to ours, no others. */
-static int set_files(posix_spawn_file_actions_t *files, int fd)
+/* Sets the descriptors of the child: empty input, output to FD, errors to ours, no others. */
+static int plugin_set_files(posix_spawn_file_actions_t *files, int fd)
 {
 	int r = posix_spawn_file_actions_addopen(files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 
@@ -119,7 +119,7 @@ static int set_files(posix_spawn_file_actions_t *files, int fd)
 	return r ? r : posix_spawn_file_actions_addclosefrom_np(files, STDERR_FILENO + 1);
 }
 
-static int set_attributes(posix_spawnattr_t *attributes)
+static int plugin_set_attributes(posix_spawnattr_t *attributes)
 {
 	sigset_t none, usual;
 	int r;
@@ -134,8 +134,9 @@ static int set_attributes(posix_spawnattr_t *attributes)
 	return r ? r : posix_spawnattr_setsigdefault(attributes, &usual);
 }
 
-/* 0 or an errno value. */
-static int spawn(const char *command, char *const *argv, char *const *environment, int fd, pid_t *pid)
+/* Returns: 0 or a positive errno value. */
+static int plugin_spawn(
+	const char *command, char *const *argv, char *const *environment, int fd, pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
@@ -145,9 +146,9 @@ static int spawn(const char *command, char *const *argv, char *const *environmen
 		return r;
 	r = posix_spawnattr_init(&attributes);
 	if (!r) {
-		r = set_files(&files, fd);
+		r = plugin_set_files(&files, fd);
 		if (!r)
-			r = set_attributes(&attributes);
+			r = plugin_set_attributes(&attributes);
 		if (!r)
 			r = posix_spawnp(pid, command, &files, &attributes, argv, environment);
 		(void)posix_spawnattr_destroy(&attributes); /* can't fail */
@@ -156,7 +157,7 @@ static int spawn(const char *command, char *const *argv, char *const *environmen
 	return r;
 }
 
-static int not_started(const struct kubeconfig_exec *exec, int error)
+static int plugin_start_error(const struct kubeconfig_exec *exec, int error)
 {
 	const char *hint = exec->install_hint;
 
@@ -169,7 +170,7 @@ static int not_started(const struct kubeconfig_exec *exec, int error)
 		hint ? ": " : "", hint ? hint : "");
 }
 
-static int run(struct plugin *plugin, const struct kubeconfig_exec *exec, const char *info)
+static int plugin_run(struct plugin *plugin, const struct kubeconfig_exec *exec, const char *info)
 {
 	CLEANUP(environment_release) struct environment environment = {NULL};
 	AUTO_FREE char **argv = calloc(exec->n_args + 2, sizeof(*argv));
@@ -186,39 +187,42 @@ static int run(struct plugin *plugin, const struct kubeconfig_exec *exec, const 
 	if (pipe2(pipes, O_CLOEXEC) < 0)
 		return err_set(-errno, "exec plugin: pipe");
 	plugin->fd = pipes[0];
-	/* Only our end: who prints expects to wait. */
-	(void)fcntl(plugin->fd, F_SETFL, O_NONBLOCK); /* a pipe takes that */
-	r = spawn(exec->command, argv, environment.at, pipes[1], &plugin->pid);
+	/* Only our end does not block: the plugin expects its output to. It can't fail on a
+	 * pipe. */
+	(void)fcntl(plugin->fd, F_SETFL, O_NONBLOCK);
+	r = plugin_spawn(exec->command, argv, environment.at, pipes[1], &plugin->pid);
 	(void)close(pipes[1]);
 	if (r)
 		plugin->pid = 0;
-	return r ? not_started(exec, r) : 0;
+	return r ? plugin_start_error(exec, r) : 0;
 }
 
-/* Children are the process's: plugins that were killed and have not ended yet. */
+/* Plugins that were killed and have not ended yet. Of the whole process, since children are. */
 static struct {
 	pid_t pids[KILLED_MAX];
 	size_t n;
-} killed;
+} plugins_killed;
 
-/* Others' children, those of a program that holds us as a library, are not ours to reap. */
-static void reap_killed(void)
+/* Reaps the killed plugins by pid: waitpid(-1) could take children of other code in this
+ * process. */
+static void plugin_reap_killed(void)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < killed.n; i++)
-		if (waitpid(killed.pids[i], NULL, WNOHANG) == 0)
-			killed.pids[kept++] = killed.pids[i];
-	killed.n = kept;
+	for (size_t i = 0; i < plugins_killed.n; i++)
+		if (waitpid(plugins_killed.pids[i], NULL, WNOHANG) == 0)
+			plugins_killed.pids[kept++] = plugins_killed.pids[i];
+	plugins_killed.n = kept;
 }
 
-static void end(pid_t pid)
+static void plugin_kill(pid_t pid)
 {
-	reap_killed();
-	(void)kill(-pid, SIGKILL); /* has ended a moment ago: nobody is hit, it is not reaped */
-	/* One more that hangs in the kernel than we can remember stays a zombie until we end. */
-	if (waitpid(pid, NULL, WNOHANG) == 0 && killed.n < KILLED_MAX)
-		killed.pids[killed.n++] = pid;
+	plugin_reap_killed();
+	(void)kill(-pid, SIGKILL); /* the pid is not reused before waitpid() */
+	/* When more than KILLED_MAX hang in the kernel, the others stay zombies until this process
+	 * ends. */
+	if (waitpid(pid, NULL, WNOHANG) == 0 && plugins_killed.n < KILLED_MAX)
+		plugins_killed.pids[plugins_killed.n++] = pid;
 }
 
 int plugin_start(const struct kubeconfig_exec *exec, const char *info, struct plugin **ret_plugin)
@@ -234,8 +238,8 @@ int plugin_start(const struct kubeconfig_exec *exec, const char *info, struct pl
 	plugin->output = malloc(OUTPUT_MAX + 1);
 	if (!plugin->command || !plugin->output)
 		return err_set(-ENOMEM, "exec plugin");
-	reap_killed();
-	r = run(plugin, exec, info);
+	plugin_reap_killed();
+	r = plugin_run(plugin, exec, info);
 	if (r < 0)
 		return r;
 	*ret_plugin = TAKE(plugin);
@@ -251,7 +255,7 @@ void plugin_free(struct plugin **plugin)
 		return;
 	CHECK_OBJ(p, PLUGIN_MAGIC);
 	if (p->pid)
-		end(p->pid);
+		plugin_kill(p->pid);
 	cleanup_fd(&p->fd);
 	small_file_wipe(&p->output, p->size);
 	free(p->command);
@@ -267,7 +271,7 @@ int plugin_fd(const struct plugin *plugin)
 	return plugin->fd;
 }
 
-static int take_output(struct plugin *plugin)
+static int plugin_read_output(struct plugin *plugin)
 {
 	while (plugin->fd >= 0) {
 		ssize_t n = read(plugin->fd, plugin->output + plugin->size,
@@ -283,13 +287,14 @@ static int take_output(struct plugin *plugin)
 		}
 		plugin->size += (size_t)n;
 		if (plugin->size > OUTPUT_MAX)
-			return err_say(ERR_CREDENTIALS, "exec: executable %s printed more than %zu bytes",
-				plugin->command, OUTPUT_MAX);
+			return err_say(ERR_CREDENTIALS,
+				"exec: executable %s printed more than %zu bytes", plugin->command,
+				OUTPUT_MAX);
 	}
 	return 0;
 }
 
-static int exit_result(const struct plugin *plugin)
+static int plugin_exit_result(const struct plugin *plugin)
 {
 	int status = plugin->status;
 
@@ -302,25 +307,26 @@ static int exit_result(const struct plugin *plugin)
 	return 0;
 }
 
-int plugin_step(struct plugin *plugin)
+int plugin_collect(struct plugin *plugin)
 {
 	CHECK_OBJ(plugin, PLUGIN_MAGIC);
 	if (plugin->pid) {
-		/* Before its output is read for the last time. What it leaves behind in the background
-		 * may hold the pipe open for ever; that is not waited for. */
+		/* Before the output is read for the last time. A background process that the plugin
+		 * left may keep the pipe open for ever; we do not wait for it. */
 		pid_t pid = waitpid(plugin->pid, &plugin->status, WNOHANG);
 
 		if (pid == plugin->pid)
 			plugin->pid = 0;
 		else if (pid < 0 && errno == ECHILD)
-			plugin->pid = plugin->status = 0; /* somebody ignores SIGCHLD: its output tells */
+			plugin->pid = plugin->status =
+				0; /* SIGCHLD is ignored in this process: judge by the output */
 	}
 
-	int r = take_output(plugin);
+	int r = plugin_read_output(plugin);
 
 	if (r < 0)
 		return r;
-	return plugin->pid ? AGAIN : exit_result(plugin);
+	return plugin->pid ? AGAIN : plugin_exit_result(plugin);
 }
 
 struct bytes plugin_output(const struct plugin *plugin)

@@ -10,47 +10,36 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 
-/* Reads until the end or LIMIT + 1 bytes: bytes read, or -errno. */
-static ssize_t read_all(int fd, char *data, size_t limit)
-{
-	size_t size = 0;
-
-	while (size <= limit) {
-		ssize_t n = read(fd, data + size, limit + 1 - size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		size += (size_t)n;
-	}
-	return (ssize_t)size;
-}
-
 int small_file_read(const char *path, size_t limit, char **ret_text, size_t *ret_size)
 {
 	/* Non-blocking: a FIFO given by mistake must not hang a daemon. */
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	AUTO_FREE char *text = NULL;
-	ssize_t size;
+	size_t size = 0;
 
 	if (fd < 0)
 		return err_set(-errno, "opening '%s'", path);
 	text = malloc(limit + 2);
 	if (!text)
 		return err_set(-ENOMEM, "reading '%s'", path);
-	size = read_all(fd, text, limit);
-	if (size < 0)
-		return err_set((int)size, "reading '%s'", path);
-	if ((size_t)size > limit) {
-		explicit_bzero(text, (size_t)size);
+	while (size <= limit) {
+		ssize_t n = read(fd, text + size, limit + 1 - size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(-errno, "reading '%s'", path);
+		if (n == 0)
+			break;
+		size += (size_t)n;
+	}
+	if (size > limit) {
+		explicit_bzero(text, size);
 		return err_set(ERR_TOO_LARGE, "'%s': more than %zu bytes", path, limit);
 	}
 	text[size] = '\0';
 	*ret_text = TAKE(text);
-	*ret_size = (size_t)size;
+	*ret_size = size;
 	return 0;
 }
 
@@ -72,4 +61,9 @@ void small_file_wipe(char **text, size_t size)
 		explicit_bzero(*text, size);
 	free(*text);
 	*text = NULL;
+}
+
+void small_file_wipe_text(char **text)
+{
+	small_file_wipe(text, *text ? strlen(*text) : 0);
 }

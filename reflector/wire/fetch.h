@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One GET whose body is collected up to a limit and handed over as a whole. Discovery and identity use
- * it; lists and watches are streamed (http.h).
+ * One GET whose body is collected up to a limit and handed over as a whole. Discovery and identity
+ * use it; lists and watches are streamed (http.h).
  */
 #ifndef REFLECTOR_WIRE_FETCH_H
 #define REFLECTOR_WIRE_FETCH_H

@@ -46,7 +46,8 @@ static void head_add_warning(struct head *head, struct bytes value)
 	head_set_text(head->warning + used, sizeof(head->warning) - used, value);
 }
 
-/* Reads seconds, which API servers send. A date is ignored: comparing it needs the server's clock. */
+/* Reads seconds, which API servers send. A date is ignored: comparing it needs the server's
+ * clock. */
 static void head_set_retry_after(struct head *head, struct bytes value)
 {
 	const char *text = value.data;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of an HTTP answer's head that the reflector uses, read line by line. The lines are HTTP/1's, or
- * those that libcurl writes for HTTP/2.
+ * The parts of an HTTP answer's head that the reflector uses, read line by line. The lines are
+ * HTTP/1's, or those that libcurl writes for HTTP/2.
  */
 #ifndef REFLECTOR_WIRE_HEAD_H
 #define REFLECTOR_WIRE_HEAD_H
@@ -22,8 +22,9 @@ struct head {
 	char warning[256];      /* texts of the Warning headers, joined by "; "; cut */
 };
 
-/* Takes one line, with or without its line break. The first line's HEAD is all zeroes. Returns: 0; END when
- * the line ends the head. The head of an interim (1xx) answer does not end: another head follows. */
+/* Takes one line, with or without its line break. The first line's HEAD is all zeroes. Returns: 0;
+ * END when the line ends the head. The head of an interim (1xx) answer does not end: another head
+ * follows. */
 int head_line(struct head *head, struct bytes line);
 
 #endif

@@ -14,7 +14,8 @@
 #include "reflector/wire/http_internal.h"
 
 #define CONNECT_LIMIT_NS (10 * NS_PER_SECOND)
-/* A turn that reads less of a bulk answer than this is followed by a short sleep, see http_gather(). */
+/* A turn that reads less of a bulk answer than this is followed by a short sleep, see
+ * http_gather(). */
 #define GATHER_BYTES     (24u * 1024)
 #define GATHER_NS        1000000
 
@@ -92,7 +93,8 @@ void http_cancel(struct http_call **call)
 		return;
 	CHECK_OBJ(c, CALL_MAGIC);
 	if (c->http->performing)
-		c->cancelled = true; /* inside a callback libcurl must not be called; http_poll frees it */
+		c->cancelled =
+			true; /* inside a callback libcurl must not be called; http_poll frees it */
 	else
 		call_free(&c);
 }
@@ -113,7 +115,8 @@ static void call_fail(struct http_call *call, int result)
 	call_end(call, result);
 }
 
-/* Ends CALL when one of its limits is reached. Closes its connection when nothing else was heard on it. */
+/* Ends CALL when one of its limits is reached. Closes its connection when nothing else was heard on
+ * it. */
 static void call_check_limits(struct http_call *call)
 {
 	struct http *http = call->http;
@@ -125,13 +128,15 @@ static void call_check_limits(struct http_call *call)
 	if (http->clock_ns < at)
 		return;
 	if (!port)
-		(void)curl_easy_getinfo(call->easy, CURLINFO_LOCAL_PORT, &port); /* 0: no connection yet */
-	call_fail(call, err_say(ERR_TIMEOUT, "%s: %s within %g s", http->name, words, (double)limit_ns / 1e9));
+		(void)curl_easy_getinfo(
+			call->easy, CURLINFO_LOCAL_PORT, &port); /* 0: no connection yet */
+	call_fail(call, err_say(ERR_TIMEOUT, "%s: %s within %g s", http->name, words,
+				(double)limit_ns / 1e9));
 	(void)connections_condemn(&http->connections, (uint16_t)port, http->clock_ns - limit_ns);
 }
 
-/* Ends the oldest renewable call on a connection that was silent for long, so that its renewal shows
- * whether the connection lives. */
+/* Ends the oldest renewable call on a connection that was silent for long, so that its renewal
+ * shows whether the connection lives. */
 static void http_end_silent(struct http *http)
 {
 	struct http_call *oldest = NULL;
@@ -183,7 +188,8 @@ static int http_perform(struct http *http)
 	return code ? http_multi_error(code) : 0;
 }
 
-/* Returns: whether a TLS handshake is under way, after which its connection may carry many calls. */
+/* Returns: whether a TLS handshake is under way, after which its connection may carry many
+ * calls. */
 static bool http_is_connecting(const struct http *http)
 {
 	for (const struct http_call *call = http->calls; call; call = call->next) {
@@ -199,9 +205,9 @@ static bool http_is_connecting(const struct http *http)
 }
 
 /*
- * Checks whether there are credentials for the calls that wait. While an exec plugin runs, their limits
- * stand still: its time is not the server's. When it failed, all of them end with its sentence.
- * Returns: true when the calls may be handed to libcurl.
+ * Checks whether there are credentials for the calls that wait. While an exec plugin runs, their
+ * limits stand still: its time is not the server's. When it failed, all of them end with its
+ * sentence. Returns: true when the calls may be handed to libcurl.
  */
 static bool http_have_credentials(struct http *http)
 {
@@ -220,8 +226,8 @@ static bool http_have_credentials(struct http *http)
 
 /*
  * Hands waiting calls to libcurl, the oldest first. Over HTTP/2 one connection is opened at a time:
- * when all streams are taken, libcurl 7.88 would open one for every further call, although the first
- * of them could carry the others.
+ * when all streams are taken, libcurl 7.88 would open one for every further call, although the
+ * first of them could carry the others.
  */
 static int http_add_waiting(struct http *http)
 {
@@ -253,8 +259,8 @@ static int http_add_waiting(struct http *http)
 
 /*
  * Sleeps for a moment while a bulk answer arrives. A server writes a list in pieces of a few kB; a
- * process that wakes for each spends half of its time on waking. It does not sleep after a turn that may
- * have left bytes in the kernel.
+ * process that wakes for each spends half of its time on waking. It does not sleep after a turn
+ * that may have left bytes in the kernel.
  */
 static void http_gather(struct http *http)
 {
@@ -293,7 +299,8 @@ static int http_wait(struct http *http, int timeout_ms, struct pollfd *fds, size
 	return 0;
 }
 
-/* Calls on_done for each ended call. on_done may start and cancel calls, so each search begins again. */
+/* Calls on_done for each ended call. on_done may start and cancel calls, so each search begins
+ * again. */
 static void http_deliver(struct http *http)
 {
 	for (struct http_call *call; (call = http_next_ended(http));) {
@@ -387,7 +394,8 @@ void http_free(struct http **http)
 
 		call_free(&call);
 	}
-	(void)curl_multi_cleanup(h->multi); /* closes the sockets; NULL only makes it return an error */
+	(void)curl_multi_cleanup(
+		h->multi); /* closes the sockets; NULL only makes it return an error */
 	if (h->global_init)
 		curl_global_cleanup();
 	credential_free(&h->credential);

@@ -13,16 +13,16 @@
  * exactly one of two ways: `on_done` (its pointer is dead when on_done is called), or http_cancel
  * (no callback after it).
  *
- * While on_body runs nothing is read, so a slow caller slows the server down. A redirect is reported as
- * an answer and not followed: following it could carry credentials to another host.
+ * While on_body runs nothing is read, so a slow caller slows the server down. A redirect is
+ * reported as an answer and not followed: following it could carry credentials to another host.
  *
- * Limits count only the time in which the client listened: a process that was stopped, or that spent a
- * minute in one callback, does not mistake its own absence for the server's silence. When a call ends
- * for silence and nothing else was heard on its connection meanwhile, the client closes the
- * connection, so that the next call does not use it.
+ * Limits count only the time in which the client listened: a process that was stopped, or that
+ * spent a minute in one callback, does not mistake its own absence for the server's silence. When a
+ * call ends for silence and nothing else was heard on its connection meanwhile, the client closes
+ * the connection, so that the next call does not use it.
  *
- * While an exec plugin fetches credentials, calls wait for it and their limits stand still. When the
- * plugin fails, the calls end with ERR_CREDENTIALS and its sentence.
+ * While an exec plugin fetches credentials, calls wait for it and their limits stand still. When
+ * the plugin fails, the calls end with ERR_CREDENTIALS and its sentence.
  */
 #ifndef REFLECTOR_WIRE_HTTP_H
 #define REFLECTOR_WIRE_HTTP_H
@@ -58,27 +58,28 @@ struct http_request {
 	const char *path;   /* from the server's root, with query: "/api/v1/pods?limit=500" */
 	const char *accept; /* NULL: application/json */
 	const char *etag;   /* of the copy that the caller has: 304 if it is current. NULL: none */
-	bool gzip;          /* accept compressed answers; never for watches (docs/protocol.md 0.2) */
+	bool gzip; /* accept compressed answers; never for watches (docs/protocol.md 0.2) */
 	bool bulk;          /* a large answer is expected: use a large receive buffer */
 	bool renewable;     /* the client may end it with HTTP_SILENT after its answer began */
 
 	/* Nanoseconds, 0: no limit. */
-	uint64_t first_byte_ns; /* from http_start to the answer's headers, connecting included; then
-	                         * again to the end, if the status is not 200 */
+	uint64_t first_byte_ns; /* from http_start to the answer's headers, connecting included;
+				 * then again to the end, if the status is not 200 */
 	uint64_t idle_ns;       /* longest silence after the headers */
 	uint64_t total_ns;      /* from http_start to the end */
 
 	void *arg;
 	/* Called once, before any body; interim (1xx) answers are not reported. May be NULL. */
 	void (*on_status)(void *arg, const struct http_answer *answer);
-	/* Called with each piece of the body, never empty. Returns: 0 to go on; anything else ends the call
-	 * and is passed to on_done with the sentence that was set for it. NULL: the body is dropped. */
+	/* Called with each piece of the body, never empty. Returns: 0 to go on; anything else ends
+	 * the call and is passed to on_done with the sentence that was set for it. NULL: the body
+	 * is dropped. */
 	int (*on_body)(void *arg, struct bytes bytes);
 	/*
-	 * Called at the end. RESULT is 0 for a complete answer, whatever its status; the value on_body
-	 * returned; ERR_NETWORK (name not found, refused, reset, cut off), ERR_TLS, ERR_TIMEOUT or
-	 * ERR_PROTOCOL (not HTTP), each with a sentence that names the server and the reason;
-	 * ERR_CREDENTIALS; -ENOMEM; HTTP_SILENT. STATUS is 0 when no headers came.
+	 * Called at the end. RESULT is 0 for a complete answer, whatever its status; the value
+	 * on_body returned; ERR_NETWORK (name not found, refused, reset, cut off), ERR_TLS,
+	 * ERR_TIMEOUT or ERR_PROTOCOL (not HTTP), each with a sentence that names the server and
+	 * the reason; ERR_CREDENTIALS; -ENOMEM; HTTP_SILENT. STATUS is 0 when no headers came.
 	 */
 	void (*on_done)(void *arg, int result, int status);
 };
@@ -86,9 +87,9 @@ struct http_request {
 /* Makes a client. Borrows CONFIG until http_free. Reads the token file, if CONFIG names one.
  * Returns: 0, ERR_CONFIG, -ENOMEM. */
 int http_new(const struct kubeconfig *config, struct http **ret_http);
-/* Sets how long connecting may take, TLS included, for later requests (at first 10 s), and after how
- * long without a byte on a connection one of its renewable calls ends with HTTP_SILENT, so that its
- * renewal shows whether the connection lives (at first 0: never). */
+/* Sets how long connecting may take, TLS included, for later requests (at first 10 s), and after
+ * how long without a byte on a connection one of its renewable calls ends with HTTP_SILENT, so that
+ * its renewal shows whether the connection lives (at first 0: never). */
 void http_set_limits(struct http *http, uint64_t connect_ns, uint64_t silence_ns);
 /* Cancels all calls and frees the client. */
 void http_free(struct http **http);
@@ -103,9 +104,9 @@ void http_set_quiet(struct http_call *call);
 /* Ends a call without a further callback and nulls the pointer. Accepts NULL. */
 void http_cancel(struct http_call **call);
 
-/* Waits up to TIMEOUT_MS (-1: no limit) for transfers or FDS, runs transfers, calls callbacks. Fills in
- * FDS as poll(2) does, for POLLIN, POLLPRI and POLLOUT.
- * Returns: 0, or ERR_NETWORK or -ENOMEM when libcurl itself failed; never the error of a call. */
+/* Waits up to TIMEOUT_MS (-1: no limit) for transfers or FDS, runs transfers, calls callbacks.
+ * Fills in FDS as poll(2) does, for POLLIN, POLLPRI and POLLOUT. Returns: 0, or ERR_NETWORK or
+ * -ENOMEM when libcurl itself failed; never the error of a call. */
 int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fds);
 
 /* Returns: the server as in the kubeconfig, without credentials: "https://host:6443/prefix". */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a call is without libcurl: its limits' clock, its place in the list, the bytes of its answer. */
+/* What a call is without libcurl: its limits' clock, its place in the list, the bytes of its
+ * answer. */
 #include "reflector/wire/http_internal.h"
 
 #include <limits.h>
@@ -98,7 +99,8 @@ bool http_call_take_header(struct http_call *call, struct bytes line)
 
 	call->header_bytes += line.size;
 	if (call->header_bytes > HEADER_BYTES_MAX)
-		return call_stop(call, err_say(ERR_PROTOCOL, "%s: headers without end", http->name));
+		return call_stop(
+			call, err_say(ERR_PROTOCOL, "%s: headers without end", http->name));
 	/* A line after the end of the head is a trailer. */
 	if (!call->limit.answered && head_line(&call->head, line) == END) {
 		const struct head *head = &call->head;
@@ -132,8 +134,8 @@ bool http_call_take_body(struct http_call *call, struct bytes bytes)
 
 	call->http->counts.bytes += bytes.size;
 	if (!call->limit.answered) /* a 101 that we did not ask for */
-		r = err_say(ERR_PROTOCOL, "%s: the answer is not HTTP (status %d)", call->http->name,
-			call->head.status);
+		r = err_say(ERR_PROTOCOL, "%s: the answer is not HTTP (status %d)",
+			call->http->name, call->head.status);
 	else if (call->request.on_body && bytes.size > 0)
 		r = call->request.on_body(call->request.arg, bytes);
 	if (call->request.bulk)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Converts libcurl's result codes to error codes and sentences that name the server and the reason. */
+/* Converts libcurl's result codes to error codes and sentences that name the server and the
+ * reason. */
 #include "reflector/wire/http_internal.h"
 
 #include <errno.h>
@@ -83,9 +84,11 @@ static const char *failure_of_proxy(const struct http_call *call, CURLcode code)
 	case CURLE_RECV_ERROR:
 	case CURLE_SEND_ERROR:
 	case CURLE_GOT_NOTHING:
-		return status || !call->opened_connection ? NULL : "the proxy closed the connection";
+		return status || !call->opened_connection ? NULL
+							  : "the proxy closed the connection";
 	default:
-		return status || !failure_is_tls(code) || !http->proxy.tls ? NULL : "TLS to the proxy";
+		return status || !failure_is_tls(code) || !http->proxy.tls ? NULL
+									   : "TLS to the proxy";
 	}
 }
 
@@ -95,17 +98,21 @@ int http_call_failure(const struct http_call *call, CURLcode code)
 	const char *proxy = failure_of_proxy(call, code), *words;
 	long os_error = 0;
 
-	/* Over plain http a proxy's 407 looks like the server's answer; an API server never sends it. */
+	/* Over plain http a proxy's 407 looks like the server's answer; an API server never sends
+	 * it. */
 	if (!code && call->head.status == 407)
-		return err_say(ERR_NETWORK, "%s: " HTTP_PROXY_WANTS_USER " (HTTP 407)", call->http->name);
+		return err_say(
+			ERR_NETWORK, "%s: " HTTP_PROXY_WANTS_USER " (HTTP 407)", call->http->name);
 	if (!code)
 		return 0;
-	/* For a refused connection the system's text says more than libcurl's. It is 0 when unknown. */
+	/* For a refused connection the system's text says more than libcurl's. It is 0 when
+	 * unknown. */
 	(void)curl_easy_getinfo(call->easy, CURLINFO_OS_ERRNO, &os_error);
 	if (code == CURLE_COULDNT_CONNECT && os_error)
 		reason = err_name(-(int)os_error);
 
 	int r = failure_code(code, call->limit.answered, &words);
 
-	return err_say(proxy ? ERR_NETWORK : r, "%s: %s: %s", call->http->name, proxy ? proxy : words, reason);
+	return err_say(proxy ? ERR_NETWORK : r, "%s: %s: %s", call->http->name,
+		proxy ? proxy : words, reason);
 }

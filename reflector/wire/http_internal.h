@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of the http group; other modules include http.h. Each file of the group does one thing:
+ * The inside of the http group; other modules include http.h. Each file of the group does one
+ * thing:
  *
  *	http.c          life of client and calls, and the loop that runs them
  *	http_setup.c    the server's URL, the proxy, and the libcurl options of a call
@@ -45,7 +46,8 @@ struct http_call {
 	struct http_request request;    /* path, accept and etag are NULL: libcurl has copies */
 	CURL *easy;
 	struct curl_slist *headers;           /* hold credentials: wiped when freed */
-	struct certificate_set *certificates; /* since it was handed to libcurl; NULL over plain http */
+	struct certificate_set
+		*certificates; /* since it was handed to libcurl; NULL over plain http */
 	unsigned credential_version;          /* of the credentials in `headers` */
 	bool cancelled;         /* cancelled inside a callback of libcurl; http_poll frees it */
 	bool opened_connection; /* it opened a connection of its own ... */
@@ -81,8 +83,9 @@ struct http {
 	uint64_t last_ns;  /* monotonic time at which clock_ns was last moved */
 
 	char *base;                    /* URL that paths are appended to */
-	char *host_header;             /* "Host: ..." when it differs from BASE's; NULL: as in base */
-	struct curl_slist *connect_to; /* real host, when BASE holds tls-server-name; NULL: BASE's */
+	char *host_header; /* "Host: ..." when it differs from BASE's; NULL: as in base */
+	struct curl_slist
+		*connect_to; /* real host, when BASE holds tls-server-name; NULL: BASE's */
 	struct proxy proxy;
 	char *name; /* of the server, and of the proxy if any, for sentences */
 };
@@ -94,14 +97,15 @@ struct http {
 int http_parse_server(struct http *http);
 /* Sets libcurl's options for CALL, credentials excepted. Returns: 0, ERR_UNSUPPORTED, -ENOMEM. */
 int http_call_set_up(struct http_call *call, const struct http_request *request);
-/* Adds headers and certificates with our credentials, just before libcurl gets CALL: they may have been
- * rotated since http_start. Returns: 0, an error of credential_headers, ERR_UNSUPPORTED, -ENOMEM. */
+/* Adds headers and certificates with our credentials, just before libcurl gets CALL: they may have
+ * been rotated since http_start. Returns: 0, an error of credential_headers, ERR_UNSUPPORTED,
+ * -ENOMEM. */
 int http_call_set_credentials(struct http_call *call);
 
 /* ---- http_call.c ---- */
 
-/* Moves the clock of limits by the time since the last move, by at most WAITED_MS and one second: more
- * was not spent listening. */
+/* Moves the clock of limits by the time since the last move, by at most WAITED_MS and one second:
+ * more was not spent listening. */
 void http_move_clock(struct http *http, uint64_t waited_ms);
 /* Returns: milliseconds until the next limit is reached, at most TIMEOUT_MS (-1: INT_MAX). */
 int http_wait_ms(const struct http *http, int timeout_ms);
@@ -113,8 +117,8 @@ struct http_call *http_oldest_waiting(const struct http *http);
 /* Returns: a call whose on_done is still to be called; NULL: none. */
 struct http_call *http_next_ended(const struct http *http);
 
-/* Takes one header line or trailer, or a piece of the body. Returns: false to make libcurl end the call;
- * call->stop and call->sentence say why, unless the call was cancelled. */
+/* Takes one header line or trailer, or a piece of the body. Returns: false to make libcurl end the
+ * call; call->stop and call->sentence say why, unless the call was cancelled. */
 bool http_call_take_header(struct http_call *call, struct bytes line);
 bool http_call_take_body(struct http_call *call, struct bytes bytes);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The server's URL and proxy, parsed once, and the libcurl options of each call. curl_easy_setopt fails
- * only for lack of memory and for options that this libcurl was built without; the first failure
- * sticks, so a list of options has one check at its end.
+ * The server's URL and proxy, parsed once, and the libcurl options of each call. curl_easy_setopt
+ * fails only for lack of memory and for options that this libcurl was built without; the first
+ * failure sticks, so a list of options has one check at its end.
  */
 #include "reflector/wire/http_internal.h"
 
@@ -58,8 +58,8 @@ static void cleanup_curl(char **text)
 	curl_free(*text);
 }
 
-/* Puts tls-server-name into URL, since libcurl takes SNI and the name to verify from the URL alone. The
- * real host goes into connect_to and the Host header. */
+/* Puts tls-server-name into URL, since libcurl takes SNI and the name to verify from the URL alone.
+ * The real host goes into connect_to and the Host header. */
 static int setup_rename_server(struct http *http, CURLU *url, const char *host, const char *port)
 {
 	CLEANUP(cleanup_curl) char *given = NULL;
@@ -72,7 +72,8 @@ static int setup_rename_server(struct http *http, CURLU *url, const char *host, 
 	http->connect_to = curl_slist_append(NULL, connect_to);
 	/* A Host header has a port only when the URL gives one. */
 	(void)curl_url_get(url, CURLUPART_PORT, &given, 0);
-	if (asprintf(&http->host_header, "Host: %s%s%s", host, given ? ":" : "", given ? given : "") < 0)
+	if (asprintf(&http->host_header, "Host: %s%s%s", host, given ? ":" : "",
+		    given ? given : "") < 0)
 		http->host_header = NULL;
 	if (!http->connect_to || !http->host_header)
 		return err_set(-ENOMEM, "server");
@@ -99,9 +100,11 @@ static int setup_proxy(struct http *http, const char *host, const char *port)
 	if (!http->proxy.url) {
 		http->name = strdup(server);
 	} else {
-		/* libcurl's errors repeat a URL that it can't read, password included, so check it here. */
+		/* libcurl's errors repeat a URL that it can't read, password included, so check it
+		 * here. */
 		if (curl_url_set(url, CURLUPART_URL, http->proxy.url, CURLU_NON_SUPPORT_SCHEME))
-			return err_say(ERR_CONFIG, "%s: not the URL of a proxy", http->proxy.source);
+			return err_say(
+				ERR_CONFIG, "%s: not the URL of a proxy", http->proxy.source);
 		if (asprintf(&http->name, "%s through proxy %s", server, http->proxy.name) < 0)
 			http->name = NULL;
 	}
@@ -191,10 +194,11 @@ static int setup_on_close(void *arg, curl_socket_t fd)
 	return close(fd);
 }
 
-/* Ends a CONNECT that takes too long: libcurl 7.88 reads a proxy's answer to CONNECT for as long as it
- * goes on, checks no limit meanwhile, and holds up all other calls. Returns: 1 to end the call. */
-static int setup_check_tunnel(void *arg, curl_off_t download, curl_off_t downloaded, curl_off_t upload,
-	curl_off_t uploaded)
+/* Ends a CONNECT that takes too long: libcurl 7.88 reads a proxy's answer to CONNECT for as long as
+ * it goes on, checks no limit meanwhile, and holds up all other calls. Returns: 1 to end the
+ * call. */
+static int setup_check_tunnel(void *arg, curl_off_t download, curl_off_t downloaded,
+	curl_off_t upload, curl_off_t uploaded)
 {
 	const struct http_call *call = arg;
 	curl_off_t done_us = 0;
@@ -225,7 +229,8 @@ static int setup_add_headers(struct http_call *call, const struct http_request *
 	AUTO_FREE char *accept = NULL, *known = NULL;
 	int r;
 
-	if (asprintf(&accept, "Accept: %s", request->accept ? request->accept : "application/json") < 0) {
+	if (asprintf(&accept, "Accept: %s",
+		    request->accept ? request->accept : "application/json") < 0) {
 		accept = NULL;
 		return err_set(-ENOMEM, "request headers");
 	}
@@ -257,11 +262,13 @@ static void setup_connection(struct setup *setup, struct http_call *call)
 	if (http->connect_to)
 		SET(setup, CURLOPT_CONNECT_TO, http->connect_to);
 	if (http->config->tls) {
-		/* Zero: the system's roots are read again for each connection, since they may be rotated. */
+		/* Zero: the system's roots are read again for each connection, since they may be
+		 * rotated. */
 		SET(setup, CURLOPT_CA_CACHE_TIMEOUT, 0L);
 		SET(setup, CURLOPT_SSL_VERIFYPEER, http->config->insecure ? 0L : 1L);
 		SET(setup, CURLOPT_SSL_VERIFYHOST, http->config->insecure ? 0L : 2L);
-		/* A call waits for a connection that may carry it as well, instead of opening another. */
+		/* A call waits for a connection that may carry it as well, instead of opening
+		 * another. */
 		SET(setup, CURLOPT_PIPEWAIT, 1L);
 		SET(setup, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 	}
@@ -271,7 +278,8 @@ static void setup_through_proxy(struct setup *setup, struct http_call *call)
 {
 	const struct http *http = call->http;
 
-	/* proxy_choose() has read the environment; empty texts keep libcurl from reading it again. */
+	/* proxy_choose() has read the environment; empty texts keep libcurl from reading it
+	 * again. */
 	SET(setup, CURLOPT_PROXY, http->proxy.url ? http->proxy.url : "");
 	SET(setup, CURLOPT_NOPROXY, "");
 	SET(setup, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
@@ -342,15 +350,18 @@ int http_call_set_credentials(struct http_call *call)
 	if (!http->config->tls)
 		return setup_result(&setup);
 
-	/* libcurl puts a call only on a connection opened with the same CA and certificate, byte by byte. */
+	/* libcurl puts a call only on a connection opened with the same CA and certificate, byte by
+	 * byte. */
 	struct certificate_set *set = certificates_take(http->certificates, now);
 
 	call->certificates = set;
 	if (set->ca.data) {
-		/* A proxy's certificate may be signed by the cluster's CA, as for Go, or by the system's. */
+		/* A proxy's certificate may be signed by the cluster's CA, as for Go, or by the
+		 * system's. */
 		if (http->proxy.tls)
 			setup_pem(&setup, &set->ca, CURLOPT_PROXY_CAINFO_BLOB);
-		/* The cluster's CA replaces the system's; without this line libcurl would add them. */
+		/* The cluster's CA replaces the system's; without this line libcurl would add
+		 * them. */
 		SET(&setup, CURLOPT_CAPATH, NULL);
 		setup_pem(&setup, &set->ca, CURLOPT_CAINFO_BLOB);
 	}

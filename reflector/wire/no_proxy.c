@@ -32,7 +32,8 @@ static bool no_proxy_address(const char *text, struct no_proxy_address *ret_addr
 	return true;
 }
 
-static bool no_proxy_same_prefix(const struct no_proxy_address *a, const struct no_proxy_address *b, unsigned bits)
+static bool no_proxy_same_prefix(
+	const struct no_proxy_address *a, const struct no_proxy_address *b, unsigned bits)
 {
 	unsigned whole = bits / 8, rest = bits % 8;
 
@@ -90,7 +91,8 @@ static bool no_proxy_matches_name(const char *entry, const char *host)
 }
 
 /* ADDRESS is HOST's, NULL when HOST is a name. */
-static bool no_proxy_entry_matches(char *entry, const char *host, const struct no_proxy_address *address, const char *port)
+static bool no_proxy_entry_matches(
+	char *entry, const char *host, const struct no_proxy_address *address, const char *port)
 {
 	struct no_proxy_address other;
 	unsigned bits;
@@ -99,7 +101,8 @@ static bool no_proxy_entry_matches(char *entry, const char *host, const struct n
 		return true;
 	if (strchr(entry, '/'))
 		return no_proxy_network(entry, &other, &bits) && address &&
-		       other.is_ipv4 == address->is_ipv4 && no_proxy_same_prefix(&other, address, bits);
+		       other.is_ipv4 == address->is_ipv4 &&
+		       no_proxy_same_prefix(&other, address, bits);
 
 	const char *wanted = no_proxy_cut_port(&entry);
 
@@ -148,5 +151,6 @@ bool no_proxy_is_loopback(const char *host)
 
 	if (!no_proxy_address(host, &address))
 		return !strcmp(host, "localhost");
-	return address.is_ipv4 ? address.bytes[MAPPED] == 127 : no_proxy_same_prefix(&address, &loopback, 128);
+	return address.is_ipv4 ? address.bytes[MAPPED] == 127
+			       : no_proxy_same_prefix(&address, &loopback, 128);
 }

@@ -12,8 +12,8 @@
 #include "common/err.h"
 #include "reflector/wire/no_proxy.h"
 
-/* libcurl uses port 1080 for an http proxy without a port, and resolves names itself for socks5; Go does
- * neither. */
+/* libcurl uses port 1080 for an http proxy without a port, and resolves names itself for socks5; Go
+ * does neither. */
 static const struct proxy_scheme {
 	const char *name, *curl_name, *port;
 } proxy_schemes[] = {
@@ -58,8 +58,9 @@ static bool proxy_read_authority(const char *text, struct proxy_parts *parts)
 	parts->user_size = at ? (int)(at + 1 - text) : 0;
 	parts->host = text + parts->user_size;
 
-	const char *bracket = *parts->host == '[' ? memchr(parts->host, ']', (size_t)(end - parts->host))
-						  : parts->host;
+	const char *bracket = *parts->host == '['
+				      ? memchr(parts->host, ']', (size_t)(end - parts->host))
+				      : parts->host;
 
 	if (!bracket)
 		return false;
@@ -83,11 +84,13 @@ static int proxy_read_url(const char *url, const char *source, struct proxy *ret
 	if (!parts.scheme && !strstr(url, "://"))
 		parts.scheme = &proxy_schemes[0];
 	if (!parts.scheme || !proxy_read_authority(rest, &parts))
-		return err_say(ERR_CONFIG, "%s: not the URL of a proxy; write http://proxy:3128, https:// "
-			"or socks5://", source);
+		return err_say(ERR_CONFIG,
+			"%s: not the URL of a proxy; write http://proxy:3128, https:// "
+			"or socks5://",
+			source);
 	proxy.tls = !strcmp(parts.scheme->name, "https://");
-	if (asprintf(&proxy.url, "%s%.*s%.*s:%.*s", parts.scheme->curl_name, parts.user_size, parts.user,
-		    parts.host_size, parts.host, parts.port_size, parts.port) < 0)
+	if (asprintf(&proxy.url, "%s%.*s%.*s:%.*s", parts.scheme->curl_name, parts.user_size,
+		    parts.user, parts.host_size, parts.host, parts.port_size, parts.port) < 0)
 		proxy.url = NULL;
 	if (asprintf(&proxy.name, "%s%.*s:%.*s", parts.scheme->name, parts.host_size, parts.host,
 		    parts.port_size, parts.port) < 0)

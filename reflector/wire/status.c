@@ -133,7 +133,8 @@ static void status_add_escaped(struct status *status, struct bytes text)
 /* Reads {"kind":"Status", reason, message, details, code}. */
 static void status_read_object(struct bytes body, struct status *status)
 {
-	struct bytes reason = status_member(body, "reason"), message = status_member(body, "message");
+	struct bytes reason = status_member(body, "reason"),
+		     message = status_member(body, "message");
 	struct bytes code, details = BYTES_LIT("{}"), seconds;
 
 	if (!status->code && scan_find(body, "code", &code) == FOUND)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads why the API server refused: the HTTP status, the Status object in the body or in an ERROR event, and
- * Retry-After become the failure kind by which a feed's state machine decides. The Status's reason
- * decides, the number only without a known reason; 429 decides always (docs/protocol.md 8).
+ * Reads why the API server refused: the HTTP status, the Status object in the body or in an ERROR
+ * event, and Retry-After become the failure kind by which a feed's state machine decides. The
+ * Status's reason decides, the number only without a known reason; 429 decides always
+ * (docs/protocol.md 8).
  */
 #ifndef REFLECTOR_WIRE_STATUS_H
 #define REFLECTOR_WIRE_STATUS_H
@@ -35,8 +36,8 @@ struct status {
 	char text[STATUS_TEXT];  /* "410 Expired: too old resource version: 7 (42)", printable */
 };
 
-/* Reads a refusal. BODY is at most the first few kB, perhaps not a Status. CODE is the HTTP status, 0 for an
- * ERROR event, whose Status holds the code. RETRY_AFTER_NS is the header's; 0: none. */
+/* Reads a refusal. BODY is at most the first few kB, perhaps not a Status. CODE is the HTTP status,
+ * 0 for an ERROR event, whose Status holds the code. RETRY_AFTER_NS is the header's; 0: none. */
 void status_read(int code, uint64_t retry_after_ns, struct bytes body, struct status *ret_status);
 
 /* Makes the status of a failure without an answer; TEXT says why it failed. */

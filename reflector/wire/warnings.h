@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Remembers the Warning headers that the API server sent (deprecated versions and the like). The server
- * repeats a warning with every answer; the log gets each text once.
+ * Remembers the Warning headers that the API server sent (deprecated versions and the like). The
+ * server repeats a warning with every answer; the log gets each text once.
  */
 #ifndef REFLECTOR_WIRE_WARNINGS_H
 #define REFLECTOR_WIRE_WARNINGS_H

@@ -130,7 +130,7 @@ echo '{json.dumps(answer)}'
     (tmp_path / "broken").touch()
     door.refuse = lambda _: (401, UNAUTHORIZED)
     door.cut()
-    daemons.wait_log("what it printed is not JSON")
+    daemons.wait_log("its output is not JSON")
     eventually(lambda: "not JSON" in store.feed_status("pods")["lastError"])
     assert found(store, words) == []
     assert MARKER not in (tmp_path / "parent").read_text()

@@ -84,7 +84,7 @@ static inline int settle_at(struct exec *exec, uint64_t now, uint64_t wall)
 {
 	int r = AGAIN;
 
-	for (int i = 0; i < 4000 && (r = exec_step(exec, now, wall)) == AGAIN; i++)
+	for (int i = 0; i < 4000 && (r = exec_renew(exec, now, wall)) == AGAIN; i++)
 		(void)poll(NULL, 0, 5);
 	return r;
 }
@@ -100,7 +100,7 @@ static inline void shows(struct exec *exec, uint64_t now, const char *token)
 	int r = settle(exec, now);
 
 	cr_assert_eq(r, 0, "%s", err_text(r));
-	cr_assert_str_eq(exec_shown(exec)->token, token);
+	cr_assert_str_eq(exec_credentials(exec)->token, token);
 }
 
 /* A first run comes to ERR_CREDENTIALS with this in its sentence. */

@@ -152,14 +152,14 @@ Test(exec, timestamps_are_read_with_fractions_and_zones)
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		if (i == 2) /* before 1970: no credential is that old */
-			cr_assert_eq(exec_credential_time(bytes_str(good[i].text), &ns), ERR_SYNTAX);
+			cr_assert_not(exec_credential_time(bytes_str(good[i].text), &ns));
 		else
-			cr_assert_eq(exec_credential_time(bytes_str(good[i].text), &ns), 0);
+			cr_assert(exec_credential_time(bytes_str(good[i].text), &ns));
 		cr_assert(i == 2 || ns == good[i].ns, "%s: %llu", good[i].text,
 			(unsigned long long)ns);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		cr_assert_eq(exec_credential_time(bytes_str(bad[i]), &ns), ERR_SYNTAX, "%s", bad[i]);
+		cr_assert_not(exec_credential_time(bytes_str(bad[i]), &ns), "%s", bad[i]);
 }
 
 /* ---- what it is told ---- */
@@ -285,7 +285,7 @@ static void shows_at(struct exec *exec, uint64_t now, uint64_t wall, const char 
 	int r = settle_at(exec, now, wall);
 
 	cr_assert_eq(r, 0, "%s", err_text(r));
-	cr_assert_str_eq(exec_shown(exec)->token, token);
+	cr_assert_str_eq(exec_credentials(exec)->token, token);
 }
 
 Test(exec, k19_expired_credentials_are_replaced)
@@ -298,7 +298,7 @@ Test(exec, k19_expired_credentials_are_replaced)
 	shows_at(exec, now, WALL + 4 * SECOND, "one");
 	cr_assert_eq(n_runs(), 1);
 	prints("{\"token\":\"two\",\"expirationTimestamp\":\"2030-03-17T17:46:50Z\"}");
-	cr_assert_eq(exec_step(exec, now, WALL + 6 * SECOND), AGAIN);
+	cr_assert_eq(exec_renew(exec, now, WALL + 6 * SECOND), AGAIN);
 	shows_at(exec, now, WALL + 6 * SECOND, "two");
 	cr_assert_eq(n_runs(), 2);
 	/* Short lives are nothing to be punished for. */
@@ -318,14 +318,14 @@ Test(exec, credentials_about_to_expire_are_renewed_beside_the_requests)
 	shows_at(exec, now, soon - SECOND, "one");
 	cr_assert(!exec_is_running(exec));
 	prints("{\"token\":\"two\"}");
-	cr_assert_eq(exec_step(exec, now, soon), 0);
-	cr_assert_str_eq(exec_shown(exec)->token, "one");
+	cr_assert_eq(exec_renew(exec, now, soon), 0);
+	cr_assert_str_eq(exec_credentials(exec)->token, "one");
 	cr_assert(exec_is_running(exec));
 	for (int i = 0; i < 2000 && exec_is_running(exec); i++) {
-		cr_assert_eq(exec_step(exec, now, soon), 0);
+		cr_assert_eq(exec_renew(exec, now, soon), 0);
 		(void)poll(NULL, 0, 5);
 	}
-	cr_assert_str_eq(exec_shown(exec)->token, "two");
+	cr_assert_str_eq(exec_credentials(exec)->token, "two");
 	exec_free(&exec);
 }
 
@@ -353,7 +353,7 @@ Test(exec, plugin_that_does_not_end_is_killed_with_its_children)
 
 	(void)snprintf(line, sizeof(line), "sleep 1000 & echo $! >'%s/child'; wait", dir);
 	plugin(line);
-	cr_assert_eq(exec_step(exec, now, WALL), AGAIN);
+	cr_assert_eq(exec_renew(exec, now, WALL), AGAIN);
 	(void)snprintf(line, sizeof(line), "%s/child", dir);
 	for (int i = 0; i < 2000 && !child; i++) {
 		(void)poll(NULL, 0, 5);
@@ -364,8 +364,8 @@ Test(exec, plugin_that_does_not_end_is_killed_with_its_children)
 			cr_assert_eq(fclose(f), 0);
 	}
 	cr_assert_gt(child, 0);
-	cr_assert_eq(exec_step(exec, now, WALL), AGAIN);
-	cr_assert_eq(exec_step(exec, now + 2 * SECOND, WALL), ERR_CREDENTIALS);
+	cr_assert_eq(exec_renew(exec, now, WALL), AGAIN);
+	cr_assert_eq(exec_renew(exec, now + 2 * SECOND, WALL), ERR_CREDENTIALS);
 	cr_assert(strstr(err_text(ERR_CREDENTIALS), "did not end within 1 s"));
 	uint64_t ticks;
 
