@@ -3,7 +3,8 @@
 """Checks that each reference to a document, section, case or test leads to something in the repository.
 
 * A name of a .md file is one of a tracked file: from the root, from the file's own directory, or bare (FORMAT.md);
-  documents of docs/ are named with docs/ outside of it. Paths below spec/ and design/ do not exist here.
+  documents of docs/ are named with docs/ outside of it. Paths below spec/ and design/ do not exist here. A source
+  file with its directory (store/env/env.c) is tracked.
 * `docs/protocol.md 7.5` and `FORMAT.md, Rings` name a section by its number or title.
 * C01, K03, S12 are cases of docs/protocol.md 18, also in the names of tests.
 * Rows of tests/ROWS.md and tests/INFORMER_ROWS.md are cases of docs/protocol.md and tests of docs/informer.md 9, and
@@ -25,6 +26,7 @@ CASES = ROOT / "docs/protocol.md"
 INFORMER = ROOT / "docs/informer.md"
 NOT_TEXT = ("tests/fuzz/",)  # seeds are bytes for parsers
 INSTALLED = ("share/doc/",)  # where installed files are
+SOURCE = r"(?<![\w/.<-])(?:common|store|reflector|processor|reader|tests|scripts)/[\w./-]+\.(?:c|h|cpp|def|py|sh)\b"
 
 
 @functools.cache
@@ -102,6 +104,9 @@ def check_text(path):
         why = check_sections(target, text[match.end():match.end() + 100]) if target else f"there is no '{name}'"
         if why:
             yield fault(match.start(), why)
+    for match in re.finditer(SOURCE, text):
+        if match[0] not in tracked():
+            yield fault(match.start(), f"there is no '{match[0]}'")
     known = cases()
     for match in re.finditer(r"(?<![\w&#%+-])[CKS][0-9]{2}(?!\w)", text):
         if match[0] not in known:
