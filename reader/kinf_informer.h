@@ -97,6 +97,11 @@ struct kinf_handler_options {
 	/* The position is no longer kept, or the feeds are others: all objects follow as initial ones,
 	 * then on_sync; what did not come again is gone. */
 	void (*on_lapped)(void *arg);
+	/* The handler can't go on, e.g. KINF_NO_INDEX: its filter's index was removed. TEXT says why.
+	 * Called once for a cause; when it is gone the handler begins again with a lapse. Other
+	 * handlers are not concerned. NULL: kinf_informer_dispatch returns the error, after the
+	 * other handlers had their turns. */
+	void (*on_error)(void *arg, int error, const char *text);
 	/* NULL: all objects. Its feed, limit, order and token mean nothing here. A change that crosses it
 	 * is an add, or a delete with the last state inside. */
 	const struct kinf_query *filter;

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -242,6 +243,8 @@ struct round {
 	int called;
 	uint64_t examined;
 	bool left;         /* there may be more to do at once */
+	int error;         /* the first one of a handler without on_error, and its sentence */
+	char text[512];
 };
 
 static bool is_over(const struct kinf_informer *informer, const struct round *round)
@@ -263,23 +266,23 @@ static void forget_feeds(struct kinf_informer *informer)
 	}
 }
 
-/* 0: its walk has begun; AGAIN: it can't yet. */
-static int make_ready(struct kinf_informer *informer, struct kinf_handler *h)
-{
-	if (h->follow)
-		return 0;
-	if (!informer->feeds)
-		return AGAIN;
-	int r = handler_learn(h);
-	return r == 0 ? handler_begin(h) : r;
-}
-
-/* A turn of one handler. 0; AGAIN: it has nothing to do; GONE; errors. */
+/* Runs up to TURN items of one handler. Returns 0: it may have more; AGAIN: it has nothing to do; GONE;
+ * errors. */
 static int give_turn(struct kinf_informer *informer, struct kinf_handler *h, struct round *round)
 {
-	/* A lapse is told when it is known what follows it. */
-	int r = informer->feeds && h->lapse_owed ? 0 : make_ready(informer, h);
-
+	if (!h->follow) {
+		if (!informer->feeds)
+			return AGAIN;
+		int r = handler_learn(h);
+		/* A lapse is reported when it is known what follows it. */
+		if (r == 0 && !h->lapse_owed)
+			r = handler_begin(h);
+		h->error = r < 0 ? r : 0;
+		if (r != 0)
+			return r;
+		h->retry_ns = 0;
+	}
+	int r = 0;
 	for (unsigned i = 0; r == 0 && i < TURN && !h->removed && !is_over(informer, round); i++) {
 		int calls;
 
@@ -293,22 +296,44 @@ static int give_turn(struct kinf_informer *informer, struct kinf_handler *h, str
 	return r;
 }
 
+/* Reports ERROR of one handler to it, else keeps the first one for the caller of dispatch. A walk that
+ * can't begin is tried again a second later. */
+static void handler_failed(struct kinf_handler *h, int error, int before, struct round *round)
+{
+	h->failed = true;
+	h->retry_ns = h->error && h->options.on_error ? proc_monotonic_ns() + LOOK_NS : 0;
+	if (!h->options.on_error && !round->error) {
+		round->error = error;
+		(void)snprintf(round->text, sizeof(round->text), "%s", err_text(error));
+	} else if (h->options.on_error && error != before) {
+		h->options.on_error(h->options.arg, error, err_text(error));
+	}
+}
+
+/* Returns 0, GONE, or the error of a handler that has no on_error: it ends no other handler's turn. */
 static int give_turns(struct kinf_informer *informer, struct round *round)
 {
+	for (struct kinf_handler *h = informer->first; h; h = h->next)
+		h->failed = false;
 	do {
 		round->left = false;
 		for (struct kinf_handler *h = informer->first; h; h = h->next) {
 			if (is_over(informer, round)) {
 				round->left = true;
-				return 0;
+				break;
 			}
-			int r = h->removed ? AGAIN : give_turn(informer, h, round);
-			if (r < 0 || r == GONE)
+			if (h->removed || h->failed || (h->retry_ns && h->retry_ns > proc_monotonic_ns()))
+				continue;
+			int before = h->error;
+			int r = give_turn(informer, h, round);
+			if (r == GONE)
 				return r;
+			if (r < 0)
+				handler_failed(h, r, before, round);
 			round->left |= r == 0;
 		}
-	} while (round->left);
-	return 0;
+	} while (round->left && !is_over(informer, round));
+	return round->error ? err_say(round->error, "%s", round->text) : 0;
 }
 
 static int look(struct kinf_informer *informer, uint64_t now)

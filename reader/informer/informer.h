@@ -46,6 +46,9 @@ struct kinf_handler {
 	uint8_t journal[16]; /* that its seqs are of */
 	struct resync_handler resync;
 	bool resync_owed;
+	int error;         /* why its walk can't begin; 0: it can */
+	uint64_t retry_ns; /* it is not tried before this time (monotonic) */
+	bool failed;       /* in this dispatch: it gets no more turns */
 };
 
 /* The descriptor to poll: an epoll of the processor's doorbell, a timer, and the stop. */

@@ -100,6 +100,7 @@ STATE_FN = CFUNCTYPE(None, c_void_p, POINTER(FeedStatus))
 ADD_FN = CFUNCTYPE(None, c_void_p, POINTER(Object), c_int)
 UPDATE_FN = CFUNCTYPE(None, c_void_p, POINTER(Object), POINTER(Object))
 SIGNAL_FN = CFUNCTYPE(None, c_void_p)
+ERROR_FN = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 
 
 class InformerOptions(Structure):
@@ -126,6 +127,7 @@ class HandlerOptions(Structure):
         ("on_delete", ADD_FN),
         ("on_sync", SIGNAL_FN),
         ("on_lapped", SIGNAL_FN),
+        ("on_error", ERROR_FN),
         ("filter", POINTER(Query)),
         ("resync_ms", c_uint64),
     ]
