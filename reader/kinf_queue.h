@@ -102,8 +102,8 @@ KINF_API size_t kinf_queue_len(struct kinf_queue *queue);
 
 /* Nothing more is taken; what waits is still handed out, then kinf_queue_get gives KINF_END. */
 KINF_API void kinf_queue_shut_down(struct kinf_queue *queue);
-/* The same, and waits until nobody works on a key any more (not for what waits: go on calling
- * kinf_queue_get in other threads). Keys added while they were worked on are handed out once more. A
+/* The same, and waits until no key is worked on; not for keys in line, so other threads have to go on
+ * calling kinf_queue_get: a key that was added while it was worked on is handed out again.
  * kinf_queue_shut_down ends the waiting. */
 KINF_API void kinf_queue_shut_down_with_drain(struct kinf_queue *queue);
 KINF_API int kinf_queue_shutting_down(struct kinf_queue *queue);

@@ -381,10 +381,9 @@ int kinf_queue_done(struct kinf_queue *queue, const void *key, size_t size)
 		item->work_next->work_at = item->work_at;
 	item->work_at = NULL;
 	queue->counts.processing--;
-	/* A drain also waits for those that have to be handed out once more. */
 	if (item->dirty)
 		wake_one(queue);
-	else if (!queue->work)
+	if (!queue->work)
 		(void)pthread_cond_broadcast(&queue->drained);
 	item_drop_idle(queue, item);
 	return 0;

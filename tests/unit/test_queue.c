@@ -343,6 +343,22 @@ Test(queue, TestQueueDrainageUsingShutDownWithDrainWithDirtyItem)
 	cr_assert_eq(try_get(queue, -1), KINF_END);
 }
 
+Test(queue, a_drain_ends_with_the_last_work_also_when_its_key_is_to_come_again)
+{
+	CLEANUP(kinf_queue_free) struct kinf_queue *queue = queue_on(NULL, NULL);
+	struct drain drain;
+
+	cr_assert_eq(add(queue, "foo"), 0);
+	get(queue, "foo");
+	cr_assert_eq(add(queue, "foo"), 0);
+	drain_begin(&drain, queue);
+	cr_assert_eq(done(queue, "foo"), 0);
+	drain_join(&drain);
+	get(queue, "foo");
+	cr_assert_eq(done(queue, "foo"), 0);
+	cr_assert_eq(try_get(queue, -1), KINF_END);
+}
+
 /* The queue knows nothing of a key any more that it gave away. */
 Test(queue, TestGarbageCollection)
 {
