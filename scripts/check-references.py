@@ -6,6 +6,7 @@
   documents of docs/ are named with docs/ outside of it. Paths below spec/ and design/ do not exist here. A source
   file with its directory (store/env/env.c) is tracked.
 * `docs/protocol.md 7.5` and `FORMAT.md, Rings` name a section by its number or title.
+* Log events of docs/operations.md are in common/log.def.
 * C01, K03, S12 are cases of docs/protocol.md 18, also in the names of tests.
 * Rows of tests/ROWS.md and tests/INFORMER_ROWS.md are cases of docs/protocol.md and tests of docs/informer.md 9, and
   all cases C and K and all those tests have a row. A row is `| ID | TEST, TEST | NOTE |`; TEST is FILE::NAME, a pytest
@@ -178,6 +179,14 @@ def check_ids(path, pattern):
     yield from (f"{path.relative_to(ROOT)}: {row} is defined {n} times" for row, n in counts.items() if n > 1)
 
 
+def check_events():
+    """Log events that the operator's guide names are in common/log.def."""
+    known = set(re.findall(r"^EVENT\((\w+)", (ROOT / "common/log.def").read_text(), re.M))
+    log = (ROOT / "docs/operations.md").read_text().partition("\n## Log\n")[2].partition("\n## ")[0]
+    named = re.findall(r"`([a-z]+_[a-z_]+)`", log)
+    yield from (f"docs/operations.md: common/log.def has no event {name}" for name in named if name not in known)
+
+
 def check_all():
     for path in sorted(tracked()):
         if not path.startswith(NOT_TEXT):
@@ -185,6 +194,7 @@ def check_all():
         if re.match(r"tests/unit/test_\w+\.c$|tests/scenario/test_\w+\.py$", path):
             yield from check_names(path)
     yield from check_ids(CASES, r"[CKS]\d\d")
+    yield from check_events()
     yield from check_page("tests/ROWS.md", ids_of(CASES, r"[CK]\d\d"))
     yield from check_page("tests/INFORMER_ROWS.md", sorted(set(ids_of(INFORMER, "Test.+?"))))
 
