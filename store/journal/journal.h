@@ -40,6 +40,17 @@ enum record_type {
 	RECORD_TYPE_MAX
 };
 
+/* ADDED and MODIFIED carry a version of an object. */
+static inline bool record_is_version(uint8_t type)
+{
+	return type == RECORD_ADDED || type == RECORD_MODIFIED;
+}
+
+static inline bool record_is_change(uint8_t type)
+{
+	return record_is_version(type) || type == RECORD_DELETED;
+}
+
 enum record_flags {
 	RECORD_FINAL_STATE_UNKNOWN = 1u << 0, /* DELETED found by a list: no body, rv of the list */
 	RECORD_ABANDONED = 1u << 1,           /* LIST_END of a list that was given up */

@@ -3,6 +3,8 @@
  * Named cursors: small text files (FORMAT.md, Cursors), replaced as a whole by their follower and
  * read by the reflector before it trims. Text, because somebody will want to look into one.
  */
+#include "store/read/cursor_file.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +21,6 @@
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/proc.h"
-#include "store/read/follow.h"
 #include "store/env/state.h"
 
 #define NAME_MAX_BYTES 64

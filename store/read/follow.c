@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One loop, four states:
+ * follow_next() is one loop over four states:
  *
- *	PASS   read the log from the smallest position to visible(feed), give what is not yet known
- *	RANGE  read the initial state of a feed by name, from the key after the last one given; likewise
- *	       the state asked for by follow_resync
- *	LIVE   take entries of the event ring, resolve each in the journal
- *	IDLE   nothing held, nothing to do
+ *	IDLE	holds nothing: takes a snapshot and begins a pass
+ *	PASS	reads the log from the smallest position to visible(feed) and gives the changes that the
+ *		caller does not know yet
+ *	RANGE	reads a feed's objects by name, from the key after the one given last: the initial
+ *		state, or a resync
+ *	LIVE	takes entries of the event ring and reads their records from the journal
  *
- * Whenever a snapshot was held for long enough it is taken anew, and a pass from the positions comes
- * first: for a feed whose initial state is being read it gives only keys already passed, since the
- * range will show the others as they are in that very snapshot. A resync gives all changes in its
- * passes, so what its ranges show is what was given last.
+ * After a snapshot was held for long enough it is renewed, and a pass comes first. For a feed whose
+ * initial state is still being read, the pass gives only changes of keys that were given already: the
+ * range will show the other objects as they are in the same snapshot. During a resync the pass gives
+ * every change, so the ranges show what was given last.
  */
 #include "store/read/follow.h"
 
@@ -20,77 +21,126 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/buf.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "store/read/follow_parts.h"
+#include "store/ring/ring.h"
 
+#define FOLLOW_MAGIC    0x666f6c6cu
 #define DEFAULT_HOLD_NS (50 * UINT64_C(1000000))
-#define PASS_EVERY_NS   (1000 * UINT64_C(1000000)) /* positions move on without events too */
-#define NO_RING_MS      50
+#define PASS_EVERY_NS   (1000 * UINT64_C(1000000)) /* positions advance without events, too */
+#define NO_RING_MS      50 /* between two passes when there is no ring */
 #define NO_RING_NS      (NO_RING_MS * UINT64_C(1000000) / 2)
 
-/* ---- making and freeing ---- */
+enum follow_state { FOLLOW_PASS, FOLLOW_RANGE, FOLLOW_LIVE, FOLLOW_IDLE };
 
-static int follow_start_from(struct follow *f, const struct follow_options *options)
+enum follow_stage {
+	STAGE_NEW,     /* no object was given */
+	STAGE_INITIAL, /* the keys up to `given` were */
+	STAGE_CHANGES, /* the initial state was given, or is not wanted */
+};
+
+struct follow_feed {
+	enum follow_stage stage;
+	bool skip_initial;
+	bool foreign;   /* the position belongs to another journal */
+	bool resync;    /* STAGE_CHANGES, but the objects after `given` are to be given again */
+	uint64_t until; /* visible(feed) in this snapshot */
+	struct buf given; /* the last key of the initial state or resync */
+};
+
+struct follow_id {
+	uint32_t feed, i; /* its place in positions and feeds */
+};
+
+struct follow {
+	uint32_t magic;
+	struct store *store;
+	struct snapshot *snapshot; /* NULL before the first one could be taken */
+	bool held;
+	bool uuid_known, journal_known;
+	uint8_t uuid[16];    /* the journal of the positions */
+	uint8_t journal[16]; /* the journal of the feeds' ids */
+	struct ring_reader *ring;
+	enum follow_state state;
+	struct journal_walk *log;
+	struct index_walk *names;
+	struct follow_position *positions; /* in the caller's order, as feeds */
+	struct follow_feed *feeds;
+	struct follow_id *ids; /* by feed id */
+	size_t n;
+	bool synced, sync_owed, resync_owed;
+	uint64_t examined; /* by this pass: the log up to here */
+	uint64_t hold_ns;
+	uint64_t pass_ns; /* monotonic time at which the last pass began */
+};
+
+static int follow_compare_ids(const void *a, const void *b)
 {
-	for (size_t i = 0; i < f->n; i++)
-		for (size_t k = 0; k < options->n_from; k++)
-			if (options->from[k].feed == f->positions[i].feed) {
-				f->positions[i].seq = options->from[k].seq;
-				f->feeds[i].stage = BEGUN;
-			}
-	if (options->from_uuid) {
-		memcpy(f->uuid, options->from_uuid, sizeof(f->uuid));
-		f->uuid_known = true;
-	}
-	return 0;
+	const struct follow_id *x = a, *y = b;
+
+	return (x->feed > y->feed) - (x->feed < y->feed);
 }
+
+/* Returns: false: the follower does not follow this feed. */
+static bool follow_find(const struct follow *f, uint32_t feed, size_t *ret_i)
+{
+	const struct follow_id key = {.feed = feed};
+	const struct follow_id *id =
+		f->n ? bsearch(&key, f->ids, f->n, sizeof(key), follow_compare_ids) : NULL;
+
+	if (id)
+		*ret_i = id->i;
+	return id != NULL;
+}
+
+/* ---- making and freeing ---- */
 
 int follow_new(struct store *store, const uint32_t *feeds, size_t n_feeds,
 	const struct follow_options *options, struct follow **ret_follow)
 {
 	static const struct follow_options none = {0};
 	CLEANUP(follow_free) struct follow *f = calloc(1, sizeof(*f));
+	size_t room = n_feeds ? n_feeds : 1, i;
 
 	if (!f)
 		return err_set(-ENOMEM, "follower");
-	f->magic = FOLLOW_MAGIC;
-	f->store = store;
-	f->state = IDLE;
-	f->positions = calloc(n_feeds ? n_feeds : 1, sizeof(*f->positions));
-	f->feeds = calloc(n_feeds ? n_feeds : 1, sizeof(*f->feeds));
-	if (!f->positions || !f->feeds)
-		return err_set(-ENOMEM, "follower of %zu feeds", n_feeds);
 	if (!options)
 		options = &none;
+	*f = (struct follow){.magic = FOLLOW_MAGIC, .store = store, .state = FOLLOW_IDLE, .n = n_feeds};
 	f->hold_ns = options->max_hold_ns ? options->max_hold_ns : DEFAULT_HOLD_NS;
+	f->positions = calloc(room, sizeof(*f->positions));
+	f->feeds = calloc(room, sizeof(*f->feeds));
+	f->ids = calloc(room, sizeof(*f->ids));
+	if (!f->positions || !f->feeds || !f->ids)
+		return err_set(-ENOMEM, "follower of %zu feeds", n_feeds);
+	for (i = 0; i < n_feeds; i++) {
+		f->positions[i].feed = feeds[i];
+		f->feeds[i].skip_initial = options->no_initial;
+		f->ids[i] = (struct follow_id){feeds[i], (uint32_t)i};
+	}
+	qsort(f->ids, n_feeds, sizeof(*f->ids), follow_compare_ids);
 	if (options->journal) {
 		memcpy(f->journal, options->journal, sizeof(f->journal));
 		f->journal_known = true;
 	}
-	f->n = n_feeds;
-	for (size_t i = 0; i < n_feeds; i++) {
-		f->positions[i].feed = feeds[i];
-		f->feeds[i].skip_initial = options->no_initial;
+	if (options->from && options->from_uuid) {
+		memcpy(f->uuid, options->from_uuid, sizeof(f->uuid));
+		f->uuid_known = true;
 	}
-	f->sync_owed = true;
-	if (options->from) {
-		(void)follow_start_from(f, options);
-		f->sync_owed = false;
-		for (size_t i = 0; i < n_feeds; i++)
-			f->sync_owed |= f->feeds[i].stage != BEGUN;
-		f->synced = !f->sync_owed;
-	}
+	for (size_t k = 0; options->from && k < options->n_from; k++)
+		if (follow_find(f, options->from[k].feed, &i)) {
+			f->positions[i].seq = options->from[k].seq;
+			f->feeds[i].stage = STAGE_CHANGES;
+		}
+	f->sync_owed = !options->from;
+	for (i = 0; i < n_feeds; i++)
+		f->sync_owed |= f->feeds[i].stage != STAGE_CHANGES;
+	f->synced = !f->sync_owed;
 	*ret_follow = TAKE(f);
 	return 0;
-}
-
-static void close_walks(struct follow *f)
-{
-	journal_walk_close(&f->log);
-	index_walk_close(&f->names);
 }
 
 void follow_free(struct follow **follow)
@@ -100,11 +150,13 @@ void follow_free(struct follow **follow)
 	struct follow *f = TAKE(*follow);
 
 	CHECK_OBJ(f, FOLLOW_MAGIC);
-	close_walks(f);
+	journal_walk_close(&f->log);
+	index_walk_close(&f->names);
 	for (size_t i = 0; f->feeds && i < f->n; i++)
-		buf_release(&f->feeds[i].passed);
+		buf_release(&f->feeds[i].given);
 	ring_detach(&f->ring);
 	snapshot_close(&f->snapshot);
+	free(f->ids);
 	free(f->feeds);
 	free(f->positions);
 	f->magic = 0;
@@ -113,104 +165,86 @@ void follow_free(struct follow **follow)
 
 bool follow_synced(const struct follow *follow)
 {
-	CHECK_OBJ(follow, FOLLOW_MAGIC);
 	return follow->synced;
+}
+
+bool follow_is_resyncing(const struct follow *follow)
+{
+	return follow->resync_owed;
 }
 
 size_t follow_positions(struct follow *follow, const struct follow_position **ret_positions)
 {
-	CHECK_OBJ(follow, FOLLOW_MAGIC);
 	*ret_positions = follow->positions;
 	return follow->n;
 }
 
 const uint8_t *follow_uuid(const struct follow *follow)
 {
-	CHECK_OBJ(follow, FOLLOW_MAGIC);
 	return follow->uuid;
 }
 
 /* ---- snapshots ---- */
 
-/* A pass that is cut short has examined every feed up to where it is. */
-static void note_examined(struct follow *f)
+/* Moves the positions to SEQ, where a pass has come to, or to the end of what it may read. */
+static void follow_advance(struct follow *f, uint64_t seq)
 {
 	for (size_t i = 0; i < f->n; i++) {
-		uint64_t seq = f->examined < f->feeds[i].until ? f->examined : f->feeds[i].until;
+		uint64_t end = seq < f->feeds[i].until ? seq : f->feeds[i].until;
 
-		if (f->feeds[i].stage != NOT_BEGUN && f->positions[i].seq < seq)
-			f->positions[i].seq = seq;
+		if (f->feeds[i].stage != STAGE_NEW && f->positions[i].seq < end)
+			f->positions[i].seq = end;
 	}
 }
 
 static int follow_release(struct follow *f)
 {
-	if (f->log)
-		note_examined(f);
-	close_walks(f);
+	if (f->log) /* the pass was cut short */
+		follow_advance(f, f->examined);
+	journal_walk_close(&f->log);
+	index_walk_close(&f->names);
 	if (!f->held)
 		return 0;
 	f->held = false;
 	return snapshot_reset(f->snapshot);
 }
 
-/* Before the snapshot, so that whatever it does not show will come through the ring. */
+/* Attaches to the event ring before a snapshot is taken: what the snapshot does not show yet will then
+ * come through the ring. Without a ring passes alone do the work. */
 static void follow_attach(struct follow *f)
 {
 	int runtime = home_runtime_fd(store_home(f->store));
-	uint64_t seq;
 
 	if (f->ring || runtime < 0)
 		return;
-	if (ring_attach(runtime, "event.ring", &f->ring) < 0) {
-		f->ring = NULL; /* no processor runs here: passes alone will do */
+	int r = ring_attach(runtime, "event.ring", &f->ring);
+	if (r < 0) {
+		err_ignore(r, "no processor has run here: passes find the changes");
+		f->ring = NULL;
 		home_refresh(store_home(f->store));
-	} else if (ring_to_tail(f->ring, &seq) != 0) {
-		ring_detach(&f->ring);
 	}
 }
 
-/*
- * A ring that lost its name, because the runtime folder was removed or the ring replaced by a writer that
- * came after one that was killed: nobody says so in it. It goes on being looked at until there is another.
- * Only where a pass follows, which reads what the old ring had still to tell.
- */
-static void follow_attach_anew(struct follow *f)
+/* Moves to the tail of the ring before a pass, which finds in the log all that the ring announced.
+ * Attaches to a newer file that has taken the ring's name: the old one never says so. */
+static void follow_skip_ring(struct follow *f)
 {
-	struct ring_reader *before = f->ring;
-
-	if (!before || !ring_is_replaced(before))
-		return;
-	f->ring = NULL;
-	follow_attach(f);
-	if (f->ring)
-		ring_detach(&before);
-	else
-		f->ring = before;
-}
-
-/* What the ring has told until now the pass will find; follow_wait sleeps until it tells of more, also
- * while none of it is taken because a first list is waited for. */
-static void follow_to_tail(struct follow *f)
-{
+	struct ring_reader *old = f->ring;
 	uint64_t seq;
 
+	if (old && ring_is_replaced(old)) {
+		f->ring = NULL;
+		follow_attach(f);
+		if (f->ring)
+			ring_detach(&old);
+		else
+			f->ring = old;
+	}
 	if (f->ring)
 		(void)ring_to_tail(f->ring, &seq); /* has no error */
 }
 
-/* Another journal than the positions are of: lapped, when they came from a cursor; else the feeds
- * themselves are others now. */
-static int follow_other_journal(struct follow *f)
-{
-	if (f->passed_ns)
-		return GONE;
-	memcpy(f->uuid, snapshot_uuid(f->snapshot), sizeof(f->uuid));
-	for (size_t i = 0; i < f->n; i++)
-		f->feeds[i].foreign = true;
-	return 0;
-}
-
+/* Returns: 0; AGAIN: there is no index yet; GONE: the feeds belong to another journal; errors. */
 static int follow_take_snapshot(struct follow *f)
 {
 	int r = follow_release(f);
@@ -222,112 +256,92 @@ static int follow_take_snapshot(struct follow *f)
 	if (r != 0)
 		return r;
 	f->held = true;
-	if (f->journal_known &&
-		memcmp(f->journal, snapshot_uuid(f->snapshot), sizeof(f->journal)) != 0)
+	const uint8_t *uuid = snapshot_uuid(f->snapshot);
+
+	if (f->journal_known && memcmp(f->journal, uuid, 16) != 0)
 		return GONE;
-	if (!f->uuid_known) {
-		memcpy(f->uuid, snapshot_uuid(f->snapshot), sizeof(f->uuid));
-		f->uuid_known = true;
+	if (f->uuid_known && memcmp(f->uuid, uuid, sizeof(f->uuid)) != 0) {
+		if (f->pass_ns)
+			return GONE;
+		/* The positions came from a cursor of another journal: each feed has lapsed. */
+		for (size_t i = 0; i < f->n; i++)
+			f->feeds[i].foreign = true;
 	}
-	if (memcmp(f->uuid, snapshot_uuid(f->snapshot), sizeof(f->uuid)) != 0)
-		return follow_other_journal(f);
-	/* A ring of another journal, that the processor is about to replace: its seqs mean nothing
-	 * here. */
-	if (f->ring && memcmp(ring_uuid(f->ring), f->uuid, sizeof(f->uuid)) != 0)
+	memcpy(f->uuid, uuid, sizeof(f->uuid));
+	f->uuid_known = true;
+	/* The processor is about to replace a ring of another journal. */
+	if (f->ring && memcmp(ring_uuid(f->ring), uuid, sizeof(f->uuid)) != 0)
 		ring_detach(&f->ring);
 	return 0;
 }
 
 /* ---- passes over the log ---- */
 
-static int lapse(struct follow *f, size_t i, struct follow_item *ret_item)
+/* Checks a feed in the new snapshot. Returns: NOT_FOUND: all is well; FOUND: it has lapsed, an item; GONE. */
+static int follow_check_feed(struct follow *f, size_t i, struct follow_item *ret_item)
 {
-	f->feeds[i].stage = NOT_BEGUN;
-	f->feeds[i].skip_initial = f->feeds[i].foreign = f->feeds[i].resync = false;
-	buf_reset(&f->feeds[i].passed);
-	f->synced = false;
-	f->sync_owed = true;
-	*ret_item = (struct follow_item){.kind = FOLLOW_LAPPED, .feed = f->positions[i].feed};
-	return FOUND;
-}
-
-/* Below what is kept; or beyond all there is, in a store whose journal was put back from a copy: the same
- * numbers are given again, for other changes. */
-static bool is_lost(const struct follow *f, size_t i, const struct feed_checkpoint *checkpoint)
-{
-	uint64_t seq = f->positions[i].seq;
-
-	return f->feeds[i].stage != NOT_BEGUN &&
-		(seq < checkpoint->trimmed || seq > snapshot_taken(f->snapshot));
-}
-
-/* Where the feed stands in this snapshot. NOT_FOUND: in it; FOUND: lapped, an item; GONE. */
-static int look_at_feed(struct follow *f, size_t i, struct follow_item *ret_item)
-{
+	struct follow_position *position = &f->positions[i];
+	struct follow_feed *feed = &f->feeds[i];
 	struct feed_checkpoint checkpoint;
-	struct followed *feed = &f->feeds[i];
 	int r = journal_feed_checkpoint(snapshot_journal(f->snapshot),
-		snapshot_journal_txn(f->snapshot), f->positions[i].feed, &checkpoint);
+		snapshot_journal_txn(f->snapshot), position->feed, &checkpoint);
 
 	if (r == NOT_FOUND || (r == FOUND && checkpoint.phase == FEED_REMOVED))
 		return GONE;
 	if (r < 0)
 		return r;
-	feed->until = snapshot_visible(f->snapshot, f->positions[i].feed);
-	if (feed->stage == NOT_BEGUN && feed->skip_initial && feed->until) {
-		feed->stage = BEGUN;
-		f->positions[i].seq = feed->until;
+	feed->until = snapshot_visible(f->snapshot, position->feed);
+	if (feed->stage == STAGE_NEW && feed->skip_initial && feed->until) {
+		feed->stage = STAGE_CHANGES;
+		position->seq = feed->until;
 	}
-	if (feed->foreign || is_lost(f, i, &checkpoint))
-		return lapse(f, i, ret_item);
-	return NOT_FOUND;
+	/* A position above `taken` is from before the journal was restored from a copy: the same seqs are
+	 * given to other changes now. */
+	bool lost = feed->stage != STAGE_NEW && (position->seq < checkpoint.trimmed ||
+							position->seq > snapshot_taken(f->snapshot));
+	if (!feed->foreign && !lost)
+		return NOT_FOUND;
+	feed->stage = STAGE_NEW;
+	feed->skip_initial = feed->foreign = feed->resync = false;
+	buf_reset(&feed->given);
+	f->synced = false;
+	f->sync_owed = true;
+	*ret_item = (struct follow_item){.kind = FOLLOW_LAPPED, .feed = position->feed};
+	return FOUND;
 }
 
-/* Takes a snapshot and gets ready to read the log from the smallest position on. NOT_FOUND: ready;
- * FOUND: an item came first (lapped), begin again; AGAIN: no index yet; GONE. */
-static int begin_pass(struct follow *f, struct follow_item *ret_item)
+/* Takes a snapshot and opens the log after the smallest position. Returns: NOT_FOUND: the pass can begin;
+ * FOUND: an item comes first, then begin again; AGAIN: there is no index yet; GONE; errors. */
+static int follow_begin_pass(struct follow *f, struct follow_item *ret_item)
 {
 	uint64_t from = UINT64_MAX;
 
-	follow_attach_anew(f);
-	follow_to_tail(f);
+	follow_skip_ring(f);
 	int r = follow_take_snapshot(f);
 
 	if (r != 0)
 		return r;
-	f->passed_ns = proc_monotonic_ns();
-	f->state = PASS;
+	f->pass_ns = proc_monotonic_ns();
 	for (size_t i = 0; i < f->n; i++) {
-		r = look_at_feed(f, i, ret_item);
-		if (r != NOT_FOUND) {
-			f->state = IDLE; /* comes back here */
+		r = follow_check_feed(f, i, ret_item);
+		if (r != NOT_FOUND)
 			return r;
-		}
-		if (f->feeds[i].stage != NOT_BEGUN && f->positions[i].seq < f->feeds[i].until &&
+		if (f->feeds[i].stage != STAGE_NEW && f->positions[i].seq < f->feeds[i].until &&
 			f->positions[i].seq < from)
 			from = f->positions[i].seq;
 	}
+	f->state = FOLLOW_PASS;
 	if (from == UINT64_MAX)
-		return NOT_FOUND; /* nothing to read: pass_next ends at once */
+		return NOT_FOUND; /* nothing to read */
 	f->examined = from;
 	r = journal_walk_open(snapshot_journal(f->snapshot), snapshot_journal_txn(f->snapshot),
 		from + 1, &f->log);
 	return r < 0 ? r : NOT_FOUND;
 }
 
-static struct followed *find_feed(struct follow *f, uint32_t id, size_t *ret_i)
-{
-	for (size_t i = 0; i < f->n; i++)
-		if (f->positions[i].feed == id) {
-			*ret_i = i;
-			return &f->feeds[i];
-		}
-	return NULL;
-}
-
-/* A record as an item, with the state before it. The position stays where it is when that can't be
- * read: whoever goes on after an error gets the record again. */
-static int give_change(struct follow *f, size_t i, const struct record *record,
+/* Makes an item of a record and the state before it. The position stays where it is after an error: a
+ * caller that continues gets the record again. */
+static int follow_give_change(struct follow *f, size_t i, const struct record *record,
 	struct follow_item *ret_item)
 {
 	*ret_item = (struct follow_item){
@@ -345,154 +359,214 @@ static int give_change(struct follow *f, size_t i, const struct record *record,
 	return r;
 }
 
-static bool is_change(const struct record *record)
-{
-	return record->type == RECORD_ADDED || record->type == RECORD_MODIFIED ||
-		record->type == RECORD_DELETED;
-}
-
-/* Does this pass give the record? */
-static bool wants(const struct follow *f, size_t i, const struct record *record)
-{
-	const struct followed *feed = &f->feeds[i];
-
-	if (record->seq <= f->positions[i].seq || record->seq > feed->until)
-		return false;
-	return feed->stage == BEGUN ||
-		(feed->stage == INITIAL &&
-			bytes_compare(record->key, buf_bytes(&feed->passed)) <= 0);
-}
-
-static void end_pass(struct follow *f)
-{
-	journal_walk_close(&f->log);
-	for (size_t i = 0; i < f->n; i++)
-		if (f->feeds[i].stage != NOT_BEGUN && f->positions[i].seq < f->feeds[i].until)
-			f->positions[i].seq = f->feeds[i].until;
-	f->state = f->sync_owed || f->resync_owed ? RANGE : LIVE;
-}
-
-/* FOUND; NOT_FOUND when the pass is over. */
-static int pass_next(struct follow *f, struct follow_item *ret_item)
+/* Returns: FOUND: a change; NOT_FOUND: the pass is over; GONE; errors. */
+static int follow_pass_next(struct follow *f, struct follow_item *ret_item)
 {
 	struct record record;
 	size_t i;
 	int r = END;
 
-	while (f->log && (r = journal_walk_next(f->log, &record)) == FOUND) {
-		bool ours = find_feed(f, record.feed, &i) != NULL;
-
-		if (ours && record.type == RECORD_FEED_REMOVED)
+	for (; f->log && (r = journal_walk_next(f->log, &record)) == FOUND; f->examined = record.seq) {
+		if (!follow_find(f, record.feed, &i))
+			continue;
+		if (record.type == RECORD_FEED_REMOVED)
 			return GONE;
-		if (ours && is_change(&record) && wants(f, i, &record)) {
-			r = give_change(f, i, &record, ret_item);
-			if (r == FOUND)
-				f->examined = record.seq;
-			return r;
-		}
-		f->examined = record.seq;
+		if (!record_is_change(record.type) || record.seq <= f->positions[i].seq ||
+			record.seq > f->feeds[i].until || f->feeds[i].stage == STAGE_NEW ||
+			(f->feeds[i].stage == STAGE_INITIAL &&
+				bytes_compare(record.key, buf_bytes(&f->feeds[i].given)) > 0))
+			continue;
+		r = follow_give_change(f, i, &record, ret_item);
+		if (r == FOUND)
+			f->examined = record.seq;
+		return r;
 	}
 	if (r != END)
 		return r;
-	end_pass(f);
+	journal_walk_close(&f->log);
+	follow_advance(f, UINT64_MAX);
+	f->state = f->sync_owed || f->resync_owed ? FOLLOW_RANGE : FOLLOW_LIVE;
 	return NOT_FOUND;
+}
+
+/* ---- ranges of objects by name ---- */
+
+static int follow_begin_range(struct follow *f, size_t i)
+{
+	CLEANUP(buf_release) struct buf from = BUF_INIT;
+	struct follow_feed *feed = &f->feeds[i];
+
+	if (feed->stage == STAGE_NEW) {
+		feed->stage = STAGE_INITIAL;
+		f->positions[i].seq = feed->until;
+	}
+	buf_bytes_put(&from, buf_bytes(&feed->given));
+	if (from.size)
+		buf_byte(&from, '\0'); /* the smallest key after it */
+	int r = buf_error(&from);
+	return r < 0 ? r
+		     : index_names(snapshot_index(f->snapshot), snapshot_index_txn(f->snapshot),
+			       f->positions[i].feed, BYTES_NONE, buf_bytes(&from), &f->names);
+}
+
+static int follow_give_object(struct follow *f, size_t i, struct bytes key,
+	const struct index_entry *entry, struct follow_item *ret_item)
+{
+	struct follow_feed *feed = &f->feeds[i];
+
+	*ret_item = (struct follow_item){
+		.kind = feed->resync ? FOLLOW_RESYNC : FOLLOW_INITIAL,
+		.feed = f->positions[i].feed,
+		.seq = feed->until,
+	};
+	int r = snapshot_record(f->snapshot, ret_item->feed, key, entry, &ret_item->record);
+	if (r != FOUND)
+		return r;
+	if (feed->resync)
+		ret_item->old = ret_item->record;
+	buf_reset(&feed->given);
+	buf_bytes_put(&feed->given, key);
+	return buf_error(&feed->given);
+}
+
+/* Gives the next object that is owed. A feed whose first list has not ended holds back only SYNC.
+ * Returns: FOUND: an object, or SYNC at the end; NOT_FOUND: the resync is over; AGAIN: only feeds without
+ * a first list are left; errors. */
+static int follow_range_next(struct follow *f, struct follow_item *ret_item)
+{
+	bool waiting = false;
+
+	for (size_t i = 0; i < f->n; i++) {
+		struct follow_feed *feed = &f->feeds[i];
+		struct index_entry entry;
+		struct bytes key;
+		int r = 0;
+
+		if (feed->stage == STAGE_CHANGES && !feed->resync)
+			continue;
+		if (!feed->until) {
+			waiting = true;
+			continue;
+		}
+		if (!f->names)
+			r = follow_begin_range(f, i);
+		if (r == 0)
+			r = index_walk_next(f->names, &key, &entry);
+		if (r == FOUND)
+			return follow_give_object(f, i, key, &entry, ret_item);
+		if (r != END)
+			return r;
+		index_walk_close(&f->names);
+		feed->stage = STAGE_CHANGES;
+		feed->resync = false;
+		buf_trim(&feed->given, 0);
+	}
+	if (waiting)
+		return AGAIN;
+	f->state = FOLLOW_LIVE;
+	f->resync_owed = false;
+	if (!f->sync_owed)
+		return NOT_FOUND;
+	f->sync_owed = false;
+	f->synced = true;
+	*ret_item = (struct follow_item){.kind = FOLLOW_SYNC};
+	return FOUND;
 }
 
 /* ---- live ---- */
 
-/* One entry of the ring. FOUND: given; NOT_FOUND: nothing of ours; END: a pass has to look. */
-static int live_entry(struct follow *f, const struct ring_entry *entry,
+/* Reads the record of a ring entry. Returns: FOUND; NOT_FOUND: the entry does not concern us; END: a pass
+ * is needed; GONE; AGAIN; errors. */
+static int follow_live_entry(struct follow *f, const struct ring_entry *entry,
 	struct follow_item *ret_item)
 {
 	struct record record;
 	size_t i;
+	int r;
 
-	if (!find_feed(f, entry->feed, &i) || entry->seq <= f->positions[i].seq)
+	if (!follow_find(f, entry->feed, &i) || entry->seq <= f->positions[i].seq)
 		return NOT_FOUND;
 	if (entry->type == RING_LIST || entry->type == RECORD_FEED_REMOVED)
 		return END;
-	if (entry->type != RECORD_ADDED && entry->type != RECORD_MODIFIED &&
-		entry->type != RECORD_DELETED)
+	if (!record_is_change(entry->type))
 		return NOT_FOUND;
 	if (!f->held || snapshot_taken(f->snapshot) < entry->seq) {
-		int r = follow_take_snapshot(f);
-		/* The entry is off the ring: whatever comes of this, the next look is a pass. */
-		f->state = r == 0 ? LIVE : IDLE;
-		if (r != 0)
+		r = follow_take_snapshot(f);
+		if (r != 0) {
+			f->state = FOLLOW_IDLE; /* the entry is off the ring: a pass must find it */
 			return r;
+		}
 	}
-	/* Trimmed already, or no longer the whole truth: the pass finds out. */
+	/* Already trimmed, or within an open list: the pass finds out. */
 	if (entry->seq <= snapshot_horizon(f->snapshot) ||
 		snapshot_visible(f->snapshot, entry->feed) < entry->seq)
 		return END;
-	int r = snapshot_version(f->snapshot, entry->seq, &record);
+	r = snapshot_version(f->snapshot, entry->seq, &record);
 	if (r == NOT_FOUND || (r == FOUND && record.feed != entry->feed))
 		return END;
-	return r == FOUND ? give_change(f, i, &record, ret_item) : r;
+	return r == FOUND ? follow_give_change(f, i, &record, ret_item) : r;
 }
 
-/* FOUND; AGAIN: nothing new; END: a pass has to look. */
-static int live_next(struct follow *f, struct follow_item *ret_item)
+/* Returns: FOUND; NOT_FOUND: a pass comes next; AGAIN: nothing new; GONE; errors. */
+static int follow_live_next(struct follow *f, struct follow_item *ret_item)
 {
 	struct ring_entry entry;
 	uint64_t seq;
 	int r = AGAIN;
 
 	while (f->ring && (r = ring_next(f->ring, &entry)) == FOUND) {
-		r = live_entry(f, &entry, ret_item);
+		r = follow_live_entry(f, &entry, ret_item);
+		if (r == END || r < 0)
+			f->state = FOLLOW_IDLE;
 		if (r != NOT_FOUND)
-			return r;
+			return r == END ? NOT_FOUND : r;
 	}
 	if (r == LAPPED)
 		r = ring_to_tail(f->ring, &seq) == 0 ? END : GONE;
-	if (r == GONE) { /* closed or replaced: attached anew before the pass */
+	if (r == GONE) { /* closed or replaced: the pass attaches to its successor */
 		ring_detach(&f->ring);
 		r = END;
 	}
-	if (r == AGAIN && proc_monotonic_ns() - f->passed_ns >= (f->ring ? PASS_EVERY_NS : NO_RING_NS))
+	if (r == AGAIN && proc_monotonic_ns() - f->pass_ns >= (f->ring ? PASS_EVERY_NS : NO_RING_NS))
 		r = END;
-	return r;
+	if (r != AGAIN)
+		f->state = FOLLOW_IDLE;
+	return r == END ? NOT_FOUND : r;
 }
 
 /* ---- the loop ---- */
 
-/* FOUND: an item; NOT_FOUND: the state has changed, go on; else what follow_next returns. */
-static int step(struct follow *f, struct follow_item *ret_item)
+int follow_next(struct follow *follow, struct follow_item *ret_item)
 {
-	switch (f->state) {
-	case IDLE:
-		return begin_pass(f, ret_item);
-	case PASS:
-		return pass_next(f, ret_item);
-	case RANGE:
-		return follow_range_next(f, ret_item);
-	case LIVE:
-		break;
+	struct follow *f = follow;
+	int r = NOT_FOUND;
+
+	CHECK_OBJ(f, FOLLOW_MAGIC);
+	if (f->held && snapshot_age_ns(f->snapshot) > f->hold_ns) {
+		r = follow_rest(f);
+		if (r < 0)
+			return r;
 	}
-	int r = live_next(f, ret_item);
-	if (r == END || r < 0)
-		f->state = IDLE;
-	return r == END ? NOT_FOUND : r;
+	do {
+		r = f->state == FOLLOW_IDLE    ? follow_begin_pass(f, ret_item)
+		    : f->state == FOLLOW_PASS  ? follow_pass_next(f, ret_item)
+		    : f->state == FOLLOW_RANGE ? follow_range_next(f, ret_item)
+					       : follow_live_next(f, ret_item);
+	} while (r == NOT_FOUND);
+	if (r == FOUND && f->held) /* a copy may have been written meanwhile: then the item is wrong */
+		r = snapshot_check(f->snapshot);
+	if (r == FOUND)
+		return FOUND;
+	int released = follow_rest(f);
+	return released < 0 ? released : r;
 }
 
-/* What the snapshot was held for begins with a pass again. */
 int follow_rest(struct follow *follow)
 {
 	CHECK_OBJ(follow, FOLLOW_MAGIC);
-	if (follow->state != LIVE)
-		follow->state = IDLE;
+	if (follow->state != FOLLOW_LIVE)
+		follow->state = FOLLOW_IDLE;
 	return follow_release(follow);
-}
-
-static int follow_renew(struct follow *f)
-{
-	return f->held && snapshot_age_ns(f->snapshot) > f->hold_ns ? follow_rest(f) : 0;
-}
-
-bool follow_is_resyncing(const struct follow *follow)
-{
-	CHECK_OBJ(follow, FOLLOW_MAGIC);
-	return follow->resync_owed;
 }
 
 bool follow_resync(struct follow *follow)
@@ -502,41 +576,20 @@ bool follow_resync(struct follow *follow)
 		return false;
 	for (size_t i = 0; i < follow->n; i++) {
 		follow->feeds[i].resync = true;
-		buf_reset(&follow->feeds[i].passed);
+		buf_reset(&follow->feeds[i].given);
 	}
 	follow->resync_owed = true;
-	follow->state = IDLE; /* a pass comes first */
+	follow->state = FOLLOW_IDLE; /* a pass comes first */
 	return true;
-}
-
-int follow_next(struct follow *follow, struct follow_item *ret_item)
-{
-	CHECK_OBJ(follow, FOLLOW_MAGIC);
-	int r = follow_renew(follow);
-
-	if (r < 0)
-		return r;
-	do {
-		r = step(follow, ret_item);
-	} while (r == NOT_FOUND);
-	if (r == FOUND && follow->held) /* a copy that somebody writes is no news to give out */
-		r = snapshot_check(follow->snapshot);
-	if (r == FOUND)
-		return FOUND;
-	int released = follow_rest(follow);
-	return released < 0 ? released : r;
 }
 
 int follow_wait(struct follow *follow, int timeout_ms)
 {
 	CHECK_OBJ(follow, FOLLOW_MAGIC);
-	if (follow->ring) {
-		int r = ring_wait(follow->ring, timeout_ms);
-
-		return r == AGAIN ? AGAIN : 0;
-	}
+	if (follow->ring)
+		return ring_wait(follow->ring, timeout_ms) == AGAIN ? AGAIN : 0;
 	int ms = timeout_ms < 0 || timeout_ms > NO_RING_MS ? NO_RING_MS : timeout_ms;
 	struct timespec pause = {.tv_nsec = (long)ms * 1000000};
-	(void)nanosleep(&pause, NULL); /* woken early: looks early */
+	(void)nanosleep(&pause, NULL); /* the next pass may come early after a signal */
 	return 0;
 }

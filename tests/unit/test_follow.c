@@ -3,6 +3,8 @@
 #include "store/read/follow.h"
 
 #include <criterion/criterion.h>
+#include <signal.h>
+#include <sys/time.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -339,4 +341,22 @@ Test(follow, random_lives_end_with_the_model)
 	cr_assert_gt(w.lapses, 0);
 	cr_assert_gt(w.changes, 500);
 	cr_assert_gt(w.resyncs, 500);
+}
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+}
+
+/* With a ring and without one: never an error, and not the whole time. */
+Test(follow, a_signal_ends_a_wait)
+{
+	const struct itimerval soon = {.it_value = {.tv_usec = 100000}};
+	struct sigaction action = {.sa_handler = on_alarm};
+
+	begin(NULL);
+	drain();
+	cr_assert_eq(sigaction(SIGALRM, &action, NULL), 0);
+	cr_assert_eq(setitimer(ITIMER_REAL, &soon, NULL), 0);
+	cr_assert_eq(follow_wait(w.follow, 20000), 0);
 }

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Named cursors: <store>/cursors/NAME, a text file {journal uuid, position per feed} that a follower
+ * replaces as a whole (FORMAT.md, Cursors). The reflector reads them before it trims: history that a
+ * cursor needs is kept. A name is [A-Za-z0-9._-]{1,64} and does not begin with a dot.
+ */
+#ifndef STORE_READ_CURSOR_FILE_H
+#define STORE_READ_CURSOR_FILE_H
+
+#include <stddef.h>
+
+#include "store/env/home.h"
+
+/* The seq up to which a follower has examined a feed. */
+struct follow_position {
+	uint32_t feed;
+	uint64_t seq;
+};
+
+struct cursor_file {
+	uint8_t uuid[16];
+	struct follow_position *positions;
+	size_t n;
+	uint64_t written_ns; /* CLOCK_REALTIME of its last writing */
+};
+
+/* Returns: FOUND, NOT_FOUND, ERR_CORRUPT. The caller releases the cursor. */
+int cursor_load(struct home *home, const char *name, struct cursor_file *ret_cursor);
+void cursor_release(struct cursor_file *cursor);
+
+int cursor_save(struct home *home, const char *name, const uint8_t uuid[16],
+	const struct follow_position *positions, size_t n);
+int cursor_remove(struct home *home, const char *name);
+
+/* Checks whether a cursor last written at WRITTEN_NS no longer keeps history. A time in the future came
+ * from a wrong clock and counts by its distance from now. */
+bool cursor_is_expired(uint64_t written_ns, uint64_t expiry_ns);
+
+/* Removes cursors that expired EXPIRY_NS ago (until then their follower gets LAPPED) and temporary
+ * files of killed followers. Returns: how many cursors. */
+int cursor_sweep(struct home *home, uint64_t expiry_ns);
+
+/* Calls FN for each readable cursor until it returns non-zero. */
+typedef int cursor_fn(void *arg, const char *name, const struct cursor_file *cursor);
+int cursor_each(struct home *home, cursor_fn *fn, void *arg);
+
+#endif
