@@ -44,7 +44,7 @@ endif
 all_cflags = -std=gnu11 $(CFLAGS) $(common_flags) $(c_warnings) $(variant_flags) $(CPPFLAGS)
 all_cxxflags = -std=c++17 -fno-rtti $(CXXFLAGS) $(common_flags) $(variant_flags) $(CPPFLAGS)
 
-store_libs := -llmdb -lmsgpackc -lyaml -lpthread -lm
+store_libs := -llmdb -lmsgpackc -lyaml -lxxhash -lpthread -lm
 json_libs := -lsimdjson -lstdc++
 curl_libs := -lcurl
 link = $(CC) $(CFLAGS) $(variant_flags) $(LDFLAGS) -o $@

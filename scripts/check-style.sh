@@ -66,6 +66,7 @@ foreign 'curl/.*' 'reflector/wire/http_internal\.h'
 foreign 'msgpack.*' 'common/value/value\.c'
 foreign 'simdjson.*' 'common/value/json_parse\.cpp'
 foreign 'yaml\.h' 'common/value/yaml\.c'
+foreign 'xxhash\.h' 'common/hash\.c'
 foreign 'stdatomic\.h' 'store/ring/.*|common/stats\.c|common/proc\.c|tests/.*'
 foreign 'criterion/.*' 'tests/unit/.*'
 [ "$(echo "$sources" | code '^#include <microhttpd\.h>' | wc -l)" -le 1 ] ||

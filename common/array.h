@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The growable array. An owner keeps three fields: the items, how many there are, and how many the
+ * memory has room for (size_t). All zero is an empty array; free(items) ends it.
+ *
+ *	struct dump { uint32_t *feeds; size_t n_feeds, feeds_room; };
+ *
+ *	r = ARRAY_ADD(dump->feeds, dump->n_feeds, dump->feeds_room, id, "the list of feeds");
+ *	if (r < 0)
+ *		return r;    // "growing the list of feeds: Cannot allocate memory"
+ *
+ * Growing may move the items: pointers into the array end with the next call.
+ */
+#ifndef COMMON_ARRAY_H
+#define COMMON_ARRAY_H
+
+#include <stddef.h>
+
+/* Makes room for MORE items of SIZE bytes after the N that are there. ARRAY is the address of the
+ * pointer to the items. The room at least doubles when it grows. Fails only with -ENOMEM; the array
+ * is as before then. */
+int array_grow(void *array, size_t n, size_t more, size_t *room, size_t size, const char *what);
+
+/* Room for MORE items, which the caller fills in and counts. */
+#define ARRAY_ROOM(items, n, room, more, what)                                                     \
+	array_grow(&(items), (n), (more), &(room), sizeof(*(items)), (what))
+
+/* Appends ITEM. */
+#define ARRAY_ADD(items, n, room, item, what)                                                      \
+	({                                                                                         \
+		int array_r = (n) < (room) ? 0 : ARRAY_ROOM(items, n, room, 1, what);              \
+		if (array_r == 0)                                                                  \
+			(items)[(n)++] = (item);                                                   \
+		array_r;                                                                           \
+	})
+
+#endif
