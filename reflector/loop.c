@@ -117,7 +117,7 @@ static void on_doubt(void *arg, struct session *session, enum failure_kind kind)
 		feeds_doubt(loop->feeds);
 }
 
-static void on_forget(void *arg, struct session *session)
+static void on_etcd_rollback(void *arg, struct session *session)
 {
 	struct loop *loop = arg;
 
@@ -132,7 +132,8 @@ static int open_feeds(struct loop *loop)
 {
 	struct retention_options retention = retention_options_of(loop);
 	struct session_shared shared = {.http = loop->http, .discovery = loop->discovery,
-		.stats = loop->stats, .policy = loop->daemon->config->policy, .arg = loop, .on_doubt = on_doubt, .on_forget = on_forget};
+		.stats = loop->stats, .policy = loop->daemon->config->policy, .arg = loop,
+		.on_doubt = on_doubt, .on_etcd_rollback = on_etcd_rollback};
 	stats_set_journal(loop->stats, journal_uuid(loop->journal));
 	int r = ring_create(home_runtime_fd(loop->home), DELTA_RING, RING_CAPACITY,
 		journal_uuid(loop->journal), home_file_mode(loop->home), &loop->ring);
@@ -158,7 +159,7 @@ static void on_discovered(void *arg, int result)
 	struct loop *loop = arg;
 
 	if (loop->feeds)
-		(void)feeds_discovered(loop->feeds, result);
+		feeds_discovered(loop->feeds, result);
 }
 
 static int open_network(struct loop *loop)
@@ -430,16 +431,15 @@ static int timeout_ms(const struct loop *loop)
 /* What needs no network, into the same transaction as what just came. */
 static int work(struct loop *loop)
 {
-	int r = feeds_tell(loop->feeds);
+	int r = feeds_write_resyncs(loop->feeds);
 
 	if (r >= 0)
 		r = cluster_work(loop->cluster);
 	loop->work_left = false;
 	if (r < 0 || !cluster_is_known(loop->cluster))
 		return r;
-	r = feeds_start(loop->feeds);
-	if (r >= 0)
-		r = feeds_work(loop->feeds);
+	feeds_start(loop->feeds);
+	r = feeds_work(loop->feeds);
 	loop->work_left = r == AGAIN;
 	return r;
 }
@@ -478,7 +478,7 @@ static int turn(struct loop *loop)
 			r = commit(loop);
 	}
 	trimming_slice(&loop->trimming, loop->held_ns != 0);
-	feeds_report(loop->feeds);
+	feeds_settle(loop->feeds);
 	int lost = beat(loop);
 	return lost < 0 ? lost : r;
 }

@@ -196,6 +196,11 @@ static void close_journal(struct consistency *check)
 		txn_abort(&check->txn);
 }
 
+bool consistency_has_work(const struct consistency *check)
+{
+	return check->walk != NULL;
+}
+
 int consistency_work(struct consistency *check)
 {
 	struct bytes key;

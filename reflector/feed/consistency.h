@@ -51,6 +51,8 @@ int consistency_start(const struct consistency_request *request, struct consiste
 void consistency_cancel(struct consistency **check);
 /* A slice of the heads: AGAIN while there are more. `done` may be called in here. */
 int consistency_work(struct consistency *check);
+/* Heads are left to be read. */
+bool consistency_has_work(const struct consistency *check);
 
 /* The sum that stands for a set of objects, whatever their order. */
 struct consistency_digest {

@@ -1,101 +1,114 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One feed at work: does what the state machine (feed.h) says with HTTP, takes the answers apart
- * (list.h, watch.h), records them (record.h) and tells the machine what came of it. All of it
- * happens inside http_poll and in the calls below; nothing waits.
+ * One feed at work. A session carries out what the state machine decides (machine.h): it sends the
+ * request, cuts the answer into items and events (list.h, watch.h), records them (record.h) and reports
+ * the outcome to the machine. All of this happens inside http_poll() and in the calls below; nothing
+ * blocks. The set of feeds (feeds.h) owns the sessions and calls them in each turn of the loop.
+ *
+ * The session group:
+ *
+ *	session.c       life, the machine's actions, the feed's error and status row
+ *	session_call.c  one request: its answer taken apart, and how it ended
+ *	session_work.c  work without the network: ending a list, dropping a gone resource, consistency
  */
 #ifndef REFLECTOR_FEED_SESSION_H
 #define REFLECTOR_FEED_SESSION_H
 
 #include "reflector/cluster/discovery.h"
+#include "reflector/feed/agenda.h"
 #include "reflector/feed/machine.h"
-#include "reflector/wire/http.h"
-#include "reflector/wire/warnings.h"
-#include "reflector/wire/pace.h"
 #include "reflector/record/record.h"
+#include "reflector/wire/http.h"
+#include "reflector/wire/pace.h"
+#include "reflector/wire/warnings.h"
 
 struct session;
 
-/* What sessions share. The callbacks come from inside http_poll or session_work. */
+/* What the sessions of one reflector share. Callbacks come from inside http_poll or session_work. */
 struct session_shared {
 	struct http *http;
 	struct discovery *discovery;
 	struct recorder *recorder;
 	struct stats *stats;
 	struct config_policy policy; /* may change between two turns */
-	struct pace *pace;           /* of all sessions together */
-	struct warnings *warnings;   /* of the server, to all of them */
+	struct pace *pace;
+	struct warnings *warnings;
+	struct agenda *agenda;       /* a session touches it when session_work or session_settle has to do */
+	size_t *queued, *listing;    /* sessions that wait for FEED_ON_TURN; that are listing */
 	void *arg;
-	/* The server could not be reached, or has not got the resource: is it still the same one? */
+	/* The server could not be reached, or lacks the resource: it may be another cluster by now. */
 	void (*on_doubt)(void *arg, struct session *session, enum failure_kind kind);
-	/* The server is in another past. */
-	void (*on_forget)(void *arg, struct session *session);
+	/* The server's newest state is older than the journal's: its etcd was restored. */
+	void (*on_etcd_rollback)(void *arg, struct session *session);
 	void *list_arg;
-	/* A list is about to end: what belongs into the same transaction as its LIST_END. Negative:
-	 * an error of the journal. */
+	/* Adds to the transaction of the LIST_END that was just recorded. Returns an error of the journal. */
 	int (*on_list_end)(void *list_arg, struct session *session);
 };
 
-/* DEFINITION and CHECKPOINT are copied; SHARED is borrowed. */
+/* Copies DEFINITION and CHECKPOINT; borrows SHARED. */
 int session_new(const struct session_shared *shared, const struct feed_definition *definition,
-	const struct feed_checkpoint *checkpoint, uint32_t page_size, struct session **ret_runner);
+	const struct feed_checkpoint *checkpoint, uint32_t page_size, struct session **ret_session);
 void session_free(struct session **session);
 
-/* The definition's texts live as long as the session; its name may change with session_rename. */
+/* Its texts live as long as the session; session_rename changes the name. */
 const struct feed_definition *session_definition(const struct session *session);
 int session_rename(struct session *session, const char *name);
-/* The journal's open transaction has this resync now. When that fails it is not known which one the
- * journal has: SESSION_NO_RESYNC in the definition. session_committed: it has not failed. */
+
+/* Notes that the open transaction sets this resync. If that transaction fails the journal's resync is
+ * unknown (SESSION_NO_RESYNC in the definition); session_committed() says that it did not fail. */
 #define SESSION_NO_RESYNC UINT64_MAX
 void session_set_resync(struct session *session, uint64_t resync_ns);
 void session_committed(struct session *session);
-/* What counts from the next list on; whether the objects go when the resource has gone (whenGone). */
+
+/* Sets what counts from the next list on, and whether objects are deleted when their resource is gone
+ * (whenGone: drop). */
 void session_tune(struct session *session, uint32_t page_size, bool drop_gone);
-/* The server has no such resource any more, nor is there anything stored of it: GONE, and no objects.
- * 1, 0, or an error of the journal's. */
-int session_is_void(struct session *session);
-bool session_is_listed(const struct session *session);
-/* The checkpoint that it went back to says that the feed is removed. */
-bool session_is_removed(const struct session *session);
 
-/* Its removal is in the open transaction: nothing may be written of it behind that, until session_rewind. */
-void session_stop(struct session *session);
-
+/* Begins at the checkpoint. */
 void session_start(struct session *session);
-/* Time has passed; discovery has learnt something. */
-void session_tick(struct session *session);
-void session_discovered(struct session *session, int result);
-/* A slice of what is to be done without waiting for the network: AGAIN, 0, or an error of the
- * journal's. */
-int session_work(struct session *session);
-
-/* Monotonic time at which session_tick is wanted, UINT64_MAX: not at all. */
-uint64_t session_until(const struct session *session);
-/* It stands in the queue for a list since that time, 0: it does not. */
-uint64_t session_queued(const struct session *session);
-void session_take_turn(struct session *session);
-/* It is listing. */
-bool session_is_listing(const struct session *session);
-
-/* Monotonic time at which its next consistency check is due, UINT64_MAX: none is, or one is under way. */
-uint64_t session_check_at(struct session *session);
-void session_check_start(struct session *session);
-bool session_is_checking(const struct session *session);
-
-/* The journal's batch failed for the reason WHY, which is the feed's error until it is well again:
- * back to the checkpoint, and stop until session_resume. */
+/* Ends requests for good: the feed's removal is in the open transaction, and no record may follow it.
+ * Only session_rewind undoes it. */
+void session_stop(struct session *session);
+/* Goes back to the checkpoint because the batch failed, with the sentence WHY as the feed's error, and
+ * waits for session_resume. */
 int session_rewind(struct session *session, const char *why);
 void session_resume(struct session *session);
+
+/* Discovery has learnt something, or failed with RESULT. */
+void session_discovered(struct session *session, int result);
+/* Lists again. */
 void session_relist(struct session *session);
-/* What is too large may not be so any more: lists, if something was passed over. */
+/* Lists again after maxObjectSize grew, if an object had been passed over. */
 void session_retry_passed(struct session *session);
+/* Begins the list that the session has been queued for. */
+void session_take_turn(struct session *session);
+/* Begins a consistency check. */
+void session_check_start(struct session *session);
 
-/* Closes a relist's bracket that was opened more than LIMIT_NS ago. */
+/* Does what needs no network: goes on after a pause, and takes one slice of longer work.
+ * Returns: 0, AGAIN if there is more to do, or an error of the journal. */
+int session_work(struct session *session);
+/* Writes the status row if it changed and puts the next time limit into the agenda.
+ * Returns true if session_work has more to do. */
+bool session_settle(struct session *session);
+
+/* Closes a relist's bracket that has been open for more than LIMIT_NS. */
 int session_abandon_old(struct session *session, uint64_t limit_ns);
-/* Seq before which an open relist's bracket begins, UINT64_MAX: none. */
-uint64_t session_list_begin(const struct session *session);
 
-/* Puts its row into the statistics when something changed. */
-void session_report(struct session *session);
+/* ---- questions ---- */
+
+/* A list of the feed has ended, perhaps in the open transaction. */
+bool session_is_listed(const struct session *session);
+/* The journal's checkpoint says that the feed is removed. */
+bool session_is_removed(const struct session *session);
+/* Returns: 1 if the resource is gone and no object of it is stored, 0, or an error of the journal. */
+int session_is_void(struct session *session);
+/* Monotonic time since which the session has been queued for a list, 0: it is not. */
+uint64_t session_queued(const struct session *session);
+/* Monotonic time of the next consistency check, UINT64_MAX: none is due, or one is under way. */
+uint64_t session_check_at(struct session *session);
+bool session_is_checking(const struct session *session);
+/* Seq of an open relist's LIST_BEGIN, UINT64_MAX: none is open. */
+uint64_t session_list_begin(const struct session *session);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One request of a session: how it is sent, how its answer is taken apart, and what follows its end. */
 #include "reflector/feed/session_internal.h"
 
 #include "common/check.h"
@@ -7,21 +8,160 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "reflector/feed/request.h"
+#include "reflector/record/batch.h"
+#include "reflector/record/object.h"
 
-#define SECOND         1000000000ull
-#define WATCH_SLACK_S  30
-#define ERROR_BODY_MAX 8192
+#define SECOND           1000000000ull
+#define WATCH_SLACK_S    30
+#define ERROR_BODY_MAX   8192
+#define PROBE_ANSWER_MAX 8192
+#define PROBE_TIMEOUT    (20 * SECOND)
+#define HELD_MAX         (1u << 20)
 
-/* ---- answers ---- */
+/* Given to http as the result of on_body when the session itself ends the call. */
+#define SESSION_ENDS_CALL 1
 
-/* What the server refuses is no contact: the data ages meanwhile. */
-static void said_something(struct session *session)
+/* ---- the probe ---- */
+
+/* The server's newest state is older than the RV that is watched from. Only a list for "" shows whether
+ * its etcd was restored or its cache lags, so the session fails as if the watch had reported it: a cache
+ * that stands still is behind that list as well, and the next one has to wait longer. */
+static void session_on_probe(void *arg, const struct fetch_answer *answer)
 {
-	session->row.last_contact_ns = proc_realtime_ns();
-	session->row_changed = true;
+	struct session *session = arg;
+	struct status status;
+
+	session->probe = NULL;
+	if (answer->result < 0)
+		return; /* the watch itself will notice */
+	status_read(answer->status, 0, answer->body, &status);
+	if (status.kind == FAILURE_RV_AHEAD && session->action.what == FEED_DO_WATCH)
+		session_fail(session, &status);
 }
 
-static void on_status(void *arg, const struct http_answer *answer)
+static void session_probe_start(struct session *session)
+{
+	struct buf path = BUF_INIT;
+
+	fetch_cancel(&session->probe);
+	int r = request_probe_path(&session->definition, buf_cstr(&session->machine.rv), &path);
+	if (r >= 0)
+		r = fetch_start(session->shared->http, &(struct fetch_request){
+			.path = buf_cstr(&path), .limit = PROBE_ANSWER_MAX, .total_ns = PROBE_TIMEOUT,
+			.done = session_on_probe, .arg = session}, &session->probe);
+	buf_release(&path);
+	err_ignore(r, "the next watch probes again");
+}
+
+/* ---- items and events ---- */
+
+static int session_unreadable(struct session *session, const char *what)
+{
+	session->unreadable = true;
+	return err_add(ERR_PROTOCOL, "%s that can't be read", what);
+}
+
+static int session_take_item(void *arg, struct bytes item, bool cut)
+{
+	struct session *session = arg;
+	bool tolerant = session->machine.tolerant;
+	int r = cut ? record_large_item(&session->record, item, tolerant)
+		: record_item(&session->record, item, tolerant);
+
+	return r == RECORD_UNREADABLE ? session_unreadable(session, "an object") : r;
+}
+
+/* Leaves ACTION to be done when the call has ended. */
+static int session_end_with(struct session *session, const struct feed_action *action)
+{
+	session->has_next = true;
+	session->next = *action;
+	return END;
+}
+
+/* Takes an initial event of a stream, or the bookmark that ends them: then the list is finished before
+ * more is taken (AGAIN). */
+static int session_take_initial(struct session *session, const struct watch_event *event)
+{
+	struct object_identity identity;
+	struct feed_action action;
+
+	if (event->type != WATCH_BOOKMARK) {
+		int r = record_initial(&session->record, event, session->machine.tolerant);
+
+		return r == RECORD_UNREADABLE ? session_unreadable(session, "an initial event") : r;
+	}
+	if (!object_ends_initial(event->object))
+		return 0;
+	if (object_identity(event->object, &identity) < 0 || !identity.rv.size)
+		return session_unreadable(session, "the bookmark that ends the initial events");
+	session_step(session, (struct feed_input){.on = FEED_ON_INITIAL, .rv = identity.rv}, &action);
+	if (!action.keep)
+		return session_end_with(session, &action);
+	session_perform(session, &action);
+	return AGAIN;
+}
+
+static int session_take_event(void *arg, const struct watch_event *event)
+{
+	struct session *session = arg;
+	bool bookmark = event->type == WATCH_BOOKMARK;
+	struct feed_action action;
+	struct bytes rv;
+	int r;
+
+	if (event->type == WATCH_ERROR) {
+		status_read(0, 0, event->object, &session->status);
+		session->has_status = true;
+		return END;
+	}
+	if (session->action.what == FEED_DO_STREAM)
+		return session_take_initial(session, event);
+	if (bookmark)
+		r = record_bookmark(&session->record, event->object, &rv);
+	else
+		r = record_event(&session->record, event, session->machine.tolerant, &rv);
+	if (r == RECORD_UNREADABLE)
+		return session_unreadable(session, "an event");
+	session_show_passed(session);
+	if (r < 0)
+		return r;
+	session_step(session, (struct feed_input){.on = bookmark ? FEED_ON_BOOKMARK : FEED_ON_EVENT,
+		.rv = rv}, &action);
+	session->row.events++;
+	stats_add(session->shared->stats, STAT_EVENTS, 1);
+	return action.what == FEED_DO_NOTHING ? 0 : session_end_with(session, &action);
+}
+
+/* ---- the body ---- */
+
+/* Keeps what a stream sends while its list is being finished; finishes the list at once when that
+ * becomes too much. */
+static int session_hold_body(struct session *session, struct bytes bytes)
+{
+	int r = 0;
+
+	buf_bytes_put(&session->held, bytes);
+	if (buf_error(&session->held) < 0)
+		return buf_error(&session->held);
+	while (r >= 0 && session->finishing && session->held.size > HELD_MAX)
+		r = session_work(session);
+	return r < 0 ? r : 0;
+}
+
+/* Cuts BYTES of a watch into events. Returns: 0, SESSION_ENDS_CALL, or an error. */
+static int session_take_events(struct session *session, struct bytes bytes)
+{
+	int r = watch_feed(session->watch, bytes.data, bytes.size);
+	size_t used = watch_used(session->watch);
+
+	if (r == AGAIN)
+		return session_hold_body(session,
+			BYTES((const char *)bytes.data + used, bytes.size - used));
+	return r < 0 ? r : session->has_next || session->has_status ? SESSION_ENDS_CALL : 0;
+}
+
+static void session_on_status(void *arg, const struct http_answer *answer)
 {
 	struct session *session = arg;
 	struct feed_action action;
@@ -32,88 +172,23 @@ static void on_status(void *arg, const struct http_answer *answer)
 	if (*answer->warning && warnings_are_new(session->shared->warnings, answer->warning))
 		LOG(server_warning, .feed = session->definition.name, .text = answer->warning);
 	if (session->refused)
-		return;
-	said_something(session);
+		return; /* no contact: the data age meanwhile */
+	session->row.last_contact_ns = proc_realtime_ns();
+	session_touch(session);
 	if (session->action.what == FEED_DO_WATCH) {
-		session_say_well(session);
+		session_set_well(session);
 		session_probe_start(session);
 	}
 	session_step(session, (struct feed_input){.on = FEED_ON_ALIVE}, &action);
 }
 
-int session_call_unreadable(struct session *session, const char *what)
-{
-	session->unreadable = true;
-	return err_add(ERR_PROTOCOL, "%s that can't be read", what);
-}
-
-static int take_item(void *arg, struct bytes item, bool cut)
-{
-	struct session *session = arg;
-	bool tolerant = session->feed.tolerant;
-	int r = cut ? record_large_item(&session->record, item, tolerant)
-		: record_item(&session->record, item, tolerant);
-
-	return r == RECORD_UNREADABLE ? session_call_unreadable(session, "an object") : r;
-}
-
-/* The machine may want to end this watch: that is done when the call has ended. */
-static int tell(struct session *session, enum feed_on on, struct bytes rv)
-{
-	struct feed_action action;
-
-	session_step(session, (struct feed_input){.on = on, .rv = rv}, &action);
-	session->row.events++;
-	stats_add(session->shared->stats, STAT_EVENTS, 1);
-	if (action.what == FEED_DO_NOTHING)
-		return 0;
-	session->has_next = true;
-	session->next = action;
-	return END;
-}
-
-static int take_event(void *arg, const struct watch_event *event)
-{
-	struct session *session = arg;
-	bool bookmark = event->type == WATCH_BOOKMARK;
-	struct bytes rv;
-	int r;
-
-	if (event->type == WATCH_ERROR) {
-		status_read(0, 0, event->object, &session->status);
-		session->has_status = true;
-		return END;
-	}
-	if (session->action.what == FEED_DO_STREAM)
-		return session_stream_event(session, event);
-	if (bookmark)
-		r = record_bookmark(&session->record, event->object, &rv);
-	else
-		r = record_event(&session->record, event, session->feed.tolerant, &rv);
-	if (r == RECORD_UNREADABLE)
-		return session_call_unreadable(session, "an event");
-	session_say_passed(session);
-	return r < 0 ? r : tell(session, bookmark ? FEED_ON_BOOKMARK : FEED_ON_EVENT, rv);
-}
-
-int session_call_take(struct session *session, struct bytes bytes)
-{
-	int r = watch_feed(session->watch, bytes.data, bytes.size);
-	size_t used = watch_used(session->watch);
-
-	if (r == AGAIN)
-		return session_stream_hold(session,
-			BYTES((const char *)bytes.data + used, bytes.size - used));
-	return r < 0 ? r : session->has_next || session->has_status ? SESSION_STOP : 0;
-}
-
-static int on_body(void *arg, struct bytes bytes)
+static int session_on_body(void *arg, struct bytes bytes)
 {
 	struct session *session = arg;
 
 	CHECK_OBJ(session, SESSION_MAGIC);
 	session->row.bytes += bytes.size;
-	session->row_changed = true;
+	session_touch(session);
 	stats_add(session->shared->stats, STAT_BYTES_READ, bytes.size);
 	if (session->refused) {
 		size_t room = ERROR_BODY_MAX - session->error_body.size;
@@ -121,17 +196,17 @@ static int on_body(void *arg, struct bytes bytes)
 		buf_put(&session->error_body, bytes.data, bytes.size < room ? bytes.size : room);
 		return 0;
 	}
-	said_something(session);
+	session->row.last_contact_ns = proc_realtime_ns();
 	if (session->action.what == FEED_DO_LIST)
 		return list_feed(session->list, bytes.data, bytes.size);
 	if (session->finishing)
-		return session_stream_hold(session, bytes);
-	return session_call_take(session, bytes);
+		return session_hold_body(session, bytes);
+	return session_take_events(session, bytes);
 }
 
-/* ---- the end of a call ---- */
+/* ---- the end ---- */
 
-static void end_page(struct session *session)
+static void session_end_page(struct session *session)
 {
 	struct list_page page;
 	int r = list_end(session->list, &page);
@@ -149,18 +224,7 @@ static void end_page(struct session *session)
 		.continue_ = page.continue_, .items = page.items});
 }
 
-static void end_watch(struct session *session)
-{
-	if (session->action.what == FEED_DO_STREAM)
-		session_fail_with(session, FAILURE_PROTOCOL,
-			"the stream ended before the bookmark that ends its initial events");
-	else if (watch_partial(session->watch))
-		session_fail_with(session, FAILURE_NETWORK, "the watch ended inside an event");
-	else
-		session_step_and_do(session, (struct feed_input){.on = FEED_ON_ENDED});
-}
-
-static enum failure_kind kind_of_result(const struct session *session, int result)
+static enum failure_kind session_failure_kind(const struct session *session, int result)
 {
 	if (session->unreadable)
 		return FAILURE_UNREADABLE;
@@ -170,13 +234,14 @@ static enum failure_kind kind_of_result(const struct session *session, int resul
 		? FAILURE_NETWORK : FAILURE_PROTOCOL;
 }
 
-void session_call_end(struct session *session, int result, int code)
+/* Reports the end of a call to the machine; RESULT and CODE are those of on_done. */
+static void session_end_call(struct session *session, int result, int code)
 {
 	const char *text;
 	struct status status;
 
 	if (recorder_error(session->shared->recorder, &text) < 0)
-		return; /* everything is about to be rewound */
+		return; /* the loop is about to rewind all feeds */
 	if (session->has_next) {
 		struct feed_action next = session->next;
 
@@ -185,28 +250,49 @@ void session_call_end(struct session *session, int result, int code)
 	} else if (session->has_status) {
 		session_fail(session, &session->status);
 	} else if (session->refused || (result >= 0 && code != 200)) {
-		/* Its words may have got lost or not come to an end: the number says enough. */
+		/* The body may be missing or cut off: the status code says enough. */
 		status_read(code, session->retry_after_ns, buf_bytes(&session->error_body), &status);
 		session_fail(session, &status);
 	} else if (result < 0) {
-		session_fail_with(session, kind_of_result(session, result), err_text(result));
+		session_fail_with(session, session_failure_kind(session, result), err_text(result));
 	} else if (session->action.what == FEED_DO_LIST) {
-		end_page(session);
+		session_end_page(session);
+	} else if (session->action.what == FEED_DO_STREAM) {
+		session_fail_with(session, FAILURE_PROTOCOL,
+			"the stream ended before the bookmark that ends its initial events");
+	} else if (watch_partial(session->watch)) {
+		session_fail_with(session, FAILURE_NETWORK, "the watch ended inside an event");
 	} else {
-		end_watch(session);
+		session_step_and_do(session, (struct feed_input){.on = FEED_ON_ENDED});
 	}
 }
 
-static void on_done(void *arg, int result, int code)
+static void session_on_done(void *arg, int result, int code)
 {
 	struct session *session = arg;
 
 	CHECK_OBJ(session, SESSION_MAGIC);
 	session->call = NULL;
 	if (session->finishing)
-		session->over = true; /* the list is whole: what ended is the watch behind it */
+		session->over = true; /* the list is whole; what ended is the watch after it */
 	else
-		session_call_end(session, result, code);
+		session_end_call(session, result, code);
+}
+
+void session_stream_go_on(struct session *session)
+{
+	struct buf held = session->held;
+
+	session->held = BUF_INIT;
+	if (session->call)
+		http_set_quiet(session->call);
+	int r = session_take_events(session, buf_bytes(&held));
+	buf_release(&held);
+	if (r == 0 && !session->over)
+		return;
+	session->over = false;
+	http_cancel(&session->call);
+	session_end_call(session, r, 200);
 }
 
 /* ---- the request ---- */
@@ -219,17 +305,17 @@ void session_call_start(struct session *session, const struct feed_action *actio
 	struct buf path = BUF_INIT;
 	struct http_request request = {
 		.accept = request_accept(&session->definition, watch || stream),
-		.gzip = false, /* what it saves on the way it costs both ends many times over */
+		.gzip = false, /* costs both ends many times what it saves on the way */
 		.bulk = !watch,
 		.renewable = watch,
-		/* Some proxies hold a watch's head back until something comes, a bookmark at the latest. */
+		/* Some proxies hold a watch's head back until a first event or bookmark. */
 		.first_byte_ns = watch || stream ? answer_ns + answer_ns / 2 : answer_ns,
 		.idle_ns = watch ? 0 : answer_ns,
 		.total_ns = watch || stream ? (action->timeout_s + WATCH_SLACK_S) * SECOND : 0,
 		.arg = session,
-		.on_status = on_status,
-		.on_body = on_body,
-		.on_done = on_done,
+		.on_status = session_on_status,
+		.on_body = session_on_body,
+		.on_done = session_on_done,
 	};
 
 	buf_reset(&session->error_body);
@@ -246,7 +332,7 @@ void session_call_start(struct session *session, const struct feed_action *actio
 	}
 	buf_release(&path);
 	stats_add(session->shared->stats, STAT_REQUESTS, 1);
-	/* No memory: as if the server were not there; the pause is what helps. */
+	/* Without memory the request fails as if the server were away: the pause is what helps. */
 	if (r < 0)
 		session_fail_with(session, FAILURE_NETWORK, err_text(r));
 }
@@ -254,8 +340,9 @@ void session_call_start(struct session *session, const struct feed_action *actio
 int session_call_init(struct session *session)
 {
 	buf_init(&session->error_body, ERROR_BODY_MAX);
-	int r = list_new(&(struct list_options){.item_fn = take_item, .arg = session}, &session->list);
+	int r = list_new(&(struct list_options){.item_fn = session_take_item, .arg = session},
+		&session->list);
 
-	return r < 0 ? r : watch_new(&(struct watch_options){.event_fn = take_event, .arg = session},
-		&session->watch);
+	return r < 0 ? r : watch_new(&(struct watch_options){.event_fn = session_take_event,
+		.arg = session}, &session->watch);
 }

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the configuration to configured feeds. One that was configured before goes on as it is; else a
+ * stored feed that it means is taken over; else it waits for discovery (resolve.c). Feeds that are left
+ * over are retired.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -7,14 +12,19 @@
 #include "common/err.h"
 #include "reflector/feeds/feeds_internal.h"
 
-int retired_add(struct feeds *feeds, struct session *session)
+/* ---- the two lists ---- */
+
+int retired_add(struct feeds *feeds, struct configured_feed *w)
 {
-	struct retired_feed *grown = realloc(feeds->retired, (feeds->n_retired + 1) * sizeof(*grown));
+	struct retired_feed *grown =
+		reallocarray(feeds->retired, feeds->n_retired + 1, sizeof(*grown));
 
 	if (!grown)
 		return err_set(-ENOMEM, "feeds");
 	feeds->retired = grown;
-	grown[feeds->n_retired++] = (struct retired_feed){.session = session};
+	grown[feeds->n_retired++] = (struct retired_feed){.session = TAKE(w->session),
+		.rolled_back = w->rolled_back};
+	feeds->names_changed = true;
 	return 0;
 }
 
@@ -26,10 +36,28 @@ struct session *retired_take(struct feeds *feeds, size_t i)
 	return session;
 }
 
-void configured_tune(const struct configured_feed *w)
+size_t retired_find(const struct feeds *feeds, const struct entry *entry)
 {
-	if (w->session)
-		session_tune(w->session, w->entry.page_size, w->entry.drop_gone);
+	size_t found = SIZE_MAX;
+	uint32_t id = 0;
+
+	for (size_t i = 0; i < feeds->n_retired; i++) {
+		const struct retired_feed *old = &feeds->retired[i];
+		const struct feed_definition *d = session_definition(old->session);
+
+		if (old->rolled_back || old->removed || d->id <= id || !entry_means(entry, d))
+			continue;
+		found = i;
+		id = d->id;
+	}
+	return found;
+}
+
+void configured_take(struct feeds *feeds, struct configured_feed *w, struct session *session)
+{
+	w->session = session;
+	session_tune(session, w->entry.page_size, w->entry.drop_gone);
+	feeds->resyncs_changed = feeds->names_changed = true;
 }
 
 void configured_release(struct configured_feed *configured, size_t n)
@@ -41,138 +69,113 @@ void configured_release(struct configured_feed *configured, size_t n)
 	free(configured);
 }
 
-static int read_entries(const struct config *config, struct configured_feed **ret_configured, size_t *ret_n)
+int configured_grow(struct feeds *feeds, struct configured_feed **ret_configured)
 {
-	struct configured_feed *configured = NULL;
-	size_t n = 0;
+	struct configured_feed *grown =
+		reallocarray(feeds->configured, feeds->n_configured + 1, sizeof(*grown));
+
+	if (!grown)
+		return err_set(-ENOMEM, "feeds");
+	feeds->configured = grown;
+	grown += feeds->n_configured++;
+	*grown = (struct configured_feed){.pause_ns = FEEDS_RETRY_FIRST};
+	feeds->pace.n_feeds = feeds->n_configured;
+	feeds->resolve_ns = 0;
+	*ret_configured = grown;
+	return 0;
+}
+
+/* ---- the configuration ---- */
+
+/* Adds an entry for each feed and namespace that is written out. */
+static int configured_read(struct feeds *feeds, const struct config *config)
+{
+	struct configured_feed *w;
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < config->n_feeds; i++) {
 		const struct config_feed *feed = &config->feeds[i];
-
-		if (feed->wildcard)
-			continue;
 		size_t places = feed->n_namespaces ? feed->n_namespaces : 1;
 
-		for (size_t j = 0; r >= 0 && j < places; j++) {
-			struct configured_feed *grown = realloc(configured, (n + 1) * sizeof(*grown));
-
-			if (!grown) {
-				r = err_set(-ENOMEM, "feeds");
-				break;
-			}
-			configured = grown;
-			configured[n] = (struct configured_feed){.pause_ns = FEEDS_RETRY_FIRST};
-			r = entry_init(feed, j, &configured[n++].entry);
+		for (size_t j = 0; r >= 0 && !feed->wildcard && j < places; j++) {
+			r = configured_grow(feeds, &w);
+			if (r >= 0)
+				r = entry_init(feed, j, &w->entry);
 		}
 	}
-	if (r < 0) {
-		configured_release(configured, n);
-		return r;
-	}
-	*ret_configured = configured;
-	*ret_n = n;
-	return 0;
+	return r;
 }
 
-/* What is configured still, and was, goes on as it is. */
-static void keep_same(struct feeds *feeds, struct configured_feed *configured, size_t n)
+/* Lets W go on with the session of the same entry in OLD. */
+static void configured_keep(struct feeds *feeds, struct configured_feed *w,
+	struct configured_feed *old, size_t n_old)
 {
-	for (size_t i = 0; i < n; i++) {
-		for (size_t j = 0; j < feeds->n_configured; j++) {
-			struct configured_feed *was = &feeds->configured[j];
-
-			if (!was->session || !entry_same(&was->entry, &configured[i].entry))
-				continue;
-			configured[i].verified = was->verified;
-			configured[i].rolled_back = was->rolled_back;
-			configured[i].session = TAKE(was->session);
-			break;
-		}
-	}
-}
-
-size_t retired_find(const struct feeds *feeds, const struct entry *entry)
-{
-	size_t found = SIZE_MAX;
-	uint32_t id = 0;
-
-	for (size_t i = 0; i < feeds->n_retired; i++) {
-		const struct retired_feed *u = &feeds->retired[i];
-		const struct feed_definition *d = session_definition(u->session);
-
-		if (u->rolled_back || u->removed || d->id <= id || !entry_means(entry, d))
+	for (size_t i = 0; i < n_old && !w->session; i++) {
+		if (!old[i].session || !entry_same(&old[i].entry, &w->entry))
 			continue;
-		found = i;
-		id = d->id;
-	}
-	return found;
-}
-
-static void take_meant(struct feeds *feeds)
-{
-	for (size_t i = 0; i < feeds->n_configured; i++) {
-		struct configured_feed *w = &feeds->configured[i];
-		size_t found = w->session ? SIZE_MAX : retired_find(feeds, &w->entry);
-
-		if (found != SIZE_MAX)
-			w->session = retired_take(feeds, found);
+		w->verified = old[i].verified;
+		w->rolled_back = old[i].rolled_back;
+		configured_take(feeds, w, TAKE(old[i].session));
 	}
 }
 
 int feeds_configure(struct feeds *feeds, const struct config *config)
 {
-	struct configured_feed *configured;
-	size_t n;
+	struct configured_feed *old = feeds->configured;
+	size_t n_old = feeds->n_configured;
 	bool larger = config->policy.max_object_bytes > feeds->shared.policy.max_object_bytes;
-	int r = read_entries(config, &configured, &n);
 
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
-	if (r < 0)
+	feeds->configured = NULL;
+	feeds->n_configured = 0;
+	int r = configured_read(feeds, config);
+	if (r < 0) {
+		configured_release(feeds->configured, feeds->n_configured);
+		feeds->configured = old;
+		feeds->n_configured = feeds->pace.n_feeds = n_old;
 		return r;
-	keep_same(feeds, configured, n);
-	for (size_t i = 0; r >= 0 && i < feeds->n_configured; i++) {
-		if (!feeds->configured[i].session)
-			continue;
-		r = retired_add(feeds, feeds->configured[i].session);
-		if (r < 0)
-			break;
-		feeds->retired[feeds->n_retired - 1].rolled_back = feeds->configured[i].rolled_back;
-		feeds->configured[i].session = NULL;
 	}
 	for (size_t i = 0; i < feeds->n_configured; i++)
-		resolve_hide(feeds, &feeds->configured[i]);
-	configured_release(feeds->configured, feeds->n_configured);
-	feeds->configured = configured;
-	feeds->n_configured = feeds->pace.n_feeds = n;
+		configured_keep(feeds, &feeds->configured[i], old, n_old);
+	for (size_t i = 0; i < n_old; i++) {
+		if (old[i].session && r >= 0)
+			r = retired_add(feeds, &old[i]);
+		resolve_hide(feeds, &old[i]);
+	}
+	configured_release(old, n_old);
+	feeds->pace.n_feeds = feeds->n_configured;
 	feeds->shared.policy = config->policy;
-	/* What is asked again at the earliest after this is to be looked up then. */
+	feeds->check_ns = 0;
+	/* Discovery must not answer from memory what is asked again after `recheck`. */
 	discovery_set_recheck(feeds->shared.discovery, config->policy.recheck_ns / 2);
-	take_meant(feeds);
+	for (size_t i = 0; i < feeds->n_configured; i++) {
+		struct configured_feed *w = &feeds->configured[i];
+		size_t found = w->session ? SIZE_MAX : retired_find(feeds, &w->entry);
+
+		if (found != SIZE_MAX)
+			configured_take(feeds, w, retired_take(feeds, found));
+	}
 	feeds->config = config;
 	if (r >= 0)
 		r = wildcard_configure(feeds);
-	for (size_t i = 0; i < feeds->n_configured; i++) {
-		configured_tune(&feeds->configured[i]);
-		if (larger && feeds->configured[i].session)
+	for (size_t i = 0; larger && i < feeds->n_configured; i++)
+		if (feeds->configured[i].session)
 			session_retry_passed(feeds->configured[i].session);
-	}
 	return r;
 }
 
-int feeds_tell(struct feeds *feeds)
+int feeds_write_resyncs(struct feeds *feeds)
 {
 	struct recorder *recorder = feeds->shared.recorder;
-	int r = 0;
 
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
-	for (size_t i = 0; r >= 0 && i < feeds->n_configured; i++) {
+	for (size_t i = 0; feeds->resyncs_changed && i < feeds->n_configured; i++) {
 		const struct configured_feed *w = &feeds->configured[i];
 		const struct feed_definition *d = w->session ? session_definition(w->session) : NULL;
 
 		if (!d || d->resync_ns == w->entry.resync_ns)
 			continue;
-		r = recorder_begin(recorder);
+		int r = recorder_begin(recorder);
 		if (r < 0)
 			return r;
 		r = journal_set_resync(feeds->journal, d->id, w->entry.resync_ns);
@@ -180,6 +183,8 @@ int feeds_tell(struct feeds *feeds)
 			return recorder_fail(recorder, r);
 		recorder_changed(recorder);
 		session_set_resync(w->session, w->entry.resync_ns);
+		feeds->commit_matters = true;
 	}
-	return r;
+	feeds->resyncs_changed = false;
+	return 0;
 }

@@ -10,51 +10,48 @@
 #include "common/proc.h"
 #include "reflector/feeds/feeds_internal.h"
 
-#define PAGE_SIZE     500 /* of what nobody wants any more */
+#define PAGE_SIZE 500 /* of retired feeds */
 
 /* ---- life ---- */
 
-struct load {
+struct feeds_load {
 	struct feeds *feeds;
 	int result;
 };
 
-/* At first nobody wants any of them; feeds_configure then takes what is meant. */
-static int load_feed(void *arg, const struct feed_definition *definition,
+/* Makes every stored feed a retired one at first; feeds_configure then takes those that it means. */
+static int feeds_load_one(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
-	struct load *load = arg;
-	CLEANUP(session_free) struct session *session = NULL;
+	struct feeds_load *load = arg;
+	struct configured_feed none = {.session = NULL};
 
 	if (checkpoint->phase == FEED_REMOVED)
 		return 0;
-	load->result = session_new(&load->feeds->shared, definition, checkpoint, PAGE_SIZE, &session);
+	load->result = session_new(&load->feeds->shared, definition, checkpoint, PAGE_SIZE, &none.session);
 	if (load->result >= 0)
-		load->result = retired_add(load->feeds, session);
-	if (load->result >= 0)
-		session = NULL;
+		load->result = retired_add(load->feeds, &none);
+	session_free(&none.session);
 	return load->result < 0;
 }
 
-static int load_feeds(struct feeds *feeds)
+static int feeds_load(struct feeds *feeds)
 {
-	struct load load = {.feeds = feeds};
+	struct feeds_load load = {.feeds = feeds};
 	struct txn *txn;
 	int r = txn_begin_read(journal_env(feeds->journal), &txn);
 
 	if (r < 0)
 		return r;
-	r = journal_each_feed(feeds->journal, txn, load_feed, &load);
+	r = journal_each_feed(feeds->journal, txn, feeds_load_one, &load);
 	txn_abort(&txn);
 	return r < 0 ? r : load.result;
 }
 
-static int on_list_end(void *arg, struct session *session)
+static int feeds_on_list_end(void *arg, struct session *session)
 {
-	struct feeds *feeds = arg;
-
 	(void)session; /* it counts as listed already */
-	return replace_ready(feeds);
+	return replace_ready(arg);
 }
 
 int feeds_new(struct journal *journal, const struct session_shared *shared,
@@ -67,12 +64,15 @@ int feeds_new(struct journal *journal, const struct session_shared *shared,
 	feeds->magic = FEEDS_MAGIC;
 	feeds->journal = journal;
 	feeds->shared = *shared;
-	feeds->shared.on_list_end = on_list_end;
+	feeds->shared.on_list_end = feeds_on_list_end;
 	feeds->shared.list_arg = feeds;
 	feeds->shared.pace = &feeds->pace;
-	feeds->random = pace_random();
 	feeds->shared.warnings = &feeds->warnings;
-	int r = load_feeds(feeds);
+	feeds->shared.agenda = &feeds->agenda;
+	feeds->shared.queued = &feeds->queued;
+	feeds->shared.listing = &feeds->listing;
+	feeds->resolve_random = pace_random();
+	int r = feeds_load(feeds);
 	if (r < 0)
 		return r;
 	*ret_feeds = TAKE(feeds);
@@ -93,131 +93,80 @@ void feeds_free(struct feeds **feeds)
 	for (size_t i = 0; i < f->n_retired; i++)
 		session_free(&f->retired[i].session);
 	free(f->retired);
+	agenda_release(&f->agenda);
 	f->magic = 0;
 	free(f);
 	*feeds = NULL;
 }
 
-typedef int each_fn(struct feeds *feeds, struct session *session, void *arg);
-
-/* Calls FN for each session that is not about to go; stops at the first error. AGAIN of one is AGAIN
- * of all. */
-static int each(struct feeds *feeds, each_fn *fn, void *arg)
+/* Returns the session of the I-th configured, then retired feed; NULL: none, or about to be removed. */
+static struct session *feeds_session(const struct feeds *feeds, size_t i)
 {
-	int result = 0;
-
-	for (size_t i = 0; i < feeds->n_configured + feeds->n_retired; i++) {
-		const struct retired_feed *u = i < feeds->n_configured ? NULL
-			: &feeds->retired[i - feeds->n_configured];
-		struct session *session = u ? u->session : feeds->configured[i].session;
-
-		if (!session || (u && u->removed))
-			continue;
-		int r = fn(feeds, session, arg);
-		if (r < 0)
-			return r;
-		if (r == AGAIN)
-			result = AGAIN;
-	}
-	return result;
+	if (i < feeds->n_configured)
+		return feeds->configured[i].session;
+	i -= feeds->n_configured;
+	return feeds->retired[i].removed ? NULL : feeds->retired[i].session;
 }
 
-static int start_one(struct feeds *feeds, struct session *session, void *arg)
-{
-	(void)feeds;
-	(void)arg;
-	session_start(session);
-	return 0;
-}
+#define FEEDS_EACH_SESSION(feeds, s)                                                               \
+	for (size_t i_ = 0; i_ < (feeds)->n_configured + (feeds)->n_retired; i_++)                 \
+		for (struct session *s = feeds_session((feeds), i_); s; s = NULL)
 
-int feeds_start(struct feeds *feeds)
+void feeds_start(struct feeds *feeds)
 {
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
 	if (feeds->started)
-		return 0;
+		return;
 	feeds->started = true;
-	return each(feeds, start_one, NULL);
+	FEEDS_EACH_SESSION (feeds, session)
+		session_start(session);
 }
 
-/* Places among the lists: the one that has waited longest comes first. */
-struct queue {
-	size_t listing;
-	struct session *first;
-};
+/* ---- turns ---- */
 
-static int look_at_queue(struct feeds *feeds, struct session *session, void *arg)
+/* Lets as many feeds list as may at once; the one that has waited longest comes first. */
+static void feeds_grant_turns(struct feeds *feeds)
 {
-	struct queue *queue = arg;
-	uint64_t queued = session_queued(session);
+	while (feeds->queued && feeds->listing < feeds->shared.policy.list_concurrency) {
+		struct session *first = NULL;
 
-	(void)feeds;
-	queue->listing += session_is_listing(session);
-	if (queued && (!queue->first || queued < session_queued(queue->first)))
-		queue->first = session;
-	return 0;
-}
-
-static void grant_turns(struct feeds *feeds)
-{
-	for (;;) {
-		struct queue queue = {0};
-
-		(void)each(feeds, look_at_queue, &queue);
-		if (!queue.first || queue.listing >= feeds->shared.policy.list_concurrency)
+		FEEDS_EACH_SESSION (feeds, session)
+			if (session_queued(session) &&
+				(!first || session_queued(session) < session_queued(first)))
+				first = session;
+		if (!first)
 			return;
-		session_take_turn(queue.first);
+		session_take_turn(first);
 	}
 }
 
-/* One consistency check at a time, of the feed that is due first. */
-struct checks {
-	bool running;
-	uint64_t at;
-	struct session *first;
-};
-
-static int look_at_checks(struct feeds *feeds, struct session *session, void *arg)
+/* Starts one consistency check at a time, of the feed that is due first. */
+static void feeds_start_check(struct feeds *feeds, uint64_t now)
 {
-	struct checks *checks = arg;
-	uint64_t at = session_check_at(session);
+	uint64_t at = UINT64_MAX;
+	struct session *first = NULL;
 
-	(void)feeds;
-	checks->running |= session_is_checking(session);
-	if (at < checks->at)
-		*checks = (struct checks){checks->running, at, session};
-	return 0;
-}
-
-static struct checks find_checks(struct feeds *feeds)
-{
-	struct checks checks = {.at = UINT64_MAX};
-
-	if (feeds->shared.policy.check_ns)
-		(void)each(feeds, look_at_checks, &checks);
-	if (checks.running)
-		checks.at = UINT64_MAX;
-	return checks;
-}
-
-static void start_check(struct feeds *feeds, uint64_t now)
-{
-	struct checks checks = find_checks(feeds);
-
-	if (checks.at <= now)
-		session_check_start(checks.first);
-}
-
-static int work_one(struct feeds *feeds, struct session *session, void *arg)
-{
-	(void)feeds;
-	if (session_until(session) <= *(const uint64_t *)arg)
-		session_tick(session);
-	return session_work(session);
+	if (!feeds->shared.policy.check_ns || feeds->checking || feeds->check_ns > now)
+		return;
+	FEEDS_EACH_SESSION (feeds, session) {
+		if (session_check_at(session) < at) {
+			at = session_check_at(session);
+			first = session;
+		}
+	}
+	feeds->check_ns = at;
+	if (at > now)
+		return;
+	feeds->check_ns = 0;
+	session_check_start(first);
+	if (session_is_checking(first))
+		feeds->checking = first;
 }
 
 int feeds_work(struct feeds *feeds)
 {
 	uint64_t now = proc_monotonic_ns();
+	int more = 0;
 
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
 	if (!feeds->started)
@@ -227,52 +176,68 @@ int feeds_work(struct feeds *feeds)
 		r = resolve_due(feeds);
 	if (r >= 0)
 		r = wildcard_due(feeds);
-	int more = r < 0 ? r : each(feeds, work_one, &now);
-	if (more >= 0 && replace_is_due(feeds)) {
+	agenda_touch_due(&feeds->agenda, now);
+	for (size_t i = 0; r >= 0 && i < agenda_touched(&feeds->agenda); i++) {
+		struct session *session = agenda_owner(&feeds->agenda, i);
+
+		r = session ? session_work(session) : 0;
+		more = r == AGAIN ? AGAIN : more;
+	}
+	if (r >= 0 && feeds->names_changed)
 		r = replace_ready(feeds);
-		more = r < 0 ? r : more;
-	}
-	if (more >= 0) {
-		grant_turns(feeds);
-		start_check(feeds, now);
-	}
+	if (r < 0)
+		return r;
+	feeds_grant_turns(feeds);
+	feeds_start_check(feeds, now);
 	return more;
 }
 
-static int until_one(struct feeds *feeds, struct session *session, void *arg)
+static bool feeds_settle_one(void *arg, void *owner)
 {
-	uint64_t *until = arg;
+	struct feeds *feeds = arg;
+	struct session *session = owner;
 
-	(void)feeds;
-	if (session_until(session) < *until)
-		*until = session_until(session);
-	return 0;
+	if (feeds->checking == session && !session_is_checking(session)) {
+		feeds->checking = NULL;
+		feeds->check_ns = 0;
+	}
+	if (feeds->shared.policy.check_ns && session_check_at(session) < feeds->check_ns)
+		feeds->check_ns = session_check_at(session);
+	return session_settle(session);
+}
+
+void feeds_settle(struct feeds *feeds)
+{
+	agenda_settle(&feeds->agenda, feeds_settle_one, feeds);
 }
 
 uint64_t feeds_until(const struct feeds *feeds)
 {
-	uint64_t until = UINT64_MAX;
+	uint64_t until = agenda_next(&feeds->agenda);
 
 	if (!feeds->started)
-		return until;
-	until = find_checks((struct feeds *)feeds).at;
+		return UINT64_MAX;
+	if (feeds->shared.policy.check_ns && !feeds->checking && feeds->check_ns < until)
+		until = feeds->check_ns;
 	if (wildcard_until(feeds) < until)
 		until = wildcard_until(feeds);
-	(void)each((struct feeds *)feeds, until_one, &until);
-	for (size_t i = 0; i < feeds->n_configured; i++)
-		if (!feeds->configured[i].verified && feeds->configured[i].ask_ns < until)
-			until = feeds->configured[i].ask_ns;
-	return until;
+	return feeds->resolve_ns < until ? feeds->resolve_ns : until;
 }
+
+/* ---- commits ---- */
 
 void feeds_committed(struct feeds *feeds)
 {
+	if (!feeds->commit_matters)
+		return;
+	feeds->commit_matters = false;
 	for (size_t i = 0; i < feeds->n_configured; i++) {
 		struct configured_feed *w = &feeds->configured[i];
 
-		/* Without memory for the name it is given once more. */
-		if (w->renamed && session_rename(w->session, w->entry.name) < 0)
-			err_clear();
+		int r = w->renamed ? session_rename(w->session, w->entry.name) : 0;
+		if (r < 0)
+			feeds->names_changed = true;
+		err_ignore(r, "the name is set once more");
 		w->renamed = false;
 		if (w->session)
 			session_committed(w->session);
@@ -283,82 +248,54 @@ void feeds_committed(struct feeds *feeds)
 			continue;
 		}
 		struct session *session = retired_take(feeds, i);
+		if (feeds->checking == session) {
+			feeds->checking = NULL;
+			feeds->check_ns = 0;
+		}
 		session_free(&session);
 	}
 }
 
-static int rewind_one(struct feeds *feeds, struct session *session, void *arg)
-{
-	(void)feeds;
-	return session_rewind(session, arg);
-}
-
 int feeds_rewind(struct feeds *feeds, const char *why)
 {
+	int r = 0;
+
 	for (size_t i = 0; i < feeds->n_configured; i++)
 		feeds->configured[i].renamed = false;
 	for (size_t i = 0; i < feeds->n_retired; i++)
 		feeds->retired[i].removed = false;
-	int r = each(feeds, rewind_one, (void *)why);
+	FEEDS_EACH_SESSION (feeds, session)
+		r = r < 0 ? r : session_rewind(session, why);
 	/* A full batch may have been committed between the removal and the failure. */
 	for (size_t i = 0; i < feeds->n_retired; i++)
 		feeds->retired[i].removed = session_is_removed(feeds->retired[i].session);
+	feeds->resyncs_changed = feeds->names_changed = feeds->commit_matters = true;
 	return r;
-}
-
-static int resume_one(struct feeds *feeds, struct session *session, void *arg)
-{
-	(void)feeds;
-	(void)arg;
-	session_resume(session);
-	return 0;
 }
 
 void feeds_resume(struct feeds *feeds)
 {
-	(void)each(feeds, resume_one, NULL);
-}
-
-static int abandon_one(struct feeds *feeds, struct session *session, void *arg)
-{
-	(void)feeds;
-	return session_abandon_old(session, *(const uint64_t *)arg);
+	FEEDS_EACH_SESSION (feeds, session)
+		session_resume(session);
 }
 
 int feeds_abandon_old(struct feeds *feeds, uint64_t limit_ns)
 {
-	return each(feeds, abandon_one, &limit_ns);
-}
+	int r = 0;
 
-static int begin_one(struct feeds *feeds, struct session *session, void *arg)
-{
-	uint64_t *begin = arg;
-
-	(void)feeds;
-	if (session_list_begin(session) < *begin)
-		*begin = session_list_begin(session);
-	return 0;
+	FEEDS_EACH_SESSION (feeds, session)
+		r = r < 0 ? r : session_abandon_old(session, limit_ns);
+	return r;
 }
 
 uint64_t feeds_list_begin(const struct feeds *feeds)
 {
 	uint64_t begin = UINT64_MAX;
 
-	(void)each((struct feeds *)feeds, begin_one, &begin);
+	FEEDS_EACH_SESSION (feeds, session)
+		if (session_list_begin(session) < begin)
+			begin = session_list_begin(session);
 	return begin;
-}
-
-static int report_one(struct feeds *feeds, struct session *session, void *arg)
-{
-	(void)feeds;
-	(void)arg;
-	session_report(session);
-	return 0;
-}
-
-void feeds_report(struct feeds *feeds)
-{
-	(void)each(feeds, report_one, NULL);
 }
 
 size_t feeds_count(const struct feeds *feeds)

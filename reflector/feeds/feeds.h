@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All feeds: what the configuration wants against what the journal has. Feeds are added and removed
- * while the others run.
+ * The set of feeds: what the configuration asks for, held against what the journal has. Feeds are added
+ * and removed while the others run.
  *
- * A feed that the configuration still means goes on, without asking discovery first, so that a
- * restart works while the API server is away; discovery is asked all the same, and if the resource
- * turns out to be another one, the feed is replaced. What replaces a feed of the same name lists
- * first, under the name with "~next" behind it; in the transaction of the last LIST_END of the new
- * ones their names move and the old ones are removed, so whoever reads by name never sees less.
+ * A stored feed that the configuration still means goes on without asking discovery first, so that a
+ * restart works while the API server is away. Discovery is asked all the same; if the name means another
+ * resource by now, the feed is replaced. The replacement lists first, under the name with "~next" at its
+ * end; in the transaction of its last LIST_END the names move and the old feeds are removed, so that a
+ * reader who reads by name never sees less.
  *
- * An entry that stands for many resources becomes one of each that discovery has (wildcard.c).
+ * A wildcard entry becomes one feed of each resource that discovery has (wildcard.c).
+ *
+ * The feeds group:
+ *
+ *	feeds.c          life, turns, time limits, commits
+ *	configured.c     the configuration becomes configured feeds, matched with what the journal has
+ *	resolve.c        discovery makes definitions of them, which are found in the journal or added
+ *	replace.c        names move, and feeds that are no longer configured go
+ *	wildcard.c       entries that stand for many resources
+ *	etcd_rollback.c  feeds whose API server has lost its newest history
  */
 #ifndef REFLECTOR_FEEDS_FEEDS_H
 #define REFLECTOR_FEEDS_FEEDS_H
@@ -19,45 +28,50 @@
 
 struct feeds;
 
-/* Borrows all of them; ON_DOUBT and ON_FORGET of SHARED are the caller's, the rest is filled in. */
+/* Borrows JOURNAL and what SHARED points to. The caller fills in SHARED but for its last members, from
+ * `pace` on, save on_doubt and on_etcd_rollback. */
 int feeds_new(struct journal *journal, const struct session_shared *shared,
 	struct feeds **ret_feeds);
 void feeds_free(struct feeds **feeds);
 
-/* Takes the configuration's feeds over (again). CONFIG is borrowed until the next call. Errors are the journal's, or -ENOMEM. */
+/* Takes over the feeds of CONFIG, which is borrowed until the next call. Errors are the journal's, or
+ * -ENOMEM. */
 int feeds_configure(struct feeds *feeds, const struct config *config);
 
-/* What the configuration says to readers goes into the journal, where it says something else: resyncs.
- * Needs no API server. Errors are the journal's. */
-int feeds_tell(struct feeds *feeds);
+/* Writes changed resync times into the journal, where informers read them. Needs no API server. Errors
+ * are the journal's. */
+int feeds_write_resyncs(struct feeds *feeds);
 
-/* The journal was found to be of this cluster: feeds may begin. */
-int feeds_start(struct feeds *feeds);
+/* Starts all feeds, once the journal is known to be this cluster's. */
+void feeds_start(struct feeds *feeds);
 
-/* Discovery has learnt something, or failed. */
-int feeds_discovered(struct feeds *feeds, int result);
-/* What was resolved is to be asked again. */
+/* Discovery has learnt something, or failed with RESULT. */
+void feeds_discovered(struct feeds *feeds, int result);
+/* Asks discovery again for every resource. */
 void feeds_doubt(struct feeds *feeds);
 
-/* RUNNER's server is in another past. True: all of the cluster is; else that feed alone is listed anew,
- * into a new feed. From ON_FORGET. */
+/* From on_etcd_rollback. Returns: true if the whole cluster is rolled back; false if only SESSION's feed
+ * is, which is then listed into a new feed. */
 bool feeds_take_etcd_rollback(struct feeds *feeds, struct session *session);
 
-/* All that can be done without the network: time limits, places among the lists, slices of sweeps,
- * replacing. AGAIN: there is more. Errors are the journal's. */
+/* Does what needs no network: time limits, turns to list, slices of work, moving names.
+ * Returns: 0, AGAIN if there is more, or an error of the journal. */
 int feeds_work(struct feeds *feeds);
+/* Ends a turn: writes changed rows of the status page and takes note of new time limits. */
+void feeds_settle(struct feeds *feeds);
 /* Monotonic time of the next time limit, UINT64_MAX: none. */
 uint64_t feeds_until(const struct feeds *feeds);
 
-/* The batch that was open is committed; or failed for the reason WHY, and all go back to their
- * checkpoints. */
+/* The open batch is committed. */
 void feeds_committed(struct feeds *feeds);
+/* The batch failed with the sentence WHY: all feeds go back to their checkpoints, until feeds_resume. */
 int feeds_rewind(struct feeds *feeds, const char *why);
 void feeds_resume(struct feeds *feeds);
 
+/* Closes relists that have been open for more than LIMIT_NS. */
 int feeds_abandon_old(struct feeds *feeds, uint64_t limit_ns);
+/* Seq of the oldest open relist's LIST_BEGIN, UINT64_MAX: none is open. */
 uint64_t feeds_list_begin(const struct feeds *feeds);
-void feeds_report(struct feeds *feeds);
 size_t feeds_count(const struct feeds *feeds);
 
 #endif

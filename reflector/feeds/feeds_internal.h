@@ -1,14 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What the files of feeds.h share: the two lists, and who works on them.
- *
- *	feeds.c     all of them: turns, time limits, commits
- *	configured.c    the configuration: what is configured, matched with what the journal has
- *	resolve.c   discovery: what is configured becomes a definition, which is added or found
- *	replace.c   names move, and what is not configured any more goes
- *	wildcard.c  entries that stand for many resources become one of each
- *	past.c      an etcd that went back in time
- */
+/* What the files of the feeds group share (feeds.h lists them). */
 #ifndef REFLECTOR_FEEDS_FEEDS_INTERNAL_H
 #define REFLECTOR_FEEDS_FEEDS_INTERNAL_H
 
@@ -18,26 +9,26 @@
 #define FEEDS_MAGIC       0x46454453u
 #define FEEDS_RETRY_FIRST UINT64_C(1000000000)
 
-/* One that the configuration wants. */
+/* A feed that the configuration asks for. */
 struct configured_feed {
 	struct entry entry;
-	bool verified;  /* discovery has said what it is */
-	bool said;      /* that it can't be resolved */
-	uint64_t ask_ns; /* not before; UINT64_MAX: discovery is being asked */
+	struct session *session; /* NULL: the journal has no such feed yet */
+	bool verified;           /* discovery has confirmed what the entry means; else it is asked ... */
+	uint64_t ask_ns;         /* ... not before this; UINT64_MAX: it is being asked */
 	uint64_t pause_ns;
-	const struct config_feed *wildcard; /* that it came from; NULL: it is an entry itself */
-	bool seen;    /* of one that did: discovery has it */
-	bool rolled_back;    /* what it has is of another past: to be replaced */
-	bool renamed; /* in the open transaction: the session has the name once that is committed */
-	struct session *session; /* NULL: not in the journal yet */
-	struct stats_feed pending; /* its row until then; feed 0: none is shown */
+	bool warned;             /* the log says that it can't be resolved */
+	bool rolled_back;        /* its etcd was restored: to be replaced */
+	bool renamed;            /* the open transaction moves the name to it */
+	const struct config_feed *wildcard; /* that it comes from; NULL: it is written out */
+	bool served;             /* comes from a wildcard: discovery has the resource */
+	struct stats_feed pending; /* its status row while it has no session; feed 0: none */
 };
 
-/* One that it does not want any more. It works on until what replaces it has been listed. */
+/* A feed that the configuration no longer asks for. It goes on until its replacement is listed. */
 struct retired_feed {
 	struct session *session;
-	bool rolled_back;    /* never to be configured again */
-	bool removed; /* in the open transaction */
+	bool rolled_back; /* never to be configured again */
+	bool removed;     /* in the open transaction */
 };
 
 struct feeds {
@@ -46,53 +37,75 @@ struct feeds {
 	struct journal *journal;
 	struct session_shared shared;
 	struct pace pace;
-	uint64_t random; /* drawn for each answer of discovery's: those it fails wait in step */
 	struct warnings warnings;
+	struct agenda agenda;
+	size_t queued, listing; /* sessions that wait for their turn to list; that list */
 	const struct config *config; /* borrowed until the next feeds_configure */
 	struct configured_feed *configured;
 	size_t n_configured;
-	struct configured_feed *wildcards; /* the wildcards themselves: their rows while they stand for nothing */
-	size_t n_wildcards;
-	uint64_t wildcards_ns;    /* when they are looked up; UINT64_MAX: discovery is being asked */
-	uint64_t wildcards_pause_ns;
-	size_t left_out;     /* resources for which there was no room the last time */
 	struct retired_feed *retired;
 	size_t n_retired;
-	uint32_t pending; /* rows of entries without feed so far */
+	struct configured_feed *wildcards; /* for their status rows, while they stand for nothing */
+	size_t n_wildcards;
+	uint32_t pending;       /* ids given to rows of entries without feed */
+	size_t left_out;        /* resources for which there was no room */
+
+	/* What a turn has to look at; all else is on the agenda. */
+	bool resyncs_changed;   /* journal and configuration may differ in a resync */
+	bool names_changed;     /* a name may be ready to move */
+	bool commit_matters;    /* the open transaction removes, renames or sets resyncs */
+	bool rolled_back;       /* a configured feed is */
+	uint64_t resolve_ns;    /* no configured feed asks discovery before this */
+	uint64_t resolve_random; /* drawn for each answer of discovery: those that it fails wait together */
+	uint64_t wildcards_ns;  /* next look at wildcards; UINT64_MAX: discovery is being asked */
+	uint64_t wildcards_pause_ns;
+	uint64_t check_ns;      /* no consistency check is due before this */
+	const struct session *checking;
 };
 
-/* configured.c: its session, if any, gets what is no part of the definition. */
-void configured_tune(const struct configured_feed *w);
-void configured_release(struct configured_feed *configured, size_t n);
-/* Takes RUNNER over when it succeeds. */
-int retired_add(struct feeds *feeds, struct session *session);
-struct session *retired_take(struct feeds *feeds, size_t i);
+/* ---- configured.c ---- */
 
-/* Of two that are meant the younger one is to replace the other. SIZE_MAX: none. */
+/* The status of W is from now on what SESSION, which belongs to W, reports. */
+void configured_take(struct feeds *feeds, struct configured_feed *w, struct session *session);
+int configured_grow(struct feeds *feeds, struct configured_feed **ret_configured);
+void configured_release(struct configured_feed *configured, size_t n);
+/* Takes over W's session, if any, when it succeeds. */
+int retired_add(struct feeds *feeds, struct configured_feed *w);
+/* Hands out the I-th session and removes the entry; the last one takes its place. */
+struct session *retired_take(struct feeds *feeds, size_t i);
+/* Returns the youngest that ENTRY means (it was to replace the others), SIZE_MAX: none. */
 size_t retired_find(const struct feeds *feeds, const struct entry *entry);
 
-/* wildcard.c */
+/* ---- resolve.c ---- */
+
+/* Lets W ask discovery, not before TIME_NS. */
+void resolve_at(struct feeds *feeds, struct configured_feed *w, uint64_t time_ns);
+/* Asks discovery for those that are due. Errors are the journal's. */
+int resolve_due(struct feeds *feeds);
+/* Shows in W's status row, and once in the log, why it has no feed. */
+void resolve_show(struct feeds *feeds, struct configured_feed *w, int error, const char *why);
+void resolve_hide(struct feeds *feeds, struct configured_feed *w);
+
+/* ---- replace.c ---- */
+
+/* A retired feed still has NAME. */
+bool replace_has_old_of(const struct feeds *feeds, const char *name);
+/* In the open transaction: removes the retired feeds of each name whose new feeds are all listed, and
+ * gives these the name. */
+int replace_ready(struct feeds *feeds);
+
+/* ---- wildcard.c ---- */
+
 int wildcard_configure(struct feeds *feeds);
 void wildcard_release(struct feeds *feeds);
-/* After resolve_due: what entries mean that were written is known. */
+/* Called after resolve_due: what written entries mean is known by then. */
 int wildcard_due(struct feeds *feeds);
 uint64_t wildcard_until(const struct feeds *feeds);
 void wildcard_discovered(struct feeds *feeds, int result);
 
-/* resolve.c: shows that W has no feed, for this reason; says so once. */
-void resolve_show(struct feeds *feeds, struct configured_feed *w, int error, const char *why);
-/* The row of one that has no feed, or has one now. */
-void resolve_hide(struct feeds *feeds, struct configured_feed *w);
-/* Asks discovery for what is due. Errors are the journal's. */
-int resolve_due(struct feeds *feeds);
+/* ---- etcd_rollback.c ---- */
 
-/* replace.c */
-bool replace_has_old_of(const struct feeds *feeds, const char *name);
-bool replace_is_due(const struct feeds *feeds);
-/* In the open transaction: old feeds of names that are ready go, and the new ones get the names. */
-int replace_ready(struct feeds *feeds);
-
-/* past.c: -ENOMEM. */
+/* Retires the feeds that are rolled back, so that new ones are listed. Returns: 0, -ENOMEM. */
 int etcd_rollback_replace(struct feeds *feeds);
 
 #endif

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names move from retired feeds to the feeds that replace them, in one transaction: a retired feed is
+ * removed when every configured feed of its name has been listed, or when none is configured any more.
+ */
 #include "common/log.h"
-#include "reflector/record/batch.h"
 #include "reflector/feeds/feeds_internal.h"
+#include "reflector/record/batch.h"
 
-static int append_removed(struct feeds *feeds, struct retired_feed *retired)
+static int replace_remove(struct feeds *feeds, struct retired_feed *old)
 {
-	const struct feed_definition *d = session_definition(retired->session);
+	const struct feed_definition *d = session_definition(old->session);
 	struct record record = {.feed = d->id, .type = RECORD_FEED_REMOVED};
 	uint64_t seq;
 
 	LOG(feed_removed, .feed = d->name, .id = d->id);
-	retired->removed = true;
-	session_stop(retired->session); /* what its watch brings until the commit is nobody's any more */
+	old->removed = true;
+	session_stop(old->session); /* nothing may follow its removal */
 	return recorder_append(feeds->shared.recorder, &record, &seq);
 }
 
-/* Every feed that is to stand for this name has been listed; so too when none is configured any more. */
-static bool is_name_ready(const struct feeds *feeds, const char *stored)
+static bool replace_is_ready(const struct feeds *feeds, const char *stored)
 {
 	for (size_t i = 0; i < feeds->n_configured; i++) {
 		const struct configured_feed *w = &feeds->configured[i];
@@ -39,13 +42,16 @@ bool replace_has_old_of(const struct feeds *feeds, const char *name)
 
 int replace_ready(struct feeds *feeds)
 {
+	struct recorder *recorder = feeds->shared.recorder;
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < feeds->n_retired; i++) {
-		struct retired_feed *u = &feeds->retired[i];
+		struct retired_feed *old = &feeds->retired[i];
 
-		if (!u->removed && is_name_ready(feeds, session_definition(u->session)->name))
-			r = append_removed(feeds, u);
+		if (old->removed || !replace_is_ready(feeds, session_definition(old->session)->name))
+			continue;
+		feeds->commit_matters = true;
+		r = replace_remove(feeds, old);
 	}
 	for (size_t i = 0; r >= 0 && i < feeds->n_configured; i++) {
 		struct configured_feed *w = &feeds->configured[i];
@@ -54,22 +60,15 @@ int replace_ready(struct feeds *feeds)
 		if (!d || w->renamed || !strcmp(d->name, w->entry.name) ||
 			replace_has_old_of(feeds, w->entry.name))
 			continue;
-		r = recorder_begin(feeds->shared.recorder);
+		r = recorder_begin(recorder);
 		if (r >= 0)
 			r = journal_rename_feed(feeds->journal, d->id, w->entry.name);
 		if (r < 0)
-			return recorder_fail(feeds->shared.recorder, r);
-		recorder_changed(feeds->shared.recorder);
-		w->renamed = true;
+			return recorder_fail(recorder, r);
+		recorder_changed(recorder);
+		w->renamed = feeds->commit_matters = true;
 	}
+	if (r >= 0)
+		feeds->names_changed = false;
 	return r;
-}
-
-bool replace_is_due(const struct feeds *feeds)
-{
-	for (size_t i = 0; i < feeds->n_retired; i++)
-		if (!feeds->retired[i].removed &&
-			is_name_ready(feeds, session_definition(feeds->retired[i].session)->name))
-			return true;
-	return false;
 }

@@ -1,18 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From configured feeds to feeds: discovery says which resource an entry means; a feed of that definition
+ * is found among the stored ones, or added to the journal.
+ */
 #include <stdio.h>
 
 #include "common/check.h"
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
-#include "reflector/record/batch.h"
 #include "reflector/feed/definition.h"
 #include "reflector/feeds/feeds_internal.h"
+#include "reflector/record/batch.h"
 
-static int add_feed(struct feeds *feeds, struct configured_feed *w, struct feed_definition *definition)
+/* ---- what people see of an entry without a feed ---- */
+
+void resolve_show(struct feeds *feeds, struct configured_feed *w, int error, const char *why)
+{
+	struct stats_feed *row = &w->pending;
+
+	if (w->session)
+		return; /* the session's row says what is wrong */
+	if (!w->warned)
+		LOG(feed_unresolved, .feed = w->entry.name, .resource = w->entry.resource, .error = why);
+	w->warned = true;
+	if (!row->feed)
+		row->feed = STATS_PENDING | ++feeds->pending;
+	row->phase = error == ERR_NO_RESOURCE ? FEED_GONE
+		: error == ERR_CONFIG ? FEED_ERROR : FEED_LISTING;
+	row->retries++;
+	(void)snprintf(row->error, sizeof(row->error), "%s: %s", w->entry.name, why);
+	(void)stats_feed_set(feeds->shared.stats, row); /* no room: no row */
+}
+
+void resolve_hide(struct feeds *feeds, struct configured_feed *w)
+{
+	if (w->pending.feed)
+		(void)stats_feed_remove(feeds->shared.stats, w->pending.feed); /* perhaps it had none */
+	w->pending = (struct stats_feed){0};
+}
+
+/* ---- adding ---- */
+
+static int resolve_add_feed(struct feeds *feeds, struct configured_feed *w,
+	struct feed_definition *definition)
 {
 	struct recorder *recorder = feeds->shared.recorder;
 	struct feed_checkpoint checkpoint = {.phase = FEED_LISTING};
+	struct session *session;
 	struct journal_meta meta;
 	char next[512];
 
@@ -27,106 +62,78 @@ static int add_feed(struct feeds *feeds, struct configured_feed *w, struct feed_
 	if (r < 0)
 		return recorder_fail(recorder, r);
 	r = recorder_publish_from(recorder, meta.next_seq);
-	/* On its own: what follows goes back to a checkpoint that must be there. */
+	/* In a transaction of its own: the session may have to go back to a checkpoint that is there. */
 	if (r >= 0)
 		r = recorder_flush(recorder);
 	if (r >= 0)
-		r = session_new(&feeds->shared, definition, &checkpoint, w->entry.page_size, &w->session);
+		r = session_new(&feeds->shared, definition, &checkpoint, w->entry.page_size, &session);
 	if (r < 0)
 		return r;
-	configured_tune(w);
+	configured_take(feeds, w, session);
 	LOG(feed_added, .feed = definition->name, .id = definition->id,
 		.resource = definition->resource,
 		.group = *definition->group ? definition->group : "core", .version = definition->version);
 	if (feeds->started)
-		session_start(w->session);
+		session_start(session);
 	return 0;
 }
 
-/* The entry is known to mean DEFINITION: go on with what it has, take what is there, or add it. */
-static int settle(struct feeds *feeds, struct configured_feed *w, struct feed_definition *definition)
+/* W is known to mean DEFINITION: it goes on with its session, takes a retired one, or gets a new feed. */
+static int resolve_settle(struct feeds *feeds, struct configured_feed *w,
+	struct feed_definition *definition)
 {
 	if (w->session && definition_same(session_definition(w->session), definition))
 		return 0;
 	if (w->session) {
-		int r = retired_add(feeds, w->session);
+		int r = retired_add(feeds, w);
 
 		if (r < 0)
 			return r;
-		w->session = NULL;
 	}
 	for (size_t i = 0; i < feeds->n_retired; i++) {
-		if (!feeds->retired[i].removed && !feeds->retired[i].rolled_back &&
-			definition_same(session_definition(feeds->retired[i].session), definition)) {
-			w->session = retired_take(feeds, i);
-			configured_tune(w);
+		const struct retired_feed *old = &feeds->retired[i];
+
+		if (!old->removed && !old->rolled_back &&
+			definition_same(session_definition(old->session), definition)) {
+			configured_take(feeds, w, retired_take(feeds, i));
 			return 0;
 		}
 	}
-	return add_feed(feeds, w, definition);
+	return resolve_add_feed(feeds, w, definition);
 }
 
-static enum feed_phase pending_phase(int error)
+/* ---- asking ---- */
+
+void resolve_at(struct feeds *feeds, struct configured_feed *w, uint64_t time_ns)
 {
-	if (error == ERR_NO_RESOURCE)
-		return FEED_GONE;
-	return error == ERR_CONFIG ? FEED_ERROR : FEED_LISTING;
+	w->verified = false;
+	w->ask_ns = time_ns;
+	if (time_ns < feeds->resolve_ns)
+		feeds->resolve_ns = time_ns;
 }
 
-void resolve_show(struct feeds *feeds, struct configured_feed *w, int error, const char *why)
+/* Returns a time uniform in [PAUSE, 2 * PAUSE) from now, the same for all entries that wait for one
+ * answer: one request is to serve them. */
+static uint64_t resolve_later(const struct feeds *feeds, uint64_t pause)
 {
-	struct stats_feed *row = &w->pending;
-
-	if (w->session)
-		return; /* which says by itself what it lacks */
-	if (!w->said)
-		LOG(feed_unresolved, .feed = w->entry.name, .resource = w->entry.resource, .error = why);
-	w->said = true;
-	if (!row->feed)
-		row->feed = STATS_PENDING | ++feeds->pending;
-	row->phase = pending_phase(error);
-	row->retries++;
-	(void)snprintf(row->error, sizeof(row->error), "%s: %s", w->entry.name, why);
-	(void)stats_feed_set(feeds->shared.stats, row); /* no room: no row */
+	return proc_monotonic_ns() + (pause ? pause + feeds->resolve_random % pause : 0);
 }
 
-void resolve_hide(struct feeds *feeds, struct configured_feed *w)
+/* Lets W ask again: after a growing pause if the fault may pass, else after `recheck`. */
+static void resolve_failed(struct feeds *feeds, struct configured_feed *w, int error)
 {
-	if (w->pending.feed)
-		(void)stats_feed_remove(feeds->shared.stats, w->pending.feed); /* perhaps it had none */
-	w->pending = (struct stats_feed){0};
-}
-
-/* Uniform in [d, 2d), and the same for all that wait for one answer: one request is to serve them. */
-static uint64_t drawn_out(const struct feeds *feeds, uint64_t pause)
-{
-	return pause ? pause + feeds->random % pause : 0;
-}
-
-/* Not at once; longer each time, where what is wrong may pass. */
-static void ask_later(struct feeds *feeds, struct configured_feed *w, int error)
-{
-	const char *why = err_text(error);
+	const struct config_policy *policy = &feeds->shared.policy;
 	bool passing = error != ERR_NO_RESOURCE && error != ERR_CONFIG && error != ERR_FORBIDDEN;
 
-	resolve_show(feeds, w, error, why);
-	const struct config_policy *policy = &feeds->shared.policy;
-
+	resolve_show(feeds, w, error, err_text(error));
 	if (w->pause_ns > policy->backoff_max_ns)
 		w->pause_ns = policy->backoff_max_ns;
-	w->ask_ns = proc_monotonic_ns() + drawn_out(feeds, passing ? w->pause_ns : policy->recheck_ns);
+	resolve_at(feeds, w, resolve_later(feeds, passing ? w->pause_ns : policy->recheck_ns));
 	w->pause_ns *= 2;
 }
 
-/* Of a group that is gone only the name may be left, in another group. */
-static bool is_same_resource(const struct configured_feed *w, const struct resource *resource)
-{
-	return entry_is_of(&w->entry, &(struct entry_resource){resource->group, resource->version,
-		resource->plural});
-}
-
-/* Errors are the journal's. */
-static int resolve(struct feeds *feeds, struct configured_feed *w)
+/* Errors are the journal's; what discovery says is shown. */
+static int resolve_one(struct feeds *feeds, struct configured_feed *w)
 {
 	struct resource resource;
 	struct feed_definition definition;
@@ -136,23 +143,24 @@ static int resolve(struct feeds *feeds, struct configured_feed *w)
 		w->ask_ns = UINT64_MAX;
 		return 0;
 	}
-	if (r == FOUND && w->wildcard && !is_same_resource(w, &resource))
+	/* If a wildcard's group is gone, the name may mean a resource of another group. */
+	if (r == FOUND && w->wildcard && !entry_is_of(&w->entry, &(struct entry_resource){
+		resource.group, resource.version, resource.plural}))
 		r = err_say(ERR_NO_RESOURCE, "the server has no resource '%s'", w->entry.resource);
 	if (r == FOUND)
 		r = entry_define(&w->entry, &resource, &definition);
 	if (r < 0) {
-		/* What has a session goes on with what was known. */
-		ask_later(feeds, w, r);
+		resolve_failed(feeds, w, r); /* a session goes on with what was known */
 		return 0;
 	}
-	w->said = false;
+	w->warned = false;
 	w->pause_ns = FEEDS_RETRY_FIRST;
-	int settled = settle(feeds, w, &definition);
-	/* A batch that failed took the new feed with it: once more, when there is room again. */
-	w->verified = settled >= 0;
+	r = resolve_settle(feeds, w, &definition);
+	/* A batch that failed took the new feed with it: ask again when there is room. */
+	w->verified = r >= 0;
 	if (w->session)
 		resolve_hide(feeds, w);
-	return settled;
+	return r;
 }
 
 int resolve_due(struct feeds *feeds)
@@ -160,42 +168,46 @@ int resolve_due(struct feeds *feeds)
 	uint64_t now = proc_monotonic_ns();
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < feeds->n_configured; i++)
-		if (!feeds->configured[i].verified && feeds->configured[i].ask_ns <= now)
-			r = resolve(feeds, &feeds->configured[i]);
+	if (feeds->resolve_ns > now)
+		return 0;
+	feeds->resolve_ns = UINT64_MAX;
+	for (size_t i = 0; i < feeds->n_configured; i++) {
+		struct configured_feed *w = &feeds->configured[i];
+
+		if (r >= 0 && !w->verified && w->ask_ns <= now)
+			r = resolve_one(feeds, w);
+		if (!w->verified && w->ask_ns < feeds->resolve_ns)
+			feeds->resolve_ns = w->ask_ns;
+	}
 	return r;
 }
 
-int feeds_discovered(struct feeds *feeds, int result)
+void feeds_discovered(struct feeds *feeds, int result)
 {
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
-	feeds->random = pace_random();
+	feeds->resolve_random = pace_random();
 	wildcard_discovered(feeds, result);
 	for (size_t i = 0; i < feeds->n_configured; i++) {
 		struct configured_feed *w = &feeds->configured[i];
 
 		if (w->verified || (result < 0 && w->ask_ns != UINT64_MAX))
 			continue;
-		w->ask_ns = 0; /* before a feed that waited for the same answer is listed */
+		resolve_at(feeds, w, 0); /* before a feed that waited for the same answer lists */
 		if (result < 0)
-			ask_later(feeds, w, result);
+			resolve_failed(feeds, w, result);
 	}
 	for (size_t i = 0; i < feeds->n_configured; i++)
 		if (feeds->configured[i].session)
 			session_discovered(feeds->configured[i].session, result);
 	for (size_t i = 0; i < feeds->n_retired; i++)
 		session_discovered(feeds->retired[i].session, result);
-	return 0;
 }
 
 void feeds_doubt(struct feeds *feeds)
 {
-	feeds->random = pace_random();
-	for (size_t i = 0; i < feeds->n_configured; i++) {
-		if (!feeds->configured[i].verified)
-			continue;
-		feeds->configured[i].verified = false;
-		feeds->configured[i].ask_ns = proc_monotonic_ns() +
-			drawn_out(feeds, FEEDS_RETRY_FIRST / 2);
-	}
+	feeds->resolve_random = pace_random();
+	for (size_t i = 0; i < feeds->n_configured; i++)
+		if (feeds->configured[i].verified)
+			resolve_at(feeds, &feeds->configured[i],
+				resolve_later(feeds, FEEDS_RETRY_FIRST / 2));
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Entries that stand for many resources. Each resource that discovery has and a wildcard covers becomes
- * an entry like those that were written, named as one would write it ("pods", "widgets.example.com"),
- * and goes its way from there: resolve.c, replace.c. What another entry of the configuration names,
- * by whatever name and of however few of its objects, is that entry's alone; of two wildcards the first
+ * Entries that stand for many resources. Each resource that discovery has and a wildcard covers becomes a
+ * configured feed like those that are written out, named as one would write it ("pods",
+ * "widgets.example.com"), and is resolved and replaced like them. A resource that another entry names, by
+ * any of its names and for any of its objects, belongs to that entry alone; of two wildcards the first
  * counts.
  *
- * Discovery is asked about every `recheck`. What it has no more keeps its feed for as long as that holds
- * objects (whenGone says for how long that is); then the entry goes, and the feed with it.
+ * Discovery is asked every `recheck`. A resource that it no longer has keeps its feed while that holds
+ * objects (whenGone decides how long); then the entry is removed, and the feed with it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,61 +21,68 @@
 #include "common/stats.h"
 #include "reflector/feeds/feeds_internal.h"
 
-/* ---- entries ---- */
-
-/* The I-th namespace of the wildcard FEED; "": all. */
-static const char *namespace_at(const struct config_feed *feed, size_t i)
+/* Returns the I-th namespace of the wildcard FEED; "": all. */
+static const char *wildcard_namespace(const struct config_feed *feed, size_t i)
 {
 	return feed->n_namespaces ? feed->namespaces[i] : "";
 }
 
-static size_t places_of(const struct config_feed *feed)
+static size_t wildcard_places(const struct config_feed *feed)
 {
 	return feed->n_namespaces ? feed->n_namespaces : 1;
 }
 
-/* Takes ENTRY over when it succeeds. */
-static int add_entry(struct feeds *feeds, const struct config_feed *wildcard, struct entry *entry,
-	struct configured_feed **ret_configured)
+static const struct config_feed *wildcard_of(const struct feeds *feeds,
+	const struct entry_resource *resource)
 {
-	struct configured_feed *grown = realloc(feeds->configured, (feeds->n_configured + 1) * sizeof(*grown));
+	for (size_t i = 0; i < feeds->config->n_feeds; i++)
+		if (config_covers(&feeds->config->feeds[i], resource->group, resource->version,
+			resource->plural))
+			return &feeds->config->feeds[i];
+	return NULL;
+}
 
-	if (!grown)
-		return err_set(-ENOMEM, "feeds");
-	feeds->configured = grown;
-	grown += feeds->n_configured++;
-	*grown = (struct configured_feed){.entry = *entry, .wildcard = wildcard, .seen = true,
-		.pause_ns = FEEDS_RETRY_FIRST};
+static struct configured_feed *wildcard_find(const struct feeds *feeds, const char *stored,
+	const char *name_space)
+{
+	for (size_t i = 0; i < feeds->n_configured; i++) {
+		struct configured_feed *w = &feeds->configured[i];
+
+		if (w->wildcard && entry_is_named(stored, w->entry.name) &&
+			!strcmp(w->entry.name_space, name_space))
+			return w;
+	}
+	return NULL;
+}
+
+/* Adds a configured feed of ENTRY, which it takes over, with the retired session I unless SIZE_MAX. */
+static int wildcard_add(struct feeds *feeds, const struct config_feed *wildcard, struct entry *entry,
+	size_t i)
+{
+	struct configured_feed *w;
+	int r = configured_grow(feeds, &w);
+
+	if (r < 0)
+		return r;
+	w->entry = *entry;
 	*entry = (struct entry){0};
-	feeds->pace.n_feeds = feeds->n_configured;
-	*ret_configured = grown;
+	w->wildcard = wildcard;
+	w->served = true;
+	if (i != SIZE_MAX)
+		configured_take(feeds, w, retired_take(feeds, i));
 	return 0;
 }
 
-static void remove_entry(struct feeds *feeds, size_t i)
-{
-	struct configured_feed *w = &feeds->configured[i];
+/* ---- stored feeds, before discovery says anything ---- */
 
-	resolve_hide(feeds, w);
-	entry_release(&w->entry);
-	*w = feeds->configured[--feeds->n_configured];
-	feeds->pace.n_feeds = feeds->n_configured;
-}
-
-/* ---- what the journal has, before discovery says anything ---- */
-
-/* What a wildcard still covers goes on. */
-static int adopt(struct feeds *feeds, const struct feed_definition *d)
+/* Lets a stored feed D that a wildcard still covers go on. */
+static int wildcard_adopt(struct feeds *feeds, const struct feed_definition *d)
 {
 	const struct entry_resource resource = {d->group, d->version, d->resource};
-	const struct config_feed *feed = NULL;
-	struct configured_feed *w;
+	const struct config_feed *feed = wildcard_of(feeds, &resource);
 	int r = 0;
 
-	for (size_t i = 0; !feed && i < feeds->config->n_feeds; i++)
-		if (config_covers(&feeds->config->feeds[i], d->group, d->version, d->resource))
-			feed = &feeds->config->feeds[i];
-	for (size_t i = 0; feed && !r && i < places_of(feed); i++) {
+	for (size_t i = 0; feed && !r && i < wildcard_places(feed); i++) {
 		struct entry entry;
 		size_t found = SIZE_MAX;
 
@@ -84,38 +91,25 @@ static int adopt(struct feeds *feeds, const struct feed_definition *d)
 			d->resource) == feed)
 			found = retired_find(feeds, &entry);
 		if (found != SIZE_MAX)
-			r = add_entry(feeds, feed, &entry, &w);
-		if (!r && found != SIZE_MAX)
-			w->session = retired_take(feeds, found);
+			r = wildcard_add(feeds, feed, &entry, found);
 		entry_release(&entry);
 	}
 	return r;
 }
 
-static bool is_adopted(const struct feeds *feeds, const struct feed_definition *d)
-{
-	for (size_t i = 0; i < feeds->n_configured; i++) {
-		const struct configured_feed *w = &feeds->configured[i];
-
-		if (w->wildcard && entry_is_named(d->name, w->entry.name) &&
-			!strcmp(d->namespace_, w->entry.name_space))
-			return true;
-	}
-	return false;
-}
-
-static int adopt_all(struct feeds *feeds)
+static int wildcard_adopt_all(struct feeds *feeds)
 {
 	int r = 0;
 
 	for (size_t i = 0; !r && i < feeds->n_retired;) {
-		const struct retired_feed *u = &feeds->retired[i];
+		const struct retired_feed *old = &feeds->retired[i];
+		const struct feed_definition *d = session_definition(old->session);
 		size_t before = feeds->n_retired;
 
-		if (!u->rolled_back && !u->removed && !is_adopted(feeds, session_definition(u->session)))
-			r = adopt(feeds, session_definition(u->session));
+		if (!old->rolled_back && !old->removed && !wildcard_find(feeds, d->name, d->namespace_))
+			r = wildcard_adopt(feeds, d);
 		if (feeds->n_retired == before)
-			i++; /* else another one has its place now */
+			i++; /* else another one has taken its place */
 	}
 	return r;
 }
@@ -138,7 +132,7 @@ int wildcard_configure(struct feeds *feeds)
 		}
 	feeds->wildcards_ns = 0;
 	feeds->wildcards_pause_ns = FEEDS_RETRY_FIRST;
-	return r < 0 || !feeds->n_wildcards ? r : adopt_all(feeds);
+	return r < 0 || !feeds->n_wildcards ? r : wildcard_adopt_all(feeds);
 }
 
 void wildcard_release(struct feeds *feeds)
@@ -150,10 +144,12 @@ void wildcard_release(struct feeds *feeds)
 	feeds->n_wildcards = 0;
 }
 
-/* ---- what discovery has ---- */
+/* ---- resources that discovery has ---- */
 
-/* Looking names up is slow: what has been resolved is known by its definition. */
-static bool means(const struct feeds *feeds, const struct configured_feed *w, const struct resource *resource)
+/* Tells whether the written entry W means RESOURCE. Names are slow to look up, so a resolved entry is
+ * known by its definition. */
+static bool wildcard_is_meant(const struct feeds *feeds, const struct configured_feed *w,
+	const struct resource *resource)
 {
 	struct resource found;
 
@@ -162,132 +158,109 @@ static bool means(const struct feeds *feeds, const struct configured_feed *w, co
 
 		return !strcmp(d->group, resource->group) && !strcmp(d->resource, resource->plural);
 	}
-	if (discovery_known(feeds->shared.discovery, w->entry.resource, &found) == FOUND)
-		return !strcmp(found.group, resource->group) &&
-			!strcmp(found.plural, resource->plural);
-	err_clear();
-	return false;
+	int r = discovery_known(feeds->shared.discovery, w->entry.resource, &found);
+	err_ignore(r, "an entry that can't be resolved means nothing");
+	return r == FOUND && !strcmp(found.group, resource->group) &&
+		!strcmp(found.plural, resource->plural);
 }
 
-/* An entry of the configuration names it, or has the name that it would get. */
-static bool is_named(const struct feeds *feeds, const struct resource *resource, const char *name)
+/* Tells whether a written entry means RESOURCE, or has the NAME that it would get. */
+static bool wildcard_is_named(const struct feeds *feeds, const struct resource *resource,
+	const char *name)
 {
 	for (size_t i = 0; i < feeds->n_configured; i++) {
 		const struct configured_feed *w = &feeds->configured[i];
 
-		if (!w->wildcard && (!strcmp(w->entry.name, name) || means(feeds, w, resource)))
+		if (!w->wildcard &&
+			(!strcmp(w->entry.name, name) || wildcard_is_meant(feeds, w, resource)))
 			return true;
 	}
 	return false;
 }
 
-static struct configured_feed *find_entry(struct feeds *feeds, const struct entry *entry)
+/* Marks W as served, perhaps in another version than before: discovery prefers its first. */
+static void wildcard_see(struct feeds *feeds, struct configured_feed *w, struct entry *entry)
 {
-	for (size_t i = 0; i < feeds->n_configured; i++)
-		if (feeds->configured[i].wildcard && !strcmp(feeds->configured[i].entry.name, entry->name) &&
-			!strcmp(feeds->configured[i].entry.name_space, entry->name_space))
-			return &feeds->configured[i];
-	return NULL;
-}
-
-static int add_new(struct feeds *feeds, const struct config_feed *wildcard, struct entry *entry)
-{
-	struct configured_feed *w;
-
-	if (feeds->n_configured + feeds->n_wildcards >= STATS_FEEDS_MAX) {
-		feeds->left_out++;
-		return 0;
-	}
-	size_t found = retired_find(feeds, entry);
-	int r = add_entry(feeds, wildcard, entry, &w);
-	if (r < 0 || found == SIZE_MAX)
-		return r;
-	w->session = retired_take(feeds, found);
-	configured_tune(w);
-	return 0;
-}
-
-/* The same resource may be served in another version now; its first one is preferred. */
-static void see(struct configured_feed *w, struct entry *entry)
-{
-	if (w->seen)
+	if (w->served)
 		return;
-	w->seen = true;
+	w->served = true;
 	if (!strcmp(w->entry.resource, entry->resource))
 		return;
 	char *was = w->entry.resource;
 	w->entry.resource = entry->resource;
 	entry->resource = was;
-	w->verified = false;
-	w->ask_ns = 0;
+	resolve_at(feeds, w, 0);
 }
 
-static int take_resource(void *arg, const struct resource *resource)
+static int wildcard_take(void *arg, const struct resource *resource)
 {
 	const struct entry_resource of = {resource->group, resource->version, resource->plural};
 	struct feeds *feeds = arg;
-	const struct config_feed *feed = NULL;
+	const struct config_feed *feed = wildcard_of(feeds, &of);
 	int r = 0;
 
-	for (size_t i = 0; !feed && i < feeds->config->n_feeds; i++)
-		if (config_covers(&feeds->config->feeds[i], of.group, of.version, of.plural))
-			feed = &feeds->config->feeds[i];
-	for (size_t i = 0; feed && !r && i < places_of(feed); i++) {
+	for (size_t i = 0; feed && !r && i < wildcard_places(feed); i++) {
 		struct entry entry;
 
-		if (*namespace_at(feed, i) && !resource->namespaced)
+		if (*wildcard_namespace(feed, i) && !resource->namespaced)
 			break;
 		r = entry_init_of(feed, i, &of, &entry);
-		if (!r && !is_named(feeds, resource, entry.name)) {
-			struct configured_feed *w = find_entry(feeds, &entry);
+		if (!r && !wildcard_is_named(feeds, resource, entry.name)) {
+			struct configured_feed *w = wildcard_find(feeds, entry.name, entry.name_space);
 
 			if (w)
-				see(w, &entry);
+				wildcard_see(feeds, w, &entry);
+			else if (feeds->n_configured + feeds->n_wildcards >= STATS_FEEDS_MAX)
+				feeds->left_out++;
 			else
-				r = add_new(feeds, feed, &entry);
+				r = wildcard_add(feeds, feed, &entry, retired_find(feeds, &entry));
 		}
 		entry_release(&entry);
 	}
 	return r;
 }
 
-/* ---- what it has no more ---- */
+/* ---- resources that it no longer has ---- */
 
-/* If so, and it was not seen, another entry names it now. */
-static bool is_served(const struct feeds *feeds, const struct configured_feed *w)
+/* Tells whether discovery has W's resource: if so, and W was not marked, another entry names it now. */
+static bool wildcard_is_served(const struct feeds *feeds, const struct configured_feed *w)
 {
 	struct resource found;
 
-	if (discovery_known(feeds->shared.discovery, w->entry.resource, &found) == FOUND)
-		return entry_is_of(&w->entry, &(struct entry_resource){found.group, found.version,
-			found.plural});
-	err_clear();
-	return false;
+	int r = discovery_known(feeds->shared.discovery, w->entry.resource, &found);
+	err_ignore(r, "a resource that can't be resolved is not served");
+	return r == FOUND && entry_is_of(&w->entry,
+		&(struct entry_resource){found.group, found.version, found.plural});
 }
 
-/* What has no feed goes at once, what has one when that is empty or was never meant. 1: it has gone. */
-static int drop_unseen(struct feeds *feeds, size_t i)
+/* Removes the I-th configured feed if a wildcard no longer stands for it: at once if it has no session or
+ * another entry names its resource, else when nothing is stored of it. Returns: 1 if it was removed, 0,
+ * or an error. */
+static int wildcard_drop_unserved(struct feeds *feeds, size_t i)
 {
 	struct configured_feed *w = &feeds->configured[i];
 
-	if (!w->wildcard || w->seen)
+	if (!w->wildcard || w->served)
 		return 0;
 	if (w->session) {
-		int r = is_served(feeds, w) ? 1 : session_is_void(w->session);
+		int r = wildcard_is_served(feeds, w) ? 1 : session_is_void(w->session);
 
-		if (r > 0)
-			r = retired_add(feeds, w->session) < 0 ? -ENOMEM : 1;
+		if (r > 0 && retired_add(feeds, w) < 0)
+			r = -ENOMEM;
 		if (r <= 0)
 			return r;
-		w->session = NULL;
 	}
-	remove_entry(feeds, i);
+	resolve_hide(feeds, w);
+	entry_release(&w->entry);
+	*w = feeds->configured[--feeds->n_configured];
+	feeds->pace.n_feeds = feeds->n_configured;
+	feeds->names_changed = true;
 	return 1;
 }
 
-/* ---- what people see ---- */
+/* ---- the wildcards' own status rows ---- */
 
-static bool stands_for_any(const struct feeds *feeds, const struct config_feed *feed)
+static bool wildcard_stands_for_any(const struct feeds *feeds, const struct config_feed *feed)
 {
 	for (size_t i = 0; i < feeds->n_configured; i++)
 		if (feeds->configured[i].wildcard == feed)
@@ -295,7 +268,7 @@ static bool stands_for_any(const struct feeds *feeds, const struct config_feed *
 	return false;
 }
 
-static void report(struct feeds *feeds)
+static void wildcard_report(struct feeds *feeds)
 {
 	for (size_t i = 0; i < feeds->n_wildcards; i++) {
 		struct configured_feed *w = &feeds->wildcards[i];
@@ -305,42 +278,41 @@ static void report(struct feeds *feeds)
 			(void)snprintf(why, sizeof(why), "more than %d feeds: %zu are left out; exclude some",
 				STATS_FEEDS_MAX, feeds->left_out);
 			resolve_show(feeds, w, ERR_CONFIG, why);
-		} else if (!stands_for_any(feeds, w->wildcard)) {
+		} else if (!wildcard_stands_for_any(feeds, w->wildcard)) {
 			resolve_show(feeds, w, ERR_NO_RESOURCE,
 				"the server has nothing more of it that can be listed and watched");
 		} else {
 			resolve_hide(feeds, w);
-			w->said = false;
+			w->warned = false;
 		}
 	}
 }
 
 /* ---- turns ---- */
 
-static int look(struct feeds *feeds)
+static int wildcard_match(struct feeds *feeds)
 {
-	int r = 0;
-
 	feeds->left_out = 0;
 	for (size_t i = 0; i < feeds->n_configured; i++)
-		feeds->configured[i].seen = false;
-	r = discovery_each(feeds->shared.discovery, take_resource, feeds);
+		feeds->configured[i].served = false;
+	int r = discovery_each(feeds->shared.discovery, wildcard_take, feeds);
 	for (size_t i = 0; r >= 0 && i < feeds->n_configured;) {
-		r = drop_unseen(feeds, i);
+		r = wildcard_drop_unserved(feeds, i);
 		i += r == 0;
 	}
 	if (r >= 0)
-		report(feeds);
+		wildcard_report(feeds);
 	return r < 0 ? r : 0;
 }
 
-static void look_later(struct feeds *feeds, int error)
+/* Shows the error and asks discovery again after a growing pause. */
+static void wildcard_failed(struct feeds *feeds, int error)
 {
 	const char *why = err_text(error);
 	uint64_t longest = feeds->shared.policy.backoff_max_ns;
 
 	for (size_t i = 0; i < feeds->n_wildcards; i++)
-		if (!stands_for_any(feeds, feeds->wildcards[i].wildcard))
+		if (!wildcard_stands_for_any(feeds, feeds->wildcards[i].wildcard))
 			resolve_show(feeds, &feeds->wildcards[i], error, why);
 	if (feeds->wildcards_pause_ns > longest)
 		feeds->wildcards_pause_ns = longest;
@@ -358,12 +330,12 @@ int wildcard_due(struct feeds *feeds)
 	if (r == AGAIN)
 		feeds->wildcards_ns = UINT64_MAX;
 	else if (r < 0)
-		look_later(feeds, r);
+		wildcard_failed(feeds, r);
 	if (r != FOUND)
 		return 0;
 	feeds->wildcards_ns = now + pace_jitter(recheck);
 	feeds->wildcards_pause_ns = FEEDS_RETRY_FIRST;
-	return look(feeds);
+	return wildcard_match(feeds);
 }
 
 uint64_t wildcard_until(const struct feeds *feeds)
@@ -374,7 +346,7 @@ uint64_t wildcard_until(const struct feeds *feeds)
 void wildcard_discovered(struct feeds *feeds, int result)
 {
 	if (!result)
-		feeds->wildcards_ns = 0; /* whoever asked for it: it may have something new */
+		feeds->wildcards_ns = 0; /* the answer may have something new, whoever asked for it */
 	else if (feeds->wildcards_ns == UINT64_MAX)
-		look_later(feeds, result);
+		wildcard_failed(feeds, result);
 }

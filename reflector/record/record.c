@@ -40,10 +40,14 @@ static int parse_drop(struct record_feed *feed, const char *text)
 
 static int take_checkpoint(struct record_feed *feed, const struct feed_checkpoint *checkpoint)
 {
+	uint64_t now = proc_realtime_ns(), mono = proc_monotonic_ns();
+	uint64_t age = now > checkpoint->list_ns ? now - checkpoint->list_ns : 0;
+
 	feed->phase = checkpoint->phase;
 	feed->listed = checkpoint->first_list != 0;
 	feed->list_begin = checkpoint->list_begin;
 	feed->list_ns = checkpoint->list_ns;
+	feed->list_mono_ns = mono > age ? mono - age : 0;
 	feed->touched = feed->attempt = false;
 	feed->n_seen = 0;
 	buf_reset(&feed->swept);

@@ -73,6 +73,7 @@ struct record_feed {
 	uint64_t list_begin;   /* of the open bracket, 0: none */
 	uint64_t list_ns;      /* when it was opened, CLOCK_REALTIME; stays when it is abandoned: a list is
 	                          owed then. 0: none is */
+	uint64_t list_mono_ns; /* the same, monotonic: the age of a bracket does not follow clock steps */
 	uint64_t items;        /* of this attempt */
 	uint64_t added;        /* of them, those that had no head */
 	uint64_t passed_over;  /* times that an object was not taken in, since the attempt began */
@@ -125,6 +126,8 @@ int record_initial(struct record_feed *feed, const struct watch_event *event, bo
 int record_list_end(struct record_feed *feed, struct bytes rv);
 /* The journal holds an object of the feed: 1, 0, or an error. */
 int record_has_objects(struct record_feed *feed);
+/* Nanoseconds since the open bracket began. */
+uint64_t record_list_age(const struct record_feed *feed);
 /* Closes the bracket of a relist that does not come to an end. */
 int record_list_abandon(struct record_feed *feed);
 

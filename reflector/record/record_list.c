@@ -94,6 +94,7 @@ static int open_bracket(struct record_feed *feed)
 		return 0;
 	int r = recorder_append(feed->recorder, &record, &feed->list_begin);
 	feed->list_ns = proc_realtime_ns();
+	feed->list_mono_ns = proc_monotonic_ns();
 	return r;
 }
 
@@ -324,6 +325,13 @@ int record_has_objects(struct record_feed *feed)
 	if (r >= 0)
 		r = head_walk_next(walk, &key, &head);
 	return r < 0 ? recorder_fail(feed->recorder, r) : r == FOUND;
+}
+
+uint64_t record_list_age(const struct record_feed *feed)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	return now > feed->list_mono_ns ? now - feed->list_mono_ns : 0;
 }
 
 int record_list_abandon(struct record_feed *feed)

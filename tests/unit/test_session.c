@@ -28,6 +28,8 @@ struct world {
 	struct session_shared shared;
 	struct pace pace;
 	struct warnings warnings;
+	struct agenda agenda;
+	size_t queued, listing;
 	struct session *session;
 	bool remove; /* the feed, at its list's end */
 	int ends;
@@ -72,7 +74,9 @@ static void set_up(struct world *world)
 		{"/api/v1/things", 200, "application/json", stream, NULL, STUB_SILENT_BODY}, {NULL}});
 	world->kubeconfig = (struct kubeconfig){.server = (char *)api_stub_url(world->stub)};
 	world->shared = (struct session_shared){.stats = world->rig.p.stats, .pace = &world->pace,
-		.policy = config_policy_default(), .warnings = &world->warnings, .on_doubt = on_doubt,
+		.policy = config_policy_default(), .warnings = &world->warnings,
+		.agenda = &world->agenda, .queued = &world->queued, .listing = &world->listing,
+		.on_doubt = on_doubt,
 		.on_list_end = on_list_end, .list_arg = world};
 	world->shared.policy.streaming_lists = true;
 	(void)rig_add_feed(&world->rig, "things");
@@ -87,6 +91,8 @@ static void set_up(struct world *world)
 static void tear_down(struct world *world)
 {
 	session_free(&world->session);
+	cr_assert_eq(world->queued + world->listing, 0);
+	agenda_release(&world->agenda);
 	recorder_free(&world->recorder);
 	http_free(&world->shared.http);
 	api_stub_stop(&world->stub);

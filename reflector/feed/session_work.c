@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The part of a session that works on the journal, in slices between other feeds: ending a list,
+ * deleting the objects of a gone resource (whenGone: drop), and the consistency check.
+ */
+#include "reflector/feed/session_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/check.h"
+#include "common/err.h"
+#include "common/failpoint.h"
+#include "common/log.h"
+#include "common/proc.h"
+#include "reflector/record/batch.h"
+
+/* ---- ending a list ---- */
+
+/* Doubts the list: the sentence stays the feed's error until a list is taken. */
+static void session_hold_list(struct session *session)
+{
+	const struct guard *guard = &session->guard;
+	char text[STATS_TEXT];
+
+	snprintf(text, sizeof(text), "the list of rv %.60s lacks %" PRIu64 " of %" PRIu64
+		" objects: held until a second list says so too", buf_cstr(&session->list_rv),
+		guard->missing, guard->known);
+	LOG(feed_list_held, .feed = session->definition.name, .error = text);
+	session_set_error(session, text);
+	session->failing = true;
+	stats_add(session->shared->stats, STAT_LISTS_HELD, 1);
+	session->finishing = false;
+	session_step_and_do(session, (struct feed_input){.on = FEED_ON_DOUBTED});
+}
+
+/* Sweeps one slice of what the list lacks; at the end LIST_END, and the machine goes on to the watch. */
+static int session_finish_list(struct session *session)
+{
+	const struct session_shared *shared = session->shared;
+	struct record_feed *record = &session->record;
+	int r = failpoint_pass(FAILPOINT_LIST_SWEEP);
+
+	if (r < 0)
+		return recorder_fail(shared->recorder, r);
+	r = guard_look(&session->guard, record, shared->policy.hold_percent);
+	if (r == GUARD_HOLD) {
+		session_hold_list(session);
+		return 0;
+	}
+	if (r == GUARD_PASS)
+		r = record_list_end(record, buf_bytes(&session->list_rv));
+	if (r == AGAIN)
+		return AGAIN;
+	if (r >= 0)
+		r = shared->on_list_end(shared->list_arg, session);
+	if (r < 0 || session->stopped) /* it may have been kept only until this list ended */
+		return r;
+	session->finishing = false;
+	guard_end(&session->guard);
+	session->check_period = 0; /* the list is to be committed before it is checked: plan again */
+	session_set_well(session);
+	LOG(feed_listed, .feed = session->definition.name, .id = session->definition.id,
+		.objects = record->items, .rv = buf_cstr(&session->list_rv));
+	session->row.error[0] = '\0';
+	session->passed_shown = 0;
+	session_show_passed(session);
+	session_step_and_do(session,
+		(struct feed_input){.on = FEED_ON_LISTED, .unreadable = record->passed_over});
+	return 0;
+}
+
+/* ---- whenGone: drop ---- */
+
+/*
+ * Deletes what is stored of a resource that the server no longer has, as if an empty list had come:
+ * readers see all of it or nothing, and followers get a deletion for each object. The feed stays, and
+ * stays `gone`.
+ */
+void session_drop_begin(struct session *session)
+{
+	struct record_feed *record = &session->record;
+
+	if (!session->drop_gone || session->dropping || !record->listed ||
+		feed_machine_phase(&session->machine) != FEED_GONE || record_has_objects(record) <= 0)
+		return;
+	buf_reset(&session->list_rv);
+	buf_bytes_put(&session->list_rv, buf_bytes(&record->rv));
+	session->dropping = record_list_begin(record) >= 0; /* else the batch failed: the loop rewinds */
+	session_touch(session);
+}
+
+static int session_drop(struct session *session)
+{
+	int r = record_list_end(&session->record, buf_bytes(&session->list_rv));
+
+	if (r != 0)
+		return r;
+	session->dropping = false;
+	record_phase(&session->record, FEED_GONE); /* record_list_end made it SYNCED */
+	LOG(feed_dropped, .feed = session->definition.name, .id = session->definition.id);
+	session_touch(session);
+	return 0;
+}
+
+int session_is_void(struct session *session)
+{
+	CHECK_OBJ(session, SESSION_MAGIC);
+	if (feed_machine_phase(&session->machine) != FEED_GONE || session->dropping)
+		return 0;
+	int r = record_has_objects(&session->record);
+	return r < 0 ? r : !r;
+}
+
+/* ---- the consistency check ---- */
+
+/* Sets the time of the next check, from the end of this one or of a list on. The mean distance is the
+ * period; the checks of many feeds and hosts drift apart. */
+static void session_plan_check(struct session *session)
+{
+	uint64_t period = session->shared->policy.check_ns;
+
+	session->check_ns = proc_monotonic_ns() + period / 4 + pace_jitter(period / 2);
+	session->check_period = period;
+	session_touch(session);
+}
+
+static void session_on_checked(void *arg, const struct consistency_result *result)
+{
+	struct session *session = arg;
+	const char *name = session->definition.name;
+
+	CHECK_OBJ(session, SESSION_MAGIC);
+	session->check = NULL;
+	session_plan_check(session);
+	if (result->outcome == CONSISTENCY_UNKNOWN) {
+		LOG(feed_not_checked, .feed = name, .rv = result->rv, .error = result->why);
+		return;
+	}
+	stats_add(session->shared->stats, STAT_CHECKS, 1);
+	if (result->outcome == CONSISTENCY_SAME)
+		return;
+	LOG(feed_diverged, .feed = name, .rv = result->rv, .objects = result->ours,
+		.server_objects = result->theirs);
+	stats_add(session->shared->stats, STAT_DIVERGED, 1);
+	/* A list that has already begun finds the difference as well. */
+	if (session->action.what == FEED_DO_WATCH)
+		session_relist(session);
+}
+
+uint64_t session_check_at(struct session *session)
+{
+	uint64_t period = session->shared->policy.check_ns;
+
+	if (!period || session->check || session->action.what != FEED_DO_WATCH)
+		return UINT64_MAX;
+	if (session->check_period != period)
+		session_plan_check(session);
+	return session->check_ns;
+}
+
+void session_check_start(struct session *session)
+{
+	struct consistency_request request = {
+		.http = session->shared->http,
+		.journal = recorder_journal(session->shared->recorder),
+		.definition = &session->definition,
+		.page_size = session->machine.page_size,
+		.answer_ns = session->shared->policy.answer_ns,
+		.arg = session,
+		.done = session_on_checked,
+	};
+
+	session_plan_check(session);
+	/* A feed that passes objects over differs from the server by intent. */
+	if (session->machine.tolerant)
+		return;
+	err_ignore(consistency_start(&request, &session->check), "the feed is checked a period later");
+}
+
+bool session_is_checking(const struct session *session)
+{
+	return session->check != NULL;
+}
+
+/* ---- a turn ---- */
+
+int session_work(struct session *session)
+{
+	CHECK_OBJ(session, SESSION_MAGIC);
+	if (session->action.what == FEED_DO_WAIT && session->action.until_ns <= proc_monotonic_ns())
+		session_step_and_do(session, (struct feed_input){.on = FEED_ON_TICK});
+	if (session->stopped)
+		return 0;
+	int more = session->check ? consistency_work(session->check) : 0;
+	int r = session->dropping ? session_drop(session)
+		: session->finishing ? session_finish_list(session) : 0;
+	return r ? r : more;
+}
+
+int session_abandon_old(struct session *session, uint64_t limit_ns)
+{
+	struct record_feed *record = &session->record;
+
+	if (session->stopped || !record->listed || !record->list_begin ||
+		record_list_age(record) < limit_ns)
+		return 0;
+	LOG(feed_list_abandoned, .feed = session->definition.name, .id = session->definition.id);
+	return record_list_abandon(record);
+}
