@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include "common/buf.h"
+#include "reader/table/table.h"
+
+#define ROW(...) \
+	cr_assert_eq(table_row(&table, (const char *const[]){__VA_ARGS__}, &out), 0)
+
+static const char *const heads[] = {"EVENT", "NAME", "AGE"};
+
+Test(table, columns_fit_what_is_held_back)
+{
+	struct buf out = BUF_INIT;
+	struct table table;
+
+	table_init(&table, heads, 3);
+	ROW("ADDED", "a-long-name", "1s");
+	ROW("ADDED", "b", "100s");
+	cr_assert_eq(out.size, 0, "held back");
+	cr_assert_eq(table_settle(&table, &out), 0);
+	cr_assert_str_eq(buf_cstr(&out), "EVENT   NAME          AGE\n"
+					 "ADDED   a-long-name   1s\n"
+					 "ADDED   b             100s\n");
+	table_release(&table);
+	buf_release(&out);
+}
+
+/* A watch settles its table long before it knows what will come. */
+Test(table, later_cells_that_are_wider_do_not_touch_their_neighbours)
+{
+	struct buf out = BUF_INIT;
+	struct table table;
+
+	table_init(&table, heads, 3);
+	ROW("ADDED", "b", "1s");
+	cr_assert_eq(table_settle(&table, &out), 0);
+	ROW("MODIFIED", "c", "2s");
+	ROW("ADDED", "a-long-name", "3s");
+	ROW("ADDED", "d", "4s");
+	cr_assert_str_eq(buf_cstr(&out), "EVENT   NAME   AGE\n"
+					 "ADDED   b      1s\n"
+					 "MODIFIED   c      2s\n"
+					 "ADDED      a-long-name   3s\n"
+					 "ADDED      d             4s\n");
+	table_release(&table);
+	buf_release(&out);
+}
