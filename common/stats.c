@@ -89,8 +89,6 @@ _Static_assert(sizeof(struct page) == 337696, "layout");
 struct stats {
 	uint32_t magic;
 	bool mapped;
-	dev_t device; /* of the file */
-	ino_t inode;
 	struct page *page;
 };
 
@@ -278,11 +276,6 @@ static int stats_map(int fd, int protection, struct stats **ret_stats)
 		return err_set(-ENOMEM, "status page");
 	s->magic = STATS_MAGIC;
 	s->mapped = true;
-	struct stat st;
-	if (fstat(fd, &st) < 0)
-		return err_set(-errno, "status page");
-	s->device = st.st_dev;
-	s->inode = st.st_ino;
 	void *page = mmap(NULL, sizeof(*s->page), protection, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED)
 		return err_set(-errno, "mapping");
@@ -318,33 +311,6 @@ int stats_create(int directory_fd, const char *name, struct stats **ret_stats)
 		return err_add(r, "status page '%s'", name);
 	*ret_stats = TAKE(s);
 	return 0;
-}
-
-/* Under another name until it is whole: a reader that comes meanwhile finds none, not half of one. */
-int stats_keep(struct stats *stats, int directory_fd, const char *name)
-{
-	CLEANUP(stats_close) struct stats *next = NULL;
-	char temporary[NAME_MAX + 1];
-	struct stat st;
-
-	CHECK_OBJ(stats, STATS_MAGIC);
-	REQUIRE(stats->mapped);
-	if (fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		st.st_dev == stats->device && st.st_ino == stats->inode)
-		return 0;
-	(void)snprintf(temporary, sizeof(temporary), ".%s.new", name);
-	(void)unlinkat(directory_fd, temporary, 0); /* of a process that was killed here */
-	int r = make_file(directory_fd, temporary, &next);
-	if (r < 0)
-		return r;
-	memcpy((void *)next->page, (const void *)stats->page, sizeof(*next->page));
-	if (renameat(directory_fd, temporary, directory_fd, name) < 0)
-		return err_set(-errno, "status page '%s'", name);
-	struct stats before = *stats;
-
-	*stats = *next;
-	*next = before;
-	return GONE;
 }
 
 int stats_open(int directory_fd, const char *name, struct stats **ret_stats)

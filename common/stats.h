@@ -32,10 +32,6 @@ struct stats;
  * Taken over in place: readers that have it mapped see the new process. The file's blocks are
  * allocated here, so a full runtime directory is -ENOSPC now and no SIGBUS later. */
 int stats_create(int directory_fd, const char *name, struct stats **ret_stats);
-/* Writer, once in a while: when another file, or none, has the name, because the folder was removed, the
- * page goes on in one that is made there. 0: it has it still; GONE: it has it again, and what
- * stats_check_text returned is elsewhere; errors: it can't be made, and what there is goes on. */
-int stats_keep(struct stats *stats, int directory_fd, const char *name);
 /* Reader: maps it read-only. -ENOENT, ERR_FORMAT (also for a page that is just being made). */
 int stats_open(int directory_fd, const char *name, struct stats **ret_stats);
 /* A page in private memory, for tests. */

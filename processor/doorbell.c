@@ -21,7 +21,6 @@
 struct doorbell {
 	uint32_t magic;
 	int listener;
-	ino_t inode;
 	size_t n;
 	int bells[BELLS_MAX];
 };
@@ -52,18 +51,14 @@ static int make_socket(const struct home *home, int *ret_fd)
 int doorbell_open(const struct home *home, struct doorbell **ret_doorbell)
 {
 	CLEANUP(doorbell_close) struct doorbell *d = calloc(1, sizeof(*d));
-	struct stat st;
 
 	if (!d)
 		return err_set(-ENOMEM, "doorbell");
 	d->magic = DOORBELL_MAGIC;
 	d->listener = -1;
 	int r = make_socket(home, &d->listener);
-	if (r == 0 && fstatat(home_runtime_fd(home), HOME_DOORBELL, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		r = -errno;
 	if (r < 0)
 		return err_set(r, "'%s/" HOME_DOORBELL "'", home_runtime(home));
-	d->inode = st.st_ino;
 	*ret_doorbell = TAKE(d);
 	return 0;
 }
@@ -117,14 +112,4 @@ void doorbell_ring(struct doorbell *d)
 		cleanup_fd(&d->bells[i]);
 		d->bells[i] = d->bells[--d->n];
 	}
-}
-
-int doorbell_check(const struct doorbell *d, const struct home *home)
-{
-	struct stat st;
-
-	CHECK_OBJ(d, DOORBELL_MAGIC);
-	if (fstatat(home_runtime_fd(home), HOME_DOORBELL, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return NOT_FOUND;
-	return st.st_ino == d->inode ? FOUND : NOT_FOUND;
 }

@@ -19,7 +19,4 @@ void doorbell_close(struct doorbell **doorbell);
 /* Takes in who waits at the door, rings everybody, forgets who has left. NULL does nothing. */
 void doorbell_ring(struct doorbell *doorbell);
 
-/* FOUND: it is where followers look for it; NOT_FOUND: the folder was made anew. */
-int doorbell_check(const struct doorbell *doorbell, const struct home *home);
-
 #endif

@@ -30,7 +30,6 @@ struct app {
 	bool index_damaged;  /* the next pair_open() builds another index */
 	bool waiting_logged; /* for a journal */
 	bool doorbell_warned;
-	bool runtime_lost;   /* and logged */
 	int backoff_ms;
 	uint64_t checked_ns, opened_ns; /* monotonic */
 };
@@ -103,34 +102,15 @@ static void app_step(struct app *app)
 		app_fail(app, r);
 }
 
-/* Directories that were removed are made again, with the status page. Where that fails the processor goes
- * on without them and tries again. */
-static void app_keep_directories(struct app *app)
-{
-	size_t size;
-	home_refresh(app->p.home);
-	int r = stats_keep(app->p.stats, home_runtime_fd(app->p.home),
-		app->daemon->program->status_page);
-
-	if (r == GONE) {
-		char *note = stats_check_text(app->p.stats, &size);
-		check_note_into(note, size);
-		LOG(runtime_directory_recreated, .daemon = app->daemon->program->name,
-			.directory = home_runtime(app->p.home));
-	} else if (r < 0 && !app->runtime_lost) {
-		LOG(runtime_directory_lost, .daemon = app->daemon->program->name, .error = err_text(r));
-	}
-	app->runtime_lost = r < 0;
-}
-
 /* Without a doorbell followers that poll learn of changes later, so the processor goes on. */
-static void app_keep_doorbell(struct app *app)
+static void app_make_doorbell(struct app *app)
 {
-	if (app->p.doorbell && doorbell_check(app->p.doorbell, app->p.home) == FOUND)
+	if (app->p.doorbell)
 		return;
-	doorbell_close(&app->p.doorbell);
 	int r = doorbell_open(app->p.home, &app->p.doorbell);
-	if (r < 0 && !app->doorbell_warned)
+	if (r == 0)
+		home_guard_file(app->p.home, HOME_DOORBELL);
+	else if (!app->doorbell_warned)
 		LOG(doorbell_missing, .error = err_text(r));
 	app->doorbell_warned = r < 0;
 }
@@ -142,8 +122,7 @@ static int app_check_store(struct app *app)
 
 	if (r)
 		return r;
-	app_keep_directories(app);
-	app_keep_doorbell(app);
+	app_make_doorbell(app);
 	return 0;
 }
 
@@ -185,6 +164,7 @@ static int app_open(struct app *app)
 		return r;
 	app->p.config = config;
 	app->p.stats = app->daemon->stats;
+	home_guard_file(app->p.home, app->daemon->program->status_page);
 	proc_catch_faults(app->daemon->program->name, home_path(app->p.home));
 	LOG(daemon_started, .daemon = app->daemon->program->name, .pid = getpid(),
 		.store = home_path(app->p.home));

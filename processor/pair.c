@@ -315,7 +315,6 @@ int pair_open(const struct processor *p, bool anew, struct pair **ret_pair)
 		return err_set(-ENOMEM, "store");
 	pair->magic = PAIR_MAGIC;
 	pair->p = p;
-	home_refresh(p->home); /* somebody may have taken a folder away */
 	int r = journal_open_read(p->home, NULL, &pair->journal);
 
 	if (r == ERR_NO_STORE) {
@@ -362,26 +361,17 @@ void pair_wait(struct pair *pair, int timeout_ms)
 int pair_check(struct pair *pair)
 {
 	CHECK_OBJ(pair, PAIR_MAGIC);
-	uint32_t current;
-	int r = generation_current(home_journal_fd(pair->p->home), &current);
+	int r = journal_check(pair->journal, pair->p->home);
 
-	if (r < 0)
-		return r;
-	if (r == FOUND && current != journal_generation(pair->journal))
+	if (r == ERR_MOVED) {
+		err_ignore(r, "the reflector has begun another journal, which is followed then");
 		return GONE;
-	if (!journal_is_there(pair->journal, pair->p->home)) /* and the next may have the same number */
-		return GONE;
-	/* Somebody took the index away: what we write nobody would find. */
-	if (pair->published) {
-		r = generation_current(home_index_fd(pair->p->home), &current);
-		if (r < 0)
-			return r;
-		if (r == NOT_FOUND || current != index_generation(pair->index))
-			return GONE;
 	}
-	if (!index_is_there(pair->index, pair->p->home))
-		return GONE;
-	publish_keep(pair->publish);
+	if (!r)
+		r = index_check(pair->index, pair->p->home, pair->published);
+	if (r)
+		return r;
+	publish_retry(pair->publish);
 	publish_heartbeat(pair->publish);
 	r = pair->published ? 0 : publish_when_ready(pair); /* also when there is always something to do */
 	if (r)

@@ -23,10 +23,10 @@ struct publish {
 	uint64_t collected;
 };
 
-/* The index goes on where no ring can be made: the runtime folder is gone for good, its disk is full. */
+/* The index goes on without a ring, for instance while the disk of the runtime directory is full. */
 static void say(struct publish *publish, int r)
 {
-	if (r == GONE || (r == 0 && publish->mute))
+	if (r == 0 && publish->mute)
 		LOG(event_ring_recreated, .directory = home_runtime(publish->p->home));
 	if (r < 0 && !publish->mute)
 		LOG(event_ring_missing, .error = err_text(r));
@@ -43,23 +43,23 @@ int publish_open(const struct processor *p, const uint8_t uuid[16], struct publi
 	publish->magic = PUBLISH_MAGIC;
 	publish->p = p;
 	memcpy(publish->journal, uuid, sizeof(publish->journal));
-	publish_keep(publish);
+	publish_retry(publish);
 	*ret_publish = TAKE(publish);
 	return 0;
 }
 
-void publish_keep(struct publish *publish)
+void publish_retry(struct publish *publish)
 {
-	if (!publish)
+	if (!publish || publish->ring)
 		return;
 	CHECK_OBJ(publish, PUBLISH_MAGIC);
-	const struct home *home = publish->p->home;
-	int runtime = home_runtime_fd(home);
-	unsigned mode = home_file_mode(home);
+	struct home *home = publish->p->home;
+	int r = ring_create(home_runtime_fd(home), EVENT_RING, EVENT_CAPACITY, publish->journal,
+		home_file_mode(home), &publish->ring);
 
-	say(publish, publish->ring ? ring_keep(publish->ring, runtime, EVENT_RING, mode)
-				   : ring_create(runtime, EVENT_RING, EVENT_CAPACITY,
-					     publish->journal, mode, &publish->ring));
+	if (r == 0)
+		home_guard_file(home, EVENT_RING);
+	say(publish, r);
 }
 
 void publish_close(struct publish **publish_pointer)

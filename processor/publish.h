@@ -26,9 +26,8 @@ void publish_list(struct publish *publish, const struct record *end, uint64_t be
 void publish_commit(struct publish *publish, uint64_t taken);
 /* Before the work whose result will be published. */
 void publish_announce(struct publish *publish);
-/* Once a second: a ring that could not be made is tried again; one whose file was taken away, with the
- * runtime folder perhaps, goes on in another. */
-void publish_keep(struct publish *publish);
+/* Once a second: makes the ring if that has failed until now. */
+void publish_retry(struct publish *publish);
 void publish_heartbeat(struct publish *publish);
 
 #endif

@@ -41,7 +41,6 @@ struct loop {
 
 	bool forget;         /* the journal is of another past */
 	bool work_left;
-	bool homeless;       /* "no runtime folder" was said */
 	uint64_t beat_ns;
 	struct trimming trimming;
 	uint64_t held_ns;    /* until then nothing is read; 0: not held */
@@ -62,14 +61,6 @@ static struct retention_options retention_options_of(const struct loop *loop)
 		.bytes = loop->daemon->config->retention_bytes, .cursor_ns = loop->daemon->config->cursor_ns};
 }
 
-static void note_checks(struct loop *loop)
-{
-	size_t size;
-	char *check = stats_check_text(loop->stats, &size);
-
-	check_note_into(check, size);
-}
-
 static int open_store(struct loop *loop)
 {
 	const struct config *config = loop->daemon->config;
@@ -88,6 +79,7 @@ static int open_store(struct loop *loop)
 	if (r < 0)
 		return err_add(r, "the runtime directory '%s'", home_runtime(loop->home));
 	loop->stats = loop->daemon->stats;
+	home_guard_file(loop->home, loop->daemon->program->status_page);
 	stats_set_state(loop->stats, "opening");
 	r = journal_open_write(loop->home, &options, reason, &loop->journal);
 	if (r < 0)
@@ -138,6 +130,8 @@ static int open_feeds(struct loop *loop)
 	int r = ring_create(home_runtime_fd(loop->home), DELTA_RING, RING_CAPACITY,
 		journal_uuid(loop->journal), home_file_mode(loop->home), &loop->ring);
 
+	if (r >= 0)
+		home_guard_file(loop->home, DELTA_RING);
 	if (r >= 0)
 		r = recorder_new(loop->journal, loop->ring, loop->stats, &loop->recorder);
 	if (r >= 0)
@@ -343,56 +337,11 @@ static int reload(struct loop *loop)
 	return feeds_configure(loop->feeds, config);
 }
 
-static void keep_current(const struct loop *loop)
-{
-	struct err_kept kept;
-
-	err_keep(&kept);
-	if (journal_keep_current(loop->journal, loop->home) == GONE)
-		LOG(journal_current_restored, .generation = journal_generation(loop->journal));
-	err_restore(&kept); /* one that can't be written now is tried again */
-}
-
-/* What is written into folders that were taken away nobody would find. */
-static int look_at_store(const struct loop *loop)
+static int check_store(const struct loop *loop)
 {
 	int r = home_check(loop->home);
 
-	if (r)
-		return r;
-	if (journal_is_there(loop->journal, loop->home)) {
-		keep_current(loop);
-		return 0;
-	}
-	return err_say(ERR_MOVED,
-		"the journal in store '%s' was taken away while in use: ending, because nobody would find "
-		"what is written there; the next start makes it anew",
-		home_path(loop->home));
-}
-
-/* The runtime folder is made again when somebody has removed it, and what is ours in it. Where that fails
- * we go on without, and try again. */
-static void keep_runtime(struct loop *loop)
-{
-	struct err_kept kept;
-
-	err_keep(&kept);
-	home_refresh(loop->home);
-	int runtime = home_runtime_fd(loop->home);
-	int r = stats_keep(loop->stats, runtime, loop->daemon->program->status_page);
-
-	if (r == GONE)
-		note_checks(loop);
-	int ring = r >= 0 && loop->ring ? ring_keep(loop->ring, runtime, DELTA_RING,
-						  home_file_mode(loop->home)) : 0;
-	r = ring ? ring : r;
-	if (r == GONE)
-		LOG(runtime_directory_recreated, .daemon = loop->daemon->program->name,
-			.directory = home_runtime(loop->home));
-	else if (r < 0 && !loop->homeless)
-		LOG(runtime_directory_lost, .daemon = loop->daemon->program->name, .error = err_text(r));
-	loop->homeless = r < 0;
-	err_restore(&kept);
+	return r < 0 ? r : journal_check(loop->journal, loop->home);
 }
 
 static int beat(struct loop *loop)
@@ -402,12 +351,11 @@ static int beat(struct loop *loop)
 	if (now < loop->beat_ns)
 		return 0;
 	loop->beat_ns = now + BEAT;
-	keep_runtime(loop);
 	ring_heartbeat(loop->ring);
 	if (!loop->daemon->ready && !loop->held_ns)
 		stats_set_state(loop->stats, "running");
 	daemon_ready(loop->daemon);
-	return look_at_store(loop);
+	return check_store(loop);
 }
 
 static int timeout_ms(const struct loop *loop)

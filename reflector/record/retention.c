@@ -145,14 +145,14 @@ static int open_index(struct retention *retention)
 	uint32_t number;
 	int r = generation_current(home_index_fd(retention->home), &number);
 
-	if (r == NOT_FOUND) { /* perhaps the whole folder was replaced; numbers begin anew then */
-		index_close(&retention->index);
-		home_refresh(retention->home);
-		r = generation_current(home_index_fd(retention->home), &number);
+	/* Not by its number: that of a removed index may be given to the next one. */
+	if (r == FOUND && retention->index) {
+		int moved = index_check(retention->index, retention->home, true);
+
+		if (moved == 0)
+			return FOUND;
+		err_ignore(moved, "the index that CURRENT names now is opened");
 	}
-	if (r == FOUND && retention->index && index_generation(retention->index) == number &&
-		index_is_there(retention->index, retention->home))
-		return FOUND;
 	index_close(&retention->index);
 	if (r != FOUND)
 		return r < 0 ? r : NOT_FOUND;
@@ -224,7 +224,6 @@ int retention_goal(struct retention *retention, uint64_t list_begin, bool presse
 	if (r != FOUND) {
 		/* An index that can't be read now is one that may need everything. */
 		index_close(&retention->index);
-		home_refresh(retention->home); /* its folder may be another one by now */
 		err_clear();
 		return AGAIN;
 	}

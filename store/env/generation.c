@@ -332,16 +332,26 @@ uint32_t generation_number(const struct generation *gen)
 	return gen->number;
 }
 
-bool generation_is_there(const struct generation *gen, int directory_fd)
+int generation_check(const struct generation *gen, int directory_fd, bool published)
 {
 	struct stat ours, there;
+	uint32_t current;
 	char name[32];
 
 	CHECK_OBJ(gen, GENERATION_MAGIC);
 	generation_folder_name(gen->number, name);
-	return fstat(gen->fd, &ours) == 0 &&
+	bool is_there = fstat(gen->fd, &ours) == 0 &&
 		fstatat(directory_fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
 		ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+	int r = published && is_there ? generation_current(directory_fd, &current) : FOUND;
+	if (is_there && (!published || (r == FOUND && current == gen->number)))
+		return 0;
+	if (r < 0 && r != ERR_CORRUPT && r != -ENOENT)
+		return r;
+	return err_say(ERR_MOVED,
+		"'%s' of the %s was removed or replaced while in use: what is missing is made when the daemon is "
+		"started again",
+		is_there ? "CURRENT" : name, gen->kind->what);
 }
 
 const uint8_t *generation_uuid(const struct generation *gen)

@@ -52,9 +52,10 @@ struct env *generation_env(struct generation *gen);
 /* Of its folder, for files beside the environment; file_names in generation_folders.c lists them for removal. */
 int generation_folder_fd(const struct generation *gen);
 uint32_t generation_number(const struct generation *gen);
-/* Its folder still has its name in DIRECTORY_FD: what is written to one that was removed or moved aside
- * nobody finds, and the next one may have the same number. */
-bool generation_is_there(const struct generation *gen, int directory_fd);
+/* For those that stay, once a second: ERR_MOVED when the directory of GEN in DIRECTORY_FD was removed or replaced, or,
+ * if GEN is PUBLISHED, when CURRENT does not name it: its writer would write what nobody finds, and a reader would
+ * wait for what never comes. The number alone is not enough, the next generation may have the same. */
+int generation_check(const struct generation *gen, int directory_fd, bool published);
 const uint8_t *generation_uuid(const struct generation *gen);
 
 /* Before another one is made beside WHAT is there: a fifth more than its LIVE bytes has to be free on

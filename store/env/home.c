@@ -15,7 +15,7 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "store/env/generation.h"
-#include "store/env/home_parts.h"
+#include "store/env/home_internal.h"
 #include "store/env/state.h"
 
 #define ID_HEAD "kinf-store 1 "
@@ -32,7 +32,7 @@ const char *home_role_lock(enum home_role role)
 
 /* ---- small files ----------------------------------------------------------------------------- */
 
-int home_read_line(int directory_fd, const char *name, char *text, size_t size)
+int home_read_line(int directory_fd, const char *name, char *text, size_t size, int *ret_fd)
 {
 	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
@@ -43,18 +43,12 @@ int home_read_line(int directory_fd, const char *name, char *text, size_t size)
 		return err_set(-errno, "'%s'", name);
 	text[n] = '\0';
 	text[strcspn(text, "\n")] = '\0';
+	if (ret_fd)
+		*ret_fd = TAKE_FD(fd);
 	return FOUND;
 }
 
-int home_write_line(int directory_fd, const char *name, const char *text, unsigned mode)
-{
-	char line[PATH_MAX + 64]; /* the runtime folder: a path, and its own name */
-
-	(void)snprintf(line, sizeof(line), "%s\n", text);
-	return replace_file(directory_fd, name, line, mode);
-}
-
-/* ---- folders --------------------------------------------------------------------------------- */
+/* ---- directories --------------------------------------------------------------------------------- */
 
 static int find_group(const char *name, gid_t *ret_gid)
 {
@@ -71,7 +65,7 @@ static int find_group(const char *name, gid_t *ret_gid)
 	return 0;
 }
 
-static int open_folder(int directory_fd, const char *name, int *ret_fd)
+static int home_open_directory(int directory_fd, const char *name, int *ret_fd)
 {
 	int fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -81,14 +75,14 @@ static int open_folder(int directory_fd, const char *name, int *ret_fd)
 	return FOUND;
 }
 
-int home_make_folder(int directory_fd, const char *name, unsigned mode, gid_t group, int *ret_fd)
+int home_make_directory(int directory_fd, const char *name, unsigned mode, gid_t group, int *ret_fd)
 {
 	AUTO_FD int fd = -1;
 	struct stat st;
 
 	if (mkdirat(directory_fd, name, 0700) < 0 && errno != EEXIST)
 		return err_set(-errno, "making '%s'", name);
-	int r = open_folder(directory_fd, name, &fd);
+	int r = home_open_directory(directory_fd, name, &fd);
 	if (r)
 		return r < 0 ? r : err_set(-ENOENT, "'%s'", name);
 	if (fstat(fd, &st) < 0)
@@ -101,31 +95,12 @@ int home_make_folder(int directory_fd, const char *name, unsigned mode, gid_t gr
 	return 0;
 }
 
-static int open_part(const struct home *home, const char *name, _Atomic int *ret_fd)
-{
-	int fd = -1;
-	int r = open_folder(home->fd, name, &fd);
-
-	*ret_fd = fd;
-	return r;
-}
-
-static int make_part(const struct home *home, const char *name, unsigned mode, gid_t group,
-	_Atomic int *ret_fd)
-{
-	int fd = -1;
-	int r = home_make_folder(home->fd, name, mode, group, &fd);
-
-	*ret_fd = fd;
-	return r;
-}
-
-int home_make_parents(const char *folder)
+int home_make_parents(const char *name)
 {
 	char path[PATH_MAX];
 
-	if ((size_t)snprintf(path, sizeof(path), "%s", folder) >= sizeof(path))
-		return err_set(-ENAMETOOLONG, "'%s'", folder);
+	if ((size_t)snprintf(path, sizeof(path), "%s", name) >= sizeof(path))
+		return err_set(-ENAMETOOLONG, "'%s'", name);
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		if (mkdir(path, 0755) < 0 && errno != EEXIST)
@@ -136,13 +111,6 @@ int home_make_parents(const char *folder)
 }
 
 /* ---- the store ------------------------------------------------------------------------------- */
-
-static int no_store(const char *store)
-{
-	return err_say(ERR_NO_STORE,
-		"no store at '%s': start one with 'kinf run --store %s', or name another with --store",
-		store, store);
-}
 
 static int parse_id(struct home *home, const char *line)
 {
@@ -158,81 +126,90 @@ static int parse_id(struct home *home, const char *line)
 	return 0;
 }
 
-static int make_id(struct home *home)
+static int home_read_id(struct home *home)
 {
-	char line[sizeof(ID_HEAD) + HOME_ID_DIGITS];
+	char line[128];
+	int fd = -1;
+	int r = home_read_line(home->fd, "id", line, sizeof(line), &fd);
+
+	home->id_fd = fd;
+	return r == FOUND ? parse_id(home, line) : r;
+}
+
+/* Writes a random id, and so makes the directory a store: the id is its last part. */
+static int home_make_id(struct home *home)
+{
+	char line[sizeof(ID_HEAD) + HOME_ID_DIGITS + 1];
 	uint64_t id;
 
 	int r = proc_random(&id, sizeof(id));
 	if (r < 0)
 		return r;
-	(void)snprintf(line, sizeof(line), ID_HEAD "%016" PRIx64, id);
-	r = home_write_line(home->fd, "id", line, home_file_mode(home));
-	return r < 0 ? r : parse_id(home, line);
+	(void)snprintf(line, sizeof(line), ID_HEAD "%016" PRIx64 "\n", id);
+	r = replace_file(home->fd, "id", line, home_file_mode(home));
+	return r < 0 ? r : home_read_id(home);
 }
 
-int home_read_id(struct home *home)
-{
-	char line[128];
-	int r = home_read_line(home->fd, "id", line, sizeof(line));
-
-	return r == FOUND ? parse_id(home, line) : r;
-}
-
-/* Leaves the folder locked, because both daemons may come at once. */
-static int create(struct home *home, const char *store, gid_t group)
+/* Leaves the directory locked (flock), because both daemons may start at the same time. */
+static int home_create(struct home *home, const char *store, gid_t group)
 {
 	unsigned mode = group == HOME_NO_GROUP ? 0700 : 02750;
 	unsigned shared = group == HOME_NO_GROUP ? 0700 : 03770;
+	int journal = -1, index = -1, cursors = -1;
 
 	int r = home_make_parents(store);
 	if (r < 0)
 		return r;
-	r = home_make_folder(AT_FDCWD, store, mode, group, &home->fd);
+	r = home_make_directory(AT_FDCWD, store, mode, group, &home->fd);
 	if (r < 0)
 		return r;
 	if (flock(home->fd, LOCK_EX) < 0)
-		return err_set(-errno, "'%s'", store);
+		return err_set(-errno, "locking '%s'", store);
 	home->has_group = group != HOME_NO_GROUP;
-	r = make_part(home, "journal", mode, group, &home->journal_fd);
+	r = home_make_directory(home->fd, "journal", mode, group, &journal);
 	if (r == 0)
-		r = make_part(home, "index", mode, group, &home->index_fd);
+		r = home_make_directory(home->fd, "index", mode, group, &index);
 	if (r == 0)
-		r = make_part(home, "cursors", shared, group, &home->cursors_fd);
+		r = home_make_directory(home->fd, "cursors", shared, group, &cursors);
+	home->journal_fd = journal;
+	home->index_fd = index;
+	home->cursors_fd = cursors;
 	if (r == 0)
 		r = home_read_id(home);
-	if (r == NOT_FOUND)
-		r = make_id(home);
-	return r;
+	return r == NOT_FOUND ? home_make_id(home) : r;
 }
 
-static int find(struct home *home, const char *store)
+static int home_find(struct home *home, const char *store)
 {
+	int journal = -1, index = -1, cursors = -1;
 	struct stat st;
 
-	int r = open_folder(AT_FDCWD, store, &home->fd);
-	if (r == NOT_FOUND)
-		return no_store(store);
-	if (r == 0)
+	int r = home_open_directory(AT_FDCWD, store, &home->fd);
+	if (r == FOUND)
 		r = home_read_id(home);
 	if (r == NOT_FOUND)
-		return no_store(store);
+		return err_say(ERR_NO_STORE,
+			"no store at '%s': start one with 'kinf run --store %s', or name another with --store",
+			store, store);
 	if (r == 0 && fstat(home->fd, &st) < 0)
-		r = -errno;
+		r = err_set(-errno, "'%s'", store);
 	if (r < 0)
 		return r;
 	home->has_group = (st.st_mode & 02040) == 02040;
-	r = open_part(home, "journal", &home->journal_fd);
+	r = home_open_directory(home->fd, "journal", &journal);
 	if (r >= 0)
-		r = open_part(home, "index", &home->index_fd);
+		r = home_open_directory(home->fd, "index", &index);
 	if (r >= 0)
-		r = open_part(home, "cursors", &home->cursors_fd);
+		r = home_open_directory(home->fd, "cursors", &cursors);
+	home->journal_fd = journal;
+	home->index_fd = index;
+	home->cursors_fd = cursors;
 	return r < 0 ? r : 0;
 }
 
 /* ---- public ---------------------------------------------------------------------------------- */
 
-static int open_parts(struct home *home, const char *store, const struct home_options *options)
+static int home_open_parts(struct home *home, const char *store, const struct home_options *options)
 {
 	char resolved[PATH_MAX];
 	gid_t group;
@@ -241,7 +218,7 @@ static int open_parts(struct home *home, const char *store, const struct home_op
 	if (r < 0)
 		return r;
 	(void)snprintf(home->path, sizeof(home->path), "%s", store);
-	r = options->create ? create(home, store, group) : find(home, store);
+	r = options->create ? home_create(home, store, group) : home_find(home, store);
 	if (r < 0)
 		return r;
 	/* Links stay in it: one that is turned to another store leads there, daemons and readers too. */
@@ -261,16 +238,18 @@ int home_open(const char *store, const struct home_options *options, struct home
 	if (!home)
 		return err_set(-ENOMEM, "opening store '%s'", store);
 	home->magic = HOME_MAGIC;
-	(void)pthread_mutex_init(&home->refreshing, NULL); /* a default one cannot fail on Linux */
+	(void)pthread_mutex_init(&home->reopening, NULL); /* a default one cannot fail on Linux */
 	home->fd = -1;
-	/* One by one: clang 14 takes no chain of atomic ones. */
+	/* One by one, because clang 14 accepts no chained assignment of atomics. */
+	home->id_fd = -1;
 	home->journal_fd = -1;
 	home->index_fd = -1;
 	home->cursors_fd = -1;
+	home->record_fd = -1;
 	home->runtime_fd = -1;
 	for (int i = 0; i < HOME_ROLE_MAX; i++)
 		home->role_fd[i] = home->runtime_lock[i] = -1;
-	int r = open_parts(home, store, options);
+	int r = home_open_parts(home, store, options);
 	if (r == ERR_NO_STORE)
 		return r;
 	if (r < 0)
@@ -290,12 +269,12 @@ void home_close(struct home **home)
 		cleanup_fd(&h->runtime_lock[i]);
 		cleanup_fd(&h->role_fd[i]);
 	}
-	int parts[] = {h->runtime_fd, h->cursors_fd, h->index_fd, h->journal_fd};
+	int parts[] = {h->runtime_fd, h->record_fd, h->cursors_fd, h->index_fd, h->journal_fd, h->id_fd};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		cleanup_fd(&parts[i]);
 	cleanup_fd(&h->fd);
-	(void)pthread_mutex_destroy(&h->refreshing);
+	(void)pthread_mutex_destroy(&h->reopening);
 	h->magic = 0;
 	free(h);
 	*home = NULL;
@@ -316,7 +295,7 @@ const char *home_id(const struct home *home)
 const char *home_runtime(const struct home *home)
 {
 	CHECK_OBJ(home, HOME_MAGIC);
-	return home->runtime;
+	return home->runtime_fd < 0 ? "" : home->runtime;
 }
 
 int home_fd(const struct home *home)
@@ -391,7 +370,7 @@ int home_take_role(struct home *home, enum home_role role)
 	if (home->has_group)
 		(void)fchmod(fd, 0640); /* if not, a reader without daemons is told to wait for them */
 	home->role_fd[role] = fd;
-	int r = home_hold_runtime(home, role);
+	int r = home_lock_runtime(home, role);
 	if (r < 0)
 		cleanup_fd(&home->role_fd[role]);
 	return r;
@@ -406,7 +385,7 @@ int home_role_holder(const struct home *home, enum home_role role)
 	REQUIRE(role < HOME_ROLE_MAX);
 	if (!proc_is_locked(home->fd, home_role_lock(role)))
 		return 0;
-	if (home_read_line(home->fd, home_role_lock(role), line, sizeof(line)) != FOUND ||
+	if (home_read_line(home->fd, home_role_lock(role), line, sizeof(line), NULL) != FOUND ||
 		sscanf(line, "%d", &pid) != 1 || pid <= 0)
 		pid = -1; /* held, but its holder has not written its pid yet */
 	return pid;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store's directory and its runtime folder: where everything is, who may read it, and that no
- * role runs twice. Nothing here looks into a database.
+ * The store's directory and its runtime directory: the paths of everything, the access rights, and the locks
+ * by which no role runs twice. Nothing here opens a database.
  *
  *	<store>/id  runtime  journal/  index/  cursors/  reflector.lock  processor.lock
  *	<runtime parent>/kinf-<id>/  delta.ring  event.ring  stats.reflector  stats.processor  doorbell.sock
  *	                             reflector.lock  processor.lock
  *
  * The first daemon creates the store (0700; with a reader group 2750, cursors/ 3770) and writes the
- * runtime folder's path into <store>/runtime, so readers need only the store. The runtime folder's
- * owner and mode are checked before it is used; it is made again when the machine has lost it.
+ * path of the runtime directory into <store>/runtime, so readers need only the store's path. The owner and mode
+ * of the runtime directory are checked before it is used; a daemon that starts makes it if it is missing.
  */
 #ifndef STORE_ENV_HOME_H
 #define STORE_ENV_HOME_H
@@ -19,7 +19,7 @@
 
 struct home;
 
-#define HOME_DOORBELL "doorbell.sock" /* in the runtime folder; processor/doorbell.h */
+#define HOME_DOORBELL "doorbell.sock" /* in the runtime directory; processor/doorbell.h */
 
 struct home_options {
 	bool create;             /* daemons: make what is missing */
@@ -43,21 +43,26 @@ int home_index_fd(const struct home *home);
 int home_cursors_fd(const struct home *home);
 int home_runtime_fd(const struct home *home);
 
-/* Looks again at the folders: one that was removed or moved aside and made anew is opened in place of what
- * is open, under the same descriptor, so other threads may use it meanwhile; so is the whole store, unless
- * this process has a role in it; the processor makes index and cursors again, both daemons the runtime
- * folder. Readers find one that was not there when the store was opened, or is elsewhere now. For those
- * that stay for long: what is in a removed folder would never change again. */
-void home_refresh(struct home *home);
-
-/* Before a cursor is written: the folder for it is opened, or made, when it was taken away. Where this
- * process may not make it, the processor does within a second. */
-int home_require_cursors(struct home *home);
-
-/* For daemons, now and then: ERR_MOVED when what is at the store's path is no longer what is open, or no
- * longer ours alone (the folder was removed, moved or replaced; its id or the lock file of our role is
- * gone; the reflector's journal). Whoever goes on then writes what nobody finds, so he ends; started again he makes it anew. */
+/*
+ * For daemons, once a second. ERR_MOVED, with a sentence that names it, when something was removed, moved or
+ * replaced: the store's directory, its id, a directory or the record of the runtime directory in it, the
+ * runtime directory, a lock file of the caller's role, or a guarded file. The daemon then ends with status 75
+ * (PROC_TEMPORARY), and its supervisor starts it again, which makes what is missing.
+ */
 int home_check(const struct home *home);
+/* Makes home_check() compare the file NAME in the runtime directory with what it is now. NAME is borrowed for
+ * the life of HOME. The caller has just made the file, perhaps again. */
+void home_guard_file(struct home *home, const char *name);
+
+/*
+ * For readers, which stay while daemons end and start again. When home_check() would fail, opens the store at
+ * the same path again and puts the new directories under the descriptors that are open, so that other threads
+ * may use those meanwhile. Costs some twenty system calls when nothing has changed.
+ * Returns: 0; errors of home_open(), after which everything is as it was.
+ */
+int home_reopen(struct home *home);
+/* For a follower that finds no cursors directory: home_reopen(), then makes it if it is missing still. */
+int home_make_cursors(struct home *home);
 
 /* The store (journal and index) can be written by this process: if not, environments are opened
  * without lock, which is only right when no daemon runs (docs/architecture.md, Store layout). */
@@ -68,7 +73,7 @@ unsigned home_file_mode(const struct home *home);
 
 enum home_role { HOME_REFLECTOR, HOME_PROCESSOR, HOME_ROLE_MAX };
 
-/* Takes the role for the life of HOME, in the store and in its runtime folder, which a copy of the store
+/* Takes the role for the life of HOME, in the store and in its runtime directory, which a copy of the store
  * would share; ERR_LOCKED names the holder. */
 int home_take_role(struct home *home, enum home_role role);
 /* Pid of the holder, 0 when nobody holds it. */

@@ -418,10 +418,10 @@ struct env *index_env(struct index *index)
 	return generation_env(index->gen);
 }
 
-bool index_is_there(const struct index *index, const struct home *home)
+int index_check(const struct index *index, const struct home *home, bool published)
 {
 	CHECK_OBJ(index, INDEX_MAGIC);
-	return generation_is_there(index->gen, home_index_fd(home));
+	return generation_check(index->gen, home_index_fd(home), published);
 }
 
 uint32_t index_generation(const struct index *index)

@@ -97,7 +97,7 @@ int index_open_hints(struct index *index, const uint8_t journal[16], struct hint
 
 struct env *index_env(struct index *index);
 uint32_t index_generation(const struct index *index);
-bool index_is_there(const struct index *index, const struct home *home); /* generation_is_there */
+int index_check(const struct index *index, const struct home *home, bool published); /* generation_check() */
 
 /* ---- writing ---- */
 

@@ -157,10 +157,7 @@ void journal_close(struct journal **journal);
 struct env *journal_env(struct journal *journal);
 const uint8_t *journal_uuid(const struct journal *journal);
 uint32_t journal_generation(const struct journal *journal);
-bool journal_is_there(const struct journal *journal, const struct home *home); /* generation_is_there */
-/* The writer's, once in a while: names its journal again where CURRENT was taken away or damaged, which
- * nobody who has it open would notice, and nobody who comes could open. 0; GONE: it was; errors. */
-int journal_keep_current(const struct journal *journal, const struct home *home);
+int journal_check(const struct journal *journal, const struct home *home); /* generation_check() */
 
 /* ---- writing ---- */
 

@@ -317,20 +317,8 @@ uint32_t journal_generation(const struct journal *journal)
 	return generation_number(journal->gen);
 }
 
-bool journal_is_there(const struct journal *journal, const struct home *home)
+int journal_check(const struct journal *journal, const struct home *home)
 {
 	CHECK_OBJ(journal, JOURNAL_MAGIC);
-	return generation_is_there(journal->gen, home_journal_fd(home));
-}
-
-int journal_keep_current(const struct journal *journal, const struct home *home)
-{
-	uint32_t number = journal_generation(journal), current;
-	int r = generation_current(home_journal_fd(home), &current);
-
-	REQUIRE(journal->is_writer);
-	if (r == FOUND && current == number)
-		return 0;
-	r = generation_publish(home_journal_fd(home), number);
-	return r < 0 ? r : GONE;
+	return generation_check(journal->gen, home_journal_fd(home), true);
 }

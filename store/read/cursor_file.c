@@ -26,6 +26,7 @@
 #define NAME_MAX_BYTES 64
 #define FILE_MAX_BYTES (1 << 20)
 #define FIRST_LINE     "kinf-cursor 1"
+#define DIRECTORY_TRIES 3
 #define TEMPORARY_NS   (UINT64_C(1800) * 1000000000) /* much longer than a file is written for */
 
 static int check_name(const char *name)
@@ -57,26 +58,30 @@ static void compose(struct buf *text, const uint8_t uuid[16],
 	buf_str(text, "end\n");
 }
 
-static int make_file(struct home *home, const char *name)
+static int write_file(struct home *home, const char *name, struct bytes text)
 {
-	int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
-	int fd = openat(home_cursors_fd(home), name, flags, 0640);
+	int directory = home_cursors_fd(home);
+	char temporary[NAME_MAX_BYTES + 40];
 
-	if (fd >= 0 || (errno != ENOENT && errno != EBADF))
-		return fd < 0 ? -errno : fd;
-	/* Somebody took the folder away. */
-	int r = home_require_cursors(home);
+	(void)snprintf(temporary, sizeof(temporary), ".%s.%d", name, (int)getpid());
+	AUTO_FD int fd = openat(directory, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+	if (fd < 0)
+		return errno == EBADF ? -ENOENT : -errno; /* no directory was there when the store was opened */
+	/* Whatever the umask is: the reflector, perhaps another user, must be able to read it. */
+	int r = fchmod(fd, 0640) < 0 ? -errno : write_whole(fd, text);
+	if (r == 0)
+		r = failpoint_pass(FAILPOINT_CURSOR_WRITE);
+	if (r == 0 && renameat(directory, temporary, directory, name) < 0)
+		r = -errno;
 	if (r < 0)
-		return r;
-	fd = openat(home_cursors_fd(home), name, flags, 0640);
-	return fd < 0 ? -errno : fd;
+		(void)unlinkat(directory, temporary, 0); /* the old cursor stays */
+	return r;
 }
 
 int cursor_save(struct home *home, const char *name, const uint8_t uuid[16],
 	const struct follow_position *positions, size_t n)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
-	char temporary[NAME_MAX_BYTES + 40];
 	int r = check_name(name);
 
 	if (r == 0) {
@@ -85,22 +90,15 @@ int cursor_save(struct home *home, const char *name, const uint8_t uuid[16],
 	}
 	if (r < 0)
 		return r;
-	(void)snprintf(temporary, sizeof(temporary), ".%s.%d", name, (int)getpid());
-	AUTO_FD int fd = make_file(home, temporary);
-	if (fd < 0)
-		return err_set(fd, "cursor '%s' in '%s/cursors'", name, home_path(home));
-	int directory = home_cursors_fd(home);
-	/* Whatever the umask is: the reflector, perhaps another user, must be able to read it. */
-	r = fchmod(fd, 0640) < 0 ? -errno : write_whole(fd, buf_bytes(&text));
-	if (r == 0)
-		r = failpoint_pass(FAILPOINT_CURSOR_WRITE);
-	if (r == 0 && renameat(directory, temporary, directory, name) < 0)
-		r = -errno;
-	if (r < 0) {
-		(void)unlinkat(directory, temporary, 0); /* the old cursor stays */
-		return err_set(r, "writing cursor '%s'", name);
+	r = write_file(home, name, buf_bytes(&text));
+	/* The directory was removed, perhaps between two steps of the writing, perhaps again. */
+	for (int i = 0; r == -ENOENT && i < DIRECTORY_TRIES; i++) {
+		r = home_make_cursors(home);
+		if (r < 0)
+			return err_add(r, "writing cursor '%s'", name);
+		r = write_file(home, name, buf_bytes(&text));
 	}
-	return 0;
+	return r < 0 ? err_set(r, "writing cursor '%s' in '%s/cursors'", name, home_path(home)) : 0;
 }
 
 int cursor_remove(struct home *home, const char *name)

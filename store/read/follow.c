@@ -221,7 +221,8 @@ static void follow_attach(struct follow *f)
 	if (r < 0) {
 		err_ignore(r, "no processor has run here: passes find the changes");
 		f->ring = NULL;
-		home_refresh(store_home(f->store));
+		/* The runtime directory may be another one now. */
+		err_ignore(home_reopen(store_home(f->store)), "the store that is open goes on being read");
 	}
 }
 

@@ -12,7 +12,7 @@
 #include "store/read/snapshot_parts.h"
 
 #define CURRENT_CHECK_NS 1000000u /* CURRENT is looked at this often, not at each renewal */
-#define FOLDERS_CHECK_NS 100000000u /* and whether the folders are still those of the store, this often */
+#define REOPEN_NS        1000000000u /* and whether the directories are still those of the store, this often */
 #define FAILING_NS 1000000000u /* what was open is read on for so long when the next can't be opened */
 #define TRIES            32       /* to get a journal that goes with the index */
 
@@ -87,20 +87,19 @@ static bool same_identity(const struct file_identity *a, const struct file_ident
 }
 
 /*
- * Folders that were taken away from under us still have a CURRENT to look at, and rings and pages that
- * nobody writes: now and then all of them are looked for by name, at once when something is missing. True:
- * look again at what is in them.
+ * In a directory that was moved aside CURRENT never changes again, and in one that was removed it is missing:
+ * opens the store again, if it was replaced, at once in the second case, now and then in the first. True: CURRENT
+ * has to be examined again.
  */
-static bool look_for_folders(struct store *store, const struct file_identity *index_current,
+static bool store_reopen(struct store *store, const struct file_identity *index_current,
 	const struct file_identity *journal_current)
 {
 	uint64_t now = proc_monotonic_ns();
 
-	if (index_current->inode && journal_current->inode && home_runtime_fd(store->home) >= 0 &&
-		now - store->refreshed_ns < FOLDERS_CHECK_NS)
+	if (index_current->inode && journal_current->inode && now - store->reopened_ns < REOPEN_NS)
 		return false;
-	store->refreshed_ns = now;
-	home_refresh(store->home);
+	store->reopened_ns = now;
+	err_ignore(home_reopen(store->home), "until the next store is there this one goes on being read");
 	return true;
 }
 
@@ -111,7 +110,7 @@ static int store_look(struct store *store, bool force)
 	struct file_identity index_current = identity_of(home_index_fd(store->home));
 	struct file_identity journal_current = identity_of(home_journal_fd(store->home));
 
-	if (look_for_folders(store, &index_current, &journal_current)) {
+	if (store_reopen(store, &index_current, &journal_current)) {
 		index_current = identity_of(home_index_fd(store->home));
 		journal_current = identity_of(home_journal_fd(store->home));
 	}

@@ -36,7 +36,7 @@ struct store {
 	unsigned refs; /* the caller's and one per snapshot */
 	struct pair *pair;
 	struct file_identity index_current, journal_current;
-	uint64_t checked_ns, refreshed_ns;
+	uint64_t checked_ns, reopened_ns;
 	uint64_t failing_ns; /* since when what CURRENT names can't be opened; 0: it could */
 };
 

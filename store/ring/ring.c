@@ -29,8 +29,6 @@ struct ring {
 	struct ring_header *header;
 	uint8_t *data;
 	uint64_t capacity;
-	dev_t device; /* of the file */
-	ino_t inode;
 	struct buf batch; /* records as they will lie in the ring, without position and crc */
 };
 
@@ -254,25 +252,6 @@ out:
 	return r;
 }
 
-static int take_or_create(int directory_fd, const char *name, size_t capacity, const uint8_t uuid[16],
-	unsigned mode, struct ring_header **ret_header)
-{
-	int r = take_over(directory_fd, name, capacity, uuid, ret_header);
-
-	return r == NOT_FOUND ? create_new(directory_fd, name, capacity, uuid, mode, ret_header) : r;
-}
-
-/* Nobody else makes files of this name: who writes it has the role. */
-static void remember_file(struct ring *ring, int directory_fd, const char *name)
-{
-	struct stat st;
-
-	if (fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		st = (struct stat){0}; /* taken away already: ring_keep */
-	ring->device = st.st_dev;
-	ring->inode = st.st_ino;
-}
-
 int ring_create(int directory_fd, const char *name, size_t capacity, const uint8_t uuid[16],
 	unsigned mode, struct ring **ret_ring)
 {
@@ -280,45 +259,15 @@ int ring_create(int directory_fd, const char *name, size_t capacity, const uint8
 
 	if (!capacity_is_valid(capacity))
 		return err_set(-EINVAL, "ring '%s': capacity %zu", name, capacity);
-	int r = take_or_create(directory_fd, name, capacity, uuid, mode, &header);
+	int r = take_over(directory_fd, name, capacity, uuid, &header);
+	if (r == NOT_FOUND)
+		r = create_new(directory_fd, name, capacity, uuid, mode, &header);
 	if (r < 0)
 		return r;
 	r = ring_new(header, true, ret_ring);
 	if (r < 0)
 		(void)munmap(header, ring_bytes(capacity)); /* ours, whole: can't fail */
-	else
-		remember_file(*ret_ring, directory_fd, name);
 	return r;
-}
-
-static bool has_name(const struct ring *ring, int directory_fd, const char *name)
-{
-	struct stat st;
-
-	return fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		st.st_dev == ring->device && st.st_ino == ring->inode;
-}
-
-int ring_keep(struct ring *ring, int directory_fd, const char *name, unsigned mode)
-{
-	CHECK_OBJ(ring, RING_WRITER_MAGIC);
-	struct ring_header *before = ring->header, *header = NULL;
-
-	REQUIRE(ring->mapped);
-	if (has_name(ring, directory_fd, name))
-		return 0;
-	int r = take_or_create(directory_fd, name, ring->capacity, before->uuid, mode, &header);
-	if (r < 0)
-		return r;
-	ring->header = header;
-	ring->data = (uint8_t *)header + RING_HEADER_SIZE;
-	remember_file(ring, directory_fd, name);
-	writer_start(header, ring->capacity);
-	/* pairs with acquire in ring_next(): who sees it finds the next one */
-	atomic_store_explicit(&before->state, RING_SUPERSEDED, memory_order_release);
-	wake_readers(before);
-	(void)munmap(before, ring_bytes(ring->capacity)); /* ours, whole: can't fail */
-	return GONE;
 }
 
 void ring_close(struct ring **ring_pointer)

@@ -58,11 +58,6 @@ void ring_discard(struct ring *ring);
 void ring_publish(struct ring *ring, uint64_t last_seq);
 void ring_heartbeat(struct ring *ring);
 
-/* Once in a while: when another file, or none, has the name, because the folder was removed or replaced,
- * one is made there and readers of the old one are sent to it. 0: it has it still; GONE: it has it again;
- * errors: it can't be made, and what there is goes on being written. As ring_create. */
-int ring_keep(struct ring *ring, int directory_fd, const char *name, unsigned mode);
-
 /* Reader. -ENOENT when there is none, or none of this boot with a writer yet; ERR_FORMAT,
  * ERR_CORRUPT. Begins at the tail. */
 int ring_attach(int directory_fd, const char *name, struct ring_reader **ret_reader);

@@ -93,6 +93,12 @@ class Loop:
         assert status in (-signal.SIGKILL, 0), f"{role} ended by itself with {status}:\n{process.tail()}"
         self.kills[why] = self.kills.get(why, 0) + 1
 
+    def end_all(self, why):
+        """Before something of the store is removed: a daemon would end by itself, within a second."""
+        for role, process in self.daemons.items():
+            if process.running:
+                self.end(role, why)
+
     def revive(self):
         for role, process in self.daemons.items():
             if process is None or not process.running:
@@ -109,6 +115,7 @@ class Loop:
             self.simulator.delete_many(FEED, 5)
             self.simulator.compact()
         if point.startswith("rebuild."):
+            self.end_all("index removed")
             shutil.rmtree(self.store.path / "index", ignore_errors=True)
         elif point == "index.backfill":
             self.configure()
@@ -136,6 +143,7 @@ class Loop:
         if self.chance.random() < 0.3:
             self.simulator.compact()
         if self.chance.random() < 0.2:
+            self.end_all("runtime directory removed")
             shutil.rmtree(self.store.runtime, ignore_errors=True)
             self.store.runtime.mkdir(mode=0o700, exist_ok=True)
 

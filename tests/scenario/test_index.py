@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Indexes: what they find, their values and counts, and that they come and go without the API server."""
 
+import os
 import shutil
 import signal
 from collections import Counter
@@ -230,23 +231,23 @@ def test_removed_index_is_built_again_without_the_server(simulator, store, index
 
 
 def test_index_removed_under_its_writer_is_built_again(simulator, store):
-    """Nobody is restarted: processor, reflector (which trims by it) and a follower all move over."""
+    """Both daemons end and are started again: processor, reflector (which trims by it) and a follower move over."""
     fill(simulator)
-    processor, reflector = store.configure(whole("pods", indexes=INDEXES), retention={"time": "300ms"}).daemons()
+    supervisor = store.configure(whole("pods", indexes=INDEXES), retention={"time": "300ms"}).run()
     store.wait_equal(simulator, "pods")
     follower = store.follower("watch", "pods", "-o", "json", "--old")
     eventually(lambda: "SYNC" in follower.out)
+    simulator.wait_watching("pods")
     simulator.forget_requests()
-    remove_index(store, processor)
-    processor.send(signal.SIGCONT)
-    eventually(lambda: processor.log.count("index_built") == 2)
+    os.rename(store.path / "index", store.directory / "trash")
+    eventually(lambda: supervisor.log.count("index_built") == 2)
     simulator.touch("pods")
     store.wait_equal(simulator, "pods")
     check_index(simulator, store, "node")
     eventually(lambda: replay(follower.lines) == store.objects("pods"))
     trimmed = lambda: (s := store.kinf("status", "-o", "json", check=True).json["store"])["horizon"] == s["lastEvent"]
     eventually(trimmed, what="the reflector trims by the new one")
-    assert processor.running and reflector.running and not simulator.requests(resource="pods")
+    assert supervisor.running and not [r for r in simulator.requests(resource="pods") if r["verb"] == "list"]
     store.verify()
 
 

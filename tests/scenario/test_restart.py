@@ -135,7 +135,7 @@ def test_processor_away_is_seen_as_lag(simulator, store, filled):
 # ---- what is lost with a machine -------------------------------------------------------------------
 
 
-def test_new_runtime_folder(simulator, store, filled):
+def test_new_runtime_directory(simulator, store, filled):
     """Rings and status pages are made again; the truth is elsewhere."""
     for process in filled:
         process.kill()
@@ -150,20 +150,19 @@ def test_new_runtime_folder(simulator, store, filled):
     assert lists(simulator) == 0
 
 
-def test_runtime_folder_removed_while_running(simulator, store, filled):
-    remove_runtime(store)
-    change(simulator)
+@pytest.fixture
+def supervised(simulator, store):
+    """`kinf run` with a live feed of pods that nothing lists again."""
+    simulator.create("pods", 50)
+    supervisor = store.configure(whole("pods")).run()
     store.wait_equal(simulator, "pods")
-    for process in filled:
-        process.kill()
-        process.start()
-    change(simulator)
-    store.wait_equal(simulator, "pods")
-    assert lists(simulator) == 0
+    simulator.wait_watching("pods")
+    simulator.forget_requests()
+    return supervisor
 
 
 def remove_runtime(store):
-    """At once: daemons that run make it again."""
+    """At once: daemons that start make it again."""
     aside = store.runtime.with_name("runtime.removed")
     store.runtime.rename(aside)
     shutil.rmtree(aside)
@@ -174,9 +173,26 @@ def files_of(store):
     return {path.name for path in store.runtime.glob("kinf-*/*")}
 
 
-def test_runtime_folder_comes_back_and_long_readers_find_it(simulator, store, filled):
-    """Somebody cleans up under running daemons, then between two that are killed: whoever reads all the
-    while is told again that the feed is live, and keeps its cursor, instead of 'offline' for ever."""
+def ended_for(supervisor):
+    """The files and directories that the daemons' logs name as their reason to end."""
+    return re.findall(r" error daemon_ended .*changed while in use \('([^']+)' was removed or replaced", supervisor.log)
+
+
+def test_daemons_end_with_75_when_the_runtime_directory_is_removed(simulator, store, filled):
+    remove_runtime(store)
+    for process in filled:
+        assert process.wait() == 75, process.tail()
+        assert re.search("/kinf-[0-9a-f]{16}' was removed or replaced.* started again", process.log), process.tail()
+    for process in filled:
+        process.start()
+    change(simulator)
+    store.wait_equal(simulator, "pods")
+    assert lists(simulator) == 0
+
+
+def test_long_readers_find_the_runtime_directory_that_daemons_made_again(simulator, store, supervised):
+    """Somebody cleans up under running daemons, then between two runs of them: a follower that reads all the
+    while sees the feed live again and keeps its cursor, instead of 'offline' for ever."""
     reader = synced(informer(store, "--cursor", "long"))
 
     def state():
@@ -194,16 +210,32 @@ def test_runtime_folder_comes_back_and_long_readers_find_it(simulator, store, fi
     change(simulator)
     eventually(up_to_date)
     eventually(lambda: (store.path / "cursors" / "long").exists())
-    assert all(process.running and process.log.count("runtime_directory_recreated") == 1 for process in filled)
-    for process in filled:
-        process.kill()
+    assert len(ended_for(supervised)) >= 2, supervised.tail()  # each of them, perhaps twice
+    supervised.stop()
     eventually(lambda: state() == "offline")
     remove_runtime(store)
-    for process in filled:
-        process.start()
+    supervised.start()
     change(simulator)
     eventually(up_to_date)
     assert lists(simulator) == 0
+
+
+def test_follower_without_its_cursors_directory_makes_it(simulator, store, filled):
+    """No daemon runs that would, and the directory is removed again and again while the follower writes."""
+    reader = synced(informer(store, "--cursor", "long"))
+    processor, reflector = filled
+    cursor = store.path / "cursors" / "long"
+    eventually(cursor.exists)
+    for _ in range(5):
+        shutil.rmtree(store.path / "cursors", ignore_errors=True)
+        change(simulator)
+        for process in filled:  # they end within a second, and make it as well
+            if process.wait() == 75:
+                process.start()
+        store.wait_equal(simulator, "pods")
+        eventually(cursor.exists)
+    eventually(lambda: replay_calls(reader.lines) == truth(simulator))
+    assert reader.running, reader.tail()
 
 
 @pytest.fixture
@@ -268,7 +300,7 @@ def test_durable_store_survives_a_power_cut(simulator, store, boot):
 
 
 @pytest.mark.parametrize("part", ["store", "journal"])
-def test_what_is_removed_under_the_daemons_is_made_anew(simulator, store, part):
+def test_daemons_end_when_their_store_is_removed_and_make_it_again(simulator, store, part):
     """Else they would write on for ever where nobody looks."""
     simulator.create("pods", 20)
     store.configure(whole("pods"))
@@ -281,8 +313,8 @@ def test_what_is_removed_under_the_daemons_is_made_anew(simulator, store, part):
     store.wait_equal(simulator, "pods")
     store.verify()
     assert supervisor.running
-    ended = re.findall(r' error daemon_ended daemon="kinf-(\w+)" .*was taken away while in use', supervisor.log)
-    assert sorted(ended) == (["processor", "reflector"] if part == "store" else ["reflector"]), ended
+    ended = ended_for(supervisor)
+    assert len(ended) == 2 and ended[0] == ("." if part == "store" else "journal"), ended  # one of each daemon
 
 
 # ---- order and exclusion ---------------------------------------------------------------------------

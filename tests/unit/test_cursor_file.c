@@ -101,7 +101,7 @@ Test(cursor_file, a_folder_that_was_taken_away_is_made_or_found_again)
 	cr_assert_eq(cursor_save(home, "a", uuid, positions, 2), 0);
 	cr_assert_eq(load("a"), FOUND);
 	scratch_remove(scratch_path("store"));
-	cr_assert_eq(cursor_save(home, "a", uuid, positions, 2), -ENOENT, "nor a store");
+	cr_assert_eq(cursor_save(home, "a", uuid, positions, 2), ERR_NO_STORE);
 }
 
 Test(cursor_file, names_are_checked_before_any_file_is_touched)

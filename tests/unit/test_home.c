@@ -156,7 +156,7 @@ Test(home, lost_runtime_folder_is_made_again)
 	home_close(&home);
 }
 
-Test(home, reader_that_comes_before_the_runtime_folder_finds_it_later)
+Test(home, reader_that_comes_before_the_runtime_directory_finds_it_later)
 {
 	struct home *daemon = open_home(true);
 	char recorded[600], away[600];
@@ -166,10 +166,10 @@ Test(home, reader_that_comes_before_the_runtime_folder_finds_it_later)
 	cr_assert_eq(rename(recorded, away), 0);
 	struct home *reader = open_home(false);
 	cr_assert_lt(home_runtime_fd(reader), 0);
-	home_refresh(reader);
+	cr_assert_eq(home_reopen(reader), 0);
 	cr_assert_lt(home_runtime_fd(reader), 0);
 	cr_assert_eq(rename(away, recorded), 0);
-	home_refresh(reader);
+	cr_assert_eq(home_reopen(reader), 0);
 	cr_assert_geq(home_runtime_fd(reader), 0);
 	cr_assert_str_eq(home_runtime(reader), home_runtime(daemon));
 	home_close(&reader);
@@ -184,7 +184,7 @@ static ino_t inode_of(int fd)
 	return st.st_ino;
 }
 
-Test(home, store_that_was_removed_and_made_anew_is_found)
+Test(home, reader_finds_a_store_that_was_removed_and_made_again)
 {
 	struct home *daemon = open_home(true), *reader = open_home(false);
 	int fds[] = {home_fd(reader), home_journal_fd(reader), home_index_fd(reader),
@@ -195,11 +195,11 @@ Test(home, store_that_was_removed_and_made_anew_is_found)
 	memcpy(before, home_id(reader), sizeof(before));
 	home_close(&daemon);
 	scratch_remove(scratch_path("a/b/store"));
-	home_refresh(reader);
+	cr_assert_eq(home_reopen(reader), ERR_NO_STORE);
 	cr_assert_str_eq(home_id(reader), before, "none is there: as it was");
 	daemon = open_home(true);
 	cr_assert_str_neq(home_id(reader), home_id(daemon));
-	home_refresh(reader);
+	cr_assert_eq(home_reopen(reader), 0);
 	cr_assert_str_eq(home_id(reader), home_id(daemon));
 	cr_assert_str_eq(home_runtime(reader), home_runtime(daemon));
 	cr_assert_eq(home_fd(reader), fds[0], "others know the descriptors");
@@ -213,23 +213,23 @@ Test(home, store_that_was_removed_and_made_anew_is_found)
 	home_close(&daemon);
 }
 
-/* Kept, as one does who wants to look at it later: nothing in it says that it is not the one. */
-Test(home, what_was_moved_aside_is_left_for_what_came_in_its_place)
+/* Moved aside to be examined later: nothing in such a directory says that it is not the one in use. */
+Test(home, reader_leaves_a_directory_that_was_moved_aside)
 {
 	struct home *daemon = open_home(true), *reader = open_home(false);
 
 	cr_assert_eq(rename(scratch_path("a/b/store/index"), scratch_path("a/b/index")), 0);
-	home_refresh(reader);
-	cr_assert_eq(home_take_role(daemon, HOME_PROCESSOR), 0);
-	home_refresh(daemon);
-	home_refresh(reader);
+	cr_assert_eq(home_reopen(reader), 0, "there is no other yet");
+	cr_assert_eq(home_check(daemon), ERR_MOVED);
+	home_close(&daemon);
+	daemon = open_home(true);
+	cr_assert_eq(home_reopen(reader), 0);
 	cr_assert_eq(inode_of(home_index_fd(reader)), inode_of(home_index_fd(daemon)));
-	cr_assert_eq(access(scratch_path("a/b/store/index"), R_OK), 0);
 	home_close(&daemon);
 	cr_assert_eq(rename(scratch_path("a/b/store"), scratch_path("a/b/old")), 0);
-	home_refresh(reader);
+	cr_assert_eq(home_reopen(reader), ERR_NO_STORE);
 	daemon = open_home(true);
-	home_refresh(reader);
+	cr_assert_eq(home_reopen(reader), 0);
 	cr_assert_str_eq(home_id(reader), home_id(daemon));
 	cr_assert_eq(inode_of(home_index_fd(reader)), inode_of(home_index_fd(daemon)));
 	home_close(&reader);
@@ -241,26 +241,25 @@ static void remove_runtime(const struct home *home)
 	scratch_remove(home_runtime(home));
 }
 
-/* As when a session ends that it belongs to, or somebody cleans up. */
-Test(home, a_running_daemon_makes_the_runtime_folder_again)
+/* As when a session ends that the directory belongs to, or somebody cleans up. */
+Test(home, daemon_that_starts_again_makes_the_runtime_directory)
 {
 	struct home *daemon = open_home(true), *reader = open_home(false);
 	int known = home_runtime_fd(reader);
 
 	remove_runtime(daemon);
-	home_refresh(daemon);
-	cr_assert_neq(access(home_runtime(daemon), F_OK), 0, "that is its daemons' to do");
-	cr_assert_eq(home_take_role(daemon, HOME_REFLECTOR), 0);
-	home_refresh(daemon);
+	cr_assert_eq(home_check(daemon), ERR_MOVED);
+	home_close(&daemon);
+	daemon = open_home(true);
 	cr_assert_eq(mode_of(home_runtime(daemon)), 0700);
-	home_refresh(reader);
-	cr_assert_eq(home_runtime_fd(reader), known, "others know the descriptor");
+	cr_assert_eq(home_reopen(reader), 0);
+	cr_assert_eq(home_runtime_fd(reader), known, "other threads know the descriptor");
 	cr_assert_eq(inode_of(known), inode_of(home_runtime_fd(daemon)));
 	home_close(&reader);
 	home_close(&daemon);
 }
 
-Test(home, a_runtime_folder_that_is_elsewhere_now_is_found)
+Test(home, reader_finds_a_runtime_directory_that_is_elsewhere_now)
 {
 	struct home *daemon = open_home(true), *reader = open_home(false);
 	char other[600];
@@ -270,15 +269,15 @@ Test(home, a_runtime_folder_that_is_elsewhere_now_is_found)
 	cr_assert_eq(mkdir(other, 0700), 0);
 	struct home_options options = {.create = true, .runtime_dir = other};
 	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &daemon), 0);
-	home_refresh(reader);
+	cr_assert_eq(home_reopen(reader), 0);
 	cr_assert_str_eq(home_runtime(reader), home_runtime(daemon));
 	cr_assert_eq(inode_of(home_runtime_fd(reader)), inode_of(home_runtime_fd(daemon)));
 	home_close(&reader);
 	home_close(&daemon);
 }
 
-/* In a folder that all may write somebody else can be faster than the daemon. */
-Test(home, a_runtime_folder_that_came_back_is_checked_too)
+/* In a directory that all may write somebody else can be faster than the daemon. */
+Test(home, runtime_directory_that_came_back_is_checked_as_well)
 {
 	struct home *daemon = open_home(true), *reader = open_home(false);
 	ino_t before = inode_of(home_runtime_fd(reader));
@@ -287,17 +286,15 @@ Test(home, a_runtime_folder_that_came_back_is_checked_too)
 	remove_runtime(daemon);
 	cr_assert_eq(mkdir(scratch_path("mine"), 0700), 0);
 	cr_assert_eq(symlink(scratch_path("mine"), home_runtime(daemon)), 0);
-	home_refresh(reader);
-	home_refresh(daemon);
+	cr_assert_lt(home_reopen(reader), 0);
+	cr_assert_eq(home_check(daemon), ERR_MOVED);
 	cr_assert_eq(inode_of(home_runtime_fd(reader)), before, "a link");
-	cr_assert_eq(inode_of(home_runtime_fd(daemon)), before);
 	cr_assert_eq(unlink(home_runtime(daemon)), 0);
 	cr_assert_eq(mkdir(home_runtime(daemon), 0700), 0);
 	cr_assert_eq(chmod(home_runtime(daemon), 0777), 0);
-	home_refresh(reader);
-	home_refresh(daemon);
+	cr_assert_lt(home_reopen(reader), 0);
+	cr_assert_eq(home_check(daemon), ERR_MOVED);
 	cr_assert_eq(inode_of(home_runtime_fd(reader)), before, "others may write it");
-	cr_assert_eq(inode_of(home_runtime_fd(daemon)), before);
 	home_close(&reader);
 	home_close(&daemon);
 }
@@ -320,33 +317,28 @@ Test(home, a_link_that_is_turned_to_another_store_is_followed)
 	cr_assert_eq(unlink(scratch_path("a/b/store")), 0);
 	cr_assert_eq(symlink("../../two", scratch_path("a/b/store")), 0);
 	cr_assert_eq(home_check(daemon), ERR_MOVED);
-	home_refresh(reader);
+	cr_assert_eq(home_reopen(reader), 0);
 	cr_assert_str_eq(home_id(reader), home_id(other));
 	home_close(&reader);
 	home_close(&daemon);
 	home_close(&other);
 }
 
-Test(home, daemon_keeps_the_store_its_lock_is_in)
+/* Under another inode than the one it replaces, which is still open. */
+static void make_guarded(int runtime_fd)
 {
-	struct home *daemon = open_home(true);
-	ino_t before = inode_of(home_fd(daemon));
-
-	cr_assert_eq(home_take_role(daemon, HOME_REFLECTOR), 0);
-	scratch_remove(scratch_path("a/b/store"));
-	struct home *other = open_home(true);
-	home_refresh(daemon);
-	cr_assert_eq(inode_of(home_fd(daemon)), before);
-	home_close(&other);
-	home_close(&daemon);
+	cr_assert_eq(mkfifoat(runtime_fd, "guarded.new", 0600), 0);
+	cr_assert_eq(renameat(runtime_fd, "guarded.new", runtime_fd, "guarded"), 0);
 }
 
-/* What a daemon that holds a role says of its store, after DO_HARM. */
+/* Returns what home_check() of a daemon that holds a role says after DO_HARM. */
 static int check_after(void (*do_harm)(void))
 {
 	struct home *daemon = open_home(true);
 
 	cr_assert_eq(home_take_role(daemon, HOME_REFLECTOR), 0);
+	make_guarded(home_runtime_fd(daemon));
+	home_guard_file(daemon, "guarded");
 	cr_assert_eq(home_check(daemon), 0);
 	do_harm();
 	int r = home_check(daemon);
@@ -376,9 +368,10 @@ static void remove_id(void)
 	cr_assert_eq(unlink(scratch_path("a/b/store/id")), 0);
 }
 
-static void change_id(void)
+static void replace_id(void)
 {
-	write_file(scratch_path("a/b/store/id"), "kinf-store 1 0123456789abcdef\n");
+	write_file(scratch_path("a/b/store/id.new"), "kinf-store 1 0123456789abcdef\n");
+	cr_assert_eq(rename(scratch_path("a/b/store/id.new"), scratch_path("a/b/store/id")), 0);
 }
 
 static void remove_lock(void)
@@ -386,54 +379,119 @@ static void remove_lock(void)
 	cr_assert_eq(unlink(scratch_path("a/b/store/reflector.lock")), 0);
 }
 
-static void remove_others(void)
+static void remove_journal(void)
+{
+	cr_assert_eq(rmdir(scratch_path("a/b/store/journal")), 0);
+}
+
+static void replace_index(void)
+{
+	cr_assert_eq(rmdir(scratch_path("a/b/store/index")), 0);
+	cr_assert_eq(mkdir(scratch_path("a/b/store/index"), 0700), 0);
+}
+
+static void remove_cursors(void)
+{
+	cr_assert_eq(rmdir(scratch_path("a/b/store/cursors")), 0);
+}
+
+static void remove_record(void)
+{
+	cr_assert_eq(unlink(scratch_path("a/b/store/runtime")), 0);
+}
+
+static void in_runtime(void (*fn)(int runtime_fd))
+{
+	struct home *other = open_home(false);
+
+	fn(home_runtime_fd(other));
+	home_close(&other);
+}
+
+static void remove_runtime_lock_at(int runtime_fd)
+{
+	cr_assert_eq(unlinkat(runtime_fd, "reflector.lock", 0), 0);
+}
+
+static void remove_runtime_lock(void)
+{
+	in_runtime(remove_runtime_lock_at);
+}
+
+static void remove_guarded_at(int runtime_fd)
+{
+	cr_assert_eq(unlinkat(runtime_fd, "guarded", 0), 0);
+}
+
+static void remove_guarded(void)
+{
+	in_runtime(remove_guarded_at);
+}
+
+static void replace_guarded(void)
+{
+	in_runtime(make_guarded);
+}
+
+static void remove_whole_runtime(void)
+{
+	struct home *other = open_home(false);
+
+	remove_runtime(other);
+	home_close(&other);
+}
+
+static void remove_others_lock(void)
 {
 	struct home *other = open_home(true);
 
 	cr_assert_eq(home_take_role(other, HOME_PROCESSOR), 0);
 	cr_assert_eq(unlink(scratch_path("a/b/store/processor.lock")), 0);
-	cr_assert_eq(rmdir(scratch_path("a/b/store/cursors")), 0);
-	cr_assert_eq(rmdir(scratch_path("a/b/store/index")), 0);
-	scratch_remove(home_runtime(other));
 	home_close(&other);
 }
 
-Test(home, a_daemon_is_told_when_its_store_was_taken_away)
+Test(home, check_names_what_was_removed_or_replaced_under_a_daemon)
 {
-	void (*const harms[])(void) = {
-		remove_store, move_store, replace_store, remove_id, change_id, remove_lock};
+	const struct {
+		void (*do_harm)(void);
+		const char *named;
+	} harms[] = {{remove_store, "'.'"}, {move_store, "'.'"}, {replace_store, "'.'"}, {remove_id, "'id'"},
+		{replace_id, "'id'"}, {remove_lock, "'reflector.lock'"}, {remove_journal, "'journal'"},
+		{replace_index, "'index'"}, {remove_cursors, "'cursors'"}, {remove_record, "'runtime'"},
+		{remove_whole_runtime, "/kinf-"}, {remove_runtime_lock, "'reflector.lock'"},
+		{remove_guarded, "'guarded'"}, {replace_guarded, "'guarded'"}};
 
 	for (size_t i = 0; i < sizeof(harms) / sizeof(*harms); i++) {
-		cr_assert_eq(check_after(harms[i]), ERR_MOVED, "harm %zu", i);
+		cr_assert_eq(check_after(harms[i].do_harm), ERR_MOVED, "harm %zu", i);
+		cr_assert(strstr(err_text(ERR_MOVED), harms[i].named), "%s", err_text(ERR_MOVED));
 		scratch_remove(scratch_path("a"));
 	}
-	cr_assert_eq(check_after(remove_others), 0, "those are made again");
+	cr_assert_eq(check_after(remove_others_lock), 0, "the other daemon will notice");
 }
 
-Test(home, nothing_is_made_in_a_store_that_is_being_removed)
+Test(home, file_that_is_made_again_is_guarded_again)
 {
 	struct home *daemon = open_home(true);
 
-	cr_assert_eq(home_take_role(daemon, HOME_PROCESSOR), 0);
-	cr_assert_eq(rmdir(scratch_path("a/b/store/index")), 0);
-	remove_id();
-	home_refresh(daemon);
-	cr_assert_neq(access(scratch_path("a/b/store/index"), F_OK), 0);
+	make_guarded(home_runtime_fd(daemon));
+	home_guard_file(daemon, "guarded");
+	replace_guarded();
+	cr_assert_eq(home_check(daemon), ERR_MOVED);
+	home_guard_file(daemon, "guarded");
+	cr_assert_eq(home_check(daemon), 0);
 	home_close(&daemon);
 }
 
-Test(home, a_processor_makes_its_folders_again)
+Test(home, start_makes_directories_that_are_missing)
 {
 	struct home *daemon = open_home(true);
-	struct stat st;
 
+	home_close(&daemon);
 	cr_assert_eq(rmdir(scratch_path("a/b/store/index")), 0);
-	home_refresh(daemon);
-	cr_assert_neq(access(scratch_path("a/b/store/index"), F_OK), 0, "without a role it is not ours");
-	cr_assert_eq(home_take_role(daemon, HOME_PROCESSOR), 0);
-	home_refresh(daemon);
-	cr_assert_eq(stat(scratch_path("a/b/store/index"), &st), 0);
-	cr_assert_eq(st.st_mode & 07777, 0700);
+	remove_cursors();
+	daemon = open_home(true);
+	cr_assert_eq(mode_of(scratch_path("a/b/store/index")), 0700);
+	cr_assert_eq(mode_of(scratch_path("a/b/store/cursors")), 0700);
 	cr_assert_eq(mkdirat(home_index_fd(daemon), "gen-1", 0700), 0, "and the descriptor is its own");
 	home_close(&daemon);
 }
@@ -502,15 +560,16 @@ Test(home, a_copy_does_not_run_in_the_runtime_folder_of_a_store_that_does)
 	home_close(&original);
 }
 
-Test(home, a_runtime_folder_made_again_is_still_ones_own)
+Test(home, runtime_directory_made_again_is_locked_again)
 {
 	struct home_options options = {.create = true, .runtime_dir = scratch()};
 	struct home *original = open_home(true), *copy = NULL;
 
-	cr_assert_eq(home_take_role(original, HOME_PROCESSOR), 0);
 	scratch_copy(scratch_path("a/b/store"), scratch_path("copy"));
-	scratch_remove(home_runtime(original));
-	home_refresh(original);
+	remove_runtime(original);
+	home_close(&original);
+	original = open_home(true);
+	cr_assert_eq(home_take_role(original, HOME_PROCESSOR), 0);
 	cr_assert_eq(home_open(scratch_path("copy"), &options, &copy), 0);
 	cr_assert_eq(home_take_role(copy, HOME_PROCESSOR), ERR_LOCKED);
 	home_close(&original);

@@ -41,24 +41,24 @@ Test(journal, kill_after_commit_loses_nothing_and_before_it_everything)
 	home_close(&home);
 }
 
-/* A processor that starts would wait for a journal, for as long as the reflector lives. */
-Test(journal, its_writer_names_it_again_when_current_was_lost)
+/* Else a processor that starts would wait for a journal for as long as the reflector lives. */
+Test(journal, its_writer_notices_that_it_is_named_no_more)
 {
 	struct home *home = open_home();
-	struct journal *j = open_writer(home), *reader = NULL;
-	const char *path = scratch_path("store/journal/CURRENT");
-	char current[512];
+	struct journal *j = open_writer(home);
 
-	(void)snprintf(current, sizeof(current), "%s", path);
-	cr_assert_eq(journal_keep_current(j, home), 0);
-	cr_assert_eq(unlink(current), 0);
-	cr_assert_eq(journal_open_read(home, NULL, &reader), ERR_NO_STORE);
-	cr_assert_eq(journal_keep_current(j, home), GONE);
-	cr_assert_eq(journal_open_read(home, NULL, &reader), 0);
-	journal_close(&reader);
-	cr_assert_eq(truncate(current, 0), 0);
-	cr_assert_eq(journal_keep_current(j, home), GONE);
-	cr_assert_eq(journal_keep_current(j, home), 0);
+	cr_assert_eq(journal_check(j, home), 0);
+	cr_assert_eq(rename(scratch_path("store/journal/CURRENT"), scratch_path("CURRENT")), 0);
+	cr_assert_eq(journal_check(j, home), ERR_MOVED);
+	cr_assert(strstr(err_text(ERR_MOVED), "'CURRENT' of the journal"), "%s", err_text(ERR_MOVED));
+	cr_assert_eq(rename(scratch_path("CURRENT"), scratch_path("store/journal/CURRENT")), 0);
+	cr_assert_eq(journal_check(j, home), 0);
+	cr_assert_eq(truncate(scratch_path("store/journal/CURRENT"), 0), 0);
+	cr_assert_eq(journal_check(j, home), ERR_MOVED);
+	cr_assert_eq(generation_publish(home_journal_fd(home), 1), 0);
+	cr_assert_eq(rename(scratch_path("store/journal/gen-1"), scratch_path("gen-1")), 0);
+	cr_assert_eq(journal_check(j, home), ERR_MOVED);
+	cr_assert(strstr(err_text(ERR_MOVED), "'gen-1' of the journal"), "%s", err_text(ERR_MOVED));
 	journal_close(&j);
 	home_close(&home);
 }

@@ -472,34 +472,6 @@ Test(ring_file, removed_or_replaced_file_is_noticed_while_waiting)
 	drop_directory(fd, path);
 }
 
-Test(ring_file, writer_goes_on_in_another_file_when_its_own_was_taken_away)
-{
-	char path[32];
-	int fd = make_directory(path);
-	struct ring *ring = create(fd, uuid);
-	struct ring_reader *r = attach(fd);
-	struct ring_entry entry;
-
-	cr_assert_eq(ring_keep(ring, fd, "x.ring", 0640), 0);
-	publish(ring, 1);
-	cr_assert_eq(unlinkat(fd, "x.ring", 0), 0);
-	cr_assert_eq(ring_keep(ring, -1, "x.ring", 0640), -EBADF, "nowhere to make it");
-	publish(ring, 2);
-	cr_assert_eq(ring_keep(ring, fd, "x.ring", 0640), GONE);
-	cr_assert_eq(ring_keep(ring, fd, "x.ring", 0640), 0);
-	publish(ring, 3);
-	expect(r, 1);
-	expect(r, 2); /* what it still had to tell */
-	cr_assert_eq(ring_next(r, &entry), GONE);
-	ring_detach(&r);
-	r = attach(fd);
-	publish(ring, 4);
-	expect(r, 4);
-	ring_detach(&r);
-	ring_close(&ring);
-	drop_directory(fd, path);
-}
-
 Test(ring_file, garbage_under_the_name_is_refused_and_replaced)
 {
 	char path[32];

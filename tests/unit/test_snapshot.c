@@ -197,7 +197,7 @@ Test(snapshot, an_index_folder_that_was_moved_aside_is_left_for_the_new_one)
 	OK(snapshot_renew(snapshot));
 	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n1", "there is no other");
 	cr_assert_eq(mkdir(index, 0700), 0);
-	home_refresh(s.home);
+	OK(home_reopen(s.home));
 	(void)small_store_put(&s, "web/a", "n2", 0);
 	rebuild(&s);
 	for (uint64_t until = proc_monotonic_ns() + 5000000000u;

@@ -391,29 +391,3 @@ Test(stats, rows_say_which_journal_they_are_of)
 	cr_assert_arr_eq(found, uuid, sizeof(uuid));
 	cr_assert_not(stats_journal(NULL, found));
 }
-
-Test(stats, a_page_whose_file_was_taken_away_goes_on_in_another)
-{
-	struct stats *s = create(), *r = NULL;
-	struct stats_process process;
-	size_t size;
-	char *note = stats_check_text(s, &size);
-
-	stats_add(s, STAT_APPLIED, 7);
-	stats_set_state(s, "running");
-	cr_assert_eq(stats_keep(s, directory_fd, PAGE), 0);
-	cr_assert_eq(stats_check_text(s, &size), note, "nothing was moved");
-	cr_assert_eq(unlinkat(directory_fd, PAGE, 0), 0);
-	cr_assert_lt(stats_keep(s, -1, PAGE), 0);
-	stats_add(s, STAT_APPLIED, 1); /* it can't be seen, but is no fault */
-	cr_assert_eq(stats_keep(s, directory_fd, PAGE), GONE);
-	cr_assert_eq(stats_keep(s, directory_fd, PAGE), 0);
-	stats_add(s, STAT_APPLIED, 1);
-	r = reader();
-	cr_assert_eq(stats_get(r, STAT_APPLIED), 9);
-	cr_assert_eq(stats_process(r, &process), 0);
-	cr_assert_str_eq(process.state, "running");
-	cr_assert(process.alive);
-	stats_close(&r);
-	stats_close(&s);
-}

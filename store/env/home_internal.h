@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The home group's internal header: home.c opens the store's directory, home_runtime.c its runtime
+ * directory, home_identity.c notices when somebody removed or replaced either. No other file includes it.
+ */
+#ifndef STORE_ENV_HOME_INTERNAL_H
+#define STORE_ENV_HOME_INTERNAL_H
+
+#include <limits.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "store/env/home.h"
+
+#define HOME_MAGIC       0x6b1e0e04u
+#define HOME_ID_DIGITS   16
+#define HOME_NO_GROUP    ((gid_t)-1)
+#define HOME_GUARDED_MAX 4
+
+struct home {
+	uint32_t magic;
+	int fd; /* of the store's directory */
+	/* -1 while there is no such file or directory. Atomic because home_reopen() may set one that other
+	 * threads are about to use; a number, once set, stays until home_close(). */
+	_Atomic int id_fd, journal_fd, index_fd, cursors_fd, record_fd, runtime_fd;
+	pthread_mutex_t reopening;
+	int role_fd[HOME_ROLE_MAX];      /* locks in the store's directory */
+	int runtime_lock[HOME_ROLE_MAX]; /* locks in its runtime directory */
+	bool has_group;
+	char id[HOME_ID_DIGITS + 1];
+	char path[PATH_MAX];
+	char runtime[PATH_MAX]; /* "" while the store names none; it need not exist */
+	struct {
+		const char *name;
+		dev_t device;
+		ino_t inode;
+	} guarded[HOME_GUARDED_MAX]; /* files in the runtime directory; home_guard_file() */
+};
+
+/* ---- home.c ---- */
+
+/* Returns the name of the role's lock file. */
+const char *home_role_lock(enum home_role role);
+
+/* Reads the first line of the file NAME, without its newline. RET_FD, unless NULL, receives a descriptor
+ * of the file, which the caller owns.
+ * Returns: FOUND, NOT_FOUND, -errno. */
+int home_read_line(int directory_fd, const char *name, char *text, size_t size, int *ret_fd);
+/* Opens the directory NAME, made if it is missing, with this MODE and GROUP. */
+int home_make_directory(int directory_fd, const char *name, unsigned mode, gid_t group, int *ret_fd);
+/* Makes the directories above PATH (0755: others may use them as well). */
+int home_make_parents(const char *path);
+
+/* ---- home_runtime.c ---- */
+
+/* Makes PARENT/kinf-ID (NULL: the directory that the store names), and writes its path into the store. */
+int home_make_runtime(struct home *home, const char *parent, gid_t group);
+/* Opens the directory that the store names; runtime_fd stays -1 when there is none. */
+int home_find_runtime(struct home *home);
+/* Takes the role's lock in the runtime directory. ERR_LOCKED: a copy of this store uses it. */
+int home_lock_runtime(struct home *home, enum home_role role);
+
+#endif
