@@ -20,7 +20,7 @@
 
 #define STATS_MAGIC  0x53746174u
 #define PAGE_MAGIC   0x5047534bu /* "KSGP" */
-#define PAGE_VERSION 0x00010000u /* major << 16 | minor */
+#define PAGE_VERSION 0x00020000u /* major << 16 | minor */
 #define COUNTERS_MAX 128
 #define TEXT_WORDS   (STATS_TEXT / 8)
 #define READ_TRIES   1000
@@ -236,7 +236,7 @@ static int page_begin(struct page *page)
 	atomic_store(&page->pid, (int32_t)getpid());
 	set_word(&page->start_ticks, ticks);
 	set_word(&page->start_ns, proc_realtime_ns());
-	set_word(&page->heartbeat_ns, proc_realtime_ns());
+	set_word(&page->heartbeat_ns, proc_monotonic_ns());
 	set_word(&page->journal[0], 0);
 	set_word(&page->journal[1], 0);
 	/* Pairs with acquire in page_check. */
@@ -371,7 +371,7 @@ const char *stats_name(enum counter counter)
 void stats_heartbeat(struct stats *stats)
 {
 	if (stats)
-		set_word(&page_of(stats)->heartbeat_ns, proc_realtime_ns());
+		set_word(&page_of(stats)->heartbeat_ns, proc_monotonic_ns());
 }
 
 void stats_set_state(struct stats *stats, const char *state)
@@ -428,6 +428,9 @@ int stats_process(const struct stats *stats, struct stats_process *ret_process)
 		.start_ns = word(&page->start_ns),
 		.heartbeat_ns = word(&page->heartbeat_ns),
 	};
+	/* Monotonic: a wall clock that is set back would keep a hung process responding for as long. A
+	 * heartbeat of the future is of an earlier boot. */
+	p.responding = proc_monotonic_ns() - p.heartbeat_ns < STATS_HEARTBEAT_LIMIT_NS;
 	p.alive = is_alive(p.pid, word(&page->start_ticks));
 	text_get(&page->state, p.state);
 	text_get(&page->error, p.error);

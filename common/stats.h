@@ -47,10 +47,14 @@ void stats_heartbeat(struct stats *stats);
 void stats_set_state(struct stats *stats, const char *state);
 void stats_set_error(struct stats *stats, const char *error);
 
+/* A process without a heartbeat for this long hangs: each sets one a second at least. */
+#define STATS_HEARTBEAT_LIMIT_NS (5 * UINT64_C(1000000000))
+
 struct stats_process {
 	int32_t pid;
 	uint64_t start_ns;     /* CLOCK_REALTIME */
-	uint64_t heartbeat_ns; /* CLOCK_REALTIME of the last heartbeat */
+	uint64_t heartbeat_ns; /* proc_monotonic_ns() of the last heartbeat */
+	bool responding;       /* that is less than STATS_HEARTBEAT_LIMIT_NS ago */
 	bool alive;            /* the pid exists and is the process that made the page */
 	char state[STATS_TEXT];
 	char error[STATS_TEXT];

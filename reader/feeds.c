@@ -10,7 +10,6 @@
 #include "common/proc.h"
 #include "reader/handle.h"
 
-#define HEARTBEAT_LIMIT_NS (5 * UINT64_C(1000000000))
 
 static void feed_set_free(struct feed_set **set)
 {
@@ -108,8 +107,7 @@ static void report_open(const struct home *home, struct report *ret)
 	enum daemon_life life = daemon_life(home, HOME_REFLECTOR, &process);
 	if (life == DAEMON_OTHERS)
 		stats_close(&ret->page);
-	ret->running = life == DAEMON_ALIVE &&
-		       process.heartbeat_ns + HEARTBEAT_LIMIT_NS > proc_realtime_ns();
+	ret->running = life == DAEMON_ALIVE && process.responding;
 }
 
 static void report_close(struct report *report)

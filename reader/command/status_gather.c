@@ -14,7 +14,6 @@
 #include "reader/handle.h"
 #include "store/ring/ring.h"
 
-#define HEARTBEAT_LIMIT_NS (5 * UINT64_C(1000000000))
 
 void status_release(struct status *status)
 {
@@ -74,8 +73,7 @@ static void gather_process(const struct home *home, enum home_role role,
 	process->alive = life == DAEMON_ALIVE;
 	for (size_t i = 0; i < STAT_MAX; i++)
 		process->counters[i] = stats_get(stats, (enum counter)i);
-	process->responding = process->alive &&
-		process->page.heartbeat_ns + HEARTBEAT_LIMIT_NS > now;
+	process->responding = process->alive && process->page.responding;
 	if (process->alive && now > process->page.start_ns)
 		process->uptime_seconds = (now - process->page.start_ns) / 1000000000;
 	count_restarts(runtime, daemons[role].ring, process);

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -98,7 +100,7 @@ Test(stats, process_tells_what_it_does)
 	CLEANUP(stats_close) struct stats *w = create();
 	CLEANUP(stats_close) struct stats *r = reader();
 	struct stats_process p;
-	uint64_t before = proc_realtime_ns();
+	uint64_t before = proc_realtime_ns(), heartbeat = proc_monotonic_ns();
 
 	cr_assert_eq(stats_process(r, &p), 0);
 	cr_assert_str_eq(p.state, "starting");
@@ -112,10 +114,45 @@ Test(stats, process_tells_what_it_does)
 	cr_assert_str_eq(p.error, "no space");
 	cr_assert_str_eq(p.check, "");
 	cr_assert_leq(p.start_ns, before);
-	cr_assert_geq(p.heartbeat_ns, before);
+	cr_assert_geq(p.heartbeat_ns, heartbeat);
+	cr_assert(p.responding);
 	stats_set_error(w, NULL);
 	cr_assert_eq(stats_process(r, &p), 0);
 	cr_assert_str_eq(p.error, "");
+}
+
+/* The clocks as the tests set them: the kernel's, moved. */
+static time_t moved_s[2]; /* CLOCK_REALTIME, CLOCK_MONOTONIC */
+
+int clock_gettime(clockid_t id, struct timespec *ret)
+{
+	int r = (int)syscall(SYS_clock_gettime, id, ret);
+
+	if (id == CLOCK_REALTIME || id == CLOCK_MONOTONIC)
+		ret->tv_sec += moved_s[id];
+	return r;
+}
+
+Test(stats, a_hung_process_is_noticed_after_the_wall_clock_was_set_back)
+{
+	CLEANUP(stats_close) struct stats *w = create();
+	CLEANUP(stats_close) struct stats *r = reader();
+	struct stats_process p;
+
+	stats_heartbeat(w);
+	moved_s[CLOCK_MONOTONIC] = STATS_HEARTBEAT_LIMIT_NS / 1000000000;
+	moved_s[CLOCK_REALTIME] = -3600;
+	cr_assert_eq(stats_process(r, &p), 0);
+	cr_assert_not(p.responding);
+	stats_heartbeat(w);
+	cr_assert_eq(stats_process(r, &p), 0);
+	cr_assert(p.responding);
+	moved_s[CLOCK_REALTIME] = 3600;
+	cr_assert_eq(stats_process(r, &p), 0);
+	cr_assert(p.responding);
+	moved_s[CLOCK_MONOTONIC]--;
+	cr_assert_eq(stats_process(r, &p), 0);
+	cr_assert_not(p.responding, "a heartbeat of an earlier boot");
 }
 
 Test(stats, long_text_is_cut)
@@ -285,7 +322,7 @@ Test(stats, foreign_or_short_files_are_refused)
 
 	cr_assert_eq(stats_open(directory_fd, PAGE, &r), -ENOENT);
 	struct stats *w = create();
-	damage(4, "\0\0\2\0", 4); /* major version 2 */
+	damage(4, "\0\0\3\0", 4); /* major version 3 */
 	cr_assert_eq(stats_open(directory_fd, PAGE, &r), ERR_FORMAT);
 	damage(4, "\0\0\1\0", 4);
 	damage(0, "GIF8", 4);
