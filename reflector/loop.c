@@ -45,6 +45,7 @@ struct loop {
 	struct trimming trimming;
 	uint64_t held_ns;    /* until then nothing is read; 0: not held */
 	uint64_t hold_pause;
+	uint64_t resumed_ns; /* reading began again after a hold */
 };
 
 /* ---- what is opened ---- */
@@ -239,8 +240,8 @@ static bool is_passing(int error)
 		error == ERR_FAILPOINT || error == -EFBIG;
 }
 
-/* The batch failed: nothing of it is there. The feeds stand at their checkpoints and nothing is read
- * until there is room again. */
+/* Nothing of a batch that failed is stored. The feeds go back to their checkpoints, and nothing is read
+ * from the API server until it can be stored. */
 static int hold(struct loop *loop)
 {
 	const char *text;
@@ -248,11 +249,7 @@ static int hold(struct loop *loop)
 
 	if (!is_passing(error))
 		return err_say(error, "%s", text);
-	if (loop->hold_pause == HOLD_FIRST) {
-		LOG(journal_held, .error = text);
-		stats_set_state(loop->stats, "waiting for disk space");
-	}
-	stats_set_error(loop->stats, text);
+	failures_add(&loop->daemon->failures, loop->stats, error, text);
 	cluster_again(loop->cluster); /* what is known of it may have been in that batch */
 	int r = feeds_rewind(loop->feeds, text);
 	loop->held_ns = proc_monotonic_ns() + loop->hold_pause;
@@ -283,20 +280,10 @@ static void resume_due(struct loop *loop)
 		return;
 	}
 	loop->held_ns = 0;
+	loop->resumed_ns = proc_monotonic_ns();
 	recorder_recover(loop->recorder);
 	if (cluster_is_known(loop->cluster))
 		feeds_resume(loop->feeds);
-}
-
-/* A batch was committed, so there is room. */
-static void say_resumed(struct loop *loop)
-{
-	if (loop->hold_pause == HOLD_FIRST)
-		return;
-	loop->hold_pause = HOLD_FIRST;
-	LOG(journal_resumed, .store = home_path(loop->home));
-	stats_set_state(loop->stats, "running");
-	stats_set_error(loop->stats, "");
 }
 
 static int commit(struct loop *loop)
@@ -307,8 +294,12 @@ static int commit(struct loop *loop)
 	if (r < 0)
 		return hold(loop);
 	feeds_committed(loop->feeds);
-	if (stats_get(loop->stats, STAT_JOURNAL_COMMITS) != before)
-		say_resumed(loop);
+	/* Without a commit also: the server may be away, or what failed may not be there any more. */
+	if (stats_get(loop->stats, STAT_JOURNAL_COMMITS) != before ||
+		proc_monotonic_ns() - loop->resumed_ns >= HOLD_SLOW) {
+		failures_end(&loop->daemon->failures, loop->stats);
+		loop->hold_pause = HOLD_FIRST;
+	}
 	return 0;
 }
 
@@ -352,7 +343,7 @@ static int beat(struct loop *loop)
 		return 0;
 	loop->beat_ns = now + BEAT;
 	ring_heartbeat(loop->ring);
-	if (!loop->daemon->ready && !loop->held_ns)
+	if (!loop->daemon->ready && !loop->daemon->failures.failing)
 		stats_set_state(loop->stats, "running");
 	daemon_ready(loop->daemon);
 	return check_store(loop);

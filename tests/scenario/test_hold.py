@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server that refuses and a disk that is full: the data ages, which is told, and nobody gives up."""
 
+import pytest
 from harness import eventually
 
 
@@ -53,6 +54,51 @@ def test_a_feed_that_cannot_be_stored_is_not_live(simulator, store):
     assert "No space left on device" in status["lastError"]
     eventually(lambda: simulator.counters("pods")["watches"] >= 3, what="two more attempts")
     assert "feed_recovered" not in reflector.log, "an attempt is no success"
+
+
+def state(store, name):
+    return next(p["state"] for p in store.kinf("status", "-o", "json").json["processes"] if p["name"] == name)
+
+
+@pytest.mark.parametrize(
+    "error, says",
+    [("ENOSPC", "waiting for disk space"), ("MAP_FULL", "raise mapSize in kinf.yaml"), ("ENOMEM", "out of memory: ")],
+)
+def test_the_state_names_what_is_missing(simulator, store, error, says):
+    begin(simulator, store)
+    store.reflector(env={"KINF_FAIL": f"journal.before_commit:0:error={error}"})
+    simulator.touch("pods", 1)
+    eventually(lambda: says in state(store, "kinf-reflector"), what="the reflector's state")
+    store.stop()
+    store.reflector()
+    store.processor(env={"KINF_FAIL": f"index.before_commit:0:error={error}"})
+    eventually(lambda: says in state(store, "kinf-processor"), what="the processor's state")
+
+
+def test_a_reflector_with_room_again_runs_though_the_server_is_away(simulator, store):
+    begin(simulator, store)
+    reflector = store.reflector(env={"KINF_FAIL": "journal.before_commit:1:error=ENOSPC"})
+    simulator.touch("pods", 1)
+    reflector.wait_log("work_failed")
+    simulator.down()
+    assert state(store, "kinf-reflector") == "waiting for disk space"
+    eventually(lambda: state(store, "kinf-reflector") == "running", timeout=20, what="running again")
+
+
+@pytest.mark.parametrize("daemon, point", [("reflector", "journal"), ("processor", "index")])
+def test_each_of_several_failures_is_logged(simulator, store, daemon, point):
+    begin(simulator, store)
+    store.stop()
+    points = f"{point}.before_commit:2:error=ENOMEM,{point}.after_commit:1:error=ENOSPC"
+    daemons = [store.reflector, store.processor]
+    daemons.remove(getattr(store, daemon))
+    daemons[0]()
+    failing = getattr(store, daemon)(env={"KINF_FAIL": points})
+    simulator.touch("pods", 1)
+    failing.wait_log("No space left on device")
+    simulator.touch("pods", 1)
+    failing.wait_log("Cannot allocate memory")
+    store.wait_equal(simulator, "pods")
 
 
 def test_a_refusal_is_no_contact(simulator, store):

@@ -61,7 +61,7 @@ def test_resync_is_there_without_server_and_daemons(simulator, store, reflector)
     store.configure(whole("pods", resync="2s"), backoff=QUICK)
     reflector = store.reflector(env={"KINF_FAIL": "journal.before_commit:1:error=ENOSPC"})
     eventually(lambda: store.feed_status("pods")["resyncSeconds"] == 2)
-    reflector.wait_log("journal_held")
+    reflector.wait_log("work_failed")
     tune(store, reflector, resync="1s")
     store.stop()
     assert store.feed_status("pods")["resyncSeconds"] == 1
