@@ -42,7 +42,8 @@ static int config_new(struct config **ret_config)
 	return r;
 }
 
-/* ---- the environment ------------------------------------------------------------------------------ */
+/* ---- the environment
+ * ------------------------------------------------------------------------------ */
 
 /* Returns the value of a variable, NULL if it is not set or empty. */
 static const char *config_environment(const char *name)
@@ -67,7 +68,8 @@ int config_default_store(char **ret_path)
 	return config_copy_path(ret_path, "~/.local/state/kinf", NULL);
 }
 
-/* Applies the order flag, environment, file, default to both directories; those of file and flags are set. */
+/* Applies the order flag, environment, file, default to both directories; those of file and flags
+ * are set. */
 static int config_settle_paths(struct config *config, const struct config_flags *flags)
 {
 	const char *given = config_environment("KINF_RUNTIME_DIR");
@@ -80,11 +82,16 @@ static int config_settle_paths(struct config *config, const struct config_flags 
 	}
 	if (r == 0 && (!config->runtime_dir || (given && !flags->runtime_dir)))
 		r = config_copy_path(&config->runtime_dir,
-			given ? given : geteuid() == 0 ? "/run" : runtime ? runtime : "/dev/shm", NULL);
+			given            ? given
+			: geteuid() == 0 ? "/run"
+			: runtime        ? runtime
+					 : "/dev/shm",
+			NULL);
 	return r;
 }
 
-/* ---- the file ------------------------------------------------------------------------------------- */
+/* ---- the file
+ * ------------------------------------------------------------------------------------- */
 
 /* Reads the tree of file NAME into CONFIG. */
 static int config_read_tree(struct config *config, const struct yaml *yaml, const char *name)
@@ -129,7 +136,8 @@ int config_parse(const char *text, size_t size, const char *name, struct config 
 	return r;
 }
 
-/* Returns the file to read, NULL if there is none. A file that was named must exist; yaml_load() checks. */
+/* Returns the file to read, NULL if there is none. A file that was named must exist; yaml_load()
+ * checks. */
 static const char *config_find_file(const struct config_flags *flags)
 {
 	static const char *const usual[] = {"kinf.yaml", "/etc/kinf/kinf.yaml"};

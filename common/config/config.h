@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The configuration of all programs: kinf.yaml with the command line laid over it. config.def lists the keys
- * with their types, ranges and defaults; kinf.yaml(5) is written from the same list.
+ * The configuration of all programs: kinf.yaml with the command line laid over it. config.def lists
+ * the keys with their types, ranges and defaults; kinf.yaml(5) is written from the same list.
  *
- * Loading checks everything: an unknown key, a bad value or a name that is used twice is an error that names
- * file, line and key, and says what is allowed. Names of resources stay text here; the reflector resolves
- * them by discovery. A config owns all that it points to until config_free().
+ * Loading checks everything: an unknown key, a bad value or a name that is used twice is an error
+ * that names file, line and key, and says what is allowed. Names of resources stay text here; the
+ * reflector resolves them by discovery. A config owns all that it points to until config_free().
  *
- * The config group: config.c (loading), config_key.c (keys and their values), config_feed.c (feeds and
- * indexes), config_flags.c (the command line), config_wildcard.c (feeds that stand for many resources);
- * config_internal.h is what they share.
+ * The config group: config.c (loading), config_key.c (keys and their values), config_feed.c (feeds
+ * and indexes), config_flags.c (the command line), config_wildcard.c (feeds that stand for many
+ * resources); config_internal.h is what they share.
  */
 #ifndef COMMON_CONFIG_CONFIG_H
 #define COMMON_CONFIG_CONFIG_H
@@ -29,8 +29,9 @@ struct config_index {
 
 struct config_feed {
 	char *name;         /* default: the resource as written */
-	char *resource;     /* plural[.version][.group] or a short name, as written; or a wildcard */
-	bool wildcard;      /* "*" or "*[.VERSION][.GROUP]": a feed for each resource that config_covers() */
+	char *resource; /* plural[.version][.group] or a short name, as written; or a wildcard */
+	bool wildcard;  /* "*" or "*[.VERSION][.GROUP]": a feed for each resource that
+			   config_covers() */
 	char **exclude;     /* for a wildcard: PLURAL (of any group) or PLURAL.GROUP */
 	size_t n_exclude;
 	char **namespaces;  /* none: all */
@@ -55,10 +56,12 @@ struct config_policy {
 	uint64_t backoff_min_ns, backoff_max_ns; /* a pause of d lasts d to 2d, at random */
 	uint64_t connect_ns; /* until a connection is open, TLS included */
 	uint64_t answer_ns;  /* until an answer begins, and between two parts of it */
-	uint64_t silence_ns; /* a connection that was silent for this long is tested with a new watch */
-	uint64_t recheck_ns; /* forbidden or absent resources and wildcards are tried again after this to
-				twice this */
-	bool streaming_lists; /* list by watch streams (watch-list) where the server supports them */
+	uint64_t silence_ns; /* a connection that was silent for this long is tested with a new
+				watch */
+	uint64_t recheck_ns; /* forbidden or absent resources and wildcards are tried again after
+				this to twice this */
+	bool streaming_lists; /* list by watch streams (watch-list) where the server supports them
+			       */
 	uint64_t max_object_bytes; /* of JSON; larger objects are skipped */
 	uint64_t check_ns;     /* between two consistency checks of a feed; 0: none */
 	uint32_t hold_percent; /* lists that would delete a larger share are held; 0: none */
@@ -92,7 +95,8 @@ struct config_flags {
 	unsigned verbose;
 	/* For programs that run: */
 	const char *kubeconfig, *context, *durability;
-	struct option_texts watch; /* RESOURCE or 'RESOURCE:NAME(-n NS -l SEL --field-selector SEL)' */
+	struct option_texts
+		watch; /* RESOURCE or 'RESOURCE:NAME(-n NS -l SEL --field-selector SEL)' */
 	struct option_texts index; /* FEED/NAME=PATH[,PATH] */
 };
 void config_flags_release(struct config_flags *flags);
@@ -105,22 +109,23 @@ struct options_group config_running_options(struct config_flags *flags);
 enum log_format config_first_format(const struct config_flags *flags);
 
 /*
- * Reads the file (--config, $KINF_CONFIG, ./kinf.yaml, /etc/kinf/kinf.yaml; it is an error if a named file does
- * not exist), then lays FLAGS (may be NULL) over it: --watch replaces the file's feeds, --index adds to them.
- * For the store and the runtime directory the order is flag, environment, file, default. A relative path in the
- * file begins in the file's directory, one in a flag or the environment in the working directory; a leading ~
- * is the home directory.
- * Returns: 0
+ * Reads the file (--config, $KINF_CONFIG, ./kinf.yaml, /etc/kinf/kinf.yaml; it is an error if a
+ * named file does not exist), then lays FLAGS (may be NULL) over it: --watch replaces the file's
+ * feeds, --index adds to them. For the store and the runtime directory the order is flag,
+ * environment, file, default. A relative path in the file begins in the file's directory, one in a
+ * flag or the environment in the working directory; a leading ~ is the home directory. Returns: 0
  *	ERR_CONFIG: "kinf.yaml:12: feeds[0].pageSize: not a number: 'many'", or "--watch: ..." for an option
  *	-errno: the named file can't be read
  */
 int config_load(const struct config_flags *flags, struct config **ret_config);
 void config_free(struct config **config);
 
-/* Reads TEXT as config_load() does a file, without flags. NAME stands for the file, also in errors. */
+/* Reads TEXT as config_load() does a file, without flags. NAME stands for the file, also in
+ * errors. */
 int config_parse(const char *text, size_t size, const char *name, struct config **ret_config);
 
-/* The processes that read a configuration; with the columns of config.def for keys that need a restart. */
+/* The processes that read a configuration; with the columns of config.def for keys that need a
+ * restart. */
 enum config_user {
 	CONFIG_RELOAD = 0,
 	CONFIG_REFLECTOR = 1u << 0,
@@ -131,8 +136,8 @@ enum config_user {
 };
 
 /*
- * Compares the keys that USER takes only when it starts. Returns whether CONFIG, loaded to replace RUNNING,
- * differs in one; sets RET_KEYS to the names of all that differ ("store, group").
+ * Compares the keys that USER takes only when it starts. Returns whether CONFIG, loaded to replace
+ * RUNNING, differs in one; sets RET_KEYS to the names of all that differ ("store, group").
  */
 #define CONFIG_KEYS_SIZE 128
 bool config_needs_restart(const struct config *running, const struct config *config,
@@ -141,19 +146,21 @@ bool config_needs_restart(const struct config *running, const struct config *con
 /* Gives CONFIG the values of those keys from RUNNING, which can only be freed afterwards. */
 void config_keep_fixed(struct config *config, struct config *running);
 
-/* The longest name of a feed or resource as written; room for "plural.group" as a server may have it. */
+/* The longest name of a feed or resource as written; room for "plural.group" as a server may have
+ * it. */
 #define CONFIG_NAME_MAX       200
 #define CONFIG_FULL_NAME_SIZE 320
 
 /* Returns whether FEED is a wildcard and stands for this resource. */
 bool config_covers(const struct config_feed *feed, const char *group, const char *version,
 	const char *plural);
-/* Returns the entry that a stored feed belongs to: the entry of its name, else the first wildcard that covers
- * its resource, else NULL. */
+/* Returns the entry that a stored feed belongs to: the entry of its name, else the first wildcard
+ * that covers its resource, else NULL. */
 const struct config_feed *config_find_feed(const struct config *config, const char *name,
 	const char *group, const char *version, const char *plural);
 
-/* Sets *RET_PATH to the default store from the environment, as kinf.yaml(5) describes it. The caller frees it. */
+/* Sets *RET_PATH to the default store from the environment, as kinf.yaml(5) describes it. The
+ * caller frees it. */
 int config_default_store(char **ret_path);
 
 #endif

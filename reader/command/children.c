@@ -74,7 +74,8 @@ int children_init(struct children *children, struct child *child, size_t n)
 			child[i].path = in_path(child[i].program);
 		if (!child[i].path)
 			return err_say(-ENOENT,
-				"'%s' is neither beside kinf nor in PATH; install it or run from the build folder",
+				"'%s' is neither beside kinf nor in PATH; install it or run from "
+				"the build folder",
 				child[i].program);
 		child[i].pause_ns = FIRST_PAUSE_NS;
 	}
@@ -191,8 +192,8 @@ static void describe_death(int status, char *text, size_t size)
 	}
 }
 
-/* The next start, later each time unless the last life was long. Whoever does its work already may be
- * a daemon of a supervisor that was just killed, which is about to end. */
+/* The next start, later each time unless the last life was long. Whoever does its work already may
+ * be a daemon of a supervisor that was just killed, which is about to end. */
 static void plan_restart(struct child *child, int status)
 {
 	uint64_t now = proc_monotonic_ns();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The daemons that `kinf run` looks after: started by fork and exec, restarted with growing pauses,
- * told apart by their exit statuses (common/proc.h). The supervisor opens no environment and no ring,
- * so nothing that goes wrong in those can reach it. A child notices our death by a pipe that only we
- * hold the other end of.
+ * told apart by their exit statuses (common/proc.h). The supervisor opens no environment and no
+ * ring, so nothing that goes wrong in those can reach it. A child notices our death by a pipe that
+ * only we hold the other end of.
  */
 #ifndef READER_COMMAND_CHILDREN_H
 #define READER_COMMAND_CHILDREN_H
@@ -21,7 +21,7 @@ struct child {
 	uint64_t started_ns;  /* monotonic */
 	uint64_t start_at_ns; /* when to start it (again) */
 	uint64_t pause_ns;    /* before the next restart */
-	uint64_t in_use_ns;   /* since when another process does its work, monotonic; 0: none does */
+	uint64_t in_use_ns; /* since when another process does its work, monotonic; 0: none does */
 	uint32_t restarts;
 	bool given_up;        /* a status that says: not before somebody changes something */
 };

@@ -9,22 +9,11 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "reader/handle.h"
+#include "store/env/home.h"
 
-const struct option_spec query_options[] = {
-	{'n', "namespace", OPTION_TEXT, offsetof(struct query_args, namespace_), "NS",
-		"only objects of this namespace"},
-	{'A', "all-namespaces", OPTION_FLAG, offsetof(struct query_args, all), NULL,
-		"objects of all namespaces (the default)"},
-	{'l', "selector", OPTION_TEXT, offsetof(struct query_args, labels), "SELECTOR",
-		"label selector, such as 'app=shop,tier in (front,back)'"},
-	{0, "field-selector", OPTION_TEXT, offsetof(struct query_args, fields), "SELECTOR",
-		"field selector over any field path, such as 'spec.nodeName=node-1'"},
-	{0, "index", OPTION_TEXTS, offsetof(struct query_args, index), "NAME=VALUE",
-		"objects with this value in that index; may be repeated"},
-	{0, "prefix", OPTION_TEXT, offsetof(struct query_args, prefix), "TEXT",
-		"objects whose name begins so"},
-};
-const size_t n_query_options = ARRAY_SIZE(query_options);
+/* ---- errors
+ * --------------------------------------------------------------------------------------- */
 
 int command_fail(int code)
 {
@@ -38,6 +27,81 @@ int command_fail_kinf(const struct kinf *kinf)
 	return PROC_FAILED;
 }
 
+struct explanation {
+	const char *feed;
+	char *text;
+};
+
+static int command_explain_pending(void *arg, const struct kinf_feed_info *pending)
+{
+	struct explanation *explanation = arg;
+
+	if (strcmp(explanation->feed, pending->name) != 0)
+		return 0;
+	(void)snprintf(explanation->text, COMMAND_TEXT_SIZE,
+		"feed '%s' can't be read yet: %s (the reflector tries again)", pending->name,
+		pending->last_error);
+	return 1;
+}
+
+void command_explain(
+	const struct kinf *kinf, const char *feed, int code, char text[COMMAND_TEXT_SIZE])
+{
+	struct explanation explanation = {feed, text};
+
+	if (code != KINF_NO_FEED ||
+		command_each_pending(kinf, command_explain_pending, &explanation) == 0)
+		(void)snprintf(text, COMMAND_TEXT_SIZE, "%s", kinf_error(kinf));
+}
+
+int command_fail_feed(const struct kinf *kinf, const char *feed, int code)
+{
+	char text[COMMAND_TEXT_SIZE];
+
+	command_explain(kinf, feed, code, text);
+	(void)fprintf(stderr, "Error: %s\n", text);
+	return PROC_FAILED;
+}
+
+struct unlisted {
+	const char *namespace_;
+	struct kinf_feed_info info; /* the first feed that was never listed; size 0: none */
+};
+
+static int command_find_unlisted(void *arg, const struct kinf_feed_info *info)
+{
+	struct unlisted *unlisted = arg;
+	const char *wanted = unlisted->namespace_, *in = info->namespace_;
+
+	if (info->synced || (wanted && *in && strcmp(wanted, in) != 0))
+		return 0;
+	unlisted->info = *info;
+	return 1;
+}
+
+int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const char *feed,
+	const char *namespace_)
+{
+	struct unlisted unlisted = {.namespace_ = namespace_};
+	const struct kinf_feed_info *info = &unlisted.info;
+
+	if (kinf_feed_status(snapshot, feed, command_find_unlisted, &unlisted) < 0)
+		return command_fail_kinf(kinf);
+	if (!info->size) {
+		(void)fprintf(
+			stderr, "Error: %s: an index is still being filled; try again\n", feed);
+		return PROC_FAILED;
+	}
+	bool listing = strcmp(info->state, "listing") == 0;
+	(void)fprintf(stderr,
+		"Error: %s%s%s is still being listed (%llu objects so far%s%s)%s%s; wait with "
+		"'kinf wait %s'\n",
+		feed, *info->namespace_ ? " in " : "", info->namespace_,
+		(unsigned long long)info->list_done, listing ? "" : ", ",
+		listing ? "" : info->state, *info->last_error ? ": " : "", info->last_error, feed);
+	return PROC_FAILED;
+}
+
 int command_usage(const struct options *options, int result)
 {
 	if (result == END)
@@ -46,21 +110,24 @@ int command_usage(const struct options *options, int result)
 	return PROC_USAGE;
 }
 
+/* ---- the store
+ * ------------------------------------------------------------------------------------ */
+
 int command_store(const struct config_flags *flags, char **ret_directory)
 {
 	const char *given = flags->store ? flags->store : getenv("KINF_STORE");
 	CLEANUP(config_free) struct config *config = NULL;
 
-	/* A file that was named is read even so: if it can't be, that is to be said. */
-	if (given && *given && !flags->file) {
-		*ret_directory = strdup(given);
-		return *ret_directory ? 0 : err_set(-ENOMEM, "store");
+	/* A configuration that was named is read also if the store is known: it must be
+	 * readable. */
+	if (!given || !*given || flags->file) {
+		int r = config_load(flags, &config);
+		if (r < 0)
+			return r;
+		given = config->store;
 	}
-	int r = config_load(flags, &config);
-	if (r < 0)
-		return r;
-	*ret_directory = strdup(config->store);
-	return *ret_directory ? 0 : err_set(-ENOMEM, "store");
+	*ret_directory = strdup(given);
+	return *ret_directory ? 0 : err_set(-ENOMEM, "copying the name of the store");
 }
 
 int command_open(const struct config_flags *flags, struct kinf **ret_kinf)
@@ -71,7 +138,7 @@ int command_open(const struct config_flags *flags, struct kinf **ret_kinf)
 int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct kinf **ret_kinf)
 {
 	static const struct timespec pause = {.tv_nsec = 50000000};
-	/* Kept for the life of the process: the fault handler names it. */
+	/* Kept for the life of the process: the handler of memory faults names it. */
 	static char *directory;
 
 	*ret_kinf = NULL;
@@ -104,7 +171,126 @@ int command_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
 	return r == KINF_AGAIN ? -EAGAIN : r;
 }
 
-/* ---- queries ---- */
+static int command_keep_first(void *arg, const struct kinf_feed_info *info)
+{
+	*(struct kinf_feed_info *)arg = *info;
+	return 1;
+}
+
+int command_first_feed(
+	struct kinf_snapshot *snapshot, const char *feed, struct kinf_feed_info *ret_info)
+{
+	int r = kinf_feed_status(snapshot, feed, command_keep_first, ret_info);
+
+	return r < 0 ? r : 0;
+}
+
+/* The row of an entry without a feed holds "NAME: why" as its error. */
+int command_each_pending(const struct kinf *kinf, kinf_feed_fn *fn, void *arg)
+{
+	CLEANUP(stats_close) struct stats *page = NULL;
+	const struct home *home = store_home(kinf->store);
+	struct stats_process process;
+	struct stats_feed row;
+	int r = 0, found;
+
+	if (home_runtime_fd(home) < 0 ||
+		stats_open(home_runtime_fd(home), "stats.reflector", &page) < 0 ||
+		stats_process(page, &process) < 0 ||
+		daemon_life(home, HOME_REFLECTOR, &process) != DAEMON_ALIVE)
+		return 0;
+	for (uint32_t i = 0; r == 0 && (found = stats_feed_at(page, i, &row)) != END; i++) {
+		const char *colon = strstr(row.error, ": ");
+		struct kinf_feed_info info = {.size = sizeof(info), .last_contact_seconds = -1};
+
+		if (found != FOUND || !(row.feed & STATS_PENDING) || !colon)
+			continue;
+		info.retries = row.retries;
+		(void)snprintf(
+			info.name, sizeof(info.name), "%.*s", (int)(colon - row.error), row.error);
+		(void)snprintf(info.last_error, sizeof(info.last_error), "%s", colon + 2);
+		(void)snprintf(info.state, sizeof(info.state), "%s",
+			row.phase == FEED_GONE    ? "gone"
+			: row.phase == FEED_ERROR ? "error"
+						  : "offline");
+		r = fn(arg, &info);
+	}
+	return r;
+}
+
+/* ---- freshness
+ * ------------------------------------------------------------------------------------ */
+
+const char *command_why(const struct kinf_feed_info *info)
+{
+	if (!*info->last_error && strcmp(info->state, "offline") == 0)
+		return "kinf-reflector does not run";
+	return info->last_error;
+}
+
+struct staleness {
+	double limit_seconds; /* 0: any age is accepted */
+	bool exceeded;
+};
+
+static int command_note_feed(void *arg, const struct kinf_feed_info *info)
+{
+	struct staleness *staleness = arg;
+	double age = info->last_contact_seconds; /* negative: unknown */
+	time_t since = time(NULL) - (time_t)age;
+	const char *why, *in = info->namespace_;
+	char clock[32] = "";
+	struct tm parts;
+
+	if (staleness->limit_seconds > 0 && (age < 0 || age > staleness->limit_seconds))
+		staleness->exceeded = true;
+	if (strcmp(info->state, "live") == 0)
+		return 0;
+	if (age >= 0 && localtime_r(&since, &parts))
+		(void)strftime(clock, sizeof(clock), " since %H:%M:%S", &parts);
+	why = command_why(info);
+	(void)fprintf(stderr, "note: %s%s%s: %s%s%s%s\n", info->name, *in ? " in " : "", in,
+		info->state, clock, *why ? ", " : "", why);
+	return 0;
+}
+
+int command_note_state(struct kinf_snapshot *snapshot, const char *feed, uint64_t max_stale_ns)
+{
+	struct staleness staleness = {.limit_seconds = (double)max_stale_ns / 1e9};
+	int r = kinf_feed_status(snapshot, feed, command_note_feed, &staleness);
+
+	if (r != 0 || !staleness.exceeded)
+		return r;
+	(void)fprintf(stderr,
+		"Error: %s is staler than --max-staleness allows: its last contact with the API "
+		"server was longer "
+		"ago, or is unknown\n",
+		feed);
+	return err_set(-ESTALE, "feed '%s'", feed);
+}
+
+/* ---- options that select objects
+ * -------------------------------------------------------------------- */
+
+#define AT(field) offsetof(struct query_args, field)
+
+static const struct option_spec query_specs[] = {
+	{'n', "namespace", OPTION_TEXT, AT(namespace_), "NS", "only objects of this namespace"},
+	{'A', "all-namespaces", OPTION_FLAG, AT(all), NULL,
+		"objects of all namespaces (the default)"},
+	{'l', "selector", OPTION_TEXT, AT(labels), "SELECTOR",
+		"label selector, such as 'app=shop,tier in (front,back)'"},
+	{0, "field-selector", OPTION_TEXT, AT(fields), "SELECTOR",
+		"field selector over any field path, such as 'spec.nodeName=node-1'"},
+	{0, "index", OPTION_TEXTS, AT(index), "NAME=VALUE",
+		"objects with this value in that index; may be repeated"},
+	{0, "prefix", OPTION_TEXT, AT(prefix), "TEXT", "objects whose name begins with TEXT"},
+};
+
+struct options_group query_options(struct query_args *args)
+{
+	return (struct options_group){"Which", query_specs, ARRAY_SIZE(query_specs), args};
+}
 
 int query_from_args(const struct query_args *args, const char *feed, struct kinf_term *terms,
 	struct kinf_query *query)
@@ -116,7 +302,7 @@ int query_from_args(const struct query_args *args, const char *feed, struct kinf
 		char *equals = strchr((char *)(uintptr_t)args->index.items[i], '=');
 
 		if (!equals)
-			return err_say(ERR_SYNTAX, "--index '%s': NAME=VALUE is wanted",
+			return err_say(ERR_SYNTAX, "--index '%s': write one as NAME=VALUE",
 				args->index.items[i]);
 		*equals = '\0';
 		terms[i] = (struct kinf_term){args->index.items[i], equals + 1};
@@ -137,51 +323,4 @@ int query_from_args(const struct query_args *args, const char *feed, struct kinf
 void query_args_release(struct query_args *args)
 {
 	option_texts_release(&args->index);
-}
-
-/* ---- freshness ---- */
-
-struct note {
-	double max_stale_seconds; /* 0: any */
-	bool failed;
-};
-
-static void print_since(const struct kinf_feed_info *status)
-{
-	time_t since = time(NULL) - (time_t)status->last_contact_seconds;
-	struct tm parts;
-	char clock[32] = "";
-
-	if (status->last_contact_seconds >= 0 && localtime_r(&since, &parts))
-		(void)strftime(clock, sizeof(clock), " since %H:%M:%S", &parts);
-	const char *why = status->last_error;
-	if (!*why && strcmp(status->state, "offline") == 0)
-		why = "kinf-reflector does not run";
-	const char *in = status->namespace_;
-	(void)fprintf(stderr, "note: %s%s%s: %s%s%s%s\n", status->name, *in ? " in " : "", in,
-		status->state, clock, *why ? ", " : "", why);
-}
-
-static int note_feed(void *arg, const struct kinf_feed_info *status)
-{
-	struct note *note = arg;
-
-	if (strcmp(status->state, "live") == 0)
-		return 0;
-	print_since(status);
-	if (note->max_stale_seconds > 0 && (status->last_contact_seconds < 0 ||
-		status->last_contact_seconds > note->max_stale_seconds))
-		note->failed = true;
-	return 0;
-}
-
-int command_note_state(struct kinf_snapshot *snapshot, const char *feed, uint64_t max_stale_ns)
-{
-	struct note note = {.max_stale_seconds = (double)max_stale_ns / 1e9};
-	int r = kinf_feed_status(snapshot, feed, note_feed, &note);
-
-	if (r != 0 || !note.failed)
-		return r;
-	(void)fprintf(stderr, "Error: %s is staler than --max-staleness allows\n", feed);
-	return -ESTALE;
 }

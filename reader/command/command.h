@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The `kinf` command: one file per subcommand, each a row of command.def. What they share stands
- * here: the store they read, the query options that mean the same everywhere, and how they fail.
+ * The `kinf` command. Each subcommand is a row of command.def and a file of its own name, with the
+ * one function that this header declares for it. The rest of this header is what the subcommands
+ * share: opening the store, the options that select objects, and errors.
  *
- * Results go to stdout, everything else to stderr. Exit 0 good, 1 failed (one line says what and what
- * to do), 2 usage.
+ * Results go to stdout, everything else to stderr. Exit status: 0 success; 1 failure, with one line
+ * that says what failed and what to do; 2 wrong usage.
  */
 #ifndef READER_COMMAND_COMMAND_H
 #define READER_COMMAND_COMMAND_H
@@ -18,26 +19,70 @@
 #include "reader/command/command.def"
 #undef COMMAND
 
-/* "Error: <sentence>" on stderr; PROC_FAILED. */
+/* ---- errors
+ * --------------------------------------------------------------------------------------- */
+
+/* Print "Error: <sentence>" to stderr: the sentence of CODE, or of the last error on KINF. Return
+ * PROC_FAILED. */
 int command_fail(int code);
 int command_fail_kinf(const struct kinf *kinf);
 
-/* After options_parse: the exit status when it did not return 0. */
+/* Writes the sentence of the last error CODE on KINF, which concerns FEED. If FEED is in kinf.yaml
+ * but the reflector could not make a feed of it yet, writes the reflector's reason instead of "no
+ * feed". */
+#define COMMAND_TEXT_SIZE 1024
+void command_explain(
+	const struct kinf *kinf, const char *feed, int code, char text[COMMAND_TEXT_SIZE]);
+/* Prints that sentence as an error. Returns PROC_FAILED. */
+int command_fail_feed(const struct kinf *kinf, const char *feed, int code);
+
+/* Explains why a read of FEED returned KINF_AGAIN: which of its lists (of NAMESPACE_, if that is
+ * not NULL) has not ended, how far it is and what is wrong; or that an index is being filled.
+ * Returns PROC_FAILED. */
+int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const char *feed,
+	const char *namespace_);
+
+/* Returns the exit status after options_parse() returned RESULT, which is not 0. */
 int command_usage(const struct options *options, int result);
 
-/* The store's directory: --store, $KINF_STORE, the configuration's, the default. Caller frees. */
+/* ---- the store
+ * ------------------------------------------------------------------------------------ */
+
+/* Sets *RET_DIRECTORY to the store: --store, $KINF_STORE, the configuration's, the default. The
+ * caller frees it. */
 int command_store(const struct config_flags *flags, char **ret_directory);
 
-/* Opens it with checksums on, faults in mapped files caught. On failure the line is printed and
- * *ret_kinf is NULL. */
+/* Opens the store, with checksums on and a message for faults in mapped files. On failure prints
+ * the error and leaves *RET_KINF NULL. */
 int command_open(const struct config_flags *flags, struct kinf **ret_kinf);
-/* Waits until END_NS (CLOCK_MONOTONIC; UINT64_MAX: for ever) for a store that is not there yet. */
+/* Also waits until END_NS (CLOCK_MONOTONIC; UINT64_MAX: forever) for a store that does not exist
+ * yet. */
 int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct kinf **ret_kinf);
 
-/* A snapshot; says in words when there is nothing to read yet. The line is printed on failure. */
+/* Takes a snapshot. On failure, also if there is nothing to read yet, prints the error and returns
+ * below 0. */
 int command_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot);
 
-/* Which objects: the options of get and watch. */
+/* Sets *RET_INFO to the status of the first feed that FEED stands for. Returns 0 or a negative
+ * error. */
+int command_first_feed(
+	struct kinf_snapshot *snapshot, const char *feed, struct kinf_feed_info *ret_info);
+
+/* Calls FN for each entry of the configuration that has no feed yet, as the reflector reports it:
+ * name, state, last_error and retries are set. Returns 0, or the first other result of FN. */
+int command_each_pending(const struct kinf *kinf, kinf_feed_fn *fn, void *arg);
+
+/* Returns why a feed is not live, "" if nothing is wrong. */
+const char *command_why(const struct kinf_feed_info *info);
+
+/* Prints a note to stderr for each feed of FEED that is not live ("note: pods: stale since ...").
+ * If MAX_STALE_NS is not 0 and a feed's last contact with the API server was longer ago or is
+ * unknown, prints an error and returns -ESTALE. */
+int command_note_state(struct kinf_snapshot *snapshot, const char *feed, uint64_t max_stale_ns);
+
+/* ---- options that select objects
+ * -------------------------------------------------------------------- */
+
 struct query_args {
 	const char *namespace_;
 	const char *labels;
@@ -46,16 +91,11 @@ struct query_args {
 	bool all;
 	struct option_texts index; /* NAME=VALUE */
 };
-extern const struct option_spec query_options[];
-extern const size_t n_query_options;
+struct options_group query_options(struct query_args *args);
 
-/* Fills QUERY from ARGS; TERMS has room for args->index.n. ERR_SYNTAX. */
+/* Fills *QUERY from ARGS; TERMS has room for args->index.n. Returns 0 or ERR_SYNTAX. */
 int query_from_args(const struct query_args *args, const char *feed, struct kinf_term *terms,
 	struct kinf_query *query);
 void query_args_release(struct query_args *args);
-
-/* A note on stderr for each feed behind FEED that is not live ("note: pods: stale since ...").
- * MAX_STALE_NS: older than this is a failure (negative result, line printed); 0: any age will do. */
-int command_note_state(struct kinf_snapshot *snapshot, const char *feed, uint64_t max_stale_ns);
 
 #endif

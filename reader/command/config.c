@@ -17,12 +17,13 @@ int command_config(int argc, char **argv)
 		config_running_options(&flags),
 	};
 	const struct options options = {"kinf config", "check [FILE]",
-		"Says what is wrong with a configuration, without starting anything.", groups,
+		"Checks a configuration without starting anything.", groups,
 		ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 
 	if (r == 0 && (argc - first < 1 || argc - first > 2 || strcmp(argv[first], "check") != 0))
-		r = options_bad(&options, "'check' and perhaps a file are wanted");
+		r = options_bad(
+			&options, "write 'check', and the file if it is not the default one");
 	if (r != 0)
 		return command_usage(&options, r);
 	if (argc - first == 2)

@@ -11,17 +11,15 @@
 #include "reader/table/age.h"
 #include "store/read/follow.h"
 
-static const char *const heads[] = {"NAME", "FEEDS", "EVENT", "WRITTEN"};
-
-struct listing {
+struct cursor_rows {
 	struct table table;
 	struct buf out;
 };
 
-/* EVENT: up to which the follower has examined all its feeds. */
-static int list_cursor(void *arg, const char *name, const struct cursor_file *cursor)
+/* EVENT: the event up to which the follower has examined all its feeds. */
+static int cursor_list_one(void *arg, const char *name, const struct cursor_file *cursor)
 {
-	struct listing *listing = arg;
+	struct cursor_rows *rows = arg;
 	char feeds[24], event[24], age[AGE_SIZE];
 	const char *const cells[] = {name, feeds, event, age};
 	uint64_t least = cursor->n ? UINT64_MAX : 0;
@@ -32,25 +30,26 @@ static int list_cursor(void *arg, const char *name, const struct cursor_file *cu
 	(void)snprintf(feeds, sizeof(feeds), "%zu", cursor->n);
 	(void)snprintf(event, sizeof(event), "%" PRIu64, least);
 	age_since(cursor->written_ns, age);
-	return table_row(&listing->table, cells, &listing->out);
+	return table_row(&rows->table, cells, &rows->out);
 }
 
-static int list_cursors(struct home *home)
+static int cursor_list(struct home *home)
 {
-	struct listing listing = {.out = BUF_INIT};
+	static const char *const heads[] = {"NAME", "FEEDS", "EVENT", "WRITTEN"};
+	struct cursor_rows rows = {.out = BUF_INIT};
 
-	table_init(&listing.table, heads, ARRAY_SIZE(heads));
-	int r = cursor_each(home, list_cursor, &listing);
+	table_init(&rows.table, heads, ARRAY_SIZE(heads));
+	int r = cursor_each(home, cursor_list_one, &rows);
 	if (r == 0)
-		r = table_settle(&listing.table, &listing.out);
+		r = table_settle(&rows.table, &rows.out);
 	if (r == 0)
-		r = print_text(&listing.out);
-	table_release(&listing.table);
-	buf_release(&listing.out);
+		r = print_text(&rows.out);
+	table_release(&rows.table);
+	buf_release(&rows.out);
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
 
-static int remove_cursors(struct home *home, char **names, size_t n)
+static int cursor_remove_all(struct home *home, char **names, size_t n)
 {
 	int status = PROC_OK;
 
@@ -58,7 +57,9 @@ static int remove_cursors(struct home *home, char **names, size_t n)
 		int r = cursor_remove(home, names[i]);
 
 		if (r == NOT_FOUND)
-			(void)fprintf(stderr, "Error: cursor \"%s\" not found\n", names[i]);
+			(void)fprintf(stderr,
+				"Error: cursor \"%s\" not found; 'kinf cursor ls' lists them\n",
+				names[i]);
 		else if (r < 0)
 			(void)command_fail(r);
 		else
@@ -77,21 +78,23 @@ int command_cursor(int argc, char **argv)
 	int first;
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf cursor", "ls | rm NAME...",
-		"Lists the named cursors of followers, or removes some: the history that a removed one "
-		"still needed is trimmed.", groups, ARRAY_SIZE(groups), false};
+		"Lists the named cursors of followers, or removes some; the store then no longer "
+		"keeps history "
+		"for them.",
+		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 	bool is_ls = r == 0 && argc - first == 1 && strcmp(argv[first], "ls") == 0;
 	bool is_rm = r == 0 && argc - first >= 2 && strcmp(argv[first], "rm") == 0;
 
 	if (r == 0 && !is_ls && !is_rm)
-		r = options_bad(&options, "'ls', or 'rm' and names are wanted");
+		r = options_bad(&options, "write 'ls', or 'rm' and names");
 	if (r != 0)
 		return command_usage(&options, r);
 	if (command_open(&flags, &kinf) < 0)
 		return PROC_FAILED;
 	struct home *home = store_home(kinf->store);
-	int status = is_ls ? list_cursors(home)
-			   : remove_cursors(home, argv + first + 1, (size_t)(argc - first - 1));
+	int status = is_ls ? cursor_list(home) :
+		cursor_remove_all(home, argv + first + 1, (size_t)(argc - first - 1));
 	kinf_close(&kinf);
 	return status;
 }

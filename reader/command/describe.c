@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kinf describe FEED NAME: one object, what names it, and what the store keeps of its past. Also of one
- * that was deleted, for as long as that is retained. */
+/*
+ * kinf describe FEED NAME: one object with its names, the history that the store keeps of it, and
+ * its body. An object that was deleted is described as long as its history is retained.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,36 +27,37 @@ struct describe_args {
 
 static const struct option_spec describe_options[] = {
 	{'n', "namespace", OPTION_TEXT, offsetof(struct describe_args, namespace_), "NS",
-		"the object's namespace; it may stand before the name too, as NS/NAME"},
+		"the object's namespace; NS/NAME names it also"},
 };
 
 struct describe {
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
-	struct kinf_feed_info status; /* of the first feed behind the name */
+	struct kinf_feed_info info; /* of the first feed that the name stands for */
 	const char *feed;
 	struct buf out;
 	size_t found;
-	bool said; /* what went wrong */
+	bool failed; /* an error was printed */
 };
 
-/* ---- lines ---- */
+/* ---- lines
+ * ---------------------------------------------------------------------------------------- */
 
-/* LABEL once, then blanks: values of one label stand below each other. */
-static void put_label(struct buf *out, const char *label)
+/* Appends LABEL, or as many blanks, so that the values of one label stand below each other. */
+static void describe_label(struct buf *out, const char *label)
 {
 	buf_printf(out, "%s%s%*s", label, *label ? ":" : "",
 		(int)(LABEL_WIDTH - strlen(label) - (*label != '\0')), "");
 }
 
-static void put_text(struct buf *out, const char *label, struct bytes text)
+static void describe_text(struct buf *out, const char *label, struct bytes text)
 {
-	put_label(out, label);
+	describe_label(out, label);
 	display_bytes(text, out);
 	buf_byte(out, '\n');
 }
 
-static void put_time(struct buf *out, uint64_t time_ns)
+static void describe_time(struct buf *out, uint64_t time_ns)
 {
 	time_t seconds = (time_t)(time_ns / 1000000000);
 	struct tm parts;
@@ -66,8 +69,8 @@ static void put_time(struct buf *out, uint64_t time_ns)
 	buf_printf(out, "%s (%s ago)", text, age);
 }
 
-/* Labels or annotations: KEY=VALUE, one a line. */
-static int put_map(struct buf *out, const char *label, const struct kinf_object *object,
+/* Appends the labels or annotations at PATH, KEY=VALUE, one a line. */
+static int describe_map(struct buf *out, const char *label, const struct kinf_object *object,
 	const char *path)
 {
 	struct kinf_object part;
@@ -82,27 +85,27 @@ static int put_map(struct buf *out, const char *label, const struct kinf_object 
 	if (r == 0)
 		value_iter_init(&pairs, &map);
 	while (r == 0 && (r = value_iter_next(&pairs, &key, &item)) == FOUND) {
-		put_label(out, n++ ? "" : label);
+		describe_label(out, n++ ? "" : label);
 		display_bytes(key, out);
 		buf_byte(out, '=');
 		r = display_line(&item, out);
 		buf_byte(out, '\n');
 	}
 	if (!n)
-		put_text(out, label, BYTES_LIT("<none>"));
+		describe_text(out, label, BYTES_LIT("<none>"));
 	return r < 0 ? r : buf_error(out);
 }
 
-static int put_owner(void *arg, const struct kinf_object *owner)
+static int describe_owner(void *arg, const struct kinf_object *owner)
 {
 	struct buf *out = arg;
 	const char *kind = "", *name = "";
 	size_t kind_size = 0, name_size = 0;
 
-	/* What is missing stays empty. */
+	/* A missing member stays empty. */
 	(void)kinf_object_path(owner, "kind", &kind, &kind_size);
 	(void)kinf_object_path(owner, "name", &name, &name_size);
-	put_label(out, "Owner");
+	describe_label(out, "Owner");
 	display_bytes(BYTES(kind, kind_size), out);
 	buf_byte(out, '/');
 	display_bytes(BYTES(name, name_size), out);
@@ -110,65 +113,66 @@ static int put_owner(void *arg, const struct kinf_object *owner)
 	return buf_error(out);
 }
 
-/* ---- the past ---- */
+/* ---- history
+ * -------------------------------------------------------------------------------------- */
 
-struct past {
+struct object_history {
 	struct table table;
 	struct buf rows;
-	struct kinf_object *deleted; /* the last state, when the newest change is a deletion */
+	struct kinf_object *deleted; /* the last state, if the newest change is a deletion */
 	uint64_t deleted_ns;
 	size_t changes;
 };
 
-static void past_release(struct past *past)
+static void history_release(struct object_history *history)
 {
-	table_release(&past->table);
-	buf_release(&past->rows);
-	free(past->deleted);
+	table_release(&history->table);
+	buf_release(&history->rows);
+	free(history->deleted);
 }
 
-static int take_change(void *arg, const struct kinf_change *change)
+static int history_add(void *arg, const struct kinf_change *change)
 {
-	struct past *past = arg;
+	struct object_history *history = arg;
 	char event[24], type[48], version[80];
 	CLEANUP(buf_release) struct buf when = BUF_INIT;
 	const struct kinf_object *object = &change->object;
 
-	past->changes++;
-	free(TAKE(past->deleted));
+	history->changes++;
+	free(TAKE(history->deleted));
 	if (strcmp(change->type, "DELETED") == 0) {
-		past->deleted_ns = change->time_ns;
-		int r = kinf_object_copy(object, &past->deleted);
+		history->deleted_ns = change->time_ns;
+		int r = kinf_object_copy(object, &history->deleted);
 		if (r < 0)
 			return r;
 	}
-	put_time(&when, change->time_ns);
+	describe_time(&when, change->time_ns);
 	(void)snprintf(event, sizeof(event), "%" PRIu64, change->event);
 	(void)snprintf(type, sizeof(type), "%s%s", change->type,
 		change->final_state_unknown ? " (found missing)" : "");
 	(void)snprintf(version, sizeof(version), "%.*s", (int)object->resource_version_size,
 		object->resource_version);
-	return table_row(&past->table, (const char *const[]){event, type, version, buf_cstr(&when)},
-		&past->rows);
+	return table_row(&history->table,
+		(const char *const[]){event, type, version, buf_cstr(&when)}, &history->rows);
 }
 
-/* Oldest first. */
-static int read_past(struct describe *d, const char *in, const char *name, struct past *past)
+/* Reads the changes, oldest first. */
+static int history_read(struct describe *d, const char *in, const char *name,
+	struct object_history *history)
 {
 	static const char *const heads[] = {"EVENT", "TYPE", "RESOURCEVERSION", "RECORDED"};
 
-	*past = (struct past){.rows = BUF_INIT};
-	table_init(&past->table, heads, ARRAY_SIZE(heads));
-	int r = kinf_history(d->snapshot, d->feed, in, name, take_change, past);
-	if (r == 0)
-		r = table_settle(&past->table, &past->rows);
-	return r;
+	*history = (struct object_history){.rows = BUF_INIT};
+	table_init(&history->table, heads, ARRAY_SIZE(heads));
+	int r = kinf_history(d->snapshot, d->feed, in, name, history_add, history);
+	return r == 0 ? table_settle(&history->table, &history->rows) : r;
 }
 
-/* ---- one object ---- */
+/* ---- one object
+ * ----------------------------------------------------------------------------------- */
 
-/* Below its head, moved right. */
-static void put_section(struct buf *out, const char *head, struct bytes text)
+/* Appends TEXT below HEAD, indented. */
+static void describe_section(struct buf *out, const char *head, struct bytes text)
 {
 	const char *p = text.data, *end = p + text.size;
 
@@ -183,51 +187,59 @@ static void put_section(struct buf *out, const char *head, struct bytes text)
 	}
 }
 
-static int put_body(struct buf *out, const struct kinf_object *object)
+/* Appends everything that is read from the body. Metadata alone, of a deletion, has none. */
+static int describe_body(struct buf *out, const struct kinf_object *object, struct bytes history)
 {
 	CLEANUP(buf_release) struct buf yaml = BUF_INIT;
-	int r = yaml_write(BYTES(object->body, object->body_size), &yaml);
+	int r = 0;
 
+	if (object->body_size) {
+		r = describe_map(out, "Labels", object, "metadata.labels");
+		if (r == 0)
+			r = describe_map(out, "Annotations", object, "metadata.annotations");
+		if (r == 0)
+			r = kinf_object_each(
+				object, "metadata.ownerReferences[*]", describe_owner, out);
+	}
+	if (history.size)
+		describe_section(out, "History", history);
+	if (r < 0 || !object->body_size)
+		return r;
+	r = yaml_write(BYTES(object->body, object->body_size), &yaml);
 	if (r == 0)
-		put_section(out, "Object", buf_bytes(&yaml));
+		describe_section(out, "Object", buf_bytes(&yaml));
 	return r < 0 ? r : buf_error(out);
 }
 
-static int put_object(struct describe *d, const struct kinf_object *object, const struct past *past)
+static int describe_object(struct describe *d, const struct kinf_object *object,
+	const struct object_history *history)
 {
 	const char *text = "", *slash = memchr(object->key, '/', object->key_size);
 	struct buf *out = &d->out;
 	size_t size = 0;
 
 	buf_str(out, d->found++ ? "\n\n" : "");
-	put_text(out, "Name", print_name(object));
+	describe_text(out, "Name", print_name(object));
 	if (slash)
-		put_text(out, "Namespace", BYTES(object->key, (size_t)(slash - object->key)));
-	put_text(out, "Kind", bytes_str(d->status.kind));
-	put_text(out, "UID", BYTES(object->uid, object->uid_size));
-	put_text(out, "Resource version",
+		describe_text(out, "Namespace", BYTES(object->key, (size_t)(slash - object->key)));
+	describe_text(out, "Kind", bytes_str(d->info.kind));
+	describe_text(out, "UID", BYTES(object->uid, object->uid_size));
+	describe_text(out, "Resource version",
 		BYTES(object->resource_version, object->resource_version_size));
 	if (kinf_object_path(object, "metadata.creationTimestamp", &text, &size) == KINF_FOUND)
-		put_text(out, "Created", BYTES(text, size));
-	if (past->deleted) {
-		put_label(out, "Deleted");
-		put_time(out, past->deleted_ns);
+		describe_text(out, "Created", BYTES(text, size));
+	if (history->deleted) {
+		describe_label(out, "Deleted");
+		describe_time(out, history->deleted_ns);
 		buf_byte(out, '\n');
 	}
-	int r = object->body_size ? put_map(out, "Labels", object, "metadata.labels") : 0;
-	if (r == 0 && object->body_size)
-		r = put_map(out, "Annotations", object, "metadata.annotations");
-	if (r == 0 && object->body_size)
-		r = kinf_object_each(object, "metadata.ownerReferences[*]", put_owner, out);
-	if (past->changes)
-		put_section(out, "History", buf_bytes(&past->rows));
-	if (r == 0 && object->body_size)
-		r = put_body(out, object);
+	int r = describe_body(
+		out, object, history->changes ? buf_bytes(&history->rows) : BYTES_NONE);
 	if (r == 0)
 		r = print_text(out);
 	if (r < 0) {
 		(void)command_fail(r);
-		d->said = true;
+		d->failed = true;
 	}
 	return r;
 }
@@ -235,19 +247,20 @@ static int put_object(struct describe *d, const struct kinf_object *object, cons
 /* IN: NULL for cluster-scoped kinds. */
 static int describe_key(struct describe *d, const char *in, const char *name)
 {
-	CLEANUP(past_release) struct past past;
+	CLEANUP(history_release) struct object_history history;
 	struct kinf_object object;
-	int past_r = read_past(d, in, name, &past);
-	int r = past_r < 0 ? past_r : kinf_get(d->snapshot, d->feed, in, name, &object);
+	int r = history_read(d, in, name, &history);
 
+	if (r >= 0)
+		r = kinf_get(d->snapshot, d->feed, in, name, &object);
 	if (r == KINF_FOUND)
-		r = put_object(d, &object, &past);
-	else if (r == KINF_NOT_FOUND && past.deleted)
-		r = put_object(d, past.deleted, &past);
+		r = describe_object(d, &object, &history);
+	else if (r == KINF_NOT_FOUND && history.deleted)
+		r = describe_object(d, history.deleted, &history);
 	return r;
 }
 
-/* Without a namespace: every namespace's object of this name that is there now. */
+/* Describes the object NAME of each namespace, those that exist now. */
 static int describe_in_all(struct describe *d, const char *name)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
@@ -257,33 +270,24 @@ static int describe_in_all(struct describe *d, const char *name)
 	int r = kinf_list(d->snapshot, &query, &list);
 
 	while (r == KINF_FOUND && (r = kinf_list_next(list, &object)) == KINF_FOUND) {
-		struct bytes is = print_name(&object);
-
-		if (is.size != size)
+		if (print_name(&object).size != size)
 			continue;
 		AUTO_FREE char *in = strndup(object.key, object.key_size - size - 1);
-		r = in ? describe_key(d, in, name) : -ENOMEM;
+		r = in ? describe_key(d, in, name) : err_set(-ENOMEM, "copying a namespace");
 		if (r != KINF_FOUND)
 			return r;
 	}
-	return r == KINF_END ? (d->found ? 0 : KINF_NOT_FOUND) : r;
+	return r != KINF_END ? r : d->found ? KINF_FOUND : KINF_NOT_FOUND;
 }
 
-/* ---- the command ---- */
-
-static int take_status(void *arg, const struct kinf_feed_info *status)
-{
-	struct describe *d = arg;
-
-	d->status = *status;
-	return 1; /* the first will do */
-}
+/* ---- the command
+ * ---------------------------------------------------------------------------------- */
 
 static int describe_name(struct describe *d, const char *in, char *name)
 {
 	char *slash = strchr(name, '/');
 
-	if (!d->status.namespaced)
+	if (!d->info.namespaced)
 		return describe_key(d, NULL, name);
 	if (slash && !in) {
 		*slash = '\0';
@@ -294,23 +298,23 @@ static int describe_name(struct describe *d, const char *in, char *name)
 	return in ? describe_key(d, in, name) : describe_in_all(d, name);
 }
 
-static int run(struct describe *d, const struct config_flags *flags, const char *in, char *name)
+static int describe_run(
+	struct describe *d, const struct config_flags *flags, const char *in, char *name)
 {
 	if (command_open(flags, &d->kinf) < 0 || command_snapshot(d->kinf, &d->snapshot) < 0)
 		return PROC_FAILED;
-	int r = kinf_feed_status(d->snapshot, d->feed, take_status, d);
-	if (r >= 0)
+	int r = command_first_feed(d->snapshot, d->feed, &d->info);
+	if (r == 0)
 		r = command_note_state(d->snapshot, d->feed, 0);
 	if (r >= 0)
 		r = describe_name(d, in, name);
+	if (r == KINF_AGAIN)
+		return command_fail_again(d->kinf, d->snapshot, d->feed, in);
 	if (r == KINF_NOT_FOUND)
-		(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found\n", d->status.resource,
+		(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found\n", d->info.resource,
 			in ? in : "", in ? "/" : "", name);
-	else if (r == KINF_AGAIN)
-		(void)fprintf(stderr, "Error: %s is still being listed; wait with 'kinf wait %s'\n",
-			d->feed, d->feed);
-	else if (r < 0 && !d->said)
-		(void)command_fail_kinf(d->kinf);
+	else if (r < 0 && !d->failed)
+		(void)command_fail_feed(d->kinf, d->feed, r);
 	return r == 0 ? PROC_OK : PROC_FAILED;
 }
 
@@ -321,18 +325,18 @@ static void describe_release(struct describe *d)
 	kinf_close(&d->kinf);
 }
 
-/* FEED NAME or, as -o name prints them, FEED/NAME. NULL: neither. */
-static char *take_operands(struct describe *d, char **operands, int n)
+/* Reads FEED NAME or, as -o name prints it, FEED/NAME. Returns the name, NULL if it is neither. */
+static char *describe_operands(struct describe *d, char **operands, int n)
 {
 	char *slash = n > 0 ? strchr(operands[0], '/') : NULL;
 
 	if (n == 0 || n > 2 || (n == 1 && !slash))
 		return NULL;
 	d->feed = operands[0];
-	if (n == 2)
-		return *operands[1] ? operands[1] : NULL;
-	*slash = '\0';
-	return slash[1] ? slash + 1 : NULL;
+	if (n == 1)
+		*slash = '\0';
+	char *name = n == 1 ? slash + 1 : operands[1];
+	return *name ? name : NULL;
 }
 
 int command_describe(int argc, char **argv)
@@ -346,15 +350,16 @@ int command_describe(int argc, char **argv)
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf describe", "FEED NAME | FEED/NAME",
-		"Prints one object: what names it, what the store keeps of its past, and all that is in it. "
-		"Also one that was deleted, for as long as that is kept.",
+		"Prints one object: its names, its history and its whole body. A deleted object is "
+		"printed "
+		"also, as long as its history is kept.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 
-	char *name = r == 0 ? take_operands(&describe, argv + first, argc - first) : NULL;
+	char *name = r == 0 ? describe_operands(&describe, argv + first, argc - first) : NULL;
 	if (r == 0 && !name)
-		r = options_bad(&options, "a feed and a name are wanted");
+		r = options_bad(&options, "write a feed and a name");
 	if (r != 0)
 		return command_usage(&options, r);
-	return run(&describe, &flags, args.namespace_, name);
+	return describe_run(&describe, &flags, args.namespace_, name);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kinf diff STORE1 STORE2: the objects that differ, by key; both stores are read as of one instant each. */
+/* kinf diff STORE1 STORE2: the objects that differ, by key; both stores are read as of one instant
+ * each. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -213,7 +214,8 @@ int command_diff(int argc, char **argv)
 	int first;
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf diff", "STORE1 STORE2",
-		"Prints what differs between two stores: '<' is in the first only, '>' in the second; '!' in both, "
+		"Prints what differs between two stores: '<' is in the first only, '>' in the "
+		"second; '!' in both, "
 		"and not the same, with both resourceVersions. Exit 1 when anything does.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);

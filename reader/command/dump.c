@@ -200,7 +200,8 @@ int command_dump(int argc, char **argv)
 	};
 	const struct options options = {"kinf dump",
 		"[meta|feeds|journal|objects|terms|postings|events|cursors|ring...]",
-		"Prints what the store's files hold, row by row, with the names of store/FORMAT.md; "
+		"Prints what the store's files hold, row by row, with the names of "
+		"store/FORMAT.md; "
 		"without a section, all of them. Needs no daemon.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);

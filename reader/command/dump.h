@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `kinf dump` prints: one row a line, as text (`journal seq=7 key=web/a ...`) or JSON, with the
- * names of store/FORMAT.md. The sections read the store's parts as they are; an index that does not
- * exist leaves its sections empty.
+ * What `kinf dump` prints: one row a line, as text (`journal seq=7 key=web/a ...`) or JSON, with
+ * the names of store/FORMAT.md. The sections read the store's parts as they are; an index that does
+ * not exist leaves its sections empty.
  */
 #ifndef READER_COMMAND_DUMP_H
 #define READER_COMMAND_DUMP_H

@@ -53,7 +53,8 @@ static int dump_names(void *arg, const struct index_feed *feed)
 
 	if (!dump_wants_feed(dump, feed->feed))
 		return 0;
-	int r = index_names(dump->index, dump->index_txn, feed->feed, BYTES_NONE, BYTES_NONE, &walk);
+	int r = index_names(
+		dump->index, dump->index_txn, feed->feed, BYTES_NONE, BYTES_NONE, &walk);
 	while (r == 0 && (r = index_walk_next(walk, &key, &entry)) == FOUND)
 		if (dump_wants(dump, feed->feed, key) && entry.seq >= dump->from &&
 			entry.seq <= dump->to)

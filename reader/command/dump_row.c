@@ -99,5 +99,6 @@ bool dump_wants_feed(const struct dump *dump, uint32_t feed)
 
 bool dump_wants(const struct dump *dump, uint32_t feed, struct bytes key)
 {
-	return dump_wants_feed(dump, feed) && (!dump->key || bytes_equal(key, bytes_str(dump->key)));
+	return dump_wants_feed(dump, feed) &&
+	       (!dump->key || bytes_equal(key, bytes_str(dump->key)));
 }

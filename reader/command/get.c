@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kinf get FEED [NAME...] | FEED/NAME... */
+/*
+ * kinf get FEED [NAME...] | FEED/NAME...
+ *
+ * One snapshot serves everything that is printed. Objects come either by their names, or from one
+ * list with selectors, an order and pages; kubectl forbids to mix the two, and so does this
+ * command.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,23 +23,26 @@ struct get_args {
 	bool explain;
 };
 
+#define AT(field) offsetof(struct get_args, field)
+
 static const struct option_spec get_options[] = {
-	{'o', "output", OPTION_TEXT, offsetof(struct get_args, output), "FORMAT",
-		"table, wide, json, yaml, name, count, custom-columns=HEAD:PATH,... or jsonpath=TEMPLATE"},
-	{0, "sort-by", OPTION_TEXT, offsetof(struct get_args, sort_by), "PATH",
+	{'o', "output", OPTION_TEXT, AT(output), "FORMAT",
+		"table, wide, json, yaml, name, count, custom-columns=HEAD:PATH,... or "
+		"jsonpath=TEMPLATE"},
+	{0, "sort-by", OPTION_TEXT, AT(sort_by), "PATH",
 		"in the order of this field, as kubectl's; quick with an index and --limit"},
-	{0, "limit", OPTION_NUMBER, offsetof(struct get_args, limit), "N",
+	{0, "limit", OPTION_NUMBER, AT(limit), "N",
 		"at most N objects; the page ends with a token"},
-	{0, "continue", OPTION_TEXT, offsetof(struct get_args, continue_token), "TOKEN",
+	{0, "continue", OPTION_TEXT, AT(continue_token), "TOKEN",
 		"go on where the page with this token ended"},
-	{0, "at-least-rv", OPTION_TEXT, offsetof(struct get_args, at_least_rv), "RV",
+	{0, "at-least-rv", OPTION_TEXT, AT(at_least_rv), "RV",
 		"wait until the cache holds this resourceVersion"},
-	{0, "timeout", OPTION_DURATION, offsetof(struct get_args, timeout_ns), "D",
-		"for --at-least-rv; default 10s"},
-	{0, "max-staleness", OPTION_DURATION, offsetof(struct get_args, max_stale_ns), "D",
-		"fail when not live and the last contact with the API server is longer ago, or unknown"},
-	{0, "explain", OPTION_FLAG, offsetof(struct get_args, explain), NULL,
-		"say on stderr how the objects were found"},
+	{0, "timeout", OPTION_DURATION, AT(timeout_ns), "D", "for --at-least-rv; default 10s"},
+	{0, "max-staleness", OPTION_DURATION, AT(max_stale_ns), "D",
+		"fail if the last contact with the API server was longer ago; bookmarks come about "
+		"once a "
+		"minute, so values below 90s suit busy feeds only"},
+	{0, "explain", OPTION_FLAG, AT(explain), NULL, "say on stderr how the objects were found"},
 };
 
 struct get {
@@ -43,54 +52,25 @@ struct get {
 	size_t n_names;
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
-	struct kinf_feed_info status;   /* of the first feed behind the name */
-	struct kinf_feed_info unlisted; /* of the first that has never been listed; size 0: none */
+	struct kinf_feed_info info; /* of the first feed that the name stands for */
 	struct print print;
 };
 
-static int take_status(void *arg, const struct kinf_feed_info *status)
+static int get_again(const struct get *get)
 {
-	struct get *get = arg;
-	const char *wanted = get->args.query.namespace_;
-
-	if (!get->status.size)
-		get->status = *status;
-	if (!status->synced && !get->unlisted.size &&
-		(!wanted || !*status->namespace_ || strcmp(wanted, status->namespace_) == 0))
-		get->unlisted = *status;
-	return 0;
+	return command_fail_again(get->kinf, get->snapshot, get->feed, get->args.query.namespace_);
 }
 
-/* What was asked for is not known yet. */
-static int say_again(const struct get *get)
+/* ---- by name
+ * -------------------------------------------------------------------------------------- */
+
+static int get_not_found(const struct get *get, const char *in, const char *name)
 {
-	const struct kinf_feed_info *feed = &get->unlisted;
-	const char *in = feed->namespace_;
-
-	if (!feed->size)
-		(void)fprintf(stderr, "Error: %s: an index is still being filled; try again\n",
-			get->feed);
-	else
-		(void)fprintf(stderr,
-			"Error: %s%s%s is still being listed (%llu objects so far%s%s)%s%s; wait with "
-			"'kinf wait %s'\n",
-			get->feed, *in ? " in " : "", in, (unsigned long long)feed->list_done,
-			strcmp(feed->state, "listing") ? ", " : "",
-			strcmp(feed->state, "listing") ? feed->state : "",
-			feed->last_error[0] ? ": " : "", feed->last_error, get->feed);
-	return PROC_FAILED;
-}
-
-/* ---- by name ---- */
-
-static int not_found(const struct get *get, const char *in, const char *name)
-{
-	(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found\n", get->status.resource, in ? in : "",
+	(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found\n", get->info.resource, in ? in : "",
 		in ? "/" : "", name);
 	return PROC_FAILED;
 }
 
-/* NAME may be written namespace/name. */
 static int get_by_key(struct get *get, const char *namespace_, const char *name)
 {
 	struct kinf_object object;
@@ -99,22 +79,24 @@ static int get_by_key(struct get *get, const char *namespace_, const char *name)
 	if (r < 0)
 		return command_fail_kinf(get->kinf);
 	if (r == KINF_AGAIN)
-		return say_again(get);
+		return get_again(get);
 	if (r == KINF_NOT_FOUND)
-		return not_found(get, namespace_, name);
+		return get_not_found(get, namespace_, name);
 	r = print_object(&get->print, &object);
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
 
-static int list_begin(struct get *get, const char *name, struct kinf_listing **ret_list)
+/* Lists the objects whose names begin with NAME; get_next_named() keeps those of exactly this
+ * name. */
+static int get_list_name(struct get *get, const char *name, struct kinf_listing **ret_list)
 {
 	struct kinf_query query = {.size = sizeof(query), .feed = get->feed, .prefix = name};
 
 	return kinf_list(get->snapshot, &query, ret_list);
 }
 
-/* Next object of exactly this name, in whatever namespace. */
-static int list_name(struct kinf_listing *list, const char *name, struct kinf_object *ret_object)
+static int get_next_named(
+	struct kinf_listing *list, const char *name, struct kinf_object *ret_object)
 {
 	size_t size = strlen(name);
 	int r;
@@ -122,19 +104,19 @@ static int list_name(struct kinf_listing *list, const char *name, struct kinf_ob
 	while ((r = kinf_list_next(list, ret_object)) == KINF_FOUND)
 		if (ret_object->key_size > size &&
 			ret_object->key[ret_object->key_size - size - 1] == '/')
-			return KINF_FOUND; /* the list's prefix has compared the rest */
+			break;
 	return r;
 }
 
-/* Without a namespace: every namespace's object of this name. */
+/* Prints the object NAME of each namespace. */
 static int get_in_all(struct get *get, const char *name)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	struct kinf_object object;
 	size_t found = 0;
-	int r = list_begin(get, name, &list);
+	int r = get_list_name(get, name, &list);
 
-	while (r == KINF_FOUND && (r = list_name(list, name, &object)) == KINF_FOUND) {
+	while (r == KINF_FOUND && (r = get_next_named(list, name, &object)) == KINF_FOUND) {
 		found++;
 		r = print_object(&get->print, &object);
 		if (r < 0)
@@ -143,43 +125,31 @@ static int get_in_all(struct get *get, const char *name)
 	if (r < 0)
 		return command_fail_kinf(get->kinf);
 	if (r == KINF_AGAIN)
-		return say_again(get);
-	return found ? PROC_OK : not_found(get, NULL, name);
+		return get_again(get);
+	return found ? PROC_OK : get_not_found(get, NULL, name);
 }
 
-/* A name without its namespace. */
-static bool is_bare(const struct get *get, const char *name)
+/* Returns whether NAME lacks the namespace that it needs. */
+static bool get_is_bare(const struct get *get, const char *name)
 {
-	return get->status.namespaced && !get->args.query.namespace_ && !strchr(name, '/');
+	return get->info.namespaced && !get->args.query.namespace_ && !strchr(name, '/');
 }
 
-/* The one name given stands for more than one object: they come as a List then. */
-static bool names_several(struct get *get)
+/* Returns whether exactly one object is asked for. JSON and YAML then print it without a List
+ * around it. */
+static bool get_is_single(struct get *get)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	struct kinf_object object;
 	size_t found = 0;
 
-	if (!is_bare(get, get->names[0]) || list_begin(get, get->names[0], &list) != 0)
+	if (get->n_names != 1)
 		return false;
-	while (found < 2 && list_name(list, get->names[0], &object) == KINF_FOUND)
+	if (!get_is_bare(get, get->names[0]) || get_list_name(get, get->names[0], &list) != 0)
+		return true;
+	while (found < 2 && get_next_named(list, get->names[0], &object) == KINF_FOUND)
 		found++;
-	return found > 1;
-}
-
-static int get_named(struct get *get, char *name)
-{
-	char *slash = strchr(name, '/');
-
-	if (slash && get->status.namespaced) {
-		*slash = '\0';
-		int status = get_by_key(get, name, slash + 1);
-		*slash = '/';
-		return status;
-	}
-	if (is_bare(get, name))
-		return get_in_all(get, name);
-	return get_by_key(get, get->args.query.namespace_, name);
+	return found < 2;
 }
 
 static int get_all_named(struct get *get)
@@ -187,52 +157,50 @@ static int get_all_named(struct get *get)
 	int status = PROC_OK;
 
 	for (size_t i = 0; i < get->n_names; i++) {
-		int one = get_named(get, get->names[i]);
+		char *name = get->names[i], *slash = strchr(name, '/');
+		int one;
 
+		if (slash && get->info.namespaced) {
+			*slash = '\0';
+			one = get_by_key(get, name, slash + 1);
+			*slash = '/';
+		} else if (get_is_bare(get, name)) {
+			one = get_in_all(get, name);
+		} else {
+			one = get_by_key(get, get->args.query.namespace_, name);
+		}
 		if (one != PROC_OK)
 			status = one;
 	}
-	/* Of one name that is not there, nothing is printed at all. */
+	/* If nothing was found, not even an empty List is printed. */
 	if (get->print.count == 0 && status != PROC_OK)
 		return status;
-	int r = print_end(&get->print, get->status.resource_version, NULL);
+	int r = print_end(&get->print, get->info.resource_version, NULL);
 	return r < 0 ? command_fail(r) : status;
 }
 
-/* ---- by query ---- */
-
-static void say_empty(const struct get *get)
-{
-	const char *in = get->args.query.namespace_;
-
-	enum print_format format = get->print.format;
-
-	if (get->print.count || (format > PRINT_WIDE && format != PRINT_CUSTOM_COLUMNS))
-		return;
-	(void)fprintf(stderr, "No resources found%s%s%s.\n", in ? " in " : "", in ? in : "",
-		in ? " namespace" : "");
-}
-
-static int say_gone(void)
-{
-	(void)fprintf(stderr,
-		"Error: the continue token is older than the history that is kept (retention); list "
-		"again without it\n");
-	return PROC_FAILED;
-}
+/* ---- by query
+ * ------------------------------------------------------------------------------------- */
 
 static int get_list(struct get *get, const struct kinf_query *query)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
+	const char *in = get->args.query.namespace_;
+	enum print_format format = get->print.format;
 	struct kinf_object object;
 	int r = kinf_list(get->snapshot, query, &list);
 
 	if (r < 0)
 		return command_fail_kinf(get->kinf);
 	if (r == KINF_AGAIN)
-		return say_again(get);
-	if (r == KINF_GONE)
-		return say_gone();
+		return get_again(get);
+	if (r == KINF_GONE) {
+		(void)fprintf(stderr,
+			"Error: the continue token is older than the history that the store keeps; "
+			"list again without it (a larger 'retention' in kinf.yaml keeps tokens "
+			"valid for longer)\n");
+		return PROC_FAILED;
+	}
 	while ((r = kinf_list_next(list, &object)) == KINF_FOUND) {
 		r = print_object(&get->print, &object);
 		if (r < 0)
@@ -245,43 +213,49 @@ static int get_list(struct get *get, const struct kinf_query *query)
 	r = print_end(&get->print, kinf_list_resource_version(list), kinf_list_continue(list));
 	if (r < 0)
 		return command_fail(r);
-	say_empty(get);
+	if (!get->print.count && (format <= PRINT_WIDE || format == PRINT_CUSTOM_COLUMNS))
+		(void)fprintf(stderr, "No resources found%s%s%s.\n", in ? " in " : "", in ? in : "",
+			in ? " namespace" : "");
 	return PROC_OK;
 }
 
-/* ---- the command ---- */
+/* ---- the command
+ * ---------------------------------------------------------------------------------- */
 
+/* Opens the snapshot, after the wait of --at-least-rv. Returns below 0 after it printed an
+ * error. */
 static int get_open(struct get *get, const struct config_flags *flags)
 {
-	int r = command_open(flags, &get->kinf);
+	int r = command_open(flags, &get->kinf), waited = 0;
 
 	if (r < 0)
 		return r;
-	if (get->args.at_least_rv) {
-		r = kinf_wait_rv(get->kinf, get->feed, get->args.at_least_rv,
+	if (get->args.at_least_rv)
+		waited = kinf_wait_rv(get->kinf, get->feed, get->args.at_least_rv,
 			(int)(get->args.timeout_ns / 1000000));
-		if (r < 0) {
-			(void)command_fail_kinf(get->kinf);
-			return r;
-		}
-	}
+	if (waited < 0)
+		(void)command_fail_feed(get->kinf, get->feed, waited);
+	if (waited < 0 && waited != KINF_TIMEOUT)
+		return waited;
 	r = command_snapshot(get->kinf, &get->snapshot);
 	if (r < 0)
 		return r;
-	r = kinf_feed_status(get->snapshot, get->feed, take_status, get);
+	r = command_first_feed(get->snapshot, get->feed, &get->info);
 	if (r < 0) {
-		(void)command_fail_kinf(get->kinf);
+		(void)command_fail_feed(get->kinf, get->feed, r);
 		return r;
 	}
-	return command_note_state(get->snapshot, get->feed, get->args.max_stale_ns);
+	/* After a timeout the note gives the reason, for instance a reflector that does not run. */
+	r = command_note_state(get->snapshot, get->feed, waited < 0 ? 0 : get->args.max_stale_ns);
+	return waited < 0 ? waited : r;
 }
 
-static int get_run(struct get *get, const struct config_flags *flags,
-	const struct kinf_query *query)
+static int get_run(
+	struct get *get, const struct config_flags *flags, const struct kinf_query *query)
 {
 	if (get_open(get, flags) < 0)
 		return PROC_FAILED;
-	int r = print_begin(&get->print, get->n_names == 1 && !names_several(get), &get->status);
+	int r = print_begin(&get->print, get_is_single(get), &get->info);
 	if (r < 0)
 		return command_fail(r);
 	return get->n_names ? get_all_named(get) : get_list(get, query);
@@ -295,8 +269,8 @@ static void get_release(struct get *get)
 	query_args_release(&get->args.query);
 }
 
-/* FEED NAME... or, as -o name prints them, FEED/NAME... */
-static int take_operands(struct get *get, char **operands, size_t n)
+/* Reads FEED NAME... or, as -o name prints them, FEED/NAME.... */
+static int get_operands(struct get *get, char **operands, size_t n)
 {
 	char *slash = strchr(operands[0], '/');
 
@@ -320,27 +294,28 @@ static int take_operands(struct get *get, char **operands, size_t n)
 	return 0;
 }
 
-/* As kubectl: names say it all, and nothing that was asked for is passed over in silence. */
-static int check_names(const struct get *get)
+/* Refuses options that names would make meaningless, as kubectl does. */
+static int get_check_names(const struct get *get)
 {
 	const struct get_args *args = &get->args;
 	const struct query_args *query = &args->query;
+	const char *in = query->namespace_;
 
 	if (get->n_names == 0)
 		return 0;
 	if (query->labels || query->fields || query->prefix || query->index.n || args->limit ||
 		args->sort_by || args->continue_token)
-		return err_say(ERR_SYNTAX,
-			"names are given: -l, --field-selector, --index, --prefix, --sort-by, --limit "
-			"and --continue are not for them");
+		return err_say(ERR_SYNTAX, "names are given: -l, --field-selector, --index, "
+					   "--prefix, --sort-by, --limit and "
+					   "--continue can't be used with them");
 	for (size_t i = 0; i < get->n_names; i++) {
 		const char *name = get->names[i], *slash = strchr(name, '/');
-		const char *in = query->namespace_;
 
 		if (!*name)
-			return err_say(ERR_SYNTAX, "an empty name");
+			return err_say(ERR_SYNTAX, "a name is empty");
 		if (in && slash &&
-			(strlen(in) != (size_t)(slash - name) || strncmp(in, name, strlen(in)) != 0))
+			(strlen(in) != (size_t)(slash - name) ||
+				strncmp(in, name, strlen(in)) != 0))
 			return err_say(ERR_SYNTAX, "'%s' is not in the namespace '%s'", name, in);
 	}
 	return 0;
@@ -353,7 +328,7 @@ int command_get(int argc, char **argv)
 	struct kinf_query query;
 	int first;
 	const struct options_group groups[] = {
-		{"Which", query_options, n_query_options, &get.args.query},
+		query_options(&get.args.query),
 		{"Options", get_options, ARRAY_SIZE(get_options), &get.args},
 		config_common_options(&flags),
 	};
@@ -367,11 +342,13 @@ int command_get(int argc, char **argv)
 	if (r != 0)
 		return command_usage(&options, r);
 	AUTO_FREE struct kinf_term *terms = calloc(get.args.query.index.n + 1, sizeof(*terms));
-	r = take_operands(&get, argv + first, (size_t)(argc - first));
+	if (!terms)
+		return command_fail(err_set(-ENOMEM, "allocating the terms of --index"));
+	r = get_operands(&get, argv + first, (size_t)(argc - first));
 	if (r == 0)
-		r = check_names(&get);
+		r = get_check_names(&get);
 	if (r == 0)
-		r = terms ? query_from_args(&get.args.query, get.feed, terms, &query) : -ENOMEM;
+		r = query_from_args(&get.args.query, get.feed, terms, &query);
 	if (r == 0)
 		r = print_choose(&get.print, get.args.output);
 	if (r < 0)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Standard output of a command that goes on until it is told to end. What is printed is collected in
- * `text` and written by outlet_flush(); only then may a position be stored that says it was. A
- * consumer that has stopped reading can't keep us from ending: writing waits for it and for signals.
+ * Standard output of a command that goes on until it is told to end. What is printed is collected
+ * in `text` and written by outlet_flush(); only then may a position be stored that says it was. A
+ * consumer that has stopped reading can't keep us from ending: writing waits for it and for
+ * signals.
  */
 #ifndef READER_COMMAND_OUTLET_H
 #define READER_COMMAND_OUTLET_H

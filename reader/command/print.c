@@ -225,7 +225,8 @@ static void end_list(struct print *print, const char *rv, const char *token)
 		buf_printf(out, "%s],\n    \"kind\": \"List\",\n    \"metadata\": {\n",
 			print->count ? "\n    " : "");
 	if (token)
-		buf_printf(out, yaml ? "  continue: %s\n" : "        \"continue\": \"%s\",\n", token);
+		buf_printf(
+			out, yaml ? "  continue: %s\n" : "        \"continue\": \"%s\",\n", token);
 	buf_str(out, yaml ? "  resourceVersion: " : "        \"resourceVersion\": ");
 	json_write_string(bytes_str(rv), out);
 	buf_str(out, yaml ? "\n" : "\n    }\n}\n");

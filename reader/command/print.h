@@ -52,7 +52,8 @@ struct print {
 	struct template *template;
 };
 
-/* What -o says (NULL: table). 0 or ERR_SYNTAX; the sentence lists what there is. Print_release it. */
+/* What -o says (NULL: table). 0 or ERR_SYNTAX; the sentence lists what there is. Print_release
+ * it. */
 int print_choose(struct print *print, const char *text);
 
 /* "pod", "deployment.apps": what stands before the slash in -o name. */

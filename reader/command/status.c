@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kinf status [-o json] */
+/* kinf status [-o json]: the command, and the status as JSON. */
 #include "reader/command/status.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/json.h"
 #include "reader/command/command.h"
@@ -16,18 +17,20 @@ struct status_args {
 };
 
 static const struct option_spec status_options[] = {
-	{'o', "output", OPTION_TEXT, offsetof(struct status_args, output), "FORMAT", "text or json"},
+	{'o', "output", OPTION_TEXT, offsetof(struct status_args, output), "FORMAT",
+		"text or json"},
 };
 
 /* ---- JSON ---- */
 
-static void json_text(struct buf *out, const char *before, const char *text)
+static void status_json_text(struct buf *out, const char *before, const char *text)
 {
 	buf_str(out, before);
 	json_write_string(bytes_str(text), out);
 }
 
-static void json_database(struct buf *out, const char *name, const struct status_database *database)
+static void status_json_database(
+	struct buf *out, const char *name, const struct status_database *database)
 {
 	buf_printf(out, ",\"%s\":", name);
 	if (!database->open) {
@@ -41,99 +44,98 @@ static void json_database(struct buf *out, const char *name, const struct status
 		database->info.map_bytes, database->info.readers);
 }
 
-static void json_store(const struct status *s, struct buf *out)
+static void status_json_store(const struct status *s, struct buf *out)
 {
-	json_text(out, "{\"store\":{\"path\":", s->path);
-	json_text(out, ",\"id\":", s->id);
-	json_text(out, ",\"uuid\":", s->uuid);
+	status_json_text(out, "{\"store\":{\"path\":", s->path);
+	status_json_text(out, ",\"id\":", s->id);
+	status_json_text(out, ",\"uuid\":", s->uuid);
 	buf_printf(out,
 		",\"copy\":%s,\"lastEvent\":%" PRIu64 ",\"taken\":%" PRIu64 ",\"horizon\":%" PRIu64,
 		s->copy ? "true" : "false", s->last_event, s->taken, s->horizon);
-	json_database(out, "journal", &s->journal);
-	json_database(out, "index", &s->index);
+	status_json_database(out, "journal", &s->journal);
+	status_json_database(out, "index", &s->index);
 	if (s->disk_known)
 		buf_printf(out, ",\"diskFreeBytes\":%" PRIu64, s->disk_free);
-	json_text(out, ",\"lastError\":", s->error);
+	status_json_text(out, ",\"lastError\":", s->error);
 	buf_byte(out, '}');
 }
 
-/* Those of a process that has died are its last ones. */
-static void json_counters(const struct status_process *process, struct buf *out)
+static void status_json_counters(const struct status_process *process, struct buf *out)
 {
 	buf_str(out, ",\"counters\":{");
 	for (size_t i = 0; i < STAT_MAX; i++) {
-		json_text(out, i ? "," : "", stats_name((enum counter)i));
+		status_json_text(out, i ? "," : "", stats_name((enum counter)i));
 		buf_printf(out, ":%" PRIu64, process->counters[i]);
 	}
 	buf_byte(out, '}');
 }
 
-static void json_process(const struct status_process *process, struct buf *out)
+static void status_json_process(const struct status_process *process, struct buf *out)
 {
 	bool alive = process->known && process->alive;
 
-	json_text(out, "{\"name\":", process->name);
+	status_json_text(out, "{\"name\":", process->name);
 	buf_printf(out, ",\"pid\":%d", alive ? (int)process->page.pid : 0);
-	json_text(out, ",\"state\":", status_process_state(process));
+	status_json_text(out, ",\"state\":", status_process_state(process));
 	buf_printf(out, ",\"uptimeSeconds\":%" PRIu64 ",\"restarts\":%" PRIu32,
 		process->uptime_seconds, process->restarts);
-	json_text(out, ",\"lastError\":", process->known ? process->page.error : "");
-	json_counters(process, out);
+	status_json_text(out, ",\"lastError\":", process->known ? process->page.error : "");
+	status_json_counters(process, out);
 	buf_byte(out, '}');
 }
 
-static void json_feed(const struct kinf_feed_info *feed, struct buf *out)
+static void status_json_feed(const struct kinf_feed_info *feed, struct buf *out)
 {
-	json_text(out, "{\"name\":", feed->name);
+	status_json_text(out, "{\"name\":", feed->name);
 	buf_printf(out, ",\"id\":%" PRIu32, feed->feed);
-	json_text(out, ",\"resource\":", feed->resource);
-	json_text(out, ",\"kind\":", feed->kind);
-	json_text(out, ",\"namespace\":", feed->namespace_);
-	json_text(out, ",\"state\":", feed->state);
+	status_json_text(out, ",\"resource\":", feed->resource);
+	status_json_text(out, ",\"kind\":", feed->kind);
+	status_json_text(out, ",\"namespace\":", feed->namespace_);
+	status_json_text(out, ",\"state\":", feed->state);
 	buf_printf(out, ",\"synced\":%s,\"objects\":%" PRIu64, feed->synced ? "true" : "false",
 		feed->objects);
-	json_text(out, ",\"resourceVersion\":", feed->resource_version);
+	status_json_text(out, ",\"resourceVersion\":", feed->resource_version);
 	if (feed->last_contact_seconds < 0)
 		buf_str(out, ",\"lastContactSeconds\":null");
 	else
 		buf_printf(out, ",\"lastContactSeconds\":%.3f", feed->last_contact_seconds);
 	buf_printf(out, ",\"event\":%" PRIu64 ",\"lag\":%" PRIu64, feed->event, feed->lag);
-	json_text(out, ",\"lastError\":", feed->last_error);
+	status_json_text(out, ",\"lastError\":", feed->last_error);
 	buf_printf(out,
 		",\"lists\":%" PRIu64 ",\"watches\":%" PRIu64 ",\"events\":%" PRIu64
-		",\"retries\":%" PRIu64 ",\"bytes\":%" PRIu64
-		",\"listDone\":%" PRIu64 ",\"listTotal\":%" PRIu64
-		",\"resyncSeconds\":%" PRIu64 ".%03" PRIu64 "}",
-		feed->lists, feed->watches, feed->events, feed->retries, feed->bytes, feed->list_done,
-		feed->list_total, feed->resync_ms / 1000, feed->resync_ms % 1000);
+		",\"retries\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"listDone\":%" PRIu64
+		",\"listTotal\":%" PRIu64 ",\"resyncSeconds\":%" PRIu64 ".%03" PRIu64 "}",
+		feed->lists, feed->watches, feed->events, feed->retries, feed->bytes,
+		feed->list_done, feed->list_total, feed->resync_ms / 1000, feed->resync_ms % 1000);
 }
 
-static void json_reader(const struct status_reader *reader, struct buf *out)
+static void status_json_reader(const struct status_reader *reader, struct buf *out)
 {
 	buf_printf(out, "{\"pid\":%d", (int)reader->pid);
-	json_text(out, ",\"name\":", reader->name);
+	status_json_text(out, ",\"name\":", reader->name);
 	buf_printf(out,
-		",\"slots\":%" PRIu32 ",\"snapshots\":%" PRIu32 ",\"transactionsBehind\":%" PRIu64 "}",
+		",\"slots\":%" PRIu32 ",\"snapshots\":%" PRIu32 ",\"transactionsBehind\":%" PRIu64
+		"}",
 		reader->slots, reader->snapshots, reader->behind);
 }
 
 int status_json(const struct status *s, struct buf *out)
 {
-	json_store(s, out);
+	status_json_store(s, out);
 	buf_str(out, ",\"processes\":[");
 	for (size_t i = 0; i < STATUS_PROCESSES; i++) {
 		buf_str(out, i ? "," : "");
-		json_process(&s->processes[i], out);
+		status_json_process(&s->processes[i], out);
 	}
 	buf_str(out, "],\"feeds\":[");
 	for (size_t i = 0; i < s->n_feeds; i++) {
 		buf_str(out, i ? "," : "");
-		json_feed(&s->feeds[i], out);
+		status_json_feed(&s->feeds[i], out);
 	}
 	buf_str(out, "],\"readers\":[");
 	for (size_t i = 0; i < s->n_readers; i++) {
 		buf_str(out, i ? "," : "");
-		json_reader(&s->readers[i], out);
+		status_json_reader(&s->readers[i], out);
 	}
 	buf_str(out, "]}\n");
 	return buf_error(out);
@@ -141,11 +143,11 @@ int status_json(const struct status *s, struct buf *out)
 
 /* ---- the command ---- */
 
-/* A store that is refused still has a status: what is wrong with it. */
-static int print_status(struct kinf *kinf, bool json)
+/* Prints the status also if the store was refused: it then says why. */
+static int status_print(struct kinf *kinf, bool json)
 {
-	struct status status;
-	struct buf out = BUF_INIT;
+	CLEANUP(status_release) struct status status;
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
 	int gathered = status_gather(kinf, &status);
 	int r = json ? status_json(&status, &out) : status_text(&status, &out);
 
@@ -156,30 +158,29 @@ static int print_status(struct kinf *kinf, bool json)
 		(void)fprintf(stderr, "Error: %s\n", status.error);
 		exit_status = PROC_FAILED;
 	}
-	status_release(&status);
-	buf_release(&out);
 	return exit_status;
 }
 
 int command_status(int argc, char **argv)
 {
-	/* Kept for the life of the process: the fault handler names it. */
+	/* Kept for the life of the process: the handler of memory faults names it. */
 	static char *directory;
 	struct status_args args = {0};
 	struct config_flags flags = {0};
-	struct kinf *kinf = NULL;
+	CLEANUP(kinf_close) struct kinf *kinf = NULL;
 	int first;
 	const struct options_group groups[] = {
 		{"Options", status_options, ARRAY_SIZE(status_options), &args},
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf status", "",
-		"Prints processes, feeds, store sizes and readers.", groups, ARRAY_SIZE(groups), false};
+		"Prints processes, feeds, store sizes and readers.", groups, ARRAY_SIZE(groups),
+		false};
 	int r = options_parse(&options, argc, argv, &first);
 	bool json = r == 0 && args.output && strcmp(args.output, "json") == 0;
 
 	if (r == 0 && first != argc)
-		r = options_bad(&options, "'%s' is no option", argv[first]);
+		r = options_bad(&options, "'%s' is not an option", argv[first]);
 	if (r == 0 && args.output && !json && strcmp(args.output, "text") != 0)
 		r = options_bad(&options, "output '%s': allowed are text, json", args.output);
 	if (r != 0)
@@ -189,7 +190,5 @@ int command_status(int argc, char **argv)
 		return command_fail(r);
 	proc_catch_faults("kinf", directory);
 	r = kinf_open(directory, &kinf);
-	int status = kinf ? print_status(kinf, json) : command_fail(r);
-	kinf_close(&kinf);
-	return status;
+	return kinf ? status_print(kinf, json) : command_fail(r);
 }

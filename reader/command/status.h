@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `kinf status` knows, gathered once, printed as text or JSON. All of it is a report: pages and
- * reader tables are written by others while we look.
+ * kinf status. The status group: status_gather.c collects everything once into a struct status,
+ * status_text.c prints it for people, status.c as JSON and is the command. Status pages and reader
+ * tables change while they are read, so the numbers need not agree with each other to the last
+ * event.
  */
 #ifndef READER_COMMAND_STATUS_H
 #define READER_COMMAND_STATUS_H
@@ -15,14 +17,14 @@
 
 struct status_process {
 	const char *name; /* "kinf-reflector" */
-	bool looked_for;  /* else nobody knows whether it runs */
-	bool known;       /* it has left a page in this boot */
+	bool searched;    /* false: nothing says whether it runs */
+	bool known;       /* it has left a status page since the machine booted */
 	bool alive;
 	bool responding;  /* alive, and its heartbeat is fresh */
 	struct stats_process page;
-	uint64_t uptime_seconds; /* 0 when it does not run */
-	uint32_t restarts;       /* of the writer of its ring, in this boot */
-	uint64_t counters[STAT_MAX]; /* stats.def; of one that died the last ones */
+	uint64_t uptime_seconds; /* 0 if it does not run */
+	uint32_t restarts; /* starts of the writer of its ring since the machine booted, less one */
+	uint64_t counters[STAT_MAX]; /* stats.def; of a process that died, its last ones */
 };
 #define STATUS_PROCESSES 2
 
@@ -46,7 +48,7 @@ struct status {
 	uint64_t last_event, taken, horizon;
 	bool disk_known;
 	uint64_t disk_free;
-	char error[600]; /* what is wrong with the store, in words; "" when nothing is */
+	char error[600]; /* the first thing that is wrong with the store; "" if nothing is */
 	struct status_process processes[STATUS_PROCESSES];
 	struct kinf_feed_info *feeds;
 	size_t n_feeds;
@@ -54,11 +56,12 @@ struct status {
 	size_t n_readers;
 };
 
-/* 0, or an error with what could be found out in STATUS all the same (error: why not more). */
+/* Collects the status. On an error STATUS holds what could be found out all the same, and the
+ * reason in `error`. */
 int status_gather(struct kinf *kinf, struct status *status);
 void status_release(struct status *status);
 
-/* How a process is, in a word or in its own words. */
+/* Returns the state of a process as a word or, if it publishes one, in its own words. */
 const char *status_process_state(const struct status_process *process);
 
 int status_json(const struct status *status, struct buf *out);

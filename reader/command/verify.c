@@ -15,20 +15,20 @@ struct verify_args {
 
 static const struct option_spec verify_options[] = {
 	{0, "deep", OPTION_FLAG, offsetof(struct verify_args, deep), NULL,
-		"look into every body and compare its terms with the index"},
+		"read every body also, and compare its terms with the index"},
 };
 
-static void print_fault(void *arg, const char *sentence)
+static void verify_print_fault(void *arg, const char *sentence)
 {
 	(void)arg;
 	(void)printf("%s\n", sentence);
 }
 
-static void print_report(const struct verify_report *report)
+static void verify_print_report(const struct verify_report *report)
 {
 	(void)fprintf(stderr,
-		"%" PRIu64 " records, %" PRIu64 " heads, %" PRIu64 " objects, %" PRIu64 " terms, %" PRIu64
-		" postings, %" PRIu64 " bodies looked into%s: %" PRIu64 " fault%s\n",
+		"%" PRIu64 " records, %" PRIu64 " heads, %" PRIu64 " objects, %" PRIu64
+		" terms, %" PRIu64 " postings, %" PRIu64 " bodies read%s: %" PRIu64 " fault%s\n",
 		report->records, report->heads, report->objects, report->terms, report->postings,
 		report->bodies, report->has_index ? "" : "; there is no index", report->faults,
 		report->faults == 1 ? "" : "s");
@@ -36,7 +36,7 @@ static void print_report(const struct verify_report *report)
 
 int command_verify(int argc, char **argv)
 {
-	/* Kept for the life of the process: the fault handler names it. */
+	/* Kept for the life of the process: the handler of memory faults names it. */
 	static char *directory;
 	struct verify_args args = {0};
 	struct config_flags flags = {0};
@@ -47,27 +47,29 @@ int command_verify(int argc, char **argv)
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf verify", "[FEED]",
-		"Cross-checks journal, index, events and rings: one line per fault, and exit 1. Works "
-		"while the daemons run, without them, and on a copy; writes nothing.",
+		"Cross-checks journal, index, events and rings. Prints one line per fault, and "
+		"then exits with 1. "
+		"Works while the daemons run, without them, and on a copy; writes nothing.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 
 	if (r == 0 && argc - first > 1)
-		r = options_bad(&options, "one feed at most");
+		r = options_bad(&options, "write at most one feed");
 	if (r != 0)
 		return command_usage(&options, r);
 	r = command_store(&flags, &directory);
 	if (r < 0)
 		return command_fail(r);
 	proc_catch_faults("kinf", directory);
-	const struct verify_options how = {
-		.deep = args.deep, .feed = argc > first ? argv[first] : NULL, .fault = print_fault};
+	const struct verify_options how = {.deep = args.deep,
+		.feed = argc > first ? argv[first] : NULL,
+		.fault = verify_print_fault};
 	r = verify_store(directory, &how, &report);
 	if (r < 0)
 		return command_fail(r);
 	r = print_flush();
 	if (r < 0)
 		return command_fail(r);
-	print_report(&report);
+	verify_print_report(&report);
 	return report.faults ? PROC_FAILED : PROC_OK;
 }

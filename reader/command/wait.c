@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinf wait FEED [--for synced|live|rv=N|object=NS/NAME] [--timeout D] */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "common/err.h"
 #include "reader/command/command.h"
 
-#define LOOK_AGAIN_MS 50
+#define POLL_MS 50
 
 struct wait_args {
 	const char *condition;
@@ -27,34 +28,36 @@ struct waiting {
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
 	const char *feed;
-	const char *argument; /* of the condition, behind "=" */
+	const char *argument; /* of the condition, after "=" */
 };
 
-/* 1 when it holds, 0 when not, negative on errors. */
-typedef int holds_fn(struct waiting *waiting);
+/* Returns 1 if the condition holds, 0 if not, a negative error. */
+typedef int wait_holds_fn(struct waiting *waiting);
 
-static int see_live(void *arg, const struct kinf_feed_info *status)
+static int wait_clear_live(void *arg, const struct kinf_feed_info *info)
 {
 	bool *live = arg;
 
-	*live = *live && strcmp(status->state, "live") == 0;
+	*live = *live && strcmp(info->state, "live") == 0;
 	return 0;
 }
 
-static int is_live(struct waiting *waiting)
+static int wait_is_live(struct waiting *waiting)
 {
 	bool live = true;
-	int r = kinf_feed_status(waiting->snapshot, waiting->feed, see_live, &live);
+	int r = kinf_feed_status(waiting->snapshot, waiting->feed, wait_clear_live, &live);
 
 	return r == KINF_NO_FEED ? 0 : r < 0 ? r : live;
 }
 
-static int has_object(struct waiting *waiting)
+static int wait_has_object(struct waiting *waiting)
 {
 	AUTO_FREE char *copy = strdup(waiting->argument);
 	char *slash = copy ? strchr(copy, '/') : NULL;
 	struct kinf_object object;
 
+	if (!copy)
+		return err_set(-ENOMEM, "copying the key of an object");
 	if (slash)
 		*slash = '\0';
 	int r = kinf_get(waiting->snapshot, waiting->feed, slash ? copy : NULL,
@@ -62,93 +65,96 @@ static int has_object(struct waiting *waiting)
 	return r == KINF_NO_FEED ? 0 : r < 0 ? r : r == KINF_FOUND;
 }
 
-/* For what the library has no wait for: looks again and again. */
-static int look_until(struct waiting *waiting, holds_fn *holds, uint64_t end_ns)
+static int wait_refresh(struct waiting *waiting)
 {
-	struct timespec pause = {.tv_nsec = LOOK_AGAIN_MS * 1000000L};
+	return waiting->snapshot ? kinf_snapshot_renew(waiting->snapshot) :
+		kinf_snapshot_open(waiting->kinf, &waiting->snapshot);
+}
+
+/* Polls a condition that the library can't wait for. No snapshot is held during a pause. */
+static int wait_poll(struct waiting *waiting, wait_holds_fn *holds, uint64_t end_ns)
+{
+	struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
 
 	for (;;) {
-		int r = waiting->snapshot
-			? kinf_snapshot_renew(waiting->snapshot)
-			: kinf_snapshot_open(waiting->kinf, &waiting->snapshot);
+		int r = wait_refresh(waiting);
 
 		if (r == 0)
 			r = holds(waiting);
 		if (r < 0 || r == 1)
 			return r;
 		if (waiting->snapshot)
-			(void)kinf_snapshot_reset(waiting->snapshot); /* looked at anew below */
+			(void)kinf_snapshot_reset(waiting->snapshot); /* the next turn renews it */
 		if (proc_monotonic_ns() >= end_ns)
-			return ERR_TIMEOUT;
+			return err_set(ERR_TIMEOUT, "waiting");
 		(void)nanosleep(&pause, NULL);
 	}
 }
 
-static int remaining_ms(uint64_t end_ns)
+static int wait_for(struct waiting *waiting, const char *condition, uint64_t end_ns)
 {
-	uint64_t now = proc_monotonic_ns();
+	uint64_t now = proc_monotonic_ns(), left_ms = now < end_ns ? (end_ns - now) / 1000000 : 0;
+	int ms = end_ns == UINT64_MAX ? -1 : left_ms < INT32_MAX ? (int)left_ms : INT32_MAX;
+	const char *equals = strchr(condition, '=');
 
-	if (end_ns == UINT64_MAX)
-		return -1;
-	uint64_t ms = now < end_ns ? (end_ns - now) / 1000000 : 0;
-	return ms < INT32_MAX ? (int)ms : INT32_MAX;
-}
-
-static int wait_for(struct waiting *waiting, const struct wait_args *args, uint64_t end_ns)
-{
-	const char *condition = args->condition ? args->condition : "synced";
-	int ms = remaining_ms(end_ns);
-
+	waiting->argument = equals ? equals + 1 : "";
 	if (!strcmp(condition, "synced"))
 		return kinf_wait_synced(waiting->kinf, &waiting->feed, 1, ms);
-	waiting->argument = strchr(condition, '=') ? strchr(condition, '=') + 1 : "";
 	if (!strncmp(condition, "rv=", 3))
 		return kinf_wait_rv(waiting->kinf, waiting->feed, waiting->argument, ms);
-	return look_until(waiting, !strcmp(condition, "live") ? is_live : has_object, end_ns);
+	return wait_poll(
+		waiting, strcmp(condition, "live") ? wait_has_object : wait_is_live, end_ns);
 }
 
-/* A feed that does not exist yet is waited for; perhaps it was only misspelt. Negative: it is not there,
- * or nobody knows; kinf_error() says why. */
-static int look_for_feed(struct waiting *waiting)
+/* A feed that does not exist yet is waited for. Its name may also be misspelt: a caller that waits
+ * without a timeout is told at once. */
+static void wait_note_missing(struct waiting *waiting)
 {
-	bool live = true;
-	int r = waiting->snapshot ? kinf_snapshot_renew(waiting->snapshot)
-				  : kinf_snapshot_open(waiting->kinf, &waiting->snapshot);
+	struct kinf_feed_info info;
+	char why[COMMAND_TEXT_SIZE];
+	int r = wait_refresh(waiting);
 
 	if (r == 0)
-		r = kinf_feed_status(waiting->snapshot, waiting->feed, see_live, &live);
-	return r;
-}
-
-/* Who waits without end is told at once. */
-static void note_missing(struct waiting *waiting)
-{
-	if (look_for_feed(waiting) == KINF_NO_FEED)
-		(void)fprintf(stderr, "note: waiting; %s\n", kinf_error(waiting->kinf));
+		r = command_first_feed(waiting->snapshot, waiting->feed, &info);
+	if (r == KINF_NO_FEED) {
+		command_explain(waiting->kinf, waiting->feed, r, why);
+		(void)fprintf(stderr, "note: waiting; %s\n", why);
+	}
 	if (waiting->snapshot)
-		(void)kinf_snapshot_reset(waiting->snapshot); /* looked at anew by whoever waits */
+		(void)kinf_snapshot_reset(waiting->snapshot); /* not held while waiting */
 }
 
-static void say_timeout(struct waiting *waiting, const char *condition)
+/* Adds the reason, as far as it is known: no store, no feed, or the state of the feed. */
+static int wait_timed_out(struct waiting *waiting, const char *condition)
 {
-	int r = look_for_feed(waiting);
+	struct kinf_feed_info info;
+	char why[COMMAND_TEXT_SIZE] = "";
+	int r = wait_refresh(waiting);
 
+	if (r == 0)
+		r = command_first_feed(waiting->snapshot, waiting->feed, &info);
+	if (r == 0 && strcmp(info.state, "live") != 0)
+		(void)snprintf(why, sizeof(why), "it is %s%s%s", info.state,
+			*command_why(&info) ? ": " : "", command_why(&info));
+	else if (r != 0)
+		command_explain(waiting->kinf, waiting->feed, r, why);
 	(void)fprintf(stderr, "Error: timed out waiting for %s of %s%s%s\n", condition,
-		waiting->feed, r < 0 ? ": " : "", r < 0 ? kinf_error(waiting->kinf) : "");
+		waiting->feed, *why ? ": " : "", why);
+	return PROC_FAILED;
 }
 
-static bool is_condition(const char *text)
+static bool wait_is_condition(const char *text)
 {
-	return !text || !strcmp(text, "synced") || !strcmp(text, "live") ||
+	return !strcmp(text, "synced") || !strcmp(text, "live") ||
 		(!strncmp(text, "rv=", 3) && text[3]) || (!strncmp(text, "object=", 7) && text[7]);
 }
 
 int command_wait(int argc, char **argv)
 {
-	struct wait_args args = {0};
+	struct wait_args args = {.condition = "synced"};
 	struct config_flags flags = {0};
 	struct waiting waiting = {0};
-	int first;
+	int first, status;
 	const struct options_group groups[] = {
 		{"Options", wait_options, ARRAY_SIZE(wait_options), &args},
 		config_common_options(&flags),
@@ -158,9 +164,10 @@ int command_wait(int argc, char **argv)
 	int r = options_parse(&options, argc, argv, &first);
 
 	if (r == 0 && argc - first != 1)
-		r = options_bad(&options, "one feed is wanted");
-	if (r == 0 && !is_condition(args.condition))
-		r = options_bad(&options, "--for '%s': synced, live, rv=N or object=NS/NAME",
+		r = options_bad(&options, "write one feed");
+	if (r == 0 && !wait_is_condition(args.condition))
+		r = options_bad(&options,
+			"--for '%s': allowed are synced, live, rv=N and object=NS/NAME",
 			args.condition);
 	if (r != 0)
 		return command_usage(&options, r);
@@ -169,13 +176,11 @@ int command_wait(int argc, char **argv)
 	if (command_open_until(&flags, end_ns, &waiting.kinf) < 0)
 		return PROC_FAILED;
 	if (end_ns == UINT64_MAX)
-		note_missing(&waiting);
-	r = wait_for(&waiting, &args, end_ns);
-	if (r == ERR_TIMEOUT)
-		say_timeout(&waiting, args.condition ? args.condition : "synced");
-	else if (r < 0)
-		(void)command_fail_kinf(waiting.kinf);
+		wait_note_missing(&waiting);
+	r = wait_for(&waiting, args.condition, end_ns);
+	status = r >= 0 ? PROC_OK : r == ERR_TIMEOUT ? wait_timed_out(&waiting, args.condition) :
+		command_fail_feed(waiting.kinf, waiting.feed, r);
 	kinf_snapshot_close(&waiting.snapshot);
 	kinf_close(&waiting.kinf);
-	return r < 0 ? PROC_FAILED : PROC_OK;
+	return status;
 }

@@ -152,8 +152,8 @@ static bool is_followed(const struct watch *w, uint32_t feed)
 	return false;
 }
 
-/* The configuration may give a name another namespace while we run. GONE: there is a listed feed that
- * is not followed. One that goes is the follower's to tell. */
+/* The configuration may give a name another namespace while we run. GONE: there is a listed feed
+ * that is not followed. One that goes is the follower's to tell. */
 static int feeds_are_all(struct watch *w)
 {
 	struct kinf_snapshot *snapshot = NULL;
@@ -366,8 +366,8 @@ static bool is_of_feeds(const struct watch *w, const struct cursor_file *cursor)
 	return found == w->n_feeds && cursor->n == w->n_feeds;
 }
 
-/* Makes the follower; after a lapse one that begins with all objects. LAPPED when the cursor's feeds
- * are not these. */
+/* Makes the follower; after a lapse one that begins with all objects. LAPPED when the cursor's
+ * feeds are not these. */
 static int begin(struct watch *w, bool lapsed)
 {
 	CLEANUP(cursor_release) struct cursor_file cursor = {.n = 0};
@@ -465,7 +465,7 @@ int command_watch(int argc, char **argv)
 	struct kinf_query query;
 	int first;
 	const struct options_group groups[] = {
-		{"Which", query_options, n_query_options, &w.args.query},
+		query_options(&w.args.query),
 		{"Options", watch_options, ARRAY_SIZE(watch_options), &w.args},
 		config_common_options(&flags),
 	};

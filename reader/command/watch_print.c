@@ -10,7 +10,8 @@
 #include "reader/handle.h"
 
 static const char *const format_names[WATCH_FORMAT_MAX] = {"table", "name", "json"};
-/* The first is as wide as the widest of the types, MODIFIED, which may come long after the heading. */
+/* The first is as wide as the widest of the types, MODIFIED, which may come long after the
+ * heading. */
 static const char *const heads[] = {"EVENT   ", "NAMESPACE", "NAME", "AGE"};
 
 int watch_format(const char *text, enum watch_format *ret_format)

@@ -11,8 +11,8 @@
 /* Writes SECONDS as "45s", "5m30s", "5d3h". */
 void age_from_seconds(uint64_t seconds, char text[AGE_SIZE]);
 
-/* Writes the time since the RFC 3339 text of SIZE bytes; "<unknown>" if it is no time, "<invalid>" if it lies in the
- * future. */
+/* Writes the time since the RFC 3339 text of SIZE bytes; "<unknown>" if it is no time, "<invalid>"
+ * if it lies in the future. */
 void age_from_time(const char *time_text, size_t size, char text[AGE_SIZE]);
 
 /* Writes the time since TIME_NS (CLOCK_REALTIME). */

@@ -301,7 +301,8 @@ static int take_separated(void *arg, const struct value *value)
 {
 	struct separated *separated = arg;
 
-	if (separated->more && separated->run.template->nodes[separated->run.node].type == NODE_PATH)
+	if (separated->more &&
+		separated->run.template->nodes[separated->run.node].type == NODE_PATH)
 		buf_byte(separated->run.out, ' ');
 	separated->more = true;
 	return take_value(&separated->run, value);
@@ -344,9 +345,9 @@ int template_begin(struct template *template, bool is_list)
 	template->seen = 0;
 	for (size_t i = 0; is_list && i < template->n; i = behind(template, i))
 		if (template->nodes[i].type != NODE_TEXT && !template->nodes[i].items)
-			return err_say(ERR_SYNTAX,
-				"jsonpath: objects are items of a list: {.items[*]...}, {.items[0]...} or "
-				"{range .items[*]}...{end}");
+			return err_say(ERR_SYNTAX, "jsonpath: objects are items of a list: "
+						   "{.items[*]...}, {.items[0]...} or "
+						   "{range .items[*]}...{end}");
 	return 0;
 }
 

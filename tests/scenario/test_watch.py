@@ -276,6 +276,17 @@ def test_server_away_is_said_and_data_stay(simulator, store, watching):
     assert lists(simulator) == 0
 
 
+def test_max_staleness_counts_also_while_the_feed_is_live(simulator, store, watching):
+    """Only a contact within the limit is good enough: a live watch may have been silent for a minute."""
+    simulator.touch("pods")
+    status = lambda: store.feed_status("pods")
+    eventually(lambda: (status()["lastContactSeconds"] or 0) > 1.2, what="a second of silence")
+    assert status()["state"] == "live"
+    refused = store.kinf("get", "pods", "-o", "count", "--max-staleness", "1s")
+    assert refused.status == 1 and refused.stdout == "" and "staler" in refused.stderr, refused
+    assert store.kinf("get", "pods", "-o", "count", "--max-staleness", "1h", check=True).stdout == "40\n"
+
+
 def test_restored_backup_is_noticed(simulator, store, watching):
     """etcd went back in time: what came after the backup must go, in a new journal.
 
