@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
@@ -17,12 +18,13 @@
 
 struct feed {
 	struct index_feed row;
+	bool rv_changed; /* since the row was saved */
 	struct terms *terms;
 };
 
 struct apply {
 	uint32_t magic;
-	bool loaded;
+	bool loaded, rv_changed;
 	const struct processor *p;
 	struct journal *journal;
 	struct index *index;
@@ -327,6 +329,10 @@ static int list_end(
 	if (feed->row.listed == 0)
 		feed->row.listed = record->seq;
 	feed->row.list_begin = 0;
+	if (!(record->flags & RECORD_ABANDONED)) {
+		memset(feed->row.rv, 0, sizeof(feed->row.rv)); /* a list counts even if it is older: etcd was restored */
+		(void)index_feed_set_rv(&feed->row, record->rv);
+	}
 	apply->lists++;
 	publish_list(apply->publish, record, begin);
 	return save_feed(apply, feed);
@@ -387,6 +393,8 @@ static int object_record(
 	int r = change_object(apply, txn, feed, record);
 	if (!r)
 		publish_record(apply->publish, record);
+	if (!r && index_feed_set_rv(&feed->row, record->rv))
+		feed->rv_changed = apply->rv_changed = true;
 	return r;
 }
 
@@ -454,12 +462,28 @@ void apply_count(struct apply *apply)
 	apply->applied = apply->lists = apply->unindexable = 0;
 }
 
+/* Once a batch: most records of a feed have a newer RV. */
+static int save_rvs(struct apply *apply)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && apply->rv_changed && i < apply->n_feeds; i++)
+		if (apply->feeds[i].rv_changed) {
+			apply->feeds[i].rv_changed = false;
+			r = save_feed(apply, &apply->feeds[i]);
+		}
+	apply->rv_changed = false;
+	return r;
+}
+
 static int take_and_commit(struct apply *apply, struct intake *intake, uint64_t *ret_last)
 {
 	int r = index_begin(apply->index);
 
 	if (!r)
 		r = take_records(apply, intake, ret_last);
+	if (!r)
+		r = save_rvs(apply);
 	if (!r && *ret_last)
 		r = index_set_taken(apply->index, *ret_last);
 	if (!r && *ret_last)

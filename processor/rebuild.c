@@ -134,6 +134,7 @@ static int enter_feed(void *arg, const struct feed_definition *definition,
 
 	if (checkpoint->phase == FEED_REMOVED)
 		return 0;
+	index_feed_set_rv(&row, checkpoint->rv); /* an open list has not moved it */
 	int r = apply_add_feed(b->apply, &row, definition);
 	if (!r)
 		r = enter_heads(b, definition->id, checkpoint->list_begin);

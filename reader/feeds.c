@@ -221,7 +221,7 @@ static int feed_status(struct kinf_snapshot *snapshot, const struct report *repo
 	};
 	copy_definition(&feed->definition, ret);
 	copy_contact(&contact, ret);
-	copy_text(ret->resource_version, sizeof(ret->resource_version), feed->checkpoint.rv);
+	copy_text(ret->resource_version, sizeof(ret->resource_version), snapshot_feed_rv(feed));
 	copy_text(ret->state, sizeof(ret->state), bytes_str(feed_state(feed, &contact)));
 	return 0;
 }

@@ -197,8 +197,8 @@ KINF_API const char *kinf_list_continue(struct kinf_listing *list);
 /* How the list is computed, in words ("term 'node-1', 120 postings sorted by key; filter on the body:
  * label selector"). Of a sorted list it is complete after the first kinf_list_next. */
 KINF_API const char *kinf_list_plan(struct kinf_listing *list);
-/* The feed's resourceVersion in this snapshot ("" when several feeds take part). Borrowed from the
- * list. */
+/* Returns the newest known resourceVersion that is not newer than the objects listed, so that a watch
+ * from it misses nothing; "" when several feeds take part or none is known. Borrowed from the list. */
 KINF_API const char *kinf_list_resource_version(struct kinf_listing *list);
 KINF_API void kinf_list_close(struct kinf_listing **list);
 

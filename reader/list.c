@@ -81,7 +81,7 @@ static int list_take_feeds(struct kinf_listing *list, const char *name)
 	qsort(list->feeds, list->n_feeds, sizeof(*list->feeds), compare_feeds);
 	if (list->n_feeds == 1)
 		(void)snprintf(list->resource_version, sizeof(list->resource_version), "%.*s",
-			BYTES_ARG(list->feeds[0].checkpoint.rv));
+			BYTES_ARG(snapshot_feed_rv(&list->feeds[0])));
 	return 0;
 }
 

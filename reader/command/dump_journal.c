@@ -29,6 +29,7 @@ static void put_checkpoint(struct dump *dump, const struct feed_checkpoint *c)
 	dump_number(dump, "listBegin", c->list_begin);
 	dump_number(dump, "listTime", c->list_ns);
 	dump_number(dump, "trimmed", c->trimmed);
+	dump_number(dump, "last", c->last);
 }
 
 static int put_index_feed(struct dump *dump, uint32_t id)
@@ -41,6 +42,7 @@ static int put_index_feed(struct dump *dump, uint32_t id)
 	dump_number(dump, "indexListed", feed.listed);
 	dump_number(dump, "indexListBegin", feed.list_begin);
 	dump_number(dump, "indexObjects", feed.objects);
+	dump_text(dump, "indexRV", bytes_str(feed.rv));
 	dump_flag(dump, "indexRemoved", feed.removed);
 	return 0;
 }

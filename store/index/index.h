@@ -55,12 +55,15 @@ struct index_term {
 	struct bytes value; /* any length; whole */
 };
 
+#define INDEX_RV_SIZE 64
+
 struct index_feed {
 	uint32_t feed;
 	uint64_t listed;     /* seq of its first applied LIST_END, 0: not yet */
 	uint64_t list_begin; /* seq of the open LIST_BEGIN, 0: none */
 	uint64_t objects;
 	bool removed;
+	char rv[INDEX_RV_SIZE]; /* of the state that the index holds; "": not known, or too long */
 };
 
 struct index_meta {
@@ -131,6 +134,8 @@ int index_remove(struct index *index, uint32_t feed, struct bytes key, const str
 int index_set_taken(struct index *index, uint64_t seq);
 
 int index_feed_set(struct index *index, const struct index_feed *feed); /* .objects is ignored */
+/* Sets the row's RV unless RV is older. Returns whether it has changed. */
+bool index_feed_set_rv(struct index_feed *feed, struct bytes rv);
 /* Takes a removed feed out: its definitions with their postings, then its objects, then its row; at
  * most about LIMIT entries at once, AGAIN while there are more. Needs no bodies, so it works even
  * when the journal has none of them any more. */

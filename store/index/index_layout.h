@@ -12,7 +12,7 @@
 #include "store/index/index.h"
 #include "store/journal/journal.h"
 
-#define INDEX_FORMAT 1
+#define INDEX_FORMAT 2
 #define INDEX_MAGIC  0x6b696478u
 
 enum index_database {
@@ -32,7 +32,7 @@ enum index_database {
 #define TERM_BYTES       16
 #define POSTING_KEY      16
 #define STATE_BYTES      48
-#define FEED_BYTES       32
+#define FEED_BYTES       (32 + INDEX_RV_SIZE)
 #define DEFINITION_HEAD  16 /* name and paths follow, each with its NUL */
 
 _Static_assert(NAME_KEY_MAX <= ENV_KEY_MAX && TERM_KEY_MAX <= ENV_KEY_MAX, "keys fit LMDB");

@@ -295,6 +295,18 @@ int index_set_taken(struct index *index, uint64_t seq)
 	return 0;
 }
 
+bool index_feed_set_rv(struct index_feed *feed, struct bytes rv)
+{
+	struct bytes old = bytes_str(feed->rv);
+
+	if (!rv.size || bytes_equal(rv, old) || rv_compare(rv, old) == -1)
+		return false;
+	memset(feed->rv, 0, sizeof(feed->rv));
+	if (rv.size < sizeof(feed->rv))
+		memcpy(feed->rv, rv.data, rv.size);
+	return true;
+}
+
 int index_feed_set(struct index *index, const struct index_feed *feed)
 {
 	struct index_feed_row *row;

@@ -22,7 +22,8 @@ enum {
 	AT_LIST_NS = 16,
 	AT_FIRST_LIST = 24,
 	AT_TRIMMED = 32,
-	CHECKPOINT_HEADER = 40,
+	AT_LAST = 40,
+	CHECKPOINT_HEADER = 48,
 };
 
 const char *feed_phase_name(uint32_t phase)
@@ -174,6 +175,7 @@ int checkpoint_read(struct bytes stored, struct feed_checkpoint *ret_checkpoint)
 		.list_ns = le64_get(p + AT_LIST_NS),
 		.first_list = le64_get(p + AT_FIRST_LIST),
 		.trimmed = le64_get(p + AT_TRIMMED),
+		.last = le64_get(p + AT_LAST),
 		.rv = BYTES(p + CHECKPOINT_HEADER, stored.size - CHECKPOINT_HEADER),
 	};
 	return 0;
@@ -196,6 +198,7 @@ static int row_write(struct txn *txn, const struct feed_row *row)
 	le64_put(p + AT_LIST_NS, c->list_ns);
 	le64_put(p + AT_FIRST_LIST, c->first_list);
 	le64_put(p + AT_TRIMMED, c->trimmed);
+	le64_put(p + AT_LAST, c->last);
 	if (c->rv.size)
 		memcpy(p + CHECKPOINT_HEADER, c->rv.data, c->rv.size);
 	return 0;

@@ -226,6 +226,8 @@ static int append(struct journal *journal, const struct record *record, uint64_t
 						  : append_mark(journal, row, &r);
 	if (journal->error < 0)
 		return journal->error;
+	row->checkpoint.last = r.seq;
+	row->changed = true;
 	*ret_seq = r.seq;
 	return 0;
 }

@@ -114,6 +114,7 @@ struct feed_checkpoint {
 	                         means list again before watching on */
 	uint64_t first_list;  /* seq of the first LIST_END, 0: none yet */
 	uint64_t trimmed;     /* last of its own seqs that was trimmed */
+	uint64_t last;        /* seq of its newest record */
 	struct bytes rv;      /* watch on from here; empty: list */
 };
 
@@ -184,8 +185,8 @@ int journal_add_feed(struct journal *journal, const struct feed_definition *defi
 int journal_rename_feed(struct journal *journal, uint32_t feed, const char *name);
 int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_ns);
 
-/* Moves the checkpoint; list_begin, list_ns, first_list and trimmed are the journal's own and are
- * kept as they are. */
+/* Moves the checkpoint; list_begin, list_ns, first_list, trimmed and last are the journal's own and
+ * are kept as they are. */
 int journal_checkpoint(struct journal *journal, uint32_t feed, uint32_t phase, struct bytes rv);
 
 int journal_set_cluster(struct journal *journal, const char *cluster);

@@ -11,7 +11,7 @@
 #include "common/err.h"
 #include "common/proc.h"
 
-#define JOURNAL_FORMAT 2
+#define JOURNAL_FORMAT 3
 #define MAP_BYTES      ((uint64_t)64 << 30)
 #define OPEN_TRIES     3
 

@@ -74,6 +74,10 @@ struct snapshot_feed {
 	uint64_t visible;
 };
 
+/* Returns the newest resourceVersion that is not newer than the feed's objects in the snapshot; empty
+ * when none is known. Borrowed from FEED. */
+struct bytes snapshot_feed_rv(const struct snapshot_feed *feed);
+
 /*
  * The feeds that NAME stands for, in the order of namespace + "/": NAME is a configured name, or
  * what --watch accepts (pods, po, pod, Pod, deployments.apps).

@@ -274,3 +274,15 @@ int snapshot_feeds(struct snapshot *snapshot, const char *name, struct snapshot_
 	*ret_n = n;
 	return 0;
 }
+
+/* The journal may be ahead of the index. The checkpoint's RV, which bookmarks move also without a record,
+ * counts as long as the journal has changed nothing of the feed since; an open list does not move it. */
+struct bytes snapshot_feed_rv(const struct snapshot_feed *feed)
+{
+	const struct feed_checkpoint *c = &feed->checkpoint;
+	uint64_t changed = c->list_begin ? c->list_begin - 1 : c->last;
+
+	if (!feed->visible)
+		return BYTES_NONE;
+	return c->rv.size && c->rv.size < INDEX_RV_SIZE && changed <= feed->visible ? c->rv : bytes_str(feed->index.rv);
+}

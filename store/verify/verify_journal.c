@@ -219,6 +219,9 @@ static int check_record(struct verify *v, const struct record *record)
 				record->seq, record->feed);
 		return 0;
 	}
+	if (record->seq > feed->checkpoint.last)
+		verify_fault(v, "journal: record %" PRIu64 " of feed %u comes after its last, %" PRIu64,
+			record->seq, record->feed, feed->checkpoint.last);
 	if (is_of_object(record->type))
 		return check_object_record(v, record);
 	if (record->seq <= v->meta.horizon)
@@ -339,6 +342,9 @@ static void check_checkpoint(struct verify *v, const struct verify_feed *feed)
 		verify_fault(v,
 			"journal: feed %u is trimmed up to %" PRIu64 ", the horizon is %" PRIu64,
 			feed->id, c->trimmed, v->meta.horizon);
+	if (c->last >= v->meta.next_seq)
+		verify_fault(v, "journal: the last record of feed %u, %" PRIu64 ", is still to come",
+			feed->id, c->last);
 	if (c->first_list >= v->meta.next_seq)
 		verify_fault(v,
 			"journal: the first list of feed %u ended at %" PRIu64
