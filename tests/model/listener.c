@@ -11,7 +11,7 @@
 
 static bool takes(const struct listener *l, int key, const struct object *object)
 {
-	return l->filtered ? sieve_takes(&l->sieve, key, object) : object->there;
+	return l->filtered ? selection_takes(&l->selection, key, object) : object->there;
 }
 
 static int key_of(const struct kinf_object *object)
@@ -188,8 +188,8 @@ void listener_begin(struct listener *l, uint32_t id, uint64_t seq)
 	l->uncommitted = 0;
 	l->filtered = world_random(world, 2);
 	if (l->filtered) {
-		sieve_random(world, false, &l->sieve);
-		sieve_query(&l->sieve, NULL, &term, &query);
+		selection_random(world, false, &l->selection);
+		selection_query(&l->selection, NULL, &term, &query);
 		options.filter = &query;
 	}
 	memset(l->view, 0, sizeof(l->view));

@@ -6,7 +6,7 @@
 #ifndef TESTS_MODEL_LISTENER_H
 #define TESTS_MODEL_LISTENER_H
 
-#include "tests/model/sieve.h"
+#include "tests/model/selection.h"
 
 #define WATCHERS  6
 #define LISTENERS 3 /* of each */
@@ -17,7 +17,7 @@ struct listener {
 	struct watcher *watcher;
 	struct kinf_handler *handler; /* NULL: none */
 	bool filtered;
-	struct sieve sieve;
+	struct selection selection;
 	struct latest view[KEYS];
 	uint64_t reached;     /* when it was killed; UINT64_MAX: it was not synced */
 	uint64_t uncommitted; /* first change told since the last commit; 0: none */

@@ -81,7 +81,7 @@ static void make_page(const struct world *world, const struct latest state[KEYS]
 	for (int k = 0; k < KEYS; k++) {
 		const struct object *object = &state[k].object;
 
-		if (!sieve_takes(&pages->sieve, k, object))
+		if (!selection_takes(&pages->selection, k, object))
 			continue;
 		if (pages->path)
 			object = object_then(world, &state[k]);
@@ -108,7 +108,7 @@ static bool past_is_lost(const struct world *world, uint32_t id)
 
 static int expected(struct world *world, uint32_t id)
 {
-	int r = reads_expected(world, id, sieve_index(&world->pages.sieve));
+	int r = reads_expected(world, id, selection_index(&world->pages.selection));
 
 	return r == KINF_FOUND && past_is_lost(world, id) ? KINF_GONE : r;
 }
@@ -119,7 +119,7 @@ static void note_living(struct pages *pages, const struct latest state[KEYS])
 {
 	for (int k = 0; k < KEYS; k++) {
 		const struct object *object = &state[k].object;
-		bool taken = sieve_takes(&pages->sieve, k, object);
+		bool taken = selection_takes(&pages->selection, k, object);
 
 		if (!pages->token) {
 			pages->living[k] = taken;
@@ -187,7 +187,7 @@ static void begin(struct world *world)
 		.feed = world_random(world, FEEDS),
 		.limit = world_random(world, 3) ? 1 + world_random(world, 6) : 0,
 		.path = world_random(world, 2) ? world_random(world, PATHS) : 0};
-	sieve_random(world, true, &pages->sieve);
+	selection_random(world, true, &pages->selection);
 }
 
 void pages_end(struct world *world)
@@ -208,7 +208,7 @@ void pages_step(struct world *world)
 		begin(world);
 	uint32_t id = world->model.committed[pages->feed].id;
 	int want = expected(world, id);
-	sieve_query(&pages->sieve, world_feeds[pages->feed], &term, &query);
+	selection_query(&pages->selection, world_feeds[pages->feed], &term, &query);
 	query.limit = pages->limit;
 	query.sort_by = paths[pages->path];
 	query.continue_token = pages->token;

@@ -3,7 +3,7 @@
 #ifndef TESTS_MODEL_READS_H
 #define TESTS_MODEL_READS_H
 
-#include "tests/model/sieve.h"
+#include "tests/model/selection.h"
 
 /* Where an object stands in a list: by the value it is sorted by (0 where it is not), then its key. */
 struct place {
@@ -17,7 +17,7 @@ struct pages {
 	unsigned feed;
 	uint32_t id;    /* of the feed at its first page */
 	uint64_t as_of; /* the event number of then */
-	struct sieve sieve;
+	struct selection selection;
 	unsigned limit; /* 0: none */
 	unsigned path;  /* that it is sorted by; 0: by key */
 	char *token;    /* NULL: it begins */

@@ -177,7 +177,7 @@ static void answer_get(struct world *world, const struct target *target, enum ob
 	buf_str(&key, target->name);
 	pthread_mutex_lock(&world->lock);
 	bool reached = list_await_rv(world, wanted_rv(request), answer);
-	entry = shelf_find(&target->collection->shelf, buf_cstr(&key));
+	entry = keylist_find(&target->collection->keys, buf_cstr(&key));
 	if (reached && entry)
 		version = version_at(entry, world->rv);
 	if (version) {

@@ -39,7 +39,7 @@ uint64_t churn_patch(
 	struct world *world, struct collection *collection, const char *key, struct bytes patch)
 {
 	CLEANUP(buf_release) struct buf merged = BUF_INIT;
-	struct entry *entry = shelf_find(&collection->shelf, key);
+	struct entry *entry = keylist_find(&collection->keys, key);
 
 	if (!entry || entry->newest->deleted)
 		return 0;
@@ -72,11 +72,11 @@ static void change(struct world *world, struct collection *collection, uint64_t 
 	for (uint64_t i = 0; i < count && (entry = collection_any(collection)); i++)
 		apply(world, collection, entry->key);
 	while (!count) {
-		struct shelf_place place = shelf_seek(&collection->shelf, buf_cstr(&key));
+		struct keylist_place place = keylist_seek(&collection->keys, buf_cstr(&key));
 
-		entry = shelf_next(&collection->shelf, &place);
+		entry = keylist_next(&collection->keys, &place);
 		if (entry && !strcmp(entry->key, buf_cstr(&key)))
-			entry = shelf_next(&collection->shelf, &place);
+			entry = keylist_next(&collection->keys, &place);
 		if (!entry)
 			break;
 		buf_reset(&key);

@@ -62,13 +62,13 @@ static void put_rv(struct call *call)
 static void objects_get(struct call *call)
 {
 	struct collection *collection = call->collection;
-	struct shelf_place place = {0, 0};
+	struct keylist_place place = {0, 0};
 	const struct entry *entry;
 	const char *comma = "";
 
 	buf_init(call->out, SIZE_MAX / 2);
 	buf_byte(call->out, '[');
-	while ((entry = shelf_next(&collection->shelf, &place))) {
+	while ((entry = keylist_next(&collection->keys, &place))) {
 		const struct version *version = version_at(entry, call->world->rv);
 
 		if (!version || (*call->rest && strcmp(call->rest, entry->key)))

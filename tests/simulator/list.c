@@ -46,35 +46,35 @@ static void list_free(void *arg)
 /* ---- walking --------------------------------------------------------------------------------- */
 
 /* Where the list goes on: behind `last`. */
-static struct shelf_place resume(struct list *list)
+static struct keylist_place resume(struct list *list)
 {
-	const struct shelf *shelf = &list->view.collection->shelf;
+	const struct keylist *keys = &list->view.collection->keys;
 	const char *last = buf_cstr(&list->last);
-	struct shelf_place place = shelf_seek(shelf, last), next = place;
-	const struct entry *entry = shelf_next(shelf, &next);
+	struct keylist_place place = keylist_seek(keys, last), next = place;
+	const struct entry *entry = keylist_next(keys, &next);
 
 	return entry && !strcmp(entry->key, last) ? next : place;
 }
 
 /* The next entry of the scope, or NULL. */
-static const struct entry *step(const struct list *list, struct shelf_place *place)
+static const struct entry *step(const struct list *list, struct keylist_place *place)
 {
-	const struct entry *entry = shelf_next(&list->view.collection->shelf, place);
+	const struct entry *entry = keylist_next(&list->view.collection->keys, place);
 
 	return entry && view_covers(&list->view, entry->key) ? entry : NULL;
 }
 
 /* Objects of the scope from PLACE on, at the list's RV. Everything is counted at once when nothing
  * changed since and all of it is asked for. */
-static uint64_t count_from(struct list *list, struct shelf_place place)
+static uint64_t count_from(struct list *list, struct keylist_place place)
 {
 	const struct collection *collection = list->view.collection;
 	const struct entry *entry;
 	uint64_t n = 0;
 
-	if (!*list->view.prefix && collection->live == collection->shelf.count &&
+	if (!*list->view.prefix && collection->live == collection->keys.count &&
 		collection_after(collection, list->rv) == collection->end)
-		return shelf_left(&collection->shelf, place);
+		return keylist_left(&collection->keys, place);
 	while ((entry = step(list, &place)))
 		n += version_at(entry, list->rv) != NULL;
 	return n;
@@ -83,7 +83,7 @@ static uint64_t count_from(struct list *list, struct shelf_place place)
 /* Finds where a page of LIMIT objects ends, and the token for what is behind it. */
 static void cut_page(struct list *list, int64_t limit)
 {
-	struct shelf_place place = resume(list), behind = place;
+	struct keylist_place place = resume(list), behind = place;
 	const struct entry *entry, *last = NULL;
 
 	for (int64_t n = 0; (entry = step(list, &place));) {
@@ -169,7 +169,7 @@ static void put_tail(struct list *list)
 
 static void put_items(struct list *list)
 {
-	struct shelf_place place = resume(list);
+	struct keylist_place place = resume(list);
 	const struct entry *entry = NULL;
 
 	while (list->piece.size < PIECE) {

@@ -116,13 +116,13 @@ static void put_change(struct watch *watch, const struct version *version)
 
 static void put_initial(struct watch *watch)
 {
-	const struct shelf *shelf = &watch->view.collection->shelf;
+	const struct keylist *keys = &watch->view.collection->keys;
 	const char *last = buf_cstr(&watch->last);
-	struct shelf_place place = shelf_seek(shelf, last);
+	struct keylist_place place = keylist_seek(keys, last);
 	const struct entry *entry;
 
 	while (watch->piece.size < PIECE) {
-		entry = shelf_next(shelf, &place);
+		entry = keylist_next(keys, &place);
 		if (!entry || !view_covers(&watch->view, entry->key)) {
 			watch->initial = false;
 			if (watch->end_marked)

@@ -156,7 +156,7 @@ void pin_drop(struct pin *pin)
 
 static void drop_entry(struct collection *collection, struct entry *entry)
 {
-	shelf_remove(&collection->shelf, entry);
+	keylist_remove(&collection->keys, entry);
 	free(entry);
 }
 
@@ -226,14 +226,14 @@ static void log_append(struct collection *collection, struct version *version)
 
 static struct entry *entry_for(struct collection *collection, const char *key)
 {
-	struct entry *entry = shelf_find(&collection->shelf, key);
+	struct entry *entry = keylist_find(&collection->keys, key);
 	size_t size = strlen(key) + 1;
 
 	if (entry)
 		return entry;
 	entry = memory_take(sizeof(*entry) + size);
 	memcpy(entry->key, key, size);
-	shelf_insert(&collection->shelf, entry);
+	keylist_insert(&collection->keys, entry);
 	return entry;
 }
 
@@ -300,7 +300,7 @@ uint64_t world_put(struct world *world, struct collection *collection, struct by
 uint64_t world_delete(struct world *world, struct collection *collection, const char *key)
 {
 	CLEANUP(buf_release) struct buf last = BUF_INIT;
-	struct entry *entry = shelf_find(&collection->shelf, key);
+	struct entry *entry = keylist_find(&collection->keys, key);
 
 	if (!entry || !entry->newest || entry->newest->deleted)
 		return 0;
@@ -314,9 +314,9 @@ struct entry *collection_any(struct collection *collection)
 	if (!collection->live)
 		return NULL;
 	for (;;) {
-		size_t n = (size_t)random() % collection->shelf.count;
-		struct shelf_place place = shelf_nth(&collection->shelf, n);
-		struct entry *entry = shelf_next(&collection->shelf, &place);
+		size_t n = (size_t)random() % collection->keys.count;
+		struct keylist_place place = keylist_nth(&collection->keys, n);
+		struct entry *entry = keylist_next(&collection->keys, &place);
 
 		if (!entry->newest->deleted)
 			return entry;
@@ -424,17 +424,17 @@ struct world *world_new(void)
 
 static void collection_release(struct collection *collection)
 {
-	struct shelf_place place = {0, 0};
+	struct keylist_place place = {0, 0};
 	struct entry *entry;
 
-	while ((entry = shelf_next(&collection->shelf, &place))) {
+	while ((entry = keylist_next(&collection->keys, &place))) {
 		for (struct version *version = entry->newest, *older; version; version = older) {
 			older = version->older;
 			free(version);
 		}
 		free(entry);
 	}
-	shelf_release(&collection->shelf);
+	keylist_release(&collection->keys);
 	free(collection->log);
 	kind_free(&collection->kind);
 }

@@ -21,7 +21,7 @@
 #include <pthread.h>
 
 #include "tests/simulator/object.h"
-#include "tests/simulator/shelf.h"
+#include "tests/simulator/keylist.h"
 
 #define WORLD_KINDS_MAX 64
 
@@ -44,7 +44,7 @@ struct pin {
 struct collection {
 	const struct kind *kind;
 	bool gone; /* its definition was deleted: not served, and its watches end */
-	struct shelf shelf;
+	struct keylist keys;
 	size_t live;          /* objects that exist now */
 	struct version **log; /* changes in RV order: log[begin..end) */
 	size_t begin, end, capacity;

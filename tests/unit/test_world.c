@@ -39,7 +39,7 @@ static unsigned value_at(struct world *world, unsigned key, uint64_t rv)
 	const struct version *version;
 
 	(void)snprintf(name, sizeof(name), "n/k%02u", key);
-	entry = shelf_find(&widgets(world)->shelf, name);
+	entry = keylist_find(&widgets(world)->keys, name);
 	version = entry ? version_at(entry, rv) : NULL;
 	if (!version)
 		return 0;
@@ -143,9 +143,9 @@ Test(world, trimmed_deletion_takes_the_key_with_it)
 
 	put(world, 1, 1);
 	cr_assert_gt(world_delete(world, widgets(world), "n/k01"), 0);
-	cr_assert_eq(widgets(world)->shelf.count, 1);
+	cr_assert_eq(widgets(world)->keys.count, 1);
 	world_compact(world, 0);
-	cr_assert_eq(widgets(world)->shelf.count, 0);
+	cr_assert_eq(widgets(world)->keys.count, 0);
 }
 
 Test(world, object_without_name_or_namespace_is_refused)

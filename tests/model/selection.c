@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/model/sieve.h"
+#include "tests/model/selection.h"
 
 #include <stdio.h>
 
@@ -7,7 +7,7 @@
 
 static const char *const indexes[TERM_KINDS] = {NULL, "namespace", "label", "node", "pair"};
 
-static void write_labels(struct sieve *s)
+static void write_labels(struct selection *s)
 {
 	unsigned a = s->label_node, b = s->other_label;
 
@@ -23,7 +23,7 @@ static void write_labels(struct sieve *s)
 		(void)snprintf(s->labels, sizeof(s->labels), "n");
 }
 
-static void write_fields(struct sieve *s)
+static void write_fields(struct selection *s)
 {
 	unsigned node = s->field_node;
 
@@ -39,7 +39,7 @@ static void write_fields(struct sieve *s)
 			node);
 }
 
-static void write_term(struct sieve *s)
+static void write_term(struct selection *s)
 {
 	if (s->term == TERM_NAMESPACE)
 		(void)snprintf(s->value, sizeof(s->value), "ns%d", s->term_key % KEY_GROUPS);
@@ -57,11 +57,11 @@ static unsigned kind(struct world *world, unsigned kinds)
 	return world_random(world, 3) ? 0 : world_random(world, kinds);
 }
 
-void sieve_random(struct world *world, bool terms, struct sieve *ret_sieve)
+void selection_random(struct world *world, bool terms, struct selection *ret_selection)
 {
-	struct sieve *s = ret_sieve;
+	struct selection *s = ret_selection;
 
-	*s = (struct sieve){.group = -1, .tens = -1};
+	*s = (struct selection){.group = -1, .tens = -1};
 	if (world_random(world, 4) == 0)
 		s->group = (int)world_random(world, KEY_GROUPS);
 	if (world_random(world, 6) == 0)
@@ -86,7 +86,7 @@ void sieve_random(struct world *world, bool terms, struct sieve *ret_sieve)
 
 /* ---- what the model says ---- */
 
-static bool takes_label(const struct sieve *s, unsigned node)
+static bool takes_label(const struct selection *s, unsigned node)
 {
 	switch (s->label) {
 	case LABEL_IS:
@@ -101,7 +101,7 @@ static bool takes_label(const struct sieve *s, unsigned node)
 	}
 }
 
-static bool takes_field(const struct sieve *s, int key, unsigned node)
+static bool takes_field(const struct selection *s, int key, unsigned node)
 {
 	switch (s->field) {
 	case FIELD_NODE:
@@ -117,7 +117,7 @@ static bool takes_field(const struct sieve *s, int key, unsigned node)
 	}
 }
 
-static bool takes_term(const struct sieve *s, int key, unsigned node)
+static bool takes_term(const struct selection *s, int key, unsigned node)
 {
 	switch (s->term) {
 	case TERM_NAMESPACE:
@@ -132,7 +132,7 @@ static bool takes_term(const struct sieve *s, int key, unsigned node)
 	}
 }
 
-bool sieve_takes(const struct sieve *s, int key, const struct object *object)
+bool selection_takes(const struct selection *s, int key, const struct object *object)
 {
 	return object->there && (s->group < 0 || key % KEY_GROUPS == s->group) &&
 		(s->tens < 0 || key / 10 == s->tens) && takes_label(s, object->node) &&
@@ -146,7 +146,7 @@ static const char *text(const char *text)
 	return *text ? text : NULL;
 }
 
-void sieve_query(const struct sieve *s, const char *feed, struct kinf_term *term,
+void selection_query(const struct selection *s, const char *feed, struct kinf_term *term,
 	struct kinf_query *ret_query)
 {
 	*term = (struct kinf_term){indexes[s->term], s->value};
@@ -162,7 +162,7 @@ void sieve_query(const struct sieve *s, const char *feed, struct kinf_term *term
 	};
 }
 
-const char *sieve_index(const struct sieve *s)
+const char *selection_index(const struct selection *s)
 {
 	return indexes[s->term];
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A random selection of objects: as a query for libkinf, and as a question to the model. */
-#ifndef TESTS_MODEL_SIEVE_H
-#define TESTS_MODEL_SIEVE_H
+#ifndef TESTS_MODEL_SELECTION_H
+#define TESTS_MODEL_SELECTION_H
 
 #include "reader/kinf.h"
 #include "tests/model/model.h"
 
 struct world;
 
-struct sieve {
+struct selection {
 	int group; /* of the namespace; -1: all */
 	int tens;  /* prefix "k0" or "k1"; -1: none */
-	enum sieve_label {
+	enum selection_label {
 		LABEL_ANY,
 		LABEL_IS,
 		LABEL_IS_NOT,
@@ -20,8 +20,8 @@ struct sieve {
 		LABEL_EXISTS,
 		LABEL_KINDS
 	} label;
-	enum sieve_field { FIELD_ANY, FIELD_NODE, FIELD_NOT_NODE, FIELD_NOT_NAME, FIELD_BOTH, FIELD_KINDS } field;
-	enum sieve_term { TERM_NONE, TERM_NAMESPACE, TERM_LABEL, TERM_NODE, TERM_PAIR, TERM_KINDS } term;
+	enum selection_field { FIELD_ANY, FIELD_NODE, FIELD_NOT_NODE, FIELD_NOT_NAME, FIELD_BOTH, FIELD_KINDS } field;
+	enum selection_term { TERM_NONE, TERM_NAMESPACE, TERM_LABEL, TERM_NODE, TERM_PAIR, TERM_KINDS } term;
 	unsigned label_node, other_label, field_node, term_node;
 	int field_key, term_key;
 	/* The same as texts; "": not asked for. */
@@ -29,12 +29,12 @@ struct sieve {
 };
 
 /* TERMS false: built-in indexes only, which are always there. */
-void sieve_random(struct world *world, bool terms, struct sieve *ret_sieve);
-bool sieve_takes(const struct sieve *sieve, int key, const struct object *object);
-/* Borrows from SIEVE and TERM. */
-void sieve_query(const struct sieve *sieve, const char *feed, struct kinf_term *term,
+void selection_random(struct world *world, bool terms, struct selection *ret_selection);
+bool selection_takes(const struct selection *selection, int key, const struct object *object);
+/* Borrows from SELECTION and TERM. */
+void selection_query(const struct selection *selection, const char *feed, struct kinf_term *term,
 	struct kinf_query *ret_query);
 /* The index it needs; NULL: none. */
-const char *sieve_index(const struct sieve *sieve);
+const char *selection_index(const struct selection *selection);
 
 #endif
