@@ -17,9 +17,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-import own
+import client_go
 import report
-import versus
+import synthetic
 from machine import note
 
 LARGE_BYTES = 16 * 2**30
@@ -43,11 +43,11 @@ def main(build):
     if max(figures["before"]["load_average"][:1]) > 0.5:
         note(f"the machine is busy (load {figures['before']['load_average'][0]:.1f}): latencies and rates are worse than they are")
     if os.environ.get("BENCH_OWN") != "0":
-        figures["own"] = own.measure(build, is_large())
-        report.add_own(table, figures["own"])
-    if versus.is_possible():
-        figures["versus"] = versus.measure(build)
-        report.add_versus(table, figures["versus"])
+        figures["synthetic"] = synthetic.measure(build, is_large())
+        report.add_synthetic(table, figures["synthetic"])
+    if client_go.is_possible():
+        figures["client_go"] = client_go.measure(build)
+        report.add_client_go(table, figures["client_go"])
     else:
         note("not side by side with client-go: set KINF_BASELINE to its measuring program and KUBECONFIG to a cluster")
     figures["after"] = conditions()

@@ -22,15 +22,15 @@ class Table:
         return [dict(zip(("what", "measured", "bar", "reached"), row)) for row in self.rows]
 
 
-def add_own(table, own):
-    for n, figures in own["sizes"].items():
+def add_synthetic(table, synthetic):
+    for n, figures in synthetic["sizes"].items():
         add_size(table, int(n), figures)
-    small = own["small"]
+    small = synthetic["small"]
     table.add("store size / JSON, 20,000 objects of 1.2 kB", f"{small['used_to_json']:.2f}", "2.5",
               small["used_to_json"] <= 2.5)
-    add_queue(table, own["queue"])
-    add_churn(table, own["churn"])
-    add_growth(table, own["sizes"])
+    add_queue(table, synthetic["queue"])
+    add_churn(table, synthetic["churn"])
+    add_growth(table, synthetic["sizes"])
 
 
 def add_size(table, n, figures):
@@ -131,8 +131,8 @@ def add_growth(table, sizes):
         table.add(f"growth, 1M against 10k: {what}", f"{factor:.2f}x", "2x", factor <= 2)
 
 
-def add_versus(table, versus):
-    sync, medians = versus["sync"], versus["sync"]["median"]
+def add_client_go(table, client_go):
+    sync, medians = client_go["sync"], client_go["sync"]["median"]
     ours, n = medians["kinf"], int(medians["kinf"]["objects"])
     for name, bar, what in (("typed", 1 / 3, "typed, its default"), ("typed_list", 1, "typed by LIST"),
                             ("dynamic", 1 / 10, "dynamic")):
@@ -143,9 +143,9 @@ def add_versus(table, versus):
         peak = ours[f"{who}_peak_private_mib"]
         table.add(f"same: peak private memory, {who} (client-go: {medians['typed']['peak_mib']:.0f} MiB)",
                   f"{peak:.1f} MiB", "64 MiB", peak <= 64)
-    table.add("restart of both daemons: LISTs at the server", f"{versus['restart']['lists_after_restart']:.0f}", "0",
-              versus["restart"]["lists_after_restart"] == 0)
-    ours, theirs = versus["latency"]["median"]["kinf"], versus["latency"]["median"]["typed"]
+    table.add("restart of both daemons: LISTs at the server", f"{client_go['restart']['lists_after_restart']:.0f}", "0",
+              client_go["restart"]["lists_after_restart"] == 0)
+    ours, theirs = client_go["latency"]["median"]["kinf"], client_go["latency"]["median"]["typed"]
     for rank, factor in (("p50", 0.5), ("p99", 1)):
         value, bar = ours[f"read_to_follower_{rank}_us"], theirs[f"read_to_handler_{rank}_us"] * factor
         table.add(f"watch bytes read to event, {rank}", f"{value:.0f} us", f"{bar:.0f} us", value < bar)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 The cache against the server, object by object, as JSON texts: numbers by their spelling, keys in
-their order (harness/text.py).
+their order (harness/exact_json.py).
 """
 
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scenario"))
-from harness.text import first_difference, members, read  # noqa: E402
+from harness.exact_json import first_difference, members, read  # noqa: E402
 
 
 def field(value, *names):

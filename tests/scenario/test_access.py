@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from harness.door import UNAUTHORIZED, Door
+from harness.reverse_proxy import UNAUTHORIZED, Door
 from harness.store import whole
 
 QUICK = {"backoff": {"min": "50ms", "max": "200ms"}}

@@ -8,7 +8,7 @@ import pytest
 from harness import eventually
 from harness.objects import ODD_VALUES, odd_widget
 from harness.store import whole
-from harness.text import members, read
+from harness.exact_json import members, read
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import ssl
 
 import pytest
 
-from harness.door import Door
+from harness.reverse_proxy import Door
 from harness.proxy import ConnectProxy, SocksProxy
 from harness.store import whole
 

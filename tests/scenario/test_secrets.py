@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness import eventually
-from harness.door import UNAUTHORIZED, Door
+from harness.reverse_proxy import UNAUTHORIZED, Door
 from harness.proxy import ConnectProxy
 from harness.store import whole
 

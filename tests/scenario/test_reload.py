@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Policies that are changed while the reflector runs (SIGHUP): they count from the next request on, and cost none.
 
-maxObjectSize: test_hostile.py, c67; streamingLists: test_stream.py; listConcurrency: test_connections.py."""
+maxObjectSize: test_hostile.py, c67; streamingLists: test_streaming_list.py; listConcurrency: test_connections.py."""
 
 import json
 import signal

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from harness.door import Door
+from harness.reverse_proxy import Door
 from harness.store import whole
 
 FORBIDDEN = 403, json.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",

@@ -3,7 +3,7 @@
 
 import pytest
 
-from harness.text import first_difference, read
+from harness.exact_json import first_difference, read
 
 
 @pytest.mark.parametrize(
