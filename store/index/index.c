@@ -9,7 +9,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
-#include "store/index/index_layout.h"
+#include "store/index/index_internal.h"
 
 #define OPEN_TRIES 3
 #define MAP_BYTES ((uint64_t)64 << 30)

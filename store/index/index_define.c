@@ -8,7 +8,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "store/index/index_layout.h"
+#include "store/index/index_internal.h"
 
 /* ---- definitions ---- */
 

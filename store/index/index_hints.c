@@ -8,7 +8,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "store/index/index_layout.h"
+#include "store/index/index_internal.h"
 
 static struct hints_of identity(const struct index *index, const uint8_t journal[16])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/index/index_layout.h"
+#include "store/index/index_internal.h"
 
 #include "common/buf.h"
 #include "common/check.h"

@@ -9,7 +9,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "store/index/index_layout.h"
+#include "store/index/index_internal.h"
 
 #define WALK_MAGIC 0x6b69776bu
 

@@ -9,7 +9,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
-#include "store/index/index_layout.h"
+#include "store/index/index_internal.h"
 
 /* After an error the transaction does nothing more, and commit becomes an abort. */
 int index_keep_error(struct index *index, int r)

@@ -8,7 +8,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "store/index/index_layout.h"
+#include "store/index/index_internal.h"
 
 typedef int row_fn(struct verify *v, struct bytes key, struct bytes value);
 

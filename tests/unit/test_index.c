@@ -8,7 +8,7 @@
 
 #include "common/buf.h"
 #include "common/err.h"
-#include "store/index/index_layout.h"
+#include "store/index/index_internal.h"
 #include "store/journal/journal.h"
 #include "tests/unit/index_rig.h"
 

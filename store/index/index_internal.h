@@ -3,8 +3,8 @@
  * What the files of the index share: the databases, the encoding of keys and rows
  * (FORMAT.md, Index) and the handle. Nobody else includes this.
  */
-#ifndef STORE_INDEX_INDEX_LAYOUT_H
-#define STORE_INDEX_INDEX_LAYOUT_H
+#ifndef STORE_INDEX_INDEX_INTERNAL_H
+#define STORE_INDEX_INDEX_INTERNAL_H
 
 #include "store/index/changes.h"
 #include "store/env/generation.h"
