@@ -4,15 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,46 +35,6 @@ enum proc_exit proc_exit_of(int error)
 	default:
 		return PROC_TEMPORARY;
 	}
-}
-
-/* ---- signals ------------------------------------------------------------------------------------- */
-
-int proc_signals_open(void)
-{
-	struct sigaction ignore = {.sa_handler = SIG_IGN};
-	sigset_t set;
-
-	(void)sigemptyset(&set);
-	(void)sigaddset(&set, SIGTERM);
-	(void)sigaddset(&set, SIGINT);
-	(void)sigaddset(&set, SIGHUP);
-	(void)sigaddset(&set, SIGCHLD);
-	if (sigaction(SIGPIPE, &ignore, NULL) < 0)
-		return err_set(-errno, "ignoring SIGPIPE");
-	int r = pthread_sigmask(SIG_BLOCK, &set, NULL);
-	if (r)
-		return err_set(-r, "blocking signals");
-	int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-	return fd < 0 ? err_set(-errno, "signalfd") : fd;
-}
-
-int proc_signals_next(int fd)
-{
-	struct signalfd_siginfo info;
-	ssize_t n = read(fd, &info, sizeof(info));
-
-	return n == (ssize_t)sizeof(info) ? (int)info.ssi_signo : 0;
-}
-
-void proc_signals_reset(void)
-{
-	struct sigaction usual = {.sa_handler = SIG_DFL};
-	sigset_t kept;
-
-	(void)sigemptyset(&kept);
-	(void)sigaddset(&kept, SIGHUP);
-	(void)sigaction(SIGPIPE, &usual, NULL);
-	(void)sigprocmask(SIG_SETMASK, &kept, NULL);
 }
 
 /* ---- one instance per role ------------------------------------------------------------------------ */
@@ -137,95 +92,6 @@ bool proc_is_locked(int directory_fd, const char *name)
 	if (fcntl(fd, F_OFD_GETLK, &lock) < 0)
 		return true;
 	return lock.l_type != F_UNLCK;
-}
-
-/* ---- the service manager and the supervisor ------------------------------------------------------- */
-
-/* A path, or with a leading @ a name in the abstract namespace; 0 when it is neither or too long. */
-static socklen_t notify_address(const char *path, struct sockaddr_un *ret_address)
-{
-	size_t size = strlen(path);
-
-	if ((path[0] != '/' && path[0] != '@') || size < 2 || size >= sizeof(ret_address->sun_path))
-		return 0;
-	*ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
-	memcpy(ret_address->sun_path, path, size);
-	if (path[0] == '@')
-		ret_address->sun_path[0] = '\0';
-	else
-		size++; /* a path travels with its NUL */
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size);
-}
-
-void proc_notify(const char *state)
-{
-	const char *path = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un address;
-	socklen_t size = path ? notify_address(path, &address) : 0;
-
-	if (!size)
-		return;
-	AUTO_FD int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	/* A manager that does not listen is not our error. */
-	if (fd >= 0)
-		(void)sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT,
-			(struct sockaddr *)&address, size);
-}
-
-int proc_death_fd(void)
-{
-	const char *text = getenv("KINF_DEATH_FD");
-	uint64_t fd;
-
-	if (!text || decimal_parse(bytes_str(text), INT32_MAX, &fd) < 0)
-		return -1;
-	/* Also fails when there is no such fd. Our own children must not hold it open. */
-	if (fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
-		return -1;
-	return (int)fd;
-}
-
-/* ---- faults in mapped files ----------------------------------------------------------------------- */
-
-/* Made before anything can fault: the handler only writes it. */
-static struct {
-	char text[512];
-	size_t size;
-} fault_lines[2];
-
-static uint8_t fault_stack[64 * 1024];
-
-static void on_fault(int number)
-{
-	int i = number == SIGBUS;
-	ssize_t n = write(STDERR_FILENO, fault_lines[i].text, fault_lines[i].size);
-
-	(void)n; /* nobody left to tell */
-	_exit(PROC_INTERNAL);
-}
-
-static void make_line(int i, const char *program, const char *store, const char *what)
-{
-	int n = snprintf(fault_lines[i].text, sizeof(fault_lines[i].text),
-		"%s: memory fault (%s); the store '%.300s' may be damaged, run 'kinf verify'\n",
-		program, what, store);
-
-	fault_lines[i].size = (size_t)n < sizeof(fault_lines[i].text) ? (size_t)n :
-		sizeof(fault_lines[i].text) - 1;
-}
-
-void proc_catch_faults(const char *program, const char *store)
-{
-	make_line(0, program, store, "SIGSEGV");
-	make_line(1, program, store, "SIGBUS: a file was cut short, or its disk is full or failing");
-	/* An own stack, so that a stack overflow can be told too. Without one the handler still
-	 * runs on the usual stack. */
-	stack_t stack = {.ss_sp = fault_stack, .ss_size = sizeof(fault_stack)};
-	(void)sigaltstack(&stack, NULL);
-	struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_ONSTACK | (int)SA_RESETHAND};
-	(void)sigemptyset(&action.sa_mask);
-	(void)sigaction(SIGSEGV, &action, NULL); /* fails only for unknown signals */
-	(void)sigaction(SIGBUS, &action, NULL);
 }
 
 /* ---- clocks, boot, processes, randomness ---------------------------------------------------------- */

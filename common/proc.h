@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a daemon is, apart from its work: signals as a file descriptor, one instance per role,
- * service notification, exit statuses.
- */
+/* Facts about processes: exit statuses, one instance per role, clocks, boot, randomness. */
 #ifndef COMMON_PROC_H
 #define COMMON_PROC_H
 
@@ -22,17 +19,6 @@ enum proc_exit {
 /* With which of them a daemon ends because of ERROR: its supervisor acts on it. */
 enum proc_exit proc_exit_of(int error);
 
-/* Blocks SIGTERM, SIGINT, SIGHUP, SIGCHLD and returns a non-blocking fd that reports them; ignores
- * SIGPIPE. Negative errno. */
-int proc_signals_open(void);
-
-/* Next signal number from the fd, 0 when none. */
-int proc_signals_next(int fd);
-
-/* For a child between fork and exec: SIGPIPE as usual, nothing blocked but SIGHUP, which may come before
- * the child opens its signals, and then waits for that. Async-signal-safe. */
-void proc_signals_reset(void);
-
 /* Takes the role's lock on DIRECTORY_FD/NAME, created 0600, our pid written into it. Returns the fd
  * to keep open for life (the kernel frees the lock with the last copy of it, so give it to no
  * child), or ERR_LOCKED with the holder's pid in the sentence. The file is never removed.
@@ -42,18 +28,6 @@ int proc_lock(int directory_fd, const char *name);
 /* The lock is held by somebody; nothing is taken, so no daemon that starts just then is disturbed.
  * True also where we may not look. */
 bool proc_is_locked(int directory_fd, const char *name);
-
-/* sd_notify(3) without the library: STATE such as "READY=1". Nothing happens without
- * $NOTIFY_SOCKET. */
-void proc_notify(const char *state);
-
-/* Ends this process when the parent dies: fd inherited from the supervisor becomes readable (EOF).
- * -1 when there is no supervisor (KINF_DEATH_FD not set). */
-int proc_death_fd(void);
-
-/* SIGSEGV and SIGBUS inside mapped files: say so in one line naming STORE and exit PROC_INTERNAL
- * instead of dumping core. For our own programs, not for the library. STORE must stay valid. */
-void proc_catch_faults(const char *program, const char *store);
 
 /* Monotonic and wall clock, nanoseconds. */
 uint64_t proc_monotonic_ns(void);

@@ -7,9 +7,10 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "common/cleanup.h"
 #include "common/check.h"
+#include "common/cleanup.h"
 #include "common/daemon/daemon.h"
+#include "common/daemon/faults.h"
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
@@ -165,7 +166,7 @@ static int app_open(struct app *app)
 	app->p.config = config;
 	app->p.stats = app->daemon->stats;
 	home_guard_file(app->p.home, app->daemon->program->status_page);
-	proc_catch_faults(app->daemon->program->name, home_path(app->p.home));
+	faults_catch(app->daemon->program->name, home_path(app->p.home));
 	LOG(daemon_started, .daemon = app->daemon->program->name, .pid = getpid(),
 		.store = home_path(app->p.home));
 	if (env_library_fault())

@@ -8,6 +8,7 @@
 
 #include "common/check.h"
 #include "common/cleanup.h"
+#include "common/daemon/faults.h"
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
@@ -75,7 +76,7 @@ static int open_store(struct loop *loop)
 		r = home_take_role(loop->home, HOME_REFLECTOR);
 	if (r < 0)
 		return r;
-	proc_catch_faults(loop->daemon->program->name, home_path(loop->home));
+	faults_catch(loop->daemon->program->name, home_path(loop->home));
 	r = daemon_open_page(loop->daemon, home_runtime_fd(loop->home));
 	if (r < 0)
 		return err_add(r, "the runtime directory '%s'", home_runtime(loop->home));

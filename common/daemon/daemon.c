@@ -8,6 +8,8 @@
 
 #include "common/check.h"
 #include "common/cleanup.h"
+#include "common/daemon/parent.h"
+#include "common/daemon/signals.h"
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/log.h"
@@ -24,7 +26,7 @@ int daemon_attend(struct daemon *d)
 	struct pollfd parent = {.fd = d->parent_fd, .events = POLLIN};
 
 	d->ticked_ns = proc_monotonic_ns();
-	for (int number; (number = proc_signals_next(d->signals_fd)) > 0;) {
+	for (int number; (number = signals_next(d->signals_fd)) > 0;) {
 		d->stop |= number == SIGTERM || number == SIGINT;
 		d->reload |= number == SIGHUP;
 	}
@@ -35,7 +37,7 @@ int daemon_attend(struct daemon *d)
 	stats_heartbeat(d->stats);
 	if (d->ticked_ns - d->notified_ns >= SECOND_NS) {
 		d->notified_ns = d->ticked_ns;
-		proc_notify("WATCHDOG=1");
+		parent_notify("WATCHDOG=1");
 	}
 	return d->stop ? err_say(-EINTR, "stopping") : 0;
 }
@@ -114,7 +116,7 @@ int daemon_open_page(struct daemon *d, int runtime_fd)
 void daemon_ready(struct daemon *d)
 {
 	if (!d->ready)
-		proc_notify("READY=1");
+		parent_notify("READY=1");
 	d->ready = true;
 }
 
@@ -128,7 +130,7 @@ int daemon_end(struct daemon *d, int error)
 {
 	int status = PROC_OK;
 
-	proc_notify("STOPPING=1");
+	parent_notify("STOPPING=1");
 	if (error < 0) {
 		stats_set_error(d->stats, err_text(error));
 		status = daemon_complain(d->program->name, error);
@@ -159,10 +161,10 @@ static int daemon_start(struct daemon *d)
 		return PROC_CONFIG; /* for a file that does not exist also: a restart alone does not help */
 	}
 	log_setup(d->program->name, d->config->log_level, d->config->log_format);
-	d->signals_fd = proc_signals_open();
+	d->signals_fd = signals_open();
 	if (d->signals_fd < 0)
 		return daemon_complain(d->program->name, d->signals_fd);
-	d->parent_fd = proc_death_fd();
+	d->parent_fd = parent_pipe();
 	return d->program->run(d);
 }
 

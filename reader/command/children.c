@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/daemon/signals.h"
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
@@ -97,7 +98,7 @@ void children_release(struct children *children)
 /* In the child, between fork and exec: only async-signal-safe calls. */
 _Noreturn static void become(const struct child *child, char *const *argv, int death_fd)
 {
-	proc_signals_reset();
+	signals_reset();
 	/* dup2 onto itself would leave close-on-exec as it is. */
 	int r = death_fd == DEATH_FD ? fcntl(death_fd, F_SETFD, 0) : dup2(death_fd, DEATH_FD);
 	if (r >= 0)

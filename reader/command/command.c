@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "common/cleanup.h"
+#include "common/daemon/faults.h"
 #include "common/err.h"
 #include "reader/handle.h"
 #include "store/env/home.h"
@@ -147,7 +148,7 @@ int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct
 		(void)command_fail(r);
 		return r;
 	}
-	proc_catch_faults("kinf", directory);
+	faults_catch("kinf", directory);
 	while ((r = kinf_open(directory, ret_kinf)) == KINF_NO_STORE &&
 		proc_monotonic_ns() < end_ns) {
 		kinf_close(ret_kinf);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/daemon/faults.h"
 #include "common/err.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
@@ -204,7 +205,7 @@ static void catch_faults(const char *first, const char *second)
 	static char stores[2 * PATH_MAX + 8];
 
 	(void)snprintf(stores, sizeof(stores), "%s' or '%s", first, second);
-	proc_catch_faults("kinf", stores);
+	faults_catch("kinf", stores);
 }
 
 int command_diff(int argc, char **argv)

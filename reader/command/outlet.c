@@ -7,14 +7,14 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "common/daemon/signals.h"
 #include "common/err.h"
-#include "common/proc.h"
 
 #define GRACE_MS 1000
 
 int outlet_init(struct outlet *outlet)
 {
-	*outlet = (struct outlet){.signals = proc_signals_open()};
+	*outlet = (struct outlet){.signals = signals_open()};
 	return outlet->signals < 0 ? err_set(outlet->signals, "signals") : 0;
 }
 
@@ -30,7 +30,7 @@ bool outlet_ended(struct outlet *outlet)
 {
 	int number;
 
-	while ((number = proc_signals_next(outlet->signals)) > 0)
+	while ((number = signals_next(outlet->signals)) > 0)
 		if (number == SIGTERM || number == SIGINT || number == SIGHUP)
 			outlet->ended = true;
 	return outlet->ended;

@@ -13,7 +13,7 @@
 #include "common/buf.h"
 
 struct outlet {
-	int signals; /* proc_signals_open() */
+	int signals; /* signals_open() */
 	bool ended;  /* SIGTERM, SIGINT or SIGHUP came */
 	struct buf text;
 };

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/daemon/parent.h"
+#include "common/daemon/signals.h"
 #include "common/err.h"
 #include "common/log.h"
 #include "reader/command/children.h"
@@ -40,7 +42,7 @@ static void stop(struct run *run, int signal_number)
 	run->kill_at_ns = proc_monotonic_ns() + STOP_NS;
 	progress_end(run->progress);
 	LOG(run_stopping, .signal = signal_number);
-	proc_notify("STOPPING=1");
+	parent_notify("STOPPING=1");
 	children_signal(&run->children, SIGTERM);
 }
 
@@ -64,7 +66,7 @@ static void take_signals(struct run *run)
 {
 	int number;
 
-	while ((number = proc_signals_next(run->signals)) > 0) {
+	while ((number = signals_next(run->signals)) > 0) {
 		if (number == SIGHUP) {
 			reload(run);
 		} else if (number == SIGTERM || number == SIGINT) {
@@ -142,13 +144,13 @@ static int supervise(struct run *run, char *const *arguments)
 
 	if (r < 0)
 		return command_fail(r);
-	run->signals = proc_signals_open();
+	run->signals = signals_open();
 	if (run->signals < 0)
 		return command_fail(err_set(run->signals, "signals"));
 	/* As process 1 of a container, others' orphans are ours to reap. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	LOG(run_started, .store = run->config->store, .feeds = run->config->n_feeds);
-	proc_notify("READY=1");
+	parent_notify("READY=1");
 	while (turn(run))
 		;
 	const struct child *failed = children_given_up(&run->children);

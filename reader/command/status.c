@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/daemon/faults.h"
 #include "common/err.h"
 #include "common/value/json.h"
 #include "reader/command/command.h"
@@ -188,7 +189,7 @@ int command_status(int argc, char **argv)
 	r = command_store(&flags, &directory);
 	if (r < 0)
 		return command_fail(r);
-	proc_catch_faults("kinf", directory);
+	faults_catch("kinf", directory);
 	r = kinf_open(directory, &kinf);
 	return kinf ? status_print(kinf, json) : command_fail(r);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/cleanup.h"
+#include "common/daemon/faults.h"
 #include "common/err.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
@@ -60,7 +61,7 @@ int command_verify(int argc, char **argv)
 	r = command_store(&flags, &directory);
 	if (r < 0)
 		return command_fail(r);
-	proc_catch_faults("kinf", directory);
+	faults_catch("kinf", directory);
 	const struct verify_options how = {.deep = args.deep,
 		.feed = argc > first ? argv[first] : NULL,
 		.fault = verify_print_fault};

@@ -4,7 +4,7 @@
  *the rings. Works on a live store (in one snapshot), on one whose daemons are down and on a copy,
  *writes nothing and believes nothing: whatever the bytes are, it ends with a list of faults. LMDB
  *itself may touch pages that a truncated file does not have; programs that call this have
- *proc_catch_faults().
+ *faults_catch().
  *
  * What is checked (the rules are docs/architecture.md's):
  *	journal	seqs ascend and end at next_seq; checksums; each version has exactly one successor,

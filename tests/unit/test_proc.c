@@ -3,16 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,8 +29,6 @@ static void make_directory(void)
 static void remove_directory(void)
 {
 	(void)unlinkat(directory_fd, "role.lock", 0);
-	(void)unlinkat(directory_fd, "socket", 0);
-	(void)unlinkat(directory_fd, "short", 0);
 	(void)close(directory_fd);
 	cr_assert_eq(rmdir(directory), 0);
 }
@@ -50,19 +43,6 @@ Test(proc, exit_statuses_tell_a_supervisor_what_helps)
 	cr_assert_eq(proc_exit_of(-ENOSPC), PROC_TEMPORARY);
 }
 
-Test(proc, signals_come_through_the_descriptor)
-{
-	AUTO_FD int fd = proc_signals_open();
-	cr_assert_geq(fd, 0);
-	cr_assert_eq(proc_signals_next(fd), 0);
-	cr_assert_eq(raise(SIGTERM), 0);
-	cr_assert_eq(raise(SIGHUP), 0);
-	int first = proc_signals_next(fd), second = proc_signals_next(fd);
-	cr_assert(first == SIGHUP && second == SIGTERM, "%d %d", first, second);
-	cr_assert_eq(proc_signals_next(fd), 0);
-	cr_assert_eq(raise(SIGPIPE), 0); /* ignored: we are still here */
-}
-
 /* Waits for the child PID; its wait status. */
 static int reap(pid_t pid)
 {
@@ -70,35 +50,6 @@ static int reap(pid_t pid)
 
 	cr_assert_eq(waitpid(pid, &status, 0), pid);
 	return status;
-}
-
-Test(proc, signals_are_usual_again_after_reset)
-{
-	AUTO_FD int fd = proc_signals_open();
-	cr_assert_geq(fd, 0);
-	pid_t pid = fork();
-	if (pid == 0) {
-		proc_signals_reset();
-		(void)raise(SIGTERM);
-		_exit(0);
-	}
-	int status = reap(pid);
-	cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-}
-
-/* Who is told to reload while it starts is not ended by it, and does so when it can. */
-Test(proc, hangup_waits_for_a_daemon_that_starts)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		proc_signals_reset();
-		(void)raise(SIGHUP);
-		AUTO_FD int fd = proc_signals_open();
-		_exit(fd >= 0 && proc_signals_next(fd) == SIGHUP ? 0 : 1);
-	}
-	int status = reap(pid);
-	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 /* Holds the lock in another process until the pipe is closed; returns its pid. */
@@ -180,133 +131,6 @@ Test(proc, lock_in_a_missing_directory_is_an_error)
 	cr_assert_str_eq(
 		err_text(-ENOENT), "opening lock 'no/role.lock': No such file or directory");
 	cr_assert_not(proc_is_locked(directory_fd, "no/role.lock"));
-}
-
-static void expect_notification(const char *path, const struct sockaddr_un *address, socklen_t size)
-{
-	char text[64] = "";
-
-	AUTO_FD int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	cr_assert_eq(bind(fd, (const struct sockaddr *)address, size), 0);
-	cr_assert_eq(setenv("NOTIFY_SOCKET", path, 1), 0);
-	proc_notify("READY=1\nSTATUS=fine");
-	cr_assert_gt(recv(fd, text, sizeof(text) - 1, 0), 0);
-	cr_assert_str_eq(text, "READY=1\nSTATUS=fine");
-}
-
-Test(proc, service_manager_is_notified_through_a_path)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", directory);
-	expect_notification(address.sun_path, &address, sizeof(address));
-}
-
-Test(proc, service_manager_is_notified_through_an_abstract_name)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	char name[64];
-
-	int n = snprintf(name, sizeof(name), "@kinf-test-%d", (int)getpid());
-	memcpy(address.sun_path + 1, name + 1, (size_t)n - 1);
-	expect_notification(name, &address,
-		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n));
-}
-
-Test(proc, notification_without_a_listener_is_nobodys_error)
-{
-	char longer[300];
-
-	cr_assert_eq(unsetenv("NOTIFY_SOCKET"), 0);
-	proc_notify("READY=1");
-	cr_assert_eq(setenv("NOTIFY_SOCKET", "/nonexistent/socket", 1), 0);
-	proc_notify("READY=1");
-	memset(longer, 'x', sizeof(longer));
-	longer[0] = '/';
-	longer[sizeof(longer) - 1] = '\0';
-	cr_assert_eq(setenv("NOTIFY_SOCKET", longer, 1), 0);
-	proc_notify("READY=1");
-}
-
-Test(proc, death_of_the_supervisor_is_end_of_file)
-{
-	int ends[2];
-	char text[16];
-
-	cr_assert_eq(unsetenv("KINF_DEATH_FD"), 0);
-	cr_assert_eq(proc_death_fd(), -1);
-	cr_assert_eq(setenv("KINF_DEATH_FD", "999", 1), 0);
-	cr_assert_eq(proc_death_fd(), -1);
-	cr_assert_eq(setenv("KINF_DEATH_FD", "-1", 1), 0);
-	cr_assert_eq(proc_death_fd(), -1);
-	cr_assert_eq(pipe(ends), 0);
-	(void)snprintf(text, sizeof(text), "%d", ends[0]);
-	cr_assert_eq(setenv("KINF_DEATH_FD", text, 1), 0);
-	AUTO_FD int fd = proc_death_fd();
-	cr_assert_eq(fd, ends[0]);
-	cr_assert_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-	cr_assert_eq(poll(&p, 1, 0), 0);
-	(void)close(ends[1]);
-	cr_assert_eq(poll(&p, 1, 1000), 1);
-	cr_assert(p.revents & POLLHUP);
-}
-
-/* Runs CRASH in a child with faults caught; its stderr into TEXT, its exit status back. */
-static int run_fault(void (*crash)(void), char *text, size_t size)
-{
-	int ends[2];
-	size_t n = 0;
-
-	cr_assert_eq(pipe(ends), 0);
-	pid_t pid = fork();
-	cr_assert_geq(pid, 0);
-	if (pid == 0) {
-		(void)dup2(ends[1], STDERR_FILENO);
-		proc_catch_faults("kinf-test", "/some/store");
-		crash();
-		_exit(0);
-	}
-	(void)close(ends[1]);
-	for (ssize_t r; n < size - 1 && (r = read(ends[0], text + n, size - 1 - n)) > 0;)
-		n += (size_t)r;
-	text[n] = '\0';
-	(void)close(ends[0]);
-	int status = reap(pid);
-	cr_assert(WIFEXITED(status));
-	return WEXITSTATUS(status);
-}
-
-static void read_beyond_the_end(void)
-{
-	int fd = openat(directory_fd, "short", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	volatile char *p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
-
-	(void)p[100];
-}
-
-static void raise_segv(void)
-{
-	(void)raise(SIGSEGV);
-}
-
-Test(proc, truncated_mapped_file_is_one_line_and_an_exit_status)
-{
-	char text[1024];
-
-	cr_assert_eq(run_fault(read_beyond_the_end, text, sizeof(text)), PROC_INTERNAL);
-	cr_assert_str_eq(text,
-		"kinf-test: memory fault (SIGBUS: a file was cut short, or its disk is full or "
-		"failing); the store '/some/store' may be damaged, run 'kinf verify'\n");
-}
-
-Test(proc, segmentation_fault_is_one_line_and_an_exit_status)
-{
-	char text[1024];
-
-	cr_assert_eq(run_fault(raise_segv, text, sizeof(text)), PROC_INTERNAL);
-	cr_assert_str_eq(text, "kinf-test: memory fault (SIGSEGV); the store '/some/store' may be "
-			       "damaged, run 'kinf verify'\n");
 }
 
 Test(proc, boot_id_is_the_kernels_or_the_tests)

@@ -10,11 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/daemon/faults.h"
 #include "common/err.h"
 #include "common/proc.h"
 #include "store/journal/journal_parts.h"
-#include "store/ring/ring.h"
 #include "store/read/snapshot.h"
+#include "store/ring/ring.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/small_store.h"
 
@@ -505,7 +506,7 @@ static void survive(const char *path, const char *what, long at)
 
 		(void)alarm(60);
 		(void)close(STDERR_FILENO);
-		proc_catch_faults("test", path);
+		faults_catch("test", path);
 		int wrong = read_everything(path);
 
 		(void)verify_store(path, &options, &report);

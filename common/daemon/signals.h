@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Signals as a file descriptor, for programs that wait in poll(2). */
+#ifndef COMMON_DAEMON_SIGNALS_H
+#define COMMON_DAEMON_SIGNALS_H
+
+/* Blocks SIGTERM, SIGINT, SIGHUP and SIGCHLD, and ignores SIGPIPE.
+ * Returns: a non-blocking descriptor that reports the blocked ones; negative errno. */
+int signals_open(void);
+
+/* Returns: the number of the next signal; 0: there is none. */
+int signals_next(int fd);
+
+/* Undoes signals_open() in a child between fork and exec, except that SIGHUP stays blocked: one that
+ * comes before the child opens its signals waits until then. Async-signal-safe. */
+void signals_reset(void);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/daemon/signals.h"
+
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+
+/* Waits for the child PID; its wait status. */
+static int reap(pid_t pid)
+{
+	int status = -1;
+
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+Test(signals, signals_come_through_the_descriptor)
+{
+	AUTO_FD int fd = signals_open();
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(signals_next(fd), 0);
+	cr_assert_eq(raise(SIGTERM), 0);
+	cr_assert_eq(raise(SIGHUP), 0);
+	int first = signals_next(fd), second = signals_next(fd);
+	cr_assert(first == SIGHUP && second == SIGTERM, "%d %d", first, second);
+	cr_assert_eq(signals_next(fd), 0);
+	cr_assert_eq(raise(SIGPIPE), 0); /* ignored: we are still here */
+}
+
+Test(signals, signals_are_usual_again_after_reset)
+{
+	AUTO_FD int fd = signals_open();
+	cr_assert_geq(fd, 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		signals_reset();
+		(void)raise(SIGTERM);
+		_exit(0);
+	}
+	int status = reap(pid);
+	cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+}
+
+/* Who is told to reload while it starts is not ended by it, and does so when it can. */
+Test(signals, hangup_waits_for_a_daemon_that_starts)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		signals_reset();
+		(void)raise(SIGHUP);
+		AUTO_FD int fd = signals_open();
+		_exit(fd >= 0 && signals_next(fd) == SIGHUP ? 0 : 1);
+	}
+	int status = reap(pid);
+	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
