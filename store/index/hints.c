@@ -17,25 +17,26 @@
 
 #define HINTS_MAGIC  0x6b68696eu
 #define FILE_MAGIC   UINT64_C(0x31544e4948464e4b) /* "KNFHINT1" */
-#define FILE_LAYOUT  1u
+#define FILE_LAYOUT  2u
 #define HEADER_BYTES 4096u
 
-/* A slot: tag, 1 bit that says what the value is, value; 0: empty. A bucket is a cache line. */
+/* A slot: tag, one bit (the value is a place), value; 0: empty. A bucket is a cache line. */
 #define VALUE_BITS 34
 #define TAG_BITS   29
 #define IS_PLACE   (UINT64_C(1) << VALUE_BITS)
 #define VALUE_MAX  (IS_PLACE - 1)
+#define SEQS       VALUE_MAX /* that one table can hold */
 #define TAG_SHIFT  (VALUE_BITS + 1)
 #define BUCKET     8 /* slots */
 
-/* Object ids are taken as they are, mixed by a bijection: bucket and tag together are the id. */
+/* A bijection mixes the bits of an object id: bucket and tag together are the id. */
 #define OBJECT_BITS  39
 #define OBJECT_MAX   ((UINT64_C(1) << OBJECT_BITS) - 1)
 #define BUCKETS_BITS (OBJECT_BITS - TAG_BITS) /* the least */
 #define BUCKETS_MOST 28
 #define MIX          UINT64_C(0x9e3779b97f4a7c15)
 
-/* A place is 16 behind a page's beginning (FORMAT.md, Journal), whatever the size of pages. */
+/* A place is 16 bytes after the beginning of a page (FORMAT.md, Journal). */
 #define PLACE_UNIT   12
 #define PLACE_OFFSET 16u
 
@@ -47,9 +48,10 @@ struct hints_header {
 	uint8_t journal[16];
 	uint32_t index_generation;
 	uint32_t buckets_bits;
-	uint32_t crc; /* of all before it */
-	uint8_t pad[52];
-	/* Changed while readers look; loaded and stored whole. */
+	uint64_t seq_base; /* slots hold seqs as their distance from it */
+	uint32_t crc;      /* of all before it */
+	uint8_t pad[44];
+	/* These change while readers read them: loaded and stored whole. */
 	uint64_t taken;
 	uint64_t txn;
 	uint32_t journal_generation; /* of places; 0: there is none yet */
@@ -62,7 +64,8 @@ AT(boot, 16);
 AT(journal, 48);
 AT(index_generation, 64);
 AT(buckets_bits, 68);
-AT(crc, 72);
+AT(seq_base, 72);
+AT(crc, 80);
 AT(taken, 128);
 AT(txn, 136);
 AT(journal_generation, 144);
@@ -81,7 +84,7 @@ static size_t table_bytes(unsigned bits)
 	return ((size_t)BUCKET * sizeof(uint64_t)) << bits;
 }
 
-/* ---- where a key is ---- */
+/* ---- slots ---- */
 
 struct slot_key {
 	size_t bucket;
@@ -131,7 +134,8 @@ static uint64_t slot_find(const uint64_t *table, struct slot_key key)
 	return 0;
 }
 
-/* VALUE 0: out. A key has at most one slot, so that none is forgotten when it changes. */
+/* Sets the key's slot, or empties it (VALUE 0). A key never has two slots: one of them would keep an
+ * old version. */
 static void slot_set(uint64_t *table, struct slot_key key, uint64_t value)
 {
 	uint64_t *bucket = &table[key.bucket * BUCKET];
@@ -208,8 +212,8 @@ static int make_file(int directory_fd, unsigned mode, size_t bytes, struct hints
 	return r < 0 ? r : map_file(fd, bytes, true, ret_hints);
 }
 
-int hints_create(int directory_fd, const struct hints_of *of, uint64_t objects, unsigned mode,
-	struct hints **ret_hints)
+int hints_create(int directory_fd, const struct hints_of *of, uint64_t objects, uint64_t taken,
+	unsigned mode, struct hints **ret_hints)
 {
 	unsigned bits = BUCKETS_BITS;
 	char boot[33];
@@ -232,6 +236,7 @@ int hints_create(int directory_fd, const struct hints_of *of, uint64_t objects, 
 	memcpy(header->journal, of->journal, sizeof(header->journal));
 	header->index_generation = of->index_generation;
 	header->buckets_bits = bits;
+	header->seq_base = taken > SEQS / 2 ? taken - SEQS / 2 : 0;
 	header->crc = header_crc(header);
 	set_tables(*ret_hints, bits);
 	return 0;
@@ -283,7 +288,8 @@ int hints_open(int directory_fd, const struct hints_of *of, bool write, struct h
 
 /* ---- writing ---- */
 
-/* Of a place only when it is in the one journal generation that places are of; else of the seq. */
+/* Encodes the entry's place if it is in the table's one journal generation, else its seq.
+ * Returns: the value; 0: the seq is outside of the table's range. */
 static uint64_t value_of(struct hints *hints, const struct index_entry *entry)
 {
 	struct hints_header *header = hints->header;
@@ -294,7 +300,9 @@ static uint64_t value_of(struct hints *hints, const struct index_entry *entry)
 	if (page && page <= VALUE_MAX && entry->generation == header->journal_generation &&
 		entry->place == (page << PLACE_UNIT) + PLACE_OFFSET)
 		return IS_PLACE | page;
-	return entry->seq <= VALUE_MAX ? entry->seq : 0;
+	if (entry->seq <= header->seq_base || entry->seq - header->seq_base > SEQS)
+		return 0;
+	return entry->seq - header->seq_base;
 }
 
 void hints_put(struct hints *hints, uint32_t feed, struct bytes key, const struct index_entry *entry)
@@ -322,7 +330,7 @@ void hints_cover(struct hints *hints, uint64_t taken, uint64_t txn)
 	CHECK_OBJ(hints, HINTS_MAGIC);
 	REQUIRE(hints->writable);
 	__atomic_store_n(&hints->header->txn, txn, __ATOMIC_RELAXED);
-	/* Pairs with acquire in hints_taken: who sees it sees the slots. */
+	/* Pairs with acquire in hints_taken: a reader that sees this value sees the slots. */
 	__atomic_store_n(&hints->header->taken, taken, __ATOMIC_RELEASE);
 }
 
@@ -332,12 +340,14 @@ uint64_t hints_txn(const struct hints *hints)
 	return hints->header->txn;
 }
 
-bool hints_is_crowded(const struct hints *hints, uint64_t objects)
+bool hints_is_worn(const struct hints *hints, uint64_t objects, uint64_t taken)
 {
 	uint64_t slots = (UINT64_C(1) << hints->bits) * BUCKET;
 
 	CHECK_OBJ(hints, HINTS_MAGIC);
-	/* At 7 of 10 about 1 of 25 objects finds its bucket full. */
+	if (taken > hints->header->seq_base && taken - hints->header->seq_base > SEQS / 4 * 3)
+		return true;
+	/* With 7 of 10 slots in use, the bucket of about 1 of 25 objects is full. */
 	return hints->bits < BUCKETS_MOST && objects > slots / 10 * 7;
 }
 
@@ -357,7 +367,7 @@ static struct hint hint_of(const struct hints *hints, uint64_t slot)
 	if (!slot || !value)
 		return (struct hint){0};
 	if (!(slot & IS_PLACE))
-		return (struct hint){.seq = value};
+		return (struct hint){.seq = hints->header->seq_base + value};
 	return (struct hint){
 		.place = (value << PLACE_UNIT) + PLACE_OFFSET,
 		.generation =

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the newest version of an object probably is: a hash table in the index's generation folder
- * (FORMAT.md, Hints), so that a lookup costs two reads of memory instead of the descents of two
- * trees. One writer, the index's; readers map the file read-only. Disposable: without it, or where
- * it has nothing, the index is asked.
+ * Hints: a hash table beside the index that says where the newest version of an object probably is
+ * (FORMAT.md, Hints). A lookup by it costs two reads of memory instead of descents of two trees. The
+ * index's writer is its only writer; readers map the file read-only. It can be lost at any time: a
+ * reader that finds no hint asks the index.
  *
- * A hint is looked at, then believed only when all of this holds:
+ * A reader trusts a hint only if all of this holds:
  *
- *	hints_taken() >= the snapshot's `taken`   (else the table is behind it)
- *	what stands at the hint is a record of that feed, and of that key where one was asked for
- *	the record's seq <= the snapshot's visible(feed)   (else the table is ahead of it)
+ *	hints_taken() >= the snapshot's `taken`   (else the table may lack changes that it sees)
+ *	the hint leads to a record of that feed, and of that key if it was looked up by key
+ *	the record's seq <= the snapshot's visible(feed)   (else the snapshot does not see it yet)
  *
- * Why that is enough: the writer changes the table before it commits, and says then how far it has
- * come. So the table is never behind what a reader sees, and an entry that a reader can see at all
- * is of the object's newest version, in the reader's snapshot too. A writer that dies between the
- * two leaves a table that is ahead: its seqs are above every visible(feed) until the same records
- * are taken again, from the same journal.
+ * This makes a hint exact, because the writer changes the table before it commits, and then stores
+ * how far it has come. So the table contains every change that a reader can see, and a hinted version
+ * that a reader can see is the newest one in its snapshot. A writer that dies between the change and
+ * the commit leaves hints to seqs above every visible(feed), until the next writer takes the same
+ * records from the same journal.
  *
- *	hints_create(fd, &of, n, &h); hints_put(h, ...) ...; hints_cover(h, taken, txn);
+ *	hints_create(fd, &of, n, taken, mode, &h);
+ *	hints_put(h, ...) ...; hints_cover(h, taken, txn);
  *	hints_publish(h, fd);
  *	in each transaction: hints_put, hints_remove ...; hints_cover(h, taken, txn); commit
  */
@@ -31,46 +32,48 @@
 
 struct hints;
 
-/* What a table belongs to; one of anything else, or of another boot, is none. */
+/* The index a table belongs to. A table of another one, or of another boot, is not used. */
 struct hints_of {
 	uint8_t journal[16];
 	uint32_t index_generation;
 };
 
-/* DIRECTORY_FD: the generation's folder. Writer: an empty table with room for OBJECTS and as many
- * again, under another name until hints_publish(). -ENOSPC, -ENOMEM, ... */
-int hints_create(int directory_fd, const struct hints_of *of, uint64_t objects, unsigned mode,
-	struct hints **ret_hints);
+/* Creates an empty table in the generation's directory, with room for twice OBJECTS and for the seqs
+ * around TAKEN, under a temporary name until hints_publish(). Writer only. -ENOSPC, -ENOMEM, ... */
+int hints_create(int directory_fd, const struct hints_of *of, uint64_t objects, uint64_t taken,
+	unsigned mode, struct hints **ret_hints);
 int hints_publish(struct hints *hints, int directory_fd);
-/* FOUND; NOT_FOUND when there is none that can be used, for whatever reason. */
+/* Returns: FOUND; NOT_FOUND: there is no table that can be used. */
 int hints_open(int directory_fd, const struct hints_of *of, bool write, struct hints **ret_hints);
 void hints_close(struct hints **hints);
 
 /* ---- writing ---- */
 
-/* The version that ENTRY names is the newest of its object. A full bucket leaves it out. */
+/* Stores that ENTRY's version is the newest of its object; without effect if the bucket is full. */
 void hints_put(struct hints *hints, uint32_t feed, struct bytes key, const struct index_entry *entry);
 void hints_remove(struct hints *hints, uint32_t feed, struct bytes key, uint64_t object);
-/* All changes up to TAKEN are in; TXN, the index's transaction that will say so, comes next. */
+/* Stores that the table contains all changes up to TAKEN, which the index transaction TXN is about to
+ * commit. */
 void hints_cover(struct hints *hints, uint64_t taken, uint64_t txn);
 uint64_t hints_txn(const struct hints *hints);
-/* With OBJECTS in it, so many buckets are full that a larger table is worth its making. */
-bool hints_is_crowded(const struct hints *hints, uint64_t objects);
+/* Checks whether a new table should replace this one: with OBJECTS in it too many buckets are full, or
+ * the seqs that it can hold end soon after TAKEN. */
+bool hints_is_worn(const struct hints *hints, uint64_t objects, uint64_t taken);
 
 /* ---- reading; any thread ---- */
 
 uint64_t hints_taken(const struct hints *hints);
 
-/* One of the two: a place in the file of that journal generation, or a seq; else neither. */
+/* A place in the file of that journal generation, or a seq, or neither (both 0). */
 struct hint {
 	uint64_t place;
 	uint64_t seq;
 	uint32_t generation; /* of the journal, for a place */
 };
 struct hint hints_name(const struct hints *hints, uint32_t feed, struct bytes key);
-/* Never that of another object, unlike a name's. */
+/* Never leads to another object, while hints_name() may. */
 struct hint hints_object(const struct hints *hints, uint64_t object);
-/* Will be asked for soon. */
+/* Starts to load the hint of an object from memory. */
 void hints_prefetch_object(const struct hints *hints, uint64_t object);
 
 #endif

@@ -10,6 +10,8 @@
 #include "common/err.h"
 #include "store/index/index_internal.h"
 
+#define RETRY_SEQS (UINT64_C(1) << 20)
+
 static struct hints_of identity(const struct index *index, const uint8_t journal[16])
 {
 	struct hints_of of = {.index_generation = generation_number(index->gen)};
@@ -68,7 +70,8 @@ static int make(struct index *index)
 		return ERR_CORRUPT;
 	int r = txn_begin_read(generation_env(index->gen), &txn);
 	if (r == 0)
-		r = hints_create(fd, &of, count_objects(index), st.st_mode & 0777, &hints);
+		r = hints_create(fd, &of, count_objects(index), index->state.meta.taken,
+			st.st_mode & 0777, &hints);
 	if (r == 0)
 		r = fill(txn, hints);
 	if (r < 0)
@@ -83,14 +86,16 @@ static int make(struct index *index)
 	return 0;
 }
 
-/* Keeps the table there is, when it cannot be made: it is right, only small. */
+/* Makes a table if it can. If not, the present one stays: it is right, and only lacks objects. */
 static void try_make(struct index *index)
 {
 	struct err_kept kept;
 
 	err_keep(&kept);
-	if (make(index) < 0)
-		index->hints_failed_at = count_objects(index) + 1;
+	if (make(index) < 0) {
+		index->hints_retry_objects = 2 * (count_objects(index) + 1);
+		index->hints_retry_taken = index->state.meta.taken + RETRY_SEQS;
+	}
 	err_restore(&kept);
 }
 
@@ -147,10 +152,9 @@ void index_hints_cover(struct index *index)
 
 void index_hints_grow(struct index *index)
 {
-	uint64_t objects = count_objects(index);
+	uint64_t objects = count_objects(index), taken = index->state.meta.taken;
 
-	if (!index->hints || !hints_is_crowded(index->hints, objects) ||
-		objects < index->hints_failed_at * 2)
-		return;
-	try_make(index);
+	if (index->hints && hints_is_worn(index->hints, objects, taken) &&
+		(objects >= index->hints_retry_objects || taken >= index->hints_retry_taken))
+		try_make(index);
 }

@@ -73,7 +73,8 @@ struct index {
 	size_t n_definitions;
 	struct changes changes;
 	struct hints *hints;      /* writer, of an index in use; NULL: none could be made */
-	uint64_t hints_failed_at; /* with so many objects; 0: not */
+	/* After a table could not be made: not again before one of these is reached. */
+	uint64_t hints_retry_objects, hints_retry_taken;
 	uint64_t touched_bytes; /* of this transaction: pages that may have been copied, */
 	uint64_t added_bytes;   /* and new ones: what the file must have room for */
 };

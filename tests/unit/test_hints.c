@@ -37,7 +37,7 @@ static struct hints *make(int fd, uint64_t objects)
 {
 	struct hints *hints;
 
-	OK(hints_create(fd, &of, objects, 0600, &hints));
+	OK(hints_create(fd, &of, objects, 0, 0600, &hints));
 	return hints;
 }
 
@@ -116,6 +116,51 @@ Test(hints, what_does_not_fit_a_slot_is_left_out_and_takes_the_old_one_with_it)
 	(void)close(fd);
 }
 
+/* A seq has 34 bits in a slot: they are counted from a base that moves along with the log. */
+Test(hints, lead_to_seqs_of_any_size)
+{
+	uint64_t taken = UINT64_C(3) << 40;
+	int fd = folder();
+	struct hints *hints, *other = NULL;
+
+	OK(hints_create(fd, &of, 10, taken, 0600, &hints));
+	put(hints, "web/a", at(1, taken - 5, 0));
+	put(hints, "web/b", at(2, taken + (UINT64_C(1) << 33), 0));
+	put(hints, "web/c", at(3, 11, 0));
+	cr_assert_eq(by_name(hints, "web/a").seq, taken - 5);
+	cr_assert_eq(hints_object(hints, 2).seq, taken + (UINT64_C(1) << 33));
+	cr_assert(is_nothing(by_name(hints, "web/c")), "too long ago");
+	cr_assert_not(hints_is_worn(hints, 10, taken));
+	cr_assert(hints_is_worn(hints, 10, taken + (UINT64_C(1) << 33)));
+	OK(hints_publish(hints, fd));
+	OK(hints_open(fd, &of, false, &other));
+	cr_assert_eq(by_name(other, "web/a").seq, taken - 5);
+	hints_close(&other);
+	hints_close(&hints);
+	(void)close(fd);
+}
+
+Test(hints, are_made_again_when_the_seqs_leave_their_range)
+{
+	struct small_store s;
+	struct hints *hints;
+
+	small_store_open(&s);
+	for (uint64_t seq = UINT64_C(1) << 33; seq < UINT64_C(1) << 42; seq *= 2) {
+		struct index_change change = {
+			.feed = s.feed, .key = BYTES_LIT("web/a"), .to = {.seq = seq}};
+
+		OK(index_begin(s.index));
+		OK(index_put(s.index, &change));
+		OK(index_set_taken(s.index, seq));
+		OK(index_commit(s.index));
+		OK(index_open_hints(s.index, journal_uuid(s.journal), &hints));
+		cr_assert_eq(hints_name(hints, s.feed, BYTES_LIT("web/a")).seq, seq);
+		hints_close(&hints);
+	}
+	small_store_close(&s);
+}
+
 /* Ten times what it has room for: most are left out, what is there is right. */
 Test(hints, an_object_is_never_taken_for_another_in_a_crowded_table)
 {
@@ -137,7 +182,7 @@ Test(hints, an_object_is_never_taken_for_another_in_a_crowded_table)
 	}
 	cr_assert_gt(found, 100);
 	cr_assert_leq(found, SLOTS);
-	cr_assert(hints_is_crowded(hints, n));
+	cr_assert(hints_is_worn(hints, n, 0));
 	hints_close(&hints);
 	(void)close(fd);
 }
@@ -149,7 +194,7 @@ Test(hints, nearly_all_find_room_in_a_table_made_for_them)
 	struct hints *hints = make(fd, n);
 	char key[64];
 
-	cr_assert_not(hints_is_crowded(hints, n));
+	cr_assert_not(hints_is_worn(hints, n, 0));
 	for (uint64_t id = 1; id <= n; id++) {
 		(void)snprintf(key, sizeof(key), "team-%05u/web-%06u", (unsigned)id % 500, (unsigned)id);
 		put(hints, key, at(id, id, 0));
