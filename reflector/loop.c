@@ -225,7 +225,7 @@ static int begin_anew(struct loop *loop)
 	struct journal_options options = journal_options_of(loop);
 
 	loop->forget = false;
-	cluster_again(loop->cluster);
+	cluster_restart(loop->cluster);
 	close_feeds(loop);
 	if (journal_txn(loop->journal))
 		journal_abort(loop->journal);
@@ -251,7 +251,7 @@ static int hold(struct loop *loop)
 	if (!is_passing(error))
 		return err_say(error, "%s", text);
 	failures_add(&loop->daemon->failures, loop->stats, error, text);
-	cluster_again(loop->cluster); /* what is known of it may have been in that batch */
+	cluster_restart(loop->cluster); /* what is known of it may have been in that batch */
 	int r = feeds_rewind(loop->feeds, text);
 	loop->held_ns = proc_monotonic_ns() + loop->hold_pause;
 	loop->hold_pause = loop->hold_pause * 2 < HOLD_SLOW ? loop->hold_pause * 2 : HOLD_SLOW;

@@ -1,23 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The resources of one API server, filled from discovery documents (msgpack, as common/value/json.h makes
- * them), and the rules by which a name finds one of them. No I/O.
+ * The resources of one API server: catalogue.c fills it from discovery documents (msgpack, made by
+ * common/value/json.h), catalogue_find.c finds a resource by name. No I/O.
  *
- * The order is the server's: the core group first, then groups as it lists them, in each the
- * preferred version first; a version that the server calls stale comes last in its group. The first
- * match in this order wins, as in kubectl. Document in the wrong shape: what can be read is taken.
+ * The order is the server's: the core group, then the other groups as the server lists them; in
+ * each group the preferred version first, and versions that the server calls stale last. As in
+ * kubectl the first match wins. Parts of a document that have an unexpected shape are skipped.
  */
 #ifndef REFLECTOR_CLUSTER_CATALOGUE_H
 #define REFLECTOR_CLUSTER_CATALOGUE_H
 
+#include <stdbool.h>
+
 #include "common/bytes.h"
-#include "reflector/cluster/discovery.h"
+
+/* A resource in one version. Lengths are the API server's limits for DNS names and labels. */
+struct resource {
+	char group[254]; /* "" for the core group */
+	char version[64];
+	char plural[64];
+	char kind[64];
+	char list_kind[72]; /* kind + "List", the name that every server uses by default */
+	char aliases[194];  /* singular and short names, each with a blank after it */
+	bool namespaced;
+};
 
 struct catalogue_entry {
 	struct resource resource;
 	char singular[64];
-	char short_names[128]; /* each with a blank behind it */
-	uint64_t rank;
+	char short_names[128]; /* each with a blank after it */
+	uint64_t rank;         /* position in the order */
 	bool usable; /* can be listed and watched */
 };
 
@@ -36,35 +48,40 @@ struct catalogue {
 
 void catalogue_release(struct catalogue *catalogue);
 
-/* An APIGroupDiscoveryList. GROUPS_BEFORE: number of groups that come before its first. 0, -ENOMEM,
- * ERR_CORRUPT. */
+/* Adds an APIGroupDiscoveryList, whose first group follows GROUPS_BEFORE others.
+ * Returns: 0, ERR_TOO_LARGE, ERR_CORRUPT, -ENOMEM; so do the other additions. */
 int catalogue_add_aggregated(struct catalogue *catalogue, struct bytes document,
 	uint64_t groups_before);
 
-/* An APIResourceList of one group and version, whose place among the groups and versions is given. */
+/* A group and version, and their positions in the order. */
 struct catalogue_place {
 	const char *group, *version;
 	uint64_t group_at, version_at;
 };
+/* Adds an APIResourceList, the resources of one group and version. */
 int catalogue_add_resources(struct catalogue *catalogue, struct bytes document,
 	const struct catalogue_place *place);
 
+/* Adds a group and version that could not be read. */
 int catalogue_add_broken(struct catalogue *catalogue, const char *group, const char *version);
 
-/* What an APIVersions or an APIGroupList names, preferred version first; stops at the first result
- * that is not 0 and returns it. */
+/* Calls FN for each group and version of an APIVersions or an APIGroupList. Stops at a result other
+ * than 0 and returns it. */
 typedef int catalogue_place_fn(void *arg, const struct catalogue_place *place);
 int catalogue_each_place(struct bytes document, uint64_t groups_before, catalogue_place_fn *fn,
 	void *arg);
 
-/* After the last addition. */
+/* Puts the resources in order, after the last addition. */
 void catalogue_sort(struct catalogue *catalogue);
 
-/*
- * FOUND; ERR_CONFIG for a name that can't be one; ERR_NO_RESOURCE with near names in the sentence;
- * ERR_HTTP when it is not there but may be in a group that could not be read.
- */
+/* Finds a resource that can be listed and watched. Returns: FOUND; ERR_CONFIG when NAME is not a
+ * resource's name; ERR_NO_RESOURCE with similar names in the sentence; ERR_HTTP when it may be in a
+ * group that could not be read. */
 int catalogue_find(const struct catalogue *catalogue, const char *name,
 	struct resource *ret_resource);
+
+/* Copies TEXT if it consists of letters, digits, dots and dashes, and fits: names become parts of
+ * paths. Returns: whether it did. */
+bool catalogue_copy_name(struct bytes text, char *ret_text, size_t size);
 
 #endif

@@ -28,14 +28,16 @@ struct cluster {
 	struct recorder *recorder;
 	struct identity *identity;
 	struct witness *witness;
-	char text[sizeof(((struct journal_meta *)0)->cluster)]; /* while the witness is asked */
-	enum identity_relation doubt;                           /* what it is asked about */
-	uint64_t next_ns, pause_ns; /* no pause: the last answer was one */
+	char text[sizeof(
+		((struct journal_meta *)0)->cluster)]; /* identity that the witness checks */
+	enum identity_relation doubt;                           /* why it checks it */
+	uint64_t next_ns;  /* monotonic: when to ask again */
+	uint64_t pause_ns; /* after the last failure; 0: the last answer was good */
 };
 
-/* ---- what is found ---- */
+/* ---- results ---- */
 
-static int note(struct cluster *cluster, const char *text)
+static int cluster_note(struct cluster *cluster, const char *text)
 {
 	int r = journal_set_cluster(recorder_journal(cluster->recorder), text);
 
@@ -45,54 +47,50 @@ static int note(struct cluster *cluster, const char *text)
 	return 0;
 }
 
-/* The question is answered, whatever it took: nothing was in the way. */
-static void answered(struct cluster *cluster)
+static void cluster_answered(struct cluster *cluster)
 {
 	cluster->pause_ns = 0;
 	stats_set_error(cluster->options.stats, "");
 }
 
-static int is_ours(struct cluster *cluster, const char *was, const char *text)
+static int cluster_accept(struct cluster *cluster, const char *was, const char *text)
 {
-	int r = strcmp(was, text) != 0 && identity_is_better(was, text) ? note(cluster, text) : 0;
+	int r = strcmp(was, text) != 0 && identity_is_better(was, text)
+			? cluster_note(cluster, text)
+			: 0;
 
 	if (r < 0)
 		return r;
 	if (!cluster->known)
-		LOG(cluster_identified, .server = http_server(cluster->options.http), .identity = text);
+		LOG(cluster_identified, .server = http_server(cluster->options.http),
+			.identity = text);
 	cluster->known = true;
-	answered(cluster);
+	cluster_answered(cluster);
 	return 0;
 }
 
-static void is_another(struct cluster *cluster, const char *was, const char *text)
+static void cluster_reject(struct cluster *cluster, const char *was, const char *text)
 {
 	LOG(cluster_replaced, .was = was, .is = text);
 	cluster->another = true;
-	answered(cluster);
+	cluster_answered(cluster);
 }
 
-static uint64_t longer_pause(const struct cluster *cluster)
-{
-	uint64_t pause = cluster->pause_ns ? 2 * cluster->pause_ns : FIRST_PAUSE;
-	uint64_t most = cluster->options.pause_max_ns;
-
-	return pause < most ? pause : most;
-}
-
-/* Asked later again; only the first failure of a row is said. */
-static void not_now(struct cluster *cluster, int result)
+/* Asks again later. Logs only the first failure in a row. */
+static void cluster_fail(struct cluster *cluster, int result)
 {
 	if (!cluster->pause_ns)
 		LOG(cluster_unreachable, .server = http_server(cluster->options.http),
 			.error = err_text(result));
 	stats_set_error(cluster->options.stats, err_text(result));
-	cluster->pause_ns = longer_pause(cluster);
+	cluster->pause_ns = cluster->pause_ns ? 2 * cluster->pause_ns : FIRST_PAUSE;
+	if (cluster->pause_ns > cluster->options.pause_max_ns)
+		cluster->pause_ns = cluster->options.pause_max_ns;
 	cluster->next_ns = proc_monotonic_ns() + pace_jitter(cluster->pause_ns);
 }
 
-/* The identity that the journal has, in an open transaction. */
-static int read_meta(struct cluster *cluster, struct journal_meta *ret_meta)
+/* Reads the journal's identity in an open transaction. */
+static int cluster_read_meta(struct cluster *cluster, struct journal_meta *ret_meta)
 {
 	struct journal *journal = recorder_journal(cluster->recorder);
 	int r = recorder_begin(cluster->recorder);
@@ -102,60 +100,59 @@ static int read_meta(struct cluster *cluster, struct journal_meta *ret_meta)
 	return r < 0 ? recorder_fail(cluster->recorder, r) : 0;
 }
 
-/* ---- a doubt ---- */
+/* ---- doubts ---- */
 
-static const char *words(enum witness_outcome outcome)
-{
-	return outcome == WITNESS_SAME ? "another address or CA, but objects that are known"
-				       : "another CA, and nothing that speaks against it";
-}
-
-/* Nothing to compare: another address of unknown objects is another cluster, another CA is not. */
-static int resolve(struct cluster *cluster, enum witness_outcome outcome)
+/* Decides by the witness. With no object to compare, another address is another cluster; another CA
+ * is not. */
+static int cluster_resolve(struct cluster *cluster, enum witness_outcome outcome)
 {
 	struct journal_meta meta;
-	int r = read_meta(cluster, &meta);
+	int r = cluster_read_meta(cluster, &meta);
 
 	if (r < 0)
 		return r;
 	if (outcome == WITNESS_OTHER ||
 		(outcome == WITNESS_NONE && cluster->doubt == IDENTITY_RENAMED)) {
-		is_another(cluster, meta.cluster, cluster->text);
+		cluster_reject(cluster, meta.cluster, cluster->text);
 		return 0;
 	}
 	if (cluster->doubt != IDENTITY_INCOMPARABLE)
 		LOG(cluster_confirmed, .was = meta.cluster, .is = cluster->text,
-			.because = words(outcome));
-	return is_ours(cluster, meta.cluster, cluster->text);
+			.because = outcome == WITNESS_SAME
+				? "another address or CA, but objects that are known"
+				: "another CA, and no object that speaks against it");
+	return cluster_accept(cluster, meta.cluster, cluster->text);
 }
 
-static void on_witness(void *arg, int result, enum witness_outcome outcome)
+static void cluster_on_witness(void *arg, int result, enum witness_outcome outcome)
 {
 	struct cluster *cluster = arg;
 
 	cluster->witness = NULL;
 	if (result < 0)
-		not_now(cluster, result);
+		cluster_fail(cluster, result);
 	else
-		(void)resolve(cluster, outcome); /* a failure is the batch's, which the loop sees */
+		/* An error sticks in the recorder; the loop handles it. */
+		(void)cluster_resolve(cluster, outcome);
 }
 
-static int ask_witness(struct cluster *cluster, const char *text, enum identity_relation doubt)
+static int cluster_ask_witness(
+	struct cluster *cluster, const char *text, enum identity_relation doubt)
 {
-	int r = witness_start(cluster->options.http, recorder_journal(cluster->recorder), on_witness,
-		cluster, &cluster->witness);
+	int r = witness_start(cluster->options.http, recorder_journal(cluster->recorder),
+		cluster_on_witness, cluster, &cluster->witness);
 
 	(void)snprintf(cluster->text, sizeof(cluster->text), "%s", text);
 	cluster->doubt = doubt;
-	return r == NOT_FOUND ? resolve(cluster, WITNESS_NONE) : r;
+	return r == NOT_FOUND ? cluster_resolve(cluster, WITNESS_NONE) : r;
 }
 
-/* ---- the question ---- */
+/* ---- asking ---- */
 
-static int take_identity(struct cluster *cluster, const char *text)
+static int cluster_check_identity(struct cluster *cluster, const char *text)
 {
 	struct journal_meta meta;
-	int r = read_meta(cluster, &meta);
+	int r = cluster_read_meta(cluster, &meta);
 
 	if (r < 0)
 		return r;
@@ -164,16 +161,16 @@ static int take_identity(struct cluster *cluster, const char *text)
 	switch (relation) {
 	case IDENTITY_SAME:
 	case IDENTITY_FIRST:
-		return is_ours(cluster, meta.cluster, text);
+		return cluster_accept(cluster, meta.cluster, text);
 	case IDENTITY_OTHER:
-		is_another(cluster, meta.cluster, text);
+		cluster_reject(cluster, meta.cluster, text);
 		return 0;
 	default:
-		return ask_witness(cluster, text, relation);
+		return cluster_ask_witness(cluster, text, relation);
 	}
 }
 
-static void on_identity(void *arg, int result, const char *text)
+static void cluster_on_identity(void *arg, int result, const char *text)
 {
 	struct cluster *cluster = arg;
 	const char *unused;
@@ -181,11 +178,11 @@ static void on_identity(void *arg, int result, const char *text)
 	cluster->identity = NULL;
 	if (result >= 0) {
 		cluster->next_ns = proc_monotonic_ns() + pace_jitter(AGAIN_PAUSE);
-		result = take_identity(cluster, text);
+		result = cluster_check_identity(cluster, text);
 	}
-	/* One of the journal is the batch's, which the loop sees. */
+	/* An error of the journal sticks in the recorder; the loop handles it. */
 	if (result < 0 && !recorder_error(cluster->recorder, &unused))
-		not_now(cluster, result);
+		cluster_fail(cluster, result);
 }
 
 int cluster_work(struct cluster *cluster)
@@ -193,8 +190,8 @@ int cluster_work(struct cluster *cluster)
 	CHECK_OBJ(cluster, CLUSTER_MAGIC);
 	if (cluster->identity || cluster->witness || proc_monotonic_ns() < cluster->next_ns)
 		return 0;
-	return identity_start(cluster->options.http, cluster->options.config, on_identity, cluster,
-		&cluster->identity);
+	return identity_start(cluster->options.http, cluster->options.config, cluster_on_identity,
+		cluster, &cluster->identity);
 }
 
 uint64_t cluster_until(const struct cluster *cluster)
@@ -212,7 +209,7 @@ void cluster_doubt(struct cluster *cluster)
 		cluster->next_ns = now + pace_jitter(SECOND);
 }
 
-void cluster_again(struct cluster *cluster)
+void cluster_restart(struct cluster *cluster)
 {
 	CHECK_OBJ(cluster, CLUSTER_MAGIC);
 	identity_cancel(&cluster->identity);
@@ -232,11 +229,11 @@ bool cluster_is_another(const struct cluster *cluster)
 	return cluster->another;
 }
 
-/* ---- the whole ---- */
+/* ---- life ---- */
 
 void cluster_begin(struct cluster *cluster, struct recorder *recorder)
 {
-	cluster_again(cluster);
+	cluster_restart(cluster);
 	cluster->recorder = recorder;
 	cluster->known = cluster->another = false;
 }

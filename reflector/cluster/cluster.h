@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the API server's cluster is the one that the journal mirrors: asked at the start, after lost
- * connections and every five minutes (identity.h, and witness.h where that leaves a doubt). Until it is
- * known for the first time nothing may be read into the journal.
+ * Checks whether the API server's cluster is the one that the journal mirrors: at the start, after
+ * lost connections and every five minutes, by identity.h, and by witness.h if that leaves a doubt.
+ * Before the first result nothing may be read into the journal.
  *
  *	cluster_new(&options, &cluster);
- *	cluster_begin(cluster, recorder);	(whenever the journal is another one)
+ *	cluster_begin(cluster, recorder);	(for each new journal)
  *	for (;;) {
  *		http_poll(...);
  *		cluster_work(cluster);
@@ -25,29 +25,30 @@ struct cluster;
 struct cluster_options {
 	struct http *http;
 	const struct kubeconfig *config;
-	struct stats *stats; /* its error says why nothing is known */
-	uint64_t pause_max_ns; /* after failures, 1 s and more, up to this, and as much again at random */
+	struct stats *stats;   /* gets the error while the cluster can't be identified */
+	uint64_t pause_max_ns; /* longest pause after failures; as much again is added at random */
 };
 
-/* OPTIONS' pointers are borrowed until cluster_free. 0, -ENOMEM. */
+/* Borrows OPTIONS' pointers until cluster_free. Returns: 0, -ENOMEM. */
 int cluster_new(const struct cluster_options *options, struct cluster **ret_cluster);
 void cluster_free(struct cluster **cluster);
 
-/* Another pause_max_ns, from the next failure on. */
+/* Sets pause_max_ns, from the next failure on. */
 void cluster_set_pause(struct cluster *cluster, uint64_t max_ns);
 
-/* RECORDER's journal is the one in question, and nothing is known yet. */
+/* Makes RECORDER's journal the one to compare with; the cluster is unknown again. */
 void cluster_begin(struct cluster *cluster, struct recorder *recorder);
 
-/* Asks when it is time. 0, or an error of memory or of the journal. */
+/* Asks the server when it is time to. Returns: 0, -ENOMEM, ERR_UNSUPPORTED. */
 int cluster_work(struct cluster *cluster);
-/* When that is (monotonic ns); UINT64_MAX: an answer is being waited for. */
+/* Returns: when it is time to (monotonic ns); UINT64_MAX while a request runs. */
 uint64_t cluster_until(const struct cluster *cluster);
 
-/* The way to the server was lost: whatever answers next may be another one. */
+/* Makes the next check come soon: a connection was lost, and another server may answer next. */
 void cluster_doubt(struct cluster *cluster);
-/* What was written is lost: drops a question under way, and asks again with the next work. */
-void cluster_again(struct cluster *cluster);
+/* Drops a running check and begins again with the next cluster_work: a failed commit lost its
+ * result. */
+void cluster_restart(struct cluster *cluster);
 
 bool cluster_is_known(const struct cluster *cluster);
 bool cluster_is_another(const struct cluster *cluster);

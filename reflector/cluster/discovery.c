@@ -22,9 +22,9 @@
 #define BELIEVED_NS     (600 * SECOND_NS)
 #define RECHECK_NS      (10 * SECOND_NS)
 #define ANSWER_NS       (32 * SECOND_NS) /* as client-go */
-/* A few hundred bytes a resource; parsed it takes several times as much. */
+/* A resource has a few hundred bytes; parsed it takes several times as much. */
 #define ANSWER_MAX      ((size_t)16 << 20)
-#define PLACES_MAX      4096 /* groups and versions of an older server, each a request */
+#define PLACES_MAX      4096 /* requests to a server without aggregated discovery */
 #define N_ROOTS         2 /* /api and /apis */
 
 #define ACCEPT                                                                                     \
@@ -32,10 +32,11 @@
 	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,"               \
 	"application/json"
 
-/* One request under way: /api, /apis, or one group and version of an older server. */
-struct part {
+/* One running request: /api, /apis, or one group and version of a server without aggregated
+ * discovery. */
+struct discovery_part {
 	struct discovery *discovery;
-	struct part *next, **link;
+	struct discovery_part *next, **link;
 	struct fetch *fetch;
 	bool root;
 	uint64_t group_at, version_at;
@@ -51,27 +52,28 @@ struct discovery {
 	struct buf document;
 
 	struct catalogue catalogue;
-	char etags[N_ROOTS][HEAD_ETAG_SIZE]; /* of the documents that it was made of */
+	char etags[N_ROOTS][HEAD_ETAG_SIZE]; /* of the documents it was made from */
 	bool known, expired;
-	uint64_t known_ns; /* monotonic, when its fetch began */
-	uint64_t ended_ns; /* and ended */
+	uint64_t known_ns; /* monotonic: when its fetch began */
+	uint64_t ended_ns; /* ... and ended */
 	uint64_t recheck_ns;
 
-	struct part *parts; /* under way */
+	/* The running fetch. */
+	struct discovery_part *parts;
 	struct catalogue filling;
 	char filling_etags[N_ROOTS][HEAD_ETAG_SIZE];
-	unsigned unchanged; /* documents that are as they were */
-	unsigned places;    /* that were asked for */
+	unsigned unchanged; /* documents answered 304 */
+	unsigned places;    /* requests for groups and versions */
 	uint64_t began_ns;
-	int result; /* first error that spoils the whole fetch */
+	int result; /* the first error that ends the whole fetch */
 	char *sentence;
 };
 
-/* ---- parts ---- */
+/* ---- requests ---- */
 
-static void part_free(struct part **part)
+static void part_free(struct discovery_part **part)
 {
-	struct part *p = *part;
+	struct discovery_part *p = *part;
 
 	*part = NULL;
 	if (!p)
@@ -90,7 +92,7 @@ static void part_done(void *arg, const struct fetch_answer *answer);
 static int part_start(struct discovery *discovery, const char *path,
 	const struct catalogue_place *place)
 {
-	CLEANUP(part_free) struct part *part = calloc(1, sizeof(*part));
+	CLEANUP(part_free) struct discovery_part *part = calloc(1, sizeof(*part));
 	struct fetch_request request = {
 		.path = path,
 		.accept = place->version ? NULL : ACCEPT,
@@ -125,38 +127,40 @@ static int part_start(struct discovery *discovery, const char *path,
 
 /* ---- answers ---- */
 
-/* Into discovery->document, as msgpack; borrowed until the next. */
-static int parse(struct discovery *discovery, const struct fetch_answer *answer)
+/* Parses the answer into discovery->document, which is valid until the next call. */
+static int discovery_parse(struct discovery *discovery, const struct fetch_answer *answer)
 {
 	buf_reset(&discovery->document);
 	return json_parse(discovery->parser, answer->body, NULL, &discovery->document);
 }
 
-static int start_place(void *arg, const struct catalogue_place *place)
+static int discovery_start_place(void *arg, const struct catalogue_place *place)
 {
 	struct discovery *discovery = arg;
 	char path[400];
 
 	if (++discovery->places > PLACES_MAX)
-		return err_say(ERR_TOO_LARGE, "discovery: more than %d groups and versions", PLACES_MAX);
+		return err_say(
+			ERR_TOO_LARGE, "discovery: more than %d groups and versions", PLACES_MAX);
 
 	(void)snprintf(path, sizeof(path), *place->group ? "/apis/%s/%s" : "/api%s/%s",
 		place->group, place->version);
 	return part_start(discovery, path, place);
 }
 
-/* An answer other than 200. */
-static int bad_status(const char *path, const struct fetch_answer *answer)
+/* Sets the error for an answer whose status is not 200. */
+static int discovery_bad_status(const char *path, const struct fetch_answer *answer)
 {
 	struct status why;
 
 	status_read(answer->status, 0, answer->body, &why);
-	return err_say(answer->status == 403 ? ERR_FORBIDDEN : ERR_HTTP, "discovery: %s: HTTP %s", path,
-		why.text);
+	return err_say(answer->status == 403 ? ERR_FORBIDDEN : ERR_HTTP, "discovery: %s: HTTP %s",
+		path, why.text);
 }
 
-/* /api or /apis, in whichever shape the server speaks; the older one only names the groups. */
-static int take_root(struct part *part, const struct fetch_answer *answer)
+/* Reads the answer to /api or /apis: all resources, or without aggregated discovery only the
+ * groups. */
+static int part_read_root(struct discovery_part *part, const struct fetch_answer *answer)
 {
 	struct discovery *discovery = part->discovery;
 	bool core = part->group_at == 0;
@@ -169,48 +173,54 @@ static int take_root(struct part *part, const struct fetch_answer *answer)
 		return 0;
 	}
 	if (core && answer->status == 404)
-		return 0; /* a server of extensions only */
+		return 0; /* a server without the core group */
 	if (answer->status != 200)
-		return bad_status(core ? "/api" : "/apis", answer);
-	r = parse(discovery, answer);
+		return discovery_bad_status(core ? "/api" : "/apis", answer);
+	r = discovery_parse(discovery, answer);
 	if (r < 0)
 		return err_add(r, "discovery: %s", core ? "/api" : "/apis");
 	if (strstr(answer->content_type, "as=APIGroupDiscoveryList")) {
 		memcpy(discovery->filling_etags[part->group_at], answer->etag,
 			strnlen(answer->etag, sizeof(discovery->etags[0]) - 1));
-		return catalogue_add_aggregated(&discovery->filling, buf_bytes(&discovery->document),
-			part->group_at);
+		return catalogue_add_aggregated(
+			&discovery->filling, buf_bytes(&discovery->document), part->group_at);
 	}
-	return catalogue_each_place(buf_bytes(&discovery->document), part->group_at, start_place,
-		discovery);
+	return catalogue_each_place(
+		buf_bytes(&discovery->document), part->group_at, discovery_start_place, discovery);
 }
 
-/* A group that does not answer hides what is in it, no more. */
-static int take_place(struct part *part, const struct fetch_answer *answer)
+/* Reads the resources of one group and version. If that fails they are marked as broken. */
+static int part_read_place(struct discovery_part *part, const struct fetch_answer *answer)
 {
 	struct discovery *discovery = part->discovery;
 	struct catalogue_place place = {.group = part->group, .version = part->version,
 		.group_at = part->group_at, .version_at = part->version_at};
 
-	if (answer->result == 0 && answer->status == 200 && parse(discovery, answer) == 0)
-		return catalogue_add_resources(&discovery->filling, buf_bytes(&discovery->document),
-			&place);
-	err_clear();
+	int r = answer->result;
+
+	if (r == 0 && answer->status == 200) {
+		r = discovery_parse(discovery, answer);
+		if (r == 0)
+			return catalogue_add_resources(&discovery->filling,
+				buf_bytes(&discovery->document), &place);
+	}
+	if (r < 0)
+		err_ignore(r, "finding a resource of this group reports that the group is broken");
 	return catalogue_add_broken(&discovery->filling, part->group, part->version);
 }
 
 /* ---- the whole fetch ---- */
 
-static void drop_parts(struct discovery *discovery)
+static void discovery_drop_parts(struct discovery *discovery)
 {
 	while (discovery->parts) {
-		struct part *part = discovery->parts;
+		struct discovery_part *part = discovery->parts;
 
 		part_free(&part);
 	}
 }
 
-static void spoil(struct discovery *discovery, int result)
+static void discovery_fail(struct discovery *discovery, int result)
 {
 	if (discovery->result)
 		return;
@@ -218,33 +228,31 @@ static void spoil(struct discovery *discovery, int result)
 	discovery->sentence = strdup(err_text(result));
 }
 
-static int start(struct discovery *discovery);
+static int discovery_start(struct discovery *discovery);
 
-static void replace_catalogue(struct discovery *discovery)
-{
-	catalogue_sort(&discovery->filling);
-	catalogue_release(&discovery->catalogue);
-	discovery->catalogue = discovery->filling;
-	discovery->filling = (struct catalogue){NULL};
-	memcpy(discovery->etags, discovery->filling_etags, sizeof(discovery->etags));
-}
-
-/* The last part has come: the new catalogue replaces the old one, or the error is told. */
-static void finish(struct discovery *discovery)
+/* Ends the fetch after its last request: replaces the catalogue, or reports the error. */
+static void discovery_finish(struct discovery *discovery)
 {
 	buf_trim(&discovery->document, 0);
 	if (!discovery->result && discovery->unchanged % N_ROOTS) {
-		/* Of the one that has not changed we have no longer what it says: both, as a whole. */
+		/* One of two changed, and the content of the unchanged one is not kept: fetch both
+		 * again. */
 		memset(discovery->etags, 0, sizeof(discovery->etags));
-		int r = start(discovery);
+		int r  = discovery_start(discovery);
 		if (r == 0)
 			return;
-		spoil(discovery, r);
+		discovery_fail(discovery, r);
 	}
 	int result = discovery->result;
 	if (!result) {
-		if (!discovery->unchanged)
-			replace_catalogue(discovery);
+		if (!discovery->unchanged) {
+			catalogue_sort(&discovery->filling);
+			catalogue_release(&discovery->catalogue);
+			discovery->catalogue = discovery->filling;
+			discovery->filling = (struct catalogue){NULL};
+			memcpy(discovery->etags, discovery->filling_etags,
+				sizeof(discovery->etags));
+		}
 		discovery->known = true;
 		discovery->expired = false;
 		discovery->known_ns = discovery->began_ns;
@@ -258,22 +266,22 @@ static void finish(struct discovery *discovery)
 
 static void part_done(void *arg, const struct fetch_answer *answer)
 {
-	struct part *part = arg;
+	struct discovery_part *part = arg;
 	struct discovery *discovery = part->discovery;
 	int r;
 
 	part->fetch = NULL;
-	r = part->root ? take_root(part, answer) : take_place(part, answer);
+	r = part->root ? part_read_root(part, answer) : part_read_place(part, answer);
 	part_free(&part);
 	if (r < 0) {
-		spoil(discovery, r);
-		drop_parts(discovery);
+		discovery_fail(discovery, r);
+		discovery_drop_parts(discovery);
 	}
 	if (!discovery->parts)
-		finish(discovery);
+		discovery_finish(discovery);
 }
 
-static int start(struct discovery *discovery)
+static int discovery_start(struct discovery *discovery)
 {
 	int r;
 
@@ -289,11 +297,11 @@ static int start(struct discovery *discovery)
 		r = part_start(discovery, "/apis",
 			&(struct catalogue_place){.group = "", .group_at = 1});
 	if (r < 0)
-		drop_parts(discovery);
+		discovery_drop_parts(discovery);
 	return r;
 }
 
-/* ---- what others see ---- */
+/* ---- interface ---- */
 
 int discovery_new(struct http *http, discovery_ready_fn *on_ready, void *arg,
 	struct discovery **ret_discovery)
@@ -323,7 +331,7 @@ void discovery_free(struct discovery **discovery)
 	if (!d)
 		return;
 	CHECK_OBJ(d, DISCOVERY_MAGIC);
-	drop_parts(d);
+	discovery_drop_parts(d);
 	catalogue_release(&d->catalogue);
 	catalogue_release(&d->filling);
 	buf_release(&d->document);
@@ -357,7 +365,7 @@ int discovery_find(struct discovery *discovery, const char *name, struct resourc
 			now - discovery->ended_ns < discovery->recheck_ns)
 			return r;
 	}
-	r = discovery->parts ? 0 : start(discovery);
+	r = discovery->parts ? 0 : discovery_start(discovery);
 	return r < 0 ? r : AGAIN;
 }
 
@@ -367,7 +375,7 @@ int discovery_refresh(struct discovery *discovery, uint64_t max_age_ns)
 	if (discovery->known && !discovery->expired &&
 		proc_monotonic_ns() - discovery->ended_ns < max_age_ns)
 		return FOUND;
-	int r = discovery->parts ? 0 : start(discovery);
+	int r = discovery->parts ? 0 : discovery_start(discovery);
 	return r < 0 ? r : AGAIN;
 }
 

@@ -1,68 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the API server serves, and how people name it: `pods`, `po`, `Pod`, `deployments.apps`,
- * `deployments.v1.apps`, `widgets.example.com`, resolved as kubectl does. The catalogue is fetched
- * when somebody asks and it is old, by aggregated discovery where there is any, else one request
- * per group and version; a group that cannot be read hides its own resources only.
+ * Fetches the catalogue of the API server's resources and resolves names as kubectl does: `pods`,
+ * `po`, `Pod`, `deployments.apps`, `deployments.v1.apps`, `widgets.example.com`. A call that finds
+ * the catalogue old starts a fetch: aggregated discovery if the server has it, else one request per
+ * group and version. A group that can't be read hides its own resources only.
  *
  *	discovery_new(http, on_ready, arg, &discovery);
  *	r = discovery_find(discovery, "deploy", &resource);
- *		FOUND: there it is
- *		AGAIN: being fetched; on_ready(arg, result) comes from a later http_poll. 0: ask again;
- *			an error: that is the answer for now, ask again after a pause
- *		ERR_NO_RESOURCE: the server has no such thing; the sentence has near names
+ *		FOUND: `resource` is set
+ *		AGAIN: a fetch runs; a later http_poll calls on_ready(arg, result). With 0 the caller calls
+ *			discovery_find again at once, with an error after a pause
+ *		ERR_NO_RESOURCE: the server has no such resource; the sentence has similar names
  *
- * Nothing waits here, so one feed that is being resolved does not hold up the others.
+ * No call waits, so a feed that is being resolved does not hold up the others.
  */
 #ifndef REFLECTOR_CLUSTER_DISCOVERY_H
 #define REFLECTOR_CLUSTER_DISCOVERY_H
 
-#include <stdbool.h>
-
+#include "reflector/cluster/catalogue.h"
 #include "reflector/wire/http.h"
 
 struct discovery;
 
-/* Lengths are the API server's own limits (DNS names and labels). */
-struct resource {
-	char group[254]; /* "" for the core group */
-	char version[64];
-	char plural[64];
-	char kind[64];
-	char list_kind[72]; /* kind + "List", as every server names it by default */
-	char aliases[194];  /* singular and short names, each with a blank behind it */
-	bool namespaced;
-};
-
-/* ON_READY may call discovery_find. Several feeds share one discovery and one fetch. */
+/* Is called when a fetch ends, and may call discovery_find. All feeds share one discovery and one
+ * fetch. */
 typedef void discovery_ready_fn(void *arg, int result);
 
+/* Fetches nothing yet. Borrows HTTP. Returns: 0, -ENOMEM. */
 int discovery_new(struct http *http, discovery_ready_fn *on_ready, void *arg,
 	struct discovery **ret_discovery);
 void discovery_free(struct discovery **discovery);
 
 /*
- * NAME is RESOURCE[.VERSION][.GROUP]; plural, singular, short name or kind, in any case. Only
- * resources that can be listed and watched are found. FOUND (RET_RESOURCE is a copy), AGAIN,
- * ERR_NO_RESOURCE, ERR_CONFIG for a name that can't be one, -ENOMEM. What the catalogue lacks is
- * looked for again when it is older than 10 s, what it has is believed for 10 minutes.
+ * Finds NAME, RESOURCE[.VERSION][.GROUP] with plural, singular, short name or kind in any case,
+ * among the resources that can be listed and watched. A name that the catalogue has is valid for 10
+ * minutes; for a name that it lacks, a catalogue older than 10 s is fetched again. Returns: FOUND
+ * and a copy in RET_RESOURCE; AGAIN; ERR_NO_RESOURCE; ERR_HTTP when the resource may be in a group
+ * that could not be read; ERR_CONFIG when NAME is not a resource's name; -ENOMEM.
  */
 int discovery_find(struct discovery *discovery, const char *name, struct resource *ret_resource);
 
-/* The catalogue was fetched no longer than MAX_AGE ago: FOUND. AGAIN: it is being fetched, as above. */
+/* Returns: FOUND when the catalogue was fetched at most MAX_AGE ago; AGAIN after starting a fetch;
+ * -ENOMEM. */
 int discovery_refresh(struct discovery *discovery, uint64_t max_age_ns);
-/* What is known now, however old; nothing is fetched. FOUND, or as discovery_find. */
+/* As discovery_find, in the catalogue as it is, however old; starts no fetch. */
 int discovery_known(const struct discovery *discovery, const char *name,
 	struct resource *ret_resource);
-/* Each resource in each version in which it can be listed and watched, a resource's preferred version
- * first; until FN returns something else than 0, which is the result. */
+/* Calls FN for each resource in each version in which it can be listed and watched, the preferred
+ * version first. Stops at a result other than 0 and returns it. */
 typedef int discovery_each_fn(void *arg, const struct resource *resource);
 int discovery_each(const struct discovery *discovery, discovery_each_fn *fn, void *arg);
 
-/* For how long it is believed that the server has no such resource, instead of 10 s. */
+/* Sets after how long a missing name is fetched again, instead of 10 s. */
 void discovery_set_recheck(struct discovery *discovery, uint64_t recheck_ns);
 
-/* What was learnt is not to be trusted (a list answered 404): the next find fetches. */
+/* Makes the next discovery_find fetch: a list was answered 404, so the catalogue is wrong. */
 void discovery_expire(struct discovery *discovery);
 
 #endif

@@ -10,6 +10,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/hash.h"
 #include "common/value/json.h"
 #include "common/value/value.h"
 #include "reflector/wire/fetch.h"
@@ -20,7 +21,7 @@
 #define ANSWER_NS      (32ull * 1000 * 1000 * 1000)
 #define ANSWER_MAX     ((size_t)1 << 20)
 #define CA_MAX         ((size_t)1 << 20)
-#define URL_MAX        160 /* longer ones are hashed: the whole stays below 256 bytes */
+#define URL_MAX        160 /* longer ones are hashed, so that an identity has less than 256 bytes */
 
 #define UID    "uid:"
 #define SERVER "server:"
@@ -52,17 +53,7 @@ void identity_cancel(struct identity **identity)
 	identity_free(identity);
 }
 
-/* FNV-1a: two CAs of one URL are to differ, nobody gains by making them the same. */
-static uint64_t hash(const char *data, size_t size)
-{
-	uint64_t h = 0xcbf29ce484222325u;
-
-	for (size_t i = 0; i < size; i++)
-		h = (h ^ (unsigned char)data[i]) * 0x100000001b3u;
-	return h;
-}
-
-static int hash_ca(const struct kubeconfig_pem *ca, uint64_t *ret_hash)
+static int identity_hash_ca(const struct kubeconfig_pem *ca, uint64_t *ret_hash)
 {
 	AUTO_FREE char *text = NULL;
 	size_t size = 0;
@@ -73,28 +64,29 @@ static int hash_ca(const struct kubeconfig_pem *ca, uint64_t *ret_hash)
 		if (r < 0)
 			return r;
 	}
-	*ret_hash = ca->data ? hash(ca->data, ca->size) : hash(text ? text : "", size);
+	*ret_hash = ca->data ? hash_bytes(BYTES(ca->data, ca->size), 0) : hash_bytes(BYTES(text ? text : "", size), 0);
 	return 0;
 }
 
-/* Who may not read the namespace knows the cluster by its address. */
-static int from_server(const struct kubeconfig *config, struct buf *out)
+/* Makes the identity of the server's address, without the right to read the namespace. */
+static int identity_from_server(const struct kubeconfig *config, struct buf *out)
 {
 	size_t size = strlen(config->server);
 	uint64_t ca;
-	int r = hash_ca(&config->ca, &ca);
+	int r = identity_hash_ca(&config->ca, &ca);
 
 	if (r < 0)
 		return r;
 	if (size <= URL_MAX)
 		buf_printf(out, SERVER "%s", config->server);
 	else
-		buf_printf(out, SERVER "%016llx", (unsigned long long)hash(config->server, size));
+		buf_printf(out, SERVER "%016llx",
+			(unsigned long long)hash_bytes(BYTES(config->server, size), 0));
 	buf_printf(out, CA "%016llx", (unsigned long long)ca);
 	return buf_error(out);
 }
 
-static int from_namespace(const struct fetch_answer *answer, struct buf *out)
+static int identity_from_namespace(const struct fetch_answer *answer, struct buf *out)
 {
 	CLEANUP(json_parser_free) struct json_parser *parser = NULL;
 	struct buf document = BUF_INIT;
@@ -116,7 +108,7 @@ static int from_namespace(const struct fetch_answer *answer, struct buf *out)
 	return r;
 }
 
-static int text_of(const struct identity *identity, const struct fetch_answer *answer,
+static int identity_text(const struct identity *identity, const struct fetch_answer *answer,
 	struct buf *out)
 {
 	struct status why;
@@ -125,10 +117,10 @@ static int text_of(const struct identity *identity, const struct fetch_answer *a
 		return answer->result;
 	switch (answer->status) {
 	case 200:
-		return from_namespace(answer, out);
+		return identity_from_namespace(answer, out);
 	case 403:
 	case 404:
-		return from_server(identity->config, out);
+		return identity_from_server(identity->config, out);
 	case 401:
 		return err_say(ERR_HTTP, "the server does not accept the kubeconfig's credentials "
 			"(HTTP 401): expired, or of another cluster?");
@@ -138,7 +130,7 @@ static int text_of(const struct identity *identity, const struct fetch_answer *a
 	}
 }
 
-static void take_answer(void *arg, const struct fetch_answer *answer)
+static void identity_on_answer(void *arg, const struct fetch_answer *answer)
 {
 	struct identity *identity = arg;
 	identity_done_fn *done = identity->done;
@@ -147,7 +139,7 @@ static void take_answer(void *arg, const struct fetch_answer *answer)
 	int r;
 
 	identity->fetch = NULL;
-	r = text_of(identity, answer, &text);
+	r = identity_text(identity, answer, &text);
 	if (r < 0)
 		(void)err_add(r, "identity of the cluster");
 	identity_free(&identity);
@@ -172,7 +164,7 @@ int identity_start(struct http *http, const struct kubeconfig *config, identity_
 			.path = "/api/v1/namespaces/kube-system",
 			.limit = ANSWER_MAX,
 			.total_ns = ANSWER_NS,
-			.done = take_answer,
+			.done = identity_on_answer,
 			.arg = identity,
 		},
 		&identity->fetch);
@@ -182,14 +174,14 @@ int identity_start(struct http *http, const struct kubeconfig *config, identity_
 	return 0;
 }
 
-/* ---- two of them ---- */
+/* ---- comparing ---- */
 
-static bool begins(const char *text, const char *prefix)
+static bool identity_begins(const char *text, const char *prefix)
 {
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-static size_t address_size(const char *text)
+static size_t identity_address_size(const char *text)
 {
 	const char *ca = strstr(text, CA);
 
@@ -198,21 +190,21 @@ static size_t address_size(const char *text)
 
 enum identity_relation identity_compare(const char *was, const char *is)
 {
-	size_t size = address_size(was);
+	size_t size = identity_address_size(was);
 
 	if (!*was)
 		return IDENTITY_FIRST;
-	if (begins(was, UID) != begins(is, UID))
+	if (identity_begins(was, UID) != identity_begins(is, UID))
 		return IDENTITY_INCOMPARABLE;
 	if (!strcmp(was, is))
 		return IDENTITY_SAME;
-	if (begins(was, UID))
+	if (identity_begins(was, UID))
 		return IDENTITY_OTHER;
-	return size == address_size(is) && !strncmp(was, is, size) ? IDENTITY_CA_CHANGED
+	return size == identity_address_size(is) && !strncmp(was, is, size) ? IDENTITY_CA_CHANGED
 								   : IDENTITY_RENAMED;
 }
 
 bool identity_is_better(const char *was, const char *is)
 {
-	return begins(is, UID) || !begins(was, UID);
+	return identity_begins(is, UID) || !identity_begins(was, UID);
 }

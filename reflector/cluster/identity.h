@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which cluster this is, so that another one behind the same URL is noticed: "uid:<uid of the
- * namespace kube-system>" when we may read it, else "server:<url> ca:<hash of the CA>". A server
- * that says neither yes nor no (unreachable, 5xx, 429) is an error: an identity is never guessed,
- * since another one discards the journal.
+ * The identity of the API server's cluster, so that the reflector notices another cluster behind
+ * the same URL: "uid:<uid of the namespace kube-system>" if the reflector may read that namespace,
+ * else "server:<url> ca:<hash of the CA>". An answer that decides neither (unreachable, 5xx, 429)
+ * is an error: an identity is never guessed, since another one discards the journal.
  *
- * Uids prove, addresses only hint: a CA is rotated, a server gets another name, and it is the same
- * cluster still. So two "server:" texts that differ are a doubt, which witness.h resolves, and so are two
- * of different kinds: we may now read the namespace, or no longer, or are somewhere else.
+ * A uid is a proof, an address only a hint: after a rotated CA or under a new host name it is the
+ * same cluster. So two "server:" texts that differ leave a doubt, which witness.h resolves, and so
+ * do a uid and an address: the right to read the namespace may have come or gone, or the cluster
+ * may be another.
  */
 #ifndef REFLECTOR_CLUSTER_IDENTITY_H
 #define REFLECTOR_CLUSTER_IDENTITY_H
@@ -16,11 +17,11 @@
 
 struct identity;
 
-/* RESULT 0: TEXT is the identity, borrowed for the call; else an error with its sentence. The
- * identity is gone when it returns. */
+/* Gets the identity in TEXT, borrowed for the call, with RESULT 0; else an error with its sentence.
+ * The request is freed when it returns. */
 typedef void identity_done_fn(void *arg, int result, const char *text);
 
-/* CONFIG is borrowed until the end. */
+/* Asks the server. Borrows CONFIG until DONE is called. Returns: 0, -ENOMEM, ERR_UNSUPPORTED. */
 int identity_start(struct http *http, const struct kubeconfig *config, identity_done_fn *done,
 	void *arg, struct identity **ret_identity);
 void identity_cancel(struct identity **identity);
@@ -28,14 +29,17 @@ void identity_cancel(struct identity **identity);
 enum identity_relation {
 	IDENTITY_SAME,
 	IDENTITY_OTHER,
-	IDENTITY_RENAMED,      /* another address: same or other */
-	IDENTITY_CA_CHANGED,   /* the same address, another CA: same or other, rather same */
-	IDENTITY_INCOMPARABLE, /* of different kinds: same or other, rather same */
+	IDENTITY_RENAMED,    /* another address: another cluster, unless known objects are found */
+	IDENTITY_CA_CHANGED, /* the same address, another CA: the same, unless other objects are
+				found */
+	IDENTITY_INCOMPARABLE, /* a uid and an address: as CA_CHANGED */
 	IDENTITY_FIRST,        /* WAS is "" */
 };
+/* Returns: how the identity WAS, which the journal has, relates to IS. */
 enum identity_relation identity_compare(const char *was, const char *is);
 
-/* IS, of the same cluster, is to be kept instead of WAS: a uid is not given up for an address. */
+/* Returns: whether the journal is to keep IS instead of WAS, both of one cluster: an address never
+ * replaces a uid. */
 bool identity_is_better(const char *was, const char *is);
 
 #endif

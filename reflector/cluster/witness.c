@@ -20,24 +20,25 @@
 
 struct witness {
 	uint32_t magic;
-	unsigned asked; /* feeds */
+	unsigned feeds_asked;
 	struct http *http;
 	struct journal *journal;
 	witness_done_fn *done;
 	void *arg;
 	struct http_call *call;
 	struct list *list;
-	uint32_t feed; /* that is asked for; 0: none yet */
+	uint32_t feed; /* id of the feed that is listed; 0: none yet */
 	bool namespaced;
-	int status;    /* of its answer */
+	int status;    /* HTTP status of its answer */
 	bool compared, known;
 };
 
-/* ---- what we have ---- */
+/* ---- the journal's objects ---- */
 
-/* FOUND when the journal has KEY, or with an empty one any object of the feed. */
-static int find_head(struct journal *journal, struct txn *txn, uint32_t feed, struct bytes key,
-	struct head *ret_head)
+/* Finds KEY's head, with an empty KEY that of the feed's first object. Returns: FOUND, NOT_FOUND,
+ * an error. */
+static int witness_find_head(struct journal *journal, struct txn *txn, uint32_t feed,
+	struct bytes key, struct head *ret_head)
 {
 	struct head_walk *walk;
 	struct bytes found;
@@ -46,43 +47,46 @@ static int find_head(struct journal *journal, struct txn *txn, uint32_t feed, st
 	if (r < 0)
 		return r;
 	r = head_walk_next(walk, &found, ret_head);
-	head_walk_close(&walk); /* the head is the transaction's */
+	head_walk_close(&walk); /* RET_HEAD stays valid with the transaction */
 	if (r == FOUND && key.size && !bytes_equal(key, found))
 		return NOT_FOUND;
 	return r == END ? NOT_FOUND : r;
 }
 
-struct search {
+struct witness_search {
 	struct witness *witness;
 	struct txn *txn;
 	struct buf path;
 	int result;
 };
 
-/* The next feed that has objects, and where to ask for them. */
-static int look_at(void *arg, const struct feed_definition *definition,
+/* Chooses the next feed that has objects, and composes the path of its list. */
+static int witness_choose_feed(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
-	struct search *search = arg;
+	struct witness_search *search = arg;
 	struct witness *witness = search->witness;
 	struct head head;
 
 	if (definition->id <= witness->feed || checkpoint->phase == FEED_REMOVED)
 		return 0;
-	search->result = find_head(witness->journal, search->txn, definition->id, BYTES_NONE, &head);
+	search->result =
+		witness_find_head(witness->journal, search->txn, definition->id, BYTES_NONE, &head);
 	if (search->result == NOT_FOUND)
 		return 0;
 	witness->feed = definition->id;
 	witness->namespaced = definition->namespaced;
 	if (search->result == FOUND)
-		search->result = request_path(definition, &(struct feed_action){.what = FEED_DO_LIST,
-			.rv = "", .continue_ = "", .limit = ITEMS}, &search->path);
+		search->result = request_path(definition,
+			&(struct feed_action){
+				.what = FEED_DO_LIST, .rv = "", .continue_ = "", .limit = ITEMS},
+			&search->path);
 	return 1;
 }
 
-/* ---- what the server has ---- */
+/* ---- the server's objects ---- */
 
-static int take_item(void *arg, struct bytes item, bool cut)
+static int witness_on_item(void *arg, struct bytes item, bool cut)
 {
 	struct witness *witness = arg;
 	CLEANUP(buf_release) struct buf key = BUF_INIT;
@@ -101,25 +105,25 @@ static int take_item(void *arg, struct bytes item, bool cut)
 	buf_bytes_put(&key, id.name);
 	witness->compared = true;
 	if (buf_error(&key) < 0 || !id.name.size || !id.uid.size)
-		return 0; /* nothing that anybody could know */
+		return 0; /* without a name or a uid no object can be known */
 	r = txn_begin_read(journal_env(witness->journal), &txn);
 	if (r < 0)
 		return r;
-	r = find_head(witness->journal, txn, witness->feed, buf_bytes(&key), &head);
+	r = witness_find_head(witness->journal, txn, witness->feed, buf_bytes(&key), &head);
 	if (r == FOUND && bytes_equal(head.uid, id.uid))
 		witness->known = true;
 	txn_abort(&txn);
 	return r < 0 ? r : 0;
 }
 
-static void on_status(void *arg, const struct http_answer *answer)
+static void witness_on_status(void *arg, const struct http_answer *answer)
 {
 	struct witness *witness = arg;
 
 	witness->status = answer->status;
 }
 
-static int on_body(void *arg, struct bytes bytes)
+static int witness_on_body(void *arg, struct bytes bytes)
 {
 	struct witness *witness = arg;
 	int r = witness->status == 200 ? list_feed(witness->list, bytes.data, bytes.size) : 0;
@@ -127,7 +131,7 @@ static int on_body(void *arg, struct bytes bytes)
 	return r < 0 ? r : witness->known ? END : 0;
 }
 
-static void end(struct witness *witness, int result)
+static void witness_end(struct witness *witness, int result)
 {
 	witness_done_fn *done = witness->done;
 	void *arg = witness->arg;
@@ -139,10 +143,11 @@ static void end(struct witness *witness, int result)
 	done(arg, result, outcome);
 }
 
-static int ask(struct witness *witness);
+static int witness_list_next(struct witness *witness);
 
-/* An answer that is neither objects nor a plain refusal says nothing: the next one may. */
-static int check_answer(struct witness *witness, int status)
+/* Takes a list or a refusal as the feed's answer. Any other answer is an error: the caller asks
+ * again later. */
+static int witness_check_answer(struct witness *witness, int status)
 {
 	struct list_page page;
 
@@ -153,52 +158,48 @@ static int check_answer(struct witness *witness, int status)
 	return err_say(ERR_HTTP, "looking for known objects: HTTP %d", status);
 }
 
-static void on_done(void *arg, int result, int status)
+static void witness_on_done(void *arg, int result, int status)
 {
 	struct witness *witness = arg;
 
 	CHECK_OBJ(witness, WITNESS_MAGIC);
 	witness->call = NULL;
 	if (!witness->known && result >= 0)
-		result = check_answer(witness, status);
+		result = witness_check_answer(witness, status);
 	if (!witness->known && result >= 0)
-		result = ask(witness);
+		result = witness_list_next(witness);
 	if (witness->known || result)
-		end(witness, witness->known || result == NOT_FOUND ? 0 : result);
+		witness_end(witness, witness->known || result == NOT_FOUND ? 0 : result);
 }
 
-static int ask_at(struct witness *witness, const char *path)
+/* Lists the next feed. Returns: 0, NOT_FOUND when no feed is left, an error. */
+static int witness_list_next(struct witness *witness)
 {
-	list_reset(witness->list);
-	witness->status = 0;
-	return http_start(witness->http, &(struct http_request){
-		.path = path,
-		.accept = REQUEST_ACCEPT_METADATA,
-		.total_ns = ANSWER_NS,
-		.arg = witness,
-		.on_status = on_status,
-		.on_body = on_body,
-		.on_done = on_done,
-	}, &witness->call);
-}
-
-/* NOT_FOUND when no feed is left to be asked about. */
-static int ask(struct witness *witness)
-{
-	struct search search = {.witness = witness, .path = BUF_INIT, .result = NOT_FOUND};
+	struct witness_search search = {.witness = witness, .path = BUF_INIT, .result = NOT_FOUND};
 	int r;
 
-	if (witness->asked++ == FEEDS_MAX)
+	if (witness->feeds_asked++ == FEEDS_MAX)
 		return NOT_FOUND;
 	r = txn_begin_read(journal_env(witness->journal), &search.txn);
 	if (r < 0)
 		return r;
-	r = journal_each_feed(witness->journal, search.txn, look_at, &search);
+	r = journal_each_feed(witness->journal, search.txn, witness_choose_feed, &search);
 	txn_abort(&search.txn);
 	if (r >= 0)
 		r = search.result;
-	if (r == 0)
-		r = ask_at(witness, buf_cstr(&search.path));
+	if (r == 0) {
+		list_reset(witness->list);
+		witness->status = 0;
+		r = http_start(witness->http, &(struct http_request){
+			.path = buf_cstr(&search.path),
+			.accept = REQUEST_ACCEPT_METADATA,
+			.total_ns = ANSWER_NS,
+			.arg = witness,
+			.on_status = witness_on_status,
+			.on_body = witness_on_body,
+			.on_done = witness_on_done,
+		}, &witness->call);
+	}
 	buf_release(&search.path);
 	return r;
 }
@@ -217,10 +218,11 @@ int witness_start(struct http *http, struct journal *journal, witness_done_fn *d
 	witness->journal = journal;
 	witness->done = done;
 	witness->arg = arg;
-	int r = list_new(&(struct list_options){.item_fn = take_item, .arg = witness}, &witness->list);
+	int r = list_new(
+		&(struct list_options){.item_fn = witness_on_item, .arg = witness}, &witness->list);
 
 	if (r >= 0)
-		r = ask(witness);
+		r = witness_list_next(witness);
 	if (r != 0)
 		return r;
 	*ret_witness = TAKE(witness);

@@ -30,7 +30,7 @@ static void head_set_text(char *text, size_t size, struct bytes value)
 }
 
 /* Appends the text of `299 - "text"`, cut to the room that is left. */
-static void head_add_warning(struct head *head, struct bytes value)
+static void head_add_warning(struct http_head *head, struct bytes value)
 {
 	const char *text = value.data;
 	const char *first = memchr(text, '"', value.size), *last = memrchr(text, '"', value.size);
@@ -48,7 +48,7 @@ static void head_add_warning(struct head *head, struct bytes value)
 
 /* Reads seconds, which API servers send. A date is ignored: comparing it needs the server's
  * clock. */
-static void head_set_retry_after(struct head *head, struct bytes value)
+static void head_set_retry_after(struct http_head *head, struct bytes value)
 {
 	const char *text = value.data;
 	uint64_t seconds = 0;
@@ -67,19 +67,19 @@ static void head_set_retry_after(struct head *head, struct bytes value)
 }
 
 /* "HTTP/2 200" or "HTTP/1.1 200 OK". */
-static void head_status_line(struct head *head, struct bytes line)
+static void head_status_line(struct http_head *head, struct bytes line)
 {
 	const char *text = line.data;
 	size_t i = strlen("HTTP/");
 
-	*head = (struct head){.version = i < line.size && text[i] == '1' ? 1 : 2};
+	*head = (struct http_head){.version = i < line.size && text[i] == '1' ? 1 : 2};
 	while (i < line.size && text[i] != ' ')
 		i++;
 	for (i++; i < line.size && text[i] >= '0' && text[i] <= '9' && head->status < 100; i++)
 		head->status = 10 * head->status + (text[i] - '0');
 }
 
-int head_line(struct head *head, struct bytes line)
+int head_line(struct http_head *head, struct bytes line)
 {
 	const char *text = line.data;
 	struct bytes value;

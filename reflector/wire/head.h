@@ -12,7 +12,7 @@
 
 #define HEAD_ETAG_SIZE 256 /* a kube-apiserver's has 130 bytes */
 
-struct head {
+struct http_head {
 	int version; /* 1 or 2 */
 	int status;
 	bool has_retry_after; /* a number of seconds; a date is ignored */
@@ -25,6 +25,6 @@ struct head {
 /* Takes one line, with or without its line break. The first line's HEAD is all zeroes. Returns: 0;
  * END when the line ends the head. The head of an interim (1xx) answer does not end: another head
  * follows. */
-int head_line(struct head *head, struct bytes line);
+int head_line(struct http_head *head, struct bytes line);
 
 #endif

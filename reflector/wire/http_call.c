@@ -103,7 +103,7 @@ bool http_call_take_header(struct http_call *call, struct bytes line)
 			call, err_say(ERR_PROTOCOL, "%s: headers without end", http->name));
 	/* A line after the end of the head is a trailer. */
 	if (!call->limit.answered && head_line(&call->head, line) == END) {
-		const struct head *head = &call->head;
+		const struct http_head *head = &call->head;
 
 		call->limit.answered = true;
 		if (head->status != 200)

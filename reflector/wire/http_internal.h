@@ -56,7 +56,7 @@ struct http_call {
 	struct limit limit; /* on the clock of limits */
 	uint16_t port;      /* local port of its connection; 0 before the answer began */
 
-	struct head head; /* complete when limit.answered */
+	struct http_head head; /* complete when limit.answered */
 	size_t header_bytes;
 
 	int result;     /* when CALL_ENDED */

@@ -88,7 +88,7 @@ def test_a_ca_alone_is_no_sign_where_nothing_can_be_compared(simulator, world, a
     simulator.forget_requests()
     store.feeding.start()
     goes_on(simulator, store, before)
-    assert "nothing that speaks against it" in store.feeding.log
+    assert "no object that speaks against it" in store.feeding.log
 
 
 def test_a_server_of_another_address_may_be_the_same_cluster(simulator, workspace, world, authority):

@@ -7,11 +7,11 @@
 
 #include "common/err.h"
 
-static int lines(struct head *head, const char *const *line)
+static int lines(struct http_head *head, const char *const *line)
 {
 	int r = 0;
 
-	*head = (struct head){0};
+	*head = (struct http_head){0};
 	for (; *line && !r; line++)
 		r = head_line(head, bytes_str(*line));
 	return r;
@@ -19,7 +19,7 @@ static int lines(struct head *head, const char *const *line)
 
 Test(head, of_both_versions_is_read)
 {
-	struct head head;
+	struct http_head head;
 
 	cr_assert_eq(lines(&head, (const char *[]){"HTTP/2 200 \r\n",
 					  "CONTENT-type:  application/json;charset=x\r\n",
@@ -57,7 +57,7 @@ Test(head, c32_only_a_number_of_seconds_says_when_to_come_again)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct head head;
+		struct http_head head;
 
 		lines(&head, (const char *[]){"HTTP/1.1 429 X", cases[i].line, NULL});
 		cr_assert_eq(head.has_retry_after, cases[i].has, "%s", cases[i].line);
@@ -67,7 +67,7 @@ Test(head, c32_only_a_number_of_seconds_says_when_to_come_again)
 
 Test(head, c61_warnings_are_joined_as_far_as_there_is_room)
 {
-	struct head head = {0};
+	struct http_head head = {0};
 	char line[200];
 
 	snprintf(line, sizeof(line), "Warning: 299 - \"%0150d\"", 7);
@@ -79,7 +79,7 @@ Test(head, c61_warnings_are_joined_as_far_as_there_is_room)
 
 Test(head, interim_answer_leaves_nothing_behind)
 {
-	struct head head;
+	struct http_head head;
 
 	cr_assert_eq(lines(&head, (const char *[]){"HTTP/1.1 100 Continue", "Retry-After: 9", "",
 					  NULL}),
@@ -91,7 +91,7 @@ Test(head, interim_answer_leaves_nothing_behind)
 
 Test(head, nonsense_is_no_status)
 {
-	struct head head;
+	struct http_head head;
 
 	cr_assert_eq(lines(&head, (const char *[]){"HTTP/", "", NULL}), 0);
 	cr_assert_eq(lines(&head, (const char *[]){"HTTP/2 99999999999999999999", NULL}), 0);

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds a resource by the name that a person wrote, by kubectl's rules. */
+#include "reflector/cluster/catalogue.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/buf.h"
+#include "common/err.h"
+
+#define NEAR_MAX 3 /* similar names in a sentence */
+
+struct catalogue_query {
+	char name[64];
+	const char *version; /* NULL: any */
+	const char *group;   /* NULL: any */
+	bool group_prefix;   /* `group` is a prefix, kubectl's last attempt: `deployments.app` */
+};
+
+static bool query_matches_scope(
+	const struct catalogue_query *query, const struct resource *resource)
+{
+	if (query->version && strcasecmp(query->version, resource->version))
+		return false;
+	if (!query->group)
+		return true;
+	if (query->group_prefix)
+		return !strncasecmp(query->group, resource->group, strlen(query->group));
+	return !strcasecmp(query->group, resource->group);
+}
+
+static bool is_short_name(const char *names, const char *name)
+{
+	size_t size = strlen(name);
+
+	for (const char *p = names; *p; p += strcspn(p, " ") + 1)
+		if (!strncasecmp(p, name, size) && p[size] == ' ')
+			return true;
+	return false;
+}
+
+/* The ways to name a resource, in the order in which they are tried. */
+enum query_naming { BY_PLURAL, BY_SINGULAR, BY_SHORT_NAME, BY_KIND, NAMING_MAX };
+
+static bool query_matches_name(
+	enum query_naming by, const char *name, const struct catalogue_entry *entry)
+{
+	switch (by) {
+	case BY_PLURAL:
+		return !strcasecmp(name, entry->resource.plural);
+	case BY_SINGULAR:
+		return !strcasecmp(name, entry->singular);
+	case BY_SHORT_NAME:
+		return is_short_name(entry->short_names, name);
+	default:
+		return !strcasecmp(name, entry->resource.kind);
+	}
+}
+
+static const struct catalogue_entry *query_find_name(const struct catalogue *catalogue,
+	const struct catalogue_query *query, bool usable)
+{
+	for (enum query_naming by = 0; by < NAMING_MAX; by++)
+		for (size_t i = 0; i < catalogue->count; i++) {
+			const struct catalogue_entry *entry = &catalogue->at[i];
+
+			if (entry->usable == usable &&
+				query_matches_scope(query, &entry->resource) &&
+				query_matches_name(by, query->name, entry))
+				return entry;
+		}
+	return NULL;
+}
+
+/* Finds a name with REST after its first dot. `widgets.example.com` and `deployments.v1.apps` look
+ * the same, so REST is tried as VERSION.GROUP, GROUP, VERSION of any group, and the prefix of a
+ * group. */
+static const struct catalogue_entry *query_find_rest(const struct catalogue *catalogue,
+	struct catalogue_query *query, const char *rest, bool usable)
+{
+	const struct catalogue_entry *entry = NULL;
+	const char *dot = strchr(rest, '.');
+	char version[64];
+
+	if (dot &&
+		catalogue_copy_name(BYTES(rest, (size_t)(dot - rest)), version, sizeof(version))) {
+		query->version = version;
+		query->group = dot + 1;
+		entry = query_find_name(catalogue, query, usable);
+		query->version = NULL;
+	}
+	query->group = rest;
+	if (!entry)
+		entry = query_find_name(catalogue, query, usable);
+	if (!entry && !dot) {
+		query->group = NULL;
+		query->version = rest;
+		entry = query_find_name(catalogue, query, usable);
+		query->version = NULL;
+	}
+	if (!entry) {
+		query->group = rest;
+		query->group_prefix = true;
+		entry = query_find_name(catalogue, query, usable);
+		query->group_prefix = false;
+	}
+	return entry;
+}
+
+static const struct catalogue_entry *query_find(const struct catalogue *catalogue,
+	struct catalogue_query *query, const char *rest, bool usable)
+{
+	if (rest && *rest)
+		return query_find_rest(catalogue, query, rest, usable);
+	return query_find_name(catalogue, query, usable);
+}
+
+/* ---- similar names ---- */
+
+/* Returns: the Levenshtein distance of two words of at most 63 letters, in any case. */
+static unsigned find_distance(const char *a, const char *b)
+{
+	unsigned row[65];
+	size_t n = strlen(b);
+
+	for (size_t j = 0; j <= n; j++)
+		row[j] = (unsigned)j;
+	for (size_t i = 1; a[i - 1]; i++) {
+		unsigned corner = row[0];
+
+		row[0] = (unsigned)i;
+		for (size_t j = 1; j <= n; j++) {
+			bool same = tolower((unsigned char)a[i - 1]) ==
+				    tolower((unsigned char)b[j - 1]);
+			unsigned best = corner + !same;
+
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			corner = row[j];
+			row[j] = best;
+		}
+	}
+	return row[n];
+}
+
+static bool find_is_similar(const char *name, const struct catalogue_entry *entry)
+{
+	unsigned most = strlen(name) < 5 ? 1 : 2;
+
+	return entry->usable && (find_distance(name, entry->resource.plural) <= most ||
+					find_distance(name, entry->singular) <= most);
+}
+
+/* Appends "; did you mean 'pods', 'nodes'", or nothing. */
+static const char *find_similar_names(
+	const struct catalogue *catalogue, const char *name, struct buf *out)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < catalogue->count && found < NEAR_MAX; i++) {
+		const struct resource *resource = &catalogue->at[i].resource;
+
+		if (!find_is_similar(name, &catalogue->at[i]))
+			continue;
+		buf_str(out, found++ ? ", '" : "; did you mean '");
+		buf_str(out, resource->plural);
+		if (*resource->group)
+			buf_printf(out, ".%s", resource->group);
+		buf_str(out, "'");
+	}
+	return buf_cstr(out);
+}
+
+/* ---- the result ---- */
+
+/* Returns: a group that could not be read and may have the resource; NULL: none. */
+static const struct catalogue_broken *find_broken_group(const struct catalogue *catalogue,
+	const char *rest)
+{
+	for (size_t i = 0; i < catalogue->n_broken; i++) {
+		const char *group = catalogue->broken[i].group;
+		size_t n = strlen(group), m = rest ? strlen(rest) : 0;
+
+		if (!m || (m >= n && !strcasecmp(rest + m - n, group)))
+			return &catalogue->broken[i];
+	}
+	return NULL;
+}
+
+static int find_failed(const struct catalogue *catalogue, struct catalogue_query *query,
+	const char *name, const char *rest)
+{
+	const struct catalogue_broken *broken = find_broken_group(catalogue, rest);
+	struct buf near = BUF_INIT;
+	int r;
+
+	if (query_find(catalogue, query, rest, false))
+		return err_say(ERR_NO_RESOURCE, "'%s' can't be listed and watched", name);
+	if (broken)
+		return err_say(ERR_HTTP,
+			"the server has no resource '%s', but '%s%s%s' could not be read", name,
+			broken->group, *broken->group ? "/" : "", broken->version);
+	r = err_say(ERR_NO_RESOURCE, "the server has no resource '%s'%s", name,
+		find_similar_names(catalogue, query->name, &near));
+	buf_release(&near);
+	return r;
+}
+
+int catalogue_find(const struct catalogue *catalogue, const char *name,
+	struct resource *ret_resource)
+{
+	struct catalogue_query query = {.name = ""};
+	const char *dot = strchr(name, '.');
+	const char *rest = dot ? dot + 1 : NULL;
+	size_t size = dot ? (size_t)(dot - name) : strlen(name);
+	const struct catalogue_entry *entry;
+
+	if (!size || !catalogue_copy_name(BYTES(name, size), query.name, sizeof(query.name)))
+		return err_say(ERR_CONFIG, "'%s' is not the name of a resource", name);
+	entry = query_find(catalogue, &query, rest, true);
+	if (!entry)
+		return find_failed(catalogue, &query, name, rest);
+	*ret_resource = entry->resource;
+	return FOUND;
+}
