@@ -135,7 +135,7 @@ static void certificates_renew(struct certificates *certificates, uint64_t now_n
 			r = certificate_text_copy(old->key.data, old->key.size, &set->key);
 	}
 	if (r < 0)
-		err_clear();
+		err_ignore(r, "the certificates that were read before stay in use");
 	else if (!certificate_set_equal(set, old))
 		certificates_adopt(certificates, &set);
 }

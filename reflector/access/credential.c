@@ -66,7 +66,7 @@ static void credential_warn_unreadable(struct credential *credential, int error)
 	if (!credential->unreadable)
 		LOG(credential_unreadable, .error = err_text(error));
 	credential->unreadable = true;
-	err_clear();
+	err_forget();
 }
 
 /* Reads the token file again when it is time to. If that fails the old token stays in use. */

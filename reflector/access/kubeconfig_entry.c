@@ -316,6 +316,7 @@ int kubeconfig_pod_namespace(const char *directory, char **ret_name)
 	const char *name = getenv("POD_NAMESPACE");
 	AUTO_FREE char *path = NULL, *text = NULL;
 	size_t size;
+	int r;
 
 	if (!name || !*name) {
 		name = "default";
@@ -323,10 +324,12 @@ int kubeconfig_pod_namespace(const char *directory, char **ret_name)
 			path = NULL;
 			return err_set(-ENOMEM, "in-cluster configuration");
 		}
-		if (!small_file_read(path, 4096, &text, &size) && *small_file_trim(text))
+		r = small_file_read(path, 4096, &text, &size);
+		if (r < 0)
+			err_ignore(r, "without the file the namespace is \"default\", as in client-go");
+		else if (*small_file_trim(text))
 			name = small_file_trim(text);
 	}
-	err_clear();
 	*ret_name = strdup(name);
 	return *ret_name ? 0 : err_set(-ENOMEM, "in-cluster configuration");
 }

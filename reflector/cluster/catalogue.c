@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/buf.h"
+#include "common/array.h"
 #include "common/err.h"
 #include "common/value/value.h"
 
@@ -90,17 +90,8 @@ static int catalogue_add(struct catalogue *catalogue, const struct catalogue_ent
 {
 	if (catalogue->count == ENTRIES_MAX)
 		return err_say(ERR_TOO_LARGE, "discovery: more than %zu resources", ENTRIES_MAX);
-	if (catalogue->count == catalogue->capacity) {
-		size_t capacity = catalogue->capacity ? 2 * catalogue->capacity : 64;
-		void *at = reallocarray(catalogue->at, capacity, sizeof(*catalogue->at));
-
-		if (!at)
-			return err_set(-ENOMEM, "discovery");
-		catalogue->at = at;
-		catalogue->capacity = capacity;
-	}
-	catalogue->at[catalogue->count++] = *entry;
-	return 0;
+	return ARRAY_ADD(catalogue->at, catalogue->count, catalogue->room, *entry,
+		"the catalogue of resources");
 }
 
 /* The names of members in the two forms of discovery documents. */
@@ -184,20 +175,16 @@ int catalogue_add_resources(struct catalogue *catalogue, struct bytes document,
 
 int catalogue_add_broken(struct catalogue *catalogue, const char *group, const char *version)
 {
-	struct catalogue_broken *broken;
+	struct catalogue_broken broken;
 
 	if (catalogue->n_broken == ENTRIES_MAX)
 		return err_say(
 			ERR_TOO_LARGE, "discovery: more than %zu broken groups", ENTRIES_MAX);
-	broken = reallocarray(catalogue->broken, catalogue->n_broken + 1, sizeof(*broken));
-	if (!broken)
-		return err_set(-ENOMEM, "discovery");
-	catalogue->broken = broken;
-	broken += catalogue->n_broken;
-	if (catalogue_copy_name(bytes_str(group), broken->group, sizeof(broken->group)) &&
-		catalogue_copy_name(bytes_str(version), broken->version, sizeof(broken->version)))
-		catalogue->n_broken++;
-	return 0;
+	if (!catalogue_copy_name(bytes_str(group), broken.group, sizeof(broken.group)) ||
+		!catalogue_copy_name(bytes_str(version), broken.version, sizeof(broken.version)))
+		return 0;
+	return ARRAY_ADD(catalogue->broken, catalogue->n_broken, catalogue->broken_room, broken,
+		"the list of broken groups");
 }
 
 /* Adds one version. One that the server calls stale lists the resources that were last known, often

@@ -41,9 +41,9 @@ struct catalogue_broken {
 
 struct catalogue {
 	struct catalogue_entry *at;
-	size_t count, capacity;
+	size_t count, room;
 	struct catalogue_broken *broken;
-	size_t n_broken;
+	size_t n_broken, broken_room;
 };
 
 void catalogue_release(struct catalogue *catalogue);

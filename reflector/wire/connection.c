@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "common/err.h"
+#include "common/array.h"
 
 void connections_release(struct connections *connections)
 {
@@ -33,19 +33,13 @@ void connections_remove(struct connections *connections, int fd)
 int connections_add(struct connections *connections, int fd, uint64_t now_ns)
 {
 	connections_remove(connections, fd);
-	if (connections->count == connections->capacity) {
-		size_t capacity = connections->capacity ? 2 * connections->capacity : 8;
-		struct connection *at = reallocarray(connections->at, capacity, sizeof(*at));
-
-		if (!at)
-			return err_set(-ENOMEM, "connection");
-		connections->at = at;
-		connections->capacity = capacity;
-	}
-	connections->at[connections->count++] = (struct connection){.fd = fd, .heard_ns = now_ns,
+	struct connection connection = {.fd = fd, .heard_ns = now_ns,
 		.ask_ns = connection_ask_after(connections, now_ns)};
-	connections->opened++;
-	return 0;
+	int r = ARRAY_ADD(connections->at, connections->count, connections->room, connection,
+		"the list of connections");
+
+	connections->opened += r == 0;
+	return r;
 }
 
 /* A socket has no local port before it connects, so the port is read when it is first needed. */

@@ -27,7 +27,7 @@ struct connection {
 
 struct connections {
 	struct connection *at;
-	size_t count, capacity;
+	size_t count, room;
 	uint64_t silence_ns; /* 0: no call is renewed */
 	uint64_t opened;     /* since the start */
 };

@@ -154,9 +154,8 @@ static void http_end_silent(struct http *http)
 
 static int http_multi_error(CURLMcode code)
 {
-	int r = code == CURLM_OUT_OF_MEMORY ? -ENOMEM : ERR_NETWORK;
-
-	return err_say(r, "libcurl: %s", curl_multi_strerror(code));
+	return err_say(code == CURLM_OUT_OF_MEMORY ? -ENOMEM : ERR_NETWORK, "libcurl: %s",
+		curl_multi_strerror(code));
 }
 
 /* Runs all transfers that can run now, and notes which calls libcurl ended. */

@@ -7,54 +7,43 @@
 
 #include "common/err.h"
 
-static bool failure_is_tls(CURLcode code)
-{
-	switch (code) {
-	case CURLE_SSL_CONNECT_ERROR:
-	case CURLE_SSL_CERTPROBLEM:
-	case CURLE_SSL_CIPHER:
-	case CURLE_PEER_FAILED_VERIFICATION:
-	case CURLE_SSL_CACERT_BADFILE:
-	case CURLE_SSL_CRL_BADFILE:
-	case CURLE_SSL_ISSUER_ERROR:
-	case CURLE_SSL_INVALIDCERTSTATUS:
-	case CURLE_SSL_ENGINE_INITFAILED:
-	case CURLE_SSL_CLIENTCERT:
-		return true;
-	default:
-		return false;
-	}
-}
+/* A code that is not in the table is ERR_NETWORK, "no answer" or "answer cut off". */
+static const struct failure {
+	CURLcode code;
+	int error;
+	const char *words; /* NULL: as for a code that is not in the table */
+} failures[] = {
+	{CURLE_OUT_OF_MEMORY, -ENOMEM, NULL},
+	{CURLE_OPERATION_TIMEDOUT, ERR_TIMEOUT, "connecting took too long"},
+	{CURLE_ABORTED_BY_CALLBACK, ERR_TIMEOUT, "connecting took too long"}, /* setup_check_tunnel() */
+	{CURLE_WEIRD_SERVER_REPLY, ERR_PROTOCOL, NULL},
+	{CURLE_BAD_CONTENT_ENCODING, ERR_PROTOCOL, NULL},
+	{CURLE_UNSUPPORTED_PROTOCOL, ERR_PROTOCOL, NULL},
+	{CURLE_COULDNT_RESOLVE_HOST, ERR_NETWORK, "name not found"},
+	{CURLE_COULDNT_RESOLVE_PROXY, ERR_NETWORK, "name not found"},
+	{CURLE_COULDNT_CONNECT, ERR_NETWORK, "no connection"},
+	{CURLE_SSL_CONNECT_ERROR, ERR_TLS, "TLS"},
+	{CURLE_SSL_CERTPROBLEM, ERR_TLS, "TLS"},
+	{CURLE_SSL_CIPHER, ERR_TLS, "TLS"},
+	{CURLE_PEER_FAILED_VERIFICATION, ERR_TLS, "TLS"},
+	{CURLE_SSL_CACERT_BADFILE, ERR_TLS, "TLS"},
+	{CURLE_SSL_CRL_BADFILE, ERR_TLS, "TLS"},
+	{CURLE_SSL_ISSUER_ERROR, ERR_TLS, "TLS"},
+	{CURLE_SSL_INVALIDCERTSTATUS, ERR_TLS, "TLS"},
+	{CURLE_SSL_ENGINE_INITFAILED, ERR_TLS, "TLS"},
+	{CURLE_SSL_CLIENTCERT, ERR_TLS, "TLS"},
+};
 
-/* Returns: the error code for CODE; *RET_WORDS says what failed. */
-static int failure_code(CURLcode code, bool answered, const char **ret_words)
+static struct failure failure_find(CURLcode code, bool answered)
 {
-	*ret_words = answered ? "answer cut off" : "no answer";
-	if (failure_is_tls(code)) {
-		*ret_words = "TLS";
-		return ERR_TLS;
-	}
-	switch (code) {
-	case CURLE_OUT_OF_MEMORY:
-		return -ENOMEM;
-	case CURLE_OPERATION_TIMEDOUT:
-	case CURLE_ABORTED_BY_CALLBACK: /* setup_check_tunnel() ended it */
-		*ret_words = "connecting took too long";
-		return ERR_TIMEOUT;
-	case CURLE_WEIRD_SERVER_REPLY:
-	case CURLE_BAD_CONTENT_ENCODING:
-	case CURLE_UNSUPPORTED_PROTOCOL:
-		return ERR_PROTOCOL;
-	case CURLE_COULDNT_RESOLVE_HOST:
-	case CURLE_COULDNT_RESOLVE_PROXY:
-		*ret_words = "name not found";
-		return ERR_NETWORK;
-	case CURLE_COULDNT_CONNECT:
-		*ret_words = "no connection";
-		return ERR_NETWORK;
-	default:
-		return ERR_NETWORK;
-	}
+	struct failure failure = {code, ERR_NETWORK, NULL};
+
+	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)
+		if (failures[i].code == code)
+			failure = failures[i];
+	if (!failure.words)
+		failure.words = answered ? "answer cut off" : "no answer";
+	return failure;
 }
 
 /* Returns: words for a failure of the proxy; NULL: there is no proxy, or it is not at fault. */
@@ -87,7 +76,7 @@ static const char *failure_of_proxy(const struct http_call *call, CURLcode code)
 		return status || !call->opened_connection ? NULL
 							  : "the proxy closed the connection";
 	default:
-		return status || !failure_is_tls(code) || !http->proxy.tls ? NULL
+		return status || failure_find(code, false).error != ERR_TLS || !http->proxy.tls ? NULL
 									   : "TLS to the proxy";
 	}
 }
@@ -95,7 +84,8 @@ static const char *failure_of_proxy(const struct http_call *call, CURLcode code)
 int http_call_failure(const struct http_call *call, CURLcode code)
 {
 	const char *reason = call->reason[0] ? call->reason : curl_easy_strerror(code);
-	const char *proxy = failure_of_proxy(call, code), *words;
+	const char *proxy = failure_of_proxy(call, code);
+	struct failure failure = failure_find(code, call->limit.answered);
 	long os_error = 0;
 
 	/* Over plain http a proxy's 407 looks like the server's answer; an API server never sends
@@ -110,9 +100,6 @@ int http_call_failure(const struct http_call *call, CURLcode code)
 	(void)curl_easy_getinfo(call->easy, CURLINFO_OS_ERRNO, &os_error);
 	if (code == CURLE_COULDNT_CONNECT && os_error)
 		reason = err_name(-(int)os_error);
-
-	int r = failure_code(code, call->limit.answered, &words);
-
-	return err_say(proxy ? ERR_NETWORK : r, "%s: %s: %s", call->http->name,
-		proxy ? proxy : words, reason);
+	return err_say(proxy ? ERR_NETWORK : failure.error, "%s: %s: %s", call->http->name,
+		proxy ? proxy : failure.words, reason);
 }

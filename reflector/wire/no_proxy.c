@@ -47,8 +47,10 @@ static bool no_proxy_network(char *entry, struct no_proxy_address *ret_address, 
 	char *slash = strchr(entry, '/');
 	uint64_t bits;
 
-	if (decimal_parse(bytes_str(slash + 1), 128, &bits) < 0) {
-		err_clear();
+	int r = decimal_parse(bytes_str(slash + 1), 128, &bits);
+
+	if (r < 0) {
+		err_ignore(r, "an entry that is not a network matches nothing");
 		return false;
 	}
 	*slash = '\0';

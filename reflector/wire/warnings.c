@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/wire/warnings.h"
 
-/* FNV-1a. Two texts of one hash cost a line in the log, no more. */
-static uint64_t hash_of(const char *text)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return hash;
-}
+#include "common/hash.h"
 
 bool warnings_are_new(struct warnings *warnings, const char *text)
 {
-	uint64_t hash = hash_of(text);
+	/* Two texts with one hash cost a line in the log, no more. */
+	uint64_t hash = hash_bytes(bytes_str(text), 0);
 
 	for (size_t i = 0; i < warnings->n; i++)
 		if (warnings->said[i] == hash)
