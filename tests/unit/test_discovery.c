@@ -147,10 +147,10 @@ Test(catalogue, what_is_not_there_is_told_with_near_names)
 	not_found("deploymnets.apps", ERR_NO_RESOURCE, "did you mean 'deployments.apps'");
 	not_found("gadgets.example.com", ERR_NO_RESOURCE, "did you mean 'widgets.example.com'");
 	not_found("bindings", ERR_NO_RESOURCE, "can't be listed and watched");
-	not_found("", ERR_CONFIG, "no name");
-	not_found(".apps", ERR_CONFIG, "no name");
-	not_found("po ds", ERR_CONFIG, "no name");
-	not_found("../evil", ERR_CONFIG, "no name");
+	not_found("", ERR_CONFIG, "not the name");
+	not_found(".apps", ERR_CONFIG, "not the name");
+	not_found("po ds", ERR_CONFIG, "not the name");
+	not_found("../evil", ERR_CONFIG, "not the name");
 	not_found("evil", ERR_HTTP, "evil");
 }
 
