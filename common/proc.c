@@ -18,7 +18,6 @@
 
 /* ---- ending -------------------------------------------------------------------------------------- */
 
-/* Damaged data is made again by a restart; a configuration is not. */
 enum proc_exit proc_exit_of(int error)
 {
 	switch (error) {
@@ -39,20 +38,10 @@ enum proc_exit proc_exit_of(int error)
 
 /* ---- one instance per role ------------------------------------------------------------------------ */
 
-static const struct flock whole_file = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+static const struct flock lock_whole_file = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
-static int write_pid(int fd)
-{
-	char text[32];
-	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
-
-	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n)
-		return errno ? -errno : -EIO;
-	return 0;
-}
-
-/* The holder's pid as it wrote it: only for the sentence. */
-static int locked_by(int fd, const char *name)
+/* Reads the holder's pid out of its lock file, for the sentence. */
+static int lock_refused(int fd, const char *name)
 {
 	char text[32];
 	ssize_t n = pread(fd, text, sizeof(text), 0);
@@ -70,22 +59,24 @@ int proc_lock(int directory_fd, const char *name)
 	AUTO_FD int fd = openat(directory_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return err_set(-errno, "opening lock '%s'", name);
-	struct flock lock = whole_file;
+	struct flock lock = lock_whole_file;
 	if (fcntl(fd, F_OFD_SETLK, &lock) < 0) {
 		if (errno == EAGAIN || errno == EACCES)
-			return locked_by(fd, name);
+			return lock_refused(fd, name);
 		return err_set(-errno, "locking '%s'", name);
 	}
-	int r = write_pid(fd);
-	if (r < 0)
-		return err_set(r, "writing our pid into '%s'", name);
+	char text[32];
+	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+	errno = EIO; /* of a short write */
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n)
+		return err_set(-errno, "writing the pid into lock '%s'", name);
 	return TAKE_FD(fd);
 }
 
 bool proc_is_locked(int directory_fd, const char *name)
 {
 	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	struct flock lock = whole_file;
+	struct flock lock = lock_whole_file;
 
 	if (fd < 0)
 		return errno != ENOENT;
@@ -96,7 +87,7 @@ bool proc_is_locked(int directory_fd, const char *name)
 
 /* ---- clocks, boot, processes, randomness ---------------------------------------------------------- */
 
-static uint64_t clock_ns(clockid_t id)
+static uint64_t proc_clock_ns(clockid_t id)
 {
 	struct timespec now;
 
@@ -106,12 +97,12 @@ static uint64_t clock_ns(clockid_t id)
 
 uint64_t proc_monotonic_ns(void)
 {
-	return clock_ns(CLOCK_MONOTONIC);
+	return proc_clock_ns(CLOCK_MONOTONIC);
 }
 
 uint64_t proc_realtime_ns(void)
 {
-	return clock_ns(CLOCK_REALTIME);
+	return proc_clock_ns(CLOCK_REALTIME);
 }
 
 unsigned proc_cpus(void)
@@ -124,21 +115,20 @@ unsigned proc_cpus(void)
 	return cpus;
 }
 
-/* Reads a short file of /proc as text; its size or -errno. */
-static ssize_t read_short(const char *path, char *text, size_t size)
+/* Reads a short file of /proc as text. */
+static int proc_read_file(const char *path, char *text, size_t size)
 {
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ssize_t n = read(fd, text, size - 1);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+
 	if (n < 0)
-		return -errno;
+		return err_set(-errno, "reading '%s'", path);
 	text[n] = '\0';
-	return n;
+	return 0;
 }
 
-/* 32 hex digits out of TEXT, dashes and a line end left out. */
-static int parse_id(const char *text, char ret_id[33])
+/* Copies 32 hex digits out of TEXT, without dashes and the end of the line. */
+static int boot_id_parse(const char *text, char ret_id[33])
 {
 	size_t n = 0;
 
@@ -157,29 +147,30 @@ static int parse_id(const char *text, char ret_id[33])
 
 int proc_boot_id(char ret_id[33])
 {
-	const char *path = "/proc/sys/kernel/random/boot_id";
-	const char *given = getenv("KINF_BOOT_ID");
+	const char *given = NULL;
 	char text[64], id[33];
+	int r = 0;
 
-	if (!given) {
-		ssize_t n = read_short(path, text, sizeof(text));
-		if (n < 0)
-			return err_set((int)n, "reading '%s'", path);
-	}
-	int r = parse_id(given ? given : text, id);
+#ifdef KINF_FAILPOINTS
+	given = getenv("KINF_BOOT_ID");
+#endif
+	if (!given)
+		r = proc_read_file("/proc/sys/kernel/random/boot_id", text, sizeof(text));
+	if (r == 0)
+		r = boot_id_parse(given ? given : text, id);
 	if (r == 0)
 		memcpy(ret_id, id, sizeof(id));
 	return r;
 }
 
-/* proc(5): "pid (comm) state ppid ..."; comm may hold anything, so fields count from the last ')'.
- * State is field 3, the start time field 22. */
+/* Parses /proc/PID/stat, proc(5): "pid (comm) state ppid ...". Comm may hold any character, so the
+ * fields count from the last ')': the state is field 3, the start time field 22. */
 int proc_start_ticks(int32_t pid, uint64_t *ret_ticks)
 {
 	char path[64], text[1024];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (read_short(path, text, sizeof(text)) < 0)
+	if (proc_read_file(path, text, sizeof(text)) < 0)
 		return err_set(-ESRCH, "process %d", (int)pid);
 	const char *p = strrchr(text, ')');
 	if (!p || p[1] != ' ' || p[2] == 'Z' || p[2] == 'X')

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts about processes: exit statuses, one instance per role, clocks, boot, randomness. */
+/* Facts about processes: exit statuses, the lock that allows one process per role, clocks, the boot id,
+ * randomness. */
 #ifndef COMMON_PROC_H
 #define COMMON_PROC_H
 
@@ -10,41 +11,43 @@ enum proc_exit {
 	PROC_OK = 0,
 	PROC_FAILED = 1,
 	PROC_USAGE = 2,
-	PROC_IN_USE = 69,   /* another process does this already: restart when that has ended */
-	PROC_INTERNAL = 70, /* damaged data or a failed check: restart, data is rebuilt */
+	PROC_IN_USE = 69,    /* another process has this role: restart when that one has ended */
+	PROC_INTERNAL = 70,  /* damaged data or a failed check: restart, the data is rebuilt */
 	PROC_TEMPORARY = 75, /* restart later */
-	PROC_CONFIG = 78,   /* do not restart before somebody changes something */
+	PROC_CONFIG = 78,    /* do not restart before the configuration is changed */
 };
 
-/* With which of them a daemon ends because of ERROR: its supervisor acts on it. */
+/* Returns the status with which a daemon ends because of ERROR; its supervisor acts on it. */
 enum proc_exit proc_exit_of(int error);
 
-/* Takes the role's lock on DIRECTORY_FD/NAME, created 0600, our pid written into it. Returns the fd
- * to keep open for life (the kernel frees the lock with the last copy of it, so give it to no
- * child), or ERR_LOCKED with the holder's pid in the sentence. The file is never removed.
- * An open-file-description lock rather than flock(2): those can be looked at without being taken. */
+/* Takes the lock of a role on the file DIRECTORY_FD/NAME, which is created with mode 0600 and never
+ * removed, and writes the process's pid into it. It is an open-file-description lock, which other
+ * processes can check without taking it.
+ * Returns: the fd, which the caller keeps open as long as it has the role and gives to no child (the
+ * kernel frees the lock with the last copy); ERR_LOCKED with the holder's pid in the sentence. */
 int proc_lock(int directory_fd, const char *name);
 
-/* The lock is held by somebody; nothing is taken, so no daemon that starts just then is disturbed.
- * True also where we may not look. */
+/* Returns whether a process holds the lock. Takes nothing, so it never disturbs a daemon that starts
+ * at this moment. True also when the file cannot be opened or checked. */
 bool proc_is_locked(int directory_fd, const char *name);
 
-/* Monotonic and wall clock, nanoseconds. */
+/* Return CLOCK_MONOTONIC and CLOCK_REALTIME in nanoseconds. */
 uint64_t proc_monotonic_ns(void);
 uint64_t proc_realtime_ns(void);
 
-/* How many CPUs this process may run on, as it was when first asked; at least 1. */
+/* Returns the number of CPUs that the process may run on, at least 1; read once. */
 unsigned proc_cpus(void);
 
-/* This boot's id, 32 hex digits and a NUL; $KINF_BOOT_ID overrides it (tests), with or without
- * dashes. -errno when unknown, ERR_SYNTAX when it is no id. */
+/* Returns in RET_ID the id of this boot of the machine: 32 hex digits and a NUL. In builds with
+ * failpoints $KINF_BOOT_ID replaces it, so that tests can simulate a reboot.
+ * Returns: 0, -errno when /proc cannot be read, ERR_SYNTAX when $KINF_BOOT_ID is no id. */
 int proc_boot_id(char ret_id[33]);
 
-/* When the process PID started, in clock ticks since boot: with the pid it names one process for as
- * long as this boot lasts. -ESRCH when there is none (a zombie counts as none). */
+/* Returns in RET_TICKS when the process PID started, in clock ticks since boot: pid and ticks together
+ * name one process until the next boot. -ESRCH when there is none; a zombie counts as none. */
 int proc_start_ticks(int32_t pid, uint64_t *ret_ticks);
 
-/* SIZE random bytes from the kernel. */
+/* Fills DATA with SIZE random bytes from the kernel. */
 int proc_random(void *data, uint32_t size);
 
 #endif

@@ -92,7 +92,7 @@ struct stats {
 	struct page *page;
 };
 
-static const char *const names[STAT_MAX] = {
+static const char *const stats_names[STAT_MAX] = {
 #define STAT(symbol, name, text) [STAT_##symbol] = name,
 #include "common/stats.def"
 #undef STAT
@@ -108,7 +108,7 @@ static void set_word(_Atomic uint64_t *p, uint64_t value)
 	atomic_store_explicit(p, value, memory_order_relaxed);
 }
 
-static struct page *page_of(const struct stats *stats)
+static struct page *stats_page(const struct stats *stats)
 {
 	CHECK_OBJ(stats, STATS_MAGIC);
 	return stats->page;
@@ -116,12 +116,13 @@ static struct page *page_of(const struct stats *stats)
 
 /* ---- words under a sequence number ---------------------------------------------------------------- */
 
-/* One writer. The words carry the order, not fences: each is stored with release, so who sees one of
- * them (acquire in words_read) sees the odd number too. */
+/* Copies N words into the page; there is one writer. The words carry the order, not fences: each is
+ * stored with release, so a reader that sees one of them (acquire in words_read) also sees the odd
+ * number. */
 static void words_write(_Atomic uint64_t *sequence, _Atomic uint64_t *to, const uint64_t *from,
 	size_t n)
 {
-	/* | 1: also right after a writer that died while it was odd. */
+	/* | 1: right also after a writer that died while the number was odd. */
 	uint64_t odd = word(sequence) | 1;
 
 	set_word(sequence, odd);
@@ -130,7 +131,8 @@ static void words_write(_Atomic uint64_t *sequence, _Atomic uint64_t *to, const 
 	atomic_store_explicit(sequence, odd + 1, memory_order_release);
 }
 
-/* A consistent copy: FOUND. AGAIN: the writer died half-way, or is faster than we are. */
+/* Returns: FOUND, TO is a consistent copy; AGAIN, the writer died in the middle of a copy, or writes
+ * faster than this reads. */
 static int words_read(const _Atomic uint64_t *sequence, const _Atomic uint64_t *from, uint64_t *to,
 	size_t n)
 {
@@ -149,16 +151,17 @@ static int words_read(const _Atomic uint64_t *sequence, const _Atomic uint64_t *
 	return AGAIN;
 }
 
-/* U+0000 to U+001F, U+007F to U+009F: what a terminal might obey. */
-static bool is_control(const char *character)
+/* Returns whether a terminal may act on the character: U+0000 to U+001F, U+007F to U+009F. */
+static bool text_is_control(const char *character)
 {
 	uint8_t c = (uint8_t)character[0];
 
 	return c < 0x20 || c == 0x7f || (c == 0xc2 && (uint8_t)character[1] < 0xa0);
 }
 
-/* Into words, cut behind the last whole character within STATS_TEXT - 1 bytes, the rest zero. Much of
- * it was said by servers, and people read it in terminals and as JSON: valid UTF-8, and printable. */
+/* Copies TEXT into words, cut after the last whole character within STATS_TEXT - 1 bytes, the rest zero.
+ * The copy is valid UTF-8 without control characters: much of the text comes from servers, and
+ * people read it in terminals and as JSON. */
 static void text_to_words(const char *text, uint64_t words[TEXT_WORDS])
 {
 	char *to = (char *)words, *end = to + STATS_TEXT - 1;
@@ -168,7 +171,7 @@ static void text_to_words(const char *text, uint64_t words[TEXT_WORDS])
 	while (left) {
 		size_t n = utf8_length(BYTES(text, left)), taken = n ? n : 1;
 
-		if (n && is_control(text))
+		if (n && text_is_control(text))
 			n = 0;
 		if (to + (n ? n : 1) > end)
 			break;
@@ -204,15 +207,15 @@ static void text_get(const struct page_text *from, char text[STATS_TEXT])
 
 /* ---- making and opening --------------------------------------------------------------------------- */
 
-static uint32_t rows_in_use(const struct page *page)
+static uint32_t page_rows(const struct page *page)
 {
 	uint32_t n = atomic_load_explicit(&page->n_rows, memory_order_relaxed);
 
 	return n < STATS_FEEDS_MAX ? n : STATS_FEEDS_MAX;
 }
 
-/* Also over a page of an earlier process, which readers may have mapped: through the same stores as
- * ever, so that nobody sees half of the old and half of the new. */
+/* Initializes the page. A page of an earlier process, which readers may have mapped, goes through the
+ * same stores as always, so that no reader sees half of the old and half of the new. */
 static int page_begin(struct page *page)
 {
 	static const uint64_t zeros[ROW_WORDS];
@@ -224,7 +227,7 @@ static int page_begin(struct page *page)
 	atomic_store(&page->version, 0);
 	for (uint32_t i = 0; i < COUNTERS_MAX; i++)
 		set_word(&page->counters[i], 0);
-	for (uint32_t i = 0; i < rows_in_use(page); i++)
+	for (uint32_t i = 0; i < page_rows(page); i++)
 		words_write(&page->rows[i].sequence, page->rows[i].words, zeros, ROW_WORDS);
 	text_set(&page->state, "starting");
 	text_set(&page->error, "");
@@ -250,7 +253,7 @@ static int page_check(const struct page *page)
 
 	if (version >> 16 != PAGE_VERSION >> 16 || atomic_load(&page->magic) != PAGE_MAGIC ||
 		atomic_load(&page->size) < sizeof(*page))
-		return ERR_FORMAT;
+		return err_say(ERR_FORMAT, "it is being made, or by another version");
 	return 0;
 }
 
@@ -284,27 +287,20 @@ static int stats_map(int fd, int protection, struct stats **ret_stats)
 	return 0;
 }
 
-/* The page as it is in the file, which is made when there is none. */
-static int make_file(int directory_fd, const char *name, struct stats **ret_stats)
+int stats_create(int directory_fd, const char *name, struct stats **ret_stats)
 {
 	AUTO_FD int fd = openat(directory_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	CLEANUP(stats_close) struct stats *s = NULL;
 
 	if (fd < 0)
 		return err_set(-errno, "opening status page '%s'", name);
-	/* Whatever the umask: the directory says who gets here. Fails only for what isn't ours. */
+	/* Independent of the umask: the directory decides who may read it. Fails only for another
+	 * user's file. */
 	(void)fchmod(fd, 0640);
 	int r = -posix_fallocate(fd, 0, sizeof(struct page)); /* grows it, never cuts it short */
 	if (r < 0)
 		return err_set(r, "allocating status page '%s'", name);
-	r = stats_map(fd, PROT_READ | PROT_WRITE, ret_stats);
-	return r < 0 ? err_add(r, "status page '%s'", name) : 0;
-}
-
-int stats_create(int directory_fd, const char *name, struct stats **ret_stats)
-{
-	CLEANUP(stats_close) struct stats *s = NULL;
-	int r = make_file(directory_fd, name, &s);
-
+	r = stats_map(fd, PROT_READ | PROT_WRITE, &s);
 	if (r == 0)
 		r = page_begin(s->page);
 	if (r < 0)
@@ -328,7 +324,7 @@ int stats_open(int directory_fd, const char *name, struct stats **ret_stats)
 		return err_add(r, "status page '%s'", name);
 	r = page_check(s->page);
 	if (r < 0)
-		return err_set(r, "status page '%s'", name);
+		return err_add(r, "status page '%s'", name);
 	*ret_stats = TAKE(s);
 	return 0;
 }
@@ -354,36 +350,36 @@ int stats_new(struct stats **ret_stats)
 void stats_add(struct stats *stats, enum counter counter, uint64_t n)
 {
 	if (stats)
-		(void)atomic_fetch_add_explicit(&page_of(stats)->counters[counter], n,
+		(void)atomic_fetch_add_explicit(&stats_page(stats)->counters[counter], n,
 			memory_order_relaxed);
 }
 
 uint64_t stats_get(const struct stats *stats, enum counter counter)
 {
-	return stats ? word(&page_of(stats)->counters[counter]) : 0;
+	return stats ? word(&stats_page(stats)->counters[counter]) : 0;
 }
 
 const char *stats_name(enum counter counter)
 {
-	return names[counter];
+	return stats_names[counter];
 }
 
 void stats_heartbeat(struct stats *stats)
 {
 	if (stats)
-		set_word(&page_of(stats)->heartbeat_ns, proc_monotonic_ns());
+		set_word(&stats_page(stats)->heartbeat_ns, proc_monotonic_ns());
 }
 
 void stats_set_state(struct stats *stats, const char *state)
 {
 	if (stats)
-		text_set(&page_of(stats)->state, state);
+		text_set(&stats_page(stats)->state, state);
 }
 
 void stats_set_error(struct stats *stats, const char *error)
 {
 	if (stats)
-		text_set(&page_of(stats)->error, error);
+		text_set(&stats_page(stats)->error, error);
 }
 
 void stats_set_journal(struct stats *stats, const uint8_t uuid[16])
@@ -393,45 +389,45 @@ void stats_set_journal(struct stats *stats, const uint8_t uuid[16])
 	if (!stats)
 		return;
 	memcpy(words, uuid, sizeof(words));
-	set_word(&page_of(stats)->journal[0], words[0]);
-	set_word(&page_of(stats)->journal[1], words[1]);
+	set_word(&stats_page(stats)->journal[0], words[0]);
+	set_word(&stats_page(stats)->journal[1], words[1]);
 }
 
 bool stats_journal(const struct stats *stats, uint8_t ret_uuid[16])
 {
 	if (!stats)
 		return false;
-	uint64_t words[2] = {word(&page_of(stats)->journal[0]), word(&page_of(stats)->journal[1])};
+	uint64_t words[2] = {word(&stats_page(stats)->journal[0]), word(&stats_page(stats)->journal[1])};
 	memcpy(ret_uuid, words, sizeof(words));
 	return words[0] || words[1];
 }
 
-/* A pid alone may be somebody else's by now. */
-static bool is_alive(int32_t pid, uint64_t start_ticks)
+/* Compares the start time also, because another process may have the pid by now. */
+static bool stats_is_alive(int32_t pid, uint64_t start_ticks)
 {
-	uint64_t ticks;
+	uint64_t ticks = 0;
 
-	if (pid <= 0 || proc_start_ticks(pid, &ticks) < 0) {
-		err_clear(); /* an answer, not a failure */
+	if (pid <= 0)
 		return false;
-	}
-	return ticks == start_ticks;
+	int r = proc_start_ticks(pid, &ticks);
+	err_ignore(r, "the answer is that the process has ended");
+	return r == 0 && ticks == start_ticks;
 }
 
 int stats_process(const struct stats *stats, struct stats_process *ret_process)
 {
 	if (!stats)
 		return err_set(-ENOENT, "status page");
-	const struct page *page = page_of(stats);
+	const struct page *page = stats_page(stats);
 	struct stats_process p = {
 		.pid = atomic_load_explicit(&page->pid, memory_order_relaxed),
 		.start_ns = word(&page->start_ns),
 		.heartbeat_ns = word(&page->heartbeat_ns),
 	};
-	/* Monotonic: a wall clock that is set back would keep a hung process responding for as long. A
-	 * heartbeat of the future is of an earlier boot. */
+	/* By the monotonic clock: a wall clock that is set back would keep a hung process responding
+	 * for as long. A heartbeat of the future is of an earlier boot. */
 	p.responding = proc_monotonic_ns() - p.heartbeat_ns < STATS_HEARTBEAT_LIMIT_NS;
-	p.alive = is_alive(p.pid, word(&page->start_ticks));
+	p.alive = stats_is_alive(p.pid, word(&page->start_ticks));
 	text_get(&page->state, p.state);
 	text_get(&page->error, p.error);
 	memcpy(p.check, page->check, sizeof(p.check));
@@ -445,15 +441,15 @@ char *stats_check_text(struct stats *stats, size_t *ret_size)
 	if (!stats)
 		return NULL;
 	*ret_size = STATS_TEXT;
-	return page_of(stats)->check;
+	return stats_page(stats)->check;
 }
 
 /* ---- feeds ---------------------------------------------------------------------------------------- */
 
-/* The row of FEED, or with CREATE the first free one; -1 when there is none. */
-static int find_row(const struct page *page, uint32_t feed, bool create)
+/* Returns the row of FEED, or with CREATE the first free one; -1 when there is none. */
+static int row_find(const struct page *page, uint32_t feed, bool create)
 {
-	uint32_t n = rows_in_use(page);
+	uint32_t n = page_rows(page);
 	int free_row = -1;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -474,8 +470,8 @@ int stats_feed_set(struct stats *stats, const struct stats_feed *feed)
 {
 	if (!stats)
 		return -1;
-	struct page *page = page_of(stats);
-	int i = find_row(page, feed->feed, true);
+	struct page *page = stats_page(stats);
+	int i = row_find(page, feed->feed, true);
 	if (i < 0)
 		return -1;
 	uint64_t words[ROW_WORDS] = {
@@ -492,7 +488,7 @@ int stats_feed_set(struct stats *stats, const struct stats_feed *feed)
 	};
 	text_to_words(feed->error, words + ROW_ERROR);
 	words_write(&page->rows[i].sequence, page->rows[i].words, words, ROW_WORDS);
-	if ((uint32_t)i >= rows_in_use(page))
+	if ((uint32_t)i >= page_rows(page))
 		atomic_store_explicit(&page->n_rows, (uint32_t)i + 1, memory_order_relaxed);
 	return i;
 }
@@ -503,8 +499,8 @@ int stats_feed_remove(struct stats *stats, uint32_t feed)
 
 	if (!stats)
 		return NOT_FOUND;
-	struct page *page = page_of(stats);
-	int i = find_row(page, feed, false);
+	struct page *page = stats_page(stats);
+	int i = row_find(page, feed, false);
 	if (i < 0)
 		return NOT_FOUND;
 	words_write(&page->rows[i].sequence, page->rows[i].words, zeros, ROW_WORDS);
@@ -538,10 +534,10 @@ int stats_feed_get(const struct stats *stats, uint32_t feed, struct stats_feed *
 {
 	if (!stats)
 		return NOT_FOUND;
-	const struct page *page = page_of(stats);
+	const struct page *page = stats_page(stats);
 	struct stats_feed row;
-	int i = find_row(page, feed, false);
-	/* It may have become another feed's since we found it. */
+	int i = row_find(page, feed, false);
+	/* The writer may have given the row to another feed since row_find(). */
 	if (i < 0 || row_get(&page->rows[i], &row) != FOUND || row.feed != feed)
 		return NOT_FOUND;
 	*ret_feed = row;
@@ -550,7 +546,7 @@ int stats_feed_get(const struct stats *stats, uint32_t feed, struct stats_feed *
 
 int stats_feed_at(const struct stats *stats, uint32_t i, struct stats_feed *ret_feed)
 {
-	if (!stats || i >= rows_in_use(page_of(stats)))
+	if (!stats || i >= page_rows(stats_page(stats)))
 		return END;
-	return row_get(&page_of(stats)->rows[i], ret_feed);
+	return row_get(&stats_page(stats)->rows[i], ret_feed);
 }

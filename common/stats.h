@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process's status page: a small file in the runtime folder, mapped shared, that the process
- * writes and anybody may read. It holds the counters of stats.def, what the process is doing, its
- * last error, a heartbeat, and one row per feed. It is a report, never the truth: nothing is decided
- * by it. Layout in store/FORMAT.md, Status pages.
+ * The status page of a process: a small file in the runtime directory, mapped shared, which the
+ * process writes and everybody may read. It holds the counters of stats.def, the state of the
+ * process in words, its last error, a heartbeat, and one row per feed. It is a report only: no
+ * process decides anything by it. store/FORMAT.md, Status pages, has the layout.
  *
- * One writing process (who holds the role's lock); in it, counters may be added from any thread,
- * everything else is one thread's. Numbers are relaxed atomics; a text, and a feed's whole row, are
- * copied under a sequence number of their own (odd while being written); readers retry, and take a
- * row that a dead writer left half-written for absent. Functions for the writer accept a NULL page
- * and then do nothing, so modules can count without knowing whether anybody listens.
+ * Only the process that holds the role's lock writes. Any of its threads may add to counters; one
+ * thread writes everything else. Numbers are relaxed atomics. Each text, and each row, is copied
+ * under a sequence number of its own, which is odd while the writer copies: readers retry, and treat
+ * a row that a dead writer left in the middle as absent. The functions for the writer do nothing
+ * without a page (NULL), so modules count without knowing whether there is one.
  */
 #ifndef COMMON_STATS_H
 #define COMMON_STATS_H
@@ -28,13 +28,14 @@ enum counter {
 
 struct stats;
 
-/* Writer: creates or takes over DIRECTORY_FD/NAME (mode 0640), start time and pid set, counters 0.
- * Taken over in place: readers that have it mapped see the new process. The file's blocks are
- * allocated here, so a full runtime directory is -ENOSPC now and no SIGBUS later. */
+/* For the writer: creates or takes over the file DIRECTORY_FD/NAME (mode 0640), sets start time and pid
+ * and zeroes the counters. A file is taken over in place, so that readers that have it mapped see the
+ * new process. The file's blocks are allocated here: a full runtime directory is -ENOSPC now and no
+ * SIGBUS later. */
 int stats_create(int directory_fd, const char *name, struct stats **ret_stats);
-/* Reader: maps it read-only. -ENOENT, ERR_FORMAT (also for a page that is just being made). */
+/* For readers: maps the page read-only. -ENOENT; ERR_FORMAT, also while the page is being made. */
 int stats_open(int directory_fd, const char *name, struct stats **ret_stats);
-/* A page in private memory, for tests. */
+/* Makes a page in private memory, for tests. */
 int stats_new(struct stats **ret_stats);
 void stats_close(struct stats **stats);
 
@@ -43,7 +44,7 @@ uint64_t stats_get(const struct stats *stats, enum counter counter);
 const char *stats_name(enum counter counter);
 
 void stats_heartbeat(struct stats *stats);
-/* What the process is doing ("running", "waiting for disk space"); last error in words. */
+/* Set the state ("running", "waiting for disk space") and the last error, in words. */
 void stats_set_state(struct stats *stats, const char *state);
 void stats_set_error(struct stats *stats, const char *error);
 
@@ -62,20 +63,21 @@ struct stats_process {
 };
 int stats_process(const struct stats *stats, struct stats_process *ret_process);
 
-/* Where check_note_into() may write; NULL without a page. */
+/* Returns the place for check_note_into(); NULL without a page. */
 char *stats_check_text(struct stats *stats, size_t *ret_size);
 
-/* The journal whose feeds the rows are of: another one than a reader's snapshot while a new journal is
- * being filled. */
+/* Sets the journal that the rows' feeds belong to. While a new journal is being filled it is not the
+ * journal of a reader's snapshot. */
 void stats_set_journal(struct stats *stats, const uint8_t uuid[16]);
-/* False while none is known. */
+/* Returns false while no journal is set. */
 bool stats_journal(const struct stats *stats, uint8_t ret_uuid[16]);
 
-/* An id with this bit is no feed's: the row is of an entry of the configuration that has none yet, for
- * instance since the server has no such resource. Its error reads "NAME: why"; a name has no colon. */
+/* An id with this bit belongs to no feed: the row is for an entry of the configuration that has no feed
+ * yet, for instance because the server has no such resource. Its error reads "NAME: why"; a name has
+ * no colon. */
 #define STATS_PENDING 0x80000000u
 
-/* Per feed, by slot; a slot is found by feed id or newly taken (NULL page or full: -1). */
+/* One feed. */
 struct stats_feed {
 	uint32_t feed;
 	uint32_t phase;           /* enum feed_phase of store/journal/journal.h */
@@ -85,12 +87,13 @@ struct stats_feed {
 	uint64_t list_total;      /* done + remainingItemCount, 0: unknown */
 	char error[STATS_TEXT];   /* last error in words, "" when the feed is well */
 };
+/* Writes the feed's row, a new one if it has none. Returns its number; -1 without a page, or when it is
+ * full. */
 int stats_feed_set(struct stats *stats, const struct stats_feed *feed);
-/* FOUND, NOT_FOUND. */
+/* Return FOUND or NOT_FOUND. */
 int stats_feed_remove(struct stats *stats, uint32_t feed);
-/* FOUND, NOT_FOUND. */
 int stats_feed_get(const struct stats *stats, uint32_t feed, struct stats_feed *ret_feed);
-/* The I-th row: FOUND, NOT_FOUND (not in use), END (there are no more). */
+/* Reads row number I. Returns: FOUND, NOT_FOUND (not in use), END (no more rows). */
 int stats_feed_at(const struct stats *stats, uint32_t i, struct stats_feed *ret_feed);
 
 #endif

@@ -55,6 +55,9 @@ fi
 one "kill loop ${kill_seconds}s" scripts/check-crash.sh build/asan "$kill_seconds"
 one "build build/release" make -j"$jobs" --no-print-directory VARIANT=release all \
     build/release/programs/crowd
+one "build build/release/unit/test_proc" make -j"$jobs" --no-print-directory VARIANT=release \
+    build/release/unit/test_proc
+one "unit test_proc (release)" build/release/unit/test_proc
 one "crowd ${STRESS_SECONDS:=300}s" scripts/check-stress.sh build/release "$STRESS_SECONDS"
 one "model, new worlds" build/asan/model/model --seconds 120
 for seed in 1 2 3; do
