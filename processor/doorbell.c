@@ -2,9 +2,9 @@
 #include "processor/doorbell.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -15,36 +15,49 @@
 #include "common/err.h"
 
 #define DOORBELL_MAGIC 0x62656c6cu
-#define BELLS_MAX      512 /* who comes later polls with a short timer */
-#define WAITING_MAX    64
+#define EVENTS_MAX     64 /* connections accepted, and bytes received, in one call */
+#define LISTENER       UINT32_MAX
+
+struct bell {
+	int fd; /* -1: the slot is free */
+	bool armed;
+	uint64_t rung; /* the batch that it was last rung for */
+};
 
 struct doorbell {
 	uint32_t magic;
-	int listener;
-	size_t n;
-	int bells[BELLS_MAX];
+	int listener, epoll;
+	uint64_t batch; /* counts the published batches */
+	bool owed;      /* armed bells may be left that were not rung for BATCH */
+	size_t next;    /* the slot to go on ringing at, so that the first ones are not always first */
+	struct bell bells[DOORBELL_BELLS_MAX];
 };
 
-static int make_socket(const struct home *home, int *ret_fd)
+static int doorbell_watch(struct doorbell *d, int fd, uint32_t slot)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = slot};
+
+	return epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+static int doorbell_listen(struct doorbell *d, const struct home *home)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int runtime = home_runtime_fd(home);
-	AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	mode_t mode = home_file_mode(home) & 0040 ? 0660 : 0600; /* connecting takes the right to write */
 
-	if (fd < 0)
-		return -errno;
-	if (unlinkat(runtime, HOME_DOORBELL, 0) < 0 && errno != ENOENT)
-		return -errno;
-	/* By the descriptor: the folder's path may be too long for an address. */
+	/* By the descriptor: the directory's path may be too long for an address. */
 	(void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" HOME_DOORBELL,
 		runtime);
-	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-		return -errno;
-	/* Who may read may connect, which takes the right to write. */
-	mode_t mode = home_file_mode(home) & 0040 ? 0660 : 0600;
-	if (fchmodat(runtime, HOME_DOORBELL, mode, 0) < 0 || listen(fd, WAITING_MAX) < 0)
-		return -errno;
-	*ret_fd = TAKE_FD(fd);
+	d->epoll = epoll_create1(EPOLL_CLOEXEC);
+	d->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (d->epoll < 0 || d->listener < 0 ||
+		(unlinkat(runtime, HOME_DOORBELL, 0) < 0 && errno != ENOENT) ||
+		bind(d->listener, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+		fchmodat(runtime, HOME_DOORBELL, mode, 0) < 0 ||
+		listen(d->listener, DOORBELL_BELLS_MAX) < 0 ||
+		doorbell_watch(d, d->listener, LISTENER) < 0)
+		return err_set(-errno, "making the doorbell '%s/" HOME_DOORBELL "'", home_runtime(home));
 	return 0;
 }
 
@@ -53,17 +66,20 @@ int doorbell_open(const struct home *home, struct doorbell **ret_doorbell)
 	CLEANUP(doorbell_close) struct doorbell *d = calloc(1, sizeof(*d));
 
 	if (!d)
-		return err_set(-ENOMEM, "doorbell");
+		return err_set(-ENOMEM, "making the doorbell");
 	d->magic = DOORBELL_MAGIC;
-	d->listener = -1;
-	int r = make_socket(home, &d->listener);
+	d->listener = d->epoll = -1;
+	d->batch = 1;
+	for (size_t i = 0; i < DOORBELL_BELLS_MAX; i++)
+		d->bells[i].fd = -1;
+	int r = doorbell_listen(d, home);
 	if (r < 0)
-		return err_set(r, "'%s/" HOME_DOORBELL "'", home_runtime(home));
+		return r;
 	*ret_doorbell = TAKE(d);
 	return 0;
 }
 
-/* The socket's name stays: the next processor's takes its place. */
+/* The socket's name stays: the next processor replaces it. */
 void doorbell_close(struct doorbell **doorbell)
 {
 	struct doorbell *d = TAKE(*doorbell);
@@ -71,31 +87,86 @@ void doorbell_close(struct doorbell **doorbell)
 	if (!d)
 		return;
 	CHECK_OBJ(d, DOORBELL_MAGIC);
-	for (size_t i = 0; i < d->n; i++)
-		cleanup_fd(&d->bells[i]);
+	for (size_t i = 0; i < DOORBELL_BELLS_MAX; i++)
+		cleanup_fd(&d->bells[i].fd);
 	cleanup_fd(&d->listener);
+	cleanup_fd(&d->epoll);
 	d->magic = 0;
 	free(d);
 }
 
-/* Who finds no room is hung up on, and so knows. */
-static void take_in(struct doorbell *d)
+/* Receives the byte that arms, or the end of a follower that has left. */
+static void doorbell_hear(struct bell *bell)
 {
-	int fd;
+	char bytes[16];
+	ssize_t size = recv(bell->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
-	while ((fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		if (d->n < BELLS_MAX)
-			d->bells[d->n++] = fd;
-		else
-			cleanup_fd(&fd);
-	}
+	bell->armed |= size > 0;
+	if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR))
+		cleanup_fd(&bell->fd);
 }
 
-/* False: he has left. */
-static bool ring(int bell)
+/* Returns AGAIN when more connections may be waiting. */
+static int doorbell_accept(struct doorbell *d)
 {
-	return send(bell, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 || errno == EAGAIN ||
-		errno == ENOBUFS || errno == EINTR;
+	uint32_t slot = 0;
+
+	for (int n = 0; n < EVENTS_MAX; n++) {
+		AUTO_FD int fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0)
+			return 0; /* none, or no descriptor is left: tried again at the next turn */
+		while (slot < DOORBELL_BELLS_MAX && d->bells[slot].fd >= 0)
+			slot++;
+		if (slot == DOORBELL_BELLS_MAX || doorbell_watch(d, fd, slot) < 0)
+			continue; /* closed: its follower polls by a timer and tries again later */
+		d->bells[slot] = (struct bell){.fd = TAKE_FD(fd)};
+		doorbell_hear(&d->bells[slot]); /* a byte sent before the batch counts for it */
+	}
+	return AGAIN;
+}
+
+/* Accepts, receives the bytes that arm, and forgets followers that have left.
+ * Returns AGAIN when more may have come. */
+static int doorbell_receive(struct doorbell *d)
+{
+	struct epoll_event events[EVENTS_MAX];
+	int n = epoll_wait(d->epoll, events, EVENTS_MAX, 0);
+	int result = n == EVENTS_MAX ? AGAIN : 0;
+
+	for (int i = 0; i < n; i++) {
+		if (events[i].data.u32 != LISTENER)
+			doorbell_hear(&d->bells[events[i].data.u32]);
+		else if (doorbell_accept(d) == AGAIN)
+			result = AGAIN;
+	}
+	return result;
+}
+
+/* Rings the armed bells that were not rung for the newest batch. Returns AGAIN when some are left. */
+static int doorbell_go_on(struct doorbell *d)
+{
+	int result = doorbell_receive(d);
+
+	for (size_t i = 0, rings = 0; i < DOORBELL_BELLS_MAX; i++) {
+		size_t slot = (d->next + i) % DOORBELL_BELLS_MAX;
+		struct bell *bell = &d->bells[slot];
+
+		if (bell->fd < 0 || !bell->armed || bell->rung == d->batch)
+			continue;
+		if (rings++ == DOORBELL_RINGS_MAX) {
+			d->next = slot;
+			result = AGAIN;
+			break;
+		}
+		bell->armed = false;
+		bell->rung = d->batch;
+		if (send(bell->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN &&
+			errno != ENOBUFS && errno != EINTR)
+			cleanup_fd(&bell->fd);
+	}
+	/* A byte that was not received yet may have armed a bell before the batch. */
+	d->owed = result == AGAIN;
+	return result;
 }
 
 void doorbell_ring(struct doorbell *d)
@@ -103,13 +174,14 @@ void doorbell_ring(struct doorbell *d)
 	if (!d)
 		return;
 	CHECK_OBJ(d, DOORBELL_MAGIC);
-	take_in(d);
-	for (size_t i = 0; i < d->n;) {
-		if (ring(d->bells[i])) {
-			i++;
-			continue;
-		}
-		cleanup_fd(&d->bells[i]);
-		d->bells[i] = d->bells[--d->n];
-	}
+	d->batch++;
+	(void)doorbell_go_on(d); /* doorbell_turn() rings the rest */
+}
+
+int doorbell_turn(struct doorbell *d)
+{
+	if (!d)
+		return 0;
+	CHECK_OBJ(d, DOORBELL_MAGIC);
+	return d->owed ? doorbell_go_on(d) : doorbell_receive(d);
 }

@@ -1,22 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The doorbell: a socket in the runtime folder for followers that need a descriptor to poll, which the
- * ring's futex is not. Whoever is connected gets a byte per batch, when he has room for one: those who
- * have not taken the last need no other. Connecting comes before looking (reader/informer/informer_wake.c), so
- * nobody sleeps through a batch. Who may read the store may ring; nothing is ever read here.
+ * The doorbell: a stream socket in the runtime directory for followers that need a descriptor to poll,
+ * which the event ring's futex is not. The exchange on a connection:
+ *
+ *	follower   sends a byte: it is armed. Then it reads what there is to read, and polls
+ *	processor  publishes a batch, and sends each armed follower one byte, which disarms it
+ *	follower   wakes, receives the byte, sends one again, ...
+ *
+ * Arming comes before reading (reader/informer/informer_wake.c), so no follower sleeps through a batch.
+ * One that is busy is not armed and costs nothing. The processor never waits for a follower, and one
+ * call here does a bounded number of system calls: what is left is done at the next turn of the loop.
+ * The bytes carry no news. All who may read the store may connect.
  */
 #ifndef PROCESSOR_DOORBELL_H
 #define PROCESSOR_DOORBELL_H
 
 #include "store/env/home.h"
 
+#define DOORBELL_RINGS_MAX 64  /* bytes sent in one call */
+#define DOORBELL_BELLS_MAX 512 /* connections; more are closed, and their followers poll by a timer */
+
 struct doorbell;
 
-/* In the place of what an earlier processor left there. */
+/* Makes the socket, in the place of the one that an earlier processor left. */
 int doorbell_open(const struct home *home, struct doorbell **ret_doorbell);
 void doorbell_close(struct doorbell **doorbell);
 
-/* Takes in who waits at the door, rings everybody, forgets who has left. NULL does nothing. */
+/* A batch was published: rings the followers that are armed. A NULL doorbell does nothing. */
 void doorbell_ring(struct doorbell *doorbell);
+
+/* Accepts new followers, forgets those that have left, and rings armed ones that doorbell_ring() did
+ * not get to. To be called at each turn of the loop. A NULL doorbell does nothing.
+ * Returns: 0; AGAIN: more are to be rung, so the caller should not sleep. */
+int doorbell_turn(struct doorbell *doorbell);
 
 #endif

@@ -95,8 +95,9 @@ static void app_step(struct app *app)
 
 	if (!r)
 		r = pair_step(app->pair);
+	int bells = doorbell_turn(app->p.doorbell);
 	if (r == AGAIN)
-		pair_wait(app->pair, WAIT_MS);
+		pair_wait(app->pair, bells == AGAIN ? 0 : WAIT_MS);
 	else if (r == GONE || r == LAPPED)
 		pair_close(&app->pair);
 	else if (r < 0 && !app->daemon->stop)

@@ -54,7 +54,8 @@ struct kinf_handler {
 /* The descriptor to poll: an epoll of the processor's doorbell, a timer, and the stop. */
 struct wake {
 	int epoll, timer, stop, bell;
-	uint64_t tried_ns; /* the bell */
+	uint64_t tried_ns; /* to connect to the doorbell */
+	uint64_t pause_ns; /* before the next attempt */
 	uint64_t armed_ns; /* the timer fires then (monotonic); 0: it does not */
 };
 
@@ -152,7 +153,7 @@ void wake_close(struct wake *wake);
 /* Takes what has come. True: stop. */
 bool wake_take(struct wake *wake);
 /* Connects to the processor's doorbell when there is none. Before looking for what to do, so that what
- * comes after the look rings. */
+ * comes after the look rings. Attempts that fail come after 1, 2, 4 .. 16 s. */
 void wake_connect(struct wake *wake, int runtime_fd, uint64_t now);
 /* The descriptor is readable at AT_NS (monotonic) at the latest; sooner when an earlier time was asked
  * for and has not been taken yet: a system call only for a time that comes before that. */

@@ -17,7 +17,8 @@
 #include "common/err.h"
 #include "reader/informer/informer.h"
 
-#define BELL_EVERY_NS UINT64_C(1000000000) /* a try to reach it */
+#define BELL_PAUSE_MIN_NS UINT64_C(1000000000) /* between two attempts to reach the processor */
+#define BELL_PAUSE_MAX_NS UINT64_C(16000000000)
 
 static int add(const struct wake *wake, int fd)
 {
@@ -51,15 +52,22 @@ void wake_close(struct wake *wake)
 	cleanup_fd(&wake->epoll);
 }
 
-/* All the bytes that are there; of one that hung up nothing is kept. */
+/* Asks the processor for a byte after its next batch. The caller then checks what there is, so that a
+ * batch published before this byte arrives is not missed. */
+static bool wake_arm_bell(const struct wake *wake)
+{
+	return send(wake->bell, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+}
+
+/* Receives what the processor sent, and arms the bell again; closes it after the processor has. */
 static void take_bell(struct wake *wake)
 {
-	char bytes[256];
-	ssize_t n;
+	char bytes[16];
+	ssize_t n = recv(wake->bell, bytes, sizeof(bytes), MSG_DONTWAIT);
 
-	while ((n = recv(wake->bell, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
-		;
-	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+	if (n > 0)
+		wake->pause_ns = BELL_PAUSE_MIN_NS;
+	if (n > 0 ? !wake_arm_bell(wake) : n == 0 || (errno != EAGAIN && errno != EINTR))
 		cleanup_fd(&wake->bell); /* and so out of the epoll */
 }
 
@@ -87,17 +95,21 @@ void wake_connect(struct wake *wake, int runtime_fd, uint64_t now)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
-	if (wake->bell >= 0 || runtime_fd < 0 ||
-		(wake->tried_ns && now - wake->tried_ns < BELL_EVERY_NS))
+	if (wake->bell >= 0 || runtime_fd < 0 || (wake->tried_ns && now - wake->tried_ns < wake->pause_ns))
 		return;
 	wake->tried_ns = now;
-	/* By the descriptor: the folder's path may be too long for an address. */
+	/* Doubles with each attempt until a byte comes: a processor with all its places taken accepts and
+	 * closes. */
+	wake->pause_ns = wake->pause_ns ? wake->pause_ns * 2 : BELL_PAUSE_MIN_NS;
+	if (wake->pause_ns > BELL_PAUSE_MAX_NS)
+		wake->pause_ns = BELL_PAUSE_MAX_NS;
+	/* By the descriptor: the directory's path may be too long for an address. */
 	(void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" HOME_DOORBELL,
 		runtime_fd);
-	AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || add(wake, fd) < 0)
-		return; /* the timer will do */
-	wake->bell = TAKE_FD(fd);
+	wake->bell = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (wake->bell < 0 || connect(wake->bell, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+		add(wake, wake->bell) < 0 || !wake_arm_bell(wake))
+		cleanup_fd(&wake->bell); /* the timer replaces it */
 }
 
 int wake_arm(struct wake *wake, uint64_t at_ns)

@@ -65,6 +65,96 @@ Test(doorbell, everybody_who_came_before_is_rung)
 	wake_close(&b);
 }
 
+static void leave_all(struct wake *wakes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		wake_close(&wakes[i]);
+}
+
+/* On an idle store nothing is published, so only turns of the loop accept them. */
+Test(doorbell, followers_of_an_idle_store_all_get_a_bell)
+{
+	struct wake wakes[300];
+
+	for (size_t i = 0; i < 300; i++)
+		come(&wakes[i]);
+	while (doorbell_turn(bell) == AGAIN)
+		;
+	for (size_t i = 0; i < 300; i++)
+		cr_assert_not(is_rung(&wakes[i]), "nothing was published");
+	leave_all(wakes, 300);
+}
+
+static size_t count_rung(struct wake *wakes, size_t n)
+{
+	size_t rung = 0;
+
+	for (size_t i = 0; i < n; i++)
+		rung += is_rung(&wakes[i]);
+	return rung;
+}
+
+Test(doorbell, one_call_rings_a_bounded_number_and_the_next_turns_ring_the_rest)
+{
+	struct wake wakes[200];
+
+	for (size_t i = 0; i < 200; i++)
+		come(&wakes[i]);
+	while (doorbell_turn(bell) == AGAIN)
+		;
+	doorbell_ring(bell);
+	cr_assert_eq(count_rung(wakes, 200), DOORBELL_RINGS_MAX);
+	while (doorbell_turn(bell) == AGAIN)
+		;
+	cr_assert_eq(count_rung(wakes, 200), 200);
+	/* Batches that come faster than one is rung for delay nobody: the first slots do not go first. */
+	for (size_t i = 0; i < 200; i++)
+		cr_assert_not(wake_take(&wakes[i]));
+	for (int i = 0; i < 4; i++)
+		doorbell_ring(bell);
+	cr_assert_eq(count_rung(wakes, 200), 200);
+	leave_all(wakes, 200);
+}
+
+/* A follower that never arms again costs nothing, and one that always does is rung once a batch. */
+Test(doorbell, followers_are_rung_once_each_time_they_arm)
+{
+	struct wake wake;
+	char bytes[64];
+
+	come(&wake);
+	for (int i = 0; i < 100; i++)
+		doorbell_ring(bell);
+	cr_assert_eq(recv(wake.bell, bytes, sizeof(bytes), MSG_DONTWAIT), 1);
+	cr_assert_eq(send(wake.bell, "", 1, 0), 1);
+	cr_assert_eq(doorbell_turn(bell), 0);
+	cr_assert_not(is_rung(&wake), "it has seen the last batch");
+	doorbell_ring(bell);
+	cr_assert(is_rung(&wake));
+	wake_close(&wake);
+}
+
+/* A processor without a free place closes the connection. The follower tries again after pauses that grow. */
+Test(doorbell, followers_without_a_place_come_back_after_growing_pauses)
+{
+	struct wake wake;
+	uint64_t now = 1, waited = 0;
+
+	doorbell_close(&bell);
+	cr_assert_eq(wake_open(&wake), 0);
+	for (int attempts = 0; attempts < 6; attempts++) {
+		uint64_t before = wake.tried_ns;
+		while (wake.tried_ns == before)
+			wake_connect(&wake, home_runtime_fd(home), now += 100000000);
+		waited = now - before;
+	}
+	cr_assert_geq(waited, UINT64_C(16000000000));
+	cr_assert_eq(doorbell_open(home, &bell), 0);
+	wake_connect(&wake, home_runtime_fd(home), now += UINT64_C(16000000000));
+	cr_assert(wake_has_bell(&wake));
+	wake_close(&wake);
+}
+
 /* The processor is never delayed. */
 Test(doorbell, who_does_not_listen_is_rung_all_the_same)
 {
