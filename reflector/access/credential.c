@@ -34,39 +34,27 @@ struct credential {
 	bool unreadable;  /* the file can't be read, and the log says so */
 };
 
-static int credential_parse_token(const char *path, char *text, char **ret_token)
-{
-	const char *token = small_file_trim(text);
-
-	if (!*token)
-		return err_say(ERR_CONFIG, "tokenFile '%s' is empty", path);
-	for (const char *p = token; *p; p++)
-		if (iscntrl((unsigned char)*p) || *p == ' ')
-			return err_say(
-				ERR_CONFIG, "tokenFile '%s': more than one word in it", path);
-	*ret_token = strdup(token);
-	return *ret_token ? 0 : err_set(-ENOMEM, "tokenFile '%s'", path);
-}
-
 static int credential_read_token(const char *path, char **ret_token)
 {
+	const char *token;
 	char *text;
 	size_t size;
 	int r = small_file_read(path, TOKEN_MAX, &text, &size);
 
 	if (r < 0)
 		return err_add(r, "tokenFile");
-	r = credential_parse_token(path, text, ret_token);
+	token = small_file_trim(text);
+	if (!*token)
+		r = err_say(ERR_CONFIG, "tokenFile '%s' is empty", path);
+	for (const char *p = token; *p && !r; p++)
+		if (iscntrl((unsigned char)*p) || *p == ' ')
+			r = err_say(ERR_CONFIG, "tokenFile '%s': more than one word in it", path);
+	if (!r) {
+		*ret_token = strdup(token);
+		r = *ret_token ? 0 : err_set(-ENOMEM, "tokenFile '%s'", path);
+	}
 	small_file_wipe(&text, size);
 	return r;
-}
-
-static void credential_warn_unreadable(struct credential *credential, int error)
-{
-	if (!credential->unreadable)
-		LOG(credential_unreadable, .error = err_text(error));
-	credential->unreadable = true;
-	err_forget();
 }
 
 /* Reads the token file again when it is time to. If that fails the old token stays in use. */
@@ -82,7 +70,10 @@ static void credential_renew_token(struct credential *credential, uint64_t now_n
 	credential->read_ns = now_ns;
 	r = credential_read_token(credential->config->token_file, &token);
 	if (r < 0) {
-		credential_warn_unreadable(credential, r);
+		if (!credential->unreadable)
+			LOG(credential_unreadable, .error = err_text(r));
+		credential->unreadable = true;
+		err_forget();
 		return;
 	}
 	credential->refused = credential->unreadable = false;

@@ -103,18 +103,6 @@ static void exec_collect(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)
 
 /* ---- when it runs ---- */
 
-static void exec_start(struct exec *exec, uint64_t now_ns)
-{
-	CLEANUP(buf_release) struct buf info = BUF_SECRET; /* a proxy's password */
-	int r = exec_credential_info(exec->config, &info);
-
-	if (!r)
-		r = plugin_start(&exec->config->exec, buf_cstr(&info), &exec->plugin);
-	exec->deadline_ns = now_ns + exec->limit_ns;
-	if (r < 0)
-		(void)exec_fail(exec, r, now_ns);
-}
-
 int exec_renew(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)
 {
 	CHECK_OBJ(exec, EXEC_MAGIC);
@@ -125,8 +113,16 @@ int exec_renew(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)
 
 	if (good && wall_ns < exec->renew_ns)
 		return 0;
-	if (!exec->plugin && now_ns >= exec->pause_ns)
-		exec_start(exec, now_ns);
+	if (!exec->plugin && now_ns >= exec->pause_ns) {
+		CLEANUP(buf_release) struct buf info = BUF_SECRET; /* holds a proxy's password */
+		int r = exec_credential_info(exec->config, &info);
+
+		if (!r)
+			r = plugin_start(&exec->config->exec, buf_cstr(&info), &exec->plugin);
+		exec->deadline_ns = now_ns + exec->limit_ns;
+		if (r < 0)
+			(void)exec_fail(exec, r, now_ns);
+	}
 	if (good)
 		return 0;
 	if (exec->plugin)

@@ -237,20 +237,6 @@ static int exec_check_version(const struct value *root, const char *api_version)
 	return 0;
 }
 
-static int exec_read_expiry(const struct value *status, uint64_t *ret_ns)
-{
-	struct bytes text;
-	int r = exec_member(status, "expirationTimestamp", &text);
-
-	*ret_ns = UINT64_MAX;
-	if (r < 0 || !text.size)
-		return r;
-	if (!exec_credential_time(text, ret_ns))
-		return err_say(ERR_CREDENTIALS,
-			"exec plugin: expirationTimestamp is not a time like 2030-01-01T00:00:00Z");
-	return 0;
-}
-
 static int exec_check_status(const struct exec_credential *credential)
 {
 	if (!credential->certificate != !credential->key)
@@ -272,6 +258,7 @@ static int exec_check_status(const struct exec_credential *credential)
 static int exec_read_status(const struct value *root, struct exec_credential *credential)
 {
 	struct value status;
+	struct bytes expiry = BYTES_NONE;
 	int r = value_find(root, BYTES_LIT("status"), &status);
 
 	if (r < 0)
@@ -283,8 +270,12 @@ static int exec_read_status(const struct value *root, struct exec_credential *cr
 		r = exec_copy_member(&status, "clientCertificateData", &credential->certificate);
 	if (!r)
 		r = exec_copy_member(&status, "clientKeyData", &credential->key);
+	credential->expires_ns = UINT64_MAX;
 	if (!r)
-		r = exec_read_expiry(&status, &credential->expires_ns);
+		r = exec_member(&status, "expirationTimestamp", &expiry);
+	if (!r && expiry.size && !exec_credential_time(expiry, &credential->expires_ns))
+		r = err_say(ERR_CREDENTIALS,
+			"exec plugin: expirationTimestamp is not a time like 2030-01-01T00:00:00Z");
 	return r ? r : exec_check_status(credential);
 }
 

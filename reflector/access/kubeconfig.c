@@ -53,27 +53,12 @@ static int files_check_names(const struct kubeconfig_file *file, const char *lis
 	return 0;
 }
 
-static int files_check(const struct kubeconfig_file *file)
-{
-	const struct yaml_node *root = yaml_root(file->yaml);
-	const char *kind = yaml_text(root, "kind");
-	int r;
-
-	if (root && root->type != YAML_MAP)
-		return err_say(ERR_CONFIG, "'%s': not a kubeconfig: not a map", file->path);
-	if (kind && strcmp(kind, "Config"))
-		return err_say(
-			ERR_CONFIG, "'%s': not a kubeconfig: kind is '%s'", file->path, kind);
-	r = files_check_names(file, "contexts");
-	if (!r)
-		r = files_check_names(file, "clusters");
-	return r ? r : files_check_names(file, "users");
-}
-
 /* Adds one file. Returns: 0, NOT_FOUND when it does not exist, or an error. */
 static int files_add(struct kubeconfig_files *files, const char *path)
 {
 	struct kubeconfig_file *file = &files->at[files->count];
+	const struct yaml_node *root;
+	const char *kind;
 	int r;
 
 	for (size_t i = 0; i < files->count; i++)
@@ -92,7 +77,17 @@ static int files_add(struct kubeconfig_files *files, const char *path)
 		return r == -ENOENT || r == -ENOTDIR ? NOT_FOUND : r;
 	}
 	files->count++;
-	return files_check(file);
+	root = yaml_root(file->yaml);
+	kind = yaml_text(root, "kind");
+	if (root && root->type != YAML_MAP)
+		return err_say(ERR_CONFIG, "'%s': not a kubeconfig: not a map", file->path);
+	if (kind && strcmp(kind, "Config"))
+		return err_say(
+			ERR_CONFIG, "'%s': not a kubeconfig: kind is '%s'", file->path, kind);
+	r = files_check_names(file, "contexts");
+	if (!r)
+		r = files_check_names(file, "clusters");
+	return r ? r : files_check_names(file, "users");
 }
 
 static int files_home_path(const char *rest, char *path, size_t size)
@@ -178,17 +173,6 @@ static int files_find(const struct kubeconfig_files *files, const char *list, co
 	return NOT_FOUND;
 }
 
-static const char *files_current_context(const struct kubeconfig_files *files)
-{
-	for (size_t i = 0; i < files->count; i++) {
-		const char *name = yaml_text(yaml_root(files->at[i].yaml), "current-context");
-
-		if (name && *name)
-			return name;
-	}
-	return NULL;
-}
-
 /* Finds the entry to which MEMBER of the context refers. Returns: FOUND, NOT_FOUND without such a
  * member, ERR_CONFIG. */
 static int files_follow(const struct kubeconfig_files *files,
@@ -235,9 +219,9 @@ static int kubeconfig_load_context(
 	const char *name_space;
 	const char *first = files->at[0].path;
 
-	if (!name)
-		name = files_current_context(files);
-	if (!name)
+	for (size_t i = 0; i < files->count && (!name || !*name); i++)
+		name = yaml_text(yaml_root(files->at[i].yaml), "current-context");
+	if (!name || !*name)
 		return err_say(ERR_CONFIG, "'%s': no current-context; name a context", first);
 	if (files_find(files, "contexts", "context", name, &context) != FOUND)
 		return err_say(ERR_CONFIG, "'%s': context '%s' does not exist", first, name);

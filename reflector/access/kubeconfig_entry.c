@@ -87,14 +87,6 @@ static bool server_has_scheme(const char *url, const char *scheme)
 	return !strncasecmp(url, scheme, n) && !strncmp(url + n, "://", 3);
 }
 
-static int cluster_check_proxy(const struct kubeconfig_entry *entry, const char *url)
-{
-	if (!url || server_has_scheme(url, "http") || server_has_scheme(url, "https") ||
-		server_has_scheme(url, "socks5") || server_has_scheme(url, "socks5h"))
-		return 0;
-	return kubeconfig_bad(entry, "proxy-url", "not http://, https:// or socks5://");
-}
-
 int kubeconfig_read_cluster(const struct kubeconfig_entry *entry, struct kubeconfig *config)
 {
 	int r = kubeconfig_text(entry, "server", &config->server);
@@ -111,8 +103,11 @@ int kubeconfig_read_cluster(const struct kubeconfig_entry *entry, struct kubecon
 		r = kubeconfig_text(entry, "proxy-url", &config->proxy_url);
 	if (!r)
 		r = kubeconfig_bool(entry, "disable-compression", &config->disable_compression);
-	if (!r)
-		r = cluster_check_proxy(entry, config->proxy_url);
+	if (!r && config->proxy_url && !server_has_scheme(config->proxy_url, "http") &&
+		!server_has_scheme(config->proxy_url, "https") &&
+		!server_has_scheme(config->proxy_url, "socks5") &&
+		!server_has_scheme(config->proxy_url, "socks5h"))
+		r = kubeconfig_bad(entry, "proxy-url", "not http://, https:// or socks5://");
 	return r ? r : kubeconfig_read_exec_config(entry, config);
 }
 
@@ -326,7 +321,8 @@ int kubeconfig_pod_namespace(const char *directory, char **ret_name)
 		}
 		r = small_file_read(path, 4096, &text, &size);
 		if (r < 0)
-			err_ignore(r, "without the file the namespace is \"default\", as in client-go");
+			err_ignore(r,
+				"without the file the namespace is \"default\", as in client-go");
 		else if (*small_file_trim(text))
 			name = small_file_trim(text);
 	}

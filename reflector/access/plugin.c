@@ -109,50 +109,42 @@ static int environment_fill(struct environment *environment, const struct kubeco
 
 /* ---- starting ---- */
 
-/* Sets the descriptors of the child: empty input, output to FD, errors to ours, no others. */
-static int plugin_set_files(posix_spawn_file_actions_t *files, int fd)
-{
-	int r = posix_spawn_file_actions_addopen(files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-
-	if (!r)
-		r = posix_spawn_file_actions_adddup2(files, fd, STDOUT_FILENO);
-	return r ? r : posix_spawn_file_actions_addclosefrom_np(files, STDERR_FILENO + 1);
-}
-
-static int plugin_set_attributes(posix_spawnattr_t *attributes)
-{
-	sigset_t none, usual;
-	int r;
-
-	(void)sigemptyset(&none);
-	(void)sigemptyset(&usual);
-	(void)sigaddset(&usual, SIGPIPE);
-	r = posix_spawnattr_setflags(attributes,
-		POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	if (!r)
-		r = posix_spawnattr_setsigmask(attributes, &none);
-	return r ? r : posix_spawnattr_setsigdefault(attributes, &usual);
-}
-
-/* Returns: 0 or a positive errno value. */
-static int plugin_spawn(
-	const char *command, char *const *argv, char *const *environment, int fd, pid_t *pid)
+/* Starts the child with an empty input, its output to FD, our standard error and no other
+ * descriptor; in a process group of its own, with no signal blocked. Returns: 0 or a positive errno
+ * value. */
+static int plugin_spawn(const char *command, char *const *argv, char *const *environment, int fd,
+	pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
+	sigset_t none, defaults;
 	int r = posix_spawn_file_actions_init(&files);
 
 	if (r)
 		return r;
+	(void)sigemptyset(&none);
+	(void)sigemptyset(&defaults);
+	(void)sigaddset(&defaults, SIGPIPE);
 	r = posix_spawnattr_init(&attributes);
-	if (!r) {
-		r = plugin_set_files(&files, fd);
-		if (!r)
-			r = plugin_set_attributes(&attributes);
-		if (!r)
-			r = posix_spawnp(pid, command, &files, &attributes, argv, environment);
-		(void)posix_spawnattr_destroy(&attributes); /* can't fail */
+	if (r) {
+		(void)posix_spawn_file_actions_destroy(&files);
+		return r;
 	}
+	r = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	if (!r)
+		r = posix_spawn_file_actions_adddup2(&files, fd, STDOUT_FILENO);
+	if (!r)
+		r = posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+	if (!r)
+		r = posix_spawnattr_setflags(&attributes,
+			POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	if (!r)
+		r = posix_spawnattr_setsigmask(&attributes, &none);
+	if (!r)
+		r = posix_spawnattr_setsigdefault(&attributes, &defaults);
+	if (!r)
+		r = posix_spawnp(pid, command, &files, &attributes, argv, environment);
+	(void)posix_spawnattr_destroy(&attributes);
 	(void)posix_spawn_file_actions_destroy(&files);
 	return r;
 }
@@ -215,16 +207,6 @@ static void plugin_reap_killed(void)
 	plugins_killed.n = kept;
 }
 
-static void plugin_kill(pid_t pid)
-{
-	plugin_reap_killed();
-	(void)kill(-pid, SIGKILL); /* the pid is not reused before waitpid() */
-	/* When more than KILLED_MAX hang in the kernel, the others stay zombies until this process
-	 * ends. */
-	if (waitpid(pid, NULL, WNOHANG) == 0 && plugins_killed.n < KILLED_MAX)
-		plugins_killed.pids[plugins_killed.n++] = pid;
-}
-
 int plugin_start(const struct kubeconfig_exec *exec, const char *info, struct plugin **ret_plugin)
 {
 	CLEANUP(plugin_free) struct plugin *plugin = calloc(1, sizeof(*plugin));
@@ -254,8 +236,14 @@ void plugin_free(struct plugin **plugin)
 	if (!p)
 		return;
 	CHECK_OBJ(p, PLUGIN_MAGIC);
-	if (p->pid)
-		plugin_kill(p->pid);
+	if (p->pid) {
+		plugin_reap_killed();
+		(void)kill(-p->pid, SIGKILL); /* the pid is not reused before waitpid() */
+		/* When more than KILLED_MAX hang in the kernel, the others stay zombies until this
+		 * process ends. */
+		if (waitpid(p->pid, NULL, WNOHANG) == 0 && plugins_killed.n < KILLED_MAX)
+			plugins_killed.pids[plugins_killed.n++] = p->pid;
+	}
 	cleanup_fd(&p->fd);
 	small_file_wipe(&p->output, p->size);
 	free(p->command);
@@ -294,19 +282,6 @@ static int plugin_read_output(struct plugin *plugin)
 	return 0;
 }
 
-static int plugin_exit_result(const struct plugin *plugin)
-{
-	int status = plugin->status;
-
-	if (WIFSIGNALED(status))
-		return err_say(ERR_CREDENTIALS, "exec: executable %s was ended by signal %d",
-			plugin->command, WTERMSIG(status));
-	if (WEXITSTATUS(status))
-		return err_say(ERR_CREDENTIALS, "exec: executable %s failed with exit code %d",
-			plugin->command, WEXITSTATUS(status));
-	return 0;
-}
-
 int plugin_collect(struct plugin *plugin)
 {
 	CHECK_OBJ(plugin, PLUGIN_MAGIC);
@@ -326,7 +301,15 @@ int plugin_collect(struct plugin *plugin)
 
 	if (r < 0)
 		return r;
-	return plugin->pid ? AGAIN : plugin_exit_result(plugin);
+	if (plugin->pid)
+		return AGAIN;
+	if (WIFSIGNALED(plugin->status))
+		return err_say(ERR_CREDENTIALS, "exec: executable %s was ended by signal %d",
+			plugin->command, WTERMSIG(plugin->status));
+	if (WEXITSTATUS(plugin->status))
+		return err_say(ERR_CREDENTIALS, "exec: executable %s failed with exit code %d",
+			plugin->command, WEXITSTATUS(plugin->status));
+	return 0;
 }
 
 struct bytes plugin_output(const struct plugin *plugin)
