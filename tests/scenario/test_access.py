@@ -39,7 +39,7 @@ def come_back(simulator, door, store):
 # ---- names -----------------------------------------------------------------------------------------
 
 
-def test_k14_tls_server_name_is_asked_for_and_verified_and_the_host_is_the_servers(
+def test_k14_tls_server_name_is_sent_and_verified_and_the_host_header_stays(
         simulator, workspace, authority):
     pair = authority("one").issue("named", "DNS:gate.example")
     door = workspace.add(Door(simulator, pair))
@@ -51,7 +51,7 @@ def test_k14_tls_server_name_is_asked_for_and_verified_and_the_host_is_the_serve
     assert {request["headers"]["Host"] for request in door.requests} == {f"127.0.0.1:{door.port}"}
 
 
-def test_k14_certificate_of_another_name_is_refused(workspace, door, authority):
+def test_k14_a_certificate_of_another_name_is_refused(workspace, door, authority):
     store = workspace.store()
     front = door()
     store.connect(front.url, ca=authority("one").ca, cluster={"tls-server-name": "other.example"})
@@ -60,7 +60,7 @@ def test_k14_certificate_of_another_name_is_refused(workspace, door, authority):
     assert not front.requests
 
 
-def test_certificate_of_nobody_we_know_is_refused_unless_told_to_skip(workspace, simulator, door, authority):
+def test_a_certificate_of_an_unknown_ca_is_refused_unless_verification_is_off(workspace, simulator, door, authority):
     store = workspace.store()
     front = door()
     store.connect(front.url, ca=authority("two").ca)
@@ -74,7 +74,7 @@ def test_certificate_of_nobody_we_know_is_refused_unless_told_to_skip(workspace,
     assert {request["headers"]["Authorization"] for request in front.requests} == {"Bearer T"}
 
 
-def test_k22_every_request_says_whom_it_stands_for(workspace, simulator, door, authority):
+def test_k22_every_request_carries_the_impersonation_headers(workspace, simulator, door, authority):
     store = workspace.store()
     front = door()
     store.connect(front.url, ca=authority("one").ca, user={
@@ -108,7 +108,7 @@ def settle(simulator, store):
     simulator.wait_watching("pods")
 
 
-def test_a_rotated_token_counts_from_the_first_refusal_on(simulator, door, authority, kept):
+def test_a_rotated_token_is_read_again_after_the_first_401(simulator, door, authority, kept):
     good = ["Bearer first"]
     front = door(refuse=lambda request: REFUSED if request["headers"]["Authorization"] not in good else None)
     kept.file("token").write_text("first\n")
@@ -119,7 +119,7 @@ def test_a_rotated_token_counts_from_the_first_refusal_on(simulator, door, autho
     come_back(simulator, front, kept)
 
 
-def test_a_rotated_client_certificate_counts_from_the_first_refusal_on(simulator, door, authority, kept):
+def test_a_rotated_client_certificate_is_read_again_after_the_first_401(simulator, door, authority, kept):
     good = ["first"]
     front = door(client_ca=authority("clients").ca,
                  refuse=lambda request: REFUSED if request["client"] not in good else None)
@@ -138,7 +138,7 @@ def test_a_rotated_client_certificate_counts_from_the_first_refusal_on(simulator
     assert {request["client"] for request in front.requests} == {"first", "second"}
 
 
-def test_a_rotated_ca_is_taken_without_a_restart(simulator, door, authority, kept):
+def test_a_rotated_ca_is_used_without_a_restart(simulator, door, authority, kept):
     front = door()
     kept.file("ca.crt").write_bytes(authority("one").ca.read_bytes())
     kept.connect(front.url, ca=kept.file("ca.crt"))

@@ -62,7 +62,7 @@ def goes_on(simulator, store, before):
     assert journal(store) == before and full_lists(simulator) == []
 
 
-def test_a_rotated_ca_is_of_the_same_cluster_running_and_over_a_restart(simulator, world, authority):
+def test_a_rotated_ca_keeps_the_journal_while_running_and_over_a_restart(simulator, world, authority):
     store, door = world()
     before = journal(store)
     simulator.forget_requests()
@@ -78,7 +78,7 @@ def test_a_rotated_ca_is_of_the_same_cluster_running_and_over_a_restart(simulato
     assert store.feeding.log.count("cluster_confirmed") == 2
 
 
-def test_a_ca_alone_is_no_sign_where_nothing_can_be_compared(simulator, world, authority):
+def test_a_new_ca_alone_keeps_the_journal(simulator, world, authority):
     store, door = world()
     before = journal(store)
     store.feeding.kill()
@@ -91,7 +91,7 @@ def test_a_ca_alone_is_no_sign_where_nothing_can_be_compared(simulator, world, a
     assert "no object that speaks against it" in store.feeding.log
 
 
-def test_a_server_of_another_address_may_be_the_same_cluster(simulator, workspace, world, authority):
+def test_another_address_of_the_same_cluster_keeps_the_journal(simulator, workspace, world, authority):
     store, door = world()
     before = journal(store)
     store.feeding.stop()
@@ -104,7 +104,7 @@ def test_a_server_of_another_address_may_be_the_same_cluster(simulator, workspac
     assert journal(store) == before
 
 
-def test_a_server_in_no_state_to_tell_is_asked_again(simulator, workspace, world, authority):
+def test_the_identity_check_is_repeated_until_the_server_answers(simulator, workspace, world, authority):
     """What is neither objects nor a plain refusal is no answer; only the first of a row is said."""
     store, door = world()
     before = journal(store)
@@ -126,7 +126,7 @@ def test_a_server_in_no_state_to_tell_is_asked_again(simulator, workspace, world
 
 
 @pytest.mark.parametrize("sign", ["ca", "hidden"])
-def test_another_cluster_is_known_by_its_objects(workspace, simulator, world, authority, sign):
+def test_another_cluster_is_recognized_by_the_uids_of_its_objects(workspace, simulator, world, authority, sign):
     """The same names and versions: only uids tell them apart. "hidden": it was known by the uid of
     kube-system, which now can't be read."""
     store, door = world(lambda _: None) if sign == "hidden" else world()

@@ -41,7 +41,7 @@ def kinf(cluster):
 # ---- get -------------------------------------------------------------------------------------------
 
 
-def test_get_of_all_is_a_list(cluster, kinf):
+def test_get_without_a_name_prints_a_list(cluster, kinf):
     simulator, store = cluster
     listed = kinf("get", "pods", "-o", "json", check=True).json
     assert (listed["kind"], listed["apiVersion"]) == ("List", "v1")
@@ -49,7 +49,7 @@ def test_get_of_all_is_a_list(cluster, kinf):
     assert [f"{o['metadata']['namespace']}/{o['metadata']['name']}" for o in listed["items"]] == list(simulator.truth("pods"))
 
 
-def test_get_of_one_is_the_object(cluster, kinf):
+def test_get_with_a_name_prints_the_object(cluster, kinf):
     wanted = cluster[0].truth("pods")["web/p-03"]
     for args in (["p-03", "-n", "web"], ["web/p-03"]):
         assert kinf("get", "pods", *args, "-o", "json", check=True).json == wanted
@@ -60,7 +60,7 @@ def test_get_of_one_is_the_object(cluster, kinf):
     assert kinf("get", "nodes", node, "-o", "json", check=True).json["metadata"]["name"] == node
 
 
-def test_columns_and_templates_of_ones_own(cluster, kinf):
+def test_jsonpath_and_custom_columns_print_the_chosen_fields(cluster, kinf):
     names = [key.split("/")[1] for key in cluster[0].truth("pods")]
     assert kinf("get", "pods", "-o", "jsonpath={.items[*].metadata.name}", check=True).stdout == " ".join(names)
     assert kinf("get", "pods", "web/p-03", "-o", 'jsonpath={.spec.nodeName}{"\\n"}', check=True).stdout == "n0\n"
@@ -70,7 +70,7 @@ def test_columns_and_templates_of_ones_own(cluster, kinf):
         assert kinf("get", "pods", "-o", bad).status == 2
 
 
-def test_describe_tells_names_past_and_content(cluster, kinf):
+def test_describe_prints_names_history_and_content(cluster, kinf):
     wanted = cluster[0].truth("pods")["web/p-03"]
     text = kinf("describe", "pods", "p-03", "-n", "web", check=True).stdout
     head, body = text.split("\nObject:\n")
@@ -82,27 +82,27 @@ def test_describe_tells_names_past_and_content(cluster, kinf):
     assert re.findall(r"^Namespace: +(\w+)", both, re.M) == ["shop", "web"]
 
 
-def test_missing_name_is_said_as_kubectl_does(kinf):
+def test_a_missing_name_is_reported_in_kubectls_words(kinf):
     result = kinf("get", "pods", "x", "-n", "web")
     assert (result.status, result.stdout, result.stderr) == (1, "", 'Error: pods "web/x" not found\n')
     result = kinf("get", "pods", "p-01", "x", "-n", "web", "-o", "name")
     assert (result.status, result.stdout) == (1, "pod/p-01\n") and "web/x" in result.stderr
 
 
-def test_names_as_they_are_printed_are_taken(kinf):
+def test_get_accepts_names_as_it_prints_them(kinf):
     printed = kinf("get", "pods", "-n", "web", "--limit", "3", "-o", "name", check=True).stdout.split()
     again = kinf("get", *printed, "-n", "web", "-o", "name", check=True)
     assert again.stdout.split() == printed and again.stderr == ""
     assert kinf("get", "po/x", "-n", "web").stderr == 'Error: pods "web/x" not found\n'
 
 
-def test_common_options_stand_before_the_command_too(cluster):
+def test_common_options_may_precede_the_command(cluster):
     for option in (["--store", str(cluster[1].path)], [f"--store={cluster[1].path}", "-v"]):
         result = run_command([program("kinf"), *option, "get", "pods", "-o", "count"])
         assert (result.status, result.stdout) == (0, "24\n"), result
 
 
-def test_outputs(kinf):
+def test_get_prints_each_output_format(kinf):
     table = kinf("get", "pods", check=True).stdout.splitlines()
     assert table[0].split() == ["NAMESPACE", "NAME", "AGE"] and len(table) == 25
     assert table[1].split()[:2] == ["shop", "p-00"] and re.fullmatch(r"\d+[smhdy].*", table[1].split()[2])
@@ -116,7 +116,7 @@ def test_outputs(kinf):
     assert kinf("get", "pods", "-o", "xml").status == 2
 
 
-def test_selections(cluster, kinf):
+def test_get_selects_by_each_option(cluster, kinf):
     def names(*args):
         return kinf("get", "pods", *args, "-o", "name", check=True).stdout.split()
 
@@ -146,7 +146,7 @@ def test_selections(cluster, kinf):
         (["describe", "pods"], "a name"),
     ],
 )
-def test_bad_questions_fail_in_one_line(kinf, args, words):
+def test_bad_queries_fail_with_one_line(kinf, args, words):
     result = kinf(*args)
     assert result.status in (1, 2) and result.stdout == "" and words in result.stderr, result
     assert result.stderr.count("\n") == 1 or result.status == 2, result
@@ -156,7 +156,7 @@ def test_bad_questions_fail_in_one_line(kinf, args, words):
     "args", [["get"], ["bogus"], ["get", "pods", "--bogus"], ["get", "pods", "--limit", "x"], ["get", "pods", "p-00", "-l", "app=a"],
              ["get", "pods", "web/p-00", "-n", "shop"], ["get", "pods/p-00", "nodes/n0"], ["get", "pods", ""], ["--store", "x"], ["wait"], ["wait", "pods", "--for", "x"], ["config"], ["index"]]
 )
-def test_wrong_usage_exits_with_two(kinf, args):
+def test_wrong_usage_exits_with_status_2(kinf, args):
     result = kinf(*args)
     assert result.status == 2 and result.stdout == "" and result.stderr, result
 
@@ -169,14 +169,14 @@ def test_wrong_usage_exits_with_two(kinf, args):
         ("kinf-processor", "--store=/dev/null/x", None, "store '/dev/null/x'"),
     ],
 )
-def test_daemons_complain_in_the_form_of_their_log(daemon, option, status, words):
+def test_daemons_report_start_errors_in_the_format_of_their_log(daemon, option, status, words):
     result = run_command([program(daemon), "--log-format=json", "--watch=pods", option])
     said = json.loads(result.stderr)
     assert (said["level"], said["program"]) == ("error", daemon) and words in said["error"], result
     assert result.status == status if status else result.status != 0, result
 
 
-def test_help_and_version(kinf):
+def test_each_command_prints_its_help_and_the_version(kinf):
     text = kinf("--help", check=True).stdout
     for command in ("run", "get", "watch", "describe", "index", "status", "wait", "dump", "verify", "diff", "config"):
         assert re.search(rf"^\s+{command}\b", text, re.M), text
@@ -199,7 +199,7 @@ def page(store, feed, limit, token=None, *args):
     return names, result.json["metadata"].get("continue")
 
 
-def test_pages_hold_everything_once(cluster):
+def test_pages_hold_each_object_once(cluster):
     simulator, store = cluster
     for args in ([], ["--index", "node=n1"], ["-l", "app=a", "-n", "web"]):
         wanted = list(store.objects("pods", *args))
@@ -236,7 +236,7 @@ def test_pages_under_change_skip_and_repeat_nothing(simulator, store):
     assert survivors and survivors <= set(found)
 
 
-def test_limit_of_exactly_all_has_no_next_page(cluster):
+def test_a_page_that_holds_all_objects_has_no_continue_token(cluster):
     _, store = cluster
     names, token = page(store, "pods", 24)
     assert len(names) == 24 and token is None
@@ -245,7 +245,7 @@ def test_limit_of_exactly_all_has_no_next_page(cluster):
 # ---- waiting and freshness -------------------------------------------------------------------------
 
 
-def test_wait(cluster, kinf):
+def test_wait_ends_when_its_condition_holds_or_times_out(cluster, kinf):
     simulator, store = cluster
     for condition in ("synced", "live", "object=web/p-01"):
         kinf("wait", "pods", "--for", condition, "--timeout", "5s", check=True)
@@ -259,7 +259,7 @@ def test_wait(cluster, kinf):
     endless.kill()
 
 
-def test_read_your_writes(simulator, store):
+def test_at_least_rv_shows_a_client_its_own_write(simulator, store):
     simulator.create("pods", 5)
     store.configure(whole("pods")).daemons()
     store.wait_equal(simulator, "pods")
@@ -274,7 +274,7 @@ def test_read_your_writes(simulator, store):
 # ---- status ----------------------------------------------------------------------------------------
 
 
-def test_status_as_json(cluster, kinf):
+def test_status_prints_json(cluster, kinf):
     simulator, store = cluster
     follower = store.follower("watch", "pods", "-o", "json")
     eventually(lambda: "SYNC" in follower.out)
@@ -298,7 +298,7 @@ def test_status_as_json(cluster, kinf):
     assert follower.stop() == 0
 
 
-def test_status_as_text(kinf):
+def test_status_prints_a_table(kinf):
     text = kinf("status", check=True).stdout
     for word in ("kinf-reflector", "kinf-processor", "pods", "deployments.apps", "live", "24"):
         assert word in text, text
@@ -329,7 +329,7 @@ class OnTerminal(Process):
         return self.shown
 
 
-def test_the_first_sync_is_seen_on_a_terminal_until_it_is_over(simulator, store):
+def test_run_shows_the_progress_of_first_lists_on_a_terminal(simulator, store):
     """Also in a store that was made anew meanwhile."""
     simulator.create("pods", 20)
     simulator.fault(verb="list", resource="pods", path="continue=", status=503)
@@ -380,14 +380,14 @@ def check_copy(simulator, kinf):
     assert len(kinf("watch", "pods", "-o", "json", "--count", "24").lines) == 24
 
 
-def test_copy_elsewhere_is_read_and_not_written(cluster, copy):
+def test_a_copied_store_is_read_and_not_written(cluster, copy):
     simulator, store = cluster
     before = everything(copy)
     check_copy(simulator, lambda *args: store.kinf(*args, "--store", str(copy), check=True))
     assert everything(copy) == before
 
 
-def test_copy_is_offline_though_the_store_that_it_is_of_goes_on(simulator, store):
+def test_a_copied_store_is_offline_while_the_original_is_live(simulator, store):
     simulator.create("pods", 5)
     store.configure(whole("pods"))
     daemons = store.daemons()
@@ -404,7 +404,7 @@ def test_copy_is_offline_though_the_store_that_it_is_of_goes_on(simulator, store
     assert store.kinf("get", "pods", "--store", copy, "--max-staleness", "1h").status == 1
 
 
-def test_copy_on_a_read_only_mount_is_read(cluster, copy):
+def test_a_copied_store_is_read_on_a_read_only_mount(cluster, copy):
     simulator, store = cluster
     mount = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
 
@@ -419,7 +419,7 @@ def test_copy_on_a_read_only_mount_is_read(cluster, copy):
     check_copy(simulator, kinf)
 
 
-def test_store_copied_while_running_is_refused(simulator, store):
+def test_a_store_copied_from_running_daemons_is_refused(simulator, store):
     """It may hold half a transaction."""
     simulator.create("pods", 20)
     store.configure(whole("pods")).daemons()
@@ -429,7 +429,7 @@ def test_store_copied_while_running_is_refused(simulator, store):
     assert result.status == 1 and result.stdout == "" and result.stderr, result
 
 
-def test_diff_names_what_differs(simulator, store):
+def test_diff_prints_each_object_that_differs(simulator, store):
     for name in "abc":
         simulator.put("pods", pod(name))
     daemons = store.configure(whole("pods")).daemons()
@@ -452,7 +452,7 @@ def test_diff_names_what_differs(simulator, store):
 
 
 @pytest.mark.parametrize("command", [["get", "pods"], ["watch", "pods"], ["status"], ["verify"], ["dump"], ["index", "pods"]])
-def test_missing_store_is_said(store, command):
+def test_a_missing_store_is_reported(store, command):
     store.configure("pods")
     result = store.kinf(*command)
     assert result.status == 1 and "no store" in result.stderr and "kinf run" in result.stderr, result
@@ -464,13 +464,13 @@ def test_missing_store_is_said(store, command):
 
 
 @pytest.mark.parametrize("what", ["feeds", "objects", "terms", "postings", "events", "journal", "cursors", "meta", "ring"])
-def test_dump_of_each_part(cluster, kinf, what):
+def test_dump_prints_each_part_of_a_store(cluster, kinf, what):
     kinf("dump", what, check=True)
     for line in kinf("dump", what, "-o", "json", check=True).stdout.splitlines():
         json.loads(line)
 
 
-def test_dump_shows_an_objects_records(cluster, kinf):
+def test_dump_prints_the_records_of_one_object(cluster, kinf):
     simulator, _ = cluster
     wanted = simulator.truth("pods")["web/p-07"]
     records = kinf("dump", "journal", "--feed", "pods", "--key", "web/p-07", "--body", "-o", "json", check=True).lines
@@ -479,20 +479,20 @@ def test_dump_shows_an_objects_records(cluster, kinf):
     assert "web/p-07" in kinf("dump", "journal", check=True).stdout
 
 
-def test_verify_finds_nothing(kinf):
+def test_verify_finds_no_fault_in_a_sound_store(kinf):
     for deep in ([], ["--deep"]):
         result = kinf("verify", *deep, check=True)
         assert result.stdout == "" and "0 faults" in result.stderr, result
 
 
-def test_closed_pipe_is_no_crash(cluster):
+def test_commands_end_quietly_when_their_pipe_is_closed(cluster):
     _, store = cluster
     for command in ("get pods -o json", "dump journal", "get pods", "status"):
         result = run_command(["sh", "-c", f"{program('kinf')} {command} | head -c 1"], store.env)
         assert len(result.stdout) == 1 and not re.search("(?i)error|signal", result.stderr), result
 
 
-def test_full_output_is_an_error(cluster):
+def test_an_output_file_without_space_is_an_error(cluster):
     _, store = cluster
     result = run_command(["sh", "-c", f"exec {program('kinf')} get pods -o json > /dev/full"], store.env)
     assert result.status == 1 and "space" in result.stderr, result
@@ -504,7 +504,7 @@ def test_no_colour_and_no_progress_in_a_pipe(kinf):
         assert "\x1b" not in result.stdout + result.stderr
 
 
-def test_a_file_that_is_named_is_read(simulator, store):
+def test_a_configuration_file_given_by_option_is_always_read(simulator, store):
     """Also where the store needs none: $KINF_STORE says where it is."""
     simulator.create("pods", 2)
     store.configure(whole("pods")).daemons()

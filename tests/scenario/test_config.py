@@ -72,7 +72,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("text, line, key", WRONG, ids=[repr(w[0])[:60] for w in WRONG])
-def test_wrong_key_is_named_with_its_place(tmp_path, text, line, key):
+def test_each_wrong_key_is_reported_with_its_line(tmp_path, text, line, key):
     """By every program, which then starts nothing."""
     file = tmp_path / "k.yaml"
     file.write_text(text + "\n")
@@ -93,14 +93,14 @@ def test_wrong_key_is_named_with_its_place(tmp_path, text, line, key):
     assert [path.name for path in tmp_path.iterdir()] == ["k.yaml"]
 
 
-def test_good_file_is_called_good(store, kinf):
+def test_config_check_accepts_a_good_file(store, kinf):
     store.configure("pods", {"resource": "nodes", "indexes": {"a": ["x", "y"]}})
     assert "2 feeds" in kinf("config", "check", check=True).stdout
     assert kinf("config", "check", "/nowhere.yaml").status == 1
     assert not store.path.exists()
 
 
-def test_unknown_resource_is_said_and_others_go_on(simulator, store):
+def test_an_unknown_resource_is_reported_and_other_feeds_work(simulator, store):
     simulator.create("pods", 3)
     _, reflector = store.configure(whole("pods"), whole("gadgets.test.io")).daemons()
     store.wait_equal(simulator, "pods")
@@ -111,7 +111,7 @@ def test_unknown_resource_is_said_and_others_go_on(simulator, store):
         assert result.status == 1 and "can't be read yet: the server has no resource" in result.stderr, result
 
 
-def test_command_line_instead_of_a_file(simulator, store):
+def test_run_works_from_options_without_a_file(simulator, store):
     simulator.put("pods", pod("a", "web"))
     simulator.put("pods", pod("b", "shop", app="back"))
     simulator.put("pods", pod("c", "shop"))
@@ -154,7 +154,7 @@ def feed_names(store):
     return {feed["name"] for feed in store.kinf("status", "-o", "json", check=True).json["feeds"]}
 
 
-def test_feeds_are_added_and_removed_live(simulator, store, running):
+def test_feeds_are_added_and_removed_on_sighup(simulator, store, running):
     store.configure(whole("pods"), whole("deployments.apps"))
     running()
     store.wait_equal(simulator, "deployments.apps")
@@ -171,7 +171,7 @@ def test_feeds_are_added_and_removed_live(simulator, store, running):
     store.verify()
 
 
-def test_changed_definition_moves_the_name_when_it_is_listed(simulator, store, running):
+def test_a_changed_feed_takes_over_the_name_after_its_first_list(simulator, store, running):
     follower = store.follower("watch", "pods", "-o", "json")
     eventually(lambda: "SYNC" in follower.out)
     old = store.objects("pods")
@@ -186,7 +186,7 @@ def test_changed_definition_moves_the_name_when_it_is_listed(simulator, store, r
     store.verify()
 
 
-def test_broken_file_keeps_the_old_one(simulator, store, running):
+def test_daemons_keep_the_old_configuration_when_the_file_is_broken(simulator, store, running):
     store.config.write_text("feeds: [\n")
     running()
     for process in running.processes:
@@ -198,7 +198,7 @@ def test_broken_file_keeps_the_old_one(simulator, store, running):
     assert simulator.counters("pods")["lists"] == 0
 
 
-def test_what_needs_a_restart_is_said_and_kept(simulator, store, running):
+def test_keys_that_need_a_restart_are_reported_and_keep_their_values(simulator, store, running):
     elsewhere = store.directory / "elsewhere"
     store.configure(whole("pods"), whole("nodes"), whole("deployments.apps"), durability="disk", mapSize="128MiB",
                     store=str(elsewhere))

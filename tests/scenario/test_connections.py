@@ -50,7 +50,7 @@ def lists(simulator):
 # ---- few connections -------------------------------------------------------------------------------
 
 
-def test_hundred_feeds_share_at_most_four_connections(simulator, way):
+def test_a_hundred_feeds_share_at_most_four_connections(simulator, way):
     simulator.create("pods", 100, namespaces=100)
     way = way()
     way.store.configure(spread(100)).daemons()
@@ -65,14 +65,14 @@ def test_hundred_feeds_share_at_most_four_connections(simulator, way):
 
 
 @pytest.mark.parametrize("streams", [10, 30])
-def test_server_with_few_streams_gets_no_more_connections_than_it_takes(simulator, way, streams):
+def test_a_low_stream_limit_opens_only_as_many_connections_as_needed(simulator, way, streams):
     way = way(streams=streams)
     way.store.configure(spread(60)).reflector()
     simulator.wait_watching("pods", 60)
     assert 60 / streams <= way.path.opened <= 60 / streams + 2
 
 
-def test_http_1_is_spoken_where_that_is_all_there_is(simulator, way):
+def test_feeds_work_over_http_1(simulator, way):
     simulator.create("pods", 20)
     way = way(alpn="http/1.1")
     way.store.configure("pods", whole("nodes"), "services").daemons()
@@ -84,7 +84,7 @@ def test_http_1_is_spoken_where_that_is_all_there_is(simulator, way):
     assert simulator.counters("pods")["lists"] == 1
 
 
-def test_goaway_ends_nothing_that_runs_and_lets_nothing_new_in(simulator, way):
+def test_goaway_keeps_running_streams_and_moves_new_requests(simulator, way):
     simulator.create("pods", 20, namespaces=5)
     way = way()
     way.store.configure(spread(5)).daemons()
@@ -110,7 +110,7 @@ def test_goaway_ends_nothing_that_runs_and_lets_nothing_new_in(simulator, way):
 
 
 @pytest.mark.parametrize("plain", [False, True], ids=["h2", "http1"])
-def test_c60_a_silent_connection_is_found_and_nothing_is_listed(simulator, way, plain):
+def test_c60_watches_leave_a_silent_connection_without_a_list(simulator, way, plain):
     simulator.create("pods", 10, namespaces=5)
     way = way(plain=plain)
     way.store.configure(spread(5), **QUICK).daemons()
@@ -123,7 +123,7 @@ def test_c60_a_silent_connection_is_found_and_nothing_is_listed(simulator, way, 
     assert lists(simulator) == 0
 
 
-def test_quiet_watches_are_left_alone(simulator, way):
+def test_quiet_watches_on_one_connection_are_renewed_one_at_a_time(simulator, way):
     """Twenty on one connection, and no byte for longer than the silence: one asks at a time."""
     simulator.settings(bookmarkMs=0)
     way = way()
@@ -136,7 +136,7 @@ def test_quiet_watches_are_left_alone(simulator, way):
     assert "warning" not in reflector.log.lower() and "failed" not in reflector.log
 
 
-def test_server_that_is_stopped_and_goes_on_is_caught_up_with(simulator, way):
+def test_a_feed_catches_up_after_the_server_was_stopped(simulator, way):
     simulator.create("pods", 20)
     way = way(plain=True)
     _, reflector = way.store.configure(whole("pods"), **QUICK).daemons()
@@ -164,7 +164,7 @@ def busiest(requests, span):
 
 
 @pytest.mark.parametrize("outage", [0, 1], ids=["cut", "outage"])
-def test_fifty_feeds_come_back_spread_over_a_second(simulator, store, outage):
+def test_fifty_feeds_reconnect_spread_over_a_second(simulator, store, outage):
     store.configure(spread(50)).reflector()
     simulator.wait_watching("pods", 50)
     simulator.forget_requests()
@@ -179,7 +179,7 @@ def test_fifty_feeds_come_back_spread_over_a_second(simulator, store, outage):
     assert busiest(simulator.requests(), 1) <= 120, "each watch asks one question more"
 
 
-def test_no_more_lists_at_once_than_asked_for(simulator, store):
+def test_list_concurrency_limits_parallel_lists(simulator, store):
     simulator.fault(verb="list", resource="pods", delayMs=100)
     store.configure(spread(12), listConcurrency=3).reflector()
     simulator.wait_watching("pods", 12)

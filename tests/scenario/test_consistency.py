@@ -37,7 +37,7 @@ LOST = {
 
 
 @pytest.mark.parametrize("change", LOST.values(), ids=LOST.keys())
-def test_event_that_got_lost_is_found_and_repaired(simulator, store, change):
+def test_a_lost_event_is_found_and_repaired(simulator, store, change):
     simulator.create("pods", 20)
     reflector = watching(simulator, store, whole("pods", pageSize=7))
     before = store.objects("pods")
@@ -52,7 +52,7 @@ def test_event_that_got_lost_is_found_and_repaired(simulator, store, change):
     store.verify()
 
 
-def test_what_agrees_is_left_alone_while_it_changes(simulator, store):
+def test_checks_during_changes_cause_no_relist(simulator, store):
     """Checks run amid changes; those are of a later state than the one that is compared."""
     simulator.create("pods", 200)
     reflector = watching(simulator, store, whole("pods", pageSize=20))
@@ -63,7 +63,7 @@ def test_what_agrees_is_left_alone_while_it_changes(simulator, store):
     assert not relists(simulator) and "diverged" not in reflector.log
 
 
-def test_check_that_can_not_be_made_says_nothing_and_does_nothing(simulator, store):
+def test_a_refused_check_is_silent_and_causes_no_relist(simulator, store):
     simulator.create("pods", 20)
     refused = simulator.fault(verb="list", resource="pods", path="Match=Exact", status=410, body="gone")
     reflector = watching(simulator, store, whole("pods"))
@@ -73,7 +73,7 @@ def test_check_that_can_not_be_made_says_nothing_and_does_nothing(simulator, sto
     assert not relists(simulator) and "warning" not in reflector.log
 
 
-def test_pages_whose_token_is_too_long_are_not_asked_for_again_and_again(simulator, store):
+def test_a_check_with_an_oversized_token_is_repeated_once_a_period(simulator, store):
     simulator.create("pods", 20)
     watching(simulator, store, whole("pods"))
     rv = store.feed_status("pods")["resourceVersion"]

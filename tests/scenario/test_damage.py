@@ -78,7 +78,7 @@ def check_reads(sound, path):
 
 
 @pytest.mark.parametrize("name", ["journal", "index"])
-def test_truncated_databases(sound, damaged, name):
+def test_readers_of_a_truncated_database_fail_cleanly(sound, damaged, name):
     file = databases(damaged())[name]
     size = file.stat().st_size
     used = file.stat().st_blocks * 512
@@ -90,7 +90,7 @@ def test_truncated_databases(sound, damaged, name):
 
 
 @pytest.mark.parametrize("name", ["journal", "index"])
-def test_flipped_bits(sound, damaged, name):
+def test_readers_of_a_database_with_a_flipped_bit_serve_nothing_wrong(sound, damaged, name):
     """Anywhere in the pages in use. Not every bit means something: what is served has to be true."""
     chance = random.Random(7)
     found = 0
@@ -112,7 +112,7 @@ def test_flipped_bits(sound, damaged, name):
     [("id", "rubbish\n"), ("id", ""), ("journal/CURRENT", "gen-7\n"), ("index/CURRENT", "../../etc\n"), ("index/CURRENT", ""),
      ("journal/gen-1/STATE", ""), ("index/gen-1/STATE", "x" * 100000), ("journal/gen-1/STATE", "kinf-state 99\n")],
 )
-def test_small_files_of_nonsense(sound, damaged, name, text):
+def test_readers_of_broken_small_files_fail_cleanly(sound, damaged, name, text):
     path = damaged()
     (path / name).write_text(text)
     # A reader takes the journal that the index names.
@@ -121,7 +121,7 @@ def test_small_files_of_nonsense(sound, damaged, name, text):
 
 @pytest.mark.parametrize("name", ["journal", "index"])
 @pytest.mark.parametrize("how", ["cut", "zeroes"])
-def test_daemons_make_good_what_is_damaged(simulator, store, name, how):
+def test_daemons_rebuild_a_damaged_database(simulator, store, name, how):
     """A damaged index is built from the journal, a damaged journal is listed anew."""
     simulator.create("pods", 60)
     store.configure(whole("pods"), mapSize="64MiB")
@@ -143,7 +143,7 @@ def test_daemons_make_good_what_is_damaged(simulator, store, name, how):
     store.verify()
 
 
-def test_damaged_cursor_is_said(simulator, store):
+def test_a_damaged_cursor_file_is_reported(simulator, store):
     simulator.create("pods", 5)
     store.configure(whole("pods")).daemons()
     store.wait_equal(simulator, "pods")
@@ -154,7 +154,7 @@ def test_damaged_cursor_is_said(simulator, store):
         assert result.status == 1 and "c1" in result.stderr and result.stdout == "", result
 
 
-def test_status_of_a_store_that_is_refused_says_what_runs(simulator, store):
+def test_status_of_a_refused_store_shows_the_processes(simulator, store):
     simulator.create("pods", 5)
     store.configure(whole("pods"))
     supervisor = store.run()
@@ -225,7 +225,7 @@ class SmallDisk:
         return re.search("(?i)space|full", " ".join(texts))
 
 
-def test_full_disk_is_said_and_passes(simulator, small_disk):
+def test_daemons_report_a_full_disk_and_resume_when_there_is_room(simulator, small_disk):
     """Reads go on, and it resumes by itself."""
     small_disk.fill()
     for number in range(20):
@@ -238,7 +238,7 @@ def test_full_disk_is_said_and_passes(simulator, small_disk):
     assert deep.status == 0, deep
 
 
-def test_disk_that_is_full_again_and_again_ends_nobody(simulator, small_disk):
+def test_no_daemon_ends_when_the_disk_fills_up_repeatedly(simulator, small_disk):
     """Both environments are written in place: a page without a block would be a SIGBUS."""
     simulator.churn("pods", 400, 0)
     for number in range(3):
@@ -254,7 +254,7 @@ def test_disk_that_is_full_again_and_again_ends_nobody(simulator, small_disk):
 
 
 @pytest.mark.parametrize("small_disk", [24], indirect=True)
-def test_a_second_index_waits_for_room(small_disk):
+def test_an_index_rebuild_waits_for_disk_space(small_disk):
     """Said in words, and built when there is room; the damaged one stays until then."""
     pids = {p["name"]: p["pid"] for p in small_disk.kinf("status", "-o", "json").json["processes"]}
     small_disk.fill()

@@ -24,7 +24,7 @@ def begin(simulator, store, **settings):
 FULL = {"KINF_FAIL": "journal.before_commit:0:error=ENOSPC"}
 
 
-def test_an_old_open_list_does_not_end_a_reflector_without_room(simulator, store):
+def test_an_old_open_list_does_not_end_a_reflector_without_disk_space(simulator, store):
     begin(simulator, store, retention={"time": "1s"})
     simulator.touch("pods")
     simulator.compact()
@@ -64,7 +64,7 @@ def state(store, name):
     "error, says",
     [("ENOSPC", "waiting for disk space"), ("MAP_FULL", "raise mapSize in kinf.yaml"), ("ENOMEM", "out of memory: ")],
 )
-def test_the_state_names_what_is_missing(simulator, store, error, says):
+def test_the_state_names_the_cause_of_a_failed_commit(simulator, store, error, says):
     begin(simulator, store)
     store.reflector(env={"KINF_FAIL": f"journal.before_commit:0:error={error}"})
     simulator.touch("pods", 1)
@@ -75,7 +75,7 @@ def test_the_state_names_what_is_missing(simulator, store, error, says):
     eventually(lambda: says in state(store, "kinf-processor"), what="the processor's state")
 
 
-def test_a_reflector_with_room_again_runs_though_the_server_is_away(simulator, store):
+def test_a_reflector_reports_running_after_space_returns_even_without_a_server(simulator, store):
     begin(simulator, store)
     reflector = store.reflector(env={"KINF_FAIL": "journal.before_commit:1:error=ENOSPC"})
     simulator.touch("pods", 1)
@@ -101,7 +101,7 @@ def test_each_of_several_failures_is_logged(simulator, store, daemon, point):
     store.wait_equal(simulator, "pods")
 
 
-def test_a_refusal_is_no_contact(simulator, store):
+def test_a_refused_request_does_not_count_as_contact(simulator, store):
     begin(simulator, store)
     store.reflector()
     eventually(lambda: store.feed_status("pods")["lastContactSeconds"] is not None, what="contact")
@@ -113,7 +113,7 @@ def test_a_refusal_is_no_contact(simulator, store):
     assert refused.status == 1 and "stale" in refused.stderr
 
 
-def test_the_page_size_counts_after_a_restart_too(simulator, store):
+def test_the_page_size_applies_after_a_restart(simulator, store):
     begin(simulator, store)
     simulator.touch("pods")
     simulator.compact()
@@ -123,7 +123,7 @@ def test_the_page_size_counts_after_a_restart_too(simulator, store):
     assert simulator.requests(verb="list", resource="pods")[0]["query"] == "limit=5"
 
 
-def test_discovery_that_fails_is_asked_ever_slower(simulator, store):
+def test_failed_discovery_is_retried_with_growing_pauses(simulator, store):
     simulator.fault(verb="discovery", status=503, body="no")
     store.configure("pods", "services")
     store.reflector()

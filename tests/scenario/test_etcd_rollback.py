@@ -61,7 +61,7 @@ def aggregated(workspace):
     return core, extension, store.configure(whole("pods"), whole(GADGETS))
 
 
-def test_an_aggregated_api_that_starts_anew_is_listed_alone(aggregated):
+def test_only_the_feed_of_an_aggregated_api_that_went_back_is_listed_again(aggregated):
     core, extension, store = aggregated
     core.put("pods", [pod("a", "1")])
     core.settings(bookmarkMs=50)
@@ -89,7 +89,7 @@ def test_an_aggregated_api_that_starts_anew_is_listed_alone(aggregated):
     store.verify()
 
 
-def test_a_feed_of_another_past_is_replaced_over_a_restart(aggregated):
+def test_a_feed_that_went_back_is_replaced_over_a_restart(aggregated):
     """Killed between the new feed's begin and its first list: no third feed, and the old one goes."""
     core, extension, store = aggregated
     lived_through, other_past = rewrite_history(extension, GADGETS, gadget)

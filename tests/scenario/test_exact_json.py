@@ -12,11 +12,11 @@ from harness.exact_json import first_difference, read
      ('"1"', "1"), ("null", '""'), ("null", "{}"), ("{}", "[]"), ("true", "1"), ('{"a":1,"b":2}', '{"b":2,"a":1}'),
      ('{"a":1}', '{"a":1,"a":1}'), ("[1,2]", "[2,1]"), ("[]", "[null]"), ('{"a":null}', "{}")],
 )
-def test_different_texts_are_told_apart(one, other):
+def test_different_values_compare_as_different(one, other):
     assert read(one) != read(other)
     assert first_difference(read(f'{{"x":[{one}]}}'), read(f'{{"x":[{other}]}}')).startswith("$.x[0]")
     assert first_difference(read(one), read(one)) is None
 
 
-def test_spacing_and_escapes_mean_nothing():
+def test_spacing_and_escapes_are_ignored():
     assert read(' {"a" : [ 1.0 ,"\\u00e9\\/"] }\n') == read('{"a":[1.0,"é/"]}')

@@ -39,7 +39,7 @@ def example(installed, examples, store):
 # ---- what is installed ---------------------------------------------------------------------------
 
 
-def test_programs_need_the_versioned_library(installed, examples):
+def test_examples_link_against_the_versioned_library(installed, examples):
     for path in examples.values():
         needed = run_command(["objdump", "-p", path]).stdout
         assert "libkinf.so.0" in needed, needed
@@ -47,21 +47,21 @@ def test_programs_need_the_versioned_library(installed, examples):
     assert (installed.root / "lib/libkinf.so").readlink().name == "libkinf.so.0"
 
 
-def test_library_exports_what_the_header_declares(installed):
+def test_the_library_exports_what_its_headers_declare(installed):
     declared = re.findall(r"^KINF_API .*?\b(kinf_\w+)\(", "".join(h.read_text() for h in ROOT.glob("reader/kinf*.h")), re.M)
     symbols = run_command(["nm", "-D", "--defined-only", installed.root / "lib/libkinf.so.0"]).stdout
     exported = {line.split()[-1] for line in symbols.splitlines() if line.split()[-2] != "A"}
     assert exported == {f"{name}@@KINF_0" for name in declared}
 
 
-def test_header_is_c11_and_cxx17(installed, tmp_path):
+def test_the_header_compiles_as_c11_and_cxx17(installed, tmp_path):
     source = tmp_path / "header.c"
     source.write_text("#include <kinf.h>\nint main(void)\n{\n\treturn kinf_version()[0] == '\\0';\n}\n")
     installed.check_cxx(source)
     assert run_command([installed.compile(source, tmp_path / "header")], installed.env).status == 0
 
 
-def test_uninstall_takes_away_what_install_put_there(tmp_path):
+def test_uninstall_removes_every_installed_file(tmp_path):
     installed = Installed(tmp_path)
     assert "bin/kinf" in installed.files() and "include/kinf.h" in installed.files()
     installed.make("uninstall")
@@ -92,7 +92,7 @@ def wait_reports(reports, *numbers):
     eventually(lambda: {path.name for path in reports.iterdir()} == wanted, what=f"reports {wanted}")
 
 
-def test_controller_makes_the_directory_what_the_cluster_is(simulator, store, reports, example):
+def test_controller_keeps_one_report_for_each_pod_that_is_not_ready(simulator, store, reports, example):
     simulator.put("pods", [pod_of(i, ready=i % 2 == 0) for i in range(6)] + [pod_of(9, False, "n2")])
     store.configure(whole("pods")).daemons()
     store.wait_synced("pods")
@@ -113,7 +113,7 @@ def test_controller_makes_the_directory_what_the_cluster_is(simulator, store, re
     assert controller.stop() == 0
 
 
-def test_controller_tries_again_what_failed(simulator, store, reports, example):
+def test_controller_retries_a_report_that_failed(simulator, store, reports, example):
     simulator.put("pods", pod_of(1, ready=True))
     store.configure(whole("pods")).daemons()
     store.wait_synced("pods")
@@ -136,7 +136,7 @@ def test_controller_tries_again_what_failed(simulator, store, reports, example):
 # ---- exporter ------------------------------------------------------------------------------------
 
 
-def test_exporter_shows_one_instant(simulator, store, tmp_path, installed, examples):
+def test_exporter_prints_the_metrics_of_one_snapshot(simulator, store, tmp_path, installed, examples):
     simulator.put("pods", [pod("a", "web"), pod("b", "shop", node='odd"\\node', phase="Pending")])
     store.configure(whole("pods")).daemons()
     store.wait_equal(simulator, "pods")

@@ -35,7 +35,7 @@ def test_a_feed_is_added_and_listed_whichever_commit_fails(simulator, store, nth
 
 
 @pytest.mark.parametrize("nth", range(1, 5))
-def test_a_name_moves_whichever_commit_fails(simulator, store, nth):
+def test_a_changed_feed_takes_over_its_name_whichever_commit_fails(simulator, store, nth):
     simulator.put("pods", [pod("a"), pod("b", "back")])
     store.configure("pods")
     store.processor()

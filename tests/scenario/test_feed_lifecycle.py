@@ -46,7 +46,7 @@ def lines_of(process, *words):
 # ---- resources ---------------------------------------------------------------------------------------
 
 
-def test_a_resource_that_is_not_there_yet_is_waited_for(simulator, store):
+def test_a_feed_of_a_missing_resource_begins_when_the_resource_appears(simulator, store):
     store.configure(whole("pods"), whole(GADGETS), **QUICK)
     _, reflector = store.daemons()
     store.wait_live("pods")
@@ -61,7 +61,7 @@ def test_a_resource_that_is_not_there_yet_is_waited_for(simulator, store):
     assert len(lines_of(reflector, "unresolved")) == 1, "said once"
 
 
-def test_c47_a_deleted_definition_is_gone_and_comes_back_as_another(simulator, store):
+def test_c47_a_feed_is_gone_with_its_definition_and_lists_when_the_definition_returns(simulator, store):
     simulator.add_kind(**GADGET)
     simulator.put(GADGETS, [gadget("a"), gadget("b")])
     store.configure(whole("pods"), whole(GADGETS), **QUICK)
@@ -85,7 +85,7 @@ def test_c47_a_deleted_definition_is_gone_and_comes_back_as_another(simulator, s
     assert feeds_of(store)["pods"]["id"] == pods["id"]
 
 
-def test_what_a_server_without_the_resource_leaves_is_kept(simulator, store):
+def test_objects_stay_when_the_server_loses_their_resource(simulator, store):
     """The API is away altogether (its definition was lost, not deleted): data stay, and are said to be old."""
     simulator.add_kind(**GADGET)
     simulator.put(GADGETS, gadget("a"))
@@ -101,7 +101,7 @@ def test_what_a_server_without_the_resource_leaves_is_kept(simulator, store):
     wait_state(store, GADGETS, "live")
 
 
-def test_pauses_between_probes_are_random(simulator, store):
+def test_pauses_between_discovery_requests_are_random(simulator, store):
     """A thousand machines that miss one resource must not ask in step."""
     pause = 0.04
     store.configure(whole("pods"), whole(GADGETS), recheck=f"{pause * 1000:.0f}ms", backoff=QUICK["backoff"])
@@ -117,7 +117,7 @@ def test_pauses_between_probes_are_random(simulator, store):
 # ---- rights ------------------------------------------------------------------------------------------
 
 
-def test_c46_forbidden_then_granted_then_revoked(simulator, store):
+def test_c46_a_feed_follows_rights_that_are_granted_and_revoked(simulator, store):
     simulator.put("pods", pod("a"))
     refuse = {"resource": "pods", "status": 403, "body": json.dumps(FORBIDDEN)}
     fault = simulator.fault(**refuse)
@@ -184,7 +184,7 @@ def undisturbed(simulator, store):
     ({"drop": ["spec"]}, ["web/a", "web/b"]),
     ({"objects": "metadata"}, ["web/a", "web/b"]),
 ])
-def test_a_changed_feed_is_replaced_and_no_other_touched(simulator, store, undisturbed, change, keys):
+def test_a_changed_feed_is_replaced_and_other_feeds_make_no_request(simulator, store, undisturbed, change, keys):
     reflector, check = undisturbed
     others = ["services", "configmaps"]
     reload(store, reflector, *others, "pods")

@@ -17,7 +17,7 @@ def live(store, simulator):
         simulator.wait_watching(feed)
 
 
-def test_an_outage_is_said_once_for_each_kind_of_failure(simulator, store):
+def test_an_outage_is_logged_once_for_each_kind_of_failure(simulator, store):
     store.configure(*FEEDS, **QUICK)
     _, reflector = store.daemons()
     live(store, simulator)
@@ -48,7 +48,7 @@ def test_an_outage_is_said_once_for_each_kind_of_failure(simulator, store):
     assert all(f["lastError"] == "" for f in status(store).values())
 
 
-def test_numbers_of_each_feed(simulator, store):
+def test_status_counts_the_work_of_each_feed(simulator, store):
     simulator.create("pods", 30)
     store.configure(*FEEDS)
     store.daemons()
@@ -64,7 +64,7 @@ def test_numbers_of_each_feed(simulator, store):
     assert heads.split() in [line.split() for line in text.splitlines()], text
 
 
-def test_c61_each_warning_of_the_server_is_said_once(simulator, store):
+def test_c61_each_warning_of_the_server_is_logged_once(simulator, store):
     """To all feeds together: a deprecated version is one line, not one a request."""
     old = simulator.fault(path="/api/v1/", headers={"Warning": '299 - "v1 is deprecated"'})
     store.configure(*FEEDS, **QUICK)

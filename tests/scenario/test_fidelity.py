@@ -32,7 +32,7 @@ def spec_of(text):
 
 
 @pytest.mark.parametrize("key", [key for key, _ in ODD_VALUES])
-def test_value_comes_back_as_it_was_sent(odd, key):
+def test_each_value_comes_back_as_it_was_sent(odd, key):
     """Compared as texts: numbers by their spelling, strings by their characters, maps with their order."""
     _, store = odd
     got = spec_of(store.kinf("get", "widgets", "web/odd", "-o", "json", check=True).stdout)[key]
@@ -45,7 +45,7 @@ def test_keys_keep_their_order(odd):
     assert got == sent(simulator, "web/odd")
 
 
-def test_lists_and_events_hold_the_same(odd):
+def test_lists_and_events_print_the_object_as_get_does(odd):
     simulator, store = odd
     truth = sent(simulator, "web/odd")
     listed = read(store.kinf("get", "widgets", "--prefix", "odd", "-o", "json", check=True).stdout)
@@ -54,7 +54,7 @@ def test_lists_and_events_hold_the_same(odd):
     assert dict(members(event))["object"] == truth
 
 
-def test_yaml_means_the_same(odd):
+def test_yaml_output_parses_to_the_same_object(odd):
     import yaml
 
     simulator, store = odd
@@ -70,7 +70,7 @@ def test_yaml_means_the_same(odd):
     assert list(got["spec"]) == list(truth["spec"])
 
 
-def test_c69_strings_of_all_planes(odd):
+def test_c69_strings_of_all_unicode_planes_come_back(odd):
     simulator, store = odd
     text = "".join(map(chr, [*range(1, 0x80), 0xFF, 0x2028, 0xD7FF, 0xE000, 0xFFFD, 0xFFFF, 0x10000, 0x10FFFF]))
     simulator.put("widgets", {**json.loads(odd_widget("strings")), "spec": {text: text}})
@@ -78,7 +78,7 @@ def test_c69_strings_of_all_planes(odd):
     assert found["spec"] == {text: text}
 
 
-def test_depth_of_a_hundred(odd):
+def test_an_object_nested_a_hundred_levels_deep_comes_back(odd):
     simulator, store = odd
     deep = '{"a":[' * 50 + "1.0" + "]}" * 50
     simulator.put("widgets", odd_widget("deep", values=[("deep", deep)]))
@@ -86,7 +86,7 @@ def test_depth_of_a_hundred(odd):
     assert spec_of(store.kinf("get", "widgets", "web/deep", "-o", "json", check=True).stdout)["deep"] == read(deep)
 
 
-def test_change_of_a_spelling_alone_is_a_change(odd):
+def test_a_change_of_a_numbers_spelling_is_stored(odd):
     simulator, store = odd
     simulator.put("widgets", odd_widget("number", values=[("n", "1.0")]))
     eventually(lambda: "web/number" in store.objects("widgets"))
@@ -96,7 +96,7 @@ def test_change_of_a_spelling_alone_is_a_change(odd):
 
 
 @pytest.mark.parametrize("key, value", [("int64-max", "9223372036854775807"), ("float", "1.0"), ("beyond", "12345678901234567890123")])
-def test_selectors_compare_the_spelling(odd, key, value):
+def test_field_selectors_compare_the_spelling_of_numbers(odd, key, value):
     _, store = odd
     assert "web/odd" in store.objects("widgets", "--field-selector", f"spec.{key}={value}")
     assert "web/odd" not in store.objects("widgets", "--field-selector", f"spec.{key}={value}0")

@@ -33,7 +33,7 @@ def watch(store, *args, **named):
 # ---- what comes ------------------------------------------------------------------------------------
 
 
-def test_initial_state_then_sync_then_changes(simulator, store, filled):
+def test_watch_prints_the_initial_state_then_sync_then_changes(simulator, store, filled):
     truth = simulator.truth("pods")
     follower = watch(store)
     initial, sync = follower.lines[:30], follower.lines[30]
@@ -53,7 +53,7 @@ def test_initial_state_then_sync_then_changes(simulator, store, filled):
     assert follower.stop() == 0
 
 
-def test_old_states_on_request(simulator, store, filled):
+def test_old_prints_the_state_before_each_change(simulator, store, filled):
     follower = watch(store, "--old")
     simulator.touch("pods", 20)
     simulator.delete_many("pods", 5)
@@ -62,26 +62,26 @@ def test_old_states_on_request(simulator, store, filled):
     eventually(lambda: replay(follower.lines) == truth)
 
 
-def test_no_initial_begins_with_now(simulator, store, filled):
+def test_no_initial_prints_only_changes(simulator, store, filled):
     follower = watch(store, "--no-initial")
     assert [line["type"] for line in follower.lines] == ["SYNC"]
     simulator.put("pods", pod("new"))
     eventually(lambda: changes(follower.lines) == [("ADDED", "web/new")])
 
 
-def test_count_ends_it(simulator, store, filled):
+def test_count_ends_the_watch_after_that_many_objects(simulator, store, filled):
     result = store.kinf("watch", "pods", "-o", "json", "--count", "7", check=True)
     assert len(result.lines) == 7 and result.lines[0]["initial"]
 
 
-def test_table_and_names(simulator, store, filled):
+def test_watch_prints_a_table_or_names(simulator, store, filled):
     table = store.kinf("watch", "pods", "--count", "3", check=True).stdout.splitlines()
     assert table[0].split()[:2] == ["NAMESPACE", "NAME"] and len(table) == 4
     names = store.kinf("watch", "pods", "-o", "name", "--count", "3", check=True).stdout.splitlines()
     assert len(names) == 3 and all(name.startswith("pod/") for name in names)
 
 
-def test_initial_state_of_many_comes_once_under_change(simulator, store):
+def test_a_large_initial_state_is_exact_under_change(simulator, store):
     """It is read in ranges while the world goes on; the sum has to be exact."""
     simulator.create("pods", 3000, size=400)
     store.configure(whole("pods")).daemons()
@@ -141,7 +141,7 @@ def test_merged_namespaces_are_one_feed(simulator, store):
     replay(follower.lines)
 
 
-def test_namespace_that_comes_behind_the_name_is_followed_too(simulator, store):
+def test_a_follower_lapses_and_continues_when_its_feed_gets_another_namespace(simulator, store):
     for namespace in ("web", "shop"):
         simulator.put("pods", pod("a", namespace))
     processes = store.configure(whole("pods", namespaces=["web"])).daemons()
@@ -160,7 +160,7 @@ def test_namespace_that_comes_behind_the_name_is_followed_too(simulator, store):
 # ---- positions -------------------------------------------------------------------------------------
 
 
-def test_cursor_goes_on_after_the_last_line(simulator, store, filled):
+def test_a_cursor_resumes_after_the_last_line(simulator, store, filled):
     first = watch(store, "--old", "--cursor", "c1", name="first")
     simulator.touch("pods", 10)
     truth = simulator.truth("pods")
@@ -178,7 +178,7 @@ def test_cursor_goes_on_after_the_last_line(simulator, store, filled):
     assert all(line["event"] > last for line in second.lines if "event" in line)
 
 
-def test_cursor_by_counts_neither_skips_nor_repeats(simulator, store, filled):
+def test_a_cursor_read_with_counts_neither_skips_nor_repeats(simulator, store, filled):
     first = watch(store, "--old", "--cursor", "c2", name="first")
     first.stop()
     state = replay(first.lines)
@@ -192,7 +192,7 @@ def test_cursor_by_counts_neither_skips_nor_repeats(simulator, store, filled):
     assert state == truth
 
 
-def test_killed_follower_sees_again_what_it_had_not_committed(simulator, store, filled):
+def test_a_killed_follower_sees_uncommitted_changes_again(simulator, store, filled):
     first = watch(store, "--old", "--cursor", "c1", name="first")
     cursor = store.path / "cursors" / "c1"
     eventually(cursor.exists)
@@ -219,7 +219,7 @@ def test_killed_follower_sees_again_what_it_had_not_committed(simulator, store, 
     assert [line["event"] for line in again] == sorted(line["event"] for line in again)
 
 
-def test_lapped_cursor_is_told_and_begins_anew(simulator, store):
+def test_a_lapped_cursor_is_reported_and_begins_again(simulator, store):
     simulator.create("pods", 30)
     store.configure(whole("pods"), retention={"time": "100ms", "size": "64KiB"}).daemons()
     store.wait_equal(simulator, "pods")
@@ -253,7 +253,7 @@ def test_cursors_are_listed_and_removed(simulator, store, filled):
 # ---- daemons that come and go ----------------------------------------------------------------------
 
 
-def test_follower_lives_through_kills_of_the_daemons(simulator, store, filled):
+def test_a_follower_survives_kills_of_the_daemons(simulator, store, filled):
     processor, reflector = filled
     follower = watch(store, "--old", "--cursor", "c1")
     simulator.churn("pods", 200, 30)
@@ -273,7 +273,7 @@ def test_follower_lives_through_kills_of_the_daemons(simulator, store, filled):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_ended_follower_has_handled_what_it_printed(simulator, store, filled, number):
+def test_a_terminated_follower_has_committed_what_it_printed(simulator, store, filled, number):
     simulator.churn("pods", 500)
     follower = watch(store, "--old", "--cursor", "c1", name="first")
     eventually(lambda: len(changes(follower.lines)) > 50)
@@ -287,7 +287,7 @@ def test_ended_follower_has_handled_what_it_printed(simulator, store, filled, nu
     eventually(lambda: replay(second.lines, state) == truth)
 
 
-def test_reader_of_a_pipe_that_closed_is_no_error_of_ours(simulator, store, filled):
+def test_watch_ends_quietly_when_its_pipe_is_closed(simulator, store, filled):
     simulator.churn("pods", 20)
     result = run_command(["sh", "-c", f"{program('kinf')} watch pods -o name | head -n 1"], store.env)
     assert result.stdout.startswith("pod/") and "rror" not in result.stderr, result

@@ -42,7 +42,7 @@ def run_with_faults(simulator, store, verb, faults, before=3):
 # ---- lists -----------------------------------------------------------------------------------------
 
 
-def test_c56_lists_in_ruins(simulator, store):
+def test_c56_broken_list_bodies_are_requested_again(simulator, store):
     run_with_faults(simulator, store, "list", [
         {"cutAt": 0},
         {"cutAt": 700},
@@ -55,7 +55,7 @@ def test_c56_lists_in_ruins(simulator, store):
     ])
 
 
-def test_c64_lists_that_are_none(simulator, store):
+def test_c64_answers_that_are_not_lists_are_refused(simulator, store):
     run_with_faults(simulator, store, "list", [
         {"body": "<html><body>Bad Gateway</body></html>", "status": 502, "headers": {"Content-Type": "text/html"}},
         {"body": "<html>log in</html>", "headers": {"Content-Type": "text/html"}},
@@ -68,7 +68,7 @@ def test_c64_lists_that_are_none(simulator, store):
     ])
 
 
-def test_c31_c32_lists_that_are_refused(simulator, store):
+def test_c31_c32_refused_lists_are_retried(simulator, store):
     run_with_faults(simulator, store, "list", [
         {"status": 500, "body": status(500, "InternalError")},
         {"status": 503, "body": status(503, "ServiceUnavailable"), "headers": {"Retry-After": "1"}},
@@ -84,7 +84,7 @@ def test_c31_c32_lists_that_are_refused(simulator, store):
 # ---- watches ---------------------------------------------------------------------------------------
 
 
-def test_watches_in_ruins(simulator, store):
+def test_broken_watch_answers_are_retried(simulator, store):
     run_with_faults(simulator, store, "watch", [
         {"status": 500, "body": status(500, "InternalError")},
         {"status": 503, "body": "<html>", "headers": {"Retry-After": "1"}},
@@ -97,7 +97,7 @@ def test_watches_in_ruins(simulator, store):
     ])
 
 
-def test_cache_that_stands_still_is_not_listed_against_without_pause(simulator, store):
+def test_lists_from_a_stale_server_cache_are_repeated_with_pauses(simulator, store):
     """What a list brings is always ahead of it, so that the next one has to wait, longer each time."""
     simulator.create("pods", 2)
     simulator.fault(path="kinf-probe", status=504, body=status(504, "Timeout", "Too large resource version: 9, current: 5"))
@@ -111,7 +111,7 @@ def test_cache_that_stands_still_is_not_listed_against_without_pause(simulator, 
     store.wait_live("pods")
 
 
-def test_event_that_is_garbled_is_not_served(simulator, store):
+def test_a_garbled_event_is_repaired_by_later_answers(simulator, store):
     """A byte changed on its way: refused, or stored as what it says; then made good by a list."""
     simulator.put("pods", pod("a"))
     store.configure(whole("pods")).daemons()
@@ -130,7 +130,7 @@ def test_event_that_is_garbled_is_not_served(simulator, store):
 # ---- rights ----------------------------------------------------------------------------------------
 
 
-def test_c46_forbidden_is_a_state_and_data_stay(simulator, store):
+def test_c46_a_forbidden_feed_says_so_and_keeps_its_objects(simulator, store):
     simulator.create("pods", 5)
     simulator.create("nodes", 1)
     simulator.fault(verb="list", resource="nodes", status=403, body=status(403, "Forbidden", 'nodes is forbidden: User "u" cannot list'))
@@ -150,7 +150,7 @@ def test_c46_forbidden_is_a_state_and_data_stay(simulator, store):
     assert store.objects("pods") == truth and reflector.running
 
 
-def test_c47_resource_that_went_is_gone_and_data_stay(simulator, store):
+def test_c47_a_feed_of_a_lost_resource_is_gone_and_keeps_its_objects(simulator, store):
     simulator.create("widgets", 3)
     store.configure(whole("widgets")).daemons()
     store.wait_equal(simulator, "widgets")
@@ -162,7 +162,7 @@ def test_c47_resource_that_went_is_gone_and_data_stay(simulator, store):
     assert store.objects("widgets") == truth
 
 
-def test_c33_retry_after_of_a_list_is_kept(simulator, store):
+def test_c33_a_list_waits_for_the_servers_retry_after(simulator, store):
     simulator.create("pods", 2)
     simulator.fault(verb="list", count=1, status=429, headers={"Retry-After": "2"}, body="{}")
     store.configure(whole("pods")).daemons()
@@ -171,7 +171,7 @@ def test_c33_retry_after_of_a_list_is_kept(simulator, store):
     assert again["time"] - refused["time"] >= 1.99
 
 
-def test_refusals_that_do_not_end(simulator, store):
+def test_refusals_that_never_end_are_cut_off(simulator, store):
     """A refused watch is not as quiet as an accepted one may be, and a refused list no long one."""
     simulator.create("pods", 2)
     simulator.create("nodes", 2)
@@ -187,7 +187,7 @@ def test_refusals_that_do_not_end(simulator, store):
     assert simulator.fault_hits(quiet) == simulator.fault_hits(endless) == 1
 
 
-def test_one_feed_that_hangs_does_not_hold_the_others(simulator, store):
+def test_a_feed_that_hangs_does_not_delay_other_feeds(simulator, store):
     simulator.create("pods", 20)
     simulator.create("nodes", 2)
     simulator.fault(verb="list", resource="nodes", stallAt=50)
@@ -197,7 +197,7 @@ def test_one_feed_that_hangs_does_not_hold_the_others(simulator, store):
     assert reflector.stop(5) == 0
 
 
-def test_objects_beyond_reading_are_passed_over_and_said(simulator, store):
+def test_unreadable_objects_are_skipped_and_reported(simulator, store):
     """A server that keeps sending one object nobody can take in must not keep all others away."""
     good = {"kind": "Pod", "apiVersion": "v1", **pod("good", uid="u", resourceVersion="5")}
     bad = {"metadata": {"name": "x", "namespace": "web"}, "spec": 1}  # no uid, no resourceVersion
@@ -209,7 +209,7 @@ def test_objects_beyond_reading_are_passed_over_and_said(simulator, store):
     assert reflector.running
 
 
-def test_c67_an_object_that_is_too_large_keeps_no_other_away(simulator, store):
+def test_c67_an_oversized_object_is_skipped_and_reported(simulator, store):
     """It is passed over and named; it counts again as soon as it fits, or more is allowed."""
     large = "x" * 100_000
     quick = {"backoff": {"min": "10ms", "max": "20ms"}}

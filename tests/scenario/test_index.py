@@ -67,7 +67,7 @@ def check_index(simulator, store, name):
 
 
 @pytest.mark.parametrize("name", [*INDEXES, "namespace", "label"])
-def test_index_finds_what_the_objects_say(simulator, store, indexed, name):
+def test_an_index_finds_the_objects_of_each_value(simulator, store, indexed, name):
     check_index(simulator, store, name)
 
 
@@ -81,7 +81,7 @@ def test_indexes_follow_changes(simulator, store, indexed):
     store.verify()
 
 
-def test_conditions_are_joined_by_and(simulator, store, indexed):
+def test_several_conditions_are_joined_by_and(simulator, store, indexed):
     truth = simulator.truth("pods")
     wanted = [
         key for key, o in truth.items()
@@ -98,7 +98,7 @@ def test_conditions_are_joined_by_and(simulator, store, indexed):
     assert list(store.objects("pods", "-l", "!app")) == []
 
 
-def test_commas_and_backslashes_in_compound_parts(simulator, store):
+def test_commas_and_backslashes_in_compound_values_are_escaped(simulator, store):
     simulator.put("pods", pod("odd", node="a,b\\c"))
     store.configure(whole("pods", indexes=INDEXES)).daemons()
     store.wait_equal(simulator, "pods")
@@ -108,7 +108,7 @@ def test_commas_and_backslashes_in_compound_parts(simulator, store):
     assert list(store.objects("pods", "--index", "node=a,b\\c")) == ["web/odd"]
 
 
-def test_values_of_any_length_and_kind(simulator, store):
+def test_values_of_any_length_and_type_are_indexed(simulator, store):
     """Beyond the length of a key they are hashed; numbers and booleans are values too."""
     long_one, long_two = "x" * 5000 + "1", "x" * 5000 + "2"
     simulator.put("pods", pod("one", annotations={"k": long_one}))
@@ -127,12 +127,12 @@ def test_values_of_any_length_and_kind(simulator, store):
     store.verify()
 
 
-def test_prefix_of_values(simulator, store, indexed):
+def test_index_prints_the_values_with_a_prefix(simulator, store, indexed):
     lines = store.kinf("index", "pods", "image", "--prefix", "front:", check=True).stdout.splitlines()
     assert lines and all(line.startswith("front:") for line in lines)
 
 
-def test_table_of_indexes(simulator, store, indexed):
+def test_index_prints_a_table_of_indexes(simulator, store, indexed):
     rows = [line.split() for line in store.kinf("index", "pods", check=True).stdout.splitlines()]
     found = {row[0]: row for row in rows[1:]}
     assert found.keys() == {*INDEXES, "namespace", "label"}
@@ -155,7 +155,7 @@ def redefine(store, indexes, processes):
         process.send(signal.SIGHUP)
 
 
-def test_indexes_come_and_go_live(simulator, store):
+def test_indexes_are_added_and_removed_on_sighup(simulator, store):
     fill(simulator)
     daemons = store.configure(whole("pods")).daemons()
     store.wait_equal(simulator, "pods")
@@ -177,7 +177,7 @@ def test_indexes_come_and_go_live(simulator, store):
     store.verify()
 
 
-def test_new_index_is_filled_under_change_and_kills(simulator, store):
+def test_a_new_index_is_filled_under_change_and_kills(simulator, store):
     simulator.create("pods", 2000, size=600)
     processor, _ = daemons = store.configure(whole("pods")).daemons()
     store.wait_synced("pods")
@@ -212,7 +212,7 @@ def remove_index(store, processor):
 
 
 @pytest.mark.parametrize("when", ["stopped", "running"])
-def test_removed_index_is_built_again_without_the_server(simulator, store, indexed, when):
+def test_a_removed_index_is_built_again_without_the_server(simulator, store, indexed, when):
     processor, _ = indexed
     simulator.wait_watching("pods")
     simulator.forget_requests()
@@ -230,7 +230,7 @@ def test_removed_index_is_built_again_without_the_server(simulator, store, index
     store.verify()
 
 
-def test_index_removed_under_its_writer_is_built_again(simulator, store):
+def test_an_index_removed_under_a_running_processor_is_built_again(simulator, store):
     """Both daemons end and are started again: processor, reflector (which trims by it) and a follower move over."""
     fill(simulator)
     supervisor = store.configure(whole("pods", indexes=INDEXES), retention={"time": "300ms"}).run()
@@ -251,7 +251,7 @@ def test_index_removed_under_its_writer_is_built_again(simulator, store):
     store.verify()
 
 
-def test_followers_numbers_survive_a_rebuild(simulator, store, indexed):
+def test_event_numbers_survive_an_index_rebuild(simulator, store, indexed):
     processor, _ = indexed
     before = store.last_event("pods")
     follower = store.follower("watch", "pods", "-o", "json", "--old", "--cursor", "c1")
@@ -267,7 +267,7 @@ def test_followers_numbers_survive_a_rebuild(simulator, store, indexed):
 
 
 @pytest.mark.parametrize("point", ["rebuild.begun", "rebuild.filled", "rebuild.switched"])
-def test_killed_rebuild_begins_again(simulator, store, indexed, point):
+def test_a_killed_rebuild_begins_again(simulator, store, indexed, point):
     processor, _ = indexed
     processor.kill()
     shutil.rmtree(store.path / "index")
@@ -282,7 +282,7 @@ def test_killed_rebuild_begins_again(simulator, store, indexed, point):
     store.verify()
 
 
-def test_pages_in_the_order_of_a_field(simulator, store, indexed):
+def test_sort_by_pages_through_objects_in_the_order_of_a_field(simulator, store, indexed):
     for number in (3, 20, 100):
         simulator.patch("pods", "web/front-n1", {"spec": {"nodeName": f"n{number}"}})
         store.wait_equal(simulator, "pods")
@@ -305,7 +305,7 @@ def test_pages_in_the_order_of_a_field(simulator, store, indexed):
     assert store.kinf("get", "pods", "--sort-by", "spec[").status == 1
 
 
-def test_sorted_walk_ends_when_its_past_is_trimmed(simulator, store):
+def test_a_sorted_continue_token_expires_with_the_history(simulator, store):
     simulator.create("pods", 20)
     store.configure(whole("pods"), retention={"time": "1s"})
     store.daemons()
@@ -321,7 +321,7 @@ def test_sorted_walk_ends_when_its_past_is_trimmed(simulator, store):
     eventually(gone, what="the token to be too old")
 
 
-def test_field_that_counts_as_false_when_absent_is_found_beside_its_index(simulator, store):
+def test_field_selectors_apply_default_values_to_indexed_fields(simulator, store):
     for number in range(6):
         body = pod(f"p-{number}")
         if number % 3 < 2:

@@ -28,7 +28,7 @@ def filled(simulator, store):
     return fill(simulator, store)
 
 
-def test_handler_is_told_each_change_once_whatever_dies(simulator, store, filled):
+def test_a_handler_gets_each_change_once_while_daemons_are_killed(simulator, store, filled):
     process = synced(informer(store))
     initial = [line for line in process.lines if line.get("initial")]
     assert len(initial) == 40 and process.lines.index(initial[-1]) < process.lines.index(calls(process, "sync")[0])
@@ -44,7 +44,7 @@ def test_handler_is_told_each_change_once_whatever_dies(simulator, store, filled
     assert process.stop() == 0
 
 
-def test_cursor_outlives_a_killed_program(simulator, store, filled):
+def test_a_cursor_survives_a_killed_program(simulator, store, filled):
     process = synced(informer(store, "--cursor", "c"))
     cursor = store.path / "cursors" / "c"
     eventually(cursor.exists, what="the cursor")
@@ -69,7 +69,7 @@ def test_cursor_outlives_a_killed_program(simulator, store, filled):
     assert process.stop() == 0
 
 
-def test_filtered_handler_sees_changes_that_cross_its_filter(simulator, store, filled):
+def test_a_filtered_handler_gets_changes_that_cross_its_filter(simulator, store, filled):
     """Two handlers of one informer, each with a state of its own."""
     process = informer(store, "--filter", "color=red")
     red = lambda: [line for line in process.lines if line.get("filtered")]
@@ -118,7 +118,7 @@ def test_tracked_keys_turn_a_lapse_into_differences(simulator, store):
     assert process.stop() == 0
 
 
-def test_transforming_informer(simulator, store):
+def test_an_informer_gets_objects_without_dropped_fields(simulator, store):
     simulator.create("pods", 5)
     store.configure({"resource": "pods", "drop": ["spec", "status"]}).daemons()
     store.wait_synced("pods")
@@ -133,14 +133,14 @@ def test_transforming_informer(simulator, store):
     assert process.stop() == 0
 
 
-def test_writing_into_an_object_is_a_fault(store, filled):
+def test_a_program_that_writes_into_an_object_crashes_there(store, filled):
     process = informer(store, "--spoil")
     assert process.wait() == -signal.SIGSEGV
     assert not calls(process, "add"), "at the guilty line"
     store.verify()
 
 
-def test_states_are_told(simulator, store, filled):
+def test_a_handler_gets_each_state_of_the_feed_once(simulator, store, filled):
     simulator.wait_watching("pods")
     process = synced(informer(store))
     states = lambda: [(line["state"], line["error"]) for line in calls(process, "state")]

@@ -10,7 +10,7 @@ def slots(store):
     return status["store"]["journal"]["readers"], status["store"]["index"]["readers"]
 
 
-def test_slots_of_killed_readers_are_reclaimed_in_journal_and_index(simulator, store):
+def test_reader_slots_of_killed_readers_are_freed_in_journal_and_index(simulator, store):
     simulator.create("pods", 10)
     store.configure({"resource": "pods", "drop": []})
     store.processor(), store.reflector()

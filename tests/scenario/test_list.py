@@ -53,7 +53,7 @@ def test_page_size_is_the_configured_one(simulator, store):
     assert [q["limit"] for q in queries(simulator, "list")] == ["3"] * 3
 
 
-def test_empty_collection_is_synced(simulator, store):
+def test_an_empty_collection_is_synced(simulator, store):
     store.configure("pods").daemons()
     store.wait_synced("pods")
     assert store.kinf("get", "pods", "-o", "count", check=True).stdout == "0\n"
@@ -63,7 +63,7 @@ def test_empty_collection_is_synced(simulator, store):
 
 
 @pytest.mark.parametrize("items", ['"items":null', '"x":1'])
-def test_c04_list_without_items_is_empty(simulator, store, items):
+def test_c04_a_list_without_items_is_empty(simulator, store, items):
     simulator.fault(
         verb="list", resource="pods", count=1,
         body=f'{{"kind":"PodList","apiVersion":"v1","metadata":{{"resourceVersion":"1"}},{items}}}',
@@ -73,7 +73,7 @@ def test_c04_list_without_items_is_empty(simulator, store, items):
     assert store.objects("pods") == {}
 
 
-def test_c02_c03_items_without_type_get_the_lists(simulator, store):
+def test_c02_c03_items_without_a_kind_get_it_from_their_list(simulator, store):
     simulator.put("pods", pod("a"))
     simulator.create("widgets", 1)
     store.configure("pods", whole("widgets")).daemons()
@@ -83,7 +83,7 @@ def test_c02_c03_items_without_type_get_the_lists(simulator, store):
     assert (found["kind"], found["apiVersion"]) == ("Pod", "v1")
 
 
-def test_c05_list_without_version_is_refused(simulator, store):
+def test_c05_a_list_without_a_version_is_refused(simulator, store):
     """A watch from no version would begin somewhere else than the list ended."""
     simulator.put("pods", pod("a"))
     simulator.fault(verb="list", resource="pods", count=1, body='{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}')
@@ -92,7 +92,7 @@ def test_c05_list_without_version_is_refused(simulator, store):
     assert all("resourceVersion" in q for q in queries(simulator, "watch"))
 
 
-def test_c06_readers_see_no_half_list(simulator, store):
+def test_c06_readers_see_nothing_before_the_first_list_is_complete(simulator, store):
     """Until the first list's end is applied, the feed says so and gives nothing out."""
     simulator.create("pods", 60)
     stuck = simulator.fault(verb="list", resource="pods", after=2, hold=True, stallAt=100)
@@ -107,7 +107,7 @@ def test_c06_readers_see_no_half_list(simulator, store):
     store.wait_equal(simulator, "pods")
 
 
-def test_interrupted_page_is_asked_for_again(simulator, store):
+def test_an_interrupted_page_is_requested_again(simulator, store):
     """The pages before it are not: their token is still good."""
     simulator.create("pods", 50)
     simulator.fault(verb="list", resource="pods", after=2, count=1, cutAt=300)
@@ -118,7 +118,7 @@ def test_interrupted_page_is_asked_for_again(simulator, store):
     store.verify()
 
 
-def test_c07_expired_page_starts_a_list_without_pages(simulator, store):
+def test_c07_an_expired_page_starts_a_list_without_pages(simulator, store):
     simulator.create("pods", 50)
     stuck = simulator.fault(verb="list", resource="pods", after=1, count=1, delayMs=600)
     store.configure(whole("pods", pageSize=20)).daemons()
@@ -131,7 +131,7 @@ def test_c07_expired_page_starts_a_list_without_pages(simulator, store):
 
 
 @pytest.mark.parametrize("point", ["list.page:2:kill", "journal.before_commit:2:kill", "journal.after_commit:2:kill"])
-def test_killed_list_goes_on_inside_itself(simulator, store, point):
+def test_a_list_resumes_after_a_kill(simulator, store, point):
     simulator.create("pods", 60)
     store.configure(whole("pods", pageSize=20))
     store.processor()
@@ -147,7 +147,7 @@ def test_killed_list_goes_on_inside_itself(simulator, store, point):
 # ---- one body --------------------------------------------------------------------------------------
 
 
-def test_huge_body_is_cut_into_items_as_it_streams(simulator, workspace):
+def test_memory_stays_bounded_while_a_huge_list_is_read(simulator, workspace):
     """Servers ignore the limit now and then; memory must not follow the body.
 
     Durability disk: else the journal's mapped pages, which follow it, count in the peak too.
@@ -177,7 +177,7 @@ def peak_kb(process):
 # ---- relists ---------------------------------------------------------------------------------------
 
 
-def test_relist_of_unchanged_objects_writes_nothing(simulator, store):
+def test_a_relist_of_unchanged_objects_writes_nothing(simulator, store):
     simulator.create("pods", 30)
     _, reflector = store.configure(whole("pods")).daemons()
     store.wait_equal(simulator, "pods")
@@ -194,7 +194,7 @@ def test_relist_of_unchanged_objects_writes_nothing(simulator, store):
     assert store.last_event("pods") == before + 1
 
 
-def test_c57_relist_finds_what_came_changed_and_went(simulator, store):
+def test_c57_a_relist_finds_added_changed_and_deleted_objects(simulator, store):
     simulator.create("pods", 30)
     store.configure(whole("pods"))
     processor, reflector = store.daemons()
@@ -243,7 +243,7 @@ def test_readers_keep_the_old_state_during_a_relist(simulator, store):
     store.verify()
 
 
-def test_killed_relist_neither_loses_nor_repeats(simulator, store):
+def test_a_killed_relist_loses_and_repeats_no_event(simulator, store):
     simulator.create("pods", 60)
     store.configure(whole("pods", pageSize=20))
     processor, reflector = store.daemons()
@@ -273,7 +273,7 @@ def test_killed_relist_neither_loses_nor_repeats(simulator, store):
 # ---- which objects ---------------------------------------------------------------------------------
 
 
-def test_c63_feeds_of_namespaces_selectors_and_forms(simulator, store):
+def test_c63_feeds_limited_to_namespaces_selectors_and_metadata(simulator, store):
     for namespace in ("web", "shop", "db"):
         for app in ("front", "back"):
             for phase in ("Running", "Failed"):
@@ -310,7 +310,7 @@ def test_c63_feeds_of_namespaces_selectors_and_forms(simulator, store):
     store.verify()
 
 
-def test_metadata_feed_is_read_like_any_other(simulator, store):
+def test_a_metadata_feed_is_read_like_any_other(simulator, store):
     """Listed, watched and relisted as PartialObjectMetadata; every way of reading works on what there is."""
     simulator.put("pods", [pod("a"), pod("b", app="back"), pod("c", "shop")])
     store.configure(whole("pods", name="meta", objects="metadata", indexes={"app": "metadata.labels.app", "node": "spec.nodeName"}))
@@ -402,7 +402,7 @@ def test_dropped_fields_are_not_stored(simulator, store):
     assert "spec" not in less and less["metadata"]["annotations"] == {"keep": "2"} and less["metadata"]["managedFields"]
 
 
-def test_resource_names_as_people_write_them(simulator, store):
+def test_short_and_singular_resource_names_are_resolved(simulator, store):
     simulator.create("pods", 2)
     simulator.create("deployments.apps", 2)
     store.configure(whole("po"), whole("deploy"), whole("widget", name="w")).daemons()

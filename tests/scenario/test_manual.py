@@ -22,11 +22,11 @@ def example_of(page):
     return text.replace("\\e", "\\")
 
 
-def test_pages_say_what_programs_and_header_say():
+def test_pages_match_the_programs_and_headers():
     assert run(["scripts/manual.py", BUILD]) == ""
 
 
-def test_a_page_that_says_otherwise_is_found(tmp_path):
+def test_the_check_finds_pages_that_do_not_match(tmp_path):
     """The check itself: an option, a prototype and a key that are not so."""
     for part in ("scripts", "reader", "common"):
         shutil.copytree(ROOT / part, tmp_path / part)
@@ -69,7 +69,7 @@ def test_pages_are_well_formed():
             assert (warnings.status, warnings.stderr) == (0, ""), page.name
 
 
-def test_pages_refer_to_pages():
+def test_pages_refer_to_existing_pages():
     known = {name for page in PAGES for name in [page.stem, *re.findall(r"^\.Nm (kinf_\w+)", page.read_text(), re.M)]}
     for page in PAGES:
         for line in re.findall(r"^\.Xr (.*)$", page.read_text(), re.M):
@@ -77,7 +77,7 @@ def test_pages_refer_to_pages():
                 assert name in known | {"kubectl", "free"}, (page.name, name)
 
 
-def test_configuration_of_the_page_is_accepted(tmp_path):
+def test_the_example_configuration_is_accepted(tmp_path):
     file = tmp_path / "kinf.yaml"
     file.write_text(example_of(ROOT / "reader/man/kinf.yaml.5"))
     assert run_command([BUILD / "kinf", "config", "check", file]).status == 0
@@ -106,7 +106,7 @@ def filled(shared):
     return store
 
 
-def test_program_of_the_readme_compiles(installed, tmp_path):
+def test_the_program_of_the_readme_compiles(installed, tmp_path):
     fragment = (ROOT / "README.md").read_text().split("```c\n")[1].split("```")[0]
     source = tmp_path / "node.c"
     source.write_text("#include <err.h>\n#include <kinf.h>\n#include <stdio.h>\nint main(void)\n{\n" + fragment + "return 0;\n}\n")
@@ -122,7 +122,7 @@ def test_each_function_has_a_page(installed):
         assert f".Nm {name}" in (installed.root / f"share/man/man3/{name}.3").read_text()
 
 
-def test_commands_of_the_page_are_taken(filled):
+def test_the_example_commands_work(filled):
     """The lines that only read, and end by themselves."""
     lines = [line for line in example_of(ROOT / "reader/man/kinf.1").splitlines() if re.match("kinf (get|verify)", line)]
     assert len(lines) >= 5
@@ -144,12 +144,12 @@ RUNS = [
 ]
 
 
-def test_each_page_of_the_library_has_its_run():
+def test_each_page_of_the_library_has_an_example_run():
     assert {page.stem for page in LIBRARY} == {name for name, _, _ in RUNS}
 
 
 @pytest.mark.parametrize("name, arguments, output", RUNS, ids=[name for name, _, _ in RUNS])
-def test_example_compiles_and_does_what_it_says(installed, filled, tmp_path, name, arguments, output):
+def test_each_example_compiles_and_prints_what_its_page_says(installed, filled, tmp_path, name, arguments, output):
     source = tmp_path / f"{name}.c"
     source.write_text(example_of(ROOT / f"reader/man/{name}.3"))
     if "{\n\t\t." not in source.read_text():  # C++17 has no initializers by name

@@ -41,7 +41,7 @@ def wait_held(store, lacks):
     eventually(held, what="the list is held")
 
 
-def test_list_that_lacks_most_is_held_and_what_is_there_after_all_stays(simulator, store, listed):
+def test_a_wrong_empty_list_is_held_and_deletes_nothing(simulator, store, listed):
     events = store.follower("watch", "pods", "-o", "json", "--no-initial")
     empty = {"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "999999"}, "items": []}
     simulator.fault(verb="list", resource="pods", count=1, body=json.dumps(empty))
@@ -54,7 +54,7 @@ def test_list_that_lacks_most_is_held_and_what_is_there_after_all_stays(simulato
     assert not [line for line in events.lines if line["type"] == "DELETED"]
 
 
-def test_mass_delete_that_is_true_is_taken_from_the_second_list(simulator, store, listed):
+def test_a_true_mass_delete_is_applied_from_the_second_list(simulator, store, listed):
     simulator.delete_many("pods", 80)
     relist(simulator, listed)
     wait_held(store, 80)
@@ -64,7 +64,7 @@ def test_mass_delete_that_is_true_is_taken_from_the_second_list(simulator, store
     store.verify()
 
 
-def test_half_of_them_may_go_at_once(simulator, store, listed):
+def test_a_list_that_lacks_half_is_applied_at_once(simulator, store, listed):
     simulator.delete_many("pods", 50)
     relist(simulator, listed)
     store.wait_equal(simulator, "pods")

@@ -55,7 +55,7 @@ def test_lists_and_watches_go_through_the_proxy_that_knows_the_name(far, kind, b
     assert simulator.counters("pods")["lists"] == 1
 
 
-def test_a_proxy_behind_tls_is_verified(far, authority):
+def test_a_proxy_with_tls_is_verified(far, authority):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*authority("one").issue("proxy", "IP:127.0.0.1"))
     simulator, store, _ = far(context=context, cluster=lambda p: {"proxy-url": p.url("https")})
@@ -63,7 +63,7 @@ def test_a_proxy_behind_tls_is_verified(far, authority):
     simulator.wait_watching("pods")
 
 
-def test_a_proxy_behind_tls_that_nobody_vouches_for_is_refused(far, authority):
+def test_a_proxy_with_a_certificate_of_an_unknown_ca_is_refused(far, authority):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*authority("two").issue("proxy", "IP:127.0.0.1"))
     _, store, proxy = far(context=context, cluster=lambda p: {"proxy-url": p.url("https")})
@@ -71,7 +71,7 @@ def test_a_proxy_behind_tls_that_nobody_vouches_for_is_refused(far, authority):
     assert not proxy.heads
 
 
-def test_plain_http_goes_through_its_own_variable_once_the_proxy_lets_it(workspace, simulator):
+def test_plain_http_uses_the_proxy_of_http_proxy(workspace, simulator):
     refuse = []
     door = workspace.add(Door(simulator, refuse=lambda _: refuse[0] if refuse else None))
     store = workspace.store()
@@ -87,21 +87,21 @@ def test_plain_http_goes_through_its_own_variable_once_the_proxy_lets_it(workspa
 # ---- exceptions ------------------------------------------------------------------------------------
 
 
-def test_loopback_never_goes_through_the_environments_proxy(far):
+def test_loopback_never_uses_a_proxy_of_the_environment(far):
     simulator, store, proxy = far(host="127.0.0.1")
     store.reflector(env={"HTTPS_PROXY": proxy.url(), "https_proxy": proxy.url()})
     simulator.wait_watching("pods")
     assert not proxy.asked
 
 
-def test_no_proxy_is_an_exception_from_the_environment(far):
+def test_no_proxy_excludes_hosts_from_a_proxy_of_the_environment(far):
     _, store, proxy = far()
     reflector = store.reflector(env={"HTTPS_PROXY": proxy.url(), "NO_PROXY": "other, .cluster.example:6443"})
     reflector.wait_log(f"unreachable .*https://{NAME}:6443: name not found")
     assert not proxy.asked
 
 
-def test_proxy_url_knows_no_exception(far):
+def test_proxy_url_ignores_no_proxy(far):
     simulator, store, proxy = far(host="127.0.0.1", cluster=lambda p: {"proxy-url": p.url()})
     store.reflector(env={"NO_PROXY": "*", "HTTPS_PROXY": "http://127.0.0.1:1"})
     simulator.wait_watching("pods")
@@ -120,14 +120,14 @@ WANTS_USER = "the proxy wants a user and a password, or different ones"
     (SocksProxy, 2, "the proxy could not connect to the server"),
     (SocksProxy, "close", "the proxy closed the connection"),
 ])
-def test_a_proxy_that_refuses_is_named(far, kind, refusal, sentence):
+def test_a_proxy_that_refuses_is_named_in_the_error(far, kind, refusal, sentence):
     _, store, proxy = far(kind, cluster=lambda p: {"proxy-url": p.url()})
     proxy.refusal = refusal
     store.reflector().wait_log(f"unreachable .*through proxy {proxy.url()}: {sentence}: ")
 
 
 @pytest.mark.parametrize("kind", [ConnectProxy, SocksProxy])
-def test_a_wrong_password_is_said_and_not_repeated(far, kind):
+def test_a_wrong_proxy_password_is_reported_and_not_printed(far, kind):
     _, store, proxy = far(kind, credentials=USER, cluster=lambda p: {
         "proxy-url": escaped_url(p).replace("pass@", "marker-wrong@")})
     reflector = store.reflector("-v", "-v")
@@ -136,12 +136,12 @@ def test_a_wrong_password_is_said_and_not_repeated(far, kind):
     assert "marker" not in reflector.log
 
 
-def test_a_proxy_that_is_not_there_is_named(far):
+def test_an_unreachable_proxy_is_named_in_the_error(far):
     _, store, _ = far(cluster=lambda _: {"proxy-url": "http://127.0.0.1:1"})
     store.reflector().wait_log("unreachable .*through proxy http://127.0.0.1:1: no connection to the proxy: ")
 
 
-def test_what_is_no_proxy_stops_the_start_without_its_password(far):
+def test_an_invalid_proxy_url_ends_the_start_without_printing_its_password(far):
     _, store, _ = far()
     reflector = store.reflector(env={"HTTPS_PROXY": "ftp://me:marker-secret@proxy"})
     assert reflector.wait() == 78, "a bad configuration: started again it would be the same"

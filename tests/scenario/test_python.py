@@ -98,7 +98,7 @@ def test_without_the_library_the_import_says_what_to_do(site, world):
 
 
 @guest
-def test_objects_are_the_servers(store, simulator):
+def test_objects_equal_those_of_the_server(store, simulator):
     truth = simulator.truth("pods")
     with store.snapshot() as snapshot:
         pods = snapshot.feed("pods")
@@ -117,7 +117,7 @@ def test_objects_are_the_servers(store, simulator):
 
 
 @guest
-def test_members_are_looked_up_where_they_lie(store, simulator):
+def test_members_are_read_by_key_and_by_path(store, simulator):
     with store.snapshot() as snapshot:
         one = next(snapshot.feed("pods").list(limit=1))
         truth = simulator.truth("pods")[one.key]
@@ -137,7 +137,7 @@ def test_members_are_looked_up_where_they_lie(store, simulator):
 
 
 @guest
-def test_odd_names_and_numbers(store, simulator):
+def test_odd_names_and_numbers_are_exact(store, simulator):
     with store.snapshot() as snapshot:
         odd = snapshot.feed("widgets.example.com")["web/odd"]
         for key, text in ODD_VALUES:
@@ -149,7 +149,7 @@ def test_odd_names_and_numbers(store, simulator):
 
 
 @guest
-def test_lists_are_chosen_ordered_and_paged(store, simulator):
+def test_lists_are_filtered_sorted_and_paged(store, simulator):
     truth = simulator.truth("pods")
     with store.snapshot() as snapshot:
         pods = snapshot.feed("pods")
@@ -187,7 +187,7 @@ def test_lists_are_chosen_ordered_and_paged(store, simulator):
 
 
 @guest
-def test_what_a_feed_gives_stays(store, simulator):
+def test_objects_of_a_feed_stay_valid_after_the_store_is_closed(store, simulator):
     pods = store.feed("pods")
     one, page = pods["ns-0/pod-0"], pods.list(namespace="ns-0", limit=5)
     truth = simulator.truth("pods")
@@ -200,7 +200,7 @@ def test_what_a_feed_gives_stays(store, simulator):
 
 
 @guest
-def test_status_and_waiting(store, simulator):
+def test_status_waiting_and_history(store, simulator):
     import kinf
 
     store.wait_synced("pods", "widgets.example.com", timeout=LIMIT)
@@ -226,7 +226,7 @@ def test_status_and_waiting(store, simulator):
 
 
 @guest
-def test_errors_have_the_librarys_sentences(store, simulator):
+def test_exceptions_carry_the_sentences_of_the_library(store, simulator):
     import kinf
 
     pods = store.feed("pods")
@@ -247,7 +247,7 @@ def test_errors_have_the_librarys_sentences(store, simulator):
 
 
 @guest
-def test_what_was_borrowed_raises_after_the_end(store, simulator):
+def test_borrowed_objects_raise_after_their_snapshot_has_ended(store, simulator):
     import kinf
 
     def uses(one, part, listed):
@@ -293,7 +293,7 @@ def test_what_was_borrowed_raises_after_the_end(store, simulator):
 
 
 @guest
-def test_threads_that_close_and_renew_under_readers(store, simulator):
+def test_one_thread_renews_and_closes_while_others_read(store, simulator):
     import kinf
 
     ended = threading.Event()
@@ -326,7 +326,7 @@ def test_threads_that_close_and_renew_under_readers(store, simulator):
 
 
 @guest
-def test_the_child_of_a_fork_is_told(store, simulator):
+def test_a_forked_child_cannot_use_the_parents_store(store, simulator):
     import kinf
 
     snapshot = store.snapshot()
@@ -367,7 +367,7 @@ def until(watch, *types):
 
 
 @guest
-def test_a_watch_tells_what_is_and_what_changes(store, simulator):
+def test_a_watch_gives_the_initial_state_and_then_changes(store, simulator):
     truth = simulator.truth("pods")
     with store.feed("pods").watch(namespace="ns-1", states=True) as watch:
         events = [event for event in until(watch, "SYNC") if event.type != "STATE"]
@@ -392,7 +392,7 @@ def test_a_watch_tells_what_is_and_what_changes(store, simulator):
 
 
 @guest
-def test_a_resync_tells_all_again(store, simulator):
+def test_a_resync_gives_each_object_again(store, simulator):
     raises(ValueError, store.feed("pods").watch, resync=-1)
     with store.feed("pods").watch(namespace="ns-2", resync=1) as watch:
         count = len(until(watch, "SYNC")) - 1
@@ -402,7 +402,7 @@ def test_a_resync_tells_all_again(store, simulator):
 
 
 @guest
-def test_watches_of_one_event_loop(store, simulator):
+def test_several_watches_share_one_event_loop(store, simulator):
     import asyncio
 
     async def follow(namespace, told):
@@ -437,7 +437,7 @@ def test_watches_of_one_event_loop(store, simulator):
 
 
 @guest
-def test_a_watch_ends_when_it_is_closed_elsewhere(store, simulator):
+def test_a_watch_ends_when_another_thread_closes_it(store, simulator):
     watch = store.feed("pods").watch(namespace="closed-elsewhere")
     assert watch.next_event(LIMIT).type == "SYNC"
     events = []
@@ -450,7 +450,7 @@ def test_a_watch_ends_when_it_is_closed_elsewhere(store, simulator):
 
 
 @guest
-def test_ctrl_c_gets_through(store, simulator):
+def test_ctrl_c_interrupts_calls_that_wait(store, simulator):
     def interrupted(wait, ready=lambda: True):
         def press():
             eventually(ready)

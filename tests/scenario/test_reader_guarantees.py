@@ -50,7 +50,7 @@ def in_namespaces(*options):
 # ---- order, and the cache --------------------------------------------------------------------------
 
 
-def test_cache_holds_at_least_the_change_that_is_handled(simulator, store, filled):
+def test_the_cache_of_an_informer_is_never_older_than_the_handled_change(simulator, store, filled):
     process = synced(informer(store, "--cache"))
     simulator.churn("pods", 300, 40)
     eventually(lambda: len(process.lines) > 200)
@@ -86,7 +86,7 @@ def answer(process, number):
     return eventually(lambda: process.lines[before:], what="an answer")[0]
 
 
-def test_a_snapshot_that_is_held_shows_the_same_whatever_happens(simulator, store):
+def test_a_held_snapshot_never_changes(simulator, store):
     """Churn, trimming, a new index, a new journal: none of it takes a page from whoever reads."""
     daemons = fill(simulator, store, retention={"time": "100ms", "size": "64MiB"})
     process = reader(store)
@@ -173,7 +173,7 @@ def test_a_read_only_mount_is_refused_while_daemons_write(simulator, store, fill
     assert follower.status == 1 and "cannot be written" in follower.stderr, follower
 
 
-def test_a_read_only_mount_is_read_when_nobody_writes_and_expires_when_somebody_does(simulator, store, filled):
+def test_a_read_only_mount_is_read_until_daemons_write(simulator, store, filled):
     stop(filled)
     mounted = [*in_namespaces("-rm"), "sh", "-c", READ_ONLY, store.path]
     process = reader(store, mounted)
@@ -195,7 +195,7 @@ def test_a_read_only_mount_is_read_when_nobody_writes_and_expires_when_somebody_
     assert re.search("read it again|cannot be written", follower.log), follower.log
 
 
-def test_another_pid_namespace_is_followed_and_one_with_the_same_pid_refused(simulator, store, filled):
+def test_readers_in_another_pid_namespace_work_unless_their_pid_is_taken(simulator, store, filled):
     """LMDB tells readers apart by their pids."""
     alone = [*in_namespaces("-rpf", "--kill-child"), "--"]
     process = store.process("informer", [*alone, program("programs/informer"), "pods"]).start()
@@ -223,7 +223,7 @@ def test_another_pid_namespace_is_followed_and_one_with_the_same_pid_refused(sim
 
 
 @pytest.mark.parametrize("part", ["journal", "index"])
-def test_a_store_of_an_older_format_is_refused_and_made_anew(simulator, store, filled, part):
+def test_a_store_of_an_older_format_is_refused_and_built_again(simulator, store, filled, part):
     stop(filled)
     state = store.path / part / "gen-1" / "STATE"
     text, n = re.subn(r"(?m)^format .*$", "format 0", state.read_text())
@@ -242,7 +242,7 @@ def test_a_store_of_an_older_format_is_refused_and_made_anew(simulator, store, f
 
 
 @pytest.mark.parametrize("how", ["journal", "store"])
-def test_an_informer_lives_through_a_store_that_is_replaced(simulator, store, filled, how):
+def test_an_informer_survives_the_replacement_of_its_store(simulator, store, filled, how):
     plain = synced(informer(store, "--cursor", "c"))
     tracking = synced(informer(store, "--track-keys", name="tracking"))
     stop(filled)

@@ -49,7 +49,7 @@ def expire(simulator):
     simulator.drop()
 
 
-def test_page_size_counts_from_the_next_list_on(simulator, store, reflector):
+def test_a_new_page_size_applies_to_the_next_list(simulator, store, reflector):
     tune(simulator, store, reflector, page_size=7)
     expire(simulator)
     eventually(lambda: len(asked(simulator, "list", "limit")) == 5)
@@ -57,7 +57,7 @@ def test_page_size_counts_from_the_next_list_on(simulator, store, reflector):
     store.wait_equal(simulator, "pods")
 
 
-def test_watch_timeout_counts_from_the_next_watch_on(simulator, store, reflector):
+def test_a_new_watch_timeout_applies_to_the_next_watch(simulator, store, reflector):
     tune(simulator, store, reflector, watchTimeout="20s")
     simulator.drop()
     eventually(lambda: asked(simulator, "watch", "timeoutSeconds"))
@@ -66,7 +66,7 @@ def test_watch_timeout_counts_from_the_next_watch_on(simulator, store, reflector
     store.wait_equal(simulator, "pods")
 
 
-def test_backoff_counts_from_the_next_failure_on(simulator, store, reflector):
+def test_a_new_backoff_applies_to_the_next_failure(simulator, store, reflector):
     """An hour, so that there is one attempt and no other while anybody looks."""
     tune(simulator, store, reflector, backoff={"min": "1h", "max": "1h"})
     simulator.fault(resource="pods", status=503, body="no")

@@ -44,7 +44,7 @@ def change(simulator):
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_restart_of_all_lists_nothing(simulator, store, filled, how):
+def test_a_restart_of_both_daemons_lists_nothing(simulator, store, filled, how):
     processor, reflector = filled
     for process in (reflector, processor):
         process.kill(how)
@@ -57,7 +57,7 @@ def test_restart_of_all_lists_nothing(simulator, store, filled, how):
 
 
 @pytest.mark.parametrize("victim", ["reflector", "processor"])
-def test_c58_killed_daemon_loses_and_repeats_nothing(simulator, store, filled, victim):
+def test_c58_a_killed_daemon_loses_and_repeats_nothing(simulator, store, filled, victim):
     follower = store.follower("watch", "pods", "-o", "json", "--old")
     eventually(lambda: "SYNC" in follower.out)
     process = dict(zip(("processor", "reflector"), filled))[victim]
@@ -75,7 +75,7 @@ def test_c58_killed_daemon_loses_and_repeats_nothing(simulator, store, filled, v
     store.verify()
 
 
-def test_feed_that_nothing_happened_in_watches_on(simulator, store, filled):
+def test_a_quiet_feed_resumes_from_its_last_bookmark(simulator, store, filled):
     """Only bookmarks say how far the world has gone; they have to be remembered."""
     _, reflector = filled
     simulator.create("nodes", 20)
@@ -88,7 +88,7 @@ def test_feed_that_nothing_happened_in_watches_on(simulator, store, filled):
     assert lists(simulator) == 0
 
 
-def test_c59_forgotten_version_leads_to_one_list(simulator, store, filled):
+def test_c59_a_forgotten_version_leads_to_one_list(simulator, store, filled):
     _, reflector = filled
     reflector.kill()
     change(simulator)
@@ -102,7 +102,7 @@ def test_c59_forgotten_version_leads_to_one_list(simulator, store, filled):
 # ---- readers meanwhile -----------------------------------------------------------------------------
 
 
-def test_reads_are_warm_while_the_daemons_are_down(simulator, store, filled):
+def test_reads_work_while_the_daemons_are_down(simulator, store, filled):
     truth = simulator.truth("pods")
     for process in filled:
         process.kill()
@@ -120,7 +120,7 @@ def test_reads_are_warm_while_the_daemons_are_down(simulator, store, filled):
     store.wait_live("pods")
 
 
-def test_processor_away_is_seen_as_lag(simulator, store, filled):
+def test_a_stopped_processor_shows_as_lag(simulator, store, filled):
     processor, _ = filled
     processor.kill()
     old = store.objects("pods")
@@ -135,7 +135,7 @@ def test_processor_away_is_seen_as_lag(simulator, store, filled):
 # ---- what is lost with a machine -------------------------------------------------------------------
 
 
-def test_new_runtime_directory(simulator, store, filled):
+def test_a_new_runtime_directory_costs_no_list(simulator, store, filled):
     """Rings and status pages are made again; the truth is elsewhere."""
     for process in filled:
         process.kill()
@@ -249,7 +249,7 @@ def boot(store, monkeypatch):
     return boot
 
 
-def test_power_cut_is_listed_anew_and_said(simulator, store, boot):
+def test_feeds_are_listed_again_after_a_power_cut(simulator, store, boot):
     simulator.create("pods", 50)
     store.configure(whole("pods"))
     daemons = boot(BOOTS[0])
@@ -266,7 +266,7 @@ def test_power_cut_is_listed_anew_and_said(simulator, store, boot):
     assert re.search(r"machine stopped", reflector.log), reflector.log
 
 
-def test_reboot_in_order_lists_nothing(simulator, store, boot):
+def test_an_orderly_reboot_lists_nothing(simulator, store, boot):
     simulator.create("pods", 50)
     store.configure(whole("pods"))
     daemons = boot(BOOTS[0])
@@ -282,7 +282,7 @@ def test_reboot_in_order_lists_nothing(simulator, store, boot):
     assert lists(simulator) == 0
 
 
-def test_durable_store_survives_a_power_cut(simulator, store, boot):
+def test_a_durable_store_survives_a_power_cut(simulator, store, boot):
     simulator.create("pods", 50)
     store.configure(whole("pods"), durability="disk")
     daemons = boot(BOOTS[0])
@@ -334,7 +334,7 @@ def test_no_start_order_is_needed(simulator, store):
         eventually(lambda: "SYNC" in follower.out)
 
 
-def test_second_daemon_of_a_role_is_refused(simulator, store, filled):
+def test_a_second_daemon_of_the_same_role_is_refused(simulator, store, filled):
     for start in (store.reflector, store.processor):
         second = start()
         assert second.wait() > 0, second.tail()
@@ -393,7 +393,7 @@ def test_run_starts_both_and_terminates_them(simulator, store):
 
 
 @pytest.mark.parametrize("victim", ["kinf-reflector", "kinf-processor"])
-def test_run_restarts_what_was_killed_and_says_why(simulator, store, victim):
+def test_run_restarts_a_killed_daemon_and_logs_the_signal(simulator, store, victim):
     simulator.create("pods", 50)
     supervisor = store.configure(whole("pods")).run()
     store.wait_equal(simulator, "pods")
@@ -407,7 +407,7 @@ def test_run_restarts_what_was_killed_and_says_why(simulator, store, victim):
     assert lists(simulator) == 1
 
 
-def test_children_of_a_killed_run_end_themselves(simulator, store):
+def test_daemons_end_when_their_supervisor_is_killed(simulator, store):
     simulator.create("pods", 5)
     supervisor = store.configure(whole("pods")).run()
     store.wait_equal(simulator, "pods")
@@ -419,7 +419,7 @@ def test_children_of_a_killed_run_end_themselves(simulator, store):
 
 
 @pytest.mark.parametrize("first", ["run", "reflector", "processor"])
-def test_a_second_run_says_who_has_the_store_and_ends(simulator, store, first):
+def test_a_second_run_names_the_running_process_and_ends(simulator, store, first):
     simulator.create("pods", 5)
     store.configure(whole("pods"))
     if first == "run":
@@ -436,7 +436,7 @@ def test_a_second_run_says_who_has_the_store_and_ends(simulator, store, first):
     assert not any(gone(pid) for pid in holders.values())
 
 
-def test_terminated_daemons_end_within_five_seconds(simulator, store, filled):
+def test_terminated_daemons_end_in_the_middle_of_a_list(simulator, store, filled):
     """Also with the server silent and a list half-way."""
     simulator.fault(verb="list", hold=True, stallAt=10)
     simulator.down()

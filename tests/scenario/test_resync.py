@@ -38,7 +38,7 @@ def resyncs(process):
     return len(updates)
 
 
-def test_running_informers_take_a_change_over(simulator, store, reflector):
+def test_running_informers_adopt_a_changed_resync(simulator, store, reflector):
     feed = store.feed_status("pods")
     assert feed["resyncSeconds"] == 0
     process, own = synced(informer(store)), synced(informer(store, "--no-resync", name="own"))
@@ -53,7 +53,7 @@ def test_running_informers_take_a_change_over(simulator, store, reflector):
     assert process.stop() == own.stop() == 0
 
 
-def test_resync_is_there_without_server_and_daemons(simulator, store, reflector):
+def test_a_changed_resync_is_stored_without_the_server(simulator, store, reflector):
     """It is changed while the reflector is not there and the server is not either; the first time there is no
     room for it."""
     simulator.down()

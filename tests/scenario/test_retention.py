@@ -39,7 +39,7 @@ def test_files_stay_bounded_under_churn(simulator, store):
     store.verify()
 
 
-def test_cursor_holds_history(simulator, store):
+def test_a_cursor_holds_history(simulator, store):
     simulator.create("pods", 50)
     store.configure(whole("pods"), retention={"time": "100ms", "size": "64MiB"}).daemons()
     store.wait_equal(simulator, "pods")
@@ -65,7 +65,7 @@ def test_cursor_holds_history(simulator, store):
     store.verify()
 
 
-def test_expired_cursor_holds_nothing_and_goes(simulator, store):
+def test_an_expired_cursor_holds_nothing_and_is_removed(simulator, store):
     """Written in the past, and by a clock that was ahead by a year; one that is as old again is removed."""
     simulator.create("pods", 50)
     store.configure(whole("pods"), retention={"time": "100ms", "size": "64MiB"}, cursorExpiry="1h").daemons()
@@ -90,7 +90,7 @@ def test_expired_cursor_holds_nothing_and_goes(simulator, store):
     eventually(lambda: [path.name for path in cursors.iterdir()] == ["ahead"], what="the oldest is removed")
 
 
-def test_size_wins_over_cursors(simulator, store):
+def test_the_size_limit_trims_beyond_cursors(simulator, store):
     simulator.create("pods", 100, size=3000)
     store.configure(whole("pods"), retention={"time": "1h", "size": "1MiB"}).daemons()
     store.wait_equal(simulator, "pods")
@@ -108,7 +108,7 @@ def test_size_wins_over_cursors(simulator, store):
     store.verify()
 
 
-def test_size_counts_what_earlier_lives_have_written(simulator, store):
+def test_the_size_limit_counts_records_of_earlier_reflectors(simulator, store):
     """Each life of the reflector writes less than the size allows, all of them together much more."""
     simulator.create("pods", 100, size=3000)
     store.configure(whole("pods"), retention={"time": "1h", "size": "1MiB"})
@@ -127,7 +127,7 @@ def test_size_counts_what_earlier_lives_have_written(simulator, store):
     store.verify()
 
 
-def test_size_is_kept_over_bursts(simulator, store):
+def test_the_size_limit_holds_after_bursts(simulator, store):
     """Each burst is four times what the size allows, and needs no more room than the one before."""
     simulator.create("pods", 1000, size=3000)
     store.configure(whole("pods"), retention={"time": "1h", "size": "1MiB"}).daemons()
@@ -147,7 +147,7 @@ def test_size_is_kept_over_bursts(simulator, store):
 
 
 @pytest.mark.parametrize("point", ["journal.trim:2:kill", "journal.trimmed:1:kill"])
-def test_killed_trim_goes_on(simulator, store, point):
+def test_trimming_resumes_after_a_kill(simulator, store, point):
     simulator.create("pods", 100)
     store.configure(whole("pods"), retention={"time": "100ms", "size": "64MiB"})
     processor, reflector = store.daemons()

@@ -87,7 +87,7 @@ def world(workspace, simulator, authority):
     return make
 
 
-def test_tokens_keys_and_a_proxys_password(workspace, simulator, authority, world):
+def test_tokens_keys_and_the_password_of_a_proxy_are_never_written(workspace, simulator, authority, world):
     certificate, key = authority("clients").issue("me")
     proxy = workspace.add(ConnectProxy(None, ("me", f"{MARKER}-proxy")))
     words = [MARKER, key.read_text().splitlines()[1]]
@@ -100,7 +100,7 @@ def test_tokens_keys_and_a_proxys_password(workspace, simulator, authority, worl
     assert proxy.asked and found(store, words) == []
 
 
-def test_basic_passwords(world):
+def test_basic_passwords_are_never_written(world):
     words = [MARKER, "bWU6czNjcjN0"]  # me:s3cr3t in base64
     store, door, _ = world({"username": "me", "password": MARKER}, words=words)
     assert door.requests[0]["headers"]["Authorization"] == f"Basic {words[1]}"
@@ -109,7 +109,7 @@ def test_basic_passwords(world):
     assert all(place in there for place in ("data.mdb", "kinf-run", "status", "/proc/")), there
 
 
-def test_what_a_plugin_prints_and_is_told(workspace, simulator, world, tmp_path):
+def test_secrets_of_an_exec_plugin_are_never_written(workspace, simulator, world, tmp_path):
     """Its errors are its owner's to see; all else is not repeated, a token that is broken neither."""
     answer = {"apiVersion": V1, "kind": "ExecCredential", "status": {"token": f"{MARKER}-exec"}}
     plugin = tmp_path / "plugin"

@@ -138,7 +138,7 @@ def test_built_in_items_have_no_type_and_custom_ones_do(simulator):
     assert widgets["items"][0]["kind"] == "Widget" and widgets["metadata"]["continue"] == ""
 
 
-def test_metadata_alone_on_request(simulator):
+def test_metadata_alone_is_served_on_request(simulator):
     simulator.put("pods", pod("a"))
     tail = ";g=meta.k8s.io;v=v1,application/json"
     listed = simulator.get("/api/v1/pods", Accept="application/json;as=PartialObjectMetadataList" + tail).json
@@ -151,7 +151,7 @@ def test_metadata_alone_on_request(simulator):
     assert [e["type"] for e in events] == ["ADDED", "BOOKMARK"]
 
 
-def test_bulk_changes(simulator):
+def test_objects_are_created_touched_and_deleted_in_bulk(simulator):
     simulator.create("pods", 50, namespaces=5, prefix="p")
     assert simulator.counters("pods")["objects"] == 50
     sizes = [len(json.dumps(o, separators=(",", ":"))) for o in simulator.truth("pods").values()]
@@ -227,7 +227,7 @@ def test_limit_is_ignored_at_version_0(simulator):
     assert len(listed["items"]) == 12 and "continue" not in listed["metadata"]
 
 
-def test_exact_and_not_older_versions(simulator):
+def test_lists_of_exact_and_not_older_versions(simulator):
     old = simulator.put("pods", pod("a"))
     simulator.put("pods", pod("b"))
     exact = simulator.get(f"/api/v1/pods?resourceVersion={old}&resourceVersionMatch=Exact")
@@ -260,7 +260,7 @@ def test_version_from_the_future_times_out(simulator):
     assert answer.headers["Retry-After"] == "1"
 
 
-def test_selectors(simulator):
+def test_lists_apply_label_and_field_selectors(simulator):
     simulator.put("pods", [pod("a"), pod("b", app="back", node="n2"), pod("c", "shop", phase="Failed")])
     for query, expected in {
         "labelSelector=app%3Dfront": ["shop/c", "web/a"],
@@ -316,7 +316,7 @@ def test_start_key_of_a_token_need_not_exist(simulator):
 # ---- watch -----------------------------------------------------------------------------------------
 
 
-def test_watch_tells_every_change_after_a_version(simulator):
+def test_watch_sends_every_change_after_a_version(simulator):
     start = simulator.put("pods", pod("a"))
     simulator.put("pods", pod("b"))
     with simulator.watch(f"/api/v1/pods?watch=1&resourceVersion={start}") as watch:
@@ -370,7 +370,7 @@ def test_bookmarks_on_demand_and_by_time(simulator):
         assert next(watch)["type"] == "ADDED"
 
 
-def test_watch_from_forgotten_history_is_told_in_the_stream(simulator):
+def test_watch_from_forgotten_history_gets_410_in_the_stream(simulator):
     old = simulator.rv
     simulator.put("pods", pod("a"))
     current = simulator.compact()
@@ -425,7 +425,7 @@ def test_watch_list_can_be_switched_off(simulator):
     assert_status(answer, 422, "Invalid", "unless the WatchList feature gate is enabled")
 
 
-def test_watch_list_from_the_future_is_told_in_the_stream(simulator):
+def test_watch_list_from_the_future_gets_its_error_in_the_stream(simulator):
     simulator.settings(futureWaitMs=50)
     events = simulator.get(f"/api/v1/pods?{WATCH_LIST}&resourceVersion=99999").events
     assert events[0]["object"]["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"

@@ -65,7 +65,7 @@ def test_c49_one_request_lists_and_watches(simulator, store):
     store.verify()
 
 
-def test_c49_c53_nothing_is_seen_before_the_end_mark(simulator, store):
+def test_c49_c53_readers_see_nothing_before_the_end_bookmark(simulator, store):
     """A bookmark without the annotation, or with another value, is no mark."""
     simulator.put("pods", [pod("a"), pod("b")])
     shown = "".join(event("ADDED", obj) for obj in simulator.truth("pods").values())
@@ -82,7 +82,7 @@ def test_c49_c53_nothing_is_seen_before_the_end_mark(simulator, store):
     store.verify()
 
 
-def test_events_behind_the_mark_are_the_watch(simulator, store):
+def test_events_after_the_end_bookmark_are_applied_as_a_watch(simulator, store):
     simulator.put("pods", [pod("a"), pod("b")])
     rv, before = simulator.rv, simulator.truth("pods")
     simulator.patch("pods", "web/a", {"spec": {"nodeName": "n"}})
@@ -95,7 +95,7 @@ def test_events_behind_the_mark_are_the_watch(simulator, store):
     store.verify()
 
 
-def test_stream_that_ends_behind_the_mark_is_watched_on(simulator, store):
+def test_a_stream_that_ends_after_the_end_bookmark_is_resumed_by_a_watch(simulator, store):
     simulator.put("pods", [pod("a"), pod("b")])
     rv = simulator.rv
     body = "".join(event("ADDED", obj) for obj in simulator.truth("pods").values()) + mark(rv)
@@ -108,7 +108,7 @@ def test_stream_that_ends_behind_the_mark_is_watched_on(simulator, store):
     assert requests(simulator)[1][1]["resourceVersion"] == rv
 
 
-def test_c50_interrupted_stream_shows_nothing_and_starts_over(simulator, store):
+def test_c50_an_interrupted_stream_shows_nothing_and_starts_over(simulator, store):
     simulator.create("pods", 40)
     cut = simulator.fault(path="sendInitialEvents", resource="pods", count=1, cutAt=15000)
     stuck = simulator.fault(path="sendInitialEvents", resource="pods", hold=True, stallAt=100)
@@ -123,7 +123,7 @@ def test_c50_interrupted_stream_shows_nothing_and_starts_over(simulator, store):
     store.verify()
 
 
-def test_c51_streams_without_a_mark_are_given_up_for_lists(simulator, store):
+def test_c51_streams_without_an_end_bookmark_are_replaced_by_a_list(simulator, store):
     """A server, or a proxy before it, that knows no marks would be asked for ever."""
     simulator.put("pods", [pod("a"), pod("b")])
     body = "".join(event("ADDED", obj) for obj in simulator.truth("pods").values())
@@ -137,7 +137,7 @@ def test_c51_streams_without_a_mark_are_given_up_for_lists(simulator, store):
 
 
 @pytest.mark.parametrize("refusal", ["gate", "400", "403"])
-def test_c48_refused_stream_is_a_list_and_that_is_remembered(simulator, store, refusal):
+def test_c48_a_refused_stream_is_replaced_by_a_list_and_not_tried_again(simulator, store, refusal):
     simulator.create("pods", 10)
     if refusal == "gate":
         simulator.settings(watchList=0)
@@ -152,7 +152,7 @@ def test_c48_refused_stream_is_a_list_and_that_is_remembered(simulator, store, r
     assert verbs(simulator)[3:] == ["watch", "list", "watch"]
 
 
-def test_c52_relist_by_an_empty_stream_deletes_what_was(simulator, store):
+def test_c52_an_empty_stream_deletes_all_known_objects(simulator, store):
     simulator.create("pods", 5)
     _, reflector = store.configure(whole("pods"), **QUICK).daemons()
     store.wait_equal(simulator, "pods")
@@ -171,7 +171,7 @@ def test_c52_relist_by_an_empty_stream_deletes_what_was(simulator, store):
 
 
 @pytest.mark.parametrize("point", ["list.sweep:1:kill", "journal.before_commit:2:kill", "journal.after_commit:2:kill"])
-def test_killed_stream_goes_on_inside_its_list(simulator, store, point):
+def test_a_streaming_list_resumes_after_a_kill(simulator, store, point):
     simulator.create("pods", 60)
     store.configure(whole("pods"), **QUICK)
     store.processor()
@@ -185,7 +185,7 @@ def test_killed_stream_goes_on_inside_its_list(simulator, store, point):
     store.verify()
 
 
-def test_relist_by_stream_under_churn(simulator, store):
+def test_streaming_relists_are_exact_under_churn(simulator, store):
     """Changes that come while the initial events do, and while the list is being finished."""
     simulator.create("pods", 300)
     _, reflector = store.configure(whole("pods"), **QUICK).daemons()
@@ -202,7 +202,7 @@ def test_relist_by_stream_under_churn(simulator, store):
     store.verify()
 
 
-def test_metadata_and_selectors_come_by_stream_too(simulator, store):
+def test_streams_carry_metadata_and_selectors(simulator, store):
     simulator.put("pods", [pod("a", app="front"), pod("b", app="back")])
     store.configure(whole("pods", objects="metadata", labelSelector="app=front"), **QUICK).daemons()
     store.wait_synced("pods")

@@ -71,7 +71,7 @@ def test_churn_is_followed_without_a_list(simulator, store, watching):
     store.verify()
 
 
-def test_c17_bookmark_moves_the_version_and_writes_no_record(simulator, store, watching):
+def test_c17_a_bookmark_moves_the_version_and_writes_no_record(simulator, store, watching):
     before = store.last_event("pods")
     simulator.create("nodes", 3)
     simulator.bookmark()
@@ -106,7 +106,7 @@ def test_delete_and_recreate_are_two_events(simulator, store, watching):
     assert f"UID:              {second['metadata']['uid']}\n" in past and "\n    name: again\n" in past
 
 
-def test_c42_new_uid_in_a_modification_is_delete_and_add(simulator, store, watching):
+def test_c42_a_new_uid_in_a_modification_is_a_delete_and_an_add(simulator, store, watching):
     simulator.put("pods", pod("again"))
     store.wait_equal(simulator, "pods")
     follower = store.follower("watch", "pods", "-o", "json", "--no-initial")
@@ -140,7 +140,7 @@ def test_c38_replayed_events_change_nothing(simulator, store, watching):
     store.verify()
 
 
-def test_c66_deletion_of_an_unknown_and_change_of_a_missing(simulator, store, watching):
+def test_c66_an_unknown_deletion_is_ignored_and_a_missing_object_is_added(simulator, store, watching):
     rv = int(simulator.rv)
     unknown = typed(pod("unknown", uid="u1"), resourceVersion=str(rv + 1))
     missing = typed(pod("missing", uid="u2"), resourceVersion=str(rv + 2))
@@ -151,7 +151,7 @@ def test_c66_deletion_of_an_unknown_and_change_of_a_missing(simulator, store, wa
     store.verify()
 
 
-def test_c20_c21_events_in_any_pieces(simulator, store, watching):
+def test_c20_c21_events_may_arrive_in_any_pieces(simulator, store, watching):
     simulator.fault(verb="watch", chunk=1)
     simulator.drop()
     eventually(lambda: simulator.counters("pods")["watches"])
@@ -161,7 +161,7 @@ def test_c20_c21_events_in_any_pieces(simulator, store, watching):
     assert lists(simulator) == 0
 
 
-def test_event_of_a_megabyte(simulator, store, watching):
+def test_an_event_of_a_megabyte_is_stored(simulator, store, watching):
     simulator.put("pods", pod("large", annotations={"blob": "x" * 1_500_000}))
     store.wait_equal(simulator, "pods")
     simulator.patch("pods", "web/large", {"metadata": {"annotations": {"blob": "y" * 1_400_000}}})
@@ -180,7 +180,7 @@ def test_dropped_connections_cost_no_list(simulator, store, watching):
     assert lists(simulator) == 0
 
 
-def test_c23_event_cut_in_the_middle_is_asked_for_again(simulator, store, watching):
+def test_c23_an_event_cut_in_the_middle_is_requested_again(simulator, store, watching):
     simulator.fault(verb="watch", count=1, cutAt=200)
     simulator.drop()
     eventually(lambda: simulator.counters("pods")["watches"])
@@ -232,7 +232,7 @@ NONSENSE = {
 }
 
 
-def test_c29_c35_c36_nonsense_in_the_stream_is_survived(simulator, store):
+def test_c29_c35_c36_invalid_events_do_not_stop_a_feed(simulator, store):
     """Each kind's watch brings another nonsense; what was known stays, what comes is followed."""
     for resource in NONSENSE:
         if resource != "namespaces":
@@ -252,7 +252,7 @@ def test_c29_c35_c36_nonsense_in_the_stream_is_survived(simulator, store):
     store.verify()
 
 
-def test_c30_busy_server_is_asked_when_it_said(simulator, store, watching):
+def test_c30_a_watch_waits_for_the_servers_retry_after(simulator, store, watching):
     rv = simulator.rv
     simulator.fault(verb="watch", count=1, status=429, headers={"Retry-After": "2"}, body="{}")
     simulator.drop()
@@ -262,7 +262,7 @@ def test_c30_busy_server_is_asked_when_it_said(simulator, store, watching):
     assert lists(simulator) == 0
 
 
-def test_server_away_is_said_and_data_stay(simulator, store, watching):
+def test_an_unreachable_server_is_reported_and_objects_stay(simulator, store, watching):
     simulator.down()
     state = eventually(lambda: store.feed_status("pods")["state"] in ("stale", "offline") and store.feed_status("pods"))
     assert state["lastError"], state
@@ -276,7 +276,7 @@ def test_server_away_is_said_and_data_stay(simulator, store, watching):
     assert lists(simulator) == 0
 
 
-def test_max_staleness_counts_also_while_the_feed_is_live(simulator, store, watching):
+def test_max_staleness_applies_while_the_feed_is_live(simulator, store, watching):
     """Only a contact within the limit is good enough: a live watch may have been silent for a minute."""
     simulator.touch("pods")
     status = lambda: store.feed_status("pods")
@@ -287,7 +287,7 @@ def test_max_staleness_counts_also_while_the_feed_is_live(simulator, store, watc
     assert store.kinf("get", "pods", "-o", "count", "--max-staleness", "1h", check=True).stdout == "40\n"
 
 
-def test_restored_backup_is_noticed(simulator, store, watching):
+def test_a_restored_etcd_backup_is_noticed(simulator, store, watching):
     """etcd went back in time: what came after the backup must go, in a new journal.
 
     A watch from a version that is not there yet is silent, for ever; a get at it is refused.
@@ -304,7 +304,7 @@ def test_restored_backup_is_noticed(simulator, store, watching):
     store.verify()
 
 
-def test_another_cluster_behind_the_address_is_noticed(simulator, store, watching):
+def test_another_cluster_at_the_same_address_is_noticed(simulator, store, watching):
     _, reflector = watching
     reflector.stop()
     simulator.new_identity()
@@ -336,7 +336,7 @@ def stuck(simulator, store):
     return processor, reflector
 
 
-def test_a_feed_that_never_lists_does_not_hold_readers_for_ever(simulator, store, stuck):
+def test_a_feed_that_never_lists_does_not_keep_readers_on_the_old_journal_for_ever(simulator, store, stuck):
     store.configure(whole("pods"), whole("nodes"), retention={"time": "1s"})
     for process in stuck:
         process.send(signal.SIGHUP)
@@ -351,14 +351,14 @@ def test_a_feed_that_never_lists_does_not_hold_readers_for_ever(simulator, store
     store.verify()
 
 
-def test_readers_move_when_the_last_feed_is_listed(simulator, store, stuck):
+def test_readers_move_to_the_new_journal_when_the_last_feed_is_listed(simulator, store, stuck):
     simulator.clear_faults()
     store.wait_equal(simulator, "nodes")
     store.wait_equal(simulator, "pods")
     assert "publish_timeout" not in stuck[0].log
 
 
-def test_the_wait_for_feeds_goes_on_after_a_restart(simulator, store, stuck):
+def test_the_processor_waits_for_feeds_again_after_a_restart(simulator, store, stuck):
     processor, _ = stuck
     processor.kill()
     store.configure(whole("pods"), whole("nodes"), retention={"time": "3s"})
@@ -369,7 +369,7 @@ def test_the_wait_for_feeds_goes_on_after_a_restart(simulator, store, stuck):
 # ---- the way in ------------------------------------------------------------------------------------
 
 
-def test_tls_and_token(workspace, certificate):
+def test_a_feed_works_over_tls_with_a_token(workspace, certificate):
     simulator = workspace.simulator(tls=certificate, token="secret-1")
     simulator.create("pods", 5)
     store = workspace.store(simulator=simulator, ca=certificate[0])
@@ -378,7 +378,7 @@ def test_tls_and_token(workspace, certificate):
     assert "secret-1" not in reflector.log + processor.log
 
 
-def test_unknown_authority_is_refused(workspace, certificate):
+def test_a_server_of_an_unknown_ca_is_refused(workspace, certificate):
     simulator = workspace.simulator(tls=certificate)
     store = workspace.store(simulator=simulator)
     reflector = store.configure("pods").reflector("-v")
@@ -386,7 +386,7 @@ def test_unknown_authority_is_refused(workspace, certificate):
     assert not [r for r in simulator.requests() if r["resource"] == "pods"]
 
 
-def test_wrong_token_is_said(workspace):
+def test_a_wrong_token_is_reported(workspace):
     simulator = workspace.simulator(token="right")
     store = workspace.store(simulator=simulator, token="wrong")
     processor, reflector = store.configure("pods").daemons()

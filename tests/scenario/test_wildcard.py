@@ -42,7 +42,7 @@ def names_of(store, feed):
     return sorted(store.objects(feed))
 
 
-def test_all_is_every_resource_there_is_and_comes_and_goes_with_them(simulator, store):
+def test_all_makes_a_feed_for_each_resource_and_follows_discovery(simulator, store):
     simulator.create("pods", 12)
     simulator.add_kind(**kind("gadgets"))
     simulator.put(f"gadgets.{GROUP}", custom("gadgets", "a"))
@@ -87,7 +87,7 @@ def test_all_is_every_resource_there_is_and_comes_and_goes_with_them(simulator, 
     store.verify()
 
 
-def test_a_group_alone_without_what_is_excluded_or_named_by_others(simulator, store):
+def test_a_group_wildcard_leaves_out_excluded_and_separately_configured_resources(simulator, store):
     for plural in ("gadgets", "gizmos", "gears"):
         simulator.add_kind(**kind(plural, shortName=plural[:3]))
         simulator.put(f"{plural}.{GROUP}", [custom(plural, "a"), {**custom(plural, "b"), "x": 1}])
@@ -110,7 +110,7 @@ def test_a_group_alone_without_what_is_excluded_or_named_by_others(simulator, st
     assert len([line for line in reflector.log.splitlines() if "failed" in line]) == 0, reflector.log
 
 
-def test_a_wildcard_that_stands_for_nothing_says_so_once(simulator, store):
+def test_a_wildcard_without_resources_is_reported_once(simulator, store):
     store.configure("pods", {"resource": f"*.{GROUP}"}, **QUICK)
     _, reflector = store.daemons()
     nothing = eventually(lambda: feeds_of(store).get(f"*.{GROUP}"))
@@ -121,7 +121,7 @@ def test_a_wildcard_that_stands_for_nothing_says_so_once(simulator, store):
     assert len([line for line in reflector.log.splitlines() if "unresolved" in line]) == 1
 
 
-def test_no_more_lists_at_once_than_allowed(simulator, store):
+def test_list_concurrency_limits_the_lists_of_a_wildcard(simulator, store):
     for n in range(20):
         simulator.add_kind(**kind(f"thing{n}s"))
     simulator.fault(verb="list", delayMs=60)
@@ -156,7 +156,7 @@ def test_a_resource_in_another_version_replaces_its_feed(simulator, store):
 
 
 @pytest.mark.parametrize("policy", ["keep", "drop"])
-def test_data_of_a_resource_that_has_gone(simulator, store, policy):
+def test_when_gone_keeps_or_drops_the_objects_of_a_lost_resource(simulator, store, policy):
     """Its definition was lost, not deleted: no DELETED came. A wildcard's feed goes when it is empty."""
     gadgets, gizmos = f"gadgets.{GROUP}", f"gizmos.{GROUP}"
     for plural in ("gadgets", "gizmos"):
