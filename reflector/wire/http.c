@@ -93,8 +93,7 @@ void http_cancel(struct http_call **call)
 		return;
 	CHECK_OBJ(c, CALL_MAGIC);
 	if (c->http->performing)
-		c->cancelled =
-			true; /* inside a callback libcurl must not be called; http_poll frees it */
+		http_call_set_cancelled(c); /* libcurl must not be called here: http_poll frees it */
 	else
 		call_free(&c);
 }
@@ -104,7 +103,7 @@ void http_cancel(struct http_call **call)
 static void call_end(struct http_call *call, int result)
 {
 	call->result = result;
-	call->state = CALL_ENDED;
+	http_call_set_state(call, CALL_ENDED);
 	(void)curl_multi_remove_handle(call->http->multi, call->easy);
 }
 
@@ -150,23 +149,27 @@ static void http_end_silent(struct http *http)
 		call_end(oldest, HTTP_SILENT);
 }
 
-/* ---- the loop ---- */
-
-static int http_multi_error(CURLMcode code)
+static void http_check_limits(struct http *http)
 {
-	return err_say(code == CURLM_OUT_OF_MEMORY ? -ENOMEM : ERR_NETWORK, "libcurl: %s",
-		curl_multi_strerror(code));
+	if (http->clock_ns < http->deadline_ns)
+		return;
+	for (struct http_call *call = http->calls; call; call = call->next)
+		if (call->state != CALL_ENDED)
+			call_check_limits(call);
+	http_end_silent(http);
+	http->deadline_ns = connections_ask_at(&http->connections);
+	for (struct http_call *call = http->calls; call; call = call->next)
+		if (call->state != CALL_ENDED)
+			http_call_note_deadline(call);
 }
+
+/* ---- the loop ---- */
 
 /* Runs all transfers that can run now, and notes which calls libcurl ended. */
 static int http_perform(struct http *http)
 {
-	int running, left;
-	CURLMcode code;
+	int left, result = http_sockets_run(http);
 
-	http->performing = true;
-	code = curl_multi_perform(http->multi, &running);
-	http->performing = false;
 	for (CURLMsg *msg; (msg = curl_multi_info_read(http->multi, &left));) {
 		struct http_call *call;
 		char *private;
@@ -184,7 +187,7 @@ static int http_perform(struct http *http)
 		else
 			call_end(call, call->stop);
 	}
-	return code ? http_multi_error(code) : 0;
+	return result;
 }
 
 /* Returns: whether a TLS handshake is under way, after which its connection may carry many
@@ -236,8 +239,6 @@ static int http_add_waiting(struct http *http)
 	if (!http_have_credentials(http))
 		return 0;
 	for (struct http_call *call; !r && (call = http_oldest_waiting(http));) {
-		CURLMcode code;
-
 		if (one_by_one && http_is_connecting(http))
 			break;
 		r = http_call_set_credentials(call);
@@ -246,10 +247,10 @@ static int http_add_waiting(struct http *http)
 			r = 0;
 			continue;
 		}
-		code = curl_multi_add_handle(http->multi, call->easy);
-		if (code)
-			return http_multi_error(code);
-		call->state = CALL_RUNNING;
+		r = http_sockets_add(call);
+		if (r < 0)
+			return r;
+		http_call_set_state(call, CALL_RUNNING);
 		if (one_by_one)
 			r = http_perform(http); /* shows whether the call opens a connection */
 	}
@@ -270,32 +271,12 @@ static void http_gather(struct http *http)
 
 static int http_wait(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fds)
 {
-	struct curl_waitfd extra[HTTP_FDS_MAX + 1];
-	int plugin = credential_fd(http->credential);
-	int wait = http_next_ended(http) ? 0 : http_wait_ms(http, timeout_ms);
-	CURLMcode code;
+	int wait = http->ended ? 0 : http_wait_ms(http, timeout_ms);
 
-	for (size_t i = 0; i < n_fds; i++)
-		extra[i] = (struct curl_waitfd){
-			.fd = fds[i].fd,
-			.events = (short)((fds[i].events & POLLIN ? CURL_WAIT_POLLIN : 0) |
-					  (fds[i].events & POLLPRI ? CURL_WAIT_POLLPRI : 0) |
-					  (fds[i].events & POLLOUT ? CURL_WAIT_POLLOUT : 0)),
-		};
-	if (plugin >= 0)
-		extra[n_fds] = (struct curl_waitfd){.fd = plugin, .events = CURL_WAIT_POLLIN};
 	if (credential_is_running(http->credential) && wait > PLUGIN_POLL_MS)
 		wait = PLUGIN_POLL_MS; /* the plugin's exit can't be polled */
 	http_gather(http);
-	code = curl_multi_poll(http->multi, extra, (unsigned)n_fds + (plugin >= 0), wait, NULL);
-	http_move_clock(http, (uint64_t)wait);
-	if (code)
-		return http_multi_error(code);
-	for (size_t i = 0; i < n_fds; i++)
-		fds[i].revents = (short)((extra[i].revents & CURL_WAIT_POLLIN ? POLLIN : 0) |
-					 (extra[i].revents & CURL_WAIT_POLLPRI ? POLLPRI : 0) |
-					 (extra[i].revents & CURL_WAIT_POLLOUT ? POLLOUT : 0));
-	return 0;
+	return http_sockets_wait(http, wait, fds, n_fds);
 }
 
 /* Calls on_done for each ended call. on_done may start and cancel calls, so each search begins
@@ -326,17 +307,13 @@ int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fd
 		r = http_wait(http, timeout_ms, fds, n_fds);
 	if (!r)
 		r = http_perform(http);
-	for (struct http_call *call = http->calls, *next; call; call = next) {
+	for (struct http_call *call = http->cancelled ? http->calls : NULL, *next; call; call = next) {
 		next = call->next;
 		if (call->cancelled)
 			call_free(&call);
 	}
-	/* Limits are checked after all bytes are taken: bytes that waited for us are no silence. */
-	for (struct http_call *call = http->calls; call && !r; call = call->next)
-		if (call->state != CALL_ENDED)
-			call_check_limits(call);
 	if (!r)
-		http_end_silent(http);
+		http_check_limits(http); /* after all bytes are taken: bytes that waited are no silence */
 	http_deliver(http);
 	return r;
 }
@@ -351,6 +328,7 @@ int http_new(const struct kubeconfig *config, struct http **ret_http)
 	if (!http)
 		return err_set(-ENOMEM, "http");
 	http->magic = HTTP_MAGIC;
+	http->epoll = -1;
 	http->config = config;
 	http->connect_limit_ns = CONNECT_LIMIT_NS;
 	http->last_ns = proc_monotonic_ns();
@@ -358,10 +336,11 @@ int http_new(const struct kubeconfig *config, struct http **ret_http)
 		return err_set(-ENOMEM, "libcurl");
 	http->global_init = true;
 	http->multi = curl_multi_init();
-	if (!http->multi ||
-		curl_multi_setopt(http->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX))
+	if (!http->multi)
 		return err_set(-ENOMEM, "libcurl");
-	r = http_parse_server(http);
+	r = http_sockets_open(http);
+	if (!r)
+		r = http_parse_server(http);
 	if (!r)
 		r = certificates_new(config, &http->certificates);
 	if (!r)
@@ -376,6 +355,7 @@ void http_set_limits(struct http *http, uint64_t connect_ns, uint64_t silence_ns
 {
 	CHECK_OBJ(http, HTTP_MAGIC);
 	http->connect_limit_ns = connect_ns;
+	http->deadline_ns = 0; /* find the next limit again */
 	http->connections.silence_ns = silence_ns; /* counts for each from what is heard next */
 }
 
@@ -395,6 +375,7 @@ void http_free(struct http **http)
 	}
 	(void)curl_multi_cleanup(
 		h->multi); /* closes the sockets; NULL only makes it return an error */
+	http_sockets_close(h);
 	if (h->global_init)
 		curl_global_cleanup();
 	credential_free(&h->credential);

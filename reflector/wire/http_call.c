@@ -26,16 +26,28 @@ void http_move_clock(struct http *http, uint64_t waited_ms)
 	http->last_ns = now;
 }
 
+void http_call_note_deadline(struct http_call *call)
+{
+	uint64_t limit_ns;
+	const char *words;
+	uint64_t at = limit_deadline(&call->limit, &limit_ns, &words);
+
+	if (at < call->http->deadline_ns)
+		call->http->deadline_ns = at;
+}
+
+void http_note_silence(struct http *http)
+{
+	uint64_t silence_ns = http->connections.silence_ns;
+
+	if (silence_ns && http->clock_ns + silence_ns < http->deadline_ns)
+		http->deadline_ns = http->clock_ns + silence_ns;
+}
+
 int http_wait_ms(const struct http *http, int timeout_ms)
 {
-	uint64_t first = connections_ask_at(&http->connections), limit_ns, ms;
-	const char *words;
+	uint64_t first = http->deadline_ns, ms;
 
-	for (const struct http_call *call = http->calls; call; call = call->next) {
-		uint64_t at = limit_deadline(&call->limit, &limit_ns, &words);
-
-		first = at < first ? at : first;
-	}
 	if (first == UINT64_MAX)
 		return timeout_ms < 0 ? INT_MAX : timeout_ms;
 	ms = first > http->clock_ns ? (first - http->clock_ns + NS_PER_MS - 1) / NS_PER_MS : 0;
@@ -53,6 +65,8 @@ void http_call_link(struct http *http, struct http_call *call)
 	if (call->next)
 		call->next->link = &call->next;
 	http->calls = call;
+	http->waiting += call->state == CALL_WAITING;
+	http_call_note_deadline(call);
 }
 
 void http_call_unlink(struct http_call *call)
@@ -62,13 +76,33 @@ void http_call_unlink(struct http_call *call)
 	*call->link = call->next;
 	if (call->next)
 		call->next->link = call->link;
+	call->http->waiting -= call->state == CALL_WAITING;
+	call->http->ended -= call->state == CALL_ENDED;
+	call->http->cancelled -= call->cancelled;
+}
+
+void http_call_set_state(struct http_call *call, enum call_state state)
+{
+	struct http *http = call->http;
+
+	http->waiting -= call->state == CALL_WAITING;
+	http->ended -= call->state == CALL_ENDED;
+	call->state = state;
+	http->waiting += state == CALL_WAITING;
+	http->ended += state == CALL_ENDED;
+}
+
+void http_call_set_cancelled(struct http_call *call)
+{
+	call->http->cancelled += !call->cancelled;
+	call->cancelled = true;
 }
 
 struct http_call *http_oldest_waiting(const struct http *http)
 {
 	struct http_call *oldest = NULL;
 
-	for (struct http_call *call = http->calls; call; call = call->next)
+	for (struct http_call *call = http->waiting ? http->calls : NULL; call; call = call->next)
 		if (call->state == CALL_WAITING && !call->cancelled)
 			oldest = call;
 	return oldest;
@@ -76,7 +110,7 @@ struct http_call *http_oldest_waiting(const struct http *http)
 
 struct http_call *http_next_ended(const struct http *http)
 {
-	struct http_call *call = http->calls;
+	struct http_call *call = http->ended ? http->calls : NULL;
 
 	while (call && call->state != CALL_ENDED)
 		call = call->next;
@@ -108,6 +142,7 @@ bool http_call_take_header(struct http_call *call, struct bytes line)
 		call->limit.answered = true;
 		if (head->status != 200)
 			limit_refusal(&call->limit);
+		http_call_note_deadline(call);
 		if (head->status == 401) {
 			/* The next call checks whether there are newer credentials. */
 			credential_refused(http->credential, call->credential_version);

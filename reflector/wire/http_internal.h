@@ -6,6 +6,7 @@
  *	http.c          life of client and calls, and the loop that runs them
  *	http_setup.c    the server's URL, the proxy, and the libcurl options of a call
  *	http_call.c     the clock of limits, the list of calls, the bytes of an answer
+ *	http_sockets.c  waits for libcurl's sockets and runs the transfers that can go on
  *	http_failure.c  the error code and the sentence for a call that libcurl ended
  *
  * libcurl's header is included here and nowhere else.
@@ -74,6 +75,11 @@ struct http {
 	bool global_init, performing;
 	bool http1; /* the server speaks HTTP/1: a connection carries one call at a time */
 	struct http_call *calls;
+	size_t waiting, ended, cancelled; /* calls that are */
+	uint64_t deadline_ns; /* no limit is reached before this, on the clock of limits */
+	int epoll;            /* set of libcurl's sockets; -1: none */
+	int epoll_errno;      /* why a socket could not be added to it; 0: all were */
+	uint64_t timer_ns;    /* monotonic time at which libcurl wants to run; UINT64_MAX: none */
 	struct connections connections;
 	struct http_counts counts;
 	uint64_t bulk_bytes; /* of bulk answers, received in the last turn */
@@ -107,11 +113,18 @@ int http_call_set_credentials(struct http_call *call);
 /* Moves the clock of limits by the time since the last move, by at most WAITED_MS and one second:
  * more was not spent listening. */
 void http_move_clock(struct http *http, uint64_t waited_ms);
+/* Notes that CALL, or a connection on which something was heard just now, may reach a limit earlier
+ * than what was known before. */
+void http_call_note_deadline(struct http_call *call);
+void http_note_silence(struct http *http);
 /* Returns: milliseconds until the next limit is reached, at most TIMEOUT_MS (-1: INT_MAX). */
 int http_wait_ms(const struct http *http, int timeout_ms);
 
 void http_call_link(struct http *http, struct http_call *call);
 void http_call_unlink(struct http_call *call);
+/* The list counts calls by their state, so a state is changed here only. */
+void http_call_set_state(struct http_call *call, enum call_state state);
+void http_call_set_cancelled(struct http_call *call);
 /* Returns: the oldest call that libcurl does not have yet; NULL: none. */
 struct http_call *http_oldest_waiting(const struct http *http);
 /* Returns: a call whose on_done is still to be called; NULL: none. */
@@ -121,6 +134,17 @@ struct http_call *http_next_ended(const struct http *http);
  * call; call->stop and call->sentence say why, unless the call was cancelled. */
 bool http_call_take_header(struct http_call *call, struct bytes line);
 bool http_call_take_body(struct http_call *call, struct bytes bytes);
+
+/* ---- http_sockets.c ---- */
+
+int http_sockets_open(struct http *http);
+void http_sockets_close(struct http *http);
+/* Hands CALL to libcurl. */
+int http_sockets_add(struct http_call *call);
+/* Waits for sockets, FDS and the exec plugin, up to TIMEOUT_MS. */
+int http_sockets_wait(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fds);
+/* Runs the transfers that can go on; callbacks of calls come in here. */
+int http_sockets_run(struct http *http);
 
 /* ---- http_failure.c ---- */
 

@@ -29,6 +29,8 @@ def add_synthetic(table, synthetic):
     table.add("store size / JSON, 20,000 objects of 1.2 kB", f"{small['used_to_json']:.2f}", "2.5",
               small["used_to_json"] <= 2.5)
     add_queue(table, synthetic["queue"])
+    for name, percent in synthetic["idle"].items():
+        table.add(f"idle {name} with 1,024 feeds", f"{percent:.2f} % of a core", "0.5 %", percent < 0.5)
     add_churn(table, synthetic["churn"])
     add_growth(table, synthetic["sizes"])
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import time
 
+import idle
 import workqueue
 from machine import Place, median, measured, note, unshared_bytes
 
@@ -141,5 +142,6 @@ def measure(build, large):
         "sizes": {str(n): one_size(build, n, latency=n == 10000) for n in sizes},
         "small": small_objects(build),
         "queue": workqueue.measure(build),
+        "idle": idle.measure(build),
         "churn": churn(build, 20000, 10_000_000 if large else 1_000_000),
     }
