@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kinf diff STORE1 STORE2: the objects that differ, by key; both stores are read as of one instant
- * each. */
+/* kinf diff STORE1 STORE2: the objects that differ, by key. Each store is read from one
+ * snapshot. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/daemon/faults.h"
 #include "common/err.h"
@@ -15,18 +16,18 @@
 
 enum { FIRST, SECOND, SIDES };
 
-struct side {
+struct diff_side {
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
 	char **feeds; /* names, in byte order, each once */
-	size_t n_feeds;
-	struct kinf_listing *list; /* of the feed in question */
+	size_t n_feeds, feeds_room;
+	struct kinf_listing *list; /* of the current feed */
 	struct kinf_object object;
-	bool there; /* OBJECT is the next one */
+	bool there; /* OBJECT is the next object of LIST */
 };
 
 struct diff {
-	struct side side[SIDES];
+	struct diff_side side[SIDES];
 	struct buf out;
 	bool differ;
 };
@@ -35,7 +36,7 @@ static void diff_release(struct diff *diff)
 {
 	buf_release(&diff->out);
 	for (int i = 0; i < SIDES; i++) {
-		struct side *side = &diff->side[i];
+		struct diff_side *side = &diff->side[i];
 
 		kinf_list_close(&side->list);
 		kinf_snapshot_close(&side->snapshot);
@@ -46,30 +47,32 @@ static void diff_release(struct diff *diff)
 	}
 }
 
-/* ---- feeds ---- */
+/* ---- feeds
+ * ---------------------------------------------------------------------------------------- */
 
-static int compare_names(const void *a, const void *b)
+static int diff_compare_names(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* A name stands for the feeds of several namespaces, which come one after the other. */
-static int take_feed(void *arg, const struct kinf_feed_info *status)
+/* Keeps each name once: a name may stand for a feed in each of several namespaces. */
+static int diff_add_feed(void *arg, const struct kinf_feed_info *status)
 {
-	struct side *side = arg;
+	struct diff_side *side = arg;
 
 	for (size_t i = 0; i < side->n_feeds; i++)
 		if (strcmp(side->feeds[i], status->name) == 0)
 			return 0;
-	char **feeds = realloc(side->feeds, (side->n_feeds + 1) * sizeof(*feeds));
-	if (!feeds)
-		return PROC_FAILED;
-	side->feeds = feeds;
-	feeds[side->n_feeds] = strdup(status->name);
-	return feeds[side->n_feeds] ? (side->n_feeds++, 0) : PROC_FAILED;
+	char *name = strdup(status->name);
+	int r = name ? ARRAY_ADD(side->feeds, side->n_feeds, side->feeds_room, name,
+			       "the list of feeds")
+		     : err_set(-ENOMEM, "copying the name of a feed");
+	if (r < 0)
+		free(name);
+	return r;
 }
 
-static int side_open(struct side *side, const char *store)
+static int side_open(struct diff_side *side, const char *store)
 {
 	int r = kinf_open(store, &side->kinf);
 
@@ -79,17 +82,18 @@ static int side_open(struct side *side, const char *store)
 		return command_fail_kinf(side->kinf);
 	if (command_snapshot(side->kinf, &side->snapshot) < 0)
 		return PROC_FAILED;
-	r = kinf_feed_status(side->snapshot, NULL, take_feed, side);
+	r = kinf_feed_status(side->snapshot, NULL, diff_add_feed, side);
 	if (r < 0)
 		return command_fail_kinf(side->kinf);
 	if (side->n_feeds)
-		qsort(side->feeds, side->n_feeds, sizeof(*side->feeds), compare_names);
-	return r ? command_fail(err_set(-ENOMEM, "names of feeds")) : PROC_OK;
+		qsort(side->feeds, side->n_feeds, sizeof(*side->feeds), diff_compare_names);
+	return PROC_OK;
 }
 
-/* ---- objects ---- */
+/* ---- objects
+ * -------------------------------------------------------------------------------------- */
 
-static int side_next(struct side *side)
+static int side_next(struct diff_side *side)
 {
 	int r = kinf_list_next(side->list, &side->object);
 
@@ -97,8 +101,8 @@ static int side_next(struct side *side)
 	return r < 0 ? command_fail_kinf(side->kinf) : PROC_OK;
 }
 
-/* A feed that has not been listed yet has no objects. */
-static int side_list(struct side *side, const char *feed)
+/* Begins the list of a feed. A feed that was never listed has no objects. */
+static int side_list(struct diff_side *side, const char *feed)
 {
 	struct kinf_query query = {.size = sizeof(query), .feed = feed};
 
@@ -110,28 +114,29 @@ static int side_list(struct side *side, const char *feed)
 	return r == 0 ? side_next(side) : PROC_OK;
 }
 
-static struct bytes key_of(const struct side *side)
+static struct bytes diff_key(const struct diff_side *side)
 {
 	return BYTES(side->object.key, side->object.key_size);
 }
 
-static bool is_same(const struct kinf_object *a, const struct kinf_object *b)
+static bool diff_is_same(const struct kinf_object *a, const struct kinf_object *b)
 {
 	return bytes_equal(BYTES(a->uid, a->uid_size), BYTES(b->uid, b->uid_size)) &&
 		bytes_equal(BYTES(a->body, a->body_size), BYTES(b->body, b->body_size));
 }
 
-/* Below 0: the first side's object has no counterpart; above: the second's; 0: same key. */
-static int compare_sides(const struct diff *diff)
+/* Returns below 0 if the first store's object has no counterpart, above 0 if the second's has none,
+ * 0 if both have the same key. */
+static int diff_compare_sides(const struct diff *diff)
 {
-	const struct side *a = &diff->side[FIRST], *b = &diff->side[SECOND];
+	const struct diff_side *a = &diff->side[FIRST], *b = &diff->side[SECOND];
 
 	if (!a->there || !b->there)
 		return a->there ? -1 : 1;
-	return bytes_compare(key_of(a), key_of(b));
+	return bytes_compare(diff_key(a), diff_key(b));
 }
 
-static int say(struct diff *diff, const char *feed, int order)
+static int diff_print(struct diff *diff, const char *feed, int order)
 {
 	const struct kinf_object *a = &diff->side[FIRST].object, *b = &diff->side[SECOND].object;
 	const struct kinf_object *named = order > 0 ? b : a;
@@ -149,16 +154,16 @@ static int say(struct diff *diff, const char *feed, int order)
 
 static int diff_feed(struct diff *diff, const char *feed)
 {
-	struct side *a = &diff->side[FIRST], *b = &diff->side[SECOND];
+	struct diff_side *a = &diff->side[FIRST], *b = &diff->side[SECOND];
 	int status = side_list(a, feed);
 
 	if (status == PROC_OK)
 		status = side_list(b, feed);
 	while (status == PROC_OK && (a->there || b->there)) {
-		int order = compare_sides(diff);
+		int order = diff_compare_sides(diff);
 
-		if (order || !is_same(&a->object, &b->object))
-			status = say(diff, feed, order);
+		if (order || !diff_is_same(&a->object, &b->object))
+			status = diff_print(diff, feed, order);
 		if (status == PROC_OK && order <= 0)
 			status = side_next(a);
 		if (status == PROC_OK && order >= 0)
@@ -167,7 +172,7 @@ static int diff_feed(struct diff *diff, const char *feed)
 	return status;
 }
 
-static int say_lone_feed(struct diff *diff, const char *feed, int order)
+static int diff_print_lone_feed(struct diff *diff, const char *feed, int order)
 {
 	diff->differ = true;
 	buf_printf(&diff->out, "%c %s\n", order < 0 ? '<' : '>', feed);
@@ -175,10 +180,10 @@ static int say_lone_feed(struct diff *diff, const char *feed, int order)
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
 
-/* Both lists of feeds are in order. */
+/* Compares the feeds, which both stores have in order. */
 static int diff_feeds(struct diff *diff)
 {
-	const struct side *a = &diff->side[FIRST], *b = &diff->side[SECOND];
+	const struct diff_side *a = &diff->side[FIRST], *b = &diff->side[SECOND];
 	size_t i = 0, j = 0;
 	int status = PROC_OK;
 
@@ -188,7 +193,8 @@ static int diff_feeds(struct diff *diff)
 					    : strcmp(a->feeds[i], b->feeds[j]);
 
 		if (order)
-			status = say_lone_feed(diff, order < 0 ? a->feeds[i] : b->feeds[j], order);
+			status = diff_print_lone_feed(
+				diff, order < 0 ? a->feeds[i] : b->feeds[j], order);
 		else
 			status = diff_feed(diff, a->feeds[i]);
 		i += order <= 0;
@@ -197,10 +203,11 @@ static int diff_feeds(struct diff *diff)
 	return status;
 }
 
-/* ---- the command ---- */
+/* ---- the command
+ * ---------------------------------------------------------------------------------- */
 
-/* Whose bytes a fault was in can't be told there. */
-static void catch_faults(const char *first, const char *second)
+/* Names both stores: the handler of memory faults does not know which one the bytes were of. */
+static void diff_catch_faults(const char *first, const char *second)
 {
 	static char stores[2 * PATH_MAX + 8];
 
@@ -215,17 +222,18 @@ int command_diff(int argc, char **argv)
 	int first;
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf diff", "STORE1 STORE2",
-		"Prints what differs between two stores: '<' is in the first only, '>' in the "
-		"second; '!' in both, "
-		"and not the same, with both resourceVersions. Exit 1 when anything does.",
+		"Prints the objects that differ between two stores: '<' only in the first, '>' "
+		"only in the "
+		"second, '!' in both but different, with both resourceVersions. Exits with 1 if "
+		"there are any.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 
 	if (r == 0 && argc - first != SIDES)
-		r = options_bad(&options, "two stores are wanted");
+		r = options_bad(&options, "write two stores");
 	if (r != 0)
 		return command_usage(&options, r);
-	catch_faults(argv[first], argv[first + 1]);
+	diff_catch_faults(argv[first], argv[first + 1]);
 	for (int i = 0; i < SIDES; i++)
 		if (side_open(&diff.side[i], argv[first + i]) != PROC_OK)
 			return PROC_FAILED;

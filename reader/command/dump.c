@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "reader/command/command.h"
@@ -28,7 +29,7 @@ static const struct option_spec dump_options[] = {
 	{0, "to", OPTION_NUMBER, offsetof(struct dump_args, to), "M", "up to this event"},
 	{'o', "output", OPTION_TEXT, offsetof(struct dump_args, output), "FORMAT",
 		"text or json (one object a line)"},
-	{0, "body", OPTION_FLAG, offsetof(struct dump_args, body), NULL, "print bodies too"},
+	{0, "body", OPTION_FLAG, offsetof(struct dump_args, body), NULL, "print bodies also"},
 };
 
 static int dump_journal(struct dump *dump)
@@ -56,7 +57,7 @@ static const struct section {
 	{"ring", dump_rings},
 };
 
-static const struct section *find_section(const char *name)
+static const struct section *dump_find_section(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
 		if (strcmp(sections[i].name, name) == 0)
@@ -64,14 +65,15 @@ static const struct section *find_section(const char *name)
 	return NULL;
 }
 
-/* ---- the feeds that are wanted ---- */
+/* ---- selection
+ * ------------------------------------------------------------------------------------ */
 
 struct feed_search {
 	struct dump *dump;
 	const char *name;
 };
 
-static int match_feed(void *arg, const struct feed_definition *definition,
+static int dump_match_feed(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
 	struct feed_search *search = arg;
@@ -83,45 +85,42 @@ static int match_feed(void *arg, const struct feed_definition *definition,
 		strcmp(definition->resource, search->name) != 0 && strcmp(id, search->name) != 0)
 		return 0;
 	struct dump *dump = search->dump;
-	uint32_t *feeds = reallocarray(dump->feeds, dump->n_feeds + 1, sizeof(*feeds));
-	if (!feeds)
-		return err_set(-ENOMEM, "feeds");
-	dump->feeds = feeds;
-	feeds[dump->n_feeds++] = definition->id;
-	return 0;
+	return ARRAY_ADD(dump->feeds, dump->n_feeds, dump->feeds_room, definition->id,
+		"the list of feeds");
 }
 
-/* Removed feeds count too, as long as anything is left of them. */
-static int choose_feeds(struct dump *dump, const char *name)
+/* Selects the feeds of --feed; a removed feed also, as long as the journal holds anything of it. */
+static int dump_choose_feeds(struct dump *dump, const char *name)
 {
 	struct feed_search search = {dump, name};
 
 	if (!name)
 		return 0;
 	int r = dump->journal
-		? journal_each_feed(dump->journal, dump->journal_txn, match_feed, &search)
+		? journal_each_feed(dump->journal, dump->journal_txn, dump_match_feed, &search)
 		: 0;
 	if (r == 0 && !dump->n_feeds)
 		return err_say(ERR_NO_FEED, "no feed '%s'; 'kinf dump feeds' lists them", name);
 	return r;
 }
 
-/* ---- the store ---- */
+/* ---- the store
+ * ------------------------------------------------------------------------------------ */
 
-/* One snapshot of both databases; where there is no index, the journal alone. */
-struct source {
+/* One snapshot of both databases; without an index, the journal alone. */
+struct dump_source {
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
 	struct journal *journal;
 	struct txn *txn;
 };
 
-static int open_journal_alone(struct source *source, struct dump *dump)
+static int source_open_journal(struct dump_source *source, struct dump *dump)
 {
 	int r = journal_open_read(dump->home, NULL, &source->journal);
 
 	if (r == NOT_FOUND)
-		return 0; /* not even that */
+		return 0; /* no journal either */
 	if (r == 0)
 		r = txn_begin_read(journal_env(source->journal), &source->txn);
 	if (r < 0)
@@ -131,12 +130,12 @@ static int open_journal_alone(struct source *source, struct dump *dump)
 	return 0;
 }
 
-static int source_open(struct source *source, struct dump *dump)
+static int source_open(struct dump_source *source, struct dump *dump)
 {
 	dump->home = store_home(source->kinf->store);
 	int r = kinf_snapshot_open(source->kinf, &source->snapshot);
 	if (r == AGAIN)
-		return open_journal_alone(source, dump);
+		return source_open_journal(source, dump);
 	if (r < 0)
 		return r;
 	struct snapshot *snapshot = source->snapshot->snapshot;
@@ -147,8 +146,8 @@ static int source_open(struct source *source, struct dump *dump)
 	return 0;
 }
 
-/* On a copy, an error here says that what was printed may be wrong. */
-static int source_close(struct source *source)
+/* On a copy, an error here says that the printed rows may be wrong. */
+static int source_close(struct dump_source *source)
 {
 	int r = source->snapshot ? kinf_snapshot_reset(source->snapshot) : 0;
 
@@ -159,14 +158,15 @@ static int source_close(struct source *source)
 	return r;
 }
 
-/* ---- the command ---- */
+/* ---- the command
+ * ---------------------------------------------------------------------------------- */
 
 static int dump_sections(struct dump *dump, char **names, size_t n)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < n; i++)
-		r = find_section(names[i])->dump(dump);
+		r = dump_find_section(names[i])->dump(dump);
 	for (size_t i = 0; r == 0 && !n && i < ARRAY_SIZE(sections); i++)
 		r = sections[i].dump(dump);
 	return r == 0 ? print_flush() : r;
@@ -175,13 +175,13 @@ static int dump_sections(struct dump *dump, char **names, size_t n)
 static int dump_run(struct dump *dump, const struct config_flags *flags, const char *feed,
 	char **names, size_t n)
 {
-	struct source source = {0};
+	struct dump_source source = {0};
 
 	if (command_open(flags, &source.kinf) < 0)
 		return PROC_FAILED;
 	int r = source_open(&source, dump);
 	if (r == 0)
-		r = choose_feeds(dump, feed);
+		r = dump_choose_feeds(dump, feed);
 	if (r == 0)
 		r = dump_sections(dump, names, n);
 	int status = r < 0 ? command_fail(r) : PROC_OK;
@@ -200,16 +200,17 @@ int command_dump(int argc, char **argv)
 	};
 	const struct options options = {"kinf dump",
 		"[meta|feeds|journal|objects|terms|postings|events|cursors|ring...]",
-		"Prints what the store's files hold, row by row, with the names of "
+		"Prints the records of the store's files, row by row, with the names of "
 		"store/FORMAT.md; "
-		"without a section, all of them. Needs no daemon.",
+		"without a section, all sections. Needs no daemon.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 	bool json = r == 0 && args.output && strcmp(args.output, "json") == 0;
 
 	for (int i = first; r == 0 && i < argc; i++)
-		if (!find_section(argv[i]))
-			r = options_bad(&options, "there is no section '%s'", argv[i]);
+		if (!dump_find_section(argv[i]))
+			r = options_bad(
+				&options, "there is no section '%s'; --help lists them", argv[i]);
 	if (r == 0 && args.output && !json && strcmp(args.output, "text") != 0)
 		r = options_bad(&options, "output '%s': allowed are text, json", args.output);
 	if (r != 0)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `kinf dump` prints: one row a line, as text (`journal seq=7 key=web/a ...`) or JSON, with
- * the names of store/FORMAT.md. The sections read the store's parts as they are; an index that does
- * not exist leaves its sections empty.
+ * kinf dump: the records of the store's files, one row a line, as text (`record seq=7 key=web/a
+ * ...`) or JSON, with the names of store/FORMAT.md.
+ *
+ * The dump group: dump.c is the command and opens the store, dump_journal.c and dump_index.c print
+ * the sections, dump_row.c formats a row. A section reads its part of the store as it is; without
+ * an index the index's sections are empty.
  */
 #ifndef READER_COMMAND_DUMP_H
 #define READER_COMMAND_DUMP_H
@@ -14,36 +17,45 @@
 
 struct dump {
 	struct home *home;
-	struct journal *journal; /* NULL: there is none */
+	struct journal *journal; /* NULL if there is none */
 	struct txn *journal_txn;
-	struct index *index;     /* NULL: there is none */
+	struct index *index;     /* NULL if there is none */
 	struct txn *index_txn;
-	/* What is wanted. */
+	/* Selection: */
 	uint32_t *feeds;         /* ids; NULL: all */
-	size_t n_feeds;
+	size_t n_feeds, feeds_room;
 	const char *key;         /* NULL: all */
 	uint64_t from, to;       /* seqs */
 	bool body;
-	/* What is printed. */
+	/* Output: */
 	bool json;
-	bool first;              /* nothing is in this row yet */
+	bool first;              /* the row is empty */
 	struct buf out;
 };
 
+/* Return whether the feed, or the object, is selected. */
 bool dump_wants_feed(const struct dump *dump, uint32_t feed);
 bool dump_wants(const struct dump *dump, uint32_t feed, struct bytes key);
 
-/* Rows. Texts are quoted where a space or quote would be misread. */
+/* ---- rows
+ * ----------------------------------------------------------------------------------------- */
+
+/* Begins a row of the kind WHAT. */
 void dump_begin(struct dump *dump, const char *what);
 void dump_number(struct dump *dump, const char *name, uint64_t number);
+/* Quotes TEXT if it has blanks or quotes. */
 void dump_text(struct dump *dump, const char *name, struct bytes text);
-void dump_flag(struct dump *dump, const char *name, bool flag); /* only when set */
+/* Does nothing if FLAG is false. */
+void dump_flag(struct dump *dump, const char *name, bool flag);
 void dump_uuid(struct dump *dump, const char *name, const uint8_t uuid[16]);
-int dump_body(struct dump *dump, struct bytes body); /* when bodies are wanted */
-/* Ends the row and writes it. */
+/* Does nothing unless bodies were asked for. On an error the row goes on without the body. */
+int dump_body(struct dump *dump, struct bytes body);
+/* Ends the row and writes it to stdout. */
 int dump_end(struct dump *dump);
 
-/* The sections. */
+/* ---- sections
+ * ------------------------------------------------------------------------------------- */
+
 int dump_feeds(struct dump *dump);
 int dump_log(struct dump *dump, bool changes_only);
 int dump_meta(struct dump *dump);

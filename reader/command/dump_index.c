@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the index holds: names, terms, postings; and the files beside the databases. */
+/* The sections that come from the index (objects, terms, postings) and from the files beside the
+ * databases (cursors, ring). */
 #include <string.h>
 
 #include "common/cleanup.h"
@@ -10,8 +11,8 @@
 
 /* ---- objects ---- */
 
-/* The body, from the journal. */
-static int put_version(struct dump *dump, const struct index_entry *entry)
+/* Appends the body, which the journal holds. */
+static int dump_version(struct dump *dump, const struct index_entry *entry)
 {
 	struct record record;
 
@@ -40,7 +41,7 @@ static int dump_object(struct dump *dump, uint32_t feed, struct bytes key,
 		dump_number(dump, "placeSize", entry->place_size);
 		dump_number(dump, "generation", entry->generation);
 	}
-	int r = put_version(dump, entry);
+	int r = dump_version(dump, entry);
 	return r < 0 ? r : dump_end(dump);
 }
 
@@ -75,7 +76,7 @@ struct term_dump {
 	bool postings;
 };
 
-static void put_term(struct term_dump *terms, const struct index_term_row *row)
+static void dump_term_names(struct term_dump *terms, const struct index_term_row *row)
 {
 	struct dump *dump = terms->dump;
 
@@ -89,7 +90,7 @@ static void put_term(struct term_dump *terms, const struct index_term_row *row)
 static int dump_term(struct term_dump *terms, const struct index_term_row *row)
 {
 	dump_begin(terms->dump, "term");
-	put_term(terms, row);
+	dump_term_names(terms, row);
 	dump_number(terms->dump, "postings", row->count);
 	return dump_end(terms->dump);
 }
@@ -106,7 +107,7 @@ static int dump_term_postings(struct term_dump *terms, const struct index_term_r
 		if (!dump_wants(dump, terms->definition->feed, key))
 			continue;
 		dump_begin(dump, "posting");
-		put_term(terms, row);
+		dump_term_names(terms, row);
 		dump_number(dump, "object", entry.object);
 		dump_text(dump, "key", key);
 		r = dump_end(dump);
@@ -114,30 +115,31 @@ static int dump_term_postings(struct term_dump *terms, const struct index_term_r
 	return r == END ? 0 : r;
 }
 
-static int on_term(void *arg, const struct index_term_row *row)
+static int dump_each_term(void *arg, const struct index_term_row *row)
 {
 	struct term_dump *terms = arg;
 
 	return terms->postings ? dump_term_postings(terms, row) : dump_term(terms, row);
 }
 
-static int on_definition(void *arg, const struct index_definition *definition)
+static int dump_each_definition(void *arg, const struct index_definition *definition)
 {
 	struct term_dump *terms = arg;
 	struct dump *dump = terms->dump;
 
 	terms->definition = definition;
 	return dump_wants_feed(dump, definition->feed)
-		? index_each_term(dump->index, dump->index_txn, definition->id, on_term, terms)
-		: 0;
+		       ? index_each_term(dump->index, dump->index_txn, definition->id,
+				 dump_each_term, terms)
+		       : 0;
 }
 
 static int dump_all_terms(struct dump *dump, bool postings)
 {
 	struct term_dump terms = {dump, NULL, postings};
 
-	return dump->index ? index_each_definition(dump->index, dump->index_txn, 0, on_definition,
-				     &terms)
+	return dump->index ? index_each_definition(
+				     dump->index, dump->index_txn, 0, dump_each_definition, &terms)
 			   : 0;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the journal holds: feeds, the log, meta. */
+/* The sections that come from the journal: feeds, journal, events, meta. */
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "reader/command/dump.h"
 
-static void put_definition(struct dump *dump, const struct feed_definition *d)
+static void dump_feed_definition(struct dump *dump, const struct feed_definition *d)
 {
 	dump_text(dump, "name", bytes_str(d->name));
 	dump_text(dump, "group", bytes_str(d->group));
@@ -21,7 +21,7 @@ static void put_definition(struct dump *dump, const struct feed_definition *d)
 	dump_number(dump, "resync", d->resync_ns);
 }
 
-static void put_checkpoint(struct dump *dump, const struct feed_checkpoint *c)
+static void dump_checkpoint(struct dump *dump, const struct feed_checkpoint *c)
 {
 	dump_text(dump, "phase", bytes_str(feed_phase_name(c->phase)));
 	dump_text(dump, "rv", c->rv);
@@ -32,7 +32,7 @@ static void put_checkpoint(struct dump *dump, const struct feed_checkpoint *c)
 	dump_number(dump, "last", c->last);
 }
 
-static int put_index_feed(struct dump *dump, uint32_t id)
+static int dump_index_feed(struct dump *dump, uint32_t id)
 {
 	struct index_feed feed;
 	int r = dump->index ? index_feed(dump->index, dump->index_txn, id, &feed) : NOT_FOUND;
@@ -56,9 +56,9 @@ static int dump_feed(void *arg, const struct feed_definition *definition,
 		return 0;
 	dump_begin(dump, "feed");
 	dump_number(dump, "id", definition->id);
-	put_definition(dump, definition);
-	put_checkpoint(dump, checkpoint);
-	int r = put_index_feed(dump, definition->id);
+	dump_feed_definition(dump, definition);
+	dump_checkpoint(dump, checkpoint);
+	int r = dump_index_feed(dump, definition->id);
 	return r < 0 ? r : dump_end(dump);
 }
 
@@ -69,7 +69,7 @@ int dump_feeds(struct dump *dump)
 		: 0;
 }
 
-static bool is_change(const struct record *record)
+static bool dump_is_change(const struct record *record)
 {
 	return record->type == RECORD_ADDED || record->type == RECORD_MODIFIED ||
 		record->type == RECORD_DELETED;
@@ -99,7 +99,7 @@ static int dump_record(struct dump *dump, const char *what, const struct record 
 	return dump_end(dump);
 }
 
-/* All of the log, or what followers see of it: changes of objects above the horizon. */
+/* Prints all of the log, or only what followers see: changes of objects after the horizon. */
 int dump_log(struct dump *dump, bool changes_only)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
@@ -116,7 +116,7 @@ int dump_log(struct dump *dump, bool changes_only)
 	while (r == 0 && (r = journal_walk_next(walk, &record)) == FOUND) {
 		if (record.seq > dump->to)
 			return 0;
-		if ((changes_only && !is_change(&record)) ||
+		if ((changes_only && !dump_is_change(&record)) ||
 			!dump_wants(dump, record.feed, record.key))
 			continue;
 		r = dump_record(dump, changes_only ? "event" : "record", &record);
@@ -124,7 +124,7 @@ int dump_log(struct dump *dump, bool changes_only)
 	return r == END ? 0 : r;
 }
 
-static int dump_definition(void *arg, const struct index_definition *definition)
+static int dump_index_definition(void *arg, const struct index_definition *definition)
 {
 	struct dump *dump = arg;
 
@@ -172,8 +172,9 @@ static int dump_index_meta(struct dump *dump)
 	dump_number(dump, "taken", meta.taken);
 	dump_flag(dump, "building", meta.building);
 	r = dump_end(dump);
-	return r < 0 ? r : index_each_definition(dump->index, dump->index_txn, 0, dump_definition,
-		dump);
+	return r < 0 ? r
+		     : index_each_definition(
+			       dump->index, dump->index_txn, 0, dump_index_definition, dump);
 }
 
 int dump_meta(struct dump *dump)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-
-#include "common/err.h"
-#include "common/value/json.h"
+/* One row of kinf dump, and the selection of rows. */
 #include "reader/command/dump.h"
 
-static void put_name(struct dump *dump, const char *name)
+#include <inttypes.h>
+
+#include "common/value/json.h"
+#include "reader/command/print.h"
+
+static void dump_name(struct dump *dump, const char *name)
 {
 	if (dump->json)
 		buf_printf(&dump->out, "%s\"%s\":", dump->first ? "{" : ",", name);
@@ -27,11 +27,11 @@ void dump_begin(struct dump *dump, const char *what)
 
 void dump_number(struct dump *dump, const char *name, uint64_t number)
 {
-	put_name(dump, name);
+	dump_name(dump, name);
 	buf_printf(&dump->out, "%" PRIu64, number);
 }
 
-static bool is_plain(struct bytes text)
+static bool dump_is_plain(struct bytes text)
 {
 	const uint8_t *p = text.data;
 
@@ -43,8 +43,8 @@ static bool is_plain(struct bytes text)
 
 void dump_text(struct dump *dump, const char *name, struct bytes text)
 {
-	put_name(dump, name);
-	if (!dump->json && is_plain(text))
+	dump_name(dump, name);
+	if (!dump->json && dump_is_plain(text))
 		buf_bytes_put(&dump->out, text);
 	else
 		json_write_string(text, &dump->out);
@@ -54,13 +54,13 @@ void dump_flag(struct dump *dump, const char *name, bool flag)
 {
 	if (!flag)
 		return;
-	put_name(dump, name);
+	dump_name(dump, name);
 	buf_str(&dump->out, "true");
 }
 
 void dump_uuid(struct dump *dump, const char *name, const uint8_t uuid[16])
 {
-	put_name(dump, name);
+	dump_name(dump, name);
 	buf_str(&dump->out, dump->json ? "\"" : "");
 	for (unsigned i = 0; i < 16; i++)
 		buf_printf(&dump->out, "%02x", uuid[i]);
@@ -72,21 +72,17 @@ int dump_body(struct dump *dump, struct bytes body)
 	if (!dump->body || !body.size)
 		return 0;
 	size_t before = dump->out.size;
-	put_name(dump, "body");
+	dump_name(dump, "body");
 	int r = json_write(body, 0, &dump->out);
 	if (r < 0)
-		buf_truncate(&dump->out, before); /* the row goes on without it */
+		buf_truncate(&dump->out, before); /* the row goes on without the body */
 	return r;
 }
 
 int dump_end(struct dump *dump)
 {
 	buf_str(&dump->out, dump->json ? "}\n" : "\n");
-	int r = buf_error(&dump->out);
-	if (r == 0 && fwrite(dump->out.data, 1, dump->out.size, stdout) != dump->out.size)
-		r = err_set(errno ? -errno : -EIO, "writing the output");
-	buf_reset(&dump->out);
-	return r;
+	return print_write(&dump->out);
 }
 
 bool dump_wants_feed(const struct dump *dump, uint32_t feed)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kinf: finds the subcommand, which does the rest. */
+/* kinf: finds the subcommand and runs it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,48 +19,35 @@ static const struct command commands[] = {
 #undef COMMAND
 };
 
-static void print_help(FILE *to)
+static void main_print_help(FILE *to)
 {
-	(void)fputs("usage: kinf COMMAND [OPTION...]\n\n"
-		    "The machine's Kubernetes informer cache.\n\nCommands:\n",
+	(void)fputs(
+		"usage: kinf COMMAND [OPTION...]\n\n"
+		"A cache of Kubernetes objects for all programs of this machine.\n\nCommands:\n",
 		to);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		(void)fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].about);
-	(void)fputs("\n'kinf COMMAND --help' and 'kinf help COMMAND' say what each takes.\n", to);
+	(void)fputs("\n'kinf COMMAND --help' and 'kinf help COMMAND' describe one; the manual is "
+		    "kinf(1).\n",
+		to);
 }
 
-/* `kinf help COMMAND` is `kinf COMMAND --help`. */
-static bool is_help(const char *name)
-{
-	return !strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h");
-}
-
-/* Is ARGUMENT one of the common options that takes the next argument as its value? */
-static bool takes_next(const char *argument)
+/* Moves common options that stand before the subcommand after it. */
+static void main_command_first(int argc, char **argv)
 {
 	struct config_flags flags;
 	const struct options_group common = config_common_options(&flags);
-
-	for (size_t i = 0; i < common.n; i++)
-		if (common.specs[i].value && !strncmp(argument, "--", 2) &&
-			!strcmp(argument + 2, common.specs[i].name))
-			return true;
-	return false;
-}
-
-static bool wants_help(const char *argument)
-{
-	return !strcmp(argument, "--help") || !strcmp(argument, "-h") ||
-		!strcmp(argument, "--version");
-}
-
-/* Common options may stand before the command too: they are moved behind it. */
-static void command_first(int argc, char **argv)
-{
 	int at = 1;
 
-	while (at < argc && argv[at][0] == '-' && !wants_help(argv[at]))
-		at += takes_next(argv[at]) ? 2 : 1;
+	while (at < argc && argv[at][0] == '-' && strcmp(argv[at], "--help") &&
+		strcmp(argv[at], "-h") && strcmp(argv[at], "--version")) {
+		const char *option = argv[at++];
+
+		for (size_t i = 0; i < common.n; i++)
+			if (common.specs[i].value && !strncmp(option, "--", 2) &&
+				!strcmp(option + 2, common.specs[i].name))
+				at++; /* the next argument is its value */
+	}
 	if (at >= argc)
 		return;
 	char *name = argv[at];
@@ -68,7 +55,7 @@ static void command_first(int argc, char **argv)
 	argv[1] = name;
 }
 
-static const struct command *find(const char *name)
+static const struct command *main_find(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		if (strcmp(name, commands[i].name) == 0)
@@ -76,34 +63,35 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
-static int say_unknown(const char *name)
+static int main_unknown(const char *name)
 {
 	if (*name == '-')
 		(void)fprintf(stderr, "kinf: which command? see 'kinf --help'\n");
 	else if (*name)
 		(void)fprintf(stderr, "kinf: unknown command '%s'; see 'kinf --help'\n", name);
 	else
-		print_help(stderr);
+		main_print_help(stderr);
 	return PROC_USAGE;
 }
 
-static int help_about(const char *name)
+/* Runs `kinf help COMMAND` as `kinf COMMAND --help`. */
+static int main_help(const char *name)
 {
-	const struct command *command = find(name);
+	const struct command *command = main_find(name);
 	char program[32], option[] = "--help";
 	char *argv[] = {program, option, NULL};
 
 	if (!command)
-		return say_unknown(name);
+		return main_unknown(name);
 	(void)snprintf(program, sizeof(program), "%s", command->name);
 	return command->run(2, argv);
 }
 
 int main(int argc, char **argv)
 {
-	command_first(argc, argv);
+	main_command_first(argc, argv);
 	const char *name = argc > 1 ? argv[1] : "";
-	const struct command *command = find(name);
+	const struct command *command = main_find(name);
 	int r = failpoint_setup();
 
 	if (r < 0) {
@@ -112,15 +100,14 @@ int main(int argc, char **argv)
 	}
 	if (command)
 		return command->run(argc - 1, argv + 1);
-	if (is_help(name)) {
-		if (argc > 2)
-			return help_about(argv[2]);
-		print_help(stdout);
-		return PROC_OK;
-	}
 	if (!strcmp(name, "--version") || !strcmp(name, "version")) {
 		(void)printf("kinf %s\n", kinf_version());
 		return PROC_OK;
 	}
-	return say_unknown(name);
+	if (strcmp(name, "help") && strcmp(name, "--help") && strcmp(name, "-h"))
+		return main_unknown(name);
+	if (argc > 2)
+		return main_help(argv[2]);
+	main_print_help(stdout);
+	return PROC_OK;
 }

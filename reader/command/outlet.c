@@ -15,7 +15,7 @@
 int outlet_init(struct outlet *outlet)
 {
 	*outlet = (struct outlet){.signals = signals_open()};
-	return outlet->signals < 0 ? err_set(outlet->signals, "signals") : 0;
+	return outlet->signals < 0 ? err_set(outlet->signals, "opening the signals") : 0;
 }
 
 void outlet_release(struct outlet *outlet)
@@ -36,8 +36,8 @@ bool outlet_ended(struct outlet *outlet)
 	return outlet->ended;
 }
 
-/* Until the consumer takes something: 0, -EINTR. */
-static int wait_writable(struct outlet *outlet)
+/* Waits until the consumer can take something. Returns 0 or -EINTR. */
+static int outlet_wait_writable(struct outlet *outlet)
 {
 	struct pollfd fds[] = {
 		{.fd = STDOUT_FILENO, .events = POLLOUT},
@@ -45,13 +45,13 @@ static int wait_writable(struct outlet *outlet)
 	};
 
 	for (;;) {
-		/* Once told to end only the consumer is waited for. */
+		/* After a signal only the consumer is waited for. */
 		int n = poll(fds, outlet->ended ? 1 : 2, outlet->ended ? GRACE_MS : -1);
 
 		if (n > 0 && fds[0].revents)
-			return 0; /* an error there is write's to tell */
+			return 0; /* write() reports an error there */
 		if (n == 0)
-			return -EINTR;
+			return err_set(-EINTR, "waiting for the consumer of the output");
 		(void)outlet_ended(outlet);
 	}
 }
@@ -63,10 +63,10 @@ int outlet_flush(struct outlet *outlet)
 	int r = buf_error(&outlet->text);
 
 	while (r == 0 && left) {
-		r = wait_writable(outlet);
+		r = outlet_wait_writable(outlet);
 		if (r < 0)
 			break;
-		/* A pipe that is writable takes so much without blocking. */
+		/* A writable pipe takes this much without blocking. */
 		ssize_t n = write(STDOUT_FILENO, next, left < PIPE_BUF ? left : PIPE_BUF);
 		if (n < 0 && errno != EINTR && errno != EAGAIN)
 			r = err_set(-errno, "writing the output");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Standard output of a command that goes on until it is told to end. What is printed is collected
- * in `text` and written by outlet_flush(); only then may a position be stored that says it was. A
- * consumer that has stopped reading can't keep us from ending: writing waits for it and for
- * signals.
+ * The standard output of a command that runs until it is told to end. The command collects text in
+ * `text` and outlet_flush() writes it; only then may it store a position that covers this text. A
+ * consumer that stops reading can't keep the command from ending, because every write waits for
+ * signals also.
  */
 #ifndef READER_COMMAND_OUTLET_H
 #define READER_COMMAND_OUTLET_H
@@ -18,15 +18,17 @@ struct outlet {
 	struct buf text;
 };
 
-/* 0 or a negative errno. */
 int outlet_init(struct outlet *outlet);
 void outlet_release(struct outlet *outlet);
 
-/* Has a signal come that asks us to end? */
+/* Returns whether a signal has asked the command to end. */
 bool outlet_ended(struct outlet *outlet);
 
-/* Writes all text. 0; -EPIPE (nobody reads any more), -ENOSPC and the like; -EINTR: told to end and
- * the consumer took nothing for a second. What was not written is lost then. */
+/* Writes all text.
+ * Returns: 0
+ *	-EPIPE (the consumer is gone), -ENOSPC and the like
+ *	-EINTR: a signal came, and the consumer took nothing for a second
+ * After an error the text that was not written is lost. */
 int outlet_flush(struct outlet *outlet);
 
 #endif

@@ -5,48 +5,35 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/json.h"
 #include "common/value/yaml.h"
 
 #define JSON_INDENT 4
 
-static const char *const format_names[PRINT_FORMAT_MAX] = {
+static const char *const print_formats[PRINT_FORMAT_MAX] = {
 	"table", "wide", "json", "yaml", "name", "count", "custom-columns", "jsonpath"};
-
-/* The format that the SIZE bytes at TEXT name; PRINT_FORMAT_MAX: none. */
-static enum print_format find_format(const char *text, size_t size)
-{
-	int i = 0;
-
-	while (i < PRINT_FORMAT_MAX &&
-		!bytes_equal(bytes_str(format_names[i]), BYTES(text, size)))
-		i++;
-	return (enum print_format)i;
-}
-
-static bool takes_argument(enum print_format format)
-{
-	return format == PRINT_CUSTOM_COLUMNS || format == PRINT_JSONPATH;
-}
 
 int print_choose(struct print *print, const char *text)
 {
 	size_t size = text ? strcspn(text, "=") : 0;
+	int i = 0;
 
 	*print = (struct print){0};
 	if (!text)
 		return 0;
-	print->format = find_format(text, size);
-	if (print->format == PRINT_FORMAT_MAX || takes_argument(print->format) != !!text[size])
+	while (i < PRINT_FORMAT_MAX && !bytes_equal(bytes_str(print_formats[i]), BYTES(text, size)))
+		i++;
+	bool takes_argument = i == PRINT_CUSTOM_COLUMNS || i == PRINT_JSONPATH;
+	if (i == PRINT_FORMAT_MAX || takes_argument != !!text[size])
 		return err_say(ERR_SYNTAX,
 			"output '%s': allowed are table, wide, json, yaml, name, count, "
 			"custom-columns=HEAD:PATH,... and jsonpath=TEMPLATE", text);
-	if (print->format == PRINT_CUSTOM_COLUMNS)
+	print->format = (enum print_format)i;
+	if (i == PRINT_CUSTOM_COLUMNS)
 		return columns_parse(text + size + 1, &print->columns);
-	if (print->format == PRINT_JSONPATH)
-		return template_parse(text + size + 1, &print->template);
-	return 0;
+	return i == PRINT_JSONPATH ? template_parse(text + size + 1, &print->template) : 0;
 }
 
 int print_flush(void)
@@ -56,7 +43,7 @@ int print_flush(void)
 	return err_set(errno ? -errno : -EIO, "writing the output");
 }
 
-static int write_out(struct buf *out)
+int print_write(struct buf *out)
 {
 	int r = buf_error(out);
 
@@ -68,24 +55,19 @@ static int write_out(struct buf *out)
 
 int print_text(struct buf *out)
 {
-	int r = write_out(out);
+	int r = print_write(out);
 
 	return r < 0 ? r : print_flush();
 }
 
-static int put(struct print *print)
-{
-	return write_out(&print->text);
-}
-
-int print_begin(struct print *print, bool single, const struct kinf_feed_info *status)
+int print_begin(struct print *print, bool single, const struct kinf_feed_info *info)
 {
 	static const char *const heads[PRINT_COLUMNS] = {"NAMESPACE", "NAME", "AGE"};
-	bool namespaced = status->namespaced;
+	bool namespaced = info->namespaced;
 
 	print->single = single;
 	print->namespaced = namespaced;
-	print_singular(status, print->singular, sizeof(print->singular));
+	print_singular(info, print->singular, sizeof(print->singular));
 	if (print->columns)
 		table_init(&print->table, columns_heads(print->columns),
 			columns_count(print->columns));
@@ -108,24 +90,25 @@ void print_release(struct print *print)
 	template_free(&print->template);
 }
 
-/* ---- names and ages ---- */
+/* ---- names
+ * ---------------------------------------------------------------------------------------- */
 
-static void split_key(const struct kinf_object *object, struct bytes *ret_namespace,
+/* A key is "namespace/name", or "name" for cluster-scoped kinds. */
+static void print_split_key(const struct kinf_object *object, struct bytes *ret_namespace,
 	struct bytes *ret_name)
 {
 	const char *slash = memchr(object->key, '/', object->key_size);
-	size_t n = slash ? (size_t)(slash - object->key) : 0;
+	size_t n = slash ? (size_t)(slash - object->key) : 0, skip = slash ? n + 1 : 0;
 
 	*ret_namespace = BYTES(object->key, n);
-	*ret_name = slash ? BYTES(slash + 1, object->key_size - n - 1)
-			  : BYTES(object->key, object->key_size);
+	*ret_name = BYTES(object->key + skip, object->key_size - skip);
 }
 
-void print_singular(const struct kinf_feed_info *status, char *ret_singular, size_t size)
+void print_singular(const struct kinf_feed_info *info, char *ret_singular, size_t size)
 {
-	const char *dot = strchr(status->resource, '.');
+	const char *dot = strchr(info->resource, '.');
 
-	(void)snprintf(ret_singular, size, "%s%s", status->kind, dot ? dot : "");
+	(void)snprintf(ret_singular, size, "%s%s", info->kind, dot ? dot : "");
 	for (char *c = ret_singular; *c; c++)
 		*c = (char)tolower((unsigned char)*c);
 }
@@ -134,11 +117,12 @@ struct bytes print_name(const struct kinf_object *object)
 {
 	struct bytes in, is;
 
-	split_key(object, &in, &is);
+	print_split_key(object, &in, &is);
 	return is;
 }
 
-/* ---- table ---- */
+/* ---- formats
+ * -------------------------------------------------------------------------------------- */
 
 void print_cells(const struct kinf_object *object, struct print_cells *ret_cells)
 {
@@ -146,7 +130,7 @@ void print_cells(const struct kinf_object *object, struct print_cells *ret_cells
 	const char *text = "";
 	size_t size = 0;
 
-	split_key(object, &in, &is);
+	print_split_key(object, &in, &is);
 	(void)snprintf(ret_cells->namespace_, sizeof(ret_cells->namespace_), "%.*s", BYTES_ARG(in));
 	(void)snprintf(ret_cells->name, sizeof(ret_cells->name), "%.*s", BYTES_ARG(is));
 	if (kinf_object_path(object, "metadata.creationTimestamp", &text, &size) != KINF_FOUND)
@@ -160,14 +144,11 @@ static int print_row(struct print *print, const struct kinf_object *object)
 	const char *const all[PRINT_COLUMNS] = {cells.namespace_, cells.name, cells.age};
 
 	print_cells(object, &cells);
-	int r = table_row(&print->table, all + !print->namespaced, &print->text);
-	return r < 0 ? r : put(print);
+	return table_row(&print->table, all + !print->namespaced, &print->text);
 }
 
-/* ---- JSON and YAML ---- */
-
-/* TEXT with every line after the first moved right; newlines stand only between lines. */
-static void put_indented(struct buf *out, struct bytes text, unsigned by)
+/* Appends TEXT, with each line after the first moved right by INDENT. */
+static void print_indented(struct buf *out, struct bytes text, int indent)
 {
 	const char *p = text.data, *end = p + text.size;
 
@@ -177,44 +158,36 @@ static void put_indented(struct buf *out, struct bytes text, unsigned by)
 
 		buf_put(out, p, (size_t)(stop - p));
 		if (line && stop < end)
-			buf_printf(out, "%*s", (int)by, "");
+			buf_printf(out, "%*s", indent, "");
 		p = stop;
 	}
 }
 
-static int print_json(struct print *print, const struct kinf_object *object)
+/* Appends an object as JSON or YAML, as an item of the List unless it is the only one. */
+static int print_document(struct print *print, const struct kinf_object *object)
 {
-	struct buf json = BUF_INIT;
-	int r = json_write(BYTES(object->body, object->body_size), JSON_INDENT, &json);
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	struct bytes body = BYTES(object->body, object->body_size);
+	bool json = print->format == PRINT_JSON;
+	int r = json ? json_write(body, JSON_INDENT, &text) : yaml_write(body, &text);
 
-	if (r == 0 && !print->single) {
+	if (r < 0)
+		return r;
+	if (print->single) {
+		buf_bytes_put(&print->text, buf_bytes(&text));
+		buf_str(&print->text, json ? "\n" : "");
+		return 0;
+	}
+	if (json)
 		buf_str(&print->text, print->count ? ",\n        " : "\n        ");
-		put_indented(&print->text, buf_bytes(&json), 2 * JSON_INDENT);
-	} else if (r == 0) {
-		buf_bytes_put(&print->text, buf_bytes(&json));
-		buf_byte(&print->text, '\n');
-	}
-	buf_release(&json);
-	return r < 0 ? r : put(print);
-}
-
-static int print_yaml(struct print *print, const struct kinf_object *object)
-{
-	struct buf yaml = BUF_INIT;
-	int r = yaml_write(BYTES(object->body, object->body_size), &yaml);
-
-	if (r == 0 && !print->single) {
+	else
 		buf_str(&print->text, print->count ? "- " : "\n- ");
-		put_indented(&print->text, buf_bytes(&yaml), 2);
-	} else if (r == 0) {
-		buf_bytes_put(&print->text, buf_bytes(&yaml));
-	}
-	buf_release(&yaml);
-	return r < 0 ? r : put(print);
+	print_indented(&print->text, buf_bytes(&text), json ? 2 * JSON_INDENT : 2);
+	return 0;
 }
 
-/* kubectl's List: sorted keys, metadata last. A JSON string is a YAML one too. */
-static void end_list(struct print *print, const char *rv, const char *token)
+/* Ends a List as kubectl does: keys in order, metadata last. A JSON string is valid YAML also. */
+static void print_list_end(struct print *print, const char *rv, const char *token)
 {
 	bool yaml = print->format == PRINT_YAML;
 	struct buf *out = &print->text;
@@ -232,7 +205,8 @@ static void end_list(struct print *print, const char *rv, const char *token)
 	buf_str(out, yaml ? "\n" : "\n    }\n}\n");
 }
 
-/* ---- all of them ---- */
+/* ---- objects
+ * -------------------------------------------------------------------------------------- */
 
 int print_object(struct print *print, const struct kinf_object *object)
 {
@@ -245,19 +219,15 @@ int print_object(struct print *print, const struct kinf_object *object)
 		r = print_row(print, object);
 		break;
 	case PRINT_JSON:
-		r = print_json(print, object);
-		break;
 	case PRINT_YAML:
-		r = print_yaml(print, object);
+		r = print_document(print, object);
 		break;
 	case PRINT_NAME:
 		buf_printf(&print->text, "%s/%.*s\n", print->singular,
 			BYTES_ARG(print_name(object)));
-		r = put(print);
 		break;
 	case PRINT_CUSTOM_COLUMNS:
 		r = columns_row(print->columns, body, &print->table, &print->text);
-		r = r < 0 ? r : put(print);
 		break;
 	case PRINT_JSONPATH:
 		r = template_object(print->template, body);
@@ -266,7 +236,7 @@ int print_object(struct print *print, const struct kinf_object *object)
 		break;
 	}
 	print->count++;
-	return r;
+	return r < 0 ? r : print_write(&print->text);
 }
 
 int print_end(struct print *print, const char *rv, const char *token)
@@ -277,7 +247,7 @@ int print_end(struct print *print, const char *rv, const char *token)
 	case PRINT_JSON:
 	case PRINT_YAML:
 		if (!print->single)
-			end_list(print, rv, token);
+			print_list_end(print, rv, token);
 		break;
 	case PRINT_COUNT:
 		buf_printf(&print->text, "%llu\n", (unsigned long long)print->count);
@@ -294,9 +264,7 @@ int print_end(struct print *print, const char *rv, const char *token)
 		break;
 	}
 	if (r == 0)
-		r = put(print);
-	if (r == 0)
-		r = print_flush();
+		r = print_text(&print->text);
 	if (r == 0 && token && print->format != PRINT_JSON && print->format != PRINT_YAML)
 		(void)fprintf(stderr, "more objects: --continue %s\n", token);
 	return r;

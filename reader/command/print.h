@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects on stdout in the forms that -o names. Lists are streamed: a JSON or YAML List is opened,
- * filled and closed, a table's columns are measured over its first rows (table.h).
+ * Prints objects to stdout in the formats of -o. A list is streamed: a JSON or YAML List is opened,
+ * filled and closed; a table measures its columns over the first rows (table.h).
  *
- *	print_choose(&p, "json"); print_begin(&p, single, status);
+ *	print_choose(&p, "json"); print_begin(&p, single, &info);
  *	print_object(&p, &object)...; print_end(&p, rv, token); print_release(&p);
  */
 #ifndef READER_COMMAND_PRINT_H
@@ -31,7 +31,7 @@ enum print_format {
 	PRINT_FORMAT_MAX
 };
 
-/* An object's cells in a table: NAMESPACE (of namespaced kinds), NAME, AGE. */
+/* The cells of an object in a table: NAMESPACE (only for namespaced kinds), NAME, AGE. */
 #define PRINT_COLUMNS 3
 struct print_cells {
 	char namespace_[64];
@@ -42,7 +42,7 @@ void print_cells(const struct kinf_object *object, struct print_cells *ret_cells
 
 struct print {
 	enum print_format format;
-	bool single;     /* one named object: JSON and YAML without the List around it */
+	bool single;     /* JSON and YAML print one object without a List around it */
 	bool namespaced; /* the table has a NAMESPACE column */
 	char singular[256]; /* "pod", "deployment.apps": for -o name */
 	uint64_t count;
@@ -52,25 +52,28 @@ struct print {
 	struct template *template;
 };
 
-/* What -o says (NULL: table). 0 or ERR_SYNTAX; the sentence lists what there is. Print_release
- * it. */
+/* Chooses the format that TEXT, the argument of -o, names (NULL: table). Returns 0 or ERR_SYNTAX.
+ * The caller calls print_release() in any case. */
 int print_choose(struct print *print, const char *text);
 
-/* "pod", "deployment.apps": what stands before the slash in -o name. */
-void print_singular(const struct kinf_feed_info *status, char *ret_singular, size_t size);
-/* The part of a key behind the slash, if there is one. */
+/* Writes what stands before the slash in -o name: "pod", "deployment.apps". */
+void print_singular(const struct kinf_feed_info *info, char *ret_singular, size_t size);
+/* Returns the name part of an object's key. */
 struct bytes print_name(const struct kinf_object *object);
 
-/* STATUS: of the feed that is printed: what a name looks like. */
-int print_begin(struct print *print, bool single, const struct kinf_feed_info *status);
+/* Begins the output for objects of a feed like INFO. */
+int print_begin(struct print *print, bool single, const struct kinf_feed_info *info);
 int print_object(struct print *print, const struct kinf_object *object);
-/* RV and TOKEN ("" and NULL when there is none) go into the List's metadata. */
+/* Ends and flushes the output. RV and TOKEN ("" and NULL if there is none) go into the List's
+ * metadata. */
 int print_end(struct print *print, const char *rv, const char *token);
 void print_release(struct print *print);
 
-/* Writes OUT to stdout and empties it: a complete result. */
-int print_text(struct buf *out);
-/* Flushes stdout: -EPIPE, -ENOSPC and the like. */
+/* Writes OUT to stdout and empties it. */
+int print_write(struct buf *out);
+/* Flushes stdout. Returns 0, or -EPIPE, -ENOSPC and the like, also of earlier writes. */
 int print_flush(void);
+/* Does both, for a complete result. */
+int print_text(struct buf *out);
 
 #endif

@@ -93,7 +93,8 @@ static bool turn(struct run *run)
 	return !run->stopping || children_any_running(&run->children);
 }
 
-/* Why there is nothing to supervise: two of us on one store, or a daemon that somebody else started. */
+/* Why there is nothing to supervise: two of us on one store, or a daemon that somebody else
+ * started. */
 static int in_use(const char *store, const char *program)
 {
 	CLEANUP(home_close) struct home *home = NULL;
@@ -103,10 +104,11 @@ static int in_use(const char *store, const char *program)
 	if (r < 0)
 		return r;
 	if (!home_role_holder(home, role))
-		return err_say(ERR_LOCKED, "%s can't run on store '%s' (its message is above)", program,
-			home_path(home));
+		return err_say(ERR_LOCKED, "%s can't run on store '%s' (its message is above)",
+			program, home_path(home));
 	return err_say(ERR_LOCKED,
-		"store '%s' is in use: %s runs there as process %d; stop that, or name another store "
+		"store '%s' is in use: %s runs there as process %d; stop that, or name another "
+		"store "
 		"with --store",
 		home_path(home), program, home_role_holder(home, role));
 }
@@ -170,7 +172,8 @@ int command_run(int argc, char **argv)
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf run", "",
-		"Runs kinf-reflector and kinf-processor in the foreground and starts them again when "
+		"Runs kinf-reflector and kinf-processor in the foreground and starts them again "
+		"when "
 		"they die. SIGHUP rereads the configuration, SIGTERM ends all within 5 seconds.",
 		groups, ARRAY_SIZE(groups), false};
 	AUTO_FREE char **arguments = copy_arguments(argc, argv);
@@ -184,7 +187,8 @@ int command_run(int argc, char **argv)
 		return command_usage(&options, r);
 	r = config_load(&flags, &run.config);
 	if (r == 0 && !run.config->n_feeds)
-		r = err_say(ERR_CONFIG, "no feeds: name one with --watch (kinf run --watch pods) or "
+		r = err_say(ERR_CONFIG,
+			"no feeds: name one with --watch (kinf run --watch pods) or "
 			"in kinf.yaml under 'feeds'");
 	if (r < 0) {
 		config_free(&run.config);

@@ -51,9 +51,9 @@ struct status {
 	char error[600]; /* the first thing that is wrong with the store; "" if nothing is */
 	struct status_process processes[STATUS_PROCESSES];
 	struct kinf_feed_info *feeds;
-	size_t n_feeds;
+	size_t n_feeds, feeds_room;
 	struct status_reader *readers;
-	size_t n_readers;
+	size_t n_readers, readers_room;
 };
 
 /* Collects the status. On an error STATUS holds what could be found out all the same, and the

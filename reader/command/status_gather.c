@@ -8,6 +8,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
@@ -132,13 +133,11 @@ static int status_find_reader(struct status *status, int32_t pid, struct status_
 			*ret_reader = &status->readers[i];
 			return 0;
 		}
-	struct status_reader *readers =
-		reallocarray(status->readers, status->n_readers + 1, sizeof(*readers));
-	if (!readers)
-		return err_set(-ENOMEM, "growing the list of readers");
-	status->readers = readers;
-	struct status_reader *reader = &readers[status->n_readers++];
-	*reader = (struct status_reader){.pid = pid};
+	int r = ARRAY_ADD(status->readers, status->n_readers, status->readers_room,
+		((struct status_reader){.pid = pid}), "the list of readers");
+	if (r < 0)
+		return r;
+	struct status_reader *reader = &status->readers[status->n_readers - 1];
 	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
@@ -188,14 +187,9 @@ static int status_gather_database(struct env *env, struct status *status,
 static int status_add_feed(void *arg, const struct kinf_feed_info *feed)
 {
 	struct status *status = arg;
-	struct kinf_feed_info *feeds =
-		reallocarray(status->feeds, status->n_feeds + 1, sizeof(*feeds));
 
-	if (!feeds)
-		return err_set(-ENOMEM, "growing the list of feeds");
-	status->feeds = feeds;
-	feeds[status->n_feeds++] = *feed;
-	return 0;
+	return ARRAY_ADD(
+		status->feeds, status->n_feeds, status->feeds_room, *feed, "the list of feeds");
 }
 
 static int status_compare_feeds(const void *a, const void *b)

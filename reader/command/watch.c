@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf watch FEED: a follower's walk (store/read/follow.h), filtered, one line an event.
+ * kinf watch FEED: the items of a follower (store/read/follow.h), filtered and printed, one line
+ * each.
  *
- * The cursor says what was printed and no more: it is written from SYNC on, behind a flush, when
- * there is nothing to do or enough has been done since. A position that moved without a line is
- * written now and then, so that the journal need not keep history for us.
+ * The watch group: watch.c follows the feed and keeps the cursor, watch_print.c formats an event.
+ *
+ * A cursor never covers a line that the consumer has not got: it is written only after SYNC, and
+ * only after the output was flushed. It is written when nothing is happening, or when enough was
+ * printed since the last time. A position that moved without a line (all filtered out) is also
+ * written now and then, so that the journal need not keep history for this watch.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,15 +26,15 @@
 #include "reader/handle.h"
 #include "store/read/follow.h"
 
-#define WAIT_MS        200 /* signals are looked for this often while nothing happens */
-#define LOOK_EVERY     64
+#define WAIT_MS        200 /* between two checks for signals while nothing happens */
+#define SIGNALS_EVERY  64  /* items between two checks for signals */
 #define FLUSH_BYTES    (64 << 10)
-#define SAVE_ITEMS     1000
-#define SAVE_NS        (50 * UINT64_C(1000000))   /* after a line */
-#define SAVE_BUSY_NS   (1000 * UINT64_C(1000000)) /* after a line, while more are coming */
-#define FEEDS_NS       (1000 * UINT64_C(1000000)) /* feeds may come behind the name */
-#define SAVE_SILENT_NS (5000 * UINT64_C(1000000)) /* the position alone has moved */
-#define SAVE_AGAIN_NS  (60000 * UINT64_C(1000000)) /* not even that: an old cursor expires */
+#define SAVE_ITEMS     1000 /* the cursor is written after so many lines, or: */
+#define SAVE_NS        (50 * UINT64_C(1000000))    /* after a line, when nothing follows */
+#define SAVE_BUSY_NS   (1000 * UINT64_C(1000000))  /* after a line, while more lines follow */
+#define SAVE_SILENT_NS (5000 * UINT64_C(1000000))  /* when only the position has moved */
+#define SAVE_AGAIN_NS  (60000 * UINT64_C(1000000)) /* when nothing has: an old cursor expires */
+#define FEEDS_NS       (1000 * UINT64_C(1000000))  /* between two checks for more feeds */
 
 struct watch_args {
 	struct query_args query;
@@ -39,19 +43,17 @@ struct watch_args {
 	bool old, no_initial, types;
 };
 
+#define AT(field) offsetof(struct watch_args, field)
+
 static const struct option_spec watch_options[] = {
-	{'o', "output", OPTION_TEXT, offsetof(struct watch_args, output), "FORMAT",
-		"table, name or json"},
-	{0, "output-watch-events", OPTION_FLAG, offsetof(struct watch_args, types), NULL,
-		"table and name: print the type of each event too"},
-	{0, "no-initial", OPTION_FLAG, offsetof(struct watch_args, no_initial), NULL,
-		"begin with the changes from now on"},
-	{0, "old", OPTION_FLAG, offsetof(struct watch_args, old), NULL,
-		"json: print the state before a change too"},
-	{0, "cursor", OPTION_TEXT, offsetof(struct watch_args, cursor), "NAME",
-		"go on after what a watch with this cursor printed last"},
-	{0, "count", OPTION_NUMBER, offsetof(struct watch_args, count), "N",
-		"end after N objects were printed"},
+	{'o', "output", OPTION_TEXT, AT(output), "FORMAT", "table, name or json"},
+	{0, "output-watch-events", OPTION_FLAG, AT(types), NULL,
+		"table and name: print the type of each event also"},
+	{0, "no-initial", OPTION_FLAG, AT(no_initial), NULL, "begin with the changes from now on"},
+	{0, "old", OPTION_FLAG, AT(old), NULL, "json: print the state before a change also"},
+	{0, "cursor", OPTION_TEXT, AT(cursor), "NAME",
+		"go on after the last line that a watch with this cursor printed"},
+	{0, "count", OPTION_NUMBER, AT(count), "N", "end after N objects were printed"},
 };
 
 struct watch {
@@ -63,33 +65,27 @@ struct watch {
 	struct watch_print print;
 	struct outlet out;
 	bool described;      /* PRINT knows what the feed looks like */
-	bool waiting_told;   /* that there is nothing to read yet */
+	bool waiting_noted;  /* a note said that there is nothing to read yet */
 	struct follow *follow;
-	uint32_t *feeds;     /* of FOLLOW, */
-	uint8_t journal[16]; /* and the journal they are of */
+	uint32_t *feeds;     /* the ids that FOLLOW follows */
 	size_t n_feeds;
-	uint64_t feeds_ns;   /* when they were looked up */
+	uint8_t journal[16]; /* the uuid of the journal that these ids belong to */
+	uint64_t feeds_ns;   /* when they were read */
 	uint64_t printed;    /* objects, ever */
 	unsigned turns;      /* of the loop */
-	/* Since the cursor was written. */
+	/* Since the cursor was written: */
 	struct follow_position *saved;
 	size_t n_saved;
-	uint64_t saved_ns, written_ns; /* looked whether the cursor is to be written, did so */
+	uint64_t saved_ns;   /* last decision whether to write it */
+	uint64_t written_ns; /* last write */
 	uint64_t items;
 };
 
-/* ---- the feeds behind the name ---- */
+/* ---- the feeds that the name stands for
+ * ----------------------------------------------------------- */
 
-static int take_status(void *arg, const struct kinf_feed_info *status)
-{
-	struct watch *w = arg;
-
-	watch_print_begin(&w->print, status);
-	w->described = true;
-	return END;
-}
-
-static bool can_hold(const struct watch *w, const struct snapshot_feed *feed)
+/* Returns whether FEED can hold objects of the namespace that is asked for. */
+static bool watch_matches(const struct watch *w, const struct snapshot_feed *feed)
 {
 	const char *only = feed->definition.namespace_;
 	const char *wanted = w->filter.query.namespace_;
@@ -97,17 +93,19 @@ static bool can_hold(const struct watch *w, const struct snapshot_feed *feed)
 	return !*only || !wanted || strcmp(only, wanted) == 0;
 }
 
-/* Of one snapshot: ids, indexes, how a name looks. */
-static int look_up_in(struct watch *w, struct kinf_snapshot *snapshot)
+/* Reads ids and indexes of the feeds from one snapshot; the first time also what a name looks
+ * like. */
+static int watch_read_feeds(struct watch *w, struct kinf_snapshot *snapshot)
 {
 	AUTO_FREE struct snapshot_feed *feeds = NULL;
+	struct kinf_feed_info info;
 	size_t n, kept = 0;
 	int r = snapshot_feeds(snapshot->snapshot, w->feed, &feeds, &n);
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n; i++)
-		if (can_hold(w, &feeds[i]))
+		if (watch_matches(w, &feeds[i]))
 			feeds[kept++] = feeds[i];
 	r = filter_learn(&w->filter, snapshot->snapshot, feeds, kept);
 	if (r != 0)
@@ -116,47 +114,42 @@ static int look_up_in(struct watch *w, struct kinf_snapshot *snapshot)
 	w->n_feeds = 0;
 	w->feeds = calloc(kept + 1, sizeof(*w->feeds));
 	if (!w->feeds)
-		return err_set(-ENOMEM, "watch");
+		return err_set(-ENOMEM, "allocating the ids of the feeds");
 	for (size_t i = 0; i < kept; i++)
 		w->feeds[w->n_feeds++] = feeds[i].definition.id;
 	memcpy(w->journal, snapshot_uuid(snapshot->snapshot), sizeof(w->journal));
 	w->feeds_ns = proc_monotonic_ns();
 	if (w->described)
 		return 0;
-	(void)command_note_state(snapshot, w->feed, 0); /* a courtesy */
-	r = kinf_feed_status(snapshot, w->feed, take_status, w);
-	return r < 0 ? r : 0;
+	err_ignore(command_note_state(snapshot, w->feed, 0), "following reports what is wrong");
+	r = command_first_feed(snapshot, w->feed, &info);
+	if (r < 0)
+		return r;
+	watch_print_begin(&w->print, &info);
+	w->described = true;
+	return 0;
 }
 
-/* 0; AGAIN: there is nothing to follow yet. */
-static int look_up(struct watch *w)
+/* Returns 0; AGAIN: there is nothing to follow yet. */
+static int watch_find_feeds(struct watch *w)
 {
-	struct kinf_snapshot *snapshot = NULL;
+	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
 	int r = kinf_snapshot_open(w->kinf, &snapshot);
 
 	if (r == 0)
-		r = look_up_in(w, snapshot);
-	kinf_snapshot_close(&snapshot);
-	if (r == AGAIN && !w->waiting_told) {
+		r = watch_read_feeds(w, snapshot);
+	if (r == AGAIN && !w->waiting_noted) {
 		(void)fprintf(stderr, "note: %s: nothing to read yet, waiting\n", w->feed);
-		w->waiting_told = true;
+		w->waiting_noted = true;
 	}
 	return r;
 }
 
-static bool is_followed(const struct watch *w, uint32_t feed)
+/* Returns GONE if the name stands for a listed feed that is not followed: the configuration may add
+ * a namespace to a name. The follower itself reports a feed that goes away. */
+static int watch_check_feeds(struct watch *w)
 {
-	for (size_t i = 0; i < w->n_feeds; i++)
-		if (w->feeds[i] == feed)
-			return true;
-	return false;
-}
-
-/* The configuration may give a name another namespace while we run. GONE: there is a listed feed
- * that is not followed. One that goes is the follower's to tell. */
-static int feeds_are_all(struct watch *w)
-{
-	struct kinf_snapshot *snapshot = NULL;
+	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
 	const struct feed_set *set;
 	uint64_t now = proc_monotonic_ns();
 
@@ -166,40 +159,29 @@ static int feeds_are_all(struct watch *w)
 	int r = kinf_snapshot_open(w->kinf, &snapshot);
 	if (r == 0)
 		r = feed_set_get(snapshot, w->feed, &set);
-	for (size_t i = 0; r == 0 && i < set->n; i++)
-		if (set->feeds[i].visible && can_hold(w, &set->feeds[i]) &&
-			!is_followed(w, set->feeds[i].definition.id))
-			r = GONE;
-	kinf_snapshot_close(&snapshot);
-	return r == GONE ? GONE : 0; /* what else went wrong, following meets too */
-}
+	err_ignore(r, "following meets the same failure and reports it");
+	for (size_t i = 0; r == 0 && i < set->n; i++) {
+		bool followed = !set->feeds[i].visible || !watch_matches(w, &set->feeds[i]);
 
-/* ---- the cursor ---- */
-
-static void note_saved(struct watch *w)
-{
-	const struct follow_position *positions;
-	size_t n = follow_positions(w->follow, &positions);
-
-	if (w->n_saved != n) {
-		free(w->saved);
-		w->saved = calloc(n + 1, sizeof(*w->saved));
-		w->n_saved = w->saved ? n : 0; /* without memory: written once more than needed */
+		for (size_t k = 0; k < w->n_feeds; k++)
+			followed |= w->feeds[k] == set->feeds[i].definition.id;
+		if (!followed)
+			return GONE;
 	}
-	if (w->n_saved)
-		memcpy(w->saved, positions, n * sizeof(*positions));
+	return 0;
 }
 
-static bool has_moved(struct watch *w)
-{
-	const struct follow_position *positions;
-	size_t n = follow_positions(w->follow, &positions);
+/* ---- the cursor
+ * ----------------------------------------------------------------------------------- */
 
+static bool watch_has_moved(
+	const struct watch *w, const struct follow_position *positions, size_t n)
+{
 	return n != w->n_saved || (n && memcmp(positions, w->saved, n * sizeof(*positions)) != 0);
 }
 
-/* Everything handed out is printed first. */
-static int save(struct watch *w)
+/* Flushes the output, then writes the cursor. */
+static int watch_save(struct watch *w)
 {
 	const struct follow_position *positions;
 	int r = watch_print_settle(&w->print, &w->out.text);
@@ -208,36 +190,43 @@ static int save(struct watch *w)
 		r = outlet_flush(&w->out);
 	w->items = 0;
 	w->saved_ns = proc_monotonic_ns();
-	if (r < 0 || !w->args.cursor || !follow_synced(w->follow) ||
-		(!has_moved(w) && w->saved_ns - w->written_ns < SAVE_AGAIN_NS))
+	if (r < 0 || !w->args.cursor || !follow_synced(w->follow))
 		return r;
 	size_t n = follow_positions(w->follow, &positions);
+	if (!watch_has_moved(w, positions, n) && w->saved_ns - w->written_ns < SAVE_AGAIN_NS)
+		return 0;
 	r = cursor_save(store_home(w->store), w->args.cursor, follow_uuid(w->follow), positions, n);
-	if (r == 0) {
-		note_saved(w);
-		w->written_ns = w->saved_ns;
+	if (r < 0)
+		return r;
+	w->written_ns = w->saved_ns;
+	if (w->n_saved != n) {
+		free(w->saved);
+		w->saved = calloc(n + 1, sizeof(*w->saved));
+		w->n_saved = w->saved ? n : 0; /* without memory the cursor is written more often */
 	}
-	return r;
+	if (w->n_saved)
+		memcpy(w->saved, positions, n * sizeof(*positions));
+	return 0;
 }
 
-/* After an item, or when there is none (IDLE). */
-static int save_when_due(struct watch *w, bool idle)
+/* Called after an item, or (IDLE) when there is none. */
+static int watch_save_if_due(struct watch *w, bool idle)
 {
 	uint64_t since = proc_monotonic_ns() - w->saved_ns;
-	bool due = w->items ? idle ? since >= SAVE_NS : since >= SAVE_BUSY_NS
-			    : since >= SAVE_SILENT_NS;
+	uint64_t limit = !w->items ? SAVE_SILENT_NS : idle ? SAVE_NS : SAVE_BUSY_NS;
 
-	if (due || w->items >= SAVE_ITEMS)
-		return save(w);
+	if (since >= limit || w->items >= SAVE_ITEMS)
+		return watch_save(w);
 	if (!idle && w->out.text.size < FLUSH_BYTES)
 		return 0;
 	int r = idle ? watch_print_settle(&w->print, &w->out.text) : 0;
 	return r < 0 ? r : outlet_flush(&w->out);
 }
 
-/* ---- items ---- */
+/* ---- items
+ * ---------------------------------------------------------------------------------------- */
 
-static int print_event(struct watch *w, const struct watch_event *event)
+static int watch_event(struct watch *w, const struct watch_event *event)
 {
 	w->items++;
 	if (event->object)
@@ -245,51 +234,44 @@ static int print_event(struct watch *w, const struct watch_event *event)
 	return watch_print(&w->print, event, &w->out.text);
 }
 
-static int print_initial(struct watch *w, const struct follow_item *item)
+static int watch_initial(struct watch *w, const struct follow_item *item)
 {
 	int r = filter_takes(&w->filter, &item->record);
 
 	if (r != FOUND)
 		return r < 0 ? r : 0;
-	return print_event(w, &(struct watch_event){
+	return watch_event(w, &(struct watch_event){
 		.type = "ADDED", .event = item->seq, .initial = true, .object = &item->record});
 }
 
-/* What a change is to somebody who sees only what the filter takes: WAS and IS say whether it took
- * the state before and takes the one after. */
-static int print_change(struct watch *w, const struct follow_item *item, bool was, bool is)
+/* Prints a change as a consumer sees it who knows only objects that pass the filter: WAS and IS say
+ * whether the state before and the state after pass. */
+static int watch_change(struct watch *w, const struct follow_item *item)
 {
 	bool deleted = item->record.type == RECORD_DELETED;
-	struct watch_event event = {
-		.type = !was ? "ADDED" : is ? "MODIFIED" : "DELETED",
-		.event = item->seq,
-		.object = &item->record,
-		.old = was && w->args.old ? &item->old : NULL,
-		.final_state_unknown = (item->record.flags & RECORD_FINAL_STATE_UNKNOWN) != 0,
-	};
-
-	if (!was && !is)
-		return 0;
-	/* Out of the filter, or deleted unseen: the last state that is known to it. */
-	if (!is && (!deleted || !item->record.body.size))
-		event.object = &item->old;
-	return print_event(w, &event);
-}
-
-static int take_change(struct watch *w, const struct follow_item *item)
-{
 	int was = item->old.seq ? filter_takes(&w->filter, &item->old) : NOT_FOUND;
-	int is = item->record.type == RECORD_DELETED
-		? NOT_FOUND
-		: filter_takes(&w->filter, &item->record);
+	int is = deleted ? NOT_FOUND : filter_takes(&w->filter, &item->record);
 
 	if (was < 0 || is < 0)
 		return was < 0 ? was : is;
-	return print_change(w, item, was == FOUND, is == FOUND);
+	if (was != FOUND && is != FOUND)
+		return 0;
+	struct watch_event event = {
+		.type = was != FOUND ? "ADDED" : is == FOUND ? "MODIFIED" : "DELETED",
+		.event = item->seq,
+		.object = &item->record,
+		.old = was == FOUND && w->args.old ? &item->old : NULL,
+		.final_state_unknown = (item->record.flags & RECORD_FINAL_STATE_UNKNOWN) != 0,
+	};
+	/* An object that left the filter, or whose last state is unknown, is shown as it was
+	 * before. */
+	if (is != FOUND && (!deleted || !item->record.body.size))
+		event.object = &item->old;
+	return watch_event(w, &event);
 }
 
-/* Its event number is that of the last change the initial state holds. */
-static int print_sync(struct watch *w)
+/* The event number of SYNC is that of the last change in the initial state. */
+static int watch_sync(struct watch *w)
 {
 	const struct follow_position *positions;
 	size_t n = follow_positions(w->follow, &positions);
@@ -298,65 +280,65 @@ static int print_sync(struct watch *w)
 	for (size_t i = 0; i < n; i++)
 		if (positions[i].seq > event.event)
 			event.event = positions[i].seq;
-	return print_event(w, &event);
+	return watch_event(w, &event);
 }
 
-/* 0, LAPPED, or an error. */
-static int take_item(struct watch *w, const struct follow_item *item)
+/* Returns 0, LAPPED, or an error. */
+static int watch_item(struct watch *w, const struct follow_item *item)
 {
 	switch (item->kind) {
 	case FOLLOW_INITIAL:
-		return print_initial(w, item);
+		return watch_initial(w, item);
 	case FOLLOW_CHANGE:
-		return take_change(w, item);
+		return watch_change(w, item);
 	case FOLLOW_SYNC:
-		return print_sync(w);
+		return watch_sync(w);
 	default:
 		return LAPPED;
 	}
 }
 
-/* ---- following ---- */
+/* ---- following
+ * ------------------------------------------------------------------------------------ */
 
-/* Looking for signals costs a system call: not at every item. */
-static bool is_over(struct watch *w, bool idle)
+/* Checks for signals, which costs a system call, only when idle or every SIGNALS_EVERY items. */
+static bool watch_is_over(struct watch *w, bool idle)
 {
 	if (w->args.count && w->printed >= w->args.count)
 		return true;
-	return idle || w->turns++ % LOOK_EVERY == 0 ? outlet_ended(&w->out) : w->out.ended;
+	return idle || w->turns++ % SIGNALS_EVERY == 0 ? outlet_ended(&w->out) : w->out.ended;
 }
 
-/* END: told to, or all is printed; GONE, LAPPED: with a new follower, from the start; errors. */
-static int follow_on(struct watch *w)
+/* Returns END: a signal came, or everything is printed; GONE, LAPPED: start again with a new
+ * follower; errors. */
+static int watch_follow(struct watch *w)
 {
 	struct follow_item item;
 	bool idle = false;
 
-	while (!is_over(w, idle)) {
+	while (!watch_is_over(w, idle)) {
 		int r = follow_next(w->follow, &item);
 
 		idle = r == AGAIN;
 		if (r == FOUND)
-			r = take_item(w, &item);
+			r = watch_item(w, &item);
 		else if (!idle)
 			return r;
 		if (r == 0 || idle)
-			r = save_when_due(w, idle);
+			r = watch_save_if_due(w, idle);
+		if (r == 0 && idle)
+			r = watch_check_feeds(w);
 		if (r != 0)
 			return r;
-		if (!idle)
-			continue;
-		r = feeds_are_all(w);
-		if (r != 0)
-			return r;
-		(void)follow_wait(w->follow, WAIT_MS); /* 0 and AGAIN both mean: look again */
+		if (idle)
+			(void)follow_wait(w->follow, WAIT_MS);
 	}
-	int r = save(w);
+	int r = watch_save(w);
 	return r < 0 ? r : END;
 }
 
-/* Does the cursor go on where these feeds are? One that is of others has missed or lost some. */
-static bool is_of_feeds(const struct watch *w, const struct cursor_file *cursor)
+/* Returns whether the cursor is of exactly these feeds; another one has missed or lost some. */
+static bool watch_owns_cursor(const struct watch *w, const struct cursor_file *cursor)
 {
 	size_t found = 0;
 
@@ -366,9 +348,9 @@ static bool is_of_feeds(const struct watch *w, const struct cursor_file *cursor)
 	return found == w->n_feeds && cursor->n == w->n_feeds;
 }
 
-/* Makes the follower; after a lapse one that begins with all objects. LAPPED when the cursor's
- * feeds are not these. */
-static int begin(struct watch *w, bool lapsed)
+/* Makes the follower; after a lapse, one that begins with all objects. Returns LAPPED if the cursor
+ * is of other feeds. */
+static int watch_begin(struct watch *w, bool lapsed)
 {
 	CLEANUP(cursor_release) struct cursor_file cursor = {.n = 0};
 	struct follow_options options = {
@@ -379,7 +361,7 @@ static int begin(struct watch *w, bool lapsed)
 
 		if (r < 0)
 			return r;
-		if (r == FOUND && !is_of_feeds(w, &cursor))
+		if (r == FOUND && !watch_owns_cursor(w, &cursor))
 			return LAPPED;
 		if (r == FOUND) {
 			options.from = cursor.positions;
@@ -387,44 +369,40 @@ static int begin(struct watch *w, bool lapsed)
 			options.from_uuid = cursor.uuid;
 		}
 	}
+	w->saved_ns = proc_monotonic_ns();
 	return follow_new(w->store, w->feeds, w->n_feeds, &options, &w->follow);
 }
 
-/* A new initial state follows: said once, and whole, also when only one of several feeds made it
- * necessary, so that "what is not in it is gone" holds for all of them. */
-static int begin_again(struct watch *w)
-{
-	follow_free(&w->follow);
-	if (w->print.format != WATCH_JSON)
-		(void)fprintf(stderr, "note: %s: the history needed is not kept any more; a new "
-			"initial state follows\n", w->feed);
-	return print_event(w, &(struct watch_event){.type = "LAPPED"});
-}
-
+/* After a lapse of one feed all feeds of the name are given again, and LAPPED is printed once: so
+ * "an object that is not repeated does not exist" holds for the whole output. */
 static int watch_loop(struct watch *w)
 {
 	bool lapsed = false;
 
 	while (!outlet_ended(&w->out)) {
-		int r = look_up(w);
+		int r = watch_find_feeds(w);
 
 		if (r == AGAIN) {
 			struct timespec pause = {.tv_nsec = WAIT_MS / 4 * 1000000L};
-			(void)nanosleep(&pause, NULL); /* woken early: looks early */
+			(void)nanosleep(&pause, NULL); /* a signal ends it early */
 			continue;
 		}
 		if (r == 0)
 			r = failpoint_pass(FAILPOINT_WATCH_FEEDS);
 		if (r == 0)
-			r = begin(w, lapsed);
-		if (r == 0) {
-			w->saved_ns = proc_monotonic_ns();
-			r = follow_on(w);
-		}
+			r = watch_begin(w, lapsed);
+		if (r == 0)
+			r = watch_follow(w);
 		if (r != GONE && r != LAPPED)
 			return r;
 		lapsed = true;
-		r = begin_again(w);
+		follow_free(&w->follow);
+		if (w->print.format != WATCH_JSON)
+			(void)fprintf(stderr,
+				"note: %s: the store no longer keeps the history that is "
+				"needed here; a new initial state follows\n",
+				w->feed);
+		r = watch_event(w, &(struct watch_event){.type = "LAPPED"});
 		if (r < 0)
 			return r;
 	}
@@ -441,9 +419,10 @@ static int watch_run(struct watch *w, const struct config_flags *flags)
 		r = watch_loop(w);
 	if (r == END)
 		return PROC_OK;
-	if (r == -EPIPE || r == -EINTR) /* nobody reads any more: nothing to say */
+	if (r == -EPIPE || r == -EINTR) /* the consumer is gone: nothing to say */
 		return PROC_FAILED;
-	return command_fail(r);
+	(void)kinf_result(w->kinf, r);
+	return command_fail_feed(w->kinf, w->feed, r);
 }
 
 static void watch_release(struct watch *w)
@@ -470,18 +449,21 @@ int command_watch(int argc, char **argv)
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf watch", "FEED",
-		"Prints the objects there are, then every change as it comes. With -o json one "
-		"object a line; SYNC marks the end of the initial state, LAPPED a new one.",
+		"Prints the objects that exist, then every change. With -o json one object a line; "
+		"SYNC marks "
+		"the end of the initial state, LAPPED the beginning of a new one.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 
 	if (r == 0 && argc - first != 1)
-		r = options_bad(&options, "one feed is wanted; 'kinf status' lists them");
+		r = options_bad(&options, "write one feed; 'kinf status' lists them");
 	if (r != 0)
 		return command_usage(&options, r);
 	w.feed = argv[first];
 	AUTO_FREE struct kinf_term *terms = calloc(w.args.query.index.n + 1, sizeof(*terms));
-	r = terms ? query_from_args(&w.args.query, w.feed, terms, &query) : -ENOMEM;
+	if (!terms)
+		return command_fail(err_set(-ENOMEM, "allocating the terms of --index"));
+	r = query_from_args(&w.args.query, w.feed, terms, &query);
 	if (r == 0)
 		r = watch_format(w.args.output, &w.print.format);
 	if (r == 0)

@@ -9,26 +9,26 @@
 #include "reader/command/print.h"
 #include "reader/handle.h"
 
-static const char *const format_names[WATCH_FORMAT_MAX] = {"table", "name", "json"};
-/* The first is as wide as the widest of the types, MODIFIED, which may come long after the
+static const char *const watch_formats[WATCH_FORMAT_MAX] = {"table", "name", "json"};
+/* The first heading is as wide as the widest type, MODIFIED, which may come long after the
  * heading. */
-static const char *const heads[] = {"EVENT   ", "NAMESPACE", "NAME", "AGE"};
+static const char *const watch_heads[] = {"EVENT   ", "NAMESPACE", "NAME", "AGE"};
 
 int watch_format(const char *text, enum watch_format *ret_format)
 {
 	*ret_format = WATCH_TABLE;
 	if (!text)
-		return FOUND;
+		return 0;
 	for (int i = 0; i < WATCH_FORMAT_MAX; i++)
-		if (strcmp(text, format_names[i]) == 0) {
+		if (strcmp(text, watch_formats[i]) == 0) {
 			*ret_format = (enum watch_format)i;
-			return FOUND;
+			return 0;
 		}
 	return err_say(ERR_SYNTAX, "output '%s': allowed are table, name, json", text);
 }
 
-/* The columns that are shown, out of all of them. */
-static size_t columns(const struct watch_print *print, const char *const all[4],
+/* Copies the columns that are shown. Returns their number. */
+static size_t watch_columns(const struct watch_print *print, const char *const all[4],
 	const char *shown[4])
 {
 	size_t n = 0;
@@ -42,11 +42,11 @@ static size_t columns(const struct watch_print *print, const char *const all[4],
 	return n;
 }
 
-void watch_print_begin(struct watch_print *print, const struct kinf_feed_info *status)
+void watch_print_begin(struct watch_print *print, const struct kinf_feed_info *info)
 {
-	print->namespaced = status->namespaced;
-	print_singular(status, print->singular, sizeof(print->singular));
-	size_t n = columns(print, heads, print->heads);
+	print->namespaced = info->namespaced;
+	print_singular(info, print->singular, sizeof(print->singular));
+	size_t n = watch_columns(print, watch_heads, print->heads);
 	table_init(&print->table, print->heads, n);
 }
 
@@ -55,7 +55,8 @@ void watch_print_release(struct watch_print *print)
 	table_release(&print->table);
 }
 
-static int print_row(struct watch_print *print, const struct watch_event *event, struct buf *out)
+static int watch_print_row(
+	struct watch_print *print, const struct watch_event *event, struct buf *out)
 {
 	struct print_cells cells = {"", "", ""};
 	const char *const all[4] = {event->type, cells.namespace_, cells.name, cells.age};
@@ -67,11 +68,11 @@ static int print_row(struct watch_print *print, const struct watch_event *event,
 		object_from_record(event->object, &object);
 		print_cells(&object, &cells);
 	}
-	(void)columns(print, all, shown);
+	(void)watch_columns(print, all, shown);
 	return table_row(&print->table, shown, out);
 }
 
-static int print_name_line(struct watch_print *print, const struct watch_event *event,
+static int watch_print_name(struct watch_print *print, const struct watch_event *event,
 	struct buf *out)
 {
 	buf_str(out, print->types ? event->type : "");
@@ -86,7 +87,7 @@ static int print_name_line(struct watch_print *print, const struct watch_event *
 	return buf_error(out);
 }
 
-static int print_json(const struct watch_event *event, struct buf *out)
+static int watch_print_json(const struct watch_event *event, struct buf *out)
 {
 	int r = 0;
 
@@ -110,11 +111,11 @@ static int print_json(const struct watch_event *event, struct buf *out)
 int watch_print(struct watch_print *print, const struct watch_event *event, struct buf *out)
 {
 	if (print->format == WATCH_JSON)
-		return print_json(event, out);
+		return watch_print_json(event, out);
 	if (!event->object && !print->types)
 		return 0;
-	return print->format == WATCH_NAME ? print_name_line(print, event, out)
-					   : print_row(print, event, out);
+	return print->format == WATCH_NAME ? watch_print_name(print, event, out)
+					   : watch_print_row(print, event, out);
 }
 
 int watch_print_settle(struct watch_print *print, struct buf *out)

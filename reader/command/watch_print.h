@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One line per event of a watch, into a buf. */
+/* Formats the events of kinf watch, one line each. */
 #ifndef READER_COMMAND_WATCH_PRINT_H
 #define READER_COMMAND_WATCH_PRINT_H
 
@@ -9,7 +9,8 @@
 
 enum watch_format { WATCH_TABLE, WATCH_NAME, WATCH_JSON, WATCH_FORMAT_MAX };
 
-/* FOUND or ERR_SYNTAX. NULL: table. */
+/* Sets *RET_FORMAT to the format that TEXT names, the table if TEXT is NULL. Returns 0 or
+ * ERR_SYNTAX. */
 int watch_format(const char *text, enum watch_format *ret_format);
 
 struct watch_event {
@@ -17,22 +18,23 @@ struct watch_event {
 	uint64_t event;
 	bool initial, final_state_unknown;
 	const struct record *object; /* NULL: an event without one */
-	const struct record *old;    /* NULL: not asked for, or none */
+	const struct record *old;    /* NULL: not asked for, or there is none */
 };
 
 struct watch_print {
 	enum watch_format format;
-	bool types; /* table and name: say the type, and print SYNC and LAPPED too */
+	bool types; /* table and name: print the type, and SYNC and LAPPED also */
 	bool namespaced;
 	char singular[256];
 	const char *heads[4];
 	struct table table;
 };
 
-/* STATUS: of the feed, for what a name looks like. */
-void watch_print_begin(struct watch_print *print, const struct kinf_feed_info *status);
+/* Prepares for the objects of a feed like INFO. */
+void watch_print_begin(struct watch_print *print, const struct kinf_feed_info *info);
+/* Appends EVENT to OUT. */
 int watch_print(struct watch_print *print, const struct watch_event *event, struct buf *out);
-/* Rows held back until their columns were measured. */
+/* Appends the rows that were held back until the widths of their columns were known. */
 int watch_print_settle(struct watch_print *print, struct buf *out);
 void watch_print_release(struct watch_print *print);
 
