@@ -42,7 +42,7 @@ struct config_feed {
 	char **drop;        /* canonical paths */
 	size_t n_drop;
 	struct config_index *indexes;
-	size_t n_indexes;
+	size_t n_indexes, indexes_room;
 	uint32_t page_size;
 	uint64_t resync_ns; /* default of informers; 0: none */
 	bool drop_gone;     /* whenGone: drop: the objects are deleted when the resource is gone */
@@ -84,7 +84,7 @@ struct config {
 	uint64_t cursor_ns; /* a cursor that was not written for this long expires */
 	struct config_policy policy;
 	struct config_feed *feeds;
-	size_t n_feeds;
+	size_t n_feeds, feeds_room;
 	enum log_format log_format;
 	enum log_level log_level;
 };

@@ -2,10 +2,10 @@
 /* Feeds and their indexes: the entries of `feeds` in kinf.yaml, and what every feed must be. */
 #include "common/config/config_internal.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/stats.h"
@@ -160,12 +160,11 @@ int config_new_index(const struct config_place *place, const char *name, struct 
 	for (size_t i = 0; i < feed->n_indexes; i++)
 		if (strcmp(feed->indexes[i].name, name) == 0)
 			return config_refuse(place, "feed '%s' already has an index '%s'", feed->name, name);
-	struct config_index *grown = reallocarray(feed->indexes, feed->n_indexes + 1, sizeof(*grown));
-	if (!grown)
-		return err_set(-ENOMEM, "growing the indexes of a feed");
-	feed->indexes = grown;
-	*ret_index = &grown[feed->n_indexes++];
-	**ret_index = (struct config_index){0};
+	r = ARRAY_ADD(feed->indexes, feed->n_indexes, feed->indexes_room, (struct config_index){0},
+		"the indexes of a feed");
+	if (r < 0)
+		return r;
+	*ret_index = &feed->indexes[feed->n_indexes - 1];
 	return config_copy(&(*ret_index)->name, name);
 }
 
@@ -223,19 +222,15 @@ int config_read_indexes(const struct config_place *place, const struct yaml_node
 
 /* ---- whole feeds ---------------------------------------------------------------------------------- */
 
-struct config_feed *config_new_feed(struct config *config)
+int config_new_feed(struct config *config, struct config_feed **ret_feed)
 {
-	struct config_feed *grown =
-		reallocarray(config->feeds, config->n_feeds + 1, sizeof(*grown));
+	int r = ARRAY_ADD(config->feeds, config->n_feeds, config->feeds_room,
+		(struct config_feed){0}, "the list of configured feeds");
 
-	if (!grown) {
-		(void)err_set(-ENOMEM, "growing the feeds of the configuration");
-		return NULL;
-	}
-	config->feeds = grown;
-	struct config_feed *feed = &grown[config->n_feeds++];
-	*feed = (struct config_feed){0};
-	return config_set_defaults(config_feed_keys, feed) < 0 ? NULL : feed;
+	if (r < 0)
+		return r;
+	*ret_feed = &config->feeds[config->n_feeds - 1];
+	return config_set_defaults(config_feed_keys, *ret_feed);
 }
 
 void config_free_feeds(struct config *config)
@@ -258,7 +253,7 @@ void config_free_feeds(struct config *config)
 	}
 	free(config->feeds);
 	config->feeds = NULL;
-	config->n_feeds = 0;
+	config->n_feeds = config->feeds_room = 0;
 }
 
 /* Refuses the last feed if an earlier one has its name. In the file the name is at its own line if it was
@@ -333,10 +328,11 @@ int config_read_feeds(const struct config_place *place, const struct yaml_node *
 	for (size_t i = 0; r == 0 && i < node->count; i++) {
 		const struct yaml_node *item = &node->items[i];
 		struct config_place here = config_place_item(place, i, item->line);
-		struct config_feed *feed = config_new_feed(config);
+		struct config_feed *feed;
 
-		if (!feed)
-			return -ENOMEM;
+		r = config_new_feed(config, &feed);
+		if (r < 0)
+			return r;
 		feed->line = item->line;
 		r = config_read_map(&here, item, config_feed_keys, feed);
 		if (r == 0 && !feed->resource) {

@@ -129,10 +129,13 @@ static int config_read_options(char *p, struct config_feed *feed)
 static int config_add_watch(struct config *config, const char *text)
 {
 	AUTO_FREE char *copy = strdup(text);
-	struct config_feed *feed = config_new_feed(config);
+	struct config_feed *feed;
 
-	if (!copy || !feed)
+	if (!copy)
 		return err_set(-ENOMEM, "reading --watch");
+	int r = config_new_feed(config, &feed);
+	if (r < 0)
+		return r;
 	if (!*text)
 		return config_refuse(&at_watch, "must not be empty");
 	char *options = strchr(copy, '('), *last = copy + strlen(copy) - 1;
@@ -145,7 +148,7 @@ static int config_add_watch(struct config *config, const char *text)
 	char *name = strchr(copy, ':');
 	if (name)
 		*name++ = '\0';
-	int r = config_set(&at_watch, config_feed_keys, "resource", copy, feed);
+	r = config_set(&at_watch, config_feed_keys, "resource", copy, feed);
 	if (r == 0 && name)
 		r = config_set(&at_watch, config_feed_keys, "name", name, feed);
 	if (r == 0 && options)

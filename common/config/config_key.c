@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/config/units.h"
@@ -90,15 +91,14 @@ int config_copy(char **to, const char *text)
 
 int config_append(char ***list, size_t *n, const char *text)
 {
-	char **grown = reallocarray(*list, *n + 1, sizeof(*grown));
+	size_t room = *n; /* these lists are short, and grow one by one */
+	char *copy = NULL;
 
-	if (!grown)
-		return err_set(-ENOMEM, "growing a list of the configuration");
-	*list = grown;
-	grown[*n] = NULL;
-	int r = config_copy(&grown[*n], text);
+	int r = config_copy(&copy, text);
 	if (r == 0)
-		++*n;
+		r = ARRAY_ADD(*list, *n, room, copy, "a list of the configuration");
+	if (r < 0)
+		free(copy);
 	return r;
 }
 

@@ -169,7 +169,7 @@ int command_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
 
 	if (r != 0)
 		(void)command_fail_kinf(kinf);
-	return r == KINF_AGAIN ? -EAGAIN : r;
+	return r == KINF_AGAIN ? err_say(-EAGAIN, "%s", kinf_error(kinf)) : r;
 }
 
 static int command_keep_first(void *arg, const struct kinf_feed_info *info)

@@ -233,15 +233,14 @@ static int status_gather_snapshot(struct kinf_snapshot *s, struct status *status
 static int status_gather_refused(const struct kinf *kinf, struct status *status)
 {
 	CLEANUP(home_close) struct home *home = NULL;
-	int r = ERR_NO_STORE;
 
 	status_note_error(status, "", kinf_error(kinf));
-	if (kinf->directory)
-		r = home_open(kinf->directory, &(struct home_options){0}, &home);
+	int r = home_open(kinf->directory, &(struct home_options){0}, &home);
 	if (r == 0)
 		status_gather_home(home, status);
 	for (size_t i = 0; r == ERR_NO_STORE && i < STATUS_PROCESSES; i++)
 		status->processes[i].searched = true; /* without a store neither runs */
+	err_ignore(r, "the status reports why the store was refused");
 	return err_say(ERR_NO_STORE, "%s", status->error);
 }
 
