@@ -88,7 +88,7 @@ int filter_learn(struct filter *filter, struct snapshot *snapshot,
 
 int filter_takes(struct filter *filter, const struct record *record)
 {
-	if (!query_takes_key(&filter->query, record->key))
+	if (!query_accepts_key(&filter->query, record->key))
 		return NOT_FOUND;
 	for (size_t i = 0; i < filter->n; i++) {
 		const struct filter_wanted *wanted = &filter->wanted[i];
@@ -100,5 +100,5 @@ int filter_takes(struct filter *filter, const struct record *record)
 		if (r != FOUND)
 			return r;
 	}
-	return query_takes_body(&filter->query, record->body);
+	return query_accepts_body(&filter->query, record->body);
 }

@@ -6,7 +6,9 @@
 #ifndef READER_FILTER_H
 #define READER_FILTER_H
 
-#include "reader/plan.h"
+#include "reader/query.h"
+#include "store/index/terms.h"
+#include "store/read/snapshot.h"
 
 struct filter {
 	struct query query;

@@ -181,18 +181,19 @@ struct kinf_query {
  * KINF_NO_FEED, KINF_NO_INDEX name what there is; KINF_AGAIN: a feed is still being listed for the
  * first time, or an index filled. Close lists before their snapshot.
  *
+ * All pages of a list show the state as of the first one, as the API server's do: objects deleted since
+ * are still listed, objects created since are not. KINF_GONE: that state is no longer kept (retention in
+ * kinf.yaml) or the feed was replaced; list again without the token.
+ *
  * SORT_BY orders as kubectl's --sort-by: objects without the field first, then quantities and numbers
  * (9, 10, 500Mi, 1Gi), then texts in natural order (pod-9, pod-10); equal ones by key. Give a limit:
- * all that a page may hold is kept in memory, and an index of that very path makes it quick. The
- * pages of one walk are in the order of its first page, whatever changes meanwhile; objects that came
- * later are not among them. KINF_GONE: the continue token is older than the store's history, list
- * again without it. */
+ * all that a page may hold is kept in memory, and an index of that very path makes it quick. */
 KINF_API int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
 	struct kinf_listing **ret_list);
 /* KINF_FOUND, KINF_END. The object's fields are borrowed from the snapshot. */
 KINF_API int kinf_list_next(struct kinf_listing *list, struct kinf_object *ret_object);
 /* After KINF_END of a limited list: the token for the next page, NULL when there is none. Borrowed
- * from the list. Objects that live through the whole walk come exactly once, whatever changes. */
+ * from the list. */
 KINF_API const char *kinf_list_continue(struct kinf_listing *list);
 /* How the list is computed, in words ("term 'node-1', 120 postings sorted by key; filter on the body:
  * label selector"). Of a sorted list it is complete after the first kinf_list_next. */

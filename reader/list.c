@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf_list: the feeds behind a name one after the other, each either walked by name or, when a term
- * has few postings, by those, sorted by key first. Either way objects come in the order of their keys
- * and memory is bounded: a walk holds one entry, a sorted run at most SORT_MAX. A list in another
- * order (sorted.h) takes all candidates first.
+ * kinf_list: the feeds behind a name one after the other, each by its candidates in key order. Memory is
+ * bounded: a walk over names holds one entry, sorted postings at most SORT_MAX. A list in another order
+ * (sorted.h) reads all candidates first.
+ *
+ * All pages show the state as of the first one. If a feed has changed since, its state is read through
+ * an as_of (store/read/as_of.h), otherwise from the index.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,24 +14,26 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "reader/candidates.h"
 #include "reader/sorted.h"
+#include "reader/sorted_walk.h"
 
 struct kinf_listing {
 	uint32_t magic;
 	struct kinf_snapshot *snapshot;
 	uint64_t taken_as;           /* SNAPSHOT's when the list began */
 	struct snapshot_feed *feeds; /* copies; their texts are the snapshot's */
+	struct as_of **as_of;        /* of each feed; NULL: its newest state is the one of the list */
 	size_t n_feeds, feed;        /* FEED: the one being read */
 	struct query query;
 	struct plan plan;            /* of that feed */
-	struct index_walk *walk;
-	struct run run;
+	struct candidates candidates;
+	bool entered;                /* PLAN and CANDIDATES are FEED's */
 	struct sorted *sorted;       /* NULL: by key */
 	bool filled;                 /* SORTED has its candidates */
 	uint64_t left;               /* of the limit; UINT64_MAX: none */
-	bool entered;                /* the plan of FEED is made */
 	bool ended;
-	struct buf last;             /* key of the last object given out */
+	struct query_place last;     /* of the object given last, and the list's state */
 	struct buf token;
 	char resource_version[64];
 	char words[512];
@@ -42,12 +46,12 @@ static struct snapshot *list_snapshot(struct kinf_listing *list)
 
 static int list_fail(struct kinf_listing *list, int code)
 {
-	if (code < 0)
+	if (code < 0 || code == GONE)
 		list->ended = true;
 	return kinf_result(list->snapshot->kinf, code);
 }
 
-/* Feeds in the order of namespace + "/": their keys follow each other then. */
+/* Orders feeds by namespace + "/": then their keys follow each other. */
 static int compare_feeds(const void *a, const void *b)
 {
 	const struct snapshot_feed *x = a, *y = b;
@@ -58,38 +62,86 @@ static int compare_feeds(const void *a, const void *b)
 	return strcmp(left, right);
 }
 
-static int list_take_feeds(struct kinf_listing *list, const char *name)
+static int list_find_feeds(struct kinf_listing *list, const char *name)
 {
 	const struct feed_set *set;
 	int r = feed_set_get(list->snapshot, name, &set);
 
 	if (r != FOUND)
 		return r;
-	list->feeds = calloc(set->n ? set->n : 1, sizeof(*list->feeds));
-	if (!list->feeds)
+	list->feeds = calloc(set->n + 1, sizeof(*list->feeds));
+	list->as_of = calloc(set->n + 1, sizeof(struct as_of *));
+	if (!list->feeds || !list->as_of)
 		return err_set(-ENOMEM, "list of '%s'", name);
 	for (size_t i = 0; i < set->n; i++) {
 		const char *only = set->feeds[i].definition.namespace_;
 
 		if (*only && list->query.namespace_ && strcmp(only, list->query.namespace_) != 0)
 			continue;
-		/* Without this one's objects the list would lack some and not say so. */
+		/* Without the objects of this feed the list would silently lack some. */
 		if (feed_is_listing(&set->feeds[i]))
 			return AGAIN;
 		list->feeds[list->n_feeds++] = set->feeds[i];
 	}
 	qsort(list->feeds, list->n_feeds, sizeof(*list->feeds), compare_feeds);
-	if (list->n_feeds == 1)
-		(void)snprintf(list->resource_version, sizeof(list->resource_version), "%.*s",
-			BYTES_ARG(snapshot_feed_rv(&list->feeds[0])));
 	return 0;
 }
 
-/* Every feed must have every index asked for: said now, not in the middle of the results. */
+/* Finds out which state the list shows: the newest one, or the one of the walk's first page. Returns: 0;
+ * GONE: that is no longer kept. */
+static int list_find_state(struct kinf_listing *list)
+{
+	struct snapshot *snapshot = list_snapshot(list);
+	struct query_place *last = &list->last;
+
+	if (!list->query.continues) {
+		memcpy(last->journal, snapshot_uuid(snapshot), sizeof(last->journal));
+		last->seq = snapshot_taken(snapshot);
+		if (list->n_feeds == 1)
+			last->rv = snapshot_feed_rv(&list->feeds[0]);
+	} else {
+		*last = list->query.after;
+	}
+	(void)snprintf(list->resource_version, sizeof(list->resource_version), "%.*s",
+		BYTES_ARG(last->rv));
+	if (!list->query.continues)
+		return 0;
+	if (memcmp(last->journal, snapshot_uuid(snapshot), sizeof(last->journal)) != 0)
+		return GONE;
+	for (size_t i = 0; i < list->n_feeds; i++) {
+		struct as_of **as_of = &list->as_of[i];
+
+		if (!list->feeds[i].visible)
+			continue; /* it has had no objects so far */
+		int r = as_of_new(list->feeds[i].definition.id, last->seq, as_of);
+		if (r == 0)
+			r = as_of_renew(*as_of, snapshot, SIZE_MAX);
+		if (r == LAPPED)
+			return GONE;
+		if (r != 0)
+			return r;
+		if (as_of_seq(*as_of) == list->feeds[i].visible)
+			as_of_free(as_of);
+	}
+	return 0;
+}
+
+static int list_plan(struct kinf_listing *list, size_t feed)
+{
+	list->candidates.snapshot = list_snapshot(list);
+	list->candidates.feed = list->feeds[feed].definition.id;
+	list->candidates.query = &list->query;
+	list->candidates.plan = &list->plan;
+	list->candidates.as_of = list->as_of[feed];
+	return plan_make(list_snapshot(list), &list->feeds[feed], &list->query,
+		list->as_of[feed] != NULL, &list->plan);
+}
+
+/* Every feed must have every index asked for: an error comes now, not in the middle of the results. */
 static int list_plan_all(struct kinf_listing *list)
 {
-	for (size_t i = list->n_feeds; i-- > 0;) {
-		int r = plan_make(list_snapshot(list), &list->feeds[i], &list->query, &list->plan);
+	for (size_t i = list->n_feeds; i-- > 0;) { /* the plan of the first one stays */
+		int r = list_plan(list, i);
 
 		if (r != 0)
 			return r;
@@ -118,12 +170,13 @@ int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
 	r = query_init(&list->query, query);
 	list->left = list->query.limit ? list->query.limit : UINT64_MAX;
 	if (r == 0)
-		r = list_take_feeds(list, query->feed);
+		r = list_find_feeds(list, query->feed);
+	if (r == 0)
+		r = list_find_state(list);
 	if (r == 0)
 		r = list_plan_all(list);
-	if (r == 0 && list->query.sort_by)
-		r = sorted_new(list_snapshot(list), list->feeds, list->n_feeds, &list->query,
-			&list->sorted);
+	if (r == 0 && list->query.sort_path)
+		r = sorted_new(list_snapshot(list), list->feeds, &list->query, &list->sorted);
 	if (r != 0)
 		kinf_list_close(&list);
 	else
@@ -138,81 +191,24 @@ void kinf_list_close(struct kinf_listing **list)
 	struct kinf_listing *l = TAKE(*list);
 
 	CHECK_OBJ(l, KINF_LIST_MAGIC);
-	index_walk_close(&l->walk);
-	run_release(&l->run);
+	candidates_release(&l->candidates);
+	for (size_t i = 0; i < l->n_feeds; i++)
+		as_of_free(&l->as_of[i]);
+	free(l->as_of);
+	free(l->feeds);
 	sorted_free(&l->sorted);
 	plan_release(&l->plan);
 	query_release(&l->query);
-	buf_release(&l->last);
 	buf_release(&l->token);
-	free(l->feeds);
 	l->magic = 0;
 	free(l);
 }
 
-static int list_plan(struct kinf_listing *list)
-{
-	/* That of the first feed was made last when the list was opened. */
-	return list->feed ? plan_make(list_snapshot(list), &list->feeds[list->feed], &list->query,
-				    &list->plan) :
-			    0;
-}
-
-/* Opens the walk that the plan of the present feed asks for. */
-static int list_open(struct kinf_listing *list)
-{
-	struct snapshot *snapshot = list_snapshot(list);
-
-	list->entered = true;
-	if (list->plan.empty)
-		return 0;
-	if (list->plan.postings)
-		return run_fill(&list->run, snapshot, list->feeds[list->feed].definition.id,
-			&list->plan, &list->query);
-	return index_names(snapshot_index(snapshot), snapshot_index_txn(snapshot),
-		list->feeds[list->feed].definition.id, list->plan.prefix,
-		buf_bytes(&list->query.from), &list->walk);
-}
-
-static int list_enter(struct kinf_listing *list)
-{
-	int r = list_plan(list);
-
-	return r == 0 ? list_open(list) : r;
-}
-
 static void list_leave(struct kinf_listing *list)
 {
-	index_walk_close(&list->walk);
-	run_reset(&list->run);
+	candidates_close(&list->candidates);
 	list->entered = false;
 	list->feed++;
-}
-
-/* Next candidate of the present feed, in key order. FOUND, END. */
-static int list_candidate(struct kinf_listing *list, struct bytes *ret_key,
-	struct index_entry *ret_entry)
-{
-	if (list->plan.empty)
-		return END;
-	if (list->plan.postings)
-		return run_next(&list->run, list_snapshot(list), ret_key, ret_entry);
-	return index_walk_next(list->walk, ret_key, ret_entry);
-}
-
-/* Next candidate that the index has nothing against. FOUND, END. */
-static int list_accepted(struct kinf_listing *list, struct bytes *ret_key,
-	struct index_entry *ret_entry)
-{
-	int r;
-
-	while ((r = list_candidate(list, ret_key, ret_entry)) == FOUND) {
-		r = plan_accepts(&list->plan, &list->query, list_snapshot(list), *ret_key,
-			ret_entry);
-		if (r != NOT_FOUND)
-			return r;
-	}
-	return r;
 }
 
 static int list_read(struct kinf_listing *list, size_t feed, struct bytes key,
@@ -222,17 +218,24 @@ static int list_read(struct kinf_listing *list, size_t feed, struct bytes key,
 		ret_record);
 }
 
-/* Next object that meets the whole query, over all feeds, in key order. */
-static int list_step(struct kinf_listing *list, struct record *ret_record)
+/* Reads the next object that meets the whole query, over all feeds, in key order. */
+static int list_next_by_key(struct kinf_listing *list, struct record *ret_record)
 {
 	struct index_entry entry;
 	struct bytes key;
 
 	while (list->feed < list->n_feeds) {
-		int r = list->entered ? 0 : list_enter(list);
+		int r = 0;
 
+		if (!list->entered) {
+			if (list->feed > 0) /* list_plan_all() has left the first one's plan */
+				r = list_plan(list, list->feed);
+			if (r == 0)
+				r = candidates_open(&list->candidates);
+			list->entered = true;
+		}
 		if (r == 0)
-			r = list_accepted(list, &key, &entry);
+			r = candidates_next(&list->candidates, &key, &entry);
 		if (r == END) {
 			list_leave(list);
 			continue;
@@ -240,7 +243,7 @@ static int list_step(struct kinf_listing *list, struct record *ret_record)
 		if (r == FOUND)
 			r = list_read(list, list->feed, key, &entry, ret_record);
 		if (r == FOUND)
-			r = plan_matches(&list->plan, &list->query, ret_record);
+			r = plan_matches(&list->plan, &list->query, ret_record, !entry.object);
 		if (r != NOT_FOUND)
 			return r;
 	}
@@ -249,32 +252,22 @@ static int list_step(struct kinf_listing *list, struct record *ret_record)
 
 /* ---- in the order of a field ---- */
 
-static int list_offer_all(struct kinf_listing *list)
-{
-	struct index_entry entry;
-	struct bytes key;
-	int r = list_open(list);
-
-	while (r == 0 && (r = list_accepted(list, &key, &entry)) == FOUND)
-		r = sorted_offer(list->sorted, &list->plan, list->feed, key, &entry);
-	return r == END ? 0 : r;
-}
-
 /* WALKED: feeds that were read by an index. */
 static void list_describe_order(struct kinf_listing *list, size_t walked)
 {
+	const char *path = path_text(list->query.sort_path);
 	char *words = list->words;
 	size_t size = sizeof(list->words);
 	int n;
 
 	if (walked && walked == list->n_feeds) {
-		n = snprintf(words, size, "index of '%s' in its order", list->query.sort_by);
+		n = snprintf(words, size, "index of '%s' in its order", path);
 		if (n >= 0 && (size_t)n < size)
 			plan_describe_checks(&list->query, false, words + n, size - (size_t)n);
 		return;
 	}
 	size_t used = strlen(words);
-	(void)snprintf(words + used, size - used, "; all sorted by '%s'", list->query.sort_by);
+	(void)snprintf(words + used, size - used, "; all sorted by '%s'", path);
 }
 
 /* Offers every feed's candidates; where an index has that order, those that the page can need. */
@@ -283,13 +276,20 @@ static int list_fill(struct kinf_listing *list)
 	size_t walked = 0;
 
 	for (; list->feed < list->n_feeds; list_leave(list)) {
-		int r = list_plan(list);
+		struct candidates *candidates = &list->candidates;
+		struct index_entry entry;
+		struct bytes key;
+		int r = list_plan(list, list->feed);
 
 		if (r == 0)
-			r = sorted_walk(list->sorted, &list->plan, list->feed);
+			r = sorted_walk(list->sorted, candidates, list->feed);
 		walked += r == 0;
-		if (r == NOT_FOUND)
-			r = list_offer_all(list);
+		if (r == NOT_FOUND) {
+			r = candidates_open(candidates);
+			while (r == 0 && (r = candidates_next(candidates, &key, &entry)) == FOUND)
+				r = sorted_offer(list->sorted, &list->plan, list->feed, key, &entry);
+			r = r == END ? 0 : r;
+		}
 		if (r != 0)
 			return r;
 	}
@@ -299,26 +299,24 @@ static int list_fill(struct kinf_listing *list)
 	return 0;
 }
 
-static int list_step_sorted(struct kinf_listing *list, struct record *ret_record)
+static int list_next_sorted(
+	struct kinf_listing *list, struct record *ret_record, struct sort_value *ret_value)
 {
 	const struct sorted_item *item;
 	int r = list->filled ? 0 : list_fill(list);
 
 	if (r == 0)
 		r = sorted_next(list->sorted, &item);
-	return r == FOUND ? list_read(list, item->feed, item->key, &item->entry, ret_record) : r;
-}
-
-/* The token for what follows the last object of this page. */
-static int list_token(struct kinf_listing *list)
-{
-	return list->sorted ? sorted_token(list->sorted, &list->token) :
-			      query_token(buf_bytes(&list->last), &list->token);
+	if (r != FOUND)
+		return r;
+	*ret_value = item->value;
+	return list_read(list, item->feed, item->key, &item->entry, ret_record);
 }
 
 int kinf_list_next(struct kinf_listing *list, struct kinf_object *ret_object)
 {
 	CHECK_OBJ(list, KINF_LIST_MAGIC);
+	struct sort_value value = {.kind = SORT_MISSING};
 	struct record record;
 	int r = kinf_held(list->snapshot);
 
@@ -329,20 +327,20 @@ int kinf_list_next(struct kinf_listing *list, struct kinf_object *ret_object)
 			"the snapshot was renewed since this list began: list again"));
 	if (list->ended)
 		return END;
-	r = list->sorted ? list_step_sorted(list, &record) : list_step(list, &record);
+	r = list->sorted ? list_next_sorted(list, &record, &value) : list_next_by_key(list, &record);
 	if (r == END)
 		list->ended = true;
 	if (r != FOUND)
 		return list_fail(list, r);
 	if (list->left == 0) { /* one more would match: the page ends with a token */
 		list->ended = true;
-		r = list_token(list);
+		r = query_token(&list->query, &list->last, &list->token);
 		return r < 0 ? list_fail(list, r) : END;
 	}
 	if (list->left != UINT64_MAX) {
 		list->left--;
-		buf_reset(&list->last);
-		buf_bytes_put(&list->last, record.key);
+		list->last.value = value;
+		list->last.key = record.key;
 	}
 	object_from_record(&record, ret_object);
 	return FOUND;

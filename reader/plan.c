@@ -16,17 +16,8 @@ void plan_release(struct plan *plan)
 {
 	free(plan->terms);
 	buf_release(&plan->text);
-	terms_free(&plan->long_values);
+	terms_free(&plan->on_body);
 	*plan = (struct plan){0};
-}
-
-static void plan_reset(struct plan *plan)
-{
-	plan->n_terms = 0;
-	plan->postings = plan->empty = false;
-	plan->prefix = BYTES_NONE;
-	buf_reset(&plan->text);
-	terms_free(&plan->long_values);
 }
 
 /* Terms point into one text buffer that may move while it grows: until all are there, data holds an
@@ -171,20 +162,7 @@ static int plan_fields(struct snapshot *snapshot, const struct snapshot_feed *fe
 	return 0;
 }
 
-/* ---- choosing ---- */
-
-static int plan_prefix(const struct snapshot_feed *feed, const struct query *query,
-	struct plan *plan, size_t *ret_offset)
-{
-	*ret_offset = plan->text.size;
-	if (feed->definition.namespaced && query->namespace_) {
-		buf_str(&plan->text, query->namespace_);
-		buf_byte(&plan->text, '/');
-	}
-	if (query->prefix && (!feed->definition.namespaced || query->namespace_))
-		buf_str(&plan->text, query->prefix);
-	return buf_error(&plan->text);
-}
+/* ---- the driver, and what bodies decide ---- */
 
 static int plan_count(struct snapshot *snapshot, struct plan *plan)
 {
@@ -208,63 +186,77 @@ static int plan_count(struct snapshot *snapshot, struct plan *plan)
 	return 0;
 }
 
-/* Values the index keeps as a hash are compared with the body. */
-struct long_search {
+/* A hashed value is compared with the body; the index's own are only the newest versions'. */
+static bool term_is_on_body(const struct plan_term *term, bool past)
+{
+	return term->asked && (past || term->value.size > INDEX_VALUE_MAX);
+}
+
+struct plan_body_search {
 	struct plan *plan;
-	bool wanted;
-	int error;
+	bool past;
 };
 
-static int add_long(void *arg, const struct index_definition *definition)
+static int plan_add_on_body(void *arg, const struct index_definition *definition)
 {
-	struct long_search *search = arg;
+	const struct plan_body_search *search = arg;
 	struct plan *plan = search->plan;
 
 	for (size_t i = 0; i < plan->n_terms; i++)
 		if (plan->terms[i].definition == definition->id &&
-			plan->terms[i].value.size > INDEX_VALUE_MAX)
-			return terms_add(plan->long_values, definition);
+			term_is_on_body(&plan->terms[i], search->past))
+			return terms_add(plan->on_body, definition);
 	return 0;
 }
 
-static int plan_long_values(struct snapshot *snapshot, const struct snapshot_feed *feed,
+static int plan_find_on_body(struct snapshot *snapshot, const struct snapshot_feed *feed, bool past,
 	struct plan *plan)
 {
+	struct plan_body_search search = {plan, past};
 	bool any = false;
 
 	for (size_t i = 0; i < plan->n_terms; i++)
-		any |= plan->terms[i].asked && plan->terms[i].value.size > INDEX_VALUE_MAX;
+		any |= term_is_on_body(&plan->terms[i], past);
 	if (!any)
 		return 0;
-	struct long_search search = {.plan = plan};
-	int r = terms_new(&plan->long_values);
+	int r = terms_new(&plan->on_body);
 	if (r == 0)
 		r = index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot),
-			feed->definition.id, add_long, &search);
+			feed->definition.id, plan_add_on_body, &search);
 	return r;
 }
 
-int plan_make(struct snapshot *snapshot, const struct snapshot_feed *feed,
-	const struct query *query, struct plan *plan)
+int plan_make(struct snapshot *snapshot, const struct snapshot_feed *feed, const struct query *query,
+	bool past, struct plan *plan)
 {
-	size_t prefix = 0;
-
-	plan_reset(plan);
+	plan->n_terms = 0;
+	plan->postings = plan->empty = false;
+	plan->prefix = BYTES_NONE;
+	buf_reset(&plan->text);
+	terms_free(&plan->on_body);
 	int r = plan_asked(snapshot, feed, query, plan);
 	if (r == 0)
 		r = plan_labels(snapshot, feed, query, plan);
 	if (r == 0)
 		r = plan_fields(snapshot, feed, query, plan);
-	if (r == 0)
-		r = plan_prefix(feed, query, plan, &prefix);
 	if (r != 0)
+		return r;
+	size_t prefix = plan->text.size;
+	if (feed->definition.namespaced && query->namespace_) {
+		buf_str(&plan->text, query->namespace_);
+		buf_byte(&plan->text, '/');
+	}
+	if (query->prefix && (!feed->definition.namespaced || query->namespace_))
+		buf_str(&plan->text, query->prefix);
+	r = buf_error(&plan->text);
+	if (r < 0)
 		return r;
 	for (size_t i = 0; i < plan->n_terms; i++)
 		plan->terms[i].value.data =
 			plan->text.data + (uintptr_t)plan->terms[i].value.data;
 	plan->prefix = BYTES(plan->text.data + prefix, plan->text.size - prefix);
 	r = plan_count(snapshot, plan);
-	return r < 0 ? r : plan_long_values(snapshot, feed, plan);
+	return r < 0 ? r : plan_find_on_body(snapshot, feed, past, plan);
 }
 
 void plan_describe_checks(const struct query *query, bool driven, char *text, size_t size)
@@ -293,14 +285,14 @@ void plan_describe(const struct plan *plan, const struct query *query, char *tex
 		plan_describe_checks(query, plan->postings, text + n, size - (size_t)n);
 }
 
-/* ---- deciding on one object ---- */
+/* ---- checking one object ---- */
 
 int plan_accepts(const struct plan *plan, const struct query *query, struct snapshot *snapshot,
 	struct bytes key, const struct index_entry *entry)
 {
-	if (!query_takes_key(query, key))
+	if (!query_accepts_key(query, key))
 		return NOT_FOUND;
-	for (size_t i = 0; i < plan->n_terms; i++) {
+	for (size_t i = 0; entry->object && i < plan->n_terms; i++) {
 		const struct plan_term *term = &plan->terms[i];
 
 		if (!term->asked || (plan->postings && i == plan->driver))
@@ -313,16 +305,17 @@ int plan_accepts(const struct plan *plan, const struct query *query, struct snap
 	return FOUND;
 }
 
-int plan_matches(const struct plan *plan, const struct query *query, const struct record *record)
+int plan_matches(
+	const struct plan *plan, const struct query *query, const struct record *record, bool past)
 {
-	for (size_t i = 0; plan->long_values && i < plan->n_terms; i++) {
+	for (size_t i = 0; plan->on_body && i < plan->n_terms; i++) {
 		const struct plan_term *term = &plan->terms[i];
 
-		if (!term->asked || term->value.size <= INDEX_VALUE_MAX)
+		if (!term_is_on_body(term, past))
 			continue;
-		int r = terms_has(plan->long_values, record, term->definition, term->value);
+		int r = terms_has(plan->on_body, record, term->definition, term->value);
 		if (r != FOUND)
 			return r;
 	}
-	return query_takes_body(query, record->body);
+	return query_accepts_body(query, record->body);
 }

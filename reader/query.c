@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A query's own parts: its texts, its selectors, and where it goes on. A continue token is base64url of "k1" and the
- * key of the last object given out: the next page begins behind it, so objects that live through the
- * whole walk come exactly once whatever happens to others.
- */
+#include "reader/query.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -11,48 +8,109 @@
 
 #include "common/base64.h"
 #include "common/cleanup.h"
+#include "common/crc.h"
 #include "common/err.h"
-#include "reader/plan.h"
 
-static const struct bytes token_mark = BYTES_LIT("k1");
+/* ---- tokens ---- */
 
-int query_token(struct bytes key, struct buf *token)
+/* Offsets in a token; the RV, the value and the key follow. */
+enum {
+	AT_CRC = 2,
+	AT_JOURNAL = 6,
+	AT_SEQ = AT_JOURNAL + QUERY_JOURNAL_SIZE,
+	AT_RV_SIZE = AT_SEQ + 8,
+	TOKEN_HEAD = AT_RV_SIZE + 1,
+};
+
+static const struct bytes token_mark = BYTES_LIT("c1");
+
+static uint32_t token_crc(const struct query *query, struct bytes token)
+{
+	const char *path = query->sort_path ? path_text(query->sort_path) : "";
+
+	return crc32c(crc32c(0, path, strlen(path)), (const uint8_t *)token.data + AT_JOURNAL,
+		token.size - AT_JOURNAL);
+}
+
+int query_token(const struct query *query, const struct query_place *place, struct buf *token)
 {
 	CLEANUP(buf_release) struct buf plain = BUF_INIT;
+	uint8_t head[TOKEN_HEAD] = {0};
+	struct bytes rv = place->rv.size <= UINT8_MAX ? place->rv : BYTES_NONE;
 
-	buf_bytes_put(&plain, token_mark);
-	buf_bytes_put(&plain, key);
+	memcpy(head, token_mark.data, token_mark.size);
+	memcpy(head + AT_JOURNAL, place->journal, QUERY_JOURNAL_SIZE);
+	le64_put(head + AT_SEQ, place->seq);
+	head[AT_RV_SIZE] = (uint8_t)rv.size;
+	buf_put(&plain, head, sizeof(head));
+	buf_bytes_put(&plain, rv);
+	if (query->sort_path)
+		sort_value_put(&plain, &place->value);
+	buf_bytes_put(&plain, place->key);
 	int r = buf_error(&plain);
 	if (r < 0)
 		return r;
+	le32_put(plain.data + AT_CRC, token_crc(query, buf_bytes(&plain)));
 	base64url_put(buf_bytes(&plain), token);
 	return buf_error(token);
 }
 
-/* The smallest key behind the last one: that key and a NUL. */
+/* Reads what base64url has decoded. Returns whether it is a token of a list in this order. */
+static bool query_read_token(struct query *query)
+{
+	struct bytes rest = buf_bytes(&query->token);
+	const uint8_t *p = rest.data;
+	struct query_place *after = &query->after;
+
+	if (rest.size < TOKEN_HEAD || !bytes_starts(rest, token_mark) ||
+		le32_get(p + AT_CRC) != token_crc(query, rest) ||
+		rest.size - TOKEN_HEAD < p[AT_RV_SIZE])
+		return false;
+	memcpy(after->journal, p + AT_JOURNAL, QUERY_JOURNAL_SIZE);
+	after->seq = le64_get(p + AT_SEQ);
+	after->rv = BYTES(p + TOKEN_HEAD, p[AT_RV_SIZE]);
+	rest = BYTES(p + TOKEN_HEAD + after->rv.size, rest.size - TOKEN_HEAD - after->rv.size);
+	if (query->sort_path && !sort_value_take(&rest, &after->value))
+		return false;
+	after->key = rest;
+	query->continues = true;
+	return true;
+}
+
 static int query_continue(struct query *query, const char *token)
 {
-	int r = base64url_get(token, &query->from);
+	int r = base64url_get(token, &query->token);
 
-	if (r == 0 && !bytes_starts(buf_bytes(&query->from), token_mark))
-		r = ERR_SYNTAX;
-	if (r == ERR_SYNTAX)
+	/* Room for the NUL that makes the smallest key after a key, before anything borrows. */
+	buf_byte(&query->token, '\0');
+	if (r == 0)
+		r = buf_error(&query->token);
+	if (r < 0 && r != ERR_SYNTAX)
+		return r;
+	if (r == 0)
+		buf_truncate(&query->token, query->token.size - 1);
+	if (r == 0 && query_read_token(query)) {
+		query->next_key = BYTES(query->after.key.data, query->after.key.size + 1);
+		query->from = query->sort_path ? BYTES_NONE : query->next_key;
+		return 0;
+	}
+	if (!query->sort_path)
 		return err_say(ERR_SYNTAX,
 			"continue token '%.60s' is none of ours; list again without it", token);
-	if (r < 0)
-		return r;
-	buf_consume(&query->from, token_mark.size);
-	buf_byte(&query->from, '\0');
-	return buf_error(&query->from);
+	return err_say(ERR_SYNTAX,
+		"continue token '%.60s' is none of a list sorted by '%s'; list again without it", token,
+		path_text(query->sort_path));
 }
+
+/* ---- parsing ---- */
 
 static size_t text_size(const char *text)
 {
 	return text ? strlen(text) + 1 : 0;
 }
 
-/* Copies TEXT to *END and moves that on; NULL and "" stay NULL. */
-static const char *take_text(const char *text, char **end)
+/* Copies TEXT to *END and advances that. Returns the copy, NULL of NULL and of "". */
+static const char *text_copy(const char *text, char **end)
 {
 	if (!text || !*text)
 		return NULL;
@@ -61,25 +119,22 @@ static const char *take_text(const char *text, char **end)
 	return place;
 }
 
-static int take_texts(struct query *query, const struct kinf_query *from)
+static int query_copy_texts(struct query *query, const struct kinf_query *from)
 {
 	size_t size = from->n_terms * sizeof(*query->terms) + text_size(from->namespace_) +
-		text_size(from->prefix) + text_size(from->sort_by) +
-		text_size(from->continue_token);
+		text_size(from->prefix);
 
 	for (size_t i = 0; i < from->n_terms; i++)
 		size += text_size(from->terms[i].index) + text_size(from->terms[i].value);
 	query->terms = malloc(size + 1);
 	if (!query->terms)
-		return err_set(-ENOMEM, "query");
+		return err_set(-ENOMEM, "copying a query");
 	char *end = (char *)(query->terms + from->n_terms);
-	query->namespace_ = take_text(from->namespace_, &end);
-	query->prefix = take_text(from->prefix, &end);
-	query->sort_by = take_text(from->sort_by, &end);
-	query->token = take_text(from->continue_token, &end);
+	query->namespace_ = text_copy(from->namespace_, &end);
+	query->prefix = text_copy(from->prefix, &end);
 	for (size_t i = 0; i < from->n_terms; i++) {
-		const char *index = take_text(from->terms[i].index, &end);
-		const char *value = take_text(from->terms[i].value, &end);
+		const char *index = text_copy(from->terms[i].index, &end);
+		const char *value = text_copy(from->terms[i].value, &end);
 
 		query->terms[i] = (struct kinf_term){index ? index : "", value ? value : ""};
 	}
@@ -87,35 +142,31 @@ static int take_texts(struct query *query, const struct kinf_query *from)
 	return 0;
 }
 
-/* What the caller's version of the library did not know is as if it was not said. */
-static int take_known(const struct kinf_query *given, struct kinf_query *ret_query)
+int query_init(struct query *query, const struct kinf_query *given)
 {
+	struct kinf_query from = {0};
+
+	*query = (struct query){0};
+	/* An older program's structure is shorter: it says nothing of the newer fields. */
 	if (given->size < offsetof(struct kinf_query, sort_by) || given->size > sizeof(*given))
 		return err_set(ERR_UNSUPPORTED, "kinf_query of %u bytes, this library knows %zu",
 			given->size, sizeof(*given));
-	*ret_query = (struct kinf_query){0};
-	memcpy(ret_query, given, given->size);
-	return 0;
-}
-
-int query_init(struct query *query, const struct kinf_query *given)
-{
-	struct kinf_query from;
-
-	*query = (struct query){0};
-	int r = take_known(given, &from);
-	if (r < 0)
-		return r;
+	memcpy(&from, given, given->size);
 	if (!from.feed)
 		return err_set(-EINVAL, "kinf_query without a feed");
 	query->limit = from.limit;
-	r = take_texts(query, &from);
+	int r = query_copy_texts(query, &from);
 	if (r == 0 && from.label_selector && *from.label_selector)
 		r = selector_parse_labels(from.label_selector, &query->labels);
 	if (r == 0 && from.field_selector && *from.field_selector)
 		r = selector_parse_fields(from.field_selector, &query->fields);
-	if (r == 0 && query->token && !query->sort_by)
-		r = query_continue(query, query->token);
+	if (r == 0 && from.sort_by && *from.sort_by) {
+		r = path_parse(from.sort_by, &query->sort_path);
+		if (r < 0)
+			return err_add(r, "sorting by '%s'", from.sort_by);
+	}
+	if (r == 0 && from.continue_token && *from.continue_token)
+		r = query_continue(query, from.continue_token);
 	return r;
 }
 
@@ -124,13 +175,14 @@ void query_release(struct query *query)
 	free(query->terms);
 	selector_free(&query->labels);
 	selector_free(&query->fields);
-	buf_release(&query->from);
+	path_free(&query->sort_path);
+	buf_release(&query->token);
 	*query = (struct query){0};
 }
 
-/* ---- what can be told without an index ---- */
+/* ---- what a key or a body alone can tell ---- */
 
-bool query_takes_key(const struct query *query, struct bytes key)
+bool query_accepts_key(const struct query *query, struct bytes key)
 {
 	if (!query->namespace_ && !query->prefix)
 		return true;
@@ -145,7 +197,7 @@ bool query_takes_key(const struct query *query, struct bytes key)
 		bytes_starts(BYTES(start + skip, key.size - skip), bytes_str(query->prefix));
 }
 
-int query_takes_body(const struct query *query, struct bytes body)
+int query_accepts_body(const struct query *query, struct bytes body)
 {
 	int r = query->labels ? selector_match(query->labels, body) : 1;
 

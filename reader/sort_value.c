@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "common/err.h"
 
 #define EXPONENT_MAX 400 /* decimal; beyond it nothing is a quantity */
 
@@ -215,43 +214,45 @@ void sort_value_put(struct buf *buf, const struct sort_value *value)
 	}
 }
 
-static int take_bytes(struct bytes *rest, size_t size, const uint8_t **ret_data)
+/* Cuts SIZE bytes off the beginning of REST. Returns NULL when it has fewer. */
+static const uint8_t *token_bytes(struct bytes *rest, size_t size)
 {
+	const uint8_t *data = rest->data;
+
 	if (rest->size < size)
-		return ERR_SYNTAX;
-	*ret_data = rest->data;
-	*rest = BYTES(*ret_data + size, rest->size - size);
-	return 0;
+		return NULL;
+	*rest = BYTES(data + size, rest->size - size);
+	return data;
 }
 
-int sort_value_take(struct bytes *rest, struct sort_value *ret_value)
+bool sort_value_take(struct bytes *rest, struct sort_value *ret_value)
 {
-	const uint8_t *data;
-	int r = take_bytes(rest, 1, &data);
+	const uint8_t *data = token_bytes(rest, 1);
+	uint32_t size;
 
-	if (r < 0)
-		return r;
+	if (!data)
+		return false;
 	*ret_value = (struct sort_value){.kind = data[0]};
 	switch (data[0]) {
 	case SORT_MISSING:
-		return 0;
+		return true;
 	case SORT_NUMBER:
-		r = take_bytes(rest, NUMBER_SIZE, &data);
-		if (r == 0)
+		data = token_bytes(rest, NUMBER_SIZE);
+		if (data)
 			ret_value->number = (struct sort_number){.mantissa = le64_get(data),
 				.exponent = (int32_t)le32_get(data + 8),
 				.negative = data[12] != 0};
-		return r;
+		return data != NULL;
 	case SORT_TEXT:
-		r = take_bytes(rest, 4, &data);
-		if (r < 0)
-			return r;
-		uint32_t size = le32_get(data);
-		r = take_bytes(rest, size, &data);
-		if (r == 0)
+		data = token_bytes(rest, 4);
+		if (!data)
+			return false;
+		size = le32_get(data);
+		data = token_bytes(rest, size);
+		if (data)
 			ret_value->text = BYTES(data, size);
-		return r;
+		return data != NULL;
 	default:
-		return ERR_SYNTAX;
+		return false;
 	}
 }

@@ -31,9 +31,9 @@ void sort_value_read(struct bytes text, struct sort_value *ret_value);
 /* <0, 0, >0. */
 int sort_value_compare(const struct sort_value *a, const struct sort_value *b);
 
-/* As part of a continue token, and back: END of it in REST moves on, ERR_SYNTAX when it is none.
- * The value read borrows from REST. */
+/* Appends VALUE to a continue token. */
 void sort_value_put(struct buf *buf, const struct sort_value *value);
-int sort_value_take(struct bytes *rest, struct sort_value *ret_value);
+/* Cuts a value off the beginning of REST, from which it borrows. Returns whether there is one. */
+bool sort_value_take(struct bytes *rest, struct sort_value *ret_value);
 
 #endif

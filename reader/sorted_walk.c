@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A page in the order of an index: its values are ordered and visited from the page's begin on,
- * each with its objects, until the page can't be made better. What the index can't tell is added:
- * objects without a value, and those that changed since the walk began, which are looked up in the
- * log.
- */
+#include "reader/sorted_walk.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "reader/sorted.h"
 
 struct order_value {
 	struct sort_value value;
@@ -21,9 +16,9 @@ struct order_value {
 /* One feed's walk. */
 struct order {
 	struct sorted *sorted;
-	const struct plan *plan;
+	const struct candidates *candidates;
 	size_t feed;
-	uint64_t as_of;
+	uint64_t seq;               /* the state as of it; UINT64_MAX: the newest */
 	uint32_t definition;        /* 0: none */
 	struct order_value *values; /* a heap, the first one first */
 	size_t n, capacity;
@@ -53,7 +48,7 @@ static int is_index_of_path(void *arg, const struct index_definition *definition
 	struct order *order = arg;
 
 	if (definition->dropping || definition->filled != INDEX_READY ||
-		strcmp(definition->paths, path_text(order->sorted->path)) != 0)
+		strcmp(definition->paths, path_text(order->sorted->query->sort_path)) != 0)
 		return 0;
 	order->definition = definition->id;
 	return 1;
@@ -62,22 +57,24 @@ static int is_index_of_path(void *arg, const struct index_definition *definition
 /* Objects that the plan's own candidates are at most. */
 static uint64_t plan_candidates(const struct order *order)
 {
-	const struct plan *plan = order->plan;
+	const struct plan *plan = order->candidates->plan;
 
 	if (plan->empty)
 		return 0;
 	return plan->postings ? plan->terms[plan->driver].count : order_feed(order)->index.objects;
 }
 
-/* A page's objects are looked for among all in order: the fewer the plan leaves, the more are
- * passed over. Everything that changed since is looked at too. */
+/* The page's objects are searched among all objects in their order: the fewer the plan leaves, the more
+ * are read for nothing. All objects that changed since are read too. */
 static bool is_cheaper(const struct order *order)
 {
 	uint64_t objects = order_feed(order)->index.objects;
 	uint64_t candidates = plan_candidates(order);
-	uint64_t changed = order_feed(order)->visible - order->as_of;
+	uint64_t changed = order->seq < order_feed(order)->visible
+				   ? order_feed(order)->visible - order->seq
+				   : 0;
 
-	if (order->sorted->room > objects || order->plan->prefix.size || !candidates)
+	if (order->sorted->room > objects || order->candidates->plan->prefix.size || !candidates)
 		return false;
 	return order->sorted->room * objects / candidates + changed < candidates / 2;
 }
@@ -158,28 +155,30 @@ static struct order_value order_pop(struct order *order)
 
 /* ---- objects ---- */
 
-/* Those that changed since the walk began come with order_changed(). */
+/* Objects that changed since are offered by offer_changed(). */
 static int order_offer(struct order *order, struct bytes key, const struct index_entry *entry)
 {
-	if (entry->seq > order->as_of)
+	const struct plan *plan = order->candidates->plan;
+	struct sorted *sorted = order->sorted;
+
+	if (entry->object && entry->seq > order->seq)
 		return 0;
-	int r = plan_accepts(
-		order->plan, order->sorted->query, order->sorted->snapshot, key, entry);
+	int r = plan_accepts(plan, sorted->query, sorted->snapshot, key, entry);
 	if (r == FOUND)
-		r = sorted_offer(order->sorted, order->plan, order->feed, key, entry);
+		r = sorted_offer(sorted, plan, order->feed, key, entry);
 	return r == NOT_FOUND ? 0 : r;
 }
 
-/* A feed's names from where an object of VALUE could be wanted: behind the page's begin. From there
- * on the first that is not wanted ends it. */
+/* Walks the feed's names from the first on that could be on the page with VALUE. From there on the first
+ * one that sorted_wants() rejects ends the walk. */
 static int order_names(
 	const struct order *order, const struct sort_value *value, struct index_walk **ret_walk)
 {
-	const struct sorted *sorted = order->sorted;
-	bool inside = sorted->continues && sort_value_compare(value, &sorted->after_value) == 0;
+	const struct query *query = order->sorted->query;
+	bool inside = query->continues && sort_value_compare(value, &query->after.value) == 0;
 
 	return index_names(order_index(order), order_txn(order), order_feed(order)->definition.id,
-		BYTES_NONE, inside ? sorted->next_key : BYTES_NONE, ret_walk);
+		BYTES_NONE, inside ? query->next_key : BYTES_NONE, ret_walk);
 }
 
 /* By the value's postings: in no order, so all of them. */
@@ -256,34 +255,15 @@ static int offer_missing(struct order *order)
 	return r < 0 ? r : 0;
 }
 
-/* What is newer than the walk, each object once: by the record that is its newest. */
 static int offer_changed(struct order *order)
 {
-	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
-	struct sorted *sorted = order->sorted;
-	uint64_t visible = order_feed(order)->visible;
-	uint32_t feed = order_feed(order)->definition.id;
+	struct as_of *as_of = order->candidates->as_of;
 	struct index_entry entry;
-	struct record record;
+	struct bytes key;
+	int r = as_of ? as_of_walk(as_of, AS_OF_CHANGED, BYTES_NONE, BYTES_NONE) : END;
 
-	if (visible <= order->as_of)
-		return 0;
-	int r = journal_walk_open(snapshot_journal(sorted->snapshot),
-		snapshot_journal_txn(sorted->snapshot), order->as_of + 1, &walk);
-	while (r == 0 && (r = journal_walk_next(walk, &record)) == FOUND && record.seq <= visible) {
-		if (record.feed != feed || !record.key.size)
-			continue;
-		r = index_get(order_index(order), order_txn(order), feed, record.key, &entry);
-		if (r == FOUND && entry.seq == record.seq)
-			r = plan_accepts(
-				order->plan, sorted->query, sorted->snapshot, record.key, &entry);
-		else if (r == FOUND)
-			r = NOT_FOUND;
-		if (r == FOUND)
-			r = sorted_offer(sorted, order->plan, order->feed, record.key, &entry);
-		if (r == NOT_FOUND)
-			r = 0;
-	}
+	while (r == 0 && (r = as_of_next(as_of, &key, &entry)) == FOUND)
+		r = order_offer(order, key, &entry);
 	return r < 0 ? r : 0;
 }
 
@@ -305,12 +285,15 @@ static int offer_in_order(struct order *order)
 	return r;
 }
 
-int sorted_walk(struct sorted *sorted, const struct plan *plan, size_t feed)
+int sorted_walk(struct sorted *sorted, const struct candidates *candidates, size_t feed)
 {
-	struct order order = {
-		.sorted = sorted, .plan = plan, .feed = feed, .as_of = sorted_as_of(sorted, feed)};
+	struct as_of *as_of = candidates->as_of;
+	struct order order = {.sorted = sorted,
+		.candidates = candidates,
+		.feed = feed,
+		.seq = as_of ? as_of_seq(as_of) : UINT64_MAX};
 
-	if (path_is_plural(sorted->path) || !is_cheaper(&order))
+	if (path_is_plural(sorted->query->sort_path) || !is_cheaper(&order))
 		return NOT_FOUND;
 	int r = index_each_definition(order_index(&order), order_txn(&order),
 		order_feed(&order)->definition.id, is_index_of_path, &order);

@@ -26,7 +26,7 @@ static int take_filter(struct kinf_handler *h, const struct kinf_query *filter)
 		return err_set(ERR_UNSUPPORTED, "kinf_query of %u bytes, this library knows %zu",
 			query.size, sizeof(query));
 	query.feed = h->informer->feed;
-	query.continue_token = NULL;
+	query.continue_token = query.sort_by = NULL;
 	h->filtered = true;
 	return filter_init(&h->filter, &query);
 }

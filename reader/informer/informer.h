@@ -15,6 +15,7 @@
 #define READER_INFORMER_H
 
 #include "reader/filter.h"
+#include "reader/handle.h"
 #include "reader/informer/handler_keys.h"
 #include "reader/informer/resync.h"
 #include "store/read/follow.h"

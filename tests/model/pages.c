@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lists in pages. One walk is always under way, a page of it in a step, so that anything happens between
- * its pages. Each page has to be exactly the one that the model makes of the state then: by key what lies
- * behind the last key; in the order of a field what was there at the walk's first page, in the order of
- * then. And whatever lives through the walk and is asked for has to come once.
+ * its pages. Each page has to be exactly the one that the model makes of the state as of the first page,
+ * in the order of the keys or of a field.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -62,43 +61,26 @@ static void page_add(struct page *page, int key, struct place place)
 	page->place[i] = place;
 }
 
-/* The version at the walk's first page; NULL: the object is younger. */
-static const struct object *object_then(const struct world *world, const struct latest *now)
+/* All of the walk's state that comes after the last page. */
+static void make_page(const struct pages *pages, const struct latest state[KEYS], struct page *page)
 {
-	uint64_t seq = now->seq;
-
-	while (seq > world->pages.as_of)
-		seq = world->model.log[seq - 1].prev;
-	return seq ? &world->model.log[seq - 1].object : NULL;
-}
-
-/* All that is behind the last page. */
-static void make_page(const struct world *world, const struct latest state[KEYS], struct page *page)
-{
-	const struct pages *pages = &world->pages;
-
 	page->n = 0;
 	for (int k = 0; k < KEYS; k++) {
-		const struct object *object = &state[k].object;
+		struct place place = place_of(pages, k, &state[k].object);
 
-		if (!selection_takes(&pages->selection, k, object))
-			continue;
-		if (pages->path)
-			object = object_then(world, &state[k]);
-		if (!object)
-			continue;
-		struct place place = place_of(pages, k, object);
-		if (!pages->token || compare(place, pages->last) > 0)
+		if (selection_takes(&pages->selection, k, &state[k].object) &&
+			(!pages->token || compare(place, pages->last) > 0))
 			page_add(page, k, place);
 	}
 }
 
-/* Something of the feed that the walk began with was trimmed since: the order of then is not known. */
+/* Returns whether the log no longer reaches back to the walk's state: something of the feed was trimmed,
+ * or the name stands for another feed. */
 static bool past_is_lost(const struct world *world, uint32_t id)
 {
 	const struct pages *pages = &world->pages;
 
-	if (!pages->path || !pages->token)
+	if (!pages->token)
 		return false;
 	for (uint64_t seq = pages->as_of + 1; seq <= world->model.horizon; seq++)
 		if (world->model.log[seq - 1].id == id)
@@ -113,27 +95,11 @@ static int expected(struct world *world, uint32_t id)
 	return r == KINF_FOUND && past_is_lost(world, id) ? KINF_GONE : r;
 }
 
-/* ---- living through it ---- */
-
-static void note_living(struct pages *pages, const struct latest state[KEYS])
-{
-	for (int k = 0; k < KEYS; k++) {
-		const struct object *object = &state[k].object;
-		bool taken = selection_takes(&pages->selection, k, object);
-
-		if (!pages->token) {
-			pages->living[k] = taken;
-			pages->uid[k] = object->uid;
-		}
-		pages->living[k] &= taken && pages->uid[k] == object->uid;
-	}
-}
-
-static void check_living(const struct pages *pages)
+static void check_complete(const struct pages *pages, const struct latest state[KEYS])
 {
 	for (int k = 0; k < KEYS; k++)
-		MUST(!pages->living[k] || pages->came[k] == 1,
-			"pages: key %d lived through the walk and came %u times", k, pages->came[k]);
+		MUST(pages->came[k] == selection_takes(&pages->selection, k, &state[k].object),
+			"pages: key %d came %u times", k, pages->came[k]);
 }
 
 /* ---- a page ---- */
@@ -161,8 +127,7 @@ static void take_page(struct world *world, struct kinf_listing *list, const stru
 	struct page page;
 	int n = 0, r;
 
-	make_page(world, state, &page);
-	note_living(pages, state);
+	make_page(pages, state, &page);
 	while ((r = kinf_list_next(list, &object)) == KINF_FOUND) {
 		MUST(n < page.n, "pages: one too much, %.*s", (int)object.key_size, object.key);
 		check_object_of(&object, page.key[n], &state[page.key[n]]);
@@ -224,12 +189,12 @@ void pages_step(struct world *world)
 		pages->as_of = visible;
 		pages->id = id;
 	}
-	model_state(&world->model, id, visible, state);
+	model_state(&world->model, id, pages->as_of, state);
 	take_page(world, list, state);
 	kinf_list_close(&list);
 	if (pages->token)
 		return;
-	check_living(pages);
+	check_complete(pages, state);
 	world->walks++;
 	pages_end(world);
 }

@@ -22,8 +22,6 @@ struct pages {
 	unsigned path;  /* that it is sorted by; 0: by key */
 	char *token;    /* NULL: it begins */
 	struct place last;
-	bool living[KEYS]; /* there, the same and asked for at each page so far */
-	uint64_t uid[KEYS];
 	unsigned came[KEYS];
 };
 

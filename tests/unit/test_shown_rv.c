@@ -3,6 +3,8 @@
  * The resourceVersion that a list and a feed's status show is never newer than the objects that the
  * snapshot shows: a client that watches from it would miss the events in between.
  */
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/buf.h"
@@ -140,4 +142,28 @@ Test(shown_rv, survives_a_new_index)
 	cr_assert_str_eq(shown(), "1100", "of the state that the new index began with");
 	rig_settle(&w.rig);
 	cr_assert_str_eq(shown(), "1101");
+}
+
+Test(shown_rv, is_the_first_page_s_on_all_pages)
+{
+	struct kinf_query query = {
+		.size = sizeof(query), .feed = "pods", .namespace_ = "a", .limit = 1};
+	struct kinf_listing *list;
+	struct kinf_object object;
+
+	event("1001");
+	rig_settle(&w.rig);
+	OK(kinf_snapshot_renew(w.snapshot));
+	OK(kinf_list(w.snapshot, &query, &list));
+	OK(kinf_list_next(list, &object));
+	cr_assert_eq(kinf_list_next(list, &object), KINF_END);
+	AUTO_FREE char *token = strdup(kinf_list_continue(list));
+	kinf_list_close(&list);
+	event("1002");
+	rig_settle(&w.rig);
+	OK(kinf_snapshot_renew(w.snapshot));
+	query.continue_token = token;
+	OK(kinf_list(w.snapshot, &query, &list));
+	cr_assert_str_eq(kinf_list_resource_version(list), "1001");
+	kinf_list_close(&list);
 }

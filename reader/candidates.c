@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/candidates.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+
+#define AHEAD 8 /* objects whose bodies are fetched from memory ahead of their turn */
+
+static int candidates_compare(const void *a, const void *b)
+{
+	const struct snapshot_object *x = a, *y = b;
+
+	return bytes_compare(x->key, y->key);
+}
+
+static int candidates_add(struct candidates *c, const struct snapshot_object *object)
+{
+	if (!bytes_starts(object->key, c->plan->prefix) ||
+		bytes_compare(object->key, c->query->from) < 0)
+		return 0;
+	if (c->n == c->capacity) {
+		size_t capacity = c->capacity ? c->capacity * 2 : 128;
+		struct snapshot_object *objects =
+			reallocarray(c->objects, capacity, sizeof(*objects));
+
+		if (!objects)
+			return err_set(-ENOMEM, "sorting %zu objects", c->n);
+		c->objects = objects;
+		c->capacity = capacity;
+	}
+	c->objects[c->n++] = *object;
+	return 0;
+}
+
+static int candidates_add_postings(struct candidates *c)
+{
+	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
+	const struct plan_term *driver = &c->plan->terms[c->plan->driver];
+	uint64_t newest = c->as_of ? as_of_seq(c->as_of) : UINT64_MAX, count;
+	struct snapshot_object objects[SNAPSHOT_OBJECTS_MAX];
+	int n, r = index_postings(snapshot_index(c->snapshot), snapshot_index_txn(c->snapshot),
+		       driver->definition, driver->value, &count, &walk);
+
+	if (r != FOUND)
+		return r < 0 ? r : 0;
+	while ((n = snapshot_walk_objects(c->snapshot, c->feed, walk, objects, SNAPSHOT_OBJECTS_MAX)) >
+		0)
+		for (int i = 0; i < n; i++) {
+			r = objects[i].entry.seq > newest ? 0 : candidates_add(c, &objects[i]);
+			if (r < 0)
+				return r;
+		}
+	return n;
+}
+
+static int candidates_add_changed(struct candidates *c)
+{
+	struct snapshot_object object;
+	int r = as_of_walk(c->as_of, AS_OF_CHANGED, c->plan->prefix, c->query->from);
+
+	while (r == 0 && (r = as_of_next(c->as_of, &object.key, &object.entry)) == FOUND)
+		r = candidates_add(c, &object);
+	return r < 0 ? r : 0;
+}
+
+int candidates_open(struct candidates *c)
+{
+	const struct plan *plan = c->plan;
+
+	c->n = c->next = 0;
+	if (!plan->postings && c->as_of)
+		return as_of_walk(c->as_of, AS_OF_ALL, plan->prefix, c->query->from);
+	if (!plan->postings)
+		return index_names(snapshot_index(c->snapshot), snapshot_index_txn(c->snapshot),
+			c->feed, plan->prefix, c->query->from, &c->names);
+	int r = plan->empty ? 0 : candidates_add_postings(c);
+	if (r == 0 && c->as_of)
+		r = candidates_add_changed(c);
+	if (r == 0 && c->n > 1)
+		qsort(c->objects, c->n, sizeof(*c->objects), candidates_compare);
+	return r;
+}
+
+/* The bodies are spread over the whole journal, and unlike in a walk it is known which come next. */
+static int candidates_next_sorted(
+	struct candidates *c, struct bytes *ret_key, struct index_entry *ret_entry)
+{
+	if (c->next == c->n)
+		return END;
+	if (c->n - c->next > AHEAD)
+		snapshot_prefetch(c->snapshot, &c->objects[c->next + AHEAD].entry);
+	*ret_key = c->objects[c->next].key;
+	*ret_entry = c->objects[c->next].entry;
+	c->next++;
+	return FOUND;
+}
+
+int candidates_next(struct candidates *c, struct bytes *ret_key, struct index_entry *ret_entry)
+{
+	int r;
+
+	do {
+		if (c->plan->postings)
+			r = candidates_next_sorted(c, ret_key, ret_entry);
+		else if (c->as_of)
+			r = as_of_next(c->as_of, ret_key, ret_entry);
+		else
+			r = index_walk_next(c->names, ret_key, ret_entry);
+		if (r == FOUND)
+			r = plan_accepts(c->plan, c->query, c->snapshot, *ret_key, ret_entry);
+	} while (r == NOT_FOUND);
+	return r;
+}
+
+void candidates_close(struct candidates *c)
+{
+	index_walk_close(&c->names);
+	c->n = c->next = 0;
+}
+
+void candidates_release(struct candidates *c)
+{
+	candidates_close(c);
+	free(c->objects);
+	*c = (struct candidates){0};
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A query of kinf.h, checked and parsed once for all feeds it concerns, and the continue token with
+ * which its next page begins.
+ *
+ * All pages of a list show the state as of its first page (store/read/as_of.h). A token is base64url of
+ *
+ *	"c1", CRC-32C u32 of the sort path and of what follows it here,
+ *	first 8 bytes of the journal's uuid, seq u64, RV (its size u8 first),
+ *	of a sorted list the sort value, key
+ *
+ * The value and the key are those of the last object given; the next page begins after it.
+ */
+#ifndef READER_QUERY_H
+#define READER_QUERY_H
+
+#include "common/buf.h"
+#include "common/value/path.h"
+#include "common/value/selector.h"
+#include "reader/kinf.h"
+#include "reader/sort_value.h"
+
+#define QUERY_JOURNAL_SIZE 8
+
+/* The end of a page. */
+struct query_place {
+	uint8_t journal[QUERY_JOURNAL_SIZE];
+	uint64_t seq;   /* all pages show the state as of it */
+	struct bytes rv; /* of that state; empty: not known, or of several feeds */
+	struct sort_value value;
+	struct bytes key;
+};
+
+/* Owns all it points to. */
+struct query {
+	const char *namespace_;  /* NULL: all */
+	const char *prefix;      /* NULL: any */
+	struct kinf_term *terms; /* one allocation, which also holds the texts */
+	size_t n_terms;
+	struct selector *labels, *fields; /* NULL: none */
+	struct path *sort_path;  /* NULL: by key */
+	uint64_t limit;          /* 0: none */
+	bool continues;          /* after AFTER, which borrows from token */
+	struct query_place after;
+	struct bytes next_key;   /* the smallest key after AFTER's */
+	struct bytes from;       /* the smallest key wanted: next_key, but of a sorted list none */
+	struct buf token;
+};
+
+/* Copies everything from GIVEN. */
+int query_init(struct query *query, const struct kinf_query *given);
+void query_release(struct query *query);
+
+/* Puts the token of the page that follows PLACE into TOKEN. */
+int query_token(const struct query *query, const struct query_place *place, struct buf *token);
+
+/* Checks namespace and prefix. A key without a namespace is of a cluster-scoped kind: only the prefix
+ * counts. */
+bool query_accepts_key(const struct query *query, struct bytes key);
+/* Checks the selectors. Returns: FOUND, NOT_FOUND, ERR_CORRUPT. */
+int query_accepts_body(const struct query *query, struct bytes body);
+
+#endif
