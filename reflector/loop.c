@@ -9,6 +9,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/daemon/faults.h"
+#include "common/daemon/parent.h"
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
@@ -18,6 +19,7 @@
 
 #define LOOP_MAGIC     0x4c4f4f50u
 #define SECOND         1000000000ull
+#define OPEN_PAUSE_MS  200
 #define RING_CAPACITY  (1u << 20)
 #define BEAT           SECOND
 #define DELTA_RING     "delta.ring"
@@ -63,13 +65,41 @@ static struct retention_options retention_options_of(const struct loop *loop)
 		.bytes = loop->daemon->config->retention_bytes, .cursor_ns = loop->daemon->config->cursor_ns};
 }
 
+/* Waits, without limit, for a process that holds the journal's open.lock: it may be stopped, but the journal is
+ * whole, and a new one would have everything listed again and every follower begin again. */
+static int open_journal(struct loop *loop)
+{
+	struct journal_options options = journal_options_of(loop);
+	bool reported = false;
+	char reason[256];
+	int r;
+
+	while ((r = journal_open_write(loop->home, &options, reason, &loop->journal)) == ERR_LOCKED) {
+		if (!reported)
+			LOG(journal_locked, .error = err_text(r));
+		reported = true;
+		stats_set_state(loop->stats, "waiting for the journal, which another process is opening");
+		stats_set_error(loop->stats, err_text(r));
+		daemon_sleep(loop->daemon, OPEN_PAUSE_MS);
+		if (loop->daemon->stop)
+			return r;
+		r = home_check(loop->home);
+		if (r < 0)
+			return r;
+		parent_notify("EXTEND_TIMEOUT_USEC=10000000"); /* the service manager's, for starting */
+	}
+	if (r == 0 && reported)
+		stats_set_error(loop->stats, "");
+	if (r == 0 && *reason)
+		LOG(journal_created, .reason = reason);
+	return r;
+}
+
 static int open_store(struct loop *loop)
 {
 	const struct config *config = loop->daemon->config;
 	struct home_options home = {.create = true, .runtime_dir = config->runtime_dir,
 		.group = config->group};
-	struct journal_options options = journal_options_of(loop);
-	char reason[256];
 	int r = home_open(config->store, &home, &loop->home);
 
 	if (r >= 0)
@@ -83,12 +113,7 @@ static int open_store(struct loop *loop)
 	loop->stats = loop->daemon->stats;
 	home_guard_file(loop->home, loop->daemon->program->status_page);
 	stats_set_state(loop->stats, "opening");
-	r = journal_open_write(loop->home, &options, reason, &loop->journal);
-	if (r < 0)
-		return r;
-	if (*reason)
-		LOG(journal_created, .reason = reason);
-	return 0;
+	return open_journal(loop);
 }
 
 static void close_feeds(struct loop *loop)

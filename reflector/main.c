@@ -2,6 +2,7 @@
 /* kinf-reflector: API server -> journal + delta ring. */
 #include "common/cleanup.h"
 #include "common/daemon/daemon.h"
+#include "common/err.h"
 #include "reflector/loop.h"
 
 static int run(struct daemon *daemon)
@@ -9,7 +10,13 @@ static int run(struct daemon *daemon)
 	CLEANUP(loop_free) struct loop *loop = NULL;
 	int r = loop_new(daemon, &loop);
 
-	return daemon_end(daemon, r < 0 ? r : loop_run(loop));
+	if (r < 0 && daemon->stop) {
+		err_ignore(r, "the daemon was told to stop while it waited for the journal");
+		r = 0;
+	} else if (r >= 0) {
+		r = loop_run(loop);
+	}
+	return daemon_end(daemon, r);
 }
 
 int main(int argc, char **argv)

@@ -14,6 +14,7 @@
 
 #define RETENTION_MAGIC 0x52544e54u
 #define SWEEP_PAUSE     ((uint64_t)60 * 1000000000)
+#define LOCKED_PAUSE (UINT64_C(60) * 1000000000)
 
 struct retention {
 	uint32_t magic;
@@ -22,6 +23,7 @@ struct retention {
 	struct retention_options options;
 	struct index *index;
 	uint64_t sweep_ns; /* when next */
+	uint64_t locked_ns; /* until then the index is not opened: another process holds its open.lock */
 };
 
 int retention_new(struct home *home, struct journal *journal,
@@ -154,9 +156,12 @@ static int open_index(struct retention *retention)
 		err_ignore(moved, "the index that CURRENT names now is opened");
 	}
 	index_close(&retention->index);
-	if (r != FOUND)
+	if (r != FOUND || proc_monotonic_ns() < retention->locked_ns)
 		return r < 0 ? r : NOT_FOUND;
-	return index_open_read(retention->home, &retention->index);
+	r = index_open_read(retention->home, &retention->index);
+	if (r == ERR_LOCKED) /* each attempt waits for 2 s, and so does the reflector */
+		retention->locked_ns = proc_monotonic_ns() + LOCKED_PAUSE;
+	return r;
 }
 
 static int look_at_list(void *arg, const struct index_feed *feed)

@@ -7,9 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
@@ -17,11 +15,11 @@
 #include "common/failpoint.h"
 #include "common/proc.h"
 #include "store/env/generation_parts.h"
+#include "store/env/open_lock.h"
 #include "store/env/state.h"
 
 #define GENERATION_MAGIC 0x6b1e0e05u
-#define LOCK_TRIES       500
-#define LOCK_PAUSE_NS    10000000L /* 500 of them are 5 s */
+#define READER_WAIT_NS   ((uint64_t)2 * 1000000000)
 
 struct generation {
 	uint32_t magic;
@@ -45,36 +43,6 @@ static int folder_path(int fd, char path[PATH_MAX])
 	if (n < 0)
 		return err_set(-errno, "'%s' (is /proc mounted?)", link);
 	path[n] = '\0';
-	return 0;
-}
-
-/* ---- open.lock ------------------------------------------------------------------------------- */
-
-static void unlock(int *lock_fd)
-{
-	cleanup_fd(lock_fd);
-}
-
-/* 5 s at most: somebody who is stopped inside an open must not stop a daemon for ever. */
-static int lock(int fd, int *ret_lock)
-{
-	AUTO_FD int lock_fd = openat(fd, "open.lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	struct stat st;
-
-	if (lock_fd < 0)
-		return err_set(-errno, "open.lock");
-	for (int i = 0; flock(lock_fd, LOCK_EX | LOCK_NB) < 0; i++) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			return err_set(-errno, "open.lock");
-		if (i == LOCK_TRIES)
-			return err_say(ERR_LOCKED,
-				"another process has held open.lock for 5 s: it is stopped while opening "
-				"the store, end it");
-		(void)nanosleep(&(struct timespec){0, LOCK_PAUSE_NS}, NULL);
-	}
-	if (fstat(lock_fd, &st) < 0 || st.st_nlink == 0)
-		return err_set(-ENOENT, "it was removed meanwhile");
-	*ret_lock = TAKE_FD(lock_fd);
 	return 0;
 }
 
@@ -160,11 +128,11 @@ static int start_writing(struct generation *gen, const struct generation_options
 static int open_existing(struct generation *gen, int directory_fd,
 	const struct generation_options *options)
 {
-	CLEANUP(unlock) int lock_fd = -1;
+	CLEANUP(open_lock_release) struct open_lock lock = OPEN_LOCK_INIT;
 
 	int r = generation_open_folder(directory_fd, gen->number, &gen->fd);
 	if (r == 0)
-		r = lock(gen->fd, &lock_fd);
+		r = open_lock_take(gen->fd, options->wait_ns, &lock);
 	if (r == 0)
 		r = state_read(gen->fd, &gen->state);
 	if (r == 0)
@@ -218,7 +186,7 @@ static int make_folder(struct generation *gen, int directory_fd, unsigned file_m
 	if (r == 0 && fchmod(gen->fd, mode) < 0)
 		r = err_set(-errno, "making %s", name);
 	if (r == 0)
-		r = make_file(gen->fd, "open.lock", file_mode);
+		r = make_file(gen->fd, OPEN_LOCK_FILE, file_mode);
 	if (r == 0)
 		r = make_file(gen->fd, "data.mdb", file_mode);
 	if (r == 0 && fsync(directory_fd) < 0)
@@ -229,11 +197,11 @@ static int make_folder(struct generation *gen, int directory_fd, unsigned file_m
 static int fill_folder(struct generation *gen, int directory_fd,
 	const struct generation_options *options)
 {
-	CLEANUP(unlock) int lock_fd = -1;
+	CLEANUP(open_lock_release) struct open_lock lock = OPEN_LOCK_INIT;
 
 	int r = make_folder(gen, directory_fd, options->file_mode);
 	if (r == 0)
-		r = lock(gen->fd, &lock_fd);
+		r = open_lock_take(gen->fd, options->wait_ns, &lock);
 	return r < 0 ? r : start_writing(gen, options);
 }
 
@@ -266,11 +234,11 @@ int generation_create(int directory_fd, const struct generation_kind *kind,
 
 static int open_for_reading(struct generation *gen, int directory_fd, bool copy)
 {
-	CLEANUP(unlock) int lock_fd = -1;
+	CLEANUP(open_lock_release) struct open_lock lock = OPEN_LOCK_INIT;
 
 	int r = generation_open_folder(directory_fd, gen->number, &gen->fd);
 	if (r == 0 && !copy)
-		r = lock(gen->fd, &lock_fd);
+		r = open_lock_take(gen->fd, READER_WAIT_NS, &lock);
 	if (r == 0)
 		r = state_read(gen->fd, &gen->state);
 	if (r == 0)

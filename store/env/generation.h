@@ -28,6 +28,7 @@ struct generation_options {
 	uint64_t map_bytes;
 	bool durable;
 	unsigned file_mode;
+	uint64_t wait_ns; /* for open.lock; readers wait for 2 s */
 };
 
 /* Writer: opens generation NUMBER of the role's directory. ERR_UNTRUSTED, ERR_FORMAT, ERR_CORRUPT:

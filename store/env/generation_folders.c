@@ -7,18 +7,18 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "store/env/generation.h"
+#include "store/env/open_lock.h"
 #include "store/index/hints.h"
 #include "store/env/state.h"
 
 /* In the order of removal: without STATE, what is left after a kill is no generation any more. */
-static const char *const file_names[] = {"STATE", ".STATE.new", "data.mdb", "lock.mdb", "open.lock",
+static const char *const file_names[] = {"STATE", ".STATE.new", "data.mdb", "lock.mdb", OPEN_LOCK_FILE,
 	HINTS_FILE, HINTS_FILE_NEW};
 
 /* ---- which there are ------------------------------------------------------------------------- */
@@ -226,16 +226,18 @@ static int remove_files(int fd)
 /* 1; 0: its open.lock is held, it is being opened: it stays until the next time. */
 static int remove_folder(int directory_fd, uint32_t number)
 {
+	CLEANUP(open_lock_release) struct open_lock lock = OPEN_LOCK_INIT;
 	AUTO_FD int fd = -1;
-	AUTO_FD int lock_fd = -1;
 	char name[32];
 
 	generation_folder_name(number, name);
 	int r = generation_open_folder(directory_fd, number, &fd);
 	if (r < 0)
 		return r;
-	lock_fd = openat(fd, "open.lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (lock_fd >= 0 && flock(lock_fd, LOCK_EX | LOCK_NB) < 0)
+	r = open_lock_take(fd, 0, &lock);
+	err_ignore(r, r == ERR_LOCKED ? "the next opening for writing removes it"
+				      : "without the file nobody can be opening it");
+	if (r == ERR_LOCKED)
 		return 0;
 	r = remove_files(fd);
 	if (r < 0)

@@ -13,6 +13,7 @@
 
 #define OPEN_TRIES 3
 #define MAP_BYTES ((uint64_t)64 << 30)
+#define LOCK_WAIT_NS ((uint64_t)5 * 1000000000) /* for open.lock; then the processor builds another index */
 
 static const char *const databases[INDEX_DATABASES] = {
 	[INDEX_NAME] = "name",
@@ -242,6 +243,7 @@ static struct generation_options generation_options(
 	return (struct generation_options){
 		.map_bytes = options && options->map_bytes ? options->map_bytes : MAP_BYTES,
 		.file_mode = home_file_mode(home),
+		.wait_ns = LOCK_WAIT_NS,
 	};
 }
 

@@ -14,6 +14,7 @@
 #define JOURNAL_FORMAT 3
 #define MAP_BYTES      ((uint64_t)64 << 30)
 #define OPEN_TRIES     3
+#define LOCK_WAIT_NS   ((uint64_t)500 * 1000000) /* for open.lock; then the reflector reports, and tries again */
 
 static const char *const databases[DB_MAX] = {
 	[DB_LOG] = "log",
@@ -67,6 +68,7 @@ static struct generation_options options_of(const struct home *home,
 		.map_bytes = options->map_bytes ? options->map_bytes : MAP_BYTES,
 		.durable = options->durable,
 		.file_mode = home_file_mode(home),
+		.wait_ns = LOCK_WAIT_NS,
 	};
 }
 
@@ -165,11 +167,11 @@ static int create(struct home *home, const struct journal_options *options,
 	return 0;
 }
 
-/* What a new journal cures, at the price of listing everything again. */
+/* Whether a new journal is needed, at the price of listing everything again. Not for ERR_LOCKED: a journal whose
+ * open.lock somebody holds is whole. */
 static bool is_lost(int r)
 {
-	return r == -ENOENT || r == ERR_CORRUPT || r == ERR_FORMAT || r == ERR_UNTRUSTED ||
-		r == ERR_LOCKED;
+	return r == -ENOENT || r == ERR_CORRUPT || r == ERR_FORMAT || r == ERR_UNTRUSTED;
 }
 
 int journal_open_write(struct home *home, const struct journal_options *options, char reason[256],

@@ -103,10 +103,14 @@ static bool store_reopen(struct store *store, const struct file_identity *index_
 	return true;
 }
 
-/* Opens what CURRENT names when that is not what is open. The caller holds store->lock. */
-static int store_look(struct store *store, bool force)
+/*
+ * Opens the pair that CURRENT names, unless it is open. The caller holds store->lock, which is given back while
+ * the pair is opened: that may have to wait for another process (open_lock.h), and other threads of this one go
+ * on reading from the pair that is open. Only one thread opens at a time.
+ */
+static int store_open_current(struct store *store, bool force)
 {
-	/* Identities first: a CURRENT replaced after this is seen as new the next time. */
+	/* The identities first: a CURRENT that is replaced after this is seen as new the next time. */
 	struct file_identity index_current = identity_of(home_index_fd(store->home));
 	struct file_identity journal_current = identity_of(home_journal_fd(store->home));
 
@@ -119,8 +123,14 @@ static int store_look(struct store *store, bool force)
 		same_identity(&journal_current, &store->journal_current))
 		return 0;
 	struct pair *pair = NULL;
+	store->opening = true;
+	(void)pthread_mutex_unlock(&store->lock);
 	int r = pair_open(store->home, &pair);
-
+	(void)pthread_mutex_lock(&store->lock);
+	store->opening = false;
+	store->open_result = r;
+	err_keep(&store->open_error);
+	(void)pthread_cond_broadcast(&store->opened); /* can't fail */
 	if (r != 0)
 		return r;
 	pair_unref(&store->pair);
@@ -143,6 +153,7 @@ static void store_unref(struct store *store)
 	if (!last)
 		return;
 	home_close(&store->home);
+	(void)pthread_cond_destroy(&store->opened);
 	(void)pthread_mutex_destroy(&store->lock);
 	store->magic = 0;
 	free(store);
@@ -182,6 +193,7 @@ int store_open(const char *directory, const struct store_options *options, struc
 	store->magic = STORE_MAGIC;
 	store->refs = 1;
 	(void)pthread_mutex_init(&store->lock, NULL); /* a default one cannot fail on Linux */
+	(void)pthread_cond_init(&store->opened, NULL); /* likewise */
 	if (options)
 		store->options = *options;
 	int r = home_open(directory, &how, &store->home);
@@ -191,8 +203,10 @@ int store_open(const char *directory, const struct store_options *options, struc
 	store->copy = !home_is_writable(store->home);
 	if (store->copy)
 		r = refuse_running_copy(store->home);
+	(void)pthread_mutex_lock(&store->lock);
 	if (r == 0)
-		r = store_look(store, false);
+		r = store_open_current(store, false);
+	(void)pthread_mutex_unlock(&store->lock);
 	if (r < 0)
 		return err_add(r, "opening the store '%s'", directory);
 	*ret_store = TAKE(store);
@@ -330,31 +344,46 @@ static void leave_pair(struct snapshot *s)
 	s->hints_looked_ns = 0;
 }
 
-/* Looks when it is time to. While it fails each time: whoever comes has to be told. */
-static int look_when_due(struct store *store, bool force)
-{
-	if (!force && store->pair && !store->failing_ns &&
-		proc_monotonic_ns() - store->checked_ns < CURRENT_CHECK_NS)
-		return 0;
-	int r = store->copy ? refuse_running_copy(store->home) : 0;
-	if (r < 0) {
-		store->failing_ns = 1; /* for ever: not to be read any more */
-		return r;
-	}
-	r = store_look(store, force);
-	if (r >= 0)
-		store->failing_ns = 0;
-	else if (!store->failing_ns)
-		store->failing_ns = proc_monotonic_ns();
-	return r;
-}
-
 /* What was open goes on being read while CURRENT's journal is not there yet, and for a moment while what
  * it names can't be opened: not for longer, it would be old and nobody would say so. */
 static bool goes_on(const struct store *store, int r)
 {
 	return store->pair &&
 		(r >= 0 || proc_monotonic_ns() - store->failing_ns < FAILING_NS);
+}
+
+/* Waits for the thread that opens a pair, which takes some seconds at most, and returns what it got. */
+static int store_await_opening(struct store *store)
+{
+	while (store->opening)
+		(void)pthread_cond_wait(&store->opened, &store->lock); /* fails for no lock of ours */
+	if (store->open_result < 0)
+		err_restore(&store->open_error);
+	return store->open_result;
+}
+
+/* Looks when it is time to. While it fails each time: whoever comes has to be told. */
+static int look_when_due(struct store *store, bool force)
+{
+	if (!force && store->pair && !store->failing_ns &&
+		proc_monotonic_ns() - store->checked_ns < CURRENT_CHECK_NS)
+		return 0;
+	if (store->opening) {
+		bool is_fresh = !store->failing_ns || proc_monotonic_ns() - store->failing_ns < FAILING_NS;
+
+		return store->pair && is_fresh && !force ? 0 : store_await_opening(store);
+	}
+	int r = store->copy ? refuse_running_copy(store->home) : 0;
+	if (r < 0) {
+		store->failing_ns = 1; /* for ever: not to be read any more */
+		return r;
+	}
+	r = store_open_current(store, force);
+	if (r >= 0)
+		store->failing_ns = 0;
+	else if (!store->failing_ns)
+		store->failing_ns = proc_monotonic_ns();
+	return r;
 }
 
 /* Makes the snapshot read from what CURRENT names. AGAIN when there is nothing to read. */
@@ -365,7 +394,6 @@ static int join_pair(struct snapshot *s, bool force)
 	(void)pthread_mutex_lock(&store->lock);
 	int r = look_when_due(store, force);
 	struct pair *pair = goes_on(store, r) ? store->pair : NULL;
-
 
 	if (pair && pair != s->pair)
 		pair->refs++;

@@ -8,6 +8,7 @@
 
 #include "common/check.h"
 #include "store/index/hints.h"
+#include "common/err.h"
 #include "store/read/snapshot.h"
 
 #define STORE_MAGIC    0x6b737472u
@@ -36,6 +37,10 @@ struct store {
 	unsigned refs; /* the caller's and one per snapshot */
 	struct pair *pair;
 	struct file_identity index_current, journal_current;
+	bool opening; /* a thread opens a pair, without the lock; others wait for it if they need one */
+	pthread_cond_t opened;
+	int open_result; /* of the last one that opened */
+	struct err_kept open_error;
 	uint64_t checked_ns, reopened_ns;
 	uint64_t failing_ns; /* since when what CURRENT names can't be opened; 0: it could */
 };

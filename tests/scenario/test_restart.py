@@ -317,6 +317,41 @@ def test_daemons_end_when_their_store_is_removed_and_make_it_again(simulator, st
     assert len(ended) == 2 and ended[0] == ("." if part == "store" else "journal"), ended  # one of each daemon
 
 
+# ---- a reader that is stopped while it opens the store ---------------------------------------------
+
+
+def test_a_reader_stopped_while_it_opens_the_store_costs_no_journal(simulator, store, filled):
+    """The reflector waits, says for whom, and can be ended; other readers fail soon. Then all goes on as before."""
+    _, reflector = filled
+
+    def uuid():
+        return re.search(r"(?m)^uuid (\w+)$", (store.path / "journal" / "gen-1" / "STATE").read_text())[1]
+
+    before = uuid()
+    reader = store.follower("get", "pods", "-o", "json", env={"KINF_FAIL": "journal.open:1:stop"})
+    eventually(lambda: reader.stopped)
+    holder = f"process {reader.pid} (kinf)"
+    reflector.kill()
+    reflector.start()
+    reflector.wait_log("journal_locked")
+    assert holder in reflector.log, reflector.tail()
+    refused = store.kinf("get", "pods", timeout=10)
+    assert refused.status == 1 and holder in refused.stderr, refused
+    status = store.kinf("status", "-o", "json", timeout=20)
+    reported = next(p for p in status.json["processes"] if p["name"] == "kinf-reflector")
+    assert "waiting for the journal" in reported["state"] and holder in reported["lastError"], status
+    time.sleep(6)  # longer than anybody waits who would give up
+    assert reflector.log.count("journal_locked") == 1, reflector.tail()
+    assert reflector.stop(5) == 0, reflector.tail()
+    reflector.start()
+    eventually(lambda: reflector.log.count("journal_locked") == 2)
+    reader.send(signal.SIGCONT)
+    assert reader.wait() == 0 and uuid() == before
+    change(simulator)
+    store.wait_equal(simulator, "pods")
+    assert lists(simulator) == 0 and "journal_created" not in reflector.log.split("journal_locked", 1)[1]
+
+
 # ---- order and exclusion ---------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/err.h"
+#include "store/env/open_lock.h"
 #include "tests/unit/scratch.h"
 
 static const char *const databases[] = {"one"};
@@ -298,18 +299,55 @@ Test(generation, others_are_removed_and_mapped_readers_go_on)
 	(void)close(fd);
 }
 
-Test(generation, held_open_lock_is_waited_for_and_then_told, .timeout = 20)
+Test(generation, held_open_lock_is_waited_for_and_then_reported, .timeout = 20)
 {
 	int fd = folder();
 	struct generation *gen = create(fd);
+	char holder[64];
 
 	generation_close(&gen);
 	int lock = open(scratch_path("gen-1/open.lock"), O_RDONLY | O_CLOEXEC);
 	cr_assert_eq(flock(lock, LOCK_EX), 0);
 	cr_assert_eq(read_code(fd, 1, false), ERR_LOCKED);
+	(void)snprintf(holder, sizeof(holder), "process %d (test_generation", (int)getpid());
+	cr_assert(strstr(err_text(ERR_LOCKED), holder), "%s", err_text(ERR_LOCKED));
 	cr_assert_eq(generation_remove_others(fd, 0), 0, "one that is being opened stays");
 	(void)close(lock);
 	cr_assert_eq(read_code(fd, 1, false), 0);
+	(void)close(fd);
+}
+
+/* Else a child that another thread forked would hold the lock for as long as it lives. */
+Test(generation, forked_child_does_not_hold_the_open_lock_of_its_parent, .timeout = 20)
+{
+	int fd = folder(), ready[2], status;
+	struct generation *gen = create(fd);
+
+	generation_close(&gen);
+	int gen_fd = openat(fd, "gen-1", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cr_assert_eq(pipe(ready), 0);
+	pid_t parent = fork();
+	if (parent == 0) {
+		struct open_lock lock = OPEN_LOCK_INIT;
+
+		if (open_lock_take(gen_fd, 0, &lock) < 0)
+			_exit(1);
+		pid_t child = fork();
+		if (child == 0) {
+			(void)alarm(10);
+			(void)pause();
+			_exit(0);
+		}
+		(void)!write(ready[1], &child, sizeof(child));
+		(void)kill(getpid(), SIGKILL); /* as when it is killed inside an open */
+	}
+	pid_t child;
+	cr_assert_eq(read(ready[0], &child, sizeof(child)), sizeof(child));
+	cr_assert_eq(waitpid(parent, &status, 0), parent);
+	cr_assert(WIFSIGNALED(status));
+	cr_assert_eq(read_code(fd, 1, false), 0, "%s", err_text(ERR_LOCKED));
+	(void)kill(child, SIGKILL);
+	(void)close(gen_fd);
 	(void)close(fd);
 }
 

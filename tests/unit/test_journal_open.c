@@ -2,8 +2,10 @@
 #include "store/journal/journal.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,6 +39,27 @@ Test(journal, kill_after_commit_loses_nothing_and_before_it_everything)
 	cr_assert_eq(journal_begin(j), 0);
 	cr_assert_eq(journal_head(j, journal_txn(j), feed, BYTES_LIT("kept"), &head), FOUND);
 	cr_assert_eq(journal_head(j, journal_txn(j), feed, BYTES_LIT("lost"), &head), NOT_FOUND);
+	journal_close(&j);
+	home_close(&home);
+}
+
+/* As by a reader that was stopped while it opened the journal: a new one would have everything listed again. */
+Test(journal, one_whose_open_lock_is_held_is_kept, .timeout = 20)
+{
+	struct home *home = open_home();
+	struct journal *j = open_writer(home);
+	uint8_t uuid[16];
+	char reason[256];
+
+	memcpy(uuid, journal_uuid(j), sizeof(uuid));
+	journal_close(&j);
+	int fd = openat(home_journal_fd(home), "gen-1/open.lock", O_RDONLY | O_CLOEXEC);
+	cr_assert_eq(flock(fd, LOCK_EX), 0);
+	cr_assert_eq(journal_open_write(home, &small, reason, &j), ERR_LOCKED);
+	(void)close(fd);
+	cr_assert_eq(journal_open_write(home, &small, reason, &j), 0);
+	cr_assert_str_eq(reason, "");
+	cr_assert_arr_eq(journal_uuid(j), uuid, sizeof(uuid));
 	journal_close(&j);
 	home_close(&home);
 }
