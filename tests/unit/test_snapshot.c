@@ -289,7 +289,7 @@ Test(snapshot, an_index_that_cannot_be_opened_is_told_after_a_moment)
 	OK(store_open(s.path, &checking, &store));
 	OK(snapshot_open(store, &snapshot));
 	rebuild(&s);
-	write_state(&s, "format 1\n", "format 9\n");
+	write_state(&s, "format 2\n", "format 9\n");
 	OK(snapshot_renew(snapshot));
 	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n1", "at first it is read on");
 	for (uint64_t until = proc_monotonic_ns() + 20000000000u;
@@ -299,7 +299,7 @@ Test(snapshot, an_index_that_cannot_be_opened_is_told_after_a_moment)
 	}
 	cr_assert_eq(r, ERR_FORMAT, "%d", r);
 	cr_assert_eq(snapshot_renew(snapshot), ERR_FORMAT, "each time");
-	write_state(&s, "format 9\n", "format 1\n");
+	write_state(&s, "format 9\n", "format 2\n");
 	OK(snapshot_renew(snapshot));
 	snapshot_close(&snapshot);
 	store_close(&store);
