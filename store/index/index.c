@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening, and the writer's copy of meta. */
+/* Opening, publishing, and the writer's copy of meta. */
 #include "store/index/index.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -15,7 +16,7 @@
 #define MAP_BYTES ((uint64_t)64 << 30)
 #define LOCK_WAIT_NS ((uint64_t)5 * 1000000000) /* for open.lock; then the processor builds another index */
 
-static const char *const databases[INDEX_DATABASES] = {
+static const char *const index_databases[INDEX_DATABASES] = {
 	[INDEX_NAME] = "name",
 	[INDEX_OBJECT] = "object",
 	[INDEX_TERM] = "term",
@@ -26,7 +27,7 @@ static const char *const databases[INDEX_DATABASES] = {
 const struct generation_kind index_kind = {
 	.what = "index",
 	.format = INDEX_FORMAT,
-	.databases = databases,
+	.databases = index_databases,
 	.n_databases = INDEX_DATABASES,
 	.writemap = true,
 };
@@ -43,20 +44,16 @@ struct index_feed_row *index_feed_row(struct index *index, uint32_t feed)
 
 int index_feed_row_add(struct index *index, uint32_t feed, struct index_feed_row **ret_row)
 {
-	struct index_feed_row *row = index_feed_row(index, feed);
+	const struct index_feed_row new = {.feed = {.feed = feed}};
 
-	if (!row) {
-		struct index_feed_row *rows =
-			reallocarray(index->feeds, index->n_feeds + 1, sizeof(*rows));
-
-		if (!rows)
-			return err_set(-ENOMEM, "index");
-		index->feeds = rows;
-		row = &rows[index->n_feeds++];
-		*row = (struct index_feed_row){.feed = {.feed = feed}};
-	}
-	*ret_row = row;
-	return 0;
+	*ret_row = index_feed_row(index, feed);
+	if (*ret_row)
+		return 0;
+	int r = ARRAY_ADD(index->feeds, index->n_feeds, index->feeds_room, new,
+		"the index's feeds");
+	if (r == 0)
+		*ret_row = &index->feeds[index->n_feeds - 1];
+	return r;
 }
 
 void index_feed_row_remove(struct index *index, uint32_t feed)
@@ -67,7 +64,7 @@ void index_feed_row_remove(struct index *index, uint32_t feed)
 		*row = index->feeds[--index->n_feeds];
 }
 
-/* Ids grow, so the array is in their order. */
+/* New definitions get higher ids, so the array is in the order of ids. */
 struct index_definition_row *index_definition_row(struct index *index, uint32_t id)
 {
 	size_t low = 0, high = index->n_definitions;
@@ -90,16 +87,15 @@ int index_definition_row_add(struct index *index, const struct index_definition 
 {
 	size_t name_size = strlen(definition->name) + 1;
 	size_t paths_size = strlen(definition->paths) + 1;
-	struct index_definition_row **rows = reallocarray(index->definitions,
-		index->n_definitions + 1, sizeof(struct index_definition_row *));
+	int r = ARRAY_ROOM(index->definitions, index->n_definitions, index->definitions_room, 1,
+		"the index's definitions");
 
-	if (!rows)
-		return err_set(-ENOMEM, "index");
-	index->definitions = rows;
+	if (r < 0)
+		return r;
 	struct index_definition_row *row = malloc(sizeof(*row) + name_size + paths_size);
 
 	if (!row)
-		return err_set(-ENOMEM, "index");
+		return err_set(-ENOMEM, "index definition '%s'", definition->name);
 	char *text = (char *)(row + 1);
 
 	memcpy(text, definition->name, name_size);
@@ -107,7 +103,7 @@ int index_definition_row_add(struct index *index, const struct index_definition 
 	*row = (struct index_definition_row){.definition = *definition};
 	row->definition.name = text;
 	row->definition.paths = text + name_size;
-	rows[index->n_definitions++] = row;
+	index->definitions[index->n_definitions++] = row;
 	*ret_row = row;
 	return 0;
 }
@@ -131,14 +127,14 @@ void index_forget(struct index *index)
 		free(index->definitions[i]);
 	free(TAKE(index->definitions));
 	free(TAKE(index->feeds));
-	index->n_definitions = 0;
-	index->n_feeds = 0;
+	index->n_definitions = index->definitions_room = 0;
+	index->n_feeds = index->feeds_room = 0;
 	index->state = (struct index_state){0};
 	index->state_changed = false;
 	index->loaded = false;
 }
 
-static int load_row(struct index *index, struct bytes key, struct bytes value)
+static int index_load_row(struct index *index, struct bytes key, struct bytes value)
 {
 	char tag = key.size ? *(const char *)key.data : 0;
 	struct index_definition definition;
@@ -177,7 +173,7 @@ int index_load(struct index *index)
 	if (r == 0)
 		r = cursor_seek(cursor, BYTES_LIT("\0"), &key, &value); /* below every tag */
 	for (; r == FOUND; r = cursor_next(cursor, &key, &value)) {
-		r = load_row(index, key, value);
+		r = index_load_row(index, key, value);
 		if (r < 0)
 			return r;
 	}
@@ -189,7 +185,7 @@ int index_load(struct index *index)
 	return 0;
 }
 
-static int save_definition(struct index *index, struct index_definition_row *row)
+static int index_save_definition(struct index *index, struct index_definition_row *row)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	uint8_t key[META_KEY];
@@ -204,40 +200,37 @@ static int save_definition(struct index *index, struct index_definition_row *row
 		index_meta_key(key, META_DEFINITION, row->definition.id), buf_bytes(&text), 0);
 }
 
-static int save_feed(struct index *index, struct index_feed_row *row)
-{
-	uint8_t key[META_KEY], text[FEED_BYTES];
-
-	index_write_feed(text, &row->feed);
-	row->changed = false;
-	return txn_put(index->txn, INDEX_META, index_meta_key(key, META_FEED, row->feed.feed),
-		BYTES(text, sizeof(text)), 0);
-}
-
 int index_save(struct index *index)
 {
+	uint8_t key[META_KEY], feed[FEED_BYTES], state[STATE_BYTES];
 	int r = 0;
 
-	for (size_t i = 0; i < index->n_feeds && r == 0; i++)
-		if (index->feeds[i].changed)
-			r = save_feed(index, &index->feeds[i]);
+	for (size_t i = 0; i < index->n_feeds && r == 0; i++) {
+		struct index_feed_row *row = &index->feeds[i];
+
+		if (!row->changed)
+			continue;
+		index_write_feed(feed, &row->feed);
+		row->changed = false;
+		r = txn_put(index->txn, INDEX_META,
+			index_meta_key(key, META_FEED, row->feed.feed), BYTES(feed, sizeof(feed)),
+			0);
+	}
 	for (size_t i = 0; i < index->n_definitions && r == 0; i++)
 		if (index->definitions[i]->changed)
-			r = save_definition(index, index->definitions[i]);
+			r = index_save_definition(index, index->definitions[i]);
 	if (r == 0 && index->state_changed) {
-		uint8_t key[META_KEY], row[STATE_BYTES];
-
-		index_write_state(row, &index->state);
+		index_write_state(state, &index->state);
 		index->state_changed = false;
 		r = txn_put(index->txn, INDEX_META, index_meta_key(key, META_STATE, 0),
-			BYTES(row, sizeof(row)), 0);
+			BYTES(state, sizeof(state)), 0);
 	}
 	return r;
 }
 
 /* ---- opening ---- */
 
-static struct generation_options generation_options(
+static struct generation_options index_generation_options(
 	struct home *home, const struct index_options *options)
 {
 	return (struct generation_options){
@@ -279,7 +272,7 @@ int index_open_write(
 	struct home *home, const struct index_options *options, struct index **ret_index)
 {
 	CLEANUP(index_close) struct index *index = NULL;
-	struct generation_options how = generation_options(home, options);
+	struct generation_options how = index_generation_options(home, options);
 	uint32_t number;
 	int r = generation_current(home_index_fd(home), &number);
 
@@ -291,7 +284,7 @@ int index_open_write(
 			home_index_fd(home), &index_kind, &how, number, &index->gen);
 	if (r != 0)
 		return r;
-	/* Damage in meta shows here, not in the middle of a batch. */
+	/* So that damage in meta is found now and not in the middle of a batch. */
 	r = index_begin(index);
 	if (r == 0)
 		index_hints_open(index);
@@ -302,7 +295,7 @@ int index_open_write(
 	return 0;
 }
 
-static int write_first_state(struct index *index, const uint8_t journal[16], uint64_t taken)
+static int index_write_first_state(struct index *index, const uint8_t journal[16], uint64_t taken)
 {
 	int r = txn_begin_write(generation_env(index->gen), &index->txn);
 
@@ -320,41 +313,39 @@ static int write_first_state(struct index *index, const uint8_t journal[16], uin
 	return index_commit(index);
 }
 
-/* Of one that can't be opened all it takes counts as live. */
-static uint64_t live_bytes(struct home *home, uint32_t number)
-{
-	CLEANUP(index_close) struct index *index = NULL;
-	struct env_info info;
-
-	if (index_open_read(home, &index) == FOUND && env_info(index_env(index), &info) == 0)
-		return info.used_bytes;
-	err_clear();
-	return generation_bytes_on_disk(home_index_fd(home), number);
-}
-
 int index_require_room(struct home *home)
 {
+	CLEANUP(index_close) struct index *index = NULL;
+	struct env_info info = {.used_bytes = 0};
 	uint32_t number;
 	int r = generation_current(home_index_fd(home), &number);
 
 	if (r == NOT_FOUND)
 		return 0;
-	uint64_t live = r == FOUND ? live_bytes(home, number) : 0;
-	err_clear(); /* a CURRENT that can't be read is replaced */
-	return generation_require_room(home_index_fd(home), index_kind.what, live);
+	if (r == FOUND) {
+		r = index_open_read(home, &index);
+		if (r == FOUND)
+			r = env_info(index_env(index), &info);
+		if (r != 0)
+			info.used_bytes = generation_bytes_on_disk(home_index_fd(home), number);
+		err_ignore(r, "all blocks of an index that can't be opened count as live");
+	} else {
+		err_ignore(r, "a CURRENT that can't be read will be replaced");
+	}
+	return generation_require_room(home_index_fd(home), index_kind.what, info.used_bytes);
 }
 
 int index_create(struct home *home, const struct index_options *options, const uint8_t journal[16],
 	uint64_t taken, struct index **ret_index)
 {
 	CLEANUP(index_close) struct index *index = NULL;
-	struct generation_options how = generation_options(home, options);
+	struct generation_options how = index_generation_options(home, options);
 	int r = index_new(&index);
 
 	if (r == 0)
 		r = generation_create(home_index_fd(home), &index_kind, &how, journal, &index->gen);
 	if (r == 0)
-		r = write_first_state(index, journal, taken);
+		r = index_write_first_state(index, journal, taken);
 	if (r < 0)
 		return r;
 	*ret_index = TAKE(index);
@@ -380,13 +371,13 @@ int index_publish(struct index *index, struct home *home)
 	if (r < 0)
 		return r;
 	FAILPOINT_RETURN(REBUILD_SWITCHED);
-	if (generation_remove_others(home_index_fd(home), generation_number(index->gen)) < 0)
-		err_clear(); /* what is left is tried again when it is opened the next time */
+	err_ignore(generation_remove_others(home_index_fd(home), generation_number(index->gen)),
+		"the next opening for writing removes what is left");
 	return 0;
 }
 
-/* What CURRENT names now; -ENOENT when that was replaced and removed before it could be opened. */
-static int open_current(struct home *home, struct index **ret_index)
+/* Opens the index that CURRENT names. -ENOENT: it was replaced and removed meanwhile. */
+static int index_open_current(struct home *home, struct index **ret_index)
 {
 	CLEANUP(index_close) struct index *index = NULL;
 	uint32_t number;
@@ -410,7 +401,7 @@ int index_open_read(struct home *home, struct index **ret_index)
 	int r = -ENOENT;
 
 	for (int i = 0; i < OPEN_TRIES && r == -ENOENT; i++)
-		r = open_current(home, ret_index);
+		r = index_open_current(home, ret_index);
 	return r;
 }
 

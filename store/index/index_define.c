@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Definitions: made, filled in slices, and taken out in slices, as are removed feeds. */
+/* Adds definitions, fills them in slices, and removes definitions and feeds in slices. */
 #include "store/index/index.h"
 
 #include <errno.h>
@@ -12,60 +12,39 @@
 
 /* ---- definitions ---- */
 
-static int define(struct index *index, const struct index_definition *definition, uint32_t *ret_id)
+int index_define(
+	struct index *index, uint32_t feed, const char *name, const char *paths, uint32_t *ret_id)
 {
+	const struct index_definition definition = {.feed = feed, .name = name, .paths = paths};
 	struct index_definition_row *row;
-	struct index_feed_row *feed;
+	struct index_feed_row *feed_row;
+	int r = index_ready(index);
 
-	for (size_t i = 0; i < index->n_definitions; i++) {
+	for (size_t i = 0; i < index->n_definitions && r == 0; i++) {
 		const struct index_definition *d = &index->definitions[i]->definition;
 
-		if (d->feed == definition->feed && !d->dropping &&
-			strcmp(d->name, definition->name) == 0)
-			return err_say(
-				ERR_CONFIG, "feed %u has an index '%s' already", d->feed, d->name);
+		if (d->feed == feed && !d->dropping && strcmp(d->name, name) == 0)
+			r = err_say(ERR_CONFIG, "feed %u already has an index '%s'", feed, name);
 	}
-	int r = index_feed_row_add(index, definition->feed, &feed);
-
 	if (r == 0)
-		r = index_definition_row_add(index, definition, &row);
+		r = index_feed_row_add(index, feed, &feed_row);
+	if (r == 0)
+		r = index_definition_row_add(index, &definition, &row);
 	if (r < 0)
-		return r;
-	feed->changed = row->changed = true;
+		return index_keep_error(index, r);
+	feed_row->changed = row->changed = true;
 	row->definition.id = index->state.next_definition++;
-	row->definition.filled = feed->feed.objects == 0 ? INDEX_READY : 0;
+	row->definition.filled = feed_row->feed.objects == 0 ? INDEX_READY : 0;
 	index->state_changed = true;
 	*ret_id = row->definition.id;
 	return 0;
 }
 
-int index_define(
-	struct index *index, uint32_t feed, const char *name, const char *paths, uint32_t *ret_id)
+/* Adds the terms of one row of `object` to the definition that is being filled. */
+static int index_backfill_object(struct index *index, struct index_definition *definition,
+	struct bytes key, struct bytes value, index_terms_fn *fn, void *arg)
 {
-	struct index_definition definition = {.feed = feed, .name = name, .paths = paths};
-	int r = index_ready(index);
-
-	return r < 0 ? r : index_keep_error(index, define(index, &definition, ret_id));
-}
-
-/* One object into the definition being filled. */
-static int backfill_object(struct index *index, uint32_t definition, uint64_t object,
-	const struct index_term *terms, size_t n)
-{
-	uint8_t key[TERM_KEY_MAX];
-	int r = 0;
-
-	changes_compare_begin(&index->changes);
-	for (size_t i = 0; i < n && r == 0; i++)
-		if (terms[i].definition == definition)
-			r = changes_compare_term(&index->changes,
-				index_term_key(key, definition, terms[i].value), true);
-	return r < 0 ? r : changes_compare_end(&index->changes, object);
-}
-
-static int backfill_next(struct index *index, struct index_definition *definition, struct bytes key,
-	struct bytes value, index_terms_fn *fn, void *arg)
-{
+	uint8_t buffer[TERM_KEY_MAX];
 	const struct index_term *terms = NULL;
 	struct index_entry entry;
 	struct bytes name;
@@ -81,12 +60,15 @@ static int backfill_next(struct index *index, struct index_definition *definitio
 	if (feed != definition->feed)
 		return 0;
 	r = fn(arg, &entry, feed, name, &terms, &n);
-	if (r < 0)
-		return r;
-	return backfill_object(index, definition->id, definition->filled, terms, n);
+	changes_compare_begin(&index->changes);
+	for (size_t i = 0; i < n && r == 0; i++)
+		if (terms[i].definition == definition->id)
+			r = changes_compare_term(&index->changes,
+				index_term_key(buffer, definition->id, terms[i].value), true);
+	return r < 0 ? r : changes_compare_end(&index->changes, definition->filled);
 }
 
-static int backfill(struct index *index, struct index_definition_row *row, size_t limit,
+static int index_backfill_slice(struct index *index, struct index_definition_row *row, size_t limit,
 	index_terms_fn *fn, void *arg)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
@@ -104,7 +86,7 @@ static int backfill(struct index *index, struct index_definition_row *row, size_
 	for (; r == FOUND; r = cursor_next(cursor, &key, &value)) {
 		if (limit-- == 0 || changes_size(&index->changes) > INDEX_FLUSH_BYTES)
 			return AGAIN;
-		r = backfill_next(index, &row->definition, key, value, fn, arg);
+		r = index_backfill_object(index, &row->definition, key, value, fn, arg);
 		if (r < 0)
 			return r;
 	}
@@ -126,13 +108,13 @@ int index_backfill(
 	REQUIRE(row && limit);
 	if (row->definition.filled == INDEX_READY || row->definition.dropping)
 		return 0;
-	return index_keep_error(index, backfill(index, row, limit, fn, arg));
+	return index_keep_error(index, index_backfill_slice(index, row, limit, fn, arg));
 }
 
-/* ---- dropping: slices of about LIMIT entries, no bodies needed ---- */
+/* ---- removing, in slices of about LIMIT entries; needs no bodies ---- */
 
-/* Takes postings of TERM away, at most *LEFT; how many. */
-static int drop_postings(struct index *index, uint64_t term, size_t *left, uint64_t *ret_dropped)
+/* Removes postings of TERM, at most *LEFT, and returns in *RET_DROPPED how many. */
+static int index_drop_postings(struct index *index, uint64_t term, size_t *left, uint64_t *ret_dropped)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	struct bytes key, value;
@@ -155,7 +137,7 @@ static int drop_postings(struct index *index, uint64_t term, size_t *left, uint6
 }
 
 /* The first term of DEFINITION: FOUND, END. */
-static int first_term(struct cursor *cursor, uint32_t definition, struct bytes *ret_key,
+static int index_first_term(struct cursor *cursor, uint32_t definition, struct bytes *ret_key,
 	uint64_t *ret_term, uint64_t *ret_count)
 {
 	uint8_t from[4];
@@ -171,34 +153,34 @@ static int first_term(struct cursor *cursor, uint32_t definition, struct bytes *
 	return index_read_term(value, ret_term, ret_count);
 }
 
-static int drop_term(struct index *index, struct cursor *cursor, struct bytes key, uint64_t term,
+static int index_drop_term(struct index *index, struct cursor *cursor, struct bytes key, uint64_t term,
 	uint64_t count, size_t *left)
 {
 	uint8_t copy[ENV_KEY_MAX], row[TERM_BYTES];
 	struct bytes name = BYTES(copy, key.size);
 	uint64_t dropped;
 
-	memcpy(copy, key.data, key.size); /* the row moves when postings are written */
-	int r = drop_postings(index, term, left, &dropped);
+	memcpy(copy, key.data, key.size); /* deleting postings may move the row */
+	int r = index_drop_postings(index, term, left, &dropped);
 
 	if (r < 0)
 		return r;
 	if (dropped > count || (dropped < count && *left))
-		return err_say(ERR_CORRUPT, "index: a value has %s objects than counted",
+		return err_say(ERR_CORRUPT, "index: a value has %s postings than counted",
 			dropped > count ? "more" : "fewer");
 	if (dropped == count) {
 		r = txn_del(index->txn, INDEX_TERM, name);
 		if (*left)
 			(*left)--;
-		return r == NOT_FOUND ? err_say(ERR_CORRUPT, "index: a value vanished") : r;
+		return r == NOT_FOUND ? err_say(ERR_CORRUPT, "index: the value to remove is missing") : r;
 	}
 	le64_put(row, term);
 	le64_put(row + 8, count - dropped);
 	return cursor_put(cursor, name, BYTES(row, sizeof(row)), 0);
 }
 
-/* AGAIN when *LEFT ran out before the definition was gone. */
-static int undefine(struct index *index, uint32_t id, size_t *left)
+/* Returns: 0; AGAIN: *LEFT ran out before the definition was removed. */
+static int index_drop_definition(struct index *index, uint32_t id, size_t *left)
 {
 	struct index_definition_row *row = index_definition_row(index, id);
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
@@ -215,34 +197,30 @@ static int undefine(struct index *index, uint32_t id, size_t *left)
 	while (r == 0) {
 		if (*left == 0)
 			return AGAIN;
-		r = first_term(cursor, id, &name, &term, &count);
+		r = index_first_term(cursor, id, &name, &term, &count);
 		if (r == FOUND)
-			r = drop_term(index, cursor, name, term, count, left);
+			r = index_drop_term(index, cursor, name, term, count, left);
 	}
 	if (r != END)
 		return r;
 	index_definition_row_remove(index, id);
 	r = txn_del(index->txn, INDEX_META, index_meta_key(key, META_DEFINITION, id));
-	return r < 0 ? r : 0; /* one that was never saved is not there */
-}
-
-static int room_for_drop(struct index *index, size_t limit)
-{
-	size_t operations[INDEX_DATABASES] = {limit, limit, limit, limit, 8};
-
-	return index_make_room(index, operations, 0);
+	return r < 0 ? r : 0; /* NOT_FOUND: it was never saved */
 }
 
 int index_undefine(struct index *index, uint32_t definition, size_t limit)
 {
+	const size_t operations[INDEX_DATABASES] = {limit, limit, limit, limit, 8};
 	int r = index_flush(index);
 
 	if (r == 0)
-		r = index_keep_error(index, room_for_drop(index, limit));
-	return r < 0 ? r : index_keep_error(index, undefine(index, definition, &limit));
+		r = index_make_room(index, operations, 0);
+	if (r == 0)
+		r = index_drop_definition(index, definition, &limit);
+	return index_keep_error(index, r);
 }
 
-static int drop_name(struct index *index, struct cursor *cursor, uint32_t feed, struct bytes name,
+static int index_drop_name(struct index *index, struct cursor *cursor, uint32_t feed, struct bytes name,
 	struct bytes value)
 {
 	struct index_entry held;
@@ -264,7 +242,7 @@ static int drop_name(struct index *index, struct cursor *cursor, uint32_t feed, 
 	return r < 0 ? r : index_count_object(index, feed, -1);
 }
 
-static int drop_names(struct index *index, uint32_t feed, size_t *left)
+static int index_drop_names(struct index *index, uint32_t feed, size_t *left)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	struct bytes key, value;
@@ -277,7 +255,7 @@ static int drop_names(struct index *index, uint32_t feed, size_t *left)
 	while (r == FOUND && bytes_starts(key, BYTES(prefix, sizeof(prefix)))) {
 		if ((*left)-- == 0)
 			return AGAIN;
-		r = drop_name(index, cursor, feed, key, value);
+		r = index_drop_name(index, cursor, feed, key, value);
 		if (r < 0)
 			return r;
 		r = cursor_next(cursor, &key, &value);
@@ -285,33 +263,34 @@ static int drop_names(struct index *index, uint32_t feed, size_t *left)
 	return r < 0 ? r : 0;
 }
 
-static int feed_drop(struct index *index, uint32_t feed, size_t limit)
+static int index_drop_feed_slice(struct index *index, uint32_t feed, size_t limit)
 {
+	const size_t operations[INDEX_DATABASES] = {limit, limit, limit, limit, 8};
 	struct index_feed_row *row = index_feed_row(index, feed);
 	uint8_t key[META_KEY];
-	int r = room_for_drop(index, limit);
+	int r = index_make_room(index, operations, 0);
 
 	if (r < 0 || !row)
 		return r;
 	row->feed.removed = row->changed = true;
 	for (size_t i = 0; i < index->n_definitions && r == 0;) {
 		if (index->definitions[i]->definition.feed == feed)
-			r = undefine(index, index->definitions[i]->definition.id, &limit);
+			r = index_drop_definition(index, index->definitions[i]->definition.id, &limit);
 		else
 			i++;
 	}
 	if (r == 0)
-		r = drop_names(index, feed, &limit);
+		r = index_drop_names(index, feed, &limit);
 	if (r != 0)
 		return r;
 	index_feed_row_remove(index, feed);
 	r = txn_del(index->txn, INDEX_META, index_meta_key(key, META_FEED, feed));
-	return r < 0 ? r : 0; /* one that was never saved is not there */
+	return r < 0 ? r : 0; /* NOT_FOUND: it was never saved */
 }
 
 int index_feed_drop(struct index *index, uint32_t feed, size_t limit)
 {
 	int r = index_flush(index);
 
-	return r < 0 ? r : index_keep_error(index, feed_drop(index, feed, limit));
+	return r < 0 ? r : index_keep_error(index, index_drop_feed_slice(index, feed, limit));
 }

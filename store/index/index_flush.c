@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing the collected changes: each database in key order, each term looked up and counted once.
- */
+/* Writes the collected changes: each database in key order, each term looked up and counted once. */
 #include "store/index/index.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -15,8 +15,8 @@
 
 /* ---- room in the file ---- */
 
-/* Entries that a page holds at the least (LMDB merges pages that are less than a quarter full). */
-static const unsigned least_per_page[INDEX_DATABASES] = {
+/* The fewest entries of a page (LMDB merges pages that are less than a quarter full). */
+static const unsigned flush_least_per_page[INDEX_DATABASES] = {
 	[INDEX_NAME] = 2,
 	[INDEX_OBJECT] = 2,
 	[INDEX_TERM] = 2,
@@ -25,9 +25,9 @@ static const unsigned least_per_page[INDEX_DATABASES] = {
 };
 
 /*
- * A full disk must be an error here and not a SIGBUS at the first touch of a page (WRITEMAP). What
- * OPERATIONS can need: a copy of each leaf they touch, but never more than there is, and ADDED
- * bytes of new entries in pages that splits leave half full.
+ * With WRITEMAP a full disk would be a SIGBUS at the first touch of a page: so blocks are allocated
+ * first. OPERATIONS need at most a copy of each leaf that they touch, never more than all leaves, and
+ * ADDED bytes of new entries need pages that splits leave half full.
  */
 int index_make_room(struct index *index, const size_t operations[INDEX_DATABASES], size_t added)
 {
@@ -42,9 +42,9 @@ int index_make_room(struct index *index, const size_t operations[INDEX_DATABASES
 
 		if (r < 0)
 			return r;
-		uint64_t leaves = entries / least_per_page[db] + 1;
+		uint64_t leaves = entries / flush_least_per_page[db] + 1;
 
-		/* Half as much again for the pages above the leaves. */
+		/* Another half for the pages above the leaves. */
 		pages += (operations[db] < leaves ? operations[db] : leaves) * 3 / 2 + 8;
 	}
 	index->touched_bytes += pages * PAGE;
@@ -54,7 +54,7 @@ int index_make_room(struct index *index, const size_t operations[INDEX_DATABASES
 
 /* ---- flushing ---- */
 
-/* The database row of one term: finds it or gives it an id, and counts. CURSOR goes forward. */
+/* Finds the row of one term, or gives it an id, and adds its postings to the count. */
 static int flush_term(struct index *index, struct cursor *cursor, struct change_term *term)
 {
 	struct bytes key = changes_key(&index->changes, term->key_at, term->key_size);
@@ -76,10 +76,10 @@ static int flush_term(struct index *index, struct cursor *cursor, struct change_
 	for (uint32_t i = term->begin; i < term->end; i++)
 		sum += index->changes.postings[i].delta;
 	if (sum < 0 && count < (uint64_t)-sum)
-		return err_say(ERR_CORRUPT, "index: a value would have fewer than 0 objects");
+		return err_say(ERR_CORRUPT, "index: posting count below zero");
 	count += (uint64_t)sum;
 	if (count == 0 && !exists)
-		return err_say(ERR_CORRUPT, "index: a value to be taken out is not there");
+		return err_say(ERR_CORRUPT, "index: the value to remove is missing");
 	if (count == 0)
 		return cursor_del(cursor);
 	if (!exists) {
@@ -105,12 +105,12 @@ static int flush_posting(struct cursor *cursor, uint64_t term, const struct chan
 	if (r < 0)
 		return r;
 	if (r != FOUND || !bytes_equal(found, key))
-		return err_say(ERR_CORRUPT, "index: object %llu is not under a value that it has",
+		return err_say(ERR_CORRUPT, "index: a posting of object %llu is missing",
 			(unsigned long long)posting->object);
 	return cursor_del(cursor);
 }
 
-static int compare_ids(const void *a, const void *b, void *arg)
+static int flush_compare_ids(const void *a, const void *b, void *arg)
 {
 	const struct change_term *terms = arg;
 	uint64_t x = terms[*(const uint32_t *)a].id, y = terms[*(const uint32_t *)b].id;
@@ -118,7 +118,7 @@ static int compare_ids(const void *a, const void *b, void *arg)
 	return (x > y) - (x < y);
 }
 
-/* Terms in the order of their keys, which gives new ones ids in that order, then postings by id. */
+/* Writes terms in key order, so that new ones get ids in that order, then postings by term id. */
 static int flush_terms(struct index *index, uint32_t *order, size_t n)
 {
 	struct changes *changes = &index->changes;
@@ -130,7 +130,7 @@ static int flush_terms(struct index *index, uint32_t *order, size_t n)
 		r = flush_term(index, terms, &changes->terms[order[i]]);
 	if (r < 0)
 		return r;
-	qsort_r(order, n, sizeof(*order), compare_ids, changes->terms);
+	qsort_r(order, n, sizeof(*order), flush_compare_ids, changes->terms);
 	r = cursor_open(index->txn, INDEX_POSTING, &postings);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		const struct change_term *t = &changes->terms[order[i]];
@@ -162,47 +162,29 @@ static int flush_names(struct index *index, const uint32_t *order)
 		} else if (o->stored_object) {
 			r = txn_del(index->txn, INDEX_NAME, key);
 			if (r == NOT_FOUND)
-				r = err_say(ERR_CORRUPT, "index: a name vanished");
+				r = err_say(ERR_CORRUPT, "index: the name '%.*s' is missing",
+					(int)o->key_size, (const char *)key.data + 4);
 		}
 	}
 	return r;
 }
 
 /* One operation on the database `object`. */
-struct object_write {
+struct flush_write {
 	uint64_t object;
-	uint32_t number;
+	uint32_t number; /* of the change */
 	bool put;
 };
 
-static int compare_writes(const void *a, const void *b)
+static int flush_compare_writes(const void *a, const void *b)
 {
-	const struct object_write *x = a, *y = b;
+	const struct flush_write *x = a, *y = b;
 
 	return (x->object > y->object) - (x->object < y->object);
 }
 
-static size_t collect_object_writes(const struct changes *changes, struct object_write *writes)
-{
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < changes->n_objects; i++) {
-		const struct change_object *o = &changes->objects[i];
-		bool stays = o->present && o->stored_object == o->to.object;
-
-		if (!o->changed)
-			continue;
-		if (o->stored_object && !stays)
-			writes[n++] = (struct object_write){o->stored_object, i, false};
-		if (o->present)
-			writes[n++] = (struct object_write){o->to.object, i, true};
-	}
-	qsort(writes, n, sizeof(*writes), compare_writes);
-	return n;
-}
-
-static int write_object(
-	struct index *index, struct cursor *cursor, const struct object_write *write)
+static int flush_object(
+	struct index *index, struct cursor *cursor, const struct flush_write *write)
 {
 	const struct change_object *o = &index->changes.objects[write->number];
 	struct bytes name = changes_key(&index->changes, o->key_at, o->key_size);
@@ -212,7 +194,7 @@ static int write_object(
 	if (!write->put) {
 		int r = txn_del(index->txn, INDEX_OBJECT, BYTES(key, sizeof(key)));
 
-		return r == NOT_FOUND ? err_say(ERR_CORRUPT, "index: object %llu vanished",
+		return r == NOT_FOUND ? err_say(ERR_CORRUPT, "index: object %llu is missing",
 						(unsigned long long)write->object)
 				      : r;
 	}
@@ -224,17 +206,29 @@ static int write_object(
 
 static int flush_objects(struct index *index)
 {
-	AUTO_FREE struct object_write *writes =
-		reallocarray(NULL, index->changes.n_objects * 2 + 1, sizeof(*writes));
+	const struct changes *changes = &index->changes;
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	AUTO_FREE struct flush_write *writes = NULL;
+	size_t n = 0, room = 0;
+	int r = ARRAY_ROOM(writes, 0, room, changes->n_objects * 2 + 1, "the order of objects");
 
-	if (!writes)
-		return err_set(-ENOMEM, "sorting index changes");
-	size_t n = collect_object_writes(&index->changes, writes);
-	int r = cursor_open(index->txn, INDEX_OBJECT, &cursor);
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < changes->n_objects; i++) {
+		const struct change_object *o = &changes->objects[i];
+		bool stays = o->present && o->stored_object == o->to.object;
 
+		if (!o->changed)
+			continue;
+		if (o->stored_object && !stays)
+			writes[n++] = (struct flush_write){o->stored_object, i, false};
+		if (o->present)
+			writes[n++] = (struct flush_write){o->to.object, i, true};
+	}
+	qsort(writes, n, sizeof(*writes), flush_compare_writes);
+	r = cursor_open(index->txn, INDEX_OBJECT, &cursor);
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = write_object(index, cursor, &writes[i]);
+		r = flush_object(index, cursor, &writes[i]);
 	return r;
 }
 

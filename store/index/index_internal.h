@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the index share: the databases, the encoding of keys and rows
- * (FORMAT.md, Index) and the handle. Nobody else includes this.
+ * The internals of the index group: its databases, the encoding of keys and rows (FORMAT.md, Index) and
+ * the handle. Only the group and verify_index.c, which reads the rows itself, include this.
  */
 #ifndef STORE_INDEX_INDEX_INTERNAL_H
 #define STORE_INDEX_INDEX_INTERNAL_H
@@ -12,7 +12,7 @@
 #include "store/index/index.h"
 #include "store/journal/journal.h"
 
-#define INDEX_FORMAT 2
+#define INDEX_FORMAT 3
 #define INDEX_MAGIC  0x6b696478u
 
 enum index_database {
@@ -68,15 +68,15 @@ struct index {
 	struct index_state state;
 	bool state_changed;
 	struct index_feed_row *feeds; /* by id */
-	size_t n_feeds;
+	size_t n_feeds, feeds_room;
 	struct index_definition_row **definitions; /* by id */
-	size_t n_definitions;
+	size_t n_definitions, definitions_room;
 	struct changes changes;
-	struct hints *hints;      /* writer, of an index in use; NULL: none could be made */
+	struct hints *hints; /* the writer's, of a published index; NULL: none could be made */
 	/* After a table could not be made: not again before one of these is reached. */
 	uint64_t hints_retry_objects, hints_retry_taken;
-	uint64_t touched_bytes; /* of this transaction: pages that may have been copied, */
-	uint64_t added_bytes;   /* and new ones: what the file must have room for */
+	/* Pages that this transaction may copy and add: the file must have room for both. */
+	uint64_t touched_bytes, added_bytes;
 };
 
 extern const struct generation_kind index_kind;
@@ -84,7 +84,8 @@ extern const struct generation_kind index_kind;
 /* ---- encoding; index_layout.c ---- */
 
 struct bytes index_name_key(uint8_t *buffer, uint32_t feed, struct bytes key);
-/* A value longer than INDEX_VALUE_MAX: its beginning and a hash, longer than any whole one. */
+/* The key of a value longer than INDEX_VALUE_MAX is its beginning and a hash: longer than any key of a
+ * whole value. */
 struct bytes index_term_key(uint8_t *buffer, uint32_t definition, struct bytes value);
 static inline bool index_term_is_whole(struct bytes key)
 {
@@ -96,7 +97,7 @@ struct bytes index_meta_key(uint8_t *buffer, char tag, uint32_t id);
 void index_write_entry(uint8_t *row, const struct index_entry *entry);
 void index_read_entry(const uint8_t *row, struct index_entry *ret_entry);
 
-/* Each ERR_CORRUPT when VALUE is not of that shape. */
+/* Each returns ERR_CORRUPT if VALUE has another shape. */
 int index_read_name(struct bytes value, struct index_entry *ret_entry);
 int index_read_object(struct bytes value, uint32_t *ret_feed, struct bytes *ret_key,
 	struct index_entry *ret_entry);
@@ -111,10 +112,10 @@ void index_write_definition(struct buf *row, const struct index_definition *defi
 
 /* ---- the writer's copy of meta; index.c ---- */
 
-/* NULL when there is none; borrowed until the next feed or definition is added or removed. */
+/* Returns NULL if there is none. Borrowed until the next feed or definition is added or removed. */
 struct index_feed_row *index_feed_row(struct index *index, uint32_t feed);
 struct index_definition_row *index_definition_row(struct index *index, uint32_t id);
-/* With zeros when it is new. */
+/* Finds the row or adds one of zeros. */
 int index_feed_row_add(struct index *index, uint32_t feed, struct index_feed_row **ret_row);
 void index_feed_row_remove(struct index *index, uint32_t feed);
 int index_definition_row_add(struct index *index, const struct index_definition *definition,
@@ -122,36 +123,37 @@ int index_definition_row_add(struct index *index, const struct index_definition 
 void index_definition_row_remove(struct index *index, uint32_t id);
 int index_load(struct index *index);
 void index_forget(struct index *index);
-/* Writes the rows that changed. */
+/* Writes the changed rows. */
 int index_save(struct index *index);
 
 /* ---- the open transaction; index_write.c ---- */
 
-#define INDEX_FLUSH_BYTES ((size_t)8 << 20) /* of collected changes; bounds the memory of a batch \
-					     */
+/* Collected changes are flushed above this size: bounds the memory of a batch. */
+#define INDEX_FLUSH_BYTES ((size_t)8 << 20)
 
-/* The error of the transaction, which REQUIREs that one is open. */
+/* Checks that the open transaction has not failed before. */
 int index_ready(const struct index *index);
-/* Keeps the first error: the transaction does nothing more then, and commit becomes an abort. */
+/* Keeps the first error: from then on the transaction does nothing, and its commit is an abort.
+ * Returns R. */
 int index_keep_error(struct index *index, int r);
-/* Counts an object of a feed in (+1) or out (-1). */
+/* Adds DELTA (1 or -1) to the number of objects of a feed. */
 int index_count_object(struct index *index, uint32_t feed, int delta);
 
-/* ---- hints; index_hints.c. None of it fails: without hints lookups are slower ---- */
+/* ---- hints; index_hints.c. Nothing here fails: without hints lookups are only slower ---- */
 
-/* Takes over what an earlier writer left when it goes with this index, else makes them anew. */
+/* Takes over the table of an earlier writer if it belongs to this state, else makes one. */
 void index_hints_open(struct index *index);
-/* Of each collected change, before it is forgotten. */
+/* Enters the collected changes; called before they are forgotten. */
 void index_hints_note(struct index *index);
-/* Last before the commit: the hints are never behind what is committed. */
+/* Stores, last before the commit, that the table contains all of the transaction. */
 void index_hints_cover(struct index *index);
-/* After a commit: larger ones when they have become too small. */
+/* Makes another table after a commit if this one has become too small. */
 void index_hints_grow(struct index *index);
 
 /* ---- writing; index_flush.c ---- */
 
 int index_write_changes(struct index *index);
-/* Makes sure the file has room for OPERATIONS per database and ADDED bytes of new entries. */
+/* Allocates blocks for OPERATIONS per database and ADDED bytes of new entries. */
 int index_make_room(struct index *index, const size_t operations[INDEX_DATABASES], size_t added);
 
 #endif

@@ -4,6 +4,7 @@
 #include "common/buf.h"
 #include "common/check.h"
 #include "common/err.h"
+#include "common/hash.h"
 
 struct bytes index_name_key(uint8_t *buffer, uint32_t feed, struct bytes key)
 {
@@ -12,20 +13,6 @@ struct bytes index_name_key(uint8_t *buffer, uint32_t feed, struct bytes key)
 	if (key.size)
 		memcpy(buffer + 4, key.data, key.size);
 	return BYTES(buffer, 4 + key.size);
-}
-
-/* FNV-1a with 128 bits. Not cryptographic and need not be: equal hashes only make candidates, which
- * readers verify against the body. */
-static void value_hash(struct bytes value, uint8_t hash[INDEX_HASH_BYTES])
-{
-	const unsigned __int128 prime = ((unsigned __int128)1 << 88) + 0x13b;
-	unsigned __int128 h = ((unsigned __int128)0x6c62272e07bb0142u << 64) | 0x62b821756295c58du;
-	const uint8_t *p = value.data;
-
-	for (size_t i = 0; i < value.size; i++)
-		h = (h ^ p[i]) * prime;
-	be64_put(hash, (uint64_t)(h >> 64));
-	be64_put(hash + 8, (uint64_t)h);
 }
 
 struct bytes index_term_key(uint8_t *buffer, uint32_t definition, struct bytes value)
@@ -37,7 +24,9 @@ struct bytes index_term_key(uint8_t *buffer, uint32_t definition, struct bytes v
 		memcpy(buffer + 4, value.data, kept);
 	if (value.size <= INDEX_VALUE_MAX)
 		return BYTES(buffer, 4 + kept);
-	value_hash(value, buffer + 4 + kept);
+	/* Equal hashes only make candidates, which readers compare with the body. */
+	be64_put(buffer + 4 + kept, hash_bytes(value, 0));
+	be64_put(buffer + 12 + kept, hash_bytes(value, 1));
 	return BYTES(buffer, TERM_KEY_MAX);
 }
 
@@ -73,7 +62,7 @@ void index_read_entry(const uint8_t *row, struct index_entry *ret_entry)
 	ret_entry->generation = le32_get(row + 28);
 }
 
-__attribute__((cold)) static int bad_row(const char *database, struct bytes value)
+__attribute__((cold)) static int index_bad_row(const char *database, struct bytes value)
 {
 	return err_set(ERR_CORRUPT, "index: a value of %zu bytes in '%s'", value.size, database);
 }
@@ -81,7 +70,7 @@ __attribute__((cold)) static int bad_row(const char *database, struct bytes valu
 int index_read_name(struct bytes value, struct index_entry *ret_entry)
 {
 	if (value.size != ENTRY_BYTES)
-		return bad_row("name", value);
+		return index_bad_row("name", value);
 	index_read_entry(value.data, ret_entry);
 	return 0;
 }
@@ -92,7 +81,7 @@ int index_read_object(struct bytes value, uint32_t *ret_feed, struct bytes *ret_
 	const uint8_t *row = value.data;
 
 	if (value.size < OBJECT_HEAD || value.size > OBJECT_HEAD + JOURNAL_KEY_MAX)
-		return bad_row("object", value);
+		return index_bad_row("object", value);
 	index_read_entry(row, ret_entry);
 	*ret_feed = le32_get(row + ENTRY_BYTES);
 	*ret_key = BYTES(row + OBJECT_HEAD, value.size - OBJECT_HEAD);
@@ -102,7 +91,7 @@ int index_read_object(struct bytes value, uint32_t *ret_feed, struct bytes *ret_
 int index_read_term(struct bytes value, uint64_t *ret_term, uint64_t *ret_count)
 {
 	if (value.size != TERM_BYTES || !le64_get((const uint8_t *)value.data + 8))
-		return bad_row("term", value); /* a value that nothing has is taken out: who reads divides */
+		return index_bad_row("term", value); /* a value without postings is removed; readers divide by the count */
 	*ret_term = le64_get(value.data);
 	*ret_count = le64_get((const uint8_t *)value.data + 8);
 	return 0;
@@ -115,7 +104,7 @@ int index_read_state(struct bytes value, struct index_state *ret_state)
 	const uint8_t *row = value.data;
 
 	if (value.size != STATE_BYTES)
-		return bad_row("meta", value);
+		return index_bad_row("meta", value);
 	*ret_state = (struct index_state){
 		.meta = {.taken = le64_get(row + 16),
 			.building = le32_get(row + 44) & STATE_BUILDING},
@@ -144,7 +133,7 @@ int index_read_feed(struct bytes key, struct bytes value, struct index_feed *ret
 	const uint8_t *row = value.data;
 
 	if (key.size != META_KEY || value.size != FEED_BYTES)
-		return bad_row("meta", value);
+		return index_bad_row("meta", value);
 	*ret_feed = (struct index_feed){
 		.feed = be32_get((const uint8_t *)key.data + 1),
 		.listed = le64_get(row),
@@ -174,14 +163,14 @@ int index_read_definition(
 	const uint8_t *row = value.data;
 
 	if (key.size != META_KEY || value.size < DEFINITION_HEAD + 2)
-		return bad_row("meta", value);
+		return index_bad_row("meta", value);
 	const char *name = (const char *)row + DEFINITION_HEAD;
 	size_t room = value.size - DEFINITION_HEAD;
 	size_t name_size = strnlen(name, room);
 
 	if (name_size + 2 > room ||
 		strnlen(name + name_size + 1, room - name_size - 1) + name_size + 2 != room)
-		return bad_row("meta", value);
+		return index_bad_row("meta", value);
 	*ret_definition = (struct index_definition){
 		.id = be32_get((const uint8_t *)key.data + 1),
 		.feed = le32_get(row),

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lookups and walks. All bytes come from a file that may be damaged: shapes are checked, never
- * assumed. */
+/* Lookups and walks. The file may be damaged, so the shape of every row is checked. */
 #include "store/index/index.h"
 
 #include <errno.h>
@@ -45,35 +44,26 @@ int index_feed(struct index *index, struct txn *txn, uint32_t feed, struct index
 	return r != FOUND ? r : index_read_feed(key, value, ret_feed);
 }
 
-/* Stands before the rows of meta with TAG; meta_next gives them. */
-static int meta_first(
-	struct cursor *cursor, char tag, struct bytes *ret_key, struct bytes *ret_value)
+/* Steps to the next row of meta with TAG, the first one if KEY is empty. Returns: FOUND, END. */
+static int index_next_meta(
+	struct cursor *cursor, char tag, struct bytes *key, struct bytes *ret_value)
 {
-	int r = cursor_seek(cursor, BYTES(&tag, 1), ret_key, ret_value);
+	int r = key->size ? cursor_next(cursor, key, ret_value)
+			  : cursor_seek(cursor, BYTES(&tag, 1), key, ret_value);
 
-	return r == FOUND && *(const char *)ret_key->data != tag ? END : r;
-}
-
-static int meta_next(
-	struct cursor *cursor, char tag, struct bytes *ret_key, struct bytes *ret_value)
-{
-	int r = cursor_next(cursor, ret_key, ret_value);
-
-	return r == FOUND && *(const char *)ret_key->data != tag ? END : r;
+	return r == FOUND && *(const char *)key->data != tag ? END : r;
 }
 
 int index_each_feed(struct index *index, struct txn *txn, index_feed_fn *fn, void *arg)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
-	struct bytes key, value;
+	struct bytes key = BYTES_NONE, value;
 	struct index_feed feed;
 
 	CHECK_OBJ(index, INDEX_MAGIC);
 	int r = cursor_open(txn, INDEX_META, &cursor);
 
-	if (r == 0)
-		r = meta_first(cursor, META_FEED, &key, &value);
-	for (; r == FOUND; r = meta_next(cursor, META_FEED, &key, &value)) {
+	while (r == 0 && (r = index_next_meta(cursor, META_FEED, &key, &value)) == FOUND) {
 		r = index_read_feed(key, value, &feed);
 		if (r == 0)
 			r = fn(arg, &feed);
@@ -88,14 +78,12 @@ int index_each_definition(
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	struct index_definition definition;
-	struct bytes key, value;
+	struct bytes key = BYTES_NONE, value;
 
 	CHECK_OBJ(index, INDEX_MAGIC);
 	int r = cursor_open(txn, INDEX_META, &cursor);
 
-	if (r == 0)
-		r = meta_first(cursor, META_DEFINITION, &key, &value);
-	for (; r == FOUND; r = meta_next(cursor, META_DEFINITION, &key, &value)) {
+	while (r == 0 && (r = index_next_meta(cursor, META_DEFINITION, &key, &value)) == FOUND) {
 		r = index_read_definition(key, value, &definition);
 		if (r == 0 && (feed == 0 || feed == definition.feed))
 			r = fn(arg, &definition);
@@ -134,7 +122,7 @@ int index_object(struct index *index, struct txn *txn, uint64_t object, uint32_t
 	return r != FOUND ? r : index_read_object(value, ret_feed, ret_key, ret_entry);
 }
 
-static int find_term(struct txn *txn, uint32_t definition, struct bytes value, uint64_t *ret_term,
+static int index_find_term(struct txn *txn, uint32_t definition, struct bytes value, uint64_t *ret_term,
 	uint64_t *ret_count)
 {
 	uint8_t key[TERM_KEY_MAX];
@@ -152,11 +140,11 @@ int index_has(struct index *index, struct txn *txn, uint32_t definition, struct 
 	uint8_t key[POSTING_KEY];
 
 	CHECK_OBJ(index, INDEX_MAGIC);
-	int r = find_term(txn, definition, value, &term, &count);
+	int r = index_find_term(txn, definition, value, &term, &count);
 
-	return r != FOUND ? r
-			  : txn_get(txn, INDEX_POSTING, index_posting_key(key, term, object),
-				    &nothing);
+	if (r != FOUND)
+		return r;
+	return txn_get(txn, INDEX_POSTING, index_posting_key(key, term, object), &nothing);
 }
 
 /* ---- walks ---- */
@@ -165,23 +153,22 @@ struct index_walk {
 	uint32_t magic;
 	bool started;
 	bool is_postings;
-	bool behind; /* FROM is longer than any key: begins behind what of it is kept */
+	bool after; /* begin after FROM: it was cut, being longer than any key */
 	struct cursor *cursor;  /* over name, or posting */
-	struct cursor *objects; /* postings: over object, forward as the ids grow */
-	size_t prefix_size;     /* of each key of the walk, */
-	size_t from_size;       /* and the key to begin at, both in KEY */
+	struct cursor *objects; /* postings: over object */
+	size_t prefix_size, from_size;
 	uint8_t prefix[NAME_KEY_MAX];
 	uint8_t from[NAME_KEY_MAX];
 };
 
-static int walk_new(struct txn *txn, unsigned database, struct index_walk **ret_walk)
+static int index_walk_new(struct txn *txn, unsigned database, struct index_walk **ret_walk)
 {
 	CLEANUP(index_walk_close) struct index_walk *walk = malloc(sizeof(*walk));
 
 	if (!walk)
 		return err_set(-ENOMEM, "walking the index");
 	walk->magic = WALK_MAGIC;
-	walk->started = walk->is_postings = walk->behind = false;
+	walk->started = walk->is_postings = walk->after = false;
 	walk->cursor = walk->objects = NULL;
 	int r = cursor_open(txn, database, &walk->cursor);
 
@@ -214,13 +201,13 @@ int index_names(struct index *index, struct txn *txn, uint32_t feed, struct byte
 	if (prefix.size > JOURNAL_KEY_MAX)
 		return err_say(
 			ERR_TOO_LARGE, "an object key has at most %d bytes", JOURNAL_KEY_MAX);
-	int r = walk_new(txn, INDEX_NAME, &walk);
+	int r = index_walk_new(txn, INDEX_NAME, &walk);
 
 	if (r < 0)
 		return r;
 	if (from.size > JOURNAL_KEY_MAX) {
 		from.size = JOURNAL_KEY_MAX;
-		walk->behind = bytes_compare(from, prefix) >= 0;
+		walk->after = bytes_compare(from, prefix) >= 0;
 	}
 	walk->prefix_size = index_name_key(walk->prefix, feed, prefix).size;
 	walk->from_size =
@@ -236,7 +223,7 @@ int index_term_postings(struct index *index, struct txn *txn, uint64_t term,
 	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
 
 	CHECK_OBJ(index, INDEX_MAGIC);
-	int r = walk_new(txn, INDEX_POSTING, &walk);
+	int r = index_walk_new(txn, INDEX_POSTING, &walk);
 
 	if (r == 0)
 		r = cursor_open(txn, INDEX_OBJECT, &walk->objects);
@@ -256,7 +243,7 @@ int index_postings(struct index *index, struct txn *txn, uint32_t definition, st
 	uint64_t term, count;
 
 	CHECK_OBJ(index, INDEX_MAGIC);
-	int r = find_term(txn, definition, value, &term, &count);
+	int r = index_find_term(txn, definition, value, &term, &count);
 
 	if (r == FOUND && ret_walk)
 		r = index_term_postings(index, txn, term, ret_walk);
@@ -281,13 +268,13 @@ int index_walk_object(struct index_walk *walk, uint64_t object, struct bytes *re
 		return r;
 	if (r != FOUND || !bytes_equal(found, BYTES(id, sizeof(id))))
 		return err_say(ERR_CORRUPT,
-			"index: a posting names object %llu, which is not there",
+			"index: a posting names object %llu, which is missing",
 			(unsigned long long)object);
 	return index_read_object(value, &feed, ret_key, ret_entry);
 }
 
-/* The next key of the walk that begins with its prefix: FOUND, END. */
-static int walk_step(struct index_walk *walk, struct bytes *ret_key, struct bytes *ret_value)
+/* Steps to the next key that begins with the walk's prefix. Returns: FOUND, END. */
+static int index_walk_step(struct index_walk *walk, struct bytes *ret_key, struct bytes *ret_value)
 {
 	int r;
 
@@ -298,7 +285,7 @@ static int walk_step(struct index_walk *walk, struct bytes *ret_key, struct byte
 		walk->started = true;
 		r = cursor_seek(walk->cursor, BYTES(walk->from, walk->from_size), ret_key,
 			ret_value);
-		if (r == FOUND && walk->behind &&
+		if (r == FOUND && walk->after &&
 			bytes_equal(*ret_key, BYTES(walk->from, walk->from_size)))
 			r = cursor_next(walk->cursor, ret_key, ret_value);
 	}
@@ -310,7 +297,7 @@ static int walk_step(struct index_walk *walk, struct bytes *ret_key, struct byte
 int index_walk_next_id(struct index_walk *walk, uint64_t *ret_object)
 {
 	struct bytes key, nothing;
-	int r = walk_step(walk, &key, &nothing);
+	int r = index_walk_step(walk, &key, &nothing);
 
 	if (r != FOUND)
 		return r;
@@ -332,7 +319,7 @@ int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index
 		r = index_walk_next_id(walk, &object);
 		return r != FOUND ? r : index_walk_object(walk, object, ret_key, ret_entry);
 	}
-	r = walk_step(walk, &key, &value);
+	r = index_walk_step(walk, &key, &value);
 	if (r != FOUND)
 		return r;
 	*ret_key = BYTES((const uint8_t *)key.data + 4, key.size - 4);
@@ -341,7 +328,7 @@ int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index
 
 /* ---- values ---- */
 
-static int term_at(struct bytes key, struct bytes value, struct index_term_row *ret_row)
+static int index_read_term_row(struct bytes key, struct bytes value, struct index_term_row *ret_row)
 {
 	bool whole = index_term_is_whole(key);
 
@@ -355,8 +342,8 @@ static int term_at(struct bytes key, struct bytes value, struct index_term_row *
 	return index_read_term(value, &ret_row->term, &ret_row->count);
 }
 
-/* Terms from the key START on, as long as the key begins with PREFIX bytes of it. */
-static int walk_terms(struct txn *txn, struct bytes start, size_t prefix, index_term_fn *fn,
+/* Calls FN for the terms from the key START on whose keys begin with the first PREFIX bytes of it. */
+static int index_walk_terms(struct txn *txn, struct bytes start, size_t prefix, index_term_fn *fn,
 	void *arg)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
@@ -368,7 +355,7 @@ static int walk_terms(struct txn *txn, struct bytes start, size_t prefix, index_
 		r = cursor_seek(cursor, start, &key, &value);
 	start.size = prefix;
 	for (; r == FOUND && bytes_starts(key, start); r = cursor_next(cursor, &key, &value)) {
-		r = term_at(key, value, &row);
+		r = index_read_term_row(key, value, &row);
 		if (r == 0)
 			r = fn(arg, &row);
 		if (r != 0)
@@ -384,18 +371,18 @@ int index_each_term(struct index *index, struct txn *txn, uint32_t definition, i
 
 	CHECK_OBJ(index, INDEX_MAGIC);
 	be32_put(start, definition);
-	/* 0 is no definition's number: below all of them. */
-	return walk_terms(txn, BYTES(start, 4), definition ? 4 : 0, fn, arg);
+	/* Ids begin at 1: 0 is below all of them. */
+	return index_walk_terms(txn, BYTES(start, 4), definition ? 4 : 0, fn, arg);
 }
 
-struct value_call {
+struct index_value_call {
 	index_value_fn *fn;
 	void *arg;
 };
 
-static int call_value(void *arg, const struct index_term_row *row)
+static int index_call_value(void *arg, const struct index_term_row *row)
 {
-	const struct value_call *call = arg;
+	const struct index_value_call *call = arg;
 
 	return call->fn(call->arg, row->value, row->count, row->whole);
 }
@@ -404,11 +391,11 @@ int index_values(struct index *index, struct txn *txn, uint32_t definition, stru
 	index_value_fn *fn, void *arg)
 {
 	uint8_t buffer[TERM_KEY_MAX];
-	struct value_call call = {fn, arg};
+	struct index_value_call call = {fn, arg};
 
 	CHECK_OBJ(index, INDEX_MAGIC);
 	if (prefix.size > INDEX_VALUE_MAX)
-		prefix.size = INDEX_VALUE_MAX; /* all that is kept of a longer value */
+		prefix.size = INDEX_VALUE_MAX; /* the index keeps no more of a longer value */
 	struct bytes start = index_term_key(buffer, definition, prefix);
-	return walk_terms(txn, start, start.size, call_value, &call);
+	return index_walk_terms(txn, start, start.size, index_call_value, &call);
 }

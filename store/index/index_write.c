@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A transaction's changes: collected here, written by index_flush.c. */
+/* A write transaction: its changes are collected here and written by index_flush.c. */
 #include "store/index/index.h"
 
 #include <errno.h>
@@ -11,7 +11,6 @@
 #include "common/failpoint.h"
 #include "store/index/index_internal.h"
 
-/* After an error the transaction does nothing more, and commit becomes an abort. */
 int index_keep_error(struct index *index, int r)
 {
 	if (r < 0 && index->error == 0)
@@ -23,7 +22,9 @@ int index_ready(const struct index *index)
 {
 	CHECK_OBJ(index, INDEX_MAGIC);
 	REQUIRE(index->txn);
-	return index->error;
+	if (index->error)
+		return err_set(index->error, "index: the transaction has failed before");
+	return 0;
 }
 
 /* ---- the transaction ---- */
@@ -44,26 +45,31 @@ int index_begin(struct index *index)
 	return r;
 }
 
-void index_abort(struct index *index)
+/* Forgets the transaction's changes and the copy of meta, which may hold some of them. */
+static void index_reset(struct index *index)
 {
-	CHECK_OBJ(index, INDEX_MAGIC);
-	if (!index->txn)
-		return;
-	txn_abort(&index->txn);
 	changes_reset(&index->changes);
 	index_forget(index);
 	index->error = 0;
 	index->touched_bytes = index->added_bytes = 0;
 }
 
-static int commit(struct index *index)
+void index_abort(struct index *index)
+{
+	CHECK_OBJ(index, INDEX_MAGIC);
+	if (!index->txn)
+		return;
+	txn_abort(&index->txn);
+	index_reset(index);
+}
+
+static int index_commit_changes(struct index *index)
 {
 	const size_t operations[INDEX_DATABASES] = {
 		[INDEX_META] = 1 + index->n_feeds + index->n_definitions};
 	int r = index_flush(index);
 
-	/* Also for a transaction that changes nothing else. */
-	if (r == 0)
+	if (r == 0) /* needed even if nothing but meta changes */
 		r = index_make_room(index, operations, 0);
 	if (r == 0)
 		r = index_save(index);
@@ -85,12 +91,10 @@ int index_commit(struct index *index)
 	int r = index_ready(index);
 
 	if (r == 0)
-		r = commit(index);
-	if (r < 0) {
-		index_abort(index);
-		changes_reset(&index->changes);
-		index_forget(index); /* also when the commit itself ended the transaction */
-		index->error = 0;
+		r = index_commit_changes(index);
+	if (r < 0) { /* a failed commit may have ended the transaction already */
+		txn_abort(&index->txn);
+		index_reset(index);
 	}
 	return r;
 }
@@ -108,65 +112,52 @@ int index_flush(struct index *index)
 	return r < 0 ? r : index_keep_error(index, index_write_changes(index));
 }
 
-/* Between two changes: bounds the memory of a transaction. */
-static int flush_when_full(struct index *index)
-{
-	return changes_size(&index->changes) > INDEX_FLUSH_BYTES ? index_write_changes(index) : 0;
-}
-
 /* ---- objects ---- */
 
-/* The collected change for a name; with what the database holds when it is new. */
-static int object_at(struct index *index, uint32_t feed, struct bytes key, uint32_t *ret_object)
+/*
+ * Finds the collected change of a name, or begins one with what the database holds. Every change
+ * starts here: the transaction must not have failed, and what was collected is written first if it
+ * takes too much memory.
+ */
+static int index_collect(
+	struct index *index, uint32_t feed, struct bytes key, struct change_object **ret_object)
 {
-	if (key.size == 0 || key.size > JOURNAL_KEY_MAX)
-		return err_say(ERR_CORRUPT, "an object key of %zu bytes", key.size);
-	if (changes_find(&index->changes, feed, key, ret_object) == FOUND)
-		return 0;
 	struct change_object o = {.feed = feed};
-	int r = index_get(index, index->txn, feed, key, &o.to);
-
-	if (r < 0)
-		return r;
-	if (r == FOUND) {
-		o.present = true;
-		o.stored_object = o.to.object;
-	}
-	return changes_add(&index->changes, &o, key, ret_object);
-}
-
-static int entry(
-	struct index *index, uint32_t feed, struct bytes key, struct index_entry *ret_entry)
-{
 	uint32_t number;
-	int r = flush_when_full(index);
+	int r = index_ready(index);
 
+	if (r == 0 && changes_size(&index->changes) > INDEX_FLUSH_BYTES)
+		r = index_write_changes(index);
+	if (r == 0 && (key.size == 0 || key.size > JOURNAL_KEY_MAX))
+		r = err_say(ERR_CORRUPT, "index: an object key of %zu bytes", key.size);
+	if (r == 0 && changes_find(&index->changes, feed, key, &number) != FOUND) {
+		r = index_get(index, index->txn, feed, key, &o.to);
+		if (r == FOUND) {
+			o.present = true;
+			o.stored_object = o.to.object;
+		}
+		if (r >= 0)
+			r = changes_add(&index->changes, &o, key, &number);
+	}
 	if (r == 0)
-		r = object_at(index, feed, key, &number);
-	if (r < 0)
-		return r;
-	if (!index->changes.objects[number].present)
-		return NOT_FOUND;
-	*ret_entry = index->changes.objects[number].to;
-	return FOUND;
+		*ret_object = &index->changes.objects[number];
+	return index_keep_error(index, r);
 }
 
 int index_entry(struct index *index, uint32_t feed, struct bytes key, struct index_entry *ret_entry)
 {
-	int r = index_ready(index);
+	struct change_object *o;
+	int r = index_collect(index, feed, key, &o);
 
-	return r < 0 ? r : index_keep_error(index, entry(index, feed, key, ret_entry));
+	if (r < 0)
+		return r;
+	if (!o->present)
+		return NOT_FOUND;
+	*ret_entry = o->to;
+	return FOUND;
 }
 
-/* Is a definition kept for this object? Those being filled are up to where they are filled. */
-static bool is_kept(struct index *index, uint32_t definition, uint64_t object)
-{
-	const struct index_definition_row *row = index_definition_row(index, definition);
-
-	return row && !row->definition.dropping && object <= row->definition.filled;
-}
-
-static bool same_terms(const struct index_change *change)
+static bool index_same_terms(const struct index_change *change)
 {
 	if (change->n_old != change->n_new)
 		return false;
@@ -177,29 +168,38 @@ static bool same_terms(const struct index_change *change)
 	return true;
 }
 
-static int compare_side(
+/* Adds an object's old or new terms to the comparison. A definition that is still being filled holds
+ * only objects up to where it is filled: terms of others are left to the backfill. */
+static int index_compare_side(
 	struct index *index, const struct index_term *terms, size_t n, uint64_t object, bool is_new)
 {
 	uint8_t key[TERM_KEY_MAX];
 	int r = 0;
 
-	for (size_t i = 0; i < n && r == 0; i++)
-		if (is_kept(index, terms[i].definition, object))
+	for (size_t i = 0; i < n && r == 0; i++) {
+		const struct index_definition_row *row =
+			index_definition_row(index, terms[i].definition);
+
+		if (row && !row->definition.dropping && object <= row->definition.filled)
 			r = changes_compare_term(&index->changes,
 				index_term_key(key, terms[i].definition, terms[i].value), is_new);
+	}
 	return r;
 }
 
-static int compare_terms(struct index *index, const struct index_change *change, uint64_t object)
+static int index_compare_terms(
+	struct index *index, const struct index_change *change, uint64_t object)
 {
-	if (same_terms(change))
+	if (index_same_terms(change))
 		return 0;
 	changes_compare_begin(&index->changes);
-	int r = compare_side(index, change->old, change->n_old, object, false);
+	int r = index_compare_side(index, change->old, change->n_old, object, false);
 
 	if (r == 0)
-		r = compare_side(index, change->new, change->n_new, object, true);
-	return r < 0 ? r : changes_compare_end(&index->changes, object);
+		r = index_compare_side(index, change->new, change->n_new, object, true);
+	if (r == 0)
+		r = changes_compare_end(&index->changes, object);
+	return index_keep_error(index, r);
 }
 
 int index_count_object(struct index *index, uint32_t feed, int delta)
@@ -207,25 +207,22 @@ int index_count_object(struct index *index, uint32_t feed, int delta)
 	struct index_feed_row *row;
 	int r = index_feed_row_add(index, feed, &row);
 
+	if (r == 0 && delta < 0 && row->feed.objects == 0)
+		r = err_say(ERR_CORRUPT, "index: object count of feed %u below zero", feed);
 	if (r < 0)
-		return r;
-	if (delta < 0 && row->feed.objects == 0)
-		return err_say(ERR_CORRUPT, "index: feed %u holds more objects than counted", feed);
+		return index_keep_error(index, r);
 	row->feed.objects += (uint64_t)(int64_t)delta;
 	row->changed = true;
 	return 0;
 }
 
-static int put(struct index *index, const struct index_change *change)
+int index_put(struct index *index, const struct index_change *change)
 {
-	uint32_t number;
-	int r = flush_when_full(index);
+	struct change_object *o;
+	int r = index_collect(index, change->feed, change->key, &o);
 
-	if (r == 0)
-		r = object_at(index, change->feed, change->key, &number);
 	if (r < 0)
 		return r;
-	struct change_object *o = &index->changes.objects[number];
 	uint64_t object = o->to.object;
 
 	if (!o->present) {
@@ -239,48 +236,24 @@ static int put(struct index *index, const struct index_change *change)
 	o->present = o->changed = true;
 	o->to = change->to;
 	o->to.object = object;
-	return compare_terms(index, change, object);
-}
-
-int index_put(struct index *index, const struct index_change *change)
-{
-	int r = index_ready(index);
-
-	return r < 0 ? r : index_keep_error(index, put(index, change));
-}
-
-static int remove_object(struct index *index, uint32_t feed, struct bytes key,
-	const struct index_term *old, size_t n_old)
-{
-	uint32_t number;
-	int r = flush_when_full(index);
-
-	if (r == 0)
-		r = object_at(index, feed, key, &number);
-	if (r < 0)
-		return r;
-	struct change_object *o = &index->changes.objects[number];
-
-	if (!o->present)
-		return NOT_FOUND;
-	uint64_t object = o->to.object;
-
-	o->present = false;
-	o->changed = true;
-	r = index_count_object(index, feed, -1);
-	if (r < 0)
-		return r;
-	struct index_change change = {.old = old, .n_old = n_old};
-
-	return compare_terms(index, &change, object);
+	return index_compare_terms(index, change, object);
 }
 
 int index_remove(struct index *index, uint32_t feed, struct bytes key, const struct index_term *old,
 	size_t n_old)
 {
-	int r = index_ready(index);
+	const struct index_change change = {.old = old, .n_old = n_old};
+	struct change_object *o;
+	int r = index_collect(index, feed, key, &o);
 
-	return r < 0 ? r : index_keep_error(index, remove_object(index, feed, key, old, n_old));
+	if (r < 0)
+		return r;
+	if (!o->present)
+		return NOT_FOUND;
+	o->present = false;
+	o->changed = true;
+	r = index_count_object(index, feed, -1);
+	return r < 0 ? r : index_compare_terms(index, &change, o->to.object);
 }
 
 int index_set_taken(struct index *index, uint64_t seq)
