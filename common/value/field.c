@@ -12,16 +12,17 @@
 #define FIELD_MAGIC 0x6669656cu
 #define LABEL_PATHS 2
 #define LABELS_MAX  2 /* of one name */
-#define N_ROWS      (sizeof(rows) / sizeof(rows[0]))
+#define N_ROWS      (sizeof(field_rows) / sizeof(field_rows[0]))
 
-struct row {
+/* A field label of the API server. */
+struct field_row {
 	const char *kind, *group; /* "": the core group */
 	const char *name;
 	const char *paths[LABEL_PATHS]; /* the first that is not empty counts; NULL: no second */
-	const char *absent;             /* what counts when none is there */
+	const char *absent;             /* the value when none is there */
 };
 
-static const struct row rows[] = {
+static const struct field_row field_rows[] = {
 	{"Pod", "", "spec.host", {"spec.nodeName"}, ""},
 	{"Pod", "", "spec.hostNetwork", {"spec.hostNetwork"}, "false"},
 	{"Node", "", "spec.unschedulable", {"spec.unschedulable"}, "false"},
@@ -32,15 +33,15 @@ static const struct row rows[] = {
 		""},
 };
 
-struct label {
-	const struct row *row;
+struct field_label {
+	const struct field_row *row;
 	struct path *paths[LABEL_PATHS];
 };
 
 struct field {
 	uint32_t magic;
 	struct path *path;
-	struct label labels[LABELS_MAX];
+	struct field_label labels[LABELS_MAX];
 	size_t n_labels;
 };
 
@@ -60,10 +61,10 @@ void field_free(struct field **field)
 	*field = NULL;
 }
 
-static int add_label(struct field *field, const struct row *row)
+static int field_add_label(struct field *field, const struct field_row *row)
 {
 	REQUIRE(field->n_labels < LABELS_MAX);
-	struct label *label = &field->labels[field->n_labels++];
+	struct field_label *label = &field->labels[field->n_labels++];
 	int r = 0;
 
 	label->row = row;
@@ -83,8 +84,8 @@ int field_parse(struct bytes name, struct field **ret_field)
 		return err_set(-ENOMEM, "field");
 	int r = path_parse(text, &field->path);
 	for (size_t i = 0; r == 0 && i < N_ROWS; i++)
-		if (bytes_equal(name, bytes_str(rows[i].name)))
-			r = add_label(field, &rows[i]);
+		if (bytes_equal(name, bytes_str(field_rows[i].name)))
+			r = field_add_label(field, &field_rows[i]);
 	if (r < 0)
 		return r == ERR_SYNTAX ? err_say(r, "field label not supported: %s", text) : r;
 	*ret_field = TAKE(field);
@@ -99,16 +100,16 @@ bool field_is_label(const struct field *field)
 
 /* ---- reading ---- */
 
-struct search {
+struct field_search {
 	field_text_fn *text_fn;
 	void *arg;
 	bool needs_text; /* an empty one counts as none */
 	bool is_present;
 };
 
-static int look_at(void *arg, const struct value *value)
+static int field_check_value(void *arg, const struct value *value)
 {
-	struct search *search = arg;
+	struct field_search *search = arg;
 	char scratch[VALUE_SCRATCH];
 	struct bytes text;
 
@@ -118,8 +119,8 @@ static int look_at(void *arg, const struct value *value)
 	return search->text_fn(search->arg, text);
 }
 
-/* What stands before the slash of an apiVersion. */
-static struct bytes group_of(struct bytes api_version)
+/* Returns the part of an apiVersion before its slash. */
+static struct bytes field_group(struct bytes api_version)
 {
 	const char *slash =
 		api_version.size ? memchr(api_version.data, '/', api_version.size) : NULL;
@@ -128,8 +129,8 @@ static struct bytes group_of(struct bytes api_version)
 		     : BYTES_NONE;
 }
 
-/* Is the document of the label's kind? 1, 0, ERR_CORRUPT. */
-static int fits(const struct row *row, struct bytes document)
+/* Returns whether the document is of the label's kind: 1, 0, ERR_CORRUPT. */
+static int field_is_of_kind(const struct field_row *row, struct bytes document)
 {
 	struct value root, kind, api_version;
 	int r = value_read(document, &root);
@@ -144,16 +145,16 @@ static int fits(const struct row *row, struct bytes document)
 	if (r != FOUND)
 		return r == NOT_FOUND ? 0 : r;
 	return api_version.type == VALUE_STRING &&
-	       bytes_equal(group_of(api_version.text), bytes_str(row->group));
+	       bytes_equal(field_group(api_version.text), bytes_str(row->group));
 }
 
-static int read_label(const struct label *label, struct bytes document, struct search *search)
+static int field_read_label(const struct field_label *label, struct bytes document, struct field_search *search)
 {
 	int r = 0;
 
 	search->needs_text = true;
 	for (size_t p = 0; p < LABEL_PATHS && label->paths[p]; p++) {
-		r = path_eval(label->paths[p], document, look_at, search);
+		r = path_eval(label->paths[p], document, field_check_value, search);
 		if (r != 0 || search->is_present)
 			return r;
 	}
@@ -162,16 +163,16 @@ static int read_label(const struct label *label, struct bytes document, struct s
 
 int field_read(const struct field *field, struct bytes document, field_text_fn *text_fn, void *arg)
 {
-	struct search search = {.text_fn = text_fn, .arg = arg};
+	struct field_search search = {.text_fn = text_fn, .arg = arg};
 
 	CHECK_OBJ(field, FIELD_MAGIC);
 	for (size_t i = 0; i < field->n_labels; i++) {
-		int r = fits(field->labels[i].row, document);
+		int r = field_is_of_kind(field->labels[i].row, document);
 		if (r < 0)
 			return r;
 		if (r == 1)
-			return read_label(&field->labels[i], document, &search);
+			return field_read_label(&field->labels[i], document, &search);
 	}
-	int r = path_eval(field->path, document, look_at, &search);
+	int r = path_eval(field->path, document, field_check_value, &search);
 	return r != 0 || search.is_present ? r : text_fn(arg, BYTES_NONE);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fields as field selectors name them (docs/protocol.md 10.3): a path into the object, where
- * absence counts as "". For objects of some built-in kinds a name is a label of the API server's that is more than
- * that: it has a default, or is another name of a field, or of the first of two that says something.
- * Those names mean this in objects of their kind only; in any other object they are the path they read
- * as.
+ * Fields as field selectors name them (docs/protocol.md 10.3): a path into the object; an absent field
+ * counts as "". For a few built-in kinds the API server gives a name another meaning, a field label:
+ * it has a default, or is another name for a field, or for the first of two fields that is not empty.
+ * A field label has this meaning in objects of its kind only, and is a path in all others.
  */
 #ifndef COMMON_VALUE_FIELD_H
 #define COMMON_VALUE_FIELD_H
@@ -13,19 +12,21 @@
 
 struct field;
 
-/* Any path is a field, not only those the API server knows of a kind. ERR_SYNTAX: "field label not
- * supported: ...". Free with field_free. */
+/* Parses NAME. Any path is a field, not only those that the API server knows of a kind.
+ * Returns: 0, or ERR_SYNTAX "field label not supported: ...". Free with field_free(). */
 int field_parse(struct bytes name, struct field **ret_field);
 void field_free(struct field **field);
 
-/* Is it a label of any kind's? Then an index of the path it reads as does not tell who matches. */
+/* Returns whether NAME is a field label of some kind: an index of the path of that name does not say
+ * which objects match then. */
 bool field_is_label(const struct field *field);
 
 typedef int field_text_fn(void *arg, struct bytes text);
 
-/* Calls TEXT_FN for each value of the document's field, at least once: with what absence counts as when
- * there is none. Its first non-zero result ends that and is the result. ERR_CORRUPT. A document without
- * a kind, as items of the server's lists are, is taken to be of the label's. */
+/* Calls TEXT_FN for each value of the field in DOCUMENT, until it returns other than 0. An absent field
+ * has one value, its default. A document without a kind, such as an item of a list, is taken to be of
+ * the label's kind.
+ * Returns: the result of TEXT_FN, 0, or ERR_CORRUPT. */
 int field_read(const struct field *field, struct bytes document, field_text_fn *text_fn, void *arg);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * simdjson's first stage finds, 64 bytes at a time, where each token begins, and checks UTF-8,
- * control characters and that strings end. We walk over these places and pack at once: no tree, no
- * tape, and the text of numbers is at hand. (Its on-demand walker knows neither where a key ends
- * nor whether anything follows the document.) The places of tokens are public members of simdjson's
- * parser.
+ * Parses JSON into msgpack. The first stage of simdjson finds, 64 bytes at a time, the place where each
+ * token begins, and checks UTF-8, control characters and the ends of strings. This file walks over
+ * these places and packs each value at once: no tree, no tape, and the text of numbers is at hand.
+ * (simdjson's on-demand walker knows neither where a key ends nor whether anything follows the
+ * document.) The places are public members of simdjson's parser.
  *
- * Written as C that a C++ compiler reads. simdjson allocates without exceptions, and so do we.
+ * It is written as C that a C++ compiler accepts. simdjson allocates without exceptions, and so does
+ * this file.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ extern "C" {
 
 #define PARSER_MAGIC 0x6a736e70u
 #define FIRST_SIZE   ((size_t)64 << 10)
-/* The arena takes about four times the text. After a larger document it is given back. */
+/* The places take about four times the text. After a larger document their memory is freed. */
 #define KEEP_SIZE ((size_t)4 << 20)
 
 static_assert(JSON_DROP_MAX <= 64, "one bit each in `drops`");
@@ -40,8 +41,8 @@ struct json_parser {
 	struct buf unescaped;
 };
 
-/* A position in a document. A token begins at AT[0] and reaches to AT[1], blanks included. */
-struct walk {
+/* A position in a document. A token reaches from AT[0] to AT[1], with the blanks after it. */
+struct json_walk {
 	const uint8_t *text;
 	size_t size;
 	const uint32_t *at;
@@ -50,56 +51,56 @@ struct walk {
 	struct buf *unescaped;
 	const struct json_options *options;
 	size_t depth;
-	size_t kind_size; /* bytes put at the beginning of the root object for options->kind */
+	size_t kind_size; /* bytes that json_put_kind() put at the beginning of the root object */
 	bool has_kind;    /* the root object has a kind or apiVersion of its own */
 };
 
 /* ---- tokens ---- */
 
-static size_t place(const struct walk *walk)
+static size_t json_place(const struct json_walk *walk)
 {
 	return walk->at < walk->end ? *walk->at : walk->size;
 }
 
-static __attribute__((cold, noinline)) int syntax(const struct walk *walk, const char *what)
+static __attribute__((cold, noinline)) int json_syntax(const struct json_walk *walk, const char *what)
 {
-	return err_say(ERR_SYNTAX, "JSON, byte %zu: %s", place(walk), what);
+	return err_say(ERR_SYNTAX, "JSON, byte %zu: %s", json_place(walk), what);
 }
 
-/* First character of the token here; NUL, which begins none, behind the last. */
-static inline uint8_t peek(const struct walk *walk)
+/* Returns the first character of the current token; NUL, which begins none, after the last one. */
+static inline uint8_t json_peek(const struct json_walk *walk)
 {
 	return walk->at < walk->end ? walk->text[*walk->at] : '\0';
 }
 
-static inline bool take(struct walk *walk, uint8_t c)
+static inline bool json_take(struct json_walk *walk, uint8_t c)
 {
-	if (peek(walk) != c)
+	if (json_peek(walk) != c)
 		return false;
 	walk->at++;
 	return true;
 }
 
-static inline bool is_blank(uint8_t c)
+static inline bool json_is_blank(uint8_t c)
 {
 	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-/* The token here without the blanks behind it. There is one. */
-static inline struct bytes token(const struct walk *walk)
+/* Returns the current token, which exists, without the blanks after it. */
+static inline struct bytes json_token(const struct json_walk *walk)
 {
 	size_t begin = *walk->at;
 	size_t end = walk->at + 1 < walk->end ? walk->at[1] : walk->size;
 
-	while (end > begin + 1 && is_blank(walk->text[end - 1]))
+	while (end > begin + 1 && json_is_blank(walk->text[end - 1]))
 		end--;
 	return BYTES(walk->text + begin, end - begin);
 }
 
 /* ---- strings ---- */
 
-/* Four hex digits, or -1. */
-static int32_t read_hex(const uint8_t *p, const uint8_t *end)
+/* Returns the value of four hex digits, or -1. */
+static int32_t json_read_hex(const uint8_t *p, const uint8_t *end)
 {
 	int32_t code = 0;
 
@@ -117,11 +118,11 @@ static int32_t read_hex(const uint8_t *p, const uint8_t *end)
 	return code;
 }
 
-/* Reads the digits of \uXXXX at *P, and the second half of a surrogate pair behind it; a half alone
- * is U+FFFD. Negative when there are no digits. */
-static int32_t read_unicode(const uint8_t **p, const uint8_t *end)
+/* Reads the digits of \uXXXX at *P, and the second half of a surrogate pair after it; half a pair is
+ * U+FFFD. Returns: the character, or -1 without digits. */
+static int32_t json_read_unicode(const uint8_t **p, const uint8_t *end)
 {
-	int32_t code = read_hex(*p, end);
+	int32_t code = json_read_hex(*p, end);
 
 	if (code < 0)
 		return -1;
@@ -129,7 +130,7 @@ static int32_t read_unicode(const uint8_t **p, const uint8_t *end)
 	if (code < 0xd800 || code > 0xdfff)
 		return code;
 	if (code < 0xdc00 && end - *p >= 6 && (*p)[0] == '\\' && (*p)[1] == 'u') {
-		int32_t low = read_hex(*p + 2, end);
+		int32_t low = json_read_hex(*p + 2, end);
 		if (low >= 0xdc00 && low <= 0xdfff) {
 			*p += 6;
 			return 0x10000 + ((code - 0xd800) << 10 | (low - 0xdc00));
@@ -138,8 +139,8 @@ static int32_t read_unicode(const uint8_t **p, const uint8_t *end)
 	return 0xfffd;
 }
 
-/* The character of a short escape; -1: none such. */
-static int32_t short_escape(uint8_t c)
+/* Returns the character of a short escape, or -1 if there is no such escape. */
+static int32_t json_short_escape(uint8_t c)
 {
 	switch (c) {
 	case '"':
@@ -161,17 +162,17 @@ static int32_t short_escape(uint8_t c)
 	}
 }
 
-/* Reads what follows a backslash at *P. */
-static int32_t read_escape(const uint8_t **p, const uint8_t *end)
+/* Reads the escape after a backslash. Returns: the character, or -1. */
+static int32_t json_read_escape(const uint8_t **p, const uint8_t *end)
 {
 	if (*p == end)
 		return -1;
 	uint8_t c = *(*p)++;
-	return c == 'u' ? read_unicode(p, end) : short_escape(c);
+	return c == 'u' ? json_read_unicode(p, end) : json_short_escape(c);
 }
 
-/* RAW, with escapes, into the parser's buffer: no escape is shorter than what it stands for. */
-static int unescape(struct walk *walk, struct bytes raw, struct bytes *ret_text)
+/* Copies RAW into the parser's buffer without escapes: no escape is shorter than its character. */
+static int json_unescape(struct json_walk *walk, struct bytes raw, struct bytes *ret_text)
 {
 	const uint8_t *p = static_cast<const uint8_t *>(raw.data), *end = p + raw.size;
 
@@ -189,27 +190,27 @@ static int unescape(struct walk *walk, struct bytes raw, struct bytes *ret_text)
 		if (p == end)
 			break;
 		p++;
-		int32_t code = read_escape(&p, end);
+		int32_t code = json_read_escape(&p, end);
 		if (code < 0)
-			return syntax(walk, "unknown escape in a string");
+			return json_syntax(walk, "unknown escape in a string");
 		to += utf8_put((uint32_t)code, to);
 	}
 	*ret_text = BYTES(start, (size_t)(to - start));
 	return 0;
 }
 
-/* Takes a string: borrowed from the document, or until the next string when it has escapes. */
-static inline int take_string(struct walk *walk, struct bytes *ret_text)
+/* Takes a string, which is borrowed from the document; one with escapes only until the next string. */
+static inline int json_take_string(struct json_walk *walk, struct bytes *ret_text)
 {
-	struct bytes quoted = token(walk);
+	struct bytes quoted = json_token(walk);
 	const uint8_t *p = static_cast<const uint8_t *>(quoted.data);
 
 	if (quoted.size < 2 || p[quoted.size - 1] != '"')
-		return syntax(walk, "a string that does not end");
+		return json_syntax(walk, "a string that does not end");
 	struct bytes raw = BYTES(p + 1, quoted.size - 2);
 	*ret_text = raw;
 	if (memchr(raw.data, '\\', raw.size)) {
-		int r = unescape(walk, raw, ret_text);
+		int r = json_unescape(walk, raw, ret_text);
 		if (r < 0)
 			return r;
 	}
@@ -219,14 +220,14 @@ static inline int take_string(struct walk *walk, struct bytes *ret_text)
 
 /* ---- values ---- */
 
-/* Bit I: the keys so far are the beginning of options->drop[I]. */
-typedef uint64_t drops;
+/* Bit I is set while the keys so far are the beginning of options->drop[I]. */
+typedef uint64_t json_drops;
 
-static int put_value(struct walk *walk, drops alive);
+static int json_put_value(struct json_walk *walk, json_drops alive);
 
-static int put_scalar(struct walk *walk)
+static int json_put_scalar(struct json_walk *walk)
 {
-	struct bytes text = token(walk);
+	struct bytes text = json_token(walk);
 
 	if (bytes_equal(text, BYTES_LIT("true")))
 		value_put_bool(walk->out, true);
@@ -234,46 +235,47 @@ static int put_scalar(struct walk *walk)
 		value_put_bool(walk->out, false);
 	else if (bytes_equal(text, BYTES_LIT("null")))
 		value_put_nil(walk->out);
-	else if (value_put_number(walk->out, text) < 0)
-		return syntax(walk, "expected a value");
+	else if (!value_put_number(walk->out, text))
+		return json_syntax(walk, "expected a value");
 	walk->at++;
 	return 0;
 }
 
-static int put_string(struct walk *walk)
+static int json_put_string(struct json_walk *walk)
 {
 	struct bytes text;
-	int r = take_string(walk, &text);
+	int r = json_take_string(walk, &text);
 
 	if (r == 0)
 		value_put_string(walk->out, text);
 	return r;
 }
 
-static int put_array(struct walk *walk)
+static int json_put_array(struct json_walk *walk)
 {
 	size_t opened = value_open_array(walk->out);
 	uint32_t count = 0;
 
 	walk->at++;
-	if (!take(walk, ']')) {
+	if (!json_take(walk, ']')) {
 		do {
-			int r = put_value(walk, 0);
+			int r = json_put_value(walk, 0);
 			if (r < 0)
 				return r;
 			count++;
-		} while (take(walk, ','));
-		if (!take(walk, ']'))
-			return syntax(walk, "expected ',' or ']'");
+		} while (json_take(walk, ','));
+		if (!json_take(walk, ']'))
+			return json_syntax(walk, "expected ',' or ']'");
 	}
 	value_close(walk->out, opened, count);
 	return 0;
 }
 
-/* Which paths go on with KEY, the key at this depth; true when one ends here. */
-static bool is_dropped(const struct walk *walk, drops alive, struct bytes key, drops *ret_alive)
+/* Returns in RET_ALIVE the paths that go on with KEY, the key at this depth; true if one ends here. */
+static bool json_is_dropped(const struct json_walk *walk, json_drops alive, struct bytes key,
+	json_drops *ret_alive)
 {
-	drops below = 0;
+	json_drops below = 0;
 
 	for (; alive; alive &= alive - 1) {
 		int i = __builtin_ctzll(alive);
@@ -283,21 +285,21 @@ static bool is_dropped(const struct walk *walk, drops alive, struct bytes key, d
 			continue;
 		if (n == walk->depth)
 			return true;
-		below |= (drops)1 << i;
+		below |= (json_drops)1 << i;
 	}
 	*ret_alive = below;
 	return false;
 }
 
-/* Passes over a value without reading it. */
-static int skip_value(struct walk *walk)
+/* Passes over a value by counting its brackets. */
+static int json_skip_value(struct json_walk *walk)
 {
 	size_t open = 0;
 
 	do {
-		uint8_t c = peek(walk);
+		uint8_t c = json_peek(walk);
 		if (c == '\0' || (open == 0 && (c == ',' || c == ':' || c == '}' || c == ']')))
-			return syntax(walk, "expected a value");
+			return json_syntax(walk, "expected a value");
 		open += c == '{' || c == '[';
 		open -= c == '}' || c == ']';
 		walk->at++;
@@ -305,19 +307,19 @@ static int skip_value(struct walk *walk)
 	return 0;
 }
 
-static int take_key(struct walk *walk, struct bytes *ret_key)
+static int json_take_key(struct json_walk *walk, struct bytes *ret_key)
 {
-	if (peek(walk) != '"')
-		return syntax(walk, "expected a key");
-	int r = take_string(walk, ret_key);
-	if (r == 0 && !take(walk, ':'))
-		return syntax(walk, "expected ':'");
+	if (json_peek(walk) != '"')
+		return json_syntax(walk, "expected a key");
+	int r = json_take_string(walk, ret_key);
+	if (r == 0 && !json_take(walk, ':'))
+		return json_syntax(walk, "expected ':'");
 	return r;
 }
 
-/* Whether an object has a kind is known only when all of its keys were seen; most that are asked
- * for have none. So they are put first, and removed at the end when they were wrong. */
-static uint32_t put_kind(struct walk *walk)
+/* Puts the kind and apiVersion of the options first. Only after its last key is it known whether an
+ * object has its own; most have none, so json_put_map() removes these where they were wrong. */
+static uint32_t json_put_kind(struct json_walk *walk)
 {
 	const struct json_options *options = walk->options;
 	size_t before = walk->out->size;
@@ -332,82 +334,82 @@ static uint32_t put_kind(struct walk *walk)
 	return 2;
 }
 
-/* Removes what put_kind() put at START; returns the number of pairs. */
-static uint32_t remove_kind(struct walk *walk, size_t start)
+/* Removes what json_put_kind() put at START; returns the number of pairs. */
+static uint32_t json_remove_kind(struct json_walk *walk, size_t start)
 {
 	struct buf *out = walk->out;
-	size_t behind = start + walk->kind_size;
+	size_t after = start + walk->kind_size;
 
 	if (out->error || !walk->kind_size)
 		return 0;
-	memmove(out->data + start, out->data + behind, out->size - behind);
+	memmove(out->data + start, out->data + after, out->size - after);
 	buf_truncate(out, out->size - walk->kind_size);
 	return 2;
 }
 
-static bool is_kind(struct bytes key)
+static bool json_is_kind(struct bytes key)
 {
 	return bytes_equal(key, BYTES_LIT("kind")) || bytes_equal(key, BYTES_LIT("apiVersion"));
 }
 
 /* One pair; COUNT grows when it was not dropped. */
-static inline int put_pair(struct walk *walk, drops alive, uint32_t *count)
+static inline int json_put_pair(struct json_walk *walk, json_drops alive, uint32_t *count)
 {
 	struct bytes key;
-	int r = take_key(walk, &key);
+	int r = json_take_key(walk, &key);
 
 	if (r < 0)
 		return r;
-	if (walk->depth == 1 && is_kind(key))
+	if (walk->depth == 1 && json_is_kind(key))
 		walk->has_kind = true;
-	if (alive && is_dropped(walk, alive, key, &alive))
-		return skip_value(walk);
+	if (alive && json_is_dropped(walk, alive, key, &alive))
+		return json_skip_value(walk);
 	value_put_string(walk->out, key);
 	++*count;
-	return put_value(walk, alive);
+	return json_put_value(walk, alive);
 }
 
-static int put_map(struct walk *walk, drops alive)
+static int json_put_map(struct json_walk *walk, json_drops alive)
 {
 	size_t opened = value_open_map(walk->out);
-	uint32_t count = walk->depth == 1 ? put_kind(walk) : 0;
+	uint32_t count = walk->depth == 1 ? json_put_kind(walk) : 0;
 
 	walk->at++;
-	if (!take(walk, '}')) {
+	if (!json_take(walk, '}')) {
 		do {
-			int r = put_pair(walk, alive, &count);
+			int r = json_put_pair(walk, alive, &count);
 			if (r < 0)
 				return r;
-		} while (take(walk, ','));
-		if (!take(walk, '}'))
-			return syntax(walk, "expected ',' or '}'");
+		} while (json_take(walk, ','));
+		if (!json_take(walk, '}'))
+			return json_syntax(walk, "expected ',' or '}'");
 	}
 	if (walk->depth == 1 && walk->has_kind)
-		count -= remove_kind(walk, opened + 1);
+		count -= json_remove_kind(walk, opened + 1);
 	value_close(walk->out, opened, count);
 	return 0;
 }
 
-static int put_value(struct walk *walk, drops alive)
+static int json_put_value(struct json_walk *walk, json_drops alive)
 {
-	uint8_t c = peek(walk);
+	uint8_t c = json_peek(walk);
 
 	if (c == '"')
-		return put_string(walk);
+		return json_put_string(walk);
 	if (c != '{' && c != '[')
-		return c ? put_scalar(walk) : syntax(walk, "expected a value, found the end");
+		return c ? json_put_scalar(walk) : json_syntax(walk, "expected a value, found the end");
 	if (walk->depth == VALUE_DEPTH_MAX)
-		return err_say(ERR_TOO_LARGE, "JSON, byte %zu: nested deeper than %d", place(walk),
+		return err_say(ERR_TOO_LARGE, "JSON, byte %zu: nested deeper than %d", json_place(walk),
 			VALUE_DEPTH_MAX);
 	walk->depth++;
-	int r = c == '{' ? put_map(walk, alive) : put_array(walk);
+	int r = c == '{' ? json_put_map(walk, alive) : json_put_array(walk);
 	walk->depth--;
 	return r;
 }
 
 /* ---- documents ---- */
 
-static int grow(struct json_parser *parser, size_t size)
+static int json_grow(struct json_parser *parser, size_t size)
 {
 	size_t capacity = parser->tokens ? parser->tokens->capacity() : FIRST_SIZE;
 
@@ -427,9 +429,9 @@ static int grow(struct json_parser *parser, size_t size)
 }
 
 /* Finds the tokens of TEXT. */
-static int find_tokens(struct json_parser *parser, struct bytes text)
+static int json_find_tokens(struct json_parser *parser, struct bytes text)
 {
-	int r = text.size ? grow(parser, text.size)
+	int r = text.size ? json_grow(parser, text.size)
 			  : err_say(ERR_SYNTAX, "JSON: the text is empty");
 
 	if (r < 0)
@@ -452,15 +454,15 @@ static int find_tokens(struct json_parser *parser, struct bytes text)
 	}
 }
 
-static int put_document(struct json_parser *parser, struct bytes text,
+static int json_put_document(struct json_parser *parser, struct bytes text,
 	const struct json_options *options, struct buf *out)
 {
-	int r = find_tokens(parser, text);
+	int r = json_find_tokens(parser, text);
 
 	if (r < 0)
 		return r;
 	const uint32_t *first = parser->tokens->structural_indexes.get();
-	struct walk walk = {};
+	struct json_walk walk = {};
 	walk.text = static_cast<const uint8_t *>(text.data);
 	walk.size = text.size;
 	walk.at = first;
@@ -468,9 +470,10 @@ static int put_document(struct json_parser *parser, struct bytes text,
 	walk.out = out;
 	walk.unescaped = &parser->unescaped;
 	walk.options = options;
-	r = put_value(&walk, options->n_drop ? ~(drops)0 >> (JSON_DROP_MAX - options->n_drop) : 0);
+	r = json_put_value(&walk,
+		options->n_drop ? ~(json_drops)0 >> (JSON_DROP_MAX - options->n_drop) : 0);
 	if (r == 0 && walk.at != walk.end)
-		r = syntax(&walk, "something behind the document");
+		r = json_syntax(&walk, "something after the document");
 	return r < 0 ? r : buf_error(out);
 }
 
@@ -489,7 +492,7 @@ int json_parse(struct json_parser *parser, struct bytes text, const struct json_
 	int r = buf_error(out);
 	if (r < 0)
 		return r;
-	r = put_document(parser, text, options, out);
+	r = json_put_document(parser, text, options, out);
 	if (r < 0) {
 		out->error = 0;
 		buf_truncate(out, before);
@@ -512,7 +515,7 @@ int json_parser_new(struct json_parser **ret_parser)
 	return 0;
 }
 
-/* simdjson keeps places, not text. */
+/* Only UNESCAPED holds text: simdjson keeps places. */
 void json_parser_keep_secret(struct json_parser *parser)
 {
 	CHECK_OBJ(parser, PARSER_MAGIC);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Writes stored bodies as JSON: the half of json.h that needs no C++. */
 #include "common/value/json.h"
 
 #include "common/err.h"
@@ -6,9 +7,9 @@
 
 /* ---- strings ---- */
 
-/* How Go's encoding/json writes an ASCII character: as it is (0), \uXXXX ('u'), or a short escape.
- * 0xe2 begins U+2028 and U+2029, which are escaped too. */
-static const char escapes[256] = {
+/* Says how Go's encoding/json writes an ASCII character: as it is (0), \uXXXX ('u'), or a short escape.
+ * 0xe2 begins U+2028 and U+2029, which are escaped also. */
+static const char json_escapes[256] = {
 	[0x00 ... 0x07] = 'u',
 	['\b'] = 'b',
 	['\t'] = 't',
@@ -25,36 +26,31 @@ static const char escapes[256] = {
 	[0xe2] = 'e',
 };
 
-static bool is_line_separator(const uint8_t *p, const uint8_t *end)
-{
-	return end - p >= 3 && p[1] == 0x80 && (p[2] == 0xa8 || p[2] == 0xa9);
-}
-
-/* Writes the escape for what is at P; returns how much of the text that was. */
-static size_t put_escape(struct buf *out, const uint8_t *p, const uint8_t *end)
+/* Writes the escape for the character at P. Returns how many bytes of the text it stands for. */
+static size_t json_put_escape(struct buf *out, const uint8_t *p, const uint8_t *end)
 {
 	static const char hex[] = "0123456789abcdef";
 
-	switch (escapes[*p]) {
+	switch (json_escapes[*p]) {
 	case 'u':
 		buf_put(out, (char[]){'\\', 'u', '0', '0', hex[*p >> 4], hex[*p & 15]}, 6);
 		return 1;
 	case 'e':
-		if (is_line_separator(p, end)) {
+		if (end - p >= 3 && p[1] == 0x80 && (p[2] == 0xa8 || p[2] == 0xa9)) {
 			buf_str(out, p[2] == 0xa8 ? "\\u2028" : "\\u2029");
 			return 3;
 		}
 		buf_byte(out, *p);
 		return 1;
 	default:
-		buf_put(out, (char[]){'\\', escapes[*p]}, 2);
+		buf_put(out, (char[]){'\\', json_escapes[*p]}, 2);
 		return 1;
 	}
 }
 
-static const uint8_t *next_escape(const uint8_t *p, const uint8_t *end)
+static const uint8_t *json_next_escape(const uint8_t *p, const uint8_t *end)
 {
-	while (p < end && !escapes[*p])
+	while (p < end && !json_escapes[*p])
 		p++;
 	return p;
 }
@@ -62,9 +58,9 @@ static const uint8_t *next_escape(const uint8_t *p, const uint8_t *end)
 void json_write_string(struct bytes text, struct buf *out)
 {
 	const uint8_t *p = text.data, *end = p + text.size;
-	const uint8_t *escape = next_escape(p, end);
+	const uint8_t *escape = json_next_escape(p, end);
 
-	/* Most have none: one piece. */
+	/* Most strings have no escape and are put in one piece. */
 	uint8_t *to = buf_grow(out, (size_t)(escape - p) + (escape == end ? 2 : 1));
 	if (!to)
 		return;
@@ -76,8 +72,8 @@ void json_write_string(struct bytes text, struct buf *out)
 		return;
 	}
 	while (escape < end) {
-		p = escape + put_escape(out, escape, end);
-		escape = next_escape(p, end);
+		p = escape + json_put_escape(out, escape, end);
+		escape = json_next_escape(p, end);
 		buf_put(out, p, (size_t)(escape - p));
 	}
 	buf_byte(out, '"');
@@ -85,25 +81,25 @@ void json_write_string(struct bytes text, struct buf *out)
 
 /* ---- documents ---- */
 
-struct level {
+struct json_level {
 	uint64_t left; /* items to come; a pair is two */
 	bool is_map;
 	bool is_first;
 };
 
-struct writer {
+struct json_writer {
 	struct buf *out;
 	int indent;
 	size_t depth;
-	struct level levels[VALUE_DEPTH_MAX + 1]; /* the lowest holds the document itself */
+	struct json_level levels[VALUE_DEPTH_MAX + 1]; /* level 0 holds the document itself */
 };
 
-static int corrupt(const char *what)
+static int json_corrupt(const char *what)
 {
 	return err_set(ERR_CORRUPT, "stored value: %s", what);
 }
 
-static void new_line(struct writer *writer)
+static void json_new_line(struct json_writer *writer)
 {
 	if (!writer->indent)
 		return;
@@ -115,30 +111,7 @@ static void new_line(struct writer *writer)
 	memset(p + 1, ' ', size);
 }
 
-static bool next_is_key(const struct writer *writer)
-{
-	const struct level *level = &writer->levels[writer->depth];
-
-	return level->is_map && level->left % 2 == 0;
-}
-
-/* What stands between the item before and this one. */
-static void put_separator(struct writer *writer)
-{
-	struct level *level = &writer->levels[writer->depth];
-
-	if (level->is_map && level->left % 2 != 0) {
-		buf_put(writer->out, ": ", writer->indent ? 2 : 1);
-		return;
-	}
-	if (!level->is_first)
-		buf_byte(writer->out, ',');
-	if (writer->depth > 0)
-		new_line(writer);
-	level->is_first = false;
-}
-
-static int open_level(struct writer *writer, const struct value *item)
+static int json_open_level(struct json_writer *writer, const struct value *item)
 {
 	bool is_map = item->type == VALUE_MAP;
 
@@ -147,25 +120,15 @@ static int open_level(struct writer *writer, const struct value *item)
 		return 0;
 	}
 	if (writer->depth == VALUE_DEPTH_MAX)
-		return corrupt("nested too deep");
+		return json_corrupt("nested too deep");
 	buf_byte(writer->out, is_map ? '{' : '[');
 	writer->depth++;
-	writer->levels[writer->depth] = (struct level){
+	writer->levels[writer->depth] = (struct json_level){
 		.left = (uint64_t)item->count << is_map, .is_map = is_map, .is_first = true};
 	return 0;
 }
 
-static void close_levels(struct writer *writer)
-{
-	while (writer->depth > 0 && writer->levels[writer->depth].left == 0) {
-		bool is_map = writer->levels[writer->depth].is_map;
-		writer->depth--;
-		new_line(writer);
-		buf_byte(writer->out, is_map ? '}' : ']');
-	}
-}
-
-static int put_item(struct writer *writer, const struct value *item)
+static int json_put_item(struct json_writer *writer, const struct value *item)
 {
 	char scratch[VALUE_SCRATCH];
 	struct bytes text;
@@ -176,13 +139,13 @@ static int put_item(struct writer *writer, const struct value *item)
 		return 0;
 	case VALUE_ARRAY:
 	case VALUE_MAP:
-		return open_level(writer, item);
+		return json_open_level(writer, item);
 	case VALUE_NIL:
 		buf_str(writer->out, "null");
 		return 0;
 	case VALUE_NUMBER:
 		if (!number_is_valid(item->text))
-			return corrupt("a number that is none");
+			return json_corrupt("a number that is not one");
 		buf_bytes_put(writer->out, item->text);
 		return 0;
 	default:
@@ -192,36 +155,51 @@ static int put_item(struct writer *writer, const struct value *item)
 	}
 }
 
-/* Writes the next item of the document and closes the containers that end with it. */
-static int put_next(struct writer *writer, struct bytes *document)
+/* Writes the next item of the document, the separator before it, and the ends of the containers that
+ * end with it. */
+static int json_put_next(struct json_writer *writer, struct bytes *document)
 {
+	struct json_level *level = &writer->levels[writer->depth];
+	bool is_key = level->is_map && level->left % 2 == 0;
 	struct value item;
-	bool is_key = next_is_key(writer);
+	int r = value_read(*document, &item);
 
-	if (value_read(*document, &item) < 0)
-		return ERR_CORRUPT;
+	if (r < 0)
+		return r;
 	if (is_key && item.type != VALUE_STRING)
-		return corrupt("a key that is no string");
+		return json_corrupt("a key that is no string");
 	*document = BYTES((const uint8_t *)document->data + item.size, document->size - item.size);
-	put_separator(writer);
-	writer->levels[writer->depth].left--;
-	int r = put_item(writer, &item);
-	if (r == 0)
-		close_levels(writer);
+	if (level->is_map && !is_key) {
+		buf_put(writer->out, ": ", writer->indent ? 2 : 1);
+	} else {
+		if (!level->is_first)
+			buf_byte(writer->out, ',');
+		if (writer->depth > 0)
+			json_new_line(writer);
+		level->is_first = false;
+	}
+	level->left--;
+	r = json_put_item(writer, &item);
+	while (r == 0 && writer->depth > 0 && writer->levels[writer->depth].left == 0) {
+		bool is_map = writer->levels[writer->depth].is_map;
+		writer->depth--;
+		json_new_line(writer);
+		buf_byte(writer->out, is_map ? '}' : ']');
+	}
 	return r;
 }
 
 int json_write(struct bytes document, int indent, struct buf *out)
 {
-	struct writer writer = {
+	struct json_writer writer = {
 		.out = out, .indent = indent, .levels[0] = {.left = 1, .is_first = true}};
 	size_t before = out->size;
 	int r = 0;
 
 	while (r == 0 && writer.levels[0].left + writer.depth > 0)
-		r = put_next(&writer, &document);
+		r = json_put_next(&writer, &document);
 	if (r == 0 && document.size)
-		r = corrupt("bytes behind the end");
+		r = json_corrupt("bytes after the end");
 	if (r == 0)
 		r = buf_error(out);
 	if (r < 0 && out->size > before)

@@ -7,19 +7,18 @@
 #include <stdlib.h>
 
 #include "common/check.h"
-#include "common/err.h"
 
 /* ---- grammar ---- */
 
-/* Where the parts of a number are in its text. */
-struct parts {
+/* The parts of a number, borrowed from its text. */
+struct number_parts {
 	bool negative;
 	struct bytes whole;    /* digits before the point */
-	struct bytes fraction; /* digits behind it, or none */
+	struct bytes fraction; /* digits after it, or none */
 	struct bytes exponent; /* with its sign, or none */
 };
 
-static struct bytes take_digits(struct bytes *text)
+static struct bytes number_take_digits(struct bytes *text)
 {
 	const char *p = text->data;
 	size_t n = 0;
@@ -30,8 +29,8 @@ static struct bytes take_digits(struct bytes *text)
 	return BYTES(p, n);
 }
 
-/* One of the characters ANY (a string), or NUL. */
-static char take_any(struct bytes *text, const char *any)
+/* Takes the next character if it is one of ANY, a string. Returns the character, or NUL. */
+static char number_take_any(struct bytes *text, const char *any)
 {
 	const char *p = text->data;
 
@@ -41,22 +40,22 @@ static char take_any(struct bytes *text, const char *any)
 	return *p;
 }
 
-static bool split(struct bytes text, struct parts *ret_parts)
+static bool number_split(struct bytes text, struct number_parts *ret_parts)
 {
-	struct parts parts = {.negative = take_any(&text, "-")};
+	struct number_parts parts = {.negative = number_take_any(&text, "-")};
 
-	parts.whole = take_digits(&text);
+	parts.whole = number_take_digits(&text);
 	if (!parts.whole.size || (parts.whole.size > 1 && *(const char *)parts.whole.data == '0'))
 		return false;
-	if (take_any(&text, ".")) {
-		parts.fraction = take_digits(&text);
+	if (number_take_any(&text, ".")) {
+		parts.fraction = number_take_digits(&text);
 		if (!parts.fraction.size)
 			return false;
 	}
-	if (take_any(&text, "eE")) {
+	if (number_take_any(&text, "eE")) {
 		const char *start = text.data;
-		(void)take_any(&text, "+-");
-		if (!take_digits(&text).size)
+		(void)number_take_any(&text, "+-");
+		if (!number_take_digits(&text).size)
 			return false;
 		parts.exponent = BYTES(start, (size_t)((const char *)text.data - start));
 	}
@@ -66,14 +65,14 @@ static bool split(struct bytes text, struct parts *ret_parts)
 
 bool number_is_valid(struct bytes text)
 {
-	struct parts parts;
+	struct number_parts parts;
 
-	return split(text, &parts);
+	return number_split(text, &parts);
 }
 
 /* ---- reading ---- */
 
-static bool read_integer(const struct parts *parts, struct number *ret_number)
+static bool number_read_integer(const struct number_parts *parts, struct number *ret_number)
 {
 	const char *digits = parts->whole.data;
 	uint64_t u = 0;
@@ -95,8 +94,8 @@ static bool read_integer(const struct parts *parts, struct number *ret_number)
 	return true;
 }
 
-/* The number behind an 'e', with or without sign; beyond 9999 it is 9999. */
-static int read_exponent(struct bytes text)
+/* Returns the number after an 'e', with or without sign; beyond 9999 it is 9999. */
+static int number_read_exponent(struct bytes text)
 {
 	const char *p = text.data;
 	int exponent = 0;
@@ -110,8 +109,8 @@ static int read_exponent(struct bytes text)
 	return text.size && *p == '-' ? -exponent : exponent;
 }
 
-/* strtod() of DIGITS * 10^EXPONENT. Without a point in the text no locale matters. */
-static double from_digits(const char *digits, int n_digits, int exponent)
+/* Returns DIGITS * 10^EXPONENT by strtod(3); without a point in the text no locale matters. */
+static double decimal_value(const char *digits, int n_digits, int exponent)
 {
 	char text[NUMBER_TEXT_MAX * 2];
 
@@ -119,8 +118,8 @@ static double from_digits(const char *digits, int n_digits, int exponent)
 	return strtod(text, NULL);
 }
 
-/* A double whose form is this text. Longer texts are no double's shortest form. */
-static bool read_double(struct bytes text, const struct parts *parts, struct number *ret_number)
+/* Finds the double whose shortest form is TEXT. No shortest form is NUMBER_TEXT_MAX long. */
+static bool number_read_double(struct bytes text, const struct number_parts *parts, struct number *ret_number)
 {
 	char digits[NUMBER_TEXT_MAX], back[NUMBER_TEXT_MAX];
 
@@ -128,8 +127,8 @@ static bool read_double(struct bytes text, const struct parts *parts, struct num
 		return false;
 	int n = snprintf(digits, sizeof(digits), "%.*s%.*s", BYTES_ARG(parts->whole),
 		BYTES_ARG(parts->fraction));
-	int power = read_exponent(parts->exponent) - (int)parts->fraction.size;
-	double d = from_digits(digits, n, power);
+	int power = number_read_exponent(parts->exponent) - (int)parts->fraction.size;
+	double d = decimal_value(digits, n, power);
 	if (!isfinite(d))
 		return false;
 	if (parts->negative)
@@ -140,15 +139,16 @@ static bool read_double(struct bytes text, const struct parts *parts, struct num
 	return true;
 }
 
-int number_parse(struct bytes text, struct number *ret_number)
+bool number_parse(struct bytes text, struct number *ret_number)
 {
-	struct parts parts;
+	struct number_parts parts;
 
-	if (!split(text, &parts))
-		return ERR_SYNTAX;
-	if (!read_integer(&parts, ret_number) && !read_double(text, &parts, ret_number))
+	if (!number_split(text, &parts))
+		return false;
+	if (!number_read_integer(&parts, ret_number) &&
+		!number_read_double(text, &parts, ret_number))
 		*ret_number = (struct number){.form = NUMBER_TEXT};
-	return 0;
+	return true;
 }
 
 /* ---- writing ---- */
@@ -174,38 +174,37 @@ size_t number_format_int(int64_t i, char *text)
 }
 
 /* A decimal: 0.DIGITS * 10^POINT. */
-struct decimal {
+struct number_decimal {
 	char digits[32];
 	int n;
 	int point;
 };
 
-/* D to N significant digits, correctly rounded, without zeros at the end. */
-static void round_to(double d, int n, struct decimal *ret_decimal)
+/* Rounds D correctly to N significant digits, without zeros at the end. */
+static void decimal_round(double d, int n, struct number_decimal *ret_decimal)
 {
 	char text[48];
 
 	(void)snprintf(text, sizeof(text), "%.*e", n - 1, d);
-	/* The point's character, or characters, are the locale's: pass over whatever is no digit.
-	 */
+	/* The locale decides how the point is written: pass over everything that is no digit. */
 	const char *p = text;
 	ret_decimal->n = 0;
 	for (; *p && *p != 'e'; p++) {
 		if (*p >= '0' && *p <= '9')
 			ret_decimal->digits[ret_decimal->n++] = *p;
 	}
-	ret_decimal->point = 1 + read_exponent(bytes_str(p + 1));
+	ret_decimal->point = 1 + number_read_exponent(bytes_str(p + 1));
 	while (ret_decimal->n > 1 && ret_decimal->digits[ret_decimal->n - 1] == '0')
 		ret_decimal->n--;
 }
 
-static bool reads_back(const struct decimal *decimal, double d)
+static bool decimal_reads_back(const struct number_decimal *decimal, double d)
 {
-	return from_digits(decimal->digits, decimal->n, decimal->point - decimal->n) == d;
+	return decimal_value(decimal->digits, decimal->n, decimal->point - decimal->n) == d;
 }
 
-/* The next larger decimal of N digits. */
-static void step_up(struct decimal *decimal, int n)
+/* Makes DECIMAL the next larger one of N digits. */
+static void decimal_next(struct number_decimal *decimal, int n)
 {
 	int last = n;
 
@@ -222,39 +221,39 @@ static void step_up(struct decimal *decimal, int n)
 }
 
 /*
- * The shortest decimal that reads back as D, a positive double, the nearest of those. Up to 15
- * digits survive a double, so 15 finds all that have so few, except below the normal doubles, where
- * digits are lost. At a power of two the doubles below lie closer than those above: there the
- * nearest decimal may fail although its upper neighbour reads back.
+ * Finds the shortest decimal that reads back as D, a positive double, and of those the nearest to D.
+ * Each decimal of up to 15 digits survives a double, so the search begins with 15 digits; doubles
+ * below DBL_MIN have lost digits and begin with one. At a power of two the doubles below lie closer
+ * than those above: there the nearest decimal may fail although its upper neighbour reads back.
  */
-static void shortest(double d, struct decimal *ret_decimal)
+static void decimal_shortest(double d, struct number_decimal *ret_decimal)
 {
 	for (int n = d < DBL_MIN ? 1 : DBL_DIG; n < DBL_DECIMAL_DIG; n++) {
-		round_to(d, n, ret_decimal);
-		if (reads_back(ret_decimal, d))
+		decimal_round(d, n, ret_decimal);
+		if (decimal_reads_back(ret_decimal, d))
 			return;
-		step_up(ret_decimal, n);
-		if (reads_back(ret_decimal, d))
+		decimal_next(ret_decimal, n);
+		if (decimal_reads_back(ret_decimal, d))
 			return;
 	}
-	round_to(d, DBL_DECIMAL_DIG, ret_decimal);
+	decimal_round(d, DBL_DECIMAL_DIG, ret_decimal);
 }
 
-static char *put_zeros(char *p, int n)
+static char *decimal_put_zeros(char *p, int n)
 {
 	for (; n > 0; n--)
 		*p++ = '0';
 	return p;
 }
 
-static char *put_digits(char *p, const struct decimal *decimal, int from, int to)
+static char *decimal_put_digits(char *p, const struct number_decimal *decimal, int from, int to)
 {
 	memcpy(p, decimal->digits + from, (size_t)(to - from));
 	return p + (to - from);
 }
 
 /* 123000, 1.23, 0.00123 */
-static char *put_plain(char *p, const struct decimal *decimal)
+static char *decimal_put_plain(char *p, const struct number_decimal *decimal)
 {
 	int whole = decimal->point < 0            ? 0
 		    : decimal->point < decimal->n ? decimal->point
@@ -262,24 +261,24 @@ static char *put_plain(char *p, const struct decimal *decimal)
 
 	if (decimal->point <= 0)
 		*p++ = '0';
-	p = put_digits(p, decimal, 0, whole);
-	p = put_zeros(p, decimal->point - whole);
+	p = decimal_put_digits(p, decimal, 0, whole);
+	p = decimal_put_zeros(p, decimal->point - whole);
 	if (whole == decimal->n)
 		return p;
 	*p++ = '.';
-	p = put_zeros(p, -decimal->point);
-	return put_digits(p, decimal, whole, decimal->n);
+	p = decimal_put_zeros(p, -decimal->point);
+	return decimal_put_digits(p, decimal, whole, decimal->n);
 }
 
 /* 1.23e-7, 1e+21 */
-static char *put_scientific(char *p, const struct decimal *decimal)
+static char *decimal_put_scientific(char *p, const struct number_decimal *decimal)
 {
 	int exponent = decimal->point - 1;
 
-	p = put_digits(p, decimal, 0, 1);
+	p = decimal_put_digits(p, decimal, 0, 1);
 	if (decimal->n > 1)
 		*p++ = '.';
-	p = put_digits(p, decimal, 1, decimal->n);
+	p = decimal_put_digits(p, decimal, 1, decimal->n);
 	*p++ = 'e';
 	*p++ = exponent < 0 ? '-' : '+';
 	return p + number_format_uint((uint64_t)abs(exponent), p);
@@ -287,7 +286,7 @@ static char *put_scientific(char *p, const struct decimal *decimal)
 
 size_t number_format_double(double d, char *text)
 {
-	struct decimal decimal;
+	struct number_decimal decimal;
 	char *p = text;
 
 	REQUIRE(isfinite(d));
@@ -298,7 +297,7 @@ size_t number_format_double(double d, char *text)
 		*p++ = '0';
 		return (size_t)(p - text);
 	}
-	shortest(d, &decimal);
-	p = d < 1e-6 || d >= 1e21 ? put_scientific(p, &decimal) : put_plain(p, &decimal);
+	decimal_shortest(d, &decimal);
+	p = d < 1e-6 || d >= 1e21 ? decimal_put_scientific(p, &decimal) : decimal_put_plain(p, &decimal);
 	return (size_t)(p - text);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON numbers, and the one rule that decides how a body keeps them: in the first of int64, uint64
- * and double that gives the same text back, else as text. "Gives back" means the forms below, which
- * are those of Go's encoding/json, so that what an API server in Go wrote mostly fits a number.
+ * JSON numbers, and the one rule that decides how a body keeps them: as int64, uint64 or double, the
+ * first whose text is the text that was read, else as that text. The functions below write the
+ * numbers as Go's encoding/json does, so that most numbers of an API server keep their short form.
  * Nothing here depends on the locale.
  */
 #ifndef COMMON_VALUE_NUMBER_H
@@ -10,7 +10,7 @@
 
 #include "common/bytes.h"
 
-/* Room for any text that the functions below write. They add no NUL and return the length. */
+/* Room for any text that number_format_*() writes. They add no NUL and return the length. */
 #define NUMBER_TEXT_MAX 40
 
 enum number_form { NUMBER_INT, NUMBER_UINT, NUMBER_DOUBLE, NUMBER_TEXT };
@@ -24,16 +24,16 @@ struct number {
 	} u;
 };
 
-/* TEXT is a number by JSON's grammar, with nothing around it. */
+/* Returns whether TEXT is exactly one number of JSON's grammar. */
 bool number_is_valid(struct bytes text);
 
-/* 0, or ERR_SYNTAX without a sentence (the caller knows the place). */
-int number_parse(struct bytes text, struct number *ret_number);
+/* Decides the form of the number TEXT. Returns whether TEXT is a number. */
+bool number_parse(struct bytes text, struct number *ret_number);
 
 size_t number_format_int(int64_t i, char *text);
 size_t number_format_uint(uint64_t u, char *text);
 
-/* The shortest digits that read back as D, which must be finite: 0.5, 100000, 1e-7, 1e+21, -0. */
+/* Writes the shortest digits that read back as D, which must be finite: 0.5, 100000, 1e-7, 1e+21, -0. */
 size_t number_format_double(double d, char *text);
 
 #endif

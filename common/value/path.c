@@ -10,13 +10,13 @@
 #include "common/err.h"
 
 #define PATH_MAGIC 0x70617468u
-/* Evaluation goes a level deeper per step; a document has no more levels than this. */
+/* Evaluation goes one level deeper with each step; a document has at most as many levels. */
 #define STEPS_MAX VALUE_DEPTH_MAX
 
-enum step_type { STEP_KEY, STEP_INDEX, STEP_ALL };
+enum path_step_type { STEP_KEY, STEP_INDEX, STEP_ALL };
 
-struct step {
-	enum step_type type;
+struct path_step {
+	enum path_step_type type;
 	uint32_t index;
 	size_t key_at; /* in keys: begin and size */
 	size_t key_size;
@@ -27,32 +27,32 @@ struct path {
 	size_t count;
 	size_t n_keys; /* leading plain keys */
 	bool is_plural;
-	struct buf keys; /* all keys, one behind the other */
+	struct buf keys; /* all keys, one after the other */
 	struct buf text;
-	struct step steps[STEPS_MAX];
+	struct path_step steps[STEPS_MAX];
 };
 
 /* ---- parsing ---- */
 
-struct parser {
+struct path_parser {
 	const char *text;
 	const char *p;
 	const char *end;
 	struct path *path;
 };
 
-static __attribute__((cold)) int syntax(const struct parser *parser, const char *what)
+static __attribute__((cold)) int path_syntax(const struct path_parser *parser, const char *what)
 {
 	return err_say(ERR_SYNTAX, "field path '%s', character %zu: %s", parser->text,
 		(size_t)(parser->p - parser->text) + 1, what);
 }
 
-static char peek(const struct parser *parser)
+static char path_peek(const struct path_parser *parser)
 {
 	return parser->p < parser->end ? *parser->p : '\0';
 }
 
-static bool take(struct parser *parser, char c)
+static bool path_take(struct path_parser *parser, char c)
 {
 	if (parser->p == parser->end || *parser->p != c)
 		return false;
@@ -60,12 +60,12 @@ static bool take(struct parser *parser, char c)
 	return true;
 }
 
-static int add_step(struct parser *parser, struct step step)
+static int path_add_step(struct path_parser *parser, struct path_step step)
 {
 	struct path *path = parser->path;
 
 	if (path->count == STEPS_MAX)
-		return syntax(parser, "too many steps");
+		return path_syntax(parser, "too many steps");
 	if (step.type == STEP_KEY && path->n_keys == path->count)
 		path->n_keys++;
 	path->is_plural |= step.type == STEP_ALL;
@@ -73,43 +73,42 @@ static int add_step(struct parser *parser, struct step step)
 	return 0;
 }
 
-/* Adds the key whose characters were put behind KEY_AT. */
-static int add_key(struct parser *parser, size_t key_at)
+/* Adds the key whose characters were put from KEY_AT on. */
+static int path_add_key(struct path_parser *parser, size_t key_at)
 {
 	struct buf *keys = &parser->path->keys;
+	int r = buf_error(keys);
 
-	if (buf_error(keys) < 0)
-		return keys->error;
-	return add_step(parser,
-		(struct step){.type = STEP_KEY, .key_at = key_at, .key_size = keys->size - key_at});
+	return r < 0 ? r : path_add_step(parser,
+		(struct path_step){.type = STEP_KEY, .key_at = key_at, .key_size = keys->size - key_at});
 }
 
-/* Characters of a key outside of brackets; others go into quotes or behind a backslash. */
-static bool is_plain(char c)
+/* Returns whether C needs neither brackets nor a backslash in a key. */
+static bool path_is_plain_char(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '/' || c == '$' ||
 	       c == '@' || c == ':' || (unsigned char)c >= 0x80;
 }
 
-/* A key as in `a.b`, and as kubectl has it in `labels.app\.kubernetes\.io/name`. */
-static int parse_plain_key(struct parser *parser)
+/* Parses a key as in `a.b`, and as kubectl writes it in `labels.app\.kubernetes\.io/name`. */
+static int path_parse_plain_key(struct path_parser *parser)
 {
 	struct buf *keys = &parser->path->keys;
 	size_t key_at = keys->size;
 	const char *start = parser->p;
 
-	for (; is_plain(peek(parser)) || peek(parser) == '\\'; parser->p++) {
+	for (; path_is_plain_char(path_peek(parser)) || path_peek(parser) == '\\'; parser->p++) {
 		if (*parser->p == '\\' && ++parser->p == parser->end)
-			return syntax(parser, "nothing behind the backslash");
+			return path_syntax(parser, "nothing follows the backslash");
 		buf_byte(keys, (uint8_t)*parser->p);
 	}
 	if (parser->p == start)
-		return syntax(parser, "expected a key");
-	return add_key(parser, key_at);
+		return path_syntax(parser, "expected a key");
+	return path_add_key(parser, key_at);
 }
 
-/* ['key'], with \' and \\ in it. */
-static int parse_quoted_key(struct parser *parser, char quote)
+/* Parses the rest of ['key'], with \' and \\ in it. */
+static int path_parse_quoted_key(struct path_parser *parser, char quote)
 {
 	struct buf *keys = &parser->path->keys;
 	size_t key_at = keys->size;
@@ -119,77 +118,77 @@ static int parse_quoted_key(struct parser *parser, char quote)
 			break;
 		buf_byte(keys, (uint8_t)*parser->p);
 	}
-	if (!take(parser, quote))
-		return syntax(parser, "the quote does not end");
-	return add_key(parser, key_at);
+	if (!path_take(parser, quote))
+		return path_syntax(parser, "the quote does not end");
+	return path_add_key(parser, key_at);
 }
 
-static int parse_index(struct parser *parser)
+static int path_parse_index(struct path_parser *parser)
 {
 	uint32_t index = 0;
 
-	if (!isdigit((unsigned char)peek(parser)))
-		return syntax(parser, "expected '*', a number or a quoted key");
-	for (; isdigit((unsigned char)peek(parser)); parser->p++) {
+	if (!isdigit((unsigned char)path_peek(parser)))
+		return path_syntax(parser, "expected '*', a number or a quoted key");
+	for (; isdigit((unsigned char)path_peek(parser)); parser->p++) {
 		if (__builtin_mul_overflow(index, 10u, &index) ||
 			__builtin_add_overflow(index, (uint32_t)(*parser->p - '0'), &index))
-			return syntax(parser, "the number is too large");
+			return path_syntax(parser, "the number is too large");
 	}
-	return add_step(parser, (struct step){.type = STEP_INDEX, .index = index});
+	return path_add_step(parser, (struct path_step){.type = STEP_INDEX, .index = index});
 }
 
-static int parse_bracket(struct parser *parser)
+static int path_parse_bracket(struct path_parser *parser)
 {
 	int r;
 
-	if (take(parser, '*'))
-		r = add_step(parser, (struct step){.type = STEP_ALL});
-	else if (take(parser, '\''))
-		r = parse_quoted_key(parser, '\'');
-	else if (take(parser, '"'))
-		r = parse_quoted_key(parser, '"');
+	if (path_take(parser, '*'))
+		r = path_add_step(parser, (struct path_step){.type = STEP_ALL});
+	else if (path_take(parser, '\''))
+		r = path_parse_quoted_key(parser, '\'');
+	else if (path_take(parser, '"'))
+		r = path_parse_quoted_key(parser, '"');
 	else
-		r = parse_index(parser);
+		r = path_parse_index(parser);
 	if (r < 0)
 		return r;
-	return take(parser, ']') ? 0 : syntax(parser, "expected ']'");
+	return path_take(parser, ']') ? 0 : path_syntax(parser, "expected ']'");
 }
 
-static int parse_steps(struct parser *parser)
+static int path_parse_steps(struct path_parser *parser)
 {
 	int r = 0;
 
-	if (take(parser, '[')) {
-		r = parse_bracket(parser);
+	if (path_take(parser, '[')) {
+		r = path_parse_bracket(parser);
 	} else {
-		(void)take(parser, '.'); /* may be left out */
-		r = parse_plain_key(parser);
+		(void)path_take(parser, '.'); /* may be left out */
+		r = path_parse_plain_key(parser);
 	}
 	while (r == 0 && parser->p < parser->end) {
-		if (take(parser, '['))
-			r = parse_bracket(parser);
-		else if (take(parser, '.'))
-			r = parse_plain_key(parser);
+		if (path_take(parser, '['))
+			r = path_parse_bracket(parser);
+		else if (path_take(parser, '.'))
+			r = path_parse_plain_key(parser);
 		else
-			return syntax(parser, "expected '.' or '['");
+			return path_syntax(parser, "expected '.' or '['");
 	}
 	return r;
 }
 
 /* ---- canonical text ---- */
 
-static struct bytes step_key(const struct path *path, const struct step *step)
+static struct bytes path_step_key(const struct path *path, const struct path_step *step)
 {
 	return BYTES(path->keys.data + step->key_at, step->key_size);
 }
 
-static void put_key(struct buf *text, struct bytes key, bool is_first)
+static void path_put_key(struct buf *text, struct bytes key, bool is_first)
 {
 	const char *p = key.data;
 	bool plain = key.size > 0;
 
 	for (size_t i = 0; i < key.size; i++)
-		plain &= is_plain(p[i]);
+		plain &= path_is_plain_char(p[i]);
 	if (plain) {
 		buf_str(text, is_first ? "" : ".");
 		buf_bytes_put(text, key);
@@ -204,12 +203,12 @@ static void put_key(struct buf *text, struct bytes key, bool is_first)
 	buf_str(text, "']");
 }
 
-static int put_text(struct path *path)
+static int path_put_text(struct path *path)
 {
 	for (size_t i = 0; i < path->count; i++) {
-		const struct step *step = &path->steps[i];
+		const struct path_step *step = &path->steps[i];
 		if (step->type == STEP_KEY)
-			put_key(&path->text, step_key(path, step), i == 0);
+			path_put_key(&path->text, path_step_key(path, step), i == 0);
 		else if (step->type == STEP_INDEX)
 			buf_printf(&path->text, "[%u]", step->index);
 		else
@@ -228,15 +227,15 @@ int path_parse(const char *text, struct path **ret_path)
 	if (!path)
 		return err_set(-ENOMEM, "field path '%s'", text);
 	path->magic = PATH_MAGIC;
-	struct parser parser = {text, text, text + strlen(text), path};
-	if (take(&parser, '{')) {
+	struct path_parser parser = {text, text, text + strlen(text), path};
+	if (path_take(&parser, '{')) {
 		if (parser.p == parser.end || parser.end[-1] != '}')
-			return syntax(&parser, "expected '}' at the end");
+			return path_syntax(&parser, "expected '}' at the end");
 		parser.end--;
 	}
-	int r = parse_steps(&parser);
+	int r = path_parse_steps(&parser);
 	if (r == 0)
-		r = put_text(path);
+		r = path_put_text(path);
 	if (r < 0)
 		return r;
 	*ret_path = TAKE(path);
@@ -277,21 +276,21 @@ size_t path_keys(const struct path *path, size_t i, struct bytes *ret_key)
 {
 	CHECK_OBJ(path, PATH_MAGIC);
 	if (i < path->n_keys && ret_key)
-		*ret_key = step_key(path, &path->steps[i]);
+		*ret_key = path_step_key(path, &path->steps[i]);
 	return path->n_keys;
 }
 
 /* ---- evaluation ---- */
 
-struct evaluation {
+struct path_evaluation {
 	const struct path *path;
 	path_found_fn *found_fn;
 	void *arg;
 };
 
-static int evaluate(const struct evaluation *evaluation, size_t i, const struct value *value);
+static int path_evaluate(const struct path_evaluation *evaluation, size_t i, const struct value *value);
 
-static int evaluate_all(const struct evaluation *evaluation, size_t i, const struct value *value)
+static int path_evaluate_all(const struct path_evaluation *evaluation, size_t i, const struct value *value)
 {
 	struct value_iter iter;
 	struct value item;
@@ -299,15 +298,15 @@ static int evaluate_all(const struct evaluation *evaluation, size_t i, const str
 
 	value_iter_init(&iter, value);
 	while ((r = value_iter_next(&iter, NULL, &item)) == FOUND) {
-		r = evaluate(evaluation, i + 1, &item);
+		r = path_evaluate(evaluation, i + 1, &item);
 		if (r != 0)
 			return r;
 	}
 	return r < 0 ? r : 0;
 }
 
-/* The item of an array at INDEX. */
-static int item_at(const struct value *value, uint32_t index, struct value *ret_item)
+/* Finds the item of an array at INDEX. */
+static int path_item_at(const struct value *value, uint32_t index, struct value *ret_item)
 {
 	struct value_iter iter;
 	int r = NOT_FOUND;
@@ -323,22 +322,22 @@ static int item_at(const struct value *value, uint32_t index, struct value *ret_
 	return r;
 }
 
-/* Follows the path from its step I on, VALUE being where the steps before it led. */
-static int evaluate(const struct evaluation *evaluation, size_t i, const struct value *value)
+/* Follows the path from step I on; the steps before it led to VALUE. */
+static int path_evaluate(const struct path_evaluation *evaluation, size_t i, const struct value *value)
 {
 	const struct path *path = evaluation->path;
 	struct value here = *value;
 
 	for (; i < path->count; i++) {
-		const struct step *step = &path->steps[i];
+		const struct path_step *step = &path->steps[i];
 		int r;
 		if (step->type == STEP_ALL)
-			return evaluate_all(evaluation, i, &here);
+			return path_evaluate_all(evaluation, i, &here);
 		struct value next;
 		if (step->type == STEP_KEY)
-			r = value_find(&here, step_key(path, step), &next);
+			r = value_find(&here, path_step_key(path, step), &next);
 		else
-			r = item_at(&here, step->index, &next);
+			r = path_item_at(&here, step->index, &next);
 		if (r != FOUND)
 			return r < 0 ? r : 0;
 		here = next;
@@ -348,15 +347,15 @@ static int evaluate(const struct evaluation *evaluation, size_t i, const struct 
 
 int path_eval(const struct path *path, struct bytes document, path_found_fn *found_fn, void *arg)
 {
-	struct evaluation evaluation = {path, found_fn, arg};
+	struct path_evaluation evaluation = {path, found_fn, arg};
 	struct value root;
 
 	CHECK_OBJ(path, PATH_MAGIC);
 	int r = value_read(document, &root);
-	return r < 0 ? r : evaluate(&evaluation, 0, &root);
+	return r < 0 ? r : path_evaluate(&evaluation, 0, &root);
 }
 
-static int keep_first(void *arg, const struct value *value)
+static int path_keep_first(void *arg, const struct value *value)
 {
 	*(struct value *)arg = *value;
 	return END;
@@ -364,7 +363,7 @@ static int keep_first(void *arg, const struct value *value)
 
 int path_first(const struct path *path, struct bytes document, struct value *ret_value)
 {
-	int r = path_eval(path, document, keep_first, ret_value);
+	int r = path_eval(path, document, path_keep_first, ret_value);
 
 	return r == END ? FOUND : r == 0 ? NOT_FOUND : r;
 }

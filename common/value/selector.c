@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -13,17 +14,16 @@
 
 #define SELECTOR_MAGIC 0x73656c63u
 
-/* A requirement of a field selector also knows where to look. */
 struct requirement {
 	struct selector_requirement public;
 	struct bytes *values; /* public.values, owned */
-	struct field *field;
+	struct field *field;  /* of a field selector */
 };
 
 struct selector {
 	uint32_t magic;
 	bool is_field;
-	size_t count;
+	size_t count, room;
 	struct requirement *requirements;
 	char *source;
 	struct buf text;
@@ -69,13 +69,13 @@ char *selector_source(struct selector *selector)
 	return selector->source;
 }
 
-static int compare_bytes(const void *a, const void *b)
+static int selector_compare_bytes(const void *a, const void *b)
 {
 	return bytes_compare(*(const struct bytes *)a, *(const struct bytes *)b);
 }
 
-/* Copies the values, sorted, each once. */
-static int copy_values(struct requirement *requirement)
+/* Replaces the borrowed values by a sorted copy, each once. */
+static int requirement_copy_values(struct requirement *requirement)
 {
 	struct selector_requirement *public = &requirement->public;
 	size_t n = 0;
@@ -86,7 +86,7 @@ static int copy_values(struct requirement *requirement)
 	if (public->n_values)
 		memcpy(requirement->values, public->values,
 			public->n_values * sizeof(struct bytes));
-	qsort(requirement->values, public->n_values, sizeof(struct bytes), compare_bytes);
+	qsort(requirement->values, public->n_values, sizeof(struct bytes), selector_compare_bytes);
 	for (size_t i = 0; i < public->n_values; i++) {
 		if (n == 0 || !bytes_equal(requirement->values[n - 1], requirement->values[i]))
 			requirement->values[n++] = requirement->values[i];
@@ -99,14 +99,12 @@ static int copy_values(struct requirement *requirement)
 int selector_add(struct selector *selector, struct selector_requirement public)
 {
 	CHECK_OBJ(selector, SELECTOR_MAGIC);
-	struct requirement *grown = reallocarray(
-		selector->requirements, selector->count + 1, sizeof(*selector->requirements));
-	if (!grown)
-		return err_set(-ENOMEM, "selector");
-	selector->requirements = grown;
-	struct requirement *requirement = &grown[selector->count++];
-	*requirement = (struct requirement){.public = public};
-	int r = copy_values(requirement);
+	int r = ARRAY_ADD(selector->requirements, selector->count, selector->room,
+		((struct requirement){.public = public}), "a selector");
+	if (r < 0)
+		return r;
+	struct requirement *requirement = &selector->requirements[selector->count - 1];
+	r = requirement_copy_values(requirement);
 	if (r == 0 && selector->is_field)
 		r = field_parse(public.key, &requirement->field);
 	if (r == 0 && selector->is_field)
@@ -118,15 +116,15 @@ int selector_add(struct selector *selector, struct selector_requirement public)
 
 static const struct {
 	const char *one; /* between key and value */
-	const char *set; /* between key and a set of not exactly one value */
-} spellings[SELECTOR_OP_MAX] = {
+	const char *set; /* between key and a set of none or several values */
+} selector_spellings[SELECTOR_OP_MAX] = {
 	[SELECTOR_IN] = {"=", " in "},
 	[SELECTOR_NOT_IN] = {"!=", " notin "},
 	[SELECTOR_GREATER] = {">", NULL},
 	[SELECTOR_LESS] = {"<", NULL},
 };
 
-static void put_value(struct buf *text, struct bytes value, bool is_field)
+static void selector_put_value(struct buf *text, struct bytes value, bool is_field)
 {
 	const char *p = value.data;
 
@@ -137,7 +135,7 @@ static void put_value(struct buf *text, struct bytes value, bool is_field)
 	}
 }
 
-static void put_requirement(
+static void selector_put_requirement(
 	struct selector *selector, const struct selector_requirement *requirement)
 {
 	struct buf *text = &selector->text;
@@ -146,19 +144,19 @@ static void put_requirement(
 	if (requirement->op == SELECTOR_NOT_EXISTS)
 		buf_byte(text, '!');
 	buf_bytes_put(text, requirement->key);
-	if (!spellings[requirement->op].one)
+	if (!selector_spellings[requirement->op].one)
 		return;
-	buf_str(text, is_set ? spellings[requirement->op].set : spellings[requirement->op].one);
+	buf_str(text, is_set ? selector_spellings[requirement->op].set : selector_spellings[requirement->op].one);
 	buf_str(text, is_set ? "(" : "");
 	for (size_t i = 0; i < requirement->n_values; i++) {
 		buf_str(text, i ? "," : "");
-		put_value(text, requirement->values[i], selector->is_field);
+		selector_put_value(text, requirement->values[i], selector->is_field);
 	}
 	buf_str(text, is_set ? ")" : "");
 }
 
-/* By key; then by what is left, so that equal selectors have equal texts. */
-static int compare_requirements(const void *a, const void *b)
+/* Compares by key, then by operator and values, so that equal selectors have equal texts. */
+static int requirement_compare(const void *a, const void *b)
 {
 	const struct selector_requirement *x = &((const struct requirement *)a)->public;
 	const struct selector_requirement *y = &((const struct requirement *)b)->public;
@@ -176,10 +174,10 @@ int selector_finish(struct selector *selector)
 	CHECK_OBJ(selector, SELECTOR_MAGIC);
 	if (selector->count)
 		qsort(selector->requirements, selector->count, sizeof(*selector->requirements),
-			compare_requirements);
+			requirement_compare);
 	for (size_t i = 0; i < selector->count; i++) {
 		buf_str(&selector->text, i ? "," : "");
-		put_requirement(selector, &selector->requirements[i].public);
+		selector_put_requirement(selector, &selector->requirements[i].public);
 	}
 	(void)buf_cstr(&selector->text); /* allocates, so that selector_text() need not */
 	return buf_error(&selector->text);
@@ -227,7 +225,7 @@ bool selector_integer(struct bytes text, int64_t *ret_integer)
 	return true;
 }
 
-static bool has_value(const struct selector_requirement *requirement, struct bytes text)
+static bool requirement_has_value(const struct selector_requirement *requirement, struct bytes text)
 {
 	for (size_t i = 0; i < requirement->n_values; i++) {
 		if (bytes_equal(requirement->values[i], text))
@@ -236,7 +234,7 @@ static bool has_value(const struct selector_requirement *requirement, struct byt
 	return false;
 }
 
-static bool compares(const struct selector_requirement *requirement, struct bytes text)
+static bool requirement_compares(const struct selector_requirement *requirement, struct bytes text)
 {
 	int64_t have, wanted;
 
@@ -245,7 +243,7 @@ static bool compares(const struct selector_requirement *requirement, struct byte
 	return requirement->op == SELECTOR_GREATER ? have > wanted : have < wanted;
 }
 
-static int match_label(
+static int requirement_match_label(
 	const struct selector_requirement *requirement, const struct value *labels_map)
 {
 	struct value item;
@@ -256,23 +254,23 @@ static int match_label(
 		return r;
 	switch (requirement->op) {
 	case SELECTOR_IN:
-		return present && has_value(requirement, item.text);
+		return present && requirement_has_value(requirement, item.text);
 	case SELECTOR_NOT_IN:
-		return !present || !has_value(requirement, item.text);
+		return !present || !requirement_has_value(requirement, item.text);
 	case SELECTOR_EXISTS:
 		return present;
 	case SELECTOR_NOT_EXISTS:
 		return !present;
 	case SELECTOR_GREATER:
 	case SELECTOR_LESS:
-		return present && compares(requirement, item.text);
+		return present && requirement_compares(requirement, item.text);
 	case SELECTOR_OP_MAX:
 		break;
 	}
 	return 0;
 }
 
-static int match_labels(const struct selector *selector, struct bytes document)
+static int selector_match_labels(const struct selector *selector, struct bytes document)
 {
 	struct value root, metadata, map = {.type = VALUE_NIL}; /* no map: no labels */
 
@@ -284,32 +282,32 @@ static int match_labels(const struct selector *selector, struct bytes document)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < selector->count; i++) {
-		r = match_label(&selector->requirements[i].public, &map);
+		r = requirement_match_label(&selector->requirements[i].public, &map);
 		if (r != 1)
 			return r;
 	}
 	return 1;
 }
 
-/* END: it is one of the values. */
-static int is_wanted(void *requirement, struct bytes text)
+/* A field_text_fn that ends at the first of the requirement's values. */
+static int requirement_check_text(void *requirement, struct bytes text)
 {
-	return has_value(requirement, text) ? END : 0;
+	return requirement_has_value(requirement, text) ? END : 0;
 }
 
-/* A path to several values matches when one of them does. */
-static int match_field(const struct requirement *requirement, struct bytes document)
+/* A path to several values matches if one of them does. */
+static int requirement_match_field(const struct requirement *requirement, struct bytes document)
 {
 	struct selector_requirement public = requirement->public;
-	int r = field_read(requirement->field, document, is_wanted, &public);
+	int r = field_read(requirement->field, document, requirement_check_text, &public);
 
 	return r < 0 ? r : (r == END) == (public.op == SELECTOR_IN);
 }
 
-static int match_fields(const struct selector *selector, struct bytes document)
+static int selector_match_fields(const struct selector *selector, struct bytes document)
 {
 	for (size_t i = 0; i < selector->count; i++) {
-		int r = match_field(&selector->requirements[i], document);
+		int r = requirement_match_field(&selector->requirements[i], document);
 		if (r != 1)
 			return r;
 	}
@@ -321,6 +319,6 @@ int selector_match(const struct selector *selector, struct bytes document)
 	CHECK_OBJ(selector, SELECTOR_MAGIC);
 	if (!selector->count)
 		return 1;
-	return selector->is_field ? match_fields(selector, document)
-				  : match_labels(selector, document);
+	return selector->is_field ? selector_match_fields(selector, document)
+				  : selector_match_labels(selector, document);
 }

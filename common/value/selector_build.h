@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the two grammars (selector_labels.c, selector_fields.c) make a selector. Of no other use. */
+/* The inside of the selector group: selector_labels.c and selector_fields.c, the two grammars, build a
+ * selector with these functions of selector.c. */
 #ifndef COMMON_VALUE_SELECTOR_BUILD_H
 #define COMMON_VALUE_SELECTOR_BUILD_H
 
 #include "common/value/selector.h"
 
-/* Keeps a copy of TEXT: keys and values given to selector_add() point into it or are static. */
+/* Makes a selector with a copy of TEXT. Keys and values for selector_add() point into it or are static. */
 int selector_new(const char *text, bool is_field, struct selector **ret_selector);
 
-/* That copy; may be changed where unescaping makes it shorter. */
+/* Returns that copy, which the grammar may change where unescaping makes it shorter. */
 char *selector_source(struct selector *selector);
 
-/* Adds a requirement with copies of the N_VALUES values, sorted, each once. -ENOMEM; for fields
- * also ERR_SYNTAX when KEY is no path. */
+/* Adds a requirement with a sorted copy of its values, each once.
+ * Returns: 0, -ENOMEM; for fields also ERR_SYNTAX if KEY is no path. */
 int selector_add(struct selector *selector, struct selector_requirement requirement);
 
-/* Sorts the requirements and writes the canonical text. To be called once, at the end. */
+/* Sorts the requirements and writes the canonical text. The grammar calls it once, at the end. */
 int selector_finish(struct selector *selector);
 
-/* Decimal int64 as Go's strconv.ParseInt takes it: sign, digits, nothing else. */
+/* Parses a decimal int64 as Go's strconv.ParseInt does: sign, digits, nothing else. */
 bool selector_integer(struct bytes text, int64_t *ret_integer);
 
 #endif

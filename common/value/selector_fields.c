@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Field selectors (docs/protocol.md 10.2): terms separated by commas, each KEY=VALUE, KEY==VALUE or
- * KEY!=VALUE; in values a backslash stands before `\`, `,` and `=`. Blanks mean themselves.
+ * The grammar of field selectors (docs/protocol.md 10.2): terms separated by commas, each KEY=VALUE,
+ * KEY==VALUE or KEY!=VALUE. In a value a backslash stands before `\`, `,` and `=`. A blank is a
+ * character like any other.
  */
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/selector_build.h"
 
-/* Length of the term at P: up to the first comma that has no backslash before it. */
-static size_t term_size(const char *p)
+/* Returns the length of the term at P, up to the first comma without a backslash before it. */
+static size_t fields_term_size(const char *p)
 {
 	size_t n = 0;
 
@@ -17,18 +18,8 @@ static size_t term_size(const char *p)
 	return n;
 }
 
-/* Length of the UTF-8 character at P: continuation bytes go with the first. */
-static size_t character_size(const char *p, const char *end)
-{
-	size_t n = 1;
-
-	while (p + n < end && ((uint8_t)p[n] & 0xc0) == 0x80)
-		n++;
-	return n;
-}
-
-/* Takes the backslashes out of TEXT, which becomes shorter in place. */
-static int unescape(char *text, size_t size, struct bytes *ret_value)
+/* Removes the backslashes from TEXT in place. */
+static int fields_unescape(char *text, size_t size, struct bytes *ret_value)
 {
 	const char *p = text, *end = text + size;
 	char *to = text;
@@ -37,18 +28,21 @@ static int unescape(char *text, size_t size, struct bytes *ret_value)
 		if (*p == '=') /* a comma would have ended the term */
 			return err_say(ERR_SYNTAX,
 				"invalid field selector: unescaped character in value: %d", *p);
-		if (*p == '\\' && (++p == end || !strchr("\\,=", *p)))
+		if (*p == '\\' && (++p == end || !strchr("\\,=", *p))) {
+			int n = p < end; /* one UTF-8 character, with its continuation bytes */
+			while (n && p + n < end && ((uint8_t)p[n] & 0xc0) == 0x80)
+				n++;
 			return err_say(ERR_SYNTAX,
-				"invalid field selector: invalid escape sequence: \\%.*s",
-				p < end ? (int)character_size(p, end) : 0, p);
+				"invalid field selector: invalid escape sequence: \\%.*s", n, p);
+		}
 		*to++ = *p;
 	}
 	*ret_value = BYTES(text, (size_t)(to - text));
 	return 0;
 }
 
-/* Where the first operator of a term is; SIZE when there is none. */
-static size_t find_operator(const char *term, size_t size)
+/* Returns the place of the first operator of a term; SIZE if there is none. */
+static size_t fields_find_operator(const char *term, size_t size)
 {
 	size_t n = 0;
 
@@ -58,9 +52,9 @@ static size_t find_operator(const char *term, size_t size)
 	return n;
 }
 
-static int add_term(struct selector *selector, char *term, size_t size, const char *whole)
+static int fields_add_term(struct selector *selector, char *term, size_t size, const char *whole)
 {
-	size_t key_size = find_operator(term, size);
+	size_t key_size = fields_find_operator(term, size);
 
 	if (key_size == size)
 		return err_say(ERR_SYNTAX, "invalid selector: '%s'; can't understand '%.*s'", whole,
@@ -69,7 +63,7 @@ static int add_term(struct selector *selector, char *term, size_t size, const ch
 	bool is_double = is_negative || (key_size + 1 < size && term[key_size + 1] == '=');
 	size_t value_at = key_size + 1 + is_double;
 	struct bytes value;
-	int r = unescape(term + value_at, size - value_at, &value);
+	int r = fields_unescape(term + value_at, size - value_at, &value);
 	if (r < 0)
 		return r;
 	return selector_add(selector, (struct selector_requirement){.key = BYTES(term, key_size),
@@ -87,10 +81,10 @@ int selector_parse_fields(const char *text, struct selector **ret_selector)
 		return r;
 	char *p = selector_source(selector);
 	while (r == 0 && *p) {
-		size_t size = term_size(p);
+		size_t size = fields_term_size(p);
 		bool is_last = !p[size];
-		if (size) /* empty terms are passed over */
-			r = add_term(selector, p, size, text);
+		if (size) /* an empty term is no requirement */
+			r = fields_add_term(selector, p, size, text);
 		p += size + !is_last;
 	}
 	if (r == 0)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Label selectors (docs/protocol.md 10.1), with the messages of the API server. */
+/* The grammar of label selectors (docs/protocol.md 10.1), with the messages of the API server. */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/selector_build.h"
@@ -12,24 +13,24 @@
 
 /* ---- what keys and values may look like ---- */
 
-static bool is_lower_or_digit(char c)
+static bool labels_is_lower_or_digit(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-static bool is_alphanumeric(char c)
+static bool labels_is_alphanumeric(char c)
 {
-	return is_lower_or_digit(c) || (c >= 'A' && c <= 'Z');
+	return labels_is_lower_or_digit(c) || (c >= 'A' && c <= 'Z');
 }
 
 /* ([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9] */
-static bool is_name(struct bytes text)
+static bool labels_is_name(struct bytes text)
 {
 	const char *p = text.data;
 
 	for (size_t i = 0; i < text.size; i++) {
 		bool is_edge = i == 0 || i + 1 == text.size;
-		if (!is_alphanumeric(p[i]) &&
+		if (!labels_is_alphanumeric(p[i]) &&
 			(is_edge || (p[i] != '-' && p[i] != '_' && p[i] != '.')))
 			return false;
 	}
@@ -37,19 +38,19 @@ static bool is_name(struct bytes text)
 }
 
 /* Labels of a-z, 0-9 and inner dashes, separated by dots. */
-static bool is_subdomain(struct bytes text)
+static bool labels_is_subdomain(struct bytes text)
 {
 	const char *p = text.data;
-	bool at_edge = true; /* nothing but a letter or digit may stand here */
+	bool at_edge = true; /* only a letter or digit may stand here */
 
 	for (size_t i = 0; i < text.size; i++) {
-		if (!is_lower_or_digit(p[i]) && (at_edge || (p[i] != '-' && p[i] != '.')))
+		if (!labels_is_lower_or_digit(p[i]) && (at_edge || (p[i] != '-' && p[i] != '.')))
 			return false;
 		if (p[i] == '.' && p[i - 1] == '-')
 			return false;
 		at_edge = p[i] == '.';
 	}
-	return text.size > 0 && is_lower_or_digit(p[text.size - 1]);
+	return text.size > 0 && labels_is_lower_or_digit(p[text.size - 1]);
 }
 
 #define NAME_RULE \
@@ -70,26 +71,26 @@ static bool is_subdomain(struct bytes text)
 	"'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 
 /* Adds a complaint; several are joined. */
-static void complain(struct buf *complaints, const char *part, const char *what)
+static void labels_complain(struct buf *complaints, const char *part, const char *what)
 {
 	buf_str(complaints, complaints->size ? "; " : "");
 	buf_str(complaints, part);
 	buf_str(complaints, what);
 }
 
-static void check_prefix(struct bytes prefix, struct buf *complaints)
+static void labels_check_prefix(struct bytes prefix, struct buf *complaints)
 {
 	if (!prefix.size) {
-		complain(complaints, "prefix part ", "must be non-empty");
+		labels_complain(complaints, "prefix part ", "must be non-empty");
 		return;
 	}
 	if (prefix.size > PREFIX_MAX_SIZE)
-		complain(complaints, "prefix part ", "must be no more than 253 bytes");
-	if (!is_subdomain(prefix))
-		complain(complaints, "prefix part ", PREFIX_RULE);
+		labels_complain(complaints, "prefix part ", "must be no more than 253 bytes");
+	if (!labels_is_subdomain(prefix))
+		labels_complain(complaints, "prefix part ", PREFIX_RULE);
 }
 
-static void check_key(struct bytes key, struct buf *complaints)
+static void labels_check_key(struct bytes key, struct buf *complaints)
 {
 	const char *start = key.data, *end = start + key.size;
 	const char *slash = memchr(start, '/', key.size);
@@ -98,31 +99,31 @@ static void check_key(struct bytes key, struct buf *complaints)
 	if (slash) {
 		name = BYTES(slash + 1, (size_t)(end - slash - 1));
 		if (memchr(name.data, '/', name.size)) {
-			complain(complaints, "a valid label key ",
+			labels_complain(complaints, "a valid label key ",
 				NAME_RULE " with an optional DNS subdomain prefix and '/' (e.g. "
 					  "'example.com/MyName')");
 			return;
 		}
-		check_prefix(BYTES(start, (size_t)(slash - start)), complaints);
+		labels_check_prefix(BYTES(start, (size_t)(slash - start)), complaints);
 	}
 	if (!name.size)
-		complain(complaints, "name part ", "must be non-empty");
+		labels_complain(complaints, "name part ", "must be non-empty");
 	else if (name.size > NAME_MAX_SIZE)
-		complain(complaints, "name part ", "must be no more than 63 bytes");
-	if (!is_name(name))
-		complain(complaints, "name part ", NAME_RULE);
+		labels_complain(complaints, "name part ", "must be no more than 63 bytes");
+	if (!labels_is_name(name))
+		labels_complain(complaints, "name part ", NAME_RULE);
 }
 
-static void check_value(struct bytes value, struct buf *complaints)
+static void labels_check_value(struct bytes value, struct buf *complaints)
 {
 	if (value.size > NAME_MAX_SIZE)
-		complain(complaints, "", "must be no more than 63 bytes");
-	if (value.size && !is_name(value))
-		complain(complaints, "", VALUE_RULE);
+		labels_complain(complaints, "", "must be no more than 63 bytes");
+	if (value.size && !labels_is_name(value))
+		labels_complain(complaints, "", VALUE_RULE);
 }
 
-/* TEXT in double quotes, with what would not show escaped. */
-static void put_quoted(struct buf *text, struct bytes quoted)
+/* Puts QUOTED in double quotes, control characters escaped. */
+static void labels_put_quoted(struct buf *text, struct bytes quoted)
 {
 	const uint8_t *p = quoted.data;
 
@@ -140,10 +141,10 @@ static void put_quoted(struct buf *text, struct bytes quoted)
 
 /* ---- tokens ---- */
 
-enum token_type {
+enum labels_token_type {
 	TOKEN_END,
 	TOKEN_WORD,
-	TOKEN_IN,     /* a word too, except where an operator stands */
+	TOKEN_IN,     /* a word, except in the place of an operator */
 	TOKEN_NOT_IN, /* likewise */
 	TOKEN_OPEN,
 	TOKEN_CLOSE,
@@ -155,30 +156,30 @@ enum token_type {
 	TOKEN_LESS,
 };
 
-struct token {
-	enum token_type type;
+struct labels_token {
+	enum labels_token_type type;
 	struct bytes text;
 };
 
-struct parser {
+struct labels_parser {
 	const char *p;
-	struct token token; /* the next one, not yet taken */
+	struct labels_token token; /* the next one, not yet taken */
 	struct selector *selector;
 	struct bytes *values; /* of the requirement being read */
-	size_t n_values;
+	size_t n_values, values_room;
 };
 
-static bool is_special(char c)
+static bool labels_is_special(char c)
 {
 	return strchr("=!(),><", c) != NULL; /* the NUL at the end too */
 }
 
-static bool is_blank(char c)
+static bool labels_is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static enum token_type special_type(const char *p, size_t size)
+static enum labels_token_type labels_special_type(const char *p, size_t size)
 {
 	switch (*p) {
 	case '(':
@@ -198,20 +199,20 @@ static enum token_type special_type(const char *p, size_t size)
 	}
 }
 
-static struct token read_special(const char *p)
+static struct labels_token labels_read_special(const char *p)
 {
 	size_t size = (*p == '=' || *p == '!') && p[1] == '=' ? 2 : 1;
 
-	return (struct token){special_type(p, size), BYTES(p, size)};
+	return (struct labels_token){labels_special_type(p, size), BYTES(p, size)};
 }
 
-static struct token read_word(const char *p)
+static struct labels_token labels_read_word(const char *p)
 {
 	size_t n = 0;
 
-	while (!is_special(p[n]) && !is_blank(p[n]))
+	while (!labels_is_special(p[n]) && !labels_is_blank(p[n]))
 		n++;
-	struct token token = {TOKEN_WORD, BYTES(p, n)};
+	struct labels_token token = {TOKEN_WORD, BYTES(p, n)};
 	if (bytes_equal(token.text, BYTES_LIT("in")))
 		token.type = TOKEN_IN;
 	else if (bytes_equal(token.text, BYTES_LIT("notin")))
@@ -219,119 +220,114 @@ static struct token read_word(const char *p)
 	return token;
 }
 
-/* Reads the token behind the current one, which is returned. */
-static struct token take_operator(struct parser *parser)
+/* Reads the token after the current one, which it returns. */
+static struct labels_token labels_take_operator(struct labels_parser *parser)
 {
-	struct token taken = parser->token;
+	struct labels_token taken = parser->token;
 
-	while (is_blank(*parser->p))
+	while (labels_is_blank(*parser->p))
 		parser->p++;
 	if (!*parser->p)
-		parser->token = (struct token){TOKEN_END, BYTES(parser->p, 0)};
+		parser->token = (struct labels_token){TOKEN_END, BYTES(parser->p, 0)};
 	else
 		parser->token =
-			is_special(*parser->p) ? read_special(parser->p) : read_word(parser->p);
+			labels_is_special(*parser->p) ? labels_read_special(parser->p) : labels_read_word(parser->p);
 	parser->p += parser->token.text.size;
 	return taken;
 }
 
-static enum token_type as_word(enum token_type type)
+static enum labels_token_type labels_as_word(enum labels_token_type type)
 {
 	return type == TOKEN_IN || type == TOKEN_NOT_IN ? TOKEN_WORD : type;
 }
 
-/* Outside of operator positions `in` and `notin` are words. */
-static struct token take_token(struct parser *parser)
+/* Takes a token that is no operator: `in` and `notin` are words then. */
+static struct labels_token labels_take_token(struct labels_parser *parser)
 {
-	struct token taken = take_operator(parser);
+	struct labels_token taken = labels_take_operator(parser);
 
-	taken.type = as_word(taken.type);
+	taken.type = labels_as_word(taken.type);
 	return taken;
 }
 
-static enum token_type next_type(const struct parser *parser)
+static enum labels_token_type labels_next_type(const struct labels_parser *parser)
 {
-	return as_word(parser->token.type);
+	return labels_as_word(parser->token.type);
 }
 
-static int unexpected(struct token token, const char *what)
+static int labels_unexpected(struct labels_token token, const char *what)
 {
 	return err_say(ERR_SYNTAX, "found '%.*s', expected: %s", BYTES_ARG(token.text), what);
 }
 
 /* ---- grammar ---- */
 
-static int add_value(struct parser *parser, struct bytes value)
+static int labels_add_value(struct labels_parser *parser, struct bytes value)
 {
-	struct bytes *grown = reallocarray(parser->values, parser->n_values + 1, sizeof(value));
-
-	if (!grown)
-		return err_set(-ENOMEM, "label selector");
-	grown[parser->n_values++] = value;
-	parser->values = grown;
-	return 0;
+	return ARRAY_ADD(parser->values, parser->n_values, parser->values_room, value,
+		"a label selector");
 }
 
-/* The values of a set up to its ')'. What is missing before, between or behind commas is "". */
-static int parse_members(struct parser *parser)
+/* Parses the values of a set up to its ')'. An empty place before, between or after commas is "". */
+static int labels_parse_members(struct labels_parser *parser)
 {
 	for (;;) {
-		struct token token = take_token(parser);
+		struct labels_token token = labels_take_token(parser);
 		int r = 0;
 		if (token.type == TOKEN_WORD) {
-			r = add_value(parser, token.text);
-			if (r < 0 || next_type(parser) == TOKEN_CLOSE)
+			r = labels_add_value(parser, token.text);
+			if (r < 0 || labels_next_type(parser) == TOKEN_CLOSE)
 				return r;
-			if (next_type(parser) != TOKEN_COMMA)
-				return unexpected(parser->token, "',' or ')'");
+			if (labels_next_type(parser) != TOKEN_COMMA)
+				return labels_unexpected(parser->token, "',' or ')'");
 			continue;
 		}
 		if (token.type != TOKEN_COMMA)
-			return unexpected(token, "',', or identifier");
-		enum token_type next = next_type(parser);
+			return labels_unexpected(token, "',', or identifier");
+		enum labels_token_type next = labels_next_type(parser);
 		if (parser->n_values == 0 || next == TOKEN_CLOSE || next == TOKEN_COMMA)
-			r = add_value(parser, BYTES_LIT(""));
+			r = labels_add_value(parser, BYTES_LIT(""));
 		if (r < 0 || next == TOKEN_CLOSE)
 			return r;
 	}
 }
 
-static int parse_set(struct parser *parser)
+static int labels_parse_set(struct labels_parser *parser)
 {
-	struct token token = take_token(parser);
+	struct labels_token token = labels_take_token(parser);
 
-	if (token.type != TOKEN_OPEN) /* no comma behind 'found': as the API server has it */
+	if (token.type != TOKEN_OPEN) /* the API server's text has no comma here either */
 		return err_say(ERR_SYNTAX, "found '%.*s' expected: '('", BYTES_ARG(token.text));
 	int r;
-	switch (next_type(parser)) {
+	switch (labels_next_type(parser)) {
 	case TOKEN_WORD:
 	case TOKEN_COMMA:
-		r = parse_members(parser);
+		r = labels_parse_members(parser);
 		break;
 	case TOKEN_CLOSE:
-		r = add_value(parser, BYTES_LIT(""));
+		r = labels_add_value(parser, BYTES_LIT(""));
 		break;
 	default:
-		return unexpected(parser->token, "',', ')' or identifier");
+		return labels_unexpected(parser->token, "',', ')' or identifier");
 	}
 	if (r == 0)
-		(void)take_token(parser); /* the ')' that was seen */
+		(void)labels_take_token(parser); /* the ')' that was seen */
 	return r;
 }
 
-static int parse_exact_value(struct parser *parser)
+static int labels_parse_exact_value(struct labels_parser *parser)
 {
-	if (next_type(parser) == TOKEN_END || next_type(parser) == TOKEN_COMMA)
-		return add_value(parser, BYTES_LIT(""));
-	struct token token = take_token(parser);
+	if (labels_next_type(parser) == TOKEN_END || labels_next_type(parser) == TOKEN_COMMA)
+		return labels_add_value(parser, BYTES_LIT(""));
+	struct labels_token token = labels_take_token(parser);
 	if (token.type != TOKEN_WORD)
-		return unexpected(token, "identifier");
-	return add_value(parser, token.text);
+		return labels_unexpected(token, "identifier");
+	return labels_add_value(parser, token.text);
 }
 
-static int parse_operator(struct parser *parser, enum selector_op *ret_op)
+static int labels_parse_operator(struct labels_parser *parser, enum selector_op *ret_op)
 {
-	struct token token = take_operator(parser);
+	struct labels_token token = labels_take_operator(parser);
 
 	switch (token.type) {
 	case TOKEN_IN:
@@ -349,24 +345,25 @@ static int parse_operator(struct parser *parser, enum selector_op *ret_op)
 		*ret_op = SELECTOR_LESS;
 		break;
 	default:
-		return unexpected(token, "in, notin, =, ==, !=, gt, lt");
+		return labels_unexpected(token, "in, notin, =, ==, !=, gt, lt");
 	}
 	bool is_set = token.type == TOKEN_IN || token.type == TOKEN_NOT_IN;
-	return is_set ? parse_set(parser) : parse_exact_value(parser);
+	return is_set ? labels_parse_set(parser) : labels_parse_exact_value(parser);
 }
 
-static int parse_key(struct parser *parser, struct bytes *ret_key)
+static int labels_parse_key(struct labels_parser *parser, struct bytes *ret_key)
 {
 	CLEANUP(buf_release) struct buf complaints = BUF_INIT, quoted = BUF_INIT;
-	struct token token = take_token(parser);
+	struct labels_token token = labels_take_token(parser);
 
 	if (token.type != TOKEN_WORD)
-		return unexpected(token, "identifier");
-	check_key(token.text, &complaints);
-	if (buf_error(&complaints) < 0) /* what could not be written down must not pass as valid */
-		return complaints.error;
+		return labels_unexpected(token, "identifier");
+	labels_check_key(token.text, &complaints);
+	int r = buf_error(&complaints); /* a complaint that is lost must not make the key valid */
+	if (r < 0)
+		return r;
 	if (complaints.size) {
-		put_quoted(&quoted, token.text);
+		labels_put_quoted(&quoted, token.text);
 		return err_say(ERR_SYNTAX, "<nil>: Invalid value: %s: %s", buf_cstr(&quoted),
 			buf_cstr(&complaints));
 	}
@@ -374,8 +371,8 @@ static int parse_key(struct parser *parser, struct bytes *ret_key)
 	return 0;
 }
 
-/* The values of the requirement that was added last, against what a label may be. */
-static int check_values(const struct selector_requirement *requirement)
+/* Checks that the values may be values of a label. */
+static int labels_check_values(const struct selector_requirement *requirement)
 {
 	CLEANUP(buf_release) struct buf all = BUF_INIT, complaints = BUF_INIT;
 	bool is_number = requirement->op == SELECTOR_GREATER || requirement->op == SELECTOR_LESS;
@@ -386,18 +383,19 @@ static int check_values(const struct selector_requirement *requirement)
 		struct bytes value = requirement->values[i];
 		if (is_number && !selector_integer(value, &integer)) {
 			buf_printf(&all, "%svalues[%zu]: Invalid value: ", n++ ? ", " : "", i);
-			put_quoted(&all, value);
+			labels_put_quoted(&all, value);
 			buf_str(&all, ": for 'Gt', 'Lt' operators, the value must be an integer");
 		}
 		buf_reset(&complaints);
-		check_value(value, &complaints);
-		if (buf_error(&complaints) < 0)
-			return complaints.error;
+		labels_check_value(value, &complaints);
+		int r = buf_error(&complaints);
+		if (r < 0)
+			return r;
 		if (!complaints.size)
 			continue;
 		buf_printf(&all, "%svalues[%zu][%.*s]: Invalid value: ", n++ ? ", " : "", i,
 			BYTES_ARG(requirement->key));
-		put_quoted(&all, value);
+		labels_put_quoted(&all, value);
 		buf_str(&all, ": ");
 		buf_bytes_put(&all, buf_bytes(&complaints));
 	}
@@ -406,51 +404,51 @@ static int check_values(const struct selector_requirement *requirement)
 	return err_say(ERR_SYNTAX, n > 1 ? "[%s]" : "%s", buf_cstr(&all));
 }
 
-static int parse_requirement(struct parser *parser)
+static int labels_parse_requirement(struct labels_parser *parser)
 {
 	struct selector_requirement requirement = {.op = SELECTOR_EXISTS};
 
 	parser->n_values = 0;
-	if (next_type(parser) == TOKEN_NOT) {
+	if (labels_next_type(parser) == TOKEN_NOT) {
 		requirement.op = SELECTOR_NOT_EXISTS;
-		(void)take_token(parser);
+		(void)labels_take_token(parser);
 	}
-	int r = parse_key(parser, &requirement.key);
-	bool is_bare = next_type(parser) == TOKEN_END || next_type(parser) == TOKEN_COMMA;
+	int r = labels_parse_key(parser, &requirement.key);
+	bool is_bare = labels_next_type(parser) == TOKEN_END || labels_next_type(parser) == TOKEN_COMMA;
 	if (r == 0 && requirement.op == SELECTOR_EXISTS && !is_bare)
-		r = parse_operator(parser, &requirement.op);
+		r = labels_parse_operator(parser, &requirement.op);
 	if (r < 0)
 		return r;
 	requirement.values = parser->values;
 	requirement.n_values = parser->n_values;
 	r = selector_add(parser->selector, requirement);
 	return r < 0 ? r
-		     : check_values(
+		     : labels_check_values(
 			       selector_at(parser->selector, selector_count(parser->selector) - 1));
 }
 
-static bool begins_requirement(const struct parser *parser)
+static bool labels_begins_requirement(const struct labels_parser *parser)
 {
-	return next_type(parser) == TOKEN_WORD || next_type(parser) == TOKEN_NOT;
+	return labels_next_type(parser) == TOKEN_WORD || labels_next_type(parser) == TOKEN_NOT;
 }
 
-static int parse_requirements(struct parser *parser)
+static int labels_parse_requirements(struct labels_parser *parser)
 {
-	if (next_type(parser) == TOKEN_END)
+	if (labels_next_type(parser) == TOKEN_END)
 		return 0;
-	if (!begins_requirement(parser))
-		return unexpected(parser->token, "!, identifier, or 'end of string'");
+	if (!labels_begins_requirement(parser))
+		return labels_unexpected(parser->token, "!, identifier, or 'end of string'");
 	for (;;) {
-		int r = parse_requirement(parser);
+		int r = labels_parse_requirement(parser);
 		if (r < 0)
 			return r == ERR_SYNTAX ? err_add(r, "unable to parse requirement") : r;
-		struct token token = take_token(parser);
+		struct labels_token token = labels_take_token(parser);
 		if (token.type == TOKEN_END)
 			return 0;
 		if (token.type != TOKEN_COMMA)
-			return unexpected(token, "',' or 'end of string'");
-		if (!begins_requirement(parser))
-			return unexpected(parser->token, "identifier after ','");
+			return labels_unexpected(token, "',' or 'end of string'");
+		if (!labels_begins_requirement(parser))
+			return labels_unexpected(parser->token, "identifier after ','");
 	}
 }
 
@@ -461,9 +459,9 @@ int selector_parse_labels(const char *text, struct selector **ret_selector)
 
 	if (r < 0)
 		return r;
-	struct parser parser = {.p = selector_source(selector), .selector = selector};
-	(void)take_token(&parser); /* reads the first */
-	r = parse_requirements(&parser);
+	struct labels_parser parser = {.p = selector_source(selector), .selector = selector};
+	(void)labels_take_token(&parser); /* reads the first */
+	r = labels_parse_requirements(&parser);
 	free(parser.values);
 	if (r == 0)
 		r = selector_finish(selector);

@@ -11,26 +11,26 @@
 
 /* ---- reading ----
  *
- * msgpack-c unpacks into a tree of objects of its own; we read bodies where they lie in a mapped
- * file, and mostly skip. So the reading side is written out here.
+ * msgpack-c unpacks into a tree of objects of its own. Bodies are read in place in a mapped file, and
+ * most of their items are skipped, so this file has its own reader.
  */
 
 #define HEAD_MAX 9 /* double, int64, uint64; strings and extensions have at most 6 */
 
-/* How an item begins: for strings and numbers as text COUNT bytes follow the head, for containers
- * COUNT items or pairs. */
-struct head {
+/* The first bytes of an item. COUNT bytes follow the head of a string or a number kept as text, COUNT
+ * items or pairs that of a container. */
+struct value_head {
 	enum value_type type;
 	uint32_t size;
 	uint32_t count;
 };
 
-/* Types 0xc0 to 0xdf: size of the head and of the length within it. What is all 0 we never write.
- */
+/* The types 0xc0 to 0xdf: size of the head and of the length in it. value_put_*() writes none of those
+ * that are all 0. */
 static const struct {
 	uint8_t type;
 	uint8_t size;
-	uint8_t length; /* bytes of length; 0: COUNT says it */
+	uint8_t length; /* bytes of the length; 0: it is COUNT */
 	uint8_t count;
 } heads[32] = {
 	[0xc0 - 0xc0] = {VALUE_NIL, 1, 0, 0},
@@ -62,13 +62,13 @@ static const struct {
 	[0xdf - 0xc0] = {VALUE_MAP, 5, 4, 0},
 };
 
-static __attribute__((cold, noinline)) int corrupt(const char *what)
+static __attribute__((cold, noinline)) int value_corrupt(const char *what)
 {
 	return err_set(ERR_CORRUPT, "stored value: %s", what);
 }
 
-/* A big-endian number of SIZE bytes, 1, 2, 4 or 8. */
-static uint64_t be_get(const uint8_t *p, size_t size)
+/* Reads a big-endian number of SIZE bytes, 1, 2, 4 or 8. */
+static uint64_t value_get_integer(const uint8_t *p, size_t size)
 {
 	uint64_t u = 0;
 
@@ -77,47 +77,49 @@ static uint64_t be_get(const uint8_t *p, size_t size)
 	return u;
 }
 
-static int head_read_long(const uint8_t *p, size_t left, struct head *head)
+static int head_read_long(const uint8_t *p, size_t left, struct value_head *head)
 {
 	unsigned int i = *p - 0xc0u;
 
 	if (!heads[i].size)
-		return corrupt("unknown type");
+		return value_corrupt("unknown type");
 	if (heads[i].size > left)
-		return corrupt("cut off");
-	*head = (struct head){heads[i].type, heads[i].size, heads[i].count};
+		return value_corrupt("cut off");
+	*head = (struct value_head){heads[i].type, heads[i].size, heads[i].count};
 	if (heads[i].length)
-		head->count = (uint32_t)be_get(p + 1, heads[i].length);
+		head->count = (uint32_t)value_get_integer(p + 1, heads[i].length);
 	if (head->type == VALUE_NUMBER && p[head->size - 1] != VALUE_NUMBER_TEXT)
-		return corrupt("unknown extension");
+		return value_corrupt("unknown extension");
 	return 0;
 }
 
-/* Reads the head at P; what it says follows within LEFT bytes, at a byte per item at least. */
-static inline int head_read(const uint8_t *p, size_t left, struct head *head)
+/* Reads the head at P and checks that LEFT bytes have room for what follows it, a byte per item. */
+static inline int head_read(const uint8_t *p, size_t left, struct value_head *head)
 {
+	int r;
+
 	if (left == 0)
-		return corrupt("cut off");
+		return value_corrupt("cut off");
 	if (*p >= 0xa0 && *p < 0xc0)
-		*head = (struct head){VALUE_STRING, 1, *p & 0x1fu};
+		*head = (struct value_head){VALUE_STRING, 1, *p & 0x1fu};
 	else if (*p < 0x80)
-		*head = (struct head){VALUE_UINT, 1, 0};
+		*head = (struct value_head){VALUE_UINT, 1, 0};
 	else if (*p < 0x90)
-		*head = (struct head){VALUE_MAP, 1, *p & 0x0fu};
+		*head = (struct value_head){VALUE_MAP, 1, *p & 0x0fu};
 	else if (*p < 0xa0)
-		*head = (struct head){VALUE_ARRAY, 1, *p & 0x0fu};
+		*head = (struct value_head){VALUE_ARRAY, 1, *p & 0x0fu};
 	else if (*p >= 0xe0)
-		*head = (struct head){VALUE_INT, 1, 0};
-	else if (head_read_long(p, left, head) < 0)
-		return ERR_CORRUPT;
+		*head = (struct value_head){VALUE_INT, 1, 0};
+	else if ((r = head_read_long(p, left, head)) < 0)
+		return r;
 	if (head->count > left - head->size)
-		return corrupt("cut off");
+		return value_corrupt("cut off");
 	return 0;
 }
 
-static void read_integer(const uint8_t *p, const struct head *head, struct value *ret_value)
+static void value_read_integer(const uint8_t *p, const struct value_head *head, struct value *ret_value)
 {
-	uint64_t u = head->size == 1 ? *p : be_get(p + 1, head->size - 1);
+	uint64_t u = head->size == 1 ? *p : value_get_integer(p + 1, head->size - 1);
 
 	ret_value->u.u = u;
 	if (head->type == VALUE_UINT)
@@ -128,14 +130,14 @@ static void read_integer(const uint8_t *p, const struct head *head, struct value
 		ret_value->type = VALUE_UINT;
 }
 
-static int read_double(const uint8_t *p, struct value *ret_value)
+static int value_read_double(const uint8_t *p, struct value *ret_value)
 {
 	uint64_t u = be64_get(p + 1);
 	double d;
 
 	memcpy(&d, &u, sizeof(u));
 	if (!isfinite(d))
-		return corrupt("a number that is not finite");
+		return value_corrupt("a number that is not finite");
 	*ret_value = (struct value){.type = VALUE_DOUBLE, .size = HEAD_MAX, .start = p, .u.d = d};
 	return 0;
 }
@@ -143,12 +145,13 @@ static int read_double(const uint8_t *p, struct value *ret_value)
 int value_read(struct bytes document, struct value *ret_value)
 {
 	const uint8_t *p = document.data;
-	struct head head;
+	struct value_head head;
 
-	if (head_read(p, document.size, &head) < 0)
-		return ERR_CORRUPT;
+	int r = head_read(p, document.size, &head);
+	if (r < 0)
+		return r;
 	if (head.type == VALUE_DOUBLE)
-		return read_double(p, ret_value);
+		return value_read_double(p, ret_value);
 	*ret_value = (struct value){.type = head.type, .size = head.size, .start = p};
 	switch (head.type) {
 	case VALUE_STRING:
@@ -166,7 +169,7 @@ int value_read(struct bytes document, struct value *ret_value)
 		break;
 	case VALUE_INT:
 	case VALUE_UINT:
-		read_integer(p, &head, ret_value);
+		value_read_integer(p, &head, ret_value);
 		break;
 	default: /* nil has nothing more */
 		break;
@@ -174,15 +177,17 @@ int value_read(struct bytes document, struct value *ret_value)
 	return 0;
 }
 
-/* The end of the item at P, NULL when it is damaged. Nothing is decoded and nothing recurses:
- * PENDING counts the items still to pass, each of which takes at least a byte. */
-static const uint8_t *skip(const uint8_t *p, const uint8_t *end)
+/* Moves *AT over an item and its content, without decoding or recursion: PENDING counts the items that
+ * are still to pass, each of which takes at least a byte. */
+static int value_skip(const uint8_t **at, const uint8_t *end)
 {
-	struct head head;
+	const uint8_t *p = *at;
+	struct value_head head;
 
 	for (uint64_t pending = 1; pending; pending--) {
-		if (head_read(p, (size_t)(end - p), &head) < 0)
-			return NULL;
+		int r = head_read(p, (size_t)(end - p), &head);
+		if (r < 0)
+			return r;
 		p += head.size;
 		if (head.type == VALUE_MAP)
 			pending += 2 * (uint64_t)head.count;
@@ -191,32 +196,21 @@ static const uint8_t *skip(const uint8_t *p, const uint8_t *end)
 		else
 			p += head.count;
 	}
-	return p;
+	*at = p;
+	return 0;
 }
 
 int value_size(struct bytes document, size_t *ret_size)
 {
-	const uint8_t *start = document.data;
-	const uint8_t *end = skip(start, start + document.size);
+	const uint8_t *start = document.data, *end = start;
+	int r = value_skip(&end, start + document.size);
 
-	if (!end)
-		return ERR_CORRUPT;
-	*ret_size = (size_t)(end - start);
-	return 0;
+	if (r == 0)
+		*ret_size = (size_t)(end - start);
+	return r;
 }
 
 /* ---- verifying ---- */
-
-static int verify_item(const struct value *item, bool is_key)
-{
-	if (is_key && item->type != VALUE_STRING)
-		return corrupt("a key that is no string");
-	if (item->type == VALUE_STRING && !utf8_is_valid(item->text))
-		return corrupt("text that is not UTF-8");
-	if (item->type == VALUE_NUMBER && !number_is_valid(item->text))
-		return corrupt("a number that is none");
-	return 0;
-}
 
 int value_verify(struct bytes document)
 {
@@ -230,18 +224,25 @@ int value_verify(struct bytes document)
 		while (levels[depth].left == 0 && depth > 0)
 			depth--;
 		if (levels[depth].left == 0)
-			return document.size ? corrupt("bytes behind the end") : 0;
+			return document.size ? value_corrupt("bytes after the end") : 0;
 		struct value item;
 		bool is_key = levels[depth].is_map && levels[depth].left % 2 == 0;
-		if (value_read(document, &item) < 0 || verify_item(&item, is_key) < 0)
-			return ERR_CORRUPT;
+		int r = value_read(document, &item);
+		if (r < 0)
+			return r;
+		if (is_key && item.type != VALUE_STRING)
+			return value_corrupt("a key that is no string");
+		if (item.type == VALUE_STRING && !utf8_is_valid(item.text))
+			return value_corrupt("text that is not UTF-8");
+		if (item.type == VALUE_NUMBER && !number_is_valid(item.text))
+			return value_corrupt("a number that is not one");
 		document = BYTES(
 			(const uint8_t *)document.data + item.size, document.size - item.size);
 		levels[depth].left--;
 		if (item.type != VALUE_MAP && item.type != VALUE_ARRAY)
 			continue;
 		if (++depth > VALUE_DEPTH_MAX)
-			return corrupt("nested too deep");
+			return value_corrupt("nested too deep");
 		levels[depth].is_map = item.type == VALUE_MAP;
 		levels[depth].left = (uint64_t)item.count << levels[depth].is_map;
 	}
@@ -249,7 +250,7 @@ int value_verify(struct bytes document)
 
 /* ---- members ---- */
 
-static bool is_container(const struct value *value)
+static bool value_is_container(const struct value *value)
 {
 	return value->type == VALUE_MAP || value->type == VALUE_ARRAY;
 }
@@ -257,21 +258,22 @@ static bool is_container(const struct value *value)
 void value_iter_init(struct value_iter *iter, const struct value *value)
 {
 	*iter = (struct value_iter){.is_map = value->type == VALUE_MAP};
-	if (!is_container(value))
+	if (!value_is_container(value))
 		return;
 	iter->next = value->inner.data;
 	iter->end = iter->next + value->inner.size;
 	iter->left = value->count;
 }
 
-static int read_key(const uint8_t **p, const uint8_t *end, struct bytes *ret_key)
+static int value_read_key(const uint8_t **p, const uint8_t *end, struct bytes *ret_key)
 {
-	struct head head;
+	struct value_head head;
+	int r = head_read(*p, (size_t)(end - *p), &head);
 
-	if (head_read(*p, (size_t)(end - *p), &head) < 0)
-		return ERR_CORRUPT;
+	if (r < 0)
+		return r;
 	if (head.type != VALUE_STRING)
-		return corrupt("a key that is no string");
+		return value_corrupt("a key that is no string");
 	*ret_key = BYTES(*p + head.size, head.count);
 	*p += head.size + head.count;
 	return 0;
@@ -285,14 +287,16 @@ int value_iter_next(struct value_iter *iter, struct bytes *ret_key, struct value
 
 	if (iter->left == 0)
 		return END;
-	if (iter->is_map && read_key(&p, iter->end, &key) < 0)
-		return ERR_CORRUPT;
-	if (value_read(BYTES(p, (size_t)(iter->end - p)), &item) < 0)
-		return ERR_CORRUPT;
-	const uint8_t *next = is_container(&item) ? skip(p, iter->end) : p + item.size;
-	if (!next)
-		return ERR_CORRUPT;
-	iter->next = next;
+	int r = iter->is_map ? value_read_key(&p, iter->end, &key) : 0;
+	if (r == 0)
+		r = value_read(BYTES(p, (size_t)(iter->end - p)), &item);
+	if (r == 0 && value_is_container(&item))
+		r = value_skip(&p, iter->end);
+	else if (r == 0)
+		p += item.size;
+	if (r < 0)
+		return r;
+	iter->next = p;
 	iter->left--;
 	if (ret_key)
 		*ret_key = key;
@@ -308,13 +312,13 @@ int value_find(const struct value *value, struct bytes key, struct value *ret_it
 	const uint8_t *end = p + value->inner.size;
 	for (uint32_t left = value->count; left; left--) {
 		struct bytes found;
-		if (read_key(&p, end, &found) < 0)
-			return ERR_CORRUPT;
-		if (bytes_equal(found, key))
+		int r = value_read_key(&p, end, &found);
+		if (r == 0 && bytes_equal(found, key))
 			return value_read(BYTES(p, (size_t)(end - p)), ret_item);
-		p = skip(p, end);
-		if (!p)
-			return ERR_CORRUPT;
+		if (r == 0)
+			r = value_skip(&p, end);
+		if (r < 0)
+			return r;
 	}
 	return NOT_FOUND;
 }
@@ -339,11 +343,11 @@ int value_find_text(
 
 /* ---- writing ----
  *
- * msgpack-c chooses the form and the bytes. Its packer calls back for each piece; here the room is
- * reserved before, so the callback is a copy that the compiler inlines.
+ * msgpack-c chooses the form and the bytes. Its packer calls back for each piece; the room is reserved
+ * before the call, so the callback is a copy that the compiler inlines.
  */
 
-static int put_piece(void *cursor, const char *data, size_t size)
+static int value_pack_piece(void *cursor, const char *data, size_t size)
 {
 	uint8_t **p = cursor;
 
@@ -352,14 +356,14 @@ static int put_piece(void *cursor, const char *data, size_t size)
 	return 0;
 }
 
-#define PACKER(cursor) (&(msgpack_packer){.data = &(cursor), .callback = put_piece})
+#define PACKER(cursor) (&(msgpack_packer){.data = &(cursor), .callback = value_pack_piece})
 
 /* Packs a scalar: CALL writes to a packer named `packer`. */
 #define PUT_SCALAR(buf, call) \
 	do { \
 		uint8_t head_[HEAD_MAX], *cursor_ = head_; \
 		msgpack_packer *packer = PACKER(cursor_); \
-		(void)(call); /* put_piece never fails */ \
+		(void)(call); /* value_pack_piece never fails */ \
 		buf_put(buf, head_, (size_t)(cursor_ - head_)); \
 	} while (0)
 
@@ -390,7 +394,7 @@ void value_put_double(struct buf *buf, double d)
 }
 
 /* Appends a head that is followed by TEXT. */
-static inline void put_text(struct buf *buf, const uint8_t *head, size_t size, struct bytes text)
+static inline void value_put_text(struct buf *buf, const uint8_t *head, size_t size, struct bytes text)
 {
 	uint8_t *p = buf_grow(buf, size + text.size);
 
@@ -402,7 +406,7 @@ static inline void put_text(struct buf *buf, const uint8_t *head, size_t size, s
 }
 
 /* msgpack counts bytes in 32 bits. */
-static bool fits(struct buf *buf, size_t size)
+static bool value_fits(struct buf *buf, size_t size)
 {
 	if (size > UINT32_MAX && !buf->error)
 		buf->error = ERR_TOO_LARGE;
@@ -413,28 +417,28 @@ void value_put_number_text(struct buf *buf, struct bytes text)
 {
 	uint8_t head[HEAD_MAX], *cursor = head;
 
-	if (!fits(buf, text.size))
+	if (!value_fits(buf, text.size))
 		return;
 	(void)msgpack_pack_ext(PACKER(cursor), text.size, VALUE_NUMBER_TEXT);
-	put_text(buf, head, (size_t)(cursor - head), text);
+	value_put_text(buf, head, (size_t)(cursor - head), text);
 }
 
 void value_put_string(struct buf *buf, struct bytes text)
 {
 	uint8_t head[HEAD_MAX], *cursor = head;
 
-	if (!fits(buf, text.size))
+	if (!value_fits(buf, text.size))
 		return;
 	(void)msgpack_pack_str(PACKER(cursor), text.size);
-	put_text(buf, head, (size_t)(cursor - head), text);
+	value_put_text(buf, head, (size_t)(cursor - head), text);
 }
 
-int value_put_number(struct buf *buf, struct bytes text)
+bool value_put_number(struct buf *buf, struct bytes text)
 {
 	struct number number;
 
-	if (number_parse(text, &number) < 0)
-		return ERR_SYNTAX;
+	if (!number_parse(text, &number))
+		return false;
 	switch (number.form) {
 	case NUMBER_INT:
 		value_put_int(buf, number.u.i);
@@ -449,32 +453,28 @@ int value_put_number(struct buf *buf, struct bytes text)
 		value_put_number_text(buf, text);
 		break;
 	}
-	return 0;
+	return true;
 }
 
-/* A container is opened as an empty one of the short form, one byte. */
-static size_t open_container(struct buf *buf, uint8_t head)
-{
-	size_t opened = buf->size;
-
-	buf_byte(buf, head);
-	return opened;
-}
-
+/* A container opens as an empty one in the short form, which is one byte. */
 size_t value_open_map(struct buf *buf)
 {
 	uint8_t head, *cursor = &head;
+	size_t opened = buf->size;
 
 	(void)msgpack_pack_map(PACKER(cursor), 0);
-	return open_container(buf, head);
+	buf_byte(buf, head);
+	return opened;
 }
 
 size_t value_open_array(struct buf *buf)
 {
 	uint8_t head, *cursor = &head;
+	size_t opened = buf->size;
 
 	(void)msgpack_pack_array(PACKER(cursor), 0);
-	return open_container(buf, head);
+	buf_byte(buf, head);
+	return opened;
 }
 
 void value_close(struct buf *buf, size_t opened, uint32_t count)
@@ -484,7 +484,7 @@ void value_close(struct buf *buf, size_t opened, uint32_t count)
 	if (buf->error)
 		return;
 	REQUIRE(opened < buf->size);
-	struct head open;
+	struct value_head open;
 	int r = head_read(buf->data + opened, 1, &open);
 	REQUIRE(r == 0 && open.count == 0 && (open.type == VALUE_MAP || open.type == VALUE_ARRAY));
 	if (open.type == VALUE_MAP)
@@ -492,11 +492,11 @@ void value_close(struct buf *buf, size_t opened, uint32_t count)
 	else
 		(void)msgpack_pack_array(PACKER(cursor), count);
 	size_t size = (size_t)(cursor - head);
-	size_t behind = buf->size - opened - 1;
+	size_t after = buf->size - opened - 1;
 	if (size > 1 && !buf_grow(buf, size - 1))
 		return;
 	if (size > 1)
-		memmove(buf->data + opened + size, buf->data + opened + 1, behind);
+		memmove(buf->data + opened + size, buf->data + opened + 1, after);
 	memcpy(buf->data + opened, head, size);
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <yaml.h>
 
+#include "common/array.h"
 #include "common/buf.h"
 #include "common/check.h"
 #include "common/cleanup.h"
@@ -28,23 +29,23 @@ struct yaml {
 };
 
 /* One parse: the file's name for messages, libyaml's parser and its current event. */
-struct reading {
+struct yaml_reading {
 	const char *name;
 	yaml_parser_t parser;
 	yaml_event_t event;
 };
 
-static size_t event_line(const struct reading *reading)
+static size_t yaml_line(const struct yaml_reading *reading)
 {
 	return reading->event.start_mark.line + 1;
 }
 
-static int bad(const struct reading *reading, const char *what)
+static int yaml_bad(const struct yaml_reading *reading, const char *what)
 {
-	return err_say(ERR_SYNTAX, "%s:%zu: %s", reading->name, event_line(reading), what);
+	return err_say(ERR_SYNTAX, "%s:%zu: %s", reading->name, yaml_line(reading), what);
 }
 
-static int next_event(struct reading *reading)
+static int yaml_next_event(struct yaml_reading *reading)
 {
 	yaml_parser_t *parser = &reading->parser;
 
@@ -53,37 +54,37 @@ static int next_event(struct reading *reading)
 		return 0;
 	if (parser->error == YAML_MEMORY_ERROR)
 		return err_set(-ENOMEM, "%s", reading->name);
-	/* The reader (encoding) has no mark: there the parser's own place is the nearest. */
+	/* An error of the encoding has no mark; the parser's own place is the nearest. */
 	size_t line = parser->error == YAML_READER_ERROR ? parser->mark.line :
 		parser->problem_mark.line;
 	return err_say(ERR_SYNTAX, "%s:%zu: %s", reading->name, line + 1,
-		parser->problem ? parser->problem : "no YAML");
+		parser->problem ? parser->problem : "not YAML");
 }
 
-static void node_release(struct yaml_node *node)
+static void yaml_node_release(struct yaml_node *node)
 {
 	for (size_t i = 0; i < node->count; i++) {
-		node_release(&node->items[i]);
+		yaml_node_release(&node->items[i]);
 		if (node->keys)
 			free(node->keys[i]);
 	}
 	free(node->items);
 	free(node->keys);
 	free(node->key_lines);
-	if (node->text) /* a kubeconfig's may be a token or a key */
+	if (node->text) /* of a kubeconfig: it may be a token or a key */
 		explicit_bzero(node->text, strlen(node->text));
 	free(node->text);
 	*node = (struct yaml_node){0};
 }
 
-/* Text of the current scalar event; C strings end at a NUL, so there may be none in it. */
-static int take_scalar(struct reading *reading, char **ret_text)
+/* Copies the text of the current scalar event, which may hold no NUL. */
+static int yaml_take_scalar(struct yaml_reading *reading, char **ret_text)
 {
 	const char *value = (const char *)reading->event.data.scalar.value;
 	size_t size = reading->event.data.scalar.length;
 
 	if (strlen(value) != size)
-		return bad(reading, "a NUL character in a string");
+		return yaml_bad(reading, "a NUL character in a string");
 	char *text = strdup(value);
 	if (!text)
 		return err_set(-ENOMEM, "%s", reading->name);
@@ -91,171 +92,163 @@ static int take_scalar(struct reading *reading, char **ret_text)
 	return 0;
 }
 
-static int check_properties(struct reading *reading, const yaml_char_t *anchor,
+static int yaml_check_properties(struct yaml_reading *reading, const yaml_char_t *anchor,
 	const yaml_char_t *tag)
 {
 	const char *t = (const char *)tag;
 
 	if (anchor)
-		return bad(reading, "anchors and aliases are not allowed");
+		return yaml_bad(reading, "anchors and aliases are not allowed");
 	if (t && strcmp(t, "!") != 0 && strcmp(t, YAML_STR_TAG) != 0)
-		return bad(reading, "tags are not allowed");
+		return yaml_bad(reading, "tags are not allowed");
 	return 0;
 }
 
-static int read_node(struct reading *reading, unsigned depth, struct yaml_node *node);
+static int yaml_read_node(struct yaml_reading *reading, unsigned depth, struct yaml_node *node);
 
-static int read_scalar(struct reading *reading, struct yaml_node *node)
+static int yaml_read_scalar(struct yaml_reading *reading, struct yaml_node *node)
 {
 	const yaml_event_t *event = &reading->event;
 
-	int r = check_properties(reading, event->data.scalar.anchor, event->data.scalar.tag);
+	int r = yaml_check_properties(reading, event->data.scalar.anchor, event->data.scalar.tag);
 	if (r < 0)
 		return r;
 	node->type = YAML_SCALAR;
 	node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE || event->data.scalar.tag;
-	return take_scalar(reading, &node->text);
+	return yaml_take_scalar(reading, &node->text);
 }
 
-/* Makes room for one more item; COUNT grows only when the item is there, so that a half-built node
- * can be released. */
-static int grow(const struct reading *reading, struct yaml_node *node)
+/* Makes room for one more item. The caller counts the item when it is there, so that a node can be
+ * released at any time. */
+static int yaml_grow(const struct yaml_reading *reading, struct yaml_node *node)
 {
-	if (node->count & (node->count - 1)) /* room up to the next power of two */
-		return 0;
-	size_t room = node->count ? 2 * node->count : 1;
-	struct yaml_node *items = reallocarray(node->items, room, sizeof(*items));
-	if (!items)
-		return err_set(-ENOMEM, "%s", reading->name);
-	node->items = items;
-	if (node->type != YAML_MAP)
-		return 0;
-	char **keys = reallocarray(node->keys, room, sizeof(*keys));
-	if (!keys)
-		return err_set(-ENOMEM, "%s", reading->name);
-	node->keys = keys;
-	size_t *lines = reallocarray(node->key_lines, room, sizeof(*lines));
-	if (!lines)
-		return err_set(-ENOMEM, "%s", reading->name);
-	node->key_lines = lines;
-	return 0;
+	size_t keys_room = node->room, lines_room = node->room; /* the same as of the items */
+	int r = 0;
+
+	if (node->type == YAML_MAP)
+		r = ARRAY_ROOM(node->keys, node->count, keys_room, 1, reading->name);
+	if (r == 0 && node->type == YAML_MAP)
+		r = ARRAY_ROOM(node->key_lines, node->count, lines_room, 1, reading->name);
+	if (r == 0)
+		r = ARRAY_ROOM(node->items, node->count, node->room, 1, reading->name);
+	return r;
 }
 
-static int read_list(struct reading *reading, unsigned depth, struct yaml_node *node)
+static int yaml_read_list(struct yaml_reading *reading, unsigned depth, struct yaml_node *node)
 {
-	int r = check_properties(reading, reading->event.data.sequence_start.anchor,
+	int r = yaml_check_properties(reading, reading->event.data.sequence_start.anchor,
 		reading->event.data.sequence_start.tag);
 
 	node->type = YAML_LIST;
-	while (r == 0 && (r = next_event(reading)) == 0) {
+	while (r == 0 && (r = yaml_next_event(reading)) == 0) {
 		if (reading->event.type == YAML_SEQUENCE_END_EVENT)
 			return 0;
-		r = grow(reading, node);
+		r = yaml_grow(reading, node);
 		if (r < 0)
 			return r;
 		node->items[node->count] = (struct yaml_node){0};
-		r = read_node(reading, depth + 1, &node->items[node->count++]);
+		r = yaml_read_node(reading, depth + 1, &node->items[node->count++]);
 	}
 	return r;
 }
 
-static int read_key(struct reading *reading, struct yaml_node *node)
+static int yaml_read_key(struct yaml_reading *reading, struct yaml_node *node)
 {
 	AUTO_FREE char *key = NULL;
 
 	if (reading->event.type != YAML_SCALAR_EVENT)
-		return bad(reading, "a key must be a plain word or a string");
-	int r = check_properties(reading, reading->event.data.scalar.anchor,
+		return yaml_bad(reading, "a key must be a plain word or a string");
+	int r = yaml_check_properties(reading, reading->event.data.scalar.anchor,
 		reading->event.data.scalar.tag);
 	if (r == 0)
-		r = take_scalar(reading, &key);
+		r = yaml_take_scalar(reading, &key);
 	if (r == 0)
-		r = grow(reading, node);
+		r = yaml_grow(reading, node);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < node->count; i++) {
 		if (strcmp(node->keys[i], key) == 0)
 			return err_say(ERR_SYNTAX, "%s:%zu: %s: twice, first in line %zu",
-				reading->name, event_line(reading), key, node->key_lines[i]);
+				reading->name, yaml_line(reading), key, node->key_lines[i]);
 	}
-	node->key_lines[node->count] = event_line(reading);
+	node->key_lines[node->count] = yaml_line(reading);
 	node->keys[node->count] = TAKE(key);
 	node->items[node->count++] = (struct yaml_node){0};
 	return 0;
 }
 
-static int read_map(struct reading *reading, unsigned depth, struct yaml_node *node)
+static int yaml_read_map(struct yaml_reading *reading, unsigned depth, struct yaml_node *node)
 {
-	int r = check_properties(reading, reading->event.data.mapping_start.anchor,
+	int r = yaml_check_properties(reading, reading->event.data.mapping_start.anchor,
 		reading->event.data.mapping_start.tag);
 
 	node->type = YAML_MAP;
-	while (r == 0 && (r = next_event(reading)) == 0) {
+	while (r == 0 && (r = yaml_next_event(reading)) == 0) {
 		if (reading->event.type == YAML_MAPPING_END_EVENT)
 			return 0;
-		r = read_key(reading, node);
+		r = yaml_read_key(reading, node);
 		if (r == 0)
-			r = next_event(reading);
+			r = yaml_next_event(reading);
 		if (r == 0)
-			r = read_node(reading, depth + 1, &node->items[node->count - 1]);
+			r = yaml_read_node(reading, depth + 1, &node->items[node->count - 1]);
 	}
 	return r;
 }
 
-/* The node that the current event begins; afterwards the current event is its last. */
-static int read_node(struct reading *reading, unsigned depth, struct yaml_node *node)
+/* Reads the node that the current event begins; after that the current event is the last of the node. */
+static int yaml_read_node(struct yaml_reading *reading, unsigned depth, struct yaml_node *node)
 {
 	if (depth > DEPTH_MAX)
-		return bad(reading, "nested too deeply");
-	node->line = event_line(reading);
+		return yaml_bad(reading, "nested too deeply");
+	node->line = yaml_line(reading);
 	switch (reading->event.type) {
 	case YAML_SCALAR_EVENT:
-		return read_scalar(reading, node);
+		return yaml_read_scalar(reading, node);
 	case YAML_SEQUENCE_START_EVENT:
-		return read_list(reading, depth, node);
+		return yaml_read_list(reading, depth, node);
 	case YAML_MAPPING_START_EVENT:
-		return read_map(reading, depth, node);
+		return yaml_read_map(reading, depth, node);
 	case YAML_ALIAS_EVENT:
-		return bad(reading, "anchors and aliases are not allowed");
+		return yaml_bad(reading, "anchors and aliases are not allowed");
 	default:
-		return bad(reading, "a value is missing");
+		return yaml_bad(reading, "a value is missing");
 	}
 }
 
-static int read_stream(struct reading *reading, struct yaml *yaml)
+static int yaml_read_stream(struct yaml_reading *reading, struct yaml *yaml)
 {
-	int r = next_event(reading); /* the stream's start */
+	int r = yaml_next_event(reading); /* the stream's start */
 
 	if (r == 0)
-		r = next_event(reading);
+		r = yaml_next_event(reading);
 	if (r < 0 || reading->event.type == YAML_STREAM_END_EVENT)
 		return r;
-	r = next_event(reading); /* behind the document's start */
+	r = yaml_next_event(reading); /* after the start of the document */
 	if (r < 0)
 		return r;
 	yaml->has_root = true;
-	r = read_node(reading, 0, &yaml->root);
+	r = yaml_read_node(reading, 0, &yaml->root);
 	if (r == 0)
-		r = next_event(reading); /* the document's end */
+		r = yaml_next_event(reading); /* the document's end */
 	if (r == 0)
-		r = next_event(reading);
+		r = yaml_next_event(reading);
 	if (r < 0)
 		return r;
 	if (reading->event.type != YAML_STREAM_END_EVENT)
-		return bad(reading, "only one document is allowed");
+		return yaml_bad(reading, "only one document is allowed");
 	return 0;
 }
 
 int yaml_parse(const char *text, size_t size, const char *name, struct yaml **ret_yaml)
 {
 	CLEANUP(yaml_free) struct yaml *yaml = calloc(1, sizeof(*yaml));
-	struct reading reading = {.name = name};
+	struct yaml_reading reading = {.name = name};
 
 	if (!yaml || !yaml_parser_initialize(&reading.parser))
 		return err_set(-ENOMEM, "%s", name);
 	yaml->magic = YAML_MAGIC;
 	yaml_parser_set_input_string(&reading.parser, (const unsigned char *)text, size);
-	int r = read_stream(&reading, yaml);
+	int r = yaml_read_stream(&reading, yaml);
 	yaml_event_delete(&reading.event);
 	yaml_parser_delete(&reading.parser);
 	if (r < 0)
@@ -267,7 +260,7 @@ int yaml_parse(const char *text, size_t size, const char *name, struct yaml **re
 	return 0;
 }
 
-static int read_file(int fd, const char *file, struct buf *ret_text)
+static int yaml_read_file(int fd, const char *file, struct buf *ret_text)
 {
 	struct stat st;
 
@@ -298,7 +291,7 @@ int yaml_load(const char *file, struct yaml **ret_yaml)
 	if (fd < 0)
 		return err_set(-errno, "opening '%s'", file);
 	buf_init(&text, FILE_MAX);
-	int r = read_file(fd, file, &text);
+	int r = yaml_read_file(fd, file, &text);
 	if (r < 0)
 		return r;
 	return yaml_parse(buf_cstr(&text), text.size, file, ret_yaml);
@@ -310,7 +303,7 @@ void yaml_free(struct yaml **yaml)
 
 	if (!y)
 		return;
-	node_release(&y->root);
+	yaml_node_release(&y->root);
 	y->magic = 0;
 	free(y);
 	*yaml = NULL;
@@ -355,12 +348,12 @@ bool yaml_is_null(const struct yaml_node *node)
 
 /* ---- writing ---- */
 
-struct writing {
+struct yaml_writing {
 	yaml_emitter_t emitter;
 	struct buf *out;
 };
 
-static int append(void *arg, unsigned char *text, size_t size)
+static int yaml_append(void *arg, unsigned char *text, size_t size)
 {
 	struct buf *out = arg;
 
@@ -368,8 +361,9 @@ static int append(void *arg, unsigned char *text, size_t size)
 	return !out->error;
 }
 
-/* INITIALIZED: what yaml_*_event_initialize returned; libyaml owns the event from here on. */
-static int emit(struct writing *writing, yaml_event_t *event, int initialized)
+/* Emits EVENT; INITIALIZED is the result of yaml_*_event_initialize(). libyaml owns the event from here
+ * on. */
+static int yaml_emit(struct yaml_writing *writing, yaml_event_t *event, int initialized)
 {
 	if (!initialized)
 		return err_set(-ENOMEM, "writing YAML");
@@ -380,27 +374,27 @@ static int emit(struct writing *writing, yaml_event_t *event, int initialized)
 		writing->emitter.problem ? writing->emitter.problem : "no memory");
 }
 
-static int write_scalar(struct writing *writing, struct bytes text, yaml_scalar_style_t style)
+static int yaml_write_scalar(struct yaml_writing *writing, struct bytes text, yaml_scalar_style_t style)
 {
 	yaml_event_t event;
 
-	return emit(writing, &event,
+	return yaml_emit(writing, &event,
 		yaml_scalar_event_initialize(&event, NULL, NULL,
 			(const yaml_char_t *)(text.data ? text.data : ""), (int)text.size, 1, 1,
 			style));
 }
 
-static int write_string(struct writing *writing, struct bytes text, bool is_key)
+static int yaml_write_string(struct yaml_writing *writing, struct bytes text, bool is_key)
 {
 	static const yaml_scalar_style_t styles[YAML_STYLE_MAX] = {YAML_PLAIN_SCALAR_STYLE,
 		YAML_DOUBLE_QUOTED_SCALAR_STYLE, YAML_LITERAL_SCALAR_STYLE};
 
-	return write_scalar(writing, text, styles[yaml_string_style(text, is_key)]);
+	return yaml_write_scalar(writing, text, styles[yaml_string_style(text, is_key)]);
 }
 
-static int write_item(struct writing *writing, const struct value *value, unsigned depth);
+static int yaml_write_item(struct yaml_writing *writing, const struct value *value, unsigned depth);
 
-static int write_items(struct writing *writing, const struct value *value, unsigned depth)
+static int yaml_write_items(struct yaml_writing *writing, const struct value *value, unsigned depth)
 {
 	struct value_iter iter;
 	struct value item;
@@ -412,34 +406,34 @@ static int write_items(struct writing *writing, const struct value *value, unsig
 	value_iter_init(&iter, value);
 	while ((r = value_iter_next(&iter, &key, &item)) == FOUND) {
 		if (value->type == VALUE_MAP)
-			r = write_string(writing, key, true);
+			r = yaml_write_string(writing, key, true);
 		if (r == 0)
-			r = write_item(writing, &item, depth + 1);
+			r = yaml_write_item(writing, &item, depth + 1);
 		if (r < 0)
 			return r;
 	}
 	return r == END ? 0 : r;
 }
 
-static int write_container(struct writing *writing, const struct value *value, unsigned depth)
+static int yaml_write_container(struct yaml_writing *writing, const struct value *value, unsigned depth)
 {
 	bool is_map = value->type == VALUE_MAP;
 	yaml_event_t event;
-	int r = emit(writing, &event, is_map
+	int r = yaml_emit(writing, &event, is_map
 			? yaml_mapping_start_event_initialize(&event, NULL, NULL, 1,
 				YAML_BLOCK_MAPPING_STYLE)
 			: yaml_sequence_start_event_initialize(&event, NULL, NULL, 1,
 				YAML_BLOCK_SEQUENCE_STYLE));
 
 	if (r == 0)
-		r = write_items(writing, value, depth);
+		r = yaml_write_items(writing, value, depth);
 	if (r < 0)
 		return r;
-	return emit(writing, &event, is_map ? yaml_mapping_end_event_initialize(&event)
+	return yaml_emit(writing, &event, is_map ? yaml_mapping_end_event_initialize(&event)
 					    : yaml_sequence_end_event_initialize(&event));
 }
 
-static int write_item(struct writing *writing, const struct value *value, unsigned depth)
+static int yaml_write_item(struct yaml_writing *writing, const struct value *value, unsigned depth)
 {
 	char scratch[VALUE_SCRATCH];
 	struct bytes text;
@@ -447,39 +441,39 @@ static int write_item(struct writing *writing, const struct value *value, unsign
 	switch (value->type) {
 	case VALUE_MAP:
 	case VALUE_ARRAY:
-		return write_container(writing, value, depth);
+		return yaml_write_container(writing, value, depth);
 	case VALUE_STRING:
-		return write_string(writing, value->text, false);
+		return yaml_write_string(writing, value->text, false);
 	case VALUE_NIL:
-		return write_scalar(writing, BYTES_LIT("null"), YAML_PLAIN_SCALAR_STYLE);
+		return yaml_write_scalar(writing, BYTES_LIT("null"), YAML_PLAIN_SCALAR_STYLE);
 	default:
 		break;
 	}
 	int r = value_scalar_text(value, scratch, &text);
-	return r < 0 ? r : write_scalar(writing, text, YAML_PLAIN_SCALAR_STYLE);
+	return r < 0 ? r : yaml_write_scalar(writing, text, YAML_PLAIN_SCALAR_STYLE);
 }
 
-static int write_document(struct writing *writing, const struct value *value)
+static int yaml_write_document(struct yaml_writing *writing, const struct value *value)
 {
 	yaml_event_t event;
-	int r = emit(writing, &event,
+	int r = yaml_emit(writing, &event,
 		yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING));
 
 	if (r == 0)
-		r = emit(writing, &event,
+		r = yaml_emit(writing, &event,
 			yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1));
 	if (r == 0)
-		r = write_item(writing, value, 0);
+		r = yaml_write_item(writing, value, 0);
 	if (r == 0)
-		r = emit(writing, &event, yaml_document_end_event_initialize(&event, 1));
+		r = yaml_emit(writing, &event, yaml_document_end_event_initialize(&event, 1));
 	if (r == 0)
-		r = emit(writing, &event, yaml_stream_end_event_initialize(&event));
+		r = yaml_emit(writing, &event, yaml_stream_end_event_initialize(&event));
 	return r;
 }
 
 int yaml_write(struct bytes document, struct buf *out)
 {
-	struct writing writing = {.out = out};
+	struct yaml_writing writing = {.out = out};
 	struct value value;
 	size_t before = out->size;
 	int r = value_read(document, &value);
@@ -488,10 +482,10 @@ int yaml_write(struct bytes document, struct buf *out)
 		return r;
 	if (!yaml_emitter_initialize(&writing.emitter))
 		return err_set(-ENOMEM, "writing YAML");
-	yaml_emitter_set_output(&writing.emitter, append, out);
+	yaml_emitter_set_output(&writing.emitter, yaml_append, out);
 	yaml_emitter_set_unicode(&writing.emitter, 1);
 	yaml_emitter_set_width(&writing.emitter, -1); /* no folded lines */
-	r = write_document(&writing, &value);
+	r = yaml_write_document(&writing, &value);
 	yaml_emitter_delete(&writing.emitter);
 	if (r < 0 && out->size > before)
 		buf_truncate(out, before);

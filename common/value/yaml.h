@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A YAML (or JSON) file as a tree of nodes with line numbers, read by libyaml. Anchors and aliases
- * are refused (no billion laughs), duplicate keys too, documents beyond the first too. Nodes live
- * as long as the tree.
+ * Reads a YAML (or JSON) file with libyaml into a tree of nodes with line numbers, and writes stored
+ * bodies as YAML, as `kubectl get -o yaml` shows objects.
  *
- * And stored bodies as YAML text, as `kubectl get -o yaml` shows objects.
+ * Anchors and aliases are refused (a few lines could expand to gigabytes), and so are duplicate keys
+ * and a second document. Nodes live as long as the tree.
  */
 #ifndef COMMON_VALUE_YAML_H
 #define COMMON_VALUE_YAML_H
@@ -18,7 +18,7 @@ struct yaml_node {
 	size_t line; /* from 1 */
 	char *text;  /* scalar */
 	bool quoted; /* scalar in quotes: never null, number or boolean */
-	size_t count;
+	size_t count, room;
 	struct yaml_node *items; /* list: items; map: values */
 	char **keys;             /* map */
 	size_t *key_lines;
@@ -26,24 +26,25 @@ struct yaml_node {
 
 struct yaml;
 
-/* ERR_SYNTAX with "NAME:LINE: what". An empty document gives a root of NULL. */
+/* Parses TEXT. An empty document has the root NULL.
+ * Returns: 0, ERR_SYNTAX "NAME:LINE: what", -ENOMEM. */
 int yaml_parse(const char *text, size_t size, const char *name, struct yaml **ret_yaml);
-/* Reads a file of at most 16 MiB. -errno, ERR_SYNTAX, ERR_TOO_LARGE. */
+/* Reads and parses a file of at most 16 MiB. Returns: 0, -errno, ERR_SYNTAX, ERR_TOO_LARGE. */
 int yaml_load(const char *file, struct yaml **ret_yaml);
 void yaml_free(struct yaml **yaml);
 const struct yaml_node *yaml_root(const struct yaml *yaml);
 
-/* Member of a map, NULL when absent, null, or MAP is no map (NULL is fine). */
+/* Returns a member of a map; NULL if it is absent or null, or if MAP is NULL or no map. */
 const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
-/* Text of a scalar member, NULL when absent or no scalar. */
+/* Returns the text of a scalar member; NULL if it is absent or no scalar. */
 const char *yaml_text(const struct yaml_node *map, const char *key);
-/* A plain null, ~ or empty scalar. */
+/* Returns whether the node is a plain null, ~ or empty scalar. */
 bool yaml_is_null(const struct yaml_node *node);
 
-/* Appends DOCUMENT, one msgpack document (common/value/value.h), to OUT as block-style YAML: keys in their
- * order, numbers as their text, strings quoted where a reader would take them for something else,
- * those of several lines as blocks where that keeps them. 0, ERR_CORRUPT, or the error of OUT; after
- * an error OUT is as long as before. */
+/* Appends DOCUMENT, one msgpack document (common/value/value.h), to OUT as block-style YAML: keys in
+ * their order, numbers as their text, strings quoted where a reader would take them for something
+ * else, strings of several lines as blocks where a block keeps them.
+ * Returns: 0, ERR_CORRUPT, or the error of OUT. After an error OUT is as long as before. */
 int yaml_write(struct bytes document, struct buf *out);
 
 #endif

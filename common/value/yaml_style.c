@@ -3,8 +3,8 @@
 
 #include <strings.h>
 
-/* Words that a YAML 1.1 reader takes for null, booleans, merge keys or special floats. */
-static bool is_word(struct bytes text)
+/* Returns whether a YAML 1.1 reader takes TEXT for null, a boolean, a merge key or a special float. */
+static bool style_is_word(struct bytes text)
 {
 	static const char *const words[] = {"~", "null", "true", "false", "yes", "no", "on", "off",
 		"y", "n", "<<", "=", ".inf", "-.inf", "+.inf", ".nan"};
@@ -16,37 +16,37 @@ static bool is_word(struct bytes text)
 	return false;
 }
 
-static bool is_digit(char c)
+static bool style_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-static const char *skip_digits(const char *p, const char *end)
+static const char *style_skip_digits(const char *p, const char *end)
 {
-	while (p < end && (is_digit(*p) || *p == '_' || *p == ':'))
+	while (p < end && (style_is_digit(*p) || *p == '_' || *p == ':'))
 		p++;
 	return p;
 }
 
-/* Any spelling of a number in YAML 1.1 or 1.2, and a few that are none: 1_000, 0x1f, 0o7, 1e3, 1.,
- * .5, 1:30 (sexagesimal). */
-static bool is_number(struct bytes text)
+/* Returns whether TEXT is a number in YAML 1.1 or 1.2 (1_000, 0x1f, 0o7, 1e3, 1., .5, 1:30, which is
+ * sexagesimal); also true for a few texts that are none. */
+static bool style_is_number(struct bytes text)
 {
 	const char *p = text.data, *end = p + text.size;
 
 	if (p < end && (*p == '+' || *p == '-'))
 		p++;
 	if (end - p > 2 && *p == '0' && strchr("xXoObB", p[1])) {
-		for (p += 2; p < end && (is_digit(*p) || *p == '_' || strchr("abcdefABCDEF", *p));)
+		for (p += 2; p < end && (style_is_digit(*p) || *p == '_' || strchr("abcdefABCDEF", *p));)
 			p++;
 		return p == end;
 	}
 	const char *first = p;
-	p = skip_digits(p, end);
+	p = style_skip_digits(p, end);
 	size_t digits = (size_t)(p - first);
 	if (p < end && *p == '.') {
 		first = ++p;
-		p = skip_digits(p, end);
+		p = style_skip_digits(p, end);
 		digits += (size_t)(p - first);
 	}
 	if (!digits)
@@ -55,29 +55,29 @@ static bool is_number(struct bytes text)
 		p++;
 		if (p < end && (*p == '+' || *p == '-'))
 			p++;
-		p = skip_digits(p, end);
+		p = style_skip_digits(p, end);
 	}
 	return p == end;
 }
 
-/* Begins like a date: 2026-01-01, with or without a time behind it. */
-static bool is_date(struct bytes text)
+/* Returns whether TEXT begins like a date: 2026-01-01, with or without a time after it. */
+static bool style_is_date(struct bytes text)
 {
 	const char *p = text.data;
 
-	return text.size >= 8 && is_digit(p[0]) && is_digit(p[1]) && is_digit(p[2]) &&
-		is_digit(p[3]) && p[4] == '-' && is_digit(p[5]);
+	return text.size >= 8 && style_is_digit(p[0]) && style_is_digit(p[1]) && style_is_digit(p[2]) &&
+		style_is_digit(p[3]) && p[4] == '-' && style_is_digit(p[5]);
 }
 
-/* Line breaks other than \n are normalized in a block, control characters are not allowed in it,
- * spaces at its beginning are taken for indentation. */
-static bool fits_block(struct bytes text)
+/* Returns whether a block keeps TEXT: it normalizes line breaks other than \n, allows no control
+ * characters, and takes spaces at its beginning for indentation. */
+static bool style_fits_block(struct bytes text)
 {
 	const uint8_t *p = text.data;
 
 	if (p[0] == ' ' || p[0] == '\n')
 		return false;
-	/* Empty lines at its end would need "..." behind it, where the document ends with it. */
+	/* Empty lines at its end would need "..." after it where it ends the document. */
 	if (text.size > 1 && p[text.size - 1] == '\n' && p[text.size - 2] == '\n')
 		return false;
 	for (size_t i = 0; i < text.size; i++) {
@@ -99,9 +99,9 @@ enum yaml_style yaml_string_style(struct bytes text, bool is_key)
 	if (!text.size)
 		return YAML_STYLE_QUOTED;
 	if (memchr(p, '\n', text.size))
-		return !is_key && fits_block(text) ? YAML_STYLE_LITERAL : YAML_STYLE_QUOTED;
-	if (p[0] == ' ' || p[text.size - 1] == ' ' || is_word(text) || is_number(text) ||
-		is_date(text))
+		return !is_key && style_fits_block(text) ? YAML_STYLE_LITERAL : YAML_STYLE_QUOTED;
+	if (p[0] == ' ' || p[text.size - 1] == ' ' || style_is_word(text) || style_is_number(text) ||
+		style_is_date(text))
 		return YAML_STYLE_QUOTED;
 	return YAML_STYLE_PLAIN;
 }

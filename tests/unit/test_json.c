@@ -270,7 +270,7 @@ Test(json, what_is_no_json_is_refused_with_its_place)
 	assert_syntax("\"\\u12g4\"", "escape");
 	assert_syntax("\"\\u123\"", "escape");
 	assert_syntax("\"a\tb\"", "control character");
-	assert_syntax("\"a\"b", "behind");
+	assert_syntax("\"a\"b", "after the document");
 	assert_syntax("NaN", "expected a value");
 	assert_syntax("[Infinity]", "expected a value");
 	assert_syntax("/* */ 1", "expected a value");
@@ -288,11 +288,11 @@ Test(json, numbers_outside_the_grammar_are_refused)
 
 Test(json, something_behind_the_document_is_refused)
 {
-	assert_syntax("{}{}", "byte 2: something behind the document");
-	assert_syntax("1 2", "byte 2: something behind the document");
-	assert_syntax("[] x", "byte 3: something behind the document");
-	assert_syntax("null,", "byte 4: something behind the document");
-	assert_syntax("{}}", "byte 2: something behind the document");
+	assert_syntax("{}{}", "byte 2: something after the document");
+	assert_syntax("1 2", "byte 2: something after the document");
+	assert_syntax("[] x", "byte 3: something after the document");
+	assert_syntax("null,", "byte 4: something after the document");
+	assert_syntax("{}}", "byte 2: something after the document");
 }
 
 Test(json, bytes_that_are_not_utf8_are_refused)

@@ -70,7 +70,7 @@ Test(path, errors_point_at_the_place)
 	assert_syntax("a[*", "character 4: expected ']'");
 	assert_syntax("a['b]", "character 6: the quote does not end");
 	assert_syntax("a['b\\", "the quote does not end");
-	assert_syntax("a\\", "nothing behind the backslash");
+	assert_syntax("a\\", "nothing follows the backslash");
 	assert_syntax("a[4294967296]", "too large");
 	assert_syntax("{a", "expected '}'");
 	assert_syntax("{", "expected '}'");

@@ -459,7 +459,7 @@ Test(number, every_double_reads_back_from_its_own_form)
 		text[n] = '\0';
 		cr_assert(strtod(text, NULL) == d, "%s", text);
 		struct number number;
-		cr_assert_eq(number_parse(BYTES(text, n), &number), 0);
+		cr_assert(number_parse(BYTES(text, n), &number));
 		cr_assert_neq(number.form, NUMBER_TEXT, "%s", text);
 	}
 }
@@ -480,12 +480,12 @@ Test(number, integers_and_doubles_are_told_apart_from_text)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct number number;
-		cr_assert_eq(number_parse(bytes_str(cases[i].text), &number), 0);
+		cr_assert(number_parse(bytes_str(cases[i].text), &number));
 		cr_assert_eq(number.form, cases[i].form, "%s", cases[i].text);
 	}
 	struct number number;
-	cr_assert_eq(number_parse(BYTES_NONE, &number), ERR_SYNTAX);
-	cr_assert_eq(number_parse(BYTES_LIT("1\0"), &number), ERR_SYNTAX);
+	cr_assert_not(number_parse(BYTES_NONE, &number));
+	cr_assert_not(number_parse(BYTES_LIT("1\0"), &number));
 }
 
 /* ---- UTF-8 ---- */
