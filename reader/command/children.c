@@ -24,9 +24,10 @@
 #define DEATH_FD       3
 #define DEATH_FD_TEXT  "3"
 
-/* ---- finding programs ---- */
+/* ---- finding programs
+ * ----------------------------------------------------------------------------- */
 
-static char *beside_us(const char *program)
+static char *children_find_beside(const char *program)
 {
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -47,7 +48,7 @@ static char *beside_us(const char *program)
 	return NULL;
 }
 
-static char *in_path(const char *program)
+static char *children_find_in_path(const char *program)
 {
 	AUTO_FREE char *all = strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
 	char *rest = NULL;
@@ -70,19 +71,22 @@ int children_init(struct children *children, struct child *child, size_t n)
 {
 	*children = (struct children){.child = child, .n = n, .death_fd = {-1, -1}};
 	for (size_t i = 0; i < n; i++) {
-		child[i].path = beside_us(child[i].program);
+		child[i].path = children_find_beside(child[i].program);
 		if (!child[i].path)
-			child[i].path = in_path(child[i].program);
+			child[i].path = children_find_in_path(child[i].program);
 		if (!child[i].path)
 			return err_say(-ENOENT,
-				"'%s' is neither beside kinf nor in PATH; install it or run from "
-				"the build folder",
+				"'%s' is neither beside kinf nor in PATH; install it beside kinf, "
+				"or "
+				"add its directory to PATH",
 				child[i].program);
 		child[i].pause_ns = FIRST_PAUSE_NS;
 	}
 	if (pipe2(children->death_fd, O_CLOEXEC) < 0)
-		return err_set(-errno, "pipe");
-	return setenv("KINF_DEATH_FD", DEATH_FD_TEXT, 1) < 0 ? err_set(-errno, "environment") : 0;
+		return err_set(-errno, "making the pipe to the daemons");
+	return setenv("KINF_DEATH_FD", DEATH_FD_TEXT, 1) < 0
+		       ? err_set(-errno, "setting KINF_DEATH_FD")
+		       : 0;
 }
 
 void children_release(struct children *children)
@@ -93,10 +97,11 @@ void children_release(struct children *children)
 	cleanup_fd(&children->death_fd[1]);
 }
 
-/* ---- starting ---- */
+/* ---- starting
+ * ------------------------------------------------------------------------------------- */
 
-/* In the child, between fork and exec: only async-signal-safe calls. */
-_Noreturn static void become(const struct child *child, char *const *argv, int death_fd)
+/* Runs in the child, between fork and exec: only async-signal-safe calls. */
+_Noreturn static void child_exec(const struct child *child, char *const *argv, int death_fd)
 {
 	signals_reset();
 	/* dup2 onto itself would leave close-on-exec as it is. */
@@ -106,7 +111,7 @@ _Noreturn static void become(const struct child *child, char *const *argv, int d
 	_exit(127);
 }
 
-static char **make_argv(const struct child *child)
+static char **child_argv(const struct child *child)
 {
 	size_t n = 0;
 
@@ -123,13 +128,13 @@ static char **make_argv(const struct child *child)
 
 static void child_start(struct children *children, struct child *child)
 {
-	AUTO_FREE char **argv = make_argv(child);
+	AUTO_FREE char **argv = child_argv(child);
 
 	child->start_at_ns = 0;
 	child->started_ns = proc_monotonic_ns();
 	pid_t pid = argv ? fork() : -1;
 	if (pid == 0)
-		become(child, argv, children->death_fd[0]);
+		child_exec(child, argv, children->death_fd[0]);
 	if (pid < 0) {
 		child->start_at_ns = child->started_ns + child->pause_ns;
 		LOG(child_not_started, .daemon = child->program, .error = strerror(errno));
@@ -159,9 +164,10 @@ int children_start_due(struct children *children)
 	return next > now ? (int)((next - now) / 1000000) + 1 : 0;
 }
 
-/* ---- dying ---- */
+/* ---- ends and restarts
+ * ---------------------------------------------------------------------------- */
 
-static void describe_death(int status, char *text, size_t size)
+static void child_describe_end(int status, char *text, size_t size)
 {
 	if (WIFSIGNALED(status)) {
 		(void)snprintf(text, size, "killed by signal %d (%s)", WTERMSIG(status),
@@ -193,9 +199,10 @@ static void describe_death(int status, char *text, size_t size)
 	}
 }
 
-/* The next start, later each time unless the last life was long. Whoever does its work already may
- * be a daemon of a supervisor that was just killed, which is about to end. */
-static void plan_restart(struct child *child, int status)
+/* Plans the next start, later each time unless the last run was long. A daemon that finds its place
+ * taken is started again for a while: the other one may belong to a supervisor that was just
+ * killed, and be about to end. */
+static void child_plan_restart(struct child *child, int status)
 {
 	uint64_t now = proc_monotonic_ns();
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -217,14 +224,14 @@ static void child_died(struct child *child, int status, bool stopping)
 {
 	char why[128];
 
-	describe_death(status, why, sizeof(why));
+	child_describe_end(status, why, sizeof(why));
 	pid_t pid = child->pid;
 	child->pid = 0;
 	if (stopping) {
 		LOG(child_stopped, .daemon = child->program, .pid = pid, .why = why);
 		return;
 	}
-	plan_restart(child, status);
+	child_plan_restart(child, status);
 	if (child->given_up)
 		LOG(child_given_up, .daemon = child->program, .pid = pid, .why = why);
 	else

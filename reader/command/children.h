@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemons that `kinf run` looks after: started by fork and exec, restarted with growing pauses,
- * told apart by their exit statuses (common/proc.h). The supervisor opens no environment and no
- * ring, so nothing that goes wrong in those can reach it. A child notices our death by a pipe that
- * only we hold the other end of.
+ * The daemons that `kinf run` supervises: started by fork and exec, and restarted after growing
+ * pauses; the exit status (common/proc.h) says whether a restart makes sense. A child notices the
+ * death of the supervisor by a pipe whose other end only the supervisor holds.
  */
 #ifndef READER_COMMAND_CHILDREN_H
 #define READER_COMMAND_CHILDREN_H
@@ -21,9 +20,10 @@ struct child {
 	uint64_t started_ns;  /* monotonic */
 	uint64_t start_at_ns; /* when to start it (again) */
 	uint64_t pause_ns;    /* before the next restart */
-	uint64_t in_use_ns; /* since when another process does its work, monotonic; 0: none does */
+	uint64_t
+		in_use_ns; /* since when another process holds its place, monotonic; 0: none does */
 	uint32_t restarts;
-	bool given_up;        /* a status that says: not before somebody changes something */
+	bool given_up;        /* its exit status says that a restart would fail again */
 };
 
 struct children {
@@ -32,19 +32,20 @@ struct children {
 	int death_fd[2]; /* the children inherit [0], nobody writes into [1] */
 };
 
-/* Finds each program beside our own executable, else in PATH. */
+/* Finds each program in the directory of this executable, else in PATH. */
 int children_init(struct children *children, struct child *child, size_t n);
 void children_release(struct children *children);
 
-/* Starts what is due. Returns milliseconds until the next start is due, -1: none waits. */
+/* Starts the children that are due. Returns the milliseconds until the next start is due, -1 if
+ * none is. */
 int children_start_due(struct children *children);
 
-/* Takes notice of those that died: one log line each. */
+/* Reaps the children that ended, one log line each, and plans their restarts. */
 void children_reap(struct children *children, bool stopping);
 
 void children_signal(struct children *children, int signal_number);
 bool children_any_running(const struct children *children);
-/* The first that was given up; NULL: none. */
+/* Returns the first child that was given up, NULL if none was. */
 const struct child *children_given_up(const struct children *children);
 
 #endif

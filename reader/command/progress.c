@@ -38,7 +38,7 @@ void progress_new(const struct config *config, struct progress **ret_progress)
 	*ret_progress = p;
 }
 
-static bool is_alive(const struct stats *page)
+static bool progress_is_alive(const struct stats *page)
 {
 	struct stats_process process;
 
@@ -51,26 +51,26 @@ static bool progress_open(struct progress *p)
 {
 	struct home_options options = {0};
 
-	if (is_alive(p->page))
+	if (progress_is_alive(p->page))
 		return true;
 	stats_close(&p->page);
 	home_close(&p->home);
-	if (home_open(p->config->store, &options, &p->home) < 0)
-		return false;
-	if (home_runtime_fd(p->home) >= 0)
-		(void)stats_open(home_runtime_fd(p->home), "stats.reflector", &p->page);
-	return is_alive(p->page);
+	int r = home_open(p->config->store, &options, &p->home);
+	if (r == 0 && home_runtime_fd(p->home) >= 0)
+		r = stats_open(home_runtime_fd(p->home), "stats.reflector", &p->page);
+	err_ignore(r, "the next turn tries again");
+	return progress_is_alive(p->page);
 }
 
-struct sum {
+struct progress_sum {
 	uint64_t done, total;
 	unsigned listing, feeds;
 	bool total_known;
 };
 
-static void add_up(const struct progress *p, struct sum *sum)
+static void progress_add_up(const struct progress *p, struct progress_sum *sum)
 {
-	*sum = (struct sum){.total_known = true};
+	*sum = (struct progress_sum){.total_known = true};
 	struct stats_feed row;
 	int found;
 
@@ -89,11 +89,11 @@ static void add_up(const struct progress *p, struct sum *sum)
 
 void progress_show(struct progress *progress)
 {
-	struct sum sum;
+	struct progress_sum sum;
 
 	if (!progress || progress->ended || !progress_open(progress))
 		return;
-	add_up(progress, &sum);
+	progress_add_up(progress, &sum);
 	if (!sum.feeds)
 		return;
 	if (!sum.listing) {

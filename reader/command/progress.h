@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first sync on a terminal: one line that is written over until every feed has been listed:
+ * The progress of the first lists on a terminal: one line, rewritten until every feed has been
+ * listed:
  *
- *	listing: 12,500 of 20,000 objects, 8,300/s
+ *	listing: 12500 of 20000 objects, 8300/s
  *
- * From the reflector's status page alone. Nothing is shown where stderr is no terminal.
+ * The numbers come from the reflector's status page. Nothing is shown if stderr is not a terminal.
  */
 #ifndef READER_COMMAND_PROGRESS_H
 #define READER_COMMAND_PROGRESS_H
@@ -13,10 +14,11 @@
 
 struct progress;
 
-/* NULL is a progress that shows nothing; so no failure is worth a word. */
+/* Sets *RET_PROGRESS to NULL if there is nothing to show, or no memory; all functions accept
+ * NULL. */
 void progress_new(const struct config *config, struct progress **ret_progress);
 void progress_show(struct progress *progress);
-/* Leaves the line alone from now on. */
+/* Removes the line and shows nothing more. */
 void progress_end(struct progress *progress);
 void progress_free(struct progress **progress);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kinf run: supervises the two daemons. It opens no environment and no ring; what it shows of the
- * first sync comes from the daemons' status pages. */
+/*
+ * kinf run: supervises the two daemons (children.h). The supervisor opens no environment and no
+ * ring; it reads the progress of the first lists from the reflector's status page (progress.h).
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -34,7 +36,7 @@ struct run {
 	uint64_t kill_at_ns;
 };
 
-static void stop(struct run *run, int signal_number)
+static void run_stop(struct run *run, int signal_number)
 {
 	if (run->stopping)
 		return;
@@ -46,46 +48,40 @@ static void stop(struct run *run, int signal_number)
 	children_signal(&run->children, SIGTERM);
 }
 
-/* The daemons say what is wrong with the file, and which of their keys are fixed. */
-static void reload(struct run *run)
+/* Passes SIGHUP on. The daemons log errors in the file and the keys that they take only at a
+ * restart; the supervisor logs its own keys. */
+static void run_reload(struct run *run)
 {
 	CLEANUP(config_free) struct config *config = NULL;
 	char keys[CONFIG_KEYS_SIZE];
 
 	LOG(run_reloading);
 	children_signal(&run->children, SIGHUP);
-	if (config_load(run->flags, &config) < 0) {
-		err_clear();
-		return;
-	}
-	if (config_needs_restart(run->config, config, CONFIG_RUN, keys))
+	int r = config_load(run->flags, &config);
+	if (r < 0)
+		err_ignore(r, "both daemons read the same file and log the error");
+	else if (config_needs_restart(run->config, config, CONFIG_RUN, keys))
 		LOG(config_needs_restart, .daemon = "kinf run", .keys = keys);
 }
 
-static void take_signals(struct run *run)
+/* Waits for a signal or the next start of a daemon, at most TICK_MS. Returns false when everything
+ * has ended. */
+static bool run_turn(struct run *run)
 {
-	int number;
-
-	while ((number = signals_next(run->signals)) > 0) {
-		if (number == SIGHUP) {
-			reload(run);
-		} else if (number == SIGTERM || number == SIGINT) {
-			stop(run, number);
-		}
-	}
-}
-
-/* One turn; false when everything has ended. */
-static bool turn(struct run *run)
-{
-	int due = run->stopping ? -1 : children_start_due(&run->children);
+	int due = run->stopping ? -1 : children_start_due(&run->children), number;
 	struct pollfd signals = {.fd = run->signals, .events = POLLIN};
 
-	(void)poll(&signals, 1, due >= 0 && due < TICK_MS ? due : TICK_MS); /* woken or not */
-	take_signals(run);
+	(void)poll(
+		&signals, 1, due >= 0 && due < TICK_MS ? due : TICK_MS); /* also after an error */
+	while ((number = signals_next(run->signals)) > 0) {
+		if (number == SIGHUP)
+			run_reload(run);
+		else if (number == SIGTERM || number == SIGINT)
+			run_stop(run, number);
+	}
 	children_reap(&run->children, run->stopping);
 	if (!run->stopping && children_given_up(&run->children))
-		stop(run, 0);
+		run_stop(run, 0);
 	if (run->stopping && proc_monotonic_ns() >= run->kill_at_ns)
 		children_signal(&run->children, SIGKILL);
 	if (!run->stopping)
@@ -93,9 +89,9 @@ static bool turn(struct run *run)
 	return !run->stopping || children_any_running(&run->children);
 }
 
-/* Why there is nothing to supervise: two of us on one store, or a daemon that somebody else
- * started. */
-static int in_use(const char *store, const char *program)
+/* Explains why PROGRAM found its place taken: another supervisor runs on the store, or another
+ * daemon. */
+static int run_in_use(const char *store, const char *program)
 {
 	CLEANUP(home_close) struct home *home = NULL;
 	enum home_role role = strcmp(program, "kinf-reflector") ? HOME_PROCESSOR : HOME_REFLECTOR;
@@ -107,15 +103,14 @@ static int in_use(const char *store, const char *program)
 		return err_say(ERR_LOCKED, "%s can't run on store '%s' (its message is above)",
 			program, home_path(home));
 	return err_say(ERR_LOCKED,
-		"store '%s' is in use: %s runs there as process %d; stop that, or name another "
-		"store "
-		"with --store",
+		"store '%s' is in use: %s runs there as process %d; stop it, or name another "
+		"store with --store",
 		home_path(home), program, home_role_holder(home, role));
 }
 
-/* What the daemons are told is what we were told: the same flags as they were, because parsing
- * reorders argv. */
-static char **copy_arguments(int argc, char **argv)
+/* Copies the arguments for the daemons before options_parse() reorders them, with room for
+ * run_fix_places(). */
+static char **run_copy_arguments(int argc, char **argv)
 {
 	char **arguments = calloc((size_t)argc + 4, sizeof(*arguments));
 
@@ -124,9 +119,9 @@ static char **copy_arguments(int argc, char **argv)
 	return arguments;
 }
 
-/* Behind them, so that both daemons stay in one store however the file changes while they run; the
- * last of an option counts. */
-static void fix_places(char **end, const struct config *config)
+/* Appends the store and the runtime directory, so that both daemons use the same ones however the
+ * file changes while they run. The last one of equal options counts. */
+static void run_fix_places(char **end, const struct config *config)
 {
 	static char store[] = "--store", runtime_dir[] = "--runtime-dir";
 
@@ -136,7 +131,7 @@ static void fix_places(char **end, const struct config *config)
 	*end++ = config->runtime_dir;
 }
 
-static int supervise(struct run *run, char *const *arguments)
+static int run_supervise(struct run *run, char *const *arguments)
 {
 	struct child child[] = {
 		{.program = "kinf-reflector", .arguments = arguments},
@@ -148,16 +143,16 @@ static int supervise(struct run *run, char *const *arguments)
 		return command_fail(r);
 	run->signals = signals_open();
 	if (run->signals < 0)
-		return command_fail(err_set(run->signals, "signals"));
-	/* As process 1 of a container, others' orphans are ours to reap. */
+		return command_fail(err_set(run->signals, "opening the signals"));
+	/* Reaps orphans of other processes also, as process 1 of a container must. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	LOG(run_started, .store = run->config->store, .feeds = run->config->n_feeds);
 	parent_notify("READY=1");
-	while (turn(run))
+	while (run_turn(run))
 		;
 	const struct child *failed = children_given_up(&run->children);
 	if (failed && failed->in_use_ns)
-		(void)command_fail(in_use(run->config->store, failed->program));
+		(void)command_fail(run_in_use(run->config->store, failed->program));
 	children_release(&run->children);
 	return failed ? PROC_FAILED : PROC_OK;
 }
@@ -174,15 +169,16 @@ int command_run(int argc, char **argv)
 	const struct options options = {"kinf run", "",
 		"Runs kinf-reflector and kinf-processor in the foreground and starts them again "
 		"when "
-		"they die. SIGHUP rereads the configuration, SIGTERM ends all within 5 seconds.",
+		"they die. SIGHUP reads the configuration again, SIGTERM ends everything within 5 "
+		"seconds.",
 		groups, ARRAY_SIZE(groups), false};
-	AUTO_FREE char **arguments = copy_arguments(argc, argv);
+	AUTO_FREE char **arguments = run_copy_arguments(argc, argv);
 	if (!arguments)
-		return command_fail(err_set(-ENOMEM, "arguments"));
+		return command_fail(err_set(-ENOMEM, "copying the arguments"));
 	int r = options_parse(&options, argc, argv, &first);
 
 	if (r == 0 && first != argc)
-		r = options_bad(&options, "'%s' is no option", argv[first]);
+		r = options_bad(&options, "'%s' is not an option", argv[first]);
 	if (r != 0)
 		return command_usage(&options, r);
 	r = config_load(&flags, &run.config);
@@ -196,8 +192,8 @@ int command_run(int argc, char **argv)
 	}
 	log_setup("kinf", run.config->log_level, run.config->log_format);
 	progress_new(run.config, &run.progress);
-	fix_places(arguments + argc - 1, run.config);
-	int status = supervise(&run, arguments);
+	run_fix_places(arguments + argc - 1, run.config);
+	int status = run_supervise(&run, arguments);
 	progress_free(&run.progress);
 	config_free(&run.config);
 	return status;

@@ -22,8 +22,9 @@ struct columns {
 	struct buf cells; /* of one row, each with its NUL */
 };
 
-/* The comma that ends a column, or the end: those in brackets and quotes belong to the path. */
-static char *column_end(char *p)
+/* Returns the comma after the column at P, or the end; commas in brackets and quotes belong to the
+ * path. */
+static char *columns_end(char *p)
 {
 	char quote = '\0';
 	unsigned depth = 0;
@@ -45,13 +46,13 @@ static char *column_end(char *p)
 	return p;
 }
 
-/* HEAD:PATH, which ends with a NUL. */
-static int add_column(struct columns *columns, char *text)
+/* Adds HEAD:PATH, which it cuts in place. */
+static int columns_add(struct columns *columns, char *text)
 {
 	char *colon = strchr(text, ':');
 
 	if (!colon || colon == text || !colon[1])
-		return err_say(ERR_SYNTAX, "column '%s': HEAD:PATH is wanted", text);
+		return err_say(ERR_SYNTAX, "column '%s': write one as HEAD:PATH", text);
 	if (columns->n == TABLE_COLUMNS)
 		return err_say(ERR_SYNTAX, "at most %d columns", TABLE_COLUMNS);
 	*colon = '\0';
@@ -70,13 +71,13 @@ int columns_parse(const char *text, struct columns **ret_columns)
 	if (columns)
 		columns->text = strdup(text);
 	if (!columns || !columns->text)
-		return err_set(-ENOMEM, "columns");
+		return err_set(-ENOMEM, "reading columns");
 	for (char *p = columns->text;; p++) {
-		char *end = column_end(p);
+		char *end = columns_end(p);
 		bool last = !*end;
 
 		*end = '\0';
-		r = add_column(columns, p);
+		r = columns_add(columns, p);
 		if (r < 0)
 			return r;
 		if (last)
@@ -114,14 +115,14 @@ const char *const *columns_heads(const struct columns *columns)
 	return columns->heads;
 }
 
-struct cell {
+struct columns_cell {
 	struct buf *out;
 	size_t found;
 };
 
-static int put_value(void *arg, const struct value *value)
+static int columns_put_value(void *arg, const struct value *value)
 {
-	struct cell *cell = arg;
+	struct columns_cell *cell = arg;
 
 	if (cell->found++)
 		buf_byte(cell->out, ',');
@@ -136,10 +137,10 @@ int columns_row(struct columns *columns, struct bytes body, struct table *table,
 	CHECK_OBJ(columns, COLUMNS_MAGIC);
 	buf_reset(&columns->cells);
 	for (size_t i = 0; i < columns->n; i++) {
-		struct cell cell = {&columns->cells, 0};
+		struct columns_cell cell = {&columns->cells, 0};
 
 		at[i] = columns->cells.size;
-		int r = path_eval(columns->paths[i], body, put_value, &cell);
+		int r = path_eval(columns->paths[i], body, columns_put_value, &cell);
 		if (r < 0)
 			return r;
 		if (!cell.found)

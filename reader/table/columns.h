@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * -o custom-columns=HEAD:PATH,HEAD:PATH..., as kubectl's: a table of the values at field paths
- * (common/value/path.h). Several values of one path are joined by commas, none is <none>.
+ * (common/value/path.h). Several values of one path are joined by commas; without any value the
+ * cell is <none>.
  *
  *	columns_parse(text, &columns); table_init(&table, columns_heads(columns), columns_count(columns));
  *	columns_row(columns, body, &table, &out)...; columns_free(&columns);
@@ -14,7 +15,8 @@
 
 struct columns;
 
-/* ERR_SYNTAX with a sentence; at most TABLE_COLUMNS. */
+/* Reads the text after "custom-columns=", at most TABLE_COLUMNS columns. Returns 0 or
+ * ERR_SYNTAX. */
 int columns_parse(const char *text, struct columns **ret_columns);
 void columns_free(struct columns **columns);
 
@@ -22,7 +24,7 @@ size_t columns_count(const struct columns *columns);
 /* Borrowed from COLUMNS. */
 const char *const *columns_heads(const struct columns *columns);
 
-/* One row of TABLE, from an object's msgpack. 0 or an error. */
+/* Adds the row of an object, BODY in msgpack, to TABLE. */
 int columns_row(struct columns *columns, struct bytes body, struct table *table, struct buf *out);
 
 #endif

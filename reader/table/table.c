@@ -20,17 +20,7 @@ void table_release(struct table *table)
 	buf_release(&table->rows);
 }
 
-static void widen(struct table *table, const char *const *cells)
-{
-	for (size_t i = 0; i < table->columns; i++) {
-		size_t size = strlen(cells[i]);
-
-		if (size > table->width[i])
-			table->width[i] = size;
-	}
-}
-
-static void put_row(const struct table *table, const char *const *cells, struct buf *out)
+static void table_put_row(const struct table *table, const char *const *cells, struct buf *out)
 {
 	for (size_t i = 0; i < table->columns; i++) {
 		bool last = i == table->columns - 1;
@@ -42,9 +32,14 @@ static void put_row(const struct table *table, const char *const *cells, struct 
 
 int table_row(struct table *table, const char *const *cells, struct buf *out)
 {
-	widen(table, cells);
+	for (size_t i = 0; i < table->columns; i++) {
+		size_t size = strlen(cells[i]);
+
+		if (size > table->width[i])
+			table->width[i] = size;
+	}
 	if (table->settled) {
-		put_row(table, cells, out);
+		table_put_row(table, cells, out);
 		return buf_error(out);
 	}
 	for (size_t i = 0; i < table->columns; i++)
@@ -61,13 +56,13 @@ int table_settle(struct table *table, struct buf *out)
 
 	if (r < 0 || !table->held)
 		return r;
-	put_row(table, table->heads, out);
+	table_put_row(table, table->heads, out);
 	for (; table->held; table->held--) {
 		for (size_t i = 0; i < table->columns; i++) {
 			cells[i] = next;
 			next += strlen(next) + 1;
 		}
-		put_row(table, cells, out);
+		table_put_row(table, cells, out);
 	}
 	buf_release(&table->rows);
 	table->settled = true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Columns of text as kubectl aligns them. Rows are held back until table_settle() (or TABLE_HELD
- * rows) so that the columns fit what is there; rows that come later are aligned to the same widths,
- * or, from one with a wider cell on, to that cell's: columns never touch.
- * Without any row nothing is printed, not even the heading.
+ * Columns of text as kubectl aligns them. The first rows are held back until table_settle(), or
+ * until there are TABLE_HELD, and set the widths of the columns. A later row with a wider cell
+ * widens its column for the rest, so that columns never touch. Without any row nothing is printed,
+ * not even the heading.
  *
  *	table_init(&t, heads, 3); table_row(&t, cells, out)...; table_settle(&t, out); table_release(&t);
  */
@@ -23,15 +23,15 @@ struct table {
 	size_t width[TABLE_COLUMNS];
 	struct buf rows; /* cells held back, each with its NUL */
 	size_t held;
-	bool settled; /* the heading is out */
+	bool settled; /* the heading was printed */
 };
 
 void table_init(struct table *table, const char *const *heads, size_t columns);
 void table_release(struct table *table);
 
-/* One row; CELLS are copied. 0, or the error of a buf. */
+/* Adds a row; CELLS are copied. Returns 0 or the error of a buf. */
 int table_row(struct table *table, const char *const *cells, struct buf *out);
-/* Everything held back goes to OUT. */
+/* Appends all rows that were held back to OUT. */
 int table_settle(struct table *table, struct buf *out);
 
 #endif

@@ -18,68 +18,70 @@
 
 enum node_type { NODE_TEXT, NODE_PATH, NODE_RANGE };
 
-/* In a list the outermost paths begin with .items[*] or .items[N]. */
+/* In a List the outermost paths begin with .items[*] or .items[N]. */
 enum items { ITEMS_NONE, ITEMS_ALL, ITEMS_ONE };
 
-struct node {
+struct template_node {
 	enum node_type type;
-	size_t end; /* of a range: the node behind its last */
+	size_t end; /* range: the index after its last node */
 	char *text; /* NODE_TEXT; NUL-terminated */
-	struct path *path; /* NULL: all of it */
+	struct path *path; /* NULL: the whole value */
 	enum items items;
 	uint64_t item; /* ITEMS_ONE: which */
-	struct path *in_item; /* of such a path what is behind the brackets; NULL: all of it */
-	struct buf out; /* outermost nodes: what they have given so far */
-	bool given;     /* something, be it an empty text */
+	struct path *in_item; /* the path after the brackets; NULL: the whole item */
+	struct buf out; /* outermost nodes: the output so far */
+	bool given;     /* there is output, perhaps an empty text */
 };
 
 struct template {
 	uint32_t magic;
 	size_t n;
-	struct node nodes[NODES_MAX];
+	struct template_node nodes[NODES_MAX];
 	bool is_list;
 	uint64_t seen; /* objects */
 };
 
 /* ---- parsing ---- */
 
-struct parser {
+struct template_parser {
 	const char *text, *p;
 	struct template *template;
-	size_t open[RANGES_MAX]; /* ranges that have no end yet */
+	size_t open[RANGES_MAX]; /* the nodes of ranges that have not ended */
 	size_t n_open;
 };
 
-static __attribute__((cold)) int syntax(const struct parser *parser, const char *what)
+static __attribute__((cold)) int template_syntax(
+	const struct template_parser *parser, const char *what)
 {
 	return err_say(ERR_SYNTAX, "jsonpath '%s', character %zu: %s", parser->text,
 		(size_t)(parser->p - parser->text) + 1, what);
 }
 
-static int add_node(struct parser *parser, enum node_type type, struct node **ret_node)
+static int template_add_node(
+	struct template_parser *parser, enum node_type type, struct template_node **ret_node)
 {
 	struct template *template = parser->template;
 
 	if (template->n == NODES_MAX)
-		return syntax(parser, "too many parts");
+		return template_syntax(parser, "too many parts");
 	*ret_node = &template->nodes[template->n++];
-	**ret_node = (struct node){.type = type, .out = BUF_INIT};
+	**ret_node = (struct template_node){.type = type, .out = BUF_INIT};
 	return 0;
 }
 
-static int add_text(struct parser *parser, const char *text, size_t size)
+static int template_add_text(struct template_parser *parser, const char *text, size_t size)
 {
-	struct node *node;
-	int r = add_node(parser, NODE_TEXT, &node);
+	struct template_node *node;
+	int r = template_add_node(parser, NODE_TEXT, &node);
 
 	if (r < 0)
 		return r;
 	node->text = strndup(text, size);
-	return node->text ? 0 : err_set(-ENOMEM, "template");
+	return node->text ? 0 : err_set(-ENOMEM, "growing a jsonpath template");
 }
 
-/* "text", P behind the first quote; stops behind the last one. */
-static int parse_literal(struct parser *parser)
+/* Reads "text" from after the first quote to after the last one. */
+static int template_parse_literal(struct template_parser *parser)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	static const char letters[] = "ntr", meanings[] = "\n\t\r";
@@ -93,14 +95,14 @@ static int parse_literal(struct parser *parser)
 		buf_byte(&text, (uint8_t)c);
 	}
 	if (*parser->p != '"')
-		return syntax(parser, "the quote does not end");
+		return template_syntax(parser, "the quote does not end");
 	parser->p++;
 	int r = buf_error(&text);
-	return r < 0 ? r : add_text(parser, buf_cstr(&text), text.size);
+	return r < 0 ? r : template_add_text(parser, buf_cstr(&text), text.size);
 }
 
-/* `.`, `@`, `$` and nothing are all of it; `$.a` and `@.a` are `.a`. */
-static int parse_path(const char *text, struct path **ret_path)
+/* Reads a path. `.`, `@`, `$` and nothing stand for the whole value; `$.a` and `@.a` for `.a`. */
+static int template_parse_path(const char *text, struct path **ret_path)
 {
 	if (*text == '$' || *text == '@')
 		text++;
@@ -108,8 +110,9 @@ static int parse_path(const char *text, struct path **ret_path)
 	return *text == '\0' || strcmp(text, ".") == 0 ? 0 : path_parse(text, ret_path);
 }
 
-/* .items[*] and .items[N], and what is behind them. */
-static int parse_items(struct node *node, const char *text)
+/* Reads .items[*] or .items[N] and the path after it; leaves NODE alone if TEXT begins
+ * otherwise. */
+static int template_parse_items(struct template_node *node, const char *text)
 {
 	static const char name[] = "items[";
 
@@ -127,44 +130,44 @@ static int parse_items(struct node *node, const char *text)
 		node->items = ITEMS_ONE;
 	else
 		return 0;
-	return parse_path(bracket + 1, &node->in_item);
+	return template_parse_path(bracket + 1, &node->in_item);
 }
 
-/* TEXT: of a path alone. */
-static int add_path(struct parser *parser, enum node_type type, const char *text)
+static int template_add_path(struct template_parser *parser, enum node_type type, const char *text)
 {
-	struct node *node;
+	struct template_node *node;
 
 	if (strstr(text, "[?("))
-		return syntax(parser, "filters are not known; -l and --field-selector choose");
-	int r = add_node(parser, type, &node);
+		return template_syntax(parser,
+			"filters are not supported; -l and --field-selector select objects");
+	int r = template_add_node(parser, type, &node);
 	if (r == 0)
-		r = parse_path(text, &node->path);
+		r = template_parse_path(text, &node->path);
 	if (r == 0)
-		r = parse_items(node, text);
+		r = template_parse_items(node, text);
 	return r;
 }
 
-static int begin_range(struct parser *parser, const char *text)
+static int template_begin_range(struct template_parser *parser, const char *text)
 {
 	if (parser->n_open == RANGES_MAX)
-		return syntax(parser, "too many ranges within each other");
+		return template_syntax(parser, "too many ranges within each other");
 	parser->open[parser->n_open++] = parser->template->n;
-	return add_path(parser, NODE_RANGE, text);
+	return template_add_path(parser, NODE_RANGE, text);
 }
 
-static int end_range(struct parser *parser)
+static int template_end_range(struct template_parser *parser)
 {
 	struct template *template = parser->template;
 
 	if (parser->n_open == 0)
-		return syntax(parser, "'end' without a range");
+		return template_syntax(parser, "'end' without a range");
 	template->nodes[parser->open[--parser->n_open]].end = template->n;
 	return 0;
 }
 
-/* The brace that closes, not one in quotes. */
-static const char *action_end(const char *p)
+/* Returns the closing brace that is not in quotes. */
+static const char *template_action_end(const char *p)
 {
 	char quote = '\0';
 
@@ -179,37 +182,37 @@ static const char *action_end(const char *p)
 	return *p ? p : NULL;
 }
 
-/* Between braces, P behind the first one; stops behind the other. */
-static int parse_action(struct parser *parser)
+/* Reads the text between braces, from after the first to after the other. */
+static int template_parse_action(struct template_parser *parser)
 {
 	static const char range[] = "range ";
-	const char *end = action_end(parser->p);
+	const char *end = template_action_end(parser->p);
 	int r;
 
 	if (!end)
-		return syntax(parser, "'}' is missing");
+		return template_syntax(parser, "'}' is missing");
 	if (*parser->p == '"') {
 		parser->p++;
-		r = parse_literal(parser);
+		r = template_parse_literal(parser);
 		if (r == 0 && parser->p != end)
-			return syntax(parser, "expected '}' behind the quote");
+			return template_syntax(parser, "expected '}' after the quote");
 		parser->p = end + 1;
 		return r;
 	}
 	AUTO_FREE char *text = strndup(parser->p, (size_t)(end - parser->p));
 	if (!text)
-		return err_set(-ENOMEM, "template");
+		return err_set(-ENOMEM, "growing a jsonpath template");
 	if (strcmp(text, "end") == 0)
-		r = end_range(parser);
+		r = template_end_range(parser);
 	else if (strncmp(text, range, sizeof(range) - 1) == 0)
-		r = begin_range(parser, text + strspn(text + 5, " ") + 5);
+		r = template_begin_range(parser, text + strspn(text + 5, " ") + 5);
 	else
-		r = add_path(parser, NODE_PATH, text);
+		r = template_add_path(parser, NODE_PATH, text);
 	parser->p = end + 1;
 	return r;
 }
 
-static int parse_all(struct parser *parser)
+static int template_parse_all(struct template_parser *parser)
 {
 	int r = 0;
 
@@ -217,14 +220,14 @@ static int parse_all(struct parser *parser)
 		size_t text = strcspn(parser->p, "{");
 
 		if (text)
-			r = add_text(parser, parser->p, text);
+			r = template_add_text(parser, parser->p, text);
 		parser->p += text;
 		if (r == 0 && *parser->p == '{') {
 			parser->p++;
-			r = parse_action(parser);
+			r = template_parse_action(parser);
 		}
 	}
-	return r == 0 && parser->n_open ? syntax(parser, "a range has no {end}") : r;
+	return r == 0 && parser->n_open ? template_syntax(parser, "a range has no {end}") : r;
 }
 
 int template_parse(const char *text, struct template **ret_template)
@@ -232,10 +235,10 @@ int template_parse(const char *text, struct template **ret_template)
 	CLEANUP(template_free) struct template *template = calloc(1, sizeof(*template));
 
 	if (!template)
-		return err_set(-ENOMEM, "template");
+		return err_set(-ENOMEM, "growing a jsonpath template");
 	template->magic = TEMPLATE_MAGIC;
-	struct parser parser = {.text = text, .p = text, .template = template};
-	int r = parse_all(&parser);
+	struct template_parser parser = {.text = text, .p = text, .template = template};
+	int r = template_parse_all(&parser);
 	if (r == 0)
 		*ret_template = TAKE(template);
 	return r;
@@ -260,76 +263,78 @@ void template_free(struct template **template)
 
 /* ---- values ---- */
 
-struct run {
+struct template_run {
 	struct template *template;
 	size_t node;
 	struct buf *out;
 };
 
-static int run_nodes(struct template *template, size_t from, size_t to, struct bytes document,
-	struct buf *out);
+static int template_run_nodes(
+	struct template *template, size_t from, size_t to, struct bytes document, struct buf *out);
 
-static size_t behind(const struct template *template, size_t node)
+static size_t template_next(const struct template *template, size_t node)
 {
-	const struct node *n = &template->nodes[node];
+	const struct template_node *n = &template->nodes[node];
 
 	return n->type == NODE_RANGE ? n->end : node + 1;
 }
 
-/* One value of a path: printed, or what a range is about. */
-static int take_value(void *arg, const struct value *value)
+/* Prints a value of a path, or runs the range over it. */
+static int template_put_value(void *arg, const struct value *value)
 {
-	const struct run *run = arg;
-	const struct node *node = &run->template->nodes[run->node];
+	const struct template_run *run = arg;
+	const struct template_node *node = &run->template->nodes[run->node];
 	struct bytes document;
 
 	if (node->type == NODE_RANGE) {
 		int r = display_document(value, &document);
-		return r < 0 ? r :
-			run_nodes(run->template, run->node + 1, node->end, document, run->out);
+		return r < 0 ? r
+			     : template_run_nodes(
+				       run->template, run->node + 1, node->end, document, run->out);
 	}
 	return display_text(value, run->out);
 }
 
-/* Values of one path are separated by blanks, wherever they come from. */
-struct separated {
-	struct run run;
+/* The values of one path, which are separated by blanks, also across objects. */
+struct template_values {
+	struct template_run run;
 	bool more;
 };
 
-static int take_separated(void *arg, const struct value *value)
+static int template_put_separated(void *arg, const struct value *value)
 {
-	struct separated *separated = arg;
+	struct template_values *separated = arg;
 
 	if (separated->more &&
 		separated->run.template->nodes[separated->run.node].type == NODE_PATH)
 		buf_byte(separated->run.out, ' ');
 	separated->more = true;
-	return take_value(&separated->run, value);
+	return template_put_value(&separated->run, value);
 }
 
-static int run_path(const struct path *path, struct bytes document, struct separated *separated)
+static int template_run_path(
+	const struct path *path, struct bytes document, struct template_values *separated)
 {
 	struct value value;
 
 	if (path)
-		return path_eval(path, document, take_separated, separated);
+		return path_eval(path, document, template_put_separated, separated);
 	int r = value_read(document, &value);
-	return r < 0 ? r : take_separated(separated, &value);
+	return r < 0 ? r : template_put_separated(separated, &value);
 }
 
-static int run_nodes(struct template *template, size_t from, size_t to, struct bytes document,
-	struct buf *out)
+static int template_run_nodes(
+	struct template *template, size_t from, size_t to, struct bytes document, struct buf *out)
 {
-	for (size_t i = from; i < to; i = behind(template, i)) {
-		const struct node *node = &template->nodes[i];
-		struct separated separated = {{template, i, out}, false};
+	for (size_t i = from; i < to; i = template_next(template, i)) {
+		const struct template_node *node = &template->nodes[i];
+		struct template_values separated = {{template, i, out}, false};
 		int r = 0;
 
 		if (node->type == NODE_TEXT)
 			buf_str(out, node->text);
 		else
-			r = run_path(node->path, document, &separated);
+			r = template_run_path(node->path, document, &separated);
 		if (r < 0)
 			return r;
 	}
@@ -343,7 +348,7 @@ int template_begin(struct template *template, bool is_list)
 	CHECK_OBJ(template, TEMPLATE_MAGIC);
 	template->is_list = is_list;
 	template->seen = 0;
-	for (size_t i = 0; is_list && i < template->n; i = behind(template, i))
+	for (size_t i = 0; is_list && i < template->n; i = template_next(template, i))
 		if (template->nodes[i].type != NODE_TEXT && !template->nodes[i].items)
 			return err_say(ERR_SYNTAX, "jsonpath: objects are items of a list: "
 						   "{.items[*]...}, {.items[0]...} or "
@@ -351,7 +356,7 @@ int template_begin(struct template *template, bool is_list)
 	return 0;
 }
 
-static bool is_asked_for(const struct node *node, uint64_t item)
+static bool template_wants(const struct template_node *node, uint64_t item)
 {
 	return node->items == ITEMS_ALL || (node->items == ITEMS_ONE && node->item == item);
 }
@@ -362,15 +367,15 @@ int template_object(struct template *template, struct bytes body)
 	uint64_t item = template->seen++;
 
 	if (!template->is_list)
-		return template->n ? run_nodes(template, 0, template->n, body,
+		return template->n ? template_run_nodes(template, 0, template->n, body,
 					     &template->nodes[0].out) : 0;
-	for (size_t i = 0; i < template->n; i = behind(template, i)) {
-		struct node *node = &template->nodes[i];
-		struct separated separated = {{template, i, &node->out}, node->given};
+	for (size_t i = 0; i < template->n; i = template_next(template, i)) {
+		struct template_node *node = &template->nodes[i];
+		struct template_values separated = {{template, i, &node->out}, node->given};
 
-		if (!is_asked_for(node, item))
+		if (!template_wants(node, item))
 			continue;
-		int r = run_path(node->in_item, body, &separated);
+		int r = template_run_path(node->in_item, body, &separated);
 		if (r < 0)
 			return r;
 		node->given = separated.more;
@@ -381,8 +386,8 @@ int template_object(struct template *template, struct bytes body)
 int template_end(struct template *template, struct buf *out)
 {
 	CHECK_OBJ(template, TEMPLATE_MAGIC);
-	for (size_t i = 0; i < template->n; i = behind(template, i)) {
-		struct node *node = &template->nodes[i];
+	for (size_t i = 0; i < template->n; i = template_next(template, i)) {
+		struct template_node *node = &template->nodes[i];
 
 		if (template->is_list && node->type == NODE_TEXT)
 			buf_str(out, node->text);

@@ -96,10 +96,10 @@ Test(template, what_makes_no_sense_is_said_with_its_place)
 	OF_ONE("a{.b", "jsonpath 'a{.b', character 3: '}' is missing");
 	OF_ONE("{end}", "jsonpath '{end}', character 2: 'end' without a range");
 	OF_ONE("{range .a}", "jsonpath '{range .a}', character 11: a range has no {end}");
-	OF_ONE("{\"a\"b}", "jsonpath '{\"a\"b}', character 5: expected '}' behind the quote");
+	OF_ONE("{\"a\"b}", "jsonpath '{\"a\"b}', character 5: expected '}' after the quote");
 	OF_ONE("{.a..b}", "field path '.a..b', character 4: expected a key");
-	OF_ONE("{.a[?(@.b==1)]}", "jsonpath '{.a[?(@.b==1)]}', character 2: filters are not known; "
-				  "-l and --field-selector choose");
+	OF_ONE("{.a[?(@.b==1)]}", "jsonpath '{.a[?(@.b==1)]}', character 2: filters are not supported; "
+				  "-l and --field-selector select objects");
 	OF_ONE("{range .a}{range .a}{range .a}{range .a}{range .a}{range .a}{range .a}{range .a}"
 	       "{range .a}", "jsonpath '{range .a}{range .a}{range .a}{range .a}{range .a}{range .a}"
 	       "{range .a}{range .a}{range .a}', character 82: too many ranges within each other");
@@ -145,8 +145,8 @@ Test(columns, controls_are_made_visible)
 
 Test(columns, bad_ones_are_named)
 {
-	cr_assert_str_eq(table_of(""), "column '': HEAD:PATH is wanted");
-	cr_assert_str_eq(table_of("A:.b,C"), "column 'C': HEAD:PATH is wanted");
+	cr_assert_str_eq(table_of(""), "column '': write one as HEAD:PATH");
+	cr_assert_str_eq(table_of("A:.b,C"), "column 'C': write one as HEAD:PATH");
 	cr_assert_str_eq(table_of("A:.b."), "column 'A': field path '.b.', character 4: expected a key");
 	cr_assert_str_eq(table_of("A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a"),
 		"at most 16 columns");
