@@ -34,6 +34,7 @@ def test_the_check_finds_pages_that_do_not_match(tmp_path):
         ("kinf.1", ".It Fl l , Fl -selector Ar SELECTOR", ".It Fl l , Fl -select Ar SELECTOR"),
         ("kinf_open.3", '.Fa "const char *store"', '.Fa "char *store"'),
         ("kinf.yaml.5", ".It Cm pageSize", ".It Cm pageLength"),
+        ("kinf.yaml.5", "made: keys feeds", "made: keys feds"),
         ("kinf_wait.3", ".Nm kinf_wait_rv ,\n", ""),
         ("kinf.1", ".Ss kinf verify", ".Ss kinf falsify"),
     ):
@@ -45,8 +46,9 @@ def test_the_check_finds_pages_that_do_not_match(tmp_path):
     for fault in (
         "kinf.1: 'options but common kinf get' is not what there is",
         "kinf_open.3: 'prototypes kinf_open ",
-        "kinf.yaml.5: pageLength is no key",
-        "kinf.yaml.5: pageSize is not explained",
+        "kinf.yaml.5: 'keys feed' is not what there is",
+        "kinf.yaml.5: feds is no key",
+        "kinf.yaml.5: feeds is not explained",
         "kinf_wait_rv is in 0 NAME and 1 SYNOPSIS sections",
         "kinf.1: falsify is no command",
         "kinf.1: verify is not explained",
