@@ -2,13 +2,16 @@
 #include "processor/apply.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
+#include "common/hashtable.h"
 #include "common/proc.h"
 #include "processor/definitions.h"
 
@@ -16,24 +19,28 @@
 #define TICK_EVERY  256
 #define PLACE_BYTES 1800 /* smaller records share pages and have no place (store/env/env.h) */
 
-struct feed {
+struct apply_feed {
 	struct index_feed row;
-	bool rv_changed; /* since the row was saved */
+	bool unsaved; /* its RV changed since the row was saved; it is in apply.unsaved */
 	struct terms *terms;
 };
 
 struct apply {
 	uint32_t magic;
-	bool loaded, rv_changed;
+	bool loaded; /* the feeds and their definitions were read from the index */
+	uint32_t feed_changes;
 	const struct processor *p;
 	struct journal *journal;
 	struct index *index;
 	struct publish *publish;
-	struct feed *feeds;
-	size_t n_feeds;
+	struct apply_feed *feeds;
+	size_t n_feeds, feeds_room;
+	struct hashtable places; /* feed id to the place in FEEDS */
+	uint32_t *unsaved;	 /* ids of feeds */
+	size_t n_unsaved, unsaved_room;
 	struct term_list old, new;
 	uint64_t work; /* records handled, to tick now and then */
-	/* Counted here, told when committed. */
+	/* Counted here, added to the status page after the commit. */
 	uint64_t applied, lists, unindexable;
 };
 
@@ -42,11 +49,9 @@ int apply_new(const struct processor *p, struct journal *journal, struct index *
 {
 	struct apply *apply = calloc(1, sizeof(*apply));
 	if (!apply)
-		return err_set(-ENOMEM, "apply");
-	apply->magic = APPLY_MAGIC;
-	apply->p = p;
-	apply->journal = journal;
-	apply->index = index;
+		return err_set(-ENOMEM, "applying records");
+	*apply = (struct apply){.magic = APPLY_MAGIC, .p = p, .journal = journal, .index = index,
+		.places = HASHTABLE_INIT(struct hashtable_number, hashtable_number_is, NULL)};
 	*ret_apply = apply;
 	return 0;
 }
@@ -59,6 +64,9 @@ void apply_free(struct apply **apply_pointer)
 		return;
 	CHECK_OBJ(apply, APPLY_MAGIC);
 	apply_forget(apply);
+	free(apply->feeds);
+	free(apply->unsaved);
+	hashtable_release(&apply->places);
 	term_list_release(&apply->old);
 	term_list_release(&apply->new);
 	apply->magic = 0;
@@ -71,122 +79,115 @@ void apply_set_publish(struct apply *apply, struct publish *publish)
 	apply->publish = publish;
 }
 
-/* ---- what is known of feeds ---- */
+uint32_t apply_feed_changes(const struct apply *apply)
+{
+	CHECK_OBJ(apply, APPLY_MAGIC);
+	return apply->feed_changes;
+}
+
+/* ---- the feeds and their definitions, as in the index ---- */
 
 void apply_forget(struct apply *apply)
 {
 	CHECK_OBJ(apply, APPLY_MAGIC);
 	for (size_t i = 0; i < apply->n_feeds; i++)
 		terms_free(&apply->feeds[i].terms);
-	free(TAKE(apply->feeds));
-	apply->n_feeds = 0;
+	hashtable_clear(&apply->places);
+	apply->n_feeds = apply->n_unsaved = 0;
 	apply->loaded = false;
 }
 
-static struct feed *find_feed(struct apply *apply, uint32_t id)
+static struct apply_feed *apply_find_feed(struct apply *apply, uint32_t id)
 {
-	for (size_t i = 0; i < apply->n_feeds; i++)
-		if (apply->feeds[i].row.feed == id)
-			return &apply->feeds[i];
-	return NULL;
+	const struct hashtable_number *found = hashtable_find_number(&apply->places, id);
+
+	return found ? &apply->feeds[found->value] : NULL;
 }
 
-static int know_feed(struct apply *apply, const struct index_feed *row, struct feed **ret_feed)
+static int apply_know_feed(void *arg, const struct index_feed *row)
 {
-	struct feed *feeds = reallocarray(apply->feeds, apply->n_feeds + 1, sizeof(*feeds));
-	if (!feeds)
-		return err_set(-ENOMEM, "feeds");
-	apply->feeds = feeds;
-	struct feed *feed = &feeds[apply->n_feeds];
-	*feed = (struct feed){.row = *row};
-	int r = terms_new(&feed->terms);
+	struct apply *apply = arg;
+	struct apply_feed feed = {.row = *row};
+	int r = terms_new(&feed.terms);
+
+	if (r == 0)
+		r = hashtable_put_number(
+			&apply->places, row->feed, (uint32_t)apply->n_feeds, "the table of feeds");
+	if (r == 0)
+		r = ARRAY_ADD(apply->feeds, apply->n_feeds, apply->feeds_room, feed, "the feeds");
 	if (r < 0)
-		return r;
-	apply->n_feeds++;
-	*ret_feed = feed;
-	return 0;
+		terms_free(&feed.terms); /* the caller forgets all feeds */
+	return r;
 }
 
-static int load_feed(void *arg, const struct index_feed *row)
+/* Definitions that are being filled count also: the index maintains them as far as they are filled. */
+static int apply_know_definition(void *arg, const struct index_definition *definition)
 {
-	struct feed *feed;
-
-	return know_feed(arg, row, &feed);
-}
-
-/* Those being filled too: the index maintains them as far as they are filled. */
-static int load_definition(void *arg, const struct index_definition *definition)
-{
-	struct feed *feed = find_feed(arg, definition->feed);
+	struct apply_feed *feed = apply_find_feed(arg, definition->feed);
 
 	if (!feed)
-		return err_set(
-			ERR_CORRUPT, "index definition '%s' of an unknown feed", definition->name);
+		return err_say(ERR_CORRUPT, "index definition '%s' is of feed %" PRIu32
+			", which the index does not have", definition->name, definition->feed);
 	return definition->dropping ? 0 : terms_add(feed->terms, definition);
 }
 
-static int load(struct apply *apply)
+static int apply_load(struct apply *apply)
 {
 	if (apply->loaded)
 		return 0;
 	struct txn *txn = index_txn(apply->index);
-	int r = index_each_feed(apply->index, txn, load_feed, apply);
+	int r = index_each_feed(apply->index, txn, apply_know_feed, apply);
 	if (!r)
-		r = index_each_definition(apply->index, txn, 0, load_definition, apply);
+		r = index_each_definition(apply->index, txn, 0, apply_know_definition, apply);
 	if (r)
 		apply_forget(apply);
 	apply->loaded = r == 0;
 	return r;
 }
 
-static int known_feed(struct apply *apply, uint32_t id, struct feed **ret_feed)
+static int apply_known_feed(struct apply *apply, uint32_t id, struct apply_feed **ret_feed)
 {
-	int r = load(apply);
+	int r = apply_load(apply);
 	if (r)
 		return r;
-	*ret_feed = find_feed(apply, id);
-	return *ret_feed ? 0 : err_set(ERR_CORRUPT, "feed %u is not in the index", id);
+	*ret_feed = apply_find_feed(apply, id);
+	return *ret_feed ? 0 : err_say(ERR_CORRUPT, "feed %" PRIu32 " is not in the index", id);
 }
 
-static int define(void *arg, uint32_t feed_id, const char *name, const char *paths)
+static int apply_define(void *arg, uint32_t feed_id, const char *name, const char *paths)
 {
 	struct apply *apply = arg;
 	struct index_definition definition = {.feed = feed_id, .name = name, .paths = paths};
 	int r = index_define(apply->index, feed_id, name, paths, &definition.id);
 
-	return r < 0 ? r : terms_add(find_feed(apply, feed_id)->terms, &definition);
+	return r < 0 ? r : terms_add(apply_find_feed(apply, feed_id)->terms, &definition);
 }
 
 int apply_add_feed(struct apply *apply, const struct index_feed *row,
 	const struct feed_definition *of)
 {
 	CHECK_OBJ(apply, APPLY_MAGIC);
-	struct feed *feed;
-	int r = load(apply);
+	int r = apply_load(apply);
 
 	if (!r)
 		r = index_feed_set(apply->index, row);
 	if (!r)
-		r = know_feed(apply, row, &feed);
-	return r ? r : definitions_wanted(apply->p->config, of, define, apply);
-}
-
-static int save_feed(struct apply *apply, const struct feed *feed)
-{
-	return index_feed_set(apply->index, &feed->row);
+		r = apply_know_feed(apply, row);
+	return r ? r : definitions_wanted(apply->p->config, of, apply_define, apply);
 }
 
 /* ---- objects ---- */
 
-/* Terms of RECORD. A damaged body has none, now and whenever it is asked for again: the object is
- * found by its name, and counted. */
-static int collect(const struct feed *feed, const struct record *record, struct term_list *list)
+/* Collects the terms of RECORD. A damaged body has none, at each time that they are collected: the
+ * object is found by its name only, and counted. */
+static int apply_collect(
+	const struct apply_feed *feed, const struct record *record, struct term_list *list)
 {
 	int r = terms_collect(feed->terms, record, list);
 
 	if (r != ERR_CORRUPT)
 		return r;
-	err_clear();
+	err_ignore(r, "the object is counted as unindexable");
 	list->n = 0;
 	list->unindexable = 1;
 	return 0;
@@ -195,20 +196,20 @@ static int collect(const struct feed *feed, const struct record *record, struct 
 int apply_terms(struct apply *apply, const struct record *record, const struct term_list **ret_list)
 {
 	CHECK_OBJ(apply, APPLY_MAGIC);
-	struct feed *feed;
-	int r = known_feed(apply, record->feed, &feed);
+	struct apply_feed *feed;
+	int r = apply_known_feed(apply, record->feed, &feed);
 
 	if (!r)
-		r = collect(feed, record, &apply->new);
+		r = apply_collect(feed, record, &apply->new);
 	if (r)
 		return r;
 	*ret_list = &apply->new;
 	return 0;
 }
 
-/* The terms of the version that the index holds; none of an object it does not hold. */
-static int collect_held(
-	struct apply *apply, struct txn *txn, const struct feed *feed, struct bytes key)
+/* Collects the terms of the version that the index holds; none if it does not hold the object. */
+static int apply_collect_held(
+	struct apply *apply, struct txn *txn, const struct apply_feed *feed, struct bytes key)
 {
 	struct index_entry held;
 	struct record record;
@@ -219,19 +220,20 @@ static int collect_held(
 		return r == NOT_FOUND ? 0 : r;
 	r = journal_get(apply->journal, txn, held.seq, &record);
 	if (r == NOT_FOUND)
-		r = err_set(ERR_CORRUPT, "the index holds seq %llu, the journal does not",
-			(unsigned long long)held.seq);
-	return r ? r : collect(feed, &record, &apply->old);
+		r = err_say(ERR_CORRUPT, "the index holds seq %" PRIu64 ", the journal does not", held.seq);
+	return r ? r : apply_collect(feed, &record, &apply->old);
 }
 
-static int put_version(
-	struct apply *apply, struct txn *txn, const struct feed *feed, const struct record *record)
+static int apply_put(struct apply *apply, struct txn *txn, const struct apply_feed *feed,
+	const struct record *record)
 {
 	struct index_change change = {.feed = record->feed,
 		.key = record->key,
 		.to = {.seq = record->seq, .generation = journal_generation(apply->journal)}};
-	int r = collect(feed, record, &apply->new);
+	int r = apply_collect_held(apply, txn, feed, record->key);
 
+	if (!r)
+		r = apply_collect(feed, record, &apply->new);
 	if (!r && record->body.size >= PLACE_BYTES)
 		r = journal_place(
 			apply->journal, txn, record->seq, &change.to.place, &change.to.place_size);
@@ -245,7 +247,7 @@ static int put_version(
 	return index_put(apply->index, &change);
 }
 
-static int tick(struct apply *apply)
+static int apply_tick(struct apply *apply)
 {
 	return ++apply->work % TICK_EVERY ? 0 : processor_tick(apply->p);
 }
@@ -253,181 +255,156 @@ static int tick(struct apply *apply)
 int apply_enter(struct apply *apply, struct txn *txn, const struct record *record)
 {
 	CHECK_OBJ(apply, APPLY_MAGIC);
-	struct feed *feed;
-	int r = known_feed(apply, record->feed, &feed);
+	struct apply_feed *feed;
+	int r = apply_known_feed(apply, record->feed, &feed);
 
 	if (!r)
-		r = collect_held(apply, txn, feed, record->key);
-	if (!r)
-		r = put_version(apply, txn, feed, record);
-	return r ? r : tick(apply);
+		r = apply_put(apply, txn, feed, record);
+	return r ? r : apply_tick(apply);
 }
 
-static int change_object(
-	struct apply *apply, struct txn *txn, const struct feed *feed, const struct record *record)
+static int apply_object(struct apply *apply, struct txn *txn, const struct apply_feed *feed,
+	const struct record *record)
 {
-	int r = collect_held(apply, txn, feed, record->key);
+	int r;
 
-	if (r)
-		return r;
+	if (record->type != RECORD_DELETED) {
+		r = apply_put(apply, txn, feed, record);
+	} else {
+		r = apply_collect_held(apply, txn, feed, record->key);
+		if (!r)
+			r = index_remove(apply->index, record->feed, record->key, apply->old.terms,
+				apply->old.n);
+		if (r == NOT_FOUND)
+			r = 0; /* added and deleted within one list */
+	}
 	apply->applied++;
-	if (record->type != RECORD_DELETED)
-		r = put_version(apply, txn, feed, record);
-	else
-		r = index_remove(
-			apply->index, record->feed, record->key, apply->old.terms, apply->old.n);
-	/* Came and went inside one list: there is nothing to remove. */
-	if (r == NOT_FOUND)
-		r = 0;
-	return r ? r : tick(apply);
-}
-
-static bool is_object(const struct record *record)
-{
-	return record->type == RECORD_ADDED || record->type == RECORD_MODIFIED ||
-	       record->type == RECORD_DELETED;
+	return r ? r : apply_tick(apply);
 }
 
 /* ---- lists ---- */
 
-/* Everything of FEED between BEGIN and END. Memory stays bounded: the index writes its collected
- * changes in portions, inside the transaction. */
-static int apply_bracket(
-	struct apply *apply, struct txn *txn, const struct feed *feed, uint64_t begin, uint64_t end)
+/* Applies all records of FEED between BEGIN and END. Memory stays bounded: the index writes its
+ * collected changes in portions, inside the transaction. */
+static int apply_bracket(struct apply *apply, struct txn *txn, const struct apply_feed *feed,
+	uint64_t begin, uint64_t end)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
 	struct record record;
 	int r = journal_walk_open(apply->journal, txn, begin + 1, &walk);
 
 	while (!r && (r = journal_walk_next(walk, &record)) == FOUND && record.seq < end) {
-		if (record.feed != feed->row.feed || !is_object(&record))
+		if (record.feed != feed->row.feed || !record_is_change(record.type))
 			continue;
 		r = failpoint_pass(FAILPOINT_INDEX_LIST_APPLY);
 		if (!r)
-			r = change_object(apply, txn, feed, &record);
+			r = apply_object(apply, txn, feed, &record);
 	}
 	return r < 0 ? r : 0;
 }
 
-static int list_begin(struct apply *apply, struct feed *feed, const struct record *record)
-{
-	feed->row.list_begin = record->seq;
-	return save_feed(apply, feed);
-}
-
-static int list_end(
-	struct apply *apply, struct txn *txn, struct feed *feed, const struct record *record)
+static int apply_list_end(
+	struct apply *apply, struct txn *txn, struct apply_feed *feed, const struct record *record)
 {
 	uint64_t begin = feed->row.list_begin;
 
 	if (begin == 0)
-		return err_set(ERR_CORRUPT, "seq %llu ends a list that did not begin",
-			(unsigned long long)record->seq);
+		return err_say(
+			ERR_CORRUPT, "seq %" PRIu64 " ends a list that did not begin", record->seq);
 	int r = apply_bracket(apply, txn, feed, begin, record->seq);
 	if (r < 0)
-		return err_add(r, "list of feed %u", record->feed);
+		return err_add(r, "list of feed %" PRIu32, record->feed);
 	if (feed->row.listed == 0)
 		feed->row.listed = record->seq;
 	feed->row.list_begin = 0;
 	if (!(record->flags & RECORD_ABANDONED)) {
-		memset(feed->row.rv, 0, sizeof(feed->row.rv)); /* a list counts even if it is older: etcd was restored */
+		/* A list's RV counts even if it is older: etcd was restored. */
+		memset(feed->row.rv, 0, sizeof(feed->row.rv));
 		(void)index_feed_set_rv(&feed->row, record->rv);
 	}
 	apply->lists++;
 	publish_list(apply->publish, record, begin);
-	return save_feed(apply, feed);
+	return index_feed_set(apply->index, &feed->row);
 }
 
-/* ---- feeds ---- */
+/* ---- records ---- */
 
-struct addition {
-	struct apply *apply;
-	uint32_t feed;
-	bool added;
-};
-
-static int add_this(void *arg, const struct feed_definition *definition,
+static int apply_added_feed(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
-	struct addition *addition = arg;
-	struct index_feed row = {.feed = addition->feed};
+	struct index_feed row = {.feed = definition->id};
 
 	(void)checkpoint;
-	if (definition->id != addition->feed)
-		return 0;
-	addition->added = true;
-	int r = apply_add_feed(addition->apply, &row, definition);
-	return r ? r : END;
+	return apply_add_feed(arg, &row, definition);
 }
 
-static int feed_added(struct apply *apply, struct txn *txn, const struct record *record)
+static int apply_feed_added(struct apply *apply, struct txn *txn, const struct record *record)
 {
-	struct addition addition = {.apply = apply, .feed = record->feed};
 	const struct feed_definition removed = {.id = record->feed, .name = "", .group = "",
 		.version = "", .resource = ""};
-	struct index_feed row = {.feed = record->feed};
-	int r = journal_each_feed(apply->journal, txn, add_this, &addition);
+	int r = journal_one_feed(apply->journal, txn, record->feed, apply_added_feed, apply);
 
-	/* Without a definition: removed since, its FEED_REMOVED will come. */
-	if (r >= 0 && !addition.added)
-		r = apply_add_feed(apply, &row, &removed);
+	if (r == NOT_FOUND) /* removed since; its FEED_REMOVED follows */
+		r = apply_added_feed(apply, &removed, NULL);
 	if (r < 0)
 		return r;
+	apply->feed_changes++;
 	publish_record(apply->publish, record);
 	return 0;
 }
 
-static int feed_removed(struct apply *apply, struct feed *feed, const struct record *record)
+/* Applies a record of an object at once, unless its feed has an open list: the LIST_END applies it. */
+static int apply_change(
+	struct apply *apply, struct txn *txn, struct apply_feed *feed, const struct record *record)
 {
-	feed->row.removed = true;
-	feed->row.list_begin = 0;
-	publish_record(apply->publish, record);
-	return save_feed(apply, feed);
-}
+	int r = feed->row.list_begin ? 0 : apply_object(apply, txn, feed, record);
 
-static int object_record(
-	struct apply *apply, struct txn *txn, struct feed *feed, const struct record *record)
-{
-	if (feed->row.list_begin)
-		return 0; /* waits for the LIST_END */
-	int r = change_object(apply, txn, feed, record);
-	if (!r)
-		publish_record(apply->publish, record);
-	if (!r && index_feed_set_rv(&feed->row, record->rv))
-		feed->rv_changed = apply->rv_changed = true;
-	return r;
+	if (r < 0 || feed->row.list_begin)
+		return r;
+	publish_record(apply->publish, record);
+	if (!index_feed_set_rv(&feed->row, record->rv) || feed->unsaved)
+		return 0;
+	feed->unsaved = true;
+	return ARRAY_ADD(apply->unsaved, apply->n_unsaved, apply->unsaved_room, record->feed,
+		"the list of feeds to save");
 }
 
 int apply_record(struct apply *apply, struct txn *txn, const struct record *record)
 {
 	CHECK_OBJ(apply, APPLY_MAGIC);
-	struct feed *feed = NULL;
+	struct apply_feed *feed = NULL;
 
 	if (record->type == RECORD_FEED_ADDED)
-		return feed_added(apply, txn, record);
-	int r = known_feed(apply, record->feed, &feed);
+		return apply_feed_added(apply, txn, record);
+	int r = apply_known_feed(apply, record->feed, &feed);
 	if (r)
 		return r;
 	switch (record->type) {
 	case RECORD_ADDED:
 	case RECORD_MODIFIED:
 	case RECORD_DELETED:
-		return object_record(apply, txn, feed, record);
+		return apply_change(apply, txn, feed, record);
 	case RECORD_LIST_BEGIN:
-		return list_begin(apply, feed, record);
+		feed->row.list_begin = record->seq;
+		return index_feed_set(apply->index, &feed->row);
 	case RECORD_LIST_END:
-		return list_end(apply, txn, feed, record);
+		return apply_list_end(apply, txn, feed, record);
 	case RECORD_FEED_REMOVED:
-		return feed_removed(apply, feed, record);
+		feed->row.removed = true;
+		feed->row.list_begin = 0;
+		apply->feed_changes++;
+		publish_record(apply->publish, record);
+		return index_feed_set(apply->index, &feed->row);
 	default:
-		return err_set(ERR_CORRUPT, "seq %llu: record of type %u",
-			(unsigned long long)record->seq, record->type);
+		return err_say(
+			ERR_CORRUPT, "seq %" PRIu64 ": record of type %u", record->seq, record->type);
 	}
 }
 
 /* ---- batches ---- */
 
-static int take_records(struct apply *apply, struct intake *intake, uint64_t *ret_last)
+/* Applies records until a limit of the batch, and sets the last one's seq. */
+static int apply_records(struct apply *apply, struct intake *intake, uint64_t *ret_last)
 {
 	uint64_t start = proc_monotonic_ns();
 	size_t n = 0, bytes = 0;
@@ -462,33 +439,17 @@ void apply_count(struct apply *apply)
 	apply->applied = apply->lists = apply->unindexable = 0;
 }
 
-/* Once a batch: most records of a feed have a newer RV. */
-static int save_rvs(struct apply *apply)
+/* Writes the rows of feeds whose RV has changed: once a batch, because most records change it. */
+static int apply_save_rvs(struct apply *apply)
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && apply->rv_changed && i < apply->n_feeds; i++)
-		if (apply->feeds[i].rv_changed) {
-			apply->feeds[i].rv_changed = false;
-			r = save_feed(apply, &apply->feeds[i]);
-		}
-	apply->rv_changed = false;
-	return r;
-}
-
-static int take_and_commit(struct apply *apply, struct intake *intake, uint64_t *ret_last)
-{
-	int r = index_begin(apply->index);
-
-	if (!r)
-		r = take_records(apply, intake, ret_last);
-	if (!r)
-		r = save_rvs(apply);
-	if (!r && *ret_last)
-		r = index_set_taken(apply->index, *ret_last);
-	if (!r && *ret_last)
-		return index_commit(apply->index);
-	index_abort(apply->index);
+	for (size_t i = 0; r == 0 && i < apply->n_unsaved; i++) {
+		struct apply_feed *feed = apply_find_feed(apply, apply->unsaved[i]);
+		feed->unsaved = false;
+		r = index_feed_set(apply->index, &feed->row);
+	}
+	apply->n_unsaved = 0;
 	return r;
 }
 
@@ -502,10 +463,20 @@ int apply_batch(struct apply *apply, struct intake *intake)
 		return r;
 	if (intake_is_live(intake))
 		publish_announce(apply->publish);
-	r = take_and_commit(apply, intake, &last);
+	r = index_begin(apply->index);
+	if (!r)
+		r = apply_records(apply, intake, &last);
+	if (!r)
+		r = apply_save_rvs(apply);
+	if (!r && last)
+		r = index_set_taken(apply->index, last);
+	if (!r && last)
+		r = index_commit(apply->index);
+	else
+		index_abort(apply->index);
 	if (r < 0) {
 		apply_forget(apply);
-		return r; /* the pair is opened anew, INTAKE with it */
+		return r; /* the pair is opened again, and INTAKE with it */
 	}
 	if (!last) {
 		intake_rest(intake);

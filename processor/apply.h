@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records of the journal become changes of the index: one transaction per batch. The rules of lists
- * (docs/architecture.md, Lists) are here and nowhere else:
+ * Turns records of the journal into changes of the index, a batch in one transaction. The time per
+ * record does not depend on the number of feeds. The rules of lists (docs/architecture.md, Lists) are
+ * in this module only:
  *
  * - the records of a feed with an open list wait;
- * - its LIST_END applies all since LIST_BEGIN, in the transaction that takes the LIST_END;
+ * - its LIST_END applies all records since LIST_BEGIN, in the transaction that takes the LIST_END;
  * - an abandoned list is applied in the same way.
  *
  * Old terms come from the version that the index holds, never from the record's previous one: the two
@@ -24,33 +25,37 @@
 
 struct apply;
 
-/* Borrows all it is given; PUBLISH NULL: nobody reads this index yet. */
+/* Borrows all it is given. */
 int apply_new(const struct processor *p, struct journal *journal, struct index *index,
 	struct apply **ret_apply);
 void apply_free(struct apply **apply);
+/* Publishes to PUBLISH from now on; before that nobody reads the index. */
 void apply_set_publish(struct apply *apply, struct publish *publish);
 
-/* Takes what is there, up to the limits above; commits, publishes. FOUND, or as intake_begin();
- * after an error the index is as before or as after the batch. */
+/* Applies the records that there are, up to the limits above, commits them and publishes them.
+ * Returns: FOUND, or as intake_begin(). After an error the index is as before the batch or as after it. */
 int apply_batch(struct apply *apply, struct intake *intake);
 
-/* One record, inside a transaction of the index. TXN: of the journal. */
+/* Applies one record, inside a transaction of the index. TXN: of the journal. */
 int apply_record(struct apply *apply, struct txn *txn, const struct record *record);
 
 /* ---- for rebuild and definitions; inside a transaction of the index ---- */
 
-/* A feed's row, and its index definitions as the configuration has them for the feed OF. */
+/* Adds a feed's row, and the index definitions that the configuration has for the feed OF. */
 int apply_add_feed(struct apply *apply, const struct index_feed *feed,
 	const struct feed_definition *of);
-/* Enters a version as the current one. */
+/* Enters a version as the current one of its object. */
 int apply_enter(struct apply *apply, struct txn *txn, const struct record *record);
-/* Tells the counters what was committed. */
+/* Adds what was committed to the counters of the status page. */
 void apply_count(struct apply *apply);
-/* Terms of RECORD in all definitions of its feed; borrowed until the next call. */
+/* Returns the terms of RECORD in all definitions of its feed; borrowed until the next call. */
 int apply_terms(struct apply *apply, const struct record *record, const struct term_list **ret_list);
 
-/* What it knows of feeds and definitions is read again: after an abort, and after a change of
- * definitions was committed. */
+/* Forgets the feeds and definitions, which are then read from the index again: after an abort, and
+ * after a change of definitions was committed. */
 void apply_forget(struct apply *apply);
+
+/* Returns how many feeds were added and removed. */
+uint32_t apply_feed_changes(const struct apply *apply);
 
 #endif

@@ -2,8 +2,10 @@
 #include "processor/definitions.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -12,13 +14,21 @@
 #define DEFINITIONS_MAGIC 0x4445464eu
 #define SLICE             1024 /* objects or entries between two batches: some ten milliseconds */
 
+/* The state of all that the wanted definitions depend on. */
+struct definitions_inputs {
+	bool known;
+	uint32_t config_version, feed_changes;
+	uint64_t journal_txn, feeds_hash;
+};
+
 struct definitions {
 	uint32_t magic;
-	bool pending; /* there may be something to fill or to drop */
+	bool pending; /* there may be a definition to fill or to drop, or a removed feed */
 	const struct processor *p;
 	struct journal *journal;
 	struct index *index;
 	struct apply *apply;
+	struct definitions_inputs compared; /* at the last comparison */
 	struct txn *journal_txn; /* of the running slice */
 };
 
@@ -49,122 +59,139 @@ void definitions_free(struct definitions **definitions)
 	free(d);
 }
 
-/* ---- what is wanted ---- */
-
-static const struct config_feed *configured(
+static const struct config_feed *definitions_entry(
 	const struct config *config, const struct feed_definition *d)
 {
 	return config ? config_find_feed(config, d->name, d->group, d->version, d->resource) : NULL;
 }
 
-static int wanted_index(
-	const struct config_index *index, uint32_t feed, definition_wanted_fn *fn, void *arg)
-{
-	CLEANUP(buf_release) struct buf paths = BUF_INIT;
-
-	for (size_t i = 0; i < index->n_paths; i++) {
-		if (i)
-			buf_byte(&paths, '\n');
-		buf_str(&paths, index->paths[i]);
-	}
-	const char *text = buf_cstr(&paths);
-	int r = buf_error(&paths);
-	return r < 0 ? r : fn(arg, feed, index->name, text);
-}
-
 int definitions_wanted(const struct config *config, const struct feed_definition *of,
 	definition_wanted_fn *fn, void *arg)
 {
-	const struct config_feed *entry = configured(config, of);
-	uint32_t feed = of->id;
-	int r = fn(arg, feed, INDEX_NAMESPACE, "");
+	CLEANUP(buf_release) struct buf paths = BUF_INIT;
+	const struct config_feed *entry = definitions_entry(config, of);
+	int r = fn(arg, of->id, INDEX_NAMESPACE, "");
 
 	if (!r)
-		r = fn(arg, feed, INDEX_LABEL, "");
-	for (size_t i = 0; !r && entry && i < entry->n_indexes; i++)
-		r = wanted_index(&entry->indexes[i], feed, fn, arg);
+		r = fn(arg, of->id, INDEX_LABEL, "");
+	for (size_t i = 0; !r && entry && i < entry->n_indexes; i++) {
+		const struct config_index *index = &entry->indexes[i];
+		buf_reset(&paths);
+		for (size_t k = 0; k < index->n_paths; k++) {
+			if (k)
+				buf_byte(&paths, '\n');
+			buf_str(&paths, index->paths[k]);
+		}
+		const char *text = buf_cstr(&paths);
+		r = buf_error(&paths);
+		if (!r)
+			r = fn(arg, of->id, index->name, text);
+	}
 	return r;
 }
 
-/* ---- what is there, compared ---- */
+/* ---- the comparison of what is wanted with what is there ---- */
 
-struct have {
-	uint32_t id, feed;
+struct compared_definition {
+	uint32_t id; /* 0: it is missing in the index */
+	uint32_t feed;
 	bool wanted, dropping;
 	char *name, *paths;
 };
 
-struct missing {
-	uint32_t feed;
-	char *name, *paths;
+struct compared_list {
+	struct compared_definition *items;
+	size_t n, room;
 };
 
 struct comparison {
 	struct definitions *d;
-	struct txn *txn; /* of the index, for reading */
-	struct have *have;
-	size_t n_have;
-	struct missing *missing;
-	size_t n_missing;
+	struct txn *txn;	     /* of the index, for reading */
+	struct compared_list held;   /* sorted by feed */
+	struct compared_list missing;
 };
+
+static void compared_list_release(struct compared_list *list)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		free(list->items[i].name);
+		free(list->items[i].paths);
+	}
+	free(list->items);
+}
 
 static void comparison_release(struct comparison *c)
 {
-	for (size_t i = 0; i < c->n_have; i++) {
-		free(c->have[i].name);
-		free(c->have[i].paths);
-	}
-	for (size_t i = 0; i < c->n_missing; i++) {
-		free(c->missing[i].name);
-		free(c->missing[i].paths);
-	}
-	free(c->have);
-	free(c->missing);
+	compared_list_release(&c->held);
+	compared_list_release(&c->missing);
 	txn_abort(&c->txn);
 }
 
-static int note_have(void *arg, const struct index_definition *definition)
+static int compared_list_add(struct compared_list *list, const struct index_definition *definition)
 {
-	struct comparison *c = arg;
-	struct have *have = reallocarray(c->have, c->n_have + 1, sizeof(*have));
-	if (!have)
-		return err_set(-ENOMEM, "index definitions");
-	c->have = have;
-	have = &have[c->n_have];
-	*have = (struct have){.id = definition->id,
+	struct compared_definition item = {.id = definition->id,
 		.feed = definition->feed,
 		.dropping = definition->dropping,
 		.wanted = true,
 		.name = strdup(definition->name),
 		.paths = strdup(definition->paths)};
-	c->n_have++;
-	c->d->pending |= definition->dropping || definition->filled != INDEX_READY;
-	return have->name && have->paths ? 0 : err_set(-ENOMEM, "index definitions");
+	int r = item.name && item.paths
+			? ARRAY_ADD(list->items, list->n, list->room, item, "the list of definitions")
+			: err_set(-ENOMEM, "copying an index definition");
+
+	if (r < 0) {
+		free(item.name);
+		free(item.paths);
+	}
+	return r;
 }
 
-static int note_wanted(void *arg, uint32_t feed, const char *name, const char *paths)
+static int comparison_add_held(void *arg, const struct index_definition *definition)
 {
 	struct comparison *c = arg;
 
-	for (size_t i = 0; i < c->n_have; i++) {
-		struct have *have = &c->have[i];
-		if (have->feed == feed && !have->dropping && !strcmp(have->name, name) &&
-			!strcmp(have->paths, paths)) {
-			have->wanted = true;
-			return 0;
-		}
-	}
-	struct missing *missing = reallocarray(c->missing, c->n_missing + 1, sizeof(*missing));
-	if (!missing)
-		return err_set(-ENOMEM, "index definitions");
-	c->missing = missing;
-	missing = &missing[c->n_missing++];
-	*missing = (struct missing){feed, strdup(name), strdup(paths)};
-	return missing->name && missing->paths ? 0 : err_set(-ENOMEM, "index definitions");
+	c->d->pending |= definition->dropping || definition->filled != INDEX_READY;
+	return compared_list_add(&c->held, definition);
 }
 
-/* Only feeds of the configuration are compared: one that is no longer in it keeps what it has until
- * the reflector removes it. */
+static int compare_feed_ids(const void *a, const void *b)
+{
+	const struct compared_definition *x = a, *y = b;
+
+	return (x->feed > y->feed) - (x->feed < y->feed);
+}
+
+/* Returns the first of FEED's definitions that the index has, or the place where it would be. */
+static size_t comparison_first(const struct comparison *c, uint32_t feed)
+{
+	size_t low = 0, high = c->held.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (c->held.items[middle].feed < feed)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int comparison_add_wanted(void *arg, uint32_t feed, const char *name, const char *paths)
+{
+	struct comparison *c = arg;
+	struct compared_definition *held = c->held.items;
+
+	for (size_t i = comparison_first(c, feed); i < c->held.n && held[i].feed == feed; i++)
+		if (!held[i].dropping && !strcmp(held[i].name, name) && !strcmp(held[i].paths, paths)) {
+			held[i].wanted = true;
+			return 0;
+		}
+	return compared_list_add(
+		&c->missing, &(struct index_definition){.feed = feed, .name = name, .paths = paths});
+}
+
+/* Compares a feed of the configuration. One that is no longer in it keeps what it has until the
+ * reflector removes it. */
 static int compare_feed(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
@@ -173,99 +200,108 @@ static int compare_feed(void *arg, const struct feed_definition *definition,
 
 	(void)checkpoint;
 	int r = index_feed(c->d->index, c->txn, definition->id, &row);
-	if (r == NOT_FOUND || (!r && row.removed)) {
-		c->d->pending |= r == 0;
-		return 0;
-	}
-	if (r || !configured(c->d->p->config, definition))
+	if (r < 0)
 		return r;
-	for (size_t i = 0; i < c->n_have; i++)
-		if (c->have[i].feed == definition->id)
-			c->have[i].wanted = false;
-	return definitions_wanted(c->d->p->config, definition, note_wanted, c);
+	c->d->pending |= r == FOUND && row.removed;
+	if (r == NOT_FOUND || row.removed || !definitions_entry(c->d->p->config, definition))
+		return 0;
+	for (size_t i = comparison_first(c, definition->id);
+		i < c->held.n && c->held.items[i].feed == definition->id; i++)
+		c->held.items[i].wanted = false;
+	return definitions_wanted(c->d->p->config, definition, comparison_add_wanted, c);
 }
 
-static int compare(struct definitions *d, struct txn *journal_txn, struct comparison *c)
+/* Defines and drops where the two differ, in one transaction. Dropping comes first, because a new
+ * definition may have the name of a dropped one. Returns how many definitions were changed. */
+static int comparison_change(const struct comparison *c)
 {
-	int r = txn_begin_read(index_env(d->index), &c->txn);
+	struct definitions *d = c->d;
+	int n = 0, r = 0;
 
-	if (!r)
-		r = index_each_definition(d->index, c->txn, 0, note_have, c);
-	if (!r)
-		r = journal_each_feed(d->journal, journal_txn, compare_feed, c);
-	return r;
-}
-
-/* Marking what is dropped comes first: the new one may have its name. */
-static int change(struct definitions *d, const struct comparison *c)
-{
-	int n = 0, r = index_begin(d->index);
-
-	for (size_t i = 0; r >= 0 && i < c->n_have; i++)
-		if (!c->have[i].wanted && !c->have[i].dropping) {
-			r = index_undefine(d->index, c->have[i].id, 1);
-			n++;
+	for (size_t i = 0; r >= 0 && i < c->held.n; i++)
+		if (!c->held.items[i].wanted && !c->held.items[i].dropping) {
+			r = n++ ? 0 : index_begin(d->index);
+			if (r >= 0)
+				r = index_undefine(d->index, c->held.items[i].id, 1);
 		}
-	for (size_t i = 0; r >= 0 && i < c->n_missing; i++) {
-		const struct missing *missing = &c->missing[i];
+	for (size_t i = 0; r >= 0 && i < c->missing.n; i++) {
+		const struct compared_definition *missing = &c->missing.items[i];
 		uint32_t id;
-		r = index_define(d->index, missing->feed, missing->name, missing->paths, &id);
-		n++;
+		r = n++ ? 0 : index_begin(d->index);
+		if (r >= 0)
+			r = index_define(d->index, missing->feed, missing->name, missing->paths, &id);
 	}
-	if (r >= 0 && n)
+	if (!n)
+		return 0;
+	if (r >= 0)
 		r = index_commit(d->index);
 	else
 		index_abort(d->index);
-	if (n) {
-		apply_forget(d->apply);
-		d->pending = true;
-	}
+	apply_forget(d->apply);
+	d->pending = true;
 	return r < 0 ? r : n;
 }
 
-static bool differs(const struct comparison *c)
+static int definitions_compare(struct definitions *d, struct txn *journal_txn)
 {
-	for (size_t i = 0; i < c->n_have; i++)
-		if (!c->have[i].wanted && !c->have[i].dropping)
-			return true;
-	return c->n_missing > 0;
+	CLEANUP(comparison_release) struct comparison c = {.d = d};
+	int r = txn_begin_read(index_env(d->index), &c.txn);
+
+	if (!r)
+		r = index_each_definition(d->index, c.txn, 0, comparison_add_held, &c);
+	if (!r && c.held.n)
+		qsort(c.held.items, c.held.n, sizeof(*c.held.items), compare_feed_ids);
+	if (!r)
+		r = journal_each_feed(d->journal, journal_txn, compare_feed, &c);
+	txn_abort(&c.txn); /* before the writing one: nothing of it is needed any more */
+	return r ? r : comparison_change(&c);
 }
 
 int definitions_sync(struct definitions *d, struct intake *intake)
 {
 	CHECK_OBJ(d, DEFINITIONS_MAGIC);
-	CLEANUP(comparison_release) struct comparison c = {.d = d};
+	struct definitions_inputs now = {.known = true, .config_version = d->p->config_version,
+		.feed_changes = apply_feed_changes(d->apply)};
+	const struct definitions_inputs *last = &d->compared;
 	struct txn *txn;
 	int r = intake_view(intake, &txn);
 
-	if (!r)
-		r = compare(d, txn, &c);
-	txn_abort(&c.txn); /* before the writing one: nothing of it is needed any more */
-	if (!r && differs(&c))
-		r = change(d, &c);
-	return r < 0 ? err_add(r, "index definitions") : r;
+	if (r < 0)
+		return r;
+	now.journal_txn = txn_id(txn);
+	bool same = last->known && now.config_version == last->config_version &&
+		now.feed_changes == last->feed_changes;
+	if (same && now.journal_txn == last->journal_txn)
+		return 0;
+	r = journal_definitions_hash(txn, &now.feeds_hash);
+	if (!r && !(same && now.feeds_hash == last->feeds_hash))
+		r = definitions_compare(d, txn);
+	if (r < 0)
+		return err_add(r, "index definitions");
+	d->compared = now;
+	return r;
 }
 
 /* ---- work in slices ---- */
 
-struct task {
+struct definitions_task {
 	uint32_t remove_feed; /* 0: none */
 	uint32_t drop;
 	uint32_t fill;
 };
 
-static int find_removed(void *arg, const struct index_feed *row)
+static int task_of_feed(void *arg, const struct index_feed *row)
 {
-	struct task *task = arg;
+	struct definitions_task *task = arg;
 
 	if (row->removed)
 		task->remove_feed = row->feed;
 	return row->removed ? END : 0;
 }
 
-static int find_definition(void *arg, const struct index_definition *definition)
+static int task_of_definition(void *arg, const struct index_definition *definition)
 {
-	struct task *task = arg;
+	struct definitions_task *task = arg;
 
 	if (definition->dropping)
 		task->drop = definition->id;
@@ -274,7 +310,7 @@ static int find_definition(void *arg, const struct index_definition *definition)
 	return task->drop || task->fill ? END : 0;
 }
 
-static int fill_terms(void *arg, const struct index_entry *entry, uint32_t feed, struct bytes key,
+static int definitions_terms(void *arg, const struct index_entry *entry, uint32_t feed, struct bytes key,
 	const struct index_term **ret_terms, size_t *ret_n)
 {
 	struct definitions *d = arg;
@@ -283,8 +319,8 @@ static int fill_terms(void *arg, const struct index_entry *entry, uint32_t feed,
 	int r = journal_get(d->journal, d->journal_txn, entry->seq, &record);
 
 	if (r == NOT_FOUND || (!r && (record.feed != feed || !bytes_equal(record.key, key))))
-		return err_set(ERR_CORRUPT, "the index holds seq %llu, the journal does not",
-			(unsigned long long)entry->seq);
+		return err_say(ERR_CORRUPT, "the index holds seq %" PRIu64 ", the journal does not",
+			entry->seq);
 	if (!r)
 		r = apply_terms(d->apply, &record, &list);
 	if (r)
@@ -295,41 +331,30 @@ static int fill_terms(void *arg, const struct index_entry *entry, uint32_t feed,
 	return 0;
 }
 
-static int do_slice(struct definitions *d, const struct task *task)
-{
-	FAILPOINT_RETURN(INDEX_BACKFILL);
-	if (task->remove_feed)
-		return index_feed_drop(d->index, task->remove_feed, SLICE);
-	if (task->drop)
-		return index_undefine(d->index, task->drop, SLICE);
-	return index_backfill(d->index, task->fill, SLICE, fill_terms, d);
-}
-
-/* Inside a transaction; 0 with an empty task: nothing to do. */
-static int find_task(struct definitions *d, struct task *task)
+/* Does one slice of the first task there is, and commits it. AGAIN: there may be more. */
+static int definitions_slice(struct definitions *d)
 {
 	struct txn *txn = index_txn(d->index);
-	int r = index_each_feed(d->index, txn, find_removed, task);
+	struct definitions_task task = {0};
+	int r = index_each_feed(d->index, txn, task_of_feed, &task);
 
 	if (!r)
-		r = index_each_definition(d->index, txn, 0, find_definition, task);
-	return r < 0 ? r : 0;
-}
-
-static int work(struct definitions *d)
-{
-	struct task task = {0};
-	int r = find_task(d, &task);
-
+		r = index_each_definition(d->index, txn, 0, task_of_definition, &task);
 	if (r < 0)
 		return r;
 	d->pending = task.remove_feed || task.drop || task.fill;
 	if (!d->pending)
 		return 0;
-	r = do_slice(d, &task);
+	r = failpoint_pass(FAILPOINT_INDEX_BACKFILL);
 	if (r < 0)
 		return r;
-	int committed = index_commit(d->index);
+	if (task.remove_feed)
+		r = index_feed_drop(d->index, task.remove_feed, SLICE);
+	else if (task.drop)
+		r = index_undefine(d->index, task.drop, SLICE);
+	else
+		r = index_backfill(d->index, task.fill, SLICE, definitions_terms, d);
+	int committed = r < 0 ? r : index_commit(d->index);
 	if (committed < 0)
 		return committed;
 	if (r != AGAIN)
@@ -346,7 +371,7 @@ int definitions_work(struct definitions *d, struct intake *intake)
 	if (!r)
 		r = index_begin(d->index);
 	if (!r)
-		r = work(d);
+		r = definitions_slice(d);
 	index_abort(d->index);
 	d->journal_txn = NULL;
 	return r < 0 ? err_add(r, "filling or dropping an index") : r;

@@ -139,6 +139,7 @@ static int app_loop(struct app *app)
 			return r;
 		if (daemon->reload && daemon_reload(daemon)) {
 			app->p.config = daemon->config;
+			app->p.config_version++;
 			app->checked_ns = 0;
 		}
 		if (app->pair)

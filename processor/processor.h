@@ -28,6 +28,7 @@ struct doorbell;
 struct processor {
 	struct home *home;
 	const struct config *config; /* replaced by SIGHUP, between two steps */
+	uint32_t config_version;     /* counts its replacements */
 	struct stats *stats;
 	struct doorbell *doorbell; /* NULL: none could be made; followers use short timers */
 	bool retrying; /* after an error that was said: what is tried again is not news */

@@ -249,6 +249,11 @@ void head_walk_close(struct head_walk **walk);
 typedef int journal_feed_fn(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint);
 int journal_each_feed(struct journal *journal, struct txn *txn, journal_feed_fn *fn, void *arg);
+/* Calls FN for FEED. Returns FN's result; NOT_FOUND: the journal has no definition of the feed. */
+int journal_one_feed(struct journal *journal, struct txn *txn, uint32_t feed, journal_feed_fn *fn,
+	void *arg);
+/* Returns a hash of all feeds' definitions, without decoding them: equal ones are the same. */
+int journal_definitions_hash(struct txn *txn, uint64_t *ret_hash);
 /* FOUND, NOT_FOUND. */
 int journal_feed_checkpoint(struct journal *journal, struct txn *txn, uint32_t feed,
 	struct feed_checkpoint *ret_checkpoint);

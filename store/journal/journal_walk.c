@@ -9,6 +9,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/hash.h"
 #include "store/journal/record.h"
 
 #define JOURNAL_WALK_MAGIC 0x6b1e0e07u
@@ -129,33 +130,59 @@ void head_walk_close(struct head_walk **walk)
 	*walk = NULL;
 }
 
-int journal_each_feed(struct journal *journal, struct txn *txn, journal_feed_fn *fn, void *arg)
+static int feed_visit(struct journal *journal, struct txn *txn, uint32_t feed, struct bytes value,
+	journal_feed_fn *fn, void *arg)
 {
-	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	CLEANUP(buf_release) struct buf texts = BUF_INIT;
 	struct feed_definition definition;
 	struct feed_checkpoint checkpoint;
-	struct bytes key, value;
+	int r = definition_read(feed, value, &texts, &definition);
 
+	if (r == 0)
+		r = journal_feed_checkpoint(journal, txn, feed, &checkpoint);
+	if (r == NOT_FOUND)
+		return err_say(ERR_CORRUPT, "feed %" PRIu32 " has no checkpoint", feed);
+	return r ? r : fn(arg, &definition, &checkpoint);
+}
+
+int journal_each_feed(struct journal *journal, struct txn *txn, journal_feed_fn *fn, void *arg)
+{
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	struct bytes key, value;
 	int r = cursor_open(txn, DB_FEED, &cursor);
-	if (r < 0)
-		return r;
-	for (r = cursor_next(cursor, &key, &value); r == FOUND;
-		r = cursor_next(cursor, &key, &value)) {
+
+	while (r == 0 && (r = cursor_next(cursor, &key, &value)) == FOUND) {
 		if (key.size != FEED_KEY_SIZE)
-			return err_set(ERR_CORRUPT, "a feed's key of %zu bytes", key.size);
-		if (((const uint8_t *)key.data)[4] != FEED_DEFINITION)
-			continue;
-		uint32_t feed = be32_get(key.data);
-		r = definition_read(feed, value, &texts, &definition);
-		if (r == 0)
-			r = journal_feed_checkpoint(journal, txn, feed, &checkpoint);
-		if (r == NOT_FOUND)
-			r = err_set(ERR_CORRUPT, "feed %" PRIu32 " has no checkpoint", feed);
-		if (r == 0)
-			r = fn(arg, &definition, &checkpoint);
-		if (r)
-			return r;
+			return err_say(ERR_CORRUPT, "a feed's key of %zu bytes", key.size);
+		if (((const uint8_t *)key.data)[4] == FEED_DEFINITION) {
+			r = feed_visit(journal, txn, be32_get(key.data), value, fn, arg);
+			if (r)
+				return r;
+		}
 	}
+	return r < 0 ? r : 0;
+}
+
+int journal_one_feed(struct journal *journal, struct txn *txn, uint32_t feed, journal_feed_fn *fn,
+	void *arg)
+{
+	uint8_t room[FEED_KEY_SIZE];
+	struct bytes value;
+	int r = txn_get(txn, DB_FEED, feed_key(feed, FEED_DEFINITION, room), &value);
+
+	return r == FOUND ? feed_visit(journal, txn, feed, value, fn, arg) : r;
+}
+
+int journal_definitions_hash(struct txn *txn, uint64_t *ret_hash)
+{
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	struct bytes key, value;
+	uint64_t hash = 0;
+	int r = cursor_open(txn, DB_FEED, &cursor);
+
+	while (r == 0 && (r = cursor_next(cursor, &key, &value)) == FOUND)
+		if (key.size == FEED_KEY_SIZE && ((const uint8_t *)key.data)[4] == FEED_DEFINITION)
+			hash = hash_bytes(value, hash_bytes(key, hash));
+	*ret_hash = hash;
 	return r < 0 ? r : 0;
 }

@@ -31,6 +31,7 @@ void processor_configure(struct world *world)
 	MUST(r == 0, "configuration: %s", err_text(r));
 	world->config->map_bytes = 1u << 30;
 	world->processor.config = world->config;
+	world->processor.config_version++;
 }
 
 /*

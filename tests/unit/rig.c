@@ -30,6 +30,7 @@ void rig_configure(struct rig *rig, const char *text)
 	config_free(&rig->config);
 	rig->config = config;
 	rig->p.config = config;
+	rig->p.config_version++;
 }
 
 void rig_open(struct rig *rig, const char *config)

@@ -107,3 +107,43 @@ Test(definitions, feed_that_left_the_configuration_keeps_its_indexes_until_it_is
 	rig_settle(&rig);
 	EXPECT(rig_under(&rig, feed, "node", "n7"), "ns/0007 ns/1007 ns/2007");
 }
+
+Test(definitions, feed_that_is_renamed_gets_the_indexes_of_its_new_name)
+{
+	rig_configure(&rig, "feeds: [{resource: pods, name: web, indexes: {node: spec.nodeName}}]\n");
+	rig_settle(&rig);
+	EXPECT(rig_under(&rig, feed, "node", "n7"), "no such index");
+	cr_assert_eq(journal_begin(rig.journal), 0);
+	cr_assert_eq(journal_rename_feed(rig.journal, feed, "web"), 0);
+	rig_commit(&rig);
+	rig_settle(&rig);
+	EXPECT(rig_under(&rig, feed, "node", "n7"), "ns/0007 ns/1007 ns/2007");
+}
+
+/* The comparison is skipped while nothing changes: it reads every feed and every definition. */
+Test(definitions, feeds_in_one_batch_are_all_compared_and_removed_ones_are_taken_out)
+{
+	char config[8192] = "feeds: [{resource: pods}";
+	uint32_t feeds[100];
+
+	for (int i = 0; i < 100; i++) {
+		size_t n = strlen(config);
+		char name[16];
+		(void)snprintf(name, sizeof(name), "f%d", i);
+		feeds[i] = rig_add_feed(&rig, name);
+		(void)snprintf(config + n, sizeof(config) - n, ", {resource: f%d, indexes: {a: b}}", i);
+	}
+	rig_settle(&rig);
+	EXPECT(rig_under(&rig, feeds[99], "a", "x"), "no such index");
+	(void)snprintf(config + strlen(config), sizeof(config) - strlen(config), "]\n");
+	rig_configure(&rig, config);
+	rig_settle(&rig);
+	for (int i = 0; i < 100; i++)
+		EXPECT(rig_under(&rig, feeds[i], "a", "x"), "");
+	for (int i = 0; i < 50; i++)
+		rig_append(&rig, feeds[i], RECORD_FEED_REMOVED, NULL, NULL);
+	rig_commit(&rig);
+	rig_settle(&rig);
+	EXPECT(rig_under(&rig, feeds[49], "a", "x"), "no such index");
+	EXPECT(rig_under(&rig, feeds[50], "a", "x"), "");
+}
