@@ -2,9 +2,9 @@
 """
 Fixtures of the scenarios: real binaries against the simulated API server.
 
-$KINF_BUILD is the build directory (default build/asan). Each test has a directory of its own; when
-the test fails it is kept, its name and the last lines of every process are shown. A sanitizer report
-of any process fails the test. Nothing sleeps for a while and hopes: tests wait with eventually().
+$KINF_BUILD is the build directory (default build/asan). Each test has its own directory. When the test fails, pytest
+keeps the directory and prints its name and the last lines of every process. A sanitizer report of any process fails
+the test. Tests never sleep for a fixed time: they wait with eventually().
 """
 
 import shutil
@@ -47,7 +47,7 @@ class Workspace:
             yield from getattr(thing, "processes", [thing.process] if hasattr(thing, "process") else [])
 
     def add(self, thing):
-        """Something that runs already; it is stopped in the end."""
+        """Registers a THING that runs already; close() stops it."""
         self.started.append(thing)
         return thing
 
@@ -56,7 +56,7 @@ class Workspace:
         return f"kept: {self.directory}\n{tails}"
 
     def close(self):
-        """Ends everything, the youngest first; what they report decides too."""
+        """Stops everything, the last started first. Fails if a process reports a fault at its end."""
         problems = []
         for thing in reversed(self.started):
             try:
@@ -81,7 +81,7 @@ def pytest_runtest_makereport(item, call):
 
 
 def lifetime():
-    """A workspace from set-up to the end of its fixture."""
+    """Yields a workspace; closes it at the end of the fixture, and keeps its directory if the test has failed."""
     workspace = Workspace()
     yield workspace
     try:
@@ -100,13 +100,13 @@ def workspace():
 
 @pytest.fixture(scope="module")
 def shared():
-    """A workspace for all tests of a file: of those that only read."""
+    """A workspace that all tests of a file share; for tests that only read."""
     yield from lifetime()
 
 
 @pytest.fixture
 def simulator(workspace):
-    """An empty simulated cluster (but for its namespaces)."""
+    """A simulated cluster with namespaces and nothing else."""
     return workspace.simulator()
 
 
@@ -124,14 +124,14 @@ def kinf(store):
 
 @pytest.fixture(scope="session")
 def authority(tmp_path_factory):
-    """authority("name"): a CA of its own for each name (harness/tls.py)."""
+    """authority("name"): the CA of that name, made at the first call (harness/tls.py)."""
     directory, made = tmp_path_factory.mktemp("authorities"), {}
     return lambda name: made.get(name) or made.setdefault(name, Authority(directory, name))
 
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory):
-    """(certificate, key) for 127.0.0.1, signed by itself: its own CA."""
+    """(certificate, key): files of a self-signed certificate for 127.0.0.1."""
     directory = tmp_path_factory.mktemp("tls")
     paths = directory / "server.crt", directory / "server.key"
     subprocess.run(

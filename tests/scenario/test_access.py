@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who the reflector is to the API server, and who the server is to it: names in TLS, tokens, client
-certificates, impersonation; and all of them changed while it runs."""
+"""How the reflector and the API server identify themselves to each other: TLS names, tokens, client certificates,
+impersonation. Tokens and certificates also change while the reflector runs."""
 
 import os
 
 import pytest
 
-from harness.reverse_proxy import UNAUTHORIZED, Door
+from harness.reverse_proxy import UNAUTHORIZED, ReverseProxy
 from harness.store import whole
 
 QUICK = {"backoff": {"min": "50ms", "max": "200ms"}}
@@ -14,7 +14,7 @@ REFUSED = 401, UNAUTHORIZED
 
 
 def replace(path, text):
-    """As rotations do it: never a half-written file."""
+    """Replaces the file in one step, as programs that rotate credentials do."""
     fresh = path.with_suffix(".new")
     fresh.write_bytes(text)
     os.rename(fresh, path)
@@ -22,13 +22,14 @@ def replace(path, text):
 
 @pytest.fixture
 def door(workspace, simulator, authority):
-    """door(...): before the simulator, with a certificate for 127.0.0.1 and gate.example of "one"."""
+    """door(...): starts a reverse proxy before the simulator. Its certificate, issued by the CA "one", is for 127.0.0.1
+    and gate.example."""
     pair = authority("one").issue("server", "IP:127.0.0.1", "DNS:gate.example")
-    return lambda **options: workspace.add(Door(simulator, pair, **options))
+    return lambda **options: workspace.add(ReverseProxy(simulator, pair, **options))
 
 
-def come_back(simulator, door, store):
-    """The watch is cut; what changes meanwhile arrives without a list."""
+def expect_resume(simulator, door, store):
+    """Cuts the watch. The feed must resume it with the new credentials: changes arrive without a list."""
     simulator.forget_requests()
     door.cut()
     simulator.touch("pods")
@@ -42,7 +43,7 @@ def come_back(simulator, door, store):
 def test_k14_tls_server_name_is_sent_and_verified_and_the_host_header_stays(
         simulator, workspace, authority):
     pair = authority("one").issue("named", "DNS:gate.example")
-    door = workspace.add(Door(simulator, pair))
+    door = workspace.add(ReverseProxy(simulator, pair))
     store = workspace.store()
     store.connect(door.url, ca=authority("one").ca, cluster={"tls-server-name": "gate.example"})
     store.configure(whole("pods"), **QUICK).reflector()
@@ -95,7 +96,7 @@ def test_k22_every_request_carries_the_impersonation_headers(workspace, simulato
 
 @pytest.fixture
 def kept(workspace, simulator):
-    """A store with both daemons on it, and files that are rotated."""
+    """A store with 20 pods in the cluster; kept.file(NAME) is the path of a credential that the test rotates."""
     simulator.create("pods", 20)
     store = workspace.store()
     store.file = lambda name: store.directory / name
@@ -116,7 +117,7 @@ def test_a_rotated_token_is_read_again_after_the_first_401(simulator, door, auth
     settle(simulator, kept)
     replace(kept.file("token"), b"second\n")
     good[:] = ["Bearer second"]
-    come_back(simulator, front, kept)
+    expect_resume(simulator, front, kept)
 
 
 def test_a_rotated_client_certificate_is_read_again_after_the_first_401(simulator, door, authority, kept):
@@ -134,7 +135,7 @@ def test_a_rotated_client_certificate_is_read_again_after_the_first_401(simulato
     settle(simulator, kept)
     rotate("second")
     good[:] = ["second"]
-    come_back(simulator, front, kept)
+    expect_resume(simulator, front, kept)
     assert {request["client"] for request in front.requests} == {"first", "second"}
 
 
@@ -145,4 +146,4 @@ def test_a_rotated_ca_is_used_without_a_restart(simulator, door, authority, kept
     settle(simulator, kept)
     front.show(authority("two").issue("server", "IP:127.0.0.1"))
     replace(kept.file("ca.crt"), authority("two").ca.read_bytes())
-    come_back(simulator, front, kept)
+    expect_resume(simulator, front, kept)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which cluster it is where the namespace kube-system, whose uid would say it, can't be read: addresses
-and CAs change, and it is the same cluster as long as its objects are."""
+"""How the reflector recognizes its cluster when it may not read the namespace kube-system, whose uid identifies one:
+it compares objects. A new address or CA alone does not make another cluster."""
 
 import json
 
 import pytest
 
-from harness.reverse_proxy import Door
+from harness.reverse_proxy import ReverseProxy
 from harness.store import whole
 
 FORBIDDEN = 403, json.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
@@ -14,22 +14,24 @@ FORBIDDEN = 403, json.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {
 QUICK = {"backoff": {"min": "50ms", "max": "200ms"}}
 
 
-def closed(request):
+def hide_namespace(request):
+    """Refuses to show kube-system."""
     return FORBIDDEN if request["path"] == "/api/v1/namespaces/kube-system" else None
 
 
-def mute(request):
-    """Nothing can be found out without the right to list."""
-    return closed(request) or (FORBIDDEN if "limit=100" in request["path"] else None)
+def hide_objects(request):
+    """Refuses also the lists of a few objects that the reflector compares."""
+    return hide_namespace(request) or (FORBIDDEN if "limit=100" in request["path"] else None)
 
 
 @pytest.fixture
 def world(workspace, simulator, authority):
-    """world(): (store, door); objects are listed, all is at rest, kube-system is hidden."""
+    """world(): (store, door) with 20 pods listed and watched through a reverse proxy that hides kube-system.
+    store.feeding is the reflector."""
 
-    def make(refuse=closed):
+    def make(refuse=hide_namespace):
         simulator.create("pods", 20)
-        door = workspace.add(Door(simulator, authority("one").issue("server", "IP:127.0.0.1"), refuse=refuse))
+        door = workspace.add(ReverseProxy(simulator, authority("one").issue("server", "IP:127.0.0.1"), refuse=refuse))
         store = workspace.store()
         store.connect(door.url, ca=store.directory / "ca.crt")
         (store.directory / "ca.crt").write_bytes(authority("one").ca.read_bytes())
@@ -42,7 +44,7 @@ def world(workspace, simulator, authority):
 
 
 def rotate(store, door, authority):
-    """Another CA: of the server, and in the file."""
+    """Gives the server a certificate of another CA, and the kubeconfig's CA file that CA."""
     door.show(authority.issue("server", "IP:127.0.0.1"))
     (store.directory / "ca.crt").write_bytes(authority.ca.read_bytes())
 
@@ -52,11 +54,12 @@ def journal(store):
 
 
 def full_lists(simulator):
-    """Lists of whole objects: a look at the first ones' metadata is none."""
+    """Lists of whole objects; the comparison lists only the metadata of the first objects."""
     return [r for r in simulator.requests(verb="list") if "PartialObjectMetadata" not in r["accept"]]
 
 
-def goes_on(simulator, store, before):
+def expect_resume(simulator, store, before):
+    """The feed resumes in the same journal, without a list."""
     simulator.touch("pods")
     store.wait_equal(simulator, "pods")
     assert journal(store) == before and full_lists(simulator) == []
@@ -69,12 +72,12 @@ def test_a_rotated_ca_keeps_the_journal_while_running_and_over_a_restart(simulat
     rotate(store, door, authority("two"))
     door.cut()
     store.feeding.wait_log("cluster_confirmed .*objects that are known")
-    goes_on(simulator, store, before)
+    expect_resume(simulator, store, before)
     store.feeding.kill()
     rotate(store, door, authority("three"))
     door.cut()
     store.feeding.start()
-    goes_on(simulator, store, before)
+    expect_resume(simulator, store, before)
     assert store.feeding.log.count("cluster_confirmed") == 2
 
 
@@ -83,11 +86,11 @@ def test_a_new_ca_alone_keeps_the_journal(simulator, world, authority):
     before = journal(store)
     store.feeding.kill()
     rotate(store, door, authority("two"))
-    door.refuse = mute
+    door.refuse = hide_objects
     door.cut()
     simulator.forget_requests()
     store.feeding.start()
-    goes_on(simulator, store, before)
+    expect_resume(simulator, store, before)
     assert "no object that speaks against it" in store.feeding.log
 
 
@@ -95,17 +98,16 @@ def test_another_address_of_the_same_cluster_keeps_the_journal(simulator, worksp
     store, door = world()
     before = journal(store)
     store.feeding.stop()
-    other = workspace.add(Door(simulator, authority("one").issue("other", "IP:127.0.0.1"), refuse=closed))
+    other = workspace.add(ReverseProxy(simulator, authority("one").issue("other", "IP:127.0.0.1"), refuse=closed))
     store.connect(other.url, ca=store.directory / "ca.crt")
     door.cut()
     simulator.forget_requests()
     store.feeding.start()
-    goes_on(simulator, store, before)
-    assert journal(store) == before
+    expect_resume(simulator, store, before)
 
 
 def test_the_identity_check_is_repeated_until_the_server_answers(simulator, workspace, world, authority):
-    """What is neither objects nor a plain refusal is no answer; only the first of a row is said."""
+    """An answer that is neither objects nor a refusal decides nothing; a series of them is logged once."""
     store, door = world()
     before = journal(store)
     store.feeding.stop()
@@ -113,24 +115,24 @@ def test_the_identity_check_is_repeated_until_the_server_answers(simulator, work
     left = iter(answers)
 
     def confused(request):
-        return closed(request) or (next(left, None) if "limit=100" in request["path"] else None)
+        return hide_namespace(request) or (next(left, None) if "limit=100" in request["path"] else None)
 
-    other = workspace.add(Door(simulator, authority("one").issue("other", "IP:127.0.0.1"), refuse=confused))
+    other = workspace.add(ReverseProxy(simulator, authority("one").issue("other", "IP:127.0.0.1"), refuse=confused))
     store.connect(other.url, ca=store.directory / "ca.crt")
     door.cut()
     simulator.forget_requests()
     store.feeding.start()
-    goes_on(simulator, store, before)
+    expect_resume(simulator, store, before)
     assert next(left, None) is None
     assert store.feeding.log.count("cluster_unreachable") == 1
 
 
 @pytest.mark.parametrize("sign", ["ca", "hidden"])
 def test_another_cluster_is_recognized_by_the_uids_of_its_objects(workspace, simulator, world, authority, sign):
-    """The same names and versions: only uids tell them apart. "hidden": it was known by the uid of
-    kube-system, which now can't be read."""
+    """Its objects have the same names and versions, and other uids. "hidden": the reflector knew the first cluster by
+    the uid of kube-system, and may not read that any more."""
     store, door = world(lambda _: None) if sign == "hidden" else world()
-    door.refuse = closed
+    door.refuse = hide_namespace
     before = journal(store)
     store.feeding.stop()
     other = workspace.simulator()

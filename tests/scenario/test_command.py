@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinf command: what each subcommand prints, exits with, and says when something is wrong."""
+"""The kinf command: output, exit status and error texts of each subcommand."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from harness.store import whole
 
 @pytest.fixture(scope="module")
 def cluster(shared):
-    """A filled store with running daemons that the tests of this file only read; (simulator, store)."""
+    """(simulator, store): a filled store with running daemons. The tests of this file only read it."""
     simulator = shared.simulator()
     for namespace in ("shop", "web"):
         for number in range(12):
@@ -216,7 +216,7 @@ def test_pages_hold_each_object_once(cluster):
 
 
 def test_pages_under_change_skip_and_repeat_nothing(simulator, store):
-    """Objects that live through the whole walk come exactly once."""
+    """An object that exists during the whole walk comes exactly once."""
     simulator.create("pods", 200)
     store.configure(whole("pods")).daemons()
     store.wait_equal(simulator, "pods")
@@ -224,7 +224,7 @@ def test_pages_under_change_skip_and_repeat_nothing(simulator, store):
     simulator.churn("pods", 200, 0)
     found, token = page(store, "pods", 40)
     while token:
-        # Counted: how many a rate takes away depends on how long the pages take.
+        # A fixed number a page: the number of objects that a churn rate deletes would depend on how long a page takes.
         simulator.delete_many("pods", 10)
         simulator.create("pods", 10, prefix=f"new-{len(found)}-")
         more, token = page(store, "pods", 40, token)
@@ -304,11 +304,11 @@ def test_status_prints_a_table(kinf):
         assert word in text, text
 
 
-# ---- run --------------------------------------------------------------------------------------------
+# ---- run -------------------------------------------------------------------------------------------
 
 
 class OnTerminal(Process):
-    """A process whose standard error is a terminal; `log` is what was written there so far."""
+    """A process whose standard error is a terminal; `log` is the text that it has written there."""
 
     def start(self):
         self.shown = ""
@@ -325,12 +325,12 @@ class OnTerminal(Process):
             while piece := os.read(self.terminal, 65536):
                 self.shown += piece.decode(errors="replace")
         except OSError:
-            pass  # no more now, or nobody has it open any more
+            pass  # there is no more text now, or the process has closed the terminal
         return self.shown
 
 
 def test_run_shows_the_progress_of_first_lists_on_a_terminal(simulator, store):
-    """Also in a store that was made anew meanwhile."""
+    """`kinf run` shows it again after the store was removed and the daemons made a new one."""
     simulator.create("pods", 20)
     simulator.fault(verb="list", resource="pods", path="continue=", status=503)
     store.configure(whole("pods", pageSize=10), backoff={"min": "50ms", "max": "100ms"})
@@ -352,7 +352,7 @@ def test_run_shows_the_progress_of_first_lists_on_a_terminal(simulator, store):
 
 @pytest.fixture(scope="module")
 def copy(cluster, shared):
-    """A copy elsewhere of a store whose daemons were stopped for it."""
+    """A copy of a store, in another directory, made while its daemons were stopped."""
     simulator, _ = cluster
     other = shared.store("copied", simulator)
     other.configure(whole("pods", indexes={"node": "spec.nodeName"}))
@@ -364,7 +364,7 @@ def copy(cluster, shared):
 
 
 def everything(directory):
-    """{path: (size, mtime)} of all below. A reader's slot is in lock.mdb, where that can be written."""
+    """{path: (size, mtime)} of all files below DIRECTORY but lock.mdb: a reader takes a slot there when it may write."""
     files = (path for path in directory.rglob("*") if path.is_file() and path.name != "lock.mdb")
     return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in files}
 
@@ -420,7 +420,7 @@ def test_a_copied_store_is_read_on_a_read_only_mount(cluster, copy):
 
 
 def test_a_store_copied_from_running_daemons_is_refused(simulator, store):
-    """It may hold half a transaction."""
+    """The copy may contain half a transaction."""
     simulator.create("pods", 20)
     store.configure(whole("pods")).daemons()
     store.wait_equal(simulator, "pods")
@@ -505,7 +505,7 @@ def test_no_colour_and_no_progress_in_a_pipe(kinf):
 
 
 def test_a_configuration_file_given_by_option_is_always_read(simulator, store):
-    """Also where the store needs none: $KINF_STORE says where it is."""
+    """Even when the command does not need it, because $KINF_STORE or --store names the store."""
     simulator.create("pods", 2)
     store.configure(whole("pods")).daemons()
     store.wait_equal(simulator, "pods")

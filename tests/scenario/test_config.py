@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kinf.yaml: what is wrong in it is said with its place, and what changes in it is taken live."""
+"""kinf.yaml: programs report each fault with its line, and running daemons apply changes on SIGHUP."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from harness.objects import pod
 from harness.process import program, run_command
 from harness.store import whole
 
-# Each key of the file wrong in turn: text, line, key as the message names it.
+# For each key a wrong value: the file's text, the line of the fault, the key as the message names it.
 WRONG = [
     ("[]", 1, ""),
     ("colour: red", 1, "colour"),
@@ -73,7 +73,7 @@ WRONG = [
 
 @pytest.mark.parametrize("text, line, key", WRONG, ids=[repr(w[0])[:60] for w in WRONG])
 def test_each_wrong_key_is_reported_with_its_line(tmp_path, text, line, key):
-    """By every program, which then starts nothing."""
+    """All programs print the same message, and start nothing."""
     file = tmp_path / "k.yaml"
     file.write_text(text + "\n")
     env = {"KINF_STORE": "", "KINF_RUNTIME_DIR": str(tmp_path), "HOME": str(tmp_path), "KUBECONFIG": ""}
@@ -105,7 +105,7 @@ def test_an_unknown_resource_is_reported_and_other_feeds_work(simulator, store):
     _, reflector = store.configure(whole("pods"), whole("gadgets.test.io")).daemons()
     store.wait_equal(simulator, "pods")
     reflector.wait_log("gadgets")
-    # The feed is in kinf.yaml: readers get the reason, not the advice to write it there.
+    # The feed is in kinf.yaml already: readers get the reason, not the advice to add the feed.
     for command in (["get"], ["describe"], ["index"], ["wait", "--timeout", "100ms"]):
         result = store.kinf(*command, "gadgets.test.io", *(["x"] if command == ["describe"] else []))
         assert result.status == 1 and "can't be read yet: the server has no resource" in result.stderr, result
@@ -131,7 +131,7 @@ def test_run_works_from_options_without_a_file(simulator, store):
 
 @pytest.fixture(params=["daemons", "run"])
 def running(request, simulator, store):
-    """Two feeds; gives a function that makes the daemons reread the file."""
+    """Daemons with two live feeds; gives a function that makes them read kinf.yaml again."""
     simulator.create("pods", 10)
     simulator.create("nodes", 2)
     simulator.create("deployments.apps", 3)
@@ -191,7 +191,7 @@ def test_daemons_keep_the_old_configuration_when_the_file_is_broken(simulator, s
     running()
     for process in running.processes:
         process.wait_log(re.escape(store.config.name) + r":\d+")
-    store.configure(whole("pods"), whole("nodes"))  # for the command itself, which reads it too
+    store.configure(whole("pods"), whole("nodes"))  # the commands below also read the file
     simulator.touch("pods")
     store.wait_equal(simulator, "pods")
     assert all(process.running for process in running.processes)
@@ -211,7 +211,7 @@ def test_keys_that_need_a_restart_are_reported_and_keep_their_values(simulator, 
         for key in keys:
             pattern = f'config_needs_restart daemon="{name}" keys=.*{key}'
             eventually(lambda: re.search(pattern, log()), what=f"{name}: {key}")
-    # $KINF_STORE counts more than the file: nothing is to be said about it.
+    # $KINF_STORE overrides the file's key `store`: the daemons do not report a change of it.
     assert not re.search("config_needs_restart .*keys=.*store", log())
     store.wait_equal(simulator, "deployments.apps")
     assert not elsewhere.exists() and all(process.running for process in running.processes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""consistencyCheck: what the journal has is held against the server's state of the same moment."""
+"""consistencyCheck: the reflector compares the journal with the server's objects of the same resourceVersion."""
 
 import json
 
@@ -10,12 +10,12 @@ from harness.store import whole
 
 
 def checks(simulator, resource="pods"):
-    """Lists of exactly one state, first pages only."""
+    """The lists that checks make (of an exact resourceVersion), first pages only."""
     return [r for r in simulator.requests(verb="list", resource=resource) if "Match=Exact" in r["query"]]
 
 
 def relists(simulator, resource="pods"):
-    """All other lists."""
+    """All other lists, first pages only."""
     return [r for r in simulator.requests(verb="list", resource=resource)
             if "Match=Exact" not in r["query"] and "continue=" not in r["query"]]
 
@@ -44,7 +44,7 @@ def test_a_lost_event_is_found_and_repaired(simulator, store, change):
     simulator.swallow("pods")
     change(simulator)
     assert store.objects("pods") == before and simulator.truth("pods") != before
-    simulator.bookmark()  # the server says that we have everything up to here
+    simulator.bookmark()  # moves the feed's resourceVersion beyond the lost event
     store.wait_equal(simulator, "pods")
     assert reflector.log.count("feed_diverged") == 1
     assert len(relists(simulator)) == 1
@@ -53,7 +53,7 @@ def test_a_lost_event_is_found_and_repaired(simulator, store, change):
 
 
 def test_checks_during_changes_cause_no_relist(simulator, store):
-    """Checks run amid changes; those are of a later state than the one that is compared."""
+    """Objects change while a check runs; those changes are newer than the resourceVersion that it compares."""
     simulator.create("pods", 200)
     reflector = watching(simulator, store, whole("pods", pageSize=20))
     simulator.churn("pods", 200)
@@ -69,7 +69,7 @@ def test_a_refused_check_is_silent_and_causes_no_relist(simulator, store):
     reflector = watching(simulator, store, whole("pods"))
     eventually(lambda: simulator.fault_hits(refused))
     simulator.clear_faults()
-    eventually(lambda: any(r["status"] == 200 for r in checks(simulator)), what="a check that could be made")
+    eventually(lambda: any(r["status"] == 200 for r in checks(simulator)), what="a check that succeeds")
     assert not relists(simulator) and "warning" not in reflector.log
 
 
@@ -83,4 +83,4 @@ def test_a_check_with_an_oversized_token_is_repeated_once_a_period(simulator, st
     before = len(checks(simulator))
     eventually(lambda: len(checks(simulator)) >= before + 2)
     first, second = checks(simulator)[before : before + 2]
-    assert second["time"] - first["time"] > 0.5, "a check is made once a period"
+    assert second["time"] - first["time"] > 0.5, "the reflector makes one check a period"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files cut short or changed, disks that are full: a clear line, no crash, nothing wrong served."""
+"""Truncated and damaged files, full disks: programs report the fault, do not crash, and serve nothing wrong."""
 
 import os
 import random
@@ -13,13 +13,13 @@ from harness import eventually
 from harness.process import program, run_command
 from harness.store import whole
 
-# SIGBUS and SIGSEGV in a mapped file are caught, said and exit with a status of their own.
+# A command that gets SIGBUS or SIGSEGV in a mapped file prints the reason and exits with a status of its own.
 CLEAN = range(0, 128)
 
 
 @pytest.fixture(scope="module")
 def sound(shared):
-    """(store, truth) of a store with two databases that were closed in order."""
+    """(store, truth): a store whose daemons have stopped in order, and the objects in it."""
     simulator = shared.simulator()
     simulator.create("pods", 120, size=1500)
     store = shared.store(simulator=simulator)
@@ -36,7 +36,7 @@ def sound(shared):
 
 @pytest.fixture
 def damaged(sound, tmp_path):
-    """damaged(): another copy of the sound store."""
+    """damaged(): a new copy of the sound store."""
     store, _ = sound
 
     def copy():
@@ -52,7 +52,7 @@ def databases(path):
 
 
 def check_reads(sound, path):
-    """Every reading command ends by itself, and what it gives out is true. How many of them failed."""
+    """Runs each reading command: it must end by itself and print only true objects. Returns how many of them failed."""
     store, truth = sound
     here = ["--store", str(path)]
     failed = 0
@@ -73,7 +73,7 @@ def check_reads(sound, path):
                 key = f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
                 assert truth[key] == obj, f"wrong object served: {key}"
         if command == ["get", "pods", "-o", "json"] and result.status == 0:
-            assert len(result.json["items"]) == len(truth), "objects are missing and nobody said so"
+            assert len(result.json["items"]) == len(truth), "objects are missing without an error"
     return failed
 
 
@@ -86,12 +86,12 @@ def test_readers_of_a_truncated_database_fail_cleanly(sound, damaged, name):
         path = damaged()
         os.truncate(databases(path)[name], min(left, size))
         failed = check_reads(sound, path)
-        assert failed > 0 or left > used // 4, left  # the end may be pages that nobody uses
+        assert failed > 0 or left > used // 4, left  # the last pages may be unused
 
 
 @pytest.mark.parametrize("name", ["journal", "index"])
 def test_readers_of_a_database_with_a_flipped_bit_serve_nothing_wrong(sound, damaged, name):
-    """Anywhere in the pages in use. Not every bit means something: what is served has to be true."""
+    """The bit is anywhere in the file's allocated blocks. Some bits mean nothing: then all that is served must be true."""
     chance = random.Random(7)
     found = 0
     for _ in range(12):
@@ -115,14 +115,14 @@ def test_readers_of_a_database_with_a_flipped_bit_serve_nothing_wrong(sound, dam
 def test_readers_of_broken_small_files_fail_cleanly(sound, damaged, name, text):
     path = damaged()
     (path / name).write_text(text)
-    # A reader takes the journal that the index names.
+    # Readers ignore journal/CURRENT: they open the journal that the index names.
     assert check_reads(sound, path) > 0 or name == "journal/CURRENT"
 
 
 @pytest.mark.parametrize("name", ["journal", "index"])
 @pytest.mark.parametrize("how", ["cut", "zeroes"])
 def test_daemons_rebuild_a_damaged_database(simulator, store, name, how):
-    """A damaged index is built from the journal, a damaged journal is listed anew."""
+    """The processor builds a damaged index from the journal; the reflector replaces a damaged journal and lists again."""
     simulator.create("pods", 60)
     store.configure(whole("pods"), mapSize="64MiB")
     daemons = store.daemons()
@@ -167,7 +167,7 @@ def test_status_of_a_refused_store_shows_the_processes(simulator, store):
         return {p["name"]: p for p in result.json["processes"]}
 
     eventually(lambda: {p["state"] for p in processes().values()} == {"running"})
-    os.kill(processes()["kinf-processor"]["pid"], signal.SIGKILL)  # the next one makes it anew
+    os.kill(processes()["kinf-processor"]["pid"], signal.SIGKILL)  # its successor builds the index again
     store.wait_equal(simulator, "pods")
     assert supervisor.stop() == 0
     os.unlink(store.path / "id")
@@ -180,9 +180,9 @@ def test_status_of_a_refused_store_shows_the_processes(simulator, store):
 
 @pytest.fixture(params=[80, 24])
 def small_disk(request, simulator, store):
-    """`kinf run` on a file system of its own of 80 or 24 MB, which a file can fill up.
+    """`kinf run` with its store on a file system of 80 or 24 MB, which the test can fill up.
 
-    24 MB are enough for what is stored, if neither database takes much more than it needs.
+    24 MB suffice as long as neither database takes much more space than its objects need.
     """
     mount = f'mount -t tmpfs -o size={request.param}m tmpfs "$0" && exec "$@"'
     store.path.mkdir(mode=0o700)
@@ -197,7 +197,7 @@ def small_disk(request, simulator, store):
 
 
 class SmallDisk:
-    """What is to be seen in the mount namespace that only the supervisor's family sees."""
+    """Runs commands in the supervisor's mount namespace, the only place where the small file system is mounted."""
 
     def __init__(self, store, supervisor):
         self.store, self.supervisor = store, supervisor
@@ -218,19 +218,19 @@ class SmallDisk:
     def free(self):
         self.run("rm", self.filler)
 
-    def is_said(self):
-        """The full disk, in the status."""
+    def is_reported(self):
+        """`kinf status` names the full disk."""
         status = self.kinf("status", "-o", "json").json
         texts = [status["store"].get("lastError") or ""] + [p.get("lastError") or "" for p in status["processes"]]
         return re.search("(?i)space|full", " ".join(texts))
 
 
 def test_daemons_report_a_full_disk_and_resume_when_there_is_room(simulator, small_disk):
-    """Reads go on, and it resumes by itself."""
+    """Reads work meanwhile, and the daemons resume by themselves."""
     small_disk.fill()
     for number in range(20):
         simulator.create("pods", 50, from_=1000 + number * 50, size=6400)
-    eventually(small_disk.is_said)
+    eventually(small_disk.is_reported)
     assert int(small_disk.count()) >= 100 and small_disk.supervisor.running
     small_disk.free()
     eventually(lambda: small_disk.count() == "1100", timeout=40, what="resumed by itself")
@@ -239,12 +239,12 @@ def test_daemons_report_a_full_disk_and_resume_when_there_is_room(simulator, sma
 
 
 def test_no_daemon_ends_when_the_disk_fills_up_repeatedly(simulator, small_disk):
-    """Both environments are written in place: a page without a block would be a SIGBUS."""
+    """The daemons write both databases in place: a page without a block on the disk would be a SIGBUS."""
     simulator.churn("pods", 400, 0)
     for number in range(3):
         small_disk.fill()
         simulator.create("pods", 100, from_=1000 + number * 100, size=12000)
-        eventually(small_disk.is_said)
+        eventually(small_disk.is_reported)
         small_disk.free()
         eventually(lambda: small_disk.count() == str(100 + 100 * (number + 1)), timeout=40, what="resumed by itself")
     simulator.churn("pods", 0)
@@ -255,10 +255,10 @@ def test_no_daemon_ends_when_the_disk_fills_up_repeatedly(simulator, small_disk)
 
 @pytest.mark.parametrize("small_disk", [24], indirect=True)
 def test_an_index_rebuild_waits_for_disk_space(small_disk):
-    """Said in words, and built when there is room; the damaged one stays until then."""
+    """The processor logs the reason, keeps the damaged index, and builds the new one when there is space."""
     pids = {p["name"]: p["pid"] for p in small_disk.kinf("status", "-o", "json").json["processes"]}
     small_disk.fill()
-    small_disk.run("truncate", "-s", "-128K", small_disk.filler)  # room to say dirty, not for more
+    small_disk.run("truncate", "-s", "-128K", small_disk.filler)  # space to mark the index dirty, not for more
     index = small_disk.store.path / "index" / "gen-1" / "data.mdb"
     small_disk.run("dd", "if=/dev/zero", f"of={index}", "bs=16k", "count=1", "conv=notrunc")
     os.kill(pids["kinf-processor"], signal.SIGKILL)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that refuses and a disk that is full: the data ages, which is told, and nobody gives up."""
+"""A server that refuses, a disk without space, memory that is missing: the status names the cause, and the daemons
+go on trying."""
 
 import pytest
 from harness import eventually
@@ -12,7 +13,7 @@ def pods(count):
 
 
 def begin(simulator, store, **settings):
-    """Pods, listed in pages of 5, and followed by a processor; the reflector has been stopped."""
+    """Starts a processor and a reflector, which lists 20 pods in pages of 5; stops the reflector again."""
     simulator.put("pods", pods(20))
     store.configure({"resource": "pods", "pageSize": 5}, **settings)
     store.processor()
@@ -34,10 +35,10 @@ def test_an_old_open_list_does_not_end_a_reflector_without_disk_space(simulator,
     reflector.stop()
     simulator.clear_faults()
     reflector = store.reflector(env=FULL)
-    # At the latest when it resumes after a pause of 4 s: then trimming, which looks for old lists, is due.
+    # Trimming, which abandons old lists, runs at the latest when the reflector resumes after a pause of 4 s.
     eventually(lambda: not reflector.running or "feed_list_abandoned" in reflector.log, what="the old list is given up")
     eventually(lambda: "waiting for disk space" in store.kinf("status").stdout, what="it waits for room")
-    assert reflector.stop() == 0, "it had not ended by itself"
+    assert reflector.stop() == 0, "the reflector has not ended by itself"
     store.reflector()
     store.wait_equal(simulator, "pods")
 
@@ -53,7 +54,7 @@ def test_a_feed_that_cannot_be_stored_is_not_live(simulator, store):
     )
     assert "No space left on device" in status["lastError"]
     eventually(lambda: simulator.counters("pods")["watches"] >= 3, what="two more attempts")
-    assert "feed_recovered" not in reflector.log, "an attempt is no success"
+    assert "feed_recovered" not in reflector.log, "an attempt does not count as a success"
 
 
 def state(store, name):

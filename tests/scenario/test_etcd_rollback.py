@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same cluster? An etcd that went back in time, one API of many that did, another cluster."""
+"""An etcd that was restored from a backup, of the whole cluster or of one aggregated API: resourceVersions occur a
+second time, for other states. The reflector must notice and list again."""
 
 import signal
 
@@ -24,21 +25,22 @@ def pod(name, value):
 
 
 def rewrite_history(simulator, resource, make):
-    """The RVs of one past given again, to other states of the same objects."""
+    """Saves the cluster's state. Returns two functions: the first changes objects; the second restores the saved state
+    and makes other changes, which get the same resourceVersions."""
     simulator.settings(futureWaitMs=100)
     simulator.put(resource, [make("a", "first"), make("b", "first")])
     simulator.save()
 
-    def lived_through():
-        simulator.put(resource, make("a", "of the past that was"))
-        simulator.put(resource, make("gone", "of the past that was"))
+    def change():
+        simulator.put(resource, make("a", "before the restore"))
+        simulator.put(resource, make("gone", "before the restore"))
         simulator.touch(resource, 10)
 
-    def other_past():
+    def restore():
         simulator.restore()
-        simulator.put(resource, make("a", "of the past that is"))
+        simulator.put(resource, make("a", "after the restore"))
 
-    return lived_through, other_past
+    return change, restore
 
 
 def journal(store):
@@ -51,7 +53,8 @@ def kinds(follower):
 
 @pytest.fixture
 def aggregated(workspace):
-    """(core, extension, store): gadgets are served by another API server with an etcd of its own."""
+    """(core, extension, store): the simulator `extension` serves gadgets, as an aggregated API server with its own
+    etcd."""
     core, extension = workspace.simulator(), workspace.simulator()
     for simulator in (core, extension):
         simulator.add_kind(**GADGET)
@@ -65,10 +68,10 @@ def test_only_the_feed_of_an_aggregated_api_that_went_back_is_listed_again(aggre
     core, extension, store = aggregated
     core.put("pods", [pod("a", "1")])
     core.settings(bookmarkMs=50)
-    lived_through, other_past = rewrite_history(extension, GADGETS, gadget)
+    change, restore = rewrite_history(extension, GADGETS, gadget)
     store.daemons()
     store.wait_synced(GADGETS)
-    lived_through()
+    change()
     store.wait_equal(extension, GADGETS)
     store.wait_equal(core, "pods")
     follower = store.follower("watch", GADGETS, "-o", "json", "--old")
@@ -76,9 +79,9 @@ def test_only_the_feed_of_an_aggregated_api_that_went_back_is_listed_again(aggre
     before, pods = journal(store), store.feed_status("pods")
     core.forget_requests()
 
-    other_past()
+    restore()
     store.wait_equal(extension, GADGETS)
-    assert journal(store) == before, "the other feeds' history is kept"
+    assert journal(store) == before, "the other feeds keep their journal"
     assert core.counters("pods")["lists"] == core.counters("pods")["watches"] == 0
     assert store.feed_status("pods")["id"] == pods["id"]
     eventually(lambda: "LAPPED" in kinds(follower))
@@ -90,16 +93,17 @@ def test_only_the_feed_of_an_aggregated_api_that_went_back_is_listed_again(aggre
 
 
 def test_a_feed_that_went_back_is_replaced_over_a_restart(aggregated):
-    """Killed between the new feed's begin and its first list: no third feed, and the old one goes."""
+    """The reflector is killed after it added the new feed and before that feed's first list. After the restart there
+    is no third feed, and the old one is removed."""
     core, extension, store = aggregated
-    lived_through, other_past = rewrite_history(extension, GADGETS, gadget)
+    change, restore = rewrite_history(extension, GADGETS, gadget)
     _, reflector = store.daemons()
     store.wait_synced(GADGETS)
-    lived_through()
+    change()
     store.wait_equal(extension, GADGETS)
-    # The list that tells the past passes, the new feed's own does not.
+    # The list by which the reflector notices the restore passes; the new feed's own list fails.
     fault = extension.fault(resource=GADGETS, verb="list", after=1, status=500)
-    other_past()
+    restore()
     reflector.wait_log(r"feed_failed feed=\S+next")
     reflector.kill()
     extension.clear_faults(fault)
@@ -111,16 +115,16 @@ def test_a_feed_that_went_back_is_replaced_over_a_restart(aggregated):
 
 
 def test_a_cluster_that_went_back_in_time_gets_a_new_journal(simulator, store):
-    lived_through, other_past = rewrite_history(simulator, "pods", pod)
+    change, restore = rewrite_history(simulator, "pods", pod)
     store.configure(whole("pods"), whole("services")).daemons()
     store.wait_synced("pods")
-    lived_through()
+    change()
     store.wait_equal(simulator, "pods")
     follower = store.follower("watch", "pods", "-o", "json", "--old", "--cursor", "mine")
     eventually(lambda: "SYNC" in kinds(follower))
     before = journal(store)
 
-    other_past()
+    restore()
     store.wait_equal(simulator, "pods")
     assert journal(store) != before
     eventually(lambda: "LAPPED" in kinds(follower))
@@ -129,7 +133,7 @@ def test_a_cluster_that_went_back_in_time_gets_a_new_journal(simulator, store):
 
 
 def test_feed_ids_of_another_journal_are_not_followed(simulator, store):
-    """In the new journal pods have the id that services had in the old one."""
+    """In the new journal the feed of pods has the id that the feed of services had in the old one."""
     simulator.create("pods", 3)
     simulator.create("services", 5)
     _, reflector = store.configure(whole("pods"), whole("services")).daemons()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparer of texts itself: what must not be the same to it, and what must."""
+"""harness/exact_json.py: the texts that it must treat as equal, and those that it must treat as different."""
 
 import pytest
 

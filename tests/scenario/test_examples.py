@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of tests/examples, built against an installed tree as a user builds them."""
+"""The programs of tests/examples, built against an installed tree as users build them."""
 
 import random
 import re
@@ -36,7 +36,7 @@ def example(installed, examples, store):
     return lambda name, *arguments: store.process(name, [examples[name], *arguments], installed.env)
 
 
-# ---- what is installed ---------------------------------------------------------------------------
+# ---- what is installed -----------------------------------------------------------------------------
 
 
 def test_examples_link_against_the_versioned_library(installed, examples):
@@ -68,11 +68,11 @@ def test_uninstall_removes_every_installed_file(tmp_path):
     assert installed.files() == set()
 
 
-# ---- controller ----------------------------------------------------------------------------------
+# ---- controller ------------------------------------------------------------------------------------
 
 
 def pod_of(number, ready, node="n1", namespace="web"):
-    """A pod with a Ready condition, behind another condition."""
+    """A pod with a Ready condition, after another condition."""
     status = {"type": "Ready", "status": "True" if ready else "False"}
     made = pod(f"p{number}", namespace, node=node, phase="Running" if ready else "Pending")
     made["status"]["conditions"] = [{"type": "PodScheduled", "status": "True"}, status]
@@ -103,7 +103,7 @@ def test_controller_keeps_one_report_for_each_pod_that_is_not_ready(simulator, s
     simulator.put("pods", pod_of(2, ready=False))
     simulator.delete("pods", "web/p3")
     wait_reports(reports, 2, 5)
-    # What goes on while it is dead is found when it is back: also that a pod has gone.
+    # A restarted controller finds the changes that it missed, deletions included.
     controller.kill()
     simulator.delete("pods", "web/p5")
     simulator.put("pods", pod_of(4, ready=False))
@@ -123,7 +123,7 @@ def test_controller_retries_a_report_that_failed(simulator, store, reports, exam
     simulator.put("pods", pod_of(1, ready=False))
     controller.wait_log(r"(?s)web/p1: .*No such file or directory; trying again.*web/p1: .*; trying again")
     away.rename(reports)
-    wait_reports(reports, 1)  # and no event was needed for it
+    wait_reports(reports, 1)  # the controller retries without another event
     reports.rename(away)
     tries = controller.log.count("trying again")
     simulator.put("pods", pod_of(1, ready=True))
@@ -133,7 +133,7 @@ def test_controller_retries_a_report_that_failed(simulator, store, reports, exam
     assert controller.stop() == 0
 
 
-# ---- exporter ------------------------------------------------------------------------------------
+# ---- exporter --------------------------------------------------------------------------------------
 
 
 def test_exporter_prints_the_metrics_of_one_snapshot(simulator, store, tmp_path, installed, examples):
@@ -161,7 +161,7 @@ def test_exporter_prints_the_metrics_of_one_snapshot(simulator, store, tmp_path,
         assert sum(line.startswith("# TYPE ") for line in lines) == 5
         return True
 
-    eventually(is_complete)  # live it is a moment after the list, and while the reflector gets to run
+    eventually(is_complete)  # the feed becomes live a moment after its list
     assert export(tmp_path / "kinf.prom") == []
     text = (tmp_path / "kinf.prom").read_text()
     assert text.endswith("\n") and text.count("kube_pod_info{") == 2
@@ -178,11 +178,11 @@ def test_exporter_without_the_feed_leaves_the_old_file(simulator, store, tmp_pat
     assert (tmp_path / "kinf.prom").read_text() == "old\n"
 
 
-# ---- follower ------------------------------------------------------------------------------------
+# ---- follower --------------------------------------------------------------------------------------
 
 
 def lines_of(follower):
-    """What it printed, each line once, in order, as (event, type, key, resourceVersion)."""
+    """The lines it printed, in order and without repetitions, as (event, type, key, resourceVersion)."""
     assert follower.out == "" or follower.out.endswith("\n"), "a torn line"
     return [tuple(line.split()) for line in dict.fromkeys(follower.out.splitlines())]
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feeds come and go: resources that are not there yet, or not any more, rights, and the configuration."""
+"""Feeds begin, stop and are replaced: resources appear and disappear, rights and the configuration change."""
 
 import json
 import signal
-
+from statistics import quantiles
 import pytest
 
 from harness import eventually
@@ -43,7 +43,7 @@ def lines_of(process, *words):
     return [line for line in process.log.splitlines() if all(word in line for word in words)]
 
 
-# ---- resources ---------------------------------------------------------------------------------------
+# ---- resources -------------------------------------------------------------------------------------
 
 
 def test_a_feed_of_a_missing_resource_begins_when_the_resource_appears(simulator, store):
@@ -58,7 +58,7 @@ def test_a_feed_of_a_missing_resource_begins_when_the_resource_appears(simulator
     simulator.put(GADGETS, gadget("a"))
     store.wait_equal(simulator, GADGETS)
     assert list(feeds_of(store)).count(GADGETS) == 1
-    assert len(lines_of(reflector, "unresolved")) == 1, "said once"
+    assert len(lines_of(reflector, "unresolved")) == 1, "it is logged once"
 
 
 def test_c47_a_feed_is_gone_with_its_definition_and_lists_when_the_definition_returns(simulator, store):
@@ -72,10 +72,10 @@ def test_c47_a_feed_is_gone_with_its_definition_and_lists_when_the_definition_re
 
     simulator.remove_kind(GADGETS)
     gone = wait_state(store, GADGETS, "gone")
-    assert gone["objects"] == 0, "its objects were deleted before it"
-    eventually(lambda: len([r for r in simulator.requests() if r["verb"] == "discovery"]) > 6, what="probes")
-    assert simulator.counters(GADGETS)["lists"] == 0, "discovery is asked, nothing is listed"
-    assert len(lines_of(reflector, GADGETS)) <= 5, "one line a change of state"
+    assert gone["objects"] == 0, "the server deletes the objects before the definition"
+    eventually(lambda: len([r for r in simulator.requests() if r["verb"] == "discovery"]) > 6, what="discovery requests")
+    assert simulator.counters(GADGETS)["lists"] == 0, "the feed repeats discovery and does not list"
+    assert len(lines_of(reflector, GADGETS)) <= 5, "one line for each change of state"
 
     simulator.add_kind(**GADGET)
     simulator.put(GADGETS, gadget("c"))
@@ -86,7 +86,7 @@ def test_c47_a_feed_is_gone_with_its_definition_and_lists_when_the_definition_re
 
 
 def test_objects_stay_when_the_server_loses_their_resource(simulator, store):
-    """The API is away altogether (its definition was lost, not deleted): data stay, and are said to be old."""
+    """The server has lost the whole API and sent no DELETED: readers get the objects with a note that they are old."""
     simulator.add_kind(**GADGET)
     simulator.put(GADGETS, gadget("a"))
     store.configure(whole(GADGETS), **QUICK)
@@ -102,8 +102,8 @@ def test_objects_stay_when_the_server_loses_their_resource(simulator, store):
 
 
 def test_pauses_between_discovery_requests_are_random(simulator, store):
-    """A thousand machines that miss one resource must not ask in step."""
-    pause = 0.04
+    """A thousand machines that miss the same resource must not send their requests at the same moment."""
+    pause = 0.15
     store.configure(whole("pods"), whole(GADGETS), recheck=f"{pause * 1000:.0f}ms", backoff=QUICK["backoff"])
     store.daemons()
     wait_state(store, GADGETS, "gone")
@@ -111,10 +111,11 @@ def test_pauses_between_discovery_requests_are_random(simulator, store):
     asked = lambda: [r["time"] for r in simulator.requests(verb="discovery", path="/apis")]  # noqa: E731
     eventually(lambda: len(asked()) > 15)
     pauses = [b - a for a, b in zip(asked(), asked()[1:])]
-    assert max(pauses) - min(pauses) > pause / 4, pauses
+    first, _, third = quantiles(pauses)  # quartiles, which single delays of a busy machine do not move
+    assert third - first > pause / 8, pauses
 
 
-# ---- rights ------------------------------------------------------------------------------------------
+# ---- rights ----------------------------------------------------------------------------------------
 
 
 def test_c46_a_feed_follows_rights_that_are_granted_and_revoked(simulator, store):
@@ -137,15 +138,15 @@ def test_c46_a_feed_follows_rights_that_are_granted_and_revoked(simulator, store
     kept = store.kinf("get", "pods", "-o", "name", check=True)
     assert kept.stdout == "pod/a\n" and "forbidden" in kept.stderr and "403" in kept.stderr, kept
     simulator.put("pods", pod("b"))
-    eventually(lambda: simulator.counters("pods")["watches"] > 3, what="attempts")
+    eventually(lambda: simulator.counters("pods")["watches"] > 3, what="more attempts to watch")
     simulator.clear_faults()
     store.wait_equal(simulator, "pods")
     wait_state(store, "pods", "live")
-    assert simulator.counters("pods")["lists"] == 0, "it watches on from where it was"
-    assert len(lines_of(reflector, "forbidden", 'feed="pods"', "notice")) == 2, "once each time"
+    assert simulator.counters("pods")["lists"] == 0, "the feed resumes its watch from the last version"
+    assert len(lines_of(reflector, "forbidden", 'feed="pods"', "notice")) == 2, "each change of rights is logged once"
 
 
-# ---- the configuration -------------------------------------------------------------------------------
+# ---- the configuration -----------------------------------------------------------------------------
 
 
 def reload(store, reflector, *feeds):
@@ -157,7 +158,8 @@ def reload(store, reflector, *feeds):
 
 @pytest.fixture
 def undisturbed(simulator, store):
-    """(reflector, check): services and configmaps are fed; check() finds no new request for either."""
+    """(reflector, check): feeds of services and configmaps are live; check() asserts that neither has made a request
+    since."""
     simulator.put("pods", [pod("a"), pod("b", "back")])
     store.configure("services", "configmaps", **QUICK)
     _, reflector = store.daemons()
@@ -191,12 +193,12 @@ def test_a_changed_feed_is_replaced_and_other_feeds_make_no_request(simulator, s
     store.wait_equal(simulator, "pods", where=lambda o: o["metadata"].pop("managedFields", True) or True)
     first = feeds_of(store)["pods"]["id"]
     reload(store, reflector, *others, {"resource": "pods", **change})
-    eventually(lambda: feeds_of(store)["pods"]["id"] != first, what="another feed")
+    eventually(lambda: feeds_of(store)["pods"]["id"] != first, what="another feed id")
     eventually(lambda: sorted(store.objects("pods")) == keys)
     for obj in store.objects("pods").values():
         assert ("spec" in obj) == (change.get("drop") is None and "objects" not in change), obj
     check()
     reload(store, reflector, *others)
-    eventually(lambda: "pods" not in feeds_of(store), what="no pods")
+    eventually(lambda: "pods" not in feeds_of(store), what="the feed of pods removed")
     simulator.wait_watching("pods", 0)
     check()

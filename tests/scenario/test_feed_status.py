@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be seen of the feeds: states, numbers and errors in the status, and how little the log says of an outage."""
+"""The status of feeds: states, counters and errors; and the log, which reports an outage in few lines."""
 
 from harness import eventually
 
@@ -38,7 +38,7 @@ def test_an_outage_is_logged_once_for_each_kind_of_failure(simulator, store):
 
     fault = simulator.fault(status=503, body="starting")
     simulator.up()
-    eventually(lambda: all("503" in f["lastError"] for f in status(store).values()), what="another kind")
+    eventually(lambda: all("503" in f["lastError"] for f in status(store).values()), what="another kind of failure")
     eventually(lambda: all(f["retries"] > 60 for f in status(store).values()), what="many attempts")
     assert all(len(failed(feed, "busy")) == 1 for feed in FEEDS), said()
     simulator.clear_faults(fault)
@@ -65,13 +65,13 @@ def test_status_counts_the_work_of_each_feed(simulator, store):
 
 
 def test_c61_each_warning_of_the_server_is_logged_once(simulator, store):
-    """To all feeds together: a deprecated version is one line, not one a request."""
+    """All feeds share the list of known warnings: a deprecated version makes one line, not one for each request."""
     old = simulator.fault(path="/api/v1/", headers={"Warning": '299 - "v1 is deprecated"'})
     store.configure(*FEEDS, **QUICK)
     _, reflector = store.daemons()
     live(store, simulator)
     hits = simulator.fault_hits(old)
-    assert hits >= 2 * len(FEEDS), "each list and each watch was answered with it"
+    assert hits >= 2 * len(FEEDS), "each answer to a list or watch carries the warning"
     simulator.clear_faults()
     simulator.fault(path="/api/v1/", headers={"Warning": '299 - "v2 is better"'})
     simulator.drop()

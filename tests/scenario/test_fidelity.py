@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the server wrote is what readers get: every value's spelling, every key's place."""
+"""Readers get objects exactly as the server wrote them: the spelling of each number, the order of the keys."""
 
 import json
 
@@ -13,7 +13,7 @@ from harness.exact_json import members, read
 
 @pytest.fixture(scope="module")
 def odd(shared):
-    """A store with the odd widget; (simulator, store)."""
+    """(simulator, store): a cluster with one widget that has all of ODD_VALUES."""
     simulator = shared.simulator()
     simulator.put("widgets", odd_widget())
     store = shared.store(simulator=simulator)
@@ -33,7 +33,7 @@ def spec_of(text):
 
 @pytest.mark.parametrize("key", [key for key, _ in ODD_VALUES])
 def test_each_value_comes_back_as_it_was_sent(odd, key):
-    """Compared as texts: numbers by their spelling, strings by their characters, maps with their order."""
+    """Compares numbers by their spelling, strings by their characters, and maps with the order of their keys."""
     _, store = odd
     got = spec_of(store.kinf("get", "widgets", "web/odd", "-o", "json", check=True).stdout)[key]
     assert got == read(dict(ODD_VALUES)[key])
@@ -63,7 +63,7 @@ def test_yaml_output_parses_to_the_same_object(odd):
     eventually(lambda: "web/plain" in store.objects("widgets"))
     text = store.kinf("get", "widgets", "web/plain", "-o", "yaml", check=True).stdout
     got, truth = yaml.safe_load(text), simulator.truth("widgets")["web/plain"]
-    # YAML 1.1 reads exponents without a point as text; all else has to be the same value.
+    # YAML 1.1 reads an exponent without a decimal point as a string; all other values must be equal.
     for key, spelling in (("exponent", "1E5"), ("small", "1e-7")):
         assert str(got["spec"].pop(key)) in (spelling, str(truth["spec"][key])) and truth["spec"].pop(key)
     assert got == truth

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An API server, or what stands before it, that misbehaves: nothing wrong is served, and it passes."""
+"""An API server, or a proxy before it, that misbehaves: readers get nothing wrong, and the feeds recover."""
 
 import json
 import signal
@@ -19,7 +19,7 @@ def status(code, reason, message="no"):
 
 
 def run_with_faults(simulator, store, verb, faults, before=3):
-    """A feed for each of KINDS, each met by another of FAULTS; all have to come out right."""
+    """Runs a feed for each of KINDS, each with another one of FAULTS; all feeds must end equal to the cluster."""
     assert len(faults) <= len(KINDS)
     kinds = KINDS[: len(faults)]
     for kind in kinds:
@@ -98,7 +98,7 @@ def test_broken_watch_answers_are_retried(simulator, store):
 
 
 def test_lists_from_a_stale_server_cache_are_repeated_with_pauses(simulator, store):
-    """What a list brings is always ahead of it, so that the next one has to wait, longer each time."""
+    """Each list is newer than the server's cache, so that the watch fails and the feed lists again: only with pauses."""
     simulator.create("pods", 2)
     simulator.fault(path="kinf-probe", status=504, body=status(504, "Timeout", "Too large resource version: 9, current: 5"))
     store.configure(whole("pods"), backoff={"min": "300ms", "max": "300ms"}).daemons()
@@ -112,7 +112,7 @@ def test_lists_from_a_stale_server_cache_are_repeated_with_pauses(simulator, sto
 
 
 def test_a_garbled_event_is_repaired_by_later_answers(simulator, store):
-    """A byte changed on its way: refused, or stored as what it says; then made good by a list."""
+    """The feed refuses an event with a changed byte, or stores what it says; later answers repair it."""
     simulator.put("pods", pod("a"))
     store.configure(whole("pods")).daemons()
     store.wait_equal(simulator, "pods")
@@ -172,7 +172,7 @@ def test_c33_a_list_waits_for_the_servers_retry_after(simulator, store):
 
 
 def test_refusals_that_never_end_are_cut_off(simulator, store):
-    """A refused watch is not as quiet as an accepted one may be, and a refused list no long one."""
+    """The body of a refusal must end within timeouts.answer, although an accepted watch may be silent for longer."""
     simulator.create("pods", 2)
     simulator.create("nodes", 2)
     refusal = {"count": 1, "status": 503, "headers": {"Content-Type": "text/plain"}}
@@ -198,7 +198,7 @@ def test_a_feed_that_hangs_does_not_delay_other_feeds(simulator, store):
 
 
 def test_unreadable_objects_are_skipped_and_reported(simulator, store):
-    """A server that keeps sending one object nobody can take in must not keep all others away."""
+    """An object without uid and resourceVersion, which the server sends each time, must not block the other objects."""
     good = {"kind": "Pod", "apiVersion": "v1", **pod("good", uid="u", resourceVersion="5")}
     bad = {"metadata": {"name": "x", "namespace": "web"}, "spec": 1}  # no uid, no resourceVersion
     body = {"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "7"}, "items": [bad, good]}
@@ -206,22 +206,23 @@ def test_unreadable_objects_are_skipped_and_reported(simulator, store):
     simulator.fault(verb="watch", resource="pods", body="", hold=True)
     _, reflector = store.configure(whole("pods")).daemons()
     eventually(lambda: "web/good" in store.objects("pods"), timeout=40)
+    reflector.wait_log("feed_object_unreadable .*web/x")
     assert reflector.running
 
 
 def test_c67_an_oversized_object_is_skipped_and_reported(simulator, store):
-    """It is passed over and named; it counts again as soon as it fits, or more is allowed."""
+    """The status names it. It is stored as soon as it fits: because it shrank, or because maxObjectSize grew."""
     large = "x" * 100_000
     quick = {"backoff": {"min": "10ms", "max": "20ms"}}
     simulator.put("pods", [pod("small"), pod("large", node=large)])
     store.configure(whole("pods"), maxObjectSize="64KiB", **quick)
     _, reflector = store.daemons()
 
-    def passed_over():
+    def skipped():
         found = store.feed_status("pods")
         return found["state"] == "stale" and "'web/large': larger than maxObjectSize" in found["lastError"]
 
-    eventually(passed_over)
+    eventually(skipped)
     eventually(lambda: set(store.objects("pods")) == {"web/small"})
     simulator.patch("pods", "web/large", {"spec": {"nodeName": "n1"}})
     store.wait_equal(simulator, "pods")
@@ -231,15 +232,15 @@ def test_c67_an_oversized_object_is_skipped_and_reported(simulator, store):
     shrunk = simulator.truth("pods")["web/large"]
     simulator.patch("pods", "web/large", {"spec": {"nodeName": large}})
     simulator.patch("pods", "web/small", {"spec": {"nodeName": "n2"}})
-    eventually(passed_over)
+    eventually(skipped)
     eventually(lambda: store.objects("pods")["web/small"] == simulator.truth("pods")["web/small"])
-    assert store.objects("pods")["web/large"] == shrunk, "what is known of it stays"
+    assert store.objects("pods")["web/large"] == shrunk, "readers keep its last state that fits"
     simulator.delete("pods", "web/large")
     store.wait_equal(simulator, "pods")
     store.wait_live("pods")
 
     simulator.put("pods", pod("large", node=large))
-    eventually(passed_over)
+    eventually(skipped)
     store.configure(whole("pods"), maxObjectSize="1MiB", **quick)
     reflector.send(signal.SIGHUP)
     store.wait_equal(simulator, "pods")

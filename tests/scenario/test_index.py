@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indexes: what they find, their values and counts, and that they come and go without the API server."""
+"""Indexes: the objects they find, their values and counts, and changes of their definitions without the API server."""
 
 import os
 import shutil
@@ -42,7 +42,7 @@ def indexed(simulator, store):
 
 
 def terms_of(obj, name):
-    """What the index NAME of INDEXES has to hold of an object, as the command spells it."""
+    """The terms that the index NAME must have for an object, spelled as the command prints them."""
     spec = obj["spec"]
     return {
         "node": {spec["nodeName"]},
@@ -55,7 +55,7 @@ def terms_of(obj, name):
 
 
 def check_index(simulator, store, name):
-    """Values, counts and what is found by each value are those of the cluster's objects."""
+    """Compares the index's values, their counts, and the objects found by each value with the cluster's objects."""
     truth = simulator.truth("pods")
     wanted = Counter(term for obj in truth.values() for term in terms_of(obj, name))
     lines = store.kinf("index", "pods", name, check=True).stdout.splitlines()
@@ -109,7 +109,7 @@ def test_commas_and_backslashes_in_compound_values_are_escaped(simulator, store)
 
 
 def test_values_of_any_length_and_type_are_indexed(simulator, store):
-    """Beyond the length of a key they are hashed; numbers and booleans are values too."""
+    """Long values are hashed; numbers and booleans are indexed, null and maps are not."""
     long_one, long_two = "x" * 5000 + "1", "x" * 5000 + "2"
     simulator.put("pods", pod("one", annotations={"k": long_one}))
     simulator.put("pods", pod("two", annotations={"k": long_two}))
@@ -173,7 +173,7 @@ def test_indexes_are_added_and_removed_on_sighup(simulator, store):
     simulator.put("pods", pod("more", phase="Pending"))
     store.wait_equal(simulator, "pods")
     assert list(store.objects("pods", "--index", "node=Pending")) == ["web/more"]
-    assert not simulator.requests(resource="pods"), "the API server was asked"
+    assert not simulator.requests(resource="pods"), "no request was needed"
     store.verify()
 
 
@@ -205,7 +205,7 @@ def test_a_new_index_is_filled_under_change_and_kills(simulator, store):
 
 
 def remove_index(store, processor):
-    """Under a processor that is held still: it might fill the folder that is being removed."""
+    """Removes the index's directory while the processor is stopped: a running one might create files in it meanwhile."""
     processor.send(signal.SIGSTOP)
     eventually(lambda: processor.stopped)
     shutil.rmtree(store.path / "index")
@@ -231,7 +231,8 @@ def test_a_removed_index_is_built_again_without_the_server(simulator, store, ind
 
 
 def test_an_index_removed_under_a_running_processor_is_built_again(simulator, store):
-    """Both daemons end and are started again: processor, reflector (which trims by it) and a follower move over."""
+    """Both daemons end and `kinf run` starts them again. The processor, the reflector, which trims by the index, and a
+    follower use the new index."""
     fill(simulator)
     supervisor = store.configure(whole("pods", indexes=INDEXES), retention={"time": "300ms"}).run()
     store.wait_equal(simulator, "pods")
@@ -246,7 +247,7 @@ def test_an_index_removed_under_a_running_processor_is_built_again(simulator, st
     check_index(simulator, store, "node")
     eventually(lambda: replay(follower.lines) == store.objects("pods"))
     trimmed = lambda: (s := store.kinf("status", "-o", "json", check=True).json["store"])["horizon"] == s["lastEvent"]
-    eventually(trimmed, what="the reflector trims by the new one")
+    eventually(trimmed, what="the reflector trims by the new index")
     assert supervisor.running and not [r for r in simulator.requests(resource="pods") if r["verb"] == "list"]
     store.verify()
 

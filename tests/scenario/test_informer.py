@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Informers of libkinf in a program of their own (programs/informer.c), against the real daemons."""
+"""Informers of libkinf in a separate program (tests/programs/informer.c), with the real daemons."""
 
 import signal
 
@@ -57,7 +57,7 @@ def test_a_cursor_survives_a_killed_program(simulator, store, filled):
     simulator.churn("pods", 0)
 
     def state():
-        """What came twice comes with the same outcome; nothing is missing."""
+        """The state after all calls; a call that is repeated after a kill changes nothing in it."""
         known = {}
         for line in calls(process, "add", "update", "delete"):
             known[line["key"]] = None if line["call"] == "delete" else line["rv"]
@@ -70,7 +70,7 @@ def test_a_cursor_survives_a_killed_program(simulator, store, filled):
 
 
 def test_a_filtered_handler_gets_changes_that_cross_its_filter(simulator, store, filled):
-    """Two handlers of one informer, each with a state of its own."""
+    """One informer has two handlers, one of them with a filter."""
     process = informer(store, "--filter", "color=red")
     red = lambda: [line for line in process.lines if line.get("filtered")]
     every = lambda: [line for line in process.lines if not line.get("filtered")]
@@ -106,7 +106,7 @@ def test_tracked_keys_turn_a_lapse_into_differences(simulator, store):
         status = store.kinf("status", "-o", "json", check=True).json["store"]
         return status["horizon"] > status["lastEvent"] - 10
 
-    eventually(trimmed, what="nothing of it is kept")
+    eventually(trimmed, what="the changes are trimmed")
     before = len(process.lines)
     process.send(signal.SIGCONT)
     ends_equal(simulator, process)
@@ -136,7 +136,7 @@ def test_an_informer_gets_objects_without_dropped_fields(simulator, store):
 def test_a_program_that_writes_into_an_object_crashes_there(store, filled):
     process = informer(store, "--spoil")
     assert process.wait() == -signal.SIGSEGV
-    assert not calls(process, "add"), "at the guilty line"
+    assert not calls(process, "add"), "the program crashes in its first handler call"
     store.verify()
 
 
@@ -150,5 +150,5 @@ def test_a_handler_gets_each_state_of_the_feed_once(simulator, store, filled):
     simulator.up()
     eventually(lambda: states()[-1:] == [("live", False)], timeout=60)
     told = [state for state, _ in states()]
-    assert all(a != b for a, b in zip(told, told[1:])), "told when it is another"
+    assert all(a != b for a, b in zip(told, told[1:])), "a state is reported only when it changed"
     assert process.stop() == 0

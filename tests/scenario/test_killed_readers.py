@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers that end as they should not."""
+"""Readers that are killed: the LMDB reader slots that they leave behind."""
 
 from harness import eventually
 
 
 def slots(store):
-    """Taken slots of both environments, those of the asking process among them."""
+    """Used reader slots of journal and index, including those of this status command."""
     status = store.kinf("status", "-o", "json", check=True).json
     return status["store"]["journal"]["readers"], status["store"]["index"]["readers"]
 
@@ -15,10 +15,10 @@ def test_reader_slots_of_killed_readers_are_freed_in_journal_and_index(simulator
     store.configure({"resource": "pods", "drop": []})
     store.processor(), store.reflector()
     store.wait_equal(simulator, "pods")
-    eventually(lambda: slots(store) == slots(store), what="daemons that are at rest")
+    eventually(lambda: slots(store) == slots(store), what="daemons at rest")
     before = slots(store)
     followers = [store.follower("watch", "pods", name=f"kinf-watch-{i}") for i in range(4)]
     eventually(lambda: min(a - b for a, b in zip(slots(store), before)) >= 4, what="four readers")
     for follower in followers:
         follower.kill()
-    eventually(lambda: slots(store) == before, 20, "slots given back")
+    eventually(lambda: slots(store) == before, 20, "slots freed")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""First lists and relists: what is asked for, what is stored, what readers see meanwhile."""
+"""First lists and relists: the requests, the stored objects, and the state that readers see meanwhile."""
 
 import json
 import re
@@ -84,7 +84,7 @@ def test_c02_c03_items_without_a_kind_get_it_from_their_list(simulator, store):
 
 
 def test_c05_a_list_without_a_version_is_refused(simulator, store):
-    """A watch from no version would begin somewhere else than the list ended."""
+    """A watch without a version would not begin at the state of the list."""
     simulator.put("pods", pod("a"))
     simulator.fault(verb="list", resource="pods", count=1, body='{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}')
     store.configure(whole("pods")).daemons()
@@ -93,7 +93,7 @@ def test_c05_a_list_without_a_version_is_refused(simulator, store):
 
 
 def test_c06_readers_see_nothing_before_the_first_list_is_complete(simulator, store):
-    """Until the first list's end is applied, the feed says so and gives nothing out."""
+    """Until the first list is complete, readers get an error and no object."""
     simulator.create("pods", 60)
     stuck = simulator.fault(verb="list", resource="pods", after=2, hold=True, stallAt=100)
     store.configure(whole("pods", pageSize=20)).daemons()
@@ -108,7 +108,7 @@ def test_c06_readers_see_nothing_before_the_first_list_is_complete(simulator, st
 
 
 def test_an_interrupted_page_is_requested_again(simulator, store):
-    """The pages before it are not: their token is still good."""
+    """The pages before it are not requested again, since the token is still valid."""
     simulator.create("pods", 50)
     simulator.fault(verb="list", resource="pods", after=2, count=1, cutAt=300)
     store.configure(whole("pods", pageSize=20)).daemons()
@@ -144,13 +144,13 @@ def test_a_list_resumes_after_a_kill(simulator, store, point):
     store.verify()
 
 
-# ---- one body --------------------------------------------------------------------------------------
+# ---- one huge body ---------------------------------------------------------------------------------
 
 
 def test_memory_stays_bounded_while_a_huge_list_is_read(simulator, workspace):
-    """Servers ignore the limit now and then; memory must not follow the body.
+    """A server may ignore the limit and send one huge body. The reflector's memory must not grow with it.
 
-    Durability disk: else the journal's mapped pages, which follow it, count in the peak too.
+    With `durability: disk`, because mapped pages of the journal, which grow with the body, would count in the peak.
     """
     peak = []
     for count in (500, 1500):  # 10 and 30 MB, both beyond what one transaction holds (8 MiB)
@@ -165,7 +165,7 @@ def test_memory_stays_bounded_while_a_huge_list_is_read(simulator, workspace):
         # The second page's token had expired: the list after that has no pages.
         assert [q.get("limit") for q in queries(simulator, "list")] == ["10", "10", None]
         reflector.stop()
-    # Twice a transaction, and pages of the journal's file that count as ours: not the 20 MB more of the body.
+    # 14 MB allow for two transactions and pages of the journal's file; the second body is 20 MB larger.
     assert peak[1] < peak[0] + 14 * 1024, peak
 
 
@@ -183,7 +183,7 @@ def test_a_relist_of_unchanged_objects_writes_nothing(simulator, store):
     store.wait_equal(simulator, "pods")
     before = store.last_event("pods")
     reflector.stop()
-    # History is gone beyond the watch's version, but no pod has changed.
+    # The server has forgotten the watch's version, but no pod has changed.
     simulator.create("nodes", 1)
     simulator.compact()
     simulator.forget_requests()
@@ -270,7 +270,7 @@ def test_a_killed_relist_loses_and_repeats_no_event(simulator, store):
     store.verify()
 
 
-# ---- which objects ---------------------------------------------------------------------------------
+# ---- limited feeds ---------------------------------------------------------------------------------
 
 
 def test_c63_feeds_limited_to_namespaces_selectors_and_metadata(simulator, store):
@@ -303,7 +303,7 @@ def test_c63_feeds_limited_to_namespaces_selectors_and_metadata(simulator, store
     meta = store.objects("meta")
     assert meta.keys() == truth.keys()
     assert all(set(o) == {"kind", "apiVersion", "metadata"} and o["metadata"] == truth[k]["metadata"] for k, o in meta.items())
-    # One that leaves a selection is deleted there and stays elsewhere.
+    # A pod that leaves the selection of one feed is deleted there and stays in the others.
     simulator.patch("pods", "web/front-running", {"metadata": {"labels": {"app": "back"}}})
     store.wait_equal(simulator, "front", resource="pods", where=lambda o: o["metadata"]["labels"]["app"] == "front")
     store.wait_equal(simulator, "pods")
@@ -311,7 +311,7 @@ def test_c63_feeds_limited_to_namespaces_selectors_and_metadata(simulator, store
 
 
 def test_a_metadata_feed_is_read_like_any_other(simulator, store):
-    """Listed, watched and relisted as PartialObjectMetadata; every way of reading works on what there is."""
+    """The reflector lists and watches PartialObjectMetadata; each reading command works on these objects."""
     simulator.put("pods", [pod("a"), pod("b", app="back"), pod("c", "shop")])
     store.configure(whole("pods", name="meta", objects="metadata", indexes={"app": "metadata.labels.app", "node": "spec.nodeName"}))
     _, reflector = store.daemons()
@@ -348,7 +348,7 @@ def test_a_metadata_feed_is_read_like_any_other(simulator, store):
 
 
 def test_namespaced_and_selecting_feeds_follow_changes(simulator, store):
-    """Each watches its own part, with its selectors, and lists it again when it has to."""
+    """Each feed watches its namespace or selection, and lists it again after the server has forgotten the version."""
     simulator.put("pods", [pod("a"), pod("b", app="back"), pod("c", "shop"), pod("d", "shop", app="back", phase="Failed")])
     parts = {
         "shop": ({"namespaces": ["shop"]}, lambda o: o["metadata"]["namespace"] == "shop"),

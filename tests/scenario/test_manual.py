@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manual pages: true, well formed, and their examples compile and do what they say."""
+"""The manual pages match the programs, are well formed, and their examples compile and print what the pages say."""
 
 import re
 import shutil
@@ -27,7 +27,7 @@ def test_pages_match_the_programs_and_headers():
 
 
 def test_the_check_finds_pages_that_do_not_match(tmp_path):
-    """The check itself: an option, a prototype and a key that are not so."""
+    """Tests scripts/manual.py with a wrong option, prototype, key and command."""
     for part in ("scripts", "reader", "common"):
         shutil.copytree(ROOT / part, tmp_path / part)
     for page, old, new in (
@@ -57,7 +57,7 @@ def test_the_check_finds_pages_that_do_not_match(tmp_path):
 
 
 def test_pages_are_well_formed():
-    """As far as it can be seen without a formatter, and by groff where there is one."""
+    """Checks the pages' macros, and formats them with groff if it is installed."""
     for page in PAGES:
         text = page.read_text()
         macros = re.findall(r"^\.(\w\w)\b", text, re.M)
@@ -85,7 +85,7 @@ def test_the_example_configuration_is_accepted(tmp_path):
     assert run_command([BUILD / "kinf", "config", "check", file]).status == 0
 
 
-# ---- the library's -------------------------------------------------------------------------------
+# ---- the library's pages ---------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def installed(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def filled(shared):
-    """A store with two applications, and one change in the past of web/front-0."""
+    """A store with two applications; web/front-0 has changed once."""
     simulator = shared.simulator()
     simulator.put("pods", [pod(f"front-{i}", phase="Pending") for i in range(3)] + [pod("back-0", "shop", "back", "n2")])
     store = shared.store(simulator=simulator)
@@ -125,7 +125,7 @@ def test_each_function_has_a_page(installed):
 
 
 def test_the_example_commands_work(filled):
-    """The lines that only read, and end by themselves."""
+    """Runs those lines of the page's example that read and end by themselves."""
     lines = [line for line in example_of(ROOT / "reader/man/kinf.1").splitlines() if re.match("kinf (get|verify)", line)]
     assert len(lines) >= 5
     for line in lines:
@@ -133,7 +133,7 @@ def test_the_example_commands_work(filled):
         assert result.status == (1 if "/backup/kinf" in line else 0), result
 
 
-# Page, arguments, what it prints (a regular expression).
+# Page, arguments of its example, output (a regular expression).
 RUNS = [
     ("libkinf", [], r"n1\n"),
     ("kinf_open", [], r"(all up to event \d+\n){3}"),

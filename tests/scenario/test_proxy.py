@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proxies between the reflector and the API server: which one, by which name, and with what to show.
+"""Proxies between the reflector and the API server: how one is chosen, what it may see, and how its errors are named.
 
-The cluster's name is one that only the proxies know: who goes there directly finds nothing."""
+Only the proxies can resolve the cluster's name: a direct connection fails."""
 
 import ssl
 
 import pytest
 
-from harness.reverse_proxy import Door
+from harness.reverse_proxy import ReverseProxy
 from harness.proxy import ConnectProxy, SocksProxy
 from harness.store import whole
 
@@ -18,7 +18,7 @@ QUICK = {"backoff": {"min": "50ms", "max": "200ms"}}
 
 @pytest.fixture
 def far(workspace, authority):
-    """far(make_proxy...): (simulator, store, proxy); the server is https://NAME:6443."""
+    """far(...): (simulator, store, proxy); the kubeconfig's server is https://NAME:6443."""
 
     def make(kind=ConnectProxy, host=NAME, credentials=None, cluster=lambda proxy: {}, **proxy):
         simulator = workspace.simulator(tls=authority("one").issue("server", f"DNS:{NAME}", "IP:127.0.0.1"),
@@ -36,7 +36,7 @@ def escaped_url(proxy, scheme=None):
     return proxy.url(scheme).replace(":".join(USER), ":".join(ESCAPED))
 
 
-# ---- the ways through ------------------------------------------------------------------------------
+# ---- choice of the proxy ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind, by", [
@@ -51,7 +51,7 @@ def test_lists_and_watches_go_through_the_proxy_that_knows_the_name(far, kind, b
     simulator.wait_watching("pods")
     assert set(proxy.asked) == {(NAME, 6443)}
     said = "\n".join(proxy.heads)
-    assert TOKEN not in said and "\nAuthorization" not in said, "who we are is the server's to know"
+    assert TOKEN not in said and "\nAuthorization" not in said, "credentials for the server must not reach the proxy"
     assert simulator.counters("pods")["lists"] == 1
 
 
@@ -73,7 +73,7 @@ def test_a_proxy_with_a_certificate_of_an_unknown_ca_is_refused(far, authority):
 
 def test_plain_http_uses_the_proxy_of_http_proxy(workspace, simulator):
     refuse = []
-    door = workspace.add(Door(simulator, refuse=lambda _: refuse[0] if refuse else None))
+    door = workspace.add(ReverseProxy(simulator, refuse=lambda _: refuse[0] if refuse else None))
     store = workspace.store()
     store.connect(f"http://{NAME}")
     refuse.append((407, b"marker-body"))
@@ -144,5 +144,5 @@ def test_an_unreachable_proxy_is_named_in_the_error(far):
 def test_an_invalid_proxy_url_ends_the_start_without_printing_its_password(far):
     _, store, _ = far()
     reflector = store.reflector(env={"HTTPS_PROXY": "ftp://me:marker-secret@proxy"})
-    assert reflector.wait() == 78, "a bad configuration: started again it would be the same"
+    assert reflector.wait() == 78, "the status for a bad configuration: a restart would not help"
     assert "HTTPS_PROXY: not the URL of a proxy" in reflector.log and "marker" not in reflector.log

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinf module for Python: installed by pip, on real daemons. What stands under @guest runs in an
-interpreter that has the library under test loaded."""
+"""The kinf module for Python, installed by pip, with real daemons. Functions decorated with @guest run in another
+interpreter, which has loaded the library under test."""
 
 import json
 import os
@@ -23,13 +23,14 @@ LIMIT = 20 * PATIENCE
 
 @pytest.fixture(scope="module")
 def site(shared):
-    """Where pip has put the module."""
+    """The directory where pip has installed the module."""
     return install(shared.directory)
 
 
 @pytest.fixture(scope="module")
 def world(shared):
-    """(simulator, store) with pods and an odd widget, daemons at work; each test makes names of its own."""
+    """(simulator, store): running daemons, pods, and a widget of odd values. Tests that create objects use their own
+    namespaces."""
     simulator = shared.simulator()
     store = shared.store(simulator=simulator)
     simulator.create("pods", PODS, namespaces=3)
@@ -44,7 +45,7 @@ def world(shared):
 
 @pytest.fixture(scope="module")
 def interpreters(world, site):
-    """Gives one that runs, a new one after one that has broken down."""
+    """interpreters(): an interpreter that runs; a new one if the last one has ended."""
     started = []
 
     def running():
@@ -56,19 +57,19 @@ def interpreters(world, site):
 
 
 def guest(body):
-    """A test whose BODY(store, simulator) runs in another interpreter, which has the module."""
+    """Makes a test that runs BODY(store, simulator) in another interpreter, which has the module."""
 
     def test(world, interpreters):
         interpreters().run(body, world[0])
 
     test.__name__, test.__doc__ = body.__name__, body.__doc__
-    body.__name__ = f"guest_{body.__name__}"  # as it is found there
+    body.__name__ = f"guest_{body.__name__}"  # the name by which that interpreter finds it
     setattr(sys.modules[__name__], body.__name__, body)
     return test
 
 
 def raises(kind, function, *arguments, **named):
-    """The exception, whose sentence may be looked at."""
+    """Asserts that the call raises KIND; returns the exception's text."""
     try:
         result = function(*arguments, **named)
     except kind as problem:
@@ -144,7 +145,7 @@ def test_odd_names_and_numbers_are_exact(store, simulator):
             assert odd["spec"][key] == json.loads(text), key
         odd_keys = odd["spec"]["dots.and/slashes"]
         assert [odd_keys[key] for key in odd_keys] == [1, {"b/c": 2}, 3, 4, 5]
-        # As text each number is spelled as the server did.
+        # json() keeps the server's spelling of numbers.
         assert '"exponent":1E5' in odd.json() and '"beyond":12345678901234567890123' in odd.json()
 
 
@@ -243,7 +244,7 @@ def test_exceptions_carry_the_sentences_of_the_library(store, simulator):
         assert problem.code < 0
 
 
-# ---- what is borrowed ------------------------------------------------------------------------------
+# ---- borrowed objects ------------------------------------------------------------------------------
 
 
 @guest
@@ -279,7 +280,7 @@ def test_borrowed_objects_raise_after_their_snapshot_has_ended(store, simulator)
         assert "closed" in raises(kinf.Ended, use)
     assert "closed" in repr(new[0]) and "closed" in repr(new[1])
     assert kept.key in repr(kept) and kept["metadata"]["name"] == kept.name
-    # Through the store's end, and in whatever order they are let go.
+    # Closing the store ends them too, and Python may free them in any order.
     snapshot = store.snapshot()
     one, part, listed = borrow()
     watch = store.feed("pods").watch()
@@ -347,7 +348,7 @@ def test_a_forked_child_cannot_use_the_parents_store(store, simulator):
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    # The child's end has taken nothing from the parent.
+    # The parent's objects still work after the child has ended.
     assert one.key in simulator.truth("pods") and next(listed).key and snapshot.event
     simulator.put("pods", pod("after-fork", namespace="forked"))
     assert any(event.key == "forked/after-fork" for event in iter(lambda: watch.next_event(LIMIT), None))
@@ -357,7 +358,7 @@ def test_a_forked_child_cannot_use_the_parents_store(store, simulator):
 
 
 def until(watch, *types):
-    """Events up to the first of these types, with it."""
+    """Events up to and including the first of these types."""
     events = []
     while not events or events[-1].type not in types:
         event = watch.next_event(LIMIT)
@@ -382,7 +383,7 @@ def test_a_watch_gives_the_initial_state_and_then_changes(store, simulator):
         simulator.patch("pods", "told/x", {"metadata": {"labels": {"app": "a"}}})
         simulator.delete("pods", "told/x")
         events = [watch.next_event(LIMIT) for _ in range(5)]
-        # What crosses the filter is an add, or a delete with the last state inside.
+        # An object that enters the filter is ADDED; one that leaves it is DELETED, with its last state inside.
         assert [event.type for event in events] == ["ADDED", "MODIFIED", "DELETED", "ADDED", "DELETED"]
         assert not any(event.initial or event.resync or event.final_state_unknown for event in events)
         assert events[1].old.path("spec.nodeName") == "n1" and events[1].object.path("spec.nodeName") == "n2"
@@ -443,7 +444,7 @@ def test_a_watch_ends_when_another_thread_closes_it(store, simulator):
     events = []
     reader = threading.Thread(target=lambda: events.extend(watch))
     reader.start()
-    eventually(lambda: len(watch._users) == 1, what="a reader that waits")
+    eventually(lambda: len(watch._users) == 1, what="a waiting reader")
     watch.close()
     reader.join(LIMIT)
     assert not reader.is_alive() and events == []
@@ -466,7 +467,7 @@ def test_ctrl_c_interrupts_calls_that_wait(store, simulator):
     interrupted(lambda: list(watch), lambda: len(watch._users) == 1)
     assert watch.next_event(0) is None
     simulator.put("pods", pod("x", namespace="ctrl-c"))
-    assert watch.next_event(LIMIT).key == "ctrl-c/x"  # it can go on
+    assert watch.next_event(LIMIT).key == "ctrl-c/x"  # the watch still works
     interrupted(lambda: store.wait_synced("nothing"), lambda: len(store._users) == 1)
 
 
@@ -513,7 +514,8 @@ def test_a_cursor_of_another_journal_has_lapsed(store, simulator):
 
 
 def follow_with_cursor(store):
-    """In a guest that is killed: a line for each event, behind the flush of which it counts as handled."""
+    """Runs in an interpreter that the test kills. Prints a line for each event; an event whose line is flushed counts
+    as handled."""
     for event in store.feed("pods").watch(namespace="killed", cursor="killed"):
         version = event.object.resource_version if event.object else None
         print(json.dumps([event.type, event.key, version]), flush=True)
@@ -529,7 +531,7 @@ def test_a_killed_follower_loses_nothing(world, site):
 
     def follower(name):
         interpreter = Interpreter(site, store, name).start()
-        interpreter.tell(follow_with_cursor)
+        interpreter.begin(follow_with_cursor)
         return interpreter
 
     cursor = store.path / "cursors" / "killed"
@@ -547,6 +549,6 @@ def test_a_killed_follower_loses_nothing(world, site):
 
     eventually(lambda: set(versions) <= told(), what="all changes")
     second.kill()
-    # In order, beginning with what was not committed, and without an initial state.
+    # The second follower begins with the uncommitted events, in order, and gets no initial state.
     again = [line[2] for line in second.lines if line[2]]
     assert again == versions[-len(again):], (again, versions)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds between processes, whoever they are: in order, never wrong, refused with a sentence or followed."""
+"""Guarantees for readers in other processes: order, snapshots that do not change, and clear errors for readers of
+other users, mounts, PID namespaces and store formats."""
 
 import grp
 import os
@@ -58,14 +59,14 @@ def test_the_cache_of_an_informer_is_never_older_than_the_handled_change(simulat
     ends_equal(simulator, process)
     changes = [line for line in process.lines if "event" in line and not line.get("initial")]
     events = [line["event"] for line in changes]
-    assert events == sorted(set(events)), "in the order of the log, none twice"
+    assert events == sorted(set(events)), "in the order of their numbers, none twice"
     deleted = {line["key"]: line["event"] for line in changes if line["call"] == "delete"}
     for line in (line for line in process.lines if "event" in line):
         shown = line["cache"]
         if line["call"] == "delete":
-            assert shown is None or int(shown) > int(line["rv"]), f"deleted, and still there: {line}"
+            assert shown is None or int(shown) > int(line["rv"]), f"deleted, but in the cache: {line}"
         elif shown is None:
-            assert deleted.get(line["key"], 0) > line["event"], f"not there, and never deleted: {line}"
+            assert deleted.get(line["key"], 0) > line["event"], f"not in the cache, but never deleted: {line}"
         else:
             assert int(shown) >= int(line["rv"]), f"an older state than the one handled: {line}"
 
@@ -75,19 +76,19 @@ def test_the_cache_of_an_informer_is_never_older_than_the_handled_change(simulat
 
 def reader(store, wrap=(), name="reader", **env):
     process = store.process(name, [*wrap, program("programs/reader"), "pods"], env).start()
-    eventually(lambda: process.lines, what="the first look")
+    eventually(lambda: process.lines, what="its first line")
     return process
 
 
 def answer(process, number):
-    """Its next line after signal NUMBER."""
+    """Sends signal NUMBER to the reader; returns the line that it prints."""
     before = len(process.lines)
     process.send(number)
     return eventually(lambda: process.lines[before:], what="an answer")[0]
 
 
 def test_a_held_snapshot_never_changes(simulator, store):
-    """Churn, trimming, a new index, a new journal: none of it takes a page from whoever reads."""
+    """Neither churn nor trimming, a new index or a new journal changes a page of it."""
     daemons = fill(simulator, store, retention={"time": "100ms", "size": "64MiB"})
     process = reader(store)
     first = process.lines[0]
@@ -117,9 +118,9 @@ def test_a_held_snapshot_never_changes(simulator, store):
 
 @pytest.fixture
 def another_user(store):
-    """The beginning of a command that another user runs; the programs are where he can read them."""
+    """The first words of a command line that runs as user 65534; readable() copies programs to where it may read them."""
     if os.geteuid() != 0:
-        pytest.skip("only root can become somebody else")
+        pytest.skip("only root can run a command as another user")
     os.chmod(store.directory, 0o711)
     return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
 
@@ -212,7 +213,7 @@ def test_readers_in_another_pid_namespace_work_unless_their_pid_is_taken(simulat
     eventually(lambda: run_command([*alone, program("kinf"), "get", "pods"], store.env).status == 0)
 
     def shown():
-        """The daemons' pids mean nothing there; that they run is seen all the same."""
+        """The command sees that the daemons run although their pids mean nothing in its PID namespace."""
         status = run_command([*alone, program("kinf"), "status", "-o", "json"], store.env).json
         return [row["state"] for row in status["processes"] + status["feeds"]] == ["running", "running", "live"]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies that are changed while the reflector runs (SIGHUP): they count from the next request on, and cost none.
+"""Keys that are changed while the reflector runs (SIGHUP): they apply to the next request, and the change causes none.
 
 maxObjectSize: test_hostile.py, c67; streamingLists: test_streaming_list.py; listConcurrency: test_connections.py."""
 
@@ -17,33 +17,33 @@ QUICK = {"min": "10ms", "max": "20ms"}
 
 @pytest.fixture
 def reflector(simulator, store):
-    """Of a feed of 30 pods that is being watched."""
+    """A reflector that watches a feed of 30 pods."""
     simulator.create("pods", 30)
     _, reflector = store.configure(whole("pods"), backoff=QUICK).daemons()
     store.wait_equal(simulator, "pods")
     simulator.wait_watching("pods")
-    simulator.touch("pods")  # a watch that gave something is opened again at once
+    simulator.touch("pods")  # a watch that has delivered an event is opened again at once when it breaks
     store.wait_equal(simulator, "pods")
     simulator.forget_requests()
     return reflector
 
 
 def asked(simulator, verb, key):
-    """The values of KEY in the requests of VERB, None where there was none."""
+    """For each request of VERB the value of KEY, or None."""
     found = [parse_qs(request["query"]).get(key, [None])[0] for request in simulator.requests(resource="pods", verb=verb)]
     return [value and int(value) for value in found]
 
 
 def tune(simulator, store, reflector, page_size=500, **settings):
-    """The new configuration is in use, and nothing was asked because of it."""
+    """Loads a new configuration; this must not cause a request."""
     store.configure(whole("pods", pageSize=page_size), **{"backoff": QUICK, **settings})
     reflector.send(signal.SIGHUP)
     reflector.wait_log("config_loaded")
-    assert not simulator.requests(resource="pods"), "a change costs no request"
+    assert not simulator.requests(resource="pods"), "a change causes no request"
 
 
 def expire(simulator):
-    """The next watch is told that its version is gone: the feed lists anew."""
+    """Answers the next watch with 410 Expired, so that the feed lists again."""
     gone = {"kind": "Status", "status": "Failure", "message": "too old", "reason": "Expired", "code": 410}
     simulator.fault(resource="pods", verb="watch", count=1, body=json.dumps({"type": "ERROR", "object": gone}))
     simulator.drop()
@@ -67,7 +67,7 @@ def test_a_new_watch_timeout_applies_to_the_next_watch(simulator, store, reflect
 
 
 def test_a_new_backoff_applies_to_the_next_failure(simulator, store, reflector):
-    """An hour, so that there is one attempt and no other while anybody looks."""
+    """A backoff of an hour: after a failure there is no second attempt during the test."""
     tune(simulator, store, reflector, backoff={"min": "1h", "max": "1h"})
     simulator.fault(resource="pods", status=503, body="no")
     simulator.drop()
@@ -76,7 +76,7 @@ def test_a_new_backoff_applies_to_the_next_failure(simulator, store, reflector):
     for _ in range(3):
         assert store.feed_status("pods")["retries"] == tried
     assert len(asked(simulator, "watch", "timeoutSeconds")) == 1
-    # Who waits goes on waiting; who begins anew does so with the bounds of the day.
+    # A pause that has begun keeps its length; a new reflector uses the new bounds.
     simulator.clear_faults()
     reflector.kill()
     store.configure(whole("pods"), backoff=QUICK)

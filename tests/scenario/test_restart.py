@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Daemons that stop, die and come back: nothing is listed again, nothing is lost, readers read on."""
+"""Daemons that stop, are killed and start again: they list nothing again and lose nothing, and readers continue."""
 
 import os
 import re
@@ -20,7 +20,7 @@ BOOTS = "0123456789abcdef" * 2, "fedcba9876543210" * 2
 
 @pytest.fixture
 def filled(simulator, store):
-    """100 pods, listed and watched, by daemons of their own; returns (processor, reflector)."""
+    """(processor, reflector), which have listed 100 pods and watch them."""
     simulator.create("pods", 100)
     store.configure(whole("pods", indexes={"node": "spec.nodeName"}))
     daemons = store.daemons()
@@ -76,7 +76,7 @@ def test_c58_a_killed_daemon_loses_and_repeats_nothing(simulator, store, filled,
 
 
 def test_a_quiet_feed_resumes_from_its_last_bookmark(simulator, store, filled):
-    """Only bookmarks say how far the world has gone; they have to be remembered."""
+    """Other resources change until the server has forgotten the feed's last event; only bookmarks move its version."""
     _, reflector = filled
     simulator.create("nodes", 20)
     simulator.bookmark()
@@ -99,7 +99,7 @@ def test_c59_a_forgotten_version_leads_to_one_list(simulator, store, filled):
     store.verify()
 
 
-# ---- readers meanwhile -----------------------------------------------------------------------------
+# ---- readers ---------------------------------------------------------------------------------------
 
 
 def test_reads_work_while_the_daemons_are_down(simulator, store, filled):
@@ -132,11 +132,11 @@ def test_a_stopped_processor_shows_as_lag(simulator, store, filled):
     assert store.feed_status("pods")["lag"] == 0
 
 
-# ---- what is lost with a machine -------------------------------------------------------------------
+# ---- lost files ------------------------------------------------------------------------------------
 
 
 def test_a_new_runtime_directory_costs_no_list(simulator, store, filled):
-    """Rings and status pages are made again; the truth is elsewhere."""
+    """The daemons make rings and status pages again; the journal is in the store."""
     for process in filled:
         process.kill()
     shutil.rmtree(store.runtime)
@@ -152,7 +152,7 @@ def test_a_new_runtime_directory_costs_no_list(simulator, store, filled):
 
 @pytest.fixture
 def supervised(simulator, store):
-    """`kinf run` with a live feed of pods that nothing lists again."""
+    """`kinf run` with a live feed of pods; counters of requests are at 0."""
     simulator.create("pods", 50)
     supervisor = store.configure(whole("pods")).run()
     store.wait_equal(simulator, "pods")
@@ -162,7 +162,7 @@ def supervised(simulator, store):
 
 
 def remove_runtime(store):
-    """At once: daemons that start make it again."""
+    """Renames it before removing it: a daemon that starts meanwhile may make it again."""
     aside = store.runtime.with_name("runtime.removed")
     store.runtime.rename(aside)
     shutil.rmtree(aside)
@@ -191,8 +191,8 @@ def test_daemons_end_with_75_when_the_runtime_directory_is_removed(simulator, st
 
 
 def test_long_readers_find_the_runtime_directory_that_daemons_made_again(simulator, store, supervised):
-    """Somebody cleans up under running daemons, then between two runs of them: a follower that reads all the
-    while sees the feed live again and keeps its cursor, instead of 'offline' for ever."""
+    """The directory is removed while daemons run, and again between two runs of them. A follower that reads meanwhile
+    sees the feed live again, not 'offline' for ever, and keeps its cursor."""
     reader = synced(informer(store, "--cursor", "long"))
 
     def state():
@@ -206,7 +206,7 @@ def test_long_readers_find_the_runtime_directory_that_daemons_made_again(simulat
     assert before >= {"delta.ring", "event.ring", "stats.reflector", "stats.processor", "doorbell.sock"}, before
     remove_runtime(store)
     shutil.rmtree(store.path / "cursors")
-    eventually(lambda: files_of(store) == before, what="all of it again")
+    eventually(lambda: files_of(store) == before, what="all files made again")
     change(simulator)
     eventually(up_to_date)
     eventually(lambda: (store.path / "cursors" / "long").exists())
@@ -221,7 +221,7 @@ def test_long_readers_find_the_runtime_directory_that_daemons_made_again(simulat
 
 
 def test_follower_without_its_cursors_directory_makes_it(simulator, store, filled):
-    """No daemon runs that would, and the directory is removed again and again while the follower writes."""
+    """The directory is removed repeatedly while the follower writes its cursor."""
     reader = synced(informer(store, "--cursor", "long"))
     processor, reflector = filled
     cursor = store.path / "cursors" / "long"
@@ -240,7 +240,7 @@ def test_follower_without_its_cursors_directory_makes_it(simulator, store, fille
 
 @pytest.fixture
 def boot(store, monkeypatch):
-    """boot(ID): from now on everything runs on a machine of that boot; starts both daemons."""
+    """boot(ID): simulates a boot of the machine by another boot id for all processes; starts both daemons."""
 
     def boot(boot_id):
         monkeypatch.setenv("KINF_BOOT_ID", boot_id)
@@ -256,7 +256,7 @@ def test_feeds_are_listed_again_after_a_power_cut(simulator, store, boot):
     store.wait_equal(simulator, "pods")
     for process in daemons:
         process.kill()
-    # Nothing that was written before the cut is trusted, by readers either.
+    # Neither daemons nor readers trust a journal from before the power cut.
     refused = store.kinf("get", "pods", env={"KINF_BOOT_ID": BOOTS[1]})
     assert refused.status == 1 and refused.stdout == "" and "machine stopped" in refused.stderr, refused
     simulator.forget_requests()
@@ -296,18 +296,18 @@ def test_a_durable_store_survives_a_power_cut(simulator, store, boot):
     assert lists(simulator) == 0
 
 
-# ---- what is taken away while it is in use ---------------------------------------------------------
+# ---- directories removed while in use --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("part", ["store", "journal"])
 def test_daemons_end_when_their_store_is_removed_and_make_it_again(simulator, store, part):
-    """Else they would write on for ever where nobody looks."""
+    """Otherwise they would write for ever into files that no reader can find."""
     simulator.create("pods", 20)
     store.configure(whole("pods"))
     supervisor = store.run()
     store.wait_equal(simulator, "pods")
     trash = store.directory / "trash"
-    os.rename(store.path if part == "store" else store.path / part, trash)  # at once, whatever is in it
+    os.rename(store.path if part == "store" else store.path / part, trash)  # in one step
     shutil.rmtree(trash)
     simulator.touch("pods", 5)
     store.wait_equal(simulator, "pods")
@@ -365,8 +365,8 @@ def test_no_start_order_is_needed(simulator, store):
     store.reflector()
     store.wait_equal(simulator, "pods")
     assert waiting.wait() == 0 and processor.running
-    if follower.running:  # it may as well say that there is no store yet
-        eventually(lambda: "SYNC" in follower.out)
+    # The follower waits for the feed if the store existed when it opened it; otherwise it ends with an error.
+    eventually(lambda: "SYNC" in follower.out or (not follower.running and "no store" in follower.log))
 
 
 def test_a_second_daemon_of_the_same_role_is_refused(simulator, store, filled):
@@ -382,7 +382,7 @@ def test_a_second_daemon_of_the_same_role_is_refused(simulator, store, filled):
 
 
 def children(supervisor):
-    """{program: pid} of what it started."""
+    """{program: pid} of its child processes."""
     with open(f"/proc/{supervisor.pid}/task/{supervisor.pid}/children") as pids:
         found = [int(pid) for pid in pids.read().split()]
     names = {}
@@ -393,16 +393,16 @@ def children(supervisor):
 
 
 def wait_children(supervisor, other_than=()):
-    """Both daemons, with pids that are not OTHER_THAN."""
+    """Waits for both daemons, with pids that are not in OTHER_THAN; returns {program: pid}."""
     def both():
-        found = children(supervisor)  # one that was just forked is still called kinf
+        found = children(supervisor)  # a child that was just forked is still called kinf
         daemons = found.keys() == {"kinf-reflector", "kinf-processor"}
         return daemons and not set(found.values()) & set(other_than) and found
     return eventually(both)
 
 
 def gone(pid):
-    """Ended; whoever has to may not have taken notice yet."""
+    """True if the process has ended, even if its parent has not waited for it yet."""
     try:
         with open(f"/proc/{pid}/stat") as stat:
             return stat.read().rpartition(")")[2].split()[0] == "Z"
@@ -448,7 +448,7 @@ def test_daemons_end_when_their_supervisor_is_killed(simulator, store):
     store.wait_equal(simulator, "pods")
     pids = wait_children(supervisor)
     supervisor.kill()
-    eventually(lambda: all(gone(pid) for pid in pids.values()), what="orphans gone")
+    eventually(lambda: all(gone(pid) for pid in pids.values()), what="the daemons' end")
     supervisor.start()
     store.wait_live("pods")
 
@@ -472,9 +472,12 @@ def test_a_second_run_names_the_running_process_and_ends(simulator, store, first
 
 
 def test_terminated_daemons_end_in_the_middle_of_a_list(simulator, store, filled):
-    """Also with the server silent and a list half-way."""
-    simulator.fault(verb="list", hold=True, stallAt=10)
+    """The server has sent the beginning of a list and is silent."""
+    stuck = simulator.fault(verb="list", hold=True, stallAt=10)
     simulator.down()
+    simulator.touch("pods", 1)
+    simulator.compact()
     simulator.up()
+    eventually(lambda: simulator.fault_hits(stuck) == 1, what="a list that hangs")
     for process in reversed(filled):
         assert process.stop(5) == 0, process.tail()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The feed's resync in kinf.yaml, the default of informers: it comes to programs through the store.
+"""The key `resync` of a feed in kinf.yaml, which informers use by default: they read it from the store.
 
-Whose period counts: tests/unit/test_informer_resync.c; when who is due: tests/unit/test_resync.c."""
+tests/unit/test_informer_resync.c tests which period applies, tests/unit/test_resync.c when a handler is due."""
 
 import signal
 
@@ -32,7 +32,7 @@ def tune(store, reflector, **settings):
 
 
 def resyncs(process):
-    """Updates with the same object; there are no others here."""
+    """The number of updates that repeat the same object; the cluster changes nothing meanwhile."""
     updates = calls(process, "update")
     assert all(line["old"] == line["rv"] for line in updates)
     return len(updates)
@@ -46,16 +46,16 @@ def test_running_informers_adopt_a_changed_resync(simulator, store, reflector):
     eventually(lambda: resyncs(process) >= 2 * PODS, what="two resyncs")
     assert {line["key"] for line in calls(process, "update")} == set(simulator.truth("pods"))
     tune(store, reflector)
-    assert not resyncs(own), "it says that it wants none"
+    assert not resyncs(own), "this informer has asked for no resync"
     assert not calls(process, "lapped") and len(calls(process, "sync")) == 1
-    assert store.feed_status("pods")["id"] == feed["id"], "the same feed"
-    assert not simulator.requests(resource="pods", verb="list"), "which was not listed for it"
+    assert store.feed_status("pods")["id"] == feed["id"], "the feed was not replaced"
+    assert not simulator.requests(resource="pods", verb="list"), "the change caused no list"
     assert process.stop() == own.stop() == 0
 
 
 def test_a_changed_resync_is_stored_without_the_server(simulator, store, reflector):
-    """It is changed while the reflector is not there and the server is not either; the first time there is no
-    room for it."""
+    """kinf.yaml changes while the reflector and the server are away. The reflector's first commit fails for lack of
+    disk space."""
     simulator.down()
     reflector.kill()
     store.configure(whole("pods", resync="2s"), backoff=QUICK)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Retention: history goes when its time is over, cursors hold it, and the files stay bounded."""
+"""Retention: the reflector trims history after retention.time, keeps what cursors need, and bounds the files."""
 
 import os
 import re
@@ -34,7 +34,7 @@ def test_files_stay_bounded_under_churn(simulator, store):
     rounds(2)
     first = rounds(4)
     second = rounds(12)
-    # 18 rounds wrote some 25 MB; what is live is about 1.5 MB.
+    # 18 rounds wrote some 25 MB; the live objects take about 1.5 MB.
     assert second[0] < first[0] * 1.5 + (1 << 20) and second[1] < first[1] * 1.5 + (1 << 20), (first, second)
     store.verify()
 
@@ -61,12 +61,13 @@ def test_a_cursor_holds_history(simulator, store):
     assert second.stop() == 0
     store.kinf("cursor", "rm", "slow", check=True)
     simulator.touch("pods", 1)
-    eventually(lambda: store_status(store)["horizon"] > held + 400, what="history let go")
+    eventually(lambda: store_status(store)["horizon"] > held + 400, what="history trimmed")
     store.verify()
 
 
 def test_an_expired_cursor_holds_nothing_and_is_removed(simulator, store):
-    """Written in the past, and by a clock that was ahead by a year; one that is as old again is removed."""
+    """One cursor was written a year ago, the other by a clock that was a year ahead. Neither holds history; the reflector
+    removes the old one."""
     simulator.create("pods", 50)
     store.configure(whole("pods"), retention={"time": "100ms", "size": "64MiB"}, cursorExpiry="1h").daemons()
     store.wait_equal(simulator, "pods")
@@ -109,7 +110,7 @@ def test_the_size_limit_trims_beyond_cursors(simulator, store):
 
 
 def test_the_size_limit_counts_records_of_earlier_reflectors(simulator, store):
-    """Each life of the reflector writes less than the size allows, all of them together much more."""
+    """Each run of the reflector writes less than retention.size, all runs together much more."""
     simulator.create("pods", 100, size=3000)
     store.configure(whole("pods"), retention={"time": "1h", "size": "1MiB"})
     _, reflector = store.daemons()
@@ -120,15 +121,15 @@ def test_the_size_limit_counts_records_of_earlier_reflectors(simulator, store):
         store.wait_equal(simulator, "pods")
         reflector.kill()
         reflector.start()
-    # A record of 3000 bytes of JSON takes 1500 at the least.
+    # A record of an object of 3000 bytes takes at least 1500 bytes.
     history = lambda: (s := store_status(store))["lastEvent"] - s["horizon"]
-    eventually(lambda: history() <= (1 << 20) // 1500, what="the size is kept")
-    assert history() > 100, "and made use of"
+    eventually(lambda: history() <= (1 << 20) // 1500, what="trimmed to the size")
+    assert history() > 100, "not trimmed further than needed"
     store.verify()
 
 
 def test_the_size_limit_holds_after_bursts(simulator, store):
-    """Each burst is four times what the size allows, and needs no more room than the one before."""
+    """Each burst writes four times retention.size; the file does not grow with the number of bursts."""
     simulator.create("pods", 1000, size=3000)
     store.configure(whole("pods"), retention={"time": "1h", "size": "1MiB"}).daemons()
     store.wait_equal(simulator, "pods")
@@ -141,7 +142,7 @@ def test_the_size_limit_holds_after_bursts(simulator, store):
         events = store_status(store)["lastEvent"] + 1000
         simulator.touch("pods")
         eventually(trimmed)
-    # 28 MB were written; 4 MB are live, another 4 a burst.
+    # 28 MB were written; the live objects take 4 MB, and a burst another 4 MB.
     assert store_status(store)["journal"]["fileBytes"] < 20 << 20
     store.verify()
 

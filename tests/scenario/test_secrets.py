@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is secret stays in memory: it is in no log, however verbose, in no file of the store or of the
-runtime folder, on no command line and in no status, whether things go well or not."""
+"""Secrets stay in memory: no log (of any verbosity), file of the store or runtime directory, command line or status
+contains one, after success and after failure."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness import eventually
-from harness.reverse_proxy import UNAUTHORIZED, Door
+from harness.reverse_proxy import UNAUTHORIZED, ReverseProxy
 from harness.proxy import ConnectProxy
 from harness.store import whole
 
@@ -19,7 +19,7 @@ QUICK = {"backoff": {"min": "50ms", "max": "100ms"}}
 
 
 def contents(path):
-    """The data of a file, which may be mostly holes."""
+    """The data of a file without its holes."""
     with open(path, "rb") as file:
         end = os.fstat(file.fileno()).st_size
         at = 0
@@ -27,7 +27,7 @@ def contents(path):
             try:
                 at = os.lseek(file.fileno(), at, os.SEEK_DATA)
             except OSError:
-                return  # nothing but a hole behind
+                return  # the rest is a hole
             stop = os.lseek(file.fileno(), at, os.SEEK_HOLE)
             file.seek(at)
             yield file.read(stop - at)
@@ -39,14 +39,14 @@ def command_lines():
         try:
             yield str(path), path.read_bytes()
         except OSError:
-            pass  # it has ended
+            pass  # the process has ended
 
 
-def files_of(folder):
-    """What is in all files of FOLDER; from the start when one got another name meanwhile."""
+def files_of(directory):
+    """(path, data) for the data of all files of DIRECTORY. Begins again when a file was renamed meanwhile."""
     while True:
-        files = [path for path in folder.rglob("*") if path.is_file()]
-        assert files, folder
+        files = [path for path in directory.rglob("*") if path.is_file()]
+        assert files, directory
         try:
             return [(str(path), data) for path in files for data in contents(path)]
         except FileNotFoundError:
@@ -54,24 +54,24 @@ def files_of(folder):
 
 
 def found(store, words):
-    """Where any of WORDS stands."""
+    """The places that contain any of WORDS."""
     secrets = [word.encode() for word in words]
     places = [(process.name, (process.log + process.out).encode()) for process in store.processes]
     places += [(" ".join(args), store.kinf(*args, check=True).stdout.encode())
                for args in (["status", "-o", "json"], ["status"], ["dump", "meta"])]
     places += command_lines()
-    for folder in (store.path, store.runtime):
-        places += files_of(folder)
+    for directory in (store.path, store.runtime):
+        places += files_of(directory)
     return [name for name, data in places if any(secret in data for secret in secrets)]
 
 
 @pytest.fixture
 def world(workspace, simulator, authority):
-    """world(user, cluster): (store, door) where refused and good answers were given."""
+    """world(user, cluster): (store, door, daemons). The server has refused requests, then answered them."""
 
     def make(user, cluster=None, words=(), good=lambda request: True):
         refusing = [True]
-        door = workspace.add(Door(
+        door = workspace.add(ReverseProxy(
             simulator, authority("one").issue("server", "IP:127.0.0.1"), authority("clients").ca,
             lambda request: (401, UNAUTHORIZED) if refusing or not good(request) else None))
         store = workspace.store()
@@ -110,7 +110,8 @@ def test_basic_passwords_are_never_written(world):
 
 
 def test_secrets_of_an_exec_plugin_are_never_written(workspace, simulator, world, tmp_path):
-    """Its errors are its owner's to see; all else is not repeated, a token that is broken neither."""
+    """The log repeats the plugin's standard error, but neither its output, which is broken in the end, nor its
+    environment."""
     answer = {"apiVersion": V1, "kind": "ExecCredential", "status": {"token": f"{MARKER}-exec"}}
     plugin = tmp_path / "plugin"
     plugin.write_text(f"""#!/bin/sh

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists that come as streams (streamingLists, sendInitialEvents): seen whole or not at all, and never relied on."""
+"""Streaming lists (streamingLists, sendInitialEvents): readers see a whole list or none, and servers that do not offer
+them, or offer them wrongly, are listed in pages."""
 
 import json
 import signal
@@ -16,7 +17,7 @@ QUICK = {"streamingLists": True, "backoff": {"min": "20ms", "max": "50ms"}}
 
 
 def requests(simulator):
-    """What was asked of pods: "stream", "list" and "watch", each with its query."""
+    """The requests for pods, as ("stream" or "list" or "watch", query)."""
     found = []
     for request in simulator.requests(resource="pods"):
         query = {key: values[0] for key, values in parse_qs(request["query"]).items()}
@@ -38,7 +39,7 @@ def mark(rv, value="true"):
 
 
 def expire(simulator):
-    """The next watch is told that its version is gone: the feed lists anew."""
+    """Answers the next watch with 410 Expired, so that the feed lists again."""
     gone = {"kind": "Status", "status": "Failure", "message": "too old", "reason": "Expired", "code": 410}
     rule = simulator.fault(path="resourceVersion=", resource="pods", verb="watch", count=1, body=json.dumps({"type": "ERROR", "object": gone}))
     simulator.drop()
@@ -66,7 +67,7 @@ def test_c49_one_request_lists_and_watches(simulator, store):
 
 
 def test_c49_c53_readers_see_nothing_before_the_end_bookmark(simulator, store):
-    """A bookmark without the annotation, or with another value, is no mark."""
+    """A bookmark without the annotation initial-events-end, or with another value of it, does not end the list."""
     simulator.put("pods", [pod("a"), pod("b")])
     shown = "".join(event("ADDED", obj) for obj in simulator.truth("pods").values())
     plain = event("BOOKMARK", {"metadata": {"resourceVersion": simulator.rv}})
@@ -124,7 +125,7 @@ def test_c50_an_interrupted_stream_shows_nothing_and_starts_over(simulator, stor
 
 
 def test_c51_streams_without_an_end_bookmark_are_replaced_by_a_list(simulator, store):
-    """A server, or a proxy before it, that knows no marks would be asked for ever."""
+    """A server, or a proxy, that never sends the end bookmark would otherwise be asked for streams for ever."""
     simulator.put("pods", [pod("a"), pod("b")])
     body = "".join(event("ADDED", obj) for obj in simulator.truth("pods").values())
     simulator.fault(path="sendInitialEvents", resource="pods", body=body)
@@ -186,7 +187,7 @@ def test_a_streaming_list_resumes_after_a_kill(simulator, store, point):
 
 
 def test_streaming_relists_are_exact_under_churn(simulator, store):
-    """Changes that come while the initial events do, and while the list is being finished."""
+    """Objects change while the initial events come, and while the reflector finishes the list."""
     simulator.create("pods", 300)
     _, reflector = store.configure(whole("pods"), **QUICK).daemons()
     store.wait_equal(simulator, "pods")

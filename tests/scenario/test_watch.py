@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches: events, bookmarks, expired versions, and all the ways in which a stream can end."""
+"""Watches: events, bookmarks, expired versions, and the ways in which a stream can end."""
 
 import json
 import re
@@ -15,13 +15,13 @@ from harness.store import whole
 
 @pytest.fixture
 def watching(simulator, store):
-    """40 pods, listed and watched; returns (processor, reflector)."""
+    """(processor, reflector), which have listed 40 pods and watch them."""
     simulator.create("pods", 40)
     store.configure(whole("pods"))
     daemons = store.daemons()
     store.wait_equal(simulator, "pods")
     simulator.wait_watching("pods")
-    # A watch that has given something is replaced at once when it breaks, others after a pause.
+    # A watch that has delivered an event is opened again at once when it breaks, others after a pause.
     simulator.touch("pods", 1)
     store.wait_equal(simulator, "pods")
     simulator.forget_requests()
@@ -37,7 +37,7 @@ def event(kind, obj):
 
 
 def typed(obj, **metadata):
-    """As a watch sends it."""
+    """The pod as a watch sends it."""
     return {"kind": "Pod", "apiVersion": "v1", **obj, "metadata": {**obj["metadata"], **metadata}}
 
 
@@ -128,11 +128,11 @@ def test_c38_replayed_events_change_nothing(simulator, store, watching):
     old = [dict(o, spec={"replayed": True}) for o in truth.values()]
     equal = event("MODIFIED", typed(old[0]))
     older = event("MODIFIED", typed(old[1], resourceVersion="1")) + event("DELETED", typed(old[2], resourceVersion="1"))
-    stranger = event("DELETED", typed(old[3], uid="another", resourceVersion=str(int(simulator.rv) + 1)))
-    replay = simulator.fault(verb="watch", count=1, hold=True, body=equal + older + stranger)
+    other_uid = event("DELETED", typed(old[3], uid="another", resourceVersion=str(int(simulator.rv) + 1)))
+    replay = simulator.fault(verb="watch", count=1, hold=True, body=equal + older + other_uid)
     simulator.drop()
     eventually(lambda: simulator.fault_hits(replay) == 1)
-    simulator.create("nodes", 2)  # takes the version that the stranger came with
+    simulator.create("nodes", 2)  # uses up the version of the event with the other uid
     simulator.put("pods", pod("after"))
     simulator.drop()
     store.wait_equal(simulator, "pods")
@@ -233,7 +233,7 @@ NONSENSE = {
 
 
 def test_c29_c35_c36_invalid_events_do_not_stop_a_feed(simulator, store):
-    """Each kind's watch brings another nonsense; what was known stays, what comes is followed."""
+    """The watch of each resource sends another invalid line; known objects stay, and later changes arrive."""
     for resource in NONSENSE:
         if resource != "namespaces":
             simulator.create(resource, 3)
@@ -277,7 +277,7 @@ def test_an_unreachable_server_is_reported_and_objects_stay(simulator, store, wa
 
 
 def test_max_staleness_applies_while_the_feed_is_live(simulator, store, watching):
-    """Only a contact within the limit is good enough: a live watch may have been silent for a minute."""
+    """--max-staleness limits the time since the last contact, also for a live feed, whose watch may be silent."""
     simulator.touch("pods")
     status = lambda: store.feed_status("pods")
     eventually(lambda: (status()["lastContactSeconds"] or 0) > 1.2, what="a second of silence")
@@ -288,9 +288,9 @@ def test_max_staleness_applies_while_the_feed_is_live(simulator, store, watching
 
 
 def test_a_restored_etcd_backup_is_noticed(simulator, store, watching):
-    """etcd went back in time: what came after the backup must go, in a new journal.
+    """After etcd was restored from a backup, objects of after the backup must disappear.
 
-    A watch from a version that is not there yet is silent, for ever; a get at it is refused.
+    A watch from a version of the future is silent for ever; the reflector notices because a GET at it is refused.
     """
     simulator.settings(futureWaitMs=100)
     simulator.save()
@@ -317,7 +317,8 @@ def test_another_cluster_at_the_same_address_is_noticed(simulator, store, watchi
 
 @pytest.fixture
 def stuck(simulator, store):
-    """Another cluster, of which the nodes can't be listed: readers are still on the old pair; (processor, reflector)."""
+    """(processor, reflector) after the address got another cluster. Its nodes cannot be listed, so that readers are still
+    on the old journal and index."""
     simulator.create("pods", 20)
     simulator.create("nodes", 2)
     processor, reflector = store.configure(whole("pods"), whole("nodes")).daemons()
@@ -332,7 +333,7 @@ def stuck(simulator, store):
     reflector.wait_log("cluster_replaced")
     processor.wait_log("journal_followed published=false")
     eventually(lambda: len(re.findall('feed_listed feed="pods', reflector.log)) == 2, what="the new pods are listed")
-    assert store.objects("pods") == old, "readers wait for the other feed"
+    assert store.objects("pods") == old, "readers stay on the old journal"
     return processor, reflector
 
 
@@ -341,7 +342,7 @@ def test_a_feed_that_never_lists_does_not_keep_readers_on_the_old_journal_for_ev
     for process in stuck:
         process.send(signal.SIGHUP)
     store.wait_equal(simulator, "pods")
-    eventually(lambda: "503" in store.feed_status("nodes")["lastError"], what="why the nodes are missing")
+    eventually(lambda: "503" in store.feed_status("nodes")["lastError"], what="the error of the nodes")
     simulator.touch("pods")
     store.wait_equal(simulator, "pods")
     horizon = lambda: store.kinf("status", "-o", "json", check=True).json["store"]["horizon"]
@@ -366,7 +367,7 @@ def test_the_processor_waits_for_feeds_again_after_a_restart(simulator, store, s
     store.wait_equal(simulator, "pods")
 
 
-# ---- the way in ------------------------------------------------------------------------------------
+# ---- TLS and tokens --------------------------------------------------------------------------------
 
 
 def test_a_feed_works_over_tls_with_a_token(workspace, certificate):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feeds that stand for many resources, and what becomes of the data when a resource goes."""
+"""Wildcards in kinf.yaml, which make a feed for each of many resources, and `whenGone`, which decides about the objects
+of a resource that the server has lost."""
 
 import signal
 
@@ -53,7 +54,7 @@ def test_all_makes_a_feed_for_each_resource_and_follows_discovery(simulator, sto
     everything = BUILT_IN | {f"gadgets.{GROUP}"}
     wait_feeds(store, everything)
     assert len(store.objects("po")) == 12 and names_of(store, "gadget") == ["web/a"]
-    assert "owner" in store.kinf("index", "deployments.apps", check=True).stdout, "a wildcard's index is each feed's"
+    assert "owner" in store.kinf("index", "deployments.apps", check=True).stdout, "the wildcard's index applies to each of its feeds"
     pods = feeds_of(store)["pods"]["id"]
 
     simulator.add_kind(**kind("gizmos"))
@@ -70,7 +71,7 @@ def test_all_makes_a_feed_for_each_resource_and_follows_discovery(simulator, sto
     wait_feeds(store, BUILT_IN - {"services"} | {"mine", f"gizmos.{GROUP}"})
     eventually(lambda: len(simulator.requests(verb="discovery")) > 3)
     asked = {r["resource"] for r in simulator.requests() if r["verb"] in ("list", "watch")}
-    assert asked == {"services"}, "no other feed was touched"
+    assert asked == {"services"}, "no other feed made a request"
     store.configure(settings, **QUICK)
     reflector.send(signal.SIGHUP)
     wait_feeds(store, BUILT_IN | {f"gizmos.{GROUP}"})
@@ -83,7 +84,7 @@ def test_all_makes_a_feed_for_each_resource_and_follows_discovery(simulator, sto
     assert simulator.counters("pods")["lists"] == simulator.counters(f"gizmos.{GROUP}")["lists"] == 0
     simulator.forget_requests()
     eventually(lambda: len(simulator.requests(verb="discovery")) > 3)
-    assert {r["status"] for r in simulator.requests(verb="discovery")} == {304}, "nothing new"
+    assert {r["status"] for r in simulator.requests(verb="discovery")} == {304}, "discovery has not changed"
     store.verify()
 
 
@@ -100,12 +101,12 @@ def test_a_group_wildcard_leaves_out_excluded_and_separately_configured_resource
     assert "x" not in store.objects("gadgets")["web/b"], "metadata only"
     gadgets = feeds_of(store)[f"gadgets.{GROUP}"]["id"]
 
-    # What an entry names from now on is that entry's, what it leaves is the wildcard's again.
+    # The feed `mine` and the exclusion are removed: their resources now belong to the wildcard.
     store.configure({"resource": f"*.{GROUP}", "namespaces": ["web"], "objects": "metadata"}, **QUICK)
     for process in store.processes:
         process.send(signal.SIGHUP)
     wait_feeds(store, {f"{plural}.{GROUP}" for plural in ("gadgets", "gizmos", "gears")})
-    assert feeds_of(store)[f"gadgets.{GROUP}"]["id"] != gadgets, "one namespace is another feed"
+    assert feeds_of(store)[f"gadgets.{GROUP}"]["id"] != gadgets, "a feed of one namespace is another feed"
     assert names_of(store, "gears") == ["web/a", "web/b"]
     assert len([line for line in reflector.log.splitlines() if "failed" in line]) == 0, reflector.log
 
@@ -130,7 +131,7 @@ def test_list_concurrency_limits_the_lists_of_a_wildcard(simulator, store):
     wait_feeds(store, BUILT_IN | {f"thing{n}s.{GROUP}" for n in range(20)})
     lists = sorted(r["time"] for r in simulator.requests(verb="list") if "continue" not in r["query"])
     assert len(lists) == 29, lists
-    # A list takes 60 ms: among four that began in a row the last one began after the first had ended.
+    # A list takes 60 ms: of four lists in a row the last one began after another one had ended.
     assert all(later - first > 0.055 for first, later in zip(lists, lists[3:])), lists
     text = store.kinf("status", check=True).stdout
     rows = [line.split() for line in text.splitlines() if GROUP in line]
@@ -152,12 +153,13 @@ def test_a_resource_in_another_version_replaces_its_feed(simulator, store):
     eventually(lambda: [o["apiVersion"] for o in store.objects(gadgets).values()] == [f"{GROUP}/v2"])
 
 
-# ---- whenGone ----------------------------------------------------------------------------------------
+# ---- whenGone --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("policy", ["keep", "drop"])
 def test_when_gone_keeps_or_drops_the_objects_of_a_lost_resource(simulator, store, policy):
-    """Its definition was lost, not deleted: no DELETED came. A wildcard's feed goes when it is empty."""
+    """The server has lost the definitions and sent no DELETED. With `drop` the feed of the wildcard is removed once it
+    is empty; the feed that kinf.yaml names stays."""
     gadgets, gizmos = f"gadgets.{GROUP}", f"gizmos.{GROUP}"
     for plural in ("gadgets", "gizmos"):
         simulator.add_kind(**kind(plural))

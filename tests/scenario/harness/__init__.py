@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scenarios are made of: processes, the simulated cluster, a store of their own, waiting."""
+"""Tools of the scenarios: processes, the simulated cluster, stores, waiting."""
 
 import time
 
-# A limit ends a test that hangs; it says nothing about how long a thing should take. Seconds are those
-# of a machine that has time for it; a busy or throttled one gets so many times more.
+# A time limit ends a test that hangs; it is no requirement of speed. Limits are in seconds of an idle machine, and
+# multiplied by PATIENCE, for machines that are busy.
 PATIENCE = 6
 
 
 def eventually(condition, timeout=20, what=None, patience=PATIENCE):
-    """Calls CONDITION until its result is true and returns that; AssertionError after TIMEOUT * PATIENCE
+    """Calls CONDITION until its result is true, and returns that result. Raises AssertionError after TIMEOUT * PATIENCE
     seconds.
 
-    A condition that raises AssertionError counts as false, and its message is what is shown in the
-    end; so a condition may consist of asserts (and then return True).
+    A condition that raises AssertionError counts as false, and the final error shows its last message; so a condition
+    may consist of asserts (and then return True).
     """
     deadline = time.monotonic() + timeout * patience
     pause = 0.01

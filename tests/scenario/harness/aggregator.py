@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An API server that hands some paths on to another one, as kube-apiserver does for an APIService."""
+"""An API server that forwards some paths to another one, as kube-apiserver does for an APIService."""
 
 import http.client
 import threading
@@ -21,13 +21,13 @@ class Handler(BaseHTTPRequestHandler):
         try:
             headers = {name: self.headers[name] for name in PASSED_ON if self.headers[name]}
             connection.request("GET", self.path, headers=headers)
-            self.hand_on(connection.getresponse())
+            self.forward(connection.getresponse())
         except (OSError, http.client.HTTPException):
-            self.close_connection = True  # cut off there, cut off here
+            self.close_connection = True  # the server has cut the answer; the client sees it cut too
         finally:
             connection.close()
 
-    def hand_on(self, answer):
+    def forward(self, answer):
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.headers["Content-Type"])
         self.send_header("Transfer-Encoding", "chunked")
@@ -38,7 +38,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Aggregator(ThreadingHTTPServer):
-    """Serves what CORE serves, but paths below a prefix from the simulator that ROUTES has for it."""
+    """Forwards requests to the simulator CORE. ROUTES: {prefix: simulator} for paths that another simulator serves."""
 
     daemon_threads = True
     token = None
@@ -56,7 +56,7 @@ class Aggregator(ThreadingHTTPServer):
         return self.core.port
 
     def handle_error(self, *_):
-        pass  # a client that went away
+        pass  # the client has closed the connection
 
     def stop(self):
         self.shutdown()

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-JSON read without losing anything: numbers keep their spelling, maps their order and double keys.
+Reads JSON without losing information: numbers keep their spelling, maps their order and duplicate keys.
 
 A value is ("number", spelling), ("string", text), ("map", [(key, value), ...]), ("list", [...]) or
-("literal", True | False | None). Two texts that mean the same, value for value, read as equal, however
-they are spaced and whichever way their strings are escaped.
+("literal", True | False | None). Texts that differ only in spacing and in the escapes of strings read as equal.
 """
 
 import json
@@ -20,7 +19,7 @@ def read(text):
 
 
 def _tag(value):
-    """Lists, strings and literals come from the decoder as they are."""
+    """Tags values that the decoder returns untagged: lists, strings and literals."""
     if isinstance(value, tuple):
         return value
     if isinstance(value, list):
@@ -36,7 +35,7 @@ def members(value):
 
 
 def first_difference(ours, theirs, path="$"):
-    """Where two read() values differ, in words; None when they are equal."""
+    """Describes the first difference of two read() values; None if they are equal."""
     if ours == theirs:
         return None
     if ours[0] != theirs[0] or ours[0] not in ("map", "list"):

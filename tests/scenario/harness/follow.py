@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a follower printed (`kinf watch -o json --old`), checked line by line."""
+"""Checks the lines that a follower printed (`kinf watch -o json --old`)."""
 
 from harness.objects import key_of
 
 
 def replay(lines, state=None):
-    """The state that a follower's lines amount to, {key: object}; every line has to fit what came before.
+    """Returns the state after LINES, {key: object}. Asserts that each line fits the state before it.
 
-    STATE: what an earlier life of the same cursor left (then these lines have no initial state).
+    STATE: the state that an earlier follower with the same cursor has reached; then LINES have no initial state.
     """
     synced, last = state is not None, 0
     state = dict(state or {})
@@ -37,13 +37,13 @@ def replay(lines, state=None):
 
 
 def since_lapped(lines):
-    """What came after the last LAPPED: an initial state, and the changes of it."""
+    """The lines after the last LAPPED: a new initial state and its changes."""
     lapped = [i for i, line in enumerate(lines) if line["type"] == "LAPPED"]
     return lines[lapped[-1] + 1 :] if lapped else lines
 
 
 def changes(lines):
-    """[(type, key)] of what came after SYNC."""
+    """[(type, key)] of the changes; the initial state is left out."""
     return [
         (line["type"], key_of(line["object"]))
         for line in lines

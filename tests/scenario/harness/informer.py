@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""programs/informer.c: what its handlers were told."""
+"""Runs tests/programs/informer.c, and checks the handler calls that it prints."""
 
 from harness import eventually
 from harness.process import program
 
 
 def informer(store, *args, name="informer"):
-    """Started, on pods."""
+    """Starts an informer on pods."""
     return store.process(name, [program("programs/informer"), "pods", *args]).start()
 
 
@@ -20,7 +20,7 @@ def synced(process):
 
 
 def replay(lines):
-    """{key: resourceVersion} after LINES, of which each has to fit the ones before."""
+    """Returns {key: resourceVersion} after LINES. Asserts that each call fits the calls before it."""
     state = {}
     for line in lines:
         key, call = line.get("key"), line["call"]
@@ -39,5 +39,5 @@ def replay(lines):
 
 
 def truth(simulator):
-    """The same, as it should be."""
+    """The {key: resourceVersion} that replay() must reach."""
     return {key: o["metadata"]["resourceVersion"] for key, o in simulator.truth("pods").items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tree as `make install` leaves it, and programs built against it as a user builds them."""
+"""A tree made by `make install`, and programs built against it as users build them."""
 
 import os
 import subprocess
@@ -18,18 +18,18 @@ def run(argv, env=None):
 
 
 class Installed:
-    """What `make install DESTDIR=DIRECTORY` of the build under test gives."""
+    """The result of `make install DESTDIR=DIRECTORY` with the build under test."""
 
     def __init__(self, directory):
         self.destdir = directory
         self.root = directory / PREFIX[1:]
         self.make("install")
-        # A program that loads a library under AddressSanitizer has to begin with it itself.
+        # A program must be built with AddressSanitizer itself to load a library that is.
         sanitized = b"__asan_init" in (self.root / "lib/libkinf.so.0").read_bytes()
         self.sanitizers = ["-fsanitize=address,undefined"] if sanitized else []
 
     def make(self, target):
-        """What is built is not built again, also where the flags are others than they were then."""
+        """Runs a make target without building anything, even if the compiler flags have changed since the build."""
         run(["make", "--no-print-directory", "-o", "all", target, f"B={BUILD}", f"DESTDIR={self.destdir}",
              f"PREFIX={PREFIX}"])
 
@@ -40,13 +40,13 @@ class Installed:
         }).split()
 
     def compile(self, source, target):
-        """A C11 program with all warnings; its path."""
+        """Builds a C11 program with all warnings; returns its path."""
         flags = self.pkg_config("--cflags", "--libs")
         run(["gcc", "-std=c11", "-g", *WARNINGS, *self.sanitizers, source, *flags, "-o", target])
         return target
 
     def check_cxx(self, *sources):
-        """They are C++17 too."""
+        """Asserts that the sources also compile as C++17."""
         run(["g++", "-std=c++17", "-fsyntax-only", *WARNINGS, *self.pkg_config("--cflags"), "-x", "c++", *sources])
 
     @property

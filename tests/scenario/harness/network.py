@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may stand between a client and the simulated cluster: a path that can go silent, and an HTTP/2
-front (Debian's nghttpx), since the simulator itself speaks HTTP/1.1."""
+"""Servers between a client and the simulated cluster: a TCP path that can go silent, and nghttpx for HTTP/2, since the
+simulator itself speaks HTTP/1.1."""
 
 import signal
 import socket
@@ -16,11 +16,11 @@ def free_port():
         return s.getsockname()[1]
 
 
-class Path:
-    """A TCP path to PORT that counts its connections and can lose what goes over them.
+class TcpPath:
+    """Forwards TCP connections to PORT, counts them, and can lose their data.
 
-    freeze() makes a firewall's silence: connections that are open stay so, but nothing comes through
-    any more; new ones work. aim() sends new connections elsewhere.
+    freeze() acts as a firewall that forgets its connections: open ones stay open, but no data comes through any more;
+    new ones work. aim() forwards new connections to another port.
     """
 
     def __init__(self, port):
@@ -55,7 +55,7 @@ class Path:
             try:
                 end.shutdown(socket.SHUT_RDWR)
             except OSError:
-                pass  # it was faster
+                pass  # the other side has closed it
 
     def _accept(self):
         while not self.ended.is_set():
@@ -82,7 +82,7 @@ class Path:
                     sink.sendall(data)
         except OSError:
             pass
-        # The end itself is lost too where the path is silent, but our client's close frees both.
+        # A silent path also loses the server's close. The client's close ends both connections.
         if pair in self.frozen and source is pair[1]:
             return
         self._cut(pair)
@@ -90,8 +90,8 @@ class Path:
             self.open.discard(pair)
 
 
-class Front:
-    """nghttpx before the cluster: HTTP/2 (or what ALPN says) over TLS."""
+class Nghttpx:
+    """nghttpx before the cluster: serves TLS with HTTP/2, or the protocols in ALPN."""
 
     def __init__(self, directory, simulator, certificate, name="nghttpx", streams=100, alpn="h2,http/1.1"):
         self.port = free_port()
@@ -116,7 +116,7 @@ class Front:
         return self
 
     def go_away(self):
-        """No new connections or requests; what is being answered goes on to its end."""
+        """Refuses new connections and requests (GOAWAY); running requests continue to their end."""
         self.process.send(signal.SIGQUIT)
 
     def stop(self):

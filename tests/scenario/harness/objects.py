@@ -14,7 +14,7 @@ def key_of(obj):
     return f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
 
 
-# Values that a careless reader or writer of JSON changes, each with the spelling the server sent.
+# Values that a careless JSON parser or writer changes: (key in spec, spelling by the server).
 ODD_VALUES = [
     ("float", "1.0"),
     ("exponent", "1E5"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes as objects: start, signal, wait, and look at what they printed."""
+"""Processes as objects: start, signal, wait, and read their output."""
 
 import json
 import os
@@ -49,7 +49,7 @@ class Result:
 
     @property
     def lines(self):
-        """One JSON value a line."""
+        """The JSON values in the output, one from each line."""
         return [json.loads(line) for line in self.stdout.splitlines()]
 
     def __repr__(self):
@@ -86,20 +86,20 @@ class Process:
 
     @property
     def stopped(self):
-        """By SIGSTOP."""
+        """True after SIGSTOP has taken effect."""
         return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
     def send(self, number):
         self.popen.send_signal(number)
 
     def kill(self, number=signal.SIGKILL):
-        """Sends a signal and waits for the end; the exit status (negative: the signal)."""
+        """Sends a signal and waits for the end. Returns the exit status (negative: the signal)."""
         if self.running:
             self.send(number)
         return self.wait()
 
     def stop(self, timeout=20):
-        """SIGTERM, and the exit status; a process that ignores it fails the test."""
+        """Sends SIGTERM and waits for the end. Returns the exit status. Fails if the process ignores the signal."""
         if self.running:
             self.send(signal.SIGTERM)
         return self.wait(timeout)
@@ -120,7 +120,7 @@ class Process:
 
     @property
     def lines(self):
-        """What it printed so far as JSON values, one a line; a line that is not complete is left."""
+        """The JSON values printed so far, one from each complete line."""
         complete = self.out.rpartition("\n")[0]
         return [json.loads(line) for line in complete.splitlines() if line]
 
@@ -138,7 +138,7 @@ class Process:
         return "\n".join(text)
 
     def check(self):
-        """No sanitizer has reported anything, in any of its lives."""
+        """Asserts that no sanitizer has reported a fault since the first start."""
         check_sanitizers(self.log, self.name)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proxies: HTTP's CONNECT and SOCKS5, with user and password or without. They know names that nobody
-else does, so that who resolves a name is seen."""
+"""Forward proxies, HTTP CONNECT and SOCKS5, with or without user and password. They resolve names that the system does
+not know: a connection that works has left the name to the proxy."""
 
 import base64
 import select
@@ -10,8 +10,8 @@ import threading
 
 
 class _Proxy:
-    """NAMES: {host: port on 127.0.0.1}; others are not found. None: all are 127.0.0.1. CREDENTIALS: (user, password) that it
-    wants. `asked`: the (host, port) pairs it was asked for; `heads`: what was said before the tunnel."""
+    """NAMES: {host: port on 127.0.0.1}, all other hosts are unknown; None: every host is 127.0.0.1. CREDENTIALS: the
+    (user, password) that it demands. `asked`: the requested (host, port) pairs; `heads`: the text of each request."""
 
     def __init__(self, names, credentials=None, context=None):
         self.names, self.credentials, self.context = names, credentials, context
@@ -35,7 +35,7 @@ class _Proxy:
                 try:
                     end.shutdown(socket.SHUT_RDWR)
                 except OSError:
-                    pass  # it was faster
+                    pass  # the other side has closed it
 
     def _accept(self):
         while True:
@@ -50,15 +50,15 @@ class _Proxy:
             if self.context:
                 near = self.context.wrap_socket(near, server_side=True)
             with near:
-                far = self._lead(near)
+                far = self._handshake(near)
                 if far:
                     with far:
                         self._tunnel(near, far)
         except OSError:
-            pass  # the client went away, or what it wanted is not there
+            pass  # the client has closed the connection, or the target does not answer
 
     def _tunnel(self, near, far):
-        """In one thread: TLS can't be read and written at once from two."""
+        """Copies data in both directions, in one thread: Python's TLS sockets do not allow two."""
         with self.lock:
             self.open |= {near, far}
         while True:
@@ -76,11 +76,11 @@ class _Proxy:
 
 
 class ConnectProxy(_Proxy):
-    """`refusal`: a status that it answers, or "close"."""
+    """`refusal`: an HTTP status to answer, or "close"."""
 
     scheme = "http"
 
-    def _lead(self, near):
+    def _handshake(self, near):
         head = b""
         while not head.endswith(b"\r\n\r\n"):
             piece = near.recv(1)
@@ -106,7 +106,7 @@ class ConnectProxy(_Proxy):
 
 
 class SocksProxy(_Proxy):
-    """SOCKS5 (RFC 1928, 1929). `refusal`: the reply code, or "close"."""
+    """SOCKS5 (RFC 1928, 1929). `refusal`: a SOCKS reply code, or "close"."""
 
     scheme = "socks5"
 
@@ -123,7 +123,7 @@ class SocksProxy(_Proxy):
     def _text(self, near):
         return self._take(near, self._take(near, 1)[0]).decode()
 
-    def _lead(self, near):
+    def _handshake(self, near):
         methods = self._take(near, self._take(near, 2)[1])
         if self.refusal == "close":
             return None

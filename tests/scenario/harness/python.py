@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interpreters with the kinf module: parts of a test that run in one of their own.
+"""Python interpreters with the kinf module, in which tests run some of their functions.
 
-The library under test may be built with AddressSanitizer, which has to be loaded before the interpreter;
-and a crash of it must be that of a process that can be looked at.
+They are separate processes because AddressSanitizer, with which the library may be built, must be loaded before the
+interpreter, and because a crash of the library must not end pytest.
 """
 
 import functools
@@ -20,12 +20,12 @@ from harness.simulator import Simulator
 LIBRARY = BUILD / "libkinf.so.0"
 SOURCE = ROOT / "reader" / "python"
 
-# Calls what it is told on stdin, line by line.
+# Reads function names from stdin, one a line, and calls them.
 GUEST = "from harness.python import serve; serve()"
 
 
 def install(directory):
-    """pip install into DIRECTORY, without network; returns where the module is."""
+    """Installs the module into DIRECTORY with pip, without network; returns the directory for PYTHONPATH."""
     source, target = directory / "source", directory / "site"
     shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
     run = run_command(
@@ -41,7 +41,7 @@ def install(directory):
 
 @functools.cache
 def preload():
-    """The sanitizer's runtime, when the library needs it."""
+    """The path of the sanitizer's runtime if the library needs it, else ""."""
     needed = subprocess.run(["ldd", LIBRARY], capture_output=True, text=True, check=True).stdout
     found = [line.split()[2] for line in needed.splitlines() if "libasan.so" in line]
     return found[0] if found else ""
@@ -55,14 +55,14 @@ def environment(site):
         "PYTHONMALLOC": "malloc",
         "PYTHONFAULTHANDLER": "1",
         "LD_PRELOAD": preload(),
-        # The interpreter itself keeps what it has until the end.
+        # The interpreter does not free all of its memory at its end.
         "ASAN_OPTIONS": "abort_on_error=1:detect_leaks=0",
     }
 
 
 class Interpreter(Process):
-    """An interpreter that runs functions of test modules, one after the other: FUNCTION(store, ...) with
-    a Store that is opened for it."""
+    """An interpreter that runs functions of test modules one after the other, each with an open kinf.Store as its first
+    argument."""
 
     def __init__(self, site, store, name):
         super().__init__(name, [sys.executable, "-c", GUEST], store.directory, {**store.env, **environment(site)})
@@ -75,31 +75,31 @@ class Interpreter(Process):
             )
         return self
 
-    def tell(self, function, simulator=None):
-        """Lets it run MODULE.FUNCTION."""
+    def begin(self, function, simulator=None):
+        """Starts FUNCTION in the interpreter."""
         ports = simulator and [simulator.port, simulator.control_port]
         self.popen.stdin.write(json.dumps([function.__module__, function.__name__, ports]) + "\n")
         self.popen.stdin.flush()
 
     def run(self, function, simulator=None, timeout=60):
-        """Runs it to its end."""
-        begin = len(self.out.splitlines())
-        self.tell(function, simulator)
+        """Runs FUNCTION in the interpreter and waits for its end."""
+        before = len(self.out.splitlines())
+        self.begin(function, simulator)
 
         def ended():
-            return [line for line in self.out.splitlines()[begin:] if line in ("done", "failed")] or not self.running
+            return [line for line in self.out.splitlines()[before:] if line in ("done", "failed")] or not self.running
 
         assert eventually(ended, timeout, function.__name__) == ["done"], self.tail(60)
 
     def stop(self, timeout=20):
-        """The end of what it is told is its end."""
+        """Closes its stdin, at which it ends, and waits."""
         if self.running:
             self.popen.stdin.close()
         return self.wait(timeout)
 
 
 def serve():
-    """In the guest."""
+    """The interpreter's main loop."""
     import kinf
 
     for line in sys.stdin:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands before a simulated cluster and looks who comes: TLS with client certificates, and a
-record of each request with its headers. Without TLS it is a proxy for plain http too."""
+"""A reverse proxy before a simulated cluster: serves TLS, asks for client certificates, records each request with its
+headers, and refuses requests that the test chooses. Without TLS it also works as a forward proxy for plain HTTP."""
 
 import http.client
 import json
@@ -32,7 +32,7 @@ class _Handler(Handler):
             far.request("GET", path, headers=headers)
             with server.lock:
                 server.open |= {self.connection, far.sock}
-            self.hand_on(far.getresponse())
+            self.forward(far.getresponse())
         except (OSError, http.client.HTTPException):
             self.close_connection = True
         finally:
@@ -50,15 +50,16 @@ class _Handler(Handler):
         return dict(item for rdn in shown["subject"] for item in rdn)["commonName"] if shown else None
 
 
-class Door(ThreadingHTTPServer):
-    """Before SIMULATOR. `requests`: what came, as {path, headers, sni, client (common name)}."""
+class ReverseProxy(ThreadingHTTPServer):
+    """Forwards requests to SIMULATOR. `requests` records each as {path, headers, sni, client}; sni is the TLS server
+    name, client the common name of the client's certificate."""
 
     daemon_threads = True
     processes = []
 
     def __init__(self, simulator, pair=None, client_ca=None, refuse=lambda request: None):
-        """PAIR: (certificate, key) to show; CLIENT_CA: whose certificates are asked for (not demanded);
-        REFUSE: of a request, (status, body) or nothing."""
+        """PAIR: (certificate, key) of the server; None: no TLS. CLIENT_CA: asks clients for a certificate of this CA, but
+        accepts clients without one. REFUSE: called with each request; returns (status, body) to refuse it, else None."""
         super().__init__(("127.0.0.1", 0), _Handler)
         self.simulator, self.client_ca, self.refuse = simulator, client_ca, refuse
         self.requests, self.open, self.lock = [], set(), threading.Lock()
@@ -70,7 +71,7 @@ class Door(ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
     def show(self, pair):
-        """The certificate that new connections see."""
+        """Uses the certificate and key of PAIR for new connections."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*pair)
         if self.client_ca:
@@ -80,7 +81,7 @@ class Door(ThreadingHTTPServer):
         self.context = context
 
     def finish_request(self, request, address):
-        """In the connection's thread, where a handshake holds up nobody else."""
+        """Makes the TLS handshake in the connection's thread, so that other connections need not wait for it."""
         if self.context:
             request = self.context.wrap_socket(request, server_side=True)
         try:
@@ -89,13 +90,13 @@ class Door(ThreadingHTTPServer):
             request.close()
 
     def cut(self):
-        """Ends all connections that are open."""
+        """Closes all open connections."""
         with self.lock:
             for end in self.open:
                 try:
                     end.shutdown(socket.SHUT_RDWR)
                 except OSError:
-                    pass  # it was faster
+                    pass  # the other side has closed it
             self.open.clear()
 
     def forget(self):
@@ -103,7 +104,7 @@ class Door(ThreadingHTTPServer):
             self.requests.clear()
 
     def handle_error(self, *_):
-        pass  # a client that went away, or did not like our certificate
+        pass  # the client has closed the connection or refused the certificate
 
     def stop(self):
         self.shutdown()

@@ -24,10 +24,10 @@ class Answer:
 
 
 class Simulator:
-    """One simulated cluster. The API's address is `url`; everything else goes through control."""
+    """A simulated cluster. `url` is the address of its API; the methods use its control port."""
 
     def __init__(self, directory, *options, tls=None, token=None, name="kinf-simulator"):
-        """TLS: (certificate file, key file). NAME: of its output, one of its own in DIRECTORY."""
+        """TLS: (certificate file, key file). NAME: names its output files, unique in DIRECTORY."""
         argv = [program("kinf-simulator"), "--die-with-parent", *options]
         if tls:
             argv += ["--tls-cert", tls[0], "--tls-key", tls[1]]
@@ -39,7 +39,7 @@ class Simulator:
 
     @classmethod
     def at(cls, port, control_port):
-        """One that another process started and stops."""
+        """A simulator that another process starts and stops."""
         simulator = cls.__new__(cls)
         simulator.tls = simulator.token = None
         simulator.port, simulator.control_port = port, control_port
@@ -68,7 +68,7 @@ class Simulator:
     # ---- control -------------------------------------------------------------------------------
 
     def control(self, method, path, body=None, **query):
-        """One call of the control port; its answer as text."""
+        """Calls the control port; returns the answer as text."""
         query = {key: str(value) for key, value in query.items() if value is not None}
         target = path + ("?" + urllib.parse.urlencode(query) if query else "")
         if body is not None and not isinstance(body, (str, bytes)):
@@ -93,22 +93,22 @@ class Simulator:
         return "/objects/" + urllib.parse.quote(key)
 
     def put(self, resource, body):
-        """Creates or replaces: one object or a list, as JSON text (kept byte for byte) or Python."""
+        """Creates or replaces one object or a list of them, given as JSON text (kept byte for byte) or as Python."""
         return self._change("PUT", "/objects", body, resource=resource)
 
     def patch(self, resource, key, patch):
-        """JSON merge patch of one object, KEY as namespace/name."""
+        """Applies a JSON merge patch to one object; KEY is namespace/name."""
         return self._change("PATCH", self._object(key), patch, resource=resource)
 
     def delete(self, resource, key):
         return self._change("DELETE", self._object(key), resource=resource)
 
     def delete_many(self, resource, count=0):
-        """COUNT random objects, 0: all."""
+        """Deletes COUNT random objects, 0: all."""
         return self._change("DELETE", "/objects", resource=resource, count=count)
 
     def create(self, resource, count, **options):
-        """Generated objects: from_, size, namespaces, prefix."""
+        """Creates COUNT generated objects; options: from_, size, namespaces, prefix."""
         options["from"] = options.pop("from_", None)
         return self._change("POST", "/create", resource=resource, count=count, **options)
 
@@ -117,27 +117,27 @@ class Simulator:
         return self._change("POST", "/touch", resource=resource, count=count)
 
     def churn(self, resource, rate, create_delete=20):
-        """RATE changes a second in the background, CREATE_DELETE percent of them no modifications."""
+        """Makes RATE changes a second from now on; CREATE_DELETE percent of them create and delete, the rest modify."""
         self.call("POST", "/churn", resource=resource, rate=rate, createDelete=create_delete)
 
     def truth_text(self, resource, key=None):
-        """All objects of a resource (or one) as they are now: the text of a JSON array."""
+        """The present objects of a resource, or the one of KEY, as the text of a JSON array."""
         return self.control("GET", self._object(key) if key else "/objects", resource=resource)
 
     def truth(self, resource):
-        """The same as {namespace/name: object}."""
+        """The present objects of a resource as {namespace/name: object}."""
         objects = json.loads(self.truth_text(resource))
         return {object_key(o): o for o in objects}
 
     def compact(self, rv=None):
-        """Forgets history up to RV (default: all)."""
+        """Makes the server forget its history up to RV (default: all)."""
         return self._change("POST", "/compact", rv=rv)
 
     def save(self):
         return self._change("POST", "/save")
 
     def restore(self):
-        """Back to what was saved, resourceVersions included; connections are cut."""
+        """Restores the saved objects and the resourceVersion of then; cuts all connections."""
         rv = self._change("POST", "/restore")
         self.drop()
         return rv
@@ -146,19 +146,19 @@ class Simulator:
         return self._change("POST", "/identity")
 
     def add_kind(self, **kind):
-        """group, version, resource, kind; singular, namespaced, shortName, category."""
+        """Adds a resource: group, version, resource, kind; optionally singular, namespaced, shortName, category."""
         self.call("POST", "/kinds", kind)
 
     def remove_kind(self, resource):
-        """As when its CustomResourceDefinition is deleted; add_kind() makes it again."""
+        """Removes the resource as if its CustomResourceDefinition were deleted."""
         self.call("DELETE", "/kinds", resource=resource)
 
     def bookmark(self):
-        """A bookmark on every watch that allows them, now."""
+        """Sends a bookmark on every watch that allows them."""
         return self._change("POST", "/bookmark")
 
     def swallow(self, resource, count=1):
-        """The next COUNT changes that a watch of RESOURCE would tell are lost on their way."""
+        """Loses the next COUNT events that a watch of RESOURCE would send."""
         return self._change("POST", "/swallow", resource=resource, count=count)
 
     def settings(self, **settings):
@@ -177,11 +177,11 @@ class Simulator:
         self.call("POST", "/up")
 
     def refuse(self, seconds):
-        """down(), and up() by itself after that time."""
+        """Cuts all connections and refuses new ones for that time."""
         self.call("POST", "/refuse", seconds=seconds)
 
     def fault(self, **rule):
-        """Adds a rule (tests/simulator/fault.h) and returns its id."""
+        """Adds a fault (keys: tests/simulator/fault.h) and returns its id."""
         return self.call("POST", "/faults", rule)["id"]
 
     def fault_hits(self, fault):
@@ -220,7 +220,7 @@ class Simulator:
     # ---- the API itself ------------------------------------------------------------------------
 
     def get(self, target, timeout=30, **headers):
-        """A GET of the API (plain HTTP); Answer."""
+        """Sends a GET to the API (plain HTTP); returns an Answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout * PATIENCE)
         try:
             connection.request("GET", target, headers=headers)
@@ -230,7 +230,7 @@ class Simulator:
             connection.close()
 
     def watch(self, target, timeout=30, **headers):
-        """Opens a watch; iterate over it for events, close() when done."""
+        """Opens a watch; iterating over it gives events; close() it."""
         return Watch(self.port, target, timeout, headers)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A store of one's own: configuration, kubeconfig, daemons, and the `kinf` command on it."""
+"""A store of a test: its configuration, kubeconfig and daemons, and the `kinf` command on it."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from harness.simulator import object_key
 
 
 def write_kubeconfig(path, server, token=None, ca=None, insecure=False, namespace=None, cluster=None, user=None):
-    """A kubeconfig with one context; CLUSTER and USER: more keys of theirs. Returns PATH."""
+    """Writes a kubeconfig with one context; CLUSTER and USER are further keys of these entries. Returns PATH."""
     cluster = {"server": server, **(cluster or {})}
     if ca:
         cluster["certificate-authority"] = str(ca)
@@ -33,7 +33,7 @@ def write_kubeconfig(path, server, token=None, ca=None, insecure=False, namespac
 
 
 def whole(resource, **settings):
-    """A feed that keeps all fields, so that whole objects can be compared."""
+    """A feed entry for kinf.yaml that drops no field, so that the test can compare whole objects."""
     return {"resource": resource, "drop": [], **settings}
 
 
@@ -41,9 +41,9 @@ PROXY_VARIABLES = [name for lower in ("http_proxy", "https_proxy", "no_proxy") f
 
 
 class Store:
-    """One kinf installation in a directory: store, runtime folder, kinf.yaml, kubeconfig.
+    """A kinf installation in DIRECTORY: store, runtime directory, kinf.yaml, kubeconfig.
 
-    Daemons are started by reflector(), processor() or run() and ended by the fixture at the latest.
+    reflector(), processor(), daemons() and run() start daemons; the fixture stops those that still run.
     """
 
     def __init__(self, directory, simulator=None, **kubeconfig):
@@ -64,7 +64,7 @@ class Store:
 
     @property
     def env(self):
-        """No configuration of the person who runs the tests gets in."""
+        """The environment of all processes, without the configuration of the user who runs the tests."""
         return {
             "HOME": str(self.directory),
             "KUBECONFIG": str(self.kubeconfig),
@@ -90,7 +90,7 @@ class Store:
     # ---- processes -----------------------------------------------------------------------------
 
     def process(self, name, argv, env=None):
-        """A process with this store's environment; not started."""
+        """A process with this store's environment; the caller starts it."""
         process = Process(name, argv, self.directory, {**self.env, **(env or {})})
         self.processes.append(process)
         return process
@@ -106,29 +106,30 @@ class Store:
         return self._daemon("kinf-processor", options, env)
 
     def daemons(self):
-        """(processor, reflector), started: in this order the processor need not wait for a journal."""
+        """Starts both daemons; returns (processor, reflector). The reflector starts first, so that the processor finds a
+        journal."""
         reflector = self.reflector()
         return self.processor(), reflector
 
     def run(self, *options, env=None):
-        """`kinf run`: both daemons under their supervisor."""
+        """Starts `kinf run`, the supervisor of both daemons."""
         argv = [program("kinf"), "run", "--config", self.config, "--runtime-dir", self.runtime, *options]
         return self.process("kinf-run", argv, env).start()
 
     def follower(self, *args, name="kinf-watch", env=None):
-        """A kinf command that goes on, e.g. follower("watch", "pods", "-o", "json")."""
+        """Starts a kinf command that does not end by itself, e.g. follower("watch", "pods", "-o", "json")."""
         return self.process(name, [program("kinf"), *args], env).start()
 
     def kinf(self, *args, timeout=60, env=None, check=False):
-        """Runs `kinf ARGS...`; CHECK: it has to succeed."""
+        """Runs `kinf ARGS...`; with CHECK it must succeed."""
         result = run_command([program("kinf"), *args], {**self.env, **(env or {})}, timeout)
         assert not check or result.status == 0, result
         return result
 
-    # ---- what is in it -------------------------------------------------------------------------
+    # ---- content -------------------------------------------------------------------------------
 
     def objects(self, feed, *args):
-        """What `kinf get FEED -o json` shows, as {namespace/name: object}."""
+        """The objects that `kinf get FEED -o json` prints, as {namespace/name: object}."""
         listed = self.kinf("get", feed, *args, "-o", "json", check=True).json
         return {object_key(o): o for o in listed["items"]}
 
@@ -146,7 +147,7 @@ class Store:
         self._wait("synced", feed, timeout)
 
     def wait_equal(self, simulator, feed, timeout=30, resource=None, where=lambda obj: True):
-        """Waits until the feed shows exactly the cluster's objects WHERE holds for (default: all)."""
+        """Waits until the feed has exactly those objects of the cluster for which WHERE is true (default: all)."""
 
         def equal():
             ours = self.objects(feed)
@@ -162,18 +163,18 @@ class Store:
         self._wait("live", feed, timeout)
 
     def last_event(self, feed):
-        """Number of the newest event that a reader sees; the feed needs at least one object."""
+        """The number of the newest event that a reader sees; the feed must have an object."""
         first = self.kinf("watch", feed, "-o", "json", "--count", "1", check=True).lines[0]
         assert first["initial"], first
         return first["event"]
 
     def copy(self, target):
-        """The store's directory as TARGET. Its files are mostly holes, which have to stay holes."""
+        """Copies the store to TARGET; the holes, of which its files mostly consist, stay holes."""
         run_command(["cp", "-a", "--sparse=always", self.path, target])
         return target
 
     def verify(self):
-        """`kinf verify --deep` finds nothing wrong."""
+        """Asserts that `kinf verify --deep` finds no fault."""
         self.kinf("verify", "--deep", check=True)
 
     def stop(self):

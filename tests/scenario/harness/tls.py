@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificate authorities of one's own, by the openssl command."""
+"""Certificate authorities for tests, made with the openssl command."""
 
 import subprocess
 from pathlib import Path
 
-# Without openssl.cnf, which would give each certificate extensions of its own.
+# Replaces the system's openssl.cnf, which would add extensions to each certificate.
 CONFIG = "[req]\ndistinguished_name = name\n[name]\n"
 
 
 class Authority:
-    """A CA; its certificate is the file `ca`."""
+    """A CA; `ca` is the file of its certificate."""
 
     def __init__(self, directory, name):
         self.directory, self.name = Path(directory), name
@@ -28,6 +28,6 @@ class Authority:
         return certificate, key
 
     def issue(self, name, *alternatives):
-        """(certificate, key): files for the subject NAME; ALTERNATIVES like "IP:127.0.0.1"."""
+        """(certificate, key): files for the subject NAME. ALTERNATIVES: subjectAltNames such as "IP:127.0.0.1"."""
         extensions = [f"subjectAltName={','.join(alternatives)}"] if alternatives else []
         return self._make(name, *extensions, more=("-CA", self.ca, "-CAkey", self.key))
