@@ -57,7 +57,7 @@ int handler_new(struct kinf_informer *informer, const struct kinf_handler_option
 	h->early = !informer->started;
 	int r = take_options(h, options);
 	if (r == 0 && informer->flags & KINF_TRACK_KEYS)
-		r = keys_new(&h->keys);
+		r = handler_keys_new(&h->keys);
 	h->keys_known = true;
 	if (r == 0)
 		*ret_handler = TAKE(h);
@@ -72,7 +72,7 @@ void handler_free(struct kinf_handler **handler)
 
 	CHECK_OBJ(h, KINF_HANDLER_MAGIC);
 	follow_free(&h->follow);
-	keys_free(&h->keys);
+	handler_keys_free(&h->keys);
 	if (h->filtered)
 		filter_release(&h->filter);
 	h->magic = 0;
@@ -143,12 +143,12 @@ static void tell_lapse(struct kinf_handler *h, bool *ret_called)
 	if (h->replay) {
 		const struct kinf_informer *informer = h->informer;
 
-		keys_begin_replay(h->keys,
+		handler_keys_begin_replay(h->keys,
 			memcmp(h->journal, informer->journal, sizeof(h->journal)) == 0);
 		return;
 	}
 	if (h->keys)
-		keys_clear(h->keys);
+		handler_keys_clear(h->keys);
 	h->keys_known = true;
 	*ret_called = h->options.on_lapped != NULL;
 	if (h->options.on_lapped)
@@ -209,7 +209,7 @@ static int take_initial(struct kinf_handler *h, const struct record *record, boo
 
 	if (r != FOUND)
 		return r == NOT_FOUND ? 0 : r;
-	r = h->keys ? keys_put(h->keys, record->key, record->seq, &before) : NOT_FOUND;
+	r = h->keys ? handler_keys_put(h->keys, record->key, record->seq, &before) : NOT_FOUND;
 	if (r < 0)
 		return r;
 	if (r == NOT_FOUND)
@@ -227,8 +227,8 @@ static int note_told(struct kinf_handler *h, const struct record *record, bool i
 	if (!h->keys)
 		return NOT_FOUND;
 	if (is)
-		return keys_put(h->keys, record->key, record->seq, &before);
-	keys_remove(h->keys, record->key);
+		return handler_keys_put(h->keys, record->key, record->seq, &before);
+	handler_keys_remove(h->keys, record->key);
 	return FOUND;
 }
 
@@ -306,7 +306,7 @@ static void sweep_one(struct kinf_handler *h, bool *ret_called)
 {
 	struct record record = {0};
 
-	if (keys_next_unseen(h->keys, &h->sweep_at, &record.key) == FOUND)
+	if (handler_keys_next_unseen(h->keys, &h->sweep_at, &record.key) == FOUND)
 		call_delete(h, &record, true, ret_called);
 	else
 		tell_sync(h, ret_called);

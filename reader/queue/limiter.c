@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rate limiters, by client-go's names and rules (docs/informer.md 7.3). Every one is a set of the
+ * Rate limiters, with client-go's names and rules (docs/informer.md 7.3). Every one is a set of the
  * public operations, so one of the caller's can stand wherever one of ours can.
  */
 #include <errno.h>
@@ -78,7 +78,7 @@ uint64_t kinf_limiter_num_requeues(struct kinf_limiter *limiter, const void *key
 	return limiter->operations.num_requeues(limiter->arg, key, size);
 }
 
-/* Makes one of ours. ARG is freed when that fails, by RELEASE. */
+/* Makes a limiter of the library. RELEASE frees ARG when that fails. */
 static int limiter_make(const struct kinf_limiter_operations *operations, void *arg,
 	struct kinf_limiter **ret_limiter)
 {
@@ -89,7 +89,7 @@ static int limiter_make(const struct kinf_limiter_operations *operations, void *
 	return r;
 }
 
-/* ---- those that count each key's failures ---- */
+/* ---- limiters that count the failures of each key ---- */
 
 struct failures {
 	struct queue_key key;
@@ -106,17 +106,12 @@ struct per_key {
 static int per_key_count(
 	struct per_key *limiter, const void *key, size_t size, uint64_t *ret_before)
 {
-	int r = 0;
+	struct queue_key *found;
 
 	(void)pthread_mutex_lock(&limiter->lock);
-	struct failures *failures = (struct failures *)queue_keys_find(&limiter->keys, key, size);
-	if (!failures)
-		failures = (struct failures *)queue_keys_add(
-			&limiter->keys, key, size, sizeof(*failures));
-	if (failures)
-		*ret_before = failures->n++;
-	else
-		r = err_set(-ENOMEM, "limiter of %zu keys", limiter->keys.n);
+	int r = queue_keys_get(&limiter->keys, key, size, sizeof(struct failures), &found);
+	if (r == 0)
+		*ret_before = ((struct failures *)found)->n++;
 	(void)pthread_mutex_unlock(&limiter->lock);
 	return r;
 }
@@ -168,11 +163,16 @@ static int per_key_new(int (*when)(void *, const void *, size_t, int64_t *), str
 	if (!limiter)
 		return err_set(-ENOMEM, "limiter");
 	*limiter = from;
+	int r = queue_keys_init(&limiter->keys);
+	if (r < 0) {
+		free(limiter);
+		return r;
+	}
 	(void)pthread_mutex_init(&limiter->lock, NULL);
 	return limiter_make(&operations, limiter, ret_limiter);
 }
 
-/* In floating point, as there: the doubling can't overflow. */
+/* In floating point, as client-go's: the doubling can't overflow. */
 static int exponential_when(void *arg, const void *key, size_t size, int64_t *ret_ns)
 {
 	struct per_key *limiter = arg;
@@ -223,16 +223,16 @@ struct token_bucket {
 	pthread_mutex_t lock;
 	struct kinf_clock *clock;
 	double qps, burst;
-	double tokens; /* below 0: promised to those that wait */
+	double tokens; /* below 0: promised to keys that wait */
 	uint64_t filled_at;
 };
 
-/* Takes a token, which may have yet to come: then that is how long the key waits. */
+/* Takes a token. If it is still to come, the key waits until then. */
 static int token_bucket_when(void *arg, const void *key, size_t size, int64_t *ret_ns)
 {
 	struct token_bucket *bucket = arg;
 
-	(void)key; /* all alike */
+	(void)key; /* the bucket is for all keys together */
 	(void)size;
 	(void)pthread_mutex_lock(&bucket->lock);
 	uint64_t now = clock_read(bucket->clock);
@@ -279,7 +279,7 @@ int kinf_limiter_bucket(
 	return limiter_make(&operations, bucket, ret_limiter);
 }
 
-/* ---- those made of others ---- */
+/* ---- limiters that ask others ---- */
 
 struct composite {
 	int64_t max_ns;
@@ -292,7 +292,7 @@ static int max_of_when(void *arg, const void *key, size_t size, int64_t *ret_ns)
 	struct composite *composite = arg;
 	int64_t longest = 0;
 
-	/* Each is asked: they count. */
+	/* Each one is asked, because each one counts. */
 	for (size_t i = 0; i < composite->n; i++) {
 		int64_t delay = 0;
 		int r = kinf_limiter_when(composite->of[i], key, size, &delay);

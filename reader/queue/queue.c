@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client-go's work queue, delaying and rate-limiting (docs/informer.md 7), behind one lock.
+ * client-go's work queue with its delays and rate limits (docs/informer.md), behind one lock.
  *
- * A key is dirty from when it is added until it is handed out, and in work from then until done. In
- * line stand those that are dirty and not in work. What is there for later waits in a heap, and
- * becomes dirty when whoever looks at the queue finds its time to have come.
+ * A key is dirty from the time it is added until it is handed out, and in work from then until
+ * kinf_queue_done(). A key that is dirty and not in work stands in line. A delayed key waits in a heap;
+ * a thread that looks at the queue moves it into the line when its time has come.
  *
- * Waiting: at most one thread, the timekeeper, sleeps until the first of those for later; all
- * others sleep until they are woken. Who is woken, or leaves with a key, passes on what is still to
- * be had, so one signal per added key is enough and none is lost.
+ * Waiting threads: at most one of them, the timekeeper, sleeps until the first delayed key is due, all
+ * others sleep until they are woken. A thread that is woken, or that leaves with a key, wakes the next
+ * one if there is more to do. So one signal for each added key is enough and none is lost.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -27,15 +27,15 @@
 #define QUEUE_MAGIC 0x6b717565u
 #define NEVER       UINT64_MAX
 
-/* A key and all that is known of it. It lives while the key waits, is worked on, or is delayed. */
+/* A key and all that is known of it. It lives while the key is dirty, in work, or delayed. */
 struct queue_item {
 	struct queue_key key;
-	struct queue_item *next;      /* in line, if the queue has no order of the caller's */
-	struct queue_item *work_next; /* in the list of the items that are worked on */
-	struct queue_item **work_at;  /* the pointer to this item in that list; NULL: not worked on */
+	struct queue_item *next;      /* in line, if the caller has not set an order */
+	struct queue_item *work_next; /* in the list of the items in work */
+	struct queue_item **work_at;  /* the pointer to this item in that list; NULL: not in work */
 	uint64_t added_at, began_at;  /* ns */
-	struct queue_timer timer;
-	bool dirty; /* in line, or to be put there when the work on it ends */
+	struct queue_timer timer;     /* of a delayed key */
+	bool dirty;
 };
 
 struct queue_counts {
@@ -49,13 +49,13 @@ struct kinf_queue {
 	struct kinf_limiter *limiter;
 	struct kinf_queue_order order; /* size 0: none, first in, first out */
 	struct clock_user user;
-	pthread_mutex_t lock; /* what follows is under it */
+	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t ready, timer, drained;
 	struct queue_keys keys;
-	struct queue_item *first, **last; /* in line, without an order */
+	struct queue_item *first, **last; /* the line, without an order */
 	size_t in_line;
 	struct queue_delayed delayed;
-	struct queue_item *work;
+	struct queue_item *work; /* the items in work */
 	struct queue_counts counts;
 	unsigned waiting; /* threads on ready */
 	bool timekeeper;  /* a thread is on timer */
@@ -73,38 +73,23 @@ static void queue_unlock(struct kinf_queue **queue)
 	(void)pthread_mutex_unlock(&(*queue)->lock);
 }
 
-/* Until the end of the scope. */
+/* Holds the lock until the end of the scope. */
 #define LOCKED(queue) \
 	CLEANUP(queue_unlock) __attribute__((unused)) struct kinf_queue *locked_ = (queue); \
 	queue_lock(locked_)
 
-/* ---- items ---- */
-
-static struct queue_item *item_find(struct kinf_queue *queue, const void *key, size_t size)
-{
-	return (struct queue_item *)queue_keys_find(&queue->keys, key, size);
-}
-
-static struct queue_item *item_make(struct kinf_queue *queue, const void *key, size_t size)
-{
-	struct queue_item *item = item_find(queue, key, size);
-
-	return item ? item
-		    : (struct queue_item *)queue_keys_add(&queue->keys, key, size, sizeof(*item));
-}
+/* ---- items and the line ---- */
 
 static struct queue_item *item_of(struct queue_timer *timer)
 {
 	return (struct queue_item *)(void *)((char *)timer - offsetof(struct queue_item, timer));
 }
 
-static void item_drop_idle(struct kinf_queue *queue, struct queue_item *item)
+static void item_free_if_idle(struct kinf_queue *queue, struct queue_item *item)
 {
 	if (!item->dirty && !item->work_at && !item->timer.place)
 		queue_keys_remove(&queue->keys, &item->key);
 }
-
-/* ---- the line ---- */
 
 static int line_push(struct kinf_queue *queue, struct queue_item *item)
 {
@@ -122,13 +107,12 @@ static int line_push(struct kinf_queue *queue, struct queue_item *item)
 	return 0;
 }
 
-/* The text that was pushed lies behind its item (queue_keys_add). */
 static struct queue_item *line_pop(struct kinf_queue *queue)
 {
 	struct queue_item *item = queue->first;
 
 	queue->in_line--;
-	if (queue->order.size)
+	if (queue->order.size) /* the text that was pushed lies after its item (queue_keys.h) */
 		return (struct queue_item *)(void *)((char *)(uintptr_t)queue->order.pop(
 							     queue->order.arg) -
 						     sizeof(*item));
@@ -140,50 +124,27 @@ static struct queue_item *line_pop(struct kinf_queue *queue)
 
 /* ---- waking ---- */
 
-static void wake_one(struct kinf_queue *queue)
+static void queue_wake_one(struct kinf_queue *queue)
 {
 	(void)pthread_cond_signal(queue->waiting ? &queue->ready : &queue->timer);
 }
 
-/* By a thread that stops looking: there may be a key for another one, or the time to be kept. */
-static void pass_on(struct kinf_queue *queue)
-{
-	if (queue->in_line || (queue->delayed.n && !queue->timekeeper))
-		wake_one(queue);
-}
-
-static void wake_all(struct kinf_queue *queue)
+static void queue_wake_all(struct kinf_queue *queue)
 {
 	(void)pthread_cond_broadcast(&queue->ready);
 	(void)pthread_cond_broadcast(&queue->timer);
 }
 
-/* A stepped clock calls. */
-static void clock_stepped(void *arg)
+static void queue_clock_stepped(void *arg)
 {
 	LOCKED(arg);
-	wake_all(locked_);
-}
-
-/* ---- metrics ---- */
-
-static void observe(struct kinf_histogram *histogram, uint64_t ns)
-{
-	uint64_t bound = 10; /* 1e-8 s */
-
-	histogram->count++;
-	histogram->sum += (double)ns / 1e9;
-	for (unsigned i = 0; i < KINF_HISTOGRAM_BUCKETS; i++, bound *= 10)
-		if (ns <= bound) {
-			histogram->buckets[i]++;
-			return;
-		}
+	queue_wake_all(locked_);
 }
 
 /* ---- adding ---- */
 
-/* The queue wants the item: what client-go's Add does. */
-static int item_want(struct kinf_queue *queue, struct queue_item *item)
+/* Makes the item dirty: client-go's Add. */
+static int item_add(struct kinf_queue *queue, struct queue_item *item)
 {
 	if (item->dirty) {
 		if (!item->work_at && queue->order.size && queue->order.touch)
@@ -198,18 +159,18 @@ static int item_want(struct kinf_queue *queue, struct queue_item *item)
 	queue->counts.adds++;
 	queue->counts.depth++;
 	if (!item->work_at)
-		wake_one(queue);
+		queue_wake_one(queue);
 	return 0;
 }
 
-/* Takes into the line what was for later until now. */
-static int queue_ripen(struct kinf_queue *queue)
+/* Moves the delayed keys that are due into the line. */
+static int queue_add_due(struct kinf_queue *queue)
 {
 	struct queue_timer *timer;
 
 	while ((timer = queue_delayed_first(&queue->delayed)) &&
 		timer->ready_at <= clock_read(queue->clock)) {
-		int r = item_want(queue, item_of(timer));
+		int r = item_add(queue, item_of(timer));
 
 		if (r < 0)
 			return r;
@@ -218,37 +179,33 @@ static int queue_ripen(struct kinf_queue *queue)
 	return 0;
 }
 
-static int add_now(struct kinf_queue *queue, const void *key, size_t size)
+/* Adds the key when DELAY_NS have passed; at once when it is 0. */
+static int queue_add(struct kinf_queue *queue, const void *key, size_t size, uint64_t delay_ns)
 {
-	if (queue->shutting_down)
-		return END;
-	struct queue_item *item = item_make(queue, key, size);
-	if (!item)
-		return err_set(-ENOMEM, "queue of %zu keys", queue->keys.n);
-	int r = item_want(queue, item);
-	item_drop_idle(queue, item);
-	return r;
-}
+	struct queue_key *found;
+	int r = queue_keys_get(&queue->keys, key, size, sizeof(struct queue_item), &found);
 
-static int add_later(struct kinf_queue *queue, const void *key, size_t size, uint64_t delay_ns)
-{
-	uint64_t now = clock_read(queue->clock);
-	struct queue_item *item = item_make(queue, key, size);
+	if (r < 0)
+		return r;
+	struct queue_item *item = (struct queue_item *)found;
+	if (delay_ns) {
+		uint64_t now = clock_read(queue->clock);
 
-	if (!item)
-		return err_set(-ENOMEM, "queue of %zu keys", queue->keys.n);
-	int r = queue_delayed_add(
-		&queue->delayed, &item->timer, delay_ns < NEVER - now ? now + delay_ns : NEVER);
-	item_drop_idle(queue, item);
-	if (r == 0 && queue_delayed_first(&queue->delayed) == &item->timer)
-		(void)pthread_cond_signal(queue->timekeeper ? &queue->timer : &queue->ready);
+		r = queue_delayed_add(&queue->delayed, &item->timer,
+			delay_ns < NEVER - now ? now + delay_ns : NEVER);
+		if (r == 0 && queue_delayed_first(&queue->delayed) == &item->timer)
+			(void)pthread_cond_signal(queue->timekeeper ? &queue->timer : &queue->ready);
+	} else {
+		r = item_add(queue, item);
+	}
+	item_free_if_idle(queue, item);
 	return r;
 }
 
 int kinf_queue_add(struct kinf_queue *queue, const void *key, size_t size)
 {
 	LOCKED(queue);
-	return add_now(queue, key, size);
+	return queue->shutting_down ? END : queue_add(queue, key, size, 0);
 }
 
 int kinf_queue_add_after(struct kinf_queue *queue, const void *key, size_t size, int64_t delay_ns)
@@ -257,9 +214,7 @@ int kinf_queue_add_after(struct kinf_queue *queue, const void *key, size_t size,
 	if (queue->shutting_down)
 		return END;
 	queue->counts.retries++;
-	if (delay_ns <= 0)
-		return add_now(queue, key, size);
-	return add_later(queue, key, size, (uint64_t)delay_ns);
+	return queue_add(queue, key, size, delay_ns > 0 ? (uint64_t)delay_ns : 0);
 }
 
 /* ---- rate limits ---- */
@@ -287,7 +242,20 @@ uint64_t kinf_queue_num_requeues(struct kinf_queue *queue, const void *key, size
 
 /* ---- handing out ---- */
 
-static void take_first(struct kinf_queue *queue, const char **ret_key, size_t *ret_size)
+static void histogram_add(struct kinf_histogram *histogram, uint64_t ns)
+{
+	uint64_t bound = 10; /* 1e-8 s */
+
+	histogram->count++;
+	histogram->sum += (double)ns / 1e9;
+	for (unsigned i = 0; i < KINF_HISTOGRAM_BUCKETS; i++, bound *= 10)
+		if (ns <= bound) {
+			histogram->buckets[i]++;
+			return;
+		}
+}
+
+static void queue_hand_out(struct kinf_queue *queue, const char **ret_key, size_t *ret_size)
 {
 	struct queue_item *item = line_pop(queue);
 
@@ -300,20 +268,20 @@ static void take_first(struct kinf_queue *queue, const char **ret_key, size_t *r
 	queue->work = item;
 	queue->counts.depth--;
 	queue->counts.processing++;
-	observe(&queue->counts.queue_duration, item->began_at - item->added_at);
+	histogram_add(&queue->counts.queue_duration, item->began_at - item->added_at);
 	*ret_key = item->key.text;
 	*ret_size = item->key.size;
 }
 
 /* Times of CLOCK_MONOTONIC. */
-static void sleep_until(struct kinf_queue *queue, pthread_cond_t *condition, uint64_t deadline)
+static void queue_sleep_until(struct kinf_queue *queue, pthread_cond_t *condition, uint64_t deadline)
 {
 	struct timespec until = {.tv_sec = (time_t)(deadline / 1000000000),
 		.tv_nsec = (long)(deadline % 1000000000)};
 
 	if (deadline == NEVER)
 		(void)pthread_cond_wait(condition, &queue->lock);
-	else /* that the time is over is found by looking at the clock */
+	else /* the caller reads the clock, whatever this returns */
 		(void)pthread_cond_timedwait(condition, &queue->lock, &until);
 }
 
@@ -323,27 +291,27 @@ static void queue_wait(struct kinf_queue *queue, uint64_t deadline)
 
 	if (!next || queue->timekeeper) {
 		queue->waiting++;
-		sleep_until(queue, &queue->ready, deadline);
+		queue_sleep_until(queue, &queue->ready, deadline);
 		queue->waiting--;
 		return;
 	}
-	/* The time of a stepped clock comes with clock_stepped(). */
+	/* The time of a stepped clock comes with queue_clock_stepped(). */
 	uint64_t ready_at = queue->clock ? NEVER : next->ready_at;
 	queue->timekeeper = true;
-	sleep_until(queue, &queue->timer, ready_at < deadline ? ready_at : deadline);
+	queue_sleep_until(queue, &queue->timer, ready_at < deadline ? ready_at : deadline);
 	queue->timekeeper = false;
 }
 
-static int get_one(
+static int queue_get(
 	struct kinf_queue *queue, uint64_t deadline, const char **ret_key, size_t *ret_size)
 {
 	for (;;) {
-		int r = queue_ripen(queue);
+		int r = queue_add_due(queue);
 
 		if (r < 0)
 			return r;
 		if (queue->in_line) {
-			take_first(queue, ret_key, ret_size);
+			queue_hand_out(queue, ret_key, ret_size);
 			return FOUND;
 		}
 		if (queue->shutting_down)
@@ -360,61 +328,62 @@ int kinf_queue_get(struct kinf_queue *queue, int timeout_ms, const char **ret_ke
 		timeout_ms < 0 ? NEVER : proc_monotonic_ns() + (uint64_t)timeout_ms * 1000000;
 
 	LOCKED(queue);
-	int r = get_one(queue, deadline, ret_key, ret_size);
-	pass_on(queue);
+	int r = queue_get(queue, deadline, ret_key, ret_size);
+	/* This thread stops waiting: another one has to take what is left, or keep the time. */
+	if (queue->in_line || (queue->delayed.n && !queue->timekeeper))
+		queue_wake_one(queue);
 	return r;
 }
 
 int kinf_queue_done(struct kinf_queue *queue, const void *key, size_t size)
 {
 	LOCKED(queue);
-	struct queue_item *item = item_find(queue, key, size);
+	struct queue_item *item = (struct queue_item *)queue_keys_find(&queue->keys, key, size);
 
 	if (!item || !item->work_at)
 		return NOT_FOUND;
 	int r = item->dirty ? line_push(queue, item) : 0;
 	if (r < 0)
 		return r;
-	observe(&queue->counts.work_duration, clock_read(queue->clock) - item->began_at);
+	histogram_add(&queue->counts.work_duration, clock_read(queue->clock) - item->began_at);
 	*item->work_at = item->work_next;
 	if (item->work_next)
 		item->work_next->work_at = item->work_at;
 	item->work_at = NULL;
 	queue->counts.processing--;
 	if (item->dirty)
-		wake_one(queue);
+		queue_wake_one(queue);
 	if (!queue->work)
 		(void)pthread_cond_broadcast(&queue->drained);
-	item_drop_idle(queue, item);
+	item_free_if_idle(queue, item);
 	return 0;
 }
 
 int64_t kinf_queue_next_ms(struct kinf_queue *queue)
 {
 	LOCKED(queue);
-	int r = queue_ripen(queue);
+	int r = queue_add_due(queue);
 	const struct queue_timer *next = queue_delayed_first(&queue->delayed);
 
-	/* An error, or the end, is had at once too. */
+	err_ignore(r, "kinf_queue_get reports it");
 	if (r < 0 || queue->in_line || queue->shutting_down)
-		return 0;
+		return 0; /* kinf_queue_get has something to report at once */
 	if (!next)
 		return -1;
-	uint64_t now = clock_read(queue->clock); /* later than when it was not yet due */
+	uint64_t now = clock_read(queue->clock);
 	return next->ready_at > now ? (int64_t)((next->ready_at - now) / 1000000 + 1) : 0;
 }
 
-/* ---- what is there ---- */
+/* ---- counts ---- */
 
-/* What could not be taken into the line is said by kinf_queue_get. */
 size_t kinf_queue_len(struct kinf_queue *queue)
 {
 	LOCKED(queue);
-	(void)queue_ripen(queue);
+	err_ignore(queue_add_due(queue), "kinf_queue_get reports it");
 	return queue->in_line;
 }
 
-/* Sums up the ages of the items that are worked on only now: client-go needs a ticker for that. */
+/* The ages of the items in work are summed up here, where client-go has a ticker. */
 int kinf_queue_metrics(struct kinf_queue *queue, struct kinf_queue_counts *ret_metrics)
 {
 	LOCKED(queue);
@@ -422,7 +391,7 @@ int kinf_queue_metrics(struct kinf_queue *queue, struct kinf_queue_counts *ret_m
 		return err_set(ERR_UNSUPPORTED,
 			"kinf_queue_counts of %u bytes, this library knows %zu", ret_metrics->size,
 			sizeof(*ret_metrics));
-	(void)queue_ripen(queue);
+	err_ignore(queue_add_due(queue), "kinf_queue_get reports it");
 	const struct queue_counts *counts = &queue->counts;
 	uint64_t now = clock_read(queue->clock);
 	*ret_metrics = (struct kinf_queue_counts){
@@ -447,31 +416,32 @@ int kinf_queue_metrics(struct kinf_queue *queue, struct kinf_queue_counts *ret_m
 
 /* ---- the end ---- */
 
-static void shut_down(struct kinf_queue *queue, bool drain)
+static void queue_shut_down(struct kinf_queue *queue, bool drain)
 {
 	struct queue_timer *timer;
 
-	(void)queue_ripen(queue); /* what was due before the end is handed out */
+	/* Keys that were due before the end are still handed out. */
+	err_ignore(queue_add_due(queue), "the queue ends");
 	queue->draining = drain;
 	queue->shutting_down = true;
 	while ((timer = queue_delayed_first(&queue->delayed))) {
 		queue_delayed_remove(&queue->delayed, timer);
-		item_drop_idle(queue, item_of(timer));
+		item_free_if_idle(queue, item_of(timer));
 	}
-	wake_all(queue);
+	queue_wake_all(queue);
 	(void)pthread_cond_broadcast(&queue->drained);
 }
 
 void kinf_queue_shut_down(struct kinf_queue *queue)
 {
 	LOCKED(queue);
-	shut_down(queue, false);
+	queue_shut_down(queue, false);
 }
 
 void kinf_queue_shut_down_with_drain(struct kinf_queue *queue)
 {
 	LOCKED(queue);
-	shut_down(queue, true);
+	queue_shut_down(queue, true);
 	while (queue->work && queue->draining)
 		(void)pthread_cond_wait(&queue->drained, &queue->lock);
 }
@@ -484,7 +454,7 @@ int kinf_queue_shutting_down(struct kinf_queue *queue)
 
 /* ---- making and freeing ---- */
 
-static int check_options(const struct kinf_queue_options *options)
+static int queue_check_options(const struct kinf_queue_options *options)
 {
 	if (options->size != sizeof(*options))
 		return err_set(ERR_UNSUPPORTED,
@@ -500,7 +470,7 @@ static int check_options(const struct kinf_queue_options *options)
 	return 0;
 }
 
-static void init_conditions(struct kinf_queue *queue)
+static void queue_init_conditions(struct kinf_queue *queue)
 {
 	pthread_condattr_t monotonic;
 
@@ -519,28 +489,27 @@ int kinf_queue_new(const struct kinf_queue_options *options, struct kinf_queue *
 
 	if (!options)
 		options = &defaults;
-	int r = check_options(options);
+	int r = queue_check_options(options);
 	if (r < 0)
 		return r;
 	struct kinf_queue *queue = calloc(1, sizeof(*queue));
 	if (!queue)
 		return err_set(-ENOMEM, "queue");
-	if (!options->limiter) {
+	queue->limiter = options->limiter;
+	r = queue_keys_init(&queue->keys);
+	if (r == 0 && !queue->limiter)
 		r = kinf_limiter_default_controller(options->clock, &queue->limiter);
-		if (r < 0) {
-			free(queue);
-			return r;
-		}
-	} else {
-		queue->limiter = options->limiter;
+	if (r < 0) {
+		free(queue);
+		return r;
 	}
 	queue->magic = QUEUE_MAGIC;
 	queue->clock = options->clock;
 	if (options->order)
 		queue->order = *options->order;
 	queue->last = &queue->first;
-	init_conditions(queue);
-	queue->user = (struct clock_user){.wake = clock_stepped, .arg = queue};
+	queue_init_conditions(queue);
+	queue->user = (struct clock_user){.wake = queue_clock_stepped, .arg = queue};
 	clock_subscribe(queue->clock, &queue->user);
 	*ret_queue = queue;
 	return 0;

@@ -1,102 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/queue/queue_keys.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_BUCKETS 64
+#include "common/err.h"
+#include "common/hash.h"
+#include "common/proc.h"
 
-/* FNV-1a; what follows it spreads the high bits, because buckets are taken from the low ones. */
-static uint64_t hash_of(const void *text, size_t size)
+struct queue_keys_item {
+	uint32_t hash; /* the table's */
+	struct queue_key *key;
+};
+
+static bool queue_keys_is(const void *item, const void *key, const void *arg)
 {
-	const uint8_t *at = text;
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	const struct queue_key *mine = ((const struct queue_keys_item *)item)->key;
 
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-	return hash ^ hash >> 32;
+	(void)arg;
+	return bytes_equal(BYTES(mine->text, mine->size), *(const struct bytes *)key);
 }
 
-static struct queue_key **bucket_of(const struct queue_keys *keys, uint64_t hash)
+int queue_keys_init(struct queue_keys *keys)
 {
-	return &keys->buckets[hash & (keys->n_buckets - 1)];
-}
-
-struct queue_key *queue_keys_find(const struct queue_keys *keys, const void *text, size_t size)
-{
-	uint64_t hash = hash_of(text, size);
-
-	if (!keys->n_buckets)
-		return NULL;
-	for (struct queue_key *key = *bucket_of(keys, hash); key; key = key->next)
-		if (key->hash == hash && key->size == size &&
-			(size == 0 || memcmp(key->text, text, size) == 0))
-			return key;
-	return NULL;
-}
-
-/* Without memory for more buckets the old ones do, unless there are none. */
-static int grow(struct queue_keys *keys)
-{
-	struct queue_keys grown = {
-		.n_buckets = keys->n_buckets ? keys->n_buckets * 2 : FIRST_BUCKETS, .n = keys->n};
-
-	grown.buckets = calloc(grown.n_buckets, sizeof(struct queue_key *));
-	if (!grown.buckets)
-		return keys->n_buckets ? 0 : -1;
-	for (size_t i = 0; i < keys->n_buckets; i++)
-		for (struct queue_key *key = keys->buckets[i], *next; key; key = next) {
-			struct queue_key **bucket = bucket_of(&grown, key->hash);
-
-			next = key->next;
-			key->next = *bucket;
-			*bucket = key;
-		}
-	free(keys->buckets);
-	*keys = grown;
-	return 0;
-}
-
-struct queue_key *queue_keys_add(
-	struct queue_keys *keys, const void *text, size_t size, size_t node_size)
-{
-	if (keys->n >= keys->n_buckets && grow(keys) < 0)
-		return NULL;
-	if (size >= SIZE_MAX - node_size)
-		return NULL;
-	struct queue_key *key = calloc(1, node_size + size + 1);
-	if (!key)
-		return NULL;
-	key->text = (char *)key + node_size;
-	key->size = size;
-	key->hash = hash_of(text, size);
-	if (size)
-		memcpy(key->text, text, size);
-	struct queue_key **bucket = bucket_of(keys, key->hash);
-	key->next = *bucket;
-	*bucket = key;
-	keys->n++;
-	return key;
-}
-
-void queue_keys_remove(struct queue_keys *keys, struct queue_key *key)
-{
-	for (struct queue_key **at = bucket_of(keys, key->hash); *at; at = &(*at)->next)
-		if (*at == key) {
-			*at = key->next;
-			keys->n--;
-			free(key);
-			return;
-		}
+	keys->table = HASHTABLE_INIT(struct queue_keys_item, queue_keys_is, NULL);
+	return proc_random(&keys->seed, sizeof(keys->seed));
 }
 
 void queue_keys_release(struct queue_keys *keys)
 {
-	for (size_t i = 0; i < keys->n_buckets; i++)
-		for (struct queue_key *key = keys->buckets[i], *next; key; key = next) {
-			next = key->next;
-			free(key);
-		}
-	free(keys->buckets);
-	*keys = (struct queue_keys){0};
+	struct queue_keys_item *item;
+
+	for (size_t place = 0; (item = hashtable_next(&keys->table, &place));)
+		free(item->key);
+	hashtable_release(&keys->table);
+}
+
+struct queue_key *queue_keys_find(const struct queue_keys *keys, const void *text, size_t size)
+{
+	const struct bytes bytes = BYTES(text, size);
+	const struct queue_keys_item *item =
+		hashtable_find(&keys->table, hash_bytes(bytes, keys->seed), &bytes);
+
+	return item ? item->key : NULL;
+}
+
+int queue_keys_get(struct queue_keys *keys, const void *text, size_t size, size_t node_size,
+	struct queue_key **ret_key)
+{
+	const struct bytes bytes = BYTES(text, size);
+	uint64_t hash = hash_bytes(bytes, keys->seed);
+	struct queue_keys_item *item = hashtable_find(&keys->table, hash, &bytes);
+
+	if (item) {
+		*ret_key = item->key;
+		return 0;
+	}
+	struct queue_key *key = size < SIZE_MAX - node_size ? calloc(1, node_size + size + 1) : NULL;
+	if (!key)
+		return err_set(-ENOMEM, "a key of %zu bytes beside %zu others", size, keys->table.n);
+	key->text = (char *)key + node_size;
+	key->size = size;
+	if (size)
+		memcpy(key->text, text, size);
+	int r = hashtable_add(&keys->table, hash, "the table of keys", &item);
+	if (r < 0) {
+		free(key);
+		return r;
+	}
+	item->key = key;
+	*ret_key = key;
+	return 0;
+}
+
+void queue_keys_remove(struct queue_keys *keys, struct queue_key *key)
+{
+	const struct bytes bytes = BYTES(key->text, key->size);
+
+	hashtable_remove(&keys->table,
+		hashtable_find(&keys->table, hash_bytes(bytes, keys->seed), &bytes));
+	free(key);
 }

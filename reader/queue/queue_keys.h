@@ -1,41 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Byte strings and what is kept of each: a hash table of nodes that their owners allocate, with the
- * bytes (and a NUL) behind them. Queues find their items with it, limiters their counts.
+ * A table of nodes by byte strings. Each node begins with a queue_key and is followed by the bytes and a
+ * NUL; it does not move. Queues find their items with it, limiters their counts.
  *
  *	struct failures { struct queue_key key; uint64_t n; };
  */
 #ifndef READER_QUEUE_KEYS_H
 #define READER_QUEUE_KEYS_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "common/hashtable.h"
 
 struct queue_key {
-	struct queue_key *next; /* in the same bucket */
-	uint64_t hash;
 	char *text; /* size bytes and a NUL */
 	size_t size;
 };
 
 struct queue_keys {
-	struct queue_key **buckets;
-	size_t n_buckets; /* 0, or a power of two */
-	size_t n;
+	struct hashtable table;
+	uint64_t seed;
 };
 
-/* NULL when it is not there. */
-struct queue_key *queue_keys_find(const struct queue_keys *keys, const void *text, size_t size);
-
-/* Adds a key that is not there, in a zeroed node of NODE_SIZE bytes that begins with its queue_key.
- * NULL: no memory. */
-struct queue_key *queue_keys_add(
-	struct queue_keys *keys, const void *text, size_t size, size_t node_size);
-
-/* Takes it out and frees the node. */
-void queue_keys_remove(struct queue_keys *keys, struct queue_key *key);
-
+int queue_keys_init(struct queue_keys *keys);
 /* Frees all nodes. */
 void queue_keys_release(struct queue_keys *keys);
+
+/* Returns the node of a key, NULL if there is none. */
+struct queue_key *queue_keys_find(const struct queue_keys *keys, const void *text, size_t size);
+
+/* Finds the node of a key, or adds one of NODE_SIZE bytes, zeroed but for the queue_key. Fails only with
+ * -ENOMEM. */
+int queue_keys_get(struct queue_keys *keys, const void *text, size_t size, size_t node_size,
+	struct queue_key **ret_key);
+
+/* Removes and frees a node. */
+void queue_keys_remove(struct queue_keys *keys, struct queue_key *key);
 
 #endif

@@ -33,7 +33,7 @@ static struct bytes name(unsigned i)
 static void put(unsigned i, uint64_t seq)
 {
 	uint64_t before = 0;
-	int r = keys_put(keys, name(i), seq, &before);
+	int r = handler_keys_put(keys, name(i), seq, &before);
 
 	cr_assert_eq(r, model[i] ? FOUND : NOT_FOUND);
 	if (model[i])
@@ -44,7 +44,7 @@ static void put(unsigned i, uint64_t seq)
 
 static void take_out(unsigned i)
 {
-	keys_remove(keys, name(i));
+	handler_keys_remove(keys, name(i));
 	model[i] = 0;
 }
 
@@ -56,7 +56,7 @@ static void sweep(void)
 
 	for (unsigned i = 0; i < KEYS; i++)
 		wanted += model[i] && !seen[i];
-	while (keys_next_unseen(keys, &place, &key) == FOUND) {
+	while (handler_keys_next_unseen(keys, &place, &key) == FOUND) {
 		unsigned i;
 
 		for (i = 0; i < KEYS && !(model[i] && !seen[i] && bytes_equal(key, name(i))); i++)
@@ -72,7 +72,7 @@ Test(handler_keys, random_lives_are_as_the_model)
 {
 	uint64_t seq = 0;
 
-	cr_assert_eq(keys_new(&keys), 0);
+	cr_assert_eq(handler_keys_new(&keys), 0);
 	for (int round = 0; round < 30; round++) {
 		unsigned range = 1 + dice(KEYS);
 
@@ -82,31 +82,31 @@ Test(handler_keys, random_lives_are_as_the_model)
 			else
 				take_out(dice(range));
 		}
-		keys_begin_replay(keys, true);
+		handler_keys_begin_replay(keys, true);
 		memset(seen, 0, sizeof(seen));
 		for (int i = 0; i < 300; i++)
 			put(dice(range), ++seq);
 		sweep();
 	}
-	keys_begin_replay(keys, true);
+	handler_keys_begin_replay(keys, true);
 	memset(seen, 0, sizeof(seen));
 	sweep(); /* all that is left */
-	keys_free(&keys);
+	handler_keys_free(&keys);
 }
 
 Test(handler_keys, seqs_of_another_journal_are_not_compared)
 {
 	uint64_t before;
 
-	cr_assert_eq(keys_new(&keys), 0);
-	cr_assert_eq(keys_put(keys, BYTES_LIT("a"), 7, &before), NOT_FOUND);
-	keys_begin_replay(keys, true);
-	cr_assert_eq(keys_put(keys, BYTES_LIT("a"), 7, &before), FOUND);
+	cr_assert_eq(handler_keys_new(&keys), 0);
+	cr_assert_eq(handler_keys_put(keys, BYTES_LIT("a"), 7, &before), NOT_FOUND);
+	handler_keys_begin_replay(keys, true);
+	cr_assert_eq(handler_keys_put(keys, BYTES_LIT("a"), 7, &before), FOUND);
 	cr_assert_eq(before, 7);
-	keys_begin_replay(keys, false);
-	cr_assert_eq(keys_put(keys, BYTES_LIT("a"), 7, &before), FOUND);
+	handler_keys_begin_replay(keys, false);
+	cr_assert_eq(handler_keys_put(keys, BYTES_LIT("a"), 7, &before), FOUND);
 	cr_assert_eq(before, 0);
-	keys_clear(keys);
-	cr_assert_eq(keys_put(keys, BYTES_LIT("a"), 8, &before), NOT_FOUND);
-	keys_free(&keys);
+	handler_keys_clear(keys);
+	cr_assert_eq(handler_keys_put(keys, BYTES_LIT("a"), 8, &before), NOT_FOUND);
+	handler_keys_free(&keys);
 }
