@@ -8,6 +8,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "reflector/record/ages.h"
 #include "store/read/cursor_file.h"
 #include "store/env/generation.h"
 #include "store/index/index.h"
@@ -24,18 +25,86 @@ struct retention {
 	struct index *index;
 	uint64_t sweep_ns; /* when next */
 	uint64_t locked_ns; /* until then the index is not opened: another process holds its open.lock */
+	struct ages ages;
 };
+
+/* ---- by time ---- */
+
+/* Reads the first record at or after SEQ. Returns: FOUND, END, or an error. */
+static int retention_record_at(struct retention *retention, struct txn *txn, uint64_t seq,
+	uint64_t *ret_seq, uint64_t *ret_time_ns)
+{
+	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
+	struct record record;
+	int r = journal_walk_open(retention->journal, txn, seq, &walk);
+
+	if (r >= 0)
+		r = journal_walk_next(walk, &record);
+	if (r == FOUND) {
+		*ret_seq = record.seq;
+		*ret_time_ns = record.time_ns;
+	}
+	return r;
+}
+
+/* Samples the log as earlier runs have left it, in steps of equal numbers of records. */
+static int retention_sample_old(struct retention *retention)
+{
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	struct journal_meta meta;
+	uint64_t seq = 0, time_ns = 0;
+
+	ages_begin(&retention->ages, proc_monotonic_ns());
+	int r = txn_begin_read(journal_env(retention->journal), &txn);
+	if (r >= 0)
+		r = journal_meta(retention->journal, txn, &meta);
+	if (r < 0)
+		return r;
+	uint64_t history = meta.next_seq - 1 - meta.horizon;
+	uint64_t step = history / AGES_STEPS + 1;
+	for (uint64_t back = 0; back < history; back += step) {
+		r = retention_record_at(retention, txn, meta.next_seq - 1 - back, &seq, &time_ns);
+		if (r == FOUND)
+			ages_add_old(&retention->ages, seq, time_ns);
+		else if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Finds the last seq at or before which everything is older than the retention time. */
+static int retention_old_enough(struct retention *retention, uint64_t *ret_seq)
+{
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	uint64_t now = proc_monotonic_ns(), kept = retention->options.time_ns;
+	struct journal_meta meta;
+	int r = txn_begin_read(journal_env(retention->journal), &txn);
+
+	if (r >= 0)
+		r = journal_meta(retention->journal, txn, &meta);
+	if (r < 0)
+		return r;
+	ages_add(&retention->ages, meta.next_seq - 1, now, kept);
+	uint64_t reached = ages_reached(&retention->ages, now, kept);
+	*ret_seq = reached > meta.horizon ? reached : meta.horizon;
+	return 0;
+}
+
+/* ---- life ---- */
 
 int retention_new(struct home *home, struct journal *journal,
 	const struct retention_options *options, struct retention **ret_retention)
 {
-	struct retention *retention = calloc(1, sizeof(*retention));
+	CLEANUP(retention_free) struct retention *retention = calloc(1, sizeof(*retention));
 
 	if (!retention)
 		return err_set(-ENOMEM, "retention");
 	*retention = (struct retention){.magic = RETENTION_MAGIC, .home = home, .journal = journal,
 		.options = *options};
-	*ret_retention = retention;
+	int r = retention_sample_old(retention);
+	if (r < 0)
+		return r;
+	*ret_retention = TAKE(retention);
 	return 0;
 }
 
@@ -53,57 +122,6 @@ void retention_set(struct retention *retention, const struct retention_options *
 {
 	CHECK_OBJ(retention, RETENTION_MAGIC);
 	retention->options = *options;
-}
-
-/* ---- by time ---- */
-
-/* Time of the first record at or behind SEQ; END. */
-static int time_at(struct retention *retention, struct txn *txn, uint64_t seq, uint64_t *ret_seq,
-	uint64_t *ret_ns)
-{
-	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
-	struct record record;
-	int r = journal_walk_open(retention->journal, txn, seq, &walk);
-
-	if (r >= 0)
-		r = journal_walk_next(walk, &record);
-	if (r == FOUND) {
-		*ret_seq = record.seq;
-		*ret_ns = record.time_ns;
-	}
-	return r;
-}
-
-/* The last seq at or before which everything is older than the retention time: the log is in the
- * order of time, so it is halved until found. */
-static int seq_over_time(struct retention *retention, uint64_t *ret_seq)
-{
-	uint64_t now = proc_realtime_ns(), kept = retention->options.time_ns;
-	uint64_t cutoff = now > kept ? now - kept : 0; /* "36500d" reaches to before 1970 */
-	struct journal_meta meta;
-	struct txn *txn;
-	int r = txn_begin_read(journal_env(retention->journal), &txn);
-
-	if (r < 0)
-		return r;
-	r = journal_meta(retention->journal, txn, &meta);
-	uint64_t low = meta.horizon, high = meta.next_seq; /* answer in [low, high) */
-	while (r >= 0 && low + 1 < high) {
-		uint64_t middle = low + (high - low) / 2, seq = 0, ns = 0;
-
-		r = time_at(retention, txn, middle, &seq, &ns);
-		if (r < 0)
-			break;
-		if (r == FOUND && ns <= cutoff)
-			low = seq < high ? seq : middle;
-		else
-			high = middle;
-	}
-	txn_abort(&txn);
-	if (r < 0)
-		return r;
-	*ret_seq = low;
-	return 0;
 }
 
 /* ---- by cursors ---- */
@@ -234,7 +252,7 @@ int retention_goal(struct retention *retention, uint64_t list_begin, bool presse
 	}
 	if (list_begin != UINT64_MAX && list_begin - 1 < bound)
 		bound = list_begin - 1;
-	r = seq_over_time(retention, &target);
+	r = retention_old_enough(retention, &target);
 	if (r < 0)
 		return r;
 	r = cursor_each(retention->home, look_at_cursor, &lag);

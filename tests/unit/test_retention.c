@@ -3,48 +3,114 @@
 
 #include <criterion/criterion.h>
 
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "common/err.h"
 #include "tests/unit/rig.h"
 
-#define DAY (24ull * 3600 * 1000000000)
+#define MS   UINT64_C(1000000)
+#define DAY  (24ull * 3600 * 1000 * MS)
+#define HOUR 3600
 
-/* The goal after three changes that the index has taken. */
-static struct trim_goal goal_after_changes(uint64_t time_ns, uint64_t *ret_last)
+/* The wall clock of this program, which a test may set. */
+static int64_t step_s;
+
+int clock_gettime(clockid_t id, struct timespec *ret_time)
+{
+	int r = (int)syscall(SYS_clock_gettime, id, ret_time);
+
+	if (id == CLOCK_REALTIME)
+		ret_time->tv_sec += step_s;
+	return r;
+}
+
+struct world {
+	struct rig rig;
+	struct retention *retention;
+	uint64_t last; /* seq of the third change, which the index has taken */
+};
+
+static void set_up(struct world *world, uint64_t time_ns)
 {
 	struct retention_options options = {.time_ns = time_ns, .cursor_ns = DAY};
-	struct retention *retention = NULL;
+
+	*world = (struct world){.retention = NULL};
+	rig_open(&world->rig, "feeds: []\n");
+	uint32_t feed = rig_add_feed(&world->rig, "things");
+	rig_record(&world->rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
+	rig_record(&world->rig, feed, RECORD_ADDED, "a/b", "{}");
+	rig_record(&world->rig, feed, RECORD_LIST_END, NULL, NULL);
+	world->last = rig_record(&world->rig, feed, RECORD_MODIFIED, "a/b", "{}");
+	rig_settle(&world->rig);
+	pair_close(&world->rig.pair); /* a process opens an environment once */
+	cr_assert_eq(retention_new(world->rig.p.home, world->rig.journal, &options,
+		&world->retention), 0);
+}
+
+static uint64_t target(struct world *world)
+{
 	struct trim_goal goal = {0};
-	struct rig rig;
+	int r = retention_goal(world->retention, UINT64_MAX, false, &goal);
 
-	rig_open(&rig, "feeds: []\n");
-	uint32_t feed = rig_add_feed(&rig, "things");
-	rig_record(&rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
-	rig_record(&rig, feed, RECORD_ADDED, "a/b", "{}");
-	rig_record(&rig, feed, RECORD_LIST_END, NULL, NULL);
-	*ret_last = rig_record(&rig, feed, RECORD_MODIFIED, "a/b", "{}");
-	rig_settle(&rig);
-	pair_close(&rig.pair); /* a process opens an environment once */
-	cr_assert_eq(retention_new(rig.p.home, rig.journal, &options, &retention), 0);
-	int r = retention_goal(retention, UINT64_MAX, false, &goal);
 	cr_assert_eq(r, 0, "%s", err_text(r));
-	retention_free(&retention);
-	rig_close(&rig);
-	return goal;
+	return goal.target;
 }
 
-Test(retention, what_is_older_may_go_and_what_is_not_stays)
+static void tear_down(struct world *world)
 {
-	uint64_t last;
-
-	cr_assert_eq(goal_after_changes(0, &last).target, last);
-	cr_assert_eq(goal_after_changes(DAY, &last).target, 0);
+	retention_free(&world->retention);
+	rig_close(&world->rig);
 }
 
-/* "36500d" is how one says "for ever", and reaches to before the clock's zero. */
-Test(retention, time_longer_than_the_clocks_keeps_everything)
+Test(retention, history_older_than_the_retention_time_may_be_trimmed)
 {
-	uint64_t last;
+	struct world world;
 
-	cr_assert_eq(goal_after_changes(36500 * DAY, &last).target, 0);
-	cr_assert_eq(goal_after_changes(UINT64_MAX, &last).target, 0);
+	set_up(&world, 0);
+	cr_assert_eq(target(&world), world.last);
+	tear_down(&world);
+	set_up(&world, DAY);
+	cr_assert_eq(target(&world), 0);
+	tear_down(&world);
+}
+
+/* "36500d" is how one says "for ever"; it is more than the clock has counted since 1970. */
+Test(retention, a_retention_time_longer_than_the_clock_keeps_all_history)
+{
+	struct world world;
+
+	set_up(&world, 36500 * DAY);
+	cr_assert_eq(target(&world), 0);
+	tear_down(&world);
+	set_up(&world, UINT64_MAX);
+	cr_assert_eq(target(&world), 0);
+	tear_down(&world);
+}
+
+Test(retention, a_clock_step_forward_trims_nothing)
+{
+	struct world world;
+
+	set_up(&world, 600 * 1000 * MS);
+	step_s = 2 * HOUR;
+	cr_assert_eq(target(&world), 0);
+	retention_free(&world.retention);
+	/* The same when the clock is set while the reflector is away. */
+	struct retention_options options = {.time_ns = 600 * 1000 * MS, .cursor_ns = DAY};
+	cr_assert_eq(retention_new(world.rig.p.home, world.rig.journal, &options, &world.retention), 0);
+	cr_assert_eq(target(&world), 0);
+	tear_down(&world);
+}
+
+Test(retention, a_clock_step_back_does_not_stop_trimming)
+{
+	struct world world;
+
+	set_up(&world, 20 * MS);
+	step_s = -2 * HOUR;
+	(void)nanosleep(&(struct timespec){0, (long)(25 * MS)}, NULL);
+	cr_assert_eq(target(&world), world.last);
+	tear_down(&world);
 }

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Knows how old the records of the log are, by a clock that cannot be set. Records carry wall-clock
+ * times; if retention compared those with the wall clock, a step forward would delete history that
+ * followers still need, and a step back would keep it until the clock has caught up. So the reflector
+ * samples how far the log reaches at which monotonic time: every record up to a sample's seq is at
+ * least as old as the sample.
+ *
+ *	ages_begin(&ages, now)
+ *	ages_add_old(&ages, seq, time) ...     records of runs before this one, the newest first
+ *	ages_add(&ages, last_seq, now, kept)   now and then
+ *	ages_reached(&ages, now, kept)         the last seq of which all is older than KEPT
+ *
+ * Records of earlier runs have no monotonic time that this run could use. Their age is taken from
+ * their wall-clock times, but counted back from the newest of them, as if the reflector had never been
+ * away: a step during its absence deletes nothing, at the price of keeping old history for one
+ * retention time more. Times that run backwards in the log count as equal.
+ */
+#ifndef REFLECTOR_RECORD_AGES_H
+#define REFLECTOR_RECORD_AGES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define AGES_MAX   512
+#define AGES_STEPS 128 /* samples for one retention time: trimming is late by a 128th of it at most */
+
+struct ages_sample {
+	uint64_t seq;
+	int64_t time_ns; /* monotonic; below 0: before the machine was started */
+};
+
+struct ages {
+	struct ages_sample samples[AGES_MAX]; /* ascending in both */
+	size_t n;
+	uint64_t newest_ns; /* wall-clock time of the newest record of earlier runs, 0: none so far */
+	int64_t began_ns;
+};
+
+void ages_begin(struct ages *ages, uint64_t now_ns);
+/* A record with its wall-clock time; at most AGES_STEPS of them count. */
+void ages_add_old(struct ages *ages, uint64_t seq, uint64_t time_ns);
+/* The log ends at SEQ at the monotonic time NOW_NS, and KEPT_NS is the retention time. */
+void ages_add(struct ages *ages, uint64_t seq, uint64_t now_ns, uint64_t kept_ns);
+/* Forgets samples that are no longer needed. Returns: the seq, 0: none is that old. */
+uint64_t ages_reached(struct ages *ages, uint64_t now_ns, uint64_t kept_ns);
+
+#endif
