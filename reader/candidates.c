@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/candidates.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 
@@ -21,18 +21,7 @@ static int candidates_add(struct candidates *c, const struct snapshot_object *ob
 	if (!bytes_starts(object->key, c->plan->prefix) ||
 		bytes_compare(object->key, c->query->from) < 0)
 		return 0;
-	if (c->n == c->capacity) {
-		size_t capacity = c->capacity ? c->capacity * 2 : 128;
-		struct snapshot_object *objects =
-			reallocarray(c->objects, capacity, sizeof(*objects));
-
-		if (!objects)
-			return err_set(-ENOMEM, "sorting %zu objects", c->n);
-		c->objects = objects;
-		c->capacity = capacity;
-	}
-	c->objects[c->n++] = *object;
-	return 0;
+	return ARRAY_ADD(c->objects, c->n, c->room, *object, "the sorted candidates of a list");
 }
 
 static int candidates_add_postings(struct candidates *c)

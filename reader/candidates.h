@@ -26,7 +26,7 @@ struct candidates {
 	struct as_of *as_of; /* NULL: the newest state */
 	struct index_walk *names;
 	struct snapshot_object *objects; /* of the postings, at most SORT_MAX and those changed since */
-	size_t n, capacity, next;
+	size_t n, room, next;
 };
 
 int candidates_open(struct candidates *c);

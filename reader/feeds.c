@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Feeds by name, and how they are. */
+/* The feeds behind a name, and their states. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
@@ -28,26 +29,25 @@ void feed_sets_release(struct kinf_snapshot *snapshot)
 		feed_set_free(&snapshot->sets[i]);
 	free(snapshot->sets);
 	snapshot->sets = NULL;
-	snapshot->n_sets = 0;
+	snapshot->n_sets = snapshot->sets_room = 0;
 }
 
 static int feed_set_load(struct kinf_snapshot *snapshot, const char *name,
 	const struct feed_set **ret_set)
 {
 	CLEANUP(feed_set_free) struct feed_set *set = calloc(1, sizeof(*set));
-	struct feed_set **sets =
-		realloc(snapshot->sets, (snapshot->n_sets + 1) * sizeof(*snapshot->sets));
 
-	if (sets)
-		snapshot->sets = sets;
 	if (set)
 		set->name = strdup(name ? name : "");
-	if (!sets || !set || !set->name)
+	if (!set || !set->name)
 		return err_set(-ENOMEM, "feed '%s'", name ? name : "");
 	int r = snapshot_feeds(snapshot->snapshot, name, &set->feeds, &set->n);
+	if (r == 0)
+		r = ARRAY_ADD(snapshot->sets, snapshot->n_sets, snapshot->sets_room, set,
+			"the feeds of a snapshot");
 	if (r < 0)
 		return r;
-	*ret_set = sets[snapshot->n_sets++] = TAKE(set);
+	*ret_set = TAKE(set);
 	return 0;
 }
 
@@ -77,8 +77,8 @@ int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct 
 	return r < 0 ? r : is_listed(*ret_set) ? FOUND : AGAIN;
 }
 
-/* Its lock tells, because the pid means nothing in another PID namespace, and a copy's runtime folder is
- * the original's. Where the lock can't be looked at, the pid has to do. */
+/* Trusts the role's lock, because a pid means nothing in another PID namespace, and because the runtime
+ * directory of a copy is the original's. Only if the lock can't be checked the pid decides. */
 enum daemon_life daemon_life(const struct home *home, enum home_role role,
 	const struct stats_process *page)
 {
@@ -89,18 +89,18 @@ enum daemon_life daemon_life(const struct home *home, enum home_role role,
 	return page->alive ? DAEMON_OTHERS : DAEMON_DEAD;
 }
 
-/* What the reflector says; NULL: nothing, or there is none. */
-struct report {
+/* The status page of the reflector; NULL: there is none. */
+struct feeds_report {
 	struct stats *page;
 	bool running;
 };
 
-static void report_open(const struct home *home, struct report *ret)
+static void report_open(const struct home *home, struct feeds_report *ret)
 {
 	int runtime = home_runtime_fd(home);
 	struct stats_process process;
 
-	*ret = (struct report){.page = NULL};
+	*ret = (struct feeds_report){.page = NULL};
 	if (runtime < 0 || stats_open(runtime, "stats.reflector", &ret->page) < 0 ||
 		stats_process(ret->page, &process) < 0)
 		return;
@@ -110,20 +110,20 @@ static void report_open(const struct home *home, struct report *ret)
 	ret->running = life == DAEMON_ALIVE && process.responding;
 }
 
-static void report_close(struct report *report)
+static void report_close(struct feeds_report *report)
 {
 	stats_close(&report->page);
 }
 
-/* What the reflector says of itself and of one feed; nothing of it is more than a report. */
+/* The reflector's report of one feed. */
 struct contact {
 	bool running;
 	bool known;
-	bool moving; /* it is filling another journal than ours */
+	bool moving; /* the reflector is filling another journal than ours */
 	struct stats_feed row;
 };
 
-static void contact_read(const struct kinf_snapshot *snapshot, const struct report *report,
+static void contact_read(const struct kinf_snapshot *snapshot, const struct feeds_report *report,
 	uint32_t feed, struct contact *ret)
 {
 	const uint8_t *ours = journal_uuid(snapshot_journal(snapshot->snapshot));
@@ -136,7 +136,7 @@ static void contact_read(const struct kinf_snapshot *snapshot, const struct repo
 	ret->known = !ret->moving && stats_feed_get(report->page, feed, &ret->row) == FOUND;
 }
 
-/* `live` and `stale` are not stored: they follow from the phase and the reflector's report. */
+/* `live` and `stale` are stored nowhere: they follow from the phase and the reflector's report. */
 static const char *feed_state(const struct snapshot_feed *feed, const struct contact *contact)
 {
 	switch (feed->checkpoint.phase) {
@@ -199,7 +199,7 @@ static void copy_contact(const struct contact *contact, struct kinf_feed_info *t
 		to->last_contact_seconds = (double)(now - row->last_contact_ns) / 1e9;
 }
 
-static int feed_status(struct kinf_snapshot *snapshot, const struct report *report,
+static int feed_status(struct kinf_snapshot *snapshot, const struct feeds_report *report,
 	const struct snapshot_feed *feed, struct kinf_feed_info *ret)
 {
 	struct journal_meta meta;
@@ -229,7 +229,7 @@ static int feed_status(struct kinf_snapshot *snapshot, const struct report *repo
 int kinf_feed_status(struct kinf_snapshot *snapshot, const char *feed, kinf_feed_fn *fn, void *arg)
 {
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
-	CLEANUP(report_close) struct report report = {.page = NULL};
+	CLEANUP(report_close) struct feeds_report report = {.page = NULL};
 	const struct feed_set *set;
 	int r = kinf_held(snapshot);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of libkinf share: the handles behind kinf.h, how a failure gets into a handle, and
- * the feeds behind a name as one snapshot sees them.
+ * The internal header of the libkinf group (kinf.c, feeds.c, list.c, indexes.c, wait.c, object.c,
+ * history.c): the handles of kinf.h, the last error, and the feeds behind a name in one snapshot.
  */
 #ifndef READER_HANDLE_H
 #define READER_HANDLE_H
@@ -24,14 +24,14 @@ struct kinf {
 	char *directory;
 };
 
-/* The feeds a name stands for; found once per snapshot, the texts are the snapshot's. */
+/* The feeds that a name stands for; found once for each snapshot, whose texts they borrow. */
 struct feed_set {
 	char *name;
 	struct snapshot_feed *feeds;
 	size_t n;
 };
 
-/* One committed state of the store: while it is the same, so are the feeds. */
+/* Identifies one committed state of the store: while it is the same, the feeds are too. */
 struct store_state {
 	uint8_t journal[16];
 	uint64_t index_txn, journal_txn, taken;
@@ -44,38 +44,37 @@ struct kinf_snapshot {
 	struct snapshot *snapshot;
 	bool held;          /* taken and not reset */
 	uint64_t taken_as;  /* counts renewals: lists of an earlier one are over */
-	struct feed_set **sets; /* each on its own: callbacks may read, and so add to them */
-	size_t n_sets;
+	struct feed_set **sets; /* separate allocations: a callback that reads may add one */
+	size_t n_sets, sets_room;
 	struct store_state sets_of; /* the state they were read from */
 };
 
-/* Keeps the thread's sentence for CODE as that of its last error on the handle when CODE is one.
- * Returns CODE. */
+/* If CODE is an error, keeps its sentence for kinf_error(). Returns CODE. */
 int kinf_result(struct kinf *kinf, int code);
 
-/* This process is a child of the one that opened it. For signal handlers too. */
+/* Returns whether this process is a child of the one that opened KINF. Signal handlers may call it. */
 bool kinf_is_forked(const struct kinf *kinf);
-/* 0, or ERR_FORKED. */
+/* Returns: 0; ERR_FORKED; ERR_NO_STORE. */
 int kinf_alive(struct kinf *kinf);
-/* 0; ERR_FORKED; -EINVAL: it was reset, or could not be renewed, and holds nothing to read. */
+/* Returns: 0; ERR_FORKED; -EINVAL: it was reset or could not be renewed, so there is nothing to read. */
 int kinf_held(struct kinf_snapshot *snapshot);
 
-/* FOUND; AGAIN: none of them has been listed yet; ERR_NO_FEED. NAME NULL: all. Borrowed from the
- * snapshot until it is renewed, reset or closed, whatever else is read from it. */
+/* Finds the feeds behind NAME, all feeds for NULL. Returns: FOUND; AGAIN: none of them has been listed
+ * yet; ERR_NO_FEED. Borrowed from the snapshot until it is renewed, reset or closed. */
 int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set);
-/* Its first list has not ended, and is being tried: what it holds is not known yet. */
+/* Returns whether the feed's first list is under way, so that its objects are not known yet. */
 bool feed_is_listing(const struct snapshot_feed *feed);
 void feed_sets_release(struct kinf_snapshot *snapshot);
 
-/* "namespace/name", or "name" where NAMESPACE_ is NULL or "", into KEY; 0 or ERR_TOO_LARGE. */
+/* Writes "namespace/name" into KEY, or "name" if NAMESPACE_ is NULL or "". Returns: 0, ERR_TOO_LARGE. */
 int key_join(const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX],
 	struct bytes *ret_key);
 
-/* Whose status page one finds in the store's runtime folder, and whether he lives. */
+/* The daemon that wrote a status page in the store's runtime directory. */
 enum daemon_life {
 	DAEMON_DEAD,
 	DAEMON_ALIVE,
-	DAEMON_OTHERS, /* of the store that this one is a copy of: nothing in the page is about ours */
+	DAEMON_OTHERS, /* alive, but of the store that this one is a copy of: its page is not ours */
 };
 enum daemon_life daemon_life(const struct home *home, enum home_role role,
 	const struct stats_process *page);

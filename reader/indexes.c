@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -16,7 +17,7 @@ struct gathered {
 		size_t offset, size;
 		uint64_t count;
 	} * values;
-	size_t n, capacity;
+	size_t n, room;
 };
 
 struct value_walk {
@@ -28,18 +29,11 @@ struct value_walk {
 
 static int gather(struct gathered *all, struct bytes value, uint64_t count)
 {
-	if (all->n == all->capacity) {
-		size_t capacity = all->capacity ? all->capacity * 2 : 64;
-		struct gathered_value *values = realloc(all->values, capacity * sizeof(*values));
+	const struct gathered_value gathered = {all->text.size, value.size, count};
 
-		if (!values)
-			return err_set(-ENOMEM, "index values");
-		all->values = values;
-		all->capacity = capacity;
-	}
-	all->values[all->n++] = (struct gathered_value){all->text.size, value.size, count};
 	buf_bytes_put(&all->text, value);
-	return buf_error(&all->text);
+	int r = buf_error(&all->text);
+	return r < 0 ? r : ARRAY_ADD(all->values, all->n, all->room, gathered, "index values");
 }
 
 static int on_value(void *arg, struct bytes value, uint64_t count, bool whole)

@@ -56,38 +56,28 @@ const char *kinf_strerror(int code)
 	}
 }
 
-/* Per thread, because several threads may use snapshots of one handle. */
+/* One for each thread, because several threads may use snapshots of one handle. */
 static _Thread_local struct {
 	const struct kinf *kinf;
 	char text[1024];
 } last_error;
 
-static void keep_sentence(const struct kinf *kinf, const char *text)
+static void last_error_set(const struct kinf *kinf, const char *text)
 {
 	last_error.kinf = kinf;
 	(void)snprintf(last_error.text, sizeof(last_error.text), "%s", text);
 }
 
-/* No errors, but who gives up here wants to say why. */
-static const char *reason(int code)
-{
-	switch (code) {
-	case KINF_AGAIN:
-		return "nothing can be said yet: the feed is being listed for the first time, or the "
-		       "index filled; 'kinf status' says how far it is";
-	case KINF_GONE:
-		return "what was seen before is no longer kept: begin anew";
-	default:
-		return NULL;
-	}
-}
-
 int kinf_result(struct kinf *kinf, int code)
 {
 	if (code < 0)
-		keep_sentence(kinf, err_text(code));
-	else if (reason(code))
-		keep_sentence(kinf, reason(code));
+		last_error_set(kinf, err_text(code));
+	else if (code == AGAIN) /* no errors, but a program that gives up here has to report why */
+		last_error_set(kinf,
+			"not known yet: the feed is being listed for the first time, or the index "
+			"is being filled; 'kinf status' shows the progress");
+	else if (code == GONE)
+		last_error_set(kinf, "the state that was read before is no longer kept: begin again");
 	return code;
 }
 
@@ -115,7 +105,7 @@ int kinf_held(struct kinf_snapshot *snapshot)
 	return kinf_result(snapshot->kinf, err_say(-EINVAL, "the snapshot was reset: renew it first"));
 }
 
-static int open_store(const struct kinf *kinf, bool check, struct store **ret_store)
+static int kinf_open_store(const struct kinf *kinf, bool check, struct store **ret_store)
 {
 	struct store_options options = {.check = check};
 
@@ -131,14 +121,12 @@ int kinf_open(const char *store, struct kinf **ret_kinf)
 		return kinf_result(NULL, err_set(-ENOMEM, "store"));
 	kinf->magic = KINF_MAGIC;
 	int r = 0;
-	if (store)
-		kinf->directory = strdup(store);
-	else
+	if (!store)
 		r = config_default_store(&kinf->directory);
-	if (r == 0 && !kinf->directory)
-		r = -ENOMEM;
+	else if (!(kinf->directory = strdup(store)))
+		r = err_set(-ENOMEM, "store '%s'", store);
 	if (r == 0)
-		r = open_store(kinf, false, &kinf->store);
+		r = kinf_open_store(kinf, false, &kinf->store);
 	kinf->forks = env_forks();
 	return kinf_result(kinf, r);
 }
@@ -151,7 +139,7 @@ void kinf_close(struct kinf **kinf)
 
 	CHECK_OBJ(k, KINF_MAGIC);
 	if (last_error.kinf == k)
-		keep_sentence(NULL, ""); /* another handle may come to lie here */
+		last_error_set(NULL, ""); /* another handle may get this address */
 	store_close(&k->store);
 	free(k->directory);
 	k->magic = 0;
@@ -169,8 +157,8 @@ int kinf_set_check(struct kinf *kinf, int on)
 
 	if (r < 0 || kinf->check == !!on)
 		return r;
-	struct store *store = NULL; /* when it can't be opened now, what there is goes on */
-	r = open_store(kinf, on, &store);
+	struct store *store = NULL; /* if it can't be opened now, the present one stays */
+	r = kinf_open_store(kinf, on, &store);
 	if (r < 0)
 		return kinf_result(kinf, r);
 	store_close(&kinf->store);
@@ -203,13 +191,13 @@ int kinf_snapshot_open(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
 		*ret_snapshot = s;
 	(void)kinf_result(kinf, r);
 	if (r == AGAIN)
-		keep_sentence(kinf, "the store has no index yet; is 'kinf run' running?");
+		last_error_set(kinf, "the store has no index yet; is 'kinf run' running?");
 	return r;
 }
 
-/* The feeds found before are those of this snapshot too when nothing was committed in between. `taken`
- * is compared because LMDB may give a tree that is newer than the transaction's number says. */
-static void keep_feed_sets(struct kinf_snapshot *s)
+/* Forgets the feed sets unless nothing was committed since they were read. `taken` is compared because
+ * LMDB may give a tree that is newer than the transaction's number. */
+static void feed_sets_check(struct kinf_snapshot *s)
 {
 	struct snapshot *snapshot = s->snapshot;
 	struct store_state now = {
@@ -240,7 +228,7 @@ int kinf_snapshot_renew(struct kinf_snapshot *snapshot)
 	r = snapshot_renew(snapshot->snapshot);
 	snapshot->held = r == 0;
 	if (r == 0)
-		keep_feed_sets(snapshot);
+		feed_sets_check(snapshot);
 	return kinf_result(snapshot->kinf, r);
 }
 
@@ -294,9 +282,9 @@ int key_join(const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX]
 	return 0;
 }
 
-/* Tries each feed that can hold NAMESPACE_. AGAIN: it was in none, but one of them has not been listed,
- * so that nobody knows. */
-static int get_from(struct kinf_snapshot *snapshot, const struct feed_set *set,
+/* Searches the feeds that can hold NAMESPACE_. Returns: FOUND; NOT_FOUND; AGAIN: it is in none of them,
+ * but one has not been listed yet. */
+static int feed_set_find(struct kinf_snapshot *snapshot, const struct feed_set *set,
 	const char *namespace_, struct bytes key, struct record *ret_record)
 {
 	int missing = NOT_FOUND;
@@ -333,7 +321,7 @@ int kinf_get(struct kinf_snapshot *snapshot, const char *feed, const char *names
 	if (r == 0)
 		r = key_join(namespace_, name, text, &key);
 	if (r == 0)
-		r = get_from(snapshot, set, namespace_, key, &record);
+		r = feed_set_find(snapshot, set, namespace_, key, &record);
 	if (r == FOUND)
 		object_from_record(&record, ret_object);
 	return kinf_result(snapshot->kinf, r);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/plan.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/path.h"
@@ -24,21 +24,14 @@ void plan_release(struct plan *plan)
  * offset into it. */
 static int plan_add(struct plan *plan, uint32_t definition, size_t offset, bool asked)
 {
-	if (plan->n_terms == plan->capacity) {
-		size_t capacity = plan->capacity ? plan->capacity * 2 : 8;
-		struct plan_term *terms = realloc(plan->terms, capacity * sizeof(*terms));
-
-		if (!terms)
-			return err_set(-ENOMEM, "query plan");
-		plan->terms = terms;
-		plan->capacity = capacity;
-	}
-	plan->terms[plan->n_terms++] = (struct plan_term){
+	const struct plan_term term = {
 		.definition = definition,
 		.value = BYTES((const void *)(uintptr_t)offset, plan->text.size - offset),
 		.asked = asked,
 	};
-	return buf_error(&plan->text);
+	int r = buf_error(&plan->text);
+
+	return r < 0 ? r : ARRAY_ADD(plan->terms, plan->n_terms, plan->room, term, "a query's plan");
 }
 
 struct definition_names {

@@ -30,7 +30,7 @@ struct plan_term {
 
 struct plan {
 	struct plan_term *terms;
-	size_t n_terms, capacity;
+	size_t n_terms, room;
 	size_t driver;       /* in terms, when postings is set */
 	bool postings;       /* walk the driver's postings, else the names that begin with prefix */
 	bool empty;          /* a term has no postings at all */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -95,16 +96,10 @@ static int sorted_keep(struct sorted *sorted, const struct sorted_item *item)
 		sorted_sift_down(sorted, 0);
 		return 0;
 	}
-	if (sorted->n == sorted->capacity) {
-		size_t capacity = sorted->capacity ? sorted->capacity * 2 : 128;
-		struct sorted_item *items = reallocarray(sorted->items, capacity, sizeof(*items));
-
-		if (!items)
-			return err_set(-ENOMEM, "sorting %zu objects", sorted->n);
-		sorted->items = items;
-		sorted->capacity = capacity;
-	}
-	sorted->items[sorted->n++] = *item;
+	int r = ARRAY_ADD(sorted->items, sorted->n, sorted->items_room, *item, "a sorted list");
+	if (r < 0)
+		return r;
+	/* The page is full now: it becomes a heap. */
 	for (size_t i = sorted->n / 2; sorted->n == sorted->room && i-- > 0;)
 		sorted_sift_down(sorted, i);
 	return 0;

@@ -28,7 +28,7 @@ struct sorted {
 	const struct snapshot_feed *feeds; /* the list's */
 	const struct query *query;
 	struct sorted_item *items; /* while the page is full: a heap, the last one first */
-	size_t n, capacity, next;
+	size_t n, items_room, next;
 	uint64_t room; /* items that are kept at most */
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/sorted_walk.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 
@@ -21,7 +21,7 @@ struct order {
 	uint64_t seq;               /* the state as of it; UINT64_MAX: the newest */
 	uint32_t definition;        /* 0: none */
 	struct order_value *values; /* a heap, the first one first */
-	size_t n, capacity;
+	size_t n, room;
 	uint64_t entries; /* objects that have a value */
 	bool unusable;    /* a value is kept as its beginning only */
 };
@@ -115,17 +115,8 @@ static int order_add(void *arg, struct bytes text, uint64_t count, bool whole)
 	sort_value_read(text, &value);
 	if (!sorted_wants_value(order->sorted, &value))
 		return 0;
-	if (order->n == order->capacity) {
-		size_t capacity = order->capacity ? order->capacity * 2 : 256;
-		struct order_value *values = reallocarray(order->values, capacity, sizeof(*values));
-
-		if (!values)
-			return err_set(-ENOMEM, "sorting %zu values", order->n);
-		order->values = values;
-		order->capacity = capacity;
-	}
-	order->values[order->n++] = (struct order_value){value, text, count};
-	return 0;
+	return ARRAY_ADD(order->values, order->n, order->room, ((struct order_value){value, text, count}),
+		"the sorted values of an index");
 }
 
 /* FOUND; NOT_FOUND: its order is not to be had. */

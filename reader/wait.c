@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for the cache: woken by the event ring where there is one, else looking again and again. */
+/*
+ * Waiting until the cache meets a condition. The condition is checked on a new snapshot after each entry
+ * of the event ring, or every 50 ms if there is no ring.
+ */
 #include <string.h>
 #include <time.h>
 
@@ -9,11 +12,11 @@
 #include "reader/handle.h"
 #include "store/ring/ring.h"
 
-#define LOOK_AGAIN_MS 50
-#define SLEEP_MAX_MS  500 /* checkpoints move by bookmarks too, which no ring entry tells */
+#define POLL_MS      50
+#define SLEEP_MAX_MS 500 /* bookmarks move checkpoints too, without an entry of the ring */
 
-/* 1: what is waited for holds; 0: not yet; negative: it can't be told. */
-typedef int condition_fn(struct kinf_snapshot *snapshot, void *arg);
+/* Returns: 1: the condition holds; 0: not yet; negative: it can't be decided. */
+typedef int wait_condition_fn(struct kinf_snapshot *snapshot, void *arg);
 
 struct waiter {
 	struct kinf *kinf;
@@ -22,7 +25,7 @@ struct waiter {
 	uint64_t end_ns; /* monotonic; 0: never */
 };
 
-static int waiter_look(struct waiter *waiter, condition_fn *condition, void *arg)
+static int waiter_check(struct waiter *waiter, wait_condition_fn *condition, void *arg)
 {
 	int r = waiter->snapshot ? kinf_snapshot_renew(waiter->snapshot)
 				 : kinf_snapshot_open(waiter->kinf, &waiter->snapshot);
@@ -36,7 +39,7 @@ static int waiter_look(struct waiter *waiter, condition_fn *condition, void *arg
 	return reset < 0 ? reset : r;
 }
 
-static int remaining_ms(const struct waiter *waiter)
+static int waiter_remaining_ms(const struct waiter *waiter)
 {
 	if (!waiter->end_ns)
 		return SLEEP_MAX_MS;
@@ -47,7 +50,8 @@ static int remaining_ms(const struct waiter *waiter)
 	return left < SLEEP_MAX_MS ? (int)left : SLEEP_MAX_MS;
 }
 
-/* Attaches before the look that may be followed by sleep, so that no wake-up is missed. */
+/* Attaches to the ring, if there is one, and skips its entries. Comes before the check that sleep may
+ * follow, so that no wake-up is missed. */
 static void waiter_attach(struct waiter *waiter)
 {
 	int runtime = home_runtime_fd(store_home(waiter->kinf->store));
@@ -55,15 +59,17 @@ static void waiter_attach(struct waiter *waiter)
 	int r = AGAIN;
 
 	if (!waiter->ring && runtime >= 0)
-		(void)ring_attach(runtime, "event.ring", &waiter->ring); /* none: look again */
+		err_ignore(ring_attach(runtime, "event.ring", &waiter->ring), "the waiter polls");
 	while (waiter->ring && (r = ring_next(waiter->ring, &entry)) == FOUND)
 		;
 	if (waiter->ring && r == LAPPED) {
 		uint64_t seq;
 		r = ring_to_tail(waiter->ring, &seq);
 	}
-	if (waiter->ring && r != AGAIN && r != 0)
+	if (waiter->ring && r != AGAIN && r != 0) {
+		err_ignore(r, "the waiter attaches again");
 		ring_detach(&waiter->ring);
+	}
 }
 
 static void waiter_sleep(struct waiter *waiter, int ms)
@@ -73,52 +79,47 @@ static void waiter_sleep(struct waiter *waiter, int ms)
 			ring_detach(&waiter->ring);
 		return;
 	}
-	if (ms > LOOK_AGAIN_MS)
-		ms = LOOK_AGAIN_MS;
+	if (ms > POLL_MS)
+		ms = POLL_MS;
 	struct timespec pause = {.tv_nsec = (long)ms * 1000000};
-	(void)nanosleep(&pause, NULL); /* woken early: looks early */
+	(void)nanosleep(&pause, NULL); /* a signal only makes the next check come earlier */
 }
 
-/* 0, ERR_TIMEOUT without a sentence, or what went wrong. */
-static int wait_for(struct kinf *kinf, int timeout_ms, condition_fn *condition, void *arg)
+/* Returns: 1: the condition holds; 0: TIMEOUT_MS have passed; negative: it can't be decided. */
+static int wait_for(struct kinf *kinf, int timeout_ms, wait_condition_fn *condition, void *arg)
 {
 	struct waiter waiter = {.kinf = kinf};
-	int r;
+	int r, ms;
 
 	if (timeout_ms >= 0)
 		waiter.end_ns = proc_monotonic_ns() + (uint64_t)timeout_ms * 1000000 + 1;
 	for (;;) {
 		waiter_attach(&waiter);
-		r = waiter_look(&waiter, condition, arg);
-		if (r != 0)
+		r = waiter_check(&waiter, condition, arg);
+		if (r != 0 || (ms = waiter_remaining_ms(&waiter)) == 0)
 			break;
-		int ms = remaining_ms(&waiter);
-		if (ms == 0) {
-			r = ERR_TIMEOUT;
-			break;
-		}
 		waiter_sleep(&waiter, ms);
 	}
 	ring_detach(&waiter.ring);
 	kinf_snapshot_close(&waiter.snapshot);
-	return r > 0 ? 0 : r;
+	return r;
 }
 
-struct names {
+struct wait_names {
 	const char *const *names;
 	size_t n;
-	const char *lacking; /* the first that is not there */
+	const char *missing; /* the first feed that is not synced */
 };
 
 static int all_synced(struct kinf_snapshot *snapshot, void *arg)
 {
-	struct names *wanted = arg;
+	struct wait_names *wanted = arg;
 
 	for (size_t i = 0; i < wanted->n; i++) {
 		const struct feed_set *set;
 		int r = feed_set_get(snapshot, wanted->names[i], &set);
 
-		wanted->lacking = wanted->names[i];
+		wanted->missing = wanted->names[i];
 		if (r == AGAIN || r == ERR_NO_FEED)
 			return 0;
 		if (r < 0)
@@ -132,25 +133,26 @@ static int all_synced(struct kinf_snapshot *snapshot, void *arg)
 
 int kinf_wait_synced(struct kinf *kinf, const char *const *feeds, size_t n, int timeout_ms)
 {
-	struct names wanted = {feeds, n, n ? feeds[0] : ""};
+	struct wait_names wanted = {feeds, n, n ? feeds[0] : ""};
 	int r = kinf_alive(kinf);
 
 	if (r < 0)
 		return r;
 	r = wait_for(kinf, timeout_ms, all_synced, &wanted);
-	if (r == ERR_TIMEOUT)
-		r = err_say(r, "feed '%s' was not listed within %d ms", wanted.lacking, timeout_ms);
-	return kinf_result(kinf, r);
+	if (r == 0)
+		r = err_say(ERR_TIMEOUT, "feed '%s' was not listed within %d ms", wanted.missing,
+			timeout_ms);
+	return kinf_result(kinf, r < 0 ? r : 0);
 }
 
-struct version {
+struct wait_version {
 	const char *feed;
 	struct bytes rv;
 	uint64_t need; /* last seq of the journal when its checkpoints had reached RV; 0: not yet */
-	uint8_t journal[16]; /* the one that NEED is a seq of */
+	uint8_t journal[16]; /* whose seq NEED is */
 };
 
-/* All checkpoints at or above the version: 1, 0 or an error. */
+/* Returns whether all checkpoints have reached the version: 1, 0, or an error. */
 static int is_journaled(const struct feed_set *set, struct bytes rv)
 {
 	for (size_t f = 0; f < set->n; f++) {
@@ -166,10 +168,10 @@ static int is_journaled(const struct feed_set *set, struct bytes rv)
 	return 1;
 }
 
-/* First the journal has the version, then everything it held at that moment must be visible. */
+/* Waits first until the journal has the version, then until all that it held at that time is visible. */
 static int has_version(struct kinf_snapshot *snapshot, void *arg)
 {
-	struct version *wanted = arg;
+	struct wait_version *wanted = arg;
 	const struct feed_set *set;
 	struct journal_meta meta;
 	int r = feed_set_get(snapshot, wanted->feed, &set);
@@ -180,11 +182,10 @@ static int has_version(struct kinf_snapshot *snapshot, void *arg)
 		wanted->need = 0;
 	if (!wanted->need) {
 		r = is_journaled(set, wanted->rv);
-		if (r == 1)
-			r = journal_meta(snapshot_journal(snapshot->snapshot),
-				snapshot_journal_txn(snapshot->snapshot), &meta);
-		else
+		if (r != 1)
 			return r;
+		r = journal_meta(snapshot_journal(snapshot->snapshot),
+			snapshot_journal_txn(snapshot->snapshot), &meta);
 		if (r < 0)
 			return r;
 		wanted->need = meta.next_seq - 1;
@@ -198,15 +199,15 @@ static int has_version(struct kinf_snapshot *snapshot, void *arg)
 
 int kinf_wait_rv(struct kinf *kinf, const char *feed, const char *resource_version, int timeout_ms)
 {
-	struct version wanted = {feed, bytes_str(resource_version), 0, {0}};
+	struct wait_version wanted = {feed, bytes_str(resource_version), 0, {0}};
 
 	int r = kinf_alive(kinf);
 
 	if (r < 0)
 		return r;
 	r = wait_for(kinf, timeout_ms, has_version, &wanted);
-	if (r == ERR_TIMEOUT)
-		r = err_say(r, "feed '%s' did not reach resourceVersion '%s' within %d ms", feed,
-			resource_version, timeout_ms);
-	return kinf_result(kinf, r);
+	if (r == 0)
+		r = err_say(ERR_TIMEOUT, "feed '%s' did not reach resourceVersion '%s' within %d ms",
+			feed, resource_version, timeout_ms);
+	return kinf_result(kinf, r < 0 ? r : 0);
 }

@@ -88,12 +88,12 @@ struct kinf_informer {
 	uint64_t listed; /* of the last of their first lists; UINT64_MAX: one is still to come */
 	uint64_t looked_ns;
 	struct feed_told *told;
-	size_t n_told;
+	size_t n_told, told_room;
 	/* The cursor. */
 	char *cursor; /* its name, NULL: none */
 	struct cursor_file begin; /* what it said; n 0: nothing */
 	struct follow_position *saved, *now;
-	size_t n_saved;
+	size_t n_saved, saved_room, now_room;
 	uint64_t saved_ns, written_ns; /* looked whether it is to be written, did so */
 	bool handed_out; /* something, since it was written */
 };

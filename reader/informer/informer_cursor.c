@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
@@ -89,10 +90,11 @@ static int gather(struct kinf_informer *informer)
 
 	if (!informer->feeds)
 		return AGAIN;
-	struct follow_position *now = realloc(informer->now, (informer->n_feeds + 1) * sizeof(*now));
-	if (!now)
-		return err_set(-ENOMEM, "cursor '%s'", informer->cursor);
-	informer->now = now;
+	int r = ARRAY_ROOM(informer->now, 0, informer->now_room, informer->n_feeds + 1,
+		"the positions of a cursor");
+	if (r < 0)
+		return r;
+	struct follow_position *now = informer->now;
 	for (struct kinf_handler *h = informer->first; h; h = h->next) {
 		const struct follow_position *positions;
 
@@ -134,9 +136,12 @@ int informer_cursor_save(struct kinf_informer *informer)
 	}
 	informer->written_ns = informer->saved_ns;
 	struct follow_position *before = informer->saved;
+	size_t before_room = informer->saved_room;
 	informer->saved = informer->now;
+	informer->saved_room = informer->now_room;
 	informer->n_saved = informer->n_feeds;
 	informer->now = before;
+	informer->now_room = before_room;
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/err.h"
 #include "common/proc.h"
 #include "reader/informer/informer.h"
@@ -48,14 +49,13 @@ static struct feed_told *find_told(struct kinf_informer *informer, uint32_t feed
 	for (size_t i = 0; i < informer->n_told; i++)
 		if (informer->told[i].status.feed == feed)
 			return &informer->told[i];
-	struct feed_told *told =
-		realloc(informer->told, (informer->n_told + 1) * sizeof(*informer->told));
-	if (!told)
-		return NULL; /* told at the next look */
-	informer->told = told;
-	told += informer->n_told++;
-	*told = (struct feed_told){.status = {.feed = feed}};
-	return told;
+	int r = ARRAY_ADD(informer->told, informer->n_told, informer->told_room,
+		((struct feed_told){.status = {.feed = feed}}), "the states of feeds");
+	if (r < 0) {
+		err_ignore(r, "the state is reported a second later");
+		return NULL;
+	}
+	return &informer->told[informer->n_told - 1];
 }
 
 /* END: the callback has ended the informer. */

@@ -2,11 +2,10 @@
 /* The children of place i are 2i and 2i + 1; places count from 1. */
 #include "reader/queue/queue_delayed.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "common/err.h"
+#include "common/array.h"
 
 static bool timer_is_before(const struct queue_timer *a, const struct queue_timer *b)
 {
@@ -49,15 +48,12 @@ int queue_delayed_add(struct queue_delayed *delayed, struct queue_timer *timer, 
 {
 	if (timer->place && timer->ready_at <= ready_at)
 		return 0;
-	if (!timer->place && delayed->n == delayed->capacity) {
-		size_t capacity = delayed->capacity ? delayed->capacity * 2 : 64;
-		struct queue_timer **timers =
-			realloc(delayed->timers, capacity * sizeof(struct queue_timer *));
+	if (!timer->place) {
+		int r = ARRAY_ROOM(delayed->timers, delayed->n, delayed->room, 1,
+			"the delayed keys of a queue");
 
-		if (!timers)
-			return err_set(-ENOMEM, "%zu delayed keys of a queue", delayed->n);
-		delayed->timers = timers;
-		delayed->capacity = capacity;
+		if (r < 0)
+			return r;
 	}
 	timer->ready_at = ready_at;
 	timer->turn = delayed->turns++;

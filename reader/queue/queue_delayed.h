@@ -18,7 +18,7 @@ struct queue_timer {
 
 struct queue_delayed {
 	struct queue_timer **timers;
-	size_t n, capacity;
+	size_t n, room;
 	uint64_t turns;
 };
 

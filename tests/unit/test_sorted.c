@@ -377,7 +377,7 @@ Test(sorted, walk_that_the_log_no_longer_reaches_is_gone)
 	walk.query.continue_token = walk.token;
 	cr_assert_eq(kinf_list(w.snapshot, &walk.query, &list), KINF_GONE);
 	cr_assert_null(list);
-	cr_assert_not_null(strstr(kinf_error(w.kinf), "begin anew"));
+	cr_assert_not_null(strstr(kinf_error(w.kinf), "begin again"));
 	free(walk.token);
 }
 
