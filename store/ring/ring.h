@@ -77,8 +77,8 @@ void ring_to_oldest(struct ring_reader *reader);
  * ring_to_tail. */
 int ring_next(struct ring_reader *reader, struct ring_entry *ret_entry);
 
-/* Sleeps until something is published after the last AGAIN, at most TIMEOUT_MS. 0 woken or changed,
- * AGAIN on timeout, GONE as above. Spurious wake-ups are possible. */
+/* Sleeps until something is published after the last AGAIN, at most TIMEOUT_MS; negative: without limit. 0 woken or
+ * changed, AGAIN on timeout, GONE as above (within a second). Spurious wake-ups are possible. */
 int ring_wait(struct ring_reader *reader, int timeout_ms);
 
 /* Another file has the ring's name, or none has: whoever writes it now may be writing another one. A

@@ -18,6 +18,7 @@
 
 #define RING_READER_MAGIC 0x52524e47u
 #define AWAIT_NS          60000
+#define SLEEP_MAX_MS      1000
 
 struct ring_reader {
 	uint32_t magic;
@@ -305,17 +306,23 @@ static void await(const struct ring_reader *reader)
 int ring_wait(struct ring_reader *reader, int timeout_ms)
 {
 	CHECK_OBJ(reader, RING_READER_MAGIC);
-	struct timespec timeout = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
-
-	/* Not FUTEX_PRIVATE: the word is in a file that processes share. The kernel compares it with
-	 * what was seen, so nothing published in between is slept through. */
-	long r = syscall(SYS_futex, (const void *)&reader->header->wake, FUTEX_WAIT, reader->wake,
-		&timeout, NULL, 0);
-	if (r == 0 || errno != ETIMEDOUT) {
-		await(reader);
-		return 0;
-	}
-	return ring_is_replaced(reader) ? GONE : AGAIN;
+	do {
+		/* A replaced file is only noticed between two sleeps, and the futex refuses negative times. */
+		int ms = timeout_ms < 0 || timeout_ms > SLEEP_MAX_MS ? SLEEP_MAX_MS : timeout_ms;
+		struct timespec timeout = {ms / 1000, ms % 1000 * 1000000L};
+		/* Not FUTEX_PRIVATE: the word is in a file that processes share. The kernel compares it
+		 * with what was seen, so nothing published in between is slept through. */
+		long r = syscall(SYS_futex, (const void *)&reader->header->wake, FUTEX_WAIT,
+			reader->wake, &timeout, NULL, 0);
+		if (r == 0 || errno != ETIMEDOUT) {
+			await(reader);
+			return 0;
+		}
+		if (ring_is_replaced(reader))
+			return GONE;
+		timeout_ms -= timeout_ms < 0 ? 0 : ms;
+	} while (timeout_ms);
+	return AGAIN;
 }
 
 const uint8_t *ring_uuid(const struct ring_reader *reader)

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -451,6 +452,36 @@ Test(ring_file, restart_keeps_the_file_and_another_journal_replaces_it)
 	ring_close(&ring);
 	ring_close(&second);
 	ring_close(&third);
+	drop_directory(fd, path);
+}
+
+static void *publish_soon(void *ring)
+{
+	(void)poll(NULL, 0, 50);
+	publish(ring, 1);
+	return NULL;
+}
+
+Test(ring_file, negative_timeout_sleeps_until_something_is_published, .timeout = 20)
+{
+	char path[32];
+	int fd = make_directory(path);
+	struct ring *ring = create(fd, uuid);
+	struct ring_reader *r = attach(fd);
+	struct ring_entry entry;
+	pthread_t thread;
+	unsigned woken = 0;
+
+	cr_assert_eq(pthread_create(&thread, NULL, publish_soon, ring), 0);
+	while (ring_next(r, &entry) == AGAIN && ++woken)
+		cr_assert_eq(ring_wait(r, -1), 0);
+	cr_assert_leq(woken, 3, "it was awake %u times for one publish", woken);
+	cr_assert_eq(pthread_join(thread, NULL), 0);
+	cr_assert_eq(unlinkat(fd, "x.ring", 0), 0);
+	cr_assert_eq(ring_next(r, &entry), AGAIN);
+	cr_assert_eq(ring_wait(r, -1), GONE);
+	ring_detach(&r);
+	ring_close(&ring);
 	drop_directory(fd, path);
 }
 
