@@ -70,7 +70,7 @@ foreign() { # header (a regular expression), files that may include it (too)
     echo "$sources" | code "^#include [<\"]$1[>\"]" | grep -vE "^($2):" |
         bad "this header belongs into $(echo "$2" | tr -d '\\' | sed 's/|/ or /g')" || true
 }
-foreign 'lmdb\.h' 'store/env/env\.c'
+foreign 'lmdb\.h' 'store/env/env_internal\.h'
 foreign 'curl/.*' 'reflector/wire/http_internal\.h'
 foreign 'msgpack.*' 'common/value/value\.c'
 foreign 'simdjson.*' 'common/value/json_parse\.cpp'

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What of an environment needs no LMDB: data.mdb and lock.mdb as files in their folder, the blocks
- * they have, the disk they are on. For env.c only.
+ * they have, the disk they are on. For the env group only.
  */
 #ifndef STORE_ENV_DATAFILE_H
 #define STORE_ENV_DATAFILE_H

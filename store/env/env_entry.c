@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/env/env_internal.h"
+
+#include <errno.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+
+struct cursor {
+	uint32_t magic;
+	unsigned db;
+	struct txn *txn;
+	MDB_cursor *mdb;
+	struct cursor *next, **link; /* write transactions only */
+};
+
+#define VAL(b)   ((MDB_val){(b).size, (void *)(uintptr_t)(b).data})
+#define UNVAL(v) BYTES((v).mv_data, (v).mv_size)
+
+static MDB_dbi database(const struct txn *txn, unsigned db)
+{
+	REQUIRE(db < txn->map->n_databases);
+	return txn->map->databases[db];
+}
+
+static unsigned put_flags(unsigned flags)
+{
+	return (flags & TXN_APPEND ? MDB_APPEND : 0) | (flags & TXN_NEW ? MDB_NOOVERWRITE : 0);
+}
+
+int txn_get(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_value)
+{
+	MDB_val k = VAL(key), v;
+
+	CHECK_OBJ(txn, TXN_MAGIC);
+	if (txn->error)
+		return txn_first_error(txn);
+	int rc = mdb_get(txn->mdb, database(txn, db), &k, &v);
+	if (rc == MDB_NOTFOUND)
+		return NOT_FOUND;
+	if (rc)
+		return txn_failed(txn, rc, "reading");
+	*ret_value = UNVAL(v);
+	return FOUND;
+}
+
+int txn_put(struct txn *txn, unsigned db, struct bytes key, struct bytes value, unsigned flags)
+{
+	MDB_val k = VAL(key), v = VAL(value);
+
+	txn_require_write(txn);
+	if (txn->error)
+		return txn_first_error(txn);
+	int rc = mdb_put(txn->mdb, database(txn, db), &k, &v, put_flags(flags));
+	return rc ? txn_failed(txn, rc, "writing") : 0;
+}
+
+int txn_reserve(struct txn *txn, unsigned db, struct bytes key, size_t size, unsigned flags,
+	void **ret_place)
+{
+	MDB_val k = VAL(key), v = {size, NULL};
+
+	txn_require_write(txn);
+	if (txn->error)
+		return txn_first_error(txn);
+	int rc = mdb_put(txn->mdb, database(txn, db), &k, &v, MDB_RESERVE | put_flags(flags));
+	if (rc)
+		return txn_failed(txn, rc, "writing");
+	*ret_place = v.mv_data;
+	return 0;
+}
+
+int txn_del(struct txn *txn, unsigned db, struct bytes key)
+{
+	MDB_val k = VAL(key);
+
+	txn_require_write(txn);
+	if (txn->error)
+		return txn_first_error(txn);
+	int rc = mdb_del(txn->mdb, database(txn, db), &k, NULL);
+	if (rc == MDB_NOTFOUND)
+		return NOT_FOUND;
+	return rc ? txn_failed(txn, rc, "deleting in") : FOUND;
+}
+
+int txn_count(struct txn *txn, unsigned db, uint64_t *ret_entries)
+{
+	MDB_stat stat;
+
+	CHECK_OBJ(txn, TXN_MAGIC);
+	int rc = mdb_stat(txn->mdb, database(txn, db), &stat);
+	if (rc)
+		return txn_failed(txn, rc, "reading");
+	*ret_entries = stat.ms_entries;
+	return 0;
+}
+
+/* ---- cursors ---- */
+
+int cursor_open(struct txn *txn, unsigned db, struct cursor **ret_cursor)
+{
+	CHECK_OBJ(txn, TXN_MAGIC);
+	if (txn->error)
+		return txn_first_error(txn);
+	AUTO_FREE struct cursor *cursor = calloc(1, sizeof(*cursor));
+	if (!cursor)
+		return err_set(-ENOMEM, "opening a cursor");
+	int rc = mdb_cursor_open(txn->mdb, database(txn, db), &cursor->mdb);
+	if (rc)
+		return txn_failed(txn, rc, "reading");
+	cursor->magic = CURSOR_MAGIC;
+	cursor->db = db;
+	cursor->txn = txn;
+	if (txn->is_write) {
+		cursor->next = txn->cursors;
+		cursor->link = &txn->cursors;
+		if (cursor->next)
+			cursor->next->link = &cursor->next;
+		txn->cursors = cursor;
+	}
+	*ret_cursor = TAKE(cursor);
+	return 0;
+}
+
+void cursor_close(struct cursor **cursor)
+{
+	struct cursor *c = *cursor;
+
+	if (!c)
+		return;
+	CHECK_OBJ(c, CURSOR_MAGIC);
+	if (c->mdb)
+		mdb_cursor_close(c->mdb);
+	if (c->link) {
+		*c->link = c->next;
+		if (c->next)
+			c->next->link = c->link;
+	}
+	c->magic = 0;
+	free(c);
+	*cursor = NULL;
+}
+
+void txn_forget_cursors(struct txn *txn)
+{
+	while (txn->cursors) {
+		struct cursor *cursor = txn->cursors;
+		txn->cursors = cursor->next;
+		cursor->mdb = NULL;
+		cursor->link = NULL;
+	}
+}
+
+static int cursor_move(struct cursor *cursor, MDB_val *key, MDB_cursor_op op, struct bytes *ret_key,
+	struct bytes *ret_value)
+{
+	MDB_val value;
+
+	CHECK_OBJ(cursor, CURSOR_MAGIC);
+	REQUIRE(cursor->mdb);
+	if (cursor->txn->error)
+		return txn_first_error(cursor->txn);
+	int rc = mdb_cursor_get(cursor->mdb, key, &value, op);
+	if (rc == MDB_NOTFOUND)
+		return END;
+	if (rc)
+		return txn_failed(cursor->txn, rc, "reading");
+	*ret_key = UNVAL(*key);
+	*ret_value = UNVAL(value);
+	return FOUND;
+}
+
+int cursor_seek(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
+	struct bytes *ret_value)
+{
+	MDB_val k = VAL(key);
+
+	return cursor_move(cursor, &k, key.size ? MDB_SET_RANGE : MDB_FIRST, ret_key, ret_value);
+}
+
+int cursor_next(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value)
+{
+	return cursor_move(cursor, &(MDB_val){0}, MDB_NEXT, ret_key, ret_value);
+}
+
+int cursor_last(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value)
+{
+	return cursor_move(cursor, &(MDB_val){0}, MDB_LAST, ret_key, ret_value);
+}
+
+int cursor_put(struct cursor *cursor, struct bytes key, struct bytes value, unsigned flags)
+{
+	MDB_val k = VAL(key), v = VAL(value);
+
+	CHECK_OBJ(cursor, CURSOR_MAGIC);
+	txn_require_write(cursor->txn);
+	if (cursor->txn->error)
+		return txn_first_error(cursor->txn);
+	int rc = mdb_cursor_put(cursor->mdb, &k, &v, put_flags(flags));
+	return rc ? txn_failed(cursor->txn, rc, "writing") : 0;
+}
+
+int cursor_del(struct cursor *cursor)
+{
+	CHECK_OBJ(cursor, CURSOR_MAGIC);
+	txn_require_write(cursor->txn);
+	if (cursor->txn->error)
+		return txn_first_error(cursor->txn);
+	int rc = mdb_cursor_del(cursor->mdb, 0);
+	return rc ? txn_failed(cursor->txn, rc, "deleting in") : 0;
+}

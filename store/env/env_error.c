@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/env/env_internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "common/err.h"
+
+static int env_code(int rc)
+{
+	switch (rc) {
+	case MDB_KEYEXIST:
+	case MDB_NOTFOUND:
+	case MDB_PAGE_NOTFOUND:
+	case MDB_CORRUPTED:
+	case MDB_PANIC:
+	case MDB_INVALID:
+	case MDB_BAD_TXN:
+	case MDB_BAD_DBI:
+	case MDB_INCOMPATIBLE:
+	case MDB_CURSOR_FULL:
+	case MDB_PAGE_FULL:
+	case MDB_BAD_RSLOT:
+		return ERR_CORRUPT;
+	case MDB_VERSION_MISMATCH:
+		return ERR_FORMAT;
+	case MDB_BAD_VALSIZE:
+	case MDB_TXN_FULL:
+	case MDB_DBS_FULL:
+		return ERR_TOO_LARGE;
+	default:
+		return rc > 0 ? -rc : ERR_CORRUPT;
+	}
+}
+
+int mapping_failed(const struct mapping *map, int rc, const char *what)
+{
+	/* LMDB reports a write that the disk took only a part of as EIO. */
+	if ((rc == EIO || rc == ENOSPC) && datafile_disk_is_full(map->path))
+		return datafile_disk_full(map->path);
+	if (rc == EAGAIN)
+		return err_say(ERR_UNSUPPORTED,
+			"%s '%s': another process has the same pid: all that use a store must share "
+			"one PID namespace",
+			what, map->path);
+	if (rc == MDB_MAP_FULL)
+		return err_say(ERR_MAP_FULL,
+			"%s '%s': the database map (%" PRIu64 " bytes) is full: raise mapSize in kinf.yaml", what,
+			map->path, map->map_bytes);
+	if (rc == MDB_READERS_FULL)
+		return err_say(ERR_READERS_FULL, "%s '%s': all %d reader slots are taken: end some readers",
+			what, map->path, ENV_READERS_MAX);
+	int code = env_code(rc);
+	return err_say(code, "%s '%s': %s (%s)", what, map->path, err_name(code), mdb_strerror(rc));
+}
+
+int mapping_forked(const struct mapping *map)
+{
+	return err_set(ERR_FORKED, "'%s'", map->path);
+}
+
+/* In those versions a process that believes it is the last to close the store destroys the locks in lock.mdb
+ * while another one opens it. */
+const char *env_version_fault(int major, int minor, int patch)
+{
+	if (major != 0 || minor != 9 || patch < 26 || patch > 31)
+		return NULL;
+	return "LMDB 0.9.26 to 0.9.31 may destroy the store's locks when a process closes it while "
+	       "another opens it (ITS#9278): install liblmdb 0.9.32 or later, or 0.9.24";
+}
+
+const char *env_library_fault(void)
+{
+	int major, minor, patch;
+
+	(void)mdb_version(&major, &minor, &patch);
+	return env_version_fault(major, minor, patch);
+}

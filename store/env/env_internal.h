@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The env group's internal header, and the only file that includes lmdb.h. env.h is the interface. env.c opens and
+ * closes environments, env_txn.c runs transactions on them, env_entry.c reads and writes entries, env_place.c finds
+ * values by their place in the file, env_room.c reserves blocks, env_error.c converts LMDB's codes.
+ */
+#ifndef STORE_ENV_ENV_INTERNAL_H
+#define STORE_ENV_ENV_INTERNAL_H
+
+#include <lmdb.h>
+#include <sys/types.h>
+
+#include "common/err.h"
+#include "store/env/datafile.h"
+#include "store/env/env.h"
+
+#define ENV_MAGIC      0x6b1e0e01u
+#define TXN_MAGIC      0x6b1e0e02u
+#define CURSOR_MAGIC   0x6b1e0e03u
+#define ENV_OPEN_BYTES ((uint64_t)256 << 10) /* of blocks: opening writes a few pages */
+
+/* LMDB's environment: one for each file and process, however many handles there are. If a process opened a second
+ * one, closing it would drop the file locks of the first (docs/architecture.md, LMDB). */
+struct mapping {
+	struct mapping *next;
+	dev_t device;
+	ino_t inode;
+	unsigned handles;
+	enum env_mode mode;
+	bool has_writer;
+	bool writemap;  /* pages are written in place: touching one without a block is a SIGBUS */
+	unsigned forks; /* env_forks() when it was opened; another number now: this is a child */
+	MDB_env *mdb;
+	MDB_dbi databases[ENV_DATABASES_MAX];
+	size_t n_databases;
+	const uint8_t *address; /* NULL: not known, and values have no places */
+	uint64_t map_bytes;
+	uint32_t page_size;
+	uint64_t file_bytes; /* that much of the file was written; never gets less. Atomic, relaxed */
+	struct datafile_blocks blocks; /* the writer's */
+	int active;   /* running transactions; mapping_enter() says how it goes with resizing */
+	int resizing;
+	char path[];
+};
+
+struct env {
+	uint32_t magic;
+	enum env_mode mode;
+	struct mapping *map;
+};
+
+struct txn {
+	uint32_t magic;
+	int error; /* the first one of a write transaction, which all later calls return */
+	bool is_write;
+	bool is_running;
+	struct mapping *map;
+	MDB_txn *mdb;
+	struct cursor *cursors; /* of a write transaction, which frees LMDB's side of them when it ends */
+	uint64_t room; /* WRITEMAP: bytes of blocks reserved beyond the last page of its beginning */
+	struct err_kept why; /* the sentence of error */
+};
+
+/* ---- env.c ---- */
+
+/* Keeps the map's address and size from being changed until pthread_mutex_unlock() of the result. */
+pthread_mutex_t *mapping_lock(void);
+int mapping_fd(const struct mapping *map);
+int mapping_file_size(const struct mapping *map, uint64_t *ret_size);
+/* Returns where the newest state ends in the file, in bytes; it never gets less. */
+uint64_t mapping_state_end(const struct mapping *map);
+/* Makes the writer's file as long as its newest state, because a page beyond the end of the file is a SIGBUS.
+ * ERR_CORRUPT when more than MISSING_MAX pages are missing: the file was cut. */
+int mapping_fit_file(struct mapping *map, uint64_t missing_max);
+
+/* ---- env_txn.c ---- */
+
+/* Begins a read transaction; clears the slots of dead readers first if the table is full. LMDB's code. */
+int mapping_begin_read(struct mapping *map, MDB_txn **ret_txn);
+/* Reports what LMDB returned, and remembers it if it is a write transaction's first error. Returns our code. */
+int txn_failed(struct txn *txn, int rc, const char *what) __attribute__((cold));
+/* Returns a write transaction's first error, with its sentence. */
+int txn_first_error(const struct txn *txn) __attribute__((cold));
+void txn_require_write(const struct txn *txn);
+
+/* ---- env_entry.c ---- */
+
+/* Makes cursors that outlive their write transaction harmless: LMDB frees its side of them with it. */
+void txn_forget_cursors(struct txn *txn);
+
+/* ---- env_place.c ---- */
+
+/* Finds out where LMDB has mapped the file, from a value that TXN sees. */
+void mapping_find_address(struct mapping *map, MDB_txn *txn);
+
+/* ---- env_room.c ---- */
+
+/* Reserves blocks for BYTES beyond the last page; the file becomes that long. */
+int mapping_allocate(struct mapping *map, uint64_t bytes);
+/* Counts the pages in use. OVERFLOW: those of large values as well. */
+int mapping_count_pages(struct mapping *map, MDB_txn *txn, bool with_overflow, uint64_t *ret_pages);
+
+/* ---- env_error.c ---- */
+
+/* Sets the sentence for what LMDB returned (RC), while doing WHAT ("reading"). Returns our code: -ENOSPC or -EDQUOT
+ * for a full disk, ERR_MAP_FULL for a full map, -ENOMEM for no memory, each of them apart. */
+int mapping_failed(const struct mapping *map, int rc, const char *what) __attribute__((cold));
+/* As mapping_failed() in a process that was forked after MAP was opened. */
+int mapping_forked(const struct mapping *map) __attribute__((cold));
+
+static inline bool mapping_is_forked(const struct mapping *map)
+{
+	return map->forks != env_forks();
+}
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/env/env_internal.h"
+
+#include "common/check.h"
+#include "common/err.h"
+
+/* A page begins with its number (u64). A value in overflow pages begins 16 bytes into its first page; a value in a
+ * leaf never does, because the leaf's pointers stand there. */
+#define PAGE_HEADER    16u
+#define CACHE_LINE     64
+#define PREFETCH_LINES 3 /* a record's header and texts, and where its body begins */
+
+/* LMDB does not say where its map is (me_mapaddr is set for fixed maps only). The number at the beginning of any
+ * page says it: a page lies that many pages from the beginning of the map. */
+void mapping_find_address(struct mapping *map, MDB_txn *txn)
+{
+	MDB_envinfo info;
+	MDB_cursor *cursor;
+	MDB_val key, value;
+	MDB_dbi main_db;
+
+	(void)mdb_env_info(map->mdb, &info);
+	map->map_bytes = info.me_mapsize;
+	map->address = NULL;
+	if (mdb_dbi_open(txn, NULL, 0, &main_db) || mdb_cursor_open(txn, main_db, &cursor))
+		return;
+	if (mdb_cursor_get(cursor, &key, &value, MDB_FIRST) == 0) {
+		uintptr_t page = (uintptr_t)value.mv_data & ~((uintptr_t)map->page_size - 1);
+		uint64_t number = le64_get((const void *)page);
+		if (number <= info.me_last_pgno)
+			map->address = (const uint8_t *)(page - number * map->page_size);
+	}
+	mdb_cursor_close(cursor);
+}
+
+int txn_place(struct txn *txn, struct bytes value, uint64_t *ret_offset)
+{
+	CHECK_OBJ(txn, TXN_MAGIC);
+	const struct mapping *map = txn->map;
+	uint64_t offset = (uint64_t)((uintptr_t)value.data - (uintptr_t)map->address);
+
+	if (txn->is_write || !map->address || offset >= map->map_bytes ||
+		(offset & (map->page_size - 1)) != PAGE_HEADER)
+		return NOT_FOUND;
+	*ret_offset = offset;
+	return FOUND;
+}
+
+/* Examines the file again: it has grown since the last time, or END is nonsense. What lies beyond the newest state
+ * may be a hole that the writer cuts off when it ends. */
+static bool place_is_in_file(struct mapping *map, uint64_t end)
+{
+	uint64_t size, written = mapping_state_end(map);
+
+	int r = mapping_file_size(map, &size);
+	err_ignore(r, "the value is found by its key then");
+	if (r < 0)
+		return false;
+	size = size < written ? size : written;
+	__atomic_store_n(&map->file_bytes, size, __ATOMIC_RELAXED);
+	return end <= size;
+}
+
+int txn_at(struct txn *txn, uint64_t offset, size_t size, struct bytes *ret_value)
+{
+	CHECK_OBJ(txn, TXN_MAGIC);
+	struct mapping *map = txn->map;
+
+	if (!map->address || (offset & (map->page_size - 1)) != PAGE_HEADER ||
+		offset >= map->map_bytes || size > map->map_bytes - offset)
+		return NOT_FOUND;
+	if (offset + size > __atomic_load_n(&map->file_bytes, __ATOMIC_RELAXED) &&
+		!place_is_in_file(map, offset + size))
+		return NOT_FOUND;
+	*ret_value = BYTES(map->address + offset, size);
+	return FOUND;
+}
+
+void txn_prefetch(struct txn *txn, uint64_t offset)
+{
+	const struct mapping *map = txn->map;
+
+	if (!map->address || offset >= map->map_bytes)
+		return;
+	for (unsigned i = 0; i < PREFETCH_LINES; i++)
+		__builtin_prefetch(map->address + offset + i * CACHE_LINE); /* never faults */
+}

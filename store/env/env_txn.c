@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/env/env_internal.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+
+/* ---- the map's size ---- */
+
+/* Counts a transaction in, so that the map is never moved under one. */
+static void mapping_enter(struct mapping *map)
+{
+	for (;;) {
+		/* Pairs with txn_adopt_size(): one of the two sees the other's store. */
+		(void)__atomic_add_fetch(&map->active, 1, __ATOMIC_SEQ_CST);
+		if (!__atomic_load_n(&map->resizing, __ATOMIC_SEQ_CST))
+			return;
+		(void)__atomic_sub_fetch(&map->active, 1, __ATOMIC_SEQ_CST);
+		(void)pthread_mutex_lock(mapping_lock());
+		(void)pthread_mutex_unlock(mapping_lock());
+	}
+}
+
+static void mapping_leave(struct mapping *map)
+{
+	(void)__atomic_sub_fetch(&map->active, 1, __ATOMIC_SEQ_CST);
+}
+
+int mapping_begin_read(struct mapping *map, MDB_txn **ret_txn)
+{
+	int rc = mdb_txn_begin(map->mdb, NULL, MDB_RDONLY, ret_txn);
+	int dead;
+
+	if (rc == MDB_READERS_FULL && mdb_reader_check(map->mdb, &dead) == 0 && dead > 0)
+		rc = mdb_txn_begin(map->mdb, NULL, MDB_RDONLY, ret_txn);
+	return rc;
+}
+
+/* Adopts the size of a map that the writer has begun to use, if no transaction of this process runs. */
+static int txn_adopt_size(struct mapping *map)
+{
+	MDB_txn *txn;
+	int rc = EBUSY;
+
+	(void)pthread_mutex_lock(mapping_lock());
+	__atomic_store_n(&map->resizing, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&map->active, __ATOMIC_SEQ_CST) == 0)
+		rc = mdb_env_set_mapsize(map->mdb, 0);
+	if (rc == 0)
+		rc = mapping_begin_read(map, &txn);
+	if (rc == 0) {
+		mapping_find_address(map, txn);
+		mdb_txn_abort(txn);
+	}
+	__atomic_store_n(&map->resizing, 0, __ATOMIC_SEQ_CST);
+	(void)pthread_mutex_unlock(mapping_lock());
+	if (rc == EBUSY)
+		return err_say(-EBUSY, "the map of '%s' has grown: end all snapshots of this process first",
+			map->path);
+	return rc ? mapping_failed(map, rc, "growing the map of") : 0;
+}
+
+/* ---- beginning and ending ---- */
+
+static int txn_try_read(struct txn *txn)
+{
+	return txn->mdb ? mdb_txn_renew(txn->mdb) : mapping_begin_read(txn->map, &txn->mdb);
+}
+
+static int txn_start_read(struct txn *txn)
+{
+	struct mapping *map = txn->map;
+	int r;
+
+	mapping_enter(map);
+	int rc = txn_try_read(txn);
+	if (__builtin_expect(rc == MDB_MAP_RESIZED, 0)) {
+		mapping_leave(map);
+		r = txn_adopt_size(map);
+		if (r < 0)
+			return r;
+		mapping_enter(map);
+		rc = txn_try_read(txn);
+	}
+	if (rc) {
+		mapping_leave(map);
+		return mapping_failed(map, rc, "reading");
+	}
+	txn->is_running = true;
+	return 0;
+}
+
+static int txn_start_write(struct txn *txn)
+{
+	mapping_enter(txn->map);
+	int rc = mdb_txn_begin(txn->map->mdb, NULL, 0, &txn->mdb);
+	if (rc) {
+		mapping_leave(txn->map);
+		return mapping_failed(txn->map, rc, "writing");
+	}
+	txn->is_running = true;
+	return 0;
+}
+
+static int txn_begin(struct env *env, bool is_write, struct txn **ret_txn)
+{
+	CHECK_OBJ(env, ENV_MAGIC);
+	if (mapping_is_forked(env->map))
+		return mapping_forked(env->map);
+	AUTO_FREE struct txn *txn = calloc(1, sizeof(*txn));
+	if (!txn)
+		return err_set(-ENOMEM, "beginning a transaction");
+	txn->magic = TXN_MAGIC;
+	txn->is_write = is_write;
+	txn->map = env->map;
+	int r = is_write ? txn_start_write(txn) : txn_start_read(txn);
+	if (r < 0)
+		return r;
+	*ret_txn = TAKE(txn);
+	return 0;
+}
+
+int txn_begin_write(struct env *env, struct txn **ret_txn)
+{
+	REQUIRE(env && env->mode == ENV_WRITE);
+	return txn_begin(env, true, ret_txn);
+}
+
+int txn_begin_read(struct env *env, struct txn **ret_txn)
+{
+	return txn_begin(env, false, ret_txn);
+}
+
+static void txn_free(struct txn **txn)
+{
+	txn_forget_cursors(*txn);
+	if ((*txn)->is_running)
+		mapping_leave((*txn)->map);
+	(*txn)->magic = 0;
+	free(*txn);
+	*txn = NULL;
+}
+
+void txn_abort(struct txn **txn)
+{
+	if (!*txn)
+		return;
+	CHECK_OBJ(*txn, TXN_MAGIC);
+	if ((*txn)->mdb && !mapping_is_forked((*txn)->map))
+		mdb_txn_abort((*txn)->mdb);
+	txn_free(txn);
+}
+
+int txn_commit(struct txn **txn)
+{
+	CHECK_OBJ(*txn, TXN_MAGIC);
+	struct mapping *map = (*txn)->map;
+	int r = (*txn)->error ? txn_first_error(*txn) : 0;
+
+	if (mapping_is_forked(map))
+		r = mapping_forked(map);
+	if (r < 0) {
+		txn_abort(txn);
+		return r;
+	}
+	bool is_write = (*txn)->is_write;
+	int rc = mdb_txn_commit((*txn)->mdb); /* frees it even when it fails */
+	txn_free(txn);
+	if (rc)
+		return mapping_failed(map, rc, "committing to");
+	if (is_write)
+		err_ignore(mapping_fit_file(map, UINT64_MAX), "the next opening reports a file that is too short");
+	return 0;
+}
+
+void txn_reset(struct txn *txn)
+{
+	CHECK_OBJ(txn, TXN_MAGIC);
+	REQUIRE(!txn->is_write);
+	if (!txn->is_running || mapping_is_forked(txn->map))
+		return;
+	mdb_txn_reset(txn->mdb);
+	txn->is_running = false;
+	mapping_leave(txn->map);
+}
+
+int txn_renew(struct txn *txn)
+{
+	CHECK_OBJ(txn, TXN_MAGIC);
+	if (mapping_is_forked(txn->map))
+		return mapping_forked(txn->map);
+	txn_reset(txn);
+	return txn_start_read(txn);
+}
+
+uint64_t txn_id(const struct txn *txn)
+{
+	CHECK_OBJ(txn, TXN_MAGIC);
+	return mdb_txn_id(txn->mdb);
+}
+
+int txn_failed(struct txn *txn, int rc, const char *what)
+{
+	int r = mapping_failed(txn->map, rc, what);
+
+	if (txn->is_write && !txn->error) {
+		txn->error = r;
+		err_keep(&txn->why);
+	}
+	return r;
+}
+
+int txn_first_error(const struct txn *txn)
+{
+	err_restore(&txn->why);
+	return txn->error;
+}
+
+void txn_require_write(const struct txn *txn)
+{
+	CHECK_OBJ(txn, TXN_MAGIC);
+	REQUIRE(txn->is_write && txn->is_running);
+}
