@@ -14,7 +14,7 @@
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/proc.h"
-#include "store/env/generation_parts.h"
+#include "store/env/generation_internal.h"
 #include "store/env/open_lock.h"
 #include "store/env/state.h"
 

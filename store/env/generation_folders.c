@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/env/generation_parts.h"
+#include "store/env/generation_internal.h"
 
 #include <dirent.h>
 #include <errno.h>

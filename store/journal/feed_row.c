@@ -3,7 +3,7 @@
  * Feeds: definitions and checkpoints in the `feed` database, and the writer's memory of the
  * checkpoints, which takes a bookmark every second and is written once a transaction.
  */
-#include "store/journal/journal_parts.h"
+#include "store/journal/journal_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>

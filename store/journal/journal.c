@@ -8,7 +8,7 @@
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/proc.h"
-#include "store/journal/journal_parts.h"
+#include "store/journal/journal_internal.h"
 #include "store/journal/record.h"
 
 /* What a transaction may take beside its records: upper pages, feeds, LMDB's list of free pages. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The one row of the `meta` database. */
-#include "store/journal/journal_parts.h"
+#include "store/journal/journal_internal.h"
 
 #include "common/err.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which journal: opening what CURRENT names, beginning a new one, removing what nobody needs. */
-#include "store/journal/journal_parts.h"
+#include "store/journal/journal_internal.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walks over the journal's databases in key order. */
-#include "store/journal/journal_parts.h"
+#include "store/journal/journal_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>

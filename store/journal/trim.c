@@ -8,7 +8,7 @@
  * At a FEED_REMOVED the walk stops until all heads of the feed and their versions are gone. Nothing
  * remembers how far that came: the heads that are left are what is left to do.
  */
-#include "store/journal/journal_parts.h"
+#include "store/journal/journal_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A feed's definition as it is stored, also by older and newer programs. */
-#include "store/journal/journal_parts.h"
+#include "store/journal/journal_internal.h"
 
 #include <criterion/criterion.h>
 

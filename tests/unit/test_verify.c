@@ -13,7 +13,7 @@
 #include "common/daemon/faults.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "store/journal/journal_parts.h"
+#include "store/journal/journal_internal.h"
 #include "store/read/snapshot.h"
 #include "store/ring/ring.h"
 #include "tests/unit/scratch.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an open generation (generation.c) needs of the folders that there are (generation_folders.c). Nobody
  * else includes this. */
-#ifndef STORE_ENV_GENERATION_PARTS_H
-#define STORE_ENV_GENERATION_PARTS_H
+#ifndef STORE_ENV_GENERATION_INTERNAL_H
+#define STORE_ENV_GENERATION_INTERNAL_H
 
 #include <stdint.h>
 

@@ -6,8 +6,8 @@
  * The writer keeps meta and checkpoints in memory and writes what changed once, at commit. After an
  * abort or a failed commit that memory is of nothing: `stale`, and loaded again by the next begin.
  */
-#ifndef STORE_JOURNAL_JOURNAL_PARTS_H
-#define STORE_JOURNAL_JOURNAL_PARTS_H
+#ifndef STORE_JOURNAL_JOURNAL_INTERNAL_H
+#define STORE_JOURNAL_JOURNAL_INTERNAL_H
 
 #include "common/buf.h"
 #include "store/env/generation.h"
