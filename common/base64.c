@@ -6,9 +6,10 @@
 
 #include "common/err.h"
 
-enum { BREAK = -2, BAD = -1, PAD = 64 };
+enum { DIGIT_BREAK = -2, DIGIT_BAD = -1, DIGIT_PAD = 64 };
 
-static int digit(unsigned char c)
+/* Returns the value of the digit C, or one of the above. */
+static int base64_digit(unsigned char c)
 {
 	if (c >= 'A' && c <= 'Z')
 		return c - 'A';
@@ -22,35 +23,35 @@ static int digit(unsigned char c)
 	case '/':
 		return 63;
 	case '=':
-		return PAD;
+		return DIGIT_PAD;
 	case '\n':
 	case '\r':
-		return BREAK;
+		return DIGIT_BREAK;
 	default:
-		return BAD;
+		return DIGIT_BAD;
 	}
 }
 
-struct quantum {
+struct base64_quantum {
 	uint32_t bits;
 	unsigned digits; /* of 4, padding included */
 	unsigned pads;
 };
 
-/* Takes one more digit; false when it can't stand here. */
-static bool quantum_take(struct quantum *q, int d)
+/* Adds one digit. Returns false if it cannot stand here. */
+static bool quantum_add(struct base64_quantum *q, int d)
 {
-	if (d == BAD || (q->pads && d != PAD))
+	if (d == DIGIT_BAD || (q->pads && d != DIGIT_PAD))
 		return false;
-	if (d == PAD && q->digits < 2)
+	if (d == DIGIT_PAD && q->digits < 2)
 		return false;
-	q->pads += d == PAD;
-	q->bits = q->bits << 6 | (d == PAD ? 0 : (uint32_t)d);
+	q->pads += d == DIGIT_PAD;
+	q->bits = q->bits << 6 | (d == DIGIT_PAD ? 0 : (uint32_t)d);
 	q->digits++;
 	return true;
 }
 
-static size_t quantum_flush(struct quantum *q, char *out)
+static size_t quantum_flush(struct base64_quantum *q, char *out)
 {
 	size_t n = 3 - q->pads;
 
@@ -65,17 +66,17 @@ int base64_decode(struct bytes text, char **ret_data, size_t *ret_size)
 {
 	const unsigned char *in = text.data;
 	char *out = malloc(text.size / 4 * 3 + 4);
-	struct quantum q = {0};
+	struct base64_quantum q = {0};
 	size_t size = 0;
 
 	if (!out)
 		return err_set(-ENOMEM, "base64");
 	for (size_t i = 0; i < text.size; i++) {
-		int d = digit(in[i]);
+		int d = base64_digit(in[i]);
 
-		if (d == BREAK)
+		if (d == DIGIT_BREAK)
 			continue;
-		if ((q.pads && !q.digits) || !quantum_take(&q, d)) {
+		if ((q.pads && !q.digits) || !quantum_add(&q, d)) {
 			free(out);
 			return err_say(ERR_SYNTAX, "not base64 at byte %zu", i);
 		}
@@ -94,11 +95,13 @@ int base64_decode(struct bytes text, char **ret_data, size_t *ret_size)
 
 /* ---- writing, and the URL form ---- */
 
-static const char standard[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-static const char url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+static const char standard_alphabet[] =
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+static const char url_alphabet[] =
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/* PAD: what fills the last group, 0: nothing. */
-static void put(struct bytes data, const char *alphabet, char pad, struct buf *out)
+/* Encodes DATA; PAD fills the last group unless it is 0. */
+static void base64_encode(struct bytes data, const char *alphabet, char pad, struct buf *out)
 {
 	const uint8_t *p = data.data;
 
@@ -121,12 +124,12 @@ static void put(struct bytes data, const char *alphabet, char pad, struct buf *o
 
 void base64_put(struct bytes data, struct buf *out)
 {
-	put(data, standard, '=', out);
+	base64_encode(data, standard_alphabet, '=', out);
 }
 
 void base64url_put(struct bytes data, struct buf *out)
 {
-	put(data, url, 0, out);
+	base64_encode(data, url_alphabet, 0, out);
 }
 
 int base64url_get(const char *text, struct buf *out)
@@ -135,11 +138,11 @@ int base64url_get(const char *text, struct buf *out)
 	unsigned bits = 0, digits = 0;
 
 	for (; *text; text++, digits++) {
-		const char *found = strchr(url, *text);
+		const char *found = strchr(url_alphabet, *text);
 
 		if (!found)
 			return err_say(ERR_SYNTAX, "not base64url at byte %u", digits);
-		group = group << 6 | (uint32_t)(found - url);
+		group = group << 6 | (uint32_t)(found - url_alphabet);
 		bits += 6;
 		if (bits >= 8) {
 			bits -= 8;

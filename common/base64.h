@@ -9,13 +9,13 @@
 #include "common/buf.h"
 #include "common/bytes.h"
 
-/* Standard form. Line breaks may stand anywhere, nothing else may (kubectl's decoder takes exactly
- * this). The caller frees RET_DATA, which has a NUL behind its RET_SIZE bytes. ERR_SYNTAX with the
- * offset (never with the text: it may be a secret), -ENOMEM. */
+/* Decodes the standard form. Line breaks may stand anywhere, as kubectl's decoder allows; nothing else
+ * may. The caller frees RET_DATA, which has a NUL after its RET_SIZE bytes.
+ * Returns: 0, -ENOMEM, ERR_SYNTAX with the offset (never with the text, which may be a secret). */
 int base64_decode(struct bytes text, char **ret_data, size_t *ret_size);
 void base64_put(struct bytes data, struct buf *out);
 
-/* URL form. base64url_get: 0, ERR_SYNTAX, or the error of OUT. */
+/* The URL form. base64url_get() returns 0, ERR_SYNTAX, or the error of OUT. */
 void base64url_put(struct bytes data, struct buf *out);
 int base64url_get(const char *text, struct buf *out);
 

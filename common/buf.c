@@ -22,7 +22,7 @@ void buf_init(struct buf *buf, size_t limit)
 	*buf = (struct buf){.limit = limit};
 }
 
-static void wipe(struct buf *buf)
+static void buf_wipe(struct buf *buf)
 {
 	if (buf->secret && buf->data)
 		explicit_bzero(buf->data, buf->capacity);
@@ -30,14 +30,14 @@ static void wipe(struct buf *buf)
 
 void buf_release(struct buf *buf)
 {
-	wipe(buf);
+	buf_wipe(buf);
 	free(buf->data);
 	*buf = (struct buf){.limit = buf->limit, .secret = buf->secret};
 }
 
 void buf_reset(struct buf *buf)
 {
-	wipe(buf);
+	buf_wipe(buf);
 	buf->size = 0;
 	buf->error = 0;
 }
@@ -50,7 +50,7 @@ void buf_trim(struct buf *buf, size_t keep)
 		buf_reset(buf);
 }
 
-/* Makes room for SIZE more bytes and the NUL behind them. */
+/* Makes room for SIZE more bytes and the NUL after them. The sentence of the error is buf_error()'s. */
 static int buf_reserve(struct buf *buf, size_t size)
 {
 	if (buf->error)
@@ -68,7 +68,7 @@ static int buf_reserve(struct buf *buf, size_t size)
 		return buf->error = -ENOMEM;
 	if (buf->secret && buf->data) { /* realloc would leave a copy behind */
 		memcpy(data, buf->data, buf->size);
-		wipe(buf);
+		buf_wipe(buf);
 		free(buf->data);
 	}
 	buf->data = data;

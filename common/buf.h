@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A growable buffer with a hard limit and a sticky error: after the first failure (no memory,
- * limit reached) further writes do nothing, and the caller asks once, at the end, with buf_error().
+ * A growable buffer with a hard limit and a sticky error: after the first failure (no memory, limit
+ * reached) writes do nothing, and the caller asks once, at the end, with buf_error().
  *
  *	struct buf b = BUF_INIT;	(limit: 1 GiB; or buf_init with another)
  *	buf_str(&b, "kind=");
@@ -9,7 +9,7 @@
  *	if (buf_error(&b) < 0) ...
  *	use buf_bytes(&b); buf_release(&b);
  *
- * Bytes handed out live until the next write, reset or release.
+ * Bytes that a function returns live until the next write, reset or release.
  */
 #ifndef COMMON_BUF_H
 #define COMMON_BUF_H
@@ -22,7 +22,7 @@ struct buf {
 	size_t capacity; /* bytes allocated */
 	size_t limit;    /* never more than this; 0: 1 GiB */
 	int error;       /* 0, -ENOMEM or ERR_TOO_LARGE */
-	bool secret;     /* nothing of it is left in memory that is given back or used again */
+	bool secret;     /* memory is wiped before it is freed or used again */
 };
 
 #define BUF_INIT   ((struct buf){0})
@@ -31,10 +31,10 @@ struct buf {
 void buf_init(struct buf *buf, size_t limit);
 void buf_release(struct buf *buf);
 
-/* Empties it and forgets the error; the memory is kept. */
+/* Empties the buffer and forgets the error; keeps the memory. */
 void buf_reset(struct buf *buf);
 
-/* Gives memory back when more than KEEP bytes are allocated; empties the buffer. */
+/* Empties the buffer, and frees the memory if more than KEEP bytes are allocated. */
 void buf_trim(struct buf *buf, size_t keep);
 
 void buf_put(struct buf *buf, const void *data, size_t size);
@@ -43,21 +43,21 @@ void buf_str(struct buf *buf, const char *text);
 void buf_byte(struct buf *buf, uint8_t byte);
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Makes room for SIZE more bytes and counts them as used; NULL after an error. */
+/* Appends SIZE bytes for the caller to fill in. Returns: their place, NULL after an error. */
 void *buf_grow(struct buf *buf, size_t size);
 
-/* Shortens to SIZE bytes. */
+/* Shortens the buffer to SIZE bytes. */
 void buf_truncate(struct buf *buf, size_t size);
 
-/* Drops the first SIZE bytes, moving the rest down. */
+/* Removes the first SIZE bytes and moves the rest down. */
 void buf_consume(struct buf *buf, size_t size);
 
 struct bytes buf_bytes(const struct buf *buf);
 
-/* The content with a NUL put behind it (not counted); "" without memory. */
+/* Returns the content with a NUL after it, which is not counted; "" without memory. */
 const char *buf_cstr(struct buf *buf);
 
-/* The sticky error with a sentence set, or 0. */
+/* Returns the sticky error with its sentence, or 0. */
 int buf_error(const struct buf *buf);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A borrowed run of bytes, and the little- and big-endian fields of stored layouts. Whoever hands
- * out a `struct bytes` says how long it lives. Stored integers are little-endian, integers in keys
- * big-endian so that byte order is number order (store/FORMAT.md); loads and stores here work at any
+ * A borrowed run of bytes, and the integers of stored layouts. A function that returns a `struct
+ * bytes` says how long it lives. Stored integers are little-endian; integers in keys are big-endian,
+ * so that the order of bytes is the order of numbers (store/FORMAT.md). Loads and stores work at any
  * alignment.
  */
 #ifndef COMMON_BYTES_H
@@ -21,7 +21,7 @@ struct bytes {
 #define BYTES(pointer, length) ((struct bytes){(pointer), (length)})
 #define BYTES_NONE             ((struct bytes){NULL, 0})
 #define BYTES_LIT(literal)     ((struct bytes){(literal), sizeof(literal) - 1})
-/* For printf("%.*s"): quotes nothing, so only for text that is known to be printable. */
+/* For printf("%.*s"), without quotes: for text that is known to be printable. */
 #define BYTES_ARG(b)           (int)(b).size, (const char *)((b).data ? (b).data : "")
 
 static inline struct bytes bytes_str(const char *s)
@@ -34,7 +34,7 @@ static inline bool bytes_equal(struct bytes a, struct bytes b)
 	return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
-/* Byte order, shorter first when one is the beginning of the other: LMDB's and etcd's order. */
+/* Compares bytewise, a prefix before the longer one, as LMDB and etcd do. */
 static inline int bytes_compare(struct bytes a, struct bytes b)
 {
 	size_t n = a.size < b.size ? a.size : b.size;

@@ -7,18 +7,18 @@
 static struct {
 	char *text;
 	size_t size;
-} note;
+} check_note;
 
 void check_note_into(char *text, size_t size)
 {
-	note.text = text;
-	note.size = size;
+	check_note.text = text;
+	check_note.size = size;
 }
 
 void check_failed(const char *file, int line, const char *expression)
 {
-	if (note.text)
-		(void)snprintf(note.text, note.size, "%s:%d: %s", file, line, expression);
+	if (check_note.text)
+		(void)snprintf(check_note.text, check_note.size, "%s:%d: %s", file, line, expression);
 	(void)fprintf(stderr, "kinf: internal error: %s:%d: %s\n", file, line, expression);
 	abort();
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks of our own code in our own process; they stay on in release. Never use them on bytes that
- * somebody else wrote (network, disk, ring): decode those and return ERR_CORRUPT.
+ * Checks of our own code in our own process; they stay on in release. Never use them on bytes from
+ * outside (network, disk, ring): decode those and return ERR_CORRUPT.
  *
- * Every heap or mapped handle begins with `uint32_t magic`; its entry points do CHECK_OBJ and its
+ * Every handle begins with `uint32_t magic`; its public functions check it with CHECK_OBJ and its
  * destructor zeroes it. Magic values are unique in the tree (scripts/check-style.sh).
  */
 #ifndef COMMON_CHECK_H
@@ -14,8 +14,8 @@
 void check_failed(const char *file, int line, const char *expression)
 	__attribute__((noreturn, cold));
 
-/* A place (a process's status page, say) where check_failed() leaves its line before it aborts, so
- * that others can tell why this process died. NULL: none. Must stay valid. */
+/* Sets the place (on the status page) into which check_failed() writes its line before it aborts, so
+ * that readers learn why this process died. NULL: none. It must stay valid. */
 void check_note_into(char *text, size_t size);
 
 #define REQUIRE(condition)                                                                         \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unwinding by scope. A destructor takes T **, accepts NULL and half-built objects and nulls the
- * caller's pointer, so it can be named here as it is:
+ * Unwinding by scope. A destructor takes T **, accepts a pointer to NULL and half-built objects, and
+ * sets the caller's pointer to NULL, so it can be named here directly:
  *
  *	CLEANUP(ring_close) struct ring *ring = NULL;
  *	...
@@ -43,7 +43,7 @@ static inline void cleanup_free(void *pointer_to_pointer)
 static inline void cleanup_fd(int *fd)
 {
 	if (*fd >= 0)
-		(void)close(*fd); /* nothing can be done about it here */
+		(void)close(*fd); /* an error here has no remedy */
 	*fd = -1;
 }
 

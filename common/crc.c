@@ -7,7 +7,7 @@
 
 #define POLYNOMIAL 0x82f63b78u /* reflected */
 
-/* bytes_table[k][b]: what byte b does to the checksum when k zero bytes follow it. */
+/* bytes_table[k][b] is what byte b followed by k zero bytes changes in the checksum. */
 static uint32_t bytes_table[8][256];
 
 static void build_bytes_table(void)
@@ -26,7 +26,7 @@ static void build_bytes_table(void)
 }
 
 /* STATE is the checksum before its final inversion. */
-static uint32_t by_table(uint32_t state, const uint8_t *p, size_t size)
+static uint32_t crc_by_table(uint32_t state, const uint8_t *p, size_t size)
 {
 	for (; size >= 8; p += 8, size -= 8) {
 		uint64_t v = le64_get(p) ^ state;
@@ -44,8 +44,9 @@ typedef uint32_t crc_fn(uint32_t state, const uint8_t *p, size_t size);
 #if defined(__x86_64__)
 
 /*
- * The instruction takes one cycle but its result comes after three, so three blocks are taken at
- * once. Their checksums are joined by what BLOCK zero bytes do to one: a linear map, by table.
+ * The CPU starts one instruction a cycle but needs three cycles for its result, so three blocks are
+ * computed at once. Their checksums are joined by the linear map that BLOCK zero bytes are, which
+ * block_table holds.
  */
 #define BLOCK 512u
 static uint32_t block_table[4][256];
@@ -56,7 +57,7 @@ static void build_block_table(void)
 	uint32_t of_bit[32];
 
 	for (int bit = 0; bit < 32; bit++)
-		of_bit[bit] = by_table(1u << bit, zeros, BLOCK);
+		of_bit[bit] = crc_by_table(1u << bit, zeros, BLOCK);
 	for (int k = 0; k < 4; k++)
 		for (uint32_t b = 0; b < 256; b++)
 			for (int bit = 0; bit < 8; bit++)
@@ -64,13 +65,13 @@ static void build_block_table(void)
 					block_table[k][b] ^= of_bit[8 * k + bit];
 }
 
-static uint32_t behind_block(uint32_t state)
+static uint32_t crc_after_block(uint32_t state)
 {
 	return block_table[0][state & 0xff] ^ block_table[1][state >> 8 & 0xff] ^
 		block_table[2][state >> 16 & 0xff] ^ block_table[3][state >> 24];
 }
 
-__attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t state, const uint8_t *p,
+__attribute__((target("sse4.2"))) static uint32_t crc_by_instruction(uint32_t state, const uint8_t *p,
 	size_t size)
 {
 	for (; size >= (size_t)3 * BLOCK; p += (size_t)3 * BLOCK, size -= (size_t)3 * BLOCK) {
@@ -80,8 +81,8 @@ __attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t state,
 			b = __builtin_ia32_crc32di(b, le64_get(p + BLOCK + i));
 			c = __builtin_ia32_crc32di(c, le64_get(p + (size_t)2 * BLOCK + i));
 		}
-		state = behind_block((uint32_t)a) ^ (uint32_t)b;
-		state = behind_block(state) ^ (uint32_t)c;
+		state = crc_after_block((uint32_t)a) ^ (uint32_t)b;
+		state = crc_after_block(state) ^ (uint32_t)c;
 	}
 	uint64_t wide = state;
 	for (; size >= 8; p += 8, size -= 8)
@@ -92,39 +93,39 @@ __attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t state,
 	return state;
 }
 
-static crc_fn *choose(void)
+static crc_fn *crc_choose(void)
 {
 	build_block_table();
-	return __builtin_cpu_supports("sse4.2") ? by_instruction : by_table;
+	return __builtin_cpu_supports("sse4.2") ? crc_by_instruction : crc_by_table;
 }
 
 #else
 
-static crc_fn *choose(void)
+static crc_fn *crc_choose(void)
 {
-	return by_table;
+	return crc_by_table;
 }
 
 #endif
 
-static crc_fn *best;
+static crc_fn *crc_best;
 
-static void setup(void)
+static void crc_setup(void)
 {
 	build_bytes_table();
-	best = choose();
+	crc_best = crc_choose();
 }
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t crc_once = PTHREAD_ONCE_INIT;
 
 uint32_t crc32c(uint32_t crc, const void *data, size_t size)
 {
-	(void)pthread_once(&once, setup);
-	return ~best(~crc, data, size);
+	(void)pthread_once(&crc_once, crc_setup);
+	return ~crc_best(~crc, data, size);
 }
 
 uint32_t crc32c_by_table(uint32_t crc, const void *data, size_t size)
 {
-	(void)pthread_once(&once, setup);
-	return ~by_table(~crc, data, size);
+	(void)pthread_once(&crc_once, crc_setup);
+	return ~crc_by_table(~crc, data, size);
 }

@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of SIZE bytes behind those whose checksum is CRC; 0 to begin. */
+/* Returns the checksum of bytes of checksum CRC (0: none) with the SIZE bytes of DATA after them. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t size);
 
-/* The same without the CPU's instruction; for tests. */
+/* The same without the instruction of the CPU; for tests. */
 uint32_t crc32c_by_table(uint32_t crc, const void *data, size_t size);
 
 #endif

@@ -16,43 +16,35 @@
 #include "common/err.h"
 #include "common/decimal.h"
 
-enum action { ACTION_NONE, ACTION_KILL, ACTION_STOP, ACTION_ERROR, ACTION_PAUSE, ACTION_EXIT };
+enum failpoint_action { ACTION_NONE, ACTION_KILL, ACTION_STOP, ACTION_ERROR, ACTION_PAUSE, ACTION_EXIT };
 
-/* Set once at start, before there are threads; only `passed` changes later. */
+/* Set once at the start, before there are threads; only `passed` changes later. */
 static struct {
-	enum action action;
+	enum failpoint_action action;
 	uint64_t value; /* pause: milliseconds; exit: status */
 	int error;      /* error: the code to return */
 	uint64_t at;    /* 0: at every passing */
 	uint64_t passed;
-} points[FAILPOINT_MAX];
+} failpoints[FAILPOINT_MAX];
 
-static const char *const names[FAILPOINT_MAX] = {
+static const char *const failpoint_names[FAILPOINT_MAX] = {
 #define FAILPOINT(symbol, name, where) [FAILPOINT_##symbol] = name,
 #include "common/failpoint.def"
 #undef FAILPOINT
 };
 
-static void print_names(void)
-{
-#define FAILPOINT(symbol, name, where) (void)printf("%-24s %s\n", name, where);
-#include "common/failpoint.def"
-#undef FAILPOINT
-	(void)fflush(stdout);
-}
-
-static int find_point(struct bytes name)
+static int failpoint_find_point(struct bytes name)
 {
 	for (int i = 0; i < FAILPOINT_MAX; i++) {
-		if (bytes_equal(bytes_str(names[i]), name))
+		if (bytes_equal(bytes_str(failpoint_names[i]), name))
 			return i;
 	}
 	return err_say(ERR_CONFIG, "KINF_FAIL: no failpoint '%.*s'; KINF_FAIL=list names them",
 		BYTES_ARG(name));
 }
 
-/* A name of err.def or of errno(3). */
-static int find_error(struct bytes name, int *ret_code)
+/* Finds the code of a name of err.def or of errno(3). */
+static int failpoint_find_error(struct bytes name, int *ret_code)
 {
 #define ERR(symbol, code, text)                                                                    \
 	if (bytes_equal(name, BYTES_LIT(#symbol))) {                                               \
@@ -71,8 +63,8 @@ static int find_error(struct bytes name, int *ret_code)
 	return err_say(ERR_CONFIG, "no error '%.*s'", BYTES_ARG(name));
 }
 
-/* Cuts TEXT at the first DELIMITER; the rest is what comes behind it, BYTES_NONE without one. */
-static struct bytes cut(struct bytes text, char delimiter, struct bytes *ret_rest)
+/* Cuts TEXT at the first DELIMITER; the rest follows it, and is BYTES_NONE without one. */
+static struct bytes failpoint_cut(struct bytes text, char delimiter, struct bytes *ret_rest)
 {
 	const char *at = text.size ? memchr(text.data, delimiter, text.size) : NULL;
 
@@ -84,54 +76,54 @@ static struct bytes cut(struct bytes text, char delimiter, struct bytes *ret_res
 	return BYTES(text.data, size);
 }
 
-static int parse_action(int point, struct bytes text)
+static int failpoint_parse_action(int point, struct bytes text)
 {
 	struct bytes value;
-	struct bytes word = cut(text, '=', &value);
+	struct bytes word = failpoint_cut(text, '=', &value);
 	bool has_value = value.data;
 	int r = 0;
 
-	points[point].error = ERR_FAILPOINT;
+	failpoints[point].error = ERR_FAILPOINT;
 	if (bytes_equal(word, BYTES_LIT("kill")) && !has_value) {
-		points[point].action = ACTION_KILL;
+		failpoints[point].action = ACTION_KILL;
 	} else if (bytes_equal(word, BYTES_LIT("stop")) && !has_value) {
-		points[point].action = ACTION_STOP;
+		failpoints[point].action = ACTION_STOP;
 	} else if (bytes_equal(word, BYTES_LIT("error"))) {
-		points[point].action = ACTION_ERROR;
+		failpoints[point].action = ACTION_ERROR;
 		if (has_value)
-			r = find_error(value, &points[point].error);
+			r = failpoint_find_error(value, &failpoints[point].error);
 	} else if (bytes_equal(word, BYTES_LIT("pause"))) {
-		points[point].action = ACTION_PAUSE;
-		r = decimal_parse(value, 1000 * 3600, &points[point].value);
+		failpoints[point].action = ACTION_PAUSE;
+		r = decimal_parse(value, 1000 * 3600, &failpoints[point].value);
 	} else if (bytes_equal(word, BYTES_LIT("exit"))) {
-		points[point].action = ACTION_EXIT;
-		r = decimal_parse(value, 255, &points[point].value);
+		failpoints[point].action = ACTION_EXIT;
+		r = decimal_parse(value, 255, &failpoints[point].value);
 	} else {
 		r = err_say(ERR_CONFIG, "no action '%.*s'", BYTES_ARG(text));
 	}
 	return r;
 }
 
-/* POINT:N:ACTION */
-static int parse_one(struct bytes text)
+/* Parses POINT:N:ACTION. */
+static int failpoint_parse_one(struct bytes text)
 {
 	struct bytes rest, action;
-	struct bytes name = cut(text, ':', &rest);
-	struct bytes at = cut(rest, ':', &action);
+	struct bytes name = failpoint_cut(text, ':', &rest);
+	struct bytes at = failpoint_cut(rest, ':', &action);
 
-	int point = find_point(name);
+	int point = failpoint_find_point(name);
 	if (point < 0)
 		return point;
-	if (points[point].action != ACTION_NONE)
+	if (failpoints[point].action != ACTION_NONE)
 		return err_say(ERR_CONFIG, "KINF_FAIL: '%.*s' twice", BYTES_ARG(name));
-	int r = decimal_parse(at, UINT64_MAX, &points[point].at);
+	int r = decimal_parse(at, UINT64_MAX, &failpoints[point].at);
 	if (r == 0)
-		r = parse_action(point, action);
+		r = failpoint_parse_action(point, action);
 	if (r < 0) {
 		(void)err_add(r, "KINF_FAIL: '%.*s'", BYTES_ARG(text));
 		return err_say(ERR_CONFIG, "%s", err_text(r)); /* whatever was wrong */
 	}
-	points[point].passed = 0;
+	failpoints[point].passed = 0;
 	return 0;
 }
 
@@ -139,23 +131,26 @@ int failpoint_setup(void)
 {
 	const char *text = getenv("KINF_FAIL");
 
-	memset(points, 0, sizeof(points));
+	memset(failpoints, 0, sizeof(failpoints));
 	if (!text || !*text)
 		return 0;
 	if (strcmp(text, "list") == 0) {
-		print_names();
+#define FAILPOINT(symbol, name, where) (void)printf("%-24s %s\n", name, where);
+#include "common/failpoint.def"
+#undef FAILPOINT
+		(void)fflush(stdout);
 		_exit(0);
 	}
 	struct bytes rest = bytes_str(text);
 	while (rest.data) {
-		int r = parse_one(cut(rest, ',', &rest));
+		int r = failpoint_parse_one(failpoint_cut(rest, ',', &rest));
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-static void pause_ms(uint64_t ms)
+static void failpoint_pause_ms(uint64_t ms)
 {
 	struct timespec left = {.tv_sec = (time_t)(ms / 1000),
 		.tv_nsec = (long)(ms % 1000) * 1000000};
@@ -166,13 +161,13 @@ static void pause_ms(uint64_t ms)
 
 int failpoint_pass(enum failpoint point)
 {
-	if (points[point].action == ACTION_NONE)
+	if (failpoints[point].action == ACTION_NONE)
 		return 0;
-	/* Relaxed: the count alone decides, it publishes nothing. */
-	uint64_t nth = __atomic_add_fetch(&points[point].passed, 1, __ATOMIC_RELAXED);
-	if (points[point].at && points[point].at != nth)
+	/* Relaxed: nothing but the count depends on it. */
+	uint64_t nth = __atomic_add_fetch(&failpoints[point].passed, 1, __ATOMIC_RELAXED);
+	if (failpoints[point].at && failpoints[point].at != nth)
 		return 0;
-	switch (points[point].action) {
+	switch (failpoints[point].action) {
 	case ACTION_KILL:
 		(void)kill(getpid(), SIGKILL); /* always allowed */
 		return 0;
@@ -180,12 +175,12 @@ int failpoint_pass(enum failpoint point)
 		(void)kill(getpid(), SIGSTOP); /* likewise */
 		return 0;
 	case ACTION_ERROR:
-		return err_set(points[point].error, "failpoint %s", names[point]);
+		return err_set(failpoints[point].error, "failpoint %s", failpoint_names[point]);
 	case ACTION_PAUSE:
-		pause_ms(points[point].value);
+		failpoint_pause_ms(failpoints[point].value);
 		return 0;
 	case ACTION_EXIT:
-		_exit((int)points[point].value);
+		_exit((int)failpoints[point].value);
 	case ACTION_NONE:
 		break;
 	}

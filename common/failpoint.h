@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Named points where a test makes a process fail, pause or die: KINF_FAIL in the environment, e.g.
- * "journal.after_commit:3:kill,index.commit:1:error,ring.publish:5:pause=200". The point acts at its
- * N-th passing (0: at every one). Actions: kill (SIGKILL to ourselves), stop (SIGSTOP, until somebody
- * sends SIGCONT), error (the call returns ERR_FAILPOINT, or the errno named: error=ENOSPC),
+ * Named points where a test makes a process fail, pause or die, by KINF_FAIL in the environment:
+ * "journal.after_commit:3:kill,journal.trim:1:error,ring.published:5:pause=200". A point acts when it
+ * is passed for the N-th time (0: each time). Actions: kill (SIGKILL to itself), stop (SIGSTOP, until
+ * the test sends SIGCONT), error (the call returns ERR_FAILPOINT, or the error named: error=ENOSPC),
  * pause=MILLISECONDS, exit=STATUS.
- * The names are in failpoint.def; "list" as value of KINF_FAIL prints them and exits.
- * Compiled away unless KINF_FAILPOINTS is defined (sanitizer and debug builds).
+ *
+ * The names are in failpoint.def; KINF_FAIL=list prints them and exits. Only debug and sanitizer
+ * builds define KINF_FAILPOINTS; in release builds nothing of this is compiled.
  */
 #ifndef COMMON_FAILPOINT_H
 #define COMMON_FAILPOINT_H
@@ -20,7 +21,7 @@ enum failpoint {
 
 #ifdef KINF_FAILPOINTS
 int failpoint_pass(enum failpoint point);
-/* Reads KINF_FAIL; ERR_CONFIG when it names an unknown point. Call once at start of main. */
+/* Reads KINF_FAIL; main calls it once at its start. Returns: 0, or ERR_CONFIG. */
 int failpoint_setup(void);
 #else
 static inline int failpoint_pass(enum failpoint point)
@@ -34,7 +35,7 @@ static inline int failpoint_setup(void)
 }
 #endif
 
-/* In a function that returns int. */
+/* Passes a point in a function that returns int, and returns from it with the error. */
 #define FAILPOINT_RETURN(symbol)                                                                   \
 	do {                                                                                       \
 		int failed_ = failpoint_pass(FAILPOINT_##symbol);                                  \

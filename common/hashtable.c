@@ -25,8 +25,8 @@ static uint32_t hashtable_hash_at(const struct hashtable *table, size_t place)
 	return hash;
 }
 
-/* The 32 bits that an item keeps; 0 marks a free place. */
-static uint32_t hashtable_short(uint64_t hash)
+/* Returns the 32 bits that an item keeps; 0 marks a free place. */
+static uint32_t hashtable_fold(uint64_t hash)
 {
 	uint32_t high = (uint32_t)(hash >> 32);
 
@@ -59,7 +59,7 @@ void *hashtable_find(const struct hashtable *table, uint64_t hash, const void *k
 {
 	if (!table->n)
 		return NULL;
-	uint32_t wanted = hashtable_short(hash), found;
+	uint32_t wanted = hashtable_fold(hash), found;
 	size_t mask = table->places - 1;
 	for (size_t place = wanted & mask; (found = hashtable_hash_at(table, place));
 		place = (place + 1) & mask)
@@ -70,7 +70,7 @@ void *hashtable_find(const struct hashtable *table, uint64_t hash, const void *k
 
 int hashtable_add(struct hashtable *table, uint64_t hash, const char *what, void *ret_item)
 {
-	uint32_t kept = hashtable_short(hash);
+	uint32_t kept = hashtable_fold(hash);
 
 	if ((table->n + 1) * 4 > table->places * 3) {
 		struct hashtable grown = *table;

@@ -16,7 +16,7 @@
  *	uint64_t hash = hash_bytes(key, seed);
  *	struct seen *seen = hashtable_find(&table, hash, &key);
  *	if (!seen) {
- *		r = hashtable_add(&table, hash, "the seen keys", (void **)&seen);
+ *		r = hashtable_add(&table, hash, "the seen keys", &seen);
  *		...
  *		seen->at = ...;
  *	}
@@ -24,8 +24,7 @@
  * Removing shifts the items that follow, so there are no tombstones: a table that lives for weeks
  * stays as fast as a new one. At most three quarters of the places are taken, so an item costs 1.33
  * to 2.67 times its size. Adding and removing move items: a pointer to an item is good until the
- * next hashtable_add(), hashtable_remove() or hashtable_clear(). It follows that a table is not changed while
- * another part of the program holds an item of it.
+ * next hashtable_add(), hashtable_remove() or hashtable_clear().
  */
 #ifndef COMMON_HASHTABLE_H
 #define COMMON_HASHTABLE_H
@@ -34,7 +33,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns: whether ITEM is the one of KEY. It is called only for items whose 32-bit hash is equal. */
+/* Returns whether ITEM has the key KEY. Called only for items whose 32-bit hash is equal. */
 typedef bool hashtable_equal_fn(const void *item, const void *key, const void *arg);
 
 struct hashtable {
@@ -65,9 +64,9 @@ int hashtable_add(struct hashtable *table, uint64_t hash, const char *what, void
 /* Removes an item of the table. */
 void hashtable_remove(struct hashtable *table, void *item);
 
-/* Visits all items, in no order; *PLACE begins with 0. Returns NULL at the end. The caller may remove
- * the item it has got and then takes one from *PLACE, because another item may lie in its place now.
- * Then each other item is visited at least once; a few may be visited twice.
+/* Visits all items, in no order; *PLACE begins with 0. Returns NULL at the end. A caller that removes
+ * the item it got then subtracts one from *PLACE, because another item may have moved into its place.
+ * Each other item is still visited at least once; a few may be visited twice.
  *
  *	for (size_t place = 0; (item = hashtable_next(&table, &place));)
  *		if (is_old(item)) {

@@ -12,7 +12,7 @@
  * fields, numbers as numbers.
  *
  * Only a program's main and its loop files log above debug. Levels: error, something is given up;
- * warning, work goes on without something; notice, a state changed; info, progress; debug.
+ * warning, work goes on without something; notice, a state changed; info, progress; debug, the rest.
  */
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H

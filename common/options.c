@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/config/units.h"
@@ -15,21 +16,21 @@
 #include "common/err.h"
 
 #define SPECS_MAX  64
-#define FIRST_CODE 256 /* long options without a letter, and all we look up, start here */
+#define FIRST_CODE 256 /* codes of long options begin here */
 
-struct asked {
+struct options_asked {
 	bool help, version;
 };
 
-static const struct option_spec own_specs[] = {
-	{'h', "help", OPTION_FLAG, offsetof(struct asked, help), NULL, "print this and exit"},
-	{0, "version", OPTION_FLAG, offsetof(struct asked, version), NULL,
+static const struct option_spec options_own_specs[] = {
+	{'h', "help", OPTION_FLAG, offsetof(struct options_asked, help), NULL, "print this and exit"},
+	{0, "version", OPTION_FLAG, offsetof(struct options_asked, version), NULL,
 		"print the version and exit"},
 };
 
-/* All groups' options in one row, as getopt_long(3) wants them. Its `val` is FIRST_CODE + the place
- * here; the letters are looked up. */
-struct row {
+/* The options of all groups, as getopt_long(3) needs them. The code of a long option is FIRST_CODE plus
+ * its place here; that of a short one is its letter. */
+struct options_table {
 	const struct option_spec *specs[SPECS_MAX];
 	void *into[SPECS_MAX];
 	size_t n;
@@ -37,33 +38,33 @@ struct row {
 	char shorts[2 * SPECS_MAX + 3];
 };
 
-static bool has_value(const struct option_spec *spec)
+static bool option_has_value(const struct option_spec *spec)
 {
 	return spec->type != OPTION_FLAG && spec->type != OPTION_COUNT;
 }
 
-static void add_group(struct row *row, const struct options_group *group)
+static void options_add_group(struct options_table *table, const struct options_group *group)
 {
-	for (size_t i = 0; i < group->n && row->n < SPECS_MAX; i++, row->n++) {
+	for (size_t i = 0; i < group->n && table->n < SPECS_MAX; i++, table->n++) {
 		const struct option_spec *spec = &group->specs[i];
-		row->specs[row->n] = spec;
-		row->into[row->n] = group->into;
-		row->longs[row->n] = (struct option){.name = spec->name,
-			.has_arg = has_value(spec) ? required_argument : no_argument,
-			.val = FIRST_CODE + (int)row->n};
-		size_t size = strlen(row->shorts);
+		table->specs[table->n] = spec;
+		table->into[table->n] = group->into;
+		table->longs[table->n] = (struct option){.name = spec->name,
+			.has_arg = option_has_value(spec) ? required_argument : no_argument,
+			.val = FIRST_CODE + (int)table->n};
+		size_t size = strlen(table->shorts);
 		if (spec->letter)
-			(void)snprintf(row->shorts + size, sizeof(row->shorts) - size, "%c%s",
-				spec->letter, has_value(spec) ? ":" : "");
+			(void)snprintf(table->shorts + size, sizeof(table->shorts) - size, "%c%s",
+				spec->letter, option_has_value(spec) ? ":" : "");
 	}
 }
 
-static int find_spec(const struct row *row, int code)
+static int options_find(const struct options_table *table, int code)
 {
 	if (code >= FIRST_CODE)
 		return code - FIRST_CODE;
-	for (size_t i = 0; i < row->n; i++) {
-		if (row->specs[i]->letter == code)
+	for (size_t i = 0; i < table->n; i++) {
+		if (table->specs[i]->letter == code)
 			return (int)i;
 	}
 	return -1;
@@ -75,19 +76,10 @@ void option_texts_release(struct option_texts *texts)
 	*texts = (struct option_texts){0};
 }
 
-static int add_text(struct option_texts *texts, const char *text)
+static int options_store(const struct option_spec *spec, void *to, const char *value)
 {
-	const char **items = reallocarray(texts->items, texts->n + 1, sizeof(*items));
+	struct option_texts *texts = to;
 
-	if (!items)
-		return err_set(-ENOMEM, "options");
-	texts->items = items;
-	texts->items[texts->n++] = text;
-	return 0;
-}
-
-static int store(const struct option_spec *spec, void *to, const char *value)
-{
 	switch (spec->type) {
 	case OPTION_FLAG:
 		*(bool *)to = true;
@@ -99,7 +91,7 @@ static int store(const struct option_spec *spec, void *to, const char *value)
 		*(const char **)to = value;
 		return 0;
 	case OPTION_TEXTS:
-		return add_text(to, value);
+		return ARRAY_ADD(texts->items, texts->n, texts->room, value, "a list of options");
 	case OPTION_NUMBER:
 		return decimal_parse(bytes_str(value), UINT64_MAX, to);
 	case OPTION_DURATION:
@@ -123,35 +115,23 @@ int options_bad(const struct options *options, const char *format, ...)
 	return err_say(ERR_SYNTAX, "%s; see '%s --help'", text, options->program);
 }
 
-/* getopt_long said '?' or ':'; ARGUMENT is the one it looked at. */
-static int refuse(const struct options *options, const struct row *row, int outcome,
+/* Sets the sentence for OUTCOME, '?' or ':' of getopt_long(3), which had read ARGUMENT. */
+static int options_refuse(const struct options *options, const struct options_table *table, int outcome,
 	const char *argument)
 {
-	int i = optopt ? find_spec(row, optopt) : -1;
+	int i = optopt ? options_find(table, optopt) : -1;
 
 	if (i >= 0 && outcome == ':')
-		return options_bad(options, "option --%s needs a value: %s", row->specs[i]->name,
-			row->specs[i]->value);
+		return options_bad(options, "option --%s needs a value: %s", table->specs[i]->name,
+			table->specs[i]->value);
 	if (i >= 0)
-		return options_bad(options, "option --%s takes no value", row->specs[i]->name);
+		return options_bad(options, "option --%s takes no value", table->specs[i]->name);
 	if (optopt)
 		return options_bad(options, "unknown option '-%c'", optopt);
 	return options_bad(options, "unknown or ambiguous option '%s'", argument);
 }
 
-static int take_one(const struct options *options, const struct row *row, int code)
-{
-	int i = find_spec(row, code);
-
-	int r = store(row->specs[i], (char *)row->into[i] + row->specs[i]->offset, optarg);
-	if (r == ERR_SYNTAX) {
-		(void)err_add(r, "option --%s", row->specs[i]->name);
-		return options_bad(options, "%s", err_text(r));
-	}
-	return r;
-}
-
-static int print(const struct options *options, bool help)
+static int options_print(const struct options *options, bool help)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
 
@@ -169,29 +149,34 @@ static int print(const struct options *options, bool help)
 
 int options_parse(const struct options *options, int argc, char **argv, int *ret_first)
 {
-	struct asked asked = {0};
-	struct options_group own = {NULL, own_specs, ARRAY_SIZE(own_specs), &asked};
-	struct row row = {0};
+	struct options_asked asked = {0};
+	struct options_group own = {NULL, options_own_specs, ARRAY_SIZE(options_own_specs), &asked};
+	struct options_table table = {0};
 	int code;
 
-	(void)snprintf(row.shorts, sizeof(row.shorts), "%s:", options->stop_at_operand ? "+" : "");
+	(void)snprintf(table.shorts, sizeof(table.shorts), "%s:", options->stop_at_operand ? "+" : "");
 	for (size_t i = 0; i < options->n_groups; i++)
-		add_group(&row, &options->groups[i]);
-	add_group(&row, &own);
-	optind = 0; /* glibc: begin anew */
+		options_add_group(&table, &options->groups[i]);
+	options_add_group(&table, &own);
+	optind = 0; /* glibc: starts again */
 	opterr = 0;
 	for (;;) {
 		int before = optind ? optind : 1;
-		code = getopt_long(argc, argv, row.shorts, row.longs, NULL);
+		code = getopt_long(argc, argv, table.shorts, table.longs, NULL);
 		if (code == -1)
 			break;
 		if (code == '?' || code == ':')
-			return refuse(options, &row, code, argv[optind > before ? optind - 1 : before]);
-		int r = take_one(options, &row, code);
+			return options_refuse(options, &table, code, argv[optind > before ? optind - 1 : before]);
+		int i = options_find(&table, code);
+		int r = options_store(table.specs[i], (char *)table.into[i] + table.specs[i]->offset, optarg);
+		if (r == ERR_SYNTAX) {
+			(void)err_add(r, "option --%s", table.specs[i]->name);
+			return options_bad(options, "%s", err_text(r));
+		}
 		if (r < 0)
 			return r;
 		if (asked.help || asked.version)
-			return print(options, asked.help);
+			return options_print(options, asked.help);
 	}
 	*ret_first = optind;
 	return 0;
@@ -199,7 +184,7 @@ int options_parse(const struct options *options, int argc, char **argv, int *ret
 
 /* ---- help ---------------------------------------------------------------------------------------- */
 
-static void help_group(const struct options_group *group, struct buf *out)
+static void options_help_group(const struct options_group *group, struct buf *out)
 {
 	for (size_t i = 0; i < group->n; i++) {
 		const struct option_spec *spec = &group->specs[i];
@@ -208,14 +193,14 @@ static void help_group(const struct options_group *group, struct buf *out)
 		if (spec->letter)
 			(void)snprintf(letter, sizeof(letter), "-%c, ", spec->letter);
 		(void)snprintf(left, sizeof(left), "%s--%s%s%s", letter, spec->name,
-			has_value(spec) ? " " : "", has_value(spec) ? spec->value : "");
+			option_has_value(spec) ? " " : "", option_has_value(spec) ? spec->value : "");
 		buf_printf(out, "  %-30s %s\n", left, spec->text);
 	}
 }
 
 void options_help(const struct options *options, struct buf *out)
 {
-	struct options_group own = {NULL, own_specs, ARRAY_SIZE(own_specs), NULL};
+	struct options_group own = {NULL, options_own_specs, ARRAY_SIZE(options_own_specs), NULL};
 
 	buf_printf(out, "Usage: %s%s%s [options]\n", options->program, *options->usage ? " " : "",
 		options->usage);
@@ -223,7 +208,7 @@ void options_help(const struct options *options, struct buf *out)
 		buf_printf(out, "\n%s\n", options->about);
 	for (size_t i = 0; i < options->n_groups; i++) {
 		buf_printf(out, "\n%s:\n", options->groups[i].title);
-		help_group(&options->groups[i], out);
+		options_help_group(&options->groups[i], out);
 	}
-	help_group(&own, out);
+	options_help_group(&own, out);
 }

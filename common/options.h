@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Command lines from tables: each program, and each subcommand of kinf, says once what its options
- * are; parsing, checking and --help come from that. Options and operands may come in any order;
- * `--` ends the options. --help and --version need not be in any table.
+ * Command lines from tables: each program, and each subcommand of kinf, lists its options once;
+ * parsing, checking and --help come from that list. Options and operands may come in any order; `--`
+ * ends the options. --help and --version need not be in a table.
  *
  *	struct get_args { const char *namespace; uint64_t limit; bool all; };
  *	static const struct option_spec get_options[] = {
@@ -23,8 +23,8 @@
  *		return PROC_USAGE;
  *	operands are argv[first] to argv[argc - 1]
  *
- * What an option was not given for is left as it was: set defaults before. Texts point into argv.
- * Not for several threads (getopt_long(3)).
+ * An option that is not given leaves its field as it is, so the caller sets defaults before. Texts
+ * point into argv. Only one thread may parse (getopt_long(3)).
  */
 #ifndef COMMON_OPTIONS_H
 #define COMMON_OPTIONS_H
@@ -35,9 +35,9 @@
 
 enum option_type {
 	OPTION_FLAG,     /* bool: becomes true */
-	OPTION_COUNT,    /* unsigned: how often it came */
-	OPTION_TEXT,     /* const char *: the last one counts */
-	OPTION_TEXTS,    /* struct option_texts: all of them */
+	OPTION_COUNT,    /* unsigned: how often it is given */
+	OPTION_TEXT,     /* const char *: the last one given */
+	OPTION_TEXTS,    /* struct option_texts: all that are given */
 	OPTION_NUMBER,   /* uint64_t, decimal */
 	OPTION_DURATION, /* uint64_t nanoseconds: 10m, 1h30m, 500ms */
 	OPTION_SIZE,     /* uint64_t bytes: 64MiB */
@@ -46,7 +46,7 @@ enum option_type {
 
 struct option_texts {
 	const char **items;
-	size_t n;
+	size_t n, room;
 };
 void option_texts_release(struct option_texts *texts);
 
@@ -54,8 +54,8 @@ struct option_spec {
 	char letter;      /* 0: none */
 	const char *name; /* the long one, without dashes */
 	enum option_type type;
-	size_t offset;     /* where it goes in the group's `into` */
-	const char *value; /* what --help calls the value; NULL for flags and counts */
+	size_t offset;     /* of its field in the group's `into` */
+	const char *value; /* name of the value in --help; NULL for flags and counts */
 	const char *text;  /* one line for --help */
 };
 
@@ -68,26 +68,27 @@ struct options_group {
 
 struct options {
 	const char *program; /* "kinf get" */
-	const char *usage;   /* operands, "" when there are none */
+	const char *usage;   /* operands, "" if there are none */
 	const char *about;   /* one paragraph for --help, may be NULL */
 	const struct options_group *groups;
 	size_t n_groups;
-	bool stop_at_operand; /* leave all from the first operand on alone: for kinf's own options,
-				 which stand before the subcommand */
+	bool stop_at_operand; /* leaves everything from the first operand on: for kinf's own options
+				 before the subcommand */
 };
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-/* 0: *RET_FIRST is the index of the first operand, which all come last (argv is reordered).
- * END: --help or --version was printed to stdout. ERR_SYNTAX: a line without the program's name, such
- * as "unknown option '--frist'; see 'kinf get --help'". */
+/* Parses the command line and moves all operands to the end of argv.
+ * Returns: 0, RET_FIRST is the index of the first operand; END, --help or --version was printed to
+ * stdout; ERR_SYNTAX, a line without the program's name, such as "unknown option '--frist'; see
+ * 'kinf get --help'". */
 int options_parse(const struct options *options, int argc, char **argv, int *ret_first);
 
-/* A usage error found by the program itself, in the same form. Returns ERR_SYNTAX. */
+/* Sets the sentence for a usage error that the program itself has found. Returns ERR_SYNTAX. */
 int options_bad(const struct options *options, const char *format, ...)
 	__attribute__((format(printf, 2, 3), cold));
 
-/* The text of --help. */
+/* Appends the text of --help. */
 struct buf;
 void options_help(const struct options *options, struct buf *out);
 

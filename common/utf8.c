@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/utf8.h"
 
-/* Length of the sequence that LEAD begins, and the range of its second byte (Unicode, table 3-7).
- */
-static size_t sequence(uint8_t lead, uint8_t *ret_low, uint8_t *ret_high)
+/* Returns the length of the sequence that LEAD begins, and the range of its second byte (Unicode, table
+ * 3-7). */
+static size_t utf8_sequence(uint8_t lead, uint8_t *ret_low, uint8_t *ret_high)
 {
 	*ret_low = 0x80;
 	*ret_high = 0xbf;
@@ -35,7 +35,7 @@ size_t utf8_length(struct bytes text)
 		return 0;
 	if (*p < 0x80)
 		return 1;
-	size_t n = sequence(*p, &low, &high);
+	size_t n = utf8_sequence(*p, &low, &high);
 	if (!n || text.size < n || p[1] < low || p[1] > high)
 		return 0;
 	for (size_t i = 2; i < n; i++) {

@@ -5,12 +5,12 @@
 
 #include "common/bytes.h"
 
-/* Size of the valid character that TEXT begins with, 0 when there is none. */
+/* Returns the size of the valid character at the beginning of TEXT, 0 if there is none. */
 size_t utf8_length(struct bytes text);
 
 bool utf8_is_valid(struct bytes text);
 
-/* Writes CODE, a Unicode scalar value, in 1 to 4 bytes; returns their number. */
+/* Writes CODE, a Unicode scalar value, in 1 to 4 bytes. Returns their number. */
 size_t utf8_put(uint32_t code, uint8_t *bytes);
 
 #endif

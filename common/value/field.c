@@ -148,7 +148,8 @@ static int field_is_of_kind(const struct field_row *row, struct bytes document)
 	       bytes_equal(field_group(api_version.text), bytes_str(row->group));
 }
 
-static int field_read_label(const struct field_label *label, struct bytes document, struct field_search *search)
+static int field_read_label(const struct field_label *label, struct bytes document,
+	struct field_search *search)
 {
 	int r = 0;
 

@@ -119,7 +119,8 @@ static double decimal_value(const char *digits, int n_digits, int exponent)
 }
 
 /* Finds the double whose shortest form is TEXT. No shortest form is NUMBER_TEXT_MAX long. */
-static bool number_read_double(struct bytes text, const struct number_parts *parts, struct number *ret_number)
+static bool number_read_double(struct bytes text, const struct number_parts *parts,
+	struct number *ret_number)
 {
 	char digits[NUMBER_TEXT_MAX], back[NUMBER_TEXT_MAX];
 

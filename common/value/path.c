@@ -290,7 +290,8 @@ struct path_evaluation {
 
 static int path_evaluate(const struct path_evaluation *evaluation, size_t i, const struct value *value);
 
-static int path_evaluate_all(const struct path_evaluation *evaluation, size_t i, const struct value *value)
+static int path_evaluate_all(const struct path_evaluation *evaluation, size_t i,
+	const struct value *value)
 {
 	struct value_iter iter;
 	struct value item;

@@ -146,7 +146,8 @@ static void selector_put_requirement(
 	buf_bytes_put(text, requirement->key);
 	if (!selector_spellings[requirement->op].one)
 		return;
-	buf_str(text, is_set ? selector_spellings[requirement->op].set : selector_spellings[requirement->op].one);
+	buf_str(text, is_set ? selector_spellings[requirement->op].set
+			     : selector_spellings[requirement->op].one);
 	buf_str(text, is_set ? "(" : "");
 	for (size_t i = 0; i < requirement->n_values; i++) {
 		buf_str(text, i ? "," : "");

@@ -6,7 +6,8 @@
 
 #include "common/value/selector.h"
 
-/* Makes a selector with a copy of TEXT. Keys and values for selector_add() point into it or are static. */
+/* Makes a selector with a copy of TEXT. Keys and values for selector_add() point into that copy or are
+ * static. */
 int selector_new(const char *text, bool is_field, struct selector **ret_selector);
 
 /* Returns that copy, which the grammar may change where unescaping makes it shorter. */
