@@ -10,7 +10,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/field.h"
-#include "common/value/selector_build.h"
+#include "common/value/selector_internal.h"
 
 #define SELECTOR_MAGIC 0x73656c63u
 

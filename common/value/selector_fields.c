@@ -6,7 +6,7 @@
  */
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/value/selector_build.h"
+#include "common/value/selector_internal.h"
 
 /* Returns the length of the term at P, up to the first comma without a backslash before it. */
 static size_t fields_term_size(const char *p)

@@ -6,7 +6,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/value/selector_build.h"
+#include "common/value/selector_internal.h"
 
 #define NAME_MAX_SIZE   63
 #define PREFIX_MAX_SIZE 253

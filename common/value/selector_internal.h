@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of the selector group: selector_labels.c and selector_fields.c, the two grammars, build a
  * selector with these functions of selector.c. */
-#ifndef COMMON_VALUE_SELECTOR_BUILD_H
-#define COMMON_VALUE_SELECTOR_BUILD_H
+#ifndef COMMON_VALUE_SELECTOR_INTERNAL_H
+#define COMMON_VALUE_SELECTOR_INTERNAL_H
 
 #include "common/value/selector.h"
 
