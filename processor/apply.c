@@ -13,7 +13,7 @@
 #include "common/failpoint.h"
 #include "common/hashtable.h"
 #include "common/proc.h"
-#include "processor/definitions.h"
+#include "processor/config_indexes.h"
 
 #define APPLY_MAGIC 0x4150504cu
 #define TICK_EVERY  256
@@ -173,7 +173,7 @@ int apply_add_feed(struct apply *apply, const struct index_feed *row,
 		r = index_feed_set(apply->index, row);
 	if (!r)
 		r = apply_know_feed(apply, row);
-	return r ? r : definitions_wanted(apply->p->config, of, apply_define, apply);
+	return r ? r : config_indexes_each(apply->p->config, of, apply_define, apply);
 }
 
 /* ---- objects ---- */

@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
+#include "processor/config_indexes.h"
 
 #define DEFINITIONS_MAGIC 0x4445464eu
 #define SLICE             1024 /* objects or entries between two batches: some ten milliseconds */
@@ -57,37 +58,6 @@ void definitions_free(struct definitions **definitions)
 	CHECK_OBJ(d, DEFINITIONS_MAGIC);
 	d->magic = 0;
 	free(d);
-}
-
-static const struct config_feed *definitions_entry(
-	const struct config *config, const struct feed_definition *d)
-{
-	return config ? config_find_feed(config, d->name, d->group, d->version, d->resource) : NULL;
-}
-
-int definitions_wanted(const struct config *config, const struct feed_definition *of,
-	definition_wanted_fn *fn, void *arg)
-{
-	CLEANUP(buf_release) struct buf paths = BUF_INIT;
-	const struct config_feed *entry = definitions_entry(config, of);
-	int r = fn(arg, of->id, INDEX_NAMESPACE, "");
-
-	if (!r)
-		r = fn(arg, of->id, INDEX_LABEL, "");
-	for (size_t i = 0; !r && entry && i < entry->n_indexes; i++) {
-		const struct config_index *index = &entry->indexes[i];
-		buf_reset(&paths);
-		for (size_t k = 0; k < index->n_paths; k++) {
-			if (k)
-				buf_byte(&paths, '\n');
-			buf_str(&paths, index->paths[k]);
-		}
-		const char *text = buf_cstr(&paths);
-		r = buf_error(&paths);
-		if (!r)
-			r = fn(arg, of->id, index->name, text);
-	}
-	return r;
 }
 
 /* ---- the comparison of what is wanted with what is there ---- */
@@ -203,12 +173,12 @@ static int compare_feed(void *arg, const struct feed_definition *definition,
 	if (r < 0)
 		return r;
 	c->d->pending |= r == FOUND && row.removed;
-	if (r == NOT_FOUND || row.removed || !definitions_entry(c->d->p->config, definition))
+	if (r == NOT_FOUND || row.removed || !config_indexes_entry(c->d->p->config, definition))
 		return 0;
 	for (size_t i = comparison_first(c, definition->id);
 		i < c->held.n && c->held.items[i].feed == definition->id; i++)
 		c->held.items[i].wanted = false;
-	return definitions_wanted(c->d->p->config, definition, comparison_add_wanted, c);
+	return config_indexes_each(c->d->p->config, definition, comparison_add_wanted, c);
 }
 
 /* Defines and drops where the two differ, in one transaction. Dropping comes first, because a new

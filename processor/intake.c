@@ -11,7 +11,7 @@
 #include "store/ring/ring.h"
 
 #define INTAKE_MAGIC 0x494e544bu
-#define POLL_MS      50    /* how often the log is looked at while there is no ring */
+#define POLL_MS      50    /* the pause between two reads of the log while there is no ring */
 #define RING_ENTRIES 65536 /* drained at once: more than a batch takes, yet bounded */
 
 struct intake {
@@ -24,9 +24,9 @@ struct intake {
 	struct txn *txn;          /* kept, reset between batches */
 	struct journal_walk *walk;
 	uint64_t taken;
-	uint64_t until;   /* records up to here are there; UINT64_MAX: to the end of the log */
-	uint64_t last;    /* given out by intake_next() */
-	uint64_t corrupt; /* of the ring reader, as counted already */
+	uint64_t until;   /* the log is read up to here; UINT64_MAX: to its end */
+	uint64_t last;    /* seq of the last record that intake_next() returned */
+	uint64_t corrupt; /* entries of the ring, as counted already */
 };
 
 int intake_new(const struct processor *p, struct journal *journal, uint64_t taken,
@@ -34,7 +34,7 @@ int intake_new(const struct processor *p, struct journal *journal, uint64_t take
 {
 	struct intake *intake = calloc(1, sizeof(*intake));
 	if (!intake)
-		return err_set(-ENOMEM, "intake");
+		return err_set(-ENOMEM, "reading the journal");
 	intake->magic = INTAKE_MAGIC;
 	intake->p = p;
 	intake->journal = journal;
@@ -59,25 +59,24 @@ void intake_free(struct intake **intake_pointer)
 
 /* ---- the ring ---- */
 
-static void drop_ring(struct intake *intake)
+static void intake_drop_ring(struct intake *intake)
 {
 	ring_detach(&intake->ring);
 	intake->corrupt = 0;
 	intake->live = false;
 }
 
-/* A ring that is missing, or of another journal, is none: the log has everything. */
-static void attach(struct intake *intake)
+/* Attaches to the ring, if there is one and it is of this journal. */
+static void intake_attach(struct intake *intake)
 {
-	if (ring_attach(home_runtime_fd(intake->p->home), DELTA_RING, &intake->ring) < 0) {
-		err_clear();
-		return;
-	}
-	if (memcmp(ring_uuid(intake->ring), journal_uuid(intake->journal), 16) != 0)
-		drop_ring(intake);
+	int r = ring_attach(home_runtime_fd(intake->p->home), DELTA_RING, &intake->ring);
+
+	err_ignore(r, "the log has everything, and the ring is tried again");
+	if (r >= 0 && memcmp(ring_uuid(intake->ring), journal_uuid(intake->journal), 16) != 0)
+		intake_drop_ring(intake);
 }
 
-static void count_lap(struct intake *intake)
+static void intake_count_lap(struct intake *intake)
 {
 	struct ring_status status;
 
@@ -87,21 +86,11 @@ static void count_lap(struct intake *intake)
 	intake->corrupt = status.corrupt;
 }
 
-/* A batch may have more records than entries (a writer keeps a bounded number), or none: the ring's
- * last seq tells of all. */
-static uint64_t heard_of(struct intake *intake)
+/* Drains the ring, and sets how far the log is to be read.
+ * Returns: FOUND; AGAIN: the ring goes no further than what was taken. */
+static int intake_drain(struct intake *intake)
 {
 	struct ring_status status;
-
-	ring_status(intake->ring, &status);
-	if (status.last_seq > intake->until)
-		intake->until = status.last_seq;
-	return intake->until;
-}
-
-/* How far the ring goes. AGAIN: no further than what was taken. */
-static int drain(struct intake *intake)
-{
 	struct ring_entry entry;
 
 	for (int n = 0; n < RING_ENTRIES; n++) {
@@ -110,30 +99,24 @@ static int drain(struct intake *intake)
 			break;
 		if (r == LAPPED) {
 			uint64_t seq;
-			count_lap(intake);
+			intake_count_lap(intake);
 			(void)ring_to_tail(intake->ring, &seq); /* has no error */
 			intake->live = false;
 			return FOUND;
 		}
 		if (r == GONE) {
-			drop_ring(intake);
+			intake_drop_ring(intake);
 			return FOUND;
 		}
 		if (entry.seq > intake->until)
 			intake->until = entry.seq;
 	}
-	return heard_of(intake) > intake->taken ? FOUND : AGAIN;
-}
-
-/* Sets how far to read. */
-static int look(struct intake *intake)
-{
-	if (!intake->ring)
-		attach(intake); /* stands at its tail: what comes later comes through it */
-	int r = intake->live ? drain(intake) : FOUND;
-	if (!intake->live)
-		intake->until = UINT64_MAX;
-	return r;
+	/* A batch may have more records than entries, because the writer keeps a bounded number. The
+	 * ring's last seq covers all of them. */
+	ring_status(intake->ring, &status);
+	if (status.last_seq > intake->until)
+		intake->until = status.last_seq;
+	return intake->until > intake->taken ? FOUND : AGAIN;
 }
 
 /* ---- the log ---- */
@@ -172,16 +155,15 @@ void intake_rest(struct intake *intake)
 	intake->viewing = false;
 }
 
-/* The end of the log was seen: what comes later comes through the ring, whose tail was noted
- * before. Also when the ring told of more than this journal has: that is not to be asked for again.
- */
-static void at_end(struct intake *intake)
+/* The log was read to its end: later records come through the ring, whose tail was noted before. If
+ * the ring promised more than the journal has, that is not waited for. */
+static void intake_at_end(struct intake *intake)
 {
 	intake->until = intake->last;
 	intake->live = intake->ring != NULL;
 }
 
-static int open_walk(struct intake *intake)
+static int intake_open_walk(struct intake *intake)
 {
 	struct journal_meta meta;
 	struct txn *txn;
@@ -194,7 +176,7 @@ static int open_walk(struct intake *intake)
 	if (meta.horizon > intake->taken)
 		return LAPPED;
 	if (meta.next_seq <= intake->taken + 1) {
-		at_end(intake);
+		intake_at_end(intake);
 		return AGAIN;
 	}
 	return journal_walk_open(intake->journal, txn, intake->taken + 1, &intake->walk);
@@ -204,11 +186,17 @@ int intake_begin(struct intake *intake)
 {
 	CHECK_OBJ(intake, INTAKE_MAGIC);
 	REQUIRE(!intake->walk);
-	int r = look(intake);
+	int r = FOUND;
 
+	if (!intake->ring)
+		intake_attach(intake); /* stands at its tail: what comes later comes through it */
+	if (intake->live)
+		r = intake_drain(intake);
+	if (!intake->live)
+		intake->until = UINT64_MAX;
 	intake->last = intake->taken;
 	if (r == FOUND)
-		r = open_walk(intake);
+		r = intake_open_walk(intake);
 	if (r != FOUND)
 		intake_rest(intake);
 	return r;
@@ -223,7 +211,7 @@ int intake_next(struct intake *intake, struct record *ret_record)
 	if (r < 0)
 		return err_add(r, "journal, after seq %llu", (unsigned long long)intake->last);
 	if (r == END)
-		at_end(intake);
+		intake_at_end(intake);
 	else
 		intake->last = ret_record->seq;
 	return r;
@@ -254,6 +242,6 @@ int intake_wait(struct intake *intake, int timeout_ms)
 	int r = ring_wait(intake->ring, timeout_ms);
 	if (r != GONE)
 		return r;
-	drop_ring(intake);
+	intake_drop_ring(intake);
 	return 0;
 }

@@ -2,13 +2,13 @@
 #include "processor/pair.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/log.h"
 #include "common/proc.h"
 #include "processor/apply.h"
 #include "processor/definitions.h"
@@ -19,9 +19,9 @@
 
 struct pair {
 	uint32_t magic;
-	bool published;  /* CURRENT names our index */
-	bool wait_feeds; /* readers have an older pair: they move when all feeds are listed here, */
-	uint64_t waiting_ns; /* or a while after this (monotonic) */
+	bool published;      /* CURRENT names the index */
+	bool wait_feeds;     /* readers have an older pair: they move when all feeds are listed here, */
+	uint64_t waiting_ns; /* or the retention time after this (monotonic) */
 	const struct processor *p;
 	struct journal *journal;
 	struct index *index;
@@ -60,14 +60,9 @@ bool pair_is_published(const struct pair *pair)
 	return pair->published;
 }
 
-/* ---- which index ---- */
+/* ---- which index goes with the journal ---- */
 
-static struct index_options index_options(const struct processor *p)
-{
-	return (struct index_options){.map_bytes = p->config->map_bytes};
-}
-
-static int read_metas(
+static int pair_read_metas(
 	struct pair *pair, struct index_meta *ret_index, struct journal_meta *ret_journal)
 {
 	CLEANUP(txn_abort) struct txn *index_view = NULL;
@@ -81,8 +76,8 @@ static int read_metas(
 	return r ? r : journal_meta(pair->journal, journal_view, ret_journal);
 }
 
-/* Why the index can't go on with the journal; NULL: it can. */
-static const char *judge(
+/* Returns why the index can't go on with the journal; NULL: it can. */
+static const char *pair_judge(
 	const struct pair *pair, const struct index_meta *index, const struct journal_meta *journal)
 {
 	if (memcmp(index->journal, journal_uuid(pair->journal), 16) != 0)
@@ -96,53 +91,54 @@ static const char *judge(
 	return NULL;
 }
 
-/* An old index serves readers until the new one has all feeds, if its journal can still be opened. */
-static bool old_pair_serves(const struct pair *pair, const struct index_meta *index)
+/* Returns whether an old index still serves readers until the new one has all feeds: its journal can
+ * be opened. An index of the same journal is replaced at once, because its seqs are the same. */
+static bool pair_old_serves(const struct pair *pair, const struct index_meta *index)
 {
 	CLEANUP(journal_close) struct journal *old = NULL;
 
 	if (memcmp(index->journal, journal_uuid(pair->journal), 16) == 0)
-		return false; /* same seqs: the new index is no step back, at once */
+		return false;
 	int r = journal_open_read(pair->p->home, index->journal, &old);
-	if (r < 0)
-		err_clear();
+	err_ignore(r, "without its journal the old index is of no use to readers");
 	return r == FOUND;
 }
 
-/* FOUND: PAIR has the index that CURRENT names. NOT_FOUND: one has to be built, REASON says why. */
-static int use_current(struct pair *pair, char *reason, size_t size)
+/* Opens the index that CURRENT names.
+ * Returns: FOUND; NOT_FOUND: one has to be built, REASON tells why. */
+static int pair_use_current(struct pair *pair, char *reason, size_t size)
 {
-	struct index_options options = index_options(pair->p);
+	struct index_options options = {.map_bytes = pair->p->config->map_bytes};
 	struct index_meta index;
 	struct journal_meta journal;
 	int r = index_open_write(pair->p->home, &options, &pair->index);
 
 	if (r == FOUND)
-		r = read_metas(pair, &index, &journal);
-	/* Locked: who holds open.lock is stopped inside an open, perhaps for ever; readers of the old
-	 * generation go on, and new ones open the new one. */
+		r = pair_read_metas(pair, &index, &journal);
+	/* Locked: a process that is stopped while it opens the index holds open.lock, perhaps for ever.
+	 * Readers of the old generation go on, new ones open the new one. */
 	if (r == NOT_FOUND || r == ERR_CORRUPT || r == ERR_FORMAT || r == ERR_UNTRUSTED ||
 		r == ERR_LOCKED) {
 		(void)snprintf(reason, size, "%s", r < 0 ? err_text(r) : "there is none");
-		err_clear();
+		err_ignore(r < 0 ? r : 0, "another index is built");
 		index_close(&pair->index);
 		return NOT_FOUND;
 	}
 	if (r < 0)
 		return r;
-	const char *why = judge(pair, &index, &journal);
+	const char *why = pair_judge(pair, &index, &journal);
 	if (!why)
 		return FOUND;
 	(void)snprintf(reason, size, "%s", why);
-	pair->wait_feeds = old_pair_serves(pair, &index);
+	pair->wait_feeds = pair_old_serves(pair, &index);
 	pair->waiting_ns = proc_monotonic_ns();
 	index_close(&pair->index);
 	return NOT_FOUND;
 }
 
-/* What a killed builder left. The one that CURRENT names stays: readers may be in it. What can't be
- * removed stops nobody; where CURRENT can't be read all stay until another is published. */
-static void remove_leftovers(const struct processor *p)
+/* Removes the generations that a killed builder left. The one that CURRENT names stays: readers may
+ * use it. If CURRENT can't be read all stay until another one is published. */
+static void pair_remove_leftovers(const struct processor *p)
 {
 	int fd = home_index_fd(p->home);
 	uint32_t current;
@@ -155,35 +151,33 @@ static void remove_leftovers(const struct processor *p)
 	err_ignore(r, "the next build of an index removes them");
 }
 
-static int build(struct pair *pair, const char *reason)
+/* Opens the index that CURRENT names, or builds one. */
+static int pair_open_index(struct pair *pair, bool damaged)
 {
-	struct index_options options = index_options(pair->p);
+	const struct processor *p = pair->p;
+	struct index_options options = {.map_bytes = p->config->map_bytes};
+	char reason[STATS_TEXT] = "the old one is damaged";
 
-	if (pair->p->retrying)
+	pair_remove_leftovers(p);
+	int r = damaged ? NOT_FOUND : pair_use_current(pair, reason, sizeof(reason));
+	pair->published = r == FOUND;
+	if (r != NOT_FOUND)
+		return r;
+	if (p->retrying)
 		LOG(index_building_again, .reason = reason);
 	else
 		LOG(index_building, .reason = reason);
-	stats_set_state(pair->p->stats, "building the index");
-	int r = rebuild(pair->p, pair->journal, &options, &pair->index);
+	stats_set_state(p->stats, "building the index");
+	r = rebuild(p, pair->journal, &options, &pair->index);
 	if (r < 0)
 		return r;
 	LOG(index_built, .generation = index_generation(pair->index));
 	return 0;
 }
 
-static int open_index(struct pair *pair, bool anew)
-{
-	char reason[STATS_TEXT] = "the old one is damaged";
-	remove_leftovers(pair->p);
-	int r = anew ? NOT_FOUND : use_current(pair, reason, sizeof(reason));
+/* ---- when readers move to it ---- */
 
-	pair->published = r == FOUND;
-	return r == NOT_FOUND ? build(pair, reason) : r;
-}
-
-/* ---- who may see it ---- */
-
-static int start_publishing(struct pair *pair)
+static int pair_start_publishing(struct pair *pair)
 {
 	int r = publish_open(pair->p, journal_uuid(pair->journal), &pair->publish);
 
@@ -198,7 +192,7 @@ struct readiness {
 	size_t n, ready;
 };
 
-static int count_ready(void *arg, const struct feed_definition *definition,
+static int readiness_count(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
 	struct readiness *readiness = arg;
@@ -214,8 +208,8 @@ static int count_ready(void *arg, const struct feed_definition *definition,
 	return r < 0 ? r : 0;
 }
 
-/* Every feed of the new journal was listed once, or can't be. */
-static int feeds_are_ready(struct pair *pair, struct readiness *ret_readiness)
+/* Counts the feeds of the new journal, and those of them that were listed once or can't be listed. */
+static int pair_count_ready(struct pair *pair, struct readiness *ret_readiness)
 {
 	CLEANUP(txn_abort) struct txn *index_view = NULL;
 	struct txn *txn;
@@ -225,14 +219,14 @@ static int feeds_are_ready(struct pair *pair, struct readiness *ret_readiness)
 		r = txn_begin_read(index_env(pair->index), &index_view);
 	struct readiness readiness = {.pair = pair, .txn = index_view};
 	if (!r)
-		r = journal_each_feed(pair->journal, txn, count_ready, &readiness);
+		r = journal_each_feed(pair->journal, txn, readiness_count, &readiness);
 	*ret_readiness = readiness;
 	return r;
 }
 
-/* How long the journal has been there: nothing of it was trimmed yet, so its first record tells, also
- * after a restart. */
-static int journal_age(struct pair *pair, uint64_t *ret_ns)
+/* Returns the journal's age. Nothing of it is trimmed while readers wait, so its first record dates it,
+ * after a restart also. */
+static int pair_journal_age(struct pair *pair, uint64_t *ret_ns)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
 	uint64_t now = proc_realtime_ns();
@@ -248,49 +242,43 @@ static int journal_age(struct pair *pair, uint64_t *ret_ns)
 	return r < 0 ? r : 0;
 }
 
-/* What readers have is of another cluster or another past, and until they move nothing is trimmed here:
- * both for as long as history is kept, and no longer. */
-static int feeds_were_waited_for(struct pair *pair, const struct readiness *readiness, bool *ret_waited)
+/* Makes the index the current one as soon as all feeds are listed or have failed. It waits no longer
+ * than history is kept: until then readers see another cluster, or a state that etcd has left, and this
+ * journal is not trimmed. */
+static int pair_publish_when_ready(struct pair *pair)
 {
-	uint64_t limit = pair->p->config->retention_ns, age;
-	int r = journal_age(pair, &age);
-
-	*ret_waited = !r && (age >= limit || proc_monotonic_ns() - pair->waiting_ns >= limit);
-	if (*ret_waited)
-		LOG(publish_timeout, .feeds_listed = readiness->ready, .feeds = readiness->n);
-	return r;
-}
-
-static int publish_when_ready(struct pair *pair)
-{
-	struct readiness readiness;
-	bool ready = true;
 	int r = 0;
 
 	if (pair->wait_feeds) {
-		r = feeds_are_ready(pair, &readiness);
-		ready = !r && readiness.n && readiness.ready == readiness.n;
+		uint64_t limit = pair->p->config->retention_ns, age = 0;
+		struct readiness readiness;
+		r = pair_count_ready(pair, &readiness);
+		bool ready = readiness.n && readiness.ready == readiness.n;
+		if (!r && !ready)
+			r = pair_journal_age(pair, &age);
+		if (r)
+			return r;
+		if (!ready && age < limit && proc_monotonic_ns() - pair->waiting_ns < limit)
+			return 0;
+		if (!ready)
+			LOG(publish_timeout, .feeds_listed = readiness.ready, .feeds = readiness.n);
 	}
-	if (!r && !ready)
-		r = feeds_were_waited_for(pair, &readiness, &ready);
-	if (r || !ready)
-		return r;
 	r = index_publish(pair->index, pair->p->home);
 	if (r)
 		return r;
 	pair->published = true;
 	LOG(index_published, .generation = index_generation(pair->index));
 	stats_set_state(pair->p->stats, "running");
-	return start_publishing(pair);
+	return pair_start_publishing(pair);
 }
 
 /* ---- opening ---- */
 
-static int open_work(struct pair *pair)
+static int pair_open_work(struct pair *pair)
 {
 	struct index_meta index;
 	struct journal_meta journal;
-	int r = read_metas(pair, &index, &journal);
+	int r = pair_read_metas(pair, &index, &journal);
 
 	if (!r)
 		r = intake_new(pair->p, pair->journal, index.taken, &pair->intake);
@@ -299,33 +287,30 @@ static int open_work(struct pair *pair)
 	if (!r)
 		r = definitions_new(
 			pair->p, pair->journal, pair->index, pair->apply, &pair->definitions);
-	if (!r && pair->published)
-		r = start_publishing(pair);
-	else if (!r)
-		r = publish_when_ready(pair);
+	if (!r)
+		r = pair->published ? pair_start_publishing(pair) : pair_publish_when_ready(pair);
 	if (pair->intake)
 		intake_rest(pair->intake);
 	return r;
 }
 
-int pair_open(const struct processor *p, bool anew, struct pair **ret_pair)
+int pair_open(const struct processor *p, bool index_damaged, struct pair **ret_pair)
 {
 	CLEANUP(pair_close) struct pair *pair = calloc(1, sizeof(*pair));
 	if (!pair)
-		return err_set(-ENOMEM, "store");
+		return err_set(-ENOMEM, "opening the journal and its index");
 	pair->magic = PAIR_MAGIC;
 	pair->p = p;
 	int r = journal_open_read(p->home, NULL, &pair->journal);
 
 	if (r == ERR_NO_STORE) {
-		err_clear();
+		err_ignore(r, "the reflector makes the journal");
 		return NOT_FOUND;
 	}
-	if (r)
-		return r;
-	r = open_index(pair, anew);
 	if (!r)
-		r = open_work(pair);
+		r = pair_open_index(pair, index_damaged);
+	if (!r)
+		r = pair_open_work(pair);
 	if (r)
 		return r;
 	stats_set_state(
@@ -345,7 +330,7 @@ int pair_step(struct pair *pair)
 		return r;
 	int more = definitions_work(pair->definitions, pair->intake);
 	if (more >= 0 && !pair->published && r == AGAIN) {
-		int published = publish_when_ready(pair);
+		int published = pair_publish_when_ready(pair);
 		more = published < 0 ? published : more;
 	}
 	intake_rest(pair->intake);
@@ -355,7 +340,7 @@ int pair_step(struct pair *pair)
 void pair_wait(struct pair *pair, int timeout_ms)
 {
 	CHECK_OBJ(pair, PAIR_MAGIC);
-	(void)intake_wait(pair->intake, timeout_ms); /* any result: look again */
+	(void)intake_wait(pair->intake, timeout_ms); /* after any result the caller works again */
 }
 
 int pair_check(struct pair *pair)
@@ -373,10 +358,10 @@ int pair_check(struct pair *pair)
 		return r;
 	publish_retry(pair->publish);
 	publish_heartbeat(pair->publish);
-	r = pair->published ? 0 : publish_when_ready(pair); /* also when there is always something to do */
-	if (r)
-		return r;
-	r = definitions_sync(pair->definitions, pair->intake);
+	if (!pair->published) /* pair_step() does it only when it has nothing else to do */
+		r = pair_publish_when_ready(pair);
+	if (!r)
+		r = definitions_sync(pair->definitions, pair->intake);
 	intake_rest(pair->intake);
 	if (r > 0)
 		LOG(index_definitions_changed, .changed = (uint64_t)r);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A journal, the index made of it, and the work on both. Opening decides whether the index that
- * CURRENT names can go on being used or another is built beside it; closing and opening again is the
- * answer to every error, to a replaced journal and to a journal that was trimmed beyond us.
+ * A journal and the index made of it. Opening decides whether the index that CURRENT names can go on
+ * with the journal, or another one is built beside it. The pair is closed and opened again after every
+ * error, when the reflector begins another journal, and when the journal was trimmed beyond the index.
  */
 #ifndef PROCESSOR_PAIR_H
 #define PROCESSOR_PAIR_H
@@ -11,19 +11,20 @@
 
 struct pair;
 
-/* ANEW: build an index whatever is there. NOT_FOUND: there is no journal yet. -EINTR: was told to
- * stop. */
-int pair_open(const struct processor *p, bool anew, struct pair **ret_pair);
+/* Opens the newest journal and its index. INDEX_DAMAGED: builds another index in any case.
+ * Returns: 0; NOT_FOUND: there is no journal yet; -EINTR: the processor is to stop. */
+int pair_open(const struct processor *p, bool index_damaged, struct pair **ret_pair);
 void pair_close(struct pair **pair);
 
-/* A batch, and a slice of what is to be done on definitions. FOUND: there may be more; AGAIN: nothing
- * new; LAPPED: open anew. */
+/* Applies a batch, and does a slice of filling or dropping an index.
+ * Returns: FOUND: there may be more; AGAIN: there is nothing new; LAPPED: open the pair again. */
 int pair_step(struct pair *pair);
 
-/* Sleeps until there may be something. */
+/* Sleeps until there may be records, at most for TIMEOUT_MS. */
 void pair_wait(struct pair *pair, int timeout_ms);
 
-/* Once a second, and after the configuration changed. GONE: another journal is current: open anew. */
+/* Checks what changes from outside: to be called once a second, and after the configuration changed.
+ * Returns: 0; GONE: another journal is current, open the pair again. */
 int pair_check(struct pair *pair);
 
 struct env *pair_env(struct pair *pair); /* of the index */

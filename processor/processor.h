@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every module of the process needs and none of them owns. The modules, by the way of
- * the data:
+ * The context that main.c gives to all modules. In the order of the data flow:
  *
- *	intake       the journal's records in order: as far as the delta ring says, else all of the log
- *	apply        records to changes of the index, one transaction per batch
- *	publish      what was committed, to the event ring
- *	doorbell     for followers that poll: a byte when something was published
- *	definitions  which indexes there should be; filling new ones, dropping old ones, in slices
- *	rebuild      a whole index from heads and log
- *	pair         a journal and its index: which to use, when to switch, one step of work
- *	readers      snapshots that are held for too long
- *	main         options, signals, heartbeat, back-off
+ *	intake          reads the journal's records in order
+ *	apply           turns records into changes of the index, a batch in one transaction
+ *	publish         tells followers what was committed, through the event ring
+ *	doorbell        wakes followers that poll a descriptor
+ *	config_indexes  which indexes a feed should have
+ *	definitions     defines, fills and drops indexes, in slices between batches
+ *	rebuild         builds a whole index from the journal
+ *	pair            a journal and its index: which index to use, when readers move to it
+ *	readers         warns of snapshots that are held for too long
+ *	main            opens the store, and the pair again after an error
  *
- * Errors are not mended where they arise: the pair is closed and opened again, which is what a
- * restarted process does too. So there is one recovery path, and it is used every day.
+ * No module repairs an error where it arises: main closes the pair and opens it again, as a restarted
+ * process does. So there is one way to recover, and each start uses it.
  */
 #ifndef PROCESSOR_PROCESSOR_H
 #define PROCESSOR_PROCESSOR_H
@@ -30,10 +30,10 @@ struct processor {
 	const struct config *config; /* replaced by SIGHUP, between two steps */
 	uint32_t config_version;     /* counts its replacements */
 	struct stats *stats;
-	struct doorbell *doorbell; /* NULL: none could be made; followers use short timers */
-	bool retrying; /* after an error that was said: what is tried again is not news */
-	/* To be called at least every few milliseconds of work: heartbeat, watchdog, signals. -EINTR:
-	 * stop, nothing is lost. */
+	struct doorbell *doorbell; /* NULL: none could be made, and followers use short timers */
+	bool retrying; /* after an error that was logged: attempts are not logged again */
+	/* Does what cannot wait: heartbeat, watchdog, signals. Long work calls it every few milliseconds.
+	 * Returns: 0; -EINTR: stop, nothing is lost. */
 	int (*tick)(void *arg);
 	void *tick_arg;
 };

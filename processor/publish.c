@@ -18,28 +18,16 @@ struct publish {
 	uint32_t magic;
 	const struct processor *p;
 	uint8_t journal[16];
-	struct ring *ring; /* NULL: none could be made, followers look without it */
-	bool mute;         /* that was said */
+	struct ring *ring; /* NULL: none could be made, and followers read the log */
+	bool warned;       /* of that */
 	uint64_t collected;
 };
-
-/* The index goes on without a ring, for instance while the disk of the runtime directory is full. */
-static void say(struct publish *publish, int r)
-{
-	if (r == 0 && publish->mute)
-		LOG(event_ring_recreated, .directory = home_runtime(publish->p->home));
-	if (r < 0 && !publish->mute)
-		LOG(event_ring_missing, .error = err_text(r));
-	if (r < 0)
-		err_clear();
-	publish->mute = r < 0;
-}
 
 int publish_open(const struct processor *p, const uint8_t uuid[16], struct publish **ret_publish)
 {
 	CLEANUP(publish_close) struct publish *publish = calloc(1, sizeof(*publish));
 	if (!publish)
-		return err_set(-ENOMEM, "event ring");
+		return err_set(-ENOMEM, "publishing");
 	publish->magic = PUBLISH_MAGIC;
 	publish->p = p;
 	memcpy(publish->journal, uuid, sizeof(publish->journal));
@@ -59,7 +47,12 @@ void publish_retry(struct publish *publish)
 
 	if (r == 0)
 		home_guard_file(home, EVENT_RING);
-	say(publish, r);
+	if (r == 0 && publish->warned)
+		LOG(event_ring_recreated, .directory = home_runtime(home));
+	if (r < 0 && !publish->warned)
+		LOG(event_ring_missing, .error = err_text(r));
+	publish->warned = r < 0;
+	err_ignore(r, "followers read the log without the ring, and it is tried again");
 }
 
 void publish_close(struct publish **publish_pointer)
@@ -74,7 +67,7 @@ void publish_close(struct publish **publish_pointer)
 	free(publish);
 }
 
-static void put(struct publish *publish, const struct ring_entry *entry)
+static void publish_put(struct publish *publish, const struct ring_entry *entry)
 {
 	CHECK_OBJ(publish, PUBLISH_MAGIC);
 	if (publish->ring)
@@ -85,7 +78,7 @@ static void put(struct publish *publish, const struct ring_entry *entry)
 void publish_record(struct publish *publish, const struct record *record)
 {
 	if (publish)
-		put(publish, &(struct ring_entry){.seq = record->seq,
+		publish_put(publish, &(struct ring_entry){.seq = record->seq,
 				     .feed = record->feed,
 				     .type = record->type,
 				     .flags = record->flags,
@@ -95,7 +88,7 @@ void publish_record(struct publish *publish, const struct record *record)
 void publish_list(struct publish *publish, const struct record *end, uint64_t begin)
 {
 	if (publish)
-		put(publish, &(struct ring_entry){.seq = end->seq,
+		publish_put(publish, &(struct ring_entry){.seq = end->seq,
 				     .begin = begin,
 				     .feed = end->feed,
 				     .type = RING_LIST,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was committed to the index, to the followers: entries of the event ring, one wake per batch.
- * A record that was applied is one entry; an applied list is one RING_LIST entry, its records are
- * read from the log. LIST_BEGIN is none: nobody may see anything of an open list.
+ * Tells followers of what was committed to the index: entries of the event ring, and one wake per
+ * batch. An applied record is one entry. An applied list is one RING_LIST entry, because its records
+ * are read from the log. LIST_BEGIN has no entry: no reader sees anything of an open list.
  */
 #ifndef PROCESSOR_PUBLISH_H
 #define PROCESSOR_PUBLISH_H
@@ -14,19 +14,21 @@
 
 struct publish;
 
-/* A ring for the journal of UUID. One that is there already gets a new epoch, which sends followers
- * to the log: they find there what a killed processor committed and did not publish. */
+/* Makes the ring for the journal of UUID. One that is there gets a new epoch, which sends followers to
+ * the log, where they find the records that a killed processor committed and did not publish. Without
+ * a ring (the runtime directory is full) the index goes on. */
 int publish_open(const struct processor *p, const uint8_t uuid[16], struct publish **ret_publish);
 void publish_close(struct publish **publish);
 
-/* Collected until the commit. A NULL publish (an index that nobody reads yet) does nothing. */
+/* Collect a record, or an applied list, until the commit. All functions from here on do nothing with a
+ * NULL publish, that is for an index that nobody reads yet. */
 void publish_record(struct publish *publish, const struct record *record);
 void publish_list(struct publish *publish, const struct record *end, uint64_t begin);
-/* The index was committed with `taken` = TAKEN. */
+/* Publishes what was collected: the index was committed with `taken` = TAKEN. */
 void publish_commit(struct publish *publish, uint64_t taken);
-/* Before the work whose result will be published. */
+/* Wakes one follower before the work whose result is published next. */
 void publish_announce(struct publish *publish);
-/* Once a second: makes the ring if that has failed until now. */
+/* Makes the ring if that has failed until now; to be called once a second. */
 void publish_retry(struct publish *publish);
 void publish_heartbeat(struct publish *publish);
 

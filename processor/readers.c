@@ -15,7 +15,7 @@
 
 struct held {
 	int32_t pid;
-	bool told;
+	bool warned;
 	uint64_t txn;
 	uint64_t since;
 };
@@ -25,15 +25,15 @@ struct readers {
 	size_t n, n_before;
 	uint64_t now;
 	struct stats *stats;
-	struct held held[ENV_READERS_MAX];   /* being seen now */
-	struct held before[ENV_READERS_MAX]; /* seen the last time */
+	struct held held[ENV_READERS_MAX];   /* in this check */
+	struct held before[ENV_READERS_MAX]; /* in the last one */
 };
 
 int readers_new(struct readers **ret_readers)
 {
 	struct readers *readers = calloc(1, sizeof(*readers));
 	if (!readers)
-		return err_set(-ENOMEM, "readers");
+		return err_set(-ENOMEM, "watching readers");
 	readers->magic = READERS_MAGIC;
 	*ret_readers = readers;
 	return 0;
@@ -50,32 +50,23 @@ void readers_free(struct readers **readers_pointer)
 	free(readers);
 }
 
-static const struct held *seen_before(const struct readers *readers, int32_t pid, uint64_t txn)
-{
-	for (size_t i = 0; i < readers->n_before; i++)
-		if (readers->before[i].pid == pid && readers->before[i].txn == txn)
-			return &readers->before[i];
-	return NULL;
-}
-
-static void tell(struct readers *readers, struct held *held)
-{
-	held->told = true;
-	stats_add(readers->stats, STAT_OLD_SNAPSHOTS, 1);
-	LOG(snapshot_old, .pid = held->pid, .age_seconds = readers->now - held->since);
-}
-
-static int see(void *arg, int32_t pid, uint64_t txn)
+/* Notes a snapshot, and warns of it once when it has been held for too long. */
+static int readers_note(void *arg, int32_t pid, uint64_t txn)
 {
 	struct readers *readers = arg;
 
 	if (txn == 0 || pid == getpid() || readers->n == ENV_READERS_MAX)
 		return 0;
-	const struct held *before = seen_before(readers, pid, txn);
 	struct held *held = &readers->held[readers->n++];
-	*held = before ? *before : (struct held){.pid = pid, .txn = txn, .since = readers->now};
-	if (!held->told && readers->now - held->since > READERS_HELD_NS)
-		tell(readers, held);
+	*held = (struct held){.pid = pid, .txn = txn, .since = readers->now};
+	for (size_t i = 0; i < readers->n_before; i++)
+		if (readers->before[i].pid == pid && readers->before[i].txn == txn)
+			*held = readers->before[i];
+	if (!held->warned && readers->now - held->since > READERS_HELD_NS) {
+		held->warned = true;
+		stats_add(readers->stats, STAT_OLD_SNAPSHOTS, 1);
+		LOG(snapshot_old, .pid = held->pid, .age_seconds = readers->now - held->since);
+	}
 	return 0;
 }
 
@@ -92,5 +83,5 @@ int readers_check(struct readers *readers, struct env *env, struct stats *stats,
 	readers->n = 0;
 	readers->now = now;
 	readers->stats = stats;
-	return env_each_reader(env, see, readers);
+	return env_each_reader(env, readers_note, readers);
 }

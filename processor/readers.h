@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Readers of the index as its writer sees them: slots of dead processes are cleared, snapshots that
- * are held for too long (they pin pages, so the file grows) are counted and named once.
+ * Watches the readers of the index: clears the slots of dead processes, and counts snapshots that are
+ * held for more than a minute, with one log line each. Such a snapshot pins pages, so the file grows.
  */
 #ifndef PROCESSOR_READERS_H
 #define PROCESSOR_READERS_H

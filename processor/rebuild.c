@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "processor/rebuild.h"
 
+#include <inttypes.h>
+
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
@@ -25,106 +27,85 @@ static void builder_release(struct builder *b)
 	txn_abort(&b->txn);
 }
 
-/* ---- a generation that the journal still reaches ---- */
-
-static int read_meta(struct builder *b)
+static int builder_read_meta(struct builder *b)
 {
 	int r = txn_begin_read(journal_env(b->journal), &b->txn);
 
 	return r ? r : journal_meta(b->journal, b->txn, &b->meta);
 }
 
-/* FOUND; AGAIN: the journal was trimmed between the first look and the commit that stops trimming.
- */
-static int begin_once(struct builder *b, const struct index_options *options)
+/* Makes a generation that says `taken = horizon`, which stops trimming, and opens the journal's
+ * snapshot. Begins again if the journal was trimmed between the first look and that commit. */
+static int builder_begin(struct builder *b, const struct index_options *options)
 {
-	int r = read_meta(b);
-	uint64_t horizon = b->meta.horizon;
+	for (;;) {
+		int r = processor_tick(b->p);
 
-	txn_abort(&b->txn);
-	if (!r)
-		r = index_require_room(b->p->home);
-	if (!r)
-		r = index_create(b->p->home, options, journal_uuid(b->journal), horizon, &b->index);
-	if (!r)
-		r = failpoint_pass(FAILPOINT_REBUILD_BEGUN);
-	if (!r)
-		r = read_meta(b);
-	if (r || b->meta.horizon <= horizon)
-		return r;
-	index_close(&b->index);
-	txn_abort(&b->txn);
-	return AGAIN;
-}
-
-static int begin(struct builder *b, const struct index_options *options)
-{
-	int r;
-
-	do {
-		r = processor_tick(b->p);
 		if (!r)
-			r = begin_once(b, options);
-	} while (r == AGAIN);
-	return r;
+			r = builder_read_meta(b);
+		uint64_t horizon = b->meta.horizon;
+		txn_abort(&b->txn);
+		if (!r)
+			r = index_require_room(b->p->home);
+		if (!r)
+			r = index_create(
+				b->p->home, options, journal_uuid(b->journal), horizon, &b->index);
+		if (!r)
+			r = failpoint_pass(FAILPOINT_REBUILD_BEGUN);
+		if (!r)
+			r = builder_read_meta(b);
+		if (r || b->meta.horizon <= horizon)
+			return r;
+		index_close(&b->index);
+		txn_abort(&b->txn);
+	}
 }
 
-/* ---- objects ---- */
-
-static int commit_now_and_then(struct builder *b)
-{
-	if (++b->entered < COMMIT_EVERY)
-		return 0;
-	b->entered = 0;
-	int r = index_commit(b->index);
-	return r ? r : index_begin(b->index);
-}
-
-static int enter(struct builder *b, const struct record *record)
+static int builder_enter(struct builder *b, const struct record *record)
 {
 	int r = apply_enter(b->apply, b->txn, record);
 
-	return r ? r : commit_now_and_then(b);
+	if (r || ++b->entered < COMMIT_EVERY)
+		return r;
+	b->entered = 0;
+	r = index_commit(b->index);
+	return r ? r : index_begin(b->index);
 }
 
-static int enter_seq(struct builder *b, uint64_t seq)
+static int builder_enter_seq(struct builder *b, uint64_t seq)
 {
 	struct record record;
 	int r = journal_get(b->journal, b->txn, seq, &record);
 
 	if (r == NOT_FOUND)
-		r = err_set(ERR_CORRUPT, "seq %llu is not in the journal", (unsigned long long)seq);
-	return r ? r : enter(b, &record);
+		r = err_say(ERR_CORRUPT, "seq %" PRIu64 " is not in the journal", seq);
+	return r ? r : builder_enter(b, &record);
 }
 
-/* The heads; of a feed with an open list only those that are older than it. */
-static int enter_heads(struct builder *b, uint32_t feed, uint64_t list_begin)
+/* Enters a feed as readers are to see it. While a list is open that is the state before it: the heads
+ * older than the list, and the previous versions of objects that the list has changed or deleted. */
+static int builder_enter_objects(struct builder *b, uint32_t feed, uint64_t list_begin)
 {
-	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
+	CLEANUP(head_walk_close) struct head_walk *heads = NULL;
+	CLEANUP(journal_walk_close) struct journal_walk *list = NULL;
+	struct record record;
 	struct bytes key;
 	struct head head;
-	int r = head_walk_open(b->journal, b->txn, feed, BYTES_NONE, &walk);
+	int r = head_walk_open(b->journal, b->txn, feed, BYTES_NONE, &heads);
 
-	while (!r && (r = head_walk_next(walk, &key, &head)) == FOUND)
+	while (!r && (r = head_walk_next(heads, &key, &head)) == FOUND)
 		if (!list_begin || head.seq < list_begin)
-			r = enter_seq(b, head.seq);
-	return r == END ? 0 : r;
-}
-
-/* What the open list has changed or deleted is still the state that readers see. */
-static int enter_before_list(struct builder *b, uint32_t feed, uint64_t list_begin)
-{
-	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
-	struct record record;
-	int r = journal_walk_open(b->journal, b->txn, list_begin + 1, &walk);
-
-	while (!r && (r = journal_walk_next(walk, &record)) == FOUND)
+			r = builder_enter_seq(b, head.seq);
+	if (r != END || !list_begin)
+		return r == END ? 0 : r;
+	r = journal_walk_open(b->journal, b->txn, list_begin + 1, &list);
+	while (!r && (r = journal_walk_next(list, &record)) == FOUND)
 		if (record.feed == feed && record.prev && record.prev < list_begin)
-			r = enter_seq(b, record.prev);
+			r = builder_enter_seq(b, record.prev);
 	return r == END ? 0 : r;
 }
 
-static int enter_feed(void *arg, const struct feed_definition *definition,
+static int builder_enter_feed(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
 	struct builder *b = arg;
@@ -137,20 +118,17 @@ static int enter_feed(void *arg, const struct feed_definition *definition,
 	index_feed_set_rv(&row, checkpoint->rv); /* an open list has not moved it */
 	int r = apply_add_feed(b->apply, &row, definition);
 	if (!r)
-		r = enter_heads(b, definition->id, checkpoint->list_begin);
-	if (!r && checkpoint->list_begin)
-		r = enter_before_list(b, definition->id, checkpoint->list_begin);
+		r = builder_enter_objects(b, definition->id, checkpoint->list_begin);
 	return r < 0 ? err_add(r, "feed '%s'", definition->name) : r;
 }
 
-static int enter_all(struct builder *b)
+static int builder_enter_all(struct builder *b)
 {
 	int r = index_begin(b->index);
 
 	if (!r)
-		r = journal_each_feed(b->journal, b->txn, enter_feed, b);
-	/* Last: until then it says `taken = horizon`, which keeps the journal from being trimmed.
-	 */
+		r = journal_each_feed(b->journal, b->txn, builder_enter_feed, b);
+	/* Last: until then it says `taken = horizon`, which keeps the journal from being trimmed. */
 	if (!r)
 		r = index_set_taken(b->index, b->meta.next_seq - 1);
 	if (!r)
@@ -165,12 +143,12 @@ int rebuild(const struct processor *p, struct journal *journal, const struct ind
 	struct index **ret_index)
 {
 	CLEANUP(builder_release) struct builder b = {.p = p, .journal = journal};
-	int r = begin(&b, options);
+	int r = builder_begin(&b, options);
 
 	if (!r)
 		r = apply_new(p, journal, b.index, &b.apply);
 	if (!r)
-		r = enter_all(&b);
+		r = builder_enter_all(&b);
 	if (!r)
 		r = failpoint_pass(FAILPOINT_REBUILD_FILLED);
 	if (r)
