@@ -40,7 +40,7 @@ static void app_fail(struct app *app, int error)
 {
 	failures_add(&app->daemon->failures, app->daemon->stats, error, err_text(error));
 	app->p.retrying = true;
-	err_clear();
+	err_forget();
 	pair_close(&app->pair);
 	/* Stays set until an index was built: the attempt may lack room. */
 	app->index_damaged |= error == ERR_CORRUPT || error == -EIO;

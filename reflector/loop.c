@@ -42,24 +42,24 @@ struct loop {
 	struct feeds *feeds;
 	struct retention *retention;
 
-	bool forget;         /* the journal is of another past */
+	bool rolled_back;    /* etcd was: another journal is to be begun */
 	bool work_left;
 	uint64_t beat_ns;
 	struct trimming trimming;
-	uint64_t held_ns;    /* until then nothing is read; 0: not held */
-	uint64_t hold_pause;
-	uint64_t resumed_ns; /* reading began again after a hold */
+	uint64_t held_ns;    /* nothing is read until then (monotonic); 0: not held */
+	uint64_t hold_pause; /* of the next hold */
+	uint64_t resumed_ns; /* when the last hold ended */
 };
 
-/* ---- what is opened ---- */
+/* ---- opening and closing ---- */
 
-static struct journal_options journal_options_of(const struct loop *loop)
+static struct journal_options loop_journal_options(const struct loop *loop)
 {
 	return (struct journal_options){.map_bytes = loop->daemon->config->map_bytes,
 		.durable = loop->daemon->config->durable};
 }
 
-static struct retention_options retention_options_of(const struct loop *loop)
+static struct retention_options loop_retention_options(const struct loop *loop)
 {
 	return (struct retention_options){.time_ns = loop->daemon->config->retention_ns,
 		.bytes = loop->daemon->config->retention_bytes, .cursor_ns = loop->daemon->config->cursor_ns};
@@ -67,9 +67,9 @@ static struct retention_options retention_options_of(const struct loop *loop)
 
 /* Waits, without limit, for a process that holds the journal's open.lock: it may be stopped, but the journal is
  * whole, and a new one would have everything listed again and every follower begin again. */
-static int open_journal(struct loop *loop)
+static int loop_open_journal(struct loop *loop)
 {
-	struct journal_options options = journal_options_of(loop);
+	struct journal_options options = loop_journal_options(loop);
 	bool reported = false;
 	char reason[256];
 	int r;
@@ -95,7 +95,7 @@ static int open_journal(struct loop *loop)
 	return r;
 }
 
-static int open_store(struct loop *loop)
+static int loop_open_store(struct loop *loop)
 {
 	const struct config *config = loop->daemon->config;
 	struct home_options home = {.create = true, .runtime_dir = config->runtime_dir,
@@ -113,10 +113,10 @@ static int open_store(struct loop *loop)
 	loop->stats = loop->daemon->stats;
 	home_guard_file(loop->home, loop->daemon->program->status_page);
 	stats_set_state(loop->stats, "opening");
-	return open_journal(loop);
+	return loop_open_journal(loop);
 }
 
-static void close_feeds(struct loop *loop)
+static void loop_close_feeds(struct loop *loop)
 {
 	feeds_free(&loop->feeds);
 	recorder_free(&loop->recorder);
@@ -124,35 +124,35 @@ static void close_feeds(struct loop *loop)
 	ring_close(&loop->ring);
 }
 
-static void on_doubt(void *arg, struct session *session, enum failure_kind kind)
+static void loop_on_doubt(void *arg, struct session *session, enum failure_kind kind)
 {
 	struct loop *loop = arg;
 
 	(void)session;
-	/* Whatever answers next may be another cluster; an absent resource may have moved. */
+	/* The next answer may come from another cluster; an absent resource may have moved. */
 	if (kind == FAILURE_NETWORK)
 		cluster_doubt(loop->cluster);
 	if (kind == FAILURE_ABSENT)
 		feeds_doubt(loop->feeds);
 }
 
-static void on_etcd_rollback(void *arg, struct session *session)
+static void loop_on_etcd_rollback(void *arg, struct session *session)
 {
 	struct loop *loop = arg;
 
 	if (!feeds_take_etcd_rollback(loop->feeds, session))
 		return;
 	LOG(cluster_rolled_back);
-	loop->forget = true;
+	loop->rolled_back = true;
 }
 
-/* Everything that hangs on the journal and its uuid. */
-static int open_feeds(struct loop *loop)
+/* Opens everything that belongs to one journal and its uuid. */
+static int loop_open_feeds(struct loop *loop)
 {
-	struct retention_options retention = retention_options_of(loop);
+	struct retention_options retention = loop_retention_options(loop);
 	struct session_shared shared = {.http = loop->http, .discovery = loop->discovery,
 		.stats = loop->stats, .policy = loop->daemon->config->policy, .arg = loop,
-		.on_doubt = on_doubt, .on_etcd_rollback = on_etcd_rollback};
+		.on_doubt = loop_on_doubt, .on_etcd_rollback = loop_on_etcd_rollback};
 	stats_set_journal(loop->stats, journal_uuid(loop->journal));
 	int r = ring_create(home_runtime_fd(loop->home), DELTA_RING, RING_CAPACITY,
 		journal_uuid(loop->journal), home_file_mode(loop->home), &loop->ring);
@@ -175,7 +175,7 @@ static int open_feeds(struct loop *loop)
 	return r < 0 ? r : feeds_configure(loop->feeds, loop->daemon->config);
 }
 
-static void on_discovered(void *arg, int result)
+static void loop_on_discovered(void *arg, int result)
 {
 	struct loop *loop = arg;
 
@@ -183,7 +183,7 @@ static void on_discovered(void *arg, int result)
 		feeds_discovered(loop->feeds, result);
 }
 
-static int open_network(struct loop *loop)
+static int loop_open_network(struct loop *loop)
 {
 	const struct config *config = loop->daemon->config;
 	int r = kubeconfig_load(config->kubeconfig, config->context, &loop->kubeconfig);
@@ -196,7 +196,7 @@ static int open_network(struct loop *loop)
 		http_set_limits(loop->http, config->policy.connect_ns,
 			config->policy.silence_ns);
 	if (r >= 0)
-		r = discovery_new(loop->http, on_discovered, loop, &loop->discovery);
+		r = discovery_new(loop->http, loop_on_discovered, loop, &loop->discovery);
 	return r;
 }
 
@@ -205,19 +205,19 @@ int loop_new(struct daemon *daemon, struct loop **ret_loop)
 	CLEANUP(loop_free) struct loop *loop = calloc(1, sizeof(*loop));
 
 	if (!loop)
-		return err_set(-ENOMEM, "the reflector");
+		return err_set(-ENOMEM, "starting the reflector");
 	*loop = (struct loop){.magic = LOOP_MAGIC, .daemon = daemon, .hold_pause = HOLD_FIRST};
 	if (env_library_fault())
 		LOG(library_unfit, .text = env_library_fault());
-	int r = open_network(loop);
+	int r = loop_open_network(loop);
 	if (r >= 0)
-		r = open_store(loop);
+		r = loop_open_store(loop);
 	if (r >= 0)
 		r = cluster_new(&(struct cluster_options){.http = loop->http,
 			.config = loop->kubeconfig, .stats = loop->stats,
 			.pause_max_ns = loop->daemon->config->policy.backoff_max_ns}, &loop->cluster);
 	if (r >= 0)
-		r = open_feeds(loop);
+		r = loop_open_feeds(loop);
 	if (r < 0)
 		return r;
 	*ret_loop = TAKE(loop);
@@ -231,7 +231,7 @@ void loop_free(struct loop **loop)
 	if (!l)
 		return;
 	CHECK_OBJ(l, LOOP_MAGIC);
-	close_feeds(l);
+	loop_close_feeds(l);
 	cluster_free(&l->cluster);
 	discovery_free(&l->discovery);
 	http_free(&l->http);
@@ -245,22 +245,23 @@ void loop_free(struct loop **loop)
 
 /* ---- another journal ---- */
 
-static int begin_anew(struct loop *loop)
+static int loop_begin_journal(struct loop *loop)
 {
-	struct journal_options options = journal_options_of(loop);
+	struct journal_options options = loop_journal_options(loop);
 
-	loop->forget = false;
+	loop->rolled_back = false;
 	cluster_restart(loop->cluster);
-	close_feeds(loop);
+	loop_close_feeds(loop);
 	if (journal_txn(loop->journal))
 		journal_abort(loop->journal);
 	int r = journal_begin_anew(&loop->journal, loop->home, &options);
-	return r < 0 ? r : open_feeds(loop);
+	return r < 0 ? r : loop_open_feeds(loop);
 }
 
-/* ---- no room ---- */
+/* ---- holds: a batch could not be stored ---- */
 
-static bool is_passing(int error)
+/* Returns whether ERROR may pass while the reflector waits. */
+static bool loop_may_pass(int error)
 {
 	return error == -ENOSPC || error == -EDQUOT || error == ERR_MAP_FULL || error == -ENOMEM ||
 		error == ERR_FAILPOINT || error == -EFBIG;
@@ -268,12 +269,12 @@ static bool is_passing(int error)
 
 /* Nothing of a batch that failed is stored. The feeds go back to their checkpoints, and nothing is read
  * from the API server until it can be stored. */
-static int hold(struct loop *loop)
+static int loop_hold(struct loop *loop)
 {
 	const char *text;
 	int error = recorder_error(loop->recorder, &text);
 
-	if (!is_passing(error))
+	if (!loop_may_pass(error))
 		return err_say(error, "%s", text);
 	failures_add(&loop->daemon->failures, loop->stats, error, text);
 	cluster_restart(loop->cluster); /* what is known of it may have been in that batch */
@@ -284,43 +285,38 @@ static int hold(struct loop *loop)
 	return r;
 }
 
-/* Asked before the API server is: an attempt without any room would only cost it requests. */
-static bool has_room(struct loop *loop)
+/* Resumes reading after the pause, if a transaction can be begun: an attempt without any room would only
+ * cost the API server requests. */
+static void loop_resume(struct loop *loop)
 {
-	int r = journal_begin(loop->journal);
+	uint64_t now = proc_monotonic_ns();
 
+	if (!loop->held_ns || now < loop->held_ns)
+		return;
+	int r = journal_begin(loop->journal);
 	if (r < 0) {
-		err_clear();
-		return false;
+		err_ignore(r, "the failure that began the hold is reported, and this is tried again");
+		loop->held_ns = now + HOLD_LOOK;
+		return;
 	}
 	journal_abort(loop->journal);
-	return true;
-}
-
-static void resume_due(struct loop *loop)
-{
-	if (!loop->held_ns || proc_monotonic_ns() < loop->held_ns)
-		return;
-	if (!has_room(loop)) {
-		loop->held_ns = proc_monotonic_ns() + HOLD_LOOK;
-		return;
-	}
 	loop->held_ns = 0;
-	loop->resumed_ns = proc_monotonic_ns();
+	loop->resumed_ns = now;
 	recorder_recover(loop->recorder);
 	if (cluster_is_known(loop->cluster))
 		feeds_resume(loop->feeds);
 }
 
-static int commit(struct loop *loop)
+static int loop_commit(struct loop *loop)
 {
 	uint64_t before = stats_get(loop->stats, STAT_JOURNAL_COMMITS);
 	int r = recorder_flush(loop->recorder);
 
 	if (r < 0)
-		return hold(loop);
+		return loop_hold(loop);
 	feeds_committed(loop->feeds);
-	/* Without a commit also: the server may be away, or what failed may not be there any more. */
+	/* Failing ends with a commit, or after some time without a failure: while the API server is away
+	 * nothing is committed. */
 	if (stats_get(loop->stats, STAT_JOURNAL_COMMITS) != before ||
 		proc_monotonic_ns() - loop->resumed_ns >= HOLD_SLOW) {
 		failures_end(&loop->daemon->failures, loop->stats);
@@ -331,9 +327,9 @@ static int commit(struct loop *loop)
 
 /* ---- trimming ---- */
 
-static int aim(struct loop *loop)
+static int loop_aim(struct loop *loop)
 {
-	/* Held, nothing can be written: what is old then is so afterwards too. */
+	/* During a hold nothing can be written; lists that are old then are abandoned afterwards. */
 	int r = loop->held_ns ? 0 : feeds_abandon_old(loop->feeds, loop->daemon->config->retention_ns);
 
 	return r < 0 ? r : trimming_aim(&loop->trimming, feeds_list_begin(loop->feeds), loop->held_ns != 0);
@@ -341,12 +337,12 @@ static int aim(struct loop *loop)
 
 /* ---- the loop ---- */
 
-static int reload(struct loop *loop)
+static int loop_reload(struct loop *loop)
 {
 	if (!daemon_reload(loop->daemon))
 		return 0;
 	const struct config *config = loop->daemon->config;
-	struct retention_options retention = retention_options_of(loop);
+	struct retention_options retention = loop_retention_options(loop);
 	retention_set(loop->retention, &retention);
 	loop->trimming.most_bytes = retention.bytes;
 	http_set_limits(loop->http, config->policy.connect_ns, config->policy.silence_ns);
@@ -354,14 +350,8 @@ static int reload(struct loop *loop)
 	return feeds_configure(loop->feeds, config);
 }
 
-static int check_store(const struct loop *loop)
-{
-	int r = home_check(loop->home);
-
-	return r < 0 ? r : journal_check(loop->journal, loop->home);
-}
-
-static int beat(struct loop *loop)
+/* Does the work of each second. Returns the error that ends the reflector. */
+static int loop_beat(struct loop *loop)
 {
 	uint64_t now = proc_monotonic_ns();
 
@@ -372,10 +362,11 @@ static int beat(struct loop *loop)
 	if (!loop->daemon->ready && !loop->daemon->failures.failing)
 		stats_set_state(loop->stats, "running");
 	daemon_ready(loop->daemon);
-	return check_store(loop);
+	int r = home_check(loop->home);
+	return r < 0 ? r : journal_check(loop->journal, loop->home);
 }
 
-static int timeout_ms(const struct loop *loop)
+static int loop_timeout_ms(const struct loop *loop)
 {
 	uint64_t now = proc_monotonic_ns(), until = loop->beat_ns;
 
@@ -387,14 +378,14 @@ static int timeout_ms(const struct loop *loop)
 		until = loop->held_ns;
 	if (!loop->held_ns && feeds_until(loop->feeds) < until)
 		until = feeds_until(loop->feeds);
-	/* The index may have taken what held the horizon, and nothing more comes that would wake us. */
+	/* The index may have taken the records that held the horizon, and no event has to follow. */
 	if (trimming_has_too_much(&loop->trimming) && loop->trimming.soon_ns < until)
 		until = loop->trimming.soon_ns;
 	return until <= now ? 0 : (int)((until - now) / 1000000 + 1);
 }
 
-/* What needs no network, into the same transaction as what just came. */
-static int work(struct loop *loop)
+/* Does the work that needs no network, in the same transaction as what just came. */
+static int loop_work(struct loop *loop)
 {
 	int r = feeds_write_resyncs(loop->feeds);
 
@@ -409,13 +400,13 @@ static int work(struct loop *loop)
 	return r;
 }
 
-static int turn(struct loop *loop)
+static int loop_turn(struct loop *loop)
 {
 	struct pollfd fds[2];
 	const char *text;
 
 	daemon_poll_fds(loop->daemon, fds);
-	int r = http_poll(loop->http, timeout_ms(loop), fds, 2);
+	int r = http_poll(loop->http, loop_timeout_ms(loop), fds, 2);
 	if (r < 0)
 		return r;
 	if (fds[0].revents || fds[1].revents)
@@ -423,28 +414,28 @@ static int turn(struct loop *loop)
 	(void)daemon_tick(loop->daemon);
 	if (loop->daemon->stop)
 		return END;
-	r = loop->daemon->reload ? reload(loop) : 0;
+	r = loop->daemon->reload ? loop_reload(loop) : 0;
 	if (r < 0)
 		return r;
-	resume_due(loop);
-	if (!loop->forget && !cluster_is_another(loop->cluster) && !loop->held_ns)
-		r = work(loop);
-	if (loop->forget || cluster_is_another(loop->cluster))
-		return begin_anew(loop);
-	/* Errors of the journal are the batch's; others end us. */
+	loop_resume(loop);
+	if (!loop->rolled_back && !cluster_is_another(loop->cluster) && !loop->held_ns)
+		r = loop_work(loop);
+	if (loop->rolled_back || cluster_is_another(loop->cluster))
+		return loop_begin_journal(loop);
+	/* An error of the journal is the batch's, which loop_commit() reports; others end the reflector. */
 	if (r < 0 && !recorder_error(loop->recorder, &text))
 		return r;
-	r = loop->held_ns ? 0 : commit(loop);
+	r = loop->held_ns ? 0 : loop_commit(loop);
 	if (r < 0)
 		return r;
 	if (trimming_is_due(&loop->trimming)) {
-		r = aim(loop);
+		r = loop_aim(loop);
 		if (!loop->held_ns && (r >= 0 || recorder_error(loop->recorder, &text)))
-			r = commit(loop);
+			r = loop_commit(loop);
 	}
 	trimming_slice(&loop->trimming, loop->held_ns != 0);
 	feeds_settle(loop->feeds);
-	int lost = beat(loop);
+	int lost = loop_beat(loop);
 	return lost < 0 ? lost : r;
 }
 
@@ -454,7 +445,7 @@ int loop_run(struct loop *loop)
 
 	CHECK_OBJ(loop, LOOP_MAGIC);
 	do
-		r = turn(loop);
+		r = loop_turn(loop);
 	while (r >= 0 && r != END);
 	if (r < 0)
 		return r;

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reflector's one loop. A turn: answers come in and go into the open journal transaction; what
- * needs no network is done; commit; publish; one wake; then a slice of trimming, if there is time.
+ * The reflector's one loop. In a turn, answers of the API server come in and go into the journal's open
+ * transaction; then the work that needs no network is done; then the batch is committed and published,
+ * with one wake; then a slice of old history is trimmed, if there is time.
+ *
+ * A batch that can't be stored (no disk space, no memory) begins a hold: nothing is read from the API
+ * server until it can be stored.
  */
 #ifndef REFLECTOR_LOOP_H
 #define REFLECTOR_LOOP_H
@@ -14,7 +18,7 @@ struct loop;
 int loop_new(struct daemon *daemon, struct loop **ret_loop);
 void loop_free(struct loop **loop);
 
-/* Runs until SIGTERM, SIGINT or the supervisor's end: 0, or the error that ends the process. */
+/* Runs until the daemon is to stop. Returns: 0; the error that ends the process. */
 int loop_run(struct loop *loop);
 
 #endif

@@ -50,8 +50,6 @@ unconverted=$(paste -sd '|' <<'END'
 store
 reflector/feeds?
 reflector/record
-reflector/[a-z]+\.c
-processor
 reader
 tests
 END
