@@ -14,9 +14,9 @@
 
 #define SEGMENTS_MAX 10
 
-/* A request's path taken apart. */
-struct target {
-	char *path; /* the segments lie in here */
+/* A parsed path. */
+struct api_target {
+	char *path; /* owns the segments' text */
 	const char *segments[SEGMENTS_MAX];
 	size_t n;
 	const char *group, *version;
@@ -27,7 +27,7 @@ struct target {
 	const char *verb;
 };
 
-static void split(struct target *target, const char *path)
+static void api_split_path(struct api_target *target, const char *path)
 {
 	char *save = NULL;
 
@@ -38,7 +38,7 @@ static void split(struct target *target, const char *path)
 }
 
 /* Segments behind the group version: RESOURCE [NAME] or namespaces NS RESOURCE [NAME]. */
-static void read_scope(struct target *target, const char *const *rest, size_t n)
+static void api_read_scope(struct api_target *target, const char *const *rest, size_t n)
 {
 	if (n >= 3 && !strcmp(rest[0], "namespaces")) {
 		target->namespace = rest[1];
@@ -51,7 +51,7 @@ static void read_scope(struct target *target, const char *const *rest, size_t n)
 		target->name = rest[1];
 }
 
-static void find_collection(struct target *target, struct world *world)
+static void api_find_collection(struct api_target *target, struct world *world)
 {
 	struct collection *collection =
 		world_find(world, target->group, target->version, target->resource);
@@ -69,13 +69,13 @@ static void find_collection(struct target *target, struct world *world)
 		*target->group ? "." : "", target->group); /* cut names match nothing */
 }
 
-static void read_target(
-	struct target *target, struct world *world, const struct http_request *request)
+static void api_read_target(
+	struct api_target *target, struct world *world, const struct http_request *request)
 {
 	size_t skip = 0;
 
-	*target = (struct target){.group = "", .version = "", .verb = "discovery"};
-	split(target, request->path);
+	*target = (struct api_target){.group = "", .version = "", .verb = "discovery"};
+	api_split_path(target, request->path);
 	if (target->n >= 2 && !strcmp(target->segments[0], "api")) {
 		target->version = target->segments[1];
 		skip = 2;
@@ -87,16 +87,16 @@ static void read_target(
 	target->served = skip && discovery_serves(world, target->group, target->version);
 	if (!skip || target->n == skip)
 		return;
-	read_scope(target, target->segments + skip, target->n - skip);
+	api_read_scope(target, target->segments + skip, target->n - skip);
 	if (target->resource)
-		find_collection(target, world);
+		api_find_collection(target, world);
 	target->verb = target->name ? "get" : list_options_watch(request) ? "watch" : "list";
 }
 
 /* ---- content negotiation --------------------------------------------------------------------- */
 
-/* One clause of Accept: usable as JSON, and then in which form. */
-static bool clause_fits(struct bytes clause, bool is_list, enum object_form *ret_form)
+/* Returns true if a clause of Accept allows JSON; RET_FORM is the form it asks for. */
+static bool api_clause_fits(struct bytes clause, bool is_list, enum object_form *ret_form)
 {
 	static const char *const types[] = {"application/json", "application/*", "*/*"};
 	AUTO_FREE char *text = memory_text(clause);
@@ -113,7 +113,7 @@ static bool clause_fits(struct bytes clause, bool is_list, enum object_form *ret
 	       !strncmp(as + strlen("PartialObjectMetadata"), "List", 4) == is_list;
 }
 
-static bool negotiate(const char *accept, const char *verb, enum object_form *ret_form)
+static bool api_negotiate(const char *accept, const char *verb, enum object_form *ret_form)
 {
 	bool is_list = !strcmp(verb, "list");
 
@@ -122,14 +122,14 @@ static bool negotiate(const char *accept, const char *verb, enum object_form *re
 	while (*accept) {
 		size_t length = strcspn(accept, ",");
 
-		if (clause_fits(BYTES(accept, length), is_list, ret_form))
+		if (api_clause_fits(BYTES(accept, length), is_list, ret_form))
 			return true;
 		accept += length + (accept[length] == ',');
 	}
 	return false;
 }
 
-static void refuse_accept(struct http_answer *answer)
+static void api_refuse_accept(struct http_answer *answer)
 {
 	static const struct status status = {
 		.code = 406, .reason = "NotAcceptable", .details = "{}"};
@@ -141,7 +141,7 @@ static void refuse_accept(struct http_answer *answer)
 
 /* ---- verbs ----------------------------------------------------------------------------------- */
 
-static void answer_missing(const struct target *target, struct http_answer *answer)
+static void api_answer_missing(const struct api_target *target, struct http_answer *answer)
 {
 	const struct kind *kind = target->collection->kind;
 	CLEANUP(buf_release) struct buf details = BUF_INIT;
@@ -156,8 +156,8 @@ static void answer_missing(const struct target *target, struct http_answer *answ
 	status_answer(answer, &status, "%s \"%s\" not found", target->qualified, target->name);
 }
 
-/* The resourceVersion that a get asks for at least; 0: any. */
-static uint64_t wanted_rv(const struct http_request *request)
+/* Returns the lowest resourceVersion that a get accepts; 0: any. */
+static uint64_t api_wanted_rv(const struct http_request *request)
 {
 	const char *text = http_query(request, "resourceVersion");
 	uint64_t rv;
@@ -165,8 +165,8 @@ static uint64_t wanted_rv(const struct http_request *request)
 	return text && decimal_parse(bytes_str(text), UINT64_MAX, &rv) == 0 ? rv : 0;
 }
 
-static void answer_get(struct world *world, const struct target *target, enum object_form form,
-	const struct http_request *request, struct http_answer *answer)
+static void api_answer_get(struct world *world, const struct api_target *target,
+	enum object_form form, const struct http_request *request, struct http_answer *answer)
 {
 	CLEANUP(buf_release) struct buf key = BUF_INIT;
 	const struct entry *entry;
@@ -176,7 +176,7 @@ static void answer_get(struct world *world, const struct target *target, enum ob
 		buf_printf(&key, "%s/", target->namespace);
 	buf_str(&key, target->name);
 	pthread_mutex_lock(&world->lock);
-	bool reached = list_await_rv(world, wanted_rv(request), answer);
+	bool reached = list_await_rv(world, api_wanted_rv(request), answer);
 	entry = keylist_find(&target->collection->keys, buf_cstr(&key));
 	if (reached && entry)
 		version = version_at(entry, world->rv);
@@ -187,11 +187,11 @@ static void answer_get(struct world *world, const struct target *target, enum ob
 	}
 	pthread_mutex_unlock(&world->lock);
 	if (reached && !version)
-		answer_missing(target, answer);
+		api_answer_missing(target, answer);
 }
 
-static void answer_objects(struct world *world, const struct target *target, enum object_form form,
-	const struct http_request *request, struct http_answer *answer)
+static void api_answer_objects(struct world *world, const struct api_target *target,
+	enum object_form form, const struct http_request *request, struct http_answer *answer)
 {
 	struct view view = {.world = world, .collection = target->collection, .form = form};
 	struct list_options options;
@@ -210,7 +210,7 @@ static void answer_objects(struct world *world, const struct target *target, enu
 		list_answer(&view, &options, answer);
 }
 
-static void answer_resource(struct world *world, const struct target *target,
+static void api_answer_resource(struct world *world, const struct api_target *target,
 	const struct http_request *request, struct http_answer *answer)
 {
 	static const struct status not_allowed = {
@@ -222,15 +222,15 @@ static void answer_resource(struct world *world, const struct target *target,
 	else if (strcmp(request->method, "GET"))
 		status_answer(answer, &not_allowed,
 			"the server does not allow this method on the requested resource");
-	else if (!negotiate(http_header(request, "Accept"), target->verb, &form))
-		refuse_accept(answer);
+	else if (!api_negotiate(http_header(request, "Accept"), target->verb, &form))
+		api_refuse_accept(answer);
 	else if (target->name)
-		answer_get(world, target, form, request, answer);
+		api_answer_get(world, target, form, request, answer);
 	else
-		answer_objects(world, target, form, request, answer);
+		api_answer_objects(world, target, form, request, answer);
 }
 
-static bool is_authorized(const struct api *api, const struct http_request *request)
+static bool api_is_authorized(const struct api *api, const struct http_request *request)
 {
 	const char *given = http_header(request, "Authorization");
 
@@ -238,13 +238,13 @@ static bool is_authorized(const struct api *api, const struct http_request *requ
 				      !strcmp(given + strlen("Bearer "), api->token));
 }
 
-static void answer_true(struct api *api, const struct target *target,
+static void api_answer_true(struct api *api, const struct api_target *target,
 	const struct http_request *request, struct http_answer *answer)
 {
 	static const struct status unauthorized = {.code = 401, .reason = "Unauthorized"};
 	bool found;
 
-	if (!is_authorized(api, request)) {
+	if (!api_is_authorized(api, request)) {
 		status_answer(answer, &unauthorized, "Unauthorized");
 		return;
 	}
@@ -254,7 +254,7 @@ static void answer_true(struct api *api, const struct target *target,
 	if (found)
 		return;
 	if (target->served) {
-		answer_resource(api->world, target, request, answer);
+		api_answer_resource(api->world, target, request, answer);
 		return;
 	}
 	answer->status = 404;
@@ -263,8 +263,8 @@ static void answer_true(struct api *api, const struct target *target,
 	http_answer_header(answer, "X-Content-Type-Options", "nosniff");
 }
 
-/* Every request counts, also one that a fault answers. */
-static void count(const struct target *target)
+/* Counts a request, also one that a fault answers. */
+static void api_count_request(const struct api_target *target)
 {
 	struct collection *collection = target->collection;
 
@@ -281,7 +281,7 @@ static void count(const struct target *target)
 void api_handle(void *arg, const struct http_request *request, struct http_answer *answer)
 {
 	struct api *api = arg;
-	struct target target;
+	struct api_target target;
 	struct fault fault;
 	char audit_id[OBJECT_UID_SIZE];
 
@@ -289,16 +289,16 @@ void api_handle(void *arg, const struct http_request *request, struct http_answe
 	http_answer_header(answer, "Audit-Id", audit_id);
 	http_answer_header(answer, "Cache-Control", "no-cache, private");
 	pthread_mutex_lock(&api->world->lock);
-	read_target(&target, api->world, request);
-	count(&target);
+	api_read_target(&target, api->world, request);
+	api_count_request(&target);
 	pthread_mutex_unlock(&api->world->lock);
 	if (faults_match(api->faults, request->target, target.qualified, target.verb, &fault)) {
 		if (!fault_replaces(api->faults, &fault, request->fd, answer))
-			answer_true(api, &target, request, answer);
+			api_answer_true(api, &target, request, answer);
 		fault_wrap(api->faults, &fault, request->fd, answer);
 		fault_release(&fault);
 	} else {
-		answer_true(api, &target, request, answer);
+		api_answer_true(api, &target, request, answer);
 	}
 	requestlog_add(api->log, request, target.verb, target.qualified,
 		answer->hang_up ? 0 : answer->status);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Kubernetes API: takes a request apart, lets faults have their say, and passes it on to
- * discovery, list, watch or a single get. */
+/* The Kubernetes API: parses a request, applies faults, and calls discovery, list, watch or get. */
 #ifndef SIMULATOR_API_H
 #define SIMULATOR_API_H
 
@@ -13,7 +12,7 @@ struct api {
 	struct world *world;
 	struct faults *faults;
 	struct requestlog *log;
-	const char *token; /* bearer token that is required, or NULL */
+	const char *token; /* the bearer token that requests must carry; NULL: none */
 };
 
 http_handler_fn api_handle; /* arg: struct api */

@@ -7,10 +7,10 @@
 #include "tests/simulator/jsontext.h"
 #include "tests/simulator/memory.h"
 
-#define HOLD_MS 20 /* of the lock, at most */
+#define HOLD_MS 20 /* the background thread holds the lock at most this long */
 #define TICK_NS 2000000
 
-struct flow {
+struct churn_flow {
 	struct collection *collection;
 	double rate; /* changes a second */
 	unsigned percent;
@@ -23,11 +23,11 @@ struct flow {
 struct churn {
 	struct world *world;
 	pthread_t thread;
-	struct flow flows[WORLD_KINDS_MAX]; /* this and what follows under world->lock */
+	struct churn_flow flows[WORLD_KINDS_MAX]; /* this and what follows under world->lock */
 	bool stop;
 };
 
-static uint64_t touch(struct world *world, struct collection *collection, const char *key)
+static uint64_t churn_touch_one(struct world *world, struct collection *collection, const char *key)
 {
 	CLEANUP(buf_release) struct buf patch = BUF_INIT;
 
@@ -62,8 +62,8 @@ uint64_t churn_create(struct world *world, struct collection *collection, uint64
 	return world->rv;
 }
 
-/* Calls CHANGE with the key of COUNT random objects, or of all. */
-static void change(struct world *world, struct collection *collection, uint64_t count,
+/* Calls APPLY with the keys of COUNT random objects; 0: of all. */
+static void churn_each(struct world *world, struct collection *collection, uint64_t count,
 	uint64_t (*apply)(struct world *, struct collection *, const char *))
 {
 	CLEANUP(buf_release) struct buf key = BUF_INIT;
@@ -87,17 +87,17 @@ static void change(struct world *world, struct collection *collection, uint64_t 
 
 void churn_touch(struct world *world, struct collection *collection, uint64_t count)
 {
-	change(world, collection, count, touch);
+	churn_each(world, collection, count, churn_touch_one);
 }
 
 void churn_delete(struct world *world, struct collection *collection, uint64_t count)
 {
-	change(world, collection, count, world_delete);
+	churn_each(world, collection, count, world_delete);
 }
 
 /* ---- background ------------------------------------------------------------------------------ */
 
-static void change_one(struct world *world, struct flow *flow)
+static void churn_flow_change(struct world *world, struct churn_flow *flow)
 {
 	static const struct generate_options options = {.namespaces = 10, .prefix = "churn-"};
 
@@ -112,22 +112,23 @@ static void change_one(struct world *world, struct flow *flow)
 	flow->delete_next = !flow->delete_next;
 }
 
-/* What is due, for a while: a machine that is too busy for the rate must not keep everybody else out. */
-static void catch_up(struct churn *churn)
+/* Makes the changes that are due, for at most HOLD_MS: on a machine that is too slow for the rate,
+ * requests must still get the lock. */
+static void churn_catch_up(struct churn *churn)
 {
 	struct world *world = churn->world;
 	uint64_t now = world_now_ms(), until = now + HOLD_MS;
 
 	for (size_t i = 0; i < world->n_collections; i++) {
-		struct flow *flow = &churn->flows[i];
+		struct churn_flow *flow = &churn->flows[i];
 		uint64_t due = (uint64_t)(flow->rate * (double)(now - flow->begun_ms) / 1000);
 
 		for (; flow->rate > 0 && flow->done < due && world_now_ms() < until; flow->done++)
-			change_one(world, flow);
+			churn_flow_change(world, flow);
 	}
 }
 
-static void *run(void *arg)
+static void *churn_thread(void *arg)
 {
 	struct churn *churn = arg;
 	struct world *world = churn->world;
@@ -137,7 +138,7 @@ static void *run(void *arg)
 	while (!stop) {
 		(void)nanosleep(&tick, NULL); /* signals are blocked */
 		pthread_mutex_lock(&world->lock);
-		catch_up(churn);
+		churn_catch_up(churn);
 		stop = churn->stop;
 		pthread_mutex_unlock(&world->lock);
 	}
@@ -149,7 +150,7 @@ struct churn *churn_new(struct world *world)
 	struct churn *churn = memory_take(sizeof(*churn));
 
 	churn->world = world;
-	REQUIRE(pthread_create(&churn->thread, NULL, run, churn) == 0);
+	REQUIRE(pthread_create(&churn->thread, NULL, churn_thread, churn) == 0);
 	return churn;
 }
 
@@ -173,10 +174,10 @@ void churn_set(struct churn *churn, struct collection *collection, double rate, 
 	struct world *world = churn->world;
 
 	pthread_mutex_lock(&world->lock);
-	struct flow *flow = &churn->flows[collection - world->collections];
+	struct churn_flow *flow = &churn->flows[collection - world->collections];
 	uint64_t created = flow->created;
 
-	*flow = (struct flow){.collection = collection,
+	*flow = (struct churn_flow){.collection = collection,
 		.rate = rate,
 		.percent = percent,
 		.begun_ms = world_now_ms(),

@@ -9,18 +9,19 @@
 #include "common/err.h"
 #include "tests/simulator/jsontext.h"
 
-/* One call: what its handler works with. Handlers hold world->lock unless their row says not. */
-struct call {
+/* A call, as its handler gets it. Handlers hold world->lock unless their row has the flag UNLOCKED.
+ */
+struct control_call {
 	struct control *control;
 	struct world *world;
 	const struct http_request *request;
 	struct http_answer *answer;
 	struct buf *out;               /* the answer's body */
-	const char *rest;              /* of the path, behind the row's */
+	const char *rest;              /* the path after that of the row */
 	struct collection *collection; /* of ?resource= */
 };
 
-static void refuse(struct call *call, unsigned status, const char *text)
+static void control_refuse(struct control_call *call, unsigned status, const char *text)
 {
 	call->answer->status = status;
 	buf_reset(call->out);
@@ -29,37 +30,39 @@ static void refuse(struct call *call, unsigned status, const char *text)
 	buf_str(call->out, "}\n");
 }
 
-static const char *query(const struct call *call, const char *name, const char *missing)
+static const char *control_query(
+	const struct control_call *call, const char *name, const char *missing)
 {
 	const char *value = http_query(call->request, name);
 
 	return value && *value ? value : missing;
 }
 
-static uint64_t number(const struct call *call, const char *name, uint64_t missing)
+static uint64_t control_query_number(
+	const struct control_call *call, const char *name, uint64_t missing)
 {
-	const char *text = query(call, name, NULL);
+	const char *text = control_query(call, name, NULL);
 	uint64_t n;
 
 	return text && sscanf(text, "%" SCNu64, &n) == 1 ? n : missing;
 }
 
-static double real(const struct call *call, const char *name, double missing)
+static double control_query_real(const struct control_call *call, const char *name, double missing)
 {
-	const char *text = query(call, name, NULL);
+	const char *text = control_query(call, name, NULL);
 	double n;
 
 	return text && sscanf(text, "%lf", &n) == 1 ? n : missing;
 }
 
-static void put_rv(struct call *call)
+static void control_put_rv(struct control_call *call)
 {
 	buf_printf(call->out, "{\"resourceVersion\":\"%" PRIu64 "\"}\n", call->world->rv);
 }
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
-static void objects_get(struct call *call)
+static void control_objects_get(struct control_call *call)
 {
 	struct collection *collection = call->collection;
 	struct keylist_place place = {0, 0};
@@ -80,8 +83,8 @@ static void objects_get(struct call *call)
 	buf_str(call->out, "]\n");
 }
 
-/* The body: one object or an array of them. */
-static void objects_put(struct call *call)
+/* The body is an object or an array of objects. */
+static void control_objects_put(struct control_call *call)
 {
 	struct bytes body;
 	struct jsontext_iter iter;
@@ -94,40 +97,42 @@ static void objects_put(struct call *call)
 	while (good && !iter.is_object && jsontext_iter_next(&iter, &member))
 		good = world_put(call->world, call->collection, member.value);
 	if (good)
-		put_rv(call);
+		control_put_rv(call);
 	else
-		refuse(call, 400, "no JSON, or an object without name or namespace");
+		control_refuse(call, 400,
+			"the body is not JSON, or an object in it has no metadata.name or "
+			"metadata.namespace");
 }
 
-static void objects_patch(struct call *call)
+static void control_objects_patch(struct control_call *call)
 {
 	struct bytes patch;
 
 	if (!jsontext_single(call->request->body, &patch))
-		refuse(call, 400, "no JSON");
+		control_refuse(call, 400, "the body is not JSON");
 	else if (churn_patch(call->world, call->collection, call->rest, patch))
-		put_rv(call);
+		control_put_rv(call);
 	else
-		refuse(call, 404, "no such object");
+		control_refuse(call, 404, "no such object");
 }
 
-static void objects_delete(struct call *call)
+static void control_objects_delete(struct control_call *call)
 {
 	if (!*call->rest)
-		churn_delete(call->world, call->collection, number(call, "count", 0));
+		churn_delete(call->world, call->collection, control_query_number(call, "count", 0));
 	else if (!world_delete(call->world, call->collection, call->rest)) {
-		refuse(call, 404, "no such object");
+		control_refuse(call, 404, "no such object");
 		return;
 	}
-	put_rv(call);
+	control_put_rv(call);
 }
 
-static void create_post(struct call *call)
+static void control_create_post(struct control_call *call)
 {
 	struct generate_options options = {
-		.namespaces = (unsigned)number(call, "namespaces", 10),
-		.prefix = query(call, "prefix", call->collection->kind->singular),
-		.size = (size_t)number(call, "size", 0),
+		.namespaces = (unsigned)control_query_number(call, "namespaces", 10),
+		.prefix = control_query(call, "prefix", call->collection->kind->singular),
+		.size = (size_t)control_query_number(call, "size", 0),
 	};
 	CLEANUP(buf_release) struct buf prefix = BUF_INIT;
 
@@ -135,48 +140,48 @@ static void create_post(struct call *call)
 		options.namespaces = 1;
 	buf_printf(&prefix, "%s-", options.prefix);
 	options.prefix = buf_cstr(&prefix);
-	churn_create(call->world, call->collection, number(call, "from", 0),
-		number(call, "count", 1), &options);
-	put_rv(call);
+	churn_create(call->world, call->collection, control_query_number(call, "from", 0),
+		control_query_number(call, "count", 1), &options);
+	control_put_rv(call);
 }
 
-static void touch_post(struct call *call)
+static void control_touch_post(struct control_call *call)
 {
-	churn_touch(call->world, call->collection, number(call, "count", 0));
-	put_rv(call);
+	churn_touch(call->world, call->collection, control_query_number(call, "count", 0));
+	control_put_rv(call);
 }
 
-static void churn_post(struct call *call)
+static void control_churn_post(struct control_call *call)
 {
-	churn_set(call->control->churn, call->collection, real(call, "rate", 0),
-		(unsigned)number(call, "createDelete", 20));
+	churn_set(call->control->churn, call->collection, control_query_real(call, "rate", 0),
+		(unsigned)control_query_number(call, "createDelete", 20));
 	buf_str(call->out, "{}\n");
 }
 
 /* ---- history --------------------------------------------------------------------------------- */
 
-static void compact_post(struct call *call)
+static void control_compact_post(struct control_call *call)
 {
-	world_compact(call->world, number(call, "rv", 0));
-	put_rv(call);
+	world_compact(call->world, control_query_number(call, "rv", 0));
+	control_put_rv(call);
 }
 
-static void save_post(struct call *call)
+static void control_save_post(struct control_call *call)
 {
 	world_save(call->world);
-	put_rv(call);
+	control_put_rv(call);
 }
 
-static void restore_post(struct call *call)
+static void control_restore_post(struct control_call *call)
 {
 	if (!world_restore(call->world))
-		refuse(call, 409, "nothing was saved");
+		control_refuse(call, 409, "nothing was saved");
 	else
-		put_rv(call);
+		control_put_rv(call);
 }
 
-/* kube-system is deleted and made anew: its uid is what tells clusters apart. */
-static void identity_post(struct call *call)
+/* Deletes kube-system and creates it again: its uid identifies the cluster. */
+static void control_identity_post(struct control_call *call)
 {
 	static const char text[] =
 		"{\"metadata\":{\"name\":\"kube-system\",\"labels\":{"
@@ -186,10 +191,10 @@ static void identity_post(struct call *call)
 
 	world_delete(call->world, namespaces, "kube-system");
 	world_put(call->world, namespaces, bytes_str(text));
-	put_rv(call);
+	control_put_rv(call);
 }
 
-static void kinds_post(struct call *call)
+static void control_kinds_post(struct control_call *call)
 {
 	const struct kind *kind = kind_describe(call->request->body);
 
@@ -198,45 +203,47 @@ static void kinds_post(struct call *call)
 		return;
 	}
 	kind_free(&kind);
-	refuse(call, 400, "group, version, resource, kind are needed, and a new resource");
+	control_refuse(call, 400,
+		"the body needs group, version, resource and kind of a resource that does not "
+		"exist");
 }
 
-static void kinds_delete(struct call *call)
+static void control_kinds_delete(struct control_call *call)
 {
 	world_remove(call->world, call->collection);
-	put_rv(call);
+	control_put_rv(call);
 }
 
 /* ---- watches and connections ------------------------------------------------------------------
  */
 
-static void bookmark_post(struct call *call)
+static void control_bookmark_post(struct control_call *call)
 {
 	call->world->bookmark_round++;
 	world_wake(call->world);
-	put_rv(call);
+	control_put_rv(call);
 }
 
-/* The next COUNT changes of a resource that a watch would tell are not told. */
-static void swallow_post(struct call *call)
+/* Makes watches of the resource lose their next COUNT events. */
+static void control_swallow_post(struct control_call *call)
 {
-	call->collection->swallow = (unsigned)number(call, "count", 1);
-	put_rv(call);
+	call->collection->swallow = (unsigned)control_query_number(call, "count", 1);
+	control_put_rv(call);
 }
 
-static void drop_post(struct call *call)
+static void control_drop_post(struct control_call *call)
 {
 	http_server_drop(call->control->server);
 	buf_str(call->out, "{}\n");
 }
 
-static void down_post(struct call *call)
+static void control_down_post(struct control_call *call)
 {
 	http_server_pause(call->control->server);
 	buf_str(call->out, "{}\n");
 }
 
-static void *end_outage(void *arg)
+static void *control_end_outage(void *arg)
 {
 	struct control *control = arg;
 	struct world *world = control->api->world;
@@ -252,23 +259,23 @@ static void *end_outage(void *arg)
 	return NULL;
 }
 
-static void join_outage(struct control *control)
+static void control_join_outage(struct control *control)
 {
 	if (control->outage_begun)
 		REQUIRE(pthread_join(control->outage, NULL) == 0);
 	control->outage_begun = false;
 }
 
-/* One outage after the other: a second call waits for the end of the first. */
-static void refuse_post(struct call *call)
+/* Begins an outage; a second call waits for the end of the first outage. */
+static void control_refuse_post(struct control_call *call)
 {
 	struct control *control = call->control;
-	uint64_t ms = (uint64_t)(real(call, "seconds", 1) * 1000);
+	uint64_t ms = (uint64_t)(control_query_real(call, "seconds", 1) * 1000);
 
-	join_outage(control);
+	control_join_outage(control);
 	http_server_pause(control->server);
 	control->outage_until_ms = world_now_ms() + ms;
-	REQUIRE(pthread_create(&control->outage, NULL, end_outage, control) == 0);
+	REQUIRE(pthread_create(&control->outage, NULL, control_end_outage, control) == 0);
 	control->outage_begun = true;
 	buf_str(call->out, "{}\n");
 }
@@ -281,7 +288,7 @@ void control_release(struct control *control)
 	control->closing = true;
 	world_wake(world);
 	pthread_mutex_unlock(&world->lock);
-	join_outage(control);
+	control_join_outage(control);
 	pthread_mutex_destroy(&control->serial);
 }
 
@@ -291,35 +298,35 @@ void control_init(struct control *control, struct api *api, struct churn *churn)
 	REQUIRE(pthread_mutex_init(&control->serial, NULL) == 0);
 }
 
-static void up_post(struct call *call)
+static void control_up_post(struct control_call *call)
 {
 	int r = http_server_resume(call->control->server);
 
 	if (r < 0)
-		refuse(call, 500, err_text(r));
+		control_refuse(call, 500, err_text(r));
 	else
 		buf_str(call->out, "{}\n");
 }
 
-static void set_number(const struct call *call, const char *name, uint64_t *setting)
+static void control_set_number(const struct control_call *call, const char *name, uint64_t *setting)
 {
-	*setting = number(call, name, *setting);
+	*setting = control_query_number(call, name, *setting);
 }
 
-static void set_flag(const struct call *call, const char *name, bool *setting)
+static void control_set_flag(const struct control_call *call, const char *name, bool *setting)
 {
-	*setting = number(call, name, *setting) != 0;
+	*setting = control_query_number(call, name, *setting) != 0;
 }
 
-static void settings_post(struct call *call)
+static void control_settings_post(struct control_call *call)
 {
 	struct settings *settings = &call->world->settings;
 
-	set_number(call, "bookmarkMs", &settings->bookmark_ms);
-	set_number(call, "futureWaitMs", &settings->future_wait_ms);
-	set_number(call, "history", &settings->history);
-	set_flag(call, "watchList", &settings->watch_list);
-	set_flag(call, "aggregated", &settings->aggregated);
+	control_set_number(call, "bookmarkMs", &settings->bookmark_ms);
+	control_set_number(call, "futureWaitMs", &settings->future_wait_ms);
+	control_set_number(call, "history", &settings->history);
+	control_set_flag(call, "watchList", &settings->watch_list);
+	control_set_flag(call, "aggregated", &settings->aggregated);
 	world_wake(call->world);
 	buf_printf(call->out,
 		"{\"bookmarkMs\":%" PRIu64 ",\"futureWaitMs\":%" PRIu64 ",\"history\":%" PRIu64
@@ -328,10 +335,10 @@ static void settings_post(struct call *call)
 		settings->watch_list, settings->aggregated);
 }
 
-/* ---- faults and what was asked ----------------------------------------------------------------
+/* ---- faults, log and status ----------------------------------------------------------------
  */
 
-static void faults_post(struct call *call)
+static void control_faults_post(struct control_call *call)
 {
 	struct bytes rule;
 	unsigned id = 0;
@@ -341,30 +348,31 @@ static void faults_post(struct call *call)
 	if (id)
 		buf_printf(call->out, "{\"id\":%u}\n", id);
 	else
-		refuse(call, 400, "no JSON, or a bad regular expression");
+		control_refuse(call, 400,
+			"the body is not JSON, or its path is not a POSIX regular expression");
 }
 
-static void faults_get(struct call *call)
+static void control_faults_get(struct control_call *call)
 {
 	faults_list(call->control->api->faults, call->out);
 }
 
-static void faults_delete(struct call *call)
+static void control_faults_delete(struct control_call *call)
 {
 	unsigned id = 0;
 
-	(void)sscanf(call->rest, "%u", &id); /* none: all */
+	(void)sscanf(call->rest, "%u", &id); /* no id: all faults */
 	faults_remove(call->control->api->faults, id);
 	buf_str(call->out, "{}\n");
 }
 
-static void log_get(struct call *call)
+static void control_log_get(struct control_call *call)
 {
 	buf_init(call->out, SIZE_MAX / 2);
 	requestlog_copy(call->control->api->log, call->out);
 }
 
-static void log_delete(struct call *call)
+static void control_log_delete(struct control_call *call)
 {
 	requestlog_clear(call->control->api->log);
 	for (size_t i = 0; i < call->world->n_collections; i++) {
@@ -375,7 +383,7 @@ static void log_delete(struct call *call)
 	buf_str(call->out, "{}\n");
 }
 
-static void status_get(struct call *call)
+static void control_status_get(struct control_call *call)
 {
 	const struct world *world = call->world;
 
@@ -401,40 +409,41 @@ static void status_get(struct call *call)
 
 enum { NEEDS_RESOURCE = 1u << 0, UNLOCKED = 1u << 1 };
 
-static const struct row {
+static const struct control_row {
 	const char *method, *path;
-	void (*handle)(struct call *call);
+	void (*handle)(struct control_call *call);
 	unsigned flags;
 } rows[] = {
-	{"GET", "/objects", objects_get, NEEDS_RESOURCE},
-	{"PUT", "/objects", objects_put, NEEDS_RESOURCE},
-	{"PATCH", "/objects", objects_patch, NEEDS_RESOURCE},
-	{"DELETE", "/objects", objects_delete, NEEDS_RESOURCE},
-	{"POST", "/create", create_post, NEEDS_RESOURCE},
-	{"POST", "/touch", touch_post, NEEDS_RESOURCE},
-	{"POST", "/churn", churn_post, NEEDS_RESOURCE | UNLOCKED},
-	{"POST", "/compact", compact_post},
-	{"POST", "/save", save_post},
-	{"POST", "/restore", restore_post},
-	{"POST", "/identity", identity_post},
-	{"POST", "/kinds", kinds_post},
-	{"DELETE", "/kinds", kinds_delete, NEEDS_RESOURCE},
-	{"POST", "/bookmark", bookmark_post},
-	{"POST", "/settings", settings_post},
-	{"POST", "/swallow", swallow_post, NEEDS_RESOURCE},
-	{"POST", "/drop", drop_post, UNLOCKED},
-	{"POST", "/down", down_post, UNLOCKED},
-	{"POST", "/up", up_post, UNLOCKED},
-	{"POST", "/refuse", refuse_post, UNLOCKED},
-	{"POST", "/faults", faults_post},
-	{"GET", "/faults", faults_get},
-	{"DELETE", "/faults", faults_delete},
-	{"GET", "/log", log_get},
-	{"DELETE", "/log", log_delete},
-	{"GET", "/status", status_get},
+	{"GET", "/objects", control_objects_get, NEEDS_RESOURCE},
+	{"PUT", "/objects", control_objects_put, NEEDS_RESOURCE},
+	{"PATCH", "/objects", control_objects_patch, NEEDS_RESOURCE},
+	{"DELETE", "/objects", control_objects_delete, NEEDS_RESOURCE},
+	{"POST", "/create", control_create_post, NEEDS_RESOURCE},
+	{"POST", "/touch", control_touch_post, NEEDS_RESOURCE},
+	{"POST", "/churn", control_churn_post, NEEDS_RESOURCE | UNLOCKED},
+	{"POST", "/compact", control_compact_post},
+	{"POST", "/save", control_save_post},
+	{"POST", "/restore", control_restore_post},
+	{"POST", "/identity", control_identity_post},
+	{"POST", "/kinds", control_kinds_post},
+	{"DELETE", "/kinds", control_kinds_delete, NEEDS_RESOURCE},
+	{"POST", "/bookmark", control_bookmark_post},
+	{"POST", "/settings", control_settings_post},
+	{"POST", "/swallow", control_swallow_post, NEEDS_RESOURCE},
+	{"POST", "/drop", control_drop_post, UNLOCKED},
+	{"POST", "/down", control_down_post, UNLOCKED},
+	{"POST", "/up", control_up_post, UNLOCKED},
+	{"POST", "/refuse", control_refuse_post, UNLOCKED},
+	{"POST", "/faults", control_faults_post},
+	{"GET", "/faults", control_faults_get},
+	{"DELETE", "/faults", control_faults_delete},
+	{"GET", "/log", control_log_get},
+	{"DELETE", "/log", control_log_delete},
+	{"GET", "/status", control_status_get},
 };
 
-static const struct row *find_row(const struct http_request *request, const char **ret_rest)
+static const struct control_row *control_find_row(
+	const struct http_request *request, const char **ret_rest)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		size_t length = strlen(rows[i].path);
@@ -449,13 +458,13 @@ static const struct row *find_row(const struct http_request *request, const char
 	return NULL;
 }
 
-static void run(struct call *call, const struct row *row)
+static void control_run_locked(struct control_call *call, const struct control_row *row)
 {
-	const char *resource = query(call, "resource", "");
+	const char *resource = control_query(call, "resource", "");
 
 	call->collection = world_named(call->world, resource);
 	if ((row->flags & NEEDS_RESOURCE) && !call->collection)
-		refuse(call, 404, "no such resource");
+		control_refuse(call, 404, "no such resource");
 	else if (!(row->flags & UNLOCKED))
 		row->handle(call);
 }
@@ -463,21 +472,21 @@ static void run(struct call *call, const struct row *row)
 void control_handle(void *arg, const struct http_request *request, struct http_answer *answer)
 {
 	struct control *control = arg;
-	struct call call = {.control = control,
+	struct control_call call = {.control = control,
 		.world = control->api->world,
 		.request = request,
 		.answer = answer,
 		.out = &answer->body,
 		.rest = ""};
-	const struct row *row = find_row(request, &call.rest);
+	const struct control_row *row = control_find_row(request, &call.rest);
 
 	http_answer_header(answer, "Content-Type", "application/json");
 	if (!row) {
-		refuse(&call, 404, "no such call");
+		control_refuse(&call, 404, "no such call");
 		return;
 	}
 	pthread_mutex_lock(&call.world->lock);
-	run(&call, row);
+	control_run_locked(&call, row);
 	pthread_mutex_unlock(&call.world->lock);
 	if ((row->flags & UNLOCKED) && answer->status == 200) {
 		pthread_mutex_lock(&control->serial);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control port: what tests do to the simulated cluster. Every call is described in
- * tests/README.md, section Simulator; the table of calls is at the end of control.c. */
+/* The control port, by which tests change the simulated cluster. tests/README.md, section
+ * Simulator, describes the calls; their table is at the end of control.c. */
 #ifndef SIMULATOR_CONTROL_H
 #define SIMULATOR_CONTROL_H
 
@@ -11,7 +11,7 @@ struct control {
 	struct api *api;
 	struct churn *churn;
 	struct http_server *server; /* the API's */
-	pthread_mutex_t serial; /* held by calls that do not hold world->lock; of what follows */
+	pthread_mutex_t serial;     /* serializes calls without world->lock; guards the outage */
 	/* An outage that ends by itself. */
 	pthread_t outage;
 	bool outage_begun;
@@ -19,10 +19,10 @@ struct control {
 	bool closing; /* under world->lock */
 };
 
-/* The server is set when it is open. */
+/* The caller sets control->server when the server is open. */
 void control_init(struct control *control, struct api *api, struct churn *churn);
 
-/* Ends what runs in the background; when the control port takes no calls any more. */
+/* Ends the background threads. The control port must be closed. */
 void control_release(struct control *control);
 
 http_handler_fn control_handle; /* arg: struct control */

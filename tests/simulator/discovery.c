@@ -16,12 +16,12 @@ static const char version_document[] =
 	"  \"buildDate\": \"2026-11-21T00:00:00Z\",\n  \"goVersion\": \"\",\n"
 	"  \"compiler\": \"\",\n  \"platform\": \"linux/amd64\"\n}";
 
-static const struct kind *kind_at(const struct world *world, size_t i)
+static const struct kind *discovery_kind_at(const struct world *world, size_t i)
 {
 	return world->collections[i].kind;
 }
 
-static bool is_gone(const struct world *world, size_t i)
+static bool discovery_is_gone(const struct world *world, size_t i)
 {
 	return world->collections[i].gone;
 }
@@ -29,33 +29,37 @@ static bool is_gone(const struct world *world, size_t i)
 bool discovery_serves(struct world *world, const char *group, const char *version)
 {
 	for (size_t i = 0; i < world->n_collections; i++)
-		if (!is_gone(world, i) && !strcmp(kind_at(world, i)->group, group) &&
-			!strcmp(kind_at(world, i)->version, version))
+		if (!discovery_is_gone(world, i) &&
+			!strcmp(discovery_kind_at(world, i)->group, group) &&
+			!strcmp(discovery_kind_at(world, i)->version, version))
 			return true;
 	return false;
 }
 
 /* The I-th kind is the first of its group (and version). */
-static bool is_first(const struct world *world, size_t i, bool of_version)
+static bool discovery_is_first(const struct world *world, size_t i, bool of_version)
 {
-	if (is_gone(world, i))
+	if (discovery_is_gone(world, i))
 		return false;
 	for (size_t k = 0; k < i; k++)
-		if (!is_gone(world, k) && !strcmp(kind_at(world, k)->group, kind_at(world, i)->group) &&
-			(!of_version ||
-				!strcmp(kind_at(world, k)->version, kind_at(world, i)->version)))
+		if (!discovery_is_gone(world, k) &&
+			!strcmp(discovery_kind_at(world, k)->group,
+				discovery_kind_at(world, i)->group) &&
+			(!of_version || !strcmp(discovery_kind_at(world, k)->version,
+						discovery_kind_at(world, i)->version)))
 			return false;
 	return true;
 }
 
 /* Calls PUT for each version of GROUP, with the index of its first kind, commas between. */
-static void each_version(struct world *world, const char *group,
+static void discovery_each_version(struct world *world, const char *group,
 	void (*put)(struct world *, size_t, struct buf *), struct buf *out)
 {
 	const char *comma = "";
 
 	for (size_t i = 0; i < world->n_collections; i++) {
-		if (strcmp(kind_at(world, i)->group, group) || !is_first(world, i, true))
+		if (strcmp(discovery_kind_at(world, i)->group, group) ||
+			!discovery_is_first(world, i, true))
 			continue;
 		buf_str(out, comma);
 		put(world, i, out);
@@ -63,7 +67,7 @@ static void each_version(struct world *world, const char *group,
 	}
 }
 
-static void put_words(struct buf *out, const char *key, const char *const *words)
+static void discovery_put_words(struct buf *out, const char *key, const char *const *words)
 {
 	buf_printf(out, ",\"%s\":[", key);
 	for (size_t i = 0; words[i]; i++)
@@ -71,21 +75,21 @@ static void put_words(struct buf *out, const char *key, const char *const *words
 	buf_byte(out, ']');
 }
 
-static void put_names(struct buf *out, const struct kind *kind)
+static void discovery_put_names(struct buf *out, const struct kind *kind)
 {
 	const char *short_names[] = {kind->short_name, NULL};
 	const char *categories[] = {kind->category, NULL};
 
-	put_words(out, "verbs", kind_verbs(kind));
+	discovery_put_words(out, "verbs", kind_verbs(kind));
 	if (kind->short_name)
-		put_words(out, "shortNames", short_names);
+		discovery_put_words(out, "shortNames", short_names);
 	if (kind->category)
-		put_words(out, "categories", categories);
+		discovery_put_words(out, "categories", categories);
 }
 
 /* ---- legacy ---------------------------------------------------------------------------------- */
 
-static void put_versions(struct buf *out, uint16_t port)
+static void discovery_put_versions(struct buf *out, uint16_t port)
 {
 	buf_printf(out,
 		"{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],\"serverAddressByClientCIDRs\":"
@@ -93,43 +97,44 @@ static void put_versions(struct buf *out, uint16_t port)
 		port);
 }
 
-static void put_group_version(struct world *world, size_t i, struct buf *out)
+static void discovery_put_group_version(struct world *world, size_t i, struct buf *out)
 {
 	buf_str(out, "{\"groupVersion\":\"");
-	kind_put_group_version(kind_at(world, i), out);
-	buf_printf(out, "\",\"version\":\"%s\"}", kind_at(world, i)->version);
+	kind_put_group_version(discovery_kind_at(world, i), out);
+	buf_printf(out, "\",\"version\":\"%s\"}", discovery_kind_at(world, i)->version);
 }
 
-static void put_group(struct world *world, size_t i, struct buf *out)
+static void discovery_put_group(struct world *world, size_t i, struct buf *out)
 {
-	buf_printf(out, "\"name\":\"%s\",\"versions\":[", kind_at(world, i)->group);
-	each_version(world, kind_at(world, i)->group, put_group_version, out);
+	buf_printf(out, "\"name\":\"%s\",\"versions\":[", discovery_kind_at(world, i)->group);
+	discovery_each_version(
+		world, discovery_kind_at(world, i)->group, discovery_put_group_version, out);
 	buf_str(out, "],\"preferredVersion\":");
-	put_group_version(world, i, out);
+	discovery_put_group_version(world, i, out);
 	buf_byte(out, '}');
 }
 
-static void put_groups(struct world *world, struct buf *out)
+static void discovery_put_groups(struct world *world, struct buf *out)
 {
 	const char *comma = "";
 
 	buf_str(out, "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[");
 	for (size_t i = 0; i < world->n_collections; i++) {
-		if (!kind_at(world, i)->group[0] || !is_first(world, i, false))
+		if (!discovery_kind_at(world, i)->group[0] || !discovery_is_first(world, i, false))
 			continue;
 		buf_printf(out, "%s{", comma);
-		put_group(world, i, out);
+		discovery_put_group(world, i, out);
 		comma = ",";
 	}
 	buf_str(out, "]}");
 }
 
-static void put_resource(struct buf *out, const struct kind *kind)
+static void discovery_put_resource(struct buf *out, const struct kind *kind)
 {
 	buf_printf(out,
 		"{\"name\":\"%s\",\"singularName\":\"%s\",\"namespaced\":%s,\"kind\":\"%s\"",
 		kind->resource, kind->singular, kind->namespaced ? "true" : "false", kind->name);
-	put_names(out, kind);
+	discovery_put_names(out, kind);
 	buf_printf(out, ",\"storageVersionHash\":\"%s\"}", kind->hash);
 	if (!kind->no_status)
 		buf_printf(out,
@@ -138,7 +143,7 @@ static void put_resource(struct buf *out, const struct kind *kind)
 			kind->resource, kind->namespaced ? "true" : "false", kind->name);
 }
 
-static void put_resources(
+static void discovery_put_resources(
 	struct world *world, const char *group, const char *version, struct buf *out)
 {
 	const char *comma = "";
@@ -147,12 +152,13 @@ static void put_resources(
 		"{\"kind\":\"APIResourceList\",%s\"groupVersion\":\"%s%s%s\",\"resources\":[",
 		*group ? "\"apiVersion\":\"v1\"," : "", group, *group ? "/" : "", version);
 	for (size_t i = 0; i < world->n_collections; i++) {
-		const struct kind *kind = kind_at(world, i);
+		const struct kind *kind = discovery_kind_at(world, i);
 
-		if (is_gone(world, i) || strcmp(kind->group, group) || strcmp(kind->version, version))
+		if (discovery_is_gone(world, i) || strcmp(kind->group, group) ||
+			strcmp(kind->version, version))
 			continue;
 		buf_str(out, comma);
-		put_resource(out, kind);
+		discovery_put_resource(out, kind);
 		comma = ",";
 	}
 	buf_str(out, "]}");
@@ -161,62 +167,62 @@ static void put_resources(
 /* ---- aggregated ------------------------------------------------------------------------------ */
 
 /* Built-in kinds leave the response kind's group and version empty there. */
-static void put_response_kind(struct buf *out, const struct kind *kind)
+static void discovery_put_response_kind(struct buf *out, const struct kind *kind)
 {
 	buf_printf(out, "\"responseKind\":{\"group\":\"%s\",\"version\":\"%s\",\"kind\":\"%s\"}",
 		kind->custom ? kind->group : "", kind->custom ? kind->version : "", kind->name);
 }
 
-static void put_aggregated_resource(struct buf *out, const struct kind *kind)
+static void discovery_put_aggregated_resource(struct buf *out, const struct kind *kind)
 {
 	buf_printf(out, "{\"resource\":\"%s\",", kind->resource);
-	put_response_kind(out, kind);
+	discovery_put_response_kind(out, kind);
 	buf_printf(out, ",\"scope\":\"%s\",\"singularResource\":\"%s\"",
 		kind->namespaced ? "Namespaced" : "Cluster", kind->singular);
-	put_names(out, kind);
+	discovery_put_names(out, kind);
 	if (!kind->no_status) {
 		buf_str(out, ",\"subresources\":[{\"subresource\":\"status\",");
-		put_response_kind(out, kind);
+		discovery_put_response_kind(out, kind);
 		buf_str(out, "," STATUS_VERBS "}]");
 	}
 	buf_byte(out, '}');
 }
 
-static void put_aggregated_version(struct world *world, size_t first, struct buf *out)
+static void discovery_put_aggregated_version(struct world *world, size_t first, struct buf *out)
 {
-	const struct kind *wanted = kind_at(world, first);
+	const struct kind *wanted = discovery_kind_at(world, first);
 	const char *comma = "";
 
 	buf_printf(out, "{\"version\":\"%s\",\"resources\":[", wanted->version);
 	for (size_t i = first; i < world->n_collections; i++) {
-		const struct kind *kind = kind_at(world, i);
+		const struct kind *kind = discovery_kind_at(world, i);
 
-		if (is_gone(world, i) || strcmp(kind->group, wanted->group) ||
+		if (discovery_is_gone(world, i) || strcmp(kind->group, wanted->group) ||
 			strcmp(kind->version, wanted->version))
 			continue;
 		buf_str(out, comma);
-		put_aggregated_resource(out, kind);
+		discovery_put_aggregated_resource(out, kind);
 		comma = ",";
 	}
 	buf_str(out, "],\"freshness\":\"Current\"}");
 }
 
-static void put_aggregated(struct world *world, bool core, struct buf *out)
+static void discovery_put_aggregated(struct world *world, bool core, struct buf *out)
 {
 	const char *comma = "";
 
 	buf_str(out, "{\"kind\":\"APIGroupDiscoveryList\","
 		     "\"apiVersion\":\"apidiscovery.k8s.io/v2\",\"metadata\":{},\"items\":[");
 	for (size_t i = 0; i < world->n_collections; i++) {
-		const char *group = kind_at(world, i)->group;
+		const char *group = discovery_kind_at(world, i)->group;
 
-		if (core != !group[0] || !is_first(world, i, false))
+		if (core != !group[0] || !discovery_is_first(world, i, false))
 			continue;
 		buf_printf(out, "%s{\"metadata\":{", comma);
 		if (!core)
 			buf_printf(out, "\"name\":\"%s\"", group);
 		buf_str(out, "},\"versions\":[");
-		each_version(world, group, put_aggregated_version, out);
+		discovery_each_version(world, group, discovery_put_aggregated_version, out);
 		buf_str(out, "]}");
 		comma = ",";
 	}
@@ -225,7 +231,8 @@ static void put_aggregated(struct world *world, bool core, struct buf *out)
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-static bool wants_aggregated(const struct world *world, const struct http_request *request)
+static bool discovery_wants_aggregated(
+	const struct world *world, const struct http_request *request)
 {
 	const char *accept = http_header(request, "Accept");
 	const char *version = accept ? strstr(accept, "g=apidiscovery.k8s.io;v=v2") : NULL;
@@ -235,7 +242,7 @@ static bool wants_aggregated(const struct world *world, const struct http_reques
 	return world->settings.aggregated && version;
 }
 
-static bool health_answer(const char *path, struct http_answer *answer)
+static bool discovery_health_answer(const char *path, struct http_answer *answer)
 {
 	if (strcmp(path, "/healthz") && strcmp(path, "/livez") && strcmp(path, "/readyz"))
 		return false;
@@ -246,26 +253,27 @@ static bool health_answer(const char *path, struct http_answer *answer)
 }
 
 /* "/apis/GROUP" and "/apis/GROUP/VERSION". */
-static bool named_group_answer(struct world *world, const char *path, struct buf *out)
+static bool discovery_named_group_answer(struct world *world, const char *path, struct buf *out)
 {
 	char group[128], version[64], more;
 	int n = sscanf(path, "/apis/%127[^/]/%63[^/]%c", group, version, &more);
 
 	if (n == 2 && discovery_serves(world, group, version)) {
-		put_resources(world, group, version, out);
+		discovery_put_resources(world, group, version, out);
 		return true;
 	}
 	for (size_t i = 0; n == 1 && i < world->n_collections; i++) {
-		if (is_gone(world, i) || strcmp(kind_at(world, i)->group, group))
+		if (discovery_is_gone(world, i) ||
+			strcmp(discovery_kind_at(world, i)->group, group))
 			continue;
 		buf_str(out, "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",");
-		put_group(world, i, out);
+		discovery_put_group(world, i, out);
 		return true;
 	}
 	return false;
 }
 
-static bool document_answer(struct world *world, const struct http_request *request,
+static bool discovery_document_answer(struct world *world, const struct http_request *request,
 	struct http_answer *answer, bool *aggregated)
 {
 	const char *path = request->path, *host = http_header(request, "Host");
@@ -276,24 +284,25 @@ static bool document_answer(struct world *world, const struct http_request *requ
 
 	if (port)
 		(void)sscanf(port, ":%5u", &number); /* stays 0 */
-	*aggregated = (core || !strcmp(path, "/apis")) && wants_aggregated(world, request);
+	*aggregated =
+		(core || !strcmp(path, "/apis")) && discovery_wants_aggregated(world, request);
 	if (*aggregated)
-		put_aggregated(world, core, out);
+		discovery_put_aggregated(world, core, out);
 	else if (core)
-		put_versions(out, (uint16_t)number);
+		discovery_put_versions(out, (uint16_t)number);
 	else if (!strcmp(path, "/apis"))
-		put_groups(world, out);
+		discovery_put_groups(world, out);
 	else if (!strcmp(path, "/api/v1"))
-		put_resources(world, "", "v1", out);
+		discovery_put_resources(world, "", "v1", out);
 	else if (!strcmp(path, "/version"))
 		buf_str(out, version_document);
 	else
-		return named_group_answer(world, path, out);
+		return discovery_named_group_answer(world, path, out);
 	return true;
 }
 
 /* As kube-apiserver: the documents as a whole have an ETag, and 304 says that it still holds. */
-static void put_etag(const struct http_request *request, struct http_answer *answer)
+static void discovery_put_etag(const struct http_request *request, struct http_answer *answer)
 {
 	const char *known = http_header(request, "If-None-Match");
 	const char *text = buf_cstr(&answer->body);
@@ -315,15 +324,15 @@ bool discovery_answer(
 {
 	bool aggregated = false;
 
-	if (health_answer(request->path, answer))
+	if (discovery_health_answer(request->path, answer))
 		return true;
-	if (!document_answer(world, request, answer, &aggregated))
+	if (!discovery_document_answer(world, request, answer, &aggregated))
 		return false;
 	buf_byte(&answer->body, '\n');
 	http_answer_header(answer, "Content-Type", aggregated ? AGGREGATED : "application/json");
 	if (aggregated) {
 		http_answer_header(answer, "Vary", "Accept");
-		put_etag(request, answer);
+		discovery_put_etag(request, answer);
 	}
 	return true;
 }

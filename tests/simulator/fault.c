@@ -8,8 +8,8 @@
 #include "tests/simulator/jsontext.h"
 #include "tests/simulator/memory.h"
 
-struct rule {
-	struct rule *next;
+struct fault_rule {
+	struct fault_rule *next;
 	unsigned id;
 	char *text;
 	regex_t path;
@@ -21,7 +21,7 @@ struct rule {
 struct faults {
 	struct world *world;
 	pthread_mutex_t lock;
-	struct rule *rules; /* in the order in which they were added */
+	struct fault_rule *rules; /* in the order in which they were added */
 	unsigned last_id;
 };
 
@@ -36,7 +36,7 @@ struct faults *faults_new(struct world *world)
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-static int64_t number(struct bytes rule, const char *key, int64_t missing)
+static int64_t fault_rule_number(struct bytes rule, const char *key, int64_t missing)
 {
 	struct bytes text = jsontext_get(rule, key);
 	int64_t n = 0;
@@ -51,12 +51,12 @@ static int64_t number(struct bytes rule, const char *key, int64_t missing)
 	return text.size ? n : missing;
 }
 
-static bool flag(struct bytes rule, const char *key)
+static bool fault_rule_flag(struct bytes rule, const char *key)
 {
 	return bytes_equal(jsontext_get(rule, key), BYTES_LIT("true"));
 }
 
-static void rule_free(struct rule *rule)
+static void fault_rule_free(struct fault_rule *rule)
 {
 	if (rule->has_path)
 		regfree(&rule->path);
@@ -68,9 +68,9 @@ static void rule_free(struct rule *rule)
 
 unsigned faults_add(struct faults *faults, struct bytes text)
 {
-	struct rule *rule = memory_take(sizeof(*rule));
+	struct fault_rule *rule = memory_take(sizeof(*rule));
 	AUTO_FREE char *path = jsontext_dup(jsontext_get(text, "path"));
-	struct rule **link = &faults->rules;
+	struct fault_rule **link = &faults->rules;
 	unsigned id;
 
 	if (path && regcomp(&rule->path, path, REG_EXTENDED | REG_NOSUB)) {
@@ -81,8 +81,8 @@ unsigned faults_add(struct faults *faults, struct bytes text)
 	rule->text = memory_text(text);
 	rule->resource = jsontext_dup(jsontext_get(text, "resource"));
 	rule->verb = jsontext_dup(jsontext_get(text, "verb"));
-	rule->after = (uint64_t)number(text, "after", 0);
-	rule->count = (uint64_t)number(text, "count", 0);
+	rule->after = (uint64_t)fault_rule_number(text, "after", 0);
+	rule->count = (uint64_t)fault_rule_number(text, "count", 0);
 	pthread_mutex_lock(&faults->lock);
 	id = rule->id = ++faults->last_id;
 	while (*link)
@@ -95,15 +95,15 @@ unsigned faults_add(struct faults *faults, struct bytes text)
 void faults_remove(struct faults *faults, unsigned id)
 {
 	pthread_mutex_lock(&faults->lock);
-	for (struct rule **link = &faults->rules; *link;) {
-		struct rule *rule = *link;
+	for (struct fault_rule **link = &faults->rules; *link;) {
+		struct fault_rule *rule = *link;
 
 		if (id && rule->id != id) {
 			link = &rule->next;
 			continue;
 		}
 		*link = rule->next;
-		rule_free(rule);
+		fault_rule_free(rule);
 	}
 	pthread_mutex_unlock(&faults->lock);
 }
@@ -112,7 +112,7 @@ void faults_list(struct faults *faults, struct buf *out)
 {
 	pthread_mutex_lock(&faults->lock);
 	buf_byte(out, '[');
-	for (const struct rule *rule = faults->rules; rule; rule = rule->next)
+	for (const struct fault_rule *rule = faults->rules; rule; rule = rule->next)
 		buf_printf(out, "%s{\"id\":%u,\"hits\":%" PRIu64 ",\"rule\":%s}",
 			rule == faults->rules ? "" : ",", rule->id, rule->hits, rule->text);
 	buf_str(out, "]\n");
@@ -129,8 +129,8 @@ void faults_free(struct faults **faults)
 	*faults = NULL;
 }
 
-static bool rule_matches(
-	struct rule *rule, const char *target, const char *resource, const char *verb)
+static bool fault_rule_matches(
+	struct fault_rule *rule, const char *target, const char *resource, const char *verb)
 {
 	if ((rule->resource && strcmp(rule->resource, resource)) ||
 		(rule->verb && strcmp(rule->verb, verb)) ||
@@ -141,40 +141,40 @@ static bool rule_matches(
 	return rule->seen++ >= rule->after;
 }
 
-static struct fault fault_of(struct bytes rule)
+static struct fault fault_from_rule(struct bytes rule)
 {
 	struct bytes headers = jsontext_get(rule, "headers"), body = jsontext_get(rule, "body");
 
 	return (struct fault){
-		.delay_ms = (uint64_t)number(rule, "delayMs", 0),
-		.gap_ms = (uint64_t)number(rule, "gapMs", 0),
-		.chunk = (size_t)number(rule, "chunk", 0),
-		.length = number(rule, "length", -1),
-		.garble_at = number(rule, "garbleAt", -1),
-		.cut_at = number(rule, "cutAt", -1),
-		.stall_at = number(rule, "stallAt", -1),
-		.status = (unsigned)number(rule, "status", body.data ? 200 : 0),
+		.delay_ms = (uint64_t)fault_rule_number(rule, "delayMs", 0),
+		.gap_ms = (uint64_t)fault_rule_number(rule, "gapMs", 0),
+		.chunk = (size_t)fault_rule_number(rule, "chunk", 0),
+		.length = fault_rule_number(rule, "length", -1),
+		.garble_at = fault_rule_number(rule, "garbleAt", -1),
+		.cut_at = fault_rule_number(rule, "cutAt", -1),
+		.stall_at = fault_rule_number(rule, "stallAt", -1),
+		.status = (unsigned)fault_rule_number(rule, "status", body.data ? 200 : 0),
 		.body = jsontext_dup(body),
 		.headers = headers.data ? memory_text(headers) : NULL,
-		.close = flag(rule, "close"),
-		.reset = flag(rule, "reset"),
-		.clean = flag(rule, "clean"),
-		.hold = flag(rule, "hold"),
+		.close = fault_rule_flag(rule, "close"),
+		.reset = fault_rule_flag(rule, "reset"),
+		.clean = fault_rule_flag(rule, "clean"),
+		.hold = fault_rule_flag(rule, "hold"),
 	};
 }
 
 bool faults_match(struct faults *faults, const char *target, const char *resource, const char *verb,
 	struct fault *ret_fault)
 {
-	struct rule *rule;
+	struct fault_rule *rule;
 
 	pthread_mutex_lock(&faults->lock);
 	for (rule = faults->rules; rule; rule = rule->next)
-		if (rule_matches(rule, target, resource, verb))
+		if (fault_rule_matches(rule, target, resource, verb))
 			break;
 	if (rule) {
 		rule->hits++;
-		*ret_fault = fault_of(bytes_str(rule->text));
+		*ret_fault = fault_from_rule(bytes_str(rule->text));
 	}
 	pthread_mutex_unlock(&faults->lock);
 	return rule != NULL;
@@ -188,8 +188,8 @@ void fault_release(struct fault *fault)
 
 /* ---- effects --------------------------------------------------------------------------------- */
 
-/* Waits, while the client is there; false when it went away. */
-static bool wait_ms(struct world *world, uint64_t ms, int fd)
+/* Waits for MS. Returns false as soon as the client has closed the connection. */
+static bool fault_wait(struct world *world, uint64_t ms, int fd)
 {
 	uint64_t deadline = world_now_ms() + ms;
 	bool alive = true;
@@ -201,13 +201,13 @@ static bool wait_ms(struct world *world, uint64_t ms, int fd)
 	return alive;
 }
 
-static void wait_for_ever(struct world *world, int fd)
+static void fault_wait_for_ever(struct world *world, int fd)
 {
-	while (wait_ms(world, 3600 * 1000, fd))
+	while (fault_wait(world, 3600 * 1000, fd))
 		;
 }
 
-static void put_headers(const struct fault *fault, struct http_answer *answer)
+static void fault_put_headers(const struct fault *fault, struct http_answer *answer)
 {
 	struct jsontext_iter iter;
 	struct jsontext_member member;
@@ -225,7 +225,8 @@ bool fault_replaces(
 	const struct faults *faults, const struct fault *fault, int fd, struct http_answer *answer)
 {
 	if (fault->delay_ms)
-		(void)wait_ms(faults->world, fault->delay_ms, fd); /* sending will tell */
+		(void)fault_wait(faults->world, fault->delay_ms,
+			fd); /* sending the answer fails if the client has gone */
 	if (fault->close || fault->reset) {
 		answer->hang_up = true;
 		answer->reset = fault->reset;
@@ -240,7 +241,7 @@ bool fault_replaces(
 	return true;
 }
 
-struct faulty {
+struct fault_stream {
 	struct http_stream inner;
 	struct world *world;
 	struct fault fault; /* its texts are not used any more */
@@ -248,58 +249,58 @@ struct faulty {
 	uint64_t pos;
 };
 
-/* ROOM up to the next offset where something is to happen. */
-static size_t up_to(const struct faulty *faulty, int64_t offset, size_t room)
+/* Returns ROOM, or the bytes up to OFFSET if these are fewer. */
+static size_t fault_up_to(const struct fault_stream *stream, int64_t offset, size_t room)
 {
-	if (offset < 0 || (uint64_t)offset <= faulty->pos)
+	if (offset < 0 || (uint64_t)offset <= stream->pos)
 		return room;
-	return (uint64_t)offset - faulty->pos < room ? (size_t)((uint64_t)offset - faulty->pos)
+	return (uint64_t)offset - stream->pos < room ? (size_t)((uint64_t)offset - stream->pos)
 						     : room;
 }
 
-static bool is_at(const struct faulty *faulty, int64_t offset)
+static bool fault_is_at(const struct fault_stream *stream, int64_t offset)
 {
-	return offset >= 0 && (uint64_t)offset == faulty->pos;
+	return offset >= 0 && (uint64_t)offset == stream->pos;
 }
 
-static ssize_t faulty_read(void *arg, char *out, size_t room)
+static ssize_t fault_stream_read(void *arg, char *out, size_t room)
 {
-	struct faulty *faulty = arg;
-	const struct fault *fault = &faulty->fault;
+	struct fault_stream *stream = arg;
+	const struct fault *fault = &stream->fault;
 
-	if (fault->gap_ms && faulty->pos && !wait_ms(faulty->world, fault->gap_ms, faulty->fd))
+	if (fault->gap_ms && stream->pos && !fault_wait(stream->world, fault->gap_ms, stream->fd))
 		return -1;
-	if (is_at(faulty, fault->stall_at)) {
-		wait_for_ever(faulty->world, faulty->fd);
+	if (fault_is_at(stream, fault->stall_at)) {
+		fault_wait_for_ever(stream->world, stream->fd);
 		return -1;
 	}
-	if (is_at(faulty, fault->cut_at))
+	if (fault_is_at(stream, fault->cut_at))
 		return fault->clean ? 0 : -1;
 	if (fault->chunk && fault->chunk < room)
 		room = fault->chunk;
-	room = up_to(faulty, fault->cut_at, up_to(faulty, fault->stall_at, room));
+	room = fault_up_to(stream, fault->cut_at, fault_up_to(stream, fault->stall_at, room));
 
-	ssize_t n = faulty->inner.read(faulty->inner.arg, out, room);
+	ssize_t n = stream->inner.read(stream->inner.arg, out, room);
 
 	if (n == 0 && fault->hold) {
-		wait_for_ever(faulty->world, faulty->fd);
+		fault_wait_for_ever(stream->world, stream->fd);
 		return -1;
 	}
 	if (n <= 0)
 		return n;
-	if (fault->garble_at >= 0 && (uint64_t)fault->garble_at >= faulty->pos &&
-		(uint64_t)fault->garble_at < faulty->pos + (uint64_t)n)
-		out[(uint64_t)fault->garble_at - faulty->pos] ^= 0x11;
-	faulty->pos += (uint64_t)n;
+	if (fault->garble_at >= 0 && (uint64_t)fault->garble_at >= stream->pos &&
+		(uint64_t)fault->garble_at < stream->pos + (uint64_t)n)
+		out[(uint64_t)fault->garble_at - stream->pos] ^= 0x11;
+	stream->pos += (uint64_t)n;
 	return n;
 }
 
-static void faulty_free(void *arg)
+static void fault_stream_free(void *arg)
 {
-	struct faulty *faulty = arg;
+	struct fault_stream *stream = arg;
 
-	faulty->inner.free(faulty->inner.arg);
-	free(faulty);
+	stream->inner.free(stream->inner.arg);
+	free(stream);
 }
 
 void fault_wrap(
@@ -308,17 +309,17 @@ void fault_wrap(
 	if (answer->hang_up)
 		return;
 	if (fault->headers)
-		put_headers(fault, answer);
+		fault_put_headers(fault, answer);
 	if (!(fault->gap_ms || fault->chunk || fault->hold) && fault->length < 0 &&
 		fault->garble_at < 0 && fault->cut_at < 0 && fault->stall_at < 0)
 		return;
 
-	struct faulty *faulty = memory_take(sizeof(*faulty));
+	struct fault_stream *stream = memory_take(sizeof(*stream));
 
 	http_answer_to_stream(answer);
-	*faulty = (struct faulty){
+	*stream = (struct fault_stream){
 		.inner = answer->stream, .world = faults->world, .fault = *fault, .fd = fd};
-	answer->stream =
-		(struct http_stream){.read = faulty_read, .free = faulty_free, .arg = faulty};
+	answer->stream = (struct http_stream){
+		.read = fault_stream_read, .free = fault_stream_free, .arg = stream};
 	answer->length = fault->length;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Faults on demand. A rule says which requests it hits and what happens to their answers; the first
- * rule that matches wins. One rule, as JSON; every key may be left out:
+ * Faults on demand. A rule selects requests and changes their answers; the first rule that matches
+ *a request applies. A rule is a JSON object with these keys, all optional:
  *
  *	which:	"path"      regular expression (POSIX extended) on path and query as sent
  *		"resource"  pods, deployments.apps
@@ -20,7 +20,7 @@
  *		"stallAt"   send nothing from there on, connection open
  *		"hold"      true: the body stays open after its last byte
  *
- * Offsets are in the body. Called from any thread.
+ * Offsets are in the body. Any thread may call these functions.
  */
 #ifndef SIMULATOR_FAULT_H
 #define SIMULATOR_FAULT_H
@@ -30,7 +30,7 @@
 
 struct faults;
 
-/* What happens to one answer; a copy, so that rules may go meanwhile. */
+/* The fault of one answer. It is a copy of the rule, which may be removed meanwhile. */
 struct fault {
 	uint64_t delay_ms, gap_ms;
 	size_t chunk;                                /* 0: as it comes */
@@ -44,26 +44,27 @@ struct fault {
 struct faults *faults_new(struct world *world);
 void faults_free(struct faults **faults);
 
-/* The new rule's id, or 0 when its regular expression is bad. */
+/* Adds a rule. Returns its id, or 0 if its regular expression is invalid. */
 unsigned faults_add(struct faults *faults, struct bytes rule);
 
-/* ID 0: all. */
+/* Removes the rule ID; 0: all rules. */
 void faults_remove(struct faults *faults, unsigned id);
 
 /* Appends a JSON array of the rules with "id" and "hits". */
 void faults_list(struct faults *faults, struct buf *out);
 
-/* True when a rule hits this request. Release what it gives. */
+/* Returns true if a rule applies to this request. The caller releases RET_FAULT. */
 bool faults_match(struct faults *faults, const char *target, const char *resource, const char *verb,
 	struct fault *ret_fault);
 void fault_release(struct fault *fault);
 
-/* Before the answer is composed: waits. Done when true: ANSWER is complete but for its body's way
- * out. */
+/* Applies the fault before the answer is composed: waits for delayMs. Returns true if the fault has
+ * replaced the answer; the caller then composes none, but still calls fault_wrap. */
 bool fault_replaces(
 	const struct faults *faults, const struct fault *fault, int fd, struct http_answer *answer);
 
-/* After: puts itself between the body and the client. */
+/* Applies the fault to the composed answer: adds headers, and puts itself between the body and the
+ * client. */
 void fault_wrap(
 	struct faults *faults, const struct fault *fault, int fd, struct http_answer *answer);
 

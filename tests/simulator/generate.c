@@ -7,12 +7,12 @@
 #define N_APPS  50
 
 /* The N-th of a family of uuids that differ in FAMILY. */
-static void put_uid(struct buf *out, unsigned family, uint64_t n)
+static void generate_put_uid(struct buf *out, unsigned family, uint64_t n)
 {
 	buf_printf(out, "%08x-5e1f-4000-8000-%012" PRIx64, family, n & 0xffffffffffff);
 }
 
-static void put_name(struct buf *out, const struct kind *kind, uint64_t n,
+static void generate_put_name(struct buf *out, const struct kind *kind, uint64_t n,
 	const struct generate_options *options)
 {
 	buf_printf(out, "\"name\":\"%s%" PRIu64 "\"", options->prefix, n);
@@ -24,13 +24,13 @@ static void put_name(struct buf *out, const struct kind *kind, uint64_t n,
 
 /* ---- pods ------------------------------------------------------------------------------------ */
 
-static void put_pod_metadata(struct buf *out, const struct kind *kind, uint64_t n,
+static void generate_put_pod_metadata(struct buf *out, const struct kind *kind, uint64_t n,
 	const struct generate_options *options)
 {
 	uint64_t app = n % N_APPS;
 
 	buf_str(out, "{\"metadata\":{");
-	put_name(out, kind, n, options);
+	generate_put_name(out, kind, n, options);
 	buf_str(out, ",\"generation\":1,\"labels\":{");
 	buf_printf(out,
 		"\"app\":\"app-%" PRIu64 "\",\"app.kubernetes.io/component\":\"%s\","
@@ -48,11 +48,11 @@ static void put_pod_metadata(struct buf *out, const struct kind *kind, uint64_t 
 		"\"ownerReferences\":[{\"apiVersion\":\"apps/v1\",\"kind\":\"ReplicaSet\","
 		"\"name\":\"app-%" PRIu64 "-5d%04" PRIx64 "\",\"uid\":\"",
 		app, app);
-	put_uid(out, 0x0e5, app);
+	generate_put_uid(out, 0x0e5, app);
 	buf_str(out, "\",\"controller\":true,\"blockOwnerDeletion\":true}]");
 }
 
-static void put_managed_fields(struct buf *out)
+static void generate_put_managed_fields(struct buf *out)
 {
 	buf_str(out,
 		",\"managedFields\":[{\"manager\":\"kube-controller-manager\","
@@ -90,7 +90,7 @@ static void put_managed_fields(struct buf *out)
 		"\"f:podIP\":{},\"f:podIPs\":{},\"f:startTime\":{}}},\"subresource\":\"status\"}]");
 }
 
-static void put_container(struct buf *out, uint64_t n, size_t begin, size_t size)
+static void generate_put_container(struct buf *out, uint64_t n, size_t begin, size_t size)
 {
 	static const size_t behind = 1900; /* bytes of what follows env, roughly */
 
@@ -119,11 +119,11 @@ static void put_container(struct buf *out, uint64_t n, size_t begin, size_t size
 		"\"terminationMessagePolicy\":\"File\",\"imagePullPolicy\":\"IfNotPresent\"}],");
 }
 
-static void put_pod_spec(struct buf *out, uint64_t n, size_t begin, size_t size)
+static void generate_put_pod_spec(struct buf *out, uint64_t n, size_t begin, size_t size)
 {
 	buf_str(out, "},\"spec\":{\"volumes\":[{\"name\":\"config\",\"configMap\":{"
 		     "\"name\":\"app-config\",\"defaultMode\":420}}],");
-	put_container(out, n, begin, size);
+	generate_put_container(out, n, begin, size);
 	buf_printf(out,
 		"\"restartPolicy\":\"Always\",\"terminationGracePeriodSeconds\":30,"
 		"\"dnsPolicy\":\"ClusterFirst\",\"serviceAccountName\":\"default\","
@@ -136,7 +136,7 @@ static void put_pod_spec(struct buf *out, uint64_t n, size_t begin, size_t size)
 		n % N_NODES);
 }
 
-static void put_pod_status(struct buf *out, uint64_t n)
+static void generate_put_pod_status(struct buf *out, uint64_t n)
 {
 	static const char *const types[] = {
 		"Initialized", "Ready", "ContainersReady", "PodScheduled"};
@@ -166,21 +166,21 @@ static void put_pod_status(struct buf *out, uint64_t n)
 #define POD_SIZE       6000
 #define MANAGED_FIELDS 4500 /* pods smaller than this go without */
 
-static void put_pod(struct buf *out, const struct kind *kind, uint64_t n,
+static void generate_put_pod(struct buf *out, const struct kind *kind, uint64_t n,
 	const struct generate_options *options)
 {
 	size_t begin = out->size, size = options->size ? options->size : POD_SIZE;
 
-	put_pod_metadata(out, kind, n, options);
+	generate_put_pod_metadata(out, kind, n, options);
 	if (size >= MANAGED_FIELDS)
-		put_managed_fields(out);
-	put_pod_spec(out, n, begin, size);
-	put_pod_status(out, n);
+		generate_put_managed_fields(out);
+	generate_put_pod_spec(out, n, begin, size);
+	generate_put_pod_status(out, n);
 }
 
 /* ---- other kinds ----------------------------------------------------------------------------- */
 
-static void put_node_rest(struct buf *out, uint64_t n)
+static void generate_put_node_rest(struct buf *out, uint64_t n)
 {
 	buf_printf(out,
 		",\"spec\":{\"podCIDR\":\"10.244.%u.0/24\"},\"status\":{\"capacity\":{"
@@ -190,7 +190,7 @@ static void put_node_rest(struct buf *out, uint64_t n)
 		(unsigned)(n % 256));
 }
 
-static void put_deployment_rest(struct buf *out, uint64_t n)
+static void generate_put_deployment_rest(struct buf *out, uint64_t n)
 {
 	buf_printf(out,
 		",\"spec\":{\"replicas\":%u,\"selector\":{\"matchLabels\":{\"app\":"
@@ -201,7 +201,7 @@ static void put_deployment_rest(struct buf *out, uint64_t n)
 		(unsigned)(n % 5), n % N_APPS, n % N_APPS, (unsigned)(n % 5));
 }
 
-static void put_widget_rest(struct buf *out, uint64_t n)
+static void generate_put_widget_rest(struct buf *out, uint64_t n)
 {
 	buf_printf(out,
 		",\"spec\":{\"big\":9223372036854775807,\"color\":\"%s\",\"empty\":{},"
@@ -209,14 +209,14 @@ static void put_widget_rest(struct buf *out, uint64_t n)
 		n % 2 ? "red" : "blue", n);
 }
 
-static void put_rest(struct buf *out, const struct kind *kind, uint64_t n)
+static void generate_put_rest(struct buf *out, const struct kind *kind, uint64_t n)
 {
 	if (!strcmp(kind->resource, "nodes"))
-		put_node_rest(out, n);
+		generate_put_node_rest(out, n);
 	else if (!strcmp(kind->resource, "deployments"))
-		put_deployment_rest(out, n);
+		generate_put_deployment_rest(out, n);
 	else if (kind->custom)
-		put_widget_rest(out, n);
+		generate_put_widget_rest(out, n);
 	else if (!strcmp(kind->resource, "namespaces"))
 		buf_str(out, ",\"spec\":{\"finalizers\":[\"kubernetes\"]},"
 			     "\"status\":{\"phase\":\"Active\"}}");
@@ -231,13 +231,13 @@ void generate_object(const struct kind *kind, uint64_t n, const struct generate_
 	struct buf *out)
 {
 	if (!strcmp(kind->resource, "pods")) {
-		put_pod(out, kind, n, options);
+		generate_put_pod(out, kind, n, options);
 		return;
 	}
 	buf_printf(out, "{\"metadata\":{\"labels\":{\"app\":\"app-%" PRIu64 "\"},", n % N_APPS);
-	put_name(out, kind, n, options);
+	generate_put_name(out, kind, n, options);
 	buf_byte(out, '}');
-	put_rest(out, kind, n);
+	generate_put_rest(out, kind, n);
 }
 
 void generate_patch(uint64_t step, struct buf *out)

@@ -24,38 +24,38 @@ struct http_server {
 	uint32_t magic;
 	struct http_config config;
 	uint16_t port;
-	int placeholder;      /* bound, never listening: keeps the port ours while paused */
-	pthread_mutex_t lock; /* of what follows, and of what it points to */
-	struct connection *connections;
+	int placeholder;      /* bound, never listening: reserves the port while paused */
+	pthread_mutex_t lock; /* guards the list of connections */
+	struct http_connection *connections;
 	pthread_mutex_t running;   /* taken while starting and stopping */
 	struct MHD_Daemon *daemon; /* NULL: paused */
 };
 
 /* A client's connection, as long as it is open. */
-struct connection {
-	struct connection *next;
+struct http_connection {
+	struct http_connection *next;
 	int fd;
-	bool cut; /* hung up: what else it asks is not answered */
+	bool cut; /* further requests of it are not answered */
 };
 
 /* One request while it is read. */
-struct exchange {
+struct http_exchange {
 	char *target;
 	struct buf body;
-	bool begun; /* the call that has only the headers is over */
+	bool begun; /* libmicrohttpd has made the first call, which has only the headers */
 };
 
 /* ---- requests and answers -------------------------------------------------------------------- */
 
-struct lookup {
+struct http_lookup {
 	const char *name;
 	const char *found;
 };
 
-static enum MHD_Result look_up(
+static enum MHD_Result http_look_up(
 	void *arg, enum MHD_ValueKind kind, const char *key, const char *value)
 {
-	struct lookup *lookup = arg;
+	struct http_lookup *lookup = arg;
 
 	(void)kind;
 	if (strcmp(key, lookup->name))
@@ -66,9 +66,10 @@ static enum MHD_Result look_up(
 
 const char *http_query(const struct http_request *request, const char *name)
 {
-	struct lookup lookup = {.name = name};
+	struct http_lookup lookup = {.name = name};
 
-	MHD_get_connection_values(request->connection, MHD_GET_ARGUMENT_KIND, look_up, &lookup);
+	MHD_get_connection_values(
+		request->connection, MHD_GET_ARGUMENT_KIND, http_look_up, &lookup);
 	return lookup.found;
 }
 
@@ -79,7 +80,7 @@ const char *http_header(const struct http_request *request, const char *name)
 
 bool http_alive(int fd)
 {
-	/* Not by what can be read: TLS leaves its farewell unread in a connection that is closed. */
+	/* Reading would not do: TLS leaves its closing message unread in a closed connection. */
 	struct pollfd poll_fd = {.fd = fd, .events = POLLRDHUP};
 
 	return poll(&poll_fd, 1, 0) <= 0;
@@ -99,14 +100,14 @@ void http_answer_header(struct http_answer *answer, const char *name, const char
 	answer->headers[i][1] = memory_text(bytes_str(value));
 }
 
-struct text_stream {
+struct http_text_stream {
 	struct buf text;
 	size_t pos;
 };
 
-static ssize_t text_read(void *arg, char *out, size_t room)
+static ssize_t http_text_read(void *arg, char *out, size_t room)
 {
-	struct text_stream *stream = arg;
+	struct http_text_stream *stream = arg;
 	size_t left = stream->text.size - stream->pos, n = left < room ? left : room;
 
 	if (n)
@@ -115,9 +116,9 @@ static ssize_t text_read(void *arg, char *out, size_t room)
 	return (ssize_t)n;
 }
 
-static void text_free(void *arg)
+static void http_text_free(void *arg)
 {
-	struct text_stream *stream = arg;
+	struct http_text_stream *stream = arg;
 
 	buf_release(&stream->text);
 	free(stream);
@@ -128,14 +129,15 @@ void http_answer_to_stream(struct http_answer *answer)
 	if (answer->stream.read)
 		return;
 
-	struct text_stream *stream = memory_take(sizeof(*stream));
+	struct http_text_stream *stream = memory_take(sizeof(*stream));
 
 	stream->text = answer->body;
 	answer->body = BUF_INIT;
-	answer->stream = (struct http_stream){.read = text_read, .free = text_free, .arg = stream};
+	answer->stream =
+		(struct http_stream){.read = http_text_read, .free = http_text_free, .arg = stream};
 }
 
-static void answer_release(struct http_answer *answer)
+static void http_answer_release(struct http_answer *answer)
 {
 	for (size_t i = 0; i < answer->n_headers; i++) {
 		free(answer->headers[i][0]);
@@ -146,9 +148,10 @@ static void answer_release(struct http_answer *answer)
 		answer->stream.free(answer->stream.arg);
 }
 
-/* ---- libmicrohttpd's side -------------------------------------------------------------------- */
+/* ---- libmicrohttpd ----------------------------------------------------------------------------
+ */
 
-static ssize_t read_stream(void *arg, uint64_t pos, char *out, size_t room)
+static ssize_t http_read_stream(void *arg, uint64_t pos, char *out, size_t room)
 {
 	struct http_stream *stream = arg;
 	ssize_t n = stream->read(stream->arg, out, room);
@@ -159,7 +162,7 @@ static ssize_t read_stream(void *arg, uint64_t pos, char *out, size_t room)
 	return n ? n : MHD_CONTENT_READER_END_OF_STREAM;
 }
 
-static void free_stream(void *arg)
+static void http_free_stream(void *arg)
 {
 	struct http_stream *stream = arg;
 
@@ -167,8 +170,8 @@ static void free_stream(void *arg)
 	free(stream);
 }
 
-/* A response that owns what it needs of ANSWER. */
-static struct MHD_Response *response_of(struct http_answer *answer)
+/* Makes a response, which takes the stream of ANSWER. */
+static struct MHD_Response *http_response_of(struct http_answer *answer)
 {
 	uint64_t length = answer->length < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)answer->length;
 
@@ -183,12 +186,13 @@ static struct MHD_Response *response_of(struct http_answer *answer)
 	*stream = answer->stream;
 	answer->stream = (struct http_stream){0};
 	return MHD_create_response_from_callback(
-		length, BLOCK_SIZE, read_stream, stream, free_stream);
+		length, BLOCK_SIZE, http_read_stream, stream, http_free_stream);
 }
 
-static enum MHD_Result send_answer(struct MHD_Connection *connection, struct http_answer *answer)
+static enum MHD_Result http_send_answer(
+	struct MHD_Connection *connection, struct http_answer *answer)
 {
-	struct MHD_Response *response = response_of(answer);
+	struct MHD_Response *response = http_response_of(answer);
 
 	REQUIRE(response != NULL);
 	for (size_t i = 0; i < answer->n_headers; i++)
@@ -201,24 +205,26 @@ static enum MHD_Result send_answer(struct MHD_Connection *connection, struct htt
 	return result;
 }
 
-static void hang_up(int fd, bool reset)
+static void http_hang_up(int fd, bool reset)
 {
 	static const struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
 
-	/* Either fails only when the client is gone already. Dissolving the association makes Linux
-	 * send an RST; closing would not, because libmicrohttpd shuts down, with a FIN, before. */
+	/* Both calls fail only if the client has closed the connection already. connect() to
+	 * AF_UNSPEC makes Linux send an RST; close() would not, because libmicrohttpd sends a FIN
+	 * before. */
 	if (reset)
 		(void)connect(fd, &nowhere, sizeof(nowhere));
 	else
 		(void)shutdown(fd, SHUT_RDWR);
 }
 
-/* Waits while connections are being cut: a request that a client sends because it lost one of its
- * connections must not be taken from another one that is cut a moment later. */
-static bool is_cut(struct http_server *server, struct MHD_Connection *connection)
+/* Returns true if the connection has been cut. Waits while connections are being cut: a client that
+ * lost one connection may send its request on another one that is cut a moment later. */
+static bool http_is_cut(struct http_server *server, struct MHD_Connection *connection)
 {
-	const struct connection *own =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+	const struct http_connection *own =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+			->socket_context;
 	bool cut;
 
 	pthread_mutex_lock(&server->lock);
@@ -227,10 +233,10 @@ static bool is_cut(struct http_server *server, struct MHD_Connection *connection
 	return cut;
 }
 
-static enum MHD_Result respond(struct http_server *server, struct MHD_Connection *connection,
-	struct exchange *exchange, const char *path, const char *method)
+static enum MHD_Result http_respond(struct http_server *server, struct MHD_Connection *connection,
+	struct http_exchange *exchange, const char *path, const char *method)
 {
-	if (is_cut(server, connection))
+	if (http_is_cut(server, connection))
 		return MHD_NO; /* closes the connection */
 
 	struct http_answer answer = {.status = 200, .length = -1};
@@ -245,18 +251,18 @@ static enum MHD_Result respond(struct http_server *server, struct MHD_Connection
 
 	server->config.handler(server->config.arg, &request, &answer);
 	if (answer.hang_up)
-		hang_up(request.fd, answer.reset);
+		http_hang_up(request.fd, answer.reset);
 	else
-		result = send_answer(connection, &answer);
-	answer_release(&answer);
+		result = http_send_answer(connection, &answer);
+	http_answer_release(&answer);
 	return result;
 }
 
-static enum MHD_Result accept_request(void *arg, struct MHD_Connection *connection,
+static enum MHD_Result http_accept_request(void *arg, struct MHD_Connection *connection,
 	const char *path, const char *method, const char *version, const char *upload,
 	size_t *upload_size, void **request)
 {
-	struct exchange *exchange = *request;
+	struct http_exchange *exchange = *request;
 
 	(void)version;
 	if (*upload_size) {
@@ -269,12 +275,12 @@ static enum MHD_Result accept_request(void *arg, struct MHD_Connection *connecti
 		exchange->begun = true;
 		return MHD_YES;
 	}
-	return respond(arg, connection, exchange, path, method);
+	return http_respond(arg, connection, exchange, path, method);
 }
 
-static void *begin_request(void *arg, const char *target, struct MHD_Connection *connection)
+static void *http_begin_request(void *arg, const char *target, struct MHD_Connection *connection)
 {
-	struct exchange *exchange = memory_take(sizeof(*exchange));
+	struct http_exchange *exchange = memory_take(sizeof(*exchange));
 
 	(void)arg;
 	(void)connection;
@@ -282,10 +288,10 @@ static void *begin_request(void *arg, const char *target, struct MHD_Connection 
 	return exchange;
 }
 
-static void end_request(void *arg, struct MHD_Connection *connection, void **request,
+static void http_end_request(void *arg, struct MHD_Connection *connection, void **request,
 	enum MHD_RequestTerminationCode code)
 {
-	struct exchange *exchange = *request;
+	struct http_exchange *exchange = *request;
 
 	(void)arg;
 	(void)connection;
@@ -298,15 +304,16 @@ static void end_request(void *arg, struct MHD_Connection *connection, void **req
 	*request = NULL;
 }
 
-static void note_connection(void *arg, struct MHD_Connection *mhd, void **context,
+static void http_note_connection(void *arg, struct MHD_Connection *mhd, void **context,
 	enum MHD_ConnectionNotificationCode code)
 {
 	struct http_server *server = arg;
-	struct connection *own = *context, **link = &server->connections;
+	struct http_connection *own = *context, **link = &server->connections;
 
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
 		*context = own = memory_take(sizeof(*own));
-		own->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+		own->fd =
+			MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 		pthread_mutex_lock(&server->lock);
 		own->next = server->connections;
 		server->connections = own;
@@ -321,16 +328,16 @@ static void note_connection(void *arg, struct MHD_Connection *mhd, void **contex
 	free(own);
 }
 
-static void no_log(void *arg, const char *format, va_list arguments)
+static void http_no_log(void *arg, const char *format, va_list arguments)
 {
 	(void)arg;
 	(void)format;
-	(void)arguments; /* clients that go away are what we test */
+	(void)arguments; /* libmicrohttpd logs closed connections, which tests cause on purpose */
 }
 
 /* ---- server ---------------------------------------------------------------------------------- */
 
-static int bind_socket(uint16_t port)
+static int http_bind_socket(uint16_t port)
 {
 	AUTO_FD int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_in address = {.sin_family = AF_INET,
@@ -344,7 +351,7 @@ static int bind_socket(uint16_t port)
 	return TAKE_FD(fd);
 }
 
-static uint16_t port_of(int fd)
+static uint16_t http_port_of(int fd)
 {
 	struct sockaddr_in address;
 	socklen_t size = sizeof(address);
@@ -353,9 +360,9 @@ static uint16_t port_of(int fd)
 	return ntohs(address.sin_port);
 }
 
-static int start(struct http_server *server)
+static int http_server_start(struct http_server *server)
 {
-	int fd = bind_socket(server->port);
+	int fd = http_bind_socket(server->port);
 	unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
 			 MHD_USE_POLL | MHD_USE_ITC;
 
@@ -369,12 +376,12 @@ static int start(struct http_server *server)
 	}
 	if (server->config.certificate)
 		flags |= MHD_USE_TLS;
-	server->daemon = MHD_start_daemon(flags, 0, NULL, NULL, accept_request, server,
-		MHD_OPTION_EXTERNAL_LOGGER, no_log, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+	server->daemon = MHD_start_daemon(flags, 0, NULL, NULL, http_accept_request, server,
+		MHD_OPTION_EXTERNAL_LOGGER, http_no_log, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_THREAD_STACK_SIZE, STACK_SIZE, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 		MEMORY_LIMIT, MHD_OPTION_CONNECTION_LIMIT, 20000u, MHD_OPTION_URI_LOG_CALLBACK,
-		begin_request, NULL, MHD_OPTION_NOTIFY_COMPLETED, end_request, NULL,
-		MHD_OPTION_NOTIFY_CONNECTION, note_connection, server,
+		http_begin_request, NULL, MHD_OPTION_NOTIFY_COMPLETED, http_end_request, NULL,
+		MHD_OPTION_NOTIFY_CONNECTION, http_note_connection, server,
 		server->config.certificate ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END,
 		server->config.certificate, MHD_OPTION_HTTPS_MEM_KEY, server->config.key,
 		MHD_OPTION_END);
@@ -392,12 +399,12 @@ int http_server_open(const struct http_config *config, struct http_server **ret_
 	server->config = *config;
 	REQUIRE(pthread_mutex_init(&server->lock, NULL) == 0);
 	REQUIRE(pthread_mutex_init(&server->running, NULL) == 0);
-	server->placeholder = bind_socket(config->port);
+	server->placeholder = http_bind_socket(config->port);
 	if (server->placeholder < 0)
 		return server->placeholder;
-	server->port = port_of(server->placeholder);
+	server->port = http_port_of(server->placeholder);
 
-	int r = start(server);
+	int r = http_server_start(server);
 
 	if (r < 0)
 		return r;
@@ -428,9 +435,9 @@ void http_server_drop(struct http_server *server)
 {
 	CHECK_OBJ(server, SERVER_MAGIC);
 	pthread_mutex_lock(&server->lock);
-	for (struct connection *c = server->connections; c; c = c->next) {
+	for (struct http_connection *c = server->connections; c; c = c->next) {
 		c->cut = true;
-		hang_up(c->fd, false);
+		http_hang_up(c->fd, false);
 	}
 	pthread_mutex_unlock(&server->lock);
 	if (server->config.dropped)
@@ -462,7 +469,7 @@ int http_server_resume(struct http_server *server)
 	CHECK_OBJ(server, SERVER_MAGIC);
 	pthread_mutex_lock(&server->running);
 	if (!server->daemon)
-		r = start(server);
+		r = http_server_start(server);
 	pthread_mutex_unlock(&server->running);
 	return r;
 }

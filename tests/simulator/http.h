@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP/1.1 over libmicrohttpd, a thread per connection, so that handlers and streams may simply
- * block. The only file of the tree with microhttpd.h is http.c.
+ * HTTP/1.1 with libmicrohttpd. Each connection has a thread, so that handlers and streams may
+ * block. Only http.c includes microhttpd.h.
  *
- * A handler fills in an answer; its body is text, or a stream that is asked for more bytes until it
- * ends (sent in chunks, one per read). Streams that wait look at http_alive() at least once a
- * second: nothing else tells them that the client is gone or was dropped.
+ * A handler fills in an answer. Its body is text, or a stream whose read() the server calls until
+ * it ends; each read is sent as one chunk. A stream that waits calls http_alive() at least once a
+ * second: nothing else reports that the client has closed the connection.
  */
 #ifndef SIMULATOR_HTTP_H
 #define SIMULATOR_HTTP_H
@@ -23,15 +23,16 @@ struct http_request {
 	void *connection; /* http.c's */
 };
 
-/* Decoded value of a query parameter (the first of that name); "" when it has none, NULL when
- * absent. Borrowed from the request, as headers are. */
+/* Returns the decoded value of the first query parameter of that name; "" if it has no value, NULL
+ * if it is absent. Values and headers are valid as long as the request. */
 const char *http_query(const struct http_request *request, const char *name);
 const char *http_header(const struct http_request *request, const char *name);
 
-/* The client of a request's fd is still there. */
+/* Returns true while the client of a request's FD keeps the connection open. */
 bool http_alive(int fd);
 
-/* read: bytes put into OUT; 0: the body is complete; negative: cut the connection here. */
+/* read() returns the number of bytes written to OUT; 0: the body is complete; negative: cut the
+ * connection here. */
 struct http_stream {
 	ssize_t (*read)(void *arg, char *out, size_t room);
 	void (*free)(void *arg);
@@ -42,7 +43,7 @@ struct http_stream {
 
 struct http_answer {
 	unsigned status;
-	struct buf body;           /* when there is no stream */
+	struct buf body;           /* if there is no stream */
 	struct http_stream stream; /* read NULL: none */
 	char *headers[HTTP_HEADERS_MAX][2];
 	size_t n_headers;
@@ -51,10 +52,10 @@ struct http_answer {
 	bool reset;     /* with hang_up: RST instead of FIN */
 };
 
-/* Replaces a header of that name. */
+/* Sets a header; replaces one of that name. */
 void http_answer_header(struct http_answer *answer, const char *name, const char *value);
 
-/* Turns the text body into a stream; does nothing when there is a stream. */
+/* Turns the text body into a stream, if there is none yet. */
 void http_answer_to_stream(struct http_answer *answer);
 
 typedef void http_handler_fn(
@@ -64,7 +65,8 @@ struct http_config {
 	uint16_t port;                 /* 0: any */
 	const char *certificate, *key; /* PEM text; NULL: plain HTTP */
 	http_handler_fn *handler;
-	void (*dropped)(void *arg); /* connections were cut: wake the streams; or NULL */
+	void (*dropped)(
+		void *arg); /* called after connections were cut, to wake streams; or NULL */
 	void *arg;
 };
 
@@ -78,8 +80,8 @@ uint16_t http_server_port(const struct http_server *server);
 /* Cuts every connection. */
 void http_server_drop(struct http_server *server);
 
-/* Cuts every connection and refuses new ones until resumed. The port stays taken. Both may be
- * called again; 0 or a negative error. */
+/* http_server_pause cuts every connection and refuses new ones; the port stays reserved.
+ * http_server_resume accepts connections again. Both may be called repeatedly. */
 void http_server_pause(struct http_server *server);
 int http_server_resume(struct http_server *server);
 

@@ -4,36 +4,37 @@
 #include "common/cleanup.h"
 #include "tests/simulator/memory.h"
 
-static char at(struct bytes text, size_t pos)
+static char jsontext_at(struct bytes text, size_t pos)
 {
 	return pos < text.size ? ((const char *)text.data)[pos] : '\0';
 }
 
-static size_t skip_blanks(struct bytes text, size_t pos)
+static size_t jsontext_skip_blanks(struct bytes text, size_t pos)
 {
-	while (pos < text.size && strchr(" \t\r\n", at(text, pos)) && at(text, pos))
+	while (pos < text.size && strchr(" \t\r\n", jsontext_at(text, pos)) &&
+		jsontext_at(text, pos))
 		pos++;
 	return pos;
 }
 
-/* POS is at the opening quote; the result is behind the closing one. */
-static size_t skip_string(struct bytes text, size_t pos)
+/* POS is that of the opening quote. Returns the position after the closing one. */
+static size_t jsontext_skip_string(struct bytes text, size_t pos)
 {
-	for (pos++; pos < text.size && at(text, pos) != '"'; pos++)
-		if (at(text, pos) == '\\')
+	for (pos++; pos < text.size && jsontext_at(text, pos) != '"'; pos++)
+		if (jsontext_at(text, pos) == '\\')
 			pos++;
 	return pos < text.size ? pos + 1 : text.size;
 }
 
-static size_t skip_container(struct bytes text, size_t pos)
+static size_t jsontext_skip_container(struct bytes text, size_t pos)
 {
 	size_t depth = 0;
 
 	while (pos < text.size) {
-		char c = at(text, pos);
+		char c = jsontext_at(text, pos);
 
 		if (c == '"') {
-			pos = skip_string(text, pos);
+			pos = jsontext_skip_string(text, pos);
 			continue;
 		}
 		pos++;
@@ -45,28 +46,28 @@ static size_t skip_container(struct bytes text, size_t pos)
 	return pos;
 }
 
-static size_t skip_value(struct bytes text, size_t pos)
+static size_t jsontext_skip_value(struct bytes text, size_t pos)
 {
-	char c = at(text, pos);
+	char c = jsontext_at(text, pos);
 
 	if (c == '"')
-		return skip_string(text, pos);
+		return jsontext_skip_string(text, pos);
 	if (c == '{' || c == '[')
-		return skip_container(text, pos);
-	while (pos < text.size && !strchr(" \t\r\n,:]}", at(text, pos)))
+		return jsontext_skip_container(text, pos);
+	while (pos < text.size && !strchr(" \t\r\n,:]}", jsontext_at(text, pos)))
 		pos++;
 	return pos;
 }
 
-static struct bytes slice(struct bytes text, size_t begin, size_t end)
+static struct bytes jsontext_slice(struct bytes text, size_t begin, size_t end)
 {
 	return BYTES((const char *)text.data + begin, end - begin);
 }
 
 void jsontext_iter_init(struct jsontext_iter *iter, struct bytes text)
 {
-	size_t pos = skip_blanks(text, 0);
-	char c = at(text, pos);
+	size_t pos = jsontext_skip_blanks(text, 0);
+	char c = jsontext_at(text, pos);
 
 	*iter = (struct jsontext_iter){.text = text,
 		.pos = c == '{' || c == '[' ? pos + 1 : text.size,
@@ -76,33 +77,36 @@ void jsontext_iter_init(struct jsontext_iter *iter, struct bytes text)
 bool jsontext_iter_next(struct jsontext_iter *iter, struct jsontext_member *ret_member)
 {
 	struct bytes text = iter->text, key = BYTES_NONE;
-	size_t pos = skip_blanks(text, iter->pos);
+	size_t pos = jsontext_skip_blanks(text, iter->pos);
 
-	if (at(text, pos) == ',')
-		pos = skip_blanks(text, pos + 1);
-	if (pos >= text.size || at(text, pos) == '}' || at(text, pos) == ']')
+	if (jsontext_at(text, pos) == ',')
+		pos = jsontext_skip_blanks(text, pos + 1);
+	if (pos >= text.size || jsontext_at(text, pos) == '}' || jsontext_at(text, pos) == ']')
 		return false;
 
 	size_t begin = pos;
 
 	if (iter->is_object) {
-		size_t end = skip_value(text, pos);
+		size_t end = jsontext_skip_value(text, pos);
 
-		if (at(text, pos) != '"' || end < pos + 2)
+		if (jsontext_at(text, pos) != '"' || end < pos + 2)
 			return false;
-		key = slice(text, pos + 1, end - 1);
-		pos = skip_blanks(text, end);
-		if (at(text, pos) != ':')
+		key = jsontext_slice(text, pos + 1, end - 1);
+		pos = jsontext_skip_blanks(text, end);
+		if (jsontext_at(text, pos) != ':')
 			return false;
-		pos = skip_blanks(text, pos + 1);
+		pos = jsontext_skip_blanks(text, pos + 1);
 	}
-	iter->pos = skip_value(text, pos);
-	*ret_member = (struct jsontext_member){
-		.key = key, .value = slice(text, pos, iter->pos), .begin = begin, .end = iter->pos};
+	iter->pos = jsontext_skip_value(text, pos);
+	*ret_member = (struct jsontext_member){.key = key,
+		.value = jsontext_slice(text, pos, iter->pos),
+		.begin = begin,
+		.end = iter->pos};
 	return iter->pos > pos;
 }
 
-static bool find(struct bytes object, struct bytes key, struct jsontext_member *ret_member)
+static bool jsontext_find_key(
+	struct bytes object, struct bytes key, struct jsontext_member *ret_member)
 {
 	struct jsontext_iter iter;
 
@@ -115,7 +119,7 @@ static bool find(struct bytes object, struct bytes key, struct jsontext_member *
 
 bool jsontext_find(struct bytes object, const char *key, struct jsontext_member *ret_member)
 {
-	return find(object, bytes_str(key), ret_member);
+	return jsontext_find_key(object, bytes_str(key), ret_member);
 }
 
 struct bytes jsontext_get(struct bytes object, const char *key)
@@ -125,7 +129,7 @@ struct bytes jsontext_get(struct bytes object, const char *key)
 	for (;;) {
 		size_t length = strcspn(key, ".");
 
-		if (!find(object, BYTES(key, length), &member))
+		if (!jsontext_find_key(object, BYTES(key, length), &member))
 			return BYTES_NONE;
 		if (!key[length])
 			return member.value;
@@ -136,20 +140,20 @@ struct bytes jsontext_get(struct bytes object, const char *key)
 
 bool jsontext_single(struct bytes text, struct bytes *ret_value)
 {
-	size_t begin = skip_blanks(text, 0), end = skip_value(text, begin);
+	size_t begin = jsontext_skip_blanks(text, 0), end = jsontext_skip_value(text, begin);
 
-	*ret_value = slice(text, begin, end);
-	return end > begin && skip_blanks(text, end) == text.size;
+	*ret_value = jsontext_slice(text, begin, end);
+	return end > begin && jsontext_skip_blanks(text, end) == text.size;
 }
 
-static int hex_digit(char c)
+static int jsontext_hex_digit(char c)
 {
 	const char *digits = "0123456789abcdef", *found = c ? strchr(digits, c | 0x20) : NULL;
 
 	return found ? (int)(found - digits) : 0;
 }
 
-static void put_utf8(struct buf *out, uint32_t c)
+static void jsontext_put_utf8(struct buf *out, uint32_t c)
 {
 	if (c < 0x80) {
 		buf_byte(out, (uint8_t)c);
@@ -168,33 +172,34 @@ static void put_utf8(struct buf *out, uint32_t c)
 	buf_byte(out, (uint8_t)(0x80 | (c & 0x3f)));
 }
 
-/* POS is at the u of \uXXXX. */
-static uint32_t code_unit(struct bytes text, size_t pos)
+/* Decodes \uXXXX; POS is that of the u. */
+static uint32_t jsontext_code_unit(struct bytes text, size_t pos)
 {
 	uint32_t c = 0;
 
 	for (size_t i = 1; i <= 4; i++)
-		c = c << 4 | (uint32_t)hex_digit(at(text, pos + i));
+		c = c << 4 | (uint32_t)jsontext_hex_digit(jsontext_at(text, pos + i));
 	return c;
 }
 
-/* POS is behind the backslash; the result is behind the escape. */
-static size_t unescape_one(struct bytes text, size_t pos, struct buf *out)
+/* Appends the character of an escape; POS is that after the backslash. Returns the position after
+ * the escape. */
+static size_t jsontext_unescape_one(struct bytes text, size_t pos, struct buf *out)
 {
 	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
-	char c = at(text, pos);
+	char c = jsontext_at(text, pos);
 	const char *simple = c ? strchr(from, c) : NULL;
 
 	if (c == 'u') {
-		uint32_t unit = code_unit(text, pos);
+		uint32_t unit = jsontext_code_unit(text, pos);
 
 		pos += 5;
-		if (unit >= 0xd800 && unit < 0xdc00 && at(text, pos) == '\\') {
+		if (unit >= 0xd800 && unit < 0xdc00 && jsontext_at(text, pos) == '\\') {
 			unit = 0x10000 + ((unit - 0xd800) << 10) +
-			       (code_unit(text, pos + 1) & 0x3ff);
+			       (jsontext_code_unit(text, pos + 1) & 0x3ff);
 			pos += 6;
 		}
-		put_utf8(out, unit);
+		jsontext_put_utf8(out, unit);
 		return pos;
 	}
 	buf_byte(out, (uint8_t)(simple ? to[simple - from] : c));
@@ -203,15 +208,15 @@ static size_t unescape_one(struct bytes text, size_t pos, struct buf *out)
 
 void jsontext_unescape(struct bytes value, struct buf *out)
 {
-	if (at(value, 0) != '"') {
+	if (jsontext_at(value, 0) != '"') {
 		buf_bytes_put(out, value);
 		return;
 	}
 	for (size_t pos = 1; pos + 1 < value.size;) {
-		if (at(value, pos) == '\\')
-			pos = unescape_one(value, pos + 1, out);
+		if (jsontext_at(value, pos) == '\\')
+			pos = jsontext_unescape_one(value, pos + 1, out);
 		else
-			buf_byte(out, (uint8_t)at(value, pos++));
+			buf_byte(out, (uint8_t)jsontext_at(value, pos++));
 	}
 }
 
@@ -231,7 +236,7 @@ void jsontext_put_string(struct buf *out, struct bytes text)
 
 	buf_byte(out, '"');
 	for (size_t i = 0; i < text.size; i++) {
-		char c = at(text, i);
+		char c = jsontext_at(text, i);
 		const char *short_form = c ? strchr(plain, c) : NULL;
 
 		if (short_form)
@@ -244,12 +249,12 @@ void jsontext_put_string(struct buf *out, struct bytes text)
 	buf_byte(out, '"');
 }
 
-static bool is_null(struct bytes value)
+static bool jsontext_is_null(struct bytes value)
 {
 	return bytes_equal(value, BYTES_LIT("null"));
 }
 
-static void put_key(struct buf *out, struct bytes key, bool *first)
+static void jsontext_put_key(struct buf *out, struct bytes key, bool *first)
 {
 	if (!*first)
 		buf_byte(out, ',');
@@ -273,11 +278,11 @@ void jsontext_merge(struct bytes target, struct bytes patch, struct buf *out)
 	buf_byte(out, '{');
 	jsontext_iter_init(&iter, target);
 	while (iter.is_object && jsontext_iter_next(&iter, &member)) {
-		bool patched = find(patch, member.key, &other);
+		bool patched = jsontext_find_key(patch, member.key, &other);
 
-		if (patched && is_null(other.value))
+		if (patched && jsontext_is_null(other.value))
 			continue;
-		put_key(out, member.key, &first);
+		jsontext_put_key(out, member.key, &first);
 		if (patched)
 			jsontext_merge(member.value, other.value, out);
 		else
@@ -285,9 +290,9 @@ void jsontext_merge(struct bytes target, struct bytes patch, struct buf *out)
 	}
 	jsontext_iter_init(&iter, patch);
 	while (jsontext_iter_next(&iter, &member)) {
-		if (find(target, member.key, &other) || is_null(member.value))
+		if (jsontext_find_key(target, member.key, &other) || jsontext_is_null(member.value))
 			continue;
-		put_key(out, member.key, &first);
+		jsontext_put_key(out, member.key, &first);
 		jsontext_merge(BYTES_NONE, member.value, out);
 	}
 	buf_byte(out, '}');

@@ -18,8 +18,8 @@ void keylist_release(struct keylist *list)
 	*list = (struct keylist){0};
 }
 
-/* Index of the last block whose first key is not above KEY; 0 when there is none. */
-static size_t block_of(const struct keylist *list, const char *key)
+/* Returns the index of the last block whose first key is not above KEY; 0 if there is none. */
+static size_t keylist_block_of(const struct keylist *list, const char *key)
 {
 	size_t low = 0, high = list->n_blocks;
 
@@ -34,8 +34,8 @@ static size_t block_of(const struct keylist *list, const char *key)
 	return low;
 }
 
-/* First slot of BLOCK whose key is not below KEY. */
-static size_t slot_of(const struct keylist_block *block, const char *key)
+/* Returns the first slot of BLOCK whose key is not below KEY. */
+static size_t keylist_slot_of(const struct keylist_block *block, const char *key)
 {
 	size_t low = 0, high = block->n;
 
@@ -56,8 +56,8 @@ struct keylist_place keylist_seek(const struct keylist *list, const char *key)
 
 	if (!list->n_blocks)
 		return place;
-	place.block = block_of(list, key);
-	place.slot = slot_of(list->blocks[place.block], key);
+	place.block = keylist_block_of(list, key);
+	place.slot = keylist_slot_of(list->blocks[place.block], key);
 	return place;
 }
 
@@ -100,12 +100,11 @@ struct entry *keylist_find(const struct keylist *list, const char *key)
 	return entry && strcmp(entry->key, key) == 0 ? entry : NULL;
 }
 
-static void insert_block(struct keylist *list, size_t at, struct keylist_block *block)
+static void keylist_insert_block(struct keylist *list, size_t at, struct keylist_block *block)
 {
 	if (list->n_blocks == list->capacity) {
 		list->capacity = list->capacity ? list->capacity * 2 : 16;
-		list->blocks =
-			memory_resize(list->blocks, list->capacity * sizeof(*list->blocks));
+		list->blocks = memory_resize(list->blocks, list->capacity * sizeof(*list->blocks));
 	}
 	memmove(&list->blocks[at + 1], &list->blocks[at],
 		(list->n_blocks - at) * sizeof(*list->blocks));
@@ -113,8 +112,8 @@ static void insert_block(struct keylist *list, size_t at, struct keylist_block *
 	list->n_blocks++;
 }
 
-/* Splits a full block: in the middle, or, when keys arrive in order, behind its end. */
-static void split(struct keylist *list, size_t at, bool in_order)
+/* Splits a full block in the middle or, when keys arrive in order, before its last key. */
+static void keylist_split(struct keylist *list, size_t at, bool in_order)
 {
 	struct keylist_block *full = list->blocks[at], *right = memory_take(sizeof(*right));
 	size_t keep = in_order ? BLOCK_SLOTS - 1 : BLOCK_SLOTS / 2;
@@ -122,19 +121,19 @@ static void split(struct keylist *list, size_t at, bool in_order)
 	right->n = full->n - keep;
 	memcpy(right->slots, &full->slots[keep], right->n * sizeof(*full->slots));
 	full->n = keep;
-	insert_block(list, at + 1, right);
+	keylist_insert_block(list, at + 1, right);
 }
 
 void keylist_insert(struct keylist *list, struct entry *entry)
 {
 	if (!list->n_blocks)
-		insert_block(list, 0, memory_take(sizeof(struct keylist_block)));
+		keylist_insert_block(list, 0, memory_take(sizeof(struct keylist_block)));
 
 	struct keylist_place place = keylist_seek(list, entry->key);
 	struct keylist_block *block = list->blocks[place.block];
 
 	if (block->n == BLOCK_SLOTS) {
-		split(list, place.block, place.slot == BLOCK_SLOTS);
+		keylist_split(list, place.block, place.slot == BLOCK_SLOTS);
 		place = keylist_seek(list, entry->key);
 		block = list->blocks[place.block];
 	}

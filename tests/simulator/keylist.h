@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keys of a collection in byte order: blocks of up to 512, so that inserting in the middle of a
- * million stays cheap and a list page is found by two binary searches.
+ * The keys of a collection in byte order, in blocks of up to 512: inserting a key among a million
+ * moves few pointers, and two binary searches find a key.
  */
 #ifndef SIMULATOR_KEYLIST_H
 #define SIMULATOR_KEYLIST_H
@@ -10,7 +10,8 @@
 
 struct version;
 
-/* One key that ever was; lives until its deletion has been trimmed. */
+/* A key with the versions of its object. It exists until history has forgotten the object's
+ * deletion. */
 struct entry {
 	struct version *newest;
 	char key[];
@@ -25,28 +26,30 @@ struct keylist {
 	size_t count;
 };
 
-/* Valid until the next insert or remove. */
+/* A position between keys. Valid until the next insert or remove. */
 struct keylist_place {
 	size_t block;
 	size_t slot;
 };
 
-void keylist_release(struct keylist *list); /* not the entries */
+/* Frees the blocks; the entries belong to the caller. */
+void keylist_release(struct keylist *list);
 
 struct entry *keylist_find(const struct keylist *list, const char *key);
-void keylist_insert(struct keylist *list, struct entry *entry); /* its key is not there yet */
+/* Inserts ENTRY, which must have a new key. */
+void keylist_insert(struct keylist *list, struct entry *entry);
 void keylist_remove(struct keylist *list, const struct entry *entry);
 
-/* First key not below KEY. */
+/* Returns the place of the first key that is not below KEY. */
 struct keylist_place keylist_seek(const struct keylist *list, const char *key);
 
-/* The N-th key, counted from 0. */
+/* Returns the place of the N-th key, counted from 0. */
 struct keylist_place keylist_nth(const struct keylist *list, size_t n);
 
-/* The entry at PLACE, which moves on; NULL behind the last. */
+/* Returns the entry at PLACE and moves PLACE to the next one; NULL after the last. */
 struct entry *keylist_next(const struct keylist *list, struct keylist_place *place);
 
-/* Keys from PLACE on. */
+/* Returns the number of keys from PLACE on. */
 size_t keylist_left(const struct keylist *list, struct keylist_place place);
 
 #endif

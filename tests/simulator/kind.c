@@ -204,7 +204,7 @@ const char *const *kind_verbs(const struct kind *kind)
 	return strcmp(kind->resource, "namespaces") ? built_in : namespaces;
 }
 
-static bool has_word(const char *words, struct bytes word)
+static bool kind_has_word(const char *words, struct bytes word)
 {
 	while (*words) {
 		size_t length = strcspn(words, " ");
@@ -222,5 +222,5 @@ bool kind_has_field(const struct kind *kind, struct bytes label)
 		return true;
 	if (bytes_equal(label, BYTES_LIT("metadata.namespace")))
 		return kind->namespaced;
-	return kind->fields && has_word(kind->fields, label);
+	return kind->fields && kind_has_word(kind->fields, label);
 }

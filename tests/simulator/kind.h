@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the server knows about a resource: names, scope, verbs, and how its objects look. Built-in
- * kinds are listed without kind and apiVersion; objects of custom kinds carry both, and the server
- * sorts their keys (docs/protocol.md 5).
+ * A resource: its names, scope, verbs, and the form of its objects. Lists show objects of built-in
+ * kinds without kind and apiVersion, objects of custom kinds with both and with sorted keys
+ * (docs/protocol.md 5).
  */
 #ifndef SIMULATOR_KIND_H
 #define SIMULATOR_KIND_H
@@ -28,7 +28,7 @@ struct kind {
 	bool described; /* made by kind_describe */
 };
 
-/* The I-th kind that every server has; NULL behind the last. */
+/* Returns the I-th built-in kind; NULL after the last. */
 const struct kind *kind_built_in(size_t i);
 
 /* A custom kind from a JSON description: group, version, resource, kind; optional singular,
@@ -36,19 +36,19 @@ const struct kind *kind_built_in(size_t i);
  * with kind_free. */
 const struct kind *kind_describe(struct bytes description);
 
-/* Does nothing for a built-in kind. */
+/* Frees a described kind; does nothing for a built-in kind. */
 void kind_free(const struct kind **kind);
 
 /* "v1", "apps/v1" */
 void kind_put_group_version(const struct kind *kind, struct buf *out);
 
-/* "pods", "deployments.apps": as error messages name it. */
+/* Appends "pods" or "deployments.apps", as error messages name it. */
 void kind_put_qualified(const struct kind *kind, struct buf *out);
 
-/* Verbs in the order in which discovery lists them, NULL at the end. */
+/* Returns the verbs in the order of discovery, NULL at the end. */
 const char *const *kind_verbs(const struct kind *kind);
 
-/* LABEL (metadata.name, spec.nodeName) may be used in field selectors of this kind. */
+/* Returns true if field selectors of this kind may use LABEL (metadata.name, spec.nodeName). */
 bool kind_has_field(const struct kind *kind, struct bytes label);
 
 #endif

@@ -19,7 +19,7 @@ struct list {
 	struct buf last; /* key of the last object sent; begins with the scope's prefix */
 	char *end;       /* key of the page's last object; NULL: to the end of the scope */
 	struct buf token;
-	uint64_t remaining; /* objects behind this page; 0: do not say */
+	uint64_t remaining; /* objects after this page; 0: unknown */
 	struct buf piece;
 	size_t sent; /* of piece */
 	bool begun, any, complete;
@@ -45,8 +45,8 @@ static void list_free(void *arg)
 
 /* ---- walking --------------------------------------------------------------------------------- */
 
-/* Where the list goes on: behind `last`. */
-static struct keylist_place resume(struct list *list)
+/* Returns the place after `last`. */
+static struct keylist_place list_resume_place(struct list *list)
 {
 	const struct keylist *keys = &list->view.collection->keys;
 	const char *last = buf_cstr(&list->last);
@@ -56,17 +56,17 @@ static struct keylist_place resume(struct list *list)
 	return entry && !strcmp(entry->key, last) ? next : place;
 }
 
-/* The next entry of the scope, or NULL. */
-static const struct entry *step(const struct list *list, struct keylist_place *place)
+/* Returns the next entry of the scope, or NULL. */
+static const struct entry *list_next_entry(const struct list *list, struct keylist_place *place)
 {
 	const struct entry *entry = keylist_next(&list->view.collection->keys, place);
 
 	return entry && view_covers(&list->view, entry->key) ? entry : NULL;
 }
 
-/* Objects of the scope from PLACE on, at the list's RV. Everything is counted at once when nothing
- * changed since and all of it is asked for. */
-static uint64_t count_from(struct list *list, struct keylist_place place)
+/* Counts the objects of the scope from PLACE on, at the list's RV. Without a loop if the scope is
+ * the whole collection and nothing has changed since that RV. */
+static uint64_t list_count_from(struct list *list, struct keylist_place place)
 {
 	const struct collection *collection = list->view.collection;
 	const struct entry *entry;
@@ -75,18 +75,18 @@ static uint64_t count_from(struct list *list, struct keylist_place place)
 	if (!*list->view.prefix && collection->live == collection->keys.count &&
 		collection_after(collection, list->rv) == collection->end)
 		return keylist_left(&collection->keys, place);
-	while ((entry = step(list, &place)))
+	while ((entry = list_next_entry(list, &place)))
 		n += version_at(entry, list->rv) != NULL;
 	return n;
 }
 
-/* Finds where a page of LIMIT objects ends, and the token for what is behind it. */
-static void cut_page(struct list *list, int64_t limit)
+/* Finds the end of a page of LIMIT objects, and makes the token for the next page. */
+static void list_cut_page(struct list *list, int64_t limit)
 {
-	struct keylist_place place = resume(list), behind = place;
+	struct keylist_place place = list_resume_place(list), behind = place;
 	const struct entry *entry, *last = NULL;
 
-	for (int64_t n = 0; (entry = step(list, &place));) {
+	for (int64_t n = 0; (entry = list_next_entry(list, &place));) {
 		if (!view_selects(&list->view, version_at(entry, list->rv)))
 			continue;
 		if (n++ < limit) {
@@ -102,14 +102,14 @@ static void cut_page(struct list *list, int64_t limit)
 			last->key + strlen(list->view.prefix));
 		token_put(&list->token, (int64_t)list->rv, buf_cstr(&start));
 		if (!view_has_selector(&list->view))
-			list->remaining = count_from(list, behind);
+			list->remaining = list_count_from(list, behind);
 		return;
 	}
 }
 
 /* ---- composing ------------------------------------------------------------------------------- */
 
-static void put_metadata(struct list *list, bool sorted)
+static void list_put_metadata(struct list *list, bool sorted)
 {
 	struct buf *out = &list->piece;
 
@@ -127,17 +127,17 @@ static void put_metadata(struct list *list, bool sorted)
 	buf_byte(out, '}');
 }
 
-static bool is_sorted(const struct list *list)
+static bool list_is_sorted(const struct list *list)
 {
 	return list->view.collection->kind->custom && list->view.form != OBJECT_METADATA;
 }
 
-static void put_head(struct list *list)
+static void list_put_head(struct list *list)
 {
 	const struct kind *kind = list->view.collection->kind;
 	struct buf *out = &list->piece;
 
-	if (is_sorted(list)) {
+	if (list_is_sorted(list)) {
 		buf_str(out, "{\"apiVersion\":\"");
 		kind_put_group_version(kind, out);
 		buf_str(out, "\",\"items\":[");
@@ -151,31 +151,31 @@ static void put_head(struct list *list)
 		kind_put_group_version(kind, out);
 		buf_str(out, "\",");
 	}
-	put_metadata(list, false);
+	list_put_metadata(list, false);
 	buf_str(out, ",\"items\":[");
 }
 
-static void put_tail(struct list *list)
+static void list_put_tail(struct list *list)
 {
 	buf_byte(&list->piece, ']');
-	if (is_sorted(list)) {
+	if (list_is_sorted(list)) {
 		buf_printf(
 			&list->piece, ",\"kind\":\"%sList\",", list->view.collection->kind->name);
-		put_metadata(list, true);
+		list_put_metadata(list, true);
 	}
 	buf_str(&list->piece, "}\n");
 	list->complete = true;
 }
 
-static void put_items(struct list *list)
+static void list_put_items(struct list *list)
 {
-	struct keylist_place place = resume(list);
+	struct keylist_place place = list_resume_place(list);
 	const struct entry *entry = NULL;
 
 	while (list->piece.size < PIECE) {
 		if ((entry && list->end && !strcmp(entry->key, list->end)) ||
-			!(entry = step(list, &place))) {
-			put_tail(list);
+			!(entry = list_next_entry(list, &place))) {
+			list_put_tail(list);
 			return;
 		}
 		const struct version *version = version_at(entry, list->rv);
@@ -192,11 +192,11 @@ static void put_items(struct list *list)
 	}
 	/* The page's last object may have filled the piece. */
 	if (list->end && entry && !strcmp(entry->key, list->end))
-		put_tail(list);
+		list_put_tail(list);
 }
 
-/* Composes the next piece. False: the state is no longer there. */
-static bool compose(struct list *list)
+/* Composes the next piece. Returns false if the state has been compacted away. */
+static bool list_compose(struct list *list)
 {
 	struct world *world = list->view.world;
 	bool lost;
@@ -207,9 +207,9 @@ static bool compose(struct list *list)
 	lost = list->pin.lost;
 	if (!lost) {
 		if (!list->begun)
-			put_head(list);
+			list_put_head(list);
 		list->begun = true;
-		put_items(list);
+		list_put_items(list);
 	}
 	pthread_mutex_unlock(&world->lock);
 	REQUIRE(buf_error(&list->piece) == 0);
@@ -224,7 +224,7 @@ static ssize_t list_read(void *arg, char *out, size_t room)
 	if (list->sent == list->piece.size) {
 		if (list->complete)
 			return 0;
-		if (!compose(list))
+		if (!list_compose(list))
 			return -1;
 	}
 	size_t left = list->piece.size - list->sent, n = left < room ? left : room;
@@ -234,9 +234,9 @@ static ssize_t list_read(void *arg, char *out, size_t room)
 	return (ssize_t)n;
 }
 
-/* ---- which state ----------------------------------------------------------------------------- */
+/* ---- state ----------------------------------------------------------------------------------- */
 
-static void refuse_token(const char *start, struct http_answer *answer)
+static void list_refuse_token(const char *start, struct http_answer *answer)
 {
 	static const char text[] =
 		"The provided continue parameter is too old to display a consistent list result. "
@@ -255,8 +255,8 @@ static void refuse_token(const char *start, struct http_answer *answer)
 	status_answer(answer, &status, "%s", text);
 }
 
-/* The state and the place that a continue token names. */
-static bool follow_token(
+/* Sets the state and the place that a continue token names. */
+static bool list_read_token(
 	struct list *list, const struct list_options *options, struct http_answer *answer)
 {
 	CLEANUP(buf_release) struct buf start = BUF_INIT;
@@ -278,7 +278,7 @@ static bool follow_token(
 	if (list->rv >= collection_floor(list->view.world, list->view.collection) &&
 		list->rv <= list->view.world->rv)
 		return true;
-	refuse_token(buf_cstr(&start), answer);
+	list_refuse_token(buf_cstr(&start), answer);
 	return false;
 }
 
@@ -294,14 +294,14 @@ bool list_await_rv(struct world *world, uint64_t rv, struct http_answer *answer)
 	return false;
 }
 
-/* With a limit, an RV without a match means exactly that state: the legacy rule. */
-static bool wants_exact(const struct list_options *options)
+/* With a limit, an RV without resourceVersionMatch means exactly that state (legacy rule). */
+static bool list_wants_exact(const struct list_options *options)
 {
 	return options->match == RV_MATCH_EXACT ||
 	       (options->match == RV_MATCH_UNSET && options->rv && options->limit);
 }
 
-static bool choose_state(
+static bool list_choose_state(
 	struct list *list, const struct list_options *options, struct http_answer *answer)
 {
 	static const struct status expired = {.code = 410, .reason = "Expired"};
@@ -309,10 +309,10 @@ static bool choose_state(
 
 	buf_str(&list->last, list->view.prefix);
 	if (*options->token)
-		return follow_token(list, options, answer);
+		return list_read_token(list, options, answer);
 	if (!list_await_rv(world, options->rv, answer))
 		return false;
-	list->rv = wants_exact(options) ? options->rv : world->rv;
+	list->rv = list_wants_exact(options) ? options->rv : world->rv;
 	if (list->rv >= collection_floor(world, list->view.collection))
 		return true;
 	status_answer(answer, &expired, "The resourceVersion for the provided list is too old.");
@@ -324,11 +324,11 @@ static bool list_open(
 {
 	bool from_cache = !strcmp(options->rv_text, "0") && !*options->token;
 
-	if (!choose_state(list, options, answer))
+	if (!list_choose_state(list, options, answer))
 		return false;
 	pin_set(list->view.collection, &list->pin, list->rv);
 	if (options->limit && !from_cache)
-		cut_page(list, options->limit);
+		list_cut_page(list, options->limit);
 	return true;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * LIST: pages of one consistent state, composed while they are sent, so that a list of any size
- * needs one block of memory. VIEW is taken over, also when the request is refused.
+ * needs one block of memory. Takes VIEW over, also if it refuses the request.
  */
 #ifndef SIMULATOR_LIST_H
 #define SIMULATOR_LIST_H
@@ -11,7 +11,8 @@
 
 void list_answer(struct view *view, const struct list_options *options, struct http_answer *answer);
 
-/* Under the world's lock: waits until it has reached RV; false and 504 when it does not. For gets too. */
+/* Waits until the world has reached RV. Returns false, and 504 in ANSWER, if it does not in time.
+ * The caller holds world->lock. Gets use it also. */
 bool list_await_rv(struct world *world, uint64_t rv, struct http_answer *answer);
 
 #endif

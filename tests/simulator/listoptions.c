@@ -8,18 +8,18 @@
 #include "tests/simulator/jsontext.h"
 #include "tests/simulator/status.h"
 
-/* Only absent, 0 and false are false: not even an empty value is. */
-static bool read_bool(const char *text)
+/* As kube-apiserver: only an absent parameter, 0 and false are false; an empty value is true. */
+static bool list_options_read_bool(const char *text)
 {
 	return text && strcmp(text, "0") && strcasecmp(text, "false");
 }
 
-static const char *or_empty(const char *text)
+static const char *list_options_or_empty(const char *text)
 {
 	return text ? text : "";
 }
 
-static enum rv_match read_match(const char *text)
+static enum rv_match list_options_read_match(const char *text)
 {
 	if (!text || !*text)
 		return RV_MATCH_UNSET;
@@ -28,8 +28,8 @@ static enum rv_match read_match(const char *text)
 	return strcmp(text, "NotOlderThan") ? RV_MATCH_OTHER : RV_MATCH_NOT_OLDER;
 }
 
-/* A decimal number that fills TEXT, up to MAX. */
-static bool read_number(const char *text, uint64_t max, uint64_t *ret_number)
+/* Parses TEXT as a decimal number of at most MAX. */
+static bool list_options_read_number(const char *text, uint64_t max, uint64_t *ret_number)
 {
 	uint64_t number = 0;
 
@@ -44,31 +44,32 @@ static bool read_number(const char *text, uint64_t max, uint64_t *ret_number)
 	return *text != '\0';
 }
 
-static bool read_int(const struct http_request *request, const char *name, int64_t *ret_number,
-	struct http_answer *answer)
+static bool list_options_read_int(const struct http_request *request, const char *name,
+	int64_t *ret_number, struct http_answer *answer)
 {
 	const char *text = http_query(request, name);
 	uint64_t number = 0;
 
 	if (!text)
 		return true;
-	if (!read_number(text + (*text == '-'), INT64_MAX, &number)) {
+	if (!list_options_read_number(text + (*text == '-'), INT64_MAX, &number)) {
 		status_bad_request(
 			answer, "strconv.ParseInt: parsing \"%s\": invalid syntax", text);
 		return false;
 	}
-	*ret_number = *text == '-' ? 0 : (int64_t)number; /* negative means unset */
+	*ret_number = *text == '-' ? 0 : (int64_t)number; /* a negative number means unset */
 	return true;
 }
 
 /* ---- validation ------------------------------------------------------------------------------ */
 
-struct violations {
+struct list_violations {
 	struct buf messages, causes;
 	size_t n;
 };
 
-static void refuse(struct violations *list, const char *reason, const char *field, const char *text)
+static void list_options_refuse(
+	struct list_violations *list, const char *reason, const char *field, const char *text)
 {
 	const char *comma = list->n++ ? "," : "";
 
@@ -78,80 +79,83 @@ static void refuse(struct violations *list, const char *reason, const char *fiel
 	buf_printf(&list->causes, ",\"field\":\"%s\"}", field);
 }
 
-static void forbid(struct violations *list, const char *field, const char *text)
+static void list_options_forbid(struct list_violations *list, const char *field, const char *text)
 {
-	refuse(list, "FieldValueForbidden", field, text);
+	list_options_refuse(list, "FieldValueForbidden", field, text);
 }
 
-static void refuse_match(struct violations *list, const char *given, const char *supported)
+static void list_options_refuse_match(
+	struct list_violations *list, const char *given, const char *supported)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
 
 	buf_printf(&text, "Unsupported value: \"%s\": supported values: %s", given, supported);
-	refuse(list, "FieldValueNotSupported", "resourceVersionMatch", buf_cstr(&text));
+	list_options_refuse(
+		list, "FieldValueNotSupported", "resourceVersionMatch", buf_cstr(&text));
 }
 
-static void check_list(
-	struct violations *list, const struct list_options *options, const char *match_text)
+static void list_options_check_list(
+	struct list_violations *list, const struct list_options *options, const char *match_text)
 {
 	static const char field[] = "resourceVersionMatch";
 
 	if (options->match != RV_MATCH_UNSET) {
 		if (!*options->rv_text)
-			forbid(list, field,
+			list_options_forbid(list, field,
 				"Forbidden: resourceVersionMatch is forbidden unless "
 				"resourceVersion is provided");
 		if (*options->token)
-			forbid(list, field,
+			list_options_forbid(list, field,
 				"Forbidden: resourceVersionMatch is forbidden when continue is "
 				"provided");
 		if (options->match == RV_MATCH_OTHER)
-			refuse_match(list, match_text, "\"Exact\", \"NotOlderThan\", \"\"");
+			list_options_refuse_match(
+				list, match_text, "\"Exact\", \"NotOlderThan\", \"\"");
 		if (options->match == RV_MATCH_EXACT && !strcmp(options->rv_text, "0"))
-			forbid(list, field,
+			list_options_forbid(list, field,
 				"Forbidden: resourceVersionMatch \"exact\" is forbidden for "
 				"resourceVersion \"0\"");
 	}
 	if (options->initial_events_set)
-		forbid(list, "sendInitialEvents",
+		list_options_forbid(list, "sendInitialEvents",
 			"Forbidden: sendInitialEvents is forbidden for list");
 }
 
-static void check_watch(struct violations *list, const struct list_options *options,
-	const char *match_text, bool watch_list)
+static void list_options_check_watch(struct list_violations *list,
+	const struct list_options *options, const char *match_text, bool watch_list)
 {
 	static const char field[] = "resourceVersionMatch";
 	bool given = options->match != RV_MATCH_UNSET;
 
 	if (options->initial_events_set && options->match != RV_MATCH_NOT_OLDER)
-		forbid(list, field,
+		list_options_forbid(list, field,
 			"Forbidden: sendInitialEvents requires setting resourceVersionMatch to "
 			"NotOlderThan");
 	if (options->initial_events_set && !watch_list)
-		forbid(list, "sendInitialEvents",
+		list_options_forbid(list, "sendInitialEvents",
 			"Forbidden: sendInitialEvents is forbidden for watch unless the WatchList "
 			"feature gate is enabled");
 	if (given && !options->initial_events_set)
-		forbid(list, field,
+		list_options_forbid(list, field,
 			"Forbidden: resourceVersionMatch is forbidden for watch unless "
 			"sendInitialEvents is provided");
 	if (given && options->match != RV_MATCH_NOT_OLDER)
-		refuse_match(list, match_text, "\"NotOlderThan\"");
+		list_options_refuse_match(list, match_text, "\"NotOlderThan\"");
 	if (given && *options->token)
-		forbid(list, field,
+		list_options_forbid(list, field,
 			"Forbidden: resourceVersionMatch is forbidden when continue is provided");
 }
 
-static bool validate(const struct list_options *options, const char *match_text, bool watch_list,
-	struct http_answer *answer)
+static bool list_options_validate(const struct list_options *options, const char *match_text,
+	bool watch_list, struct http_answer *answer)
 {
 	CLEANUP(buf_release) struct buf details = BUF_INIT;
-	struct violations list = {.messages = BUF_INIT, .causes = BUF_INIT};
+	struct list_violations list = {.messages = BUF_INIT, .causes = BUF_INIT};
 
 	if (options->watch)
-		check_watch(&list, options, match_text, watch_list);
+		list_options_check_watch(&list, options, match_text, watch_list);
 	else
-		check_list(&list, options, match_text);
+		list_options_check_list(&list, options, match_text);
 	if (list.n) {
 		buf_printf(&details,
 			"{\"group\":\"meta.k8s.io\",\"kind\":\"ListOptions\",\"causes\":[%s]}",
@@ -170,13 +174,14 @@ static bool validate(const struct list_options *options, const char *match_text,
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-static bool read_rv(struct list_options *options, struct http_answer *answer)
+static bool list_options_read_rv(struct list_options *options, struct http_answer *answer)
 {
 	static const struct status watch_status = {.code = 500, .reason = ""};
 	static const char text[] = "resourceVersion: Invalid value: \"%s\": strconv.ParseUint: "
 				   "parsing \"%s\": invalid syntax";
 
-	if (!*options->rv_text || read_number(options->rv_text, UINT64_MAX, &options->rv))
+	if (!*options->rv_text ||
+		list_options_read_number(options->rv_text, UINT64_MAX, &options->rv))
 		return true;
 	if (options->watch) {
 		status_answer(answer, &watch_status, text, options->rv_text, options->rv_text);
@@ -191,29 +196,31 @@ static bool read_rv(struct list_options *options, struct http_answer *answer)
 
 bool list_options_watch(const struct http_request *request)
 {
-	return read_bool(http_query(request, "watch"));
+	return list_options_read_bool(http_query(request, "watch"));
 }
 
 bool list_options_read(const struct http_request *request, bool watch_list,
 	struct list_options *ret_options, struct http_answer *answer)
 {
-	const char *match = or_empty(http_query(request, "resourceVersionMatch"));
+	const char *match = list_options_or_empty(http_query(request, "resourceVersionMatch"));
 	const char *initial = http_query(request, "sendInitialEvents");
 	struct list_options options = {
-		.labels = or_empty(http_query(request, "labelSelector")),
-		.fields = or_empty(http_query(request, "fieldSelector")),
-		.rv_text = or_empty(http_query(request, "resourceVersion")),
-		.token = or_empty(http_query(request, "continue")),
-		.match = read_match(match),
+		.labels = list_options_or_empty(http_query(request, "labelSelector")),
+		.fields = list_options_or_empty(http_query(request, "fieldSelector")),
+		.rv_text = list_options_or_empty(http_query(request, "resourceVersion")),
+		.token = list_options_or_empty(http_query(request, "continue")),
+		.match = list_options_read_match(match),
 		.watch = list_options_watch(request),
-		.bookmarks = read_bool(http_query(request, "allowWatchBookmarks")),
-		.initial_events = read_bool(initial),
+		.bookmarks = list_options_read_bool(http_query(request, "allowWatchBookmarks")),
+		.initial_events = list_options_read_bool(initial),
 		.initial_events_set = initial != NULL,
 	};
 
-	if (!read_int(request, "limit", &options.limit, answer) ||
-		!read_int(request, "timeoutSeconds", &options.timeout_seconds, answer) ||
-		!validate(&options, match, watch_list, answer) || !read_rv(&options, answer))
+	if (!list_options_read_int(request, "limit", &options.limit, answer) ||
+		!list_options_read_int(
+			request, "timeoutSeconds", &options.timeout_seconds, answer) ||
+		!list_options_validate(&options, match, watch_list, answer) ||
+		!list_options_read_rv(&options, answer))
 		return false;
 	if (options.watch && !options.initial_events_set && options.rv == 0)
 		options.initial_events = true; /* the legacy "start with everything" */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ListOptions, the query parameters of list and watch: decoding, defaults and validation with the
- * API server's texts (docs/protocol.md 3).
+ * ListOptions, the query parameters of list and watch: decoding, defaults, and validation with the
+ * texts of kube-apiserver (docs/protocol.md 3).
  */
 #ifndef SIMULATOR_LISTOPTIONS_H
 #define SIMULATOR_LISTOPTIONS_H
@@ -21,14 +21,15 @@ struct list_options {
 	int64_t timeout_seconds; /* 0: unset */
 	bool watch;
 	bool bookmarks;
-	bool initial_events;     /* sendInitialEvents=true, asked for or by default */
+	bool initial_events;     /* sendInitialEvents=true, explicit or by default */
 	bool initial_events_set; /* sendInitialEvents was given */
 };
 
-/* Only whether this is a watch, for telling the verb before anything is checked. */
+/* Returns true if the request is a watch; checks nothing else. */
 bool list_options_watch(const struct http_request *request);
 
-/* False when the request was refused: ANSWER says how. WATCH_LIST: the server offers it. */
+/* Returns false if the request is refused; ANSWER then has the reason. WATCH_LIST: the server has
+ * this feature. */
 bool list_options_read(const struct http_request *request, bool watch_list,
 	struct list_options *ret_options, struct http_answer *answer);
 

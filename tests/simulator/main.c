@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf-simulator: a Kubernetes API server that holds its cluster in memory and misbehaves on
- * demand. Prints where it listens, then serves until SIGTERM or SIGINT.
+ * kinf-simulator: a Kubernetes API server that holds its cluster in memory, and misbehaves when a
+ * test asks for it. Prints its addresses, then serves until SIGTERM or SIGINT.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -29,7 +29,7 @@ struct options {
 	bool die_with_parent;
 };
 
-static int read_options(int argc, char **argv, struct options *ret_options)
+static int simulator_read_options(int argc, char **argv, struct options *ret_options)
 {
 	static const struct option table[] = {
 		{"port", required_argument, NULL, 'p'},
@@ -83,8 +83,8 @@ static int read_options(int argc, char **argv, struct options *ret_options)
 	return good == 1 && optind == argc && !options.certificate == !options.key ? 0 : -EINVAL;
 }
 
-/* A file's text, to be kept for life; NULL for no path. */
-static int read_file(const char *path, char **ret_text)
+/* Reads a file's text, which the caller frees; NULL if PATH is NULL. */
+static int simulator_read_file(const char *path, char **ret_text)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	FILE *file;
@@ -104,14 +104,14 @@ static int read_file(const char *path, char **ret_text)
 	return 0;
 }
 
-static void wake(void *arg)
+static void simulator_wake(void *arg)
 {
 	struct api *api = arg;
 
 	world_wake(api->world);
 }
 
-static void fill(struct control *control, const struct options *options)
+static void simulator_fill(struct control *control, const struct options *options)
 {
 	static const struct generate_options pods = {.namespaces = 10, .prefix = "pod-"};
 	static const struct generate_options others = {.namespaces = 10, .prefix = "node-"};
@@ -126,7 +126,7 @@ static void fill(struct control *control, const struct options *options)
 	churn_set(control->churn, collection, options->churn, 20);
 }
 
-/* What a simulator consists of. */
+/* A simulator. */
 struct simulator {
 	char *certificate, *key;
 	struct world *world;
@@ -135,13 +135,13 @@ struct simulator {
 	struct http_server *control_server;
 };
 
-static int open_servers(struct simulator *simulator, const struct options *options)
+static int simulator_open_servers(struct simulator *simulator, const struct options *options)
 {
 	struct http_config api = {.port = (uint16_t)options->port,
 		.certificate = simulator->certificate,
 		.key = simulator->key,
 		.handler = api_handle,
-		.dropped = wake,
+		.dropped = simulator_wake,
 		.arg = &simulator->api};
 	struct http_config control = {.port = (uint16_t)options->control_port,
 		.handler = control_handle,
@@ -156,10 +156,10 @@ static int open_servers(struct simulator *simulator, const struct options *optio
 
 static int simulator_open(struct simulator *simulator, const struct options *options)
 {
-	int r = read_file(options->certificate, &simulator->certificate);
+	int r = simulator_read_file(options->certificate, &simulator->certificate);
 
 	if (r == 0)
-		r = read_file(options->key, &simulator->key);
+		r = simulator_read_file(options->key, &simulator->key);
 	if (r < 0)
 		return r;
 	simulator->world = world_new();
@@ -168,11 +168,11 @@ static int simulator_open(struct simulator *simulator, const struct options *opt
 		.log = requestlog_new(),
 		.token = options->token};
 	control_init(&simulator->control, &simulator->api, churn_new(simulator->world));
-	fill(&simulator->control, options);
-	return open_servers(simulator, options);
+	simulator_fill(&simulator->control, options);
+	return simulator_open_servers(simulator, options);
 }
 
-/* From the outside in: nobody uses what is freed next. */
+/* Closes the servers first, so that no thread uses the parts that are freed after them. */
 static void simulator_close(struct simulator *simulator)
 {
 	http_server_close(&simulator->control_server);
@@ -187,7 +187,7 @@ static void simulator_close(struct simulator *simulator)
 	free(simulator->key);
 }
 
-static int serve(const struct options *options, const sigset_t *signals)
+static int simulator_serve(const struct options *options, const sigset_t *signals)
 {
 	CLEANUP(simulator_close) struct simulator simulator = {0};
 	int signal_number, r = simulator_open(&simulator, options);
@@ -197,7 +197,7 @@ static int serve(const struct options *options, const sigset_t *signals)
 	printf("listening on 127.0.0.1:%u\ncontrol on 127.0.0.1:%u\n",
 		http_server_port(simulator.control.server),
 		http_server_port(simulator.control_server));
-	(void)fflush(stdout);                   /* nobody may be reading */
+	(void)fflush(stdout);                   /* the reader may have closed the pipe */
 	(void)sigwait(signals, &signal_number); /* cannot fail: the set is valid */
 	return 0;
 }
@@ -207,13 +207,13 @@ int main(int argc, char **argv)
 	struct options options;
 	sigset_t signals;
 
-	if (read_options(argc, argv, &options) < 0) {
+	if (simulator_read_options(argc, argv, &options) < 0) {
 		fputs(usage, stderr);
 		return 2;
 	}
 	srandom(options.seed);
 	if (options.die_with_parent)
-		(void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* a convenience for tests that crash */
+		(void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* ends the simulator when pytest crashes */
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
@@ -223,7 +223,7 @@ int main(int argc, char **argv)
 
 	sigaction(SIGPIPE, &ignore, NULL);
 
-	int r = serve(&options, &signals);
+	int r = simulator_serve(&options, &signals);
 
 	if (r < 0)
 		fprintf(stderr, "kinf-simulator: %s\n", err_text(r));

@@ -23,13 +23,14 @@ bool object_key(const struct kind *kind, struct bytes text, struct buf *out)
 	return true;
 }
 
-static void put_span(struct buf *out, struct bytes text, size_t begin, size_t end)
+static void object_put_span(struct buf *out, struct bytes text, size_t begin, size_t end)
 {
 	buf_put(out, (const char *)text.data + begin, end - begin);
 }
 
-/* Copies the members of TEXT, an object, from the first that is not in WITHOUT to the end. */
-static void put_members(struct buf *out, struct bytes text, const char *without[2], bool *first)
+/* Appends the members of the object TEXT, except for those in WITHOUT. */
+static void object_put_members(
+	struct buf *out, struct bytes text, const char *without[2], bool *first)
 {
 	struct jsontext_iter iter;
 	struct jsontext_member member;
@@ -42,11 +43,11 @@ static void put_members(struct buf *out, struct bytes text, const char *without[
 		if (!*first)
 			buf_byte(out, ',');
 		*first = false;
-		put_span(out, text, member.begin, member.end);
+		object_put_span(out, text, member.begin, member.end);
 	}
 }
 
-static void put_type(const struct kind *kind, struct buf *out)
+static void object_put_kind(const struct kind *kind, struct buf *out)
 {
 	if (kind->custom) {
 		buf_str(out, "\"apiVersion\":\"");
@@ -59,8 +60,8 @@ static void put_type(const struct kind *kind, struct buf *out)
 	buf_byte(out, '"');
 }
 
-/* The stored form, not stamped yet: kind and apiVersion taken away or added. */
-static void put_item(const struct kind *kind, struct bytes text, struct buf *out)
+/* Appends the stored form without the stamp: removes or adds kind and apiVersion. */
+static void object_put_item(const struct kind *kind, struct bytes text, struct buf *out)
 {
 	static const char *type[2] = {"kind", "apiVersion"};
 	bool typed = jsontext_get(text, "kind").data && jsontext_get(text, "apiVersion").data;
@@ -72,28 +73,29 @@ static void put_item(const struct kind *kind, struct bytes text, struct buf *out
 	}
 	buf_byte(out, '{');
 	if (kind->custom) {
-		put_type(kind, out);
+		object_put_kind(kind, out);
 		first = false;
 	}
-	put_members(out, text, type, &first);
+	object_put_members(out, text, type, &first);
 	buf_byte(out, '}');
 }
 
-static void put_field(struct buf *out, const char *key, const char *value, bool *first)
+static void object_put_field(struct buf *out, const char *key, const char *value, bool *first)
 {
 	buf_printf(out, "%s\"%s\":\"%s\"", *first ? "" : ",", key, value);
 	*first = false;
 }
 
-/* What of a stamp is missing in METADATA. */
-struct missing {
+/* The members of a stamp that METADATA lacks; NULL: it has that member. */
+struct object_missing {
 	const char *uid, *created, *rv;
 };
 
-/* Typed objects show uid, resourceVersion, creationTimestamp behind the name; sorted ones the
- * timestamp first and the other two last. */
-static void put_stamped(
-	const struct kind *kind, struct bytes metadata, struct missing missing, struct buf *out)
+/* Appends METADATA with the missing members in kube-apiserver's order: for built-in kinds uid,
+ * resourceVersion and creationTimestamp after the name or namespace; for custom kinds the timestamp
+ * first and the other two last. */
+static void object_put_stamped(const struct kind *kind, struct bytes metadata,
+	struct object_missing missing, struct buf *out)
 {
 	struct jsontext_iter iter;
 	struct jsontext_member member;
@@ -102,25 +104,25 @@ static void put_stamped(
 
 	buf_byte(out, '{');
 	if (sorted && missing.created)
-		put_field(out, "creationTimestamp", missing.created, &first);
+		object_put_field(out, "creationTimestamp", missing.created, &first);
 	jsontext_iter_init(&iter, metadata);
 	while (jsontext_iter_next(&iter, &member)) {
 		buf_str(out, first ? "" : ",");
 		first = false;
-		put_span(out, metadata, member.begin, member.end);
+		object_put_span(out, metadata, member.begin, member.end);
 		if (sorted || !bytes_equal(member.key, bytes_str(behind)))
 			continue;
 		if (missing.uid)
-			put_field(out, "uid", missing.uid, &first);
+			object_put_field(out, "uid", missing.uid, &first);
 		if (missing.rv)
-			put_field(out, "resourceVersion", missing.rv, &first);
+			object_put_field(out, "resourceVersion", missing.rv, &first);
 		if (missing.created)
-			put_field(out, "creationTimestamp", missing.created, &first);
+			object_put_field(out, "creationTimestamp", missing.created, &first);
 	}
 	if (sorted && missing.rv)
-		put_field(out, "resourceVersion", missing.rv, &first);
+		object_put_field(out, "resourceVersion", missing.rv, &first);
 	if (sorted && missing.uid)
-		put_field(out, "uid", missing.uid, &first);
+		object_put_field(out, "uid", missing.uid, &first);
 	buf_byte(out, '}');
 }
 
@@ -130,9 +132,9 @@ void object_restamp(struct bytes stored, uint64_t rv, struct buf *out)
 	size_t begin = (size_t)((const char *)old.data - (const char *)stored.data);
 
 	REQUIRE(old.data != NULL);
-	put_span(out, stored, 0, begin);
+	object_put_span(out, stored, 0, begin);
 	buf_printf(out, "\"%" PRIu64 "\"", rv);
-	put_span(out, stored, begin + old.size, stored.size);
+	object_put_span(out, stored, begin + old.size, stored.size);
 }
 
 void object_store(const struct kind *kind, struct bytes text, const struct object_stamp *stamp,
@@ -141,19 +143,19 @@ void object_store(const struct kind *kind, struct bytes text, const struct objec
 	CLEANUP(buf_release) struct buf item = BUF_INIT;
 	CLEANUP(buf_release) struct buf stamped = BUF_INIT;
 
-	put_item(kind, text, &item);
+	object_put_item(kind, text, &item);
 
 	struct bytes bare = buf_bytes(&item), metadata = jsontext_get(bare, "metadata");
 	size_t begin = (size_t)((const char *)metadata.data - (const char *)bare.data);
-	struct missing missing = {
+	struct object_missing missing = {
 		.uid = jsontext_get(metadata, "uid").data ? NULL : stamp->uid,
 		.created = jsontext_get(metadata, "creationTimestamp").data ? NULL : stamp->created,
 		.rv = jsontext_get(metadata, "resourceVersion").data ? NULL : "",
 	};
 
-	put_span(&stamped, bare, 0, begin);
-	put_stamped(kind, metadata, missing, &stamped);
-	put_span(&stamped, bare, begin + metadata.size, bare.size);
+	object_put_span(&stamped, bare, 0, begin);
+	object_put_stamped(kind, metadata, missing, &stamped);
+	object_put_span(&stamped, bare, begin + metadata.size, bare.size);
 	object_restamp(buf_bytes(&stamped), stamp->rv, out);
 }
 
@@ -167,9 +169,9 @@ void object_show(
 		buf_byte(out, '}');
 	} else if (form == OBJECT_FULL && !kind->custom) {
 		buf_byte(out, '{');
-		put_type(kind, out);
+		object_put_kind(kind, out);
 		buf_byte(out, ',');
-		put_span(out, stored, 1, stored.size);
+		object_put_span(out, stored, 1, stored.size);
 	} else {
 		buf_bytes_put(out, stored);
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One object as JSON text. Stored is its item form: for built-in kinds without kind and apiVersion,
- * for custom kinds with both. Only the members named here are ever touched; all other bytes stay.
+ * An object as JSON text. The simulator stores it as it appears in a list: objects of built-in
+ * kinds without kind and apiVersion, objects of custom kinds with both. It changes only the members
+ * named here; all other bytes stay.
  */
 #ifndef SIMULATOR_OBJECT_H
 #define SIMULATOR_OBJECT_H
@@ -16,28 +17,28 @@ enum object_form {
 
 #define OBJECT_UID_SIZE 37
 
-/* What the server gives an object. */
+/* The members of metadata that the server sets. */
 struct object_stamp {
 	uint64_t rv;
-	const char *uid;     /* put only where the object has none */
-	const char *created; /* RFC 3339; likewise */
+	const char *uid;     /* set only if the object has none */
+	const char *created; /* RFC 3339; set only if the object has no creationTimestamp */
 };
 
-/* "namespace/name" or "name" from metadata; false when metadata.name (or the namespace of a
- * namespaced kind) is missing or empty. */
+/* Appends "namespace/name" or "name" from metadata. Returns false if the name, or the namespace of
+ * a namespaced kind, is missing or empty. */
 bool object_key(const struct kind *kind, struct bytes text, struct buf *out);
 
-/* TEXT as it is stored, stamped. TEXT has a metadata object. */
+/* Appends TEXT in the form in which it is stored, with STAMP. TEXT must have metadata. */
 void object_store(const struct kind *kind, struct bytes text, const struct object_stamp *stamp,
 	struct buf *out);
 
-/* The same object with another resourceVersion. */
+/* Appends the stored object with another resourceVersion. */
 void object_restamp(struct bytes stored, uint64_t rv, struct buf *out);
 
 void object_show(
 	const struct kind *kind, enum object_form form, struct bytes stored, struct buf *out);
 
-/* A random (version 4) uuid. */
+/* Makes a random (version 4) UUID. */
 void object_new_uid(char ret_uid[OBJECT_UID_SIZE]);
 
 #endif

@@ -34,7 +34,7 @@ void requestlog_free(struct requestlog **log)
 	*log = NULL;
 }
 
-static void put_text(struct buf *out, const char *key, const char *text)
+static void requestlog_put_text(struct buf *out, const char *key, const char *text)
 {
 	buf_printf(out, ",\"%s\":", key);
 	if (text)
@@ -43,22 +43,22 @@ static void put_text(struct buf *out, const char *key, const char *text)
 		buf_str(out, "null");
 }
 
-static void put_line(struct buf *out, const struct http_request *request, const char *verb,
-	const char *resource, unsigned status)
+static void requestlog_put_line(struct buf *out, const struct http_request *request,
+	const char *verb, const char *resource, unsigned status)
 {
 	struct timespec now;
 	const char *query = strchr(request->target, '?');
 
 	REQUIRE(clock_gettime(CLOCK_REALTIME, &now) == 0);
 	buf_printf(out, "{\"time\":%" PRId64 ".%03ld", (int64_t)now.tv_sec, now.tv_nsec / 1000000);
-	put_text(out, "method", request->method);
-	put_text(out, "path", request->path);
-	put_text(out, "query", query ? query + 1 : "");
-	put_text(out, "verb", verb);
-	put_text(out, "resource", resource);
-	put_text(out, "accept", http_header(request, "Accept"));
-	put_text(out, "acceptEncoding", http_header(request, "Accept-Encoding"));
-	put_text(out, "userAgent", http_header(request, "User-Agent"));
+	requestlog_put_text(out, "method", request->method);
+	requestlog_put_text(out, "path", request->path);
+	requestlog_put_text(out, "query", query ? query + 1 : "");
+	requestlog_put_text(out, "verb", verb);
+	requestlog_put_text(out, "resource", resource);
+	requestlog_put_text(out, "accept", http_header(request, "Accept"));
+	requestlog_put_text(out, "acceptEncoding", http_header(request, "Accept-Encoding"));
+	requestlog_put_text(out, "userAgent", http_header(request, "User-Agent"));
 	buf_printf(out, ",\"authorization\":%s,\"status\":%u}\n",
 		http_header(request, "Authorization") ? "true" : "false", status);
 }
@@ -67,8 +67,8 @@ void requestlog_add(struct requestlog *log, const struct http_request *request, 
 	const char *resource, unsigned status)
 {
 	pthread_mutex_lock(&log->lock);
-	put_line(&log->lines, request, verb, resource, status);
-	REQUIRE(buf_error(&log->lines) == 0); /* a test that looks at it must see all of it */
+	requestlog_put_line(&log->lines, request, verb, resource, status);
+	REQUIRE(buf_error(&log->lines) == 0); /* a test must see all requests */
 	pthread_mutex_unlock(&log->lock);
 }
 

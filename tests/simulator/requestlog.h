@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every request that was answered, as JSON lines. Called from any thread. */
+/* The log of requests, as JSON lines. Any thread may call these functions. */
 #ifndef SIMULATOR_REQUESTLOG_H
 #define SIMULATOR_REQUESTLOG_H
 
@@ -10,7 +10,7 @@ struct requestlog;
 struct requestlog *requestlog_new(void);
 void requestlog_free(struct requestlog **log);
 
-/* VERB: list, watch, get, discovery or none; RESOURCE: "" when there is none. */
+/* Adds a line. VERB: list, watch, get, discovery or none; RESOURCE: "" if there is none. */
 void requestlog_add(struct requestlog *log, const struct http_request *request, const char *verb,
 	const char *resource, unsigned status);
 

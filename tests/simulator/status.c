@@ -29,8 +29,8 @@ void status_put(struct buf *out, const struct status *status, const char *messag
 	buf_printf(out, ",\"code\":%u}", status->code);
 }
 
-static void answer_text(struct http_answer *answer, const struct status *status, const char *format,
-	va_list arguments)
+static void status_answer_text(struct http_answer *answer, const struct status *status,
+	const char *format, va_list arguments)
 {
 	char message[2048];
 
@@ -53,7 +53,7 @@ void status_answer(struct http_answer *answer, const struct status *status, cons
 	va_list arguments;
 
 	va_start(arguments, format);
-	answer_text(answer, status, format, arguments);
+	status_answer_text(answer, status, format, arguments);
 	va_end(arguments);
 }
 
@@ -63,7 +63,7 @@ void status_bad_request(struct http_answer *answer, const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	answer_text(answer, &status, format, arguments);
+	status_answer_text(answer, &status, format, arguments);
 	va_end(arguments);
 }
 

@@ -18,7 +18,7 @@ void token_put(struct buf *out, int64_t rv, const char *start)
 	base64url_put(buf_bytes(&plain), out);
 }
 
-static bool read_rv(struct bytes text, int64_t *ret_rv)
+static bool token_read_rv(struct bytes text, int64_t *ret_rv)
 {
 	bool negative = text.size && *(const char *)text.data == '-';
 	int64_t rv = 0;
@@ -53,7 +53,7 @@ bool token_parse(const char *text, int64_t *ret_rv, struct buf *start, struct bu
 			object.size ? *(const char *)object.data : ' ');
 	else if (strcmp(version, VERSION))
 		buf_printf(wrong, "server does not recognize this encoded version %s", version);
-	else if (!read_rv(jsontext_get(object, "rv"), ret_rv) || *ret_rv == 0)
+	else if (!token_read_rv(jsontext_get(object, "rv"), ret_rv) || *ret_rv == 0)
 		buf_str(wrong, "incorrect encoded start resourceVersion (version " VERSION ")");
 	else if (!*key)
 		buf_str(wrong, "encoded start key empty (version " VERSION ")");

@@ -10,7 +10,7 @@
 #include "tests/simulator/memory.h"
 #include "tests/simulator/status.h"
 
-static bool check_fields(
+static bool view_check_fields(
 	const struct kind *kind, const struct selector *fields, struct http_answer *answer)
 {
 	for (size_t i = 0; i < selector_count(fields); i++) {
@@ -31,7 +31,7 @@ static bool check_fields(
 	return true;
 }
 
-static bool parse(int (*parser)(const char *, struct selector **), const char *text,
+static bool view_parse_selector(int (*parser)(const char *, struct selector **), const char *text,
 	struct selector **ret_selector, struct http_answer *answer)
 {
 	int r = *text ? parser(text, ret_selector) : 0;
@@ -50,10 +50,10 @@ bool view_init(struct view *view, const char *namespace, const char *labels, con
 	if (namespace)
 		buf_printf(&prefix, "%s/", namespace);
 	view->prefix = memory_text(buf_bytes(&prefix));
-	if (!parse(selector_parse_labels, labels, &view->labels, answer) ||
-		!parse(selector_parse_fields, fields, &view->fields, answer))
+	if (!view_parse_selector(selector_parse_labels, labels, &view->labels, answer) ||
+		!view_parse_selector(selector_parse_fields, fields, &view->fields, answer))
 		return false;
-	if (view->fields && !check_fields(view->collection->kind, view->fields, answer))
+	if (view->fields && !view_check_fields(view->collection->kind, view->fields, answer))
 		return false;
 	if (view_has_selector(view))
 		REQUIRE(json_parser_new(&view->parser) == 0);
@@ -86,7 +86,7 @@ bool view_selects(const struct view *view, const struct version *version)
 		return false;
 	if (!view_has_selector(view))
 		return true;
-	/* A test may store what is no JSON at all; selectors choose none of it. */
+	/* A test may store text that is not JSON; no selector selects it. */
 	if (json_parse(view->parser, version_text(version), NULL, &document) < 0) {
 		err_clear();
 		return false;

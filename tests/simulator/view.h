@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a request is about: a part of a collection, chosen by namespace and selectors, and the form
- * in which it wants objects. */
+/* The objects that a list or watch selects by namespace and selectors, and the form in which it
+ * shows them. */
 #ifndef SIMULATOR_VIEW_H
 #define SIMULATOR_VIEW_H
 
@@ -19,16 +19,16 @@ struct view {
 	struct json_parser *parser;       /* with selectors only */
 };
 
-/* NAMESPACE: NULL for all. False when a selector was refused: ANSWER says why. */
+/* NAMESPACE: NULL for all. Returns false if a selector was refused; ANSWER then has the reason. */
 bool view_init(struct view *view, const char *namespace, const char *labels, const char *fields,
 	struct http_answer *answer);
 void view_release(struct view *view);
 
-/* KEY is in the namespace. */
+/* Returns true if KEY is in the namespace. */
 bool view_covers(const struct view *view, const char *key);
 
-/* An object of a key that is covered is chosen by the selectors; one that does not exist (NULL) or
- * is deleted is not. */
+/* Returns true if the selectors select the object, whose key is covered; false for NULL and a
+ * deleted object. */
 bool view_selects(const struct view *view, const struct version *version);
 
 bool view_has_selector(const struct view *view);

@@ -17,18 +17,18 @@ struct watch {
 	struct view view;
 	struct pin pin;
 	int fd;
-	uint64_t position; /* everything up to here was looked at */
+	uint64_t position; /* the changes up to this RV have been handled */
 	bool bookmarks;
 	bool initial;    /* the initial state is being sent: that of `position` */
 	bool end_marked; /* a bookmark ends the initial state */
-	struct buf last; /* key up to which it was sent */
+	struct buf last; /* key up to which the initial state was sent */
 	uint64_t deadline_ms;
 	uint64_t bookmark_due_ms;
 	uint64_t bookmark_round;
 	bool last_bookmark_sent;
 	struct buf piece;
 	size_t sent;
-	bool over; /* nothing comes after the piece */
+	bool over; /* the stream ends after the piece */
 };
 
 static void watch_free(void *arg)
@@ -50,7 +50,7 @@ static void watch_free(void *arg)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static void put_event(struct watch *watch, const char *type, struct bytes stored)
+static void watch_put_event(struct watch *watch, const char *type, struct bytes stored)
 {
 	enum object_form form = watch->view.form == OBJECT_METADATA ? OBJECT_METADATA : OBJECT_FULL;
 
@@ -59,7 +59,7 @@ static void put_event(struct watch *watch, const char *type, struct bytes stored
 	buf_str(&watch->piece, "}\n");
 }
 
-static void put_error(struct watch *watch, const struct status *status, const char *message)
+static void watch_put_error(struct watch *watch, const struct status *status, const char *message)
 {
 	buf_str(&watch->piece, "{\"type\":\"ERROR\",\"object\":");
 	status_put(&watch->piece, status, message);
@@ -67,7 +67,7 @@ static void put_error(struct watch *watch, const struct status *status, const ch
 	watch->over = true;
 }
 
-static void put_bookmark(struct watch *watch, bool ends_initial)
+static void watch_put_bookmark(struct watch *watch, bool ends_initial)
 {
 	static const char mark[] = "\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}";
 	const struct kind *kind = watch->view.collection->kind;
@@ -87,11 +87,11 @@ static void put_bookmark(struct watch *watch, bool ends_initial)
 	if (ends_initial && !sorted)
 		buf_printf(&object, ",%s", mark);
 	buf_printf(&object, "}%s}", kind->idle);
-	put_event(watch, "BOOKMARK", buf_bytes(&object));
+	watch_put_event(watch, "BOOKMARK", buf_bytes(&object));
 }
 
-/* What a change is to this watch. */
-static void put_change(struct watch *watch, const struct version *version)
+/* Appends the event that a change means for this watch, if any. */
+static void watch_put_change(struct watch *watch, const struct version *version)
 {
 	const struct version *older = version->older;
 
@@ -105,16 +105,16 @@ static void put_change(struct watch *watch, const struct version *version)
 	bool was = view_selects(&watch->view, older), is = view_selects(&watch->view, version);
 
 	if (is) {
-		put_event(watch, was ? "MODIFIED" : "ADDED", version_text(version));
+		watch_put_event(watch, was ? "MODIFIED" : "ADDED", version_text(version));
 	} else if (was) {
 		CLEANUP(buf_release) struct buf old = BUF_INIT;
 
 		object_restamp(version_text(older), version->rv, &old);
-		put_event(watch, "DELETED", buf_bytes(&old));
+		watch_put_event(watch, "DELETED", buf_bytes(&old));
 	}
 }
 
-static void put_initial(struct watch *watch)
+static void watch_put_initial(struct watch *watch)
 {
 	const struct keylist *keys = &watch->view.collection->keys;
 	const char *last = buf_cstr(&watch->last);
@@ -126,7 +126,7 @@ static void put_initial(struct watch *watch)
 		if (!entry || !view_covers(&watch->view, entry->key)) {
 			watch->initial = false;
 			if (watch->end_marked)
-				put_bookmark(watch, true);
+				watch_put_bookmark(watch, true);
 			return;
 		}
 		if (!strcmp(entry->key, buf_cstr(&watch->last)))
@@ -137,18 +137,18 @@ static void put_initial(struct watch *watch)
 		const struct version *version = version_at(entry, watch->position);
 
 		if (view_selects(&watch->view, version))
-			put_event(watch, "ADDED", version_text(version));
+			watch_put_event(watch, "ADDED", version_text(version));
 	}
 }
 
-static void put_changes(struct watch *watch)
+static void watch_put_changes(struct watch *watch)
 {
 	struct collection *collection = watch->view.collection;
 	const struct world *world = watch->view.world;
 	size_t i = collection_after(collection, watch->position);
 
 	for (; i < collection->end && watch->piece.size < PIECE; i++) {
-		put_change(watch, collection->log[i]);
+		watch_put_change(watch, collection->log[i]);
 		watch->position = collection->log[i]->rv;
 	}
 	if (i == collection->end && world->rv > watch->position)
@@ -158,7 +158,7 @@ static void put_changes(struct watch *watch)
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-static bool bookmark_is_due(const struct watch *watch, uint64_t now)
+static bool watch_bookmark_is_due(const struct watch *watch, uint64_t now)
 {
 	const struct world *world = watch->view.world;
 
@@ -172,23 +172,24 @@ static bool bookmark_is_due(const struct watch *watch, uint64_t now)
 	       (!watch->last_bookmark_sent && now + LAST_BOOKMARK_MS >= watch->deadline_ms);
 }
 
-static void put_due_bookmark(struct watch *watch, uint64_t now)
+static void watch_put_due_bookmark(struct watch *watch, uint64_t now)
 {
 	const struct world *world = watch->view.world;
 
-	if (!bookmark_is_due(watch, now))
+	if (!watch_bookmark_is_due(watch, now))
 		return;
-	put_bookmark(watch, false);
+	watch_put_bookmark(watch, false);
 	watch->bookmark_round = world->bookmark_round;
 	watch->bookmark_due_ms = now + world->settings.bookmark_ms;
 	watch->last_bookmark_sent = now + LAST_BOOKMARK_MS >= watch->deadline_ms;
 }
 
-static uint64_t next_due(const struct watch *watch)
+static uint64_t watch_next_due(const struct watch *watch)
 {
 	const struct world *world = watch->view.world;
-	/* From a version that is not there yet no bookmark can become due: nothing to wake up for. */
-	bool timed = watch->bookmarks && world->settings.bookmark_ms && watch->position <= world->rv;
+	/* A watch from an RV of the future sends no bookmark. */
+	bool timed =
+		watch->bookmarks && world->settings.bookmark_ms && watch->position <= world->rv;
 	uint64_t due = watch->deadline_ms;
 
 	if (timed && watch->bookmark_due_ms < due)
@@ -198,8 +199,9 @@ static uint64_t next_due(const struct watch *watch)
 	return due;
 }
 
-/* Composes the next piece, waiting for something to say. Negative: cut the stream. */
-static int compose(struct watch *watch)
+/* Composes the next piece; waits until there is an event. Returns 0, or negative to cut the stream.
+ */
+static int watch_compose(struct watch *watch)
 {
 	struct world *world = watch->view.world;
 
@@ -213,11 +215,11 @@ static int compose(struct watch *watch)
 			break;
 		}
 		if (watch->initial)
-			put_initial(watch);
+			watch_put_initial(watch);
 		else
-			put_changes(watch);
+			watch_put_changes(watch);
 		if (!watch->initial)
-			put_due_bookmark(watch, now);
+			watch_put_due_bookmark(watch, now);
 		if (watch->piece.size || watch->initial)
 			continue;
 		if (watch->view.collection->gone) {
@@ -226,7 +228,7 @@ static int compose(struct watch *watch)
 		}
 		if (!http_alive(watch->fd))
 			return -1;
-		world_wait(world, next_due(watch));
+		world_wait(world, watch_next_due(watch));
 	}
 	REQUIRE(buf_error(&watch->piece) == 0);
 	return 0;
@@ -242,7 +244,7 @@ static ssize_t watch_read(void *arg, char *out, size_t room)
 
 		if (!watch->over) {
 			pthread_mutex_lock(&watch->view.world->lock);
-			r = compose(watch);
+			r = watch_compose(watch);
 			pthread_mutex_unlock(&watch->view.world->lock);
 		} else {
 			buf_reset(&watch->piece);
@@ -259,9 +261,9 @@ static ssize_t watch_read(void *arg, char *out, size_t room)
 	return (ssize_t)n;
 }
 
-/* ---- where it begins ------------------------------------------------------------------------- */
+/* ---- begin ----------------------------------------------------------------------------------- */
 
-static void begin_after(struct watch *watch, uint64_t rv)
+static void watch_begin_after(struct watch *watch, uint64_t rv)
 {
 	static const struct status expired = {.code = 410, .reason = "Expired"};
 	uint64_t floor = collection_floor(watch->view.world, watch->view.collection);
@@ -271,10 +273,10 @@ static void begin_after(struct watch *watch, uint64_t rv)
 	if (rv >= floor)
 		return;
 	buf_printf(&message, "too old resource version: %" PRIu64 " (%" PRIu64 ")", rv, floor);
-	put_error(watch, &expired, buf_cstr(&message));
+	watch_put_error(watch, &expired, buf_cstr(&message));
 }
 
-static void begin_initial(struct watch *watch, const struct list_options *options)
+static void watch_begin_initial(struct watch *watch, const struct list_options *options)
 {
 	struct world *world = watch->view.world;
 	uint64_t give_up = world_now_ms() + world->settings.future_wait_ms;
@@ -292,7 +294,7 @@ static void begin_initial(struct watch *watch, const struct list_options *option
 	watch->over = true;
 }
 
-static void begin(struct watch *watch, const struct list_options *options)
+static void watch_begin(struct watch *watch, const struct list_options *options)
 {
 	struct world *world = watch->view.world;
 	uint64_t now = world_now_ms();
@@ -307,9 +309,9 @@ static void begin(struct watch *watch, const struct list_options *options)
 	watch->last_bookmark_sent = seconds * 1000 <= LAST_BOOKMARK_MS;
 	buf_str(&watch->last, watch->view.prefix);
 	if (options->initial_events)
-		begin_initial(watch, options);
+		watch_begin_initial(watch, options);
 	else
-		begin_after(watch, options->rv ? options->rv : world->rv);
+		watch_begin_after(watch, options->rv ? options->rv : world->rv);
 	pin_set(watch->view.collection, &watch->pin, watch->position);
 	watch->view.collection->watching++;
 }
@@ -323,7 +325,7 @@ void watch_answer(
 	watch->view = *view;
 	watch->fd = fd;
 	pthread_mutex_lock(&view->world->lock);
-	begin(watch, options);
+	watch_begin(watch, options);
 	pthread_mutex_unlock(&view->world->lock);
 	http_answer_header(answer, "Content-Type", "application/json");
 	answer->stream = (struct http_stream){.read = watch_read, .free = watch_free, .arg = watch};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * WATCH: a stream of events from an RV, after the initial state when that is asked for. Events are
- * computed for the view of this watch: an object that comes to match is ADDED, one that ceases to
- * is DELETED with its old content. VIEW is taken over.
+ * WATCH: a stream of events from an RV on, after the initial state if the request asks for it. An
+ * object that begins to match the selectors is ADDED, one that ceases to match is DELETED with its
+ * old content. Takes VIEW over.
  */
 #ifndef SIMULATOR_WATCH_H
 #define SIMULATOR_WATCH_H

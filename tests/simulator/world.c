@@ -31,7 +31,7 @@ void world_wait(struct world *world, uint64_t deadline_ms)
 		.tv_nsec = (long)(deadline_ms % 1000) * 1000000};
 
 	(void)pthread_cond_timedwait(
-		&world->changed, &world->lock, &until); /* callers look again */
+		&world->changed, &world->lock, &until); /* the caller checks its condition again */
 }
 
 void world_wake(struct world *world)
@@ -41,7 +41,7 @@ void world_wake(struct world *world)
 
 /* ---- kinds ---------------------------------------------------------------------------------- */
 
-static struct collection *find_known(
+static struct collection *world_find_known(
 	struct world *world, const char *group, const char *version, const char *resource)
 {
 	for (size_t i = 0; i < world->n_collections; i++) {
@@ -57,12 +57,12 @@ static struct collection *find_known(
 struct collection *world_find(
 	struct world *world, const char *group, const char *version, const char *resource)
 {
-	struct collection *collection = find_known(world, group, version, resource);
+	struct collection *collection = world_find_known(world, group, version, resource);
 
 	return collection && !collection->gone ? collection : NULL;
 }
 
-/* Of several versions the first that is served. */
+/* Prefers a version that is served. */
 struct collection *world_named(struct world *world, const char *name)
 {
 	struct collection *gone = NULL;
@@ -87,11 +87,12 @@ struct collection *world_named(struct world *world, const char *name)
 struct collection *world_add(struct world *world, const struct kind *kind)
 {
 	struct collection *collection =
-		find_known(world, kind->group, kind->version, kind->resource);
+		world_find_known(world, kind->group, kind->version, kind->resource);
 
 	if (collection ? !collection->gone : world->n_collections == WORLD_KINDS_MAX)
 		return NULL;
-	if (collection) { /* as it was described before: a watch that is just ending uses that */
+	if (collection) { /* keeps the old description, which a watch that is ending may still use
+			   */
 		kind_free(&kind);
 	} else {
 		collection = &world->collections[world->n_collections++];
@@ -154,14 +155,15 @@ void pin_drop(struct pin *pin)
 	pin->link = NULL;
 }
 
-static void drop_entry(struct collection *collection, struct entry *entry)
+static void world_drop_entry(struct collection *collection, struct entry *entry)
 {
 	keylist_remove(&collection->keys, entry);
 	free(entry);
 }
 
-/* Drops the oldest change from the log, and with it what only history needed. */
-static void trim_one(struct collection *collection)
+/* Removes the oldest change from the log and frees the version before it; after a deletion also the
+ * key. */
+static void world_trim_one(struct collection *collection)
 {
 	struct version *version = collection->log[collection->begin++];
 
@@ -169,14 +171,14 @@ static void trim_one(struct collection *collection)
 	free(version->older);
 	version->older = NULL;
 	if (version->deleted && version->entry->newest == version) {
-		drop_entry(collection, version->entry);
+		world_drop_entry(collection, version->entry);
 		free(version);
 	}
 }
 
-/* How far the log may be cut: what was asked to be forgotten and what exceeds the limit, but not
- * beyond a pin, unless that is so far behind that it is lost. */
-static uint64_t trim_target(struct world *world, struct collection *collection)
+/* Returns the RV up to which the log is trimmed: the compacted RV, or further if the log exceeds
+ * its limit, but not beyond a pin. A pin that keeps twice the limit is marked as lost. */
+static uint64_t world_trim_target(struct world *world, struct collection *collection)
 {
 	size_t length = collection->end - collection->begin, limit = world->settings.history;
 	uint64_t target = world->compacted;
@@ -196,16 +198,16 @@ static uint64_t trim_target(struct world *world, struct collection *collection)
 	return target;
 }
 
-static void trim(struct world *world, struct collection *collection)
+static void world_trim(struct world *world, struct collection *collection)
 {
-	uint64_t target = trim_target(world, collection);
+	uint64_t target = world_trim_target(world, collection);
 
 	while (collection->begin < collection->end &&
 		collection->log[collection->begin]->rv <= target)
-		trim_one(collection);
+		world_trim_one(collection);
 }
 
-static void log_append(struct collection *collection, struct version *version)
+static void world_log_append(struct collection *collection, struct version *version)
 {
 	if (collection->end == collection->capacity &&
 		collection->begin > collection->capacity / 2) {
@@ -224,7 +226,7 @@ static void log_append(struct collection *collection, struct version *version)
 
 /* ---- changes -------------------------------------------------------------------------------- */
 
-static struct entry *entry_for(struct collection *collection, const char *key)
+static struct entry *world_entry_for(struct collection *collection, const char *key)
 {
 	struct entry *entry = keylist_find(&collection->keys, key);
 	size_t size = strlen(key) + 1;
@@ -237,8 +239,8 @@ static struct entry *entry_for(struct collection *collection, const char *key)
 	return entry;
 }
 
-static uint64_t commit(struct world *world, struct collection *collection, struct entry *entry,
-	struct bytes text, bool deleted)
+static uint64_t world_commit(struct world *world, struct collection *collection,
+	struct entry *entry, struct bytes text, bool deleted)
 {
 	struct version *version = memory_take(sizeof(*version) + text.size);
 	bool existed = entry->newest && !entry->newest->deleted;
@@ -251,13 +253,13 @@ static uint64_t commit(struct world *world, struct collection *collection, struc
 	memcpy(version->text, text.data, text.size);
 	entry->newest = version;
 	collection->live += (size_t)!deleted - (size_t)existed;
-	log_append(collection, version);
-	trim(world, collection);
+	world_log_append(collection, version);
+	world_trim(world, collection);
 	world_wake(world);
 	return world->rv;
 }
 
-static void now_text(char text[32])
+static void world_now_text(char text[32])
 {
 	time_t now = time(NULL);
 	struct tm fields;
@@ -277,10 +279,10 @@ uint64_t world_put(struct world *world, struct collection *collection, struct by
 	if (!object_key(collection->kind, text, &key))
 		return 0;
 
-	struct entry *entry = entry_for(collection, buf_cstr(&key));
+	struct entry *entry = world_entry_for(collection, buf_cstr(&key));
 
 	object_new_uid(uid);
-	now_text(created);
+	world_now_text(created);
 	if (entry->newest && !entry->newest->deleted) {
 		struct bytes old = version_text(entry->newest);
 
@@ -294,7 +296,7 @@ uint64_t world_put(struct world *world, struct collection *collection, struct by
 
 	object_store(collection->kind, text, &stamp, &stored);
 	REQUIRE(buf_error(&stored) == 0);
-	return commit(world, collection, entry, buf_bytes(&stored), false);
+	return world_commit(world, collection, entry, buf_bytes(&stored), false);
 }
 
 uint64_t world_delete(struct world *world, struct collection *collection, const char *key)
@@ -306,7 +308,7 @@ uint64_t world_delete(struct world *world, struct collection *collection, const 
 		return 0;
 	object_restamp(version_text(entry->newest), world->rv + 1, &last);
 	REQUIRE(buf_error(&last) == 0);
-	return commit(world, collection, entry, buf_bytes(&last), true);
+	return world_commit(world, collection, entry, buf_bytes(&last), true);
 }
 
 struct entry *collection_any(struct collection *collection)
@@ -323,7 +325,7 @@ struct entry *collection_any(struct collection *collection)
 	}
 }
 
-/* ---- forgetting and going back --------------------------------------------------------------- */
+/* ---- compaction and restore ------------------------------------------------------------------ */
 
 void world_compact(struct world *world, uint64_t rv)
 {
@@ -332,7 +334,7 @@ void world_compact(struct world *world, uint64_t rv)
 	if (target > world->compacted)
 		world->compacted = target;
 	for (size_t i = 0; i < world->n_collections; i++)
-		trim(world, &world->collections[i]);
+		world_trim(world, &world->collections[i]);
 }
 
 void world_save(struct world *world)
@@ -340,7 +342,7 @@ void world_save(struct world *world)
 	world->saved = world->rv;
 }
 
-static void undo_one(struct collection *collection)
+static void world_undo_one(struct collection *collection)
 {
 	struct version *version = collection->log[--collection->end];
 	struct entry *entry = version->entry;
@@ -350,7 +352,7 @@ static void undo_one(struct collection *collection)
 	collection->live += (size_t)exists - (size_t)!version->deleted;
 	free(version);
 	if (!entry->newest)
-		drop_entry(collection, entry);
+		world_drop_entry(collection, entry);
 }
 
 bool world_restore(struct world *world)
@@ -362,7 +364,7 @@ bool world_restore(struct world *world)
 
 		while (collection->end > collection->begin &&
 			collection->log[collection->end - 1]->rv > world->saved)
-			undo_one(collection);
+			world_undo_one(collection);
 		for (struct pin *pin = collection->pins; pin; pin = pin->next)
 			pin->lost = true;
 	}
@@ -383,7 +385,7 @@ void world_remove(struct world *world, struct collection *collection)
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-static void put_namespaces(struct world *world)
+static void world_put_namespaces(struct world *world)
 {
 	static const char *const names[] = {
 		"default", "kube-node-lease", "kube-public", "kube-system"};
@@ -418,7 +420,7 @@ struct world *world_new(void)
 		.aggregated = true};
 	for (size_t i = 0; kind_built_in(i); i++)
 		REQUIRE(world_add(world, kind_built_in(i)) != NULL);
-	put_namespaces(world);
+	world_put_namespaces(world);
 	return world;
 }
 

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of the simulated cluster: every kind's objects with their history, as etcd keeps them.
+ * The state of the simulated cluster: the objects of every kind with their history, as etcd keeps
+ * them.
  *
- * One counter gives resourceVersions to all kinds. Every change makes a new version of its object
- * and an entry in its kind's log; a version points to the one before it, so that the state at any
- * RV not yet compacted can be listed and a watch knows what an object looked like before.
- * Compaction is one walk over the log: each entry drops its previous version, a deletion drops
- * itself.
+ * One counter gives resourceVersions (RVs) to all kinds. A change makes a new version of its object
+ * and an entry in the log of its kind. A version points to the one before it, so that a list can
+ * show the state of any RV that is not compacted, and a watch knows the state of an object before a
+ * change. Compaction walks over the log once: each entry frees its previous version, a deletion
+ * also itself.
  *
- * A list being sent and a watch being read pin the RV they stand at. Forgetting history refuses new
- * requests at once; the memory goes with the next change after the last pin has moved on. A pin
- * that is too far behind is lost, and its request ends (as kube-apiserver ends slow watches).
+ * A list and a watch under way pin the RV up to which they have been sent. Compaction refuses new
+ * requests at once; the memory is freed with the next change after the last pin has moved. A pin
+ * that is too old is lost, and its request ends, as kube-apiserver ends slow watches.
  *
- * Threads: everything here is called with world->lock held, except world_new and world_free.
- * Pointers into it live as long as the lock is held.
+ * Threads: the caller holds world->lock for all functions but world_new and world_free. Pointers
+ * into the world are valid while it holds the lock.
  */
 #ifndef SIMULATOR_WORLD_H
 #define SIMULATOR_WORLD_H
@@ -29,7 +30,7 @@ struct version {
 	uint64_t rv;
 	struct version *older; /* NULL: none, or trimmed */
 	struct entry *entry;
-	bool deleted; /* text is the last state, stamped with the deletion's RV */
+	bool deleted; /* text is the last state, with the deletion's RV */
 	size_t size;
 	char text[];
 };
@@ -43,7 +44,7 @@ struct pin {
 
 struct collection {
 	const struct kind *kind;
-	bool gone; /* its definition was deleted: not served, and its watches end */
+	bool gone; /* its definition was deleted: it is not served, and its watches end */
 	struct keylist keys;
 	size_t live;          /* objects that exist now */
 	struct version **log; /* changes in RV order: log[begin..end) */
@@ -52,58 +53,62 @@ struct collection {
 	struct pin *pins;
 	unsigned lists, watches, gets; /* requests since the log of requests was reset */
 	unsigned watching;             /* watches open now */
-	unsigned swallow;              /* so many changes more are lost on the way to a watch */
+	unsigned swallow;              /* watches lose this many events more */
 };
 
-/* What the control port may change. */
+/* Settings of the control port. */
 struct settings {
 	uint64_t bookmark_ms;    /* interval of bookmarks on each watch; 0: none */
-	uint64_t future_wait_ms; /* how long to wait for an RV that is not reached yet */
-	uint64_t history;        /* changes kept for each kind without being asked to forget */
+	uint64_t future_wait_ms; /* how long a request waits for an RV of the future */
+	uint64_t history;        /* changes kept of each kind */
 	bool watch_list;         /* sendInitialEvents is served */
 	bool aggregated;         /* aggregated discovery is served */
 };
 
 struct world {
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* any change, also of what is below */
+	pthread_cond_t changed; /* signals any change of the world or its settings */
 	uint64_t rv;
-	uint64_t compacted;      /* states below this are refused */
+	uint64_t compacted;      /* requests for states below this RV are refused */
 	uint64_t saved;          /* RV of world_save, 0: none */
-	uint64_t bookmark_round; /* goes up: every watch sends a bookmark */
+	uint64_t bookmark_round; /* every watch sends a bookmark when it increases */
 	struct settings settings;
 	struct collection collections[WORLD_KINDS_MAX];
 	size_t n_collections;
 };
 
-/* With the built-in kinds and the namespaces that every cluster has. Free it when nothing runs any
- * more that uses it. */
+/* Makes a world with the built-in kinds and the namespaces that every cluster has. No thread may
+ * use it when it is freed. */
 struct world *world_new(void);
 void world_free(struct world **world);
 
-/* Waits for a change, at most until DEADLINE_MS (monotonic), and never longer than a second, so
- * that callers notice a client that went away. */
+/* Waits for a change, at most until DEADLINE_MS (monotonic) and at most a second, so that the
+ * caller can check whether its client still exists. */
 void world_wait(struct world *world, uint64_t deadline_ms);
 void world_wake(struct world *world);
 uint64_t world_now_ms(void);
 
-/* NULL when unknown or gone or, for add, known or too many. KIND is taken over when it is added. */
+/* world_find returns NULL for an unknown or removed resource. world_add takes KIND over; it returns
+ * NULL if the resource exists or there are too many. */
 struct collection *world_find(
 	struct world *world, const char *group, const char *version, const char *resource);
 struct collection *world_add(struct world *world, const struct kind *kind);
-/* As when a CustomResourceDefinition is deleted: its objects go first. world_add makes it again. */
+/* Deletes all objects of a resource and then the resource, as the deletion of a
+ * CustomResourceDefinition does. world_add makes it again. */
 void world_remove(struct world *world, struct collection *collection);
 
-/* "pods" or "deployments.apps": for the control port. */
+/* Finds a resource by the name that the control port uses, "pods" or "deployments.apps"; also a
+ * removed one. */
 struct collection *world_named(struct world *world, const char *name);
 
-/* Creates or replaces. The RV, or 0 when TEXT has no metadata.name (or no namespace). */
+/* Creates or replaces an object. Returns its RV, or 0 if TEXT has no metadata.name (or no
+ * namespace). */
 uint64_t world_put(struct world *world, struct collection *collection, struct bytes text);
 
-/* The RV of the deletion, or 0 when there is no such object. */
+/* Deletes an object. Returns the RV of the deletion, or 0 if there is no such object. */
 uint64_t world_delete(struct world *world, struct collection *collection, const char *key);
 
-/* The version of ENTRY at RV; NULL when it did not exist then. */
+/* Returns the version of ENTRY at RV; NULL if the object did not exist then. */
 const struct version *version_at(const struct entry *entry, uint64_t rv);
 
 static inline struct bytes version_text(const struct version *version)
@@ -111,13 +116,13 @@ static inline struct bytes version_text(const struct version *version)
 	return BYTES(version->text, version->size);
 }
 
-/* A live entry, chosen at random; NULL when there is none. */
+/* Returns a random existing object; NULL if there is none. */
 struct entry *collection_any(struct collection *collection);
 
-/* The oldest RV whose state can still be read, and from which a watch can start. */
+/* Returns the oldest RV that can still be listed, and from which a watch can start. */
 uint64_t collection_floor(const struct world *world, const struct collection *collection);
 
-/* Index in the log of the first change above RV (collection->end: none). */
+/* Returns the log's index of the first change after RV; collection->end: none. */
 size_t collection_after(const struct collection *collection, uint64_t rv);
 
 void pin_set(struct collection *collection, struct pin *pin, uint64_t rv);
@@ -126,8 +131,9 @@ void pin_drop(struct pin *pin);
 /* Forgets all history up to RV (0: now). */
 void world_compact(struct world *world, uint64_t rv);
 
-/* Remembers this RV; restore goes back to it as an etcd restored from a backup does: the counter
- * too. False when nothing was saved. Open lists and watches are lost. */
+/* world_save remembers the present RV. world_restore returns the world to it, including the counter
+ * of RVs, as an etcd that is restored from a backup; open lists and watches are lost. Returns false
+ * if nothing was saved. */
 void world_save(struct world *world);
 bool world_restore(struct world *world);
 
