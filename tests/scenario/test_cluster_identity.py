@@ -98,7 +98,7 @@ def test_another_address_of_the_same_cluster_keeps_the_journal(simulator, worksp
     store, door = world()
     before = journal(store)
     store.feeding.stop()
-    other = workspace.add(ReverseProxy(simulator, authority("one").issue("other", "IP:127.0.0.1"), refuse=closed))
+    other = workspace.add(ReverseProxy(simulator, authority("one").issue("other", "IP:127.0.0.1"), refuse=hide_namespace))
     store.connect(other.url, ca=store.directory / "ca.crt")
     door.cut()
     simulator.forget_requests()
