@@ -42,8 +42,7 @@ static int config_new(struct config **ret_config)
 	return r;
 }
 
-/* ---- the environment
- * ------------------------------------------------------------------------------ */
+/* ---- the environment ------------------------------------------------------------------------- */
 
 /* Returns the value of a variable, NULL if it is not set or empty. */
 static const char *config_environment(const char *name)
@@ -90,8 +89,7 @@ static int config_settle_paths(struct config *config, const struct config_flags 
 	return r;
 }
 
-/* ---- the file
- * ------------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 /* Reads the tree of file NAME into CONFIG. */
 static int config_read_tree(struct config *config, const struct yaml *yaml, const char *name)

@@ -19,7 +19,7 @@
 #define LETTERS LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS  "0123456789"
 
-/* ---- single values of a feed ---------------------------------------------------------------------- */
+/* ---- single values of a feed ----------------------------------------------------------------- */
 
 /* Returns whether TEXT is 1 to CONFIG_NAME_MAX letters, digits, '-', '.' and '_'. */
 static bool config_is_word(const char *text)
@@ -146,7 +146,7 @@ int config_read_list(const struct config_place *place, const struct yaml_node *n
 	return r;
 }
 
-/* ---- indexes -------------------------------------------------------------------------------------- */
+/* ---- indexes --------------------------------------------------------------------------------- */
 
 int config_new_index(const struct config_place *place, const char *name, struct config_feed *feed,
 	struct config_index **ret_index)
@@ -220,7 +220,7 @@ int config_read_indexes(const struct config_place *place, const struct yaml_node
 	return r;
 }
 
-/* ---- whole feeds ---------------------------------------------------------------------------------- */
+/* ---- whole feeds ----------------------------------------------------------------------------- */
 
 int config_new_feed(struct config *config, struct config_feed **ret_feed)
 {

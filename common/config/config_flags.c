@@ -8,7 +8,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 
-/* ---- options -------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 #define AT(field) offsetof(struct config_flags, field)
 
@@ -57,7 +57,7 @@ enum log_format config_first_format(const struct config_flags *flags)
 	return flags->log_format && strcmp(flags->log_format, "json") == 0 ? LOG_JSON : LOG_TEXT;
 }
 
-/* ---- --watch RESOURCE[:NAME][(OPTIONS)] ------------------------------------------------------------ */
+/* ---- --watch RESOURCE[:NAME][(OPTIONS)] ------------------------------------------------------ */
 
 static const struct config_place at_watch = {.key = "--watch"};
 static const struct config_place at_index = {.key = "--index"};
@@ -158,7 +158,7 @@ static int config_add_watch(struct config *config, const char *text)
 	return r < 0 ? r : config_check_count(&at_watch, config);
 }
 
-/* ---- --index FEED/NAME=PATH[,PATH] ----------------------------------------------------------------- */
+/* ---- --index FEED/NAME=PATH[,PATH] ----------------------------------------------------------- */
 
 /* Returns the comma after the path at P, or the end; a comma inside quotes belongs to a key. */
 static char *config_path_end(char *p)
@@ -204,7 +204,7 @@ static int config_add_index(struct config *config, const char *text)
 	return r;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 /* Sets the key that an option stands for, if the option was given. */
 static int config_lay_key(struct config *config, const char *option, const char *key, const char *text)

@@ -9,7 +9,7 @@
 #include "common/config/config.h"
 #include "common/value/yaml.h"
 
-/* ---- places -------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 struct config_place {
 	const char *file; /* NULL: the command line; KEY is the option */
@@ -27,7 +27,7 @@ int config_refuse(const struct config_place *place, const char *format, ...)
 /* Returns ERR_CONFIG with the place and the sentence of CODE; a negative errno value stays as it is. */
 int config_refuse_code(const struct config_place *place, int code);
 
-/* ---- keys ---------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 enum config_type {
 	CONFIG_TEXT,     /* char * */
@@ -38,7 +38,7 @@ enum config_type {
 	CONFIG_SIZE,     /* uint64_t, bytes */
 	CONFIG_SHARE,    /* uint32_t, percent; 0: off */
 	CONFIG_FEEDS,
-	/* Of struct config_feed: */
+	/* The types of struct config_feed: */
 	CONFIG_RESOURCE,
 	CONFIG_NAME,
 	CONFIG_LABELS,
@@ -80,7 +80,7 @@ void config_free_list(char **list, size_t n);
 /* Replaces *TO with PATH as an absolute path; a relative one begins in BASE (NULL: the working directory). */
 int config_copy_path(char **to, const char *path, const char *base);
 
-/* ---- feeds --------------------------------------------------------------------------------------- */
+/* ---- feeds ----------------------------------------------------------------------------------- */
 
 /* Appends a feed with the defaults. */
 int config_new_feed(struct config *config, struct config_feed **ret_feed);
@@ -108,7 +108,7 @@ bool config_is_wildcard(const char *text);
 int config_set_wildcard(const struct config_place *place, const char *text, struct config_feed *feed);
 int config_add_exclude(const struct config_place *place, const char *text, struct config_feed *feed);
 
-/* ---- the command line ------------------------------------------------------------------------------ */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 /* Lays FLAGS over CONFIG. */
 int config_lay_flags(struct config *config, const struct config_flags *flags);

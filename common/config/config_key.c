@@ -38,7 +38,7 @@ const struct config_key config_feed_keys[] = {
 	{0},
 };
 
-/* ---- places --------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 struct config_place config_place_member(const struct config_place *outer, const char *key, size_t line)
 {
@@ -76,7 +76,7 @@ int config_refuse_code(const struct config_place *place, int code)
 	return code > -1000 ? code : config_refuse(place, "%s", err_text(code));
 }
 
-/* ---- texts and paths ------------------------------------------------------------------------------ */
+/* ---- texts and paths ------------------------------------------------------------------------- */
 
 int config_copy(char **to, const char *text)
 {
@@ -151,7 +151,7 @@ static int config_set_path(const struct config_place *place, const char *text, c
 	return r < 0 ? config_refuse_code(place, r) : 0;
 }
 
-/* ---- values --------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* Reads TEXT as a number, a duration or a size. */
 static int config_parse_quantity(enum config_type type, const char *text, uint64_t *ret_value)
@@ -268,7 +268,7 @@ struct config_policy config_policy_default(void)
 	return config.policy;
 }
 
-/* ---- maps ----------------------------------------------------------------------------------------- */
+/* ---- maps ------------------------------------------------------------------------------------ */
 
 int config_scalar(const struct config_place *place, const struct yaml_node *node, const char **ret_text)
 {
@@ -363,7 +363,7 @@ int config_read_map(const struct config_place *place, const struct yaml_node *no
 	return config_read_members(place, node, keys, "", into);
 }
 
-/* ---- keys that need a restart --------------------------------------------------------------------- */
+/* ---- keys that need a restart ---------------------------------------------------------------- */
 
 static bool config_is_text(const struct config_key *key)
 {

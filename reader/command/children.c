@@ -24,8 +24,7 @@
 #define DEATH_FD       3
 #define DEATH_FD_TEXT  "3"
 
-/* ---- finding programs
- * ----------------------------------------------------------------------------- */
+/* ---- finding programs ------------------------------------------------------------------------ */
 
 static char *children_find_beside(const char *program)
 {
@@ -97,11 +96,10 @@ void children_release(struct children *children)
 	cleanup_fd(&children->death_fd[1]);
 }
 
-/* ---- starting
- * ------------------------------------------------------------------------------------- */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 /* Runs in the child, between fork and exec: only async-signal-safe calls. */
-_Noreturn static void child_exec(const struct child *child, char *const *argv, int death_fd)
+_Noreturn static void children_exec(const struct child *child, char *const *argv, int death_fd)
 {
 	signals_reset();
 	/* dup2 onto itself would leave close-on-exec as it is. */
@@ -111,7 +109,7 @@ _Noreturn static void child_exec(const struct child *child, char *const *argv, i
 	_exit(127);
 }
 
-static char **child_argv(const struct child *child)
+static char **children_argv(const struct child *child)
 {
 	size_t n = 0;
 
@@ -126,15 +124,15 @@ static char **child_argv(const struct child *child)
 	return argv;
 }
 
-static void child_start(struct children *children, struct child *child)
+static void children_start(struct children *children, struct child *child)
 {
-	AUTO_FREE char **argv = child_argv(child);
+	AUTO_FREE char **argv = children_argv(child);
 
 	child->start_at_ns = 0;
 	child->started_ns = proc_monotonic_ns();
 	pid_t pid = argv ? fork() : -1;
 	if (pid == 0)
-		child_exec(child, argv, children->death_fd[0]);
+		children_exec(child, argv, children->death_fd[0]);
 	if (pid < 0) {
 		child->start_at_ns = child->started_ns + child->pause_ns;
 		LOG(child_not_started, .daemon = child->program, .error = strerror(errno));
@@ -155,7 +153,7 @@ int children_start_due(struct children *children)
 		if (child->pid || child->given_up)
 			continue;
 		if (child->start_at_ns <= now)
-			child_start(children, child);
+			children_start(children, child);
 		if (!child->pid && child->start_at_ns < next)
 			next = child->start_at_ns;
 	}
@@ -164,10 +162,9 @@ int children_start_due(struct children *children)
 	return next > now ? (int)((next - now) / 1000000) + 1 : 0;
 }
 
-/* ---- ends and restarts
- * ---------------------------------------------------------------------------- */
+/* ---- ends and restarts ----------------------------------------------------------------------- */
 
-static void child_describe_end(int status, char *text, size_t size)
+static void children_describe_end(int status, char *text, size_t size)
 {
 	if (WIFSIGNALED(status)) {
 		(void)snprintf(text, size, "killed by signal %d (%s)", WTERMSIG(status),
@@ -202,7 +199,7 @@ static void child_describe_end(int status, char *text, size_t size)
 /* Plans the next start, later each time unless the last run was long. A daemon that finds its place
  * taken is started again for a while: the other one may belong to a supervisor that was just
  * killed, and be about to end. */
-static void child_plan_restart(struct child *child, int status)
+static void children_plan_restart(struct child *child, int status)
 {
 	uint64_t now = proc_monotonic_ns();
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -220,18 +217,18 @@ static void child_plan_restart(struct child *child, int status)
 	child->restarts++;
 }
 
-static void child_died(struct child *child, int status, bool stopping)
+static void children_died(struct child *child, int status, bool stopping)
 {
 	char why[128];
 
-	child_describe_end(status, why, sizeof(why));
+	children_describe_end(status, why, sizeof(why));
 	pid_t pid = child->pid;
 	child->pid = 0;
 	if (stopping) {
 		LOG(child_stopped, .daemon = child->program, .pid = pid, .why = why);
 		return;
 	}
-	child_plan_restart(child, status);
+	children_plan_restart(child, status);
 	if (child->given_up)
 		LOG(child_given_up, .daemon = child->program, .pid = pid, .why = why);
 	else
@@ -247,7 +244,7 @@ void children_reap(struct children *children, bool stopping)
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		for (size_t i = 0; i < children->n; i++)
 			if (children->child[i].pid == pid)
-				child_died(&children->child[i], status, stopping);
+				children_died(&children->child[i], status, stopping);
 }
 
 void children_signal(struct children *children, int signal_number)

@@ -29,7 +29,7 @@ struct child {
 struct children {
 	struct child *child;
 	size_t n;
-	int death_fd[2]; /* the children inherit [0], nobody writes into [1] */
+	int death_fd[2]; /* the children inherit [0], nothing is written into [1] */
 };
 
 /* Finds each program in the directory of this executable, else in PATH. */

@@ -13,8 +13,7 @@
 #include "reader/handle.h"
 #include "store/env/home.h"
 
-/* ---- errors
- * --------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 int command_fail(int code)
 {
@@ -111,8 +110,7 @@ int command_usage(const struct options *options, int result)
 	return PROC_USAGE;
 }
 
-/* ---- the store
- * ------------------------------------------------------------------------------------ */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 int command_store(const struct config_flags *flags, char **ret_directory)
 {
@@ -219,8 +217,7 @@ int command_each_pending(const struct kinf *kinf, kinf_feed_fn *fn, void *arg)
 	return r;
 }
 
-/* ---- freshness
- * ------------------------------------------------------------------------------------ */
+/* ---- freshness ------------------------------------------------------------------------------- */
 
 const char *command_why(const struct kinf_feed_info *info)
 {
@@ -270,8 +267,7 @@ int command_note_state(struct kinf_snapshot *snapshot, const char *feed, uint64_
 	return err_set(-ESTALE, "feed '%s'", feed);
 }
 
-/* ---- options that select objects
- * -------------------------------------------------------------------- */
+/* ---- options that select objects ------------------------------------------------------------- */
 
 #define AT(field) offsetof(struct query_args, field)
 

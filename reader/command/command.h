@@ -19,8 +19,7 @@
 #include "reader/command/command.def"
 #undef COMMAND
 
-/* ---- errors
- * --------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 /* Print "Error: <sentence>" to stderr: the sentence of CODE, or of the last error on KINF. Return
  * PROC_FAILED. */
@@ -45,8 +44,7 @@ int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const 
 /* Returns the exit status after options_parse() returned RESULT, which is not 0. */
 int command_usage(const struct options *options, int result);
 
-/* ---- the store
- * ------------------------------------------------------------------------------------ */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 /* Sets *RET_DIRECTORY to the store: --store, $KINF_STORE, the configuration's, the default. The
  * caller frees it. */
@@ -80,8 +78,7 @@ const char *command_why(const struct kinf_feed_info *info);
  * unknown, prints an error and returns -ESTALE. */
 int command_note_state(struct kinf_snapshot *snapshot, const char *feed, uint64_t max_stale_ns);
 
-/* ---- options that select objects
- * -------------------------------------------------------------------- */
+/* ---- options that select objects ------------------------------------------------------------- */
 
 struct query_args {
 	const char *namespace_;

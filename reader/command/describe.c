@@ -40,8 +40,7 @@ struct describe {
 	bool failed; /* an error was printed */
 };
 
-/* ---- lines
- * ---------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 /* Appends LABEL, or as many blanks, so that the values of one label stand below each other. */
 static void describe_label(struct buf *out, const char *label)
@@ -113,8 +112,7 @@ static int describe_owner(void *arg, const struct kinf_object *owner)
 	return buf_error(out);
 }
 
-/* ---- history
- * -------------------------------------------------------------------------------------- */
+/* ---- history --------------------------------------------------------------------------------- */
 
 struct object_history {
 	struct table table;
@@ -124,14 +122,14 @@ struct object_history {
 	size_t changes;
 };
 
-static void history_release(struct object_history *history)
+static void describe_history_release(struct object_history *history)
 {
 	table_release(&history->table);
 	buf_release(&history->rows);
 	free(history->deleted);
 }
 
-static int history_add(void *arg, const struct kinf_change *change)
+static int describe_history_add(void *arg, const struct kinf_change *change)
 {
 	struct object_history *history = arg;
 	char event[24], type[48], version[80];
@@ -157,19 +155,18 @@ static int history_add(void *arg, const struct kinf_change *change)
 }
 
 /* Reads the changes, oldest first. */
-static int history_read(struct describe *d, const char *in, const char *name,
+static int describe_history_read(struct describe *d, const char *in, const char *name,
 	struct object_history *history)
 {
 	static const char *const heads[] = {"EVENT", "TYPE", "RESOURCEVERSION", "RECORDED"};
 
 	*history = (struct object_history){.rows = BUF_INIT};
 	table_init(&history->table, heads, ARRAY_SIZE(heads));
-	int r = kinf_history(d->snapshot, d->feed, in, name, history_add, history);
+	int r = kinf_history(d->snapshot, d->feed, in, name, describe_history_add, history);
 	return r == 0 ? table_settle(&history->table, &history->rows) : r;
 }
 
-/* ---- one object
- * ----------------------------------------------------------------------------------- */
+/* ---- one object ------------------------------------------------------------------------------ */
 
 /* Appends TEXT below HEAD, indented. */
 static void describe_section(struct buf *out, const char *head, struct bytes text)
@@ -247,9 +244,9 @@ static int describe_object(struct describe *d, const struct kinf_object *object,
 /* IN: NULL for cluster-scoped kinds. */
 static int describe_key(struct describe *d, const char *in, const char *name)
 {
-	CLEANUP(history_release) struct object_history history;
+	CLEANUP(describe_history_release) struct object_history history;
 	struct kinf_object object;
-	int r = history_read(d, in, name, &history);
+	int r = describe_history_read(d, in, name, &history);
 
 	if (r >= 0)
 		r = kinf_get(d->snapshot, d->feed, in, name, &object);
@@ -280,8 +277,7 @@ static int describe_in_all(struct describe *d, const char *name)
 	return r != KINF_END ? r : d->found ? KINF_FOUND : KINF_NOT_FOUND;
 }
 
-/* ---- the command
- * ---------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int describe_name(struct describe *d, const char *in, char *name)
 {

@@ -47,8 +47,7 @@ static void diff_release(struct diff *diff)
 	}
 }
 
-/* ---- feeds
- * ---------------------------------------------------------------------------------------- */
+/* ---- feeds ----------------------------------------------------------------------------------- */
 
 static int diff_compare_names(const void *a, const void *b)
 {
@@ -72,7 +71,7 @@ static int diff_add_feed(void *arg, const struct kinf_feed_info *status)
 	return r;
 }
 
-static int side_open(struct diff_side *side, const char *store)
+static int diff_side_open(struct diff_side *side, const char *store)
 {
 	int r = kinf_open(store, &side->kinf);
 
@@ -90,10 +89,9 @@ static int side_open(struct diff_side *side, const char *store)
 	return PROC_OK;
 }
 
-/* ---- objects
- * -------------------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
-static int side_next(struct diff_side *side)
+static int diff_side_next(struct diff_side *side)
 {
 	int r = kinf_list_next(side->list, &side->object);
 
@@ -101,8 +99,9 @@ static int side_next(struct diff_side *side)
 	return r < 0 ? command_fail_kinf(side->kinf) : PROC_OK;
 }
 
-/* Begins the list of a feed. A feed that was never listed has no objects. */
-static int side_list(struct diff_side *side, const char *feed)
+/* Begins the list of a feed. Returns PROC_FAILED, with the error printed, also if the feed was never
+ * listed: its objects are not known then, which does not mean that there are none. */
+static int diff_side_list(struct diff_side *side, const char *feed)
 {
 	struct kinf_query query = {.size = sizeof(query), .feed = feed};
 
@@ -111,73 +110,56 @@ static int side_list(struct diff_side *side, const char *feed)
 	int r = kinf_list(side->snapshot, &query, &side->list);
 	if (r < 0)
 		return command_fail_kinf(side->kinf);
-	return r == 0 ? side_next(side) : PROC_OK;
+	if (r == KINF_AGAIN)
+		return command_fail_again(side->kinf, side->snapshot, feed, NULL);
+	return diff_side_next(side);
 }
 
-static struct bytes diff_key(const struct diff_side *side)
+/* Prints one line. OBJECTS NULL: the whole feed is in one store only. */
+static int diff_print(struct diff *diff, const char *feed, int order,
+	const struct kinf_object *const objects[SIDES])
 {
-	return BYTES(side->object.key, side->object.key_size);
-}
-
-static bool diff_is_same(const struct kinf_object *a, const struct kinf_object *b)
-{
-	return bytes_equal(BYTES(a->uid, a->uid_size), BYTES(b->uid, b->uid_size)) &&
-		bytes_equal(BYTES(a->body, a->body_size), BYTES(b->body, b->body_size));
-}
-
-/* Returns below 0 if the first store's object has no counterpart, above 0 if the second's has none,
- * 0 if both have the same key. */
-static int diff_compare_sides(const struct diff *diff)
-{
-	const struct diff_side *a = &diff->side[FIRST], *b = &diff->side[SECOND];
-
-	if (!a->there || !b->there)
-		return a->there ? -1 : 1;
-	return bytes_compare(diff_key(a), diff_key(b));
-}
-
-static int diff_print(struct diff *diff, const char *feed, int order)
-{
-	const struct kinf_object *a = &diff->side[FIRST].object, *b = &diff->side[SECOND].object;
-	const struct kinf_object *named = order > 0 ? b : a;
+	struct buf *out = &diff->out;
 
 	diff->differ = true;
-	buf_printf(&diff->out, "%c %s %.*s", order < 0 ? '<' : order > 0 ? '>' : '!', feed,
-		(int)named->key_size, named->key);
-	if (order == 0)
-		buf_printf(&diff->out, " %.*s %.*s", (int)a->resource_version_size,
-			a->resource_version, (int)b->resource_version_size, b->resource_version);
-	buf_byte(&diff->out, '\n');
-	int r = print_text(&diff->out);
+	buf_printf(out, "%c %s", order < 0 ? '<' : order > 0 ? '>' : '!', feed);
+	if (objects) {
+		const struct kinf_object *named = objects[order > 0 ? SECOND : FIRST];
+
+		buf_printf(out, " %.*s", (int)named->key_size, named->key);
+	}
+	for (int i = 0; objects && order == 0 && i < SIDES; i++)
+		buf_printf(out, " %.*s", (int)objects[i]->resource_version_size,
+			objects[i]->resource_version);
+	buf_byte(out, '\n');
+	int r = print_text(out);
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
 
+/* Compares the objects of a feed, which both lists have in the order of their keys. */
 static int diff_feed(struct diff *diff, const char *feed)
 {
 	struct diff_side *a = &diff->side[FIRST], *b = &diff->side[SECOND];
-	int status = side_list(a, feed);
+	const struct kinf_object *x = &a->object, *y = &b->object;
+	const struct kinf_object *const objects[SIDES] = {x, y};
+	int status = diff_side_list(a, feed);
 
 	if (status == PROC_OK)
-		status = side_list(b, feed);
+		status = diff_side_list(b, feed);
 	while (status == PROC_OK && (a->there || b->there)) {
-		int order = diff_compare_sides(diff);
+		/* Below 0: only the first store has the object; above 0: only the second. */
+		int order = !a->there ? 1 : !b->there ? -1 :
+			bytes_compare(BYTES(x->key, x->key_size), BYTES(y->key, y->key_size));
 
-		if (order || !diff_is_same(&a->object, &b->object))
-			status = diff_print(diff, feed, order);
+		if (order || !bytes_equal(BYTES(x->uid, x->uid_size), BYTES(y->uid, y->uid_size)) ||
+			!bytes_equal(BYTES(x->body, x->body_size), BYTES(y->body, y->body_size)))
+			status = diff_print(diff, feed, order, objects);
 		if (status == PROC_OK && order <= 0)
-			status = side_next(a);
+			status = diff_side_next(a);
 		if (status == PROC_OK && order >= 0)
-			status = side_next(b);
+			status = diff_side_next(b);
 	}
 	return status;
-}
-
-static int diff_print_lone_feed(struct diff *diff, const char *feed, int order)
-{
-	diff->differ = true;
-	buf_printf(&diff->out, "%c %s\n", order < 0 ? '<' : '>', feed);
-	int r = print_text(&diff->out);
-	return r < 0 ? command_fail(r) : PROC_OK;
 }
 
 /* Compares the feeds, which both stores have in order. */
@@ -193,8 +175,7 @@ static int diff_feeds(struct diff *diff)
 					    : strcmp(a->feeds[i], b->feeds[j]);
 
 		if (order)
-			status = diff_print_lone_feed(
-				diff, order < 0 ? a->feeds[i] : b->feeds[j], order);
+			status = diff_print(diff, order < 0 ? a->feeds[i] : b->feeds[j], order, NULL);
 		else
 			status = diff_feed(diff, a->feeds[i]);
 		i += order <= 0;
@@ -203,8 +184,7 @@ static int diff_feeds(struct diff *diff)
 	return status;
 }
 
-/* ---- the command
- * ---------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 /* Names both stores: the handler of memory faults does not know which one the bytes were of. */
 static void diff_catch_faults(const char *first, const char *second)
@@ -235,7 +215,7 @@ int command_diff(int argc, char **argv)
 		return command_usage(&options, r);
 	diff_catch_faults(argv[first], argv[first + 1]);
 	for (int i = 0; i < SIDES; i++)
-		if (side_open(&diff.side[i], argv[first + i]) != PROC_OK)
+		if (diff_side_open(&diff.side[i], argv[first + i]) != PROC_OK)
 			return PROC_FAILED;
 	int status = diff_feeds(&diff);
 	return status == PROC_OK && diff.differ ? PROC_FAILED : status;

@@ -65,8 +65,7 @@ static const struct section *dump_find_section(const char *name)
 	return NULL;
 }
 
-/* ---- selection
- * ------------------------------------------------------------------------------------ */
+/* ---- selection ------------------------------------------------------------------------------- */
 
 struct feed_search {
 	struct dump *dump;
@@ -104,8 +103,7 @@ static int dump_choose_feeds(struct dump *dump, const char *name)
 	return r;
 }
 
-/* ---- the store
- * ------------------------------------------------------------------------------------ */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 /* One snapshot of both databases; without an index, the journal alone. */
 struct dump_source {
@@ -115,7 +113,7 @@ struct dump_source {
 	struct txn *txn;
 };
 
-static int source_open_journal(struct dump_source *source, struct dump *dump)
+static int dump_source_open_journal(struct dump_source *source, struct dump *dump)
 {
 	int r = journal_open_read(dump->home, NULL, &source->journal);
 
@@ -130,12 +128,12 @@ static int source_open_journal(struct dump_source *source, struct dump *dump)
 	return 0;
 }
 
-static int source_open(struct dump_source *source, struct dump *dump)
+static int dump_source_open(struct dump_source *source, struct dump *dump)
 {
 	dump->home = store_home(source->kinf->store);
 	int r = kinf_snapshot_open(source->kinf, &source->snapshot);
 	if (r == AGAIN)
-		return source_open_journal(source, dump);
+		return dump_source_open_journal(source, dump);
 	if (r < 0)
 		return r;
 	struct snapshot *snapshot = source->snapshot->snapshot;
@@ -147,7 +145,7 @@ static int source_open(struct dump_source *source, struct dump *dump)
 }
 
 /* On a copy, an error here says that the printed rows may be wrong. */
-static int source_close(struct dump_source *source)
+static int dump_source_close(struct dump_source *source)
 {
 	int r = source->snapshot ? kinf_snapshot_reset(source->snapshot) : 0;
 
@@ -158,8 +156,7 @@ static int source_close(struct dump_source *source)
 	return r;
 }
 
-/* ---- the command
- * ---------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int dump_sections(struct dump *dump, char **names, size_t n)
 {
@@ -179,13 +176,13 @@ static int dump_run(struct dump *dump, const struct config_flags *flags, const c
 
 	if (command_open(flags, &source.kinf) < 0)
 		return PROC_FAILED;
-	int r = source_open(&source, dump);
+	int r = dump_source_open(&source, dump);
 	if (r == 0)
 		r = dump_choose_feeds(dump, feed);
 	if (r == 0)
 		r = dump_sections(dump, names, n);
 	int status = r < 0 ? command_fail(r) : PROC_OK;
-	r = source_close(&source);
+	r = dump_source_close(&source);
 	return r < 0 && status == PROC_OK ? command_fail(r) : status;
 }
 

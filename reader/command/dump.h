@@ -37,8 +37,7 @@ struct dump {
 bool dump_wants_feed(const struct dump *dump, uint32_t feed);
 bool dump_wants(const struct dump *dump, uint32_t feed, struct bytes key);
 
-/* ---- rows
- * ----------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Begins a row of the kind WHAT. */
 void dump_begin(struct dump *dump, const char *what);
@@ -53,8 +52,7 @@ int dump_body(struct dump *dump, struct bytes body);
 /* Ends the row and writes it to stdout. */
 int dump_end(struct dump *dump);
 
-/* ---- sections
- * ------------------------------------------------------------------------------------- */
+/* ---- sections -------------------------------------------------------------------------------- */
 
 int dump_feeds(struct dump *dump);
 int dump_log(struct dump *dump, bool changes_only);

@@ -9,7 +9,7 @@
 #include "store/read/follow.h"
 #include "store/ring/ring.h"
 
-/* ---- objects ---- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 /* Appends the body, which the journal holds. */
 static int dump_version(struct dump *dump, const struct index_entry *entry)
@@ -68,7 +68,7 @@ int dump_objects(struct dump *dump)
 	return dump->index ? index_each_feed(dump->index, dump->index_txn, dump_names, dump) : 0;
 }
 
-/* ---- terms and postings ---- */
+/* ---- terms and postings ---------------------------------------------------------------------- */
 
 struct term_dump {
 	struct dump *dump;
@@ -153,7 +153,7 @@ int dump_postings(struct dump *dump)
 	return dump_all_terms(dump, true);
 }
 
-/* ---- cursors ---- */
+/* ---- cursors --------------------------------------------------------------------------------- */
 
 static int dump_cursor(void *arg, const char *name, const struct cursor_file *cursor)
 {
@@ -179,7 +179,7 @@ int dump_cursors(struct dump *dump)
 	return cursor_each(dump->home, dump_cursor, dump);
 }
 
-/* ---- rings ---- */
+/* ---- rings ----------------------------------------------------------------------------------- */
 
 static int dump_ring(struct dump *dump, const char *name)
 {

@@ -61,8 +61,7 @@ static int get_again(const struct get *get)
 	return command_fail_again(get->kinf, get->snapshot, get->feed, get->args.query.namespace_);
 }
 
-/* ---- by name
- * -------------------------------------------------------------------------------------- */
+/* ---- by name --------------------------------------------------------------------------------- */
 
 static int get_not_found(const struct get *get, const char *in, const char *name)
 {
@@ -179,8 +178,7 @@ static int get_all_named(struct get *get)
 	return r < 0 ? command_fail(r) : status;
 }
 
-/* ---- by query
- * ------------------------------------------------------------------------------------- */
+/* ---- by query -------------------------------------------------------------------------------- */
 
 static int get_list(struct get *get, const struct kinf_query *query)
 {
@@ -219,8 +217,7 @@ static int get_list(struct get *get, const struct kinf_query *query)
 	return PROC_OK;
 }
 
-/* ---- the command
- * ---------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 /* Opens the snapshot, after the wait of --at-least-rv. Returns below 0 after it printed an
  * error. */

@@ -90,8 +90,7 @@ void print_release(struct print *print)
 	template_free(&print->template);
 }
 
-/* ---- names
- * ---------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* A key is "namespace/name", or "name" for cluster-scoped kinds. */
 static void print_split_key(const struct kinf_object *object, struct bytes *ret_namespace,
@@ -121,8 +120,7 @@ struct bytes print_name(const struct kinf_object *object)
 	return is;
 }
 
-/* ---- formats
- * -------------------------------------------------------------------------------------- */
+/* ---- formats --------------------------------------------------------------------------------- */
 
 void print_cells(const struct kinf_object *object, struct print_cells *ret_cells)
 {
@@ -205,8 +203,7 @@ static void print_list_end(struct print *print, const char *rv, const char *toke
 	buf_str(out, yaml ? "\n" : "\n    }\n}\n");
 }
 
-/* ---- objects
- * -------------------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 int print_object(struct print *print, const struct kinf_object *object)
 {

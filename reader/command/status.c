@@ -22,7 +22,7 @@ static const struct option_spec status_options[] = {
 		"text or json"},
 };
 
-/* ---- JSON ---- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void status_json_text(struct buf *out, const char *before, const char *text)
 {
@@ -45,7 +45,7 @@ static void status_json_database(
 		database->info.map_bytes, database->info.readers);
 }
 
-static void status_json_store(const struct status *s, struct buf *out)
+static void status_json_store(const struct store_status *s, struct buf *out)
 {
 	status_json_text(out, "{\"store\":{\"path\":", s->path);
 	status_json_text(out, ",\"id\":", s->id);
@@ -120,7 +120,7 @@ static void status_json_reader(const struct status_reader *reader, struct buf *o
 		reader->slots, reader->snapshots, reader->behind);
 }
 
-int status_json(const struct status *s, struct buf *out)
+int status_json(const struct store_status *s, struct buf *out)
 {
 	status_json_store(s, out);
 	buf_str(out, ",\"processes\":[");
@@ -142,12 +142,12 @@ int status_json(const struct status *s, struct buf *out)
 	return buf_error(out);
 }
 
-/* ---- the command ---- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 /* Prints the status also if the store was refused: it then says why. */
 static int status_print(struct kinf *kinf, bool json)
 {
-	CLEANUP(status_release) struct status status;
+	CLEANUP(status_release) struct store_status status;
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
 	int gathered = status_gather(kinf, &status);
 	int r = json ? status_json(&status, &out) : status_text(&status, &out);

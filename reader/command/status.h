@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf status. The status group: status_gather.c collects everything once into a struct status,
+ * kinf status. The status group: status_gather.c collects everything once into a struct store_status,
  * status_text.c prints it for people, status.c as JSON and is the command. Status pages and reader
  * tables change while they are read, so the numbers need not agree with each other to the last
  * event.
@@ -41,7 +41,7 @@ struct status_database {
 	struct env_info info;
 };
 
-struct status {
+struct store_status {
 	char path[512], id[32], uuid[33];
 	bool copy;
 	struct status_database journal, index;
@@ -58,13 +58,13 @@ struct status {
 
 /* Collects the status. On an error STATUS holds what could be found out all the same, and the
  * reason in `error`. */
-int status_gather(struct kinf *kinf, struct status *status);
-void status_release(struct status *status);
+int status_gather(struct kinf *kinf, struct store_status *status);
+void status_release(struct store_status *status);
 
 /* Returns the state of a process as a word or, if it publishes one, in its own words. */
 const char *status_process_state(const struct status_process *process);
 
-int status_json(const struct status *status, struct buf *out);
-int status_text(const struct status *status, struct buf *out);
+int status_json(const struct store_status *status, struct buf *out);
+int status_text(const struct store_status *status, struct buf *out);
 
 #endif

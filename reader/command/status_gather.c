@@ -18,23 +18,22 @@
 #include "store/ring/ring.h"
 
 
-void status_release(struct status *status)
+void status_release(struct store_status *status)
 {
 	free(status->feeds);
 	free(status->readers);
-	*status = (struct status){.n_feeds = 0};
+	*status = (struct store_status){.n_feeds = 0};
 }
 
 /* Keeps the first error. */
-static void status_note_error(struct status *status, const char *process, const char *error)
+static void status_note_error(struct store_status *status, const char *process, const char *error)
 {
 	if (!status->error[0] && *error)
 		(void)snprintf(status->error, sizeof(status->error), "%s%s%s", process,
 			*process ? ": " : "", error);
 }
 
-/* ---- processes
- * ------------------------------------------------------------------------------------ */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 static const struct status_daemon {
 	const char *name, *page, *ring;
@@ -84,7 +83,7 @@ static void status_gather_process(const struct home *home, enum home_role role,
 }
 
 /* Collects everything that needs no database. */
-static void status_gather_home(struct home *home, struct status *status)
+static void status_gather_home(struct home *home, struct store_status *status)
 {
 	struct statvfs fs;
 
@@ -114,16 +113,15 @@ const char *status_process_state(const struct status_process *process)
 	return process->responding ? process->page.state : "not responding";
 }
 
-/* ---- readers
- * -------------------------------------------------------------------------------------- */
+/* ---- readers --------------------------------------------------------------------------------- */
 
 struct reader_walk {
-	struct status *status;
+	struct store_status *status;
 	uint64_t last_txn;
 };
 
 /* Sets *RET_READER to the entry of PID, which it makes if there is none. */
-static int status_find_reader(struct status *status, int32_t pid, struct status_reader **ret_reader)
+static int status_find_reader(struct store_status *status, int32_t pid, struct status_reader **ret_reader)
 {
 	char path[40];
 	ssize_t n = -1;
@@ -167,7 +165,7 @@ static int status_add_reader(void *arg, int32_t pid, uint64_t txn)
 	return 0;
 }
 
-static int status_gather_database(struct env *env, struct status *status,
+static int status_gather_database(struct env *env, struct store_status *status,
 	struct status_database *database)
 {
 	int r = env_info(env, &database->info);
@@ -181,12 +179,11 @@ static int status_gather_database(struct env *env, struct status *status,
 	return env_each_reader(env, status_add_reader, &walk);
 }
 
-/* ---- feeds
- * ---------------------------------------------------------------------------------------- */
+/* ---- feeds ----------------------------------------------------------------------------------- */
 
 static int status_add_feed(void *arg, const struct kinf_feed_info *feed)
 {
-	struct status *status = arg;
+	struct store_status *status = arg;
 
 	return ARRAY_ADD(
 		status->feeds, status->n_feeds, status->feeds_room, *feed, "the list of feeds");
@@ -200,7 +197,7 @@ static int status_compare_feeds(const void *a, const void *b)
 	return r ? r : strcmp(x->namespace_, y->namespace_);
 }
 
-static int status_gather_snapshot(struct kinf_snapshot *s, struct status *status)
+static int status_gather_snapshot(struct kinf_snapshot *s, struct store_status *status)
 {
 	struct snapshot *snapshot = s->snapshot;
 	struct journal *journal = snapshot_journal(snapshot);
@@ -225,12 +222,11 @@ static int status_gather_snapshot(struct kinf_snapshot *s, struct status *status
 	return r < 0 ? r : 0;
 }
 
-/* ---- all
- * ------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 /* Readers refuse this store, for instance because its index is damaged; its daemons may run all the
  * same. */
-static int status_gather_refused(const struct kinf *kinf, struct status *status)
+static int status_gather_refused(const struct kinf *kinf, struct store_status *status)
 {
 	CLEANUP(home_close) struct home *home = NULL;
 
@@ -244,11 +240,11 @@ static int status_gather_refused(const struct kinf *kinf, struct status *status)
 	return err_say(ERR_NO_STORE, "%s", status->error);
 }
 
-int status_gather(struct kinf *kinf, struct status *status)
+int status_gather(struct kinf *kinf, struct store_status *status)
 {
 	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
 
-	*status = (struct status){.copy = kinf_is_copy(kinf)};
+	*status = (struct store_status){.copy = kinf_is_copy(kinf)};
 	if (kinf->directory)
 		(void)snprintf(status->path, sizeof(status->path), "%s", kinf->directory);
 	for (size_t i = 0; i < STATUS_PROCESSES; i++)

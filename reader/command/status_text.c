@@ -14,13 +14,13 @@ struct number_text {
 	char text[24];
 };
 
-static const char *status_number(uint64_t n, struct number_text *room)
+static const char *status_text_number(uint64_t n, struct number_text *room)
 {
 	(void)snprintf(room->text, sizeof(room->text), "%" PRIu64, n);
 	return room->text;
 }
 
-static const char *status_bytes(uint64_t n, struct number_text *room)
+static const char *status_text_bytes(uint64_t n, struct number_text *room)
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
 	double value = (double)n;
@@ -43,11 +43,11 @@ static void status_put_database(
 		buf_printf(out, "%s none\n", name);
 	else
 		buf_printf(out, "%s %s in use, file %s, generation %" PRIu32 "\n", name,
-			status_bytes(database->info.used_bytes, &used),
-			status_bytes(database->info.file_bytes, &file), database->generation);
+			status_text_bytes(database->info.used_bytes, &used),
+			status_text_bytes(database->info.file_bytes, &file), database->generation);
 }
 
-static void status_put_store(const struct status *s, struct buf *out)
+static void status_put_store(const struct store_status *s, struct buf *out)
 {
 	struct number_text free_bytes;
 
@@ -61,13 +61,13 @@ static void status_put_store(const struct status *s, struct buf *out)
 			" in the index, history from %" PRIu64 "\n",
 			s->last_event, s->taken, s->horizon + 1);
 	if (s->disk_known)
-		buf_printf(out, "Disk:    %s free\n", status_bytes(s->disk_free, &free_bytes));
+		buf_printf(out, "Disk:    %s free\n", status_text_bytes(s->disk_free, &free_bytes));
 	if (s->error[0])
 		buf_printf(out, "Error:   %s\n", s->error);
 	buf_byte(out, '\n');
 }
 
-static int status_put_processes(const struct status *s, struct table *table, struct buf *out)
+static int status_put_processes(const struct store_status *s, struct table *table, struct buf *out)
 {
 	static const char *const heads[] = {"PROCESS", "PID", "STATE", "UPTIME", "RESTARTS"};
 	int r = 0;
@@ -83,15 +83,15 @@ static int status_put_processes(const struct status *s, struct table *table, str
 			age_from_seconds(p->uptime_seconds, uptime);
 		r = table_row(table,
 			(const char *const[]){p->name,
-				alive ? status_number((uint64_t)p->page.pid, &pid) : "-",
+				alive ? status_text_number((uint64_t)p->page.pid, &pid) : "-",
 				status_process_state(p), uptime,
-				status_number(p->restarts, &restarts)},
+				status_text_number(p->restarts, &restarts)},
 			out);
 	}
 	return r;
 }
 
-static int status_put_feeds(const struct status *s, struct table *table, struct buf *out)
+static int status_put_feeds(const struct store_status *s, struct table *table, struct buf *out)
 {
 	static const char *const heads[] = {"FEED", "NAMESPACE", "STATE", "OBJECTS",
 		"RESOURCEVERSION", "CONTACT", "LAG", "LISTS", "WATCHES", "EVENTS", "READ",
@@ -107,10 +107,10 @@ static int status_put_feeds(const struct status *s, struct table *table, struct 
 		if (f->last_contact_seconds >= 0)
 			age_from_seconds((uint64_t)f->last_contact_seconds, contact);
 		r = table_row(table, (const char *const[]){f->name, f->namespace_, f->state,
-			status_number(f->objects, &objects), f->resource_version, contact,
-			status_number(f->lag, &lag), status_number(f->lists, &lists),
-			status_number(f->watches, &watches), status_number(f->events, &events),
-			status_bytes(f->bytes, &read), status_number(f->retries, &retries),
+			status_text_number(f->objects, &objects), f->resource_version, contact,
+			status_text_number(f->lag, &lag), status_text_number(f->lists, &lists),
+			status_text_number(f->watches, &watches), status_text_number(f->events, &events),
+			status_text_bytes(f->bytes, &read), status_text_number(f->retries, &retries),
 			f->last_error}, out);
 	}
 	return r;
@@ -118,7 +118,7 @@ static int status_put_feeds(const struct status *s, struct table *table, struct 
 
 /* Appends "Feeds: 62 (60 live, 1 gone, 1 forbidden)", the states in the order of their first
  * feeds. */
-static void status_put_states(const struct status *s, struct buf *out)
+static void status_put_states(const struct store_status *s, struct buf *out)
 {
 	buf_printf(out, "Feeds:   %zu", s->n_feeds);
 	for (size_t i = 0; i < s->n_feeds; i++) {
@@ -136,7 +136,7 @@ static void status_put_states(const struct status *s, struct buf *out)
 	buf_str(out, s->n_feeds ? ")\n\n" : "\n");
 }
 
-static int status_put_readers(const struct status *s, struct table *table, struct buf *out)
+static int status_put_readers(const struct store_status *s, struct table *table, struct buf *out)
 {
 	static const char *const heads[] = {"READER", "PID", "SNAPSHOTS", "BEHIND"};
 	int r = 0;
@@ -147,16 +147,16 @@ static int status_put_readers(const struct status *s, struct table *table, struc
 		struct number_text pid, snapshots, behind;
 
 		r = table_row(table, (const char *const[]){reader->name,
-			status_number((uint64_t)reader->pid, &pid),
-			status_number(reader->snapshots, &snapshots),
-			status_number(reader->behind, &behind)}, out);
+			status_text_number((uint64_t)reader->pid, &pid),
+			status_text_number(reader->snapshots, &snapshots),
+			status_text_number(reader->behind, &behind)}, out);
 	}
 	return r;
 }
 
-int status_text(const struct status *s, struct buf *out)
+int status_text(const struct store_status *s, struct buf *out)
 {
-	typedef int put_fn(const struct status *status, struct table *table, struct buf *out);
+	typedef int put_fn(const struct store_status *status, struct table *table, struct buf *out);
 	static put_fn *const tables[] = {
 		status_put_processes, status_put_feeds, status_put_readers};
 	int r = 0;

@@ -91,7 +91,7 @@ static int wait_poll(struct waiting *waiting, wait_holds_fn *holds, uint64_t end
 	}
 }
 
-static int wait_for(struct waiting *waiting, const char *condition, uint64_t end_ns)
+static int wait_condition(struct waiting *waiting, const char *condition, uint64_t end_ns)
 {
 	uint64_t now = proc_monotonic_ns(), left_ms = now < end_ns ? (end_ns - now) / 1000000 : 0;
 	int ms = end_ns == UINT64_MAX ? -1 : left_ms < INT32_MAX ? (int)left_ms : INT32_MAX;
@@ -177,7 +177,7 @@ int command_wait(int argc, char **argv)
 		return PROC_FAILED;
 	if (end_ns == UINT64_MAX)
 		wait_note_missing(&waiting);
-	r = wait_for(&waiting, args.condition, end_ns);
+	r = wait_condition(&waiting, args.condition, end_ns);
 	status = r >= 0 ? PROC_OK : r == ERR_TIMEOUT ? wait_timed_out(&waiting, args.condition) :
 		command_fail_feed(waiting.kinf, waiting.feed, r);
 	kinf_snapshot_close(&waiting.snapshot);

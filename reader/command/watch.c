@@ -56,7 +56,7 @@ static const struct option_spec watch_options[] = {
 	{0, "count", OPTION_NUMBER, AT(count), "N", "end after N objects were printed"},
 };
 
-struct watch {
+struct watching {
 	struct watch_args args;
 	const char *feed;
 	struct kinf *kinf;
@@ -81,11 +81,10 @@ struct watch {
 	uint64_t items;
 };
 
-/* ---- the feeds that the name stands for
- * ----------------------------------------------------------- */
+/* ---- the feeds that the name stands for ------------------------------------------------------ */
 
 /* Returns whether FEED can hold objects of the namespace that is asked for. */
-static bool watch_matches(const struct watch *w, const struct snapshot_feed *feed)
+static bool watch_matches(const struct watching *w, const struct snapshot_feed *feed)
 {
 	const char *only = feed->definition.namespace_;
 	const char *wanted = w->filter.query.namespace_;
@@ -95,7 +94,7 @@ static bool watch_matches(const struct watch *w, const struct snapshot_feed *fee
 
 /* Reads ids and indexes of the feeds from one snapshot; the first time also what a name looks
  * like. */
-static int watch_read_feeds(struct watch *w, struct kinf_snapshot *snapshot)
+static int watch_read_feeds(struct watching *w, struct kinf_snapshot *snapshot)
 {
 	AUTO_FREE struct snapshot_feed *feeds = NULL;
 	struct kinf_feed_info info;
@@ -131,7 +130,7 @@ static int watch_read_feeds(struct watch *w, struct kinf_snapshot *snapshot)
 }
 
 /* Returns 0; AGAIN: there is nothing to follow yet. */
-static int watch_find_feeds(struct watch *w)
+static int watch_find_feeds(struct watching *w)
 {
 	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
 	int r = kinf_snapshot_open(w->kinf, &snapshot);
@@ -147,7 +146,7 @@ static int watch_find_feeds(struct watch *w)
 
 /* Returns GONE if the name stands for a listed feed that is not followed: the configuration may add
  * a namespace to a name. The follower itself reports a feed that goes away. */
-static int watch_check_feeds(struct watch *w)
+static int watch_check_feeds(struct watching *w)
 {
 	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
 	const struct feed_set *set;
@@ -171,17 +170,16 @@ static int watch_check_feeds(struct watch *w)
 	return 0;
 }
 
-/* ---- the cursor
- * ----------------------------------------------------------------------------------- */
+/* ---- the cursor ------------------------------------------------------------------------------ */
 
 static bool watch_has_moved(
-	const struct watch *w, const struct follow_position *positions, size_t n)
+	const struct watching *w, const struct follow_position *positions, size_t n)
 {
 	return n != w->n_saved || (n && memcmp(positions, w->saved, n * sizeof(*positions)) != 0);
 }
 
 /* Flushes the output, then writes the cursor. */
-static int watch_save(struct watch *w)
+static int watch_save(struct watching *w)
 {
 	const struct follow_position *positions;
 	int r = watch_print_settle(&w->print, &w->out.text);
@@ -210,7 +208,7 @@ static int watch_save(struct watch *w)
 }
 
 /* Called after an item, or (IDLE) when there is none. */
-static int watch_save_if_due(struct watch *w, bool idle)
+static int watch_save_if_due(struct watching *w, bool idle)
 {
 	uint64_t since = proc_monotonic_ns() - w->saved_ns;
 	uint64_t limit = !w->items ? SAVE_SILENT_NS : idle ? SAVE_NS : SAVE_BUSY_NS;
@@ -223,10 +221,9 @@ static int watch_save_if_due(struct watch *w, bool idle)
 	return r < 0 ? r : outlet_flush(&w->out);
 }
 
-/* ---- items
- * ---------------------------------------------------------------------------------------- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
-static int watch_event(struct watch *w, const struct watch_event *event)
+static int watch_event(struct watching *w, const struct watch_print_event *event)
 {
 	w->items++;
 	if (event->object)
@@ -234,19 +231,19 @@ static int watch_event(struct watch *w, const struct watch_event *event)
 	return watch_print(&w->print, event, &w->out.text);
 }
 
-static int watch_initial(struct watch *w, const struct follow_item *item)
+static int watch_initial(struct watching *w, const struct follow_item *item)
 {
 	int r = filter_takes(&w->filter, &item->record);
 
 	if (r != FOUND)
 		return r < 0 ? r : 0;
-	return watch_event(w, &(struct watch_event){
+	return watch_event(w, &(struct watch_print_event){
 		.type = "ADDED", .event = item->seq, .initial = true, .object = &item->record});
 }
 
 /* Prints a change as a consumer sees it who knows only objects that pass the filter: WAS and IS say
  * whether the state before and the state after pass. */
-static int watch_change(struct watch *w, const struct follow_item *item)
+static int watch_change(struct watching *w, const struct follow_item *item)
 {
 	bool deleted = item->record.type == RECORD_DELETED;
 	int was = item->old.seq ? filter_takes(&w->filter, &item->old) : NOT_FOUND;
@@ -256,7 +253,7 @@ static int watch_change(struct watch *w, const struct follow_item *item)
 		return was < 0 ? was : is;
 	if (was != FOUND && is != FOUND)
 		return 0;
-	struct watch_event event = {
+	struct watch_print_event event = {
 		.type = was != FOUND ? "ADDED" : is == FOUND ? "MODIFIED" : "DELETED",
 		.event = item->seq,
 		.object = &item->record,
@@ -271,11 +268,11 @@ static int watch_change(struct watch *w, const struct follow_item *item)
 }
 
 /* The event number of SYNC is that of the last change in the initial state. */
-static int watch_sync(struct watch *w)
+static int watch_sync(struct watching *w)
 {
 	const struct follow_position *positions;
 	size_t n = follow_positions(w->follow, &positions);
-	struct watch_event event = {.type = "SYNC"};
+	struct watch_print_event event = {.type = "SYNC"};
 
 	for (size_t i = 0; i < n; i++)
 		if (positions[i].seq > event.event)
@@ -284,7 +281,7 @@ static int watch_sync(struct watch *w)
 }
 
 /* Returns 0, LAPPED, or an error. */
-static int watch_item(struct watch *w, const struct follow_item *item)
+static int watch_item(struct watching *w, const struct follow_item *item)
 {
 	switch (item->kind) {
 	case FOLLOW_INITIAL:
@@ -298,11 +295,10 @@ static int watch_item(struct watch *w, const struct follow_item *item)
 	}
 }
 
-/* ---- following
- * ------------------------------------------------------------------------------------ */
+/* ---- following ------------------------------------------------------------------------------- */
 
 /* Checks for signals, which costs a system call, only when idle or every SIGNALS_EVERY items. */
-static bool watch_is_over(struct watch *w, bool idle)
+static bool watch_is_over(struct watching *w, bool idle)
 {
 	if (w->args.count && w->printed >= w->args.count)
 		return true;
@@ -311,7 +307,7 @@ static bool watch_is_over(struct watch *w, bool idle)
 
 /* Returns END: a signal came, or everything is printed; GONE, LAPPED: start again with a new
  * follower; errors. */
-static int watch_follow(struct watch *w)
+static int watch_follow(struct watching *w)
 {
 	struct follow_item item;
 	bool idle = false;
@@ -338,7 +334,7 @@ static int watch_follow(struct watch *w)
 }
 
 /* Returns whether the cursor is of exactly these feeds; another one has missed or lost some. */
-static bool watch_owns_cursor(const struct watch *w, const struct cursor_file *cursor)
+static bool watch_owns_cursor(const struct watching *w, const struct cursor_file *cursor)
 {
 	size_t found = 0;
 
@@ -350,7 +346,7 @@ static bool watch_owns_cursor(const struct watch *w, const struct cursor_file *c
 
 /* Makes the follower; after a lapse, one that begins with all objects. Returns LAPPED if the cursor
  * is of other feeds. */
-static int watch_begin(struct watch *w, bool lapsed)
+static int watch_begin(struct watching *w, bool lapsed)
 {
 	CLEANUP(cursor_release) struct cursor_file cursor = {.n = 0};
 	struct follow_options options = {
@@ -375,7 +371,7 @@ static int watch_begin(struct watch *w, bool lapsed)
 
 /* After a lapse of one feed all feeds of the name are given again, and LAPPED is printed once: so
  * "an object that is not repeated does not exist" holds for the whole output. */
-static int watch_loop(struct watch *w)
+static int watch_loop(struct watching *w)
 {
 	bool lapsed = false;
 
@@ -402,14 +398,14 @@ static int watch_loop(struct watch *w)
 				"note: %s: the store no longer keeps the history that is "
 				"needed here; a new initial state follows\n",
 				w->feed);
-		r = watch_event(w, &(struct watch_event){.type = "LAPPED"});
+		r = watch_event(w, &(struct watch_print_event){.type = "LAPPED"});
 		if (r < 0)
 			return r;
 	}
 	return END;
 }
 
-static int watch_run(struct watch *w, const struct config_flags *flags)
+static int watch_run(struct watching *w, const struct config_flags *flags)
 {
 	if (command_open(flags, &w->kinf) < 0)
 		return PROC_FAILED;
@@ -425,7 +421,7 @@ static int watch_run(struct watch *w, const struct config_flags *flags)
 	return command_fail_feed(w->kinf, w->feed, r);
 }
 
-static void watch_release(struct watch *w)
+static void watch_release(struct watching *w)
 {
 	follow_free(&w->follow);
 	watch_print_release(&w->print);
@@ -439,7 +435,7 @@ static void watch_release(struct watch *w)
 
 int command_watch(int argc, char **argv)
 {
-	CLEANUP(watch_release) struct watch w = {.out = {.signals = -1}};
+	CLEANUP(watch_release) struct watching w = {.out = {.signals = -1}};
 	struct config_flags flags = {0};
 	struct kinf_query query;
 	int first;

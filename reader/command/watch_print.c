@@ -56,7 +56,7 @@ void watch_print_release(struct watch_print *print)
 }
 
 static int watch_print_row(
-	struct watch_print *print, const struct watch_event *event, struct buf *out)
+	struct watch_print *print, const struct watch_print_event *event, struct buf *out)
 {
 	struct print_cells cells = {"", "", ""};
 	const char *const all[4] = {event->type, cells.namespace_, cells.name, cells.age};
@@ -72,7 +72,7 @@ static int watch_print_row(
 	return table_row(&print->table, shown, out);
 }
 
-static int watch_print_name(struct watch_print *print, const struct watch_event *event,
+static int watch_print_name(struct watch_print *print, const struct watch_print_event *event,
 	struct buf *out)
 {
 	buf_str(out, print->types ? event->type : "");
@@ -87,7 +87,7 @@ static int watch_print_name(struct watch_print *print, const struct watch_event 
 	return buf_error(out);
 }
 
-static int watch_print_json(const struct watch_event *event, struct buf *out)
+static int watch_print_json(const struct watch_print_event *event, struct buf *out)
 {
 	int r = 0;
 
@@ -108,7 +108,7 @@ static int watch_print_json(const struct watch_event *event, struct buf *out)
 	return r < 0 ? r : buf_error(out);
 }
 
-int watch_print(struct watch_print *print, const struct watch_event *event, struct buf *out)
+int watch_print(struct watch_print *print, const struct watch_print_event *event, struct buf *out)
 {
 	if (print->format == WATCH_JSON)
 		return watch_print_json(event, out);

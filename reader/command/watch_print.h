@@ -13,7 +13,7 @@ enum watch_format { WATCH_TABLE, WATCH_NAME, WATCH_JSON, WATCH_FORMAT_MAX };
  * ERR_SYNTAX. */
 int watch_format(const char *text, enum watch_format *ret_format);
 
-struct watch_event {
+struct watch_print_event {
 	const char *type; /* ADDED, MODIFIED, DELETED, SYNC, LAPPED */
 	uint64_t event;
 	bool initial, final_state_unknown;
@@ -33,7 +33,7 @@ struct watch_print {
 /* Prepares for the objects of a feed like INFO. */
 void watch_print_begin(struct watch_print *print, const struct kinf_feed_info *info);
 /* Appends EVENT to OUT. */
-int watch_print(struct watch_print *print, const struct watch_event *event, struct buf *out);
+int watch_print(struct watch_print *print, const struct watch_print_event *event, struct buf *out);
 /* Appends the rows that were held back until the widths of their columns were known. */
 int watch_print_settle(struct watch_print *print, struct buf *out);
 void watch_print_release(struct watch_print *print);

@@ -41,7 +41,7 @@ struct template {
 	uint64_t seen; /* objects */
 };
 
-/* ---- parsing ---- */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 struct template_parser {
 	const char *text, *p;
@@ -261,7 +261,7 @@ void template_free(struct template **template)
 	free(t);
 }
 
-/* ---- values ---- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 struct template_run {
 	struct template *template;
@@ -341,7 +341,7 @@ static int template_run_nodes(
 	return buf_error(out);
 }
 
-/* ---- objects ---- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 int template_begin(struct template *template, bool is_list)
 {

@@ -219,8 +219,8 @@ static int no_feed(const struct snapshot_feed *feeds, size_t n, const char *name
 		return err_say(ERR_NO_FEED, "no feed has an empty name; there are: %s",
 			buf_cstr(&names));
 	return err_say(ERR_NO_FEED,
-		"no feed '%s': add '- resource: %s' to the feeds in kinf.yaml, or see 'kinf status' when it "
-		"is there; there are: %s",
+		"no feed '%s': add '- resource: %s' to the feeds in kinf.yaml; if it is there, 'kinf status' "
+		"says why it has no feed; there are: %s",
 		name, name, buf_cstr(&names));
 }
 

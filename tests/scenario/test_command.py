@@ -451,6 +451,17 @@ def test_diff_prints_each_object_that_differs(simulator, store):
     assert store.kinf("diff", before, str(store.directory / "none")).stderr.startswith("Error: no store at ")
 
 
+def test_diff_does_not_take_an_unlisted_feed_for_an_empty_one(simulator, store):
+    simulator.create("pods", 3)
+    simulator.fault(verb="list", resource="nodes", status=403, body="no")
+    store.configure(whole("pods"), whole("nodes")).daemons()
+    store.wait_equal(simulator, "pods")
+    eventually(lambda: store.feed_status("nodes")["state"] == "forbidden")
+    result = store.kinf("diff", str(store.path), str(store.path))
+    assert result.status == 1 and result.stdout == "", result
+    assert result.stderr.startswith("Error: nodes is still being listed (0 objects so far, forbidden)"), result
+
+
 @pytest.mark.parametrize("command", [["get", "pods"], ["watch", "pods"], ["status"], ["verify"], ["dump"], ["index", "pods"]])
 def test_a_missing_store_is_reported(store, command):
     store.configure("pods")
