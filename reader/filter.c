@@ -13,7 +13,7 @@ int filter_init(struct filter *filter, const struct kinf_query *query)
 	return query_init(&filter->query, query);
 }
 
-static void forget_terms(struct filter *filter)
+static void filter_forget_terms(struct filter *filter)
 {
 	terms_free(&filter->terms);
 	free(filter->wanted);
@@ -23,40 +23,40 @@ static void forget_terms(struct filter *filter)
 
 void filter_release(struct filter *filter)
 {
-	forget_terms(filter);
+	filter_forget_terms(filter);
 	query_release(&filter->query);
 }
 
-struct search {
+struct filter_search {
 	struct filter *filter;
 	const struct kinf_term *term;
 	bool found;
 };
 
 /* One that is still being filled will do: what it says of a version is known now. */
-static int learn_definition(void *arg, const struct index_definition *definition)
+static int filter_add_definition(void *arg, const struct index_definition *definition)
 {
-	struct search *search = arg;
+	struct filter_search *search = arg;
 	struct filter *filter = search->filter;
 
 	if (definition->dropping || strcmp(definition->name, search->term->index) != 0)
 		return 0;
 	search->found = true;
-	filter->wanted[filter->n++] = (struct filter_wanted){
+	filter->wanted[filter->n++] = (struct filter_term){
 		definition->feed, definition->id, search->term->value};
 	int r = terms_add(filter->terms, definition);
 	return r < 0 ? r : END;
 }
 
-static int learn(struct filter *filter, struct snapshot *snapshot,
+static int filter_add_feed(struct filter *filter, struct snapshot *snapshot,
 	const struct snapshot_feed *feed)
 {
 	if (!feed->index.feed)
 		return AGAIN;
 	for (size_t i = 0; i < filter->query.n_terms; i++) {
-		struct search search = {filter, &filter->query.terms[i], false};
+		struct filter_search search = {filter, &filter->query.terms[i], false};
 		int r = index_each_definition(snapshot_index(snapshot),
-			snapshot_index_txn(snapshot), feed->definition.id, learn_definition,
+			snapshot_index_txn(snapshot), feed->definition.id, filter_add_definition,
 			&search);
 
 		if (r < 0)
@@ -69,12 +69,12 @@ static int learn(struct filter *filter, struct snapshot *snapshot,
 	return 0;
 }
 
-int filter_learn(struct filter *filter, struct snapshot *snapshot,
+int filter_find_indexes(struct filter *filter, struct snapshot *snapshot,
 	const struct snapshot_feed *feeds, size_t n_feeds)
 {
 	int r = 0;
 
-	forget_terms(filter);
+	filter_forget_terms(filter);
 	if (!filter->query.n_terms || !n_feeds)
 		return 0;
 	filter->wanted = calloc(filter->query.n_terms * n_feeds, sizeof(*filter->wanted));
@@ -82,16 +82,16 @@ int filter_learn(struct filter *filter, struct snapshot *snapshot,
 		return err_set(-ENOMEM, "filter");
 	r = terms_new(&filter->terms);
 	for (size_t i = 0; r == 0 && i < n_feeds; i++)
-		r = learn(filter, snapshot, &feeds[i]);
+		r = filter_add_feed(filter, snapshot, &feeds[i]);
 	return r;
 }
 
-int filter_takes(struct filter *filter, const struct record *record)
+int filter_accepts(struct filter *filter, const struct record *record)
 {
 	if (!query_accepts_key(&filter->query, record->key))
 		return NOT_FOUND;
 	for (size_t i = 0; i < filter->n; i++) {
-		const struct filter_wanted *wanted = &filter->wanted[i];
+		const struct filter_term *wanted = &filter->wanted[i];
 		int r = wanted->feed == record->feed
 			? terms_has(filter->terms, record, wanted->definition,
 				bytes_str(wanted->value))

@@ -13,7 +13,7 @@
 struct filter {
 	struct query query;
 	struct terms *terms; /* definitions of the indexes asked for; NULL: none */
-	struct filter_wanted {
+	struct filter_term {
 		uint32_t feed, definition;
 		const char *value; /* the query's */
 	} *wanted;
@@ -25,10 +25,10 @@ void filter_release(struct filter *filter);
 
 /* Looks the indexes up, for these feeds; again whenever the feeds are others. 0, AGAIN (the processor
  * does not know a feed yet), ERR_NO_INDEX. */
-int filter_learn(struct filter *filter, struct snapshot *snapshot,
+int filter_find_indexes(struct filter *filter, struct snapshot *snapshot,
 	const struct snapshot_feed *feeds, size_t n_feeds);
 
 /* FOUND, NOT_FOUND, ERR_CORRUPT. */
-int filter_takes(struct filter *filter, const struct record *record);
+int filter_accepts(struct filter *filter, const struct record *record);
 
 #endif

@@ -50,7 +50,8 @@ unconverted=$(paste -sd '|' <<'END'
 store
 reflector/feeds?
 reflector/record
-reader
+reader/command
+reader/table
 tests
 END
 )

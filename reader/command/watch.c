@@ -106,7 +106,7 @@ static int watch_read_feeds(struct watching *w, struct kinf_snapshot *snapshot)
 	for (size_t i = 0; i < n; i++)
 		if (watch_matches(w, &feeds[i]))
 			feeds[kept++] = feeds[i];
-	r = filter_learn(&w->filter, snapshot->snapshot, feeds, kept);
+	r = filter_find_indexes(&w->filter, snapshot->snapshot, feeds, kept);
 	if (r != 0)
 		return r;
 	free(w->feeds);
@@ -233,7 +233,7 @@ static int watch_event(struct watching *w, const struct watch_print_event *event
 
 static int watch_initial(struct watching *w, const struct follow_item *item)
 {
-	int r = filter_takes(&w->filter, &item->record);
+	int r = filter_accepts(&w->filter, &item->record);
 
 	if (r != FOUND)
 		return r < 0 ? r : 0;
@@ -246,8 +246,8 @@ static int watch_initial(struct watching *w, const struct follow_item *item)
 static int watch_change(struct watching *w, const struct follow_item *item)
 {
 	bool deleted = item->record.type == RECORD_DELETED;
-	int was = item->old.seq ? filter_takes(&w->filter, &item->old) : NOT_FOUND;
-	int is = deleted ? NOT_FOUND : filter_takes(&w->filter, &item->record);
+	int was = item->old.seq ? filter_accepts(&w->filter, &item->old) : NOT_FOUND;
+	int is = deleted ? NOT_FOUND : filter_accepts(&w->filter, &item->record);
 
 	if (was < 0 || is < 0)
 		return was < 0 ? was : is;

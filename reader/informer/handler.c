@@ -16,7 +16,7 @@
 
 /* ---- making and freeing ---- */
 
-static int take_filter(struct kinf_handler *h, const struct kinf_query *filter)
+static int handler_copy_filter(struct kinf_handler *h, const struct kinf_query *filter)
 {
 	if (!filter)
 		return 0;
@@ -31,7 +31,7 @@ static int take_filter(struct kinf_handler *h, const struct kinf_query *filter)
 	return filter_init(&h->filter, &query);
 }
 
-static int take_options(struct kinf_handler *h, const struct kinf_handler_options *options)
+static int handler_copy_options(struct kinf_handler *h, const struct kinf_handler_options *options)
 {
 	if (options->size != sizeof(*options))
 		return err_set(ERR_UNSUPPORTED,
@@ -42,7 +42,7 @@ static int take_options(struct kinf_handler *h, const struct kinf_handler_option
 			options->flags);
 	h->options = *options;
 	h->options.filter = NULL;
-	return take_filter(h, options->filter);
+	return handler_copy_filter(h, options->filter);
 }
 
 int handler_new(struct kinf_informer *informer, const struct kinf_handler_options *options,
@@ -55,7 +55,7 @@ int handler_new(struct kinf_informer *informer, const struct kinf_handler_option
 	h->magic = KINF_HANDLER_MAGIC;
 	h->informer = informer;
 	h->early = !informer->started;
-	int r = take_options(h, options);
+	int r = handler_copy_options(h, options);
 	if (r == 0 && informer->flags & KINF_TRACK_KEYS)
 		r = handler_keys_new(&h->keys);
 	h->keys_known = true;
@@ -79,20 +79,20 @@ void handler_free(struct kinf_handler **handler)
 	free(h);
 }
 
-int handler_learn(struct kinf_handler *h)
+int handler_find_indexes(struct kinf_handler *h)
 {
 	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
 	const struct feed_set *set;
 
-	if (!h->filtered || h->learned)
+	if (!h->filtered || h->has_indexes)
 		return 0;
 	/* One of its own: this may be called from a callback of the informer's. */
 	int r = kinf_snapshot_open(h->informer->kinf, &snapshot);
 	if (r == 0)
 		r = feed_set_get(snapshot, h->informer->feed, &set);
 	if (r == FOUND)
-		r = filter_learn(&h->filter, snapshot->snapshot, set->feeds, set->n);
-	h->learned = r == 0;
+		r = filter_find_indexes(&h->filter, snapshot->snapshot, set->feeds, set->n);
+	h->has_indexes = r == 0;
 	return r;
 }
 
@@ -106,7 +106,7 @@ int handler_begin(struct kinf_handler *h)
 
 	if (h->early) {
 		r = informer_cursor_begin(informer, &options);
-		h->told |= r != NOT_FOUND; /* by an earlier process, perhaps */
+		h->informed |= r != NOT_FOUND; /* by an earlier process, perhaps */
 		h->lapse_owed = r == LAPPED;
 		h->keys_known = r == NOT_FOUND;
 		h->early = false;
@@ -123,20 +123,20 @@ int handler_begin(struct kinf_handler *h)
 void handler_lapse(struct kinf_handler *h)
 {
 	follow_free(&h->follow);
-	h->lapse_owed = h->told;
+	h->lapse_owed = h->informed;
 	h->sweep = h->resync_owed = h->filling = h->sync_owed = false;
 }
 
 /* Without memory for it, an item that was not told, or one that may have been wrong. */
 int handler_fail(struct kinf_handler *h, int error)
 {
-	h->told = true;
+	h->informed = true;
 	h->keys_known = false;
 	handler_lapse(h);
 	return error;
 }
 
-static void tell_lapse(struct kinf_handler *h, bool *ret_called)
+static void handler_report_lapse(struct kinf_handler *h, bool *ret_called)
 {
 	h->lapse_owed = false;
 	h->replay = h->keys && h->keys_known;
@@ -157,7 +157,7 @@ static void tell_lapse(struct kinf_handler *h, bool *ret_called)
 
 /* ---- callbacks ---- */
 
-static void call_add(struct kinf_handler *h, const struct record *record, bool initial, bool *ret_called)
+static void handler_call_add(struct kinf_handler *h, const struct record *record, bool initial, bool *ret_called)
 {
 	struct kinf_object object;
 
@@ -169,7 +169,7 @@ static void call_add(struct kinf_handler *h, const struct record *record, bool i
 }
 
 /* OLD may be NULL. */
-static void call_update(struct kinf_handler *h, const struct record *old, const struct record *record,
+static void handler_call_update(struct kinf_handler *h, const struct record *old, const struct record *record,
 	bool *ret_called)
 {
 	struct kinf_object before, object;
@@ -183,7 +183,7 @@ static void call_update(struct kinf_handler *h, const struct record *old, const 
 	h->options.on_update(h->options.arg, old ? &before : NULL, &object);
 }
 
-static void call_delete(struct kinf_handler *h, const struct record *record, bool unknown,
+static void handler_call_delete(struct kinf_handler *h, const struct record *record, bool unknown,
 	bool *ret_called)
 {
 	struct kinf_object object;
@@ -197,15 +197,15 @@ static void call_delete(struct kinf_handler *h, const struct record *record, boo
 
 /* ---- items ---- */
 
-static int takes(struct kinf_handler *h, const struct record *record)
+static int handler_accepts(struct kinf_handler *h, const struct record *record)
 {
-	return h->filtered ? filter_takes(&h->filter, record) : FOUND;
+	return h->filtered ? filter_accepts(&h->filter, record) : FOUND;
 }
 
-static int take_initial(struct kinf_handler *h, const struct record *record, bool *ret_called)
+static int handler_give_initial(struct kinf_handler *h, const struct record *record, bool *ret_called)
 {
 	uint64_t before;
-	int r = takes(h, record);
+	int r = handler_accepts(h, record);
 
 	if (r != FOUND)
 		return r == NOT_FOUND ? 0 : r;
@@ -213,14 +213,14 @@ static int take_initial(struct kinf_handler *h, const struct record *record, boo
 	if (r < 0)
 		return r;
 	if (r == NOT_FOUND)
-		call_add(h, record, !h->replay, ret_called);
+		handler_call_add(h, record, !h->replay, ret_called);
 	else if (before != record->seq)
-		call_update(h, NULL, record, ret_called);
+		handler_call_update(h, NULL, record, ret_called);
 	return 0;
 }
 
 /* The object is told of from now on, or (IS false) no more. FOUND when it was told of before. */
-static int note_told(struct kinf_handler *h, const struct record *record, bool is)
+static int handler_note_key(struct kinf_handler *h, const struct record *record, bool is)
 {
 	uint64_t before;
 
@@ -233,7 +233,7 @@ static int note_told(struct kinf_handler *h, const struct record *record, bool i
 }
 
 /* WAS and IS: the filter took the state before and takes the one after. */
-static void tell_change(struct kinf_handler *h, const struct follow_item *item, bool was, bool is,
+static void handler_call_change(struct kinf_handler *h, const struct follow_item *item, bool was, bool is,
 	bool *ret_called)
 {
 	const struct record *record = &item->record;
@@ -241,51 +241,51 @@ static void tell_change(struct kinf_handler *h, const struct follow_item *item, 
 	bool unknown = (record->flags & RECORD_FINAL_STATE_UNKNOWN) != 0;
 
 	if (was && is)
-		call_update(h, &item->old, record, ret_called);
+		handler_call_update(h, &item->old, record, ret_called);
 	else if (is)
-		call_add(h, record, false, ret_called);
+		handler_call_add(h, record, false, ret_called);
 	else if (was)
 		/* Out of the filter, or deleted unseen: the last state that is known. */
-		call_delete(h, deleted && record->body.size ? record : &item->old,
+		handler_call_delete(h, deleted && record->body.size ? record : &item->old,
 			deleted && unknown, ret_called);
 }
 
 /* What appears while a replay goes on may be what was told before the lapse: it had gone when the replay
  * came by, and that would have been told behind it. What was not there and is not is the sweep's. */
-static int take_change(struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
+static int handler_give_change(struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
 {
-	int was = item->old.seq ? takes(h, &item->old) : NOT_FOUND;
-	int is = item->record.type == RECORD_DELETED ? NOT_FOUND : takes(h, &item->record);
+	int was = item->old.seq ? handler_accepts(h, &item->old) : NOT_FOUND;
+	int is = item->record.type == RECORD_DELETED ? NOT_FOUND : handler_accepts(h, &item->record);
 
 	if (was < 0 || is < 0)
 		return was < 0 ? was : is;
 	if (was != FOUND && is != FOUND)
 		return 0;
-	int r = note_told(h, &item->record, is == FOUND);
+	int r = handler_note_key(h, &item->record, is == FOUND);
 	if (r < 0)
 		return r;
 	if (h->replay && was != FOUND && r == FOUND)
-		call_update(h, NULL, &item->record, ret_called);
+		handler_call_update(h, NULL, &item->record, ret_called);
 	else
-		tell_change(h, item, was == FOUND, is == FOUND, ret_called);
+		handler_call_change(h, item, was == FOUND, is == FOUND, ret_called);
 	return 0;
 }
 
-static int take_resync(struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
+static int handler_give_resync(struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
 {
-	int r = takes(h, &item->record);
+	int r = handler_accepts(h, &item->record);
 
 	if (r != FOUND)
 		return r == NOT_FOUND ? 0 : r;
 	if (h->filling) { /* told by an earlier process */
-		r = note_told(h, &item->record, true);
+		r = handler_note_key(h, &item->record, true);
 		return r < 0 ? r : 0;
 	}
-	call_update(h, &item->old, &item->record, ret_called);
+	handler_call_update(h, &item->old, &item->record, ret_called);
 	return 0;
 }
 
-static void tell_sync(struct kinf_handler *h, bool *ret_called)
+static void handler_report_sync(struct kinf_handler *h, bool *ret_called)
 {
 	h->replay = h->sweep = false;
 	*ret_called = h->options.on_sync != NULL;
@@ -293,37 +293,37 @@ static void tell_sync(struct kinf_handler *h, bool *ret_called)
 		h->options.on_sync(h->options.arg);
 }
 
-static void take_sync(struct kinf_handler *h, bool *ret_called)
+static void handler_give_sync(struct kinf_handler *h, bool *ret_called)
 {
 	h->sweep_at = 0;
 	h->sweep = h->replay;
 	if (!h->sweep)
-		tell_sync(h, ret_called);
+		handler_report_sync(h, ret_called);
 }
 
 /* What was told once and the replay has not shown. */
-static void sweep_one(struct kinf_handler *h, bool *ret_called)
+static void handler_sweep_one(struct kinf_handler *h, bool *ret_called)
 {
 	struct record record = {0};
 
 	if (handler_keys_next_unseen(h->keys, &h->sweep_at, &record.key) == FOUND)
-		call_delete(h, &record, true, ret_called);
+		handler_call_delete(h, &record, true, ret_called);
 	else
-		tell_sync(h, ret_called);
+		handler_report_sync(h, ret_called);
 }
 
-static int take_item(struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
+static int handler_give(struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
 {
-	h->told = true;
+	h->informed = true;
 	switch (item->kind) {
 	case FOLLOW_INITIAL:
-		return take_initial(h, &item->record, ret_called);
+		return handler_give_initial(h, &item->record, ret_called);
 	case FOLLOW_CHANGE:
-		return take_change(h, item, ret_called);
+		return handler_give_change(h, item, ret_called);
 	case FOLLOW_RESYNC:
-		return take_resync(h, item, ret_called);
+		return handler_give_resync(h, item, ret_called);
 	case FOLLOW_SYNC:
-		take_sync(h, ret_called);
+		handler_give_sync(h, ret_called);
 		return 0;
 	default:
 		return LAPPED;
@@ -331,7 +331,7 @@ static int take_item(struct kinf_handler *h, const struct follow_item *item, boo
 }
 
 /* Everything once more: for the keys of one who went on from a position, then for the user. */
-static void begin_resync(struct kinf_handler *h)
+static void handler_begin_resync(struct kinf_handler *h)
 {
 	if (h->filling && !follow_is_resyncing(h->follow)) {
 		h->filling = false;
@@ -343,14 +343,14 @@ static void begin_resync(struct kinf_handler *h)
 		h->resync_owed = false;
 }
 
-/* Of the walk: as handler_step. One that went on from a position is synced as soon as that has proved
+/* Of the walk: as handler_next. One that went on from a position is synced as soon as that has proved
  * good. */
-static int step(struct kinf_handler *h, int *ret_calls)
+static int handler_walk(struct kinf_handler *h, int *ret_calls)
 {
 	struct follow_item item;
 	bool called = false;
 
-	begin_resync(h);
+	handler_begin_resync(h);
 	int r = follow_next(h->follow, &item);
 	if (r == ERR_SNAPSHOT_EXPIRED)
 		return handler_fail(h, r);
@@ -358,14 +358,14 @@ static int step(struct kinf_handler *h, int *ret_calls)
 		return r;
 	if (h->sync_owed && (r == AGAIN || item.kind != FOLLOW_LAPPED)) {
 		h->sync_owed = false;
-		tell_sync(h, &called);
+		handler_report_sync(h, &called);
 		*ret_calls += called;
 		if (r == AGAIN || h->removed)
 			return FOUND;
 		called = false;
 	}
 	if (r == FOUND)
-		r = take_item(h, &item, &called);
+		r = handler_give(h, &item, &called);
 	*ret_calls += called;
 	if (r == LAPPED)
 		handler_lapse(h);
@@ -374,18 +374,18 @@ static int step(struct kinf_handler *h, int *ret_calls)
 	return r == AGAIN ? AGAIN : FOUND;
 }
 
-int handler_step(struct kinf_handler *h, int *ret_calls)
+int handler_next(struct kinf_handler *h, int *ret_calls)
 {
 	CHECK_OBJ(h, KINF_HANDLER_MAGIC);
 	bool called = false;
 
 	*ret_calls = 0;
 	if (!h->lapse_owed && !h->sweep)
-		return step(h, ret_calls);
+		return handler_walk(h, ret_calls);
 	if (h->lapse_owed)
-		tell_lapse(h, &called);
+		handler_report_lapse(h, &called);
 	else
-		sweep_one(h, &called);
+		handler_sweep_one(h, &called);
 	*ret_calls = called;
 	return FOUND;
 }

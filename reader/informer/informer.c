@@ -22,14 +22,14 @@
 #define EXAMINED_EACH 64   /* items that may be passed over for each callback asked for */
 #define RUN_MAX       1000 /* callbacks between two commits */
 #define MS            UINT64_C(1000000)
-#define LOOK_NS       (1000 * MS)
+#define CHECK_NS       (1000 * MS)
 #define NO_BELL_NS    (50 * MS)
-#define ANEW_NS       (10 * MS)  /* after the feeds have changed */
+#define AGAIN_NS       (10 * MS)  /* after the feeds have changed */
 #define ERROR_NS      (100 * MS) /* after an error */
 
 /* ---- making and freeing ---- */
 
-static int check_options(const struct kinf_informer_options *options)
+static int informer_check_options(const struct kinf_informer_options *options)
 {
 	if (options->size != sizeof(*options))
 		return err_set(ERR_UNSUPPORTED,
@@ -48,9 +48,9 @@ static int check_options(const struct kinf_informer_options *options)
 	return 0;
 }
 
-static int take_options(struct kinf_informer *informer, const struct kinf_informer_options *options)
+static int informer_copy_options(struct kinf_informer *informer, const struct kinf_informer_options *options)
 {
-	int r = check_options(options);
+	int r = informer_check_options(options);
 
 	if (r < 0)
 		return r;
@@ -101,11 +101,11 @@ static int informer_new(struct kinf *kinf, const char *feed,
 	informer->feed = strdup(feed);
 	if (!informer->feed)
 		return err_set(-ENOMEM, "informer");
-	int r = take_options(informer, options ? options : &none);
+	int r = informer_copy_options(informer, options ? options : &none);
 	if (r == 0)
 		r = wake_open(&informer->wake);
 	if (r == 0)
-		r = informer_look_up(informer);
+		r = informer_find_feeds(informer);
 	if (r == 0 || r == AGAIN)
 		r = wake_arm(&informer->wake, 0);
 	if (r == 0)
@@ -140,24 +140,24 @@ void kinf_informer_free(struct kinf_informer **informer)
 
 /* ---- handlers ---- */
 
-static bool is_stopped(const struct kinf_informer *informer)
+static bool informer_is_stopped(const struct kinf_informer *informer)
 {
 	/* Pairs with the release in kinf_informer_stop. */
 	return __atomic_load_n(&informer->stopped, __ATOMIC_ACQUIRE);
 }
 
-static int add_handler(struct kinf_informer *informer, const struct kinf_handler_options *options,
+static int informer_add_handler(struct kinf_informer *informer, const struct kinf_handler_options *options,
 	struct kinf_handler **ret_handler)
 {
 	CLEANUP(handler_free) struct kinf_handler *h = NULL;
 
-	if (is_stopped(informer))
+	if (informer_is_stopped(informer))
 		return err_say(-ECANCELED,
 			"a handler can't be added to the informer of '%s' because it has stopped already",
 			informer->feed);
 	int r = handler_new(informer, options, &h);
 	if (r == 0)
-		r = handler_learn(h);
+		r = handler_find_indexes(h);
 	if (r < 0 && r != ERR_NO_FEED) /* that is the informer's to tell */
 		return r;
 	r = wake_arm(&informer->wake, 0);
@@ -180,12 +180,12 @@ int kinf_informer_add_handler(struct kinf_informer *informer,
 	int r = kinf_alive(informer->kinf);
 
 	if (r == 0)
-		r = add_handler(informer, options, ret_handler);
+		r = informer_add_handler(informer, options, ret_handler);
 	return kinf_result(informer->kinf, r);
 }
 
 /* Frees what was removed while it might have been in use. */
-static void reap(struct kinf_informer *informer)
+static void informer_reap(struct kinf_informer *informer)
 {
 	struct kinf_handler **place = &informer->first;
 
@@ -210,7 +210,7 @@ int kinf_informer_remove_handler(struct kinf_informer *informer, struct kinf_han
 			continue;
 		h->removed = true;
 		if (!informer->dispatching)
-			reap(informer);
+			informer_reap(informer);
 		return 0;
 	}
 	return NOT_FOUND;
@@ -238,7 +238,7 @@ uint64_t kinf_handler_event(const struct kinf_handler *handler)
 /* ---- dispatching ---- */
 
 /* What one dispatch may do and has done. */
-struct round {
+struct informer_round {
 	int max;           /* callbacks; 0: any number */
 	int called;
 	uint64_t examined;
@@ -247,33 +247,33 @@ struct round {
 	char text[512];
 };
 
-static bool is_over(const struct kinf_informer *informer, const struct round *round)
+static bool round_is_over(const struct kinf_informer *informer, const struct informer_round *round)
 {
-	if (informer->freed || is_stopped(informer) || kinf_is_forked(informer->kinf))
+	if (informer->freed || informer_is_stopped(informer) || kinf_is_forked(informer->kinf))
 		return true;
 	return round->max > 0 && (round->called >= round->max ||
 		round->examined >= (uint64_t)round->max * EXAMINED_EACH);
 }
 
 /* The feeds are others, or the journal is: everybody begins again. */
-static void forget_feeds(struct kinf_informer *informer)
+static void informer_forget_feeds(struct kinf_informer *informer)
 {
 	free(informer->feeds);
 	informer->feeds = NULL;
 	for (struct kinf_handler *h = informer->first; h; h = h->next) {
 		handler_lapse(h);
-		h->learned = false;
+		h->has_indexes = false;
 	}
 }
 
 /* Runs up to TURN items of one handler. Returns 0: it may have more; AGAIN: it has nothing to do; GONE;
  * errors. */
-static int give_turn(struct kinf_informer *informer, struct kinf_handler *h, struct round *round)
+static int informer_give_turn(struct kinf_informer *informer, struct kinf_handler *h, struct informer_round *round)
 {
 	if (!h->follow) {
 		if (!informer->feeds)
 			return AGAIN;
-		int r = handler_learn(h);
+		int r = handler_find_indexes(h);
 		/* A lapse is reported when it is known what follows it. */
 		if (r == 0 && !h->lapse_owed)
 			r = handler_begin(h);
@@ -283,12 +283,12 @@ static int give_turn(struct kinf_informer *informer, struct kinf_handler *h, str
 		h->retry_ns = 0;
 	}
 	int r = 0;
-	for (unsigned i = 0; r == 0 && i < TURN && !h->removed && !is_over(informer, round); i++) {
+	for (unsigned i = 0; r == 0 && i < TURN && !h->removed && !round_is_over(informer, round); i++) {
 		int calls;
 
 		if (!h->follow && !h->lapse_owed)
 			return 0; /* it begins again in its next turn */
-		r = handler_step(h, &calls);
+		r = handler_next(h, &calls);
 		round->examined++;
 		round->called += calls;
 		informer->handed_out |= calls > 0;
@@ -298,10 +298,10 @@ static int give_turn(struct kinf_informer *informer, struct kinf_handler *h, str
 
 /* Reports ERROR of one handler to it, else keeps the first one for the caller of dispatch. A walk that
  * can't begin is tried again a second later. */
-static void handler_failed(struct kinf_handler *h, int error, int before, struct round *round)
+static void handler_failed(struct kinf_handler *h, int error, int before, struct informer_round *round)
 {
 	h->failed = true;
-	h->retry_ns = h->error && h->options.on_error ? proc_monotonic_ns() + LOOK_NS : 0;
+	h->retry_ns = h->error && h->options.on_error ? proc_monotonic_ns() + CHECK_NS : 0;
 	if (!h->options.on_error && !round->error) {
 		round->error = error;
 		(void)snprintf(round->text, sizeof(round->text), "%s", err_text(error));
@@ -311,42 +311,42 @@ static void handler_failed(struct kinf_handler *h, int error, int before, struct
 }
 
 /* Returns 0, GONE, or the error of a handler that has no on_error: it ends no other handler's turn. */
-static int give_turns(struct kinf_informer *informer, struct round *round)
+static int informer_give_turns(struct kinf_informer *informer, struct informer_round *round)
 {
 	for (struct kinf_handler *h = informer->first; h; h = h->next)
 		h->failed = false;
 	do {
 		round->left = false;
 		for (struct kinf_handler *h = informer->first; h; h = h->next) {
-			if (is_over(informer, round)) {
+			if (round_is_over(informer, round)) {
 				round->left = true;
 				break;
 			}
 			if (h->removed || h->failed || (h->retry_ns && h->retry_ns > proc_monotonic_ns()))
 				continue;
 			int before = h->error;
-			int r = give_turn(informer, h, round);
+			int r = informer_give_turn(informer, h, round);
 			if (r == GONE)
 				return r;
 			if (r < 0)
 				handler_failed(h, r, before, round);
 			round->left |= r == 0;
 		}
-	} while (round->left && !is_over(informer, round));
+	} while (round->left && !round_is_over(informer, round));
 	return round->error ? err_say(round->error, "%s", round->text) : 0;
 }
 
-static int look(struct kinf_informer *informer, uint64_t now)
+static int informer_refresh(struct kinf_informer *informer, uint64_t now)
 {
-	int r = informer->feeds ? 0 : informer_look_up(informer);
-	int again = informer_look_again(informer, now);
+	int r = informer->feeds ? 0 : informer_find_feeds(informer);
+	int again = informer_check_feeds(informer, now);
 
 	if (again == GONE)
-		forget_feeds(informer);
+		informer_forget_feeds(informer);
 	return r < 0 ? r : again < 0 ? again : 0;
 }
 
-static int rest(struct kinf_informer *informer)
+static int informer_rest(struct kinf_informer *informer)
 {
 	int r = 0;
 
@@ -362,58 +362,58 @@ static int rest(struct kinf_informer *informer)
 }
 
 /* When to look again at the latest. */
-static uint64_t next_at(const struct kinf_informer *informer, int result, const struct round *round,
+static uint64_t informer_next_at(const struct kinf_informer *informer, int result, const struct informer_round *round,
 	uint64_t now)
 {
 	uint64_t resync = resync_next(&informer->resync);
-	uint64_t in = wake_has_bell(&informer->wake) && informer->feeds ? LOOK_NS : NO_BELL_NS;
+	uint64_t in = wake_has_bell(&informer->wake) && informer->feeds ? CHECK_NS : NO_BELL_NS;
 
 	if (result < 0)
 		return now + ERROR_NS;
 	if (result == GONE)
-		return now + ANEW_NS;
+		return now + AGAIN_NS;
 	if (round->left)
 		return 0;
 	return resync < now + in ? resync : now + in;
 }
 
-static int dispatch(struct kinf_informer *informer, struct round *round)
+static int informer_dispatch(struct kinf_informer *informer, struct informer_round *round)
 {
 	uint64_t now = proc_monotonic_ns();
 
-	if (wake_take(&informer->wake) || is_stopped(informer))
+	if (wake_read(&informer->wake) || informer_is_stopped(informer))
 		return 0;
 	if (!informer->started)
 		resync_start(&informer->resync, now);
 	informer->started = true;
 	wake_connect(&informer->wake, home_runtime_fd(store_home(informer->kinf->store)), now);
-	int r = look(informer, now);
-	informer_resync_look(informer, now);
+	int r = informer_refresh(informer, now);
+	informer_resync_check(informer, now);
 	if (r == 0 && !informer->freed)
-		r = give_turns(informer, round);
+		r = informer_give_turns(informer, round);
 	if (kinf_is_forked(informer->kinf)) /* in a callback: timer and cursor are the parent's */
 		return kinf_alive(informer->kinf);
 	if (r == GONE)
-		forget_feeds(informer);
-	int rested = rest(informer);
-	int armed = wake_arm(&informer->wake, next_at(informer, r, round, proc_monotonic_ns()));
+		informer_forget_feeds(informer);
+	int rested = informer_rest(informer);
+	int armed = wake_arm(&informer->wake, informer_next_at(informer, r, round, proc_monotonic_ns()));
 	if (r >= 0)
 		r = rested < 0 ? rested : armed;
 	int saved = r < 0 ? 0 : informer_cursor_save_when_due(informer, now);
 	return r < 0 ? r : saved;
 }
 
-static int dispatch_alone(struct kinf_informer *informer, int max)
+static int informer_dispatch_once(struct kinf_informer *informer, int max)
 {
-	struct round round = {.max = max};
+	struct informer_round round = {.max = max};
 
 	if (informer->dispatching)
 		return err_say(-EBUSY, "a callback of the informer of '%s' may not dispatch",
 			informer->feed);
 	informer->dispatching = true;
-	int r = dispatch(informer, &round);
+	int r = informer_dispatch(informer, &round);
 	informer->dispatching = false;
-	reap(informer);
+	informer_reap(informer);
 	return r < 0 ? r : round.called;
 }
 
@@ -425,7 +425,7 @@ int kinf_informer_dispatch(struct kinf_informer *informer, int max)
 
 	if (r < 0)
 		return r;
-	r = dispatch_alone(informer, max);
+	r = informer_dispatch_once(informer, max);
 	if (informer->freed && !informer->running && !informer->dispatching)
 		informer_release(&informer);
 	return kinf_result(kinf, r);
@@ -438,7 +438,7 @@ int kinf_informer_fd(struct kinf_informer *informer)
 }
 
 /* 1: to be ended. */
-static int wait_for_work(struct kinf_informer *informer, int stop_fd)
+static int informer_wait(struct kinf_informer *informer, int stop_fd)
 {
 	struct pollfd fds[] = {
 		{.fd = informer->wake.epoll, .events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
@@ -460,9 +460,9 @@ int kinf_informer_run(struct kinf_informer *informer, int stop_fd)
 	informer->running = true;
 	while (r >= 0) {
 		r = kinf_informer_dispatch(informer, RUN_MAX);
-		if (r < 0 || informer->freed || is_stopped(informer))
+		if (r < 0 || informer->freed || informer_is_stopped(informer))
 			break;
-		r = wait_for_work(informer, stop_fd);
+		r = informer_wait(informer, stop_fd);
 		if (r > 0)
 			break;
 	}
@@ -476,7 +476,7 @@ void kinf_informer_stop(struct kinf_informer *informer)
 {
 	if (kinf_is_forked(informer->kinf))
 		return; /* the descriptor is the parent's too: it would be stopped for good */
-	/* Pairs with the acquire in is_stopped. */
+	/* Pairs with the acquire in informer_is_stopped. */
 	__atomic_store_n(&informer->stopped, true, __ATOMIC_RELEASE);
 	wake_stop(&informer->wake);
 }
@@ -484,7 +484,7 @@ void kinf_informer_stop(struct kinf_informer *informer)
 int kinf_informer_phase(const struct kinf_informer *informer)
 {
 	CHECK_OBJ(informer, KINF_INFORMER_MAGIC);
-	if (is_stopped(informer))
+	if (informer_is_stopped(informer))
 		return KINF_INFORMER_STOPPED;
 	return informer->started ? KINF_INFORMER_STARTED : KINF_INFORMER_NEW;
 }

@@ -29,11 +29,11 @@ struct kinf_handler {
 	struct kinf_handler *next;
 	struct kinf_handler_options options; /* its filter: not the caller's any more */
 	struct filter filter;
-	bool filtered, learned;
+	bool filtered, has_indexes;
 	bool removed;      /* lives on until no dispatch is under way */
 	bool early;        /* was there before the first dispatch: begins where the cursor says */
 	struct follow *follow; /* NULL: not begun */
-	bool told;         /* something: it has to be told of a lapse */
+	bool informed;     /* it was given something, so a lapse has to be reported */
 	bool lapse_owed;
 	/* KINF_TRACK_KEYS, else NULL. */
 	struct handler_keys *keys;
@@ -60,7 +60,7 @@ struct wake {
 	uint64_t armed_ns; /* the timer fires then (monotonic); 0: it does not */
 };
 
-struct feed_told {
+struct informer_state {
 	struct kinf_feed_info status;
 	bool seen;
 };
@@ -86,9 +86,9 @@ struct kinf_informer {
 	uint8_t journal[16];
 	uint64_t taken;  /* the event number when they were looked up */
 	uint64_t listed; /* of the last of their first lists; UINT64_MAX: one is still to come */
-	uint64_t looked_ns;
-	struct feed_told *told;
-	size_t n_told, told_room;
+	uint64_t checked_ns;
+	struct informer_state *states;
+	size_t n_states, states_room;
 	/* The cursor. */
 	char *cursor; /* its name, NULL: none */
 	struct cursor_file begin; /* what it said; n 0: nothing */
@@ -105,8 +105,8 @@ int handler_new(struct kinf_informer *informer, const struct kinf_handler_option
 void handler_free(struct kinf_handler **handler);
 /* Looks its filter's indexes up, when that was not done for these feeds. 0, AGAIN, ERR_NO_INDEX,
  * ERR_NO_FEED. */
-int handler_learn(struct kinf_handler *handler);
-/* The feeds are known and its filter is learned: makes its walk. */
+int handler_find_indexes(struct kinf_handler *handler);
+/* The feeds are known and its filter is has_indexes: makes its walk. */
 int handler_begin(struct kinf_handler *handler);
 /* All over again, from the initial state: the position is lost, or the feeds are others. */
 void handler_lapse(struct kinf_handler *handler);
@@ -115,15 +115,15 @@ void handler_lapse(struct kinf_handler *handler);
 int handler_fail(struct kinf_handler *handler, int error);
 /* One item of its walk. FOUND: *RET_CALLS callbacks were there for it, two when it is the first after a
  * position that has proved good; AGAIN, GONE, errors. The handler may be removed and the informer freed in the callback, not before this ends. */
-int handler_step(struct kinf_handler *handler, int *ret_calls);
+int handler_next(struct kinf_handler *handler, int *ret_calls);
 bool handler_is_synced(const struct kinf_handler *handler);
 
 /* ---- informer_feeds ---- */
 
 /* 0: the feeds are known; AGAIN: nothing to follow yet; ERR_NO_FEED. */
-int informer_look_up(struct kinf_informer *informer);
+int informer_find_feeds(struct kinf_informer *informer);
 /* Now and then: GONE when another feed has come to stand behind the name. Tells the feeds' states. */
-int informer_look_again(struct kinf_informer *informer, uint64_t now);
+int informer_check_feeds(struct kinf_informer *informer, uint64_t now);
 void informer_feeds_release(struct kinf_informer *informer);
 
 /* ---- informer_resync ---- */
@@ -131,10 +131,10 @@ void informer_feeds_release(struct kinf_informer *informer);
 void informer_resync_init(struct kinf_informer *informer, const struct kinf_informer_options *options);
 /* These feeds stand behind the name now: what the operator says of them is the default, unless the caller
  * has said one. */
-void informer_resync_learn(struct kinf_informer *informer, const struct feed_set *set);
+void informer_resync_update(struct kinf_informer *informer, const struct feed_set *set);
 /* H is about to be one of the handlers. */
 void informer_resync_add(struct kinf_informer *informer, struct kinf_handler *h);
-void informer_resync_look(struct kinf_informer *informer, uint64_t now);
+void informer_resync_check(struct kinf_informer *informer, uint64_t now);
 
 /* ---- informer_cursor ---- */
 
@@ -152,7 +152,7 @@ void informer_cursor_release(struct kinf_informer *informer);
 int wake_open(struct wake *wake);
 void wake_close(struct wake *wake);
 /* Takes what has come. True: stop. */
-bool wake_take(struct wake *wake);
+bool wake_read(struct wake *wake);
 /* Connects to the processor's doorbell when there is none. Before looking for what to do, so that what
  * comes after the look rings. Attempts that fail come after 1, 2, 4 .. 16 s. */
 void wake_connect(struct wake *wake, int runtime_fd, uint64_t now);

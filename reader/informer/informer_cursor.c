@@ -28,7 +28,7 @@ int informer_cursor_load(struct kinf_informer *informer)
 }
 
 /* Every feed at the event number that was asked for. */
-static int begin_from(struct kinf_informer *informer)
+static int cursor_begin_from(struct kinf_informer *informer)
 {
 	struct cursor_file *begin = &informer->begin;
 
@@ -44,7 +44,7 @@ static int begin_from(struct kinf_informer *informer)
 }
 
 /* One that is of other feeds has missed or lost some. */
-static bool is_of_feeds(const struct kinf_informer *informer)
+static bool cursor_is_of_feeds(const struct kinf_informer *informer)
 {
 	const struct cursor_file *begin = &informer->begin;
 	size_t found = 0;
@@ -57,7 +57,7 @@ static bool is_of_feeds(const struct kinf_informer *informer)
 
 /* Who was at an event number before a feed's first list has seen nothing of it, but perhaps of one that was
  * there before by the same name; behind the newest event, that of another store. */
-static bool knew_feeds(const struct kinf_informer *informer)
+static bool cursor_knew_feeds(const struct kinf_informer *informer)
 {
 	return informer->from >= informer->listed && informer->from <= informer->taken;
 }
@@ -67,14 +67,14 @@ int informer_cursor_begin(struct kinf_informer *informer, struct follow_options 
 	const struct cursor_file *begin = &informer->begin;
 
 	if (informer->from && !begin->n) {
-		int r = begin_from(informer);
+		int r = cursor_begin_from(informer);
 
 		if (r < 0)
 			return r;
 	}
 	if (!begin->n)
 		return NOT_FOUND;
-	if (!is_of_feeds(informer) || (informer->from && !knew_feeds(informer)))
+	if (!cursor_is_of_feeds(informer) || (informer->from && !cursor_knew_feeds(informer)))
 		return LAPPED;
 	*ret_options = (struct follow_options){
 		.from = begin->positions, .n_from = begin->n, .from_uuid = begin->uuid};
@@ -84,7 +84,7 @@ int informer_cursor_begin(struct kinf_informer *informer, struct follow_options 
 /* ---- writing ---- */
 
 /* The smallest position of each feed, into informer->now. AGAIN: there is none. */
-static int gather(struct kinf_informer *informer)
+static int cursor_gather(struct kinf_informer *informer)
 {
 	bool any = false;
 
@@ -111,7 +111,7 @@ static int gather(struct kinf_informer *informer)
 	return any ? 0 : AGAIN;
 }
 
-static bool has_moved(const struct kinf_informer *informer)
+static bool cursor_has_moved(const struct kinf_informer *informer)
 {
 	return informer->n_saved != informer->n_feeds ||
 		memcmp(informer->saved, informer->now,
@@ -120,13 +120,13 @@ static bool has_moved(const struct kinf_informer *informer)
 
 int informer_cursor_save(struct kinf_informer *informer)
 {
-	int r = gather(informer);
+	int r = cursor_gather(informer);
 
 	if (r != 0)
 		return r;
 	informer->saved_ns = proc_monotonic_ns();
 	informer->handed_out = false;
-	if (!has_moved(informer) && informer->saved_ns - informer->written_ns < AGAIN_NS)
+	if (!cursor_has_moved(informer) && informer->saved_ns - informer->written_ns < AGAIN_NS)
 		return 0;
 	r = cursor_save(store_home(informer->kinf->store), informer->cursor, informer->journal,
 		informer->now, informer->n_feeds);

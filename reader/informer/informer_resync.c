@@ -12,7 +12,7 @@
  * would all read the cache at once, each time. */
 #define FEED_JITTER_PERCENT 10
 
-static uint64_t period_of(uint64_t ms)
+static uint64_t ms_to_ns(uint64_t ms)
 {
 	return ms > RESYNC_MAX_NS / MS ? RESYNC_MAX_NS : ms * MS;
 }
@@ -22,7 +22,7 @@ void informer_resync_init(struct kinf_informer *informer, const struct kinf_info
 	informer->own_resync = options->resync_ms || (options->flags & KINF_OWN_DEFAULT_RESYNC);
 	informer->resync.jitter_percent = options->resync_jitter_percent;
 	informer->own_jitter = options->resync_jitter_percent != 0;
-	(void)resync_set_default(&informer->resync, period_of(options->resync_ms)); /* no handlers yet */
+	(void)resync_set_default(&informer->resync, ms_to_ns(options->resync_ms)); /* no handlers yet */
 }
 
 void informer_resync_add(struct kinf_informer *informer, struct kinf_handler *h)
@@ -31,7 +31,7 @@ void informer_resync_add(struct kinf_informer *informer, struct kinf_handler *h)
 	uint64_t now = proc_monotonic_ns();
 
 	if (!resync_add(&informer->resync, &h->resync,
-		    own ? period_of(h->options.resync_ms) : RESYNC_DEFAULT, now))
+		    own ? ms_to_ns(h->options.resync_ms) : RESYNC_DEFAULT, now))
 		return;
 	for (struct kinf_handler *other = informer->first; other; other = other->next)
 		resync_adjust(&informer->resync, &other->resync, now);
@@ -39,7 +39,7 @@ void informer_resync_add(struct kinf_informer *informer, struct kinf_handler *h)
 
 /* One entry of the configuration stands behind a name; its feeds differ only while they are being told.
  * 0: none. */
-static uint64_t least_period(const struct feed_set *set)
+static uint64_t feeds_least_resync(const struct feed_set *set)
 {
 	uint64_t least = 0;
 
@@ -52,12 +52,12 @@ static uint64_t least_period(const struct feed_set *set)
 	return least;
 }
 
-void informer_resync_learn(struct kinf_informer *informer, const struct feed_set *set)
+void informer_resync_update(struct kinf_informer *informer, const struct feed_set *set)
 {
 	struct resync *resync = &informer->resync;
 	uint64_t now = proc_monotonic_ns();
 
-	if (informer->own_resync || !resync_set_default(resync, least_period(set)))
+	if (informer->own_resync || !resync_set_default(resync, feeds_least_resync(set)))
 		return;
 	if (!informer->own_jitter)
 		resync->jitter_percent = resync->default_ns ? FEED_JITTER_PERCENT : 0;
@@ -66,12 +66,12 @@ void informer_resync_learn(struct kinf_informer *informer, const struct feed_set
 			resync_ask_again(resync, &h->resync);
 	for (struct kinf_handler *h = informer->first; h; h = h->next)
 		resync_adjust(resync, &h->resync, now);
-	resync_look_sooner(resync, now);
+	resync_check_sooner(resync, now);
 }
 
-void informer_resync_look(struct kinf_informer *informer, uint64_t now)
+void informer_resync_check(struct kinf_informer *informer, uint64_t now)
 {
-	if (!resync_look(&informer->resync, now))
+	if (!resync_is_time(&informer->resync, now))
 		return;
 	for (struct kinf_handler *h = informer->first; h; h = h->next)
 		h->resync_owed |= resync_due(&h->resync, now);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What kinf_informer_fd polls: the processor's doorbell, a byte per batch it has committed; a timer for
- * what no batch tells (resyncs, positions, states); and the stop. Without a doorbell, or with one that
- * hung up, the timer is short.
+ * The descriptor of kinf_informer_fd: an epoll of the processor's doorbell, which sends a byte after a
+ * batch was committed, of a timer for everything that no batch announces (resyncs, positions, states),
+ * and of the stop. Without a doorbell, or after it hung up, the timer is short.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -20,11 +20,13 @@
 #define BELL_PAUSE_MIN_NS UINT64_C(1000000000) /* between two attempts to reach the processor */
 #define BELL_PAUSE_MAX_NS UINT64_C(16000000000)
 
-static int add(const struct wake *wake, int fd)
+static int wake_add(const struct wake *wake, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
 
-	return epoll_ctl(wake->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+	if (epoll_ctl(wake->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
+		return err_set(-errno, "a descriptor of an informer");
+	return 0;
 }
 
 int wake_open(struct wake *wake)
@@ -35,13 +37,10 @@ int wake_open(struct wake *wake)
 		.stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 		.bell = -1,
 	};
-	int r = wake->epoll < 0 || wake->timer < 0 || wake->stop < 0 ? -errno : 0;
-
-	if (r == 0)
-		r = add(wake, wake->timer);
-	if (r == 0)
-		r = add(wake, wake->stop);
-	return r < 0 ? err_set(r, "descriptors of an informer") : 0;
+	if (wake->epoll < 0 || wake->timer < 0 || wake->stop < 0)
+		return err_set(-errno, "the descriptors of an informer");
+	int r = wake_add(wake, wake->timer);
+	return r < 0 ? r : wake_add(wake, wake->stop);
 }
 
 void wake_close(struct wake *wake)
@@ -60,7 +59,7 @@ static bool wake_arm_bell(const struct wake *wake)
 }
 
 /* Receives what the processor sent, and arms the bell again; closes it after the processor has. */
-static void take_bell(struct wake *wake)
+static void wake_read_bell(struct wake *wake)
 {
 	char bytes[16];
 	ssize_t n = recv(wake->bell, bytes, sizeof(bytes), MSG_DONTWAIT);
@@ -68,10 +67,10 @@ static void take_bell(struct wake *wake)
 	if (n > 0)
 		wake->pause_ns = BELL_PAUSE_MIN_NS;
 	if (n > 0 ? !wake_arm_bell(wake) : n == 0 || (errno != EAGAIN && errno != EINTR))
-		cleanup_fd(&wake->bell); /* and so out of the epoll */
+		cleanup_fd(&wake->bell); /* which removes it from the epoll */
 }
 
-bool wake_take(struct wake *wake)
+bool wake_read(struct wake *wake)
 {
 	struct epoll_event events[4];
 	int n = epoll_wait(wake->epoll, events, 4, 0);
@@ -86,7 +85,7 @@ bool wake_take(struct wake *wake)
 		else if (fd == wake->timer)
 			wake->armed_ns = read(fd, &ticks, sizeof(ticks)) < 0 ? wake->armed_ns : 0;
 		else if (fd == wake->bell)
-			take_bell(wake);
+			wake_read_bell(wake);
 	}
 	return stop;
 }
@@ -108,7 +107,7 @@ void wake_connect(struct wake *wake, int runtime_fd, uint64_t now)
 		runtime_fd);
 	wake->bell = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (wake->bell < 0 || connect(wake->bell, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-		add(wake, wake->bell) < 0 || !wake_arm_bell(wake))
+		wake_add(wake, wake->bell) < 0 || !wake_arm_bell(wake))
 		cleanup_fd(&wake->bell); /* the timer replaces it */
 }
 

@@ -2,19 +2,19 @@
 #include "reader/informer/resync.h"
 
 /* Anybody may have written the number: no sum of times may go round because of it. */
-static uint64_t bounded(uint64_t ns)
+static uint64_t resync_bounded(uint64_t ns)
 {
 	if (ns && ns < RESYNC_MIN_NS)
 		return RESYNC_MIN_NS;
 	return ns > RESYNC_MAX_NS ? RESYNC_MAX_NS : ns;
 }
 
-static uint64_t wish_of(const struct resync *resync, const struct resync_handler *handler)
+static uint64_t resync_wish(const struct resync *resync, const struct resync_handler *handler)
 {
-	return bounded(handler->asked_ns == RESYNC_DEFAULT ? resync->default_ns : handler->asked_ns);
+	return resync_bounded(handler->asked_ns == RESYNC_DEFAULT ? resync->default_ns : handler->asked_ns);
 }
 
-static uint64_t period_of(const struct resync *resync, uint64_t wanted_ns)
+static uint64_t resync_period(const struct resync *resync, uint64_t wanted_ns)
 {
 	if (!wanted_ns || !resync->check_ns)
 		return 0;
@@ -23,15 +23,15 @@ static uint64_t period_of(const struct resync *resync, uint64_t wanted_ns)
 
 /* A look is late by up to a share of the check, so that programs that were started together do not
  * all read at once. */
-static uint64_t jitter(struct resync *resync)
+static uint64_t resync_jitter(struct resync *resync)
 {
 	resync->random = resync->random * 1103515245u + 12345u;
 	return resync->check_ns / 100 * resync->jitter_percent / 256 * (resync->random >> 16 & 255);
 }
 
-static void set_next_look(struct resync *resync, uint64_t now)
+static void resync_set_next(struct resync *resync, uint64_t now)
 {
-	resync->next_ns = resync->check_ns ? now + resync->check_ns + jitter(resync) : 0;
+	resync->next_ns = resync->check_ns ? now + resync->check_ns + resync_jitter(resync) : 0;
 }
 
 bool resync_add(struct resync *resync, struct resync_handler *handler, uint64_t asked_ns, uint64_t now)
@@ -39,11 +39,11 @@ bool resync_add(struct resync *resync, struct resync_handler *handler, uint64_t 
 	bool changed = false;
 
 	handler->asked_ns = asked_ns;
-	uint64_t wanted_ns = wish_of(resync, handler);
+	uint64_t wanted_ns = resync_wish(resync, handler);
 	if (wanted_ns && !resync->check_ns) {
 		resync->check_ns = wanted_ns; /* nobody had any: nothing to adjust */
 		if (resync->started)
-			set_next_look(resync, now);
+			resync_set_next(resync, now);
 	} else if (wanted_ns && wanted_ns < resync->check_ns) {
 		changed = !resync->started;
 		if (changed)
@@ -52,29 +52,29 @@ bool resync_add(struct resync *resync, struct resync_handler *handler, uint64_t 
 			wanted_ns = resync->check_ns;
 	}
 	handler->wanted_ns = wanted_ns;
-	handler->period_ns = period_of(resync, wanted_ns);
+	handler->period_ns = resync_period(resync, wanted_ns);
 	handler->next_ns = now + handler->period_ns;
 	return changed;
 }
 
 bool resync_set_default(struct resync *resync, uint64_t default_ns)
 {
-	if (bounded(default_ns) == resync->default_ns)
+	if (resync_bounded(default_ns) == resync->default_ns)
 		return false;
-	resync->default_ns = resync->check_ns = bounded(default_ns);
+	resync->default_ns = resync->check_ns = resync_bounded(default_ns);
 	return true;
 }
 
 void resync_ask_again(struct resync *resync, struct resync_handler *handler)
 {
-	handler->wanted_ns = wish_of(resync, handler);
+	handler->wanted_ns = resync_wish(resync, handler);
 	if (handler->wanted_ns && (!resync->check_ns || handler->wanted_ns < resync->check_ns))
 		resync->check_ns = handler->wanted_ns;
 }
 
 void resync_adjust(const struct resync *resync, struct resync_handler *handler, uint64_t now)
 {
-	uint64_t period_ns = period_of(resync, handler->wanted_ns);
+	uint64_t period_ns = resync_period(resync, handler->wanted_ns);
 
 	if (period_ns == handler->period_ns)
 		return;
@@ -83,26 +83,26 @@ void resync_adjust(const struct resync *resync, struct resync_handler *handler, 
 }
 
 /* A look that is due before that stays: it is nobody's loss. */
-void resync_look_sooner(struct resync *resync, uint64_t now)
+void resync_check_sooner(struct resync *resync, uint64_t now)
 {
 	bool sooner = !resync->next_ns || !resync->check_ns || resync->next_ns > now + resync->check_ns;
 
 	if (resync->started && sooner)
-		set_next_look(resync, now);
+		resync_set_next(resync, now);
 }
 
 void resync_start(struct resync *resync, uint64_t now)
 {
 	resync->started = true;
 	resync->random = (uint32_t)now;
-	set_next_look(resync, now);
+	resync_set_next(resync, now);
 }
 
-bool resync_look(struct resync *resync, uint64_t now)
+bool resync_is_time(struct resync *resync, uint64_t now)
 {
 	if (!resync->next_ns || now < resync->next_ns)
 		return false;
-	set_next_look(resync, now);
+	resync_set_next(resync, now);
 	return true;
 }
 

@@ -42,16 +42,16 @@ struct resync_handler {
 bool resync_add(struct resync *resync, struct resync_handler *handler, uint64_t asked_ns, uint64_t now);
 
 /* True: it is another one now. Then call resync_ask_again for each handler, then resync_adjust for each,
- * then resync_look_sooner. */
+ * then resync_check_sooner. */
 bool resync_set_default(struct resync *resync, uint64_t default_ns);
 void resync_ask_again(struct resync *resync, struct resync_handler *handler);
 /* A handler whose period changes begins it now. */
 void resync_adjust(const struct resync *resync, struct resync_handler *handler, uint64_t now);
-void resync_look_sooner(struct resync *resync, uint64_t now);
+void resync_check_sooner(struct resync *resync, uint64_t now);
 
 void resync_start(struct resync *resync, uint64_t now);
 /* It is time to look at the handlers; the next look is a check later. */
-bool resync_look(struct resync *resync, uint64_t now);
+bool resync_is_time(struct resync *resync, uint64_t now);
 bool resync_due(struct resync_handler *handler, uint64_t now);
 /* When to look next; UINT64_MAX: never. */
 uint64_t resync_next(const struct resync *resync);

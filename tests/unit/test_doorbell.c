@@ -56,7 +56,7 @@ Test(doorbell, everybody_who_came_before_is_rung)
 	doorbell_ring(bell);
 	cr_assert(is_rung(&a));
 	cr_assert(is_rung(&b));
-	cr_assert_not(wake_take(&a));
+	cr_assert_not(wake_read(&a));
 	cr_assert_not(is_rung(&a));
 	cr_assert(is_rung(&b));
 	doorbell_ring(bell);
@@ -109,7 +109,7 @@ Test(doorbell, one_call_rings_a_bounded_number_and_the_next_turns_ring_the_rest)
 	cr_assert_eq(count_rung(wakes, 200), 200);
 	/* Batches that come faster than one is rung for delay nobody: the first slots do not go first. */
 	for (size_t i = 0; i < 200; i++)
-		cr_assert_not(wake_take(&wakes[i]));
+		cr_assert_not(wake_read(&wakes[i]));
 	for (int i = 0; i < 4; i++)
 		doorbell_ring(bell);
 	cr_assert_eq(count_rung(wakes, 200), 200);
@@ -165,10 +165,10 @@ Test(doorbell, who_does_not_listen_is_rung_all_the_same)
 	for (int i = 0; i < 100000; i++)
 		doorbell_ring(bell);
 	cr_assert(is_rung(&other));
-	cr_assert_not(wake_take(&other));
+	cr_assert_not(wake_read(&other));
 	doorbell_ring(bell);
 	cr_assert(is_rung(&other));
-	(void)wake_take(&deaf);
+	(void)wake_read(&deaf);
 	cr_assert(wake_has_bell(&deaf));
 	cr_assert_not(is_rung(&deaf), "all is taken at once");
 	wake_close(&deaf);
@@ -188,7 +188,7 @@ Test(doorbell, who_has_left_is_forgotten)
 	doorbell_ring(bell);
 	doorbell_ring(bell);
 	cr_assert(is_rung(&wake));
-	(void)wake_take(&wake);
+	(void)wake_read(&wake);
 	cr_assert(wake_has_bell(&wake));
 	wake_close(&wake);
 }
@@ -201,7 +201,7 @@ Test(doorbell, a_listener_learns_that_the_processor_has_gone)
 	doorbell_ring(bell);
 	doorbell_close(&bell);
 	cr_assert(is_rung(&wake));
-	(void)wake_take(&wake);
+	(void)wake_read(&wake);
 	cr_assert_not(wake_has_bell(&wake));
 	cr_assert_not(is_rung(&wake));
 	cr_assert_eq(doorbell_open(home, &bell), 0, "in the place of the old one");

@@ -464,12 +464,12 @@ Test(informer, states_are_told_when_they_are_others)
 	informer = tape_informer(&options);
 	tape_drain(informer);
 	cr_assert_str_eq(states, "pods=offline ", "%s", states);
-	informer->looked_ns = 0;
+	informer->checked_ns = 0;
 	tape_drain(informer);
 	cr_assert_str_eq(states, "pods=offline ", "%s", states);
 	rig_record(&cache.rig, cache.feed, RECORD_FEED_REMOVED, NULL, NULL);
 	rig_settle(&cache.rig);
-	informer->looked_ns = 0;
+	informer->checked_ns = 0;
 	(void)kinf_informer_dispatch(informer, 0);
 	cr_assert_str_eq(states, "pods=offline pods=gone ", "%s", states);
 	release();

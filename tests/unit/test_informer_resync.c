@@ -31,7 +31,7 @@ static void say(uint64_t resync_ns)
 /* As if a second had passed: feeds are looked at. */
 static void look(void)
 {
-	informer->looked_ns = 0;
+	informer->checked_ns = 0;
 	tape_drain(informer);
 }
 

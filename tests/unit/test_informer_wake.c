@@ -51,7 +51,7 @@ Test(wake, comes_at_the_earliest_time_that_was_asked_for)
 	cr_assert_leq(left_ns(), 30000 * MS);
 	arm_in(20);
 	cr_assert(is_readable(10000));
-	cr_assert_not(wake_take(&wake));
+	cr_assert_not(wake_read(&wake));
 	cr_assert_not(is_readable(0));
 	arm_in(70000);
 	cr_assert_gt(left_ns(), 30000 * MS, "what was taken counts no longer");
@@ -63,7 +63,7 @@ Test(wake, that_is_over_already_comes_at_once)
 	cr_assert(is_readable(10000));
 	arm_in(60000);
 	cr_assert(is_readable(0), "until it is taken");
-	cr_assert_not(wake_take(&wake));
+	cr_assert_not(wake_read(&wake));
 	arm_in(60000);
 	cr_assert_not(is_readable(0));
 }
@@ -71,7 +71,7 @@ Test(wake, that_is_over_already_comes_at_once)
 Test(wake, a_stop_stays)
 {
 	wake_stop(&wake);
-	cr_assert(wake_take(&wake));
-	cr_assert(wake_take(&wake));
+	cr_assert(wake_read(&wake));
+	cr_assert(wake_read(&wake));
 	cr_assert(is_readable(0));
 }

@@ -16,7 +16,7 @@ static void count(struct resync *resync, struct resync_handler *handlers, unsign
 	unsigned *due)
 {
 	for (uint64_t now = begin; now <= begin + until; now += S / 10) {
-		if (!resync_look(resync, now))
+		if (!resync_is_time(resync, now))
 			continue;
 		for (unsigned i = 0; i < n; i++)
 			due[i] += resync_due(&handlers[i], now);
@@ -52,7 +52,7 @@ Test(resync, TestListenerResyncPeriodsDelayed)
 
 	resync_add(&resync, &handlers[0], 2 * S, begin - S);
 	resync_add(&resync, &handlers[1], 3 * S, begin - S);
-	cr_assert_not(resync_look(&resync, begin + 100 * S), "not started");
+	cr_assert_not(resync_is_time(&resync, begin + 100 * S), "not started");
 	resync_start(&resync, begin);
 	count(&resync, handlers, 2, 5 * S, due);
 	cr_assert_eq(due[0], 3);
@@ -133,7 +133,7 @@ static void change(struct resync *resync, struct resync_handler *handlers, unsig
 		resync_ask_again(resync, &handlers[i]);
 	for (unsigned i = 0; i < n; i++)
 		resync_adjust(resync, &handlers[i], now);
-	resync_look_sooner(resync, now);
+	resync_check_sooner(resync, now);
 }
 
 Test(resync, a_new_default_is_for_those_who_asked_for_none_of_their_own)
@@ -220,7 +220,7 @@ Test(resync, jitter_delays_by_at_most_its_share)
 		least = in < least ? in : least;
 		most = in > most ? in : most;
 		now = resync_next(&resync);
-		cr_assert(resync_look(&resync, now));
+		cr_assert(resync_is_time(&resync, now));
 	}
 	cr_assert_geq(least, 10 * S);
 	cr_assert_lt(least, 10 * S + S / 4);
