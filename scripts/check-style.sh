@@ -50,8 +50,6 @@ unconverted=$(paste -sd '|' <<'END'
 store
 reflector/feeds?
 reflector/record
-reader/command
-reader/table
 tests
 END
 )

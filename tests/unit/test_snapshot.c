@@ -473,7 +473,7 @@ Test(snapshot, names_of_feeds_are_those_of_configuration_and_of_the_resource)
 	cr_assert_str_eq(feeds(snapshot, "deployment.v1.apps"), "3 4 2");
 	cr_assert_str_eq(feeds(snapshot, "deployments.v2.apps"),
 		"no feed 'deployments.v2.apps': add '- resource: deployments.v2.apps' to the feeds "
-		"in kinf.yaml, or see 'kinf status' when it is there; there are: 'apps', 'new', 'old', 'pods'");
+		"in kinf.yaml; if it is there, 'kinf status' says why it has no feed; there are: 'apps', 'new', 'old', 'pods'");
 	cr_assert_str_eq(feeds(snapshot, "nodes"), "several feeds watch the resource 'nodes'; "
 						   "there are: 'apps', 'new', 'old', 'pods'");
 	cr_assert_str_eq(feeds(snapshot, "old"), "5");
