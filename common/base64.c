@@ -39,7 +39,7 @@ struct base64_quantum {
 };
 
 /* Adds one digit. Returns false if it cannot stand here. */
-static bool quantum_add(struct base64_quantum *q, int d)
+static bool base64_quantum_add(struct base64_quantum *q, int d)
 {
 	if (d == DIGIT_BAD || (q->pads && d != DIGIT_PAD))
 		return false;
@@ -51,7 +51,7 @@ static bool quantum_add(struct base64_quantum *q, int d)
 	return true;
 }
 
-static size_t quantum_flush(struct base64_quantum *q, char *out)
+static size_t base64_quantum_flush(struct base64_quantum *q, char *out)
 {
 	size_t n = 3 - q->pads;
 
@@ -76,12 +76,12 @@ int base64_decode(struct bytes text, char **ret_data, size_t *ret_size)
 
 		if (d == DIGIT_BREAK)
 			continue;
-		if ((q.pads && !q.digits) || !quantum_add(&q, d)) {
+		if ((q.pads && !q.digits) || !base64_quantum_add(&q, d)) {
 			free(out);
 			return err_say(ERR_SYNTAX, "not base64 at byte %zu", i);
 		}
 		if (q.digits == 4)
-			size += quantum_flush(&q, out + size);
+			size += base64_quantum_flush(&q, out + size);
 	}
 	if (q.digits) {
 		free(out);

@@ -10,7 +10,7 @@
 /* bytes_table[k][b] is what byte b followed by k zero bytes changes in the checksum. */
 static uint32_t bytes_table[8][256];
 
-static void build_bytes_table(void)
+static void crc_build_bytes_table(void)
 {
 	for (uint32_t b = 0; b < 256; b++) {
 		uint32_t crc = b;
@@ -51,7 +51,7 @@ typedef uint32_t crc_fn(uint32_t state, const uint8_t *p, size_t size);
 #define BLOCK 512u
 static uint32_t block_table[4][256];
 
-static void build_block_table(void)
+static void crc_build_block_table(void)
 {
 	static const uint8_t zeros[BLOCK];
 	uint32_t of_bit[32];
@@ -95,7 +95,7 @@ __attribute__((target("sse4.2"))) static uint32_t crc_by_instruction(uint32_t st
 
 static crc_fn *crc_choose(void)
 {
-	build_block_table();
+	crc_build_block_table();
 	return __builtin_cpu_supports("sse4.2") ? crc_by_instruction : crc_by_table;
 }
 
@@ -112,7 +112,7 @@ static crc_fn *crc_best;
 
 static void crc_setup(void)
 {
-	build_bytes_table();
+	crc_build_bytes_table();
 	crc_best = crc_choose();
 }
 

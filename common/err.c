@@ -12,7 +12,7 @@ static _Thread_local struct {
 	int code; /* what the sentence is about; 0: none */
 	char text[ERR_TEXT_MAX];
 	char name[128];
-} last;
+} err_last;
 
 const char *err_name(int code)
 {
@@ -27,11 +27,11 @@ const char *err_name(int code)
 	}
 	if (code >= 0)
 		return "no error";
-	return strerror_r(-code, last.name, sizeof(last.name));
+	return strerror_r(-code, err_last.name, sizeof(err_last.name));
 }
 
 /* Puts "<format>" or "<format>: <tail>" into the sentence; TAIL may be the sentence itself. */
-static void compose(const char *format, va_list args, const char *tail)
+static void err_compose(const char *format, va_list args, const char *tail)
 {
 	char text[ERR_TEXT_MAX];
 	int n = vsnprintf(text, sizeof(text), format, args);
@@ -40,7 +40,7 @@ static void compose(const char *format, va_list args, const char *tail)
 		n = 0;
 	if ((size_t)n < sizeof(text) - 1 && tail)
 		(void)snprintf(text + n, sizeof(text) - (size_t)n, n > 0 ? ": %s" : "%s", tail);
-	memcpy(last.text, text, sizeof(text));
+	memcpy(err_last.text, text, sizeof(text));
 }
 
 int err_set(int code, const char *format, ...)
@@ -49,9 +49,9 @@ int err_set(int code, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	compose(format, args, err_name(code));
+	err_compose(format, args, err_name(code));
 	va_end(args);
-	last.code = code;
+	err_last.code = code;
 	errno = saved;
 	return code;
 }
@@ -62,9 +62,9 @@ int err_say(int code, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	compose(format, args, NULL);
+	err_compose(format, args, NULL);
 	va_end(args);
-	last.code = code;
+	err_last.code = code;
 	errno = saved;
 	return code;
 }
@@ -75,22 +75,22 @@ int err_add(int code, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	compose(format, args, err_text(code));
+	err_compose(format, args, err_text(code));
 	va_end(args);
-	last.code = code;
+	err_last.code = code;
 	errno = saved;
 	return code;
 }
 
 const char *err_text(int code)
 {
-	return last.code == code && code ? last.text : err_name(code);
+	return err_last.code == code && code ? err_last.text : err_name(code);
 }
 
 void err_forget(void)
 {
-	last.code = 0;
-	last.text[0] = '\0';
+	err_last.code = 0;
+	err_last.text[0] = '\0';
 }
 
 void err_ignore(int r, const char *why)
@@ -98,7 +98,7 @@ void err_ignore(int r, const char *why)
 	if (r >= 0)
 		return;
 	LOG(error_ignored, .error = err_text(r), .why = why);
-	if (last.code == r)
+	if (err_last.code == r)
 		err_forget();
 }
 
@@ -109,12 +109,12 @@ void err_clear(void)
 
 void err_keep(struct err_kept *ret_kept)
 {
-	ret_kept->code = last.code;
-	memcpy(ret_kept->text, last.text, sizeof(last.text));
+	ret_kept->code = err_last.code;
+	memcpy(ret_kept->text, err_last.text, sizeof(err_last.text));
 }
 
 void err_restore(const struct err_kept *kept)
 {
-	last.code = kept->code;
-	memcpy(last.text, kept->text, sizeof(last.text));
+	err_last.code = kept->code;
+	memcpy(err_last.text, kept->text, sizeof(err_last.text));
 }

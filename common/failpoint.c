@@ -33,16 +33,6 @@ static const char *const failpoint_names[FAILPOINT_MAX] = {
 #undef FAILPOINT
 };
 
-static int failpoint_find_point(struct bytes name)
-{
-	for (int i = 0; i < FAILPOINT_MAX; i++) {
-		if (bytes_equal(bytes_str(failpoint_names[i]), name))
-			return i;
-	}
-	return err_say(ERR_CONFIG, "KINF_FAIL: no failpoint '%.*s'; KINF_FAIL=list names them",
-		BYTES_ARG(name));
-}
-
 /* Finds the code of a name of err.def or of errno(3). */
 static int failpoint_find_error(struct bytes name, int *ret_code)
 {
@@ -111,9 +101,12 @@ static int failpoint_parse_one(struct bytes text)
 	struct bytes name = failpoint_cut(text, ':', &rest);
 	struct bytes at = failpoint_cut(rest, ':', &action);
 
-	int point = failpoint_find_point(name);
-	if (point < 0)
-		return point;
+	int point = 0;
+	while (point < FAILPOINT_MAX && !bytes_equal(bytes_str(failpoint_names[point]), name))
+		point++;
+	if (point == FAILPOINT_MAX)
+		return err_say(ERR_CONFIG, "KINF_FAIL: no failpoint '%.*s'; KINF_FAIL=list names them",
+			BYTES_ARG(name));
 	if (failpoints[point].action != ACTION_NONE)
 		return err_say(ERR_CONFIG, "KINF_FAIL: '%.*s' twice", BYTES_ARG(name));
 	int r = decimal_parse(at, UINT64_MAX, &failpoints[point].at);
@@ -150,17 +143,10 @@ int failpoint_setup(void)
 	return 0;
 }
 
-static void failpoint_pause_ms(uint64_t ms)
-{
-	struct timespec left = {.tv_sec = (time_t)(ms / 1000),
-		.tv_nsec = (long)(ms % 1000) * 1000000};
-
-	while (nanosleep(&left, &left) < 0 && errno == EINTR)
-		;
-}
-
 int failpoint_pass(enum failpoint point)
 {
+	struct timespec left;
+
 	if (failpoints[point].action == ACTION_NONE)
 		return 0;
 	/* Relaxed: nothing but the count depends on it. */
@@ -177,7 +163,10 @@ int failpoint_pass(enum failpoint point)
 	case ACTION_ERROR:
 		return err_set(failpoints[point].error, "failpoint %s", failpoint_names[point]);
 	case ACTION_PAUSE:
-		failpoint_pause_ms(failpoints[point].value);
+		left = (struct timespec){.tv_sec = (time_t)(failpoints[point].value / 1000),
+			.tv_nsec = (long)(failpoints[point].value % 1000) * 1000000};
+		while (nanosleep(&left, &left) < 0 && errno == EINTR)
+			;
 		return 0;
 	case ACTION_EXIT:
 		_exit((int)failpoints[point].value);

@@ -41,7 +41,7 @@ enum proc_exit proc_exit_of(int error)
 static const struct flock lock_whole_file = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
 /* Reads the holder's pid out of its lock file, for the sentence. */
-static int lock_refused(int fd, const char *name)
+static int proc_lock_refused(int fd, const char *name)
 {
 	char text[32];
 	ssize_t n = pread(fd, text, sizeof(text), 0);
@@ -62,7 +62,7 @@ int proc_lock(int directory_fd, const char *name)
 	struct flock lock = lock_whole_file;
 	if (fcntl(fd, F_OFD_SETLK, &lock) < 0) {
 		if (errno == EAGAIN || errno == EACCES)
-			return lock_refused(fd, name);
+			return proc_lock_refused(fd, name);
 		return err_set(-errno, "locking '%s'", name);
 	}
 	char text[32];
@@ -128,7 +128,7 @@ static int proc_read_file(const char *path, char *text, size_t size)
 }
 
 /* Copies 32 hex digits out of TEXT, without dashes and the end of the line. */
-static int boot_id_parse(const char *text, char ret_id[33])
+static int proc_parse_boot_id(const char *text, char ret_id[33])
 {
 	size_t n = 0;
 
@@ -157,7 +157,7 @@ int proc_boot_id(char ret_id[33])
 	if (!given)
 		r = proc_read_file("/proc/sys/kernel/random/boot_id", text, sizeof(text));
 	if (r == 0)
-		r = boot_id_parse(given ? given : text, id);
+		r = proc_parse_boot_id(given ? given : text, id);
 	if (r == 0)
 		memcpy(ret_id, id, sizeof(id));
 	return r;

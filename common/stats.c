@@ -98,12 +98,12 @@ static const char *const stats_names[STAT_MAX] = {
 #undef STAT
 };
 
-static uint64_t word(const _Atomic uint64_t *p)
+static uint64_t stats_load(const _Atomic uint64_t *p)
 {
 	return atomic_load_explicit(p, memory_order_relaxed);
 }
 
-static void set_word(_Atomic uint64_t *p, uint64_t value)
+static void stats_store(_Atomic uint64_t *p, uint64_t value)
 {
 	atomic_store_explicit(p, value, memory_order_relaxed);
 }
@@ -117,15 +117,15 @@ static struct page *stats_page(const struct stats *stats)
 /* ---- words under a sequence number ---------------------------------------------------------------- */
 
 /* Copies N words into the page; there is one writer. The words carry the order, not fences: each is
- * stored with release, so a reader that sees one of them (acquire in words_read) also sees the odd
+ * stored with release, so a reader that sees one of them (acquire in stats_read_words) also sees the odd
  * number. */
-static void words_write(_Atomic uint64_t *sequence, _Atomic uint64_t *to, const uint64_t *from,
+static void stats_write_words(_Atomic uint64_t *sequence, _Atomic uint64_t *to, const uint64_t *from,
 	size_t n)
 {
 	/* | 1: right also after a writer that died while the number was odd. */
-	uint64_t odd = word(sequence) | 1;
+	uint64_t odd = stats_load(sequence) | 1;
 
-	set_word(sequence, odd);
+	stats_store(sequence, odd);
 	for (size_t i = 0; i < n; i++)
 		atomic_store_explicit(&to[i], from[i], memory_order_release);
 	atomic_store_explicit(sequence, odd + 1, memory_order_release);
@@ -133,11 +133,11 @@ static void words_write(_Atomic uint64_t *sequence, _Atomic uint64_t *to, const 
 
 /* Returns: FOUND, TO is a consistent copy; AGAIN, the writer died in the middle of a copy, or writes
  * faster than this reads. */
-static int words_read(const _Atomic uint64_t *sequence, const _Atomic uint64_t *from, uint64_t *to,
+static int stats_read_words(const _Atomic uint64_t *sequence, const _Atomic uint64_t *from, uint64_t *to,
 	size_t n)
 {
 	for (int try = 0; try < READ_TRIES; try++) {
-		/* Pairs with the last store of words_write. */
+		/* Pairs with the last store of stats_write_words. */
 		uint64_t before = atomic_load_explicit(sequence, memory_order_acquire);
 		if (before & 1) {
 			(void)sched_yield(); /* always succeeds */
@@ -145,24 +145,16 @@ static int words_read(const _Atomic uint64_t *sequence, const _Atomic uint64_t *
 		}
 		for (size_t i = 0; i < n; i++)
 			to[i] = atomic_load_explicit(&from[i], memory_order_acquire);
-		if (word(sequence) == before)
+		if (stats_load(sequence) == before)
 			return FOUND;
 	}
 	return AGAIN;
 }
 
-/* Returns whether a terminal may act on the character: U+0000 to U+001F, U+007F to U+009F. */
-static bool text_is_control(const char *character)
-{
-	uint8_t c = (uint8_t)character[0];
-
-	return c < 0x20 || c == 0x7f || (c == 0xc2 && (uint8_t)character[1] < 0xa0);
-}
-
 /* Copies TEXT into words, cut after the last whole character within STATS_TEXT - 1 bytes, the rest zero.
  * The copy is valid UTF-8 without control characters: much of the text comes from servers, and
  * people read it in terminals and as JSON. */
-static void text_to_words(const char *text, uint64_t words[TEXT_WORDS])
+static void stats_text_to_words(const char *text, uint64_t words[TEXT_WORDS])
 {
 	char *to = (char *)words, *end = to + STATS_TEXT - 1;
 	size_t left = strlen(text);
@@ -170,8 +162,10 @@ static void text_to_words(const char *text, uint64_t words[TEXT_WORDS])
 	memset(words, 0, STATS_TEXT);
 	while (left) {
 		size_t n = utf8_length(BYTES(text, left)), taken = n ? n : 1;
+		uint8_t c = (uint8_t)text[0];
 
-		if (n && text_is_control(text))
+		/* U+0000 to U+001F, U+007F to U+009F: a terminal may act on them. */
+		if (c < 0x20 || c == 0x7f || (n == 2 && c == 0xc2 && (uint8_t)text[1] < 0xa0))
 			n = 0;
 		if (to + (n ? n : 1) > end)
 			break;
@@ -182,32 +176,32 @@ static void text_to_words(const char *text, uint64_t words[TEXT_WORDS])
 	}
 }
 
-static void text_from_words(const uint64_t words[TEXT_WORDS], char text[STATS_TEXT])
+static void stats_text_from_words(const uint64_t words[TEXT_WORDS], char text[STATS_TEXT])
 {
 	memcpy(text, words, STATS_TEXT);
 	text[STATS_TEXT - 1] = '\0';
 }
 
-static void text_set(struct page_text *to, const char *text)
+static void stats_set_text(struct page_text *to, const char *text)
 {
 	uint64_t words[TEXT_WORDS];
 
-	text_to_words(text ? text : "", words);
-	words_write(&to->sequence, to->words, words, TEXT_WORDS);
+	stats_text_to_words(text ? text : "", words);
+	stats_write_words(&to->sequence, to->words, words, TEXT_WORDS);
 }
 
-static void text_get(const struct page_text *from, char text[STATS_TEXT])
+static void stats_get_text(const struct page_text *from, char text[STATS_TEXT])
 {
 	uint64_t words[TEXT_WORDS] = {0};
 
-	if (words_read(&from->sequence, from->words, words, TEXT_WORDS) != FOUND)
+	if (stats_read_words(&from->sequence, from->words, words, TEXT_WORDS) != FOUND)
 		memset(words, 0, sizeof(words));
-	text_from_words(words, text);
+	stats_text_from_words(words, text);
 }
 
 /* ---- making and opening --------------------------------------------------------------------------- */
 
-static uint32_t page_rows(const struct page *page)
+static uint32_t stats_rows(const struct page *page)
 {
 	uint32_t n = atomic_load_explicit(&page->n_rows, memory_order_relaxed);
 
@@ -216,7 +210,7 @@ static uint32_t page_rows(const struct page *page)
 
 /* Initializes the page. A page of an earlier process, which readers may have mapped, goes through the
  * same stores as always, so that no reader sees half of the old and half of the new. */
-static int page_begin(struct page *page)
+static int stats_page_begin(struct page *page)
 {
 	static const uint64_t zeros[ROW_WORDS];
 	uint64_t ticks;
@@ -226,34 +220,24 @@ static int page_begin(struct page *page)
 		return r;
 	atomic_store(&page->version, 0);
 	for (uint32_t i = 0; i < COUNTERS_MAX; i++)
-		set_word(&page->counters[i], 0);
-	for (uint32_t i = 0; i < page_rows(page); i++)
-		words_write(&page->rows[i].sequence, page->rows[i].words, zeros, ROW_WORDS);
-	text_set(&page->state, "starting");
-	text_set(&page->error, "");
+		stats_store(&page->counters[i], 0);
+	for (uint32_t i = 0; i < stats_rows(page); i++)
+		stats_write_words(&page->rows[i].sequence, page->rows[i].words, zeros, ROW_WORDS);
+	stats_set_text(&page->state, "starting");
+	stats_set_text(&page->error, "");
 	memset(page->check, 0, sizeof(page->check));
 	atomic_store(&page->magic, PAGE_MAGIC);
 	atomic_store(&page->size, (uint32_t)sizeof(*page));
 	atomic_store(&page->n_counters, STAT_MAX);
 	atomic_store(&page->n_rows, 0);
 	atomic_store(&page->pid, (int32_t)getpid());
-	set_word(&page->start_ticks, ticks);
-	set_word(&page->start_ns, proc_realtime_ns());
-	set_word(&page->heartbeat_ns, proc_monotonic_ns());
-	set_word(&page->journal[0], 0);
-	set_word(&page->journal[1], 0);
-	/* Pairs with acquire in page_check. */
+	stats_store(&page->start_ticks, ticks);
+	stats_store(&page->start_ns, proc_realtime_ns());
+	stats_store(&page->heartbeat_ns, proc_monotonic_ns());
+	stats_store(&page->journal[0], 0);
+	stats_store(&page->journal[1], 0);
+	/* Pairs with acquire in stats_open. */
 	atomic_store_explicit(&page->version, PAGE_VERSION, memory_order_release);
-	return 0;
-}
-
-static int page_check(const struct page *page)
-{
-	uint32_t version = atomic_load_explicit(&page->version, memory_order_acquire);
-
-	if (version >> 16 != PAGE_VERSION >> 16 || atomic_load(&page->magic) != PAGE_MAGIC ||
-		atomic_load(&page->size) < sizeof(*page))
-		return err_say(ERR_FORMAT, "it is being made, or by another version");
 	return 0;
 }
 
@@ -302,7 +286,7 @@ int stats_create(int directory_fd, const char *name, struct stats **ret_stats)
 		return err_set(r, "allocating status page '%s'", name);
 	r = stats_map(fd, PROT_READ | PROT_WRITE, &s);
 	if (r == 0)
-		r = page_begin(s->page);
+		r = stats_page_begin(s->page);
 	if (r < 0)
 		return err_add(r, "status page '%s'", name);
 	*ret_stats = TAKE(s);
@@ -322,9 +306,10 @@ int stats_open(int directory_fd, const char *name, struct stats **ret_stats)
 	int r = stats_map(fd, PROT_READ, &s);
 	if (r < 0)
 		return err_add(r, "status page '%s'", name);
-	r = page_check(s->page);
-	if (r < 0)
-		return err_add(r, "status page '%s'", name);
+	uint32_t version = atomic_load_explicit(&s->page->version, memory_order_acquire);
+	if (version >> 16 != PAGE_VERSION >> 16 || atomic_load(&s->page->magic) != PAGE_MAGIC ||
+		atomic_load(&s->page->size) < sizeof(*s->page))
+		return err_set(ERR_FORMAT, "status page '%s' is being made, or by another version", name);
 	*ret_stats = TAKE(s);
 	return 0;
 }
@@ -338,7 +323,7 @@ int stats_new(struct stats **ret_stats)
 	s->page = calloc(1, sizeof(*s->page));
 	if (!s->page)
 		return err_set(-ENOMEM, "status page");
-	int r = page_begin(s->page);
+	int r = stats_page_begin(s->page);
 	if (r < 0)
 		return r;
 	*ret_stats = TAKE(s);
@@ -356,7 +341,7 @@ void stats_add(struct stats *stats, enum counter counter, uint64_t n)
 
 uint64_t stats_get(const struct stats *stats, enum counter counter)
 {
-	return stats ? word(&stats_page(stats)->counters[counter]) : 0;
+	return stats ? stats_load(&stats_page(stats)->counters[counter]) : 0;
 }
 
 const char *stats_name(enum counter counter)
@@ -367,19 +352,19 @@ const char *stats_name(enum counter counter)
 void stats_heartbeat(struct stats *stats)
 {
 	if (stats)
-		set_word(&stats_page(stats)->heartbeat_ns, proc_monotonic_ns());
+		stats_store(&stats_page(stats)->heartbeat_ns, proc_monotonic_ns());
 }
 
 void stats_set_state(struct stats *stats, const char *state)
 {
 	if (stats)
-		text_set(&stats_page(stats)->state, state);
+		stats_set_text(&stats_page(stats)->state, state);
 }
 
 void stats_set_error(struct stats *stats, const char *error)
 {
 	if (stats)
-		text_set(&stats_page(stats)->error, error);
+		stats_set_text(&stats_page(stats)->error, error);
 }
 
 void stats_set_journal(struct stats *stats, const uint8_t uuid[16])
@@ -389,15 +374,15 @@ void stats_set_journal(struct stats *stats, const uint8_t uuid[16])
 	if (!stats)
 		return;
 	memcpy(words, uuid, sizeof(words));
-	set_word(&stats_page(stats)->journal[0], words[0]);
-	set_word(&stats_page(stats)->journal[1], words[1]);
+	stats_store(&stats_page(stats)->journal[0], words[0]);
+	stats_store(&stats_page(stats)->journal[1], words[1]);
 }
 
 bool stats_journal(const struct stats *stats, uint8_t ret_uuid[16])
 {
 	if (!stats)
 		return false;
-	uint64_t words[2] = {word(&stats_page(stats)->journal[0]), word(&stats_page(stats)->journal[1])};
+	uint64_t words[2] = {stats_load(&stats_page(stats)->journal[0]), stats_load(&stats_page(stats)->journal[1])};
 	memcpy(ret_uuid, words, sizeof(words));
 	return words[0] || words[1];
 }
@@ -421,15 +406,15 @@ int stats_process(const struct stats *stats, struct stats_process *ret_process)
 	const struct page *page = stats_page(stats);
 	struct stats_process p = {
 		.pid = atomic_load_explicit(&page->pid, memory_order_relaxed),
-		.start_ns = word(&page->start_ns),
-		.heartbeat_ns = word(&page->heartbeat_ns),
+		.start_ns = stats_load(&page->start_ns),
+		.heartbeat_ns = stats_load(&page->heartbeat_ns),
 	};
 	/* By the monotonic clock: a wall clock that is set back would keep a hung process responding
 	 * for as long. A heartbeat of the future is of an earlier boot. */
 	p.responding = proc_monotonic_ns() - p.heartbeat_ns < STATS_HEARTBEAT_LIMIT_NS;
-	p.alive = stats_is_alive(p.pid, word(&page->start_ticks));
-	text_get(&page->state, p.state);
-	text_get(&page->error, p.error);
+	p.alive = stats_is_alive(p.pid, stats_load(&page->start_ticks));
+	stats_get_text(&page->state, p.state);
+	stats_get_text(&page->error, p.error);
 	memcpy(p.check, page->check, sizeof(p.check));
 	p.check[sizeof(p.check) - 1] = '\0';
 	*ret_process = p;
@@ -447,13 +432,13 @@ char *stats_check_text(struct stats *stats, size_t *ret_size)
 /* ---- feeds ---------------------------------------------------------------------------------------- */
 
 /* Returns the row of FEED, or with CREATE the first free one; -1 when there is none. */
-static int row_find(const struct page *page, uint32_t feed, bool create)
+static int stats_row_find(const struct page *page, uint32_t feed, bool create)
 {
-	uint32_t n = page_rows(page);
+	uint32_t n = stats_rows(page);
 	int free_row = -1;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t id = word(&page->rows[i].words[ROW_FEED]);
+		uint64_t id = stats_load(&page->rows[i].words[ROW_FEED]);
 		if (id == (feed | ROW_USED))
 			return (int)i;
 		if (!(id & ROW_USED) && free_row < 0)
@@ -471,7 +456,7 @@ int stats_feed_set(struct stats *stats, const struct stats_feed *feed)
 	if (!stats)
 		return -1;
 	struct page *page = stats_page(stats);
-	int i = row_find(page, feed->feed, true);
+	int i = stats_row_find(page, feed->feed, true);
 	if (i < 0)
 		return -1;
 	uint64_t words[ROW_WORDS] = {
@@ -486,9 +471,9 @@ int stats_feed_set(struct stats *stats, const struct stats_feed *feed)
 		[ROW_LIST_DONE] = feed->list_done,
 		[ROW_LIST_TOTAL] = feed->list_total,
 	};
-	text_to_words(feed->error, words + ROW_ERROR);
-	words_write(&page->rows[i].sequence, page->rows[i].words, words, ROW_WORDS);
-	if ((uint32_t)i >= page_rows(page))
+	stats_text_to_words(feed->error, words + ROW_ERROR);
+	stats_write_words(&page->rows[i].sequence, page->rows[i].words, words, ROW_WORDS);
+	if ((uint32_t)i >= stats_rows(page))
 		atomic_store_explicit(&page->n_rows, (uint32_t)i + 1, memory_order_relaxed);
 	return i;
 }
@@ -500,18 +485,18 @@ int stats_feed_remove(struct stats *stats, uint32_t feed)
 	if (!stats)
 		return NOT_FOUND;
 	struct page *page = stats_page(stats);
-	int i = row_find(page, feed, false);
+	int i = stats_row_find(page, feed, false);
 	if (i < 0)
 		return NOT_FOUND;
-	words_write(&page->rows[i].sequence, page->rows[i].words, zeros, ROW_WORDS);
+	stats_write_words(&page->rows[i].sequence, page->rows[i].words, zeros, ROW_WORDS);
 	return FOUND;
 }
 
-static int row_get(const struct page_row *row, struct stats_feed *ret_feed)
+static int stats_row_get(const struct page_row *row, struct stats_feed *ret_feed)
 {
 	uint64_t words[ROW_WORDS];
 
-	if (words_read(&row->sequence, row->words, words, ROW_WORDS) != FOUND ||
+	if (stats_read_words(&row->sequence, row->words, words, ROW_WORDS) != FOUND ||
 		!(words[ROW_FEED] & ROW_USED))
 		return NOT_FOUND;
 	*ret_feed = (struct stats_feed){
@@ -526,7 +511,7 @@ static int row_get(const struct page_row *row, struct stats_feed *ret_feed)
 		.list_done = words[ROW_LIST_DONE],
 		.list_total = words[ROW_LIST_TOTAL],
 	};
-	text_from_words(words + ROW_ERROR, ret_feed->error);
+	stats_text_from_words(words + ROW_ERROR, ret_feed->error);
 	return FOUND;
 }
 
@@ -536,9 +521,9 @@ int stats_feed_get(const struct stats *stats, uint32_t feed, struct stats_feed *
 		return NOT_FOUND;
 	const struct page *page = stats_page(stats);
 	struct stats_feed row;
-	int i = row_find(page, feed, false);
-	/* The writer may have given the row to another feed since row_find(). */
-	if (i < 0 || row_get(&page->rows[i], &row) != FOUND || row.feed != feed)
+	int i = stats_row_find(page, feed, false);
+	/* The writer may have given the row to another feed since stats_row_find(). */
+	if (i < 0 || stats_row_get(&page->rows[i], &row) != FOUND || row.feed != feed)
 		return NOT_FOUND;
 	*ret_feed = row;
 	return FOUND;
@@ -546,7 +531,7 @@ int stats_feed_get(const struct stats *stats, uint32_t feed, struct stats_feed *
 
 int stats_feed_at(const struct stats *stats, uint32_t i, struct stats_feed *ret_feed)
 {
-	if (!stats || i >= page_rows(stats_page(stats)))
+	if (!stats || i >= stats_rows(stats_page(stats)))
 		return END;
-	return row_get(&stats_page(stats)->rows[i], ret_feed);
+	return stats_row_get(&stats_page(stats)->rows[i], ret_feed);
 }

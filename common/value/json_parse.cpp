@@ -139,36 +139,18 @@ static int32_t json_read_unicode(const uint8_t **p, const uint8_t *end)
 	return 0xfffd;
 }
 
-/* Returns the character of a short escape, or -1 if there is no such escape. */
-static int32_t json_short_escape(uint8_t c)
-{
-	switch (c) {
-	case '"':
-	case '\\':
-	case '/':
-		return c;
-	case 'b':
-		return '\b';
-	case 'f':
-		return '\f';
-	case 'n':
-		return '\n';
-	case 'r':
-		return '\r';
-	case 't':
-		return '\t';
-	default:
-		return -1;
-	}
-}
-
 /* Reads the escape after a backslash. Returns: the character, or -1. */
 static int32_t json_read_escape(const uint8_t **p, const uint8_t *end)
 {
+	static const char names[] = "\"\\/bfnrt", characters[] = "\"\\/\b\f\n\r\t";
+
 	if (*p == end)
 		return -1;
 	uint8_t c = *(*p)++;
-	return c == 'u' ? json_read_unicode(p, end) : json_short_escape(c);
+	if (c == 'u')
+		return json_read_unicode(p, end);
+	const char *name = c ? strchr(names, c) : NULL;
+	return name ? characters[name - names] : -1;
 }
 
 /* Copies RAW into the parser's buffer without escapes: no escape is shorter than its character. */

@@ -110,7 +110,7 @@ static int number_read_exponent(struct bytes text)
 }
 
 /* Returns DIGITS * 10^EXPONENT by strtod(3); without a point in the text no locale matters. */
-static double decimal_value(const char *digits, int n_digits, int exponent)
+static double number_decimal_value(const char *digits, int n_digits, int exponent)
 {
 	char text[NUMBER_TEXT_MAX * 2];
 
@@ -129,7 +129,7 @@ static bool number_read_double(struct bytes text, const struct number_parts *par
 	int n = snprintf(digits, sizeof(digits), "%.*s%.*s", BYTES_ARG(parts->whole),
 		BYTES_ARG(parts->fraction));
 	int power = number_read_exponent(parts->exponent) - (int)parts->fraction.size;
-	double d = decimal_value(digits, n, power);
+	double d = number_decimal_value(digits, n, power);
 	if (!isfinite(d))
 		return false;
 	if (parts->negative)
@@ -182,7 +182,7 @@ struct number_decimal {
 };
 
 /* Rounds D correctly to N significant digits, without zeros at the end. */
-static void decimal_round(double d, int n, struct number_decimal *ret_decimal)
+static void number_decimal_round(double d, int n, struct number_decimal *ret_decimal)
 {
 	char text[48];
 
@@ -199,13 +199,13 @@ static void decimal_round(double d, int n, struct number_decimal *ret_decimal)
 		ret_decimal->n--;
 }
 
-static bool decimal_reads_back(const struct number_decimal *decimal, double d)
+static bool number_decimal_reads_back(const struct number_decimal *decimal, double d)
 {
-	return decimal_value(decimal->digits, decimal->n, decimal->point - decimal->n) == d;
+	return number_decimal_value(decimal->digits, decimal->n, decimal->point - decimal->n) == d;
 }
 
 /* Makes DECIMAL the next larger one of N digits. */
-static void decimal_next(struct number_decimal *decimal, int n)
+static void number_decimal_next(struct number_decimal *decimal, int n)
 {
 	int last = n;
 
@@ -227,34 +227,34 @@ static void decimal_next(struct number_decimal *decimal, int n)
  * below DBL_MIN have lost digits and begin with one. At a power of two the doubles below lie closer
  * than those above: there the nearest decimal may fail although its upper neighbour reads back.
  */
-static void decimal_shortest(double d, struct number_decimal *ret_decimal)
+static void number_decimal_shortest(double d, struct number_decimal *ret_decimal)
 {
 	for (int n = d < DBL_MIN ? 1 : DBL_DIG; n < DBL_DECIMAL_DIG; n++) {
-		decimal_round(d, n, ret_decimal);
-		if (decimal_reads_back(ret_decimal, d))
+		number_decimal_round(d, n, ret_decimal);
+		if (number_decimal_reads_back(ret_decimal, d))
 			return;
-		decimal_next(ret_decimal, n);
-		if (decimal_reads_back(ret_decimal, d))
+		number_decimal_next(ret_decimal, n);
+		if (number_decimal_reads_back(ret_decimal, d))
 			return;
 	}
-	decimal_round(d, DBL_DECIMAL_DIG, ret_decimal);
+	number_decimal_round(d, DBL_DECIMAL_DIG, ret_decimal);
 }
 
-static char *decimal_put_zeros(char *p, int n)
+static char *number_decimal_put_zeros(char *p, int n)
 {
 	for (; n > 0; n--)
 		*p++ = '0';
 	return p;
 }
 
-static char *decimal_put_digits(char *p, const struct number_decimal *decimal, int from, int to)
+static char *number_decimal_put_digits(char *p, const struct number_decimal *decimal, int from, int to)
 {
 	memcpy(p, decimal->digits + from, (size_t)(to - from));
 	return p + (to - from);
 }
 
 /* 123000, 1.23, 0.00123 */
-static char *decimal_put_plain(char *p, const struct number_decimal *decimal)
+static char *number_decimal_put_plain(char *p, const struct number_decimal *decimal)
 {
 	int whole = decimal->point < 0            ? 0
 		    : decimal->point < decimal->n ? decimal->point
@@ -262,24 +262,24 @@ static char *decimal_put_plain(char *p, const struct number_decimal *decimal)
 
 	if (decimal->point <= 0)
 		*p++ = '0';
-	p = decimal_put_digits(p, decimal, 0, whole);
-	p = decimal_put_zeros(p, decimal->point - whole);
+	p = number_decimal_put_digits(p, decimal, 0, whole);
+	p = number_decimal_put_zeros(p, decimal->point - whole);
 	if (whole == decimal->n)
 		return p;
 	*p++ = '.';
-	p = decimal_put_zeros(p, -decimal->point);
-	return decimal_put_digits(p, decimal, whole, decimal->n);
+	p = number_decimal_put_zeros(p, -decimal->point);
+	return number_decimal_put_digits(p, decimal, whole, decimal->n);
 }
 
 /* 1.23e-7, 1e+21 */
-static char *decimal_put_scientific(char *p, const struct number_decimal *decimal)
+static char *number_decimal_put_scientific(char *p, const struct number_decimal *decimal)
 {
 	int exponent = decimal->point - 1;
 
-	p = decimal_put_digits(p, decimal, 0, 1);
+	p = number_decimal_put_digits(p, decimal, 0, 1);
 	if (decimal->n > 1)
 		*p++ = '.';
-	p = decimal_put_digits(p, decimal, 1, decimal->n);
+	p = number_decimal_put_digits(p, decimal, 1, decimal->n);
 	*p++ = 'e';
 	*p++ = exponent < 0 ? '-' : '+';
 	return p + number_format_uint((uint64_t)abs(exponent), p);
@@ -298,7 +298,7 @@ size_t number_format_double(double d, char *text)
 		*p++ = '0';
 		return (size_t)(p - text);
 	}
-	decimal_shortest(d, &decimal);
-	p = d < 1e-6 || d >= 1e21 ? decimal_put_scientific(p, &decimal) : decimal_put_plain(p, &decimal);
+	number_decimal_shortest(d, &decimal);
+	p = d < 1e-6 || d >= 1e21 ? number_decimal_put_scientific(p, &decimal) : number_decimal_put_plain(p, &decimal);
 	return (size_t)(p - text);
 }

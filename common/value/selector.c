@@ -75,7 +75,7 @@ static int selector_compare_bytes(const void *a, const void *b)
 }
 
 /* Replaces the borrowed values by a sorted copy, each once. */
-static int requirement_copy_values(struct requirement *requirement)
+static int selector_requirement_copy_values(struct requirement *requirement)
 {
 	struct selector_requirement *public = &requirement->public;
 	size_t n = 0;
@@ -104,7 +104,7 @@ int selector_add(struct selector *selector, struct selector_requirement public)
 	if (r < 0)
 		return r;
 	struct requirement *requirement = &selector->requirements[selector->count - 1];
-	r = requirement_copy_values(requirement);
+	r = selector_requirement_copy_values(requirement);
 	if (r == 0 && selector->is_field)
 		r = field_parse(public.key, &requirement->field);
 	if (r == 0 && selector->is_field)
@@ -124,17 +124,6 @@ static const struct {
 	[SELECTOR_LESS] = {"<", NULL},
 };
 
-static void selector_put_value(struct buf *text, struct bytes value, bool is_field)
-{
-	const char *p = value.data;
-
-	for (size_t i = 0; i < value.size; i++) {
-		if (is_field && strchr("\\,=", p[i]))
-			buf_byte(text, '\\');
-		buf_byte(text, (uint8_t)p[i]);
-	}
-}
-
 static void selector_put_requirement(
 	struct selector *selector, const struct selector_requirement *requirement)
 {
@@ -150,14 +139,20 @@ static void selector_put_requirement(
 			     : selector_spellings[requirement->op].one);
 	buf_str(text, is_set ? "(" : "");
 	for (size_t i = 0; i < requirement->n_values; i++) {
+		struct bytes value = requirement->values[i];
+		const char *p = value.data;
 		buf_str(text, i ? "," : "");
-		selector_put_value(text, requirement->values[i], selector->is_field);
+		for (size_t k = 0; k < value.size; k++) {
+			if (selector->is_field && strchr("\\,=", p[k]))
+				buf_byte(text, '\\');
+			buf_byte(text, (uint8_t)p[k]);
+		}
 	}
 	buf_str(text, is_set ? ")" : "");
 }
 
 /* Compares by key, then by operator and values, so that equal selectors have equal texts. */
-static int requirement_compare(const void *a, const void *b)
+static int selector_requirement_compare(const void *a, const void *b)
 {
 	const struct selector_requirement *x = &((const struct requirement *)a)->public;
 	const struct selector_requirement *y = &((const struct requirement *)b)->public;
@@ -175,7 +170,7 @@ int selector_finish(struct selector *selector)
 	CHECK_OBJ(selector, SELECTOR_MAGIC);
 	if (selector->count)
 		qsort(selector->requirements, selector->count, sizeof(*selector->requirements),
-			requirement_compare);
+			selector_requirement_compare);
 	for (size_t i = 0; i < selector->count; i++) {
 		buf_str(&selector->text, i ? "," : "");
 		selector_put_requirement(selector, &selector->requirements[i].public);
@@ -226,7 +221,7 @@ bool selector_integer(struct bytes text, int64_t *ret_integer)
 	return true;
 }
 
-static bool requirement_has_value(const struct selector_requirement *requirement, struct bytes text)
+static bool selector_requirement_has_value(const struct selector_requirement *requirement, struct bytes text)
 {
 	for (size_t i = 0; i < requirement->n_values; i++) {
 		if (bytes_equal(requirement->values[i], text))
@@ -235,7 +230,7 @@ static bool requirement_has_value(const struct selector_requirement *requirement
 	return false;
 }
 
-static bool requirement_compares(const struct selector_requirement *requirement, struct bytes text)
+static bool selector_requirement_compares(const struct selector_requirement *requirement, struct bytes text)
 {
 	int64_t have, wanted;
 
@@ -244,7 +239,7 @@ static bool requirement_compares(const struct selector_requirement *requirement,
 	return requirement->op == SELECTOR_GREATER ? have > wanted : have < wanted;
 }
 
-static int requirement_match_label(
+static int selector_requirement_match_label(
 	const struct selector_requirement *requirement, const struct value *labels_map)
 {
 	struct value item;
@@ -255,16 +250,16 @@ static int requirement_match_label(
 		return r;
 	switch (requirement->op) {
 	case SELECTOR_IN:
-		return present && requirement_has_value(requirement, item.text);
+		return present && selector_requirement_has_value(requirement, item.text);
 	case SELECTOR_NOT_IN:
-		return !present || !requirement_has_value(requirement, item.text);
+		return !present || !selector_requirement_has_value(requirement, item.text);
 	case SELECTOR_EXISTS:
 		return present;
 	case SELECTOR_NOT_EXISTS:
 		return !present;
 	case SELECTOR_GREATER:
 	case SELECTOR_LESS:
-		return present && requirement_compares(requirement, item.text);
+		return present && selector_requirement_compares(requirement, item.text);
 	case SELECTOR_OP_MAX:
 		break;
 	}
@@ -283,7 +278,7 @@ static int selector_match_labels(const struct selector *selector, struct bytes d
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < selector->count; i++) {
-		r = requirement_match_label(&selector->requirements[i].public, &map);
+		r = selector_requirement_match_label(&selector->requirements[i].public, &map);
 		if (r != 1)
 			return r;
 	}
@@ -291,26 +286,20 @@ static int selector_match_labels(const struct selector *selector, struct bytes d
 }
 
 /* A field_text_fn that ends at the first of the requirement's values. */
-static int requirement_check_text(void *requirement, struct bytes text)
+static int selector_requirement_check_text(void *requirement, struct bytes text)
 {
-	return requirement_has_value(requirement, text) ? END : 0;
-}
-
-/* A path to several values matches if one of them does. */
-static int requirement_match_field(const struct requirement *requirement, struct bytes document)
-{
-	struct selector_requirement public = requirement->public;
-	int r = field_read(requirement->field, document, requirement_check_text, &public);
-
-	return r < 0 ? r : (r == END) == (public.op == SELECTOR_IN);
+	return selector_requirement_has_value(requirement, text) ? END : 0;
 }
 
 static int selector_match_fields(const struct selector *selector, struct bytes document)
 {
 	for (size_t i = 0; i < selector->count; i++) {
-		int r = requirement_match_field(&selector->requirements[i], document);
-		if (r != 1)
-			return r;
+		struct requirement *requirement = &selector->requirements[i];
+		/* A path to several values matches if one of them does. */
+		int r = field_read(requirement->field, document, selector_requirement_check_text,
+			&requirement->public);
+		if (r < 0 || (r == END) != (requirement->public.op == SELECTOR_IN))
+			return r < 0 ? r : 0;
 	}
 	return 1;
 }

@@ -8,16 +8,6 @@
 #include "common/err.h"
 #include "common/value/selector_internal.h"
 
-/* Returns the length of the term at P, up to the first comma without a backslash before it. */
-static size_t fields_term_size(const char *p)
-{
-	size_t n = 0;
-
-	while (p[n] && p[n] != ',')
-		n += p[n] == '\\' && p[n + 1] ? 2 : 1;
-	return n;
-}
-
 /* Removes the backslashes from TEXT in place. */
 static int fields_unescape(char *text, size_t size, struct bytes *ret_value)
 {
@@ -41,21 +31,13 @@ static int fields_unescape(char *text, size_t size, struct bytes *ret_value)
 	return 0;
 }
 
-/* Returns the place of the first operator of a term; SIZE if there is none. */
-static size_t fields_find_operator(const char *term, size_t size)
-{
-	size_t n = 0;
-
-	while (n < size && term[n] != '=' &&
-		!(term[n] == '!' && n + 1 < size && term[n + 1] == '='))
-		n++;
-	return n;
-}
-
 static int fields_add_term(struct selector *selector, char *term, size_t size, const char *whole)
 {
-	size_t key_size = fields_find_operator(term, size);
+	size_t key_size = 0; /* up to the first operator */
 
+	while (key_size < size && term[key_size] != '=' &&
+		!(term[key_size] == '!' && key_size + 1 < size && term[key_size + 1] == '='))
+		key_size++;
 	if (key_size == size)
 		return err_say(ERR_SYNTAX, "invalid selector: '%s'; can't understand '%.*s'", whole,
 			(int)size, term);
@@ -81,7 +63,9 @@ int selector_parse_fields(const char *text, struct selector **ret_selector)
 		return r;
 	char *p = selector_source(selector);
 	while (r == 0 && *p) {
-		size_t size = fields_term_size(p);
+		size_t size = 0; /* up to the first comma without a backslash before it */
+		while (p[size] && p[size] != ',')
+			size += p[size] == '\\' && p[size + 1] ? 2 : 1;
 		bool is_last = !p[size];
 		if (size) /* an empty term is no requirement */
 			r = fields_add_term(selector, p, size, text);

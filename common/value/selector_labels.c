@@ -18,11 +18,6 @@ static bool labels_is_lower_or_digit(char c)
 	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-static bool labels_is_alphanumeric(char c)
-{
-	return labels_is_lower_or_digit(c) || (c >= 'A' && c <= 'Z');
-}
-
 /* ([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9] */
 static bool labels_is_name(struct bytes text)
 {
@@ -30,7 +25,7 @@ static bool labels_is_name(struct bytes text)
 
 	for (size_t i = 0; i < text.size; i++) {
 		bool is_edge = i == 0 || i + 1 == text.size;
-		if (!labels_is_alphanumeric(p[i]) &&
+		if (!labels_is_lower_or_digit(p[i]) && !(p[i] >= 'A' && p[i] <= 'Z') &&
 			(is_edge || (p[i] != '-' && p[i] != '_' && p[i] != '.')))
 			return false;
 	}
@@ -114,14 +109,6 @@ static void labels_check_key(struct bytes key, struct buf *complaints)
 		labels_complain(complaints, "name part ", NAME_RULE);
 }
 
-static void labels_check_value(struct bytes value, struct buf *complaints)
-{
-	if (value.size > NAME_MAX_SIZE)
-		labels_complain(complaints, "", "must be no more than 63 bytes");
-	if (value.size && !labels_is_name(value))
-		labels_complain(complaints, "", VALUE_RULE);
-}
-
 /* Puts QUOTED in double quotes, control characters escaped. */
 static void labels_put_quoted(struct buf *text, struct bytes quoted)
 {
@@ -199,13 +186,6 @@ static enum labels_token_type labels_special_type(const char *p, size_t size)
 	}
 }
 
-static struct labels_token labels_read_special(const char *p)
-{
-	size_t size = (*p == '=' || *p == '!') && p[1] == '=' ? 2 : 1;
-
-	return (struct labels_token){labels_special_type(p, size), BYTES(p, size)};
-}
-
 static struct labels_token labels_read_word(const char *p)
 {
 	size_t n = 0;
@@ -227,11 +207,14 @@ static struct labels_token labels_take_operator(struct labels_parser *parser)
 
 	while (labels_is_blank(*parser->p))
 		parser->p++;
-	if (!*parser->p)
-		parser->token = (struct labels_token){TOKEN_END, BYTES(parser->p, 0)};
+	const char *p = parser->p;
+	size_t size = (*p == '=' || *p == '!') && p[1] == '=' ? 2 : 1;
+	if (!*p)
+		parser->token = (struct labels_token){TOKEN_END, BYTES(p, 0)};
+	else if (labels_is_special(*p))
+		parser->token = (struct labels_token){labels_special_type(p, size), BYTES(p, size)};
 	else
-		parser->token =
-			labels_is_special(*parser->p) ? labels_read_special(parser->p) : labels_read_word(parser->p);
+		parser->token = labels_read_word(p);
 	parser->p += parser->token.text.size;
 	return taken;
 }
@@ -387,7 +370,10 @@ static int labels_check_values(const struct selector_requirement *requirement)
 			buf_str(&all, ": for 'Gt', 'Lt' operators, the value must be an integer");
 		}
 		buf_reset(&complaints);
-		labels_check_value(value, &complaints);
+		if (value.size > NAME_MAX_SIZE)
+			labels_complain(&complaints, "", "must be no more than 63 bytes");
+		if (value.size && !labels_is_name(value))
+			labels_complain(&complaints, "", VALUE_RULE);
 		int r = buf_error(&complaints);
 		if (r < 0)
 			return r;

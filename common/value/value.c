@@ -77,7 +77,7 @@ static uint64_t value_get_integer(const uint8_t *p, size_t size)
 	return u;
 }
 
-static int head_read_long(const uint8_t *p, size_t left, struct value_head *head)
+static int value_head_read_long(const uint8_t *p, size_t left, struct value_head *head)
 {
 	unsigned int i = *p - 0xc0u;
 
@@ -94,7 +94,7 @@ static int head_read_long(const uint8_t *p, size_t left, struct value_head *head
 }
 
 /* Reads the head at P and checks that LEFT bytes have room for what follows it, a byte per item. */
-static inline int head_read(const uint8_t *p, size_t left, struct value_head *head)
+static inline int value_head_read(const uint8_t *p, size_t left, struct value_head *head)
 {
 	int r;
 
@@ -110,7 +110,7 @@ static inline int head_read(const uint8_t *p, size_t left, struct value_head *he
 		*head = (struct value_head){VALUE_ARRAY, 1, *p & 0x0fu};
 	else if (*p >= 0xe0)
 		*head = (struct value_head){VALUE_INT, 1, 0};
-	else if ((r = head_read_long(p, left, head)) < 0)
+	else if ((r = value_head_read_long(p, left, head)) < 0)
 		return r;
 	if (head->count > left - head->size)
 		return value_corrupt("cut off");
@@ -147,7 +147,7 @@ int value_read(struct bytes document, struct value *ret_value)
 	const uint8_t *p = document.data;
 	struct value_head head;
 
-	int r = head_read(p, document.size, &head);
+	int r = value_head_read(p, document.size, &head);
 	if (r < 0)
 		return r;
 	if (head.type == VALUE_DOUBLE)
@@ -185,7 +185,7 @@ static int value_skip(const uint8_t **at, const uint8_t *end)
 	struct value_head head;
 
 	for (uint64_t pending = 1; pending; pending--) {
-		int r = head_read(p, (size_t)(end - p), &head);
+		int r = value_head_read(p, (size_t)(end - p), &head);
 		if (r < 0)
 			return r;
 		p += head.size;
@@ -268,7 +268,7 @@ void value_iter_init(struct value_iter *iter, const struct value *value)
 static int value_read_key(const uint8_t **p, const uint8_t *end, struct bytes *ret_key)
 {
 	struct value_head head;
-	int r = head_read(*p, (size_t)(end - *p), &head);
+	int r = value_head_read(*p, (size_t)(end - *p), &head);
 
 	if (r < 0)
 		return r;
@@ -485,7 +485,7 @@ void value_close(struct buf *buf, size_t opened, uint32_t count)
 		return;
 	REQUIRE(opened < buf->size);
 	struct value_head open;
-	int r = head_read(buf->data + opened, 1, &open);
+	int r = value_head_read(buf->data + opened, 1, &open);
 	REQUIRE(r == 0 && open.count == 0 && (open.type == VALUE_MAP || open.type == VALUE_ARRAY));
 	if (open.type == VALUE_MAP)
 		(void)msgpack_pack_map(PACKER(cursor), count);

@@ -60,15 +60,6 @@ static bool style_is_number(struct bytes text)
 	return p == end;
 }
 
-/* Returns whether TEXT begins like a date: 2026-01-01, with or without a time after it. */
-static bool style_is_date(struct bytes text)
-{
-	const char *p = text.data;
-
-	return text.size >= 8 && style_is_digit(p[0]) && style_is_digit(p[1]) && style_is_digit(p[2]) &&
-		style_is_digit(p[3]) && p[4] == '-' && style_is_digit(p[5]);
-}
-
 /* Returns whether a block keeps TEXT: it normalizes line breaks other than \n, allows no control
  * characters, and takes spaces at its beginning for indentation. */
 static bool style_fits_block(struct bytes text)
@@ -100,8 +91,12 @@ enum yaml_style yaml_string_style(struct bytes text, bool is_key)
 		return YAML_STYLE_QUOTED;
 	if (memchr(p, '\n', text.size))
 		return !is_key && style_fits_block(text) ? YAML_STYLE_LITERAL : YAML_STYLE_QUOTED;
+	/* 2026-01-01, with or without a time after it. */
+	bool is_date = text.size >= 8 && style_is_digit(p[0]) && style_is_digit(p[1]) &&
+		       style_is_digit(p[2]) && style_is_digit(p[3]) && p[4] == '-' &&
+		       style_is_digit(p[5]);
 	if (p[0] == ' ' || p[text.size - 1] == ' ' || style_is_word(text) || style_is_number(text) ||
-		style_is_date(text))
+		is_date)
 		return YAML_STYLE_QUOTED;
 	return YAML_STYLE_PLAIN;
 }
