@@ -62,26 +62,26 @@ void definitions_free(struct definitions **definitions)
 
 /* ---- the comparison of what is wanted with what is there ---- */
 
-struct compared_definition {
+struct definition_item {
 	uint32_t id; /* 0: it is missing in the index */
 	uint32_t feed;
 	bool wanted, dropping;
 	char *name, *paths;
 };
 
-struct compared_list {
-	struct compared_definition *items;
+struct definition_list {
+	struct definition_item *items;
 	size_t n, room;
 };
 
 struct comparison {
 	struct definitions *d;
 	struct txn *txn;	     /* of the index, for reading */
-	struct compared_list held;   /* sorted by feed */
-	struct compared_list missing;
+	struct definition_list held;   /* sorted by feed */
+	struct definition_list missing;
 };
 
-static void compared_list_release(struct compared_list *list)
+static void definition_list_release(struct definition_list *list)
 {
 	for (size_t i = 0; i < list->n; i++) {
 		free(list->items[i].name);
@@ -90,16 +90,16 @@ static void compared_list_release(struct compared_list *list)
 	free(list->items);
 }
 
-static void comparison_release(struct comparison *c)
+static void definitions_comparison_release(struct comparison *c)
 {
-	compared_list_release(&c->held);
-	compared_list_release(&c->missing);
+	definition_list_release(&c->held);
+	definition_list_release(&c->missing);
 	txn_abort(&c->txn);
 }
 
-static int compared_list_add(struct compared_list *list, const struct index_definition *definition)
+static int definition_list_add(struct definition_list *list, const struct index_definition *definition)
 {
-	struct compared_definition item = {.id = definition->id,
+	struct definition_item item = {.id = definition->id,
 		.feed = definition->feed,
 		.dropping = definition->dropping,
 		.wanted = true,
@@ -116,23 +116,23 @@ static int compared_list_add(struct compared_list *list, const struct index_defi
 	return r;
 }
 
-static int comparison_add_held(void *arg, const struct index_definition *definition)
+static int definitions_add_held(void *arg, const struct index_definition *definition)
 {
 	struct comparison *c = arg;
 
 	c->d->pending |= definition->dropping || definition->filled != INDEX_READY;
-	return compared_list_add(&c->held, definition);
+	return definition_list_add(&c->held, definition);
 }
 
-static int compare_feed_ids(const void *a, const void *b)
+static int definitions_by_feed(const void *a, const void *b)
 {
-	const struct compared_definition *x = a, *y = b;
+	const struct definition_item *x = a, *y = b;
 
 	return (x->feed > y->feed) - (x->feed < y->feed);
 }
 
 /* Returns the first of FEED's definitions that the index has, or the place where it would be. */
-static size_t comparison_first(const struct comparison *c, uint32_t feed)
+static size_t definitions_first(const struct comparison *c, uint32_t feed)
 {
 	size_t low = 0, high = c->held.n;
 
@@ -146,23 +146,23 @@ static size_t comparison_first(const struct comparison *c, uint32_t feed)
 	return low;
 }
 
-static int comparison_add_wanted(void *arg, uint32_t feed, const char *name, const char *paths)
+static int definitions_add_wanted(void *arg, uint32_t feed, const char *name, const char *paths)
 {
 	struct comparison *c = arg;
-	struct compared_definition *held = c->held.items;
+	struct definition_item *held = c->held.items;
 
-	for (size_t i = comparison_first(c, feed); i < c->held.n && held[i].feed == feed; i++)
+	for (size_t i = definitions_first(c, feed); i < c->held.n && held[i].feed == feed; i++)
 		if (!held[i].dropping && !strcmp(held[i].name, name) && !strcmp(held[i].paths, paths)) {
 			held[i].wanted = true;
 			return 0;
 		}
-	return compared_list_add(
+	return definition_list_add(
 		&c->missing, &(struct index_definition){.feed = feed, .name = name, .paths = paths});
 }
 
 /* Compares a feed of the configuration. One that is no longer in it keeps what it has until the
  * reflector removes it. */
-static int compare_feed(void *arg, const struct feed_definition *definition,
+static int definitions_compare_feed(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
 	struct comparison *c = arg;
@@ -175,15 +175,15 @@ static int compare_feed(void *arg, const struct feed_definition *definition,
 	c->d->pending |= r == FOUND && row.removed;
 	if (r == NOT_FOUND || row.removed || !config_indexes_entry(c->d->p->config, definition))
 		return 0;
-	for (size_t i = comparison_first(c, definition->id);
+	for (size_t i = definitions_first(c, definition->id);
 		i < c->held.n && c->held.items[i].feed == definition->id; i++)
 		c->held.items[i].wanted = false;
-	return config_indexes_each(c->d->p->config, definition, comparison_add_wanted, c);
+	return config_indexes_each(c->d->p->config, definition, definitions_add_wanted, c);
 }
 
 /* Defines and drops where the two differ, in one transaction. Dropping comes first, because a new
  * definition may have the name of a dropped one. Returns how many definitions were changed. */
-static int comparison_change(const struct comparison *c)
+static int definitions_change(const struct comparison *c)
 {
 	struct definitions *d = c->d;
 	int n = 0, r = 0;
@@ -195,7 +195,7 @@ static int comparison_change(const struct comparison *c)
 				r = index_undefine(d->index, c->held.items[i].id, 1);
 		}
 	for (size_t i = 0; r >= 0 && i < c->missing.n; i++) {
-		const struct compared_definition *missing = &c->missing.items[i];
+		const struct definition_item *missing = &c->missing.items[i];
 		uint32_t id;
 		r = n++ ? 0 : index_begin(d->index);
 		if (r >= 0)
@@ -214,17 +214,17 @@ static int comparison_change(const struct comparison *c)
 
 static int definitions_compare(struct definitions *d, struct txn *journal_txn)
 {
-	CLEANUP(comparison_release) struct comparison c = {.d = d};
+	CLEANUP(definitions_comparison_release) struct comparison c = {.d = d};
 	int r = txn_begin_read(index_env(d->index), &c.txn);
 
 	if (!r)
-		r = index_each_definition(d->index, c.txn, 0, comparison_add_held, &c);
+		r = index_each_definition(d->index, c.txn, 0, definitions_add_held, &c);
 	if (!r && c.held.n)
-		qsort(c.held.items, c.held.n, sizeof(*c.held.items), compare_feed_ids);
+		qsort(c.held.items, c.held.n, sizeof(*c.held.items), definitions_by_feed);
 	if (!r)
-		r = journal_each_feed(d->journal, journal_txn, compare_feed, &c);
+		r = journal_each_feed(d->journal, journal_txn, definitions_compare_feed, &c);
 	txn_abort(&c.txn); /* before the writing one: nothing of it is needed any more */
-	return r ? r : comparison_change(&c);
+	return r ? r : definitions_change(&c);
 }
 
 int definitions_sync(struct definitions *d, struct intake *intake)
@@ -260,7 +260,7 @@ struct definitions_task {
 	uint32_t fill;
 };
 
-static int task_of_feed(void *arg, const struct index_feed *row)
+static int definitions_task_of_feed(void *arg, const struct index_feed *row)
 {
 	struct definitions_task *task = arg;
 
@@ -269,7 +269,7 @@ static int task_of_feed(void *arg, const struct index_feed *row)
 	return row->removed ? END : 0;
 }
 
-static int task_of_definition(void *arg, const struct index_definition *definition)
+static int definitions_task_of_definition(void *arg, const struct index_definition *definition)
 {
 	struct definitions_task *task = arg;
 
@@ -306,10 +306,10 @@ static int definitions_slice(struct definitions *d)
 {
 	struct txn *txn = index_txn(d->index);
 	struct definitions_task task = {0};
-	int r = index_each_feed(d->index, txn, task_of_feed, &task);
+	int r = index_each_feed(d->index, txn, definitions_task_of_feed, &task);
 
 	if (!r)
-		r = index_each_definition(d->index, txn, 0, task_of_definition, &task);
+		r = index_each_definition(d->index, txn, 0, definitions_task_of_definition, &task);
 	if (r < 0)
 		return r;
 	d->pending = task.remove_feed || task.drop || task.fill;

@@ -76,16 +76,6 @@ static void intake_attach(struct intake *intake)
 		intake_drop_ring(intake);
 }
 
-static void intake_count_lap(struct intake *intake)
-{
-	struct ring_status status;
-
-	ring_status(intake->ring, &status);
-	stats_add(intake->p->stats, STAT_RING_LAPPED, 1);
-	stats_add(intake->p->stats, STAT_RING_CORRUPT, status.corrupt - intake->corrupt);
-	intake->corrupt = status.corrupt;
-}
-
 /* Drains the ring, and sets how far the log is to be read.
  * Returns: FOUND; AGAIN: the ring goes no further than what was taken. */
 static int intake_drain(struct intake *intake)
@@ -99,7 +89,10 @@ static int intake_drain(struct intake *intake)
 			break;
 		if (r == LAPPED) {
 			uint64_t seq;
-			intake_count_lap(intake);
+			ring_status(intake->ring, &status);
+			stats_add(intake->p->stats, STAT_RING_LAPPED, 1);
+			stats_add(intake->p->stats, STAT_RING_CORRUPT, status.corrupt - intake->corrupt);
+			intake->corrupt = status.corrupt;
 			(void)ring_to_tail(intake->ring, &seq); /* has no error */
 			intake->live = false;
 			return FOUND;

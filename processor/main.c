@@ -36,9 +36,9 @@ struct app {
 };
 
 /* Nothing is lost by an error: the batch is in the journal, and the pair is opened again after a pause. */
-static void app_fail(struct app *app, int error)
+static void processor_fail(struct app *app, int error)
 {
-	failures_add(&app->daemon->failures, app->daemon->stats, error, err_text(error));
+	failure_add(&app->daemon->failure, app->daemon->stats, error, err_text(error));
 	app->p.retrying = true;
 	err_forget();
 	pair_close(&app->pair);
@@ -50,7 +50,7 @@ static void app_fail(struct app *app, int error)
 	daemon_sleep(app->daemon, app->backoff_ms);
 }
 
-static void app_open_pair(struct app *app)
+static void processor_open_pair(struct app *app)
 {
 	int r = pair_open(&app->p, app->index_damaged, &app->pair);
 
@@ -61,7 +61,7 @@ static void app_open_pair(struct app *app)
 		stats_set_state(app->p.stats, "waiting for a journal");
 		daemon_sleep(app->daemon, WAIT_MS);
 	} else if (r < 0 && !app->daemon->stop) {
-		app_fail(app, r);
+		processor_fail(app, r);
 	} else if (!r) {
 		app->waiting_logged = app->index_damaged = false;
 		app->opened_ns = proc_monotonic_ns();
@@ -69,8 +69,8 @@ static void app_open_pair(struct app *app)
 	}
 }
 
-/* Once a second of work. */
-static int app_check_pair(struct app *app)
+/* Checks the pair and the readers of the index, once a second. */
+static int processor_check_pair(struct app *app)
 {
 	uint64_t now = proc_monotonic_ns();
 
@@ -82,16 +82,16 @@ static int app_check_pair(struct app *app)
 		r = readers_check(app->readers, pair_env(app->pair), app->p.stats, now);
 	/* A second of work succeeded, and with it the work that had failed. */
 	if (!r && now - app->opened_ns >= SECOND_NS) {
-		failures_end(&app->daemon->failures, app->p.stats);
+		failure_end(&app->daemon->failure, app->p.stats, pair_state(app->pair));
 		app->p.retrying = false;
 		app->backoff_ms = 0;
 	}
 	return r;
 }
 
-static void app_step(struct app *app)
+static void processor_step(struct app *app)
 {
-	int r = app_check_pair(app);
+	int r = processor_check_pair(app);
 
 	if (!r)
 		r = pair_step(app->pair);
@@ -101,11 +101,11 @@ static void app_step(struct app *app)
 	else if (r == GONE || r == LAPPED)
 		pair_close(&app->pair);
 	else if (r < 0 && !app->daemon->stop)
-		app_fail(app, r);
+		processor_fail(app, r);
 }
 
 /* Without a doorbell followers that poll learn of changes later, so the processor goes on. */
-static void app_make_doorbell(struct app *app)
+static void processor_make_doorbell(struct app *app)
 {
 	if (app->p.doorbell)
 		return;
@@ -117,40 +117,33 @@ static void app_make_doorbell(struct app *app)
 	app->doorbell_warned = r < 0;
 }
 
-/* Once a second, with a pair or without. Returns the error that ends the processor. */
-static int app_check_store(struct app *app)
-{
-	int r = home_check(app->p.home);
-
-	if (r)
-		return r;
-	app_make_doorbell(app);
-	return 0;
-}
-
-static int app_loop(struct app *app)
+/* Returns: 0 when the daemon is to stop; the error that ends it. */
+static int processor_loop(struct app *app)
 {
 	struct daemon *daemon = app->daemon;
 
 	daemon_ready(daemon);
 	while (daemon_tick(daemon) >= 0) {
-		int r = daemon_second(daemon) ? app_check_store(app) : 0;
-		if (r < 0)
-			return r;
+		if (daemon_second(daemon)) {
+			int r = home_check(app->p.home);
+			if (r < 0)
+				return r;
+			processor_make_doorbell(app);
+		}
 		if (daemon->reload && daemon_reload(daemon)) {
 			app->p.config = daemon->config;
 			app->p.config_version++;
 			app->checked_ns = 0;
 		}
 		if (app->pair)
-			app_step(app);
+			processor_step(app);
 		else
-			app_open_pair(app);
+			processor_open_pair(app);
 	}
 	return 0;
 }
 
-static int app_open(struct app *app)
+static int processor_open(struct app *app)
 {
 	const struct config *config = app->daemon->config;
 	struct home_options options = {
@@ -176,7 +169,7 @@ static int app_open(struct app *app)
 	return 0;
 }
 
-static void app_release(struct app *app)
+static void processor_release(struct app *app)
 {
 	pair_close(&app->pair);
 	doorbell_close(&app->p.doorbell);
@@ -184,19 +177,19 @@ static void app_release(struct app *app)
 	home_close(&app->p.home);
 }
 
-static int app_tick(void *daemon)
+static int processor_attend(void *daemon)
 {
 	return daemon_tick(daemon);
 }
 
-static int run(struct daemon *daemon)
+static int processor_run(struct daemon *daemon)
 {
-	CLEANUP(app_release) struct app app = {
-		.daemon = daemon, .p = {.tick = app_tick, .tick_arg = daemon}};
-	int r = app_open(&app);
+	CLEANUP(processor_release) struct app app = {
+		.daemon = daemon, .p = {.tick = processor_attend, .tick_arg = daemon}};
+	int r = processor_open(&app);
 
 	if (!r)
-		r = app_loop(&app);
+		r = processor_loop(&app);
 	return daemon_end(daemon, r);
 }
 
@@ -207,7 +200,7 @@ int main(int argc, char **argv)
 		.about = "Keeps the index of a kinformer store: follows the journal, tells readers.",
 		.status_page = "stats.processor",
 		.user = CONFIG_PROCESSOR,
-		.run = run,
+		.run = processor_run,
 	};
 
 	return daemon_main(&program, argc, argv);

@@ -60,6 +60,12 @@ bool pair_is_published(const struct pair *pair)
 	return pair->published;
 }
 
+const char *pair_state(const struct pair *pair)
+{
+	CHECK_OBJ(pair, PAIR_MAGIC);
+	return pair->published ? "running" : "filling the index of a new journal";
+}
+
 /* ---- which index goes with the journal ---- */
 
 static int pair_read_metas(
@@ -192,7 +198,7 @@ struct readiness {
 	size_t n, ready;
 };
 
-static int readiness_count(void *arg, const struct feed_definition *definition,
+static int pair_count_feed(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
 	struct readiness *readiness = arg;
@@ -219,7 +225,7 @@ static int pair_count_ready(struct pair *pair, struct readiness *ret_readiness)
 		r = txn_begin_read(index_env(pair->index), &index_view);
 	struct readiness readiness = {.pair = pair, .txn = index_view};
 	if (!r)
-		r = journal_each_feed(pair->journal, txn, readiness_count, &readiness);
+		r = journal_each_feed(pair->journal, txn, pair_count_feed, &readiness);
 	*ret_readiness = readiness;
 	return r;
 }
@@ -268,7 +274,7 @@ static int pair_publish_when_ready(struct pair *pair)
 		return r;
 	pair->published = true;
 	LOG(index_published, .generation = index_generation(pair->index));
-	stats_set_state(pair->p->stats, "running");
+	stats_set_state(pair->p->stats, pair_state(pair));
 	return pair_start_publishing(pair);
 }
 
@@ -313,8 +319,7 @@ int pair_open(const struct processor *p, bool index_damaged, struct pair **ret_p
 		r = pair_open_work(pair);
 	if (r)
 		return r;
-	stats_set_state(
-		p->stats, pair->published ? "running" : "filling the index of a new journal");
+	stats_set_state(p->stats, pair_state(pair));
 	*ret_pair = TAKE(pair);
 	return 0;
 }

@@ -20,14 +20,14 @@ struct builder {
 	size_t entered; /* since the last commit */
 };
 
-static void builder_release(struct builder *b)
+static void rebuild_release(struct builder *b)
 {
 	apply_free(&b->apply);
 	index_close(&b->index);
 	txn_abort(&b->txn);
 }
 
-static int builder_read_meta(struct builder *b)
+static int rebuild_read_meta(struct builder *b)
 {
 	int r = txn_begin_read(journal_env(b->journal), &b->txn);
 
@@ -36,13 +36,13 @@ static int builder_read_meta(struct builder *b)
 
 /* Makes a generation that says `taken = horizon`, which stops trimming, and opens the journal's
  * snapshot. Begins again if the journal was trimmed between the first look and that commit. */
-static int builder_begin(struct builder *b, const struct index_options *options)
+static int rebuild_begin(struct builder *b, const struct index_options *options)
 {
 	for (;;) {
 		int r = processor_tick(b->p);
 
 		if (!r)
-			r = builder_read_meta(b);
+			r = rebuild_read_meta(b);
 		uint64_t horizon = b->meta.horizon;
 		txn_abort(&b->txn);
 		if (!r)
@@ -53,7 +53,7 @@ static int builder_begin(struct builder *b, const struct index_options *options)
 		if (!r)
 			r = failpoint_pass(FAILPOINT_REBUILD_BEGUN);
 		if (!r)
-			r = builder_read_meta(b);
+			r = rebuild_read_meta(b);
 		if (r || b->meta.horizon <= horizon)
 			return r;
 		index_close(&b->index);
@@ -61,7 +61,7 @@ static int builder_begin(struct builder *b, const struct index_options *options)
 	}
 }
 
-static int builder_enter(struct builder *b, const struct record *record)
+static int rebuild_enter(struct builder *b, const struct record *record)
 {
 	int r = apply_enter(b->apply, b->txn, record);
 
@@ -72,19 +72,19 @@ static int builder_enter(struct builder *b, const struct record *record)
 	return r ? r : index_begin(b->index);
 }
 
-static int builder_enter_seq(struct builder *b, uint64_t seq)
+static int rebuild_enter_seq(struct builder *b, uint64_t seq)
 {
 	struct record record;
 	int r = journal_get(b->journal, b->txn, seq, &record);
 
 	if (r == NOT_FOUND)
 		r = err_say(ERR_CORRUPT, "seq %" PRIu64 " is not in the journal", seq);
-	return r ? r : builder_enter(b, &record);
+	return r ? r : rebuild_enter(b, &record);
 }
 
 /* Enters a feed as readers are to see it. While a list is open that is the state before it: the heads
  * older than the list, and the previous versions of objects that the list has changed or deleted. */
-static int builder_enter_objects(struct builder *b, uint32_t feed, uint64_t list_begin)
+static int rebuild_enter_objects(struct builder *b, uint32_t feed, uint64_t list_begin)
 {
 	CLEANUP(head_walk_close) struct head_walk *heads = NULL;
 	CLEANUP(journal_walk_close) struct journal_walk *list = NULL;
@@ -95,17 +95,17 @@ static int builder_enter_objects(struct builder *b, uint32_t feed, uint64_t list
 
 	while (!r && (r = head_walk_next(heads, &key, &head)) == FOUND)
 		if (!list_begin || head.seq < list_begin)
-			r = builder_enter_seq(b, head.seq);
+			r = rebuild_enter_seq(b, head.seq);
 	if (r != END || !list_begin)
 		return r == END ? 0 : r;
 	r = journal_walk_open(b->journal, b->txn, list_begin + 1, &list);
 	while (!r && (r = journal_walk_next(list, &record)) == FOUND)
 		if (record.feed == feed && record.prev && record.prev < list_begin)
-			r = builder_enter_seq(b, record.prev);
+			r = rebuild_enter_seq(b, record.prev);
 	return r == END ? 0 : r;
 }
 
-static int builder_enter_feed(void *arg, const struct feed_definition *definition,
+static int rebuild_enter_feed(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
 	struct builder *b = arg;
@@ -118,16 +118,16 @@ static int builder_enter_feed(void *arg, const struct feed_definition *definitio
 	index_feed_set_rv(&row, checkpoint->rv); /* an open list has not moved it */
 	int r = apply_add_feed(b->apply, &row, definition);
 	if (!r)
-		r = builder_enter_objects(b, definition->id, checkpoint->list_begin);
+		r = rebuild_enter_objects(b, definition->id, checkpoint->list_begin);
 	return r < 0 ? err_add(r, "feed '%s'", definition->name) : r;
 }
 
-static int builder_enter_all(struct builder *b)
+static int rebuild_enter_all(struct builder *b)
 {
 	int r = index_begin(b->index);
 
 	if (!r)
-		r = journal_each_feed(b->journal, b->txn, builder_enter_feed, b);
+		r = journal_each_feed(b->journal, b->txn, rebuild_enter_feed, b);
 	/* Last: until then it says `taken = horizon`, which keeps the journal from being trimmed. */
 	if (!r)
 		r = index_set_taken(b->index, b->meta.next_seq - 1);
@@ -142,13 +142,13 @@ static int builder_enter_all(struct builder *b)
 int rebuild(const struct processor *p, struct journal *journal, const struct index_options *options,
 	struct index **ret_index)
 {
-	CLEANUP(builder_release) struct builder b = {.p = p, .journal = journal};
-	int r = builder_begin(&b, options);
+	CLEANUP(rebuild_release) struct builder b = {.p = p, .journal = journal};
+	int r = rebuild_begin(&b, options);
 
 	if (!r)
 		r = apply_new(p, journal, b.index, &b.apply);
 	if (!r)
-		r = builder_enter_all(&b);
+		r = rebuild_enter_all(&b);
 	if (!r)
 		r = failpoint_pass(FAILPOINT_REBUILD_FILLED);
 	if (r)

@@ -276,7 +276,7 @@ static int loop_hold(struct loop *loop)
 
 	if (!loop_may_pass(error))
 		return err_say(error, "%s", text);
-	failures_add(&loop->daemon->failures, loop->stats, error, text);
+	failure_add(&loop->daemon->failure, loop->stats, error, text);
 	cluster_restart(loop->cluster); /* what is known of it may have been in that batch */
 	int r = feeds_rewind(loop->feeds, text);
 	loop->held_ns = proc_monotonic_ns() + loop->hold_pause;
@@ -319,7 +319,7 @@ static int loop_commit(struct loop *loop)
 	 * nothing is committed. */
 	if (stats_get(loop->stats, STAT_JOURNAL_COMMITS) != before ||
 		proc_monotonic_ns() - loop->resumed_ns >= HOLD_SLOW) {
-		failures_end(&loop->daemon->failures, loop->stats);
+		failure_end(&loop->daemon->failure, loop->stats, "running");
 		loop->hold_pause = HOLD_FIRST;
 	}
 	return 0;
@@ -359,7 +359,7 @@ static int loop_beat(struct loop *loop)
 		return 0;
 	loop->beat_ns = now + BEAT;
 	ring_heartbeat(loop->ring);
-	if (!loop->daemon->ready && !loop->daemon->failures.failing)
+	if (!loop->daemon->ready && !loop->daemon->failure.failing)
 		stats_set_state(loop->stats, "running");
 	daemon_ready(loop->daemon);
 	int r = home_check(loop->home);

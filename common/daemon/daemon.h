@@ -47,7 +47,7 @@ struct daemon {
 	const struct daemon_program *program;
 	struct config *config;    /* replaced by daemon_reload() */
 	struct stats *stats;      /* NULL before daemon_open_page() */
-	struct failures failures;
+	struct failure failure;
 	bool stop;                /* SIGTERM or SIGINT came, or the supervisor has ended */
 	bool reload;              /* SIGHUP came */
 

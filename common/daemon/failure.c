@@ -27,35 +27,30 @@ const char *failure_state(int error)
 	}
 }
 
-static bool failures_is_logged(const struct failures *failures, uint32_t sum)
+void failure_add(struct failure *failure, struct stats *stats, int error, const char *text)
 {
-	for (size_t i = 0; i < failures->n_logged; i++)
-		if (failures->logged[i] == sum)
-			return true;
-	return failures->n_logged == FAILURES_LOGGED;
-}
-
-void failures_add(struct failures *failures, struct stats *stats, int error, const char *text)
-{
+	bool logged = failure->n_logged == FAILURE_SENTENCES;
 	uint32_t sum = crc32c(0, text, strlen(text));
 
-	if (!failures_is_logged(failures, sum)) {
-		failures->logged[failures->n_logged++] = sum;
+	for (size_t i = 0; i < failure->n_logged; i++)
+		logged |= failure->logged[i] == sum;
+	if (!logged) {
+		failure->logged[failure->n_logged++] = sum;
 		LOG(work_failed, .error = text, .state = failure_state(error));
 	}
-	if (!failures->failing)
-		failures->since_ns = proc_monotonic_ns();
-	failures->failing = true;
+	if (!failure->failing)
+		failure->since_ns = proc_monotonic_ns();
+	failure->failing = true;
 	stats_set_error(stats, text);
 	stats_set_state(stats, failure_state(error));
 }
 
-void failures_end(struct failures *failures, struct stats *stats)
+void failure_end(struct failure *failure, struct stats *stats, const char *state)
 {
-	if (!failures->failing)
+	if (!failure->failing)
 		return;
-	LOG(work_resumed, .failed_seconds = proc_monotonic_ns() - failures->since_ns);
-	*failures = (struct failures){0};
-	stats_set_state(stats, "running");
+	LOG(work_resumed, .failed_seconds = proc_monotonic_ns() - failure->since_ns);
+	*failure = (struct failure){0};
+	stats_set_state(stats, state);
 	stats_set_error(stats, "");
 }

@@ -6,14 +6,14 @@
  *
  *	r = do_work();
  *	if (r < 0) {
- *		failures_add(&failures, stats, r, err_text(r));
+ *		failure_add(&failure, stats, r, err_text(r));
  *		... wait, then try again ...
- *	} else if (failures.failing) {
- *		failures_end(&failures, stats);
+ *	} else if (failure.failing) {
+ *		failure_end(&failure, stats, "running");
  *	}
  *
- * A time of failing lasts from the first failures_add() to failures_end(). Within it each sentence
- * is logged once, and at most FAILURES_LOGGED of them: one that holds a number which changes with
+ * A time of failing lasts from the first failure_add() to failure_end(). Within it each sentence
+ * is logged once, and at most FAILURE_SENTENCES of them: one that holds a number which changes with
  * each attempt does not fill the log.
  */
 #ifndef COMMON_DAEMON_FAILURE_H
@@ -25,23 +25,22 @@
 
 #include "common/stats.h"
 
-#define FAILURES_LOGGED 8
+#define FAILURE_SENTENCES 8
 
-struct failures {
+struct failure {
 	bool failing;
 	uint64_t since_ns; /* proc_monotonic_ns() of the first failure */
 	size_t n_logged;
-	uint32_t logged[FAILURES_LOGGED]; /* checksums of the sentences */
+	uint32_t logged[FAILURE_SENTENCES]; /* checksums of the sentences */
 };
 
 /* The daemon's state while it waits for ERROR to pass, with the remedy if people can do something. */
 const char *failure_state(int error);
 
 /* Sets state and error of the status page, and logs TEXT unless this time of failing has logged it. */
-void failures_add(struct failures *failures, struct stats *stats, int error, const char *text);
+void failure_add(struct failure *failure, struct stats *stats, int error, const char *text);
 
-/* The work succeeds again: sets the state "running", clears the error, and logs it. Does nothing when
- * nothing failed. */
-void failures_end(struct failures *failures, struct stats *stats);
+/* The work succeeds again: sets STATE, clears the error, and logs it. Does nothing when nothing failed. */
+void failure_end(struct failure *failure, struct stats *stats, const char *state);
 
 #endif

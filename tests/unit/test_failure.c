@@ -13,7 +13,7 @@
 
 static int log_end;
 static struct stats *stats;
-static struct failures failures;
+static struct failure failure;
 
 static void set_up(void)
 {
@@ -56,7 +56,7 @@ static const char *state(void)
 
 static void fail(int error, const char *text)
 {
-	failures_add(&failures, stats, error, text);
+	failure_add(&failure, stats, error, text);
 }
 
 Test(failure, state_names_what_is_missing)
@@ -69,7 +69,7 @@ Test(failure, state_names_what_is_missing)
 	cr_assert(strstr(state(), "out of memory: "));
 	fail(ERR_CORRUPT, "d");
 	cr_assert_str_eq(state(), "retrying after an error");
-	failures_end(&failures, stats);
+	failure_end(&failure, stats, "running");
 	cr_assert_str_eq(state(), "running");
 }
 
@@ -83,9 +83,9 @@ Test(failure, each_sentence_is_logged_once_until_work_succeeds)
 	fail(-ENOSPC, "a");
 	fail(-ENOMEM, "b");
 	cr_assert_eq(logged_lines(), 0);
-	failures_end(&failures, stats);
+	failure_end(&failure, stats, "running");
 	cr_assert_eq(logged_lines(), 1);
-	failures_end(&failures, stats);
+	failure_end(&failure, stats, "running");
 	cr_assert_eq(logged_lines(), 0);
 	fail(-ENOSPC, "a");
 	cr_assert_eq(logged_lines(), 1);
@@ -98,5 +98,5 @@ Test(failure, sentences_that_never_repeat_do_not_fill_the_log)
 		(void)snprintf(text, sizeof(text), "seq %d", i);
 		fail(ERR_CORRUPT, text);
 	}
-	cr_assert_eq(logged_lines(), FAILURES_LOGGED);
+	cr_assert_eq(logged_lines(), FAILURE_SENTENCES);
 }
