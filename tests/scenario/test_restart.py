@@ -225,6 +225,7 @@ def test_follower_without_its_cursors_directory_makes_it(simulator, store, fille
     reader = synced(informer(store, "--cursor", "long"))
     cursor = store.path / "cursors" / "long"
     eventually(cursor.exists)
+
     def caught_up():
         # A daemon that notices the removal ends with 75, and its successor makes the directory too. It does not notice
         # if another process made the directory again meanwhile and the file system reused the inode.
