@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Measures the programs in BUILD and says what each figure is to reach; build/bench.json has them
-# all. What can be set is in tests/bench/bench.py.
+# Measures the programs in BUILD; prints each figure beside its target and saves all in build/bench.json. The docstring
+# of tests/bench/bench.py lists the environment variables.
 # usage: scripts/bench.sh BUILD
 set -eu
 cd "$(dirname "$0")/.."

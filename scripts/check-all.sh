@@ -1,11 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# `make test`, then what takes longer: kills for minutes, a crowd of readers and followers for
-# $STRESS_SECONDS (300), every stress program under ThreadSanitizer, the comparison with client-go where
-# Go has it, the real API server when KUBECONFIG names one, and its faults when KINF_LAB names the tools
-# that start one (check-real-faults.sh); worlds of the model of 10,000 steps. What is left out is said
-# once more at the end, with the reason. Ends with the line "N passed, N failed"; exit 1 when anything
-# failed.
+# Runs `make test`, then the longer tests: the kill loop for minutes, a crowd of readers and followers for
+# $STRESS_SECONDS (300), worlds of 10,000 steps of the model, every stress program with ThreadSanitizer, the comparison
+# with client-go if Go and client-go are installed, a real API server if KUBECONFIG names one, and its faults if KINF_LAB
+# names the tools that start one (check-real-faults.sh). Names the tests that were left out, and the reasons, at the end.
+# The last line is "N passed, N failed"; exit 1 if a test failed.
 # usage: scripts/check-all.sh [SECONDS of the kill loop, default 300]
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -21,7 +20,7 @@ export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export DEVELOPER=1
 jobs=$(nproc)
 
-# one NAME COMMAND...: a check that passes or fails as a whole.
+# one NAME COMMAND...: counts COMMAND as one test.
 one() {
     local name=$1 log
     shift
@@ -37,13 +36,13 @@ one() {
     fi
 }
 
-# skip NAME WHY
+# skip NAME REASON: notes a test that is left out.
 skip() {
     printf '%-28s skipped: %s\n' "$1" "$2"
     skipped+=("$1: $2")
 }
 
-# The sum of `make test` is taken over from its last line.
+# The last line of `make test` has its sums.
 scripts/test.sh | tee "$logs/test.log"
 if [[ $(tail -n 1 "$logs/test.log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
     passed=${BASH_REMATCH[1]}

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What libkinf tells its handlers against what client-go tells its own, for some seeds
-# (tests/differential/README.md). Without Go, or client-go in Go's module cache or a vendor folder, it
-# says so and checks nothing; it downloads nothing.
-# usage: scripts/check-differential.sh [--why-not] BUILD [SEED...]     --why-not: only say what is missing
+# Compares the handler calls of libkinf with those of client-go, for some seeds (tests/differential/README.md). Without
+# Go, or without client-go in Go's module cache or a vendor directory, it prints the reason and passes; it downloads
+# nothing.
+# usage: scripts/check-differential.sh [--why-not] BUILD [SEED...]     --why-not: only print the reason, if there is one
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -19,7 +19,7 @@ export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 
 missing() {
     command -v go >/dev/null || { echo "Go is not installed"; return; }
-    # The last line is the reason, the others name every file that wants the module.
+    # The last line has the reason, the others the files that import the module.
     (cd "$source" && go list -deps . 2>&1 >/dev/null) | tail -n 1
 }
 

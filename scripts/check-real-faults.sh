@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The pipeline against a real API server that is stopped, frozen, set back and so on, under changes; some
-# ten minutes. $KINF_LAB is a directory with up.sh and down.sh, which start and stop an etcd and a
-# kube-apiserver of one's own (tests/real/lab.py); they listen on $KINF_LAB_PORT and the two 1000 above.
+# Runs both daemons with a real API server that changes, and that is stopped, frozen, restored from a backup and so on;
+# some ten minutes. $KINF_LAB is a directory with up.sh and down.sh, which start and stop an etcd and a kube-apiserver for
+# the test (tests/README.md). They listen on $KINF_LAB_PORT and, 1000 higher, two ports of etcd.
 # usage: KINF_LAB=DIR scripts/check-real-faults.sh BUILD [NAME,NAME of faults]
 set -eu
 cd "$(dirname "$0")/.."
 if [ -z "${KINF_LAB:-}" ] || [ ! -x "$KINF_LAB/up.sh" ] || [ ! -x "$KINF_LAB/down.sh" ]; then
-    echo "check-real-faults: set KINF_LAB to a directory with up.sh and down.sh, which start a throw-away cluster" >&2
+    echo "check-real-faults: KINF_LAB does not name a directory with up.sh and down.sh, which start a throw-away" \
+        "cluster; tests/README.md describes them" >&2
     exit 1
 fi
 directory=$(mktemp -d)

@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs what building and testing need, through Debian's package manager, and only what is
-# missing. The only place that installs anything.
-# usage: scripts/dependencies.sh [fuzz]    fuzz: also what `make fuzz` needs
+# Installs the Debian packages that building and testing need, if they are missing. No other script installs anything.
+# usage: scripts/dependencies.sh [fuzz]    fuzz: also the packages for `make fuzz`
 set -eu
 
 packages='gcc g++ make pkg-config libcurl4-openssl-dev libmsgpack-dev liblmdb-dev libcriterion-dev
@@ -18,7 +17,7 @@ done
 [ -n "$missing" ] || exit 0
 
 command -v apt-get >/dev/null || {
-    echo "dependencies: no apt-get here; install by hand:$missing" >&2
+    echo "dependencies: there is no apt-get; install the equivalents of these packages:$missing" >&2
     exit 1
 }
 if [ "$(id -u)" = 0 ]; then sudo=; else sudo=sudo; fi

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs each fuzz target of DIRECTORY for FUZZ_SECONDS (default 60), or only those of FUZZ_TARGETS. What
-# it finds on the way is kept in build/fuzz/corpus and where it begins the next time; what breaks is in
-# build/fuzz/broken, to be mended and then committed beside the seeds. Exit 1 when something broke.
+# Runs each fuzz target of DIRECTORY, or those in FUZZ_TARGETS, for FUZZ_SECONDS (default 60). Keeps inputs that reach new
+# code in build/fuzz/corpus, where the next run begins, and failing inputs in build/fuzz/broken: commit these beside the
+# seeds, with the fix. Exit 1 if an input failed.
 # usage: scripts/fuzz.sh DIRECTORY
 set -u
 cd "$(dirname "$0")/.." || exit 1

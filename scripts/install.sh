@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Copies what was built in BUILD below $DESTDIR$PREFIX, or takes the same files away again.
+# Installs the programs, library, headers and documents of BUILD below $DESTDIR$PREFIX; --remove removes these files.
 # usage: DESTDIR= PREFIX=/usr/local VERSION= scripts/install.sh [--remove] BUILD
 set -eu
 remove=
@@ -34,7 +34,7 @@ for page in docs/*; do
     put 644 "$page" "share/doc/kinformer/$page"
 done
 
-# Each manual page, and under the name of each function that is in its NAME section.
+# Each manual page, with a link for each function in its NAME section.
 for page in reader/man/*.[135]; do
     section=share/man/man${page##*.}
     put 644 "$page" "$section/${page##*/}"

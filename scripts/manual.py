@@ -1,19 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Holds the manual pages against what they describe: one line per difference, exit 1 when there is one.
+Compares the manual pages with the programs and headers: prints a line for each difference; exit 1 if there is one.
 
 usage: scripts/manual.py [--write] [BUILD]
 
-What is listed elsewhere already stands in blocks of the pages that are made here:
+Pages contain blocks that this script generates:
 
-    .\\" made: options kinf get         (--help of a program in BUILD; "but common": without those of all)
+    .\\" made: options kinf get         (from --help of a program in BUILD; "but common": without the common options)
     .\\" end
 
-prototypes, structures and errors come from reader/kinf*.h and common/err.def, counters from common/stats.def,
-keys of kinf.yaml from common/config/config.def. --write puts them in; without, they are compared. Without BUILD
-those that need programs are left alone. Besides: each function of kinf.h is on one page and in its NAME section, each key of
-kinf.yaml and each subcommand is explained.
+Prototypes, structures and errors come from reader/kinf*.h and common/err.def, counters from common/stats.def, keys of
+kinf.yaml from common/config/config.def. With --write the script writes the blocks, otherwise it compares them. Without
+BUILD it leaves out blocks that need programs. It also checks that each function of kinf.h is on one page and in its NAME
+section, and that each key of kinf.yaml and each subcommand is explained.
 """
 
 import re
@@ -29,7 +29,7 @@ BLOCK = re.compile(r'^\.\\" made: ([^\n]*)\n(.*?)^\.\\" end\n', re.S | re.M)
 
 
 def roff(text):
-    """TEXT as it has to be written in a text line."""
+    """TEXT escaped for a text line of a page."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return "\\&" + text if text[:1] in (".", "'") else text
 
@@ -52,7 +52,7 @@ def option_item(match):
 
 
 def make_options(build, *words):
-    """The options of a program or subcommand; those that all have are told once."""
+    """The options of a program or subcommand; after "but common" without the common ones."""
     lines, group, without = [], "", words[:2] == ("but", "common")
     for line in help_of(build, words[2:] if without else words):
         match = OPTION.match(line)
@@ -100,7 +100,7 @@ def make_prototypes(_, *names):
 
 
 def make_types(_, *names):
-    """Structures and enumerations as the header has them, comments included."""
+    """The structures and enumerations of the header, with their comments."""
     lines = []
     for name in names:
         found = re.search(rf"^(?:struct|enum) {name} \{{\n.*?^\}};\n", HEADER, re.S | re.M)
@@ -135,7 +135,7 @@ KINDS = {"NUMBER": "number", "DURATION": "duration", "SIZE": "size", "SHARE": "s
 
 
 def make_keys(_, *names):
-    """The keys of config.def below NAMES (those of a feed: "feed"), with what they may be."""
+    """The keys of config.def below NAMES (those of a feed: "feed"), with their values and defaults."""
     lines = []
     for name, kind, _, low, high, default, *restart, text in keys("FEED_KEY" if names == ("feed",) else "KEY"):
         if names != ("feed",) and name.split(".")[0] not in names:
@@ -170,7 +170,7 @@ def check_page(page, build, write):
     def block(match):
         new = made(build, match[1], match[2])
         if new != match[2]:
-            faults.append(f"{page.relative_to(ROOT)}: '{match[1]}' is not what there is; run 'make manual'")
+            faults.append(f"{page.relative_to(ROOT)}: '{match[1]}' is out of date; run 'make manual'")
         return f'.\\" made: {match[1]}\n{new}.\\" end\n'
 
     text = BLOCK.sub(block, text)
@@ -181,7 +181,7 @@ def check_page(page, build, write):
 
 
 def names_of(page):
-    """What a page's NAME section promises."""
+    """The functions in a page's NAME section."""
     head = page.read_text().split(".Sh NAME\n")[1].split("\n.Sh ")[0]
     return re.findall(r"^\.Nm (\w+)", head, re.M)
 
@@ -193,24 +193,24 @@ def check_functions():
         if promised.count(name) != 1 or declared.count(name) != 1:
             yield f"reader/man: {name} is in {promised.count(name)} NAME and {declared.count(name)} SYNOPSIS sections"
     for name in sorted(set(promised) - FUNCTIONS - {page.stem for page in PAGES}):
-        yield f"reader/man: {name} is no function of kinf.h"
+        yield f"reader/man: {name} is not a function of kinf.h"
 
 
 def check_commands(build):
-    """Each subcommand has a section of its own."""
+    """Checks that each subcommand has a section."""
     explained = set(re.findall(r"^\.Ss kinf (\w+)", (ROOT / "reader/man/kinf.1").read_text(), re.M))
     known = {line.split()[-1] for line in make_commands(build, "kinf") if line.startswith(".It")}
     for name in sorted(known ^ explained):
-        yield f"reader/man/kinf.1: {name} is {'not explained' if name in known else 'no command'}"
+        yield f"reader/man/kinf.1: {name} is {'not explained' if name in known else 'not a command'}"
 
 
 def check_keys():
-    """Each key of common/config/config.def is in exactly one block."""
+    """Checks that each key of common/config/config.def is in exactly one block."""
     blocks = re.findall(r'^\.\\" made: keys (.*)$', (ROOT / "reader/man/kinf.yaml.5").read_text(), re.M)
     explained = [word for block in blocks for word in block.split()]
     known = {"feed"} | {name.split(".")[0] for name, *_ in keys("KEY")}
     for name in sorted(known.symmetric_difference(explained)):
-        yield f"reader/man/kinf.yaml.5: {name} is {'not explained' if name in known else 'no key'}"
+        yield f"reader/man/kinf.yaml.5: {name} is {'not explained' if name in known else 'not a key'}"
 
 
 def main():

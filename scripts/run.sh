@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The main job, in the foreground until Ctrl-C: a warm cache of your cluster ($KUBECONFIG or
-# ~/.kube/config), or, when there is neither, of a simulated one with changes going on. Says what to
-# type in a second terminal.
+# Runs kinf in the foreground until Ctrl-C: a warm cache of your cluster ($KUBECONFIG or ~/.kube/config) or, if there
+# is no kubeconfig, of a simulated cluster that changes. Prints commands to try in a second terminal.
 # usage: scripts/run.sh BUILD_DIR
 set -eu
 cd "$(dirname "$0")/.."
@@ -21,7 +20,7 @@ finish() {
     wait
 }
 
-# The first file of $KUBECONFIG (a list) or ~/.kube/config that is there.
+# Prints the first existing file of $KUBECONFIG (a list) or ~/.kube/config.
 own_kubeconfig() {
     local files file
     IFS=: read -r -a files <<<"${KUBECONFIG:-${HOME:-/}/.kube/config}"
@@ -33,13 +32,13 @@ own_kubeconfig() {
     done
 }
 
-# Starts the simulator and points $KUBECONFIG at it.
+# Starts the simulator and makes a kubeconfig for it.
 simulate() {
     local out=$demo/simulator.out port
     "$build/kinf-simulator" --pods 1000 --churn 20 --die-with-parent >"$out" &
     simulator=$!
     until port=$(sed -n 's/^listening on .*://p' "$out") && [ -n "$port" ]; do
-        kill -0 "$simulator" 2>/dev/null || { echo "run: the simulator did not start" >&2; exit 1; }
+        kill -0 "$simulator" 2>/dev/null || { echo "run: starting the simulator failed; its message is above" >&2; exit 1; }
         sleep 0.05
     done
     cat >"$demo/kubeconfig" <<EOF
@@ -67,7 +66,7 @@ feeds:
 EOF
 }
 
-# Two questions that suit the cluster.
+# explain OPTIONS OPTIONS: prints commands to try, two of them with options that suit the cluster.
 explain() {
     local some=$1 count=$2
     cat >&2 <<EOF
@@ -81,7 +80,7 @@ The store is $KINF_STORE. In a second terminal:
   $build/kinf watch pods -o name
   $build/kinf status
 
-Ctrl-C ends all of it.
+Ctrl-C stops everything.
 
 EOF
 }
@@ -92,14 +91,14 @@ trap finish EXIT
 
 own=$(own_kubeconfig)
 if [ -n "$own" ]; then
-    echo "Your cluster, as $own says." >&2
+    echo "Reading the cluster of $own." >&2
     export KINF_STORE=$demo/cluster
     some='-n kube-system' count='--field-selector status.phase!=Running'
 else
-    # Another simulated cluster each time: what the last one left is of no use.
+    # Each run simulates another cluster: the store of the last one is useless.
     rm -rf "$demo/simulated"
     simulate
-    echo "No kubeconfig: a simulated cluster of 1,000 pods, 20 changes a second." >&2
+    echo "There is no kubeconfig: simulating a cluster of 1,000 pods with 20 changes a second." >&2
     export KINF_STORE=$demo/simulated
     some='-l app=app-7' count='--index node=node-7'
 fi
@@ -108,7 +107,7 @@ mkdir -p -m 700 "$KINF_RUNTIME_DIR"
 write_config "$KINF_STORE"
 explain "$some" "$count"
 
-# In the background, so that a signal to this script reaches it whatever it is doing.
+# kinf runs in the background, so that the traps above can forward a signal at any time.
 "$build/kinf" run --config "$demo/kinf.yaml" &
 kinf=$!
 status=0

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Every test that needs no real cluster, under AddressSanitizer and UBSan; the rings also under
-# ThreadSanitizer. Ends with the line "N passed, N failed"; exit 1 when anything failed.
+# Runs every test that needs no real cluster, with AddressSanitizer and UBSan; rings and work queue also with
+# ThreadSanitizer. The last line is "N passed, N failed"; exit 1 if a test failed.
 # usage: scripts/test.sh [SECONDS of the kill loop, default 60]
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -16,7 +16,7 @@ export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export DEVELOPER=1 KINF_BUILD=build/asan
 jobs=$(nproc)
 
-# counted NAME PASSED FAILED LOG: adds to the sum, shows the log of what failed.
+# counted NAME PASSED FAILED LOG: adds to the sums; prints the end of LOG if a test failed.
 counted() {
     passed=$((passed + $2))
     failed=$((failed + $3))
@@ -28,7 +28,7 @@ counted() {
     fi
 }
 
-# one NAME COMMAND...: a check that passes or fails as a whole.
+# one NAME COMMAND...: counts COMMAND as one test.
 one() {
     local name=$1 log
     shift
@@ -36,7 +36,7 @@ one() {
     if "$@" >"$log" 2>&1; then counted "$name" 1 0 "$log"; else counted "$name" 0 1 "$log"; fi
 }
 
-# Builds first: nothing below is worth running when one fails.
+# build VARIANT TARGET...: ends the script if the build fails.
 build() {
     local log=$logs/build-$1.log
     if ! make -j"$jobs" --no-print-directory VARIANT="$1" "${@:2}" >"$log" 2>&1; then
@@ -47,7 +47,7 @@ build() {
     fi
 }
 
-# Several programs at a time, since they wait for disks and clocks.
+# Runs several unit test programs at a time, since they often wait for disk and clock.
 unit() {
     local test log p f status tests=()
     for test in build/asan/unit/test_*; do
@@ -67,7 +67,7 @@ unit() {
             awk '{print $1 + $2}')
         [ -n "$p" ] || p=0
         [ -n "$f" ] || f=1
-        # A leak is printed and forgiven by the framework; not by us.
+        # Criterion prints a leak and still reports success.
         if [ "$f" = 0 ] && { [ "$status" != 0 ] || grep -q 'Sanitizer' "$log"; }; then f=1; fi
         counted "unit $(basename "$test")" "$p" "$f" "$log"
     done

@@ -44,13 +44,13 @@ def test_the_check_finds_pages_that_do_not_match(tmp_path):
     found = run_command([tmp_path / "scripts/manual.py", BUILD])
     assert found.status == 1
     for fault in (
-        "kinf.1: 'options but common kinf get' is not what there is",
+        "kinf.1: 'options but common kinf get' is out of date",
         "kinf_open.3: 'prototypes kinf_open ",
         "kinf.yaml.5: 'keys feed' is not what there is",
-        "kinf.yaml.5: feds is no key",
+        "kinf.yaml.5: feds is not a key",
         "kinf.yaml.5: feeds is not explained",
         "kinf_wait_rv is in 0 NAME and 1 SYNOPSIS sections",
-        "kinf.1: falsify is no command",
+        "kinf.1: falsify is not a command",
         "kinf.1: verify is not explained",
     ):
         assert fault in found.stdout, found.stdout
