@@ -13,11 +13,12 @@
 #include "common/cleanup.h"
 #include "common/crc.h"
 #include "common/err.h"
+#include "common/hash.h"
 #include "common/proc.h"
 
 #define HINTS_MAGIC  0x6b68696eu
 #define FILE_MAGIC   UINT64_C(0x31544e4948464e4b) /* "KNFHINT1" */
-#define FILE_LAYOUT  2u
+#define FILE_LAYOUT  3u
 #define HEADER_BYTES 4096u
 
 /* A slot: tag, one bit (the value is a place), value; 0: empty. A bucket is a cache line. */
@@ -79,49 +80,35 @@ struct hints {
 	size_t bytes;
 };
 
-static size_t table_bytes(unsigned bits)
+static size_t hints_table_bytes(unsigned bits)
 {
 	return ((size_t)BUCKET * sizeof(uint64_t)) << bits;
 }
 
 /* ---- slots ---- */
 
-struct slot_key {
+struct hints_key {
 	size_t bucket;
 	uint64_t tag;
 };
 
-static uint64_t fold(uint64_t a, uint64_t b)
+/* Equal hashes of two names cost no more than a lookup in the index. */
+static struct hints_key hints_name_key(const struct hints *hints, uint32_t feed, struct bytes key)
 {
-	unsigned __int128 product = (unsigned __int128)a * b;
+	uint64_t h = hash_bytes(key, feed);
 
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
+	return (struct hints_key){h >> (64 - hints->bits), h & ((UINT64_C(1) << TAG_BITS) - 1)};
 }
 
-/* FORMAT.md, Hints. Names are not secret and equal hashes only cost a lookup: no key, no crypto. */
-static struct slot_key name_key(const struct hints *hints, uint32_t feed, struct bytes key)
-{
-	const uint8_t *p = key.data;
-	uint64_t h = fold(feed ^ MIX, key.size ^ UINT64_C(0xd6e8feb86659fd93)), last = 0;
-	size_t n = key.size;
-
-	for (; n >= 8; n -= 8, p += 8)
-		h = fold(h ^ le64_get(p), MIX);
-	if (n)
-		memcpy(&last, p, n);
-	h = fold(h ^ last, UINT64_C(0xa0761d6478bd642f));
-	return (struct slot_key){h >> (64 - hints->bits), h & ((UINT64_C(1) << TAG_BITS) - 1)};
-}
-
-static struct slot_key object_key(const struct hints *hints, uint64_t object)
+static struct hints_key hints_object_key(const struct hints *hints, uint64_t object)
 {
 	uint64_t mixed = (object * MIX) & OBJECT_MAX;
 	unsigned rest = OBJECT_BITS - hints->bits;
 
-	return (struct slot_key){mixed >> rest, mixed & ((UINT64_C(1) << rest) - 1)};
+	return (struct hints_key){mixed >> rest, mixed & ((UINT64_C(1) << rest) - 1)};
 }
 
-static uint64_t slot_find(const uint64_t *table, struct slot_key key)
+static uint64_t hints_find_slot(const uint64_t *table, struct hints_key key)
 {
 	const uint64_t *bucket = &table[key.bucket * BUCKET];
 
@@ -136,7 +123,7 @@ static uint64_t slot_find(const uint64_t *table, struct slot_key key)
 
 /* Sets the key's slot, or empties it (VALUE 0). A key never has two slots: one of them would keep an
  * old version. */
-static void slot_set(uint64_t *table, struct slot_key key, uint64_t value)
+static void hints_set_slot(uint64_t *table, struct hints_key key, uint64_t value)
 {
 	uint64_t *bucket = &table[key.bucket * BUCKET];
 	uint64_t *place = NULL;
@@ -155,23 +142,25 @@ static void slot_set(uint64_t *table, struct slot_key key, uint64_t value)
 
 /* ---- the file ---- */
 
-static void set_tables(struct hints *hints, unsigned bits)
+static void hints_set_tables(struct hints *hints, unsigned bits)
 {
 	hints->bits = bits;
 	hints->names = (uint64_t *)((uint8_t *)hints->header + HEADER_BYTES);
-	hints->objects = hints->names + table_bytes(bits) / sizeof(uint64_t);
+	hints->objects = hints->names + hints_table_bytes(bits) / sizeof(uint64_t);
 }
 
-static int map_file(int fd, size_t bytes, bool write, struct hints **ret_hints)
+static int hints_map(int fd, size_t bytes, bool write, struct hints **ret_hints)
 {
 	struct hints *hints = calloc(1, sizeof(*hints));
 
 	if (!hints)
-		return -ENOMEM;
+		return err_set(-ENOMEM, "hints");
 	void *map = mmap(NULL, bytes, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED) {
+		int error = errno;
+
 		free(hints);
-		return -errno;
+		return err_set(-error, "mapping hints");
 	}
 	hints->magic = HINTS_MAGIC;
 	hints->writable = write;
@@ -194,22 +183,24 @@ void hints_close(struct hints **hints)
 	*hints = NULL;
 }
 
-static uint32_t header_crc(const struct hints_header *header)
+static uint32_t hints_header_crc(const struct hints_header *header)
 {
 	return crc32c(0, header, offsetof(struct hints_header, crc));
 }
 
-static int make_file(int directory_fd, unsigned mode, size_t bytes, struct hints **ret_hints)
+static int hints_make_file(int directory_fd, unsigned mode, size_t bytes, struct hints **ret_hints)
 {
-	(void)unlinkat(directory_fd, HINTS_FILE_NEW, 0); /* one that a kill has left */
+	(void)unlinkat(directory_fd, HINTS_FILE_NEW, 0); /* a killed writer may have left one */
 	AUTO_FD int fd = openat(directory_fd, HINTS_FILE_NEW,
 		O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
 	if (fd < 0 || fchmod(fd, mode) < 0)
-		return -errno;
-	/* A full disk is an error here and not a SIGBUS at the first touch of a page. */
+		return err_set(-errno, "creating '%s'", HINTS_FILE_NEW);
+	/* So that a full disk is an error now, not a SIGBUS at the first touch of a page. */
 	int r = -posix_fallocate(fd, 0, (off_t)bytes);
 
-	return r < 0 ? r : map_file(fd, bytes, true, ret_hints);
+	if (r < 0)
+		return err_set(r, "allocating %zu bytes for '%s'", bytes, HINTS_FILE_NEW);
+	return hints_map(fd, bytes, true, ret_hints);
 }
 
 int hints_create(int directory_fd, const struct hints_of *of, uint64_t objects, uint64_t taken,
@@ -222,10 +213,11 @@ int hints_create(int directory_fd, const struct hints_of *of, uint64_t objects, 
 		bits++;
 	int r = proc_boot_id(boot);
 	if (r == 0)
-		r = make_file(directory_fd, mode, HEADER_BYTES + 2 * table_bytes(bits), ret_hints);
+		r = hints_make_file(
+			directory_fd, mode, HEADER_BYTES + 2 * hints_table_bytes(bits), ret_hints);
 	if (r < 0) {
-		(void)unlinkat(directory_fd, HINTS_FILE_NEW, 0);
-		return err_set(r, "making '%s'", HINTS_FILE_NEW);
+		(void)unlinkat(directory_fd, HINTS_FILE_NEW, 0); /* removed at the next attempt, too */
+		return r;
 	}
 	struct hints_header *header = (*ret_hints)->header;
 
@@ -237,8 +229,8 @@ int hints_create(int directory_fd, const struct hints_of *of, uint64_t objects, 
 	header->index_generation = of->index_generation;
 	header->buckets_bits = bits;
 	header->seq_base = taken > SEQS / 2 ? taken - SEQS / 2 : 0;
-	header->crc = header_crc(header);
-	set_tables(*ret_hints, bits);
+	header->crc = hints_header_crc(header);
+	hints_set_tables(*ret_hints, bits);
 	return 0;
 }
 
@@ -250,19 +242,20 @@ int hints_publish(struct hints *hints, int directory_fd)
 	return 0;
 }
 
-static bool is_usable(const struct hints_header *header, const struct hints_of *of, size_t bytes)
+static bool hints_is_usable(const struct hints_header *header, const struct hints_of *of, size_t bytes)
 {
 	char boot[33];
 
 	if (header->magic != FILE_MAGIC || header->layout != FILE_LAYOUT ||
-		header->header_bytes != HEADER_BYTES || header->crc != header_crc(header))
+		header->header_bytes != HEADER_BYTES || header->crc != hints_header_crc(header))
 		return false;
 	if (header->buckets_bits < BUCKETS_BITS || header->buckets_bits > BUCKETS_MOST ||
-		bytes < HEADER_BYTES + 2 * table_bytes(header->buckets_bits))
+		bytes < HEADER_BYTES + 2 * hints_table_bytes(header->buckets_bits))
 		return false;
-	/* It is never synced: after a power cut any of its pages may be an old one. */
-	if (proc_boot_id(boot) < 0) {
-		err_clear();
+	/* The file is never synced: after a power cut any page may be an old one. */
+	int r = proc_boot_id(boot);
+	if (r < 0) {
+		err_ignore(r, "the index is asked instead of hints");
 		return false;
 	}
 	return memcmp(boot, header->boot, sizeof(header->boot)) == 0 &&
@@ -277,11 +270,16 @@ int hints_open(int directory_fd, const struct hints_of *of, bool write, struct h
 	CLEANUP(hints_close) struct hints *hints = NULL;
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < (off_t)HEADER_BYTES ||
-		map_file(fd, (size_t)st.st_size, write, &hints) < 0 ||
-		!is_usable(hints->header, of, (size_t)st.st_size))
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < (off_t)HEADER_BYTES)
 		return NOT_FOUND;
-	set_tables(hints, hints->header->buckets_bits);
+	int r = hints_map(fd, (size_t)st.st_size, write, &hints);
+	if (r < 0) {
+		err_ignore(r, "the index is asked instead of hints");
+		return NOT_FOUND;
+	}
+	if (!hints_is_usable(hints->header, of, (size_t)st.st_size))
+		return NOT_FOUND;
+	hints_set_tables(hints, hints->header->buckets_bits);
 	*ret_hints = TAKE(hints);
 	return FOUND;
 }
@@ -290,7 +288,7 @@ int hints_open(int directory_fd, const struct hints_of *of, bool write, struct h
 
 /* Encodes the entry's place if it is in the table's one journal generation, else its seq.
  * Returns: the value; 0: the seq is outside of the table's range. */
-static uint64_t value_of(struct hints *hints, const struct index_entry *entry)
+static uint64_t hints_value_of(struct hints *hints, const struct index_entry *entry)
 {
 	struct hints_header *header = hints->header;
 	uint64_t page = entry->place >> PLACE_UNIT;
@@ -309,20 +307,20 @@ void hints_put(struct hints *hints, uint32_t feed, struct bytes key, const struc
 {
 	CHECK_OBJ(hints, HINTS_MAGIC);
 	REQUIRE(hints->writable);
-	uint64_t value = value_of(hints, entry);
+	uint64_t value = hints_value_of(hints, entry);
 
-	slot_set(hints->names, name_key(hints, feed, key), value);
+	hints_set_slot(hints->names, hints_name_key(hints, feed, key), value);
 	if (entry->object <= OBJECT_MAX)
-		slot_set(hints->objects, object_key(hints, entry->object), value);
+		hints_set_slot(hints->objects, hints_object_key(hints, entry->object), value);
 }
 
 void hints_remove(struct hints *hints, uint32_t feed, struct bytes key, uint64_t object)
 {
 	CHECK_OBJ(hints, HINTS_MAGIC);
 	REQUIRE(hints->writable);
-	slot_set(hints->names, name_key(hints, feed, key), 0);
+	hints_set_slot(hints->names, hints_name_key(hints, feed, key), 0);
 	if (object <= OBJECT_MAX)
-		slot_set(hints->objects, object_key(hints, object), 0);
+		hints_set_slot(hints->objects, hints_object_key(hints, object), 0);
 }
 
 void hints_cover(struct hints *hints, uint64_t taken, uint64_t txn)
@@ -360,7 +358,7 @@ uint64_t hints_taken(const struct hints *hints)
 	return __atomic_load_n(&hints->header->taken, __ATOMIC_ACQUIRE);
 }
 
-static struct hint hint_of(const struct hints *hints, uint64_t slot)
+static struct hint hints_of_slot(const struct hints *hints, uint64_t slot)
 {
 	uint64_t value = slot & VALUE_MAX;
 
@@ -378,7 +376,7 @@ static struct hint hint_of(const struct hints *hints, uint64_t slot)
 struct hint hints_name(const struct hints *hints, uint32_t feed, struct bytes key)
 {
 	CHECK_OBJ(hints, HINTS_MAGIC);
-	return hint_of(hints, slot_find(hints->names, name_key(hints, feed, key)));
+	return hints_of_slot(hints, hints_find_slot(hints->names, hints_name_key(hints, feed, key)));
 }
 
 struct hint hints_object(const struct hints *hints, uint64_t object)
@@ -386,11 +384,11 @@ struct hint hints_object(const struct hints *hints, uint64_t object)
 	CHECK_OBJ(hints, HINTS_MAGIC);
 	if (object > OBJECT_MAX)
 		return (struct hint){0};
-	return hint_of(hints, slot_find(hints->objects, object_key(hints, object)));
+	return hints_of_slot(hints, hints_find_slot(hints->objects, hints_object_key(hints, object)));
 }
 
 void hints_prefetch_object(const struct hints *hints, uint64_t object)
 {
 	if (object <= OBJECT_MAX)
-		__builtin_prefetch(&hints->objects[object_key(hints, object).bucket * BUCKET]);
+		__builtin_prefetch(&hints->objects[hints_object_key(hints, object).bucket * BUCKET]);
 }

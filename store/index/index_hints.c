@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hints beside an index, as its writer keeps them. */
+/* Keeps the hints of an index for its writer (hints.h). */
 #include "store/index/hints.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -12,7 +13,7 @@
 
 #define RETRY_SEQS (UINT64_C(1) << 20)
 
-static struct hints_of identity(const struct index *index, const uint8_t journal[16])
+static struct hints_of index_hints_identity(const struct index *index, const uint8_t journal[16])
 {
 	struct hints_of of = {.index_generation = generation_number(index->gen)};
 
@@ -22,13 +23,13 @@ static struct hints_of identity(const struct index *index, const uint8_t journal
 
 int index_open_hints(struct index *index, const uint8_t journal[16], struct hints **ret_hints)
 {
-	struct hints_of of = identity(index, journal);
+	struct hints_of of = index_hints_identity(index, journal);
 
 	CHECK_OBJ(index, INDEX_MAGIC);
 	return hints_open(generation_folder_fd(index->gen), &of, false, ret_hints);
 }
 
-static uint64_t count_objects(const struct index *index)
+static uint64_t index_hints_count(const struct index *index)
 {
 	uint64_t n = 0;
 
@@ -37,8 +38,8 @@ static uint64_t count_objects(const struct index *index)
 	return n;
 }
 
-/* All names that TXN sees. */
-static int fill(struct txn *txn, struct hints *hints)
+/* Enters all names that TXN sees. */
+static int index_hints_fill(struct txn *txn, struct hints *hints)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	struct index_entry entry;
@@ -49,34 +50,36 @@ static int fill(struct txn *txn, struct hints *hints)
 		r = cursor_seek(cursor, BYTES_NONE, &key, &value);
 	for (; r == FOUND; r = cursor_next(cursor, &key, &value)) {
 		r = index_read_name(value, &entry);
-		if (r < 0 || key.size < 4)
-			return ERR_CORRUPT;
+		if (r == 0 && key.size < 4)
+			r = err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'name'", key.size);
+		if (r < 0)
+			return r;
 		hints_put(hints, be32_get(key.data),
 			BYTES((const uint8_t *)key.data + 4, key.size - 4), &entry);
 	}
 	return r == END ? 0 : r;
 }
 
-/* A table with all that is committed, in the place of the one there is. */
-static int make(struct index *index)
+/* Makes a table of all that is committed and replaces the present one by it. */
+static int index_hints_make(struct index *index)
 {
 	CLEANUP(txn_abort) struct txn *txn = NULL;
 	CLEANUP(hints_close) struct hints *hints = NULL;
-	struct hints_of of = identity(index, index->state.meta.journal);
+	struct hints_of of = index_hints_identity(index, index->state.meta.journal);
 	int fd = generation_folder_fd(index->gen);
 	struct stat st;
 
 	if (fstatat(fd, "data.mdb", &st, 0) < 0)
-		return ERR_CORRUPT;
+		return err_set(-errno, "index: 'data.mdb'");
 	int r = txn_begin_read(generation_env(index->gen), &txn);
 	if (r == 0)
-		r = hints_create(fd, &of, count_objects(index), index->state.meta.taken,
+		r = hints_create(fd, &of, index_hints_count(index), index->state.meta.taken,
 			st.st_mode & 0777, &hints);
 	if (r == 0)
-		r = fill(txn, hints);
+		r = index_hints_fill(txn, hints);
 	if (r < 0)
 		return r;
-	/* The writer's copy of meta is what is committed: nothing has been changed since. */
+	/* Nothing has changed since the commit, so the writer's copy of meta is the committed one. */
 	hints_cover(hints, index->state.meta.taken, txn_id(txn));
 	r = hints_publish(hints, fd);
 	if (r < 0)
@@ -87,40 +90,38 @@ static int make(struct index *index)
 }
 
 /* Makes a table if it can. If not, the present one stays: it is right, and only lacks objects. */
-static void try_make(struct index *index)
+static void index_hints_try_make(struct index *index)
 {
 	struct err_kept kept;
 
 	err_keep(&kept);
-	if (make(index) < 0) {
-		index->hints_retry_objects = 2 * (count_objects(index) + 1);
+	int r = index_hints_make(index);
+	if (r < 0) {
+		index->hints_retry_objects = 2 * (index_hints_count(index) + 1);
 		index->hints_retry_taken = index->state.meta.taken + RETRY_SEQS;
 	}
+	err_ignore(r, "lookups without hints are only slower");
 	err_restore(&kept);
-}
-
-/* The last transaction is the one that the table was made ready for, or that one was never
- * committed. Anything else was written by somebody who knew nothing of the table. */
-static bool goes_with(struct index *index, const struct hints *hints)
-{
-	uint64_t next = txn_id(index->txn);
-
-	return (hints_txn(hints) == next || hints_txn(hints) + 1 == next) &&
-	       hints_taken(hints) >= index->state.meta.taken;
 }
 
 void index_hints_open(struct index *index)
 {
-	struct hints_of of = identity(index, index->state.meta.journal);
+	struct hints_of of = index_hints_identity(index, index->state.meta.journal);
 
 	REQUIRE(index->txn && !index->hints);
 	if (index->state.meta.building)
-		return; /* nobody reads it yet */
-	if (hints_open(generation_folder_fd(index->gen), &of, true, &index->hints) == FOUND &&
-		goes_with(index, index->hints))
-		return;
+		return; /* readers don't know it yet */
+	if (hints_open(generation_folder_fd(index->gen), &of, true, &index->hints) == FOUND) {
+		/* The table was made ready for the last transaction, or for the next one, which was never
+		 * committed. Else a writer without hints has changed the index since. */
+		uint64_t next = txn_id(index->txn), txn = hints_txn(index->hints);
+
+		if ((txn == next || txn + 1 == next) &&
+			hints_taken(index->hints) >= index->state.meta.taken)
+			return;
+	}
 	hints_close(&index->hints);
-	try_make(index);
+	index_hints_try_make(index);
 }
 
 void index_hints_note(struct index *index)
@@ -135,8 +136,9 @@ void index_hints_note(struct index *index)
 
 		if (!o->changed)
 			continue;
-		/* Made again: the old id goes, the name stays. Not there, and not stored either: it came
-		 * and went, and an attempt that was cut short in between may have left a hint. */
+		/* An object that was deleted and created again has a new id under the same name. One that
+		 * is neither present nor stored came and went within this transaction; an earlier attempt
+		 * at it may have been cut short in between and left a hint. */
 		if (!o->present || (o->stored_object && o->stored_object != o->to.object))
 			hints_remove(index->hints, o->feed, key, o->stored_object);
 		if (o->present)
@@ -152,9 +154,9 @@ void index_hints_cover(struct index *index)
 
 void index_hints_grow(struct index *index)
 {
-	uint64_t objects = count_objects(index), taken = index->state.meta.taken;
+	uint64_t objects = index_hints_count(index), taken = index->state.meta.taken;
 
 	if (index->hints && hints_is_worn(index->hints, objects, taken) &&
 		(objects >= index->hints_retry_objects || taken >= index->hints_retry_taken))
-		try_make(index);
+		index_hints_try_make(index);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -13,27 +14,27 @@
 #define TERMS_MAGIC 0x6b747273u
 #define PARTS_MAX   8
 
-enum rule_kind { RULE_NAMESPACE, RULE_LABEL, RULE_PATHS };
+enum terms_kind { RULE_NAMESPACE, RULE_LABEL, RULE_PATHS };
 
-struct rule {
+struct terms_rule {
 	uint32_t definition;
-	enum rule_kind kind;
+	enum terms_kind kind;
 	size_t n_paths;
 	struct path *paths[PARTS_MAX];
 };
 
 struct terms {
 	uint32_t magic;
-	struct rule *rules;
-	size_t n_rules;
+	struct terms_rule *rules;
+	size_t n_rules, rules_room;
 	struct term_list found; /* of terms_has() */
-	/* While a compound is evaluated: what each part found. */
-	struct buf parts;
-	struct part {
+	/* While a compound is evaluated: the values of each path, those of path i before part_end[i]. */
+	struct buf text;
+	struct terms_part {
 		size_t at, size;
-	} * part;
-	size_t n_part, part_room;
-	size_t part_end[PARTS_MAX]; /* of path i: its values end before this one */
+	} * parts;
+	size_t n_parts, parts_room;
+	size_t part_end[PARTS_MAX];
 };
 
 int terms_new(struct terms **ret_terms)
@@ -47,7 +48,7 @@ int terms_new(struct terms **ret_terms)
 	return 0;
 }
 
-static void rule_release(struct rule *rule)
+static void terms_release_rule(struct terms_rule *rule)
 {
 	for (size_t i = 0; i < rule->n_paths; i++)
 		path_free(&rule->paths[i]);
@@ -61,11 +62,11 @@ void terms_free(struct terms **terms)
 		return;
 	CHECK_OBJ(t, TERMS_MAGIC);
 	for (size_t i = 0; i < t->n_rules; i++)
-		rule_release(&t->rules[i]);
+		terms_release_rule(&t->rules[i]);
 	free(t->rules);
 	term_list_release(&t->found);
-	buf_release(&t->parts);
-	free(t->part);
+	buf_release(&t->text);
+	free(t->parts);
 	t->magic = 0;
 	free(t);
 	*terms = NULL;
@@ -80,9 +81,18 @@ void term_list_release(struct term_list *list)
 
 /* ---- definitions ---- */
 
-static int parse_paths(struct rule *rule, const char *paths)
+static int terms_parse(struct terms_rule *rule, const struct index_definition *definition)
 {
-	for (const char *p = paths; p;) {
+	*rule = (struct terms_rule){.definition = definition->id, .kind = RULE_PATHS};
+	if (!definition->paths[0]) {
+		bool is_label = strcmp(definition->name, INDEX_LABEL) == 0;
+
+		if (!is_label && strcmp(definition->name, INDEX_NAMESPACE) != 0)
+			return err_say(ERR_SYNTAX, "no paths");
+		rule->kind = is_label ? RULE_LABEL : RULE_NAMESPACE;
+		return 0;
+	}
+	for (const char *p = definition->paths; p;) {
 		const char *end = strchrnul(p, '\n');
 		AUTO_FREE char *one = strndup(p, (size_t)(end - p));
 
@@ -100,105 +110,57 @@ static int parse_paths(struct rule *rule, const char *paths)
 	return 0;
 }
 
-static int rule_init(struct rule *rule, const struct index_definition *definition)
-{
-	*rule = (struct rule){.definition = definition->id, .kind = RULE_PATHS};
-	if (definition->paths[0])
-		return parse_paths(rule, definition->paths);
-	if (strcmp(definition->name, INDEX_NAMESPACE) == 0)
-		rule->kind = RULE_NAMESPACE;
-	else if (strcmp(definition->name, INDEX_LABEL) == 0)
-		rule->kind = RULE_LABEL;
-	else
-		return err_say(ERR_SYNTAX, "no paths");
-	return 0;
-}
-
 int terms_add(struct terms *terms, const struct index_definition *definition)
 {
 	CHECK_OBJ(terms, TERMS_MAGIC);
-	struct rule *rules = reallocarray(terms->rules, terms->n_rules + 1, sizeof(*rules));
+	int r = ARRAY_ROOM(terms->rules, terms->n_rules, terms->rules_room, 1, "index definitions");
 
-	if (!rules)
-		return err_set(-ENOMEM, "index definitions");
-	terms->rules = rules;
-	int r = rule_init(&rules[terms->n_rules], definition);
+	if (r < 0)
+		return r;
+	struct terms_rule *rule = &terms->rules[terms->n_rules];
 
+	r = terms_parse(rule, definition);
 	if (r < 0) {
-		rule_release(&rules[terms->n_rules]);
+		terms_release_rule(rule);
 		return err_add(r, "index '%s'", definition->name);
 	}
 	terms->n_rules++;
 	return 0;
 }
 
-/* ---- the list ---- */
-
-/* Takes what was written to list->text from AT on as a term. Values are offsets until the list is
- * complete, because the text moves while it grows. */
-static int list_add(struct term_list *list, uint32_t definition, size_t at)
+/* Adds the end of list->text, from AT on, as a term. The text moves while it grows, so values have only
+ * their sizes until the list is complete. */
+static int terms_list_add(struct term_list *list, uint32_t definition, size_t at)
 {
-	if (list->n == list->capacity) {
-		size_t capacity = list->capacity ? list->capacity * 2 : 32;
-		struct index_term *moved = reallocarray(list->terms, capacity, sizeof(*moved));
+	const struct index_term term = {definition, BYTES(NULL, list->text.size - at)};
 
-		if (!moved)
-			return err_set(-ENOMEM, "index terms");
-		list->terms = moved;
-		list->capacity = capacity;
-	}
-	list->terms[list->n++] = (struct index_term){
-		.definition = definition,
-		.value = BYTES(NULL, list->text.size - at),
-	};
-	return 0;
+	return ARRAY_ADD(list->terms, list->n, list->capacity, term, "a list of index terms");
 }
 
-/* Terms were written one behind the other: their sizes give their places. */
-static int list_finish(struct term_list *list)
-{
-	int r = buf_error(&list->text);
-	const uint8_t *p = list->text.data;
-
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < list->n; i++) {
-		list->terms[i].value.data = p;
-		p += list->terms[i].value.size;
-	}
-	return 0;
-}
-
-static void list_truncate(struct term_list *list, size_t n, size_t text_size)
-{
-	list->n = n;
-	buf_truncate(&list->text, text_size);
-}
-
-static int add_text(struct term_list *list, uint32_t definition, struct bytes value)
+static int terms_list_add_text(struct term_list *list, uint32_t definition, struct bytes value)
 {
 	size_t at = list->text.size;
 
 	buf_bytes_put(&list->text, value);
-	return list_add(list, definition, at);
+	return terms_list_add(list, definition, at);
 }
 
 /* ---- namespace and labels ---- */
 
-static int collect_namespace(
-	const struct rule *rule, const struct record *record, struct term_list *list)
+static int terms_of_namespace(
+	const struct terms_rule *rule, const struct record *record, struct term_list *list)
 {
 	const char *slash =
 		record->key.size ? memchr(record->key.data, '/', record->key.size) : NULL;
 
 	if (!slash)
 		return 0;
-	return add_text(list, rule->definition,
+	return terms_list_add_text(list, rule->definition,
 		BYTES(record->key.data, (size_t)(slash - (const char *)record->key.data)));
 }
 
-static int add_label(const struct rule *rule, struct bytes key, const struct value *label,
-	struct term_list *list)
+static int terms_of_label(const struct terms_rule *rule, struct bytes key,
+	const struct value *label, struct term_list *list)
 {
 	char scratch[VALUE_SCRATCH];
 	struct bytes text;
@@ -208,9 +170,8 @@ static int add_label(const struct rule *rule, struct bytes key, const struct val
 		list->unindexable++;
 		return 0;
 	}
-	if (r < 0)
-		return r;
-	r = add_text(list, rule->definition, key);
+	if (r == FOUND)
+		r = terms_list_add_text(list, rule->definition, key);
 	if (r < 0)
 		return r;
 	size_t at = list->text.size;
@@ -218,11 +179,11 @@ static int add_label(const struct rule *rule, struct bytes key, const struct val
 	buf_bytes_put(&list->text, key);
 	buf_byte(&list->text, '=');
 	buf_bytes_put(&list->text, text);
-	return list_add(list, rule->definition, at);
+	return terms_list_add(list, rule->definition, at);
 }
 
-static int collect_labels(
-	const struct rule *rule, const struct record *record, struct term_list *list)
+static int terms_of_labels(
+	const struct terms_rule *rule, const struct record *record, struct term_list *list)
 {
 	struct value document, metadata, labels, label;
 	struct value_iter iter;
@@ -239,7 +200,7 @@ static int collect_labels(
 		return 0;
 	value_iter_init(&iter, &labels);
 	while ((r = value_iter_next(&iter, &key, &label)) == FOUND) {
-		r = add_label(rule, key, &label, list);
+		r = terms_of_label(rule, key, &label, list);
 		if (r < 0)
 			return r;
 	}
@@ -248,41 +209,19 @@ static int collect_labels(
 
 /* ---- paths ---- */
 
-struct path_search {
+struct terms_search {
 	struct terms *terms;
-	const struct rule *rule;
+	const struct terms_rule *rule;
 	struct term_list *list;
 	size_t found;
-	int (*take)(struct path_search *search, struct bytes text);
 };
 
-static int take_term(struct path_search *search, struct bytes text)
+/* Takes a value that a path has found: as a term, or as a part of a compound. Skips maps, arrays and
+ * null. */
+static int terms_take_value(void *arg, const struct value *value)
 {
-	return add_text(search->list, search->rule->definition, text);
-}
-
-static int take_part(struct path_search *search, struct bytes text)
-{
+	struct terms_search *search = arg;
 	struct terms *terms = search->terms;
-
-	if (terms->n_part == terms->part_room) {
-		size_t room = terms->part_room ? terms->part_room * 2 : 16;
-		struct part *moved = reallocarray(terms->part, room, sizeof(*moved));
-
-		if (!moved)
-			return err_set(-ENOMEM, "index terms");
-		terms->part = moved;
-		terms->part_room = room;
-	}
-	terms->part[terms->n_part++] = (struct part){terms->parts.size, text.size};
-	buf_bytes_put(&terms->parts, text);
-	return 0;
-}
-
-/* What is no value is passed over, null in silence. */
-static int take_value(void *arg, const struct value *value)
-{
-	struct path_search *search = arg;
 	char scratch[VALUE_SCRATCH];
 	struct bytes text;
 
@@ -294,24 +233,29 @@ static int take_value(void *arg, const struct value *value)
 	if (r != FOUND)
 		return r < 0 ? r : 0;
 	if (++search->found > TERMS_MAX)
-		return 0; /* too many, whatever comes: the caller looks */
-	return search->take(search, text);
+		return 0; /* too many: the caller drops them all */
+	if (search->rule->n_paths == 1)
+		return terms_list_add_text(search->list, search->rule->definition, text);
+	const struct terms_part part = {terms->text.size, text.size};
+
+	buf_bytes_put(&terms->text, text);
+	return ARRAY_ADD(terms->parts, terms->n_parts, terms->parts_room, part, "index values");
 }
 
-/* What path I has found: how many parts, from which on. */
-static size_t parts_of(const struct terms *terms, size_t i, size_t *ret_begin)
+/* Returns how many values path I has found; the first one's number in *RET_BEGIN. */
+static size_t terms_parts_of(const struct terms *terms, size_t i, size_t *ret_begin)
 {
 	*ret_begin = i ? terms->part_end[i - 1] : 0;
 	return terms->part_end[i] - *ret_begin;
 }
 
-/* The number of combinations of what N paths found; more than TERMS_MAX: TERMS_MAX + 1. */
-static size_t combinations(const struct terms *terms, size_t n)
+/* Returns the number of combinations of the values of N paths, at most TERMS_MAX + 1. */
+static size_t terms_combinations(const struct terms *terms, size_t n)
 {
 	size_t product = 1, begin;
 
 	for (size_t i = 0; i < n; i++) {
-		size_t found = parts_of(terms, i, &begin);
+		size_t found = terms_parts_of(terms, i, &begin);
 
 		if (found == 0)
 			return 0;
@@ -320,75 +264,53 @@ static size_t combinations(const struct terms *terms, size_t n)
 	return product;
 }
 
-/* Combination number NUMBER: the last path's values turn fastest. */
-static int add_combination(const struct path_search *search, size_t number)
+/* Adds combination NUMBER; the last path's values change fastest. */
+static int terms_add_combination(const struct terms_search *search, size_t number)
 {
 	const struct terms *terms = search->terms;
 	size_t choice[PARTS_MAX];
 	size_t at = search->list->text.size;
 
 	for (size_t i = search->rule->n_paths; i-- > 0;) {
-		size_t begin, found = parts_of(terms, i, &begin);
+		size_t begin, found = terms_parts_of(terms, i, &begin);
 
 		choice[i] = begin + number % found;
 		number /= found;
 	}
 	for (size_t i = 0; i < search->rule->n_paths; i++) {
-		const struct part *p = &terms->part[choice[i]];
+		const struct terms_part *p = &terms->parts[choice[i]];
 
 		index_compound_add(
-			&search->list->text, BYTES(terms->parts.data + p->at, p->size), i == 0);
+			&search->list->text, BYTES(terms->text.data + p->at, p->size), i == 0);
 	}
-	return list_add(search->list, search->rule->definition, at);
+	return terms_list_add(search->list, search->rule->definition, at);
 }
 
-static int combine(struct path_search *search)
+static int terms_of_paths(struct terms *terms, const struct terms_rule *rule, struct bytes body,
+	struct term_list *list)
 {
-	size_t n = combinations(search->terms, search->rule->n_paths);
-	int r = buf_error(&search->terms->parts);
-
-	if (n > TERMS_MAX)
-		search->found = n;
-	for (size_t i = 0; i < n && n <= TERMS_MAX && r == 0; i++)
-		r = add_combination(search, i);
-	return r;
-}
-
-static int collect_paths(
-	struct terms *terms, const struct rule *rule, struct bytes body, struct term_list *list)
-{
-	bool compound = rule->n_paths > 1;
-	struct path_search search = {terms, rule, list, .take = compound ? take_part : take_term};
+	struct terms_search search = {terms, rule, list, 0};
 	size_t n = list->n, text_size = list->text.size;
 	int r = 0;
 
-	terms->n_part = 0;
-	buf_reset(&terms->parts);
+	terms->n_parts = 0;
+	buf_reset(&terms->text);
 	for (size_t i = 0; i < rule->n_paths && r == 0; i++) {
-		r = path_eval(rule->paths[i], body, take_value, &search);
-		terms->part_end[i] = terms->n_part;
+		r = path_eval(rule->paths[i], body, terms_take_value, &search);
+		terms->part_end[i] = terms->n_parts;
 	}
-	if (r == 0 && compound && search.found <= TERMS_MAX)
-		r = combine(&search);
+	if (r == 0 && rule->n_paths > 1 && search.found <= TERMS_MAX) {
+		search.found = terms_combinations(terms, rule->n_paths);
+		r = buf_error(&terms->text);
+		for (size_t i = 0; i < search.found && search.found <= TERMS_MAX && r == 0; i++)
+			r = terms_add_combination(&search, i);
+	}
 	if (r == 0 && search.found > TERMS_MAX) {
-		list_truncate(list, n, text_size);
+		list->n = n;
+		buf_truncate(&list->text, text_size);
 		list->unindexable++;
 	}
 	return r;
-}
-
-static int collect_rule(struct terms *terms, const struct rule *rule, const struct record *record,
-	struct term_list *list)
-{
-	switch (rule->kind) {
-	case RULE_NAMESPACE:
-		return collect_namespace(rule, record, list);
-	case RULE_LABEL:
-		return collect_labels(rule, record, list);
-	case RULE_PATHS:
-		return collect_paths(terms, rule, record->body, list);
-	}
-	return 0;
 }
 
 int terms_collect(struct terms *terms, const struct record *record, struct term_list *list)
@@ -400,9 +322,22 @@ int terms_collect(struct terms *terms, const struct record *record, struct term_
 	buf_reset(&list->text);
 	if (record->body.size == 0)
 		return 0;
-	for (size_t i = 0; i < terms->n_rules && r == 0; i++)
-		r = collect_rule(terms, &terms->rules[i], record, list);
-	return r < 0 ? r : list_finish(list);
+	for (size_t i = 0; i < terms->n_rules && r == 0; i++) {
+		const struct terms_rule *rule = &terms->rules[i];
+
+		r = rule->kind == RULE_PATHS   ? terms_of_paths(terms, rule, record->body, list)
+		    : rule->kind == RULE_LABEL ? terms_of_labels(rule, record, list)
+					       : terms_of_namespace(rule, record, list);
+	}
+	if (r == 0)
+		r = buf_error(&list->text);
+	/* The values follow each other in the text. */
+	const uint8_t *p = list->text.data;
+	for (size_t i = 0; i < list->n && r == 0; i++) {
+		list->terms[i].value.data = p;
+		p += list->terms[i].value.size;
+	}
+	return r;
 }
 
 int terms_has(

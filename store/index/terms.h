@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a stored version becomes index terms. One rule, used by the processor to enter them, by
- *verify to compare, and by readers to check values that the index keeps only as a hash:
+ * Terms: the index values of a stored version. The processor enters them, verify compares them, and
+ * readers use them to check values of which the index keeps only a hash. All use this one rule:
  *
  *	namespace  the part of the object key before '/'; none for cluster-scoped objects
- *	label      of each label `key` and `key=value`
- *	one path   the text of each scalar it finds; null is as good as absent
- *	several    for each combination of what the paths find, the parts escaped and joined by
- *commas; none when one path finds nothing
+ *	label      `key` and `key=value` of each label
+ *	one path   the text of each scalar that the path finds; null counts as absent
+ *	several    one value for each combination of the paths' values: the parts, escaped and joined
+ *		   by commas; none if a path finds nothing
  *
- * Maps and arrays are no values: they are counted as unindexable, and so is a definition of which
- *an object would have more than TERMS_MAX terms; it gets none of it then.
+ * Maps and arrays are not values and are counted as unindexable. An object with more than TERMS_MAX
+ * terms in one definition gets none of that definition, which also counts as unindexable.
  *
  *	struct terms *terms;            (one per feed, made again when its definitions change)
  *	terms_new(&terms); terms_add(terms, &definition); ...
@@ -35,8 +35,8 @@ struct terms;
 int terms_new(struct terms **ret_terms);
 void terms_free(struct terms **terms);
 
-/* Copies DEFINITION. ERR_SYNTAX when its paths are none (they were checked when it was made, so the
- * index is damaged then). */
+/* Copies DEFINITION. ERR_SYNTAX: its paths can't be parsed; they were checked when the definition was
+ * made, so the index is damaged. */
 int terms_add(struct terms *terms, const struct index_definition *definition);
 
 struct term_list {
@@ -47,11 +47,11 @@ struct term_list {
 };
 void term_list_release(struct term_list *list);
 
-/* The terms of RECORD in all definitions added; LIST is emptied first. A record without body has
- * none. ERR_CORRUPT, -ENOMEM. The values are copies, RECORD need not live on. */
+/* Empties LIST and fills it with the terms of RECORD in all definitions. A record without body has
+ * none. ERR_CORRUPT, -ENOMEM. The values are copies. */
 int terms_collect(struct terms *terms, const struct record *record, struct term_list *list);
 
-/* Does RECORD have exactly this value in the definition (one of those added)? FOUND, NOT_FOUND. */
+/* Checks whether RECORD has exactly this value in the definition. Returns: FOUND, NOT_FOUND. */
 int terms_has(
 	struct terms *terms, const struct record *record, uint32_t definition, struct bytes value);
 
