@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cross-checks a whole store: the journal in itself, the index in itself and against the journal,
- *the rings. Works on a live store (in one snapshot), on one whose daemons are down and on a copy,
- *writes nothing and believes nothing: whatever the bytes are, it ends with a list of faults. LMDB
- *itself may touch pages that a truncated file does not have; programs that call this have
- *faults_catch().
+ * Cross-checks a whole store: the journal by itself, the index by itself and against the journal, and
+ * the rings. It works on a live store (in one snapshot), on one whose daemons are down, and on a copy.
+ * It writes nothing and trusts no byte: whatever the files contain, it ends with a list of faults.
+ * LMDB itself may touch pages that a truncated file does not have, so callers need faults_catch().
  *
- * What is checked (the rules are docs/architecture.md's):
- *	journal	seqs ascend and end at next_seq; checksums; each version has exactly one successor,
- *which is a later record or the head, so that nothing but the state as of the horizon is left at or
- *below it; list brackets and checkpoints index	names and objects are the same set; each feed is
- *what the journal says as of visible(feed), neither more nor less; values count their postings; all
- *counts rings	header, positions, journal, and that nothing was published which is not committed
- *	deep	also: bodies are well-formed and are those of the object the record names; the terms
- *of each body are exactly its postings
+ *	journal	seqs ascend and end at next_seq; checksums; each version is followed by exactly one
+ *		later record or head, so only the state as of the horizon is left at or below it;
+ *		list brackets and checkpoints
+ *	index	names and objects are the same set; each feed is what the journal has as of
+ *		visible(feed); terms count their postings; all other counts
+ *	rings	header, positions, journal; nothing was published that is not committed
+ *	deep	also: bodies are well-formed and belong to the object the record names; the terms of each
+ *		body are exactly its postings
  */
 #ifndef STORE_VERIFY_VERIFY_H
 #define STORE_VERIFY_VERIFY_H
@@ -21,12 +20,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One fault, as a sentence without full stop; borrowed for the call. */
+/* Gets each fault as a sentence without full stop; borrowed for the call. */
 typedef void verify_fault_fn(void *arg, const char *sentence);
 
 struct verify_options {
 	bool deep;
-	const char *feed;       /* compare only this one's objects (as snapshot_feeds); NULL: all */
+	const char *feed;       /* compare only the objects of this one (snapshot_feeds); NULL: all */
 	verify_fault_fn *fault; /* may be NULL: faults are only counted */
 	void *arg;
 };
@@ -38,12 +37,12 @@ struct verify_report {
 	uint64_t objects; /* in the index */
 	uint64_t terms;
 	uint64_t postings;
-	uint64_t bodies; /* looked into (deep) */
-	bool has_index;  /* there was one to check */
+	uint64_t bodies; /* checked (deep) */
+	bool has_index;
 };
 
-/* 0 when everything could be looked at or is counted as a fault; negative when there is nothing to
- * check: ERR_NO_STORE, ERR_NO_FEED, -ENOMEM, ... */
+/* Returns: 0: the report has all faults; errors if there is nothing to check: ERR_NO_STORE, ERR_NO_FEED,
+ * -ENOMEM, ... */
 int verify_store(const char *directory, const struct verify_options *options,
 	struct verify_report *ret_report);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index in itself: names against objects, terms against postings, counts against both. */
-#include "store/verify/verify_layout.h"
+/* Checks the index by itself: names against objects, terms against postings, counts against both. */
+#include "store/verify/verify_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,11 +10,12 @@
 #include "common/err.h"
 #include "store/index/index_internal.h"
 
-typedef int row_fn(struct verify *v, struct bytes key, struct bytes value);
+typedef int verify_row_fn(struct verify *v, struct bytes key, struct bytes value);
 
-/* Rows in the order of their keys; a damaged tree that goes back would otherwise be walked again.
- */
-static int each_row(struct verify *v, enum index_database database, const char *name, row_fn *fn)
+/* Calls FN for each row. The keys must ascend: else a damaged tree that leads back would be walked
+ * forever. */
+static int verify_each_row(
+	struct verify *v, enum index_database database, const char *name, verify_row_fn *fn)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	uint8_t buffer[ENV_KEY_MAX];
@@ -42,7 +43,7 @@ static int each_row(struct verify *v, enum index_database database, const char *
 
 /* ---- meta ---- */
 
-static int meta_of_index(struct verify *v, struct index_state *ret_state)
+static int verify_read_state(struct verify *v, struct index_state *ret_state)
 {
 	struct bytes value;
 	uint8_t key[META_KEY];
@@ -54,7 +55,7 @@ static int meta_of_index(struct verify *v, struct index_state *ret_state)
 	return r < 0 ? r : index_read_state(value, ret_state);
 }
 
-static int meta_row(struct verify *v, struct bytes key, struct bytes value)
+static int verify_meta_row(struct verify *v, struct bytes key, struct bytes value)
 {
 	struct index_definition definition;
 	struct index_state state;
@@ -70,10 +71,11 @@ static int meta_row(struct verify *v, struct bytes key, struct bytes value)
 		r = index_read_feed(key, value, &feed);
 		if (r < 0)
 			return r;
-		struct verify_feed *known = verify_feed_add(v, feed.feed);
+		struct verify_feed *known;
 
-		if (!known)
-			return err_set(-ENOMEM, "verify");
+		r = verify_feed_add(v, feed.feed, &known);
+		if (r < 0)
+			return r;
 		known->in_index = true;
 		known->index = feed;
 		known->visible = snapshot_visible(v->snapshot, feed.feed);
@@ -87,7 +89,7 @@ static int meta_row(struct verify *v, struct bytes key, struct bytes value)
 
 /* ---- names and objects ---- */
 
-static int name_of_index(struct verify *v, struct bytes key, struct bytes value)
+static int verify_name_row(struct verify *v, struct bytes key, struct bytes value)
 {
 	struct index_entry entry, other;
 	struct bytes other_key;
@@ -106,7 +108,7 @@ static int name_of_index(struct verify *v, struct bytes key, struct bytes value)
 	if (!feed || !feed->in_index)
 		verify_fault(v, "index: '%.*s' is of unknown feed %u", BYTES_ARG(name), id);
 	else
-		feed->expected++; /* counted here first, compared with the feed's row */
+		feed->expected++; /* compared with the count in the feed's row */
 	r = index_object(snapshot_index(v->snapshot), snapshot_index_txn(v->snapshot), entry.object,
 		&other_feed, &other_key, &other);
 	if (r < 0)
@@ -124,7 +126,7 @@ static int name_of_index(struct verify *v, struct bytes key, struct bytes value)
 	return 0;
 }
 
-static int object_of_index(struct verify *v, struct bytes key, struct bytes value)
+static int verify_object_row(struct verify *v, struct bytes key, struct bytes value)
 {
 	struct index_entry entry, named;
 	struct bytes name;
@@ -150,7 +152,7 @@ static int object_of_index(struct verify *v, struct bytes key, struct bytes valu
 
 /* ---- terms and postings ---- */
 
-static int term_of_index(struct verify *v, struct bytes key, struct bytes value)
+static int verify_term_row(struct verify *v, struct bytes key, struct bytes value)
 {
 	struct verify_term term = {0};
 
@@ -160,31 +162,20 @@ static int term_of_index(struct verify *v, struct bytes key, struct bytes value)
 		return err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'term'", key.size);
 	int r = index_read_term(value, &term.id, &term.count);
 
-	if (r == 0)
-		r = verify_room(&v->terms, v->n_terms, &v->terms_room, sizeof(*v->terms));
 	if (r < 0)
 		return r;
 	term.definition = be32_get(key.data);
-	v->terms[v->n_terms++] = term;
-	return 0;
+	return ARRAY_ADD(v->terms, v->n_terms, v->terms_room, term, "the terms to verify");
 }
 
-static int compare_terms(const void *a, const void *b)
+static int verify_compare_terms(const void *a, const void *b)
 {
 	const struct verify_term *x = a, *y = b;
 
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-static struct verify_term *find_term(struct verify *v, uint64_t id)
-{
-	struct verify_term wanted = {.id = id};
-
-	return v->n_terms ? bsearch(&wanted, v->terms, v->n_terms, sizeof(wanted), compare_terms)
-			  : NULL;
-}
-
-static int posting_of_index(struct verify *v, struct bytes key, struct bytes value)
+static int verify_posting_row(struct verify *v, struct bytes key, struct bytes value)
 {
 	struct index_entry entry;
 	struct bytes name;
@@ -194,7 +185,10 @@ static int posting_of_index(struct verify *v, struct bytes key, struct bytes val
 	if (key.size != POSTING_KEY || value.size)
 		return err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'posting'", key.size);
 	uint64_t id = be64_get(key.data), object = be64_get((const uint8_t *)key.data + 8);
-	struct verify_term *term = find_term(v, id);
+	const struct verify_term wanted = {.id = id};
+	struct verify_term *term = v->n_terms ? bsearch(&wanted, v->terms, v->n_terms,
+							sizeof(wanted), verify_compare_terms)
+					      : NULL;
 
 	if (term)
 		term->seen++;
@@ -211,7 +205,7 @@ static int posting_of_index(struct verify *v, struct bytes key, struct bytes val
 	return r < 0 ? r : 0;
 }
 
-static void check_terms(struct verify *v, const struct index_state *state)
+static void verify_count_terms(struct verify *v, const struct index_state *state)
 {
 	for (size_t i = 0; i < v->n_terms; i++) {
 		const struct verify_term *t = &v->terms[i];
@@ -231,24 +225,24 @@ static void check_terms(struct verify *v, const struct index_state *state)
 
 /* ---- definitions ---- */
 
-struct definitions {
+struct verify_definitions {
 	struct verify *v;
-	struct index_state state;
-	size_t i; /* of the terms, those of definitions before are passed */
+	const struct index_state *state;
+	size_t i; /* terms before this one belong to earlier definitions */
 };
 
-static int check_definition(void *arg, const struct index_definition *definition)
+static int verify_definition(void *arg, const struct index_definition *definition)
 {
-	struct definitions *d = arg;
+	struct verify_definitions *d = arg;
 	const struct verify_feed *feed = verify_feed(d->v, definition->feed);
 
-	if (definition->id >= d->state.next_definition)
+	if (definition->id >= d->state->next_definition)
 		verify_fault(d->v, "index: definition %u has an id that was never given",
 			definition->id);
 	if (!feed || !feed->in_index)
 		verify_fault(d->v, "index: definition '%s' is of unknown feed %u", definition->name,
 			definition->feed);
-	/* While terms are in the order of their keys they are in that of definitions. */
+	/* The terms are still in key order, so in the order of definitions. */
 	for (; d->i < d->v->n_terms && d->v->terms[d->i].definition <= definition->id; d->i++)
 		if (d->v->terms[d->i].definition < definition->id)
 			verify_fault(d->v, "index: a value is of unknown definition %u",
@@ -256,11 +250,11 @@ static int check_definition(void *arg, const struct index_definition *definition
 	return 0;
 }
 
-static int check_definitions(struct verify *v, const struct index_state *state)
+static int verify_definitions_exist(struct verify *v, const struct index_state *state)
 {
-	struct definitions d = {.v = v, .state = *state};
+	struct verify_definitions d = {.v = v, .state = state};
 	int r = index_each_definition(snapshot_index(v->snapshot), snapshot_index_txn(v->snapshot),
-		0, check_definition, &d);
+		0, verify_definition, &d);
 
 	for (; d.i < v->n_terms; d.i++)
 		verify_fault(
@@ -270,7 +264,7 @@ static int check_definitions(struct verify *v, const struct index_state *state)
 
 /* ---- all of it ---- */
 
-static void check_counts(struct verify *v)
+static void verify_count_objects(struct verify *v)
 {
 	for (size_t i = 0; i < v->n_feeds; i++) {
 		struct verify_feed *feed = &v->feeds[i];
@@ -286,29 +280,29 @@ static void check_counts(struct verify *v)
 int verify_index(struct verify *v)
 {
 	struct index_state state;
-	int r = meta_of_index(v, &state);
+	int r = verify_read_state(v, &state);
 
 	if (r < 0) {
 		v->index_is_broken = true;
 		return verify_failed(v, r, "index");
 	}
-	r = each_row(v, INDEX_META, "index: reading 'meta'", meta_row);
+	r = verify_each_row(v, INDEX_META, "index: reading 'meta'", verify_meta_row);
 	if (r == 0)
-		r = each_row(v, INDEX_NAME, "index: reading 'name'", name_of_index);
+		r = verify_each_row(v, INDEX_NAME, "index: reading 'name'", verify_name_row);
 	if (r == 0)
-		r = each_row(v, INDEX_OBJECT, "index: reading 'object'", object_of_index);
+		r = verify_each_row(v, INDEX_OBJECT, "index: reading 'object'", verify_object_row);
 	if (r == 0)
-		r = each_row(v, INDEX_TERM, "index: reading 'term'", term_of_index);
+		r = verify_each_row(v, INDEX_TERM, "index: reading 'term'", verify_term_row);
 	if (r == 0)
-		r = check_definitions(v, &state);
+		r = verify_definitions_exist(v, &state);
 	if (r < 0)
 		return r;
-	check_counts(v);
+	verify_count_objects(v);
 	if (v->n_terms)
-		qsort(v->terms, v->n_terms, sizeof(*v->terms), compare_terms);
-	r = each_row(v, INDEX_POSTING, "index: reading 'posting'", posting_of_index);
+		qsort(v->terms, v->n_terms, sizeof(*v->terms), verify_compare_terms);
+	r = verify_each_row(v, INDEX_POSTING, "index: reading 'posting'", verify_posting_row);
 	if (r < 0)
 		return r;
-	check_terms(v, &state);
+	verify_count_terms(v, &state);
 	return 0;
 }

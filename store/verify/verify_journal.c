@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The journal in itself: one pass over the log, one over the heads. */
-#include "store/verify/verify_layout.h"
+/* Checks the journal by itself: one pass over the log, one over the heads. */
+#include "store/verify/verify_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,21 +11,11 @@
 #include "common/value/value.h"
 
 #define KEY(record) BYTES_ARG((record)->key)
-#define BAD_MAX     100 /* unreadable records; a damaged tree may give the same one for ever */
-
-static bool is_version(uint8_t type)
-{
-	return type == RECORD_ADDED || type == RECORD_MODIFIED;
-}
-
-static bool is_of_object(uint8_t type)
-{
-	return is_version(type) || type == RECORD_DELETED;
-}
+#define BAD_MAX     100 /* unreadable records: a damaged tree may give the same one forever */
 
 /* ---- the versions and what follows them ---- */
 
-static struct verify_version *find_version(struct verify *v, uint64_t seq)
+static struct verify_version *verify_find_version(struct verify *v, uint64_t seq)
 {
 	size_t low = 0, high = v->n_versions;
 
@@ -40,17 +30,7 @@ static struct verify_version *find_version(struct verify *v, uint64_t seq)
 	return low < v->n_versions && v->versions[low].seq == seq ? &v->versions[low] : NULL;
 }
 
-static int add_version(struct verify *v, const struct record *record)
-{
-	int r = verify_room(&v->versions, v->n_versions, &v->versions_room, sizeof(*v->versions));
-
-	if (r < 0)
-		return r;
-	v->versions[v->n_versions++] = (struct verify_version){record->seq, record->feed, false};
-	return 0;
-}
-
-static void follow_version(
+static void verify_follow_version(
 	struct verify *v, struct verify_version *version, const char *by, uint64_t seq)
 {
 	if (version->followed)
@@ -61,10 +41,10 @@ static void follow_version(
 	version->followed = true;
 }
 
-/* The version that RECORD replaces: there above the horizon, gone at or below it. */
-static void check_prev(struct verify *v, const struct record *record)
+/* Checks the version that RECORD replaces: it exists if RECORD is above the horizon, else not. */
+static void verify_prev(struct verify *v, const struct record *record)
 {
-	struct verify_version *prev = record->prev ? find_version(v, record->prev) : NULL;
+	struct verify_version *prev = record->prev ? verify_find_version(v, record->prev) : NULL;
 	struct record before;
 
 	if (record->prev >= record->seq || (record->prev == 0) != (record->type == RECORD_ADDED)) {
@@ -92,22 +72,12 @@ static void check_prev(struct verify *v, const struct record *record)
 	if (before.feed != record->feed || !bytes_equal(before.key, record->key))
 		verify_fault(v, "journal: record %" PRIu64 " of '%.*s' follows one of '%.*s'",
 			record->seq, KEY(record), KEY(&before));
-	follow_version(v, prev, "record", record->seq);
+	verify_follow_version(v, prev, "record", record->seq);
 }
 
 /* ---- lists ---- */
 
-static void check_list_begin(
-	struct verify *v, struct verify_feed *feed, const struct record *record)
-{
-	if (feed->list_begin)
-		verify_fault(v,
-			"journal: feed %u begins list %" PRIu64 " while list %" PRIu64 " is open",
-			feed->id, record->seq, feed->list_begin);
-	feed->list_begin = record->seq;
-}
-
-static void check_list_end(struct verify *v, struct verify_feed *feed, const struct record *record)
+static void verify_list_end(struct verify *v, struct verify_feed *feed, const struct record *record)
 {
 	bool trimmed = record->prev <= v->meta.horizon;
 
@@ -120,7 +90,7 @@ static void check_list_end(struct verify *v, struct verify_feed *feed, const str
 	feed->list_begin = 0;
 }
 
-static void check_feed_record(
+static void verify_feed_record(
 	struct verify *v, struct verify_feed *feed, const struct record *record)
 {
 	if (record->key.size)
@@ -128,10 +98,15 @@ static void check_feed_record(
 			record_type_name(record->type), record->seq);
 	switch (record->type) {
 	case RECORD_LIST_BEGIN:
-		check_list_begin(v, feed, record);
+		if (feed->list_begin)
+			verify_fault(v,
+				"journal: feed %u begins list %" PRIu64 " while list %" PRIu64
+				" is open",
+				feed->id, record->seq, feed->list_begin);
+		feed->list_begin = record->seq;
 		break;
 	case RECORD_LIST_END:
-		check_list_end(v, feed, record);
+		verify_list_end(v, feed, record);
 		break;
 	case RECORD_FEED_REMOVED:
 		feed->list_begin = 0;
@@ -143,7 +118,7 @@ static void check_feed_record(
 
 /* ---- bodies ---- */
 
-static void check_text(
+static void verify_text(
 	struct verify *v, const struct record *record, const char *member, struct bytes wanted)
 {
 	struct bytes text = BYTES_NONE;
@@ -155,7 +130,7 @@ static void check_text(
 			record->seq, KEY(record), member);
 }
 
-static void check_body(struct verify *v, const struct record *record)
+static void verify_body(struct verify *v, const struct record *record)
 {
 	const char *slash =
 		record->key.size ? memrchr(record->key.data, '/', record->key.size) : NULL;
@@ -164,20 +139,22 @@ static void check_body(struct verify *v, const struct record *record)
 	size_t name_at = slash ? namespace_size + 1 : 0;
 
 	v->report.bodies++;
-	if (value_verify(record->body) < 0) {
+	int r = value_verify(record->body);
+	if (r < 0) {
+		err_ignore(r, "it is counted as a fault");
 		verify_fault(v, "journal: the body of record %" PRIu64 " of '%.*s' is damaged",
 			record->seq, KEY(record));
 		return;
 	}
-	check_text(v, record, "uid", record->uid);
-	check_text(v, record, "resourceVersion", record->rv);
-	check_text(v, record, "namespace", BYTES(key, namespace_size));
-	check_text(v, record, "name", BYTES(key + name_at, record->key.size - name_at));
+	verify_text(v, record, "uid", record->uid);
+	verify_text(v, record, "resourceVersion", record->rv);
+	verify_text(v, record, "namespace", BYTES(key, namespace_size));
+	verify_text(v, record, "name", BYTES(key + name_at, record->key.size - name_at));
 }
 
 /* ---- the log ---- */
 
-static int check_object_record(struct verify *v, const struct record *record)
+static int verify_object(struct verify *v, const struct record *record)
 {
 	if (record->key.size == 0 || record->key.size > JOURNAL_KEY_MAX)
 		verify_fault(v, "journal: record %" PRIu64 " has a key of %zu bytes", record->seq,
@@ -185,16 +162,20 @@ static int check_object_record(struct verify *v, const struct record *record)
 	if (record->seq <= v->meta.horizon && record->type == RECORD_DELETED)
 		verify_fault(v, "journal: deletion %" PRIu64 " of '%.*s' is left below the horizon",
 			record->seq, KEY(record));
-	if (is_version(record->type) && record->body.size == 0)
+	if (record_is_version(record->type) && record->body.size == 0)
 		verify_fault(v, "journal: version %" PRIu64 " of '%.*s' has no body", record->seq,
 			KEY(record));
-	check_prev(v, record);
+	verify_prev(v, record);
 	if (v->options->deep && record->body.size)
-		check_body(v, record);
-	return is_version(record->type) ? add_version(v, record) : 0;
+		verify_body(v, record);
+	if (!record_is_version(record->type))
+		return 0;
+	const struct verify_version version = {record->seq, record->feed, false};
+
+	return ARRAY_ADD(v->versions, v->n_versions, v->versions_room, version, "the versions");
 }
 
-static int check_record(struct verify *v, const struct record *record)
+static int verify_record(struct verify *v, const struct record *record)
 {
 	struct verify_feed *feed = verify_feed(v, record->feed);
 
@@ -204,9 +185,12 @@ static int check_record(struct verify *v, const struct record *record)
 	if (record->seq >= v->meta.next_seq)
 		verify_fault(v, "journal: record %" PRIu64 " is not below next_seq %" PRIu64,
 			record->seq, v->meta.next_seq);
-	if (record_check(record) < 0)
+	int r = record_check(record);
+	if (r < 0) {
 		verify_fault(v, "journal: checksum of record %" PRIu64 " of '%.*s' is wrong",
 			record->seq, KEY(record));
+		err_ignore(r, "it was counted as a fault");
+	}
 	if (record->type == 0 || record->type >= RECORD_TYPE_MAX) {
 		verify_fault(v, "journal: record %" PRIu64 " is of unknown type %u", record->seq,
 			record->type);
@@ -222,16 +206,16 @@ static int check_record(struct verify *v, const struct record *record)
 	if (record->seq > feed->checkpoint.last)
 		verify_fault(v, "journal: record %" PRIu64 " of feed %u comes after its last, %" PRIu64,
 			record->seq, record->feed, feed->checkpoint.last);
-	if (is_of_object(record->type))
-		return check_object_record(v, record);
+	if (record_is_change(record->type))
+		return verify_object(v, record);
 	if (record->seq <= v->meta.horizon)
 		verify_fault(v, "journal: %s %" PRIu64 " is left below the horizon",
 			record_type_name(record->type), record->seq);
-	check_feed_record(v, feed, record);
+	verify_feed_record(v, feed, record);
 	return 0;
 }
 
-static int check_log(struct verify *v)
+static int verify_log(struct verify *v)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
 	struct record record;
@@ -243,11 +227,11 @@ static int check_log(struct verify *v)
 		if (r == FOUND && record.seq <= last) {
 			verify_fault(v, "journal: record %" PRIu64 " comes after %" PRIu64,
 				record.seq, last);
-			return 0; /* a damaged tree that goes back would be walked again */
+			return 0; /* else a damaged tree that leads back would be walked forever */
 		}
 		if (r == FOUND) {
 			last = record.seq;
-			r = check_record(v, &record);
+			r = verify_record(v, &record);
 		} else if (r == ERR_CORRUPT && ++bad < BAD_MAX) {
 			r = verify_failed(v, r, "journal"); /* the next one may be readable */
 		}
@@ -257,9 +241,9 @@ static int check_log(struct verify *v)
 
 /* ---- heads ---- */
 
-static void check_head(struct verify *v, uint32_t feed, struct bytes key, const struct head *head)
+static void verify_head(struct verify *v, uint32_t feed, struct bytes key, const struct head *head)
 {
-	struct verify_version *version = find_version(v, head->seq);
+	struct verify_version *version = verify_find_version(v, head->seq);
 	struct record record;
 
 	v->report.heads++;
@@ -277,10 +261,10 @@ static void check_head(struct verify *v, uint32_t feed, struct bytes key, const 
 			"journal: uid or resourceVersion in the head of '%.*s' differ from its "
 			"version %" PRIu64,
 			BYTES_ARG(key), head->seq);
-	follow_version(v, version, "the head, version", head->seq);
+	verify_follow_version(v, version, "the head, version", head->seq);
 }
 
-static int check_heads(struct verify *v, const struct verify_feed *feed)
+static int verify_heads(struct verify *v, const struct verify_feed *feed)
 {
 	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
 	CLEANUP(buf_release) struct buf last = BUF_INIT;
@@ -298,19 +282,19 @@ static int check_heads(struct verify *v, const struct verify_feed *feed)
 		}
 		buf_reset(&last);
 		buf_bytes_put(&last, key);
-		check_head(v, feed->id, key, &head);
+		verify_head(v, feed->id, key, &head);
 		r = buf_error(&last);
 	}
 	return verify_failed(v, r, "journal: reading heads");
 }
 
-static void check_unfollowed(struct verify *v)
+static void verify_unfollowed(struct verify *v)
 {
 	for (size_t i = 0; i < v->n_versions; i++) {
 		const struct verify_version *version = &v->versions[i];
 		const struct verify_feed *feed = verify_feed(v, version->feed);
 
-		/* A removed feed's versions and heads go in slices. */
+		/* The versions and heads of a removed feed are deleted in slices. */
 		if (!version->followed && feed && feed->checkpoint.phase != FEED_REMOVED)
 			verify_fault(v,
 				"journal: version %" PRIu64 " of feed %u is neither the newest of "
@@ -321,14 +305,14 @@ static void check_unfollowed(struct verify *v)
 
 /* ---- checkpoints ---- */
 
-static void check_checkpoint(struct verify *v, const struct verify_feed *feed)
+static void verify_checkpoint(struct verify *v, const struct verify_feed *feed)
 {
 	const struct feed_checkpoint *c = &feed->checkpoint;
 	struct record record;
 
 	if (c->phase >= FEED_PHASE_MAX)
 		verify_fault(v, "journal: feed %u is in unknown phase %u", feed->id, c->phase);
-	/* An open list whose beginning was trimmed is a first one, which bounds no horizon. */
+	/* The LIST_BEGIN of a first list may have been trimmed: it does not hold back the horizon. */
 	if (feed->list_begin != c->list_begin &&
 		!(feed->list_begin == 0 && c->list_begin <= v->meta.horizon && c->first_list == 0))
 		verify_fault(v,
@@ -337,7 +321,7 @@ static void check_checkpoint(struct verify *v, const struct verify_feed *feed)
 			feed->id, c->list_begin, feed->list_begin);
 	if (c->phase == FEED_SYNCED && c->first_list == 0)
 		verify_fault(v, "journal: feed %u is synced without a list", feed->id);
-	/* A removed feed is trimmed from its first slice on, before the horizon is there. */
+	/* The first slice of a removed feed's deletion sets `trimmed` ahead of the horizon. */
 	if (c->trimmed > v->meta.horizon && c->phase != FEED_REMOVED)
 		verify_fault(v,
 			"journal: feed %u is trimmed up to %" PRIu64 ", the horizon is %" PRIu64,
@@ -357,14 +341,15 @@ static void check_checkpoint(struct verify *v, const struct verify_feed *feed)
 			feed->id, c->first_list);
 }
 
-static int add_feed(void *arg, const struct feed_definition *definition,
+static int verify_add_feed(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
 	struct verify *v = arg;
-	struct verify_feed *feed = verify_feed_add(v, definition->id);
+	struct verify_feed *feed;
+	int r = verify_feed_add(v, definition->id, &feed);
 
-	if (!feed)
-		return err_set(-ENOMEM, "verify");
+	if (r < 0)
+		return r;
 	feed->in_journal = true;
 	feed->checkpoint = *checkpoint;
 	feed->checkpoint.rv = BYTES_NONE; /* borrowed for this call only */
@@ -377,24 +362,24 @@ int verify_journal(struct verify *v)
 	int r = journal_meta(v->journal, v->journal_txn, &v->meta);
 
 	if (r == 0)
-		r = journal_each_feed(v->journal, v->journal_txn, add_feed, v);
+		r = journal_each_feed(v->journal, v->journal_txn, verify_add_feed, v);
 	if (r < 0)
 		return verify_failed(v, r, "journal: reading what it holds");
 	if (v->meta.horizon >= v->meta.next_seq)
 		verify_fault(v, "journal: the horizon %" PRIu64 " is not below next_seq %" PRIu64,
 			v->meta.horizon, v->meta.next_seq);
-	r = check_log(v);
+	r = verify_log(v);
 	if (r == 0 && v->history != v->meta.history)
 		verify_fault(v, "journal: %" PRIu64 " bytes of history are counted as %" PRIu64, v->history,
 			v->meta.history);
 	for (size_t i = 0; i < v->n_feeds && r == 0; i++)
 		if (v->feeds[i].in_journal)
-			r = check_heads(v, &v->feeds[i]);
+			r = verify_heads(v, &v->feeds[i]);
 	if (r < 0)
 		return r;
-	check_unfollowed(v);
+	verify_unfollowed(v);
 	for (size_t i = 0; i < v->n_feeds; i++)
 		if (v->feeds[i].in_journal)
-			check_checkpoint(v, &v->feeds[i]);
+			verify_checkpoint(v, &v->feeds[i]);
 	return 0;
 }

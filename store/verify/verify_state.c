@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The index against the journal. What a feed was at visible(feed) is told by the journal alone: the
- * heads, and the last states of what was deleted since, each followed back to the first version
- * that is not above visible. Each key comes out at most once, so when each of these is in the
- * index, and they are as many as the index has, the two are equal.
+ * Compares the index with the journal. The state of a feed as of visible(feed) follows from the journal
+ * alone: each head, and the last state of each object deleted since, followed back to the first version
+ * at or below visible. Each key comes out at most once. So if each of these is in the index, and the
+ * index has as many, the two are equal. It deliberately does not use as_of.c, which relies on the index.
  */
-#include "store/verify/verify_layout.h"
+#include "store/verify/verify_internal.h"
 
 #include <inttypes.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
 
-/* The state at VISIBLE of the object whose later version SEQ is: FOUND, NOT_FOUND when there was
- * none. Before its first list a feed has none, and the horizon does not wait for it: the versions
- * before may be trimmed. */
+/* Finds an object's version as of VISIBLE from its later version SEQ. Returns: FOUND; NOT_FOUND: the
+ * object did not exist. Before its first list a feed has no state, and its versions may have been trimmed. */
 static int state_at(struct verify *v, uint64_t seq, uint64_t visible, struct record *ret_record)
 {
 	if (!visible)
@@ -36,7 +35,7 @@ static int state_at(struct verify *v, uint64_t seq, uint64_t visible, struct rec
 	return NOT_FOUND;
 }
 
-static int compare_object(struct verify *v, struct verify_feed *feed, uint64_t seq)
+static int state_compare_object(struct verify *v, struct verify_feed *feed, uint64_t seq)
 {
 	struct record record, got;
 	struct index_entry entry;
@@ -63,7 +62,7 @@ static int compare_object(struct verify *v, struct verify_feed *feed, uint64_t s
 	return r < 0 ? r : 0;
 }
 
-static int compare_heads(struct verify *v, struct verify_feed *feed)
+static int state_compare_heads(struct verify *v, struct verify_feed *feed)
 {
 	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
 	struct bytes key;
@@ -73,35 +72,28 @@ static int compare_heads(struct verify *v, struct verify_feed *feed)
 	while (r == 0) {
 		r = head_walk_next(walk, &key, &head);
 		if (r == FOUND)
-			r = verify_failed(v, compare_object(v, feed, head.seq), "index");
+			r = verify_failed(v, state_compare_object(v, feed, head.seq), "index");
 	}
 	return verify_failed(v, r, "journal: reading heads");
 }
 
-static bool is_compared(const struct verify_feed *feed)
+static bool state_is_compared(const struct verify_feed *feed)
 {
-	return feed->wanted && feed->in_journal && feed->in_index && !feed->index.removed &&
+	return feed->compared && feed->in_journal && feed->in_index && !feed->index.removed &&
 	       feed->checkpoint.phase != FEED_REMOVED;
 }
 
-static uint64_t smallest_visible(const struct verify *v)
-{
-	uint64_t smallest = UINT64_MAX;
-
-	for (size_t i = 0; i < v->n_feeds; i++)
-		if (is_compared(&v->feeds[i]) && v->feeds[i].visible &&
-			v->feeds[i].visible < smallest)
-			smallest = v->feeds[i].visible;
-	return smallest;
-}
-
-/* Deleted above visible(feed): they have no head that leads to them. */
-static int compare_deleted(struct verify *v)
+/* Compares the objects deleted above visible(feed), which no head leads to. */
+static int state_compare_deleted(struct verify *v)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
-	uint64_t from = smallest_visible(v);
+	uint64_t from = UINT64_MAX;
 	struct record record;
 
+	for (size_t i = 0; i < v->n_feeds; i++)
+		if (state_is_compared(&v->feeds[i]) && v->feeds[i].visible &&
+			v->feeds[i].visible < from)
+			from = v->feeds[i].visible;
 	if (from == UINT64_MAX)
 		return 0;
 	int r = journal_walk_open(v->journal, v->journal_txn, from + 1, &walk);
@@ -112,9 +104,9 @@ static int compare_deleted(struct verify *v)
 			break;
 		struct verify_feed *feed = verify_feed(v, record.feed);
 
-		if (record.type == RECORD_DELETED && feed && is_compared(feed) &&
+		if (record.type == RECORD_DELETED && feed && state_is_compared(feed) &&
 			record.seq > feed->visible)
-			r = verify_failed(v, compare_object(v, feed, record.prev), "index");
+			r = verify_failed(v, state_compare_object(v, feed, record.prev), "index");
 	}
 	return verify_failed(v, r, "journal: reading the log");
 }
@@ -124,14 +116,14 @@ int verify_state(struct verify *v)
 	int r = 0;
 
 	for (size_t i = 0; i < v->n_feeds && r == 0; i++)
-		if (is_compared(&v->feeds[i]))
-			r = compare_heads(v, &v->feeds[i]);
+		if (state_is_compared(&v->feeds[i]))
+			r = state_compare_heads(v, &v->feeds[i]);
 	if (r == 0)
-		r = compare_deleted(v);
+		r = state_compare_deleted(v);
 	for (size_t i = 0; i < v->n_feeds && r == 0; i++) {
 		const struct verify_feed *feed = &v->feeds[i];
 
-		if (is_compared(feed) && feed->expected != feed->index.objects)
+		if (state_is_compared(feed) && feed->expected != feed->index.objects)
 			verify_fault(v,
 				"index: feed %u has %" PRIu64 " objects, the journal %" PRIu64
 				" as of %" PRIu64,

@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of verify share. Nobody else includes this. */
-#ifndef STORE_VERIFY_VERIFY_LAYOUT_H
-#define STORE_VERIFY_VERIFY_LAYOUT_H
+/* The internals of the verify group. */
+#ifndef STORE_VERIFY_VERIFY_INTERNAL_H
+#define STORE_VERIFY_VERIFY_INTERNAL_H
 
+#include "common/array.h"
 #include "common/buf.h"
 #include "store/read/snapshot.h"
 #include "store/verify/verify.h"
 
-/* A feed as journal and index know it. */
+/* A feed in the journal and in the index. */
 struct verify_feed {
 	uint32_t id;
 	bool in_journal, in_index;
-	bool wanted; /* its objects are compared */
+	bool compared; /* its objects are */
 	char name[64];
 	struct feed_checkpoint checkpoint; /* without rv */
 	struct index_feed index;
-	uint64_t list_begin; /* open list that the log shows up to where it was read */
+	uint64_t list_begin; /* the open list at the point the log was read to */
 	uint64_t visible;
 	uint64_t expected; /* objects that the journal has at visible */
 };
 
-/* A value of the index and how many postings there are of it. */
+/* A value of the index, its count, and the number of its postings found. */
 struct verify_term {
 	uint64_t id, count, seen;
 	uint32_t definition;
 };
 
-/* A version in the log; whether something comes after it. */
+/* A version in the log. */
 struct verify_version {
 	uint64_t seq;
 	uint32_t feed;
-	bool followed;
+	bool followed; /* by a later record or the head */
 };
 
 struct verify {
@@ -39,9 +40,9 @@ struct verify {
 	struct journal *journal;
 	struct txn *journal_txn;
 	struct journal_meta meta;
-	uint64_t history; /* bytes of records above the horizon, as found */
+	uint64_t history; /* bytes of records found above the horizon */
 	struct snapshot *snapshot; /* NULL: there is no index to check */
-	bool index_is_broken;      /* cannot be walked: not compared with anything */
+	bool index_is_broken;      /* can't be walked, so it is not compared with anything */
 	struct verify_feed *feeds; /* by id */
 	size_t n_feeds, feeds_room;
 	struct verify_version *versions; /* by seq */
@@ -51,20 +52,20 @@ struct verify {
 };
 
 void verify_fault(struct verify *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* A negative result of the code under check is a fault and checking goes on; only -ENOMEM ends it.
- */
+/* Counts a negative result of the code under check as a fault. Returns: 0; only -ENOMEM is passed on. */
 int verify_failed(struct verify *v, int r, const char *what);
+/* Returns NULL if the feed is unknown. Borrowed until the next verify_feed_add(). */
 struct verify_feed *verify_feed(struct verify *v, uint32_t id);
-/* Finds or adds; NULL without memory. */
-struct verify_feed *verify_feed_add(struct verify *v, uint32_t id);
-/* Makes room for one more of SIZE in the array at *ARRAY. */
-int verify_room(void *array, size_t n, size_t *room, size_t size);
+/* Finds the feed or adds it. */
+int verify_feed_add(struct verify *v, uint32_t id, struct verify_feed **ret_feed);
 
+/* Each in the file of its name. Checks the journal by itself. */
 int verify_journal(struct verify *v);
+/* Checks the index by itself. */
 int verify_index(struct verify *v);
-/* Each feed of the index is what the journal says as of visible(feed); in verify_state.c. */
+/* Checks that each feed of the index is what the journal has as of visible(feed). */
 int verify_state(struct verify *v);
-/* Deep: the terms of each body are exactly its postings; in verify_terms.c. */
+/* Checks that the terms of each body are exactly its postings (deep). */
 int verify_terms(struct verify *v);
 
 #endif
