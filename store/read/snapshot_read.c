@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a snapshot sees of objects: by key, by index entry, by id, by seq. */
+/* Reads objects in a snapshot: by key, by index entry, by id, by seq. */
 #include "store/read/snapshot.h"
 
 #include <string.h>
 
 #include "common/check.h"
 #include "common/err.h"
-#include "store/read/snapshot_parts.h"
+#include "store/read/snapshot_internal.h"
 
 /* ---- records ---- */
 
-static int checked(const struct snapshot *s, const struct record *record)
+static int snapshot_checked(const struct snapshot *s, const struct record *record)
 {
 	return s->store->options.check ? record_check(record) : 0;
 }
 
-/* The versions of a removed feed go before its FEED_REMOVED is at the horizon, which is why a feed
- * may be gone from the journal while the index half of this snapshot still shows it. */
-static int wrong_pointer(const struct snapshot *s, uint32_t feed, struct bytes key, uint64_t seq)
+/* Finds the reason for an entry that leads to no version of its object. The journal deletes the versions
+ * of a removed feed before the horizon reaches its FEED_REMOVED, so the feed may be gone from the journal
+ * while the index half of this snapshot still shows it. */
+static int snapshot_wrong_pointer(const struct snapshot *s, uint32_t feed, struct bytes key, uint64_t seq)
 {
 	struct feed_checkpoint checkpoint;
 	int r = journal_feed_checkpoint(s->pair->journal, s->journal_txn, feed, &checkpoint);
@@ -49,9 +50,9 @@ int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 		return r;
 	if (r != FOUND || record.seq != entry->seq || record.feed != feed ||
 		!bytes_equal(record.key, key) ||
-		(record.type != RECORD_ADDED && record.type != RECORD_MODIFIED))
-		return wrong_pointer(s, feed, key, entry->seq);
-	r = checked(s, &record);
+		!record_is_version(record.type))
+		return snapshot_wrong_pointer(s, feed, key, entry->seq);
+	r = snapshot_checked(s, &record);
 	if (r < 0)
 		return r;
 	*ret_record = record;
@@ -68,9 +69,9 @@ void snapshot_prefetch(struct snapshot *snapshot, const struct index_entry *entr
 
 /* ---- by hints ---- */
 
-/* A version of FEED that a hint leads to and the snapshot sees (store/index/hints.h says why it is then the
- * one it sees). NOT_FOUND: ask the index, which also says what is wrong. */
-static int hinted(const struct snapshot *s, uint32_t feed, uint64_t visible, const struct hint *hint,
+/* Reads the record a hint leads to. Returns: FOUND: a version of FEED that the snapshot sees (hints.h says
+ * why it is the newest one); NOT_FOUND: the index has to be asked, which also finds any damage. */
+static int snapshot_hinted(const struct snapshot *s, uint32_t feed, uint64_t visible, const struct hint *hint,
 	struct record *ret_record)
 {
 	struct journal *journal = s->pair->journal;
@@ -80,16 +81,14 @@ static int hinted(const struct snapshot *s, uint32_t feed, uint64_t visible, con
 		r = journal_at(journal, s->journal_txn, hint->place, ret_record);
 	else if (hint->seq && hint->seq <= visible)
 		r = journal_get(journal, s->journal_txn, hint->seq, ret_record);
-	if (r < 0)
-		err_clear();
+	err_ignore(r, "the index is asked instead, and finds what is damaged");
 	return r == FOUND && ret_record->feed == feed && ret_record->seq <= visible &&
-				(ret_record->type == RECORD_ADDED ||
-					ret_record->type == RECORD_MODIFIED)
+				record_is_version(ret_record->type)
 			? FOUND
 			: NOT_FOUND;
 }
 
-static int get_hinted(struct snapshot *snapshot, uint32_t feed, struct bytes key,
+static int snapshot_get_hinted(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 	struct record *ret_record)
 {
 	const struct snapshot *s = snapshot_active(snapshot);
@@ -98,13 +97,13 @@ static int get_hinted(struct snapshot *snapshot, uint32_t feed, struct bytes key
 	if (!s->use_hints)
 		return NOT_FOUND;
 	struct hint hint = hints_name(s->use_hints, feed, key);
-	if (hint.place) /* all its lines at once, not each after the one before */
+	if (hint.place) /* loads its cache lines together, not one after the other */
 		txn_prefetch(s->journal_txn, hint.place);
-	int r = hinted(s, feed, snapshot_visible(snapshot, feed), &hint, &record);
+	int r = snapshot_hinted(s, feed, snapshot_visible(snapshot, feed), &hint, &record);
 
 	if (r != FOUND || !bytes_equal(record.key, key))
 		return NOT_FOUND;
-	r = checked(s, &record);
+	r = snapshot_checked(s, &record);
 	if (r < 0)
 		return r;
 	*ret_record = record;
@@ -116,7 +115,7 @@ int snapshot_get(
 {
 	const struct snapshot *s = snapshot_active(snapshot);
 	struct index_entry entry;
-	int r = get_hinted(snapshot, feed, key, ret_record);
+	int r = snapshot_get_hinted(snapshot, feed, key, ret_record);
 
 	if (r != NOT_FOUND)
 		return r;
@@ -134,17 +133,17 @@ bool snapshot_hints_agree(struct snapshot *snapshot, uint32_t feed, struct bytes
 	if (!s->use_hints)
 		return true;
 	struct hint hint = hints_name(s->use_hints, feed, key);
-	/* A name's may be that of another name: it is asked for its key. */
-	if (hinted(s, feed, visible, &hint, &record) == FOUND && bytes_equal(record.key, key) &&
+	/* The hint of a name may lead to another name: compare the key. */
+	if (snapshot_hinted(s, feed, visible, &hint, &record) == FOUND && bytes_equal(record.key, key) &&
 		record.seq != entry->seq)
 		return false;
 	hint = hints_object(s->use_hints, entry->object);
-	return hinted(s, feed, visible, &hint, &record) != FOUND ||
+	return snapshot_hinted(s, feed, visible, &hint, &record) != FOUND ||
 	       (record.seq == entry->seq && bytes_equal(record.key, key));
 }
 
-/* The hints of N objects, and their records on the way from memory. */
-static void ask_hints(const struct snapshot *s, const uint64_t *ids, size_t n, struct hint *ret_hints)
+/* Gets the hints of N objects and starts to load their records. */
+static void snapshot_ask_hints(const struct snapshot *s, const uint64_t *ids, size_t n, struct hint *ret_hints)
 {
 	for (size_t i = 0; i < n; i++)
 		hints_prefetch_object(s->use_hints, ids[i]);
@@ -153,19 +152,6 @@ static void ask_hints(const struct snapshot *s, const uint64_t *ids, size_t n, s
 		if (ret_hints[i].place)
 			txn_prefetch(s->journal_txn, ret_hints[i].place);
 	}
-}
-
-static void object_of_record(uint64_t id, const struct hint *hint, const struct record *record,
-	struct snapshot_object *ret_object)
-{
-	*ret_object = (struct snapshot_object){
-		.key = record->key,
-		.entry = {.object = id,
-			.seq = record->seq,
-			.place = hint->place,
-			.place_size = (uint32_t)record->stored.size,
-			.generation = hint->generation},
-	};
 }
 
 int snapshot_walk_objects(struct snapshot *snapshot, uint32_t feed, struct index_walk *walk,
@@ -185,10 +171,17 @@ int snapshot_walk_objects(struct snapshot *snapshot, uint32_t feed, struct index
 	if (r < 0)
 		return r;
 	if (s->use_hints)
-		ask_hints(s, ids, found, hints);
+		snapshot_ask_hints(s, ids, found, hints);
 	for (size_t i = 0; i < found; i++) {
-		if (hinted(s, feed, visible, &hints[i], &record) == FOUND) {
-			object_of_record(ids[i], &hints[i], &record, &ret_objects[i]);
+		if (snapshot_hinted(s, feed, visible, &hints[i], &record) == FOUND) {
+			ret_objects[i] = (struct snapshot_object){
+				.key = record.key,
+				.entry = {.object = ids[i],
+					.seq = record.seq,
+					.place = hints[i].place,
+					.place_size = (uint32_t)record.stored.size,
+					.generation = hints[i].generation},
+			};
 			continue;
 		}
 		r = index_walk_object(walk, ids[i], &ret_objects[i].key, &ret_objects[i].entry);
@@ -205,7 +198,7 @@ int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret
 	int r = journal_get(s->pair->journal, s->journal_txn, seq, &record);
 
 	if (r == FOUND)
-		r = checked(s, &record);
+		r = snapshot_checked(s, &record);
 	if (r == FOUND)
 		*ret_record = record;
 	return r;
@@ -213,15 +206,15 @@ int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret
 
 /* ---- definitions ---- */
 
-struct definition_search {
+struct snapshot_search {
 	const char *name;
 	uint32_t id;
 	int result;
 };
 
-static int match_definition(void *arg, const struct index_definition *definition)
+static int snapshot_match_definition(void *arg, const struct index_definition *definition)
 {
-	struct definition_search *search = arg;
+	struct snapshot_search *search = arg;
 
 	if (definition->dropping || strcmp(definition->name, search->name) != 0)
 		return 0;
@@ -234,9 +227,9 @@ int snapshot_definition(
 	struct snapshot *snapshot, uint32_t feed, const char *name, uint32_t *ret_definition)
 {
 	const struct snapshot *s = snapshot_active(snapshot);
-	struct definition_search search = {.name = name, .result = NOT_FOUND};
+	struct snapshot_search search = {.name = name, .result = NOT_FOUND};
 	int r = index_each_definition(
-		s->pair->index, s->index_txn, feed, match_definition, &search);
+		s->pair->index, s->index_txn, feed, snapshot_match_definition, &search);
 
 	if (r < 0)
 		return r;

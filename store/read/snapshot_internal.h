@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The internals of the snapshot group. */
+#ifndef STORE_READ_SNAPSHOT_INTERNAL_H
+#define STORE_READ_SNAPSHOT_INTERNAL_H
+
+#include <pthread.h>
+#include <time.h>
+
+#include "common/check.h"
+#include "store/index/hints.h"
+#include "common/err.h"
+#include "store/read/snapshot.h"
+
+#define STORE_MAGIC    0x6b737472u
+#define SNAPSHOT_MAGIC 0x6b736e70u
+
+/* An index and the journal it belongs to, as CURRENT named them. They stay open while a snapshot uses
+ * them, even if CURRENT changes meanwhile. */
+struct store_pair {
+	unsigned refs; /* under store->lock */
+	struct index *index;
+	struct journal *journal;
+};
+
+/* Distinguishes one CURRENT from the next: it is replaced by rename, and inode numbers are used again. */
+struct store_identity {
+	uint64_t inode;
+	struct timespec modified;
+};
+
+struct store {
+	uint32_t magic;
+	struct home *home;
+	struct store_options options;
+	bool copy;
+	pthread_mutex_t lock;
+	unsigned refs; /* the caller's and one per snapshot */
+	struct store_pair *pair;
+	struct store_identity index_current, journal_current;
+	bool opening; /* a thread opens a pair, without the lock; others wait for it if they need one */
+	pthread_cond_t opened;
+	int open_result; /* of the last one that opened */
+	struct err_kept open_error;
+	uint64_t checked_ns, reopened_ns;
+	uint64_t failing_ns; /* when opening the pair that CURRENT names first failed; 0: it did not */
+};
+
+struct snapshot {
+	uint32_t magic;
+	struct store *store;
+	struct store_pair *pair;
+	struct txn *index_txn, *journal_txn;
+	bool active;
+	uint64_t taken_ns;
+	struct index_meta index;
+	struct journal_meta journal;
+	struct index_feed *feeds; /* by id; read again when the index has changed */
+	size_t n_feeds, feeds_room;
+	uint64_t feeds_txn, feeds_taken;
+	uint64_t oldest; /* the smallest visible(feed) */
+	struct hints *hints;           /* the table found last; NULL: none */
+	const struct hints *use_hints; /* HINTS if they cover this snapshot */
+	uint64_t hints_checked_ns;
+};
+
+/* ---- snapshot_store.c ---- */
+
+#define CURRENT_CHECK_NS 1000000u /* CURRENT is examined this often, not at each renewal */
+
+void store_ref(struct store *store);
+void store_unref(struct store *store);
+/* Gives back a pair from store_join(). */
+void store_leave(struct store *store, struct store_pair **pair);
+/* Returns the pair that CURRENT names in *RET_PAIR: HELD, or another one with a reference for the caller.
+ * FORCE: open it again even if CURRENT seems unchanged.
+ * Returns: 0; AGAIN: there is no index yet; errors. */
+int store_join(struct store *store, bool force, struct store_pair *held,
+	struct store_pair **ret_pair);
+
+static inline const struct snapshot *snapshot_active(const struct snapshot *snapshot)
+{
+	CHECK_OBJ(snapshot, SNAPSHOT_MAGIC);
+	REQUIRE(snapshot->active);
+	return snapshot;
+}
+
+#endif

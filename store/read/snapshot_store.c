@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The handle on a store: opens the index and journal that CURRENT names, and gives them to snapshots. */
+#include "store/read/snapshot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "store/read/snapshot_internal.h"
+
+#define REOPEN_NS  1000000000u /* the directories are examined this often */
+#define FAILING_NS 1000000000u /* the open pair is read for this long if the next can't be opened */
+
+/* ---- the pair that CURRENT names ---- */
+
+static void store_close_pair(struct store_pair **pair)
+{
+	struct store_pair *p = *pair;
+
+	if (!p)
+		return;
+	journal_close(&p->journal);
+	index_close(&p->index);
+	free(p);
+	*pair = NULL;
+}
+
+/* The caller holds store->lock. */
+static void store_unref_pair(struct store_pair **pair)
+{
+	struct store_pair *p = TAKE(*pair);
+
+	if (p && --p->refs == 0)
+		store_close_pair(&p);
+}
+
+/* Returns: 0; NOT_FOUND: there is no index, or its journal is gone; errors. */
+static int store_open_pair(struct home *home, struct store_pair **ret_pair)
+{
+	CLEANUP(store_close_pair) struct store_pair *pair = calloc(1, sizeof(*pair));
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	struct index_meta meta;
+
+	if (!pair)
+		return err_set(-ENOMEM, "opening the store");
+	int r = index_open_read(home, &pair->index);
+
+	if (r == 0)
+		r = txn_begin_read(index_env(pair->index), &txn);
+	if (r == 0)
+		r = index_meta(pair->index, txn, &meta);
+	txn_abort(&txn);
+	if (r == 0)
+		r = journal_open_read(home, meta.journal, &pair->journal);
+	if (r != 0)
+		return r;
+	pair->refs = 1;
+	*ret_pair = TAKE(pair);
+	return 0;
+}
+
+static struct store_identity store_identity_of(int directory_fd)
+{
+	struct stat st;
+
+	if (directory_fd < 0 || fstatat(directory_fd, "CURRENT", &st, 0) < 0)
+		return (struct store_identity){0};
+	return (struct store_identity){.inode = st.st_ino, .modified = st.st_mtim};
+}
+
+static bool store_same_identity(const struct store_identity *a, const struct store_identity *b)
+{
+	return a->inode == b->inode && a->modified.tv_sec == b->modified.tv_sec &&
+	       a->modified.tv_nsec == b->modified.tv_nsec;
+}
+
+/*
+ * Opens the directories of the store again if they were replaced: in a directory that was moved aside CURRENT
+ * never changes, and in one that was removed it is missing. The second is examined at once, the first now and
+ * then. Returns: whether CURRENT has to be examined again.
+ */
+static bool store_reopen(struct store *store, const struct store_identity *index_current,
+	const struct store_identity *journal_current)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	if (index_current->inode && journal_current->inode && now - store->reopened_ns < REOPEN_NS)
+		return false;
+	store->reopened_ns = now;
+	err_ignore(home_reopen(store->home), "this store is read until the next one exists");
+	return true;
+}
+
+/*
+ * Opens the pair that CURRENT names, unless it is open. The caller holds store->lock, which is given back while
+ * the pair is opened: that may have to wait for another process (open_lock.h), and other threads of this one go
+ * on reading from the pair that is open. Only one thread opens at a time.
+ */
+static int store_open_current(struct store *store, bool force)
+{
+	/* The identities first: a CURRENT that is replaced after this is seen as new the next time. */
+	struct store_identity index_current = store_identity_of(home_index_fd(store->home));
+	struct store_identity journal_current = store_identity_of(home_journal_fd(store->home));
+
+	if (store_reopen(store, &index_current, &journal_current)) {
+		index_current = store_identity_of(home_index_fd(store->home));
+		journal_current = store_identity_of(home_journal_fd(store->home));
+	}
+	store->checked_ns = proc_monotonic_ns();
+	if (store->pair && !force && store_same_identity(&index_current, &store->index_current) &&
+		store_same_identity(&journal_current, &store->journal_current))
+		return 0;
+	struct store_pair *pair = NULL;
+	store->opening = true;
+	(void)pthread_mutex_unlock(&store->lock);
+	int r = store_open_pair(store->home, &pair);
+	(void)pthread_mutex_lock(&store->lock);
+	store->opening = false;
+	store->open_result = r;
+	err_keep(&store->open_error);
+	(void)pthread_cond_broadcast(&store->opened); /* can't fail */
+	if (r != 0)
+		return r;
+	store_unref_pair(&store->pair);
+	store->pair = pair;
+	store->index_current = index_current;
+	store->journal_current = journal_current;
+	return 0;
+}
+
+/* ---- the store ---- */
+
+void store_ref(struct store *store)
+{
+	(void)pthread_mutex_lock(&store->lock);
+	store->refs++;
+	(void)pthread_mutex_unlock(&store->lock);
+}
+
+void store_unref(struct store *store)
+{
+	(void)pthread_mutex_lock(&store->lock);
+	bool last = --store->refs == 0;
+
+	if (last)
+		store_unref_pair(&store->pair);
+	(void)pthread_mutex_unlock(&store->lock);
+	if (!last)
+		return;
+	home_close(&store->home);
+	(void)pthread_cond_destroy(&store->opened);
+	(void)pthread_mutex_destroy(&store->lock);
+	store->magic = 0;
+	free(store);
+}
+
+void store_close(struct store **store)
+{
+	if (!*store)
+		return;
+	CHECK_OBJ(*store, STORE_MAGIC);
+	store_unref(TAKE(*store));
+}
+
+/* A reader without locks is right only while there is no writer. */
+static int store_refuse_running_copy(struct home *home)
+{
+	for (int role = 0; role < HOME_ROLE_MAX; role++) {
+		int pid = home_role_holder(home, (enum home_role)role);
+
+		if (pid != 0)
+			return err_say(ERR_LOCKED,
+				"the store '%s' cannot be written by this user but "
+				"its daemons run: read it as its owner or reader group, "
+				"or read a copy of it",
+				home_path(home));
+	}
+	return 0;
+}
+
+int store_open(const char *directory, const struct store_options *options, struct store **ret_store)
+{
+	CLEANUP(store_close) struct store *store = calloc(1, sizeof(*store));
+	struct home_options how = {0};
+
+	if (!store)
+		return err_set(-ENOMEM, "opening the store");
+	store->magic = STORE_MAGIC;
+	store->refs = 1;
+	(void)pthread_mutex_init(&store->lock, NULL); /* a default one cannot fail on Linux */
+	(void)pthread_cond_init(&store->opened, NULL); /* likewise */
+	if (options)
+		store->options = *options;
+	int r = home_open(directory, &how, &store->home);
+
+	if (r < 0)
+		return r;
+	store->copy = !home_is_writable(store->home);
+	if (store->copy)
+		r = store_refuse_running_copy(store->home);
+	(void)pthread_mutex_lock(&store->lock);
+	if (r == 0)
+		r = store_open_current(store, false);
+	(void)pthread_mutex_unlock(&store->lock);
+	if (r < 0)
+		return err_add(r, "opening the store '%s'", directory);
+	*ret_store = TAKE(store);
+	return 0;
+}
+
+struct home *store_home(struct store *store)
+{
+	CHECK_OBJ(store, STORE_MAGIC);
+	return store->home;
+}
+
+bool store_is_copy(const struct store *store)
+{
+	CHECK_OBJ(store, STORE_MAGIC);
+	return store->copy;
+}
+
+/* ---- pairs for snapshots ---- */
+
+/* Waits for the thread that opens a pair, which takes some seconds at most, and returns what it got. */
+static int store_await_opening(struct store *store)
+{
+	while (store->opening)
+		(void)pthread_cond_wait(&store->opened, &store->lock); /* fails for no lock of ours */
+	if (store->open_result < 0)
+		err_restore(&store->open_error);
+	return store->open_result;
+}
+
+/* Re-reads CURRENT at most once a millisecond; after a failure on every call, so that each caller gets the
+ * error. The caller holds store->lock. */
+static int store_check_current(struct store *store, bool force)
+{
+	if (!force && store->pair && !store->failing_ns &&
+		proc_monotonic_ns() - store->checked_ns < CURRENT_CHECK_NS)
+		return 0;
+	if (store->opening) {
+		bool is_fresh = !store->failing_ns || proc_monotonic_ns() - store->failing_ns < FAILING_NS;
+
+		return store->pair && is_fresh && !force ? 0 : store_await_opening(store);
+	}
+	int r = store->copy ? store_refuse_running_copy(store->home) : 0;
+	if (r < 0) {
+		store->failing_ns = 1; /* forever: it must not be read any more */
+		return r;
+	}
+	r = store_open_current(store, force);
+	if (r >= 0)
+		store->failing_ns = 0;
+	else if (!store->failing_ns)
+		store->failing_ns = proc_monotonic_ns();
+	return r;
+}
+
+int store_join(struct store *store, bool force, struct store_pair *held,
+	struct store_pair **ret_pair)
+{
+	(void)pthread_mutex_lock(&store->lock);
+	int r = store_check_current(store, force);
+	/* The open pair is read on while CURRENT's journal does not exist yet, and for a moment while the
+	 * pair that CURRENT names can't be opened. No longer: its state would be old, and nothing would say so. */
+	bool usable = store->pair &&
+		(r >= 0 || proc_monotonic_ns() - store->failing_ns < FAILING_NS);
+	if (usable && store->pair != held)
+		store->pair->refs++;
+	if (usable)
+		*ret_pair = store->pair;
+	(void)pthread_mutex_unlock(&store->lock);
+	if (!usable)
+		return r < 0 ? r : AGAIN;
+	err_ignore(r, "the open pair is read for a moment longer");
+	return 0;
+}
+
+void store_leave(struct store *store, struct store_pair **pair)
+{
+	(void)pthread_mutex_lock(&store->lock);
+	store_unref_pair(pair);
+	(void)pthread_mutex_unlock(&store->lock);
+}
