@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/buf.h"
 #include "common/check.h"
 #include "common/cleanup.h"
@@ -27,9 +28,9 @@ struct as_of {
 	uint8_t journal[16];
 	uint64_t examined; /* the log, up to here */
 	struct snapshot *snapshot; /* NULL: at rest */
-	struct buf rows; /* struct as_of_row; by key when ready */
+	struct as_of_row *rows; /* by key when ready */
+	size_t n_rows, rows_room, n_sorted;
 	struct buf keys;
-	size_t n_sorted; /* rows */
 	/* The walk. */
 	enum as_of_objects which;
 	struct buf prefix, from;
@@ -62,7 +63,7 @@ void as_of_free(struct as_of **as_of)
 
 	CHECK_OBJ(a, AS_OF_MAGIC);
 	index_walk_close(&a->names);
-	buf_release(&a->rows);
+	free(a->rows);
 	buf_release(&a->keys);
 	buf_release(&a->prefix);
 	buf_release(&a->from);
@@ -77,12 +78,6 @@ uint64_t as_of_seq(const struct as_of *as_of)
 }
 
 /* ---- what has changed since ---- */
-
-static struct as_of_row *as_of_rows(const struct as_of *a, size_t *ret_n)
-{
-	*ret_n = a->rows.size / sizeof(struct as_of_row);
-	return (struct as_of_row *)(void *)a->rows.data; /* malloc aligned it */
-}
 
 static struct bytes as_of_key(const struct as_of *a, const struct as_of_row *row)
 {
@@ -127,18 +122,18 @@ static int as_of_check(struct as_of *a, uint64_t *ret_visible)
 	return 0;
 }
 
-/* Keeps the version before RECORD when it is the one of the seq: then RECORD is the object's first
- * change since. */
-static void as_of_examine(struct as_of *a, const struct record *record)
+/* Keeps the version before RECORD if it is not above the seq: then RECORD is the object's first change
+ * since. An object that is ADDED has no version before. */
+static int as_of_examine(struct as_of *a, const struct record *record)
 {
 	const struct as_of_row row = {a->keys.size, record->key.size, record->prev};
 
-	if (record->type != RECORD_MODIFIED && record->type != RECORD_DELETED)
-		return; /* an object that is ADDED has no version before */
-	if (record->prev == 0 || record->prev > a->seq)
-		return;
+	if ((record->type != RECORD_MODIFIED && record->type != RECORD_DELETED) ||
+		record->prev == 0 || record->prev > a->seq)
+		return 0;
 	buf_bytes_put(&a->keys, record->key);
-	buf_put(&a->rows, &row, sizeof(row));
+	int r = buf_error(&a->keys);
+	return r < 0 ? r : ARRAY_ADD(a->rows, a->n_rows, a->rows_room, row, "the changes since a seq");
 }
 
 /* Reads the log on to VISIBLE. Returns: 0, AGAIN after LIMIT records. */
@@ -166,13 +161,12 @@ static int as_of_examine_log(struct as_of *a, uint64_t visible, size_t limit)
 			record.prev <= a->seq) {
 			/* The seq is within this list: begin again from before it. */
 			a->seq = a->examined = record.prev - 1;
-			buf_reset(&a->rows);
 			buf_reset(&a->keys);
-			a->n_sorted = 0;
+			a->n_rows = a->n_sorted = 0;
 			return AGAIN;
 		}
 		if (record.feed == a->feed)
-			as_of_examine(a, &record);
+			r = as_of_examine(a, &record);
 	}
 	return r;
 }
@@ -181,7 +175,6 @@ int as_of_renew(struct as_of *as_of, struct snapshot *snapshot, size_t limit)
 {
 	struct as_of *a = as_of;
 	uint64_t visible, seq;
-	size_t n;
 	int r;
 
 	CHECK_OBJ(a, AS_OF_MAGIC);
@@ -195,30 +188,24 @@ int as_of_renew(struct as_of *as_of, struct snapshot *snapshot, size_t limit)
 		seq = a->seq;
 		r = as_of_examine_log(a, visible, limit);
 	} while (r == AGAIN && a->seq != seq);
-	if (r == 0)
-		r = buf_error(&a->rows);
-	if (r == 0)
-		r = buf_error(&a->keys);
 	if (r != 0)
 		return r;
-	struct as_of_row *rows = as_of_rows(a, &n);
-	if (n > a->n_sorted)
-		qsort_r(rows, n, sizeof(*rows), as_of_compare, a);
-	a->n_sorted = n;
+	if (a->n_rows > a->n_sorted)
+		qsort_r(a->rows, a->n_rows, sizeof(*a->rows), as_of_compare, a);
+	a->n_sorted = a->n_rows;
 	a->ready = true;
 	return 0;
 }
 
-/* The first row whose key is not before KEY. */
+/* Finds the first row with a key not before KEY. */
 static size_t as_of_seek_row(const struct as_of *a, struct bytes key)
 {
-	size_t end, begin = 0;
-	const struct as_of_row *rows = as_of_rows(a, &end);
+	size_t begin = 0, end = a->n_rows;
 
 	while (begin < end) {
 		size_t middle = begin + (end - begin) / 2;
 
-		if (bytes_compare(as_of_key(a, &rows[middle]), key) < 0)
+		if (bytes_compare(as_of_key(a, &a->rows[middle]), key) < 0)
 			begin = middle + 1;
 		else
 			end = middle;
@@ -231,11 +218,10 @@ int as_of_get(struct as_of *as_of, struct bytes key, struct record *ret_record)
 	CHECK_OBJ(as_of, AS_OF_MAGIC);
 	REQUIRE(as_of->ready && as_of->snapshot);
 	struct record record;
-	size_t n, i = as_of_seek_row(as_of, key);
-	const struct as_of_row *rows = as_of_rows(as_of, &n);
+	size_t i = as_of_seek_row(as_of, key);
 
-	if (i < n && bytes_equal(as_of_key(as_of, &rows[i]), key)) {
-		const struct index_entry entry = {.seq = rows[i].seq};
+	if (i < as_of->n_rows && bytes_equal(as_of_key(as_of, &as_of->rows[i]), key)) {
+		const struct index_entry entry = {.seq = as_of->rows[i].seq};
 
 		return snapshot_record(as_of->snapshot, as_of->feed, key, &entry, ret_record);
 	}
@@ -316,10 +302,9 @@ int as_of_next(struct as_of *as_of, struct bytes *ret_key, struct index_entry *r
 	if (r < 0)
 		return r;
 
-	size_t n;
-	const struct as_of_row *row = as_of_rows(a, &n) + a->next_row;
-	struct bytes key = a->next_row < n ? as_of_key(a, row) : BYTES_NONE;
-	bool has_row = a->next_row < n && bytes_starts(key, buf_bytes(&a->prefix));
+	const struct as_of_row *row = a->next_row < a->n_rows ? &a->rows[a->next_row] : NULL;
+	struct bytes key = row ? as_of_key(a, row) : BYTES_NONE;
+	bool has_row = row && bytes_starts(key, buf_bytes(&a->prefix));
 	int order = !has_row ? 1 : r == END ? -1 : bytes_compare(key, a->name);
 	if (!has_row && r == END)
 		return END;

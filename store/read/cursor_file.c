@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Named cursors: small text files (FORMAT.md, Cursors), replaced as a whole by their follower and
- * read by the reflector before it trims. Text, because somebody will want to look into one.
- */
+/* Cursor files are text, so that an operator can read them (FORMAT.md, Cursors). */
 #include "store/read/cursor_file.h"
 
 #include <ctype.h>
@@ -16,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -29,7 +27,7 @@
 #define DIRECTORY_TRIES 3
 #define TEMPORARY_NS   (UINT64_C(1800) * 1000000000) /* much longer than a file is written for */
 
-static int check_name(const char *name)
+static int cursor_check_name(const char *name)
 {
 	size_t n = strlen(name);
 	bool good = n > 0 && n <= NAME_MAX_BYTES && name[0] != '.';
@@ -45,7 +43,7 @@ static int check_name(const char *name)
 
 /* ---- writing ---- */
 
-static void compose(struct buf *text, const uint8_t uuid[16],
+static void cursor_compose(struct buf *text, const uint8_t uuid[16],
 	const struct follow_position *positions, size_t n)
 {
 	buf_str(text, FIRST_LINE "\njournal ");
@@ -58,7 +56,8 @@ static void compose(struct buf *text, const uint8_t uuid[16],
 	buf_str(text, "end\n");
 }
 
-static int write_file(struct home *home, const char *name, struct bytes text)
+/* Returns 0, or an errno value without a sentence: the caller knows the name and tries again. */
+static int cursor_write_file(struct home *home, const char *name, struct bytes text)
 {
 	int directory = home_cursors_fd(home);
 	char temporary[NAME_MAX_BYTES + 40];
@@ -66,8 +65,8 @@ static int write_file(struct home *home, const char *name, struct bytes text)
 	(void)snprintf(temporary, sizeof(temporary), ".%s.%d", name, (int)getpid());
 	AUTO_FD int fd = openat(directory, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
 	if (fd < 0)
-		return errno == EBADF ? -ENOENT : -errno; /* no directory was there when the store was opened */
-	/* Whatever the umask is: the reflector, perhaps another user, must be able to read it. */
+		return errno == EBADF ? -ENOENT : -errno; /* EBADF: the store had no directory when opened */
+	/* The reflector must be able to read it, whatever the umask: it may be another user. */
 	int r = fchmod(fd, 0640) < 0 ? -errno : write_whole(fd, text);
 	if (r == 0)
 		r = failpoint_pass(FAILPOINT_CURSOR_WRITE);
@@ -82,28 +81,28 @@ int cursor_save(struct home *home, const char *name, const uint8_t uuid[16],
 	const struct follow_position *positions, size_t n)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
-	int r = check_name(name);
+	int r = cursor_check_name(name);
 
 	if (r == 0) {
-		compose(&text, uuid, positions, n);
+		cursor_compose(&text, uuid, positions, n);
 		r = buf_error(&text);
 	}
 	if (r < 0)
 		return r;
-	r = write_file(home, name, buf_bytes(&text));
-	/* The directory was removed, perhaps between two steps of the writing, perhaps again. */
+	r = cursor_write_file(home, name, buf_bytes(&text));
+	/* The directory was removed, perhaps while the file was written, perhaps more than once. */
 	for (int i = 0; r == -ENOENT && i < DIRECTORY_TRIES; i++) {
 		r = home_make_cursors(home);
 		if (r < 0)
 			return err_add(r, "writing cursor '%s'", name);
-		r = write_file(home, name, buf_bytes(&text));
+		r = cursor_write_file(home, name, buf_bytes(&text));
 	}
 	return r < 0 ? err_set(r, "writing cursor '%s' in '%s/cursors'", name, home_path(home)) : 0;
 }
 
 int cursor_remove(struct home *home, const char *name)
 {
-	int r = check_name(name);
+	int r = cursor_check_name(name);
 
 	if (r < 0)
 		return r;
@@ -114,11 +113,11 @@ int cursor_remove(struct home *home, const char *name)
 
 /* ---- reading ---- */
 
-static int read_whole(int directory, const char *name, struct buf *text)
+static int cursor_read_file(int directory, const char *name, struct buf *text)
 {
 	if (directory < 0)
 		return NOT_FOUND; /* a copy without cursors */
-	/* The folder is the group's to write: a FIFO in it must not stop who looks at all cursors. */
+	/* The group can write to the directory: a FIFO there must not stop a reader of all cursors. */
 	AUTO_FD int fd = openat(directory, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	struct stat st;
 
@@ -142,19 +141,7 @@ static int read_whole(int directory, const char *name, struct buf *text)
 	}
 }
 
-static int add_position(struct cursor_file *cursor, uint32_t feed, uint64_t seq)
-{
-	struct follow_position *positions =
-		realloc(cursor->positions, (cursor->n + 1) * sizeof(*positions));
-
-	if (!positions)
-		return -ENOMEM;
-	cursor->positions = positions;
-	positions[cursor->n++] = (struct follow_position){feed, seq};
-	return 0;
-}
-
-static bool read_uuid(const char *text, uint8_t uuid[16])
+static bool cursor_read_uuid(const char *text, uint8_t uuid[16])
 {
 	if (strlen(text) != 32)
 		return false;
@@ -168,54 +155,51 @@ static bool read_uuid(const char *text, uint8_t uuid[16])
 	return true;
 }
 
-/* One line after the first: 0, END at "end", ERR_CORRUPT. */
-static int read_line(const char *line, struct cursor_file *cursor)
+static int cursor_parse(char *text, struct cursor_file *cursor)
 {
-	uint32_t feed;
-	uint64_t seq;
-	int end = 0;
-
-	if (strcmp(line, "end") == 0)
-		return END;
-	if (strncmp(line, "journal ", 8) == 0)
-		return read_uuid(line + 8, cursor->uuid) ? 0 : ERR_CORRUPT;
-	if (sscanf(line, "written %" SCNu64 "%n", &cursor->written_ns, &end) == 1 && !line[end])
-		return 0;
-	if (sscanf(line, "feed %" SCNu32 " %" SCNu64 "%n", &feed, &seq, &end) == 2 && !line[end])
-		return add_position(cursor, feed, seq);
-	return ERR_CORRUPT;
-}
-
-static int parse(char *text, struct cursor_file *cursor)
-{
-	char *rest = NULL;
-	char *line = strtok_r(text, "\n", &rest);
-	int r = 0;
+	char *rest = NULL, *line = strtok_r(text, "\n", &rest);
+	size_t room = 0;
 
 	if (!line || strcmp(line, FIRST_LINE) != 0)
-		return ERR_FORMAT;
-	while (r == 0 && (line = strtok_r(NULL, "\n", &rest)))
-		r = read_line(line, cursor);
-	return r == END ? 0 : r < 0 ? r : ERR_CORRUPT;
+		return err_set(ERR_FORMAT, "its first line is not '%s'", FIRST_LINE);
+	while ((line = strtok_r(NULL, "\n", &rest))) {
+		struct follow_position position;
+		int end = 0, r = 0;
+
+		if (strcmp(line, "end") == 0)
+			return 0;
+		if (strncmp(line, "journal ", 8) == 0 && cursor_read_uuid(line + 8, cursor->uuid))
+			continue;
+		if (sscanf(line, "written %" SCNu64 "%n", &cursor->written_ns, &end) == 1 &&
+			!line[end])
+			continue;
+		if (sscanf(line, "feed %" SCNu32 " %" SCNu64 "%n", &position.feed, &position.seq,
+			    &end) != 2 || line[end])
+			return err_set(ERR_CORRUPT, "line '%.80s'", line);
+		r = ARRAY_ADD(cursor->positions, cursor->n, room, position, "its positions");
+		if (r < 0)
+			return r;
+	}
+	return err_set(ERR_CORRUPT, "its last line is missing");
 }
 
 int cursor_load(struct home *home, const char *name, struct cursor_file *ret_cursor)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	struct cursor_file cursor = {{0}, NULL, 0, 0};
-	int r = check_name(name);
+	int r = cursor_check_name(name);
 
 	if (r == 0)
-		r = read_whole(home_cursors_fd(home), name, &text);
+		r = cursor_read_file(home_cursors_fd(home), name, &text);
 	if (r != FOUND)
 		return r;
 	(void)buf_cstr(&text);
 	r = buf_error(&text);
 	if (r == 0)
-		r = parse((char *)text.data, &cursor);
+		r = cursor_parse((char *)text.data, &cursor);
 	if (r < 0) {
 		cursor_release(&cursor);
-		return err_set(r, "cursor '%s': remove it with 'kinf cursor rm %s'", name, name);
+		return err_add(r, "cursor '%s' (remove it with 'kinf cursor rm %s')", name, name);
 	}
 	*ret_cursor = cursor;
 	return FOUND;
@@ -229,7 +213,7 @@ void cursor_release(struct cursor_file *cursor)
 
 /* ---- all of them ---- */
 
-static int open_folder(struct home *home, DIR **ret_directory)
+static int cursor_open_directory(struct home *home, DIR **ret_directory)
 {
 	int fd = openat(home_cursors_fd(home), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -248,7 +232,7 @@ int cursor_each(struct home *home, cursor_fn *fn, void *arg)
 
 	if (home_cursors_fd(home) < 0)
 		return 0; /* a copy without cursors */
-	int r = open_folder(home, &directory);
+	int r = cursor_open_directory(home, &directory);
 	if (r < 0)
 		return r;
 	for (struct dirent *entry; r == 0 && (entry = readdir(directory));) {
@@ -261,9 +245,7 @@ int cursor_each(struct home *home, cursor_fn *fn, void *arg)
 			r = fn(arg, entry->d_name, &cursor);
 			cursor_release(&cursor);
 		} else if (r != -ENOMEM) {
-			/* Removed meanwhile, or nobody can go on from it. One that can't be read, or is
-			 * no cursor's name, must not hide the others. */
-			err_clear();
+			err_ignore(r, "a file that is no cursor must not hide the others");
 			r = 0;
 		}
 	}
@@ -278,9 +260,9 @@ bool cursor_is_expired(uint64_t written_ns, uint64_t expiry_ns)
 	return (now > written_ns ? now - written_ns : written_ns - now) > expiry_ns;
 }
 
-/* By the file's time: what can't be read becomes old too, and a file is replaced by each writing. One
- * that is written just now, after all that time, is lost until it is written the next time. */
-static bool is_left_behind(int directory, const char *name, uint64_t expiry_ns)
+/* Checks the file's time, which each writing renews and unreadable files have, too. A cursor written again
+ * between this check and its removal is lost until it is written the next time. */
+static bool cursor_is_abandoned(int directory, const char *name, uint64_t expiry_ns)
 {
 	uint64_t now = proc_realtime_ns(), limit = name[0] == '.' ? TEMPORARY_NS : expiry_ns;
 	struct stat st;
@@ -295,12 +277,12 @@ int cursor_sweep(struct home *home, uint64_t expiry_ns)
 {
 	DIR *directory;
 	int removed = 0;
-	int r = open_folder(home, &directory);
+	int r = cursor_open_directory(home, &directory);
 
 	if (r < 0)
 		return r;
 	for (struct dirent *entry; (entry = readdir(directory));)
-		if (is_left_behind(dirfd(directory), entry->d_name, expiry_ns))
+		if (cursor_is_abandoned(dirfd(directory), entry->d_name, expiry_ns))
 			removed += unlinkat(dirfd(directory), entry->d_name, 0) == 0;
 	(void)closedir(directory);
 	return removed;

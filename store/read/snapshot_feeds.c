@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The feeds a snapshot sees, and which of them a name stands for. */
+/* Finds the feeds of a snapshot, and those that a name stands for. */
 #include "store/read/snapshot.h"
 
 #include <errno.h>
@@ -10,10 +10,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 
-#define NAMES_SAID 20 /* of the feeds there are, in a sentence */
-
-/* ---- collecting: one allocation for all feeds and their texts, so that the caller frees one ----
- */
+#define NAMES_MAX 20 /* in an error */
 
 enum {
 #define TEXT(member, key, identity) TEXT_##member,
@@ -22,14 +19,14 @@ enum {
 	TEXTS /* of a definition */
 };
 
-struct collection {
+/* All feeds and their texts are one allocation at the end, so that the caller frees one pointer. */
+struct feeds_collection {
 	struct snapshot *snapshot;
 	struct buf rows; /* struct snapshot_feed */
-	struct buf
-		text; /* of the same feeds: their texts and the checkpoint's rv, each with a NUL */
+	struct buf text; /* each feed's texts and its checkpoint's rv, each with a NUL */
 };
 
-static void definition_texts(struct feed_definition *d, const char ***texts)
+static void feeds_texts_of(struct feed_definition *d, const char ***texts)
 {
 	const char **all[TEXTS] = {
 #define TEXT(member, key, identity) &d->member,
@@ -40,10 +37,10 @@ static void definition_texts(struct feed_definition *d, const char ***texts)
 	memcpy(texts, all, sizeof(all));
 }
 
-static int collect_feed(void *arg, const struct feed_definition *definition,
+static int feeds_collect_one(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
-	struct collection *c = arg;
+	struct feeds_collection *c = arg;
 	struct snapshot_feed feed = {.definition = *definition, .checkpoint = *checkpoint};
 	const char **texts[TEXTS];
 
@@ -55,7 +52,7 @@ static int collect_feed(void *arg, const struct feed_definition *definition,
 	if (r < 0)
 		return r;
 	feed.visible = snapshot_visible(c->snapshot, definition->id);
-	definition_texts(&feed.definition, texts);
+	feeds_texts_of(&feed.definition, texts);
 	for (size_t i = 0; i < TEXTS; i++)
 		buf_put(&c->text, *texts[i], strlen(*texts[i]) + 1);
 	buf_bytes_put(&c->text, checkpoint->rv);
@@ -64,58 +61,52 @@ static int collect_feed(void *arg, const struct feed_definition *definition,
 	return 0;
 }
 
-/* Lets the texts of FEED begin at P; where the next feed's begin. */
-static const char *place_texts(struct snapshot_feed *feed, const char *p)
+static int feeds_collect(struct snapshot *snapshot, struct snapshot_feed **ret_feeds, size_t *ret_n)
 {
-	const char **texts[TEXTS];
-
-	definition_texts(&feed->definition, texts);
-	for (size_t i = 0; i < TEXTS; i++) {
-		*texts[i] = p;
-		p += strlen(p) + 1;
-	}
-	feed->checkpoint.rv.data = p;
-	return p + feed->checkpoint.rv.size + 1;
-}
-
-static int collect(struct snapshot *snapshot, struct snapshot_feed **ret_feeds, size_t *ret_n)
-{
-	struct collection c = {.snapshot = snapshot};
-	struct snapshot_feed *feeds = NULL;
+	CLEANUP(buf_release) struct buf rows = BUF_INIT;
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	struct feeds_collection c = {snapshot, rows, text};
 	int r = journal_each_feed(
-		snapshot_journal(snapshot), snapshot_journal_txn(snapshot), collect_feed, &c);
+		snapshot_journal(snapshot), snapshot_journal_txn(snapshot), feeds_collect_one, &c);
 
+	rows = c.rows;
+	text = c.text;
 	if (r == 0)
-		r = buf_error(&c.rows);
+		r = buf_error(&rows);
 	if (r == 0)
-		r = buf_error(&c.text);
-	if (r == 0) {
-		feeds = malloc(c.rows.size + c.text.size + 1);
-		r = feeds ? 0 : err_set(-ENOMEM, "reading feeds");
-	}
-	if (r == 0) {
-		size_t n = c.rows.size / sizeof(*feeds);
-		char *text = (char *)(feeds + n);
-		const char *p = text;
+		r = buf_error(&text);
+	if (r < 0)
+		return r;
+	size_t n = rows.size / sizeof(struct snapshot_feed);
+	struct snapshot_feed *feeds = malloc(rows.size + text.size + 1);
 
-		if (n)
-			memcpy(feeds, c.rows.data, c.rows.size);
-		if (n)
-			memcpy(text, c.text.data, c.text.size);
-		for (size_t i = 0; i < n; i++)
-			p = place_texts(&feeds[i], p);
-		*ret_feeds = feeds;
-		*ret_n = n;
+	if (!feeds)
+		return err_set(-ENOMEM, "reading %zu feeds", n);
+	if (n) {
+		memcpy(feeds, rows.data, rows.size);
+		memcpy(feeds + n, text.data, text.size);
 	}
-	buf_release(&c.rows);
-	buf_release(&c.text);
-	return r;
+	const char *p = (const char *)(feeds + n);
+	for (size_t i = 0; i < n; i++) {
+		const char **texts[TEXTS];
+
+		feeds_texts_of(&feeds[i].definition, texts);
+		for (size_t k = 0; k < TEXTS; k++) {
+			*texts[k] = p;
+			p += strlen(p) + 1;
+		}
+		feeds[i].checkpoint.rv.data = p;
+		p += feeds[i].checkpoint.rv.size + 1;
+	}
+	*ret_feeds = feeds;
+	*ret_n = n;
+	return 0;
 }
 
 /* ---- order ---- */
 
-/* Order of `namespace + "/"`, in which the object keys of several feeds follow each other. */
-static int compare_namespaces(const char *a, const char *b)
+/* Compares `namespace + "/"`: the order in which the object keys of several feeds follow each other. */
+static int feeds_compare_namespaces(const char *a, const char *b)
 {
 	while (*a && *a == *b) {
 		a++;
@@ -126,14 +117,14 @@ static int compare_namespaces(const char *a, const char *b)
 	return x != y ? (x > y) - (x < y) : (*a != '\0') - (*b != '\0');
 }
 
-/* By name and namespace; of the same the one to be preferred first: listed, then the newest. */
-static int compare_feeds(const void *a, const void *b)
+/* Orders by name and namespace; of equal ones listed feeds come first, then newer ones. */
+static int feeds_compare(const void *a, const void *b)
 {
 	const struct snapshot_feed *x = a, *y = b;
 	int r = strcmp(x->definition.name, y->definition.name);
 
 	if (r == 0)
-		r = compare_namespaces(x->definition.namespace_, y->definition.namespace_);
+		r = feeds_compare_namespaces(x->definition.namespace_, y->definition.namespace_);
 	if (r == 0)
 		r = (y->index.listed != 0) - (x->index.listed != 0);
 	if (r == 0)
@@ -143,33 +134,29 @@ static int compare_feeds(const void *a, const void *b)
 
 /* ---- names ---- */
 
-/* Is NAME one of the aliases, each of which ends with a blank? */
-static bool is_alias(const char *aliases, const char *name, size_t size)
+/* Checks whether the SIZE bytes at NAME are the feed's resource, its kind or an alias (the last two in any
+ * case). */
+static bool feed_is_resource(const struct feed_definition *d, const char *name, size_t size)
 {
-	for (const char *blank; (blank = strchr(aliases, ' ')); aliases = blank + 1)
-		if ((size_t)(blank - aliases) == size && strncasecmp(aliases, name, size) == 0)
+	const char *alias = d->aliases;
+
+	for (const char *blank; (blank = strchr(alias, ' ')); alias = blank + 1)
+		if ((size_t)(blank - alias) == size && strncasecmp(alias, name, size) == 0)
 			return true;
-	return false;
-}
-
-/* Are the SIZE bytes at NAME this feed's resource, its kind in any case, or a name it also has? */
-static bool is_resource(const struct feed_definition *d, const char *name, size_t size)
-{
 	return (strlen(d->resource) == size && memcmp(d->resource, name, size) == 0) ||
-	       (strlen(d->kind) == size && strncasecmp(d->kind, name, size) == 0) ||
-	       is_alias(d->aliases, name, size);
+	       (strlen(d->kind) == size && strncasecmp(d->kind, name, size) == 0);
 }
 
-/* plural, plural.group, plural.version.group; in the core group plural.version and plural.version.
- */
-static bool is_called(const struct feed_definition *d, const char *name)
+/* Checks for plural, plural.group, plural.version.group; in the core group plural.version and
+ * "plural.version.". */
+static bool feed_is_called(const struct feed_definition *d, const char *name)
 {
 	const char *dot = strchr(name, '.');
 	size_t version_size = strlen(d->version);
 
 	if (!dot)
-		return is_resource(d, name, strlen(name));
-	if (!is_resource(d, name, (size_t)(dot - name)))
+		return feed_is_resource(d, name, strlen(name));
+	if (!feed_is_resource(d, name, (size_t)(dot - name)))
 		return false;
 	if (d->group[0] && strcmp(dot + 1, d->group) == 0)
 		return true;
@@ -180,8 +167,8 @@ static bool is_called(const struct feed_definition *d, const char *name)
 	return *rest == '.' ? strcmp(rest + 1, d->group) == 0 : !*rest && !d->group[0];
 }
 
-/* The names there are, in order; with a wildcard too many for a sentence. */
-static void put_names(const struct snapshot_feed *feeds, size_t n, struct buf *out)
+/* Lists the feeds' names for an error; a wildcard can make too many. */
+static void feeds_put_names(const struct snapshot_feed *feeds, size_t n, struct buf *out)
 {
 	size_t named = 0;
 
@@ -190,31 +177,22 @@ static void put_names(const struct snapshot_feed *feeds, size_t n, struct buf *o
 
 		if (i && strcmp(feeds[i - 1].definition.name, name) == 0)
 			continue;
-		if (named++ < NAMES_SAID)
+		if (named++ < NAMES_MAX)
 			buf_printf(out, "%s'%s'", named > 1 ? ", " : "", name);
 	}
-	if (named > NAMES_SAID)
-		buf_printf(out, " and %zu more, which 'kinf status' lists", named - NAMES_SAID);
+	if (named > NAMES_MAX)
+		buf_printf(out, " and %zu more, which 'kinf status' lists", named - NAMES_MAX);
 }
 
-static int several(const struct snapshot_feed *feeds, size_t n, const char *name)
-{
-	CLEANUP(buf_release) struct buf names = BUF_INIT;
-
-	put_names(feeds, n, &names);
-	return err_say(ERR_NO_FEED, "several feeds watch the resource '%s'; there are: %s", name,
-		buf_cstr(&names));
-}
-
-/* What to do comes first: names may be long, and a sentence has an end. */
-static int no_feed(const struct snapshot_feed *feeds, size_t n, const char *name)
+/* The remedy comes first: the names may be cut off. */
+static int feeds_none(const struct snapshot_feed *feeds, size_t n, const char *name)
 {
 	CLEANUP(buf_release) struct buf names = BUF_INIT;
 
 	if (n == 0)
 		return err_say(ERR_NO_FEED,
 			"no feed '%s': nothing is watched yet; 'kinf status' may say why", name);
-	put_names(feeds, n, &names);
+	feeds_put_names(feeds, n, &names);
 	if (!*name)
 		return err_say(ERR_NO_FEED, "no feed has an empty name; there are: %s",
 			buf_cstr(&names));
@@ -224,8 +202,8 @@ static int no_feed(const struct snapshot_feed *feeds, size_t n, const char *name
 		name, name, buf_cstr(&names));
 }
 
-/* Keeps the feeds that NAME stands for, of each namespace the first. */
-static int select_feeds(struct snapshot_feed *feeds, size_t n, const char *name, size_t *ret_n)
+/* Keeps the feeds that NAME stands for: the first of each namespace. */
+static int feeds_select(struct snapshot_feed *feeds, size_t n, const char *name, size_t *ret_n)
 {
 	const struct snapshot_feed *first = NULL;
 	bool configured = false;
@@ -233,26 +211,32 @@ static int select_feeds(struct snapshot_feed *feeds, size_t n, const char *name,
 
 	for (size_t i = 0; i < n; i++)
 		configured |= strcmp(feeds[i].definition.name, name) == 0;
-	/* Nothing moves before all are looked at: the sentence names them all. */
+	/* All are examined before any is moved, because the error lists them all. */
 	for (size_t i = 0; i < n && !configured; i++) {
-		if (!is_called(&feeds[i].definition, name))
+		if (!feed_is_called(&feeds[i].definition, name))
 			continue;
-		if (first && strcmp(first->definition.name, feeds[i].definition.name) != 0)
-			return several(feeds, n, name);
+		if (first && strcmp(first->definition.name, feeds[i].definition.name) != 0) {
+			CLEANUP(buf_release) struct buf names = BUF_INIT;
+
+			feeds_put_names(feeds, n, &names);
+			return err_say(ERR_NO_FEED,
+				"several feeds watch the resource '%s'; there are: %s", name,
+				buf_cstr(&names));
+		}
 		first = &feeds[i];
 	}
 	for (size_t i = 0; i < n; i++) {
 		const struct feed_definition *d = &feeds[i].definition;
 
-		if (configured ? strcmp(d->name, name) != 0 : !is_called(d, name))
+		if (configured ? strcmp(d->name, name) != 0 : !feed_is_called(d, name))
 			continue;
-		if (kept && compare_namespaces(
+		if (kept && feeds_compare_namespaces(
 				    feeds[kept - 1].definition.namespace_, d->namespace_) == 0)
 			continue;
 		feeds[kept++] = feeds[i];
 	}
 	*ret_n = kept;
-	return kept ? 0 : no_feed(feeds, n, name);
+	return kept ? 0 : feeds_none(feeds, n, name);
 }
 
 int snapshot_feeds(struct snapshot *snapshot, const char *name, struct snapshot_feed **ret_feeds,
@@ -260,14 +244,14 @@ int snapshot_feeds(struct snapshot *snapshot, const char *name, struct snapshot_
 {
 	AUTO_FREE struct snapshot_feed *feeds = NULL;
 	size_t n;
-	int r = collect(snapshot, &feeds, &n);
+	int r = feeds_collect(snapshot, &feeds, &n);
 
 	if (r < 0)
 		return r;
 	if (n)
-		qsort(feeds, n, sizeof(*feeds), compare_feeds);
+		qsort(feeds, n, sizeof(*feeds), feeds_compare);
 	if (name)
-		r = select_feeds(feeds, n, name, &n);
+		r = feeds_select(feeds, n, name, &n);
 	if (r < 0)
 		return r;
 	*ret_feeds = TAKE(feeds);

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "store/read/snapshot_parts.h"
+#include "store/read/snapshot_internal.h"
 #include "tests/unit/tape.h"
 
 TestSuite(informer_process, .init = cache_open, .fini = cache_close, .timeout = 60);
