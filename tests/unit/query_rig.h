@@ -22,8 +22,8 @@
 #define OBJECTS 120
 
 #define NO_FEED(name) \
-	"no feed '" name "': add '- resource: " name "' to the feeds in kinf.yaml, or see 'kinf status' " \
-	"when it is there; there are: 'pods'"
+	"no feed '" name "': add '- resource: " name "' to the feeds in kinf.yaml; if it is there, " \
+	"'kinf status' says why it has no feed; there are: 'pods'"
 
 struct pod {
 	bool there;
