@@ -37,7 +37,8 @@ static int config_set_resource(const struct config_place *place, const char *tex
 	if (!config_is_word(text) || !strchr(LETTERS, text[0]) || text[strlen(text) - 1] == '.' ||
 		strstr(text, "..") || strchr(text, '_'))
 		return config_refuse(place,
-			"not a resource: '%s'; write one as pods, deployments.apps or deployments.v1.apps",
+			"not a resource: '%s'; write one as pods, deployments.apps or "
+			"deployments.v1.apps",
 			text);
 	return config_copy(&feed->resource, text);
 }
@@ -48,8 +49,10 @@ static int config_check_name(const struct config_place *place, const char *text,
 	if (config_is_word(text) && !strchr("-._", text[0]))
 		return 0;
 	return config_refuse(place,
-		"not %s: '%s'; allowed are letters, digits, '-', '.' and '_', the first one a letter or "
-		"digit, at most %d", kind, text, CONFIG_NAME_MAX);
+		"not %s: '%s'; allowed are letters, digits, '-', '.' and '_', the first one a "
+		"letter or "
+		"digit, at most %d",
+		kind, text, CONFIG_NAME_MAX);
 }
 
 static int config_add_namespace(const struct config_place *place, const char *text,
@@ -59,8 +62,10 @@ static int config_add_namespace(const struct config_place *place, const char *te
 
 	if (!n || text[n] || n > NAMESPACE_MAX || text[0] == '-' || text[n - 1] == '-')
 		return config_refuse(place,
-			"not a namespace: '%s'; allowed are lower case letters, digits and '-' inside, "
-			"at most %d", text, NAMESPACE_MAX);
+			"not a namespace: '%s'; allowed are lower case letters, digits and '-' "
+			"inside, "
+			"at most %d",
+			text, NAMESPACE_MAX);
 	for (size_t i = 0; i < feed->n_namespaces; i++)
 		if (strcmp(feed->namespaces[i], text) == 0)
 			return config_refuse(place, "'%s' is there twice", text);
@@ -76,7 +81,8 @@ static int config_set_selector(const struct config_place *place, const char *tex
 	return r < 0 ? config_refuse_code(place, r) : config_copy(to, selector_text(selector));
 }
 
-static int config_add_drop(const struct config_place *place, const char *text, struct config_feed *feed)
+static int config_add_drop(
+	const struct config_place *place, const char *text, struct config_feed *feed)
 {
 	/* The reflector itself needs these of each object. */
 	static const char *const needed[] = {"apiVersion", "kind", "metadata", "metadata.name",
@@ -91,7 +97,8 @@ static int config_add_drop(const struct config_place *place, const char *text, s
 			"'%s': only paths of plain keys can be dropped, without [*] or [0]", text);
 	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
 		if (strcmp(path_text(path), needed[i]) == 0)
-			return config_refuse(place, "'%s' is needed and can't be dropped", needed[i]);
+			return config_refuse(
+				place, "'%s' is needed and can't be dropped", needed[i]);
 	return config_append(&feed->drop, &feed->n_drop, path_text(path));
 }
 
@@ -107,9 +114,11 @@ int config_set_feed_value(const struct config_place *place, enum config_type typ
 		r = config_check_name(place, text, "a name");
 		return r < 0 ? r : config_copy(&feed->name, text);
 	case CONFIG_LABELS:
-		return config_set_selector(place, text, selector_parse_labels, &feed->label_selector);
+		return config_set_selector(
+			place, text, selector_parse_labels, &feed->label_selector);
 	case CONFIG_FIELDS:
-		return config_set_selector(place, text, selector_parse_fields, &feed->field_selector);
+		return config_set_selector(
+			place, text, selector_parse_fields, &feed->field_selector);
 	case CONFIG_NAMESPACES:
 		return config_add_namespace(place, text, feed);
 	case CONFIG_DROP:
@@ -159,7 +168,8 @@ int config_new_index(const struct config_place *place, const char *name, struct 
 		return config_refuse(place, "'%s' is built in; choose another name", name);
 	for (size_t i = 0; i < feed->n_indexes; i++)
 		if (strcmp(feed->indexes[i].name, name) == 0)
-			return config_refuse(place, "feed '%s' already has an index '%s'", feed->name, name);
+			return config_refuse(
+				place, "feed '%s' already has an index '%s'", feed->name, name);
 	r = ARRAY_ADD(feed->indexes, feed->n_indexes, feed->indexes_room, (struct config_index){0},
 		"the indexes of a feed");
 	if (r < 0)
@@ -168,7 +178,8 @@ int config_new_index(const struct config_place *place, const char *name, struct 
 	return config_copy(&(*ret_index)->name, name);
 }
 
-int config_add_index_path(const struct config_place *place, const char *text, struct config_index *index)
+int config_add_index_path(
+	const struct config_place *place, const char *text, struct config_index *index)
 {
 	CLEANUP(path_free) struct path *path = NULL;
 
@@ -211,7 +222,8 @@ int config_read_indexes(const struct config_place *place, const struct yaml_node
 	if (node->type != YAML_MAP)
 		return config_refuse(place, "must be a map from index names to field paths");
 	for (size_t i = 0; r == 0 && i < node->count; i++) {
-		struct config_place here = config_place_member(place, node->keys[i], node->key_lines[i]);
+		struct config_place here =
+			config_place_member(place, node->keys[i], node->key_lines[i]);
 
 		r = config_new_index(&here, node->keys[i], feed, &index);
 		if (r == 0)
@@ -256,8 +268,8 @@ void config_free_feeds(struct config *config)
 	config->n_feeds = config->feeds_room = 0;
 }
 
-/* Refuses the last feed if an earlier one has its name. In the file the name is at its own line if it was
- * written, else it is the resource's. */
+/* Refuses the last feed if an earlier one has its name. In the file the name is at its own line if
+ * it was written, else it is the resource's. */
 static int config_check_unique(const struct config_place *place, const struct yaml_node *node,
 	const struct config *config)
 {
@@ -270,15 +282,16 @@ static int config_check_unique(const struct config_place *place, const struct ya
 	if (first == last)
 		return 0;
 	if (!node)
-		return config_refuse(place, "two feeds '%s'; give one another name, '%s:NAME'", last->name,
-			last->resource);
+		return config_refuse(place, "two feeds '%s'; give one another name, '%s:NAME'",
+			last->name, last->resource);
 	const struct yaml_node *name = yaml_get(node, "name");
 	struct config_place here = config_place_member(place, first->wildcard ? "resource" : "name",
 		name ? name->line : node->line);
 	if (first->wildcard)
-		return config_refuse(&here, "'%s' is feeds[%zu] in line %zu already", first->name, i,
-			first->line);
-	return config_refuse(&here, "'%s' is also the name of feeds[%zu] in line %zu; give one of them another",
+		return config_refuse(&here, "'%s' is feeds[%zu] in line %zu already", first->name,
+			i, first->line);
+	return config_refuse(&here,
+		"'%s' is also the name of feeds[%zu] in line %zu; give one of them another",
 		first->name, i, first->line);
 }
 
@@ -296,8 +309,8 @@ int config_finish_feed(const struct config_place *place, const struct yaml_node 
 		return config_refuse(&here, "a wildcard's feeds are named after their resources");
 	if (!feed->wildcard && excludes)
 		return config_refuse(&here, "only a wildcard leaves something out");
-	/* Events change most and matter least to a cache: they expire by themselves, and the API server
-	 * serves each twice (v1 and events.k8s.io). */
+	/* Events change most and matter least to a cache: they expire by themselves, and the API
+	 * server serves each twice (v1 and events.k8s.io). */
 	if (!excludes && strcmp(feed->resource, "*") == 0)
 		r = config_append(&feed->exclude, &feed->n_exclude, "events");
 	if (r == 0 && !feed->name)
@@ -337,7 +350,8 @@ int config_read_feeds(const struct config_place *place, const struct yaml_node *
 		r = config_read_map(&here, item, config_feed_keys, feed);
 		if (r == 0 && !feed->resource) {
 			here = config_place_member(&here, "resource", item->line);
-			r = config_refuse(&here, "is missing; write one as pods or deployments.apps");
+			r = config_refuse(
+				&here, "is missing; write one as pods or deployments.apps");
 		}
 		if (r == 0)
 			r = config_finish_feed(&here, item, config);

@@ -13,7 +13,8 @@
 #define AT(field) offsetof(struct config_flags, field)
 
 static const struct option_spec config_common_specs[] = {
-	{0, "store", OPTION_TEXT, AT(store), "DIR", "the store (default $KINF_STORE, then the file's)"},
+	{0, "store", OPTION_TEXT, AT(store), "DIR",
+		"the store (default $KINF_STORE, then the file's)"},
 	{0, "runtime-dir", OPTION_TEXT, AT(runtime_dir), "DIR",
 		"rings and status pages (default $KINF_RUNTIME_DIR, then the file's)"},
 	{0, "config", OPTION_TEXT, AT(file), "FILE",
@@ -27,7 +28,8 @@ static const struct option_spec config_running_specs[] = {
 		"default $KUBECONFIG, ~/.kube/config, in-cluster"},
 	{0, "context", OPTION_TEXT, AT(context), "NAME", "context of the kubeconfig"},
 	{0, "watch", OPTION_TEXTS, AT(watch), "RESOURCE",
-		"keep these objects: pods, deployments.apps, 'pods:web(-n web -l app=shop)', all, '*.apps'"},
+		"keep these objects: pods, deployments.apps, 'pods:web(-n web -l app=shop)', all, "
+		"'*.apps'"},
 	{0, "index", OPTION_TEXTS, AT(index), "FEED/NAME=PATH",
 		"index a feed by a field: pods/node=spec.nodeName"},
 	{0, "durability", OPTION_TEXT, AT(durability), "LEVEL",
@@ -83,7 +85,8 @@ static int config_set_option(const char *option, char *value, struct config_feed
 		i++;
 	if (i == ARRAY_SIZE(options))
 		return config_refuse(&at_watch,
-			"unknown option '%s'; allowed are -n, -l, --field-selector and --exclude", option);
+			"unknown option '%s'; allowed are -n, -l, --field-selector and --exclude",
+			option);
 	if (n >= 2 && (value[0] == '\'' || value[0] == '"') && value[n - 1] == value[0]) {
 		value[n - 1] = '\0';
 		value++;
@@ -101,8 +104,9 @@ static int config_set_option(const char *option, char *value, struct config_feed
 	return r;
 }
 
-/* Reads "-n web -l app in (a, b)", which it cuts in place. A value ends before a word that starts with a dash, so
- * that selectors with blanks in them need no quotes: no label, field or namespace begins so. */
+/* Reads "-n web -l app in (a, b)", which it cuts in place. A value ends before a word that starts
+ * with a dash, so that selectors with blanks in them need no quotes: no label, field or namespace
+ * begins so. */
 static int config_read_options(char *p, struct config_feed *feed)
 {
 	int r = 0;
@@ -207,7 +211,8 @@ static int config_add_index(struct config *config, const char *text)
 /* ---- all ------------------------------------------------------------------------------------- */
 
 /* Sets the key that an option stands for, if the option was given. */
-static int config_lay_key(struct config *config, const char *option, const char *key, const char *text)
+static int config_lay_key(
+	struct config *config, const char *option, const char *key, const char *text)
 {
 	struct config_place place = {0};
 
@@ -224,8 +229,10 @@ int config_lay_flags(struct config *config, const struct config_flags *flags)
 
 	config->log_format = config_first_format(flags);
 	config->log_level = LOG_NOTICE + (flags->verbose < most ? flags->verbose : most);
-	if (flags->log_format && config->log_format == LOG_TEXT && strcmp(flags->log_format, "text") != 0)
-		return config_refuse(&at_format, "must be text or json, not '%s'", flags->log_format);
+	if (flags->log_format && config->log_format == LOG_TEXT &&
+		strcmp(flags->log_format, "text") != 0)
+		return config_refuse(
+			&at_format, "must be text or json, not '%s'", flags->log_format);
 	int r = config_lay_key(config, "--store", "store", flags->store);
 	if (r == 0)
 		r = config_lay_key(config, "--runtime-dir", "runtimeDir", flags->runtime_dir);

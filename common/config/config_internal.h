@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by the files of the config group: from YAML nodes and texts to a checked struct config. Each value is
- * read at a place, so that each error can say "FILE:LINE: KEY: what is wrong and what is allowed".
+ * Shared by the files of the config group: from YAML nodes and texts to a checked struct config.
+ * Each value is read at a place, so that each error can say "FILE:LINE: KEY: what is wrong and what
+ * is allowed".
  */
 #ifndef COMMON_CONFIG_CONFIG_INTERNAL_H
 #define COMMON_CONFIG_CONFIG_INTERNAL_H
@@ -18,13 +19,15 @@ struct config_place {
 };
 
 /* Return the place of member KEY of the map at OUTER, or of item I of the list at OUTER. */
-struct config_place config_place_member(const struct config_place *outer, const char *key, size_t line);
+struct config_place config_place_member(
+	const struct config_place *outer, const char *key, size_t line);
 struct config_place config_place_item(const struct config_place *outer, size_t i, size_t line);
 
 /* Returns ERR_CONFIG with a sentence that begins with the place. */
 int config_refuse(const struct config_place *place, const char *format, ...)
 	__attribute__((format(printf, 2, 3), cold));
-/* Returns ERR_CONFIG with the place and the sentence of CODE; a negative errno value stays as it is. */
+/* Returns ERR_CONFIG with the place and the sentence of CODE; a negative errno value stays as it
+ * is. */
 int config_refuse_code(const struct config_place *place, int code);
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -66,18 +69,21 @@ int config_set_defaults(const struct config_key *keys, void *into);
 /* Reads the map NODE, whose keys are all in KEYS, into INTO. A null value counts as absent. */
 int config_read_map(const struct config_place *place, const struct yaml_node *node,
 	const struct config_key *keys, void *into);
-/* Checks TEXT and sets the value of the key NAME of KEYS in INTO, or appends TEXT if it is a list. */
+/* Checks TEXT and sets the value of the key NAME of KEYS in INTO, or appends TEXT if it is a
+ * list. */
 int config_set(const struct config_place *place, const struct config_key *keys, const char *name,
 	const char *text, void *into);
 
 /* Sets *RET_TEXT to the text of a scalar that is not empty, borrowed from NODE. */
-int config_scalar(const struct config_place *place, const struct yaml_node *node, const char **ret_text);
+int config_scalar(
+	const struct config_place *place, const struct yaml_node *node, const char **ret_text);
 
 /* Replaces *TO, or appends to a list, with a copy of TEXT. */
 int config_copy(char **to, const char *text);
 int config_append(char ***list, size_t *n, const char *text);
 void config_free_list(char **list, size_t n);
-/* Replaces *TO with PATH as an absolute path; a relative one begins in BASE (NULL: the working directory). */
+/* Replaces *TO with PATH as an absolute path; a relative one begins in BASE (NULL: the working
+ * directory). */
 int config_copy_path(char **to, const char *path, const char *base);
 
 /* ---- feeds ----------------------------------------------------------------------------------- */
@@ -85,12 +91,15 @@ int config_copy_path(char **to, const char *path, const char *base);
 /* Appends a feed with the defaults. */
 int config_new_feed(struct config *config, struct config_feed **ret_feed);
 void config_free_feeds(struct config *config);
-/* Checks and completes the last feed of CONFIG, whose line is at PLACE; NODE is NULL for --watch. */
-int config_finish_feed(const struct config_place *place, const struct yaml_node *node, struct config *config);
+/* Checks and completes the last feed of CONFIG, whose line is at PLACE; NODE is NULL for
+ * --watch. */
+int config_finish_feed(
+	const struct config_place *place, const struct yaml_node *node, struct config *config);
 /* Refuses more feeds than a status page has rows for. */
 int config_check_count(const struct config_place *place, const struct config *config);
 
-int config_read_feeds(const struct config_place *place, const struct yaml_node *node, struct config *config);
+int config_read_feeds(
+	const struct config_place *place, const struct yaml_node *node, struct config *config);
 int config_read_list(const struct config_place *place, const struct yaml_node *node,
 	const struct config_key *key, struct config_feed *feed);
 int config_read_indexes(const struct config_place *place, const struct yaml_node *node,
@@ -101,12 +110,15 @@ int config_set_feed_value(const struct config_place *place, enum config_type typ
 
 int config_new_index(const struct config_place *place, const char *name, struct config_feed *feed,
 	struct config_index **ret_index);
-int config_add_index_path(const struct config_place *place, const char *text, struct config_index *index);
+int config_add_index_path(
+	const struct config_place *place, const char *text, struct config_index *index);
 
 /* Returns whether TEXT is meant as a wildcard. */
 bool config_is_wildcard(const char *text);
-int config_set_wildcard(const struct config_place *place, const char *text, struct config_feed *feed);
-int config_add_exclude(const struct config_place *place, const char *text, struct config_feed *feed);
+int config_set_wildcard(
+	const struct config_place *place, const char *text, struct config_feed *feed);
+int config_add_exclude(
+	const struct config_place *place, const char *text, struct config_feed *feed);
 
 /* ---- the command line ------------------------------------------------------------------------ */
 

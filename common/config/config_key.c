@@ -19,8 +19,9 @@
 #include "common/err.h"
 
 const struct config_key config_keys[] = {
-#define KEY(key, type, field, minimum, maximum, initial, restart, help)                            \
-	{key, CONFIG_##type, offsetof(struct config, field), minimum, maximum, initial, CONFIG_##restart},
+#define KEY(key, type, field, minimum, maximum, initial, restart, help) \
+	{key, CONFIG_##type, offsetof(struct config, field), minimum, maximum, initial, \
+		CONFIG_##restart},
 #define FEED_KEY(key, type, field, minimum, maximum, initial, help)
 #include "common/config/config.def"
 #undef KEY
@@ -30,8 +31,9 @@ const struct config_key config_keys[] = {
 
 const struct config_key config_feed_keys[] = {
 #define KEY(key, type, field, minimum, maximum, initial, restart, help)
-#define FEED_KEY(key, type, field, minimum, maximum, initial, help)                                \
-	{key, CONFIG_##type, offsetof(struct config_feed, field), minimum, maximum, initial, CONFIG_RELOAD},
+#define FEED_KEY(key, type, field, minimum, maximum, initial, help) \
+	{key, CONFIG_##type, offsetof(struct config_feed, field), minimum, maximum, initial, \
+		CONFIG_RELOAD},
 #include "common/config/config.def"
 #undef KEY
 #undef FEED_KEY
@@ -40,7 +42,8 @@ const struct config_key config_feed_keys[] = {
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-struct config_place config_place_member(const struct config_place *outer, const char *key, size_t line)
+struct config_place config_place_member(
+	const struct config_place *outer, const char *key, size_t line)
 {
 	struct config_place place = {.file = outer->file, .line = line};
 
@@ -123,7 +126,9 @@ int config_copy_path(char **to, const char *path, const char *base)
 		base = user ? user->pw_dir : home;
 		if (!base || !*base)
 			return err_say(ERR_CONFIG,
-				"'%s': no home directory is known; set HOME or write an absolute path", path);
+				"'%s': no home directory is known; set HOME or write an absolute "
+				"path",
+				path);
 		path += 1 + (path[1] == '/');
 	}
 	if (!base && !getcwd(working, sizeof(working)))
@@ -181,11 +186,11 @@ static int config_set_quantity(const struct config_place *place, const struct co
 	if (key->maximum)
 		(void)config_parse_quantity(key->type, key->maximum, &maximum);
 	if (r < 0)
-		return config_refuse(place, "not a number: '%s'; allowed are %s to %s", text, key->minimum,
-			key->maximum);
+		return config_refuse(place, "not a number: '%s'; allowed are %s to %s", text,
+			key->minimum, key->maximum);
 	if ((value < minimum || value > maximum) && !(none_allowed && !value))
-		return config_refuse(place, "'%s': allowed are %s to %s%s", text, key->minimum, key->maximum,
-			none_allowed ? ", and 0s for none" : "");
+		return config_refuse(place, "'%s': allowed are %s to %s%s", text, key->minimum,
+			key->maximum, none_allowed ? ", and 0s for none" : "");
 	if (key->type == CONFIG_NUMBER)
 		*(uint32_t *)to = (uint32_t)value;
 	else
@@ -201,7 +206,8 @@ static int config_set_share(const struct config_place *place, const char *text, 
 
 	if (strcmp(text, "off") != 0 && (text[size - 1] != '%' ||
 		decimal_parse(BYTES(text, size - 1), 99, &n) < 0 || n == 0))
-		return config_refuse(place, "not a share: '%s'; allowed are 1%% to 99%%, and off", text);
+		return config_refuse(
+			place, "not a share: '%s'; allowed are 1%% to 99%%, and off", text);
 	*to = (uint32_t)n;
 	return 0;
 }
@@ -264,13 +270,15 @@ struct config_policy config_policy_default(void)
 {
 	struct config config = {0};
 
-	(void)config_set_defaults(config_keys, &config); /* no default at the top level needs memory */
+	(void)config_set_defaults(
+		config_keys, &config); /* no default at the top level needs memory */
 	return config.policy;
 }
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
-int config_scalar(const struct config_place *place, const struct yaml_node *node, const char **ret_text)
+int config_scalar(
+	const struct config_place *place, const struct yaml_node *node, const char **ret_text)
 {
 	if (node->type != YAML_SCALAR || yaml_is_null(node))
 		return config_refuse(place, "must be a single value, not a list, a map or nothing");
@@ -337,7 +345,8 @@ static int config_read_members(const struct config_place *place, const struct ya
 		return config_refuse(place, "must be a map of keys and values");
 	for (size_t i = 0; i < node->count; i++) {
 		const struct yaml_node *item = &node->items[i];
-		struct config_place here = config_place_member(place, node->keys[i], node->key_lines[i]);
+		struct config_place here =
+			config_place_member(place, node->keys[i], node->key_lines[i]);
 		char name[128], members[130];
 
 		(void)snprintf(name, sizeof(name), "%s%s", prefix, node->keys[i]);
@@ -372,20 +381,15 @@ static bool config_is_text(const struct config_key *key)
 
 static size_t config_value_size(const struct config_key *key)
 {
-	return config_is_text(key) ? sizeof(char *) :
-		key->type == CONFIG_CHOICE ? sizeof(bool) : key->type == CONFIG_NUMBER ? sizeof(uint32_t) :
-		sizeof(uint64_t);
-}
-
-static bool config_same(const struct config_key *key, const struct config *a, const struct config *b)
-{
-	const char *x = (const char *)a + key->offset, *y = (const char *)b + key->offset;
-
-	if (!config_is_text(key))
-		return memcmp(x, y, config_value_size(key)) == 0;
-	x = *(char *const *)x;
-	y = *(char *const *)y;
-	return x && y ? strcmp(x, y) == 0 : x == y;
+	switch (key->type) {
+	case CONFIG_CHOICE:
+		return sizeof(bool);
+	case CONFIG_NUMBER:
+	case CONFIG_SHARE:
+		return sizeof(uint32_t);
+	default:
+		return sizeof(uint64_t); /* or a pointer */
+	}
 }
 
 bool config_needs_restart(const struct config *running, const struct config *config,
@@ -394,10 +398,20 @@ bool config_needs_restart(const struct config *running, const struct config *con
 	size_t used = 0;
 
 	ret_keys[0] = '\0';
-	for (const struct config_key *key = config_keys; key->name; key++)
-		if ((key->restart & user) && !config_same(key, running, config))
+	for (const struct config_key *key = config_keys; key->name; key++) {
+		const char *x = (const char *)running + key->offset;
+		const char *y = (const char *)config + key->offset;
+		bool same = memcmp(x, y, config_value_size(key)) == 0;
+
+		if (!same && config_is_text(key)) {
+			x = *(char *const *)x;
+			y = *(char *const *)y;
+			same = x && y && strcmp(x, y) == 0;
+		}
+		if ((key->restart & user) && !same)
 			used += (size_t)snprintf(ret_keys + used, CONFIG_KEYS_SIZE - used, "%s%s",
 				used ? ", " : "", key->name);
+	}
 	return used > 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Feeds that stand for many resources: '*', '*.GROUP', '*.VERSION.GROUP', and '*.VERSION' for the core
- * group. Only the names of a resource decide whether a wildcard covers it, so that the reflector, which knows
- * discovery, and the processor, which does not, agree.
+ * Feeds that stand for many resources: '*', '*.GROUP', '*.VERSION.GROUP', and '*.VERSION' for the
+ * core group. Only the names of a resource decide whether a wildcard covers it, so that the
+ * reflector, which knows discovery, and the processor, which does not, agree.
  */
 #include "common/config/config_internal.h"
 
@@ -11,26 +11,20 @@
 
 static const char resource_characters[] = "abcdefghijklmnopqrstuvwxyz0123456789-.";
 
-static bool config_is_pattern(const char *text)
+int config_set_wildcard(
+	const struct config_place *place, const char *text, struct config_feed *feed)
 {
 	size_t n = strlen(text);
+	bool everything = !strcmp(text, "all") || !strcmp(text, "*");
 
-	if (!strcmp(text, "*"))
-		return true;
-	return n > 2 && n <= CONFIG_NAME_MAX && !strncmp(text, "*.", 2) &&
-		strspn(text + 2, resource_characters) == n - 2 && text[2] != '.' && text[n - 1] != '.' &&
-		!strstr(text, "..");
-}
-
-int config_set_wildcard(const struct config_place *place, const char *text, struct config_feed *feed)
-{
-	if (!strcmp(text, "all"))
-		text = "*";
-	if (!config_is_pattern(text))
+	if (!everything && (n <= 2 || n > CONFIG_NAME_MAX || strncmp(text, "*.", 2) != 0 ||
+				   strspn(text + 2, resource_characters) != n - 2 ||
+				   text[2] == '.' || text[n - 1] == '.' || strstr(text, "..")))
 		return config_refuse(place,
-			"not a wildcard: '%s'; write one as '*' (or all), '*.apps' or '*.v1.apps'", text);
+			"not a wildcard: '%s'; write one as '*' (or all), '*.apps' or '*.v1.apps'",
+			text);
 	feed->wildcard = true;
-	return config_copy(&feed->resource, text);
+	return config_copy(&feed->resource, everything ? "*" : text);
 }
 
 bool config_is_wildcard(const char *text)
@@ -43,39 +37,34 @@ int config_add_exclude(const struct config_place *place, const char *text, struc
 	size_t n = strspn(text, resource_characters);
 
 	if (!n || text[n] || n > CONFIG_NAME_MAX || text[0] == '.' || text[n - 1] == '.')
-		return config_refuse(place, "not a resource: '%s'; write one as secrets or leases.coordination.k8s.io",
+		return config_refuse(place,
+			"not a resource: '%s'; write one as secrets or leases.coordination.k8s.io",
 			text);
 	return config_append(&feed->exclude, &feed->n_exclude, text);
-}
-
-static bool config_is_excluded(const struct config_feed *feed, const char *group, const char *plural)
-{
-	char name[CONFIG_FULL_NAME_SIZE];
-
-	(void)snprintf(name, sizeof(name), "%s%s%s", plural, *group ? "." : "", group);
-	for (size_t i = 0; i < feed->n_exclude; i++)
-		if (!strcmp(feed->exclude[i], plural) || !strcmp(feed->exclude[i], name))
-			return true;
-	return false;
-}
-
-static bool config_pattern_matches(const char *pattern, const char *group, const char *version)
-{
-	const char *rest = pattern + 2; /* after "*." */
-	size_t n = strlen(version);
-
-	if (!strcmp(pattern, "*") || !strcmp(rest, group))
-		return true;
-	if (strncmp(rest, version, n) != 0)
-		return false;
-	return *group ? rest[n] == '.' && !strcmp(rest + n + 1, group) : !rest[n];
 }
 
 bool config_covers(const struct config_feed *feed, const char *group, const char *version,
 	const char *plural)
 {
-	return feed->wildcard && config_pattern_matches(feed->resource, group, version) &&
-		!config_is_excluded(feed, group, plural);
+	const char *pattern = feed->resource;
+	char name[CONFIG_FULL_NAME_SIZE];
+	size_t n = strlen(version);
+
+	if (!feed->wildcard)
+		return false;
+	if (strcmp(pattern, "*") != 0 && strcmp(pattern + 2, group) != 0) {
+		/* After "*." only the version, for the core group, or VERSION.GROUP matches now. */
+		const char *rest = pattern + 2 + n;
+
+		if (strncmp(pattern + 2, version, n) != 0 ||
+			(*group ? *rest != '.' || strcmp(rest + 1, group) != 0 : *rest))
+			return false;
+	}
+	(void)snprintf(name, sizeof(name), "%s%s%s", plural, *group ? "." : "", group);
+	for (size_t i = 0; i < feed->n_exclude; i++)
+		if (!strcmp(feed->exclude[i], plural) || !strcmp(feed->exclude[i], name))
+			return false;
+	return true;
 }
 
 const struct config_feed *config_find_feed(const struct config *config, const char *name,

@@ -38,7 +38,8 @@ static const struct unit units_of_size[] = {
 
 static const char digits[] = "0123456789";
 
-/* Reads digits and the name of a unit at P. Returns the end of the name, NULL if it reads neither. */
+/* Reads digits and the name of a unit at P. Returns the end of the name, NULL if it reads
+ * neither. */
 static const char *units_part(const char *p, const struct unit *units, uint64_t *ret_value)
 {
 	size_t n = strspn(p, digits), letters = strcspn(p + n, digits);
@@ -82,7 +83,8 @@ int units_size(const char *text, uint64_t *ret_bytes)
 	const char *p = units_part(text, units_of_size, &bytes);
 	if (!p || *p)
 		return err_say(ERR_SYNTAX,
-			"not a size: '%s'; write one as 1GiB, 64MiB, 500kB or a number of bytes", text);
+			"not a size: '%s'; write one as 1GiB, 64MiB, 500kB or a number of bytes",
+			text);
 	*ret_bytes = bytes;
 	return 0;
 }

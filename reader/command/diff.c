@@ -99,8 +99,8 @@ static int diff_side_next(struct diff_side *side)
 	return r < 0 ? command_fail_kinf(side->kinf) : PROC_OK;
 }
 
-/* Begins the list of a feed. Returns PROC_FAILED, with the error printed, also if the feed was never
- * listed: its objects are not known then, which does not mean that there are none. */
+/* Begins the list of a feed. Returns PROC_FAILED, with the error printed, also if the feed was
+ * never listed: its objects are not known then, which does not mean that there are none. */
 static int diff_side_list(struct diff_side *side, const char *feed)
 {
 	struct kinf_query query = {.size = sizeof(query), .feed = feed};
@@ -175,7 +175,8 @@ static int diff_feeds(struct diff *diff)
 					    : strcmp(a->feeds[i], b->feeds[j]);
 
 		if (order)
-			status = diff_print(diff, order < 0 ? a->feeds[i] : b->feeds[j], order, NULL);
+			status = diff_print(
+				diff, order < 0 ? a->feeds[i] : b->feeds[j], order, NULL);
 		else
 			status = diff_feed(diff, a->feeds[i]);
 		i += order <= 0;
@@ -186,17 +187,10 @@ static int diff_feeds(struct diff *diff)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* Names both stores: the handler of memory faults does not know which one the bytes were of. */
-static void diff_catch_faults(const char *first, const char *second)
-{
-	static char stores[2 * PATH_MAX + 8];
-
-	(void)snprintf(stores, sizeof(stores), "%s' or '%s", first, second);
-	faults_catch("kinf", stores);
-}
-
 int command_diff(int argc, char **argv)
 {
+	static char stores[2 * PATH_MAX +
+			   8]; /* the handler of memory faults does not know which one it was */
 	CLEANUP(diff_release) struct diff diff = {.out = BUF_INIT};
 	struct config_flags flags = {0};
 	int first;
@@ -213,7 +207,8 @@ int command_diff(int argc, char **argv)
 		r = options_bad(&options, "write two stores");
 	if (r != 0)
 		return command_usage(&options, r);
-	diff_catch_faults(argv[first], argv[first + 1]);
+	(void)snprintf(stores, sizeof(stores), "%s' or '%s", argv[first], argv[first + 1]);
+	faults_catch("kinf", stores);
 	for (int i = 0; i < SIDES; i++)
 		if (diff_side_open(&diff.side[i], argv[first + i]) != PROC_OK)
 			return PROC_FAILED;

@@ -158,17 +158,6 @@ static int dump_source_close(struct dump_source *source)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static int dump_sections(struct dump *dump, char **names, size_t n)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = dump_find_section(names[i])->dump(dump);
-	for (size_t i = 0; r == 0 && !n && i < ARRAY_SIZE(sections); i++)
-		r = sections[i].dump(dump);
-	return r == 0 ? print_flush() : r;
-}
-
 static int dump_run(struct dump *dump, const struct config_flags *flags, const char *feed,
 	char **names, size_t n)
 {
@@ -179,8 +168,12 @@ static int dump_run(struct dump *dump, const struct config_flags *flags, const c
 	int r = dump_source_open(&source, dump);
 	if (r == 0)
 		r = dump_choose_feeds(dump, feed);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = dump_find_section(names[i])->dump(dump);
+	for (size_t i = 0; r == 0 && !n && i < ARRAY_SIZE(sections); i++)
+		r = sections[i].dump(dump);
 	if (r == 0)
-		r = dump_sections(dump, names, n);
+		r = print_flush();
 	int status = r < 0 ? command_fail(r) : PROC_OK;
 	r = dump_source_close(&source);
 	return r < 0 && status == PROC_OK ? command_fail(r) : status;

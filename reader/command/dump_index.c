@@ -87,14 +87,6 @@ static void dump_term_names(struct term_dump *terms, const struct index_term_row
 	dump_number(dump, "term", row->term);
 }
 
-static int dump_term(struct term_dump *terms, const struct index_term_row *row)
-{
-	dump_begin(terms->dump, "term");
-	dump_term_names(terms, row);
-	dump_number(terms->dump, "postings", row->count);
-	return dump_end(terms->dump);
-}
-
 static int dump_term_postings(struct term_dump *terms, const struct index_term_row *row)
 {
 	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
@@ -119,7 +111,12 @@ static int dump_each_term(void *arg, const struct index_term_row *row)
 {
 	struct term_dump *terms = arg;
 
-	return terms->postings ? dump_term_postings(terms, row) : dump_term(terms, row);
+	if (terms->postings)
+		return dump_term_postings(terms, row);
+	dump_begin(terms->dump, "term");
+	dump_term_names(terms, row);
+	dump_number(terms->dump, "postings", row->count);
+	return dump_end(terms->dump);
 }
 
 static int dump_each_definition(void *arg, const struct index_definition *definition)

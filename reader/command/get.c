@@ -247,17 +247,6 @@ static int get_open(struct get *get, const struct config_flags *flags)
 	return waited < 0 ? waited : r;
 }
 
-static int get_run(
-	struct get *get, const struct config_flags *flags, const struct kinf_query *query)
-{
-	if (get_open(get, flags) < 0)
-		return PROC_FAILED;
-	int r = print_begin(&get->print, get_is_single(get), &get->info);
-	if (r < 0)
-		return command_fail(r);
-	return get->n_names ? get_all_named(get) : get_list(get, query);
-}
-
 static void get_release(struct get *get)
 {
 	print_release(&get->print);
@@ -353,5 +342,10 @@ int command_get(int argc, char **argv)
 	query.sort_by = get.args.sort_by;
 	query.limit = get.args.limit;
 	query.continue_token = get.args.continue_token;
-	return get_run(&get, &flags, &query);
+	if (get_open(&get, &flags) < 0)
+		return PROC_FAILED;
+	r = print_begin(&get.print, get_is_single(&get), &get.info);
+	if (r < 0)
+		return command_fail(r);
+	return get.n_names ? get_all_named(&get) : get_list(&get, &query);
 }

@@ -136,15 +136,6 @@ void print_cells(const struct kinf_object *object, struct print_cells *ret_cells
 	age_from_time(text, size, ret_cells->age);
 }
 
-static int print_row(struct print *print, const struct kinf_object *object)
-{
-	struct print_cells cells;
-	const char *const all[PRINT_COLUMNS] = {cells.namespace_, cells.name, cells.age};
-
-	print_cells(object, &cells);
-	return table_row(&print->table, all + !print->namespaced, &print->text);
-}
-
 /* Appends TEXT, with each line after the first moved right by INDENT. */
 static void print_indented(struct buf *out, struct bytes text, int indent)
 {
@@ -208,12 +199,15 @@ static void print_list_end(struct print *print, const char *rv, const char *toke
 int print_object(struct print *print, const struct kinf_object *object)
 {
 	struct bytes body = BYTES(object->body, object->body_size);
+	struct print_cells cells;
+	const char *const row[PRINT_COLUMNS] = {cells.namespace_, cells.name, cells.age};
 	int r = 0;
 
 	switch (print->format) {
 	case PRINT_TABLE:
 	case PRINT_WIDE:
-		r = print_row(print, object);
+		print_cells(object, &cells);
+		r = table_row(&print->table, row + !print->namespaced, &print->text);
 		break;
 	case PRINT_JSON:
 	case PRINT_YAML:

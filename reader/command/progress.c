@@ -45,8 +45,8 @@ static bool progress_is_alive(const struct stats *page)
 	return page && stats_process(page, &process) == 0 && process.alive;
 }
 
-/* Opens the status page, which appears when the reflector has started. A new reflector may have a new
- * page, so the page is opened again when its process has died. */
+/* Opens the status page, which appears when the reflector has started. A new reflector may have a
+ * new page, so the page is opened again when its process has died. */
 static bool progress_open(struct progress *p)
 {
 	struct home_options options = {0};
@@ -104,7 +104,8 @@ void progress_show(struct progress *progress)
 	char total[40] = "";
 	if (sum.total_known && sum.total)
 		(void)snprintf(total, sizeof(total), " of %llu", (unsigned long long)sum.total);
-	/* The cursor stays at the start of the line, so that the next line of a daemon begins there. */
+	/* The cursor stays at the start of the line, so that the next line of a daemon begins
+	 * there. */
 	(void)fprintf(stderr, "\r\033[Klisting: %llu%s objects, %.0f/s\r",
 		(unsigned long long)sum.done, total, (double)sum.done / seconds);
 	progress->shown = true;

@@ -61,16 +61,6 @@ static void status_json_store(const struct store_status *s, struct buf *out)
 	buf_byte(out, '}');
 }
 
-static void status_json_counters(const struct status_process *process, struct buf *out)
-{
-	buf_str(out, ",\"counters\":{");
-	for (size_t i = 0; i < STAT_MAX; i++) {
-		status_json_text(out, i ? "," : "", stats_name((enum counter)i));
-		buf_printf(out, ":%" PRIu64, process->counters[i]);
-	}
-	buf_byte(out, '}');
-}
-
 static void status_json_process(const struct status_process *process, struct buf *out)
 {
 	bool alive = process->known && process->alive;
@@ -81,8 +71,12 @@ static void status_json_process(const struct status_process *process, struct buf
 	buf_printf(out, ",\"uptimeSeconds\":%" PRIu64 ",\"restarts\":%" PRIu32,
 		process->uptime_seconds, process->restarts);
 	status_json_text(out, ",\"lastError\":", process->known ? process->page.error : "");
-	status_json_counters(process, out);
-	buf_byte(out, '}');
+	buf_str(out, ",\"counters\":{");
+	for (size_t i = 0; i < STAT_MAX; i++) {
+		status_json_text(out, i ? "," : "", stats_name((enum counter)i));
+		buf_printf(out, ":%" PRIu64, process->counters[i]);
+	}
+	buf_str(out, "}}");
 }
 
 static void status_json_feed(const struct kinf_feed_info *feed, struct buf *out)
@@ -110,16 +104,6 @@ static void status_json_feed(const struct kinf_feed_info *feed, struct buf *out)
 		feed->list_done, feed->list_total, feed->resync_ms / 1000, feed->resync_ms % 1000);
 }
 
-static void status_json_reader(const struct status_reader *reader, struct buf *out)
-{
-	buf_printf(out, "{\"pid\":%d", (int)reader->pid);
-	status_json_text(out, ",\"name\":", reader->name);
-	buf_printf(out,
-		",\"slots\":%" PRIu32 ",\"snapshots\":%" PRIu32 ",\"transactionsBehind\":%" PRIu64
-		"}",
-		reader->slots, reader->snapshots, reader->behind);
-}
-
 int status_json(const struct store_status *s, struct buf *out)
 {
 	status_json_store(s, out);
@@ -136,7 +120,12 @@ int status_json(const struct store_status *s, struct buf *out)
 	buf_str(out, "],\"readers\":[");
 	for (size_t i = 0; i < s->n_readers; i++) {
 		buf_str(out, i ? "," : "");
-		status_json_reader(&s->readers[i], out);
+		buf_printf(out, "{\"pid\":%d", (int)s->readers[i].pid);
+		status_json_text(out, ",\"name\":", s->readers[i].name);
+		buf_printf(out,
+			",\"slots\":%" PRIu32 ",\"snapshots\":%" PRIu32
+			",\"transactionsBehind\":%" PRIu64 "}",
+			s->readers[i].slots, s->readers[i].snapshots, s->readers[i].behind);
 	}
 	buf_str(out, "]}\n");
 	return buf_error(out);

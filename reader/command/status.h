@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf status. The status group: status_gather.c collects everything once into a struct store_status,
- * status_text.c prints it for people, status.c as JSON and is the command. Status pages and reader
- * tables change while they are read, so the numbers need not agree with each other to the last
- * event.
+ * kinf status. The status group: status_gather.c collects everything once into a struct
+ * store_status, status_text.c prints it for people, status.c as JSON and is the command. Status
+ * pages and reader tables change while they are read, so the numbers need not agree with each other
+ * to the last event.
  */
 #ifndef READER_COMMAND_STATUS_H
 #define READER_COMMAND_STATUS_H

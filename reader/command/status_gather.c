@@ -121,7 +121,8 @@ struct reader_walk {
 };
 
 /* Sets *RET_READER to the entry of PID, which it makes if there is none. */
-static int status_find_reader(struct store_status *status, int32_t pid, struct status_reader **ret_reader)
+static int status_find_reader(
+	struct store_status *status, int32_t pid, struct status_reader **ret_reader)
 {
 	char path[40];
 	ssize_t n = -1;

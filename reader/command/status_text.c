@@ -106,12 +106,16 @@ static int status_put_feeds(const struct store_status *s, struct table *table, s
 
 		if (f->last_contact_seconds >= 0)
 			age_from_seconds((uint64_t)f->last_contact_seconds, contact);
-		r = table_row(table, (const char *const[]){f->name, f->namespace_, f->state,
-			status_text_number(f->objects, &objects), f->resource_version, contact,
-			status_text_number(f->lag, &lag), status_text_number(f->lists, &lists),
-			status_text_number(f->watches, &watches), status_text_number(f->events, &events),
-			status_text_bytes(f->bytes, &read), status_text_number(f->retries, &retries),
-			f->last_error}, out);
+		r = table_row(table,
+			(const char *const[]){f->name, f->namespace_, f->state,
+				status_text_number(f->objects, &objects), f->resource_version,
+				contact, status_text_number(f->lag, &lag),
+				status_text_number(f->lists, &lists),
+				status_text_number(f->watches, &watches),
+				status_text_number(f->events, &events),
+				status_text_bytes(f->bytes, &read),
+				status_text_number(f->retries, &retries), f->last_error},
+			out);
 	}
 	return r;
 }

@@ -172,12 +172,6 @@ static int watch_check_feeds(struct watching *w)
 
 /* ---- the cursor ------------------------------------------------------------------------------ */
 
-static bool watch_has_moved(
-	const struct watching *w, const struct follow_position *positions, size_t n)
-{
-	return n != w->n_saved || (n && memcmp(positions, w->saved, n * sizeof(*positions)) != 0);
-}
-
 /* Flushes the output, then writes the cursor. */
 static int watch_save(struct watching *w)
 {
@@ -191,7 +185,9 @@ static int watch_save(struct watching *w)
 	if (r < 0 || !w->args.cursor || !follow_synced(w->follow))
 		return r;
 	size_t n = follow_positions(w->follow, &positions);
-	if (!watch_has_moved(w, positions, n) && w->saved_ns - w->written_ns < SAVE_AGAIN_NS)
+	bool moved =
+		n != w->n_saved || (n && memcmp(positions, w->saved, n * sizeof(*positions)) != 0);
+	if (!moved && w->saved_ns - w->written_ns < SAVE_AGAIN_NS)
 		return 0;
 	r = cursor_save(store_home(w->store), w->args.cursor, follow_uuid(w->follow), positions, n);
 	if (r < 0)
@@ -229,16 +225,6 @@ static int watch_event(struct watching *w, const struct watch_print_event *event
 	if (event->object)
 		w->printed++;
 	return watch_print(&w->print, event, &w->out.text);
-}
-
-static int watch_initial(struct watching *w, const struct follow_item *item)
-{
-	int r = filter_accepts(&w->filter, &item->record);
-
-	if (r != FOUND)
-		return r < 0 ? r : 0;
-	return watch_event(w, &(struct watch_print_event){
-		.type = "ADDED", .event = item->seq, .initial = true, .object = &item->record});
 }
 
 /* Prints a change as a consumer sees it who knows only objects that pass the filter: WAS and IS say
@@ -283,9 +269,14 @@ static int watch_sync(struct watching *w)
 /* Returns 0, LAPPED, or an error. */
 static int watch_item(struct watching *w, const struct follow_item *item)
 {
+	struct watch_print_event event = {
+		.type = "ADDED", .event = item->seq, .initial = true, .object = &item->record};
+	int r;
+
 	switch (item->kind) {
 	case FOLLOW_INITIAL:
-		return watch_initial(w, item);
+		r = filter_accepts(&w->filter, &item->record);
+		return r == FOUND ? watch_event(w, &event) : r < 0 ? r : 0;
 	case FOLLOW_CHANGE:
 		return watch_change(w, item);
 	case FOLLOW_SYNC:

@@ -148,24 +148,6 @@ static int template_add_path(struct template_parser *parser, enum node_type type
 	return r;
 }
 
-static int template_begin_range(struct template_parser *parser, const char *text)
-{
-	if (parser->n_open == RANGES_MAX)
-		return template_syntax(parser, "too many ranges within each other");
-	parser->open[parser->n_open++] = parser->template->n;
-	return template_add_path(parser, NODE_RANGE, text);
-}
-
-static int template_end_range(struct template_parser *parser)
-{
-	struct template *template = parser->template;
-
-	if (parser->n_open == 0)
-		return template_syntax(parser, "'end' without a range");
-	template->nodes[parser->open[--parser->n_open]].end = template->n;
-	return 0;
-}
-
 /* Returns the closing brace that is not in quotes. */
 static const char *template_action_end(const char *p)
 {
@@ -202,12 +184,20 @@ static int template_parse_action(struct template_parser *parser)
 	AUTO_FREE char *text = strndup(parser->p, (size_t)(end - parser->p));
 	if (!text)
 		return err_set(-ENOMEM, "growing a jsonpath template");
-	if (strcmp(text, "end") == 0)
-		r = template_end_range(parser);
-	else if (strncmp(text, range, sizeof(range) - 1) == 0)
-		r = template_begin_range(parser, text + strspn(text + 5, " ") + 5);
-	else
+	struct template *template = parser->template;
+	if (strcmp(text, "end") == 0) {
+		if (parser->n_open == 0)
+			return template_syntax(parser, "'end' without a range");
+		template->nodes[parser->open[--parser->n_open]].end = template->n;
+		r = 0;
+	} else if (strncmp(text, range, sizeof(range) - 1) == 0) {
+		if (parser->n_open == RANGES_MAX)
+			return template_syntax(parser, "too many ranges within each other");
+		parser->open[parser->n_open++] = template->n;
+		r = template_add_path(parser, NODE_RANGE, text + strspn(text + 5, " ") + 5);
+	} else {
 		r = template_add_path(parser, NODE_PATH, text);
+	}
 	parser->p = end + 1;
 	return r;
 }
@@ -356,11 +346,6 @@ int template_begin(struct template *template, bool is_list)
 	return 0;
 }
 
-static bool template_wants(const struct template_node *node, uint64_t item)
-{
-	return node->items == ITEMS_ALL || (node->items == ITEMS_ONE && node->item == item);
-}
-
 int template_object(struct template *template, struct bytes body)
 {
 	CHECK_OBJ(template, TEMPLATE_MAGIC);
@@ -373,7 +358,7 @@ int template_object(struct template *template, struct bytes body)
 		struct template_node *node = &template->nodes[i];
 		struct template_values separated = {{template, i, &node->out}, node->given};
 
-		if (!template_wants(node, item))
+		if (node->items != ITEMS_ALL && !(node->items == ITEMS_ONE && node->item == item))
 			continue;
 		int r = template_run_path(node->in_item, body, &separated);
 		if (r < 0)
