@@ -4,7 +4,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 
 import pytest
@@ -13,7 +12,7 @@ import yaml
 from harness import eventually
 from harness.objects import pod
 from harness.process import Process, program, run_command
-from harness.store import whole
+from harness.store import remove_in_use, whole
 
 
 @pytest.fixture(scope="module")
@@ -338,9 +337,7 @@ def test_run_shows_the_progress_of_first_lists_on_a_terminal(simulator, store):
     run = OnTerminal("kinf-run", argv, store.directory, store.env)
     store.processes.append(run.start())
     eventually(lambda: "\r\x1b[Klisting: 10 of 20 objects, " in run.log)
-    trash = store.directory / "trash"
-    os.rename(store.path, trash)
-    shutil.rmtree(trash)
+    remove_in_use(store.path)
     eventually(lambda: " removed " in run.log and "listing: 10 of 20" in run.log.rpartition(" removed ")[2])
     simulator.clear_faults()
     store.wait_equal(simulator, "pods")

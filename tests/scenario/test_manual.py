@@ -46,7 +46,7 @@ def test_the_check_finds_pages_that_do_not_match(tmp_path):
     for fault in (
         "kinf.1: 'options but common kinf get' is out of date",
         "kinf_open.3: 'prototypes kinf_open ",
-        "kinf.yaml.5: 'keys feed' is not what there is",
+        "kinf.yaml.5: 'keys feed' is out of date",
         "kinf.yaml.5: feds is not a key",
         "kinf.yaml.5: feeds is not explained",
         "kinf_wait_rv is in 0 NAME and 1 SYNOPSIS sections",

@@ -13,7 +13,7 @@ from harness import eventually
 from harness.follow import replay
 from harness.informer import calls, informer, synced, truth
 from harness.informer import replay as replay_calls
-from harness.store import whole
+from harness.store import remove_in_use, whole
 
 BOOTS = "0123456789abcdef" * 2, "fedcba9876543210" * 2
 
@@ -162,10 +162,8 @@ def supervised(simulator, store):
 
 
 def remove_runtime(store):
-    """Renames it before removing it: a daemon that starts meanwhile may make it again."""
-    aside = store.runtime.with_name("runtime.removed")
-    store.runtime.rename(aside)
-    shutil.rmtree(aside)
+    """Empties the runtime directory. A daemon that starts meanwhile may have made it again."""
+    remove_in_use(store.runtime)
     store.runtime.mkdir(mode=0o700, exist_ok=True)
 
 
@@ -205,7 +203,7 @@ def test_long_readers_find_the_runtime_directory_that_daemons_made_again(simulat
     before = files_of(store)
     assert before >= {"delta.ring", "event.ring", "stats.reflector", "stats.processor", "doorbell.sock"}, before
     remove_runtime(store)
-    shutil.rmtree(store.path / "cursors")
+    remove_in_use(store.path / "cursors")
     eventually(lambda: files_of(store) == before, what="all files made again")
     change(simulator)
     eventually(up_to_date)
@@ -310,9 +308,7 @@ def test_daemons_end_when_their_store_is_removed_and_make_it_again(simulator, st
     store.configure(whole("pods"))
     supervisor = store.run()
     store.wait_equal(simulator, "pods")
-    trash = store.directory / "trash"
-    os.rename(store.path if part == "store" else store.path / part, trash)  # in one step
-    shutil.rmtree(trash)
+    remove_in_use(store.path if part == "store" else store.path / part)
     simulator.touch("pods", 5)
     store.wait_equal(simulator, "pods")
     store.verify()

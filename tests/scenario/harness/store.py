@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A store of a test: its configuration, kubeconfig and daemons, and the `kinf` command on it."""
 
+import shutil
 from pathlib import Path
 
 import yaml
@@ -35,6 +36,19 @@ def write_kubeconfig(path, server, token=None, ca=None, insecure=False, namespac
 def whole(resource, **settings):
     """A feed entry for kinf.yaml that drops no field, so that the test can compare whole objects."""
     return {"resource": resource, "drop": [], **settings}
+
+
+def remove_in_use(path):
+    """Removes a directory that running daemons use: renames it first, so that it disappears in one step, and repeats the
+    removal, since daemons may still create files in it."""
+    trash = path.with_name(f"{path.name}.removed")
+    path.rename(trash)
+
+    def removed():
+        shutil.rmtree(trash, ignore_errors=True)
+        return not trash.exists()
+
+    eventually(removed)
 
 
 PROXY_VARIABLES = [name for lower in ("http_proxy", "https_proxy", "no_proxy") for name in (lower, lower.upper())]
