@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether two informers told their handlers the same (README.md, What is compared)."""
+"""Compares the calls of two informers' handlers (README.md, What is compared)."""
 
 from collections import defaultdict
 
 
 class Difference(AssertionError):
-    """The two sides, or one side and what can have been, do not fit."""
+    """The two sides differ, or the calls of one side contradict each other."""
 
 
 def need(condition, *what):
@@ -14,12 +14,12 @@ def need(condition, *what):
 
 
 def is_resync(call):
-    """Nothing has changed: of a resync, or of client-go's relist."""
+    """True for an update without a change: of a resync, or of a relist by client-go."""
     return call["call"] == "update" and call["old"] == call["rv"]
 
 
 def split(call):
-    """A change of identity as the two that it stands for."""
+    """Splits an update with another uid into a delete and an add."""
     if call["call"] != "update" or call["oldUid"] == call["uid"]:
         return [call]
     gone = {"uid": call["oldUid"], "rv": call["old"], "value": call.get("oldValue"), "unknown": True}
@@ -28,7 +28,7 @@ def split(call):
 
 
 def shape(call):
-    """What both sides have to agree on."""
+    """The parts of a call in which both sides must agree."""
     kind = call["call"]
     if kind == "update":
         return "update", call["old"], call["rv"], call.get("oldValue"), call.get("value"), call["uid"]
@@ -44,13 +44,13 @@ def by_key(handler, calls):
         if "key" in call and not is_resync(call):
             found[call["key"]] += [shape(part) for part in split(call)]
     if handler.selector != "-" and handler.over_a_relist:
-        # Whether the identity changed can't be seen any more of one that left the filter with it.
+        # An object that left the filter with a new uid does not show any more that the uid changed.
         found = {key: [each[:4] if each[0] == "delete" else each for each in shapes] for key, shapes in found.items()}
     return defaultdict(list, found)
 
 
 def walk(name, calls):
-    """Each call fits the one before of its object. The state after the last: {key: resourceVersion}."""
+    """Asserts that each call fits the one before it for the same object. Returns {key: resourceVersion} after the last."""
     state = {}
     for call in calls:
         if "key" not in call:
@@ -69,7 +69,7 @@ def walk(name, calls):
 
 
 def check_sync(name, calls):
-    """One sync, behind all that is initial; nothing initial is a change."""
+    """Asserts that there is one sync, after all initial calls, and that no initial call is a change."""
     kinds = [call["call"] for call in calls]
     need(kinds.count("sync") == 1, name, "synced", kinds.count("sync"), "times")
     need("lapped" not in kinds, name, "lapped")
@@ -79,7 +79,7 @@ def check_sync(name, calls):
 
 
 def begins_at(shorter, longer):
-    """SHORTER is LONGER from a later beginning on."""
+    """True if SHORTER is the end of LONGER."""
     for start in range(len(longer) + 1):
         tail = longer[start:]
         if tail == shorter and (start == 0 or longer[start - 1][0] == "delete"):
@@ -92,10 +92,10 @@ def begins_at(shorter, longer):
 
 
 def same_key(ours, theirs, handler):
-    """OURS and THEIRS: of one object."""
+    """Compares OURS and THEIRS, the calls for one object."""
     if not handler.ended_at_rest:
         if not handler.began_at_rest:
-            return True  # neither end is the same; walk() has looked at each
+            return True  # they overlap neither at the begin nor at the end; walk() has checked each
         common = min(len(ours), len(theirs))
         return ours[:common] == theirs[:common]
     if handler.began_at_rest:
@@ -104,7 +104,7 @@ def same_key(ours, theirs, handler):
 
 
 def compare(handler, ours, theirs):
-    """All calls of one handler, libkinf's and client-go's."""
+    """Compares all calls of one handler, libkinf's and client-go's."""
     for side, calls in (("libkinf", ours), ("client-go", theirs)):
         walk(f"{handler.name} {side}:", [part for call in calls for part in (split(call) if "key" in call else [call])])
         if handler.ended_at_rest or any(call["call"] == "sync" for call in calls):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same random script for libkinf and for client-go, on one simulated API server; what their handlers were
-told is compared (README.md).
+"""Runs the same random script for libkinf and for client-go, with one simulated API server, and compares the calls of
+their handlers (README.md).
 
     differential.py --client-go PROGRAM [--seed N] [--steps N]     $KINF_BUILD: the build under test
 """
@@ -44,7 +44,7 @@ class Handler:
 
 
 class Side(Process):
-    """One of the programs; what it says, by handler."""
+    """One of the two programs, and the calls that it printed, by handler."""
 
     def __init__(self, name, argv, store):
         super().__init__(name, argv, store.directory, store.env)
@@ -81,7 +81,7 @@ class Side(Process):
 
 
 class Run:
-    """One seed."""
+    """The run of one seed."""
 
     def __init__(self, workspace, seed, client_go):
         self.random = random.Random(seed)
@@ -132,10 +132,10 @@ class Run:
         for _ in range(self.random.randint(1, 12)):
             self.change()
 
-    # ---- what is waited for --------------------------------------------------------------------
+    # ---- waiting -------------------------------------------------------------------------------
 
     def rest(self):
-        """Waits until every handler has been told all that is."""
+        """Waits until the calls of every handler add up to the server's state."""
         truth = self.simulator.truth(RESOURCE)
 
         def told():
@@ -171,7 +171,7 @@ class Run:
         self.handlers.append(handler)
         for side in self.sides:
             side.tell("add", handler.name, handler.resync_ms, handler.slow_ms, handler.selector)
-        if at_rest:  # the begin counts, not only the request
+        if at_rest:  # waits for the handler's first call, not only for the request
             self.rest()
 
     def remove_handler(self):
@@ -186,7 +186,7 @@ class Run:
             side.tell("remove", handler.name)
 
     def outage(self, expired):
-        """The server is away and changes; EXPIRED: it has forgotten how."""
+        """Objects change while the server is away. EXPIRED: the server then has no history of these changes."""
         self.rest()
         for handler in self.live:
             handler.over_a_relist |= expired
@@ -200,7 +200,7 @@ class Run:
         self.rest()
 
     def resync(self):
-        """Everybody who wants to is told everything again, by both; nobody else is."""
+        """Waits until both programs have resynced every handler that asked for it; no other handler may be resynced."""
         self.rest()
         truth = self.simulator.truth(RESOURCE)
 
@@ -221,7 +221,7 @@ class Run:
         eventually(again, PATIENCE, "a resync on both sides")
 
     def kill(self):
-        """One of ours dies among changes; no handler may notice."""
+        """Kills one of our daemons during changes; no handler may notice."""
         daemon = self.random.choice(self.daemons)
         self.changes()
         daemon.kill()
@@ -248,7 +248,7 @@ class Run:
         for handler in self.live:
             handler.ended_at_rest = True
 
-    # ---- the verdict ---------------------------------------------------------------------------
+    # ---- comparison ----------------------------------------------------------------------------
 
     def check(self):
         ours, theirs = self.sides

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparison sees what it should: a difference in one call fails, what may differ does not."""
+"""Tests compare.py: a difference in one call fails, the allowed differences do not."""
 
 import copy
 from types import SimpleNamespace

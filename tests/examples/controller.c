@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A controller: while a pod of this node is not Ready, there is a file in a directory that says so.
+ * A controller: while a pod of a node is not Ready, it keeps a report of that in a directory, one file for each pod.
  *
  *	cc controller.c $(pkg-config --cflags --libs kinf) -o controller
  *	controller node-1 /run/not-ready
  *
- * As controllers do, it works on states and not on events. The handlers only put keys into a work
- * queue; workers compare what the cache says now with what there is, and mend the difference. So it
- * does not matter how often or in which order something is told, nor what was missed while it did
- * not run. What fails is tried again after 5 ms, then twice as long, and so on.
+ * Like all controllers it works on states, not on events. The handlers only add keys to a work queue. Workers compare
+ * the pod in the cache with the file, and create or remove the file. So repeated, merged and missed events do no harm.
+ * A worker that fails puts the key back into the queue, first for 5 ms, then each time for twice as long.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -32,7 +31,7 @@ struct controller {
 	const char *node, *directory;
 };
 
-/* ---- what is in a pod: borrowed bytes, valid as long as the snapshot they come from -------- */
+/* ---- fields of a pod: bytes in the store, valid as long as their snapshot ------------------ */
 
 static int field_is(const struct kinf_object *pod, const char *path, const char *wanted)
 {
@@ -56,7 +55,7 @@ static int is_missed(const struct controller *controller, const struct kinf_obje
 	       kinf_object_each(pod, "status.conditions[*]", is_ready, NULL) != 1;
 }
 
-/* ---- the files: NAMESPACE_NAME, neither of which can have a '_' ---------------------------- */
+/* ---- the files: NAMESPACE_NAME (neither part can contain a '_') ---------------------------- */
 
 /* All of these return 0 or an errno value negated. */
 static int write_report(int directory, const char *name, const struct kinf_object *pod)
@@ -80,7 +79,7 @@ static int remove_report(int directory, const char *name)
 	return unlinkat(directory, name, 0) == 0 || errno == ENOENT ? 0 : -errno;
 }
 
-/* Makes the file of one pod what it should be. */
+/* Creates, rewrites or removes the file of one pod. */
 static int reconcile(const struct controller *controller, struct kinf_snapshot *snapshot,
 	const char *namespace_, const char *name)
 {
@@ -102,7 +101,7 @@ static int reconcile(const struct controller *controller, struct kinf_snapshot *
 	return r;
 }
 
-/* ---- workers: the newest state of one key after the other ---------------------------------- */
+/* ---- workers: each takes a key and handles the newest state of its pod --------------------- */
 
 static int work_on(
 	const struct controller *controller, struct kinf_snapshot *snapshot, const char *key)
@@ -111,13 +110,13 @@ static int work_on(
 	const char *slash = strchr(key, '/');
 
 	if (!slash || (size_t)(slash - key) >= sizeof(namespace_))
-		return 0; /* no pod's key */
+		return 0; /* not the key of a pod */
 	memcpy(namespace_, key, (size_t)(slash - key));
 	namespace_[slash - key] = '\0';
 	int r = kinf_snapshot_renew(snapshot);
 	if (r == 0)
 		r = reconcile(controller, snapshot, namespace_, slash + 1);
-	(void)kinf_snapshot_reset(snapshot); /* keeps no pages while it waits for the next key */
+	(void)kinf_snapshot_reset(snapshot); /* holds no pages while it waits for the next key */
 	return r;
 }
 
@@ -145,7 +144,7 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-/* ---- handlers: whatever happened, the pod's key is looked at ------------------------------- */
+/* ---- handlers: each change adds the pod's key to the queue --------------------------------- */
 
 static void enqueue(struct controller *controller, const char *key, size_t size)
 {
@@ -171,7 +170,7 @@ static void on_delete(void *arg, const struct kinf_object *pod, int final_state_
 	enqueue(arg, pod->key, pod->key_size);
 }
 
-/* Files of pods that went while we did not run: nobody tells of those. */
+/* Adds the pods of all files to the queue: no event reports a pod that was deleted while the controller did not run. */
 static void on_sync(void *arg)
 {
 	struct controller *controller = arg;
@@ -192,9 +191,9 @@ static void on_sync(void *arg)
 	fflush(stdout);
 }
 
-/* ---- all together -------------------------------------------------------------------------- */
+/* ---- main ---------------------------------------------------------------------------------- */
 
-/* A descriptor that is readable when we are asked to end; call it before there are threads. */
+/* Returns a descriptor that becomes readable at SIGTERM or SIGINT. Call it before starting threads. */
 static int stop_signals(void)
 {
 	sigset_t set;
@@ -254,7 +253,7 @@ int main(int argc, char **argv)
 	int r = run(&controller, stop_fd);
 	if (r < 0)
 		warnx("%s", kinf_error(controller.kinf));
-	kinf_queue_shut_down(controller.queue); /* what waits is still done */
+	kinf_queue_shut_down(controller.queue); /* workers still handle the keys in the queue */
 	for (int i = 0; i < WORKERS; i++)
 		pthread_join(workers[i], NULL);
 	kinf_queue_free(&controller.queue);

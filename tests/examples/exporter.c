@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A label's value, escaped as the text format wants it. */
+/* Prints a label's value, escaped for the text format. */
 static void put_value(FILE *out, const char *text, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
@@ -85,7 +85,7 @@ static int put_feeds(struct kinf_snapshot *snapshot, FILE *out)
 	return 0;
 }
 
-/* ---- pods by namespace: an index has the counts, no pod is looked at ----------------------- */
+/* ---- pods by namespace: an index has the counts, no pod is read ---------------------------- */
 
 static int put_namespace(void *arg, const char *value, size_t size, uint64_t count)
 {
@@ -137,7 +137,7 @@ static int put_pods(struct kinf_snapshot *snapshot, FILE *out)
 	return r == KINF_END ? 0 : r;
 }
 
-/* ---- all together -------------------------------------------------------------------------- */
+/* ---- main ---------------------------------------------------------------------------------- */
 
 static void put_all(struct kinf *kinf, FILE *out)
 {
@@ -172,7 +172,7 @@ int main(int argc, char **argv)
 	if (fflush(out) != 0 || ferror(out))
 		err(1, "writing");
 	if (argc == 2 && (fclose(out) != 0 ||
-				 rename(temporary, argv[1]) != 0)) /* all of it or the old one */
+				 rename(temporary, argv[1]) != 0)) /* replaces the file in one step */
 		err(1, "%s", argv[1]);
 	return 0;
 }

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A follower that loses nothing: a line for every change of a feed, over its own kill -9 too.
+ * A follower that loses nothing, even if it is killed: prints a line for every change of a feed.
  *
  *	cc follower.c $(pkg-config --cflags --libs kinf) -o follower
  *	follower pods archive >>pods.log
  *
  *	EVENT TYPE KEY RESOURCEVERSION
  *
- * Its position is a named cursor in the store. It is written after the lines that it covers; killed
- * in between, the next run prints those lines again, and they are the very same. So each change
- * comes at least once, and a line that is there already is one that came again. The first run
- * begins with what there is (INITIAL), as does one that was away for longer than the store keeps
- * history: after LAPPED, what is not among those up to SYNC is gone.
+ * Its position is a named cursor in the store, which it writes after it has printed the lines. If it is killed in
+ * between, the next run prints the same lines again. So each change comes at least once, and a duplicate line is a
+ * repetition. The first run begins with all present objects (INITIAL, then SYNC). So does a run after the store has
+ * trimmed the cursor's history: it prints LAPPED, and objects that are missing between LAPPED and SYNC were deleted.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -22,7 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define AT_ONCE 100 /* lines between two looks at the clock, the signals, the cursor */
+#define AT_ONCE 100 /* lines printed before the cursor is written and signals are checked */
 
 static void put(const char *type, const struct kinf_object *object)
 {
@@ -60,7 +59,7 @@ static void on_lapped(void *arg)
 	puts("0 LAPPED - -");
 }
 
-/* Prints what there is to print, and says so in the cursor. */
+/* Prints the available events and commits the cursor. */
 static int take(struct kinf_informer *informer)
 {
 	int n = kinf_informer_dispatch(informer, AT_ONCE);

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-The pipeline against a real API server that is restarted, stopped, frozen, compacted, set back, and that
-changes its mind about who may read what; all while objects change. After each fault the cache has to
-equal the server as text within 60 s of the fault's end, and at the end both daemons are the processes
-that were started. The cluster is made for it with up.sh and down.sh of TOOLS (lab.py) and ends with it.
+Runs both daemons with a real API server that is restarted, stopped, frozen, compacted, restored from a backup, and that
+revokes and grants rights, while objects change. Within 60 s after each fault the cache must equal the server exactly; at
+the end both daemons must be the processes that were started. up.sh and down.sh of TOOLS (lab.py) start the cluster for
+the test and stop it.
 
 usage: tests/real/check_faults.py TOOLS DIRECTORY [--port 7443] [--only NAME[,NAME]]
 """
@@ -33,7 +33,7 @@ API_GROUPS = ["", "apps", GROUP]
 
 
 def role(*denied):
-    """A cluster role that may read all that is fed but DENIED."""
+    """A cluster role that may read the resources of all feeds but DENIED."""
     plurals = [feed.partition(".")[0] for feed in FEEDS if feed not in denied]
     rules = [{"apiGroups": API_GROUPS, "resources": plurals, "verbs": ["get", "list", "watch"]}]
     return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": READER}, "rules": rules}
@@ -53,13 +53,13 @@ class Faults:
         self.store = workspace.store()
         self.token = self.store.directory / "token"
         self.count = 0
-        self.healed = {}  # fault: seconds from its end until all was equal and live
+        self.healed = {}  # fault: seconds from its end until the cache was equal and all feeds live
         self.store.configure(*(whole(feed, pageSize=7) for feed in FEEDS), retention={"time": "20s", "size": "256MiB"})
 
-    # ---- who reads -----------------------------------------------------------------------------
+    # ---- rights --------------------------------------------------------------------------------
 
     def new_token(self):
-        """A token of the daemons' account, written as kubelet does: a rename."""
+        """Replaces the token file of the daemons' account in one step, as kubelet does."""
         fresh = self.cluster.kubectl("create", "token", READER, "-n", "kube-system", "--duration=1h").strip()
         temporary = self.token.with_suffix(".new")
         temporary.write_text(fresh)
@@ -81,7 +81,7 @@ class Faults:
     # ---- changes -------------------------------------------------------------------------------
 
     def change(self, api):
-        """One object is made, one changed, one of those made before is removed."""
+        """Creates an object, changes one, and removes one that was created before."""
         self.count += 1
         namespace = NAMESPACES[self.count % 2]
         base = f"/api/v1/namespaces/{namespace}/configmaps"
@@ -96,7 +96,7 @@ class Faults:
     def churn(self):
         return Churn(self.lab.kubeconfig, self.change)
 
-    # ---- what has to be so ---------------------------------------------------------------------
+    # ---- comparison ----------------------------------------------------------------------------
 
     def compare(self, feed):
         theirs = self.api.get(PATHS[feed])
@@ -106,7 +106,7 @@ class Faults:
         return True
 
     def equal(self, what, ended):
-        """Seconds since ENDED when every feed equals the server and is live."""
+        """Waits until every feed equals the server and is live; returns the seconds since ENDED."""
         for feed in FEEDS:
             left = max(1, LIMIT - (time.monotonic() - ended))
             eventually(lambda: self.compare(feed), left, f"{feed} as in the cluster after '{what}'", patience=1)
@@ -152,7 +152,7 @@ class Faults:
         self.cluster.kubectl("delete", "serviceaccount", READER, "-n", "kube-system")
         self.account()
         self.lab.down("kas")
-        self.lab.up()  # nobody remembers the old token, and every watch has ended
+        self.lab.up()  # the new server does not know the old token, and all watches have ended
         time.sleep(10)
         self.new_token()
 
@@ -173,7 +173,7 @@ class Faults:
         self.cluster.kubectl("wait", "--for=condition=Established", f"crd/{WIDGETS}", "--timeout=30s")
         self.cluster.create(*(self.cluster.widget(n, f"o-{i}") for n in NAMESPACES for i in range(3)))
 
-    # ---- all of it -----------------------------------------------------------------------------
+    # ---- run -----------------------------------------------------------------------------------
 
     def survive(self, fault):
         name = fault.__name__.replace("_", " ")

@@ -1,17 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-The pipeline against a real API server, one that may be changed at will: $KUBECONFIG.
+Runs both daemons with a real API server, $KUBECONFIG, in which the test may change everything.
 
-  1. objects of several kinds, among them custom resources with odd values; every object of the cache
-     is compared with the server's answer, value for value as text, keys in their order;
-  2. changes for a while with kill -9 of the daemons, at random; compared again, `kinf verify --deep`;
-  3. everything is killed, things change, everything is started; compared again, and the server's own
-     count of requests shows that nothing was listed;
-  4. another store is fed with everything there is, `all`: its feeds are what the server's discovery has,
-     but for events, and every object equals the server's.
+  1. It creates objects of several kinds, custom resources with odd values among them, and compares every object of the
+     cache with the server's answer: spelling of values, order of keys.
+  2. It changes objects for a while, kills the daemons at random, compares again, and runs `kinf verify --deep`.
+  3. It kills both daemons, changes objects, starts the daemons and compares again; the server's count of requests must
+     show no LIST.
+  4. It fills another store with the wildcard `all`: the feeds must be the resources of the server's discovery without
+     events, and every object must equal the server's.
 
-What it created it takes away. usage: KUBECONFIG=FILE tests/real/check_real.py [--seconds 60] [--streaming]
+It removes the objects that it created. usage: KUBECONFIG=FILE tests/real/check_real.py [--seconds 60] [--streaming]
 """
 
 import argparse
@@ -50,7 +50,7 @@ class Check:
         return len(ours)
 
     def equal(self, when):
-        """Every object of every kind; the number of them."""
+        """Compares every object of every kind; returns their number."""
         total = 0
         for resource in PATHS:
             found = []
@@ -81,7 +81,7 @@ class Check:
         print(f"all: {len(wanted)} feeds live after {seconds:.1f} s, {sum(total)} objects equal as text", flush=True)
 
     def churn(self, seconds):
-        """Changes from one thread, kills from this one."""
+        """Kills daemons while another thread changes objects."""
         end = time.monotonic() + seconds
         failed = []
 
@@ -89,7 +89,7 @@ class Check:
             try:
                 while time.monotonic() < end:
                     self.cluster.change()
-            except Exception as error:  # told by the caller
+            except Exception as error:  # the caller reports it
                 failed.append(error)
 
         changes = threading.Thread(target=change)
@@ -104,7 +104,7 @@ class Check:
         assert not failed, failed[0]
 
     def bookmarked(self):
-        """All feeds are live: a change on each, so that their versions are young."""
+        """Changes an object of each feed, so that their versions are recent; waits until all feeds are live."""
         for resource in PATHS:
             self.store.wait_live(resource, 60)
 
@@ -118,7 +118,7 @@ class Check:
         for process in self.daemons:
             process.start()
         self.bookmarked()
-        # The changes are there, by watching: read by name and by wait, not by a list of ours.
+        # Waits for the changes by name: a list by this script would change the server's count of LISTs.
         rv = self.cluster.kubectl("get", WIDGETS, "-n", "kinf-check-a", "o-0", "-o", "jsonpath={.metadata.resourceVersion}")
         self.store.kinf("get", WIDGETS, "--at-least-rv", rv, "--timeout", "20s", "-o", "count", check=True)
         after = {resource: self.cluster.lists_of(resource) for resource in PATHS}

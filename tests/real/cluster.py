@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The throw-away cluster: what check_real.py creates in it, changes and takes away again."""
+"""The throw-away cluster: the objects that check_real.py creates, changes and removes."""
 
 import json
 import random
@@ -15,7 +15,7 @@ NAMESPACES = [f"{MARK}-a", f"{MARK}-b"]
 GROUP = f"{MARK}.example.com"
 WIDGETS = f"widgets.{GROUP}"
 LABELS = {"made-by": MARK}
-# What is fed, and the API's path of it.
+# The resources of the feeds and their API paths.
 PATHS = {
     "configmaps": "/api/v1/configmaps",
     "secrets": "/api/v1/secrets",
@@ -26,7 +26,7 @@ PATHS = {
     "customresourcedefinitions.apiextensions.k8s.io": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
     WIDGETS: f"/apis/{GROUP}/v1/widgets",
 }
-UNSTORABLE = {"huge"}  # no server takes a number beyond a double
+UNSTORABLE = {"huge"}  # servers refuse a number beyond a double
 CHURNED = ["configmaps", "deployments.apps", WIDGETS]
 
 
@@ -48,7 +48,7 @@ class Cluster:
         return self.kubectl("get", "--raw", path)
 
     def lists_of(self, resource):
-        """LISTs of RESOURCE that the server says to have answered."""
+        """The number of LISTs of RESOURCE that the server has counted."""
         name, _, group = resource.partition(".")
         wanted = (f'verb="LIST"', f'resource="{name}"', f'group="{group}"', 'subresource=""')
         total = 0
@@ -58,7 +58,7 @@ class Cluster:
         return int(total)
 
     def all_paths(self):
-        """{plural[.group]: path} of all that can be listed and watched, in the preferred version."""
+        """{plural[.group]: path} of all resources that can be listed and watched, in the preferred version."""
         roots = [("", ["/api/v1"])]
         for group in json.loads(self.raw("/apis"))["groups"]:
             versions = [group["preferredVersion"], *group["versions"]]
@@ -75,7 +75,7 @@ class Cluster:
     # ---- objects -------------------------------------------------------------------------------
 
     def create(self, *objects):
-        """A text is a widget, and goes to the server as it is: kubectl would spell its numbers anew."""
+        """Creates an object. JSON text is a widget, sent without kubectl, which would change the spelling of numbers."""
         for text in (obj for obj in objects if isinstance(obj, str)):
             namespace = json.loads(text)["metadata"]["namespace"]
             self.kubectl("create", "--raw", f"/apis/{GROUP}/v1/namespaces/{namespace}/widgets", "-f", "-", body=text)
@@ -94,7 +94,7 @@ class Cluster:
         }
 
     def widget(self, namespace, name):
-        """A custom resource without a schema that holds every odd value; its text."""
+        """The text of a custom resource, without a schema, that has every odd value."""
         values = [pair for pair in ODD_VALUES if pair[0] not in UNSTORABLE]
         return odd_widget(name, namespace, values).replace("example.com/v1", f"{GROUP}/v1")
 
@@ -126,7 +126,7 @@ class Cluster:
                 self.create(*(self.some(resource, namespace, f"o-{n}") for n in range(number)))
 
     def change(self):
-        """A handful of changes: created, modified and deleted objects of several kinds."""
+        """Creates, modifies and deletes a few objects of several kinds."""
         resource, namespace = self.chance.choice(CHURNED), self.chance.choice(NAMESPACES)
         name = f"x-{self.chance.randrange(1 << 30)}"
         self.create(self.some(resource, namespace, name))

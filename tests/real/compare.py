@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The cache against the server, object by object, as JSON texts: numbers by their spelling, keys in
-their order (harness/exact_json.py).
+Compares the objects of the cache with the server's as JSON text: spelling of numbers, order of keys
+(harness/exact_json.py).
 """
 
 import sys
@@ -12,7 +12,7 @@ from harness.exact_json import first_difference, members, read  # noqa: E402
 
 
 def field(value, *names):
-    """The text at a path of keys, "" when there is none."""
+    """The text at a path of keys; "" if there is none."""
     for name in names:
         value = dict(members(value)).get(name)
         if value is None:
@@ -21,9 +21,8 @@ def field(value, *names):
 
 
 def objects_of(listed):
-    """{namespace/name: object} of a list's text, each object with its type in front as in a single answer.
-
-    Items of built-in kinds have no type of their own: it is the list's.
+    """{namespace/name: object} of a list's text. Each object begins with kind and apiVersion, as in the answer to a get;
+    items of built-in kinds get these from the list.
     """
     listed = read(listed)
     kind, version = field(listed, "kind").removesuffix("List"), field(listed, "apiVersion")
@@ -37,7 +36,7 @@ def objects_of(listed):
 
 
 def differences(ours, theirs):
-    """Sentences on how two results of objects_of() differ."""
+    """Sentences that describe the differences of two results of objects_of()."""
     for key in sorted(ours.keys() - theirs.keys()):
         yield f"{key}: in the cache only"
     for key in sorted(theirs.keys() - ours.keys()):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A real etcd and kube-apiserver of one's own, to be harmed: started and stopped by the scripts up.sh and
-down.sh of a directory of tools, each called as `up.sh DIR PORT` and `down.sh DIR [kas] [etcd]`. In DIR
-they keep kubeconfig, kas.pid, etcd.pid and etcd's data in etcd/; etcd listens on PORT + 1000.
+An etcd and a kube-apiserver for the test, which may damage them. The scripts up.sh and down.sh of a directory of tools
+start and stop them: `up.sh DIR PORT`, `down.sh DIR [kas] [etcd]`. In DIR they keep kubeconfig, kas.pid, etcd.pid and
+etcd's data in etcd/; etcd listens on PORT + 1000.
 """
 
 import base64
@@ -30,7 +30,7 @@ class Lab:
         subprocess.run([self.tools / script, self.directory, *args], check=True, stdout=subprocess.DEVNULL, timeout=600)
 
     def up(self):
-        """Starts what does not run, and waits until the API server is ready."""
+        """Starts the servers that do not run, and waits until the API server is ready."""
         self._run("up.sh", str(self.port))
         return self
 
@@ -48,19 +48,19 @@ class Lab:
             self.signal(name, signal.SIGCONT)
 
     def etcd(self, path, **body):
-        """One call of etcd's JSON gateway."""
+        """Calls etcd's JSON gateway."""
         request = urllib.request.Request(f"http://127.0.0.1:{self.port + 1000}/v3/{path}", json.dumps(body).encode())
         with urllib.request.urlopen(request, timeout=10) as answer:
             return json.load(answer)
 
     def compact(self):
-        """Forgets every revision before now."""
+        """Compacts etcd up to the present revision."""
         key = base64.b64encode(b"/").decode()
         revision = self.etcd("kv/range", key=key)["header"]["revision"]
         self.etcd("kv/compaction", revision=revision)
 
     def save(self):
-        """A copy of etcd's data; etcd is away for a moment."""
+        """Copies etcd's data; stops etcd meanwhile."""
         self.down("etcd")
         shutil.rmtree(self.directory / "etcd.saved", ignore_errors=True)
         shutil.copytree(self.directory / "etcd", self.directory / "etcd.saved")
@@ -74,7 +74,7 @@ class Lab:
 
 
 class Api:
-    """Requests as the administrator, on one connection that is made anew after a failure."""
+    """Sends requests as the administrator, on one connection that is opened again after a failure."""
 
     def __init__(self, kubeconfig):
         config = yaml.safe_load(Path(kubeconfig).read_text())
@@ -85,7 +85,7 @@ class Api:
         self.connection = None
 
     def get(self, path):
-        """The text of a GET; AssertionError when there is none now."""
+        """Returns the text of a GET; raises AssertionError if the server does not answer."""
         try:
             status, text = self.call("GET", path)
         except (OSError, http.client.HTTPException) as error:
@@ -94,7 +94,7 @@ class Api:
         return text
 
     def call(self, method, path, body=None, kind="application/json"):
-        """(status, text); OSError or HTTPException when there is no answer."""
+        """Returns (status, text); raises OSError or HTTPException if there is no answer."""
         if not self.connection:
             self.connection = http.client.HTTPSConnection(self.address, timeout=5, context=self.context)
         try:
@@ -108,7 +108,7 @@ class Api:
 
 
 class Churn:
-    """Changes in the background for as long as the `with` block lasts; failures are part of it."""
+    """Changes objects in the background during a `with` block; ignores requests that fail."""
 
     def __init__(self, kubeconfig, change, pause=0.1):
         self.api, self.change, self.pause = Api(kubeconfig), change, pause
