@@ -7,7 +7,7 @@ follower with a cursor lives through all of it. In the end:
 
   * the store holds exactly what the cluster holds, and `kinf verify --deep` finds no fault;
   * the follower has seen every record once, in order: event numbers rise, and the old state of each
-    event is the very state that the event before it left;
+    event is the state that the event before it left;
   * once more with both daemons killed: no LIST was needed to come back.
 
 The seed decides whether lists come in pages or as streams (watch-list); --streaming yes or no does.
@@ -69,7 +69,7 @@ class Loop:
         self.kills = {}
 
     def configure(self):
-        """With other indexes than before."""
+        """Changes the indexes in the configuration."""
         INDEX_SETS.append(INDEX_SETS.pop(0))
         feed = {"resource": FEED, "pageSize": 40, "drop": [], "indexes": INDEX_SETS[0]}
         self.store.configure(feed, retention={"time": "1s", "size": "64MiB"}, streamingLists=self.streaming)
@@ -94,7 +94,7 @@ class Loop:
         self.kills[why] = self.kills.get(why, 0) + 1
 
     def end_all(self, why):
-        """Before something of the store is removed: a daemon would end by itself, within a second."""
+        """Ends the daemons before a part of the store is removed: they would end by themselves within a second."""
         for role, process in self.daemons.items():
             if process.running:
                 self.end(role, why)
@@ -107,7 +107,7 @@ class Loop:
     # ---- one round -----------------------------------------------------------------------------
 
     def provoke_before(self, point):
-        """What has to be so before the daemon that is to die is started."""
+        """Prepares the store for the failpoint before the daemon that dies there is started."""
         if point in NEEDS_LIST:
             # What the reflector misses is forgotten meanwhile: it has to list, and finds deletes.
             if self.daemons["reflector"].running:
@@ -183,7 +183,7 @@ class Loop:
         assert deep.status == 0, deep
 
     def check_no_list(self):
-        """Both killed at once: they come back without a LIST."""
+        """Kills both daemons at once: they come back without a LIST."""
         self.simulator.wait_watching(FEED)
         self.simulator.bookmark()
         time.sleep(0.5)
@@ -198,7 +198,7 @@ class Loop:
         assert not lists, lists
 
     def check_follower(self):
-        """The follower's record of it all."""
+        """Checks that the follower has the state of the cluster. Returns the number of its lines."""
         truth = self.simulator.truth(FEED)
 
         def caught_up():
@@ -219,7 +219,7 @@ def key_of(obj):
 
 
 def replay(lines):
-    """The state that a follower's lines amount to; every line has to fit what came before."""
+    """Returns the state after a follower's lines, each of which has to fit the ones before."""
     state, last, synced = {}, 0, False
     for line in lines:
         kind = line["type"]

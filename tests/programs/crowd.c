@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One of the crowd of tests/stress/crowd.py: reads or follows as fast as it is told, and ends with
- * status 1 and a sentence as soon as something does not fit.
+ * A member of the crowd of tests/stress/crowd.py. It reads or follows a feed, and ends with status 1
+ * and a sentence as soon as something does not fit.
  *
  *	crowd read FEED SEED
  *	crowd follow FEED STATE PACE_US [--cursor NAME] [--track-keys]
  *
- * read: for ever, takes a snapshot, lists or asks by index, looks each object up again by key, holds it
- * all for a moment, and looks once more. follow: keeps {key, resourceVersion} of what its handler was
- * told, each call of which has to fit the ones before, takes PACE_US for each, and writes the file STATE
- * twice a second: "event NUMBER", "key resourceVersion" sorted, "end". With a cursor STATE is read at the
- * start, and the cursor committed behind it: what is told twice then has a number that STATE covers.
+ * read: takes snapshots for ever. Of each it lists the objects or reads them by index, gets each one by
+ * key, keeps all for a moment, and compares them with the snapshot once more.
+ *
+ * follow: keeps {key, resourceVersion} from the calls of its handler, each of which has to fit the calls
+ * before, and takes PACE_US for each. Twice a second it writes the file STATE: "event NUMBER", "key
+ * resourceVersion" sorted, "end". With a cursor it reads STATE at the start and commits the cursor after
+ * STATE is written; so an event that comes twice has a number that STATE covers.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -108,7 +110,7 @@ static void must_say(const struct kinf_object *object, const char *path, const c
 		fail("%.*s: %s is not '%.*s'", (int)object->key_size, object->key, path, (int)size, want);
 }
 
-/* What is in the body is what is said beside it. */
+/* Checks that the body has the name and resourceVersion that the library gave with it. */
 static void check_object(const struct kinf_object *object)
 {
 	const char *slash = memchr(object->key, '/', object->key_size);
@@ -135,7 +137,7 @@ static void check_by_key(const struct kinf_object *object)
 		fail("%s: the list has event %" PRIu64 ", by key it is another", key, object->event);
 }
 
-/* How many it gave; they are held. */
+/* Returns the number of objects; they are kept. */
 static size_t read_some(struct kinf_listing *list)
 {
 	struct kinf_object object;
@@ -185,7 +187,7 @@ static int ask(struct kinf_listing **ret_list)
 	return kinf_list(snapshot, &query, ret_list);
 }
 
-/* KINF_NO_INDEX: it is being filled. */
+/* KINF_NO_INDEX: the index is being filled. */
 static void read_once(void)
 {
 	struct kinf_listing *list;
@@ -297,7 +299,7 @@ static void examined(uint64_t event)
 	pause_us(pace_us);
 }
 
-/* A state of everything comes: after a lapse, or because there was no cursor beside the state. */
+/* Expects every object again: after a lapse, or because there was no cursor beside the state. */
 static void on_lapped(void *arg)
 {
 	(void)arg;
@@ -335,7 +337,7 @@ static void on_update(void *arg, const struct kinf_object *old, const struct kin
 	examined(object->event);
 }
 
-/* One that was deleted has the number of the record that says so; without a state it has none. */
+/* A deletion has the number of its record; one found without a state has none. */
 static void on_delete(void *arg, const struct kinf_object *object, int final_state_unknown)
 {
 	struct known *known = find(object->key, object->key_size);
@@ -350,7 +352,7 @@ static void on_delete(void *arg, const struct kinf_object *object, int final_sta
 	examined(object->event);
 }
 
-/* What did not come again is gone. */
+/* Drops the objects that did not come again: they were deleted meanwhile. */
 static void on_sync(void *arg)
 {
 	(void)arg;

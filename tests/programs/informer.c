@@ -9,10 +9,10 @@
  *	{"call":"update","key":..,"old":"7","rv":"9"}  (old null: not known)
  *	{"call":"delete","key":..,"rv":..,"unknown":false}   {"call":"state","state":"live"}
  *
- * --objects: "object" and "oldObject" in full. --cache: "cache", the resourceVersion that a snapshot taken
- * in the callback shows (null: not there). --filter: a second handler, of objects with these labels; its
- * lines have "filtered":true. --spoil: writes into the first object. SIGTERM ends it. The store is
- * $KINF_STORE.
+ * --objects adds "object" and "oldObject" in full. --cache adds "cache", the resourceVersion that a
+ * snapshot taken in the callback shows (null: the object is not there). --filter adds a second handler,
+ * for objects with these labels; its lines have "filtered":true. --spoil writes into the first object.
+ * SIGTERM ends the program. The store is $KINF_STORE.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -157,7 +157,7 @@ static int add_handlers(const char *labels)
 	return kinf_informer_add_handler(informer, &handler, NULL);
 }
 
-/* Feeds that are not there yet, or for a while, are waited for. */
+/* Waits for feeds that do not exist yet, or do not exist for a while. */
 static int follow(const struct kinf_informer_options *options, const char *labels)
 {
 	const struct sigaction ending = {.sa_handler = stop};

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A reader for the scenarios that holds a snapshot for as long as it is let:
+ * A reader for the scenarios. It holds a snapshot until a signal comes:
  *
  *	reader FEED
  *
  *	{"objects":40,"listed":"9f..","kept":"9f..","copy":false}   at the start, and after SIGUSR1
- *	{"result":0,"error":""}   SIGUSR2: the snapshot is given back and taken anew, then a line as above
+ *	{"result":0,"error":""}   after SIGUSR2: it has taken a new snapshot; a line as above follows
  *
- * "listed" is a sum over the objects that the snapshot shows now, "kept" one over the bytes that it gave
- * out first. SIGTERM ends it. The store is $KINF_STORE.
+ * "listed" is a checksum of the objects that the snapshot shows now, "kept" one of the bytes that it
+ * returned at first. SIGTERM ends the program. The store is $KINF_STORE.
  */
 #include <inttypes.h>
 #include <signal.h>

@@ -5,13 +5,13 @@ A crowd on one store: 64 reading processes and 16 followers at different speeds,
 with tracked keys, while a simulated cluster changes as fast as it is told to, forgets its history and
 drops connections, and daemons, readers and followers are killed or stopped for a while at random.
 
-Each process of the crowd (tests/programs/crowd.c) checks by itself that what it is told fits, and ends
-when it does not. In the end:
+Each process of the crowd (tests/programs/crowd.c) checks that the objects and events it gets fit together,
+and ends when they do not. In the end:
 
   * every follower's state is the cluster's, object by object, and so is the store's;
   * `kinf verify --deep` finds no fault, and no slot of a killed reader is left;
-  * the databases are bounded: trimmed to what lives and is retained, and their files no larger than that
-    and what held snapshots have kept meanwhile (a file never shrinks).
+  * the databases are bounded: they hold the live objects and the retained history, and their files are no
+    larger than that and the pages that snapshots held meanwhile (a file never shrinks).
 
 usage: tests/stress/crowd.py [--seconds 300] [--seed N] [--rate 400]   ($KINF_BUILD: default build/release)
 """
@@ -115,14 +115,14 @@ class Crowd:
         member.stopped_until = 0.0
 
     def stop_member(self):
-        """With whatever it holds."""
+        """Stops a member with the snapshots and locks that it holds."""
         member = self.chance.choice(self.members)
         member.process.send(signal.SIGSTOP)
         member.stopped_until = time.monotonic() + self.chance.uniform(0.5, 5)
         self.count("stop")
 
     def disturb(self):
-        """The server forgets history, and the watch has to be begun anew: a list."""
+        """The server forgets its history and ends the watches, so that the reflector lists again."""
         self.simulator.compact()
         self.simulator.drop()
         self.count("relist")
@@ -163,7 +163,7 @@ class Crowd:
         return True
 
     def private_kib(self, process):
-        """Memory that is this process's alone."""
+        """The private memory of a process."""
         lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()[1:]
         fields = dict(line.split(":", 1) for line in lines)
         return sum(int(fields[name].split()[0]) for name in ("Private_Clean", "Private_Dirty"))
@@ -192,7 +192,7 @@ class Crowd:
         eventually(lambda: self.slots() <= 8, 20, "slots given back")
         deep = self.store.kinf("verify", "--deep", timeout=300)
         assert deep.status == 0, deep
-        eventually(self.sizes_bounded, 30, "what nobody needs is trimmed")
+        eventually(self.sizes_bounded, 30, "history that no follower needs is trimmed")
 
 
 def main():

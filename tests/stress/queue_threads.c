@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One work queue and many threads, for ThreadSanitizer: producers add keys now, later and
- * rate-limited, workers take them and add them again; once on the machine's clock, where a wake-up
- * that is lost is a program that hangs, and once while a clock is stepped under all of it. No key
- * may be with two workers at once, none that was added last may be forgotten, and a drain must wait
- * for the last worker. Ends with status 0 and "ok", or with 1.
+ * One work queue and many threads, for ThreadSanitizer. Producers add keys now, later and
+ * rate-limited; workers take them and add them again. It runs once on the machine's clock, where the
+ * program hangs if a wake-up is lost, and once while a test clock is stepped. The program checks that
+ * no two workers have a key at once, that the last addition of a key is not forgotten, and that a
+ * drain waits for the last worker. It prints "ok" and exits with 0, or exits with 1.
  */
 #include <pthread.h>
 #include <stdbool.h>

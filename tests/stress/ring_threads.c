@@ -2,10 +2,10 @@
 /*
  * One writer and several readers of a tiny ring as threads of one process, so that ThreadSanitizer
  * sees both sides. The writer is far faster than the readers and is "restarted" now and then, so laps
- * and epochs happen all the time. Every key carries a checksum of its own that does not come from
- * the ring's code: a torn entry that the ring takes for whole is found here.
+ * and epochs happen all the time. Every key carries a checksum that does not come from the ring's
+ * code, so this program finds a torn entry that the ring takes for whole.
  *
- * Prints "ok ..." and ends with 0, or says what was wrong and ends with 1.
+ * It prints "ok ..." and exits with 0, or prints what was wrong and exits with 1.
  * usage: ring_threads [SECONDS]
  */
 #include <pthread.h>
@@ -23,14 +23,14 @@ enum { CAPACITY = 4096, READERS = 3, RESTART_EVERY = 20000, RESTARTS_MAX = 4096 
 static const uint8_t uuid[16] = "stress";
 static _Atomic bool stop;
 static void *memory;
-static struct ring *killed[RESTARTS_MAX]; /* freed at the end, when nobody reads any more */
+static struct ring *killed[RESTARTS_MAX]; /* freed at the end, when no thread reads any more */
 static size_t n_killed;
 
 struct count {
 	uint64_t read, laps, corrupt, bad;
 };
 
-/* FNV-1a over the seq and what is in the key. */
+/* FNV-1a over the seq and the key. */
 static uint32_t checksum(uint64_t seq, const uint8_t *data, size_t size)
 {
 	uint32_t hash = 2166136261u;

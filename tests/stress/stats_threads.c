@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A status page written by one thread and read by others, for ThreadSanitizer (which sees threads
- * only): counters never go back, a feed's row is read whole or not at all. Ends with status 0 and
- * "ok", or with 1.
+ * One thread writes a status page and others read it, for ThreadSanitizer, which does not see races
+ * between processes. The readers check that counters never go back, and that a feed's row is read
+ * whole or not at all. The program prints "ok" and exits with 0, or exits with 1.
  */
 #include "common/err.h"
 #include "common/stats.h"
