@@ -3,87 +3,44 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/err.h"
 
-enum { DIGIT_BREAK = -2, DIGIT_BAD = -1, DIGIT_PAD = 64 };
-
-/* Returns the value of the digit C, or one of the above. */
-static int base64_digit(unsigned char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	switch (c) {
-	case '+':
-		return 62;
-	case '/':
-		return 63;
-	case '=':
-		return DIGIT_PAD;
-	case '\n':
-	case '\r':
-		return DIGIT_BREAK;
-	default:
-		return DIGIT_BAD;
-	}
-}
-
-struct base64_quantum {
-	uint32_t bits;
-	unsigned digits; /* of 4, padding included */
-	unsigned pads;
-};
-
-/* Adds one digit. Returns false if it cannot stand here. */
-static bool base64_quantum_add(struct base64_quantum *q, int d)
-{
-	if (d == DIGIT_BAD || (q->pads && d != DIGIT_PAD))
-		return false;
-	if (d == DIGIT_PAD && q->digits < 2)
-		return false;
-	q->pads += d == DIGIT_PAD;
-	q->bits = q->bits << 6 | (d == DIGIT_PAD ? 0 : (uint32_t)d);
-	q->digits++;
-	return true;
-}
-
-static size_t base64_quantum_flush(struct base64_quantum *q, char *out)
-{
-	size_t n = 3 - q->pads;
-
-	for (size_t i = 0; i < n; i++)
-		out[i] = (char)(q->bits >> (16 - 8 * i));
-	q->bits = 0;
-	q->digits = 0; /* pads stay: nothing may follow them */
-	return n;
-}
+static const char standard_alphabet[] =
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+static const char url_alphabet[] =
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 int base64_decode(struct bytes text, char **ret_data, size_t *ret_size)
 {
-	const unsigned char *in = text.data;
+	const char *in = text.data;
 	char *out = malloc(text.size / 4 * 3 + 4);
-	struct base64_quantum q = {0};
+	uint32_t bits = 0;
+	unsigned digits = 0, pads = 0; /* of four digits, padding included */
 	size_t size = 0;
 
 	if (!out)
 		return err_set(-ENOMEM, "base64");
 	for (size_t i = 0; i < text.size; i++) {
-		int d = base64_digit(in[i]);
-
-		if (d == DIGIT_BREAK)
+		const char *digit = in[i] ? strchr(standard_alphabet, in[i]) : NULL;
+		bool is_pad = in[i] == '=';
+		if (in[i] == '\n' || in[i] == '\r')
 			continue;
-		if ((q.pads && !q.digits) || !base64_quantum_add(&q, d)) {
+		/* After padding only padding may follow, and only up to the fourth digit. */
+		if ((!digit && !is_pad) || (is_pad && digits < 2) || (pads && (!is_pad || !digits))) {
 			free(out);
 			return err_say(ERR_SYNTAX, "not base64 at byte %zu", i);
 		}
-		if (q.digits == 4)
-			size += base64_quantum_flush(&q, out + size);
+		pads += is_pad;
+		bits = bits << 6 | (digit ? (uint32_t)(digit - standard_alphabet) : 0);
+		if (++digits < 4)
+			continue;
+		for (unsigned k = 0; k < 3 - pads; k++)
+			out[size++] = (char)(bits >> (16 - 8 * k));
+		bits = digits = 0;
 	}
-	if (q.digits) {
+	if (digits) {
 		free(out);
 		return err_say(ERR_SYNTAX, "base64 ends in the middle");
 	}
@@ -92,13 +49,6 @@ int base64_decode(struct bytes text, char **ret_data, size_t *ret_size)
 	*ret_size = size;
 	return 0;
 }
-
-/* ---- writing, and the URL form ---- */
-
-static const char standard_alphabet[] =
-	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-static const char url_alphabet[] =
-	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /* Encodes DATA; PAD fills the last group unless it is 0. */
 static void base64_encode(struct bytes data, const char *alphabet, char pad, struct buf *out)

@@ -162,23 +162,6 @@ static void log_line_put_field(struct log_line *line, enum log_field_type type, 
 	log_line_puts(line, text);
 }
 
-static void log_line_put_head(struct log_line *line, const struct log_event *event)
-{
-	bool json = log_settings.format == LOG_JSON;
-
-	log_line_puts(line, json ? "{\"time\":\"" : "");
-	log_line_put_time(line);
-	log_line_puts(line, json ? "\",\"level\":\"" : " ");
-	log_line_puts(line, log_level_names[event->level]);
-	if (json) {
-		log_line_puts(line, "\",\"program\":");
-		log_line_put_string(line, log_settings.program);
-	}
-	log_line_puts(line, json ? ",\"event\":\"" : " ");
-	log_line_puts(line, event->name);
-	log_line_puts(line, json ? "\"" : "");
-}
-
 /* One write(2), so that lines of several processes on one stderr do not mix. A log that cannot be
  * written is nobody's error. */
 void log_write(enum log_id id, const void *fields)
@@ -191,7 +174,17 @@ void log_write(enum log_id id, const void *fields)
 	bool json = log_settings.format == LOG_JSON;
 	struct log_line line;
 	line.size = 0;
-	log_line_put_head(&line, event);
+	log_line_puts(&line, json ? "{\"time\":\"" : "");
+	log_line_put_time(&line);
+	log_line_puts(&line, json ? "\",\"level\":\"" : " ");
+	log_line_puts(&line, log_level_names[event->level]);
+	if (json) {
+		log_line_puts(&line, "\",\"program\":");
+		log_line_put_string(&line, log_settings.program);
+	}
+	log_line_puts(&line, json ? ",\"event\":\"" : " ");
+	log_line_puts(&line, event->name);
+	log_line_puts(&line, json ? "\"" : "");
 	const uint64_t *slot = fields;
 	for (const struct log_field *field = event->fields; field->name; field++, slot++) {
 		if (field->type == FIELD_STR && !*(const char *const *)(const void *)slot)

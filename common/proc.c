@@ -40,32 +40,24 @@ enum proc_exit proc_exit_of(int error)
 
 static const struct flock lock_whole_file = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
-/* Reads the holder's pid out of its lock file, for the sentence. */
-static int proc_lock_refused(int fd, const char *name)
-{
-	char text[32];
-	ssize_t n = pread(fd, text, sizeof(text), 0);
-	int digits = 0;
-
-	while (digits < n && text[digits] >= '0' && text[digits] <= '9')
-		digits++;
-	if (!digits)
-		return err_say(ERR_LOCKED, "'%s' is held by another process", name);
-	return err_say(ERR_LOCKED, "'%s' is held by process %.*s", name, digits, text);
-}
-
 int proc_lock(int directory_fd, const char *name)
 {
 	AUTO_FD int fd = openat(directory_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return err_set(-errno, "opening lock '%s'", name);
 	struct flock lock = lock_whole_file;
-	if (fcntl(fd, F_OFD_SETLK, &lock) < 0) {
-		if (errno == EAGAIN || errno == EACCES)
-			return proc_lock_refused(fd, name);
-		return err_set(-errno, "locking '%s'", name);
-	}
 	char text[32];
+	if (fcntl(fd, F_OFD_SETLK, &lock) < 0) {
+		if (errno != EAGAIN && errno != EACCES)
+			return err_set(-errno, "locking '%s'", name);
+		ssize_t size = pread(fd, text, sizeof(text), 0); /* the holder's pid */
+		int digits = 0;
+		while (digits < size && text[digits] >= '0' && text[digits] <= '9')
+			digits++;
+		if (!digits)
+			return err_say(ERR_LOCKED, "'%s' is held by another process", name);
+		return err_say(ERR_LOCKED, "'%s' is held by process %.*s", name, digits, text);
+	}
 	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
 	errno = EIO; /* of a short write */
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n)

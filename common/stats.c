@@ -387,18 +387,6 @@ bool stats_journal(const struct stats *stats, uint8_t ret_uuid[16])
 	return words[0] || words[1];
 }
 
-/* Compares the start time also, because another process may have the pid by now. */
-static bool stats_is_alive(int32_t pid, uint64_t start_ticks)
-{
-	uint64_t ticks = 0;
-
-	if (pid <= 0)
-		return false;
-	int r = proc_start_ticks(pid, &ticks);
-	err_ignore(r, "the answer is that the process has ended");
-	return r == 0 && ticks == start_ticks;
-}
-
 int stats_process(const struct stats *stats, struct stats_process *ret_process)
 {
 	if (!stats)
@@ -412,7 +400,13 @@ int stats_process(const struct stats *stats, struct stats_process *ret_process)
 	/* By the monotonic clock: a wall clock that is set back would keep a hung process responding
 	 * for as long. A heartbeat of the future is of an earlier boot. */
 	p.responding = proc_monotonic_ns() - p.heartbeat_ns < STATS_HEARTBEAT_LIMIT_NS;
-	p.alive = stats_is_alive(p.pid, stats_load(&page->start_ticks));
+	if (p.pid > 0) {
+		uint64_t ticks;
+		int r = proc_start_ticks(p.pid, &ticks);
+		err_ignore(r, "the answer is that the process has ended");
+		/* Another process may have the pid by now. */
+		p.alive = r == 0 && ticks == stats_load(&page->start_ticks);
+	}
 	stats_get_text(&page->state, p.state);
 	stats_get_text(&page->error, p.error);
 	memcpy(p.check, page->check, sizeof(p.check));

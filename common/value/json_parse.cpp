@@ -223,16 +223,6 @@ static int json_put_scalar(struct json_walk *walk)
 	return 0;
 }
 
-static int json_put_string(struct json_walk *walk)
-{
-	struct bytes text;
-	int r = json_take_string(walk, &text);
-
-	if (r == 0)
-		value_put_string(walk->out, text);
-	return r;
-}
-
 static int json_put_array(struct json_walk *walk)
 {
 	size_t opened = value_open_array(walk->out);
@@ -289,16 +279,6 @@ static int json_skip_value(struct json_walk *walk)
 	return 0;
 }
 
-static int json_take_key(struct json_walk *walk, struct bytes *ret_key)
-{
-	if (json_peek(walk) != '"')
-		return json_syntax(walk, "expected a key");
-	int r = json_take_string(walk, ret_key);
-	if (r == 0 && !json_take(walk, ':'))
-		return json_syntax(walk, "expected ':'");
-	return r;
-}
-
 /* Puts the kind and apiVersion of the options first. Only after its last key is it known whether an
  * object has its own; most have none, so json_put_map() removes these where they were wrong. */
 static uint32_t json_put_kind(struct json_walk *walk)
@@ -329,20 +309,20 @@ static uint32_t json_remove_kind(struct json_walk *walk, size_t start)
 	return 2;
 }
 
-static bool json_is_kind(struct bytes key)
-{
-	return bytes_equal(key, BYTES_LIT("kind")) || bytes_equal(key, BYTES_LIT("apiVersion"));
-}
-
-/* One pair; COUNT grows when it was not dropped. */
+/* Puts one pair; COUNT grows unless it is dropped. */
 static inline int json_put_pair(struct json_walk *walk, json_drops alive, uint32_t *count)
 {
 	struct bytes key;
-	int r = json_take_key(walk, &key);
 
+	if (json_peek(walk) != '"')
+		return json_syntax(walk, "expected a key");
+	int r = json_take_string(walk, &key);
 	if (r < 0)
 		return r;
-	if (walk->depth == 1 && json_is_kind(key))
+	if (!json_take(walk, ':'))
+		return json_syntax(walk, "expected ':'");
+	if (walk->depth == 1 && (bytes_equal(key, BYTES_LIT("kind")) ||
+		bytes_equal(key, BYTES_LIT("apiVersion"))))
 		walk->has_kind = true;
 	if (alive && json_is_dropped(walk, alive, key, &alive))
 		return json_skip_value(walk);
@@ -375,16 +355,22 @@ static int json_put_map(struct json_walk *walk, json_drops alive)
 static int json_put_value(struct json_walk *walk, json_drops alive)
 {
 	uint8_t c = json_peek(walk);
+	struct bytes text;
+	int r;
 
-	if (c == '"')
-		return json_put_string(walk);
+	if (c == '"') {
+		r = json_take_string(walk, &text);
+		if (r == 0)
+			value_put_string(walk->out, text);
+		return r;
+	}
 	if (c != '{' && c != '[')
 		return c ? json_put_scalar(walk) : json_syntax(walk, "expected a value, found the end");
 	if (walk->depth == VALUE_DEPTH_MAX)
 		return err_say(ERR_TOO_LARGE, "JSON, byte %zu: nested deeper than %d", json_place(walk),
 			VALUE_DEPTH_MAX);
 	walk->depth++;
-	int r = c == '{' ? json_put_map(walk, alive) : json_put_array(walk);
+	r = c == '{' ? json_put_map(walk, alive) : json_put_array(walk);
 	walk->depth--;
 	return r;
 }

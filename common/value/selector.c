@@ -230,18 +230,10 @@ static bool selector_requirement_has_value(const struct selector_requirement *re
 	return false;
 }
 
-static bool selector_requirement_compares(const struct selector_requirement *requirement, struct bytes text)
-{
-	int64_t have, wanted;
-
-	if (!selector_integer(text, &have) || !selector_integer(requirement->values[0], &wanted))
-		return false;
-	return requirement->op == SELECTOR_GREATER ? have > wanted : have < wanted;
-}
-
 static int selector_requirement_match_label(
 	const struct selector_requirement *requirement, const struct value *labels_map)
 {
+	int64_t have, limit;
 	struct value item;
 	int r = value_find(labels_map, requirement->key, &item);
 	bool present = r == FOUND;
@@ -259,7 +251,10 @@ static int selector_requirement_match_label(
 		return !present;
 	case SELECTOR_GREATER:
 	case SELECTOR_LESS:
-		return present && selector_requirement_compares(requirement, item.text);
+		if (!present || !selector_integer(item.text, &have) ||
+			!selector_integer(requirement->values[0], &limit))
+			return 0;
+		return requirement->op == SELECTOR_GREATER ? have > limit : have < limit;
 	case SELECTOR_OP_MAX:
 		break;
 	}

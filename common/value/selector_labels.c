@@ -73,18 +73,6 @@ static void labels_complain(struct buf *complaints, const char *part, const char
 	buf_str(complaints, what);
 }
 
-static void labels_check_prefix(struct bytes prefix, struct buf *complaints)
-{
-	if (!prefix.size) {
-		labels_complain(complaints, "prefix part ", "must be non-empty");
-		return;
-	}
-	if (prefix.size > PREFIX_MAX_SIZE)
-		labels_complain(complaints, "prefix part ", "must be no more than 253 bytes");
-	if (!labels_is_subdomain(prefix))
-		labels_complain(complaints, "prefix part ", PREFIX_RULE);
-}
-
 static void labels_check_key(struct bytes key, struct buf *complaints)
 {
 	const char *start = key.data, *end = start + key.size;
@@ -99,7 +87,13 @@ static void labels_check_key(struct bytes key, struct buf *complaints)
 					  "'example.com/MyName')");
 			return;
 		}
-		labels_check_prefix(BYTES(start, (size_t)(slash - start)), complaints);
+		struct bytes prefix = BYTES(start, (size_t)(slash - start));
+		if (!prefix.size)
+			labels_complain(complaints, "prefix part ", "must be non-empty");
+		else if (prefix.size > PREFIX_MAX_SIZE)
+			labels_complain(complaints, "prefix part ", "must be no more than 253 bytes");
+		if (prefix.size && !labels_is_subdomain(prefix))
+			labels_complain(complaints, "prefix part ", PREFIX_RULE);
 	}
 	if (!name.size)
 		labels_complain(complaints, "name part ", "must be non-empty");
@@ -298,16 +292,6 @@ static int labels_parse_set(struct labels_parser *parser)
 	return r;
 }
 
-static int labels_parse_exact_value(struct labels_parser *parser)
-{
-	if (labels_next_type(parser) == TOKEN_END || labels_next_type(parser) == TOKEN_COMMA)
-		return labels_add_value(parser, BYTES_LIT(""));
-	struct labels_token token = labels_take_token(parser);
-	if (token.type != TOKEN_WORD)
-		return labels_unexpected(token, "identifier");
-	return labels_add_value(parser, token.text);
-}
-
 static int labels_parse_operator(struct labels_parser *parser, enum selector_op *ret_op)
 {
 	struct labels_token token = labels_take_operator(parser);
@@ -330,8 +314,14 @@ static int labels_parse_operator(struct labels_parser *parser, enum selector_op 
 	default:
 		return labels_unexpected(token, "in, notin, =, ==, !=, gt, lt");
 	}
-	bool is_set = token.type == TOKEN_IN || token.type == TOKEN_NOT_IN;
-	return is_set ? labels_parse_set(parser) : labels_parse_exact_value(parser);
+	if (token.type == TOKEN_IN || token.type == TOKEN_NOT_IN)
+		return labels_parse_set(parser);
+	if (labels_next_type(parser) == TOKEN_END || labels_next_type(parser) == TOKEN_COMMA)
+		return labels_add_value(parser, BYTES_LIT(""));
+	token = labels_take_token(parser);
+	if (token.type != TOKEN_WORD)
+		return labels_unexpected(token, "identifier");
+	return labels_add_value(parser, token.text);
 }
 
 static int labels_parse_key(struct labels_parser *parser, struct bytes *ret_key)

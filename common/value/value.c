@@ -130,18 +130,6 @@ static void value_read_integer(const uint8_t *p, const struct value_head *head, 
 		ret_value->type = VALUE_UINT;
 }
 
-static int value_read_double(const uint8_t *p, struct value *ret_value)
-{
-	uint64_t u = be64_get(p + 1);
-	double d;
-
-	memcpy(&d, &u, sizeof(u));
-	if (!isfinite(d))
-		return value_corrupt("a number that is not finite");
-	*ret_value = (struct value){.type = VALUE_DOUBLE, .size = HEAD_MAX, .start = p, .u.d = d};
-	return 0;
-}
-
 int value_read(struct bytes document, struct value *ret_value)
 {
 	const uint8_t *p = document.data;
@@ -150,8 +138,6 @@ int value_read(struct bytes document, struct value *ret_value)
 	int r = value_head_read(p, document.size, &head);
 	if (r < 0)
 		return r;
-	if (head.type == VALUE_DOUBLE)
-		return value_read_double(p, ret_value);
 	*ret_value = (struct value){.type = head.type, .size = head.size, .start = p};
 	switch (head.type) {
 	case VALUE_STRING:
@@ -171,6 +157,9 @@ int value_read(struct bytes document, struct value *ret_value)
 	case VALUE_UINT:
 		value_read_integer(p, &head, ret_value);
 		break;
+	case VALUE_DOUBLE:
+		ret_value->u.u = be64_get(p + 1); /* the bits of u.d */
+		return isfinite(ret_value->u.d) ? 0 : value_corrupt("a number that is not finite");
 	default: /* nil has nothing more */
 		break;
 	}
