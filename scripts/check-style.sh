@@ -48,8 +48,6 @@ done
 # Directories whose conversion is still to come; nothing is added here.
 unconverted=$(paste -sd '|' <<'END'
 store
-reflector/feeds?
-reflector/record
 tests
 END
 )

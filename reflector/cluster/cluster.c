@@ -10,7 +10,7 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
-#include "reflector/record/batch.h"
+#include "reflector/record/recorder.h"
 #include "reflector/cluster/identity.h"
 #include "reflector/wire/pace.h"
 #include "reflector/cluster/witness.h"

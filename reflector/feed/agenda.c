@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/feed/agenda.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
-#include "common/err.h"
+#include "common/array.h"
 
 void agenda_release(struct agenda *agenda)
 {
@@ -15,20 +14,13 @@ void agenda_release(struct agenda *agenda)
 
 int agenda_add(struct agenda *agenda, struct agenda_item *item)
 {
-	if (agenda->n_items == agenda->capacity) {
-		size_t capacity = agenda->capacity ? agenda->capacity * 2 : 64;
-		struct agenda_item **heap = reallocarray(agenda->heap, capacity, sizeof(*heap));
-
-		if (!heap)
-			return err_set(-ENOMEM, "a feed");
-		agenda->heap = heap;
-		struct agenda_item **touched =
-			reallocarray(agenda->touched, capacity, sizeof(*touched));
-		if (!touched)
-			return err_set(-ENOMEM, "a feed");
-		agenda->touched = touched;
-		agenda->capacity = capacity;
-	}
+	/* Room for all items, so that neither touching nor timing one can fail. */
+	int r = ARRAY_ROOM(agenda->heap, agenda->n_items, agenda->heap_room, 1, "the feeds' times");
+	if (r >= 0)
+		r = ARRAY_ROOM(agenda->touched, agenda->n_items, agenda->touched_room, 1,
+			"the touched feeds");
+	if (r < 0)
+		return r;
 	agenda->n_items++;
 	item->added = true;
 	item->time_ns = UINT64_MAX;
@@ -123,7 +115,7 @@ void agenda_touch(struct agenda *agenda, struct agenda_item *item)
 {
 	if (item->touched_at || !item->added)
 		return;
-	if (agenda->n_touched == agenda->capacity)
+	if (agenda->n_touched == agenda->touched_room)
 		agenda_close_holes(agenda);
 	agenda->touched[agenda->n_touched++] = item;
 	item->touched_at = agenda->n_touched;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Knows which of a thousand feeds have something to do, so that a turn of the loop costs nothing for the
- * others: a list of the feeds that something happened to in this turn, and a heap of the times at which
- * the others want to be called.
+ * Knows which of a thousand feeds have something to do, so that a turn of the loop costs nothing
+ * for the others: a list of the feeds that something happened to in this turn, and a heap of the
+ * times at which the others want to be called.
  *
  *	agenda_add(agenda, &item)          once; room for it is taken here, so that the rest can't fail
  *	agenda_touch(agenda, &item)        something happened: the item is on the list
@@ -17,7 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Embedded in what it stands for; OWNER leads back there. Zeroes but for OWNER before agenda_add. */
+/* Embedded in what it stands for; OWNER leads back there. Zeroes but for OWNER before
+ * agenda_add. */
 struct agenda_item {
 	void *owner;
 	uint64_t time_ns; /* UINT64_MAX: none */
@@ -29,7 +30,7 @@ struct agenda_item {
 /* Begins as zeroes. */
 struct agenda {
 	struct agenda_item **heap, **touched;
-	size_t n_heap, n_touched, n_items, capacity;
+	size_t n_heap, n_touched, n_items, heap_room, touched_room;
 };
 
 void agenda_release(struct agenda *agenda);
@@ -41,7 +42,7 @@ void agenda_remove(struct agenda *agenda, struct agenda_item *item);
 void agenda_touch(struct agenda *agenda, struct agenda_item *item);
 void agenda_set_time(struct agenda *agenda, struct agenda_item *item, uint64_t time_ns);
 
-/* Touches every item whose time has come. */
+/* Touches every item that is due. */
 void agenda_touch_due(struct agenda *agenda, uint64_t now_ns);
 /* The earliest time, UINT64_MAX: none. */
 uint64_t agenda_next(const struct agenda *agenda);

@@ -8,6 +8,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/hash.h"
 #include "reflector/feed/list.h"
 #include "reflector/record/object.h"
 #include "reflector/feed/request.h"
@@ -34,40 +35,25 @@ struct consistency {
 
 /* ---- the digest ---- */
 
-static uint64_t add_text(uint64_t hash, struct bytes text)
-{
-	for (size_t i = 0; i < text.size; i++)
-		hash = (hash ^ ((const uint8_t *)text.data)[i]) * 0x100000001b3u; /* FNV-1a */
-	return hash;
-}
-
-/* FNV's upper bits know little of the last bytes, and sums must not cancel out. */
-static uint64_t mix(uint64_t hash)
-{
-	hash ^= hash >> 33;
-	hash *= 0xff51afd7ed558ccdu;
-	hash ^= hash >> 33;
-	hash *= 0xc4ceb9fe1a85ec53u;
-	return hash ^ hash >> 33;
-}
-
 void consistency_add(struct consistency_digest *digest, struct bytes name_space, struct bytes name,
 	struct bytes uid, struct bytes rv)
 {
-	static const struct bytes slash = {"/", 1}, end = {"", 1};
-	uint64_t hash = 0xcbf29ce484222325u;
+	const char *slash =
+		name_space.size || !name.size ? NULL : memchr(name.data, '/', name.size);
 
-	if (name_space.size)
-		hash = add_text(add_text(hash, name_space), slash);
-	hash = add_text(add_text(hash, name), end);
-	hash = add_text(add_text(hash, uid), end);
-	digest->sum += mix(add_text(hash, rv));
+	if (slash) {
+		name_space = BYTES(name.data, (size_t)(slash - (const char *)name.data));
+		name = BYTES(slash + 1, name.size - name_space.size - 1);
+	}
+	uint64_t hash = hash_bytes(name, hash_bytes(name_space, 0));
+	digest->sum += hash_bytes(rv, hash_bytes(uid, hash));
 	digest->count++;
 }
 
 /* ---- the end ---- */
 
-static void end(struct consistency *check, enum consistency_outcome outcome, const char *why)
+static void consistency_end(
+	struct consistency *check, enum consistency_outcome outcome, const char *why)
 {
 	struct consistency_request request = check->request;
 	struct consistency_result result = {.outcome = outcome, .rv = buf_cstr(&check->rv),
@@ -77,18 +63,11 @@ static void end(struct consistency *check, enum consistency_outcome outcome, con
 	consistency_cancel(&check);
 }
 
-static void compare(struct consistency *check)
-{
-	bool same = check->ours.sum == check->theirs.sum && check->ours.count == check->theirs.count;
+/* ---- the server's side ---- */
 
-	end(check, same ? CONSISTENCY_SAME : CONSISTENCY_DIFFERS, "");
-}
+static void consistency_ask(struct consistency *check);
 
-/* ---- what the server has ---- */
-
-static void ask(struct consistency *check);
-
-static int take_item(void *arg, struct bytes item, bool cut)
+static int consistency_take_item(void *arg, struct bytes item, bool cut)
 {
 	struct consistency *check = arg;
 	struct object_identity id;
@@ -97,18 +76,19 @@ static int take_item(void *arg, struct bytes item, bool cut)
 	if (r < 0)
 		return r;
 	consistency_add(&check->theirs,
-		check->request.definition->namespaced ? id.name_space : BYTES_NONE, id.name, id.uid, id.rv);
+		check->request.definition->namespaced ? id.name_space : BYTES_NONE, id.name, id.uid,
+		id.rv);
 	return 0;
 }
 
-static void on_status(void *arg, const struct http_answer *answer)
+static void consistency_on_status(void *arg, const struct http_answer *answer)
 {
 	struct consistency *check = arg;
 
 	check->refused = answer->status != 200;
 }
 
-static int on_body(void *arg, struct bytes bytes)
+static int consistency_on_body(void *arg, struct bytes bytes)
 {
 	struct consistency *check = arg;
 	size_t room = ERROR_BODY_MAX - check->error_body.size;
@@ -119,31 +99,37 @@ static int on_body(void *arg, struct bytes bytes)
 	return 0;
 }
 
-static void end_page(struct consistency *check)
+static void consistency_end_page(struct consistency *check)
 {
+	const struct consistency_digest *ours = &check->ours, *theirs = &check->theirs;
 	struct list_page page;
 	int r = list_end(check->list, &page);
 
 	if (r < 0) {
-		end(check, CONSISTENCY_UNKNOWN, err_text(r));
+		consistency_end(check, CONSISTENCY_UNKNOWN, err_text(r));
 	} else if (!bytes_equal(page.rv, buf_bytes(&check->rv))) {
-		/* Not all servers know what "exactly" means. */
-		end(check, CONSISTENCY_UNKNOWN, "the server listed another resourceVersion");
-	} else if (!page.continue_.size || check->theirs.count > check->ours.count) {
-		compare(check); /* too many already: no need to see them all */
+		/* Some servers ignore resourceVersionMatch=Exact. */
+		consistency_end(
+			check, CONSISTENCY_UNKNOWN, "the server listed another resourceVersion");
+	} else if (!page.continue_.size ||
+		   theirs->count > ours->count) { /* all, or too many already */
+		consistency_end(check, ours->sum == theirs->sum && ours->count == theirs->count
+			? CONSISTENCY_SAME : CONSISTENCY_DIFFERS, "");
 	} else if (!page.items || bytes_equal(page.continue_, buf_bytes(&check->continue_))) {
-		end(check, CONSISTENCY_UNKNOWN, "the pages of the list do not come to an end");
+		consistency_end(
+			check, CONSISTENCY_UNKNOWN, "the pages of the list do not come to an end");
 	} else {
 		buf_reset(&check->continue_);
 		buf_bytes_put(&check->continue_, page.continue_);
 		if (buf_error(&check->continue_) < 0)
-			end(check, CONSISTENCY_UNKNOWN, "a continue token that is too long");
+			consistency_end(
+				check, CONSISTENCY_UNKNOWN, "a continue token that is too long");
 		else
-			ask(check);
+			consistency_ask(check);
 	}
 }
 
-static void on_done(void *arg, int result, int code)
+static void consistency_on_done(void *arg, int result, int code)
 {
 	struct consistency *check = arg;
 	struct status status;
@@ -151,16 +137,16 @@ static void on_done(void *arg, int result, int code)
 	CHECK_OBJ(check, CONSISTENCY_MAGIC);
 	check->call = NULL;
 	if (result < 0) {
-		end(check, CONSISTENCY_UNKNOWN, err_text(result));
+		consistency_end(check, CONSISTENCY_UNKNOWN, err_text(result));
 	} else if (code != 200) {
 		status_read(code, 0, buf_bytes(&check->error_body), &status);
-		end(check, CONSISTENCY_UNKNOWN, status.text);
+		consistency_end(check, CONSISTENCY_UNKNOWN, status.text);
 	} else {
-		end_page(check);
+		consistency_end_page(check);
 	}
 }
 
-static void ask(struct consistency *check)
+static void consistency_ask(struct consistency *check)
 {
 	const struct consistency_request *request = &check->request;
 	struct buf path = BUF_INIT;
@@ -178,18 +164,18 @@ static void ask(struct consistency *check)
 			.first_byte_ns = request->answer_ns,
 			.idle_ns = request->answer_ns,
 			.arg = check,
-			.on_status = on_status,
-			.on_body = on_body,
-			.on_done = on_done,
+			.on_status = consistency_on_status,
+			.on_body = consistency_on_body,
+			.on_done = consistency_on_done,
 		}, &check->call);
 	buf_release(&path);
 	if (r < 0)
-		end(check, CONSISTENCY_UNKNOWN, err_text(r));
+		consistency_end(check, CONSISTENCY_UNKNOWN, err_text(r));
 }
 
-/* ---- what we have ---- */
+/* ---- the journal's side ---- */
 
-static void close_journal(struct consistency *check)
+static void consistency_close_journal(struct consistency *check)
 {
 	head_walk_close(&check->walk);
 	if (check->txn)
@@ -218,16 +204,16 @@ int consistency_work(struct consistency *check)
 	}
 	if (r == FOUND)
 		return AGAIN;
-	close_journal(check);
+	consistency_close_journal(check);
 	if (r == END)
-		ask(check);
+		consistency_ask(check);
 	else
-		end(check, CONSISTENCY_UNKNOWN, err_text(r));
+		consistency_end(check, CONSISTENCY_UNKNOWN, err_text(r));
 	return 0;
 }
 
-/* FOUND when the committed state is that of one resourceVersion. */
-static int open_journal(struct consistency *check)
+/* Returns: FOUND, NOT_FOUND when the committed state is not that of one resourceVersion. */
+static int consistency_open_journal(struct consistency *check)
 {
 	struct journal *journal = check->request.journal;
 	uint32_t feed = check->request.definition->id;
@@ -260,9 +246,10 @@ int consistency_start(const struct consistency_request *request, struct consiste
 	buf_init(&check->rv, RV_MAX);
 	buf_init(&check->continue_, TOKEN_MAX);
 	buf_init(&check->error_body, ERROR_BODY_MAX);
-	int r = list_new(&(struct list_options){.item_fn = take_item, .arg = check}, &check->list);
+	int r = list_new(&(struct list_options){.item_fn = consistency_take_item, .arg = check},
+		&check->list);
 	if (r >= 0)
-		r = open_journal(check);
+		r = consistency_open_journal(check);
 	if (r != FOUND)
 		return r;
 	*ret_check = TAKE(check);
@@ -277,7 +264,7 @@ void consistency_cancel(struct consistency **check)
 	if (!c)
 		return;
 	CHECK_OBJ(c, CONSISTENCY_MAGIC);
-	close_journal(c);
+	consistency_close_journal(c);
 	http_cancel(&c->call);
 	list_free(&c->list);
 	buf_release(&c->rv);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Does the journal have what the server had? One check of one feed: the heads of one committed state
- * are reduced to a digest of key, uid and resourceVersion; then the server lists, metadata only and in
- * pages, exactly the resourceVersion of that state's checkpoint, and the same is done with its items.
- * Equal digests and counts mean equal sets. Nothing is kept of either side but the sums, and events may
- * come in meanwhile.
+ * Compares the journal with the server, for one feed at one resourceVersion. The heads of a
+ * committed state are reduced to a digest of key, uid and resourceVersion; then the server is asked
+ * to list, metadata only and in pages, exactly the resourceVersion of that state's checkpoint, and
+ * its items are reduced in the same way. Equal digests and counts mean equal sets. Both sides cost
+ * no memory but the sums, and events may come in meanwhile.
  *
  *	consistency_start(request, &check)
  *	while (consistency_work(check) == AGAIN) ...	(the heads, in slices between other work)
- *	the answer's pages come inside http_poll; request->done tells the outcome, and the check is gone
+ *	the pages come inside http_poll; request->done gets the outcome, and the check is gone
  *
  * The journal's read transaction lives while heads are read, never while the network is waited for.
  */
@@ -30,7 +30,7 @@ struct consistency_result {
 	enum consistency_outcome outcome;
 	const char *rv;        /* compared at */
 	uint64_t ours, theirs; /* objects */
-	const char *why;       /* UNKNOWN: what stood in the way */
+	const char *why;       /* UNKNOWN: the reason */
 };
 
 struct consistency_request {
@@ -44,12 +44,13 @@ struct consistency_request {
 	void (*done)(void *arg, const struct consistency_result *result);
 };
 
-/* REQUEST is copied; what it points to must outlive the check. 0, NOT_FOUND: the feed's committed
- * state is no whole one (a list is open); an error of the journal's, -ENOMEM. */
+/* Copies REQUEST; the objects that it points to must outlive the check.
+ * Returns: 0; NOT_FOUND if a list of the feed is open, so that its state is not of one
+ * resourceVersion; an error of the journal, -ENOMEM. */
 int consistency_start(const struct consistency_request *request, struct consistency **ret_check);
-/* No call of `done` after it; NULL is fine. */
+/* Ends the check without a call of `done`. NULL is fine. */
 void consistency_cancel(struct consistency **check);
-/* A slice of the heads: AGAIN while there are more. `done` may be called in here. */
+/* Reads a slice of the heads; may call `done`. Returns: 0, AGAIN while there are more. */
 int consistency_work(struct consistency *check);
 /* Heads are left to be read. */
 bool consistency_has_work(const struct consistency *check);
@@ -58,7 +59,7 @@ bool consistency_has_work(const struct consistency *check);
 struct consistency_digest {
 	uint64_t sum, count;
 };
-/* NAME_SPACE is empty for a key that is whole in NAME. */
+/* Adds one object. NAME may be a whole key, "namespace/name", if NAME_SPACE is empty. */
 void consistency_add(struct consistency_digest *digest, struct bytes name_space, struct bytes name,
 	struct bytes uid, struct bytes rv);
 

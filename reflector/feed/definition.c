@@ -19,7 +19,7 @@ static const bool in_identity[N_TEXTS] = {
 #undef TEXT
 };
 
-static void list_texts(const struct feed_definition *d, const char *const **ret)
+static void definition_list_texts(const struct feed_definition *d, const char *const **ret)
 {
 	const char *const *const texts[N_TEXTS] = {
 #define TEXT(member, key, identity) &d->member,
@@ -35,7 +35,7 @@ int definition_copy(const struct feed_definition *from, struct feed_definition *
 	const char *const *texts[N_TEXTS];
 	struct feed_definition to = *from;
 
-	list_texts(&to, texts);
+	definition_list_texts(&to, texts);
 	for (size_t i = 0; i < N_TEXTS; i++) {
 		char *copy = strdup(*texts[i] ? *texts[i] : "");
 
@@ -55,7 +55,7 @@ void definition_release(struct feed_definition *definition)
 {
 	const char *const *texts[N_TEXTS];
 
-	list_texts(definition, texts);
+	definition_list_texts(definition, texts);
 	for (size_t i = 0; i < N_TEXTS; i++)
 		free((void *)*texts[i]);
 	*definition = (struct feed_definition){0};
@@ -65,8 +65,8 @@ bool definition_same(const struct feed_definition *a, const struct feed_definiti
 {
 	const char *const *x[N_TEXTS], *const *y[N_TEXTS];
 
-	list_texts(a, x);
-	list_texts(b, y);
+	definition_list_texts(a, x);
+	definition_list_texts(b, y);
 	for (size_t i = 0; i < N_TEXTS; i++)
 		if (in_identity[i] && strcmp(*x[i], *y[i]) != 0)
 			return false;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Feed definitions that own their texts, and when two are the same feed (store/journal/journal.h). */
+/* Feed definitions that own their texts, and when two are the same feed
+ * (store/journal/journal.h). */
 #ifndef REFLECTOR_FEED_DEFINITION_H
 #define REFLECTOR_FEED_DEFINITION_H
 
 #include "store/journal/journal.h"
 
-/* A copy whose texts are its own. -ENOMEM. */
+/* Makes a copy that owns its texts. */
 int definition_copy(const struct feed_definition *from, struct feed_definition *ret_to);
 void definition_release(struct feed_definition *definition);
 
-/* The same feed: all but id, name, aliases and resync. */
+/* Tells whether two are the same feed: equal but for id, name, aliases and resync. */
 bool definition_same(const struct feed_definition *a, const struct feed_definition *b);
 
 #endif

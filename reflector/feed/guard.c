@@ -3,7 +3,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "reflector/record/batch.h"
+#include "reflector/record/recorder.h"
 
 #define SLICE 4096 /* heads */
 
@@ -30,14 +30,15 @@ void guard_end(struct guard *guard)
 	guard->held = false;
 }
 
-/* One slice from where the last one ended: AGAIN while there are more. */
-static int count(struct guard *guard, struct record_feed *feed)
+/* Counts a slice, from the end of the last one. Returns: 0, AGAIN while there are more. */
+static int guard_count(struct guard *guard, struct record_feed *feed)
 {
 	struct journal *journal = recorder_journal(feed->recorder);
 	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
 	struct bytes key = BYTES_NONE;
 	struct head head;
-	int r = head_walk_open(journal, journal_txn(journal), feed->id, buf_bytes(&guard->at), &walk);
+	int r = head_walk_open(
+		journal, journal_txn(journal), feed->id, buf_bytes(&guard->at), &walk);
 
 	for (size_t i = 0; r >= 0 && i < SLICE; i++) {
 		r = head_walk_next(walk, &key, &head);
@@ -50,7 +51,7 @@ static int count(struct guard *guard, struct record_feed *feed)
 		return r;
 	buf_reset(&guard->at);
 	buf_bytes_put(&guard->at, key);
-	buf_byte(&guard->at, '\0'); /* the first key behind this one */
+	buf_byte(&guard->at, '\0'); /* the first key after this one */
 	r = buf_error(&guard->at);
 	return r < 0 ? r : AGAIN;
 }
@@ -62,7 +63,7 @@ int guard_look(struct guard *guard, struct record_feed *feed, uint32_t percent)
 	int r = recorder_begin(feed->recorder);
 	if (r < 0)
 		return r;
-	r = count(guard, feed);
+	r = guard_count(guard, feed);
 	if (r < 0)
 		return recorder_fail(feed->recorder, r);
 	if (r == AGAIN)

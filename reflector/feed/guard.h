@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The guard against implausible lists (holdMassDelete): a list that lacks more than a share of the
- * objects that are known may be a broken server's answer rather than the truth, and deleting is what
- * followers act on. So before the sweep deletes the first of them, what the list lacks is counted;
- * if it is too much the list is not taken, and only a second one, after a pause, is believed whatever
- * it says.
+ * objects that are known may be a broken server's answer rather than the truth, and deleting is
+ * what followers act on. So before the sweep deletes the first of them, what the list lacks is
+ * counted; if it is too much the list is not taken, and only a second one, after a pause, is
+ * believed whatever it says.
  *
  *	guard_begin(guard)                       a list came to its end
  *	while (guard_look(guard, feed, 50) == AGAIN) ...   GUARD_HOLD: list again, after a pause

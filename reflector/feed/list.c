@@ -14,9 +14,9 @@
 #define LIST_MAGIC 0x4c495354u
 #define REST_MAX   (1u << 20) /* of all that is not items */
 
-/* Where we are in the list's own object. */
-enum place {
-	BEFORE,       /* the '{' */
+/* The place that the cutter has reached in the list's own object. */
+enum list_place {
+	BEFORE,       /* the '{' is next */
 	FIRST_KEY,    /* a key or '}' */
 	KEY,          /* a key */
 	IN_KEY,
@@ -35,7 +35,7 @@ enum place {
 
 struct list {
 	uint32_t magic;
-	enum place place;
+	enum list_place place;
 	struct list_options options;
 	struct cutter cutter;
 	struct scan scan;  /* of a container in the rest */
@@ -93,8 +93,7 @@ void list_reset(struct list *list)
 
 /* ---- items ---- */
 
-/* DATA stands inside an item. */
-static int take_item(struct list *list, const uint8_t *data, size_t size, size_t *ret_used)
+static int list_take_item(struct list *list, const uint8_t *data, size_t size, size_t *ret_used)
 {
 	struct bytes item;
 	int r = cutter_take(&list->cutter, data, size, ret_used, &item);
@@ -108,7 +107,7 @@ static int take_item(struct list *list, const uint8_t *data, size_t size, size_t
 	return r;
 }
 
-static int expect_item(struct list *list, uint8_t c)
+static int list_expect_item(struct list *list, uint8_t c)
 {
 	if (c == ']' && list->place == FIRST_ITEM) {
 		buf_byte(&list->rest, c);
@@ -122,7 +121,7 @@ static int expect_item(struct list *list, uint8_t c)
 	return 0;
 }
 
-static int after_item(struct list *list, uint8_t c)
+static int list_after_item(struct list *list, uint8_t c)
 {
 	if (c == ',') {
 		list->place = ITEM;
@@ -137,11 +136,11 @@ static int after_item(struct list *list, uint8_t c)
 
 /* ---- all that is not items ---- */
 
-static int begin_value(struct list *list, uint8_t c)
+static int list_begin_value(struct list *list, uint8_t c)
 {
 	struct bytes key = BYTES(list->rest.data + list->key_begin,
 		list->rest.size - list->key_begin);
-	/* The rest ends with `"items":` when it is that key that the value belongs to. */
+	/* `rest` ends with the value's key and the colon. */
 	bool is_items = bytes_starts(key, BYTES_LIT("\"items\""));
 
 	if (is_items && c == '[') {
@@ -167,7 +166,7 @@ static int begin_value(struct list *list, uint8_t c)
 	return 0;
 }
 
-static int between(struct list *list, uint8_t c)
+static int list_between(struct list *list, uint8_t c)
 {
 	switch (list->place) {
 	case BEFORE:
@@ -198,13 +197,13 @@ static int between(struct list *list, uint8_t c)
 		list->place = c == ',' ? KEY : AFTER;
 		break;
 	default:
-		return err_say(ERR_PROTOCOL, "bytes behind the list");
+		return err_say(ERR_PROTOCOL, "bytes after the list");
 	}
 	buf_byte(&list->rest, c);
 	return 0;
 }
 
-static void inside_string(struct list *list, uint8_t c)
+static void list_inside_string(struct list *list, uint8_t c)
 {
 	buf_byte(&list->rest, c);
 	if (list->escaped)
@@ -215,7 +214,8 @@ static void inside_string(struct list *list, uint8_t c)
 		list->place = list->place == IN_KEY ? COLON : AFTER_VALUE;
 }
 
-static int take_container(struct list *list, const uint8_t *data, size_t size, size_t *ret_used)
+static int list_take_container(
+	struct list *list, const uint8_t *data, size_t size, size_t *ret_used)
 {
 	int r = scan_container(&list->scan, data, size, ret_used);
 
@@ -227,12 +227,12 @@ static int take_container(struct list *list, const uint8_t *data, size_t size, s
 	return 0;
 }
 
-/* A single byte outside containers; *RET_USED 0 when it is to be looked at again. */
-static int take_byte(struct list *list, uint8_t c, size_t *ret_used)
+/* Takes a byte outside of items and containers; *RET_USED is 0 if it is to be taken again. */
+static int list_take_byte(struct list *list, uint8_t c, size_t *ret_used)
 {
 	*ret_used = 1;
 	if (list->place == IN_KEY || list->place == IN_STRING) {
-		inside_string(list, c);
+		list_inside_string(list, c);
 		return 0;
 	}
 	if (list->place == IN_LITERAL) {
@@ -247,18 +247,18 @@ static int take_byte(struct list *list, uint8_t c, size_t *ret_used)
 	if (scan_is_space(c))
 		return 0;
 	if (list->place == VALUE) {
-		int r = begin_value(list, c);
+		int r = list_begin_value(list, c);
 
 		*ret_used = list->place != IN_CONTAINER;
 		return r;
 	}
 	if (list->place == FIRST_ITEM || list->place == ITEM) {
-		int r = expect_item(list, c);
+		int r = list_expect_item(list, c);
 
 		*ret_used = list->place != IN_ITEM;
 		return r;
 	}
-	return list->place == AFTER_ITEM ? after_item(list, c) : between(list, c);
+	return list->place == AFTER_ITEM ? list_after_item(list, c) : list_between(list, c);
 }
 
 int list_feed(struct list *list, const void *data, size_t size)
@@ -271,11 +271,11 @@ int list_feed(struct list *list, const void *data, size_t size)
 		int r;
 
 		if (list->place == IN_ITEM)
-			r = take_item(list, p + done, size - done, &used);
+			r = list_take_item(list, p + done, size - done, &used);
 		else if (list->place == IN_CONTAINER)
-			r = take_container(list, p + done, size - done, &used);
+			r = list_take_container(list, p + done, size - done, &used);
 		else
-			r = take_byte(list, p[done], &used);
+			r = list_take_byte(list, p[done], &used);
 		if (r >= 0)
 			r = buf_error(&list->rest);
 		if (r < 0)
@@ -288,7 +288,7 @@ int list_feed(struct list *list, const void *data, size_t size)
 
 /* ---- the end ---- */
 
-static int read_text(struct bytes object, const char *key, struct bytes *ret_text)
+static int list_read_text(struct bytes object, const char *key, struct bytes *ret_text)
 {
 	struct bytes value;
 	int r = scan_find(object, key, &value);
@@ -299,7 +299,7 @@ static int read_text(struct bytes object, const char *key, struct bytes *ret_tex
 	return r < 0 ? r : 0;
 }
 
-static int64_t read_count(struct bytes metadata)
+static int64_t list_read_count(struct bytes metadata)
 {
 	struct bytes value;
 	int64_t count = 0;
@@ -323,9 +323,9 @@ int list_end(struct list *list, struct list_page *ret_page)
 
 	CHECK_OBJ(list, LIST_MAGIC);
 	if (list->place != AFTER)
-		return err_say(ERR_PROTOCOL, "list: the body ends at byte %" PRIu64 ", inside the list",
-			list->offset);
-	int r = read_text(rest, "kind", &page.kind);
+		return err_say(ERR_PROTOCOL,
+			"list: the body ends at byte %" PRIu64 ", inside the list", list->offset);
+	int r = list_read_text(rest, "kind", &page.kind);
 	if (r >= 0)
 		r = scan_find(rest, "metadata", &metadata);
 	if (r < 0)
@@ -334,14 +334,14 @@ int list_end(struct list *list, struct list_page *ret_page)
 		memcmp((const char *)page.kind.data + page.kind.size - 4, "List", 4) != 0))
 		return err_say(ERR_PROTOCOL, "list: the answer is a '%.*s'", BYTES_ARG(page.kind));
 	if (r == FOUND)
-		r = read_text(metadata, "resourceVersion", &page.rv);
+		r = list_read_text(metadata, "resourceVersion", &page.rv);
 	if (r >= 0 && page.rv.size)
-		r = read_text(metadata, "continue", &page.continue_);
+		r = list_read_text(metadata, "continue", &page.continue_);
 	if (r < 0)
 		return err_add(r, "list");
 	if (!page.rv.size)
 		return err_say(ERR_PROTOCOL, "list: no metadata.resourceVersion");
-	page.remaining = read_count(metadata);
+	page.remaining = list_read_count(metadata);
 	*ret_page = page;
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cuts the body of a LIST into its items while it streams in. Servers ignore `limit` where they
+ * Cuts the body of a LIST into its items while it comes in. Servers ignore `limit` where they
  * please (docs/protocol.md 4.3), so a body may hold the whole cluster: nothing of it is kept but
  * the item that is not whole yet and the little that is not items (kind, apiVersion, metadata).
  *
@@ -19,8 +19,8 @@
 
 #define LIST_ITEM_MAX (64u << 20)
 
-/* ITEM is one object's text, borrowed until the callback returns; CUT: it is larger than item_max, and
- * this is its beginning. A negative result ends the feeding and is returned by it. */
+/* ITEM is one object's text, borrowed until the callback returns; CUT: it is larger than item_max,
+ * and this is its beginning. A negative result ends the feeding and is returned by it. */
 typedef int list_item_fn(void *arg, struct bytes item, bool cut);
 
 struct list_options {
@@ -50,8 +50,8 @@ struct list_page {
 	uint64_t items;    /* of this body */
 };
 
-/* The body ended. ERR_PROTOCOL when it was not whole, when it is no list (a Status or a Table, say),
- * or names no resourceVersion. */
+/* The body ended. ERR_PROTOCOL when it was not whole, when it is no list (a Status or a Table,
+ * say), or names no resourceVersion. */
 int list_end(struct list *list, struct list_page *ret_page);
 
 #endif

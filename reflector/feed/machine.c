@@ -7,7 +7,8 @@
 
 #define SECOND 1000000000ull
 
-#define BACKOFF_HEALTH   (120 * SECOND) /* without a failure: then the back-off begins at its minimum */
+#define BACKOFF_HEALTH \
+	(120 * SECOND) /* without a failure: then the back-off begins at its minimum */
 #define SHORT_WATCH      SECOND
 #define NO_STREAM        (30 * 60 * SECOND)
 #define EMPTY_PAGES_MAX  1000
@@ -50,7 +51,8 @@ void feed_machine_release(struct feed_machine *m)
 	buf_release(&m->continue_);
 }
 
-/* Replaces the text. Returns false, and leaves BUF as it was, if TEXT is too long or memory is short. */
+/* Replaces the text. Returns false, and leaves BUF as it was, if TEXT is too long or memory is
+ * short. */
 static bool machine_set_text(struct buf *buf, struct bytes text)
 {
 	size_t was = buf->size;
@@ -71,8 +73,6 @@ static void machine_set_phase(struct feed_machine *m, enum feed_phase phase)
 	m->phase = phase;
 }
 
-/* ---- pauses ---- */
-
 static void machine_wait(struct feed_machine *m, uint64_t until_ns)
 {
 	m->state = FEED_AT_WAITING;
@@ -87,8 +87,9 @@ static uint64_t machine_spread(uint64_t least, uint64_t random)
 	return least + random % least;
 }
 
-/* Counts a failure and waits, longer after each, at least as long as the server's Retry-After. As in
- * client-go the pause is uniform in [d, 2d); when many feeds fail at once it is spread over their span. */
+/* Counts a failure and waits, longer after each, at least as long as the server's Retry-After. As
+ * in client-go the pause is uniform in [d, 2d); when many feeds fail at once it is spread over
+ * their span. */
 static void machine_back_off(struct feed_machine *m, const struct feed_input *in)
 {
 	uint64_t pause = m->policy->backoff_min_ns, cap = m->policy->backoff_max_ns;
@@ -145,10 +146,10 @@ static void machine_watch_again(struct feed_machine *m, const struct feed_input 
 }
 
 /*
- * Requests the next page, or the first one of a new attempt, which may be a stream. The RV of a list is
- * "" (the newest state) when none is known or the known one is useless; else the known one, which means
- * "not older than" and may be answered from the server's cache. With a limit it would mean exactly that
- * RV (docs/protocol.md 4.3), so only lists for "" have pages.
+ * Requests the next page, or the first one of a new attempt, which may be a stream. The RV of a
+ * list is "" (the newest state) when none is known or the known one is useless; else the known one,
+ * which means "not older than" and may be answered from the server's cache. With a limit it would
+ * mean exactly that RV (docs/protocol.md 4.3), so only lists for "" have pages.
  */
 static void machine_list(struct feed_machine *m, const struct feed_input *in)
 {
@@ -210,8 +211,8 @@ static void machine_unreadable(struct feed_machine *m, const struct feed_input *
 	machine_back_off(m, in);
 }
 
-/* Lists for "" because the server refused the RV: at once, or after a pause if the refused request was a
- * page or asked for "" itself. */
+/* Lists for "" because the server refused the RV: at once, or after a pause if the refused request
+ * was a page or asked for "" itself. */
 static void machine_list_refused(struct feed_machine *m, const struct feed_input *in)
 {
 	bool was_page = m->continue_.size != 0, was_newest = m->newest || !m->rv.size;
@@ -242,7 +243,8 @@ static void machine_list_failed(struct feed_machine *m, const struct feed_input 
 	case FAILURE_NETWORK:
 	case FAILURE_BUSY:
 	case FAILURE_REFUSED:
-		/* Ask for the same page: its token is still good, and recorded items cost no write. */
+		/* Ask for the same page: its token is still good, and recorded items cost no
+		 * write. */
 		if (++m->page_retries > PAGE_RETRIES_MAX)
 			machine_restart_list(m);
 		machine_back_off(m, in);
@@ -264,8 +266,8 @@ static void machine_give_up_streams(struct feed_machine *m, const struct feed_in
 	m->lost_streams = 0;
 }
 
-/* Begins the stream again: it broke, ended or made no sense before its end mark. The events that came
- * are recorded inside the open list and cost the next attempt no write. */
+/* Begins the stream again: it broke, ended or made no sense before its end mark. The events that
+ * came are recorded inside the open list and cost the next attempt no write. */
 static void machine_stream_lost(struct feed_machine *m, const struct feed_input *in)
 {
 	if (++m->lost_streams >= STREAMS_LOST_MAX)
@@ -281,7 +283,8 @@ static void machine_stream_failed(struct feed_machine *m, const struct feed_inpu
 		machine_list_refused(m, in);
 		return;
 	case FAILURE_REQUEST:
-	case FAILURE_FORBIDDEN: /* perhaps only to watch: the list shows whether listing is allowed */
+	case FAILURE_FORBIDDEN: /* perhaps only to watch: the list shows whether listing is allowed
+				 */
 		machine_give_up_streams(m, in);
 		machine_list(m, in);
 		return;
@@ -303,8 +306,8 @@ static void machine_stream_failed(struct feed_machine *m, const struct feed_inpu
 	}
 }
 
-/* Counts a watch that the server failed and that sent nothing; the third in a row lists, because the RV
- * may be what the server trips over. */
+/* Counts a watch that the server failed and that sent nothing; the third in a row lists, because
+ * the RV may be what the server trips over. */
 static void machine_strike(struct feed_machine *m, const struct feed_input *in)
 {
 	if (++m->strikes >= STRIKES_MAX) {
@@ -319,24 +322,20 @@ static bool machine_was_short(const struct feed_machine *m, const struct feed_in
 	return !m->progress && in->now_ns - m->started_ns < SHORT_WATCH;
 }
 
-/* Lists. After an outage a 410 is the server's first proper answer, so the first one resets the
- * back-off; a server that goes on expiring what it has just listed earns growing pauses. */
-static void machine_watch_expired(struct feed_machine *m, const struct feed_input *in)
-{
-	machine_restart_list(m);
-	m->newest = true;
-	if (!m->expired)
-		m->failures = 0;
-	m->expired = true;
-	machine_back_off(m, in);
-}
-
 static void machine_watch_failed(struct feed_machine *m, const struct feed_input *in)
 {
 	switch (in->status->kind) {
 	case FAILURE_EXPIRED:
 	case FAILURE_RV_AHEAD:
-		machine_watch_expired(m, in);
+		/* After an outage this is the server's first proper answer, so it resets the
+		 * back-off; a server that goes on expiring what it has just listed earns growing
+		 * pauses. */
+		machine_restart_list(m);
+		m->newest = true;
+		if (!m->expired)
+			m->failures = 0;
+		m->expired = true;
+		machine_back_off(m, in);
 		return;
 	case FAILURE_NETWORK:
 		/* A stream that broke has ended; a stream that never began has failed. */
@@ -363,7 +362,8 @@ static void machine_on_failed(struct feed_machine *m, const struct feed_input *i
 	if (m->state == FEED_AT_HELD)
 		return;
 	if (in->status->kind == FAILURE_ABSENT) {
-		/* If the resource comes back it is another one, with a history of its own: list it. */
+		/* If the resource comes back it is another one, with a history of its own: list
+		 * it. */
 		machine_set_phase(m, FEED_GONE);
 		m->resolved = false;
 		machine_restart_list(m);
@@ -404,7 +404,8 @@ static void machine_fail_page(struct feed_machine *m, const struct feed_input *i
 }
 
 /* Takes the RV of the list's first page or of the stream's end mark. Returns false if the action is
- * decided: a list for the newest state that is older than the known state proves a restored etcd. */
+ * decided: a list for the newest state that is older than the known state proves a restored
+ * etcd. */
 static bool machine_take_list_rv(struct feed_machine *m, const struct feed_input *in)
 {
 	if (m->newest && m->rv.size && rv_compare(in->rv, buf_bytes(&m->rv)) == -1) {
@@ -427,15 +428,6 @@ static void machine_finish(struct feed_machine *m, bool streamed)
 	m->action.rv = buf_cstr(&m->list_rv);
 }
 
-static void machine_on_initial(struct feed_machine *m, const struct feed_input *in)
-{
-	machine_on_alive(m, in);
-	if (!machine_take_list_rv(m, in))
-		return;
-	m->lost_streams = 0;
-	machine_finish(m, true);
-}
-
 static void machine_on_page(struct feed_machine *m, const struct feed_input *in)
 {
 	machine_on_alive(m, in);
@@ -456,7 +448,8 @@ static void machine_on_page(struct feed_machine *m, const struct feed_input *in)
 
 static void machine_on_listed(struct feed_machine *m, const struct feed_input *in)
 {
-	(void)machine_set_text(&m->rv, buf_bytes(&m->list_rv)); /* it fits: both have the same limit */
+	(void)machine_set_text(
+		&m->rv, buf_bytes(&m->list_rv)); /* it fits: both have the same limit */
 	buf_reset(&m->continue_);
 	m->want_list = m->newest = m->unpaged = false;
 	m->strikes = 0;
@@ -489,6 +482,17 @@ static void machine_on_event(struct feed_machine *m, const struct feed_input *in
 		(void)machine_set_text(&m->rv, in->rv); /* if too long, the older one is as good */
 }
 
+static void machine_on_start(struct feed_machine *m, const struct feed_input *in)
+{
+	m->phase = in->phase;
+	m->listed = in->listed;
+	m->resolved = in->resolved;
+	/* Without memory for the RV nothing can be watched. */
+	m->want_list = !machine_set_text(&m->rv, in->rv) || in->list_open || !in->rv.size ||
+		in->phase == FEED_GONE;
+	machine_begin(m, in);
+}
+
 static void machine_on_rewind(struct feed_machine *m, const struct feed_input *in)
 {
 	m->listed = in->listed;
@@ -503,87 +507,89 @@ static void machine_on_rewind(struct feed_machine *m, const struct feed_input *i
 	m->action.until_ns = UINT64_MAX;
 }
 
+/* The one state in which an event means something; FEED_AT_START: any. */
+static const enum feed_state machine_states[FEED_ON_MAX] = {
+	[FEED_ON_TURN] = FEED_AT_QUEUED,
+	[FEED_ON_PAGE] = FEED_AT_LISTING,
+	[FEED_ON_DOUBTED] = FEED_AT_FINISHING,
+	[FEED_ON_LISTED] = FEED_AT_FINISHING,
+	[FEED_ON_EVENT] = FEED_AT_WATCHING, /* a stream's initial events come in any order and */
+	[FEED_ON_BOOKMARK] = FEED_AT_WATCHING, /* move no RV (docs/protocol.md 4.4) */
+	[FEED_ON_INITIAL] = FEED_AT_STREAMING,
+	[FEED_ON_TICK] = FEED_AT_WAITING,
+	[FEED_ON_RESUME] = FEED_AT_HELD,
+};
+
 void feed_machine_step(struct feed_machine *m, const struct feed_input *in,
 	struct feed_action *ret_action)
 {
-	enum feed_state state = m->state;
+	enum feed_on on = machine_states[in->on] && machine_states[in->on] != m->state
+		? FEED_ON_MAX : in->on;
 
 	m->action = (struct feed_action){.what = FEED_DO_NOTHING, .rv = "", .continue_ = ""};
-
-	switch (in->on) {
+	switch (on) {
 	case FEED_ON_START:
-		m->phase = in->phase;
-		m->listed = in->listed;
-		m->resolved = in->resolved;
-		/* Without memory for the RV nothing can be watched. */
-		m->want_list = !machine_set_text(&m->rv, in->rv) || in->list_open || !in->rv.size ||
-			in->phase == FEED_GONE;
-		machine_begin(m, in);
+		machine_on_start(m, in);
 		break;
 	case FEED_ON_RESOLVED:
 		m->resolved = true;
-		if (state == FEED_AT_RESOLVING)
+		if (m->state == FEED_AT_RESOLVING)
 			machine_go_on(m, in);
 		break;
 	case FEED_ON_TURN:
-		if (state == FEED_AT_QUEUED)
-			machine_list(m, in);
+		machine_list(m, in);
 		break;
 	case FEED_ON_ALIVE:
 		machine_on_alive(m, in);
 		break;
 	case FEED_ON_PAGE:
-		if (state == FEED_AT_LISTING)
-			machine_on_page(m, in);
+		machine_on_page(m, in);
+		break;
+	case FEED_ON_INITIAL:
+		machine_on_alive(m, in);
+		if (!machine_take_list_rv(m, in))
+			break;
+		m->lost_streams = 0;
+		machine_finish(m, true);
 		break;
 	case FEED_ON_DOUBTED:
-		if (state == FEED_AT_FINISHING) {
-			/* List the newest state after a pause in which the server may recover. */
-			machine_restart_list(m);
-			m->newest = true;
-			machine_wait(m, in->now_ns + machine_spread(m->policy->hold_pause_ns, in->random));
-		}
+		/* List the newest state after a pause in which the server may recover. */
+		machine_restart_list(m);
+		m->newest = true;
+		machine_wait(m, in->now_ns + machine_spread(m->policy->hold_pause_ns, in->random));
 		break;
 	case FEED_ON_LISTED:
-		if (state == FEED_AT_FINISHING)
-			machine_on_listed(m, in);
+		machine_on_listed(m, in);
 		break;
 	case FEED_ON_EVENT:
 	case FEED_ON_BOOKMARK:
-		/* A stream's initial events come in any order: their RVs move nothing (docs/protocol.md 4.4). */
-		if (state == FEED_AT_WATCHING)
-			machine_on_event(m, in);
-		break;
-	case FEED_ON_INITIAL:
-		if (state == FEED_AT_STREAMING)
-			machine_on_initial(m, in);
+		machine_on_event(m, in);
 		break;
 	case FEED_ON_ENDED:
-		if (state == FEED_AT_STREAMING)
+		if (m->state == FEED_AT_STREAMING)
 			machine_stream_lost(m, in);
-		else if (state == FEED_AT_WATCHING && machine_was_short(m, in))
+		else if (m->state == FEED_AT_WATCHING && machine_was_short(m, in))
 			machine_strike(m, in);
-		else if (state == FEED_AT_WATCHING)
+		else if (m->state == FEED_AT_WATCHING)
 			machine_watch_again(m, in);
 		break;
 	case FEED_ON_FAILED:
 		machine_on_failed(m, in);
 		break;
 	case FEED_ON_TICK:
-		if (state == FEED_AT_WAITING && in->now_ns >= m->until_ns)
+		if (in->now_ns >= m->until_ns)
 			machine_go_on(m, in);
 		break;
 	case FEED_ON_REWIND:
 		machine_on_rewind(m, in);
 		break;
 	case FEED_ON_RESUME:
-		if (state == FEED_AT_HELD)
-			machine_begin(m, in);
+		machine_begin(m, in);
 		break;
 	case FEED_ON_RELIST:
 		machine_restart_list(m);
 		m->newest = true;
-		if (state != FEED_AT_HELD && state != FEED_AT_START)
+		if (m->state != FEED_AT_HELD && m->state != FEED_AT_START)
 			machine_go_on(m, in);
 		break;
 	case FEED_ON_MAX:

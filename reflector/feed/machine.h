@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides what a feed does next: resolve, list, watch or wait. It is a pure state machine: it does no
- * I/O and reads neither clock nor randomness. The session (session.h) passes an event with the time and
- * a random number, and carries out the action that comes back. The rules are those of client-go's
- * reflector, with the differences that reflector/README.md explains.
+ * Decides what a feed does next: resolve, list, watch or wait. It is a pure state machine: it does
+ * no I/O and reads neither clock nor randomness. The session (session.h) passes an event with the
+ * time and a random number, and carries out the action that comes back. The rules are those of
+ * client-go's reflector, with the differences that reflector/README.md explains.
  *
  *	feed_machine_init(&machine, page_size, &policy);
  *	feed_machine_step(&machine, &(struct feed_input){FEED_ON_START, .now_ns = ..., ...}, &action);
@@ -15,9 +15,9 @@
  *	     │                     │              │ failed                                  │ ended, failed
  *	     └──── absent ──── WAITING ◄──────────┴─────────────────────────────────────────┘
  *
- * STREAMING is a list that the server sends as a watch (watch-list, policy streaming_lists). Its request
- * stays open: FINISHING and WATCHING go on with it (`keep`). If the server refuses a stream, or loses
- * three in a row, the feed sends ordinary lists for half an hour.
+ * STREAMING is a list that the server sends as a watch (watch-list, policy streaming_lists). Its
+ * request stays open: FINISHING and WATCHING go on with it (`keep`). If the server refuses a
+ * stream, or loses three in a row, the feed sends ordinary lists for half an hour.
  */
 #ifndef REFLECTOR_FEED_MACHINE_H
 #define REFLECTOR_FEED_MACHINE_H
@@ -36,14 +36,15 @@ enum feed_on {
 	FEED_ON_DOUBTED,  /* the guard holds the list that FEED_DO_FINISH_LIST meant */
 	FEED_ON_LISTED,   /* FEED_DO_FINISH_LIST is done: LIST_END is recorded */
 	FEED_ON_EVENT,    /* a watch event was recorded: rv */
-	FEED_ON_INITIAL,  /* the stream's end mark came: all initial events are recorded, as of rv */
+	FEED_ON_INITIAL, /* the stream's end mark came: all initial events are recorded, as of rv */
 	FEED_ON_BOOKMARK, /* rv */
 	FEED_ON_ENDED,    /* the server ended the watch without an error */
 	FEED_ON_FAILED,   /* status: of the request or of an ERROR event */
 	FEED_ON_TICK,     /* the time of FEED_DO_WAIT has come */
-	FEED_ON_REWIND,   /* the batch failed: stop, at the checkpoint {rv, list_open, phase, listed} */
-	FEED_ON_RESUME,   /* the journal can be written again */
-	FEED_ON_RELIST,   /* list again, for the newest state */
+	FEED_ON_REWIND, /* the batch failed: stop, at the checkpoint {rv, list_open, phase, listed}
+			 */
+	FEED_ON_RESUME, /* the journal can be written again */
+	FEED_ON_RELIST, /* list again, for the newest state */
 	FEED_ON_MAX
 };
 
@@ -76,8 +77,8 @@ enum feed_do {
 	FEED_DO_MAX
 };
 
-/* Every action but FEED_DO_NOTHING ends the request that may be running, unless `keep` is set. The texts
- * live until the next step. */
+/* Every action but FEED_DO_NOTHING ends the request that may be running, unless `keep` is set. The
+ * texts live until the next step. */
 struct feed_action {
 	enum feed_do what;
 	const char *rv;

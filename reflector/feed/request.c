@@ -3,16 +3,16 @@
 
 #include <string.h>
 
-static bool is_plain(unsigned char c)
+static bool request_is_plain(unsigned char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 		(c && strchr("-._~", c));
 }
 
-static void put_escaped(struct buf *buf, const char *text)
+static void request_put_escaped(struct buf *buf, const char *text)
 {
 	for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-		if (is_plain(*p))
+		if (request_is_plain(*p))
 			buf_byte(buf, *p);
 		else
 			buf_printf(buf, "%%%02X", *p);
@@ -20,15 +20,16 @@ static void put_escaped(struct buf *buf, const char *text)
 }
 
 /* The parameter, unless its value is empty. */
-static void put_parameter(struct buf *buf, const char *name, const char *value)
+static void request_put_parameter(struct buf *buf, const char *name, const char *value)
 {
 	if (!*value)
 		return;
 	buf_printf(buf, "&%s=", name);
-	put_escaped(buf, value);
+	request_put_escaped(buf, value);
 }
 
-static void put_resource(struct buf *buf, const struct feed_definition *d, const char *name_space)
+static void request_put_resource(
+	struct buf *buf, const struct feed_definition *d, const char *name_space)
 {
 	if (*d->group)
 		buf_printf(buf, "/apis/%s/%s", d->group, d->version);
@@ -36,7 +37,7 @@ static void put_resource(struct buf *buf, const struct feed_definition *d, const
 		buf_printf(buf, "/api/%s", d->version);
 	if (*name_space) {
 		buf_str(buf, "/namespaces/");
-		put_escaped(buf, name_space);
+		request_put_escaped(buf, name_space);
 	}
 	buf_printf(buf, "/%s", d->resource);
 }
@@ -44,11 +45,11 @@ static void put_resource(struct buf *buf, const struct feed_definition *d, const
 int request_path(const struct feed_definition *definition, const struct feed_action *action,
 	struct buf *path)
 {
-	put_resource(path, definition, definition->namespace_);
+	request_put_resource(path, definition, definition->namespace_);
 	size_t question = path->size;
 
-	put_parameter(path, "labelSelector", definition->label_selector);
-	put_parameter(path, "fieldSelector", definition->field_selector);
+	request_put_parameter(path, "labelSelector", definition->label_selector);
+	request_put_parameter(path, "fieldSelector", definition->field_selector);
 	if (action->what == FEED_DO_WATCH || action->what == FEED_DO_STREAM)
 		buf_printf(path, "&watch=true&allowWatchBookmarks=true&timeoutSeconds=%u",
 			action->timeout_s);
@@ -56,8 +57,8 @@ int request_path(const struct feed_definition *definition, const struct feed_act
 		buf_str(path, "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
 	if (action->what == FEED_DO_LIST && action->limit)
 		buf_printf(path, "&limit=%u", action->limit);
-	put_parameter(path, "continue", action->continue_);
-	put_parameter(path, "resourceVersion", action->rv);
+	request_put_parameter(path, "continue", action->continue_);
+	request_put_parameter(path, "resourceVersion", action->rv);
 	int r = buf_error(path);
 	if (r >= 0 && path->size > question)
 		path->data[question] = '?';
@@ -67,13 +68,13 @@ int request_path(const struct feed_definition *definition, const struct feed_act
 int request_check_path(const struct feed_definition *definition, const char *rv, uint32_t limit,
 	const char *continue_, struct buf *path)
 {
-	put_resource(path, definition, definition->namespace_);
+	request_put_resource(path, definition, definition->namespace_);
 	buf_printf(path, "?limit=%u", limit);
-	put_parameter(path, "labelSelector", definition->label_selector);
-	put_parameter(path, "fieldSelector", definition->field_selector);
-	put_parameter(path, "continue", continue_);
+	request_put_parameter(path, "labelSelector", definition->label_selector);
+	request_put_parameter(path, "fieldSelector", definition->field_selector);
+	request_put_parameter(path, "continue", continue_);
 	if (!*continue_) {
-		put_parameter(path, "resourceVersion", rv);
+		request_put_parameter(path, "resourceVersion", rv);
 		buf_str(path, "&resourceVersionMatch=Exact");
 	}
 	return buf_error(path);
@@ -85,9 +86,9 @@ int request_probe_path(const struct feed_definition *definition, const char *rv,
 
 	if (!*name_space && definition->namespaced)
 		name_space = "default";
-	put_resource(path, definition, name_space);
+	request_put_resource(path, definition, name_space);
 	buf_str(path, "/kinf-probe?resourceVersion=");
-	put_escaped(path, rv);
+	request_put_escaped(path, rv);
 	return buf_error(path);
 }
 

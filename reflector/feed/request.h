@@ -6,25 +6,27 @@
 #include "common/buf.h"
 #include "reflector/feed/machine.h"
 
-/* The request that ACTION, FEED_DO_LIST, _STREAM or _WATCH, asks for, appended to PATH. */
+/* Appends the request of ACTION, FEED_DO_LIST, _STREAM or _WATCH, to PATH. */
 int request_path(const struct feed_definition *definition, const struct feed_action *action,
 	struct buf *path);
 
 /*
- * A GET that only tells whether the server knows RV yet: of an object that need not exist. A server
- * whose newest state is older answers 504 after some seconds (docs/protocol.md 4.2), where a watch
- * from an RV of the future is silent for ever.
+ * Appends a GET of an object that need not exist, which shows whether the server knows RV yet. A
+ * server whose newest state is older answers 504 after some seconds (docs/protocol.md 4.2), where a
+ * watch from an RV of the future is silent for ever.
  */
 int request_probe_path(const struct feed_definition *definition, const char *rv, struct buf *path);
 
-/* One page of the feed's objects as they were at exactly RV; CONTINUE_ "": the first. Appended to PATH. */
+/* One page of the feed's objects as they were at exactly RV; CONTINUE_ "": the first. Appended to
+ * PATH. */
 int request_check_path(const struct feed_definition *definition, const char *rv, uint32_t limit,
 	const char *continue_, struct buf *path);
 
 #define REQUEST_ACCEPT_METADATA "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
-/* What to accept: objects, or their metadata only (docs/protocol.md 2.1); static. A server that
- * can't is told to say so: full objects in place of metadata would be another feed. */
+/* Returns the static Accept header: objects, or their metadata only (docs/protocol.md 2.1). A
+ * server that can't send metadata has to refuse: full objects in their place would be another
+ * feed. */
 const char *request_accept(const struct feed_definition *definition, bool watch);
 
 #endif

@@ -15,13 +15,13 @@ struct masks {
 };
 
 #ifdef __SSE2__
-static uint64_t bits(__m128i matches)
+static uint64_t scan_bits(__m128i matches)
 {
 	return (uint16_t)_mm_movemask_epi8(matches);
 }
 
 /* '{' and '[' (and '}' and ']') differ in bit 5 only. */
-static void classify(const uint8_t *data, struct masks *masks)
+static void scan_classify(const uint8_t *data, struct masks *masks)
 {
 	const __m128i quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\');
 	const __m128i line_feed = _mm_set1_epi8('\n'), bit5 = _mm_set1_epi8(0x20);
@@ -32,15 +32,15 @@ static void classify(const uint8_t *data, struct masks *masks)
 		__m128i c = _mm_loadu_si128((const __m128i *)(const void *)(data + i));
 		__m128i folded = _mm_or_si128(c, bit5);
 
-		masks->quote |= bits(_mm_cmpeq_epi8(c, quote)) << i;
-		masks->backslash |= bits(_mm_cmpeq_epi8(c, backslash)) << i;
-		masks->line_feed |= bits(_mm_cmpeq_epi8(c, line_feed)) << i;
-		masks->open |= bits(_mm_cmpeq_epi8(folded, open)) << i;
-		masks->close |= bits(_mm_cmpeq_epi8(folded, close)) << i;
+		masks->quote |= scan_bits(_mm_cmpeq_epi8(c, quote)) << i;
+		masks->backslash |= scan_bits(_mm_cmpeq_epi8(c, backslash)) << i;
+		masks->line_feed |= scan_bits(_mm_cmpeq_epi8(c, line_feed)) << i;
+		masks->open |= scan_bits(_mm_cmpeq_epi8(folded, open)) << i;
+		masks->close |= scan_bits(_mm_cmpeq_epi8(folded, close)) << i;
 	}
 }
 #else
-static void classify(const uint8_t *data, struct masks *masks)
+static void scan_classify(const uint8_t *data, struct masks *masks)
 {
 	*masks = (struct masks){0};
 	for (unsigned i = 0; i < BLOCK; i++) {
@@ -57,9 +57,9 @@ static void classify(const uint8_t *data, struct masks *masks)
 }
 #endif
 
-/* Which bytes follow an escaping backslash. Backslashes are rare: taken one at a time, each with the
- * byte it escapes, which may be a backslash that then escapes nothing. */
-static uint64_t find_escaped(uint64_t backslash, bool carry_in, bool *ret_carry)
+/* Which bytes follow an escaping backslash. Backslashes are rare: taken one at a time, each with
+ * the byte it escapes, which may be a backslash that then escapes nothing. */
+static uint64_t scan_find_escaped(uint64_t backslash, bool carry_in, bool *ret_carry)
 {
 	uint64_t escaped = carry_in, left = backslash & ~(uint64_t)carry_in;
 
@@ -75,7 +75,7 @@ static uint64_t find_escaped(uint64_t backslash, bool carry_in, bool *ret_carry)
 }
 
 /* Bit i: an odd number of quotes stand at or before byte i. */
-static uint64_t parity(uint64_t x)
+static uint64_t scan_parity(uint64_t x)
 {
 	for (unsigned shift = 1; shift < BLOCK; shift *= 2)
 		x ^= x << shift;
@@ -83,7 +83,7 @@ static uint64_t parity(uint64_t x)
 }
 
 /* Byte after which depth falls to 0, or BLOCK. */
-static unsigned find_end(uint64_t *depth, uint64_t open, uint64_t close)
+static unsigned scan_find_end(uint64_t *depth, uint64_t open, uint64_t close)
 {
 	unsigned closes = (unsigned)__builtin_popcountll(close);
 
@@ -107,14 +107,14 @@ static int scan_block(struct scan *scan, const uint8_t *data, size_t size, size_
 {
 	struct masks m;
 
-	classify(data, &m);
+	scan_classify(data, &m);
 	bool carry = false;
 	uint64_t escaped = scan->escaped;
 	if (m.backslash | escaped)
-		escaped = find_escaped(m.backslash, scan->escaped, &carry);
+		escaped = scan_find_escaped(m.backslash, scan->escaped, &carry);
 
-	uint64_t inside = parity(m.quote & ~escaped) ^ (scan->in_string ? ~0ull : 0);
-	unsigned end = find_end(&scan->depth, m.open & ~inside, m.close & ~inside);
+	uint64_t inside = scan_parity(m.quote & ~escaped) ^ (scan->in_string ? ~0ull : 0);
+	unsigned end = scan_find_end(&scan->depth, m.open & ~inside, m.close & ~inside);
 	uint64_t broken = m.line_feed & inside;
 	if (end < BLOCK)
 		broken &= (1ull << end) - 1;
@@ -219,12 +219,12 @@ int cutter_take(struct cutter *cutter, const uint8_t *data, size_t size, size_t 
 
 /* ---- a whole object ---- */
 
-static int bad_at(size_t at, const char *what)
+static int scan_bad_at(size_t at, const char *what)
 {
 	return err_say(ERR_PROTOCOL, "%s at byte %zu", what, at);
 }
 
-static size_t skip_space(struct bytes text, size_t at)
+static size_t scan_skip_space(struct bytes text, size_t at)
 {
 	const uint8_t *p = text.data;
 
@@ -233,8 +233,8 @@ static size_t skip_space(struct bytes text, size_t at)
 	return at;
 }
 
-/* From the opening quote to behind the closing one; 0 when there is none. */
-static size_t string_end(struct bytes text, size_t at)
+/* Returns the place after the closing quote of the string at AT, 0: there is none. */
+static size_t scan_string_end(struct bytes text, size_t at)
 {
 	const uint8_t *p = text.data;
 
@@ -247,62 +247,63 @@ static size_t string_end(struct bytes text, size_t at)
 	return 0;
 }
 
-static size_t literal_end(struct bytes text, size_t at)
+static size_t scan_literal_end(struct bytes text, size_t at)
 {
 	const uint8_t *p = text.data;
 	size_t begin = at;
 
-	while (at < text.size && !scan_is_space(p[at]) && p[at] != ',' && p[at] != '}' && p[at] != ']')
+	while (at < text.size && !scan_is_space(p[at]) && p[at] != ',' && p[at] != '}' &&
+		p[at] != ']')
 		at++;
 	return at > begin ? at : 0;
 }
 
-/* Behind the value that begins at AT; 0 when it does not end. */
-static size_t value_end(struct bytes text, size_t at)
+/* Returns the place after the value at AT, 0: it does not end. */
+static size_t scan_value_end(struct bytes text, size_t at)
 {
 	const uint8_t *p = text.data;
 
 	if (at >= text.size)
 		return 0;
 	if (p[at] == '"')
-		return string_end(text, at);
+		return scan_string_end(text, at);
 	if (p[at] != '{' && p[at] != '[')
-		return literal_end(text, at);
+		return scan_literal_end(text, at);
 
 	struct scan scan = SCAN_INIT;
 	size_t used;
 	return scan_container(&scan, p + at, text.size - at, &used) == FOUND ? at + used : 0;
 }
 
-static int next_member(struct bytes text, bool cut, size_t *at, struct bytes *ret_key,
+static int scan_next_member(struct bytes text, bool cut, size_t *at, struct bytes *ret_key,
 	struct bytes *ret_value)
 {
 	const uint8_t *p = text.data;
 	bool first = *at == 0;
-	size_t i = skip_space(text, first ? 1 : *at);
+	size_t i = scan_skip_space(text, first ? 1 : *at);
 
 	if (first && (!text.size || p[0] != '{'))
-		return bad_at(0, "no object");
+		return scan_bad_at(0, "no object");
 	if (i < text.size ? p[i] == '}' : cut)
 		return END;
 	if (!first) {
 		if (i >= text.size || p[i] != ',')
-			return bad_at(i, "no comma between members");
-		i = skip_space(text, i + 1);
+			return scan_bad_at(i, "no comma between members");
+		i = scan_skip_space(text, i + 1);
 	}
-	size_t end = i < text.size && p[i] == '"' ? string_end(text, i) : 0;
+	size_t end = i < text.size && p[i] == '"' ? scan_string_end(text, i) : 0;
 	if (!end)
-		return bad_at(i, "no key");
+		return scan_bad_at(i, "no key");
 	struct bytes key = BYTES(p + i + 1, end - i - 2);
-	i = skip_space(text, end);
+	i = scan_skip_space(text, end);
 	if (i >= text.size || p[i] != ':')
-		return bad_at(i, "no colon");
-	i = skip_space(text, i + 1);
-	end = value_end(text, i);
+		return scan_bad_at(i, "no colon");
+	i = scan_skip_space(text, i + 1);
+	end = scan_value_end(text, i);
 	if (!end && cut)
 		end = text.size;
 	if (end <= i)
-		return bad_at(i, "no value");
+		return scan_bad_at(i, "no value");
 	*ret_key = key;
 	*ret_value = BYTES(p + i, end - i);
 	*at = end;
@@ -311,12 +312,12 @@ static int next_member(struct bytes text, bool cut, size_t *at, struct bytes *re
 
 int scan_member(struct bytes text, size_t *at, struct bytes *ret_key, struct bytes *ret_value)
 {
-	return next_member(text, false, at, ret_key, ret_value);
+	return scan_next_member(text, false, at, ret_key, ret_value);
 }
 
 int scan_member_cut(struct bytes text, size_t *at, struct bytes *ret_key, struct bytes *ret_value)
 {
-	return next_member(text, true, at, ret_key, ret_value);
+	return scan_next_member(text, true, at, ret_key, ret_value);
 }
 
 int scan_plain_string(struct bytes value, struct bytes *ret_text)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds where a JSON value ends in bytes that arrive in pieces, without understanding it: quotes,
- * backslashes and brackets are all that is looked at, 64 bytes at a time (SSE2 where there is, else
+ * backslashes and brackets are all that it looks for, 64 bytes at a time (SSE2 where there is, else
  * byte by byte with the same result). The list cutter and the watch framer both stand on this.
  *
- * `{` and `[` count alike, so "{]" passes here: whoever parses the value finds that out. What cannot
- * be found out later is refused at once: a raw line feed inside a string. It is not JSON, and as
- * servers write one event a line, it shows a lost quote before the next events are swallowed.
+ * `{` and `[` count alike, so "{]" passes here: the parser of the value finds that out. A raw line
+ * feed inside a string is refused at once. It is not JSON, and as servers write one event a line,
+ * it shows a lost quote before the next events are swallowed.
  */
 #ifndef REFLECTOR_FEED_SCAN_H
 #define REFLECTOR_FEED_SCAN_H
@@ -30,9 +30,9 @@ struct scan {
 int scan_container(struct scan *scan, const uint8_t *data, size_t size, size_t *ret_used);
 
 /*
- * The same for values that are wanted whole: one that lies whole in DATA is given where it lies, one
- * that comes in pieces is put together, never more than one at a time. Of one that is too large only
- * the beginning is kept; where it ends is found all the same.
+ * The same for values that are wanted whole: one that lies whole in DATA is given where it lies,
+ * one that comes in pieces is put together, never more than one at a time. Only the beginning of
+ * one that is too large is kept; its end is found all the same.
  */
 struct cutter {
 	struct scan scan;
@@ -56,13 +56,13 @@ int cutter_take(struct cutter *cutter, const uint8_t *data, size_t size, size_t 
 	struct bytes *ret_text);
 
 /*
- * Reading the members of an object that is whole, without parsing it. TEXT begins with '{'; *AT is 0
- * at first. FOUND with the key's text between its quotes (escapes as they stand) and the value's
+ * Reading the members of an object that is whole, without parsing it. TEXT begins with '{'; *AT is
+ * 0 at first. FOUND with the key's text between its quotes (escapes as they stand) and the value's
  * text; END after the last; ERR_PROTOCOL with the offset in the sentence.
  */
 int scan_member(struct bytes text, size_t *at, struct bytes *ret_key, struct bytes *ret_value);
-/* The same where TEXT is only the beginning of an object: a value that does not end in it goes as far
- * as TEXT does, and is the last. */
+/* The same where TEXT is only the beginning of an object: a value that does not end in it goes as
+ * far as TEXT does, and is the last. */
 int scan_member_cut(struct bytes text, size_t *at, struct bytes *ret_key, struct bytes *ret_value);
 
 /* The text between the quotes of a JSON string value without escapes; NOT_FOUND for all else. */

@@ -12,7 +12,7 @@
 #include "common/proc.h"
 #include "reflector/feed/definition.h"
 #include "reflector/feed/session_internal.h"
-#include "reflector/record/batch.h"
+#include "reflector/record/recorder.h"
 
 /* ---- status row and log ---- */
 
@@ -66,9 +66,11 @@ void session_show_passed(struct session *session)
 		return;
 	session_set_passed_error(session);
 	if (!shown)
-		LOG(feed_object_unreadable, .feed = session->definition.name, .error = session->row.error);
+		LOG(feed_object_unreadable, .feed = session->definition.name,
+			.error = session->row.error);
 	else if (!record->passed_over)
-		LOG(feed_object_readable, .feed = session->definition.name, .object = record->passed_name);
+		LOG(feed_object_readable, .feed = session->definition.name,
+			.object = record->passed_name);
 }
 
 void session_fail(struct session *session, const struct status *status)
@@ -84,7 +86,8 @@ void session_fail(struct session *session, const struct status *status)
 		LOG(feed_failed_again, .feed = name, .kind = kind_name, .state = state,
 			.error = status->text);
 	else
-		LOG(feed_failed, .feed = name, .kind = kind_name, .state = state, .error = status->text);
+		LOG(feed_failed, .feed = name, .kind = kind_name, .state = state,
+			.error = status->text);
 	session->logged_kinds |= kind;
 	session_set_error(session, status->text);
 	session->failing = true;
@@ -165,7 +168,8 @@ static void session_resolve(struct session *session)
 	if (r == FOUND) {
 		session_step_and_do(session, (struct feed_input){.on = FEED_ON_RESOLVED});
 	} else if (r == ERR_NO_RESOURCE) {
-		/* Discovery confirms the server's 404 a while later, so the server was not just starting. */
+		/* Discovery confirms the server's 404 a while later, so the server was not just
+		 * starting. */
 		session_fail_with(session, FAILURE_ABSENT, err_text(r));
 		session_drop_begin(session);
 	} else if (r != AGAIN) {
@@ -199,8 +203,8 @@ static void session_watch(struct session *session, const struct feed_action *act
 		session_call_start(session, action);
 }
 
-/* Ends the request with what of it waits to be taken, and a list that is being finished: a sweep that
- * went on into the next attempt would find nothing seen, and delete everything. */
+/* Ends the request with what of it waits to be taken, and a list that is being finished: a sweep
+ * that went on into the next attempt would find nothing seen, and delete everything. */
 static void session_let_go(struct session *session)
 {
 	http_cancel(&session->call);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One feed at work. A session carries out what the state machine decides (machine.h): it sends the
- * request, cuts the answer into items and events (list.h, watch.h), records them (record.h) and reports
- * the outcome to the machine. All of this happens inside http_poll() and in the calls below; nothing
- * blocks. The set of feeds (feeds.h) owns the sessions and calls them in each turn of the loop.
+ * request, cuts the answer into items and events (list.h, watch.h), records them (record.h) and
+ * reports the outcome to the machine. All of this happens inside http_poll() and in the calls
+ * below; nothing blocks. The set of feeds (feeds.h) owns the sessions and calls them in each turn
+ * of the loop.
  *
  * The session group:
  *
@@ -24,7 +25,7 @@
 
 struct session;
 
-/* What the sessions of one reflector share. Callbacks come from inside http_poll or session_work. */
+/* Shared by the sessions of one reflector. Callbacks come from inside http_poll or session_work. */
 struct session_shared {
 	struct http *http;
 	struct discovery *discovery;
@@ -33,15 +34,18 @@ struct session_shared {
 	struct config_policy policy; /* may change between two turns */
 	struct pace *pace;
 	struct warnings *warnings;
-	struct agenda *agenda;       /* a session touches it when session_work or session_settle has to do */
+	struct agenda
+		*agenda; /* a session touches it when session_work or session_settle has to do */
 	size_t *queued, *listing;    /* sessions that wait for FEED_ON_TURN; that are listing */
 	void *arg;
-	/* The server could not be reached, or lacks the resource: it may be another cluster by now. */
+	/* The server could not be reached, or lacks the resource: it may be another cluster by
+	 * now. */
 	void (*on_doubt)(void *arg, struct session *session, enum failure_kind kind);
 	/* The server's newest state is older than the journal's: its etcd was restored. */
 	void (*on_etcd_rollback)(void *arg, struct session *session);
 	void *list_arg;
-	/* Adds to the transaction of the LIST_END that was just recorded. Returns an error of the journal. */
+	/* Adds to the transaction of the LIST_END that was just recorded. Returns an error of the
+	 * journal. */
 	int (*on_list_end)(void *list_arg, struct session *session);
 };
 
@@ -54,23 +58,24 @@ void session_free(struct session **session);
 const struct feed_definition *session_definition(const struct session *session);
 int session_rename(struct session *session, const char *name);
 
-/* Notes that the open transaction sets this resync. If that transaction fails the journal's resync is
- * unknown (SESSION_NO_RESYNC in the definition); session_committed() says that it did not fail. */
+/* Notes that the open transaction sets this resync. If that transaction fails the journal's resync
+ * is unknown (SESSION_NO_RESYNC in the definition); session_committed() says that it did not
+ * fail. */
 #define SESSION_NO_RESYNC UINT64_MAX
 void session_set_resync(struct session *session, uint64_t resync_ns);
 void session_committed(struct session *session);
 
-/* Sets what counts from the next list on, and whether objects are deleted when their resource is gone
- * (whenGone: drop). */
+/* Sets what counts from the next list on, and whether objects are deleted when their resource is
+ * gone (whenGone: drop). */
 void session_tune(struct session *session, uint32_t page_size, bool drop_gone);
 
 /* Begins at the checkpoint. */
 void session_start(struct session *session);
-/* Ends requests for good: the feed's removal is in the open transaction, and no record may follow it.
- * Only session_rewind undoes it. */
+/* Ends requests for good: the feed's removal is in the open transaction, and no record may follow
+ * it. Only session_rewind undoes it. */
 void session_stop(struct session *session);
-/* Goes back to the checkpoint because the batch failed, with the sentence WHY as the feed's error, and
- * waits for session_resume. */
+/* Goes back to the checkpoint because the batch failed, with the sentence WHY as the feed's error,
+ * and waits for session_resume. */
 int session_rewind(struct session *session, const char *why);
 void session_resume(struct session *session);
 
@@ -101,7 +106,8 @@ int session_abandon_old(struct session *session, uint64_t limit_ns);
 bool session_is_listed(const struct session *session);
 /* The journal's checkpoint says that the feed is removed. */
 bool session_is_removed(const struct session *session);
-/* Returns: 1 if the resource is gone and no object of it is stored, 0, or an error of the journal. */
+/* Returns: 1 if the resource is gone and no object of it is stored, 0, or an error of the
+ * journal. */
 int session_is_void(struct session *session);
 /* Monotonic time since which the session has been queued for a list, 0: it is not. */
 uint64_t session_queued(const struct session *session);

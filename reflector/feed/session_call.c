@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One request of a session: how it is sent, how its answer is taken apart, and what follows its end. */
+/* One request of a session: how it is sent, how its answer is taken apart, and what follows its
+ * end. */
 #include "reflector/feed/session_internal.h"
 
 #include "common/check.h"
@@ -8,7 +9,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "reflector/feed/request.h"
-#include "reflector/record/batch.h"
+#include "reflector/record/recorder.h"
 #include "reflector/record/object.h"
 
 #define SECOND           1000000000ull
@@ -23,9 +24,10 @@
 
 /* ---- the probe ---- */
 
-/* The server's newest state is older than the RV that is watched from. Only a list for "" shows whether
- * its etcd was restored or its cache lags, so the session fails as if the watch had reported it: a cache
- * that stands still is behind that list as well, and the next one has to wait longer. */
+/* The server's newest state is older than the RV that is watched from. Only a list for "" shows
+ * whether its etcd was restored or its cache lags, so the session fails as if the watch had
+ * reported it: a cache that stands still is older than that list as well, and the next one has to
+ * wait longer. */
 static void session_on_probe(void *arg, const struct fetch_answer *answer)
 {
 	struct session *session = arg;
@@ -46,9 +48,13 @@ static void session_probe_start(struct session *session)
 	fetch_cancel(&session->probe);
 	int r = request_probe_path(&session->definition, buf_cstr(&session->machine.rv), &path);
 	if (r >= 0)
-		r = fetch_start(session->shared->http, &(struct fetch_request){
-			.path = buf_cstr(&path), .limit = PROBE_ANSWER_MAX, .total_ns = PROBE_TIMEOUT,
-			.done = session_on_probe, .arg = session}, &session->probe);
+		r = fetch_start(session->shared->http,
+			&(struct fetch_request){.path = buf_cstr(&path),
+				.limit = PROBE_ANSWER_MAX,
+				.total_ns = PROBE_TIMEOUT,
+				.done = session_on_probe,
+				.arg = session},
+			&session->probe);
 	buf_release(&path);
 	err_ignore(r, "the next watch probes again");
 }
@@ -79,9 +85,9 @@ static int session_end_with(struct session *session, const struct feed_action *a
 	return END;
 }
 
-/* Takes an initial event of a stream, or the bookmark that ends them: then the list is finished before
- * more is taken (AGAIN). */
-static int session_take_initial(struct session *session, const struct watch_event *event)
+/* Takes an initial event of a stream, or the bookmark that ends them: then the list is finished
+ * before more is taken (AGAIN). */
+static int session_take_initial(struct session *session, const struct api_event *event)
 {
 	struct object_identity identity;
 	struct feed_action action;
@@ -95,14 +101,15 @@ static int session_take_initial(struct session *session, const struct watch_even
 		return 0;
 	if (object_identity(event->object, &identity) < 0 || !identity.rv.size)
 		return session_unreadable(session, "the bookmark that ends the initial events");
-	session_step(session, (struct feed_input){.on = FEED_ON_INITIAL, .rv = identity.rv}, &action);
+	session_step(
+		session, (struct feed_input){.on = FEED_ON_INITIAL, .rv = identity.rv}, &action);
 	if (!action.keep)
 		return session_end_with(session, &action);
 	session_perform(session, &action);
 	return AGAIN;
 }
 
-static int session_take_event(void *arg, const struct watch_event *event)
+static int session_take_event(void *arg, const struct api_event *event)
 {
 	struct session *session = arg;
 	bool bookmark = event->type == WATCH_BOOKMARK;
@@ -251,7 +258,8 @@ static void session_end_call(struct session *session, int result, int code)
 		session_fail(session, &session->status);
 	} else if (session->refused || (result >= 0 && code != 200)) {
 		/* The body may be missing or cut off: the status code says enough. */
-		status_read(code, session->retry_after_ns, buf_bytes(&session->error_body), &status);
+		status_read(
+			code, session->retry_after_ns, buf_bytes(&session->error_body), &status);
 		session_fail(session, &status);
 	} else if (result < 0) {
 		session_fail_with(session, session_failure_kind(session, result), err_text(result));

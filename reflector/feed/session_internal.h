@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the session group share (session.h lists them). */
+/* Shared by the files of the session group, which session.h lists. */
 #ifndef REFLECTOR_FEED_SESSION_INTERNAL_H
 #define REFLECTOR_FEED_SESSION_INTERNAL_H
 
@@ -36,16 +36,16 @@ struct session {
 	/* The request. */
 	struct http_call *call;
 	struct list *list;
-	struct watch *watch;
+	struct watch_stream *watch;
 	struct buf error_body;
 	bool refused;              /* the status is not 200: the body says why */
 	bool unreadable;           /* the call ended at an object that can't be read */
-	bool has_next;             /* the machine decided on NEXT inside the call: do it at the call's end */
+	bool has_next; /* the machine decided on NEXT inside the call: do it at the call's end */
 	struct feed_action next;
 	bool has_status;           /* an ERROR event ended the watch */
 	struct status status;
 	uint64_t retry_after_ns;
-	struct buf held;           /* came after a stream's end mark, while the list is being finished */
+	struct buf held; /* came after a stream's end mark, while the list is being finished */
 	bool over;                 /* that stream ended meanwhile */
 	struct fetch *probe;
 
@@ -63,7 +63,8 @@ struct session {
 /* The row is to be written, and session_work or session_settle to be called. */
 void session_touch(struct session *session);
 
-/* Passes an event to the machine. The caller carries out the action, or session_step_and_do does. */
+/* Passes an event to the machine. The caller carries out the action, or session_step_and_do
+ * does. */
 void session_step(struct session *session, struct feed_input in, struct feed_action *ret_action);
 void session_step_and_do(struct session *session, struct feed_input in);
 void session_perform(struct session *session, const struct feed_action *action);

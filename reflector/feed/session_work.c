@@ -13,7 +13,7 @@
 #include "common/failpoint.h"
 #include "common/log.h"
 #include "common/proc.h"
-#include "reflector/record/batch.h"
+#include "reflector/record/recorder.h"
 
 /* ---- ending a list ---- */
 
@@ -34,7 +34,8 @@ static void session_hold_list(struct session *session)
 	session_step_and_do(session, (struct feed_input){.on = FEED_ON_DOUBTED});
 }
 
-/* Sweeps one slice of what the list lacks; at the end LIST_END, and the machine goes on to the watch. */
+/* Sweeps one slice of what the list lacks; at the end LIST_END, and the machine goes on to the
+ * watch. */
 static int session_finish_list(struct session *session)
 {
 	const struct session_shared *shared = session->shared;
@@ -58,7 +59,8 @@ static int session_finish_list(struct session *session)
 		return r;
 	session->finishing = false;
 	guard_end(&session->guard);
-	session->check_period = 0; /* the list is to be committed before it is checked: plan again */
+	session->check_period =
+		0; /* the list is to be committed before it is checked: plan again */
 	session_set_well(session);
 	LOG(feed_listed, .feed = session->definition.name, .id = session->definition.id,
 		.objects = record->items, .rv = buf_cstr(&session->list_rv));
@@ -74,19 +76,21 @@ static int session_finish_list(struct session *session)
 
 /*
  * Deletes what is stored of a resource that the server no longer has, as if an empty list had come:
- * readers see all of it or nothing, and followers get a deletion for each object. The feed stays, and
- * stays `gone`.
+ * readers see all of it or nothing, and followers get a deletion for each object. The feed stays,
+ * and stays `gone`.
  */
 void session_drop_begin(struct session *session)
 {
 	struct record_feed *record = &session->record;
 
 	if (!session->drop_gone || session->dropping || !record->listed ||
-		feed_machine_phase(&session->machine) != FEED_GONE || record_has_objects(record) <= 0)
+		feed_machine_phase(&session->machine) != FEED_GONE ||
+		record_has_objects(record) <= 0)
 		return;
 	buf_reset(&session->list_rv);
 	buf_bytes_put(&session->list_rv, buf_bytes(&record->rv));
-	session->dropping = record_list_begin(record) >= 0; /* else the batch failed: the loop rewinds */
+	session->dropping =
+		record_list_begin(record) >= 0; /* else the batch failed: the loop rewinds */
 	session_touch(session);
 }
 
@@ -114,8 +118,8 @@ int session_is_void(struct session *session)
 
 /* ---- the consistency check ---- */
 
-/* Sets the time of the next check, from the end of this one or of a list on. The mean distance is the
- * period; the checks of many feeds and hosts drift apart. */
+/* Sets the time of the next check, from the end of this one or of a list on. The mean distance is
+ * the period; the checks of many feeds and hosts drift apart. */
 static void session_plan_check(struct session *session)
 {
 	uint64_t period = session->shared->policy.check_ns;
@@ -175,7 +179,8 @@ void session_check_start(struct session *session)
 	/* A feed that passes objects over differs from the server by intent. */
 	if (session->machine.tolerant)
 		return;
-	err_ignore(consistency_start(&request, &session->check), "the feed is checked a period later");
+	err_ignore(
+		consistency_start(&request, &session->check), "the feed is checked a period later");
 }
 
 bool session_is_checking(const struct session *session)

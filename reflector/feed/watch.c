@@ -13,7 +13,7 @@
 
 #define WATCH_MAGIC 0x57544348u
 
-struct watch {
+struct watch_stream {
 	uint32_t magic;
 	bool inside; /* an event has begun */
 	bool ended;  /* the callback wants no more */
@@ -36,9 +36,9 @@ const char *watch_type_name(enum watch_type type)
 	return type < WATCH_TYPE_MAX ? type_names[type] : "?";
 }
 
-int watch_new(const struct watch_options *options, struct watch **ret_watch)
+int watch_new(const struct watch_options *options, struct watch_stream **ret_watch)
 {
-	struct watch *watch = calloc(1, sizeof(*watch));
+	struct watch_stream *watch = calloc(1, sizeof(*watch));
 
 	if (!watch)
 		return err_set(-ENOMEM, "a watch");
@@ -51,7 +51,7 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch)
 	return 0;
 }
 
-void watch_free(struct watch **watch)
+void watch_free(struct watch_stream **watch)
 {
 	if (!*watch)
 		return;
@@ -61,7 +61,7 @@ void watch_free(struct watch **watch)
 	free(TAKE(*watch));
 }
 
-void watch_reset(struct watch *watch)
+void watch_reset(struct watch_stream *watch)
 {
 	CHECK_OBJ(watch, WATCH_MAGIC);
 	watch->inside = watch->ended = false;
@@ -69,25 +69,25 @@ void watch_reset(struct watch *watch)
 	cutter_reset(&watch->cutter);
 }
 
-void watch_set_max(struct watch *watch, size_t event_max)
+void watch_set_max(struct watch_stream *watch, size_t event_max)
 {
 	CHECK_OBJ(watch, WATCH_MAGIC);
 	watch->cutter.max = event_max;
 }
 
-size_t watch_partial(const struct watch *watch)
+size_t watch_partial(const struct watch_stream *watch)
 {
 	CHECK_OBJ(watch, WATCH_MAGIC);
 	return watch->cutter.partial.size;
 }
 
-size_t watch_used(const struct watch *watch)
+size_t watch_used(const struct watch_stream *watch)
 {
 	CHECK_OBJ(watch, WATCH_MAGIC);
 	return watch->used;
 }
 
-static int read_type(struct bytes value, enum watch_type *ret_type)
+static int watch_read_type(struct bytes value, enum watch_type *ret_type)
 {
 	struct bytes text;
 
@@ -102,16 +102,17 @@ static int read_type(struct bytes value, enum watch_type *ret_type)
 	return err_say(ERR_PROTOCOL, "an event of an unknown type");
 }
 
-static int deliver(struct watch *watch, struct bytes text)
+static int watch_deliver(struct watch_stream *watch, struct bytes text)
 {
-	struct watch_event event = {.type = WATCH_TYPE_MAX, .cut = watch->cutter.cut};
+	struct api_event event = {.type = WATCH_TYPE_MAX, .cut = watch->cutter.cut};
 	struct bytes key, value;
 	size_t at = 0;
 	int r;
 
-	while ((r = (event.cut ? scan_member_cut : scan_member)(text, &at, &key, &value)) == FOUND) {
+	while ((r = (event.cut ? scan_member_cut : scan_member)(text, &at, &key, &value)) ==
+		FOUND) {
 		if (bytes_equal(key, BYTES_LIT("type"))) {
-			r = read_type(value, &event.type);
+			r = watch_read_type(value, &event.type);
 			if (r < 0)
 				return r;
 		} else if (bytes_equal(key, BYTES_LIT("object"))) {
@@ -129,7 +130,8 @@ static int deliver(struct watch *watch, struct bytes text)
 }
 
 /* DATA stands inside an event. */
-static int take_event(struct watch *watch, const uint8_t *data, size_t size, size_t *ret_used)
+static int watch_take_event(
+	struct watch_stream *watch, const uint8_t *data, size_t size, size_t *ret_used)
 {
 	struct bytes text;
 	int r = cutter_take(&watch->cutter, data, size, ret_used, &text);
@@ -137,12 +139,12 @@ static int take_event(struct watch *watch, const uint8_t *data, size_t size, siz
 	if (r != FOUND)
 		return r < 0 ? r : 0; /* the rest of the event is still to come */
 	watch->inside = false;
-	r = deliver(watch, text);
+	r = watch_deliver(watch, text);
 	cutter_reset(&watch->cutter);
 	return r;
 }
 
-static int begin_event(struct watch *watch, uint8_t c, size_t *ret_used)
+static int watch_begin_event(struct watch_stream *watch, uint8_t c, size_t *ret_used)
 {
 	*ret_used = 1;
 	if (scan_is_space(c))
@@ -155,15 +157,15 @@ static int begin_event(struct watch *watch, uint8_t c, size_t *ret_used)
 	return 0;
 }
 
-int watch_feed(struct watch *watch, const void *data, size_t size)
+int watch_feed(struct watch_stream *watch, const void *data, size_t size)
 {
 	const uint8_t *p = data;
 
 	CHECK_OBJ(watch, WATCH_MAGIC);
 	for (size_t done = 0, used = 0; done < size && !watch->ended; done += used) {
 		bool scanning = watch->inside;
-		int r = scanning ? take_event(watch, p + done, size - done, &used)
-			: begin_event(watch, p[done], &used);
+		int r = scanning ? watch_take_event(watch, p + done, size - done, &used)
+			: watch_begin_event(watch, p[done], &used);
 
 		if (r == END)
 			watch->ended = true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Frames a watch stream: `{"type":"MODIFIED","object":{...}}`, one after the other. They are cut by
- * depth, not by line, so blank lines, missing line feeds and any split of the bytes are all the same.
- * An event that lies whole in the network buffer is not copied; else only the one that is not whole
- * yet is kept. The two keys may come in either order; the object is handed on unparsed.
+ * depth, not by line, so blank lines, missing line feeds and any split of the bytes are all the
+ * same. An event that lies whole in the network buffer is not copied; else only the one that is not
+ * whole yet is kept. The two keys may come in either order; the object is handed on unparsed.
  *
  * A stream that ends inside an event (watch_partial) has lost nothing: that event comes again, as
  * the watch goes on from the last one that was taken.
@@ -23,16 +23,17 @@ enum watch_type {
 };
 const char *watch_type_name(enum watch_type type);
 
-struct watch_event {
+struct api_event {
 	enum watch_type type;
 	struct bytes object; /* its text, borrowed until the callback returns */
 	bool cut;            /* larger than event_max: the text is its beginning */
 };
 
 /* A negative result ends the feeding and is returned by it. END: the rest of the stream is not
- * wanted (what follows an ERROR is to be ignored): feeding returns 0 and takes no more. AGAIN: enough
- * for now; feeding returns AGAIN, and what of the piece was not taken is to be fed again later. */
-typedef int watch_event_fn(void *arg, const struct watch_event *event);
+ * wanted (what follows an ERROR is to be ignored): feeding returns 0 and takes no more. AGAIN:
+ * enough for now; feeding returns AGAIN, and what of the piece was not taken is to be fed again
+ * later. */
+typedef int watch_event_fn(void *arg, const struct api_event *event);
 
 struct watch_options {
 	size_t event_max; /* 0: LIST_ITEM_MAX */
@@ -40,21 +41,21 @@ struct watch_options {
 	void *arg;
 };
 
-struct watch;
+struct watch_stream;
 
-int watch_new(const struct watch_options *options, struct watch **ret_watch);
-void watch_free(struct watch **watch);
-void watch_reset(struct watch *watch);
+int watch_new(const struct watch_options *options, struct watch_stream **ret_watch);
+void watch_free(struct watch_stream **watch);
+void watch_reset(struct watch_stream *watch);
 /* Another event_max, from the next stream on. */
-void watch_set_max(struct watch *watch, size_t event_max);
+void watch_set_max(struct watch_stream *watch, size_t event_max);
 
-/* 0; ERR_PROTOCOL (no event: something else, a type nobody knows, no object), ERR_TOO_LARGE, both
+/* 0; ERR_PROTOCOL (no event, an unknown type, no object), ERR_TOO_LARGE, both
  * with the stream's byte offset; what the callback returned; -ENOMEM. */
-int watch_feed(struct watch *watch, const void *data, size_t size);
+int watch_feed(struct watch_stream *watch, const void *data, size_t size);
 /* Bytes that the last watch_feed took: fewer than were given only after AGAIN. */
-size_t watch_used(const struct watch *watch);
+size_t watch_used(const struct watch_stream *watch);
 
 /* Bytes of an event that is not whole. */
-size_t watch_partial(const struct watch *watch);
+size_t watch_partial(const struct watch_stream *watch);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the configuration to configured feeds. One that was configured before goes on as it is; else a
- * stored feed that it means is taken over; else it waits for discovery (resolve.c). Feeds that are left
- * over are retired.
+ * From the configuration to configured feeds. One that was configured before goes on as it is; else
+ * a stored feed that it means is taken over; else it waits for discovery (resolve.c). Feeds that
+ * are left over are retired.
  */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -16,14 +17,13 @@
 
 int retired_add(struct feeds *feeds, struct configured_feed *w)
 {
-	struct retired_feed *grown =
-		reallocarray(feeds->retired, feeds->n_retired + 1, sizeof(*grown));
+	struct retired_feed old = {.session = w->session, .rolled_back = w->rolled_back};
+	int r = ARRAY_ADD(feeds->retired, feeds->n_retired, feeds->retired_room, old,
+		"the list of feeds");
 
-	if (!grown)
-		return err_set(-ENOMEM, "feeds");
-	feeds->retired = grown;
-	grown[feeds->n_retired++] = (struct retired_feed){.session = TAKE(w->session),
-		.rolled_back = w->rolled_back};
+	if (r < 0)
+		return r;
+	w->session = NULL;
 	feeds->names_changed = true;
 	return 0;
 }
@@ -71,17 +71,15 @@ void configured_release(struct configured_feed *configured, size_t n)
 
 int configured_grow(struct feeds *feeds, struct configured_feed **ret_configured)
 {
-	struct configured_feed *grown =
-		reallocarray(feeds->configured, feeds->n_configured + 1, sizeof(*grown));
+	struct configured_feed w = {.pause_ns = FEEDS_RETRY_FIRST};
+	int r = ARRAY_ADD(feeds->configured, feeds->n_configured, feeds->configured_room, w,
+		"the list of feeds");
 
-	if (!grown)
-		return err_set(-ENOMEM, "feeds");
-	feeds->configured = grown;
-	grown += feeds->n_configured++;
-	*grown = (struct configured_feed){.pause_ns = FEEDS_RETRY_FIRST};
+	if (r < 0)
+		return r;
 	feeds->pace.n_feeds = feeds->n_configured;
 	feeds->resolve_ns = 0;
-	*ret_configured = grown;
+	*ret_configured = &feeds->configured[feeds->n_configured - 1];
 	return 0;
 }
 
@@ -127,12 +125,12 @@ int feeds_configure(struct feeds *feeds, const struct config *config)
 
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
 	feeds->configured = NULL;
-	feeds->n_configured = 0;
+	feeds->n_configured = feeds->configured_room = 0;
 	int r = configured_read(feeds, config);
 	if (r < 0) {
 		configured_release(feeds->configured, feeds->n_configured);
 		feeds->configured = old;
-		feeds->n_configured = feeds->pace.n_feeds = n_old;
+		feeds->n_configured = feeds->configured_room = feeds->pace.n_feeds = n_old;
 		return r;
 	}
 	for (size_t i = 0; i < feeds->n_configured; i++)
@@ -171,7 +169,8 @@ int feeds_write_resyncs(struct feeds *feeds)
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
 	for (size_t i = 0; feeds->resyncs_changed && i < feeds->n_configured; i++) {
 		const struct configured_feed *w = &feeds->configured[i];
-		const struct feed_definition *d = w->session ? session_definition(w->session) : NULL;
+		const struct feed_definition *d =
+			w->session ? session_definition(w->session) : NULL;
 
 		if (!d || d->resync_ns == w->entry.resync_ns)
 			continue;

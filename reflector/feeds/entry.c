@@ -11,13 +11,13 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 
-static int compare_text(const void *a, const void *b)
+static int entry_compare_text(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* Sorted and without duplicates, so that the order in the file is no part of the identity. */
-static char *join_drop(const struct config_feed *config)
+static char *entry_join_drop(const struct config_feed *config)
 {
 	AUTO_FREE const char **paths = calloc(config->n_drop + 1, sizeof(*paths));
 	struct buf text = BUF_INIT;
@@ -26,7 +26,7 @@ static char *join_drop(const struct config_feed *config)
 		return NULL;
 	for (size_t i = 0; i < config->n_drop; i++)
 		paths[i] = config->drop[i];
-	qsort(paths, config->n_drop, sizeof(*paths), compare_text);
+	qsort(paths, config->n_drop, sizeof(*paths), entry_compare_text);
 	for (size_t i = 0; i < config->n_drop; i++)
 		if (!i || strcmp(paths[i], paths[i - 1]) != 0)
 			buf_printf(&text, "%s%s", text.size ? "\n" : "", paths[i]);
@@ -45,7 +45,7 @@ int entry_init(const struct config_feed *config, size_t n, struct entry *ret_ent
 		.name_space = strdup(name_space),
 		.label_selector = strdup(config->label_selector),
 		.field_selector = strdup(config->field_selector),
-		.drop = join_drop(config),
+		.drop = entry_join_drop(config),
 		.metadata_only = config->metadata_only,
 		.page_size = config->page_size,
 		.drop_gone = config->drop_gone,
@@ -58,21 +58,21 @@ int entry_init(const struct config_feed *config, size_t n, struct entry *ret_ent
 }
 
 /* "pods.v1", "deployments.v1.apps". */
-static void write_resource(const struct entry_resource *resource, char *ret_text, size_t size)
+static void entry_write_resource(const struct entry_resource *resource, char *ret_text, size_t size)
 {
 	snprintf(ret_text, size, "%s.%s%s%s", resource->plural, resource->version,
 		*resource->group ? "." : "", resource->group);
 }
 
-int entry_init_of(const struct config_feed *wildcard, size_t n, const struct entry_resource *resource,
-	struct entry *ret_entry)
+int entry_init_of(const struct config_feed *wildcard, size_t n,
+	const struct entry_resource *resource, struct entry *ret_entry)
 {
 	char name[CONFIG_FULL_NAME_SIZE], text[2 * CONFIG_FULL_NAME_SIZE];
 	struct config_feed one = *wildcard;
 
 	snprintf(name, sizeof(name), "%s%s%s", resource->plural, *resource->group ? "." : "",
 		resource->group);
-	write_resource(resource, text, sizeof(text));
+	entry_write_resource(resource, text, sizeof(text));
 	one.name = name;
 	one.resource = text;
 	return entry_init(&one, n, ret_entry);
@@ -82,7 +82,7 @@ bool entry_is_of(const struct entry *entry, const struct entry_resource *resourc
 {
 	char text[2 * CONFIG_FULL_NAME_SIZE];
 
-	write_resource(resource, text, sizeof(text));
+	entry_write_resource(resource, text, sizeof(text));
 	return !strcmp(entry->resource, text);
 }
 
@@ -116,12 +116,13 @@ bool entry_is_named(const char *stored, const char *name)
 
 bool entry_means(const struct entry *entry, const struct feed_definition *d)
 {
-	/* Of plural[.version][.group] only the end can be held against the definition: the first
-	 * label may be a short name, which only discovery knows. */
+	/* The first label of plural[.version][.group] may be a short name, which only discovery
+	 * knows. */
 	const char *rest = strchr(entry->resource, '.');
 	size_t version = strlen(d->version);
 
-	if (!entry_is_named(d->name, entry->name) || strcmp(d->namespace_, entry->name_space) != 0 ||
+	if (!entry_is_named(d->name, entry->name) ||
+		strcmp(d->namespace_, entry->name_space) != 0 ||
 		strcmp(d->label_selector, entry->label_selector) != 0 ||
 		strcmp(d->field_selector, entry->field_selector) != 0 ||
 		strcmp(d->drop, entry->drop) != 0 || d->metadata_only != entry->metadata_only)

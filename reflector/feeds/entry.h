@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the configuration wants of one feed: a resource as somebody wrote it, in one namespace or
- * all, with what shapes the objects. Discovery makes a definition of it; without discovery (a restart
- * while the API server is away) it can still be told which stored definition is meant.
+ * One feed as the configuration asks for it: a resource as it is written there, one namespace or
+ * all, selectors and dropped fields. Discovery makes a definition of it. Without discovery (a
+ * restart while the API server is away) an entry can still be matched with the stored definitions.
  */
 #ifndef REFLECTOR_FEEDS_ENTRY_H
 #define REFLECTOR_FEEDS_ENTRY_H
@@ -11,7 +11,7 @@
 #include "reflector/cluster/discovery.h"
 #include "store/journal/journal.h"
 
-/* A feed whose name still belongs to the one it will replace has this behind its own. */
+/* Ends the name of a feed while its name still belongs to the feed that it will replace. */
 #define ENTRY_NEXT "~next"
 
 struct entry {
@@ -26,29 +26,30 @@ struct entry {
 	uint64_t resync_ns;
 };
 
-/* The I-th feed of CONFIG in its N-th namespace (0 where it names none). Release also after errors. */
+/* Makes the entry of CONFIG in its N-th namespace (0 if it names none). Release it also after
+ * errors. */
 int entry_init(const struct config_feed *config, size_t n, struct entry *ret_entry);
-/* The same for one of the resources that a wildcard stands for. */
+/* Makes the entry of one of the resources that a wildcard stands for. */
 struct entry_resource {
 	const char *group, *version, *plural;
 };
-int entry_init_of(const struct config_feed *wildcard, size_t n, const struct entry_resource *resource,
-	struct entry *ret_entry);
-/* ENTRY was made for this one, in this version. */
+int entry_init_of(const struct config_feed *wildcard, size_t n,
+	const struct entry_resource *resource, struct entry *ret_entry);
+/* Tells whether ENTRY was made for this resource in this version. */
 bool entry_is_of(const struct entry *entry, const struct entry_resource *resource);
 void entry_release(struct entry *entry);
 
 bool entry_same(const struct entry *a, const struct entry *b);
 
-/* DEFINITION may be what ENTRY means, as far as that can be told without discovery. */
+/* Tells whether ENTRY may mean DEFINITION, as far as that is known without discovery. */
 bool entry_means(const struct entry *entry, const struct feed_definition *definition);
 
-/* What ENTRY means now that RESOURCE is known: texts borrowed from both. ERR_CONFIG when the
- * resource has no namespaces and the entry names one. */
+/* Makes the definition of ENTRY, which means RESOURCE; its texts are borrowed from both.
+ * Returns: 0; ERR_CONFIG if the entry names a namespace and the resource has none. */
 int entry_define(const struct entry *entry, const struct resource *resource,
 	struct feed_definition *ret_definition);
 
-/* NAME, or NAME with ENTRY_NEXT behind it. */
+/* Tells whether STORED is NAME, or NAME and ENTRY_NEXT. */
 bool entry_is_named(const char *stored, const char *name);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A feed whose newest list is older than what the journal has: its etcd was restored to an older state.
- * resourceVersions are then given a second time, perhaps to other states, so that nothing stored can be
- * compared with a list. The objects are listed into a feed of their own, and readers move over when it is
- * complete.
+ * Feeds of a restored etcd: the newest list of such a feed is older than the journal's state of it.
+ * resourceVersions are then given a second time, perhaps to other states, so that nothing stored
+ * can be compared with a list. The objects are listed into a feed of their own, and readers move
+ * over when it is complete.
  */
 #include <string.h>
 
@@ -12,10 +12,10 @@
 #include "reflector/feeds/feeds_internal.h"
 
 /*
- * Tells whether the feed's etcd is the whole cluster's. Built-in groups are kept in it: those without a
- * dot, and *.k8s.io, which no aggregated API may use. Events may have an etcd of their own
- * (--etcd-servers-overrides); an aggregated API always has. A custom resource has not, but looks like an
- * aggregated one and is taken for it: the built-in feeds find out by themselves.
+ * Tells whether the feed's etcd is the whole cluster's. Built-in groups are kept in it: those
+ * without a dot, and *.k8s.io, which no aggregated API may use. Events may have an etcd of their
+ * own (--etcd-servers-overrides); an aggregated API always has. A custom resource has not, but
+ * looks like an aggregated one and is taken for it: the built-in feeds find out by themselves.
  */
 static bool etcd_rollback_is_clusters(const struct feed_definition *d)
 {

@@ -19,7 +19,8 @@ struct feeds_load {
 	int result;
 };
 
-/* Makes every stored feed a retired one at first; feeds_configure then takes those that it means. */
+/* Makes every stored feed a retired one at first; feeds_configure then takes those that it
+ * means. */
 static int feeds_load_one(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
@@ -28,7 +29,8 @@ static int feeds_load_one(void *arg, const struct feed_definition *definition,
 
 	if (checkpoint->phase == FEED_REMOVED)
 		return 0;
-	load->result = session_new(&load->feeds->shared, definition, checkpoint, PAGE_SIZE, &none.session);
+	load->result =
+		session_new(&load->feeds->shared, definition, checkpoint, PAGE_SIZE, &none.session);
 	if (load->result >= 0)
 		load->result = retired_add(load->feeds, &none);
 	session_free(&none.session);
@@ -99,7 +101,8 @@ void feeds_free(struct feeds **feeds)
 	*feeds = NULL;
 }
 
-/* Returns the session of the I-th configured, then retired feed; NULL: none, or about to be removed. */
+/* Returns the session of the I-th configured, then retired feed; NULL: none, or about to be
+ * removed. */
 static struct session *feeds_session(const struct feeds *feeds, size_t i)
 {
 	if (i < feeds->n_configured)

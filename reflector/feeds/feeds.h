@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The set of feeds: what the configuration asks for, held against what the journal has. Feeds are added
- * and removed while the others run.
+ * The set of feeds: what the configuration asks for, held against what the journal has. Feeds are
+ * added and removed while the others run.
  *
- * A stored feed that the configuration still means goes on without asking discovery first, so that a
- * restart works while the API server is away. Discovery is asked all the same; if the name means another
- * resource by now, the feed is replaced. The replacement lists first, under the name with "~next" at its
- * end; in the transaction of its last LIST_END the names move and the old feeds are removed, so that a
- * reader who reads by name never sees less.
+ * A stored feed that the configuration still means goes on without asking discovery first, so that
+ * a restart works while the API server is away. Discovery is asked all the same; if the name means
+ * another resource by now, the feed is replaced. The replacement lists first, under the name with
+ * "~next" at its end; in the transaction of its last LIST_END the names move and the old feeds are
+ * removed, so that a reader who reads by name never sees less.
  *
  * A wildcard entry becomes one feed of each resource that discovery has (wildcard.c).
  *
@@ -28,18 +28,18 @@
 
 struct feeds;
 
-/* Borrows JOURNAL and what SHARED points to. The caller fills in SHARED but for its last members, from
- * `pace` on, save on_doubt and on_etcd_rollback. */
+/* Borrows JOURNAL and what SHARED points to. The caller fills in SHARED but for its last members,
+ * from `pace` on, save on_doubt and on_etcd_rollback. */
 int feeds_new(struct journal *journal, const struct session_shared *shared,
 	struct feeds **ret_feeds);
 void feeds_free(struct feeds **feeds);
 
-/* Takes over the feeds of CONFIG, which is borrowed until the next call. Errors are the journal's, or
- * -ENOMEM. */
+/* Takes over the feeds of CONFIG, which is borrowed until the next call. Errors are the journal's,
+ * or -ENOMEM. */
 int feeds_configure(struct feeds *feeds, const struct config *config);
 
-/* Writes changed resync times into the journal, where informers read them. Needs no API server. Errors
- * are the journal's. */
+/* Writes changed resync times into the journal, where informers read them. Needs no API server.
+ * Errors are the journal's. */
 int feeds_write_resyncs(struct feeds *feeds);
 
 /* Starts all feeds, once the journal is known to be this cluster's. */
@@ -50,8 +50,8 @@ void feeds_discovered(struct feeds *feeds, int result);
 /* Asks discovery again for every resource. */
 void feeds_doubt(struct feeds *feeds);
 
-/* From on_etcd_rollback. Returns: true if the whole cluster is rolled back; false if only SESSION's feed
- * is, which is then listed into a new feed. */
+/* From on_etcd_rollback. Returns: true if the whole cluster is rolled back; false if only SESSION's
+ * feed is, which is then listed into a new feed. */
 bool feeds_take_etcd_rollback(struct feeds *feeds, struct session *session);
 
 /* Does what needs no network: time limits, turns to list, slices of work, moving names.
@@ -64,7 +64,8 @@ uint64_t feeds_until(const struct feeds *feeds);
 
 /* The open batch is committed. */
 void feeds_committed(struct feeds *feeds);
-/* The batch failed with the sentence WHY: all feeds go back to their checkpoints, until feeds_resume. */
+/* The batch failed with the sentence WHY: all feeds go back to their checkpoints, until
+ * feeds_resume. */
 int feeds_rewind(struct feeds *feeds, const char *why);
 void feeds_resume(struct feeds *feeds);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the feeds group share (feeds.h lists them). */
+/* Shared by the files of the feeds group, which feeds.h lists. */
 #ifndef REFLECTOR_FEEDS_FEEDS_INTERNAL_H
 #define REFLECTOR_FEEDS_FEEDS_INTERNAL_H
 
@@ -13,7 +13,7 @@
 struct configured_feed {
 	struct entry entry;
 	struct session *session; /* NULL: the journal has no such feed yet */
-	bool verified;           /* discovery has confirmed what the entry means; else it is asked ... */
+	bool verified; /* discovery has confirmed what the entry means; else it is asked ... */
 	uint64_t ask_ns;         /* ... not before this; UINT64_MAX: it is being asked */
 	uint64_t pause_ns;
 	bool warned;             /* the log says that it can't be resolved */
@@ -42,21 +42,22 @@ struct feeds {
 	size_t queued, listing; /* sessions that wait for their turn to list; that list */
 	const struct config *config; /* borrowed until the next feeds_configure */
 	struct configured_feed *configured;
-	size_t n_configured;
+	size_t n_configured, configured_room;
 	struct retired_feed *retired;
-	size_t n_retired;
+	size_t n_retired, retired_room;
 	struct configured_feed *wildcards; /* for their status rows, while they stand for nothing */
 	size_t n_wildcards;
 	uint32_t pending;       /* ids given to rows of entries without feed */
 	size_t left_out;        /* resources for which there was no room */
 
-	/* What a turn has to look at; all else is on the agenda. */
+	/* Work of the set itself; work of single feeds is on the agenda. */
 	bool resyncs_changed;   /* journal and configuration may differ in a resync */
 	bool names_changed;     /* a name may be ready to move */
 	bool commit_matters;    /* the open transaction removes, renames or sets resyncs */
 	bool rolled_back;       /* a configured feed is */
 	uint64_t resolve_ns;    /* no configured feed asks discovery before this */
-	uint64_t resolve_random; /* drawn for each answer of discovery: those that it fails wait together */
+	uint64_t resolve_random; /* drawn for each answer of discovery: those that it fails wait
+				    together */
 	uint64_t wildcards_ns;  /* next look at wildcards; UINT64_MAX: discovery is being asked */
 	uint64_t wildcards_pause_ns;
 	uint64_t check_ns;      /* no consistency check is due before this */
@@ -90,8 +91,8 @@ void resolve_hide(struct feeds *feeds, struct configured_feed *w);
 
 /* A retired feed still has NAME. */
 bool replace_has_old_of(const struct feeds *feeds, const char *name);
-/* In the open transaction: removes the retired feeds of each name whose new feeds are all listed, and
- * gives these the name. */
+/* Removes, in the open transaction, the retired feeds of each name of which all new feeds are
+ * listed, and gives these the name. */
 int replace_ready(struct feeds *feeds);
 
 /* ---- wildcard.c ---- */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names move from retired feeds to the feeds that replace them, in one transaction: a retired feed is
- * removed when every configured feed of its name has been listed, or when none is configured any more.
+ * Names move from retired feeds to the feeds that replace them, in one transaction: a retired feed
+ * is removed when every configured feed of its name has been listed, or when none is configured any
+ * more.
  */
 #include "common/log.h"
 #include "reflector/feeds/feeds_internal.h"
-#include "reflector/record/batch.h"
+#include "reflector/record/recorder.h"
 
 static int replace_remove(struct feeds *feeds, struct retired_feed *old)
 {
@@ -48,14 +49,16 @@ int replace_ready(struct feeds *feeds)
 	for (size_t i = 0; r >= 0 && i < feeds->n_retired; i++) {
 		struct retired_feed *old = &feeds->retired[i];
 
-		if (old->removed || !replace_is_ready(feeds, session_definition(old->session)->name))
+		if (old->removed ||
+			!replace_is_ready(feeds, session_definition(old->session)->name))
 			continue;
 		feeds->commit_matters = true;
 		r = replace_remove(feeds, old);
 	}
 	for (size_t i = 0; r >= 0 && i < feeds->n_configured; i++) {
 		struct configured_feed *w = &feeds->configured[i];
-		const struct feed_definition *d = w->session ? session_definition(w->session) : NULL;
+		const struct feed_definition *d =
+			w->session ? session_definition(w->session) : NULL;
 
 		if (!d || w->renamed || !strcmp(d->name, w->entry.name) ||
 			replace_has_old_of(feeds, w->entry.name))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From configured feeds to feeds: discovery says which resource an entry means; a feed of that definition
- * is found among the stored ones, or added to the journal.
+ * From configured feeds to feeds: discovery says which resource an entry means; a feed of that
+ * definition is found among the stored ones, or added to the journal.
  */
 #include <stdio.h>
 
@@ -11,7 +11,7 @@
 #include "common/proc.h"
 #include "reflector/feed/definition.h"
 #include "reflector/feeds/feeds_internal.h"
-#include "reflector/record/batch.h"
+#include "reflector/record/recorder.h"
 
 /* ---- what people see of an entry without a feed ---- */
 
@@ -22,7 +22,8 @@ void resolve_show(struct feeds *feeds, struct configured_feed *w, int error, con
 	if (w->session)
 		return; /* the session's row says what is wrong */
 	if (!w->warned)
-		LOG(feed_unresolved, .feed = w->entry.name, .resource = w->entry.resource, .error = why);
+		LOG(feed_unresolved, .feed = w->entry.name, .resource = w->entry.resource,
+			.error = why);
 	w->warned = true;
 	if (!row->feed)
 		row->feed = STATS_PENDING | ++feeds->pending;
@@ -36,7 +37,8 @@ void resolve_show(struct feeds *feeds, struct configured_feed *w, int error, con
 void resolve_hide(struct feeds *feeds, struct configured_feed *w)
 {
 	if (w->pending.feed)
-		(void)stats_feed_remove(feeds->shared.stats, w->pending.feed); /* perhaps it had none */
+		(void)stats_feed_remove(
+			feeds->shared.stats, w->pending.feed); /* perhaps it had none */
 	w->pending = (struct stats_feed){0};
 }
 
@@ -62,23 +64,27 @@ static int resolve_add_feed(struct feeds *feeds, struct configured_feed *w,
 	if (r < 0)
 		return recorder_fail(recorder, r);
 	r = recorder_publish_from(recorder, meta.next_seq);
-	/* In a transaction of its own: the session may have to go back to a checkpoint that is there. */
+	/* In a transaction of its own: the session may have to go back to a checkpoint that is
+	 * there. */
 	if (r >= 0)
 		r = recorder_flush(recorder);
 	if (r >= 0)
-		r = session_new(&feeds->shared, definition, &checkpoint, w->entry.page_size, &session);
+		r = session_new(
+			&feeds->shared, definition, &checkpoint, w->entry.page_size, &session);
 	if (r < 0)
 		return r;
 	configured_take(feeds, w, session);
 	LOG(feed_added, .feed = definition->name, .id = definition->id,
 		.resource = definition->resource,
-		.group = *definition->group ? definition->group : "core", .version = definition->version);
+		.group = *definition->group ? definition->group : "core",
+		.version = definition->version);
 	if (feeds->started)
 		session_start(session);
 	return 0;
 }
 
-/* W is known to mean DEFINITION: it goes on with its session, takes a retired one, or gets a new feed. */
+/* W is known to mean DEFINITION: it goes on with its session, takes a retired one, or gets a new
+ * feed. */
 static int resolve_settle(struct feeds *feeds, struct configured_feed *w,
 	struct feed_definition *definition)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Entries that stand for many resources. Each resource that discovery has and a wildcard covers becomes a
- * configured feed like those that are written out, named as one would write it ("pods",
- * "widgets.example.com"), and is resolved and replaced like them. A resource that another entry names, by
- * any of its names and for any of its objects, belongs to that entry alone; of two wildcards the first
- * counts.
+ * Entries that stand for many resources. Each resource that discovery has and a wildcard covers
+ * becomes a configured feed like those that are written out, named as one would write it ("pods",
+ * "widgets.example.com"), and is resolved and replaced like them. A resource that another entry
+ * names, by any of its names and for any of its objects, belongs to that entry alone; of two
+ * wildcards the first counts.
  *
- * Discovery is asked every `recheck`. A resource that it no longer has keeps its feed while that holds
- * objects (whenGone decides how long); then the entry is removed, and the feed with it.
+ * Discovery is asked every `recheck`. A resource that it no longer has keeps its feed while that
+ * holds objects (whenGone decides how long); then the entry is removed, and the feed with it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -55,9 +55,10 @@ static struct configured_feed *wildcard_find(const struct feeds *feeds, const ch
 	return NULL;
 }
 
-/* Adds a configured feed of ENTRY, which it takes over, with the retired session I unless SIZE_MAX. */
-static int wildcard_add(struct feeds *feeds, const struct config_feed *wildcard, struct entry *entry,
-	size_t i)
+/* Adds a configured feed of ENTRY, which it takes over, with the retired session I unless
+ * SIZE_MAX. */
+static int wildcard_add(
+	struct feeds *feeds, const struct config_feed *wildcard, struct entry *entry, size_t i)
 {
 	struct configured_feed *w;
 	int r = configured_grow(feeds, &w);
@@ -106,7 +107,8 @@ static int wildcard_adopt_all(struct feeds *feeds)
 		const struct feed_definition *d = session_definition(old->session);
 		size_t before = feeds->n_retired;
 
-		if (!old->rolled_back && !old->removed && !wildcard_find(feeds, d->name, d->namespace_))
+		if (!old->rolled_back && !old->removed &&
+			!wildcard_find(feeds, d->name, d->namespace_))
 			r = wildcard_adopt(feeds, d);
 		if (feeds->n_retired == before)
 			i++; /* else another one has taken its place */
@@ -146,8 +148,8 @@ void wildcard_release(struct feeds *feeds)
 
 /* ---- resources that discovery has ---- */
 
-/* Tells whether the written entry W means RESOURCE. Names are slow to look up, so a resolved entry is
- * known by its definition. */
+/* Tells whether the written entry W means RESOURCE. Names are slow to look up, so a resolved entry
+ * is known by its definition. */
 static bool wildcard_is_meant(const struct feeds *feeds, const struct configured_feed *w,
 	const struct resource *resource)
 {
@@ -206,7 +208,8 @@ static int wildcard_take(void *arg, const struct resource *resource)
 			break;
 		r = entry_init_of(feed, i, &of, &entry);
 		if (!r && !wildcard_is_named(feeds, resource, entry.name)) {
-			struct configured_feed *w = wildcard_find(feeds, entry.name, entry.name_space);
+			struct configured_feed *w =
+				wildcard_find(feeds, entry.name, entry.name_space);
 
 			if (w)
 				wildcard_see(feeds, w, &entry);
@@ -222,7 +225,8 @@ static int wildcard_take(void *arg, const struct resource *resource)
 
 /* ---- resources that it no longer has ---- */
 
-/* Tells whether discovery has W's resource: if so, and W was not marked, another entry names it now. */
+/* Tells whether discovery has the resource of W: if so, and W was not marked, another entry names
+ * it. */
 static bool wildcard_is_served(const struct feeds *feeds, const struct configured_feed *w)
 {
 	struct resource found;
@@ -233,9 +237,9 @@ static bool wildcard_is_served(const struct feeds *feeds, const struct configure
 		&(struct entry_resource){found.group, found.version, found.plural});
 }
 
-/* Removes the I-th configured feed if a wildcard no longer stands for it: at once if it has no session or
- * another entry names its resource, else when nothing is stored of it. Returns: 1 if it was removed, 0,
- * or an error. */
+/* Removes the I-th configured feed if a wildcard no longer stands for it: at once if it has no
+ * session or another entry names its resource, else when nothing is stored of it. Returns: 1 if it
+ * was removed, 0, or an error. */
 static int wildcard_drop_unserved(struct feeds *feeds, size_t i)
 {
 	struct configured_feed *w = &feeds->configured[i];
@@ -245,9 +249,10 @@ static int wildcard_drop_unserved(struct feeds *feeds, size_t i)
 	if (w->session) {
 		int r = wildcard_is_served(feeds, w) ? 1 : session_is_void(w->session);
 
-		if (r > 0 && retired_add(feeds, w) < 0)
-			r = -ENOMEM;
 		if (r <= 0)
+			return r;
+		r = retired_add(feeds, w);
+		if (r < 0)
 			return r;
 	}
 	resolve_hide(feeds, w);
@@ -275,7 +280,8 @@ static void wildcard_report(struct feeds *feeds)
 		char why[128];
 
 		if (feeds->left_out) {
-			(void)snprintf(why, sizeof(why), "more than %d feeds: %zu are left out; exclude some",
+			(void)snprintf(why, sizeof(why),
+				"more than %d feeds: %zu are left out; exclude some",
 				STATS_FEEDS_MAX, feeds->left_out);
 			resolve_show(feeds, w, ERR_CONFIG, why);
 		} else if (!wildcard_stands_for_any(feeds, w->wildcard)) {
@@ -346,7 +352,7 @@ uint64_t wildcard_until(const struct feeds *feeds)
 void wildcard_discovered(struct feeds *feeds, int result)
 {
 	if (!result)
-		feeds->wildcards_ns = 0; /* the answer may have something new, whoever asked for it */
+		feeds->wildcards_ns = 0; /* the answer may have something new */
 	else if (feeds->wildcards_ns == UINT64_MAX)
 		wildcard_failed(feeds, result);
 }

@@ -4,18 +4,21 @@
 #include "common/err.h"
 #include "reflector/feed/scan.h"
 
-typedef int member_fn(struct bytes text, size_t *at, struct bytes *ret_key, struct bytes *ret_value);
+typedef int member_fn(
+	struct bytes text, size_t *at, struct bytes *ret_key, struct bytes *ret_value);
 
 /* Names, uids and RVs never need escapes; one that has some is nothing we know. */
-static int take_text(const char *what, struct bytes value, struct bytes *ret_text)
+static int object_take_text(const char *what, struct bytes value, struct bytes *ret_text)
 {
 	if (scan_plain_string(value, ret_text) == FOUND)
 		return 0;
 	return err_say(ERR_PROTOCOL, "the object's %s is no plain text", what);
 }
 
-/* Stops when all four are there: managedFields, the larger half of many objects, usually come last. */
-static int read_metadata(struct bytes metadata, member_fn *next, struct object_identity *identity)
+/* Stops when all four are there: managedFields, the larger half of many objects, usually come
+ * last. */
+static int object_read_metadata(
+	struct bytes metadata, member_fn *next, struct object_identity *identity)
 {
 	struct {
 		const char *key;
@@ -32,7 +35,7 @@ static int read_metadata(struct bytes metadata, member_fn *next, struct object_i
 		for (size_t i = 0; i < 4; i++) {
 			if (!bytes_equal(key, bytes_str(fields[i].key)))
 				continue;
-			r = take_text(fields[i].key, value, fields[i].text);
+			r = object_take_text(fields[i].key, value, fields[i].text);
 			if (r < 0)
 				return r;
 			found++;
@@ -41,21 +44,23 @@ static int read_metadata(struct bytes metadata, member_fn *next, struct object_i
 	return 0;
 }
 
-static int read_identity(struct bytes object, member_fn *next, struct object_identity *ret_identity)
+static int object_read_identity(
+	struct bytes object, member_fn *next, struct object_identity *ret_identity)
 {
 	struct object_identity identity = {0};
 	struct bytes key, value;
 	size_t at = 0;
 	int r;
 
-	/* CRD lists have kind before metadata, typed objects too: what follows metadata is not read. */
+	/* CRD lists have kind before metadata, typed objects too: what follows metadata is not
+	 * read. */
 	while ((r = next(object, &at, &key, &value)) == FOUND) {
 		if (bytes_equal(key, BYTES_LIT("kind"))) {
-			r = take_text("kind", value, &identity.kind);
+			r = object_take_text("kind", value, &identity.kind);
 			if (r < 0)
 				return r;
 		} else if (bytes_equal(key, BYTES_LIT("metadata"))) {
-			r = read_metadata(value, next, &identity);
+			r = object_read_metadata(value, next, &identity);
 			break;
 		}
 	}
@@ -67,12 +72,12 @@ static int read_identity(struct bytes object, member_fn *next, struct object_ide
 
 int object_identity(struct bytes object, struct object_identity *ret_identity)
 {
-	return read_identity(object, scan_member, ret_identity);
+	return object_read_identity(object, scan_member, ret_identity);
 }
 
 int object_identity_cut(struct bytes beginning, struct object_identity *ret_identity)
 {
-	return read_identity(beginning, scan_member_cut, ret_identity);
+	return object_read_identity(beginning, scan_member_cut, ret_identity);
 }
 
 bool object_ends_initial(struct bytes bookmark)

@@ -5,18 +5,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/json.h"
 #include "common/proc.h"
-#include "reflector/record/batch.h"
+#include "reflector/record/recorder.h"
 #include "reflector/record/record_internal.h"
 
 /* ---- feeds ---- */
 
 /* The definition's drop paths, joined by line feeds. */
-static int parse_drop(struct record_feed *feed, const char *text)
+static int record_parse_drop(struct record_feed *feed, const char *text)
 {
 	AUTO_FREE char *copy = strdup(text);
 	char *rest = copy;
@@ -26,11 +27,10 @@ static int parse_drop(struct record_feed *feed, const char *text)
 	for (char *line; (line = strsep(&rest, "\n"));) {
 		if (!*line)
 			continue;
-		struct path **grown = realloc(feed->drop, (feed->n_drop + 1) * sizeof(*grown));
-		if (!grown)
-			return err_set(-ENOMEM, "paths");
-		feed->drop = grown;
-		int r = path_parse(line, &feed->drop[feed->n_drop]);
+		int r = ARRAY_ROOM(feed->drop, feed->n_drop, feed->drop_room, 1, "the drop paths");
+		if (r < 0)
+			return r;
+		r = path_parse(line, &feed->drop[feed->n_drop]);
 		if (r < 0)
 			return err_add(r, "drop");
 		feed->n_drop++;
@@ -38,7 +38,8 @@ static int parse_drop(struct record_feed *feed, const char *text)
 	return 0;
 }
 
-static int take_checkpoint(struct record_feed *feed, const struct feed_checkpoint *checkpoint)
+static int record_take_checkpoint(
+	struct record_feed *feed, const struct feed_checkpoint *checkpoint)
 {
 	uint64_t now = proc_realtime_ns(), mono = proc_monotonic_ns();
 	uint64_t age = now > checkpoint->list_ns ? now - checkpoint->list_ns : 0;
@@ -71,9 +72,9 @@ int record_feed_init(struct record_feed *feed, struct recorder *recorder,
 		snprintf(feed->api_version, sizeof(feed->api_version), "%s%s%s", group,
 			*group ? "/" : "", definition->version);
 	}
-	int r = parse_drop(feed, definition->drop);
+	int r = record_parse_drop(feed, definition->drop);
 	if (r >= 0)
-		r = take_checkpoint(feed, checkpoint);
+		r = record_take_checkpoint(feed, checkpoint);
 	if (r < 0)
 		record_feed_release(feed);
 	return r;
@@ -101,7 +102,7 @@ int record_feed_reload(struct record_feed *feed)
 		return r;
 	r = journal_feed_checkpoint(journal, txn, feed->id, &checkpoint);
 	if (r == FOUND)
-		r = take_checkpoint(feed, &checkpoint);
+		r = record_take_checkpoint(feed, &checkpoint);
 	txn_abort(&txn);
 	return r == NOT_FOUND ? err_say(ERR_CORRUPT, "feed %u is not in the journal", feed->id) : r;
 }
@@ -112,9 +113,9 @@ void record_phase(struct record_feed *feed, enum feed_phase phase)
 	recorder_touch(feed->recorder, feed);
 }
 
-static void set_rv(struct record_feed *feed, struct bytes rv)
+static void record_set_rv(struct record_feed *feed, struct bytes rv)
 {
-	/* As the state machine does: an older one says nothing new. */
+	/* An older RV is no news: machine.c decides alike. */
 	if (!rv.size || rv_compare(rv, buf_bytes(&feed->rv)) == -1)
 		return;
 	buf_reset(&feed->rv);
@@ -129,39 +130,39 @@ struct bytes record_key(const struct arrival *arrival)
 	return BYTES(arrival->key, arrival->key_size);
 }
 
-static int unreadable(const char *why)
+static int record_unreadable(const char *why)
 {
 	(void)err_say(ERR_PROTOCOL, "%s", why);
 	return RECORD_UNREADABLE;
 }
 
-static int make_key(const struct record_feed *feed, struct arrival *arrival)
+static int record_make_key(const struct record_feed *feed, struct arrival *arrival)
 {
 	const struct object_identity *id = &arrival->identity;
 
 	if (!id->name.size)
-		return unreadable("an object without a name");
+		return record_unreadable("an object without a name");
 	if (feed->namespaced && !id->name_space.size)
-		return unreadable("an object without a namespace");
+		return record_unreadable("an object without a namespace");
 	int n = feed->namespaced
 		? snprintf(arrival->key, sizeof(arrival->key), "%.*s/%.*s",
 			  BYTES_ARG(id->name_space), BYTES_ARG(id->name))
 		: snprintf(arrival->key, sizeof(arrival->key), "%.*s", BYTES_ARG(id->name));
 	if (n < 0 || (size_t)n >= sizeof(arrival->key))
-		return unreadable("an object with too long a name");
+		return record_unreadable("an object with too long a name");
 	arrival->key_size = (size_t)n;
 	return RECORD_TAKEN;
 }
 
-static struct bytes copy_text(char *to, size_t size, struct bytes text)
+static struct bytes record_copy_text(char *to, size_t size, struct bytes text)
 {
 	if (text.size > size)
-		text.size = size; /* equal only to itself: the next version is then a change */
+		text.size = size; /* differs from every whole RV, so the next version is a change */
 	memcpy(to, text.data, text.size);
 	return BYTES(to, text.size);
 }
 
-static int find_head(struct record_feed *feed, struct arrival *arrival)
+static int record_find_head(struct record_feed *feed, struct arrival *arrival)
 {
 	struct journal *journal = recorder_journal(feed->recorder);
 	int r = recorder_begin(feed->recorder);
@@ -173,12 +174,13 @@ static int find_head(struct record_feed *feed, struct arrival *arrival)
 	arrival->has_head = r == FOUND;
 	if (r != FOUND)
 		return r < 0 ? recorder_fail(feed->recorder, r) : 0;
-	arrival->head.uid = copy_text(arrival->head_uid, sizeof(arrival->head_uid), arrival->head.uid);
-	arrival->head.rv = copy_text(arrival->head_rv, sizeof(arrival->head_rv), arrival->head.rv);
+	arrival->head.uid =
+		record_copy_text(arrival->head_uid, sizeof(arrival->head_uid), arrival->head.uid);
+	arrival->head.rv =
+		record_copy_text(arrival->head_rv, sizeof(arrival->head_rv), arrival->head.rv);
 	return 0;
 }
 
-/* RECORD_TAKEN with identity, key and head; the key is there even when the rest is not. */
 int record_arrive(struct record_feed *feed, struct bytes object, bool cut,
 	struct arrival *arrival)
 {
@@ -187,23 +189,23 @@ int record_arrive(struct record_feed *feed, struct bytes object, bool cut,
 	arrival->has_head = false;
 	if ((cut ? object_identity_cut : object_identity)(object, &arrival->identity) < 0)
 		return RECORD_UNREADABLE;
-	int r = make_key(feed, arrival);
+	int r = record_make_key(feed, arrival);
 	if (r != RECORD_TAKEN)
 		return r;
-	r = find_head(feed, arrival);
+	r = record_find_head(feed, arrival);
 	if (r < 0)
 		return r;
 	struct bytes kind = arrival->identity.kind;
 	if (kind.size && !bytes_equal(kind, bytes_str(feed->kind)))
-		return unreadable("an object of another kind");
+		return record_unreadable("an object of another kind");
 	if (!arrival->identity.rv.size || arrival->identity.rv.size > sizeof(arrival->head_rv))
-		return unreadable("an object without a usable resourceVersion");
+		return record_unreadable("an object without a usable resourceVersion");
 	if (arrival->identity.uid.size > sizeof(arrival->head_uid))
-		return unreadable("an object with too long a uid");
+		return record_unreadable("an object with too long a uid");
 	return RECORD_TAKEN;
 }
 
-static int parse_body(struct record_feed *feed, const struct arrival *arrival,
+static int record_parse_body(struct record_feed *feed, const struct arrival *arrival,
 	struct bytes object, struct bytes *ret_body)
 {
 	struct json_options options = {
@@ -215,7 +217,7 @@ static int parse_body(struct record_feed *feed, const struct arrival *arrival,
 	struct buf *body = recorder_body(feed->recorder);
 
 	if (arrival->cut)
-		return unreadable("larger than maxObjectSize");
+		return record_unreadable("larger than maxObjectSize");
 	buf_reset(body);
 	int r = json_parse(recorder_parser(feed->recorder), object, &options, body);
 	if (r == -ENOMEM)
@@ -228,12 +230,12 @@ static int parse_body(struct record_feed *feed, const struct arrival *arrival,
 
 bool record_same_uid(const struct arrival *arrival)
 {
-	/* Servers that give no uid (metrics) can't tell incarnations apart, nor can we. */
+	/* Objects without uids (metrics) count as the same. */
 	return bytes_equal(arrival->head.uid, arrival->identity.uid);
 }
 
-static int append(struct record_feed *feed, const struct arrival *arrival, enum record_type type,
-	struct bytes body, uint64_t *ret_seq)
+static int record_append(struct record_feed *feed, const struct arrival *arrival,
+	enum record_type type, struct bytes body, uint64_t *ret_seq)
 {
 	struct record record = {.feed = feed->id, .type = type, .key = record_key(arrival),
 		.uid = arrival->identity.uid, .rv = arrival->identity.rv, .body = body};
@@ -242,8 +244,9 @@ static int append(struct record_feed *feed, const struct arrival *arrival, enum 
 	return r == ERR_TOO_LARGE ? RECORD_UNREADABLE : r;
 }
 
-/* The object that has this name, or had it before, is gone; how it looked in the end we don't know. */
-static int append_gone(struct record_feed *feed, const struct arrival *arrival, struct bytes uid)
+/* Records that the object UID of this name is gone, in an unknown last state. */
+static int record_append_gone(
+	struct record_feed *feed, const struct arrival *arrival, struct bytes uid)
 {
 	struct record record = {.feed = feed->id, .type = RECORD_DELETED,
 		.flags = RECORD_FINAL_STATE_UNKNOWN, .key = record_key(arrival),
@@ -253,25 +256,24 @@ static int append_gone(struct record_feed *feed, const struct arrival *arrival, 
 	return recorder_append(feed->recorder, &record, &seq);
 }
 
-/* A version that the journal does not have becomes a record. */
 int record_append_version(struct record_feed *feed, const struct arrival *arrival,
 	struct bytes object, uint64_t *ret_seq)
 {
 	bool replaced = arrival->has_head && !record_same_uid(arrival);
 	struct bytes body;
-	int r = parse_body(feed, arrival, object, &body);
+	int r = record_parse_body(feed, arrival, object, &body);
 
 	if (r == RECORD_TAKEN && replaced)
-		r = append_gone(feed, arrival, arrival->head.uid);
+		r = record_append_gone(feed, arrival, arrival->head.uid);
 	if (r != RECORD_TAKEN)
 		return r;
-	return append(feed, arrival, arrival->has_head && !replaced ? RECORD_MODIFIED : RECORD_ADDED,
-		body, ret_seq);
+	return record_append(feed, arrival,
+		arrival->has_head && !replaced ? RECORD_MODIFIED : RECORD_ADDED, body, ret_seq);
 }
 
 /* ---- watch ---- */
 
-/* Dropped events are counted, and their RV moves the checkpoint like any other's. */
+/* Counts an event that is no news. Its RV moves the checkpoint like that of any other. */
 int record_drop_event(struct record_feed *feed)
 {
 	stats_add(recorder_stats(feed->recorder), STAT_DROPPED_EVENTS, 1);
@@ -280,7 +282,7 @@ int record_drop_event(struct record_feed *feed)
 
 bool record_is_deletion(const struct arrival *arrival)
 {
-	/* An equal RV is a deletion all the same: some servers leave the last state's RV in it. */
+	/* An equal RV is accepted: some servers leave the last state's RV in a DELETED. */
 	return arrival->has_head && record_same_uid(arrival) &&
 		rv_compare(arrival->identity.rv, arrival->head.rv) != -1;
 }
@@ -290,47 +292,27 @@ int record_append_deleted(struct record_feed *feed, const struct arrival *arriva
 {
 	struct bytes body;
 	uint64_t seq;
-	int r = parse_body(feed, arrival, object, &body);
+	int r = record_parse_body(feed, arrival, object, &body);
 
-	/* What may never be readable would else stay for ever. */
+	/* Else an object that is never readable would stay for ever. */
 	if (r == RECORD_UNREADABLE && (tolerant || arrival->cut))
-		return append_gone(feed, arrival, arrival->identity.uid);
-	return r == RECORD_TAKEN ? append(feed, arrival, RECORD_DELETED, body, &seq) : r;
+		return record_append_gone(feed, arrival, arrival->identity.uid);
+	return r == RECORD_TAKEN ? record_append(feed, arrival, RECORD_DELETED, body, &seq) : r;
 }
 
-static int take_deleted(struct record_feed *feed, const struct arrival *arrival,
-	struct bytes object, bool tolerant)
-{
-	return record_is_deletion(arrival)
-		? record_append_deleted(feed, arrival, object, tolerant)
-		: record_drop_event(feed);
-}
-
-static int take_version(struct record_feed *feed, const struct arrival *arrival,
-	struct bytes object)
+/* Takes an event's object: a deletion of the object that the head is of, or a version newer than
+ * it. */
+static int record_take_event(struct record_feed *feed, const struct arrival *arrival,
+	const struct api_event *event, bool tolerant)
 {
 	uint64_t seq;
 	int order = arrival->has_head ? rv_compare(arrival->identity.rv, arrival->head.rv) : 1;
 
-	if (order == -1 || order == 0)
+	if (event->type == WATCH_DELETED && record_is_deletion(arrival))
+		return record_append_deleted(feed, arrival, event->object, tolerant);
+	if (event->type == WATCH_DELETED || order == -1 || order == 0)
 		return record_drop_event(feed);
-	return record_append_version(feed, arrival, object, &seq);
-}
-
-static void pass_over(struct record_feed *feed, const char *name, const char *why)
-{
-	feed->passed_others = feed->passed_over &&
-		(feed->passed_others || strcmp(name, feed->passed_name) != 0);
-	feed->passed_over++;
-	snprintf(feed->passed_name, sizeof(feed->passed_name), "%s", name);
-	snprintf(feed->passed_why, sizeof(feed->passed_why), "%.150s", why);
-}
-
-/* The only object that was passed over came again, or went. */
-static bool is_the_one_passed(const struct record_feed *feed, const struct arrival *arrival)
-{
-	return feed->passed_over && !feed->passed_others &&
-		bytes_equal(record_key(arrival), bytes_str(feed->passed_name));
+	return record_append_version(feed, arrival, event->object, &seq);
 }
 
 int record_end(struct record_feed *feed, const struct arrival *arrival, int r, bool tolerant)
@@ -338,7 +320,9 @@ int record_end(struct record_feed *feed, const struct arrival *arrival, int r, b
 	char name[sizeof(feed->passed_name)] = "unnamed";
 	struct err_kept why;
 
-	if (r == RECORD_TAKEN && is_the_one_passed(feed, arrival))
+	/* The only object that was passed over came again readable, or went. */
+	if (r == RECORD_TAKEN && feed->passed_over && !feed->passed_others &&
+		bytes_equal(record_key(arrival), bytes_str(feed->passed_name)))
 		feed->passed_over = 0;
 	if (r != RECORD_UNREADABLE)
 		return r;
@@ -346,14 +330,19 @@ int record_end(struct record_feed *feed, const struct arrival *arrival, int r, b
 		snprintf(name, sizeof(name), "%.*s", (int)arrival->key_size, arrival->key);
 	err_keep(&why);
 	stats_add(recorder_stats(feed->recorder), STAT_BAD_OBJECTS, 1);
-	if (!tolerant)
+	if (!tolerant) {
 		(void)err_say(ERR_PROTOCOL, "'%s': %s", name, why.text);
-	else
-		pass_over(feed, name, why.text);
-	return tolerant ? RECORD_TAKEN : RECORD_UNREADABLE;
+		return RECORD_UNREADABLE;
+	}
+	feed->passed_others = feed->passed_over &&
+		(feed->passed_others || strcmp(name, feed->passed_name) != 0);
+	feed->passed_over++;
+	snprintf(feed->passed_name, sizeof(feed->passed_name), "%s", name);
+	snprintf(feed->passed_why, sizeof(feed->passed_why), "%.150s", why.text);
+	return RECORD_TAKEN;
 }
 
-int record_event(struct record_feed *feed, const struct watch_event *event, bool tolerant,
+int record_event(struct record_feed *feed, const struct api_event *event, bool tolerant,
 	struct bytes *ret_rv)
 {
 	struct arrival arrival;
@@ -361,10 +350,8 @@ int record_event(struct record_feed *feed, const struct watch_event *event, bool
 	recorder_announce(feed->recorder);
 	int r = record_arrive(feed, event->object, event->cut, &arrival);
 
-	if (r == RECORD_TAKEN && event->type == WATCH_DELETED)
-		r = take_deleted(feed, &arrival, event->object, tolerant);
-	else if (r == RECORD_TAKEN)
-		r = take_version(feed, &arrival, event->object);
+	if (r == RECORD_TAKEN)
+		r = record_take_event(feed, &arrival, event, tolerant);
 	bool readable = r != RECORD_UNREADABLE;
 	r = record_end(feed, &arrival, r, tolerant);
 	if (r != RECORD_TAKEN)
@@ -372,7 +359,7 @@ int record_event(struct record_feed *feed, const struct watch_event *event, bool
 	*ret_rv = BYTES_NONE;
 	if (!readable)
 		return RECORD_TAKEN;
-	set_rv(feed, arrival.identity.rv);
+	record_set_rv(feed, arrival.identity.rv);
 	*ret_rv = arrival.identity.rv;
 	return recorder_bound(feed->recorder);
 }
@@ -384,10 +371,10 @@ int record_bookmark(struct record_feed *feed, struct bytes object, struct bytes 
 	if (object_identity(object, &identity) < 0)
 		return RECORD_UNREADABLE;
 	if (!identity.rv.size)
-		return unreadable("a bookmark without resourceVersion");
+		return record_unreadable("a bookmark without resourceVersion");
 	if (identity.rv.size > RV_MAX)
-		return unreadable("a bookmark with too long a resourceVersion");
-	set_rv(feed, identity.rv);
+		return record_unreadable("a bookmark with too long a resourceVersion");
+	record_set_rv(feed, identity.rv);
 	*ret_rv = identity.rv;
 	return RECORD_TAKEN;
 }

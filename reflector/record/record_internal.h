@@ -1,40 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What record.c (objects, watch events) and record_list.c (lists) share; others use record.h. */
+/* Shared by record.c, which takes objects and watch events, and record_list.c, which takes
+ * lists. */
 #ifndef REFLECTOR_RECORD_RECORD_INTERNAL_H
 #define REFLECTOR_RECORD_RECORD_INTERNAL_H
 
 #include "reflector/record/object.h"
 #include "reflector/record/record.h"
 
-/* What is known of an object that came, and what the journal has under its key. */
+/* An object that came, and the head that the journal has under its key. */
 struct arrival {
 	struct object_identity identity;
-	bool cut; /* larger than we take: only its beginning is there */
+	bool cut; /* larger than maxObjectSize: only its beginning came */
 	char key[JOURNAL_KEY_MAX];
 	size_t key_size;
 	bool has_head;
-	struct head head; /* uid and rv copied: an append would take them away */
+	struct head head; /* its uid and rv are copies: an append invalidates the journal's */
 	char head_uid[128];
 	char head_rv[256];
 };
 
 struct bytes record_key(const struct arrival *arrival);
-/* RECORD_TAKEN with identity, key and head; the key is there even when the rest is not. */
+/* Reads OBJECT's identity and finds its head. Returns: RECORD_TAKEN; RECORD_UNREADABLE, with the
+ * key if that could be read; an error. */
 int record_arrive(struct record_feed *feed, struct bytes object, bool cut,
 	struct arrival *arrival);
-/* A DELETED event that is about the object we have. */
+/* Tells whether a DELETED event is about the object that the head is of. */
 bool record_is_deletion(const struct arrival *arrival);
-/* With the last state where it can be read, or is not needed: TOLERANT, or too large. */
+/* Records the deletion, with the last state unless that is too large or (TOLERANT) unreadable. */
 int record_append_deleted(struct record_feed *feed, const struct arrival *arrival,
 	struct bytes object, bool tolerant);
-/* Passes over an event that says nothing new. */
+/* Counts an event that is no news. */
 int record_drop_event(struct record_feed *feed);
 bool record_same_uid(const struct arrival *arrival);
-/* A version that the journal does not have becomes a record. */
+/* Records a version that the journal does not have. */
 int record_append_version(struct record_feed *feed, const struct arrival *arrival,
 	struct bytes object, uint64_t *ret_seq);
-/* Ends the taking of an object with the result R: what can't be read is counted and, if TOLERANT,
- * passed over (RECORD_PASSED). */
+/* Ends the taking of an object, of which the result is R. An unreadable one is counted and, if
+ * TOLERANT, passed over. Returns R, or RECORD_TAKEN for one passed over. */
 int record_end(struct record_feed *feed, const struct arrival *arrival, int r, bool tolerant);
 
 #endif

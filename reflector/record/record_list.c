@@ -1,84 +1,77 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists: the bracket, what was seen, and the sweep of what was not (record.h). */
+/* Lists: the bracket, the items that were seen, and the deletion of the others (record.h). */
 #include "reflector/record/record_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "reflector/record/batch.h"
+#include "reflector/record/recorder.h"
 
 #define SWEEP_HEADS   4096 /* looked at in one slice */
 #define SWEEP_DELETES 512  /* found in one slice */
 
-/* ---- what was seen ---- */
+/* ---- items that were seen ---- */
 
-static int compare_seq(const void *a, const void *b)
+static int record_compare_seq(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return (x > y) - (x < y);
 }
 
-/* In order and each once: servers may show an object as often as they like. */
-static void sort_seen(struct record_feed *feed)
+/* Sorts, and keeps each seq once: servers may list an object as often as they like. */
+static void record_sort_seen(struct record_feed *feed)
 {
 	size_t n = 0;
 
 	if (!feed->n_seen)
 		return;
-	qsort(feed->seen, feed->n_seen, sizeof(*feed->seen), compare_seq);
+	qsort(feed->seen, feed->n_seen, sizeof(*feed->seen), record_compare_seq);
 	for (size_t i = 0; i < feed->n_seen; i++)
 		if (!n || feed->seen[n - 1] != feed->seen[i])
 			feed->seen[n++] = feed->seen[i];
 	feed->n_seen = n;
 }
 
-static int make_room(struct record_feed *feed)
-{
-	size_t capacity = feed->seen_capacity ? feed->seen_capacity * 2 : 1024;
-
-	sort_seen(feed);
-	if (feed->seen_capacity && feed->n_seen <= feed->seen_capacity / 2)
-		return 0;
-	uint64_t *grown = realloc(feed->seen, capacity * sizeof(*grown));
-	if (!grown)
-		return recorder_fail(feed->recorder, err_set(-ENOMEM, "a list"));
-	feed->seen = grown;
-	feed->seen_capacity = capacity;
-	return 0;
-}
-
-/* Heads that this attempt wrote are known by their seq; the others are kept. */
-static int remember(struct record_feed *feed, uint64_t seq)
+/* Remembers that the list has the object of the head at SEQ. Heads that this attempt wrote are
+ * known by their seq. */
+static int record_remember(struct record_feed *feed, uint64_t seq)
 {
 	int r = 0;
 
 	if (seq >= feed->attempt_seq)
 		return 0;
-	if (feed->n_seen == feed->seen_capacity)
-		r = make_room(feed);
-	if (r >= 0)
-		feed->seen[feed->n_seen++] = seq;
-	return r;
+	if (feed->n_seen == feed->seen_room) {
+		record_sort_seen(feed);
+		/* Half of the room stays free, so that duplicates do not make every item sort. */
+		if (feed->n_seen >= feed->seen_room / 2)
+			r = ARRAY_ROOM(feed->seen, feed->n_seen, feed->seen_room,
+				feed->seen_room - feed->n_seen + 1, "the items of a list");
+	}
+	if (r < 0)
+		return recorder_fail(feed->recorder, r);
+	feed->seen[feed->n_seen++] = seq;
+	return 0;
 }
 
 bool record_was_seen(struct record_feed *feed, uint64_t seq)
 {
 	if (!feed->sorted)
-		sort_seen(feed);
+		record_sort_seen(feed);
 	feed->sorted = true;
 	return seq >= feed->attempt_seq || (feed->n_seen &&
-		bsearch(&seq, feed->seen, feed->n_seen, sizeof(seq), compare_seq));
+		bsearch(&seq, feed->seen, feed->n_seen, sizeof(seq), record_compare_seq));
 }
 
-static void forget_seen(struct record_feed *feed)
+static void record_forget_seen(struct record_feed *feed)
 {
 	free(feed->seen);
 	feed->seen = NULL;
-	feed->n_seen = feed->seen_capacity = 0;
+	feed->n_seen = feed->seen_room = 0;
 	buf_reset(&feed->swept);
 	feed->sorted = false;
 	feed->attempt_seq = UINT64_MAX;
@@ -86,7 +79,7 @@ static void forget_seen(struct record_feed *feed)
 
 /* ---- the bracket ---- */
 
-static int open_bracket(struct record_feed *feed)
+static int record_open_bracket(struct record_feed *feed)
 {
 	struct record record = {.feed = feed->id, .type = RECORD_LIST_BEGIN};
 
@@ -100,21 +93,22 @@ static int open_bracket(struct record_feed *feed)
 
 int record_list_begin(struct record_feed *feed)
 {
-	forget_seen(feed);
+	record_forget_seen(feed);
 	feed->attempt = true;
 	feed->items = feed->added = feed->passed_over = 0;
-	/* A first list shows itself even when it is empty; a relist only when it differs. */
-	return feed->listed ? 0 : open_bracket(feed);
+	/* A first list has a bracket even if it is empty; a relist only if it differs. */
+	return feed->listed ? 0 : record_open_bracket(feed);
 }
 
-static int take_item(struct record_feed *feed, const struct arrival *arrival, struct bytes item)
+static int record_take_item(
+	struct record_feed *feed, const struct arrival *arrival, struct bytes item)
 {
 	uint64_t seq;
 
 	if (arrival->has_head && record_same_uid(arrival) &&
 		bytes_equal(arrival->head.rv, arrival->identity.rv))
-		return remember(feed, arrival->head.seq);
-	int r = open_bracket(feed);
+		return record_remember(feed, arrival->head.seq);
+	int r = record_open_bracket(feed);
 	if (r >= 0)
 		r = record_append_version(feed, arrival, item, &seq);
 	feed->added += r == RECORD_TAKEN && !arrival->has_head;
@@ -123,81 +117,76 @@ static int take_item(struct record_feed *feed, const struct arrival *arrival, st
 	return r;
 }
 
-/* Ends the taking of an object with the result R. */
-static int end_item(struct record_feed *feed, const struct arrival *arrival, int r, bool tolerant)
+static int record_end_item(
+	struct record_feed *feed, const struct arrival *arrival, int r, bool tolerant)
 {
 	bool readable = r != RECORD_UNREADABLE;
 
 	r = record_end(feed, arrival, r, tolerant);
-	/* It is there, if not readable: what we have of it is not swept away. */
+	/* The server has the object, if unreadable: the stored version is not deleted. */
 	if (r == RECORD_TAKEN && !readable && arrival->has_head)
-		r = remember(feed, arrival->head.seq);
+		r = record_remember(feed, arrival->head.seq);
 	return r == RECORD_TAKEN ? recorder_bound(feed->recorder) : r;
 }
 
-static int add_item(struct record_feed *feed, struct bytes item, bool cut, bool tolerant)
+static int record_add_item(struct record_feed *feed, struct bytes item, bool cut, bool tolerant)
 {
 	struct arrival arrival;
 	int r = record_arrive(feed, item, cut, &arrival);
 
 	feed->items++;
 	if (r == RECORD_TAKEN)
-		r = take_item(feed, &arrival, item);
-	return end_item(feed, &arrival, r, tolerant);
+		r = record_take_item(feed, &arrival, item);
+	return record_end_item(feed, &arrival, r, tolerant);
 }
 
 int record_item(struct record_feed *feed, struct bytes item, bool tolerant)
 {
-	return add_item(feed, item, false, tolerant);
+	return record_add_item(feed, item, false, tolerant);
 }
 
 int record_large_item(struct record_feed *feed, struct bytes beginning, bool tolerant)
 {
-	return add_item(feed, beginning, true, tolerant);
+	return record_add_item(feed, beginning, true, tolerant);
 }
 
-/* Older than what this very list has brought already. */
-static bool is_replay(const struct record_feed *feed, const struct arrival *arrival)
+/* Tells whether an initial event is older than a version that this very list has brought. */
+static bool record_is_replay(const struct record_feed *feed, const struct arrival *arrival)
 {
 	return arrival->has_head && arrival->head.seq >= feed->attempt_seq &&
 		record_same_uid(arrival) &&
 		rv_compare(arrival->identity.rv, arrival->head.rv) == -1;
 }
 
-/* What it is compared with may be older than the list, or gone before the stream came to it. */
-static int take_gone(struct record_feed *feed, const struct arrival *arrival, struct bytes object,
-	bool tolerant)
-{
-	if (!record_is_deletion(arrival))
-		return record_drop_event(feed);
-	int r = open_bracket(feed);
-	return r < 0 ? r : record_append_deleted(feed, arrival, object, tolerant);
-}
-
-int record_initial(struct record_feed *feed, const struct watch_event *event, bool tolerant)
+int record_initial(struct record_feed *feed, const struct api_event *event, bool tolerant)
 {
 	struct arrival arrival;
 	int r = record_arrive(feed, event->object, event->cut, &arrival);
 
 	feed->items += event->type == WATCH_ADDED;
-	if (r == RECORD_TAKEN && event->type == WATCH_DELETED)
-		r = take_gone(feed, &arrival, event->object, tolerant);
-	else if (r == RECORD_TAKEN && is_replay(feed, &arrival))
+	bool deleted = event->type == WATCH_DELETED;
+	if (r == RECORD_TAKEN && (deleted ? !record_is_deletion(&arrival)
+		: record_is_replay(feed, &arrival))) {
 		r = record_drop_event(feed);
-	else if (r == RECORD_TAKEN)
-		r = take_item(feed, &arrival, event->object);
-	return end_item(feed, &arrival, r, tolerant);
+	} else if (r == RECORD_TAKEN && deleted) {
+		r = record_open_bracket(feed);
+		if (r >= 0)
+			r = record_append_deleted(feed, &arrival, event->object, tolerant);
+	} else if (r == RECORD_TAKEN) {
+		r = record_take_item(feed, &arrival, event->object);
+	}
+	return record_end_item(feed, &arrival, r, tolerant);
 }
 
 /* ---- the sweep ---- */
 
-/* Objects that the list lacks, copied out of the walk: deleting moves what it points to. */
+/* Objects that the list lacks, copied out of the walk: deleting invalidates its pointers. */
 struct missing {
 	struct buf text; /* per object: u16 key size, u16 uid size, key, uid */
 	size_t n;
 };
 
-static void put_missing(struct missing *missing, struct bytes key, struct bytes uid)
+static void record_put_missing(struct missing *missing, struct bytes key, struct bytes uid)
 {
 	uint8_t sizes[4];
 
@@ -209,32 +198,35 @@ static void put_missing(struct missing *missing, struct bytes key, struct bytes 
 	missing->n++;
 }
 
-/* One slice of the heads, from where the last one ended: AGAIN while there are more. */
-static int find_missing(struct record_feed *feed, struct missing *missing)
+/* Walks a slice of the heads, from the end of the last one. Returns: 0, AGAIN while there are
+ * more. */
+static int record_find_missing(struct record_feed *feed, struct missing *missing)
 {
 	struct journal *journal = recorder_journal(feed->recorder);
 	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
 	struct bytes key = BYTES_NONE;
 	struct head head;
-	int r = head_walk_open(journal, journal_txn(journal), feed->id, buf_bytes(&feed->swept), &walk);
+	int r = head_walk_open(
+		journal, journal_txn(journal), feed->id, buf_bytes(&feed->swept), &walk);
 
 	for (size_t i = 0; r >= 0 && i < SWEEP_HEADS && missing->n < SWEEP_DELETES; i++) {
 		r = head_walk_next(walk, &key, &head);
 		if (r != FOUND)
 			return r == END ? 0 : r;
 		if (!record_was_seen(feed, head.seq))
-			put_missing(missing, key, head.uid);
+			record_put_missing(missing, key, head.uid);
 	}
 	if (r < 0)
 		return r;
 	buf_reset(&feed->swept);
 	buf_bytes_put(&feed->swept, key);
-	buf_byte(&feed->swept, '\0'); /* the first key behind this one */
+	buf_byte(&feed->swept, '\0'); /* the first key after this one */
 	r = buf_error(&feed->swept);
 	return r < 0 ? r : AGAIN;
 }
 
-static int delete_missing(struct record_feed *feed, const struct missing *missing, struct bytes rv)
+static int record_delete_missing(
+	struct record_feed *feed, const struct missing *missing, struct bytes rv)
 {
 	const uint8_t *p = missing->text.data;
 
@@ -246,7 +238,7 @@ static int delete_missing(struct record_feed *feed, const struct missing *missin
 		uint64_t seq;
 
 		p += 4 + key.size + uid.size;
-		int r = open_bracket(feed);
+		int r = record_open_bracket(feed);
 		if (r >= 0)
 			r = recorder_append(feed->recorder, &record, &seq);
 		if (r < 0)
@@ -255,24 +247,25 @@ static int delete_missing(struct record_feed *feed, const struct missing *missin
 	return 0;
 }
 
-/* A slice of the sweep: AGAIN, or 0 when all heads have been looked at. */
-static int sweep(struct record_feed *feed, struct bytes rv)
+/* Deletes a slice of what the list lacks. Returns: AGAIN, 0 after the last head, or an error. */
+static int record_sweep(struct record_feed *feed, struct bytes rv)
 {
 	struct missing missing = {.text = BUF_INIT};
 
-	int r = find_missing(feed, &missing);
+	int r = record_find_missing(feed, &missing);
 	if (r >= 0 && buf_error(&missing.text) < 0)
 		r = buf_error(&missing.text);
 	if (r < 0)
 		r = recorder_fail(feed->recorder, r);
-	int deleted = r < 0 ? 0 : delete_missing(feed, &missing, rv);
+	int deleted = r < 0 ? 0 : record_delete_missing(feed, &missing, rv);
 	buf_release(&missing.text);
 	return deleted < 0 ? deleted : r;
 }
 
-static int close_bracket(struct record_feed *feed, struct bytes rv, uint8_t flags)
+static int record_close_bracket(struct record_feed *feed, struct bytes rv, uint8_t flags)
 {
-	struct record record = {.feed = feed->id, .type = RECORD_LIST_END, .flags = flags, .rv = rv};
+	struct record record = {
+		.feed = feed->id, .type = RECORD_LIST_END, .flags = flags, .rv = rv};
 	uint64_t seq;
 
 	if (!feed->list_begin)
@@ -289,26 +282,26 @@ int record_list_end(struct record_feed *feed, struct bytes rv)
 	int r = recorder_begin(feed->recorder);
 
 	if (r >= 0)
-		r = sweep(feed, rv);
+		r = record_sweep(feed, rv);
 	if (r == AGAIN) {
 		r = recorder_bound(feed->recorder);
 		return r < 0 ? r : AGAIN;
 	}
-	/* What an abandoned list has left owing is paid by a bracket, even an empty one. */
+	/* After an abandoned list the next one needs a bracket, even an empty one. */
 	if (r >= 0 && feed->list_ns)
-		r = open_bracket(feed);
+		r = record_open_bracket(feed);
 	if (r >= 0)
-		r = close_bracket(feed, rv, 0);
+		r = record_close_bracket(feed, rv, 0);
 	if (r < 0)
 		return r;
 	feed->phase = FEED_SYNCED;
 	feed->listed = true;
 	feed->attempt = false;
-	/* Whatever it was before: a list says what is. */
+	/* Also to an older RV: the list is the truth. */
 	buf_reset(&feed->rv);
 	buf_bytes_put(&feed->rv, rv);
 	recorder_touch(feed->recorder, feed);
-	forget_seen(feed);
+	record_forget_seen(feed);
 	return 0;
 }
 
@@ -338,5 +331,5 @@ int record_list_abandon(struct record_feed *feed)
 {
 	int r = recorder_begin(feed->recorder);
 
-	return r < 0 ? r : close_bracket(feed, BYTES_NONE, RECORD_ABANDONED);
+	return r < 0 ? r : record_close_bracket(feed, BYTES_NONE, RECORD_ABANDONED);
 }

@@ -24,7 +24,8 @@ struct retention {
 	struct retention_options options;
 	struct index *index;
 	uint64_t sweep_ns; /* when next */
-	uint64_t locked_ns; /* until then the index is not opened: another process holds its open.lock */
+	uint64_t locked_ns; /* until then the index is not opened: another process holds its
+			       open.lock */
 	struct ages ages;
 };
 
@@ -126,14 +127,14 @@ void retention_set(struct retention *retention, const struct retention_options *
 
 /* ---- by cursors ---- */
 
-struct lag {
+struct retention_lag {
 	const struct retention *retention;
 	uint64_t least;
 };
 
-static int look_at_cursor(void *arg, const char *name, const struct cursor_file *cursor)
+static int retention_take_cursor(void *arg, const char *name, const struct cursor_file *cursor)
 {
-	struct lag *lag = arg;
+	struct retention_lag *lag = arg;
 
 	(void)name;
 	if (memcmp(cursor->uuid, journal_uuid(lag->retention->journal), 16) != 0 ||
@@ -145,22 +146,22 @@ static int look_at_cursor(void *arg, const char *name, const struct cursor_file 
 	return 0;
 }
 
-/* Now and then: names that nobody comes back for would become ever more. */
-static void sweep_cursors(struct retention *retention)
+/* Removes, once a minute, cursors that their followers have left behind. */
+static void retention_sweep_cursors(struct retention *retention)
 {
 	uint64_t now = proc_monotonic_ns();
 
 	if (now < retention->sweep_ns)
 		return;
 	retention->sweep_ns = now + SWEEP_PAUSE;
-	if (cursor_sweep(retention->home, retention->options.cursor_ns) < 0)
-		err_clear(); /* tried again the next time */
+	err_ignore(cursor_sweep(retention->home, retention->options.cursor_ns),
+		"the next sweep tries again");
 }
 
 /* ---- by the index ---- */
 
-/* Opens what CURRENT names; FOUND, NOT_FOUND. */
-static int open_index(struct retention *retention)
+/* Opens the index that CURRENT names. Returns: FOUND, NOT_FOUND, or an error. */
+static int retention_open_index(struct retention *retention)
 {
 	uint32_t number;
 	int r = generation_current(home_index_fd(retention->home), &number);
@@ -182,17 +183,17 @@ static int open_index(struct retention *retention)
 	return r;
 }
 
-static int look_at_list(void *arg, const struct index_feed *feed)
+static int retention_take_list(void *arg, const struct index_feed *feed)
 {
 	uint64_t *bound = arg;
 
-	/* A first list is seen by nobody yet and holds nothing back. */
+	/* No reader sees a feed during its first list, which therefore holds nothing back. */
 	if (feed->listed && feed->list_begin && feed->list_begin - 1 < *bound)
 		*bound = feed->list_begin - 1;
 	return 0;
 }
 
-static int log_end(struct retention *retention, uint64_t *ret_seq)
+static int retention_log_end(struct retention *retention, uint64_t *ret_seq)
 {
 	CLEANUP(txn_abort) struct txn *txn = NULL;
 	struct journal_meta meta;
@@ -205,13 +206,13 @@ static int log_end(struct retention *retention, uint64_t *ret_seq)
 	return r;
 }
 
-/* FOUND with the highest seq that the index needs no more of; NOT_FOUND. */
-static int index_bound(struct retention *retention, uint64_t *ret_bound)
+/* Finds the last seq that the index needs no more. Returns: FOUND, NOT_FOUND, or an error. */
+static int retention_index_bound(struct retention *retention, uint64_t *ret_bound)
 {
 	struct index_meta meta;
 	uint64_t end;
 	struct txn *txn;
-	int r = open_index(retention);
+	int r = retention_open_index(retention);
 
 	if (r != FOUND)
 		return r;
@@ -221,13 +222,13 @@ static int index_bound(struct retention *retention, uint64_t *ret_bound)
 	r = index_meta(retention->index, txn, &meta);
 	uint64_t bound = meta.taken;
 	if (r >= 0)
-		r = index_each_feed(retention->index, txn, look_at_list, &bound);
+		r = index_each_feed(retention->index, txn, retention_take_list, &bound);
 	txn_abort(&txn);
 	if (r < 0)
 		return r;
 	if (meta.building || memcmp(meta.journal, journal_uuid(retention->journal), 16) != 0)
 		return NOT_FOUND;
-	r = log_end(retention, &end);
+	r = retention_log_end(retention, &end);
 	if (r < 0)
 		return r;
 	if (meta.taken > end)
@@ -240,14 +241,14 @@ int retention_goal(struct retention *retention, uint64_t list_begin, bool presse
 	struct trim_goal *ret_goal)
 {
 	uint64_t bound, target;
-	struct lag lag = {.retention = retention, .least = UINT64_MAX};
+	struct retention_lag lag = {.retention = retention, .least = UINT64_MAX};
 
 	CHECK_OBJ(retention, RETENTION_MAGIC);
-	int r = index_bound(retention, &bound);
+	int r = retention_index_bound(retention, &bound);
 	if (r != FOUND) {
-		/* An index that can't be read now is one that may need everything. */
 		index_close(&retention->index);
-		err_clear();
+		err_ignore(
+			r, "nothing is trimmed while the index, which may need it, can't be read");
 		return AGAIN;
 	}
 	if (list_begin != UINT64_MAX && list_begin - 1 < bound)
@@ -255,12 +256,11 @@ int retention_goal(struct retention *retention, uint64_t list_begin, bool presse
 	r = retention_old_enough(retention, &target);
 	if (r < 0)
 		return r;
-	r = cursor_each(retention->home, look_at_cursor, &lag);
-	if (r < 0)
-		err_clear(); /* an unreadable cursor is its follower's matter */
+	err_ignore(cursor_each(retention->home, retention_take_cursor, &lag),
+		"cursors that can't be read keep no history");
 	if (lag.least < target)
 		target = lag.least;
-	sweep_cursors(retention);
+	retention_sweep_cursors(retention);
 	if (pressed || target > bound)
 		target = bound;
 	*ret_goal = (struct trim_goal){.target = target, .bound = bound,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How far the journal may be trimmed. History stays for the retention time and for as long as a
- * named cursor lags, whichever is longer, but never more than the retention size; what the index has
- * not taken, or holds back for an open list, stays in any case. Without an index nothing is trimmed
- * (docs/architecture.md, Snapshot and rebuild).
+ * named cursor lags, whichever is longer, but never more than the retention size; what the index
+ * has not taken, or holds back for an open list, stays in any case. Without an index nothing is
+ * trimmed (docs/architecture.md, Snapshot and rebuild).
  *
  *	retention_goal(retention, ...)  where the horizon should go, and how far it may
  *	journal_trim_towards(...)       in slices, between two turns
  *
- * The size is that of the records above the horizon, which the journal counts: so neither a burst nor
- * a restart escapes it.
+ * The size is that of the records above the horizon, which the journal counts: so neither a burst
+ * nor a restart escapes it.
  */
 #ifndef REFLECTOR_RECORD_RETENTION_H
 #define REFLECTOR_RECORD_RETENTION_H

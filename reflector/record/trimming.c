@@ -16,28 +16,9 @@ void trimming_begin(struct trimming *trimming, struct journal *journal, struct r
 	trimming->journal = journal;
 	trimming->retention = retention;
 	trimming->running = false;
-	trimming->old_left = true; /* perhaps: of a run before this one */
+	trimming->old_left = true; /* an earlier run may have left one */
 }
 
-/* The journal before this one goes when the index has moved over. */
-static void remove_old(struct trimming *trimming)
-{
-	if (trimming->old_left && journal_remove_old(trimming->home) > 0)
-		trimming->old_left = false;
-}
-
-/* A reader that was killed inside a snapshot would hold what is trimmed, and the file would grow. */
-static void clear_readers(struct trimming *trimming)
-{
-	int cleared = env_clear_stale_readers(journal_env(trimming->journal));
-
-	if (cleared > 0)
-		stats_add(trimming->stats, STAT_STALE_READERS, (uint64_t)cleared);
-	else if (cleared < 0)
-		err_clear(); /* tried again the next time */
-}
-
-/* A burst has to be trimmed faster than it comes. */
 bool trimming_has_too_much(const struct trimming *trimming)
 {
 	uint64_t most = trimming->most_bytes;
@@ -57,8 +38,15 @@ int trimming_aim(struct trimming *trimming, uint64_t list_begin, bool pressed)
 {
 	trimming->due_ns = proc_monotonic_ns() + TRIM_PAUSE;
 	trimming->soon_ns = proc_monotonic_ns() + TRIM_SOON;
-	clear_readers(trimming);
-	remove_old(trimming);
+	/* A reader that was killed inside a snapshot would hold trimmed pages, and the file would
+	 * grow. */
+	int cleared = env_clear_stale_readers(journal_env(trimming->journal));
+	if (cleared > 0)
+		stats_add(trimming->stats, STAT_STALE_READERS, (uint64_t)cleared);
+	err_ignore(cleared, "the next trimming clears them");
+	/* The journal before this one goes when the index has moved over. */
+	if (trimming->old_left && journal_remove_old(trimming->home) > 0)
+		trimming->old_left = false;
 	int r = retention_goal(trimming->retention, list_begin, pressed, &trimming->goal);
 	trimming->running = r == 0;
 	return r < 0 ? r : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Waits for libcurl's sockets and runs the transfers that can go on. libcurl reports which sockets
- * it waits for and when it wants to run (its socket interface); they are kept in one epoll set. So a
- * turn costs what the ready sockets cost, where curl_multi_poll() and curl_multi_perform() visit
+ * it waits for and when it wants to run (its socket interface); they are kept in one epoll set. So
+ * a turn costs what the ready sockets cost, where curl_multi_poll() and curl_multi_perform() visit
  * each of a thousand idle watches.
  */
 #include "reflector/wire/http_internal.h"
@@ -29,11 +29,13 @@ static int sockets_on_change(CURL *easy, curl_socket_t fd, int what, void *arg, 
 {
 	struct http *http = arg;
 	struct epoll_event event = {.data.fd = fd,
-		.events = (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u)};
+		.events = (what & CURL_POLL_IN ? EPOLLIN : 0u) |
+			  (what & CURL_POLL_OUT ? EPOLLOUT : 0u)};
 
 	(void)easy, (void)assigned;
 	if (what == CURL_POLL_REMOVE) {
-		(void)epoll_ctl(http->epoll, EPOLL_CTL_DEL, fd, NULL); /* it may be closed already */
+		(void)epoll_ctl(
+			http->epoll, EPOLL_CTL_DEL, fd, NULL); /* it may be closed already */
 		return 0;
 	}
 	/* libcurl may have closed the fd without a word and opened another of the same number. */
@@ -105,7 +107,8 @@ int http_sockets_wait(struct http *http, int timeout_ms, struct pollfd *fds, siz
 	uint64_t now = proc_monotonic_ns(), timer_ms = UINT64_MAX;
 
 	if (http->timer_ns != UINT64_MAX)
-		timer_ms = http->timer_ns > now ? (http->timer_ns - now + NS_PER_MS - 1) / NS_PER_MS : 0;
+		timer_ms = http->timer_ns > now ? (http->timer_ns - now + NS_PER_MS - 1) / NS_PER_MS
+						: 0;
 	if (timer_ms < (uint64_t)timeout_ms)
 		timeout_ms = (int)timer_ms;
 	if (n_fds)

@@ -156,7 +156,7 @@ void source_list(struct source *source, const struct pods *pods, uint64_t versio
 void source_change(struct source *source, const struct pods *pods, uint64_t number,
 	uint64_t version, const char *mark)
 {
-	struct watch_event event = {.type = WATCH_MODIFIED};
+	struct api_event event = {.type = WATCH_MODIFIED};
 	struct bytes rv;
 
 	buf_reset(&source->text);

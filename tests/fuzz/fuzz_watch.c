@@ -12,7 +12,7 @@
 
 #define EVENT_MAX 512
 
-static int keep_event(void *arg, const struct watch_event *event)
+static int keep_event(void *arg, const struct api_event *event)
 {
 	struct object_identity identity;
 
@@ -23,7 +23,7 @@ static int keep_event(void *arg, const struct watch_event *event)
 }
 
 /* Pieces of their own memory, so that reading beyond one is seen. */
-static int feed(struct watch *watch, const uint8_t *data, size_t size, size_t piece)
+static int feed(struct watch_stream *watch, const uint8_t *data, size_t size, size_t piece)
 {
 	int r = 0;
 
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct buf whole = BUF_INIT, pieces = BUF_INIT;
 	struct watch_options options = {.event_max = EVENT_MAX, .event_fn = keep_event, .arg = &whole};
-	struct watch *a = NULL, *b = NULL;
+	struct watch_stream *a = NULL, *b = NULL;
 
 	if (size < 1)
 		return 0;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/err.h"
-#include "reflector/record/batch.h"
+#include "reflector/record/recorder.h"
 #include "tests/model/world.h"
 
 /* ---- life ---- */
@@ -68,7 +68,7 @@ static bool may_watch(const struct world *world, unsigned f)
 static void deliver(struct world *world, unsigned f, const struct happened *what)
 {
 	struct buf json = BUF_INIT;
-	struct watch_event event = {.type = what->object.there ? WATCH_MODIFIED : WATCH_DELETED};
+	struct api_event event = {.type = what->object.there ? WATCH_MODIFIED : WATCH_DELETED};
 	struct bytes rv;
 
 	if (what->object.there && !world->model.feed[f].head[what->key].object.there)

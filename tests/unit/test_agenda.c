@@ -100,7 +100,8 @@ Test(agenda, agrees_with_a_plain_search_over_all_items)
 			break;
 		default:
 			if (thing->there) {
-				thing->time_ns = rand() % 10 ? 1 + (uint64_t)rand() % 100000 : UINT64_MAX;
+				thing->time_ns =
+					rand() % 10 ? 1 + (uint64_t)rand() % 100000 : UINT64_MAX;
 				agenda_set_time(&agenda, &thing->item, thing->time_ns);
 			}
 		}

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "common/err.h"
-#include "reflector/record/batch.h"
+#include "reflector/record/recorder.h"
 #include "reflector/feed/guard.h"
 #include "tests/unit/scratch.h"
 

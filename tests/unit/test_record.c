@@ -6,7 +6,7 @@
 
 #include "common/err.h"
 #include "common/value/json.h"
-#include "reflector/record/batch.h"
+#include "reflector/record/recorder.h"
 #include "reflector/record/object.h"
 #include "reflector/record/record.h"
 #include "tests/unit/scratch.h"
@@ -78,7 +78,7 @@ static void event(struct rig *rig, enum watch_type type, const char *object)
 {
 	struct bytes rv;
 
-	cr_assert_eq(record_event(&rig->feed, &(struct watch_event){.type = type,
+	cr_assert_eq(record_event(&rig->feed, &(struct api_event){.type = type,
 		.object = bytes_str(object)}, false, &rv), RECORD_TAKEN, "%s", err_text(-1));
 }
 
@@ -257,7 +257,7 @@ Test(record, an_abandoned_relist_is_closed_and_the_checkpoint_stays)
 
 static void initial(struct rig *rig, enum watch_type type, const char *object)
 {
-	cr_assert_eq(record_initial(&rig->feed, &(struct watch_event){.type = type,
+	cr_assert_eq(record_initial(&rig->feed, &(struct api_event){.type = type,
 		.object = bytes_str(object)}, false), RECORD_TAKEN, "%s", err_text(-1));
 }
 
@@ -342,7 +342,7 @@ Test(record, an_unchanged_object_shown_ever_again_costs_no_memory)
 	cr_assert_eq(record_list_begin(&rig.feed), 0);
 	for (int i = 0; i < 100000; i++)
 		initial(&rig, WATCH_ADDED, i % 2 ? pod("a", "ua", "5") : pod("b", "ub", "6"));
-	cr_assert_leq(rig.feed.seen_capacity, 1024);
+	cr_assert_leq(rig.feed.seen_room, 1024);
 	uint64_t before = last_seq(&rig);
 	end_list(&rig, "20");
 	cr_assert_str_eq(log_after(&rig, before), "");
@@ -480,7 +480,7 @@ Test(record, c36_c37_what_cannot_be_read_is_told_or_passed_over_and_never_moves_
 	first_list(&rig);
 	uint64_t seq = last_seq(&rig);
 	for (size_t i = 0; i < n; i++) {
-		struct watch_event e = {.type = WATCH_MODIFIED, .object = bytes_str(unreadable[i])};
+		struct api_event e = {.type = WATCH_MODIFIED, .object = bytes_str(unreadable[i])};
 
 		cr_assert_eq(record_event(&rig.feed, &e, false, &rv), RECORD_UNREADABLE, "%s",
 			unreadable[i]);
@@ -525,7 +525,7 @@ Test(record, c67_a_too_large_version_is_passed_over_and_its_deletion_is_taken)
 
 	first_list(&rig);
 	uint64_t seq = last_seq(&rig);
-	struct watch_event e = {.type = WATCH_MODIFIED, .object = beginning("ua", "11"), .cut = true};
+	struct api_event e = {.type = WATCH_MODIFIED, .object = beginning("ua", "11"), .cut = true};
 	cr_assert_eq(record_event(&rig.feed, &e, false, &rv), RECORD_UNREADABLE);
 	cr_assert_not_null(strstr(err_text(ERR_PROTOCOL), "'d/a': larger than maxObjectSize"), "%s",
 		err_text(ERR_PROTOCOL));
@@ -533,7 +533,7 @@ Test(record, c67_a_too_large_version_is_passed_over_and_its_deletion_is_taken)
 	cr_assert_eq(record_event(&rig.feed, &e, true, &rv), RECORD_TAKEN);
 	cr_assert_eq(rig.feed.passed_over, 1);
 	cr_assert_str_eq(log_after(&rig, seq), "");
-	e = (struct watch_event){.type = WATCH_DELETED, .object = beginning("ua", "12"), .cut = true};
+	e = (struct api_event){.type = WATCH_DELETED, .object = beginning("ua", "12"), .cut = true};
 	cr_assert_eq(record_event(&rig.feed, &e, false, &rv), RECORD_TAKEN);
 	cr_assert_str_eq(log_after(&rig, seq), "DELETED? d/a@12");
 	cr_assert_eq(rig.feed.passed_over, 0, "it was the only one");
@@ -566,7 +566,7 @@ Test(record, after_a_failed_batch_nothing_of_it_is_there)
 	uint64_t seq = last_seq(&rig);
 	event(&rig, WATCH_MODIFIED, pod("a", "ua", "11"));
 	cr_assert_eq(recorder_fail(rig.recorder, err_set(-ENOSPC, "journal")), -ENOSPC);
-	struct watch_event e = {.type = WATCH_MODIFIED, .object = bytes_str(pod("a", "ua", "12"))};
+	struct api_event e = {.type = WATCH_MODIFIED, .object = bytes_str(pod("a", "ua", "12"))};
 	cr_assert_eq(record_event(&rig.feed, &e, false, &rv), -ENOSPC);
 	cr_assert_eq(recorder_flush(rig.recorder), -ENOSPC);
 	cr_assert_eq(recorder_error(rig.recorder, &text), -ENOSPC);

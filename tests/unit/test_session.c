@@ -5,7 +5,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "reflector/record/batch.h"
+#include "reflector/record/recorder.h"
 #include "tests/unit/api_stub.h"
 #include "tests/unit/rig.h"
 

@@ -7,7 +7,7 @@
 #include "common/err.h"
 #include "reflector/feed/watch.h"
 
-static int keep_event(void *arg, const struct watch_event *event)
+static int keep_event(void *arg, const struct api_event *event)
 {
 	buf_printf(arg, "%s ", watch_type_name(event->type));
 	buf_bytes_put(arg, event->object);
@@ -15,16 +15,16 @@ static int keep_event(void *arg, const struct watch_event *event)
 	return event->type == WATCH_ERROR ? END : 0;
 }
 
-static struct watch *new_watch(struct buf *out, size_t event_max)
+static struct watch_stream *new_watch(struct buf *out, size_t event_max)
 {
-	struct watch *watch;
+	struct watch_stream *watch;
 
 	cr_assert_eq(watch_new(&(struct watch_options){.event_max = event_max,
 		.event_fn = keep_event, .arg = out}, &watch), 0);
 	return watch;
 }
 
-static int feed_piece(struct watch *watch, const char *data, size_t size)
+static int feed_piece(struct watch_stream *watch, const char *data, size_t size)
 {
 	char *copy = malloc(size ? size : 1);
 
@@ -43,7 +43,7 @@ static const char events[] =
 Test(watch, events_are_the_same_wherever_the_stream_is_split)
 {
 	struct buf out = BUF_INIT;
-	struct watch *watch = new_watch(&out, 0);
+	struct watch_stream *watch = new_watch(&out, 0);
 
 	for (size_t a = 0; a < sizeof(stream); a++) {
 		for (size_t b = a; b < sizeof(stream); b += 3) {
@@ -63,7 +63,7 @@ Test(watch, events_are_the_same_wherever_the_stream_is_split)
 Test(watch, c20_c21_events_are_the_same_byte_by_byte)
 {
 	struct buf out = BUF_INIT;
-	struct watch *watch = new_watch(&out, 0);
+	struct watch_stream *watch = new_watch(&out, 0);
 
 	for (size_t i = 0; i < sizeof(stream) - 1; i++)
 		cr_assert_eq(feed_piece(watch, stream + i, 1), 0);
@@ -75,7 +75,7 @@ Test(watch, c20_c21_events_are_the_same_byte_by_byte)
 Test(watch, a_whole_event_is_given_before_the_next_one_is_whole)
 {
 	struct buf out = BUF_INIT;
-	struct watch *watch = new_watch(&out, 0);
+	struct watch_stream *watch = new_watch(&out, 0);
 	const char *text = "{\"type\":\"ADDED\",\"object\":{}}\n{\"type\":\"AD";
 
 	cr_assert_eq(watch_feed(watch, text, strlen(text)), 0);
@@ -90,7 +90,7 @@ Test(watch, a_whole_event_is_given_before_the_next_one_is_whole)
 Test(watch, c22_three_events_in_one_piece_the_last_without_a_line_feed)
 {
 	struct buf out = BUF_INIT;
-	struct watch *watch = new_watch(&out, 0);
+	struct watch_stream *watch = new_watch(&out, 0);
 	const char *text = "{\"type\":\"ADDED\",\"object\":{\"a\":1}}\n"
 		"{\"type\":\"ADDED\",\"object\":{\"a\":2}}\n{\"type\":\"ADDED\",\"object\":{\"a\":3}}";
 
@@ -106,7 +106,7 @@ struct enough {
 	struct buf out;
 };
 
-static int take_some(void *arg, const struct watch_event *event)
+static int take_some(void *arg, const struct api_event *event)
 {
 	struct enough *enough = arg;
 
@@ -122,7 +122,7 @@ Test(watch, what_comes_behind_enough_is_fed_again)
 
 	for (size_t split = 0; split <= size; split++) {
 		struct enough enough = {.left = 2};
-		struct watch *watch = NULL;
+		struct watch_stream *watch = NULL;
 
 		cr_assert_eq(watch_new(&(struct watch_options){.event_fn = take_some, .arg = &enough},
 			&watch), 0);
@@ -144,7 +144,7 @@ Test(watch, what_comes_behind_enough_is_fed_again)
 Test(watch, c27_nothing_is_taken_after_an_error_event)
 {
 	struct buf out = BUF_INIT;
-	struct watch *watch = new_watch(&out, 0);
+	struct watch_stream *watch = new_watch(&out, 0);
 	const char *text = "{\"type\":\"ERROR\",\"object\":{\"code\":410}}{\"type\":\"ADDED\",\"object\":{}}";
 
 	cr_assert_eq(watch_feed(watch, text, strlen(text)), 0);
@@ -164,7 +164,7 @@ Test(watch, c35_c36_what_is_no_event_is_refused)
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct buf out = BUF_INIT;
-		struct watch *watch = new_watch(&out, 0);
+		struct watch_stream *watch = new_watch(&out, 0);
 
 		cr_assert_eq(watch_feed(watch, bad[i], strlen(bad[i])), ERR_PROTOCOL, "'%s'", bad[i]);
 		cr_assert_eq(out.size, 0);
@@ -181,7 +181,7 @@ Test(watch, c67_of_an_event_above_the_limit_the_beginning_is_given_and_the_rest_
 
 	for (size_t a = 0; a <= size; a++) {
 		struct buf out = BUF_INIT;
-		struct watch *watch = new_watch(&out, 36);
+		struct watch_stream *watch = new_watch(&out, 36);
 
 		cr_assert_eq(feed_piece(watch, stream_, a), 0);
 		cr_assert_eq(feed_piece(watch, stream_ + a, size - a), 0);
@@ -195,7 +195,7 @@ Test(watch, c67_of_an_event_above_the_limit_the_beginning_is_given_and_the_rest_
 Test(watch, c67_what_is_cut_before_its_object_begins_is_no_event)
 {
 	struct buf out = BUF_INIT;
-	struct watch *watch = new_watch(&out, 20);
+	struct watch_stream *watch = new_watch(&out, 20);
 	const char *text = "{\"x\":\"01234567890123456789\",\"object\":{}}";
 
 	cr_assert_eq(watch_feed(watch, text, strlen(text)), ERR_PROTOCOL);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/record/batch.h"
+#include "reflector/record/recorder.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -12,7 +13,8 @@
 #define RECORDER_MAGIC 0x52454344u
 #define BODY_KEEP      (1u << 20)
 
-struct note {
+/* A record of the batch, for the ring. */
+struct recorder_note {
 	struct ring_entry entry;
 	size_t key_at; /* in `keys` */
 };
@@ -26,14 +28,14 @@ struct recorder {
 	struct stats *stats;
 	struct json_parser *parser;
 	struct buf body;
-	struct note *notes;
+	struct recorder_note *notes;
 	size_t n_notes;
 	struct buf keys;
 	size_t batch_bytes;
 	uint64_t last_seq;
 	bool changed;     /* otherwise than by records and checkpoints */
 	struct record_feed **touched;
-	size_t n_touched, touched_capacity;
+	size_t n_touched, touched_room;
 };
 
 int recorder_new(struct journal *journal, struct ring *ring, struct stats *stats,
@@ -47,7 +49,7 @@ int recorder_new(struct journal *journal, struct ring *ring, struct stats *stats
 	recorder->journal = journal;
 	recorder->ring = ring;
 	recorder->stats = stats;
-	recorder->notes = calloc(BATCH_RECORDS_MAX + 8, sizeof(*recorder->notes));
+	recorder->notes = calloc(RECORDER_RECORDS_MAX + 8, sizeof(*recorder->notes));
 	if (!recorder->notes)
 		return err_set(-ENOMEM, "a recorder");
 	int r = json_parser_new(&recorder->parser);
@@ -92,7 +94,7 @@ struct buf *recorder_body(struct recorder *recorder)
 	return &recorder->body;
 }
 
-static void clear_batch(struct recorder *recorder)
+static void recorder_clear_batch(struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->n_touched; i++)
 		recorder->touched[i]->touched = false;
@@ -113,7 +115,7 @@ int recorder_fail(struct recorder *recorder, int error)
 	}
 	if (journal_txn(recorder->journal))
 		journal_abort(recorder->journal);
-	clear_batch(recorder);
+	recorder_clear_batch(recorder);
 	return error;
 }
 
@@ -147,19 +149,19 @@ int recorder_begin(struct recorder *recorder)
 	return r < 0 ? recorder_fail(recorder, r) : 0;
 }
 
-/* Remembers a record for the ring. Beyond the batch's size none is kept: a reader that finds the
+/* Keeps a record for the ring. Those beyond the batch's size are left out: a reader that finds the
  * ring's last seq ahead of its entries reads the log. */
-static int note(struct recorder *recorder, const struct record *record, uint64_t seq)
+static int recorder_note(struct recorder *recorder, const struct record *record, uint64_t seq)
 {
 	size_t key_at = recorder->keys.size;
 
 	recorder->last_seq = seq;
-	if (recorder->n_notes == BATCH_RECORDS_MAX + 8)
+	if (recorder->n_notes == RECORDER_RECORDS_MAX + 8)
 		return 0;
 	buf_bytes_put(&recorder->keys, record->key);
 	if (buf_error(&recorder->keys) < 0)
 		return buf_error(&recorder->keys);
-	recorder->notes[recorder->n_notes++] = (struct note){
+	recorder->notes[recorder->n_notes++] = (struct recorder_note){
 		.entry = {.seq = seq, .feed = record->feed, .type = record->type,
 			.flags = record->flags, .key = BYTES(NULL, record->key.size)},
 		.key_at = key_at,
@@ -167,41 +169,32 @@ static int note(struct recorder *recorder, const struct record *record, uint64_t
 	return 0;
 }
 
-static int append(struct recorder *recorder, const struct record *record, uint64_t *ret_seq)
-{
-	int r = recorder_begin(recorder);
-
-	return r < 0 ? r : journal_append(recorder->journal, record, ret_seq);
-}
-
-/* Its checkpoint was to be written with this batch; now there is none any more. */
-static void leave_removed(struct recorder *recorder, uint32_t feed)
-{
-	for (size_t i = recorder->n_touched; i-- > 0;)
-		if (recorder->touched[i]->id == feed)
-			recorder_leave(recorder, recorder->touched[i]);
-}
-
 int recorder_append(struct recorder *recorder, const struct record *record, uint64_t *ret_seq)
 {
 	uint64_t seq;
-	int r = append(recorder, record, &seq);
+	int r = recorder_begin(recorder);
 
-	/* Room is asked for as if each record touched pages of its own: what a batch has not, one record
-	 * may have. */
+	if (r >= 0)
+		r = journal_append(recorder->journal, record, &seq);
+	/* Each record reserves room as if it touched pages of its own: a batch of one needs
+	 * less. */
 	if ((r == -ENOSPC || r == -EDQUOT) && recorder->n_notes && !recorder->error) {
 		r = recorder_flush(recorder);
 		if (r >= 0)
-			r = append(recorder, record, &seq);
+			r = recorder_begin(recorder);
+		if (r >= 0)
+			r = journal_append(recorder->journal, record, &seq);
 	}
 	if (r == ERR_TOO_LARGE)
 		return r;
 	if (r >= 0)
-		r = note(recorder, record, seq);
+		r = recorder_note(recorder, record, seq);
 	if (r < 0)
 		return recorder_fail(recorder, r);
-	if (record->type == RECORD_FEED_REMOVED)
-		leave_removed(recorder, record->feed);
+	/* A removed feed has no checkpoint any more. */
+	for (size_t i = recorder->n_touched; record->type == RECORD_FEED_REMOVED && i-- > 0;)
+		if (recorder->touched[i]->id == record->feed)
+			recorder_leave(recorder, recorder->touched[i]);
 	recorder->batch_bytes += record->body.size;
 	*ret_seq = seq;
 	return 0;
@@ -220,7 +213,7 @@ int recorder_publish_from(struct recorder *recorder, uint64_t first)
 	int r = journal_walk_open(recorder->journal, txn, first, &walk);
 
 	while (r >= 0 && (r = journal_walk_next(walk, &record)) == FOUND) {
-		r = note(recorder, &record, record.seq);
+		r = recorder_note(recorder, &record, record.seq);
 		if (r < 0)
 			break;
 	}
@@ -231,18 +224,12 @@ void recorder_touch(struct recorder *recorder, struct record_feed *feed)
 {
 	if (feed->touched || recorder->error)
 		return;
-	if (recorder->n_touched == recorder->touched_capacity) {
-		size_t capacity = recorder->touched_capacity ? recorder->touched_capacity * 2 : 16;
-		struct record_feed **grown = realloc(recorder->touched, capacity * sizeof(*grown));
-
-		if (!grown) {
-			(void)recorder_fail(recorder, err_set(-ENOMEM, "a batch"));
-			return;
-		}
-		recorder->touched = grown;
-		recorder->touched_capacity = capacity;
+	int r = ARRAY_ADD(recorder->touched, recorder->n_touched, recorder->touched_room, feed,
+		"the feeds of a batch");
+	if (r < 0) {
+		(void)recorder_fail(recorder, r);
+		return;
 	}
-	recorder->touched[recorder->n_touched++] = feed;
 	feed->touched = true;
 }
 
@@ -259,12 +246,12 @@ void recorder_leave(struct recorder *recorder, struct record_feed *feed)
 
 int recorder_bound(struct recorder *recorder)
 {
-	if (recorder->n_notes < BATCH_RECORDS_MAX && recorder->batch_bytes < BATCH_BYTES_MAX)
+	if (recorder->n_notes < RECORDER_RECORDS_MAX && recorder->batch_bytes < RECORDER_BYTES_MAX)
 		return 0;
 	return recorder_flush(recorder);
 }
 
-static void publish(struct recorder *recorder)
+static void recorder_publish(struct recorder *recorder)
 {
 	const uint8_t *keys = recorder->keys.data;
 
@@ -272,7 +259,7 @@ static void publish(struct recorder *recorder)
 		struct ring_entry entry = recorder->notes[i].entry;
 
 		entry.key.data = entry.key.size ? keys + recorder->notes[i].key_at : NULL;
-		/* What does not fit is told by last_seq: the reader takes it from the log. */
+		/* An entry that does not fit is left out: the reader takes it from the log. */
 		(void)ring_put(recorder->ring, &entry);
 	}
 	if (recorder->ring)
@@ -282,19 +269,9 @@ static void publish(struct recorder *recorder)
 	stats_add(recorder->stats, STAT_JOURNAL_COMMITS, 1);
 }
 
-/* The newest seq of the log, for a batch that only moved checkpoints. */
-static int read_last_seq(struct recorder *recorder)
-{
-	struct journal_meta meta;
-	int r = journal_meta(recorder->journal, journal_txn(recorder->journal), &meta);
-
-	if (r >= 0)
-		recorder->last_seq = meta.next_seq - 1;
-	return r;
-}
-
 int recorder_flush(struct recorder *recorder)
 {
+	struct journal_meta meta;
 	int r = 0;
 
 	CHECK_OBJ(recorder, RECORDER_MAGIC);
@@ -302,7 +279,7 @@ int recorder_flush(struct recorder *recorder)
 		return err_say(recorder->error, "%s", recorder->text);
 	if (!recorder->n_touched && !recorder->last_seq && !recorder->changed) {
 		if (journal_txn(recorder->journal))
-			journal_abort(recorder->journal); /* only looked at */
+			journal_abort(recorder->journal); /* nothing was written */
 		return 0;
 	}
 	r = recorder_begin(recorder);
@@ -313,12 +290,15 @@ int recorder_flush(struct recorder *recorder)
 			buf_bytes(&feed->rv));
 	}
 	if (r >= 0)
-		r = read_last_seq(recorder);
+		r = journal_meta(recorder->journal, journal_txn(recorder->journal), &meta);
+	if (r >= 0)
+		recorder->last_seq =
+			meta.next_seq - 1; /* also of a batch that only moved checkpoints */
 	if (r >= 0)
 		r = journal_commit(recorder->journal);
 	if (r < 0)
 		return recorder_fail(recorder, r);
-	publish(recorder);
-	clear_batch(recorder);
+	recorder_publish(recorder);
+	recorder_clear_batch(recorder);
 	return 0;
 }

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Collects the records and checkpoints of one batch in the journal's open transaction, commits
+ * them, and publishes the records on the delta ring.
+ *
+ *	recorder_append(recorder, &record, &seq)    a record
+ *	recorder_touch(recorder, feed)              the feed's checkpoint is to be written
+ *	recorder_flush(recorder)                    commit, publish, one wake
+ *
+ * A full batch is flushed by recorder_bound(), so a transaction is bounded. After a failure nothing
+ * of the batch is in the journal: every call returns that error until recorder_recover(), and the
+ * feeds go back to their checkpoints.
+ */
+#ifndef REFLECTOR_RECORD_RECORDER_H
+#define REFLECTOR_RECORD_RECORDER_H
+
+#include "common/stats.h"
+#include "common/value/json.h"
+#include "common/value/path.h"
+#include "store/journal/journal.h"
+#include "store/ring/ring.h"
+
+#define RECORDER_RECORDS_MAX 4096
+#define RECORDER_BYTES_MAX   (8u << 20)
+
+struct recorder;
+
+/* A feed as it is recorded: the checkpoint as it will be committed, and the list that is being
+ * taken. record_feed_init() makes it. */
+struct record_feed {
+	struct recorder *recorder;
+	uint32_t id;
+	bool namespaced;
+	char kind[72];         /* for items that come without */
+	char api_version[320];
+	struct path **drop;
+	size_t n_drop, drop_room;
+
+	enum feed_phase phase; /* of the checkpoint, as it will be committed */
+	struct buf rv;
+	bool listed;           /* first_list of the checkpoint is set */
+	bool touched;          /* the batch writes the checkpoint */
+	bool attempt;          /* a list is being taken */
+	uint64_t list_begin;   /* of the open bracket, 0: none */
+	uint64_t list_ns; /* when it was opened, CLOCK_REALTIME; stays when it is abandoned, because
+			     the feed still needs a list. 0: it does not */
+	uint64_t list_mono_ns; /* the same, monotonic: the age of a bracket does not follow clock
+				  steps */
+	uint64_t items;        /* of this attempt */
+	uint64_t added;        /* of them, those that had no head */
+	uint64_t passed_over;  /* times that an object was passed over, since the attempt began */
+	char passed_name[256]; /* the last such object, for people */
+	char passed_why[160];
+	bool passed_others;    /* it is not the only one */
+	uint64_t attempt_seq;  /* first seq written by this attempt, UINT64_MAX: none; it has seen
+				  the  objects of all heads from there on */
+	uint64_t *seen;        /* seqs of the heads of the objects that the list has unchanged */
+	size_t n_seen, seen_room;
+	bool sorted;           /* `seen` is */
+	struct buf swept;      /* the sweep goes on with this key */
+};
+
+/* Borrows all three; RING and STATS may be NULL. */
+int recorder_new(struct journal *journal, struct ring *ring, struct stats *stats,
+	struct recorder **ret_recorder);
+void recorder_free(struct recorder **recorder);
+
+/* Commits the open transaction, if it holds anything, then publishes it. */
+int recorder_flush(struct recorder *recorder);
+/* Flushes if the batch is full. */
+int recorder_bound(struct recorder *recorder);
+/* Returns the error that made the batch fail, 0: it has not; *RET_TEXT is its sentence. */
+int recorder_error(const struct recorder *recorder, const char **ret_text);
+/* Takes records again after a failure. */
+void recorder_recover(struct recorder *recorder);
+/* Makes the journal's ERROR, with its sentence, the batch's: aborts the transaction. Returns
+ * ERROR. */
+int recorder_fail(struct recorder *recorder, int error);
+
+/* Opens the transaction, if it is not open, for callers who write into it themselves. */
+int recorder_begin(struct recorder *recorder);
+/* Notes that such a caller has changed something that is neither record nor checkpoint. */
+void recorder_changed(struct recorder *recorder);
+/* Publishes with the batch the records that such a caller has appended, from seq FIRST on. */
+int recorder_publish_from(struct recorder *recorder, uint64_t first);
+
+/* Appends RECORD. Returns: 0; ERR_TOO_LARGE, the record's own fault: nothing was done and the batch
+ * goes on; an error that makes the batch fail. */
+int recorder_append(struct recorder *recorder, const struct record *record, uint64_t *ret_seq);
+/* Writes FEED's checkpoint with this batch. */
+void recorder_touch(struct recorder *recorder, struct record_feed *feed);
+/* Forgets FEED, which is about to be released. */
+void recorder_leave(struct recorder *recorder, struct record_feed *feed);
+/* Wakes one reader while the batch is being made, as it is going to hold a change that readers wait
+ * for (ring.h). Does nothing once the batch has begun. Lists are not announced: readers see them at
+ * the end. */
+void recorder_announce(struct recorder *recorder);
+
+struct journal *recorder_journal(struct recorder *recorder);
+struct stats *recorder_stats(struct recorder *recorder);
+struct json_parser *recorder_parser(struct recorder *recorder);
+/* Returns the buffer for the body of the object at hand. */
+struct buf *recorder_body(struct recorder *recorder);
+
+#endif
