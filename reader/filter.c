@@ -33,7 +33,7 @@ struct filter_search {
 	bool found;
 };
 
-/* One that is still being filled will do: what it says of a version is known now. */
+/* Also a definition that is still being filled: its terms are computed from the version itself. */
 static int filter_add_definition(void *arg, const struct index_definition *definition)
 {
 	struct filter_search *search = arg;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which versions a follower wants: a query evaluated on one version at a time, without the index.
- * Terms come from the version itself by the rule of store/index/terms.h, so old states can be asked too.
+ * A query evaluated on one version at a time, without the index: which versions a follower gets. Terms
+ * are computed from the version by the rule of store/index/terms.h, so that old states, which no index
+ * has any more, can be checked too.
  */
 #ifndef READER_FILTER_H
 #define READER_FILTER_H
@@ -23,12 +24,12 @@ struct filter {
 int filter_init(struct filter *filter, const struct kinf_query *query);
 void filter_release(struct filter *filter);
 
-/* Looks the indexes up, for these feeds; again whenever the feeds are others. 0, AGAIN (the processor
- * does not know a feed yet), ERR_NO_INDEX. */
+/* Finds the indexes that the query names in these feeds; to be called again whenever the feeds are others.
+ * Returns: 0; AGAIN: the processor does not know a feed yet; ERR_NO_INDEX. */
 int filter_find_indexes(struct filter *filter, struct snapshot *snapshot,
 	const struct snapshot_feed *feeds, size_t n_feeds);
 
-/* FOUND, NOT_FOUND, ERR_CORRUPT. */
+/* Returns: FOUND, NOT_FOUND, ERR_CORRUPT. */
 int filter_accepts(struct filter *filter, const struct record *record);
 
 #endif

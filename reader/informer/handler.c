@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One handler: a walk of its own through the log, and which callback an item of it becomes.
+ * One handler: its walk through the log, and which callback an item of the walk becomes.
  *
- * A lapse is told before the new walk begins: by on_lapped, then all as initial; or, with keys, as the
- * replay, in which what was told before is compared with what is, and the sweep behind its SYNC.
+ * After a lapse the walk begins again with the initial state. Without keys the handler gets on_lapped and
+ * all objects as initial ones. With keys it gets the differences: a replay compares the initial state
+ * with the keys, and at its SYNC a sweep reports the keys that did not come again as deleted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -86,7 +87,7 @@ int handler_find_indexes(struct kinf_handler *h)
 
 	if (!h->filtered || h->has_indexes)
 		return 0;
-	/* One of its own: this may be called from a callback of the informer's. */
+	/* A snapshot of its own: the informer's may be in use, if a callback adds this handler. */
 	int r = kinf_snapshot_open(h->informer->kinf, &snapshot);
 	if (r == 0)
 		r = feed_set_get(snapshot, h->informer->feed, &set);
@@ -106,7 +107,7 @@ int handler_begin(struct kinf_handler *h)
 
 	if (h->early) {
 		r = informer_cursor_begin(informer, &options);
-		h->informed |= r != NOT_FOUND; /* by an earlier process, perhaps */
+		h->informed |= r != NOT_FOUND; /* perhaps by an earlier process */
 		h->lapse_owed = r == LAPPED;
 		h->keys_known = r == NOT_FOUND;
 		h->early = false;
@@ -127,7 +128,6 @@ void handler_lapse(struct kinf_handler *h)
 	h->sweep = h->resync_owed = h->filling = h->sync_owed = false;
 }
 
-/* Without memory for it, an item that was not told, or one that may have been wrong. */
 int handler_fail(struct kinf_handler *h, int error)
 {
 	h->informed = true;
@@ -219,7 +219,8 @@ static int handler_give_initial(struct kinf_handler *h, const struct record *rec
 	return 0;
 }
 
-/* The object is told of from now on, or (IS false) no more. FOUND when it was told of before. */
+/* Notes in the keys that the handler has the object, or (IS false) has it no longer. Returns: FOUND if it
+ * had the object before; NOT_FOUND; -ENOMEM. */
 static int handler_note_key(struct kinf_handler *h, const struct record *record, bool is)
 {
 	uint64_t before;
@@ -232,7 +233,7 @@ static int handler_note_key(struct kinf_handler *h, const struct record *record,
 	return FOUND;
 }
 
-/* WAS and IS: the filter took the state before and takes the one after. */
+/* WAS, IS: the filter accepted the state before, and accepts the state after. */
 static void handler_call_change(struct kinf_handler *h, const struct follow_item *item, bool was, bool is,
 	bool *ret_called)
 {
@@ -245,13 +246,14 @@ static void handler_call_change(struct kinf_handler *h, const struct follow_item
 	else if (is)
 		handler_call_add(h, record, false, ret_called);
 	else if (was)
-		/* Out of the filter, or deleted unseen: the last state that is known. */
+		/* It left the filter, or was found missing: the last state that is known. */
 		handler_call_delete(h, deleted && record->body.size ? record : &item->old,
 			deleted && unknown, ret_called);
 }
 
-/* What appears while a replay goes on may be what was told before the lapse: it had gone when the replay
- * came by, and that would have been told behind it. What was not there and is not is the sweep's. */
+/* An object that is added during a replay may be one that the handler had before the lapse: the object was
+ * missing when the replay passed its key, so the handler was to get a delete at the end. For the handler
+ * it is an update then. An object that is in neither state is left to the sweep. */
 static int handler_give_change(struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
 {
 	int was = item->old.seq ? handler_accepts(h, &item->old) : NOT_FOUND;
@@ -277,7 +279,7 @@ static int handler_give_resync(struct kinf_handler *h, const struct follow_item 
 
 	if (r != FOUND)
 		return r == NOT_FOUND ? 0 : r;
-	if (h->filling) { /* told by an earlier process */
+	if (h->filling) { /* an earlier process gave it to the handler */
 		r = handler_note_key(h, &item->record, true);
 		return r < 0 ? r : 0;
 	}
@@ -301,7 +303,7 @@ static void handler_give_sync(struct kinf_handler *h, bool *ret_called)
 		handler_report_sync(h, ret_called);
 }
 
-/* What was told once and the replay has not shown. */
+/* Reports one object that the replay did not show as deleted; at the end, the sync. */
 static void handler_sweep_one(struct kinf_handler *h, bool *ret_called)
 {
 	struct record record = {0};
@@ -330,7 +332,8 @@ static int handler_give(struct kinf_handler *h, const struct follow_item *item, 
 	}
 }
 
-/* Everything once more: for the keys of one who went on from a position, then for the user. */
+/* Begins the resync that is owed: first the one that fills the keys after the handler continued from a
+ * position, then the user's. */
 static void handler_begin_resync(struct kinf_handler *h)
 {
 	if (h->filling && !follow_is_resyncing(h->follow)) {
@@ -343,8 +346,8 @@ static void handler_begin_resync(struct kinf_handler *h)
 		h->resync_owed = false;
 }
 
-/* Of the walk: as handler_next. One that went on from a position is synced as soon as that has proved
- * good. */
+/* Reads an item as handler_next() does. A handler that continued from a position is synced as soon as the
+ * position has turned out to be still kept. */
 static int handler_walk(struct kinf_handler *h, int *ret_calls)
 {
 	struct follow_item item;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Informers: handlers come and go, dispatch gives each its turn. Nothing is unlinked or freed while a
- * callback may be running: what was removed meanwhile goes when the dispatch ends.
+ * Informers: handlers come and go, a dispatch gives each one its turns. Nothing is unlinked or freed while
+ * a callback may be running: a handler that a callback removes is freed when the dispatch ends.
  *
- * Between two dispatches no snapshot is held, however much is left to do: nobody knows when the next one
- * will be.
+ * Between two dispatches no snapshot is held, however much is left to do, because the next one may come
+ * much later.
  */
 #include "reader/informer/informer.h"
 
@@ -18,8 +18,8 @@
 #include "common/err.h"
 #include "common/proc.h"
 
-#define TURN          32   /* items of one handler before it is another's turn */
-#define EXAMINED_EACH 64   /* items that may be passed over for each callback asked for */
+#define TURN          32   /* items of one handler before the next handler's turn */
+#define EXAMINED_EACH 64   /* items that may be skipped for each callback asked for */
 #define RUN_MAX       1000 /* callbacks between two commits */
 #define MS            UINT64_C(1000000)
 #define CHECK_NS       (1000 * MS)
@@ -158,7 +158,7 @@ static int informer_add_handler(struct kinf_informer *informer, const struct kin
 	int r = handler_new(informer, options, &h);
 	if (r == 0)
 		r = handler_find_indexes(h);
-	if (r < 0 && r != ERR_NO_FEED) /* that is the informer's to tell */
+	if (r < 0 && r != ERR_NO_FEED) /* which kinf_informer_dispatch reports */
 		return r;
 	r = wake_arm(&informer->wake, 0);
 	if (r < 0)
@@ -184,7 +184,7 @@ int kinf_informer_add_handler(struct kinf_informer *informer,
 	return kinf_result(informer->kinf, r);
 }
 
-/* Frees what was removed while it might have been in use. */
+/* Frees the handlers that were removed during a dispatch. */
 static void informer_reap(struct kinf_informer *informer)
 {
 	struct kinf_handler **place = &informer->first;
@@ -204,7 +204,7 @@ static void informer_reap(struct kinf_informer *informer)
 int kinf_informer_remove_handler(struct kinf_informer *informer, struct kinf_handler *handler)
 {
 	CHECK_OBJ(informer, KINF_INFORMER_MAGIC);
-	/* Compared, not looked into: it may be gone, or another informer's. */
+	/* HANDLER is only compared: it may be freed already, or be another informer's. */
 	for (struct kinf_handler *h = informer->first; h; h = h->next) {
 		if (h != handler || h->removed)
 			continue;
@@ -237,7 +237,7 @@ uint64_t kinf_handler_event(const struct kinf_handler *handler)
 
 /* ---- dispatching ---- */
 
-/* What one dispatch may do and has done. */
+/* The limit of one dispatch, and its counts. */
 struct informer_round {
 	int max;           /* callbacks; 0: any number */
 	int called;
@@ -255,7 +255,7 @@ static bool round_is_over(const struct kinf_informer *informer, const struct inf
 		round->examined >= (uint64_t)round->max * EXAMINED_EACH);
 }
 
-/* The feeds are others, or the journal is: everybody begins again. */
+/* Makes all handlers begin again: the feeds are others, or the journal is. */
 static void informer_forget_feeds(struct kinf_informer *informer)
 {
 	free(informer->feeds);
@@ -361,7 +361,7 @@ static int informer_rest(struct kinf_informer *informer)
 	return r;
 }
 
-/* When to look again at the latest. */
+/* Returns the latest time for the next dispatch; 0: at once. */
 static uint64_t informer_next_at(const struct kinf_informer *informer, int result, const struct informer_round *round,
 	uint64_t now)
 {
@@ -391,7 +391,7 @@ static int informer_dispatch(struct kinf_informer *informer, struct informer_rou
 	informer_resync_check(informer, now);
 	if (r == 0 && !informer->freed)
 		r = informer_give_turns(informer, round);
-	if (kinf_is_forked(informer->kinf)) /* in a callback: timer and cursor are the parent's */
+	if (kinf_is_forked(informer->kinf)) /* by a callback: timer and cursor are the parent's */
 		return kinf_alive(informer->kinf);
 	if (r == GONE)
 		informer_forget_feeds(informer);
@@ -437,7 +437,7 @@ int kinf_informer_fd(struct kinf_informer *informer)
 	return informer->wake.epoll;
 }
 
-/* 1: to be ended. */
+/* Returns: 0; 1: STOP_FD is readable. */
 static int informer_wait(struct kinf_informer *informer, int stop_fd)
 {
 	struct pollfd fds[] = {
@@ -475,7 +475,7 @@ int kinf_informer_run(struct kinf_informer *informer, int stop_fd)
 void kinf_informer_stop(struct kinf_informer *informer)
 {
 	if (kinf_is_forked(informer->kinf))
-		return; /* the descriptor is the parent's too: it would be stopped for good */
+		return; /* the descriptor is also the parent's, which would stop */
 	/* Pairs with the acquire in informer_is_stopped. */
 	__atomic_store_n(&informer->stopped, true, __ATOMIC_RELEASE);
 	wake_stop(&informer->wake);

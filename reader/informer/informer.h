@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files behind the informers of kinf.h share.
+ * The internal header of the informer group:
  *
- *	informer         the handles: handlers come and go, dispatch, run, stop
- *	informer_feeds   which feeds stand behind the name, and how they are
- *	informer_cursor  the position that survives the process
- *	informer_resync  whose period counts, and who is due
- *	informer_wake    the descriptor to poll
- *	handler          one handler: its walk (store/read/follow.h), what of it becomes which callback
- *	handler_keys     what it was told, for KINF_TRACK_KEYS
- *	resync           when everything is told once more
+ *	informer.c         the handles: handlers come and go, dispatch, run, stop
+ *	informer_feeds.c   the feeds that an informer's name stands for, and their states
+ *	informer_cursor.c  the position that survives the process
+ *	informer_resync.c  which resync period counts, and which handlers are due
+ *	informer_wake.c    the descriptor to poll
+ *	handler.c          one handler: its walk (store/read/follow.h), and which callback an item becomes
+ *
+ * handler_keys (KINF_TRACK_KEYS) and resync (the arithmetic of periods) have headers of their own.
  */
 #ifndef READER_INFORMER_H
 #define READER_INFORMER_H
@@ -27,24 +27,25 @@ struct kinf_handler {
 	uint32_t magic;
 	struct kinf_informer *informer;
 	struct kinf_handler *next;
-	struct kinf_handler_options options; /* its filter: not the caller's any more */
+	struct kinf_handler_options options; /* without the filter, which is the caller's */
 	struct filter filter;
-	bool filtered, has_indexes;
-	bool removed;      /* lives on until no dispatch is under way */
-	bool early;        /* was there before the first dispatch: begins where the cursor says */
-	struct follow *follow; /* NULL: not begun */
+	bool filtered;     /* there is a filter */
+	bool has_indexes;  /* the filter knows the indexes of the present feeds */
+	bool removed;      /* freed when the dispatch ends */
+	bool early;        /* added before the first dispatch: begins where the cursor says */
+	struct follow *follow; /* its walk; NULL: not begun */
 	bool informed;     /* it was given something, so a lapse has to be reported */
-	bool lapse_owed;
+	bool lapse_owed;   /* to be reported before anything else */
 	/* KINF_TRACK_KEYS, else NULL. */
 	struct handler_keys *keys;
-	bool keys_known;   /* they are all it was told; false: it went on from a position, and they are
-	                      filled beside the changes */
-	bool replay;       /* a lapse is being told as differences */
-	bool sweep;        /* what the replay has not shown is being told as deleted */
+	bool keys_known;   /* keys has all objects that the handler was given. False after it continued
+	                      from a position: a resync fills them while it gets changes */
+	bool filling;      /* that resync is under way; the handler gets nothing of it */
+	bool replay;       /* a lapse is being reported as differences */
+	bool sweep;        /* the objects that the replay did not show are being reported as deleted */
 	size_t sweep_at;
-	bool filling;      /* the keys, by a resync that is not told */
-	bool sync_owed;    /* it goes on from a position: nothing but on_sync comes first */
-	uint8_t journal[16]; /* that its seqs are of */
+	bool sync_owed;    /* it continues from a position: on_sync comes first, without objects */
+	uint8_t journal[16]; /* of the seqs in keys */
 	struct resync_handler resync;
 	bool resync_owed;
 	int error;         /* why its walk can't begin; 0: it can */
@@ -60,9 +61,10 @@ struct wake {
 	uint64_t armed_ns; /* the timer fires then (monotonic); 0: it does not */
 };
 
+/* The state of a feed as it was reported last. */
 struct informer_state {
 	struct kinf_feed_info status;
-	bool seen;
+	bool seen; /* in the present check */
 };
 
 struct kinf_informer {
@@ -75,27 +77,27 @@ struct kinf_informer {
 	void *arg;
 	struct kinf_handler *first; /* in the order they were added */
 	struct resync resync;
-	bool own_resync, own_jitter; /* the caller has said it: the feed's does not count */
+	bool own_resync, own_jitter; /* the caller's, not the feed's */
 	bool started, dispatching, running, freed;
 	bool stopped; /* atomic: other threads may set it */
 	struct wake wake;
-	/* The feeds behind the name. */
+	/* The feeds that the name stands for. */
 	struct kinf_snapshot *snapshot;
-	uint32_t *feeds; /* NULL: to be looked up */
+	uint32_t *feeds; /* NULL: to be found */
 	size_t n_feeds;
 	uint8_t journal[16];
-	uint64_t taken;  /* the event number when they were looked up */
-	uint64_t listed; /* of the last of their first lists; UINT64_MAX: one is still to come */
+	uint64_t taken;  /* the event number when they were found */
+	uint64_t listed; /* the event number at which all of them had been listed; UINT64_MAX: not yet */
 	uint64_t checked_ns;
 	struct informer_state *states;
 	size_t n_states, states_room;
 	/* The cursor. */
 	char *cursor; /* its name, NULL: none */
-	struct cursor_file begin; /* what it said; n 0: nothing */
+	struct cursor_file begin; /* its positions when the informer was made; n 0: none */
 	struct follow_position *saved, *now;
 	size_t n_saved, saved_room, now_room;
-	uint64_t saved_ns, written_ns; /* looked whether it is to be written, did so */
-	bool handed_out; /* something, since it was written */
+	uint64_t saved_ns, written_ns; /* the last check and the last write */
+	bool handed_out; /* callbacks ran since it was written */
 };
 
 /* ---- handler ---- */
@@ -103,47 +105,49 @@ struct kinf_informer {
 int handler_new(struct kinf_informer *informer, const struct kinf_handler_options *options,
 	struct kinf_handler **ret_handler);
 void handler_free(struct kinf_handler **handler);
-/* Looks its filter's indexes up, when that was not done for these feeds. 0, AGAIN, ERR_NO_INDEX,
+/* Finds the indexes of its filter, unless that was done for these feeds. Returns: 0, AGAIN, ERR_NO_INDEX,
  * ERR_NO_FEED. */
 int handler_find_indexes(struct kinf_handler *handler);
-/* The feeds are known and its filter is has_indexes: makes its walk. */
+/* Begins its walk; the feeds and the indexes of its filter are known. */
 int handler_begin(struct kinf_handler *handler);
-/* All over again, from the initial state: the position is lost, or the feeds are others. */
+/* Makes it begin again with the initial state: the position is lost, or the feeds are others. */
 void handler_lapse(struct kinf_handler *handler);
-/* What it was told can't be relied on any more: it lapses, also where that could be told as differences.
- * ERROR. */
+/* Makes it lapse because it may have missed an item or got a wrong one, so that differences can't be
+ * computed. Returns ERROR. */
 int handler_fail(struct kinf_handler *handler, int error);
-/* One item of its walk. FOUND: *RET_CALLS callbacks were there for it, two when it is the first after a
- * position that has proved good; AGAIN, GONE, errors. The handler may be removed and the informer freed in the callback, not before this ends. */
+/* Reads one item of its walk and runs its callbacks. Returns: FOUND: *RET_CALLS callbacks ran, two if
+ * on_sync came first; AGAIN; GONE; errors. A callback may remove the handler or free the informer: both
+ * live until this returns. */
 int handler_next(struct kinf_handler *handler, int *ret_calls);
 bool handler_is_synced(const struct kinf_handler *handler);
 
 /* ---- informer_feeds ---- */
 
-/* 0: the feeds are known; AGAIN: nothing to follow yet; ERR_NO_FEED. */
+/* Finds the feeds. Returns: 0; AGAIN: there is nothing to follow yet; ERR_NO_FEED. */
 int informer_find_feeds(struct kinf_informer *informer);
-/* Now and then: GONE when another feed has come to stand behind the name. Tells the feeds' states. */
+/* Reports the feeds' states, at most once a second. Returns: 0; GONE: the name stands for another feed
+ * now. */
 int informer_check_feeds(struct kinf_informer *informer, uint64_t now);
 void informer_feeds_release(struct kinf_informer *informer);
 
 /* ---- informer_resync ---- */
 
 void informer_resync_init(struct kinf_informer *informer, const struct kinf_informer_options *options);
-/* These feeds stand behind the name now: what the operator says of them is the default, unless the caller
- * has said one. */
+/* Takes the default period from the definitions of these feeds, unless the caller has given one. */
 void informer_resync_update(struct kinf_informer *informer, const struct feed_set *set);
-/* H is about to be one of the handlers. */
+/* Computes the period of a handler that is being added. */
 void informer_resync_add(struct kinf_informer *informer, struct kinf_handler *h);
 void informer_resync_check(struct kinf_informer *informer, uint64_t now);
 
 /* ---- informer_cursor ---- */
 
 int informer_cursor_load(struct kinf_informer *informer);
-/* Where an early handler begins. NOT_FOUND: with the initial state; LAPPED: the cursor is of others. */
+/* Finds where an early handler begins. Returns: FOUND: at RET_OPTIONS; NOT_FOUND: with the initial state;
+ * LAPPED: the cursor is of other feeds. */
 int informer_cursor_begin(struct kinf_informer *informer, struct follow_options *ret_options);
-/* 0; AGAIN: a handler is not synced. */
+/* Returns: 0; AGAIN: a handler is not synced. */
 int informer_cursor_save(struct kinf_informer *informer);
-/* After a dispatch. */
+/* Saves the cursor after a dispatch, if there is a reason to. */
 int informer_cursor_save_when_due(struct kinf_informer *informer, uint64_t now);
 void informer_cursor_release(struct kinf_informer *informer);
 
@@ -151,13 +155,13 @@ void informer_cursor_release(struct kinf_informer *informer);
 
 int wake_open(struct wake *wake);
 void wake_close(struct wake *wake);
-/* Takes what has come. True: stop. */
+/* Reads all events. Returns whether the informer has to stop. */
 bool wake_read(struct wake *wake);
-/* Connects to the processor's doorbell when there is none. Before looking for what to do, so that what
- * comes after the look rings. Attempts that fail come after 1, 2, 4 .. 16 s. */
+/* Connects to the processor's doorbell unless it is connected. Comes before the search for work, so that
+ * the bell rings for all that comes later. Pauses 1, 2, 4 .. 16 s after attempts that fail. */
 void wake_connect(struct wake *wake, int runtime_fd, uint64_t now);
-/* The descriptor is readable at AT_NS (monotonic) at the latest; sooner when an earlier time was asked
- * for and has not been taken yet: a system call only for a time that comes before that. */
+/* Makes the descriptor readable at AT_NS (monotonic) at the latest. An earlier time that was set before
+ * stays, so only a time before that one costs a system call. */
 int wake_arm(struct wake *wake, uint64_t at_ns);
 bool wake_has_bell(const struct wake *wake);
 void wake_stop(struct wake *wake);

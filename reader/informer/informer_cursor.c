@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The named cursor of an informer: of each feed the position of the handler that is furthest behind. It
- * is written only when all handlers are synced: before that there is no position to go on from.
+ * The named cursor of an informer: for each feed the position of the slowest handler. It is written only
+ * while all handlers are synced, because before that there is no position to continue from.
  *
- * A position that moves without anything handed out is written now and then, also when the user
- * commits by hand, so that the journal need not keep history for nothing.
+ * Positions move also without callbacks. Then the cursor is written every 5 s, even if the user commits by
+ * hand, so that the journal need not keep history that no handler needs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "reader/informer/informer.h"
 
 #define SILENT_NS UINT64_C(5000000000)
-#define AGAIN_NS  UINT64_C(60000000000) /* also when nothing moves: an old one expires (cursorExpiry) */
+#define AGAIN_NS  UINT64_C(60000000000) /* written again unmoved, because cursors expire (cursorExpiry) */
 
 int informer_cursor_load(struct kinf_informer *informer)
 {
@@ -27,7 +27,7 @@ int informer_cursor_load(struct kinf_informer *informer)
 	return r < 0 ? r : 0;
 }
 
-/* Every feed at the event number that was asked for. */
+/* Makes a cursor with every feed at the event number that the caller asked for. */
 static int cursor_begin_from(struct kinf_informer *informer)
 {
 	struct cursor_file *begin = &informer->begin;
@@ -43,7 +43,7 @@ static int cursor_begin_from(struct kinf_informer *informer)
 	return 0;
 }
 
-/* One that is of other feeds has missed or lost some. */
+/* Returns whether the cursor has exactly the informer's feeds. Otherwise objects were missed. */
 static bool cursor_is_of_feeds(const struct kinf_informer *informer)
 {
 	const struct cursor_file *begin = &informer->begin;
@@ -55,8 +55,8 @@ static bool cursor_is_of_feeds(const struct kinf_informer *informer)
 	return found == informer->n_feeds && begin->n == informer->n_feeds;
 }
 
-/* Who was at an event number before a feed's first list has seen nothing of it, but perhaps of one that was
- * there before by the same name; behind the newest event, that of another store. */
+/* Returns whether a follower that was at the event number can have known the feeds. Before the first list
+ * of a feed it knew at most an earlier feed of that name; after the newest event it was in another store. */
 static bool cursor_knew_feeds(const struct kinf_informer *informer)
 {
 	return informer->from >= informer->listed && informer->from <= informer->taken;
@@ -83,7 +83,8 @@ int informer_cursor_begin(struct kinf_informer *informer, struct follow_options 
 
 /* ---- writing ---- */
 
-/* The smallest position of each feed, into informer->now. AGAIN: there is none. */
+/* Computes the smallest position of each feed into informer->now. Returns: 0; AGAIN: a handler is not
+ * synced, or there is none. */
 static int cursor_gather(struct kinf_informer *informer)
 {
 	bool any = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which feeds stand behind an informer's name, and how they are. */
+/* The feeds that an informer's name stands for, and their states. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static struct informer_state *informer_find_state(struct kinf_informer *informer
 	return &informer->states[informer->n_states - 1];
 }
 
-/* END: the callback has ended the informer. */
+/* Returns: 0; END: the callback has freed the informer. */
 static int informer_report_state(struct kinf_informer *informer, const struct kinf_feed_info *status)
 {
 	informer->on_state(informer->arg, status);
@@ -78,7 +78,7 @@ static int informer_check_state(void *arg, const struct kinf_feed_info *status)
 	return differs ? informer_report_state(informer, status) : 0;
 }
 
-/* Those that no longer stand behind the name are gone, and that is said once. */
+/* Reports `gone` once for each feed that the name no longer stands for. */
 static int informer_report_gone(struct kinf_informer *informer)
 {
 	for (size_t i = 0; i < informer->n_states;) {
@@ -96,7 +96,7 @@ static int informer_report_gone(struct kinf_informer *informer)
 	return 0;
 }
 
-/* ANY false: no feed stands behind the name. */
+/* ANY false: the name stands for no feed. */
 static int informer_report_states(struct kinf_informer *informer, bool any)
 {
 	int r = 0;
@@ -110,7 +110,7 @@ static int informer_report_states(struct kinf_informer *informer, bool any)
 	return r == END ? 0 : r;
 }
 
-/* ---- looking ---- */
+/* ---- feeds ---- */
 
 int informer_find_feeds(struct kinf_informer *informer)
 {
@@ -120,9 +120,9 @@ int informer_find_feeds(struct kinf_informer *informer)
 	if (r != 0)
 		return r;
 	r = feed_set_get(informer->snapshot, informer->feed, &set);
-	if (r == FOUND || r == AGAIN) /* none is listed yet: their walks wait for it */
+	if (r == FOUND || r == AGAIN) /* AGAIN: the walks wait for the first lists */
 		r = informer_set_feeds(informer, set);
-	informer->checked_ns = 0; /* states at the next look */
+	informer->checked_ns = 0; /* the next check reports states at once */
 	int reset = kinf_snapshot_reset(informer->snapshot);
 	return r == 0 ? reset : r;
 }
@@ -135,7 +135,8 @@ static bool informer_follows(const struct kinf_informer *informer, uint32_t feed
 	return false;
 }
 
-/* The configuration may have given the name another namespace. One that goes is the walks' to tell. */
+/* Returns whether the name stands for a feed that is not followed, e.g. of a namespace that was added to
+ * the configuration. The walks notice a feed that was removed. */
 static bool informer_has_new_feed(const struct kinf_informer *informer, const struct feed_set *set)
 {
 	for (size_t i = 0; i < set->n; i++)

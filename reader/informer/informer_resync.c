@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose resync period counts: a handler's own (KINF_OWN_RESYNC), else the informer's own, else what the
- * feed's operator says, `resync` in kinf.yaml. That one comes with the feed's definition out of the
- * journal, so it is looked at as often as the feeds are, and counts from then on.
+ * Which resync period counts: the handler's own (KINF_OWN_RESYNC), else the informer's own, else `resync`
+ * of the feed in kinf.yaml. The last one is in the feed's definition in the journal, so it is read
+ * whenever the feeds are checked, and counts from then on.
  */
 #include "common/proc.h"
 #include "reader/informer/informer.h"
 
 #define MS UINT64_C(1000000)
-/* One SIGHUP gives every program of the machine the same period in the same second: without it they
- * would all read the cache at once, each time. */
+/* A reload gives every program of the machine the same period in the same second. Without jitter they
+ * would all read the cache at the same time, each time. */
 #define FEED_JITTER_PERCENT 10
 
 static uint64_t ms_to_ns(uint64_t ms)
@@ -37,8 +37,8 @@ void informer_resync_add(struct kinf_informer *informer, struct kinf_handler *h)
 		resync_adjust(&informer->resync, &other->resync, now);
 }
 
-/* One entry of the configuration stands behind a name; its feeds differ only while they are being told.
- * 0: none. */
+/* Returns the smallest period of the feeds, 0 if there is none. They are of one configuration entry and
+ * differ only for the short time in which a reload changes one after the other. */
 static uint64_t feeds_least_resync(const struct feed_set *set)
 {
 	uint64_t least = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/informer/resync.h"
 
-/* Anybody may have written the number: no sum of times may go round because of it. */
+/* Keeps a configured number within limits, so that no sum of times overflows. */
 static uint64_t resync_bounded(uint64_t ns)
 {
 	if (ns && ns < RESYNC_MIN_NS)
@@ -21,8 +21,8 @@ static uint64_t resync_period(const struct resync *resync, uint64_t wanted_ns)
 	return wanted_ns < resync->check_ns ? resync->check_ns : wanted_ns;
 }
 
-/* A look is late by up to a share of the check, so that programs that were started together do not
- * all read at once. */
+/* Delays a check by up to a share of the check's period, so that programs that were started together do
+ * not all read at once. */
 static uint64_t resync_jitter(struct resync *resync)
 {
 	resync->random = resync->random * 1103515245u + 12345u;
@@ -41,7 +41,7 @@ bool resync_add(struct resync *resync, struct resync_handler *handler, uint64_t 
 	handler->asked_ns = asked_ns;
 	uint64_t wanted_ns = resync_wish(resync, handler);
 	if (wanted_ns && !resync->check_ns) {
-		resync->check_ns = wanted_ns; /* nobody had any: nothing to adjust */
+		resync->check_ns = wanted_ns; /* no handler had a period: none to adjust */
 		if (resync->started)
 			resync_set_next(resync, now);
 	} else if (wanted_ns && wanted_ns < resync->check_ns) {
@@ -82,7 +82,7 @@ void resync_adjust(const struct resync *resync, struct resync_handler *handler, 
 	handler->next_ns = now + period_ns;
 }
 
-/* A look that is due before that stays: it is nobody's loss. */
+/* Keeps a check that is due earlier. */
 void resync_check_sooner(struct resync *resync, uint64_t now)
 {
 	bool sooner = !resync->next_ns || !resync->check_ns || resync->next_ns > now + resync->check_ns;
