@@ -24,8 +24,8 @@
  * struct kinf, each with snapshots of its own, and wait with it. After fork the child opens its own
  * struct kinf; using the parent's gives KINF_FORKED. A process that reads takes a slot in each
  * database's reader table and writes nothing else; it can never delay a writer. Hold snapshots
- * briefly: pages freed meanwhile pile up behind them, one held for over 60 s is reported by the
- * daemons.
+ * briefly: pages that are freed meanwhile can't be reused, and the daemons report one that is
+ * held for over 60 s.
  *
  * Callbacks may read from the snapshot they come from, but not renew, reset or close it.
  *
@@ -94,18 +94,18 @@ KINF_API const char *kinf_version(void);
  * the seq, the feed and the key are checked). Before the first snapshot. */
 KINF_API int kinf_set_check(struct kinf *kinf, int on);
 
-/* 1: nobody can write this store now (a copy, a read-only mount); reads take no locks. */
+/* Returns 1 if no process can write this store now (a copy, a read-only mount): reads take no locks. */
 KINF_API int kinf_is_copy(const struct kinf *kinf);
 
 /* ---- snapshots ---- */
 
 /* 0; KINF_AGAIN when no processor has made an index yet (kinf_error says so too). */
 KINF_API int kinf_snapshot_open(struct kinf *kinf, struct kinf_snapshot **ret_snapshot);
-/* Takes the newest state instead; what was borrowed is gone, open lists are over. As
+/* Takes the newest state instead: everything borrowed ends, and so do open lists. Returns the same as
  * kinf_snapshot_open; after a failure there is nothing to read until it is renewed. */
 KINF_API int kinf_snapshot_renew(struct kinf_snapshot *snapshot);
-/* Gives the pages back but keeps the slot; kinf_snapshot_renew goes on. KINF_SNAPSHOT_EXPIRED: what
- * was read since the last renewal may be wrong (only for a copy that somebody wrote). */
+/* Gives the pages back but keeps the slot, until kinf_snapshot_renew. KINF_SNAPSHOT_EXPIRED: the data
+ * read since the last renewal may be wrong, because the copy that is read was written meanwhile. */
 KINF_API int kinf_snapshot_reset(struct kinf_snapshot *snapshot);
 KINF_API void kinf_snapshot_close(struct kinf_snapshot **snapshot);
 
@@ -195,8 +195,8 @@ KINF_API int kinf_list_next(struct kinf_listing *list, struct kinf_object *ret_o
 /* After KINF_END of a limited list: the token for the next page, NULL when there is none. Borrowed
  * from the list. */
 KINF_API const char *kinf_list_continue(struct kinf_listing *list);
-/* How the list is computed, in words ("term 'node-1', 120 postings sorted by key; filter on the body:
- * label selector"). Of a sorted list it is complete after the first kinf_list_next. */
+/* Describes how the list is computed ("term 'node-1', 120 postings sorted by key; filter on the body:
+ * label selector"). For a sorted list it is complete after the first kinf_list_next. */
 KINF_API const char *kinf_list_plan(struct kinf_listing *list);
 /* Returns the newest known resourceVersion that is not newer than the objects listed, so that a watch
  * from it misses nothing; "" when several feeds take part or none is known. Borrowed from the list. */
@@ -211,12 +211,12 @@ KINF_API int kinf_by_index(struct kinf_snapshot *snapshot, const char *feed, con
 
 /* Called until it returns non-zero, which is then the result. */
 typedef int kinf_value_fn(void *arg, const char *value, size_t size, uint64_t count);
-/* Values in byte order, summed over the feeds behind the name. */
+/* Gives the values in byte order, their counts summed over the feeds of that name. */
 KINF_API int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const char *index,
 	const char *prefix, kinf_value_fn *fn, void *arg);
 
 /* PATHS: canonical, joined by newlines; "" for the built-in ones. READY 0: still being filled. An
- * index that several feeds behind the name have is one, its values counted once. */
+ * index that several feeds of the name have is given once, its values counted once. */
 typedef int kinf_index_fn(void *arg, const char *name, const char *paths, uint64_t values,
 	uint64_t entries, int ready);
 KINF_API int kinf_index_list(struct kinf_snapshot *snapshot, const char *feed, kinf_index_fn *fn,
@@ -248,7 +248,7 @@ struct kinf_feed_info {
 	uint64_t resync_ms; /* of informers that do not say their own; 0: none */
 };
 
-/* The feeds behind a name, or all (NULL): FN is called for each; its non-zero result ends the walk. */
+/* Calls FN for each feed of a name, or for all feeds (NULL); its non-zero result ends the walk. */
 typedef int kinf_feed_fn(void *arg, const struct kinf_feed_info *status);
 KINF_API int kinf_feed_status(struct kinf_snapshot *snapshot, const char *feed, kinf_feed_fn *fn,
 	void *arg);
@@ -272,9 +272,9 @@ struct kinf_change {
 	int reserved;
 };
 
-/* What the store keeps of one object's past, oldest first: the state from before the retained events if
- * there was one (its type is what made it), then each change. FN's non-zero result ends the walk and
- * is the result. KINF_NOT_FOUND: nothing is kept of it. Reads the retained log once. */
+/* Gives the retained past of one object, oldest first: its state before the retained events, if there was
+ * one (with the type of the event that made it), then each change. FN's non-zero result ends the walk
+ * and is the result. KINF_NOT_FOUND: nothing is retained. Reads the retained log once. */
 typedef int kinf_change_fn(void *arg, const struct kinf_change *change);
 KINF_API int kinf_history(struct kinf_snapshot *snapshot, const char *feed, const char *namespace_,
 	const char *name, kinf_change_fn *fn, void *arg);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client-go's informer without threads of its own: each handler gets every object there is as on_add
- * with `initial` set, on_sync, then exactly what comes after, in order for each object.
+ * client-go's informer without threads of its own: each handler gets every existing object as on_add with
+ * `initial` set, on_sync, then exactly the changes that follow, in order for each object.
  *
  *	struct kinf_informer_options options = {.size = sizeof(options), .cursor = "my-controller"};
  *	kinf_informer_new(k, "pods", &options, &informer);
@@ -10,15 +10,17 @@
  *	kinf_informer_run(informer, stop_fd);       (or: poll kinf_informer_fd, kinf_informer_dispatch)
  *	kinf_informer_free(&informer);
  *
- * Callbacks run inside kinf_informer_dispatch and nowhere else, one at a time. What they are given is
- * borrowed until they return; the cache holds at least that change when they run, so a snapshot taken
- * or renewed in one shows it. A callback may add and remove handlers, stop or free the informer; it may
- * not dispatch or commit. Each handler has its own position in the log: a slow one delays those of the
- * same informer, costs no memory, and is told when it has fallen behind what is kept (on_lapped). Use
- * an informer for each thread that shall not wait for others.
+ * Callbacks run inside kinf_informer_dispatch and nowhere else, one at a time. Their arguments are borrowed
+ * until they return. The cache holds at least the reported change when a callback runs, so a snapshot that
+ * is taken or renewed in the callback shows it. A callback may add and remove handlers, and stop or free
+ * the informer; it may not dispatch or commit.
  *
- * An informer and its handlers are used by one thread at a time (but kinf_informer_stop), and closed
- * before their struct kinf.
+ * Each handler has its own position in the log: a slow one delays the other handlers of its informer and
+ * costs no memory. It gets on_lapped when its position is older than the retained log. Use one informer
+ * for each thread that must not wait for others.
+ *
+ * An informer and its handlers are used by one thread at a time (except kinf_informer_stop), and closed
+ * before their struct kinf. kinf.h includes this header.
  */
 #ifndef KINF_INFORMER_H
 #define KINF_INFORMER_H
@@ -41,36 +43,37 @@ struct kinf_informer;
 struct kinf_handler;
 
 enum kinf_informer_flags {
-	/* After a lapse the library tells the difference itself, instead of on_lapped and everything
-	 * anew: on_add, on_update (old is NULL) for what has another version, on_delete (final state
-	 * unknown, the key alone) for what is gone. Costs some 30 bytes and the key for each object. */
+	/* After a lapse the handler gets the differences instead of on_lapped and all objects: on_add,
+	 * on_update (old is NULL) for objects with another version, on_delete (final state unknown, the
+	 * key alone) for objects that no longer exist. Costs some 30 bytes and the key for each object. */
 	KINF_TRACK_KEYS = 1,
-	/* The cursor is written by kinf_informer_commit alone, not after each dispatch. */
+	/* Only kinf_informer_commit writes the cursor, not each dispatch. */
 	KINF_COMMIT_BY_HAND = 2,
-	/* resync_ms counts, also when it is 0: none, whatever kinf.yaml says of the feed. */
+	/* resync_ms counts even if it is 0: no resync, whatever `resync` in kinf.yaml is. */
 	KINF_OWN_DEFAULT_RESYNC = 4
 };
 
 struct kinf_informer_options {
 	uint32_t size; /* sizeof(struct kinf_informer_options) */
 	uint32_t flags;
-	/* Name of a cursor: the handlers that are there before the first dispatch go on after what was
-	 * committed under it last, by this process or another; NULL: from the initial state. At least
-	 * once: what was handed out and not committed comes again. One informer at a time per name. */
+	/* Name of a cursor: handlers that are added before the first dispatch continue after the position
+	 * that was committed last under this name, by this process or another one. NULL: they begin with
+	 * the initial state. At least once: an event that was handed out and not committed comes again.
+	 * One informer at a time for each name. */
 	const char *cursor;
-	/* Likewise after this event number, without an initial state. 0: with one. Not with a cursor. One
-	 * from before the first list of what the feed is now is a lapse. */
+	/* They continue after this event number, without an initial state; 0: with one. Not together with
+	 * a cursor. A number from before the first list of the present feed is a lapse. */
 	uint64_t from;
-	/* Resync: on_update(same, same) for every object, from the cache. What handlers get that do not
-	 * ask; and how often it is looked whose is due, which the handlers before the first dispatch
-	 * can make shorter. 0: the feed's `resync` in kinf.yaml, as it is at the time: a change of it
-	 * counts a second later. At least 1000. */
+	/* Resync: on_update(same, same) for every object, from the cache. This is the period of handlers
+	 * without one of their own, and the period of the checks which handlers are due; handlers that
+	 * are added before the first dispatch can make it shorter. 0: `resync` of the feed in kinf.yaml;
+	 * a change of it counts a second later. At least 1000. */
 	uint64_t resync_ms;
-	/* Each look is later by up to this share of its period. 0: none, but 10 where the period is the
-	 * feed's, which all programs of the machine are told at once. */
+	/* Each check is delayed by up to this share of its period. 0: not delayed, but by 10 if the period is
+	 * the feed's, which changes for all programs of the machine at once. */
 	uint32_t resync_jitter_percent;
 	uint32_t reserved;
-	/* State of each feed behind the name (kinf_feed_info): at first, then when it is another. */
+	/* Gets the state of each feed of the name first, then whenever it has changed. */
 	void (*on_state)(void *arg, const struct kinf_feed_info *status);
 	void *arg;
 };
@@ -84,66 +87,68 @@ struct kinf_handler_options {
 	uint32_t size; /* sizeof(struct kinf_handler_options) */
 	uint32_t flags;
 	void *arg;
-	/* INITIAL: of the state the handler begins with. */
+	/* INITIAL: the object is part of the state that the handler begins with. */
 	void (*on_add)(void *arg, const struct kinf_object *object, int initial);
-	/* OLD is the state before; the same object in a resync; NULL where it is not known any more
-	 * (KINF_TRACK_KEYS). Another uid: deleted and made anew in between. */
+	/* OLD is the state before; in a resync the same object; NULL if it is not known any more
+	 * (KINF_TRACK_KEYS). Another uid: the object was deleted and created again in between. */
 	void (*on_update)(void *arg, const struct kinf_object *old, const struct kinf_object *object);
-	/* The last state known; FINAL_STATE_UNKNOWN: found missing by a list, changes before that may
-	 * not have been seen. Then body is NULL where even the last state is not kept any more. */
+	/* The last known state. FINAL_STATE_UNKNOWN: a list found the object missing, so the last changes
+	 * before the deletion may be unknown; the body is NULL if no state is retained. */
 	void (*on_delete)(void *arg, const struct kinf_object *object, int final_state_unknown);
-	/* The initial state is complete, at first and after each lapse. */
+	/* The initial state is complete: the first one, and the one after each lapse. */
 	void (*on_sync)(void *arg);
-	/* The position is no longer kept, or the feeds are others: all objects follow as initial ones,
-	 * then on_sync; what did not come again is gone. */
+	/* The position is no longer retained, or the name stands for other feeds: all objects follow as
+	 * initial ones, then on_sync. Objects that did not come again no longer exist. */
 	void (*on_lapped)(void *arg);
 	/* The handler can't go on, e.g. KINF_NO_INDEX: its filter's index was removed. TEXT says why.
 	 * Called once for a cause; when it is gone the handler begins again with a lapse. Other
 	 * handlers are not concerned. NULL: kinf_informer_dispatch returns the error, after the
 	 * other handlers had their turns. */
 	void (*on_error)(void *arg, int error, const char *text);
-	/* NULL: all objects. Its feed, limit, order and token mean nothing here. A change that crosses it
-	 * is an add, or a delete with the last state inside. */
+	/* NULL: all objects. Its feed, limit, order and token are ignored. If a change makes an object enter
+	 * the filter, the handler gets an add; if it leaves it, a delete with the last state inside. */
 	const struct kinf_query *filter;
 	uint64_t resync_ms; /* with KINF_OWN_RESYNC; at least 1000 */
 };
 
-/* FEED as in kinf_get. KINF_NO_FEED says what to add to the configuration. A store that has nothing of
- * it yet will do. */
+/* FEED is the same as in kinf_get. With KINF_NO_FEED kinf_error() names the line to add to kinf.yaml. The
+ * feed need not be listed yet. */
 KINF_API int kinf_informer_new(struct kinf *kinf, const char *feed,
 	const struct kinf_informer_options *options, struct kinf_informer **ret_informer);
 KINF_API void kinf_informer_free(struct kinf_informer **informer);
 
-/* At any time but after the end (-ECANCELED). The handle is valid until it is removed or the informer
- * freed. The same callbacks may be added many times; each is a handler of its own. */
+/* Adds a handler, at any time before the informer stops (-ECANCELED). The handle is valid until it is
+ * removed or the informer freed. The same callbacks may be added many times, each as another handler. */
 KINF_API int kinf_informer_add_handler(struct kinf_informer *informer,
 	const struct kinf_handler_options *options, struct kinf_handler **ret_handler);
-/* After it returns no callback of it begins. KINF_NOT_FOUND: it is none of this informer's (any more). */
+/* Removes a handler: none of its callbacks begins after this returns. KINF_NOT_FOUND: it is not, or no
+ * longer, one of this informer's. */
 KINF_API int kinf_informer_remove_handler(struct kinf_informer *informer,
 	struct kinf_handler *handler);
 
-/* 1: on_add has returned for all of the initial state. 0 again from a lapse to the next on_sync. */
+/* Returns 1 when on_add has returned for all objects of the initial state; 0 from a lapse to its
+ * on_sync. */
 KINF_API int kinf_handler_synced(const struct kinf_handler *handler);
-/* The event number up to which it has examined the feed; 0 before it has begun. */
+/* Returns the event number up to which the handler has examined the feed; 0 before it has begun. */
 KINF_API uint64_t kinf_handler_event(const struct kinf_handler *handler);
 
-/* Readable whenever there may be something to dispatch, resyncs included; for poll and its like, never
- * to be read. The same one for the informer's life. */
+/* Returns a descriptor that is readable whenever there may be something to dispatch, resyncs included; for
+ * poll and the like, never to be read. It is the same one for the informer's life. */
 KINF_API int kinf_informer_fd(struct kinf_informer *informer);
 
-/* Runs at most MAX callbacks (0: as many as there is work for; one more when a handler that goes on
- * from a position is told on_sync) and returns how many, or an error; then calling it again goes on.
- * KINF_NO_FEED: the feed was taken out of the configuration. KINF_SNAPSHOT_EXPIRED: somebody wrote the
- * copy that is read, so what this dispatch has told last may be wrong; the next one begins with a
+/* Runs at most MAX callbacks (0: as many as there is work for). One more runs when a handler that
+ * continues from a position gets on_sync. Returns how many ran, or an error; the next call continues.
+ * KINF_NO_FEED: the feed was removed from the configuration. KINF_SNAPSHOT_EXPIRED: the copy that is read
+ * was written meanwhile, so the last callbacks may have got wrong data; the next dispatch begins with a
  * lapse. */
 KINF_API int kinf_informer_dispatch(struct kinf_informer *informer, int max);
 
-/* Dispatches and sleeps until STOP_FD (-1: none) is readable or kinf_informer_stop was called: 0; or
- * until an error. */
+/* Dispatches and sleeps until STOP_FD (-1: none) is readable or kinf_informer_stop was called. Returns 0,
+ * or the first error. */
 KINF_API int kinf_informer_run(struct kinf_informer *informer, int stop_fd);
 
-/* Ends it for good; from any thread, callback or signal handler. Handlers can still be removed. In the
- * child of a fork it does nothing. */
+/* Stops the informer for good; from any thread, callback or signal handler. Handlers can still be removed.
+ * Does nothing in the child of a fork. */
 KINF_API void kinf_informer_stop(struct kinf_informer *informer);
 
 enum kinf_informer_phase {
@@ -153,8 +158,8 @@ enum kinf_informer_phase {
 };
 KINF_API int kinf_informer_phase(const struct kinf_informer *informer);
 
-/* Everything handed out so far counts as handled: writes the cursor. 0; KINF_AGAIN: a handler is not
- * synced, so there is no position to go on from yet; -EBUSY inside a callback. */
+/* Writes the cursor: everything handed out so far counts as handled. Returns: 0; KINF_AGAIN: a handler is
+ * not synced, so there is no position to continue from yet; -EBUSY inside a callback. */
 KINF_API int kinf_informer_commit(struct kinf_informer *informer);
 
 #ifdef __cplusplus
