@@ -141,8 +141,9 @@ static const char *feed_state(const struct snapshot_feed *feed, const struct con
 {
 	switch (feed->checkpoint.phase) {
 	case FEED_LISTING:
-		return contact->running && contact->known && contact->row.error[0] ? "error"
-										    : "listing";
+		if (!contact->running)
+			return "offline";
+		return contact->known && contact->row.error[0] ? "error" : "listing";
 	case FEED_FORBIDDEN:
 		return "forbidden";
 	case FEED_GONE:

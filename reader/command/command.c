@@ -93,12 +93,17 @@ int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const 
 		return PROC_FAILED;
 	}
 	bool listing = strcmp(info->state, "listing") == 0;
-	(void)fprintf(stderr,
-		"Error: %s%s%s is still being listed (%llu objects so far%s%s)%s%s; wait with "
-		"'kinf wait %s'\n",
-		feed, *info->namespace_ ? " in " : "", info->namespace_,
-		(unsigned long long)info->list_done, listing ? "" : ", ",
-		listing ? "" : info->state, *info->last_error ? ": " : "", info->last_error, feed);
+	const char *why = command_why(info);
+	if (strcmp(info->state, "offline") == 0)
+		(void)fprintf(stderr, "Error: %s%s%s was never listed to the end: %s; start it with 'kinf run'\n",
+			feed, *info->namespace_ ? " in " : "", info->namespace_, why);
+	else
+		(void)fprintf(stderr,
+			"Error: %s%s%s is still being listed (%llu objects so far%s%s)%s%s; wait with "
+			"'kinf wait %s'\n",
+			feed, *info->namespace_ ? " in " : "", info->namespace_,
+			(unsigned long long)info->list_done, listing ? "" : ", ",
+			listing ? "" : info->state, *why ? ": " : "", why, feed);
 	return PROC_FAILED;
 }
 

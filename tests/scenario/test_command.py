@@ -459,6 +459,19 @@ def test_diff_does_not_take_an_unlisted_feed_for_an_empty_one(simulator, store):
     assert result.stderr.startswith("Error: nodes is still being listed (0 objects so far, forbidden)"), result
 
 
+def test_a_feed_that_nobody_lists_any_more_is_offline(simulator, store):
+    """Without a reflector 'still being listed; wait' would be a lie."""
+    simulator.create("pods", 20)
+    simulator.fault(verb="list", resource="pods", delayMs=60000)
+    processor, reflector = store.configure(whole("pods")).daemons()
+    eventually(lambda: store.feed_status("pods")["state"] == "listing")
+    reflector.stop()
+    assert store.feed_status("pods")["state"] == "offline"
+    result = store.kinf("get", "pods")
+    assert result.status == 1 and result.stdout == "", result
+    assert "pods was never listed to the end: kinf-reflector does not run; start it with 'kinf run'" in result.stderr
+
+
 @pytest.mark.parametrize("command", [["get", "pods"], ["watch", "pods"], ["status"], ["verify"], ["dump"], ["index", "pods"]])
 def test_a_missing_store_is_reported(store, command):
     store.configure("pods")
