@@ -250,7 +250,8 @@ static int changes_compare_postings(const void *a, const void *b)
 	return (x->object > y->object) - (x->object < y->object);
 }
 
-/* Sorts one term's postings by object and adds them up. Those of new objects are in order already. */
+/* Sorts one term's postings by object and adds them up. Those of new objects are in order
+ * already. */
 static int changes_sum_postings(struct changes *changes, struct change_term *t)
 {
 	struct change_posting *p = changes->postings;
@@ -269,7 +270,8 @@ static int changes_sum_postings(struct changes *changes, struct change_term *t)
 		for (i++; i < t->end && p[i].object == sum.object; i++)
 			sum.delta += p[i].delta;
 		if (sum.delta < -1 || sum.delta > 1)
-			return err_say(ERR_CORRUPT, "index: two postings of object %llu in one term",
+			return err_say(ERR_CORRUPT,
+				"index: two postings of object %llu in one term",
 				(unsigned long long)sum.object);
 		if (sum.delta)
 			p[kept++] = sum;

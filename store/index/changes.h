@@ -71,16 +71,16 @@ int changes_find(
 int changes_add(struct changes *changes, const struct change_object *object, struct bytes key,
 	uint32_t *ret_object);
 
-/* Compares an object's old terms with its new ones: begin, one call per term and side with its key in
- * the database, end. Only terms on one side become postings. */
+/* Compares an object's old terms with its new ones: begin, one call per term and side with its key
+ * in the database, end. Only terms on one side become postings. */
 void changes_compare_begin(struct changes *changes);
 int changes_compare_term(struct changes *changes, struct bytes key, bool is_new);
 int changes_compare_end(struct changes *changes, uint64_t object);
 
 /*
- * Groups the postings by term and sorts each group by object; postings of one object are added up, and
- * those that cancel out are removed. RET_ORDER gets the terms that still have postings, in key order
- * (an array the caller frees). ERR_CORRUPT: a posting would be added or removed twice.
+ * Groups the postings by term and sorts each group by object; postings of one object are added up,
+ * and those that cancel out are removed. RET_ORDER gets the terms that still have postings, in key
+ * order (an array the caller frees). ERR_CORRUPT: a posting would be added or removed twice.
  */
 int changes_sort(struct changes *changes, uint32_t **ret_order, size_t *ret_n);
 

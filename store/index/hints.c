@@ -121,8 +121,8 @@ static uint64_t hints_find_slot(const uint64_t *table, struct hints_key key)
 	return 0;
 }
 
-/* Sets the key's slot, or empties it (VALUE 0). A key never has two slots: one of them would keep an
- * old version. */
+/* Sets the key's slot, or empties it (VALUE 0). A key never has two slots: one of them would keep
+ * an old version. */
 static void hints_set_slot(uint64_t *table, struct hints_key key, uint64_t value)
 {
 	uint64_t *bucket = &table[key.bucket * BUCKET];
@@ -155,7 +155,8 @@ static int hints_map(int fd, size_t bytes, bool write, struct hints **ret_hints)
 
 	if (!hints)
 		return err_set(-ENOMEM, "hints");
-	void *map = mmap(NULL, bytes, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
+	void *map =
+		mmap(NULL, bytes, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED) {
 		int error = errno;
 
@@ -216,7 +217,8 @@ int hints_create(int directory_fd, const struct hints_of *of, uint64_t objects, 
 		r = hints_make_file(
 			directory_fd, mode, HEADER_BYTES + 2 * hints_table_bytes(bits), ret_hints);
 	if (r < 0) {
-		(void)unlinkat(directory_fd, HINTS_FILE_NEW, 0); /* removed at the next attempt, too */
+		(void)unlinkat(
+			directory_fd, HINTS_FILE_NEW, 0); /* removed at the next attempt, too */
 		return r;
 	}
 	struct hints_header *header = (*ret_hints)->header;
@@ -242,7 +244,8 @@ int hints_publish(struct hints *hints, int directory_fd)
 	return 0;
 }
 
-static bool hints_is_usable(const struct hints_header *header, const struct hints_of *of, size_t bytes)
+static bool hints_is_usable(
+	const struct hints_header *header, const struct hints_of *of, size_t bytes)
 {
 	char boot[33];
 
@@ -303,7 +306,8 @@ static uint64_t hints_value_of(struct hints *hints, const struct index_entry *en
 	return entry->seq - header->seq_base;
 }
 
-void hints_put(struct hints *hints, uint32_t feed, struct bytes key, const struct index_entry *entry)
+void hints_put(
+	struct hints *hints, uint32_t feed, struct bytes key, const struct index_entry *entry)
 {
 	CHECK_OBJ(hints, HINTS_MAGIC);
 	REQUIRE(hints->writable);
@@ -376,7 +380,8 @@ static struct hint hints_of_slot(const struct hints *hints, uint64_t slot)
 struct hint hints_name(const struct hints *hints, uint32_t feed, struct bytes key)
 {
 	CHECK_OBJ(hints, HINTS_MAGIC);
-	return hints_of_slot(hints, hints_find_slot(hints->names, hints_name_key(hints, feed, key)));
+	return hints_of_slot(
+		hints, hints_find_slot(hints->names, hints_name_key(hints, feed, key)));
 }
 
 struct hint hints_object(const struct hints *hints, uint64_t object)
@@ -384,11 +389,13 @@ struct hint hints_object(const struct hints *hints, uint64_t object)
 	CHECK_OBJ(hints, HINTS_MAGIC);
 	if (object > OBJECT_MAX)
 		return (struct hint){0};
-	return hints_of_slot(hints, hints_find_slot(hints->objects, hints_object_key(hints, object)));
+	return hints_of_slot(
+		hints, hints_find_slot(hints->objects, hints_object_key(hints, object)));
 }
 
 void hints_prefetch_object(const struct hints *hints, uint64_t object)
 {
 	if (object <= OBJECT_MAX)
-		__builtin_prefetch(&hints->objects[hints_object_key(hints, object).bucket * BUCKET]);
+		__builtin_prefetch(
+			&hints->objects[hints_object_key(hints, object).bucket * BUCKET]);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Hints: a hash table beside the index that says where the newest version of an object probably is
- * (FORMAT.md, Hints). A lookup by it costs two reads of memory instead of descents of two trees. The
- * index's writer is its only writer; readers map the file read-only. It can be lost at any time: a
- * reader that finds no hint asks the index.
+ * (FORMAT.md, Hints). A lookup by it costs two reads of memory instead of descents of two trees.
+ * The index's writer is its only writer; readers map the file read-only. It can be lost at any
+ * time: a reader that finds no hint asks the index.
  *
  * A reader trusts a hint only if all of this holds:
  *
@@ -12,10 +12,10 @@
  *	the record's seq <= the snapshot's visible(feed)   (else the snapshot does not see it yet)
  *
  * This makes a hint exact, because the writer changes the table before it commits, and then stores
- * how far it has come. So the table contains every change that a reader can see, and a hinted version
- * that a reader can see is the newest one in its snapshot. A writer that dies between the change and
- * the commit leaves hints to seqs above every visible(feed), until the next writer takes the same
- * records from the same journal.
+ * how far it has come. So the table contains every change that a reader can see, and a hinted
+ * version that a reader can see is the newest one in its snapshot. A writer that dies between the
+ * change and the commit leaves hints to seqs above every visible(feed), until the next writer takes
+ * the same records from the same journal.
  *
  *	hints_create(fd, &of, n, taken, mode, &h);
  *	hints_put(h, ...) ...; hints_cover(h, taken, txn);
@@ -38,8 +38,9 @@ struct hints_of {
 	uint32_t index_generation;
 };
 
-/* Creates an empty table in the generation's directory, with room for twice OBJECTS and for the seqs
- * around TAKEN, under a temporary name until hints_publish(). Writer only. -ENOSPC, -ENOMEM, ... */
+/* Creates an empty table in the generation's directory, with room for twice OBJECTS and for the
+ * seqs around TAKEN, under a temporary name until hints_publish(). Writer only. -ENOSPC, -ENOMEM,
+ * ... */
 int hints_create(int directory_fd, const struct hints_of *of, uint64_t objects, uint64_t taken,
 	unsigned mode, struct hints **ret_hints);
 int hints_publish(struct hints *hints, int directory_fd);
@@ -50,14 +51,15 @@ void hints_close(struct hints **hints);
 /* ---- writing ---- */
 
 /* Stores that ENTRY's version is the newest of its object; without effect if the bucket is full. */
-void hints_put(struct hints *hints, uint32_t feed, struct bytes key, const struct index_entry *entry);
+void hints_put(
+	struct hints *hints, uint32_t feed, struct bytes key, const struct index_entry *entry);
 void hints_remove(struct hints *hints, uint32_t feed, struct bytes key, uint64_t object);
-/* Stores that the table contains all changes up to TAKEN, which the index transaction TXN is about to
- * commit. */
+/* Stores that the table contains all changes up to TAKEN, which the index transaction TXN is about
+ * to commit. */
 void hints_cover(struct hints *hints, uint64_t taken, uint64_t txn);
 uint64_t hints_txn(const struct hints *hints);
-/* Checks whether a new table should replace this one: with OBJECTS in it too many buckets are full, or
- * the seqs that it can hold end soon after TAKEN. */
+/* Checks whether a new table should replace this one: with OBJECTS in it too many buckets are full,
+ * or the seqs that it can hold end soon after TAKEN. */
 bool hints_is_worn(const struct hints *hints, uint64_t objects, uint64_t taken);
 
 /* ---- reading; any thread ---- */

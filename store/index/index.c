@@ -14,7 +14,8 @@
 
 #define OPEN_TRIES 3
 #define MAP_BYTES ((uint64_t)64 << 30)
-#define LOCK_WAIT_NS ((uint64_t)5 * 1000000000) /* for open.lock; then the processor builds another index */
+#define LOCK_WAIT_NS \
+	((uint64_t)5 * 1000000000) /* for open.lock; then the processor builds another index */
 
 static const char *const index_databases[INDEX_DATABASES] = {
 	[INDEX_NAME] = "name",

@@ -30,8 +30,8 @@
 #define INDEX_LABEL     "label"
 #define INDEX_VALUE_MAX 480 /* longer values are kept as a prefix and a hash, and verified */
 
-/* Where a version is: in the journal under SEQ, and perhaps at PLACE of its file (journal_get_at).
- */
+/* Points to a version: in the journal under SEQ, and perhaps at PLACE of its file
+ * (journal_get_at). */
 struct index_entry {
 	uint64_t object; /* object id: given once, never reused */
 	uint64_t seq;
@@ -78,29 +78,31 @@ struct index_options {
 	uint64_t map_bytes; /* 0: 64 GiB */
 };
 
-/* Writer (holds HOME_PROCESSOR): what CURRENT names, or ERR_* of generation_open_write, NOT_FOUND.
- */
+/* Opens the index that CURRENT names for writing (the caller holds HOME_PROCESSOR). Returns: 0;
+ * NOT_FOUND; the errors of generation_open_write(). */
 int index_open_write(
 	struct home *home, const struct index_options *options, struct index **ret_index);
-/* Writer: is there room on the disk for an index beside the one that CURRENT names? 0, also when there
- * is none; -ENOSPC. */
+/* Checks that the disk has room for a second index beside the one that CURRENT names. Returns: 0,
+ * also if CURRENT names none; -ENOSPC. */
 int index_require_room(struct home *home);
-/* Writer: a new generation for JOURNAL, committed with {taken, building}; not in CURRENT. */
+/* Creates a generation for JOURNAL and commits {taken, building} in it; CURRENT does not name it
+ * yet. */
 int index_create(struct home *home, const struct index_options *options, const uint8_t journal[16],
 	uint64_t taken, struct index **ret_index);
-/* Writer: building ends, CURRENT names it, all other generations are removed. */
+/* Ends the building: CURRENT names this index, and all other generations are removed. */
 int index_publish(struct index *index, struct home *home);
-/* Reader: what CURRENT names. NOT_FOUND when there is none yet. */
+/* Opens the index that CURRENT names for reading. Returns: FOUND; NOT_FOUND: there is none yet. */
 int index_open_read(struct home *home, struct index **ret_index);
 void index_close(struct index **index);
 
-/* Reader: the hints beside it (store/index/hints.h) for that JOURNAL: FOUND, NOT_FOUND. */
+/* Opens the hints beside the index (hints.h) for that JOURNAL. Returns: FOUND, NOT_FOUND. */
 struct hints;
 int index_open_hints(struct index *index, const uint8_t journal[16], struct hints **ret_hints);
 
 struct env *index_env(struct index *index);
 uint32_t index_generation(const struct index *index);
-int index_check(const struct index *index, const struct home *home, bool published); /* generation_check() */
+int index_check(const struct index *index, const struct home *home,
+	bool published); /* generation_check() */
 
 /* ---- writing ---- */
 
@@ -110,24 +112,24 @@ int index_commit(struct index *index);
 void index_abort(struct index *index);
 struct txn *index_txn(struct index *index); /* NULL when none is open; flushed changes only */
 
-/* What the index holds of an object, changes not yet flushed included. FOUND, NOT_FOUND. */
+/* Gets an object's entry, with changes that are not flushed yet. Returns: FOUND, NOT_FOUND. */
 int index_entry(
 	struct index *index, uint32_t feed, struct bytes key, struct index_entry *ret_entry);
 
 struct index_change {
 	uint32_t feed;
 	struct bytes key;
-	struct index_entry to;        /* .object is given by the index */
+	struct index_entry to;        /* the index sets .object */
 	const struct index_term *old; /* terms of the version held; none for a new object */
 	size_t n_old;
 	const struct index_term *new;
 	size_t n_new;
 };
-/* Terms in any order, duplicates are taken once; only differences are written. Terms of a
- * definition that is not filled up to this object are left to the backfill. All bytes are copied.
- */
+/* Enters an object's new version. The terms may have any order and duplicates; only differences are
+ * written. Terms of a definition that is not filled up to this object are left to the backfill. All
+ * bytes are copied. */
 int index_put(struct index *index, const struct index_change *change);
-/* NOT_FOUND when the index does not hold the object. */
+/* Removes an object. Returns: 0; NOT_FOUND: the index does not have it. */
 int index_remove(struct index *index, uint32_t feed, struct bytes key, const struct index_term *old,
 	size_t n_old);
 
@@ -136,23 +138,24 @@ int index_set_taken(struct index *index, uint64_t seq);
 int index_feed_set(struct index *index, const struct index_feed *feed); /* .objects is ignored */
 /* Sets the row's RV unless RV is older. Returns whether it has changed. */
 bool index_feed_set_rv(struct index_feed *feed, struct bytes rv);
-/* Takes a removed feed out: its definitions with their postings, then its objects, then its row; at
- * most about LIMIT entries at once, AGAIN while there are more. Needs no bodies, so it works even
- * when the journal has none of them any more. */
+/* Removes a feed: its definitions with their postings, then its objects, then its row, about LIMIT
+ * entries a call. Needs no bodies, so it works after the journal has deleted them. Returns: 0;
+ * AGAIN: there are more. */
 int index_feed_drop(struct index *index, uint32_t feed, size_t limit);
 
-/* A new definition; filled from the start (INDEX_READY) when the feed has no objects. */
+/* Adds a definition; it is filled (INDEX_READY) at once if the feed has no objects. */
 int index_define(
 	struct index *index, uint32_t feed, const char *name, const char *paths, uint32_t *ret_id);
-/* Looks at at most LIMIT objects and enters those of the feed into a definition that is not ready;
- * AGAIN while there are more. Becomes ready in the transaction that reaches the end. FN gives the
- * terms of the version the index holds (those of other definitions are ignored), borrowed until its
- * next call; a negative result ends the backfill with it. */
+/* Examines at most LIMIT objects and enters those of the feed into a definition that is not ready.
+ * It becomes ready in the transaction that reaches the end. FN gives the terms of the version in
+ * the index (those of other definitions are ignored), borrowed until its next call; its negative
+ * result ends the backfill. Returns: 0; AGAIN: there are more. */
 typedef int index_terms_fn(void *arg, const struct index_entry *entry, uint32_t feed,
 	struct bytes key, const struct index_term **ret_terms, size_t *ret_n);
 int index_backfill(
 	struct index *index, uint32_t definition, size_t limit, index_terms_fn *fn, void *arg);
-/* Takes at most LIMIT postings away; AGAIN while there are more. Invisible to readers at once. */
+/* Removes at most LIMIT postings of a definition, which readers no longer see. Returns: 0; AGAIN:
+ * there are more. */
 int index_undefine(struct index *index, uint32_t definition, size_t limit);
 
 /* ---- reading; TXN of index_env(), or index_txn() ---- */
@@ -163,7 +166,7 @@ int index_feed(struct index *index, struct txn *txn, uint32_t feed, struct index
 typedef int index_feed_fn(void *arg, const struct index_feed *feed);
 int index_each_feed(struct index *index, struct txn *txn, index_feed_fn *fn, void *arg);
 
-/* Of one feed, or all (feed 0), by id; until FN returns non-zero. */
+/* Calls FN for the definitions of one feed, or all (feed 0), by id, until it returns non-zero. */
 typedef int index_definition_fn(void *arg, const struct index_definition *definition);
 int index_each_definition(
 	struct index *index, struct txn *txn, uint32_t feed, index_definition_fn *fn, void *arg);
@@ -173,32 +176,34 @@ int index_get(struct index *index, struct txn *txn, uint32_t feed, struct bytes 
 int index_object(struct index *index, struct txn *txn, uint64_t object, uint32_t *ret_feed,
 	struct bytes *ret_key, struct index_entry *ret_entry);
 
-/* Names of a feed in key order from FROM on (inclusive), only those that begin with PREFIX. FROM may be
- * longer than any key: what follows a key is that key and a NUL. */
+/* Walks the names of a feed in key order, from FROM on (inclusive), those that begin with PREFIX.
+ * FROM may be longer than any key: the string after a key is that key and a NUL. */
 struct index_walk;
 int index_names(struct index *index, struct txn *txn, uint32_t feed, struct bytes prefix,
 	struct bytes from, struct index_walk **ret_walk);
-/* Objects that have the term, by object id; RET_WALK NULL: only their number. NOT_FOUND when the
- * value does not occur. For values longer than INDEX_VALUE_MAX the objects are candidates: those
- * whose value has the same beginning and hash. The caller asks terms_has() (store/index/terms.h) of each
- * body. */
+/* Walks the objects that have a term, by object id; RET_WALK NULL: only counts them. For a value
+ * longer than INDEX_VALUE_MAX they are candidates with the same beginning and hash: the caller
+ * checks each body with terms_has() (terms.h). Returns: FOUND; NOT_FOUND: the value does not
+ * occur. */
 int index_postings(struct index *index, struct txn *txn, uint32_t definition, struct bytes value,
 	uint64_t *ret_count, struct index_walk **ret_walk);
 int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index_entry *ret_entry);
-/* Of a walk over postings: the next object's id alone, and the row of an id. index_walk_next is both. */
+/* For a walk over postings: gives only the next object's id, and the row of an id.
+ * index_walk_next() is both. */
 int index_walk_next_id(struct index_walk *walk, uint64_t *ret_object);
 int index_walk_object(struct index_walk *walk, uint64_t object, struct bytes *ret_key,
 	struct index_entry *ret_entry);
 void index_walk_close(struct index_walk **walk);
-/* Membership: does OBJECT have the term? FOUND (long values: perhaps, as above), NOT_FOUND. */
+/* Checks whether OBJECT has the term. Returns: FOUND (a long value: perhaps, as above),
+ * NOT_FOUND. */
 int index_has(struct index *index, struct txn *txn, uint32_t definition, struct bytes value,
 	uint64_t object);
 
-/* Every term there is, by definition and value, and the walk over one's postings: for those that look
- * at what is stored (dump). DEFINITION 0: all. Until FN returns non-zero. */
+/* Calls FN for each stored term by definition and value, until it returns non-zero; for dump.
+ * DEFINITION 0: all. index_term_postings() walks the postings of one. */
 struct index_term_row {
 	uint32_t definition;
-	struct bytes value; /* WHOLE false: the beginning that is kept of a long one */
+	struct bytes value; /* WHOLE false: the stored beginning of a long value */
 	bool whole;
 	uint64_t term, count;
 };
@@ -208,14 +213,15 @@ int index_each_term(struct index *index, struct txn *txn, uint32_t definition, i
 int index_term_postings(struct index *index, struct txn *txn, uint64_t term,
 	struct index_walk **ret_walk);
 
-/* Values of a definition in byte order, those that begin with PREFIX, with their counts. A long
- * value (INDEX_VALUE_MAX) is given as its kept prefix and WHOLE false. */
+/* Calls FN for the values of a definition that begin with PREFIX, in byte order, with their counts,
+ * until it returns non-zero. A long value (INDEX_VALUE_MAX) comes as its stored beginning and WHOLE
+ * false. */
 typedef int index_value_fn(void *arg, struct bytes value, uint64_t count, bool whole);
 int index_values(struct index *index, struct txn *txn, uint32_t definition, struct bytes prefix,
 	index_value_fn *fn, void *arg);
 
-/* A compound value from its parts and back: each part's backslashes and commas escaped by a
- * backslash, joined by commas, as typed on the command line (kinf(1)). */
+/* Adds a part to a compound value: parts are joined by commas, their own backslashes and commas
+ * escaped by a backslash, as typed on the command line (kinf(1)). */
 struct buf;
 void index_compound_add(struct buf *value, struct bytes part, bool first);
 

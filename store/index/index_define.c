@@ -114,7 +114,8 @@ int index_backfill(
 /* ---- removing, in slices of about LIMIT entries; needs no bodies ---- */
 
 /* Removes postings of TERM, at most *LEFT, and returns in *RET_DROPPED how many. */
-static int index_drop_postings(struct index *index, uint64_t term, size_t *left, uint64_t *ret_dropped)
+static int index_drop_postings(
+	struct index *index, uint64_t term, size_t *left, uint64_t *ret_dropped)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	struct bytes key, value;
@@ -153,8 +154,8 @@ static int index_first_term(struct cursor *cursor, uint32_t definition, struct b
 	return index_read_term(value, ret_term, ret_count);
 }
 
-static int index_drop_term(struct index *index, struct cursor *cursor, struct bytes key, uint64_t term,
-	uint64_t count, size_t *left)
+static int index_drop_term(struct index *index, struct cursor *cursor, struct bytes key,
+	uint64_t term, uint64_t count, size_t *left)
 {
 	uint8_t copy[ENV_KEY_MAX], row[TERM_BYTES];
 	struct bytes name = BYTES(copy, key.size);
@@ -172,7 +173,9 @@ static int index_drop_term(struct index *index, struct cursor *cursor, struct by
 		r = txn_del(index->txn, INDEX_TERM, name);
 		if (*left)
 			(*left)--;
-		return r == NOT_FOUND ? err_say(ERR_CORRUPT, "index: the value to remove is missing") : r;
+		return r == NOT_FOUND
+			       ? err_say(ERR_CORRUPT, "index: the value to remove is missing")
+			       : r;
 	}
 	le64_put(row, term);
 	le64_put(row + 8, count - dropped);
@@ -220,8 +223,8 @@ int index_undefine(struct index *index, uint32_t definition, size_t limit)
 	return index_keep_error(index, r);
 }
 
-static int index_drop_name(struct index *index, struct cursor *cursor, uint32_t feed, struct bytes name,
-	struct bytes value)
+static int index_drop_name(struct index *index, struct cursor *cursor, uint32_t feed,
+	struct bytes name, struct bytes value)
 {
 	struct index_entry held;
 	uint8_t key[8];
@@ -275,7 +278,8 @@ static int index_drop_feed_slice(struct index *index, uint32_t feed, size_t limi
 	row->feed.removed = row->changed = true;
 	for (size_t i = 0; i < index->n_definitions && r == 0;) {
 		if (index->definitions[i]->definition.feed == feed)
-			r = index_drop_definition(index, index->definitions[i]->definition.id, &limit);
+			r = index_drop_definition(
+				index, index->definitions[i]->definition.id, &limit);
 		else
 			i++;
 	}

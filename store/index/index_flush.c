@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the collected changes: each database in key order, each term looked up and counted once. */
+/* Writes the collected changes: each database in key order, each term looked up and counted
+ * once. */
 #include "store/index/index.h"
 
 #include <errno.h>
@@ -26,8 +27,8 @@ static const unsigned flush_least_per_page[INDEX_DATABASES] = {
 
 /*
  * With WRITEMAP a full disk would be a SIGBUS at the first touch of a page: so blocks are allocated
- * first. OPERATIONS need at most a copy of each leaf that they touch, never more than all leaves, and
- * ADDED bytes of new entries need pages that splits leave half full.
+ * first. OPERATIONS need at most a copy of each leaf that they touch, never more than all leaves,
+ * and ADDED bytes of new entries need pages that splits leave half full.
  */
 int index_make_room(struct index *index, const size_t operations[INDEX_DATABASES], size_t added)
 {

@@ -79,7 +79,8 @@ static int index_hints_make(struct index *index)
 		r = index_hints_fill(txn, hints);
 	if (r < 0)
 		return r;
-	/* Nothing has changed since the commit, so the writer's copy of meta is the committed one. */
+	/* Nothing has changed since the commit, so the writer's copy of meta is the committed
+	 * one. */
 	hints_cover(hints, index->state.meta.taken, txn_id(txn));
 	r = hints_publish(hints, fd);
 	if (r < 0)
@@ -112,8 +113,8 @@ void index_hints_open(struct index *index)
 	if (index->state.meta.building)
 		return; /* readers don't know it yet */
 	if (hints_open(generation_folder_fd(index->gen), &of, true, &index->hints) == FOUND) {
-		/* The table was made ready for the last transaction, or for the next one, which was never
-		 * committed. Else a writer without hints has changed the index since. */
+		/* The table was made ready for the last transaction, or for the next one, which was
+		 * never committed. Else a writer without hints has changed the index since. */
 		uint64_t next = txn_id(index->txn), txn = hints_txn(index->hints);
 
 		if ((txn == next || txn + 1 == next) &&
@@ -136,9 +137,9 @@ void index_hints_note(struct index *index)
 
 		if (!o->changed)
 			continue;
-		/* An object that was deleted and created again has a new id under the same name. One that
-		 * is neither present nor stored came and went within this transaction; an earlier attempt
-		 * at it may have been cut short in between and left a hint. */
+		/* An object that was deleted and created again has a new id under the same name.
+		 * One that is neither present nor stored came and went within this transaction; an
+		 * earlier attempt at it may have been cut short in between and left a hint. */
 		if (!o->present || (o->stored_object && o->stored_object != o->to.object))
 			hints_remove(index->hints, o->feed, key, o->stored_object);
 		if (o->present)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The internals of the index group: its databases, the encoding of keys and rows (FORMAT.md, Index) and
- * the handle. Only the group and verify_index.c, which reads the rows itself, include this.
+ * The internals of the index group: its databases, the encoding of keys and rows (FORMAT.md, Index)
+ * and the handle. Only the group and verify_index.c, which reads the rows itself, include this.
  */
 #ifndef STORE_INDEX_INDEX_INTERNAL_H
 #define STORE_INDEX_INDEX_INTERNAL_H
@@ -84,8 +84,8 @@ extern const struct generation_kind index_kind;
 /* ---- encoding; index_layout.c ---- */
 
 struct bytes index_name_key(uint8_t *buffer, uint32_t feed, struct bytes key);
-/* The key of a value longer than INDEX_VALUE_MAX is its beginning and a hash: longer than any key of a
- * whole value. */
+/* The key of a value longer than INDEX_VALUE_MAX is its beginning and a hash: longer than any key
+ * of a whole value. */
 struct bytes index_term_key(uint8_t *buffer, uint32_t definition, struct bytes value);
 static inline bool index_term_is_whole(struct bytes key)
 {

@@ -91,7 +91,8 @@ int index_read_object(struct bytes value, uint32_t *ret_feed, struct bytes *ret_
 int index_read_term(struct bytes value, uint64_t *ret_term, uint64_t *ret_count)
 {
 	if (value.size != TERM_BYTES || !le64_get((const uint8_t *)value.data + 8))
-		return index_bad_row("term", value); /* a value without postings is removed; readers divide by the count */
+		return index_bad_row("term", value); /* a value without postings is removed; readers
+							divide by the count */
 	*ret_term = le64_get(value.data);
 	*ret_count = le64_get((const uint8_t *)value.data + 8);
 	return 0;

@@ -122,8 +122,8 @@ int index_object(struct index *index, struct txn *txn, uint64_t object, uint32_t
 	return r != FOUND ? r : index_read_object(value, ret_feed, ret_key, ret_entry);
 }
 
-static int index_find_term(struct txn *txn, uint32_t definition, struct bytes value, uint64_t *ret_term,
-	uint64_t *ret_count)
+static int index_find_term(struct txn *txn, uint32_t definition, struct bytes value,
+	uint64_t *ret_term, uint64_t *ret_count)
 {
 	uint8_t key[TERM_KEY_MAX];
 	struct bytes row;
@@ -336,13 +336,15 @@ static int index_read_term_row(struct bytes key, struct bytes value, struct inde
 		return err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'term'", key.size);
 	*ret_row = (struct index_term_row){
 		.definition = be32_get(key.data),
-		.value = BYTES((const uint8_t *)key.data + 4, whole ? key.size - 4 : INDEX_VALUE_MAX),
+		.value = BYTES(
+			(const uint8_t *)key.data + 4, whole ? key.size - 4 : INDEX_VALUE_MAX),
 		.whole = whole,
 	};
 	return index_read_term(value, &ret_row->term, &ret_row->count);
 }
 
-/* Calls FN for the terms from the key START on whose keys begin with the first PREFIX bytes of it. */
+/* Calls FN for the terms from the key START on whose keys begin with the first PREFIX bytes of
+ * it. */
 static int index_walk_terms(struct txn *txn, struct bytes start, size_t prefix, index_term_fn *fn,
 	void *arg)
 {

@@ -168,8 +168,8 @@ static bool index_same_terms(const struct index_change *change)
 	return true;
 }
 
-/* Adds an object's old or new terms to the comparison. A definition that is still being filled holds
- * only objects up to where it is filled: terms of others are left to the backfill. */
+/* Adds an object's old or new terms to the comparison. A definition that is still being filled
+ * holds only objects up to where it is filled: terms of others are left to the backfill. */
 static int index_compare_side(
 	struct index *index, const struct index_term *terms, size_t n, uint64_t object, bool is_new)
 {

@@ -28,7 +28,8 @@ struct terms {
 	struct terms_rule *rules;
 	size_t n_rules, rules_room;
 	struct term_list found; /* of terms_has() */
-	/* While a compound is evaluated: the values of each path, those of path i before part_end[i]. */
+	/* While a compound is evaluated: the values of each path, those of path i before
+	 * part_end[i]. */
 	struct buf text;
 	struct terms_part {
 		size_t at, size;
@@ -128,8 +129,8 @@ int terms_add(struct terms *terms, const struct index_definition *definition)
 	return 0;
 }
 
-/* Adds the end of list->text, from AT on, as a term. The text moves while it grows, so values have only
- * their sizes until the list is complete. */
+/* Adds the end of list->text, from AT on, as a term. The text moves while it grows, so values have
+ * only their sizes until the list is complete. */
 static int terms_list_add(struct term_list *list, uint32_t definition, size_t at)
 {
 	const struct index_term term = {definition, BYTES(NULL, list->text.size - at)};
@@ -216,8 +217,8 @@ struct terms_search {
 	size_t found;
 };
 
-/* Takes a value that a path has found: as a term, or as a part of a compound. Skips maps, arrays and
- * null. */
+/* Takes a value that a path has found: as a term, or as a part of a compound. Skips maps, arrays
+ * and null. */
 static int terms_take_value(void *arg, const struct value *value)
 {
 	struct terms_search *search = arg;

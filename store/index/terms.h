@@ -35,8 +35,8 @@ struct terms;
 int terms_new(struct terms **ret_terms);
 void terms_free(struct terms **terms);
 
-/* Copies DEFINITION. ERR_SYNTAX: its paths can't be parsed; they were checked when the definition was
- * made, so the index is damaged. */
+/* Copies DEFINITION. ERR_SYNTAX: its paths can't be parsed; they were checked when the definition
+ * was made, so the index is damaged. */
 int terms_add(struct terms *terms, const struct index_definition *definition);
 
 struct term_list {

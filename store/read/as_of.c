@@ -47,7 +47,8 @@ int as_of_new(uint32_t feed, uint64_t seq, struct as_of **ret_as_of)
 	struct as_of *as_of = calloc(1, sizeof(*as_of));
 
 	if (!as_of)
-		return err_set(-ENOMEM, "reading feed %u as of %llu", feed, (unsigned long long)seq);
+		return err_set(
+			-ENOMEM, "reading feed %u as of %llu", feed, (unsigned long long)seq);
 	as_of->magic = AS_OF_MAGIC;
 	as_of->feed = feed;
 	as_of->seq = as_of->examined = seq;
@@ -122,8 +123,8 @@ static int as_of_check(struct as_of *a, uint64_t *ret_visible)
 	return 0;
 }
 
-/* Keeps the version before RECORD if it is not above the seq: then RECORD is the object's first change
- * since. An object that is ADDED has no version before. */
+/* Keeps the version before RECORD if it is not above the seq: then RECORD is the object's first
+ * change since. An object that is ADDED has no version before. */
 static int as_of_examine(struct as_of *a, const struct record *record)
 {
 	const struct as_of_row row = {a->keys.size, record->key.size, record->prev};
@@ -133,7 +134,8 @@ static int as_of_examine(struct as_of *a, const struct record *record)
 		return 0;
 	buf_bytes_put(&a->keys, record->key);
 	int r = buf_error(&a->keys);
-	return r < 0 ? r : ARRAY_ADD(a->rows, a->n_rows, a->rows_room, row, "the changes since a seq");
+	return r < 0 ? r
+		     : ARRAY_ADD(a->rows, a->n_rows, a->rows_room, row, "the changes since a seq");
 }
 
 /* Reads the log on to VISIBLE. Returns: 0, AGAIN after LIMIT records. */
@@ -235,7 +237,8 @@ int as_of_get(struct as_of *as_of, struct bytes key, struct record *ret_record)
 
 /* ---- the walk ---- */
 
-int as_of_walk(struct as_of *as_of, enum as_of_objects which, struct bytes prefix, struct bytes from)
+int as_of_walk(
+	struct as_of *as_of, enum as_of_objects which, struct bytes prefix, struct bytes from)
 {
 	CHECK_OBJ(as_of, AS_OF_MAGIC);
 	index_walk_close(&as_of->names);

@@ -4,10 +4,11 @@
  * the version that they saw then. Continue tokens and sorted pages read by it, so that all pages of
  * a walk show one instant.
  *
- * The index holds only the newest state. as_of_renew() therefore reads the log from that seq on
- * and keeps, for each object that was changed or deleted since, the version before its first change.
- * The walk merges those with the objects that the index says are unchanged. That costs one pass over
- * the log since then, and 16 bytes and the key for each changed object: less than the history itself.
+ * The index holds only the newest state. as_of_renew() therefore reads the log from that seq on and
+ * keeps, for each object that was changed or deleted since, the version before its first change.
+ * The walk merges those with the objects that the index says are unchanged. That costs one pass
+ * over the log since then, and 16 bytes and the key for each changed object: less than the history
+ * itself.
  *
  *	as_of_new(feed, seq, &as_of);
  *	as_of_renew(as_of, snapshot, SIZE_MAX);         0, or LAPPED: that state is not kept
@@ -22,8 +23,8 @@
  * No reader ever sees half a list. While a list of the feed was open, readers saw the state before
  * it: that is the state as of any seq within the list (as_of_seq).
  *
- * The log reaches back to a seq for as long as none of the feed's records above it was trimmed, even
- * if records of other feeds were. One thread at a time.
+ * The log reaches back to a seq for as long as none of the feed's records above it was trimmed,
+ * even if records of other feeds were. One thread at a time.
  */
 #ifndef STORE_READ_AS_OF_H
 #define STORE_READ_AS_OF_H
@@ -70,8 +71,8 @@ int as_of_walk(struct as_of *as_of, enum as_of_objects which, struct bytes prefi
 	struct bytes from);
 
 /*
- * The next object of the walk: FOUND, END. ENTRY is for snapshot_record(); its .object is 0 when the
- * object was changed since: whether such a version has a term is to be read from its body
+ * The next object of the walk: FOUND, END. ENTRY is for snapshot_record(); its .object is 0 when
+ * the object was changed since: whether such a version has a term is to be read from its body
  * (terms_has). KEY is borrowed until as_of_rest().
  */
 int as_of_next(struct as_of *as_of, struct bytes *ret_key, struct index_entry *ret_entry);

@@ -37,7 +37,8 @@ static int cursor_check_name(const char *name)
 	if (good)
 		return 0;
 	return err_say(-EINVAL,
-		"cursor name '%.80s': 1 to %d letters, digits, '.', '_', '-', not beginning with '.'",
+		"cursor name '%.80s': 1 to %d letters, digits, '.', '_', '-', not beginning with "
+		"'.'",
 		name, NAME_MAX_BYTES);
 }
 
@@ -63,9 +64,11 @@ static int cursor_write_file(struct home *home, const char *name, struct bytes t
 	char temporary[NAME_MAX_BYTES + 40];
 
 	(void)snprintf(temporary, sizeof(temporary), ".%s.%d", name, (int)getpid());
-	AUTO_FD int fd = openat(directory, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+	AUTO_FD int fd =
+		openat(directory, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
 	if (fd < 0)
-		return errno == EBADF ? -ENOENT : -errno; /* EBADF: the store had no directory when opened */
+		return errno == EBADF ? -ENOENT
+				      : -errno; /* EBADF: the store had no directory when opened */
 	/* The reflector must be able to read it, whatever the umask: it may be another user. */
 	int r = fchmod(fd, 0640) < 0 ? -errno : write_whole(fd, text);
 	if (r == 0)
@@ -117,7 +120,8 @@ static int cursor_read_file(int directory, const char *name, struct buf *text)
 {
 	if (directory < 0)
 		return NOT_FOUND; /* a copy without cursors */
-	/* The group can write to the directory: a FIFO there must not stop a reader of all cursors. */
+	/* The group can write to the directory: a FIFO there must not stop a reader of all
+	 * cursors. */
 	AUTO_FD int fd = openat(directory, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	struct stat st;
 
@@ -260,8 +264,8 @@ bool cursor_is_expired(uint64_t written_ns, uint64_t expiry_ns)
 	return (now > written_ns ? now - written_ns : written_ns - now) > expiry_ns;
 }
 
-/* Checks the file's time, which each writing renews and unreadable files have, too. A cursor written again
- * between this check and its removal is lost until it is written the next time. */
+/* Checks the file's time, which each writing renews and unreadable files have, too. A cursor
+ * written again between this check and its removal is lost until it is written the next time. */
 static bool cursor_is_abandoned(int directory, const char *name, uint64_t expiry_ns)
 {
 	uint64_t now = proc_realtime_ns(), limit = name[0] == '.' ? TEMPORARY_NS : expiry_ns;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Named cursors: <store>/cursors/NAME, a text file {journal uuid, position per feed} that a follower
- * replaces as a whole (FORMAT.md, Cursors). The reflector reads them before it trims: history that a
- * cursor needs is kept. A name is [A-Za-z0-9._-]{1,64} and does not begin with a dot.
+ * Named cursors: <store>/cursors/NAME, a text file {journal uuid, position per feed} that a
+ * follower replaces as a whole (FORMAT.md, Cursors). The reflector reads them before it trims:
+ * history that a cursor needs is kept. A name is [A-Za-z0-9._-]{1,64} and does not begin with a
+ * dot.
  */
 #ifndef STORE_READ_CURSOR_FILE_H
 #define STORE_READ_CURSOR_FILE_H
@@ -32,8 +33,8 @@ int cursor_save(struct home *home, const char *name, const uint8_t uuid[16],
 	const struct follow_position *positions, size_t n);
 int cursor_remove(struct home *home, const char *name);
 
-/* Checks whether a cursor last written at WRITTEN_NS no longer keeps history. A time in the future came
- * from a wrong clock and counts by its distance from now. */
+/* Checks whether a cursor last written at WRITTEN_NS no longer keeps history. A time in the future
+ * came from a wrong clock and counts by its distance from now. */
 bool cursor_is_expired(uint64_t written_ns, uint64_t expiry_ns);
 
 /* Removes cursors that expired EXPIRY_NS ago (until then their follower gets LAPPED) and temporary

@@ -10,9 +10,8 @@
  *	LIVE	takes entries of the event ring and reads their records from the journal
  *
  * After a snapshot was held for long enough it is renewed, and a pass comes first. For a feed whose
- * initial state is still being read, the pass gives only changes of keys that were given already: the
- * range will show the other objects as they are in the same snapshot. During a resync the pass gives
- * every change, so the ranges show what was given last.
+ * initial state is still being read, the pass gives only changes of keys that were given already:
+ * the range shows the others as they are in the same snapshot. During a resync it gives all.
  */
 #include "store/read/follow.h"
 
@@ -30,7 +29,7 @@
 
 #define FOLLOW_MAGIC    0x666f6c6cu
 #define DEFAULT_HOLD_NS (50 * UINT64_C(1000000))
-#define PASS_EVERY_NS   (1000 * UINT64_C(1000000)) /* positions advance without events, too */
+#define PASS_EVERY_NS   UINT64_C(1000000000) /* positions advance without events, too */
 #define NO_RING_MS      50 /* between two passes when there is no ring */
 #define NO_RING_NS      (NO_RING_MS * UINT64_C(1000000) / 2)
 
@@ -59,8 +58,7 @@ struct follow {
 	uint32_t magic;
 	struct store *store;
 	struct snapshot *snapshot; /* NULL before the first one could be taken */
-	bool held;
-	bool uuid_known, journal_known;
+	bool held, uuid_known, journal_known;
 	uint8_t uuid[16];    /* the journal of the positions */
 	uint8_t journal[16]; /* the journal of the feeds' ids */
 	struct ring_reader *ring;
@@ -91,8 +89,7 @@ static bool follow_find(const struct follow *f, uint32_t feed, size_t *ret_i)
 	const struct follow_id *id =
 		f->n ? bsearch(&key, f->ids, f->n, sizeof(key), follow_compare_ids) : NULL;
 
-	if (id)
-		*ret_i = id->i;
+	*ret_i = id ? id->i : 0;
 	return id != NULL;
 }
 
@@ -209,8 +206,8 @@ static int follow_release(struct follow *f)
 	return snapshot_reset(f->snapshot);
 }
 
-/* Attaches to the event ring before a snapshot is taken: what the snapshot does not show yet will then
- * come through the ring. Without a ring passes alone do the work. */
+/* Attaches to the event ring before a snapshot is taken: what the snapshot does not show yet will
+ * then come through the ring. Without a ring passes alone do the work. */
 static void follow_attach(struct follow *f)
 {
 	int runtime = home_runtime_fd(store_home(f->store));
@@ -222,7 +219,8 @@ static void follow_attach(struct follow *f)
 		err_ignore(r, "no processor has run here: passes find the changes");
 		f->ring = NULL;
 		/* The runtime directory may be another one now. */
-		err_ignore(home_reopen(store_home(f->store)), "the store that is open goes on being read");
+		err_ignore(home_reopen(store_home(f->store)),
+			"the store that is open goes on being read");
 	}
 }
 
@@ -278,7 +276,8 @@ static int follow_take_snapshot(struct follow *f)
 
 /* ---- passes over the log ---- */
 
-/* Checks a feed in the new snapshot. Returns: NOT_FOUND: all is well; FOUND: it has lapsed, an item; GONE. */
+/* Checks a feed in the new snapshot. Returns: NOT_FOUND: all is well; FOUND: it has lapsed, an
+ * item; GONE. */
 static int follow_check_feed(struct follow *f, size_t i, struct follow_item *ret_item)
 {
 	struct follow_position *position = &f->positions[i];
@@ -296,10 +295,11 @@ static int follow_check_feed(struct follow *f, size_t i, struct follow_item *ret
 		feed->stage = STAGE_CHANGES;
 		position->seq = feed->until;
 	}
-	/* A position above `taken` is from before the journal was restored from a copy: the same seqs are
-	 * given to other changes now. */
-	bool lost = feed->stage != STAGE_NEW && (position->seq < checkpoint.trimmed ||
-							position->seq > snapshot_taken(f->snapshot));
+	/* A position above `taken` is from before the journal was restored from a copy: the same
+	 * seqs are given to other changes now. */
+	bool lost =
+		feed->stage != STAGE_NEW &&
+		(position->seq < checkpoint.trimmed || position->seq > snapshot_taken(f->snapshot));
 	if (!feed->foreign && !lost)
 		return NOT_FOUND;
 	feed->stage = STAGE_NEW;
@@ -311,8 +311,9 @@ static int follow_check_feed(struct follow *f, size_t i, struct follow_item *ret
 	return FOUND;
 }
 
-/* Takes a snapshot and opens the log after the smallest position. Returns: NOT_FOUND: the pass can begin;
- * FOUND: an item comes first, then begin again; AGAIN: there is no index yet; GONE; errors. */
+/* Takes a snapshot and opens the log after the smallest position. Returns: NOT_FOUND: the pass can
+ * begin; FOUND: an item comes first, then begin again; AGAIN: there is no index yet; GONE;
+ * errors. */
 static int follow_begin_pass(struct follow *f, struct follow_item *ret_item)
 {
 	uint64_t from = UINT64_MAX;
@@ -340,8 +341,8 @@ static int follow_begin_pass(struct follow *f, struct follow_item *ret_item)
 	return r < 0 ? r : NOT_FOUND;
 }
 
-/* Makes an item of a record and the state before it. The position stays where it is after an error: a
- * caller that continues gets the record again. */
+/* Makes an item of a record and the state before it. The position stays where it is after an error:
+ * a caller that continues gets the record again. */
 static int follow_give_change(struct follow *f, size_t i, const struct record *record,
 	struct follow_item *ret_item)
 {
@@ -367,7 +368,8 @@ static int follow_pass_next(struct follow *f, struct follow_item *ret_item)
 	size_t i;
 	int r = END;
 
-	for (; f->log && (r = journal_walk_next(f->log, &record)) == FOUND; f->examined = record.seq) {
+	for (; f->log && (r = journal_walk_next(f->log, &record)) == FOUND;
+		f->examined = record.seq) {
 		if (!follow_find(f, record.feed, &i))
 			continue;
 		if (record.type == RECORD_FEED_REMOVED)
@@ -431,8 +433,8 @@ static int follow_give_object(struct follow *f, size_t i, struct bytes key,
 }
 
 /* Gives the next object that is owed. A feed whose first list has not ended holds back only SYNC.
- * Returns: FOUND: an object, or SYNC at the end; NOT_FOUND: the resync is over; AGAIN: only feeds without
- * a first list are left; errors. */
+ * Returns: FOUND: an object, or SYNC at the end; NOT_FOUND: the resync is over; AGAIN: only feeds
+ * without a first list are left; errors. */
 static int follow_range_next(struct follow *f, struct follow_item *ret_item)
 {
 	bool waiting = false;
@@ -476,8 +478,8 @@ static int follow_range_next(struct follow *f, struct follow_item *ret_item)
 
 /* ---- live ---- */
 
-/* Reads the record of a ring entry. Returns: FOUND; NOT_FOUND: the entry does not concern us; END: a pass
- * is needed; GONE; AGAIN; errors. */
+/* Reads the record of a ring entry. Returns: FOUND; NOT_FOUND: the entry does not concern us; END:
+ * a pass is needed; GONE; AGAIN; errors. */
 static int follow_live_entry(struct follow *f, const struct ring_entry *entry,
 	struct follow_item *ret_item)
 {
@@ -528,7 +530,8 @@ static int follow_live_next(struct follow *f, struct follow_item *ret_item)
 		ring_detach(&f->ring);
 		r = END;
 	}
-	if (r == AGAIN && proc_monotonic_ns() - f->pass_ns >= (f->ring ? PASS_EVERY_NS : NO_RING_NS))
+	if (r == AGAIN &&
+		proc_monotonic_ns() - f->pass_ns >= (f->ring ? PASS_EVERY_NS : NO_RING_NS))
 		r = END;
 	if (r != AGAIN)
 		f->state = FOLLOW_IDLE;
@@ -554,7 +557,8 @@ int follow_next(struct follow *follow, struct follow_item *ret_item)
 		    : f->state == FOLLOW_RANGE ? follow_range_next(f, ret_item)
 					       : follow_live_next(f, ret_item);
 	} while (r == NOT_FOUND);
-	if (r == FOUND && f->held) /* a copy may have been written meanwhile: then the item is wrong */
+	if (r == FOUND &&
+		f->held) /* a copy may have been written meanwhile: then the item is wrong */
 		r = snapshot_check(f->snapshot);
 	if (r == FOUND)
 		return FOUND;
@@ -590,7 +594,7 @@ int follow_wait(struct follow *follow, int timeout_ms)
 	if (follow->ring)
 		return ring_wait(follow->ring, timeout_ms) == AGAIN ? AGAIN : 0;
 	int ms = timeout_ms < 0 || timeout_ms > NO_RING_MS ? NO_RING_MS : timeout_ms;
-	struct timespec pause = {.tv_nsec = (long)ms * 1000000};
-	(void)nanosleep(&pause, NULL); /* the next pass may come early after a signal */
+	const struct timespec pause = {.tv_nsec = (long)ms * 1000000};
+	(void)nanosleep(&pause, NULL); /* a signal may end it early */
 	return 0;
 }

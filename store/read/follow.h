@@ -15,11 +15,11 @@
  * The initial state is read in key ranges, each from its own short snapshot. Between two ranges the
  * follower gives the changes of keys that it has already given. So no transaction is long and no
  * handler is too slow. Afterwards it takes entries of the event ring and reads their records from
- * the journal. After a lap, a restart of the writer or damage in the ring, it reads the log from its
- * position instead.
+ * the journal. After a lap, a restart of the writer or damage in the ring, it reads the log from
+ * its position instead.
  *
- * No snapshot is held during follow_wait(), nor after follow_next() has returned AGAIN. A caller that
- * is slow between two calls holds one snapshot meanwhile; follow_rest() lets go of it.
+ * No snapshot is held during follow_wait(), nor after follow_next() has returned AGAIN. A caller
+ * that is slow between two calls holds one snapshot meanwhile; follow_rest() lets go of it.
  */
 #ifndef STORE_READ_FOLLOW_H
 #define STORE_READ_FOLLOW_H
@@ -31,8 +31,8 @@ enum follow_kind {
 	FOLLOW_INITIAL, /* an object of the initial state: record */
 	FOLLOW_SYNC,    /* the initial state of all feeds is complete */
 	FOLLOW_CHANGE,  /* record; old: the state before, seq 0 if there was none */
-	FOLLOW_LAPPED,  /* the history after the position is gone: a new initial state and SYNC follow,
-	                   and objects that are not in it do not exist any more */
+	FOLLOW_LAPPED,  /* the history after the position is gone: a new initial state and SYNC
+			   follow, and objects that are not in it do not exist any more */
 	FOLLOW_RESYNC,  /* an object as it is, after follow_resync(): record, and old is the same */
 	FOLLOW_KIND_MAX
 };
@@ -47,12 +47,15 @@ struct follow_item {
 };
 
 struct follow_options {
-	bool no_initial;   /* begin at now: SYNC at once, then changes */
-	const struct follow_position *from; /* continue after these (a cursor); overrides no_initial */
+	bool no_initial; /* begin at now: SYNC at once, then changes */
+	/* Continue after these positions (a cursor); overrides no_initial. */
+	const struct follow_position *from;
 	size_t n_from;
-	const uint8_t *from_uuid; /* the journal of these positions; LAPPED if the store has another */
-	const uint8_t *journal; /* the journal that the feeds' ids belong to; GONE if the store has another.
-	                           NULL: the one at the first snapshot */
+	/* The journal of these positions; LAPPED if the store has another. */
+	const uint8_t *from_uuid;
+	/* The journal that the feeds' ids belong to; GONE if the store has another. NULL: the one
+	 * at the first snapshot. */
+	const uint8_t *journal;
 	uint64_t max_hold_ns; /* the snapshot is renewed after this, between items; 0: 50 ms */
 };
 
@@ -62,21 +65,22 @@ int follow_new(struct store *store, const uint32_t *feeds, size_t n_feeds,
 	const struct follow_options *options, struct follow **ret_follow);
 void follow_free(struct follow **follow);
 
-/* Returns: FOUND; AGAIN: nothing now; GONE: a feed was removed or replaced, look it up again; errors.
- * After ERR_SNAPSHOT_EXPIRED the items from the last snapshot may be wrong or incomplete. */
+/* Returns: FOUND; AGAIN: nothing now; GONE: a feed was removed or replaced, look it up again;
+ * errors. After ERR_SNAPSHOT_EXPIRED the items from the last snapshot may be wrong or
+ * incomplete. */
 int follow_next(struct follow *follow, struct follow_item *ret_item);
 
 /* Gives the snapshot back early: for a caller that does not know when it will call again. */
 int follow_rest(struct follow *follow);
 
 /* Gives all current objects once more, as RESYNC items, in ranges like the initial state. Changes
- * come between them as usual; a RESYNC item is never older than the last change given. A lapse ends it.
- * Returns: false, without effect, before SYNC or during another resync. */
+ * come between them as usual; a RESYNC item is never older than the last change given. A lapse ends
+ * it. Returns: false, without effect, before SYNC or during another resync. */
 bool follow_resync(struct follow *follow);
 bool follow_is_resyncing(const struct follow *follow);
 
-/* Sleeps until something may have happened or a signal handler ran, for at most TIMEOUT_MS (negative: no
- * limit). Returns: 0; AGAIN: the time is over. It never fails. */
+/* Sleeps until something may have happened or a signal handler ran, for at most TIMEOUT_MS
+ * (negative: no limit). Returns: 0; AGAIN: the time is over. It never fails. */
 int follow_wait(struct follow *follow, int timeout_ms);
 
 bool follow_synced(const struct follow *follow);

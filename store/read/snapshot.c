@@ -30,8 +30,9 @@ static int snapshot_add_feed(void *arg, const struct index_feed *feed)
 	return ARRAY_ADD(s->feeds, s->n_feeds, s->feeds_room, *feed, "the feeds of a snapshot");
 }
 
-/* Reads the feeds' rows, which change only with `taken`. Its value is compared as well, because LMDB may
- * give a tree that is newer than the transaction's id says (docs/architecture.md, LMDB). */
+/* Reads the feeds' rows, which change only with `taken`. Its value is compared as well, because
+ * LMDB may give a tree that is newer than the transaction's id says (docs/architecture.md,
+ * LMDB). */
 static int snapshot_read_feeds(struct snapshot *s)
 {
 	uint64_t id = txn_id(s->index_txn);
@@ -51,9 +52,9 @@ static int snapshot_read_feeds(struct snapshot *s)
 }
 
 /*
- * Finds the hints that cover the snapshot. Each snapshot opens them by itself, so a larger table that
- * replaces them concerns no other thread. A copy has none: the boot that its file was written in is not
- * known.
+ * Finds the hints that cover the snapshot. Each snapshot opens them by itself, so a larger table
+ * that replaces them concerns no other thread. A copy has none: the boot that its file was written
+ * in is not known.
  */
 static void snapshot_find_hints(struct snapshot *s)
 {
@@ -79,8 +80,8 @@ static void snapshot_reset_txns(struct snapshot *s)
 	s->active = false;
 }
 
-/* Begins both transactions. Returns: 0; AGAIN: the journal does not belong to this index any more, or
- * not yet; errors. */
+/* Begins both transactions. Returns: 0; AGAIN: the journal does not belong to this index any more,
+ * or not yet; errors. */
 static int snapshot_begin(struct snapshot *s)
 {
 	struct env *index = index_env(s->pair->index), *journal = journal_env(s->pair->journal);
@@ -172,7 +173,8 @@ int snapshot_renew(struct snapshot *snapshot)
 	return snapshot_take(snapshot);
 }
 
-/* A reader without locks does not keep a writer from using its pages again; such a writer has committed. */
+/* A reader without locks does not keep a writer from using its pages again; such a writer has
+ * committed. */
 static int snapshot_check_copy(const struct snapshot *s)
 {
 	struct env_info index, journal;

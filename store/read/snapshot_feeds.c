@@ -105,7 +105,8 @@ static int feeds_collect(struct snapshot *snapshot, struct snapshot_feed **ret_f
 
 /* ---- order ---- */
 
-/* Compares `namespace + "/"`: the order in which the object keys of several feeds follow each other. */
+/* Compares `namespace + "/"`: the order in which the object keys of several feeds follow each
+ * other. */
 static int feeds_compare_namespaces(const char *a, const char *b)
 {
 	while (*a && *a == *b) {
@@ -134,8 +135,8 @@ static int feeds_compare(const void *a, const void *b)
 
 /* ---- names ---- */
 
-/* Checks whether the SIZE bytes at NAME are the feed's resource, its kind or an alias (the last two in any
- * case). */
+/* Checks whether the SIZE bytes at NAME are the feed's resource, its kind or an alias (the last two
+ * in any case). */
 static bool feed_is_resource(const struct feed_definition *d, const char *name, size_t size)
 {
 	const char *alias = d->aliases;
@@ -197,7 +198,8 @@ static int feeds_none(const struct snapshot_feed *feeds, size_t n, const char *n
 		return err_say(ERR_NO_FEED, "no feed has an empty name; there are: %s",
 			buf_cstr(&names));
 	return err_say(ERR_NO_FEED,
-		"no feed '%s': add '- resource: %s' to the feeds in kinf.yaml; if it is there, 'kinf status' "
+		"no feed '%s': add '- resource: %s' to the feeds in kinf.yaml; if it is there, "
+		"'kinf status' "
 		"says why it has no feed; there are: %s",
 		name, name, buf_cstr(&names));
 }
@@ -259,8 +261,9 @@ int snapshot_feeds(struct snapshot *snapshot, const char *name, struct snapshot_
 	return 0;
 }
 
-/* The journal may be ahead of the index. The checkpoint's RV, which bookmarks move also without a record,
- * counts as long as the journal has changed nothing of the feed since; an open list does not move it. */
+/* The journal may be ahead of the index. The checkpoint's RV, which bookmarks move also without a
+ * record, counts as long as the journal has changed nothing of the feed since; an open list does
+ * not move it. */
 struct bytes snapshot_feed_rv(const struct snapshot_feed *feed)
 {
 	const struct feed_checkpoint *c = &feed->checkpoint;
@@ -268,5 +271,7 @@ struct bytes snapshot_feed_rv(const struct snapshot_feed *feed)
 
 	if (!feed->visible)
 		return BYTES_NONE;
-	return c->rv.size && c->rv.size < INDEX_RV_SIZE && changed <= feed->visible ? c->rv : bytes_str(feed->index.rv);
+	return c->rv.size && c->rv.size < INDEX_RV_SIZE && changed <= feed->visible
+		       ? c->rv
+		       : bytes_str(feed->index.rv);
 }

@@ -14,15 +14,16 @@
 #define STORE_MAGIC    0x6b737472u
 #define SNAPSHOT_MAGIC 0x6b736e70u
 
-/* An index and the journal it belongs to, as CURRENT named them. They stay open while a snapshot uses
- * them, even if CURRENT changes meanwhile. */
+/* An index and the journal it belongs to, as CURRENT named them. They stay open while a snapshot
+ * uses them, even if CURRENT changes meanwhile. */
 struct store_pair {
 	unsigned refs; /* under store->lock */
 	struct index *index;
 	struct journal *journal;
 };
 
-/* Distinguishes one CURRENT from the next: it is replaced by rename, and inode numbers are used again. */
+/* Distinguishes one CURRENT from the next: it is replaced by rename, and inode numbers are used
+ * again. */
 struct store_identity {
 	uint64_t inode;
 	struct timespec modified;
@@ -37,12 +38,14 @@ struct store {
 	unsigned refs; /* the caller's and one per snapshot */
 	struct store_pair *pair;
 	struct store_identity index_current, journal_current;
-	bool opening; /* a thread opens a pair, without the lock; others wait for it if they need one */
+	bool opening; /* a thread opens a pair, without the lock; others wait for it if they need
+			 one */
 	pthread_cond_t opened;
 	int open_result; /* of the last one that opened */
 	struct err_kept open_error;
 	uint64_t checked_ns, reopened_ns;
-	uint64_t failing_ns; /* when opening the pair that CURRENT names first failed; 0: it did not */
+	uint64_t failing_ns; /* when opening the pair that CURRENT names first failed; 0: it did not
+			      */
 };
 
 struct snapshot {
@@ -71,9 +74,9 @@ void store_ref(struct store *store);
 void store_unref(struct store *store);
 /* Gives back a pair from store_join(). */
 void store_leave(struct store *store, struct store_pair **pair);
-/* Returns the pair that CURRENT names in *RET_PAIR: HELD, or another one with a reference for the caller.
- * FORCE: open it again even if CURRENT seems unchanged.
- * Returns: 0; AGAIN: there is no index yet; errors. */
+/* Returns the pair that CURRENT names in *RET_PAIR: HELD, or another one with a reference for the
+ * caller. FORCE: open it again even if CURRENT seems unchanged. Returns: 0; AGAIN: there is no
+ * index yet; errors. */
 int store_join(struct store *store, bool force, struct store_pair *held,
 	struct store_pair **ret_pair);
 

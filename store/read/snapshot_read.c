@@ -15,10 +15,11 @@ static int snapshot_checked(const struct snapshot *s, const struct record *recor
 	return s->store->options.check ? record_check(record) : 0;
 }
 
-/* Finds the reason for an entry that leads to no version of its object. The journal deletes the versions
- * of a removed feed before the horizon reaches its FEED_REMOVED, so the feed may be gone from the journal
- * while the index half of this snapshot still shows it. */
-static int snapshot_wrong_pointer(const struct snapshot *s, uint32_t feed, struct bytes key, uint64_t seq)
+/* Finds the reason for an entry that leads to no version of its object. The journal deletes the
+ * versions of a removed feed before the horizon reaches its FEED_REMOVED, so the feed may be gone
+ * from the journal while the index half of this snapshot still shows it. */
+static int snapshot_wrong_pointer(
+	const struct snapshot *s, uint32_t feed, struct bytes key, uint64_t seq)
 {
 	struct feed_checkpoint checkpoint;
 	int r = journal_feed_checkpoint(s->pair->journal, s->journal_txn, feed, &checkpoint);
@@ -69,10 +70,11 @@ void snapshot_prefetch(struct snapshot *snapshot, const struct index_entry *entr
 
 /* ---- by hints ---- */
 
-/* Reads the record a hint leads to. Returns: FOUND: a version of FEED that the snapshot sees (hints.h says
- * why it is the newest one); NOT_FOUND: the index has to be asked, which also finds any damage. */
-static int snapshot_hinted(const struct snapshot *s, uint32_t feed, uint64_t visible, const struct hint *hint,
-	struct record *ret_record)
+/* Reads the record a hint leads to. Returns: FOUND: a version of FEED that the snapshot sees
+ * (hints.h says why it is the newest one); NOT_FOUND: the index has to be asked, which also finds
+ * any damage. */
+static int snapshot_hinted(const struct snapshot *s, uint32_t feed, uint64_t visible,
+	const struct hint *hint, struct record *ret_record)
 {
 	struct journal *journal = s->pair->journal;
 	int r = NOT_FOUND;
@@ -134,8 +136,8 @@ bool snapshot_hints_agree(struct snapshot *snapshot, uint32_t feed, struct bytes
 		return true;
 	struct hint hint = hints_name(s->use_hints, feed, key);
 	/* The hint of a name may lead to another name: compare the key. */
-	if (snapshot_hinted(s, feed, visible, &hint, &record) == FOUND && bytes_equal(record.key, key) &&
-		record.seq != entry->seq)
+	if (snapshot_hinted(s, feed, visible, &hint, &record) == FOUND &&
+		bytes_equal(record.key, key) && record.seq != entry->seq)
 		return false;
 	hint = hints_object(s->use_hints, entry->object);
 	return snapshot_hinted(s, feed, visible, &hint, &record) != FOUND ||
@@ -143,7 +145,8 @@ bool snapshot_hints_agree(struct snapshot *snapshot, uint32_t feed, struct bytes
 }
 
 /* Gets the hints of N objects and starts to load their records. */
-static void snapshot_ask_hints(const struct snapshot *s, const uint64_t *ids, size_t n, struct hint *ret_hints)
+static void snapshot_ask_hints(
+	const struct snapshot *s, const uint64_t *ids, size_t n, struct hint *ret_hints)
 {
 	for (size_t i = 0; i < n; i++)
 		hints_prefetch_object(s->use_hints, ids[i]);

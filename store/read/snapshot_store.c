@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handle on a store: opens the index and journal that CURRENT names, and gives them to snapshots. */
+/* The handle on a store: opens the index and journal that CURRENT names, and gives them to
+ * snapshots. */
 #include "store/read/snapshot.h"
 
 #include <errno.h>
@@ -79,9 +80,9 @@ static bool store_same_identity(const struct store_identity *a, const struct sto
 }
 
 /*
- * Opens the directories of the store again if they were replaced: in a directory that was moved aside CURRENT
- * never changes, and in one that was removed it is missing. The second is examined at once, the first now and
- * then. Returns: whether CURRENT has to be examined again.
+ * Opens the directories of the store again if they were replaced: in a directory that was moved
+ * aside CURRENT never changes, and in one that was removed it is missing. The second is examined at
+ * once, the first now and then. Returns: whether CURRENT has to be examined again.
  */
 static bool store_reopen(struct store *store, const struct store_identity *index_current,
 	const struct store_identity *journal_current)
@@ -96,13 +97,15 @@ static bool store_reopen(struct store *store, const struct store_identity *index
 }
 
 /*
- * Opens the pair that CURRENT names, unless it is open. The caller holds store->lock, which is given back while
- * the pair is opened: that may have to wait for another process (open_lock.h), and other threads of this one go
- * on reading from the pair that is open. Only one thread opens at a time.
+ * Opens the pair that CURRENT names, unless it is open. The caller holds store->lock, which is
+ * given back while the pair is opened: that may have to wait for another process (open_lock.h), and
+ * other threads of this one go on reading from the pair that is open. Only one thread opens at a
+ * time.
  */
 static int store_open_current(struct store *store, bool force)
 {
-	/* The identities first: a CURRENT that is replaced after this is seen as new the next time. */
+	/* The identities first: a CURRENT that is replaced after this is seen as new the next
+	 * time. */
 	struct store_identity index_current = store_identity_of(home_index_fd(store->home));
 	struct store_identity journal_current = store_identity_of(home_journal_fd(store->home));
 
@@ -226,25 +229,28 @@ bool store_is_copy(const struct store *store)
 
 /* ---- pairs for snapshots ---- */
 
-/* Waits for the thread that opens a pair, which takes some seconds at most, and returns what it got. */
+/* Waits for the thread that opens a pair, which takes some seconds at most, and returns what it
+ * got. */
 static int store_await_opening(struct store *store)
 {
 	while (store->opening)
-		(void)pthread_cond_wait(&store->opened, &store->lock); /* fails for no lock of ours */
+		(void)pthread_cond_wait(
+			&store->opened, &store->lock); /* fails for no lock of ours */
 	if (store->open_result < 0)
 		err_restore(&store->open_error);
 	return store->open_result;
 }
 
-/* Re-reads CURRENT at most once a millisecond; after a failure on every call, so that each caller gets the
- * error. The caller holds store->lock. */
+/* Re-reads CURRENT at most once a millisecond; after a failure on every call, so that each caller
+ * gets the error. The caller holds store->lock. */
 static int store_check_current(struct store *store, bool force)
 {
 	if (!force && store->pair && !store->failing_ns &&
 		proc_monotonic_ns() - store->checked_ns < CURRENT_CHECK_NS)
 		return 0;
 	if (store->opening) {
-		bool is_fresh = !store->failing_ns || proc_monotonic_ns() - store->failing_ns < FAILING_NS;
+		bool is_fresh =
+			!store->failing_ns || proc_monotonic_ns() - store->failing_ns < FAILING_NS;
 
 		return store->pair && is_fresh && !force ? 0 : store_await_opening(store);
 	}
@@ -266,8 +272,9 @@ int store_join(struct store *store, bool force, struct store_pair *held,
 {
 	(void)pthread_mutex_lock(&store->lock);
 	int r = store_check_current(store, force);
-	/* The open pair is read on while CURRENT's journal does not exist yet, and for a moment while the
-	 * pair that CURRENT names can't be opened. No longer: its state would be old, and nothing would say so. */
+	/* The open pair is read on while CURRENT's journal does not exist yet, and for a moment
+	 * while the pair that CURRENT names can't be opened. No longer: its state would be old, and
+	 * nothing would say so. */
 	bool usable = store->pair &&
 		(r >= 0 || proc_monotonic_ns() - store->failing_ns < FAILING_NS);
 	if (usable && store->pair != held)

@@ -106,8 +106,8 @@ static int verify_choose_feeds(struct verify *v)
 
 /* ---- rings ---- */
 
-/* A ring as it was before the snapshot was taken: all that it had published by then is committed, so
- * the snapshot contains it. */
+/* A ring as it was before the snapshot was taken: all that it had published by then is committed,
+ * so the snapshot contains it. */
 struct verify_ring {
 	const char *name;
 	bool seen;
@@ -238,7 +238,8 @@ static void verify_release(struct verify *v)
 	free(v->terms);
 }
 
-/* Checks for errors that mean that the store can't be read at all, not that something in it is bad. */
+/* Checks for errors that mean that the store can't be read at all, not that something in it is
+ * bad. */
 static bool verify_is_final(int r)
 {
 	return r == ERR_NO_STORE || r == ERR_NO_FEED || r == ERR_LOCKED || r == -ENOMEM ||

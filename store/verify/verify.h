@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cross-checks a whole store: the journal by itself, the index by itself and against the journal, and
- * the rings. It works on a live store (in one snapshot), on one whose daemons are down, and on a copy.
- * It writes nothing and trusts no byte: whatever the files contain, it ends with a list of faults.
- * LMDB itself may touch pages that a truncated file does not have, so callers need faults_catch().
+ * Cross-checks a whole store: the journal by itself, the index by itself and against the journal,
+ * and the rings. It works on a live store (in one snapshot), on one whose daemons are down, and on
+ * a copy. It writes nothing and trusts no byte: whatever the files contain, it ends with a list of
+ * faults. LMDB itself may touch pages that a truncated file does not have, so callers need
+ * faults_catch().
  *
  *	journal	seqs ascend and end at next_seq; checksums; each version is followed by exactly one
  *		later record or head, so only the state as of the horizon is left at or below it;
@@ -25,7 +26,7 @@ typedef void verify_fault_fn(void *arg, const char *sentence);
 
 struct verify_options {
 	bool deep;
-	const char *feed;       /* compare only the objects of this one (snapshot_feeds); NULL: all */
+	const char *feed; /* compare only the objects of this one (snapshot_feeds); NULL: all */
 	verify_fault_fn *fault; /* may be NULL: faults are only counted */
 	void *arg;
 };
@@ -41,8 +42,8 @@ struct verify_report {
 	bool has_index;
 };
 
-/* Returns: 0: the report has all faults; errors if there is nothing to check: ERR_NO_STORE, ERR_NO_FEED,
- * -ENOMEM, ... */
+/* Returns: 0: the report has all faults; errors if there is nothing to check: ERR_NO_STORE,
+ * ERR_NO_FEED, -ENOMEM, ... */
 int verify_store(const char *directory, const struct verify_options *options,
 	struct verify_report *ret_report);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks the index by itself: names against objects, terms against postings, counts against both. */
+/* Checks the index by itself: names against objects, terms against postings, counts against
+ * both. */
 #include "store/verify/verify_internal.h"
 
 #include <errno.h>

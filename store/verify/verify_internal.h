@@ -52,7 +52,8 @@ struct verify {
 };
 
 void verify_fault(struct verify *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Counts a negative result of the code under check as a fault. Returns: 0; only -ENOMEM is passed on. */
+/* Counts a negative result of the code under check as a fault. Returns: 0; only -ENOMEM is passed
+ * on. */
 int verify_failed(struct verify *v, int r, const char *what);
 /* Returns NULL if the feed is unknown. Borrowed until the next verify_feed_add(). */
 struct verify_feed *verify_feed(struct verify *v, uint32_t id);

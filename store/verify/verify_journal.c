@@ -204,7 +204,8 @@ static int verify_record(struct verify *v, const struct record *record)
 		return 0;
 	}
 	if (record->seq > feed->checkpoint.last)
-		verify_fault(v, "journal: record %" PRIu64 " of feed %u comes after its last, %" PRIu64,
+		verify_fault(v,
+			"journal: record %" PRIu64 " of feed %u comes after its last, %" PRIu64,
 			record->seq, record->feed, feed->checkpoint.last);
 	if (record_is_change(record->type))
 		return verify_object(v, record);
@@ -312,7 +313,8 @@ static void verify_checkpoint(struct verify *v, const struct verify_feed *feed)
 
 	if (c->phase >= FEED_PHASE_MAX)
 		verify_fault(v, "journal: feed %u is in unknown phase %u", feed->id, c->phase);
-	/* The LIST_BEGIN of a first list may have been trimmed: it does not hold back the horizon. */
+	/* The LIST_BEGIN of a first list may have been trimmed: it does not hold back the
+	 * horizon. */
 	if (feed->list_begin != c->list_begin &&
 		!(feed->list_begin == 0 && c->list_begin <= v->meta.horizon && c->first_list == 0))
 		verify_fault(v,
@@ -327,7 +329,8 @@ static void verify_checkpoint(struct verify *v, const struct verify_feed *feed)
 			"journal: feed %u is trimmed up to %" PRIu64 ", the horizon is %" PRIu64,
 			feed->id, c->trimmed, v->meta.horizon);
 	if (c->last >= v->meta.next_seq)
-		verify_fault(v, "journal: the last record of feed %u, %" PRIu64 ", is still to come",
+		verify_fault(v,
+			"journal: the last record of feed %u, %" PRIu64 ", is still to come",
 			feed->id, c->last);
 	if (c->first_list >= v->meta.next_seq)
 		verify_fault(v,
@@ -370,8 +373,8 @@ int verify_journal(struct verify *v)
 			v->meta.horizon, v->meta.next_seq);
 	r = verify_log(v);
 	if (r == 0 && v->history != v->meta.history)
-		verify_fault(v, "journal: %" PRIu64 " bytes of history are counted as %" PRIu64, v->history,
-			v->meta.history);
+		verify_fault(v, "journal: %" PRIu64 " bytes of history are counted as %" PRIu64,
+			v->history, v->meta.history);
 	for (size_t i = 0; i < v->n_feeds && r == 0; i++)
 		if (v->feeds[i].in_journal)
 			r = verify_heads(v, &v->feeds[i]);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compares the index with the journal. The state of a feed as of visible(feed) follows from the journal
- * alone: each head, and the last state of each object deleted since, followed back to the first version
- * at or below visible. Each key comes out at most once. So if each of these is in the index, and the
- * index has as many, the two are equal. It deliberately does not use as_of.c, which relies on the index.
+ * Compares the index with the journal. The state of a feed as of visible(feed) follows from the
+ * journal alone: each head, and the last state of each object deleted since, followed back to the
+ * first version at or below visible. Each key comes out at most once. So if each of these is in the
+ * index, and the index has as many, the two are equal. It deliberately does not use as_of.c, which
+ * relies on the index.
  */
 #include "store/verify/verify_internal.h"
 
@@ -12,8 +13,9 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 
-/* Finds an object's version as of VISIBLE from its later version SEQ. Returns: FOUND; NOT_FOUND: the
- * object did not exist. Before its first list a feed has no state, and its versions may have been trimmed. */
+/* Finds an object's version as of VISIBLE from its later version SEQ. Returns: FOUND; NOT_FOUND:
+ * the object did not exist. Before its first list a feed has no state, and its versions may have
+ * been trimmed. */
 static int state_at(struct verify *v, uint64_t seq, uint64_t visible, struct record *ret_record)
 {
 	if (!visible)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computes the terms of each body again and checks that they are exactly the postings of its object:
- * each posting exists, and a definition has no more postings than all bodies together. */
+/* Computes the terms of each body again and checks that they are exactly the postings of its
+ * object: each posting exists, and a definition has no more postings than all bodies together. */
 #include "store/verify/verify_internal.h"
 
 #include <errno.h>
@@ -85,7 +85,8 @@ static int terms_check_term(
 	return r < 0 ? r : 0;
 }
 
-static int terms_check_object(struct terms_check *c, struct bytes key, const struct index_entry *entry)
+static int terms_check_object(
+	struct terms_check *c, struct bytes key, const struct index_entry *entry)
 {
 	struct record record;
 	int r = snapshot_record(c->v->snapshot, c->feed->id, key, entry, &record);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads as of an earlier seq. After each step the state of a random feed as of a random seq is read
- * and compared with the model's; and one walk is always under way, a few objects of it a step, so that
- * anything happens between two of its slices. It must show the one state it began with until the
- * log no longer reaches back.
+ * and compared with the model's; and one walk is always under way, a few objects of it a step, so
+ * that anything happens between two of its slices. It must show the one state it began with until
+ * the log no longer reaches back.
  */
 #include <inttypes.h>
 
@@ -69,7 +69,8 @@ static int renew(struct world *world, struct as_of *as_of, uint32_t id, uint64_t
 	return r;
 }
 
-/* Checks the walk's next object: the first of STATE from the AT-th key in order on. Returns: FOUND, END. */
+/* Checks the walk's next object: the first of STATE from the AT-th key in order on. Returns: FOUND,
+ * END. */
 static int check_next(struct world *world, struct as_of *as_of, uint32_t id,
 	const struct latest state[KEYS], int *at)
 {
@@ -116,7 +117,8 @@ static void check_random(struct world *world, uint32_t id)
 		int r = as_of_get(as_of, bytes_str(text), &record);
 		MUST(r == (state[k].object.there ? FOUND : NOT_FOUND), "as of: get: %s",
 			err_text(r));
-		MUST(r == NOT_FOUND || record.seq == state[k].seq, "as of: get: %" PRIu64, record.seq);
+		MUST(r == NOT_FOUND || record.seq == state[k].seq, "as of: get: %" PRIu64,
+			record.seq);
 	}
 }
 

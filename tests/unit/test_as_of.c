@@ -107,8 +107,10 @@ static void change_anything(void)
 		change(dice(FEEDS), dice(KEYS), dice(4) != 0);
 }
 
-/* Walks over the whole state in slices of SLICE objects, with CHANGES changes between two of them. */
-static void check_walk(unsigned feed, uint64_t seq, const char *prefix, unsigned slice, unsigned changes)
+/* Walks over the whole state in slices of SLICE objects, with CHANGES changes between two of
+ * them. */
+static void check_walk(
+	unsigned feed, uint64_t seq, const char *prefix, unsigned slice, unsigned changes)
 {
 	CLEANUP(as_of_free) struct as_of *as_of = as_of_at(feed, seq);
 	char previous[16] = "";
