@@ -16,7 +16,7 @@ static const struct resource deployments = {.group = "apps", .version = "v1",
 	.plural = "deployments", .kind = "Deployment", .list_kind = "DeploymentList",
 	.namespaced = true};
 
-Test(entry, becomes_a_definition_by_discovery)
+Test(entry, discovery_makes_a_definition_of_an_entry)
 {
 	struct entry entry;
 	struct feed_definition d, copy;
@@ -37,7 +37,7 @@ Test(entry, becomes_a_definition_by_discovery)
 	entry_release(&entry);
 }
 
-Test(entry, is_known_without_discovery_by_all_that_was_written)
+Test(entry, an_entry_matches_a_stored_definition_without_discovery)
 {
 	struct entry entry;
 	struct feed_definition d;
@@ -61,7 +61,7 @@ Test(entry, is_known_without_discovery_by_all_that_was_written)
 	entry_release(&entry);
 }
 
-Test(entry, a_namespace_of_what_has_none_is_refused)
+Test(entry, a_namespace_of_a_cluster_scoped_resource_is_refused)
 {
 	struct entry entry;
 	struct feed_definition d;
@@ -73,7 +73,7 @@ Test(entry, a_namespace_of_what_has_none_is_refused)
 	entry_release(&entry);
 }
 
-Test(entry, of_a_wildcard_is_named_after_the_resource)
+Test(entry, an_entry_of_a_wildcard_is_named_after_its_resource)
 {
 	static const struct entry_resource of[] = {{"", "v1", "pods"}, {"apps", "v1", "deployments"}};
 	struct entry pods, dep;

@@ -99,7 +99,7 @@ Test(guard, more_than_the_share_is_held_and_the_share_itself_is_not)
 	tear_down(&b);
 }
 
-Test(guard, what_the_list_brings_does_not_hide_what_it_lacks)
+Test(guard, new_objects_of_a_list_do_not_hide_missing_ones)
 {
 	struct bench b;
 
@@ -113,7 +113,7 @@ Test(guard, what_the_list_brings_does_not_hide_what_it_lacks)
 	tear_down(&b);
 }
 
-Test(guard, second_list_is_believed_and_the_one_after_it_is_looked_at_again)
+Test(guard, the_second_list_is_believed_and_the_third_is_checked_again)
 {
 	struct bench b;
 

@@ -55,7 +55,7 @@ static void check_typed(struct list *list, struct buf *out)
 	cr_assert_eq(page.items, 3);
 }
 
-Test(list, is_cut_the_same_wherever_the_body_is_split)
+Test(list, a_body_gives_the_same_items_wherever_it_is_split)
 {
 	struct buf out = BUF_INIT;
 	struct list *list = new_list(&out, 0);
@@ -74,7 +74,7 @@ Test(list, is_cut_the_same_wherever_the_body_is_split)
 	buf_release(&out);
 }
 
-Test(list, is_cut_the_same_byte_by_byte)
+Test(list, a_body_gives_the_same_items_byte_by_byte)
 {
 	struct buf out = BUF_INIT;
 	struct list *list = new_list(&out, 0);
@@ -151,7 +151,7 @@ Test(list, bodies_that_are_no_list_are_refused)
 	}
 }
 
-Test(list, damage_is_told_with_its_byte)
+Test(list, damage_is_reported_with_its_byte)
 {
 	struct buf out = BUF_INIT;
 	struct list *list = new_list(&out, 0);

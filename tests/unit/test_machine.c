@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/machine_rig.h"
 
-Test(feed, c01_c06_an_empty_one_lists_the_newest_in_pages_then_watches)
+Test(machine, c01_c06_an_empty_feed_lists_the_newest_state_in_pages_then_watches)
 {
 	struct run run;
 
@@ -18,7 +18,7 @@ Test(feed, c01_c06_an_empty_one_lists_the_newest_in_pages_then_watches)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, with_a_checkpoint_it_watches_and_never_lists)
+Test(machine, a_feed_with_a_checkpoint_watches_and_never_lists)
 {
 	struct run run;
 
@@ -28,7 +28,7 @@ Test(feed, with_a_checkpoint_it_watches_and_never_lists)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, an_open_list_means_list_again)
+Test(machine, a_feed_with_an_open_list_lists_again)
 {
 	struct run run;
 
@@ -38,7 +38,7 @@ Test(feed, an_open_list_means_list_again)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, what_is_not_resolved_asks_discovery_first)
+Test(machine, an_unresolved_feed_asks_discovery_first)
 {
 	struct run run;
 
@@ -58,7 +58,7 @@ Test(feed, what_is_not_resolved_asks_discovery_first)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, c16_c17_c18_the_rv_follows_events_and_bookmarks_and_a_clean_end_watches_on)
+Test(machine, c16_c17_c18_the_rv_follows_events_and_bookmarks_and_a_clean_end_watches_on)
 {
 	struct run run;
 
@@ -76,7 +76,7 @@ Test(feed, c16_c17_c18_the_rv_follows_events_and_bookmarks_and_a_clean_end_watch
 }
 
 /* To watch on from "" would bring what is there, and none of what went. */
-Test(feed, too_long_an_rv_leaves_the_one_before)
+Test(machine, an_rv_that_is_too_long_leaves_the_one_before)
 {
 	struct run run;
 	char rv[RV_MAX + 2];
@@ -98,7 +98,7 @@ Test(feed, too_long_an_rv_leaves_the_one_before)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, c40_opaque_rvs_are_followed_in_the_order_they_come)
+Test(machine, c40_opaque_rvs_are_followed_in_the_order_they_come)
 {
 	struct run run;
 
@@ -109,7 +109,7 @@ Test(feed, c40_opaque_rvs_are_followed_in_the_order_they_come)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, c19_very_short_watches_wait_longer_each_time_and_then_list)
+Test(machine, c19_very_short_watches_wait_longer_each_time_and_then_list)
 {
 	struct run run;
 
@@ -126,7 +126,7 @@ Test(feed, c19_very_short_watches_wait_longer_each_time_and_then_list)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, c34_a_lost_server_is_asked_again_ever_slower_from_the_same_rv)
+Test(machine, c34_a_lost_server_is_asked_after_growing_pauses_from_the_same_rv)
 {
 	static const uint64_t least[] = {800, 1600, 3200, 6400, 12800, 15000, 15000, 15000};
 	struct run run;
@@ -153,7 +153,7 @@ Test(feed, c34_a_lost_server_is_asked_again_ever_slower_from_the_same_rv)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, after_an_outage_an_expired_rv_is_listed_soon_but_not_ever_again)
+Test(machine, the_first_expired_watch_resets_the_back_off_and_later_ones_do_not)
 {
 	struct run run;
 
@@ -178,7 +178,7 @@ Test(feed, after_an_outage_an_expired_rv_is_listed_soon_but_not_ever_again)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, a_stream_that_breaks_is_opened_again_at_once)
+Test(machine, a_stream_that_breaks_is_opened_again_at_once)
 {
 	struct run run;
 
@@ -193,7 +193,7 @@ Test(feed, a_stream_that_breaks_is_opened_again_at_once)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, c30_retry_after_raises_the_pause)
+Test(machine, c30_retry_after_raises_the_pause)
 {
 	struct run run;
 
@@ -205,7 +205,7 @@ Test(feed, c30_retry_after_raises_the_pause)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, c46_forbidden_is_told_and_asked_again_slowly)
+Test(machine, c46_a_forbidden_feed_says_so_and_asks_again_slowly)
 {
 	struct run run;
 
@@ -218,7 +218,7 @@ Test(feed, c46_forbidden_is_told_and_asked_again_slowly)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, c47_a_resource_that_went_is_looked_for_and_then_listed)
+Test(machine, c47_a_gone_resource_is_resolved_again_and_then_listed)
 {
 	struct run run;
 
@@ -233,7 +233,7 @@ Test(feed, c47_a_resource_that_went_is_looked_for_and_then_listed)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, a_request_the_server_does_not_take_is_an_error_of_the_feed)
+Test(machine, a_request_that_the_server_rejects_is_an_error_of_the_feed)
 {
 	struct run run;
 
@@ -246,7 +246,7 @@ Test(feed, a_request_the_server_does_not_take_is_an_error_of_the_feed)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, c28_a_server_fault_in_the_stream_is_retried_then_listed)
+Test(machine, c28_a_server_fault_in_the_stream_is_retried_then_listed)
 {
 	struct run run;
 
@@ -263,7 +263,7 @@ Test(feed, c28_a_server_fault_in_the_stream_is_retried_then_listed)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, the_third_meeting_with_an_unreadable_object_passes_over_it)
+Test(machine, the_third_attempt_passes_over_an_unreadable_object)
 {
 	struct run run;
 
@@ -286,7 +286,7 @@ Test(feed, the_third_meeting_with_an_unreadable_object_passes_over_it)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, readable_events_between_unreadable_ones_begin_the_count_anew)
+Test(machine, a_readable_event_resets_the_count_of_unreadable_ones)
 {
 	struct run run;
 
@@ -301,7 +301,7 @@ Test(feed, readable_events_between_unreadable_ones_begin_the_count_anew)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, rewound_it_waits_and_goes_on_from_the_committed_checkpoint)
+Test(machine, a_rewound_feed_waits_and_goes_on_from_the_committed_checkpoint)
 {
 	struct run run;
 
@@ -331,7 +331,7 @@ Test(feed, rewound_it_waits_and_goes_on_from_the_committed_checkpoint)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, times_are_those_of_the_policy)
+Test(machine, times_are_those_of_the_policy)
 {
 	struct run run;
 
@@ -360,7 +360,7 @@ Test(feed, times_are_those_of_the_policy)
 }
 
 /* Many watches that end together are not opened together; one alone is opened at once. */
-Test(feed, one_of_many_that_turn_to_the_server_waits_a_part_of_their_span)
+Test(machine, a_feed_among_many_waits_a_random_part_of_their_span)
 {
 	uint64_t least = UINT64_MAX, most = 0;
 	struct run run;
@@ -385,7 +385,7 @@ Test(feed, one_of_many_that_turn_to_the_server_waits_a_part_of_their_span)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, list_that_is_not_believed_is_made_again_after_a_pause)
+Test(machine, a_held_list_is_repeated_after_a_pause)
 {
 	struct run run;
 

@@ -2,7 +2,7 @@
 /* Lists: pages, tokens, RVs of no use. */
 #include "tests/unit/machine_rig.h"
 
-Test(feed, c24_an_expired_watch_lists_the_newest_after_a_pause)
+Test(machine, c24_an_expired_watch_lists_the_newest_after_a_pause)
 {
 	struct run run;
 
@@ -17,7 +17,7 @@ Test(feed, c24_an_expired_watch_lists_the_newest_after_a_pause)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, c11_c12_c13_a_list_at_an_rv_of_no_use_is_one_for_the_newest_at_once)
+Test(machine, c11_c12_c13_a_list_at_a_refused_rv_asks_for_the_newest_state_at_once)
 {
 	struct run run;
 
@@ -39,7 +39,7 @@ Test(feed, c11_c12_c13_a_list_at_an_rv_of_no_use_is_one_for_the_newest_at_once)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, only_a_list_for_the_newest_proves_another_past)
+Test(machine, only_a_list_for_the_newest_state_proves_a_restored_etcd)
 {
 	struct run run;
 
@@ -57,7 +57,7 @@ Test(feed, only_a_list_for_the_newest_proves_another_past)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, a_bookmark_from_behind_makes_it_list_the_newest)
+Test(machine, a_bookmark_older_than_the_checkpoint_lists_the_newest_state)
 {
 	struct run run;
 
@@ -70,7 +70,7 @@ Test(feed, a_bookmark_from_behind_makes_it_list_the_newest)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, c07_an_expired_page_begins_the_list_again_without_pages)
+Test(machine, c07_an_expired_page_begins_the_list_again_without_pages)
 {
 	struct run run;
 
@@ -87,7 +87,7 @@ Test(feed, c07_an_expired_page_begins_the_list_again_without_pages)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, c08_a_list_without_pages_that_expires_too_is_asked_for_again)
+Test(machine, c08_an_expired_list_without_pages_is_asked_for_again)
 {
 	struct run run;
 
@@ -105,7 +105,7 @@ Test(feed, c08_a_list_without_pages_that_expires_too_is_asked_for_again)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, c10_an_empty_page_with_a_token_is_followed_but_not_for_ever)
+Test(machine, c10_an_empty_page_with_a_token_is_followed_but_not_for_ever)
 {
 	struct feed_input page = {.on = FEED_ON_PAGE, .rv = BYTES_LIT("10")};
 	char token[16];
@@ -126,7 +126,7 @@ Test(feed, c10_an_empty_page_with_a_token_is_followed_but_not_for_ever)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, c15_a_list_that_timed_out_is_asked_for_again_as_it_was)
+Test(machine, c15_a_list_that_timed_out_is_asked_for_again_as_it_was)
 {
 	struct run run;
 
@@ -140,7 +140,7 @@ Test(feed, c15_a_list_that_timed_out_is_asked_for_again_as_it_was)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, c33_a_list_comes_again_when_the_server_said)
+Test(machine, c33_a_list_comes_again_when_the_server_said)
 {
 	struct run run;
 
@@ -156,7 +156,7 @@ Test(feed, c33_a_list_comes_again_when_the_server_said)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, a_page_that_got_lost_is_asked_for_again_five_times)
+Test(machine, a_lost_page_is_asked_for_five_times_again)
 {
 	struct run run;
 
@@ -176,7 +176,7 @@ Test(feed, a_page_that_got_lost_is_asked_for_again_five_times)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, c09_pages_that_never_end_are_given_up)
+Test(machine, c09_pages_that_never_end_are_given_up)
 {
 	struct run run;
 

@@ -12,7 +12,7 @@ static void start_streaming(struct run *run, const char *rv, bool list_open)
 	run->feed.policy = &streaming;
 }
 
-Test(feed, c49_a_stream_is_a_list_that_goes_on_as_the_watch)
+Test(machine, c49_a_stream_is_a_list_that_goes_on_as_the_watch)
 {
 	struct run run;
 
@@ -32,7 +32,7 @@ Test(feed, c49_a_stream_is_a_list_that_goes_on_as_the_watch)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, c68_initial_events_move_no_rv_and_a_lost_stream_starts_over)
+Test(machine, c68_initial_events_move_no_rv_and_a_lost_stream_starts_over)
 {
 	struct run run;
 
@@ -48,7 +48,7 @@ Test(feed, c68_initial_events_move_no_rv_and_a_lost_stream_starts_over)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, c48_a_refused_stream_is_a_list_at_once_and_for_a_while)
+Test(machine, c48_a_refused_stream_is_a_list_at_once_and_for_a_while)
 {
 	static const enum failure_kind kinds[] = {FAILURE_REQUEST, FAILURE_FORBIDDEN};
 
@@ -74,7 +74,7 @@ Test(feed, c48_a_refused_stream_is_a_list_at_once_and_for_a_while)
 	}
 }
 
-Test(feed, c50_c51_the_third_lost_stream_in_a_row_is_followed_by_a_list)
+Test(machine, c50_c51_the_third_lost_stream_in_a_row_is_followed_by_a_list)
 {
 	static const struct step lost[] = {
 		{FEED_ON_ENDED, .after_ms = 5000, .what = FEED_DO_WAIT, .most_ms = 60000},
@@ -95,7 +95,7 @@ Test(feed, c50_c51_the_third_lost_stream_in_a_row_is_followed_by_a_list)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, a_server_that_is_away_or_busy_says_nothing_about_streams)
+Test(machine, a_server_that_is_away_or_busy_says_nothing_about_streams)
 {
 	struct run run;
 
@@ -112,7 +112,7 @@ Test(feed, a_server_that_is_away_or_busy_says_nothing_about_streams)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, a_stream_at_an_rv_of_no_use_is_one_for_the_newest_at_once)
+Test(machine, a_stream_at_a_refused_rv_asks_for_the_newest_state_at_once)
 {
 	struct run run;
 
@@ -127,7 +127,7 @@ Test(feed, a_stream_at_an_rv_of_no_use_is_one_for_the_newest_at_once)
 	feed_machine_release(&run.feed);
 }
 
-Test(feed, events_that_come_late_change_nothing)
+Test(machine, events_of_an_ended_request_change_nothing)
 {
 	struct run run;
 

@@ -157,7 +157,7 @@ Test(record, a_first_list_is_a_bracket_of_added_objects)
 	tear_down(&rig);
 }
 
-Test(record, a_first_list_of_nothing_shows_itself_too)
+Test(record, an_empty_first_list_has_a_bracket_also)
 {
 	struct rig rig;
 
@@ -168,7 +168,7 @@ Test(record, a_first_list_of_nothing_shows_itself_too)
 	tear_down(&rig);
 }
 
-Test(record, kind_is_put_in_and_what_is_dropped_is_not_stored)
+Test(record, the_kind_is_added_and_dropped_fields_are_not_stored)
 {
 	struct rig rig;
 	struct buf json = BUF_INIT;
@@ -281,7 +281,7 @@ Test(record, c49_a_stream_is_a_bracket_and_its_changes_are_inside)
 	tear_down(&rig);
 }
 
-Test(record, c52_a_stream_of_nothing_deletes_what_was)
+Test(record, c52_an_empty_stream_deletes_all_objects)
 {
 	struct rig rig;
 
@@ -294,7 +294,7 @@ Test(record, c52_a_stream_of_nothing_deletes_what_was)
 	tear_down(&rig);
 }
 
-Test(record, whether_there_is_an_object_can_be_asked_without_writing)
+Test(record, asking_for_stored_objects_writes_nothing)
 {
 	struct rig rig;
 
@@ -334,7 +334,7 @@ Test(record, c50_a_lost_stream_is_taken_up_inside_its_bracket)
 	tear_down(&rig);
 }
 
-Test(record, an_unchanged_object_shown_ever_again_costs_no_memory)
+Test(record, an_object_listed_again_and_again_costs_no_memory)
 {
 	struct rig rig;
 
@@ -371,7 +371,7 @@ Test(record, a_large_sweep_comes_in_slices)
 	tear_down(&rig);
 }
 
-Test(record, c66_events_become_what_the_heads_say)
+Test(record, c66_the_head_decides_which_record_an_event_becomes)
 {
 	struct rig rig;
 
@@ -429,7 +429,7 @@ Test(record, c40_opaque_rvs_are_taken_in_the_order_they_come)
 	tear_down(&rig);
 }
 
-Test(record, a_deletion_with_the_last_states_rv_is_one)
+Test(record, a_deletion_with_the_rv_of_the_last_state_is_recorded)
 {
 	struct rig rig;
 
@@ -471,7 +471,7 @@ static const char *const unreadable[] = {"{}", "{\"metadata\":{\"namespace\":\"d
 	"{\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"ua\",\"resourceVersion\":\"50\"},"
 	"\"spec\":{bad}}"};
 
-Test(record, c36_c37_what_cannot_be_read_is_told_or_passed_over_and_never_moves_anything)
+Test(record, c36_c37_an_unreadable_object_is_reported_or_passed_over_and_moves_nothing)
 {
 	struct rig rig;
 	struct bytes rv;

@@ -132,7 +132,7 @@ static uint32_t last_type(struct world *world)
 	return type;
 }
 
-Test(session, what_comes_behind_a_streams_end_mark_is_taken)
+Test(session, events_after_the_end_mark_of_a_stream_are_taken)
 {
 	struct world world;
 
@@ -143,7 +143,7 @@ Test(session, what_comes_behind_a_streams_end_mark_is_taken)
 }
 
 /* Nothing may be written of it behind its removal, in that transaction either. */
-Test(session, feed_that_is_removed_at_its_lists_end_takes_no_more)
+Test(session, a_feed_removed_at_the_end_of_its_list_takes_no_more)
 {
 	struct world world;
 

@@ -114,7 +114,7 @@ static int take_some(void *arg, const struct api_event *event)
 	return --enough->left ? 0 : AGAIN;
 }
 
-Test(watch, what_comes_behind_enough_is_fed_again)
+Test(watch, bytes_after_a_pause_are_fed_again)
 {
 	const char *text = "{\"type\":\"ADDED\",\"object\":{\"a\":1}}\n"
 		"{\"type\":\"BOOKMARK\",\"object\":{\"a\":2}}\n{\"type\":\"ADDED\",\"object\":{\"a\":3}}";
@@ -154,7 +154,7 @@ Test(watch, c27_nothing_is_taken_after_an_error_event)
 	buf_release(&out);
 }
 
-Test(watch, c35_c36_what_is_no_event_is_refused)
+Test(watch, c35_c36_text_that_is_no_event_is_refused)
 {
 	static const char *const bad[] = {"x", "[]", "{}", "{\"type\":\"ADDED\"}", "{\"object\":{}}",
 		"{\"type\":\"FOO\",\"object\":{}}", "{\"type\":1,\"object\":{}}",
@@ -192,7 +192,7 @@ Test(watch, c67_of_an_event_above_the_limit_the_beginning_is_given_and_the_rest_
 	}
 }
 
-Test(watch, c67_what_is_cut_before_its_object_begins_is_no_event)
+Test(watch, c67_an_event_cut_before_its_object_begins_is_refused)
 {
 	struct buf out = BUF_INIT;
 	struct watch_stream *watch = new_watch(&out, 20);
