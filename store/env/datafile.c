@@ -30,7 +30,7 @@ bool datafile_disk_is_full(const char *path)
 
 int datafile_disk_full(const char *path)
 {
-	return err_say(-ENOSPC, "'%s': the disk is full: make room there, work resumes by itself", path);
+	return err_say(-ENOSPC, "'%s': the disk is full: make room there, then work resumes without a restart", path);
 }
 
 int datafile_refuse_network(const char *directory)
@@ -61,7 +61,7 @@ int datafile_refuse_network(const char *directory)
 	return 0;
 }
 
-/* Asked with access(2): opening and closing the file would drop our own locks. */
+/* Asks with access(2), because opening and closing the file would drop this process's own locks on it. */
 int datafile_require_slot(const char *directory)
 {
 	char path[4096];
@@ -84,7 +84,7 @@ int datafile_begin(const char *directory, uint64_t bytes, uint64_t *ret_size)
 
 	(void)snprintf(path, sizeof(path), "%s/data.mdb", directory);
 	AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	/* Not longer: what is not empty is no new file to LMDB. */
+	/* The file is not made longer: LMDB initialises an empty file only. */
 	if (fd < 0 || fstat(fd, &st) < 0 ||
 		(fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) < 0 && errno != EOPNOTSUPP))
 		return errno == ENOSPC ? datafile_disk_full(path) : err_set(-errno, "'%s'", path);
@@ -117,9 +117,9 @@ void datafile_cut(int fd, uint64_t bytes)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* Some more than is asked for, so that not each batch asks; but a small database must not take the
- * disk away from those that need it. */
-static uint64_t ahead_of(uint64_t end, uint64_t most)
+/* Adds an eighth, so that not each batch asks the file system, but not so much that a small database takes a small
+ * disk from the journal. */
+static uint64_t datafile_ahead(uint64_t end, uint64_t most)
 {
 	uint64_t more = end / 8;
 
@@ -133,7 +133,7 @@ static uint64_t ahead_of(uint64_t end, uint64_t most)
 int datafile_extend(struct datafile_blocks *blocks, int fd, uint64_t end, uint64_t most,
 	const char *path)
 {
-	uint64_t ahead = ahead_of(end, most);
+	uint64_t ahead = datafile_ahead(end, most);
 
 	if (end <= blocks->end)
 		return 0;
@@ -150,11 +150,11 @@ int datafile_extend(struct datafile_blocks *blocks, int fd, uint64_t end, uint64
 	return 0;
 }
 
-/* 0 or -errno, without a sentence. */
-static int keep(struct datafile_blocks *blocks, int fd, uint64_t end)
+/* Returns errno. */
+static int datafile_reserve(struct datafile_blocks *blocks, int fd, uint64_t end)
 {
 	if (fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)blocks->end, (off_t)(end - blocks->end)) < 0)
-		return -errno;
+		return errno;
 	blocks->end = end;
 	return 0;
 }
@@ -164,13 +164,13 @@ int datafile_keep(struct datafile_blocks *blocks, int fd, uint64_t end, uint64_t
 {
 	if (blocks->impossible || end <= blocks->end)
 		return 0;
-	int r = keep(blocks, fd, better);
-	if (r == -ENOSPC)
-		r = keep(blocks, fd, end);
-	if (r == -ENOSPC)
+	int error = datafile_reserve(blocks, fd, better);
+	if (error == ENOSPC)
+		error = datafile_reserve(blocks, fd, end);
+	if (error == ENOSPC)
 		return datafile_disk_full(path);
-	blocks->impossible = r == -EOPNOTSUPP || r == -ENOSYS;
-	return r == 0 || blocks->impossible
-		? 0
-		: err_set(r, "keeping %" PRIu64 " bytes free for '%s'", end - blocks->end, path);
+	blocks->impossible = error == EOPNOTSUPP || error == ENOSYS;
+	if (!error || blocks->impossible)
+		return 0;
+	return err_set(-error, "keeping %" PRIu64 " bytes free for '%s'", end - blocks->end, path);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of an environment needs no LMDB: data.mdb and lock.mdb as files in their folder, the blocks
- * they have, the disk they are on. For the env group only.
+ * The part of an environment that does not need LMDB: data.mdb and lock.mdb as files, their blocks, the disk they are
+ * on. For the env group only.
  */
 #ifndef STORE_ENV_DATAFILE_H
 #define STORE_ENV_DATAFILE_H
@@ -9,41 +9,39 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* So little is free that a write may have failed for it. */
+/* Returns whether so little is free that a write may have failed because of it. */
 bool datafile_disk_is_full(const char *path);
-/* Says so: -ENOSPC. */
+/* Sets the sentence of a full disk. Returns -ENOSPC. */
 int datafile_disk_full(const char *path);
 
-/* ERR_UNSUPPORTED on file systems where mmap and locks are not coherent between processes
- * (docs/architecture.md, LMDB). */
+/* ERR_UNSUPPORTED on file systems on which mmap and locks are not coherent between processes. */
 int datafile_refuse_network(const char *directory);
-/* ERR_UNSUPPORTED for a reader that can't write lock.mdb: it would silently get no slot, and pages
- * would be recycled under it. */
+/* ERR_UNSUPPORTED for a reader that can't write lock.mdb: LMDB would give it no slot without saying so, and the writer
+ * would reuse pages that it reads. */
 int datafile_require_slot(const char *directory);
-/* The group may read, and needs to write the lock file for its slots; LMDB gives both one mode. */
+/* Sets the modes of both files: a group that may read has to write lock.mdb. LMDB gives both one mode. */
 int datafile_set_modes(const char *directory, unsigned file_mode);
 
-/* Before LMDB opens it with WRITEMAP: BYTES of blocks, because it touches the first pages of a new file
- * before anybody knows its length; and how long the file is before it is made as long as the map. */
+/* Reserves BYTES of blocks before LMDB opens the file with WRITEMAP, because it touches the first pages of a new file at
+ * once. RET_SIZE: how long the file is before LMDB makes it as long as the map. */
 int datafile_begin(const char *directory, uint64_t bytes, uint64_t *ret_size);
 /*
- * With WRITEMAP the file is as long as the map, with a hole behind the last page; a copy made by a
- * program that knows no holes would be that large. No reader ever looks behind the last page, and the
- * next writer makes the file long again. So the hole is cut off, after LMDB has closed the file, through
- * a descriptor that was taken before: the file at the path may be another one by now. A store that was
- * removed under its daemons and made anew has folders of the same names, and somebody writes there.
+ * With WRITEMAP the file is as long as the map, with a hole after the last page, and a program that copies it without
+ * knowing of holes would make a copy of that length. Readers never read beyond the last page, and the next writer makes
+ * the file long again. So the writer cuts the hole off after LMDB has closed the file, through a descriptor that it took
+ * before: the file at the path may by then be another one, which somebody else writes.
  */
 int datafile_hold(int fd); /* the caller closes it; -1: none, and nothing to cut */
 void datafile_cut(int fd, uint64_t bytes);
 
 struct datafile_blocks {
-	uint64_t end;    /* they exist up to here */
-	bool impossible; /* the file system can't keep any */
+	uint64_t end;    /* blocks exist up to here */
+	bool impossible; /* the file system can't reserve any */
 };
-/* Blocks up to END, and some more but not beyond MOST; the file becomes that long. 0, -ENOSPC. */
+/* Reserves blocks up to END, and some more, but not beyond MOST; the file becomes that long. 0, -ENOSPC. */
 int datafile_extend(struct datafile_blocks *blocks, int fd, uint64_t end, uint64_t most,
 	const char *path);
-/* Blocks up to BETTER, or at least to END, behind the end of the file, which stays where it is. */
+/* Reserves blocks beyond the end of the file, which keeps its length: up to BETTER, or at least to END. */
 int datafile_keep(struct datafile_blocks *blocks, int fd, uint64_t end, uint64_t better,
 	const char *path);
 

@@ -29,16 +29,16 @@ static struct {
 /* Counted in each child, because getpid() would be a system call in every transaction. */
 static unsigned forks;
 
-static void count_fork(void)
+static void env_count_fork(void)
 {
 	forks++;
 	/* Another thread of the parent may have held the lock. */
 	(void)pthread_mutex_init(&registry.lock, NULL);
 }
 
-static void watch_forks(void)
+static void env_watch_forks(void)
 {
-	(void)pthread_atfork(NULL, NULL, count_fork);
+	(void)pthread_atfork(NULL, NULL, env_count_fork);
 }
 
 unsigned env_forks(void)
@@ -103,7 +103,7 @@ int mapping_fit_file(struct mapping *map, uint64_t missing_max)
 /* ---- opening ---- */
 
 /* LMDB calls this for an assertion of its own. Its state is unknown then, and it would abort next. */
-static void assert_failed(MDB_env *mdb, const char *message)
+static void env_assert_failed(MDB_env *mdb, const char *message)
 {
 	(void)mdb;
 	check_failed("lmdb", 0, message);
@@ -187,7 +187,7 @@ static int mapping_settle(struct mapping *map, const struct env_options *options
 	return 0;
 }
 
-static unsigned open_flags(const struct env_options *options)
+static unsigned env_open_flags(const struct env_options *options)
 {
 	switch (options->mode) {
 	case ENV_COPY:
@@ -217,7 +217,7 @@ static int mapping_open_once(const char *directory, const struct env_options *op
 	int rc = mdb_env_create(&map->mdb);
 	if (rc)
 		return mapping_failed(map, rc, "opening");
-	(void)mdb_env_set_assert(map->mdb, assert_failed);
+	(void)mdb_env_set_assert(map->mdb, env_assert_failed);
 	(void)mdb_env_set_maxdbs(map->mdb, ENV_DATABASES_MAX);
 	(void)mdb_env_set_maxreaders(map->mdb, ENV_READERS_MAX);
 	if (options->mode == ENV_WRITE)
@@ -227,7 +227,7 @@ static int mapping_open_once(const char *directory, const struct env_options *op
 		if (r < 0)
 			return r;
 	}
-	rc = mdb_env_open(map->mdb, directory, open_flags(options), mode);
+	rc = mdb_env_open(map->mdb, directory, env_open_flags(options), mode);
 	if (rc) {
 		int r = mapping_failed(map, rc, "opening");
 		return rc == ENOENT || rc == EINVAL || rc == EBADF ? AGAIN : r;
@@ -326,7 +326,7 @@ int env_open(const char *directory, const struct env_options *options, struct en
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	REQUIRE(options->n_databases > 0 && options->n_databases <= ENV_DATABASES_MAX);
-	(void)pthread_once(&once, watch_forks);
+	(void)pthread_once(&once, env_watch_forks);
 	AUTO_FREE struct env *env = calloc(1, sizeof(*env));
 	if (!env)
 		return err_set(-ENOMEM, "opening '%s'", directory);

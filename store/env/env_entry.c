@@ -24,7 +24,7 @@ static MDB_dbi database(const struct txn *txn, unsigned db)
 	return txn->map->databases[db];
 }
 
-static unsigned put_flags(unsigned flags)
+static unsigned txn_mdb_flags(unsigned flags)
 {
 	return (flags & TXN_APPEND ? MDB_APPEND : 0) | (flags & TXN_NEW ? MDB_NOOVERWRITE : 0);
 }
@@ -52,7 +52,7 @@ int txn_put(struct txn *txn, unsigned db, struct bytes key, struct bytes value, 
 	txn_require_write(txn);
 	if (txn->error)
 		return txn_first_error(txn);
-	int rc = mdb_put(txn->mdb, database(txn, db), &k, &v, put_flags(flags));
+	int rc = mdb_put(txn->mdb, database(txn, db), &k, &v, txn_mdb_flags(flags));
 	return rc ? txn_failed(txn, rc, "writing") : 0;
 }
 
@@ -64,7 +64,7 @@ int txn_reserve(struct txn *txn, unsigned db, struct bytes key, size_t size, uns
 	txn_require_write(txn);
 	if (txn->error)
 		return txn_first_error(txn);
-	int rc = mdb_put(txn->mdb, database(txn, db), &k, &v, MDB_RESERVE | put_flags(flags));
+	int rc = mdb_put(txn->mdb, database(txn, db), &k, &v, MDB_RESERVE | txn_mdb_flags(flags));
 	if (rc)
 		return txn_failed(txn, rc, "writing");
 	*ret_place = v.mv_data;
@@ -197,7 +197,7 @@ int cursor_put(struct cursor *cursor, struct bytes key, struct bytes value, unsi
 	txn_require_write(cursor->txn);
 	if (cursor->txn->error)
 		return txn_first_error(cursor->txn);
-	int rc = mdb_cursor_put(cursor->mdb, &k, &v, put_flags(flags));
+	int rc = mdb_cursor_put(cursor->mdb, &k, &v, txn_mdb_flags(flags));
 	return rc ? txn_failed(cursor->txn, rc, "writing") : 0;
 }
 

@@ -8,29 +8,15 @@
 
 static int env_code(int rc)
 {
-	switch (rc) {
-	case MDB_KEYEXIST:
-	case MDB_NOTFOUND:
-	case MDB_PAGE_NOTFOUND:
-	case MDB_CORRUPTED:
-	case MDB_PANIC:
-	case MDB_INVALID:
-	case MDB_BAD_TXN:
-	case MDB_BAD_DBI:
-	case MDB_INCOMPATIBLE:
-	case MDB_CURSOR_FULL:
-	case MDB_PAGE_FULL:
-	case MDB_BAD_RSLOT:
-		return ERR_CORRUPT;
-	case MDB_VERSION_MISMATCH:
-		return ERR_FORMAT;
-	case MDB_BAD_VALSIZE:
-	case MDB_TXN_FULL:
-	case MDB_DBS_FULL:
-		return ERR_TOO_LARGE;
-	default:
-		return rc > 0 ? -rc : ERR_CORRUPT;
-	}
+	int code = -rc; /* an errno; LMDB's own codes are negative */
+
+	if (rc < 0)
+		code = ERR_CORRUPT;
+	if (rc == MDB_VERSION_MISMATCH)
+		code = ERR_FORMAT;
+	if (rc == MDB_BAD_VALSIZE || rc == MDB_TXN_FULL || rc == MDB_DBS_FULL)
+		code = ERR_TOO_LARGE;
+	return code;
 }
 
 int mapping_failed(const struct mapping *map, int rc, const char *what)

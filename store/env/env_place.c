@@ -46,7 +46,7 @@ int txn_place(struct txn *txn, struct bytes value, uint64_t *ret_offset)
 	return FOUND;
 }
 
-/* Examines the file again: it has grown since the last time, or END is nonsense. What lies beyond the newest state
+/* Examines the file again: it has grown since the last time, or END is nonsense. Beyond the newest state there
  * may be a hole that the writer cuts off when it ends. */
 static bool place_is_in_file(struct mapping *map, uint64_t end)
 {

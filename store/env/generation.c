@@ -24,17 +24,17 @@
 struct generation {
 	uint32_t magic;
 	uint32_t number;
-	int fd; /* of its folder */
+	int fd; /* of its directory */
 	bool is_writer;
 	const struct generation_kind *kind;
 	struct env *env;
 	struct state state;
 };
 
-/* ---- folders --------------------------------------------------------------------------------- */
+/* ---- paths --------------------------------------------------------------------------------- */
 
-/* The path as it is now: a store may have been moved since its folder was opened. */
-static int folder_path(int fd, char path[PATH_MAX])
+/* Finds the directory's path as it is now: the store may have been moved since it was opened. */
+static int generation_path(int fd, char path[PATH_MAX])
 {
 	char link[64];
 
@@ -72,20 +72,15 @@ static struct generation *generation_new(const struct generation_kind *kind, uin
 	return gen;
 }
 
-static int pass_failpoint(const struct generation_kind *kind)
-{
-	return failpoint_pass(strcmp(kind->what, "index") == 0 ? FAILPOINT_INDEX_OPEN
-							      : FAILPOINT_JOURNAL_OPEN);
-}
-
-static int open_env(struct generation *gen, enum env_mode mode,
+static int generation_open_env(struct generation *gen, enum env_mode mode,
 	const struct generation_options *options)
 {
 	char path[PATH_MAX];
 
-	int r = folder_path(gen->fd, path);
+	int r = generation_path(gen->fd, path);
 	if (r == 0)
-		r = pass_failpoint(gen->kind);
+		r = failpoint_pass(strcmp(gen->kind->what, "index") == 0 ? FAILPOINT_INDEX_OPEN
+									 : FAILPOINT_JOURNAL_OPEN);
 	if (r < 0)
 		return r;
 	struct env_options env_options = {
@@ -101,10 +96,10 @@ static int open_env(struct generation *gen, enum env_mode mode,
 }
 
 /*
- * STATE says dirty before the first write. It promises durability only from where it holds: what an
- * earlier run left unsynced is synced first.
+ * Writes STATE (dirty), then opens the environment. When durability is asked for now but was not in the run before,
+ * what that run left unsynced is synced before STATE promises it.
  */
-static int start_writing(struct generation *gen, const struct generation_options *options)
+static int generation_start_writing(struct generation *gen, const struct generation_options *options)
 {
 	bool synced = gen->state.clean || gen->state.durable;
 
@@ -117,7 +112,7 @@ static int start_writing(struct generation *gen, const struct generation_options
 	if (r == 0)
 		r = state_write(gen->fd, &gen->state, options->file_mode);
 	if (r == 0)
-		r = open_env(gen, ENV_WRITE, options);
+		r = generation_open_env(gen, ENV_WRITE, options);
 	if (r < 0 || !options->durable || synced)
 		return r;
 	r = env_sync(gen->env);
@@ -125,7 +120,7 @@ static int start_writing(struct generation *gen, const struct generation_options
 	return r < 0 ? r : state_write(gen->fd, &gen->state, options->file_mode);
 }
 
-static int open_existing(struct generation *gen, int directory_fd,
+static int generation_open_existing(struct generation *gen, int directory_fd,
 	const struct generation_options *options)
 {
 	CLEANUP(open_lock_release) struct open_lock lock = OPEN_LOCK_INIT;
@@ -137,7 +132,7 @@ static int open_existing(struct generation *gen, int directory_fd,
 		r = state_read(gen->fd, &gen->state);
 	if (r == 0)
 		r = state_check(gen->fd, &gen->state, gen->kind->format);
-	return r < 0 ? r : start_writing(gen, options);
+	return r < 0 ? r : generation_start_writing(gen, options);
 }
 
 int generation_open_write(int directory_fd, const struct generation_kind *kind,
@@ -147,14 +142,14 @@ int generation_open_write(int directory_fd, const struct generation_kind *kind,
 
 	if (!gen)
 		return err_set(-ENOMEM, "opening the %s", kind->what);
-	int r = open_existing(gen, directory_fd, options);
+	int r = generation_open_existing(gen, directory_fd, options);
 	if (r < 0)
 		return err_add(r, "%s generation %" PRIu32, kind->what, number);
 	*ret_gen = TAKE(gen);
 	return 0;
 }
 
-static int highest(void *arg, int directory_fd, uint32_t number)
+static int generation_highest(void *arg, int directory_fd, uint32_t number)
 {
 	uint32_t *max = arg;
 
@@ -164,7 +159,7 @@ static int highest(void *arg, int directory_fd, uint32_t number)
 	return 0;
 }
 
-static int make_file(int fd, const char *name, unsigned mode)
+static int generation_make_file(int fd, const char *name, unsigned mode)
 {
 	AUTO_FD int file = openat(fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
 
@@ -173,8 +168,8 @@ static int make_file(int fd, const char *name, unsigned mode)
 	return 0;
 }
 
-/* The folder with open.lock and an empty data.mdb, so that STATE can name its inode. */
-static int make_folder(struct generation *gen, int directory_fd, unsigned file_mode)
+/* Makes the directory with open.lock and an empty data.mdb, whose inode STATE then names. */
+static int generation_make_directory(struct generation *gen, int directory_fd, unsigned file_mode)
 {
 	unsigned mode = file_mode & 0040 ? 02750 : 0700;
 	char name[32];
@@ -186,23 +181,23 @@ static int make_folder(struct generation *gen, int directory_fd, unsigned file_m
 	if (r == 0 && fchmod(gen->fd, mode) < 0)
 		r = err_set(-errno, "making %s", name);
 	if (r == 0)
-		r = make_file(gen->fd, OPEN_LOCK_FILE, file_mode);
+		r = generation_make_file(gen->fd, OPEN_LOCK_FILE, file_mode);
 	if (r == 0)
-		r = make_file(gen->fd, "data.mdb", file_mode);
+		r = generation_make_file(gen->fd, "data.mdb", file_mode);
 	if (r == 0 && fsync(directory_fd) < 0)
-		r = err_set(-errno, "syncing the folder");
+		r = err_set(-errno, "syncing the directory");
 	return r;
 }
 
-static int fill_folder(struct generation *gen, int directory_fd,
+static int generation_fill_directory(struct generation *gen, int directory_fd,
 	const struct generation_options *options)
 {
 	CLEANUP(open_lock_release) struct open_lock lock = OPEN_LOCK_INIT;
 
-	int r = make_folder(gen, directory_fd, options->file_mode);
+	int r = generation_make_directory(gen, directory_fd, options->file_mode);
 	if (r == 0)
 		r = open_lock_take(gen->fd, options->wait_ns, &lock);
-	return r < 0 ? r : start_writing(gen, options);
+	return r < 0 ? r : generation_start_writing(gen, options);
 }
 
 int generation_create(int directory_fd, const struct generation_kind *kind,
@@ -213,16 +208,17 @@ int generation_create(int directory_fd, const struct generation_kind *kind,
 
 	if (!gen)
 		return err_set(-ENOMEM, "making a new %s", kind->what);
-	/* Above what CURRENT names, too: nobody must take a new one for an old one. */
-	(void)generation_current(directory_fd, &gen->number);
-	int r = generation_each(directory_fd, highest, &gen->number);
+	/* Also above what CURRENT names, so that nobody takes the new one for an old one. */
+	int r = generation_current(directory_fd, &gen->number);
+	err_ignore(r, "a number above all directories is new as well");
+	r = generation_each(directory_fd, generation_highest, &gen->number);
 	if (r < 0)
 		return r;
 	uint32_t number = ++gen->number;
 	memcpy(gen->state.uuid, uuid, 16);
 	gen->state.format = kind->format;
-	gen->state.clean = true; /* nothing is there that could be unsynced */
-	r = fill_folder(gen, directory_fd, options);
+	gen->state.clean = true; /* it holds nothing that could be unsynced */
+	r = generation_fill_directory(gen, directory_fd, options);
 	if (r < 0) {
 		generation_free(&gen);
 		generation_remove_failed(directory_fd, number);
@@ -232,7 +228,7 @@ int generation_create(int directory_fd, const struct generation_kind *kind,
 	return 0;
 }
 
-static int open_for_reading(struct generation *gen, int directory_fd, bool copy)
+static int generation_open_for_reading(struct generation *gen, int directory_fd, bool copy)
 {
 	CLEANUP(open_lock_release) struct open_lock lock = OPEN_LOCK_INIT;
 
@@ -243,7 +239,7 @@ static int open_for_reading(struct generation *gen, int directory_fd, bool copy)
 		r = state_read(gen->fd, &gen->state);
 	if (r == 0)
 		r = state_check(gen->fd, &gen->state, gen->kind->format);
-	return r < 0 ? r : open_env(gen, copy ? ENV_COPY : ENV_READ, NULL);
+	return r < 0 ? r : generation_open_env(gen, copy ? ENV_COPY : ENV_READ, NULL);
 }
 
 int generation_open_read(int directory_fd, const struct generation_kind *kind, uint32_t number,
@@ -253,9 +249,9 @@ int generation_open_read(int directory_fd, const struct generation_kind *kind, u
 
 	if (!gen)
 		return err_set(-ENOMEM, "opening the %s", kind->what);
-	int r = open_for_reading(gen, directory_fd, copy);
+	int r = generation_open_for_reading(gen, directory_fd, copy);
 	if (r == ERR_CORRUPT)
-		r = err_say(r, "%s; its daemons make it anew when they are started again", err_text(r));
+		r = err_say(r, "%s; its daemons make another one when they are started again", err_text(r));
 	if (r < 0)
 		return err_add(r, "%s generation %" PRIu32, kind->what, number);
 	*ret_gen = TAKE(gen);
@@ -272,11 +268,11 @@ void generation_close(struct generation **gen)
 		return;
 	CHECK_OBJ(g, GENERATION_MAGIC);
 	err_keep(&kept);
-	/* What cannot be synced or written down stays dirty, which is the truth. */
+	/* If it can't be synced, STATE stays dirty, which is true. */
 	if (g->is_writer && env_sync(g->env) == 0 && fstatat(g->fd, "STATE", &st, 0) == 0) {
 		env_close(&g->env);
 		g->state.clean = true;
-		(void)state_write(g->fd, &g->state, st.st_mode & 0777);
+		err_ignore(state_write(g->fd, &g->state, st.st_mode & 0777), "STATE stays dirty, which is safe");
 	}
 	err_restore(&kept);
 	generation_free(gen);

@@ -16,20 +16,21 @@
 #include "store/env/open_lock.h"
 #include "store/index/hints.h"
 #include "store/env/state.h"
+#include "store/env/text_file.h"
 
-/* In the order of removal: without STATE, what is left after a kill is no generation any more. */
+/* In the order of removal: what a killed process leaves without STATE is not a generation any more. */
 static const char *const file_names[] = {"STATE", ".STATE.new", "data.mdb", "lock.mdb", OPEN_LOCK_FILE,
 	HINTS_FILE, HINTS_FILE_NEW};
 
-/* ---- which there are ------------------------------------------------------------------------- */
+/* ---- directories ------------------------------------------------------------------------- */
 
 void generation_folder_name(uint32_t number, char name[32])
 {
 	(void)snprintf(name, 32, "gen-%" PRIu32, number);
 }
 
-/* 0 when NAME is no generation's. */
-static uint32_t folder_number(const char *name)
+/* Returns 0 when NAME is not a generation's. */
+static uint32_t generation_of_name(const char *name)
 {
 	char again[32];
 	uint32_t number;
@@ -40,7 +41,7 @@ static uint32_t folder_number(const char *name)
 	return strcmp(name, again) == 0 ? number : 0;
 }
 
-static void close_folder(DIR **directory)
+static void generation_close_directory(DIR **directory)
 {
 	if (*directory)
 		(void)closedir(*directory);
@@ -50,13 +51,13 @@ static void close_folder(DIR **directory)
 int generation_each(int directory_fd, generation_fn *fn, void *arg)
 {
 	AUTO_FD int fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	CLEANUP(close_folder) DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	CLEANUP(generation_close_directory) DIR *directory = fd < 0 ? NULL : fdopendir(fd);
 
 	if (!directory)
-		return err_set(-errno, "reading the folder of generations");
+		return err_set(-errno, "reading the directory of generations");
 	fd = -1; /* it is the DIR's now */
 	for (struct dirent *entry = readdir(directory); entry; entry = readdir(directory)) {
-		uint32_t number = folder_number(entry->d_name);
+		uint32_t number = generation_of_name(entry->d_name);
 		int r = number ? fn(arg, directory_fd, number) : 0;
 		if (r)
 			return r;
@@ -90,7 +91,7 @@ int generation_require_room(int directory_fd, const char *what, uint64_t live)
 		return 0;
 	return err_say(-ENOSPC,
 		"a second %s needs %" PRIu64 " MiB of disk space, and %" PRIu64 " MiB are free: make "
-		"room there, it is built then by itself",
+		"room there, then it is built without a restart",
 		what, (wanted >> 20) + 1, free_bytes >> 20);
 }
 
@@ -112,17 +113,12 @@ int generation_current(int directory_fd, uint32_t *ret_number)
 {
 	char text[64];
 
-	int r = read_file(directory_fd, "CURRENT", text, sizeof(text));
-	if (r == -ENOENT) {
-		err_clear();
-		return NOT_FOUND;
-	}
-	if (r < 0)
+	int r = text_file_read_line(directory_fd, "CURRENT", text, sizeof(text), NULL);
+	if (r != FOUND)
 		return r;
-	text[strcspn(text, "\n")] = '\0';
-	uint32_t number = folder_number(text);
+	uint32_t number = generation_of_name(text);
 	if (!number)
-		return err_set(ERR_CORRUPT, "CURRENT");
+		return err_say(ERR_CORRUPT, "CURRENT names no generation, but '%.40s'", text);
 	*ret_number = number;
 	return FOUND;
 }
@@ -136,7 +132,7 @@ int generation_publish(int directory_fd, uint32_t number)
 	(void)snprintf(text, sizeof(text), "%s\n", name);
 	if (fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_set(-errno, "%s", name);
-	return replace_file(directory_fd, "CURRENT", text, st.st_mode & 0040 ? 0640 : 0600);
+	return text_file_replace(directory_fd, "CURRENT", text, st.st_mode & 0040 ? 0640 : 0600);
 }
 
 int generation_read_uuid(int directory_fd, uint32_t number, uint8_t ret_uuid[16])
@@ -158,14 +154,14 @@ struct search {
 	uint32_t number;
 };
 
-/* One that cannot be read is not the one. */
-static int match(void *arg, int directory_fd, uint32_t number)
+static int generation_match(void *arg, int directory_fd, uint32_t number)
 {
 	struct search *search = arg;
 	uint8_t uuid[16];
+	int r = generation_read_uuid(directory_fd, number, uuid);
 
-	if (generation_read_uuid(directory_fd, number, uuid) == 0 &&
-		memcmp(uuid, search->uuid, 16) == 0 && number > search->number)
+	err_ignore(r, "a generation that can't be read is not the one that is searched for");
+	if (r == 0 && memcmp(uuid, search->uuid, 16) == 0 && number > search->number)
 		search->number = number;
 	return 0;
 }
@@ -175,17 +171,14 @@ int generation_find(int directory_fd, const uint8_t uuid[16], uint32_t *ret_numb
 	struct search search = {.uuid = uuid};
 	uint32_t current;
 
-	if (generation_current(directory_fd, &current) == FOUND) {
-		(void)match(&search, directory_fd, current);
-		if (search.number) {
-			*ret_number = current;
-			return FOUND;
-		}
-	}
-	int r = generation_each(directory_fd, match, &search);
+	int r = generation_current(directory_fd, &current);
+	err_ignore(r, "the other generations are searched as well");
+	if (r == FOUND)
+		(void)generation_match(&search, directory_fd, current); /* has no error */
+	if (!search.number)
+		r = generation_each(directory_fd, generation_match, &search);
 	if (r < 0)
 		return r;
-	err_clear();
 	if (!search.number)
 		return NOT_FOUND;
 	*ret_number = search.number;
@@ -198,7 +191,8 @@ struct removal {
 	const uint32_t *keep;
 	size_t n_keep;
 	int removed;
-	int failed; /* the first error */
+	int failed; /* the first error, and its sentence */
+	struct err_kept why;
 };
 
 void generation_remove_failed(int directory_fd, uint32_t number)
@@ -215,7 +209,7 @@ void generation_remove_failed(int directory_fd, uint32_t number)
 	(void)unlinkat(directory_fd, name, AT_REMOVEDIR);
 }
 
-static int remove_files(int fd)
+static int generation_remove_files(int fd)
 {
 	for (size_t i = 0; i < sizeof(file_names) / sizeof(file_names[0]); i++)
 		if (unlinkat(fd, file_names[i], 0) < 0 && errno != ENOENT)
@@ -223,8 +217,8 @@ static int remove_files(int fd)
 	return 0;
 }
 
-/* 1; 0: its open.lock is held, it is being opened: it stays until the next time. */
-static int remove_folder(int directory_fd, uint32_t number)
+/* Returns: 1 removed; 0 it stays until the next time, because a process is opening it; errors. */
+static int generation_remove(int directory_fd, uint32_t number)
 {
 	CLEANUP(open_lock_release) struct open_lock lock = OPEN_LOCK_INIT;
 	AUTO_FD int fd = -1;
@@ -239,7 +233,7 @@ static int remove_folder(int directory_fd, uint32_t number)
 				      : "without the file nobody can be opening it");
 	if (r == ERR_LOCKED)
 		return 0;
-	r = remove_files(fd);
+	r = generation_remove_files(fd);
 	if (r < 0)
 		return err_add(r, "%s", name);
 	if (unlinkat(directory_fd, name, AT_REMOVEDIR) < 0)
@@ -247,29 +241,34 @@ static int remove_folder(int directory_fd, uint32_t number)
 	return 1;
 }
 
-/* What can't be removed, because somebody has put a file of his own there, is no reason to keep the
- * others. */
-static int remove_unkept(void *arg, int directory_fd, uint32_t number)
+/* Goes on with the others after one that can't be removed, for instance because it holds a foreign file. */
+static int generation_remove_unkept(void *arg, int directory_fd, uint32_t number)
 {
 	struct removal *removal = arg;
 
 	for (size_t i = 0; i < removal->n_keep; i++)
 		if (removal->keep[i] == number)
 			return 0;
-	int r = remove_folder(directory_fd, number);
+	int r = generation_remove(directory_fd, number);
 	if (r > 0)
 		removal->removed++;
-	else if (r < 0 && !removal->failed)
+	if (r < 0 && !removal->failed) {
 		removal->failed = r;
+		err_keep(&removal->why);
+	}
 	return 0;
 }
 
 int generation_remove_except(int directory_fd, const uint32_t *keep, size_t n_keep)
 {
 	struct removal removal = {.keep = keep, .n_keep = n_keep};
-	int r = generation_each(directory_fd, remove_unkept, &removal);
+	int r = generation_each(directory_fd, generation_remove_unkept, &removal);
 
-	return r < 0 ? r : removal.failed < 0 ? removal.failed : removal.removed;
+	if (r == 0 && removal.failed < 0) {
+		err_restore(&removal.why);
+		r = removal.failed;
+	}
+	return r < 0 ? r : removal.removed;
 }
 
 int generation_remove_others(int directory_fd, uint32_t keep)

@@ -16,7 +16,7 @@
 #include "common/proc.h"
 #include "store/env/generation.h"
 #include "store/env/home_internal.h"
-#include "store/env/state.h"
+#include "store/env/text_file.h"
 
 #define ID_HEAD "kinf-store 1 "
 
@@ -30,27 +30,9 @@ const char *home_role_lock(enum home_role role)
 	return names[role];
 }
 
-/* ---- small files ----------------------------------------------------------------------------- */
-
-int home_read_line(int directory_fd, const char *name, char *text, size_t size, int *ret_fd)
-{
-	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-
-	if (fd < 0)
-		return errno == ENOENT ? NOT_FOUND : err_set(-errno, "'%s'", name);
-	ssize_t n = read(fd, text, size - 1);
-	if (n < 0)
-		return err_set(-errno, "'%s'", name);
-	text[n] = '\0';
-	text[strcspn(text, "\n")] = '\0';
-	if (ret_fd)
-		*ret_fd = TAKE_FD(fd);
-	return FOUND;
-}
-
 /* ---- directories --------------------------------------------------------------------------------- */
 
-static int find_group(const char *name, gid_t *ret_gid)
+static int home_find_group(const char *name, gid_t *ret_gid)
 {
 	char memory[4096];
 	struct group group, *found;
@@ -112,7 +94,7 @@ int home_make_parents(const char *name)
 
 /* ---- the store ------------------------------------------------------------------------------- */
 
-static int parse_id(struct home *home, const char *line)
+static int home_parse_id(struct home *home, const char *line)
 {
 	size_t head = strlen(ID_HEAD);
 
@@ -130,10 +112,10 @@ static int home_read_id(struct home *home)
 {
 	char line[128];
 	int fd = -1;
-	int r = home_read_line(home->fd, "id", line, sizeof(line), &fd);
+	int r = text_file_read_line(home->fd, "id", line, sizeof(line), &fd);
 
 	home->id_fd = fd;
-	return r == FOUND ? parse_id(home, line) : r;
+	return r == FOUND ? home_parse_id(home, line) : r;
 }
 
 /* Writes a random id, and so makes the directory a store: the id is its last part. */
@@ -146,7 +128,7 @@ static int home_make_id(struct home *home)
 	if (r < 0)
 		return r;
 	(void)snprintf(line, sizeof(line), ID_HEAD "%016" PRIx64 "\n", id);
-	r = replace_file(home->fd, "id", line, home_file_mode(home));
+	r = text_file_replace(home->fd, "id", line, home_file_mode(home));
 	return r < 0 ? r : home_read_id(home);
 }
 
@@ -214,14 +196,14 @@ static int home_open_parts(struct home *home, const char *store, const struct ho
 	char resolved[PATH_MAX];
 	gid_t group;
 
-	int r = find_group(options->group, &group);
+	int r = home_find_group(options->group, &group);
 	if (r < 0)
 		return r;
 	(void)snprintf(home->path, sizeof(home->path), "%s", store);
 	r = options->create ? home_create(home, store, group) : home_find(home, store);
 	if (r < 0)
 		return r;
-	/* Links stay in it: one that is turned to another store leads there, daemons and readers too. */
+	/* An absolute path keeps its links: turning one to another store leads daemons and readers there. */
 	if (*store != '/' && realpath(store, resolved))
 		memcpy(home->path, resolved, strlen(resolved) + 1);
 	if (!options->create)
@@ -328,9 +310,9 @@ int home_runtime_fd(const struct home *home)
 	return home->runtime_fd;
 }
 
-/* The lock file of the generation in use; without one, the folder. Asked with access(2), because
- * opening and closing a lock file would drop this process's locks on it. */
-static bool part_is_writable(int directory_fd)
+/* Returns whether this process may write lock.mdb of the generation in use, or without one the directory. Asks with
+ * access(2), because opening and closing a lock file would drop this process's own locks on it. */
+static bool home_part_is_writable(int directory_fd)
 {
 	char lock[64];
 	uint32_t number;
@@ -350,7 +332,7 @@ static bool part_is_writable(int directory_fd)
 bool home_is_writable(const struct home *home)
 {
 	CHECK_OBJ(home, HOME_MAGIC);
-	return part_is_writable(home->journal_fd) && part_is_writable(home->index_fd);
+	return home_part_is_writable(home->journal_fd) && home_part_is_writable(home->index_fd);
 }
 
 unsigned home_file_mode(const struct home *home)
@@ -366,9 +348,9 @@ int home_take_role(struct home *home, enum home_role role)
 	int fd = proc_lock(home->fd, home_role_lock(role));
 	if (fd < 0)
 		return err_add(fd, "store '%s'", home->path);
-	/* Readers look whether it is held. */
+	/* Readers check whether it is held. */
 	if (home->has_group)
-		(void)fchmod(fd, 0640); /* if not, a reader without daemons is told to wait for them */
+		(void)fchmod(fd, 0640); /* else readers of the group believe that it is held */
 	home->role_fd[role] = fd;
 	int r = home_lock_runtime(home, role);
 	if (r < 0)
@@ -385,7 +367,7 @@ int home_role_holder(const struct home *home, enum home_role role)
 	REQUIRE(role < HOME_ROLE_MAX);
 	if (!proc_is_locked(home->fd, home_role_lock(role)))
 		return 0;
-	if (home_read_line(home->fd, home_role_lock(role), line, sizeof(line), NULL) != FOUND ||
+	if (text_file_read_line(home->fd, home_role_lock(role), line, sizeof(line), NULL) != FOUND ||
 		sscanf(line, "%d", &pid) != 1 || pid <= 0)
 		pid = -1; /* held, but its holder has not written its pid yet */
 	return pid;

@@ -43,10 +43,6 @@ struct home {
 /* Returns the name of the role's lock file. */
 const char *home_role_lock(enum home_role role);
 
-/* Reads the first line of the file NAME, without its newline. RET_FD, unless NULL, receives a descriptor
- * of the file, which the caller owns.
- * Returns: FOUND, NOT_FOUND, -errno. */
-int home_read_line(int directory_fd, const char *name, char *text, size_t size, int *ret_fd);
 /* Opens the directory NAME, made if it is missing, with this MODE and GROUP. */
 int home_make_directory(int directory_fd, const char *name, unsigned mode, gid_t group, int *ret_fd);
 /* Makes the directories above PATH (0755: others may use them as well). */

@@ -10,10 +10,11 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "store/env/state.h"
+#include "store/env/text_file.h"
 
-/* It lies where others may write: it must be the owner's, and nobody else's to write. */
-static int check_runtime(const struct home *home, int fd)
+/* Others may write to the directory above, so this one has to belong to the store's owner, and nobody else may write
+ * to it. */
+static int runtime_check(const struct home *home, int fd)
 {
 	struct stat store, runtime;
 
@@ -29,7 +30,7 @@ static int check_runtime(const struct home *home, int fd)
 	return 0;
 }
 
-static int open_runtime(struct home *home)
+static int runtime_open(struct home *home)
 {
 	AUTO_FD int fd = open(home->runtime, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -37,7 +38,7 @@ static int open_runtime(struct home *home)
 		return NOT_FOUND;
 	if (fd < 0)
 		return err_set(-errno, "'%s'", home->runtime);
-	int r = check_runtime(home, fd);
+	int r = runtime_check(home, fd);
 	if (r < 0)
 		return r;
 	home->runtime_fd = TAKE_FD(fd);
@@ -45,27 +46,27 @@ static int open_runtime(struct home *home)
 }
 
 /* Reads which runtime directory the store names. FOUND, NOT_FOUND. */
-static int read_record(struct home *home)
+static int runtime_read_record(struct home *home)
 {
 	int fd = -1;
-	int r = home_read_line(home->fd, "runtime", home->runtime, sizeof(home->runtime), &fd);
+	int r = text_file_read_line(home->fd, "runtime", home->runtime, sizeof(home->runtime), &fd);
 
 	home->record_fd = fd;
 	return r;
 }
 
 /* The caller has locked the store's directory. */
-static int write_record(struct home *home)
+static int runtime_write_record(struct home *home)
 {
 	char line[PATH_MAX + 1];
 
 	(void)snprintf(line, sizeof(line), "%s\n", home->runtime);
-	int r = replace_file(home->fd, "runtime", line, home_file_mode(home));
+	int r = text_file_replace(home->fd, "runtime", line, home_file_mode(home));
 	if (r < 0)
 		return r;
 	if (home->record_fd >= 0)
 		(void)close(home->record_fd);
-	r = read_record(home);
+	r = runtime_read_record(home);
 	return r < 0 ? r : 0;
 }
 
@@ -74,7 +75,7 @@ int home_make_runtime(struct home *home, const char *parent, gid_t group)
 	unsigned mode = group == HOME_NO_GROUP ? 0700 : 02750;
 	char recorded[PATH_MAX], path[PATH_MAX + 32];
 
-	int r = read_record(home);
+	int r = runtime_read_record(home);
 	if (r < 0 || (!parent && r == NOT_FOUND))
 		return r < 0 ? r : 0;
 	memcpy(recorded, home->runtime, sizeof(recorded));
@@ -88,22 +89,22 @@ int home_make_runtime(struct home *home, const char *parent, gid_t group)
 		return r;
 	if (mkdir(home->runtime, 0700) < 0 && errno != EEXIST)
 		return err_set(-errno, "making '%s'", home->runtime);
-	r = open_runtime(home);
+	r = runtime_open(home);
 	if (r)
 		return r < 0 ? r : err_set(-EACCES, "'%s'", home->runtime);
 	if (group != HOME_NO_GROUP && fchown(home->runtime_fd, (uid_t)-1, group) < 0)
 		return err_set(-errno, "giving '%s' to its group", home->runtime);
 	if (fchmod(home->runtime_fd, mode) < 0)
 		return err_set(-errno, "setting the mode of '%s'", home->runtime);
-	return strcmp(recorded, home->runtime) == 0 ? 0 : write_record(home);
+	return strcmp(recorded, home->runtime) == 0 ? 0 : runtime_write_record(home);
 }
 
 int home_find_runtime(struct home *home)
 {
-	int r = read_record(home);
+	int r = runtime_read_record(home);
 
 	if (r == FOUND)
-		r = open_runtime(home);
+		r = runtime_open(home);
 	return r < 0 ? r : 0;
 }
 

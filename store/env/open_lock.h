@@ -5,8 +5,8 @@
  * environment that loses commits (store/README.md, What if it dies here); so nobody ever waits for that one.
  *
  * A holder that is stopped (SIGSTOP, a frozen container) keeps the lock for as long as it is stopped. Everybody
- * else waits for a limited time and then gets ERR_LOCKED with a sentence that names the holder; what is behind
- * the lock is whole, and stays as it is.
+ * else waits for a limited time and then gets ERR_LOCKED with a sentence that names the holder; the
+ * generation is whole, and stays as it is.
  *
  * flock(2), because a reader of the store's group may open this file for reading only, which fcntl(2) locks do not
  * accept. It belongs to the open file, which a child that is forked meanwhile, by another thread, would share and

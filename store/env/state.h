@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * STATE: whether a generation may be believed (FORMAT.md, Generations), and the small text files that
- * are replaced as a whole. Inside store/ only.
+ * STATE: the file that says whether a generation's databases may be trusted (FORMAT.md, Generations). A writer makes
+ * it "dirty" before its first write, and "clean" after it has closed and synced everything. A dirty one of another boot
+ * is not trusted, unless the writer synced at each commit. Used inside store/ only.
  */
 #ifndef STORE_ENV_STATE_H
 #define STORE_ENV_STATE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include "common/bytes.h"
 
 struct state {
 	bool clean;
@@ -21,20 +19,12 @@ struct state {
 	uint8_t uuid[16];
 };
 
-/* FD: the generation's folder. -ENOENT, ERR_CORRUPT, ERR_FORMAT. */
+/* FD: the generation's directory. -ENOENT, ERR_CORRUPT, ERR_FORMAT. */
 int state_read(int fd, struct state *ret_state);
 int state_write(int fd, const struct state *state, unsigned mode);
-/* 0, ERR_FORMAT or ERR_UNTRUSTED with a sentence that says what to do. */
+/* Decides whether the generation may be read and written. Returns: 0; ERR_FORMAT, ERR_UNTRUSTED. */
 int state_check(int fd, const struct state *state, uint32_t format);
-/* Of data.mdb. */
+/* Reads the inode's number of data.mdb. */
 int state_inode(int fd, uint64_t *ret_inode);
-
-/* All of it, however often it takes, then fsync. 0 or a negative errno, without a sentence. */
-int write_whole(int fd, struct bytes text);
-/* Small files are replaced as a whole, a reader sees the old one or the new one: temporary file,
- * write_whole, rename, fsync of the folder. */
-int replace_file(int directory_fd, const char *name, const char *text, unsigned mode);
-/* At most SIZE - 1 bytes, and a NUL. */
-int read_file(int directory_fd, const char *name, char *text, size_t size);
 
 #endif

@@ -59,7 +59,7 @@ static const struct definition_text {
 };
 #define N_TEXTS (sizeof(texts) / sizeof(texts[0]))
 
-static const char **text_of(struct feed_definition *definition, size_t i)
+static const char **definition_text(struct feed_definition *definition, size_t i)
 {
 	return (const char **)(void *)((char *)definition + texts[i].offset);
 }
@@ -70,7 +70,7 @@ int definition_write(const struct feed_definition *definition, struct buf *buf)
 	size_t map = value_open_map(buf);
 
 	for (size_t i = 0; i < N_TEXTS; i++) {
-		const char *text = *text_of(&copy, i);
+		const char *text = *definition_text(&copy, i);
 
 		value_put_string(buf, bytes_str(texts[i].key));
 		value_put_string(buf, bytes_str(text ? text : ""));
@@ -86,7 +86,7 @@ int definition_write(const struct feed_definition *definition, struct buf *buf)
 }
 
 /* Members that are not there are empty: an older program wrote it. */
-static int read_text(const struct value *map, const char *key, struct buf *buf, const char **ret_text)
+static int definition_read_text(const struct value *map, const char *key, struct buf *buf, const char **ret_text)
 {
 	struct value item;
 
@@ -94,7 +94,7 @@ static int read_text(const struct value *map, const char *key, struct buf *buf, 
 	if (r < 0)
 		return r;
 	if (r == FOUND && item.type != VALUE_STRING)
-		return ERR_CORRUPT;
+		return err_say(ERR_CORRUPT, "'%s' is no text", key);
 	struct bytes text = r == FOUND ? item.text : BYTES_NONE;
 	char *place = buf_grow(buf, text.size + 1);
 	if (!place)
@@ -106,7 +106,7 @@ static int read_text(const struct value *map, const char *key, struct buf *buf, 
 	return 0;
 }
 
-static int read_flag(const struct value *map, const char *key, bool *ret_flag)
+static int definition_read_flag(const struct value *map, const char *key, bool *ret_flag)
 {
 	struct value item;
 
@@ -117,7 +117,7 @@ static int read_flag(const struct value *map, const char *key, bool *ret_flag)
 	return 0;
 }
 
-static int read_number(const struct value *map, const char *key, uint64_t *ret_number)
+static int definition_read_number(const struct value *map, const char *key, uint64_t *ret_number)
 {
 	struct value item;
 
@@ -125,7 +125,7 @@ static int read_number(const struct value *map, const char *key, uint64_t *ret_n
 	if (r < 0)
 		return r;
 	if (r == FOUND && item.type != VALUE_UINT)
-		return ERR_CORRUPT;
+		return err_say(ERR_CORRUPT, "'%s' is no number", key);
 	*ret_number = r == FOUND ? item.u.u : 0;
 	return 0;
 }
@@ -144,15 +144,15 @@ int definition_read(uint32_t feed, struct bytes stored, struct buf *buf,
 	buf_truncate(buf, 0);
 	int r = value_read(stored, &map);
 	if (r == 0 && map.type != VALUE_MAP)
-		r = ERR_CORRUPT;
+		r = err_say(ERR_CORRUPT, "the row is no map");
 	for (size_t i = 0; i < N_TEXTS && r == 0; i++)
-		r = read_text(&map, texts[i].key, buf, text_of(&definition, i));
+		r = definition_read_text(&map, texts[i].key, buf, definition_text(&definition, i));
 	if (r == 0)
-		r = read_flag(&map, "namespaced", &definition.namespaced);
+		r = definition_read_flag(&map, "namespaced", &definition.namespaced);
 	if (r == 0)
-		r = read_flag(&map, "metadataOnly", &definition.metadata_only);
+		r = definition_read_flag(&map, "metadataOnly", &definition.metadata_only);
 	if (r == 0)
-		r = read_number(&map, "resync", &definition.resync_ns);
+		r = definition_read_number(&map, "resync", &definition.resync_ns);
 	if (r < 0)
 		return err_add(r, "definition of feed %" PRIu32, feed);
 	*ret_definition = definition;
@@ -181,7 +181,7 @@ int checkpoint_read(struct bytes stored, struct feed_checkpoint *ret_checkpoint)
 	return 0;
 }
 
-static int row_write(struct txn *txn, const struct feed_row *row)
+static int feed_row_write(struct txn *txn, const struct feed_row *row)
 {
 	const struct feed_checkpoint *c = &row->checkpoint;
 	uint8_t room[FEED_KEY_SIZE];
@@ -229,7 +229,7 @@ struct feed_row *feed_row_find(const struct journal *journal, uint32_t feed)
 	return low < journal->n_feeds && journal->feeds[low].id == feed ? &journal->feeds[low] : NULL;
 }
 
-/* Ids only grow, so it goes behind all others. */
+/* Ids only grow, so the new one goes to the end. */
 int feed_row_add(struct journal *journal, uint32_t feed, struct feed_row **ret_row)
 {
 	size_t n = journal->n_feeds;
@@ -250,9 +250,9 @@ void feed_row_remove(struct journal *journal, uint32_t feed)
 	struct feed_row *row = feed_row_find(journal, feed);
 
 	REQUIRE(row);
-	size_t behind = journal->n_feeds - (size_t)(row - journal->feeds) - 1;
+	size_t after = journal->n_feeds - (size_t)(row - journal->feeds) - 1;
 	buf_release(&row->rv);
-	memmove(row, row + 1, behind * sizeof(*row));
+	memmove(row, row + 1, after * sizeof(*row));
 	journal->n_feeds--;
 }
 
@@ -267,7 +267,7 @@ int feed_row_set_rv(struct feed_row *row, struct bytes rv)
 	return buf_error(&row->rv);
 }
 
-static int load_row(struct journal *journal, struct bytes key, struct bytes value)
+static int feed_row_load(struct journal *journal, struct bytes key, struct bytes value)
 {
 	struct feed_checkpoint checkpoint;
 	struct feed_row *row;
@@ -299,7 +299,7 @@ int feed_rows_load(struct journal *journal, struct txn *txn)
 		return r;
 	for (r = cursor_next(cursor, &key, &value); r == FOUND;
 		r = cursor_next(cursor, &key, &value)) {
-		int loaded = load_row(journal, key, value);
+		int loaded = feed_row_load(journal, key, value);
 		if (loaded < 0)
 			return loaded;
 	}
@@ -311,7 +311,7 @@ int feed_rows_flush(struct journal *journal)
 	for (size_t i = 0; i < journal->n_feeds; i++) {
 		if (!journal->feeds[i].changed)
 			continue;
-		int r = row_write(journal->txn, &journal->feeds[i]);
+		int r = feed_row_write(journal->txn, &journal->feeds[i]);
 		if (r < 0)
 			return r;
 	}

@@ -11,7 +11,7 @@
 #include "store/journal/journal_internal.h"
 #include "store/journal/record.h"
 
-/* What a transaction may take beside its records: upper pages, feeds, LMDB's list of free pages. */
+/* A transaction writes this much beside its records: upper pages, feeds, LMDB's list of free pages. */
 #define KEEP_FREE ((uint64_t)1 << 20)
 
 struct bytes seq_key(uint64_t seq, uint8_t room[SEQ_KEY_SIZE])
@@ -58,7 +58,7 @@ int journal_begin(struct journal *journal)
 	return r;
 }
 
-static bool has_changes(const struct journal *journal)
+static bool journal_has_changes(const struct journal *journal)
 {
 	for (size_t i = 0; i < journal->n_feeds; i++)
 		if (journal->feeds[i].changed)
@@ -69,7 +69,7 @@ static bool has_changes(const struct journal *journal)
 void journal_abort(struct journal *journal)
 {
 	CHECK_OBJ(journal, JOURNAL_MAGIC);
-	journal->stale |= journal->error < 0 || has_changes(journal);
+	journal->stale |= journal->error < 0 || journal_has_changes(journal);
 	journal->error = 0;
 	cursor_close(&journal->heads);
 	txn_abort(&journal->txn);
@@ -119,7 +119,7 @@ int journal_commit(struct journal *journal)
 /* ---- appending ------------------------------------------------------------------------------- */
 
 /* FOUND: the cursor stands on the head. */
-static int find_head(struct journal *journal, struct bytes key, struct head *ret_head)
+static int journal_find_head(struct journal *journal, struct bytes key, struct head *ret_head)
 {
 	struct bytes found, value;
 	int r = cursor_seek(journal->heads, key, &found, &value);
@@ -129,7 +129,7 @@ static int find_head(struct journal *journal, struct bytes key, struct head *ret
 	return r < 0 ? r : head_read(value, ret_head);
 }
 
-static int put_record(struct journal *journal, const struct record *record)
+static int journal_put_record(struct journal *journal, const struct record *record)
 {
 	uint8_t room[SEQ_KEY_SIZE];
 	void *place;
@@ -146,14 +146,14 @@ static int put_record(struct journal *journal, const struct record *record)
 }
 
 /* The record first: its bytes may lie in the head that is about to change. */
-static int append_object(struct journal *journal, struct record *record)
+static int journal_append_object(struct journal *journal, struct record *record)
 {
 	uint8_t room[HEAD_KEY_MAX];
 	struct bytes key = head_key(record->feed, record->key, room);
 	struct head head = {0};
 
 	REQUIRE(record->key.size > 0);
-	int r = find_head(journal, key, &head);
+	int r = journal_find_head(journal, key, &head);
 	if (r < 0)
 		return r;
 	REQUIRE((r == FOUND) == (record->type != RECORD_ADDED));
@@ -162,7 +162,7 @@ static int append_object(struct journal *journal, struct record *record)
 	head_write(record, &journal->scratch);
 	r = buf_error(&journal->scratch);
 	if (r == 0)
-		r = put_record(journal, record);
+		r = journal_put_record(journal, record);
 	if (r < 0)
 		return r;
 	if (record->type == RECORD_DELETED)
@@ -170,14 +170,14 @@ static int append_object(struct journal *journal, struct record *record)
 	return cursor_put(journal->heads, key, buf_bytes(&journal->scratch), 0);
 }
 
-static void open_list(struct feed_row *row, struct record *record)
+static void journal_open_list(struct feed_row *row, struct record *record)
 {
 	REQUIRE(row->checkpoint.list_begin == 0);
 	row->checkpoint.list_begin = record->seq;
 	row->checkpoint.list_ns = record->time_ns;
 }
 
-static int close_list(struct feed_row *row, struct record *record)
+static int journal_close_list(struct feed_row *row, struct record *record)
 {
 	struct feed_checkpoint *c = &row->checkpoint;
 	bool abandoned = record->flags & RECORD_ABANDONED;
@@ -195,25 +195,25 @@ static int close_list(struct feed_row *row, struct record *record)
 	return feed_row_set_rv(row, record->rv);
 }
 
-static int append_mark(struct journal *journal, struct feed_row *row, struct record *record)
+static int journal_append_mark(struct journal *journal, struct feed_row *row, struct record *record)
 {
 	int r = 0;
 
 	REQUIRE(record->key.size == 0);
 	row->changed = true;
 	if (record->type == RECORD_LIST_BEGIN)
-		open_list(row, record);
+		journal_open_list(row, record);
 	else if (record->type == RECORD_LIST_END)
-		r = close_list(row, record);
+		r = journal_close_list(row, record);
 	else if (record->type == RECORD_FEED_REMOVED) {
 		row->checkpoint.list_begin = 0;
 		row->checkpoint.list_ns = 0;
 		row->checkpoint.phase = FEED_REMOVED;
 	}
-	return r < 0 ? r : put_record(journal, record);
+	return r < 0 ? r : journal_put_record(journal, record);
 }
 
-static int append(struct journal *journal, const struct record *record, uint64_t *ret_seq)
+static int journal_append_record(struct journal *journal, const struct record *record, uint64_t *ret_seq)
 {
 	struct feed_row *row = feed_row_find(journal, record->feed);
 	struct record r = *record;
@@ -222,8 +222,8 @@ static int append(struct journal *journal, const struct record *record, uint64_t
 	r.seq = journal->meta.next_seq;
 	r.prev = 0;
 	r.time_ns = proc_realtime_ns();
-	journal->error = r.type <= RECORD_DELETED ? append_object(journal, &r)
-						  : append_mark(journal, row, &r);
+	journal->error = r.type <= RECORD_DELETED ? journal_append_object(journal, &r)
+						  : journal_append_mark(journal, row, &r);
 	if (journal->error < 0)
 		return journal->error;
 	row->checkpoint.last = r.seq;
@@ -232,7 +232,7 @@ static int append(struct journal *journal, const struct record *record, uint64_t
 	return 0;
 }
 
-static void require_open(const struct journal *journal)
+static void journal_require_open(const struct journal *journal)
 {
 	CHECK_OBJ(journal, JOURNAL_MAGIC);
 	REQUIRE(journal->txn);
@@ -240,26 +240,26 @@ static void require_open(const struct journal *journal)
 
 /* The record's own pages; then a leaf of the log, the head's leaf and one that it is split into, and
  * one above them: what lies higher is shared by the whole transaction. */
-static int make_room(struct journal *journal, const struct record *record)
+static int journal_make_room(struct journal *journal, const struct record *record)
 {
 	return txn_allocate(journal->txn, (record_size(record) / JOURNAL_PAGE + 5) * JOURNAL_PAGE);
 }
 
 int journal_append(struct journal *journal, const struct record *record, uint64_t *ret_seq)
 {
-	require_open(journal);
+	journal_require_open(journal);
 	REQUIRE(record->type > 0 && record->type < RECORD_TYPE_MAX && record->type != RECORD_FEED_ADDED);
 	if (journal->error < 0)
 		return journal->error;
 	int r = record_fits(record);
 	if (r == 0)
-		r = make_room(journal, record);
-	return r < 0 ? r : append(journal, record, ret_seq);
+		r = journal_make_room(journal, record);
+	return r < 0 ? r : journal_append_record(journal, record, ret_seq);
 }
 
 /* ---- feeds ----------------------------------------------------------------------------------- */
 
-static int put_definition(struct journal *journal, const struct feed_definition *definition)
+static int journal_put_definition(struct journal *journal, const struct feed_definition *definition)
 {
 	uint8_t room[FEED_KEY_SIZE];
 
@@ -277,16 +277,16 @@ int journal_add_feed(struct journal *journal, const struct feed_definition *defi
 	struct feed_row *row;
 	uint64_t seq;
 
-	require_open(journal);
+	journal_require_open(journal);
 	if (journal->error < 0)
 		return journal->error;
 	given.id = journal->next_feed;
-	int r = put_definition(journal, &given);
+	int r = journal_put_definition(journal, &given);
 	if (r == 0)
 		r = feed_row_add(journal, given.id, &row);
 	if (r == 0) {
 		journal->next_feed++;
-		r = append(journal,
+		r = journal_append_record(journal,
 			&(struct record){.feed = given.id, .type = RECORD_FEED_ADDED}, &seq);
 	}
 	if (r < 0)
@@ -296,13 +296,13 @@ int journal_add_feed(struct journal *journal, const struct feed_definition *defi
 }
 
 /* TEXTS holds those of the definition. */
-static int get_definition(struct journal *journal, uint32_t feed, struct buf *texts,
+static int journal_get_definition(struct journal *journal, uint32_t feed, struct buf *texts,
 	struct feed_definition *ret_definition)
 {
 	uint8_t room[FEED_KEY_SIZE];
 	struct bytes stored;
 
-	require_open(journal);
+	journal_require_open(journal);
 	if (journal->error < 0)
 		return journal->error;
 	int r = txn_get(journal->txn, DB_FEED, feed_key(feed, FEED_DEFINITION, room), &stored);
@@ -312,39 +312,39 @@ static int get_definition(struct journal *journal, uint32_t feed, struct buf *te
 	return journal->error = r;
 }
 
-static int change_definition(struct journal *journal, const struct feed_definition *definition)
+static int journal_change_definition(struct journal *journal, const struct feed_definition *definition)
 {
 	journal->meta_changed = true; /* an abort must not be taken for one of nothing */
-	return journal->error = put_definition(journal, definition);
+	return journal->error = journal_put_definition(journal, definition);
 }
 
 int journal_rename_feed(struct journal *journal, uint32_t feed, const char *name)
 {
 	CLEANUP(buf_release) struct buf texts = BUF_INIT;
 	struct feed_definition definition;
-	int r = get_definition(journal, feed, &texts, &definition);
+	int r = journal_get_definition(journal, feed, &texts, &definition);
 
 	if (r < 0)
 		return r;
 	definition.name = name;
-	return change_definition(journal, &definition);
+	return journal_change_definition(journal, &definition);
 }
 
 int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_ns)
 {
 	CLEANUP(buf_release) struct buf texts = BUF_INIT;
 	struct feed_definition definition;
-	int r = get_definition(journal, feed, &texts, &definition);
+	int r = journal_get_definition(journal, feed, &texts, &definition);
 
 	if (r < 0 || definition.resync_ns == resync_ns)
 		return r;
 	definition.resync_ns = resync_ns;
-	return change_definition(journal, &definition);
+	return journal_change_definition(journal, &definition);
 }
 
 int journal_checkpoint(struct journal *journal, uint32_t feed, uint32_t phase, struct bytes rv)
 {
-	require_open(journal);
+	journal_require_open(journal);
 	struct feed_row *row = feed_row_find(journal, feed);
 	REQUIRE(row && row->checkpoint.phase != FEED_REMOVED && phase < FEED_REMOVED);
 	if (journal->error < 0)
@@ -357,7 +357,7 @@ int journal_checkpoint(struct journal *journal, uint32_t feed, uint32_t phase, s
 
 int journal_set_cluster(struct journal *journal, const char *cluster)
 {
-	require_open(journal);
+	journal_require_open(journal);
 	if (strlen(cluster) >= sizeof(journal->meta.cluster))
 		return err_set(ERR_TOO_LARGE, "the cluster's identity '%s'", cluster);
 	memset(journal->meta.cluster, 0, sizeof(journal->meta.cluster));
@@ -385,7 +385,7 @@ uint64_t journal_history(const struct journal *journal)
 	return journal->meta.history;
 }
 
-static int get_stored(struct txn *txn, uint64_t seq, struct bytes *ret_stored)
+static int journal_get_stored(struct txn *txn, uint64_t seq, struct bytes *ret_stored)
 {
 	uint8_t room[SEQ_KEY_SIZE];
 
@@ -398,7 +398,7 @@ int journal_get(struct journal *journal, struct txn *txn, uint64_t seq, struct r
 	struct bytes stored;
 
 	CHECK_OBJ(journal, JOURNAL_MAGIC);
-	int r = get_stored(txn, seq, &stored);
+	int r = journal_get_stored(txn, seq, &stored);
 	if (r == FOUND)
 		r = record_read(stored, &record);
 	if (r)
@@ -418,10 +418,8 @@ int journal_at(struct journal *journal, struct txn *txn, uint64_t place, struct 
 		txn_at(txn, place, record_size_at(stored.data), &stored) != FOUND)
 		return NOT_FOUND;
 	int r = record_read(stored, ret_record);
-	if (r == 0)
-		return FOUND;
-	err_clear();
-	return NOT_FOUND;
+	err_ignore(r, "the caller finds the record by its seq");
+	return r == 0 ? FOUND : NOT_FOUND;
 }
 
 int journal_get_at(struct journal *journal, struct txn *txn, uint64_t seq, uint64_t place,
@@ -446,7 +444,7 @@ int journal_place(struct journal *journal, struct txn *txn, uint64_t seq, uint64
 	struct bytes stored;
 
 	CHECK_OBJ(journal, JOURNAL_MAGIC);
-	int r = get_stored(txn, seq, &stored);
+	int r = journal_get_stored(txn, seq, &stored);
 	if (r)
 		return r;
 	if (txn_place(txn, stored, &place) != FOUND)
@@ -467,7 +465,7 @@ int journal_head(struct journal *journal, struct txn *txn, uint32_t feed, struct
 		return NOT_FOUND;
 	struct bytes wanted = head_key(feed, key, room);
 	if (txn == journal->txn)
-		return find_head(journal, wanted, ret_head);
+		return journal_find_head(journal, wanted, ret_head);
 	int r = txn_get(txn, DB_HEAD, wanted, &value);
 	return r ? r : head_read(value, ret_head);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The journal: every version once, in order; everything else only points. Layout in FORMAT.md.
+ * The journal: the log of all changes of all feeds, in order, with every version of every object stored once. Index,
+ * rings and cursors only point into it. Layout in FORMAT.md.
  *
  *	log   seq -> record           head  feed + object key -> newest version
  *	feed  definitions and checkpoints   meta  uuid, next seq, horizon, cluster
@@ -11,11 +12,10 @@
  *	journal_append(j, &record, &seq); ...  journal_checkpoint(j, feed, &checkpoint);
  *	journal_commit(j);                     (then publish what was appended on the ring)
  *
- * After a failed commit nothing of the transaction is there: the caller goes back to the last
- * committed checkpoints and asks the API server again.
+ * A failed commit stores nothing: the caller goes back to the last committed checkpoints and asks the API server again.
  *
  * The journal keeps the rules that need only itself: seq order, the chain of previous versions,
- * heads, list brackets, trimming. What an answer of the API server means is the reflector's matter.
+ * heads, list brackets, trimming. The reflector decides what an answer of the API server means.
  *
  * Reading takes a visible read transaction (journal_env + txn_begin_read), or the open write
  * transaction (journal_txn). Records borrow from the map: until the transaction is reset, renewed or
@@ -78,8 +78,8 @@ struct head {
 	struct bytes rv;
 };
 
-/* What is persistent of a feed's state; `live` and `stale` are computed from the reflector's
- * heartbeat and last contact, never stored. */
+/* The stored part of a feed's state. `live` and `stale` are computed from the reflector's heartbeat and its last
+ * contact with the API server. */
 enum feed_phase {
 	FEED_LISTING,   /* no list has ended yet */
 	FEED_SYNCED,    /* listed; watching or trying to */
@@ -96,7 +96,7 @@ const char *feed_phase_name(uint32_t phase);
 struct feed_definition {
 	uint32_t id;
 	const char *name;     /* of the configuration entry; not part of the identity */
-	const char *aliases;  /* singular and short names, each with a blank behind it; likewise */
+	const char *aliases;  /* singular and short names, each followed by a blank; likewise */
 	const char *group, *version, *resource, *kind;
 	const char *list_kind;
 	const char *namespace_; /* "": all, or cluster-scoped */
@@ -110,8 +110,8 @@ struct feed_definition {
 struct feed_checkpoint {
 	uint32_t phase;       /* enum feed_phase */
 	uint64_t list_begin;  /* seq of the open LIST_BEGIN, 0: none. Open means list again */
-	uint64_t list_ns;     /* when the list began that is owed: open, or abandoned; 0: none is. Owed
-	                         means list again before watching on */
+	uint64_t list_ns;     /* when the list began that is open or was abandoned; 0: none. Unless 0, the
+	                         reflector lists again before it watches on */
 	uint64_t first_list;  /* seq of the first LIST_END, 0: none yet */
 	uint64_t trimmed;     /* last of its own seqs that was trimmed */
 	uint64_t last;        /* seq of its newest record */
@@ -133,9 +133,9 @@ struct journal_options {
 	bool durable;
 };
 
-/* Writer (holds HOME_REFLECTOR). Opens what CURRENT names; where that is missing, damaged, of
- * another format or untrusted it begins a new one with a new uuid, names it in CURRENT, and says why
- * in REASON ("" when the old one was opened). */
+/* Opens the journal that CURRENT names, for the writer (which holds HOME_REFLECTOR). If it is missing, damaged, of
+ * another format or not trusted, makes a new one with a new uuid, names it in CURRENT, and puts the reason into REASON
+ * ("" when the old one was opened). ERR_LOCKED: another process is opening it; the caller tries again. */
 int journal_open_write(struct home *home, const struct journal_options *options, char reason[256],
 	struct journal **ret_journal);
 
@@ -145,12 +145,12 @@ int journal_open_write(struct home *home, const struct journal_options *options,
 int journal_begin_anew(struct journal **journal, struct home *home,
 	const struct journal_options *options);
 
-/* Removes journals that neither CURRENT nor the index in use names; how many. Opening for writing
- * does it too; call it again after the index has moved to a new journal. */
+/* Removes journals that neither CURRENT nor the index in use names. Returns how many. Opening for writing does it as
+ * well; the writer calls it again after the index has moved to a new journal. */
 int journal_remove_old(struct home *home);
 
-/* Reader. UUID: that one (NOT_FOUND when it is no longer there); NULL: what CURRENT names, and
- * ERR_NO_STORE before there is one. A store that is not writable is read without lock, and refused
+/* Opens a journal for reading: the one of this UUID (NOT_FOUND when it is no longer there), or with NULL the one that
+ * CURRENT names (ERR_NO_STORE before there is one). A store that is not writable is read without lock, and refused
  * (ERR_LOCKED) while a reflector runs on it. */
 int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **ret_journal);
 void journal_close(struct journal **journal);
@@ -171,8 +171,8 @@ struct txn *journal_txn(struct journal *journal); /* NULL when none is open */
  * Appends RECORD; seq, prev and time are given by the journal. ADDED, MODIFIED: the head becomes
  * this record. DELETED: the head goes; prev is the last state. LIST_BEGIN opens the feed's list
  * (REQUIREs that none is open), LIST_END closes it, sets first_list the first time, phase
- * and RV unless the list was abandoned. FEED_REMOVED closes it too. FEED_ADDED is written by
- * journal_add_feed only.
+ * and RV unless the list was abandoned. FEED_REMOVED closes it as well. Only journal_add_feed()
+ * writes FEED_ADDED.
  * ERR_TOO_LARGE (a key, uid, RV or body that cannot be stored) leaves the transaction as it was;
  * other errors are sticky in it. RECORD's bytes may borrow from this transaction's heads.
  */
@@ -208,7 +208,7 @@ struct trim_goal {
 int journal_trim_towards(struct journal *journal, const struct trim_goal *goal, size_t limit,
 	uint64_t *ret_trimmed);
 
-/* The writer's own: journal_meta.history as of what it has appended. */
+/* Returns the writer's journal_meta.history, records of the open transaction included. */
 uint64_t journal_history(const struct journal *journal);
 
 /* ---- reading; TXN is a read transaction of journal_env() or journal_txn() ---- */
@@ -218,17 +218,16 @@ int journal_get(struct journal *journal, struct txn *txn, uint64_t seq, struct r
 int journal_head(struct journal *journal, struct txn *txn, uint32_t feed, struct bytes key,
 	struct head *ret_head);
 
-/* The record that begins at PLACE, if one does: FOUND, NOT_FOUND. Which it is, the caller looks at. */
+/* Reads the record that begins at PLACE, if one does: FOUND, NOT_FOUND. The caller checks which one it is. */
 int journal_at(struct journal *journal, struct txn *txn, uint64_t place, struct record *ret_record);
-/* Record at a place (txn_place) that a pointer keeps: checks that it is SEQ, else descends. */
+/* Reads record SEQ, at its PLACE (txn_place()) if it is there, else by a lookup in the log. */
 int journal_get_at(struct journal *journal, struct txn *txn, uint64_t seq, uint64_t place,
 	size_t size, struct record *ret_record);
-/* Place and size for such a pointer; place 0 where there is none. */
+/* Returns place and size of record SEQ for journal_get_at(); place 0 when it has none. */
 int journal_place(struct journal *journal, struct txn *txn, uint64_t seq, uint64_t *ret_place,
 	uint32_t *ret_size);
 
-/* The checksum over a record that was read (FORMAT.md): 0 or ERR_CORRUPT. Readers that serve bytes to
- * others check. */
+/* Compares the checksum of a record that was read (FORMAT.md): 0, ERR_CORRUPT. */
 int record_check(const struct record *record);
 
 /* Walks the log from the first record with seq >= FROM. FOUND, END. */

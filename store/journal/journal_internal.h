@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the journal's files share: its databases, the writer's memory of feeds and counters, and
- * FEED rows. Inside store/ only.
+ * The journal group's internal header: databases, keys, and the writer's memory. journal.h is the interface. journal.c
+ * appends, commits and looks up; journal_open.c opens, begins and removes journals; journal_walk.c walks log and heads;
+ * feed_row.c holds feeds and checkpoints; journal_meta.c the counters; trim.c the horizon; record.c the bytes of a record.
  *
- * The writer keeps meta and checkpoints in memory and writes what changed once, at commit. After an
- * abort or a failed commit that memory is of nothing: `stale`, and loaded again by the next begin.
+ * The writer keeps meta and checkpoints in memory and writes those that changed once, at commit. After an abort or a
+ * failed commit its memory describes nothing that is stored: it is `stale`, and the next begin loads it again.
  */
 #ifndef STORE_JOURNAL_JOURNAL_INTERNAL_H
 #define STORE_JOURNAL_JOURNAL_INTERNAL_H
@@ -34,7 +35,7 @@ struct journal {
 	bool is_writer;
 	/* The rest: writer only. */
 	struct txn *txn;
-	struct cursor *heads; /* in txn: a look-up and the write after it find the same page */
+	struct cursor *heads; /* in txn: a lookup and the write after it find the same page */
 	int error;            /* the open transaction can only be aborted */
 	bool stale;
 	bool meta_changed;
@@ -54,7 +55,7 @@ int meta_write(struct txn *txn, const struct journal_meta *meta, uint32_t next_f
 
 struct bytes feed_key(uint32_t feed, enum feed_part part, uint8_t room[FEED_KEY_SIZE]);
 int definition_write(const struct feed_definition *definition, struct buf *buf);
-/* The texts live in BUF. */
+/* The texts of RET_DEFINITION lie in BUF. */
 int definition_read(uint32_t feed, struct bytes stored, struct buf *buf,
 	struct feed_definition *ret_definition);
 int checkpoint_read(struct bytes stored, struct feed_checkpoint *ret_checkpoint);
@@ -71,15 +72,15 @@ int feed_row_set_rv(struct feed_row *row, struct bytes rv);
 
 #define JOURNAL_MAGIC 0x6b1e0e06u
 
-/* The writer's memory, from the databases. */
+/* Loads the writer's memory from the databases. */
 int journal_load(struct journal *journal, struct txn *txn);
 
 /* ---- journal.c ---- */
 
 struct bytes seq_key(uint64_t seq, uint8_t room[SEQ_KEY_SIZE]);
-/* journal_begin() that may use the room which that leaves free. */
+/* As journal_begin(), but may use the room that journal_begin() keeps free for deletes. */
 int journal_begin_trim(struct journal *journal);
-/* Writes what changed and commits; no failpoints. */
+/* Writes the rows that changed and commits; passes no failpoints. */
 int journal_finish(struct journal *journal);
 
 #endif

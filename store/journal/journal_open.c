@@ -35,10 +35,8 @@ static struct journal *journal_new(bool is_writer)
 {
 	struct journal *journal = calloc(1, sizeof(*journal));
 
-	if (!journal) {
-		(void)err_set(-ENOMEM, "opening the journal");
+	if (!journal)
 		return NULL;
-	}
 	journal->magic = JOURNAL_MAGIC;
 	journal->is_writer = is_writer;
 	return journal;
@@ -61,7 +59,7 @@ void journal_close(struct journal **journal)
 	*journal = NULL;
 }
 
-static struct generation_options options_of(const struct home *home,
+static struct generation_options journal_generation_options(const struct home *home,
 	const struct journal_options *options)
 {
 	return (struct generation_options){
@@ -73,7 +71,7 @@ static struct generation_options options_of(const struct home *home,
 }
 
 /* The log must not reach beyond what meta says, or sequence numbers would be given twice. */
-static int check_end(struct journal *journal, struct txn *txn)
+static int journal_check_end(struct journal *journal, struct txn *txn)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	struct bytes key, value;
@@ -97,7 +95,7 @@ int journal_load(struct journal *journal, struct txn *txn)
 	if (r == 0)
 		r = feed_rows_load(journal, txn);
 	if (r == 0)
-		r = check_end(journal, txn);
+		r = journal_check_end(journal, txn);
 	if (r < 0)
 		return r;
 	journal->meta_changed = false;
@@ -105,15 +103,15 @@ int journal_load(struct journal *journal, struct txn *txn)
 	return 0;
 }
 
-static int open_existing(struct home *home, const struct journal_options *options, uint32_t number,
+static int journal_open_existing(struct home *home, const struct journal_options *options, uint32_t number,
 	struct journal **ret_journal)
 {
-	struct generation_options gen_options = options_of(home, options);
+	struct generation_options gen_options = journal_generation_options(home, options);
 	CLEANUP(journal_close) struct journal *journal = journal_new(true);
 	CLEANUP(txn_abort) struct txn *txn = NULL;
 
 	if (!journal)
-		return -ENOMEM;
+		return err_set(-ENOMEM, "opening the journal");
 	int r = generation_open_write(
 		home_journal_fd(home), &journal_kind, &gen_options, number, &journal->gen);
 	if (r == 0)
@@ -127,7 +125,7 @@ static int open_existing(struct home *home, const struct journal_options *option
 }
 
 /* A new uuid (RFC 4122, random). */
-static int make_uuid(uint8_t uuid[16])
+static int journal_make_uuid(uint8_t uuid[16])
 {
 	int r = proc_random(uuid, 16);
 
@@ -137,15 +135,15 @@ static int make_uuid(uint8_t uuid[16])
 }
 
 /* Complete before CURRENT names it. */
-static int create(struct home *home, const struct journal_options *options,
+static int journal_create(struct home *home, const struct journal_options *options,
 	struct journal **ret_journal)
 {
-	struct generation_options gen_options = options_of(home, options);
+	struct generation_options gen_options = journal_generation_options(home, options);
 	CLEANUP(journal_close) struct journal *journal = journal_new(true);
 
 	if (!journal)
-		return -ENOMEM;
-	int r = make_uuid(journal->meta.uuid);
+		return err_set(-ENOMEM, "opening the journal");
+	int r = journal_make_uuid(journal->meta.uuid);
 	if (r == 0)
 		r = generation_create(home_journal_fd(home), &journal_kind, &gen_options,
 			journal->meta.uuid, &journal->gen);
@@ -169,7 +167,7 @@ static int create(struct home *home, const struct journal_options *options,
 
 /* Whether a new journal is needed, at the price of listing everything again. Not for ERR_LOCKED: a journal whose
  * open.lock somebody holds is whole. */
-static bool is_lost(int r)
+static bool journal_is_lost(int r)
 {
 	return r == -ENOENT || r == ERR_CORRUPT || r == ERR_FORMAT || r == ERR_UNTRUSTED;
 }
@@ -182,19 +180,19 @@ int journal_open_write(struct home *home, const struct journal_options *options,
 	reason[0] = '\0';
 	int r = generation_current(home_journal_fd(home), &number);
 	if (r == FOUND)
-		r = open_existing(home, options, number, ret_journal);
-	if (r < 0 && !is_lost(r))
+		r = journal_open_existing(home, options, number, ret_journal);
+	if (r < 0 && !journal_is_lost(r))
 		return r;
 	if (r != 0) {
 		(void)snprintf(reason, 256, "%s", r < 0 ? err_text(r) : "there was no journal yet");
-		/* First: a full disk would otherwise leave one more at each attempt. */
-		(void)journal_remove_old(home);
-		r = create(home, options, ret_journal);
+		err_forget(); /* the caller reports the reason */
+		/* Old ones go first: on a full disk each attempt would leave one more. */
+		err_ignore(journal_remove_old(home), "the next opening tries again");
+		r = journal_create(home, options, ret_journal);
 	}
 	if (r < 0)
 		return r;
-	(void)journal_remove_old(home); /* whatever is left is tried again the next time */
-	err_clear();
+	err_ignore(journal_remove_old(home), "the next opening tries again");
 	return 0;
 }
 
@@ -211,7 +209,7 @@ int journal_begin_anew(struct journal **journal, struct home *home,
 	if (r == 0)
 		r = generation_require_room(home_journal_fd(home), journal_kind.what, info.used_bytes);
 	if (r == 0)
-		r = create(home, options, &fresh);
+		r = journal_create(home, options, &fresh);
 	if (r < 0)
 		return r;
 	journal_close(journal);
@@ -242,7 +240,7 @@ int journal_remove_old(struct home *home)
 	return generation_remove_except(home_journal_fd(home), keep, 2);
 }
 
-static int open_read(struct home *home, uint32_t number, bool copy, struct journal **ret_journal)
+static int journal_open_generation(struct home *home, uint32_t number, bool copy, struct journal **ret_journal)
 {
 	CLEANUP(journal_close) struct journal *journal = journal_new(false);
 	CLEANUP(txn_abort) struct txn *txn = NULL;
@@ -250,7 +248,7 @@ static int open_read(struct home *home, uint32_t number, bool copy, struct journ
 	uint32_t next_feed;
 
 	if (!journal)
-		return -ENOMEM;
+		return err_set(-ENOMEM, "opening the journal");
 	int r = generation_open_read(home_journal_fd(home), &journal_kind, number, copy, &journal->gen);
 	if (r == 0)
 		r = txn_begin_read(journal_env(journal), &txn);
@@ -264,7 +262,7 @@ static int open_read(struct home *home, uint32_t number, bool copy, struct journ
 	return 0;
 }
 
-static int find_journal(struct home *home, const uint8_t *uuid, uint32_t *ret_number)
+static int journal_find(struct home *home, const uint8_t *uuid, uint32_t *ret_number)
 {
 	int fd = home_journal_fd(home);
 	int r = fd < 0 ? NOT_FOUND
@@ -291,10 +289,10 @@ int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **r
 			home_path(home));
 	/* It may be replaced and removed between the look at CURRENT and the opening. */
 	for (int i = 0; i < OPEN_TRIES; i++) {
-		r = find_journal(home, uuid, &number);
+		r = journal_find(home, uuid, &number);
 		if (r)
 			return r;
-		r = open_read(home, number, copy, ret_journal);
+		r = journal_open_generation(home, number, copy, ret_journal);
 		if (r != -ENOENT)
 			break;
 	}

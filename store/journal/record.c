@@ -7,7 +7,7 @@
 #include "common/crc.h"
 #include "common/err.h"
 
-/* Offsets in a record. The sequence number is first, so that who follows a place can check it. */
+/* Offsets in a record. The sequence number is first, so that a reader that follows a place can check it. */
 enum {
 	AT_SEQ = 0,
 	AT_PREV = 8,
@@ -62,8 +62,8 @@ size_t record_size(const struct record *record)
 		record->body.size;
 }
 
-/* Of the whole record as if its crc field were 0. */
-static uint32_t checksum(const uint8_t *record, size_t size)
+/* Returns the checksum of the whole record as if its crc field were 0. */
+static uint32_t record_checksum(const uint8_t *record, size_t size)
 {
 	static const uint8_t zero[AT_PAD - AT_CRC];
 	uint32_t crc = crc32c(0, record, AT_CRC);
@@ -72,7 +72,7 @@ static uint32_t checksum(const uint8_t *record, size_t size)
 	return crc32c(crc, record + AT_PAD, size - AT_PAD);
 }
 
-static uint8_t *append(uint8_t *place, struct bytes part)
+static uint8_t *record_put(uint8_t *place, struct bytes part)
 {
 	if (part.size)
 		memcpy(place, part.data, part.size);
@@ -94,11 +94,11 @@ void record_write(const struct record *record, void *place)
 	le16_put(p + AT_RV_LEN, (uint16_t)record->rv.size);
 	le32_put(p + AT_BODY_LEN, (uint32_t)record->body.size);
 	le32_put(p + AT_PAD, 0);
-	uint8_t *next = append(p + RECORD_HEADER, record->key);
-	next = append(next, record->uid);
-	next = append(next, record->rv);
-	next = append(next, record->body);
-	le32_put(p + AT_CRC, checksum(p, (size_t)(next - p)));
+	uint8_t *next = record_put(p + RECORD_HEADER, record->key);
+	next = record_put(next, record->uid);
+	next = record_put(next, record->rv);
+	next = record_put(next, record->body);
+	le32_put(p + AT_CRC, record_checksum(p, (size_t)(next - p)));
 }
 
 size_t record_size_at(const void *header)
@@ -144,7 +144,7 @@ int record_check(const struct record *record)
 	const uint8_t *p = record->stored.data;
 
 	REQUIRE(record->stored.size >= RECORD_HEADER);
-	if (checksum(p, record->stored.size) != le32_get(p + AT_CRC))
+	if (record_checksum(p, record->stored.size) != le32_get(p + AT_CRC))
 		return err_set(ERR_CORRUPT, "checksum of record %" PRIu64, record->seq);
 	return 0;
 }
@@ -153,7 +153,7 @@ struct bytes head_key(uint32_t feed, struct bytes key, uint8_t room[HEAD_KEY_MAX
 {
 	REQUIRE(key.size <= JOURNAL_KEY_MAX);
 	be32_put(room, feed);
-	(void)append(room + 4, key);
+	(void)record_put(room + 4, key);
 	return BYTES(room, 4 + key.size);
 }
 

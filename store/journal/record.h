@@ -16,7 +16,7 @@ size_t record_size(const struct record *record);
 /* Into record_size() bytes at PLACE. */
 void record_write(const struct record *record, void *place);
 #define RECORD_HEADER 48 /* bytes before the key */
-/* What its header, the first RECORD_HEADER bytes, says of the size of the whole record. */
+/* Returns the size of the whole record by its header, the first RECORD_HEADER bytes. */
 size_t record_size_at(const void *header);
 /* RET_RECORD borrows from STORED. ERR_CORRUPT when the lengths or the type make no sense; the
  * checksum is looked at by record_check(). */

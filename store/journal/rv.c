@@ -5,7 +5,7 @@
  */
 #include "store/journal/journal.h"
 
-static bool is_well_formed(struct bytes rv)
+static bool rv_is_well_formed(struct bytes rv)
 {
 	static const char largest[] = "340282366920938463463374607431768211455";
 	const uint8_t *p = rv.data;
@@ -22,7 +22,7 @@ int rv_compare(struct bytes a, struct bytes b)
 {
 	if (bytes_equal(a, b))
 		return 0;
-	if (!is_well_formed(a) || !is_well_formed(b))
+	if (!rv_is_well_formed(a) || !rv_is_well_formed(b))
 		return RV_NOT_COMPARABLE;
 	if (a.size != b.size)
 		return a.size < b.size ? -1 : 1;

@@ -33,12 +33,12 @@ struct slice {
 	uint64_t deleted;
 };
 
-static void mark(struct slice *slice, uint64_t seq)
+static void trim_mark(struct slice *slice, uint64_t seq)
 {
 	slice->unneeded[slice->n_unneeded++] = seq;
 }
 
-static void note_trimmed(struct slice *slice, uint32_t feed, uint64_t seq)
+static void trim_note(struct slice *slice, uint32_t feed, uint64_t seq)
 {
 	struct feed_row *row = feed_row_find(slice->journal, feed);
 
@@ -49,33 +49,33 @@ static void note_trimmed(struct slice *slice, uint32_t feed, uint64_t seq)
 }
 
 /* Never less than nothing: a wrong count must not become a huge one. */
-static void pass(struct slice *slice, uint64_t seq, uint64_t size)
+static void trim_pass(struct slice *slice, uint64_t seq, uint64_t size)
 {
 	slice->horizon = seq;
 	slice->history -= size < slice->history ? size : slice->history;
 }
 
-static void visit(struct slice *slice, const struct record *record)
+static void trim_visit(struct slice *slice, const struct record *record)
 {
 	bool is_object = record->type <= RECORD_DELETED;
 
 	/* LIST_END's prev is its LIST_BEGIN, which has gone by itself. */
 	if (is_object && record->prev)
-		mark(slice, record->prev);
+		trim_mark(slice, record->prev);
 	if (!is_object || record->type == RECORD_DELETED)
-		mark(slice, record->seq);
-	note_trimmed(slice, record->feed, record->seq);
-	pass(slice, record->seq, record->stored.size);
+		trim_mark(slice, record->seq);
+	trim_note(slice, record->feed, record->seq);
+	trim_pass(slice, record->seq, record->stored.size);
 }
 
 /* Is this the state to stop at? */
-static bool is_reached(const struct trim_goal *goal, uint64_t horizon, uint64_t history)
+static bool trim_is_reached(const struct trim_goal *goal, uint64_t horizon, uint64_t history)
 {
 	return horizon >= goal->target && (horizon >= goal->bound || history <= goal->most);
 }
 
 /* Only looks: deleting under a walk would have to mind where it stands. */
-static int walk(struct slice *slice)
+static int trim_walk(struct slice *slice)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
 	struct journal *journal = slice->journal;
@@ -85,7 +85,7 @@ static int walk(struct slice *slice)
 	if (r < 0)
 		return r;
 	for (size_t n = 0; n < slice->limit; n++) {
-		if (is_reached(&slice->goal, slice->horizon, slice->history))
+		if (trim_is_reached(&slice->goal, slice->horizon, slice->history))
 			return 0;
 		r = journal_walk_next(log, &record);
 		if (r < 0)
@@ -98,12 +98,12 @@ static int walk(struct slice *slice)
 			slice->removed_size = record.stored.size;
 			return 0;
 		}
-		visit(slice, &record);
+		trim_visit(slice, &record);
 	}
 	return 0;
 }
 
-static int by_number(const void *a, const void *b)
+static int trim_by_number(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -112,20 +112,20 @@ static int by_number(const void *a, const void *b)
 
 /* To delete N entries: a copy of each leaf, half as much again for the pages above, and what a commit
  * takes beside. */
-static int make_room(struct slice *slice, size_t n)
+static int trim_make_room(struct slice *slice, size_t n)
 {
 	return txn_allocate_copies(slice->journal->txn, ((uint64_t)n * 3 / 2 + 16) * JOURNAL_PAGE);
 }
 
 /* In the log's order, which touches each page once. One that is not there is no reason to stop. */
-static int delete_unneeded(struct slice *slice)
+static int trim_delete_unneeded(struct slice *slice)
 {
 	uint8_t room[SEQ_KEY_SIZE];
 
-	int r = make_room(slice, slice->n_unneeded);
+	int r = trim_make_room(slice, slice->n_unneeded);
 	if (r < 0)
 		return r;
-	qsort(slice->unneeded, slice->n_unneeded, sizeof(*slice->unneeded), by_number);
+	qsort(slice->unneeded, slice->n_unneeded, sizeof(*slice->unneeded), trim_by_number);
 	for (size_t i = 0; i < slice->n_unneeded; i++) {
 		r = txn_del(slice->journal->txn, DB_LOG, seq_key(slice->unneeded[i], room));
 		if (r < 0)
@@ -137,7 +137,7 @@ static int delete_unneeded(struct slice *slice)
 }
 
 /* The next heads of the removed feed: FOUND while there were more than fit, END with the last. */
-static int drop_heads(struct slice *slice)
+static int trim_drop_heads(struct slice *slice)
 {
 	struct journal *journal = slice->journal;
 	uint8_t room[HEAD_KEY_MAX];
@@ -152,7 +152,7 @@ static int drop_heads(struct slice *slice)
 		if (r == FOUND)
 			r = head_read(value, &head);
 		if (r == 0) {
-			mark(slice, head.seq);
+			trim_mark(slice, head.seq);
 			r = cursor_del(journal->heads);
 		}
 		if (r < 0)
@@ -161,7 +161,7 @@ static int drop_heads(struct slice *slice)
 	return FOUND;
 }
 
-static int drop_rows(struct slice *slice)
+static int trim_drop_rows(struct slice *slice)
 {
 	struct txn *txn = slice->journal->txn;
 	uint8_t room[FEED_KEY_SIZE];
@@ -177,34 +177,34 @@ static int drop_rows(struct slice *slice)
 }
 
 /* All that the feed has written lies at or below its FEED_REMOVED, and the index has taken that:
- * nobody who opens a snapshot now sees it. Who follows it is LAPPED from the first slice on. */
-static int drop_feed(struct slice *slice)
+ * nobody who opens a snapshot now sees it. A follower of it is LAPPED from the first slice on. */
+static int trim_drop_feed(struct slice *slice)
 {
-	int r = make_room(slice, slice->limit);
+	int r = trim_make_room(slice, slice->limit);
 	if (r < 0)
 		return r;
-	note_trimmed(slice, slice->removed_feed, slice->removed_seq);
-	r = drop_heads(slice);
+	trim_note(slice, slice->removed_feed, slice->removed_seq);
+	r = trim_drop_heads(slice);
 	if (r != END)
 		return r;
-	mark(slice, slice->removed_seq);
-	pass(slice, slice->removed_seq, slice->removed_size);
-	return drop_rows(slice);
+	trim_mark(slice, slice->removed_seq);
+	trim_pass(slice, slice->removed_seq, slice->removed_size);
+	return trim_drop_rows(slice);
 }
 
-static int run(struct slice *slice)
+static int trim_run(struct slice *slice)
 {
 	struct journal *journal = slice->journal;
 
 	slice->horizon = journal->meta.horizon;
 	slice->history = journal->meta.history;
-	int r = walk(slice);
+	int r = trim_walk(slice);
 	/* A slice of its own, unless the walk stands before it from the beginning. */
 	if (r == 0 && slice->removed_feed && slice->horizon == journal->meta.horizon)
-		r = drop_feed(slice);
+		r = trim_drop_feed(slice);
 	if (r < 0)
 		return r;
-	r = delete_unneeded(slice);
+	r = trim_delete_unneeded(slice);
 	if (r < 0)
 		return r;
 	journal->meta.horizon = slice->horizon;
@@ -222,7 +222,7 @@ static int trim_slice(struct journal *journal, const struct trim_goal *goal, siz
 	if (r < 0)
 		return r;
 	REQUIRE(goal->target < journal->meta.next_seq && goal->bound < journal->meta.next_seq);
-	if (is_reached(goal, journal->meta.horizon, journal->meta.history)) {
+	if (trim_is_reached(goal, journal->meta.horizon, journal->meta.history)) {
 		journal_abort(journal);
 		*ret_trimmed = 0;
 		return 0;
@@ -230,16 +230,16 @@ static int trim_slice(struct journal *journal, const struct trim_goal *goal, siz
 	/* Each record marks two at most; a removed feed's heads one each, and itself. */
 	AUTO_FREE uint64_t *unneeded = calloc(2 * limit + 1, sizeof(*unneeded));
 	slice.unneeded = unneeded;
-	journal->error = unneeded ? run(&slice) : err_set(-ENOMEM, "trimming the journal");
+	journal->error = unneeded ? trim_run(&slice) : err_set(-ENOMEM, "trimming the journal");
 	r = journal_finish(journal);
 	if (r < 0)
 		return r;
 	FAILPOINT_RETURN(JOURNAL_TRIMMED);
 	*ret_trimmed = slice.deleted;
-	return is_reached(goal, slice.horizon, slice.history) ? 0 : AGAIN;
+	return trim_is_reached(goal, slice.horizon, slice.history) ? 0 : AGAIN;
 }
 
-static bool wants_room(int r)
+static bool trim_wants_room(int r)
 {
 	return r == ERR_MAP_FULL || r == -ENOSPC || r == -EDQUOT;
 }
@@ -249,8 +249,8 @@ int journal_trim_towards(struct journal *journal, const struct trim_goal *goal, 
 {
 	REQUIRE(!journal_txn(journal) && limit > 0);
 	int r = trim_slice(journal, goal, limit, ret_trimmed);
-	/* What is deleted is copied first: where there is little room left a slice has to be small. */
-	while (wants_room(r) && limit > 1) {
+	/* LMDB copies a page before it deletes in it, so with little room left a slice has to be small. */
+	while (trim_wants_room(r) && limit > 1) {
 		limit /= 2;
 		r = trim_slice(journal, goal, limit, ret_trimmed);
 	}

@@ -19,7 +19,7 @@
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/proc.h"
-#include "store/env/state.h"
+#include "store/env/text_file.h"
 
 #define NAME_MAX_BYTES 64
 #define FILE_MAX_BYTES (1 << 20)
@@ -70,7 +70,7 @@ static int cursor_write_file(struct home *home, const char *name, struct bytes t
 		return errno == EBADF ? -ENOENT
 				      : -errno; /* EBADF: the store had no directory when opened */
 	/* The reflector must be able to read it, whatever the umask: it may be another user. */
-	int r = fchmod(fd, 0640) < 0 ? -errno : write_whole(fd, text);
+	int r = fchmod(fd, 0640) < 0 ? -errno : text_file_write(fd, text);
 	if (r == 0)
 		r = failpoint_pass(FAILPOINT_CURSOR_WRITE);
 	if (r == 0 && renameat(directory, temporary, directory, name) < 0)

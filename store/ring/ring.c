@@ -37,7 +37,7 @@ size_t ring_bytes(size_t capacity)
 	return RING_HEADER_SIZE + capacity;
 }
 
-static bool capacity_is_valid(uint64_t capacity)
+static bool ring_capacity_is_valid(uint64_t capacity)
 {
 	return capacity >= 4096 && !(capacity & (capacity - 1)) && capacity <= UINT64_C(1) << 32;
 }
@@ -46,12 +46,12 @@ int ring_header_check(const struct ring_header *header, uint64_t size)
 {
 	if (size < RING_HEADER_SIZE)
 		return err_set(ERR_CORRUPT, "ring of %llu bytes", (unsigned long long)size);
-	/* pairs with release in header_fill() */
+	/* pairs with release in ring_header_fill() */
 	uint32_t layout = atomic_load_explicit(&header->layout, memory_order_acquire);
 	if (header->magic != RING_MAGIC || layout != RING_LAYOUT ||
 		header->header_size != RING_HEADER_SIZE || header->align != RING_ALIGN)
 		return err_set(ERR_FORMAT, "ring header");
-	if (header->crc != ring_header_crc(header) || !capacity_is_valid(header->capacity) ||
+	if (header->crc != ring_header_crc(header) || !ring_capacity_is_valid(header->capacity) ||
 		size != ring_bytes(header->capacity))
 		return err_set(ERR_CORRUPT, "ring header");
 
@@ -64,7 +64,7 @@ int ring_header_check(const struct ring_header *header, uint64_t size)
 	return 0;
 }
 
-static int header_fill(struct ring_header *header, uint64_t capacity, const uint8_t uuid[16])
+static int ring_header_fill(struct ring_header *header, uint64_t capacity, const uint8_t uuid[16])
 {
 	char boot_id[33];
 	int r = proc_boot_id(boot_id);
@@ -84,23 +84,23 @@ static int header_fill(struct ring_header *header, uint64_t capacity, const uint
 	return 0;
 }
 
-static void wake_readers(struct ring_header *header)
+static void ring_wake_readers(struct ring_header *header)
 {
-	/* pairs with acquire in ring_next(): who sees this word sees the tail before it */
+	/* pairs with acquire in ring_next(): a reader that sees this word sees the tail before it */
 	atomic_fetch_add_explicit(&header->wake, 1, memory_order_release);
 	(void)syscall(SYS_futex, (void *)&header->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 /* A position beyond all that an earlier writer can have claimed, by more than the whole ring: a
  * reader at or before the old claim is lapped by it, even one that had read everything. */
-static uint64_t position_beyond(const struct ring_header *header, uint64_t capacity)
+static uint64_t ring_position_beyond(const struct ring_header *header, uint64_t capacity)
 {
 	uint64_t claim = atomic_load_explicit(&header->claim, memory_order_relaxed);
 
 	return ring_align(claim + 1) + capacity;
 }
 
-static void jump(struct ring_header *header, uint64_t position)
+static void ring_jump(struct ring_header *header, uint64_t position)
 {
 	atomic_store_explicit(&header->claim, position, memory_order_relaxed);
 	/* pairs with acquire in ring_reader.c: the new claim (and epoch) come before the new tail */
@@ -108,23 +108,23 @@ static void jump(struct ring_header *header, uint64_t position)
 }
 
 /* The epoch first: from then on no reader takes for whole what the old writer left. */
-static void writer_start(struct ring_header *header, uint64_t capacity)
+static void ring_start(struct ring_header *header, uint64_t capacity)
 {
 	bool is_new = atomic_load_explicit(&header->epoch, memory_order_relaxed) == 0;
 
 	atomic_fetch_add_explicit(&header->epoch, 1, memory_order_seq_cst);
 	if (!is_new)
-		jump(header, position_beyond(header, capacity));
+		ring_jump(header, ring_position_beyond(header, capacity));
 	atomic_store_explicit(&header->writer_pid, getpid(), memory_order_relaxed);
 	atomic_store_explicit(&header->heartbeat_ns, proc_realtime_ns(), memory_order_relaxed);
 	/* pairs with acquire in ring_next() and ring_attach() */
 	atomic_store_explicit(&header->state, RING_LIVE, memory_order_release);
-	wake_readers(header);
+	ring_wake_readers(header);
 }
 
 /* A batch of half a ring laps most readers anyway; the log serves them better, and private memory
  * stays small. */
-static size_t batch_limit(uint64_t capacity)
+static size_t ring_batch_limit(uint64_t capacity)
 {
 	return capacity / 2 < BATCH_MAX ? capacity / 2 : BATCH_MAX;
 }
@@ -139,22 +139,22 @@ static int ring_new(struct ring_header *header, bool mapped, struct ring **ret_r
 	ring->header = header;
 	ring->data = (uint8_t *)header + RING_HEADER_SIZE;
 	ring->capacity = header->capacity;
-	buf_init(&ring->batch, batch_limit(header->capacity));
-	writer_start(header, ring->capacity);
+	buf_init(&ring->batch, ring_batch_limit(header->capacity));
+	ring_start(header, ring->capacity);
 	*ret_ring = ring;
 	return 0;
 }
 
 /* May be taken over by a new writer: whole, of this boot, size and journal. */
-static bool is_usable(const struct ring_header *header, uint64_t size, uint64_t capacity,
+static bool ring_is_usable(const struct ring_header *header, uint64_t size, uint64_t capacity,
 	const uint8_t uuid[16])
 {
-	bool usable = ring_header_check(header, size) == 0 && header->capacity == capacity &&
+	int r = ring_header_check(header, size);
+
+	err_ignore(r, "a new ring takes its place");
+	return r == 0 && header->capacity == capacity &&
 		!memcmp(header->uuid, uuid, sizeof(header->uuid)) &&
 		atomic_load_explicit(&header->state, memory_order_relaxed) != RING_SUPERSEDED;
-
-	err_clear();
-	return usable;
 }
 
 int ring_init(void *memory, size_t size, const uint8_t uuid[16], struct ring **ret_ring)
@@ -163,17 +163,17 @@ int ring_init(void *memory, size_t size, const uint8_t uuid[16], struct ring **r
 	struct ring_header *header = memory;
 	uint64_t capacity = size - RING_HEADER_SIZE;
 
-	if (!capacity_is_valid(capacity))
+	if (!ring_capacity_is_valid(capacity))
 		return err_set(-EINVAL, "ring of %zu bytes", size);
-	if (!is_usable(header, size, capacity, uuid)) {
-		int r = header_fill(header, capacity, uuid);
+	if (!ring_is_usable(header, size, capacity, uuid)) {
+		int r = ring_header_fill(header, capacity, uuid);
 		if (r < 0)
 			return r;
 	}
 	return ring_new(header, false, ret_ring);
 }
 
-static int map_shared(int fd, size_t size, struct ring_header **ret_header)
+static int ring_map(int fd, size_t size, struct ring_header **ret_header)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
 
@@ -185,7 +185,7 @@ static int map_shared(int fd, size_t size, struct ring_header **ret_header)
 
 /* FOUND: the file under NAME can go on being used. NOT_FOUND: it can not, and its readers, if it
  * is a ring at all, have been told to look for the next one. */
-static int take_over(int directory_fd, const char *name, size_t capacity, const uint8_t uuid[16],
+static int ring_take_over(int directory_fd, const char *name, size_t capacity, const uint8_t uuid[16],
 	struct ring_header **ret_header)
 {
 	AUTO_FD int fd = openat(directory_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -194,24 +194,24 @@ static int take_over(int directory_fd, const char *name, size_t capacity, const 
 
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < RING_HEADER_SIZE)
 		return NOT_FOUND;
-	if (map_shared(fd, (size_t)st.st_size, &header) < 0) {
-		err_clear();
+	int r = ring_map(fd, (size_t)st.st_size, &header);
+	err_ignore(r, "a new ring takes its place");
+	if (r < 0)
 		return NOT_FOUND;
-	}
-	if (is_usable(header, (uint64_t)st.st_size, capacity, uuid)) {
+	if (ring_is_usable(header, (uint64_t)st.st_size, capacity, uuid)) {
 		*ret_header = header;
 		return FOUND;
 	}
 	if (header->magic == RING_MAGIC && header->header_size == RING_HEADER_SIZE) {
 		/* pairs with acquire in ring_next() */
 		atomic_store_explicit(&header->state, RING_SUPERSEDED, memory_order_release);
-		wake_readers(header);
+		ring_wake_readers(header);
 	}
 	(void)munmap(header, (size_t)st.st_size); /* ours, whole: can't fail */
 	return NOT_FOUND;
 }
 
-static int make_file(int directory_fd, const char *temporary, size_t size, unsigned mode)
+static int ring_make_file(int directory_fd, const char *temporary, size_t size, unsigned mode)
 {
 	(void)unlinkat(directory_fd, temporary, 0); /* of a writer that was killed here */
 	AUTO_FD int fd = openat(directory_fd, temporary,
@@ -227,7 +227,7 @@ static int make_file(int directory_fd, const char *temporary, size_t size, unsig
 	return TAKE_FD(fd);
 }
 
-static int create_new(int directory_fd, const char *name, size_t capacity, const uint8_t uuid[16],
+static int ring_create_new(int directory_fd, const char *name, size_t capacity, const uint8_t uuid[16],
 	unsigned mode, struct ring_header **ret_header)
 {
 	char temporary[NAME_MAX + 1];
@@ -235,11 +235,11 @@ static int create_new(int directory_fd, const char *name, size_t capacity, const
 
 	if (snprintf(temporary, sizeof(temporary), ".%s.new", name) >= (int)sizeof(temporary))
 		return err_set(-ENAMETOOLONG, "ring '%s'", name);
-	AUTO_FD int fd = make_file(directory_fd, temporary, ring_bytes(capacity), mode);
-	int r = fd < 0 ? fd : map_shared(fd, ring_bytes(capacity), &header);
+	AUTO_FD int fd = ring_make_file(directory_fd, temporary, ring_bytes(capacity), mode);
+	int r = fd < 0 ? fd : ring_map(fd, ring_bytes(capacity), &header);
 	if (r < 0)
 		goto out;
-	r = header_fill(header, capacity, uuid);
+	r = ring_header_fill(header, capacity, uuid);
 	if (!r && renameat(directory_fd, temporary, directory_fd, name) < 0)
 		r = err_set(-errno, "renaming '%s'", temporary);
 	if (r < 0)
@@ -257,11 +257,11 @@ int ring_create(int directory_fd, const char *name, size_t capacity, const uint8
 {
 	struct ring_header *header = NULL;
 
-	if (!capacity_is_valid(capacity))
+	if (!ring_capacity_is_valid(capacity))
 		return err_set(-EINVAL, "ring '%s': capacity %zu", name, capacity);
-	int r = take_over(directory_fd, name, capacity, uuid, &header);
+	int r = ring_take_over(directory_fd, name, capacity, uuid, &header);
 	if (r == NOT_FOUND)
-		r = create_new(directory_fd, name, capacity, uuid, mode, &header);
+		r = ring_create_new(directory_fd, name, capacity, uuid, mode, &header);
 	if (r < 0)
 		return r;
 	r = ring_new(header, true, ret_ring);
@@ -279,7 +279,7 @@ void ring_close(struct ring **ring_pointer)
 	CHECK_OBJ(ring, RING_WRITER_MAGIC);
 	/* pairs with acquire in ring_next() */
 	atomic_store_explicit(&ring->header->state, RING_CLOSED, memory_order_release);
-	wake_readers(ring->header);
+	ring_wake_readers(ring->header);
 	if (ring->mapped)
 		(void)munmap(ring->header, ring_bytes(ring->capacity)); /* ours, whole: can't fail */
 	buf_release(&ring->batch);
@@ -323,31 +323,31 @@ void ring_discard(struct ring *ring)
 	ring->overrun = false;
 }
 
-static size_t record_size(const uint8_t *record)
+static size_t ring_record_size(const uint8_t *record)
 {
 	return ring_align(sizeof(struct ring_record) + le32_get(record));
 }
 
-/* Where a record of SIZE goes when POSITION is the next free one: never across the end. */
-static uint64_t record_position(const struct ring *ring, uint64_t position, size_t size)
+/* Returns where a record of SIZE goes when POSITION is the next free one: never across the end. */
+static uint64_t ring_record_position(const struct ring *ring, uint64_t position, size_t size)
 {
 	uint64_t left = ring->capacity - (position & (ring->capacity - 1));
 
 	return size <= left ? position : position + left;
 }
 
-/* Position behind the whole batch, pads included. */
-static uint64_t batch_end(const struct ring *ring, uint64_t position)
+/* Returns the position after the whole batch, pads included. */
+static uint64_t ring_batch_end(const struct ring *ring, uint64_t position)
 {
 	for (size_t at = 0; at < ring->batch.size;) {
-		size_t size = record_size(ring->batch.data + at);
-		position = record_position(ring, position, size) + size;
+		size_t size = ring_record_size(ring->batch.data + at);
+		position = ring_record_position(ring, position, size) + size;
 		at += size;
 	}
 	return position;
 }
 
-static void copy_record(struct ring *ring, uint8_t *record, uint64_t position, size_t size)
+static void ring_copy_record(struct ring *ring, uint8_t *record, uint64_t position, size_t size)
 {
 	uint32_t payload = le32_get(record + offsetof(struct ring_record, size));
 
@@ -356,29 +356,29 @@ static void copy_record(struct ring *ring, uint8_t *record, uint64_t position, s
 	ring_copy_in(ring->data + (position & (ring->capacity - 1)), record, size);
 }
 
-static void copy_pad(struct ring *ring, uint64_t position)
+static void ring_copy_pad(struct ring *ring, uint64_t position)
 {
 	struct ring_record pad = {.type = RING_PAD};
 
-	copy_record(ring, (uint8_t *)&pad, position, sizeof(pad));
+	ring_copy_record(ring, (uint8_t *)&pad, position, sizeof(pad));
 }
 
-static void copy_batch(struct ring *ring, uint64_t position)
+static void ring_copy_batch(struct ring *ring, uint64_t position)
 {
 	for (size_t at = 0; at < ring->batch.size;) {
 		uint8_t *record = ring->batch.data + at;
-		size_t size = record_size(record);
-		uint64_t place = record_position(ring, position, size);
+		size_t size = ring_record_size(record);
+		uint64_t place = ring_record_position(ring, position, size);
 		if (place != position)
-			copy_pad(ring, position);
-		copy_record(ring, record, place, size);
+			ring_copy_pad(ring, position);
+		ring_copy_record(ring, record, place, size);
 		position = place + size;
 		at += size;
 	}
 }
 
 /* Failpoints here only pause or kill: publishing has no error. */
-static void pass(enum failpoint point)
+static void ring_pass(enum failpoint point)
 {
 	(void)failpoint_pass(point);
 }
@@ -388,24 +388,24 @@ void ring_publish(struct ring *ring, uint64_t last_seq)
 	CHECK_OBJ(ring, RING_WRITER_MAGIC);
 	struct ring_header *header = ring->header;
 	uint64_t tail = atomic_load_explicit(&header->tail, memory_order_relaxed);
-	uint64_t end = batch_end(ring, tail);
+	uint64_t end = ring_batch_end(ring, tail);
 
 	atomic_store_explicit(&header->last_seq, last_seq, memory_order_relaxed);
 	if (ring->overrun || end - tail > ring->capacity) {
-		jump(header, position_beyond(header, ring->capacity));
+		ring_jump(header, ring_position_beyond(header, ring->capacity));
 	} else if (end != tail) {
 		atomic_store_explicit(&header->claim, end, memory_order_relaxed);
-		/* pairs with the acquire fence in ring_reader.c: who has read a byte of this batch
+		/* pairs with the acquire fence in ring_reader.c: a reader that has read a byte of this batch
 		 * over one that it was still copying sees this claim */
 		atomic_thread_fence(memory_order_release);
-		pass(FAILPOINT_RING_CLAIMED);
-		copy_batch(ring, tail);
-		pass(FAILPOINT_RING_COPIED);
+		ring_pass(FAILPOINT_RING_CLAIMED);
+		ring_copy_batch(ring, tail);
+		ring_pass(FAILPOINT_RING_COPIED);
 		/* pairs with acquire in ring_reader.c: the records come before the tail */
 		atomic_store_explicit(&header->tail, end, memory_order_release);
 	}
-	pass(FAILPOINT_RING_PUBLISHED);
-	wake_readers(header);
+	ring_pass(FAILPOINT_RING_PUBLISHED);
+	ring_wake_readers(header);
 	ring_discard(ring);
 }
 

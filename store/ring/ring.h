@@ -5,7 +5,7 @@
  * ring (processor to followers). Layout and the rules of reading: FORMAT.md, Rings.
  *
  * An entry points at journal records, it carries no body: the journal holds every version once. A
- * ring is an accelerator and never the truth; whoever is lapped, finds another epoch or bad bytes
+ * ring is an accelerator and never the truth: a reader that is lapped, or finds another epoch or bad bytes,
  * reads the journal instead, which holds the same and more.
  *
  * Writer: ring_put() collects entries of a batch, ring_publish() makes them visible and wakes.
@@ -42,19 +42,17 @@ int ring_init(void *memory, size_t size, const uint8_t uuid[16], struct ring **r
  * half-written is ever taken for whole), else makes a new one: allocated in full, then renamed. */
 int ring_create(int directory_fd, const char *name, size_t capacity, const uint8_t uuid[16],
 	unsigned mode, struct ring **ret_ring);
-/* Says CLOSED to readers unless the process dies first. */
+/* Tells readers that the writer has ended, which a process that dies does not. */
 void ring_close(struct ring **ring);
 
-/* Adds to the batch. Too much for the ring, or no memory: readers will be told LAPPED. */
+/* Adds to the batch. If it gets too large for the ring, or there is no memory, readers get LAPPED. */
 void ring_put(struct ring *ring, const struct ring_entry *entry);
-/*
- * Something will be published in a moment: wakes one reader, who waits for it awake, up to 60 us. An
- * idle processor takes that long to come back from sleep, and does so while the batch is written.
- */
+/* Announces that something will be published in a moment: wakes one reader, which waits for it awake for up to 60 us.
+ * An idle CPU takes that long to come back from sleep, and so does it while the batch is written. */
 void ring_announce(struct ring *ring);
 /* Forgets the batch (its transaction failed). */
 void ring_discard(struct ring *ring);
-/* LAST_SEQ: of the newest record that is now committed; told even when no entry was put. */
+/* Publishes the batch, and LAST_SEQ, the newest committed record, even when the batch is empty. */
 void ring_publish(struct ring *ring, uint64_t last_seq);
 void ring_heartbeat(struct ring *ring);
 
@@ -68,8 +66,7 @@ void ring_detach(struct ring_reader **reader);
  * the journal after this call: whatever it does not hold yet will come through the ring. */
 int ring_to_tail(struct ring_reader *reader, uint64_t *ret_seq);
 
-/* Stands at the oldest entry that is still whole, at the tail when there is none: for those who look
- * into a ring rather than follow it. */
+/* Moves to the oldest entry that is still whole, to the tail when there is none: for a dump. */
 void ring_to_oldest(struct ring_reader *reader);
 
 /* FOUND, AGAIN (nothing new), LAPPED (also: another epoch, bad bytes, counted apart), GONE (the file
@@ -81,8 +78,7 @@ int ring_next(struct ring_reader *reader, struct ring_entry *ret_entry);
  * changed, AGAIN on timeout, GONE as above (within a second). Spurious wake-ups are possible. */
 int ring_wait(struct ring_reader *reader, int timeout_ms);
 
-/* Another file has the ring's name, or none has: whoever writes it now may be writing another one. A
- * system call. */
+/* Returns whether another file has the ring's name, or none: a writer may be writing another one now. A system call. */
 bool ring_is_replaced(const struct ring_reader *reader);
 
 const uint8_t *ring_uuid(const struct ring_reader *reader);

@@ -4,7 +4,7 @@
  *
  * A position counts bytes since the ring was made and never wraps; its place is position modulo
  * capacity. [tail - capacity, tail) is what readers may look at, and of that only what the writer
- * has not claimed anew: position + capacity >= claim, asked after the bytes were copied out.
+ * has not claimed again: position + capacity >= claim, asked after the bytes were copied out.
  */
 #ifndef STORE_RING_RING_LAYOUT_H
 #define STORE_RING_RING_LAYOUT_H
@@ -29,7 +29,7 @@ enum ring_state {
 
 enum { RING_PAD = 0 }; /* record type: nothing, up to the end of the memory */
 
-/* What is written once comes first; every word that changes later has a pair of cache lines of its
+/* Fields that are written once come first; every word that changes later has a pair of cache lines of its
  * own, because processors fetch lines in pairs. */
 struct ring_header {
 	uint64_t magic;
@@ -63,7 +63,7 @@ struct ring_header {
 };
 
 struct ring_record {
-	uint32_t size; /* of the payload behind this header; RING_PAD: 0 */
+	uint32_t size; /* of the payload after this header; RING_PAD: 0 */
 	uint16_t type; /* RING_PAD, enum record_type or RING_LIST */
 	uint16_t flags;
 	uint64_t position; /* its own */
@@ -127,7 +127,7 @@ static inline uint32_t ring_header_crc(const struct ring_header *header)
 	return crc32c(0, bytes, sizeof(bytes));
 }
 
-/* RECORD and its payload lie one behind the other. */
+/* The payload follows RECORD. */
 static inline uint32_t ring_record_crc(const void *record, size_t payload)
 {
 	static const uint32_t zero;

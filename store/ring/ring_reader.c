@@ -37,7 +37,7 @@ struct ring_reader {
 	_Alignas(8) uint8_t record[RING_RECORD_MAX];
 };
 
-static int reader_new(const struct ring_header *header, struct ring_reader **ret_reader)
+static int ring_reader_new(const struct ring_header *header, struct ring_reader **ret_reader)
 {
 	struct ring_reader *reader = calloc(1, sizeof(*reader));
 	if (!reader)
@@ -53,11 +53,11 @@ static int reader_new(const struct ring_header *header, struct ring_reader **ret
 	return 0;
 }
 
-static int check_live(const struct ring_header *header, uint64_t size)
+static int ring_check_live(const struct ring_header *header, uint64_t size)
 {
 	int r = ring_header_check(header, size);
 
-	/* pairs with release in writer_start() and ring_close() */
+	/* pairs with release in ring_start() and ring_close() */
 	if (!r && atomic_load_explicit(&header->state, memory_order_acquire) != RING_LIVE)
 		r = err_set(-ENOENT, "the ring has no writer");
 	return r;
@@ -65,12 +65,12 @@ static int check_live(const struct ring_header *header, uint64_t size)
 
 int ring_attach_memory(const void *memory, size_t size, struct ring_reader **ret_reader)
 {
-	int r = check_live(memory, size);
+	int r = ring_check_live(memory, size);
 
-	return r < 0 ? r : reader_new(memory, ret_reader);
+	return r < 0 ? r : ring_reader_new(memory, ret_reader);
 }
 
-static int remember_file(struct ring_reader *reader, int directory_fd, const char *name,
+static int ring_reader_remember_file(struct ring_reader *reader, int directory_fd, const char *name,
 	const struct stat *st)
 {
 	reader->device = st->st_dev;
@@ -96,14 +96,14 @@ int ring_attach(int directory_fd, const char *name, struct ring_reader **ret_rea
 		return err_set(-errno, "mapping ring '%s'", name);
 
 	CLEANUP(ring_detach) struct ring_reader *reader = NULL;
-	int r = check_live(memory, (uint64_t)st.st_size);
+	int r = ring_check_live(memory, (uint64_t)st.st_size);
 	if (!r)
-		r = reader_new(memory, &reader);
+		r = ring_reader_new(memory, &reader);
 	if (r < 0) {
 		(void)munmap(memory, (size_t)st.st_size); /* ours, whole: can't fail */
 		return err_add(r, "ring '%s'", name);
 	}
-	r = remember_file(reader, directory_fd, name, &st);
+	r = ring_reader_remember_file(reader, directory_fd, name, &st);
 	if (r < 0) {
 		(void)munmap(memory, (size_t)st.st_size); /* ours, whole: can't fail */
 		cleanup_fd(&reader->directory_fd);
@@ -136,7 +136,7 @@ int ring_to_tail(struct ring_reader *reader, uint64_t *ret_seq)
 	uint32_t epoch;
 
 	do {
-		/* pairs with the increment in writer_start(): a tail of the old epoch is not taken
+		/* pairs with the increment in ring_start(): a tail of the old epoch is not taken
 		 * for one of the new */
 		epoch = atomic_load_explicit(&header->epoch, memory_order_acquire);
 		reader->wake = atomic_load_explicit(&header->wake, memory_order_acquire);
@@ -149,14 +149,14 @@ int ring_to_tail(struct ring_reader *reader, uint64_t *ret_seq)
 	return 0;
 }
 
-static int lapped(struct ring_reader *reader)
+static int ring_reader_lapped(struct ring_reader *reader)
 {
 	reader->laps++;
 	return LAPPED;
 }
 
 /* Looks at the shared words again. FOUND: there is something before the tail. */
-static int look(struct ring_reader *reader)
+static int ring_reader_refresh(struct ring_reader *reader)
 {
 	const struct ring_header *header = reader->header;
 
@@ -164,20 +164,20 @@ static int look(struct ring_reader *reader)
 	 * sleep through a publish that came after; state before tail, so that what a writer
 	 * published before it ended is read first; tail before epoch, so that a tail of a new
 	 * epoch is never followed. Pairs with release in ring_publish(), ring_close(),
-	 * writer_start(). */
+	 * ring_start(). */
 	reader->wake = atomic_load_explicit(&header->wake, memory_order_acquire);
 	uint32_t state = atomic_load_explicit(&header->state, memory_order_acquire);
 	reader->tail = atomic_load_explicit(&header->tail, memory_order_acquire);
 	uint32_t epoch = atomic_load_explicit(&header->epoch, memory_order_acquire);
 	if (epoch != reader->epoch)
-		return lapped(reader);
+		return ring_reader_lapped(reader);
 	if (reader->position != reader->tail)
 		return FOUND;
 	return state == RING_LIVE ? AGAIN : GONE;
 }
 
 /* Bytes of the record at the reader's position, 0 when what stands there can be none. */
-static size_t record_fits(const struct ring_reader *reader, const struct ring_record *record)
+static size_t ring_record_fits(const struct ring_reader *reader, const struct ring_record *record)
 {
 	uint64_t left = reader->capacity - (reader->position & (reader->capacity - 1));
 
@@ -194,14 +194,14 @@ static size_t record_fits(const struct ring_reader *reader, const struct ring_re
  * header that may be torn is only used within the ring and the buffer; whether anything was torn is
  * asked once, when all is copied.
  */
-static int copy_record(struct ring_reader *reader, size_t *ret_size)
+static int ring_reader_copy(struct ring_reader *reader, size_t *ret_size)
 {
 	const uint8_t *from = reader->data + (reader->position & (reader->capacity - 1));
 	struct ring_record record;
 
 	ring_copy_out(reader->record, from, sizeof(record));
 	memcpy(&record, reader->record, sizeof(record));
-	size_t size = record_fits(reader, &record);
+	size_t size = ring_record_fits(reader, &record);
 	if (size > sizeof(record) && record.type != RING_PAD)
 		ring_copy_out(reader->record + sizeof(record), from + sizeof(record),
 			size - sizeof(record));
@@ -209,7 +209,7 @@ static int copy_record(struct ring_reader *reader, size_t *ret_size)
 	atomic_thread_fence(memory_order_acquire);
 	uint64_t claim = atomic_load_explicit(&reader->header->claim, memory_order_relaxed);
 	if (claim - reader->position > reader->capacity)
-		return lapped(reader);
+		return ring_reader_lapped(reader);
 	if (!size || record.position != reader->position ||
 		size > reader->tail - reader->position ||
 		record.crc != ring_record_crc(reader->record, record.size)) {
@@ -233,7 +233,7 @@ void ring_to_oldest(struct ring_reader *reader)
 	/* A record says its own position, which no byte of a payload or an earlier round does. */
 	for (; at < reader->tail; at += RING_ALIGN) {
 		reader->position = at;
-		if (copy_record(reader, &size) == FOUND)
+		if (ring_reader_copy(reader, &size) == FOUND)
 			break;
 	}
 	reader->position = at < reader->tail ? at : reader->tail;
@@ -241,7 +241,7 @@ void ring_to_oldest(struct ring_reader *reader)
 	reader->corrupt = corrupt;
 }
 
-static void decode(const struct ring_reader *reader, struct ring_entry *ret_entry)
+static void ring_reader_decode(const struct ring_reader *reader, struct ring_entry *ret_entry)
 {
 	struct ring_record record;
 	memcpy(&record, reader->record, sizeof(record));
@@ -264,16 +264,16 @@ int ring_next(struct ring_reader *reader, struct ring_entry *ret_entry)
 	struct ring_record record;
 
 	do {
-		int r = reader->position == reader->tail ? look(reader) : FOUND;
+		int r = reader->position == reader->tail ? ring_reader_refresh(reader) : FOUND;
 		size_t size;
 		if (r == FOUND)
-			r = copy_record(reader, &size);
+			r = ring_reader_copy(reader, &size);
 		if (r != FOUND)
 			return r;
 		reader->position += size;
 		memcpy(&record, reader->record, sizeof(record));
 	} while (record.type == RING_PAD);
-	decode(reader, ret_entry);
+	ring_reader_decode(reader, ret_entry);
 	return FOUND;
 }
 
@@ -289,7 +289,7 @@ bool ring_is_replaced(const struct ring_reader *reader)
 }
 
 /* Woken by an announcement (ring_announce), not by what was announced: that comes in a moment. */
-static void await(const struct ring_reader *reader)
+static void ring_reader_await(const struct ring_reader *reader)
 {
 	const struct ring_header *header = reader->header;
 	uint32_t wake = atomic_load_explicit(&header->wake, memory_order_relaxed);
@@ -315,7 +315,7 @@ int ring_wait(struct ring_reader *reader, int timeout_ms)
 		long r = syscall(SYS_futex, (const void *)&reader->header->wake, FUTEX_WAIT,
 			reader->wake, &timeout, NULL, 0);
 		if (r == 0 || errno != ETIMEDOUT) {
-			await(reader);
+			ring_reader_await(reader);
 			return 0;
 		}
 		if (ring_is_replaced(reader))
@@ -334,7 +334,7 @@ const uint8_t *ring_uuid(const struct ring_reader *reader)
 #define STATUS_TRIES 100
 
 /* Claim and tail belong together, unless the writer is faster than we are each time. */
-static void read_positions(const struct ring_header *header, struct ring_status *status)
+static void ring_read_positions(const struct ring_header *header, struct ring_status *status)
 {
 	for (int i = 0; i < STATUS_TRIES; i++) {
 		/* The opposite of their stores' order: what was published was claimed before. */
@@ -361,5 +361,5 @@ void ring_status(const struct ring_reader *reader, struct ring_status *ret_statu
 		.laps = reader->laps,
 		.corrupt = reader->corrupt,
 	};
-	read_positions(header, ret_status);
+	ring_read_positions(header, ret_status);
 }

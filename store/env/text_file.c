@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/env/text_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+
+int text_file_write(int fd, struct bytes text)
+{
+	const char *data = text.data;
+
+	while (text.size > 0) {
+		ssize_t n = write(fd, data, text.size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(-errno, "writing a file");
+		data += n;
+		text.size -= (size_t)n;
+	}
+	return fsync(fd) < 0 ? err_set(-errno, "syncing a file") : 0;
+}
+
+int text_file_replace(int directory_fd, const char *name, const char *text, unsigned mode)
+{
+	char temporary[32];
+
+	(void)snprintf(temporary, sizeof(temporary), ".%s.new", name);
+	AUTO_FD int fd = openat(directory_fd, temporary,
+		O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+	if (fd < 0 || fchmod(fd, mode) < 0)
+		return err_set(-errno, "writing %s", name);
+	int r = text_file_write(fd, bytes_str(text));
+	if (r < 0)
+		return err_add(r, "%s", name);
+	if (renameat(directory_fd, temporary, directory_fd, name) < 0 || fsync(directory_fd) < 0)
+		return err_set(-errno, "replacing %s", name);
+	return 0;
+}
+
+static int text_file_get(int directory_fd, const char *name, char *text, size_t size, int *ret_fd)
+{
+	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+
+	if (n < 0)
+		return err_set(-errno, "reading %s", name);
+	text[n] = '\0';
+	if (ret_fd)
+		*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int text_file_read(int directory_fd, const char *name, char *text, size_t size)
+{
+	return text_file_get(directory_fd, name, text, size, NULL);
+}
+
+int text_file_read_line(int directory_fd, const char *name, char *text, size_t size, int *ret_fd)
+{
+	int r = text_file_get(directory_fd, name, text, size, ret_fd);
+
+	if (r == -ENOENT) {
+		err_ignore(r, "the caller knows that the file may be missing");
+		return NOT_FOUND;
+	}
+	if (r == 0)
+		text[strcspn(text, "\n")] = '\0';
+	return r < 0 ? r : FOUND;
+}
