@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One object's past, as far as it is retained: one walk over the log above the horizon. Not the chain of
- * previous versions: that ends where the object was deleted, and there may have been others before.
+ * The retained past of one object, by one walk over the log above the horizon. The chain of previous
+ * versions would end where the object was deleted, although there may be an earlier one of that key.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct history {
 	bool given;
 };
 
-static int give(struct history *h, const struct record *record, const struct record *object)
+static int history_give(struct history *h, const struct record *record, const struct record *object)
 {
 	struct kinf_change change = {
 		.type = record_type_name(record->type),
@@ -33,8 +33,8 @@ static int give(struct history *h, const struct record *record, const struct rec
 	return h->fn(h->arg, &change);
 }
 
-/* A change, behind the state from before the log when it is the first. */
-static int give_change(struct history *h, const struct record *record)
+/* Gives a change; before the first one the state from before the log. */
+static int history_give_change(struct history *h, const struct record *record)
 {
 	struct record before = {0};
 	int r = record->prev ? snapshot_version(h->snapshot->snapshot, record->prev, &before) : FOUND;
@@ -43,13 +43,13 @@ static int give_change(struct history *h, const struct record *record)
 		return err_say(ERR_CORRUPT, "record %llu: the version before it, %llu, is missing",
 			(unsigned long long)record->seq, (unsigned long long)record->prev);
 	if (r == FOUND && !h->given && before.seq)
-		r = give(h, &before, &before);
+		r = history_give(h, &before, &before);
 	if (r != FOUND)
 		return r;
-	return give(h, record, record->body.size ? record : &before);
+	return history_give(h, record, record->body.size ? record : &before);
 }
 
-static bool is_of_object(const struct history *h, const struct record *record)
+static bool history_is_of_object(const struct history *h, const struct record *record)
 {
 	if (record->type > RECORD_DELETED || !bytes_equal(record->key, h->key))
 		return false;
@@ -59,7 +59,7 @@ static bool is_of_object(const struct history *h, const struct record *record)
 	return false;
 }
 
-static int walk(struct history *h)
+static int history_walk(struct history *h)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
 	struct snapshot *snapshot = h->snapshot->snapshot;
@@ -70,16 +70,16 @@ static int walk(struct history *h)
 	if (r < 0)
 		return r;
 	while ((r = journal_walk_next(log, &record)) == FOUND)
-		if (is_of_object(h, &record)) {
-			r = give_change(h, &record);
+		if (history_is_of_object(h, &record)) {
+			r = history_give_change(h, &record);
 			if (r != 0)
 				return r;
 		}
 	return r == END ? 0 : r;
 }
 
-/* It has not changed since: the state as it is. */
-static int give_current(struct history *h)
+/* Gives the present state of an object that has not changed since. */
+static int history_give_current(struct history *h)
 {
 	int r = NOT_FOUND;
 
@@ -90,7 +90,7 @@ static int give_current(struct history *h)
 			continue;
 		r = snapshot_get(h->snapshot->snapshot, h->set->feeds[i].definition.id, h->key, &record);
 		if (r == FOUND)
-			return give(h, &record, &record);
+			return history_give(h, &record, &record);
 	}
 	return r;
 }
@@ -108,8 +108,8 @@ int kinf_history(struct kinf_snapshot *snapshot, const char *feed, const char *n
 	if (r == 0)
 		r = key_join(namespace_, name, text, &history.key);
 	if (r == 0)
-		r = walk(&history);
+		r = history_walk(&history);
 	if (r == 0 && !history.given)
-		r = give_current(&history);
+		r = history_give_current(&history);
 	return kinf_result(snapshot->kinf, r);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What indexes a feed has, and their values. */
+/* The indexes of a feed, and their values. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,64 +11,64 @@
 #include "reader/handle.h"
 
 /* Values of several feeds are gathered, sorted and summed; those of one feed come as they are. */
-struct gathered {
+struct index_values {
 	struct buf text;
-	struct gathered_value {
+	struct index_value {
 		size_t offset, size;
 		uint64_t count;
 	} * values;
 	size_t n, room;
 };
 
-struct value_walk {
+struct index_value_walk {
 	kinf_value_fn *fn;
 	void *arg;
-	struct gathered *gather; /* NULL: straight to FN */
+	struct index_values *gather; /* NULL: straight to FN */
 	bool stopped;
 };
 
-static int gather(struct gathered *all, struct bytes value, uint64_t count)
+static int values_add(struct index_values *all, struct bytes value, uint64_t count)
 {
-	const struct gathered_value gathered = {all->text.size, value.size, count};
+	const struct index_value gathered = {all->text.size, value.size, count};
 
 	buf_bytes_put(&all->text, value);
 	int r = buf_error(&all->text);
 	return r < 0 ? r : ARRAY_ADD(all->values, all->n, all->room, gathered, "index values");
 }
 
-static int on_value(void *arg, struct bytes value, uint64_t count, bool whole)
+static int values_take_one(void *arg, struct bytes value, uint64_t count, bool whole)
 {
-	struct value_walk *walk = arg;
+	struct index_value_walk *walk = arg;
 
 	(void)whole; /* the kept prefix of a long value is what can be shown */
 	if (walk->gather)
-		return gather(walk->gather, value, count);
+		return values_add(walk->gather, value, count);
 	int r = walk->fn(walk->arg, value.data, value.size, count);
 	walk->stopped = r != 0;
 	return r;
 }
 
-static int compare_values(const void *a, const void *b, void *arg)
+static int values_compare(const void *a, const void *b, void *arg)
 {
-	const struct gathered_value *x = a, *y = b;
+	const struct index_value *x = a, *y = b;
 	const uint8_t *text = arg;
 
 	return bytes_compare(BYTES(text + x->offset, x->size), BYTES(text + y->offset, y->size));
 }
 
-static int give_sum(struct gathered *all, struct value_walk *walk)
+static int values_give_sums(struct index_values *all, struct index_value_walk *walk)
 {
 	const uint8_t *text = all->text.data;
 
 	if (!all->n)
 		return 0;
-	qsort_r(all->values, all->n, sizeof(*all->values), compare_values, all->text.data);
+	qsort_r(all->values, all->n, sizeof(*all->values), values_compare, all->text.data);
 	for (size_t i = 0, next; i < all->n; i = next) {
-		const struct gathered_value *v = &all->values[i];
+		const struct index_value *v = &all->values[i];
 		uint64_t count = v->count;
 
 		for (next = i + 1; next < all->n &&
-			compare_values(v, &all->values[next], all->text.data) == 0; next++)
+			values_compare(v, &all->values[next], all->text.data) == 0; next++)
 			count += all->values[next].count;
 		int r = walk->fn(walk->arg, (const char *)text + v->offset, v->size, count);
 		if (r != 0)
@@ -78,7 +78,7 @@ static int give_sum(struct gathered *all, struct value_walk *walk)
 }
 
 static int values_of_feed(struct snapshot *snapshot, uint32_t feed, const char *index,
-	const char *prefix, struct value_walk *walk)
+	const char *prefix, struct index_value_walk *walk)
 {
 	uint32_t definition;
 	int r = snapshot_definition(snapshot, feed, index, &definition);
@@ -86,15 +86,15 @@ static int values_of_feed(struct snapshot *snapshot, uint32_t feed, const char *
 	if (r != FOUND)
 		return r;
 	return index_values(snapshot_index(snapshot), snapshot_index_txn(snapshot), definition,
-		bytes_str(prefix ? prefix : ""), on_value, walk);
+		bytes_str(prefix ? prefix : ""), values_take_one, walk);
 }
 
 int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const char *index,
 	const char *prefix, kinf_value_fn *fn, void *arg)
 {
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
-	struct gathered all = {.n = 0};
-	struct value_walk walk = {.fn = fn, .arg = arg};
+	struct index_values all = {.n = 0};
+	struct index_value_walk walk = {.fn = fn, .arg = arg};
 	const struct feed_set *set;
 	int r = kinf_held(snapshot);
 
@@ -111,71 +111,71 @@ int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const ch
 			"feed '%s' has no index '%s'; 'kinf index %s' lists those there are", feed,
 			index, feed);
 	if (r == 0 && walk.gather)
-		r = give_sum(&all, &walk);
+		r = values_give_sums(&all, &walk);
 	buf_release(&all.text);
 	free(all.values);
 	return kinf_result(snapshot->kinf, r);
 }
 
-/* ---- what indexes there are ---- */
+/* ---- indexes ---- */
 
-struct definition_walk {
+struct index_walk_feeds {
 	struct kinf_snapshot *snapshot;
 	const struct feed_set *set;
-	size_t feed; /* in the set: whose definitions are being walked */
+	size_t feed; /* in the set: the one that is being walked */
 	kinf_index_fn *fn;
 	void *arg;
 };
 
-/* What the feeds from one on have under one name. */
-struct totals {
+/* Sums over the definitions of one name, from one of the feeds on. */
+struct index_totals {
 	const char *name;
 	struct snapshot *snapshot;
-	struct gathered *gather; /* NULL: one feed, whose values are all different */
+	struct index_values *gather; /* NULL: there is one feed, and its values are all different */
 	uint64_t values, entries;
 	bool filling;
 };
 
-static int add_value(void *arg, struct bytes value, uint64_t count, bool whole)
+static int totals_add_value(void *arg, struct bytes value, uint64_t count, bool whole)
 {
-	struct totals *totals = arg;
+	struct index_totals *totals = arg;
 
 	(void)whole;
 	totals->values++;
 	totals->entries += count;
-	return totals->gather ? gather(totals->gather, value, count) : 0;
+	return totals->gather ? values_add(totals->gather, value, count) : 0;
 }
 
-static int add_definition(void *arg, const struct index_definition *definition)
+static int totals_add_definition(void *arg, const struct index_definition *definition)
 {
-	struct totals *totals = arg;
+	struct index_totals *totals = arg;
 
 	if (definition->dropping || strcmp(definition->name, totals->name) != 0)
 		return 0;
 	totals->filling |= definition->filled != INDEX_READY;
 	return index_values(snapshot_index(totals->snapshot),
-		snapshot_index_txn(totals->snapshot), definition->id, BYTES_NONE, add_value,
+		snapshot_index_txn(totals->snapshot), definition->id, BYTES_NONE, totals_add_value,
 		totals);
 }
 
-static int is_named(void *arg, const struct index_definition *definition)
+static int definition_is_named(void *arg, const struct index_definition *definition)
 {
 	return !definition->dropping && strcmp(definition->name, arg) == 0;
 }
 
-/* An earlier feed has a definition of this name: it was given out with that one. */
-static int was_given(const struct definition_walk *walk, const char *name)
+/* Returns whether an earlier feed has a definition of this name: then it was given out already. */
+static int definition_was_given(const struct index_walk_feeds *walk, const char *name)
 {
 	struct snapshot *snapshot = walk->snapshot->snapshot;
 	int r = 0;
 
 	for (size_t i = 0; i < walk->feed && r == 0; i++)
 		r = index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot),
-			walk->set->feeds[i].definition.id, is_named, (void *)(uintptr_t)name);
+			walk->set->feeds[i].definition.id, definition_is_named, (void *)(uintptr_t)name);
 	return r;
 }
 
-static int count_value(void *arg, const char *value, size_t size, uint64_t count)
+static int values_count_one(void *arg, const char *value, size_t size, uint64_t count)
 {
 	(void)value;
 	(void)size;
@@ -184,21 +184,21 @@ static int count_value(void *arg, const char *value, size_t size, uint64_t count
 	return 0;
 }
 
-static int sum_feeds(const struct definition_walk *walk, struct totals *totals)
+static int totals_sum_feeds(const struct index_walk_feeds *walk, struct index_totals *totals)
 {
 	struct snapshot *snapshot = totals->snapshot;
-	struct gathered all = {.n = 0};
+	struct index_values all = {.n = 0};
 	uint64_t different = 0;
-	struct value_walk count = {.fn = count_value, .arg = &different};
+	struct index_value_walk count = {.fn = values_count_one, .arg = &different};
 	int r = 0;
 
 	if (walk->set->n > 1)
 		totals->gather = &all;
 	for (size_t i = walk->feed; i < walk->set->n && r == 0; i++)
 		r = index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot),
-			walk->set->feeds[i].definition.id, add_definition, totals);
+			walk->set->feeds[i].definition.id, totals_add_definition, totals);
 	if (r == 0 && totals->gather) {
-		r = give_sum(&all, &count);
+		r = values_give_sums(&all, &count);
 		totals->values = different;
 	}
 	buf_release(&all.text);
@@ -206,17 +206,17 @@ static int sum_feeds(const struct definition_walk *walk, struct totals *totals)
 	return r;
 }
 
-static int on_definition(void *arg, const struct index_definition *definition)
+static int definition_give(void *arg, const struct index_definition *definition)
 {
-	struct definition_walk *walk = arg;
-	struct totals totals = {.name = definition->name, .snapshot = walk->snapshot->snapshot};
+	struct index_walk_feeds *walk = arg;
+	struct index_totals totals = {.name = definition->name, .snapshot = walk->snapshot->snapshot};
 
 	if (definition->dropping)
 		return 0;
-	int r = was_given(walk, definition->name);
+	int r = definition_was_given(walk, definition->name);
 	if (r != 0)
 		return r < 0 ? r : 0;
-	r = sum_feeds(walk, &totals);
+	r = totals_sum_feeds(walk, &totals);
 	if (r != 0)
 		return r;
 	return walk->fn(walk->arg, definition->name, definition->paths, totals.values,
@@ -226,7 +226,7 @@ static int on_definition(void *arg, const struct index_definition *definition)
 int kinf_index_list(struct kinf_snapshot *snapshot, const char *feed, kinf_index_fn *fn, void *arg)
 {
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
-	struct definition_walk walk = {.snapshot = snapshot, .fn = fn, .arg = arg};
+	struct index_walk_feeds walk = {.snapshot = snapshot, .fn = fn, .arg = arg};
 	int r = kinf_held(snapshot);
 
 	if (r == 0)
@@ -234,6 +234,6 @@ int kinf_index_list(struct kinf_snapshot *snapshot, const char *feed, kinf_index
 	for (; r == 0 && walk.feed < walk.set->n; walk.feed++)
 		r = index_each_definition(snapshot_index(snapshot->snapshot),
 			snapshot_index_txn(snapshot->snapshot),
-			walk.set->feeds[walk.feed].definition.id, on_definition, &walk);
+			walk.set->feeds[walk.feed].definition.id, definition_give, &walk);
 	return kinf_result(snapshot->kinf, r);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects: borrowed from the map, looked into, written as JSON, copied. */
+/* Objects: field paths, parts, JSON, copies. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ void object_from_record(const struct record *record, struct kinf_object *ret_obj
 	};
 }
 
-/* Paths a thread used lately, parsed: programs ask for the same few again and again. */
+/* The paths that a thread used last, parsed: programs ask for the same few again and again. */
 static _Thread_local struct lately {
 	struct path *path[PATHS_KEPT];
 	char *text[PATHS_KEPT];
@@ -41,7 +41,7 @@ static _Thread_local struct lately {
 static pthread_key_t at_thread_end;
 static int have_thread_end = -1;
 
-static void forget_paths(void *arg)
+static void paths_forget(void *arg)
 {
 	struct lately *l = arg;
 
@@ -52,29 +52,29 @@ static void forget_paths(void *arg)
 	}
 }
 
-static void make_thread_end(void)
+static void paths_make_key(void)
 {
-	have_thread_end = pthread_key_create(&at_thread_end, forget_paths);
+	have_thread_end = pthread_key_create(&at_thread_end, paths_forget);
 }
 
-/* Before the code that it calls is unloaded. */
-__attribute__((destructor)) static void drop_thread_end(void)
+/* Runs before the library is unloaded, because the key calls its code. */
+__attribute__((destructor)) static void paths_delete_key(void)
 {
 	if (have_thread_end == 0)
 		(void)pthread_key_delete(at_thread_end);
 }
 
-/* Without a key, or memory for one, what a thread leaves behind is bounded all the same. */
-static void free_at_thread_end(void)
+/* Without a key, or memory for one, a thread leaks its paths: a bounded number. */
+static void paths_free_at_thread_end(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	(void)pthread_once(&once, make_thread_end);
+	(void)pthread_once(&once, paths_make_key);
 	if (have_thread_end == 0)
 		(void)pthread_setspecific(at_thread_end, &lately);
 }
 
-static int path_lately(const char *text, const struct path **ret_path)
+static int paths_get(const char *text, const struct path **ret_path)
 {
 	for (unsigned i = 0; i < PATHS_KEPT; i++)
 		if (lately.text[i] && strcmp(lately.text[i], text) == 0) {
@@ -91,7 +91,7 @@ static int path_lately(const char *text, const struct path **ret_path)
 		return err_set(-ENOMEM, "path '%s'", text);
 	}
 	if (lately.next == 0)
-		free_at_thread_end();
+		paths_free_at_thread_end();
 	unsigned slot = lately.next++ % PATHS_KEPT;
 	path_free(&lately.path[slot]);
 	free(lately.text[slot]);
@@ -107,7 +107,7 @@ static int object_path(const struct kinf_object *object, const char *path, const
 	const struct path *parsed;
 	struct value value;
 	struct bytes text;
-	int r = path_lately(path, &parsed);
+	int r = paths_get(path, &parsed);
 
 	if (r == 0)
 		r = path_first(parsed, BYTES(object->body, object->body_size), &value);
@@ -126,8 +126,8 @@ int kinf_object_path(const struct kinf_object *object, const char *path, const c
 	return kinf_result(NULL, object_path(object, path, ret_text, ret_size));
 }
 
-/* PART: OBJECT, with VALUE as its body. */
-static int make_part(const struct kinf_object *object, const struct value *value,
+/* Makes PART the same as OBJECT, with VALUE as its body. */
+static int part_make(const struct kinf_object *object, const struct value *value,
 	struct kinf_object *ret_part)
 {
 	const uint8_t *end = (const uint8_t *)object->body + object->body_size;
@@ -147,12 +147,12 @@ static int object_part(const struct kinf_object *object, const char *path,
 {
 	const struct path *parsed;
 	struct value value;
-	int r = path_lately(path, &parsed);
+	int r = paths_get(path, &parsed);
 
 	if (r == 0)
 		r = path_first(parsed, BYTES(object->body, object->body_size), &value);
 	if (r == FOUND)
-		r = make_part(object, &value, ret_part);
+		r = part_make(object, &value, ret_part);
 	return r;
 }
 
@@ -162,17 +162,17 @@ int kinf_object_part(const struct kinf_object *object, const char *path,
 	return kinf_result(NULL, object_part(object, path, ret_part));
 }
 
-struct each {
+struct part_walk {
 	const struct kinf_object *object;
 	kinf_part_fn *fn;
 	void *arg;
 };
 
-static int give_part(void *arg, const struct value *value)
+static int part_give(void *arg, const struct value *value)
 {
-	const struct each *each = arg;
+	const struct part_walk *each = arg;
 	struct kinf_object part;
-	int r = make_part(each->object, value, &part);
+	int r = part_make(each->object, value, &part);
 
 	return r < 0 ? r : each->fn(each->arg, &part);
 }
@@ -180,12 +180,12 @@ static int give_part(void *arg, const struct value *value)
 int kinf_object_each(const struct kinf_object *object, const char *path, kinf_part_fn *fn, void *arg)
 {
 	CLEANUP(path_free) struct path *parsed = NULL;
-	struct each each = {object, fn, arg};
+	struct part_walk each = {object, fn, arg};
 	/* Its own: FN may ask for many others. */
 	int r = path_parse(path, &parsed);
 
 	if (r == 0)
-		r = path_eval(parsed, BYTES(object->body, object->body_size), give_part, &each);
+		r = path_eval(parsed, BYTES(object->body, object->body_size), part_give, &each);
 	return kinf_result(NULL, r);
 }
 
@@ -206,7 +206,7 @@ int kinf_object_json(const struct kinf_object *object, int indent, char **ret_js
 }
 
 /* Copies SIZE bytes to *END, moves it on, and returns where they are. */
-static const void *put(uint8_t **end, const void *data, size_t size)
+static const void *copy_put(uint8_t **end, const void *data, size_t size)
 {
 	void *place = *end;
 
@@ -226,11 +226,11 @@ int kinf_object_copy(const struct kinf_object *object, struct kinf_object **ret_
 			err_set(-ENOMEM, "copy of an object of %u bytes", object->body_size));
 	uint8_t *end = (uint8_t *)(copy + 1);
 	*copy = *object;
-	copy->body = put(&end, object->body, object->body_size);
-	copy->key = put(&end, object->key, object->key_size);
-	copy->uid = put(&end, object->uid, object->uid_size);
+	copy->body = copy_put(&end, object->body, object->body_size);
+	copy->key = copy_put(&end, object->key, object->key_size);
+	copy->uid = copy_put(&end, object->uid, object->uid_size);
 	copy->resource_version =
-		put(&end, object->resource_version, object->resource_version_size);
+		copy_put(&end, object->resource_version, object->resource_version_size);
 	*ret_copy = copy;
 	return 0;
 }

@@ -34,13 +34,13 @@ static int plan_add(struct plan *plan, uint32_t definition, size_t offset, bool 
 	return r < 0 ? r : ARRAY_ADD(plan->terms, plan->n_terms, plan->room, term, "a query's plan");
 }
 
-struct definition_names {
+struct plan_names {
 	char text[256];
 };
 
-static int note_name(void *arg, const struct index_definition *definition)
+static int plan_note_name(void *arg, const struct index_definition *definition)
 {
-	struct definition_names *names = arg;
+	struct plan_names *names = arg;
 	size_t used = strlen(names->text);
 
 	if (!definition->dropping)
@@ -49,12 +49,12 @@ static int note_name(void *arg, const struct index_definition *definition)
 	return 0;
 }
 
-static int no_such_index(struct snapshot *snapshot, const struct snapshot_feed *feed,
+static int plan_no_such_index(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	const char *name)
 {
-	struct definition_names names = {{0}};
+	struct plan_names names = {{0}};
 	int r = index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot),
-		feed->definition.id, note_name, &names);
+		feed->definition.id, plan_note_name, &names);
 
 	if (r < 0)
 		return r;
@@ -73,7 +73,7 @@ static int plan_asked(struct snapshot *snapshot, const struct snapshot_feed *fee
 			&definition);
 
 		if (r == NOT_FOUND)
-			return no_such_index(snapshot, feed, term->index);
+			return plan_no_such_index(snapshot, feed, term->index);
 		if (r != FOUND)
 			return r;
 		buf_str(&plan->text, term->value);
@@ -112,14 +112,14 @@ static int plan_labels(struct snapshot *snapshot, const struct snapshot_feed *fe
 	return 0;
 }
 
-struct path_search {
+struct plan_path_search {
 	struct bytes path;
 	uint32_t found;
 };
 
-static int is_index_of(void *arg, const struct index_definition *definition)
+static int plan_is_index_of(void *arg, const struct index_definition *definition)
 {
-	struct path_search *search = arg;
+	struct plan_path_search *search = arg;
 
 	if (definition->dropping || definition->filled != INDEX_READY ||
 		!bytes_equal(bytes_str(definition->paths), search->path))
@@ -129,20 +129,20 @@ static int is_index_of(void *arg, const struct index_definition *definition)
 }
 
 /* A single-valued path with one wanted value, when it is an index. A field that is absent has no term:
- * neither has an empty value. What is more than a path is left to the body. */
+ * neither has an empty value. Anything but a plain path is left to the body. */
 static int plan_fields(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	const struct query *query, struct plan *plan)
 {
 	for (size_t i = 0; query->fields && i < selector_count(query->fields); i++) {
 		const struct selector_requirement *need = selector_at(query->fields, i);
-		struct path_search search = {need->key, 0};
+		struct plan_path_search search = {need->key, 0};
 		size_t offset = plan->text.size;
 
 		if (need->op != SELECTOR_IN || need->n_values != 1 || !need->values[0].size ||
 			need->is_label || memchr(need->key.data, '*', need->key.size))
 			continue;
 		int r = index_each_definition(snapshot_index(snapshot),
-			snapshot_index_txn(snapshot), feed->definition.id, is_index_of, &search);
+			snapshot_index_txn(snapshot), feed->definition.id, plan_is_index_of, &search);
 		if (r < 0)
 			return r;
 		if (r == 0)

@@ -13,11 +13,11 @@ static bool is_digit(char c)
 
 /* ---- quantities ---- */
 
-struct cursor {
+struct quantity_text {
 	const char *at, *end;
 };
 
-static bool take(struct cursor *c, char wanted)
+static bool quantity_char(struct quantity_text *c, char wanted)
 {
 	if (c->at == c->end || *c->at != wanted)
 		return false;
@@ -26,7 +26,7 @@ static bool take(struct cursor *c, char wanted)
 }
 
 /* Digits with at most one point among them. */
-static bool take_digits(struct cursor *c, long double *ret_worth)
+static bool quantity_digits(struct quantity_text *c, long double *ret_worth)
 {
 	long double worth = 0, unit = 1;
 	bool any = false, point = false;
@@ -46,13 +46,13 @@ static bool take_digits(struct cursor *c, long double *ret_worth)
 }
 
 /* e3, E-3. Divides where there is something to divide by: 100m is 0.1 to the last bit. */
-static bool take_exponent(struct cursor *c, long double *worth)
+static bool quantity_exponent(struct quantity_text *c, long double *worth)
 {
-	bool negative = take(c, '-');
+	bool negative = quantity_char(c, '-');
 	int exponent = 0;
 
 	if (!negative)
-		(void)take(c, '+');
+		(void)quantity_char(c, '+');
 	if (c->at == c->end)
 		return false;
 	for (; c->at < c->end; c->at++) {
@@ -64,11 +64,11 @@ static bool take_exponent(struct cursor *c, long double *worth)
 	return exponent <= EXPONENT_MAX;
 }
 
-/* What stands behind the digits, to the end. */
-static bool take_suffix(struct cursor *c, long double *worth)
+/* Reads the suffix, which has to end the text. */
+static bool quantity_suffix(struct quantity_text *c, long double *worth)
 {
 	static const char small[] = "mun", large[] = "kMGTPE"; /* powers of 1/1000, of 1000 */
-	static const char binary[] = "KMGTPE";                 /* of 1024, with an i behind */
+	static const char binary[] = "KMGTPE";                 /* of 1024, followed by an i */
 	size_t size = (size_t)(c->end - c->at);
 	const char *found;
 
@@ -82,7 +82,7 @@ static bool take_suffix(struct cursor *c, long double *worth)
 		 (found = memchr(binary, *c->at, sizeof(binary) - 1)))
 		*worth = ldexpl(*worth, 10 * (int)(found - binary + 1));
 	else
-		return (take(c, 'e') || take(c, 'E')) && take_exponent(c, worth);
+		return (quantity_char(c, 'e') || quantity_char(c, 'E')) && quantity_exponent(c, worth);
 	return true;
 }
 
@@ -99,15 +99,15 @@ static struct sort_number number_of(long double worth, bool negative)
 	return number;
 }
 
-static bool read_quantity(struct bytes text, struct sort_number *ret_number)
+static bool quantity_read(struct bytes text, struct sort_number *ret_number)
 {
-	struct cursor c = {text.data, (const char *)text.data + text.size};
-	bool negative = take(&c, '-');
+	struct quantity_text c = {text.data, (const char *)text.data + text.size};
+	bool negative = quantity_char(&c, '-');
 	long double worth;
 
 	if (!negative)
-		(void)take(&c, '+');
-	if (!take_digits(&c, &worth) || !take_suffix(&c, &worth) || !isfinite(worth))
+		(void)quantity_char(&c, '+');
+	if (!quantity_digits(&c, &worth) || !quantity_suffix(&c, &worth) || !isfinite(worth))
 		return false;
 	*ret_number = number_of(worth, negative);
 	return true;
@@ -118,7 +118,7 @@ void sort_value_read(struct bytes text, struct sort_value *ret_value)
 	*ret_value = (struct sort_value){.kind = SORT_MISSING};
 	if (!text.size)
 		return;
-	if (read_quantity(text, &ret_value->number)) {
+	if (quantity_read(text, &ret_value->number)) {
 		ret_value->kind = SORT_NUMBER;
 		return;
 	}
@@ -141,7 +141,7 @@ static int compare_numbers(const struct sort_number *a, const struct sort_number
 	return sign * ((a->mantissa > b->mantissa) - (a->mantissa < b->mantissa));
 }
 
-/* The run of digits at I, without leading zeros; I moves behind it. */
+/* The run of digits at I, without leading zeros; I moves past it. */
 static struct bytes digits_at(struct bytes text, size_t *i)
 {
 	const char *p = text.data;

@@ -43,7 +43,7 @@ static const struct snapshot_feed *order_feed(const struct order *order)
 
 /* ---- which index, and is it worth it ---- */
 
-static int is_index_of_path(void *arg, const struct index_definition *definition)
+static int order_is_index(void *arg, const struct index_definition *definition)
 {
 	struct order *order = arg;
 
@@ -55,7 +55,7 @@ static int is_index_of_path(void *arg, const struct index_definition *definition
 }
 
 /* Objects that the plan's own candidates are at most. */
-static uint64_t plan_candidates(const struct order *order)
+static uint64_t order_candidates(const struct order *order)
 {
 	const struct plan *plan = order->candidates->plan;
 
@@ -66,10 +66,10 @@ static uint64_t plan_candidates(const struct order *order)
 
 /* The page's objects are searched among all objects in their order: the fewer the plan leaves, the more
  * are read for nothing. All objects that changed since are read too. */
-static bool is_cheaper(const struct order *order)
+static bool order_is_cheaper(const struct order *order)
 {
 	uint64_t objects = order_feed(order)->index.objects;
-	uint64_t candidates = plan_candidates(order);
+	uint64_t candidates = order_candidates(order);
 	uint64_t changed = order->seq < order_feed(order)->visible
 				   ? order_feed(order)->visible - order->seq
 				   : 0;
@@ -81,27 +81,27 @@ static bool is_cheaper(const struct order *order)
 
 /* ---- its values in order ---- */
 
-static bool comes_before(const struct order_value *a, const struct order_value *b)
+static bool order_value_is_before(const struct order_value *a, const struct order_value *b)
 {
 	return sort_value_compare(&a->value, &b->value) < 0;
 }
 
-static void sift_down(struct order *order, size_t i)
+static void order_sift_down(struct order *order, size_t i)
 {
 	struct order_value value = order->values[i];
 
 	for (size_t child; (child = 2 * i + 1) < order->n; i = child) {
 		if (child + 1 < order->n &&
-			comes_before(&order->values[child + 1], &order->values[child]))
+			order_value_is_before(&order->values[child + 1], &order->values[child]))
 			child++;
-		if (!comes_before(&order->values[child], &value))
+		if (!order_value_is_before(&order->values[child], &value))
 			break;
 		order->values[i] = order->values[child];
 	}
 	order->values[i] = value;
 }
 
-static int order_add(void *arg, struct bytes text, uint64_t count, bool whole)
+static int order_add_value(void *arg, struct bytes text, uint64_t count, bool whole)
 {
 	struct order *order = arg;
 	struct sort_value value;
@@ -123,14 +123,14 @@ static int order_add(void *arg, struct bytes text, uint64_t count, bool whole)
 static int order_values(struct order *order)
 {
 	int r = index_values(order_index(order), order_txn(order), order->definition, BYTES_NONE,
-		order_add, order);
+		order_add_value, order);
 
 	if (r < 0)
 		return r;
 	if (order->unusable)
 		return NOT_FOUND;
 	for (size_t i = order->n / 2; i-- > 0;)
-		sift_down(order, i);
+		order_sift_down(order, i);
 	return FOUND;
 }
 
@@ -140,13 +140,13 @@ static struct order_value order_pop(struct order *order)
 
 	order->values[0] = order->values[--order->n];
 	if (order->n)
-		sift_down(order, 0);
+		order_sift_down(order, 0);
 	return first;
 }
 
 /* ---- objects ---- */
 
-/* Objects that changed since are offered by offer_changed(). */
+/* Objects that changed since are offered by order_offer_changed(). */
 static int order_offer(struct order *order, struct bytes key, const struct index_entry *entry)
 {
 	const struct plan *plan = order->candidates->plan;
@@ -173,7 +173,7 @@ static int order_names(
 }
 
 /* By the value's postings: in no order, so all of them. */
-static int offer_postings(struct order *order, const struct order_value *value)
+static int order_offer_postings(struct order *order, const struct order_value *value)
 {
 	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
 	struct index_entry entry;
@@ -189,7 +189,7 @@ static int offer_postings(struct order *order, const struct order_value *value)
 }
 
 /* By the names, which are in order: until the page is full of better ones. */
-static int offer_names(struct order *order, const struct order_value *value)
+static int order_offer_names(struct order *order, const struct order_value *value)
 {
 	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
 	struct index_entry entry;
@@ -209,16 +209,16 @@ static int offer_names(struct order *order, const struct order_value *value)
 	return r < 0 ? r : 0;
 }
 
-static int offer_value(struct order *order, const struct order_value *value)
+static int order_offer_value(struct order *order, const struct order_value *value)
 {
 	uint64_t names = order->sorted->room * order_feed(order)->index.objects / value->count;
 
-	return value->count > 2 * names ? offer_names(order, value) : offer_postings(order, value);
+	return value->count > 2 * names ? order_offer_names(order, value) : order_offer_postings(order, value);
 }
 
 /* Objects that have no value come first, and most are in no postings: the names are walked for as
  * long as there are some left to be found. */
-static int offer_missing(struct order *order)
+static int order_offer_missing(struct order *order)
 {
 	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
 	const struct sort_value missing = {.kind = SORT_MISSING};
@@ -246,7 +246,7 @@ static int offer_missing(struct order *order)
 	return r < 0 ? r : 0;
 }
 
-static int offer_changed(struct order *order)
+static int order_offer_changed(struct order *order)
 {
 	struct as_of *as_of = order->candidates->as_of;
 	struct index_entry entry;
@@ -258,20 +258,20 @@ static int offer_changed(struct order *order)
 	return r < 0 ? r : 0;
 }
 
-static int offer_in_order(struct order *order)
+static int order_offer_all(struct order *order)
 {
 	int r = order_values(order);
 
 	if (r == FOUND)
-		r = offer_changed(order);
+		r = order_offer_changed(order);
 	if (r == 0)
-		r = offer_missing(order);
+		r = order_offer_missing(order);
 	while (r == 0 && order->n) {
 		struct order_value value = order_pop(order);
 
 		if (!sorted_wants_value(order->sorted, &value.value))
-			break; /* nor any behind it */
-		r = offer_value(order, &value);
+			break; /* nor any after it */
+		r = order_offer_value(order, &value);
 	}
 	return r;
 }
@@ -284,13 +284,13 @@ int sorted_walk(struct sorted *sorted, const struct candidates *candidates, size
 		.feed = feed,
 		.seq = as_of ? as_of_seq(as_of) : UINT64_MAX};
 
-	if (path_is_plural(sorted->query->sort_path) || !is_cheaper(&order))
+	if (path_is_plural(sorted->query->sort_path) || !order_is_cheaper(&order))
 		return NOT_FOUND;
 	int r = index_each_definition(order_index(&order), order_txn(&order),
-		order_feed(&order)->definition.id, is_index_of_path, &order);
+		order_feed(&order)->definition.id, order_is_index, &order);
 	if (r < 0)
 		return r;
-	r = order.definition ? offer_in_order(&order) : NOT_FOUND;
+	r = order.definition ? order_offer_all(&order) : NOT_FOUND;
 	free(order.values);
 	return r;
 }

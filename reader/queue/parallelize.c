@@ -12,12 +12,12 @@ struct parallel {
 	void *arg;
 	size_t pieces, chunk;
 	pthread_mutex_t lock;
-	size_t next; /* the first piece that nobody has taken; under lock */
+	size_t next; /* the first piece that no thread has taken; under lock */
 	int result;  /* the first non-zero one; under lock */
 };
 
-/* Takes the next chunk. False: there is none, or it was ended. */
-static int take_chunk(struct parallel *parallel, size_t *ret_first, size_t *ret_end)
+/* Takes the next chunk. Returns 0 when there is none, or the work was ended. */
+static int parallel_next_chunk(struct parallel *parallel, size_t *ret_first, size_t *ret_end)
 {
 	(void)pthread_mutex_lock(&parallel->lock);
 	size_t left = parallel->pieces - parallel->next;
@@ -30,8 +30,8 @@ static int take_chunk(struct parallel *parallel, size_t *ret_first, size_t *ret_
 	return taken;
 }
 
-/* Has it been ended? With a RESULT, by this one. */
-static int ended(struct parallel *parallel, int result)
+/* Ends the work if RESULT is not 0. Returns whether it is ended. */
+static int parallel_ended(struct parallel *parallel, int result)
 {
 	(void)pthread_mutex_lock(&parallel->lock);
 	if (parallel->result == 0)
@@ -41,23 +41,23 @@ static int ended(struct parallel *parallel, int result)
 	return is;
 }
 
-static void *work(void *arg)
+static void *parallel_work(void *arg)
 {
 	struct parallel *parallel = arg;
 	size_t first, end;
 
-	while (take_chunk(parallel, &first, &end))
-		for (size_t piece = first; piece < end && !ended(parallel, 0); piece++) {
+	while (parallel_next_chunk(parallel, &first, &end))
+		for (size_t piece = first; piece < end && !parallel_ended(parallel, 0); piece++) {
 			int r = parallel->fn(parallel->arg, piece);
 
 			if (r != 0)
-				(void)ended(parallel, r);
+				(void)parallel_ended(parallel, r);
 		}
 	return NULL;
 }
 
-/* Threads beside the calling one: one less than there are chunks, at most. */
-static size_t threads_wanted(unsigned workers, const struct parallel *parallel)
+/* Returns the number of threads beside the calling one, at most one less than there are chunks. */
+static size_t parallel_threads(unsigned workers, const struct parallel *parallel)
 {
 	size_t chunks =
 		parallel->pieces / parallel->chunk + (parallel->pieces % parallel->chunk != 0);
@@ -73,12 +73,12 @@ int kinf_parallelize(unsigned workers, size_t pieces, size_t chunk, kinf_piece_f
 		.pieces = pieces,
 		.chunk = chunk ? chunk : 1,
 		.lock = PTHREAD_MUTEX_INITIALIZER};
-	size_t wanted = threads_wanted(workers, &parallel), n = 0;
+	size_t wanted = parallel_threads(workers, &parallel), n = 0;
 	AUTO_FREE pthread_t *threads = wanted ? calloc(wanted, sizeof(*threads)) : NULL;
 
-	while (threads && n < wanted && pthread_create(&threads[n], NULL, work, &parallel) == 0)
+	while (threads && n < wanted && pthread_create(&threads[n], NULL, parallel_work, &parallel) == 0)
 		n++;
-	(void)work(&parallel); /* all of it, when there are no threads to be had */
+	(void)parallel_work(&parallel); /* all of it, if no thread could be made */
 	while (n-- > 0)
 		(void)pthread_join(threads[n], NULL);
 	(void)pthread_mutex_destroy(&parallel.lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time of queues and limiters: the machine's monotonic clock, or one that a test steps. Whoever
- * sleeps until a time of a stepped clock subscribes, and is woken by each step.
+ * The time of queues and limiters: the machine's monotonic clock, or one that a test steps. A
+ * queue whose threads sleep until a time of a stepped clock subscribes, and is woken by each step.
  *
  * Locks: a clock's `users` before a queue's; a clock is read without any.
  */
@@ -16,7 +16,7 @@ struct clock_user {
 	void *arg;
 };
 
-/* CLOCK may be NULL in all of these: the machine's, which wakes nobody. */
+/* CLOCK may be NULL in all of these: the machine's, which wakes no queue. */
 uint64_t clock_read(const struct kinf_clock *clock);
 void clock_subscribe(struct kinf_clock *clock, struct clock_user *user);
 /* When it returns, wake() is not called any more. */
