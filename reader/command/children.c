@@ -75,8 +75,7 @@ int children_init(struct children *children, struct child *child, size_t n)
 			child[i].path = children_find_in_path(child[i].program);
 		if (!child[i].path)
 			return err_say(-ENOENT,
-				"'%s' is neither beside kinf nor in PATH; install it beside kinf, "
-				"or "
+				"'%s' is neither beside kinf nor in PATH; install it beside kinf, or "
 				"add its directory to PATH",
 				child[i].program);
 		child[i].pause_ns = FIRST_PAUSE_NS;

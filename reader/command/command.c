@@ -95,7 +95,8 @@ int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const 
 	bool listing = strcmp(info->state, "listing") == 0;
 	const char *why = command_why(info);
 	if (strcmp(info->state, "offline") == 0)
-		(void)fprintf(stderr, "Error: %s%s%s was never listed to the end: %s; start it with 'kinf run'\n",
+		(void)fprintf(stderr,
+			"Error: %s%s%s was never listed to the end: %s; start it with 'kinf run'\n",
 			feed, *info->namespace_ ? " in " : "", info->namespace_, why);
 	else
 		(void)fprintf(stderr,

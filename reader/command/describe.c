@@ -346,8 +346,7 @@ int command_describe(int argc, char **argv)
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf describe", "FEED NAME | FEED/NAME",
-		"Prints one object: its names, its history and its whole body. A deleted object is "
-		"printed "
+		"Prints one object: its names, its history and its whole body. A deleted object is printed "
 		"also, as long as its history is kept.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);

@@ -167,8 +167,7 @@ int command_run(int argc, char **argv)
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf run", "",
-		"Runs kinf-reflector and kinf-processor in the foreground and starts them again "
-		"when "
+		"Runs kinf-reflector and kinf-processor in the foreground and starts them again when "
 		"they die. SIGHUP reads the configuration again, SIGTERM ends everything within 5 "
 		"seconds.",
 		groups, ARRAY_SIZE(groups), false};
