@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads as of an earlier seq. After each step the state of a random feed as of a random seq is read
- * and compared with the model's; and one walk is always under way, a few objects of it a step, so
- * that anything happens between two of its slices. It must show the one state it began with until
- * the log no longer reaches back.
+ * Reads as of an earlier seq. After each step the state of a random feed as of a random seq is
+ * compared with the model's. Also a walk is always under way, a few objects of it in each step, so
+ * that any other step may happen between two of its slices. It must show the state of its seq until
+ * the log no longer reaches back to that.
  */
 #include <inttypes.h>
 
@@ -11,7 +11,8 @@
 #include "common/err.h"
 #include "tests/model/world.h"
 
-/* The seq whose state readers saw at SEQ: the one before a list that was open then. */
+/* Returns the seq of the state that readers saw at SEQ: if a list was open then, the seq before its
+ * begin. */
 static uint64_t seen_at(const struct model *model, uint32_t id, uint64_t seq, uint64_t taken)
 {
 	uint64_t begin = 0;
@@ -29,7 +30,7 @@ static uint64_t seen_at(const struct model *model, uint32_t id, uint64_t seq, ui
 	return begin ? begin - 1 : seq;
 }
 
-/* What as_of_renew() must return. */
+/* Returns the result that as_of_renew() must have. */
 static int expected(struct world *world, uint32_t id, uint64_t seq)
 {
 	const struct model *model = &world->model;
@@ -97,8 +98,8 @@ static void check_random(struct world *world, uint32_t id)
 {
 	CLEANUP(as_of_free) struct as_of *as_of = NULL;
 	uint64_t horizon = snapshot_horizon(world->snapshot);
-	uint64_t seq = horizon +
-		world_random(world, (unsigned)(snapshot_taken(world->snapshot) - horizon) + 2);
+	uint64_t seq = horizon + world_random(world,
+					 (unsigned)(snapshot_taken(world->snapshot) - horizon) + 2);
 	struct latest state[KEYS];
 	struct record record;
 	char text[16];
@@ -122,35 +123,35 @@ static void check_random(struct world *world, uint32_t id)
 	}
 }
 
-void past_close(struct world *world)
+void as_of_walk_close(struct world *world)
 {
-	as_of_free(&world->past.as_of);
+	as_of_free(&world->as_of_walk.as_of);
 }
 
-/* The walk goes on by a few objects. */
-static void past_step(struct world *world)
+/* Continues the walk by a few objects. */
+static void as_of_walk_step(struct world *world)
 {
-	struct past_walk *past = &world->past;
+	struct as_of_walk *walk = &world->as_of_walk;
 	struct latest state[KEYS];
 	int r = FOUND;
 
-	if (!past->as_of) {
-		*past = (struct past_walk){.seq = snapshot_taken(world->snapshot),
+	if (!walk->as_of) {
+		*walk = (struct as_of_walk){.seq = snapshot_taken(world->snapshot),
 			.id = world->model.committed[world_random(world, FEEDS)].id};
-		MUST(as_of_new(past->id, past->seq, &past->as_of) == 0, "as of: no memory");
-		MUST(as_of_walk(past->as_of, AS_OF_ALL, BYTES_NONE, BYTES_NONE) == 0, "no memory");
+		MUST(as_of_new(walk->id, walk->seq, &walk->as_of) == 0, "as of: no memory");
+		MUST(as_of_walk(walk->as_of, AS_OF_ALL, BYTES_NONE, BYTES_NONE) == 0, "no memory");
 	}
-	if (!past->id || renew(world, past->as_of, past->id, past->seq) != 0) {
-		past_close(world);
+	if (!walk->id || renew(world, walk->as_of, walk->id, walk->seq) != 0) {
+		as_of_walk_close(world);
 		return;
 	}
-	model_state(&world->model, past->id, as_of_seq(past->as_of), state);
+	model_state(&world->model, walk->id, as_of_seq(walk->as_of), state);
 	for (unsigned n = world_random(world, 4); n > 0 && r == FOUND; n--)
-		r = check_next(world, past->as_of, past->id, state, &past->at);
-	as_of_rest(past->as_of);
+		r = check_next(world, walk->as_of, walk->id, state, &walk->at);
+	as_of_rest(walk->as_of);
 	if (r == END) {
-		world->past_walks++;
-		past_close(world);
+		world->as_of_walks++;
+		as_of_walk_close(world);
 	}
 }
 
@@ -163,5 +164,5 @@ void world_check_as_of(struct world *world)
 		id = model->left[world_random(world, (unsigned)model->committed_left)].id;
 	if (id)
 		check_random(world, id);
-	past_step(world);
+	as_of_walk_step(world);
 }

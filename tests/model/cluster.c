@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens in the cluster, and its objects as JSON. */
+/* Changes of the cluster, and its objects as JSON. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ static void happen(struct cluster_feed *feed, int key, struct object object)
 		feed->history = realloc(feed->history, feed->capacity * sizeof(*feed->history));
 		MUST(feed->history, "no memory");
 	}
-	feed->history[feed->n++] = (struct happened){key, object};
+	feed->history[feed->n++] = (struct cluster_event){key, object};
 	feed->object[key] = object;
 }
 
@@ -46,7 +46,8 @@ void cluster_json(unsigned f, int key, const struct object *object, struct buf *
 	buf_printf(out,
 		"{\"kind\":\"%s\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"k%02d\","
 		"\"namespace\":\"ns%d\",\"uid\":\"u%" PRIu64 "\",\"resourceVersion\":\"%" PRIu64
-		"\",\"labels\":{\"n\":\"%u\"}},\"spec\":{\"nodeName\":\"node-%u\",\"fill\":\"%*s\"}}",
+		"\",\"labels\":{\"n\":\"%u\"}},\"spec\":{\"nodeName\":\"node-%u\",\"fill\":\"%*s\"}"
+		"}",
 		f ? "Widget" : "Pod", key, key % KEY_GROUPS, object->uid, object->rv, object->node,
 		object->node, key % 4 ? 10 : 3000, "");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store against the model: journal, index, and what a follower was told. */
+/* Compares journal and index with the model. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static uint64_t number_behind(struct bytes text, size_t skip)
 	return n;
 }
 
-/* The record says what OBJECT is, body included. */
+/* Asserts that the record, body included, describes OBJECT. */
 void check_object(const struct record *record, const struct object *object, const char *where)
 {
 	struct bytes node;
@@ -85,7 +85,8 @@ static void check_log(struct world *world, struct txn *txn)
 	MUST(r == END, "journal: record %" PRIu64 " is too much", record.seq);
 }
 
-/* Of feed ID, in the journal; SOME: they may be on their way out. */
+/* Compares the heads of feed ID in the journal; SOME: the feed has left, and some of them may be
+ * gone. */
 static void check_heads(struct world *world, struct txn *txn, uint32_t id,
 	const struct latest want[KEYS], bool some)
 {
@@ -104,8 +105,8 @@ static void check_heads(struct world *world, struct txn *txn, uint32_t id,
 			"head of %.*s: seq %" PRIu64, BYTES_ARG(key), head.seq);
 		found++;
 	}
-	MUST(found == wanted || (some && found < wanted), "feed %" PRIu32 ": %d heads, wanted %d", id,
-		found, wanted);
+	MUST(found == wanted || (some && found < wanted), "feed %" PRIu32 ": %d heads, wanted %d",
+		id, found, wanted);
 }
 
 static void check_left_heads(struct world *world, struct txn *txn)
@@ -114,7 +115,7 @@ static void check_left_heads(struct world *world, struct txn *txn)
 	const struct model *model = &world->model;
 
 	for (size_t i = 0; i < model->committed_left; i++) {
-		const struct left *left = &model->left[i];
+		const struct left_feed *left = &model->left[i];
 		bool gone = left->seq <= model->horizon;
 
 		check_heads(world, txn, left->id, gone ? none : left->head,
@@ -138,7 +139,7 @@ void world_check_journal(struct world *world)
 
 /* ---- index ---- */
 
-bool world_look(struct world *world)
+bool world_renew_snapshot(struct world *world)
 {
 	int r = world->snapshot ? snapshot_renew(world->snapshot)
 				: snapshot_open(world->store, &world->snapshot);
@@ -167,14 +168,15 @@ static void check_names(struct world *world, uint32_t id, const struct latest st
 			"get %s: version %" PRIu64 ", wanted %" PRIu64, text, record.seq,
 			state[k].seq);
 	}
-	MUST(index_names(snapshot_index(s), snapshot_index_txn(s), id, BYTES_NONE,
-		     BYTES_NONE, &walk) == 0, "names");
+	MUST(index_names(snapshot_index(s), snapshot_index_txn(s), id, BYTES_NONE, BYTES_NONE,
+		     &walk) == 0,
+		"names");
 	while (index_walk_next(walk, &key, &entry) == FOUND) {
 		int k = key_number(key);
 
 		MUST(k >= 0 && state[k].object.there && state[k].seq == entry.seq,
-			"index: feed %" PRIu32 " %.*s is at %" PRIu64 ", wanted %" PRIu64, id, BYTES_ARG(key),
-			entry.seq, k >= 0 ? state[k].seq : 0);
+			"index: feed %" PRIu32 " %.*s is at %" PRIu64 ", wanted %" PRIu64, id,
+			BYTES_ARG(key), entry.seq, k >= 0 ? state[k].seq : 0);
 		int r = snapshot_get(s, id, key, &record);
 		MUST(r == FOUND, "index: %.*s: %s", BYTES_ARG(key), err_text(r));
 		check_object(&record, &state[k].object, "index");
@@ -217,8 +219,8 @@ static void check_node_index(struct world *world, uint32_t id, const struct late
 		MUST(r == FOUND || r == NOT_FOUND, "postings: %s", err_text(r));
 		int n = r == FOUND ? 1 : 0;
 
-		while (n > 0 && (n = snapshot_walk_objects(s, id, walk, object,
-					 SNAPSHOT_OBJECTS_MAX)) > 0) {
+		while (n > 0 && (n = snapshot_walk_objects(
+					 s, id, walk, object, SNAPSHOT_OBJECTS_MAX)) > 0) {
 			check_objects(value, node, object, n, state);
 			found += (uint64_t)n;
 		}
@@ -243,7 +245,7 @@ static void check_feed(struct world *world, uint32_t id)
 	check_node_index(world, id, state);
 }
 
-/* All that the snapshot shows, feeds that have left since included. */
+/* Compares all feeds of the snapshot, including those that have left since. */
 static void check_snapshot(struct world *world)
 {
 	const struct model *model = &world->model;
@@ -256,12 +258,13 @@ static void check_snapshot(struct world *world)
 			check_feed(world, model->left[i].id);
 }
 
-/* The snapshot is held to the next check: it shows then what it showed before the steps between. */
+/* Compares the snapshot that has been held since the last check: it must show the same as then.
+ * Then renews it. */
 void world_check_index(struct world *world)
 {
 	if (world->snapshot && world->held)
 		check_snapshot(world);
-	world->held = world_look(world);
+	world->held = world_renew_snapshot(world);
 	if (world->held) {
 		check_snapshot(world);
 		world_check_as_of(world);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A follower (store/read/follow.h): each of its items has to fit those before. */
+/* A follower (store/read/follow.h): each of its items must fit the items before it. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 void follower_open(struct world *world)
 {
 	struct follower *follower = &world->follower;
-	struct follow_options from = {.from = follower->positions, .n_from = follower->n,
-		.from_uuid = follower->uuid};
+	struct follow_options from = {
+		.from = follower->positions, .n_from = follower->n, .from_uuid = follower->uuid};
 	bool anew = !follower->positions;
 
 	for (unsigned f = 0; anew && f < FEEDS; f++)
@@ -54,11 +54,12 @@ static unsigned feed_number(const struct world *world, uint32_t id)
 	world_fail("follower: item of feed %" PRIu32, id);
 }
 
-/* The change fits what the follower knew, and is the very one the model has. */
+/* Asserts that the change fits the follower's state and is the model's change of that seq. */
 static void follow_change(struct world *world, unsigned f, const struct follow_item *item)
 {
 	int k = key_number(item->record.key);
-	MUST(k >= 0 && item->seq <= world->model.committed_n, "follower: event %" PRIu64, item->seq);
+	MUST(k >= 0 && item->seq <= world->model.committed_n, "follower: event %" PRIu64,
+		item->seq);
 	const struct entry *entry = &world->model.log[item->seq - 1];
 	struct latest *known = &world->follower.state[f][k];
 
@@ -107,7 +108,7 @@ static void follow_item(struct world *world, const struct follow_item *item)
 	}
 }
 
-/* A feed of it has left the configuration. */
+/* Begins again after a feed of the follower has left the configuration. */
 static void follower_begin_anew(struct world *world)
 {
 	struct follower *follower = &world->follower;
@@ -141,7 +142,8 @@ void world_follow(struct world *world, unsigned items)
 	}
 }
 
-/* Is what the follower made of its items the state that can be seen? Where not: the key. */
+/* Returns true if the follower's state is the visible state; otherwise RET_FEED and RET_KEY name a
+ * difference. */
 static bool follow_is_current(struct world *world, unsigned *ret_feed, int *ret_key)
 {
 	struct latest state[KEYS];
@@ -166,7 +168,8 @@ static bool follow_is_current(struct world *world, unsigned *ret_feed, int *ret_
 	return true;
 }
 
-/* A follower of fewer feeds than there are now has nothing to tell it. */
+/* Opens the follower again if there are more feeds now than it follows: no item reports a new feed.
+ */
 static void follower_take_feeds(struct world *world)
 {
 	struct follower *follower = &world->follower;
@@ -180,7 +183,8 @@ static void follower_take_feeds(struct world *world)
 		}
 }
 
-/* A follower looks at the log at least once a second; it gives nothing while a feed is not listed. */
+/* A follower looks at the log at least once a second; it gives nothing while a feed is not listed.
+ */
 void world_follow_check(struct world *world)
 {
 	unsigned f = 0;

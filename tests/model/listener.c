@@ -52,8 +52,8 @@ static void check_state(const struct kinf_object *object, const struct entry *en
 		"handler: event %" PRIu64 ": node", object->event);
 }
 
-/* Now and then: the cache holds at least what is being told. Not by the world's random numbers, because
- * how much is told in one step is a matter of time. */
+/* Checks in some calls that the cache is at least as new as the call. Does not use the world's
+ * random numbers, because the number of calls in a step depends on time. */
 static void check_cache(struct listener *l, const struct kinf_object *object)
 {
 	struct world *world = l->watcher->world;
@@ -69,7 +69,7 @@ static void check_cache(struct listener *l, const struct kinf_object *object)
 	MUST(kinf_snapshot_reset(world->reads) == 0, "handler: reset");
 }
 
-/* A change that has to come again if the program is killed before its next commit. */
+/* Notes a change that must come again if the program is killed before its next commit. */
 static void note_change(struct listener *l, uint64_t event)
 {
 	if (!l->uncommitted && kinf_handler_synced(l->handler))
@@ -86,7 +86,7 @@ static void take(struct listener *l, const struct kinf_object *object, const str
 	check_cache(l, object);
 	l->view[key] = (struct latest){object->event, entry->object};
 	l->view[key].object.there = true;
-	l->watcher->world->told.calls++;
+	l->watcher->world->counts.calls++;
 }
 
 /* ---- callbacks ---- */
@@ -125,7 +125,8 @@ static void on_update(void *arg, const struct kinf_object *old, const struct kin
 	note_change(l, object->event);
 }
 
-/* By its record; or, with the state known last: unseen, or by leaving the filter; or by its key alone. */
+/* By its record; or, with the state known last: unseen, or by leaving the filter; or by its key
+ * alone. */
 static void on_delete(void *arg, const struct kinf_object *object, int final_state_unknown)
 {
 	struct listener *l = arg;
@@ -149,14 +150,14 @@ static void on_delete(void *arg, const struct kinf_object *object, int final_sta
 		note_change(l, object->event);
 	}
 	known->object.there = false;
-	l->watcher->world->told.calls++;
+	l->watcher->world->counts.calls++;
 }
 
 static void on_sync(void *arg)
 {
 	struct listener *l = arg;
 
-	l->watcher->world->told.syncs++;
+	l->watcher->world->counts.syncs++;
 }
 
 static void on_lapped(void *arg)
@@ -164,7 +165,7 @@ static void on_lapped(void *arg)
 	struct listener *l = arg;
 
 	memset(l->view, 0, sizeof(l->view));
-	l->watcher->world->told.lapses++;
+	l->watcher->world->counts.lapses++;
 }
 
 /* ---- life ---- */
@@ -181,8 +182,12 @@ void listener_begin(struct listener *l, uint32_t id, uint64_t seq)
 	struct world *world = l->watcher->world;
 	struct kinf_term term;
 	struct kinf_query query;
-	struct kinf_handler_options options = {.size = sizeof(options), .arg = l, .on_add = on_add,
-		.on_update = on_update, .on_delete = on_delete, .on_sync = on_sync,
+	struct kinf_handler_options options = {.size = sizeof(options),
+		.arg = l,
+		.on_add = on_add,
+		.on_update = on_update,
+		.on_delete = on_delete,
+		.on_sync = on_sync,
 		.on_lapped = on_lapped};
 
 	l->uncommitted = 0;
@@ -199,7 +204,7 @@ void listener_begin(struct listener *l, uint32_t id, uint64_t seq)
 	MUST(r == 0, "handler: %d (%s)", r, kinf_error(world->kinf));
 }
 
-/* The first key that is not as in feed ID's state as of SEQ; -1: none. */
+/* Returns the first key that differs from feed ID's state as of SEQ; -1: none. */
 static int first_other(const struct listener *l, uint32_t id, uint64_t seq)
 {
 	struct latest view[KEYS];

@@ -2,7 +2,7 @@
 /*
  * The model test: worlds of random steps, each compared with the model after every step.
  * usage: model [--worlds N | --seconds N | --seed N] [--steps N]
- * By default the same 100 worlds each time; --seconds sees new ones.
+ * By default it runs the same 100 worlds each time; with --seconds new ones.
  */
 #include <ftw.h>
 #include <inttypes.h>
@@ -29,8 +29,8 @@ static const struct option_spec specs[] = {
 };
 
 struct sum {
-	uint64_t worlds, steps, records, items, lapses, walks, past_walks;
-	struct told told;
+	uint64_t worlds, steps, records, items, lapses, walks, as_of_walks;
+	struct call_counts counts;
 };
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
@@ -54,8 +54,8 @@ static void run_world(unsigned seed, uint64_t steps, bool loud, struct sum *sum)
 		const char *name = world_step(world);
 
 		if (loud)
-			(void)printf("step %" PRIu64 ": %s, log %zu (%zu), horizon %" PRIu64 "\n", i,
-				name, world->model.n, world->model.committed_n,
+			(void)printf("step %" PRIu64 ": %s, log %zu (%zu), horizon %" PRIu64 "\n",
+				i, name, world->model.n, world->model.committed_n,
 				world->model.horizon);
 		world_check(world);
 		if (i % 50 == 49)
@@ -68,11 +68,11 @@ static void run_world(unsigned seed, uint64_t steps, bool loud, struct sum *sum)
 	sum->items += world->follower.items;
 	sum->lapses += world->follower.lapses;
 	sum->walks += world->walks;
-	sum->past_walks += world->past_walks;
-	sum->told.calls += world->told.calls;
-	sum->told.syncs += world->told.syncs;
-	sum->told.lapses += world->told.lapses;
-	sum->told.resumed += world->told.resumed;
+	sum->as_of_walks += world->as_of_walks;
+	sum->counts.calls += world->counts.calls;
+	sum->counts.syncs += world->counts.syncs;
+	sum->counts.lapses += world->counts.lapses;
+	sum->counts.resumed += world->counts.resumed;
 	world_close(world);
 	free(world);
 	MUST(nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0, "removing %s", directory);
@@ -98,12 +98,13 @@ int main(int argc, char **argv)
 			run_world(world, args.steps, false, &sum);
 	while (!args.seed && proc_monotonic_ns() < end)
 		run_world(seed++, args.steps, false, &sum);
-	(void)printf("%" PRIu64 " worlds, %" PRIu64 " steps, %" PRIu64 " records, follower: %" PRIu64
-		" items, %" PRIu64 " lapses; %" PRIu64 " lists in pages, %" PRIu64 " walks as of a seq\n",
+	(void)printf("%" PRIu64 " worlds, %" PRIu64 " steps, %" PRIu64
+		     " records, follower: %" PRIu64 " items, %" PRIu64 " lapses; %" PRIu64
+		     " lists in pages, %" PRIu64 " walks as of a seq\n",
 		sum.worlds, sum.steps, sum.records, sum.items, sum.lapses, sum.walks,
-		sum.past_walks);
+		sum.as_of_walks);
 	(void)printf("handlers: %" PRIu64 " calls, %" PRIu64 " syncs, %" PRIu64 " lapses, %" PRIu64
-		" times from a cursor\n",
-		sum.told.calls, sum.told.syncs, sum.told.lapses, sum.told.resumed);
+		     " times from a cursor\n",
+		sum.counts.calls, sum.counts.syncs, sum.counts.lapses, sum.counts.resumed);
 	return 0;
 }

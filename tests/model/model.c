@@ -53,16 +53,20 @@ static uint64_t append(struct model *model, struct entry entry)
 static uint64_t mark(struct model *model, unsigned feed, uint8_t type, uint8_t flags, uint64_t prev)
 {
 	return append(model,
-		(struct entry){.feed = feed, .type = type, .flags = flags, .prev = prev, .key = -1});
+		(struct entry){
+			.feed = feed, .type = type, .flags = flags, .prev = prev, .key = -1});
 }
 
 static void change(struct model *model, unsigned feed, int key, uint8_t type, uint8_t flags,
 	struct object object)
 {
 	struct latest *head = &model->feed[feed].head[key];
-	uint64_t seq = append(model,
-		(struct entry){.feed = feed, .type = type, .flags = flags, .key = key,
-			.prev = head->object.there ? head->seq : 0, .object = object});
+	uint64_t seq = append(model, (struct entry){.feed = feed,
+					     .type = type,
+					     .flags = flags,
+					     .key = key,
+					     .prev = head->object.there ? head->seq : 0,
+					     .object = object});
 
 	head->seq = seq;
 	head->object = object;
@@ -77,7 +81,7 @@ void model_feed_added(struct model *model, unsigned feed, uint32_t id)
 
 void model_feed_left(struct model *model, unsigned feed)
 {
-	struct left *left = realloc(model->left, (model->n_left + 1) * sizeof(*left));
+	struct left_feed *left = realloc(model->left, (model->n_left + 1) * sizeof(*left));
 
 	if (!left)
 		abort();
@@ -222,8 +226,7 @@ enum survival model_survives(const struct model *model, const struct entry *entr
 	if (entry->seq > model->horizon)
 		return IS_KEPT;
 	if ((entry->type != ADDED && entry->type != MODIFIED) ||
-		(entry->next && entry->next <= model->horizon) ||
-		(left && left <= model->horizon))
+		(entry->next && entry->next <= model->horizon) || (left && left <= model->horizon))
 		return IS_GONE;
 	return left == model->horizon + 1 ? MAY_BE_GONE : IS_KEPT;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The model: what the store must hold, in the plainest form that can be checked against it. It knows
- * the rules of docs/architecture.md only as arithmetic on arrays: a log of all records ever
- * committed, the newest state of each object, and which feed has a list open. No code of the store is used here.
+ * The model: the content that the store must have, in the simplest form with which the store can be
+ * compared. It knows the rules of docs/architecture.md as arithmetic on arrays: a log of all
+ * records ever committed, the newest state of each object, and the feeds that have an open list. It
+ * uses no code of the store.
  *
- * The world is small on purpose (FEEDS feeds of KEYS objects), so that everything happens to
- * everything.
+ * The world is small (FEEDS feeds of KEYS objects), so that random steps soon reach all
+ * combinations.
  */
 #ifndef TESTS_MODEL_MODEL_H
 #define TESTS_MODEL_MODEL_H
@@ -14,13 +15,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FEEDS 2
-#define KEYS  20
-#define NODES 4
+#define FEEDS      2
+#define KEYS       20
+#define NODES      4
 #define KEY_GROUPS 3 /* key k is in namespace k % KEY_GROUPS */
 
-enum { ADDED = 1, MODIFIED, DELETED, LIST_BEGIN, LIST_END, FEED_ADDED, FEED_LEFT }; /* FORMAT.md, types */
-enum { STATE_UNKNOWN = 1, ABANDONED = 2 };                                      /* FORMAT.md, flags */
+enum {
+	ADDED = 1,
+	MODIFIED,
+	DELETED,
+	LIST_BEGIN,
+	LIST_END,
+	FEED_ADDED,
+	FEED_LEFT
+};                                         /* FORMAT.md, types */
+enum { STATE_UNKNOWN = 1, ABANDONED = 2 }; /* FORMAT.md, flags */
 
 struct object {
 	bool there;
@@ -28,12 +37,12 @@ struct object {
 	unsigned node;
 };
 
-/* A record as the log must have it. */
+/* A record that the log must have. */
 struct entry {
 	uint64_t seq, prev;
 	uint64_t next; /* of the same object; 0: none yet */
 	unsigned feed; /* 0 .. FEEDS - 1 */
-	uint32_t id;   /* of the feed that stood there then */
+	uint32_t id;   /* the feed's id at that time */
 	uint8_t type, flags;
 	int key; /* -1: none */
 	struct object object;
@@ -45,7 +54,7 @@ struct latest {
 	struct object object;
 };
 
-/* What the reflector knows of a feed after all that was put so far. */
+/* The reflector's knowledge of a feed after all records, committed or not. */
 struct feed_model {
 	uint32_t id; /* 0: it is not in the configuration */
 	bool listed, attempt, owed;
@@ -55,7 +64,7 @@ struct feed_model {
 };
 
 /* A feed that left the configuration. */
-struct left {
+struct left_feed {
 	uint32_t id;
 	uint64_t seq; /* of its FEED_LEFT */
 	struct latest head[KEYS];
@@ -66,9 +75,9 @@ struct model {
 	size_t n, capacity;
 	uint64_t horizon;
 	struct feed_model feed[FEEDS];
-	struct left *left;
+	struct left_feed *left;
 	size_t n_left;
-	/* As of the last commit: where a crash goes back to. */
+	/* The state as of the last commit, to which a crash returns. */
 	size_t committed_n, committed_left;
 	struct feed_model committed[FEEDS];
 };
@@ -79,10 +88,10 @@ void model_crash(struct model *model);
 
 void model_feed_added(struct model *model, unsigned feed, uint32_t id);
 void model_feed_left(struct model *model, unsigned feed);
-/* The seq of the record with which feed ID left; 0: it is there. */
+/* Returns the seq of the record with which feed ID left; 0 if it has not left. */
 uint64_t model_left_at(const struct model *model, uint32_t id);
 
-/* The watch of the feed delivers OBJECT's new state (there false: deleted). */
+/* Adds the record of a watch event: OBJECT is the new state (there false: deleted). */
 void model_event(struct model *model, unsigned feed, int key, struct object object);
 
 void model_list_begin(struct model *model, unsigned feed);
@@ -90,14 +99,15 @@ void model_list_item(struct model *model, unsigned feed, int key, struct object 
 void model_list_end(struct model *model, unsigned feed);
 void model_list_abandon(struct model *model, unsigned feed);
 
-/* The i-th key in the order of the keys' bytes: by namespace, then by number. */
+/* Returns the I-th key in the order of the keys' bytes: by namespace, then by number. */
 int model_key_in_order(int i);
 
-/* State of the feed's objects after all records up to SEQ. */
+/* Computes the state of the feed's objects after all records up to SEQ. */
 void model_state(const struct model *model, uint32_t id, uint64_t seq, struct latest state[KEYS]);
 
-/* Must the log still hold this entry, now that the horizon is where it is? A feed that has left goes
- * in slices, while the horizon stands before the record that says so. */
+/* Returns whether the log must still have ENTRY at the present horizon. The records of a feed that
+ * has left are removed in slices while the horizon is before its FEED_LEFT record, so that some of
+ * them may be gone. */
 enum survival { IS_GONE, IS_KEPT, MAY_BE_GONE };
 enum survival model_survives(const struct model *model, const struct entry *entry);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists in pages. One walk is always under way, a page of it in a step, so that anything happens between
- * its pages. Each page has to be exactly the one that the model makes of the state as of the first page,
- * in the order of the keys or of a field.
+ * Lists in pages. A walk is always under way, one page of it in a step, so that any other step may
+ * happen between its pages. Each page must be exactly the page that the model makes of the state as
+ * of the first page, in the order of keys or of a field.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static int compare(struct place a, struct place b)
 	return a.rank != b.rank ? (a.rank > b.rank) - (a.rank < b.rank) : a.order - b.order;
 }
 
-/* ---- what the page must be ---- */
+/* ---- the expected page ---- */
 
 struct page {
 	int key[KEYS];
@@ -61,7 +61,7 @@ static void page_add(struct page *page, int key, struct place place)
 	page->place[i] = place;
 }
 
-/* All of the walk's state that comes after the last page. */
+/* Collects the objects of the walk's state after the last page. */
 static void make_page(const struct pages *pages, const struct latest state[KEYS], struct page *page)
 {
 	page->n = 0;
@@ -74,9 +74,9 @@ static void make_page(const struct pages *pages, const struct latest state[KEYS]
 	}
 }
 
-/* Returns whether the log no longer reaches back to the walk's state: something of the feed was trimmed,
- * or the name stands for another feed. */
-static bool past_is_lost(const struct world *world, uint32_t id)
+/* Returns whether the log no longer reaches back to the walk's state: something of the feed was
+ * trimmed, or the name stands for another feed. */
+static bool state_is_trimmed(const struct world *world, uint32_t id)
 {
 	const struct pages *pages = &world->pages;
 
@@ -92,7 +92,7 @@ static int expected(struct world *world, uint32_t id)
 {
 	int r = reads_expected(world, id, selection_index(&world->pages.selection));
 
-	return r == KINF_FOUND && past_is_lost(world, id) ? KINF_GONE : r;
+	return r == KINF_FOUND && state_is_trimmed(world, id) ? KINF_GONE : r;
 }
 
 static void check_complete(const struct pages *pages, const struct latest state[KEYS])
@@ -110,8 +110,8 @@ static void check_object_of(const struct kinf_object *object, int key, const str
 	size_t size;
 	char node[16];
 
-	MUST(key_number(BYTES(object->key, object->key_size)) == key, "pages: %.*s where key %d was due",
-		(int)object->key_size, object->key, key);
+	MUST(key_number(BYTES(object->key, object->key_size)) == key,
+		"pages: %.*s where key %d was due", (int)object->key_size, object->key, key);
 	MUST(object->event == want->seq, "pages: key %d is at %" PRIu64 ", wanted %" PRIu64, key,
 		object->event, want->seq);
 	(void)snprintf(node, sizeof(node), "node-%u", want->object.node);
@@ -120,7 +120,8 @@ static void check_object_of(const struct kinf_object *object, int key, const str
 		"pages: key %d: node", key);
 }
 
-static void take_page(struct world *world, struct kinf_listing *list, const struct latest state[KEYS])
+static void take_page(
+	struct world *world, struct kinf_listing *list, const struct latest state[KEYS])
 {
 	struct pages *pages = &world->pages;
 	struct kinf_object object;
@@ -138,7 +139,8 @@ static void take_page(struct world *world, struct kinf_listing *list, const stru
 	int due = pages->limit && (int)pages->limit < page.n ? (int)pages->limit : page.n;
 	MUST(n == due, "pages: %d objects, wanted %d (%s)", n, due, kinf_list_plan(list));
 	const char *token = kinf_list_continue(list);
-	MUST(!token == (n == page.n), "pages: %d of %d, token %s", n, page.n, token ? token : "none");
+	MUST(!token == (n == page.n), "pages: %d of %d, token %s", n, page.n,
+		token ? token : "none");
 	char *copy = token ? strdup(token) : NULL;
 	free(pages->token);
 	pages->token = copy;

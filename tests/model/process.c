@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processor's half: it takes, dies, is configured anew, and the failpoints of both halves. */
+/* Steps of the processor: it applies records, is killed, gets another configuration; and failpoints
+ * of both daemons. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "common/failpoint.h"
 #include "tests/model/world.h"
 
-/* Two sets of indexes: reloading goes from one to the other. */
+/* Two sets of indexes; a reload changes from one to the other. */
 static const char *const configurations[] = {
 	"feeds:\n"
 	"- resource: pods\n"
@@ -35,9 +36,9 @@ void processor_configure(struct world *world)
 }
 
 /*
- * Half the time the readers die with it: they then go on from their positions or cursors. Else they live
- * through it. One process can't open an environment for writing that it opened for reading first: an
- * index that they met before the processor is locked then, and built anew.
+ * Half the time the readers die with it: they then go on from their positions or cursors. Else they
+ * live through it. One process can't open an environment for writing that it opened for reading
+ * first: an index that they met before the processor is locked then, and built anew.
  */
 void processor_open(struct world *world, bool anew)
 {
@@ -50,7 +51,7 @@ void processor_open(struct world *world, bool anew)
 		world_readers_open(world);
 }
 
-/* An error is answered as the daemon answers it: closed and opened anew. */
+/* Closes the processor after an error and opens it again, as the daemon does. */
 bool processor_step(struct world *world)
 {
 	if (!world->pair) {
@@ -87,13 +88,13 @@ void step_processor(struct world *world)
 		(void)processor_step(world);
 }
 
-/* Arms one failpoint for its next passing; "error" makes the call that passes it fail. */
+/* Arms a failpoint for one hit; "error" makes the call that hits it fail. */
 void step_failpoint(struct world *world)
 {
-	static const char *const points[] = {"", "", "journal.before_commit", "journal.after_commit",
-		"journal.trim", "journal.trimmed", "index.before_commit", "index.after_commit",
-		"index.list_apply", "index.backfill", "rebuild.begun", "rebuild.filled",
-		"rebuild.switched"};
+	static const char *const points[] = {"", "", "journal.before_commit",
+		"journal.after_commit", "journal.trim", "journal.trimmed", "index.before_commit",
+		"index.after_commit", "index.list_apply", "index.backfill", "rebuild.begun",
+		"rebuild.filled", "rebuild.switched"};
 	const char *point = points[world_random(world, sizeof(points) / sizeof(points[0]))];
 	char text[64];
 

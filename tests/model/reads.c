@@ -60,24 +60,24 @@ static void check_values(struct world *world, unsigned f, uint32_t id)
 
 /* ---- history ---- */
 
-struct past {
+struct history_check {
 	uint64_t *seq; /* of the changes that are due */
 	size_t n, given;
 };
 
 static int take_change(void *arg, const struct kinf_change *change)
 {
-	struct past *past = arg;
+	struct history_check *check = arg;
 
-	MUST(past->given < past->n && past->seq[past->given] == change->event,
+	MUST(check->given < check->n && check->seq[check->given] == change->event,
 		"history: %s at %" PRIu64 ", wanted %" PRIu64, change->type, change->event,
-		past->given < past->n ? past->seq[past->given] : 0);
-	past->given++;
+		check->given < check->n ? check->seq[check->given] : 0);
+	check->given++;
 	return 0;
 }
 
-/* The changes above the horizon, behind the state before them; or the state alone. */
-static void expect_past(struct world *world, uint32_t id, int key, struct past *past)
+/* Collects the expected history: the state before the horizon, then the changes after it. */
+static void expect_history(struct world *world, uint32_t id, int key, struct history_check *check)
 {
 	uint64_t visible = snapshot_visible(world->snapshot, id);
 	uint64_t horizon = snapshot_horizon(world->snapshot), last = 0;
@@ -87,21 +87,21 @@ static void expect_past(struct world *world, uint32_t id, int key, struct past *
 
 		if (entry->id != id || entry->key != key)
 			continue;
-		if (seq > horizon && !past->n && entry->prev)
-			past->seq[past->n++] = entry->prev;
+		if (seq > horizon && !check->n && entry->prev)
+			check->seq[check->n++] = entry->prev;
 		if (seq > horizon)
-			past->seq[past->n++] = seq;
+			check->seq[check->n++] = seq;
 		last = entry->type == DELETED ? 0 : seq;
 	}
-	if (!past->n && last)
-		past->seq[past->n++] = last;
+	if (!check->n && last)
+		check->seq[check->n++] = last;
 }
 
 static void check_history(struct world *world, unsigned f, uint32_t id)
 {
 	int key = (int)world_random(world, KEYS);
 	AUTO_FREE uint64_t *seqs = calloc(world->model.n + 2, sizeof(*seqs));
-	struct past past = {.seq = seqs};
+	struct history_check check = {.seq = seqs};
 	char namespace_[16], name[16];
 	int want = reads_expected(world, id, NULL);
 
@@ -109,13 +109,12 @@ static void check_history(struct world *world, unsigned f, uint32_t id)
 	(void)snprintf(namespace_, sizeof(namespace_), "ns%d", key % KEY_GROUPS);
 	(void)snprintf(name, sizeof(name), "k%02d", key);
 	if (want == KINF_FOUND)
-		expect_past(world, id, key, &past);
-	int r = kinf_history(world->reads, world_feeds[f], namespace_, name, take_change, &past);
-	if (want == KINF_FOUND && !past.n)
+		expect_history(world, id, key, &check);
+	int r = kinf_history(world->reads, world_feeds[f], namespace_, name, take_change, &check);
+	if (want == KINF_FOUND && !check.n)
 		want = KINF_NOT_FOUND;
-	MUST(r == want, "history: %d (%s), wanted %d", r,
-		kinf_error(world->kinf), want);
-	MUST(past.given == past.n, "history: %zu changes, wanted %zu", past.given, past.n);
+	MUST(r == want, "history: %d (%s), wanted %d", r, kinf_error(world->kinf), want);
+	MUST(check.given == check.n, "history: %zu changes, wanted %zu", check.given, check.n);
 }
 
 /* ---- the step ---- */
@@ -128,7 +127,7 @@ void step_read(struct world *world)
 			     : kinf_snapshot_open(world->kinf, &world->reads);
 
 	MUST(r == 0 || r == KINF_AGAIN, "reads: %s", kinf_error(world->kinf));
-	world->held = world_look(world);
+	world->held = world_renew_snapshot(world);
 	MUST(world->held == (r == 0), "reads: a snapshot for one and not for the other");
 	if (r != 0)
 		return;

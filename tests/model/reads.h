@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What programs read through libkinf, against the model. */
+/* Compares the results of libkinf with the model. */
 #ifndef TESTS_MODEL_READS_H
 #define TESTS_MODEL_READS_H
 
 #include "tests/model/selection.h"
 
-/* Where an object stands in a list: by the value it is sorted by (0 where it is not), then its key. */
+/* The place of an object in a list: ordered by the value that it is sorted by (0: by key only),
+ * then by key. */
 struct place {
 	uint64_t rank;
 	int order;
 };
 
-/* A list in pages that is under way. */
+/* A list in pages, under way. */
 struct pages {
 	bool open;
 	unsigned feed;
 	uint32_t id;    /* of the feed at its first page */
-	uint64_t as_of; /* the event number of then */
+	uint64_t as_of; /* the event number at its first page */
 	struct selection selection;
 	unsigned limit; /* 0: none */
-	unsigned path;  /* that it is sorted by; 0: by key */
-	char *token;    /* NULL: it begins */
+	unsigned path;  /* the path by which it is sorted; 0: by key */
+	char *token;    /* NULL: the first page is next */
 	struct place last;
 	unsigned came[KEYS];
 };
 
-/* Both are of the same instant as world->snapshot. What a read of feed ID must answer that needs this
- * index (NULL: none): KINF_FOUND, KINF_NO_FEED, KINF_NO_INDEX, KINF_AGAIN. */
+/* Returns the result that a read of feed ID must have at the instant of world->snapshot, if it
+ * needs INDEX (NULL: none): KINF_FOUND, KINF_NO_FEED, KINF_NO_INDEX, KINF_AGAIN. */
 int reads_expected(struct world *world, uint32_t id, const char *index);
 
 void step_read(struct world *world);
 
-/* The walk's next page. */
+/* Reads the next page and compares it. */
 void pages_step(struct world *world);
 void pages_end(struct world *world);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reflector's half: it watches, lists, commits, dies, trims; its feeds come and go. */
+/* Steps of the reflector: it watches, lists, commits, is killed, trims; feeds are added and
+ * removed. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,8 +45,9 @@ void reflector_open(struct world *world)
 	MUST(r == 0, "feeds: %s", err_text(r));
 	txn_abort(&txn);
 	for (unsigned f = 0; f < FEEDS; f++)
-		MUST(world->id[f] == world->model.committed[f].id, "feed %u is %" PRIu32
-			", wanted %" PRIu32, f, world->id[f], world->model.committed[f].id);
+		MUST(world->id[f] == world->model.committed[f].id,
+			"feed %u is %" PRIu32 ", wanted %" PRIu32, f, world->id[f],
+			world->model.committed[f].id);
 }
 
 void reflector_close(struct world *world)
@@ -62,10 +64,10 @@ void reflector_close(struct world *world)
 static bool may_watch(const struct world *world, unsigned f)
 {
 	return world->id[f] && !world->cluster[f].needs_list && world->model.feed[f].listed &&
-		!world->model.feed[f].list_begin && !world->model.feed[f].attempt;
+	       !world->model.feed[f].list_begin && !world->model.feed[f].attempt;
 }
 
-static void deliver(struct world *world, unsigned f, const struct happened *what)
+static void deliver(struct world *world, unsigned f, const struct cluster_event *what)
 {
 	struct buf json = BUF_INIT;
 	struct api_event event = {.type = what->object.there ? WATCH_MODIFIED : WATCH_DELETED};
@@ -96,7 +98,7 @@ void step_watch(struct world *world)
 		step_watch_of(world, f);
 }
 
-/* An event that was delivered already comes again: of an object that is still there. */
+/* Delivers again an event of an object that still exists. */
 void step_replay(struct world *world)
 {
 	unsigned f = world_random(world, FEEDS);
@@ -104,7 +106,8 @@ void step_replay(struct world *world)
 
 	if (!may_watch(world, f) || feed->delivered == 0)
 		return;
-	const struct happened *old = &feed->history[world_random(world, (unsigned)feed->delivered)];
+	const struct cluster_event *old =
+		&feed->history[world_random(world, (unsigned)feed->delivered)];
 	if (world->model.feed[f].head[old->key].object.there &&
 		world->model.feed[f].head[old->key].object.rv >= old->object.rv)
 		deliver(world, f, old);
@@ -119,7 +122,7 @@ void step_list_begin(struct world *world)
 
 	if (!world->id[f])
 		return;
-	/* Of feeds that are well, and in the middle of a list: now and then. */
+	/* Feeds that need no list, and feeds in the middle of one, begin a list seldom. */
 	if ((may_watch(world, f) && world_random(world, 3)) ||
 		(world->model.feed[f].attempt && world_random(world, 8)))
 		return;
@@ -131,7 +134,8 @@ void step_list_begin(struct world *world)
 	model_list_begin(&world->model, f);
 }
 
-/* Lists come in the order of keys as bytes, which is not that of our numbers: any order is fine. */
+/* A server lists keys in the order of their bytes, which is not that of our numbers; the recorder
+ * accepts any order. */
 static void step_list_items_of(struct world *world, unsigned f)
 {
 	struct cluster_feed *feed = &world->cluster[f];
@@ -222,7 +226,8 @@ static uint64_t log_end(struct world *world)
 	return meta.next_seq - 1;
 }
 
-/* Commits what is open; false: it failed, and what the journal then has is what counts. */
+/* Commits the open batch. Returns false if the commit failed; then the content of the journal
+ * decides. */
 static bool flush(struct world *world)
 {
 	int r = recorder_flush(world->recorder);
@@ -233,7 +238,7 @@ static bool flush(struct world *world)
 	}
 	MUST(r == ERR_FAILPOINT, "flush: %s", err_text(r));
 	if (log_end(world) == world->model.n && world->model.n > world->model.committed_n)
-		committed(world); /* failed behind the commit */
+		committed(world); /* it failed after the commit */
 	crashed(world);
 	return false;
 }
@@ -255,15 +260,22 @@ void step_reflector_dies(struct world *world)
 	reflector_open(world);
 }
 
-/* ---- feeds come and go ---- */
+/* ---- set of feeds --------- */
 
 static void add_feed(struct world *world, unsigned f)
 {
 	struct cluster_feed *feed = &world->cluster[f];
-	struct feed_definition definition = {.name = world_feeds[f], .group = "", .version = "v1",
-		.resource = world_feeds[f], .kind = f ? "Widget" : "Pod",
-		.list_kind = f ? "WidgetList" : "PodList", .namespace_ = "", .label_selector = "",
-		.field_selector = "", .drop = "", .namespaced = true};
+	struct feed_definition definition = {.name = world_feeds[f],
+		.group = "",
+		.version = "v1",
+		.resource = world_feeds[f],
+		.kind = f ? "Widget" : "Pod",
+		.list_kind = f ? "WidgetList" : "PodList",
+		.namespace_ = "",
+		.label_selector = "",
+		.field_selector = "",
+		.drop = "",
+		.namespaced = true};
 	uint32_t id;
 
 	MUST(recorder_begin(world->recorder) == 0, "begin");
@@ -284,7 +296,8 @@ static void remove_feed(struct world *world, unsigned f)
 	model_feed_left(&world->model, f);
 }
 
-/* In the batch that is open, and the reflector begins anew with it. */
+/* Adds or removes a feed in the open batch; then opens the reflector again with the new
+ * configuration. */
 static void feed_changes(struct world *world, unsigned f, void (*change)(struct world *, unsigned))
 {
 	change(world, f);
@@ -318,7 +331,8 @@ static int lower(void *arg, const struct index_feed *feed)
 	return 0;
 }
 
-/* As the design bounds it: what the index has taken, and open relists of both. */
+/* Returns the highest seq up to which the reflector may trim: bounded by the index and by open
+ * relists of both daemons. */
 static uint64_t trim_target(struct world *world)
 {
 	struct index *index = NULL;
@@ -350,10 +364,10 @@ void step_trim(struct world *world)
 	struct txn *txn;
 	int r = AGAIN;
 
-	step_commit(world); /* none may be open */
+	step_commit(world); /* trimming needs a closed batch */
 	if (target > world->model.horizon)
 		target = world->model.horizon +
-			world_random(world, (unsigned)(target - world->model.horizon) + 1);
+			 world_random(world, (unsigned)(target - world->model.horizon) + 1);
 	else
 		return;
 	for (unsigned slices = 1 + world_random(world, 4); slices > 0 && r == AGAIN; slices--)
@@ -366,4 +380,3 @@ void step_trim(struct world *world)
 		"horizon %" PRIu64 " after trimming to %" PRIu64, meta.horizon, target);
 	world->model.horizon = meta.horizon;
 }
-

@@ -48,10 +48,11 @@ static void write_term(struct selection *s)
 	else if (s->term == TERM_NODE)
 		(void)snprintf(s->value, sizeof(s->value), "node-%u", s->term_node);
 	else if (s->term == TERM_PAIR)
-		(void)snprintf(s->value, sizeof(s->value), "node-%u,k%02d", s->term_node, s->term_key);
+		(void)snprintf(
+			s->value, sizeof(s->value), "node-%u,k%02d", s->term_node, s->term_key);
 }
 
-/* One kind in three is other than the first. */
+/* Returns a random kind; 0, no condition, in two of three cases. */
 static unsigned kind(struct world *world, unsigned kinds)
 {
 	return world_random(world, 3) ? 0 : world_random(world, kinds);
@@ -84,7 +85,7 @@ void selection_random(struct world *world, bool terms, struct selection *ret_sel
 	write_term(s);
 }
 
-/* ---- what the model says ---- */
+/* ---- predicate ---- */
 
 static bool takes_label(const struct selection *s, unsigned node)
 {
@@ -135,11 +136,11 @@ static bool takes_term(const struct selection *s, int key, unsigned node)
 bool selection_takes(const struct selection *s, int key, const struct object *object)
 {
 	return object->there && (s->group < 0 || key % KEY_GROUPS == s->group) &&
-		(s->tens < 0 || key / 10 == s->tens) && takes_label(s, object->node) &&
-		takes_field(s, key, object->node) && takes_term(s, key, object->node);
+	       (s->tens < 0 || key / 10 == s->tens) && takes_label(s, object->node) &&
+	       takes_field(s, key, object->node) && takes_term(s, key, object->node);
 }
 
-/* ---- what libkinf is asked ---- */
+/* ---- query ---- */
 
 static const char *text(const char *text)
 {

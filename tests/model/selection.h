@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A random selection of objects: as a query for libkinf, and as a question to the model. */
+/* A random selection of objects, as a query for libkinf and as a predicate for the model. */
 #ifndef TESTS_MODEL_SELECTION_H
 #define TESTS_MODEL_SELECTION_H
 
@@ -20,21 +20,35 @@ struct selection {
 		LABEL_EXISTS,
 		LABEL_KINDS
 	} label;
-	enum selection_field { FIELD_ANY, FIELD_NODE, FIELD_NOT_NODE, FIELD_NOT_NAME, FIELD_BOTH, FIELD_KINDS } field;
-	enum selection_term { TERM_NONE, TERM_NAMESPACE, TERM_LABEL, TERM_NODE, TERM_PAIR, TERM_KINDS } term;
+	enum selection_field {
+		FIELD_ANY,
+		FIELD_NODE,
+		FIELD_NOT_NODE,
+		FIELD_NOT_NAME,
+		FIELD_BOTH,
+		FIELD_KINDS
+	} field;
+	enum selection_term {
+		TERM_NONE,
+		TERM_NAMESPACE,
+		TERM_LABEL,
+		TERM_NODE,
+		TERM_PAIR,
+		TERM_KINDS
+	} term;
 	unsigned label_node, other_label, field_node, term_node;
 	int field_key, term_key;
-	/* The same as texts; "": not asked for. */
+	/* The same as texts; "": no condition. */
 	char namespace_[16], prefix[16], labels[48], fields[64], value[48];
 };
 
-/* TERMS false: built-in indexes only, which are always there. */
+/* TERMS false: uses only built-in indexes, which always exist. */
 void selection_random(struct world *world, bool terms, struct selection *ret_selection);
 bool selection_takes(const struct selection *selection, int key, const struct object *object);
-/* Borrows from SELECTION and TERM. */
+/* Makes the query, which points into SELECTION and TERM. */
 void selection_query(const struct selection *selection, const char *feed, struct kinf_term *term,
 	struct kinf_query *ret_query);
-/* The index it needs; NULL: none. */
+/* Returns the name of the index that the selection needs; NULL: none. */
 const char *selection_index(const struct selection *selection);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Informers as programs use them: they come and go, are slow, commit or do not, and are killed between
- * two calls. One with a cursor that comes again must be told everything behind the cursor once more, so
- * its view is then the state as of the cursor, and that may not lie behind what was not committed.
+ * Programs with informers: they start and end, are slow, commit or do not, and are killed between
+ * two calls. A program with a cursor that starts again must get everything after the cursor once
+ * more. So its view is then the state as of the cursor, which may not be after the first
+ * uncommitted change.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -30,8 +31,10 @@ void watchers_open(struct world *world)
 	for (unsigned i = 0; i < WATCHERS; i++) {
 		struct watcher *w = &world->watcher[i];
 
-		*w = (struct watcher){.world = world, .flags = kinds[i].flags,
-			.slow = kinds[i].slow, .feed = i % FEEDS};
+		*w = (struct watcher){.world = world,
+			.flags = kinds[i].flags,
+			.slow = kinds[i].slow,
+			.feed = i % FEEDS};
 		(void)snprintf(w->cursor, sizeof(w->cursor), "%s", kinds[i].cursor);
 		for (unsigned k = 0; k < LISTENERS; k++)
 			w->listener[k] = (struct listener){.watcher = w, .reached = UINT64_MAX};
@@ -44,8 +47,8 @@ static void kill_watcher(struct watcher *w)
 		struct listener *l = &w->listener[k];
 
 		l->reached = l->handler && kinf_handler_synced(l->handler)
-			? kinf_handler_event(l->handler)
-			: UINT64_MAX;
+				     ? kinf_handler_event(l->handler)
+				     : UINT64_MAX;
 		l->handler = NULL;
 	}
 	kinf_informer_free(&w->informer);
@@ -59,7 +62,7 @@ void watchers_kill(struct world *world)
 
 /* ---- beginning ---- */
 
-/* Where the last life got to, if there was one. */
+/* Reads the position that the program's last run has committed, if there is one. */
 static void read_cursor(struct watcher *w, struct follow_position *ret_begin)
 {
 	struct cursor_file file;
@@ -71,7 +74,7 @@ static void read_cursor(struct watcher *w, struct follow_position *ret_begin)
 	MUST(file.n == 1, "cursor '%s' has %zu positions", w->cursor, file.n);
 	*ret_begin = file.positions[0];
 	cursor_release(&file);
-	w->world->told.resumed++;
+	w->world->counts.resumed++;
 	if (model_left_at(&w->world->model, ret_begin->feed))
 		return;
 	for (unsigned k = 0; k < LISTENERS; k++)
@@ -84,20 +87,21 @@ static void read_cursor(struct watcher *w, struct follow_position *ret_begin)
 			w->listener[k].uncommitted);
 }
 
-/* Or from an event number. */
+/* Chooses whether the informer begins at an event number, and at which. */
 static void choose_from(struct watcher *w, struct follow_position *ret_begin)
 {
 	struct world *world = w->world;
 	unsigned chance = world_random(world, 3), part = world_random(world, 100);
 	uint32_t id = world->model.committed[w->feed].id;
 
-	if (*w->cursor || chance || !id || !world_look(world))
+	if (*w->cursor || chance || !id || !world_renew_snapshot(world))
 		return;
 	world->held = true;
 	uint64_t visible = snapshot_visible(world->snapshot, id);
 	uint64_t horizon = snapshot_horizon(world->snapshot);
 	if (visible > horizon)
-		*ret_begin = (struct follow_position){id, visible - (visible - horizon) * part / 100};
+		*ret_begin =
+			(struct follow_position){id, visible - (visible - horizon) * part / 100};
 }
 
 static void begin(struct watcher *w)
@@ -107,8 +111,10 @@ static void begin(struct watcher *w)
 
 	read_cursor(w, &begin);
 	choose_from(w, &begin);
-	struct kinf_informer_options options = {.size = sizeof(options), .flags = w->flags,
-		.cursor = *w->cursor ? w->cursor : NULL, .from = *w->cursor ? 0 : begin.seq};
+	struct kinf_informer_options options = {.size = sizeof(options),
+		.flags = w->flags,
+		.cursor = *w->cursor ? w->cursor : NULL,
+		.from = *w->cursor ? 0 : begin.seq};
 	int r = kinf_informer_new(world->kinf, world_feeds[w->feed], &options, &w->informer);
 	if (r == KINF_NO_FEED && !world->model.committed[w->feed].id)
 		return;
@@ -155,7 +161,8 @@ static void commit(struct watcher *w)
 		committed(w);
 }
 
-/* When its handlers may be at different places. */
+/* Kills the program after a commit of some handlers, so that its handlers may have different
+ * positions. */
 static void die_behind_a_commit(struct watcher *w, int max)
 {
 	dispatch(w, max);
@@ -163,7 +170,8 @@ static void die_behind_a_commit(struct watcher *w, int max)
 	kill_watcher(w);
 }
 
-/* The last one comes and goes while the informer runs, when it begins with the initial state. */
+/* Adds or removes the last handler while the informer runs, if handlers begin with the initial
+ * state. */
 static void add_or_remove(struct watcher *w)
 {
 	struct listener *l = &w->listener[LISTENERS - 1];
@@ -199,7 +207,8 @@ void step_watchers(struct world *world)
 
 /* ---- settling ---- */
 
-/* A position moves once a second where nothing happens: what was told is what counts. */
+/* Returns true if the handlers have got all visible changes. Positions do not show that: without
+ * changes they move only once a second. */
 static bool is_current(const struct watcher *w, uint32_t id, uint64_t visible)
 {
 	if (!w->informer->feeds || w->informer->feeds[0] != id || !is_synced(w))
@@ -210,7 +219,7 @@ static bool is_current(const struct watcher *w, uint32_t id, uint64_t visible)
 	return true;
 }
 
-/* One more turn where it is not there yet. */
+/* Runs the informer once more if it is not current yet. */
 static bool settle(struct watcher *w)
 {
 	uint32_t id = w->world->model.committed[w->feed].id;
@@ -229,7 +238,7 @@ void watchers_settle(struct world *world)
 
 	for (unsigned i = 0; i < WATCHERS; i++)
 		has_time[i] = world->watcher[i].informer &&
-			(!world->watcher[i].slow || world_random(world, 4) == 0);
+			      (!world->watcher[i].slow || world_random(world, 4) == 0);
 	for (unsigned tries = 0; !settled; tries++) {
 		settled = true;
 		for (unsigned i = 0; i < WATCHERS; i++)

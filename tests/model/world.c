@@ -99,7 +99,7 @@ void world_readers_open(struct world *world)
 void world_readers_close(struct world *world)
 {
 	watchers_kill(world);
-	past_close(world);
+	as_of_walk_close(world);
 	follower_close(world);
 	kinf_snapshot_close(&world->reads);
 	kinf_close(&world->kinf);

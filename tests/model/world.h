@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small cluster and a real store side by side with the model: every step is done to all of them,
- * the store by the daemons' own modules (recorder, pair), and after each the store is compared with
- * the model. A difference prints what and where, and ends the program.
+ * A small cluster, a real store and the model. Each step is made in all of them; in the store the
+ * daemons' own modules (recorder, pair) make it. After each step the store is compared with the
+ * model. A difference is printed and ends the program.
  */
 #ifndef TESTS_MODEL_WORLD_H
 #define TESTS_MODEL_WORLD_H
@@ -19,29 +19,29 @@
 #include "tests/model/model.h"
 #include "tests/model/reads.h"
 
-/* One change in the cluster: what a watch delivers. */
-struct happened {
+/* A change in the cluster, which a watch delivers. */
+struct cluster_event {
 	int key;
 	struct object object;
 };
 
 struct cluster_feed {
 	struct object object[KEYS];
-	struct happened *history;
+	struct cluster_event *history;
 	size_t n, capacity;
 	size_t delivered;           /* the watch has delivered history up to here */
 	size_t committed_delivered; /* as of the last commit */
 	bool needs_list, committed_needs_list;
-	/* The list in progress: the state it began with. */
+	/* The list in progress, with the state at its begin. */
 	struct object listed[KEYS];
 	size_t listed_n;
 	int next_key;
 };
 
-/* What a follower's items amount to. */
+/* A follower, and the state to which its items add up. */
 struct follower {
 	struct follow *follow;
-	uint32_t id[FEEDS]; /* 0: not that one */
+	uint32_t id[FEEDS]; /* 0: it does not follow this feed */
 	size_t n;
 	struct latest state[FEEDS][KEYS];
 	uint64_t items, lapses;
@@ -51,11 +51,11 @@ struct follower {
 };
 
 /* A walk over the state of a feed as of an earlier seq. */
-struct past_walk {
+struct as_of_walk {
 	struct as_of *as_of; /* NULL: none is under way */
 	uint32_t id;
 	uint64_t seq;
-	int at; /* keys that were given or are not there, in order */
+	int at; /* number of keys, in order, that the walk has passed */
 };
 
 struct world {
@@ -74,17 +74,17 @@ struct world {
 	struct pair *pair;
 	struct store *store;
 	struct snapshot *snapshot;
-	bool held; /* it was taken and not reset */
+	bool held; /* the snapshot is open */
 	struct follower follower;
-	/* The same store as programs read it. */
+	/* The same store, read through libkinf. */
 	struct kinf *kinf;
 	struct kinf_snapshot *reads; /* reset between two steps */
 	struct pages pages;
 	struct watcher watcher[WATCHERS];
-	struct told told;
-	uint64_t walks; /* lists in pages that came to their end */
-	struct past_walk past;
-	uint64_t past_walks; /* those that came to their end */
+	struct call_counts counts;
+	uint64_t walks; /* completed lists in pages */
+	struct as_of_walk as_of_walk;
+	uint64_t as_of_walks; /* completed walks */
 };
 
 /* By number. */
@@ -95,29 +95,29 @@ unsigned world_random(struct world *world, unsigned below);
 void world_open(struct world *world, const char *directory, unsigned seed);
 void world_close(struct world *world);
 
-/* One random step; its name. */
+/* Makes one random step; returns its name. */
 const char *world_step(struct world *world);
 
-/* Everything the store holds against the model. */
+/* Compares the whole store with the model. */
 void world_check(struct world *world);
-/* The processor takes all there is, the follower too, and both are as the model. */
+/* Lets the processor and the follower read everything, and compares both with the model. */
 void world_settle(struct world *world);
 
 _Noreturn void world_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-#define MUST(condition, ...)                                                                       \
-	do {                                                                                       \
-		if (!(condition))                                                                  \
-			world_fail(__VA_ARGS__);                                                   \
+#define MUST(condition, ...) \
+	do { \
+		if (!(condition)) \
+			world_fail(__VA_ARGS__); \
 	} while (0)
 
 /* ---- for the files of the model ---- */
 
-/* Takes the newest snapshot; false: there is no index yet. */
-bool world_look(struct world *world);
+/* Renews the snapshot; returns false if there is no index yet. */
+bool world_renew_snapshot(struct world *world);
 void world_check_journal(struct world *world);
 void world_check_index(struct world *world);
 void world_check_as_of(struct world *world);
-void past_close(struct world *world);
+void as_of_walk_close(struct world *world);
 void world_follow(struct world *world, unsigned items);
 void world_follow_check(struct world *world);
 void follower_open(struct world *world);
@@ -126,12 +126,12 @@ void world_readers_open(struct world *world);
 void world_readers_close(struct world *world);
 
 void cluster_json(unsigned f, int key, const struct object *object, struct buf *out);
-/* The record says what OBJECT is, body included. */
+/* Asserts that the record, body included, describes OBJECT. */
 void check_object(const struct record *record, const struct object *object, const char *where);
 
 void reflector_open(struct world *world);
 void reflector_close(struct world *world);
-/* Readers may be open or not; afterwards they are. */
+/* Opens the processor, and readers that are not open. */
 void processor_open(struct world *world, bool anew);
 bool processor_step(struct world *world);
 void processor_configure(struct world *world);

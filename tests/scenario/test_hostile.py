@@ -5,8 +5,6 @@ import json
 import signal
 import time
 
-import pytest
-
 from harness import eventually
 from harness.objects import pod
 from harness.store import whole

@@ -12,7 +12,7 @@ import pytest
 
 from harness import PATIENCE, eventually
 from harness.process import run_command
-from harness.simulator import Simulator, event_summary, object_key
+from harness.simulator import event_summary, object_key
 
 WATCH_LIST = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
 
