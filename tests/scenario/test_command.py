@@ -170,7 +170,8 @@ def test_wrong_usage_exits_with_status_2(kinf, args):
 )
 def test_daemons_report_start_errors_in_the_format_of_their_log(daemon, option, status, words):
     result = run_command([program(daemon), "--log-format=json", "--watch=pods", option])
-    said = json.loads(result.stderr)
+    said, *rest = [json.loads(line) for line in result.stderr.splitlines()]
+    assert [line["event"] for line in rest] in ([], ["daemon_stopped"]), result
     assert (said["level"], said["program"]) == ("error", daemon) and words in said["error"], result
     assert result.status == status if status else result.status != 0, result
 
