@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""make bench: everything that is measured, one table, one JSON file. usage: bench.py BUILD
+"""make bench: runs all measurements, prints one table and writes one JSON file. usage: bench.py BUILD
 
-BENCH_LARGE=1           1M objects and 10M updates too (about 10 GB of disk)
+BENCH_LARGE=1           also 1M objects and 10M updates (about 10 GB of disk)
 BENCH_SIZES=1000,...    other numbers of objects
-BENCH_ROUNDS=5          paired runs against client-go
-BENCH_DIR=DIR           where the stores are made (default: the temporary directory)
-KINF_BASELINE=FILE      client-go's measuring program; with KUBECONFIG: side by side on that cluster
-BENCH_OWN=0             only side by side
+BENCH_ROUNDS=5          number of paired runs with client-go
+BENCH_DIR=DIR           directory for the stores (default: the temporary directory)
+KINF_BASELINE=FILE      client-go's measuring program; with KUBECONFIG: both programs on that cluster
+BENCH_OWN=0             only the comparison with client-go
 """
 
 import json
@@ -34,7 +34,7 @@ def is_large():
         return False
     free = shutil.disk_usage(os.environ.get("BENCH_DIR", tempfile.gettempdir())).free
     if free < LARGE_BYTES:
-        note(f"BENCH_LARGE=1 needs {LARGE_BYTES >> 30} GiB free, there are {free >> 30}: left out")
+        note(f"BENCH_LARGE=1 needs {LARGE_BYTES >> 30} GiB free, there are {free >> 30}: left out; set BENCH_DIR to a larger disk")
     return free >= LARGE_BYTES
 
 
@@ -49,7 +49,7 @@ def main(build):
         figures["client_go"] = client_go.measure(build)
         report.add_client_go(table, figures["client_go"])
     else:
-        note("not side by side with client-go: set KINF_BASELINE to its measuring program and KUBECONFIG to a cluster")
+        note("no comparison with client-go: set KINF_BASELINE to its measuring program and KUBECONFIG to a cluster")
     figures["after"] = conditions()
     figures["table"] = table.as_dicts()
     target = Path("build/bench.json")

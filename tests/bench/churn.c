@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many watch events on N pods of a store, with a processor running and the journal being trimmed:
- * how fast they pass, and whether the files stay as large as they are. The sizes are taken after
- * each tenth.
- * usage: churn STORE RUNTIME N UPDATES [moving]
+ * Measures the rate of watch events on N pods of a store, with a running processor and trimming,
+ * and the sizes of the files after each tenth of the events. usage: churn STORE RUNTIME N UPDATES
+ * [moving]
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Side by side with client-go's informer on one real API server with some 20,000 pods.
+"""Compares kinf with client-go's informer on one real API server with some 20,000 pods.
 
 KINF_BASELINE names its measuring program, KUBECONFIG the cluster. Runs are paired: in each round every
 contender syncs once, one after the other, so that all see the machine in the same moods.
@@ -30,7 +30,7 @@ PATCHES, RATE = 500, 50
 
 
 class Server:
-    """One kept connection to the API server of a kubeconfig with a bearer token."""
+    """A persistent connection to the API server of a kubeconfig with a bearer token."""
 
     def __init__(self, kubeconfig):
         config = yaml.safe_load(Path(kubeconfig).read_text())
@@ -50,7 +50,7 @@ class Server:
         return text
 
     def lists_of_pods(self):
-        """How many LISTs of pods the server has answered since it started."""
+        """The number of LISTs of pods that the server has answered since its start."""
         metrics = self.ask("GET", "/metrics").decode()
         found = re.findall(r'^apiserver_request_total\{([^}]*)\} (\S+)', metrics, re.M)
         return sum(float(n) for labels, n in found if 'resource="pods"' in labels and 'verb="LIST"' in labels)
@@ -77,7 +77,7 @@ def start(place, env=None):
 
 
 def our_sync(build, kubeconfig):
-    """From nothing to synced; CPU from the processes' start on."""
+    """Measures the time and CPU from the start of the processes, with an empty store, until they are synced."""
     with Place(build, kubeconfig) as place:
         begin = time.monotonic()
         reflector, processor = start(place)
@@ -125,7 +125,7 @@ def syncs(build, kubeconfig, rounds):
 
 
 def restart(build, kubeconfig):
-    """LISTs of pods that the server sees when both daemons come back."""
+    """The number of LISTs of pods that the server answers when both daemons start again."""
     server = Server(kubeconfig)
     with Place(build, kubeconfig) as place:
         start(place)
@@ -139,7 +139,7 @@ def restart(build, kubeconfig):
 
 
 def follow_patches(place, server, stamp, *words):
-    """A follower's figures while pods are patched one at a time; WORDS: which one (watchlag.c)."""
+    """The figures of a follower while pods are patched one at a time; WORDS: options of watchlag.c."""
     listed = json.loads(place.kinf("get", "pods", "--limit", "2000", "-o", "json"))["items"]
     keys = [f"{o['metadata']['namespace']}/{o['metadata']['name']}" for o in listed]
     follower = subprocess.Popen([place.program("bench/watchlag"), place.store, stamp, str(PATCHES), *words],

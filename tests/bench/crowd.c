@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many readers at once: COUNT processes that each open the store for itself and get pods by key and by
- * index for SECONDS of wall time. What all of them got is the figure: on C cores it is to be C times one
- * reader's, however many more there are.
- * usage: crowd STORE N COUNT [SECONDS, default 2]
+ * Measures many readers at once: COUNT processes that each open the store and get pods by key and
+ * by index for SECONDS of wall time. The figure is the sum of their objects; on C cores it should
+ * be C times that of one reader. usage: crowd STORE N COUNT [SECONDS, default 2]
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -22,10 +21,10 @@
 #include "tests/bench/pods.h"
 
 #define FEED   "pods"
-#define GETS   900 /* under one snapshot, and then */
-#define VALUES 1   /* of the node index */
+#define GETS   900 /* gets by key from one snapshot, and then */
+#define VALUES 1   /* lists of a value of the node index */
 
-/* Between all processes. */
+/* Shared by all processes. */
 struct crowd {
 	_Atomic uint64_t ready, objects;
 	_Atomic uint64_t begin_ns, end_ns; /* 0: not yet */
@@ -39,8 +38,8 @@ static void must_read(struct kinf *kinf, bool ok, const char *what)
 	exit(1);
 }
 
-static void get_one(struct kinf *kinf, struct kinf_snapshot *snapshot, const struct pods *pods,
-	uint64_t number)
+static void get_one(
+	struct kinf *kinf, struct kinf_snapshot *snapshot, const struct pods *pods, uint64_t number)
 {
 	char namespace_[POD_NAME_MAX], name[POD_NAME_MAX];
 	struct kinf_object object;
@@ -67,8 +66,8 @@ static uint64_t get_node(struct kinf *kinf, struct kinf_snapshot *snapshot, uint
 	return n;
 }
 
-static uint64_t read_some(struct kinf *kinf, struct kinf_snapshot *snapshot, const struct pods *pods,
-	uint64_t *random)
+static uint64_t read_some(struct kinf *kinf, struct kinf_snapshot *snapshot,
+	const struct pods *pods, uint64_t *random)
 {
 	uint64_t n = GETS;
 
@@ -80,7 +79,8 @@ static uint64_t read_some(struct kinf *kinf, struct kinf_snapshot *snapshot, con
 	return n;
 }
 
-static void run_reader(const char *store, const struct pods *pods, struct crowd *crowd, uint64_t seed)
+static void run_reader(
+	const char *store, const struct pods *pods, struct crowd *crowd, uint64_t seed)
 {
 	struct kinf_snapshot *snapshot;
 	uint64_t random = seed + 1, n = 0;
@@ -92,7 +92,8 @@ static void run_reader(const char *store, const struct pods *pods, struct crowd 
 	(void)read_some(kinf, snapshot, pods, &random);
 	crowd->ready++;
 	while (!crowd->begin_ns)
-		(void)nanosleep(&(struct timespec){0, 1000000}, NULL); /* a shorter pause does no harm */
+		(void)nanosleep(
+			&(struct timespec){0, 1000000}, NULL); /* a shorter pause does no harm */
 	while (proc_monotonic_ns() < crowd->end_ns)
 		n += read_some(kinf, snapshot, pods, &random);
 	crowd->objects += n;
@@ -123,8 +124,8 @@ int main(int argc, char **argv)
 	struct pods pods = {.n = must_number(argv[2], 2, "N")};
 	uint64_t count = must_number(argv[3], 1, "COUNT");
 	uint64_t seconds = argc > 4 ? must_number(argv[4], 1, "SECONDS") : 2;
-	struct crowd *crowd = mmap(NULL, sizeof(*crowd), PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct crowd *crowd = mmap(
+		NULL, sizeof(*crowd), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	must_true(crowd != MAP_FAILED, "no memory");
 	for (uint64_t i = 0; i < count; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists N synthetic pods into a store: JSON -> msgpack -> recorder -> journal, without the network.
- * Listed again, every pod has a new version. With "wait" a processor is running, and the time from
- * the commit of the list's end until the index has taken it is measured: a burst.
- * usage: fill STORE RUNTIME N [small] [moving] [wait]
+ * Measures a list of N synthetic pods into a store: JSON -> msgpack -> recorder -> journal, without
+ * the network. A second run on the same store gives every pod a new version. With "wait" a
+ * processor must be running; the program then also measures the time from the commit of the list's
+ * end until the index has taken it. usage: fill STORE RUNTIME N [small] [moving] [wait]
  */
 #include <stdio.h>
 #include <string.h>

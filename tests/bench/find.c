@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long one question to libkinf takes, over a store of N synthetic pods: all pods of a node by index,
- * a list with a label selector, and pages of 100 in the order of a field, by an index of it and without.
- * Each on a renewed snapshot, from the call to the last object in hand.
- * usage: find STORE N
+ * Measures the time of libkinf's queries over a store of N synthetic pods: all pods of a node by
+ * index, a list with a label selector, and pages of 100 in the order of a field, with an index of
+ * the field and without. Each query uses a renewed snapshot and is timed from the call to the last
+ * object. usage: find STORE N
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ struct finding {
 	struct pods pods;
 	uint64_t random, sum;
 	uint64_t samples[SAMPLES_MAX];
-	char *token; /* of the sorted walk; NULL: it begins */
+	char *token; /* continue token of the sorted walk; NULL: the first page is next */
 };
 
 static void check(struct finding *finding, int r, const char *what)
@@ -38,7 +38,7 @@ static void check(struct finding *finding, int r, const char *what)
 	exit(1);
 }
 
-/* Lists, looks at each object, and keeps the token of what follows. */
+/* Lists, reads each object, and keeps the token of the next page. */
 static uint64_t drain(struct finding *finding, const struct kinf_query *query)
 {
 	struct kinf_object object;
@@ -76,19 +76,22 @@ static uint64_t by_index(struct finding *finding)
 static uint64_t by_selector(struct finding *finding)
 {
 	char selector[64];
-	struct kinf_query query = {
-		.size = sizeof(query), .feed = FEED, .label_selector = selector};
+	struct kinf_query query = {.size = sizeof(query), .feed = FEED, .label_selector = selector};
 
-	(void)snprintf(selector, sizeof(selector), "app=shop-%" PRIu64 ",tier in (frontend,backend)",
+	(void)snprintf(selector, sizeof(selector),
+		"app=shop-%" PRIu64 ",tier in (frontend,backend)",
 		measure_random(&finding->random) % finding->pods.n / PODS_PER_APP);
 	return drain(finding, &query);
 }
 
-/* The next page of a walk, which begins again at its end. */
+/* Reads the next page of a walk, which begins again after its end. */
 static uint64_t sorted_page(struct finding *finding, const char *path)
 {
-	struct kinf_query query = {.size = sizeof(query), .feed = FEED, .limit = PAGE,
-		.sort_by = path, .continue_token = finding->token};
+	struct kinf_query query = {.size = sizeof(query),
+		.feed = FEED,
+		.limit = PAGE,
+		.sort_by = path,
+		.continue_token = finding->token};
 
 	return drain(finding, &query);
 }
@@ -138,7 +141,8 @@ int main(int argc, char **argv)
 	check(&finding, kinf_open(argv[1], &finding.kinf), argv[1]);
 	check(&finding, kinf_snapshot_open(finding.kinf, &finding.snapshot), "snapshot");
 	struct kinf_query all = {.size = sizeof(all), .feed = FEED};
-	must_true(drain(&finding, &all) == finding.pods.n, "list: not all pods are there"); /* warm */
+	must_true(
+		drain(&finding, &all) == finding.pods.n, "list: not all pods are there"); /* warm */
 
 	result_begin();
 	measure_calls(&finding, "by_index", SAMPLES_MAX, by_index);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that follows: COUNT informers of one store, each with a handler that has been told all N pods.
- * Then it says "ready", with its anonymous memory before the first and now, and keeps them until stdin
- * ends: somebody else looks at the rest of its memory meanwhile.
- * usage: follower STORE N COUNT
+ * Runs COUNT informers of one store, each with a handler that gets all N pods. Then prints "ready"
+ * with its anonymous memory before the first informer and now, and keeps the informers until stdin
+ * ends, so that the caller can measure the rest of its memory. usage: follower STORE N COUNT
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -43,7 +42,8 @@ static void begin(struct kinf *kinf, struct follower *follower)
 
 		must_true(kinf_informer_dispatch(follower->informer, 0) >= 0, kinf_error(kinf));
 		if (!kinf_handler_synced(follower->handler))
-			must_true(poll(&fd, 1, 60000) == 1, "the handler is not synced in a minute");
+			must_true(
+				poll(&fd, 1, 60000) == 1, "the handler is not synced in a minute");
 	}
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the machine takes to wake one process from another and a third from that, with nothing to do in
- * between: the part of a latency that no pipeline of three processes can go below.
- * usage: hops COUNT RATE
+ * Measures the time that the machine needs to wake a second process from a first and a third from
+ * the second: the lower bound for the latency of a pipeline of three processes. usage: hops COUNT
+ * RATE
  */
 #include <limits.h>
 #include <linux/futex.h>
@@ -22,7 +22,7 @@
 #define SECOND_NS 1000000000u
 
 struct chain {
-	_Atomic uint32_t first, second; /* counted up, each waited for by one process */
+	_Atomic uint32_t first, second; /* counters; a process waits for each */
 	_Atomic uint64_t sent_ns;
 	uint64_t took_ns[];
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a commit of the journal to a follower that is awake and has the event in hand, through the
- * processor that is running on the store. The writer takes the time just before it commits, so the
- * commit itself, the ring and the wake-up are in the figure. Follower and writer are two processes.
- * With "handler" it is a program with an informer of libkinf: to the call of its on_update.
- * usage: latency STORE RUNTIME N COUNT RATE [handler]
+ * Measures the time from a commit of the journal until a follower has the event, through the
+ * running processor. The writer takes the time just before it commits, so that the figure contains
+ * the commit, the ring and the wake-up. Follower and writer are two processes. With "handler" the
+ * follower is an informer of libkinf, and the time ends with the call of its on_update. usage:
+ * latency STORE RUNTIME N COUNT RATE [handler]
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -27,13 +27,15 @@
 
 #define SECOND_NS 1000000000u
 
-/* Between the two processes. */
+/* Shared by the two processes. */
 struct meeting {
 	_Atomic uint64_t first; /* seq of the first change; 0: the writer is not ready */
 	_Atomic uint32_t feed;
-	_Atomic uint64_t seen; /* the follower follows (1), or how many changes it had, plus 1 */
+	_Atomic uint64_t
+		seen; /* 0: the follower is not ready; else the number of its changes plus 1 */
 	uint64_t count;
-	uint64_t committed_ns[]; /* by change; then as many, when the follower had it */
+	uint64_t committed_ns[]; /* time of each change's commit; then for each the time at the
+				    follower */
 };
 
 static void pause_ns(uint64_t ns)
@@ -107,7 +109,7 @@ static void follow(const char *directory, struct meeting *meeting)
 	store_close(&store);
 }
 
-/* ---- the same as a program sees it ---- */
+/* ---- the handler of an informer ------- */
 
 struct program {
 	struct meeting *meeting;
@@ -134,16 +136,18 @@ static void on_update(void *arg, const struct kinf_object *old, const struct kin
 static void handle(const char *directory, struct meeting *meeting)
 {
 	struct program program = {.meeting = meeting};
-	struct kinf_handler_options options = {.size = sizeof(options), .arg = &program,
-		.on_sync = on_sync, .on_update = on_update};
+	struct kinf_handler_options options = {.size = sizeof(options),
+		.arg = &program,
+		.on_sync = on_sync,
+		.on_update = on_update};
 	struct kinf *kinf;
 
 	wait_writer(meeting);
 	must_true(kinf_open(directory, &kinf) == 0, kinf_error(kinf));
 	must_true(kinf_informer_new(kinf, SOURCE_FEED, NULL, &program.informer) == 0,
 		kinf_error(kinf));
-	must_true(kinf_informer_add_handler(program.informer, &options, NULL) == 0,
-		kinf_error(kinf));
+	must_true(
+		kinf_informer_add_handler(program.informer, &options, NULL) == 0, kinf_error(kinf));
 	must_true(kinf_informer_run(program.informer, -1) == 0, kinf_error(kinf));
 	kinf_informer_free(&program.informer);
 	kinf_close(&kinf);
@@ -208,7 +212,7 @@ int main(int argc, char **argv)
 	uint64_t rate = must_number(argv[5], 1, "RATE");
 	bool handler = argc > 6 && !strcmp(argv[6], "handler");
 
-	/* Before anything is opened: LMDB's handles do not outlive a fork. */
+	/* Forks before it opens anything: LMDB's handles must not be used after a fork. */
 	pid_t follower = fork();
 	must_true(follower >= 0, "fork");
 	if (follower == 0) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes and what they cost, as the kernel counts it."""
+"""Processes, and their CPU time and memory as the kernel counts them."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def note(text):
 
 
 def run(argv, timeout=3600, **kwargs):
-    """Runs a command to its end and returns its standard output; what it complained of is shown."""
+    """Runs a command to its end and returns its standard output; raises RuntimeError with its standard error if it fails."""
     done = subprocess.run([str(a) for a in argv], capture_output=True, text=True, timeout=timeout, **kwargs)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(str(a) for a in argv)}: exit {done.returncode}: {done.stderr.strip()}")
@@ -38,13 +38,13 @@ def median(values):
 
 
 def cpu_seconds(pid):
-    """User and system time of all threads, past ones too; exact to a clock tick."""
+    """User and system time of all threads, including ended ones; exact to a clock tick."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICK
 
 
 def anonymous_bytes(pid):
-    """Memory that no other process shares and no file backs: store files and rings are not in it."""
+    """Anonymous memory, which no other process shares; store files and rings do not count."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) * 1024
@@ -52,10 +52,10 @@ def anonymous_bytes(pid):
 
 
 def unshared_bytes(pid, store):
-    """Everything mapped by this process alone, exactly, except for the files of STORE.
+    """The exact memory that only this process maps, without the files of STORE.
 
-    The kernel calls a page of a file private while only one process maps it; what lies in the store
-    and in its rings is there once however many read it, so that is left out by its path.
+    The kernel counts a page of a file as private while only one process maps it. All readers share the pages of the
+    store and its rings, so files with these paths are left out.
     """
     total, ours = 0, False
     for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
@@ -99,7 +99,7 @@ class Daemon:
             raise RuntimeError(f"{self.popen.args[0]} has ended with {self.popen.returncode}")
 
     def stop_sampling(self):
-        """For phases that time latencies. A precaution: in paired runs it made no difference."""
+        """Stops the sampling, for phases that measure latencies. A precaution: in paired runs it made no difference."""
         self.ended.set()
         self.thread.join()
 
@@ -112,7 +112,7 @@ class Daemon:
 
 
 class Place:
-    """A store of its own with its configuration, in a directory that is removed at the end."""
+    """A new store with its configuration, in a directory that is removed at the end."""
 
     CONFIG = """\
 store: {store}
@@ -128,7 +128,7 @@ feeds:
 
     def __init__(self, build, kubeconfig="/nonexistent"):
         self.build = Path(build).resolve()
-        # Rings in memory as usual; the store where there is room.
+        # The rings are in memory as usual; the store is in BENCH_DIR.
         self.directory = Path(tempfile.mkdtemp(prefix="kinf-bench-", dir=os.environ.get("BENCH_DIR")))
         self.runtime = Path(tempfile.mkdtemp(prefix="kinf-bench-", dir="/dev/shm"))
         self.store = self.directory / "store"

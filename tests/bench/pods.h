@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Synthetic pods as an API server would send them, made from their number alone: the same number
- * gives the same text in every run and every program. With PODS_INDEXES each has 15 index entries:
- * namespace, two for each of five labels, node, owner, two images.
+ * Synthetic pods, as an API server would send them. The text of a pod depends only on its number,
+ * in every run and program. With PODS_INDEXES each pod has 15 index entries: namespace, two for
+ * each of five labels, node, owner, two images.
  */
 #ifndef TESTS_BENCH_PODS_H
 #define TESTS_BENCH_PODS_H
@@ -15,7 +15,7 @@
 	"      image: spec.containers[*].image\n"
 #define PODS_ENTRIES  15  /* of each pod */
 #define PODS_PER_NODE 112 /* on average: client-go was measured with 100 to 125 a value */
-#define PODS_PER_APP  10  /* an owner each, with labels of its own */
+#define PODS_PER_APP  10  /* pods of one owner, which have the same labels */
 
 struct pods {
 	uint64_t n;

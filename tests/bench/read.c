@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads of libkinf on one thread, per second of CPU, over a store of N synthetic pods: by key, by
- * index, all in key order. Keys and values are made and shuffled before, as client-go's are where
- * it is measured. Of each object the first byte of the body is looked at, so that its page is
- * really there. "hold" reads everything once, says "ready" and keeps its snapshot until stdin ends:
- * somebody else looks at its memory meanwhile. usage: read STORE N [hold]
+ * Measures reads of libkinf on one thread, per second of CPU, over a store of N synthetic pods: by
+ * key, by index, all in key order. Makes and shuffles keys and values before, as the measurement of
+ * client-go does. Reads the first byte of each body, so that its page is mapped. "hold" reads
+ * everything once, prints "ready" and keeps its snapshot until stdin ends, so that the caller can
+ * measure its memory. usage: read STORE N [hold]
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "tests/bench/pods.h"
 
 #define SECONDS 1.5
-#define RENEW   1000 /* gets under one snapshot */
+#define RENEW   1000 /* gets from one snapshot */
 #define FEED    "pods"
 
 struct pod_key {
@@ -29,7 +29,7 @@ struct reading {
 	struct pods pods;
 	struct pod_key *keys;
 	uint64_t random;
-	uint64_t sum; /* of what was looked at, so that nothing is left out */
+	uint64_t sum; /* of the bytes read, so that the compiler keeps the reads */
 };
 
 static void check(struct reading *reading, int r, const char *what)
@@ -69,7 +69,7 @@ static void make_keys(struct reading *reading)
 	}
 }
 
-/* How many objects were got: COUNT gets from key FROM on. */
+/* Makes COUNT gets from key FROM on; returns the number of objects found. */
 static uint64_t get_some(struct reading *reading, uint64_t from, uint64_t count)
 {
 	struct kinf_object object;

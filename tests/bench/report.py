@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures beside what they are to reach. Nothing here passes or fails: it reports."""
+"""The table of figures and their targets. A missed target is reported, and is not a failure."""
 
 MIB = 2**20
 
@@ -9,7 +9,7 @@ class Table:
         self.rows = []
 
     def add(self, what, value, bar, reached):
-        """VALUE and BAR are texts; REACHED None: there is nothing to compare."""
+        """VALUE and BAR are texts; REACHED None: there is no target."""
         self.rows.append((what, value, bar, "" if reached is None else "yes" if reached else "NO"))
 
     def text(self):
@@ -37,7 +37,7 @@ def add_synthetic(table, synthetic):
 
 def add_size(table, n, figures):
     read, first = figures["read"], figures["first_list"]
-    barred = n == 100000  # what the bars of reading are about
+    barred = n == 100000  # the size for which reading has targets
 
     def per_second(what, value, bar, applies=True):
         table.add(f"{n}: {what}", f"{value / 1e6:.2f} M/s", f"{bar} M/s" if applies else "",
@@ -76,7 +76,7 @@ def add_size(table, n, figures):
 
 
 def add_find(table, n, find, barred):
-    """Whole calls. A bar where the page of an index's order has one."""
+    """The times of whole calls; there is a target for pages in the order of an index."""
     for name, what in (("by_index", "by index"), ("selector", "list with a label selector"),
                        ("sorted_page", "page of 100 in order, by an index"),
                        ("sorted_scan", "page of 100 in order, without an index")):

@@ -27,7 +27,7 @@ static int find_feed(void *arg, const struct feed_definition *definition,
 	return 1;
 }
 
-/* FOUND, NOT_FOUND. */
+/* Returns: FOUND, NOT_FOUND. */
 static int open_feed(struct source *source)
 {
 	CLEANUP(txn_abort) struct txn *txn = NULL;
@@ -90,7 +90,7 @@ void source_close(struct source *source)
 
 /* ---- writing ---- */
 
-/* Appends the text of a pod; where it begins. */
+/* Appends the text of a pod; returns its offset. */
 static size_t make_pod(struct source *source, const struct pods *pods, uint64_t number,
 	uint64_t version, const char *mark)
 {
@@ -188,7 +188,7 @@ uint64_t source_next_version(struct source *source)
 	return source_last(source) + 1000;
 }
 
-/* How far the index has come and what it takes; zeros when there is none. */
+/* Reads the seq that the index has taken and its size; zeros if there is none. */
 static void look_at_index(
 	struct source *source, struct index_meta *ret_meta, struct env_info *ret_info)
 {

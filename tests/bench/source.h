@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf-reflector below the network: texts of API objects go through its own recorder into the
- * journal and the delta ring, exactly as when they had come over HTTP.
+ * kinf-reflector without the network: its recorder writes texts of API objects into the journal and
+ * the delta ring, as if they had come over HTTP.
  */
 #ifndef TESTS_BENCH_SOURCE_H
 #define TESTS_BENCH_SOURCE_H
@@ -17,9 +17,9 @@ struct source {
 	struct ring *ring;
 	struct recorder *recorder;
 	struct record_feed feed;
-	struct buf text;     /* of the objects at hand */
-	uint64_t json_bytes; /* of all objects put so far */
-	/* Of source_list: recording alone, making up the texts is not in it. */
+	struct buf text;     /* of the present objects */
+	uint64_t json_bytes; /* of all objects so far */
+	/* The time of source_list for recording, without that for making the texts. */
 	double record_wall, record_cpu;
 	uint64_t peak_private;
 };
@@ -28,19 +28,19 @@ struct source {
 void source_open(struct source *source, const char *directory, const char *runtime);
 void source_close(struct source *source);
 
-/* All pods in one list, in state VERSION; committed. */
+/* Records all pods in state VERSION as one list, and commits it. */
 void source_list(struct source *source, const struct pods *pods, uint64_t version);
 
-/* A MODIFIED event of the watch; not yet committed. */
+/* Records a MODIFIED event; the caller commits it. */
 void source_change(struct source *source, const struct pods *pods, uint64_t number,
 	uint64_t version, const char *mark);
 void source_commit(struct source *source);
 
-/* Seq of the newest committed record. */
+/* Returns the seq of the newest committed record. */
 uint64_t source_last(struct source *source);
-/* Higher than that of any state the journal holds. */
+/* Returns a version that is higher than that of any state in the journal. */
 uint64_t source_next_version(struct source *source);
-/* Waits until the index has taken SEQ; how many seconds it took. */
+/* Waits until the index has taken SEQ; returns the seconds. */
 double source_wait_taken(struct source *source, uint64_t seq);
 
 /* Trims the journal up to where the index is, keeping KEEP records of history. */
@@ -48,7 +48,7 @@ void source_trim(struct source *source, uint64_t keep);
 
 struct source_sizes {
 	uint64_t journal_used, journal_file, index_used,
-		index_file; /* used: free pages not counted */
+		index_file; /* "used" leaves out free pages */
 };
 void source_sizes(struct source *source, struct source_sizes *ret_sizes);
 

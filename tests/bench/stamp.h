@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When bytes last came from the network: a page shared by stamp.so, which is loaded into
- * kinf-reflector before libcurl, and watchlag, which reads it when an event arrives. The same is
- * done to client-go where it is measured (its transport notes when a read of the watch returned),
- * but above TLS and HTTP/2; here below, so our figure has more in it. Right only while nothing else
- * arrives: at a moderate rate, and on one watch.
+ * The time at which bytes last came from the network, in a page shared by two programs: preload.so,
+ * loaded into kinf-reflector before libcurl, writes it, and watchlag reads it when an event
+ * arrives. The measurement of client-go notes the time when a read of the watch returns, which is
+ * above TLS and HTTP/2; ours is below them, so our figure includes more. The time is only right
+ * while no other bytes arrive: at a moderate rate, on one watch.
  */
 #ifndef TESTS_BENCH_STAMP_H
 #define TESTS_BENCH_STAMP_H

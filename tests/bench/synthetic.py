@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The own table: synthetic pods, no API server. Everything else is what runs in production."""
+"""Measurements with synthetic pods and without an API server; all other parts are those of production."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ def rate(objects, seconds):
 
 
 def filled(place, n, *words):
-    """One list of N pods, taken by a running processor."""
+    """Measures one list of N pods with a running processor."""
     processor = place.daemons[-1]
     before = processor.cpu
     figures = place.fill(n, *words, "wait")
@@ -39,7 +39,8 @@ def filled(place, n, *words):
 
 
 def holding(place, *words):
-    """Unshared memory of a process that holds what it has read, over that of one that sleeps; its line."""
+    """(memory, line): the unshared memory of a process that holds the objects it has read, less that of a sleeping
+    process; and the line that it printed."""
     empty = subprocess.Popen(["sleep", "600"])
     reader = subprocess.Popen([str(w) for w in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     line = reader.stdout.readline().split()
@@ -54,12 +55,12 @@ def holding(place, *words):
 
 
 def holding_reader(place, n):
-    """A process that has read all objects."""
+    """The memory of a process that has read all objects."""
     return holding(place, place.program("bench/read"), place.store, n, "hold")[0]
 
 
 def followers(place, n):
-    """A process with one informer, and what each further one adds to it."""
+    """The memory of a process with one informer, and the memory of each further informer."""
     program = place.program("bench/follower")
     one, (_, anonymous) = holding(place, program, place.store, n, 1)
     _, (_, many) = holding(place, program, place.store, n, FOLLOWERS)
@@ -67,7 +68,7 @@ def followers(place, n):
 
 
 def crowd(place, n):
-    """What one reader gets in a second, one for each core, and many more."""
+    """The reads a second of one reader, of one for each core, and of many more."""
     cores = len(os.sched_getaffinity(0))
     counts = {"one": 1, "cores": cores, "many": READERS}
     rates = {name: measured([place.program("bench/crowd"), place.store, n, count])["objects_per_s"]
@@ -76,7 +77,7 @@ def crowd(place, n):
 
 
 def first_get(place):
-    """Milliseconds from starting `kinf get` to its end, nothing else running on the store."""
+    """The milliseconds from the start of `kinf get` to its end, with no other process on the store."""
     listed = place.kinf("get", "pods", "-n", "team-00000", "--limit", "1", "-o", "name").split()[0]
     times = []
     argv = [str(place.program("kinf")), "get", "pods", listed.rpartition("/")[2], "-n", "team-00000",
@@ -89,8 +90,8 @@ def first_get(place):
 
 
 def latencies(place, n):
-    """Medians of several runs: of one, the half may be twice that of the next."""
-    os.sync()  # what the lists before have left to be written is no load of 200 changes a second
+    """Medians of several runs, since the median of one run may be twice that of the next."""
+    os.sync()  # writes the dirty pages of the lists before, which would disturb the measurement
     command = [place.program("bench/latency"), place.store, place.runtime, n, *LATENCY]
     hops = [place.program("bench/hops"), *LATENCY]
     runs = [{**measured(hops), **measured(command), **measured([*command, "handler"])} for _ in range(LATENCY_RUNS)]

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the API server's bytes to the event at a follower, for the patches that `baseline latency`
- * makes: their annotation holds "RUN NUMBER SENT", SENT in nanoseconds of the wall clock. Two
- * figures: since the last bytes came into kinf-reflector (stamp.h), and since the patch was sent.
- * Follows until COUNT patches were seen, and says "ready" on stderr when it begins. With "handler" it is
- * a program with an informer of libkinf, and the event is the call of its on_update.
- * usage: watchlag STORE STAMP-FILE COUNT [handler]
+ * Measures the time from the API server's bytes to the event at a follower, for the patches that
+ * `baseline latency` makes: their annotation is "RUN NUMBER SENT", SENT in nanoseconds of the wall
+ * clock. There are two figures: the time since the last bytes came into kinf-reflector (stamp.h),
+ * and the time since the patch was sent. Follows until it has seen COUNT patches; prints "ready" on
+ * stderr when it begins. With "handler" the event is the call of on_update of an informer. usage:
+ * watchlag STORE STAMP-FILE COUNT [handler]
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@
 
 #define FEED       "pods"
 #define ANNOTATION "metadata.annotations['baseline.example/ts']"
-#define QUIET_S    60 /* without a patch: something is wrong */
+#define QUIET_S    60 /* fails after this time without a patch */
 
 struct lag {
 	struct path *annotation;
@@ -45,7 +45,7 @@ static const struct stamp *map_stamp(const char *path)
 	return page;
 }
 
-/* A change of a pod is in hand. */
+/* Handles a change of a pod. */
 static void take(struct lag *lag, struct bytes body)
 {
 	uint64_t now = proc_monotonic_ns(), wall = proc_realtime_ns();
@@ -61,9 +61,9 @@ static void take(struct lag *lag, struct bytes body)
 		return;
 	(void)snprintf(text, sizeof(text), "%.*s", BYTES_ARG(found));
 	if (sscanf(text, "%llu %llu %llu", &run, &number, &sent) != 3)
-		return; /* a warming patch */
+		return; /* a warm-up patch */
 	if (lag->n && (run != lag->run || number <= lag->number))
-		return; /* an older one, still in the object */
+		return; /* an older annotation, still in the object */
 	lag->run = run;
 	lag->number = number;
 	must_true(read > 0 && read <= now, "no bytes were read: is preload.so in the reflector?");
@@ -120,7 +120,7 @@ static void follow_patches(struct lag *lag, struct store *store)
 	follow_free(&follow);
 }
 
-/* ---- as a program sees it ---- */
+/* ---- the informer ------------ */
 
 struct program {
 	struct lag *lag;
@@ -146,15 +146,17 @@ static void on_update(void *arg, const struct kinf_object *old, const struct kin
 static void handle_patches(struct lag *lag, const char *directory)
 {
 	struct program program = {.lag = lag};
-	struct kinf_handler_options options = {.size = sizeof(options), .arg = &program,
-		.on_sync = on_sync, .on_update = on_update};
+	struct kinf_handler_options options = {.size = sizeof(options),
+		.arg = &program,
+		.on_sync = on_sync,
+		.on_update = on_update};
 	struct kinf *kinf;
 
-	(void)alarm(QUIET_S + 30); /* ends it: no patches come */
+	(void)alarm(QUIET_S + 30); /* ends the program if no patches come */
 	must_true(kinf_open(directory, &kinf) == 0, kinf_error(kinf));
 	must_true(kinf_informer_new(kinf, FEED, NULL, &program.informer) == 0, kinf_error(kinf));
-	must_true(kinf_informer_add_handler(program.informer, &options, NULL) == 0,
-		kinf_error(kinf));
+	must_true(
+		kinf_informer_add_handler(program.informer, &options, NULL) == 0, kinf_error(kinf));
 	must_true(kinf_informer_run(program.informer, -1) == 0, kinf_error(kinf));
 	kinf_informer_free(&program.informer);
 	kinf_close(&kinf);

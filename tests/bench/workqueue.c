@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many keys pass through a work queue in a second: added, got and done. With one thread a thousand
- * wait at a time; with more, half of them add and half of them work. tests/bench/peer does the very
- * same with client-go's queue, and prints the same figures.
- * usage: workqueue KEYS THREADS
+ * Measures the keys a second that pass through a work queue: added, got and done. With one thread a
+ * thousand keys wait at a time; with more threads half of them add and half of them work.
+ * tests/bench/peer does the same with client-go's queue and prints the same figures. usage:
+ * workqueue KEYS THREADS
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -22,12 +22,13 @@ struct load {
 static void add(struct kinf_queue *queue, uint64_t number)
 {
 	char key[48];
-	int n = snprintf(key, sizeof(key), "team-%05" PRIu64 "/shop-%07" PRIu64, number / 400, number);
+	int n = snprintf(
+		key, sizeof(key), "team-%05" PRIu64 "/shop-%07" PRIu64, number / 400, number);
 
 	must_true(kinf_queue_add(queue, key, (size_t)n) == 0, "add");
 }
 
-/* False: the queue is at its end. */
+/* Returns false at the end of the queue. */
 static bool take(struct kinf_queue *queue)
 {
 	const char *key;
@@ -67,7 +68,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* How many were taken: all that were added, as no two are the same. */
+/* Returns the number of keys that were got: all that were added, since no two are equal. */
 static uint64_t run_threads(struct kinf_queue *queue, uint64_t keys, uint64_t pairs)
 {
 	pthread_t adders[64], workers[64];
@@ -78,7 +79,7 @@ static uint64_t run_threads(struct kinf_queue *queue, uint64_t keys, uint64_t pa
 		adding[i] = (struct load){queue, i * (keys / pairs), keys / pairs};
 		working[i] = (struct load){queue, 0, 0};
 		must_true(!pthread_create(&workers[i], NULL, work, &working[i]) &&
-				!pthread_create(&adders[i], NULL, add_all, &adding[i]),
+				  !pthread_create(&adders[i], NULL, add_all, &adding[i]),
 			"thread");
 	}
 	for (uint64_t i = 0; i < pairs; i++)
@@ -107,7 +108,8 @@ int main(int argc, char **argv)
 	must_true(kinf_queue_new(NULL, &queue) == 0, "queue");
 	measure_begin(&measure);
 	if (pairs)
-		must_true(run_threads(queue, keys, pairs) == keys / pairs * pairs, "keys were lost");
+		must_true(
+			run_threads(queue, keys, pairs) == keys / pairs * pairs, "keys were lost");
 	else
 		run_alone(&(struct load){queue, 0, keys});
 	double wall = measure_wall(&measure);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work queue beside client-go's, which tests/bench/peer measures where Go and its modules are."""
+"""Compares the work queue with client-go's, which tests/bench/peer measures if Go and its modules are installed."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ PEER = Path(__file__).parent / "peer"
 
 
 def build_peer(build):
-    """client-go's program; None, and why, where it can't be built. Nothing is fetched from the network."""
+    """Builds client-go's program, without network. Returns its path, or None after a note with the reason."""
     target = Path(build).resolve() / "bench" / "peer"
     if not shutil.which("go"):
         note("client-go's work queue is not measured: there is no Go")
@@ -29,7 +29,7 @@ def build_peer(build):
 
 
 def measure(build, keys=KEYS):
-    """Keys a second by number of threads, in paired rounds."""
+    """Measures keys a second by number of threads, in paired rounds."""
     note(f"{keys} keys through a work queue")
     programs = {"kinf": Path(build) / "bench" / "workqueue", "client_go": build_peer(build)}
     figures = {}

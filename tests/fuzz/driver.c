@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a fuzz target on files, or all files of directories, without libFuzzer: seeds and what once broke. */
+/* Runs a fuzz target without libFuzzer on files and on all files of directories: seeds, and inputs
+ * that once failed. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,14 +27,14 @@ static int run_file(const char *path)
 		buf_put(&text, block, n);
 	(void)fclose(file); /* only read */
 
-	/* A copy of exactly that size: what is read beyond it is seen. */
+	/* A copy of exactly that size, so that AddressSanitizer notices a read beyond it. */
 	AUTO_FREE uint8_t *copy = malloc(text.size ? text.size : 1);
 
 	if (!copy || buf_error(&text))
 		return 1;
 	if (text.size)
 		memcpy(copy, text.data, text.size);
-	(void)LLVMFuzzerTestOneInput(copy, text.size); /* answers 0 always */
+	(void)LLVMFuzzerTestOneInput(copy, text.size); /* always returns 0 */
 	n_runs++;
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A fuzz target: bytes from outside into one of our readers, under the sanitizers, with the properties
- * that must hold for any bytes as REQUIREs. It keeps nothing between two inputs that could change what
- * the second does.
+ * A fuzz target: passes bytes to a parser, with sanitizers, and checks by REQUIRE the properties
+ * that must hold for any bytes. It keeps no state between two inputs that could change the result
+ * of the second.
  */
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kinf.yaml of any bytes: refused with a sentence, or a configuration that can be freed. */
+/* kinf.yaml: any bytes are refused with a sentence, or give a configuration that can be freed. */
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/config/config.h"

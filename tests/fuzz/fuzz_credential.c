@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an exec plugin prints: refused with a sentence, or a header's worth of token or a certificate. */
+/* The output of an exec plugin: any bytes are refused with a sentence, or give a token for a header
+ * or a certificate. */
 #include <string.h>
 
 #include "common/check.h"
@@ -12,7 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	CLEANUP(exec_credential_release) struct exec_credential credential = {NULL};
 	uint64_t ns;
-	int r = exec_credential_read(BYTES(data, size), "client.authentication.k8s.io/v1", &credential);
+	int r = exec_credential_read(
+		BYTES(data, size), "client.authentication.k8s.io/v1", &credential);
 
 	REQUIRE(r == 0 || *err_text(r));
 	if (r == 0) {
@@ -20,6 +22,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		REQUIRE(!credential.certificate == !credential.key);
 		REQUIRE(!credential.token || !strpbrk(credential.token, " \r\n"));
 	}
-	(void)exec_credential_time(BYTES(data, size), &ns); /* no time is an answer */
+	(void)exec_credential_time(BYTES(data, size), &ns); /* it may have no time */
 	return 0;
 }

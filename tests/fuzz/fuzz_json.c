@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON -> msgpack -> JSON -> msgpack: what is taken is well-formed, and the second time the same bytes. */
+/* JSON -> msgpack -> JSON -> msgpack: the msgpack of accepted JSON is well-formed, and equal the
+ * second time. */
 #include "common/buf.h"
 #include "common/check.h"
 #include "common/cleanup.h"

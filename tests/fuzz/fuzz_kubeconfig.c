@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kubeconfig of any bytes: refused with a sentence, or something that can be used and freed. */
+/* A kubeconfig: any bytes are refused with a sentence, or give a configuration that can be used and
+ * freed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -13,7 +14,7 @@
 #include "reflector/access/kubeconfig.h"
 #include "tests/fuzz/fuzz.h"
 
-/* What an exec plugin would be told of it is JSON by our own reader. */
+/* Asserts that the cluster information for an exec plugin is JSON. */
 static void check(const struct kubeconfig *config)
 {
 	REQUIRE(config->server && config->context && config->name_space && config->source);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list's body is cut the same in one piece and in many: items, and what it says about itself. */
+/* A list's body: items and metadata are the same whether it is parsed in one piece or in many. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static int keep_item(void *arg, struct bytes item, bool cut)
 	return 0;
 }
 
-/* Feeds all, ends, and adds what the list said. The first error. */
+/* Parses all bytes and appends the list's metadata. Returns the first error. */
 static int read_list(const uint8_t *data, size_t size, size_t piece, struct buf *out)
 {
 	struct list_options options = {.item_max = ITEM_MAX, .item_fn = keep_item, .arg = out};
@@ -42,13 +42,14 @@ static int read_list(const uint8_t *data, size_t size, size_t piece, struct buf 
 		buf_bytes_put(out, page.kind);
 		buf_bytes_put(out, page.rv);
 		buf_bytes_put(out, page.continue_);
-		buf_printf(out, "%lld %llu", (long long)page.remaining, (unsigned long long)page.items);
+		buf_printf(out, "%lld %llu", (long long)page.remaining,
+			(unsigned long long)page.items);
 	}
 	list_free(&list);
 	return r;
 }
 
-/* Of two things that are wrong the larger pieces show the later one first. */
+/* If the body has two faults, larger pieces may report the later one. */
 static bool same_result(int a, int b)
 {
 	return a == b || (a < 0 && b < 0 && (a == ERR_TOO_LARGE || b == ERR_TOO_LARGE));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Field paths: the canonical text of what is taken is taken too, and finds the same values. */
+/* Field paths: the canonical text of an accepted path is accepted and finds the same values. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * "URL\nNO_PROXY\nHOST" of any bytes: the URL is refused, or taken apart into one that holds its host and
- * port and into a name without the user; and an exception for a host does not depend on what else is
- * in the list.
+ * "URL\nNO_PROXY\nHOST" of any bytes: the URL is refused, or parsed into an address with host and
+ * port and a name without the user; and an exception for a host does not depend on the other
+ * entries of the list.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library to be loaded before libcurl: notes when bytes came from a socket (tests/bench/stamp.h),
- * without a line of it in the program that is measured.
+ * A library that is loaded before libcurl and notes the time when bytes come from a socket
+ * (tests/bench/stamp.h), without code in the program that is measured.
  */
 #include <fcntl.h>
 #include <stdlib.h>
