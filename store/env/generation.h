@@ -14,6 +14,11 @@
 
 #include "store/env/env.h"
 
+/* A file that the index's writer keeps beside its environment (store/index/hints.h). Named here, because it is removed
+ * with the generation. */
+#define GENERATION_HINTS_FILE     "hints"
+#define GENERATION_HINTS_FILE_NEW ".hints.new"
+
 struct generation;
 
 struct generation_kind {

@@ -14,13 +14,12 @@
 #include "common/err.h"
 #include "store/env/generation.h"
 #include "store/env/open_lock.h"
-#include "store/index/hints.h"
 #include "store/env/state.h"
 #include "store/env/text_file.h"
 
 /* In the order of removal: what a killed process leaves without STATE is not a generation any more. */
 static const char *const file_names[] = {"STATE", ".STATE.new", "data.mdb", "lock.mdb", OPEN_LOCK_FILE,
-	HINTS_FILE, HINTS_FILE_NEW};
+	GENERATION_HINTS_FILE, GENERATION_HINTS_FILE_NEW};
 
 /* ---- directories ------------------------------------------------------------------------- */
 

@@ -25,10 +25,11 @@
 #ifndef STORE_INDEX_HINTS_H
 #define STORE_INDEX_HINTS_H
 
+#include "store/env/generation.h"
 #include "store/index/index.h"
 
-#define HINTS_FILE     "hints"
-#define HINTS_FILE_NEW ".hints.new"
+#define HINTS_FILE     GENERATION_HINTS_FILE
+#define HINTS_FILE_NEW GENERATION_HINTS_FILE_NEW
 
 struct hints;
 

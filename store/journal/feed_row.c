@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -212,7 +213,7 @@ void feed_rows_release(struct journal *journal)
 		buf_release(&journal->feeds[i].rv);
 	free(journal->feeds);
 	journal->feeds = NULL;
-	journal->n_feeds = 0;
+	journal->n_feeds = journal->feeds_room = 0;
 }
 
 struct feed_row *feed_row_find(const struct journal *journal, uint32_t feed)
@@ -232,16 +233,12 @@ struct feed_row *feed_row_find(const struct journal *journal, uint32_t feed)
 /* Ids only grow, so the new one goes to the end. */
 int feed_row_add(struct journal *journal, uint32_t feed, struct feed_row **ret_row)
 {
-	size_t n = journal->n_feeds;
-
-	REQUIRE(n == 0 || journal->feeds[n - 1].id < feed);
-	struct feed_row *feeds = realloc(journal->feeds, (n + 1) * sizeof(*feeds));
-	if (!feeds)
-		return err_set(-ENOMEM, "feed %" PRIu32, feed);
-	journal->feeds = feeds;
-	journal->n_feeds = n + 1;
-	feeds[n] = (struct feed_row){.id = feed};
-	*ret_row = &feeds[n];
+	REQUIRE(journal->n_feeds == 0 || journal->feeds[journal->n_feeds - 1].id < feed);
+	int r = ARRAY_ADD(journal->feeds, journal->n_feeds, journal->feeds_room,
+		(struct feed_row){.id = feed}, "the list of feeds");
+	if (r < 0)
+		return r;
+	*ret_row = &journal->feeds[journal->n_feeds - 1];
 	return 0;
 }
 

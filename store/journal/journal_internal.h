@@ -42,7 +42,7 @@ struct journal {
 	struct journal_meta meta;
 	uint32_t next_feed;
 	struct feed_row *feeds; /* by id */
-	size_t n_feeds;
+	size_t n_feeds, feeds_room;
 	struct buf scratch;
 };
 
