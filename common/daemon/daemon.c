@@ -136,7 +136,8 @@ int daemon_end(struct daemon *d, int error)
 		status = daemon_complain(d->program->name, error);
 	}
 	stats_set_state(d->stats, "stopped");
-	LOG(daemon_stopped, .daemon = d->program->name, .pid = getpid());
+	if (error >= 0) /* a failure is one line */
+		LOG(daemon_stopped, .daemon = d->program->name, .pid = getpid());
 	return status;
 }
 
