@@ -62,7 +62,7 @@ int main(int argc, char **argv)
 	must_true(kinf_open(argv[1], &kinf) == 0, kinf_error(kinf));
 	for (uint64_t i = 0; i < count; i++) {
 		begin(kinf, &followers[i]);
-		must_true(followers[i].told == n, "not all pods were told");
+		must_true(followers[i].told == n, "a handler has not got all pods");
 	}
 	(void)printf("ready %" PRIu64 " %" PRIu64 "\n", before, measure_private());
 	must_true(fflush(stdout) == 0, "stdout");

@@ -74,7 +74,7 @@ def check_sync(name, calls):
     need(kinds.count("sync") == 1, name, "synced", kinds.count("sync"), "times")
     need("lapped" not in kinds, name, "lapped")
     late = [call for call in calls[kinds.index("sync") :] if call.get("initial")]
-    need(not late, name, "initial behind the sync:", late)
+    need(not late, name, "initial after the sync:", late)
     need(not any(call.get("initial") and call["call"] != "add" for call in calls), name, "an initial change")
 
 

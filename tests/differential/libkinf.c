@@ -38,7 +38,7 @@ static void need(int result, const char *what)
 	exit(1);
 }
 
-/* ---- what is told ---- */
+/* ---- calls ---- */
 
 static void print_text(const char *name, const char *text, size_t size)
 {

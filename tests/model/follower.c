@@ -13,18 +13,19 @@ void follower_open(struct world *world)
 	struct follower *follower = &world->follower;
 	struct follow_options from = {
 		.from = follower->positions, .n_from = follower->n, .from_uuid = follower->uuid};
-	bool anew = !follower->positions;
+	bool from_start = !follower->positions;
 
-	for (unsigned f = 0; anew && f < FEEDS; f++)
+	for (unsigned f = 0; from_start && f < FEEDS; f++)
 		follower->id[f] = world->id[f];
 	follower->n = 0;
 	uint32_t ids[FEEDS];
 	for (unsigned f = 0; f < FEEDS; f++)
 		if (follower->id[f])
 			ids[follower->n++] = follower->id[f];
-	int r = follow_new(world->store, ids, follower->n, anew ? NULL : &from, &follower->follow);
+	int r = follow_new(
+		world->store, ids, follower->n, from_start ? NULL : &from, &follower->follow);
 	MUST(r == 0, "follower: %s", err_text(r));
-	if (anew)
+	if (from_start)
 		memset(follower->state, 0, sizeof(follower->state));
 }
 
@@ -109,7 +110,7 @@ static void follow_item(struct world *world, const struct follow_item *item)
 }
 
 /* Begins again after a feed of the follower has left the configuration. */
-static void follower_begin_anew(struct world *world)
+static void follower_begin_again(struct world *world)
 {
 	struct follower *follower = &world->follower;
 	bool left = false;
@@ -134,7 +135,7 @@ void world_follow(struct world *world, unsigned items)
 		if (r == AGAIN)
 			return;
 		if (r == GONE) {
-			follower_begin_anew(world);
+			follower_begin_again(world);
 			return;
 		}
 		MUST(r == FOUND, "follower: %s", err_text(r));

@@ -64,7 +64,7 @@ static void check_cache(struct listener *l, const struct kinf_object *object)
 			     : kinf_snapshot_open(world->kinf, &world->reads);
 	MUST(r == 0, "handler: snapshot: %s", kinf_error(world->kinf));
 	MUST(kinf_snapshot_event(world->reads) >= object->event,
-		"handler: told of %" PRIu64 ", the cache is at %" PRIu64, object->event,
+		"handler: called for %" PRIu64 ", the cache is at %" PRIu64, object->event,
 		kinf_snapshot_event(world->reads));
 	MUST(kinf_snapshot_reset(world->reads) == 0, "handler: reset");
 }
@@ -98,7 +98,7 @@ static void on_add(void *arg, const struct kinf_object *object, int initial)
 
 	MUST(!l->view[key_of(object)].object.there, "handler: %.*s is added, but known at %" PRIu64,
 		(int)object->key_size, object->key, l->view[key_of(object)].seq);
-	MUST(!initial || !kinf_handler_synced(l->handler), "handler: initial behind SYNC");
+	MUST(!initial || !kinf_handler_synced(l->handler), "handler: initial call after SYNC");
 	take(l, object, entry);
 	if (!initial)
 		note_change(l, object->event);

@@ -38,13 +38,13 @@ void processor_configure(struct world *world)
 /*
  * Half the time the readers die with it: they then go on from their positions or cursors. Else they
  * live through it. One process can't open an environment for writing that it opened for reading
- * first: an index that they met before the processor is locked then, and built anew.
+ * first: an index that they met before the processor is locked then, and built again.
  */
-void processor_open(struct world *world, bool anew)
+void processor_open(struct world *world, bool rebuild)
 {
 	if (world->store && world_random(world, 2))
 		world_readers_close(world);
-	int r = pair_open(&world->processor, anew, &world->pair);
+	int r = pair_open(&world->processor, rebuild, &world->pair);
 
 	MUST(r == 0 || r == ERR_FAILPOINT, "pair: %s", err_text(r));
 	if (!world->store)

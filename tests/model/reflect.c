@@ -36,7 +36,7 @@ void reflector_open(struct world *world)
 	int r = journal_open_write(world->home, &options, reason, &world->journal);
 
 	MUST(r == 0, "journal: %s", err_text(r));
-	MUST(world->model.n == 0 || !*reason, "the journal was begun anew: %s", reason);
+	MUST(world->model.n == 0 || !*reason, "the journal was replaced: %s", reason);
 	MUST(recorder_new(world->journal, NULL, NULL, &world->recorder) == 0, "recorder");
 	r = txn_begin_read(journal_env(world->journal), &txn);
 	MUST(r == 0, "read: %s", err_text(r));

@@ -231,7 +231,7 @@ static bool settle(struct watcher *w)
 	return is_current(w, id, visible);
 }
 
-/* What is told at once needs no pause; what the log is looked at for, once a second, does. */
+/* Changes arrive without a pause; a program without changes reads the log once a second. */
 void watchers_settle(struct world *world)
 {
 	bool has_time[WATCHERS], settled = false;
