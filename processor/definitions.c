@@ -76,24 +76,22 @@ struct definition_list {
 
 struct comparison {
 	struct definitions *d;
-	struct txn *txn;	     /* of the index, for reading */
-	struct definition_list held;   /* sorted by feed */
+	struct txn *txn; /* of the index, for reading */
+	struct definition_list held; /* sorted by feed */
 	struct definition_list missing;
 };
 
-static void definition_list_release(struct definition_list *list)
-{
-	for (size_t i = 0; i < list->n; i++) {
-		free(list->items[i].name);
-		free(list->items[i].paths);
-	}
-	free(list->items);
-}
-
 static void definitions_comparison_release(struct comparison *c)
 {
-	definition_list_release(&c->held);
-	definition_list_release(&c->missing);
+	struct definition_list *lists[] = {&c->held, &c->missing};
+
+	for (size_t l = 0; l < ARRAY_SIZE(lists); l++) {
+		for (size_t i = 0; i < lists[l]->n; i++) {
+			free(lists[l]->items[i].name);
+			free(lists[l]->items[i].paths);
+		}
+		free(lists[l]->items);
+	}
 	txn_abort(&c->txn);
 }
 

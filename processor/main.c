@@ -65,7 +65,6 @@ static void processor_open_pair(struct app *app)
 	} else if (!r) {
 		app->waiting_logged = app->index_damaged = false;
 		app->opened_ns = proc_monotonic_ns();
-		LOG(journal_followed, .published = pair_is_published(app->pair));
 	}
 }
 

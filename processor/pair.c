@@ -54,12 +54,6 @@ struct env *pair_env(struct pair *pair)
 	return index_env(pair->index);
 }
 
-bool pair_is_published(const struct pair *pair)
-{
-	CHECK_OBJ(pair, PAIR_MAGIC);
-	return pair->published;
-}
-
 const char *pair_state(const struct pair *pair)
 {
 	CHECK_OBJ(pair, PAIR_MAGIC);
@@ -320,6 +314,7 @@ int pair_open(const struct processor *p, bool index_damaged, struct pair **ret_p
 	if (r)
 		return r;
 	stats_set_state(p->stats, pair_state(pair));
+	LOG(journal_followed, .published = pair->published);
 	*ret_pair = TAKE(pair);
 	return 0;
 }
@@ -361,8 +356,7 @@ int pair_check(struct pair *pair)
 		r = index_check(pair->index, pair->p->home, pair->published);
 	if (r)
 		return r;
-	publish_retry(pair->publish);
-	publish_heartbeat(pair->publish);
+	publish_check(pair->publish);
 	if (!pair->published) /* pair_step() does it only when it has nothing else to do */
 		r = pair_publish_when_ready(pair);
 	if (!r)

@@ -28,7 +28,6 @@ void pair_wait(struct pair *pair, int timeout_ms);
 int pair_check(struct pair *pair);
 
 struct env *pair_env(struct pair *pair); /* of the index */
-bool pair_is_published(const struct pair *pair);
 const char *pair_state(const struct pair *pair); /* for the status page */
 
 #endif

@@ -31,16 +31,20 @@ int publish_open(const struct processor *p, const uint8_t uuid[16], struct publi
 	publish->magic = PUBLISH_MAGIC;
 	publish->p = p;
 	memcpy(publish->journal, uuid, sizeof(publish->journal));
-	publish_retry(publish);
+	publish_check(publish);
 	*ret_publish = TAKE(publish);
 	return 0;
 }
 
-void publish_retry(struct publish *publish)
+void publish_check(struct publish *publish)
 {
-	if (!publish || publish->ring)
+	if (!publish)
 		return;
 	CHECK_OBJ(publish, PUBLISH_MAGIC);
+	if (publish->ring) {
+		ring_heartbeat(publish->ring);
+		return;
+	}
 	struct home *home = publish->p->home;
 	int r = ring_create(home_runtime_fd(home), EVENT_RING, EVENT_CAPACITY, publish->journal,
 		home_file_mode(home), &publish->ring);
@@ -111,10 +115,4 @@ void publish_announce(struct publish *publish)
 {
 	if (publish && publish->ring)
 		ring_announce(publish->ring);
-}
-
-void publish_heartbeat(struct publish *publish)
-{
-	if (publish && publish->ring)
-		ring_heartbeat(publish->ring);
 }

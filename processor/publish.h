@@ -28,8 +28,7 @@ void publish_list(struct publish *publish, const struct record *end, uint64_t be
 void publish_commit(struct publish *publish, uint64_t taken);
 /* Wakes one follower before the work whose result is published next. */
 void publish_announce(struct publish *publish);
-/* Makes the ring if that has failed until now; to be called once a second. */
-void publish_retry(struct publish *publish);
-void publish_heartbeat(struct publish *publish);
+/* Sets the ring's heartbeat, or makes the ring if that has failed until now. To be called once a second. */
+void publish_check(struct publish *publish);
 
 #endif
