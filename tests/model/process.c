@@ -40,11 +40,11 @@ void processor_configure(struct world *world)
  * live through it. One process can't open an environment for writing that it opened for reading
  * first: an index that they met before the processor is locked then, and built again.
  */
-void processor_open(struct world *world, bool rebuild)
+void processor_open(struct world *world, bool index_damaged)
 {
 	if (world->store && world_random(world, 2))
 		world_readers_close(world);
-	int r = pair_open(&world->processor, rebuild, &world->pair);
+	int r = pair_open(&world->processor, index_damaged, &world->pair);
 
 	MUST(r == 0 || r == ERR_FAILPOINT, "pair: %s", err_text(r));
 	if (!world->store)

@@ -132,7 +132,7 @@ void check_object(const struct record *record, const struct object *object, cons
 void reflector_open(struct world *world);
 void reflector_close(struct world *world);
 /* Opens the processor, and readers that are not open. */
-void processor_open(struct world *world, bool rebuild);
+void processor_open(struct world *world, bool index_damaged);
 bool processor_step(struct world *world);
 void processor_configure(struct world *world);
 

@@ -248,7 +248,7 @@ def test_a_page_that_holds_all_objects_has_no_continue_token(cluster):
 def test_wait_ends_when_its_condition_holds_or_times_out(cluster, kinf):
     simulator, store = cluster
     for condition in ("synced", "live", "object=web/p-01"):
-        kinf("wait", "pods", "--for", condition, "--timeout", "5s", check=True)
+        kinf("wait", "pods", "--for", condition, "--timeout", "2m", check=True)
     for condition in ("object=web/none", f"rv={int(simulator.rv) + 100000}"):
         result = kinf("wait", "pods", "--for", condition, "--timeout", "200ms")
         assert result.status == 1 and "timed out" in result.stderr, result
@@ -265,7 +265,7 @@ def test_at_least_rv_shows_a_client_its_own_write(simulator, store):
     store.wait_equal(simulator, "pods")
     for number in range(5):
         rv = simulator.patch("pods", next(iter(simulator.truth("pods"))), {"spec": {"n": number}})
-        found = store.kinf("get", "pods", "-o", "json", "--at-least-rv", rv, "--timeout", "5s", check=True).json
+        found = store.kinf("get", "pods", "-o", "json", "--at-least-rv", rv, "--timeout", "2m", check=True).json
         assert any(o["spec"].get("n") == number for o in found["items"])
     result = store.kinf("get", "pods", "--at-least-rv", str(int(rv) + 1000), "--timeout", "200ms")
     assert result.status == 1 and result.stdout == "", result

@@ -120,7 +120,7 @@ def test_run_works_from_options_without_a_file(simulator, store):
     supervisor = store.process("kinf-run", [program("kinf"), "run", *options], env={"KINF_CONFIG": ""}).start()
     here = ["--store", str(store.path)]
     for feed in ("pods", "shop"):
-        store.kinf("wait", feed, "--timeout", "20s", *here, env={"KINF_CONFIG": ""}, check=True)
+        store.kinf("wait", feed, "--timeout", "2m", *here, env={"KINF_CONFIG": ""}, check=True)
     names = lambda *args: store.kinf("get", *args, "-o", "name", *here, env={"KINF_CONFIG": ""}, check=True).stdout.split()
     assert len(names("pods")) == 3 and names("shop", "--index", "node=n1") == ["pod/b"]
     assert supervisor.stop() == 0

@@ -358,7 +358,7 @@ def test_a_reader_stopped_while_it_opens_the_store_costs_no_journal(simulator, s
 def test_no_start_order_is_needed(simulator, store):
     simulator.create("pods", 20)
     store.configure(whole("pods"))
-    waiting = store.follower("wait", "pods", "--timeout", "20s")
+    waiting = store.follower("wait", "pods", "--timeout", "2m")
     follower = store.follower("watch", "pods", "-o", "json", name="early")
     processor = store.processor()
     eventually(lambda: (store.runtime.exists() and list(store.runtime.iterdir())) or not processor.running)

@@ -77,7 +77,7 @@ def test_c17_a_bookmark_moves_the_version_and_writes_no_record(simulator, store,
     simulator.bookmark()
     eventually(lambda: store.feed_status("pods")["resourceVersion"] == simulator.rv)
     assert store.last_event("pods") == before
-    store.kinf("wait", "pods", "--for", f"rv={simulator.rv}", "--timeout", "5s", check=True)
+    store.kinf("wait", "pods", "--for", f"rv={simulator.rv}", "--timeout", "2m", check=True)
 
 
 def test_delete_and_recreate_are_two_events(simulator, store, watching):
