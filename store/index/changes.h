@@ -12,7 +12,7 @@
 
 #include "common/buf.h"
 #include "common/hashtable.h"
-#include "store/index/index.h"
+#include "store/index/entry.h"
 
 /* One name: the state in the database and the state after the transaction. */
 struct change_object {

@@ -25,8 +25,9 @@
 #ifndef STORE_INDEX_HINTS_H
 #define STORE_INDEX_HINTS_H
 
+#include "common/bytes.h"
 #include "store/env/generation.h"
-#include "store/index/index.h"
+#include "store/index/entry.h"
 
 #define HINTS_FILE     GENERATION_HINTS_FILE
 #define HINTS_FILE_NEW GENERATION_HINTS_FILE_NEW

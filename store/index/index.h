@@ -25,20 +25,11 @@
 
 #include "store/env/env.h"
 #include "store/env/home.h"
+#include "store/index/entry.h"
 
 #define INDEX_NAMESPACE "namespace" /* built-in definitions of every feed */
 #define INDEX_LABEL     "label"
 #define INDEX_VALUE_MAX 480 /* longer values are kept as a prefix and a hash, and verified */
-
-/* Points to a version: in the journal under SEQ, and perhaps at PLACE of its file
- * (journal_get_at). */
-struct index_entry {
-	uint64_t object; /* object id: given once, never reused */
-	uint64_t seq;
-	uint64_t place; /* 0: none */
-	uint32_t place_size;
-	uint32_t generation; /* of the journal that place is an offset into */
-};
 
 struct index_definition {
 	uint32_t id; /* never reused */

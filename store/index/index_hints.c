@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keeps the hints of an index for its writer (hints.h). */
-#include "store/index/hints.h"
+#include "store/index/index.h"
 
 #include <errno.h>
 #include <stdlib.h>
