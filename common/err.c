@@ -102,11 +102,6 @@ void err_ignore(int r, const char *why)
 		err_forget();
 }
 
-void err_clear(void)
-{
-	err_forget();
-}
-
 void err_keep(struct err_kept *ret_kept)
 {
 	ret_kept->code = err_last.code;

@@ -61,7 +61,6 @@ void err_ignore(int r, const char *why);
 
 /* Forgets the sentence: a boundary that has reported a failure goes on with the next piece of work. */
 void err_forget(void);
-void err_clear(void); /* err_forget() of callers that do not say why yet */
 
 /* Destructors that do work of their own keep the sentence that is on its way to the boundary, so
  * that a failure of theirs does not replace it.

@@ -38,7 +38,7 @@ static bool view_parse_selector(int (*parser)(const char *, struct selector **),
 
 	if (r < 0)
 		status_bad_request(answer, "%s", err_text(r));
-	err_clear();
+	err_forget();
 	return r >= 0;
 }
 
@@ -87,8 +87,9 @@ bool view_selects(const struct view *view, const struct version *version)
 	if (!view_has_selector(view))
 		return true;
 	/* A test may store text that is not JSON; no selector selects it. */
-	if (json_parse(view->parser, version_text(version), NULL, &document) < 0) {
-		err_clear();
+	int r = json_parse(view->parser, version_text(version), NULL, &document);
+	if (r < 0) {
+		err_ignore(r, "no selector selects it");
 		return false;
 	}
 	return (!view->labels || selector_match(view->labels, buf_bytes(&document)) == 1) &&
