@@ -98,21 +98,21 @@ static bool certificate_text_equal(
 	return a->size == b->size && (!a->size || !memcmp(a->data, b->data, a->size));
 }
 
-static bool certificate_set_equal(const struct certificate_set *a, const struct certificate_set *b)
-{
-	return certificate_text_equal(&a->ca, &b->ca) &&
-	       certificate_text_equal(&a->certificate, &b->certificate) &&
-	       certificate_text_equal(&a->key, &b->key);
-}
-
+/* Keeps the old set when *SET is equal to it: no connection that was opened with the old set is
+ * then in question. */
 static void certificates_adopt(struct certificates *certificates, struct certificate_set **set)
 {
+	const struct certificate_set *a = certificates->set, *b = *set;
+
+	if (certificate_text_equal(&a->ca, &b->ca) &&
+		certificate_text_equal(&a->certificate, &b->certificate) &&
+		certificate_text_equal(&a->key, &b->key))
+		return;
 	certificate_set_release(&certificates->set);
 	certificates->set = TAKE(*set);
 }
 
-/* Reads the files again when it is time to. Keeps the set when they can't be read, or are equal:
- * then no connection that was opened with it is in question. */
+/* Reads the files again when it is time to. Keeps the set when they can't be read. */
 static void certificates_renew(struct certificates *certificates, uint64_t now_ns)
 {
 	CLEANUP(certificate_set_release) struct certificate_set *set = NULL;
@@ -136,7 +136,7 @@ static void certificates_renew(struct certificates *certificates, uint64_t now_n
 	}
 	if (r < 0)
 		err_ignore(r, "the certificates that were read before stay in use");
-	else if (!certificate_set_equal(set, old))
+	else
 		certificates_adopt(certificates, &set);
 }
 
@@ -171,8 +171,7 @@ int certificates_show(struct certificates *certificates, const char *certificate
 		r = certificate_text_copy(key, strlen(key), &set->key);
 	if (r < 0)
 		return r;
-	if (!certificate_set_equal(set, old))
-		certificates_adopt(certificates, &set);
+	certificates_adopt(certificates, &set);
 	return 0;
 }
 

@@ -169,20 +169,6 @@ int credential_fd(const struct credential *credential)
 
 /* ---- headers ---- */
 
-/* Appends the key of an extra, which becomes part of a header's name, with other bytes escaped.
- * Capitals are not escaped, as in client-go, although header names lose their case. */
-static void credential_put_extra_key(struct buf *buf, const char *key)
-{
-	for (; *key; key++) {
-		unsigned char c = (unsigned char)*key;
-
-		if (isalnum(c) || strchr("!#$&'*+-.^_`|~", c))
-			buf_byte(buf, c);
-		else
-			buf_printf(buf, "%%%02X", c);
-	}
-}
-
 struct header_sink {
 	credential_header_fn *put;
 	void *arg;
@@ -207,58 +193,53 @@ static void header_sink_put(struct header_sink *sink, const char *name, const ch
 	header_sink_flush(sink);
 }
 
-static void credential_put_authorization(
-	const struct credential *credential, struct header_sink *sink)
-{
-	const struct kubeconfig *config = credential->config;
-	const char *token = credential->token  ? credential->token
-			    : credential->exec ? exec_credentials(credential->exec)->token
-					       : config->token;
-	CLEANUP(buf_release) struct buf pair = BUF_SECRET;
-
-	if (token) {
-		header_sink_put(sink, "Authorization: Bearer ", token);
-		return;
-	}
-	if (!config->username)
-		return;
-	buf_str(&pair, config->username);
-	buf_byte(&pair, ':');
-	buf_str(&pair, config->password ? config->password : "");
-	buf_str(&sink->line, "Authorization: Basic ");
-	base64_put(buf_bytes(&pair), &sink->line);
-	if (!sink->result)
-		sink->result = buf_error(&pair);
-	header_sink_flush(sink);
-}
-
-static void credential_put_impersonation(
-	const struct kubeconfig_impersonation *as, struct header_sink *sink)
-{
-	if (!as->user)
-		return;
-	header_sink_put(sink, "Impersonate-User: ", as->user);
-	if (as->uid)
-		header_sink_put(sink, "Impersonate-Uid: ", as->uid);
-	for (size_t i = 0; i < as->n_groups; i++)
-		header_sink_put(sink, "Impersonate-Group: ", as->groups[i]);
-	for (size_t i = 0; i < as->n_extras; i++)
-		for (size_t j = 0; j < as->extras[i].n_values; j++) {
-			buf_str(&sink->line, "Impersonate-Extra-");
-			credential_put_extra_key(&sink->line, as->extras[i].key);
-			header_sink_put(sink, ": ", as->extras[i].values[j]);
-		}
-}
-
 int credential_headers(struct credential *credential, uint64_t now_ns, credential_header_fn *put,
 	void *arg)
 {
+	const struct kubeconfig *config = credential->config;
+	const struct kubeconfig_impersonation *as = &config->impersonate;
 	struct header_sink sink = {.put = put, .arg = arg, .line = BUF_SECRET};
+	CLEANUP(buf_release) struct buf pair = BUF_SECRET;
 
 	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
 	credential_renew_token(credential, now_ns);
-	credential_put_authorization(credential, &sink);
-	credential_put_impersonation(&credential->config->impersonate, &sink);
+	const char *token = credential->token  ? credential->token
+			    : credential->exec ? exec_credentials(credential->exec)->token
+					       : config->token;
+
+	if (token) {
+		header_sink_put(&sink, "Authorization: Bearer ", token);
+	} else if (config->username) {
+		buf_str(&pair, config->username);
+		buf_byte(&pair, ':');
+		buf_str(&pair, config->password ? config->password : "");
+		buf_str(&sink.line, "Authorization: Basic ");
+		base64_put(buf_bytes(&pair), &sink.line);
+		if (!sink.result)
+			sink.result = buf_error(&pair);
+		header_sink_flush(&sink);
+	}
+	if (as->user)
+		header_sink_put(&sink, "Impersonate-User: ", as->user);
+	if (as->user && as->uid)
+		header_sink_put(&sink, "Impersonate-Uid: ", as->uid);
+	for (size_t i = 0; as->user && i < as->n_groups; i++)
+		header_sink_put(&sink, "Impersonate-Group: ", as->groups[i]);
+	for (size_t i = 0; as->user && i < as->n_extras; i++)
+		for (size_t j = 0; j < as->extras[i].n_values; j++) {
+			buf_str(&sink.line, "Impersonate-Extra-");
+			/* Other bytes are escaped. Capitals are not, as in client-go, although
+			 * header names lose their case. */
+			for (const char *key = as->extras[i].key; *key; key++) {
+				unsigned char c = (unsigned char)*key;
+
+				if (isalnum(c) || strchr("!#$&'*+-.^_`|~", c))
+					buf_byte(&sink.line, c);
+				else
+					buf_printf(&sink.line, "%%%02X", c);
+			}
+			header_sink_put(&sink, ": ", as->extras[i].values[j]);
+		}
 	buf_release(&sink.line);
 	return sink.result;
 }

@@ -56,30 +56,6 @@ static int exec_fail(struct exec *exec, int result, uint64_t now_ns)
 	return result;
 }
 
-static void exec_adopt(struct exec *exec, const struct exec_credential *credential, uint64_t now_ns,
-	uint64_t wall_ns)
-{
-	uint64_t life = credential->expires_ns > wall_ns ? credential->expires_ns - wall_ns : 0;
-	uint64_t early = life / 10 < EARLY_MAX ? life / 10 : EARLY_MAX;
-
-	/* The plugin does not help when its last credentials were refused soon, or had expired on
-	 * arrival. */
-	bool useless = exec->has && (exec->refused ? now_ns - exec->taken_ns < YOUNG
-						   : exec->life_ns < SECOND);
-
-	exec->useless_runs = useless ? exec->useless_runs + 1 : 0;
-	exec->pause_ns = now_ns + exec_pause(exec->useless_runs);
-	exec_credential_release(&exec->credential);
-	exec->credential = *credential;
-	exec->has = true;
-	exec->refused = false;
-	exec->failed = 0;
-	exec->version++;
-	exec->taken_ns = now_ns;
-	exec->life_ns = life;
-	exec->renew_ns = credential->expires_ns - early;
-}
-
 static void exec_collect(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)
 {
 	struct exec_credential credential;
@@ -97,8 +73,27 @@ static void exec_collect(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)
 		(void)exec_fail(exec, r, now_ns);
 		return;
 	}
-	exec_adopt(exec, &credential, now_ns, wall_ns);
 	plugin_free(&exec->plugin);
+
+	uint64_t life = credential.expires_ns > wall_ns ? credential.expires_ns - wall_ns : 0;
+	uint64_t early = life / 10 < EARLY_MAX ? life / 10 : EARLY_MAX;
+
+	/* The plugin does not help when its last credentials were refused soon, or had expired on
+	 * arrival. */
+	bool useless = exec->has && (exec->refused ? now_ns - exec->taken_ns < YOUNG
+						   : exec->life_ns < SECOND);
+
+	exec->useless_runs = useless ? exec->useless_runs + 1 : 0;
+	exec->pause_ns = now_ns + exec_pause(exec->useless_runs);
+	exec_credential_release(&exec->credential);
+	exec->credential = credential;
+	exec->has = true;
+	exec->refused = false;
+	exec->failed = 0;
+	exec->version++;
+	exec->taken_ns = now_ns;
+	exec->life_ns = life;
+	exec->renew_ns = credential.expires_ns - early;
 }
 
 /* ---- when it runs ---- */

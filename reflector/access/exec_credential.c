@@ -36,28 +36,12 @@ static void exec_put_member(struct buf *out, const char *name, const char *value
 	buf_byte(out, ',');
 }
 
-static int exec_put_ca(const struct kubeconfig_pem *ca, struct buf *out)
+static int exec_put_cluster(const struct kubeconfig *config, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf base64 = BUF_INIT;
 	AUTO_FREE char *text = NULL;
+	const struct kubeconfig_pem *ca = &config->ca;
 	size_t size = ca->size;
-
-	if (!ca->data && !ca->file)
-		return 0;
-	if (!ca->data) {
-		int r = small_file_read(ca->file, CA_MAX, &text, &size);
-
-		if (r < 0)
-			return r;
-	}
-	base64_put(BYTES(ca->data ? ca->data : text, size), &base64);
-	exec_put_member(out, "certificate-authority-data", buf_cstr(&base64));
-	return buf_error(&base64);
-}
-
-static int exec_put_cluster(const struct kubeconfig *config, struct buf *out)
-{
-	int r;
 
 	buf_str(out, "\"cluster\":{");
 	exec_put_member(out, "server", config->server);
@@ -65,13 +49,22 @@ static int exec_put_cluster(const struct kubeconfig *config, struct buf *out)
 		exec_put_member(out, "tls-server-name", config->tls_server_name);
 	if (config->insecure)
 		buf_str(out, "\"insecure-skip-tls-verify\":true,");
-	r = exec_put_ca(&config->ca, out);
+	if (!ca->data && ca->file) {
+		int r = small_file_read(ca->file, CA_MAX, &text, &size);
+
+		if (r < 0)
+			return r;
+	}
+	if (ca->data || ca->file) {
+		base64_put(BYTES(ca->data ? ca->data : text, size), &base64);
+		exec_put_member(out, "certificate-authority-data", buf_cstr(&base64));
+	}
 	if (config->proxy_url)
 		exec_put_member(out, "proxy-url", config->proxy_url);
 	if (config->disable_compression)
 		buf_str(out, "\"disable-compression\":true,");
 	buf_printf(out, "\"config\":%s},", config->exec_config ? config->exec_config : "null");
-	return r;
+	return buf_error(&base64);
 }
 
 int exec_credential_info(const struct kubeconfig *config, struct buf *out)
@@ -137,48 +130,34 @@ static bool time_date(const char **text, const char *end, struct tm *ret_tm)
 	       second <= 60;
 }
 
-static uint64_t time_fraction(const char **text, const char *end)
-{
-	uint64_t ns = 0, unit = SECOND / 10;
-
-	if (!time_char(text, end, "."))
-		return 0;
-	for (; *text < end && isdigit((unsigned char)**text); (*text)++, unit /= 10)
-		ns += unit * (uint64_t)(**text - '0');
-	return ns;
-}
-
-/* Reads "Z" or "+01:00" as seconds east of Greenwich. */
-static bool time_zone(const char **text, const char *end, int64_t *ret_seconds)
-{
-	bool west = *text < end && **text == '-';
-
-	*ret_seconds = 0;
-	if (time_char(text, end, "Zz"))
-		return true;
-	if (!time_char(text, end, "+-"))
-		return false;
-
-	int hour = time_digits(text, end, 2);
-	bool good = time_char(text, end, ":");
-	int minute = time_digits(text, end, 2);
-
-	*ret_seconds = (west ? -60 : 60) * (60 * (int64_t)hour + minute);
-	return good && hour >= 0 && hour <= 23 && minute >= 0 && minute <= 59;
-}
-
 bool exec_credential_time(struct bytes text, uint64_t *ret_ns)
 {
 	const char *at = text.data, *end = at + text.size;
+	uint64_t fraction = 0, unit = SECOND / 10;
+	int64_t east = 0, seconds;
 	struct tm tm;
-	int64_t east, seconds;
 
 	if (!text.size || !time_date(&at, end, &tm))
 		return false;
+	if (time_char(&at, end, "."))
+		for (; at < end && isdigit((unsigned char)*at); at++, unit /= 10)
+			fraction += unit * (uint64_t)(*at - '0');
 
-	uint64_t fraction = time_fraction(&at, end);
+	/* "Z" or "+01:00", the time east of Greenwich. */
+	bool west = at < end && *at == '-';
 
-	if (!time_zone(&at, end, &east) || at != end)
+	if (!time_char(&at, end, "Zz")) {
+		bool good = time_char(&at, end, "+-");
+		int hour = time_digits(&at, end, 2);
+
+		good = time_char(&at, end, ":") && good;
+		int minute = time_digits(&at, end, 2);
+
+		if (!good || hour < 0 || hour > 23 || minute < 0 || minute > 59)
+			return false;
+		east = (west ? -60 : 60) * (60 * (int64_t)hour + minute);
+	}
+	if (at != end)
 		return false;
 	seconds = (int64_t)timegm(&tm) - east;
 	if (tm.tm_year + 1900 > YEAR_LAST)
@@ -217,44 +196,6 @@ static int exec_copy_member(const struct value *map, const char *key, char **ret
 	return *ret_text ? 0 : err_set(-ENOMEM, "exec plugin");
 }
 
-static int exec_check_version(const struct value *root, const char *api_version)
-{
-	struct bytes kind, version;
-	int r = exec_member(root, "kind", &kind);
-
-	if (!r)
-		r = exec_member(root, "apiVersion", &version);
-	if (r < 0)
-		return r;
-	if (!bytes_equal(kind, BYTES_LIT("ExecCredential")))
-		return err_say(ERR_CREDENTIALS, "exec plugin: its output is not an ExecCredential");
-	if (!bytes_equal(version, bytes_str(api_version)))
-		return err_say(ERR_CREDENTIALS,
-			"exec plugin is configured to use API version %s, plugin returned version "
-			"%.*s",
-			api_version, version.size > 80 ? 80 : (int)version.size,
-			version.size ? (const char *)version.data : "");
-	return 0;
-}
-
-static int exec_check_status(const struct exec_credential *credential)
-{
-	if (!credential->certificate != !credential->key)
-		return err_say(ERR_CREDENTIALS,
-			"exec plugin returned only certificate or key, not both");
-	if (!credential->token && !credential->certificate)
-		return err_say(ERR_CREDENTIALS,
-			"exec plugin didn't return a token or cert/key pair");
-	if (credential->certificate && (!strstr(credential->certificate, "-----BEGIN ") ||
-					       !strstr(credential->key, "-----BEGIN ")))
-		return err_say(ERR_CREDENTIALS, "exec plugin: certificate or key is not PEM");
-	for (const char *p = credential->token; p && *p; p++) /* it becomes a header */
-		if (iscntrl((unsigned char)*p) || *p == ' ')
-			return err_say(ERR_CREDENTIALS,
-				"exec plugin: blanks or control characters in the token");
-	return 0;
-}
-
 static int exec_read_status(const struct value *root, struct exec_credential *credential)
 {
 	struct value status;
@@ -273,10 +214,25 @@ static int exec_read_status(const struct value *root, struct exec_credential *cr
 	credential->expires_ns = UINT64_MAX;
 	if (!r)
 		r = exec_member(&status, "expirationTimestamp", &expiry);
-	if (!r && expiry.size && !exec_credential_time(expiry, &credential->expires_ns))
-		r = err_say(ERR_CREDENTIALS,
+	if (r < 0)
+		return r;
+	if (expiry.size && !exec_credential_time(expiry, &credential->expires_ns))
+		return err_say(ERR_CREDENTIALS,
 			"exec plugin: expirationTimestamp is not a time like 2030-01-01T00:00:00Z");
-	return r ? r : exec_check_status(credential);
+	if (!credential->certificate != !credential->key)
+		return err_say(ERR_CREDENTIALS,
+			"exec plugin returned only certificate or key, not both");
+	if (!credential->token && !credential->certificate)
+		return err_say(ERR_CREDENTIALS,
+			"exec plugin didn't return a token or cert/key pair");
+	if (credential->certificate && (!strstr(credential->certificate, "-----BEGIN ") ||
+					       !strstr(credential->key, "-----BEGIN ")))
+		return err_say(ERR_CREDENTIALS, "exec plugin: certificate or key is not PEM");
+	for (const char *p = credential->token; p && *p; p++) /* it becomes a header */
+		if (iscntrl((unsigned char)*p) || *p == ' ')
+			return err_say(ERR_CREDENTIALS,
+				"exec plugin: blanks or control characters in the token");
+	return 0;
 }
 
 int exec_credential_read(struct bytes text, const char *api_version,
@@ -286,6 +242,7 @@ int exec_credential_read(struct bytes text, const char *api_version,
 	CLEANUP(json_parser_free) struct json_parser *parser = NULL;
 	CLEANUP(buf_release) struct buf document = BUF_SECRET;
 	struct value root;
+	struct bytes kind, version;
 	int r = json_parser_new(&parser);
 
 	if (r < 0)
@@ -298,9 +255,20 @@ int exec_credential_read(struct bytes text, const char *api_version,
 	if (!r)
 		r = value_read(buf_bytes(&document), &root);
 	if (!r)
-		r = exec_check_version(&root, api_version);
+		r = exec_member(&root, "kind", &kind);
 	if (!r)
-		r = exec_read_status(&root, &credential);
+		r = exec_member(&root, "apiVersion", &version);
+	if (r < 0)
+		return r;
+	if (!bytes_equal(kind, BYTES_LIT("ExecCredential")))
+		return err_say(ERR_CREDENTIALS, "exec plugin: its output is not an ExecCredential");
+	if (!bytes_equal(version, bytes_str(api_version)))
+		return err_say(ERR_CREDENTIALS,
+			"exec plugin is configured to use API version %s, plugin returned version "
+			"%.*s",
+			api_version, version.size > 80 ? 80 : (int)version.size,
+			version.size ? (const char *)version.data : "");
+	r = exec_read_status(&root, &credential);
 	if (r < 0)
 		return r;
 	*ret_credential = credential;

@@ -101,51 +101,28 @@ static int files_home_path(const char *rest, char *path, size_t size)
 	return FOUND;
 }
 
-static int files_explicit(struct kubeconfig_files *files, const char *name)
-{
-	char path[PATH_MAX];
-	int r = NOT_FOUND;
-
-	if (!strncmp(name, "~/", 2))
-		r = files_home_path(name + 2, path, sizeof(path));
-	if (r < 0)
-		return r;
-	r = files_add(files, r == FOUND ? path : name);
-	if (r == NOT_FOUND)
-		return err_say(ERR_CONFIG, "kubeconfig '%s' does not exist", name);
-	return r;
-}
-
-static int files_of_list(struct kubeconfig_files *files, const char *list)
-{
-	while (*list) {
-		size_t size = strcspn(list, ":");
-		AUTO_FREE char *path = strndup(list, size);
-
-		if (!path)
-			return err_set(-ENOMEM, "KUBECONFIG");
-		if (size) {
-			int r = files_add(files, path);
-
-			if (r < 0)
-				return r;
-		}
-		list += size + (list[size] == ':');
-	}
-	return 0;
-}
-
 static int files_default(struct kubeconfig_files *files)
 {
 	const char *list = getenv("KUBECONFIG");
 	char path[PATH_MAX];
-	int r;
+	int r = 0;
 
-	if (list && *list)
-		return files_of_list(files, list);
-	r = files_home_path(".kube/config", path, sizeof(path));
-	if (r == FOUND)
-		r = files_add(files, path);
+	if (!list || !*list) {
+		r = files_home_path(".kube/config", path, sizeof(path));
+		if (r == FOUND)
+			r = files_add(files, path);
+		return r < 0 ? r : 0;
+	}
+	while (*list && r >= 0) {
+		size_t size = strcspn(list, ":");
+		AUTO_FREE char *item = strndup(list, size);
+
+		if (!item)
+			return err_set(-ENOMEM, "KUBECONFIG");
+		if (size)
+			r = files_add(files, item);
+		list += size + (list[size] == ':');
+	}
 	return r < 0 ? r : 0;
 }
 
@@ -189,33 +166,10 @@ static int files_follow(const struct kubeconfig_files *files,
 		context->file->path, member, name, context->name);
 }
 
-static int kubeconfig_fill(const struct kubeconfig_files *files,
-	const struct kubeconfig_entry *context, struct kubeconfig *config)
-{
-	struct kubeconfig_entry cluster, user;
-	int r = files_follow(files, context, "clusters", "cluster", &cluster);
-
-	if (r == NOT_FOUND)
-		return err_say(ERR_CONFIG, "'%s': context '%s': no cluster", context->file->path,
-			context->name);
-	if (!r)
-		r = kubeconfig_read_cluster(&cluster, config);
-	if (r < 0)
-		return r;
-	r = files_follow(files, context, "users", "user", &user);
-	if (r == NOT_FOUND)
-		return kubeconfig_settle_server(&cluster, config);
-	if (!r)
-		r = kubeconfig_read_user(&user, config);
-	if (!r)
-		r = kubeconfig_settle_server(&cluster, config);
-	return r ? r : kubeconfig_read_plugin(&user, config);
-}
-
 static int kubeconfig_load_context(
 	const struct kubeconfig_files *files, const char *name, struct kubeconfig *config)
 {
-	struct kubeconfig_entry context;
+	struct kubeconfig_entry context, cluster, user;
 	const char *name_space;
 	const char *first = files->at[0].path;
 
@@ -231,15 +185,43 @@ static int kubeconfig_load_context(
 	config->name_space = strdup(name_space && *name_space ? name_space : "default");
 	if (!config->context || !config->source || !config->name_space)
 		return err_set(-ENOMEM, "kubeconfig '%s'", first);
-	return kubeconfig_fill(files, &context, config);
+
+	int r = files_follow(files, &context, "clusters", "cluster", &cluster);
+
+	if (r == NOT_FOUND)
+		return err_say(ERR_CONFIG, "'%s': context '%s': no cluster", context.file->path,
+			context.name);
+	if (!r)
+		r = kubeconfig_read_cluster(&cluster, config);
+	if (r < 0)
+		return r;
+	r = files_follow(files, &context, "users", "user", &user);
+	if (r == NOT_FOUND)
+		return kubeconfig_settle_server(&cluster, config);
+	if (!r)
+		r = kubeconfig_read_user(&user, config);
+	if (!r)
+		r = kubeconfig_settle_server(&cluster, config);
+	return r ? r : kubeconfig_read_plugin(&user, config);
 }
 
 int kubeconfig_load(const char *file, const char *context, struct kubeconfig **ret_config)
 {
 	CLEANUP(kubeconfig_files_release) struct kubeconfig_files files = {.count = 0};
 	CLEANUP(kubeconfig_free) struct kubeconfig *config = NULL;
-	int r = file ? files_explicit(&files, file) : files_default(&files);
+	char path[PATH_MAX];
+	int r;
 
+	if (file) {
+		r = strncmp(file, "~/", 2) ? NOT_FOUND
+					   : files_home_path(file + 2, path, sizeof(path));
+		if (r >= 0)
+			r = files_add(&files, r == FOUND ? path : file);
+		if (r == NOT_FOUND)
+			return err_say(ERR_CONFIG, "kubeconfig '%s' does not exist", file);
+	} else {
+		r = files_default(&files);
+	}
 	if (r < 0)
 		return r;
 	if (!files.count) {
@@ -261,9 +243,20 @@ int kubeconfig_load(const char *file, const char *context, struct kubeconfig **r
 
 /* ---- the pod's service account ---- */
 
-static int kubeconfig_fill_in_cluster(const char *directory, const char *host, const char *port,
-	struct kubeconfig *config)
+int kubeconfig_in_cluster(const char *directory, struct kubeconfig **ret_config)
 {
+	CLEANUP(kubeconfig_free) struct kubeconfig *config = NULL;
+	const char *host = getenv("KUBERNETES_SERVICE_HOST");
+	const char *port = getenv("KUBERNETES_SERVICE_PORT");
+	int r;
+
+	if (!host || !*host || !port || !*port)
+		return err_say(-ENOENT, "not in a pod: KUBERNETES_SERVICE_HOST and "
+					"KUBERNETES_SERVICE_PORT are not set");
+	config = calloc(1, sizeof(*config));
+	if (!config)
+		return err_set(-ENOMEM, "in-cluster configuration");
+
 	bool bracket = strchr(host, ':') && *host != '[';
 
 	config->tls = true;
@@ -284,23 +277,7 @@ static int kubeconfig_fill_in_cluster(const char *directory, const char *host, c
 		free(config->ca.file);
 		config->ca.file = NULL;
 	}
-	return kubeconfig_pod_namespace(directory, &config->name_space);
-}
-
-int kubeconfig_in_cluster(const char *directory, struct kubeconfig **ret_config)
-{
-	CLEANUP(kubeconfig_free) struct kubeconfig *config = NULL;
-	const char *host = getenv("KUBERNETES_SERVICE_HOST");
-	const char *port = getenv("KUBERNETES_SERVICE_PORT");
-	int r;
-
-	if (!host || !*host || !port || !*port)
-		return err_say(-ENOENT, "not in a pod: KUBERNETES_SERVICE_HOST and "
-					"KUBERNETES_SERVICE_PORT are not set");
-	config = calloc(1, sizeof(*config));
-	if (!config)
-		return err_set(-ENOMEM, "in-cluster configuration");
-	r = kubeconfig_fill_in_cluster(directory, host, port, config);
+	r = kubeconfig_pod_namespace(directory, &config->name_space);
 	if (r < 0)
 		return r;
 	*ret_config = TAKE(config);

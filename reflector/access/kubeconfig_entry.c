@@ -22,55 +22,42 @@ static bool pem_is_valid(const char *text)
 	return strstr(text, "-----BEGIN ") != NULL;
 }
 
-static int pem_read_data(const struct kubeconfig_entry *entry, const char *key,
-	struct kubeconfig_pem *pem)
-{
-	const struct yaml_node *node = yaml_get(entry->body, key);
-	int r;
-
-	if (node && node->type != YAML_SCALAR)
-		return kubeconfig_bad(entry, key, "not a text");
-	if (!node || !*node->text)
-		return 0;
-	r = base64_decode(bytes_str(node->text), &pem->data, &pem->size);
-	if (r == ERR_SYNTAX)
-		return kubeconfig_bad(entry, key, "%s", err_text(r));
-	if (r < 0)
-		return r;
-	return pem_is_valid(pem->data) ? 0 : kubeconfig_bad(entry, key, "not PEM");
-}
-
-static int pem_check_file(const struct kubeconfig_entry *entry, const char *key, const char *path)
-{
-	char *text;
-	size_t size;
-	int r = small_file_read(path, PEM_MAX, &text, &size);
-
-	if (r < 0)
-		return kubeconfig_bad(entry, key, "%s", err_text(r));
-	r = pem_is_valid(text) ? 0 : kubeconfig_bad(entry, key, "'%s' is not PEM", path);
-	small_file_wipe(&text, size);
-	return r;
-}
-
 /* Reads KEY, a file, or KEY-data, the PEM itself, which wins. */
 static int pem_read(const struct kubeconfig_entry *entry, const char *key,
 	struct kubeconfig_pem *pem)
 {
-	char data_key[64];
+	char data_key[64], *text;
+	const struct yaml_node *node;
+	size_t size;
 	int r;
 
 	(void)snprintf(data_key, sizeof(data_key), "%s-data", key);
-	r = pem_read_data(entry, data_key, pem);
-	if (!r)
-		r = kubeconfig_path(entry, key, &pem->file);
+	node = yaml_get(entry->body, data_key);
+	if (node && node->type != YAML_SCALAR)
+		return kubeconfig_bad(entry, data_key, "not a text");
+	if (node && *node->text) {
+		r = base64_decode(bytes_str(node->text), &pem->data, &pem->size);
+		if (r == ERR_SYNTAX)
+			return kubeconfig_bad(entry, data_key, "%s", err_text(r));
+		if (r < 0)
+			return r;
+		if (!pem_is_valid(pem->data))
+			return kubeconfig_bad(entry, data_key, "not PEM");
+	}
+	r = kubeconfig_path(entry, key, &pem->file);
 	if (r || !pem->file)
 		return r;
-	if (!pem->data)
-		return pem_check_file(entry, key, pem->file);
-	free(pem->file);
-	pem->file = NULL;
-	return 0;
+	if (pem->data) {
+		free(pem->file);
+		pem->file = NULL;
+		return 0;
+	}
+	r = small_file_read(pem->file, PEM_MAX, &text, &size);
+	if (r < 0)
+		return kubeconfig_bad(entry, key, "%s", err_text(r));
+	r = pem_is_valid(text) ? 0 : kubeconfig_bad(entry, key, "'%s' is not PEM", pem->file);
+	small_file_wipe(&text, size);
+	return r;
 }
 
 static bool pem_given(const struct kubeconfig_pem *pem)
@@ -124,38 +111,11 @@ static int user_check_lines(
 	return r;
 }
 
-static int user_read_extras(const struct kubeconfig_entry *entry,
-	struct kubeconfig_impersonation *impersonate)
-{
-	static const char key[] = "as-user-extra";
-	const struct yaml_node *map = yaml_get(entry->body, key);
-
-	if (!map)
-		return 0;
-	if (map->type != YAML_MAP)
-		return kubeconfig_bad(entry, key, "not a map");
-	impersonate->extras = calloc(map->count ? map->count : 1, sizeof(*impersonate->extras));
-	if (!impersonate->extras)
-		return kubeconfig_no_memory(entry);
-	for (size_t i = 0; i < map->count; i++) {
-		struct kubeconfig_extra *extra = &impersonate->extras[impersonate->n_extras++];
-		int r;
-
-		extra->key = strdup(map->keys[i]);
-		if (!extra->key)
-			return kubeconfig_no_memory(entry);
-		r = kubeconfig_texts(entry, key, &map->items[i], &extra->values, &extra->n_values);
-		if (!r)
-			r = user_check_lines(entry, key, extra->values, extra->n_values);
-		if (r)
-			return r;
-	}
-	return 0;
-}
-
 static int user_read_impersonation(const struct kubeconfig_entry *entry, struct kubeconfig *config)
 {
+	static const char key[] = "as-user-extra";
 	struct kubeconfig_impersonation *as = &config->impersonate;
+	const struct yaml_node *map = yaml_get(entry->body, key);
 	int r = kubeconfig_text(entry, "as", &as->user);
 
 	if (!r)
@@ -169,27 +129,29 @@ static int user_read_impersonation(const struct kubeconfig_entry *entry, struct 
 			&as->groups, &as->n_groups);
 	if (!r)
 		r = user_check_lines(entry, "as-groups", as->groups, as->n_groups);
-	if (!r)
-		r = user_read_extras(entry, as);
-	if (!r && !as->user && (as->uid || as->n_groups || as->n_extras))
-		return kubeconfig_bad(entry, "as", "missing, but other as-* keys are given");
-	return r;
-}
-
-static int user_read_certificate(const struct kubeconfig_entry *entry, struct kubeconfig *config)
-{
-	int r = pem_read(entry, "client-certificate", &config->client_certificate);
-
-	if (!r)
-		r = pem_read(entry, "client-key", &config->client_key);
 	if (r)
 		return r;
-	if (pem_given(&config->client_certificate) && !pem_given(&config->client_key))
-		return kubeconfig_bad(
-			entry, "client-key", "missing, but client-certificate is given");
-	if (!pem_given(&config->client_certificate) && pem_given(&config->client_key))
-		return kubeconfig_bad(
-			entry, "client-certificate", "missing, but client-key is given");
+	if (map && map->type != YAML_MAP)
+		return kubeconfig_bad(entry, key, "not a map");
+	if (map) {
+		as->extras = calloc(map->count ? map->count : 1, sizeof(*as->extras));
+		if (!as->extras)
+			return kubeconfig_no_memory(entry);
+	}
+	for (size_t i = 0; map && i < map->count; i++) {
+		struct kubeconfig_extra *extra = &as->extras[as->n_extras++];
+
+		extra->key = strdup(map->keys[i]);
+		if (!extra->key)
+			return kubeconfig_no_memory(entry);
+		r = kubeconfig_texts(entry, key, &map->items[i], &extra->values, &extra->n_values);
+		if (!r)
+			r = user_check_lines(entry, key, extra->values, extra->n_values);
+		if (r)
+			return r;
+	}
+	if (!as->user && (as->uid || as->n_groups || as->n_extras))
+		return kubeconfig_bad(entry, "as", "missing, but other as-* keys are given");
 	return 0;
 }
 
@@ -206,9 +168,18 @@ int kubeconfig_read_user(const struct kubeconfig_entry *entry, struct kubeconfig
 	if (!r)
 		r = kubeconfig_text(entry, "password", &config->password);
 	if (!r)
-		r = user_read_certificate(entry, config);
+		r = pem_read(entry, "client-certificate", &config->client_certificate);
 	if (!r)
-		r = user_read_impersonation(entry, config);
+		r = pem_read(entry, "client-key", &config->client_key);
+	if (r)
+		return r;
+	if (pem_given(&config->client_certificate) && !pem_given(&config->client_key))
+		return kubeconfig_bad(
+			entry, "client-key", "missing, but client-certificate is given");
+	if (!pem_given(&config->client_certificate) && pem_given(&config->client_key))
+		return kubeconfig_bad(
+			entry, "client-certificate", "missing, but client-key is given");
+	r = user_read_impersonation(entry, config);
 	if (!r && (config->token || config->token_file) && config->username)
 		return kubeconfig_bad(
 			entry, "username", "more than one authentication method: token and basic");
@@ -217,59 +188,25 @@ int kubeconfig_read_user(const struct kubeconfig_entry *entry, struct kubeconfig
 
 /* ---- the server ---- */
 
-static void server_drop_text(char **text)
-{
-	if (*text)
-		explicit_bzero(*text, strlen(*text));
-	free(*text);
-	*text = NULL;
-}
-
-static void server_drop_pem(struct kubeconfig_pem *pem)
-{
-	if (pem->data)
-		explicit_bzero(pem->data, pem->size);
-	free(pem->data);
-	free(pem->file);
-	*pem = (struct kubeconfig_pem){NULL};
-}
-
-/* Drops all secrets: a plain http connection can be read by others (docs/protocol.md 0.8). */
-static void server_drop_credentials(struct kubeconfig *config)
-{
-	server_drop_text(&config->token);
-	server_drop_text(&config->token_file);
-	server_drop_text(&config->username);
-	server_drop_text(&config->password);
-	server_drop_text(&config->tls_server_name);
-	server_drop_pem(&config->client_certificate);
-	server_drop_pem(&config->client_key);
-	server_drop_pem(&config->ca);
-	config->insecure = false;
-}
-
-/* Gives the URL a scheme if it has none. */
-static int server_add_scheme(const struct kubeconfig_entry *cluster, struct kubeconfig *config)
+/* Gives the URL a scheme if it has none, lowers the scheme, cuts query, fragment and slashes at the
+ * end, and checks the host. A path stays: the API may be served below it. */
+static int server_normalize(const struct kubeconfig_entry *cluster, struct kubeconfig *config)
 {
 	bool https = config->insecure || pem_given(&config->ca) ||
 		     pem_given(&config->client_certificate);
 	char *url;
 
-	if (server_has_scheme(config->server, "https") || server_has_scheme(config->server, "http"))
-		return 0;
-	if (strstr(config->server, "://"))
-		return kubeconfig_bad(cluster, "server", "neither http:// nor https://");
-	if (asprintf(&url, "%s://%s", https ? "https" : "http", config->server) < 0)
-		return kubeconfig_no_memory(cluster);
-	free(config->server);
-	config->server = url;
-	return 0;
-}
+	if (!server_has_scheme(config->server, "https") &&
+		!server_has_scheme(config->server, "http")) {
+		if (strstr(config->server, "://"))
+			return kubeconfig_bad(cluster, "server", "neither http:// nor https://");
+		if (asprintf(&url, "%s://%s", https ? "https" : "http", config->server) < 0)
+			return kubeconfig_no_memory(cluster);
+		free(config->server);
+		config->server = url;
+	}
+	url = config->server;
 
-/* Lowers the scheme, cuts query, fragment and slashes at the end, and checks the host. A path
- * stays: the API may be served below it. */
-static int server_tidy(const struct kubeconfig_entry *cluster, char *url)
-{
 	char *host = strstr(url, "://") + 3;
 
 	for (char *p = url; p < host; p++)
@@ -291,15 +228,27 @@ static int server_tidy(const struct kubeconfig_entry *cluster, char *url)
 
 int kubeconfig_settle_server(const struct kubeconfig_entry *cluster, struct kubeconfig *config)
 {
-	int r = server_add_scheme(cluster, config);
+	int r = server_normalize(cluster, config);
 
-	if (!r)
-		r = server_tidy(cluster, config->server);
 	if (r)
 		return r;
 	config->tls = server_has_scheme(config->server, "https");
-	if (!config->tls)
-		server_drop_credentials(config);
+	if (!config->tls) {
+		/* All secrets: others can read a plain http connection (docs/protocol.md 0.8). */
+		char **texts[] = {&config->token, &config->token_file, &config->username,
+			&config->password, &config->tls_server_name};
+		struct kubeconfig_pem *pems[] = {
+			&config->client_certificate, &config->client_key, &config->ca};
+
+		for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+			small_file_wipe_text(texts[i]);
+		for (size_t i = 0; i < sizeof(pems) / sizeof(pems[0]); i++) {
+			small_file_wipe(&pems[i]->data, pems[i]->size);
+			free(pems[i]->file);
+			*pems[i] = (struct kubeconfig_pem){NULL};
+		}
+		config->insecure = false;
+	}
 	if (config->insecure && pem_given(&config->ca))
 		return kubeconfig_bad(cluster, "insecure-skip-tls-verify",
 			"given together with a certificate-authority");

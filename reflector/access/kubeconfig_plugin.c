@@ -73,12 +73,18 @@ int kubeconfig_read_exec_config(const struct kubeconfig_entry *cluster, struct k
 
 /* ---- exec ---- */
 
-/* Refuses a plugin that needs a terminal: a daemon has none. */
-static int plugin_check_interactive(const struct kubeconfig_entry *user,
-	const struct kubeconfig_entry *exec, const char *version)
+/* Refuses a version other than those that are supported, and a plugin that needs a terminal: a
+ * daemon has none. */
+static int plugin_check(const struct kubeconfig_entry *user, const struct kubeconfig_entry *exec,
+	const char *api_version)
 {
+	const char *version = api_version + strlen(EXEC_GROUP);
 	const char *mode = yaml_text(exec->body, "interactiveMode");
 
+	if (strncmp(api_version, EXEC_GROUP, strlen(EXEC_GROUP)) ||
+		(strcmp(version, "v1") && strcmp(version, "v1beta1")))
+		return kubeconfig_bad(user, "exec",
+			"apiVersion '%s' is not supported; " EXEC_GROUP "v1 is", api_version);
 	if ((!mode || !*mode) && !strcmp(version, "v1"))
 		return kubeconfig_bad(user, "exec",
 			"interactiveMode must be specified for %s to use exec authentication "
@@ -94,49 +100,10 @@ static int plugin_check_interactive(const struct kubeconfig_entry *user,
 		user, "exec", "interactiveMode is '%s', not Never, IfAvailable or Always", mode);
 }
 
-static int plugin_check_version(const struct kubeconfig_entry *user,
-	const struct kubeconfig_entry *exec, const char *api_version)
-{
-	const char *version = api_version + strlen(EXEC_GROUP);
-
-	if (strncmp(api_version, EXEC_GROUP, strlen(EXEC_GROUP)) ||
-		(strcmp(version, "v1") && strcmp(version, "v1beta1")))
-		return kubeconfig_bad(user, "exec",
-			"apiVersion '%s' is not supported; " EXEC_GROUP "v1 is", api_version);
-	return plugin_check_interactive(user, exec, version);
-}
-
-static int plugin_read_variables(
-	const struct kubeconfig_entry *exec, struct kubeconfig_exec *ret_exec)
-{
-	const struct yaml_node *list = yaml_get(exec->body, "env");
-
-	if (!list)
-		return 0;
-	if (list->type != YAML_LIST)
-		return kubeconfig_bad(exec, "env", "not a list");
-	ret_exec->variables = calloc(list->count ? list->count : 1, sizeof(*ret_exec->variables));
-	if (!ret_exec->variables)
-		return kubeconfig_no_memory(exec);
-	for (size_t i = 0; i < list->count; i++) {
-		struct kubeconfig_variable *variable =
-			&ret_exec->variables[ret_exec->n_variables++];
-		const char *name = yaml_text(&list->items[i], "name");
-		const char *value = yaml_text(&list->items[i], "value");
-
-		if (!name || !*name || strchr(name, '='))
-			return kubeconfig_bad(exec, "env", "item %zu: no name of a variable", i);
-		variable->name = strdup(name);
-		variable->value = strdup(value ? value : "");
-		if (!variable->name || !variable->value)
-			return kubeconfig_no_memory(exec);
-	}
-	return 0;
-}
-
 static int plugin_read_exec(const struct kubeconfig_entry *user, struct kubeconfig_exec *ret_exec)
 {
 	struct kubeconfig_entry exec = *user;
+	const struct yaml_node *list;
 	const char *command;
 	int r;
 
@@ -152,14 +119,35 @@ static int plugin_read_exec(const struct kubeconfig_entry *user, struct kubeconf
 	if (!ret_exec->command || !ret_exec->api_version)
 		return kubeconfig_bad(user, "exec", "%s missing",
 			ret_exec->command ? "apiVersion" : "command");
-	r = plugin_check_version(user, &exec, ret_exec->api_version);
+	r = plugin_check(user, &exec, ret_exec->api_version);
 	if (!r)
 		r = kubeconfig_texts(&exec, "args", yaml_get(exec.body, "args"), &ret_exec->args,
 			&ret_exec->n_args);
-	if (!r)
-		r = plugin_read_variables(&exec, ret_exec);
-	if (!r)
-		r = kubeconfig_text(&exec, "installHint", &ret_exec->install_hint);
+	if (r)
+		return r;
+	list = yaml_get(exec.body, "env");
+	if (list && list->type != YAML_LIST)
+		return kubeconfig_bad(&exec, "env", "not a list");
+	if (list) {
+		ret_exec->variables =
+			calloc(list->count ? list->count : 1, sizeof(*ret_exec->variables));
+		if (!ret_exec->variables)
+			return kubeconfig_no_memory(&exec);
+	}
+	for (size_t i = 0; list && i < list->count; i++) {
+		struct kubeconfig_variable *variable =
+			&ret_exec->variables[ret_exec->n_variables++];
+		const char *name = yaml_text(&list->items[i], "name");
+		const char *value = yaml_text(&list->items[i], "value");
+
+		if (!name || !*name || strchr(name, '='))
+			return kubeconfig_bad(&exec, "env", "item %zu: no name of a variable", i);
+		variable->name = strdup(name);
+		variable->value = strdup(value ? value : "");
+		if (!variable->name || !variable->value)
+			return kubeconfig_no_memory(&exec);
+	}
+	r = kubeconfig_text(&exec, "installHint", &ret_exec->install_hint);
 	return r ? r
 		 : kubeconfig_bool(&exec, "provideClusterInfo", &ret_exec->provide_cluster_info);
 }

@@ -68,29 +68,15 @@ static int environment_put(struct environment *environment, char *line)
 	return 0;
 }
 
-static char *environment_line(const char *name, const char *value)
-{
-	char *line;
-
-	return asprintf(&line, "%s=%s", name, value) < 0 ? NULL : line;
-}
-
-/* Returns: whether LINE is for this process alone, from its supervisor or the service manager. */
-static bool environment_is_private(const char *line)
-{
-	static const char *const names[] = {"KINF_DEATH_FD", "NOTIFY_SOCKET", "WATCHDOG_PID",
-		"WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (environment_same_name(line, names[i]))
-			return true;
-	return false;
-}
-
+/* Fills in this process' environment, less what its supervisor or the service manager set for it
+ * alone, and the plugin's variables. */
 static int environment_fill(struct environment *environment, const struct kubeconfig_exec *exec,
 	const char *info)
 {
+	static const char *const private[] = {"KINF_DEATH_FD", "NOTIFY_SOCKET", "WATCHDOG_PID",
+		"WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID"};
 	size_t n = 0;
+	char *line;
 	int r = 0;
 
 	while (environ[n])
@@ -98,13 +84,24 @@ static int environment_fill(struct environment *environment, const struct kubeco
 	environment->at = calloc(n + exec->n_variables + 2, sizeof(*environment->at));
 	if (!environment->at)
 		return err_set(-ENOMEM, "exec plugin");
-	for (size_t i = 0; i < n && !r; i++)
-		if (!environment_is_private(environ[i]))
+	for (size_t i = 0; i < n && !r; i++) {
+		bool skip = false;
+
+		for (size_t j = 0; j < sizeof(private) / sizeof(private[0]); j++)
+			skip |= environment_same_name(environ[i], private[j]);
+		if (!skip)
 			r = environment_put(environment, strdup(environ[i]));
-	for (size_t i = 0; i < exec->n_variables && !r; i++)
-		r = environment_put(environment,
-			environment_line(exec->variables[i].name, exec->variables[i].value));
-	return r ? r : environment_put(environment, environment_line("KUBERNETES_EXEC_INFO", info));
+	}
+	for (size_t i = 0; i <= exec->n_variables && !r; i++) {
+		bool last = i == exec->n_variables;
+
+		if (asprintf(&line, "%s=%s",
+			    last ? "KUBERNETES_EXEC_INFO" : exec->variables[i].name,
+			    last ? info : exec->variables[i].value) < 0)
+			line = NULL;
+		r = environment_put(environment, line);
+	}
+	return r;
 }
 
 /* ---- starting ---- */
@@ -149,19 +146,6 @@ static int plugin_spawn(const char *command, char *const *argv, char *const *env
 	return r;
 }
 
-static int plugin_start_error(const struct kubeconfig_exec *exec, int error)
-{
-	const char *hint = exec->install_hint;
-
-	if (error == ENOMEM)
-		return err_set(-ENOMEM, "exec: executable %s", exec->command);
-	if (error != ENOENT)
-		return err_say(ERR_CREDENTIALS, "exec: executable %s can't be run: %s",
-			exec->command, err_name(-error));
-	return err_say(ERR_CREDENTIALS, "exec: executable %s not found%s%s", exec->command,
-		hint ? ": " : "", hint ? hint : "");
-}
-
 static int plugin_run(struct plugin *plugin, const struct kubeconfig_exec *exec, const char *info)
 {
 	CLEANUP(environment_release) struct environment environment = {NULL};
@@ -184,9 +168,16 @@ static int plugin_run(struct plugin *plugin, const struct kubeconfig_exec *exec,
 	(void)fcntl(plugin->fd, F_SETFL, O_NONBLOCK);
 	r = plugin_spawn(exec->command, argv, environment.at, pipes[1], &plugin->pid);
 	(void)close(pipes[1]);
-	if (r)
-		plugin->pid = 0;
-	return r ? plugin_start_error(exec, r) : 0;
+	if (!r)
+		return 0;
+	plugin->pid = 0;
+	if (r == ENOMEM)
+		return err_set(-ENOMEM, "exec: executable %s", exec->command);
+	if (r != ENOENT)
+		return err_say(ERR_CREDENTIALS, "exec: executable %s can't be run: %s",
+			exec->command, err_name(-r));
+	return err_say(ERR_CREDENTIALS, "exec: executable %s not found%s%s", exec->command,
+		exec->install_hint ? ": " : "", exec->install_hint ? exec->install_hint : "");
 }
 
 /* Plugins that were killed and have not ended yet. Of the whole process, since children are. */
@@ -259,29 +250,6 @@ int plugin_fd(const struct plugin *plugin)
 	return plugin->fd;
 }
 
-static int plugin_read_output(struct plugin *plugin)
-{
-	while (plugin->fd >= 0) {
-		ssize_t n = read(plugin->fd, plugin->output + plugin->size,
-			OUTPUT_MAX + 1 - plugin->size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			return 0;
-		if (n <= 0) {
-			cleanup_fd(&plugin->fd);
-			return 0;
-		}
-		plugin->size += (size_t)n;
-		if (plugin->size > OUTPUT_MAX)
-			return err_say(ERR_CREDENTIALS,
-				"exec: executable %s printed more than %zu bytes", plugin->command,
-				OUTPUT_MAX);
-	}
-	return 0;
-}
-
 int plugin_collect(struct plugin *plugin)
 {
 	CHECK_OBJ(plugin, PLUGIN_MAGIC);
@@ -296,11 +264,24 @@ int plugin_collect(struct plugin *plugin)
 			plugin->pid = plugin->status =
 				0; /* SIGCHLD is ignored in this process: judge by the output */
 	}
+	while (plugin->fd >= 0) {
+		ssize_t n = read(plugin->fd, plugin->output + plugin->size,
+			OUTPUT_MAX + 1 - plugin->size);
 
-	int r = plugin_read_output(plugin);
-
-	if (r < 0)
-		return r;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n <= 0) {
+			cleanup_fd(&plugin->fd);
+			break;
+		}
+		plugin->size += (size_t)n;
+		if (plugin->size > OUTPUT_MAX)
+			return err_say(ERR_CREDENTIALS,
+				"exec: executable %s printed more than %zu bytes", plugin->command,
+				OUTPUT_MAX);
+	}
 	if (plugin->pid)
 		return AGAIN;
 	if (WIFSIGNALED(plugin->status))
