@@ -135,37 +135,13 @@ void index_forget(struct index *index)
 	index->loaded = false;
 }
 
-static int index_load_row(struct index *index, struct bytes key, struct bytes value)
+int index_load(struct index *index)
 {
-	char tag = key.size ? *(const char *)key.data : 0;
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	struct index_definition definition;
 	struct index_definition_row *definition_at;
 	struct index_feed_row *feed_at;
 	struct index_feed feed;
-	int r;
-
-	switch (tag) {
-	case META_STATE:
-		return index_read_state(value, &index->state);
-	case META_FEED:
-		r = index_read_feed(key, value, &feed);
-		if (r < 0)
-			return r;
-		r = index_feed_row_add(index, feed.feed, &feed_at);
-		if (r == 0)
-			feed_at->feed = feed;
-		return r;
-	case META_DEFINITION:
-		r = index_read_definition(key, value, &definition);
-		return r < 0 ? r : index_definition_row_add(index, &definition, &definition_at);
-	default:
-		return err_say(ERR_CORRUPT, "index: unknown row in meta");
-	}
-}
-
-int index_load(struct index *index)
-{
-	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	struct bytes key, value;
 
 	index_forget(index);
@@ -174,7 +150,26 @@ int index_load(struct index *index)
 	if (r == 0)
 		r = cursor_seek(cursor, BYTES_LIT("\0"), &key, &value); /* below every tag */
 	for (; r == FOUND; r = cursor_next(cursor, &key, &value)) {
-		r = index_load_row(index, key, value);
+		switch (key.size ? *(const char *)key.data : 0) {
+		case META_STATE:
+			r = index_read_state(value, &index->state);
+			break;
+		case META_FEED:
+			r = index_read_feed(key, value, &feed);
+			if (r == 0)
+				r = index_feed_row_add(index, feed.feed, &feed_at);
+			if (r == 0)
+				feed_at->feed = feed;
+			break;
+		case META_DEFINITION:
+			r = index_read_definition(key, value, &definition);
+			if (r == 0)
+				r = index_definition_row_add(index, &definition, &definition_at);
+			break;
+		default:
+			r = err_say(ERR_CORRUPT, "index: unknown row in meta");
+			break;
+		}
 		if (r < 0)
 			return r;
 	}
@@ -184,21 +179,6 @@ int index_load(struct index *index)
 		return err_say(ERR_CORRUPT, "index: its state is missing in meta");
 	index->loaded = true;
 	return 0;
-}
-
-static int index_save_definition(struct index *index, struct index_definition_row *row)
-{
-	CLEANUP(buf_release) struct buf text = BUF_INIT;
-	uint8_t key[META_KEY];
-
-	index_write_definition(&text, &row->definition);
-	int r = buf_error(&text);
-
-	if (r < 0)
-		return r;
-	row->changed = false;
-	return txn_put(index->txn, INDEX_META,
-		index_meta_key(key, META_DEFINITION, row->definition.id), buf_bytes(&text), 0);
 }
 
 int index_save(struct index *index)
@@ -217,9 +197,21 @@ int index_save(struct index *index)
 			index_meta_key(key, META_FEED, row->feed.feed), BYTES(feed, sizeof(feed)),
 			0);
 	}
-	for (size_t i = 0; i < index->n_definitions && r == 0; i++)
-		if (index->definitions[i]->changed)
-			r = index_save_definition(index, index->definitions[i]);
+	for (size_t i = 0; i < index->n_definitions && r == 0; i++) {
+		CLEANUP(buf_release) struct buf text = BUF_INIT;
+		struct index_definition_row *row = index->definitions[i];
+
+		if (!row->changed)
+			continue;
+		index_write_definition(&text, &row->definition);
+		r = buf_error(&text);
+		if (r < 0)
+			return r;
+		row->changed = false;
+		r = txn_put(index->txn, INDEX_META,
+			index_meta_key(key, META_DEFINITION, row->definition.id), buf_bytes(&text),
+			0);
+	}
 	if (r == 0 && index->state_changed) {
 		index_write_state(state, &index->state);
 		index->state_changed = false;
@@ -296,24 +288,6 @@ int index_open_write(
 	return 0;
 }
 
-static int index_write_first_state(struct index *index, const uint8_t journal[16], uint64_t taken)
-{
-	int r = txn_begin_write(generation_env(index->gen), &index->txn);
-
-	if (r < 0)
-		return r;
-	index->state = (struct index_state){
-		.meta = {.taken = taken, .building = true},
-		.next_object = 1,
-		.next_term = 1,
-		.next_definition = 1,
-	};
-	memcpy(index->state.meta.journal, journal, 16);
-	index->state_changed = true;
-	index->loaded = true;
-	return index_commit(index);
-}
-
 int index_require_room(struct home *home)
 {
 	CLEANUP(index_close) struct index *index = NULL;
@@ -346,7 +320,19 @@ int index_create(struct home *home, const struct index_options *options, const u
 	if (r == 0)
 		r = generation_create(home_index_fd(home), &index_kind, &how, journal, &index->gen);
 	if (r == 0)
-		r = index_write_first_state(index, journal, taken);
+		r = txn_begin_write(generation_env(index->gen), &index->txn);
+	if (r < 0)
+		return r;
+	index->state = (struct index_state){
+		.meta = {.taken = taken, .building = true},
+		.next_object = 1,
+		.next_term = 1,
+		.next_definition = 1,
+	};
+	memcpy(index->state.meta.journal, journal, 16);
+	index->state_changed = true;
+	index->loaded = true;
+	r = index_commit(index);
 	if (r < 0)
 		return r;
 	*ret_index = TAKE(index);
@@ -377,32 +363,25 @@ int index_publish(struct index *index, struct home *home)
 	return 0;
 }
 
-/* Opens the index that CURRENT names. -ENOENT: it was replaced and removed meanwhile. */
-static int index_open_current(struct home *home, struct index **ret_index)
-{
-	CLEANUP(index_close) struct index *index = NULL;
-	uint32_t number;
-	int r = home_index_fd(home) < 0 ? NOT_FOUND
-					: generation_current(home_index_fd(home), &number);
-
-	if (r != FOUND)
-		return r;
-	r = index_new(&index);
-	if (r == 0)
-		r = generation_open_read(home_index_fd(home), &index_kind, number,
-			!home_is_writable(home), &index->gen);
-	if (r != 0)
-		return r;
-	*ret_index = TAKE(index);
-	return 0;
-}
-
 int index_open_read(struct home *home, struct index **ret_index)
 {
-	int r = -ENOENT;
+	int r, tries = 0;
 
-	for (int i = 0; i < OPEN_TRIES && r == -ENOENT; i++)
-		r = index_open_current(home, ret_index);
+	do { /* again when the index that CURRENT names was replaced and removed meanwhile */
+		CLEANUP(index_close) struct index *index = NULL;
+		uint32_t number;
+
+		if (home_index_fd(home) < 0)
+			return NOT_FOUND;
+		r = generation_current(home_index_fd(home), &number);
+		if (r == FOUND)
+			r = index_new(&index);
+		if (r == FOUND)
+			r = generation_open_read(home_index_fd(home), &index_kind, number,
+				!home_is_writable(home), &index->gen);
+		if (r == FOUND)
+			*ret_index = TAKE(index);
+	} while (r == -ENOENT && ++tries < OPEN_TRIES);
 	return r;
 }
 

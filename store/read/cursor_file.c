@@ -44,20 +44,7 @@ static int cursor_check_name(const char *name)
 
 /* ---- writing ---- */
 
-static void cursor_compose(struct buf *text, const uint8_t uuid[16],
-	const struct follow_position *positions, size_t n)
-{
-	buf_str(text, FIRST_LINE "\njournal ");
-	for (unsigned i = 0; i < 16; i++)
-		buf_printf(text, "%02x", uuid[i]);
-	buf_printf(text, "\nwritten %" PRIu64 "\n", proc_realtime_ns());
-	for (size_t i = 0; i < n; i++)
-		buf_printf(text, "feed %" PRIu32 " %" PRIu64 "\n", positions[i].feed,
-			positions[i].seq);
-	buf_str(text, "end\n");
-}
-
-/* Returns 0, or an errno value without a sentence: the caller knows the name and tries again. */
+/* Returns: 0; -ENOENT: there is no directory, and the caller makes it; errors. */
 static int cursor_write_file(struct home *home, const char *name, struct bytes text)
 {
 	int directory = home_cursors_fd(home);
@@ -66,15 +53,15 @@ static int cursor_write_file(struct home *home, const char *name, struct bytes t
 	(void)snprintf(temporary, sizeof(temporary), ".%s.%d", name, (int)getpid());
 	AUTO_FD int fd =
 		openat(directory, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
-	if (fd < 0)
-		return errno == EBADF ? -ENOENT
-				      : -errno; /* EBADF: the store had no directory when opened */
+	if (fd < 0) /* EBADF: the store had no directory when opened */
+		return err_set(errno == EBADF ? -ENOENT : -errno, "creating '%s'", temporary);
 	/* The reflector must be able to read it, whatever the umask: it may be another user. */
-	int r = fchmod(fd, 0640) < 0 ? -errno : text_file_write(fd, text);
+	int r = fchmod(fd, 0640) < 0 ? err_set(-errno, "setting the mode of '%s'", temporary)
+				     : text_file_write(fd, text);
 	if (r == 0)
 		r = failpoint_pass(FAILPOINT_CURSOR_WRITE);
 	if (r == 0 && renameat(directory, temporary, directory, name) < 0)
-		r = -errno;
+		r = err_set(-errno, "renaming '%s'", temporary);
 	if (r < 0)
 		(void)unlinkat(directory, temporary, 0); /* the old cursor stays */
 	return r;
@@ -86,21 +73,29 @@ int cursor_save(struct home *home, const char *name, const uint8_t uuid[16],
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	int r = cursor_check_name(name);
 
-	if (r == 0) {
-		cursor_compose(&text, uuid, positions, n);
-		r = buf_error(&text);
-	}
+	if (r < 0)
+		return r;
+	buf_str(&text, FIRST_LINE "\njournal ");
+	for (unsigned i = 0; i < 16; i++)
+		buf_printf(&text, "%02x", uuid[i]);
+	buf_printf(&text, "\nwritten %" PRIu64 "\n", proc_realtime_ns());
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&text, "feed %" PRIu32 " %" PRIu64 "\n", positions[i].feed,
+			positions[i].seq);
+	buf_str(&text, "end\n");
+	r = buf_error(&text);
 	if (r < 0)
 		return r;
 	r = cursor_write_file(home, name, buf_bytes(&text));
 	/* The directory was removed, perhaps while the file was written, perhaps more than once. */
 	for (int i = 0; r == -ENOENT && i < DIRECTORY_TRIES; i++) {
+		err_ignore(r, "the directory is made again");
 		r = home_make_cursors(home);
 		if (r < 0)
 			return err_add(r, "writing cursor '%s'", name);
 		r = cursor_write_file(home, name, buf_bytes(&text));
 	}
-	return r < 0 ? err_set(r, "writing cursor '%s' in '%s/cursors'", name, home_path(home)) : 0;
+	return r < 0 ? err_add(r, "writing cursor '%s' in '%s/cursors'", name, home_path(home)) : 0;
 }
 
 int cursor_remove(struct home *home, const char *name)
@@ -264,19 +259,6 @@ bool cursor_is_expired(uint64_t written_ns, uint64_t expiry_ns)
 	return (now > written_ns ? now - written_ns : written_ns - now) > expiry_ns;
 }
 
-/* Checks the file's time, which each writing renews and unreadable files have, too. A cursor
- * written again between this check and its removal is lost until it is written the next time. */
-static bool cursor_is_abandoned(int directory, const char *name, uint64_t expiry_ns)
-{
-	uint64_t now = proc_realtime_ns(), limit = name[0] == '.' ? TEMPORARY_NS : expiry_ns;
-	struct stat st;
-
-	if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
-		return false;
-	uint64_t changed = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
-	return now > changed && (now - changed) / 2 > limit;
-}
-
 int cursor_sweep(struct home *home, uint64_t expiry_ns)
 {
 	DIR *directory;
@@ -285,9 +267,23 @@ int cursor_sweep(struct home *home, uint64_t expiry_ns)
 
 	if (r < 0)
 		return r;
-	for (struct dirent *entry; (entry = readdir(directory));)
-		if (cursor_is_abandoned(dirfd(directory), entry->d_name, expiry_ns))
+	/* A file's time counts, which each writing renews and unreadable files have, too. A cursor
+	 * written again between this check and its removal is lost until it is written the next
+	 * time. */
+	for (struct dirent *entry; (entry = readdir(directory));) {
+		uint64_t now = proc_realtime_ns();
+		uint64_t limit = entry->d_name[0] == '.' ? TEMPORARY_NS : expiry_ns;
+		struct stat st;
+
+		if (fstatat(dirfd(directory), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+			!S_ISREG(st.st_mode))
+			continue;
+		uint64_t changed =
+			(uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+
+		if (now > changed && (now - changed) / 2 > limit)
 			removed += unlinkat(dirfd(directory), entry->d_name, 0) == 0;
+	}
 	(void)closedir(directory);
 	return removed;
 }
