@@ -144,28 +144,6 @@ int changes_add(struct changes *changes, const struct change_object *object, str
 
 /* ---- terms and postings ---- */
 
-static int changes_find_term(struct changes *changes, struct bytes key, uint32_t *ret_term)
-{
-	struct change_term t = {.key_size = (uint32_t)key.size};
-	uint64_t hash = hash_bytes(key, 0);
-	const struct change_number *item = hashtable_find(&changes->term_numbers, hash, &key);
-
-	if (item) {
-		*ret_term = item->number;
-		return 0;
-	}
-	int r = ARRAY_ROOM(changes->terms, changes->n_terms, changes->terms_room, 1,
-		"the list of changed terms");
-	if (r == 0)
-		r = changes_add_key(changes, &changes->term_numbers, change_is_term, hash, key,
-			(uint32_t)changes->n_terms, &t.key_at);
-	if (r < 0)
-		return r;
-	*ret_term = (uint32_t)changes->n_terms;
-	changes->terms[changes->n_terms++] = t;
-	return 0;
-}
-
 void changes_compare_begin(struct changes *changes)
 {
 	changes->stamp++;
@@ -174,11 +152,22 @@ void changes_compare_begin(struct changes *changes)
 
 int changes_compare_term(struct changes *changes, struct bytes key, bool is_new)
 {
-	uint32_t number;
-	int r = changes_find_term(changes, key, &number);
+	struct change_term added = {.key_size = (uint32_t)key.size};
+	uint64_t hash = hash_bytes(key, 0);
+	const struct change_number *item = hashtable_find(&changes->term_numbers, hash, &key);
+	uint32_t number = item ? item->number : (uint32_t)changes->n_terms;
+	int r = 0;
 
-	if (r < 0)
-		return r;
+	if (!item) {
+		r = ARRAY_ROOM(changes->terms, changes->n_terms, changes->terms_room, 1,
+			"the list of changed terms");
+		if (r == 0)
+			r = changes_add_key(changes, &changes->term_numbers, change_is_term, hash,
+				key, number, &added.key_at);
+		if (r < 0)
+			return r;
+		changes->terms[changes->n_terms++] = added;
+	}
 	struct change_term *t = &changes->terms[number];
 
 	if (t->stamp != changes->stamp) {

@@ -289,30 +289,25 @@ int hints_open(int directory_fd, const struct hints_of *of, bool write, struct h
 
 /* ---- writing ---- */
 
-/* Encodes the entry's place if it is in the table's one journal generation, else its seq.
- * Returns: the value; 0: the seq is outside of the table's range. */
-static uint64_t hints_value_of(struct hints *hints, const struct index_entry *entry)
-{
-	struct hints_header *header = hints->header;
-	uint64_t page = entry->place >> PLACE_UNIT;
-
-	if (entry->place && !header->journal_generation)
-		__atomic_store_n(&header->journal_generation, entry->generation, __ATOMIC_RELEASE);
-	if (page && page <= VALUE_MAX && entry->generation == header->journal_generation &&
-		entry->place == (page << PLACE_UNIT) + PLACE_OFFSET)
-		return IS_PLACE | page;
-	if (entry->seq <= header->seq_base || entry->seq - header->seq_base > SEQS)
-		return 0;
-	return entry->seq - header->seq_base;
-}
-
 void hints_put(
 	struct hints *hints, uint32_t feed, struct bytes key, const struct index_entry *entry)
 {
 	CHECK_OBJ(hints, HINTS_MAGIC);
 	REQUIRE(hints->writable);
-	uint64_t value = hints_value_of(hints, entry);
+	struct hints_header *header = hints->header;
+	uint64_t page = entry->place >> PLACE_UNIT, value;
 
+	if (entry->place && !header->journal_generation)
+		__atomic_store_n(&header->journal_generation, entry->generation, __ATOMIC_RELEASE);
+	/* The slot holds the place if it is in the table's one journal generation, else the seq; 0:
+	 * the seq is outside of the table's range. */
+	if (page && page <= VALUE_MAX && entry->generation == header->journal_generation &&
+		entry->place == (page << PLACE_UNIT) + PLACE_OFFSET)
+		value = IS_PLACE | page;
+	else if (entry->seq > header->seq_base && entry->seq - header->seq_base <= SEQS)
+		value = entry->seq - header->seq_base;
+	else
+		value = 0;
 	hints_set_slot(hints->names, hints_name_key(hints, feed, key), value);
 	if (entry->object <= OBJECT_MAX)
 		hints_set_slot(hints->objects, hints_object_key(hints, entry->object), value);

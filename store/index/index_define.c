@@ -137,23 +137,6 @@ static int index_drop_postings(
 	return r < 0 ? r : 0;
 }
 
-/* The first term of DEFINITION: FOUND, END. */
-static int index_first_term(struct cursor *cursor, uint32_t definition, struct bytes *ret_key,
-	uint64_t *ret_term, uint64_t *ret_count)
-{
-	uint8_t from[4];
-	struct bytes value;
-
-	be32_put(from, definition);
-	int r = cursor_seek(cursor, BYTES(from, sizeof(from)), ret_key, &value);
-
-	if (r != FOUND)
-		return r;
-	if (!bytes_starts(*ret_key, BYTES(from, sizeof(from))))
-		return END;
-	return index_read_term(value, ret_term, ret_count);
-}
-
 static int index_drop_term(struct index *index, struct cursor *cursor, struct bytes key,
 	uint64_t term, uint64_t count, size_t *left)
 {
@@ -188,19 +171,25 @@ static int index_drop_definition(struct index *index, uint32_t id, size_t *left)
 	struct index_definition_row *row = index_definition_row(index, id);
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	uint64_t term, count;
-	uint8_t key[META_KEY];
-	struct bytes name;
+	uint8_t key[META_KEY], from[4];
+	const struct bytes first = BYTES(from, sizeof(from));
+	struct bytes name, value;
 
 	if (!row)
 		return 0;
 	row->changed |= !row->definition.dropping;
 	row->definition.dropping = true;
+	be32_put(from, id);
 	int r = cursor_open(index->txn, INDEX_TERM, &cursor);
 
 	while (r == 0) {
 		if (*left == 0)
 			return AGAIN;
-		r = index_first_term(cursor, id, &name, &term, &count);
+		r = cursor_seek(cursor, first, &name, &value);
+		if (r == FOUND && !bytes_starts(name, first))
+			r = END;
+		if (r == FOUND)
+			r = index_read_term(value, &term, &count);
 		if (r == FOUND)
 			r = index_drop_term(index, cursor, name, term, count, left);
 	}
@@ -223,33 +212,12 @@ int index_undefine(struct index *index, uint32_t definition, size_t limit)
 	return index_keep_error(index, r);
 }
 
-static int index_drop_name(struct index *index, struct cursor *cursor, uint32_t feed,
-	struct bytes name, struct bytes value)
-{
-	struct index_entry held;
-	uint8_t key[8];
-	int r = index_read_name(value, &held);
-
-	if (r == 0 && index->hints)
-		hints_remove(index->hints, feed,
-			BYTES((const uint8_t *)name.data + 4, name.size - 4), held.object);
-	if (r == 0)
-		r = cursor_del(cursor);
-	if (r < 0)
-		return r;
-	be64_put(key, held.object);
-	r = txn_del(index->txn, INDEX_OBJECT, BYTES(key, sizeof(key)));
-	if (r == NOT_FOUND)
-		r = err_say(ERR_CORRUPT, "index: object %llu has a name but no row",
-			(unsigned long long)held.object);
-	return r < 0 ? r : index_count_object(index, feed, -1);
-}
-
 static int index_drop_names(struct index *index, uint32_t feed, size_t *left)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	struct index_entry held;
 	struct bytes key, value;
-	uint8_t prefix[4];
+	uint8_t prefix[4], object[8];
 	int r = cursor_open(index->txn, INDEX_NAME, &cursor);
 
 	be32_put(prefix, feed);
@@ -258,7 +226,21 @@ static int index_drop_names(struct index *index, uint32_t feed, size_t *left)
 	while (r == FOUND && bytes_starts(key, BYTES(prefix, sizeof(prefix)))) {
 		if ((*left)-- == 0)
 			return AGAIN;
-		r = index_drop_name(index, cursor, feed, key, value);
+		r = index_read_name(value, &held);
+		if (r == 0 && index->hints)
+			hints_remove(index->hints, feed,
+				BYTES((const uint8_t *)key.data + 4, key.size - 4), held.object);
+		if (r == 0)
+			r = cursor_del(cursor);
+		if (r < 0)
+			return r;
+		be64_put(object, held.object);
+		r = txn_del(index->txn, INDEX_OBJECT, BYTES(object, sizeof(object)));
+		if (r == NOT_FOUND)
+			r = err_say(ERR_CORRUPT, "index: object %llu has a name but no row",
+				(unsigned long long)held.object);
+		if (r == 0)
+			r = index_count_object(index, feed, -1);
 		if (r < 0)
 			return r;
 		r = cursor_next(cursor, &key, &value);

@@ -94,23 +94,6 @@ static int flush_term(struct index *index, struct cursor *cursor, struct change_
 	return cursor_put(cursor, key, BYTES(row, sizeof(row)), 0);
 }
 
-static int flush_posting(struct cursor *cursor, uint64_t term, const struct change_posting *posting)
-{
-	uint8_t buffer[POSTING_KEY];
-	struct bytes key = index_posting_key(buffer, term, posting->object), found, value;
-
-	if (posting->delta > 0)
-		return cursor_put(cursor, key, BYTES_NONE, TXN_NEW);
-	int r = cursor_seek(cursor, key, &found, &value);
-
-	if (r < 0)
-		return r;
-	if (r != FOUND || !bytes_equal(found, key))
-		return err_say(ERR_CORRUPT, "index: a posting of object %llu is missing",
-			(unsigned long long)posting->object);
-	return cursor_del(cursor);
-}
-
 static int flush_compare_ids(const void *a, const void *b, void *arg)
 {
 	const struct change_term *terms = arg;
@@ -136,8 +119,25 @@ static int flush_terms(struct index *index, uint32_t *order, size_t n)
 	for (size_t i = 0; i < n && r == 0; i++) {
 		const struct change_term *t = &changes->terms[order[i]];
 
-		for (uint32_t p = t->begin; p < t->end && r == 0; p++)
-			r = flush_posting(postings, t->id, &changes->postings[p]);
+		for (uint32_t p = t->begin; p < t->end && r == 0; p++) {
+			const struct change_posting *posting = &changes->postings[p];
+			uint8_t buffer[POSTING_KEY];
+			struct bytes key = index_posting_key(buffer, t->id, posting->object);
+			struct bytes found, value;
+
+			if (posting->delta > 0) {
+				r = cursor_put(postings, key, BYTES_NONE, TXN_NEW);
+				continue;
+			}
+			r = cursor_seek(postings, key, &found, &value);
+			if (r < 0)
+				return r;
+			if (r != FOUND || !bytes_equal(found, key))
+				return err_say(ERR_CORRUPT,
+					"index: a posting of object %llu is missing",
+					(unsigned long long)posting->object);
+			r = cursor_del(postings);
+		}
 	}
 	return r;
 }
@@ -184,27 +184,6 @@ static int flush_compare_writes(const void *a, const void *b)
 	return (x->object > y->object) - (x->object < y->object);
 }
 
-static int flush_object(
-	struct index *index, struct cursor *cursor, const struct flush_write *write)
-{
-	const struct change_object *o = &index->changes.objects[write->number];
-	struct bytes name = changes_key(&index->changes, o->key_at, o->key_size);
-	uint8_t key[8], row[OBJECT_HEAD + JOURNAL_KEY_MAX];
-
-	be64_put(key, write->object);
-	if (!write->put) {
-		int r = txn_del(index->txn, INDEX_OBJECT, BYTES(key, sizeof(key)));
-
-		return r == NOT_FOUND ? err_say(ERR_CORRUPT, "index: object %llu is missing",
-						(unsigned long long)write->object)
-				      : r;
-	}
-	index_write_entry(row, &o->to);
-	le32_put(row + ENTRY_BYTES, o->feed);
-	memcpy(row + OBJECT_HEAD, name.data, name.size);
-	return cursor_put(cursor, BYTES(key, sizeof(key)), BYTES(row, OBJECT_HEAD + name.size), 0);
-}
-
 static int flush_objects(struct index *index)
 {
 	const struct changes *changes = &index->changes;
@@ -228,8 +207,25 @@ static int flush_objects(struct index *index)
 	}
 	qsort(writes, n, sizeof(*writes), flush_compare_writes);
 	r = cursor_open(index->txn, INDEX_OBJECT, &cursor);
-	for (size_t i = 0; i < n && r == 0; i++)
-		r = flush_object(index, cursor, &writes[i]);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		const struct change_object *o = &changes->objects[writes[i].number];
+		struct bytes name = changes_key(changes, o->key_at, o->key_size);
+		uint8_t id[8], row[OBJECT_HEAD + JOURNAL_KEY_MAX];
+		struct bytes key = BYTES(id, sizeof(id));
+
+		be64_put(id, writes[i].object);
+		if (writes[i].put) {
+			index_write_entry(row, &o->to);
+			le32_put(row + ENTRY_BYTES, o->feed);
+			memcpy(row + OBJECT_HEAD, name.data, name.size);
+			r = cursor_put(cursor, key, BYTES(row, OBJECT_HEAD + name.size), 0);
+		} else {
+			r = txn_del(index->txn, INDEX_OBJECT, key);
+			if (r == NOT_FOUND)
+				r = err_say(ERR_CORRUPT, "index: object %llu is missing",
+					(unsigned long long)writes[i].object);
+		}
+	}
 	return r;
 }
 

@@ -328,21 +328,6 @@ int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index
 
 /* ---- values ---- */
 
-static int index_read_term_row(struct bytes key, struct bytes value, struct index_term_row *ret_row)
-{
-	bool whole = index_term_is_whole(key);
-
-	if (key.size < 4)
-		return err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'term'", key.size);
-	*ret_row = (struct index_term_row){
-		.definition = be32_get(key.data),
-		.value = BYTES(
-			(const uint8_t *)key.data + 4, whole ? key.size - 4 : INDEX_VALUE_MAX),
-		.whole = whole,
-	};
-	return index_read_term(value, &ret_row->term, &ret_row->count);
-}
-
 /* Calls FN for the terms from the key START on whose keys begin with the first PREFIX bytes of
  * it. */
 static int index_walk_terms(struct txn *txn, struct bytes start, size_t prefix, index_term_fn *fn,
@@ -357,7 +342,18 @@ static int index_walk_terms(struct txn *txn, struct bytes start, size_t prefix, 
 		r = cursor_seek(cursor, start, &key, &value);
 	start.size = prefix;
 	for (; r == FOUND && bytes_starts(key, start); r = cursor_next(cursor, &key, &value)) {
-		r = index_read_term_row(key, value, &row);
+		bool whole = index_term_is_whole(key);
+
+		if (key.size < 4)
+			return err_say(
+				ERR_CORRUPT, "index: a key of %zu bytes in 'term'", key.size);
+		row = (struct index_term_row){
+			.definition = be32_get(key.data),
+			.value = BYTES((const uint8_t *)key.data + 4,
+				whole ? key.size - 4 : INDEX_VALUE_MAX),
+			.whole = whole,
+		};
+		r = index_read_term(value, &row.term, &row.count);
 		if (r == 0)
 			r = fn(arg, &row);
 		if (r != 0)

@@ -160,35 +160,13 @@ static int terms_of_namespace(
 		BYTES(record->key.data, (size_t)(slash - (const char *)record->key.data)));
 }
 
-static int terms_of_label(const struct terms_rule *rule, struct bytes key,
-	const struct value *label, struct term_list *list)
-{
-	char scratch[VALUE_SCRATCH];
-	struct bytes text;
-	int r = value_scalar_text(label, scratch, &text);
-
-	if (r == NOT_FOUND) {
-		list->unindexable++;
-		return 0;
-	}
-	if (r == FOUND)
-		r = terms_list_add_text(list, rule->definition, key);
-	if (r < 0)
-		return r;
-	size_t at = list->text.size;
-
-	buf_bytes_put(&list->text, key);
-	buf_byte(&list->text, '=');
-	buf_bytes_put(&list->text, text);
-	return terms_list_add(list, rule->definition, at);
-}
-
 static int terms_of_labels(
 	const struct terms_rule *rule, const struct record *record, struct term_list *list)
 {
 	struct value document, metadata, labels, label;
+	char scratch[VALUE_SCRATCH];
 	struct value_iter iter;
-	struct bytes key;
+	struct bytes key, text;
 	int r = value_read(record->body, &document);
 
 	if (r == 0)
@@ -201,7 +179,21 @@ static int terms_of_labels(
 		return 0;
 	value_iter_init(&iter, &labels);
 	while ((r = value_iter_next(&iter, &key, &label)) == FOUND) {
-		r = terms_of_label(rule, key, &label, list);
+		r = value_scalar_text(&label, scratch, &text);
+		if (r == NOT_FOUND) {
+			list->unindexable++;
+			continue;
+		}
+		if (r == FOUND)
+			r = terms_list_add_text(list, rule->definition, key);
+		if (r < 0)
+			return r;
+		size_t at = list->text.size;
+
+		buf_bytes_put(&list->text, key);
+		buf_byte(&list->text, '=');
+		buf_bytes_put(&list->text, text);
+		r = terms_list_add(list, rule->definition, at);
 		if (r < 0)
 			return r;
 	}
@@ -250,21 +242,6 @@ static size_t terms_parts_of(const struct terms *terms, size_t i, size_t *ret_be
 	return terms->part_end[i] - *ret_begin;
 }
 
-/* Returns the number of combinations of the values of N paths, at most TERMS_MAX + 1. */
-static size_t terms_combinations(const struct terms *terms, size_t n)
-{
-	size_t product = 1, begin;
-
-	for (size_t i = 0; i < n; i++) {
-		size_t found = terms_parts_of(terms, i, &begin);
-
-		if (found == 0)
-			return 0;
-		product = product > TERMS_MAX / found ? TERMS_MAX + 1 : product * found;
-	}
-	return product;
-}
-
 /* Adds combination NUMBER; the last path's values change fastest. */
 static int terms_add_combination(const struct terms_search *search, size_t number)
 {
@@ -301,7 +278,15 @@ static int terms_of_paths(struct terms *terms, const struct terms_rule *rule, st
 		terms->part_end[i] = terms->n_parts;
 	}
 	if (r == 0 && rule->n_paths > 1 && search.found <= TERMS_MAX) {
-		search.found = terms_combinations(terms, rule->n_paths);
+		search.found = 1;
+		for (size_t i = 0, begin; i < rule->n_paths && search.found; i++) {
+			size_t n_values = terms_parts_of(terms, i, &begin);
+
+			/* Zero if a path found nothing, at most TERMS_MAX + 1. */
+			search.found = n_values && search.found > TERMS_MAX / n_values
+					       ? TERMS_MAX + 1
+					       : search.found * n_values;
+		}
 		r = buf_error(&terms->text);
 		for (size_t i = 0; i < search.found && search.found <= TERMS_MAX && r == 0; i++)
 			r = terms_add_combination(&search, i);

@@ -123,21 +123,6 @@ static int as_of_check(struct as_of *a, uint64_t *ret_visible)
 	return 0;
 }
 
-/* Keeps the version before RECORD if it is not above the seq: then RECORD is the object's first
- * change since. An object that is ADDED has no version before. */
-static int as_of_examine(struct as_of *a, const struct record *record)
-{
-	const struct as_of_row row = {a->keys.size, record->key.size, record->prev};
-
-	if ((record->type != RECORD_MODIFIED && record->type != RECORD_DELETED) ||
-		record->prev == 0 || record->prev > a->seq)
-		return 0;
-	buf_bytes_put(&a->keys, record->key);
-	int r = buf_error(&a->keys);
-	return r < 0 ? r
-		     : ARRAY_ADD(a->rows, a->n_rows, a->rows_room, row, "the changes since a seq");
-}
-
 /* Reads the log on to VISIBLE. Returns: 0, AGAIN after LIMIT records. */
 static int as_of_examine_log(struct as_of *a, uint64_t visible, size_t limit)
 {
@@ -167,8 +152,18 @@ static int as_of_examine_log(struct as_of *a, uint64_t visible, size_t limit)
 			a->n_rows = a->n_sorted = 0;
 			return AGAIN;
 		}
-		if (record.feed == a->feed)
-			r = as_of_examine(a, &record);
+		/* Keep the version before the object's first change since. An object that is ADDED
+		 * has no version before. */
+		if (record.feed != a->feed || record.prev == 0 || record.prev > a->seq ||
+			(record.type != RECORD_MODIFIED && record.type != RECORD_DELETED))
+			continue;
+		const struct as_of_row row = {a->keys.size, record.key.size, record.prev};
+
+		buf_bytes_put(&a->keys, record.key);
+		r = buf_error(&a->keys);
+		if (r == 0)
+			r = ARRAY_ADD(a->rows, a->n_rows, a->rows_room, row,
+				"the changes since a seq");
 	}
 	return r;
 }
@@ -265,43 +260,30 @@ void as_of_rest(struct as_of *as_of)
 	as_of->snapshot = NULL;
 }
 
-static int as_of_begin_names(struct as_of *a)
+int as_of_next(struct as_of *as_of, struct bytes *ret_key, struct index_entry *ret_entry)
 {
-	int r = buf_error(&a->from);
+	struct as_of *a = as_of;
+	int r;
 
-	if (r < 0)
-		return r;
-	a->next_row = as_of_seek_row(a, buf_bytes(&a->from));
-	a->name_pending = false;
-	return index_names(snapshot_index(a->snapshot), snapshot_index_txn(a->snapshot), a->feed,
-		buf_bytes(&a->prefix), buf_bytes(&a->from), &a->names);
-}
-
-/* Reads the next name that is unchanged since the seq. Returns: FOUND, END. */
-static int as_of_next_name(struct as_of *a)
-{
-	int r = FOUND;
-
-	if (a->which == AS_OF_CHANGED)
-		return END;
+	CHECK_OBJ(a, AS_OF_MAGIC);
+	REQUIRE(a->ready && a->snapshot);
+	if (!a->names) {
+		r = buf_error(&a->from);
+		if (r < 0)
+			return r;
+		a->next_row = as_of_seek_row(a, buf_bytes(&a->from));
+		a->name_pending = false;
+		r = index_names(snapshot_index(a->snapshot), snapshot_index_txn(a->snapshot),
+			a->feed, buf_bytes(&a->prefix), buf_bytes(&a->from), &a->names);
+		if (r < 0)
+			return r;
+	}
+	/* The next name that is unchanged since the seq. */
+	r = a->which == AS_OF_CHANGED ? END : FOUND;
 	while (r == FOUND && !a->name_pending) {
 		r = index_walk_next(a->names, &a->name, &a->entry);
 		a->name_pending = r == FOUND && a->entry.seq <= a->seq;
 	}
-	return r;
-}
-
-int as_of_next(struct as_of *as_of, struct bytes *ret_key, struct index_entry *ret_entry)
-{
-	struct as_of *a = as_of;
-	int r = 0;
-
-	CHECK_OBJ(a, AS_OF_MAGIC);
-	REQUIRE(a->ready && a->snapshot);
-	if (!a->names)
-		r = as_of_begin_names(a);
-	if (r == 0)
-		r = as_of_next_name(a);
 	if (r < 0)
 		return r;
 

@@ -224,25 +224,6 @@ static void follow_attach(struct follow *f)
 	}
 }
 
-/* Moves to the tail of the ring before a pass, which finds in the log all that the ring announced.
- * Attaches to a newer file that has taken the ring's name: the old one never says so. */
-static void follow_skip_ring(struct follow *f)
-{
-	struct ring_reader *old = f->ring;
-	uint64_t seq;
-
-	if (old && ring_is_replaced(old)) {
-		f->ring = NULL;
-		follow_attach(f);
-		if (f->ring)
-			ring_detach(&old);
-		else
-			f->ring = old;
-	}
-	if (f->ring)
-		(void)ring_to_tail(f->ring, &seq); /* has no error */
-}
-
 /* Returns: 0; AGAIN: there is no index yet; GONE: the feeds belong to another journal; errors. */
 static int follow_take_snapshot(struct follow *f)
 {
@@ -316,9 +297,21 @@ static int follow_check_feed(struct follow *f, size_t i, struct follow_item *ret
  * errors. */
 static int follow_begin_pass(struct follow *f, struct follow_item *ret_item)
 {
-	uint64_t from = UINT64_MAX;
+	struct ring_reader *old = f->ring;
+	uint64_t from = UINT64_MAX, seq;
 
-	follow_skip_ring(f);
+	/* Attach to a newer file that has taken the ring's name: the old one never says so. */
+	if (old && ring_is_replaced(old)) {
+		f->ring = NULL;
+		follow_attach(f);
+		if (f->ring)
+			ring_detach(&old);
+		else
+			f->ring = old;
+	}
+	/* The pass finds in the log all that the ring has announced. */
+	if (f->ring)
+		(void)ring_to_tail(f->ring, &seq); /* has no error */
 	int r = follow_take_snapshot(f);
 
 	if (r != 0)

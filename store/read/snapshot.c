@@ -30,27 +30,6 @@ static int snapshot_add_feed(void *arg, const struct index_feed *feed)
 	return ARRAY_ADD(s->feeds, s->n_feeds, s->feeds_room, *feed, "the feeds of a snapshot");
 }
 
-/* Reads the feeds' rows, which change only with `taken`. Its value is compared as well, because
- * LMDB may give a tree that is newer than the transaction's id says (docs/architecture.md,
- * LMDB). */
-static int snapshot_read_feeds(struct snapshot *s)
-{
-	uint64_t id = txn_id(s->index_txn);
-
-	if (s->feeds_txn == id && s->feeds_taken == s->index.taken)
-		return 0;
-	s->feeds_txn = 0;
-	s->n_feeds = 0;
-	s->oldest = s->index.taken;
-	int r = index_each_feed(s->pair->index, s->index_txn, snapshot_add_feed, s);
-
-	if (r < 0)
-		return r;
-	s->feeds_txn = id;
-	s->feeds_taken = s->index.taken;
-	return 0;
-}
-
 /*
  * Finds the hints that cover the snapshot. Each snapshot opens them by itself, so a larger table
  * that replaces them concerns no other thread. A copy has none: the boot that its file was written
@@ -89,11 +68,23 @@ static int snapshot_begin(struct snapshot *s)
 
 	if (r == 0)
 		r = index_meta(s->pair->index, s->index_txn, &s->index);
-	if (r == 0)
-		r = snapshot_read_feeds(s);
-	if (r == 0)
-		r = s->journal_txn ? txn_renew(s->journal_txn)
-				   : txn_begin_read(journal, &s->journal_txn);
+	if (r < 0)
+		return r;
+	/* The feeds' rows change only with `taken`. Its value is compared as well, because LMDB may
+	 * give a tree that is newer than the transaction's id says (docs/architecture.md, LMDB). */
+	uint64_t id = txn_id(s->index_txn);
+
+	if (s->feeds_txn != id || s->feeds_taken != s->index.taken) {
+		s->feeds_txn = 0;
+		s->n_feeds = 0;
+		s->oldest = s->index.taken;
+		r = index_each_feed(s->pair->index, s->index_txn, snapshot_add_feed, s);
+		if (r < 0)
+			return r;
+		s->feeds_txn = id;
+		s->feeds_taken = s->index.taken;
+	}
+	r = s->journal_txn ? txn_renew(s->journal_txn) : txn_begin_read(journal, &s->journal_txn);
 	if (r == 0)
 		r = journal_meta(s->pair->journal, s->journal_txn, &s->journal);
 	if (r < 0)
@@ -173,26 +164,25 @@ int snapshot_renew(struct snapshot *snapshot)
 	return snapshot_take(snapshot);
 }
 
-/* A reader without locks does not keep a writer from using its pages again; such a writer has
- * committed. */
-static int snapshot_check_copy(const struct snapshot *s)
+int snapshot_check(const struct snapshot *snapshot)
 {
 	struct env_info index, journal;
+
+	if (!snapshot->store->copy)
+		return 0;
+	const struct snapshot *s = snapshot_active(snapshot);
 	int r = env_info(index_env(s->pair->index), &index);
 
 	if (r == 0)
 		r = env_info(journal_env(s->pair->journal), &journal);
 	if (r < 0)
 		return r;
+	/* A reader without locks does not keep a writer from using its pages again; such a writer
+	 * has committed. */
 	if (index.last_txn != txn_id(s->index_txn) || journal.last_txn != txn_id(s->journal_txn))
 		return err_say(ERR_SNAPSHOT_EXPIRED,
 			"the store was written while it was read as a copy: read it again");
 	return 0;
-}
-
-int snapshot_check(const struct snapshot *snapshot)
-{
-	return snapshot->store->copy ? snapshot_check_copy(snapshot_active(snapshot)) : 0;
 }
 
 int snapshot_reset(struct snapshot *snapshot)

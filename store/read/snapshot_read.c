@@ -15,30 +15,12 @@ static int snapshot_checked(const struct snapshot *s, const struct record *recor
 	return s->store->options.check ? record_check(record) : 0;
 }
 
-/* Finds the reason for an entry that leads to no version of its object. The journal deletes the
- * versions of a removed feed before the horizon reaches its FEED_REMOVED, so the feed may be gone
- * from the journal while the index half of this snapshot still shows it. */
-static int snapshot_wrong_pointer(
-	const struct snapshot *s, uint32_t feed, struct bytes key, uint64_t seq)
-{
-	struct feed_checkpoint checkpoint;
-	int r = journal_feed_checkpoint(s->pair->journal, s->journal_txn, feed, &checkpoint);
-
-	if (r < 0)
-		return r;
-	if (r == NOT_FOUND || checkpoint.phase == FEED_REMOVED)
-		return err_say(ERR_NO_FEED, "the feed of '%.*s' was removed", BYTES_ARG(key));
-	return err_say(ERR_CORRUPT,
-		"the index names version %llu of '%.*s', which the journal does not hold; to build "
-		"the index again, stop kinf, remove the store's directory index/ and start kinf",
-		(unsigned long long)seq, BYTES_ARG(key));
-}
-
 int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 	const struct index_entry *entry, struct record *ret_record)
 {
 	const struct snapshot *s = snapshot_active(snapshot);
 	struct journal *journal = s->pair->journal;
+	struct feed_checkpoint checkpoint;
 	struct record record;
 	int r;
 
@@ -49,15 +31,25 @@ int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 		r = journal_get(journal, s->journal_txn, entry->seq, &record);
 	if (r < 0)
 		return r;
-	if (r != FOUND || record.seq != entry->seq || record.feed != feed ||
-		!bytes_equal(record.key, key) ||
-		!record_is_version(record.type))
-		return snapshot_wrong_pointer(s, feed, key, entry->seq);
-	r = snapshot_checked(s, &record);
+	if (r == FOUND && record.seq == entry->seq && record.feed == feed &&
+		bytes_equal(record.key, key) && record_is_version(record.type)) {
+		r = snapshot_checked(s, &record);
+		if (r == 0)
+			*ret_record = record;
+		return r;
+	}
+	/* The journal deletes the versions of a removed feed before the horizon reaches its
+	 * FEED_REMOVED, so the feed may be gone from the journal while the index half of this
+	 * snapshot still shows it. */
+	r = journal_feed_checkpoint(journal, s->journal_txn, feed, &checkpoint);
 	if (r < 0)
 		return r;
-	*ret_record = record;
-	return FOUND;
+	if (r == NOT_FOUND || checkpoint.phase == FEED_REMOVED)
+		return err_say(ERR_NO_FEED, "the feed of '%.*s' was removed", BYTES_ARG(key));
+	return err_say(ERR_CORRUPT,
+		"the index names version %llu of '%.*s', which the journal does not hold; to build "
+		"the index again, stop kinf, remove the store's directory index/ and start kinf",
+		(unsigned long long)entry->seq, BYTES_ARG(key));
 }
 
 void snapshot_prefetch(struct snapshot *snapshot, const struct index_entry *entry)
@@ -90,37 +82,27 @@ static int snapshot_hinted(const struct snapshot *s, uint32_t feed, uint64_t vis
 			: NOT_FOUND;
 }
 
-static int snapshot_get_hinted(struct snapshot *snapshot, uint32_t feed, struct bytes key,
-	struct record *ret_record)
-{
-	const struct snapshot *s = snapshot_active(snapshot);
-	struct record record;
-
-	if (!s->use_hints)
-		return NOT_FOUND;
-	struct hint hint = hints_name(s->use_hints, feed, key);
-	if (hint.place) /* loads its cache lines together, not one after the other */
-		txn_prefetch(s->journal_txn, hint.place);
-	int r = snapshot_hinted(s, feed, snapshot_visible(snapshot, feed), &hint, &record);
-
-	if (r != FOUND || !bytes_equal(record.key, key))
-		return NOT_FOUND;
-	r = snapshot_checked(s, &record);
-	if (r < 0)
-		return r;
-	*ret_record = record;
-	return FOUND;
-}
-
 int snapshot_get(
 	struct snapshot *snapshot, uint32_t feed, struct bytes key, struct record *ret_record)
 {
 	const struct snapshot *s = snapshot_active(snapshot);
 	struct index_entry entry;
-	int r = snapshot_get_hinted(snapshot, feed, key, ret_record);
+	struct record record;
+	int r;
 
-	if (r != NOT_FOUND)
-		return r;
+	if (s->use_hints) {
+		struct hint hint = hints_name(s->use_hints, feed, key);
+
+		if (hint.place) /* loads its cache lines together, not one after the other */
+			txn_prefetch(s->journal_txn, hint.place);
+		r = snapshot_hinted(s, feed, snapshot_visible(snapshot, feed), &hint, &record);
+		if (r == FOUND && bytes_equal(record.key, key)) {
+			r = snapshot_checked(s, &record);
+			if (r == 0)
+				*ret_record = record;
+			return r;
+		}
+	}
 	r = index_get(s->pair->index, s->index_txn, feed, key, &entry);
 	return r != FOUND ? r : snapshot_record(snapshot, feed, key, &entry, ret_record);
 }
@@ -144,19 +126,6 @@ bool snapshot_hints_agree(struct snapshot *snapshot, uint32_t feed, struct bytes
 	       (record.seq == entry->seq && bytes_equal(record.key, key));
 }
 
-/* Gets the hints of N objects and starts to load their records. */
-static void snapshot_ask_hints(
-	const struct snapshot *s, const uint64_t *ids, size_t n, struct hint *ret_hints)
-{
-	for (size_t i = 0; i < n; i++)
-		hints_prefetch_object(s->use_hints, ids[i]);
-	for (size_t i = 0; i < n; i++) {
-		ret_hints[i] = hints_object(s->use_hints, ids[i]);
-		if (ret_hints[i].place)
-			txn_prefetch(s->journal_txn, ret_hints[i].place);
-	}
-}
-
 int snapshot_walk_objects(struct snapshot *snapshot, uint32_t feed, struct index_walk *walk,
 	struct snapshot_object *ret_objects, size_t n)
 {
@@ -173,8 +142,13 @@ int snapshot_walk_objects(struct snapshot *snapshot, uint32_t feed, struct index
 		found++;
 	if (r < 0)
 		return r;
-	if (s->use_hints)
-		snapshot_ask_hints(s, ids, found, hints);
+	for (size_t i = 0; i < found && s->use_hints; i++)
+		hints_prefetch_object(s->use_hints, ids[i]);
+	for (size_t i = 0; i < found && s->use_hints; i++) {
+		hints[i] = hints_object(s->use_hints, ids[i]);
+		if (hints[i].place)
+			txn_prefetch(s->journal_txn, hints[i].place);
+	}
 	for (size_t i = 0; i < found; i++) {
 		if (snapshot_hinted(s, feed, visible, &hints[i], &record) == FOUND) {
 			ret_objects[i] = (struct snapshot_object){

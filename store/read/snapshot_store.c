@@ -80,23 +80,6 @@ static bool store_same_identity(const struct store_identity *a, const struct sto
 }
 
 /*
- * Opens the directories of the store again if they were replaced: in a directory that was moved
- * aside CURRENT never changes, and in one that was removed it is missing. The second is examined at
- * once, the first now and then. Returns: whether CURRENT has to be examined again.
- */
-static bool store_reopen(struct store *store, const struct store_identity *index_current,
-	const struct store_identity *journal_current)
-{
-	uint64_t now = proc_monotonic_ns();
-
-	if (index_current->inode && journal_current->inode && now - store->reopened_ns < REOPEN_NS)
-		return false;
-	store->reopened_ns = now;
-	err_ignore(home_reopen(store->home), "this store is read until the next one exists");
-	return true;
-}
-
-/*
  * Opens the pair that CURRENT names, unless it is open. The caller holds store->lock, which is
  * given back while the pair is opened: that may have to wait for another process (open_lock.h), and
  * other threads of this one go on reading from the pair that is open. Only one thread opens at a
@@ -109,7 +92,16 @@ static int store_open_current(struct store *store, bool force)
 	struct store_identity index_current = store_identity_of(home_index_fd(store->home));
 	struct store_identity journal_current = store_identity_of(home_journal_fd(store->home));
 
-	if (store_reopen(store, &index_current, &journal_current)) {
+	uint64_t now = proc_monotonic_ns();
+
+	/* The directories may have been replaced: in one that was moved aside CURRENT never
+	 * changes, and in one that was removed it is missing. The second is examined at once, the
+	 * first now and then. */
+	if (!index_current.inode || !journal_current.inode ||
+		now - store->reopened_ns >= REOPEN_NS) {
+		store->reopened_ns = now;
+		err_ignore(
+			home_reopen(store->home), "this store is read until the next one exists");
 		index_current = store_identity_of(home_index_fd(store->home));
 		journal_current = store_identity_of(home_journal_fd(store->home));
 	}
@@ -229,18 +221,6 @@ bool store_is_copy(const struct store *store)
 
 /* ---- pairs for snapshots ---- */
 
-/* Waits for the thread that opens a pair, which takes some seconds at most, and returns what it
- * got. */
-static int store_await_opening(struct store *store)
-{
-	while (store->opening)
-		(void)pthread_cond_wait(
-			&store->opened, &store->lock); /* fails for no lock of ours */
-	if (store->open_result < 0)
-		err_restore(&store->open_error);
-	return store->open_result;
-}
-
 /* Re-reads CURRENT at most once a millisecond; after a failure on every call, so that each caller
  * gets the error. The caller holds store->lock. */
 static int store_check_current(struct store *store, bool force)
@@ -252,7 +232,15 @@ static int store_check_current(struct store *store, bool force)
 		bool is_fresh =
 			!store->failing_ns || proc_monotonic_ns() - store->failing_ns < FAILING_NS;
 
-		return store->pair && is_fresh && !force ? 0 : store_await_opening(store);
+		if (store->pair && is_fresh && !force)
+			return 0;
+		/* Wait for the thread that opens a pair, which takes some seconds at most. */
+		while (store->opening)
+			(void)pthread_cond_wait(
+				&store->opened, &store->lock); /* fails for no lock of ours */
+		if (store->open_result < 0)
+			err_restore(&store->open_error);
+		return store->open_result;
 	}
 	int r = store->copy ? store_refuse_running_copy(store->home) : 0;
 	if (r < 0) {

@@ -216,34 +216,11 @@ static int verify_in_snapshot(struct verify *v, const char *directory)
 	return r;
 }
 
-static int verify_journal_only(struct verify *v, struct home *home)
-{
-	int r = journal_open_read(home, NULL, &v->journal);
-
-	if (r == 0)
-		r = txn_begin_read(journal_env(v->journal), &v->journal_txn);
-	if (r == 0)
-		r = verify_all(v);
-	else if (r != ERR_NO_STORE)
-		r = verify_failed(v, r, "journal");
-	txn_abort(&v->journal_txn);
-	journal_close(&v->journal);
-	return r;
-}
-
 static void verify_release(struct verify *v)
 {
 	free(v->feeds);
 	free(v->versions);
 	free(v->terms);
-}
-
-/* Checks for errors that mean that the store can't be read at all, not that something in it is
- * bad. */
-static bool verify_is_final(int r)
-{
-	return r == ERR_NO_STORE || r == ERR_NO_FEED || r == ERR_LOCKED || r == -ENOMEM ||
-	       r == -EACCES || r == ERR_FORKED;
 }
 
 int verify_store(const char *directory, const struct verify_options *options,
@@ -264,12 +241,23 @@ int verify_store(const char *directory, const struct verify_options *options,
 	if (r == AGAIN && options->feed)
 		return err_say(
 			ERR_NO_FEED, "there is no index yet to look '%s' up in", options->feed);
-	if (r < 0 && verify_is_final(r))
+	/* Errors that mean that the store can't be read at all, not that something in it is bad. */
+	if (r == ERR_NO_STORE || r == ERR_NO_FEED || r == ERR_LOCKED || r == -ENOMEM ||
+		r == -EACCES || r == ERR_FORKED)
 		return r;
 	if (r < 0)
 		err_ignore(verify_failed(&v, r, "store"), "the journal is checked by itself");
-	if (r != 0)
-		r = verify_journal_only(&v, home);
+	if (r != 0) {
+		r = journal_open_read(home, NULL, &v.journal);
+		if (r == 0)
+			r = txn_begin_read(journal_env(v.journal), &v.journal_txn);
+		if (r == 0)
+			r = verify_all(&v);
+		else if (r != ERR_NO_STORE)
+			r = verify_failed(&v, r, "journal");
+		txn_abort(&v.journal_txn);
+		journal_close(&v.journal);
+	}
 	for (size_t i = 0; i < sizeof(rings) / sizeof(rings[0]); i++)
 		verify_check_ring(&v, &rings[i]);
 	*ret_report = v.report;

@@ -44,18 +44,6 @@ static int verify_each_row(
 
 /* ---- meta ---- */
 
-static int verify_read_state(struct verify *v, struct index_state *ret_state)
-{
-	struct bytes value;
-	uint8_t key[META_KEY];
-	int r = txn_get(snapshot_index_txn(v->snapshot), INDEX_META,
-		index_meta_key(key, META_STATE, 0), &value);
-
-	if (r == NOT_FOUND)
-		return err_say(ERR_CORRUPT, "index: its state is missing in meta");
-	return r < 0 ? r : index_read_state(value, ret_state);
-}
-
 static int verify_meta_row(struct verify *v, struct bytes key, struct bytes value)
 {
 	struct index_definition definition;
@@ -251,38 +239,21 @@ static int verify_definition(void *arg, const struct index_definition *definitio
 	return 0;
 }
 
-static int verify_definitions_exist(struct verify *v, const struct index_state *state)
-{
-	struct verify_definitions d = {.v = v, .state = state};
-	int r = index_each_definition(snapshot_index(v->snapshot), snapshot_index_txn(v->snapshot),
-		0, verify_definition, &d);
-
-	for (; d.i < v->n_terms; d.i++)
-		verify_fault(
-			v, "index: a value is of unknown definition %u", v->terms[d.i].definition);
-	return verify_failed(v, r, "index: reading definitions");
-}
-
 /* ---- all of it ---- */
-
-static void verify_count_objects(struct verify *v)
-{
-	for (size_t i = 0; i < v->n_feeds; i++) {
-		struct verify_feed *feed = &v->feeds[i];
-
-		if (feed->in_index && feed->index.objects != feed->expected)
-			verify_fault(v,
-				"index: feed %u counts %" PRIu64 " objects and has %" PRIu64,
-				feed->id, feed->index.objects, feed->expected);
-		feed->expected = 0;
-	}
-}
 
 int verify_index(struct verify *v)
 {
 	struct index_state state;
-	int r = verify_read_state(v, &state);
+	struct verify_definitions d = {.v = v, .state = &state};
+	struct bytes value;
+	uint8_t key[META_KEY];
+	int r = txn_get(snapshot_index_txn(v->snapshot), INDEX_META,
+		index_meta_key(key, META_STATE, 0), &value);
 
+	if (r == NOT_FOUND)
+		r = err_say(ERR_CORRUPT, "index: its state is missing in meta");
+	if (r == FOUND)
+		r = index_read_state(value, &state);
 	if (r < 0) {
 		v->index_is_broken = true;
 		return verify_failed(v, r, "index");
@@ -294,11 +265,25 @@ int verify_index(struct verify *v)
 		r = verify_each_row(v, INDEX_OBJECT, "index: reading 'object'", verify_object_row);
 	if (r == 0)
 		r = verify_each_row(v, INDEX_TERM, "index: reading 'term'", verify_term_row);
-	if (r == 0)
-		r = verify_definitions_exist(v, &state);
 	if (r < 0)
 		return r;
-	verify_count_objects(v);
+	r = index_each_definition(snapshot_index(v->snapshot), snapshot_index_txn(v->snapshot), 0,
+		verify_definition, &d);
+	for (; d.i < v->n_terms; d.i++)
+		verify_fault(
+			v, "index: a value is of unknown definition %u", v->terms[d.i].definition);
+	r = verify_failed(v, r, "index: reading definitions");
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < v->n_feeds; i++) {
+		struct verify_feed *feed = &v->feeds[i];
+
+		if (feed->in_index && feed->index.objects != feed->expected)
+			verify_fault(v,
+				"index: feed %u counts %" PRIu64 " objects and has %" PRIu64,
+				feed->id, feed->index.objects, feed->expected);
+		feed->expected = 0;
+	}
 	if (v->n_terms)
 		qsort(v->terms, v->n_terms, sizeof(*v->terms), verify_compare_terms);
 	r = verify_each_row(v, INDEX_POSTING, "index: reading 'posting'", verify_posting_row);

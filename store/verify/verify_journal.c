@@ -77,22 +77,11 @@ static void verify_prev(struct verify *v, const struct record *record)
 
 /* ---- lists ---- */
 
-static void verify_list_end(struct verify *v, struct verify_feed *feed, const struct record *record)
-{
-	bool trimmed = record->prev <= v->meta.horizon;
-
-	if (record->prev == 0 || record->prev >= record->seq ||
-		(feed->list_begin ? feed->list_begin != record->prev : !trimmed))
-		verify_fault(v,
-			"journal: feed %u ends list %" PRIu64 " at %" PRIu64
-			", open is list %" PRIu64,
-			feed->id, record->prev, record->seq, feed->list_begin);
-	feed->list_begin = 0;
-}
-
 static void verify_feed_record(
 	struct verify *v, struct verify_feed *feed, const struct record *record)
 {
+	bool trimmed = record->prev <= v->meta.horizon;
+
 	if (record->key.size)
 		verify_fault(v, "journal: %s %" PRIu64 " has an object key",
 			record_type_name(record->type), record->seq);
@@ -106,7 +95,13 @@ static void verify_feed_record(
 		feed->list_begin = record->seq;
 		break;
 	case RECORD_LIST_END:
-		verify_list_end(v, feed, record);
+		if (record->prev == 0 || record->prev >= record->seq ||
+			(feed->list_begin ? feed->list_begin != record->prev : !trimmed))
+			verify_fault(v,
+				"journal: feed %u ends list %" PRIu64 " at %" PRIu64
+				", open is list %" PRIu64,
+				feed->id, record->prev, record->seq, feed->list_begin);
+		feed->list_begin = 0;
 		break;
 	case RECORD_FEED_REMOVED:
 		feed->list_begin = 0;
@@ -289,21 +284,6 @@ static int verify_heads(struct verify *v, const struct verify_feed *feed)
 	return verify_failed(v, r, "journal: reading heads");
 }
 
-static void verify_unfollowed(struct verify *v)
-{
-	for (size_t i = 0; i < v->n_versions; i++) {
-		const struct verify_version *version = &v->versions[i];
-		const struct verify_feed *feed = verify_feed(v, version->feed);
-
-		/* The versions and heads of a removed feed are deleted in slices. */
-		if (!version->followed && feed && feed->checkpoint.phase != FEED_REMOVED)
-			verify_fault(v,
-				"journal: version %" PRIu64 " of feed %u is neither the newest of "
-				"its object nor replaced",
-				version->seq, version->feed);
-	}
-}
-
 /* ---- checkpoints ---- */
 
 static void verify_checkpoint(struct verify *v, const struct verify_feed *feed)
@@ -380,7 +360,17 @@ int verify_journal(struct verify *v)
 			r = verify_heads(v, &v->feeds[i]);
 	if (r < 0)
 		return r;
-	verify_unfollowed(v);
+	for (size_t i = 0; i < v->n_versions; i++) {
+		const struct verify_version *version = &v->versions[i];
+		const struct verify_feed *feed = verify_feed(v, version->feed);
+
+		/* The versions and heads of a removed feed are deleted in slices. */
+		if (!version->followed && feed && feed->checkpoint.phase != FEED_REMOVED)
+			verify_fault(v,
+				"journal: version %" PRIu64 " of feed %u is neither the newest of "
+				"its object nor replaced",
+				version->seq, version->feed);
+	}
 	for (size_t i = 0; i < v->n_feeds; i++)
 		if (v->feeds[i].in_journal)
 			verify_checkpoint(v, &v->feeds[i]);

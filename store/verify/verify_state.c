@@ -64,21 +64,6 @@ static int state_compare_object(struct verify *v, struct verify_feed *feed, uint
 	return r < 0 ? r : 0;
 }
 
-static int state_compare_heads(struct verify *v, struct verify_feed *feed)
-{
-	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
-	struct bytes key;
-	struct head head;
-	int r = head_walk_open(v->journal, v->journal_txn, feed->id, BYTES_NONE, &walk);
-
-	while (r == 0) {
-		r = head_walk_next(walk, &key, &head);
-		if (r == FOUND)
-			r = verify_failed(v, state_compare_object(v, feed, head.seq), "index");
-	}
-	return verify_failed(v, r, "journal: reading heads");
-}
-
 static bool state_is_compared(const struct verify_feed *feed)
 {
 	return feed->compared && feed->in_journal && feed->in_index && !feed->index.removed &&
@@ -117,9 +102,23 @@ int verify_state(struct verify *v)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < v->n_feeds && r == 0; i++)
-		if (state_is_compared(&v->feeds[i]))
-			r = state_compare_heads(v, &v->feeds[i]);
+	for (size_t i = 0; i < v->n_feeds && r == 0; i++) {
+		CLEANUP(head_walk_close) struct head_walk *walk = NULL;
+		struct verify_feed *feed = &v->feeds[i];
+		struct bytes key;
+		struct head head;
+
+		if (!state_is_compared(feed))
+			continue;
+		r = head_walk_open(v->journal, v->journal_txn, feed->id, BYTES_NONE, &walk);
+		while (r == 0) {
+			r = head_walk_next(walk, &key, &head);
+			if (r == FOUND)
+				r = verify_failed(
+					v, state_compare_object(v, feed, head.seq), "index");
+		}
+		r = verify_failed(v, r, "journal: reading heads");
+	}
 	if (r == 0)
 		r = state_compare_deleted(v);
 	for (size_t i = 0; i < v->n_feeds && r == 0; i++) {

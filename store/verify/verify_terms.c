@@ -64,27 +64,6 @@ static int terms_compare(const void *a, const void *b)
 	return bytes_compare(x->value, y->value);
 }
 
-static int terms_check_term(
-	struct terms_check *c, const struct index_term *term, struct bytes key, uint64_t object)
-{
-	struct terms_definition *d = c->definitions, *end = d + c->n_definitions;
-
-	while (d < end && d->id != term->definition)
-		d++;
-	if (d == end || object > d->filled)
-		return 0; /* left to the backfill */
-	d->expected++;
-	int r = index_has(snapshot_index(c->v->snapshot), snapshot_index_txn(c->v->snapshot),
-		term->definition, term->value, object);
-
-	if (r == NOT_FOUND)
-		verify_fault(c->v, "index: '%.*s' is not found under '%s' by its value '%.*s'",
-			BYTES_ARG(key), d->name,
-			term->value.size > 100 ? 100 : (int)term->value.size,
-			(const char *)term->value.data);
-	return r < 0 ? r : 0;
-}
-
 static int terms_check_object(
 	struct terms_check *c, struct bytes key, const struct index_entry *entry)
 {
@@ -100,30 +79,28 @@ static int terms_check_object(
 	if (c->list.n)
 		qsort(terms, c->list.n, sizeof(*terms), terms_compare);
 	for (size_t i = 0; i < c->list.n; i++) {
-		if (i && terms_compare(&terms[i - 1], &terms[i]) == 0)
+		const struct index_term *term = &terms[i];
+		struct terms_definition *d = c->definitions, *end = d + c->n_definitions;
+
+		if (i && terms_compare(term - 1, term) == 0)
 			continue;
-		r = terms_check_term(c, &terms[i], key, entry->object);
+		while (d < end && d->id != term->definition)
+			d++;
+		if (d == end || entry->object > d->filled)
+			continue; /* left to the backfill */
+		d->expected++;
+		r = index_has(snapshot_index(c->v->snapshot), snapshot_index_txn(c->v->snapshot),
+			term->definition, term->value, entry->object);
 		if (r < 0)
 			return r;
+		if (r == NOT_FOUND)
+			verify_fault(c->v,
+				"index: '%.*s' is not found under '%s' by its value '%.*s'",
+				BYTES_ARG(key), d->name,
+				term->value.size > 100 ? 100 : (int)term->value.size,
+				(const char *)term->value.data);
 	}
 	return 0;
-}
-
-static void terms_check_sums(struct terms_check *c)
-{
-	for (size_t i = 0; i < c->n_definitions; i++) {
-		const struct terms_definition *d = &c->definitions[i];
-		uint64_t held = 0;
-
-		for (size_t t = 0; t < c->v->n_terms; t++)
-			if (c->v->terms[t].definition == d->id)
-				held += c->v->terms[t].seen;
-		if (held != d->expected)
-			verify_fault(c->v,
-				"index: '%s' of feed %u has %" PRIu64
-				" postings, the bodies have %" PRIu64,
-				d->name, c->feed->id, held, d->expected);
-	}
 }
 
 static int terms_check_objects(struct terms_check *c)
@@ -144,8 +121,19 @@ static int terms_check_objects(struct terms_check *c)
 		if (r == FOUND)
 			r = verify_failed(c->v, terms_check_object(c, key, &entry), "index");
 	}
-	if (r == END)
-		terms_check_sums(c);
+	for (size_t i = 0; i < c->n_definitions && r == END; i++) {
+		const struct terms_definition *d = &c->definitions[i];
+		uint64_t held = 0;
+
+		for (size_t t = 0; t < c->v->n_terms; t++)
+			if (c->v->terms[t].definition == d->id)
+				held += c->v->terms[t].seen;
+		if (held != d->expected)
+			verify_fault(c->v,
+				"index: '%s' of feed %u has %" PRIu64
+				" postings, the bodies have %" PRIu64,
+				d->name, c->feed->id, held, d->expected);
+	}
 	return verify_failed(c->v, r, "index: reading terms");
 }
 
