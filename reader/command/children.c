@@ -26,43 +26,31 @@
 
 /* ---- finding programs ------------------------------------------------------------------------ */
 
-static char *children_find_beside(const char *program)
-{
-	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *path = NULL;
-
-	if (n <= 0)
-		return NULL;
-	self[n] = '\0';
-	char *slash = strrchr(self, '/');
-	if (!slash)
-		return NULL;
-	*slash = '\0';
-	if (asprintf(&path, "%s/%s", self, program) < 0)
-		return NULL;
-	if (access(path, X_OK) == 0)
-		return path;
-	free(path);
-	return NULL;
-}
-
-static char *children_find_in_path(const char *program)
+/* Returns the path of PROGRAM: beside kinf or, if it is not there, in PATH. NULL if there is none. */
+static char *children_find(const char *program)
 {
 	AUTO_FREE char *all = strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
-	char *rest = NULL;
+	char self[PATH_MAX], *rest = NULL, *slash = NULL;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	if (!all)
-		return NULL;
-	for (char *d = strtok_r(all, ":", &rest); d; d = strtok_r(NULL, ":", &rest)) {
+	if (n > 0) {
+		self[n] = '\0';
+		slash = strrchr(self, '/');
+	}
+	if (slash)
+		*slash = '\0';
+	char *list = all, *directory = slash ? self : NULL;
+	do {
 		char *path = NULL;
 
-		if (asprintf(&path, "%s/%s", d, program) < 0)
+		if (!directory)
+			continue;
+		if (asprintf(&path, "%s/%s", directory, program) < 0)
 			return NULL;
 		if (access(path, X_OK) == 0)
 			return path;
 		free(path);
-	}
+	} while (all && (directory = strtok_r(TAKE(list), ":", &rest)));
 	return NULL;
 }
 
@@ -70,9 +58,7 @@ int children_init(struct children *children, struct child *child, size_t n)
 {
 	*children = (struct children){.child = child, .n = n, .death_fd = {-1, -1}};
 	for (size_t i = 0; i < n; i++) {
-		child[i].path = children_find_beside(child[i].program);
-		if (!child[i].path)
-			child[i].path = children_find_in_path(child[i].program);
+		child[i].path = children_find(child[i].program);
 		if (!child[i].path)
 			return err_say(-ENOENT,
 				"'%s' is neither beside kinf nor in PATH; install it beside kinf, or "
@@ -97,41 +83,30 @@ void children_release(struct children *children)
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-/* Runs in the child, between fork and exec: only async-signal-safe calls. */
-_Noreturn static void children_exec(const struct child *child, char *const *argv, int death_fd)
-{
-	signals_reset();
-	/* dup2 onto itself would leave close-on-exec as it is. */
-	int r = death_fd == DEATH_FD ? fcntl(death_fd, F_SETFD, 0) : dup2(death_fd, DEATH_FD);
-	if (r >= 0)
-		(void)execv(child->path, argv);
-	_exit(127);
-}
-
-static char **children_argv(const struct child *child)
+static void children_start(struct children *children, struct child *child)
 {
 	size_t n = 0;
 
 	while (child->arguments[n])
 		n++;
-	char **argv = calloc(n + 2, sizeof(*argv));
-	if (!argv)
-		return NULL;
-	argv[0] = child->path;
-	for (size_t i = 0; i < n; i++)
-		argv[i + 1] = child->arguments[i];
-	return argv;
-}
-
-static void children_start(struct children *children, struct child *child)
-{
-	AUTO_FREE char **argv = children_argv(child);
-
+	AUTO_FREE char **argv = calloc(n + 2, sizeof(*argv));
+	if (argv) {
+		argv[0] = child->path;
+		memcpy(argv + 1, child->arguments, n * sizeof(*argv));
+	}
 	child->start_at_ns = 0;
 	child->started_ns = proc_monotonic_ns();
 	pid_t pid = argv ? fork() : -1;
-	if (pid == 0)
-		children_exec(child, argv, children->death_fd[0]);
+	if (pid == 0) { /* until exec only async-signal-safe calls */
+		int death_fd = children->death_fd[0];
+
+		signals_reset();
+		/* dup2 onto itself would leave close-on-exec as it is. */
+		if ((death_fd == DEATH_FD ? fcntl(death_fd, F_SETFD, 0)
+					  : dup2(death_fd, DEATH_FD)) >= 0)
+			(void)execv(child->path, argv);
+		_exit(127);
+	}
 	if (pid < 0) {
 		child->start_at_ns = child->started_ns + child->pause_ns;
 		LOG(child_not_started, .daemon = child->program, .error = strerror(errno));
@@ -198,11 +173,19 @@ static void children_describe_end(int status, char *text, size_t size)
 /* Plans the next start, later each time unless the last run was long. A daemon that finds its place
  * taken is started again for a while: the other one may belong to a supervisor that was just
  * killed, and be about to end. */
-static void children_plan_restart(struct child *child, int status)
+static void children_died(struct child *child, int status, bool stopping)
 {
 	uint64_t now = proc_monotonic_ns();
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	pid_t pid = child->pid;
+	char why[128];
 
+	children_describe_end(status, why, sizeof(why));
+	child->pid = 0;
+	if (stopping) {
+		LOG(child_stopped, .daemon = child->program, .pid = pid, .why = why);
+		return;
+	}
 	if (now - child->started_ns >= GOOD_LIFE_NS)
 		child->pause_ns = FIRST_PAUSE_NS;
 	if (code != PROC_IN_USE)
@@ -214,25 +197,11 @@ static void children_plan_restart(struct child *child, int status)
 	child->start_at_ns = now + child->pause_ns;
 	child->pause_ns = child->pause_ns * 2 < MAX_PAUSE_NS ? child->pause_ns * 2 : MAX_PAUSE_NS;
 	child->restarts++;
-}
-
-static void children_died(struct child *child, int status, bool stopping)
-{
-	char why[128];
-
-	children_describe_end(status, why, sizeof(why));
-	pid_t pid = child->pid;
-	child->pid = 0;
-	if (stopping) {
-		LOG(child_stopped, .daemon = child->program, .pid = pid, .why = why);
-		return;
-	}
-	children_plan_restart(child, status);
 	if (child->given_up)
 		LOG(child_given_up, .daemon = child->program, .pid = pid, .why = why);
 	else
 		LOG(child_died, .daemon = child->program, .pid = pid, .why = why,
-			.restart_in_seconds = child->start_at_ns - proc_monotonic_ns());
+			.restart_in_seconds = child->start_at_ns - now);
 }
 
 void children_reap(struct children *children, bool stopping)

@@ -154,18 +154,6 @@ static int describe_history_add(void *arg, const struct kinf_change *change)
 		(const char *const[]){event, type, version, buf_cstr(&when)}, &history->rows);
 }
 
-/* Reads the changes, oldest first. */
-static int describe_history_read(struct describe *d, const char *in, const char *name,
-	struct object_history *history)
-{
-	static const char *const heads[] = {"EVENT", "TYPE", "RESOURCEVERSION", "RECORDED"};
-
-	*history = (struct object_history){.rows = BUF_INIT};
-	table_init(&history->table, heads, ARRAY_SIZE(heads));
-	int r = kinf_history(d->snapshot, d->feed, in, name, describe_history_add, history);
-	return r == 0 ? table_settle(&history->table, &history->rows) : r;
-}
-
 /* ---- one object ------------------------------------------------------------------------------ */
 
 /* Appends TEXT below HEAD, indented. */
@@ -184,36 +172,14 @@ static void describe_section(struct buf *out, const char *head, struct bytes tex
 	}
 }
 
-/* Appends everything that is read from the body. Metadata alone, of a deletion, has none. */
-static int describe_body(struct buf *out, const struct kinf_object *object, struct bytes history)
-{
-	CLEANUP(buf_release) struct buf yaml = BUF_INIT;
-	int r = 0;
-
-	if (object->body_size) {
-		r = describe_map(out, "Labels", object, "metadata.labels");
-		if (r == 0)
-			r = describe_map(out, "Annotations", object, "metadata.annotations");
-		if (r == 0)
-			r = kinf_object_each(
-				object, "metadata.ownerReferences[*]", describe_owner, out);
-	}
-	if (history.size)
-		describe_section(out, "History", history);
-	if (r < 0 || !object->body_size)
-		return r;
-	r = yaml_write(BYTES(object->body, object->body_size), &yaml);
-	if (r == 0)
-		describe_section(out, "Object", buf_bytes(&yaml));
-	return r < 0 ? r : buf_error(out);
-}
-
 static int describe_object(struct describe *d, const struct kinf_object *object,
 	const struct object_history *history)
 {
+	CLEANUP(buf_release) struct buf yaml = BUF_INIT;
 	const char *text = "", *slash = memchr(object->key, '/', object->key_size);
 	struct buf *out = &d->out;
 	size_t size = 0;
+	int r = 0;
 
 	buf_str(out, d->found++ ? "\n\n" : "");
 	describe_text(out, "Name", print_name(object));
@@ -230,8 +196,21 @@ static int describe_object(struct describe *d, const struct kinf_object *object,
 		describe_time(out, history->deleted_ns);
 		buf_byte(out, '\n');
 	}
-	int r = describe_body(
-		out, object, history->changes ? buf_bytes(&history->rows) : BYTES_NONE);
+	if (object->body_size) { /* metadata alone, of a deletion, has none */
+		r = describe_map(out, "Labels", object, "metadata.labels");
+		if (r == 0)
+			r = describe_map(out, "Annotations", object, "metadata.annotations");
+		if (r == 0)
+			r = kinf_object_each(
+				object, "metadata.ownerReferences[*]", describe_owner, out);
+	}
+	if (history->changes)
+		describe_section(out, "History", buf_bytes(&history->rows));
+	if (r >= 0 && object->body_size) {
+		r = yaml_write(BYTES(object->body, object->body_size), &yaml);
+		if (r == 0)
+			describe_section(out, "Object", buf_bytes(&yaml));
+	}
 	if (r == 0)
 		r = print_text(out);
 	if (r < 0) {
@@ -241,13 +220,18 @@ static int describe_object(struct describe *d, const struct kinf_object *object,
 	return r;
 }
 
-/* IN: NULL for cluster-scoped kinds. */
+/* Describes the object with the history of its changes, oldest first. IN: NULL for cluster-scoped
+ * kinds. */
 static int describe_key(struct describe *d, const char *in, const char *name)
 {
-	CLEANUP(describe_history_release) struct object_history history;
+	static const char *const heads[] = {"EVENT", "TYPE", "RESOURCEVERSION", "RECORDED"};
+	CLEANUP(describe_history_release) struct object_history history = {.rows = BUF_INIT};
 	struct kinf_object object;
-	int r = describe_history_read(d, in, name, &history);
 
+	table_init(&history.table, heads, ARRAY_SIZE(heads));
+	int r = kinf_history(d->snapshot, d->feed, in, name, describe_history_add, &history);
+	if (r == 0)
+		r = table_settle(&history.table, &history.rows);
 	if (r >= 0)
 		r = kinf_get(d->snapshot, d->feed, in, name, &object);
 	if (r == KINF_FOUND)
@@ -257,15 +241,23 @@ static int describe_key(struct describe *d, const char *in, const char *name)
 	return r;
 }
 
-/* Describes the object NAME of each namespace, those that exist now. */
-static int describe_in_all(struct describe *d, const char *name)
+/* Describes NS/NAME, or the object NAME of each namespace, those that exist now. */
+static int describe_in_all(struct describe *d, char *name)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	struct kinf_query query = {.size = sizeof(query), .feed = d->feed, .prefix = name};
 	struct kinf_object object;
+	char *slash = strchr(name, '/');
 	size_t size = strlen(name);
-	int r = kinf_list(d->snapshot, &query, &list);
+	int r;
 
+	if (slash) {
+		*slash = '\0';
+		r = describe_key(d, name, slash + 1);
+		*slash = '/';
+		return r;
+	}
+	r = kinf_list(d->snapshot, &query, &list);
 	while (r == KINF_FOUND && (r = kinf_list_next(list, &object)) == KINF_FOUND) {
 		if (print_name(&object).size != size)
 			continue;
@@ -279,21 +271,6 @@ static int describe_in_all(struct describe *d, const char *name)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static int describe_name(struct describe *d, const char *in, char *name)
-{
-	char *slash = strchr(name, '/');
-
-	if (!d->info.namespaced)
-		return describe_key(d, NULL, name);
-	if (slash && !in) {
-		*slash = '\0';
-		int r = describe_key(d, name, slash + 1);
-		*slash = '/';
-		return r;
-	}
-	return in ? describe_key(d, in, name) : describe_in_all(d, name);
-}
-
 static int describe_run(
 	struct describe *d, const struct config_flags *flags, const char *in, char *name)
 {
@@ -303,7 +280,8 @@ static int describe_run(
 	if (r == 0)
 		r = command_note_state(d->snapshot, d->feed, 0);
 	if (r >= 0)
-		r = describe_name(d, in, name);
+		r = d->info.namespaced && !in ? describe_in_all(d, name)
+					      : describe_key(d, d->info.namespaced ? in : NULL, name);
 	if (r == KINF_AGAIN)
 		return command_fail_again(d->kinf, d->snapshot, d->feed, in);
 	if (r == KINF_NOT_FOUND)
@@ -321,25 +299,12 @@ static void describe_release(struct describe *d)
 	kinf_close(&d->kinf);
 }
 
-/* Reads FEED NAME or, as -o name prints it, FEED/NAME. Returns the name, NULL if it is neither. */
-static char *describe_operands(struct describe *d, char **operands, int n)
-{
-	char *slash = n > 0 ? strchr(operands[0], '/') : NULL;
-
-	if (n == 0 || n > 2 || (n == 1 && !slash))
-		return NULL;
-	d->feed = operands[0];
-	if (n == 1)
-		*slash = '\0';
-	char *name = n == 1 ? slash + 1 : operands[1];
-	return *name ? name : NULL;
-}
-
 int command_describe(int argc, char **argv)
 {
 	CLEANUP(describe_release) struct describe describe = {.out = BUF_INIT};
 	struct describe_args args = {0};
 	struct config_flags flags = {0};
+	char *name = NULL;
 	int first;
 	const struct options_group groups[] = {
 		{"Options", describe_options, ARRAY_SIZE(describe_options), &args},
@@ -351,10 +316,17 @@ int command_describe(int argc, char **argv)
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 
-	char *name = r == 0 ? describe_operands(&describe, argv + first, argc - first) : NULL;
-	if (r == 0 && !name)
+	if (r == 0 && argc - first == 2) {
+		name = argv[first + 1];
+	} else if (r == 0 && argc - first == 1) { /* as -o name prints it */
+		name = strchr(argv[first], '/');
+		if (name)
+			*name++ = '\0';
+	}
+	if (r == 0 && (!name || !*name))
 		r = options_bad(&options, "write a feed and a name");
 	if (r != 0)
 		return command_usage(&options, r);
+	describe.feed = argv[first];
 	return describe_run(&describe, &flags, args.namespace_, name);
 }

@@ -32,37 +32,40 @@ static const struct option_spec dump_options[] = {
 	{0, "body", OPTION_FLAG, offsetof(struct dump_args, body), NULL, "print bodies also"},
 };
 
-static int dump_journal(struct dump *dump)
+static const char *const dump_sections[] = {"meta", "feeds", "journal", "objects", "terms",
+	"postings", "events", "cursors", "ring"};
+enum { META, FEEDS, JOURNAL, OBJECTS, TERMS, POSTINGS, EVENTS, CURSORS, RING };
+
+/* Returns the number of sections if there is none of this name. */
+static size_t dump_find_section(const char *name)
 {
-	return dump_log(dump, false);
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(dump_sections) && strcmp(dump_sections[i], name) != 0)
+		i++;
+	return i;
 }
 
-static int dump_events(struct dump *dump)
+static int dump_section(struct dump *dump, size_t section)
 {
-	return dump_log(dump, true);
-}
-
-static const struct section {
-	const char *name;
-	int (*dump)(struct dump *dump);
-} sections[] = {
-	{"meta", dump_meta},
-	{"feeds", dump_feeds},
-	{"journal", dump_journal},
-	{"objects", dump_objects},
-	{"terms", dump_terms},
-	{"postings", dump_postings},
-	{"events", dump_events},
-	{"cursors", dump_cursors},
-	{"ring", dump_rings},
-};
-
-static const struct section *dump_find_section(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
-		if (strcmp(sections[i].name, name) == 0)
-			return &sections[i];
-	return NULL;
+	switch (section) {
+	case META:
+		return dump_meta(dump);
+	case FEEDS:
+		return dump_feeds(dump);
+	case JOURNAL:
+	case EVENTS:
+		return dump_log(dump, section == EVENTS);
+	case OBJECTS:
+		return dump_objects(dump);
+	case TERMS:
+	case POSTINGS:
+		return dump_terms(dump, section == POSTINGS);
+	case CURSORS:
+		return dump_cursors(dump);
+	default:
+		return dump_rings(dump);
+	}
 }
 
 /* ---- selection ------------------------------------------------------------------------------- */
@@ -88,21 +91,6 @@ static int dump_match_feed(void *arg, const struct feed_definition *definition,
 		"the list of feeds");
 }
 
-/* Selects the feeds of --feed; a removed feed also, as long as the journal holds anything of it. */
-static int dump_choose_feeds(struct dump *dump, const char *name)
-{
-	struct feed_search search = {dump, name};
-
-	if (!name)
-		return 0;
-	int r = dump->journal
-		? journal_each_feed(dump->journal, dump->journal_txn, dump_match_feed, &search)
-		: 0;
-	if (r == 0 && !dump->n_feeds)
-		return err_say(ERR_NO_FEED, "no feed '%s'; 'kinf dump feeds' lists them", name);
-	return r;
-}
-
 /* ---- the store ------------------------------------------------------------------------------- */
 
 /* One snapshot of both databases; without an index, the journal alone. */
@@ -113,10 +101,22 @@ struct dump_source {
 	struct txn *txn;
 };
 
-static int dump_source_open_journal(struct dump_source *source, struct dump *dump)
+static int dump_source_open(struct dump_source *source, struct dump *dump)
 {
-	int r = journal_open_read(dump->home, NULL, &source->journal);
+	dump->home = store_home(source->kinf->store);
+	int r = kinf_snapshot_open(source->kinf, &source->snapshot);
 
+	if (r == 0) {
+		struct snapshot *snapshot = source->snapshot->snapshot;
+
+		dump->journal = snapshot_journal(snapshot);
+		dump->journal_txn = snapshot_journal_txn(snapshot);
+		dump->index = snapshot_index(snapshot);
+		dump->index_txn = snapshot_index_txn(snapshot);
+	}
+	if (r != AGAIN)
+		return r;
+	r = journal_open_read(dump->home, NULL, &source->journal);
 	if (r == NOT_FOUND)
 		return 0; /* no journal either */
 	if (r == 0)
@@ -128,55 +128,36 @@ static int dump_source_open_journal(struct dump_source *source, struct dump *dum
 	return 0;
 }
 
-static int dump_source_open(struct dump_source *source, struct dump *dump)
-{
-	dump->home = store_home(source->kinf->store);
-	int r = kinf_snapshot_open(source->kinf, &source->snapshot);
-	if (r == AGAIN)
-		return dump_source_open_journal(source, dump);
-	if (r < 0)
-		return r;
-	struct snapshot *snapshot = source->snapshot->snapshot;
-	dump->journal = snapshot_journal(snapshot);
-	dump->journal_txn = snapshot_journal_txn(snapshot);
-	dump->index = snapshot_index(snapshot);
-	dump->index_txn = snapshot_index_txn(snapshot);
-	return 0;
-}
-
-/* On a copy, an error here says that the printed rows may be wrong. */
-static int dump_source_close(struct dump_source *source)
-{
-	int r = source->snapshot ? kinf_snapshot_reset(source->snapshot) : 0;
-
-	kinf_snapshot_close(&source->snapshot);
-	txn_abort(&source->txn);
-	journal_close(&source->journal);
-	kinf_close(&source->kinf);
-	return r;
-}
-
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static int dump_run(struct dump *dump, const struct config_flags *flags, const char *feed,
 	char **names, size_t n)
 {
 	struct dump_source source = {0};
+	struct feed_search search = {dump, feed};
 
 	if (command_open(flags, &source.kinf) < 0)
 		return PROC_FAILED;
 	int r = dump_source_open(&source, dump);
-	if (r == 0)
-		r = dump_choose_feeds(dump, feed);
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = dump_find_section(names[i])->dump(dump);
-	for (size_t i = 0; r == 0 && !n && i < ARRAY_SIZE(sections); i++)
-		r = sections[i].dump(dump);
+	/* A removed feed can be selected also, as long as the journal holds anything of it. */
+	if (r == 0 && feed && dump->journal)
+		r = journal_each_feed(dump->journal, dump->journal_txn, dump_match_feed, &search);
+	if (r == 0 && feed && !dump->n_feeds)
+		r = err_say(ERR_NO_FEED, "no feed '%s'; 'kinf dump feeds' lists them", feed);
+	for (size_t i = 0; r == 0 && i < (n ? n : ARRAY_SIZE(dump_sections)); i++)
+		r = dump_section(dump, n ? dump_find_section(names[i]) : i);
 	if (r == 0)
 		r = print_flush();
 	int status = r < 0 ? command_fail(r) : PROC_OK;
-	r = dump_source_close(&source);
-	return r < 0 && status == PROC_OK ? command_fail(r) : status;
+	/* On a copy, an error here says that the printed rows may be wrong. */
+	r = source.snapshot ? kinf_snapshot_reset(source.snapshot) : 0;
+	if (r < 0 && status == PROC_OK)
+		status = command_fail(r);
+	kinf_snapshot_close(&source.snapshot);
+	txn_abort(&source.txn);
+	journal_close(&source.journal);
+	kinf_close(&source.kinf);
+	return status;
 }
 
 int command_dump(int argc, char **argv)
@@ -198,7 +179,7 @@ int command_dump(int argc, char **argv)
 	bool json = r == 0 && args.output && strcmp(args.output, "json") == 0;
 
 	for (int i = first; r == 0 && i < argc; i++)
-		if (!dump_find_section(argv[i]))
+		if (dump_find_section(argv[i]) == ARRAY_SIZE(dump_sections))
 			r = options_bad(
 				&options, "there is no section '%s'; --help lists them", argv[i]);
 	if (r == 0 && args.output && !json && strcmp(args.output, "text") != 0)

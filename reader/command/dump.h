@@ -54,12 +54,11 @@ int dump_end(struct dump *dump);
 
 /* ---- sections -------------------------------------------------------------------------------- */
 
+int dump_meta(struct dump *dump);
 int dump_feeds(struct dump *dump);
 int dump_log(struct dump *dump, bool changes_only);
-int dump_meta(struct dump *dump);
 int dump_objects(struct dump *dump);
-int dump_terms(struct dump *dump);
-int dump_postings(struct dump *dump);
+int dump_terms(struct dump *dump, bool postings);
 int dump_cursors(struct dump *dump);
 int dump_rings(struct dump *dump);
 

@@ -5,32 +5,19 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/options.h"
 #include "reader/command/dump.h"
 #include "store/read/follow.h"
 #include "store/ring/ring.h"
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
-/* Appends the body, which the journal holds. */
-static int dump_version(struct dump *dump, const struct index_entry *entry)
-{
-	struct record record;
-
-	if (!dump->body || !dump->journal)
-		return 0;
-	int r = journal_get(dump->journal, dump->journal_txn, entry->seq, &record);
-	if (r == NOT_FOUND || (r == FOUND && record_check(&record) < 0)) {
-		dump_flag(dump, r == FOUND ? "damaged" : "missing", true);
-		return 0;
-	}
-	if (r == FOUND && dump_body(dump, record.body) < 0)
-		dump_flag(dump, "bodyDamaged", true);
-	return r < 0 ? r : 0;
-}
-
+/* Prints an object, with the body, which the journal holds. */
 static int dump_object(struct dump *dump, uint32_t feed, struct bytes key,
 	const struct index_entry *entry)
 {
+	struct record record;
+
 	dump_begin(dump, "object");
 	dump_number(dump, "object", entry->object);
 	dump_number(dump, "feed", feed);
@@ -41,8 +28,19 @@ static int dump_object(struct dump *dump, uint32_t feed, struct bytes key,
 		dump_number(dump, "placeSize", entry->place_size);
 		dump_number(dump, "generation", entry->generation);
 	}
-	int r = dump_version(dump, entry);
-	return r < 0 ? r : dump_end(dump);
+	if (dump->body && dump->journal) {
+		int r = journal_get(dump->journal, dump->journal_txn, entry->seq, &record);
+
+		if (r < 0)
+			return r;
+		if (r == NOT_FOUND)
+			dump_flag(dump, "missing", true);
+		else if (record_check(&record) < 0)
+			dump_flag(dump, "damaged", true);
+		else if (dump_body(dump, record.body) < 0)
+			dump_flag(dump, "bodyDamaged", true);
+	}
+	return dump_end(dump);
 }
 
 static int dump_names(void *arg, const struct index_feed *feed)
@@ -87,14 +85,22 @@ static void dump_term_names(struct term_dump *terms, const struct index_term_row
 	dump_number(dump, "term", row->term);
 }
 
-static int dump_term_postings(struct term_dump *terms, const struct index_term_row *row)
+/* Prints the term, or its postings. */
+static int dump_each_term(void *arg, const struct index_term_row *row)
 {
 	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
+	struct term_dump *terms = arg;
 	struct dump *dump = terms->dump;
 	struct index_entry entry;
 	struct bytes key;
-	int r = index_term_postings(dump->index, dump->index_txn, row->term, &walk);
 
+	if (!terms->postings) {
+		dump_begin(dump, "term");
+		dump_term_names(terms, row);
+		dump_number(dump, "postings", row->count);
+		return dump_end(dump);
+	}
+	int r = index_term_postings(dump->index, dump->index_txn, row->term, &walk);
 	while (r == 0 && (r = index_walk_next(walk, &key, &entry)) == FOUND) {
 		if (!dump_wants(dump, terms->definition->feed, key))
 			continue;
@@ -105,18 +111,6 @@ static int dump_term_postings(struct term_dump *terms, const struct index_term_r
 		r = dump_end(dump);
 	}
 	return r == END ? 0 : r;
-}
-
-static int dump_each_term(void *arg, const struct index_term_row *row)
-{
-	struct term_dump *terms = arg;
-
-	if (terms->postings)
-		return dump_term_postings(terms, row);
-	dump_begin(terms->dump, "term");
-	dump_term_names(terms, row);
-	dump_number(terms->dump, "postings", row->count);
-	return dump_end(terms->dump);
 }
 
 static int dump_each_definition(void *arg, const struct index_definition *definition)
@@ -131,23 +125,13 @@ static int dump_each_definition(void *arg, const struct index_definition *defini
 		       : 0;
 }
 
-static int dump_all_terms(struct dump *dump, bool postings)
+int dump_terms(struct dump *dump, bool postings)
 {
 	struct term_dump terms = {dump, NULL, postings};
 
 	return dump->index ? index_each_definition(
 				     dump->index, dump->index_txn, 0, dump_each_definition, &terms)
 			   : 0;
-}
-
-int dump_terms(struct dump *dump)
-{
-	return dump_all_terms(dump, false);
-}
-
-int dump_postings(struct dump *dump)
-{
-	return dump_all_terms(dump, true);
 }
 
 /* ---- cursors --------------------------------------------------------------------------------- */
@@ -178,34 +162,33 @@ int dump_cursors(struct dump *dump)
 
 /* ---- rings ----------------------------------------------------------------------------------- */
 
-static int dump_ring(struct dump *dump, const char *name)
-{
-	CLEANUP(ring_detach) struct ring_reader *reader = NULL;
-	struct ring_status status;
-	int runtime = home_runtime_fd(dump->home);
-
-	dump_begin(dump, "ring");
-	dump_text(dump, "name", bytes_str(name));
-	if (runtime < 0 || ring_attach(runtime, name, &reader) < 0) {
-		dump_flag(dump, "noWriter", true);
-		return dump_end(dump);
-	}
-	ring_status(reader, &status);
-	dump_uuid(dump, "uuid", ring_uuid(reader));
-	dump_number(dump, "epoch", status.epoch);
-	dump_number(dump, "state", status.state);
-	dump_number(dump, "writerPid", (uint64_t)status.writer_pid);
-	dump_number(dump, "capacity", status.capacity);
-	dump_number(dump, "claim", status.claim);
-	dump_number(dump, "tail", status.tail);
-	dump_number(dump, "lastSeq", status.last_seq);
-	dump_number(dump, "heartbeat", status.heartbeat_ns);
-	return dump_end(dump);
-}
-
 int dump_rings(struct dump *dump)
 {
-	int r = dump_ring(dump, "delta.ring");
+	static const char *const names[] = {"delta.ring", "event.ring"};
+	int r = 0, runtime = home_runtime_fd(dump->home);
 
-	return r == 0 ? dump_ring(dump, "event.ring") : r;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++) {
+		CLEANUP(ring_detach) struct ring_reader *reader = NULL;
+		struct ring_status status;
+
+		dump_begin(dump, "ring");
+		dump_text(dump, "name", bytes_str(names[i]));
+		if (runtime < 0 || ring_attach(runtime, names[i], &reader) < 0) {
+			dump_flag(dump, "noWriter", true);
+			r = dump_end(dump);
+			continue;
+		}
+		ring_status(reader, &status);
+		dump_uuid(dump, "uuid", ring_uuid(reader));
+		dump_number(dump, "epoch", status.epoch);
+		dump_number(dump, "state", status.state);
+		dump_number(dump, "writerPid", (uint64_t)status.writer_pid);
+		dump_number(dump, "capacity", status.capacity);
+		dump_number(dump, "claim", status.claim);
+		dump_number(dump, "tail", status.tail);
+		dump_number(dump, "lastSeq", status.last_seq);
+		dump_number(dump, "heartbeat", status.heartbeat_ns);
+		r = dump_end(dump);
+	}
+	return r;
 }

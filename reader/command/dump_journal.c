@@ -4,8 +4,15 @@
 #include "common/err.h"
 #include "reader/command/dump.h"
 
-static void dump_feed_definition(struct dump *dump, const struct feed_definition *d)
+static int dump_feed(void *arg, const struct feed_definition *d, const struct feed_checkpoint *c)
 {
+	struct dump *dump = arg;
+	struct index_feed feed;
+
+	if (!dump_wants_feed(dump, d->id))
+		return 0;
+	dump_begin(dump, "feed");
+	dump_number(dump, "id", d->id);
 	dump_text(dump, "name", bytes_str(d->name));
 	dump_text(dump, "group", bytes_str(d->group));
 	dump_text(dump, "version", bytes_str(d->version));
@@ -19,10 +26,6 @@ static void dump_feed_definition(struct dump *dump, const struct feed_definition
 	dump_flag(dump, "namespaced", d->namespaced);
 	dump_flag(dump, "metadataOnly", d->metadata_only);
 	dump_number(dump, "resync", d->resync_ns);
-}
-
-static void dump_checkpoint(struct dump *dump, const struct feed_checkpoint *c)
-{
 	dump_text(dump, "phase", bytes_str(feed_phase_name(c->phase)));
 	dump_text(dump, "rv", c->rv);
 	dump_number(dump, "firstList", c->first_list);
@@ -30,36 +33,17 @@ static void dump_checkpoint(struct dump *dump, const struct feed_checkpoint *c)
 	dump_number(dump, "listTime", c->list_ns);
 	dump_number(dump, "trimmed", c->trimmed);
 	dump_number(dump, "last", c->last);
-}
-
-static int dump_index_feed(struct dump *dump, uint32_t id)
-{
-	struct index_feed feed;
-	int r = dump->index ? index_feed(dump->index, dump->index_txn, id, &feed) : NOT_FOUND;
-
-	if (r != FOUND)
-		return r < 0 ? r : 0;
-	dump_number(dump, "indexListed", feed.listed);
-	dump_number(dump, "indexListBegin", feed.list_begin);
-	dump_number(dump, "indexObjects", feed.objects);
-	dump_text(dump, "indexRV", bytes_str(feed.rv));
-	dump_flag(dump, "indexRemoved", feed.removed);
-	return 0;
-}
-
-static int dump_feed(void *arg, const struct feed_definition *definition,
-	const struct feed_checkpoint *checkpoint)
-{
-	struct dump *dump = arg;
-
-	if (!dump_wants_feed(dump, definition->id))
-		return 0;
-	dump_begin(dump, "feed");
-	dump_number(dump, "id", definition->id);
-	dump_feed_definition(dump, definition);
-	dump_checkpoint(dump, checkpoint);
-	int r = dump_index_feed(dump, definition->id);
-	return r < 0 ? r : dump_end(dump);
+	int r = dump->index ? index_feed(dump->index, dump->index_txn, d->id, &feed) : NOT_FOUND;
+	if (r < 0)
+		return r;
+	if (r == FOUND) {
+		dump_number(dump, "indexListed", feed.listed);
+		dump_number(dump, "indexListBegin", feed.list_begin);
+		dump_number(dump, "indexObjects", feed.objects);
+		dump_text(dump, "indexRV", bytes_str(feed.rv));
+		dump_flag(dump, "indexRemoved", feed.removed);
+	}
+	return dump_end(dump);
 }
 
 int dump_feeds(struct dump *dump)
@@ -67,12 +51,6 @@ int dump_feeds(struct dump *dump)
 	return dump->journal
 		? journal_each_feed(dump->journal, dump->journal_txn, dump_feed, dump)
 		: 0;
-}
-
-static bool dump_is_change(const struct record *record)
-{
-	return record->type == RECORD_ADDED || record->type == RECORD_MODIFIED ||
-		record->type == RECORD_DELETED;
 }
 
 static int dump_record(struct dump *dump, const char *what, const struct record *record)
@@ -116,8 +94,9 @@ int dump_log(struct dump *dump, bool changes_only)
 	while (r == 0 && (r = journal_walk_next(walk, &record)) == FOUND) {
 		if (record.seq > dump->to)
 			return 0;
-		if ((changes_only && !dump_is_change(&record)) ||
-			!dump_wants(dump, record.feed, record.key))
+		bool change = record.type == RECORD_ADDED || record.type == RECORD_MODIFIED ||
+			record.type == RECORD_DELETED;
+		if ((changes_only && !change) || !dump_wants(dump, record.feed, record.key))
 			continue;
 		r = dump_record(dump, changes_only ? "event" : "record", &record);
 	}
@@ -143,43 +122,36 @@ static int dump_index_definition(void *arg, const struct index_definition *defin
 	return dump_end(dump);
 }
 
-static int dump_journal_meta(struct dump *dump)
+int dump_meta(struct dump *dump)
 {
-	struct journal_meta meta;
-	int r = journal_meta(dump->journal, dump->journal_txn, &meta);
+	struct journal_meta journal;
+	struct index_meta index;
+	int r = 0;
 
-	if (r < 0)
+	if (dump->journal) {
+		r = journal_meta(dump->journal, dump->journal_txn, &journal);
+		if (r < 0)
+			return r;
+		dump_begin(dump, "journal");
+		dump_number(dump, "generation", journal_generation(dump->journal));
+		dump_uuid(dump, "uuid", journal.uuid);
+		dump_number(dump, "nextSeq", journal.next_seq);
+		dump_number(dump, "horizon", journal.horizon);
+		dump_text(dump, "cluster", bytes_str(journal.cluster));
+		r = dump_end(dump);
+	}
+	if (r != 0 || !dump->index)
 		return r;
-	dump_begin(dump, "journal");
-	dump_number(dump, "generation", journal_generation(dump->journal));
-	dump_uuid(dump, "uuid", meta.uuid);
-	dump_number(dump, "nextSeq", meta.next_seq);
-	dump_number(dump, "horizon", meta.horizon);
-	dump_text(dump, "cluster", bytes_str(meta.cluster));
-	return dump_end(dump);
-}
-
-static int dump_index_meta(struct dump *dump)
-{
-	struct index_meta meta;
-	int r = index_meta(dump->index, dump->index_txn, &meta);
-
+	r = index_meta(dump->index, dump->index_txn, &index);
 	if (r < 0)
 		return r;
 	dump_begin(dump, "index");
 	dump_number(dump, "generation", index_generation(dump->index));
-	dump_uuid(dump, "journal", meta.journal);
-	dump_number(dump, "taken", meta.taken);
-	dump_flag(dump, "building", meta.building);
+	dump_uuid(dump, "journal", index.journal);
+	dump_number(dump, "taken", index.taken);
+	dump_flag(dump, "building", index.building);
 	r = dump_end(dump);
 	return r < 0 ? r
 		     : index_each_definition(
 			       dump->index, dump->index_txn, 0, dump_index_definition, dump);
-}
-
-int dump_meta(struct dump *dump)
-{
-	int r = dump->journal ? dump_journal_meta(dump) : 0;
-
-	return r == 0 && dump->index ? dump_index_meta(dump) : r;
 }

@@ -31,20 +31,15 @@ void dump_number(struct dump *dump, const char *name, uint64_t number)
 	buf_printf(&dump->out, "%" PRIu64, number);
 }
 
-static bool dump_is_plain(struct bytes text)
-{
-	const uint8_t *p = text.data;
-
-	for (size_t i = 0; i < text.size; i++)
-		if (p[i] <= ' ' || p[i] >= 0x7f || p[i] == '"' || p[i] == '\\')
-			return false;
-	return text.size > 0;
-}
-
 void dump_text(struct dump *dump, const char *name, struct bytes text)
 {
+	const uint8_t *p = text.data;
+	bool plain = !dump->json && text.size > 0;
+
 	dump_name(dump, name);
-	if (!dump->json && dump_is_plain(text))
+	for (size_t i = 0; plain && i < text.size; i++)
+		plain = p[i] > ' ' && p[i] < 0x7f && p[i] != '"' && p[i] != '\\';
+	if (plain)
 		buf_bytes_put(&dump->out, text);
 	else
 		json_write_string(text, &dump->out);
