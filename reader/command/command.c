@@ -322,8 +322,3 @@ int query_from_args(const struct query_args *args, const char *feed, struct kinf
 	};
 	return 0;
 }
-
-void query_args_release(struct query_args *args)
-{
-	option_texts_release(&args->index);
-}

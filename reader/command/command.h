@@ -93,6 +93,5 @@ struct options_group query_options(struct query_args *args);
 /* Fills *QUERY from ARGS; TERMS has room for args->index.n. Returns 0 or ERR_SYNTAX. */
 int query_from_args(const struct query_args *args, const char *feed, struct kinf_term *terms,
 	struct kinf_query *query);
-void query_args_release(struct query_args *args);
 
 #endif

@@ -156,22 +156,6 @@ static int describe_history_add(void *arg, const struct kinf_change *change)
 
 /* ---- one object ------------------------------------------------------------------------------ */
 
-/* Appends TEXT below HEAD, indented. */
-static void describe_section(struct buf *out, const char *head, struct bytes text)
-{
-	const char *p = text.data, *end = p + text.size;
-
-	buf_printf(out, "%s:\n", head);
-	while (p < end) {
-		const char *newline = memchr(p, '\n', (size_t)(end - p));
-		const char *next = newline ? newline + 1 : end;
-
-		buf_str(out, "  ");
-		buf_put(out, p, (size_t)(next - p));
-		p = next;
-	}
-}
-
 static int describe_object(struct describe *d, const struct kinf_object *object,
 	const struct object_history *history)
 {
@@ -204,12 +188,14 @@ static int describe_object(struct describe *d, const struct kinf_object *object,
 			r = kinf_object_each(
 				object, "metadata.ownerReferences[*]", describe_owner, out);
 	}
-	if (history->changes)
-		describe_section(out, "History", buf_bytes(&history->rows));
+	if (history->changes) {
+		buf_str(out, "History:\n  ");
+		print_indented(out, buf_bytes(&history->rows), 2);
+	}
 	if (r >= 0 && object->body_size) {
 		r = yaml_write(BYTES(object->body, object->body_size), &yaml);
-		if (r == 0)
-			describe_section(out, "Object", buf_bytes(&yaml));
+		buf_str(out, "Object:\n  ");
+		print_indented(out, buf_bytes(&yaml), 2);
 	}
 	if (r == 0)
 		r = print_text(out);

@@ -85,15 +85,7 @@ static int get_by_key(struct get *get, const char *namespace_, const char *name)
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
 
-/* Lists the objects whose names begin with NAME; get_next_named() keeps those of exactly this
- * name. */
-static int get_list_name(struct get *get, const char *name, struct kinf_listing **ret_list)
-{
-	struct kinf_query query = {.size = sizeof(query), .feed = get->feed, .prefix = name};
-
-	return kinf_list(get->snapshot, &query, ret_list);
-}
-
+/* Finds the next object of exactly this name in a list of those whose names begin with it. */
 static int get_next_named(
 	struct kinf_listing *list, const char *name, struct kinf_object *ret_object)
 {
@@ -111,9 +103,10 @@ static int get_next_named(
 static int get_in_all(struct get *get, const char *name)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
+	struct kinf_query query = {.size = sizeof(query), .feed = get->feed, .prefix = name};
 	struct kinf_object object;
 	size_t found = 0;
-	int r = get_list_name(get, name, &list);
+	int r = kinf_list(get->snapshot, &query, &list);
 
 	while (r == KINF_FOUND && (r = get_next_named(list, name, &object)) == KINF_FOUND) {
 		found++;
@@ -139,14 +132,16 @@ static bool get_is_bare(const struct get *get, const char *name)
 static bool get_is_single(struct get *get)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
+	const char *name = get->names[0];
+	struct kinf_query query = {.size = sizeof(query), .feed = get->feed, .prefix = name};
 	struct kinf_object object;
 	size_t found = 0;
 
 	if (get->n_names != 1)
 		return false;
-	if (!get_is_bare(get, get->names[0]) || get_list_name(get, get->names[0], &list) != 0)
+	if (!get_is_bare(get, name) || kinf_list(get->snapshot, &query, &list) != 0)
 		return true;
-	while (found < 2 && get_next_named(list, get->names[0], &object) == KINF_FOUND)
+	while (found < 2 && get_next_named(list, name, &object) == KINF_FOUND)
 		found++;
 	return found < 2;
 }
@@ -252,7 +247,7 @@ static void get_release(struct get *get)
 	print_release(&get->print);
 	kinf_snapshot_close(&get->snapshot);
 	kinf_close(&get->kinf);
-	query_args_release(&get->args.query);
+	option_texts_release(&get->args.query.index);
 }
 
 /* Reads FEED NAME... or, as -o name prints them, FEED/NAME.... */

@@ -55,16 +55,39 @@ static void main_command_first(int argc, char **argv)
 	argv[1] = name;
 }
 
-static const struct command *main_find(const char *name)
+int main(int argc, char **argv)
 {
+	main_command_first(argc, argv);
+	const char *name = argc > 1 ? argv[1] : "";
+	bool help = !strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h");
+	const struct command *command = NULL;
+	int r = failpoint_setup();
+
+	if (r < 0) {
+		(void)fprintf(stderr, "kinf: %s\n", err_text(r));
+		return PROC_USAGE;
+	}
+	if (!strcmp(name, "--version") || !strcmp(name, "version")) {
+		(void)printf("kinf %s\n", kinf_version());
+		return PROC_OK;
+	}
+	if (help && argc == 2) {
+		main_print_help(stdout);
+		return PROC_OK;
+	}
+	if (help)
+		name = argv[2];
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		if (strcmp(name, commands[i].name) == 0)
-			return &commands[i];
-	return NULL;
-}
+			command = &commands[i];
+	if (command && help) { /* `kinf help COMMAND` is `kinf COMMAND --help` */
+		char program[32], option[] = "--help";
 
-static int main_unknown(const char *name)
-{
+		(void)snprintf(program, sizeof(program), "%s", command->name);
+		return command->run(2, (char *[]){program, option, NULL});
+	}
+	if (command)
+		return command->run(argc - 1, argv + 1);
 	if (*name == '-')
 		(void)fprintf(stderr, "kinf: which command? see 'kinf --help'\n");
 	else if (*name)
@@ -72,42 +95,4 @@ static int main_unknown(const char *name)
 	else
 		main_print_help(stderr);
 	return PROC_USAGE;
-}
-
-/* Runs `kinf help COMMAND` as `kinf COMMAND --help`. */
-static int main_help(const char *name)
-{
-	const struct command *command = main_find(name);
-	char program[32], option[] = "--help";
-	char *argv[] = {program, option, NULL};
-
-	if (!command)
-		return main_unknown(name);
-	(void)snprintf(program, sizeof(program), "%s", command->name);
-	return command->run(2, argv);
-}
-
-int main(int argc, char **argv)
-{
-	main_command_first(argc, argv);
-	const char *name = argc > 1 ? argv[1] : "";
-	const struct command *command = main_find(name);
-	int r = failpoint_setup();
-
-	if (r < 0) {
-		(void)fprintf(stderr, "kinf: %s\n", err_text(r));
-		return PROC_USAGE;
-	}
-	if (command)
-		return command->run(argc - 1, argv + 1);
-	if (!strcmp(name, "--version") || !strcmp(name, "version")) {
-		(void)printf("kinf %s\n", kinf_version());
-		return PROC_OK;
-	}
-	if (strcmp(name, "help") && strcmp(name, "--help") && strcmp(name, "-h"))
-		return main_unknown(name);
-	if (argc > 2)
-		return main_help(argv[2]);
-	main_print_help(stdout);
-	return PROC_OK;
 }

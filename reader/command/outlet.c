@@ -36,36 +36,28 @@ bool outlet_ended(struct outlet *outlet)
 	return outlet->ended;
 }
 
-/* Waits until the consumer can take something. Returns 0 or -EINTR. */
-static int outlet_wait_writable(struct outlet *outlet)
-{
-	struct pollfd fds[] = {
-		{.fd = STDOUT_FILENO, .events = POLLOUT},
-		{.fd = outlet->signals, .events = POLLIN},
-	};
-
-	for (;;) {
-		/* After a signal only the consumer is waited for. */
-		int n = poll(fds, outlet->ended ? 1 : 2, outlet->ended ? GRACE_MS : -1);
-
-		if (n > 0 && fds[0].revents)
-			return 0; /* write() reports an error there */
-		if (n == 0)
-			return err_set(-EINTR, "waiting for the consumer of the output");
-		(void)outlet_ended(outlet);
-	}
-}
-
 int outlet_flush(struct outlet *outlet)
 {
 	const uint8_t *next = outlet->text.data;
 	size_t left = outlet->text.size;
 	int r = buf_error(&outlet->text);
+	struct pollfd fds[] = {
+		{.fd = STDOUT_FILENO, .events = POLLOUT},
+		{.fd = outlet->signals, .events = POLLIN},
+	};
 
 	while (r == 0 && left) {
-		r = outlet_wait_writable(outlet);
-		if (r < 0)
+		/* After a signal only the consumer is waited for. */
+		int ready = poll(fds, outlet->ended ? 1 : 2, outlet->ended ? GRACE_MS : -1);
+
+		if (ready == 0) {
+			r = err_set(-EINTR, "waiting for the consumer of the output");
 			break;
+		}
+		if (ready < 0 || !fds[0].revents) {
+			(void)outlet_ended(outlet);
+			continue;
+		}
 		/* A writable pipe takes this much without blocking. */
 		ssize_t n = write(STDOUT_FILENO, next, left < PIPE_BUF ? left : PIPE_BUF);
 		if (n < 0 && errno != EINTR && errno != EAGAIN)

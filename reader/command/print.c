@@ -136,8 +136,7 @@ void print_cells(const struct kinf_object *object, struct print_cells *ret_cells
 	age_from_time(text, size, ret_cells->age);
 }
 
-/* Appends TEXT, with each line after the first moved right by INDENT. */
-static void print_indented(struct buf *out, struct bytes text, int indent)
+void print_indented(struct buf *out, struct bytes text, int indent)
 {
 	const char *p = text.data, *end = p + text.size;
 
@@ -173,25 +172,6 @@ static int print_document(struct print *print, const struct kinf_object *object)
 		buf_str(&print->text, print->count ? "- " : "\n- ");
 	print_indented(&print->text, buf_bytes(&text), json ? 2 * JSON_INDENT : 2);
 	return 0;
-}
-
-/* Ends a List as kubectl does: keys in order, metadata last. A JSON string is valid YAML also. */
-static void print_list_end(struct print *print, const char *rv, const char *token)
-{
-	bool yaml = print->format == PRINT_YAML;
-	struct buf *out = &print->text;
-
-	if (yaml)
-		buf_printf(out, "%skind: List\nmetadata:\n", print->count ? "" : " []\n");
-	else
-		buf_printf(out, "%s],\n    \"kind\": \"List\",\n    \"metadata\": {\n",
-			print->count ? "\n    " : "");
-	if (token)
-		buf_printf(
-			out, yaml ? "  continue: %s\n" : "        \"continue\": \"%s\",\n", token);
-	buf_str(out, yaml ? "  resourceVersion: " : "        \"resourceVersion\": ");
-	json_write_string(bytes_str(rv), out);
-	buf_str(out, yaml ? "\n" : "\n    }\n}\n");
 }
 
 /* ---- objects --------------------------------------------------------------------------------- */
@@ -232,30 +212,44 @@ int print_object(struct print *print, const struct kinf_object *object)
 
 int print_end(struct print *print, const char *rv, const char *token)
 {
+	bool yaml = print->format == PRINT_YAML;
+	struct buf *out = &print->text;
 	int r = 0;
 
 	switch (print->format) {
 	case PRINT_JSON:
 	case PRINT_YAML:
-		if (!print->single)
-			print_list_end(print, rv, token);
+		if (print->single)
+			break;
+		/* As kubectl: keys in order, metadata last. A JSON string is valid YAML also. */
+		if (yaml)
+			buf_printf(out, "%skind: List\nmetadata:\n", print->count ? "" : " []\n");
+		else
+			buf_printf(out, "%s],\n    \"kind\": \"List\",\n    \"metadata\": {\n",
+				print->count ? "\n    " : "");
+		if (token)
+			buf_printf(out, yaml ? "  continue: %s\n"
+					     : "        \"continue\": \"%s\",\n", token);
+		buf_str(out, yaml ? "  resourceVersion: " : "        \"resourceVersion\": ");
+		json_write_string(bytes_str(rv), out);
+		buf_str(out, yaml ? "\n" : "\n    }\n}\n");
 		break;
 	case PRINT_COUNT:
-		buf_printf(&print->text, "%llu\n", (unsigned long long)print->count);
+		buf_printf(out, "%llu\n", (unsigned long long)print->count);
 		break;
 	case PRINT_TABLE:
 	case PRINT_WIDE:
 	case PRINT_CUSTOM_COLUMNS:
-		r = table_settle(&print->table, &print->text);
+		r = table_settle(&print->table, out);
 		break;
 	case PRINT_JSONPATH:
-		r = template_end(print->template, &print->text);
+		r = template_end(print->template, out);
 		break;
 	default:
 		break;
 	}
 	if (r == 0)
-		r = print_text(&print->text);
+		r = print_text(out);
 	if (r == 0 && token && print->format != PRINT_JSON && print->format != PRINT_YAML)
 		(void)fprintf(stderr, "more objects: --continue %s\n", token);
 	return r;

@@ -76,4 +76,7 @@ int print_flush(void);
 /* Does both, for a complete result. */
 int print_text(struct buf *out);
 
+/* Appends TEXT, with each line after the first moved right by INDENT. */
+void print_indented(struct buf *out, struct bytes text, int indent);
+
 #endif

@@ -38,76 +38,62 @@ void progress_new(const struct config *config, struct progress **ret_progress)
 	*ret_progress = p;
 }
 
-static bool progress_is_alive(const struct stats *page)
-{
-	struct stats_process process;
-
-	return page && stats_process(page, &process) == 0 && process.alive;
-}
-
 /* Opens the status page, which appears when the reflector has started. A new reflector may have a
  * new page, so the page is opened again when its process has died. */
 static bool progress_open(struct progress *p)
 {
 	struct home_options options = {0};
+	struct stats_process process;
 
-	if (progress_is_alive(p->page))
-		return true;
-	stats_close(&p->page);
-	home_close(&p->home);
-	int r = home_open(p->config->store, &options, &p->home);
-	if (r == 0 && home_runtime_fd(p->home) >= 0)
-		r = stats_open(home_runtime_fd(p->home), "stats.reflector", &p->page);
-	err_ignore(r, "the next turn tries again");
-	return progress_is_alive(p->page);
-}
-
-struct progress_sum {
-	uint64_t done, total;
-	unsigned listing, feeds;
-	bool total_known;
-};
-
-static void progress_add_up(const struct progress *p, struct progress_sum *sum)
-{
-	*sum = (struct progress_sum){.total_known = true};
-	struct stats_feed row;
-	int found;
-
-	for (uint32_t i = 0; (found = stats_feed_at(p->page, i, &row)) != END; i++) {
-		if (found != FOUND || (row.feed & STATS_PENDING))
-			continue;
-		sum->feeds++;
-		if (row.phase != FEED_LISTING)
-			continue;
-		sum->listing++;
-		sum->done += row.list_done;
-		sum->total += row.list_total;
-		sum->total_known &= row.list_total > 0;
+	for (bool opened = false;; opened = true) {
+		if (p->page && stats_process(p->page, &process) == 0 && process.alive)
+			return true;
+		if (opened)
+			return false;
+		stats_close(&p->page);
+		home_close(&p->home);
+		int r = home_open(p->config->store, &options, &p->home);
+		if (r == 0 && home_runtime_fd(p->home) >= 0)
+			r = stats_open(home_runtime_fd(p->home), "stats.reflector", &p->page);
+		err_ignore(r, "the next turn tries again");
 	}
 }
 
 void progress_show(struct progress *progress)
 {
-	struct progress_sum sum;
+	uint64_t done = 0, total = 0;
+	unsigned listing = 0, feeds = 0;
+	bool total_known = true;
+	struct stats_feed row;
+	char of[40] = "";
+	int found;
 
 	if (!progress || progress->ended || !progress_open(progress))
 		return;
-	progress_add_up(progress, &sum);
-	if (!sum.feeds)
+	for (uint32_t i = 0; (found = stats_feed_at(progress->page, i, &row)) != END; i++) {
+		if (found != FOUND || (row.feed & STATS_PENDING))
+			continue;
+		feeds++;
+		if (row.phase != FEED_LISTING)
+			continue;
+		listing++;
+		done += row.list_done;
+		total += row.list_total;
+		total_known &= row.list_total > 0;
+	}
+	if (!feeds)
 		return;
-	if (!sum.listing) {
+	if (!listing) {
 		progress_end(progress);
 		return;
 	}
 	double seconds = (double)(proc_monotonic_ns() - progress->begun_ns) / 1e9;
-	char total[40] = "";
-	if (sum.total_known && sum.total)
-		(void)snprintf(total, sizeof(total), " of %llu", (unsigned long long)sum.total);
+	if (total_known && total)
+		(void)snprintf(of, sizeof(of), " of %llu", (unsigned long long)total);
 	/* The cursor stays at the start of the line, so that the next line of a daemon begins
 	 * there. */
 	(void)fprintf(stderr, "\r\033[Klisting: %llu%s objects, %.0f/s\r",
-		(unsigned long long)sum.done, total, (double)sum.done / seconds);
+		(unsigned long long)done, of, (double)done / seconds);
 	progress->shown = true;
 }
 

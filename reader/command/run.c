@@ -48,24 +48,9 @@ static void run_stop(struct run *run, int signal_number)
 	children_signal(&run->children, SIGTERM);
 }
 
-/* Passes SIGHUP on. The daemons log errors in the file and the keys that they take only at a
- * restart; the supervisor logs its own keys. */
-static void run_reload(struct run *run)
-{
-	CLEANUP(config_free) struct config *config = NULL;
-	char keys[CONFIG_KEYS_SIZE];
-
-	LOG(run_reloading);
-	children_signal(&run->children, SIGHUP);
-	int r = config_load(run->flags, &config);
-	if (r < 0)
-		err_ignore(r, "both daemons read the same file and log the error");
-	else if (config_needs_restart(run->config, config, CONFIG_RUN, keys))
-		LOG(config_needs_restart, .daemon = "kinf run", .keys = keys);
-}
-
-/* Waits for a signal or the next start of a daemon, at most TICK_MS. Returns false when everything
- * has ended. */
+/* Waits for a signal or the next start of a daemon, at most TICK_MS. SIGHUP is passed on: the
+ * daemons log errors in the file and the keys that they take only at a restart; the supervisor logs
+ * its own keys. Returns false when everything has ended. */
 static bool run_turn(struct run *run)
 {
 	int due = run->stopping ? -1 : children_start_due(&run->children), number;
@@ -74,10 +59,20 @@ static bool run_turn(struct run *run)
 	(void)poll(
 		&signals, 1, due >= 0 && due < TICK_MS ? due : TICK_MS); /* also after an error */
 	while ((number = signals_next(run->signals)) > 0) {
-		if (number == SIGHUP)
-			run_reload(run);
-		else if (number == SIGTERM || number == SIGINT)
+		CLEANUP(config_free) struct config *config = NULL;
+		char keys[CONFIG_KEYS_SIZE];
+
+		if (number == SIGTERM || number == SIGINT)
 			run_stop(run, number);
+		if (number != SIGHUP)
+			continue;
+		LOG(run_reloading);
+		children_signal(&run->children, SIGHUP);
+		int r = config_load(run->flags, &config);
+		if (r < 0)
+			err_ignore(r, "both daemons read the same file and log the error");
+		else if (config_needs_restart(run->config, config, CONFIG_RUN, keys))
+			LOG(config_needs_restart, .daemon = "kinf run", .keys = keys);
 	}
 	children_reap(&run->children, run->stopping);
 	if (!run->stopping && children_given_up(&run->children))
@@ -106,29 +101,6 @@ static int run_in_use(const char *store, const char *program)
 		"store '%s' is in use: %s runs there as process %d; stop it, or name another "
 		"store with --store",
 		home_path(home), program, home_role_holder(home, role));
-}
-
-/* Copies the arguments for the daemons before options_parse() reorders them, with room for
- * run_fix_places(). */
-static char **run_copy_arguments(int argc, char **argv)
-{
-	char **arguments = calloc((size_t)argc + 4, sizeof(*arguments));
-
-	if (arguments)
-		memcpy(arguments, argv + 1, ((size_t)argc - 1) * sizeof(*arguments));
-	return arguments;
-}
-
-/* Appends the store and the runtime directory, so that both daemons use the same ones however the
- * file changes while they run. The last one of equal options counts. */
-static void run_fix_places(char **end, const struct config *config)
-{
-	static char store[] = "--store", runtime_dir[] = "--runtime-dir";
-
-	*end++ = store;
-	*end++ = config->store;
-	*end++ = runtime_dir;
-	*end++ = config->runtime_dir;
 }
 
 static int run_supervise(struct run *run, char *const *arguments)
@@ -160,6 +132,7 @@ static int run_supervise(struct run *run, char *const *arguments)
 int command_run(int argc, char **argv)
 {
 	CLEANUP(config_flags_release) struct config_flags flags = {0};
+	static char store[] = "--store", runtime_dir[] = "--runtime-dir";
 	struct run run = {.signals = -1, .flags = &flags};
 	int first;
 	const struct options_group groups[] = {
@@ -171,9 +144,11 @@ int command_run(int argc, char **argv)
 		"they die. SIGHUP reads the configuration again, SIGTERM ends everything within 5 "
 		"seconds.",
 		groups, ARRAY_SIZE(groups), false};
-	AUTO_FREE char **arguments = run_copy_arguments(argc, argv);
+	/* The daemons' arguments: a copy, before options_parse() reorders them, and the places. */
+	AUTO_FREE char **arguments = calloc((size_t)argc + 4, sizeof(*arguments));
 	if (!arguments)
 		return command_fail(err_set(-ENOMEM, "copying the arguments"));
+	memcpy(arguments, argv + 1, ((size_t)argc - 1) * sizeof(*arguments));
 	int r = options_parse(&options, argc, argv, &first);
 
 	if (r == 0 && first != argc)
@@ -191,7 +166,13 @@ int command_run(int argc, char **argv)
 	}
 	log_setup("kinf", run.config->log_level, run.config->log_format);
 	progress_new(run.config, &run.progress);
-	run_fix_places(arguments + argc - 1, run.config);
+	/* Both daemons use the same directories however the file changes while they run: the last
+	 * one of equal options counts. */
+	char **end = arguments + argc - 1;
+	*end++ = store;
+	*end++ = run.config->store;
+	*end++ = runtime_dir;
+	*end = run.config->runtime_dir;
 	int status = run_supervise(&run, arguments);
 	progress_free(&run.progress);
 	config_free(&run.config);

@@ -17,7 +17,6 @@
 #include "reader/handle.h"
 #include "store/ring/ring.h"
 
-
 void status_release(struct store_status *status)
 {
 	free(status->feeds);
@@ -42,23 +41,12 @@ static const struct status_daemon {
 	[HOME_PROCESSOR] = {"kinf-processor", "stats.processor", "event.ring"},
 };
 
-/* Returns the epoch of a ring, which counts the starts of its writer; 0 if the ring is closed or
- * was never made. */
-static uint32_t status_ring_epoch(int runtime, const char *ring)
-{
-	CLEANUP(ring_detach) struct ring_reader *reader = NULL;
-	struct ring_status status;
-
-	if (ring_attach(runtime, ring, &reader) < 0)
-		return 0;
-	ring_status(reader, &status);
-	return status.epoch;
-}
-
 static void status_gather_process(const struct home *home, enum home_role role,
 	struct status_process *process)
 {
 	CLEANUP(stats_close) struct stats *stats = NULL;
+	CLEANUP(ring_detach) struct ring_reader *reader = NULL;
+	struct ring_status ring;
 	uint64_t now = proc_realtime_ns();
 	int runtime = home_runtime_fd(home);
 
@@ -78,8 +66,11 @@ static void status_gather_process(const struct home *home, enum home_role role,
 	process->responding = process->alive && process->page.responding;
 	if (process->alive && now > process->page.start_ns)
 		process->uptime_seconds = (now - process->page.start_ns) / 1000000000;
-	uint32_t epoch = status_ring_epoch(runtime, daemons[role].ring);
-	process->restarts = epoch ? epoch - 1 : 0;
+	/* The epoch of a ring counts the starts of its writer. */
+	if (ring_attach(runtime, daemons[role].ring, &reader) < 0)
+		return;
+	ring_status(reader, &ring);
+	process->restarts = ring.epoch ? ring.epoch - 1 : 0;
 }
 
 /* Collects everything that needs no database. */
@@ -225,22 +216,6 @@ static int status_gather_snapshot(struct kinf_snapshot *s, struct store_status *
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-/* Readers refuse this store, for instance because its index is damaged; its daemons may run all the
- * same. */
-static int status_gather_refused(const struct kinf *kinf, struct store_status *status)
-{
-	CLEANUP(home_close) struct home *home = NULL;
-
-	status_note_error(status, "", kinf_error(kinf));
-	int r = home_open(kinf->directory, &(struct home_options){0}, &home);
-	if (r == 0)
-		status_gather_home(home, status);
-	for (size_t i = 0; r == ERR_NO_STORE && i < STATUS_PROCESSES; i++)
-		status->processes[i].searched = true; /* without a store neither runs */
-	err_ignore(r, "the status reports why the store was refused");
-	return err_say(ERR_NO_STORE, "%s", status->error);
-}
-
 int status_gather(struct kinf *kinf, struct store_status *status)
 {
 	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
@@ -250,8 +225,18 @@ int status_gather(struct kinf *kinf, struct store_status *status)
 		(void)snprintf(status->path, sizeof(status->path), "%s", kinf->directory);
 	for (size_t i = 0; i < STATUS_PROCESSES; i++)
 		status->processes[i].name = daemons[i].name;
-	if (!kinf->store)
-		return status_gather_refused(kinf, status);
+	if (!kinf->store) { /* refused, perhaps for a damaged index; the daemons may run */
+		CLEANUP(home_close) struct home *home = NULL;
+
+		status_note_error(status, "", kinf_error(kinf));
+		int code = home_open(kinf->directory, &(struct home_options){0}, &home);
+		if (code == 0)
+			status_gather_home(home, status);
+		for (size_t i = 0; code == ERR_NO_STORE && i < STATUS_PROCESSES; i++)
+			status->processes[i].searched = true; /* without a store neither runs */
+		err_ignore(code, "the status reports why the store was refused");
+		return err_say(ERR_NO_STORE, "%s", status->error);
+	}
 	status_gather_home(store_home(kinf->store), status);
 	int r = kinf_snapshot_open(kinf, &snapshot);
 	if (r == AGAIN)

@@ -34,34 +34,32 @@ static const char *status_text_bytes(uint64_t n, struct number_text *room)
 	return room->text;
 }
 
-static void status_put_database(
-	const char *name, const struct status_database *database, struct buf *out)
-{
-	struct number_text used, file;
-
-	if (!database->open)
-		buf_printf(out, "%s none\n", name);
-	else
-		buf_printf(out, "%s %s in use, file %s, generation %" PRIu32 "\n", name,
-			status_text_bytes(database->info.used_bytes, &used),
-			status_text_bytes(database->info.file_bytes, &file), database->generation);
-}
-
 static void status_put_store(const struct store_status *s, struct buf *out)
 {
-	struct number_text free_bytes;
+	const struct status_database *const databases[] = {&s->journal, &s->index};
+	struct number_text used, file;
 
 	buf_printf(
 		out, "Store:   %s%s\n", s->path, s->copy ? " (a copy; no daemon writes it)" : "");
-	status_put_database("Journal:", &s->journal, out);
-	status_put_database("Index:  ", &s->index, out);
+	for (size_t i = 0; i < ARRAY_SIZE(databases); i++) {
+		const struct status_database *database = databases[i];
+
+		buf_str(out, i ? "Index:   " : "Journal: ");
+		if (database->open)
+			buf_printf(out, "%s in use, file %s, generation %" PRIu32 "\n",
+				status_text_bytes(database->info.used_bytes, &used),
+				status_text_bytes(database->info.file_bytes, &file),
+				database->generation);
+		else
+			buf_str(out, "none\n");
+	}
 	if (s->journal.open)
 		buf_printf(out,
 			"Events:  %" PRIu64 " in the journal, %" PRIu64
 			" in the index, history from %" PRIu64 "\n",
 			s->last_event, s->taken, s->horizon + 1);
 	if (s->disk_known)
-		buf_printf(out, "Disk:    %s free\n", status_text_bytes(s->disk_free, &free_bytes));
+		buf_printf(out, "Disk:    %s free\n", status_text_bytes(s->disk_free, &used));
 	if (s->error[0])
 		buf_printf(out, "Error:   %s\n", s->error);
 	buf_byte(out, '\n');

@@ -25,16 +25,6 @@ static void verify_print_fault(void *arg, const char *sentence)
 	(void)printf("%s\n", sentence);
 }
 
-static void verify_print_report(const struct verify_report *report)
-{
-	(void)fprintf(stderr,
-		"%" PRIu64 " records, %" PRIu64 " heads, %" PRIu64 " objects, %" PRIu64
-		" terms, %" PRIu64 " postings, %" PRIu64 " bodies read%s: %" PRIu64 " fault%s\n",
-		report->records, report->heads, report->objects, report->terms, report->postings,
-		report->bodies, report->has_index ? "" : "; there is no index", report->faults,
-		report->faults == 1 ? "" : "s");
-}
-
 int command_verify(int argc, char **argv)
 {
 	/* Kept for the life of the process: the handler of memory faults names it. */
@@ -71,6 +61,11 @@ int command_verify(int argc, char **argv)
 	r = print_flush();
 	if (r < 0)
 		return command_fail(r);
-	verify_print_report(&report);
+	(void)fprintf(stderr,
+		"%" PRIu64 " records, %" PRIu64 " heads, %" PRIu64 " objects, %" PRIu64
+		" terms, %" PRIu64 " postings, %" PRIu64 " bodies read%s: %" PRIu64 " fault%s\n",
+		report.records, report.heads, report.objects, report.terms, report.postings,
+		report.bodies, report.has_index ? "" : "; there is no index", report.faults,
+		report.faults == 1 ? "" : "s");
 	return report.faults ? PROC_FAILED : PROC_OK;
 }

@@ -31,9 +31,6 @@ struct waiting {
 	const char *argument; /* of the condition, after "=" */
 };
 
-/* Returns 1 if the condition holds, 0 if not, a negative error. */
-typedef int wait_holds_fn(struct waiting *waiting);
-
 static int wait_clear_live(void *arg, const struct kinf_feed_info *info)
 {
 	bool *live = arg;
@@ -42,27 +39,29 @@ static int wait_clear_live(void *arg, const struct kinf_feed_info *info)
 	return 0;
 }
 
-static int wait_is_live(struct waiting *waiting)
+/* Returns 1 if all feeds are live or, if LIVE is false, if the object exists; 0 if not; a negative
+ * error. */
+static int wait_holds(struct waiting *waiting, bool live)
 {
-	bool live = true;
-	int r = kinf_feed_status(waiting->snapshot, waiting->feed, wait_clear_live, &live);
-
-	return r == KINF_NO_FEED ? 0 : r < 0 ? r : live;
-}
-
-static int wait_has_object(struct waiting *waiting)
-{
-	AUTO_FREE char *copy = strdup(waiting->argument);
-	char *slash = copy ? strchr(copy, '/') : NULL;
 	struct kinf_object object;
+	bool holds = true;
+	int r;
 
-	if (!copy)
-		return err_set(-ENOMEM, "copying the key of an object");
-	if (slash)
-		*slash = '\0';
-	int r = kinf_get(waiting->snapshot, waiting->feed, slash ? copy : NULL,
-		slash ? slash + 1 : waiting->argument, &object);
-	return r == KINF_NO_FEED ? 0 : r < 0 ? r : r == KINF_FOUND;
+	if (live) {
+		r = kinf_feed_status(waiting->snapshot, waiting->feed, wait_clear_live, &holds);
+	} else {
+		AUTO_FREE char *copy = strdup(waiting->argument);
+		char *slash = copy ? strchr(copy, '/') : NULL;
+
+		if (!copy)
+			return err_set(-ENOMEM, "copying the key of an object");
+		if (slash)
+			*slash = '\0';
+		r = kinf_get(waiting->snapshot, waiting->feed, slash ? copy : NULL,
+			slash ? slash + 1 : copy, &object);
+		holds = r == KINF_FOUND;
+	}
+	return r == KINF_NO_FEED ? 0 : r < 0 ? r : holds;
 }
 
 static int wait_refresh(struct waiting *waiting)
@@ -71,16 +70,25 @@ static int wait_refresh(struct waiting *waiting)
 		kinf_snapshot_open(waiting->kinf, &waiting->snapshot);
 }
 
-/* Polls a condition that the library can't wait for. No snapshot is held during a pause. */
-static int wait_poll(struct waiting *waiting, wait_holds_fn *holds, uint64_t end_ns)
+/* Waits for the condition. "live" and "object=", which the library can't wait for, are polled; no
+ * snapshot is held during a pause. */
+static int wait_condition(struct waiting *waiting, const char *condition, uint64_t end_ns)
 {
+	uint64_t now = proc_monotonic_ns(), left_ms = now < end_ns ? (end_ns - now) / 1000000 : 0;
+	int ms = end_ns == UINT64_MAX ? -1 : left_ms < INT32_MAX ? (int)left_ms : INT32_MAX;
 	struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
+	const char *equals = strchr(condition, '=');
 
+	waiting->argument = equals ? equals + 1 : "";
+	if (!strcmp(condition, "synced"))
+		return kinf_wait_synced(waiting->kinf, &waiting->feed, 1, ms);
+	if (!strncmp(condition, "rv=", 3))
+		return kinf_wait_rv(waiting->kinf, waiting->feed, waiting->argument, ms);
 	for (;;) {
 		int r = wait_refresh(waiting);
 
 		if (r == 0)
-			r = holds(waiting);
+			r = wait_holds(waiting, !equals);
 		if (r < 0 || r == 1)
 			return r;
 		if (waiting->snapshot)
@@ -89,21 +97,6 @@ static int wait_poll(struct waiting *waiting, wait_holds_fn *holds, uint64_t end
 			return err_set(ERR_TIMEOUT, "waiting");
 		(void)nanosleep(&pause, NULL);
 	}
-}
-
-static int wait_condition(struct waiting *waiting, const char *condition, uint64_t end_ns)
-{
-	uint64_t now = proc_monotonic_ns(), left_ms = now < end_ns ? (end_ns - now) / 1000000 : 0;
-	int ms = end_ns == UINT64_MAX ? -1 : left_ms < INT32_MAX ? (int)left_ms : INT32_MAX;
-	const char *equals = strchr(condition, '=');
-
-	waiting->argument = equals ? equals + 1 : "";
-	if (!strcmp(condition, "synced"))
-		return kinf_wait_synced(waiting->kinf, &waiting->feed, 1, ms);
-	if (!strncmp(condition, "rv=", 3))
-		return kinf_wait_rv(waiting->kinf, waiting->feed, waiting->argument, ms);
-	return wait_poll(
-		waiting, strcmp(condition, "live") ? wait_has_object : wait_is_live, end_ns);
 }
 
 /* A feed that does not exist yet is waited for. Its name may also be misspelt: a caller that waits
@@ -143,12 +136,6 @@ static int wait_timed_out(struct waiting *waiting, const char *condition)
 	return PROC_FAILED;
 }
 
-static bool wait_is_condition(const char *text)
-{
-	return !strcmp(text, "synced") || !strcmp(text, "live") ||
-		(!strncmp(text, "rv=", 3) && text[3]) || (!strncmp(text, "object=", 7) && text[7]);
-}
-
 int command_wait(int argc, char **argv)
 {
 	struct wait_args args = {.condition = "synced"};
@@ -162,13 +149,15 @@ int command_wait(int argc, char **argv)
 	const struct options options = {"kinf wait", "FEED", "Waits until a condition holds.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
+	const char *condition = args.condition;
 
 	if (r == 0 && argc - first != 1)
 		r = options_bad(&options, "write one feed");
-	if (r == 0 && !wait_is_condition(args.condition))
+	if (r == 0 && strcmp(condition, "synced") != 0 && strcmp(condition, "live") != 0 &&
+		(strncmp(condition, "rv=", 3) != 0 || !condition[3]) &&
+		(strncmp(condition, "object=", 7) != 0 || !condition[7]))
 		r = options_bad(&options,
-			"--for '%s': allowed are synced, live, rv=N and object=NS/NAME",
-			args.condition);
+			"--for '%s': allowed are synced, live, rv=N and object=NS/NAME", condition);
 	if (r != 0)
 		return command_usage(&options, r);
 	uint64_t end_ns = args.timeout_ns ? proc_monotonic_ns() + args.timeout_ns : UINT64_MAX;
@@ -177,8 +166,8 @@ int command_wait(int argc, char **argv)
 		return PROC_FAILED;
 	if (end_ns == UINT64_MAX)
 		wait_note_missing(&waiting);
-	r = wait_condition(&waiting, args.condition, end_ns);
-	status = r >= 0 ? PROC_OK : r == ERR_TIMEOUT ? wait_timed_out(&waiting, args.condition) :
+	r = wait_condition(&waiting, condition, end_ns);
+	status = r >= 0 ? PROC_OK : r == ERR_TIMEOUT ? wait_timed_out(&waiting, condition) :
 		command_fail_feed(waiting.kinf, waiting.feed, r);
 	kinf_snapshot_close(&waiting.snapshot);
 	kinf_close(&waiting.kinf);

@@ -93,15 +93,18 @@ static bool watch_matches(const struct watching *w, const struct snapshot_feed *
 }
 
 /* Reads ids and indexes of the feeds from one snapshot; the first time also what a name looks
- * like. */
-static int watch_read_feeds(struct watching *w, struct kinf_snapshot *snapshot)
+ * like. Returns 0; AGAIN: there is nothing to follow yet. */
+static int watch_find_feeds(struct watching *w)
 {
+	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
 	AUTO_FREE struct snapshot_feed *feeds = NULL;
 	struct kinf_feed_info info;
 	size_t n, kept = 0;
-	int r = snapshot_feeds(snapshot->snapshot, w->feed, &feeds, &n);
+	int r = kinf_snapshot_open(w->kinf, &snapshot);
 
-	if (r < 0)
+	if (r == 0)
+		r = snapshot_feeds(snapshot->snapshot, w->feed, &feeds, &n);
+	if (r != 0)
 		return r;
 	for (size_t i = 0; i < n; i++)
 		if (watch_matches(w, &feeds[i]))
@@ -127,21 +130,6 @@ static int watch_read_feeds(struct watching *w, struct kinf_snapshot *snapshot)
 	watch_print_begin(&w->print, &info);
 	w->described = true;
 	return 0;
-}
-
-/* Returns 0; AGAIN: there is nothing to follow yet. */
-static int watch_find_feeds(struct watching *w)
-{
-	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
-	int r = kinf_snapshot_open(w->kinf, &snapshot);
-
-	if (r == 0)
-		r = watch_read_feeds(w, snapshot);
-	if (r == AGAIN && !w->waiting_noted) {
-		(void)fprintf(stderr, "note: %s: nothing to read yet, waiting\n", w->feed);
-		w->waiting_noted = true;
-	}
-	return r;
 }
 
 /* Returns GONE if the name stands for a listed feed that is not followed: the configuration may add
@@ -253,24 +241,12 @@ static int watch_change(struct watching *w, const struct follow_item *item)
 	return watch_event(w, &event);
 }
 
-/* The event number of SYNC is that of the last change in the initial state. */
-static int watch_sync(struct watching *w)
-{
-	const struct follow_position *positions;
-	size_t n = follow_positions(w->follow, &positions);
-	struct watch_print_event event = {.type = "SYNC"};
-
-	for (size_t i = 0; i < n; i++)
-		if (positions[i].seq > event.event)
-			event.event = positions[i].seq;
-	return watch_event(w, &event);
-}
-
 /* Returns 0, LAPPED, or an error. */
 static int watch_item(struct watching *w, const struct follow_item *item)
 {
 	struct watch_print_event event = {
 		.type = "ADDED", .event = item->seq, .initial = true, .object = &item->record};
+	const struct follow_position *positions;
 	int r;
 
 	switch (item->kind) {
@@ -280,21 +256,18 @@ static int watch_item(struct watching *w, const struct follow_item *item)
 	case FOLLOW_CHANGE:
 		return watch_change(w, item);
 	case FOLLOW_SYNC:
-		return watch_sync(w);
+		/* Its event number is that of the last change in the initial state. */
+		event = (struct watch_print_event){.type = "SYNC"};
+		for (size_t i = follow_positions(w->follow, &positions); i-- > 0;)
+			if (positions[i].seq > event.event)
+				event.event = positions[i].seq;
+		return watch_event(w, &event);
 	default:
 		return LAPPED;
 	}
 }
 
 /* ---- following ------------------------------------------------------------------------------- */
-
-/* Checks for signals, which costs a system call, only when idle or every SIGNALS_EVERY items. */
-static bool watch_is_over(struct watching *w, bool idle)
-{
-	if (w->args.count && w->printed >= w->args.count)
-		return true;
-	return idle || w->turns++ % SIGNALS_EVERY == 0 ? outlet_ended(&w->out) : w->out.ended;
-}
 
 /* Returns END: a signal came, or everything is printed; GONE, LAPPED: start again with a new
  * follower; errors. */
@@ -303,9 +276,11 @@ static int watch_follow(struct watching *w)
 	struct follow_item item;
 	bool idle = false;
 
-	while (!watch_is_over(w, idle)) {
+	while (!w->args.count || w->printed < w->args.count) {
+		/* Checking for signals costs a system call. */
+		if (idle || w->turns++ % SIGNALS_EVERY == 0 ? outlet_ended(&w->out) : w->out.ended)
+			break;
 		int r = follow_next(w->follow, &item);
-
 		idle = r == AGAIN;
 		if (r == FOUND)
 			r = watch_item(w, &item);
@@ -324,17 +299,6 @@ static int watch_follow(struct watching *w)
 	return r < 0 ? r : END;
 }
 
-/* Returns whether the cursor is of exactly these feeds; another one has missed or lost some. */
-static bool watch_owns_cursor(const struct watching *w, const struct cursor_file *cursor)
-{
-	size_t found = 0;
-
-	for (size_t i = 0; i < cursor->n; i++)
-		for (size_t k = 0; k < w->n_feeds; k++)
-			found += cursor->positions[i].feed == w->feeds[k];
-	return found == w->n_feeds && cursor->n == w->n_feeds;
-}
-
 /* Makes the follower; after a lapse, one that begins with all objects. Returns LAPPED if the cursor
  * is of other feeds. */
 static int watch_begin(struct watching *w, bool lapsed)
@@ -348,9 +312,15 @@ static int watch_begin(struct watching *w, bool lapsed)
 
 		if (r < 0)
 			return r;
-		if (r == FOUND && !watch_owns_cursor(w, &cursor))
-			return LAPPED;
 		if (r == FOUND) {
+			size_t found = 0;
+
+			/* A cursor of other feeds than exactly these has missed or lost some. */
+			for (size_t i = 0; i < cursor.n; i++)
+				for (size_t k = 0; k < w->n_feeds; k++)
+					found += cursor.positions[i].feed == w->feeds[k];
+			if (found != w->n_feeds || cursor.n != w->n_feeds)
+				return LAPPED;
 			options.from = cursor.positions;
 			options.n_from = cursor.n;
 			options.from_uuid = cursor.uuid;
@@ -370,6 +340,10 @@ static int watch_loop(struct watching *w)
 		int r = watch_find_feeds(w);
 
 		if (r == AGAIN) {
+			if (!w->waiting_noted)
+				(void)fprintf(stderr,
+					"note: %s: nothing to read yet, waiting\n", w->feed);
+			w->waiting_noted = true;
 			struct timespec pause = {.tv_nsec = WAIT_MS / 4 * 1000000L};
 			(void)nanosleep(&pause, NULL); /* a signal ends it early */
 			continue;
@@ -415,13 +389,13 @@ static int watch_run(struct watching *w, const struct config_flags *flags)
 static void watch_release(struct watching *w)
 {
 	follow_free(&w->follow);
-	watch_print_release(&w->print);
+	table_release(&w->print.table);
 	filter_release(&w->filter);
 	outlet_release(&w->out);
 	kinf_close(&w->kinf);
 	free(w->feeds);
 	free(w->saved);
-	query_args_release(&w->args.query);
+	option_texts_release(&w->args.query.index);
 }
 
 int command_watch(int argc, char **argv)

@@ -50,43 +50,6 @@ void watch_print_begin(struct watch_print *print, const struct kinf_feed_info *i
 	table_init(&print->table, print->heads, n);
 }
 
-void watch_print_release(struct watch_print *print)
-{
-	table_release(&print->table);
-}
-
-static int watch_print_row(
-	struct watch_print *print, const struct watch_print_event *event, struct buf *out)
-{
-	struct print_cells cells = {"", "", ""};
-	const char *const all[4] = {event->type, cells.namespace_, cells.name, cells.age};
-	const char *shown[4];
-
-	if (event->object) {
-		struct kinf_object object;
-
-		object_from_record(event->object, &object);
-		print_cells(&object, &cells);
-	}
-	(void)watch_columns(print, all, shown);
-	return table_row(&print->table, shown, out);
-}
-
-static int watch_print_name(struct watch_print *print, const struct watch_print_event *event,
-	struct buf *out)
-{
-	buf_str(out, print->types ? event->type : "");
-	if (event->object) {
-		struct kinf_object object;
-
-		object_from_record(event->object, &object);
-		buf_printf(out, "%s%s/%.*s", print->types ? " " : "", print->singular,
-			BYTES_ARG(print_name(&object)));
-	}
-	buf_byte(out, '\n');
-	return buf_error(out);
-}
-
 static int watch_print_json(const struct watch_print_event *event, struct buf *out)
 {
 	int r = 0;
@@ -110,12 +73,29 @@ static int watch_print_json(const struct watch_print_event *event, struct buf *o
 
 int watch_print(struct watch_print *print, const struct watch_print_event *event, struct buf *out)
 {
+	struct print_cells cells = {"", "", ""};
+	const char *const all[4] = {event->type, cells.namespace_, cells.name, cells.age};
+	const char *shown[4];
+	struct kinf_object object = {0};
+
 	if (print->format == WATCH_JSON)
 		return watch_print_json(event, out);
 	if (!event->object && !print->types)
 		return 0;
-	return print->format == WATCH_NAME ? watch_print_name(print, event, out)
-					   : watch_print_row(print, event, out);
+	if (event->object)
+		object_from_record(event->object, &object);
+	if (print->format == WATCH_NAME) {
+		buf_str(out, print->types ? event->type : "");
+		if (event->object)
+			buf_printf(out, "%s%s/%.*s", print->types ? " " : "", print->singular,
+				BYTES_ARG(print_name(&object)));
+		buf_byte(out, '\n');
+		return buf_error(out);
+	}
+	if (event->object)
+		print_cells(&object, &cells);
+	(void)watch_columns(print, all, shown);
+	return table_row(&print->table, shown, out);
 }
 
 int watch_print_settle(struct watch_print *print, struct buf *out)

@@ -36,6 +36,5 @@ void watch_print_begin(struct watch_print *print, const struct kinf_feed_info *i
 int watch_print(struct watch_print *print, const struct watch_print_event *event, struct buf *out);
 /* Appends the rows that were held back until the widths of their columns were known. */
 int watch_print_settle(struct watch_print *print, struct buf *out);
-void watch_print_release(struct watch_print *print);
 
 #endif
