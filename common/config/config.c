@@ -100,7 +100,7 @@ static int config_read_tree(struct config *config, const struct yaml *yaml, cons
 	if (r < 0 || !root)
 		return r;
 	struct config_place place = {.file = name, .line = root->line};
-	r = config_read_map(&place, root, config_keys, config);
+	r = config_read_map(&place, root, config_keys, "", config);
 	if (r < 0 || config->policy.backoff_min_ns <= config->policy.backoff_max_ns)
 		return r;
 	for (size_t i = 0; i < root->count; i++)
@@ -134,28 +134,20 @@ int config_parse(const char *text, size_t size, const char *name, struct config 
 	return r;
 }
 
-/* Returns the file to read, NULL if there is none. A file that was named must exist; yaml_load()
- * checks. */
-static const char *config_find_file(const struct config_flags *flags)
-{
-	static const char *const usual[] = {"kinf.yaml", "/etc/kinf/kinf.yaml"};
-	const char *named = flags->file ? flags->file : config_environment("KINF_CONFIG");
-
-	for (size_t i = 0; !named && i < ARRAY_SIZE(usual); i++)
-		if (access(usual[i], F_OK) == 0)
-			named = usual[i];
-	return named;
-}
-
 int config_load(const struct config_flags *flags, struct config **ret_config)
 {
+	static const char *const usual[] = {"kinf.yaml", "/etc/kinf/kinf.yaml"};
 	static const struct config_flags none;
 	CLEANUP(config_free) struct config *config = NULL;
 	CLEANUP(yaml_free) struct yaml *yaml = NULL;
 
 	if (!flags)
 		flags = &none;
-	const char *file = config_find_file(flags);
+	/* A file that was named must exist; yaml_load() checks. */
+	const char *file = flags->file ? flags->file : config_environment("KINF_CONFIG");
+	for (size_t i = 0; !file && i < ARRAY_SIZE(usual); i++)
+		if (access(usual[i], F_OK) == 0)
+			file = usual[i];
 	int r = config_new(&config);
 	if (r == 0 && file) {
 		r = yaml_load(file, &yaml);

@@ -29,20 +29,6 @@ static bool config_is_word(const char *text)
 	return n && !text[n] && n <= CONFIG_NAME_MAX;
 }
 
-static int config_set_resource(const struct config_place *place, const char *text,
-	struct config_feed *feed)
-{
-	if (config_is_wildcard(text))
-		return config_set_wildcard(place, text, feed);
-	if (!config_is_word(text) || !strchr(LETTERS, text[0]) || text[strlen(text) - 1] == '.' ||
-		strstr(text, "..") || strchr(text, '_'))
-		return config_refuse(place,
-			"not a resource: '%s'; write one as pods, deployments.apps or "
-			"deployments.v1.apps",
-			text);
-	return config_copy(&feed->resource, text);
-}
-
 /* Checks the name of a feed or an index; KIND: "a name". */
 static int config_check_name(const struct config_place *place, const char *text, const char *kind)
 {
@@ -72,15 +58,6 @@ static int config_add_namespace(const struct config_place *place, const char *te
 	return config_append(&feed->namespaces, &feed->n_namespaces, text);
 }
 
-static int config_set_selector(const struct config_place *place, const char *text,
-	int (*parse)(const char *text, struct selector **ret_selector), char **to)
-{
-	CLEANUP(selector_free) struct selector *selector = NULL;
-
-	int r = parse(text, &selector);
-	return r < 0 ? config_refuse_code(place, r) : config_copy(to, selector_text(selector));
-}
-
 static int config_add_drop(
 	const struct config_place *place, const char *text, struct config_feed *feed)
 {
@@ -105,20 +82,31 @@ static int config_add_drop(
 int config_set_feed_value(const struct config_place *place, enum config_type type, const char *text,
 	struct config_feed *feed)
 {
+	CLEANUP(selector_free) struct selector *selector = NULL;
 	int r;
 
 	switch (type) {
 	case CONFIG_RESOURCE:
-		return config_set_resource(place, text, feed);
+		if (config_is_wildcard(text))
+			return config_set_wildcard(place, text, feed);
+		if (!config_is_word(text) || !strchr(LETTERS, text[0]) ||
+			text[strlen(text) - 1] == '.' || strstr(text, "..") || strchr(text, '_'))
+			return config_refuse(place,
+				"not a resource: '%s'; write one as pods, deployments.apps or "
+				"deployments.v1.apps",
+				text);
+		return config_copy(&feed->resource, text);
 	case CONFIG_NAME:
 		r = config_check_name(place, text, "a name");
 		return r < 0 ? r : config_copy(&feed->name, text);
 	case CONFIG_LABELS:
-		return config_set_selector(
-			place, text, selector_parse_labels, &feed->label_selector);
+		r = selector_parse_labels(text, &selector);
+		return r < 0 ? config_refuse_code(place, r) :
+			config_copy(&feed->label_selector, selector_text(selector));
 	case CONFIG_FIELDS:
-		return config_set_selector(
-			place, text, selector_parse_fields, &feed->field_selector);
+		r = selector_parse_fields(text, &selector);
+		return r < 0 ? config_refuse_code(place, r) :
+			config_copy(&feed->field_selector, selector_text(selector));
 	case CONFIG_NAMESPACES:
 		return config_add_namespace(place, text, feed);
 	case CONFIG_DROP:
@@ -190,44 +178,35 @@ int config_add_index_path(
 		config_append(&index->paths, &index->n_paths, path_text(path));
 }
 
-/* Reads one path, or a list of them. */
-static int config_read_paths(const struct config_place *place, const struct yaml_node *node,
-	struct config_index *index)
-{
-	const char *text;
-	int r = 0;
-
-	if (node->type != YAML_LIST) {
-		r = config_scalar(place, node, &text);
-		return r < 0 ? r : config_add_index_path(place, text, index);
-	}
-	if (!node->count)
-		return config_refuse(place, "must be a field path, or a list of at least one");
-	for (size_t i = 0; r == 0 && i < node->count; i++) {
-		struct config_place here = config_place_item(place, i, node->items[i].line);
-
-		r = config_scalar(&here, &node->items[i], &text);
-		if (r == 0)
-			r = config_add_index_path(&here, text, index);
-	}
-	return r;
-}
-
+/* Each index is of one path, or of a list of them. */
 int config_read_indexes(const struct config_place *place, const struct yaml_node *node,
 	struct config_feed *feed)
 {
 	struct config_index *index;
+	const char *text;
 	int r = 0;
 
 	if (node->type != YAML_MAP)
 		return config_refuse(place, "must be a map from index names to field paths");
 	for (size_t i = 0; r == 0 && i < node->count; i++) {
+		const struct yaml_node *paths = &node->items[i];
+		bool is_list = paths->type == YAML_LIST;
 		struct config_place here =
 			config_place_member(place, node->keys[i], node->key_lines[i]);
 
 		r = config_new_index(&here, node->keys[i], feed, &index);
-		if (r == 0)
-			r = config_read_paths(&here, &node->items[i], index);
+		if (r == 0 && is_list && !paths->count)
+			r = config_refuse(
+				&here, "must be a field path, or a list of at least one");
+		for (size_t k = 0; r == 0 && k < (is_list ? paths->count : 1); k++) {
+			const struct yaml_node *path = is_list ? &paths->items[k] : paths;
+			struct config_place at =
+				is_list ? config_place_item(&here, k, path->line) : here;
+
+			r = config_scalar(&at, path, &text);
+			if (r == 0)
+				r = config_add_index_path(&at, text, index);
+		}
 	}
 	return r;
 }
@@ -347,7 +326,7 @@ int config_read_feeds(const struct config_place *place, const struct yaml_node *
 		if (r < 0)
 			return r;
 		feed->line = item->line;
-		r = config_read_map(&here, item, config_feed_keys, feed);
+		r = config_read_map(&here, item, config_feed_keys, "", feed);
 		if (r == 0 && !feed->resource) {
 			here = config_place_member(&here, "resource", item->line);
 			r = config_refuse(

@@ -164,20 +164,6 @@ static int config_add_watch(struct config *config, const char *text)
 
 /* ---- --index FEED/NAME=PATH[,PATH] ----------------------------------------------------------- */
 
-/* Returns the comma after the path at P, or the end; a comma inside quotes belongs to a key. */
-static char *config_path_end(char *p)
-{
-	char quote = '\0';
-
-	for (; *p && (quote || *p != ','); p++) {
-		if (*p == '\\' && p[1])
-			p++;
-		else if (quote ? *p == quote : *p == '\'' || *p == '"')
-			quote = quote ? '\0' : *p;
-	}
-	return p;
-}
-
 static int config_add_index(struct config *config, const char *text)
 {
 	AUTO_FREE char *copy = strdup(text);
@@ -198,8 +184,14 @@ static int config_add_index(struct config *config, const char *text)
 		return config_refuse(&at_index, "'%s': no feed '%s'", text, copy);
 	int r = config_new_index(&at_index, name, &config->feeds[i], &index);
 	for (bool more = true; r == 0 && more;) {
-		char *end = config_path_end(paths);
+		char quote = '\0', *end = paths;
 
+		for (; *end && (quote || *end != ','); end++) { /* a comma in quotes is of a key */
+			if (*end == '\\' && end[1])
+				end++;
+			else if (quote ? *end == quote : *end == '\'' || *end == '"')
+				quote = quote ? '\0' : *end;
+		}
 		more = *end != '\0';
 		*end = '\0';
 		r = config_add_index_path(&at_index, paths, index);
@@ -210,22 +202,21 @@ static int config_add_index(struct config *config, const char *text)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-/* Sets the key that an option stands for, if the option was given. */
-static int config_lay_key(
-	struct config *config, const char *option, const char *key, const char *text)
-{
-	struct config_place place = {0};
-
-	if (!text)
-		return 0;
-	(void)strncpy(place.key, option, sizeof(place.key) - 1);
-	return config_set(&place, config_keys, key, text, config);
-}
-
 int config_lay_flags(struct config *config, const struct config_flags *flags)
 {
 	static const struct config_place at_format = {.key = "--log-format"};
+	const struct {
+		struct config_place place;
+		const char *key, *text;
+	} given[] = {
+		{{.key = "--store"}, "store", flags->store},
+		{{.key = "--runtime-dir"}, "runtimeDir", flags->runtime_dir},
+		{{.key = "--kubeconfig"}, "cluster.kubeconfig", flags->kubeconfig},
+		{{.key = "--context"}, "cluster.context", flags->context},
+		{{.key = "--durability"}, "durability", flags->durability},
+	};
 	const unsigned most = LOG_DEBUG - LOG_NOTICE;
+	int r = 0;
 
 	config->log_format = config_first_format(flags);
 	config->log_level = LOG_NOTICE + (flags->verbose < most ? flags->verbose : most);
@@ -233,15 +224,10 @@ int config_lay_flags(struct config *config, const struct config_flags *flags)
 		strcmp(flags->log_format, "text") != 0)
 		return config_refuse(
 			&at_format, "must be text or json, not '%s'", flags->log_format);
-	int r = config_lay_key(config, "--store", "store", flags->store);
-	if (r == 0)
-		r = config_lay_key(config, "--runtime-dir", "runtimeDir", flags->runtime_dir);
-	if (r == 0)
-		r = config_lay_key(config, "--kubeconfig", "cluster.kubeconfig", flags->kubeconfig);
-	if (r == 0)
-		r = config_lay_key(config, "--context", "cluster.context", flags->context);
-	if (r == 0)
-		r = config_lay_key(config, "--durability", "durability", flags->durability);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(given); i++)
+		if (given[i].text)
+			r = config_set(
+				&given[i].place, config_keys, given[i].key, given[i].text, config);
 	if (r == 0 && flags->watch.n)
 		config_free_feeds(config);
 	for (size_t i = 0; r == 0 && i < flags->watch.n; i++)

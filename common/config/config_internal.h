@@ -66,9 +66,10 @@ extern const struct config_key config_keys[], config_feed_keys[];
 
 /* Sets the defaults of KEYS in INTO, a zeroed struct. */
 int config_set_defaults(const struct config_key *keys, void *into);
-/* Reads the map NODE, whose keys are all in KEYS, into INTO. A null value counts as absent. */
+/* Reads the map NODE into INTO. All its keys, after PREFIX ("" or "retention."), are in KEYS. A null
+ * value counts as absent. */
 int config_read_map(const struct config_place *place, const struct yaml_node *node,
-	const struct config_key *keys, void *into);
+	const struct config_key *keys, const char *prefix, void *into);
 /* Checks TEXT and sets the value of the key NAME of KEYS in INTO, or appends TEXT if it is a
  * list. */
 int config_set(const struct config_place *place, const struct config_key *keys, const char *name,

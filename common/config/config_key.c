@@ -141,21 +141,6 @@ int config_copy_path(char **to, const char *path, const char *base)
 	return 0;
 }
 
-/* Sets a path that is relative to the directory of the file at PLACE. */
-static int config_set_path(const struct config_place *place, const char *text, char **to)
-{
-	AUTO_FREE char *base = NULL;
-	int r = place->file ? config_copy_path(&base, place->file, NULL) : 0;
-
-	if (r == 0 && base) {
-		char *slash = strrchr(base, '/');
-		slash[slash == base] = '\0'; /* the root keeps its slash */
-	}
-	if (r == 0)
-		r = config_copy_path(to, text, base);
-	return r < 0 ? config_refuse_code(place, r) : 0;
-}
-
 /* ---- values ---------------------------------------------------------------------------------- */
 
 /* Reads TEXT as a number, a duration or a size. */
@@ -198,30 +183,29 @@ static int config_set_quantity(const struct config_place *place, const struct co
 	return 0;
 }
 
-/* Reads "50%" as 50 and "off" as 0. There is no 100%: a list can't delete more than everything. */
-static int config_set_share(const struct config_place *place, const char *text, uint32_t *to)
-{
-	size_t size = strlen(text);
-	uint64_t n = 0;
-
-	if (strcmp(text, "off") != 0 && (text[size - 1] != '%' ||
-		decimal_parse(BYTES(text, size - 1), 99, &n) < 0 || n == 0))
-		return config_refuse(
-			place, "not a share: '%s'; allowed are 1%% to 99%%, and off", text);
-	*to = (uint32_t)n;
-	return 0;
-}
-
 static int config_set_value(const struct config_place *place, const struct config_key *key,
 	const char *text, void *into)
 {
+	AUTO_FREE char *base = NULL;
 	void *to = (char *)into + key->offset;
+	size_t size = strlen(text);
+	uint64_t share = 0;
+	int r = 0;
 
 	switch (key->type) {
 	case CONFIG_TEXT:
 		return config_copy(to, text);
 	case CONFIG_PATH:
-		return config_set_path(place, text, to);
+		/* A relative path begins in the directory of the file. */
+		if (place->file)
+			r = config_copy_path(&base, place->file, NULL);
+		if (r == 0 && base) {
+			char *slash = strrchr(base, '/');
+			slash[slash == base] = '\0'; /* the root keeps its slash */
+		}
+		if (r == 0)
+			r = config_copy_path(to, text, base);
+		return r < 0 ? config_refuse_code(place, r) : 0;
 	case CONFIG_CHOICE:
 		if (strcmp(text, key->minimum) != 0 && strcmp(text, key->maximum) != 0)
 			return config_refuse(place, "must be %s or %s, not '%s'", key->minimum,
@@ -233,24 +217,24 @@ static int config_set_value(const struct config_place *place, const struct confi
 	case CONFIG_SIZE:
 		return config_set_quantity(place, key, text, to);
 	case CONFIG_SHARE:
-		return config_set_share(place, text, to);
+		/* "50%" or "off". There is no 100%: a list can't delete more than everything. */
+		if (strcmp(text, "off") != 0 && (text[size - 1] != '%' ||
+			decimal_parse(BYTES(text, size - 1), 99, &share) < 0 || share == 0))
+			return config_refuse(
+				place, "not a share: '%s'; allowed are 1%% to 99%%, and off", text);
+		*(uint32_t *)to = (uint32_t)share;
+		return 0;
 	default:
 		return config_set_feed_value(place, key->type, text, into);
 	}
 }
 
-static const struct config_key *config_find_key(const struct config_key *keys, const char *name)
-{
-	for (; keys->name; keys++)
-		if (strcmp(keys->name, name) == 0)
-			return keys;
-	return NULL;
-}
-
 int config_set(const struct config_place *place, const struct config_key *keys, const char *name,
 	const char *text, void *into)
 {
-	return config_set_value(place, config_find_key(keys, name), text, into);
+	while (strcmp(keys->name, name) != 0)
+		keys++;
+	return config_set_value(place, keys, text, into);
 }
 
 int config_set_defaults(const struct config_key *keys, void *into)
@@ -330,15 +314,7 @@ static int config_refuse_key(const struct config_place *place, const struct conf
 	return config_refuse(place, "unknown key; allowed here: %s", buf_cstr(&names));
 }
 
-static bool config_has_members(const struct config_key *keys, const char *prefix)
-{
-	for (; keys->name; keys++)
-		if (strncmp(keys->name, prefix, strlen(prefix)) == 0)
-			return true;
-	return false;
-}
-
-static int config_read_members(const struct config_place *place, const struct yaml_node *node,
+int config_read_map(const struct config_place *place, const struct yaml_node *node,
 	const struct config_key *keys, const char *prefix, void *into)
 {
 	if (node->type != YAML_MAP)
@@ -351,14 +327,19 @@ static int config_read_members(const struct config_place *place, const struct ya
 
 		(void)snprintf(name, sizeof(name), "%s%s", prefix, node->keys[i]);
 		(void)snprintf(members, sizeof(members), "%s.", name);
-		const struct config_key *key = config_find_key(keys, name);
-		bool is_map = config_has_members(keys, members);
+		const struct config_key *key = NULL;
+		bool is_map = false;
+		for (const struct config_key *k = keys; k->name; k++) {
+			if (strcmp(k->name, name) == 0)
+				key = k;
+			is_map |= strncmp(k->name, members, strlen(members)) == 0;
+		}
 		if ((!key && !is_map) || strchr(node->keys[i], '.'))
 			return config_refuse_key(&here, keys, prefix);
 		if (yaml_is_null(item))
 			continue;
 		int r = is_map && (!key || item->type == YAML_MAP) ?
-			config_read_members(&here, item, keys, members, into) :
+			config_read_map(&here, item, keys, members, into) :
 			config_read_value(&here, item, key, into);
 		if (r < 0)
 			return r;
@@ -366,18 +347,7 @@ static int config_read_members(const struct config_place *place, const struct ya
 	return 0;
 }
 
-int config_read_map(const struct config_place *place, const struct yaml_node *node,
-	const struct config_key *keys, void *into)
-{
-	return config_read_members(place, node, keys, "", into);
-}
-
 /* ---- keys that need a restart ---------------------------------------------------------------- */
-
-static bool config_is_text(const struct config_key *key)
-{
-	return key->type == CONFIG_TEXT || key->type == CONFIG_PATH;
-}
 
 static size_t config_value_size(const struct config_key *key)
 {
@@ -403,7 +373,7 @@ bool config_needs_restart(const struct config *running, const struct config *con
 		const char *y = (const char *)config + key->offset;
 		bool same = memcmp(x, y, config_value_size(key)) == 0;
 
-		if (!same && config_is_text(key)) {
+		if (!same && (key->type == CONFIG_TEXT || key->type == CONFIG_PATH)) {
 			x = *(char *const *)x;
 			y = *(char *const *)y;
 			same = x && y && strcmp(x, y) == 0;
