@@ -69,8 +69,7 @@ int print_begin(struct print *print, bool single, const struct kinf_feed_info *i
 	print->namespaced = namespaced;
 	print_singular(info, print->singular, sizeof(print->singular));
 	if (print->columns)
-		table_init(&print->table, columns_heads(print->columns),
-			columns_count(print->columns));
+		columns_table(print->columns, &print->table);
 	else
 		table_init(&print->table, heads + !namespaced, PRINT_COLUMNS - !namespaced);
 	if (print->template)

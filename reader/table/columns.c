@@ -46,43 +46,31 @@ static char *columns_end(char *p)
 	return p;
 }
 
-/* Adds HEAD:PATH, which it cuts in place. */
-static int columns_add(struct columns *columns, char *text)
-{
-	char *colon = strchr(text, ':');
-
-	if (!colon || colon == text || !colon[1])
-		return err_say(ERR_SYNTAX, "column '%s': write one as HEAD:PATH", text);
-	if (columns->n == TABLE_COLUMNS)
-		return err_say(ERR_SYNTAX, "at most %d columns", TABLE_COLUMNS);
-	*colon = '\0';
-	columns->heads[columns->n] = text;
-	int r = path_parse(colon + 1, &columns->paths[columns->n++]);
-	return r < 0 ? err_add(r, "column '%s'", text) : 0;
-}
-
 int columns_parse(const char *text, struct columns **ret_columns)
 {
 	CLEANUP(columns_free) struct columns *columns = calloc(1, sizeof(*columns));
-	int r;
 
-	if (columns)
+	if (columns) {
 		columns->magic = COLUMNS_MAGIC;
-	if (columns)
 		columns->text = strdup(text);
+	}
 	if (!columns || !columns->text)
 		return err_set(-ENOMEM, "reading columns");
-	for (char *p = columns->text;; p++) {
-		char *end = columns_end(p);
-		bool last = !*end;
+	for (char *p = columns->text, *next = p; next; p = next) { /* HEAD:PATH, cut in place */
+		char *end = columns_end(p), *colon;
 
+		next = *end ? end + 1 : NULL;
 		*end = '\0';
-		r = columns_add(columns, p);
+		colon = strchr(p, ':');
+		if (!colon || colon == p || !colon[1])
+			return err_say(ERR_SYNTAX, "column '%s': write one as HEAD:PATH", p);
+		if (columns->n == TABLE_COLUMNS)
+			return err_say(ERR_SYNTAX, "at most %d columns", TABLE_COLUMNS);
+		*colon = '\0';
+		columns->heads[columns->n] = p;
+		int r = path_parse(colon + 1, &columns->paths[columns->n++]);
 		if (r < 0)
-			return r;
-		if (last)
-			break;
-		p = end;
+			return err_add(r, "column '%s'", p);
 	}
 	*ret_columns = TAKE(columns);
 	return 0;
@@ -103,16 +91,10 @@ void columns_free(struct columns **columns)
 	free(c);
 }
 
-size_t columns_count(const struct columns *columns)
+void columns_table(const struct columns *columns, struct table *ret_table)
 {
 	CHECK_OBJ(columns, COLUMNS_MAGIC);
-	return columns->n;
-}
-
-const char *const *columns_heads(const struct columns *columns)
-{
-	CHECK_OBJ(columns, COLUMNS_MAGIC);
-	return columns->heads;
+	table_init(ret_table, columns->heads, columns->n);
 }
 
 struct columns_cell {

@@ -4,7 +4,7 @@
  * (common/value/path.h). Several values of one path are joined by commas; without any value the
  * cell is <none>.
  *
- *	columns_parse(text, &columns); table_init(&table, columns_heads(columns), columns_count(columns));
+ *	columns_parse(text, &columns); columns_table(columns, &table);
  *	columns_row(columns, body, &table, &out)...; columns_free(&columns);
  */
 #ifndef READER_TABLE_COLUMNS_H
@@ -20,9 +20,8 @@ struct columns;
 int columns_parse(const char *text, struct columns **ret_columns);
 void columns_free(struct columns **columns);
 
-size_t columns_count(const struct columns *columns);
-/* Borrowed from COLUMNS. */
-const char *const *columns_heads(const struct columns *columns);
+/* Initializes a table with the heads of COLUMNS, which the table borrows. */
+void columns_table(const struct columns *columns, struct table *ret_table);
 
 /* Adds the row of an object, BODY in msgpack, to TABLE. */
 int columns_row(struct columns *columns, struct bytes body, struct table *table, struct buf *out);

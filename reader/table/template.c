@@ -80,13 +80,13 @@ static int template_add_text(struct template_parser *parser, const char *text, s
 	return node->text ? 0 : err_set(-ENOMEM, "growing a jsonpath template");
 }
 
-/* Reads "text" from after the first quote to after the last one. */
-static int template_parse_literal(struct template_parser *parser)
+/* Reads "text" between quotes, from the first quote to after the brace at END. */
+static int template_parse_literal(struct template_parser *parser, const char *end)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	static const char letters[] = "ntr", meanings[] = "\n\t\r";
 
-	for (; *parser->p && *parser->p != '"'; parser->p++) {
+	for (parser->p++; *parser->p && *parser->p != '"'; parser->p++) {
 		char c = *parser->p;
 		if (c == '\\' && parser->p[1]) {
 			const char *letter = strchr(letters, *++parser->p);
@@ -98,7 +98,12 @@ static int template_parse_literal(struct template_parser *parser)
 		return template_syntax(parser, "the quote does not end");
 	parser->p++;
 	int r = buf_error(&text);
-	return r < 0 ? r : template_add_text(parser, buf_cstr(&text), text.size);
+	if (r == 0)
+		r = template_add_text(parser, buf_cstr(&text), text.size);
+	if (r == 0 && parser->p != end)
+		return template_syntax(parser, "expected '}' after the quote");
+	parser->p = end + 1;
+	return r;
 }
 
 /* Reads a path. `.`, `@`, `$` and nothing stand for the whole value; `$.a` and `@.a` for `.a`. */
@@ -110,16 +115,22 @@ static int template_parse_path(const char *text, struct path **ret_path)
 	return *text == '\0' || strcmp(text, ".") == 0 ? 0 : path_parse(text, ret_path);
 }
 
-/* Reads .items[*] or .items[N] and the path after it; leaves NODE alone if TEXT begins
- * otherwise. */
-static int template_parse_items(struct template_node *node, const char *text)
+/* Adds a path. One that begins with .items[*] or .items[N] has also the path after it. */
+static int template_add_path(struct template_parser *parser, enum node_type type, const char *text)
 {
 	static const char name[] = "items[";
+	struct template_node *node;
 
+	if (strstr(text, "[?("))
+		return template_syntax(parser,
+			"filters are not supported; -l and --field-selector select objects");
+	int r = template_add_node(parser, type, &node);
+	if (r == 0)
+		r = template_parse_path(text, &node->path);
 	text += *text == '$' || *text == '@';
 	text += *text == '.';
-	if (strncmp(text, name, sizeof(name) - 1) != 0)
-		return 0;
+	if (r < 0 || strncmp(text, name, sizeof(name) - 1) != 0)
+		return r;
 	text += sizeof(name) - 1;
 	const char *bracket = strchr(text, ']');
 	if (!bracket)
@@ -133,63 +144,34 @@ static int template_parse_items(struct template_node *node, const char *text)
 	return template_parse_path(bracket + 1, &node->in_item);
 }
 
-static int template_add_path(struct template_parser *parser, enum node_type type, const char *text)
-{
-	struct template_node *node;
-
-	if (strstr(text, "[?("))
-		return template_syntax(parser,
-			"filters are not supported; -l and --field-selector select objects");
-	int r = template_add_node(parser, type, &node);
-	if (r == 0)
-		r = template_parse_path(text, &node->path);
-	if (r == 0)
-		r = template_parse_items(node, text);
-	return r;
-}
-
-/* Returns the closing brace that is not in quotes. */
-static const char *template_action_end(const char *p)
-{
-	char quote = '\0';
-
-	for (; *p && (quote || *p != '}'); p++) {
-		if (*p == '\\' && p[1])
-			p++;
-		else if (quote)
-			quote = *p == quote ? '\0' : quote;
-		else if (*p == '\'' || *p == '"')
-			quote = *p;
-	}
-	return *p ? p : NULL;
-}
-
 /* Reads the text between braces, from after the first to after the other. */
 static int template_parse_action(struct template_parser *parser)
 {
 	static const char range[] = "range ";
-	const char *end = template_action_end(parser->p);
-	int r;
+	struct template *template = parser->template;
+	char quote = '\0';
+	const char *end = parser->p;
+	int r = 0;
 
-	if (!end)
-		return template_syntax(parser, "'}' is missing");
-	if (*parser->p == '"') {
-		parser->p++;
-		r = template_parse_literal(parser);
-		if (r == 0 && parser->p != end)
-			return template_syntax(parser, "expected '}' after the quote");
-		parser->p = end + 1;
-		return r;
+	for (; *end && (quote || *end != '}'); end++) { /* the brace that is not in quotes */
+		if (*end == '\\' && end[1])
+			end++;
+		else if (quote)
+			quote = *end == quote ? '\0' : quote;
+		else if (*end == '\'' || *end == '"')
+			quote = *end;
 	}
+	if (!*end)
+		return template_syntax(parser, "'}' is missing");
+	if (*parser->p == '"')
+		return template_parse_literal(parser, end);
 	AUTO_FREE char *text = strndup(parser->p, (size_t)(end - parser->p));
 	if (!text)
 		return err_set(-ENOMEM, "growing a jsonpath template");
-	struct template *template = parser->template;
 	if (strcmp(text, "end") == 0) {
 		if (parser->n_open == 0)
 			return template_syntax(parser, "'end' without a range");
 		template->nodes[parser->open[--parser->n_open]].end = template->n;
-		r = 0;
 	} else if (strncmp(text, range, sizeof(range) - 1) == 0) {
 		if (parser->n_open == RANGES_MAX)
 			return template_syntax(parser, "too many ranges within each other");
@@ -202,33 +184,28 @@ static int template_parse_action(struct template_parser *parser)
 	return r;
 }
 
-static int template_parse_all(struct template_parser *parser)
-{
-	int r = 0;
-
-	while (r == 0 && *parser->p) {
-		size_t text = strcspn(parser->p, "{");
-
-		if (text)
-			r = template_add_text(parser, parser->p, text);
-		parser->p += text;
-		if (r == 0 && *parser->p == '{') {
-			parser->p++;
-			r = template_parse_action(parser);
-		}
-	}
-	return r == 0 && parser->n_open ? template_syntax(parser, "a range has no {end}") : r;
-}
-
 int template_parse(const char *text, struct template **ret_template)
 {
 	CLEANUP(template_free) struct template *template = calloc(1, sizeof(*template));
+	int r = 0;
 
 	if (!template)
 		return err_set(-ENOMEM, "growing a jsonpath template");
 	template->magic = TEMPLATE_MAGIC;
 	struct template_parser parser = {.text = text, .p = text, .template = template};
-	int r = template_parse_all(&parser);
+	while (r == 0 && *parser.p) {
+		size_t size = strcspn(parser.p, "{");
+
+		if (size)
+			r = template_add_text(&parser, parser.p, size);
+		parser.p += size;
+		if (r == 0 && *parser.p == '{') {
+			parser.p++;
+			r = template_parse_action(&parser);
+		}
+	}
+	if (r == 0 && parser.n_open)
+		r = template_syntax(&parser, "a range has no {end}");
 	if (r == 0)
 		*ret_template = TAKE(template);
 	return r;
@@ -253,10 +230,12 @@ void template_free(struct template **template)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-struct template_run {
+/* The values of one path, which are separated by blanks, also across objects. */
+struct template_values {
 	struct template *template;
 	size_t node;
 	struct buf *out;
+	bool more;
 };
 
 static int template_run_nodes(
@@ -272,45 +251,29 @@ static size_t template_next(const struct template *template, size_t node)
 /* Prints a value of a path, or runs the range over it. */
 static int template_put_value(void *arg, const struct value *value)
 {
-	const struct template_run *run = arg;
-	const struct template_node *node = &run->template->nodes[run->node];
+	struct template_values *values = arg;
+	const struct template_node *node = &values->template->nodes[values->node];
 	struct bytes document;
 
-	if (node->type == NODE_RANGE) {
-		int r = display_document(value, &document);
-		return r < 0 ? r
-			     : template_run_nodes(
-				       run->template, run->node + 1, node->end, document, run->out);
-	}
-	return display_text(value, run->out);
-}
-
-/* The values of one path, which are separated by blanks, also across objects. */
-struct template_values {
-	struct template_run run;
-	bool more;
-};
-
-static int template_put_separated(void *arg, const struct value *value)
-{
-	struct template_values *separated = arg;
-
-	if (separated->more &&
-		separated->run.template->nodes[separated->run.node].type == NODE_PATH)
-		buf_byte(separated->run.out, ' ');
-	separated->more = true;
-	return template_put_value(&separated->run, value);
+	if (values->more && node->type == NODE_PATH)
+		buf_byte(values->out, ' ');
+	values->more = true;
+	if (node->type != NODE_RANGE)
+		return display_text(value, values->out);
+	int r = display_document(value, &document);
+	return r < 0 ? r : template_run_nodes(values->template, values->node + 1, node->end,
+				   document, values->out);
 }
 
 static int template_run_path(
-	const struct path *path, struct bytes document, struct template_values *separated)
+	const struct path *path, struct bytes document, struct template_values *values)
 {
 	struct value value;
 
 	if (path)
-		return path_eval(path, document, template_put_separated, separated);
+		return path_eval(path, document, template_put_value, values);
 	int r = value_read(document, &value);
-	return r < 0 ? r : template_put_separated(separated, &value);
+	return r < 0 ? r : template_put_value(values, &value);
 }
 
 static int template_run_nodes(
@@ -318,13 +281,13 @@ static int template_run_nodes(
 {
 	for (size_t i = from; i < to; i = template_next(template, i)) {
 		const struct template_node *node = &template->nodes[i];
-		struct template_values separated = {{template, i, out}, false};
+		struct template_values values = {template, i, out, false};
 		int r = 0;
 
 		if (node->type == NODE_TEXT)
 			buf_str(out, node->text);
 		else
-			r = template_run_path(node->path, document, &separated);
+			r = template_run_path(node->path, document, &values);
 		if (r < 0)
 			return r;
 	}
@@ -356,14 +319,14 @@ int template_object(struct template *template, struct bytes body)
 					     &template->nodes[0].out) : 0;
 	for (size_t i = 0; i < template->n; i = template_next(template, i)) {
 		struct template_node *node = &template->nodes[i];
-		struct template_values separated = {{template, i, &node->out}, node->given};
+		struct template_values values = {template, i, &node->out, node->given};
 
 		if (node->items != ITEMS_ALL && !(node->items == ITEMS_ONE && node->item == item))
 			continue;
-		int r = template_run_path(node->in_item, body, &separated);
+		int r = template_run_path(node->in_item, body, &values);
 		if (r < 0)
 			return r;
-		node->given = separated.more;
+		node->given = values.more;
 	}
 	return 0;
 }

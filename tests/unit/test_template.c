@@ -114,7 +114,7 @@ static const char *table_of(const char *text)
 
 	buf_reset(&out);
 	if (r == 0)
-		table_init(&table, columns_heads(columns), columns_count(columns));
+		columns_table(columns, &table);
 	for (unsigned i = 0; r == 0 && i < ITEMS; i++)
 		r = columns_row(columns, buf_bytes(&bodies[i]), &table, &out);
 	if (r == 0)
