@@ -86,14 +86,6 @@ static void catalogue_read_short_names(const struct value *map, struct catalogue
 	}
 }
 
-static int catalogue_add(struct catalogue *catalogue, const struct catalogue_entry *entry)
-{
-	if (catalogue->count == ENTRIES_MAX)
-		return err_say(ERR_TOO_LARGE, "discovery: more than %zu resources", ENTRIES_MAX);
-	return ARRAY_ADD(catalogue->at, catalogue->count, catalogue->room, *entry,
-		"the catalogue of resources");
-}
-
 /* The names of members in the two forms of discovery documents. */
 struct catalogue_shape {
 	const char *plural, *singular;
@@ -139,7 +131,10 @@ static int catalogue_read_resource(struct catalogue *catalogue, const struct val
 	catalogue_read_short_names(item, &entry);
 	(void)snprintf(resource->aliases, sizeof(resource->aliases), "%s%s%s", entry.singular,
 		*entry.singular ? " " : "", entry.short_names);
-	return catalogue_add(catalogue, &entry);
+	if (catalogue->count == ENTRIES_MAX)
+		return err_say(ERR_TOO_LARGE, "discovery: more than %zu resources", ENTRIES_MAX);
+	return ARRAY_ADD(catalogue->at, catalogue->count, catalogue->room, entry,
+		"the catalogue of resources");
 }
 
 /* Adds all of OWNER's list "resources". */
@@ -187,37 +182,17 @@ int catalogue_add_broken(struct catalogue *catalogue, const char *group, const c
 		"the list of broken groups");
 }
 
-/* Adds one version. One that the server calls stale lists the resources that were last known, often
- * none. */
-static int catalogue_read_version(struct catalogue *catalogue, const struct value *item,
-	struct catalogue_place *place)
-{
-	static const struct catalogue_shape shape = {
-		.plural = "resource", .singular = "singularResource", .aggregated = true};
-	bool stale = bytes_equal(catalogue_text(item, "freshness"), BYTES_LIT("Stale"));
-	size_t before = catalogue->count;
-	char version[64];
-	int r;
-
-	if (!catalogue_copy_name(catalogue_text(item, "version"), version, sizeof(version)) ||
-		!*version)
-		return 0;
-	place->version = version;
-	if (stale)
-		place->version_at += STALE_RANK;
-	r = catalogue_read_resources(catalogue, item, &shape, place);
-	if (!r && stale && catalogue->count == before)
-		r = catalogue_add_broken(catalogue, place->group, version);
-	return r;
-}
-
+/* Adds the versions of one group. A version that the server calls stale lists the resources that
+ * were last known, often none. */
 static int catalogue_read_group(
 	struct catalogue *catalogue, const struct value *item, uint64_t group_at)
 {
+	static const struct catalogue_shape shape = {
+		.plural = "resource", .singular = "singularResource", .aggregated = true};
 	struct value meta, versions, version;
 	struct value_iter iter;
 	struct bytes none;
-	char group[254] = "";
+	char group[254] = "", name[64];
 	int r;
 
 	if (value_find(item, BYTES_LIT("metadata"), &meta) == FOUND &&
@@ -228,10 +203,17 @@ static int catalogue_read_group(
 		return r == NOT_FOUND ? 0 : r;
 	value_iter_init(&iter, &versions);
 	for (uint64_t i = 0; (r = value_iter_next(&iter, &none, &version)) == FOUND; i++) {
-		struct catalogue_place place = {
-			.group = group, .group_at = group_at, .version_at = i};
+		bool stale = bytes_equal(catalogue_text(&version, "freshness"), BYTES_LIT("Stale"));
+		struct catalogue_place place = {.group = group, .version = name,
+			.group_at = group_at, .version_at = i + (stale ? STALE_RANK : 0)};
+		size_t before = catalogue->count;
 
-		r = catalogue_read_version(catalogue, &version, &place);
+		if (!catalogue_copy_name(catalogue_text(&version, "version"), name, sizeof(name)) ||
+			!*name)
+			continue;
+		r = catalogue_read_resources(catalogue, &version, &shape, &place);
+		if (!r && stale && catalogue->count == before)
+			r = catalogue_add_broken(catalogue, group, name);
 		if (r < 0)
 			return r;
 	}
@@ -260,31 +242,6 @@ int catalogue_add_aggregated(struct catalogue *catalogue, struct bytes document,
 }
 
 /* ---- documents of servers without aggregated discovery ---- */
-
-/* Reads the core group's APIVersions: {"versions": ["v1"]}. */
-static int catalogue_each_core_version(const struct value *versions, uint64_t group_at,
-	catalogue_place_fn *fn, void *arg)
-{
-	struct value_iter iter;
-	struct value item;
-	struct bytes none;
-	int r;
-
-	value_iter_init(&iter, versions);
-	for (uint64_t i = 0; (r = value_iter_next(&iter, &none, &item)) == FOUND; i++) {
-		struct catalogue_place place = {.group = "", .group_at = group_at, .version_at = i};
-		char version[64];
-
-		if (item.type != VALUE_STRING ||
-			!catalogue_copy_name(item.text, version, sizeof(version)))
-			continue;
-		place.version = version;
-		r = fn(arg, &place);
-		if (r)
-			return r;
-	}
-	return r < 0 ? r : 0;
-}
 
 /* Reads one group. Its preferred version has position 0, the others follow in their order. */
 static int catalogue_each_group_version(
@@ -322,17 +279,32 @@ int catalogue_each_place(struct bytes document, uint64_t groups_before, catalogu
 	struct value root, list, item;
 	struct value_iter iter;
 	struct bytes none;
+	char version[64];
 	int r = value_read(document, &root);
 
 	if (r < 0)
 		return r;
-	if (value_find(&root, BYTES_LIT("groups"), &list) != FOUND)
-		return value_find(&root, BYTES_LIT("versions"), &list) == FOUND
-			       ? catalogue_each_core_version(&list, groups_before, fn, arg)
-			       : 0;
+	if (value_find(&root, BYTES_LIT("groups"), &list) == FOUND) {
+		value_iter_init(&iter, &list);
+		while ((r = value_iter_next(&iter, &none, &item)) == FOUND) {
+			r = catalogue_each_group_version(&item, groups_before++, fn, arg);
+			if (r)
+				return r;
+		}
+		return r < 0 ? r : 0;
+	}
+	/* The core group's APIVersions: {"versions": ["v1"]}. */
+	if (value_find(&root, BYTES_LIT("versions"), &list) != FOUND)
+		return 0;
 	value_iter_init(&iter, &list);
-	while ((r = value_iter_next(&iter, &none, &item)) == FOUND) {
-		r = catalogue_each_group_version(&item, groups_before++, fn, arg);
+	for (uint64_t i = 0; (r = value_iter_next(&iter, &none, &item)) == FOUND; i++) {
+		struct catalogue_place place = {.group = "", .version = version,
+			.group_at = groups_before, .version_at = i};
+
+		if (item.type != VALUE_STRING ||
+			!catalogue_copy_name(item.text, version, sizeof(version)))
+			continue;
+		r = fn(arg, &place);
 		if (r)
 			return r;
 	}

@@ -44,45 +44,41 @@ static bool is_short_name(const char *names, const char *name)
 /* The ways to name a resource, in the order in which they are tried. */
 enum query_naming { BY_PLURAL, BY_SINGULAR, BY_SHORT_NAME, BY_KIND, NAMING_MAX };
 
-static bool query_matches_name(
-	enum query_naming by, const char *name, const struct catalogue_entry *entry)
-{
-	switch (by) {
-	case BY_PLURAL:
-		return !strcasecmp(name, entry->resource.plural);
-	case BY_SINGULAR:
-		return !strcasecmp(name, entry->singular);
-	case BY_SHORT_NAME:
-		return is_short_name(entry->short_names, name);
-	default:
-		return !strcasecmp(name, entry->resource.kind);
-	}
-}
-
 static const struct catalogue_entry *query_find_name(const struct catalogue *catalogue,
 	const struct catalogue_query *query, bool usable)
 {
 	for (enum query_naming by = 0; by < NAMING_MAX; by++)
 		for (size_t i = 0; i < catalogue->count; i++) {
 			const struct catalogue_entry *entry = &catalogue->at[i];
+			const char *const names[NAMING_MAX] = {
+				[BY_PLURAL] = entry->resource.plural,
+				[BY_SINGULAR] = entry->singular,
+				[BY_KIND] = entry->resource.kind,
+			};
 
 			if (entry->usable == usable &&
 				query_matches_scope(query, &entry->resource) &&
-				query_matches_name(by, query->name, entry))
+				(by == BY_SHORT_NAME
+						? is_short_name(entry->short_names, query->name)
+						: !strcasecmp(query->name, names[by])))
 				return entry;
 		}
 	return NULL;
 }
 
-/* Finds a name with REST after its first dot. `widgets.example.com` and `deployments.v1.apps` look
- * the same, so REST is tried as VERSION.GROUP, GROUP, VERSION of any group, and the prefix of a
- * group. */
-static const struct catalogue_entry *query_find_rest(const struct catalogue *catalogue,
+/* Finds a name, with REST after its first dot (NULL: no dot). `widgets.example.com` and
+ * `deployments.v1.apps` look the same, so REST is tried as VERSION.GROUP, GROUP, VERSION of any
+ * group, and the prefix of a group. */
+static const struct catalogue_entry *query_find(const struct catalogue *catalogue,
 	struct catalogue_query *query, const char *rest, bool usable)
 {
 	const struct catalogue_entry *entry = NULL;
-	const char *dot = strchr(rest, '.');
 	char version[64];
+
+	if (!rest || !*rest)
+		return query_find_name(catalogue, query, usable);
+
+	const char *dot = strchr(rest, '.');
 
 	if (dot &&
 		catalogue_copy_name(BYTES(rest, (size_t)(dot - rest)), version, sizeof(version))) {
@@ -107,14 +103,6 @@ static const struct catalogue_entry *query_find_rest(const struct catalogue *cat
 		query->group_prefix = false;
 	}
 	return entry;
-}
-
-static const struct catalogue_entry *query_find(const struct catalogue *catalogue,
-	struct catalogue_query *query, const char *rest, bool usable)
-{
-	if (rest && *rest)
-		return query_find_rest(catalogue, query, rest, usable);
-	return query_find_name(catalogue, query, usable);
 }
 
 /* ---- similar names ---- */
@@ -147,24 +135,19 @@ static unsigned find_distance(const char *a, const char *b)
 	return row[n];
 }
 
-static bool find_is_similar(const char *name, const struct catalogue_entry *entry)
-{
-	unsigned most = strlen(name) < 5 ? 1 : 2;
-
-	return entry->usable && (find_distance(name, entry->resource.plural) <= most ||
-					find_distance(name, entry->singular) <= most);
-}
-
 /* Appends "; did you mean 'pods', 'nodes'", or nothing. */
 static const char *find_similar_names(
 	const struct catalogue *catalogue, const char *name, struct buf *out)
 {
+	unsigned most = strlen(name) < 5 ? 1 : 2;
 	size_t found = 0;
 
 	for (size_t i = 0; i < catalogue->count && found < NEAR_MAX; i++) {
-		const struct resource *resource = &catalogue->at[i].resource;
+		const struct catalogue_entry *entry = &catalogue->at[i];
+		const struct resource *resource = &entry->resource;
 
-		if (!find_is_similar(name, &catalogue->at[i]))
+		if (!entry->usable || (find_distance(name, resource->plural) > most &&
+					      find_distance(name, entry->singular) > most))
 			continue;
 		buf_str(out, found++ ? ", '" : "; did you mean '");
 		buf_str(out, resource->plural);
@@ -177,27 +160,21 @@ static const char *find_similar_names(
 
 /* ---- the result ---- */
 
-/* Returns: a group that could not be read and may have the resource; NULL: none. */
-static const struct catalogue_broken *find_broken_group(const struct catalogue *catalogue,
-	const char *rest)
-{
-	for (size_t i = 0; i < catalogue->n_broken; i++) {
-		const char *group = catalogue->broken[i].group;
-		size_t n = strlen(group), m = rest ? strlen(rest) : 0;
-
-		if (!m || (m >= n && !strcasecmp(rest + m - n, group)))
-			return &catalogue->broken[i];
-	}
-	return NULL;
-}
-
 static int find_failed(const struct catalogue *catalogue, struct catalogue_query *query,
 	const char *name, const char *rest)
 {
-	const struct catalogue_broken *broken = find_broken_group(catalogue, rest);
+	const struct catalogue_broken *broken = NULL; /* a group that may have the resource */
 	struct buf near = BUF_INIT;
+	size_t size = rest ? strlen(rest) : 0;
 	int r;
 
+	for (size_t i = 0; i < catalogue->n_broken && !broken; i++) {
+		const char *group = catalogue->broken[i].group;
+		size_t n = strlen(group);
+
+		if (!size || (size >= n && !strcasecmp(rest + size - n, group)))
+			broken = &catalogue->broken[i];
+	}
 	if (query_find(catalogue, query, rest, false))
 		return err_say(ERR_NO_RESOURCE, "'%s' can't be listed and watched", name);
 	if (broken)

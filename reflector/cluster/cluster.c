@@ -37,16 +37,6 @@ struct cluster {
 
 /* ---- results ---- */
 
-static int cluster_note(struct cluster *cluster, const char *text)
-{
-	int r = journal_set_cluster(recorder_journal(cluster->recorder), text);
-
-	if (r < 0)
-		return recorder_fail(cluster->recorder, r);
-	recorder_changed(cluster->recorder);
-	return 0;
-}
-
 static void cluster_answered(struct cluster *cluster)
 {
 	cluster->pause_ns = 0;
@@ -55,12 +45,13 @@ static void cluster_answered(struct cluster *cluster)
 
 static int cluster_accept(struct cluster *cluster, const char *was, const char *text)
 {
-	int r = strcmp(was, text) != 0 && identity_is_better(was, text)
-			? cluster_note(cluster, text)
-			: 0;
+	if (strcmp(was, text) != 0 && identity_is_better(was, text)) {
+		int r = journal_set_cluster(recorder_journal(cluster->recorder), text);
 
-	if (r < 0)
-		return r;
+		if (r < 0)
+			return recorder_fail(cluster->recorder, r);
+		recorder_changed(cluster->recorder);
+	}
 	if (!cluster->known)
 		LOG(cluster_identified, .server = http_server(cluster->options.http),
 			.identity = text);
@@ -136,17 +127,6 @@ static void cluster_on_witness(void *arg, int result, enum witness_outcome outco
 		(void)cluster_resolve(cluster, outcome);
 }
 
-static int cluster_ask_witness(
-	struct cluster *cluster, const char *text, enum identity_relation doubt)
-{
-	int r = witness_start(cluster->options.http, recorder_journal(cluster->recorder),
-		cluster_on_witness, cluster, &cluster->witness);
-
-	(void)snprintf(cluster->text, sizeof(cluster->text), "%s", text);
-	cluster->doubt = doubt;
-	return r == NOT_FOUND ? cluster_resolve(cluster, WITNESS_NONE) : r;
-}
-
 /* ---- asking ---- */
 
 static int cluster_check_identity(struct cluster *cluster, const char *text)
@@ -166,7 +146,11 @@ static int cluster_check_identity(struct cluster *cluster, const char *text)
 		cluster_reject(cluster, meta.cluster, text);
 		return 0;
 	default:
-		return cluster_ask_witness(cluster, text, relation);
+		r = witness_start(cluster->options.http, recorder_journal(cluster->recorder),
+			cluster_on_witness, cluster, &cluster->witness);
+		(void)snprintf(cluster->text, sizeof(cluster->text), "%s", text);
+		cluster->doubt = relation;
+		return r == NOT_FOUND ? cluster_resolve(cluster, WITNESS_NONE) : r;
 	}
 }
 

@@ -148,22 +148,13 @@ static int discovery_start_place(void *arg, const struct catalogue_place *place)
 	return part_start(discovery, path, place);
 }
 
-/* Sets the error for an answer whose status is not 200. */
-static int discovery_bad_status(const char *path, const struct fetch_answer *answer)
-{
-	struct status why;
-
-	status_read(answer->status, 0, answer->body, &why);
-	return err_say(answer->status == 403 ? ERR_FORBIDDEN : ERR_HTTP, "discovery: %s: HTTP %s",
-		path, why.text);
-}
-
 /* Reads the answer to /api or /apis: all resources, or without aggregated discovery only the
  * groups. */
 static int part_read_root(struct discovery_part *part, const struct fetch_answer *answer)
 {
 	struct discovery *discovery = part->discovery;
 	bool core = part->group_at == 0;
+	struct status why;
 	int r = answer->result;
 
 	if (r < 0)
@@ -174,8 +165,11 @@ static int part_read_root(struct discovery_part *part, const struct fetch_answer
 	}
 	if (core && answer->status == 404)
 		return 0; /* a server without the core group */
-	if (answer->status != 200)
-		return discovery_bad_status(core ? "/api" : "/apis", answer);
+	if (answer->status != 200) {
+		status_read(answer->status, 0, answer->body, &why);
+		return err_say(answer->status == 403 ? ERR_FORBIDDEN : ERR_HTTP,
+			"discovery: %s: HTTP %s", core ? "/api" : "/apis", why.text);
+	}
 	r = discovery_parse(discovery, answer);
 	if (r < 0)
 		return err_add(r, "discovery: %s", core ? "/api" : "/apis");

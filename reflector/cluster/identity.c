@@ -35,7 +35,7 @@ struct identity {
 	void *arg;
 };
 
-static void identity_free(struct identity **identity)
+void identity_cancel(struct identity **identity)
 {
 	struct identity *i = *identity;
 
@@ -48,41 +48,27 @@ static void identity_free(struct identity **identity)
 	free(i);
 }
 
-void identity_cancel(struct identity **identity)
-{
-	identity_free(identity);
-}
-
-static int identity_hash_ca(const struct kubeconfig_pem *ca, uint64_t *ret_hash)
-{
-	AUTO_FREE char *text = NULL;
-	size_t size = 0;
-
-	if (!ca->data && ca->file) {
-		int r = small_file_read(ca->file, CA_MAX, &text, &size);
-
-		if (r < 0)
-			return r;
-	}
-	*ret_hash = ca->data ? hash_bytes(BYTES(ca->data, ca->size), 0) : hash_bytes(BYTES(text ? text : "", size), 0);
-	return 0;
-}
-
 /* Makes the identity of the server's address, without the right to read the namespace. */
 static int identity_from_server(const struct kubeconfig *config, struct buf *out)
 {
+	const struct kubeconfig_pem *ca = &config->ca;
+	AUTO_FREE char *text = NULL;
 	size_t size = strlen(config->server);
-	uint64_t ca;
-	int r = identity_hash_ca(&config->ca, &ca);
+	struct bytes pem = BYTES(ca->data ? ca->data : "", ca->data ? ca->size : 0);
 
-	if (r < 0)
-		return r;
+	if (!ca->data && ca->file) {
+		int r = small_file_read(ca->file, CA_MAX, &text, &pem.size);
+
+		if (r < 0)
+			return r;
+		pem.data = text;
+	}
 	if (size <= URL_MAX)
 		buf_printf(out, SERVER "%s", config->server);
 	else
 		buf_printf(out, SERVER "%016llx",
 			(unsigned long long)hash_bytes(BYTES(config->server, size), 0));
-	buf_printf(out, CA "%016llx", (unsigned long long)ca);
+	buf_printf(out, CA "%016llx", (unsigned long long)hash_bytes(pem, 0));
 	return buf_error(out);
 }
 
@@ -108,41 +94,37 @@ static int identity_from_namespace(const struct fetch_answer *answer, struct buf
 	return r;
 }
 
-static int identity_text(const struct identity *identity, const struct fetch_answer *answer,
-	struct buf *out)
-{
-	struct status why;
-
-	if (answer->result < 0)
-		return answer->result;
-	switch (answer->status) {
-	case 200:
-		return identity_from_namespace(answer, out);
-	case 403:
-	case 404:
-		return identity_from_server(identity->config, out);
-	case 401:
-		return err_say(ERR_HTTP, "the server does not accept the kubeconfig's credentials "
-			"(HTTP 401): expired, or of another cluster?");
-	default:
-		status_read(answer->status, 0, answer->body, &why);
-		return err_say(ERR_HTTP, "reading namespace kube-system: HTTP %s", why.text);
-	}
-}
-
 static void identity_on_answer(void *arg, const struct fetch_answer *answer)
 {
 	struct identity *identity = arg;
 	identity_done_fn *done = identity->done;
 	void *done_arg = identity->arg;
 	struct buf text = BUF_INIT;
-	int r;
+	struct status why;
+	int r = answer->result;
 
 	identity->fetch = NULL;
-	r = identity_text(identity, answer, &text);
+	if (r >= 0)
+		switch (answer->status) {
+		case 200:
+			r = identity_from_namespace(answer, &text);
+			break;
+		case 403:
+		case 404:
+			r = identity_from_server(identity->config, &text);
+			break;
+		case 401:
+			r = err_say(ERR_HTTP,
+				"the server does not accept the kubeconfig's credentials "
+				"(HTTP 401): expired, or of another cluster?");
+			break;
+		default:
+			status_read(answer->status, 0, answer->body, &why);
+			r = err_say(ERR_HTTP, "reading namespace kube-system: HTTP %s", why.text);
+		}
 	if (r < 0)
 		(void)err_add(r, "identity of the cluster");
-	identity_free(&identity);
+	identity_cancel(&identity);
 	done(done_arg, r, r < 0 ? NULL : buf_cstr(&text));
 	buf_release(&text);
 }
@@ -150,7 +132,7 @@ static void identity_on_answer(void *arg, const struct fetch_answer *answer)
 int identity_start(struct http *http, const struct kubeconfig *config, identity_done_fn *done,
 	void *arg, struct identity **ret_identity)
 {
-	CLEANUP(identity_free) struct identity *identity = calloc(1, sizeof(*identity));
+	CLEANUP(identity_cancel) struct identity *identity = calloc(1, sizeof(*identity));
 	int r;
 
 	if (!identity)

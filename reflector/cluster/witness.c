@@ -131,45 +131,40 @@ static int witness_on_body(void *arg, struct bytes bytes)
 	return r < 0 ? r : witness->known ? END : 0;
 }
 
-static void witness_end(struct witness *witness, int result)
-{
-	witness_done_fn *done = witness->done;
-	void *arg = witness->arg;
-	enum witness_outcome outcome = witness->known      ? WITNESS_SAME
-				       : witness->compared ? WITNESS_OTHER
-							   : WITNESS_NONE;
-
-	witness_cancel(&witness);
-	done(arg, result, outcome);
-}
-
 static int witness_list_next(struct witness *witness);
 
 /* Takes a list or a refusal as the feed's answer. Any other answer is an error: the caller asks
  * again later. */
-static int witness_check_answer(struct witness *witness, int status)
-{
-	struct list_page page;
-
-	if (status == 200)
-		return list_end(witness->list, &page);
-	if (status >= 400 && status < 500 && status != 401 && status != 408 && status != 429)
-		return 0;
-	return err_say(ERR_HTTP, "looking for known objects: HTTP %d", status);
-}
-
 static void witness_on_done(void *arg, int result, int status)
 {
 	struct witness *witness = arg;
+	witness_done_fn *done = witness->done;
+	void *done_arg = witness->arg;
+	struct list_page page;
 
 	CHECK_OBJ(witness, WITNESS_MAGIC);
 	witness->call = NULL;
-	if (!witness->known && result >= 0)
-		result = witness_check_answer(witness, status);
+	if (!witness->known && result >= 0) {
+		if (status == 200)
+			result = list_end(witness->list, &page);
+		else if (status < 400 || status >= 500 || status == 401 || status == 408 ||
+			 status == 429)
+			result = err_say(ERR_HTTP, "looking for known objects: HTTP %d", status);
+		else
+			result = 0;
+	}
 	if (!witness->known && result >= 0)
 		result = witness_list_next(witness);
-	if (witness->known || result)
-		witness_end(witness, witness->known || result == NOT_FOUND ? 0 : result);
+	if (!witness->known && !result)
+		return;
+
+	enum witness_outcome outcome = witness->known      ? WITNESS_SAME
+				       : witness->compared ? WITNESS_OTHER
+							   : WITNESS_NONE;
+
+	result = witness->known || result == NOT_FOUND ? 0 : result;
+	witness_cancel(&witness);
+	done(done_arg, result, outcome);
 }
 
 /* Lists the next feed. Returns: 0, NOT_FOUND when no feed is left, an error. */

@@ -24,7 +24,7 @@ struct fetch {
 	struct buf body;
 };
 
-static void fetch_free(struct fetch **fetch)
+void fetch_cancel(struct fetch **fetch)
 {
 	struct fetch *f = *fetch;
 
@@ -36,11 +36,6 @@ static void fetch_free(struct fetch **fetch)
 	buf_release(&f->body);
 	f->magic = 0;
 	free(f);
-}
-
-void fetch_cancel(struct fetch **fetch)
-{
-	fetch_free(fetch);
 }
 
 static void fetch_on_status(void *arg, const struct http_answer *answer)
@@ -65,7 +60,7 @@ static int fetch_on_body(void *arg, struct bytes bytes)
 
 static void fetch_on_done(void *arg, int result, int status)
 {
-	CLEANUP(fetch_free) struct fetch *fetch = arg;
+	CLEANUP(fetch_cancel) struct fetch *fetch = arg;
 	struct fetch_answer answer = {
 		.result = result,
 		.status = status,
@@ -81,7 +76,7 @@ static void fetch_on_done(void *arg, int result, int status)
 
 int fetch_start(struct http *http, const struct fetch_request *request, struct fetch **ret_fetch)
 {
-	CLEANUP(fetch_free) struct fetch *fetch = calloc(1, sizeof(*fetch));
+	CLEANUP(fetch_cancel) struct fetch *fetch = calloc(1, sizeof(*fetch));
 	int r;
 
 	if (!fetch)

@@ -29,23 +29,6 @@ static void head_set_text(char *text, size_t size, struct bytes value)
 	text[n] = '\0';
 }
 
-/* Appends the text of `299 - "text"`, cut to the room that is left. */
-static void head_add_warning(struct http_head *head, struct bytes value)
-{
-	const char *text = value.data;
-	const char *first = memchr(text, '"', value.size), *last = memrchr(text, '"', value.size);
-	size_t used = strlen(head->warning);
-
-	if (first && last > first)
-		value = BYTES(first + 1, (size_t)(last - first - 1));
-
-	if (used && used < sizeof(head->warning) - 3) {
-		memcpy(head->warning + used, "; ", 3);
-		used += 2;
-	}
-	head_set_text(head->warning + used, sizeof(head->warning) - used, value);
-}
-
 /* Reads seconds, which API servers send. A date is ignored: comparing it needs the server's
  * clock. */
 static void head_set_retry_after(struct http_head *head, struct bytes value)
@@ -66,19 +49,6 @@ static void head_set_retry_after(struct http_head *head, struct bytes value)
 	head->retry_after_s = (uint32_t)seconds;
 }
 
-/* "HTTP/2 200" or "HTTP/1.1 200 OK". */
-static void head_status_line(struct http_head *head, struct bytes line)
-{
-	const char *text = line.data;
-	size_t i = strlen("HTTP/");
-
-	*head = (struct http_head){.version = i < line.size && text[i] == '1' ? 1 : 2};
-	while (i < line.size && text[i] != ' ')
-		i++;
-	for (i++; i < line.size && text[i] >= '0' && text[i] <= '9' && head->status < 100; i++)
-		head->status = 10 * head->status + (text[i] - '0');
-}
-
 int head_line(struct http_head *head, struct bytes line)
 {
 	const char *text = line.data;
@@ -88,15 +58,34 @@ int head_line(struct http_head *head, struct bytes line)
 		line.size--;
 	if (!line.size)
 		return head->status >= 200 ? END : 0;
-	if (bytes_starts(line, BYTES_LIT("HTTP/")))
-		head_status_line(head, line);
-	else if (head_value(line, "content-type", &value))
+	if (bytes_starts(line, BYTES_LIT("HTTP/"))) { /* "HTTP/2 200" or "HTTP/1.1 200 OK" */
+		size_t i = strlen("HTTP/");
+
+		*head = (struct http_head){.version = i < line.size && text[i] == '1' ? 1 : 2};
+		while (i < line.size && text[i] != ' ')
+			i++;
+		for (i++; i < line.size && text[i] >= '0' && text[i] <= '9' && head->status < 100;
+			i++)
+			head->status = 10 * head->status + (text[i] - '0');
+	} else if (head_value(line, "content-type", &value)) {
 		head_set_text(head->content_type, sizeof(head->content_type), value);
-	else if (head_value(line, "etag", &value) && value.size < sizeof(head->etag))
+	} else if (head_value(line, "etag", &value) && value.size < sizeof(head->etag)) {
 		head_set_text(head->etag, sizeof(head->etag), value);
-	else if (head_value(line, "retry-after", &value))
+	} else if (head_value(line, "retry-after", &value)) {
 		head_set_retry_after(head, value);
-	else if (head_value(line, "warning", &value))
-		head_add_warning(head, value);
+	} else if (head_value(line, "warning", &value)) {
+		/* Appends the text of `299 - "text"`, cut to the room that is left. */
+		const char *first = memchr(value.data, '"', value.size);
+		const char *last = memrchr(value.data, '"', value.size);
+		size_t used = strlen(head->warning);
+
+		if (first && last > first)
+			value = BYTES(first + 1, (size_t)(last - first - 1));
+		if (used && used < sizeof(head->warning) - 3) {
+			memcpy(head->warning + used, "; ", 3);
+			used += 2;
+		}
+		head_set_text(head->warning + used, sizeof(head->warning) - used, value);
+	}
 	return 0;
 }

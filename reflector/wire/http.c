@@ -15,7 +15,7 @@
 
 #define CONNECT_LIMIT_NS (10 * NS_PER_SECOND)
 /* A turn that reads less of a bulk answer than this is followed by a short sleep, see
- * http_gather(). */
+ * http_poll(). */
 #define GATHER_BYTES     (24u * 1024)
 #define GATHER_NS        1000000
 
@@ -92,10 +92,13 @@ void http_cancel(struct http_call **call)
 	if (!c)
 		return;
 	CHECK_OBJ(c, CALL_MAGIC);
-	if (c->http->performing)
-		http_call_set_cancelled(c); /* libcurl must not be called here: http_poll frees it */
-	else
+	if (!c->http->performing) {
 		call_free(&c);
+		return;
+	}
+	c->http->cancelled +=
+		!c->cancelled; /* libcurl must not be called here: http_poll frees it */
+	c->cancelled = true;
 }
 
 /* ---- how a call ends ---- */
@@ -114,49 +117,40 @@ static void call_fail(struct http_call *call, int result)
 	call_end(call, result);
 }
 
-/* Ends CALL when one of its limits is reached. Closes its connection when nothing else was heard on
- * it. */
-static void call_check_limits(struct http_call *call)
-{
-	struct http *http = call->http;
-	const char *words;
-	uint64_t limit_ns;
-	uint64_t at = limit_deadline(&call->limit, &limit_ns, &words);
-	long port = call->port;
-
-	if (http->clock_ns < at)
-		return;
-	if (!port)
-		(void)curl_easy_getinfo(
-			call->easy, CURLINFO_LOCAL_PORT, &port); /* 0: no connection yet */
-	call_fail(call, err_say(ERR_TIMEOUT, "%s: %s within %g s", http->name, words,
-				(double)limit_ns / 1e9));
-	(void)connections_condemn(&http->connections, (uint16_t)port, http->clock_ns - limit_ns);
-}
-
-/* Ends the oldest renewable call on a connection that was silent for long, so that its renewal
- * shows whether the connection lives. */
-static void http_end_silent(struct http *http)
+/* Ends the calls that reached one of their limits, and closes the connection of a call when nothing
+ * else was heard on it. Then ends the oldest renewable call on a connection that was silent for
+ * long, so that its renewal shows whether the connection lives. */
+static void http_check_limits(struct http *http)
 {
 	struct http_call *oldest = NULL;
-	uint16_t port = connections_ask(&http->connections, http->clock_ns);
+	uint64_t limit_ns;
+	const char *words;
 
-	for (struct http_call *call = http->calls; port && call; call = call->next)
+	if (http->clock_ns < http->deadline_ns)
+		return;
+	for (struct http_call *call = http->calls; call; call = call->next) {
+		long port = call->port;
+
+		if (call->state == CALL_ENDED ||
+			http->clock_ns < limit_deadline(&call->limit, &limit_ns, &words))
+			continue;
+		if (!port)
+			(void)curl_easy_getinfo(
+				call->easy, CURLINFO_LOCAL_PORT, &port); /* 0: no connection yet */
+		call_fail(call, err_say(ERR_TIMEOUT, "%s: %s within %g s", http->name, words,
+					(double)limit_ns / 1e9));
+		(void)connections_condemn(
+			&http->connections, (uint16_t)port, http->clock_ns - limit_ns);
+	}
+
+	uint16_t silent = connections_ask(&http->connections, http->clock_ns);
+
+	for (struct http_call *call = http->calls; silent && call; call = call->next)
 		if (call->state == CALL_RUNNING && call->request.renewable &&
-			call->limit.answered && call->port == port)
+			call->limit.answered && call->port == silent)
 			oldest = call;
 	if (oldest)
 		call_end(oldest, HTTP_SILENT);
-}
-
-static void http_check_limits(struct http *http)
-{
-	if (http->clock_ns < http->deadline_ns)
-		return;
-	for (struct http_call *call = http->calls; call; call = call->next)
-		if (call->state != CALL_ENDED)
-			call_check_limits(call);
-	http_end_silent(http);
 	http->deadline_ns = connections_ask_at(&http->connections);
 	for (struct http_call *call = http->calls; call; call = call->next)
 		if (call->state != CALL_ENDED)
@@ -207,36 +201,25 @@ static bool http_is_connecting(const struct http *http)
 }
 
 /*
- * Checks whether there are credentials for the calls that wait. While an exec plugin runs, their
- * limits stand still: its time is not the server's. When it failed, all of them end with its
- * sentence. Returns: true when the calls may be handed to libcurl.
+ * Hands waiting calls to libcurl, the oldest first. While an exec plugin runs, their limits stand
+ * still: its time is not the server's. When it failed, all of them end with its sentence. Over
+ * HTTP/2 one connection is opened at a time: when all streams are taken, libcurl 7.88 would open
+ * one for every further call, although the first of them could carry the others.
  */
-static bool http_have_credentials(struct http *http)
+static int http_add_waiting(struct http *http)
 {
+	bool one_by_one = http->config->tls && !http->http1;
 	int r;
 
 	if (!http_oldest_waiting(http) && !credential_is_running(http->credential))
-		return false;
+		return 0;
 	r = credential_ready(http->credential, proc_monotonic_ns());
 	for (struct http_call *call = http->calls; r == AGAIN && call; call = call->next)
 		if (call->state == CALL_WAITING)
 			call->limit.start_ns = http->clock_ns;
 	for (struct http_call *call; r < 0 && (call = http_oldest_waiting(http));)
 		call_fail(call, r);
-	return r == 0;
-}
-
-/*
- * Hands waiting calls to libcurl, the oldest first. Over HTTP/2 one connection is opened at a time:
- * when all streams are taken, libcurl 7.88 would open one for every further call, although the
- * first of them could carry the others.
- */
-static int http_add_waiting(struct http *http)
-{
-	bool one_by_one = http->config->tls && !http->http1;
-	int r = 0;
-
-	if (!http_have_credentials(http))
+	if (r)
 		return 0;
 	for (struct http_call *call; !r && (call = http_oldest_waiting(http));) {
 		if (one_by_one && http_is_connecting(http))
@@ -257,32 +240,39 @@ static int http_add_waiting(struct http *http)
 	return r;
 }
 
-/*
- * Sleeps for a moment while a bulk answer arrives. A server writes a list in pieces of a few kB; a
- * process that wakes for each spends half of its time on waking. It does not sleep after a turn
- * that may have left bytes in the kernel.
- */
-static void http_gather(struct http *http)
+int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fds)
 {
-	if (http->bulk_bytes && http->bulk_bytes < GATHER_BYTES)
-		(void)nanosleep(&(struct timespec){0, GATHER_NS}, NULL);
-	http->bulk_bytes = 0;
-}
+	int r;
 
-static int http_wait(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fds)
-{
-	int wait = http->ended ? 0 : http_wait_ms(http, timeout_ms);
+	CHECK_OBJ(http, HTTP_MAGIC);
+	REQUIRE(n_fds <= HTTP_FDS_MAX && !http->performing);
+	http_move_clock(http, 0);
+	r = http_add_waiting(http);
+	if (!r) {
+		int wait = http->ended ? 0 : http_wait_ms(http, timeout_ms);
 
-	if (credential_is_running(http->credential) && wait > PLUGIN_POLL_MS)
-		wait = PLUGIN_POLL_MS; /* the plugin's exit can't be polled */
-	http_gather(http);
-	return http_sockets_wait(http, wait, fds, n_fds);
-}
-
-/* Calls on_done for each ended call. on_done may start and cancel calls, so each search begins
- * again. */
-static void http_deliver(struct http *http)
-{
+		if (credential_is_running(http->credential) && wait > PLUGIN_POLL_MS)
+			wait = PLUGIN_POLL_MS; /* the plugin's exit can't be polled */
+		/* A server writes a list in pieces of a few kB; a process that wakes for each
+		 * spends half of its time on waking, so it sleeps for a moment, but not after a
+		 * turn that may have left bytes in the kernel. */
+		if (http->bulk_bytes && http->bulk_bytes < GATHER_BYTES)
+			(void)nanosleep(&(struct timespec){0, GATHER_NS}, NULL);
+		http->bulk_bytes = 0;
+		r = http_sockets_wait(http, wait, fds, n_fds);
+	}
+	if (!r)
+		r = http_perform(http);
+	for (struct http_call *call = http->cancelled ? http->calls : NULL, *next; call;
+		call = next) {
+		next = call->next;
+		if (call->cancelled)
+			call_free(&call);
+	}
+	if (!r)
+		http_check_limits(
+			http); /* after all bytes are taken: bytes that waited are no silence */
+	/* on_done may start and cancel calls, so each search begins again. */
 	for (struct http_call *call; (call = http_next_ended(http));) {
 		struct http_request request = call->request;
 		int result = call->result, status = call->limit.answered ? call->head.status : 0;
@@ -293,28 +283,6 @@ static void http_deliver(struct http *http)
 		call_free(&call);
 		request.on_done(request.arg, result, status);
 	}
-}
-
-int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fds)
-{
-	int r;
-
-	CHECK_OBJ(http, HTTP_MAGIC);
-	REQUIRE(n_fds <= HTTP_FDS_MAX && !http->performing);
-	http_move_clock(http, 0);
-	r = http_add_waiting(http);
-	if (!r)
-		r = http_wait(http, timeout_ms, fds, n_fds);
-	if (!r)
-		r = http_perform(http);
-	for (struct http_call *call = http->cancelled ? http->calls : NULL, *next; call; call = next) {
-		next = call->next;
-		if (call->cancelled)
-			call_free(&call);
-	}
-	if (!r)
-		http_check_limits(http); /* after all bytes are taken: bytes that waited are no silence */
-	http_deliver(http);
 	return r;
 }
 
@@ -375,7 +343,7 @@ void http_free(struct http **http)
 	}
 	(void)curl_multi_cleanup(
 		h->multi); /* closes the sockets; NULL only makes it return an error */
-	http_sockets_close(h);
+	cleanup_fd(&h->epoll);
 	if (h->global_init)
 		curl_global_cleanup();
 	credential_free(&h->credential);

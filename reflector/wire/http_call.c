@@ -92,12 +92,6 @@ void http_call_set_state(struct http_call *call, enum call_state state)
 	http->ended += state == CALL_ENDED;
 }
 
-void http_call_set_cancelled(struct http_call *call)
-{
-	call->http->cancelled += !call->cancelled;
-	call->cancelled = true;
-}
-
 struct http_call *http_oldest_waiting(const struct http *http)
 {
 	struct http_call *oldest = NULL;

@@ -15,7 +15,8 @@ static const struct failure {
 } failures[] = {
 	{CURLE_OUT_OF_MEMORY, -ENOMEM, NULL},
 	{CURLE_OPERATION_TIMEDOUT, ERR_TIMEOUT, "connecting took too long"},
-	{CURLE_ABORTED_BY_CALLBACK, ERR_TIMEOUT, "connecting took too long"}, /* setup_check_tunnel() */
+	{CURLE_ABORTED_BY_CALLBACK, ERR_TIMEOUT,
+		"connecting took too long"}, /* setup_check_tunnel() */
 	{CURLE_WEIRD_SERVER_REPLY, ERR_PROTOCOL, NULL},
 	{CURLE_BAD_CONTENT_ENCODING, ERR_PROTOCOL, NULL},
 	{CURLE_UNSUPPORTED_PROTOCOL, ERR_PROTOCOL, NULL},
@@ -76,8 +77,9 @@ static const char *failure_of_proxy(const struct http_call *call, CURLcode code)
 		return status || !call->opened_connection ? NULL
 							  : "the proxy closed the connection";
 	default:
-		return status || failure_find(code, false).error != ERR_TLS || !http->proxy.tls ? NULL
-									   : "TLS to the proxy";
+		return status || failure_find(code, false).error != ERR_TLS || !http->proxy.tls
+			       ? NULL
+			       : "TLS to the proxy";
 	}
 }
 

@@ -124,7 +124,6 @@ void http_call_link(struct http *http, struct http_call *call);
 void http_call_unlink(struct http_call *call);
 /* The list counts calls by their state, so a state is changed here only. */
 void http_call_set_state(struct http_call *call, enum call_state state);
-void http_call_set_cancelled(struct http_call *call);
 /* Returns: the oldest call that libcurl does not have yet; NULL: none. */
 struct http_call *http_oldest_waiting(const struct http *http);
 /* Returns: a call whose on_done is still to be called; NULL: none. */
@@ -138,7 +137,6 @@ bool http_call_take_body(struct http_call *call, struct bytes bytes);
 /* ---- http_sockets.c ---- */
 
 int http_sockets_open(struct http *http);
-void http_sockets_close(struct http *http);
 /* Hands CALL to libcurl. */
 int http_sockets_add(struct http_call *call);
 /* Waits for sockets, FDS and the exec plugin, up to TIMEOUT_MS. */

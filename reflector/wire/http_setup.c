@@ -58,31 +58,6 @@ static void cleanup_curl(char **text)
 	curl_free(*text);
 }
 
-/* Puts tls-server-name into URL, since libcurl takes SNI and the name to verify from the URL alone.
- * The real host goes into connect_to and the Host header. */
-static int setup_rename_server(struct http *http, CURLU *url, const char *host, const char *port)
-{
-	CLEANUP(cleanup_curl) char *given = NULL;
-	AUTO_FREE char *connect_to = NULL;
-
-	if (asprintf(&connect_to, "::%s:%s", host, port) < 0) {
-		connect_to = NULL;
-		return err_set(-ENOMEM, "server");
-	}
-	http->connect_to = curl_slist_append(NULL, connect_to);
-	/* A Host header has a port only when the URL gives one. */
-	(void)curl_url_get(url, CURLUPART_PORT, &given, 0);
-	if (asprintf(&http->host_header, "Host: %s%s%s", host, given ? ":" : "",
-		    given ? given : "") < 0)
-		http->host_header = NULL;
-	if (!http->connect_to || !http->host_header)
-		return err_set(-ENOMEM, "server");
-	if (curl_url_set(url, CURLUPART_HOST, http->config->tls_server_name, 0))
-		return err_say(ERR_CONFIG, "tls-server-name: '%s' is not a host name",
-			http->config->tls_server_name);
-	return 0;
-}
-
 /* Chooses the proxy for HOST, an IPv6 address in brackets, and composes the name for sentences. */
 static int setup_proxy(struct http *http, const char *host, const char *port)
 {
@@ -114,7 +89,8 @@ static int setup_proxy(struct http *http, const char *host, const char *port)
 int http_parse_server(struct http *http)
 {
 	CLEANUP(cleanup_url) CURLU *url = curl_url();
-	CLEANUP(cleanup_curl) char *host = NULL, *port = NULL, *whole = NULL;
+	CLEANUP(cleanup_curl) char *host = NULL, *port = NULL, *given = NULL, *whole = NULL;
+	AUTO_FREE char *connect_to = NULL;
 	int r;
 
 	if (!url)
@@ -124,10 +100,26 @@ int http_parse_server(struct http *http)
 		curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT))
 		return err_say(ERR_CONFIG, "server: '%s' is not a URL", http->config->server);
 	r = setup_proxy(http, host, port);
-	if (!r && http->config->tls_server_name)
-		r = setup_rename_server(http, url, host, port);
 	if (r < 0)
 		return r;
+	if (http->config->tls_server_name) {
+		/* libcurl takes SNI and the name to verify from the URL alone. The real host goes
+		 * into connect_to and the Host header, with a port only when the URL gives one. */
+		if (asprintf(&connect_to, "::%s:%s", host, port) < 0) {
+			connect_to = NULL;
+			return err_set(-ENOMEM, "server");
+		}
+		http->connect_to = curl_slist_append(NULL, connect_to);
+		(void)curl_url_get(url, CURLUPART_PORT, &given, 0);
+		if (asprintf(&http->host_header, "Host: %s%s%s", host, given ? ":" : "",
+			    given ? given : "") < 0)
+			http->host_header = NULL;
+		if (!http->connect_to || !http->host_header)
+			return err_set(-ENOMEM, "server");
+		if (curl_url_set(url, CURLUPART_HOST, http->config->tls_server_name, 0))
+			return err_say(ERR_CONFIG, "tls-server-name: '%s' is not a host name",
+				http->config->tls_server_name);
+	}
 	if (curl_url_get(url, CURLUPART_URL, &whole, 0))
 		return err_set(-ENOMEM, "server");
 
@@ -226,27 +218,6 @@ static int setup_add_header(void *arg, const char *line)
 	return 0;
 }
 
-static int setup_add_headers(struct http_call *call, const struct http_request *request)
-{
-	AUTO_FREE char *accept = NULL, *known = NULL;
-	int r;
-
-	if (asprintf(&accept, "Accept: %s",
-		    request->accept ? request->accept : "application/json") < 0) {
-		accept = NULL;
-		return err_set(-ENOMEM, "request headers");
-	}
-	r = setup_add_header(call, accept);
-	if (!r && request->etag && *request->etag) {
-		if (asprintf(&known, "If-None-Match: %s", request->etag) < 0) {
-			known = NULL;
-			return err_set(-ENOMEM, "request headers");
-		}
-		r = setup_add_header(call, known);
-	}
-	return r || !call->http->host_header ? r : setup_add_header(call, call->http->host_header);
-}
-
 static void setup_connection(struct setup *setup, struct http_call *call)
 {
 	struct http *http = call->http;
@@ -263,23 +234,6 @@ static void setup_connection(struct setup *setup, struct http_call *call)
 	SET(setup, CURLOPT_CLOSESOCKETDATA, http);
 	if (http->connect_to)
 		SET(setup, CURLOPT_CONNECT_TO, http->connect_to);
-	if (http->config->tls) {
-		/* Zero: the system's roots are read again for each connection, since they may be
-		 * rotated. */
-		SET(setup, CURLOPT_CA_CACHE_TIMEOUT, 0L);
-		SET(setup, CURLOPT_SSL_VERIFYPEER, http->config->insecure ? 0L : 1L);
-		SET(setup, CURLOPT_SSL_VERIFYHOST, http->config->insecure ? 0L : 2L);
-		/* A call waits for a connection that may carry it as well, instead of opening
-		 * another. */
-		SET(setup, CURLOPT_PIPEWAIT, 1L);
-		SET(setup, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-	}
-}
-
-static void setup_through_proxy(struct setup *setup, struct http_call *call)
-{
-	const struct http *http = call->http;
-
 	/* proxy_choose() has read the environment; empty texts keep libcurl from reading it
 	 * again. */
 	SET(setup, CURLOPT_PROXY, http->proxy.url ? http->proxy.url : "");
@@ -296,14 +250,40 @@ static void setup_through_proxy(struct setup *setup, struct http_call *call)
 		SET(setup, CURLOPT_PROXY_SSL_VERIFYPEER, http->config->insecure ? 0L : 1L);
 		SET(setup, CURLOPT_PROXY_SSL_VERIFYHOST, http->config->insecure ? 0L : 2L);
 	}
+	if (http->config->tls) {
+		/* Zero: the system's roots are read again for each connection, since they may be
+		 * rotated. */
+		SET(setup, CURLOPT_CA_CACHE_TIMEOUT, 0L);
+		SET(setup, CURLOPT_SSL_VERIFYPEER, http->config->insecure ? 0L : 1L);
+		SET(setup, CURLOPT_SSL_VERIFYHOST, http->config->insecure ? 0L : 2L);
+		/* A call waits for a connection that may carry it as well, instead of opening
+		 * another. */
+		SET(setup, CURLOPT_PIPEWAIT, 1L);
+		SET(setup, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+	}
 }
 
 int http_call_set_up(struct http_call *call, const struct http_request *request)
 {
-	AUTO_FREE char *url = NULL;
+	AUTO_FREE char *accept = NULL, *known = NULL, *url = NULL;
 	struct setup setup = {.easy = call->easy};
-	int r = setup_add_headers(call, request);
+	int r;
 
+	if (asprintf(&accept, "Accept: %s",
+		    request->accept ? request->accept : "application/json") < 0) {
+		accept = NULL;
+		return err_set(-ENOMEM, "request headers");
+	}
+	r = setup_add_header(call, accept);
+	if (!r && request->etag && *request->etag) {
+		if (asprintf(&known, "If-None-Match: %s", request->etag) < 0) {
+			known = NULL;
+			return err_set(-ENOMEM, "request headers");
+		}
+		r = setup_add_header(call, known);
+	}
+	if (!r && call->http->host_header)
+		r = setup_add_header(call, call->http->host_header);
 	if (r < 0)
 		return r;
 	if (asprintf(&url, "%s%s", call->http->base, request->path) < 0) {
@@ -312,7 +292,6 @@ int http_call_set_up(struct http_call *call, const struct http_request *request)
 	}
 	SET(&setup, CURLOPT_URL, url);
 	setup_connection(&setup, call);
-	setup_through_proxy(&setup, call);
 	SET(&setup, CURLOPT_PRIVATE, call);
 	SET(&setup, CURLOPT_ERRORBUFFER, call->reason);
 	SET(&setup, CURLOPT_HEADERFUNCTION, setup_on_header);

@@ -12,7 +12,6 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
 #include "reflector/access/plugin.h"
@@ -120,9 +119,4 @@ int http_sockets_wait(struct http *http, int timeout_ms, struct pollfd *fds, siz
 	for (size_t i = 0; i < n_fds; i++)
 		fds[i].revents = (short)(all[i + 1].revents & (POLLIN | POLLPRI | POLLOUT));
 	return 0;
-}
-
-void http_sockets_close(struct http *http)
-{
-	cleanup_fd(&http->epoll);
 }

@@ -81,17 +81,6 @@ static const char *no_proxy_cut_port(char **entry)
 	return colon + 1;
 }
 
-static bool no_proxy_matches_name(const char *entry, const char *host)
-{
-	bool below_only = *entry == '.' || !strncmp(entry, "*.", 2);
-	const char *name = entry + (*entry == '*' && below_only) + below_only;
-	size_t size = strlen(host), n = strlen(name);
-
-	if (!below_only && !strcasecmp(host, name))
-		return true;
-	return n && size > n && host[size - n - 1] == '.' && !strcasecmp(host + size - n, name);
-}
-
 /* ADDRESS is HOST's, NULL when HOST is a name. */
 static bool no_proxy_entry_matches(
 	char *entry, const char *host, const struct no_proxy_address *address, const char *port)
@@ -112,12 +101,16 @@ static bool no_proxy_entry_matches(
 		return false;
 	if (no_proxy_address(entry, &other))
 		return address && no_proxy_same_prefix(&other, address, 128);
-	return !address && no_proxy_matches_name(entry, host);
-}
+	if (address)
+		return false;
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+	bool below_only = *entry == '.' || !strncmp(entry, "*.", 2);
+	const char *name = entry + (*entry == '*' && below_only) + below_only;
+	size_t size = strlen(host), n = strlen(name);
+
+	if (!below_only && !strcasecmp(host, name))
+		return true;
+	return n && size > n && host[size - n - 1] == '.' && !strcasecmp(host + size - n, name);
 }
 
 bool no_proxy_matches(const char *list, const char *host, const char *port)
@@ -130,9 +123,9 @@ bool no_proxy_matches(const char *list, const char *host, const char *port)
 		const char *end = p + size, *next = end + (*end == ',');
 		char entry[ENTRY_MAX];
 
-		while (p < end && is_blank(*p))
+		while (p < end && strchr(" \t\r\n", *p))
 			p++;
-		while (end > p && is_blank(end[-1]))
+		while (end > p && strchr(" \t\r\n", end[-1]))
 			end--;
 		size = (size_t)(end - p);
 		if (size && size < sizeof(entry)) {

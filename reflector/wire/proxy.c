@@ -29,22 +29,6 @@ struct proxy_parts {
 	const char *user, *host, *port;
 };
 
-static const struct proxy_scheme *proxy_scheme(const char *url)
-{
-	for (size_t i = 0; i < sizeof(proxy_schemes) / sizeof(proxy_schemes[0]); i++)
-		if (!strncasecmp(url, proxy_schemes[i].name, strlen(proxy_schemes[i].name)))
-			return &proxy_schemes[i];
-	return NULL;
-}
-
-static bool is_port(const char *text, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		if (!isdigit((unsigned char)text[i]))
-			return false;
-	return size <= 5;
-}
-
 /* Splits "user:password@[::1]:3128/path" and drops the path. */
 static bool proxy_read_authority(const char *text, struct proxy_parts *parts)
 {
@@ -71,16 +55,24 @@ static bool proxy_read_authority(const char *text, struct proxy_parts *parts)
 	parts->port = colon && colon + 1 < end ? colon + 1 : parts->scheme->port;
 	parts->port_size = parts->port == parts->scheme->port ? (int)strlen(parts->port)
 							      : (int)(end - parts->port);
-	return parts->host_size > 0 && is_port(parts->port, (size_t)parts->port_size);
+	for (int i = 0; i < parts->port_size; i++)
+		if (!isdigit((unsigned char)parts->port[i]))
+			return false;
+	return parts->host_size > 0 && parts->port_size <= 5;
 }
 
 /* No sentence repeats URL: it may hold a password. */
 static int proxy_read_url(const char *url, const char *source, struct proxy *ret_proxy)
 {
 	CLEANUP(proxy_release) struct proxy proxy = {.source = source};
-	struct proxy_parts parts = {.scheme = proxy_scheme(url)};
-	const char *rest = parts.scheme ? url + strlen(parts.scheme->name) : url;
+	struct proxy_parts parts = {.scheme = NULL};
+	const char *rest = url;
 
+	for (size_t i = 0; i < sizeof(proxy_schemes) / sizeof(proxy_schemes[0]); i++)
+		if (!strncasecmp(url, proxy_schemes[i].name, strlen(proxy_schemes[i].name))) {
+			parts.scheme = &proxy_schemes[i];
+			rest = url + strlen(proxy_schemes[i].name);
+		}
 	if (!parts.scheme && !strstr(url, "://"))
 		parts.scheme = &proxy_schemes[0];
 	if (!parts.scheme || !proxy_read_authority(rest, &parts))

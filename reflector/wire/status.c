@@ -70,14 +70,6 @@ static enum failure_kind status_kind_of_code(int code)
 	}
 }
 
-static enum failure_kind status_classify(int code, struct bytes reason)
-{
-	for (size_t i = 0; code != 429 && i < sizeof(reasons) / sizeof(reasons[0]); i++)
-		if (bytes_equal(reason, bytes_str(reasons[i].reason)))
-			return reasons[i].kind;
-	return status_kind_of_code(code);
-}
-
 static uint64_t status_number(struct bytes value)
 {
 	const char *p = value.data;
@@ -143,7 +135,10 @@ static void status_read_object(struct bytes body, struct status *status)
 	if (!status->retry_after_ns && scan_find(details, "retryAfterSeconds", &seconds) == FOUND)
 		status->retry_after_ns = status_number(seconds) * SECOND;
 
-	status->kind = status_classify(status->code, reason);
+	status->kind = status_kind_of_code(status->code);
+	for (size_t i = 0; status->code != 429 && i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (bytes_equal(reason, bytes_str(reasons[i].reason)))
+			status->kind = reasons[i].kind;
 	/* Newer servers send the cause, older ones only the words. */
 	if (status->kind == FAILURE_BUSY && (status_contains(details, "ResourceVersionTooLarge") ||
 		status_contains(message, "Too large resource version") ||
