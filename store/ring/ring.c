@@ -91,47 +91,23 @@ static void ring_wake_readers(struct ring_header *header)
 	(void)syscall(SYS_futex, (void *)&header->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* A position beyond all that an earlier writer can have claimed, by more than the whole ring: a
- * reader at or before the old claim is lapped by it, even one that had read everything. */
-static uint64_t ring_position_beyond(const struct ring_header *header, uint64_t capacity)
+/* Moves claim and tail beyond all that was ever claimed, by more than the whole ring: that laps every reader at or
+ * before the old claim, even one that had read everything. */
+static void ring_jump(struct ring_header *header, uint64_t capacity)
 {
 	uint64_t claim = atomic_load_explicit(&header->claim, memory_order_relaxed);
+	uint64_t position = ring_align(claim + 1) + capacity;
 
-	return ring_align(claim + 1) + capacity;
-}
-
-static void ring_jump(struct ring_header *header, uint64_t position)
-{
 	atomic_store_explicit(&header->claim, position, memory_order_relaxed);
 	/* pairs with acquire in ring_reader.c: the new claim (and epoch) come before the new tail */
 	atomic_store_explicit(&header->tail, position, memory_order_release);
 }
 
-/* The epoch first: from then on no reader takes for whole what the old writer left. */
-static void ring_start(struct ring_header *header, uint64_t capacity)
-{
-	bool is_new = atomic_load_explicit(&header->epoch, memory_order_relaxed) == 0;
-
-	atomic_fetch_add_explicit(&header->epoch, 1, memory_order_seq_cst);
-	if (!is_new)
-		ring_jump(header, ring_position_beyond(header, capacity));
-	atomic_store_explicit(&header->writer_pid, getpid(), memory_order_relaxed);
-	atomic_store_explicit(&header->heartbeat_ns, proc_realtime_ns(), memory_order_relaxed);
-	/* pairs with acquire in ring_next() and ring_attach() */
-	atomic_store_explicit(&header->state, RING_LIVE, memory_order_release);
-	ring_wake_readers(header);
-}
-
-/* A batch of half a ring laps most readers anyway; the log serves them better, and private memory
- * stays small. */
-static size_t ring_batch_limit(uint64_t capacity)
-{
-	return capacity / 2 < BATCH_MAX ? capacity / 2 : BATCH_MAX;
-}
-
 static int ring_new(struct ring_header *header, bool mapped, struct ring **ret_ring)
 {
+	bool is_new = atomic_load_explicit(&header->epoch, memory_order_relaxed) == 0;
 	struct ring *ring = calloc(1, sizeof(*ring));
+
 	if (!ring)
 		return err_set(-ENOMEM, "ring");
 	ring->magic = RING_WRITER_MAGIC;
@@ -139,8 +115,17 @@ static int ring_new(struct ring_header *header, bool mapped, struct ring **ret_r
 	ring->header = header;
 	ring->data = (uint8_t *)header + RING_HEADER_SIZE;
 	ring->capacity = header->capacity;
-	buf_init(&ring->batch, ring_batch_limit(header->capacity));
-	ring_start(header, ring->capacity);
+	/* A batch of half a ring laps most readers anyway; the log serves them better, and private memory stays small. */
+	buf_init(&ring->batch, ring->capacity / 2 < BATCH_MAX ? ring->capacity / 2 : BATCH_MAX);
+	/* The epoch first: from then on no reader takes for whole what the old writer left. */
+	atomic_fetch_add_explicit(&header->epoch, 1, memory_order_seq_cst);
+	if (!is_new)
+		ring_jump(header, ring->capacity);
+	atomic_store_explicit(&header->writer_pid, getpid(), memory_order_relaxed);
+	atomic_store_explicit(&header->heartbeat_ns, proc_realtime_ns(), memory_order_relaxed);
+	/* pairs with acquire in ring_next() and ring_attach() */
+	atomic_store_explicit(&header->state, RING_LIVE, memory_order_release);
+	ring_wake_readers(header);
 	*ret_ring = ring;
 	return 0;
 }
@@ -323,30 +308,6 @@ void ring_discard(struct ring *ring)
 	ring->overrun = false;
 }
 
-static size_t ring_record_size(const uint8_t *record)
-{
-	return ring_align(sizeof(struct ring_record) + le32_get(record));
-}
-
-/* Returns where a record of SIZE goes when POSITION is the next free one: never across the end. */
-static uint64_t ring_record_position(const struct ring *ring, uint64_t position, size_t size)
-{
-	uint64_t left = ring->capacity - (position & (ring->capacity - 1));
-
-	return size <= left ? position : position + left;
-}
-
-/* Returns the position after the whole batch, pads included. */
-static uint64_t ring_batch_end(const struct ring *ring, uint64_t position)
-{
-	for (size_t at = 0; at < ring->batch.size;) {
-		size_t size = ring_record_size(ring->batch.data + at);
-		position = ring_record_position(ring, position, size) + size;
-		at += size;
-	}
-	return position;
-}
-
 static void ring_copy_record(struct ring *ring, uint8_t *record, uint64_t position, size_t size)
 {
 	uint32_t payload = le32_get(record + offsetof(struct ring_record, size));
@@ -356,31 +317,27 @@ static void ring_copy_record(struct ring *ring, uint8_t *record, uint64_t positi
 	ring_copy_in(ring->data + (position & (ring->capacity - 1)), record, size);
 }
 
-static void ring_copy_pad(struct ring *ring, uint64_t position)
-{
-	struct ring_record pad = {.type = RING_PAD};
-
-	ring_copy_record(ring, (uint8_t *)&pad, position, sizeof(pad));
-}
-
-static void ring_copy_batch(struct ring *ring, uint64_t position)
+/* Returns the position after the whole batch when it begins at POSITION: no record crosses the end of the memory, a pad
+ * stands for the rest there. COPY: also writes the records and pads into the ring. */
+static uint64_t ring_lay_batch(struct ring *ring, uint64_t position, bool copy)
 {
 	for (size_t at = 0; at < ring->batch.size;) {
 		uint8_t *record = ring->batch.data + at;
-		size_t size = ring_record_size(record);
-		uint64_t place = ring_record_position(ring, position, size);
-		if (place != position)
-			ring_copy_pad(ring, position);
-		ring_copy_record(ring, record, place, size);
-		position = place + size;
+		size_t size = ring_align(sizeof(struct ring_record) + le32_get(record));
+		uint64_t left = ring->capacity - (position & (ring->capacity - 1));
+
+		if (size > left) {
+			struct ring_record pad = {.type = RING_PAD};
+			if (copy)
+				ring_copy_record(ring, (uint8_t *)&pad, position, sizeof(pad));
+			position += left;
+		}
+		if (copy)
+			ring_copy_record(ring, record, position, size);
+		position += size;
 		at += size;
 	}
-}
-
-/* Failpoints here only pause or kill: publishing has no error. */
-static void ring_pass(enum failpoint point)
-{
-	(void)failpoint_pass(point);
+	return position;
 }
 
 void ring_publish(struct ring *ring, uint64_t last_seq)
@@ -388,23 +345,24 @@ void ring_publish(struct ring *ring, uint64_t last_seq)
 	CHECK_OBJ(ring, RING_WRITER_MAGIC);
 	struct ring_header *header = ring->header;
 	uint64_t tail = atomic_load_explicit(&header->tail, memory_order_relaxed);
-	uint64_t end = ring_batch_end(ring, tail);
+	uint64_t end = ring_lay_batch(ring, tail, false);
 
 	atomic_store_explicit(&header->last_seq, last_seq, memory_order_relaxed);
 	if (ring->overrun || end - tail > ring->capacity) {
-		ring_jump(header, ring_position_beyond(header, ring->capacity));
+		ring_jump(header, ring->capacity);
 	} else if (end != tail) {
 		atomic_store_explicit(&header->claim, end, memory_order_relaxed);
 		/* pairs with the acquire fence in ring_reader.c: a reader that has read a byte of this batch
 		 * over one that it was still copying sees this claim */
 		atomic_thread_fence(memory_order_release);
-		ring_pass(FAILPOINT_RING_CLAIMED);
-		ring_copy_batch(ring, tail);
-		ring_pass(FAILPOINT_RING_COPIED);
+		/* Failpoints here only pause or kill: publishing has no error. */
+		(void)failpoint_pass(FAILPOINT_RING_CLAIMED);
+		(void)ring_lay_batch(ring, tail, true);
+		(void)failpoint_pass(FAILPOINT_RING_COPIED);
 		/* pairs with acquire in ring_reader.c: the records come before the tail */
 		atomic_store_explicit(&header->tail, end, memory_order_release);
 	}
-	ring_pass(FAILPOINT_RING_PUBLISHED);
+	(void)failpoint_pass(FAILPOINT_RING_PUBLISHED);
 	ring_wake_readers(header);
 	ring_discard(ring);
 }

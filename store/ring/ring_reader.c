@@ -70,18 +70,6 @@ int ring_attach_memory(const void *memory, size_t size, struct ring_reader **ret
 	return r < 0 ? r : ring_reader_new(memory, ret_reader);
 }
 
-static int ring_reader_remember_file(struct ring_reader *reader, int directory_fd, const char *name,
-	const struct stat *st)
-{
-	reader->device = st->st_dev;
-	reader->inode = st->st_ino;
-	reader->name = strdup(name);
-	reader->directory_fd = fcntl(directory_fd, F_DUPFD_CLOEXEC, 0);
-	if (!reader->name || reader->directory_fd < 0)
-		return err_set(reader->name ? -errno : -ENOMEM, "ring '%s'", name);
-	return 0;
-}
-
 int ring_attach(int directory_fd, const char *name, struct ring_reader **ret_reader)
 {
 	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -103,8 +91,12 @@ int ring_attach(int directory_fd, const char *name, struct ring_reader **ret_rea
 		(void)munmap(memory, (size_t)st.st_size); /* ours, whole: can't fail */
 		return err_add(r, "ring '%s'", name);
 	}
-	r = ring_reader_remember_file(reader, directory_fd, name, &st);
-	if (r < 0) {
+	reader->device = st.st_dev;
+	reader->inode = st.st_ino;
+	reader->name = strdup(name);
+	reader->directory_fd = fcntl(directory_fd, F_DUPFD_CLOEXEC, 0);
+	if (!reader->name || reader->directory_fd < 0) {
+		r = err_set(reader->name ? -errno : -ENOMEM, "ring '%s'", name);
 		(void)munmap(memory, (size_t)st.st_size); /* ours, whole: can't fail */
 		cleanup_fd(&reader->directory_fd);
 		return r;
@@ -149,12 +141,6 @@ int ring_to_tail(struct ring_reader *reader, uint64_t *ret_seq)
 	return 0;
 }
 
-static int ring_reader_lapped(struct ring_reader *reader)
-{
-	reader->laps++;
-	return LAPPED;
-}
-
 /* Looks at the shared words again. FOUND: there is something before the tail. */
 static int ring_reader_refresh(struct ring_reader *reader)
 {
@@ -169,24 +155,13 @@ static int ring_reader_refresh(struct ring_reader *reader)
 	uint32_t state = atomic_load_explicit(&header->state, memory_order_acquire);
 	reader->tail = atomic_load_explicit(&header->tail, memory_order_acquire);
 	uint32_t epoch = atomic_load_explicit(&header->epoch, memory_order_acquire);
-	if (epoch != reader->epoch)
-		return ring_reader_lapped(reader);
+	if (epoch != reader->epoch) {
+		reader->laps++;
+		return LAPPED;
+	}
 	if (reader->position != reader->tail)
 		return FOUND;
 	return state == RING_LIVE ? AGAIN : GONE;
-}
-
-/* Bytes of the record at the reader's position, 0 when what stands there can be none. */
-static size_t ring_record_fits(const struct ring_reader *reader, const struct ring_record *record)
-{
-	uint64_t left = reader->capacity - (reader->position & (reader->capacity - 1));
-
-	if (record->type == RING_PAD)
-		return record->size == 0 ? left : 0;
-	if (record->size > ring_payload_max(reader->capacity))
-		return 0;
-	size_t size = ring_align(sizeof(*record) + record->size);
-	return size <= left ? size : 0;
 }
 
 /*
@@ -201,15 +176,24 @@ static int ring_reader_copy(struct ring_reader *reader, size_t *ret_size)
 
 	ring_copy_out(reader->record, from, sizeof(record));
 	memcpy(&record, reader->record, sizeof(record));
-	size_t size = ring_record_fits(reader, &record);
+	uint64_t left = reader->capacity - (reader->position & (reader->capacity - 1));
+	size_t size = 0; /* stays 0 when no record can stand there */
+	if (record.type == RING_PAD)
+		size = record.size == 0 ? left : 0;
+	else if (record.size <= ring_payload_max(reader->capacity))
+		size = ring_align(sizeof(record) + record.size);
+	if (size > left)
+		size = 0;
 	if (size > sizeof(record) && record.type != RING_PAD)
 		ring_copy_out(reader->record + sizeof(record), from + sizeof(record),
 			size - sizeof(record));
 	/* pairs with the release fence in ring_publish() */
 	atomic_thread_fence(memory_order_acquire);
 	uint64_t claim = atomic_load_explicit(&reader->header->claim, memory_order_relaxed);
-	if (claim - reader->position > reader->capacity)
-		return ring_reader_lapped(reader);
+	if (claim - reader->position > reader->capacity) {
+		reader->laps++;
+		return LAPPED;
+	}
 	if (!size || record.position != reader->position ||
 		size > reader->tail - reader->position ||
 		record.crc != ring_record_crc(reader->record, record.size)) {
@@ -241,23 +225,6 @@ void ring_to_oldest(struct ring_reader *reader)
 	reader->corrupt = corrupt;
 }
 
-static void ring_reader_decode(const struct ring_reader *reader, struct ring_entry *ret_entry)
-{
-	struct ring_record record;
-	memcpy(&record, reader->record, sizeof(record));
-	const uint8_t *payload = reader->record + sizeof(record);
-	bool is_list = record.type == RING_LIST && record.size == 8;
-
-	*ret_entry = (struct ring_entry){
-		.seq = record.seq,
-		.begin = is_list ? le64_get(payload) : 0,
-		.feed = record.feed,
-		.type = (uint8_t)record.type,
-		.flags = (uint8_t)record.flags,
-		.key = is_list ? BYTES_NONE : BYTES(payload, record.size),
-	};
-}
-
 int ring_next(struct ring_reader *reader, struct ring_entry *ret_entry)
 {
 	CHECK_OBJ(reader, RING_READER_MAGIC);
@@ -273,7 +240,16 @@ int ring_next(struct ring_reader *reader, struct ring_entry *ret_entry)
 		reader->position += size;
 		memcpy(&record, reader->record, sizeof(record));
 	} while (record.type == RING_PAD);
-	ring_reader_decode(reader, ret_entry);
+	const uint8_t *payload = reader->record + sizeof(record);
+	bool is_list = record.type == RING_LIST && record.size == 8;
+	*ret_entry = (struct ring_entry){
+		.seq = record.seq,
+		.begin = is_list ? le64_get(payload) : 0,
+		.feed = record.feed,
+		.type = (uint8_t)record.type,
+		.flags = (uint8_t)record.flags,
+		.key = is_list ? BYTES_NONE : BYTES(payload, record.size),
+	};
 	return FOUND;
 }
 
@@ -288,34 +264,28 @@ bool ring_is_replaced(const struct ring_reader *reader)
 		st.st_dev != reader->device || st.st_ino != reader->inode;
 }
 
-/* Woken by an announcement (ring_announce), not by what was announced: that comes in a moment. */
-static void ring_reader_await(const struct ring_reader *reader)
-{
-	const struct ring_header *header = reader->header;
-	uint32_t wake = atomic_load_explicit(&header->wake, memory_order_relaxed);
-	uint64_t until = proc_monotonic_ns() + AWAIT_NS;
-
-	if (proc_cpus() < 2)
-		return; /* it would only be in the writer's way */
-	while (atomic_load_explicit(&header->tail, memory_order_relaxed) == reader->tail &&
-		atomic_load_explicit(&header->wake, memory_order_relaxed) == wake &&
-		proc_monotonic_ns() < until)
-		__builtin_ia32_pause();
-}
-
 int ring_wait(struct ring_reader *reader, int timeout_ms)
 {
 	CHECK_OBJ(reader, RING_READER_MAGIC);
+	const struct ring_header *header = reader->header;
+
 	do {
 		/* A replaced file is only noticed between two sleeps, and the futex refuses negative times. */
 		int ms = timeout_ms < 0 || timeout_ms > SLEEP_MAX_MS ? SLEEP_MAX_MS : timeout_ms;
 		struct timespec timeout = {ms / 1000, ms % 1000 * 1000000L};
 		/* Not FUTEX_PRIVATE: the word is in a file that processes share. The kernel compares it
 		 * with what was seen, so nothing published in between is slept through. */
-		long r = syscall(SYS_futex, (const void *)&reader->header->wake, FUTEX_WAIT,
+		long r = syscall(SYS_futex, (const void *)&header->wake, FUTEX_WAIT,
 			reader->wake, &timeout, NULL, 0);
 		if (r == 0 || errno != ETIMEDOUT) {
-			ring_reader_await(reader);
+			/* An announcement (ring_announce) comes a moment before its records: waits awake for them,
+			 * unless that would only be in the writer's way. */
+			uint32_t wake = atomic_load_explicit(&header->wake, memory_order_relaxed);
+			uint64_t until = proc_cpus() < 2 ? 0 : proc_monotonic_ns() + AWAIT_NS;
+			while (atomic_load_explicit(&header->tail, memory_order_relaxed) == reader->tail &&
+				atomic_load_explicit(&header->wake, memory_order_relaxed) == wake &&
+				proc_monotonic_ns() < until)
+				__builtin_ia32_pause();
 			return 0;
 		}
 		if (ring_is_replaced(reader))
@@ -333,18 +303,6 @@ const uint8_t *ring_uuid(const struct ring_reader *reader)
 
 #define STATUS_TRIES 100
 
-/* Claim and tail belong together, unless the writer is faster than we are each time. */
-static void ring_read_positions(const struct ring_header *header, struct ring_status *status)
-{
-	for (int i = 0; i < STATUS_TRIES; i++) {
-		/* The opposite of their stores' order: what was published was claimed before. */
-		status->tail = atomic_load_explicit(&header->tail, memory_order_acquire);
-		status->claim = atomic_load_explicit(&header->claim, memory_order_acquire);
-		if (status->tail == atomic_load_explicit(&header->tail, memory_order_relaxed))
-			return;
-	}
-}
-
 void ring_status(const struct ring_reader *reader, struct ring_status *ret_status)
 {
 	CHECK_OBJ(reader, RING_READER_MAGIC);
@@ -361,5 +319,12 @@ void ring_status(const struct ring_reader *reader, struct ring_status *ret_statu
 		.laps = reader->laps,
 		.corrupt = reader->corrupt,
 	};
-	ring_read_positions(header, ret_status);
+	/* Claim and tail belong together, unless the writer is faster than this process each time. */
+	for (int i = 0; i < STATUS_TRIES; i++) {
+		/* The opposite of their stores' order: what was published was claimed before. */
+		ret_status->tail = atomic_load_explicit(&header->tail, memory_order_acquire);
+		ret_status->claim = atomic_load_explicit(&header->claim, memory_order_acquire);
+		if (ret_status->tail == atomic_load_explicit(&header->tail, memory_order_relaxed))
+			return;
+	}
 }
