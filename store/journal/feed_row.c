@@ -118,24 +118,11 @@ static int definition_read_flag(const struct value *map, const char *key, bool *
 	return 0;
 }
 
-static int definition_read_number(const struct value *map, const char *key, uint64_t *ret_number)
-{
-	struct value item;
-
-	int r = value_find(map, bytes_str(key), &item);
-	if (r < 0)
-		return r;
-	if (r == FOUND && item.type != VALUE_UINT)
-		return err_say(ERR_CORRUPT, "'%s' is no number", key);
-	*ret_number = r == FOUND ? item.u.u : 0;
-	return 0;
-}
-
 int definition_read(uint32_t feed, struct bytes stored, struct buf *buf,
 	struct feed_definition *ret_definition)
 {
 	struct feed_definition definition = {.id = feed};
-	struct value map;
+	struct value map, resync;
 
 	/* Room for all at once: texts must not move. */
 	size_t room = stored.size + N_TEXTS;
@@ -153,7 +140,11 @@ int definition_read(uint32_t feed, struct bytes stored, struct buf *buf,
 	if (r == 0)
 		r = definition_read_flag(&map, "metadataOnly", &definition.metadata_only);
 	if (r == 0)
-		r = definition_read_number(&map, "resync", &definition.resync_ns);
+		r = value_find(&map, BYTES_LIT("resync"), &resync);
+	if (r == FOUND && resync.type == VALUE_UINT)
+		definition.resync_ns = resync.u.u;
+	else if (r == FOUND)
+		r = err_say(ERR_CORRUPT, "'resync' is no number");
 	if (r < 0)
 		return err_add(r, "definition of feed %" PRIu32, feed);
 	*ret_definition = definition;
@@ -179,29 +170,6 @@ int checkpoint_read(struct bytes stored, struct feed_checkpoint *ret_checkpoint)
 		.last = le64_get(p + AT_LAST),
 		.rv = BYTES(p + CHECKPOINT_HEADER, stored.size - CHECKPOINT_HEADER),
 	};
-	return 0;
-}
-
-static int feed_row_write(struct txn *txn, const struct feed_row *row)
-{
-	const struct feed_checkpoint *c = &row->checkpoint;
-	uint8_t room[FEED_KEY_SIZE];
-	void *place;
-
-	int r = txn_reserve(txn, DB_FEED, feed_key(row->id, FEED_CHECKPOINT, room),
-		CHECKPOINT_HEADER + c->rv.size, 0, &place);
-	if (r < 0)
-		return r;
-	uint8_t *p = place;
-	le32_put(p + AT_PHASE, c->phase);
-	le32_put(p + AT_RV_LEN, (uint32_t)c->rv.size);
-	le64_put(p + AT_LIST_BEGIN, c->list_begin);
-	le64_put(p + AT_LIST_NS, c->list_ns);
-	le64_put(p + AT_FIRST_LIST, c->first_list);
-	le64_put(p + AT_TRIMMED, c->trimmed);
-	le64_put(p + AT_LAST, c->last);
-	if (c->rv.size)
-		memcpy(p + CHECKPOINT_HEADER, c->rv.data, c->rv.size);
 	return 0;
 }
 
@@ -306,11 +274,27 @@ int feed_rows_load(struct journal *journal, struct txn *txn)
 int feed_rows_flush(struct journal *journal)
 {
 	for (size_t i = 0; i < journal->n_feeds; i++) {
-		if (!journal->feeds[i].changed)
+		const struct feed_row *row = &journal->feeds[i];
+		const struct feed_checkpoint *c = &row->checkpoint;
+		uint8_t room[FEED_KEY_SIZE];
+		void *place;
+
+		if (!row->changed)
 			continue;
-		int r = feed_row_write(journal->txn, &journal->feeds[i]);
+		int r = txn_reserve(journal->txn, DB_FEED, feed_key(row->id, FEED_CHECKPOINT, room),
+			CHECKPOINT_HEADER + c->rv.size, 0, &place);
 		if (r < 0)
 			return r;
+		uint8_t *p = place;
+		le32_put(p + AT_PHASE, c->phase);
+		le32_put(p + AT_RV_LEN, (uint32_t)c->rv.size);
+		le64_put(p + AT_LIST_BEGIN, c->list_begin);
+		le64_put(p + AT_LIST_NS, c->list_ns);
+		le64_put(p + AT_FIRST_LIST, c->first_list);
+		le64_put(p + AT_TRIMMED, c->trimmed);
+		le64_put(p + AT_LAST, c->last);
+		if (c->rv.size)
+			memcpy(p + CHECKPOINT_HEADER, c->rv.data, c->rv.size);
 	}
 	return 0;
 }

@@ -58,18 +58,12 @@ int journal_begin(struct journal *journal)
 	return r;
 }
 
-static bool journal_has_changes(const struct journal *journal)
-{
-	for (size_t i = 0; i < journal->n_feeds; i++)
-		if (journal->feeds[i].changed)
-			return true;
-	return journal->meta_changed;
-}
-
 void journal_abort(struct journal *journal)
 {
 	CHECK_OBJ(journal, JOURNAL_MAGIC);
-	journal->stale |= journal->error < 0 || journal_has_changes(journal);
+	journal->stale |= journal->error < 0 || journal->meta_changed;
+	for (size_t i = 0; i < journal->n_feeds; i++)
+		journal->stale |= journal->feeds[i].changed;
 	journal->error = 0;
 	cursor_close(&journal->heads);
 	txn_abort(&journal->txn);
@@ -170,45 +164,34 @@ static int journal_append_object(struct journal *journal, struct record *record)
 	return cursor_put(journal->heads, key, buf_bytes(&journal->scratch), 0);
 }
 
-static void journal_open_list(struct feed_row *row, struct record *record)
-{
-	REQUIRE(row->checkpoint.list_begin == 0);
-	row->checkpoint.list_begin = record->seq;
-	row->checkpoint.list_ns = record->time_ns;
-}
-
-static int journal_close_list(struct feed_row *row, struct record *record)
+static int journal_append_mark(struct journal *journal, struct feed_row *row, struct record *record)
 {
 	struct feed_checkpoint *c = &row->checkpoint;
 	bool abandoned = record->flags & RECORD_ABANDONED;
-
-	REQUIRE(c->list_begin != 0);
-	REQUIRE(!abandoned || c->first_list != 0);
-	record->prev = c->list_begin;
-	c->list_begin = 0;
-	if (abandoned)
-		return 0; /* list_ns stays: a list is still owed */
-	c->list_ns = 0;
-	c->phase = FEED_SYNCED;
-	if (!c->first_list)
-		c->first_list = record->seq;
-	return feed_row_set_rv(row, record->rv);
-}
-
-static int journal_append_mark(struct journal *journal, struct feed_row *row, struct record *record)
-{
 	int r = 0;
 
 	REQUIRE(record->key.size == 0);
 	row->changed = true;
-	if (record->type == RECORD_LIST_BEGIN)
-		journal_open_list(row, record);
-	else if (record->type == RECORD_LIST_END)
-		r = journal_close_list(row, record);
-	else if (record->type == RECORD_FEED_REMOVED) {
-		row->checkpoint.list_begin = 0;
-		row->checkpoint.list_ns = 0;
-		row->checkpoint.phase = FEED_REMOVED;
+	if (record->type == RECORD_LIST_BEGIN) {
+		REQUIRE(c->list_begin == 0);
+		c->list_begin = record->seq;
+		c->list_ns = record->time_ns;
+	} else if (record->type == RECORD_LIST_END) {
+		REQUIRE(c->list_begin != 0);
+		REQUIRE(!abandoned || c->first_list != 0);
+		record->prev = c->list_begin;
+		c->list_begin = 0;
+		if (!abandoned) { /* else list_ns stays: a list is still owed */
+			c->list_ns = 0;
+			c->phase = FEED_SYNCED;
+			if (!c->first_list)
+				c->first_list = record->seq;
+			r = feed_row_set_rv(row, record->rv);
+		}
+	} else if (record->type == RECORD_FEED_REMOVED) {
+		c->list_begin = 0;
+		c->list_ns = 0;
+		c->phase = FEED_REMOVED;
 	}
 	return r < 0 ? r : journal_put_record(journal, record);
 }
@@ -238,13 +221,6 @@ static void journal_require_open(const struct journal *journal)
 	REQUIRE(journal->txn);
 }
 
-/* The record's own pages; then a leaf of the log, the head's leaf and one that it is split into, and
- * one above them: what lies higher is shared by the whole transaction. */
-static int journal_make_room(struct journal *journal, const struct record *record)
-{
-	return txn_allocate(journal->txn, (record_size(record) / JOURNAL_PAGE + 5) * JOURNAL_PAGE);
-}
-
 int journal_append(struct journal *journal, const struct record *record, uint64_t *ret_seq)
 {
 	journal_require_open(journal);
@@ -252,8 +228,10 @@ int journal_append(struct journal *journal, const struct record *record, uint64_
 	if (journal->error < 0)
 		return journal->error;
 	int r = record_fits(record);
+	/* The record's own pages; then a leaf of the log, the head's leaf and one that it is split into, and
+	 * one above them: what lies higher is shared by the whole transaction. */
 	if (r == 0)
-		r = journal_make_room(journal, record);
+		r = txn_allocate(journal->txn, (record_size(record) / JOURNAL_PAGE + 5) * JOURNAL_PAGE);
 	return r < 0 ? r : journal_append_record(journal, record, ret_seq);
 }
 
@@ -385,20 +363,14 @@ uint64_t journal_history(const struct journal *journal)
 	return journal->meta.history;
 }
 
-static int journal_get_stored(struct txn *txn, uint64_t seq, struct bytes *ret_stored)
-{
-	uint8_t room[SEQ_KEY_SIZE];
-
-	return txn_get(txn, DB_LOG, seq_key(seq, room), ret_stored);
-}
-
 int journal_get(struct journal *journal, struct txn *txn, uint64_t seq, struct record *ret_record)
 {
+	uint8_t room[SEQ_KEY_SIZE];
 	struct record record;
 	struct bytes stored;
 
 	CHECK_OBJ(journal, JOURNAL_MAGIC);
-	int r = journal_get_stored(txn, seq, &stored);
+	int r = txn_get(txn, DB_LOG, seq_key(seq, room), &stored);
 	if (r == FOUND)
 		r = record_read(stored, &record);
 	if (r)
@@ -440,11 +412,12 @@ int journal_get_at(struct journal *journal, struct txn *txn, uint64_t seq, uint6
 int journal_place(struct journal *journal, struct txn *txn, uint64_t seq, uint64_t *ret_place,
 	uint32_t *ret_size)
 {
+	uint8_t room[SEQ_KEY_SIZE];
 	uint64_t place = 0;
 	struct bytes stored;
 
 	CHECK_OBJ(journal, JOURNAL_MAGIC);
-	int r = journal_get_stored(txn, seq, &stored);
+	int r = txn_get(txn, DB_LOG, seq_key(seq, room), &stored);
 	if (r)
 		return r;
 	if (txn_place(txn, stored, &place) != FOUND)

@@ -70,32 +70,23 @@ static struct generation_options journal_generation_options(const struct home *h
 	};
 }
 
-/* The log must not reach beyond what meta says, or sequence numbers would be given twice. */
-static int journal_check_end(struct journal *journal, struct txn *txn)
+int journal_load(struct journal *journal, struct txn *txn)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	struct bytes key, value;
 
-	int r = cursor_open(txn, DB_LOG, &cursor);
-	if (r == 0)
-		r = cursor_last(cursor, &key, &value);
-	if (r == END)
-		return 0;
-	if (r == FOUND && (key.size != SEQ_KEY_SIZE || be64_get(key.data) >= journal->meta.next_seq))
-		r = err_set(ERR_CORRUPT, "the log reaches beyond its end");
-	return r;
-}
-
-int journal_load(struct journal *journal, struct txn *txn)
-{
 	int r = meta_read(txn, &journal->meta, &journal->next_feed);
-
 	if (r == 0 && memcmp(journal->meta.uuid, journal_uuid(journal), 16) != 0)
 		r = err_set(ERR_CORRUPT, "the journal's uuid is not the one in STATE");
 	if (r == 0)
 		r = feed_rows_load(journal, txn);
 	if (r == 0)
-		r = journal_check_end(journal, txn);
+		r = cursor_open(txn, DB_LOG, &cursor);
+	if (r == 0)
+		r = cursor_last(cursor, &key, &value);
+	/* The log must not reach beyond what meta says, or sequence numbers would be given twice. */
+	if (r == FOUND && (key.size != SEQ_KEY_SIZE || be64_get(key.data) >= journal->meta.next_seq))
+		r = err_set(ERR_CORRUPT, "the log reaches beyond its end");
 	if (r < 0)
 		return r;
 	journal->meta_changed = false;
@@ -124,16 +115,6 @@ static int journal_open_existing(struct home *home, const struct journal_options
 	return 0;
 }
 
-/* A new uuid (RFC 4122, random). */
-static int journal_make_uuid(uint8_t uuid[16])
-{
-	int r = proc_random(uuid, 16);
-
-	uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x40);
-	uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
-	return r;
-}
-
 /* Complete before CURRENT names it. */
 static int journal_create(struct home *home, const struct journal_options *options,
 	struct journal **ret_journal)
@@ -143,10 +124,12 @@ static int journal_create(struct home *home, const struct journal_options *optio
 
 	if (!journal)
 		return err_set(-ENOMEM, "opening the journal");
-	int r = journal_make_uuid(journal->meta.uuid);
+	uint8_t *uuid = journal->meta.uuid;
+	int r = proc_random(uuid, 16);
+	uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x40); /* RFC 4122, random */
+	uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
 	if (r == 0)
-		r = generation_create(home_journal_fd(home), &journal_kind, &gen_options,
-			journal->meta.uuid, &journal->gen);
+		r = generation_create(home_journal_fd(home), &journal_kind, &gen_options, uuid, &journal->gen);
 	if (r < 0)
 		return r;
 	journal->meta.next_seq = 1;
@@ -165,13 +148,6 @@ static int journal_create(struct home *home, const struct journal_options *optio
 	return 0;
 }
 
-/* Whether a new journal is needed, at the price of listing everything again. Not for ERR_LOCKED: a journal whose
- * open.lock somebody holds is whole. */
-static bool journal_is_lost(int r)
-{
-	return r == -ENOENT || r == ERR_CORRUPT || r == ERR_FORMAT || r == ERR_UNTRUSTED;
-}
-
 int journal_open_write(struct home *home, const struct journal_options *options, char reason[256],
 	struct journal **ret_journal)
 {
@@ -181,7 +157,9 @@ int journal_open_write(struct home *home, const struct journal_options *options,
 	int r = generation_current(home_journal_fd(home), &number);
 	if (r == FOUND)
 		r = journal_open_existing(home, options, number, ret_journal);
-	if (r < 0 && !journal_is_lost(r))
+	/* The others need a new journal, at the price of listing everything again. ERR_LOCKED does not: a journal
+	 * with an open.lock that another process holds is whole. */
+	if (r < 0 && r != -ENOENT && r != ERR_CORRUPT && r != ERR_FORMAT && r != ERR_UNTRUSTED)
 		return r;
 	if (r != 0) {
 		(void)snprintf(reason, 256, "%s", r < 0 ? err_text(r) : "there was no journal yet");
@@ -217,27 +195,18 @@ int journal_begin_anew(struct journal **journal, struct home *home,
 	return 0;
 }
 
-/* The journal that the index in use belongs to; its readers still need it. 0: none. */
-static uint32_t journal_of_index(struct home *home)
-{
-	uint32_t index, number;
-	uint8_t uuid[16];
-
-	if (generation_current(home_index_fd(home), &index) == FOUND &&
-		generation_read_uuid(home_index_fd(home), index, uuid) == 0 &&
-		generation_find(home_journal_fd(home), uuid, &number) == FOUND)
-		return number;
-	return 0;
-}
-
 int journal_remove_old(struct home *home)
 {
-	uint32_t keep[2] = {0, journal_of_index(home)};
+	int journals = home_journal_fd(home), indexes = home_index_fd(home);
+	uint32_t keep[2] = {0}, index;
+	uint8_t uuid[16];
 
-	int r = generation_current(home_journal_fd(home), &keep[0]);
-	if (r < 0)
-		return r;
-	return generation_remove_except(home_journal_fd(home), keep, 2);
+	/* The journal that the index in use belongs to stays as well: its readers still need it. */
+	if (generation_current(indexes, &index) != FOUND || generation_read_uuid(indexes, index, uuid) < 0 ||
+		generation_find(journals, uuid, &keep[1]) != FOUND)
+		keep[1] = 0;
+	int r = generation_current(journals, &keep[0]);
+	return r < 0 ? r : generation_remove_except(journals, keep, 2);
 }
 
 static int journal_open_generation(struct home *home, uint32_t number, bool copy, struct journal **ret_journal)
@@ -262,20 +231,6 @@ static int journal_open_generation(struct home *home, uint32_t number, bool copy
 	return 0;
 }
 
-static int journal_find(struct home *home, const uint8_t *uuid, uint32_t *ret_number)
-{
-	int fd = home_journal_fd(home);
-	int r = fd < 0 ? NOT_FOUND
-		: uuid ? generation_find(fd, uuid, ret_number)
-		       : generation_current(fd, ret_number);
-
-	if (r == NOT_FOUND && !uuid)
-		return err_say(ERR_NO_STORE,
-			"nothing was written to store '%s' yet: start one with 'kinf run --store %s'",
-			home_path(home), home_path(home));
-	return r;
-}
-
 int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **ret_journal)
 {
 	bool copy = !home_is_writable(home);
@@ -287,9 +242,16 @@ int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **r
 			"store '%s' is in use, and cannot be read while this process may not write its "
 			"lock file: mount it writable, join its group, or copy it while it is stopped",
 			home_path(home));
-	/* It may be replaced and removed between the look at CURRENT and the opening. */
+	/* It may be replaced and removed between the reading of CURRENT and the opening. */
 	for (int i = 0; i < OPEN_TRIES; i++) {
-		r = journal_find(home, uuid, &number);
+		int fd = home_journal_fd(home);
+		r = fd < 0 ? NOT_FOUND
+			: uuid ? generation_find(fd, uuid, &number)
+			       : generation_current(fd, &number);
+		if (r == NOT_FOUND && !uuid)
+			return err_say(ERR_NO_STORE,
+				"nothing was written to store '%s' yet: start one with 'kinf run --store %s'",
+				home_path(home), home_path(home));
 		if (r)
 			return r;
 		r = journal_open_generation(home, number, copy, ret_journal);

@@ -33,11 +33,6 @@ struct slice {
 	uint64_t deleted;
 };
 
-static void trim_mark(struct slice *slice, uint64_t seq)
-{
-	slice->unneeded[slice->n_unneeded++] = seq;
-}
-
 static void trim_note(struct slice *slice, uint32_t feed, uint64_t seq)
 {
 	struct feed_row *row = feed_row_find(slice->journal, feed);
@@ -53,19 +48,6 @@ static void trim_pass(struct slice *slice, uint64_t seq, uint64_t size)
 {
 	slice->horizon = seq;
 	slice->history -= size < slice->history ? size : slice->history;
-}
-
-static void trim_visit(struct slice *slice, const struct record *record)
-{
-	bool is_object = record->type <= RECORD_DELETED;
-
-	/* LIST_END's prev is its LIST_BEGIN, which has gone by itself. */
-	if (is_object && record->prev)
-		trim_mark(slice, record->prev);
-	if (!is_object || record->type == RECORD_DELETED)
-		trim_mark(slice, record->seq);
-	trim_note(slice, record->feed, record->seq);
-	trim_pass(slice, record->seq, record->stored.size);
 }
 
 /* Is this the state to stop at? */
@@ -98,7 +80,14 @@ static int trim_walk(struct slice *slice)
 			slice->removed_size = record.stored.size;
 			return 0;
 		}
-		trim_visit(slice, &record);
+		/* LIST_END's prev is its LIST_BEGIN, which has gone by itself. */
+		bool is_object = record.type <= RECORD_DELETED;
+		if (is_object && record.prev)
+			slice->unneeded[slice->n_unneeded++] = record.prev;
+		if (!is_object || record.type == RECORD_DELETED)
+			slice->unneeded[slice->n_unneeded++] = record.seq;
+		trim_note(slice, record.feed, record.seq);
+		trim_pass(slice, record.seq, record.stored.size);
 	}
 	return 0;
 }
@@ -152,7 +141,7 @@ static int trim_drop_heads(struct slice *slice)
 		if (r == FOUND)
 			r = head_read(value, &head);
 		if (r == 0) {
-			trim_mark(slice, head.seq);
+			slice->unneeded[slice->n_unneeded++] = head.seq;
 			r = cursor_del(journal->heads);
 		}
 		if (r < 0)
@@ -161,25 +150,13 @@ static int trim_drop_heads(struct slice *slice)
 	return FOUND;
 }
 
-static int trim_drop_rows(struct slice *slice)
-{
-	struct txn *txn = slice->journal->txn;
-	uint8_t room[FEED_KEY_SIZE];
-
-	int r = txn_del(txn, DB_FEED, feed_key(slice->removed_feed, FEED_DEFINITION, room));
-	if (r >= 0)
-		r = txn_del(txn, DB_FEED, feed_key(slice->removed_feed, FEED_CHECKPOINT, room));
-	if (r < 0)
-		return r;
-	if (feed_row_find(slice->journal, slice->removed_feed))
-		feed_row_remove(slice->journal, slice->removed_feed);
-	return 0;
-}
-
 /* All that the feed has written lies at or below its FEED_REMOVED, and the index has taken that:
  * nobody who opens a snapshot now sees it. A follower of it is LAPPED from the first slice on. */
 static int trim_drop_feed(struct slice *slice)
 {
+	struct txn *txn = slice->journal->txn;
+	uint8_t room[FEED_KEY_SIZE];
+
 	int r = trim_make_room(slice, slice->limit);
 	if (r < 0)
 		return r;
@@ -187,9 +164,16 @@ static int trim_drop_feed(struct slice *slice)
 	r = trim_drop_heads(slice);
 	if (r != END)
 		return r;
-	trim_mark(slice, slice->removed_seq);
+	slice->unneeded[slice->n_unneeded++] = slice->removed_seq;
 	trim_pass(slice, slice->removed_seq, slice->removed_size);
-	return trim_drop_rows(slice);
+	r = txn_del(txn, DB_FEED, feed_key(slice->removed_feed, FEED_DEFINITION, room));
+	if (r >= 0)
+		r = txn_del(txn, DB_FEED, feed_key(slice->removed_feed, FEED_CHECKPOINT, room));
+	if (r < 0)
+		return r;
+	if (feed_row_find(slice->journal, slice->removed_feed))
+		feed_row_remove(slice->journal, slice->removed_feed);
+	return 0;
 }
 
 static int trim_run(struct slice *slice)
@@ -239,18 +223,13 @@ static int trim_slice(struct journal *journal, const struct trim_goal *goal, siz
 	return trim_is_reached(goal, slice.horizon, slice.history) ? 0 : AGAIN;
 }
 
-static bool trim_wants_room(int r)
-{
-	return r == ERR_MAP_FULL || r == -ENOSPC || r == -EDQUOT;
-}
-
 int journal_trim_towards(struct journal *journal, const struct trim_goal *goal, size_t limit,
 	uint64_t *ret_trimmed)
 {
 	REQUIRE(!journal_txn(journal) && limit > 0);
 	int r = trim_slice(journal, goal, limit, ret_trimmed);
 	/* LMDB copies a page before it deletes in it, so with little room left a slice has to be small. */
-	while (trim_wants_room(r) && limit > 1) {
+	while ((r == ERR_MAP_FULL || r == -ENOSPC || r == -EDQUOT) && limit > 1) {
 		limit /= 2;
 		r = trim_slice(journal, goal, limit, ret_trimmed);
 	}
