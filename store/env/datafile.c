@@ -117,23 +117,13 @@ void datafile_cut(int fd, uint64_t bytes)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* Adds an eighth, so that not each batch asks the file system, but not so much that a small database takes a small
- * disk from the journal. */
-static uint64_t datafile_ahead(uint64_t end, uint64_t most)
-{
-	uint64_t more = end / 8;
-
-	if (more < ALLOCATE_MIN)
-		more = ALLOCATE_MIN;
-	if (more > ALLOCATE_MAX)
-		more = ALLOCATE_MAX;
-	return end + more < most ? end + more : most;
-}
-
 int datafile_extend(struct datafile_blocks *blocks, int fd, uint64_t end, uint64_t most,
 	const char *path)
 {
-	uint64_t ahead = datafile_ahead(end, most);
+	/* Adds an eighth, so that not each batch asks the file system, but not so much that a small database takes
+	 * a small disk from the journal. */
+	uint64_t more = end / 8 < ALLOCATE_MIN ? ALLOCATE_MIN : end / 8 > ALLOCATE_MAX ? ALLOCATE_MAX : end / 8;
+	uint64_t ahead = end + more < most ? end + more : most;
 
 	if (end <= blocks->end)
 		return 0;
@@ -150,23 +140,20 @@ int datafile_extend(struct datafile_blocks *blocks, int fd, uint64_t end, uint64
 	return 0;
 }
 
-/* Returns errno. */
-static int datafile_reserve(struct datafile_blocks *blocks, int fd, uint64_t end)
-{
-	if (fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)blocks->end, (off_t)(end - blocks->end)) < 0)
-		return errno;
-	blocks->end = end;
-	return 0;
-}
-
 int datafile_keep(struct datafile_blocks *blocks, int fd, uint64_t end, uint64_t better,
 	const char *path)
 {
 	if (blocks->impossible || end <= blocks->end)
 		return 0;
-	int error = datafile_reserve(blocks, fd, better);
-	if (error == ENOSPC)
-		error = datafile_reserve(blocks, fd, end);
+	uint64_t ends[] = {better, end};
+	int error = ENOSPC;
+	for (int i = 0; i < 2 && error == ENOSPC; i++) {
+		error = 0;
+		if (fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)blocks->end, (off_t)(ends[i] - blocks->end)) < 0)
+			error = errno;
+		else
+			blocks->end = ends[i];
+	}
 	if (error == ENOSPC)
 		return datafile_disk_full(path);
 	blocks->impossible = error == EOPNOTSUPP || error == ENOSYS;

@@ -120,19 +120,6 @@ static void mapping_free(struct mapping **map)
 	*map = NULL;
 }
 
-static int mapping_open_databases(struct mapping *map, MDB_txn *txn, const struct env_options *options)
-{
-	unsigned flags = options->mode == ENV_WRITE ? MDB_CREATE : 0;
-
-	for (size_t i = 0; i < options->n_databases; i++) {
-		int rc = mdb_dbi_open(txn, options->databases[i], flags, &map->databases[i]);
-		if (rc)
-			return mapping_failed(map, rc, "opening the databases of");
-	}
-	map->n_databases = options->n_databases;
-	return 0;
-}
-
 /*
  * Returns AGAIN when the lock file's transaction number is less than the data file's: a process was killed inside
  * mdb_env_open() while another one waited there (docs/architecture.md, LMDB), and a commit now would overwrite a
@@ -172,11 +159,16 @@ static int mapping_settle(struct mapping *map, const struct env_options *options
 	r = mapping_first_txn(map, options, &txn);
 	if (r)
 		return r;
-	r = mapping_open_databases(map, txn, options);
-	if (r < 0) {
-		mdb_txn_abort(txn);
-		return r;
+	for (size_t i = 0; i < options->n_databases; i++) {
+		int rc = mdb_dbi_open(txn, options->databases[i], options->mode == ENV_WRITE ? MDB_CREATE : 0,
+			&map->databases[i]);
+		if (rc) {
+			r = mapping_failed(map, rc, "opening the databases of");
+			mdb_txn_abort(txn);
+			return r;
+		}
 	}
+	map->n_databases = options->n_databases;
 	int rc = mdb_txn_commit(txn);
 	if (!rc)
 		rc = mapping_begin_read(map, &txn);
@@ -187,26 +179,11 @@ static int mapping_settle(struct mapping *map, const struct env_options *options
 	return 0;
 }
 
-static unsigned env_open_flags(const struct env_options *options)
-{
-	switch (options->mode) {
-	case ENV_COPY:
-		return MDB_NOTLS | MDB_RDONLY | MDB_NOLOCK;
-	case ENV_READ:
-		return MDB_NOTLS | MDB_RDONLY;
-	default:
-		/* Pages that are written in place are touched while the file has a hole there. With readahead the
-		 * kernel would fill the pages around them as well, which took half of the time of recording a list. */
-		return MDB_NOTLS | (options->writemap ? MDB_WRITEMAP | MDB_NORDAHEAD : 0) |
-			(options->durable ? 0 : MDB_NOSYNC);
-	}
-}
-
 /* Returns: 0; AGAIN, worth another attempt; errors. */
 static int mapping_open_once(const char *directory, const struct env_options *options, struct mapping **ret_map)
 {
 	CLEANUP(mapping_free) struct mapping *map = calloc(1, sizeof(*map) + strlen(directory) + 1);
-	unsigned mode = options->file_mode | ((options->file_mode & 0040) >> 1);
+	unsigned mode = options->file_mode | ((options->file_mode & 0040) >> 1), flags = MDB_NOTLS;
 
 	if (!map)
 		return err_set(-ENOMEM, "opening '%s'", directory);
@@ -227,7 +204,13 @@ static int mapping_open_once(const char *directory, const struct env_options *op
 		if (r < 0)
 			return r;
 	}
-	rc = mdb_env_open(map->mdb, directory, env_open_flags(options), mode);
+	/* Pages that are written in place are touched while the file has a hole there. With readahead the kernel
+	 * would fill the pages around them as well, which took half of the time of recording a list. */
+	if (options->mode == ENV_WRITE)
+		flags |= (options->writemap ? MDB_WRITEMAP | MDB_NORDAHEAD : 0) | (options->durable ? 0 : MDB_NOSYNC);
+	else
+		flags |= MDB_RDONLY | (options->mode == ENV_COPY ? MDB_NOLOCK : 0);
+	rc = mdb_env_open(map->mdb, directory, flags, mode);
 	if (rc) {
 		int r = mapping_failed(map, rc, "opening");
 		return rc == ENOENT || rc == EINVAL || rc == EBADF ? AGAIN : r;
@@ -263,27 +246,6 @@ static int mapping_open(const char *directory, const struct env_options *options
 
 /* ---- one mapping for all handles ---- */
 
-static struct mapping *registry_find(dev_t device, ino_t inode)
-{
-	for (struct mapping *map = registry.mappings; map; map = map->next)
-		if (map->device == device && map->inode == inode && map->forks == forks)
-			return map;
-	return NULL;
-}
-
-static int registry_share(struct mapping *map, const struct env_options *options)
-{
-	REQUIRE(map->n_databases == options->n_databases);
-	if (options->mode == ENV_READ && map->mode == ENV_COPY)
-		return err_say(ERR_UNSUPPORTED, "'%s' is open without lock in this process", map->path);
-	if (options->mode != ENV_WRITE)
-		return 0;
-	if (map->mode != ENV_WRITE || map->has_writer)
-		return err_say(ERR_LOCKED, "'%s' is open in this process already", map->path);
-	(void)mdb_env_set_flags(map->mdb, MDB_NOSYNC, !options->durable);
-	return 0;
-}
-
 static int registry_take(const char *directory, const struct env_options *options,
 	struct mapping **ret_map)
 {
@@ -294,11 +256,17 @@ static int registry_take(const char *directory, const struct env_options *option
 	int exists = stat(path, &st) == 0;
 	if (!exists && (errno != ENOENT || options->mode != ENV_WRITE))
 		return err_set(-errno, "opening '%s'", path);
-	struct mapping *map = exists ? registry_find(st.st_dev, st.st_ino) : NULL;
+	struct mapping *map = exists ? registry.mappings : NULL;
+	while (map && (map->device != st.st_dev || map->inode != st.st_ino || map->forks != forks))
+		map = map->next;
 	if (map) {
-		int r = registry_share(map, options);
-		if (r < 0)
-			return r;
+		REQUIRE(map->n_databases == options->n_databases);
+		if (options->mode == ENV_READ && map->mode == ENV_COPY)
+			return err_say(ERR_UNSUPPORTED, "'%s' is open without lock in this process", map->path);
+		if (options->mode == ENV_WRITE && (map->mode != ENV_WRITE || map->has_writer))
+			return err_say(ERR_LOCKED, "'%s' is open in this process already", map->path);
+		if (options->mode == ENV_WRITE)
+			(void)mdb_env_set_flags(map->mdb, MDB_NOSYNC, !options->durable);
 	} else {
 		if (options->mode != ENV_WRITE && st.st_size == 0)
 			return err_say(ERR_CORRUPT, "'%s' is empty", path);
@@ -341,33 +309,29 @@ int env_open(const char *directory, const struct env_options *options, struct en
 	return 0;
 }
 
-static void registry_drop(struct mapping *map, enum env_mode mode)
-{
-	if (mode == ENV_WRITE)
-		map->has_writer = false;
-	if (--map->handles > 0)
-		return;
-	struct mapping **link = &registry.mappings;
-	while (*link && *link != map)
-		link = &(*link)->next;
-	REQUIRE(*link);
-	*link = map->next;
-	/* With WRITEMAP the file has a hole after its last page, which is cut off. */
-	bool cut = map->writemap && map->forks == forks;
-	AUTO_FD int fd = cut ? datafile_hold(mapping_fd(map)) : -1;
-	uint64_t bytes = mapping_state_end(map);
-	mapping_free(&map);
-	if (fd >= 0)
-		datafile_cut(fd, bytes);
-}
-
 void env_close(struct env **env)
 {
 	if (!*env)
 		return;
 	CHECK_OBJ(*env, ENV_MAGIC);
 	(void)pthread_mutex_lock(&registry.lock);
-	registry_drop((*env)->map, (*env)->mode);
+	struct mapping *map = (*env)->map;
+	if ((*env)->mode == ENV_WRITE)
+		map->has_writer = false;
+	if (--map->handles == 0) {
+		struct mapping **link = &registry.mappings;
+		while (*link && *link != map)
+			link = &(*link)->next;
+		REQUIRE(*link);
+		*link = map->next;
+		/* With WRITEMAP the file has a hole after its last page, which is cut off. */
+		bool cut = map->writemap && map->forks == forks;
+		AUTO_FD int fd = cut ? datafile_hold(mapping_fd(map)) : -1;
+		uint64_t bytes = mapping_state_end(map);
+		mapping_free(&map);
+		if (fd >= 0)
+			datafile_cut(fd, bytes);
+	}
 	(void)pthread_mutex_unlock(&registry.lock);
 	(*env)->magic = 0;
 	free(*env);

@@ -6,19 +6,6 @@
 
 #include "common/err.h"
 
-static int env_code(int rc)
-{
-	int code = -rc; /* an errno; LMDB's own codes are negative */
-
-	if (rc < 0)
-		code = ERR_CORRUPT;
-	if (rc == MDB_VERSION_MISMATCH)
-		code = ERR_FORMAT;
-	if (rc == MDB_BAD_VALSIZE || rc == MDB_TXN_FULL || rc == MDB_DBS_FULL)
-		code = ERR_TOO_LARGE;
-	return code;
-}
-
 int mapping_failed(const struct mapping *map, int rc, const char *what)
 {
 	/* LMDB reports a write that the disk took only a part of as EIO. */
@@ -36,7 +23,13 @@ int mapping_failed(const struct mapping *map, int rc, const char *what)
 	if (rc == MDB_READERS_FULL)
 		return err_say(ERR_READERS_FULL, "%s '%s': all %d reader slots are taken: end some readers",
 			what, map->path, ENV_READERS_MAX);
-	int code = env_code(rc);
+	int code = -rc; /* an errno; LMDB's own codes are negative */
+	if (rc < 0)
+		code = ERR_CORRUPT;
+	if (rc == MDB_VERSION_MISMATCH)
+		code = ERR_FORMAT;
+	if (rc == MDB_BAD_VALSIZE || rc == MDB_TXN_FULL || rc == MDB_DBS_FULL)
+		code = ERR_TOO_LARGE;
 	return err_say(code, "%s '%s': %s (%s)", what, map->path, err_name(code), mdb_strerror(rc));
 }
 

@@ -38,15 +38,6 @@ int mapping_count_pages(struct mapping *map, MDB_txn *txn, bool with_overflow, u
 	return 0;
 }
 
-/* Keeps blocks beyond the last page, unless free pages before it are enough: USED bytes are in use. */
-static int room_keep_blocks(struct mapping *map, uint64_t used, uint64_t bytes)
-{
-	if (mapping_end_with(map, 0) > used + 2 * bytes)
-		return 0;
-	return datafile_keep(&map->blocks, mapping_fd(map), mapping_end_with(map, bytes), mapping_end_with(map, 2 * bytes),
-		map->path); /* twice: not each time */
-}
-
 int txn_keep_free(struct txn *txn, uint64_t bytes)
 {
 	struct mapping *map = txn->map;
@@ -61,7 +52,13 @@ int txn_keep_free(struct txn *txn, uint64_t bytes)
 	uint64_t used = pages * map->page_size;
 	if (used + bytes > map->map_bytes)
 		return mapping_failed(map, MDB_MAP_FULL, "writing");
-	return map->writemap ? txn_allocate(txn, bytes) : room_keep_blocks(map, used, bytes);
+	if (map->writemap)
+		return txn_allocate(txn, bytes);
+	/* Keeps blocks beyond the last page, unless free pages before it are enough. */
+	if (mapping_end_with(map, 0) > used + 2 * bytes)
+		return 0;
+	return datafile_keep(&map->blocks, mapping_fd(map), mapping_end_with(map, bytes), mapping_end_with(map, 2 * bytes),
+		map->path); /* twice: not each time */
 }
 
 int txn_allocate(struct txn *txn, uint64_t bytes)

@@ -65,41 +65,21 @@ static int txn_adopt_size(struct mapping *map)
 
 /* ---- beginning and ending ---- */
 
-static int txn_try_read(struct txn *txn)
-{
-	return txn->mdb ? mdb_txn_renew(txn->mdb) : mapping_begin_read(txn->map, &txn->mdb);
-}
-
 static int txn_start_read(struct txn *txn)
 {
 	struct mapping *map = txn->map;
-	int r;
 
-	mapping_enter(map);
-	int rc = txn_try_read(txn);
-	if (__builtin_expect(rc == MDB_MAP_RESIZED, 0)) {
+	for (bool adopted = false;; adopted = true) {
+		mapping_enter(map);
+		int rc = txn->mdb ? mdb_txn_renew(txn->mdb) : mapping_begin_read(map, &txn->mdb);
+		if (__builtin_expect(rc == 0, 1))
+			break;
 		mapping_leave(map);
-		r = txn_adopt_size(map);
+		if (rc != MDB_MAP_RESIZED || adopted)
+			return mapping_failed(map, rc, "reading");
+		int r = txn_adopt_size(map);
 		if (r < 0)
 			return r;
-		mapping_enter(map);
-		rc = txn_try_read(txn);
-	}
-	if (rc) {
-		mapping_leave(map);
-		return mapping_failed(map, rc, "reading");
-	}
-	txn->is_running = true;
-	return 0;
-}
-
-static int txn_start_write(struct txn *txn)
-{
-	mapping_enter(txn->map);
-	int rc = mdb_txn_begin(txn->map->mdb, NULL, 0, &txn->mdb);
-	if (rc) {
-		mapping_leave(txn->map);
-		return mapping_failed(txn->map, rc, "writing");
 	}
 	txn->is_running = true;
 	return 0;
@@ -116,9 +96,19 @@ static int txn_begin(struct env *env, bool is_write, struct txn **ret_txn)
 	txn->magic = TXN_MAGIC;
 	txn->is_write = is_write;
 	txn->map = env->map;
-	int r = is_write ? txn_start_write(txn) : txn_start_read(txn);
-	if (r < 0)
-		return r;
+	if (is_write) {
+		mapping_enter(env->map);
+		int rc = mdb_txn_begin(env->map->mdb, NULL, 0, &txn->mdb);
+		if (rc) {
+			mapping_leave(env->map);
+			return mapping_failed(env->map, rc, "writing");
+		}
+		txn->is_running = true;
+	} else {
+		int r = txn_start_read(txn);
+		if (r < 0)
+			return r;
+	}
 	*ret_txn = TAKE(txn);
 	return 0;
 }
@@ -134,16 +124,6 @@ int txn_begin_read(struct env *env, struct txn **ret_txn)
 	return txn_begin(env, false, ret_txn);
 }
 
-static void txn_free(struct txn **txn)
-{
-	txn_forget_cursors(*txn);
-	if ((*txn)->is_running)
-		mapping_leave((*txn)->map);
-	(*txn)->magic = 0;
-	free(*txn);
-	*txn = NULL;
-}
-
 void txn_abort(struct txn **txn)
 {
 	if (!*txn)
@@ -151,7 +131,12 @@ void txn_abort(struct txn **txn)
 	CHECK_OBJ(*txn, TXN_MAGIC);
 	if ((*txn)->mdb && !mapping_is_forked((*txn)->map))
 		mdb_txn_abort((*txn)->mdb);
-	txn_free(txn);
+	txn_forget_cursors(*txn);
+	if ((*txn)->is_running)
+		mapping_leave((*txn)->map);
+	(*txn)->magic = 0;
+	free(*txn);
+	*txn = NULL;
 }
 
 int txn_commit(struct txn **txn)
@@ -168,7 +153,8 @@ int txn_commit(struct txn **txn)
 	}
 	bool is_write = (*txn)->is_write;
 	int rc = mdb_txn_commit((*txn)->mdb); /* frees it even when it fails */
-	txn_free(txn);
+	(*txn)->mdb = NULL;
+	txn_abort(txn);
 	if (rc)
 		return mapping_failed(map, rc, "committing to");
 	if (is_write)

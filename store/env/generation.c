@@ -31,21 +31,6 @@ struct generation {
 	struct state state;
 };
 
-/* ---- paths --------------------------------------------------------------------------------- */
-
-/* Finds the directory's path as it is now: the store may have been moved since it was opened. */
-static int generation_path(int fd, char path[PATH_MAX])
-{
-	char link[64];
-
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	ssize_t n = readlink(link, path, PATH_MAX - 16);
-	if (n < 0)
-		return err_set(-errno, "'%s' (is /proc mounted?)", link);
-	path[n] = '\0';
-	return 0;
-}
-
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static void generation_free(struct generation **gen)
@@ -75,12 +60,15 @@ static struct generation *generation_new(const struct generation_kind *kind, uin
 static int generation_open_env(struct generation *gen, enum env_mode mode,
 	const struct generation_options *options)
 {
-	char path[PATH_MAX];
+	char link[64], path[PATH_MAX];
 
-	int r = generation_path(gen->fd, path);
-	if (r == 0)
-		r = failpoint_pass(strcmp(gen->kind->what, "index") == 0 ? FAILPOINT_INDEX_OPEN
-									 : FAILPOINT_JOURNAL_OPEN);
+	/* The directory's path as it is now: the store may have been moved since it was opened. */
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", gen->fd);
+	ssize_t n = readlink(link, path, PATH_MAX - 16);
+	if (n < 0)
+		return err_set(-errno, "'%s' (is /proc mounted?)", link);
+	path[n] = '\0';
+	int r = failpoint_pass(strcmp(gen->kind->what, "index") == 0 ? FAILPOINT_INDEX_OPEN : FAILPOINT_JOURNAL_OPEN);
 	if (r < 0)
 		return r;
 	struct env_options env_options = {
@@ -120,29 +108,23 @@ static int generation_start_writing(struct generation *gen, const struct generat
 	return r < 0 ? r : state_write(gen->fd, &gen->state, options->file_mode);
 }
 
-static int generation_open_existing(struct generation *gen, int directory_fd,
-	const struct generation_options *options)
+int generation_open_write(int directory_fd, const struct generation_kind *kind,
+	const struct generation_options *options, uint32_t number, struct generation **ret_gen)
 {
+	CLEANUP(generation_free) struct generation *gen = generation_new(kind, number);
 	CLEANUP(open_lock_release) struct open_lock lock = OPEN_LOCK_INIT;
 
-	int r = generation_open_folder(directory_fd, gen->number, &gen->fd);
+	if (!gen)
+		return err_set(-ENOMEM, "opening the %s", kind->what);
+	int r = generation_open_folder(directory_fd, number, &gen->fd);
 	if (r == 0)
 		r = open_lock_take(gen->fd, options->wait_ns, &lock);
 	if (r == 0)
 		r = state_read(gen->fd, &gen->state);
 	if (r == 0)
-		r = state_check(gen->fd, &gen->state, gen->kind->format);
-	return r < 0 ? r : generation_start_writing(gen, options);
-}
-
-int generation_open_write(int directory_fd, const struct generation_kind *kind,
-	const struct generation_options *options, uint32_t number, struct generation **ret_gen)
-{
-	CLEANUP(generation_free) struct generation *gen = generation_new(kind, number);
-
-	if (!gen)
-		return err_set(-ENOMEM, "opening the %s", kind->what);
-	int r = generation_open_existing(gen, directory_fd, options);
+		r = state_check(gen->fd, &gen->state, kind->format);
+	if (r == 0)
+		r = generation_start_writing(gen, options);
 	if (r < 0)
 		return err_add(r, "%s generation %" PRIu32, kind->what, number);
 	*ret_gen = TAKE(gen);
@@ -168,10 +150,12 @@ static int generation_make_file(int fd, const char *name, unsigned mode)
 	return 0;
 }
 
-/* Makes the directory with open.lock and an empty data.mdb, whose inode STATE then names. */
-static int generation_make_directory(struct generation *gen, int directory_fd, unsigned file_mode)
+/* Makes the directory with open.lock and an empty data.mdb, and opens the environment in it. */
+static int generation_fill_directory(struct generation *gen, int directory_fd,
+	const struct generation_options *options)
 {
-	unsigned mode = file_mode & 0040 ? 02750 : 0700;
+	CLEANUP(open_lock_release) struct open_lock lock = OPEN_LOCK_INIT;
+	unsigned mode = options->file_mode & 0040 ? 02750 : 0700;
 	char name[32];
 
 	generation_folder_name(gen->number, name);
@@ -181,20 +165,11 @@ static int generation_make_directory(struct generation *gen, int directory_fd, u
 	if (r == 0 && fchmod(gen->fd, mode) < 0)
 		r = err_set(-errno, "making %s", name);
 	if (r == 0)
-		r = generation_make_file(gen->fd, OPEN_LOCK_FILE, file_mode);
+		r = generation_make_file(gen->fd, OPEN_LOCK_FILE, options->file_mode);
 	if (r == 0)
-		r = generation_make_file(gen->fd, "data.mdb", file_mode);
+		r = generation_make_file(gen->fd, "data.mdb", options->file_mode);
 	if (r == 0 && fsync(directory_fd) < 0)
 		r = err_set(-errno, "syncing the directory");
-	return r;
-}
-
-static int generation_fill_directory(struct generation *gen, int directory_fd,
-	const struct generation_options *options)
-{
-	CLEANUP(open_lock_release) struct open_lock lock = OPEN_LOCK_INIT;
-
-	int r = generation_make_directory(gen, directory_fd, options->file_mode);
 	if (r == 0)
 		r = open_lock_take(gen->fd, options->wait_ns, &lock);
 	return r < 0 ? r : generation_start_writing(gen, options);
@@ -228,28 +203,23 @@ int generation_create(int directory_fd, const struct generation_kind *kind,
 	return 0;
 }
 
-static int generation_open_for_reading(struct generation *gen, int directory_fd, bool copy)
+int generation_open_read(int directory_fd, const struct generation_kind *kind, uint32_t number,
+	bool copy, struct generation **ret_gen)
 {
+	CLEANUP(generation_free) struct generation *gen = generation_new(kind, number);
 	CLEANUP(open_lock_release) struct open_lock lock = OPEN_LOCK_INIT;
 
-	int r = generation_open_folder(directory_fd, gen->number, &gen->fd);
+	if (!gen)
+		return err_set(-ENOMEM, "opening the %s", kind->what);
+	int r = generation_open_folder(directory_fd, number, &gen->fd);
 	if (r == 0 && !copy)
 		r = open_lock_take(gen->fd, READER_WAIT_NS, &lock);
 	if (r == 0)
 		r = state_read(gen->fd, &gen->state);
 	if (r == 0)
-		r = state_check(gen->fd, &gen->state, gen->kind->format);
-	return r < 0 ? r : generation_open_env(gen, copy ? ENV_COPY : ENV_READ, NULL);
-}
-
-int generation_open_read(int directory_fd, const struct generation_kind *kind, uint32_t number,
-	bool copy, struct generation **ret_gen)
-{
-	CLEANUP(generation_free) struct generation *gen = generation_new(kind, number);
-
-	if (!gen)
-		return err_set(-ENOMEM, "opening the %s", kind->what);
-	int r = generation_open_for_reading(gen, directory_fd, copy);
+		r = state_check(gen->fd, &gen->state, kind->format);
+	if (r == 0)
+		r = generation_open_env(gen, copy ? ENV_COPY : ENV_READ, NULL);
 	if (r == ERR_CORRUPT)
 		r = err_say(r, "%s; its daemons make another one when they are started again", err_text(r));
 	if (r < 0)

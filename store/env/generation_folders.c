@@ -208,14 +208,6 @@ void generation_remove_failed(int directory_fd, uint32_t number)
 	(void)unlinkat(directory_fd, name, AT_REMOVEDIR);
 }
 
-static int generation_remove_files(int fd)
-{
-	for (size_t i = 0; i < sizeof(file_names) / sizeof(file_names[0]); i++)
-		if (unlinkat(fd, file_names[i], 0) < 0 && errno != ENOENT)
-			return err_set(-errno, "removing %s", file_names[i]);
-	return 0;
-}
-
 /* Returns: 1 removed; 0 it stays until the next time, because a process is opening it; errors. */
 static int generation_remove(int directory_fd, uint32_t number)
 {
@@ -232,9 +224,9 @@ static int generation_remove(int directory_fd, uint32_t number)
 				      : "without the file nobody can be opening it");
 	if (r == ERR_LOCKED)
 		return 0;
-	r = generation_remove_files(fd);
-	if (r < 0)
-		return err_add(r, "%s", name);
+	for (size_t i = 0; i < sizeof(file_names) / sizeof(file_names[0]); i++)
+		if (unlinkat(fd, file_names[i], 0) < 0 && errno != ENOENT)
+			return err_set(-errno, "%s: removing %s", name, file_names[i]);
 	if (unlinkat(directory_fd, name, AT_REMOVEDIR) < 0)
 		return err_set(-errno, "removing %s", name);
 	return 1;

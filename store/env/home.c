@@ -32,21 +32,6 @@ const char *home_role_lock(enum home_role role)
 
 /* ---- directories --------------------------------------------------------------------------------- */
 
-static int home_find_group(const char *name, gid_t *ret_gid)
-{
-	char memory[4096];
-	struct group group, *found;
-
-	*ret_gid = HOME_NO_GROUP;
-	if (!name)
-		return 0;
-	int rc = getgrnam_r(name, &group, memory, sizeof(memory), &found);
-	if (rc || !found)
-		return err_say(ERR_CONFIG, "no group '%s' on this machine", name);
-	*ret_gid = group.gr_gid;
-	return 0;
-}
-
 static int home_open_directory(int directory_fd, const char *name, int *ret_fd)
 {
 	int fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -94,42 +79,23 @@ int home_make_parents(const char *name)
 
 /* ---- the store ------------------------------------------------------------------------------- */
 
-static int home_parse_id(struct home *home, const char *line)
-{
-	size_t head = strlen(ID_HEAD);
-
-	if (strncmp(line, ID_HEAD, head) != 0)
-		return err_say(ERR_FORMAT, "'%s' is no store of this version: its id file says '%.40s'",
-			home->path, line);
-	line += head;
-	if (strlen(line) != HOME_ID_DIGITS || strspn(line, "0123456789abcdef") != HOME_ID_DIGITS)
-		return err_say(ERR_CORRUPT, "'%s': the id file is damaged", home->path);
-	memcpy(home->id, line, HOME_ID_DIGITS + 1);
-	return 0;
-}
-
 static int home_read_id(struct home *home)
 {
 	char line[128];
+	const char *digits = line + strlen(ID_HEAD);
 	int fd = -1;
 	int r = text_file_read_line(home->fd, "id", line, sizeof(line), &fd);
 
 	home->id_fd = fd;
-	return r == FOUND ? home_parse_id(home, line) : r;
-}
-
-/* Writes a random id, and so makes the directory a store: the id is its last part. */
-static int home_make_id(struct home *home)
-{
-	char line[sizeof(ID_HEAD) + HOME_ID_DIGITS + 1];
-	uint64_t id;
-
-	int r = proc_random(&id, sizeof(id));
-	if (r < 0)
+	if (r != FOUND)
 		return r;
-	(void)snprintf(line, sizeof(line), ID_HEAD "%016" PRIx64 "\n", id);
-	r = text_file_replace(home->fd, "id", line, home_file_mode(home));
-	return r < 0 ? r : home_read_id(home);
+	if (strncmp(line, ID_HEAD, strlen(ID_HEAD)) != 0)
+		return err_say(ERR_FORMAT, "'%s' is no store of this version: its id file says '%.40s'",
+			home->path, line);
+	if (strlen(digits) != HOME_ID_DIGITS || strspn(digits, "0123456789abcdef") != HOME_ID_DIGITS)
+		return err_say(ERR_CORRUPT, "'%s': the id file is damaged", home->path);
+	memcpy(home->id, digits, HOME_ID_DIGITS + 1);
+	return 0;
 }
 
 /* Leaves the directory locked (flock), because both daemons may start at the same time. */
@@ -137,7 +103,9 @@ static int home_create(struct home *home, const char *store, gid_t group)
 {
 	unsigned mode = group == HOME_NO_GROUP ? 0700 : 02750;
 	unsigned shared = group == HOME_NO_GROUP ? 0700 : 03770;
+	char line[sizeof(ID_HEAD) + HOME_ID_DIGITS + 1];
 	int journal = -1, index = -1, cursors = -1;
+	uint64_t id;
 
 	int r = home_make_parents(store);
 	if (r < 0)
@@ -158,7 +126,15 @@ static int home_create(struct home *home, const char *store, gid_t group)
 	home->cursors_fd = cursors;
 	if (r == 0)
 		r = home_read_id(home);
-	return r == NOT_FOUND ? home_make_id(home) : r;
+	if (r != NOT_FOUND)
+		return r;
+	/* The id is the last part: with it the directory is a store. */
+	r = proc_random(&id, sizeof(id));
+	if (r < 0)
+		return r;
+	(void)snprintf(line, sizeof(line), ID_HEAD "%016" PRIx64 "\n", id);
+	r = text_file_replace(home->fd, "id", line, home_file_mode(home));
+	return r < 0 ? r : home_read_id(home);
 }
 
 static int home_find(struct home *home, const char *store)
@@ -193,14 +169,18 @@ static int home_find(struct home *home, const char *store)
 
 static int home_open_parts(struct home *home, const char *store, const struct home_options *options)
 {
-	char resolved[PATH_MAX];
-	gid_t group;
+	char resolved[PATH_MAX], memory[4096];
+	gid_t group = HOME_NO_GROUP;
+	struct group entry, *found;
 
-	int r = home_find_group(options->group, &group);
-	if (r < 0)
-		return r;
+	if (options->group) {
+		int rc = getgrnam_r(options->group, &entry, memory, sizeof(memory), &found);
+		if (rc || !found)
+			return err_say(ERR_CONFIG, "no group '%s' on this machine", options->group);
+		group = entry.gr_gid;
+	}
 	(void)snprintf(home->path, sizeof(home->path), "%s", store);
-	r = options->create ? home_create(home, store, group) : home_find(home, store);
+	int r = options->create ? home_create(home, store, group) : home_find(home, store);
 	if (r < 0)
 		return r;
 	/* An absolute path keeps its links: turning one to another store leads daemons and readers there. */

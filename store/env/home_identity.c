@@ -30,17 +30,11 @@ static bool home_is_changed(int fd, int directory_fd, const char *name, int flag
 	return fd < 0 || ours.st_dev != there.st_dev || ours.st_ino != there.st_ino;
 }
 
-static bool home_file_is_changed(const struct home *home, size_t i)
-{
-	struct stat there;
-
-	return fstatat(home->runtime_fd, home->guarded[i].name, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
-		there.st_dev != home->guarded[i].device || there.st_ino != home->guarded[i].inode;
-}
-
 /* Returns the name of the first thing that was removed or replaced, NULL when all is as it was. */
 static const char *home_find_change(const struct home *home)
 {
+	struct stat there;
+
 	/* The store's path may lead through a link; when that is turned to another store, it is a change. */
 	if (home_is_changed(home->fd, AT_FDCWD, home->path, 0))
 		return ".";
@@ -64,7 +58,8 @@ static const char *home_find_change(const struct home *home)
 			return lock;
 	}
 	for (size_t i = 0; i < HOME_GUARDED_MAX && home->guarded[i].name; i++)
-		if (home_file_is_changed(home, i))
+		if (fstatat(home->runtime_fd, home->guarded[i].name, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
+			there.st_dev != home->guarded[i].device || there.st_ino != home->guarded[i].inode)
 			return home->guarded[i].name;
 	return NULL;
 }

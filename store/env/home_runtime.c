@@ -12,14 +12,19 @@
 #include "common/proc.h"
 #include "store/env/text_file.h"
 
-/* Others may write to the directory above, so this one has to belong to the store's owner, and nobody else may write
- * to it. */
-static int runtime_check(const struct home *home, int fd)
+static int runtime_open(struct home *home)
 {
+	AUTO_FD int fd = open(home->runtime, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat store, runtime;
 
+	if (fd < 0 && (errno == ENOENT || errno == EACCES))
+		return NOT_FOUND;
+	if (fd < 0)
+		return err_set(-errno, "'%s'", home->runtime);
 	if (fstat(home->fd, &store) < 0 || fstat(fd, &runtime) < 0)
 		return err_set(-errno, "'%s'", home->runtime);
+	/* Others may write to the directory above, so this one has to belong to the store's owner, and no other user
+	 * may write to it. */
 	if (runtime.st_uid != store.st_uid && runtime.st_uid != 0)
 		return err_say(-EPERM, "'%s' belongs to user %u, the store to %u: remove it, or use another "
 				       "--runtime-dir",
@@ -27,20 +32,6 @@ static int runtime_check(const struct home *home, int fd)
 	if (runtime.st_mode & 0022)
 		return err_say(-EPERM, "'%s' can be written by others: remove it, or use another --runtime-dir",
 			home->runtime);
-	return 0;
-}
-
-static int runtime_open(struct home *home)
-{
-	AUTO_FD int fd = open(home->runtime, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd < 0 && (errno == ENOENT || errno == EACCES))
-		return NOT_FOUND;
-	if (fd < 0)
-		return err_set(-errno, "'%s'", home->runtime);
-	int r = runtime_check(home, fd);
-	if (r < 0)
-		return r;
 	home->runtime_fd = TAKE_FD(fd);
 	return FOUND;
 }
@@ -53,21 +44,6 @@ static int runtime_read_record(struct home *home)
 
 	home->record_fd = fd;
 	return r;
-}
-
-/* The caller has locked the store's directory. */
-static int runtime_write_record(struct home *home)
-{
-	char line[PATH_MAX + 1];
-
-	(void)snprintf(line, sizeof(line), "%s\n", home->runtime);
-	int r = text_file_replace(home->fd, "runtime", line, home_file_mode(home));
-	if (r < 0)
-		return r;
-	if (home->record_fd >= 0)
-		(void)close(home->record_fd);
-	r = runtime_read_record(home);
-	return r < 0 ? r : 0;
 }
 
 int home_make_runtime(struct home *home, const char *parent, gid_t group)
@@ -96,7 +72,16 @@ int home_make_runtime(struct home *home, const char *parent, gid_t group)
 		return err_set(-errno, "giving '%s' to its group", home->runtime);
 	if (fchmod(home->runtime_fd, mode) < 0)
 		return err_set(-errno, "setting the mode of '%s'", home->runtime);
-	return strcmp(recorded, home->runtime) == 0 ? 0 : runtime_write_record(home);
+	if (strcmp(recorded, home->runtime) == 0)
+		return 0;
+	(void)snprintf(path, sizeof(path), "%s\n", home->runtime); /* the caller has locked the store's directory */
+	r = text_file_replace(home->fd, "runtime", path, home_file_mode(home));
+	if (r < 0)
+		return r;
+	if (home->record_fd >= 0)
+		(void)close(home->record_fd);
+	r = runtime_read_record(home);
+	return r < 0 ? r : 0;
 }
 
 int home_find_runtime(struct home *home)

@@ -49,21 +49,6 @@ static void held_watch_forks(void)
 	(void)pthread_atfork(held_before_fork, held_after_fork, held_in_child);
 }
 
-/* Opens the file and enters it into the list in one step: a fork between the two would share it. */
-static int open_lock_open(int generation_fd, struct open_lock *lock)
-{
-	(void)pthread_once(&held.once, held_watch_forks);
-	(void)pthread_mutex_lock(&held.mutex);
-	lock->fd = openat(generation_fd, OPEN_LOCK_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	int r = lock->fd < 0 ? err_set(-errno, "opening " OPEN_LOCK_FILE) : 0;
-	if (r == 0) {
-		lock->next = held.first;
-		held.first = lock;
-	}
-	(void)pthread_mutex_unlock(&held.mutex);
-	return r;
-}
-
 void open_lock_release(struct open_lock *lock)
 {
 	if (lock->fd < 0)
@@ -132,7 +117,16 @@ int open_lock_take(int generation_fd, uint64_t wait_ns, struct open_lock *lock)
 	uint64_t began = proc_monotonic_ns();
 	struct stat st;
 
-	int r = open_lock_open(generation_fd, lock);
+	(void)pthread_once(&held.once, held_watch_forks);
+	/* Opens the file and enters it into the list in one step: a fork between the two would share it. */
+	(void)pthread_mutex_lock(&held.mutex);
+	lock->fd = openat(generation_fd, OPEN_LOCK_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int r = lock->fd < 0 ? err_set(-errno, "opening " OPEN_LOCK_FILE) : 0;
+	if (r == 0) {
+		lock->next = held.first;
+		held.first = lock;
+	}
+	(void)pthread_mutex_unlock(&held.mutex);
 	while (r == 0 && flock(lock->fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			r = err_set(-errno, "locking " OPEN_LOCK_FILE);

@@ -16,28 +16,12 @@
 #define STATE_HEAD "kinf-generation 1\n"
 #define STATE_MAX  1024
 
-static void state_put_uuid(const uint8_t uuid[16], char text[33])
-{
-	for (int i = 0; i < 16; i++)
-		(void)snprintf(text + (ptrdiff_t)2 * i, 3, "%02x", uuid[i]);
-}
-
-static int state_get_uuid(const char *text, uint8_t uuid[16])
-{
-	for (int i = 0; i < 16; i++) {
-		unsigned byte;
-		if (sscanf(text + (ptrdiff_t)2 * i, "%2x", &byte) != 1)
-			return -1;
-		uuid[i] = (uint8_t)byte;
-	}
-	return 0;
-}
-
 int state_write(int fd, const struct state *state, unsigned mode)
 {
 	char text[STATE_MAX], uuid[33];
 
-	state_put_uuid(state->uuid, uuid);
+	for (int i = 0; i < 16; i++)
+		(void)snprintf(uuid + (ptrdiff_t)2 * i, 3, "%02x", state->uuid[i]);
 	(void)snprintf(text, sizeof(text),
 		STATE_HEAD "state %s\ndurability %s\nboot %s\ninode %" PRIu64 "\nformat %" PRIu32
 			   "\nuuid %s\n",
@@ -46,12 +30,15 @@ int state_write(int fd, const struct state *state, unsigned mode)
 	return text_file_replace(fd, "STATE", text, mode);
 }
 
-static int state_parse(const char *text, struct state *ret_state)
+int state_read(int fd, struct state *ret_state)
 {
-	char word[8], durability[8], uuid[33];
+	char text[STATE_MAX], word[8], durability[8], uuid[33];
 	struct state s = {0};
 	unsigned version;
 
+	int r = text_file_read(fd, "STATE", text, sizeof(text), NULL);
+	if (r < 0)
+		return r;
 	if (strncmp(text, STATE_HEAD, strlen(STATE_HEAD)) != 0) {
 		bool newer = sscanf(text, "kinf-generation %u", &version) == 1 && version > 1;
 
@@ -60,8 +47,10 @@ static int state_parse(const char *text, struct state *ret_state)
 	int n = sscanf(text + strlen(STATE_HEAD),
 		"state %7s durability %7s boot %32s inode %" SCNu64 " format %" SCNu32 " uuid %32[0-9a-f]",
 		word, durability, s.boot, &s.inode, &s.format, uuid);
-	if (n != 6 || strlen(uuid) != 32 || state_get_uuid(uuid, s.uuid) < 0)
+	if (n != 6 || strlen(uuid) != 32)
 		return err_set(ERR_CORRUPT, "STATE");
+	for (int i = 0; i < 16; i++)
+		(void)sscanf(uuid + (ptrdiff_t)2 * i, "%2hhx", &s.uuid[i]); /* 32 hex digits: can't fail */
 	s.clean = strcmp(word, "clean") == 0;
 	s.durable = strcmp(durability, "disk") == 0;
 	if ((!s.clean && strcmp(word, "dirty") != 0) ||
@@ -69,22 +58,6 @@ static int state_parse(const char *text, struct state *ret_state)
 		return err_set(ERR_CORRUPT, "STATE");
 	*ret_state = s;
 	return 0;
-}
-
-int state_read(int fd, struct state *ret_state)
-{
-	char text[STATE_MAX];
-	int r = text_file_read(fd, "STATE", text, sizeof(text));
-
-	return r < 0 ? r : state_parse(text, ret_state);
-}
-
-/* An unknown boot counts as another one. */
-static bool state_is_of_this_boot(const char *boot)
-{
-	char now[33];
-
-	return proc_boot_id(now) == 0 && strcmp(now, boot) == 0;
 }
 
 int state_inode(int fd, uint64_t *ret_inode)
@@ -100,6 +73,7 @@ int state_inode(int fd, uint64_t *ret_inode)
 int state_check(int fd, const struct state *state, uint32_t format)
 {
 	uint64_t inode;
+	char boot[33];
 
 	if (state->format != format)
 		return err_say(ERR_FORMAT,
@@ -115,7 +89,8 @@ int state_check(int fd, const struct state *state, uint32_t format)
 		return err_say(ERR_UNTRUSTED,
 			"it was copied while a daemon wrote to it: stop the daemons, then copy the store "
 			"again");
-	if (!state->durable && !state_is_of_this_boot(state->boot))
+	/* An unknown boot counts as another one. */
+	if (!state->durable && (proc_boot_id(boot) < 0 || strcmp(boot, state->boot) != 0))
 		return err_say(ERR_UNTRUSTED,
 			"the machine stopped while it was written, so it may be damaged: start the daemons, "
 			"they build a new one from the API server");

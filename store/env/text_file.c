@@ -44,7 +44,7 @@ int text_file_replace(int directory_fd, const char *name, const char *text, unsi
 	return 0;
 }
 
-static int text_file_get(int directory_fd, const char *name, char *text, size_t size, int *ret_fd)
+int text_file_read(int directory_fd, const char *name, char *text, size_t size, int *ret_fd)
 {
 	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
@@ -57,14 +57,9 @@ static int text_file_get(int directory_fd, const char *name, char *text, size_t 
 	return 0;
 }
 
-int text_file_read(int directory_fd, const char *name, char *text, size_t size)
-{
-	return text_file_get(directory_fd, name, text, size, NULL);
-}
-
 int text_file_read_line(int directory_fd, const char *name, char *text, size_t size, int *ret_fd)
 {
-	int r = text_file_get(directory_fd, name, text, size, ret_fd);
+	int r = text_file_read(directory_fd, name, text, size, ret_fd);
 
 	if (r == -ENOENT) {
 		err_ignore(r, "the caller knows that the file may be missing");

@@ -14,10 +14,10 @@
 int text_file_write(int fd, struct bytes text);
 /* Makes NAME hold TEXT: writes a temporary file, renames it, fsyncs the directory. */
 int text_file_replace(int directory_fd, const char *name, const char *text, unsigned mode);
-/* Reads at most SIZE - 1 bytes, and puts a NUL after them. -ENOENT when there is no such file. */
-int text_file_read(int directory_fd, const char *name, char *text, size_t size);
-/* Reads the first line without its newline. RET_FD, unless NULL, receives the file's descriptor, which the caller
- * owns. Returns: FOUND; NOT_FOUND; -errno. */
+/* Reads at most SIZE - 1 bytes, and puts a NUL after them. -ENOENT when there is no such file. RET_FD, unless NULL,
+ * receives the file's descriptor, which the caller owns. */
+int text_file_read(int directory_fd, const char *name, char *text, size_t size, int *ret_fd);
+/* Reads the first line without its newline; else as text_file_read(). Returns: FOUND; NOT_FOUND; -errno. */
 int text_file_read_line(int directory_fd, const char *name, char *text, size_t size, int *ret_fd);
 
 #endif
