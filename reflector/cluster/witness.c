@@ -93,7 +93,7 @@ static int witness_on_item(void *arg, struct bytes item, bool cut)
 	struct txn *txn = NULL;
 	struct object_identity id;
 	struct head head;
-	int r = (cut ? object_identity_cut : object_identity)(item, &id);
+	int r = object_identity(item, cut, &id);
 
 	if (r < 0)
 		return r;

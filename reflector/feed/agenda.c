@@ -56,24 +56,20 @@ static void agenda_down(struct agenda *agenda, size_t at, struct agenda_item *it
 	agenda_put(agenda, at, item);
 }
 
-static void agenda_unset_time(struct agenda *agenda, struct agenda_item *item)
-{
-	size_t at = item->heap_at - 1;
-	struct agenda_item *last = agenda->heap[--agenda->n_heap];
-
-	item->heap_at = 0;
-	if (last == item)
-		return;
-	agenda_up(agenda, at, last);
-	agenda_down(agenda, last->heap_at - 1, last);
-}
-
 void agenda_set_time(struct agenda *agenda, struct agenda_item *item, uint64_t time_ns)
 {
 	if (item->time_ns == time_ns)
 		return;
-	if (item->heap_at)
-		agenda_unset_time(agenda, item);
+	if (item->heap_at) {
+		size_t at = item->heap_at - 1;
+		struct agenda_item *last = agenda->heap[--agenda->n_heap];
+
+		item->heap_at = 0;
+		if (last != item) {
+			agenda_up(agenda, at, last);
+			agenda_down(agenda, last->heap_at - 1, last);
+		}
+	}
 	item->time_ns = time_ns;
 	if (time_ns != UINT64_MAX)
 		agenda_up(agenda, agenda->n_heap++, item);

@@ -71,7 +71,7 @@ static int consistency_take_item(void *arg, struct bytes item, bool cut)
 {
 	struct consistency *check = arg;
 	struct object_identity id;
-	int r = (cut ? object_identity_cut : object_identity)(item, &id);
+	int r = object_identity(item, cut, &id);
 
 	if (r < 0)
 		return r;
@@ -99,14 +99,22 @@ static int consistency_on_body(void *arg, struct bytes bytes)
 	return 0;
 }
 
-static void consistency_end_page(struct consistency *check)
+static void consistency_on_done(void *arg, int result, int code)
 {
+	struct consistency *check = arg;
 	const struct consistency_digest *ours = &check->ours, *theirs = &check->theirs;
 	struct list_page page;
-	int r = list_end(check->list, &page);
+	struct status status;
 
-	if (r < 0) {
-		consistency_end(check, CONSISTENCY_UNKNOWN, err_text(r));
+	CHECK_OBJ(check, CONSISTENCY_MAGIC);
+	check->call = NULL;
+	if (result >= 0 && code == 200)
+		result = list_end(check->list, &page);
+	if (result < 0) {
+		consistency_end(check, CONSISTENCY_UNKNOWN, err_text(result));
+	} else if (code != 200) {
+		status_read(code, 0, buf_bytes(&check->error_body), &status);
+		consistency_end(check, CONSISTENCY_UNKNOWN, status.text);
 	} else if (!bytes_equal(page.rv, buf_bytes(&check->rv))) {
 		/* Some servers ignore resourceVersionMatch=Exact. */
 		consistency_end(
@@ -126,23 +134,6 @@ static void consistency_end_page(struct consistency *check)
 				check, CONSISTENCY_UNKNOWN, "a continue token that is too long");
 		else
 			consistency_ask(check);
-	}
-}
-
-static void consistency_on_done(void *arg, int result, int code)
-{
-	struct consistency *check = arg;
-	struct status status;
-
-	CHECK_OBJ(check, CONSISTENCY_MAGIC);
-	check->call = NULL;
-	if (result < 0) {
-		consistency_end(check, CONSISTENCY_UNKNOWN, err_text(result));
-	} else if (code != 200) {
-		status_read(code, 0, buf_bytes(&check->error_body), &status);
-		consistency_end(check, CONSISTENCY_UNKNOWN, status.text);
-	} else {
-		consistency_end_page(check);
 	}
 }
 
@@ -212,32 +203,12 @@ int consistency_work(struct consistency *check)
 	return 0;
 }
 
-/* Returns: FOUND, NOT_FOUND when the committed state is not that of one resourceVersion. */
-static int consistency_open_journal(struct consistency *check)
-{
-	struct journal *journal = check->request.journal;
-	uint32_t feed = check->request.definition->id;
-	struct feed_checkpoint checkpoint;
-	int r = txn_begin_read(journal_env(journal), &check->txn);
-
-	if (r < 0)
-		return r;
-	r = journal_feed_checkpoint(journal, check->txn, feed, &checkpoint);
-	if (r != FOUND)
-		return r;
-	if (checkpoint.phase != FEED_SYNCED || checkpoint.list_begin || checkpoint.list_ns ||
-		!checkpoint.rv.size)
-		return NOT_FOUND;
-	buf_bytes_put(&check->rv, checkpoint.rv);
-	r = buf_error(&check->rv);
-	if (r >= 0)
-		r = head_walk_open(journal, check->txn, feed, BYTES_NONE, &check->walk);
-	return r < 0 ? r : FOUND;
-}
-
 int consistency_start(const struct consistency_request *request, struct consistency **ret_check)
 {
 	CLEANUP(consistency_cancel) struct consistency *check = calloc(1, sizeof(*check));
+	struct journal *journal = request->journal;
+	uint32_t feed = request->definition->id;
+	struct feed_checkpoint checkpoint;
 
 	if (!check)
 		return err_set(-ENOMEM, "a consistency check");
@@ -249,8 +220,20 @@ int consistency_start(const struct consistency_request *request, struct consiste
 	int r = list_new(&(struct list_options){.item_fn = consistency_take_item, .arg = check},
 		&check->list);
 	if (r >= 0)
-		r = consistency_open_journal(check);
+		r = txn_begin_read(journal_env(journal), &check->txn);
+	if (r >= 0)
+		r = journal_feed_checkpoint(journal, check->txn, feed, &checkpoint);
 	if (r != FOUND)
+		return r;
+	/* The committed state has to be that of one resourceVersion. */
+	if (checkpoint.phase != FEED_SYNCED || checkpoint.list_begin || checkpoint.list_ns ||
+		!checkpoint.rv.size)
+		return NOT_FOUND;
+	buf_bytes_put(&check->rv, checkpoint.rv);
+	r = buf_error(&check->rv);
+	if (r >= 0)
+		r = head_walk_open(journal, check->txn, feed, BYTES_NONE, &check->walk);
+	if (r < 0)
 		return r;
 	*ret_check = TAKE(check);
 	return 0;

@@ -58,7 +58,7 @@ int list_new(const struct list_options *options, struct list **ret_list)
 	if (!list->options.item_max)
 		list->options.item_max = LIST_ITEM_MAX;
 	buf_init(&list->rest, REST_MAX);
-	cutter_init(&list->cutter, list->options.item_max);
+	list->cutter.max = list->options.item_max;
 	*ret_list = list;
 	return 0;
 }
@@ -69,7 +69,7 @@ void list_free(struct list **list)
 		return;
 	CHECK_OBJ(*list, LIST_MAGIC);
 	buf_release(&(*list)->rest);
-	cutter_release(&(*list)->cutter);
+	buf_release(&(*list)->cutter.partial);
 	(*list)->magic = 0;
 	free(TAKE(*list));
 }
@@ -91,52 +91,7 @@ void list_reset(struct list *list)
 	cutter_reset(&list->cutter);
 }
 
-/* ---- items ---- */
-
-static int list_take_item(struct list *list, const uint8_t *data, size_t size, size_t *ret_used)
-{
-	struct bytes item;
-	int r = cutter_take(&list->cutter, data, size, ret_used, &item);
-
-	if (r != FOUND)
-		return r < 0 ? r : 0;
-	list->items++;
-	list->place = AFTER_ITEM;
-	r = list->options.item_fn(list->options.arg, item, list->cutter.cut);
-	cutter_reset(&list->cutter);
-	return r;
-}
-
-static int list_expect_item(struct list *list, uint8_t c)
-{
-	if (c == ']' && list->place == FIRST_ITEM) {
-		buf_byte(&list->rest, c);
-		list->place = AFTER_VALUE;
-		return 0;
-	}
-	if (c != '{')
-		return err_say(ERR_PROTOCOL, "an item that is no object");
-	cutter_reset(&list->cutter);
-	list->place = IN_ITEM;
-	return 0;
-}
-
-static int list_after_item(struct list *list, uint8_t c)
-{
-	if (c == ',') {
-		list->place = ITEM;
-		return 0;
-	}
-	if (c != ']')
-		return err_say(ERR_PROTOCOL, "no comma between items");
-	buf_byte(&list->rest, c);
-	list->place = AFTER_VALUE;
-	return 0;
-}
-
-/* ---- all that is not items ---- */
-
-static int list_begin_value(struct list *list, uint8_t c)
+static int list_begin_value(struct list *list, uint8_t c, size_t *ret_used)
 {
 	struct bytes key = BYTES(list->rest.data + list->key_begin,
 		list->rest.size - list->key_begin);
@@ -158,7 +113,8 @@ static int list_begin_value(struct list *list, uint8_t c)
 	if (c == '{' || c == '[') {
 		list->scan = SCAN_INIT;
 		list->place = IN_CONTAINER;
-		return 0; /* its first bracket is taken with it */
+		*ret_used = 0; /* its first bracket is taken with it */
+		return 0;
 	}
 	list->escaped = false;
 	list->place = c == '"' ? IN_STRING : IN_LITERAL;
@@ -166,8 +122,15 @@ static int list_begin_value(struct list *list, uint8_t c)
 	return 0;
 }
 
-static int list_between(struct list *list, uint8_t c)
+/* Takes a byte outside of items and containers; *RET_USED is 0 if it is to be taken again. */
+static int list_take_byte(struct list *list, uint8_t c, size_t *ret_used)
 {
+	bool in_text = list->place == IN_KEY || list->place == IN_STRING ||
+		list->place == IN_LITERAL;
+
+	*ret_used = 1;
+	if (!in_text && scan_is_space(c))
+		return 0;
 	switch (list->place) {
 	case BEFORE:
 		if (c != '{')
@@ -186,79 +149,57 @@ static int list_between(struct list *list, uint8_t c)
 		list->escaped = false;
 		list->place = IN_KEY;
 		break;
+	case IN_KEY:
+	case IN_STRING:
+		if (list->escaped)
+			list->escaped = false;
+		else if (c == '\\')
+			list->escaped = true;
+		else if (c == '"')
+			list->place = list->place == IN_KEY ? COLON : AFTER_VALUE;
+		break;
 	case COLON:
 		if (c != ':')
 			return err_say(ERR_PROTOCOL, "no colon");
 		list->place = VALUE;
 		break;
+	case VALUE:
+		return list_begin_value(list, c, ret_used);
+	case IN_LITERAL:
+		if (!scan_is_space(c) && c != ',' && c != '}')
+			break;
+		list->place = AFTER_VALUE;
+		*ret_used = 0;
+		return 0;
 	case AFTER_VALUE:
 		if (c != ',' && c != '}')
 			return err_say(ERR_PROTOCOL, "no comma between keys");
 		list->place = c == ',' ? KEY : AFTER;
+		break;
+	case FIRST_ITEM:
+	case ITEM:
+		if (c == ']' && list->place == FIRST_ITEM) {
+			list->place = AFTER_VALUE;
+			break;
+		}
+		if (c != '{')
+			return err_say(ERR_PROTOCOL, "an item that is no object");
+		cutter_reset(&list->cutter);
+		list->place = IN_ITEM;
+		*ret_used = 0;
+		return 0;
+	case AFTER_ITEM:
+		if (c != ',' && c != ']')
+			return err_say(ERR_PROTOCOL, "no comma between items");
+		list->place = c == ',' ? ITEM : AFTER_VALUE;
+		if (c == ',')
+			return 0; /* `rest` has none of these commas */
 		break;
 	default:
 		return err_say(ERR_PROTOCOL, "bytes after the list");
 	}
 	buf_byte(&list->rest, c);
 	return 0;
-}
-
-static void list_inside_string(struct list *list, uint8_t c)
-{
-	buf_byte(&list->rest, c);
-	if (list->escaped)
-		list->escaped = false;
-	else if (c == '\\')
-		list->escaped = true;
-	else if (c == '"')
-		list->place = list->place == IN_KEY ? COLON : AFTER_VALUE;
-}
-
-static int list_take_container(
-	struct list *list, const uint8_t *data, size_t size, size_t *ret_used)
-{
-	int r = scan_container(&list->scan, data, size, ret_used);
-
-	if (r < 0)
-		return r;
-	buf_put(&list->rest, data, *ret_used);
-	if (r == FOUND)
-		list->place = AFTER_VALUE;
-	return 0;
-}
-
-/* Takes a byte outside of items and containers; *RET_USED is 0 if it is to be taken again. */
-static int list_take_byte(struct list *list, uint8_t c, size_t *ret_used)
-{
-	*ret_used = 1;
-	if (list->place == IN_KEY || list->place == IN_STRING) {
-		list_inside_string(list, c);
-		return 0;
-	}
-	if (list->place == IN_LITERAL) {
-		if (scan_is_space(c) || c == ',' || c == '}') {
-			list->place = AFTER_VALUE;
-			*ret_used = 0;
-		} else {
-			buf_byte(&list->rest, c);
-		}
-		return 0;
-	}
-	if (scan_is_space(c))
-		return 0;
-	if (list->place == VALUE) {
-		int r = list_begin_value(list, c);
-
-		*ret_used = list->place != IN_CONTAINER;
-		return r;
-	}
-	if (list->place == FIRST_ITEM || list->place == ITEM) {
-		int r = list_expect_item(list, c);
-
-		*ret_used = list->place != IN_ITEM;
-		return r;
-	}
-	return list->place == AFTER_ITEM ? list_after_item(list, c) : list_between(list, c);
 }
 
 int list_feed(struct list *list, const void *data, size_t size)
@@ -268,14 +209,27 @@ int list_feed(struct list *list, const void *data, size_t size)
 	CHECK_OBJ(list, LIST_MAGIC);
 	for (size_t done = 0, used = 0; done < size; done += used) {
 		bool scanning = list->place == IN_ITEM || list->place == IN_CONTAINER;
+		struct bytes item;
 		int r;
 
-		if (list->place == IN_ITEM)
-			r = list_take_item(list, p + done, size - done, &used);
-		else if (list->place == IN_CONTAINER)
-			r = list_take_container(list, p + done, size - done, &used);
-		else
+		if (list->place == IN_ITEM) {
+			r = cutter_take(&list->cutter, p + done, size - done, &used, &item);
+			if (r == FOUND) {
+				list->items++;
+				list->place = AFTER_ITEM;
+				r = list->options.item_fn(
+					list->options.arg, item, list->cutter.cut);
+				cutter_reset(&list->cutter);
+			}
+		} else if (list->place == IN_CONTAINER) {
+			r = scan_container(&list->scan, p + done, size - done, &used);
+			if (r >= 0)
+				buf_put(&list->rest, p + done, used);
+			if (r == FOUND)
+				list->place = AFTER_VALUE;
+		} else {
 			r = list_take_byte(list, p[done], &used);
+		}
 		if (r >= 0)
 			r = buf_error(&list->rest);
 		if (r < 0)

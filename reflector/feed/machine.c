@@ -259,19 +259,14 @@ static void machine_list_failed(struct feed_machine *m, const struct feed_input 
 	}
 }
 
-/* Stops asking this server, or the proxy before it, for streams. */
-static void machine_give_up_streams(struct feed_machine *m, const struct feed_input *in)
-{
-	m->no_stream_ns = in->now_ns + NO_STREAM;
-	m->lost_streams = 0;
-}
-
 /* Begins the stream again: it broke, ended or made no sense before its end mark. The events that
  * came are recorded inside the open list and cost the next attempt no write. */
 static void machine_stream_lost(struct feed_machine *m, const struct feed_input *in)
 {
-	if (++m->lost_streams >= STREAMS_LOST_MAX)
-		machine_give_up_streams(m, in);
+	if (++m->lost_streams >= STREAMS_LOST_MAX) {
+		m->no_stream_ns = in->now_ns + NO_STREAM;
+		m->lost_streams = 0;
+	}
 	machine_back_off(m, in);
 }
 
@@ -285,7 +280,8 @@ static void machine_stream_failed(struct feed_machine *m, const struct feed_inpu
 	case FAILURE_REQUEST:
 	case FAILURE_FORBIDDEN: /* perhaps only to watch: the list shows whether listing is allowed
 				 */
-		machine_give_up_streams(m, in);
+		m->no_stream_ns = in->now_ns + NO_STREAM;
+		m->lost_streams = 0;
 		machine_list(m, in);
 		return;
 	case FAILURE_BUSY:

@@ -3,16 +3,11 @@
 
 #include <string.h>
 
-static bool request_is_plain(unsigned char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		(c && strchr("-._~", c));
-}
-
 static void request_put_escaped(struct buf *buf, const char *text)
 {
 	for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-		if (request_is_plain(*p))
+		if ((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+			(*p >= '0' && *p <= '9') || strchr("-._~", *p))
 			buf_byte(buf, *p);
 		else
 			buf_printf(buf, "%%%02X", *p);

@@ -57,31 +57,6 @@ static void scan_classify(const uint8_t *data, struct masks *masks)
 }
 #endif
 
-/* Which bytes follow an escaping backslash. Backslashes are rare: taken one at a time, each with
- * the byte it escapes, which may be a backslash that then escapes nothing. */
-static uint64_t scan_find_escaped(uint64_t backslash, bool carry_in, bool *ret_carry)
-{
-	uint64_t escaped = carry_in, left = backslash & ~(uint64_t)carry_in;
-
-	*ret_carry = false;
-	while (left) {
-		uint64_t bit = left & -left;
-
-		*ret_carry = bit == 1ull << (BLOCK - 1);
-		escaped |= bit << 1;
-		left &= ~(bit | bit << 1);
-	}
-	return escaped;
-}
-
-/* Bit i: an odd number of quotes stand at or before byte i. */
-static uint64_t scan_parity(uint64_t x)
-{
-	for (unsigned shift = 1; shift < BLOCK; shift *= 2)
-		x ^= x << shift;
-	return x;
-}
-
 /* Byte after which depth falls to 0, or BLOCK. */
 static unsigned scan_find_end(uint64_t *depth, uint64_t open, uint64_t close)
 {
@@ -108,12 +83,21 @@ static int scan_block(struct scan *scan, const uint8_t *data, size_t size, size_
 	struct masks m;
 
 	scan_classify(data, &m);
+	/* Backslashes are rare: taken one at a time, each with the byte it escapes, which may be a
+	 * backslash that then escapes nothing. */
 	bool carry = false;
 	uint64_t escaped = scan->escaped;
-	if (m.backslash | escaped)
-		escaped = scan_find_escaped(m.backslash, scan->escaped, &carry);
-
-	uint64_t inside = scan_parity(m.quote & ~escaped) ^ (scan->in_string ? ~0ull : 0);
+	for (uint64_t left = m.backslash & ~escaped, bit; left; left &= ~(bit | bit << 1)) {
+		bit = left & -left;
+		carry = bit == 1ull << (BLOCK - 1);
+		escaped |= bit << 1;
+	}
+	/* Bit i: an odd number of quotes stand at or before byte i. */
+	uint64_t inside = m.quote & ~escaped;
+	for (unsigned shift = 1; shift < BLOCK; shift *= 2)
+		inside ^= inside << shift;
+	if (scan->in_string)
+		inside = ~inside;
 	unsigned end = scan_find_end(&scan->depth, m.open & ~inside, m.close & ~inside);
 	uint64_t broken = m.line_feed & inside;
 	if (end < BLOCK)
@@ -163,34 +147,12 @@ int scan_container(struct scan *scan, const uint8_t *data, size_t size, size_t *
 
 #define PARTIAL_KEEP (1u << 20)
 
-void cutter_init(struct cutter *cutter, size_t max)
-{
-	*cutter = (struct cutter){.max = max};
-}
-
-void cutter_release(struct cutter *cutter)
-{
-	buf_release(&cutter->partial);
-}
-
 void cutter_reset(struct cutter *cutter)
 {
 	cutter->scan = SCAN_INIT;
 	cutter->size = 0;
 	cutter->cut = false;
 	buf_trim(&cutter->partial, PARTIAL_KEEP);
-}
-
-static void keep(struct cutter *cutter, const uint8_t *data, size_t size)
-{
-	struct buf *partial = &cutter->partial;
-	size_t most = cutter->max;
-
-	if (cutter->cut && most > CUTTER_BEGINNING)
-		most = CUTTER_BEGINNING;
-	if (partial->size > most)
-		buf_truncate(partial, most);
-	buf_put(partial, data, size < most - partial->size ? size : most - partial->size);
 }
 
 int cutter_take(struct cutter *cutter, const uint8_t *data, size_t size, size_t *ret_used,
@@ -209,7 +171,13 @@ int cutter_take(struct cutter *cutter, const uint8_t *data, size_t size, size_t 
 		*ret_text = BYTES(data, *ret_used);
 		return FOUND;
 	}
-	keep(cutter, data, *ret_used);
+	size_t most = cutter->max;
+	if (cutter->cut && most > CUTTER_BEGINNING)
+		most = CUTTER_BEGINNING;
+	if (partial->size > most)
+		buf_truncate(partial, most);
+	buf_put(partial, data,
+		*ret_used < most - partial->size ? *ret_used : most - partial->size);
 	if (buf_error(partial) < 0)
 		return buf_error(partial);
 	if (r == FOUND)
@@ -247,35 +215,27 @@ static size_t scan_string_end(struct bytes text, size_t at)
 	return 0;
 }
 
-static size_t scan_literal_end(struct bytes text, size_t at)
+/* Returns the place after the value at AT, 0: it does not end. */
+static size_t scan_value_end(struct bytes text, size_t at)
 {
 	const uint8_t *p = text.data;
-	size_t begin = at;
+	struct scan scan = SCAN_INIT;
+	size_t begin = at, used;
 
+	if (at >= text.size)
+		return 0;
+	if (p[at] == '"')
+		return scan_string_end(text, at);
+	if (p[at] == '{' || p[at] == '[')
+		return scan_container(&scan, p + at, text.size - at, &used) == FOUND ? at + used
+			: 0;
 	while (at < text.size && !scan_is_space(p[at]) && p[at] != ',' && p[at] != '}' &&
 		p[at] != ']')
 		at++;
 	return at > begin ? at : 0;
 }
 
-/* Returns the place after the value at AT, 0: it does not end. */
-static size_t scan_value_end(struct bytes text, size_t at)
-{
-	const uint8_t *p = text.data;
-
-	if (at >= text.size)
-		return 0;
-	if (p[at] == '"')
-		return scan_string_end(text, at);
-	if (p[at] != '{' && p[at] != '[')
-		return scan_literal_end(text, at);
-
-	struct scan scan = SCAN_INIT;
-	size_t used;
-	return scan_container(&scan, p + at, text.size - at, &used) == FOUND ? at + used : 0;
-}
-
-static int scan_next_member(struct bytes text, bool cut, size_t *at, struct bytes *ret_key,
+int scan_member(struct bytes text, bool cut, size_t *at, struct bytes *ret_key,
 	struct bytes *ret_value)
 {
 	const uint8_t *p = text.data;
@@ -310,16 +270,6 @@ static int scan_next_member(struct bytes text, bool cut, size_t *at, struct byte
 	return FOUND;
 }
 
-int scan_member(struct bytes text, size_t *at, struct bytes *ret_key, struct bytes *ret_value)
-{
-	return scan_next_member(text, false, at, ret_key, ret_value);
-}
-
-int scan_member_cut(struct bytes text, size_t *at, struct bytes *ret_key, struct bytes *ret_value)
-{
-	return scan_next_member(text, true, at, ret_key, ret_value);
-}
-
 int scan_plain_string(struct bytes value, struct bytes *ret_text)
 {
 	const uint8_t *p = value.data;
@@ -337,7 +287,7 @@ int scan_find(struct bytes text, const char *key, struct bytes *ret_value)
 	size_t at = 0;
 	int r;
 
-	while ((r = scan_member(text, &at, &name, &value)) == FOUND) {
+	while ((r = scan_member(text, false, &at, &name, &value)) == FOUND) {
 		if (bytes_equal(name, bytes_str(key))) {
 			*ret_value = value;
 			return FOUND;

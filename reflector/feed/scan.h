@@ -32,7 +32,8 @@ int scan_container(struct scan *scan, const uint8_t *data, size_t size, size_t *
 /*
  * The same for values that are wanted whole: one that lies whole in DATA is given where it lies,
  * one that comes in pieces is put together, never more than one at a time. Only the beginning of
- * one that is too large is kept; its end is found all the same.
+ * one that is too large is kept; its end is found all the same. The owner sets `max`, the rest being
+ * zero, and releases `partial`.
  */
 struct cutter {
 	struct scan scan;
@@ -45,8 +46,6 @@ struct cutter {
 #define CUTTER_BEGINNING ((size_t)256 << 10) /* of a value that is cut, at most */
 #define CUTTER_SKIP_MAX  16                  /* times max: what is larger still does not frame */
 
-void cutter_init(struct cutter *cutter, size_t max);
-void cutter_release(struct cutter *cutter);
 /* The next byte begins a new value. Gives memory back after an unusually large one. */
 void cutter_reset(struct cutter *cutter);
 
@@ -56,14 +55,13 @@ int cutter_take(struct cutter *cutter, const uint8_t *data, size_t size, size_t 
 	struct bytes *ret_text);
 
 /*
- * Reading the members of an object that is whole, without parsing it. TEXT begins with '{'; *AT is
- * 0 at first. FOUND with the key's text between its quotes (escapes as they stand) and the value's
- * text; END after the last; ERR_PROTOCOL with the offset in the sentence.
+ * Reading the members of an object without parsing it. TEXT begins with '{'; *AT is 0 at first.
+ * FOUND with the key's text between its quotes (escapes as they stand) and the value's
+ * text; END after the last; ERR_PROTOCOL with the offset in the sentence. If the object is CUT, TEXT
+ * is only its beginning: a value that does not end in it goes as far as TEXT does, and is the last.
  */
-int scan_member(struct bytes text, size_t *at, struct bytes *ret_key, struct bytes *ret_value);
-/* The same where TEXT is only the beginning of an object: a value that does not end in it goes as
- * far as TEXT does, and is the last. */
-int scan_member_cut(struct bytes text, size_t *at, struct bytes *ret_key, struct bytes *ret_value);
+int scan_member(struct bytes text, bool cut, size_t *at, struct bytes *ret_key,
+	struct bytes *ret_value);
 
 /* The text between the quotes of a JSON string value without escapes; NOT_FOUND for all else. */
 int scan_plain_string(struct bytes value, struct bytes *ret_text);

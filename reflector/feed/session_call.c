@@ -70,9 +70,7 @@ static int session_unreadable(struct session *session, const char *what)
 static int session_take_item(void *arg, struct bytes item, bool cut)
 {
 	struct session *session = arg;
-	bool tolerant = session->machine.tolerant;
-	int r = cut ? record_large_item(&session->record, item, tolerant)
-		: record_item(&session->record, item, tolerant);
+	int r = record_item(&session->record, item, cut, session->machine.tolerant);
 
 	return r == RECORD_UNREADABLE ? session_unreadable(session, "an object") : r;
 }
@@ -99,7 +97,7 @@ static int session_take_initial(struct session *session, const struct api_event 
 	}
 	if (!object_ends_initial(event->object))
 		return 0;
-	if (object_identity(event->object, &identity) < 0 || !identity.rv.size)
+	if (object_identity(event->object, false, &identity) < 0 || !identity.rv.size)
 		return session_unreadable(session, "the bookmark that ends the initial events");
 	session_step(
 		session, (struct feed_input){.on = FEED_ON_INITIAL, .rv = identity.rv}, &action);
@@ -231,16 +229,6 @@ static void session_end_page(struct session *session)
 		.continue_ = page.continue_, .items = page.items});
 }
 
-static enum failure_kind session_failure_kind(const struct session *session, int result)
-{
-	if (session->unreadable)
-		return FAILURE_UNREADABLE;
-	if (result == ERR_CREDENTIALS)
-		return FAILURE_REFUSED;
-	return result == ERR_NETWORK || result == ERR_TIMEOUT || result == ERR_TLS
-		? FAILURE_NETWORK : FAILURE_PROTOCOL;
-}
-
 /* Reports the end of a call to the machine; RESULT and CODE are those of on_done. */
 static void session_end_call(struct session *session, int result, int code)
 {
@@ -262,7 +250,10 @@ static void session_end_call(struct session *session, int result, int code)
 			code, session->retry_after_ns, buf_bytes(&session->error_body), &status);
 		session_fail(session, &status);
 	} else if (result < 0) {
-		session_fail_with(session, session_failure_kind(session, result), err_text(result));
+		session_fail_with(session, session->unreadable ? FAILURE_UNREADABLE
+			: result == ERR_CREDENTIALS ? FAILURE_REFUSED
+			: result == ERR_NETWORK || result == ERR_TIMEOUT || result == ERR_TLS
+			? FAILURE_NETWORK : FAILURE_PROTOCOL, err_text(result));
 	} else if (session->action.what == FEED_DO_LIST) {
 		session_end_page(session);
 	} else if (session->action.what == FEED_DO_STREAM) {

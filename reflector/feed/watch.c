@@ -46,7 +46,7 @@ int watch_new(const struct watch_options *options, struct watch_stream **ret_wat
 	watch->options = *options;
 	if (!watch->options.event_max)
 		watch->options.event_max = LIST_ITEM_MAX;
-	cutter_init(&watch->cutter, watch->options.event_max);
+	watch->cutter.max = watch->options.event_max;
 	*ret_watch = watch;
 	return 0;
 }
@@ -56,7 +56,7 @@ void watch_free(struct watch_stream **watch)
 	if (!*watch)
 		return;
 	CHECK_OBJ(*watch, WATCH_MAGIC);
-	cutter_release(&(*watch)->cutter);
+	buf_release(&(*watch)->cutter.partial);
 	(*watch)->magic = 0;
 	free(TAKE(*watch));
 }
@@ -87,34 +87,23 @@ size_t watch_used(const struct watch_stream *watch)
 	return watch->used;
 }
 
-static int watch_read_type(struct bytes value, enum watch_type *ret_type)
-{
-	struct bytes text;
-
-	if (scan_plain_string(value, &text) != FOUND)
-		return err_say(ERR_PROTOCOL, "the event's type is no text");
-	for (enum watch_type t = 0; t < WATCH_TYPE_MAX; t++) {
-		if (bytes_equal(text, bytes_str(type_names[t]))) {
-			*ret_type = t;
-			return 0;
-		}
-	}
-	return err_say(ERR_PROTOCOL, "an event of an unknown type");
-}
-
 static int watch_deliver(struct watch_stream *watch, struct bytes text)
 {
 	struct api_event event = {.type = WATCH_TYPE_MAX, .cut = watch->cutter.cut};
-	struct bytes key, value;
+	struct bytes key, value, type;
 	size_t at = 0;
 	int r;
 
-	while ((r = (event.cut ? scan_member_cut : scan_member)(text, &at, &key, &value)) ==
-		FOUND) {
+	while ((r = scan_member(text, event.cut, &at, &key, &value)) == FOUND) {
 		if (bytes_equal(key, BYTES_LIT("type"))) {
-			r = watch_read_type(value, &event.type);
-			if (r < 0)
-				return r;
+			if (scan_plain_string(value, &type) != FOUND)
+				return err_say(ERR_PROTOCOL, "the event's type is no text");
+			event.type = 0;
+			while (event.type < WATCH_TYPE_MAX &&
+				!bytes_equal(type, bytes_str(type_names[event.type])))
+				event.type++;
+			if (event.type == WATCH_TYPE_MAX)
+				return err_say(ERR_PROTOCOL, "an event of an unknown type");
 		} else if (bytes_equal(key, BYTES_LIT("object"))) {
 			event.object = value;
 		}
@@ -129,34 +118,6 @@ static int watch_deliver(struct watch_stream *watch, struct bytes text)
 	return watch->options.event_fn(watch->options.arg, &event);
 }
 
-/* DATA stands inside an event. */
-static int watch_take_event(
-	struct watch_stream *watch, const uint8_t *data, size_t size, size_t *ret_used)
-{
-	struct bytes text;
-	int r = cutter_take(&watch->cutter, data, size, ret_used, &text);
-
-	if (r != FOUND)
-		return r < 0 ? r : 0; /* the rest of the event is still to come */
-	watch->inside = false;
-	r = watch_deliver(watch, text);
-	cutter_reset(&watch->cutter);
-	return r;
-}
-
-static int watch_begin_event(struct watch_stream *watch, uint8_t c, size_t *ret_used)
-{
-	*ret_used = 1;
-	if (scan_is_space(c))
-		return 0;
-	if (c != '{')
-		return err_say(ERR_PROTOCOL, "no event");
-	cutter_reset(&watch->cutter);
-	watch->inside = true;
-	*ret_used = 0;
-	return 0;
-}
-
 int watch_feed(struct watch_stream *watch, const void *data, size_t size)
 {
 	const uint8_t *p = data;
@@ -164,9 +125,27 @@ int watch_feed(struct watch_stream *watch, const void *data, size_t size)
 	CHECK_OBJ(watch, WATCH_MAGIC);
 	for (size_t done = 0, used = 0; done < size && !watch->ended; done += used) {
 		bool scanning = watch->inside;
-		int r = scanning ? watch_take_event(watch, p + done, size - done, &used)
-			: watch_begin_event(watch, p[done], &used);
+		struct bytes text;
+		int r = 0;
 
+		if (scanning) {
+			r = cutter_take(&watch->cutter, p + done, size - done, &used, &text);
+			if (r == FOUND) {
+				watch->inside = false;
+				r = watch_deliver(watch, text);
+				cutter_reset(&watch->cutter);
+			} else if (r == AGAIN) {
+				r = 0; /* the rest of the event is still to come */
+			}
+		} else if (p[done] == '{') {
+			cutter_reset(&watch->cutter);
+			watch->inside = true;
+			used = 0;
+		} else {
+			used = 1;
+			if (!scan_is_space(p[done]))
+				r = err_say(ERR_PROTOCOL, "no event");
+		}
 		if (r == END)
 			watch->ended = true;
 		if (r == AGAIN) {

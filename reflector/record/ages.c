@@ -27,17 +27,6 @@ void ages_add_old(struct ages *ages, uint64_t seq, uint64_t time_ns)
 	ages->n++;
 }
 
-/* Drops every second sample but the oldest and the newest: those that are left are still true. */
-static void ages_thin_out(struct ages *ages)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < ages->n; i++)
-		if (i % 2 == 0 || i == ages->n - 1)
-			ages->samples[n++] = ages->samples[i];
-	ages->n = n;
-}
-
 void ages_add(struct ages *ages, uint64_t seq, uint64_t now_ns, uint64_t kept_ns)
 {
 	const struct ages_sample *last = ages->n ? &ages->samples[ages->n - 1] : NULL;
@@ -45,8 +34,14 @@ void ages_add(struct ages *ages, uint64_t seq, uint64_t now_ns, uint64_t kept_ns
 	if (last && (last->seq >= seq ||
 		now_ns - (uint64_t)last->time_ns < kept_ns / AGES_STEPS))
 		return;
-	if (ages->n == AGES_MAX)
-		ages_thin_out(ages);
+	if (ages->n == AGES_MAX) {
+		/* Drops every second sample but the oldest and the newest: those that are left are
+		 * still true. */
+		ages->n = 0;
+		for (size_t i = 0; i < AGES_MAX; i++)
+			if (i % 2 == 0 || i == AGES_MAX - 1)
+				ages->samples[ages->n++] = ages->samples[i];
+	}
 	ages->samples[ages->n++] = (struct ages_sample){seq, (int64_t)now_ns};
 }
 

@@ -4,9 +4,6 @@
 #include "common/err.h"
 #include "reflector/feed/scan.h"
 
-typedef int member_fn(
-	struct bytes text, size_t *at, struct bytes *ret_key, struct bytes *ret_value);
-
 /* Names, uids and RVs never need escapes; one that has some is nothing we know. */
 static int object_take_text(const char *what, struct bytes value, struct bytes *ret_text)
 {
@@ -18,7 +15,7 @@ static int object_take_text(const char *what, struct bytes value, struct bytes *
 /* Stops when all four are there: managedFields, the larger half of many objects, usually come
  * last. */
 static int object_read_metadata(
-	struct bytes metadata, member_fn *next, struct object_identity *identity)
+	struct bytes metadata, bool cut, struct object_identity *identity)
 {
 	struct {
 		const char *key;
@@ -29,7 +26,7 @@ static int object_read_metadata(
 	size_t at = 0, found = 0;
 	int r;
 
-	while (found < 4 && (r = next(metadata, &at, &key, &value)) != END) {
+	while (found < 4 && (r = scan_member(metadata, cut, &at, &key, &value)) != END) {
 		if (r < 0)
 			return err_add(r, "metadata");
 		for (size_t i = 0; i < 4; i++) {
@@ -44,8 +41,7 @@ static int object_read_metadata(
 	return 0;
 }
 
-static int object_read_identity(
-	struct bytes object, member_fn *next, struct object_identity *ret_identity)
+int object_identity(struct bytes object, bool cut, struct object_identity *ret_identity)
 {
 	struct object_identity identity = {0};
 	struct bytes key, value;
@@ -54,13 +50,13 @@ static int object_read_identity(
 
 	/* CRD lists have kind before metadata, typed objects too: what follows metadata is not
 	 * read. */
-	while ((r = next(object, &at, &key, &value)) == FOUND) {
+	while ((r = scan_member(object, cut, &at, &key, &value)) == FOUND) {
 		if (bytes_equal(key, BYTES_LIT("kind"))) {
 			r = object_take_text("kind", value, &identity.kind);
 			if (r < 0)
 				return r;
 		} else if (bytes_equal(key, BYTES_LIT("metadata"))) {
-			r = object_read_metadata(value, next, &identity);
+			r = object_read_metadata(value, cut, &identity);
 			break;
 		}
 	}
@@ -68,16 +64,6 @@ static int object_read_identity(
 		return r;
 	*ret_identity = identity;
 	return 0;
-}
-
-int object_identity(struct bytes object, struct object_identity *ret_identity)
-{
-	return object_read_identity(object, scan_member, ret_identity);
-}
-
-int object_identity_cut(struct bytes beginning, struct object_identity *ret_identity)
-{
-	return object_read_identity(beginning, scan_member_cut, ret_identity);
 }
 
 bool object_ends_initial(struct bytes bookmark)

@@ -18,10 +18,9 @@ struct object_identity {
 };
 
 /* Fills in texts that are borrowed from OBJECT; absent ones are empty. Returns: 0; ERR_PROTOCOL if
- * it is not JSON, or one of them is no plain string. */
-int object_identity(struct bytes object, struct object_identity *ret_identity);
-/* Does the same with an object of which only the BEGINNING came. */
-int object_identity_cut(struct bytes beginning, struct object_identity *ret_identity);
+ * it is not JSON, or one of them is no plain string. If the object is CUT, only its beginning
+ * came. */
+int object_identity(struct bytes object, bool cut, struct object_identity *ret_identity);
 
 /* The bookmark that ends a stream's initial events (docs/protocol.md 7.5): its annotation
  * k8s.io/initial-events-end is the text "true". */

@@ -187,7 +187,7 @@ int record_arrive(struct record_feed *feed, struct bytes object, bool cut,
 	arrival->cut = cut;
 	arrival->key_size = 0;
 	arrival->has_head = false;
-	if ((cut ? object_identity_cut : object_identity)(object, &arrival->identity) < 0)
+	if (object_identity(object, cut, &arrival->identity) < 0)
 		return RECORD_UNREADABLE;
 	int r = record_make_key(feed, arrival);
 	if (r != RECORD_TAKEN)
@@ -300,21 +300,6 @@ int record_append_deleted(struct record_feed *feed, const struct arrival *arriva
 	return r == RECORD_TAKEN ? record_append(feed, arrival, RECORD_DELETED, body, &seq) : r;
 }
 
-/* Takes an event's object: a deletion of the object that the head is of, or a version newer than
- * it. */
-static int record_take_event(struct record_feed *feed, const struct arrival *arrival,
-	const struct api_event *event, bool tolerant)
-{
-	uint64_t seq;
-	int order = arrival->has_head ? rv_compare(arrival->identity.rv, arrival->head.rv) : 1;
-
-	if (event->type == WATCH_DELETED && record_is_deletion(arrival))
-		return record_append_deleted(feed, arrival, event->object, tolerant);
-	if (event->type == WATCH_DELETED || order == -1 || order == 0)
-		return record_drop_event(feed);
-	return record_append_version(feed, arrival, event->object, &seq);
-}
-
 int record_end(struct record_feed *feed, const struct arrival *arrival, int r, bool tolerant)
 {
 	char name[sizeof(feed->passed_name)] = "unnamed";
@@ -350,8 +335,19 @@ int record_event(struct record_feed *feed, const struct api_event *event, bool t
 	recorder_announce(feed->recorder);
 	int r = record_arrive(feed, event->object, event->cut, &arrival);
 
-	if (r == RECORD_TAKEN)
-		r = record_take_event(feed, &arrival, event, tolerant);
+	if (r == RECORD_TAKEN) {
+		/* A deletion of the object that the head is of, or a version newer than it. */
+		int order = arrival.has_head
+			? rv_compare(arrival.identity.rv, arrival.head.rv) : 1;
+		uint64_t seq;
+
+		if (event->type == WATCH_DELETED && record_is_deletion(&arrival))
+			r = record_append_deleted(feed, &arrival, event->object, tolerant);
+		else if (event->type == WATCH_DELETED || order == -1 || order == 0)
+			r = record_drop_event(feed);
+		else
+			r = record_append_version(feed, &arrival, event->object, &seq);
+	}
 	bool readable = r != RECORD_UNREADABLE;
 	r = record_end(feed, &arrival, r, tolerant);
 	if (r != RECORD_TAKEN)
@@ -368,7 +364,7 @@ int record_bookmark(struct record_feed *feed, struct bytes object, struct bytes 
 {
 	struct object_identity identity;
 
-	if (object_identity(object, &identity) < 0)
+	if (object_identity(object, false, &identity) < 0)
 		return RECORD_UNREADABLE;
 	if (!identity.rv.size)
 		return record_unreadable("a bookmark without resourceVersion");

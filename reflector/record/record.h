@@ -16,8 +16,7 @@
  * A list is a bracket (docs/architecture.md, Lists):
  *
  *	record_list_begin(feed);                an attempt begins and remembers no item yet
- *	record_item(feed, item) ...             for every item of every page (or record_initial,
- *	                                        record_large_item)
+ *	record_item(feed, item) ...             for every item of every page (or record_initial)
  *	while (record_list_end(feed, rv) == AGAIN) ...   deletes in slices what the list lacks, then
  *	                                        LIST_END
  *
@@ -43,13 +42,12 @@ enum record_result {
 
 /*
  * Each of these takes one object. If TOLERANT, an object that can't be read is counted and passed
- * over: the version that the journal has, if any, stays. Returns: enum record_result; an error of
+ * over: the version that the journal has, if any, stays. If CUT, the item is larger than
+ * maxObjectSize and only its beginning came: it is unreadable, unless it is the version that the
+ * journal has. Returns: enum record_result; an error of
  * the journal, after which the batch has failed.
  */
-int record_item(struct record_feed *feed, struct bytes item, bool tolerant);
-/* Takes an item that is larger than maxObjectSize by its BEGINNING: unreadable, unless it is the
- * version that the journal has. */
-int record_large_item(struct record_feed *feed, struct bytes beginning, bool tolerant);
+int record_item(struct record_feed *feed, struct bytes item, bool cut, bool tolerant);
 /* Takes an event of a stream before its end mark: it belongs to the list, and the RV stays. */
 int record_initial(struct record_feed *feed, const struct api_event *event, bool tolerant);
 int record_event(struct record_feed *feed, const struct api_event *event, bool tolerant,

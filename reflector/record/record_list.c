@@ -129,7 +129,7 @@ static int record_end_item(
 	return r == RECORD_TAKEN ? recorder_bound(feed->recorder) : r;
 }
 
-static int record_add_item(struct record_feed *feed, struct bytes item, bool cut, bool tolerant)
+int record_item(struct record_feed *feed, struct bytes item, bool cut, bool tolerant)
 {
 	struct arrival arrival;
 	int r = record_arrive(feed, item, cut, &arrival);
@@ -140,24 +140,6 @@ static int record_add_item(struct record_feed *feed, struct bytes item, bool cut
 	return record_end_item(feed, &arrival, r, tolerant);
 }
 
-int record_item(struct record_feed *feed, struct bytes item, bool tolerant)
-{
-	return record_add_item(feed, item, false, tolerant);
-}
-
-int record_large_item(struct record_feed *feed, struct bytes beginning, bool tolerant)
-{
-	return record_add_item(feed, beginning, true, tolerant);
-}
-
-/* Tells whether an initial event is older than a version that this very list has brought. */
-static bool record_is_replay(const struct record_feed *feed, const struct arrival *arrival)
-{
-	return arrival->has_head && arrival->head.seq >= feed->attempt_seq &&
-		record_same_uid(arrival) &&
-		rv_compare(arrival->identity.rv, arrival->head.rv) == -1;
-}
-
 int record_initial(struct record_feed *feed, const struct api_event *event, bool tolerant)
 {
 	struct arrival arrival;
@@ -165,8 +147,11 @@ int record_initial(struct record_feed *feed, const struct api_event *event, bool
 
 	feed->items += event->type == WATCH_ADDED;
 	bool deleted = event->type == WATCH_DELETED;
-	if (r == RECORD_TAKEN && (deleted ? !record_is_deletion(&arrival)
-		: record_is_replay(feed, &arrival))) {
+	/* Older than a version that this very list has brought. */
+	bool replay = arrival.has_head && arrival.head.seq >= feed->attempt_seq &&
+		record_same_uid(&arrival) &&
+		rv_compare(arrival.identity.rv, arrival.head.rv) == -1;
+	if (r == RECORD_TAKEN && (deleted ? !record_is_deletion(&arrival) : replay)) {
 		r = record_drop_event(feed);
 	} else if (r == RECORD_TAKEN && deleted) {
 		r = record_open_bracket(feed);
@@ -186,18 +171,6 @@ struct missing {
 	size_t n;
 };
 
-static void record_put_missing(struct missing *missing, struct bytes key, struct bytes uid)
-{
-	uint8_t sizes[4];
-
-	le16_put(sizes, (uint16_t)key.size);
-	le16_put(sizes + 2, (uint16_t)uid.size);
-	buf_put(&missing->text, sizes, sizeof(sizes));
-	buf_bytes_put(&missing->text, key);
-	buf_bytes_put(&missing->text, uid);
-	missing->n++;
-}
-
 /* Walks a slice of the heads, from the end of the last one. Returns: 0, AGAIN while there are
  * more. */
 static int record_find_missing(struct record_feed *feed, struct missing *missing)
@@ -213,8 +186,15 @@ static int record_find_missing(struct record_feed *feed, struct missing *missing
 		r = head_walk_next(walk, &key, &head);
 		if (r != FOUND)
 			return r == END ? 0 : r;
-		if (!record_was_seen(feed, head.seq))
-			record_put_missing(missing, key, head.uid);
+		if (record_was_seen(feed, head.seq))
+			continue;
+		uint8_t sizes[4];
+		le16_put(sizes, (uint16_t)key.size);
+		le16_put(sizes + 2, (uint16_t)head.uid.size);
+		buf_put(&missing->text, sizes, sizeof(sizes));
+		buf_bytes_put(&missing->text, key);
+		buf_bytes_put(&missing->text, head.uid);
+		missing->n++;
 	}
 	if (r < 0)
 		return r;
@@ -225,12 +205,18 @@ static int record_find_missing(struct record_feed *feed, struct missing *missing
 	return r < 0 ? r : AGAIN;
 }
 
-static int record_delete_missing(
-	struct record_feed *feed, const struct missing *missing, struct bytes rv)
+/* Deletes a slice of what the list lacks. Returns: AGAIN, 0 after the last head, or an error. */
+static int record_sweep(struct record_feed *feed, struct bytes rv)
 {
-	const uint8_t *p = missing->text.data;
+	struct missing missing = {.text = BUF_INIT};
+	int r = record_find_missing(feed, &missing), deleted = 0;
 
-	for (size_t i = 0; i < missing->n; i++) {
+	if (r >= 0 && buf_error(&missing.text) < 0)
+		r = buf_error(&missing.text);
+	if (r < 0)
+		r = recorder_fail(feed->recorder, r);
+	const uint8_t *p = missing.text.data;
+	for (size_t i = 0; r >= 0 && deleted >= 0 && i < missing.n; i++) {
 		struct bytes key = BYTES(p + 4, le16_get(p));
 		struct bytes uid = BYTES(p + 4 + key.size, le16_get(p + 2));
 		struct record record = {.feed = feed->id, .type = RECORD_DELETED,
@@ -238,26 +224,10 @@ static int record_delete_missing(
 		uint64_t seq;
 
 		p += 4 + key.size + uid.size;
-		int r = record_open_bracket(feed);
-		if (r >= 0)
-			r = recorder_append(feed->recorder, &record, &seq);
-		if (r < 0)
-			return r;
+		deleted = record_open_bracket(feed);
+		if (deleted >= 0)
+			deleted = recorder_append(feed->recorder, &record, &seq);
 	}
-	return 0;
-}
-
-/* Deletes a slice of what the list lacks. Returns: AGAIN, 0 after the last head, or an error. */
-static int record_sweep(struct record_feed *feed, struct bytes rv)
-{
-	struct missing missing = {.text = BUF_INIT};
-
-	int r = record_find_missing(feed, &missing);
-	if (r >= 0 && buf_error(&missing.text) < 0)
-		r = buf_error(&missing.text);
-	if (r < 0)
-		r = recorder_fail(feed->recorder, r);
-	int deleted = r < 0 ? 0 : record_delete_missing(feed, &missing, rv);
 	buf_release(&missing.text);
 	return deleted < 0 ? deleted : r;
 }

@@ -110,7 +110,8 @@ static void record_page(struct source *source, const size_t *begin, size_t n)
 	measure_begin(&measure);
 	for (size_t i = 0; i < n; i++)
 		must(record_item(
-			     &source->feed, BYTES(text + begin[i], begin[i + 1] - begin[i]), false),
+			     &source->feed, BYTES(text + begin[i], begin[i + 1] - begin[i]), false,
+			     false),
 			"item");
 	source->record_wall += measure_wall(&measure);
 	source->record_cpu += measure_cpu(&measure);

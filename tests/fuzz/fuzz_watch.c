@@ -18,7 +18,7 @@ static int keep_event(void *arg, const struct api_event *event)
 
 	buf_printf(arg, "%s%s ", watch_type_name(event->type), event->cut ? "+" : "");
 	buf_bytes_put(arg, event->object);
-	(void)object_identity(event->object, &identity); /* an object that is none is an error of it */
+	(void)object_identity(event->object, false, &identity); /* an object that is none is an error of it */
 	return event->type == WATCH_ERROR ? END : 0;
 }
 

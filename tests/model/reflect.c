@@ -149,7 +149,7 @@ static void step_list_items_of(struct world *world, unsigned f)
 		if (!feed->listed[key].there)
 			continue;
 		cluster_json(f, key, &feed->listed[key], &json);
-		int r = record_item(&world->feed[f], buf_bytes(&json), false);
+		int r = record_item(&world->feed[f], buf_bytes(&json), false, false);
 		MUST(r == 0, "item: %s", err_text(r));
 		model_list_item(&world->model, f, key, feed->listed[key]);
 	}

@@ -58,7 +58,7 @@ static void list(struct bench *b, unsigned from, unsigned to)
 
 		snprintf(text, sizeof(text), "{\"metadata\":{\"name\":\"p%u\",\"namespace\":\"d\","
 			"\"uid\":\"u%u\",\"resourceVersion\":\"5\"}}", i, i);
-		cr_assert_eq(record_item(&b->feed, bytes_str(text), false), RECORD_TAKEN);
+		cr_assert_eq(record_item(&b->feed, bytes_str(text), false, false), RECORD_TAKEN);
 	}
 }
 

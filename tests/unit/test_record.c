@@ -70,8 +70,8 @@ static const char *pod(const char *name, const char *uid, const char *rv)
 
 static void item(struct rig *rig, const char *name, const char *uid, const char *rv)
 {
-	cr_assert_eq(record_item(&rig->feed, bytes_str(pod(name, uid, rv)), false), RECORD_TAKEN, "%s",
-		err_text(-1));
+	cr_assert_eq(record_item(&rig->feed, bytes_str(pod(name, uid, rv)), false, false),
+		RECORD_TAKEN, "%s", err_text(-1));
 }
 
 static void event(struct rig *rig, enum watch_type type, const char *object)
@@ -500,9 +500,9 @@ Test(record, an_unreadable_item_keeps_the_version_that_is_known)
 	first_list(&rig);
 	uint64_t seq = last_seq(&rig);
 	cr_assert_eq(record_list_begin(&rig.feed), 0);
-	cr_assert_eq(record_item(&rig.feed, bytes_str(unreadable[6]), false), RECORD_UNREADABLE);
+	cr_assert_eq(record_item(&rig.feed, bytes_str(unreadable[6]), false, false), RECORD_UNREADABLE);
 	cr_assert_eq(record_list_begin(&rig.feed), 0);
-	cr_assert_eq(record_item(&rig.feed, bytes_str(unreadable[6]), true), RECORD_TAKEN);
+	cr_assert_eq(record_item(&rig.feed, bytes_str(unreadable[6]), false, true), RECORD_TAKEN);
 	end_list(&rig, "20");
 	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @ DELETED? d/b@20 LIST_END @20");
 	cr_assert_eq(rig.feed.passed_over, 1);
@@ -548,9 +548,9 @@ Test(record, c67_a_too_large_item_of_the_known_version_is_no_news)
 	event(&rig, WATCH_MODIFIED, pod("a", "ua", "11"));
 	uint64_t seq = last_seq(&rig);
 	cr_assert_eq(record_list_begin(&rig.feed), 0);
-	cr_assert_eq(record_large_item(&rig.feed, beginning("ua", "11"), false), RECORD_TAKEN);
-	cr_assert_eq(record_large_item(&rig.feed, beginning("ua", "12"), false), RECORD_UNREADABLE);
-	cr_assert_eq(record_large_item(&rig.feed, beginning("ua", "12"), true), RECORD_TAKEN);
+	cr_assert_eq(record_item(&rig.feed, beginning("ua", "11"), true, false), RECORD_TAKEN);
+	cr_assert_eq(record_item(&rig.feed, beginning("ua", "12"), true, false), RECORD_UNREADABLE);
+	cr_assert_eq(record_item(&rig.feed, beginning("ua", "12"), true, true), RECORD_TAKEN);
 	end_list(&rig, "20");
 	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @ DELETED? d/b@20 LIST_END @20");
 	tear_down(&rig);
