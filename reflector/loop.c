@@ -243,29 +243,7 @@ void loop_free(struct loop **loop)
 	*loop = NULL;
 }
 
-/* ---- another journal ---- */
-
-static int loop_begin_journal(struct loop *loop)
-{
-	struct journal_options options = loop_journal_options(loop);
-
-	loop->rolled_back = false;
-	cluster_restart(loop->cluster);
-	loop_close_feeds(loop);
-	if (journal_txn(loop->journal))
-		journal_abort(loop->journal);
-	int r = journal_begin_anew(&loop->journal, loop->home, &options);
-	return r < 0 ? r : loop_open_feeds(loop);
-}
-
 /* ---- holds: a batch could not be stored ---- */
-
-/* Returns whether ERROR may pass while the reflector waits. */
-static bool loop_may_pass(int error)
-{
-	return error == -ENOSPC || error == -EDQUOT || error == ERR_MAP_FULL || error == -ENOMEM ||
-		error == ERR_FAILPOINT || error == -EFBIG;
-}
 
 /* Nothing of a batch that failed is stored. The feeds go back to their checkpoints, and nothing is read
  * from the API server until it can be stored. */
@@ -273,8 +251,10 @@ static int loop_hold(struct loop *loop)
 {
 	const char *text;
 	int error = recorder_error(loop->recorder, &text);
+	bool may_pass = error == -ENOSPC || error == -EDQUOT || error == ERR_MAP_FULL ||
+		error == -ENOMEM || error == ERR_FAILPOINT || error == -EFBIG;
 
-	if (!loop_may_pass(error))
+	if (!may_pass)
 		return err_say(error, "%s", text);
 	failure_add(&loop->daemon->failure, loop->stats, error, text);
 	cluster_restart(loop->cluster); /* what is known of it may have been in that batch */
@@ -323,16 +303,6 @@ static int loop_commit(struct loop *loop)
 		loop->hold_pause = HOLD_FIRST;
 	}
 	return 0;
-}
-
-/* ---- trimming ---- */
-
-static int loop_aim(struct loop *loop)
-{
-	/* During a hold nothing can be written; lists that are old then are abandoned afterwards. */
-	int r = loop->held_ns ? 0 : feeds_abandon_old(loop->feeds, loop->daemon->config->retention_ns);
-
-	return r < 0 ? r : trimming_aim(&loop->trimming, feeds_list_begin(loop->feeds), loop->held_ns != 0);
 }
 
 /* ---- the loop ---- */
@@ -420,8 +390,17 @@ static int loop_turn(struct loop *loop)
 	loop_resume(loop);
 	if (!loop->rolled_back && !cluster_is_another(loop->cluster) && !loop->held_ns)
 		r = loop_work(loop);
-	if (loop->rolled_back || cluster_is_another(loop->cluster))
-		return loop_begin_journal(loop);
+	if (loop->rolled_back || cluster_is_another(loop->cluster)) {
+		struct journal_options options = loop_journal_options(loop);
+
+		loop->rolled_back = false;
+		cluster_restart(loop->cluster);
+		loop_close_feeds(loop);
+		if (journal_txn(loop->journal))
+			journal_abort(loop->journal);
+		r = journal_begin_anew(&loop->journal, loop->home, &options);
+		return r < 0 ? r : loop_open_feeds(loop);
+	}
 	/* An error of the journal is the batch's, which loop_commit() reports; others end the reflector. */
 	if (r < 0 && !recorder_error(loop->recorder, &text))
 		return r;
@@ -429,7 +408,13 @@ static int loop_turn(struct loop *loop)
 	if (r < 0)
 		return r;
 	if (trimming_is_due(&loop->trimming)) {
-		r = loop_aim(loop);
+		/* During a hold nothing can be written; lists that are old then are abandoned
+		 * afterwards. */
+		r = loop->held_ns ? 0
+			: feeds_abandon_old(loop->feeds, loop->daemon->config->retention_ns);
+		if (r >= 0)
+			r = trimming_aim(&loop->trimming, feeds_list_begin(loop->feeds),
+				loop->held_ns != 0);
 		if (!loop->held_ns && (r >= 0 || recorder_error(loop->recorder, &text)))
 			r = loop_commit(loop);
 	}

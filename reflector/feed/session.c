@@ -177,32 +177,6 @@ static void session_resolve(struct session *session)
 	}
 }
 
-static void session_list(struct session *session, const struct feed_action *action)
-{
-	session->dropping = false; /* the resource is back: the list goes on in the same bracket */
-	if (action->first) {
-		LOG(feed_listing, .feed = session->definition.name, .id = session->definition.id,
-			.rv = action->rv);
-		session->row.lists++;
-		session->row.list_done = session->row.list_total = 0;
-		stats_add(session->shared->stats, STAT_LISTS, 1);
-		if (record_list_begin(&session->record) < 0)
-			return; /* the batch failed: the loop rewinds */
-	}
-	session_call_start(session, action);
-}
-
-static void session_watch(struct session *session, const struct feed_action *action)
-{
-	session->row.watches++;
-	stats_add(session->shared->stats, STAT_WATCHES, 1);
-	LOG(feed_watching, .feed = session->definition.name, .rv = action->rv);
-	if (action->keep)
-		session_stream_go_on(session);
-	else
-		session_call_start(session, action);
-}
-
 /* Ends the request with what of it waits to be taken, and a list that is being finished: a sweep
  * that went on into the next attempt would find nothing seen, and delete everything. */
 static void session_let_go(struct session *session)
@@ -245,7 +219,17 @@ void session_perform(struct session *session, const struct feed_action *action)
 		break;
 	case FEED_DO_LIST:
 	case FEED_DO_STREAM:
-		session_list(session, action);
+		session->dropping = false; /* a resource that is back: the same bracket goes on */
+		if (action->first) {
+			LOG(feed_listing, .feed = session->definition.name,
+				.id = session->definition.id, .rv = action->rv);
+			session->row.lists++;
+			session->row.list_done = session->row.list_total = 0;
+			stats_add(session->shared->stats, STAT_LISTS, 1);
+			if (record_list_begin(&session->record) < 0)
+				return; /* the batch failed: the loop rewinds */
+		}
+		session_call_start(session, action);
 		break;
 	case FEED_DO_FINISH_LIST:
 		buf_reset(&session->list_rv);
@@ -254,7 +238,13 @@ void session_perform(struct session *session, const struct feed_action *action)
 		guard_begin(&session->guard);
 		break;
 	case FEED_DO_WATCH:
-		session_watch(session, action);
+		session->row.watches++;
+		stats_add(session->shared->stats, STAT_WATCHES, 1);
+		LOG(feed_watching, .feed = session->definition.name, .rv = action->rv);
+		if (action->keep)
+			session_stream_go_on(session);
+		else
+			session_call_start(session, action);
 		break;
 	case FEED_DO_ROLLED_BACK:
 		session_set_error(session, "the server's newest state is older than ours");
@@ -396,9 +386,10 @@ int session_rewind(struct session *session, const char *why)
 	return r;
 }
 
-void session_resume(struct session *session)
+void session_on(struct session *session, enum feed_on on)
 {
-	session_step_and_do(session, (struct feed_input){.on = FEED_ON_RESUME});
+	CHECK_OBJ(session, SESSION_MAGIC);
+	session_step_and_do(session, (struct feed_input){.on = on});
 }
 
 void session_discovered(struct session *session, int result)
@@ -411,23 +402,6 @@ void session_discovered(struct session *session, int result)
 		session_resolve(session);
 }
 
-void session_relist(struct session *session)
-{
-	session_step_and_do(session, (struct feed_input){.on = FEED_ON_RELIST});
-}
-
-void session_retry_passed(struct session *session)
-{
-	CHECK_OBJ(session, SESSION_MAGIC);
-	if (session->record.passed_over)
-		session_relist(session);
-}
-
-void session_take_turn(struct session *session)
-{
-	session_step_and_do(session, (struct feed_input){.on = FEED_ON_TURN});
-}
-
 /* ---- questions ---- */
 
 const struct feed_definition *session_definition(const struct session *session)
@@ -436,24 +410,13 @@ const struct feed_definition *session_definition(const struct session *session)
 	return &session->definition;
 }
 
-bool session_is_listed(const struct session *session)
-{
-	return session->record.listed;
-}
-
-bool session_is_removed(const struct session *session)
-{
-	return session->record.phase == FEED_REMOVED;
-}
-
 uint64_t session_queued(const struct session *session)
 {
 	return session->queued_ns;
 }
 
-uint64_t session_list_begin(const struct session *session)
+const struct record_feed *session_record(const struct session *session)
 {
-	const struct record_feed *record = &session->record;
-
-	return record->listed && record->list_begin ? record->list_begin : UINT64_MAX;
+	CHECK_OBJ(session, SESSION_MAGIC);
+	return &session->record;
 }

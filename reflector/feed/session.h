@@ -75,18 +75,14 @@ void session_start(struct session *session);
  * it. Only session_rewind undoes it. */
 void session_stop(struct session *session);
 /* Goes back to the checkpoint because the batch failed, with the sentence WHY as the feed's error,
- * and waits for session_resume. */
+ * and waits for FEED_ON_RESUME. */
 int session_rewind(struct session *session, const char *why);
-void session_resume(struct session *session);
 
 /* Discovery has learnt something, or failed with RESULT. */
 void session_discovered(struct session *session, int result);
-/* Lists again. */
-void session_relist(struct session *session);
-/* Lists again after maxObjectSize grew, if an object had been passed over. */
-void session_retry_passed(struct session *session);
-/* Begins the list that the session has been queued for. */
-void session_take_turn(struct session *session);
+/* Passes on an event that needs no more than its name: FEED_ON_RESUME, FEED_ON_RELIST (list again),
+ * or FEED_ON_TURN (begin the list that the session has been queued for). */
+void session_on(struct session *session, enum feed_on on);
 /* Begins a consistency check. */
 void session_check_start(struct session *session);
 
@@ -102,10 +98,9 @@ int session_abandon_old(struct session *session, uint64_t limit_ns);
 
 /* ---- questions ---- */
 
-/* A list of the feed has ended, perhaps in the open transaction. */
-bool session_is_listed(const struct session *session);
-/* The journal's checkpoint says that the feed is removed. */
-bool session_is_removed(const struct session *session);
+/* The feed as the open transaction will leave it: whether a list of it has ended (`listed`) or it
+ * is removed (`phase`), and the list bracket that is open. */
+const struct record_feed *session_record(const struct session *session);
 /* Returns: 1 if the resource is gone and no object of it is stored, 0, or an error of the
  * journal. */
 int session_is_void(struct session *session);
@@ -114,7 +109,5 @@ uint64_t session_queued(const struct session *session);
 /* Monotonic time of the next consistency check, UINT64_MAX: none is due, or one is under way. */
 uint64_t session_check_at(struct session *session);
 bool session_is_checking(const struct session *session);
-/* Seq of an open relist's LIST_BEGIN, UINT64_MAX: none is open. */
-uint64_t session_list_begin(const struct session *session);
 
 #endif

@@ -94,19 +94,6 @@ void session_drop_begin(struct session *session)
 	session_touch(session);
 }
 
-static int session_drop(struct session *session)
-{
-	int r = record_list_end(&session->record, buf_bytes(&session->list_rv));
-
-	if (r != 0)
-		return r;
-	session->dropping = false;
-	record_phase(&session->record, FEED_GONE); /* record_list_end made it SYNCED */
-	LOG(feed_dropped, .feed = session->definition.name, .id = session->definition.id);
-	session_touch(session);
-	return 0;
-}
-
 int session_is_void(struct session *session)
 {
 	CHECK_OBJ(session, SESSION_MAGIC);
@@ -149,7 +136,7 @@ static void session_on_checked(void *arg, const struct consistency_result *resul
 	stats_add(session->shared->stats, STAT_DIVERGED, 1);
 	/* A list that has already begun finds the difference as well. */
 	if (session->action.what == FEED_DO_WATCH)
-		session_relist(session);
+		session_on(session, FEED_ON_RELIST);
 }
 
 uint64_t session_check_at(struct session *session)
@@ -198,8 +185,20 @@ int session_work(struct session *session)
 	if (session->stopped)
 		return 0;
 	int more = session->check ? consistency_work(session->check) : 0;
-	int r = session->dropping ? session_drop(session)
-		: session->finishing ? session_finish_list(session) : 0;
+	int r = 0;
+	if (session->dropping) {
+		r = record_list_end(&session->record, buf_bytes(&session->list_rv));
+		if (r == 0) {
+			session->dropping = false;
+			/* record_list_end made it SYNCED. */
+			record_phase(&session->record, FEED_GONE);
+			LOG(feed_dropped, .feed = session->definition.name,
+				.id = session->definition.id);
+			session_touch(session);
+		}
+	} else if (session->finishing) {
+		r = session_finish_list(session);
+	}
 	return r ? r : more;
 }
 

@@ -104,19 +104,6 @@ static int configured_read(struct feeds *feeds, const struct config *config)
 	return r;
 }
 
-/* Lets W go on with the session of the same entry in OLD. */
-static void configured_keep(struct feeds *feeds, struct configured_feed *w,
-	struct configured_feed *old, size_t n_old)
-{
-	for (size_t i = 0; i < n_old && !w->session; i++) {
-		if (!old[i].session || !entry_same(&old[i].entry, &w->entry))
-			continue;
-		w->verified = old[i].verified;
-		w->rolled_back = old[i].rolled_back;
-		configured_take(feeds, w, TAKE(old[i].session));
-	}
-}
-
 int feeds_configure(struct feeds *feeds, const struct config *config)
 {
 	struct configured_feed *old = feeds->configured;
@@ -133,8 +120,18 @@ int feeds_configure(struct feeds *feeds, const struct config *config)
 		feeds->n_configured = feeds->configured_room = feeds->pace.n_feeds = n_old;
 		return r;
 	}
-	for (size_t i = 0; i < feeds->n_configured; i++)
-		configured_keep(feeds, &feeds->configured[i], old, n_old);
+	for (size_t i = 0; i < feeds->n_configured; i++) {
+		struct configured_feed *w = &feeds->configured[i];
+
+		/* It goes on with the session of the same entry. */
+		for (size_t j = 0; j < n_old && !w->session; j++) {
+			if (!old[j].session || !entry_same(&old[j].entry, &w->entry))
+				continue;
+			w->verified = old[j].verified;
+			w->rolled_back = old[j].rolled_back;
+			configured_take(feeds, w, TAKE(old[j].session));
+		}
+	}
 	for (size_t i = 0; i < n_old; i++) {
 		if (old[i].session && r >= 0)
 			r = retired_add(feeds, &old[i]);
@@ -156,9 +153,13 @@ int feeds_configure(struct feeds *feeds, const struct config *config)
 	feeds->config = config;
 	if (r >= 0)
 		r = wildcard_configure(feeds);
-	for (size_t i = 0; larger && i < feeds->n_configured; i++)
-		if (feeds->configured[i].session)
-			session_retry_passed(feeds->configured[i].session);
+	for (size_t i = 0; larger && i < feeds->n_configured; i++) {
+		struct session *session = feeds->configured[i].session;
+
+		/* Lists again after maxObjectSize grew, if an object had been passed over. */
+		if (session && session_record(session)->passed_over)
+			session_on(session, FEED_ON_RELIST);
+	}
 	return r;
 }
 

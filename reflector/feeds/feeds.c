@@ -37,19 +37,6 @@ static int feeds_load_one(void *arg, const struct feed_definition *definition,
 	return load->result < 0;
 }
 
-static int feeds_load(struct feeds *feeds)
-{
-	struct feeds_load load = {.feeds = feeds};
-	struct txn *txn;
-	int r = txn_begin_read(journal_env(feeds->journal), &txn);
-
-	if (r < 0)
-		return r;
-	r = journal_each_feed(feeds->journal, txn, feeds_load_one, &load);
-	txn_abort(&txn);
-	return r < 0 ? r : load.result;
-}
-
 static int feeds_on_list_end(void *arg, struct session *session)
 {
 	(void)session; /* it counts as listed already */
@@ -60,6 +47,8 @@ int feeds_new(struct journal *journal, const struct session_shared *shared,
 	struct feeds **ret_feeds)
 {
 	CLEANUP(feeds_free) struct feeds *feeds = calloc(1, sizeof(*feeds));
+	struct feeds_load load = {.feeds = feeds};
+	struct txn *txn;
 
 	if (!feeds)
 		return err_set(-ENOMEM, "feeds");
@@ -74,9 +63,13 @@ int feeds_new(struct journal *journal, const struct session_shared *shared,
 	feeds->shared.queued = &feeds->queued;
 	feeds->shared.listing = &feeds->listing;
 	feeds->resolve_random = pace_random();
-	int r = feeds_load(feeds);
+	int r = txn_begin_read(journal_env(journal), &txn);
 	if (r < 0)
 		return r;
+	r = journal_each_feed(journal, txn, feeds_load_one, &load);
+	txn_abort(&txn);
+	if (r < 0 || load.result < 0)
+		return r < 0 ? r : load.result;
 	*ret_feeds = TAKE(feeds);
 	return 0;
 }
@@ -127,22 +120,6 @@ void feeds_start(struct feeds *feeds)
 
 /* ---- turns ---- */
 
-/* Lets as many feeds list as may at once; the one that has waited longest comes first. */
-static void feeds_grant_turns(struct feeds *feeds)
-{
-	while (feeds->queued && feeds->listing < feeds->shared.policy.list_concurrency) {
-		struct session *first = NULL;
-
-		FEEDS_EACH_SESSION (feeds, session)
-			if (session_queued(session) &&
-				(!first || session_queued(session) < session_queued(first)))
-				first = session;
-		if (!first)
-			return;
-		session_take_turn(first);
-	}
-}
-
 /* Starts one consistency check at a time, of the feed that is due first. */
 static void feeds_start_check(struct feeds *feeds, uint64_t now)
 {
@@ -190,7 +167,18 @@ int feeds_work(struct feeds *feeds)
 		r = replace_ready(feeds);
 	if (r < 0)
 		return r;
-	feeds_grant_turns(feeds);
+	/* As many feeds list as may at once; the one that has waited longest comes first. */
+	while (feeds->queued && feeds->listing < feeds->shared.policy.list_concurrency) {
+		struct session *first = NULL;
+
+		FEEDS_EACH_SESSION (feeds, session)
+			if (session_queued(session) &&
+				(!first || session_queued(session) < session_queued(first)))
+				first = session;
+		if (!first)
+			break;
+		session_on(first, FEED_ON_TURN);
+	}
 	feeds_start_check(feeds, now);
 	return more;
 }
@@ -271,7 +259,8 @@ int feeds_rewind(struct feeds *feeds, const char *why)
 		r = r < 0 ? r : session_rewind(session, why);
 	/* A full batch may have been committed between the removal and the failure. */
 	for (size_t i = 0; i < feeds->n_retired; i++)
-		feeds->retired[i].removed = session_is_removed(feeds->retired[i].session);
+		feeds->retired[i].removed =
+			session_record(feeds->retired[i].session)->phase == FEED_REMOVED;
 	feeds->resyncs_changed = feeds->names_changed = feeds->commit_matters = true;
 	return r;
 }
@@ -279,7 +268,7 @@ int feeds_rewind(struct feeds *feeds, const char *why)
 void feeds_resume(struct feeds *feeds)
 {
 	FEEDS_EACH_SESSION (feeds, session)
-		session_resume(session);
+		session_on(session, FEED_ON_RESUME);
 }
 
 int feeds_abandon_old(struct feeds *feeds, uint64_t limit_ns)
@@ -295,13 +284,12 @@ uint64_t feeds_list_begin(const struct feeds *feeds)
 {
 	uint64_t begin = UINT64_MAX;
 
-	FEEDS_EACH_SESSION (feeds, session)
-		if (session_list_begin(session) < begin)
-			begin = session_list_begin(session);
+	FEEDS_EACH_SESSION (feeds, session) {
+		const struct record_feed *record = session_record(session);
+
+		if (record->listed && record->list_begin && record->list_begin < begin)
+			begin = record->list_begin;
+	}
 	return begin;
 }
 
-size_t feeds_count(const struct feeds *feeds)
-{
-	return feeds->n_configured;
-}

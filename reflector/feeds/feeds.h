@@ -73,6 +73,5 @@ void feeds_resume(struct feeds *feeds);
 int feeds_abandon_old(struct feeds *feeds, uint64_t limit_ns);
 /* Seq of the oldest open relist's LIST_BEGIN, UINT64_MAX: none is open. */
 uint64_t feeds_list_begin(const struct feeds *feeds);
-size_t feeds_count(const struct feeds *feeds);
 
 #endif

@@ -8,25 +8,13 @@
 #include "reflector/feeds/feeds_internal.h"
 #include "reflector/record/recorder.h"
 
-static int replace_remove(struct feeds *feeds, struct retired_feed *old)
-{
-	const struct feed_definition *d = session_definition(old->session);
-	struct record record = {.feed = d->id, .type = RECORD_FEED_REMOVED};
-	uint64_t seq;
-
-	LOG(feed_removed, .feed = d->name, .id = d->id);
-	old->removed = true;
-	session_stop(old->session); /* nothing may follow its removal */
-	return recorder_append(feeds->shared.recorder, &record, &seq);
-}
-
 static bool replace_is_ready(const struct feeds *feeds, const char *stored)
 {
 	for (size_t i = 0; i < feeds->n_configured; i++) {
 		const struct configured_feed *w = &feeds->configured[i];
 
 		if (entry_is_named(stored, w->entry.name) &&
-			(!w->session || !session_is_listed(w->session)))
+			(!w->session || !session_record(w->session)->listed))
 			return false;
 	}
 	return true;
@@ -52,8 +40,14 @@ int replace_ready(struct feeds *feeds)
 		if (old->removed ||
 			!replace_is_ready(feeds, session_definition(old->session)->name))
 			continue;
-		feeds->commit_matters = true;
-		r = replace_remove(feeds, old);
+		const struct feed_definition *d = session_definition(old->session);
+		struct record record = {.feed = d->id, .type = RECORD_FEED_REMOVED};
+		uint64_t seq;
+
+		LOG(feed_removed, .feed = d->name, .id = d->id);
+		feeds->commit_matters = old->removed = true;
+		session_stop(old->session); /* nothing may follow its removal */
+		r = recorder_append(recorder, &record, &seq);
 	}
 	for (size_t i = 0; r >= 0 && i < feeds->n_configured; i++) {
 		struct configured_feed *w = &feeds->configured[i];

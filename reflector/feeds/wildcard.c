@@ -21,12 +21,6 @@
 #include "common/stats.h"
 #include "reflector/feeds/feeds_internal.h"
 
-/* Returns the I-th namespace of the wildcard FEED; "": all. */
-static const char *wildcard_namespace(const struct config_feed *feed, size_t i)
-{
-	return feed->n_namespaces ? feed->namespaces[i] : "";
-}
-
 static size_t wildcard_places(const struct config_feed *feed)
 {
 	return feed->n_namespaces ? feed->n_namespaces : 1;
@@ -180,20 +174,6 @@ static bool wildcard_is_named(const struct feeds *feeds, const struct resource *
 	return false;
 }
 
-/* Marks W as served, perhaps in another version than before: discovery prefers its first. */
-static void wildcard_see(struct feeds *feeds, struct configured_feed *w, struct entry *entry)
-{
-	if (w->served)
-		return;
-	w->served = true;
-	if (!strcmp(w->entry.resource, entry->resource))
-		return;
-	char *was = w->entry.resource;
-	w->entry.resource = entry->resource;
-	entry->resource = was;
-	resolve_at(feeds, w, 0);
-}
-
 static int wildcard_take(void *arg, const struct resource *resource)
 {
 	const struct entry_resource of = {resource->group, resource->version, resource->plural};
@@ -204,19 +184,29 @@ static int wildcard_take(void *arg, const struct resource *resource)
 	for (size_t i = 0; feed && !r && i < wildcard_places(feed); i++) {
 		struct entry entry;
 
-		if (*wildcard_namespace(feed, i) && !resource->namespaced)
+		if (feed->n_namespaces && *feed->namespaces[i] && !resource->namespaced)
 			break;
 		r = entry_init_of(feed, i, &of, &entry);
 		if (!r && !wildcard_is_named(feeds, resource, entry.name)) {
 			struct configured_feed *w =
 				wildcard_find(feeds, entry.name, entry.name_space);
 
-			if (w)
-				wildcard_see(feeds, w, &entry);
-			else if (feeds->n_configured + feeds->n_wildcards >= STATS_FEEDS_MAX)
+			if (w && !w->served) {
+				char *was = w->entry.resource;
+				bool same = !strcmp(was, entry.resource);
+
+				w->served = true;
+				w->entry.resource = entry.resource;
+				entry.resource = was;
+				/* Another version than before: discovery prefers its first. */
+				if (!same)
+					resolve_at(feeds, w, 0);
+			} else if (!w &&
+				   feeds->n_configured + feeds->n_wildcards >= STATS_FEEDS_MAX) {
 				feeds->left_out++;
-			else
+			} else if (!w) {
 				r = wildcard_add(feeds, feed, &entry, retired_find(feeds, &entry));
+			}
 		}
 		entry_release(&entry);
 	}
@@ -224,18 +214,6 @@ static int wildcard_take(void *arg, const struct resource *resource)
 }
 
 /* ---- resources that it no longer has ---- */
-
-/* Tells whether discovery has the resource of W: if so, and W was not marked, another entry names
- * it. */
-static bool wildcard_is_served(const struct feeds *feeds, const struct configured_feed *w)
-{
-	struct resource found;
-
-	int r = discovery_known(feeds->shared.discovery, w->entry.resource, &found);
-	err_ignore(r, "a resource that can't be resolved is not served");
-	return r == FOUND && entry_is_of(&w->entry,
-		&(struct entry_resource){found.group, found.version, found.plural});
-}
 
 /* Removes the I-th configured feed if a wildcard no longer stands for it: at once if it has no
  * session or another entry names its resource, else when nothing is stored of it. Returns: 1 if it
@@ -247,10 +225,18 @@ static int wildcard_drop_unserved(struct feeds *feeds, size_t i)
 	if (!w->wildcard || w->served)
 		return 0;
 	if (w->session) {
-		int r = wildcard_is_served(feeds, w) ? 1 : session_is_void(w->session);
+		struct resource found;
+		int r = discovery_known(feeds->shared.discovery, w->entry.resource, &found);
 
-		if (r <= 0)
-			return r;
+		err_ignore(r, "a resource that can't be resolved is not served");
+		/* If discovery has the resource of W, which is not marked, another entry names
+		 * it. */
+		if (r != FOUND || !entry_is_of(&w->entry,
+			&(struct entry_resource){found.group, found.version, found.plural})) {
+			r = session_is_void(w->session);
+			if (r <= 0)
+				return r;
+		}
 		r = retired_add(feeds, w);
 		if (r < 0)
 			return r;
@@ -296,21 +282,6 @@ static void wildcard_report(struct feeds *feeds)
 
 /* ---- turns ---- */
 
-static int wildcard_match(struct feeds *feeds)
-{
-	feeds->left_out = 0;
-	for (size_t i = 0; i < feeds->n_configured; i++)
-		feeds->configured[i].served = false;
-	int r = discovery_each(feeds->shared.discovery, wildcard_take, feeds);
-	for (size_t i = 0; r >= 0 && i < feeds->n_configured;) {
-		r = wildcard_drop_unserved(feeds, i);
-		i += r == 0;
-	}
-	if (r >= 0)
-		wildcard_report(feeds);
-	return r < 0 ? r : 0;
-}
-
 /* Shows the error and asks discovery again after a growing pause. */
 static void wildcard_failed(struct feeds *feeds, int error)
 {
@@ -341,7 +312,17 @@ int wildcard_due(struct feeds *feeds)
 		return 0;
 	feeds->wildcards_ns = now + pace_jitter(recheck);
 	feeds->wildcards_pause_ns = FEEDS_RETRY_FIRST;
-	return wildcard_match(feeds);
+	feeds->left_out = 0;
+	for (size_t i = 0; i < feeds->n_configured; i++)
+		feeds->configured[i].served = false;
+	r = discovery_each(feeds->shared.discovery, wildcard_take, feeds);
+	for (size_t i = 0; r >= 0 && i < feeds->n_configured;) {
+		r = wildcard_drop_unserved(feeds, i);
+		i += r == 0;
+	}
+	if (r >= 0)
+		wildcard_report(feeds);
+	return r < 0 ? r : 0;
 }
 
 uint64_t wildcard_until(const struct feeds *feeds)

@@ -73,24 +73,6 @@ static int retention_sample_old(struct retention *retention)
 	return 0;
 }
 
-/* Finds the last seq at or before which everything is older than the retention time. */
-static int retention_old_enough(struct retention *retention, uint64_t *ret_seq)
-{
-	CLEANUP(txn_abort) struct txn *txn = NULL;
-	uint64_t now = proc_monotonic_ns(), kept = retention->options.time_ns;
-	struct journal_meta meta;
-	int r = txn_begin_read(journal_env(retention->journal), &txn);
-
-	if (r >= 0)
-		r = journal_meta(retention->journal, txn, &meta);
-	if (r < 0)
-		return r;
-	ages_add(&retention->ages, meta.next_seq - 1, now, kept);
-	uint64_t reached = ages_reached(&retention->ages, now, kept);
-	*ret_seq = reached > meta.horizon ? reached : meta.horizon;
-	return 0;
-}
-
 /* ---- life ---- */
 
 int retention_new(struct home *home, struct journal *journal,
@@ -146,18 +128,6 @@ static int retention_take_cursor(void *arg, const char *name, const struct curso
 	return 0;
 }
 
-/* Removes, once a minute, cursors that their followers have left behind. */
-static void retention_sweep_cursors(struct retention *retention)
-{
-	uint64_t now = proc_monotonic_ns();
-
-	if (now < retention->sweep_ns)
-		return;
-	retention->sweep_ns = now + SWEEP_PAUSE;
-	err_ignore(cursor_sweep(retention->home, retention->options.cursor_ns),
-		"the next sweep tries again");
-}
-
 /* ---- by the index ---- */
 
 /* Opens the index that CURRENT names. Returns: FOUND, NOT_FOUND, or an error. */
@@ -193,24 +163,19 @@ static int retention_take_list(void *arg, const struct index_feed *feed)
 	return 0;
 }
 
-static int retention_log_end(struct retention *retention, uint64_t *ret_seq)
+static int retention_read_meta(struct retention *retention, struct journal_meta *ret_meta)
 {
 	CLEANUP(txn_abort) struct txn *txn = NULL;
-	struct journal_meta meta;
 	int r = txn_begin_read(journal_env(retention->journal), &txn);
 
-	if (r == 0)
-		r = journal_meta(retention->journal, txn, &meta);
-	if (r == 0)
-		*ret_seq = meta.next_seq - 1;
-	return r;
+	return r < 0 ? r : journal_meta(retention->journal, txn, ret_meta);
 }
 
 /* Finds the last seq that the index needs no more. Returns: FOUND, NOT_FOUND, or an error. */
 static int retention_index_bound(struct retention *retention, uint64_t *ret_bound)
 {
 	struct index_meta meta;
-	uint64_t end;
+	struct journal_meta log;
 	struct txn *txn;
 	int r = retention_open_index(retention);
 
@@ -228,10 +193,10 @@ static int retention_index_bound(struct retention *retention, uint64_t *ret_boun
 		return r;
 	if (meta.building || memcmp(meta.journal, journal_uuid(retention->journal), 16) != 0)
 		return NOT_FOUND;
-	r = retention_log_end(retention, &end);
+	r = retention_read_meta(retention, &log);
 	if (r < 0)
 		return r;
-	if (meta.taken > end)
+	if (meta.taken > log.next_seq - 1)
 		return NOT_FOUND; /* damaged: the processor builds another */
 	*ret_bound = bound;
 	return FOUND;
@@ -240,7 +205,8 @@ static int retention_index_bound(struct retention *retention, uint64_t *ret_boun
 int retention_goal(struct retention *retention, uint64_t list_begin, bool pressed,
 	struct trim_goal *ret_goal)
 {
-	uint64_t bound, target;
+	uint64_t now = proc_monotonic_ns(), kept = retention->options.time_ns, bound, target;
+	struct journal_meta meta;
 	struct retention_lag lag = {.retention = retention, .least = UINT64_MAX};
 
 	CHECK_OBJ(retention, RETENTION_MAGIC);
@@ -253,14 +219,24 @@ int retention_goal(struct retention *retention, uint64_t list_begin, bool presse
 	}
 	if (list_begin != UINT64_MAX && list_begin - 1 < bound)
 		bound = list_begin - 1;
-	r = retention_old_enough(retention, &target);
+	r = retention_read_meta(retention, &meta);
 	if (r < 0)
 		return r;
+	/* Everything at or before TARGET is older than the retention time. */
+	ages_add(&retention->ages, meta.next_seq - 1, now, kept);
+	target = ages_reached(&retention->ages, now, kept);
+	if (target < meta.horizon)
+		target = meta.horizon;
 	err_ignore(cursor_each(retention->home, retention_take_cursor, &lag),
 		"cursors that can't be read keep no history");
 	if (lag.least < target)
 		target = lag.least;
-	retention_sweep_cursors(retention);
+	/* Removes, once a minute, cursors that their followers have left behind. */
+	if (now >= retention->sweep_ns) {
+		retention->sweep_ns = now + SWEEP_PAUSE;
+		err_ignore(cursor_sweep(retention->home, retention->options.cursor_ns),
+			"the next sweep tries again");
+	}
 	if (pressed || target > bound)
 		target = bound;
 	*ret_goal = (struct trim_goal){.target = target, .bound = bound,
