@@ -45,19 +45,10 @@ static int candidates_add_postings(struct candidates *c)
 	return n;
 }
 
-static int candidates_add_changed(struct candidates *c)
-{
-	struct snapshot_object object;
-	int r = as_of_walk(c->as_of, AS_OF_CHANGED, c->plan->prefix, c->query->from);
-
-	while (r == 0 && (r = as_of_next(c->as_of, &object.key, &object.entry)) == FOUND)
-		r = candidates_add(c, &object);
-	return r < 0 ? r : 0;
-}
-
 int candidates_open(struct candidates *c)
 {
 	const struct plan *plan = c->plan;
+	struct snapshot_object object;
 
 	c->n = c->next = 0;
 	if (!plan->postings && c->as_of)
@@ -66,25 +57,15 @@ int candidates_open(struct candidates *c)
 		return index_names(snapshot_index(c->snapshot), snapshot_index_txn(c->snapshot),
 			c->feed, plan->prefix, c->query->from, &c->names);
 	int r = plan->empty ? 0 : candidates_add_postings(c);
-	if (r == 0 && c->as_of)
-		r = candidates_add_changed(c);
+	if (r == 0 && c->as_of) {
+		r = as_of_walk(c->as_of, AS_OF_CHANGED, plan->prefix, c->query->from);
+		while (r == 0 && (r = as_of_next(c->as_of, &object.key, &object.entry)) == FOUND)
+			r = candidates_add(c, &object);
+		r = r < 0 ? r : 0;
+	}
 	if (r == 0 && c->n > 1)
 		qsort(c->objects, c->n, sizeof(*c->objects), candidates_compare);
 	return r;
-}
-
-/* The bodies are spread over the whole journal, and unlike in a walk it is known which come next. */
-static int candidates_next_sorted(
-	struct candidates *c, struct bytes *ret_key, struct index_entry *ret_entry)
-{
-	if (c->next == c->n)
-		return END;
-	if (c->n - c->next > AHEAD)
-		snapshot_prefetch(c->snapshot, &c->objects[c->next + AHEAD].entry);
-	*ret_key = c->objects[c->next].key;
-	*ret_entry = c->objects[c->next].entry;
-	c->next++;
-	return FOUND;
 }
 
 int candidates_next(struct candidates *c, struct bytes *ret_key, struct index_entry *ret_entry)
@@ -92,12 +73,21 @@ int candidates_next(struct candidates *c, struct bytes *ret_key, struct index_en
 	int r;
 
 	do {
-		if (c->plan->postings)
-			r = candidates_next_sorted(c, ret_key, ret_entry);
-		else if (c->as_of)
+		if (c->plan->postings && c->next == c->n)
+			return END;
+		if (c->plan->postings) {
+			/* The bodies are spread over the whole journal, and unlike in a walk it is
+			 * known which come next. */
+			if (c->n - c->next > AHEAD)
+				snapshot_prefetch(c->snapshot, &c->objects[c->next + AHEAD].entry);
+			*ret_key = c->objects[c->next].key;
+			*ret_entry = c->objects[c->next++].entry;
+			r = FOUND;
+		} else if (c->as_of) {
 			r = as_of_next(c->as_of, ret_key, ret_entry);
-		else
+		} else {
 			r = index_walk_next(c->names, ret_key, ret_entry);
+		}
 		if (r == FOUND)
 			r = plan_accepts(c->plan, c->query, c->snapshot, *ret_key, ret_entry);
 	} while (r == NOT_FOUND);

@@ -32,49 +32,39 @@ void feed_sets_release(struct kinf_snapshot *snapshot)
 	snapshot->n_sets = snapshot->sets_room = 0;
 }
 
-static int feed_set_load(struct kinf_snapshot *snapshot, const char *name,
-	const struct feed_set **ret_set)
-{
-	CLEANUP(feed_set_free) struct feed_set *set = calloc(1, sizeof(*set));
-
-	if (set)
-		set->name = strdup(name ? name : "");
-	if (!set || !set->name)
-		return err_set(-ENOMEM, "feed '%s'", name ? name : "");
-	int r = snapshot_feeds(snapshot->snapshot, name, &set->feeds, &set->n);
-	if (r == 0)
-		r = ARRAY_ADD(snapshot->sets, snapshot->n_sets, snapshot->sets_room, set,
-			"the feeds of a snapshot");
-	if (r < 0)
-		return r;
-	*ret_set = TAKE(set);
-	return 0;
-}
-
 bool feed_is_listing(const struct snapshot_feed *feed)
 {
 	return !feed->visible && feed->checkpoint.phase == FEED_LISTING;
 }
 
-static bool is_listed(const struct feed_set *set)
-{
-	for (size_t i = 0; i < set->n; i++)
-		if (set->feeds[i].visible)
-			return true;
-	return set->n == 0;
-}
-
 int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set)
 {
-	const char *wanted = name ? name : "";
+	CLEANUP(feed_set_free) struct feed_set *set = NULL;
+	const char *text = name ? name : "";
+	const struct feed_set *found = NULL;
 
-	for (size_t i = 0; i < snapshot->n_sets; i++)
-		if (strcmp(snapshot->sets[i]->name, wanted) == 0) {
-			*ret_set = snapshot->sets[i];
-			return is_listed(*ret_set) ? FOUND : AGAIN;
-		}
-	int r = feed_set_load(snapshot, name, ret_set);
-	return r < 0 ? r : is_listed(*ret_set) ? FOUND : AGAIN;
+	for (size_t i = 0; i < snapshot->n_sets && !found; i++)
+		if (strcmp(snapshot->sets[i]->name, text) == 0)
+			found = snapshot->sets[i];
+	if (!found) {
+		set = calloc(1, sizeof(*set));
+		if (set)
+			set->name = strdup(text);
+		if (!set || !set->name)
+			return err_set(-ENOMEM, "feed '%s'", text);
+		int r = snapshot_feeds(snapshot->snapshot, name, &set->feeds, &set->n);
+		if (r == 0)
+			r = ARRAY_ADD(snapshot->sets, snapshot->n_sets, snapshot->sets_room, set,
+				"the feeds of a snapshot");
+		if (r < 0)
+			return r;
+		found = TAKE(set);
+	}
+	*ret_set = found;
+	for (size_t i = 0; i < found->n; i++)
+		if (found->feeds[i].visible)
+			return FOUND;
+	return found->n ? AGAIN : FOUND;
 }
 
 /* Trusts the role's lock, because a pid means nothing in another PID namespace, and because the runtime
@@ -89,31 +79,7 @@ enum daemon_life daemon_life(const struct home *home, enum home_role role,
 	return page->alive ? DAEMON_OTHERS : DAEMON_DEAD;
 }
 
-/* The status page of the reflector; NULL: there is none. */
-struct feeds_report {
-	struct stats *page;
-	bool running;
-};
 
-static void report_open(const struct home *home, struct feeds_report *ret)
-{
-	int runtime = home_runtime_fd(home);
-	struct stats_process process;
-
-	*ret = (struct feeds_report){.page = NULL};
-	if (runtime < 0 || stats_open(runtime, "stats.reflector", &ret->page) < 0 ||
-		stats_process(ret->page, &process) < 0)
-		return;
-	enum daemon_life life = daemon_life(home, HOME_REFLECTOR, &process);
-	if (life == DAEMON_OTHERS)
-		stats_close(&ret->page);
-	ret->running = life == DAEMON_ALIVE && process.responding;
-}
-
-static void report_close(struct feeds_report *report)
-{
-	stats_close(&report->page);
-}
 
 /* The reflector's report of one feed. */
 struct contact {
@@ -122,19 +88,6 @@ struct contact {
 	bool moving; /* the reflector is filling another journal than ours */
 	struct stats_feed row;
 };
-
-static void contact_read(const struct kinf_snapshot *snapshot, const struct feeds_report *report,
-	uint32_t feed, struct contact *ret)
-{
-	const uint8_t *ours = journal_uuid(snapshot_journal(snapshot->snapshot));
-	uint8_t uuid[16];
-
-	*ret = (struct contact){.running = report->running};
-	if (!report->page)
-		return;
-	ret->moving = stats_journal(report->page, uuid) && memcmp(uuid, ours, sizeof(uuid)) != 0;
-	ret->known = !ret->moving && stats_feed_get(report->page, feed, &ret->row) == FOUND;
-}
 
 /* `live` and `stale` are stored nowhere: they follow from the phase and the reflector's report. */
 static const char *feed_state(const struct snapshot_feed *feed, const struct contact *contact)
@@ -166,17 +119,6 @@ static void copy_text(char *to, size_t size, struct bytes text)
 	(void)snprintf(to, size, "%.*s", BYTES_ARG(text));
 }
 
-static void copy_definition(const struct feed_definition *d, struct kinf_feed_info *to)
-{
-	copy_text(to->name, sizeof(to->name), bytes_str(d->name));
-	(void)snprintf(to->resource, sizeof(to->resource), *d->group ? "%s.%s" : "%s", d->resource,
-		d->group);
-	copy_text(to->kind, sizeof(to->kind), bytes_str(d->kind));
-	copy_text(to->namespace_, sizeof(to->namespace_), bytes_str(d->namespace_));
-	to->namespaced = d->namespaced;
-	to->resync_ms = d->resync_ns / 1000000;
-}
-
 static void copy_contact(const struct contact *contact, struct kinf_feed_info *to)
 {
 	const struct stats_feed *row = &contact->row;
@@ -200,27 +142,40 @@ static void copy_contact(const struct contact *contact, struct kinf_feed_info *t
 		to->last_contact_seconds = (double)(now - row->last_contact_ns) / 1e9;
 }
 
-static int feed_status(struct kinf_snapshot *snapshot, const struct feeds_report *report,
+/* PAGE: the status page of the reflector, NULL if there is none; RUNNING: it is alive. */
+static int feed_status(struct kinf_snapshot *snapshot, struct stats *page, bool running,
 	const struct snapshot_feed *feed, struct kinf_feed_info *ret)
 {
+	struct journal *journal = snapshot_journal(snapshot->snapshot);
+	const struct feed_definition *d = &feed->definition;
+	struct contact contact = {.running = running};
 	struct journal_meta meta;
-	struct contact contact;
-	int r = journal_meta(snapshot_journal(snapshot->snapshot),
-		snapshot_journal_txn(snapshot->snapshot), &meta);
+	uint8_t uuid[16];
+	int r = journal_meta(journal, snapshot_journal_txn(snapshot->snapshot), &meta);
 
 	if (r < 0)
 		return r;
-	contact_read(snapshot, report, feed->definition.id, &contact);
+	if (page) {
+		contact.moving = stats_journal(page, uuid) &&
+			memcmp(uuid, journal_uuid(journal), sizeof(uuid)) != 0;
+		contact.known = !contact.moving && stats_feed_get(page, d->id, &contact.row) == FOUND;
+	}
 	*ret = (struct kinf_feed_info){
 		.size = sizeof(*ret),
-		.feed = feed->definition.id,
+		.feed = d->id,
 		.objects = feed->index.objects,
 		.event = feed->visible,
 		.lag = meta.next_seq - 1 - (feed->visible < meta.next_seq ? feed->visible
 									   : meta.next_seq - 1),
 		.synced = feed->visible > 0,
+		.namespaced = d->namespaced,
+		.resync_ms = d->resync_ns / 1000000,
 	};
-	copy_definition(&feed->definition, ret);
+	copy_text(ret->name, sizeof(ret->name), bytes_str(d->name));
+	(void)snprintf(ret->resource, sizeof(ret->resource), *d->group ? "%s.%s" : "%s", d->resource,
+		d->group);
+	copy_text(ret->kind, sizeof(ret->kind), bytes_str(d->kind));
+	copy_text(ret->namespace_, sizeof(ret->namespace_), bytes_str(d->namespace_));
 	copy_contact(&contact, ret);
 	copy_text(ret->resource_version, sizeof(ret->resource_version), snapshot_feed_rv(feed));
 	copy_text(ret->state, sizeof(ret->state), bytes_str(feed_state(feed, &contact)));
@@ -230,19 +185,30 @@ static int feed_status(struct kinf_snapshot *snapshot, const struct feeds_report
 int kinf_feed_status(struct kinf_snapshot *snapshot, const char *feed, kinf_feed_fn *fn, void *arg)
 {
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
-	CLEANUP(report_close) struct feeds_report report = {.page = NULL};
+	CLEANUP(stats_close) struct stats *page = NULL;
+	struct stats_process process;
 	const struct feed_set *set;
+	bool running = false;
 	int r = kinf_held(snapshot);
 
 	if (r == 0)
 		r = feed_set_get(snapshot, feed, &set);
 	if (r < 0)
 		return kinf_result(snapshot->kinf, r);
-	report_open(store_home(snapshot->kinf->store), &report);
+	const struct home *home = store_home(snapshot->kinf->store);
+	int runtime = home_runtime_fd(home);
+	if (runtime >= 0 && stats_open(runtime, "stats.reflector", &page) >= 0 &&
+		stats_process(page, &process) >= 0) {
+		enum daemon_life life = daemon_life(home, HOME_REFLECTOR, &process);
+
+		if (life == DAEMON_OTHERS)
+			stats_close(&page);
+		running = life == DAEMON_ALIVE && process.responding;
+	}
 	for (size_t i = 0; i < set->n; i++) {
 		struct kinf_feed_info status;
 
-		r = feed_status(snapshot, &report, &set->feeds[i], &status);
+		r = feed_status(snapshot, page, running, &set->feeds[i], &status);
 		if (r == 0)
 			r = fn(arg, &status);
 		if (r != 0)

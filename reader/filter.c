@@ -48,41 +48,34 @@ static int filter_add_definition(void *arg, const struct index_definition *defin
 	return r < 0 ? r : END;
 }
 
-static int filter_add_feed(struct filter *filter, struct snapshot *snapshot,
-	const struct snapshot_feed *feed)
+int filter_find_indexes(struct filter *filter, struct snapshot *snapshot,
+	const struct snapshot_feed *feeds, size_t n_feeds)
 {
-	if (!feed->index.feed)
-		return AGAIN;
-	for (size_t i = 0; i < filter->query.n_terms; i++) {
-		struct filter_search search = {filter, &filter->query.terms[i], false};
-		int r = index_each_definition(snapshot_index(snapshot),
-			snapshot_index_txn(snapshot), feed->definition.id, filter_add_definition,
-			&search);
+	const struct query *query = &filter->query;
 
+	filter_forget_terms(filter);
+	if (!query->n_terms || !n_feeds)
+		return 0;
+	filter->wanted = calloc(query->n_terms * n_feeds, sizeof(*filter->wanted));
+	if (!filter->wanted)
+		return err_set(-ENOMEM, "filter");
+	int r = terms_new(&filter->terms);
+	for (size_t n = 0; r == 0 && n < n_feeds * query->n_terms; n++) {
+		const struct snapshot_feed *feed = &feeds[n / query->n_terms];
+		struct filter_search search = {filter, &query->terms[n % query->n_terms], false};
+
+		if (!feed->index.feed)
+			return AGAIN;
+		r = index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot),
+			feed->definition.id, filter_add_definition, &search);
 		if (r < 0)
 			return r;
 		if (!search.found)
 			return err_say(ERR_NO_INDEX,
 				"feed '%s' has no index '%s'; 'kinf index %s' lists those there are",
 				feed->definition.name, search.term->index, feed->definition.name);
+		r = 0; /* END: found */
 	}
-	return 0;
-}
-
-int filter_find_indexes(struct filter *filter, struct snapshot *snapshot,
-	const struct snapshot_feed *feeds, size_t n_feeds)
-{
-	int r = 0;
-
-	filter_forget_terms(filter);
-	if (!filter->query.n_terms || !n_feeds)
-		return 0;
-	filter->wanted = calloc(filter->query.n_terms * n_feeds, sizeof(*filter->wanted));
-	if (!filter->wanted)
-		return err_set(-ENOMEM, "filter");
-	r = terms_new(&filter->terms);
-	for (size_t i = 0; r == 0 && i < n_feeds; i++)
-		r = filter_add_feed(filter, snapshot, &feeds[i]);
 	return r;
 }
 

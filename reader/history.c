@@ -33,22 +33,6 @@ static int history_give(struct history *h, const struct record *record, const st
 	return h->fn(h->arg, &change);
 }
 
-/* Gives a change; before the first one the state from before the log. */
-static int history_give_change(struct history *h, const struct record *record)
-{
-	struct record before = {0};
-	int r = record->prev ? snapshot_version(h->snapshot->snapshot, record->prev, &before) : FOUND;
-
-	if (r == NOT_FOUND)
-		return err_say(ERR_CORRUPT, "record %llu: the version before it, %llu, is missing",
-			(unsigned long long)record->seq, (unsigned long long)record->prev);
-	if (r == FOUND && !h->given && before.seq)
-		r = history_give(h, &before, &before);
-	if (r != FOUND)
-		return r;
-	return history_give(h, record, record->body.size ? record : &before);
-}
-
 static bool history_is_of_object(const struct history *h, const struct record *record)
 {
 	if (record->type > RECORD_DELETED || !bytes_equal(record->key, h->key))
@@ -59,6 +43,7 @@ static bool history_is_of_object(const struct history *h, const struct record *r
 	return false;
 }
 
+/* Gives the changes; before the first one the state from before the log. */
 static int history_walk(struct history *h)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
@@ -67,32 +52,24 @@ static int history_walk(struct history *h)
 	int r = journal_walk_open(snapshot_journal(snapshot), snapshot_journal_txn(snapshot),
 		snapshot_horizon(snapshot) + 1, &log);
 
-	if (r < 0)
-		return r;
-	while ((r = journal_walk_next(log, &record)) == FOUND)
-		if (history_is_of_object(h, &record)) {
-			r = history_give_change(h, &record);
-			if (r != 0)
-				return r;
-		}
-	return r == END ? 0 : r;
-}
+	while (r == 0 && (r = journal_walk_next(log, &record)) == FOUND) {
+		struct record before = {0};
 
-/* Gives the present state of an object that has not changed since. */
-static int history_give_current(struct history *h)
-{
-	int r = NOT_FOUND;
-
-	for (size_t i = 0; r == NOT_FOUND && i < h->set->n; i++) {
-		struct record record;
-
-		if (!h->set->feeds[i].visible)
+		if (!history_is_of_object(h, &record))
 			continue;
-		r = snapshot_get(h->snapshot->snapshot, h->set->feeds[i].definition.id, h->key, &record);
+		if (record.prev)
+			r = snapshot_version(snapshot, record.prev, &before);
+		if (r == NOT_FOUND)
+			return err_say(ERR_CORRUPT, "record %llu: the version before it, %llu, is missing",
+				(unsigned long long)record.seq, (unsigned long long)record.prev);
+		if (r == FOUND && !h->given && before.seq)
+			r = history_give(h, &before, &before);
 		if (r == FOUND)
-			return history_give(h, &record, &record);
+			r = history_give(h, &record, record.body.size ? &record : &before);
+		if (r != 0)
+			return r;
 	}
-	return r;
+	return r == END ? 0 : r;
 }
 
 int kinf_history(struct kinf_snapshot *snapshot, const char *feed, const char *namespace_,
@@ -101,6 +78,7 @@ int kinf_history(struct kinf_snapshot *snapshot, const char *feed, const char *n
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
 	struct history history = {.snapshot = snapshot, .fn = fn, .arg = arg};
 	char text[JOURNAL_KEY_MAX];
+	struct record record;
 	int r = kinf_held(snapshot);
 
 	if (r == 0)
@@ -109,7 +87,15 @@ int kinf_history(struct kinf_snapshot *snapshot, const char *feed, const char *n
 		r = key_join(namespace_, name, text, &history.key);
 	if (r == 0)
 		r = history_walk(&history);
-	if (r == 0 && !history.given)
-		r = history_give_current(&history);
+	if (r != 0 || history.given)
+		return kinf_result(snapshot->kinf, r);
+	/* The object has not changed since: its present state. */
+	r = NOT_FOUND;
+	for (size_t i = 0; r == NOT_FOUND && i < history.set->n; i++)
+		if (history.set->feeds[i].visible)
+			r = snapshot_get(snapshot->snapshot, history.set->feeds[i].definition.id,
+				history.key, &record);
+	if (r == FOUND)
+		r = history_give(&history, &record, &record);
 	return kinf_result(snapshot->kinf, r);
 }

@@ -77,18 +77,6 @@ static int values_give_sums(struct index_values *all, struct index_value_walk *w
 	return 0;
 }
 
-static int values_of_feed(struct snapshot *snapshot, uint32_t feed, const char *index,
-	const char *prefix, struct index_value_walk *walk)
-{
-	uint32_t definition;
-	int r = snapshot_definition(snapshot, feed, index, &definition);
-
-	if (r != FOUND)
-		return r;
-	return index_values(snapshot_index(snapshot), snapshot_index_txn(snapshot), definition,
-		bytes_str(prefix ? prefix : ""), values_take_one, walk);
-}
-
 int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const char *index,
 	const char *prefix, kinf_value_fn *fn, void *arg)
 {
@@ -96,6 +84,7 @@ int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const ch
 	struct index_values all = {.n = 0};
 	struct index_value_walk walk = {.fn = fn, .arg = arg};
 	const struct feed_set *set;
+	uint32_t definition;
 	int r = kinf_held(snapshot);
 
 	if (r == 0)
@@ -103,9 +92,14 @@ int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const ch
 	if (r != 0)
 		return kinf_result(snapshot->kinf, r);
 	walk.gather = set->n > 1 ? &all : NULL;
-	for (size_t i = 0; r == 0 && i < set->n; i++)
-		r = values_of_feed(snapshot->snapshot, set->feeds[i].definition.id, index, prefix,
-			&walk);
+	for (size_t i = 0; r == 0 && i < set->n; i++) {
+		r = snapshot_definition(snapshot->snapshot, set->feeds[i].definition.id, index,
+			&definition);
+		if (r == FOUND)
+			r = index_values(snapshot_index(snapshot->snapshot),
+				snapshot_index_txn(snapshot->snapshot), definition,
+				bytes_str(prefix ? prefix : ""), values_take_one, &walk);
+	}
 	if (r == NOT_FOUND && !walk.stopped)
 		r = err_say(ERR_NO_INDEX,
 			"feed '%s' has no index '%s'; 'kinf index %s' lists those there are", feed,
@@ -163,18 +157,6 @@ static int definition_is_named(void *arg, const struct index_definition *definit
 	return !definition->dropping && strcmp(definition->name, arg) == 0;
 }
 
-/* Returns whether an earlier feed has a definition of this name: then it was given out already. */
-static int definition_was_given(const struct index_walk_feeds *walk, const char *name)
-{
-	struct snapshot *snapshot = walk->snapshot->snapshot;
-	int r = 0;
-
-	for (size_t i = 0; i < walk->feed && r == 0; i++)
-		r = index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot),
-			walk->set->feeds[i].definition.id, definition_is_named, (void *)(uintptr_t)name);
-	return r;
-}
-
 static int values_count_one(void *arg, const char *value, size_t size, uint64_t count)
 {
 	(void)value;
@@ -184,39 +166,36 @@ static int values_count_one(void *arg, const char *value, size_t size, uint64_t 
 	return 0;
 }
 
-static int totals_sum_feeds(const struct index_walk_feeds *walk, struct index_totals *totals)
+static int definition_give(void *arg, const struct index_definition *definition)
 {
-	struct snapshot *snapshot = totals->snapshot;
+	struct index_walk_feeds *walk = arg;
+	struct snapshot *snapshot = walk->snapshot->snapshot;
 	struct index_values all = {.n = 0};
+	struct index_totals totals = {.name = definition->name,
+		.snapshot = snapshot,
+		.gather = walk->set->n > 1 ? &all : NULL};
 	uint64_t different = 0;
 	struct index_value_walk count = {.fn = values_count_one, .arg = &different};
 	int r = 0;
 
-	if (walk->set->n > 1)
-		totals->gather = &all;
+	if (definition->dropping)
+		return 0;
+	/* If an earlier feed has a definition of this name, it was given out already. */
+	for (size_t i = 0; i < walk->feed && r == 0; i++)
+		r = index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot),
+			walk->set->feeds[i].definition.id, definition_is_named,
+			(void *)(uintptr_t)definition->name);
+	if (r != 0)
+		return r < 0 ? r : 0;
 	for (size_t i = walk->feed; i < walk->set->n && r == 0; i++)
 		r = index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot),
-			walk->set->feeds[i].definition.id, totals_add_definition, totals);
-	if (r == 0 && totals->gather) {
+			walk->set->feeds[i].definition.id, totals_add_definition, &totals);
+	if (r == 0 && totals.gather) {
 		r = values_give_sums(&all, &count);
-		totals->values = different;
+		totals.values = different;
 	}
 	buf_release(&all.text);
 	free(all.values);
-	return r;
-}
-
-static int definition_give(void *arg, const struct index_definition *definition)
-{
-	struct index_walk_feeds *walk = arg;
-	struct index_totals totals = {.name = definition->name, .snapshot = walk->snapshot->snapshot};
-
-	if (definition->dropping)
-		return 0;
-	int r = definition_was_given(walk, definition->name);
-	if (r != 0)
-		return r < 0 ? r : 0;
-	r = totals_sum_feeds(walk, &totals);
 	if (r != 0)
 		return r;
 	return walk->fn(walk->arg, definition->name, definition->paths, totals.values,

@@ -105,13 +105,6 @@ int kinf_held(struct kinf_snapshot *snapshot)
 	return kinf_result(snapshot->kinf, err_say(-EINVAL, "the snapshot was reset: renew it first"));
 }
 
-static int kinf_open_store(const struct kinf *kinf, bool check, struct store **ret_store)
-{
-	struct store_options options = {.check = check};
-
-	return store_open(kinf->directory, &options, ret_store);
-}
-
 int kinf_open(const char *store, struct kinf **ret_kinf)
 {
 	struct kinf *kinf = calloc(1, sizeof(*kinf));
@@ -126,7 +119,8 @@ int kinf_open(const char *store, struct kinf **ret_kinf)
 	else if (!(kinf->directory = strdup(store)))
 		r = err_set(-ENOMEM, "store '%s'", store);
 	if (r == 0)
-		r = kinf_open_store(kinf, false, &kinf->store);
+		r = store_open(kinf->directory, &(struct store_options){.check = false},
+			&kinf->store);
 	kinf->forks = env_forks();
 	return kinf_result(kinf, r);
 }
@@ -158,7 +152,7 @@ int kinf_set_check(struct kinf *kinf, int on)
 	if (r < 0 || kinf->check == !!on)
 		return r;
 	struct store *store = NULL; /* if it can't be opened now, the present one stays */
-	r = kinf_open_store(kinf, on, &store);
+	r = store_open(kinf->directory, &(struct store_options){.check = on != 0}, &store);
 	if (r < 0)
 		return kinf_result(kinf, r);
 	store_close(&kinf->store);
@@ -195,41 +189,36 @@ int kinf_snapshot_open(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
 	return r;
 }
 
-/* Forgets the feed sets unless nothing was committed since they were read. `taken` is compared because
- * LMDB may give a tree that is newer than the transaction's number. */
-static void feed_sets_check(struct kinf_snapshot *s)
-{
-	struct snapshot *snapshot = s->snapshot;
-	struct store_state now = {
-		.index_txn = txn_id(snapshot_index_txn(snapshot)),
-		.journal_txn = txn_id(snapshot_journal_txn(snapshot)),
-		.taken = snapshot_taken(snapshot),
-		.index_generation = index_generation(snapshot_index(snapshot)),
-		.journal_generation = journal_generation(snapshot_journal(snapshot)),
-	};
-
-	memcpy(now.journal, snapshot_uuid(snapshot), sizeof(now.journal));
-	if (memcmp(&now, &s->sets_of, sizeof(now)) == 0)
-		return;
-	feed_sets_release(s);
-	s->sets_of = now;
-}
-
 _Static_assert(sizeof(struct store_state) == 48, "compared as bytes: no padding");
 
 int kinf_snapshot_renew(struct kinf_snapshot *snapshot)
 {
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
+	struct snapshot *s = snapshot->snapshot;
 	int r = kinf_alive(snapshot->kinf);
 
 	if (r < 0)
 		return r;
 	snapshot->taken_as++;
-	r = snapshot_renew(snapshot->snapshot);
+	r = snapshot_renew(s);
 	snapshot->held = r == 0;
-	if (r == 0)
-		feed_sets_check(snapshot);
-	return kinf_result(snapshot->kinf, r);
+	if (r != 0)
+		return kinf_result(snapshot->kinf, r);
+	/* Forgets the feed sets unless nothing was committed since they were read. `taken` is compared
+	 * because LMDB may give a tree that is newer than the transaction's number. */
+	struct store_state now = {
+		.index_txn = txn_id(snapshot_index_txn(s)),
+		.journal_txn = txn_id(snapshot_journal_txn(s)),
+		.taken = snapshot_taken(s),
+		.index_generation = index_generation(snapshot_index(s)),
+		.journal_generation = journal_generation(snapshot_journal(s)),
+	};
+	memcpy(now.journal, snapshot_uuid(s), sizeof(now.journal));
+	if (memcmp(&now, &snapshot->sets_of, sizeof(now)) != 0) {
+		feed_sets_release(snapshot);
+		snapshot->sets_of = now;
+	}
+	return 0;
 }
 
 int kinf_snapshot_reset(struct kinf_snapshot *snapshot)
@@ -282,30 +271,6 @@ int key_join(const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX]
 	return 0;
 }
 
-/* Searches the feeds that can hold NAMESPACE_. Returns: FOUND; NOT_FOUND; AGAIN: it is in none of them,
- * but one has not been listed yet. */
-static int feed_set_find(struct kinf_snapshot *snapshot, const struct feed_set *set,
-	const char *namespace_, struct bytes key, struct record *ret_record)
-{
-	int missing = NOT_FOUND;
-
-	for (size_t i = 0; i < set->n; i++) {
-		const struct snapshot_feed *feed = &set->feeds[i];
-		const char *only = feed->definition.namespace_;
-
-		if (*only && namespace_ && strcmp(only, namespace_) != 0)
-			continue;
-		if (!feed->visible) {
-			missing = AGAIN;
-			continue;
-		}
-		int r = snapshot_get(snapshot->snapshot, feed->definition.id, key, ret_record);
-		if (r != NOT_FOUND)
-			return r;
-	}
-	return missing;
-}
-
 int kinf_get(struct kinf_snapshot *snapshot, const char *feed, const char *namespace_,
 	const char *name, struct kinf_object *ret_object)
 {
@@ -320,9 +285,22 @@ int kinf_get(struct kinf_snapshot *snapshot, const char *feed, const char *names
 		r = feed_set_get(snapshot, feed, &set);
 	if (r == 0)
 		r = key_join(namespace_, name, text, &key);
-	if (r == 0)
-		r = feed_set_find(snapshot, set, namespace_, key, &record);
+	if (r != 0)
+		return kinf_result(snapshot->kinf, r);
+	int missing = NOT_FOUND; /* AGAIN: in none of the feeds, but one has not been listed yet */
+	r = NOT_FOUND;
+	for (size_t i = 0; r == NOT_FOUND && i < set->n; i++) {
+		const struct snapshot_feed *candidate = &set->feeds[i];
+		const char *only = candidate->definition.namespace_;
+
+		if (*only && namespace_ && strcmp(only, namespace_) != 0)
+			continue;
+		if (candidate->visible)
+			r = snapshot_get(snapshot->snapshot, candidate->definition.id, key, &record);
+		else
+			missing = AGAIN;
+	}
 	if (r == FOUND)
 		object_from_record(&record, ret_object);
-	return kinf_result(snapshot->kinf, r);
+	return kinf_result(snapshot->kinf, r == NOT_FOUND ? missing : r);
 }

@@ -39,11 +39,6 @@ struct kinf_listing {
 	char words[512];
 };
 
-static struct snapshot *list_snapshot(struct kinf_listing *list)
-{
-	return list->snapshot->snapshot;
-}
-
 static int list_fail(struct kinf_listing *list, int code)
 {
 	if (code < 0 || code == GONE)
@@ -91,7 +86,7 @@ static int list_find_feeds(struct kinf_listing *list, const char *name)
  * GONE: that is no longer kept. */
 static int list_find_state(struct kinf_listing *list)
 {
-	struct snapshot *snapshot = list_snapshot(list);
+	struct snapshot *snapshot = list->snapshot->snapshot;
 	struct query_place *last = &list->last;
 
 	if (!list->query.continues) {
@@ -128,29 +123,13 @@ static int list_find_state(struct kinf_listing *list)
 
 static int list_plan(struct kinf_listing *list, size_t feed)
 {
-	list->candidates.snapshot = list_snapshot(list);
+	list->candidates.snapshot = list->snapshot->snapshot;
 	list->candidates.feed = list->feeds[feed].definition.id;
 	list->candidates.query = &list->query;
 	list->candidates.plan = &list->plan;
 	list->candidates.as_of = list->as_of[feed];
-	return plan_make(list_snapshot(list), &list->feeds[feed], &list->query,
+	return plan_make(list->snapshot->snapshot, &list->feeds[feed], &list->query,
 		list->as_of[feed] != NULL, &list->plan);
-}
-
-/* Every feed must have every index asked for: an error comes now, not in the middle of the results. */
-static int list_plan_all(struct kinf_listing *list)
-{
-	for (size_t i = list->n_feeds; i-- > 0;) { /* the plan of the first one stays */
-		int r = list_plan(list, i);
-
-		if (r != 0)
-			return r;
-	}
-	if (list->n_feeds == 0)
-		(void)snprintf(list->words, sizeof(list->words), "no feed has this namespace");
-	else
-		plan_describe(&list->plan, &list->query, list->words, sizeof(list->words));
-	return 0;
 }
 
 int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
@@ -173,10 +152,16 @@ int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
 		r = list_find_feeds(list, query->feed);
 	if (r == 0)
 		r = list_find_state(list);
-	if (r == 0)
-		r = list_plan_all(list);
+	/* Every feed must have every index asked for: an error comes now, not in the middle of the
+	 * results. The plan of the first feed stays. */
+	for (size_t i = list->n_feeds; r == 0 && i-- > 0;)
+		r = list_plan(list, i);
+	if (r == 0 && list->n_feeds == 0)
+		(void)snprintf(list->words, sizeof(list->words), "no feed has this namespace");
+	else if (r == 0)
+		plan_describe(&list->plan, &list->query, list->words, sizeof(list->words));
 	if (r == 0 && list->query.sort_path)
-		r = sorted_new(list_snapshot(list), list->feeds, &list->query, &list->sorted);
+		r = sorted_new(snapshot->snapshot, list->feeds, &list->query, &list->sorted);
 	if (r != 0)
 		kinf_list_close(&list);
 	else
@@ -211,13 +196,6 @@ static void list_leave(struct kinf_listing *list)
 	list->feed++;
 }
 
-static int list_read(struct kinf_listing *list, size_t feed, struct bytes key,
-	const struct index_entry *entry, struct record *ret_record)
-{
-	return snapshot_record(list_snapshot(list), list->feeds[feed].definition.id, key, entry,
-		ret_record);
-}
-
 /* Reads the next object that meets the whole query, over all feeds, in key order. */
 static int list_next_by_key(struct kinf_listing *list, struct record *ret_record)
 {
@@ -228,7 +206,7 @@ static int list_next_by_key(struct kinf_listing *list, struct record *ret_record
 		int r = 0;
 
 		if (!list->entered) {
-			if (list->feed > 0) /* list_plan_all() has left the first one's plan */
+			if (list->feed > 0) /* kinf_list() has left the first one's plan */
 				r = list_plan(list, list->feed);
 			if (r == 0)
 				r = candidates_open(&list->candidates);
@@ -241,7 +219,8 @@ static int list_next_by_key(struct kinf_listing *list, struct record *ret_record
 			continue;
 		}
 		if (r == FOUND)
-			r = list_read(list, list->feed, key, &entry, ret_record);
+			r = snapshot_record(list->snapshot->snapshot,
+				list->feeds[list->feed].definition.id, key, &entry, ret_record);
 		if (r == FOUND)
 			r = plan_matches(&list->plan, &list->query, ret_record, !entry.object);
 		if (r != NOT_FOUND)
@@ -252,28 +231,13 @@ static int list_next_by_key(struct kinf_listing *list, struct record *ret_record
 
 /* ---- in the order of a field ---- */
 
-/* WALKED: feeds that were read by an index. */
-static void list_describe_order(struct kinf_listing *list, size_t walked)
-{
-	const char *path = path_text(list->query.sort_path);
-	char *words = list->words;
-	size_t size = sizeof(list->words);
-	int n;
-
-	if (walked && walked == list->n_feeds) {
-		n = snprintf(words, size, "index of '%s' in its order", path);
-		if (n >= 0 && (size_t)n < size)
-			plan_describe_checks(&list->query, false, words + n, size - (size_t)n);
-		return;
-	}
-	size_t used = strlen(words);
-	(void)snprintf(words + used, size - used, "; all sorted by '%s'", path);
-}
-
 /* Offers every feed's candidates; where an index has that order, those that the page can need. */
 static int list_fill(struct kinf_listing *list)
 {
-	size_t walked = 0;
+	const char *path = path_text(list->query.sort_path);
+	char *words = list->words;
+	size_t walked = 0; /* feeds that were read by an index */
+	size_t used, size = sizeof(list->words);
 
 	for (; list->feed < list->n_feeds; list_leave(list)) {
 		struct candidates *candidates = &list->candidates;
@@ -295,28 +259,22 @@ static int list_fill(struct kinf_listing *list)
 	}
 	sorted_end(list->sorted);
 	list->filled = true;
-	list_describe_order(list, walked);
+	if (walked && walked == list->n_feeds) {
+		(void)snprintf(words, size, "index of '%s' in its order", path);
+		used = strlen(words);
+		plan_describe_checks(&list->query, false, words + used, size - used);
+	} else {
+		used = strlen(words);
+		(void)snprintf(words + used, size - used, "; all sorted by '%s'", path);
+	}
 	return 0;
-}
-
-static int list_next_sorted(
-	struct kinf_listing *list, struct record *ret_record, struct sort_value *ret_value)
-{
-	const struct sorted_item *item;
-	int r = list->filled ? 0 : list_fill(list);
-
-	if (r == 0)
-		r = sorted_next(list->sorted, &item);
-	if (r != FOUND)
-		return r;
-	*ret_value = item->value;
-	return list_read(list, item->feed, item->key, &item->entry, ret_record);
 }
 
 int kinf_list_next(struct kinf_listing *list, struct kinf_object *ret_object)
 {
 	CHECK_OBJ(list, KINF_LIST_MAGIC);
 	struct sort_value value = {.kind = SORT_MISSING};
+	const struct sorted_item *item;
 	struct record record;
 	int r = kinf_held(list->snapshot);
 
@@ -327,7 +285,18 @@ int kinf_list_next(struct kinf_listing *list, struct kinf_object *ret_object)
 			"the snapshot was renewed since this list began: list again"));
 	if (list->ended)
 		return END;
-	r = list->sorted ? list_next_sorted(list, &record, &value) : list_next_by_key(list, &record);
+	if (!list->sorted) {
+		r = list_next_by_key(list, &record);
+	} else {
+		r = list->filled ? 0 : list_fill(list);
+		if (r == 0)
+			r = sorted_next(list->sorted, &item);
+		if (r == FOUND) {
+			value = item->value;
+			r = snapshot_record(list->snapshot->snapshot,
+				list->feeds[item->feed].definition.id, item->key, &item->entry, &record);
+		}
+	}
 	if (r == END)
 		list->ended = true;
 	if (r != FOUND)

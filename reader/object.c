@@ -64,18 +64,10 @@ __attribute__((destructor)) static void paths_delete_key(void)
 		(void)pthread_key_delete(at_thread_end);
 }
 
-/* Without a key, or memory for one, a thread leaks its paths: a bounded number. */
-static void paths_free_at_thread_end(void)
+static int paths_get(const char *text, const struct path **ret_path)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	(void)pthread_once(&once, paths_make_key);
-	if (have_thread_end == 0)
-		(void)pthread_setspecific(at_thread_end, &lately);
-}
-
-static int paths_get(const char *text, const struct path **ret_path)
-{
 	for (unsigned i = 0; i < PATHS_KEPT; i++)
 		if (lately.text[i] && strcmp(lately.text[i], text) == 0) {
 			*ret_path = lately.path[i];
@@ -90,8 +82,12 @@ static int paths_get(const char *text, const struct path **ret_path)
 		path_free(&path);
 		return err_set(-ENOMEM, "path '%s'", text);
 	}
-	if (lately.next == 0)
-		paths_free_at_thread_end();
+	/* Without a key, or memory for one, a thread leaks its paths: a bounded number. */
+	if (lately.next == 0) {
+		(void)pthread_once(&once, paths_make_key);
+		if (have_thread_end == 0)
+			(void)pthread_setspecific(at_thread_end, &lately);
+	}
 	unsigned slot = lately.next++ % PATHS_KEPT;
 	path_free(&lately.path[slot]);
 	free(lately.text[slot]);
@@ -101,7 +97,7 @@ static int paths_get(const char *text, const struct path **ret_path)
 	return 0;
 }
 
-static int object_path(const struct kinf_object *object, const char *path, const char **ret_text,
+int kinf_object_path(const struct kinf_object *object, const char *path, const char **ret_text,
 	size_t *ret_size)
 {
 	const struct path *parsed;
@@ -113,17 +109,11 @@ static int object_path(const struct kinf_object *object, const char *path, const
 		r = path_first(parsed, BYTES(object->body, object->body_size), &value);
 	if (r == FOUND)
 		r = value_scalar_text(&value, lately.scratch, &text);
-	if (r != FOUND)
-		return r;
-	*ret_text = text.data;
-	*ret_size = text.size;
-	return FOUND;
-}
-
-int kinf_object_path(const struct kinf_object *object, const char *path, const char **ret_text,
-	size_t *ret_size)
-{
-	return kinf_result(NULL, object_path(object, path, ret_text, ret_size));
+	if (r == FOUND) {
+		*ret_text = text.data;
+		*ret_size = text.size;
+	}
+	return kinf_result(NULL, r);
 }
 
 /* Makes PART the same as OBJECT, with VALUE as its body. */
@@ -142,7 +132,7 @@ static int part_make(const struct kinf_object *object, const struct value *value
 	return 0;
 }
 
-static int object_part(const struct kinf_object *object, const char *path,
+int kinf_object_part(const struct kinf_object *object, const char *path,
 	struct kinf_object *ret_part)
 {
 	const struct path *parsed;
@@ -153,13 +143,7 @@ static int object_part(const struct kinf_object *object, const char *path,
 		r = path_first(parsed, BYTES(object->body, object->body_size), &value);
 	if (r == FOUND)
 		r = part_make(object, &value, ret_part);
-	return r;
-}
-
-int kinf_object_part(const struct kinf_object *object, const char *path,
-	struct kinf_object *ret_part)
-{
-	return kinf_result(NULL, object_part(object, path, ret_part));
+	return kinf_result(NULL, r);
 }
 
 struct part_walk {

@@ -49,31 +49,24 @@ static int plan_note_name(void *arg, const struct index_definition *definition)
 	return 0;
 }
 
-static int plan_no_such_index(struct snapshot *snapshot, const struct snapshot_feed *feed,
-	const char *name)
-{
-	struct plan_names names = {{0}};
-	int r = index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot),
-		feed->definition.id, plan_note_name, &names);
-
-	if (r < 0)
-		return r;
-	return err_say(ERR_NO_INDEX, "feed '%s' has no index '%s'; it has: %s",
-		feed->definition.name, name, names.text);
-}
-
 static int plan_asked(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	const struct query *query, struct plan *plan)
 {
 	for (size_t i = 0; i < query->n_terms; i++) {
 		const struct kinf_term *term = &query->terms[i];
 		size_t offset = plan->text.size;
+		struct plan_names names = {{0}};
 		uint32_t definition;
 		int r = snapshot_definition(snapshot, feed->definition.id, term->index,
 			&definition);
 
-		if (r == NOT_FOUND)
-			return plan_no_such_index(snapshot, feed, term->index);
+		if (r == NOT_FOUND) {
+			r = index_each_definition(snapshot_index(snapshot),
+				snapshot_index_txn(snapshot), feed->definition.id, plan_note_name, &names);
+			if (r >= 0)
+				r = err_say(ERR_NO_INDEX, "feed '%s' has no index '%s'; it has: %s",
+					feed->definition.name, term->index, names.text);
+		}
 		if (r != FOUND)
 			return r;
 		buf_str(&plan->text, term->value);
@@ -202,23 +195,6 @@ static int plan_add_on_body(void *arg, const struct index_definition *definition
 	return 0;
 }
 
-static int plan_find_on_body(struct snapshot *snapshot, const struct snapshot_feed *feed, bool past,
-	struct plan *plan)
-{
-	struct plan_body_search search = {plan, past};
-	bool any = false;
-
-	for (size_t i = 0; i < plan->n_terms; i++)
-		any |= term_is_on_body(&plan->terms[i], past);
-	if (!any)
-		return 0;
-	int r = terms_new(&plan->on_body);
-	if (r == 0)
-		r = index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot),
-			feed->definition.id, plan_add_on_body, &search);
-	return r;
-}
-
 int plan_make(struct snapshot *snapshot, const struct snapshot_feed *feed, const struct query *query,
 	bool past, struct plan *plan)
 {
@@ -249,7 +225,17 @@ int plan_make(struct snapshot *snapshot, const struct snapshot_feed *feed, const
 			plan->text.data + (uintptr_t)plan->terms[i].value.data;
 	plan->prefix = BYTES(plan->text.data + prefix, plan->text.size - prefix);
 	r = plan_count(snapshot, plan);
-	return r < 0 ? r : plan_find_on_body(snapshot, feed, past, plan);
+	struct plan_body_search search = {plan, past};
+	bool any = false;
+	for (size_t i = 0; i < plan->n_terms; i++)
+		any |= term_is_on_body(&plan->terms[i], past);
+	if (r < 0 || !any)
+		return r;
+	r = terms_new(&plan->on_body);
+	if (r == 0)
+		r = index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot),
+			feed->definition.id, plan_add_on_body, &search);
+	return r;
 }
 
 void plan_describe_checks(const struct query *query, bool driven, char *text, size_t size)

@@ -25,26 +25,6 @@ static bool quantity_char(struct quantity_text *c, char wanted)
 	return true;
 }
 
-/* Digits with at most one point among them. */
-static bool quantity_digits(struct quantity_text *c, long double *ret_worth)
-{
-	long double worth = 0, unit = 1;
-	bool any = false, point = false;
-
-	for (; c->at < c->end && (is_digit(*c->at) || (*c->at == '.' && !point)); c->at++) {
-		if (*c->at == '.') {
-			point = true;
-			continue;
-		}
-		any = true;
-		worth = worth * 10 + (*c->at - '0');
-		if (point)
-			unit *= 10;
-	}
-	*ret_worth = worth / unit;
-	return any;
-}
-
 /* e3, E-3. Divides where there is something to divide by: 100m is 0.1 to the last bit. */
 static bool quantity_exponent(struct quantity_text *c, long double *worth)
 {
@@ -86,30 +66,37 @@ static bool quantity_suffix(struct quantity_text *c, long double *worth)
 	return true;
 }
 
-static struct sort_number number_of(long double worth, bool negative)
-{
-	struct sort_number number = {.negative = negative};
-	int exponent;
-	long double fraction = frexpl(worth, &exponent);
-
-	if (worth == 0)
-		return (struct sort_number){0};
-	number.mantissa = (uint64_t)ldexpl(fraction, 64);
-	number.exponent = exponent;
-	return number;
-}
-
 static bool quantity_read(struct bytes text, struct sort_number *ret_number)
 {
 	struct quantity_text c = {text.data, (const char *)text.data + text.size};
-	bool negative = quantity_char(&c, '-');
-	long double worth;
+	bool negative = quantity_char(&c, '-'), any = false, point = false;
+	long double worth = 0, unit = 1;
+	int exponent;
 
 	if (!negative)
 		(void)quantity_char(&c, '+');
-	if (!quantity_digits(&c, &worth) || !quantity_suffix(&c, &worth) || !isfinite(worth))
+	/* Digits with at most one point among them. */
+	for (; c.at < c.end && (is_digit(*c.at) || (*c.at == '.' && !point)); c.at++) {
+		if (*c.at == '.') {
+			point = true;
+			continue;
+		}
+		any = true;
+		worth = worth * 10 + (*c.at - '0');
+		if (point)
+			unit *= 10;
+	}
+	worth /= unit;
+	if (!any || !quantity_suffix(&c, &worth) || !isfinite(worth))
 		return false;
-	*ret_number = number_of(worth, negative);
+	*ret_number = (struct sort_number){0};
+	if (worth != 0) {
+		long double fraction = frexpl(worth, &exponent);
+
+		*ret_number = (struct sort_number){.mantissa = (uint64_t)ldexpl(fraction, 64),
+			.exponent = exponent,
+			.negative = negative};
+	}
 	return true;
 }
 
@@ -127,19 +114,6 @@ void sort_value_read(struct bytes text, struct sort_value *ret_value)
 }
 
 /* ---- comparing ---- */
-
-static int compare_numbers(const struct sort_number *a, const struct sort_number *b)
-{
-	int sign = a->negative ? -1 : 1;
-
-	if (a->negative != b->negative)
-		return sign;
-	if (!a->mantissa || !b->mantissa)
-		return sign * ((a->mantissa > 0) - (b->mantissa > 0));
-	if (a->exponent != b->exponent)
-		return a->exponent > b->exponent ? sign : -sign;
-	return sign * ((a->mantissa > b->mantissa) - (a->mantissa < b->mantissa));
-}
 
 /* The run of digits at I, without leading zeros; I moves past it. */
 static struct bytes digits_at(struct bytes text, size_t *i)
@@ -179,18 +153,22 @@ static int compare_natural(struct bytes a, struct bytes b)
 
 int sort_value_compare(const struct sort_value *a, const struct sort_value *b)
 {
+	const struct sort_number *x = &a->number, *y = &b->number;
+	int sign = x->negative ? -1 : 1;
+
 	if (a->kind != b->kind)
 		return a->kind > b->kind ? 1 : -1;
-	switch (a->kind) {
-	case SORT_NUMBER:
-		return compare_numbers(&a->number, &b->number);
-	case SORT_TEXT:
+	if (a->kind == SORT_TEXT)
 		return compare_natural(a->text, b->text);
-	case SORT_MISSING:
-	case SORT_KIND_MAX:
-		break;
-	}
-	return 0;
+	if (a->kind != SORT_NUMBER)
+		return 0;
+	if (x->negative != y->negative)
+		return sign;
+	if (!x->mantissa || !y->mantissa)
+		return sign * ((x->mantissa > 0) - (y->mantissa > 0));
+	if (x->exponent != y->exponent)
+		return x->exponent > y->exponent ? sign : -sign;
+	return sign * ((x->mantissa > y->mantissa) - (x->mantissa < y->mantissa));
 }
 
 /* ---- in tokens ---- */

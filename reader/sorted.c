@@ -89,22 +89,6 @@ static void sorted_sift_down(struct sorted *sorted, size_t i)
 	sorted->items[i] = item;
 }
 
-static int sorted_keep(struct sorted *sorted, const struct sorted_item *item)
-{
-	if (sorted->n == sorted->room) {
-		sorted->items[0] = *item;
-		sorted_sift_down(sorted, 0);
-		return 0;
-	}
-	int r = ARRAY_ADD(sorted->items, sorted->n, sorted->items_room, *item, "a sorted list");
-	if (r < 0)
-		return r;
-	/* The page is full now: it becomes a heap. */
-	for (size_t i = sorted->n / 2; sorted->n == sorted->room && i-- > 0;)
-		sorted_sift_down(sorted, i);
-	return 0;
-}
-
 int sorted_value(const struct sorted *sorted, struct bytes body, struct sort_value *ret_value)
 {
 	char scratch[VALUE_SCRATCH];
@@ -138,7 +122,18 @@ int sorted_offer(struct sorted *sorted, const struct plan *plan, size_t feed, st
 		r = plan_matches(plan, sorted->query, &record, !entry->object);
 	if (r != FOUND)
 		return r == NOT_FOUND ? 0 : r;
-	return sorted_keep(sorted, &item);
+	if (sorted->n == sorted->room) {
+		sorted->items[0] = item;
+		sorted_sift_down(sorted, 0);
+		return 0;
+	}
+	r = ARRAY_ADD(sorted->items, sorted->n, sorted->items_room, item, "a sorted list");
+	if (r < 0)
+		return r;
+	/* When the page is full, it becomes a heap. */
+	for (size_t i = sorted->n / 2; sorted->n == sorted->room && i-- > 0;)
+		sorted_sift_down(sorted, i);
+	return 0;
 }
 
 /* ---- giving out ---- */

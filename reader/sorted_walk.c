@@ -17,7 +17,10 @@ struct order_value {
 struct order {
 	struct sorted *sorted;
 	const struct candidates *candidates;
-	size_t feed;
+	struct index *index;
+	struct txn *txn;
+	const struct snapshot_feed *feed;
+	size_t number;              /* of the feed in the list */
 	uint64_t seq;               /* the state as of it; UINT64_MAX: the newest */
 	uint32_t definition;        /* 0: none */
 	struct order_value *values; /* a heap, the first one first */
@@ -25,21 +28,6 @@ struct order {
 	uint64_t entries; /* objects that have a value */
 	bool unusable;    /* a value is kept as its beginning only */
 };
-
-static struct index *order_index(const struct order *order)
-{
-	return snapshot_index(order->sorted->snapshot);
-}
-
-static struct txn *order_txn(const struct order *order)
-{
-	return snapshot_index_txn(order->sorted->snapshot);
-}
-
-static const struct snapshot_feed *order_feed(const struct order *order)
-{
-	return &order->sorted->feeds[order->feed];
-}
 
 /* ---- which index, and is it worth it ---- */
 
@@ -54,27 +42,19 @@ static int order_is_index(void *arg, const struct index_definition *definition)
 	return 1;
 }
 
-/* Objects that the plan's own candidates are at most. */
-static uint64_t order_candidates(const struct order *order)
-{
-	const struct plan *plan = order->candidates->plan;
-
-	if (plan->empty)
-		return 0;
-	return plan->postings ? plan->terms[plan->driver].count : order_feed(order)->index.objects;
-}
-
 /* The page's objects are searched among all objects in their order: the fewer the plan leaves, the more
  * are read for nothing. All objects that changed since are read too. */
 static bool order_is_cheaper(const struct order *order)
 {
-	uint64_t objects = order_feed(order)->index.objects;
-	uint64_t candidates = order_candidates(order);
-	uint64_t changed = order->seq < order_feed(order)->visible
-				   ? order_feed(order)->visible - order->seq
-				   : 0;
+	const struct plan *plan = order->candidates->plan;
+	uint64_t objects = order->feed->index.objects, candidates = objects;
+	uint64_t changed = order->seq < order->feed->visible ? order->feed->visible - order->seq : 0;
 
-	if (order->sorted->room > objects || order->candidates->plan->prefix.size || !candidates)
+	if (plan->empty)
+		candidates = 0;
+	else if (plan->postings)
+		candidates = plan->terms[plan->driver].count;
+	if (order->sorted->room > objects || plan->prefix.size || !candidates)
 		return false;
 	return order->sorted->room * objects / candidates + changed < candidates / 2;
 }
@@ -119,34 +99,9 @@ static int order_add_value(void *arg, struct bytes text, uint64_t count, bool wh
 		"the sorted values of an index");
 }
 
-/* FOUND; NOT_FOUND: its order is not to be had. */
-static int order_values(struct order *order)
-{
-	int r = index_values(order_index(order), order_txn(order), order->definition, BYTES_NONE,
-		order_add_value, order);
-
-	if (r < 0)
-		return r;
-	if (order->unusable)
-		return NOT_FOUND;
-	for (size_t i = order->n / 2; i-- > 0;)
-		order_sift_down(order, i);
-	return FOUND;
-}
-
-static struct order_value order_pop(struct order *order)
-{
-	struct order_value first = order->values[0];
-
-	order->values[0] = order->values[--order->n];
-	if (order->n)
-		order_sift_down(order, 0);
-	return first;
-}
-
 /* ---- objects ---- */
 
-/* Objects that changed since are offered by order_offer_changed(). */
+/* Objects that changed since are offered by order_offer_all(). */
 static int order_offer(struct order *order, struct bytes key, const struct index_entry *entry)
 {
 	const struct plan *plan = order->candidates->plan;
@@ -156,7 +111,7 @@ static int order_offer(struct order *order, struct bytes key, const struct index
 		return 0;
 	int r = plan_accepts(plan, sorted->query, sorted->snapshot, key, entry);
 	if (r == FOUND)
-		r = sorted_offer(sorted, plan, order->feed, key, entry);
+		r = sorted_offer(sorted, plan, order->number, key, entry);
 	return r == NOT_FOUND ? 0 : r;
 }
 
@@ -168,7 +123,7 @@ static int order_names(
 	const struct query *query = order->sorted->query;
 	bool inside = query->continues && sort_value_compare(value, &query->after.value) == 0;
 
-	return index_names(order_index(order), order_txn(order), order_feed(order)->definition.id,
+	return index_names(order->index, order->txn, order->feed->definition.id,
 		BYTES_NONE, inside ? query->next_key : BYTES_NONE, ret_walk);
 }
 
@@ -179,7 +134,7 @@ static int order_offer_postings(struct order *order, const struct order_value *v
 	struct index_entry entry;
 	struct bytes key;
 	uint64_t count;
-	int r = index_postings(order_index(order), order_txn(order), order->definition, value->text,
+	int r = index_postings(order->index, order->txn, order->definition, value->text,
 		&count, &walk);
 
 	while (r == FOUND && (r = index_walk_next(walk, &key, &entry)) == FOUND)
@@ -199,7 +154,7 @@ static int order_offer_names(struct order *order, const struct order_value *valu
 	while (r == FOUND && (r = index_walk_next(walk, &key, &entry)) == FOUND) {
 		if (!sorted_wants(order->sorted, &value->value, key))
 			return 0;
-		r = index_has(order_index(order), order_txn(order), order->definition, value->text,
+		r = index_has(order->index, order->txn, order->definition, value->text,
 			entry.object);
 		if (r == FOUND)
 			r = order_offer(order, key, &entry);
@@ -209,20 +164,13 @@ static int order_offer_names(struct order *order, const struct order_value *valu
 	return r < 0 ? r : 0;
 }
 
-static int order_offer_value(struct order *order, const struct order_value *value)
-{
-	uint64_t names = order->sorted->room * order_feed(order)->index.objects / value->count;
-
-	return value->count > 2 * names ? order_offer_names(order, value) : order_offer_postings(order, value);
-}
-
 /* Objects that have no value come first, and most are in no postings: the names are walked for as
  * long as there are some left to be found. */
 static int order_offer_missing(struct order *order)
 {
 	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
 	const struct sort_value missing = {.kind = SORT_MISSING};
-	uint64_t left = order_feed(order)->index.objects - order->entries;
+	uint64_t left = order->feed->index.objects - order->entries;
 	struct sort_value value;
 	struct index_entry entry;
 	struct record record;
@@ -232,7 +180,7 @@ static int order_offer_missing(struct order *order)
 		return 0;
 	int r = order_names(order, &missing, &walk);
 	while (r == 0 && left && (r = index_walk_next(walk, &key, &entry)) == FOUND) {
-		r = snapshot_record(order->sorted->snapshot, order_feed(order)->definition.id, key,
+		r = snapshot_record(order->sorted->snapshot, order->feed->definition.id, key,
 			&entry, &record);
 		if (r == FOUND)
 			r = sorted_value(order->sorted, record.body, &value);
@@ -246,32 +194,35 @@ static int order_offer_missing(struct order *order)
 	return r < 0 ? r : 0;
 }
 
-static int order_offer_changed(struct order *order)
+/* Returns: 0; NOT_FOUND: the index can't give the order. */
+static int order_offer_all(struct order *order)
 {
 	struct as_of *as_of = order->candidates->as_of;
 	struct index_entry entry;
 	struct bytes key;
-	int r = as_of ? as_of_walk(as_of, AS_OF_CHANGED, BYTES_NONE, BYTES_NONE) : END;
+	int r = index_values(order->index, order->txn, order->definition, BYTES_NONE,
+		order_add_value, order);
 
+	if (r < 0 || order->unusable)
+		return r < 0 ? r : NOT_FOUND;
+	for (size_t i = order->n / 2; i-- > 0;)
+		order_sift_down(order, i);
+	r = as_of ? as_of_walk(as_of, AS_OF_CHANGED, BYTES_NONE, BYTES_NONE) : END;
 	while (r == 0 && (r = as_of_next(as_of, &key, &entry)) == FOUND)
 		r = order_offer(order, key, &entry);
-	return r < 0 ? r : 0;
-}
-
-static int order_offer_all(struct order *order)
-{
-	int r = order_values(order);
-
-	if (r == FOUND)
-		r = order_offer_changed(order);
-	if (r == 0)
+	if (r >= 0)
 		r = order_offer_missing(order);
 	while (r == 0 && order->n) {
-		struct order_value value = order_pop(order);
+		struct order_value first = order->values[0];
 
-		if (!sorted_wants_value(order->sorted, &value.value))
+		if (!sorted_wants_value(order->sorted, &first.value))
 			break; /* nor any after it */
-		r = order_offer_value(order, &value);
+		uint64_t names = order->sorted->room * order->feed->index.objects / first.count;
+		order->values[0] = order->values[--order->n];
+		if (order->n)
+			order_sift_down(order, 0);
+		r = first.count > 2 * names ? order_offer_names(order, &first)
+					    : order_offer_postings(order, &first);
 	}
 	return r;
 }
@@ -281,13 +232,16 @@ int sorted_walk(struct sorted *sorted, const struct candidates *candidates, size
 	struct as_of *as_of = candidates->as_of;
 	struct order order = {.sorted = sorted,
 		.candidates = candidates,
-		.feed = feed,
+		.index = snapshot_index(sorted->snapshot),
+		.txn = snapshot_index_txn(sorted->snapshot),
+		.feed = &sorted->feeds[feed],
+		.number = feed,
 		.seq = as_of ? as_of_seq(as_of) : UINT64_MAX};
 
 	if (path_is_plural(sorted->query->sort_path) || !order_is_cheaper(&order))
 		return NOT_FOUND;
-	int r = index_each_definition(order_index(&order), order_txn(&order),
-		order_feed(&order)->definition.id, order_is_index, &order);
+	int r = index_each_definition(order.index, order.txn, order.feed->definition.id,
+		order_is_index, &order);
 	if (r < 0)
 		return r;
 	r = order.definition ? order_offer_all(&order) : NOT_FOUND;

@@ -25,31 +25,6 @@ struct waiter {
 	uint64_t end_ns; /* monotonic; 0: never */
 };
 
-static int waiter_check(struct waiter *waiter, wait_condition_fn *condition, void *arg)
-{
-	int r = waiter->snapshot ? kinf_snapshot_renew(waiter->snapshot)
-				 : kinf_snapshot_open(waiter->kinf, &waiter->snapshot);
-
-	if (r == AGAIN)
-		return 0;
-	if (r < 0)
-		return r;
-	r = condition(waiter->snapshot, arg);
-	int reset = kinf_snapshot_reset(waiter->snapshot);
-	return reset < 0 ? reset : r;
-}
-
-static int waiter_remaining_ms(const struct waiter *waiter)
-{
-	if (!waiter->end_ns)
-		return SLEEP_MAX_MS;
-	uint64_t now = proc_monotonic_ns();
-	if (now >= waiter->end_ns)
-		return 0;
-	uint64_t left = (waiter->end_ns - now) / 1000000 + 1;
-	return left < SLEEP_MAX_MS ? (int)left : SLEEP_MAX_MS;
-}
-
 /* Attaches to the ring, if there is one, and skips its entries. Comes before the check that sleep may
  * follow, so that no wake-up is missed. */
 static void waiter_attach(struct waiter *waiter)
@@ -72,34 +47,46 @@ static void waiter_attach(struct waiter *waiter)
 	}
 }
 
-static void waiter_sleep(struct waiter *waiter, int ms)
+/* Returns whether there is time left for another check. */
+static bool waiter_sleep(struct waiter *waiter)
 {
+	uint64_t now = proc_monotonic_ns();
+	int ms = SLEEP_MAX_MS;
+
+	if (waiter->end_ns && now >= waiter->end_ns)
+		return false;
+	if (waiter->end_ns && (waiter->end_ns - now) / 1000000 + 1 < SLEEP_MAX_MS)
+		ms = (int)((waiter->end_ns - now) / 1000000 + 1);
 	if (waiter->ring) {
 		if (ring_wait(waiter->ring, ms) == GONE)
 			ring_detach(&waiter->ring);
-		return;
+		return true;
 	}
-	if (ms > POLL_MS)
-		ms = POLL_MS;
-	struct timespec pause = {.tv_nsec = (long)ms * 1000000};
+	struct timespec pause = {.tv_nsec = (ms < POLL_MS ? ms : POLL_MS) * 1000000L};
 	(void)nanosleep(&pause, NULL); /* a signal only makes the next check come earlier */
+	return true;
 }
 
 /* Returns: 1: the condition holds; 0: TIMEOUT_MS have passed; negative: it can't be decided. */
 static int wait_for(struct kinf *kinf, int timeout_ms, wait_condition_fn *condition, void *arg)
 {
 	struct waiter waiter = {.kinf = kinf};
-	int r, ms;
+	int r;
 
 	if (timeout_ms >= 0)
 		waiter.end_ns = proc_monotonic_ns() + (uint64_t)timeout_ms * 1000000 + 1;
-	for (;;) {
+	do {
 		waiter_attach(&waiter);
-		r = waiter_check(&waiter, condition, arg);
-		if (r != 0 || (ms = waiter_remaining_ms(&waiter)) == 0)
-			break;
-		waiter_sleep(&waiter, ms);
-	}
+		r = waiter.snapshot ? kinf_snapshot_renew(waiter.snapshot)
+				    : kinf_snapshot_open(kinf, &waiter.snapshot);
+		if (r == AGAIN) {
+			r = 0;
+		} else if (r >= 0) {
+			r = condition(waiter.snapshot, arg);
+			int reset = kinf_snapshot_reset(waiter.snapshot);
+			r = reset < 0 ? reset : r;
+		}
+	} while (r == 0 && waiter_sleep(&waiter));
 	ring_detach(&waiter.ring);
 	kinf_snapshot_close(&waiter.snapshot);
 	return r;
@@ -152,23 +139,8 @@ struct wait_version {
 	uint8_t journal[16]; /* whose seq NEED is */
 };
 
-/* Returns whether all checkpoints have reached the version: 1, 0, or an error. */
-static int is_journaled(const struct feed_set *set, struct bytes rv)
-{
-	for (size_t f = 0; f < set->n; f++) {
-		struct bytes at = set->feeds[f].checkpoint.rv;
-		int order = rv_compare(at, rv);
-
-		if (order == RV_NOT_COMPARABLE && at.size)
-			return err_set(ERR_UNSUPPORTED, "comparing resourceVersion '%.*s' with '%.*s'",
-				BYTES_ARG(rv), BYTES_ARG(at));
-		if (order != 0 && order != 1)
-			return 0;
-	}
-	return 1;
-}
-
-/* Waits first until the journal has the version, then until all that it held at that time is visible. */
+/* Waits first until the journal has the version, i.e. all checkpoints have reached it, then until all that
+ * the journal held at that time is visible. */
 static int has_version(struct kinf_snapshot *snapshot, void *arg)
 {
 	struct wait_version *wanted = arg;
@@ -180,10 +152,17 @@ static int has_version(struct kinf_snapshot *snapshot, void *arg)
 		return r < 0 ? r : 0;
 	if (memcmp(wanted->journal, snapshot_uuid(snapshot->snapshot), sizeof(wanted->journal)) != 0)
 		wanted->need = 0;
+	for (size_t f = 0; !wanted->need && f < set->n; f++) {
+		struct bytes at = set->feeds[f].checkpoint.rv;
+		int order = rv_compare(at, wanted->rv);
+
+		if (order == RV_NOT_COMPARABLE && at.size)
+			return err_set(ERR_UNSUPPORTED, "comparing resourceVersion '%.*s' with '%.*s'",
+				BYTES_ARG(wanted->rv), BYTES_ARG(at));
+		if (order != 0 && order != 1)
+			return 0;
+	}
 	if (!wanted->need) {
-		r = is_journaled(set, wanted->rv);
-		if (r != 1)
-			return r;
 		r = journal_meta(snapshot_journal(snapshot->snapshot),
 			snapshot_journal_txn(snapshot->snapshot), &meta);
 		if (r < 0)
