@@ -17,21 +17,6 @@
 
 /* ---- making and freeing ---- */
 
-static int handler_copy_filter(struct kinf_handler *h, const struct kinf_query *filter)
-{
-	if (!filter)
-		return 0;
-	struct kinf_query query = *filter;
-
-	if (query.size != sizeof(query))
-		return err_set(ERR_UNSUPPORTED, "kinf_query of %u bytes, this library knows %zu",
-			query.size, sizeof(query));
-	query.feed = h->informer->feed;
-	query.continue_token = query.sort_by = NULL;
-	h->filtered = true;
-	return filter_init(&h->filter, &query);
-}
-
 static int handler_copy_options(struct kinf_handler *h, const struct kinf_handler_options *options)
 {
 	if (options->size != sizeof(*options))
@@ -43,7 +28,16 @@ static int handler_copy_options(struct kinf_handler *h, const struct kinf_handle
 			options->flags);
 	h->options = *options;
 	h->options.filter = NULL;
-	return handler_copy_filter(h, options->filter);
+	if (!options->filter)
+		return 0;
+	struct kinf_query query = *options->filter;
+	if (query.size != sizeof(query))
+		return err_set(ERR_UNSUPPORTED, "kinf_query of %u bytes, this library knows %zu",
+			query.size, sizeof(query));
+	query.feed = h->informer->feed;
+	query.continue_token = query.sort_by = NULL;
+	h->filtered = true;
+	return filter_init(&h->filter, &query);
 }
 
 int handler_new(struct kinf_informer *informer, const struct kinf_handler_options *options,
@@ -136,25 +130,6 @@ int handler_fail(struct kinf_handler *h, int error)
 	return error;
 }
 
-static void handler_report_lapse(struct kinf_handler *h, bool *ret_called)
-{
-	h->lapse_owed = false;
-	h->replay = h->keys && h->keys_known;
-	if (h->replay) {
-		const struct kinf_informer *informer = h->informer;
-
-		handler_keys_begin_replay(h->keys,
-			memcmp(h->journal, informer->journal, sizeof(h->journal)) == 0);
-		return;
-	}
-	if (h->keys)
-		handler_keys_clear(h->keys);
-	h->keys_known = true;
-	*ret_called = h->options.on_lapped != NULL;
-	if (h->options.on_lapped)
-		h->options.on_lapped(h->options.arg);
-}
-
 /* ---- callbacks ---- */
 
 static void handler_call_add(struct kinf_handler *h, const struct record *record, bool initial, bool *ret_called)
@@ -202,23 +177,6 @@ static int handler_accepts(struct kinf_handler *h, const struct record *record)
 	return h->filtered ? filter_accepts(&h->filter, record) : FOUND;
 }
 
-static int handler_give_initial(struct kinf_handler *h, const struct record *record, bool *ret_called)
-{
-	uint64_t before;
-	int r = handler_accepts(h, record);
-
-	if (r != FOUND)
-		return r == NOT_FOUND ? 0 : r;
-	r = h->keys ? handler_keys_put(h->keys, record->key, record->seq, &before) : NOT_FOUND;
-	if (r < 0)
-		return r;
-	if (r == NOT_FOUND)
-		handler_call_add(h, record, !h->replay, ret_called);
-	else if (before != record->seq)
-		handler_call_update(h, NULL, record, ret_called);
-	return 0;
-}
-
 /* Notes in the keys that the handler has the object, or (IS false) has it no longer. Returns: FOUND if it
  * had the object before; NOT_FOUND; -ENOMEM. */
 static int handler_note_key(struct kinf_handler *h, const struct record *record, bool is)
@@ -233,57 +191,33 @@ static int handler_note_key(struct kinf_handler *h, const struct record *record,
 	return FOUND;
 }
 
-/* WAS, IS: the filter accepted the state before, and accepts the state after. */
-static void handler_call_change(struct kinf_handler *h, const struct follow_item *item, bool was, bool is,
-	bool *ret_called)
-{
-	const struct record *record = &item->record;
-	bool deleted = record->type == RECORD_DELETED;
-	bool unknown = (record->flags & RECORD_FINAL_STATE_UNKNOWN) != 0;
-
-	if (was && is)
-		handler_call_update(h, &item->old, record, ret_called);
-	else if (is)
-		handler_call_add(h, record, false, ret_called);
-	else if (was)
-		/* It left the filter, or was found missing: the last state that is known. */
-		handler_call_delete(h, deleted && record->body.size ? record : &item->old,
-			deleted && unknown, ret_called);
-}
-
 /* An object that is added during a replay may be one that the handler had before the lapse: the object was
  * missing when the replay passed its key, so the handler was to get a delete at the end. For the handler
  * it is an update then. An object that is in neither state is left to the sweep. */
 static int handler_give_change(struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
 {
+	const struct record *record = &item->record;
+	bool deleted = record->type == RECORD_DELETED;
+	bool unknown = (record->flags & RECORD_FINAL_STATE_UNKNOWN) != 0;
 	int was = item->old.seq ? handler_accepts(h, &item->old) : NOT_FOUND;
-	int is = item->record.type == RECORD_DELETED ? NOT_FOUND : handler_accepts(h, &item->record);
+	int is = deleted ? NOT_FOUND : handler_accepts(h, record);
 
 	if (was < 0 || is < 0)
 		return was < 0 ? was : is;
 	if (was != FOUND && is != FOUND)
 		return 0;
-	int r = handler_note_key(h, &item->record, is == FOUND);
+	int r = handler_note_key(h, record, is == FOUND);
 	if (r < 0)
 		return r;
 	if (h->replay && was != FOUND && r == FOUND)
-		handler_call_update(h, NULL, &item->record, ret_called);
-	else
-		handler_call_change(h, item, was == FOUND, is == FOUND, ret_called);
-	return 0;
-}
-
-static int handler_give_resync(struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
-{
-	int r = handler_accepts(h, &item->record);
-
-	if (r != FOUND)
-		return r == NOT_FOUND ? 0 : r;
-	if (h->filling) { /* an earlier process gave it to the handler */
-		r = handler_note_key(h, &item->record, true);
-		return r < 0 ? r : 0;
-	}
-	handler_call_update(h, &item->old, &item->record, ret_called);
+		handler_call_update(h, NULL, record, ret_called);
+	else if (was == FOUND && is == FOUND)
+		handler_call_update(h, &item->old, record, ret_called);
+	else if (is == FOUND)
+		handler_call_add(h, record, false, ret_called);
+	else /* it left the filter, or was found missing: the last state that is known */
+		handler_call_delete(h, deleted && record->body.size ? record : &item->old,
+			deleted && unknown, ret_called);
 	return 0;
 }
 
@@ -295,55 +229,45 @@ static void handler_report_sync(struct kinf_handler *h, bool *ret_called)
 		h->options.on_sync(h->options.arg);
 }
 
-static void handler_give_sync(struct kinf_handler *h, bool *ret_called)
-{
-	h->sweep_at = 0;
-	h->sweep = h->replay;
-	if (!h->sweep)
-		handler_report_sync(h, ret_called);
-}
-
-/* Reports one object that the replay did not show as deleted; at the end, the sync. */
-static void handler_sweep_one(struct kinf_handler *h, bool *ret_called)
-{
-	struct record record = {0};
-
-	if (handler_keys_next_unseen(h->keys, &h->sweep_at, &record.key) == FOUND)
-		handler_call_delete(h, &record, true, ret_called);
-	else
-		handler_report_sync(h, ret_called);
-}
-
 static int handler_give(struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
 {
+	const struct record *record = &item->record;
+	uint64_t before;
+	int r;
+
 	h->informed = true;
 	switch (item->kind) {
 	case FOLLOW_INITIAL:
-		return handler_give_initial(h, &item->record, ret_called);
+		r = handler_accepts(h, record);
+		if (r != FOUND)
+			return r == NOT_FOUND ? 0 : r;
+		if (h->keys)
+			r = handler_keys_put(h->keys, record->key, record->seq, &before);
+		if (r < 0)
+			return r;
+		if (!h->keys || r == NOT_FOUND)
+			handler_call_add(h, record, !h->replay, ret_called);
+		else if (before != record->seq)
+			handler_call_update(h, NULL, record, ret_called);
+		return 0;
 	case FOLLOW_CHANGE:
 		return handler_give_change(h, item, ret_called);
 	case FOLLOW_RESYNC:
-		return handler_give_resync(h, item, ret_called);
+		r = handler_accepts(h, record);
+		if (r == FOUND && h->filling) /* an earlier process gave it to the handler */
+			r = handler_note_key(h, record, true);
+		else if (r == FOUND)
+			handler_call_update(h, &item->old, record, ret_called);
+		return r < 0 ? r : 0;
 	case FOLLOW_SYNC:
-		handler_give_sync(h, ret_called);
+		h->sweep_at = 0;
+		h->sweep = h->replay;
+		if (!h->sweep)
+			handler_report_sync(h, ret_called);
 		return 0;
 	default:
 		return LAPPED;
 	}
-}
-
-/* Begins the resync that is owed: first the one that fills the keys after the handler continued from a
- * position, then the user's. */
-static void handler_begin_resync(struct kinf_handler *h)
-{
-	if (h->filling && !follow_is_resyncing(h->follow)) {
-		h->filling = false;
-		h->keys_known = true;
-	}
-	if (h->keys && !h->keys_known && !h->filling)
-		h->filling = follow_resync(h->follow);
-	if (h->resync_owed && !h->filling && follow_resync(h->follow))
-		h->resync_owed = false;
 }
 
 /* Reads an item as handler_next() does. A handler that continued from a position is synced as soon as the
@@ -353,7 +277,15 @@ static int handler_walk(struct kinf_handler *h, int *ret_calls)
 	struct follow_item item;
 	bool called = false;
 
-	handler_begin_resync(h);
+	/* First the resync that fills the keys after the handler continued from a position, then the user's. */
+	if (h->filling && !follow_is_resyncing(h->follow)) {
+		h->filling = false;
+		h->keys_known = true;
+	}
+	if (h->keys && !h->keys_known && !h->filling)
+		h->filling = follow_resync(h->follow);
+	if (h->resync_owed && !h->filling && follow_resync(h->follow))
+		h->resync_owed = false;
 	int r = follow_next(h->follow, &item);
 	if (r == ERR_SNAPSHOT_EXPIRED)
 		return handler_fail(h, r);
@@ -380,16 +312,34 @@ static int handler_walk(struct kinf_handler *h, int *ret_calls)
 int handler_next(struct kinf_handler *h, int *ret_calls)
 {
 	CHECK_OBJ(h, KINF_HANDLER_MAGIC);
+	struct record record = {0};
 	bool called = false;
 
 	*ret_calls = 0;
 	if (!h->lapse_owed && !h->sweep)
 		return handler_walk(h, ret_calls);
-	if (h->lapse_owed)
-		handler_report_lapse(h, &called);
-	else
-		handler_sweep_one(h, &called);
-	*ret_calls = called;
+	if (!h->lapse_owed) {
+		/* The objects that the replay did not show are reported as deleted; at the end, the sync. */
+		if (handler_keys_next_unseen(h->keys, &h->sweep_at, &record.key) == FOUND)
+			handler_call_delete(h, &record, true, &called);
+		else
+			handler_report_sync(h, &called);
+		*ret_calls = called;
+		return FOUND;
+	}
+	h->lapse_owed = false;
+	h->replay = h->keys && h->keys_known;
+	if (h->replay) {
+		handler_keys_begin_replay(h->keys,
+			memcmp(h->journal, h->informer->journal, sizeof(h->journal)) == 0);
+		return FOUND;
+	}
+	if (h->keys)
+		handler_keys_clear(h->keys);
+	h->keys_known = true;
+	*ret_calls = h->options.on_lapped != NULL;
+	if (h->options.on_lapped)
+		h->options.on_lapped(h->options.arg);
 	return FOUND;
 }
 

@@ -117,12 +117,19 @@ static void handler_keys_drop(struct handler_keys *keys, struct handler_key *key
 	hashtable_remove(&keys->table, key);
 }
 
-/* Leaves the dead keys out of the text. Without memory for a new text the old one stays. */
-static void handler_keys_pack(struct handler_keys *keys)
+void handler_keys_remove(struct handler_keys *keys, struct bytes key)
 {
-	struct handler_key *key;
+	CHECK_OBJ(keys, KEYS_MAGIC);
+	struct handler_key *found =
+		hashtable_find(&keys->table, hash_bytes(key, keys->seed), &key);
 	struct buf text;
 
+	if (!found)
+		return;
+	handler_keys_drop(keys, found);
+	if (keys->dead <= PACK_ABOVE || keys->dead * 2 <= keys->text.size)
+		return;
+	/* A new text leaves the dead keys out. Without memory for it the old one stays. */
 	buf_init(&text, UINT32_MAX);
 	if (!buf_grow(&text, keys->text.size - keys->dead)) {
 		err_ignore(buf_error(&text), "the dead keys stay until there is memory");
@@ -130,24 +137,11 @@ static void handler_keys_pack(struct handler_keys *keys)
 		return;
 	}
 	buf_truncate(&text, 0);
-	for (size_t place = 0; (key = hashtable_next(&keys->table, &place));)
-		(void)key_append(&text, key_at(&keys->text, key->at), &key->at); /* there is room */
+	for (size_t place = 0; (found = hashtable_next(&keys->table, &place));)
+		(void)key_append(&text, key_at(&keys->text, found->at), &found->at); /* there is room */
 	buf_release(&keys->text);
 	keys->text = text;
 	keys->dead = 0;
-}
-
-void handler_keys_remove(struct handler_keys *keys, struct bytes key)
-{
-	CHECK_OBJ(keys, KEYS_MAGIC);
-	struct handler_key *found =
-		hashtable_find(&keys->table, hash_bytes(key, keys->seed), &key);
-
-	if (!found)
-		return;
-	handler_keys_drop(keys, found);
-	if (keys->dead > PACK_ABOVE && keys->dead * 2 > keys->text.size)
-		handler_keys_pack(keys);
 }
 
 void handler_keys_begin_replay(struct handler_keys *keys, bool same_journal)

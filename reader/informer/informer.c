@@ -29,7 +29,7 @@
 
 /* ---- making and freeing ---- */
 
-static int informer_check_options(const struct kinf_informer_options *options)
+static int informer_copy_options(struct kinf_informer *informer, const struct kinf_informer_options *options)
 {
 	if (options->size != sizeof(*options))
 		return err_set(ERR_UNSUPPORTED,
@@ -45,26 +45,18 @@ static int informer_check_options(const struct kinf_informer_options *options)
 	if (options->cursor && options->from)
 		return err_say(-EINVAL,
 			"an informer goes on from a cursor or from an event number, not from both");
-	return 0;
-}
-
-static int informer_copy_options(struct kinf_informer *informer, const struct kinf_informer_options *options)
-{
-	int r = informer_check_options(options);
-
-	if (r < 0)
-		return r;
 	informer->flags = options->flags;
 	informer->from = options->from;
 	informer->on_state = options->on_state;
 	informer->arg = options->arg;
 	informer_resync_init(informer, options);
-	if (options->cursor) {
-		informer->cursor = strdup(options->cursor);
-		if (!informer->cursor)
-			return err_set(-ENOMEM, "informer");
-	}
-	return informer_cursor_load(informer);
+	if (!options->cursor)
+		return 0;
+	informer->cursor = strdup(options->cursor);
+	if (!informer->cursor)
+		return err_set(-ENOMEM, "informer");
+	int r = cursor_load(store_home(informer->kinf->store), informer->cursor, &informer->begin);
+	return r < 0 ? r : 0;
 }
 
 static void informer_release(struct kinf_informer **informer_pointer)
@@ -80,28 +72,38 @@ static void informer_release(struct kinf_informer **informer_pointer)
 		handler_free(&h);
 	}
 	wake_close(&informer->wake);
-	informer_feeds_release(informer);
-	informer_cursor_release(informer);
+	kinf_snapshot_close(&informer->snapshot);
+	free(informer->feeds);
+	free(informer->states);
+	cursor_release(&informer->begin);
+	free(informer->cursor);
+	free(informer->saved);
+	free(informer->now);
 	free(informer->feed);
 	informer->magic = 0;
 	free(informer);
 }
 
-static int informer_new(struct kinf *kinf, const char *feed,
+int kinf_informer_new(struct kinf *kinf, const char *feed,
 	const struct kinf_informer_options *options, struct kinf_informer **ret_informer)
 {
 	static const struct kinf_informer_options none = {.size = sizeof(none)};
-	CLEANUP(informer_release) struct kinf_informer *informer = calloc(1, sizeof(*informer));
+	CLEANUP(informer_release) struct kinf_informer *informer = NULL;
+	int r = kinf_alive(kinf);
 
+	if (r < 0)
+		return r;
+	if (!feed)
+		return kinf_result(kinf, err_set(-EINVAL, "an informer without a feed"));
+	informer = calloc(1, sizeof(*informer));
 	if (!informer)
-		return err_set(-ENOMEM, "informer");
+		return kinf_result(kinf, err_set(-ENOMEM, "informer"));
 	informer->magic = KINF_INFORMER_MAGIC;
 	informer->kinf = kinf;
 	informer->wake = (struct wake){.epoll = -1, .timer = -1, .stop = -1, .bell = -1};
 	informer->feed = strdup(feed);
-	if (!informer->feed)
-		return err_set(-ENOMEM, "informer");
-	int r = informer_copy_options(informer, options ? options : &none);
+	r = informer->feed ? informer_copy_options(informer, options ? options : &none)
+			   : err_set(-ENOMEM, "informer");
 	if (r == 0)
 		r = wake_open(&informer->wake);
 	if (r == 0)
@@ -110,19 +112,7 @@ static int informer_new(struct kinf *kinf, const char *feed,
 		r = wake_arm(&informer->wake, 0);
 	if (r == 0)
 		*ret_informer = TAKE(informer);
-	return r;
-}
-
-int kinf_informer_new(struct kinf *kinf, const char *feed,
-	const struct kinf_informer_options *options, struct kinf_informer **ret_informer)
-{
-	int r = kinf_alive(kinf);
-
-	if (r < 0)
-		return r;
-	if (!feed)
-		return kinf_result(kinf, err_set(-EINVAL, "an informer without a feed"));
-	return kinf_result(kinf, informer_new(kinf, feed, options, ret_informer));
+	return kinf_result(kinf, r);
 }
 
 void kinf_informer_free(struct kinf_informer **informer)
@@ -146,23 +136,26 @@ static bool informer_is_stopped(const struct kinf_informer *informer)
 	return __atomic_load_n(&informer->stopped, __ATOMIC_ACQUIRE);
 }
 
-static int informer_add_handler(struct kinf_informer *informer, const struct kinf_handler_options *options,
-	struct kinf_handler **ret_handler)
+int kinf_informer_add_handler(struct kinf_informer *informer,
+	const struct kinf_handler_options *options, struct kinf_handler **ret_handler)
 {
+	CHECK_OBJ(informer, KINF_INFORMER_MAGIC);
 	CLEANUP(handler_free) struct kinf_handler *h = NULL;
+	int r = kinf_alive(informer->kinf);
 
-	if (informer_is_stopped(informer))
-		return err_say(-ECANCELED,
+	if (r == 0 && informer_is_stopped(informer))
+		r = err_say(-ECANCELED,
 			"a handler can't be added to the informer of '%s' because it has stopped already",
 			informer->feed);
-	int r = handler_new(informer, options, &h);
+	if (r == 0)
+		r = handler_new(informer, options, &h);
 	if (r == 0)
 		r = handler_find_indexes(h);
-	if (r < 0 && r != ERR_NO_FEED) /* which kinf_informer_dispatch reports */
-		return r;
-	r = wake_arm(&informer->wake, 0);
+	/* kinf_informer_dispatch reports a feed that is missing. */
+	if (r >= 0 || (h && r == ERR_NO_FEED))
+		r = wake_arm(&informer->wake, 0);
 	if (r < 0)
-		return r;
+		return kinf_result(informer->kinf, r);
 	informer_resync_add(informer, h);
 	struct kinf_handler **last = &informer->first;
 	while (*last)
@@ -170,18 +163,7 @@ static int informer_add_handler(struct kinf_informer *informer, const struct kin
 	if (ret_handler)
 		*ret_handler = h;
 	*last = TAKE(h);
-	return 0;
-}
-
-int kinf_informer_add_handler(struct kinf_informer *informer,
-	const struct kinf_handler_options *options, struct kinf_handler **ret_handler)
-{
-	CHECK_OBJ(informer, KINF_INFORMER_MAGIC);
-	int r = kinf_alive(informer->kinf);
-
-	if (r == 0)
-		r = informer_add_handler(informer, options, ret_handler);
-	return kinf_result(informer->kinf, r);
+	return kinf_result(informer->kinf, 0);
 }
 
 /* Frees the handlers that were removed during a dispatch. */
@@ -296,20 +278,6 @@ static int informer_give_turn(struct kinf_informer *informer, struct kinf_handle
 	return r;
 }
 
-/* Reports ERROR of one handler to it, else keeps the first one for the caller of dispatch. A walk that
- * can't begin is tried again a second later. */
-static void handler_failed(struct kinf_handler *h, int error, int before, struct informer_round *round)
-{
-	h->failed = true;
-	h->retry_ns = h->error && h->options.on_error ? proc_monotonic_ns() + CHECK_NS : 0;
-	if (!h->options.on_error && !round->error) {
-		round->error = error;
-		(void)snprintf(round->text, sizeof(round->text), "%s", err_text(error));
-	} else if (h->options.on_error && error != before) {
-		h->options.on_error(h->options.arg, error, err_text(error));
-	}
-}
-
 /* Returns 0, GONE, or the error of a handler that has no on_error: it ends no other handler's turn. */
 static int informer_give_turns(struct kinf_informer *informer, struct informer_round *round)
 {
@@ -328,37 +296,21 @@ static int informer_give_turns(struct kinf_informer *informer, struct informer_r
 			int r = informer_give_turn(informer, h, round);
 			if (r == GONE)
 				return r;
-			if (r < 0)
-				handler_failed(h, r, before, round);
 			round->left |= r == 0;
+			if (r >= 0)
+				continue;
+			h->failed = true;
+			/* A walk that can't begin is tried again a second later. */
+			h->retry_ns = h->error && h->options.on_error ? proc_monotonic_ns() + CHECK_NS : 0;
+			if (!h->options.on_error && !round->error) {
+				round->error = r;
+				(void)snprintf(round->text, sizeof(round->text), "%s", err_text(r));
+			} else if (h->options.on_error && r != before) {
+				h->options.on_error(h->options.arg, r, err_text(r));
+			}
 		}
 	} while (round->left && !round_is_over(informer, round));
 	return round->error ? err_say(round->error, "%s", round->text) : 0;
-}
-
-static int informer_refresh(struct kinf_informer *informer, uint64_t now)
-{
-	int r = informer->feeds ? 0 : informer_find_feeds(informer);
-	int again = informer_check_feeds(informer, now);
-
-	if (again == GONE)
-		informer_forget_feeds(informer);
-	return r < 0 ? r : again < 0 ? again : 0;
-}
-
-static int informer_rest(struct kinf_informer *informer)
-{
-	int r = 0;
-
-	for (struct kinf_handler *h = informer->first; h; h = h->next) {
-		int rested = h->follow ? follow_rest(h->follow) : 0;
-
-		if (rested == ERR_SNAPSHOT_EXPIRED)
-			rested = handler_fail(h, rested);
-		if (r == 0)
-			r = rested;
-	}
-	return r;
 }
 
 /* Returns the latest time for the next dispatch; 0: at once. */
@@ -366,7 +318,7 @@ static uint64_t informer_next_at(const struct kinf_informer *informer, int resul
 	uint64_t now)
 {
 	uint64_t resync = resync_next(&informer->resync);
-	uint64_t in = wake_has_bell(&informer->wake) && informer->feeds ? CHECK_NS : NO_BELL_NS;
+	uint64_t in = informer->wake.bell >= 0 && informer->feeds ? CHECK_NS : NO_BELL_NS;
 
 	if (result < 0)
 		return now + ERROR_NS;
@@ -380,6 +332,7 @@ static uint64_t informer_next_at(const struct kinf_informer *informer, int resul
 static int informer_dispatch(struct kinf_informer *informer, struct informer_round *round)
 {
 	uint64_t now = proc_monotonic_ns();
+	int rested = 0;
 
 	if (wake_read(&informer->wake) || informer_is_stopped(informer))
 		return 0;
@@ -387,7 +340,11 @@ static int informer_dispatch(struct kinf_informer *informer, struct informer_rou
 		resync_start(&informer->resync, now);
 	informer->started = true;
 	wake_connect(&informer->wake, home_runtime_fd(store_home(informer->kinf->store)), now);
-	int r = informer_refresh(informer, now);
+	int r = informer->feeds ? 0 : informer_find_feeds(informer);
+	int again = informer_check_feeds(informer, now);
+	if (again == GONE)
+		informer_forget_feeds(informer);
+	r = r < 0 ? r : again < 0 ? again : 0;
 	informer_resync_check(informer, now);
 	if (r == 0 && !informer->freed)
 		r = informer_give_turns(informer, round);
@@ -395,7 +352,13 @@ static int informer_dispatch(struct kinf_informer *informer, struct informer_rou
 		return kinf_alive(informer->kinf);
 	if (r == GONE)
 		informer_forget_feeds(informer);
-	int rested = informer_rest(informer);
+	for (struct kinf_handler *h = informer->first; h; h = h->next) {
+		int rest = h->follow ? follow_rest(h->follow) : 0;
+
+		if (rest == ERR_SNAPSHOT_EXPIRED)
+			rest = handler_fail(h, rest);
+		rested = rested ? rested : rest;
+	}
 	int armed = wake_arm(&informer->wake, informer_next_at(informer, r, round, proc_monotonic_ns()));
 	if (r >= 0)
 		r = rested < 0 ? rested : armed;
@@ -403,49 +366,31 @@ static int informer_dispatch(struct kinf_informer *informer, struct informer_rou
 	return r < 0 ? r : saved;
 }
 
-static int informer_dispatch_once(struct kinf_informer *informer, int max)
-{
-	struct informer_round round = {.max = max};
-
-	if (informer->dispatching)
-		return err_say(-EBUSY, "a callback of the informer of '%s' may not dispatch",
-			informer->feed);
-	informer->dispatching = true;
-	int r = informer_dispatch(informer, &round);
-	informer->dispatching = false;
-	informer_reap(informer);
-	return r < 0 ? r : round.called;
-}
-
 int kinf_informer_dispatch(struct kinf_informer *informer, int max)
 {
 	CHECK_OBJ(informer, KINF_INFORMER_MAGIC);
+	struct informer_round round = {.max = max};
 	struct kinf *kinf = informer->kinf;
 	int r = kinf_alive(kinf);
 
 	if (r < 0)
 		return r;
-	r = informer_dispatch_once(informer, max);
-	if (informer->freed && !informer->running && !informer->dispatching)
+	if (informer->dispatching)
+		return kinf_result(kinf, err_say(-EBUSY,
+			"a callback of the informer of '%s' may not dispatch", informer->feed));
+	informer->dispatching = true;
+	r = informer_dispatch(informer, &round);
+	informer->dispatching = false;
+	informer_reap(informer);
+	if (informer->freed && !informer->running)
 		informer_release(&informer);
-	return kinf_result(kinf, r);
+	return kinf_result(kinf, r < 0 ? r : round.called);
 }
 
 int kinf_informer_fd(struct kinf_informer *informer)
 {
 	CHECK_OBJ(informer, KINF_INFORMER_MAGIC);
 	return informer->wake.epoll;
-}
-
-/* Returns: 0; 1: STOP_FD is readable. */
-static int informer_wait(struct kinf_informer *informer, int stop_fd)
-{
-	struct pollfd fds[] = {
-		{.fd = informer->wake.epoll, .events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
-
-	if (poll(fds, 2, -1) < 0 && errno != EINTR)
-		return err_set(-errno, "waiting for the informer of '%s'", informer->feed);
-	return fds[1].revents != 0;
 }
 
 int kinf_informer_run(struct kinf_informer *informer, int stop_fd)
@@ -459,11 +404,15 @@ int kinf_informer_run(struct kinf_informer *informer, int stop_fd)
 			"a callback of the informer of '%s' may not run it", informer->feed));
 	informer->running = true;
 	while (r >= 0) {
+		struct pollfd fds[] = {{.fd = informer->wake.epoll, .events = POLLIN},
+			{.fd = stop_fd, .events = POLLIN}};
+
 		r = kinf_informer_dispatch(informer, RUN_MAX);
 		if (r < 0 || informer->freed || informer_is_stopped(informer))
 			break;
-		r = informer_wait(informer, stop_fd);
-		if (r > 0)
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			r = err_set(-errno, "waiting for the informer of '%s'", informer->feed);
+		else if (fds[1].revents != 0)
 			break;
 	}
 	informer->running = false;

@@ -128,7 +128,7 @@ int informer_find_feeds(struct kinf_informer *informer);
 /* Reports the feeds' states, at most once a second. Returns: 0; GONE: the name stands for another feed
  * now. */
 int informer_check_feeds(struct kinf_informer *informer, uint64_t now);
-void informer_feeds_release(struct kinf_informer *informer);
+
 
 /* ---- informer_resync ---- */
 
@@ -141,7 +141,7 @@ void informer_resync_check(struct kinf_informer *informer, uint64_t now);
 
 /* ---- informer_cursor ---- */
 
-int informer_cursor_load(struct kinf_informer *informer);
+
 /* Finds where an early handler begins. Returns: FOUND: at RET_OPTIONS; NOT_FOUND: with the initial state;
  * LAPPED: the cursor is of other feeds. */
 int informer_cursor_begin(struct kinf_informer *informer, struct follow_options *ret_options);
@@ -149,7 +149,7 @@ int informer_cursor_begin(struct kinf_informer *informer, struct follow_options 
 int informer_cursor_save(struct kinf_informer *informer);
 /* Saves the cursor after a dispatch, if there is a reason to. */
 int informer_cursor_save_when_due(struct kinf_informer *informer, uint64_t now);
-void informer_cursor_release(struct kinf_informer *informer);
+
 
 /* ---- informer_wake ---- */
 
@@ -163,7 +163,7 @@ void wake_connect(struct wake *wake, int runtime_fd, uint64_t now);
 /* Makes the descriptor readable at AT_NS (monotonic) at the latest. An earlier time that was set before
  * stays, so only a time before that one costs a system call. */
 int wake_arm(struct wake *wake, uint64_t at_ns);
-bool wake_has_bell(const struct wake *wake);
+
 void wake_stop(struct wake *wake);
 
 #endif

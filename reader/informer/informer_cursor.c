@@ -19,30 +19,6 @@
 #define SILENT_NS UINT64_C(5000000000)
 #define AGAIN_NS  UINT64_C(60000000000) /* written again unmoved, because cursors expire (cursorExpiry) */
 
-int informer_cursor_load(struct kinf_informer *informer)
-{
-	if (!informer->cursor)
-		return 0;
-	int r = cursor_load(store_home(informer->kinf->store), informer->cursor, &informer->begin);
-	return r < 0 ? r : 0;
-}
-
-/* Makes a cursor with every feed at the event number that the caller asked for. */
-static int cursor_begin_from(struct kinf_informer *informer)
-{
-	struct cursor_file *begin = &informer->begin;
-
-	cursor_release(begin);
-	begin->positions = calloc(informer->n_feeds + 1, sizeof(*begin->positions));
-	if (!begin->positions)
-		return err_set(-ENOMEM, "position of '%s'", informer->feed);
-	for (size_t i = 0; i < informer->n_feeds; i++)
-		begin->positions[begin->n++] =
-			(struct follow_position){informer->feeds[i], informer->from};
-	memcpy(begin->uuid, informer->journal, sizeof(begin->uuid));
-	return 0;
-}
-
 /* Returns whether the cursor has exactly the informer's feeds. Otherwise objects were missed. */
 static bool cursor_is_of_feeds(const struct kinf_informer *informer)
 {
@@ -55,26 +31,28 @@ static bool cursor_is_of_feeds(const struct kinf_informer *informer)
 	return found == informer->n_feeds && begin->n == informer->n_feeds;
 }
 
-/* Returns whether a follower that was at the event number can have known the feeds. Before the first list
- * of a feed it knew at most an earlier feed of that name; after the newest event it was in another store. */
-static bool cursor_knew_feeds(const struct kinf_informer *informer)
-{
-	return informer->from >= informer->listed && informer->from <= informer->taken;
-}
-
 int informer_cursor_begin(struct kinf_informer *informer, struct follow_options *ret_options)
 {
-	const struct cursor_file *begin = &informer->begin;
+	struct cursor_file *begin = &informer->begin;
 
 	if (informer->from && !begin->n) {
-		int r = cursor_begin_from(informer);
-
-		if (r < 0)
-			return r;
+		/* A cursor with every feed at the event number that the caller asked for. */
+		cursor_release(begin);
+		begin->positions = calloc(informer->n_feeds + 1, sizeof(*begin->positions));
+		if (!begin->positions)
+			return err_set(-ENOMEM, "position of '%s'", informer->feed);
+		for (size_t i = 0; i < informer->n_feeds; i++)
+			begin->positions[begin->n++] =
+				(struct follow_position){informer->feeds[i], informer->from};
+		memcpy(begin->uuid, informer->journal, sizeof(begin->uuid));
 	}
 	if (!begin->n)
 		return NOT_FOUND;
-	if (!cursor_is_of_feeds(informer) || (informer->from && !cursor_knew_feeds(informer)))
+	if (!cursor_is_of_feeds(informer))
+		return LAPPED;
+	/* Before the first list of a feed a follower at the event number knew at most an earlier feed of
+	 * that name; after the newest event it was in another store. */
+	if (informer->from && (informer->from < informer->listed || informer->from > informer->taken))
 		return LAPPED;
 	*ret_options = (struct follow_options){
 		.from = begin->positions, .n_from = begin->n, .from_uuid = begin->uuid};
@@ -112,13 +90,6 @@ static int cursor_gather(struct kinf_informer *informer)
 	return any ? 0 : AGAIN;
 }
 
-static bool cursor_has_moved(const struct kinf_informer *informer)
-{
-	return informer->n_saved != informer->n_feeds ||
-		memcmp(informer->saved, informer->now,
-			informer->n_feeds * sizeof(*informer->now)) != 0;
-}
-
 int informer_cursor_save(struct kinf_informer *informer)
 {
 	int r = cursor_gather(informer);
@@ -127,7 +98,9 @@ int informer_cursor_save(struct kinf_informer *informer)
 		return r;
 	informer->saved_ns = proc_monotonic_ns();
 	informer->handed_out = false;
-	if (!cursor_has_moved(informer) && informer->saved_ns - informer->written_ns < AGAIN_NS)
+	bool moved = informer->n_saved != informer->n_feeds ||
+		memcmp(informer->saved, informer->now, informer->n_feeds * sizeof(*informer->now)) != 0;
+	if (!moved && informer->saved_ns - informer->written_ns < AGAIN_NS)
 		return 0;
 	r = cursor_save(store_home(informer->kinf->store), informer->cursor, informer->journal,
 		informer->now, informer->n_feeds);
@@ -155,12 +128,4 @@ int informer_cursor_save_when_due(struct kinf_informer *informer, uint64_t now)
 		return 0;
 	int r = informer_cursor_save(informer);
 	return r == AGAIN ? 0 : r;
-}
-
-void informer_cursor_release(struct kinf_informer *informer)
-{
-	cursor_release(&informer->begin);
-	free(informer->cursor);
-	free(informer->saved);
-	free(informer->now);
 }

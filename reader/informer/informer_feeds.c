@@ -44,56 +44,30 @@ static int informer_set_feeds(struct kinf_informer *informer, const struct feed_
 
 /* ---- states ---- */
 
-static struct informer_state *informer_find_state(struct kinf_informer *informer, uint32_t feed)
-{
-	for (size_t i = 0; i < informer->n_states; i++)
-		if (informer->states[i].status.feed == feed)
-			return &informer->states[i];
-	int r = ARRAY_ADD(informer->states, informer->n_states, informer->states_room,
-		((struct informer_state){.status = {.feed = feed}}), "the states of feeds");
-	if (r < 0) {
-		err_ignore(r, "the state is reported a second later");
-		return NULL;
-	}
-	return &informer->states[informer->n_states - 1];
-}
-
 /* Returns: 0; END: the callback has freed the informer. */
-static int informer_report_state(struct kinf_informer *informer, const struct kinf_feed_info *status)
-{
-	informer->on_state(informer->arg, status);
-	return informer->freed ? END : 0;
-}
-
 static int informer_check_state(void *arg, const struct kinf_feed_info *status)
 {
 	struct kinf_informer *informer = arg;
-	struct informer_state *state = informer_find_state(informer, status->feed);
+	size_t i = 0;
 
-	if (!state)
-		return 0;
+	while (i < informer->n_states && informer->states[i].status.feed != status->feed)
+		i++;
+	if (i == informer->n_states) {
+		int r = ARRAY_ADD(informer->states, informer->n_states, informer->states_room,
+			((struct informer_state){.status = {.feed = status->feed}}), "the states of feeds");
+
+		if (r < 0) {
+			err_ignore(r, "the state is reported a second later");
+			return 0;
+		}
+	}
+	struct informer_state *state = &informer->states[i];
 	bool differs = strcmp(state->status.state, status->state) != 0;
 	state->seen = true;
 	state->status = *status;
-	return differs ? informer_report_state(informer, status) : 0;
-}
-
-/* Reports `gone` once for each feed that the name no longer stands for. */
-static int informer_report_gone(struct kinf_informer *informer)
-{
-	for (size_t i = 0; i < informer->n_states;) {
-		struct informer_state state = informer->states[i];
-
-		if (state.seen) {
-			informer->states[i++].seen = false;
-			continue;
-		}
-		informer->states[i] = informer->states[--informer->n_states];
-		(void)snprintf(state.status.state, sizeof(state.status.state), "gone");
-		if (informer_report_state(informer, &state.status) == END)
-			return END;
-	}
-	return 0;
+	if (differs)
+		informer->on_state(informer->arg, status);
+	return differs && informer->freed ? END : 0;
 }
 
 /* ANY false: the name stands for no feed. */
@@ -105,8 +79,19 @@ static int informer_report_states(struct kinf_informer *informer, bool any)
 		return 0;
 	if (any)
 		r = kinf_feed_status(informer->snapshot, informer->feed, informer_check_state, informer);
-	if (r == 0)
-		r = informer_report_gone(informer);
+	/* Each feed that the name no longer stands for is reported once as gone. */
+	for (size_t i = 0; r == 0 && i < informer->n_states;) {
+		struct informer_state state = informer->states[i];
+
+		if (state.seen) {
+			informer->states[i++].seen = false;
+			continue;
+		}
+		informer->states[i] = informer->states[--informer->n_states];
+		(void)snprintf(state.status.state, sizeof(state.status.state), "gone");
+		informer->on_state(informer->arg, &state.status);
+		r = informer->freed ? END : 0;
+	}
 	return r == END ? 0 : r;
 }
 
@@ -127,21 +112,18 @@ int informer_find_feeds(struct kinf_informer *informer)
 	return r == 0 ? reset : r;
 }
 
-static bool informer_follows(const struct kinf_informer *informer, uint32_t feed)
-{
-	for (size_t i = 0; i < informer->n_feeds; i++)
-		if (informer->feeds[i] == feed)
-			return true;
-	return false;
-}
-
 /* Returns whether the name stands for a feed that is not followed, e.g. of a namespace that was added to
  * the configuration. The walks notice a feed that was removed. */
 static bool informer_has_new_feed(const struct kinf_informer *informer, const struct feed_set *set)
 {
-	for (size_t i = 0; i < set->n; i++)
-		if (set->feeds[i].visible && !informer_follows(informer, set->feeds[i].definition.id))
+	for (size_t i = 0; i < set->n; i++) {
+		bool followed = !set->feeds[i].visible;
+
+		for (size_t k = 0; k < informer->n_feeds; k++)
+			followed |= informer->feeds[k] == set->feeds[i].definition.id;
+		if (!followed)
 			return true;
+	}
 	return false;
 }
 
@@ -172,11 +154,4 @@ int informer_check_feeds(struct kinf_informer *informer, uint64_t now)
 			r = reset;
 	}
 	return r == AGAIN ? 0 : r;
-}
-
-void informer_feeds_release(struct kinf_informer *informer)
-{
-	kinf_snapshot_close(&informer->snapshot);
-	free(informer->feeds);
-	free(informer->states);
 }

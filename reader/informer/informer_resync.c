@@ -37,27 +37,20 @@ void informer_resync_add(struct kinf_informer *informer, struct kinf_handler *h)
 		resync_adjust(&informer->resync, &other->resync, now);
 }
 
-/* Returns the smallest period of the feeds, 0 if there is none. They are of one configuration entry and
- * differ only for the short time in which a reload changes one after the other. */
-static uint64_t feeds_least_resync(const struct feed_set *set)
+void informer_resync_update(struct kinf_informer *informer, const struct feed_set *set)
 {
-	uint64_t least = 0;
+	struct resync *resync = &informer->resync;
+	uint64_t now = proc_monotonic_ns(), least = 0;
 
+	/* The feeds are of one configuration entry, and their periods differ only for the short time in
+	 * which a reload changes one after the other. */
 	for (size_t i = 0; i < set->n; i++) {
 		uint64_t ns = set->feeds[i].definition.resync_ns;
 
 		if (ns && (!least || ns < least))
 			least = ns;
 	}
-	return least;
-}
-
-void informer_resync_update(struct kinf_informer *informer, const struct feed_set *set)
-{
-	struct resync *resync = &informer->resync;
-	uint64_t now = proc_monotonic_ns();
-
-	if (informer->own_resync || !resync_set_default(resync, feeds_least_resync(set)))
+	if (informer->own_resync || !resync_set_default(resync, least))
 		return;
 	if (!informer->own_jitter)
 		resync->jitter_percent = resync->default_ns ? FEED_JITTER_PERCENT : 0;

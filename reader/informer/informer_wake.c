@@ -58,34 +58,30 @@ static bool wake_arm_bell(const struct wake *wake)
 	return send(wake->bell, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
 }
 
-/* Receives what the processor sent, and arms the bell again; closes it after the processor has. */
-static void wake_read_bell(struct wake *wake)
-{
-	char bytes[16];
-	ssize_t n = recv(wake->bell, bytes, sizeof(bytes), MSG_DONTWAIT);
-
-	if (n > 0)
-		wake->pause_ns = BELL_PAUSE_MIN_NS;
-	if (n > 0 ? !wake_arm_bell(wake) : n == 0 || (errno != EAGAIN && errno != EINTR))
-		cleanup_fd(&wake->bell); /* which removes it from the epoll */
-}
-
 bool wake_read(struct wake *wake)
 {
 	struct epoll_event events[4];
 	int n = epoll_wait(wake->epoll, events, 4, 0);
 	bool stop = false;
+	char bytes[16];
 	uint64_t ticks;
 
 	for (int i = 0; i < n; i++) {
 		int fd = events[i].data.fd;
 
-		if (fd == wake->stop)
+		if (fd == wake->stop) {
 			stop = true; /* stays readable */
-		else if (fd == wake->timer)
+		} else if (fd == wake->timer) {
 			wake->armed_ns = read(fd, &ticks, sizeof(ticks)) < 0 ? wake->armed_ns : 0;
-		else if (fd == wake->bell)
-			wake_read_bell(wake);
+		} else if (fd == wake->bell) {
+			ssize_t size = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+			if (size > 0)
+				wake->pause_ns = BELL_PAUSE_MIN_NS;
+			if (size > 0 ? !wake_arm_bell(wake)
+				     : size == 0 || (errno != EAGAIN && errno != EINTR))
+				cleanup_fd(&wake->bell); /* which removes it from the epoll */
+		}
 	}
 	return stop;
 }
@@ -123,11 +119,6 @@ int wake_arm(struct wake *wake, uint64_t at_ns)
 		return err_set(-errno, "timer");
 	wake->armed_ns = at;
 	return 0;
-}
-
-bool wake_has_bell(const struct wake *wake)
-{
-	return wake->bell >= 0;
 }
 
 void wake_stop(struct wake *wake)

@@ -21,17 +21,16 @@ static uint64_t resync_period(const struct resync *resync, uint64_t wanted_ns)
 	return wanted_ns < resync->check_ns ? resync->check_ns : wanted_ns;
 }
 
-/* Delays a check by up to a share of the check's period, so that programs that were started together do
- * not all read at once. */
-static uint64_t resync_jitter(struct resync *resync)
-{
-	resync->random = resync->random * 1103515245u + 12345u;
-	return resync->check_ns / 100 * resync->jitter_percent / 256 * (resync->random >> 16 & 255);
-}
-
+/* Delays the check by up to a share of its period, so that programs that were started together do not all
+ * read at once. */
 static void resync_set_next(struct resync *resync, uint64_t now)
 {
-	resync->next_ns = resync->check_ns ? now + resync->check_ns + resync_jitter(resync) : 0;
+	resync->next_ns = 0;
+	if (!resync->check_ns)
+		return;
+	resync->random = resync->random * 1103515245u + 12345u;
+	uint64_t jitter = resync->check_ns / 100 * resync->jitter_percent / 256 * (resync->random >> 16 & 255);
+	resync->next_ns = now + resync->check_ns + jitter;
 }
 
 bool resync_add(struct resync *resync, struct resync_handler *handler, uint64_t asked_ns, uint64_t now)

@@ -16,20 +16,6 @@ struct parallel {
 	int result;  /* the first non-zero one; under lock */
 };
 
-/* Takes the next chunk. Returns 0 when there is none, or the work was ended. */
-static int parallel_next_chunk(struct parallel *parallel, size_t *ret_first, size_t *ret_end)
-{
-	(void)pthread_mutex_lock(&parallel->lock);
-	size_t left = parallel->pieces - parallel->next;
-	int taken = left && parallel->result == 0;
-	*ret_first = parallel->next;
-	if (taken)
-		parallel->next += left < parallel->chunk ? left : parallel->chunk;
-	*ret_end = parallel->next;
-	(void)pthread_mutex_unlock(&parallel->lock);
-	return taken;
-}
-
 /* Ends the work if RESULT is not 0. Returns whether it is ended. */
 static int parallel_ended(struct parallel *parallel, int result)
 {
@@ -44,26 +30,23 @@ static int parallel_ended(struct parallel *parallel, int result)
 static void *parallel_work(void *arg)
 {
 	struct parallel *parallel = arg;
-	size_t first, end;
 
-	while (parallel_next_chunk(parallel, &first, &end))
+	for (;;) {
+		(void)pthread_mutex_lock(&parallel->lock);
+		size_t first = parallel->next, left = parallel->pieces - first;
+		if (parallel->result == 0)
+			parallel->next += left < parallel->chunk ? left : parallel->chunk;
+		size_t end = parallel->next;
+		(void)pthread_mutex_unlock(&parallel->lock);
+		if (first == end)
+			return NULL;
 		for (size_t piece = first; piece < end && !parallel_ended(parallel, 0); piece++) {
 			int r = parallel->fn(parallel->arg, piece);
 
 			if (r != 0)
 				(void)parallel_ended(parallel, r);
 		}
-	return NULL;
-}
-
-/* Returns the number of threads beside the calling one, at most one less than there are chunks. */
-static size_t parallel_threads(unsigned workers, const struct parallel *parallel)
-{
-	size_t chunks =
-		parallel->pieces / parallel->chunk + (parallel->pieces % parallel->chunk != 0);
-	size_t wanted = workers < chunks ? workers : chunks;
-
-	return wanted ? wanted - 1 : 0;
+	}
 }
 
 int kinf_parallelize(unsigned workers, size_t pieces, size_t chunk, kinf_piece_fn *fn, void *arg)
@@ -73,7 +56,10 @@ int kinf_parallelize(unsigned workers, size_t pieces, size_t chunk, kinf_piece_f
 		.pieces = pieces,
 		.chunk = chunk ? chunk : 1,
 		.lock = PTHREAD_MUTEX_INITIALIZER};
-	size_t wanted = parallel_threads(workers, &parallel), n = 0;
+	size_t chunks = pieces / parallel.chunk + (pieces % parallel.chunk != 0);
+	/* Threads beside the calling one, at most one less than there are chunks. */
+	size_t wanted = workers < chunks ? workers : chunks, n = 0;
+	wanted -= wanted != 0;
 	AUTO_FREE pthread_t *threads = wanted ? calloc(wanted, sizeof(*threads)) : NULL;
 
 	while (threads && n < wanted && pthread_create(&threads[n], NULL, parallel_work, &parallel) == 0)

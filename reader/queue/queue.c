@@ -107,21 +107,6 @@ static int line_push(struct kinf_queue *queue, struct queue_item *item)
 	return 0;
 }
 
-static struct queue_item *line_pop(struct kinf_queue *queue)
-{
-	struct queue_item *item = queue->first;
-
-	queue->in_line--;
-	if (queue->order.size) /* the text that was pushed lies after its item (queue_keys.h) */
-		return (struct queue_item *)(void *)((char *)(uintptr_t)queue->order.pop(
-							     queue->order.arg) -
-						     sizeof(*item));
-	queue->first = item->next;
-	if (!queue->first)
-		queue->last = &queue->first;
-	return item;
-}
-
 /* ---- waking ---- */
 
 static void queue_wake_one(struct kinf_queue *queue)
@@ -257,8 +242,18 @@ static void histogram_add(struct kinf_histogram *histogram, uint64_t ns)
 
 static void queue_hand_out(struct kinf_queue *queue, const char **ret_key, size_t *ret_size)
 {
-	struct queue_item *item = line_pop(queue);
+	struct queue_item *item = queue->first;
 
+	queue->in_line--;
+	if (queue->order.size) { /* the text that was pushed lies after its item (queue_keys.h) */
+		char *text = (char *)(uintptr_t)queue->order.pop(queue->order.arg);
+
+		item = (struct queue_item *)(void *)(text - sizeof(*item));
+	} else {
+		queue->first = item->next;
+		if (!queue->first)
+			queue->last = &queue->first;
+	}
 	item->dirty = false;
 	item->began_at = clock_read(queue->clock);
 	item->work_next = queue->work;
@@ -285,23 +280,6 @@ static void queue_sleep_until(struct kinf_queue *queue, pthread_cond_t *conditio
 		(void)pthread_cond_timedwait(condition, &queue->lock, &until);
 }
 
-static void queue_wait(struct kinf_queue *queue, uint64_t deadline)
-{
-	const struct queue_timer *next = queue_delayed_first(&queue->delayed);
-
-	if (!next || queue->timekeeper) {
-		queue->waiting++;
-		queue_sleep_until(queue, &queue->ready, deadline);
-		queue->waiting--;
-		return;
-	}
-	/* The time of a stepped clock comes with queue_clock_stepped(). */
-	uint64_t ready_at = queue->clock ? NEVER : next->ready_at;
-	queue->timekeeper = true;
-	queue_sleep_until(queue, &queue->timer, ready_at < deadline ? ready_at : deadline);
-	queue->timekeeper = false;
-}
-
 static int queue_get(
 	struct kinf_queue *queue, uint64_t deadline, const char **ret_key, size_t *ret_size)
 {
@@ -318,7 +296,18 @@ static int queue_get(
 			return END;
 		if (deadline != NEVER && proc_monotonic_ns() >= deadline)
 			return AGAIN;
-		queue_wait(queue, deadline);
+		const struct queue_timer *next = queue_delayed_first(&queue->delayed);
+		if (!next || queue->timekeeper) {
+			queue->waiting++;
+			queue_sleep_until(queue, &queue->ready, deadline);
+			queue->waiting--;
+			continue;
+		}
+		/* The time of a stepped clock comes with queue_clock_stepped(). */
+		uint64_t ready_at = queue->clock ? NEVER : next->ready_at;
+		queue->timekeeper = true;
+		queue_sleep_until(queue, &queue->timer, ready_at < deadline ? ready_at : deadline);
+		queue->timekeeper = false;
 	}
 }
 
@@ -470,22 +459,10 @@ static int queue_check_options(const struct kinf_queue_options *options)
 	return 0;
 }
 
-static void queue_init_conditions(struct kinf_queue *queue)
-{
-	pthread_condattr_t monotonic;
-
-	(void)pthread_condattr_init(&monotonic); /* none of these fails on Linux */
-	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	(void)pthread_mutex_init(&queue->lock, NULL);
-	(void)pthread_cond_init(&queue->ready, &monotonic);
-	(void)pthread_cond_init(&queue->timer, &monotonic);
-	(void)pthread_cond_init(&queue->drained, &monotonic);
-	(void)pthread_condattr_destroy(&monotonic);
-}
-
 int kinf_queue_new(const struct kinf_queue_options *options, struct kinf_queue **ret_queue)
 {
 	const struct kinf_queue_options defaults = {.size = sizeof(defaults)};
+	pthread_condattr_t monotonic;
 
 	if (!options)
 		options = &defaults;
@@ -508,7 +485,13 @@ int kinf_queue_new(const struct kinf_queue_options *options, struct kinf_queue *
 	if (options->order)
 		queue->order = *options->order;
 	queue->last = &queue->first;
-	queue_init_conditions(queue);
+	(void)pthread_condattr_init(&monotonic); /* none of these fails on Linux */
+	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	(void)pthread_mutex_init(&queue->lock, NULL);
+	(void)pthread_cond_init(&queue->ready, &monotonic);
+	(void)pthread_cond_init(&queue->timer, &monotonic);
+	(void)pthread_cond_init(&queue->drained, &monotonic);
+	(void)pthread_condattr_destroy(&monotonic);
 	queue->user = (struct clock_user){.wake = queue_clock_stepped, .arg = queue};
 	clock_subscribe(queue->clock, &queue->user);
 	*ret_queue = queue;

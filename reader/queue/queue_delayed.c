@@ -31,19 +31,6 @@ static void heap_move_up(struct queue_delayed *delayed, struct queue_timer *time
 	heap_set(delayed, place, timer);
 }
 
-static void heap_move_down(struct queue_delayed *delayed, struct queue_timer *timer, size_t place)
-{
-	for (size_t child; (child = 2 * place) <= delayed->n; place = child) {
-		if (child < delayed->n &&
-			timer_is_before(heap_at(delayed, child + 1), heap_at(delayed, child)))
-			child++;
-		if (!timer_is_before(heap_at(delayed, child), timer))
-			break;
-		heap_set(delayed, place, heap_at(delayed, child));
-	}
-	heap_set(delayed, place, timer);
-}
-
 int queue_delayed_add(struct queue_delayed *delayed, struct queue_timer *timer, uint64_t ready_at)
 {
 	if (timer->place && timer->ready_at <= ready_at)
@@ -69,10 +56,19 @@ void queue_delayed_remove(struct queue_delayed *delayed, struct queue_timer *tim
 	timer->place = 0;
 	if (last == timer)
 		return;
-	if (place > 1 && timer_is_before(last, heap_at(delayed, place / 2)))
+	if (place > 1 && timer_is_before(last, heap_at(delayed, place / 2))) {
 		heap_move_up(delayed, last, place);
-	else
-		heap_move_down(delayed, last, place);
+		return;
+	}
+	for (size_t child; (child = 2 * place) <= delayed->n; place = child) {
+		if (child < delayed->n &&
+			timer_is_before(heap_at(delayed, child + 1), heap_at(delayed, child)))
+			child++;
+		if (!timer_is_before(heap_at(delayed, child), last))
+			break;
+		heap_set(delayed, place, heap_at(delayed, child));
+	}
+	heap_set(delayed, place, last);
 }
 
 struct queue_timer *queue_delayed_first(const struct queue_delayed *delayed)
