@@ -6,10 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns the checksum of bytes of checksum CRC (0: none) with the SIZE bytes of DATA after them. */
+/* Continues the checksum CRC (0: a new one) with SIZE bytes of DATA. Returns the checksum of all
+ * bytes so far. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t size);
 
-/* The same without the instruction of the CPU; for tests. */
+/* Computes the same without the CPU's instruction for it; for tests. */
 uint32_t crc32c_by_table(uint32_t crc, const void *data, size_t size);
 
 #endif

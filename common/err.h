@@ -17,7 +17,7 @@
  *		return err_add(r, "journal generation %u", gen);
  *
  * A failure ends in one of two places: at a boundary (main, a turn of a loop, the public API), which
- * prints err_text(), or in err_ignore(), which says why nobody has to know.
+ * prints err_text(), or in err_ignore(), with the reason why the failure does no harm.
  *
  *	err_ignore(cursor_sweep(home), "the next sweep tries again");
  */
@@ -55,8 +55,8 @@ int err_add(int code, const char *format, ...) __attribute__((format(printf, 2, 
 const char *err_text(int code);
 
 /* Drops the failure R: forgets its sentence, so that no later failure can be printed with it, and
- * logs it at debug level with WHY, one sentence on why nobody has to know. Does nothing when R is
- * not negative. errno is left as it is. */
+ * logs it at debug level with WHY, one sentence on why it does no harm. Does nothing when R is not
+ * negative. errno is left as it is. */
 void err_ignore(int r, const char *why);
 
 /* Forgets the sentence: a boundary that has reported a failure goes on with the next piece of work. */

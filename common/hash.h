@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hash function: XXH3 of libxxhash (hash.c includes its header, no other file does). Its values
- * live in memory, and in the index, which can be built again (store/FORMAT.md). Tables whose keys
- * come from outside (names of objects) pass a random seed, so that nobody can choose keys that
- * collide.
+ * The hash function: XXH3 of libxxhash (only hash.c includes its header). Hashes are kept in memory,
+ * and on disk only in the index, which can be built again (store/FORMAT.md). A table of keys that
+ * come from outside, such as names of objects, passes a random seed, so that a user of the cluster
+ * can't choose names that collide.
  */
 #ifndef COMMON_HASH_H
 #define COMMON_HASH_H

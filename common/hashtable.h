@@ -57,8 +57,8 @@ void hashtable_clear(struct hashtable *table);
 /* Returns the item of KEY, or NULL. */
 void *hashtable_find(const struct hashtable *table, uint64_t hash, const void *key);
 
-/* Adds an item whose key is not in the table, zeroed but for its hash. Fails only with -ENOMEM
- * ("growing WHAT: ..."); the table is as before then. */
+/* Adds an item, zeroed but for its hash, for a key that is not in the table yet. The caller fills it
+ * in. Fails only with -ENOMEM ("growing WHAT: ..."); the table is as before then. */
 int hashtable_add(struct hashtable *table, uint64_t hash, const char *what, void *ret_item);
 
 /* Removes an item of the table. */

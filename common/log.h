@@ -11,8 +11,9 @@
  * its field out. In the json format a line is one object: time, level, program, event, then the
  * fields, numbers as numbers.
  *
- * Only a program's main and its loop files log above debug. Levels: error, something is given up;
- * warning, work goes on without something; notice, a state changed; info, progress; debug, the rest.
+ * In common (but for daemon/) and store, modules log at debug level only: they return errors, and
+ * the programs log them. Levels: error, something is given up; warning, work goes on without
+ * something; notice, a state changed; info, progress; debug, the rest.
  */
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H
@@ -51,10 +52,11 @@ enum log_id {
 
 #define LOG(id, ...) log_write(LOG_ID_##id, &(const struct log_##id){__VA_ARGS__})
 
-/* PROGRAM is borrowed for good. Without this call the log writes notices and above as text. */
+/* Sets the program's name, which must stay valid, the least important level that is written, and the
+ * format. Before this call the log writes notices and above as text. */
 void log_setup(const char *program, enum log_level max, enum log_format format);
 
-/* Behind LOG(): writes the event ID with the fields of its struct, unless its level is off. Works
+/* Writes the event ID with the fields of its struct, unless its level is off; called by LOG(). Works
  * without memory, and leaves errno as it is. */
 void log_write(enum log_id id, const void *fields);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The status page of a process: a small file in the runtime directory, mapped shared, which the
- * process writes and everybody may read. It holds the counters of stats.def, the state of the
- * process in words, its last error, a heartbeat, and one row per feed. It is a report only: no
- * process decides anything by it. store/FORMAT.md, Status pages, has the layout.
+ * process writes and every reader of the store may read. It holds the counters of stats.def, the
+ * state of the process in words, its last error, a heartbeat, and one row per feed. It is a report
+ * only: readers show it, and compute from it whether a feed is live, but neither daemon reads the
+ * other's page, and no data depends on it. store/FORMAT.md, Status pages, has the layout.
  *
  * Only the process that holds the role's lock writes. Any of its threads may add to counters; one
  * thread writes everything else. Numbers are relaxed atomics. Each text, and each row, is copied

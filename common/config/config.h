@@ -124,8 +124,8 @@ void config_free(struct config **config);
  * errors. */
 int config_parse(const char *text, size_t size, const char *name, struct config **ret_config);
 
-/* The processes that read a configuration; with the columns of config.def for keys that need a
- * restart. */
+/* The processes that read a configuration. The column `restart` of config.def names, for each key,
+ * those that take a new value only when they start. */
 enum config_user {
 	CONFIG_RELOAD = 0,
 	CONFIG_REFLECTOR = 1u << 0,
@@ -143,7 +143,8 @@ enum config_user {
 bool config_needs_restart(const struct config *running, const struct config *config,
 	enum config_user user, char ret_keys[CONFIG_KEYS_SIZE]);
 
-/* Gives CONFIG the values of those keys from RUNNING, which can only be freed afterwards. */
+/* Moves the values of the keys that any process takes only when it starts from RUNNING to CONFIG.
+ * Afterwards RUNNING can only be freed. */
 void config_keep_fixed(struct config *config, struct config *running);
 
 /* The longest name of a feed or resource as written; room for "plural.group" as a server may have

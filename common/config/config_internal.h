@@ -92,7 +92,7 @@ int config_copy_path(char **to, const char *path, const char *base);
 /* Appends a feed with the defaults. */
 int config_new_feed(struct config *config, struct config_feed **ret_feed);
 void config_free_feeds(struct config *config);
-/* Checks and completes the last feed of CONFIG, whose line is at PLACE; NODE is NULL for
+/* Checks and completes the last feed of CONFIG. PLACE is where it was written; NODE is NULL for
  * --watch. */
 int config_finish_feed(
 	const struct config_place *place, const struct yaml_node *node, struct config *config);

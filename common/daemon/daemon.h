@@ -38,7 +38,7 @@ struct daemon_program {
 	const char *name;        /* "kinf-processor" */
 	const char *about;       /* for --help */
 	const char *status_page; /* its file in the runtime directory */
-	enum config_user user;   /* whose keys need a restart when they change */
+	enum config_user user;   /* this daemon, for config_needs_restart() */
 	/* Returns the exit status, that is daemon_end(). */
 	int (*run)(struct daemon *daemon);
 };
@@ -55,7 +55,7 @@ struct daemon {
 	struct config_flags flags;
 	int signals_fd, parent_fd; /* parent_fd -1: no supervisor */
 	bool ready;
-	bool config_refused;       /* the page's error is of the last reload */
+	bool config_refused;       /* the status page's error is that of the last reload */
 	uint64_t ticked_ns, second_ns, notified_ns; /* monotonic */
 };
 
@@ -89,9 +89,9 @@ void daemon_sleep(struct daemon *daemon, int timeout_ms);
  * Returns: whether daemon->config is a new one; the old one is then freed. */
 bool daemon_reload(struct daemon *daemon);
 
-/* Reports to the service manager, the status page and the log that the daemon stops; ERROR negative:
- * because of it. Returns: the exit status. To be called before anything is closed, because closing may
- * replace the error's sentence. */
+/* Reports to the service manager, the status page and the log that the daemon stops, and the reason
+ * if ERROR is negative. The caller closes its files only afterwards, because closing may replace the
+ * error's sentence. Returns: the exit status. */
 int daemon_end(struct daemon *daemon, int error);
 
 #endif

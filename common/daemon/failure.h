@@ -13,8 +13,8 @@
  *	}
  *
  * A time of failing lasts from the first failure_add() to failure_end(). Within it each sentence
- * is logged once, and at most FAILURE_SENTENCES of them: one that holds a number which changes with
- * each attempt does not fill the log.
+ * is logged once, and at most FAILURE_SENTENCES of them, so that a sentence with a number that
+ * changes at each attempt does not fill the log.
  */
 #ifndef COMMON_DAEMON_FAILURE_H
 #define COMMON_DAEMON_FAILURE_H

@@ -17,8 +17,8 @@ struct field;
 int field_parse(struct bytes name, struct field **ret_field);
 void field_free(struct field **field);
 
-/* Returns whether NAME is a field label of some kind: an index of the path of that name does not say
- * which objects match then. */
+/* Returns whether FIELD is a field label of some kind. If so, an index of the path of that name can't
+ * tell which objects match. */
 bool field_is_label(const struct field *field);
 
 typedef int field_text_fn(void *arg, struct bytes text);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON numbers, and the one rule that decides how a body keeps them: as int64, uint64 or double, the
- * first whose text is the text that was read, else as that text. The functions below write the
- * numbers as Go's encoding/json does, so that most numbers of an API server keep their short form.
+ * JSON numbers, and the one rule that decides how a body keeps them. A number becomes an int64, else
+ * a uint64, else a double, if writing that value gives exactly the text that was read; otherwise the
+ * body keeps the text. The functions below write numbers as Go's encoding/json does, so most numbers
+ * of an API server need not be kept as text.
  * Nothing here depends on the locale.
  */
 #ifndef COMMON_VALUE_NUMBER_H

@@ -2,8 +2,8 @@
 /*
  * A stored body: one msgpack document, read in place (in a mapped file) without decoding or copying.
  * Map keys are strings in the order in which the server sent them. Numbers are int64, uint64 or
- * double; a JSON number whose text would not come back the same from those is kept as its text in
- * an extension of type VALUE_NUMBER_TEXT (store/FORMAT.md, Bodies).
+ * double; a JSON number that none of those would write again as it was is kept as its text, in an
+ * extension of type VALUE_NUMBER_TEXT (number.h; store/FORMAT.md, Bodies).
  *
  * The bytes may come from a damaged file: every step checks its bounds and returns ERR_CORRUPT, and
  * depth is limited to VALUE_DEPTH_MAX. A `struct value` borrows from the bytes it was read from.

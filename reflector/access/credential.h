@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The request headers with our credentials: Authorization and Impersonate-*. A token file is read
- * again when its token is a minute old or was refused by the server; if that fails the old token
- * stays in use (docs/protocol.md 15.3). With an exec plugin, requests wait until the plugin has
- * given credentials (exec.h); its client certificate goes to certificates.h, since it belongs to
- * the connection.
+ * again 50 s after it was read last, or when the server refused its token; if that fails the old
+ * token stays in use (docs/protocol.md 15.3). With an exec plugin, requests wait until the plugin
+ * has given credentials (exec.h); its client certificate goes to certificates.h, since it belongs
+ * to the connection.
  */
 #ifndef REFLECTOR_ACCESS_CREDENTIAL_H
 #define REFLECTOR_ACCESS_CREDENTIAL_H

@@ -9,7 +9,7 @@
  * One writer, the reflector. Records, heads and checkpoints change in one transaction:
  *
  *	journal_begin(j);                      (nothing happens when one is open)
- *	journal_append(j, &record, &seq); ...  journal_checkpoint(j, feed, &checkpoint);
+ *	journal_append(j, &record, &seq); ...  journal_checkpoint(j, feed, phase, rv);
  *	journal_commit(j);                     (then publish what was appended on the ring)
  *
  * A failed commit stores nothing: the caller goes back to the last committed checkpoints and asks the API server again.
@@ -17,9 +17,9 @@
  * The journal keeps the rules that need only itself: seq order, the chain of previous versions,
  * heads, list brackets, trimming. The reflector decides what an answer of the API server means.
  *
- * Reading takes a visible read transaction (journal_env + txn_begin_read), or the open write
- * transaction (journal_txn). Records borrow from the map: until the transaction is reset, renewed or
- * ended, in a write transaction until the next write.
+ * A function that reads takes the transaction to read in: a read transaction of journal_env()
+ * (txn_begin_read), or the open write transaction (journal_txn). Records borrow from the map until
+ * the transaction is reset, renewed or ended, in a write transaction until the next write.
  */
 #ifndef STORE_JOURNAL_JOURNAL_H
 #define STORE_JOURNAL_JOURNAL_H
@@ -168,11 +168,11 @@ void journal_abort(struct journal *journal);
 struct txn *journal_txn(struct journal *journal); /* NULL when none is open */
 
 /*
- * Appends RECORD; seq, prev and time are given by the journal. ADDED, MODIFIED: the head becomes
- * this record. DELETED: the head goes; prev is the last state. LIST_BEGIN opens the feed's list
- * (REQUIREs that none is open), LIST_END closes it, sets first_list the first time, phase
- * and RV unless the list was abandoned. FEED_REMOVED closes it as well. Only journal_add_feed()
- * writes FEED_ADDED.
+ * Appends RECORD; the journal sets its seq, prev and time. By type: after ADDED or MODIFIED this
+ * record is the head. DELETED removes the head, and its prev is the last state. LIST_BEGIN opens the
+ * feed's list (none may be open). LIST_END closes it, sets first_list if it is the feed's first, and
+ * phase and RV unless the list was abandoned. FEED_REMOVED closes an open list as well. Only
+ * journal_add_feed() writes FEED_ADDED.
  * ERR_TOO_LARGE (a key, uid, RV or body that cannot be stored) leaves the transaction as it was;
  * other errors are sticky in it. RECORD's bytes may borrow from this transaction's heads.
  */
@@ -193,18 +193,19 @@ int journal_set_cluster(struct journal *journal, const char *cluster);
 
 /*
  * Moves the horizon towards TARGET by at most LIMIT log records, in its own transaction (none may be
- * open): AGAIN when there is more to do, 0 when the horizon is at TARGET. A feed that was removed at
- * or below the new horizon loses its heads and versions, likewise in slices.
+ * open). A feed that was removed at or below the new horizon loses its heads and versions, likewise
+ * in slices. Returns: 0: the horizon is at TARGET; AGAIN: there is more to do.
  * The caller has made sure that TARGET is not above what the index has taken (docs/architecture.md,
  * Snapshot and rebuild).
  */
 int journal_trim(struct journal *journal, uint64_t target, size_t limit, uint64_t *ret_trimmed);
 
-/* How far: to TARGET; and on while there are more than MOST bytes of history, but not beyond BOUND. */
+/* A goal of trimming: to TARGET in any case, and beyond it while there are more than MOST bytes of
+ * history, but never beyond BOUND. */
 struct trim_goal {
 	uint64_t target, bound, most;
 };
-/* The same towards such a goal. */
+/* Does the same as journal_trim(), towards GOAL. */
 int journal_trim_towards(struct journal *journal, const struct trim_goal *goal, size_t limit,
 	uint64_t *ret_trimmed);
 
@@ -251,13 +252,14 @@ int journal_each_feed(struct journal *journal, struct txn *txn, journal_feed_fn 
 /* Calls FN for FEED. Returns FN's result; NOT_FOUND: the journal has no definition of the feed. */
 int journal_one_feed(struct journal *journal, struct txn *txn, uint32_t feed, journal_feed_fn *fn,
 	void *arg);
-/* Returns a hash of all feeds' definitions, without decoding them: equal ones are the same. */
+/* Returns a hash of the definitions of all feeds: while it is equal, no definition has changed. */
 int journal_definitions_hash(struct txn *txn, uint64_t *ret_hash);
 /* FOUND, NOT_FOUND. */
 int journal_feed_checkpoint(struct journal *journal, struct txn *txn, uint32_t feed,
 	struct feed_checkpoint *ret_checkpoint);
 
-/* KEP-5504: -1, 0, 1, or RV_NOT_COMPARABLE when either is no well-formed number and they differ. */
+/* Compares two resourceVersions as KEP-5504 says. Returns: -1, 0 or 1; RV_NOT_COMPARABLE when they
+ * differ and either is no well-formed number. */
 #define RV_NOT_COMPARABLE 2
 int rv_compare(struct bytes a, struct bytes b);
 

@@ -9,20 +9,20 @@
 #define RECORD_BODY_MAX ((size_t)1 << 30)
 #define HEAD_KEY_MAX    (4 + JOURNAL_KEY_MAX)
 
-/* 0, or ERR_TOO_LARGE with a sentence: what cannot be written down. */
+/* Checks that RECORD can be stored. Returns: 0; ERR_TOO_LARGE with a sentence that names the part. */
 int record_fits(const struct record *record);
 
 size_t record_size(const struct record *record);
-/* Into record_size() bytes at PLACE. */
+/* Writes RECORD into record_size() bytes at PLACE. */
 void record_write(const struct record *record, void *place);
 #define RECORD_HEADER 48 /* bytes before the key */
 /* Returns the size of the whole record by its header, the first RECORD_HEADER bytes. */
 size_t record_size_at(const void *header);
-/* RET_RECORD borrows from STORED. ERR_CORRUPT when the lengths or the type make no sense; the
- * checksum is looked at by record_check(). */
+/* Reads a record, which borrows from STORED. The checksum is left to record_check(). Returns: 0;
+ * ERR_CORRUPT when the lengths or the type make no sense. */
 int record_read(struct bytes stored, struct record *ret_record);
 
-/* Key of an object's head; lives in ROOM. */
+/* Returns the key of an object's head, which lies in ROOM. */
 struct bytes head_key(uint32_t feed, struct bytes key, uint8_t room[HEAD_KEY_MAX]);
 void head_write(const struct record *record, struct buf *buf);
 int head_read(struct bytes stored, struct head *ret_head);

@@ -4,9 +4,9 @@
  * and can never delay the writer. Used twice: the delta ring (reflector to processor) and the event
  * ring (processor to followers). Layout and the rules of reading: FORMAT.md, Rings.
  *
- * An entry points at journal records, it carries no body: the journal holds every version once. A
- * ring is an accelerator and never the truth: a reader that is lapped, or finds another epoch or bad bytes,
- * reads the journal instead, which holds the same and more.
+ * An entry points at journal records and carries no body. A ring only makes things faster: a reader
+ * that is lapped (the writer has written over entries that it had not read yet), or that finds
+ * another epoch or bad bytes, reads the journal instead, which has every record.
  *
  * Writer: ring_put() collects entries of a batch, ring_publish() makes them visible and wakes.
  * Reader: ring_next() until AGAIN, then ring_wait().
@@ -31,51 +31,55 @@ struct ring_entry {
 			   * is larger than an eighth of the ring: the record has it */
 };
 
-/* Memory a ring of this capacity (a power of two, at least 4096) takes. */
+/* Returns the memory that a ring of this capacity (a power of two, at least 4096) takes. */
 size_t ring_bytes(size_t capacity);
 
-/* Writer on memory of the caller (tests, threads): zeroed or left by an earlier writer, which is
- * taken over as by ring_create(); ring_bytes() long, 128-byte aligned. -EINVAL. */
+/* Makes a writer on the caller's memory, for tests: ring_bytes() long, 128-byte aligned, and either
+ * zeroed or left by an earlier writer, and then taken over as by ring_create(). -EINVAL. */
 int ring_init(void *memory, size_t size, const uint8_t uuid[16], struct ring **ret_ring);
 
-/* Writer on DIRECTORY_FD/NAME: takes over a valid file of that size and boot (epoch + 1, nothing
- * half-written is ever taken for whole), else makes a new one: allocated in full, then renamed. */
+/* Makes a writer on the file DIRECTORY_FD/NAME. A valid file of that size and this boot is taken over:
+ * the epoch is raised, so that no reader takes a half-written entry for a whole one. Otherwise a new
+ * file is made, its blocks are allocated in full, and it is renamed to NAME. */
 int ring_create(int directory_fd, const char *name, size_t capacity, const uint8_t uuid[16],
 	unsigned mode, struct ring **ret_ring);
-/* Tells readers that the writer has ended, which a process that dies does not. */
+/* Marks the ring closed, so that readers learn that the writer has ended, and closes it. (A writer
+ * that is killed leaves it unmarked.) */
 void ring_close(struct ring **ring);
 
 /* Adds to the batch. If it gets too large for the ring, or there is no memory, readers get LAPPED. */
 void ring_put(struct ring *ring, const struct ring_entry *entry);
-/* Announces that something will be published in a moment: wakes one reader, which waits for it awake for up to 60 us.
- * An idle CPU takes that long to come back from sleep, and so does it while the batch is written. */
+/* Announces that something will be published in a moment: wakes one reader, which then polls the tail
+ * for at most 60 us. An idle CPU takes about that long to wake from sleep; with the announcement it
+ * does so while the writer still works on the batch. */
 void ring_announce(struct ring *ring);
-/* Forgets the batch (its transaction failed). */
+/* Drops the batch, because its transaction failed. */
 void ring_discard(struct ring *ring);
 /* Publishes the batch, and LAST_SEQ, the newest committed record, even when the batch is empty. */
 void ring_publish(struct ring *ring, uint64_t last_seq);
 void ring_heartbeat(struct ring *ring);
 
-/* Reader. -ENOENT when there is none, or none of this boot with a writer yet; ERR_FORMAT,
- * ERR_CORRUPT. Begins at the tail. */
+/* Makes a reader, which begins at the tail. Returns: 0; -ENOENT: there is no ring, or no writer has
+ * opened it since the last boot; ERR_FORMAT; ERR_CORRUPT. */
 int ring_attach(int directory_fd, const char *name, struct ring_reader **ret_reader);
 int ring_attach_memory(const void *memory, size_t size, struct ring_reader **ret_reader);
 void ring_detach(struct ring_reader **reader);
 
-/* Stands at the tail again; returns with *RET_SEQ the newest seq published before that point. Read
- * the journal after this call: whatever it does not hold yet will come through the ring. */
+/* Moves the reader to the tail, and sets *RET_SEQ to the newest seq published before it. The caller
+ * then reads the journal; each record that it does not find there yet will come through the ring. */
 int ring_to_tail(struct ring_reader *reader, uint64_t *ret_seq);
 
 /* Moves to the oldest entry that is still whole, to the tail when there is none: for a dump. */
 void ring_to_oldest(struct ring_reader *reader);
 
-/* FOUND, AGAIN (nothing new), LAPPED (also: another epoch, bad bytes, counted apart), GONE (the file
- * was replaced, or closed and all in it was read: detach and attach again). After LAPPED call
- * ring_to_tail. */
+/* Reads the next entry. Returns: FOUND; AGAIN: nothing is new; LAPPED, also for another epoch or bad
+ * bytes (ring_status() counts those apart): call ring_to_tail(); GONE: the file was replaced, or was
+ * closed and all of it was read: detach and attach again. */
 int ring_next(struct ring_reader *reader, struct ring_entry *ret_entry);
 
-/* Sleeps until something is published after the last AGAIN, at most TIMEOUT_MS; negative: without limit. 0 woken or
- * changed, AGAIN on timeout, GONE as above (within a second). Spurious wake-ups are possible. */
+/* Sleeps until something is published after the last AGAIN, for at most TIMEOUT_MS (negative: no
+ * limit). Returns: 0: there may be something, or a spurious wake-up; AGAIN: the time is over; GONE as
+ * above, within a second. */
 int ring_wait(struct ring_reader *reader, int timeout_ms);
 
 /* Returns whether another file has the ring's name, or none: a writer may be writing another one now. A system call. */

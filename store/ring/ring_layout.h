@@ -2,9 +2,11 @@
 /*
  * The bytes of a ring (FORMAT.md, Rings), for ring.c (writer) and ring_reader.c only.
  *
- * A position counts bytes since the ring was made and never wraps; its place is position modulo
- * capacity. [tail - capacity, tail) is what readers may look at, and of that only what the writer
- * has not claimed again: position + capacity >= claim, asked after the bytes were copied out.
+ * A position counts bytes since the ring was made and never wraps; its place in memory is the
+ * position modulo the capacity. Before the writer writes a batch it moves `claim` to the batch's
+ * end; after that it moves `tail` there. A reader copies the bytes at its position, which is below
+ * `tail`, and then checks that position + capacity >= claim. If not, the writer may have begun to
+ * write over them, and the copy is thrown away.
  */
 #ifndef STORE_RING_RING_LAYOUT_H
 #define STORE_RING_RING_LAYOUT_H
@@ -139,9 +141,10 @@ static inline uint32_t ring_record_crc(const void *record, size_t payload)
 }
 
 /*
- * The copies in and out race by design; what was torn is found by the claim and thrown away (B.3).
- * Under ThreadSanitizer, which knows no fences and no such bargain, they go word by word through
- * relaxed atomics; that costs ten times a memcpy, so only there. SIZE is a multiple of RING_ALIGN.
+ * The copies in and out race by design: a reader detects a torn copy by the claim and throws it away
+ * (FORMAT.md, Rings). ThreadSanitizer would report the race, so under it the bytes are copied word by
+ * word through relaxed atomics, which costs ten times as much as memcpy. SIZE is a multiple of
+ * RING_ALIGN.
  */
 #ifdef __SANITIZE_THREAD__
 #if defined(__GNUC__) && !defined(__clang__)
@@ -176,7 +179,8 @@ static inline void ring_copy_out(void *to, const void *shared, size_t size)
 }
 #endif
 
-/* 0, or ERR_FORMAT / ERR_CORRUPT / -ENOENT (of another boot) with a sentence. SIZE: of the file. */
+/* Checks the header of a file of SIZE bytes. Returns: 0; ERR_FORMAT; ERR_CORRUPT; -ENOENT: the ring
+ * is from before the last boot. */
 int ring_header_check(const struct ring_header *header, uint64_t size);
 
 #endif
