@@ -189,21 +189,6 @@ static uint32_t hints_header_crc(const struct hints_header *header)
 	return crc32c(0, header, offsetof(struct hints_header, crc));
 }
 
-static int hints_make_file(int directory_fd, unsigned mode, size_t bytes, struct hints **ret_hints)
-{
-	(void)unlinkat(directory_fd, HINTS_FILE_NEW, 0); /* a killed writer may have left one */
-	AUTO_FD int fd = openat(directory_fd, HINTS_FILE_NEW,
-		O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-	if (fd < 0 || fchmod(fd, mode) < 0)
-		return err_set(-errno, "creating '%s'", HINTS_FILE_NEW);
-	/* So that a full disk is an error now, not a SIGBUS at the first touch of a page. */
-	int r = -posix_fallocate(fd, 0, (off_t)bytes);
-
-	if (r < 0)
-		return err_set(r, "allocating %zu bytes for '%s'", bytes, HINTS_FILE_NEW);
-	return hints_map(fd, bytes, true, ret_hints);
-}
-
 int hints_create(int directory_fd, const struct hints_of *of, uint64_t objects, uint64_t taken,
 	unsigned mode, struct hints **ret_hints)
 {
@@ -212,10 +197,24 @@ int hints_create(int directory_fd, const struct hints_of *of, uint64_t objects, 
 
 	while (bits < BUCKETS_MOST && (UINT64_C(1) << bits) * BUCKET < 2 * objects)
 		bits++;
+	size_t bytes = HEADER_BYTES + 2 * hints_table_bytes(bits);
 	int r = proc_boot_id(boot);
+
+	if (r < 0)
+		return r;
+	(void)unlinkat(directory_fd, HINTS_FILE_NEW, 0); /* a killed writer may have left one */
+	AUTO_FD int fd = openat(directory_fd, HINTS_FILE_NEW,
+		O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+
+	if (fd < 0 || fchmod(fd, mode) < 0)
+		r = err_set(-errno, "creating '%s'", HINTS_FILE_NEW);
+	/* So that a full disk is an error now, not a SIGBUS at the first touch of a page. */
+	int error = r < 0 ? 0 : posix_fallocate(fd, 0, (off_t)bytes);
+
+	if (error)
+		r = err_set(-error, "allocating %zu bytes for '%s'", bytes, HINTS_FILE_NEW);
 	if (r == 0)
-		r = hints_make_file(
-			directory_fd, mode, HEADER_BYTES + 2 * hints_table_bytes(bits), ret_hints);
+		r = hints_map(fd, bytes, true, ret_hints);
 	if (r < 0) {
 		(void)unlinkat(
 			directory_fd, HINTS_FILE_NEW, 0); /* removed at the next attempt, too */

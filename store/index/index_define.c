@@ -68,37 +68,12 @@ static int index_backfill_object(struct index *index, struct index_definition *d
 	return r < 0 ? r : changes_compare_end(&index->changes, definition->filled);
 }
 
-static int index_backfill_slice(struct index *index, struct index_definition_row *row, size_t limit,
-	index_terms_fn *fn, void *arg)
+int index_backfill(
+	struct index *index, uint32_t definition, size_t limit, index_terms_fn *fn, void *arg)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	struct bytes key, value;
 	uint8_t from[8];
-	int r = index_write_changes(index); /* so that all objects are in the database */
-
-	if (r == 0)
-		r = cursor_open(index->txn, INDEX_OBJECT, &cursor);
-	if (r < 0)
-		return r;
-	row->changed = true;
-	be64_put(from, row->definition.filled + 1);
-	r = cursor_seek(cursor, BYTES(from, sizeof(from)), &key, &value);
-	for (; r == FOUND; r = cursor_next(cursor, &key, &value)) {
-		if (limit-- == 0 || changes_size(&index->changes) > INDEX_FLUSH_BYTES)
-			return AGAIN;
-		r = index_backfill_object(index, &row->definition, key, value, fn, arg);
-		if (r < 0)
-			return r;
-	}
-	if (r < 0)
-		return r;
-	row->definition.filled = INDEX_READY;
-	return 0;
-}
-
-int index_backfill(
-	struct index *index, uint32_t definition, size_t limit, index_terms_fn *fn, void *arg)
-{
 	int r = index_ready(index);
 
 	if (r < 0)
@@ -108,45 +83,52 @@ int index_backfill(
 	REQUIRE(row && limit);
 	if (row->definition.filled == INDEX_READY || row->definition.dropping)
 		return 0;
-	return index_keep_error(index, index_backfill_slice(index, row, limit, fn, arg));
+	r = index_write_changes(index); /* so that all objects are in the database */
+	if (r == 0)
+		r = cursor_open(index->txn, INDEX_OBJECT, &cursor);
+	if (r < 0)
+		return index_keep_error(index, r);
+	row->changed = true;
+	be64_put(from, row->definition.filled + 1);
+	r = cursor_seek(cursor, BYTES(from, sizeof(from)), &key, &value);
+	while (r == FOUND) {
+		if (limit-- == 0 || changes_size(&index->changes) > INDEX_FLUSH_BYTES)
+			return AGAIN;
+		r = index_backfill_object(index, &row->definition, key, value, fn, arg);
+		if (r == 0)
+			r = cursor_next(cursor, &key, &value);
+	}
+	if (r < 0)
+		return index_keep_error(index, r);
+	row->definition.filled = INDEX_READY;
+	return 0;
 }
 
 /* ---- removing, in slices of about LIMIT entries; needs no bodies ---- */
 
-/* Removes postings of TERM, at most *LEFT, and returns in *RET_DROPPED how many. */
-static int index_drop_postings(
-	struct index *index, uint64_t term, size_t *left, uint64_t *ret_dropped)
-{
-	CLEANUP(cursor_close) struct cursor *cursor = NULL;
-	struct bytes key, value;
-	uint8_t from[POSTING_KEY];
-	uint64_t n = 0;
-	int r = cursor_open(index->txn, INDEX_POSTING, &cursor);
-
-	if (r == 0)
-		r = cursor_seek(cursor, index_posting_key(from, term, 0), &key, &value);
-	while (r == FOUND && *left && key.size == POSTING_KEY && be64_get(key.data) == term) {
-		r = cursor_del(cursor);
-		if (r < 0)
-			return r;
-		n++;
-		(*left)--;
-		r = cursor_next(cursor, &key, &value);
-	}
-	*ret_dropped = n;
-	return r < 0 ? r : 0;
-}
-
+/* Removes at most *LEFT postings of a term, then the term or what it counts of them. */
 static int index_drop_term(struct index *index, struct cursor *cursor, struct bytes key,
 	uint64_t term, uint64_t count, size_t *left)
 {
-	uint8_t copy[ENV_KEY_MAX], row[TERM_BYTES];
-	struct bytes name = BYTES(copy, key.size);
-	uint64_t dropped;
+	CLEANUP(cursor_close) struct cursor *postings = NULL;
+	uint8_t copy[ENV_KEY_MAX], row[TERM_BYTES], from[POSTING_KEY];
+	struct bytes name = BYTES(copy, key.size), posting, nothing;
+	uint64_t dropped = 0;
 
 	memcpy(copy, key.data, key.size); /* deleting postings may move the row */
-	int r = index_drop_postings(index, term, left, &dropped);
+	int r = cursor_open(index->txn, INDEX_POSTING, &postings);
 
+	if (r == 0)
+		r = cursor_seek(postings, index_posting_key(from, term, 0), &posting, &nothing);
+	while (r == FOUND && *left && posting.size == POSTING_KEY &&
+		be64_get(posting.data) == term) {
+		r = cursor_del(postings);
+		if (r < 0)
+			return r;
+		dropped++;
+		(*left)--;
+		r = cursor_next(postings, &posting, &nothing);
+	}
 	if (r < 0)
 		return r;
 	if (dropped > count || (dropped < count && *left))
@@ -248,15 +230,20 @@ static int index_drop_names(struct index *index, uint32_t feed, size_t *left)
 	return r < 0 ? r : 0;
 }
 
-static int index_drop_feed_slice(struct index *index, uint32_t feed, size_t limit)
+int index_feed_drop(struct index *index, uint32_t feed, size_t limit)
 {
 	const size_t operations[INDEX_DATABASES] = {limit, limit, limit, limit, 8};
-	struct index_feed_row *row = index_feed_row(index, feed);
 	uint8_t key[META_KEY];
-	int r = index_make_room(index, operations, 0);
+	int r = index_flush(index);
 
-	if (r < 0 || !row)
-		return r;
+	if (r == 0)
+		r = index_make_room(index, operations, 0);
+	if (r < 0)
+		return index_keep_error(index, r);
+	struct index_feed_row *row = index_feed_row(index, feed);
+
+	if (!row)
+		return 0;
 	row->feed.removed = row->changed = true;
 	for (size_t i = 0; i < index->n_definitions && r == 0;) {
 		if (index->definitions[i]->definition.feed == feed)
@@ -268,15 +255,8 @@ static int index_drop_feed_slice(struct index *index, uint32_t feed, size_t limi
 	if (r == 0)
 		r = index_drop_names(index, feed, &limit);
 	if (r != 0)
-		return r;
+		return index_keep_error(index, r);
 	index_feed_row_remove(index, feed);
 	r = txn_del(index->txn, INDEX_META, index_meta_key(key, META_FEED, feed));
-	return r < 0 ? r : 0; /* NOT_FOUND: it was never saved */
-}
-
-int index_feed_drop(struct index *index, uint32_t feed, size_t limit)
-{
-	int r = index_flush(index);
-
-	return r < 0 ? r : index_keep_error(index, index_drop_feed_slice(index, feed, limit));
+	return r < 0 ? index_keep_error(index, r) : 0; /* NOT_FOUND: it was never saved */
 }

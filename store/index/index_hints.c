@@ -38,35 +38,16 @@ static uint64_t index_hints_count(const struct index *index)
 	return n;
 }
 
-/* Enters all names that TXN sees. */
-static int index_hints_fill(struct txn *txn, struct hints *hints)
-{
-	CLEANUP(cursor_close) struct cursor *cursor = NULL;
-	struct index_entry entry;
-	struct bytes key, value;
-	int r = cursor_open(txn, INDEX_NAME, &cursor);
-
-	if (r == 0)
-		r = cursor_seek(cursor, BYTES_NONE, &key, &value);
-	for (; r == FOUND; r = cursor_next(cursor, &key, &value)) {
-		r = index_read_name(value, &entry);
-		if (r == 0 && key.size < 4)
-			r = err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'name'", key.size);
-		if (r < 0)
-			return r;
-		hints_put(hints, be32_get(key.data),
-			BYTES((const uint8_t *)key.data + 4, key.size - 4), &entry);
-	}
-	return r == END ? 0 : r;
-}
-
 /* Makes a table of all that is committed and replaces the present one by it. */
 static int index_hints_make(struct index *index)
 {
 	CLEANUP(txn_abort) struct txn *txn = NULL;
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	CLEANUP(hints_close) struct hints *hints = NULL;
 	struct hints_of of = index_hints_identity(index, index->state.meta.journal);
 	int fd = generation_folder_fd(index->gen);
+	struct index_entry entry;
+	struct bytes key, value;
 	struct stat st;
 
 	if (fstatat(fd, "data.mdb", &st, 0) < 0)
@@ -76,7 +57,19 @@ static int index_hints_make(struct index *index)
 		r = hints_create(fd, &of, index_hints_count(index), index->state.meta.taken,
 			st.st_mode & 0777, &hints);
 	if (r == 0)
-		r = index_hints_fill(txn, hints);
+		r = cursor_open(txn, INDEX_NAME, &cursor);
+	if (r == 0)
+		r = cursor_seek(cursor, BYTES_NONE, &key, &value);
+	while (r == FOUND) {
+		r = index_read_name(value, &entry);
+		if (r == 0 && key.size < 4)
+			r = err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'name'", key.size);
+		if (r < 0)
+			return r;
+		hints_put(hints, be32_get(key.data),
+			BYTES((const uint8_t *)key.data + 4, key.size - 4), &entry);
+		r = cursor_next(cursor, &key, &value);
+	}
 	if (r < 0)
 		return r;
 	/* Nothing has changed since the commit, so the writer's copy of meta is the committed

@@ -157,17 +157,6 @@ int index_entry(struct index *index, uint32_t feed, struct bytes key, struct ind
 	return FOUND;
 }
 
-static bool index_same_terms(const struct index_change *change)
-{
-	if (change->n_old != change->n_new)
-		return false;
-	for (size_t i = 0; i < change->n_old; i++)
-		if (change->old[i].definition != change->new[i].definition ||
-			!bytes_equal(change->old[i].value, change->new[i].value))
-			return false;
-	return true;
-}
-
 /* Adds an object's old or new terms to the comparison. A definition that is still being filled
  * holds only objects up to where it is filled: terms of others are left to the backfill. */
 static int index_compare_side(
@@ -190,7 +179,12 @@ static int index_compare_side(
 static int index_compare_terms(
 	struct index *index, const struct index_change *change, uint64_t object)
 {
-	if (index_same_terms(change))
+	bool same = change->n_old == change->n_new;
+
+	for (size_t i = 0; i < change->n_old && same; i++)
+		same = change->old[i].definition == change->new[i].definition &&
+		       bytes_equal(change->old[i].value, change->new[i].value);
+	if (same)
 		return 0;
 	changes_compare_begin(&index->changes);
 	int r = index_compare_side(index, change->old, change->n_old, object, false);

@@ -146,19 +146,7 @@ static int terms_list_add_text(struct term_list *list, uint32_t definition, stru
 	return terms_list_add(list, definition, at);
 }
 
-/* ---- namespace and labels ---- */
-
-static int terms_of_namespace(
-	const struct terms_rule *rule, const struct record *record, struct term_list *list)
-{
-	const char *slash =
-		record->key.size ? memchr(record->key.data, '/', record->key.size) : NULL;
-
-	if (!slash)
-		return 0;
-	return terms_list_add_text(list, rule->definition,
-		BYTES(record->key.data, (size_t)(slash - (const char *)record->key.data)));
-}
+/* ---- labels ---- */
 
 static int terms_of_labels(
 	const struct terms_rule *rule, const struct record *record, struct term_list *list)
@@ -308,12 +296,19 @@ int terms_collect(struct terms *terms, const struct record *record, struct term_
 	buf_reset(&list->text);
 	if (record->body.size == 0)
 		return 0;
+	const char *key = record->key.data;
+	const char *slash = record->key.size ? memchr(key, '/', record->key.size) : NULL;
+
 	for (size_t i = 0; i < terms->n_rules && r == 0; i++) {
 		const struct terms_rule *rule = &terms->rules[i];
 
-		r = rule->kind == RULE_PATHS   ? terms_of_paths(terms, rule, record->body, list)
-		    : rule->kind == RULE_LABEL ? terms_of_labels(rule, record, list)
-					       : terms_of_namespace(rule, record, list);
+		if (rule->kind == RULE_PATHS)
+			r = terms_of_paths(terms, rule, record->body, list);
+		else if (rule->kind == RULE_LABEL)
+			r = terms_of_labels(rule, record, list);
+		else if (slash)
+			r = terms_list_add_text(
+				list, rule->definition, BYTES(key, (size_t)(slash - key)));
 	}
 	if (r == 0)
 		r = buf_error(&list->text);

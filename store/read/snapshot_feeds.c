@@ -185,28 +185,10 @@ static void feeds_put_names(const struct snapshot_feed *feeds, size_t n, struct 
 		buf_printf(out, " and %zu more, which 'kinf status' lists", named - NAMES_MAX);
 }
 
-/* The remedy comes first: the names may be cut off. */
-static int feeds_none(const struct snapshot_feed *feeds, size_t n, const char *name)
-{
-	CLEANUP(buf_release) struct buf names = BUF_INIT;
-
-	if (n == 0)
-		return err_say(ERR_NO_FEED,
-			"no feed '%s': nothing is watched yet; 'kinf status' may say why", name);
-	feeds_put_names(feeds, n, &names);
-	if (!*name)
-		return err_say(ERR_NO_FEED, "no feed has an empty name; there are: %s",
-			buf_cstr(&names));
-	return err_say(ERR_NO_FEED,
-		"no feed '%s': add '- resource: %s' to the feeds in kinf.yaml; if it is there, "
-		"'kinf status' "
-		"says why it has no feed; there are: %s",
-		name, name, buf_cstr(&names));
-}
-
 /* Keeps the feeds that NAME stands for: the first of each namespace. */
 static int feeds_select(struct snapshot_feed *feeds, size_t n, const char *name, size_t *ret_n)
 {
+	CLEANUP(buf_release) struct buf names = BUF_INIT;
 	const struct snapshot_feed *first = NULL;
 	bool configured = false;
 	size_t kept = 0;
@@ -218,8 +200,6 @@ static int feeds_select(struct snapshot_feed *feeds, size_t n, const char *name,
 		if (!feed_is_called(&feeds[i].definition, name))
 			continue;
 		if (first && strcmp(first->definition.name, feeds[i].definition.name) != 0) {
-			CLEANUP(buf_release) struct buf names = BUF_INIT;
-
 			feeds_put_names(feeds, n, &names);
 			return err_say(ERR_NO_FEED,
 				"several feeds watch the resource '%s'; there are: %s", name,
@@ -238,7 +218,21 @@ static int feeds_select(struct snapshot_feed *feeds, size_t n, const char *name,
 		feeds[kept++] = feeds[i];
 	}
 	*ret_n = kept;
-	return kept ? 0 : feeds_none(feeds, n, name);
+	if (kept)
+		return 0;
+	if (n == 0)
+		return err_say(ERR_NO_FEED,
+			"no feed '%s': nothing is watched yet; 'kinf status' may say why", name);
+	feeds_put_names(feeds, n, &names);
+	if (!*name)
+		return err_say(ERR_NO_FEED, "no feed has an empty name; there are: %s",
+			buf_cstr(&names));
+	/* The remedy comes first: the names may be cut off. */
+	return err_say(ERR_NO_FEED,
+		"no feed '%s': add '- resource: %s' to the feeds in kinf.yaml; if it is there, "
+		"'kinf status' "
+		"says why it has no feed; there are: %s",
+		name, name, buf_cstr(&names));
 }
 
 int snapshot_feeds(struct snapshot *snapshot, const char *name, struct snapshot_feed **ret_feeds,

@@ -84,26 +84,6 @@ int verify_feed_add(struct verify *v, uint32_t id, struct verify_feed **ret_feed
 	return 0;
 }
 
-/* Marks the feeds with objects to compare. */
-static int verify_choose_feeds(struct verify *v)
-{
-	AUTO_FREE struct snapshot_feed *chosen = NULL;
-	size_t n = 0;
-	int r = 0;
-
-	for (size_t i = 0; i < v->n_feeds; i++)
-		v->feeds[i].compared = !v->options->feed;
-	if (v->options->feed)
-		r = snapshot_feeds(v->snapshot, v->options->feed, &chosen, &n);
-	for (size_t i = 0; i < n && r == 0; i++) {
-		struct verify_feed *feed = verify_feed(v, chosen[i].definition.id);
-
-		if (feed)
-			feed->compared = true;
-	}
-	return r;
-}
-
 /* ---- rings ---- */
 
 /* A ring as it was before the snapshot was taken: all that it had published by then is committed,
@@ -178,14 +158,24 @@ static void verify_check_ring(struct verify *v, const struct verify_ring *sight)
 
 static int verify_all(struct verify *v)
 {
+	AUTO_FREE struct snapshot_feed *chosen = NULL;
+	size_t n = 0;
 	int r = verify_journal(v);
 
 	if (r < 0 || !v->snapshot)
 		return r;
 	v->report.has_index = true;
 	r = verify_index(v);
-	if (r == 0)
-		r = verify_choose_feeds(v);
+	for (size_t i = 0; i < v->n_feeds; i++)
+		v->feeds[i].compared = !v->options->feed;
+	if (r == 0 && v->options->feed)
+		r = snapshot_feeds(v->snapshot, v->options->feed, &chosen, &n);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct verify_feed *feed = verify_feed(v, chosen[i].definition.id);
+
+		if (feed)
+			feed->compared = true;
+	}
 	if (r == 0 && !v->index_is_broken)
 		r = verify_state(v);
 	if (r == 0 && v->options->deep && !v->index_is_broken)

@@ -237,33 +237,11 @@ static int verify_log(struct verify *v)
 
 /* ---- heads ---- */
 
-static void verify_head(struct verify *v, uint32_t feed, struct bytes key, const struct head *head)
-{
-	struct verify_version *version = verify_find_version(v, head->seq);
-	struct record record;
-
-	v->report.heads++;
-	if (!version || journal_get(v->journal, v->journal_txn, head->seq, &record) != FOUND) {
-		verify_fault(v,
-			"journal: the head of '%.*s' names version %" PRIu64 ", which is missing",
-			BYTES_ARG(key), head->seq);
-		return;
-	}
-	if (record.feed != feed || !bytes_equal(record.key, key))
-		verify_fault(v, "journal: the head of '%.*s' names version %" PRIu64 " of '%.*s'",
-			BYTES_ARG(key), head->seq, KEY(&record));
-	if (!bytes_equal(record.uid, head->uid) || !bytes_equal(record.rv, head->rv))
-		verify_fault(v,
-			"journal: uid or resourceVersion in the head of '%.*s' differ from its "
-			"version %" PRIu64,
-			BYTES_ARG(key), head->seq);
-	verify_follow_version(v, version, "the head, version", head->seq);
-}
-
 static int verify_heads(struct verify *v, const struct verify_feed *feed)
 {
 	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
 	CLEANUP(buf_release) struct buf last = BUF_INIT;
+	struct record record;
 	struct bytes key;
 	struct head head;
 	int r = head_walk_open(v->journal, v->journal_txn, feed->id, BYTES_NONE, &walk);
@@ -278,8 +256,28 @@ static int verify_heads(struct verify *v, const struct verify_feed *feed)
 		}
 		buf_reset(&last);
 		buf_bytes_put(&last, key);
-		verify_head(v, feed->id, key, &head);
 		r = buf_error(&last);
+		struct verify_version *version = verify_find_version(v, head.seq);
+
+		v->report.heads++;
+		if (!version ||
+			journal_get(v->journal, v->journal_txn, head.seq, &record) != FOUND) {
+			verify_fault(v,
+				"journal: the head of '%.*s' names version %" PRIu64
+				", which is missing",
+				BYTES_ARG(key), head.seq);
+			continue;
+		}
+		if (record.feed != feed->id || !bytes_equal(record.key, key))
+			verify_fault(v,
+				"journal: the head of '%.*s' names version %" PRIu64 " of '%.*s'",
+				BYTES_ARG(key), head.seq, KEY(&record));
+		if (!bytes_equal(record.uid, head.uid) || !bytes_equal(record.rv, head.rv))
+			verify_fault(v,
+				"journal: uid or resourceVersion in the head of '%.*s' differ from "
+				"its version %" PRIu64,
+				BYTES_ARG(key), head.seq);
+		verify_follow_version(v, version, "the head, version", head.seq);
 	}
 	return verify_failed(v, r, "journal: reading heads");
 }
