@@ -257,27 +257,6 @@ static int describe_in_all(struct describe *d, char *name)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static int describe_run(
-	struct describe *d, const struct config_flags *flags, const char *in, char *name)
-{
-	if (command_open(flags, &d->kinf) < 0 || command_snapshot(d->kinf, &d->snapshot) < 0)
-		return PROC_FAILED;
-	int r = command_first_feed(d->snapshot, d->feed, &d->info);
-	if (r == 0)
-		r = command_note_state(d->snapshot, d->feed, 0);
-	if (r >= 0)
-		r = d->info.namespaced && !in ? describe_in_all(d, name)
-					      : describe_key(d, d->info.namespaced ? in : NULL, name);
-	if (r == KINF_AGAIN)
-		return command_fail_again(d->kinf, d->snapshot, d->feed, in);
-	if (r == KINF_NOT_FOUND)
-		(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found\n", d->info.resource,
-			in ? in : "", in ? "/" : "", name);
-	else if (r < 0 && !d->failed)
-		(void)command_fail_feed(d->kinf, d->feed, r);
-	return r == 0 ? PROC_OK : PROC_FAILED;
-}
-
 static void describe_release(struct describe *d)
 {
 	buf_release(&d->out);
@@ -287,7 +266,7 @@ static void describe_release(struct describe *d)
 
 int command_describe(int argc, char **argv)
 {
-	CLEANUP(describe_release) struct describe describe = {.out = BUF_INIT};
+	CLEANUP(describe_release) struct describe d = {.out = BUF_INIT};
 	struct describe_args args = {0};
 	struct config_flags flags = {0};
 	char *name = NULL;
@@ -313,6 +292,22 @@ int command_describe(int argc, char **argv)
 		r = options_bad(&options, "write a feed and a name");
 	if (r != 0)
 		return command_usage(&options, r);
-	describe.feed = argv[first];
-	return describe_run(&describe, &flags, args.namespace_, name);
+	const char *in = args.namespace_;
+	d.feed = argv[first];
+	if (command_open(&flags, &d.kinf) < 0 || command_snapshot(d.kinf, &d.snapshot) < 0)
+		return PROC_FAILED;
+	r = command_first_feed(d.snapshot, d.feed, &d.info);
+	if (r == 0)
+		r = command_note_state(d.snapshot, d.feed, 0);
+	if (r >= 0)
+		r = d.info.namespaced && !in ? describe_in_all(&d, name)
+					     : describe_key(&d, d.info.namespaced ? in : NULL, name);
+	if (r == KINF_AGAIN)
+		return command_fail_again(d.kinf, d.snapshot, d.feed, in);
+	if (r == KINF_NOT_FOUND)
+		(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found\n", d.info.resource,
+			in ? in : "", in ? "/" : "", name);
+	else if (r < 0 && !d.failed)
+		(void)command_fail_feed(d.kinf, d.feed, r);
+	return r == 0 ? PROC_OK : PROC_FAILED;
 }

@@ -45,22 +45,6 @@ static void status_json_database(
 		database->info.map_bytes, database->info.readers);
 }
 
-static void status_json_store(const struct store_status *s, struct buf *out)
-{
-	status_json_text(out, "{\"store\":{\"path\":", s->path);
-	status_json_text(out, ",\"id\":", s->id);
-	status_json_text(out, ",\"uuid\":", s->uuid);
-	buf_printf(out,
-		",\"copy\":%s,\"lastEvent\":%" PRIu64 ",\"taken\":%" PRIu64 ",\"horizon\":%" PRIu64,
-		s->copy ? "true" : "false", s->last_event, s->taken, s->horizon);
-	status_json_database(out, "journal", &s->journal);
-	status_json_database(out, "index", &s->index);
-	if (s->disk_known)
-		buf_printf(out, ",\"diskFreeBytes\":%" PRIu64, s->disk_free);
-	status_json_text(out, ",\"lastError\":", s->error);
-	buf_byte(out, '}');
-}
-
 static void status_json_process(const struct status_process *process, struct buf *out)
 {
 	bool alive = process->known && process->alive;
@@ -106,8 +90,18 @@ static void status_json_feed(const struct kinf_feed_info *feed, struct buf *out)
 
 int status_json(const struct store_status *s, struct buf *out)
 {
-	status_json_store(s, out);
-	buf_str(out, ",\"processes\":[");
+	status_json_text(out, "{\"store\":{\"path\":", s->path);
+	status_json_text(out, ",\"id\":", s->id);
+	status_json_text(out, ",\"uuid\":", s->uuid);
+	buf_printf(out,
+		",\"copy\":%s,\"lastEvent\":%" PRIu64 ",\"taken\":%" PRIu64 ",\"horizon\":%" PRIu64,
+		s->copy ? "true" : "false", s->last_event, s->taken, s->horizon);
+	status_json_database(out, "journal", &s->journal);
+	status_json_database(out, "index", &s->index);
+	if (s->disk_known)
+		buf_printf(out, ",\"diskFreeBytes\":%" PRIu64, s->disk_free);
+	status_json_text(out, ",\"lastError\":", s->error);
+	buf_str(out, "},\"processes\":[");
 	for (size_t i = 0; i < STATUS_PROCESSES; i++) {
 		buf_str(out, i ? "," : "");
 		status_json_process(&s->processes[i], out);
@@ -132,24 +126,6 @@ int status_json(const struct store_status *s, struct buf *out)
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
-
-/* Prints the status also if the store was refused: it then says why. */
-static int status_print(struct kinf *kinf, bool json)
-{
-	CLEANUP(status_release) struct store_status status;
-	CLEANUP(buf_release) struct buf out = BUF_INIT;
-	int gathered = status_gather(kinf, &status);
-	int r = json ? status_json(&status, &out) : status_text(&status, &out);
-
-	if (r == 0)
-		r = print_text(&out);
-	int exit_status = r < 0 ? command_fail(r) : PROC_OK;
-	if (gathered < 0 && r == 0) {
-		(void)fprintf(stderr, "Error: %s\n", status.error);
-		exit_status = PROC_FAILED;
-	}
-	return exit_status;
-}
 
 int command_status(int argc, char **argv)
 {
@@ -180,5 +156,18 @@ int command_status(int argc, char **argv)
 		return command_fail(r);
 	faults_catch("kinf", directory);
 	r = kinf_open(directory, &kinf);
-	return kinf ? status_print(kinf, json) : command_fail(r);
+	if (!kinf)
+		return command_fail(r);
+	CLEANUP(status_release) struct store_status status;
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	int gathered = status_gather(kinf, &status);
+	r = json ? status_json(&status, &out) : status_text(&status, &out);
+	if (r == 0)
+		r = print_text(&out);
+	if (r < 0)
+		return command_fail(r);
+	/* The status is printed also if the store was refused: it then says why. */
+	if (gathered < 0)
+		(void)fprintf(stderr, "Error: %s\n", status.error);
+	return gathered < 0 ? PROC_FAILED : PROC_OK;
 }

@@ -96,6 +96,22 @@ static int status_put_feeds(const struct store_status *s, struct table *table, s
 		"RETRIES", "ERROR"};
 	int r = 0;
 
+	/* "Feeds: 62 (60 live, 1 gone, 1 forbidden)", the states in the order of their first
+	 * feeds. */
+	buf_printf(out, "Feeds:   %zu", s->n_feeds);
+	for (size_t i = 0; i < s->n_feeds; i++) {
+		size_t same = 0, earlier = 0;
+
+		for (size_t j = 0; j < s->n_feeds; j++) {
+			bool equal = !strcmp(s->feeds[i].state, s->feeds[j].state);
+
+			same += equal;
+			earlier += equal && j < i;
+		}
+		if (!earlier)
+			buf_printf(out, "%s%zu %s", i ? ", " : " (", same, s->feeds[i].state);
+	}
+	buf_str(out, s->n_feeds ? ")\n\n" : "\n");
 	table_init(table, heads, ARRAY_SIZE(heads));
 	for (size_t i = 0; r == 0 && i < s->n_feeds; i++) {
 		const struct kinf_feed_info *f = &s->feeds[i];
@@ -116,26 +132,6 @@ static int status_put_feeds(const struct store_status *s, struct table *table, s
 			out);
 	}
 	return r;
-}
-
-/* Appends "Feeds: 62 (60 live, 1 gone, 1 forbidden)", the states in the order of their first
- * feeds. */
-static void status_put_states(const struct store_status *s, struct buf *out)
-{
-	buf_printf(out, "Feeds:   %zu", s->n_feeds);
-	for (size_t i = 0; i < s->n_feeds; i++) {
-		size_t same = 0, earlier = 0;
-
-		for (size_t j = 0; j < s->n_feeds; j++) {
-			bool equal = !strcmp(s->feeds[i].state, s->feeds[j].state);
-
-			same += equal;
-			earlier += equal && j < i;
-		}
-		if (!earlier)
-			buf_printf(out, "%s%zu %s", i ? ", " : " (", same, s->feeds[i].state);
-	}
-	buf_str(out, s->n_feeds ? ")\n\n" : "\n");
 }
 
 static int status_put_readers(const struct store_status *s, struct table *table, struct buf *out)
@@ -167,8 +163,6 @@ int status_text(const struct store_status *s, struct buf *out)
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(tables); i++) {
 		struct table table;
 
-		if (tables[i] == status_put_feeds)
-			status_put_states(s, out);
 		r = tables[i](s, &table, out);
 		if (r == 0)
 			r = table_settle(&table, out);

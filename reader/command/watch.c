@@ -191,20 +191,6 @@ static int watch_save(struct watching *w)
 	return 0;
 }
 
-/* Called after an item, or (IDLE) when there is none. */
-static int watch_save_if_due(struct watching *w, bool idle)
-{
-	uint64_t since = proc_monotonic_ns() - w->saved_ns;
-	uint64_t limit = !w->items ? SAVE_SILENT_NS : idle ? SAVE_NS : SAVE_BUSY_NS;
-
-	if (since >= limit || w->items >= SAVE_ITEMS)
-		return watch_save(w);
-	if (!idle && w->out.text.size < FLUSH_BYTES)
-		return 0;
-	int r = idle ? watch_print_settle(&w->print, &w->out.text) : 0;
-	return r < 0 ? r : outlet_flush(&w->out);
-}
-
 /* ---- items ----------------------------------------------------------------------------------- */
 
 static int watch_event(struct watching *w, const struct watch_print_event *event)
@@ -286,8 +272,17 @@ static int watch_follow(struct watching *w)
 			r = watch_item(w, &item);
 		else if (!idle)
 			return r;
-		if (r == 0 || idle)
-			r = watch_save_if_due(w, idle);
+		if (r != 0 && !idle)
+			return r;
+		uint64_t limit = !w->items ? SAVE_SILENT_NS : idle ? SAVE_NS : SAVE_BUSY_NS;
+		r = 0;
+		if (proc_monotonic_ns() - w->saved_ns >= limit || w->items >= SAVE_ITEMS) {
+			r = watch_save(w);
+		} else if (idle || w->out.text.size >= FLUSH_BYTES) {
+			r = idle ? watch_print_settle(&w->print, &w->out.text) : 0;
+			if (r == 0)
+				r = outlet_flush(&w->out);
+		}
 		if (r == 0 && idle)
 			r = watch_check_feeds(w);
 		if (r != 0)
@@ -370,22 +365,6 @@ static int watch_loop(struct watching *w)
 	return END;
 }
 
-static int watch_run(struct watching *w, const struct config_flags *flags)
-{
-	if (command_open(flags, &w->kinf) < 0)
-		return PROC_FAILED;
-	w->store = w->kinf->store;
-	int r = outlet_init(&w->out);
-	if (r == 0)
-		r = watch_loop(w);
-	if (r == END)
-		return PROC_OK;
-	if (r == -EPIPE || r == -EINTR) /* the consumer is gone: nothing to say */
-		return PROC_FAILED;
-	(void)kinf_result(w->kinf, r);
-	return command_fail_feed(w->kinf, w->feed, r);
-}
-
 static void watch_release(struct watching *w)
 {
 	follow_free(&w->follow);
@@ -430,5 +409,18 @@ int command_watch(int argc, char **argv)
 	if (r == 0)
 		r = filter_init(&w.filter, &query);
 	w.print.types = w.args.types;
-	return r < 0 ? command_usage(&options, r) : watch_run(&w, &flags);
+	if (r < 0)
+		return command_usage(&options, r);
+	if (command_open(&flags, &w.kinf) < 0)
+		return PROC_FAILED;
+	w.store = w.kinf->store;
+	r = outlet_init(&w.out);
+	if (r == 0)
+		r = watch_loop(&w);
+	if (r == END)
+		return PROC_OK;
+	if (r == -EPIPE || r == -EINTR) /* the consumer is gone: nothing to say */
+		return PROC_FAILED;
+	(void)kinf_result(w.kinf, r);
+	return command_fail_feed(w.kinf, w.feed, r);
 }
