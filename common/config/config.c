@@ -109,12 +109,6 @@ static int config_read_tree(struct config *config, const struct yaml *yaml, cons
 	return config_refuse(&place, "min must not be more than max (defaults are 800ms and 15s)");
 }
 
-/* Reports text that is no YAML as a bad configuration. */
-static int config_bad_yaml(int code)
-{
-	return code == ERR_SYNTAX ? err_say(ERR_CONFIG, "%s", err_text(code)) : code;
-}
-
 int config_parse(const char *text, size_t size, const char *name, struct config **ret_config)
 {
 	static const struct config_flags none;
@@ -122,8 +116,8 @@ int config_parse(const char *text, size_t size, const char *name, struct config 
 	CLEANUP(yaml_free) struct yaml *yaml = NULL;
 
 	int r = yaml_parse(text, size, name, &yaml);
-	if (r < 0)
-		return config_bad_yaml(r);
+	if (r < 0) /* text that is no YAML is a bad configuration */
+		return r == ERR_SYNTAX ? err_say(ERR_CONFIG, "%s", err_text(r)) : r;
 	r = config_new(&config);
 	if (r == 0)
 		r = config_read_tree(config, yaml, name);
@@ -151,7 +145,8 @@ int config_load(const struct config_flags *flags, struct config **ret_config)
 	int r = config_new(&config);
 	if (r == 0 && file) {
 		r = yaml_load(file, &yaml);
-		r = r < 0 ? config_bad_yaml(r) : config_read_tree(config, yaml, file);
+		r = r == ERR_SYNTAX ? err_say(ERR_CONFIG, "%s", err_text(r)) :
+			r < 0 ? r : config_read_tree(config, yaml, file);
 	}
 	if (r == 0)
 		r = config_lay_flags(config, flags);

@@ -87,7 +87,7 @@ int config_set_feed_value(const struct config_place *place, enum config_type typ
 
 	switch (type) {
 	case CONFIG_RESOURCE:
-		if (config_is_wildcard(text))
+		if (*text == '*' || !strcmp(text, "all"))
 			return config_set_wildcard(place, text, feed);
 		if (!config_is_word(text) || !strchr(LETTERS, text[0]) ||
 			text[strlen(text) - 1] == '.' || strstr(text, "..") || strchr(text, '_'))

@@ -114,8 +114,6 @@ int config_new_index(const struct config_place *place, const char *name, struct 
 int config_add_index_path(
 	const struct config_place *place, const char *text, struct config_index *index);
 
-/* Returns whether TEXT is meant as a wildcard. */
-bool config_is_wildcard(const char *text);
 int config_set_wildcard(
 	const struct config_place *place, const char *text, struct config_feed *feed);
 int config_add_exclude(

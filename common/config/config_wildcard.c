@@ -27,11 +27,6 @@ int config_set_wildcard(
 	return config_copy(&feed->resource, everything ? "*" : text);
 }
 
-bool config_is_wildcard(const char *text)
-{
-	return *text == '*' || !strcmp(text, "all");
-}
-
 int config_add_exclude(const struct config_place *place, const char *text, struct config_feed *feed)
 {
 	size_t n = strspn(text, resource_characters);

@@ -162,29 +162,6 @@ static int diff_feed(struct diff *diff, const char *feed)
 	return status;
 }
 
-/* Compares the feeds, which both stores have in order. */
-static int diff_feeds(struct diff *diff)
-{
-	const struct diff_side *a = &diff->side[FIRST], *b = &diff->side[SECOND];
-	size_t i = 0, j = 0;
-	int status = PROC_OK;
-
-	while (status == PROC_OK && (i < a->n_feeds || j < b->n_feeds)) {
-		int order = i == a->n_feeds ? 1
-			: j == b->n_feeds   ? -1
-					    : strcmp(a->feeds[i], b->feeds[j]);
-
-		if (order)
-			status = diff_print(
-				diff, order < 0 ? a->feeds[i] : b->feeds[j], order, NULL);
-		else
-			status = diff_feed(diff, a->feeds[i]);
-		i += order <= 0;
-		j += order >= 0;
-	}
-	return status;
-}
-
 /* ---- the command ----------------------------------------------------------------------------- */
 
 int command_diff(int argc, char **argv)
@@ -212,6 +189,18 @@ int command_diff(int argc, char **argv)
 	for (int i = 0; i < SIDES; i++)
 		if (diff_side_open(&diff.side[i], argv[first + i]) != PROC_OK)
 			return PROC_FAILED;
-	int status = diff_feeds(&diff);
+	const struct diff_side *a = &diff.side[FIRST], *b = &diff.side[SECOND];
+	int status = PROC_OK;
+	/* Both stores have their feeds in order. */
+	for (size_t i = 0, j = 0; status == PROC_OK && (i < a->n_feeds || j < b->n_feeds);) {
+		int order = i == a->n_feeds ? 1
+			: j == b->n_feeds   ? -1
+					    : strcmp(a->feeds[i], b->feeds[j]);
+
+		status = order ? diff_print(&diff, order < 0 ? a->feeds[i] : b->feeds[j], order, NULL)
+			       : diff_feed(&diff, a->feeds[i]);
+		i += order <= 0;
+		j += order >= 0;
+	}
 	return status == PROC_OK && diff.differ ? PROC_FAILED : status;
 }

@@ -250,53 +250,42 @@ static void get_release(struct get *get)
 	option_texts_release(&get->args.query.index);
 }
 
-/* Reads FEED NAME... or, as -o name prints them, FEED/NAME.... */
+/* Reads FEED NAME... or, as -o name prints them, FEED/NAME.... Refuses options that names would make
+ * meaningless, as kubectl does. */
 static int get_operands(struct get *get, char **operands, size_t n)
-{
-	char *slash = strchr(operands[0], '/');
-
-	get->feed = operands[0];
-	get->names = operands + 1;
-	get->n_names = n - 1;
-	if (!slash)
-		return 0;
-	size_t size = (size_t)(slash - operands[0]) + 1;
-	get->names = operands;
-	get->n_names = n;
-	for (size_t i = n; i-- > 0;) {
-		if (strncmp(operands[i], operands[0], size) != 0)
-			return err_say(ERR_SYNTAX, "'%s' and '%s': one feed at a time", operands[0],
-				operands[i]);
-		if (i > 0)
-			operands[i] += size;
-	}
-	*slash = '\0';
-	operands[0] = slash + 1;
-	return 0;
-}
-
-/* Refuses options that names would make meaningless, as kubectl does. */
-static int get_check_names(const struct get *get)
 {
 	const struct get_args *args = &get->args;
 	const struct query_args *query = &args->query;
 	const char *in = query->namespace_;
+	char *slash = strchr(operands[0], '/');
+	size_t skip = slash ? (size_t)(slash - operands[0]) + 1 : 0;
 
-	if (get->n_names == 0)
-		return 0;
-	if (query->labels || query->fields || query->prefix || query->index.n || args->limit ||
-		args->sort_by || args->continue_token)
+	get->feed = operands[0];
+	get->names = slash ? operands : operands + 1;
+	get->n_names = slash ? n : n - 1;
+	for (size_t i = n; slash && i-- > 0;) {
+		if (strncmp(operands[i], operands[0], skip) != 0)
+			return err_say(ERR_SYNTAX, "'%s' and '%s': one feed at a time", operands[0],
+				operands[i]);
+		if (i > 0)
+			operands[i] += skip;
+	}
+	if (slash) {
+		*slash = '\0';
+		operands[0] = slash + 1;
+	}
+	if (get->n_names && (query->labels || query->fields || query->prefix || query->index.n ||
+		args->limit || args->sort_by || args->continue_token))
 		return err_say(ERR_SYNTAX, "names are given: -l, --field-selector, --index, "
 					   "--prefix, --sort-by, --limit and "
 					   "--continue can't be used with them");
 	for (size_t i = 0; i < get->n_names; i++) {
-		const char *name = get->names[i], *slash = strchr(name, '/');
+		const char *name = get->names[i], *end = strchr(name, '/');
 
 		if (!*name)
 			return err_say(ERR_SYNTAX, "a name is empty");
-		if (in && slash &&
-			(strlen(in) != (size_t)(slash - name) ||
-				strncmp(in, name, strlen(in)) != 0))
+		if (in && end && (strlen(in) != (size_t)(end - name) ||
+					 strncmp(in, name, strlen(in)) != 0))
 			return err_say(ERR_SYNTAX, "'%s' is not in the namespace '%s'", name, in);
 	}
 	return 0;
@@ -326,8 +315,6 @@ int command_get(int argc, char **argv)
 	if (!terms)
 		return command_fail(err_set(-ENOMEM, "allocating the terms of --index"));
 	r = get_operands(&get, argv + first, (size_t)(argc - first));
-	if (r == 0)
-		r = get_check_names(&get);
 	if (r == 0)
 		r = query_from_args(&get.args.query, get.feed, terms, &query);
 	if (r == 0)

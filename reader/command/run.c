@@ -84,25 +84,6 @@ static bool run_turn(struct run *run)
 	return !run->stopping || children_any_running(&run->children);
 }
 
-/* Explains why PROGRAM found its place taken: another supervisor runs on the store, or another
- * daemon. */
-static int run_in_use(const char *store, const char *program)
-{
-	CLEANUP(home_close) struct home *home = NULL;
-	enum home_role role = strcmp(program, "kinf-reflector") ? HOME_PROCESSOR : HOME_REFLECTOR;
-	int r = home_open(store, &(struct home_options){0}, &home);
-
-	if (r < 0)
-		return r;
-	if (!home_role_holder(home, role))
-		return err_say(ERR_LOCKED, "%s can't run on store '%s' (its message is above)",
-			program, home_path(home));
-	return err_say(ERR_LOCKED,
-		"store '%s' is in use: %s runs there as process %d; stop it, or name another "
-		"store with --store",
-		home_path(home), program, home_role_holder(home, role));
-}
-
 static int run_supervise(struct run *run, char *const *arguments)
 {
 	struct child child[] = {
@@ -123,8 +104,23 @@ static int run_supervise(struct run *run, char *const *arguments)
 	while (run_turn(run))
 		;
 	const struct child *failed = children_given_up(&run->children);
-	if (failed && failed->in_use_ns)
-		(void)command_fail(run_in_use(run->config->store, failed->program));
+	if (failed && failed->in_use_ns) { /* another supervisor, or a daemon, runs on the store */
+		CLEANUP(home_close) struct home *home = NULL;
+		bool reflector = strcmp(failed->program, "kinf-reflector") == 0;
+
+		r = home_open(run->config->store, &(struct home_options){0}, &home);
+		int holder = r < 0 ? 0
+				   : home_role_holder(home, reflector ? HOME_REFLECTOR : HOME_PROCESSOR);
+		if (r == 0 && !holder)
+			r = err_say(ERR_LOCKED, "%s can't run on store '%s' (its message is above)",
+				failed->program, home_path(home));
+		else if (r == 0)
+			r = err_say(ERR_LOCKED,
+				"store '%s' is in use: %s runs there as process %d; stop it, or "
+				"name another store with --store",
+				home_path(home), failed->program, holder);
+		(void)command_fail(r);
+	}
 	children_release(&run->children);
 	return failed ? PROC_FAILED : PROC_OK;
 }
