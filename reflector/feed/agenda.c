@@ -75,11 +75,6 @@ void agenda_set_time(struct agenda *agenda, struct agenda_item *item, uint64_t t
 		agenda_up(agenda, agenda->n_heap++, item);
 }
 
-uint64_t agenda_next(const struct agenda *agenda)
-{
-	return agenda->n_heap ? agenda->heap[0]->time_ns : UINT64_MAX;
-}
-
 void agenda_touch_due(struct agenda *agenda, uint64_t now_ns)
 {
 	while (agenda->n_heap && agenda->heap[0]->time_ns <= now_ns) {
@@ -115,11 +110,6 @@ void agenda_touch(struct agenda *agenda, struct agenda_item *item)
 		agenda_close_holes(agenda);
 	agenda->touched[agenda->n_touched++] = item;
 	item->touched_at = agenda->n_touched;
-}
-
-void *agenda_owner(const struct agenda *agenda, size_t i)
-{
-	return agenda->touched[i] ? agenda->touched[i]->owner : NULL;
 }
 
 void agenda_settle(struct agenda *agenda, agenda_settle_fn *fn, void *arg)

@@ -45,7 +45,10 @@ void agenda_set_time(struct agenda *agenda, struct agenda_item *item, uint64_t t
 /* Touches every item that is due. */
 void agenda_touch_due(struct agenda *agenda, uint64_t now_ns);
 /* The earliest time, UINT64_MAX: none. */
-uint64_t agenda_next(const struct agenda *agenda);
+static inline uint64_t agenda_next(const struct agenda *agenda)
+{
+	return agenda->n_heap ? agenda->heap[0]->time_ns : UINT64_MAX;
+}
 
 /* The list grows at its end while it is walked. */
 static inline size_t agenda_touched(const struct agenda *agenda)
@@ -53,7 +56,10 @@ static inline size_t agenda_touched(const struct agenda *agenda)
 	return agenda->n_touched;
 }
 /* The owner of the I-th item on the list; NULL: it has been removed. */
-void *agenda_owner(const struct agenda *agenda, size_t i);
+static inline void *agenda_owner(const struct agenda *agenda, size_t i)
+{
+	return agenda->touched[i] ? agenda->touched[i]->owner : NULL;
+}
 /* Calls FN for each owner on the list, and takes those off for which it returns false. */
 typedef bool agenda_settle_fn(void *arg, void *owner);
 void agenda_settle(struct agenda *agenda, agenda_settle_fn *fn, void *arg);

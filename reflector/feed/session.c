@@ -348,20 +348,6 @@ void session_tune(struct session *session, uint32_t page_size, bool drop_gone)
 	session->drop_gone = drop_gone;
 }
 
-static struct feed_input session_checkpoint(const struct session *session, enum feed_on on)
-{
-	const struct record_feed *record = &session->record;
-
-	return (struct feed_input){.on = on, .rv = buf_bytes(&record->rv), .phase = record->phase,
-		.list_open = record->list_ns != 0, .listed = record->listed, .resolved = true};
-}
-
-void session_start(struct session *session)
-{
-	CHECK_OBJ(session, SESSION_MAGIC);
-	session_step_and_do(session, session_checkpoint(session, FEED_ON_START));
-}
-
 void session_stop(struct session *session)
 {
 	CHECK_OBJ(session, SESSION_MAGIC);
@@ -370,6 +356,17 @@ void session_stop(struct session *session)
 	consistency_cancel(&session->check);
 	fetch_cancel(&session->probe);
 	session->stopped = true;
+}
+
+void session_on(struct session *session, enum feed_on on)
+{
+	const struct record_feed *record = &session->record;
+
+	CHECK_OBJ(session, SESSION_MAGIC);
+	/* The machine reads the checkpoint at the start and when it goes back to it. */
+	session_step_and_do(session, (struct feed_input){.on = on, .rv = buf_bytes(&record->rv),
+		.phase = record->phase, .list_open = record->list_ns != 0,
+		.listed = record->listed, .resolved = true});
 }
 
 int session_rewind(struct session *session, const char *why)
@@ -382,14 +379,8 @@ int session_rewind(struct session *session, const char *why)
 	session->resync_open = false;
 	int r = record_feed_reload(&session->record);
 	if (r >= 0)
-		session_step_and_do(session, session_checkpoint(session, FEED_ON_REWIND));
+		session_on(session, FEED_ON_REWIND);
 	return r;
-}
-
-void session_on(struct session *session, enum feed_on on)
-{
-	CHECK_OBJ(session, SESSION_MAGIC);
-	session_step_and_do(session, (struct feed_input){.on = on});
 }
 
 void session_discovered(struct session *session, int result)

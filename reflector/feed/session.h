@@ -69,8 +69,6 @@ void session_committed(struct session *session);
  * gone (whenGone: drop). */
 void session_tune(struct session *session, uint32_t page_size, bool drop_gone);
 
-/* Begins at the checkpoint. */
-void session_start(struct session *session);
 /* Ends requests for good: the feed's removal is in the open transaction, and no record may follow
  * it. Only session_rewind undoes it. */
 void session_stop(struct session *session);
@@ -80,8 +78,9 @@ int session_rewind(struct session *session, const char *why);
 
 /* Discovery has learnt something, or failed with RESULT. */
 void session_discovered(struct session *session, int result);
-/* Passes on an event that needs no more than its name: FEED_ON_RESUME, FEED_ON_RELIST (list again),
- * or FEED_ON_TURN (begin the list that the session has been queued for). */
+/* Passes on an event that comes from outside: FEED_ON_START (begin at the checkpoint),
+ * FEED_ON_RESUME, FEED_ON_RELIST (list again), or FEED_ON_TURN (begin the list that the session has
+ * been queued for). */
 void session_on(struct session *session, enum feed_on on);
 /* Begins a consistency check. */
 void session_check_start(struct session *session);

@@ -205,9 +205,10 @@ int session_work(struct session *session)
 int session_abandon_old(struct session *session, uint64_t limit_ns)
 {
 	struct record_feed *record = &session->record;
+	uint64_t now = proc_monotonic_ns();
+	uint64_t age = now > record->list_mono_ns ? now - record->list_mono_ns : 0;
 
-	if (session->stopped || !record->listed || !record->list_begin ||
-		record_list_age(record) < limit_ns)
+	if (session->stopped || !record->listed || !record->list_begin || age < limit_ns)
 		return 0;
 	LOG(feed_list_abandoned, .feed = session->definition.name, .id = session->definition.id);
 	return record_list_abandon(record);

@@ -115,7 +115,7 @@ void feeds_start(struct feeds *feeds)
 		return;
 	feeds->started = true;
 	FEEDS_EACH_SESSION (feeds, session)
-		session_start(session);
+		session_on(session, FEED_ON_START);
 }
 
 /* ---- turns ---- */
@@ -210,8 +210,8 @@ uint64_t feeds_until(const struct feeds *feeds)
 		return UINT64_MAX;
 	if (feeds->shared.policy.check_ns && !feeds->checking && feeds->check_ns < until)
 		until = feeds->check_ns;
-	if (wildcard_until(feeds) < until)
-		until = wildcard_until(feeds);
+	if (feeds->n_wildcards && feeds->wildcards_ns < until)
+		until = feeds->wildcards_ns;
 	return feeds->resolve_ns < until ? feeds->resolve_ns : until;
 }
 

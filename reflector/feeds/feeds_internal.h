@@ -101,7 +101,6 @@ int wildcard_configure(struct feeds *feeds);
 void wildcard_release(struct feeds *feeds);
 /* Called after resolve_due: what written entries mean is known by then. */
 int wildcard_due(struct feeds *feeds);
-uint64_t wildcard_until(const struct feeds *feeds);
 void wildcard_discovered(struct feeds *feeds, int result);
 
 /* ---- etcd_rollback.c ---- */

@@ -8,18 +8,6 @@
 #include "reflector/feeds/feeds_internal.h"
 #include "reflector/record/recorder.h"
 
-static bool replace_is_ready(const struct feeds *feeds, const char *stored)
-{
-	for (size_t i = 0; i < feeds->n_configured; i++) {
-		const struct configured_feed *w = &feeds->configured[i];
-
-		if (entry_is_named(stored, w->entry.name) &&
-			(!w->session || !session_record(w->session)->listed))
-			return false;
-	}
-	return true;
-}
-
 bool replace_has_old_of(const struct feeds *feeds, const char *name)
 {
 	for (size_t i = 0; i < feeds->n_retired; i++)
@@ -36,11 +24,17 @@ int replace_ready(struct feeds *feeds)
 
 	for (size_t i = 0; r >= 0 && i < feeds->n_retired; i++) {
 		struct retired_feed *old = &feeds->retired[i];
-
-		if (old->removed ||
-			!replace_is_ready(feeds, session_definition(old->session)->name))
-			continue;
 		const struct feed_definition *d = session_definition(old->session);
+		bool ready = !old->removed;
+
+		for (size_t j = 0; ready && j < feeds->n_configured; j++) {
+			const struct configured_feed *w = &feeds->configured[j];
+
+			ready = !entry_is_named(d->name, w->entry.name) ||
+				(w->session && session_record(w->session)->listed);
+		}
+		if (!ready)
+			continue;
 		struct record record = {.feed = d->id, .type = RECORD_FEED_REMOVED};
 		uint64_t seq;
 

@@ -79,7 +79,7 @@ static int resolve_add_feed(struct feeds *feeds, struct configured_feed *w,
 		.group = *definition->group ? definition->group : "core",
 		.version = definition->version);
 	if (feeds->started)
-		session_start(session);
+		session_on(session, FEED_ON_START);
 	return 0;
 }
 

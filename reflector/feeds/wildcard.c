@@ -160,20 +160,6 @@ static bool wildcard_is_meant(const struct feeds *feeds, const struct configured
 		!strcmp(found.plural, resource->plural);
 }
 
-/* Tells whether a written entry means RESOURCE, or has the NAME that it would get. */
-static bool wildcard_is_named(const struct feeds *feeds, const struct resource *resource,
-	const char *name)
-{
-	for (size_t i = 0; i < feeds->n_configured; i++) {
-		const struct configured_feed *w = &feeds->configured[i];
-
-		if (!w->wildcard &&
-			(!strcmp(w->entry.name, name) || wildcard_is_meant(feeds, w, resource)))
-			return true;
-	}
-	return false;
-}
-
 static int wildcard_take(void *arg, const struct resource *resource)
 {
 	const struct entry_resource of = {resource->group, resource->version, resource->plural};
@@ -187,7 +173,15 @@ static int wildcard_take(void *arg, const struct resource *resource)
 		if (feed->n_namespaces && *feed->namespaces[i] && !resource->namespaced)
 			break;
 		r = entry_init_of(feed, i, &of, &entry);
-		if (!r && !wildcard_is_named(feeds, resource, entry.name)) {
+		/* A written entry may mean the resource, or have the name that it would get. */
+		bool named = false;
+		for (size_t j = 0; !r && !named && j < feeds->n_configured; j++) {
+			const struct configured_feed *w = &feeds->configured[j];
+
+			named = !w->wildcard && (!strcmp(w->entry.name, entry.name) ||
+				wildcard_is_meant(feeds, w, resource));
+		}
+		if (!r && !named) {
 			struct configured_feed *w =
 				wildcard_find(feeds, entry.name, entry.name_space);
 
@@ -323,11 +317,6 @@ int wildcard_due(struct feeds *feeds)
 	if (r >= 0)
 		wildcard_report(feeds);
 	return r < 0 ? r : 0;
-}
-
-uint64_t wildcard_until(const struct feeds *feeds)
-{
-	return feeds->n_wildcards ? feeds->wildcards_ns : UINT64_MAX;
 }
 
 void wildcard_discovered(struct feeds *feeds, int result)

@@ -125,11 +125,6 @@ static void record_set_rv(struct record_feed *feed, struct bytes rv)
 
 /* ---- one object ---- */
 
-struct bytes record_key(const struct arrival *arrival)
-{
-	return BYTES(arrival->key, arrival->key_size);
-}
-
 static int record_unreadable(const char *why)
 {
 	(void)err_say(ERR_PROTOCOL, "%s", why);
@@ -214,24 +209,11 @@ static int record_parse_body(struct record_feed *feed, const struct arrival *arr
 		.kind = feed->kind,
 		.api_version = feed->api_version,
 	};
-	struct buf *body = recorder_body(feed->recorder);
 
 	if (arrival->cut)
 		return record_unreadable("larger than maxObjectSize");
-	buf_reset(body);
-	int r = json_parse(recorder_parser(feed->recorder), object, &options, body);
-	if (r == -ENOMEM)
-		return recorder_fail(feed->recorder, r);
-	if (r < 0)
-		return RECORD_UNREADABLE;
-	*ret_body = buf_bytes(body);
-	return RECORD_TAKEN;
-}
-
-bool record_same_uid(const struct arrival *arrival)
-{
-	/* Objects without uids (metrics) count as the same. */
-	return bytes_equal(arrival->head.uid, arrival->identity.uid);
+	int r = recorder_parse(feed->recorder, object, &options, ret_body);
+	return r == 0 || r == -ENOMEM ? r : RECORD_UNREADABLE;
 }
 
 static int record_append(struct record_feed *feed, const struct arrival *arrival,

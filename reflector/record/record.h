@@ -64,8 +64,6 @@ bool record_was_seen(struct record_feed *feed, uint64_t seq);
 int record_list_end(struct record_feed *feed, struct bytes rv);
 /* Closes the bracket of a relist that does not come to an end. */
 int record_list_abandon(struct record_feed *feed);
-/* Returns the nanoseconds since the open bracket began. */
-uint64_t record_list_age(const struct record_feed *feed);
 /* Returns: 1 if the journal holds an object of the feed, 0, or an error. */
 int record_has_objects(struct record_feed *feed);
 

@@ -19,7 +19,17 @@ struct arrival {
 	char head_rv[256];
 };
 
-struct bytes record_key(const struct arrival *arrival);
+static inline struct bytes record_key(const struct arrival *arrival)
+{
+	return BYTES(arrival->key, arrival->key_size);
+}
+
+/* Objects without uids (metrics) count as the same. */
+static inline bool record_same_uid(const struct arrival *arrival)
+{
+	return bytes_equal(arrival->head.uid, arrival->identity.uid);
+}
+
 /* Reads OBJECT's identity and finds its head. Returns: RECORD_TAKEN; RECORD_UNREADABLE, with the
  * key if that could be read; an error. */
 int record_arrive(struct record_feed *feed, struct bytes object, bool cut,
@@ -31,7 +41,6 @@ int record_append_deleted(struct record_feed *feed, const struct arrival *arriva
 	struct bytes object, bool tolerant);
 /* Counts an event that is no news. */
 int record_drop_event(struct record_feed *feed);
-bool record_same_uid(const struct arrival *arrival);
 /* Records a version that the journal does not have. */
 int record_append_version(struct record_feed *feed, const struct arrival *arrival,
 	struct bytes object, uint64_t *ret_seq);

@@ -290,13 +290,6 @@ int record_has_objects(struct record_feed *feed)
 	return r < 0 ? recorder_fail(feed->recorder, r) : r == FOUND;
 }
 
-uint64_t record_list_age(const struct record_feed *feed)
-{
-	uint64_t now = proc_monotonic_ns();
-
-	return now > feed->list_mono_ns ? now - feed->list_mono_ns : 0;
-}
-
 int record_list_abandon(struct record_feed *feed)
 {
 	int r = recorder_begin(feed->recorder);

@@ -84,16 +84,6 @@ struct stats *recorder_stats(struct recorder *recorder)
 	return recorder->stats;
 }
 
-struct json_parser *recorder_parser(struct recorder *recorder)
-{
-	return recorder->parser;
-}
-
-struct buf *recorder_body(struct recorder *recorder)
-{
-	return &recorder->body;
-}
-
 static void recorder_clear_batch(struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->n_touched; i++)
@@ -117,6 +107,20 @@ int recorder_fail(struct recorder *recorder, int error)
 		journal_abort(recorder->journal);
 	recorder_clear_batch(recorder);
 	return error;
+}
+
+int recorder_parse(struct recorder *recorder, struct bytes object,
+	const struct json_options *options, struct bytes *ret_body)
+{
+	CHECK_OBJ(recorder, RECORDER_MAGIC);
+	buf_reset(&recorder->body);
+	int r = json_parse(recorder->parser, object, options, &recorder->body);
+	if (r == -ENOMEM)
+		return recorder_fail(recorder, r);
+	if (r < 0)
+		return r;
+	*ret_body = buf_bytes(&recorder->body);
+	return 0;
 }
 
 int recorder_error(const struct recorder *recorder, const char **ret_text)

@@ -87,6 +87,10 @@ int recorder_publish_from(struct recorder *recorder, uint64_t first);
 /* Appends RECORD. Returns: 0; ERR_TOO_LARGE, the record's own fault: nothing was done and the batch
  * goes on; an error that makes the batch fail. */
 int recorder_append(struct recorder *recorder, const struct record *record, uint64_t *ret_seq);
+/* Makes the body of OBJECT, which lives until the next call. Returns: 0; -ENOMEM, which makes the
+ * batch fail; an error of json_parse(). */
+int recorder_parse(struct recorder *recorder, struct bytes object,
+	const struct json_options *options, struct bytes *ret_body);
 /* Writes FEED's checkpoint with this batch. */
 void recorder_touch(struct recorder *recorder, struct record_feed *feed);
 /* Forgets FEED, which is about to be released. */
@@ -98,8 +102,5 @@ void recorder_announce(struct recorder *recorder);
 
 struct journal *recorder_journal(struct recorder *recorder);
 struct stats *recorder_stats(struct recorder *recorder);
-struct json_parser *recorder_parser(struct recorder *recorder);
-/* Returns the buffer for the body of the object at hand. */
-struct buf *recorder_body(struct recorder *recorder);
 
 #endif

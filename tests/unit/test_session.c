@@ -104,7 +104,7 @@ static void run(struct world *world)
 {
 	const char *text;
 
-	session_start(world->session);
+	session_on(world->session, FEED_ON_START);
 	session_on(world->session, FEED_ON_TURN);
 	for (int i = 0; i < 1000 && !world->ends; i++) {
 		cr_assert_eq(http_poll(world->shared.http, 10, NULL, 0), 0);
