@@ -107,22 +107,11 @@ static int definition_read_text(const struct value *map, const char *key, struct
 	return 0;
 }
 
-static int definition_read_flag(const struct value *map, const char *key, bool *ret_flag)
-{
-	struct value item;
-
-	int r = value_find(map, bytes_str(key), &item);
-	if (r < 0)
-		return r;
-	*ret_flag = r == FOUND && item.type == VALUE_BOOL && item.u.b;
-	return 0;
-}
-
 int definition_read(uint32_t feed, struct bytes stored, struct buf *buf,
 	struct feed_definition *ret_definition)
 {
 	struct feed_definition definition = {.id = feed};
-	struct value map, resync;
+	struct value map, item;
 
 	/* Room for all at once: texts must not move. */
 	size_t room = stored.size + N_TEXTS;
@@ -136,13 +125,15 @@ int definition_read(uint32_t feed, struct bytes stored, struct buf *buf,
 	for (size_t i = 0; i < N_TEXTS && r == 0; i++)
 		r = definition_read_text(&map, texts[i].key, buf, definition_text(&definition, i));
 	if (r == 0)
-		r = definition_read_flag(&map, "namespaced", &definition.namespaced);
-	if (r == 0)
-		r = definition_read_flag(&map, "metadataOnly", &definition.metadata_only);
-	if (r == 0)
-		r = value_find(&map, BYTES_LIT("resync"), &resync);
-	if (r == FOUND && resync.type == VALUE_UINT)
-		definition.resync_ns = resync.u.u;
+		r = value_find(&map, BYTES_LIT("namespaced"), &item);
+	definition.namespaced = r == FOUND && item.type == VALUE_BOOL && item.u.b;
+	if (r >= 0)
+		r = value_find(&map, BYTES_LIT("metadataOnly"), &item);
+	definition.metadata_only = r == FOUND && item.type == VALUE_BOOL && item.u.b;
+	if (r >= 0)
+		r = value_find(&map, BYTES_LIT("resync"), &item);
+	if (r == FOUND && item.type == VALUE_UINT)
+		definition.resync_ns = item.u.u;
 	else if (r == FOUND)
 		r = err_say(ERR_CORRUPT, "'resync' is no number");
 	if (r < 0)

@@ -273,10 +273,12 @@ int journal_add_feed(struct journal *journal, const struct feed_definition *defi
 	return 0;
 }
 
-/* TEXTS holds those of the definition. */
-static int journal_get_definition(struct journal *journal, uint32_t feed, struct buf *texts,
-	struct feed_definition *ret_definition)
+/* Stores the definition with this NAME and RESYNC_NS, each unless it is NULL. */
+static int journal_change_definition(struct journal *journal, uint32_t feed, const char *name,
+	const uint64_t *resync_ns)
 {
+	CLEANUP(buf_release) struct buf texts = BUF_INIT;
+	struct feed_definition definition;
 	uint8_t room[FEED_KEY_SIZE];
 	struct bytes stored;
 
@@ -286,38 +288,27 @@ static int journal_get_definition(struct journal *journal, uint32_t feed, struct
 	int r = txn_get(journal->txn, DB_FEED, feed_key(feed, FEED_DEFINITION, room), &stored);
 	REQUIRE(r != NOT_FOUND);
 	if (r == FOUND)
-		r = definition_read(feed, stored, texts, ret_definition);
-	return journal->error = r;
-}
-
-static int journal_change_definition(struct journal *journal, const struct feed_definition *definition)
-{
+		r = definition_read(feed, stored, &texts, &definition);
+	if (r < 0)
+		return journal->error = r;
+	if (!name && definition.resync_ns == *resync_ns)
+		return 0;
+	if (name)
+		definition.name = name;
+	if (resync_ns)
+		definition.resync_ns = *resync_ns;
 	journal->meta_changed = true; /* an abort must not be taken for one of nothing */
-	return journal->error = journal_put_definition(journal, definition);
+	return journal->error = journal_put_definition(journal, &definition);
 }
 
 int journal_rename_feed(struct journal *journal, uint32_t feed, const char *name)
 {
-	CLEANUP(buf_release) struct buf texts = BUF_INIT;
-	struct feed_definition definition;
-	int r = journal_get_definition(journal, feed, &texts, &definition);
-
-	if (r < 0)
-		return r;
-	definition.name = name;
-	return journal_change_definition(journal, &definition);
+	return journal_change_definition(journal, feed, name, NULL);
 }
 
 int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_ns)
 {
-	CLEANUP(buf_release) struct buf texts = BUF_INIT;
-	struct feed_definition definition;
-	int r = journal_get_definition(journal, feed, &texts, &definition);
-
-	if (r < 0 || definition.resync_ns == resync_ns)
-		return r;
-	definition.resync_ns = resync_ns;
-	return journal_change_definition(journal, &definition);
+	return journal_change_definition(journal, feed, NULL, &resync_ns);
 }
 
 int journal_checkpoint(struct journal *journal, uint32_t feed, uint32_t phase, struct bytes rv)
