@@ -61,18 +61,6 @@ void field_free(struct field **field)
 	*field = NULL;
 }
 
-static int field_add_label(struct field *field, const struct field_row *row)
-{
-	REQUIRE(field->n_labels < LABELS_MAX);
-	struct field_label *label = &field->labels[field->n_labels++];
-	int r = 0;
-
-	label->row = row;
-	for (size_t p = 0; r == 0 && p < LABEL_PATHS && row->paths[p]; p++)
-		r = path_parse(row->paths[p], &label->paths[p]);
-	return r;
-}
-
 int field_parse(struct bytes name, struct field **ret_field)
 {
 	CLEANUP(field_free) struct field *field = calloc(1, sizeof(*field));
@@ -83,9 +71,18 @@ int field_parse(struct bytes name, struct field **ret_field)
 	if (!field || !text)
 		return err_set(-ENOMEM, "field");
 	int r = path_parse(text, &field->path);
-	for (size_t i = 0; r == 0 && i < N_ROWS; i++)
-		if (bytes_equal(name, bytes_str(field_rows[i].name)))
-			r = field_add_label(field, &field_rows[i]);
+	for (size_t i = 0; r == 0 && i < N_ROWS; i++) {
+		const struct field_row *row = &field_rows[i];
+
+		if (!bytes_equal(name, bytes_str(row->name)))
+			continue;
+		REQUIRE(field->n_labels < LABELS_MAX);
+		struct field_label *label = &field->labels[field->n_labels++];
+
+		label->row = row;
+		for (size_t p = 0; r == 0 && p < LABEL_PATHS && row->paths[p]; p++)
+			r = path_parse(row->paths[p], &label->paths[p]);
+	}
 	if (r < 0)
 		return r == ERR_SYNTAX ? err_say(r, "field label not supported: %s", text) : r;
 	*ret_field = TAKE(field);
@@ -119,16 +116,6 @@ static int field_check_value(void *arg, const struct value *value)
 	return search->text_fn(search->arg, text);
 }
 
-/* Returns the part of an apiVersion before its slash. */
-static struct bytes field_group(struct bytes api_version)
-{
-	const char *slash =
-		api_version.size ? memchr(api_version.data, '/', api_version.size) : NULL;
-
-	return slash ? BYTES(api_version.data, (size_t)(slash - (const char *)api_version.data))
-		     : BYTES_NONE;
-}
-
 /* Returns whether the document is of the label's kind: 1, 0, ERR_CORRUPT. */
 static int field_is_of_kind(const struct field_row *row, struct bytes document)
 {
@@ -144,36 +131,39 @@ static int field_is_of_kind(const struct field_row *row, struct bytes document)
 	r = value_find(&root, BYTES_LIT("apiVersion"), &api_version);
 	if (r != FOUND)
 		return r == NOT_FOUND ? 0 : r;
-	return api_version.type == VALUE_STRING &&
-	       bytes_equal(field_group(api_version.text), bytes_str(row->group));
-}
+	if (api_version.type != VALUE_STRING)
+		return 0;
 
-static int field_read_label(const struct field_label *label, struct bytes document,
-	struct field_search *search)
-{
-	int r = 0;
+	/* The group is the part before the slash. */
+	struct bytes group = api_version.text;
+	const char *slash = group.size ? memchr(group.data, '/', group.size) : NULL;
 
-	search->needs_text = true;
-	for (size_t p = 0; p < LABEL_PATHS && label->paths[p]; p++) {
-		r = path_eval(label->paths[p], document, field_check_value, search);
-		if (r != 0 || search->is_present)
-			return r;
-	}
-	return search->text_fn(search->arg, bytes_str(label->row->absent));
+	group.size = slash ? (size_t)(slash - (const char *)group.data) : 0;
+	return bytes_equal(group, bytes_str(row->group));
 }
 
 int field_read(const struct field *field, struct bytes document, field_text_fn *text_fn, void *arg)
 {
 	struct field_search search = {.text_fn = text_fn, .arg = arg};
+	int r;
 
 	CHECK_OBJ(field, FIELD_MAGIC);
 	for (size_t i = 0; i < field->n_labels; i++) {
-		int r = field_is_of_kind(field->labels[i].row, document);
+		const struct field_label *label = &field->labels[i];
+
+		r = field_is_of_kind(label->row, document);
 		if (r < 0)
 			return r;
-		if (r == 1)
-			return field_read_label(&field->labels[i], document, &search);
+		if (r == 0)
+			continue;
+		search.needs_text = true;
+		for (size_t p = 0; p < LABEL_PATHS && label->paths[p]; p++) {
+			r = path_eval(label->paths[p], document, field_check_value, &search);
+			if (r != 0 || search.is_present)
+				return r;
+		}
+		return text_fn(arg, bytes_str(label->row->absent));
 	}
-	int r = path_eval(field->path, document, field_check_value, &search);
+	r = path_eval(field->path, document, field_check_value, &search);
 	return r != 0 || search.is_present ? r : text_fn(arg, BYTES_NONE);
 }

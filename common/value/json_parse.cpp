@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses JSON into msgpack. The first stage of simdjson finds, 64 bytes at a time, the place where each
- * token begins, and checks UTF-8, control characters and the ends of strings. This file walks over
- * these places and packs each value at once: no tree, no tape, and the text of numbers is at hand.
- * (simdjson's on-demand walker knows neither where a key ends nor whether anything follows the
- * document.) The places are public members of simdjson's parser.
+ * Parses JSON into msgpack. The first stage of simdjson finds, 64 bytes at a time, the place where
+ * each token begins, and checks UTF-8, control characters and the ends of strings. This file walks
+ * over these places and packs each value at once: no tree, no tape, and the text of numbers is at
+ * hand. (simdjson's on-demand walker knows neither where a key ends nor whether anything follows
+ * the document.) The places are public members of simdjson's parser.
  *
- * It is written as C that a C++ compiler accepts. simdjson allocates without exceptions, and so does
- * this file.
+ * It is written as C that a C++ compiler accepts. simdjson allocates without exceptions, and so
+ * does this file.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -51,8 +51,7 @@ struct json_walk {
 	struct buf *unescaped;
 	const struct json_options *options;
 	size_t depth;
-	size_t kind_size; /* bytes that json_put_kind() put at the beginning of the root object */
-	bool has_kind;    /* the root object has a kind or apiVersion of its own */
+	bool has_kind; /* the root object has a kind or apiVersion of its own */
 };
 
 /* ---- tokens ---- */
@@ -118,12 +117,20 @@ static int32_t json_read_hex(const uint8_t *p, const uint8_t *end)
 	return code;
 }
 
-/* Reads the digits of \uXXXX at *P, and the second half of a surrogate pair after it; half a pair is
- * U+FFFD. Returns: the character, or -1 without digits. */
-static int32_t json_read_unicode(const uint8_t **p, const uint8_t *end)
+/* Reads the escape after a backslash: \uXXXX with the second half of a surrogate pair after it
+ * (half a pair is U+FFFD), or one letter. Returns: the character, or -1. */
+static int32_t json_read_escape(const uint8_t **p, const uint8_t *end)
 {
-	int32_t code = json_read_hex(*p, end);
+	static const char names[] = "\"\\/bfnrt", characters[] = "\"\\/\b\f\n\r\t";
 
+	if (*p == end)
+		return -1;
+	uint8_t c = *(*p)++;
+	if (c != 'u') {
+		const char *name = c ? strchr(names, c) : NULL;
+		return name ? characters[name - names] : -1;
+	}
+	int32_t code = json_read_hex(*p, end);
 	if (code < 0)
 		return -1;
 	*p += 4;
@@ -137,20 +144,6 @@ static int32_t json_read_unicode(const uint8_t **p, const uint8_t *end)
 		}
 	}
 	return 0xfffd;
-}
-
-/* Reads the escape after a backslash. Returns: the character, or -1. */
-static int32_t json_read_escape(const uint8_t **p, const uint8_t *end)
-{
-	static const char names[] = "\"\\/bfnrt", characters[] = "\"\\/\b\f\n\r\t";
-
-	if (*p == end)
-		return -1;
-	uint8_t c = *(*p)++;
-	if (c == 'u')
-		return json_read_unicode(p, end);
-	const char *name = c ? strchr(names, c) : NULL;
-	return name ? characters[name - names] : -1;
 }
 
 /* Copies RAW into the parser's buffer without escapes: no escape is shorter than its character. */
@@ -181,7 +174,8 @@ static int json_unescape(struct json_walk *walk, struct bytes raw, struct bytes 
 	return 0;
 }
 
-/* Takes a string, which is borrowed from the document; one with escapes only until the next string. */
+/* Takes a string, which is borrowed from the document; one with escapes only until the next
+ * string. */
 static inline int json_take_string(struct json_walk *walk, struct bytes *ret_text)
 {
 	struct bytes quoted = json_token(walk);
@@ -243,7 +237,8 @@ static int json_put_array(struct json_walk *walk)
 	return 0;
 }
 
-/* Returns in RET_ALIVE the paths that go on with KEY, the key at this depth; true if one ends here. */
+/* Returns in RET_ALIVE the paths that go on with KEY, the key at this depth; true if one ends
+ * here. */
 static bool json_is_dropped(const struct json_walk *walk, json_drops alive, struct bytes key,
 	json_drops *ret_alive)
 {
@@ -279,36 +274,6 @@ static int json_skip_value(struct json_walk *walk)
 	return 0;
 }
 
-/* Puts the kind and apiVersion of the options first. Only after its last key is it known whether an
- * object has its own; most have none, so json_put_map() removes these where they were wrong. */
-static uint32_t json_put_kind(struct json_walk *walk)
-{
-	const struct json_options *options = walk->options;
-	size_t before = walk->out->size;
-
-	if (!options->kind || !options->api_version)
-		return 0;
-	value_put_string(walk->out, BYTES_LIT("kind"));
-	value_put_string(walk->out, bytes_str(options->kind));
-	value_put_string(walk->out, BYTES_LIT("apiVersion"));
-	value_put_string(walk->out, bytes_str(options->api_version));
-	walk->kind_size = walk->out->size - before;
-	return 2;
-}
-
-/* Removes what json_put_kind() put at START; returns the number of pairs. */
-static uint32_t json_remove_kind(struct json_walk *walk, size_t start)
-{
-	struct buf *out = walk->out;
-	size_t after = start + walk->kind_size;
-
-	if (out->error || !walk->kind_size)
-		return 0;
-	memmove(out->data + start, out->data + after, out->size - after);
-	buf_truncate(out, out->size - walk->kind_size);
-	return 2;
-}
-
 /* Puts one pair; COUNT grows unless it is dropped. */
 static inline int json_put_pair(struct json_walk *walk, json_drops alive, uint32_t *count)
 {
@@ -331,11 +296,26 @@ static inline int json_put_pair(struct json_walk *walk, json_drops alive, uint32
 	return json_put_value(walk, alive);
 }
 
+/* Puts an object. The kind and apiVersion of the options come first in the root object: only after
+ * its last key is it known whether it has its own; most have none, so they are removed where they
+ * were wrong. */
 static int json_put_map(struct json_walk *walk, json_drops alive)
 {
-	size_t opened = value_open_map(walk->out);
-	uint32_t count = walk->depth == 1 ? json_put_kind(walk) : 0;
+	const struct json_options *options = walk->options;
+	struct buf *out = walk->out;
+	size_t opened = value_open_map(out), kind_size = 0;
+	uint32_t count = 0;
 
+	if (walk->depth == 1 && options->kind && options->api_version) {
+		size_t before = out->size;
+
+		value_put_string(out, BYTES_LIT("kind"));
+		value_put_string(out, bytes_str(options->kind));
+		value_put_string(out, BYTES_LIT("apiVersion"));
+		value_put_string(out, bytes_str(options->api_version));
+		kind_size = out->size - before;
+		count = 2;
+	}
 	walk->at++;
 	if (!json_take(walk, '}')) {
 		do {
@@ -346,9 +326,14 @@ static int json_put_map(struct json_walk *walk, json_drops alive)
 		if (!json_take(walk, '}'))
 			return json_syntax(walk, "expected ',' or '}'");
 	}
-	if (walk->depth == 1 && walk->has_kind)
-		count -= json_remove_kind(walk, opened + 1);
-	value_close(walk->out, opened, count);
+	if (walk->depth == 1 && walk->has_kind && kind_size && !out->error) {
+		size_t start = opened + 1, after = start + kind_size;
+
+		memmove(out->data + start, out->data + after, out->size - after);
+		buf_truncate(out, out->size - kind_size);
+		count -= 2;
+	}
+	value_close(out, opened, count);
 	return 0;
 }
 
@@ -377,34 +362,27 @@ static int json_put_value(struct json_walk *walk, json_drops alive)
 
 /* ---- documents ---- */
 
-static int json_grow(struct json_parser *parser, size_t size)
-{
-	size_t capacity = parser->tokens ? parser->tokens->capacity() : FIRST_SIZE;
-
-	if (parser->tokens && size <= capacity)
-		return 0;
-	while (capacity < size)
-		capacity *= 2;
-	parser->tokens.reset();
-	const simdjson::implementation *best = simdjson::get_active_implementation();
-	simdjson::error_code error = best->create_dom_parser_implementation(
-		capacity, 1 /* depth matters to the second stage only */, parser->tokens);
-	if (error == simdjson::SUCCESS)
-		return 0;
-	parser->tokens.reset();
-	return err_set(error == simdjson::CAPACITY ? ERR_TOO_LARGE : -ENOMEM,
-		"JSON document of %zu bytes", size);
-}
-
-/* Finds the tokens of TEXT. */
+/* Finds the tokens of TEXT, after memory for them was found. */
 static int json_find_tokens(struct json_parser *parser, struct bytes text)
 {
-	int r = text.size ? json_grow(parser, text.size)
-			  : err_say(ERR_SYNTAX, "JSON: the text is empty");
+	size_t capacity = parser->tokens ? parser->tokens->capacity() : FIRST_SIZE;
+	simdjson::error_code error;
 
-	if (r < 0)
-		return r;
-	simdjson::error_code error = parser->tokens->stage1(
+	if (!text.size)
+		return err_say(ERR_SYNTAX, "JSON: the text is empty");
+	if (!parser->tokens || text.size > capacity) {
+		while (capacity < text.size)
+			capacity *= 2;
+		parser->tokens.reset();
+		error = simdjson::get_active_implementation()->create_dom_parser_implementation(
+			capacity, 1 /* depth matters to the second stage only */, parser->tokens);
+		if (error != simdjson::SUCCESS) {
+			parser->tokens.reset();
+			return err_set(error == simdjson::CAPACITY ? ERR_TOO_LARGE : -ENOMEM,
+				"JSON document of %zu bytes", text.size);
+		}
+	}
+	error = parser->tokens->stage1(
 		static_cast<const uint8_t *>(text.data), text.size, simdjson::stage1_mode::regular);
 	switch (error) {
 	case simdjson::SUCCESS:

@@ -7,8 +7,8 @@
 
 /* ---- strings ---- */
 
-/* Says how Go's encoding/json writes an ASCII character: as it is (0), \uXXXX ('u'), or a short escape.
- * 0xe2 begins U+2028 and U+2029, which are escaped also. */
+/* Says how Go's encoding/json writes an ASCII character: as it is (0), \uXXXX ('u'), or a short
+ * escape. 0xe2 begins U+2028 and U+2029, which are escaped also. */
 static const char json_escapes[256] = {
 	[0x00 ... 0x07] = 'u',
 	['\b'] = 'b',
@@ -111,26 +111,10 @@ static void json_new_line(struct json_writer *writer)
 	memset(p + 1, ' ', size);
 }
 
-static int json_open_level(struct json_writer *writer, const struct value *item)
-{
-	bool is_map = item->type == VALUE_MAP;
-
-	if (item->count == 0) {
-		buf_str(writer->out, is_map ? "{}" : "[]");
-		return 0;
-	}
-	if (writer->depth == VALUE_DEPTH_MAX)
-		return json_corrupt("nested too deep");
-	buf_byte(writer->out, is_map ? '{' : '[');
-	writer->depth++;
-	writer->levels[writer->depth] = (struct json_level){
-		.left = (uint64_t)item->count << is_map, .is_map = is_map, .is_first = true};
-	return 0;
-}
-
 static int json_put_item(struct json_writer *writer, const struct value *item)
 {
 	char scratch[VALUE_SCRATCH];
+	bool is_map = item->type == VALUE_MAP;
 	struct bytes text;
 
 	switch (item->type) {
@@ -139,7 +123,18 @@ static int json_put_item(struct json_writer *writer, const struct value *item)
 		return 0;
 	case VALUE_ARRAY:
 	case VALUE_MAP:
-		return json_open_level(writer, item);
+		if (item->count == 0) {
+			buf_str(writer->out, is_map ? "{}" : "[]");
+			return 0;
+		}
+		if (writer->depth == VALUE_DEPTH_MAX)
+			return json_corrupt("nested too deep");
+		buf_byte(writer->out, is_map ? '{' : '[');
+		writer->levels[++writer->depth] =
+			(struct json_level){.left = (uint64_t)item->count << is_map,
+				.is_map = is_map,
+				.is_first = true};
+		return 0;
 	case VALUE_NIL:
 		buf_str(writer->out, "null");
 		return 0;
@@ -155,8 +150,8 @@ static int json_put_item(struct json_writer *writer, const struct value *item)
 	}
 }
 
-/* Writes the next item of the document, the separator before it, and the ends of the containers that
- * end with it. */
+/* Writes the next item of the document, the separator before it, and the ends of the containers
+ * that end with it. */
 static int json_put_next(struct json_writer *writer, struct bytes *document)
 {
 	struct json_level *level = &writer->levels[writer->depth];

@@ -222,10 +222,11 @@ static void number_decimal_next(struct number_decimal *decimal, int n)
 }
 
 /*
- * Finds the shortest decimal that reads back as D, a positive double, and of those the nearest to D.
- * Each decimal of up to 15 digits survives a double, so the search begins with 15 digits; doubles
- * below DBL_MIN have lost digits and begin with one. At a power of two the doubles below lie closer
- * than those above: there the nearest decimal may fail although its upper neighbour reads back.
+ * Finds the shortest decimal that reads back as D, a positive double, and of those the nearest to
+ * D. Each decimal of up to 15 digits survives a double, so the search begins with 15 digits;
+ * doubles below DBL_MIN have lost digits and begin with one. At a power of two the doubles below
+ * lie closer than those above: there the nearest decimal may fail although its upper neighbour
+ * reads back.
  */
 static void number_decimal_shortest(double d, struct number_decimal *ret_decimal)
 {
@@ -247,42 +248,11 @@ static char *number_decimal_put_zeros(char *p, int n)
 	return p;
 }
 
-static char *number_decimal_put_digits(char *p, const struct number_decimal *decimal, int from, int to)
+static char *number_decimal_put_digits(
+	char *p, const struct number_decimal *decimal, int from, int to)
 {
 	memcpy(p, decimal->digits + from, (size_t)(to - from));
 	return p + (to - from);
-}
-
-/* 123000, 1.23, 0.00123 */
-static char *number_decimal_put_plain(char *p, const struct number_decimal *decimal)
-{
-	int whole = decimal->point < 0            ? 0
-		    : decimal->point < decimal->n ? decimal->point
-						  : decimal->n;
-
-	if (decimal->point <= 0)
-		*p++ = '0';
-	p = number_decimal_put_digits(p, decimal, 0, whole);
-	p = number_decimal_put_zeros(p, decimal->point - whole);
-	if (whole == decimal->n)
-		return p;
-	*p++ = '.';
-	p = number_decimal_put_zeros(p, -decimal->point);
-	return number_decimal_put_digits(p, decimal, whole, decimal->n);
-}
-
-/* 1.23e-7, 1e+21 */
-static char *number_decimal_put_scientific(char *p, const struct number_decimal *decimal)
-{
-	int exponent = decimal->point - 1;
-
-	p = number_decimal_put_digits(p, decimal, 0, 1);
-	if (decimal->n > 1)
-		*p++ = '.';
-	p = number_decimal_put_digits(p, decimal, 1, decimal->n);
-	*p++ = 'e';
-	*p++ = exponent < 0 ? '-' : '+';
-	return p + number_format_uint((uint64_t)abs(exponent), p);
 }
 
 size_t number_format_double(double d, char *text)
@@ -299,6 +269,30 @@ size_t number_format_double(double d, char *text)
 		return (size_t)(p - text);
 	}
 	number_decimal_shortest(d, &decimal);
-	p = d < 1e-6 || d >= 1e21 ? number_decimal_put_scientific(p, &decimal) : number_decimal_put_plain(p, &decimal);
+	if (d < 1e-6 || d >= 1e21) { /* 1.23e-7, 1e+21 */
+		int exponent = decimal.point - 1;
+
+		p = number_decimal_put_digits(p, &decimal, 0, 1);
+		if (decimal.n > 1)
+			*p++ = '.';
+		p = number_decimal_put_digits(p, &decimal, 1, decimal.n);
+		*p++ = 'e';
+		*p++ = exponent < 0 ? '-' : '+';
+		p += number_format_uint((uint64_t)abs(exponent), p);
+		return (size_t)(p - text);
+	}
+
+	/* 123000, 1.23, 0.00123 */
+	int whole = decimal.point < 0 ? 0 : decimal.point < decimal.n ? decimal.point : decimal.n;
+
+	if (decimal.point <= 0)
+		*p++ = '0';
+	p = number_decimal_put_digits(p, &decimal, 0, whole);
+	p = number_decimal_put_zeros(p, decimal.point - whole);
+	if (whole < decimal.n) {
+		*p++ = '.';
+		p = number_decimal_put_zeros(p, -decimal.point);
+		p = number_decimal_put_digits(p, &decimal, whole, decimal.n);
+	}
 	return (size_t)(p - text);
 }

@@ -79,8 +79,10 @@ static int path_add_key(struct path_parser *parser, size_t key_at)
 	struct buf *keys = &parser->path->keys;
 	int r = buf_error(keys);
 
-	return r < 0 ? r : path_add_step(parser,
-		(struct path_step){.type = STEP_KEY, .key_at = key_at, .key_size = keys->size - key_at});
+	return r < 0 ? r
+		     : path_add_step(parser, (struct path_step){.type = STEP_KEY,
+						     .key_at = key_at,
+						     .key_size = keys->size - key_at});
 }
 
 /* Returns whether C needs neither brackets nor a backslash in a key. */
@@ -123,56 +125,29 @@ static int path_parse_quoted_key(struct path_parser *parser, char quote)
 	return path_add_key(parser, key_at);
 }
 
-static int path_parse_index(struct path_parser *parser)
-{
-	uint32_t index = 0;
-
-	if (!isdigit((unsigned char)path_peek(parser)))
-		return path_syntax(parser, "expected '*', a number or a quoted key");
-	for (; isdigit((unsigned char)path_peek(parser)); parser->p++) {
-		if (__builtin_mul_overflow(index, 10u, &index) ||
-			__builtin_add_overflow(index, (uint32_t)(*parser->p - '0'), &index))
-			return path_syntax(parser, "the number is too large");
-	}
-	return path_add_step(parser, (struct path_step){.type = STEP_INDEX, .index = index});
-}
-
 static int path_parse_bracket(struct path_parser *parser)
 {
+	uint32_t index = 0;
 	int r;
 
-	if (path_take(parser, '*'))
+	if (path_take(parser, '*')) {
 		r = path_add_step(parser, (struct path_step){.type = STEP_ALL});
-	else if (path_take(parser, '\''))
+	} else if (path_take(parser, '\'')) {
 		r = path_parse_quoted_key(parser, '\'');
-	else if (path_take(parser, '"'))
+	} else if (path_take(parser, '"')) {
 		r = path_parse_quoted_key(parser, '"');
-	else
-		r = path_parse_index(parser);
+	} else {
+		if (!isdigit((unsigned char)path_peek(parser)))
+			return path_syntax(parser, "expected '*', a number or a quoted key");
+		for (; isdigit((unsigned char)path_peek(parser)); parser->p++)
+			if (__builtin_mul_overflow(index, 10u, &index) ||
+				__builtin_add_overflow(index, (uint32_t)(*parser->p - '0'), &index))
+				return path_syntax(parser, "the number is too large");
+		r = path_add_step(parser, (struct path_step){.type = STEP_INDEX, .index = index});
+	}
 	if (r < 0)
 		return r;
 	return path_take(parser, ']') ? 0 : path_syntax(parser, "expected ']'");
-}
-
-static int path_parse_steps(struct path_parser *parser)
-{
-	int r = 0;
-
-	if (path_take(parser, '[')) {
-		r = path_parse_bracket(parser);
-	} else {
-		(void)path_take(parser, '.'); /* may be left out */
-		r = path_parse_plain_key(parser);
-	}
-	while (r == 0 && parser->p < parser->end) {
-		if (path_take(parser, '['))
-			r = path_parse_bracket(parser);
-		else if (path_take(parser, '.'))
-			r = path_parse_plain_key(parser);
-		else
-			return path_syntax(parser, "expected '.' or '['");
-	}
-	return r;
 }
 
 /* ---- canonical text ---- */
@@ -182,40 +157,41 @@ static struct bytes path_step_key(const struct path *path, const struct path_ste
 	return BYTES(path->keys.data + step->key_at, step->key_size);
 }
 
-static void path_put_key(struct buf *text, struct bytes key, bool is_first)
-{
-	const char *p = key.data;
-	bool plain = key.size > 0;
-
-	for (size_t i = 0; i < key.size; i++)
-		plain &= path_is_plain_char(p[i]);
-	if (plain) {
-		buf_str(text, is_first ? "" : ".");
-		buf_bytes_put(text, key);
-		return;
-	}
-	buf_str(text, "['");
-	for (size_t i = 0; i < key.size; i++) {
-		if (p[i] == '\'' || p[i] == '\\')
-			buf_byte(text, '\\');
-		buf_byte(text, (uint8_t)p[i]);
-	}
-	buf_str(text, "']");
-}
-
 static int path_put_text(struct path *path)
 {
+	struct buf *text = &path->text;
+
 	for (size_t i = 0; i < path->count; i++) {
 		const struct path_step *step = &path->steps[i];
-		if (step->type == STEP_KEY)
-			path_put_key(&path->text, path_step_key(path, step), i == 0);
-		else if (step->type == STEP_INDEX)
-			buf_printf(&path->text, "[%u]", step->index);
-		else
-			buf_str(&path->text, "[*]");
+
+		if (step->type == STEP_INDEX)
+			buf_printf(text, "[%u]", step->index);
+		if (step->type == STEP_ALL)
+			buf_str(text, "[*]");
+		if (step->type != STEP_KEY)
+			continue;
+
+		struct bytes key = path_step_key(path, step);
+		const char *p = key.data;
+		bool plain = key.size > 0;
+
+		for (size_t k = 0; k < key.size; k++)
+			plain &= path_is_plain_char(p[k]);
+		if (plain) {
+			buf_str(text, i == 0 ? "" : ".");
+			buf_bytes_put(text, key);
+			continue;
+		}
+		buf_str(text, "['");
+		for (size_t k = 0; k < key.size; k++) {
+			if (p[k] == '\'' || p[k] == '\\')
+				buf_byte(text, '\\');
+			buf_byte(text, (uint8_t)p[k]);
+		}
+		buf_str(text, "']");
 	}
-	(void)buf_cstr(&path->text); /* allocates, so that path_text() need not */
-	return buf_error(&path->text);
+	(void)buf_cstr(text); /* allocates, so that path_text() need not */
+	return buf_error(text);
 }
 
 /* ---- public ---- */
@@ -233,7 +209,18 @@ int path_parse(const char *text, struct path **ret_path)
 			return path_syntax(&parser, "expected '}' at the end");
 		parser.end--;
 	}
-	int r = path_parse_steps(&parser);
+
+	int r = 0;
+
+	for (bool is_first = true; r == 0 && (is_first || parser.p < parser.end);
+		is_first = false) {
+		if (path_take(&parser, '['))
+			r = path_parse_bracket(&parser);
+		else if (path_take(&parser, '.') || is_first) /* the first '.' may be left out */
+			r = path_parse_plain_key(&parser);
+		else
+			return path_syntax(&parser, "expected '.' or '['");
+	}
 	if (r == 0)
 		r = path_put_text(path);
 	if (r < 0)
@@ -288,57 +275,36 @@ struct path_evaluation {
 	void *arg;
 };
 
-static int path_evaluate(const struct path_evaluation *evaluation, size_t i, const struct value *value);
-
-static int path_evaluate_all(const struct path_evaluation *evaluation, size_t i,
-	const struct value *value)
-{
-	struct value_iter iter;
-	struct value item;
-	int r;
-
-	value_iter_init(&iter, value);
-	while ((r = value_iter_next(&iter, NULL, &item)) == FOUND) {
-		r = path_evaluate(evaluation, i + 1, &item);
-		if (r != 0)
-			return r;
-	}
-	return r < 0 ? r : 0;
-}
-
-/* Finds the item of an array at INDEX. */
-static int path_item_at(const struct value *value, uint32_t index, struct value *ret_item)
-{
-	struct value_iter iter;
-	int r = NOT_FOUND;
-
-	if (value->type != VALUE_ARRAY || index >= value->count)
-		return NOT_FOUND;
-	value_iter_init(&iter, value);
-	for (uint32_t i = 0; i <= index; i++) {
-		r = value_iter_next(&iter, NULL, ret_item);
-		if (r != FOUND)
-			return r;
-	}
-	return r;
-}
-
 /* Follows the path from step I on; the steps before it led to VALUE. */
-static int path_evaluate(const struct path_evaluation *evaluation, size_t i, const struct value *value)
+static int path_evaluate(
+	const struct path_evaluation *evaluation, size_t i, const struct value *value)
 {
 	const struct path *path = evaluation->path;
 	struct value here = *value;
 
 	for (; i < path->count; i++) {
 		const struct path_step *step = &path->steps[i];
-		int r;
-		if (step->type == STEP_ALL)
-			return path_evaluate_all(evaluation, i, &here);
+		struct value_iter iter;
 		struct value next;
-		if (step->type == STEP_KEY)
+		int r = NOT_FOUND;
+
+		if (step->type == STEP_ALL) {
+			value_iter_init(&iter, &here);
+			while ((r = value_iter_next(&iter, NULL, &next)) == FOUND) {
+				r = path_evaluate(evaluation, i + 1, &next);
+				if (r != 0)
+					return r;
+			}
+			return r < 0 ? r : 0;
+		}
+		if (step->type == STEP_KEY) {
 			r = value_find(&here, path_step_key(path, step), &next);
-		else
-			r = path_item_at(&here, step->index, &next);
+		} else if (here.type == VALUE_ARRAY && step->index < here.count) {
+			value_iter_init(&iter, &here);
+			r = FOUND;
+			for (uint32_t k = 0; r == FOUND && k <= step->index; k++)
+				r = value_iter_next(&iter, NULL, &next);
+		}
 		if (r != FOUND)
 			return r < 0 ? r : 0;
 		here = next;

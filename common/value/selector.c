@@ -74,28 +74,6 @@ static int selector_compare_bytes(const void *a, const void *b)
 	return bytes_compare(*(const struct bytes *)a, *(const struct bytes *)b);
 }
 
-/* Replaces the borrowed values by a sorted copy, each once. */
-static int selector_requirement_copy_values(struct requirement *requirement)
-{
-	struct selector_requirement *public = &requirement->public;
-	size_t n = 0;
-
-	requirement->values = calloc(public->n_values + 1, sizeof(*requirement->values));
-	if (!requirement->values)
-		return err_set(-ENOMEM, "selector");
-	if (public->n_values)
-		memcpy(requirement->values, public->values,
-			public->n_values * sizeof(struct bytes));
-	qsort(requirement->values, public->n_values, sizeof(struct bytes), selector_compare_bytes);
-	for (size_t i = 0; i < public->n_values; i++) {
-		if (n == 0 || !bytes_equal(requirement->values[n - 1], requirement->values[i]))
-			requirement->values[n++] = requirement->values[i];
-	}
-	public->values = requirement->values;
-	public->n_values = n;
-	return 0;
-}
-
 int selector_add(struct selector *selector, struct selector_requirement public)
 {
 	CHECK_OBJ(selector, SELECTOR_MAGIC);
@@ -103,11 +81,26 @@ int selector_add(struct selector *selector, struct selector_requirement public)
 		((struct requirement){.public = public}), "a selector");
 	if (r < 0)
 		return r;
+
+	/* Replaces the borrowed values by a sorted copy, each once. */
 	struct requirement *requirement = &selector->requirements[selector->count - 1];
-	r = selector_requirement_copy_values(requirement);
-	if (r == 0 && selector->is_field)
-		r = field_parse(public.key, &requirement->field);
-	if (r == 0 && selector->is_field)
+	struct bytes *values = calloc(public.n_values + 1, sizeof(*values));
+	size_t n = 0;
+
+	if (!values)
+		return err_set(-ENOMEM, "selector");
+	if (public.n_values)
+		memcpy(values, public.values, public.n_values * sizeof(*values));
+	qsort(values, public.n_values, sizeof(*values), selector_compare_bytes);
+	for (size_t i = 0; i < public.n_values; i++)
+		if (n == 0 || !bytes_equal(values[n - 1], values[i]))
+			values[n++] = values[i];
+	requirement->public.values = requirement->values = values;
+	requirement->public.n_values = n;
+	if (!selector->is_field)
+		return 0;
+	r = field_parse(public.key, &requirement->field);
+	if (r == 0)
 		requirement->public.is_label = field_is_label(requirement->field);
 	return r;
 }
@@ -221,7 +214,8 @@ bool selector_integer(struct bytes text, int64_t *ret_integer)
 	return true;
 }
 
-static bool selector_requirement_has_value(const struct selector_requirement *requirement, struct bytes text)
+static bool selector_requirement_has_value(
+	const struct selector_requirement *requirement, struct bytes text)
 {
 	for (size_t i = 0; i < requirement->n_values; i++) {
 		if (bytes_equal(requirement->values[i], text))
@@ -286,8 +280,11 @@ static int selector_requirement_check_text(void *requirement, struct bytes text)
 	return selector_requirement_has_value(requirement, text) ? END : 0;
 }
 
-static int selector_match_fields(const struct selector *selector, struct bytes document)
+int selector_match(const struct selector *selector, struct bytes document)
 {
+	CHECK_OBJ(selector, SELECTOR_MAGIC);
+	if (selector->count && !selector->is_field)
+		return selector_match_labels(selector, document);
 	for (size_t i = 0; i < selector->count; i++) {
 		struct requirement *requirement = &selector->requirements[i];
 		/* A path to several values matches if one of them does. */
@@ -297,13 +294,4 @@ static int selector_match_fields(const struct selector *selector, struct bytes d
 			return r < 0 ? r : 0;
 	}
 	return 1;
-}
-
-int selector_match(const struct selector *selector, struct bytes document)
-{
-	CHECK_OBJ(selector, SELECTOR_MAGIC);
-	if (!selector->count)
-		return 1;
-	return selector->is_field ? selector_match_fields(selector, document)
-				  : selector_match_labels(selector, document);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The grammar of field selectors (docs/protocol.md 10.2): terms separated by commas, each KEY=VALUE,
- * KEY==VALUE or KEY!=VALUE. In a value a backslash stands before `\`, `,` and `=`. A blank is a
- * character like any other.
+ * The grammar of field selectors (docs/protocol.md 10.2): terms separated by commas, each
+ * KEY=VALUE, KEY==VALUE or KEY!=VALUE. In a value a backslash stands before `\`, `,` and `=`. A
+ * blank is a character like any other.
  */
 #include "common/cleanup.h"
 #include "common/err.h"

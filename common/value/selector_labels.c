@@ -91,7 +91,8 @@ static void labels_check_key(struct bytes key, struct buf *complaints)
 		if (!prefix.size)
 			labels_complain(complaints, "prefix part ", "must be non-empty");
 		else if (prefix.size > PREFIX_MAX_SIZE)
-			labels_complain(complaints, "prefix part ", "must be no more than 253 bytes");
+			labels_complain(
+				complaints, "prefix part ", "must be no more than 253 bytes");
 		if (prefix.size && !labels_is_subdomain(prefix))
 			labels_complain(complaints, "prefix part ", PREFIX_RULE);
 	}
@@ -180,20 +181,6 @@ static enum labels_token_type labels_special_type(const char *p, size_t size)
 	}
 }
 
-static struct labels_token labels_read_word(const char *p)
-{
-	size_t n = 0;
-
-	while (!labels_is_special(p[n]) && !labels_is_blank(p[n]))
-		n++;
-	struct labels_token token = {TOKEN_WORD, BYTES(p, n)};
-	if (bytes_equal(token.text, BYTES_LIT("in")))
-		token.type = TOKEN_IN;
-	else if (bytes_equal(token.text, BYTES_LIT("notin")))
-		token.type = TOKEN_NOT_IN;
-	return token;
-}
-
 /* Reads the token after the current one, which it returns. */
 static struct labels_token labels_take_operator(struct labels_parser *parser)
 {
@@ -203,12 +190,21 @@ static struct labels_token labels_take_operator(struct labels_parser *parser)
 		parser->p++;
 	const char *p = parser->p;
 	size_t size = (*p == '=' || *p == '!') && p[1] == '=' ? 2 : 1;
-	if (!*p)
+	if (!*p) {
 		parser->token = (struct labels_token){TOKEN_END, BYTES(p, 0)};
-	else if (labels_is_special(*p))
+	} else if (labels_is_special(*p)) {
 		parser->token = (struct labels_token){labels_special_type(p, size), BYTES(p, size)};
-	else
-		parser->token = labels_read_word(p);
+	} else {
+		for (size = 0; !labels_is_special(p[size]) && !labels_is_blank(p[size]);)
+			size++;
+		struct bytes word = BYTES(p, size);
+
+		parser->token = (struct labels_token){
+			bytes_equal(word, BYTES_LIT("in"))      ? TOKEN_IN
+			: bytes_equal(word, BYTES_LIT("notin")) ? TOKEN_NOT_IN
+								: TOKEN_WORD,
+			word};
+	}
 	parser->p += parser->token.text.size;
 	return taken;
 }
@@ -245,7 +241,8 @@ static int labels_add_value(struct labels_parser *parser, struct bytes value)
 		"a label selector");
 }
 
-/* Parses the values of a set up to its ')'. An empty place before, between or after commas is "". */
+/* Parses the values of a set up to its ')'. An empty place before, between or after commas is
+ * "". */
 static int labels_parse_members(struct labels_parser *parser)
 {
 	for (;;) {
@@ -324,26 +321,6 @@ static int labels_parse_operator(struct labels_parser *parser, enum selector_op 
 	return labels_add_value(parser, token.text);
 }
 
-static int labels_parse_key(struct labels_parser *parser, struct bytes *ret_key)
-{
-	CLEANUP(buf_release) struct buf complaints = BUF_INIT, quoted = BUF_INIT;
-	struct labels_token token = labels_take_token(parser);
-
-	if (token.type != TOKEN_WORD)
-		return labels_unexpected(token, "identifier");
-	labels_check_key(token.text, &complaints);
-	int r = buf_error(&complaints); /* a complaint that is lost must not make the key valid */
-	if (r < 0)
-		return r;
-	if (complaints.size) {
-		labels_put_quoted(&quoted, token.text);
-		return err_say(ERR_SYNTAX, "<nil>: Invalid value: %s: %s", buf_cstr(&quoted),
-			buf_cstr(&complaints));
-	}
-	*ret_key = token.text;
-	return 0;
-}
-
 /* Checks that the values may be values of a label. */
 static int labels_check_values(const struct selector_requirement *requirement)
 {
@@ -382,6 +359,7 @@ static int labels_check_values(const struct selector_requirement *requirement)
 
 static int labels_parse_requirement(struct labels_parser *parser)
 {
+	CLEANUP(buf_release) struct buf complaints = BUF_INIT, quoted = BUF_INIT;
 	struct selector_requirement requirement = {.op = SELECTOR_EXISTS};
 
 	parser->n_values = 0;
@@ -389,9 +367,23 @@ static int labels_parse_requirement(struct labels_parser *parser)
 		requirement.op = SELECTOR_NOT_EXISTS;
 		(void)labels_take_token(parser);
 	}
-	int r = labels_parse_key(parser, &requirement.key);
-	bool is_bare = labels_next_type(parser) == TOKEN_END || labels_next_type(parser) == TOKEN_COMMA;
-	if (r == 0 && requirement.op == SELECTOR_EXISTS && !is_bare)
+	struct labels_token key = labels_take_token(parser);
+
+	if (key.type != TOKEN_WORD)
+		return labels_unexpected(key, "identifier");
+	labels_check_key(key.text, &complaints);
+	int r = buf_error(&complaints); /* a complaint that is lost must not make the key valid */
+	if (r < 0)
+		return r;
+	if (complaints.size) {
+		labels_put_quoted(&quoted, key.text);
+		return err_say(ERR_SYNTAX, "<nil>: Invalid value: %s: %s", buf_cstr(&quoted),
+			buf_cstr(&complaints));
+	}
+	requirement.key = key.text;
+	bool is_bare =
+		labels_next_type(parser) == TOKEN_END || labels_next_type(parser) == TOKEN_COMMA;
+	if (requirement.op == SELECTOR_EXISTS && !is_bare)
 		r = labels_parse_operator(parser, &requirement.op);
 	if (r < 0)
 		return r;

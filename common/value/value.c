@@ -9,24 +9,21 @@
 #include "common/value/number.h"
 #include "common/utf8.h"
 
-/* ---- reading ----
- *
- * msgpack-c unpacks into a tree of objects of its own. Bodies are read in place in a mapped file, and
- * most of their items are skipped, so this file has its own reader.
- */
+/* ---- reading ---- msgpack-c unpacks into a tree of objects of its own. Bodies are read in place
+ * in a mapped file, and most of their items are skipped, so this file has its own reader. */
 
 #define HEAD_MAX 9 /* double, int64, uint64; strings and extensions have at most 6 */
 
-/* The first bytes of an item. COUNT bytes follow the head of a string or a number kept as text, COUNT
- * items or pairs that of a container. */
+/* The first bytes of an item. COUNT bytes follow the head of a string or a number kept as text,
+ * COUNT items or pairs that of a container. */
 struct value_head {
 	enum value_type type;
 	uint32_t size;
 	uint32_t count;
 };
 
-/* The types 0xc0 to 0xdf: size of the head and of the length in it. value_put_*() writes none of those
- * that are all 0. */
+/* The types 0xc0 to 0xdf: size of the head and of the length in it. value_put_*() writes none of
+ * those that are all 0. */
 static const struct {
 	uint8_t type;
 	uint8_t size;
@@ -117,7 +114,8 @@ static inline int value_head_read(const uint8_t *p, size_t left, struct value_he
 	return 0;
 }
 
-static void value_read_integer(const uint8_t *p, const struct value_head *head, struct value *ret_value)
+static void value_read_integer(
+	const uint8_t *p, const struct value_head *head, struct value *ret_value)
 {
 	uint64_t u = head->size == 1 ? *p : value_get_integer(p + 1, head->size - 1);
 
@@ -166,8 +164,8 @@ int value_read(struct bytes document, struct value *ret_value)
 	return 0;
 }
 
-/* Moves *AT over an item and its content, without decoding or recursion: PENDING counts the items that
- * are still to pass, each of which takes at least a byte. */
+/* Moves *AT over an item and its content, without decoding or recursion: PENDING counts the items
+ * that are still to pass, each of which takes at least a byte. */
 static int value_skip(const uint8_t **at, const uint8_t *end)
 {
 	const uint8_t *p = *at;
@@ -330,11 +328,8 @@ int value_find_text(
 	return FOUND;
 }
 
-/* ---- writing ----
- *
- * msgpack-c chooses the form and the bytes. Its packer calls back for each piece; the room is reserved
- * before the call, so the callback is a copy that the compiler inlines.
- */
+/* ---- writing ---- msgpack-c chooses the form and the bytes. Its packer calls back for each piece;
+ * the room is reserved before the call, so the callback is a copy that the compiler inlines. */
 
 static int value_pack_piece(void *cursor, const char *data, size_t size)
 {
@@ -383,7 +378,8 @@ void value_put_double(struct buf *buf, double d)
 }
 
 /* Appends a head that is followed by TEXT. */
-static inline void value_put_text(struct buf *buf, const uint8_t *head, size_t size, struct bytes text)
+static inline void value_put_text(
+	struct buf *buf, const uint8_t *head, size_t size, struct bytes text)
 {
 	uint8_t *p = buf_grow(buf, size + text.size);
 

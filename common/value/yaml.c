@@ -106,18 +106,6 @@ static int yaml_check_properties(struct yaml_reading *reading, const yaml_char_t
 
 static int yaml_read_node(struct yaml_reading *reading, unsigned depth, struct yaml_node *node);
 
-static int yaml_read_scalar(struct yaml_reading *reading, struct yaml_node *node)
-{
-	const yaml_event_t *event = &reading->event;
-
-	int r = yaml_check_properties(reading, event->data.scalar.anchor, event->data.scalar.tag);
-	if (r < 0)
-		return r;
-	node->type = YAML_SCALAR;
-	node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE || event->data.scalar.tag;
-	return yaml_take_scalar(reading, &node->text);
-}
-
 /* Makes room for one more item. The caller counts the item when it is there, so that a node can be
  * released at any time. */
 static int yaml_grow(const struct yaml_reading *reading, struct yaml_node *node)
@@ -152,58 +140,62 @@ static int yaml_read_list(struct yaml_reading *reading, unsigned depth, struct y
 	return r;
 }
 
-static int yaml_read_key(struct yaml_reading *reading, struct yaml_node *node)
-{
-	AUTO_FREE char *key = NULL;
-
-	if (reading->event.type != YAML_SCALAR_EVENT)
-		return yaml_bad(reading, "a key must be a plain word or a string");
-	int r = yaml_check_properties(reading, reading->event.data.scalar.anchor,
-		reading->event.data.scalar.tag);
-	if (r == 0)
-		r = yaml_take_scalar(reading, &key);
-	if (r == 0)
-		r = yaml_grow(reading, node);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < node->count; i++) {
-		if (strcmp(node->keys[i], key) == 0)
-			return err_say(ERR_SYNTAX, "%s:%zu: %s: twice, first in line %zu",
-				reading->name, yaml_line(reading), key, node->key_lines[i]);
-	}
-	node->key_lines[node->count] = yaml_line(reading);
-	node->keys[node->count] = TAKE(key);
-	node->items[node->count++] = (struct yaml_node){0};
-	return 0;
-}
-
 static int yaml_read_map(struct yaml_reading *reading, unsigned depth, struct yaml_node *node)
 {
-	int r = yaml_check_properties(reading, reading->event.data.mapping_start.anchor,
-		reading->event.data.mapping_start.tag);
+	const yaml_event_t *event = &reading->event;
+	int r = yaml_check_properties(reading, event->data.mapping_start.anchor,
+		event->data.mapping_start.tag);
 
 	node->type = YAML_MAP;
 	while (r == 0 && (r = yaml_next_event(reading)) == 0) {
-		if (reading->event.type == YAML_MAPPING_END_EVENT)
+		AUTO_FREE char *key = NULL;
+
+		if (event->type == YAML_MAPPING_END_EVENT)
 			return 0;
-		r = yaml_read_key(reading, node);
+		if (event->type != YAML_SCALAR_EVENT)
+			return yaml_bad(reading, "a key must be a plain word or a string");
+		r = yaml_check_properties(
+			reading, event->data.scalar.anchor, event->data.scalar.tag);
 		if (r == 0)
-			r = yaml_next_event(reading);
+			r = yaml_take_scalar(reading, &key);
+		if (r == 0)
+			r = yaml_grow(reading, node);
+		if (r < 0)
+			return r;
+		for (size_t i = 0; i < node->count; i++)
+			if (strcmp(node->keys[i], key) == 0)
+				return err_say(ERR_SYNTAX, "%s:%zu: %s: twice, first in line %zu",
+					reading->name, yaml_line(reading), key, node->key_lines[i]);
+		node->key_lines[node->count] = yaml_line(reading);
+		node->keys[node->count] = TAKE(key);
+		node->items[node->count++] = (struct yaml_node){0};
+		r = yaml_next_event(reading);
 		if (r == 0)
 			r = yaml_read_node(reading, depth + 1, &node->items[node->count - 1]);
 	}
 	return r;
 }
 
-/* Reads the node that the current event begins; after that the current event is the last of the node. */
+/* Reads the node that the current event begins; after that the current event is the last of the
+ * node. */
 static int yaml_read_node(struct yaml_reading *reading, unsigned depth, struct yaml_node *node)
 {
+	const yaml_event_t *event = &reading->event;
+	int r;
+
 	if (depth > DEPTH_MAX)
 		return yaml_bad(reading, "nested too deeply");
 	node->line = yaml_line(reading);
-	switch (reading->event.type) {
+	switch (event->type) {
 	case YAML_SCALAR_EVENT:
-		return yaml_read_scalar(reading, node);
+		r = yaml_check_properties(
+			reading, event->data.scalar.anchor, event->data.scalar.tag);
+		if (r < 0)
+			return r;
+		node->type = YAML_SCALAR;
+		node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE ||
+			       event->data.scalar.tag;
+		return yaml_take_scalar(reading, &node->text);
 	case YAML_SEQUENCE_START_EVENT:
 		return yaml_read_list(reading, depth, node);
 	case YAML_MAPPING_START_EVENT:
@@ -260,40 +252,35 @@ int yaml_parse(const char *text, size_t size, const char *name, struct yaml **re
 	return 0;
 }
 
-static int yaml_read_file(int fd, const char *file, struct buf *ret_text)
+int yaml_load(const char *file, struct yaml **ret_yaml)
 {
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	AUTO_FD int fd = open(file, O_RDONLY | O_CLOEXEC);
 	struct stat st;
 
+	if (fd < 0)
+		return err_set(-errno, "opening '%s'", file);
 	if (fstat(fd, &st) < 0)
 		return err_set(-errno, "reading '%s'", file);
 	if (S_ISDIR(st.st_mode))
 		return err_set(-EISDIR, "reading '%s'", file);
+	buf_init(&text, FILE_MAX);
 	for (;;) {
 		uint8_t chunk[16384];
 		ssize_t n = read(fd, chunk, sizeof(chunk));
+
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return err_set(-errno, "reading '%s'", file);
 		if (n == 0)
 			break;
-		buf_put(ret_text, chunk, (size_t)n);
+		buf_put(&text, chunk, (size_t)n);
 	}
-	int r = buf_error(ret_text);
-	return r < 0 ? err_add(r, "reading '%s'", file) : 0;
-}
+	int r = buf_error(&text);
 
-int yaml_load(const char *file, struct yaml **ret_yaml)
-{
-	CLEANUP(buf_release) struct buf text = BUF_INIT;
-	AUTO_FD int fd = open(file, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return err_set(-errno, "opening '%s'", file);
-	buf_init(&text, FILE_MAX);
-	int r = yaml_read_file(fd, file, &text);
 	if (r < 0)
-		return r;
+		return err_add(r, "reading '%s'", file);
 	return yaml_parse(buf_cstr(&text), text.size, file, ret_yaml);
 }
 
@@ -361,8 +348,8 @@ static int yaml_append(void *arg, unsigned char *text, size_t size)
 	return !out->error;
 }
 
-/* Emits EVENT; INITIALIZED is the result of yaml_*_event_initialize(). libyaml owns the event from here
- * on. */
+/* Emits EVENT; INITIALIZED is the result of yaml_*_event_initialize(). libyaml owns the event from
+ * here on. */
 static int yaml_emit(struct yaml_writing *writing, yaml_event_t *event, int initialized)
 {
 	if (!initialized)
@@ -374,7 +361,8 @@ static int yaml_emit(struct yaml_writing *writing, yaml_event_t *event, int init
 		writing->emitter.problem ? writing->emitter.problem : "no memory");
 }
 
-static int yaml_write_scalar(struct yaml_writing *writing, struct bytes text, yaml_scalar_style_t style)
+static int yaml_write_scalar(
+	struct yaml_writing *writing, struct bytes text, yaml_scalar_style_t style)
 {
 	yaml_event_t event;
 
@@ -394,30 +382,13 @@ static int yaml_write_string(struct yaml_writing *writing, struct bytes text, bo
 
 static int yaml_write_item(struct yaml_writing *writing, const struct value *value, unsigned depth);
 
-static int yaml_write_items(struct yaml_writing *writing, const struct value *value, unsigned depth)
+static int yaml_write_container(
+	struct yaml_writing *writing, const struct value *value, unsigned depth)
 {
+	bool is_map = value->type == VALUE_MAP;
 	struct value_iter iter;
 	struct value item;
 	struct bytes key;
-	int r;
-
-	if (depth >= VALUE_DEPTH_MAX)
-		return err_say(ERR_CORRUPT, "a body nested deeper than %d", VALUE_DEPTH_MAX);
-	value_iter_init(&iter, value);
-	while ((r = value_iter_next(&iter, &key, &item)) == FOUND) {
-		if (value->type == VALUE_MAP)
-			r = yaml_write_string(writing, key, true);
-		if (r == 0)
-			r = yaml_write_item(writing, &item, depth + 1);
-		if (r < 0)
-			return r;
-	}
-	return r == END ? 0 : r;
-}
-
-static int yaml_write_container(struct yaml_writing *writing, const struct value *value, unsigned depth)
-{
-	bool is_map = value->type == VALUE_MAP;
 	yaml_event_t event;
 	int r = yaml_emit(writing, &event, is_map
 			? yaml_mapping_start_event_initialize(&event, NULL, NULL, 1,
@@ -425,9 +396,20 @@ static int yaml_write_container(struct yaml_writing *writing, const struct value
 			: yaml_sequence_start_event_initialize(&event, NULL, NULL, 1,
 				YAML_BLOCK_SEQUENCE_STYLE));
 
-	if (r == 0)
-		r = yaml_write_items(writing, value, depth);
 	if (r < 0)
+		return r;
+	if (depth >= VALUE_DEPTH_MAX)
+		return err_say(ERR_CORRUPT, "a body nested deeper than %d", VALUE_DEPTH_MAX);
+	value_iter_init(&iter, value);
+	while ((r = value_iter_next(&iter, &key, &item)) == FOUND) {
+		if (is_map)
+			r = yaml_write_string(writing, key, true);
+		if (r == 0)
+			r = yaml_write_item(writing, &item, depth + 1);
+		if (r < 0)
+			return r;
+	}
+	if (r != END)
 		return r;
 	return yaml_emit(writing, &event, is_map ? yaml_mapping_end_event_initialize(&event)
 					    : yaml_sequence_end_event_initialize(&event));
@@ -453,27 +435,10 @@ static int yaml_write_item(struct yaml_writing *writing, const struct value *val
 	return r < 0 ? r : yaml_write_scalar(writing, text, YAML_PLAIN_SCALAR_STYLE);
 }
 
-static int yaml_write_document(struct yaml_writing *writing, const struct value *value)
-{
-	yaml_event_t event;
-	int r = yaml_emit(writing, &event,
-		yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING));
-
-	if (r == 0)
-		r = yaml_emit(writing, &event,
-			yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1));
-	if (r == 0)
-		r = yaml_write_item(writing, value, 0);
-	if (r == 0)
-		r = yaml_emit(writing, &event, yaml_document_end_event_initialize(&event, 1));
-	if (r == 0)
-		r = yaml_emit(writing, &event, yaml_stream_end_event_initialize(&event));
-	return r;
-}
-
 int yaml_write(struct bytes document, struct buf *out)
 {
 	struct yaml_writing writing = {.out = out};
+	yaml_event_t event;
 	struct value value;
 	size_t before = out->size;
 	int r = value_read(document, &value);
@@ -485,7 +450,17 @@ int yaml_write(struct bytes document, struct buf *out)
 	yaml_emitter_set_output(&writing.emitter, yaml_append, out);
 	yaml_emitter_set_unicode(&writing.emitter, 1);
 	yaml_emitter_set_width(&writing.emitter, -1); /* no folded lines */
-	r = yaml_write_document(&writing, &value);
+	r = yaml_emit(&writing, &event,
+		yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING));
+	if (r == 0)
+		r = yaml_emit(&writing, &event,
+			yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1));
+	if (r == 0)
+		r = yaml_write_item(&writing, &value, 0);
+	if (r == 0)
+		r = yaml_emit(&writing, &event, yaml_document_end_event_initialize(&event, 1));
+	if (r == 0)
+		r = yaml_emit(&writing, &event, yaml_stream_end_event_initialize(&event));
 	yaml_emitter_delete(&writing.emitter);
 	if (r < 0 && out->size > before)
 		buf_truncate(out, before);

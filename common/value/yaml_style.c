@@ -3,7 +3,8 @@
 
 #include <strings.h>
 
-/* Returns whether a YAML 1.1 reader takes TEXT for null, a boolean, a merge key or a special float. */
+/* Returns whether a YAML 1.1 reader takes TEXT for null, a boolean, a merge key or a special
+ * float. */
 static bool style_is_word(struct bytes text)
 {
 	static const char *const words[] = {"~", "null", "true", "false", "yes", "no", "on", "off",
@@ -28,8 +29,8 @@ static const char *style_skip_digits(const char *p, const char *end)
 	return p;
 }
 
-/* Returns whether TEXT is a number in YAML 1.1 or 1.2 (1_000, 0x1f, 0o7, 1e3, 1., .5, 1:30, which is
- * sexagesimal); also true for a few texts that are none. */
+/* Returns whether TEXT is a number in YAML 1.1 or 1.2 (1_000, 0x1f, 0o7, 1e3, 1., .5, 1:30, which
+ * is sexagesimal); also true for a few texts that are none. */
 static bool style_is_number(struct bytes text)
 {
 	const char *p = text.data, *end = p + text.size;
@@ -37,7 +38,8 @@ static bool style_is_number(struct bytes text)
 	if (p < end && (*p == '+' || *p == '-'))
 		p++;
 	if (end - p > 2 && *p == '0' && strchr("xXoObB", p[1])) {
-		for (p += 2; p < end && (style_is_digit(*p) || *p == '_' || strchr("abcdefABCDEF", *p));)
+		for (p += 2;
+			p < end && (style_is_digit(*p) || *p == '_' || strchr("abcdefABCDEF", *p));)
 			p++;
 		return p == end;
 	}
@@ -95,8 +97,8 @@ enum yaml_style yaml_string_style(struct bytes text, bool is_key)
 	bool is_date = text.size >= 8 && style_is_digit(p[0]) && style_is_digit(p[1]) &&
 		       style_is_digit(p[2]) && style_is_digit(p[3]) && p[4] == '-' &&
 		       style_is_digit(p[5]);
-	if (p[0] == ' ' || p[text.size - 1] == ' ' || style_is_word(text) || style_is_number(text) ||
-		is_date)
+	if (p[0] == ' ' || p[text.size - 1] == ' ' || style_is_word(text) ||
+		style_is_number(text) || is_date)
 		return YAML_STYLE_QUOTED;
 	return YAML_STYLE_PLAIN;
 }
