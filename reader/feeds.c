@@ -32,11 +32,6 @@ void feed_sets_release(struct kinf_snapshot *snapshot)
 	snapshot->n_sets = snapshot->sets_room = 0;
 }
 
-bool feed_is_listing(const struct snapshot_feed *feed)
-{
-	return !feed->visible && feed->checkpoint.phase == FEED_LISTING;
-}
-
 int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set)
 {
 	CLEANUP(feed_set_free) struct feed_set *set = NULL;

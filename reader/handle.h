@@ -62,8 +62,7 @@ int kinf_held(struct kinf_snapshot *snapshot);
 /* Finds the feeds behind NAME, all feeds for NULL. Returns: FOUND; AGAIN: none of them has been listed
  * yet; ERR_NO_FEED. Borrowed from the snapshot until it is renewed, reset or closed. */
 int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set);
-/* Returns whether the feed's first list is under way, so that its objects are not known yet. */
-bool feed_is_listing(const struct snapshot_feed *feed);
+
 void feed_sets_release(struct kinf_snapshot *snapshot);
 
 /* Writes "namespace/name" into KEY, or "name" if NAMESPACE_ is NULL or "". Returns: 0, ERR_TOO_LARGE. */

@@ -61,24 +61,19 @@ static bool order_is_cheaper(const struct order *order)
 
 /* ---- its values in order ---- */
 
-static bool order_value_is_before(const struct order_value *a, const struct order_value *b)
-{
-	return sort_value_compare(&a->value, &b->value) < 0;
-}
-
 static void order_sift_down(struct order *order, size_t i)
 {
-	struct order_value value = order->values[i];
+	struct order_value *values = order->values, moved = values[i];
 
 	for (size_t child; (child = 2 * i + 1) < order->n; i = child) {
 		if (child + 1 < order->n &&
-			order_value_is_before(&order->values[child + 1], &order->values[child]))
+			sort_value_compare(&values[child + 1].value, &values[child].value) < 0)
 			child++;
-		if (!order_value_is_before(&order->values[child], &value))
+		if (sort_value_compare(&values[child].value, &moved.value) >= 0)
 			break;
-		order->values[i] = order->values[child];
+		values[i] = values[child];
 	}
-	order->values[i] = value;
+	values[i] = moved;
 }
 
 static int order_add_value(void *arg, struct bytes text, uint64_t count, bool whole)

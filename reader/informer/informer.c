@@ -313,22 +313,6 @@ static int informer_give_turns(struct kinf_informer *informer, struct informer_r
 	return round->error ? err_say(round->error, "%s", round->text) : 0;
 }
 
-/* Returns the latest time for the next dispatch; 0: at once. */
-static uint64_t informer_next_at(const struct kinf_informer *informer, int result, const struct informer_round *round,
-	uint64_t now)
-{
-	uint64_t resync = resync_next(&informer->resync);
-	uint64_t in = informer->wake.bell >= 0 && informer->feeds ? CHECK_NS : NO_BELL_NS;
-
-	if (result < 0)
-		return now + ERROR_NS;
-	if (result == GONE)
-		return now + AGAIN_NS;
-	if (round->left)
-		return 0;
-	return resync < now + in ? resync : now + in;
-}
-
 static int informer_dispatch(struct kinf_informer *informer, struct informer_round *round)
 {
 	uint64_t now = proc_monotonic_ns();
@@ -359,7 +343,16 @@ static int informer_dispatch(struct kinf_informer *informer, struct informer_rou
 			rest = handler_fail(h, rest);
 		rested = rested ? rested : rest;
 	}
-	int armed = wake_arm(&informer->wake, informer_next_at(informer, r, round, proc_monotonic_ns()));
+	/* The latest time for the next dispatch; 0: at once. */
+	uint64_t end = proc_monotonic_ns(), resync = resync_next(&informer->resync);
+	uint64_t next = end + (informer->wake.bell >= 0 && informer->feeds ? CHECK_NS : NO_BELL_NS);
+	if (r != 0)
+		next = end + (r < 0 ? ERROR_NS : AGAIN_NS);
+	else if (round->left)
+		next = 0;
+	else if (resync < next)
+		next = resync;
+	int armed = wake_arm(&informer->wake, next);
 	if (r >= 0)
 		r = rested < 0 ? rested : armed;
 	int saved = r < 0 ? 0 : informer_cursor_save_when_due(informer, now);

@@ -19,18 +19,6 @@
 #define SILENT_NS UINT64_C(5000000000)
 #define AGAIN_NS  UINT64_C(60000000000) /* written again unmoved, because cursors expire (cursorExpiry) */
 
-/* Returns whether the cursor has exactly the informer's feeds. Otherwise objects were missed. */
-static bool cursor_is_of_feeds(const struct kinf_informer *informer)
-{
-	const struct cursor_file *begin = &informer->begin;
-	size_t found = 0;
-
-	for (size_t i = 0; i < begin->n; i++)
-		for (size_t k = 0; k < informer->n_feeds; k++)
-			found += begin->positions[i].feed == informer->feeds[k];
-	return found == informer->n_feeds && begin->n == informer->n_feeds;
-}
-
 int informer_cursor_begin(struct kinf_informer *informer, struct follow_options *ret_options)
 {
 	struct cursor_file *begin = &informer->begin;
@@ -48,7 +36,12 @@ int informer_cursor_begin(struct kinf_informer *informer, struct follow_options 
 	}
 	if (!begin->n)
 		return NOT_FOUND;
-	if (!cursor_is_of_feeds(informer))
+	/* With other feeds than the cursor's, objects were missed. */
+	size_t found = 0;
+	for (size_t i = 0; i < begin->n; i++)
+		for (size_t k = 0; k < informer->n_feeds; k++)
+			found += begin->positions[i].feed == informer->feeds[k];
+	if (found != informer->n_feeds || begin->n != informer->n_feeds)
 		return LAPPED;
 	/* Before the first list of a feed a follower at the event number knew at most an earlier feed of
 	 * that name; after the newest event it was in another store. */

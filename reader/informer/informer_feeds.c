@@ -112,21 +112,6 @@ int informer_find_feeds(struct kinf_informer *informer)
 	return r == 0 ? reset : r;
 }
 
-/* Returns whether the name stands for a feed that is not followed, e.g. of a namespace that was added to
- * the configuration. The walks notice a feed that was removed. */
-static bool informer_has_new_feed(const struct kinf_informer *informer, const struct feed_set *set)
-{
-	for (size_t i = 0; i < set->n; i++) {
-		bool followed = !set->feeds[i].visible;
-
-		for (size_t k = 0; k < informer->n_feeds; k++)
-			followed |= informer->feeds[k] == set->feeds[i].definition.id;
-		if (!followed)
-			return true;
-	}
-	return false;
-}
-
 int informer_check_feeds(struct kinf_informer *informer, uint64_t now)
 {
 	const struct feed_set *set;
@@ -138,10 +123,18 @@ int informer_check_feeds(struct kinf_informer *informer, uint64_t now)
 	if (r != 0)
 		return r == AGAIN ? 0 : r;
 	r = feed_set_get(informer->snapshot, informer->feed, &set);
-	if (r == FOUND || r == AGAIN)
+	if (r == FOUND || r == AGAIN) {
 		informer_resync_update(informer, set);
-	if (informer->feeds && (r == FOUND || r == AGAIN) && informer_has_new_feed(informer, set))
-		r = GONE;
+		/* The name may stand for a feed that is not followed, e.g. of a namespace that was added
+		 * to the configuration. The walks notice a feed that was removed. */
+		for (size_t i = 0; informer->feeds && r != GONE && i < set->n; i++) {
+			bool followed = !set->feeds[i].visible;
+
+			for (size_t k = 0; k < informer->n_feeds; k++)
+				followed |= informer->feeds[k] == set->feeds[i].definition.id;
+			r = followed ? r : GONE;
+		}
+	}
 	if (r == FOUND || r == AGAIN || r == GONE || r == ERR_NO_FEED) {
 		int state = informer_report_states(informer, r != ERR_NO_FEED);
 
