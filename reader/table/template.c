@@ -57,33 +57,29 @@ static __attribute__((cold)) int template_syntax(
 		(size_t)(parser->p - parser->text) + 1, what);
 }
 
-static int template_add_node(
-	struct template_parser *parser, enum node_type type, struct template_node **ret_node)
+/* Adds a node with a copy of TEXT, which only NODE_TEXT has. */
+static int template_add_node(struct template_parser *parser, enum node_type type,
+	struct bytes text, struct template_node **ret_node)
 {
 	struct template *template = parser->template;
 
 	if (template->n == NODES_MAX)
 		return template_syntax(parser, "too many parts");
-	*ret_node = &template->nodes[template->n++];
-	**ret_node = (struct template_node){.type = type, .out = BUF_INIT};
+	struct template_node *node = &template->nodes[template->n++];
+	*node = (struct template_node){.type = type, .out = BUF_INIT};
+	if (type == NODE_TEXT)
+		node->text = strndup(text.data, text.size);
+	if (type == NODE_TEXT && !node->text)
+		return err_set(-ENOMEM, "growing a jsonpath template");
+	*ret_node = node;
 	return 0;
-}
-
-static int template_add_text(struct template_parser *parser, const char *text, size_t size)
-{
-	struct template_node *node;
-	int r = template_add_node(parser, NODE_TEXT, &node);
-
-	if (r < 0)
-		return r;
-	node->text = strndup(text, size);
-	return node->text ? 0 : err_set(-ENOMEM, "growing a jsonpath template");
 }
 
 /* Reads "text" between quotes, from the first quote to after the brace at END. */
 static int template_parse_literal(struct template_parser *parser, const char *end)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	struct template_node *node;
 	static const char letters[] = "ntr", meanings[] = "\n\t\r";
 
 	for (parser->p++; *parser->p && *parser->p != '"'; parser->p++) {
@@ -99,7 +95,8 @@ static int template_parse_literal(struct template_parser *parser, const char *en
 	parser->p++;
 	int r = buf_error(&text);
 	if (r == 0)
-		r = template_add_text(parser, buf_cstr(&text), text.size);
+		r = template_add_node(
+			parser, NODE_TEXT, BYTES(buf_cstr(&text), text.size), &node);
 	if (r == 0 && parser->p != end)
 		return template_syntax(parser, "expected '}' after the quote");
 	parser->p = end + 1;
@@ -124,7 +121,7 @@ static int template_add_path(struct template_parser *parser, enum node_type type
 	if (strstr(text, "[?("))
 		return template_syntax(parser,
 			"filters are not supported; -l and --field-selector select objects");
-	int r = template_add_node(parser, type, &node);
+	int r = template_add_node(parser, type, BYTES_NONE, &node);
 	if (r == 0)
 		r = template_parse_path(text, &node->path);
 	text += *text == '$' || *text == '@';
@@ -187,6 +184,7 @@ static int template_parse_action(struct template_parser *parser)
 int template_parse(const char *text, struct template **ret_template)
 {
 	CLEANUP(template_free) struct template *template = calloc(1, sizeof(*template));
+	struct template_node *node;
 	int r = 0;
 
 	if (!template)
@@ -197,7 +195,7 @@ int template_parse(const char *text, struct template **ret_template)
 		size_t size = strcspn(parser.p, "{");
 
 		if (size)
-			r = template_add_text(&parser, parser.p, size);
+			r = template_add_node(&parser, NODE_TEXT, BYTES(parser.p, size), &node);
 		parser.p += size;
 		if (r == 0 && *parser.p == '{') {
 			parser.p++;
