@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Returns whether so little is free that a write may have failed because of it. */
+/* Returns whether the disk has so little space that a write may have failed because of it. */
 bool datafile_disk_is_full(const char *path);
 /* Sets the sentence of a full disk. Returns -ENOSPC. */
 int datafile_disk_full(const char *path);
@@ -26,10 +26,10 @@ int datafile_set_modes(const char *directory, unsigned file_mode);
  * once. RET_SIZE: how long the file is before LMDB makes it as long as the map. */
 int datafile_begin(const char *directory, uint64_t bytes, uint64_t *ret_size);
 /*
- * With WRITEMAP the file is as long as the map, with a hole after the last page, and a program that copies it without
- * knowing of holes would make a copy of that length. Readers never read beyond the last page, and the next writer makes
- * the file long again. So the writer cuts the hole off after LMDB has closed the file, through a descriptor that it took
- * before: the file at the path may by then be another one, which somebody else writes.
+ * With WRITEMAP the file is as long as the map, with a hole after the last page. A program that knows nothing of holes
+ * would make a copy of that length. So the writer cuts the hole off after LMDB has closed the file; readers never read
+ * beyond the last page, and the next writer makes the file long again. The writer cuts through a descriptor that it
+ * opened before, because by then the path may name a file of another writer.
  */
 int datafile_hold(int fd); /* the caller closes it; -1: none, and nothing to cut */
 void datafile_cut(int fd, uint64_t bytes);

@@ -12,9 +12,9 @@
  * point into the map: they are unaligned, and live until the transaction is reset or ended, in a write transaction
  * until its next write.
  *
- * A process has one LMDB environment for each file: opening it again for reading gives another handle on the same
- * one, because closing a second environment would drop the file locks of the first. After fork(2) every call returns
- * ERR_FORKED. A transaction is used by one thread at a time.
+ * A process has one LMDB environment for each file: opening the file again for reading gives another handle on the same
+ * environment, because closing a second environment would drop the file locks of the first. In the child of a fork(2)
+ * every call returns ERR_FORKED. A transaction is used by one thread at a time.
  */
 #ifndef STORE_ENV_ENV_H
 #define STORE_ENV_ENV_H
@@ -72,8 +72,8 @@ int env_sync(struct env *env);
  * in use are counted. ADDED: bytes of new pages. */
 int env_allocate(struct env *env, uint64_t copied, uint64_t added);
 
-/* Returns how often this process was forked off since the first environment was opened. A handle that remembers the
- * number of its beginning can tell, without a system call, that it is now used in a child. */
+/* Returns how many forks lie between the process that opened its first environment and this one. A handle that
+ * remembers the number from its beginning can tell, without a system call, that it is now used in a child. */
 unsigned env_forks(void);
 
 int txn_begin_write(struct env *env, struct txn **ret_txn);
@@ -99,15 +99,15 @@ int txn_reserve(struct txn *txn, unsigned db, struct bytes key, size_t size, uns
 int txn_del(struct txn *txn, unsigned db, struct bytes key); /* FOUND, NOT_FOUND */
 int txn_count(struct txn *txn, unsigned db, uint64_t *ret_entries);
 /* Checks, in a write transaction that has written nothing yet, that map and disk have room for BYTES more than are in
- * use (at most an eighth of the map): ERR_MAP_FULL, -ENOSPC, -EDQUOT. A caller that adds checks this first, and so
- * leaves room for callers that delete, which need some as well because pages are copied. */
+ * use (at most an eighth of the map): ERR_MAP_FULL, -ENOSPC, -EDQUOT. A transaction that adds entries begins with this
+ * check, so that room is left for one that deletes: LMDB copies the pages from which it deletes. */
 int txn_keep_free(struct txn *txn, uint64_t bytes);
-/* WRITEMAP: reserves blocks for BYTES more than this transaction has reserved. After -ENOSPC or -EDQUOT the transaction
- * can go on without. Touching a page without a block is a SIGBUS, so the caller asks for the most that its next step
- * can take. Without WRITEMAP LMDB reports a full disk, and this does nothing. */
+/* WRITEMAP: reserves blocks for BYTES more than this transaction has reserved. Touching a page without a block is a
+ * SIGBUS, so the caller asks for the most that its next step can take. After -ENOSPC or -EDQUOT the transaction is still
+ * good, for instance to be committed as it is. Without WRITEMAP this does nothing: LMDB itself reports a full disk. */
 int txn_allocate(struct txn *txn, uint64_t bytes);
-/* Likewise for pages that are copied because something in them is deleted or replaced: each once, so never more than
- * there are, and never those of large values (overflow pages). */
+/* Reserves blocks in the same way for pages that LMDB copies because an entry in them is deleted or replaced. LMDB
+ * copies a page at most once, and never the pages of large values (overflow pages). */
 int txn_allocate_copies(struct txn *txn, uint64_t bytes);
 
 int cursor_open(struct txn *txn, unsigned db, struct cursor **ret_cursor);
@@ -135,7 +135,7 @@ void txn_prefetch(struct txn *txn, uint64_t offset);
 
 /* Returns a sentence for the log on a known fault of the LMDB that this process runs on, and what to do; NULL: none. */
 const char *env_library_fault(void);
-/* The same for a version. */
+/* Returns the same for the LMDB of that version. */
 const char *env_version_fault(int major, int minor, int patch);
 
 #endif

@@ -38,7 +38,7 @@ struct mapping {
 	uint32_t page_size;
 	uint64_t file_bytes; /* that much of the file was written; never gets less. Atomic, relaxed */
 	struct datafile_blocks blocks; /* the writer's */
-	int active;   /* running transactions; mapping_enter() says how it goes with resizing */
+	int active;   /* running transactions; mapping_enter() keeps them and `resizing` apart */
 	int resizing;
 	char path[];
 };

@@ -58,9 +58,9 @@ struct env *generation_env(struct generation *gen);
 int generation_folder_fd(const struct generation *gen);
 uint32_t generation_number(const struct generation *gen);
 const uint8_t *generation_uuid(const struct generation *gen);
-/* For processes that keep a generation open, once a second: ERR_MOVED when its directory was removed or replaced, or,
- * if it is PUBLISHED, when CURRENT does not name it. Its number alone does not tell, because the next generation may
- * get the same one. */
+/* Checks that an open generation is still in place; a process that keeps one open calls it once a second. Returns: 0;
+ * ERR_MOVED when its directory was removed or replaced, or, if it is PUBLISHED, when CURRENT does not name it. It
+ * compares inodes, because another generation may have got the same number. */
 int generation_check(const struct generation *gen, int directory_fd, bool published);
 
 /* Checks, before another generation of WHAT is made beside one with LIVE bytes in use, that a fifth more than those are
@@ -77,8 +77,9 @@ int generation_publish(int directory_fd, uint32_t number);
 int generation_find(int directory_fd, const uint8_t uuid[16], uint32_t *ret_number);
 /* Reads the uuid in STATE of generation NUMBER: 0, -ENOENT, ERR_CORRUPT. */
 int generation_read_uuid(int directory_fd, uint32_t number, uint8_t ret_uuid[16]);
-/* Removes all generations but KEEP (0: all). One that a process is opening stays until the next time; readers that have
- * one open keep what they have mapped. Returns how many were removed, or the first error after trying all. */
+/* Removes all generations but KEEP (0: removes all). A generation that a process is opening at this moment stays until
+ * the next call. Readers that have one open keep what they have mapped. Returns how many were removed, or the first
+ * error after trying all. */
 int generation_remove_others(int directory_fd, uint32_t keep);
 int generation_remove_except(int directory_fd, const uint32_t *keep, size_t n_keep);
 

@@ -44,20 +44,21 @@ int home_cursors_fd(const struct home *home);
 int home_runtime_fd(const struct home *home);
 
 /*
- * For daemons, once a second. ERR_MOVED, with a sentence that names it, when something was removed, moved or
- * replaced: the store's directory, its id, a directory or the record of the runtime directory in it, the
- * runtime directory, a lock file of the caller's role, or a guarded file. The daemon then ends with status 75
- * (PROC_TEMPORARY), and its supervisor starts it again, which makes what is missing.
+ * Checks that everything the daemon has open is still in its place; a daemon calls it once a second. Compared
+ * are the store's directory, the files `id` and `runtime` and the directories in it, the runtime directory, the
+ * lock files of the caller's role, and the guarded files. Returns: 0; ERR_MOVED, with a sentence that names what
+ * was removed, moved or replaced. The daemon then ends with status 75 (PROC_TEMPORARY), and its supervisor
+ * starts it again, which makes what is missing.
  */
 int home_check(const struct home *home);
-/* Makes home_check() compare the file NAME in the runtime directory with what it is now. NAME is borrowed for
- * the life of HOME. The caller has just made the file, perhaps again. */
+/* Makes home_check() also check that the runtime directory's file NAME is the one that is there now. The caller
+ * calls this each time it has made the file. NAME is borrowed for the life of HOME. */
 void home_guard_file(struct home *home, const char *name);
 
 /*
- * For readers, which stay while daemons end and start again. When home_check() would fail, opens the store at
- * the same path again and puts the new directories under the descriptors that are open, so that other threads
- * may use those meanwhile. Costs some twenty system calls when nothing has changed.
+ * For readers, which live on while daemons end and start again. When home_check() would fail, opens the store at
+ * the same path again and replaces the open descriptors in place (dup3), so that other threads can use them all
+ * the time. Costs some twenty system calls when nothing has changed.
  * Returns: 0; errors of home_open(), after which everything is as it was.
  */
 int home_reopen(struct home *home);
@@ -76,7 +77,7 @@ enum home_role { HOME_REFLECTOR, HOME_PROCESSOR, HOME_ROLE_MAX };
 /* Takes the role for the life of HOME, in the store and in its runtime directory, which a copy of the store
  * would share; ERR_LOCKED names the holder. */
 int home_take_role(struct home *home, enum home_role role);
-/* Pid of the holder, 0 when nobody holds it. */
+/* Returns the pid of the process that has the role, 0 when none has. */
 int home_role_holder(const struct home *home, enum home_role role);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the store is still where it was opened. Somebody may remove, move or replace its directories
- * while processes use them: what a daemon then writes nobody finds, and a reader reads what never
- * changes again. The kernel keeps an open file's inode number from being given to another file, so a
- * descriptor and a path that name the same device and inode name the same file.
+ * Checks whether the store is still where it was opened. An operator may remove, move or replace its
+ * directories while processes use them. A daemon would then write files that no reader can find, and a
+ * reader would read files that never change again. While a file is open the kernel gives its inode
+ * number to no other file. So a descriptor and a path with the same device and inode are the same file.
  */
 #include "store/env/home_internal.h"
 

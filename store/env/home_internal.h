@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The home group's internal header: home.c opens the store's directory, home_runtime.c its runtime
- * directory, home_identity.c notices when somebody removed or replaced either. No other file includes it.
+ * directory, home_identity.c notices when either was removed or replaced. No other file includes it.
  */
 #ifndef STORE_ENV_HOME_INTERNAL_H
 #define STORE_ENV_HOME_INTERNAL_H

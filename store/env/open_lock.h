@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * open.lock: a generation's file whose flock(2) a process holds while it is inside mdb_env_open(), readers
- * included. A process that is killed there, while another one waits for LMDB's own lock, would leave an
- * environment that loses commits (store/README.md, What if it dies here); so nobody ever waits for that one.
+ * open.lock: a file of each generation. Every process, writer or reader, holds its flock(2) while it is inside
+ * mdb_env_open(). LMDB has a lock of its own there, but if a process is killed in it while another one waits for
+ * it, the environment later loses commits (docs/architecture.md, LMDB). With open.lock no process ever waits for
+ * LMDB's lock.
  *
- * A holder that is stopped (SIGSTOP, a frozen container) keeps the lock for as long as it is stopped. Everybody
- * else waits for a limited time and then gets ERR_LOCKED with a sentence that names the holder; the
- * generation is whole, and stays as it is.
+ * A holder that is stopped (SIGSTOP, a frozen container) keeps open.lock for as long as it is stopped. Other
+ * processes wait for a limited time and then get ERR_LOCKED, with a sentence that names the holder. The generation
+ * is whole, and stays as it is.
  *
- * flock(2), because a reader of the store's group may open this file for reading only, which fcntl(2) locks do not
- * accept. It belongs to the open file, which a child that is forked meanwhile, by another thread, would share and
- * hold for as long as it lives. So the descriptor is closed in each forked child (pthread_atfork), by O_CLOEXEC in
- * each program that is executed, and the lock is given back by LOCK_UN, which holds for all copies.
+ * It is a flock(2), because a reader of the store's group may open this file for reading only, and fcntl(2) write
+ * locks need more. A flock belongs to the open file, so a child that another thread forks meanwhile would hold it for
+ * as long as the child lives. Three things prevent that: each forked child closes the descriptor (pthread_atfork), so
+ * does execve(2) (O_CLOEXEC), and the holder releases the lock by LOCK_UN, which counts for all copies.
  */
 #ifndef STORE_ENV_OPEN_LOCK_H
 #define STORE_ENV_OPEN_LOCK_H

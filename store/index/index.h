@@ -69,8 +69,8 @@ struct index_options {
 	uint64_t map_bytes; /* 0: 64 GiB */
 };
 
-/* Opens the index that CURRENT names for writing (the caller holds HOME_PROCESSOR). Returns: 0;
- * NOT_FOUND; the errors of generation_open_write(). */
+/* Opens the index that CURRENT names for writing; the caller has taken the role HOME_PROCESSOR.
+ * Returns: 0; NOT_FOUND; the errors of generation_open_write(). */
 int index_open_write(
 	struct home *home, const struct index_options *options, struct index **ret_index);
 /* Checks that the disk has room for a second index beside the one that CURRENT names. Returns: 0,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which journal: opening what CURRENT names, beginning a new one, removing what nobody needs. */
+/* Opens the journal that CURRENT names, begins new ones, and removes those that are no longer needed. */
 #include "store/journal/journal_internal.h"
 
 #include <errno.h>

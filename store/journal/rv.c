@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * KEP-5504: a resourceVersion is a decimal number from 1 to 2^128 - 1 without leading zero, and
- * then a larger one is newer. Anything else can only be told equal.
+ * The comparison of KEP-5504: if both resourceVersions are decimal numbers from 1 to 2^128 - 1
+ * without leading zero, the larger one is newer. Other texts can only be equal or not.
  */
 #include "store/journal/journal.h"
 

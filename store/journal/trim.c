@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trimming. To move the horizon to H the log is walked from the old horizon: each record s <= H
- * makes its previous version unneeded; a DELETED, LIST_* or FEED_* record is unneeded itself. What
- * is left at or below H is then exactly the state as of H. A slice is one transaction, which moves
- * the horizon as far as it came, so a kill between slices leaves nothing to repair.
+ * Trimming. To move the horizon to H the reflector walks the log from the old horizon to H. For each
+ * record it deletes the object's previous version; a DELETED, LIST_* or FEED_* record it deletes
+ * itself. Then the records left at or below H are exactly the state as of H. A slice of the walk is
+ * one transaction, which also moves the horizon as far as the slice came, so a kill between slices
+ * leaves nothing to repair.
  *
- * At a FEED_REMOVED the walk stops until all heads of the feed and their versions are gone. Nothing
- * remembers how far that came: the heads that are left are what is left to do.
+ * At a FEED_REMOVED the walk stops until all heads of the feed and their versions are deleted, in
+ * slices as well. That progress is stored nowhere: the heads that still exist are the work left.
  */
 #include "store/journal/journal_internal.h"
 
