@@ -8,7 +8,7 @@
  *	agenda_touch(agenda, &item)        something happened: the item is on the list
  *	agenda_set_time(agenda, &item, t)  it wants to be called at T
  *	for (i = 0; i < agenda_touched(agenda); i++) ... agenda_owner(agenda, i) ...
- *	agenda_settle(agenda, fn, arg)     takes off the list what FN is done with
+ *	agenda_settle(agenda, fn, arg)     takes those off the list for which FN returns false
  */
 #ifndef REFLECTOR_FEED_AGENDA_H
 #define REFLECTOR_FEED_AGENDA_H
@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Embedded in what it stands for; OWNER leads back there. Zeroes but for OWNER before
- * agenda_add. */
+/* Embedded in its owner (a session), to which OWNER points. Zeroed but for OWNER before
+ * agenda_add(). */
 struct agenda_item {
 	void *owner;
 	uint64_t time_ns; /* UINT64_MAX: none */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The guard against implausible lists (holdMassDelete): a list that lacks more than a share of the
- * objects that are known may be a broken server's answer rather than the truth, and deleting is
- * what followers act on. So before the sweep deletes the first of them, what the list lacks is
- * counted; if it is too much the list is not taken, and only a second one, after a pause, is
- * believed whatever it says.
+ * The guard against implausible lists (holdMassDelete). A list that lacks many of the known objects
+ * may be the answer of a broken server, and followers act on deletions. So when a list has come to
+ * its end, and before its sweep records the first deletion, the guard counts the objects that it
+ * lacks. If their share is too large the list is held: the session lists again after a pause, and
+ * takes the second list whatever it lacks.
  *
  *	guard_begin(guard)                       a list came to its end
  *	while (guard_look(guard, feed, 50) == AGAIN) ...   GUARD_HOLD: list again, after a pause
@@ -16,12 +16,12 @@
 #include "reflector/record/record.h"
 
 struct guard {
-	bool looked;  /* this list was found plausible, or is the second */
-	bool held;    /* one before it was not */
-	struct buf at;
-	uint64_t heads;   /* objects with what the list has brought */
-	uint64_t missing; /* of them, those that it lacks */
-	uint64_t known;   /* objects before it */
+	bool looked;  /* this list was counted */
+	bool held;    /* a list was held, so the next one passes */
+	struct buf at;    /* the count goes on after this key */
+	uint64_t heads;   /* heads counted so far, the list's new objects included */
+	uint64_t missing; /* those of them that the list lacks */
+	uint64_t known;   /* objects before the list */
 };
 
 enum guard_result {
@@ -33,8 +33,9 @@ void guard_init(struct guard *guard);
 void guard_release(struct guard *guard);
 
 void guard_begin(struct guard *guard);
-/* Counts a slice of FEED's heads. PERCENT 0: everything passes. A feed that was never listed has
- * nothing to lose. enum guard_result, AGAIN, or an error of the journal's. */
+/* Counts a slice of FEED's heads. PERCENT is the largest share that may be missing; 0: every list
+ * passes. So does the first list of a feed. Returns: enum guard_result; AGAIN: there are more heads;
+ * an error of the journal. */
 int guard_look(struct guard *guard, struct record_feed *feed, uint32_t percent);
 void guard_end(struct guard *guard);
 

@@ -4,9 +4,9 @@
  * backslashes and brackets are all that it looks for, 64 bytes at a time (SSE2 where there is, else
  * byte by byte with the same result). The list cutter and the watch framer both stand on this.
  *
- * `{` and `[` count alike, so "{]" passes here: the parser of the value finds that out. A raw line
- * feed inside a string is refused at once. It is not JSON, and as servers write one event a line,
- * it shows a lost quote before the next events are swallowed.
+ * `{` and `[` count alike, so "{]" passes here and is refused by the parser later. A raw line feed
+ * inside a string is refused at once: it is not JSON. Servers write one event a line, so a lost quote
+ * is found at the end of its line, before the scanner takes the next events for a part of the string.
  */
 #ifndef REFLECTOR_FEED_SCAN_H
 #define REFLECTOR_FEED_SCAN_H
@@ -30,9 +30,9 @@ struct scan {
 int scan_container(struct scan *scan, const uint8_t *data, size_t size, size_t *ret_used);
 
 /*
- * The same for values that are wanted whole: one that lies whole in DATA is given where it lies,
- * one that comes in pieces is put together, never more than one at a time. Only the beginning of
- * one that is too large is kept; its end is found all the same. The owner sets `max`, the rest being
+ * A cutter does the same and also gives the value's text. A value that lies whole in DATA is not
+ * copied; one that comes in pieces is put together in `partial`. Of a value that is larger than `max`
+ * only the beginning is kept, but its end is still found. The owner sets `max`, the rest being
  * zero, and releases `partial`.
  */
 struct cutter {
@@ -44,7 +44,7 @@ struct cutter {
 };
 
 #define CUTTER_BEGINNING ((size_t)256 << 10) /* of a value that is cut, at most */
-#define CUTTER_SKIP_MAX  16                  /* times max: what is larger still does not frame */
+#define CUTTER_SKIP_MAX  16                  /* times max: a larger value is ERR_TOO_LARGE */
 
 /* The next byte begins a new value. Gives memory back after an unusually large one. */
 void cutter_reset(struct cutter *cutter);

@@ -40,7 +40,7 @@ struct session {
 	struct buf error_body;
 	bool refused;              /* the status is not 200: the body says why */
 	bool unreadable;           /* the call ended at an object that can't be read */
-	bool has_next; /* the machine decided on NEXT inside the call: do it at the call's end */
+	bool has_next; /* NEXT was decided inside a callback of the call, and is done when that ends */
 	struct feed_action next;
 	bool has_status;           /* an ERROR event ended the watch */
 	struct status status;

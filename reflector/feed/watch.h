@@ -29,10 +29,9 @@ struct api_event {
 	bool cut;            /* larger than event_max: the text is its beginning */
 };
 
-/* A negative result ends the feeding and is returned by it. END: the rest of the stream is not
- * wanted (what follows an ERROR is to be ignored): feeding returns 0 and takes no more. AGAIN:
- * enough for now; feeding returns AGAIN, and what of the piece was not taken is to be fed again
- * later. */
+/* Takes one event. A negative result makes watch_feed() return it at once. END (after an ERROR event)
+ * makes it return 0 and ignore the rest of the stream. AGAIN makes it return AGAIN; the caller feeds
+ * the part of the bytes that was not taken (watch_used()) again later. */
 typedef int watch_event_fn(void *arg, const struct api_event *event);
 
 struct watch_options {

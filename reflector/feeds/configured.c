@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the configuration to configured feeds. One that was configured before goes on as it is; else
- * a stored feed that it means is taken over; else it waits for discovery (resolve.c). Feeds that
- * are left over are retired.
+ * Makes configured feeds from the entries of the configuration. An entry that was configured before
+ * keeps its feed. For a new entry a feed in the journal that matches it is taken over; if there is
+ * none, the entry waits for discovery (resolve.c). Feeds that no entry means any more are retired.
  */
 #include <errno.h>
 #include <stdlib.h>

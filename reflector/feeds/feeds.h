@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The set of feeds: what the configuration asks for, held against what the journal has. Feeds are
+ * The set of feeds: makes the journal have the feeds that the configuration asks for. Feeds are
  * added and removed while the others run.
  *
  * A stored feed that the configuration still means goes on without asking discovery first, so that
@@ -28,8 +28,8 @@
 
 struct feeds;
 
-/* Borrows JOURNAL and what SHARED points to. The caller fills in SHARED but for its last members,
- * from `pace` on, save on_doubt and on_etcd_rollback. */
+/* Borrows JOURNAL and what SHARED points to. The caller sets, in SHARED, the members up to `policy`,
+ * arg, on_doubt and on_etcd_rollback; the set of feeds sets the others. */
 int feeds_new(struct journal *journal, const struct session_shared *shared,
 	struct feeds **ret_feeds);
 void feeds_free(struct feeds **feeds);

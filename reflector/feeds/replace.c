@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names move from retired feeds to the feeds that replace them, in one transaction: a retired feed
- * is removed when every configured feed of its name has been listed, or when none is configured any
- * more.
+ * Moves names from retired feeds to the feeds that replace them. When every configured feed of a
+ * name has been listed, or none is configured any more, one transaction removes the retired feeds of
+ * that name and gives it to the new ones.
  */
 #include "common/log.h"
 #include "reflector/feeds/feeds_internal.h"

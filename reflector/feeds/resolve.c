@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From configured feeds to feeds: discovery says which resource an entry means; a feed of that
- * definition is found among the stored ones, or added to the journal.
+ * Finds or makes the feed of each configured entry: discovery says which resource the entry means;
+ * a feed with that definition is found in the journal, or added to it.
  */
 #include <stdio.h>
 

@@ -8,8 +8,8 @@
 
 #include "common/bytes.h"
 
-/* Bytes of a resourceVersion that a list or bookmark may name; a server's have 20, of objects
- * too. */
+/* The longest resourceVersion that is accepted from a list or bookmark. A kube-apiserver's have at
+ * most 20 bytes. */
 #define RV_MAX 1024
 
 struct object_identity {

@@ -52,8 +52,8 @@ struct record_feed {
 	char passed_name[256]; /* the last such object, for people */
 	char passed_why[160];
 	bool passed_others;    /* it is not the only one */
-	uint64_t attempt_seq;  /* first seq written by this attempt, UINT64_MAX: none; it has seen
-				  the  objects of all heads from there on */
+	uint64_t attempt_seq;  /* first seq written by this attempt, UINT64_MAX: none. A head from
+				  there on is of an object that this attempt has seen */
 	uint64_t *seen;        /* seqs of the heads of the objects that the list has unchanged */
 	size_t n_seen, seen_room;
 	bool sorted;           /* `seen` is */
@@ -73,8 +73,8 @@ int recorder_bound(struct recorder *recorder);
 int recorder_error(const struct recorder *recorder, const char **ret_text);
 /* Takes records again after a failure. */
 void recorder_recover(struct recorder *recorder);
-/* Makes the journal's ERROR, with its sentence, the batch's: aborts the transaction. Returns
- * ERROR. */
+/* Makes the batch fail with ERROR of the journal and its sentence, and aborts the transaction.
+ * Returns ERROR. */
 int recorder_fail(struct recorder *recorder, int error);
 
 /* Opens the transaction, if it is not open, for callers who write into it themselves. */

@@ -3,9 +3,10 @@
  * The open sockets to the API server, and the time at which something was last heard on each. The
  * local port of an answer says over which connection it came.
  *
- * A connection is condemned when a call got nothing within its limit and no other call got anything
- * on the same connection: a quiet watch beside a talking one is healthy, a socket that a firewall
- * forgot is not, and only closing it keeps the next calls off it.
+ * A connection is condemned, that is shut down, when a call got nothing within its limit and no
+ * other call got anything on the same connection. A quiet watch beside a busy one is healthy. A
+ * socket that a firewall has forgotten is dead, but libcurl would use it for the next calls if it
+ * were not closed.
  *
  * A connection that carries only quiet calls looks like a dead one. So after `silence_ns` without a
  * byte the owner renews one of its calls: an answer shows that the connection lives, a missing

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a call is without libcurl: its limits' clock, its place in the list, the bytes of its
- * answer. */
+/* The parts of a call that do not need libcurl: its limits and their clock, its place in the list of
+ * calls, and the bytes of its answer. */
 #include "reflector/wire/http_internal.h"
 
 #include <limits.h>

@@ -17,8 +17,8 @@ struct limit {
  * the limit that ends it, *RET_WORDS says so: "no answer", "nothing more heard", "not finished". */
 uint64_t limit_deadline(const struct limit *limit, uint64_t *ret_limit_ns, const char **ret_words);
 
-/* Limits the rest of an answer whose status is not 200 to first_byte_ns. A watch may be silent and
- * a list may take long; a refusal may not. */
+/* Allows first_byte_ns for the rest of the answer, because its status is not 200: a watch may be
+ * silent and a list may take long, but a refusal may not. */
 void limit_refusal(struct limit *limit);
 
 #endif
