@@ -21,7 +21,7 @@
 
 #define APPLY_RECORDS_MAX 4096
 #define APPLY_BYTES_MAX   (8u << 20)
-#define APPLY_LIVE_NS     2000000 /* while live: others wait for what is in the batch */
+#define APPLY_LIVE_NS     2000000 /* longest batch while live, because followers wait for it */
 
 struct apply;
 
@@ -29,7 +29,8 @@ struct apply;
 int apply_new(const struct processor *p, struct journal *journal, struct index *index,
 	struct apply **ret_apply);
 void apply_free(struct apply **apply);
-/* Publishes to PUBLISH from now on; before that nobody reads the index. */
+/* Publishes to PUBLISH from now on. Without this call nothing is published, because no reader uses the
+ * index yet. */
 void apply_set_publish(struct apply *apply, struct publish *publish);
 
 /* Applies the records that there are, up to the limits above, commits them and publishes them.
@@ -44,7 +45,7 @@ int apply_record(struct apply *apply, struct txn *txn, const struct record *reco
 /* Adds a feed's row, and the index definitions that the configuration has for the feed OF. */
 int apply_add_feed(struct apply *apply, const struct index_feed *feed,
 	const struct feed_definition *of);
-/* Enters a version as the current one of its object. */
+/* Enters a version into the index as its object's current one. */
 int apply_enter(struct apply *apply, struct txn *txn, const struct record *record);
 /* Adds what was committed to the counters of the status page. */
 void apply_count(struct apply *apply);

@@ -4,7 +4,7 @@
  *
  *	intake          reads the journal's records in order
  *	apply           turns records into changes of the index, a batch in one transaction
- *	publish         tells followers what was committed, through the event ring
+ *	publish         reports to followers what was committed, through the event ring
  *	doorbell        wakes followers that poll a descriptor
  *	config_indexes  which indexes a feed should have
  *	definitions     defines, fills and drops indexes, in slices between batches
