@@ -9,8 +9,8 @@
  *		snapshot_record(snapshot, feed, key, &entry, &record);
  *	candidates_close(&c); ... candidates_release(&c);
  *
- * With an as_of the state is the one of its seq: objects that are unchanged since come from the index,
- * the others from the as_of, with an entry whose object id is 0.
+ * With an as_of the candidates are those of its seq: objects that are unchanged since come from the
+ * index, the others from the as_of, and the object id in their entry is 0.
  */
 #ifndef READER_CANDIDATES_H
 #define READER_CANDIDATES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The feeds behind a name, and their states. */
+/* Finds the feeds that a name stands for, and reports their states. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

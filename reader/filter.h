@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A query evaluated on one version at a time, without the index: which versions a follower gets. Terms
- * are computed from the version by the rule of store/index/terms.h, so that old states, which no index
- * has any more, can be checked too.
+ * Evaluates a query on one version at a time, to decide which versions a follower gets. It does not
+ * use the index, which has no old states: the terms are computed from the version, by the rule of
+ * store/index/terms.h.
  */
 #ifndef READER_FILTER_H
 #define READER_FILTER_H
@@ -24,8 +24,8 @@ struct filter {
 int filter_init(struct filter *filter, const struct kinf_query *query);
 void filter_release(struct filter *filter);
 
-/* Finds the indexes that the query names in these feeds; to be called again whenever the feeds are others.
- * Returns: 0; AGAIN: the processor does not know a feed yet; ERR_NO_INDEX. */
+/* Finds the indexes that the query names in these feeds. The caller calls it again when the name
+ * stands for other feeds. Returns: 0; AGAIN: the processor does not know a feed yet; ERR_NO_INDEX. */
 int filter_find_indexes(struct filter *filter, struct snapshot *snapshot,
 	const struct snapshot_feed *feeds, size_t n_feeds);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The internal header of the libkinf group (kinf.c, feeds.c, list.c, indexes.c, wait.c, object.c,
- * history.c): the handles of kinf.h, the last error, and the feeds behind a name in one snapshot.
+ * history.c): the handles of kinf.h, the last error, and the feeds that a name stands for in one
+ * snapshot.
  */
 #ifndef READER_HANDLE_H
 #define READER_HANDLE_H
@@ -24,14 +25,15 @@ struct kinf {
 	char *directory;
 };
 
-/* The feeds that a name stands for; found once for each snapshot, whose texts they borrow. */
+/* The feeds that a name stands for; found once for each snapshot, and their texts are borrowed from
+ * it. */
 struct feed_set {
 	char *name;
 	struct snapshot_feed *feeds;
 	size_t n;
 };
 
-/* Identifies one committed state of the store: while it is the same, the feeds are too. */
+/* Identifies one committed state of the store: while it is unchanged, so are the feeds. */
 struct store_state {
 	uint8_t journal[16];
 	uint64_t index_txn, journal_txn, taken;
@@ -59,8 +61,8 @@ int kinf_alive(struct kinf *kinf);
 /* Returns: 0; ERR_FORKED; -EINVAL: it was reset or could not be renewed, so there is nothing to read. */
 int kinf_held(struct kinf_snapshot *snapshot);
 
-/* Finds the feeds behind NAME, all feeds for NULL. Returns: FOUND; AGAIN: none of them has been listed
- * yet; ERR_NO_FEED. Borrowed from the snapshot until it is renewed, reset or closed. */
+/* Finds the feeds that NAME stands for; NULL: all feeds. Returns: FOUND; AGAIN: none of them has been
+ * listed yet; ERR_NO_FEED. Borrowed from the snapshot until it is renewed, reset or closed. */
 int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set);
 
 void feed_sets_release(struct kinf_snapshot *snapshot);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The retained past of one object, by one walk over the log above the horizon. The chain of previous
- * versions would end where the object was deleted, although there may be an earlier one of that key.
+ * Finds the retained history of one key by one walk over the log above the horizon. Following the
+ * records' `prev` instead would stop at a deletion, and miss an earlier object of the same key.
  */
 #include <errno.h>
 #include <string.h>

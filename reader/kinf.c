@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handles, snapshots, reads by key. */
+/* Opens and closes handles and snapshots, and reads objects by key. */
 #include "reader/kinf.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf_list: the feeds behind a name one after the other, each by its candidates in key order. Memory is
- * bounded: a walk over names holds one entry, sorted postings at most SORT_MAX. A list in another order
- * (sorted.h) reads all candidates first.
+ * kinf_list: walks the feeds that a name stands for one after the other, and each feed's candidates in
+ * key order. Memory is bounded: a walk over names holds one entry, sorted postings at most SORT_MAX. A
+ * list in another order (sorted.h) reads all candidates first.
  *
  * All pages show the state as of the first one. If a feed has changed since, its state is read through
  * an as_of (store/read/as_of.h), otherwise from the index.

@@ -2,14 +2,15 @@
 /*
  * How a query is answered on one feed.
  *
- * Conditions of the query become terms where an index has them: the terms that the caller asks for by
- * name, label requirements (every label is indexed as `key` and as `key=value`), and field requirements
- * whose path is an index. If the term with the fewest postings has at most SORT_MAX of them, it
- * drives: its objects are sorted by key and checked one by one. Otherwise all names are walked; that is
- * as good then, and memory stays bounded. Either way objects come in key order, which tokens need.
+ * A condition of the query becomes a term if an index can answer it: a term that the caller asks for
+ * by name, a label requirement (every label is indexed as `key` and as `key=value`), or a requirement
+ * on a field that has an index. If the term with the fewest postings has at most SORT_MAX of them, it
+ * is the driver: its objects are sorted by key and checked one by one. Otherwise the plan walks all
+ * names, which costs no more then and keeps memory bounded. Either way objects come in key order,
+ * which continue tokens need.
  *
  * Terms that were asked for by name are checked in the index, selectors always on the body. The index
- * knows only the newest version of an object: of an older one (PAST) all is checked on the body.
+ * knows only the newest version of each object, so an older version (PAST) is checked on its body.
  */
 #ifndef READER_PLAN_H
 #define READER_PLAN_H
@@ -45,7 +46,7 @@ int plan_make(struct snapshot *snapshot, const struct snapshot_feed *feed, const
 	bool past, struct plan *plan);
 void plan_release(struct plan *plan);
 void plan_describe(const struct plan *plan, const struct query *query, char *text, size_t size);
-/* Describes what is checked of each candidate. DRIVEN: they have one of the terms already. */
+/* Describes the checks of each candidate. DRIVEN: the candidates come from the driver's postings. */
 void plan_describe_checks(const struct query *query, bool driven, char *text, size_t size);
 
 /* Checks a version by its key and the index. Returns: FOUND, NOT_FOUND. */

@@ -43,7 +43,7 @@ struct query {
 	bool continues;          /* after AFTER, which borrows from token */
 	struct query_place after;
 	struct bytes next_key;   /* the smallest key after AFTER's */
-	struct bytes from;       /* the smallest key wanted: next_key, but of a sorted list none */
+	struct bytes from;       /* the smallest key wanted: next_key; empty for a sorted list */
 	struct buf token;
 };
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A page of a list in the order of a field: candidates are offered in any order, the smallest ones that
- * the page needs are kept, and they are given out in order at the end.
+ * One page of a list in the order of a field (--sort-by). The caller offers candidates in any order;
+ * the smallest ones that belong on the page are kept, and given out in order at the end.
  *
  *	sorted_new(..., &sorted);
  *	sorted_offer(sorted, plan, feed, key, &entry) ...   (or sorted_walk, which finds them by an index)
  *	sorted_end(sorted);
  *	while (sorted_next(sorted, &item) == FOUND) ...
  *
- * Of a page of N objects N + 1 are kept, whatever the number of candidates; without a limit all are.
+ * For a page of N objects N + 1 are kept, however many candidates there are; without a limit, all.
  * Values and keys are borrowed from the snapshot, or from the as_of that gave the key.
  */
 #ifndef READER_SORTED_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A page in the order of an index: the index's values are sorted and visited from the page's beginning
- * on, each with its objects, until the page can't be improved. Objects that the index can't tell of are
- * offered as well: those without a value and, when the state is an earlier one, those changed since.
+ * Fills a sorted page with the help of an index of the sort field: sorts the index's values and offers
+ * their objects, from the page's beginning on, until no later value can belong on the page. Objects
+ * that the index does not have are offered as well: those without a value and, when the page shows an
+ * earlier state, those that have changed since.
  */
 #ifndef READER_SORTED_WALK_H
 #define READER_SORTED_WALK_H

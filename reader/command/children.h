@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The daemons that `kinf run` supervises: started by fork and exec, and restarted after growing
- * pauses; the exit status (common/proc.h) says whether a restart makes sense. A child notices the
- * death of the supervisor by a pipe whose other end only the supervisor holds.
+ * pauses; the exit status (common/proc.h) says whether a restart makes sense. Each child inherits
+ * the reading end of a pipe. Only the supervisor has the writing end, so the pipe reports its end of
+ * file when the supervisor dies.
  */
 #ifndef READER_COMMAND_CHILDREN_H
 #define READER_COMMAND_CHILDREN_H

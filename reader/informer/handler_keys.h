@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The objects that a handler was given (KINF_TRACK_KEYS), so that after a lapse it can be given the
- * differences: for each object its key and the seq of the version given last. An object costs 21 to 43
- * bytes and its key.
+ * Remembers the objects that a handler was given (KINF_TRACK_KEYS), so that after a lapse it can be
+ * given the differences: for each object its key and the seq of the version given last. An object
+ * costs its key and 23 to 45 bytes: 2 for the key's size, and 21 to 43 of the hash table.
  *
  * A replay marks all objects unseen, handler_keys_put() marks one seen, and the objects that are still
  * unseen when the replay ends no longer exist.

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When handlers get every object again: the rules of client-go (docs/informer.md), without its clock. An
- * informer checks its handlers every `check_ns`. A handler whose time has come is due, so its period is
- * rounded up to checks. Handlers that are added before the start can make the checks more frequent; later
- * ones have to take them as they are.
+ * Computes when handlers get every object again, by the rules of client-go (docs/informer.md). It reads
+ * no clock: callers pass the time. An informer checks its handlers every `check_ns`, and a handler is
+ * due at the first check after its time has come. So its period is a multiple of `check_ns`. A handler
+ * that is added before the start can make the checks more frequent; a later one can't.
  *
- * There are two differences. An informer without a period of its own takes the one of the first handler
- * that asks for one, where client-go gives no resync at all. And the default may change while the informer
- * runs (kinf.yaml); then all is as if every handler had been added before the start.
+ * There are two differences from client-go. An informer without a period takes the one of the first
+ * handler that asks for one; client-go gives that handler no resync. And the default may change while
+ * the informer runs (kinf.yaml); then all periods are computed again, as if every handler had been added
+ * before the start.
  */
 #ifndef READER_RESYNC_H
 #define READER_RESYNC_H

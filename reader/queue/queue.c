@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client-go's work queue with its delays and rate limits (docs/informer.md), behind one lock.
+ * client-go's work queue with its delays and rate limits (docs/informer.md). One lock guards all of it.
  *
  * A key is dirty from the time it is added until it is handed out, and in work from then until
  * kinf_queue_done(). A key that is dirty and not in work stands in line. A delayed key waits in a heap;
