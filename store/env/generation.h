@@ -7,7 +7,7 @@
  * STATE is written and fsynced before the first write of a run ("dirty", boot id, data.mdb's inode, format, journal
  * uuid) and again after a clean close (state.h). A dirty generation of another boot is not trusted: ERR_UNTRUSTED, and
  * neither it nor its STATE is written again. open.lock is held around every env_open(); ERR_LOCKED means that another
- * process does not give it back (open_lock.h), and that what the generation holds is whole.
+ * process has held it for too long (open_lock.h). The generation is whole then, and the caller may try again.
  */
 #ifndef STORE_ENV_GENERATION_H
 #define STORE_ENV_GENERATION_H

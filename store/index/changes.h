@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The changes of one transaction of the index, collected in memory: so each database can be written
- * in key order, and each term is looked up and counted once. This module knows no database:
- * index_write.c fills it, index_flush.c writes what it holds.
+ * The changes of one transaction of the index, collected in memory, so that each database can be
+ * written in key order, and each term is looked up and counted only once. This module knows no
+ * database: index_write.c fills it, index_flush.c writes its content.
  *
  * Items refer to each other by number, so that arrays may move when they grow. A number is valid
  * until changes_reset(), a pointer until the next call that adds something.
