@@ -8,7 +8,7 @@
  *
  *	consistency_start(request, &check)
  *	while (consistency_work(check) == AGAIN) ...	(the heads, in slices between other work)
- *	the pages come inside http_poll; request->done gets the outcome, and the check is gone
+ *	the pages come inside http_poll; request->done gets the outcome, and the check is freed
  *
  * The journal's read transaction lives while heads are read, never while the network is waited for.
  */
@@ -40,7 +40,7 @@ struct consistency_request {
 	uint32_t page_size;
 	uint64_t answer_ns;
 	void *arg;
-	/* RESULT and its texts are borrowed; the check is gone when it returns. */
+	/* RESULT and its texts are borrowed; the check is freed when it returns. */
 	void (*done)(void *arg, const struct consistency_result *result);
 };
 
@@ -52,7 +52,7 @@ int consistency_start(const struct consistency_request *request, struct consiste
 void consistency_cancel(struct consistency **check);
 /* Reads a slice of the heads; may call `done`. Returns: 0, AGAIN while there are more. */
 int consistency_work(struct consistency *check);
-/* Heads are left to be read. */
+/* Returns whether consistency_work() has heads left to read. */
 bool consistency_has_work(const struct consistency *check);
 
 /* The sum that stands for a set of objects, whatever their order. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cuts the body of a LIST into its items while it comes in. Servers ignore `limit` where they
- * please (docs/protocol.md 4.3), so a body may hold the whole cluster: nothing of it is kept but
- * the item that is not whole yet and the little that is not items (kind, apiVersion, metadata).
+ * Cuts the body of a LIST into its items while it comes in. A server may ignore `limit`
+ * (docs/protocol.md 4.3), so a body may hold the whole cluster. Only the item that is not whole yet
+ * and the members beside the items (kind, apiVersion, metadata) are kept in memory.
  *
  *	list_new(options, &list);
  *	list_feed(list, bytes) for each piece; items come out through the callback
@@ -37,8 +37,9 @@ void list_reset(struct list *list);
 /* Another item_max, from the next body on. */
 void list_set_max(struct list *list, size_t item_max);
 
-/* 0; ERR_PROTOCOL or ERR_TOO_LARGE with the body's byte offset in the sentence; what the callback
- * returned; -ENOMEM. After an error only reset and free are of use. */
+/* Takes the next bytes of the body. Returns: 0; ERR_PROTOCOL or ERR_TOO_LARGE with the byte offset in
+ * the sentence; a negative result of the callback; -ENOMEM. After an error only list_reset() and
+ * list_free() may be called. */
 int list_feed(struct list *list, const void *data, size_t size);
 
 /* Texts borrowed until the next call; "" where the list says nothing. */
@@ -46,12 +47,12 @@ struct list_page {
 	struct bytes kind;
 	struct bytes rv;
 	struct bytes continue_;
-	int64_t remaining; /* remainingItemCount, -1: not told */
+	int64_t remaining; /* remainingItemCount; -1: the server did not send it */
 	uint64_t items;    /* of this body */
 };
 
-/* The body ended. ERR_PROTOCOL when it was not whole, when it is no list (a Status or a Table,
- * say), or names no resourceVersion. */
+/* Ends the body. Returns: 0; ERR_PROTOCOL when it is not whole, is no list (but a Status or a Table,
+ * for instance), or has no resourceVersion. */
 int list_end(struct list *list, struct list_page *ret_page);
 
 #endif

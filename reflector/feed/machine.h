@@ -33,7 +33,7 @@ enum feed_on {
 	FEED_ON_TURN,     /* the feed may list now: fewer than listConcurrency others do */
 	FEED_ON_ALIVE,    /* the server answered 200 and is sending */
 	FEED_ON_PAGE,     /* a whole page was recorded: rv, continue_, items */
-	FEED_ON_DOUBTED,  /* the guard holds the list that FEED_DO_FINISH_LIST meant */
+	FEED_ON_DOUBTED,  /* the guard holds the list that FEED_DO_FINISH_LIST was to end */
 	FEED_ON_LISTED,   /* FEED_DO_FINISH_LIST is done: LIST_END is recorded */
 	FEED_ON_EVENT,    /* a watch event was recorded: rv */
 	FEED_ON_INITIAL, /* the stream's end mark came: all initial events are recorded, as of rv */
@@ -41,8 +41,8 @@ enum feed_on {
 	FEED_ON_ENDED,    /* the server ended the watch without an error */
 	FEED_ON_FAILED,   /* status: of the request or of an ERROR event */
 	FEED_ON_TICK,     /* the time of FEED_DO_WAIT has come */
-	FEED_ON_REWIND, /* the batch failed: stop, at the checkpoint {rv, list_open, phase, listed}
-			 */
+	FEED_ON_REWIND, /* the batch failed: go back to the checkpoint {rv, list_open, phase, listed}
+			   and send nothing until FEED_ON_RESUME */
 	FEED_ON_RESUME, /* the journal can be written again */
 	FEED_ON_RELIST, /* list again, for the newest state */
 	FEED_ON_MAX
@@ -114,12 +114,12 @@ struct feed_machine {
 	bool resolved;
 	bool want_list;
 	bool newest;   /* the next list asks for "", the newest state */
-	bool unpaged;  /* a page expired: the next list has no pages that could */
+	bool unpaged;  /* a page expired: the next list is sent without pages */
 	bool streamed; /* FINISHING: a stream, which stays open */
 	bool tolerant; /* unreadable objects are passed over */
 	bool alive;    /* this request was answered with 200 */
 	bool progress; /* this watch has sent an event or a bookmark */
-	bool expired;  /* a watch was told 410, and none has sent anything since */
+	bool expired;  /* a watch was answered 410, and no watch has sent anything since */
 	struct buf rv;      /* the next watch begins after it */
 	struct buf list_rv; /* of the running list's first page */
 	struct buf continue_;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How far the journal may be trimmed. History stays for the retention time and for as long as a
- * named cursor lags, whichever is longer, but never more than the retention size; what the index
- * has not taken, or holds back for an open list, stays in any case. Without an index nothing is
- * trimmed (docs/architecture.md, Snapshot and rebuild).
+ * Decides how far the journal may be trimmed. History is kept for the retention time or for as long
+ * as a named cursor needs it, whichever is longer, but never more of it than the retention size. The
+ * records that the index has not taken, or that belong to an open list, are kept in any case. Without
+ * an index nothing is trimmed (docs/architecture.md, Snapshot and rebuild).
  *
  *	retention_goal(retention, ...)  where the horizon should go, and how far it may
  *	journal_trim_towards(...)       in slices, between two turns
@@ -32,9 +32,9 @@ void retention_free(struct retention **retention);
 void retention_set(struct retention *retention, const struct retention_options *options);
 
 /*
- * LIST_BEGIN: of the oldest open relist as the reflector knows it, UINT64_MAX: none. PRESSED: the
- * disk is full, nothing is kept for its age. 0 with the goal; AGAIN: nothing may be trimmed now (no
- * index, or one of another journal).
+ * Computes the goal. LIST_BEGIN: the seq of the oldest open relist's LIST_BEGIN, UINT64_MAX: none.
+ * PRESSED: the disk is full, so no history is kept for its age. Returns: 0; AGAIN: nothing may be
+ * trimmed now, because there is no index or it belongs to another journal.
  */
 int retention_goal(struct retention *retention, uint64_t list_begin, bool pressed,
 	struct trim_goal *ret_goal);

@@ -3,8 +3,8 @@
  * Trims the journal's log: every two seconds as far as retention allows, in slices between the
  * turns of the loop; more often and in larger slices while there is more history than
  * retention.size allows, because a burst has to be trimmed faster than it comes. Each time it also
- * frees the slots of readers that were killed, and the journal before this one once no index needs
- * it.
+ * frees the slots of readers that were killed, and removes the journal before this one once no index
+ * needs it.
  */
 #ifndef REFLECTOR_RECORD_TRIMMING_H
 #define REFLECTOR_RECORD_TRIMMING_H
