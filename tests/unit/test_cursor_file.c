@@ -61,6 +61,16 @@ static int count(void *arg, const char *name, const struct cursor_file *cursor)
 
 TestSuite(cursor_file, .init = setup, .fini = teardown);
 
+Test(cursor_file, a_failed_save_says_which_step_failed)
+{
+	cr_assert_eq(mkdirat(home_cursors_fd(home), "taken", 0700), 0);
+	int r = cursor_save(home, "taken", uuid, positions, 2);
+
+	cr_assert_eq(r, -EISDIR);
+	cr_assert(strstr(err_text(r), "writing cursor 'taken' in '"), "%s", err_text(r));
+	cr_assert(strstr(err_text(r), "renaming '.taken."), "%s", err_text(r));
+}
+
 Test(cursor_file, what_was_saved_is_loaded)
 {
 	struct cursor_file cursor;
