@@ -10,21 +10,6 @@
 /* bytes_table[k][b] is what byte b followed by k zero bytes changes in the checksum. */
 static uint32_t bytes_table[8][256];
 
-static void crc_build_bytes_table(void)
-{
-	for (uint32_t b = 0; b < 256; b++) {
-		uint32_t crc = b;
-		for (int bit = 0; bit < 8; bit++)
-			crc = crc & 1 ? crc >> 1 ^ POLYNOMIAL : crc >> 1;
-		bytes_table[0][b] = crc;
-	}
-	for (int k = 1; k < 8; k++)
-		for (uint32_t b = 0; b < 256; b++) {
-			uint32_t crc = bytes_table[k - 1][b];
-			bytes_table[k][b] = crc >> 8 ^ bytes_table[0][crc & 0xff];
-		}
-}
-
 /* STATE is the checksum before its final inversion. */
 static uint32_t crc_by_table(uint32_t state, const uint8_t *p, size_t size)
 {
@@ -51,28 +36,14 @@ typedef uint32_t crc_fn(uint32_t state, const uint8_t *p, size_t size);
 #define BLOCK 512u
 static uint32_t block_table[4][256];
 
-static void crc_build_block_table(void)
-{
-	static const uint8_t zeros[BLOCK];
-	uint32_t of_bit[32];
-
-	for (int bit = 0; bit < 32; bit++)
-		of_bit[bit] = crc_by_table(1u << bit, zeros, BLOCK);
-	for (int k = 0; k < 4; k++)
-		for (uint32_t b = 0; b < 256; b++)
-			for (int bit = 0; bit < 8; bit++)
-				if (b >> bit & 1)
-					block_table[k][b] ^= of_bit[8 * k + bit];
-}
-
 static uint32_t crc_after_block(uint32_t state)
 {
 	return block_table[0][state & 0xff] ^ block_table[1][state >> 8 & 0xff] ^
 		block_table[2][state >> 16 & 0xff] ^ block_table[3][state >> 24];
 }
 
-__attribute__((target("sse4.2"))) static uint32_t crc_by_instruction(uint32_t state, const uint8_t *p,
-	size_t size)
+__attribute__((target("sse4.2"))) static uint32_t crc_by_instruction(
+	uint32_t state, const uint8_t *p, size_t size)
 {
 	for (; size >= (size_t)3 * BLOCK; p += (size_t)3 * BLOCK, size -= (size_t)3 * BLOCK) {
 		uint64_t a = state, b = 0, c = 0;
@@ -95,7 +66,16 @@ __attribute__((target("sse4.2"))) static uint32_t crc_by_instruction(uint32_t st
 
 static crc_fn *crc_choose(void)
 {
-	crc_build_block_table();
+	static const uint8_t zeros[BLOCK];
+	uint32_t of_bit[32];
+
+	for (int bit = 0; bit < 32; bit++)
+		of_bit[bit] = crc_by_table(1u << bit, zeros, BLOCK);
+	for (int k = 0; k < 4; k++)
+		for (uint32_t b = 0; b < 256; b++)
+			for (int bit = 0; bit < 8; bit++)
+				if (b >> bit & 1)
+					block_table[k][b] ^= of_bit[8 * k + bit];
 	return __builtin_cpu_supports("sse4.2") ? crc_by_instruction : crc_by_table;
 }
 
@@ -112,7 +92,17 @@ static crc_fn *crc_best;
 
 static void crc_setup(void)
 {
-	crc_build_bytes_table();
+	for (uint32_t b = 0; b < 256; b++) {
+		uint32_t crc = b;
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc & 1 ? crc >> 1 ^ POLYNOMIAL : crc >> 1;
+		bytes_table[0][b] = crc;
+	}
+	for (int k = 1; k < 8; k++)
+		for (uint32_t b = 0; b < 256; b++) {
+			uint32_t crc = bytes_table[k - 1][b];
+			bytes_table[k][b] = crc >> 8 ^ bytes_table[0][crc & 0xff];
+		}
 	crc_best = crc_choose();
 }
 

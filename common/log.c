@@ -37,9 +37,11 @@ struct log_event {
 #undef EVENT
 
 /* The log finds field number i at byte 8 * i, and a line has room for every field. */
-#define EVENT(id, level, help, fields)                                                             \
-	_Static_assert(sizeof(struct log_##id) == 8 * (sizeof(id##_fields) / sizeof(struct log_field) - 1) && \
-		sizeof(struct log_##id) <= 8 * 12, "fields of " #id);
+#define EVENT(id, level, help, fields) \
+	_Static_assert(sizeof(struct log_##id) == \
+				       8 * (sizeof(id##_fields) / sizeof(struct log_field) - 1) && \
+			       sizeof(struct log_##id) <= 8 * 12, \
+		"fields of " #id);
 #include "common/log.def"
 #undef EVENT
 
@@ -88,19 +90,6 @@ static void log_line_put(struct log_line *line, const char *text, size_t size)
 static void log_line_puts(struct log_line *line, const char *text)
 {
 	log_line_put(line, text, strlen(text));
-}
-
-static void log_line_put_time(struct log_line *line)
-{
-	struct timespec now;
-	struct tm tm;
-	char text[64];
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	(void)gmtime_r(&now.tv_sec, &tm);
-	size_t n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	(void)snprintf(text + n, sizeof(text) - n, ".%03ldZ", now.tv_nsec / 1000000);
-	log_line_puts(line, text);
 }
 
 /* Writes one character of the SIZE bytes at TEXT, escaped: in JSON as JSON wants it (a byte that is
@@ -172,10 +161,18 @@ void log_write(enum log_id id, const void *fields)
 		return;
 	int saved = errno;
 	bool json = log_settings.format == LOG_JSON;
+	struct timespec now;
+	struct tm tm;
+	char time_text[64];
 	struct log_line line;
 	line.size = 0;
 	log_line_puts(&line, json ? "{\"time\":\"" : "");
-	log_line_put_time(&line);
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	(void)gmtime_r(&now.tv_sec, &tm);
+	size_t n_time = strftime(time_text, sizeof(time_text), "%Y-%m-%dT%H:%M:%S", &tm);
+	(void)snprintf(time_text + n_time, sizeof(time_text) - n_time, ".%03ldZ",
+		now.tv_nsec / 1000000);
+	log_line_puts(&line, time_text);
 	log_line_puts(&line, json ? "\",\"level\":\"" : " ");
 	log_line_puts(&line, log_level_names[event->level]);
 	if (json) {

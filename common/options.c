@@ -23,13 +23,14 @@ struct options_asked {
 };
 
 static const struct option_spec options_own_specs[] = {
-	{'h', "help", OPTION_FLAG, offsetof(struct options_asked, help), NULL, "print this and exit"},
+	{'h', "help", OPTION_FLAG, offsetof(struct options_asked, help), NULL,
+		"print this and exit"},
 	{0, "version", OPTION_FLAG, offsetof(struct options_asked, version), NULL,
 		"print the version and exit"},
 };
 
-/* The options of all groups, as getopt_long(3) needs them. The code of a long option is FIRST_CODE plus
- * its place here; that of a short one is its letter. */
+/* The options of all groups, as getopt_long(3) needs them. The code of a long option is FIRST_CODE
+ * plus its place here; that of a short one is its letter. */
 struct options_table {
 	const struct option_spec *specs[SPECS_MAX];
 	void *into[SPECS_MAX];
@@ -115,22 +116,6 @@ int options_bad(const struct options *options, const char *format, ...)
 	return err_say(ERR_SYNTAX, "%s; see '%s --help'", text, options->program);
 }
 
-/* Sets the sentence for OUTCOME, '?' or ':' of getopt_long(3), which had read ARGUMENT. */
-static int options_refuse(const struct options *options, const struct options_table *table, int outcome,
-	const char *argument)
-{
-	int i = optopt ? options_find(table, optopt) : -1;
-
-	if (i >= 0 && outcome == ':')
-		return options_bad(options, "option --%s needs a value: %s", table->specs[i]->name,
-			table->specs[i]->value);
-	if (i >= 0)
-		return options_bad(options, "option --%s takes no value", table->specs[i]->name);
-	if (optopt)
-		return options_bad(options, "unknown option '-%c'", optopt);
-	return options_bad(options, "unknown or ambiguous option '%s'", argument);
-}
-
 static int options_print(const struct options *options, bool help)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
@@ -154,7 +139,8 @@ int options_parse(const struct options *options, int argc, char **argv, int *ret
 	struct options_table table = {0};
 	int code;
 
-	(void)snprintf(table.shorts, sizeof(table.shorts), "%s:", options->stop_at_operand ? "+" : "");
+	(void)snprintf(
+		table.shorts, sizeof(table.shorts), "%s:", options->stop_at_operand ? "+" : "");
 	for (size_t i = 0; i < options->n_groups; i++)
 		options_add_group(&table, &options->groups[i]);
 	options_add_group(&table, &own);
@@ -165,10 +151,21 @@ int options_parse(const struct options *options, int argc, char **argv, int *ret
 		code = getopt_long(argc, argv, table.shorts, table.longs, NULL);
 		if (code == -1)
 			break;
-		if (code == '?' || code == ':')
-			return options_refuse(options, &table, code, argv[optind > before ? optind - 1 : before]);
-		int i = options_find(&table, code);
-		int r = options_store(table.specs[i], (char *)table.into[i] + table.specs[i]->offset, optarg);
+		bool refused = code == '?' || code == ':';
+		int i = refused && !optopt ? -1 : options_find(&table, refused ? optopt : code);
+		if (code == ':' && i >= 0)
+			return options_bad(options, "option --%s needs a value: %s",
+				table.specs[i]->name, table.specs[i]->value);
+		if (refused && i >= 0)
+			return options_bad(
+				options, "option --%s takes no value", table.specs[i]->name);
+		if (refused && optopt)
+			return options_bad(options, "unknown option '-%c'", optopt);
+		if (refused)
+			return options_bad(options, "unknown or ambiguous option '%s'",
+				argv[optind > before ? optind - 1 : before]);
+		int r = options_store(
+			table.specs[i], (char *)table.into[i] + table.specs[i]->offset, optarg);
 		if (r == ERR_SYNTAX) {
 			(void)err_add(r, "option --%s", table.specs[i]->name);
 			return options_bad(options, "%s", err_text(r));
@@ -182,7 +179,8 @@ int options_parse(const struct options *options, int argc, char **argv, int *ret
 	return 0;
 }
 
-/* ---- help ---------------------------------------------------------------------------------------- */
+/* ---- help
+ * ---------------------------------------------------------------------------------------- */
 
 static void options_help_group(const struct options_group *group, struct buf *out)
 {
@@ -193,7 +191,8 @@ static void options_help_group(const struct options_group *group, struct buf *ou
 		if (spec->letter)
 			(void)snprintf(letter, sizeof(letter), "-%c, ", spec->letter);
 		(void)snprintf(left, sizeof(left), "%s--%s%s%s", letter, spec->name,
-			option_has_value(spec) ? " " : "", option_has_value(spec) ? spec->value : "");
+			option_has_value(spec) ? " " : "",
+			option_has_value(spec) ? spec->value : "");
 		buf_printf(out, "  %-30s %s\n", left, spec->text);
 	}
 }

@@ -16,7 +16,8 @@
 #include "common/err.h"
 #include "common/decimal.h"
 
-/* ---- ending -------------------------------------------------------------------------------------- */
+/* ---- ending
+ * -------------------------------------------------------------------------------------- */
 
 enum proc_exit proc_exit_of(int error)
 {
@@ -36,13 +37,15 @@ enum proc_exit proc_exit_of(int error)
 	}
 }
 
-/* ---- one instance per role ------------------------------------------------------------------------ */
+/* ---- one instance per role
+ * ------------------------------------------------------------------------ */
 
 static const struct flock lock_whole_file = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
 int proc_lock(int directory_fd, const char *name)
 {
-	AUTO_FD int fd = openat(directory_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	AUTO_FD int fd =
+		openat(directory_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return err_set(-errno, "opening lock '%s'", name);
 	struct flock lock = lock_whole_file;
@@ -77,7 +80,8 @@ bool proc_is_locked(int directory_fd, const char *name)
 	return lock.l_type != F_UNLCK;
 }
 
-/* ---- clocks, boot, processes, randomness ---------------------------------------------------------- */
+/* ---- clocks, boot, processes, randomness
+ * ---------------------------------------------------------- */
 
 static uint64_t proc_clock_ns(clockid_t id)
 {
@@ -119,40 +123,35 @@ static int proc_read_file(const char *path, char *text, size_t size)
 	return 0;
 }
 
-/* Copies 32 hex digits out of TEXT, without dashes and the end of the line. */
-static int proc_parse_boot_id(const char *text, char ret_id[33])
-{
-	size_t n = 0;
-
-	for (const char *p = text; *p && *p != '\n'; p++) {
-		if (*p == '-')
-			continue;
-		if (!strchr("0123456789abcdef", *p) || n == 32)
-			return err_say(ERR_SYNTAX, "not a boot id: '%s'", text);
-		ret_id[n++] = *p;
-	}
-	if (n != 32)
-		return err_say(ERR_SYNTAX, "not a boot id: '%s'", text);
-	ret_id[n] = '\0';
-	return 0;
-}
-
 int proc_boot_id(char ret_id[33])
 {
 	const char *given = NULL;
 	char text[64], id[33];
-	int r = 0;
+	size_t n = 0;
 
 #ifdef KINF_FAILPOINTS
 	given = getenv("KINF_BOOT_ID");
 #endif
-	if (!given)
-		r = proc_read_file("/proc/sys/kernel/random/boot_id", text, sizeof(text));
-	if (r == 0)
-		r = proc_parse_boot_id(given ? given : text, id);
-	if (r == 0)
-		memcpy(ret_id, id, sizeof(id));
-	return r;
+	if (!given) {
+		int r = proc_read_file("/proc/sys/kernel/random/boot_id", text, sizeof(text));
+
+		if (r < 0)
+			return r;
+		given = text;
+	}
+	/* 32 hex digits, with dashes between them. */
+	for (const char *p = given; *p && *p != '\n'; p++) {
+		if (*p == '-')
+			continue;
+		if (!strchr("0123456789abcdef", *p) || n == 32)
+			return err_say(ERR_SYNTAX, "not a boot id: '%s'", given);
+		id[n++] = *p;
+	}
+	if (n != 32)
+		return err_say(ERR_SYNTAX, "not a boot id: '%s'", given);
+	id[n] = '\0';
+	memcpy(ret_id, id, sizeof(id));
+	return 0;
 }
 
 /* Parses /proc/PID/stat, proc(5): "pid (comm) state ppid ...". Comm may hold any character, so the

@@ -1,42 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/utf8.h"
 
-/* Returns the length of the sequence that LEAD begins, and the range of its second byte (Unicode, table
- * 3-7). */
-static size_t utf8_sequence(uint8_t lead, uint8_t *ret_low, uint8_t *ret_high)
-{
-	*ret_low = 0x80;
-	*ret_high = 0xbf;
-	if (lead >= 0xc2 && lead < 0xe0)
-		return 2;
-	if (lead >= 0xe0 && lead < 0xf0) {
-		if (lead == 0xe0)
-			*ret_low = 0xa0;
-		if (lead == 0xed)
-			*ret_high = 0x9f;
-		return 3;
-	}
-	if (lead >= 0xf0 && lead < 0xf5) {
-		if (lead == 0xf0)
-			*ret_low = 0x90;
-		if (lead == 0xf4)
-			*ret_high = 0x8f;
-		return 4;
-	}
-	return 0;
-}
-
 size_t utf8_length(struct bytes text)
 {
 	const uint8_t *p = text.data;
-	uint8_t low, high;
 
 	if (!text.size)
 		return 0;
 	if (*p < 0x80)
 		return 1;
-	size_t n = utf8_sequence(*p, &low, &high);
-	if (!n || text.size < n || p[1] < low || p[1] > high)
+	if (*p < 0xc2 || *p >= 0xf5)
+		return 0;
+
+	/* The length follows from the first byte, which also limits the second (Unicode, table
+	 * 3-7). */
+	size_t n = *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : 4;
+	uint8_t low = *p == 0xe0 ? 0xa0 : *p == 0xf0 ? 0x90 : 0x80;
+	uint8_t high = *p == 0xed ? 0x9f : *p == 0xf4 ? 0x8f : 0xbf;
+
+	if (text.size < n || p[1] < low || p[1] > high)
 		return 0;
 	for (size_t i = 2; i < n; i++) {
 		if ((p[i] & 0xc0) != 0x80)

@@ -150,25 +150,6 @@ static void daemon_release(struct daemon *d)
 	cleanup_fd(&d->signals_fd);
 }
 
-static int daemon_start(struct daemon *d)
-{
-	log_setup(d->program->name, LOG_INFO, config_first_format(&d->flags));
-	int r = failpoint_setup();
-
-	if (r >= 0)
-		r = config_load(&d->flags, &d->config);
-	if (r < 0) {
-		(void)daemon_complain(d->program->name, r);
-		return PROC_CONFIG; /* for a file that does not exist also: a restart alone does not help */
-	}
-	log_setup(d->program->name, d->config->log_level, d->config->log_format);
-	d->signals_fd = signals_open();
-	if (d->signals_fd < 0)
-		return daemon_complain(d->program->name, d->signals_fd);
-	d->parent_fd = parent_pipe();
-	return d->program->run(d);
-}
-
 int daemon_main(const struct daemon_program *program, int argc, char **argv)
 {
 	CLEANUP(daemon_release) struct daemon d = {
@@ -188,5 +169,19 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 		(void)fprintf(stderr, "%s: %s\n", program->name, err_text(r));
 		return PROC_USAGE;
 	}
-	return daemon_start(&d);
+	log_setup(program->name, LOG_INFO, config_first_format(&d.flags));
+	r = failpoint_setup();
+	if (r >= 0)
+		r = config_load(&d.flags, &d.config);
+	if (r < 0) {
+		(void)daemon_complain(program->name, r);
+		return PROC_CONFIG; /* for a file that does not exist also: a restart alone does not
+				       help */
+	}
+	log_setup(program->name, d.config->log_level, d.config->log_format);
+	d.signals_fd = signals_open();
+	if (d.signals_fd < 0)
+		return daemon_complain(program->name, d.signals_fd);
+	d.parent_fd = parent_pipe();
+	return program->run(&d);
 }
