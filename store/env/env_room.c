@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks for pages before they are touched. With WRITEMAP a page without a block on a full disk is a SIGBUS, so the
+ * Reserves blocks for pages before they are touched. With WRITEMAP a page without a block on a full disk is a SIGBUS, so the
  * writer reserves (fallocate) the most that its next step can take, and gets -ENOSPC instead.
  */
 #include "store/env/env_internal.h"

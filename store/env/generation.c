@@ -183,7 +183,7 @@ int generation_create(int directory_fd, const struct generation_kind *kind,
 
 	if (!gen)
 		return err_set(-ENOMEM, "making a new %s", kind->what);
-	/* Also above what CURRENT names, so that nobody takes the new one for an old one. */
+	/* Also above the number that CURRENT names, so that no process takes the new one for an old one. */
 	int r = generation_current(directory_fd, &gen->number);
 	err_ignore(r, "a number above all directories is new as well");
 	r = generation_each(directory_fd, generation_highest, &gen->number);

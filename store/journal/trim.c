@@ -51,13 +51,13 @@ static void trim_pass(struct slice *slice, uint64_t seq, uint64_t size)
 	slice->history -= size < slice->history ? size : slice->history;
 }
 
-/* Is this the state to stop at? */
+/* Returns whether trimming may stop with this horizon and history. */
 static bool trim_is_reached(const struct trim_goal *goal, uint64_t horizon, uint64_t history)
 {
 	return horizon >= goal->target && (horizon >= goal->bound || history <= goal->most);
 }
 
-/* Only looks: deleting under a walk would have to mind where it stands. */
+/* Notes what to delete. Deleting here would move the cursor of the walk. */
 static int trim_walk(struct slice *slice)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
@@ -100,14 +100,14 @@ static int trim_by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* To delete N entries: a copy of each leaf, half as much again for the pages above, and what a commit
- * takes beside. */
+/* Reserves blocks for deleting N entries: a copy of each leaf, half as much again for the pages above, and the
+ * pages of a commit. */
 static int trim_make_room(struct slice *slice, size_t n)
 {
 	return txn_allocate_copies(slice->journal->txn, ((uint64_t)n * 3 / 2 + 16) * JOURNAL_PAGE);
 }
 
-/* In the log's order, which touches each page once. One that is not there is no reason to stop. */
+/* Deletes in the log's order, which touches each page once. A record that is missing does not stop it. */
 static int trim_delete_unneeded(struct slice *slice)
 {
 	uint8_t room[SEQ_KEY_SIZE];
@@ -152,7 +152,7 @@ static int trim_drop_heads(struct slice *slice)
 }
 
 /* All that the feed has written lies at or below its FEED_REMOVED, and the index has taken that:
- * nobody who opens a snapshot now sees it. A follower of it is LAPPED from the first slice on. */
+ * a snapshot that is opened now does not have it. A follower of it is LAPPED from the first slice on. */
 static int trim_drop_feed(struct slice *slice)
 {
 	struct txn *txn = slice->journal->txn;

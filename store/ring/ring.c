@@ -130,7 +130,7 @@ static int ring_new(struct ring_header *header, bool mapped, struct ring **ret_r
 	return 0;
 }
 
-/* May be taken over by a new writer: whole, of this boot, size and journal. */
+/* Returns whether a new writer may take the ring over: it is whole, and of this boot, size and journal. */
 static bool ring_is_usable(const struct ring_header *header, uint64_t size, uint64_t capacity,
 	const uint8_t uuid[16])
 {
@@ -168,8 +168,8 @@ static int ring_map(int fd, size_t size, struct ring_header **ret_header)
 	return 0;
 }
 
-/* FOUND: the file under NAME can go on being used. NOT_FOUND: it can not, and its readers, if it
- * is a ring at all, have been told to look for the next one. */
+/* Maps the file under NAME if a new writer may take it over (FOUND). Else, if it is a ring, marks it superseded and
+ * wakes its readers, which then attach to the next one (NOT_FOUND). */
 static int ring_take_over(int directory_fd, const char *name, size_t capacity, const uint8_t uuid[16],
 	struct ring_header **ret_header)
 {

@@ -141,7 +141,7 @@ int ring_to_tail(struct ring_reader *reader, uint64_t *ret_seq)
 	return 0;
 }
 
-/* Looks at the shared words again. FOUND: there is something before the tail. */
+/* Loads the shared words again. Returns: FOUND, a record lies before the tail; AGAIN; GONE; LAPPED. */
 static int ring_reader_refresh(struct ring_reader *reader)
 {
 	const struct ring_header *header = reader->header;
