@@ -53,8 +53,11 @@ static int cursor_write_file(struct home *home, const char *name, struct bytes t
 	(void)snprintf(temporary, sizeof(temporary), ".%s.%d", name, (int)getpid());
 	AUTO_FD int fd =
 		openat(directory, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
-	if (fd < 0) /* EBADF: the store had no directory when opened */
-		return err_set(errno == EBADF ? -ENOENT : -errno, "creating '%s'", temporary);
+	if (fd < 0) {
+		int error = errno == EBADF ? ENOENT : errno; /* EBADF: never had one */
+
+		return err_set(-error, "creating '%s'", temporary);
+	}
 	/* The reflector must be able to read it, whatever the umask: it may be another user. */
 	int r = fchmod(fd, 0640) < 0 ? err_set(-errno, "setting the mode of '%s'", temporary)
 				     : text_file_write(fd, text);
