@@ -11,7 +11,6 @@
 #include "common/proc.h"
 #include "reader/handle.h"
 
-
 static void feed_set_free(struct feed_set **set)
 {
 	struct feed_set *s = TAKE(*set);
@@ -73,8 +72,6 @@ enum daemon_life daemon_life(const struct home *home, enum home_role role,
 		return DAEMON_ALIVE;
 	return page->alive ? DAEMON_OTHERS : DAEMON_DEAD;
 }
-
-
 
 /* The reflector's report of one feed. */
 struct contact {

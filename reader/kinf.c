@@ -77,7 +77,8 @@ int kinf_result(struct kinf *kinf, int code)
 			"not known yet: the feed is being listed for the first time, or the index "
 			"is being filled; 'kinf status' shows the progress");
 	else if (code == GONE)
-		last_error_set(kinf, "the state that was read before is no longer kept: begin again");
+		last_error_set(
+			kinf, "the state that was read before is no longer kept: begin again");
 	return code;
 }
 
@@ -102,7 +103,8 @@ int kinf_held(struct kinf_snapshot *snapshot)
 
 	if (r < 0 || snapshot->held)
 		return r;
-	return kinf_result(snapshot->kinf, err_say(-EINVAL, "the snapshot was reset: renew it first"));
+	return kinf_result(
+		snapshot->kinf, err_say(-EINVAL, "the snapshot was reset: renew it first"));
 }
 
 int kinf_open(const char *store, struct kinf **ret_kinf)
@@ -204,8 +206,8 @@ int kinf_snapshot_renew(struct kinf_snapshot *snapshot)
 	snapshot->held = r == 0;
 	if (r != 0)
 		return kinf_result(snapshot->kinf, r);
-	/* Forgets the feed sets unless nothing was committed since they were read. `taken` is compared
-	 * because LMDB may give a tree that is newer than the transaction's number. */
+	/* Forgets the feed sets unless nothing was committed since they were read. `taken` is
+	 * compared because LMDB may give a tree that is newer than the transaction's number. */
 	struct store_state now = {
 		.index_txn = txn_id(snapshot_index_txn(s)),
 		.journal_txn = txn_id(snapshot_journal_txn(s)),
@@ -296,7 +298,8 @@ int kinf_get(struct kinf_snapshot *snapshot, const char *feed, const char *names
 		if (*only && namespace_ && strcmp(only, namespace_) != 0)
 			continue;
 		if (candidate->visible)
-			r = snapshot_get(snapshot->snapshot, candidate->definition.id, key, &record);
+			r = snapshot_get(
+				snapshot->snapshot, candidate->definition.id, key, &record);
 		else
 			missing = AGAIN;
 	}

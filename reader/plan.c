@@ -31,7 +31,8 @@ static int plan_add(struct plan *plan, uint32_t definition, size_t offset, bool 
 	};
 	int r = buf_error(&plan->text);
 
-	return r < 0 ? r : ARRAY_ADD(plan->terms, plan->n_terms, plan->room, term, "a query's plan");
+	return r < 0 ? r
+		     : ARRAY_ADD(plan->terms, plan->n_terms, plan->room, term, "a query's plan");
 }
 
 struct plan_names {
@@ -62,7 +63,8 @@ static int plan_asked(struct snapshot *snapshot, const struct snapshot_feed *fee
 
 		if (r == NOT_FOUND) {
 			r = index_each_definition(snapshot_index(snapshot),
-				snapshot_index_txn(snapshot), feed->definition.id, plan_note_name, &names);
+				snapshot_index_txn(snapshot), feed->definition.id, plan_note_name,
+				&names);
 			if (r >= 0)
 				r = err_say(ERR_NO_INDEX, "feed '%s' has no index '%s'; it has: %s",
 					feed->definition.name, term->index, names.text);
@@ -121,8 +123,8 @@ static int plan_is_index_of(void *arg, const struct index_definition *definition
 	return 1;
 }
 
-/* A single-valued path with one wanted value, when it is an index. A field that is absent has no term:
- * neither has an empty value. Anything but a plain path is left to the body. */
+/* A single-valued path with one wanted value, when it is an index. A field that is absent has no
+ * term: neither has an empty value. Anything but a plain path is left to the body. */
 static int plan_fields(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	const struct query *query, struct plan *plan)
 {
@@ -135,7 +137,8 @@ static int plan_fields(struct snapshot *snapshot, const struct snapshot_feed *fe
 			need->is_label || memchr(need->key.data, '*', need->key.size))
 			continue;
 		int r = index_each_definition(snapshot_index(snapshot),
-			snapshot_index_txn(snapshot), feed->definition.id, plan_is_index_of, &search);
+			snapshot_index_txn(snapshot), feed->definition.id, plan_is_index_of,
+			&search);
 		if (r < 0)
 			return r;
 		if (r == 0)
@@ -195,8 +198,8 @@ static int plan_add_on_body(void *arg, const struct index_definition *definition
 	return 0;
 }
 
-int plan_make(struct snapshot *snapshot, const struct snapshot_feed *feed, const struct query *query,
-	bool past, struct plan *plan)
+int plan_make(struct snapshot *snapshot, const struct snapshot_feed *feed,
+	const struct query *query, bool past, struct plan *plan)
 {
 	plan->n_terms = 0;
 	plan->postings = plan->empty = false;

@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-
 #define EXPONENT_MAX 400 /* decimal; beyond it nothing is a quantity */
 
 static bool is_digit(char c)

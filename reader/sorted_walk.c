@@ -42,13 +42,14 @@ static int order_is_index(void *arg, const struct index_definition *definition)
 	return 1;
 }
 
-/* The page's objects are searched among all objects in their order: the fewer the plan leaves, the more
- * are read for nothing. All objects that changed since are read too. */
+/* The page's objects are searched among all objects in their order: the fewer the plan leaves, the
+ * more are read for nothing. All objects that changed since are read too. */
 static bool order_is_cheaper(const struct order *order)
 {
 	const struct plan *plan = order->candidates->plan;
 	uint64_t objects = order->feed->index.objects, candidates = objects;
-	uint64_t changed = order->seq < order->feed->visible ? order->feed->visible - order->seq : 0;
+	uint64_t changed =
+		order->seq < order->feed->visible ? order->feed->visible - order->seq : 0;
 
 	if (plan->empty)
 		candidates = 0;
@@ -90,8 +91,8 @@ static int order_add_value(void *arg, struct bytes text, uint64_t count, bool wh
 	sort_value_read(text, &value);
 	if (!sorted_wants_value(order->sorted, &value))
 		return 0;
-	return ARRAY_ADD(order->values, order->n, order->room, ((struct order_value){value, text, count}),
-		"the sorted values of an index");
+	return ARRAY_ADD(order->values, order->n, order->room,
+		((struct order_value){value, text, count}), "the sorted values of an index");
 }
 
 /* ---- objects ---- */
@@ -110,8 +111,8 @@ static int order_offer(struct order *order, struct bytes key, const struct index
 	return r == NOT_FOUND ? 0 : r;
 }
 
-/* Walks the feed's names from the first on that could be on the page with VALUE. From there on the first
- * one that sorted_wants() rejects ends the walk. */
+/* Walks the feed's names from the first on that could be on the page with VALUE. From there on the
+ * first one that sorted_wants() rejects ends the walk. */
 static int order_names(
 	const struct order *order, const struct sort_value *value, struct index_walk **ret_walk)
 {

@@ -2,9 +2,10 @@
 /*
  * One handler: its walk through the log, and which callback an item of the walk becomes.
  *
- * After a lapse the walk begins again with the initial state. Without keys the handler gets on_lapped and
- * all objects as initial ones. With keys it gets the differences: a replay compares the initial state
- * with the keys, and at its SYNC a sweep reports the keys that did not come again as deleted.
+ * After a lapse the walk begins again with the initial state. Without keys the handler gets
+ * on_lapped and all objects as initial ones. With keys it gets the differences: a replay compares
+ * the initial state with the keys, and at its SYNC a sweep reports the keys that did not come again
+ * as deleted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -132,7 +133,8 @@ int handler_fail(struct kinf_handler *h, int error)
 
 /* ---- callbacks ---- */
 
-static void handler_call_add(struct kinf_handler *h, const struct record *record, bool initial, bool *ret_called)
+static void handler_call_add(
+	struct kinf_handler *h, const struct record *record, bool initial, bool *ret_called)
 {
 	struct kinf_object object;
 
@@ -144,8 +146,8 @@ static void handler_call_add(struct kinf_handler *h, const struct record *record
 }
 
 /* OLD may be NULL. */
-static void handler_call_update(struct kinf_handler *h, const struct record *old, const struct record *record,
-	bool *ret_called)
+static void handler_call_update(struct kinf_handler *h, const struct record *old,
+	const struct record *record, bool *ret_called)
 {
 	struct kinf_object before, object;
 
@@ -177,8 +179,8 @@ static int handler_accepts(struct kinf_handler *h, const struct record *record)
 	return h->filtered ? filter_accepts(&h->filter, record) : FOUND;
 }
 
-/* Notes in the keys that the handler has the object, or (IS false) has it no longer. Returns: FOUND if it
- * had the object before; NOT_FOUND; -ENOMEM. */
+/* Notes in the keys that the handler has the object, or (IS false) has it no longer. Returns: FOUND
+ * if it had the object before; NOT_FOUND; -ENOMEM. */
 static int handler_note_key(struct kinf_handler *h, const struct record *record, bool is)
 {
 	uint64_t before;
@@ -191,10 +193,11 @@ static int handler_note_key(struct kinf_handler *h, const struct record *record,
 	return FOUND;
 }
 
-/* An object that is added during a replay may be one that the handler had before the lapse: the object was
- * missing when the replay passed its key, so the handler was to get a delete at the end. For the handler
- * it is an update then. An object that is in neither state is left to the sweep. */
-static int handler_give_change(struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
+/* An object that is added during a replay may be one that the handler had before the lapse: the
+ * object was missing when the replay passed its key, so the handler was to get a delete at the end.
+ * For the handler it is an update then. An object that is in neither state is left to the sweep. */
+static int handler_give_change(
+	struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
 {
 	const struct record *record = &item->record;
 	bool deleted = record->type == RECORD_DELETED;
@@ -270,14 +273,15 @@ static int handler_give(struct kinf_handler *h, const struct follow_item *item, 
 	}
 }
 
-/* Reads an item as handler_next() does. A handler that continued from a position is synced as soon as the
- * position has turned out to be still kept. */
+/* Reads an item as handler_next() does. A handler that continued from a position is synced as soon
+ * as the position has turned out to be still kept. */
 static int handler_walk(struct kinf_handler *h, int *ret_calls)
 {
 	struct follow_item item;
 	bool called = false;
 
-	/* First the resync that fills the keys after the handler continued from a position, then the user's. */
+	/* First the resync that fills the keys after the handler continued from a position, then
+	 * the user's. */
 	if (h->filling && !follow_is_resyncing(h->follow)) {
 		h->filling = false;
 		h->keys_known = true;
@@ -319,7 +323,8 @@ int handler_next(struct kinf_handler *h, int *ret_calls)
 	if (!h->lapse_owed && !h->sweep)
 		return handler_walk(h, ret_calls);
 	if (!h->lapse_owed) {
-		/* The objects that the replay did not show are reported as deleted; at the end, the sync. */
+		/* The objects that the replay did not show are reported as deleted; at the end, the
+		 * sync. */
 		if (handler_keys_next_unseen(h->keys, &h->sweep_at, &record.key) == FOUND)
 			handler_call_delete(h, &record, true, &called);
 		else
@@ -345,5 +350,6 @@ int handler_next(struct kinf_handler *h, int *ret_calls)
 
 bool handler_is_synced(const struct kinf_handler *h)
 {
-	return h->follow && follow_synced(h->follow) && !h->sweep && !h->lapse_owed && !h->sync_owed;
+	return h->follow && follow_synced(h->follow) && !h->sweep && !h->lapse_owed &&
+	       !h->sync_owed;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Informers: handlers come and go, a dispatch gives each one its turns. Nothing is unlinked or freed while
- * a callback may be running: a handler that a callback removes is freed when the dispatch ends.
+ * Informers: handlers come and go, a dispatch gives each one its turns. Nothing is unlinked or
+ * freed while a callback may be running: a handler that a callback removes is freed when the
+ * dispatch ends.
  *
- * Between two dispatches no snapshot is held, however much is left to do, because the next one may come
- * much later.
+ * Between two dispatches no snapshot is held, however much is left to do, because the next one may
+ * come much later.
  */
 #include "reader/informer/informer.h"
 
@@ -29,7 +30,8 @@
 
 /* ---- making and freeing ---- */
 
-static int informer_copy_options(struct kinf_informer *informer, const struct kinf_informer_options *options)
+static int informer_copy_options(
+	struct kinf_informer *informer, const struct kinf_informer_options *options)
 {
 	if (options->size != sizeof(*options))
 		return err_set(ERR_UNSUPPORTED,
@@ -145,7 +147,8 @@ int kinf_informer_add_handler(struct kinf_informer *informer,
 
 	if (r == 0 && informer_is_stopped(informer))
 		r = err_say(-ECANCELED,
-			"a handler can't be added to the informer of '%s' because it has stopped already",
+			"a handler can't be added to the informer of '%s' because it has stopped "
+			"already",
 			informer->feed);
 	if (r == 0)
 		r = handler_new(informer, options, &h);
@@ -248,9 +251,10 @@ static void informer_forget_feeds(struct kinf_informer *informer)
 	}
 }
 
-/* Runs up to TURN items of one handler. Returns 0: it may have more; AGAIN: it has nothing to do; GONE;
- * errors. */
-static int informer_give_turn(struct kinf_informer *informer, struct kinf_handler *h, struct informer_round *round)
+/* Runs up to TURN items of one handler. Returns 0: it may have more; AGAIN: it has nothing to do;
+ * GONE; errors. */
+static int informer_give_turn(
+	struct kinf_informer *informer, struct kinf_handler *h, struct informer_round *round)
 {
 	if (!h->follow) {
 		if (!informer->feeds)
@@ -265,7 +269,8 @@ static int informer_give_turn(struct kinf_informer *informer, struct kinf_handle
 		h->retry_ns = 0;
 	}
 	int r = 0;
-	for (unsigned i = 0; r == 0 && i < TURN && !h->removed && !round_is_over(informer, round); i++) {
+	for (unsigned i = 0; r == 0 && i < TURN && !h->removed && !round_is_over(informer, round);
+		i++) {
 		int calls;
 
 		if (!h->follow && !h->lapse_owed)
@@ -278,7 +283,8 @@ static int informer_give_turn(struct kinf_informer *informer, struct kinf_handle
 	return r;
 }
 
-/* Returns 0, GONE, or the error of a handler that has no on_error: it ends no other handler's turn. */
+/* Returns 0, GONE, or the error of a handler that has no on_error: it ends no other handler's
+ * turn. */
 static int informer_give_turns(struct kinf_informer *informer, struct informer_round *round)
 {
 	for (struct kinf_handler *h = informer->first; h; h = h->next)
@@ -290,7 +296,8 @@ static int informer_give_turns(struct kinf_informer *informer, struct informer_r
 				round->left = true;
 				break;
 			}
-			if (h->removed || h->failed || (h->retry_ns && h->retry_ns > proc_monotonic_ns()))
+			if (h->removed || h->failed ||
+				(h->retry_ns && h->retry_ns > proc_monotonic_ns()))
 				continue;
 			int before = h->error;
 			int r = informer_give_turn(informer, h, round);
@@ -301,7 +308,9 @@ static int informer_give_turns(struct kinf_informer *informer, struct informer_r
 				continue;
 			h->failed = true;
 			/* A walk that can't begin is tried again a second later. */
-			h->retry_ns = h->error && h->options.on_error ? proc_monotonic_ns() + CHECK_NS : 0;
+			h->retry_ns = h->error && h->options.on_error
+					      ? proc_monotonic_ns() + CHECK_NS
+					      : 0;
 			if (!h->options.on_error && !round->error) {
 				round->error = r;
 				(void)snprintf(round->text, sizeof(round->text), "%s", err_text(r));

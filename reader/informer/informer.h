@@ -129,7 +129,6 @@ int informer_find_feeds(struct kinf_informer *informer);
  * now. */
 int informer_check_feeds(struct kinf_informer *informer, uint64_t now);
 
-
 /* ---- informer_resync ---- */
 
 void informer_resync_init(struct kinf_informer *informer, const struct kinf_informer_options *options);
@@ -141,7 +140,6 @@ void informer_resync_check(struct kinf_informer *informer, uint64_t now);
 
 /* ---- informer_cursor ---- */
 
-
 /* Finds where an early handler begins. Returns: FOUND: at RET_OPTIONS; NOT_FOUND: with the initial state;
  * LAPPED: the cursor is of other feeds. */
 int informer_cursor_begin(struct kinf_informer *informer, struct follow_options *ret_options);
@@ -149,7 +147,6 @@ int informer_cursor_begin(struct kinf_informer *informer, struct follow_options 
 int informer_cursor_save(struct kinf_informer *informer);
 /* Saves the cursor after a dispatch, if there is a reason to. */
 int informer_cursor_save_when_due(struct kinf_informer *informer, uint64_t now);
-
 
 /* ---- informer_wake ---- */
 

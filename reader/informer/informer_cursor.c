@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The named cursor of an informer: for each feed the position of the slowest handler. It is written only
- * while all handlers are synced, because before that there is no position to continue from.
+ * The named cursor of an informer: for each feed the position of the slowest handler. It is written
+ * only while all handlers are synced, because before that there is no position to continue from.
  *
- * Positions move also without callbacks. Then the cursor is written every 5 s, even if the user commits by
- * hand, so that the journal need not keep history that no handler needs.
+ * Positions move also without callbacks. Then the cursor is written every 5 s, even if the user
+ * commits by hand, so that the journal need not keep history that no handler needs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,8 @@
 #include "reader/informer/informer.h"
 
 #define SILENT_NS UINT64_C(5000000000)
-#define AGAIN_NS  UINT64_C(60000000000) /* written again unmoved, because cursors expire (cursorExpiry) */
+#define AGAIN_NS \
+	UINT64_C(60000000000) /* written again unmoved, because cursors expire (cursorExpiry) */
 
 int informer_cursor_begin(struct kinf_informer *informer, struct follow_options *ret_options)
 {
@@ -43,9 +44,10 @@ int informer_cursor_begin(struct kinf_informer *informer, struct follow_options 
 			found += begin->positions[i].feed == informer->feeds[k];
 	if (found != informer->n_feeds || begin->n != informer->n_feeds)
 		return LAPPED;
-	/* Before the first list of a feed a follower at the event number knew at most an earlier feed of
-	 * that name; after the newest event it was in another store. */
-	if (informer->from && (informer->from < informer->listed || informer->from > informer->taken))
+	/* Before the first list of a feed a follower at the event number knew at most an earlier
+	 * feed of that name; after the newest event it was in another store. */
+	if (informer->from &&
+		(informer->from < informer->listed || informer->from > informer->taken))
 		return LAPPED;
 	*ret_options = (struct follow_options){
 		.from = begin->positions, .n_from = begin->n, .from_uuid = begin->uuid};
@@ -54,8 +56,8 @@ int informer_cursor_begin(struct kinf_informer *informer, struct follow_options 
 
 /* ---- writing ---- */
 
-/* Computes the smallest position of each feed into informer->now. Returns: 0; AGAIN: a handler is not
- * synced, or there is none. */
+/* Computes the smallest position of each feed into informer->now. Returns: 0; AGAIN: a handler is
+ * not synced, or there is none. */
 static int cursor_gather(struct kinf_informer *informer)
 {
 	bool any = false;
@@ -92,7 +94,8 @@ int informer_cursor_save(struct kinf_informer *informer)
 	informer->saved_ns = proc_monotonic_ns();
 	informer->handed_out = false;
 	bool moved = informer->n_saved != informer->n_feeds ||
-		memcmp(informer->saved, informer->now, informer->n_feeds * sizeof(*informer->now)) != 0;
+		     memcmp(informer->saved, informer->now,
+			     informer->n_feeds * sizeof(*informer->now)) != 0;
 	if (!moved && informer->saved_ns - informer->written_ns < AGAIN_NS)
 		return 0;
 	r = cursor_save(store_home(informer->kinf->store), informer->cursor, informer->journal,

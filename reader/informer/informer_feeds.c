@@ -26,7 +26,8 @@ static int informer_set_feeds(struct kinf_informer *informer, const struct feed_
 		return err_set(-ENOMEM, "feeds of '%s'", informer->feed);
 	informer->listed = 0;
 	for (size_t i = 0; i < set->n; i++) {
-		uint64_t listed = set->feeds[i].index.listed ? set->feeds[i].index.listed : UINT64_MAX;
+		uint64_t listed =
+			set->feeds[i].index.listed ? set->feeds[i].index.listed : UINT64_MAX;
 
 		feeds[i] = set->feeds[i].definition.id;
 		if (listed > informer->listed)
@@ -54,7 +55,8 @@ static int informer_check_state(void *arg, const struct kinf_feed_info *status)
 		i++;
 	if (i == informer->n_states) {
 		int r = ARRAY_ADD(informer->states, informer->n_states, informer->states_room,
-			((struct informer_state){.status = {.feed = status->feed}}), "the states of feeds");
+			((struct informer_state){.status = {.feed = status->feed}}),
+			"the states of feeds");
 
 		if (r < 0) {
 			err_ignore(r, "the state is reported a second later");
@@ -78,7 +80,8 @@ static int informer_report_states(struct kinf_informer *informer, bool any)
 	if (!informer->on_state)
 		return 0;
 	if (any)
-		r = kinf_feed_status(informer->snapshot, informer->feed, informer_check_state, informer);
+		r = kinf_feed_status(
+			informer->snapshot, informer->feed, informer_check_state, informer);
 	/* Each feed that the name no longer stands for is reported once as gone. */
 	for (size_t i = 0; r == 0 && i < informer->n_states;) {
 		struct informer_state state = informer->states[i];
@@ -125,8 +128,8 @@ int informer_check_feeds(struct kinf_informer *informer, uint64_t now)
 	r = feed_set_get(informer->snapshot, informer->feed, &set);
 	if (r == FOUND || r == AGAIN) {
 		informer_resync_update(informer, set);
-		/* The name may stand for a feed that is not followed, e.g. of a namespace that was added
-		 * to the configuration. The walks notice a feed that was removed. */
+		/* The name may stand for a feed that is not followed, e.g. of a namespace that was
+		 * added to the configuration. The walks notice a feed that was removed. */
 		for (size_t i = 0; informer->feeds && r != GONE && i < set->n; i++) {
 			bool followed = !set->feeds[i].visible;
 

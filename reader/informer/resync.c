@@ -11,7 +11,8 @@ static uint64_t resync_bounded(uint64_t ns)
 
 static uint64_t resync_wish(const struct resync *resync, const struct resync_handler *handler)
 {
-	return resync_bounded(handler->asked_ns == RESYNC_DEFAULT ? resync->default_ns : handler->asked_ns);
+	return resync_bounded(
+		handler->asked_ns == RESYNC_DEFAULT ? resync->default_ns : handler->asked_ns);
 }
 
 static uint64_t resync_period(const struct resync *resync, uint64_t wanted_ns)
@@ -21,19 +22,21 @@ static uint64_t resync_period(const struct resync *resync, uint64_t wanted_ns)
 	return wanted_ns < resync->check_ns ? resync->check_ns : wanted_ns;
 }
 
-/* Delays the check by up to a share of its period, so that programs that were started together do not all
- * read at once. */
+/* Delays the check by up to a share of its period, so that programs that were started together do
+ * not all read at once. */
 static void resync_set_next(struct resync *resync, uint64_t now)
 {
 	resync->next_ns = 0;
 	if (!resync->check_ns)
 		return;
 	resync->random = resync->random * 1103515245u + 12345u;
-	uint64_t jitter = resync->check_ns / 100 * resync->jitter_percent / 256 * (resync->random >> 16 & 255);
+	uint64_t jitter = resync->check_ns / 100 * resync->jitter_percent / 256 *
+			  (resync->random >> 16 & 255);
 	resync->next_ns = now + resync->check_ns + jitter;
 }
 
-bool resync_add(struct resync *resync, struct resync_handler *handler, uint64_t asked_ns, uint64_t now)
+bool resync_add(
+	struct resync *resync, struct resync_handler *handler, uint64_t asked_ns, uint64_t now)
 {
 	bool changed = false;
 
@@ -84,7 +87,8 @@ void resync_adjust(const struct resync *resync, struct resync_handler *handler, 
 /* Keeps a check that is due earlier. */
 void resync_check_sooner(struct resync *resync, uint64_t now)
 {
-	bool sooner = !resync->next_ns || !resync->check_ns || resync->next_ns > now + resync->check_ns;
+	bool sooner =
+		!resync->next_ns || !resync->check_ns || resync->next_ns > now + resync->check_ns;
 
 	if (resync->started && sooner)
 		resync_set_next(resync, now);
