@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The identity of the API server's cluster, so that the reflector notices another cluster behind
+ * The identity of the API server's cluster, so that the reflector notices another cluster at
  * the same URL: "uid:<uid of the namespace kube-system>" if the reflector may read that namespace,
  * else "server:<url> ca:<hash of the CA>". An answer that decides neither (unreachable, 5xx, 429)
  * is an error: an identity is never guessed, since another one discards the journal.

@@ -31,8 +31,8 @@ int scan_container(struct scan *scan, const uint8_t *data, size_t size, size_t *
 
 /*
  * A cutter does the same and also gives the value's text. A value that lies whole in DATA is not
- * copied; one that comes in pieces is put together in `partial`. Of a value that is larger than `max`
- * only the beginning is kept, but its end is still found. The owner sets `max`, the rest being
+ * copied; one that comes in pieces is put together in `partial`. If a value is larger than `max`, only
+ * its beginning is kept, but its end is still found. The owner sets `max`, the rest being
  * zero, and releases `partial`.
  */
 struct cutter {
