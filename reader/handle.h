@@ -4,8 +4,8 @@
  * history.c): the handles of kinf.h, the last error, and the feeds that a name stands for in one
  * snapshot.
  */
-#ifndef READER_HANDLE_H
-#define READER_HANDLE_H
+#ifndef READER_KINF_INTERNAL_H
+#define READER_KINF_INTERNAL_H
 
 #include "common/check.h"
 #include "common/value/selector.h"

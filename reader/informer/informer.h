@@ -7,7 +7,7 @@
  *	informer_cursor.c  the position that survives the process
  *	informer_resync.c  which resync period counts, and which handlers are due
  *	informer_wake.c    the descriptor to poll
- *	handler.c          one handler: its walk (store/read/follow.h), and which callback an item becomes
+ *	informer_handler.c one handler: its walk (store/read/follow.h), and which callback an item becomes
  *
  * handler_keys (KINF_TRACK_KEYS) and resync (the arithmetic of periods) have headers of their own.
  */
@@ -16,7 +16,7 @@
 
 #include "reader/filter.h"
 #include "reader/handle.h"
-#include "reader/informer/handler_keys.h"
+#include "reader/informer/informer_keys.h"
 #include "reader/informer/resync.h"
 #include "store/read/follow.h"
 
@@ -38,11 +38,11 @@ struct kinf_handler {
 	bool lapse_owed;   /* to be reported before anything else */
 	/* KINF_TRACK_KEYS, else NULL. */
 	struct handler_keys *keys;
-	bool keys_known;   /* keys has all objects that the handler was given. False after it continued
-	                      from a position: a resync fills them while it gets changes */
+	bool keys_known;   /* keys has all objects that the handler was given. False after it
+			      continued   from a position: a resync fills them while it gets changes */
 	bool filling;      /* that resync is under way; the handler gets nothing of it */
 	bool replay;       /* a lapse is being reported as differences */
-	bool sweep;        /* the objects that the replay did not show are being reported as deleted */
+	bool sweep; /* the objects that the replay did not show are being reported as deleted */
 	size_t sweep_at;
 	bool sync_owed;    /* it continues from a position: on_sync comes first, without objects */
 	uint8_t journal[16]; /* of the seqs in keys */
@@ -87,7 +87,8 @@ struct kinf_informer {
 	size_t n_feeds;
 	uint8_t journal[16];
 	uint64_t taken;  /* the event number when they were found */
-	uint64_t listed; /* the event number at which all of them had been listed; UINT64_MAX: not yet */
+	uint64_t listed; /* the event number at which all of them had been listed; UINT64_MAX: not
+			    yet */
 	uint64_t checked_ns;
 	struct informer_state *states;
 	size_t n_states, states_room;
@@ -105,19 +106,19 @@ struct kinf_informer {
 int handler_new(struct kinf_informer *informer, const struct kinf_handler_options *options,
 	struct kinf_handler **ret_handler);
 void handler_free(struct kinf_handler **handler);
-/* Finds the indexes of its filter, unless that was done for these feeds. Returns: 0, AGAIN, ERR_NO_INDEX,
- * ERR_NO_FEED. */
+/* Finds the indexes of its filter, unless that was done for these feeds. Returns: 0, AGAIN,
+ * ERR_NO_INDEX, ERR_NO_FEED. */
 int handler_find_indexes(struct kinf_handler *handler);
 /* Begins its walk; the feeds and the indexes of its filter are known. */
 int handler_begin(struct kinf_handler *handler);
 /* Makes it begin again with the initial state: the position is lost, or the feeds are others. */
 void handler_lapse(struct kinf_handler *handler);
-/* Makes it lapse because it may have missed an item or got a wrong one, so that differences can't be
- * computed. Returns ERROR. */
+/* Makes it lapse because it may have missed an item or got a wrong one, so that differences can't
+ * be computed. Returns ERROR. */
 int handler_fail(struct kinf_handler *handler, int error);
-/* Reads one item of its walk and runs its callbacks. Returns: FOUND: *RET_CALLS callbacks ran, two if
- * on_sync came first; AGAIN; GONE; errors. A callback may remove the handler or free the informer: both
- * live until this returns. */
+/* Reads one item of its walk and runs its callbacks. Returns: FOUND: *RET_CALLS callbacks ran, two
+ * if on_sync came first; AGAIN; GONE; errors. A callback may remove the handler or free the
+ * informer: both live until this returns. */
 int handler_next(struct kinf_handler *handler, int *ret_calls);
 bool handler_is_synced(const struct kinf_handler *handler);
 
@@ -125,13 +126,14 @@ bool handler_is_synced(const struct kinf_handler *handler);
 
 /* Finds the feeds. Returns: 0; AGAIN: there is nothing to follow yet; ERR_NO_FEED. */
 int informer_find_feeds(struct kinf_informer *informer);
-/* Reports the feeds' states, at most once a second. Returns: 0; GONE: the name stands for another feed
- * now. */
+/* Reports the feeds' states, at most once a second. Returns: 0; GONE: the name stands for another
+ * feed now. */
 int informer_check_feeds(struct kinf_informer *informer, uint64_t now);
 
 /* ---- informer_resync ---- */
 
-void informer_resync_init(struct kinf_informer *informer, const struct kinf_informer_options *options);
+void informer_resync_init(
+	struct kinf_informer *informer, const struct kinf_informer_options *options);
 /* Takes the default period from the definitions of these feeds, unless the caller has given one. */
 void informer_resync_update(struct kinf_informer *informer, const struct feed_set *set);
 /* Computes the period of a handler that is being added. */
@@ -140,8 +142,8 @@ void informer_resync_check(struct kinf_informer *informer, uint64_t now);
 
 /* ---- informer_cursor ---- */
 
-/* Finds where an early handler begins. Returns: FOUND: at RET_OPTIONS; NOT_FOUND: with the initial state;
- * LAPPED: the cursor is of other feeds. */
+/* Finds where an early handler begins. Returns: FOUND: at RET_OPTIONS; NOT_FOUND: with the initial
+ * state; LAPPED: the cursor is of other feeds. */
 int informer_cursor_begin(struct kinf_informer *informer, struct follow_options *ret_options);
 /* Returns: 0; AGAIN: a handler is not synced. */
 int informer_cursor_save(struct kinf_informer *informer);
@@ -154,11 +156,11 @@ int wake_open(struct wake *wake);
 void wake_close(struct wake *wake);
 /* Reads all events. Returns whether the informer has to stop. */
 bool wake_read(struct wake *wake);
-/* Connects to the processor's doorbell unless it is connected. Comes before the search for work, so that
- * the bell rings for all that comes later. Pauses 1, 2, 4 .. 16 s after attempts that fail. */
+/* Connects to the processor's doorbell unless it is connected. Comes before the search for work, so
+ * that the bell rings for all that comes later. Pauses 1, 2, 4 .. 16 s after attempts that fail. */
 void wake_connect(struct wake *wake, int runtime_fd, uint64_t now);
-/* Makes the descriptor readable at AT_NS (monotonic) at the latest. An earlier time that was set before
- * stays, so only a time before that one costs a system call. */
+/* Makes the descriptor readable at AT_NS (monotonic) at the latest. An earlier time that was set
+ * before stays, so only a time before that one costs a system call. */
 int wake_arm(struct wake *wake, uint64_t at_ns);
 
 void wake_stop(struct wake *wake);

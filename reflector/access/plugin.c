@@ -180,7 +180,8 @@ static int plugin_run(struct plugin *plugin, const struct kubeconfig_exec *exec,
 		exec->install_hint ? ": " : "", exec->install_hint ? exec->install_hint : "");
 }
 
-/* Plugins that were killed and have not ended yet. Of the whole process, since children are. */
+/* Plugins that were killed and have not ended yet. They belong to the whole process, as children
+ * do. */
 static struct {
 	pid_t pids[KILLED_MAX];
 	size_t n;

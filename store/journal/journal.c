@@ -9,7 +9,7 @@
 #include "common/failpoint.h"
 #include "common/proc.h"
 #include "store/journal/journal_internal.h"
-#include "store/journal/record.h"
+#include "store/journal/journal_record.h"
 
 /* A transaction writes this much beside its records: upper pages, feeds, LMDB's list of free pages. */
 #define KEEP_FREE ((uint64_t)1 << 20)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The journal group's internal header: databases, keys, and the writer's memory. journal.h is the interface. journal.c
- * appends, commits and looks up; journal_open.c opens, begins and removes journals; journal_walk.c walks log and heads;
- * feed_row.c holds feeds and checkpoints; journal_meta.c the counters; trim.c the horizon; record.c the bytes of a record.
+ * The journal group's internal header: databases, keys, and the writer's memory. journal.h is the
+ * interface. journal.c appends, commits and looks up; journal_open.c opens, begins and removes
+ * journals; journal_walk.c walks log and heads; feed_row.c holds feeds and checkpoints;
+ * journal_meta.c the counters; trim.c the horizon; journal_record.c the bytes of a record.
  *
- * The writer keeps meta and checkpoints in memory and writes those that changed once, at commit. After an abort or a
- * failed commit its memory describes nothing that is stored: it is `stale`, and the next begin loads it again.
+ * The writer keeps meta and checkpoints in memory and writes those that changed once, at commit.
+ * After an abort or a failed commit its memory describes nothing that is stored: it is `stale`, and
+ * the next begin loads it again.
  */
 #ifndef STORE_JOURNAL_JOURNAL_INTERNAL_H
 #define STORE_JOURNAL_JOURNAL_INTERNAL_H

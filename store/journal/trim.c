@@ -19,7 +19,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
-#include "store/journal/record.h"
+#include "store/journal/journal_record.h"
 
 struct slice {
 	struct journal *journal;

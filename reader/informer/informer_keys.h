@@ -7,8 +7,8 @@
  * A replay marks all objects unseen, handler_keys_put() marks one seen, and the objects that are still
  * unseen when the replay ends no longer exist.
  */
-#ifndef READER_INFORMER_HANDLER_KEYS_H
-#define READER_INFORMER_HANDLER_KEYS_H
+#ifndef READER_INFORMER_INFORMER_KEYS_H
+#define READER_INFORMER_INFORMER_KEYS_H
 
 #include "common/buf.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes of the log's records and of heads (FORMAT.md, Journal). Inside store/ only. */
-#ifndef STORE_JOURNAL_RECORD_H
-#define STORE_JOURNAL_RECORD_H
+#ifndef STORE_JOURNAL_JOURNAL_RECORD_H
+#define STORE_JOURNAL_JOURNAL_RECORD_H
 
 #include "common/buf.h"
 #include "store/journal/journal.h"

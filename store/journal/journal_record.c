@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/journal/record.h"
+#include "store/journal/journal_record.h"
 
 #include <inttypes.h>
 
