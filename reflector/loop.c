@@ -407,6 +407,7 @@ static int loop_turn(struct loop *loop)
 	r = loop->held_ns ? 0 : loop_commit(loop);
 	if (r < 0)
 		return r;
+	err_ignore(retention_sample(loop->retention), "history is kept for a moment longer");
 	if (trimming_is_due(&loop->trimming)) {
 		/* During a hold nothing can be written; lists that are old then are abandoned
 		 * afterwards. */

@@ -27,12 +27,16 @@ void ages_add_old(struct ages *ages, uint64_t seq, uint64_t time_ns)
 	ages->n++;
 }
 
+bool ages_is_due(const struct ages *ages, uint64_t now_ns, uint64_t kept_ns)
+{
+	return !ages->n ||
+	       now_ns - (uint64_t)ages->samples[ages->n - 1].time_ns >= kept_ns / AGES_STEPS;
+}
+
 void ages_add(struct ages *ages, uint64_t seq, uint64_t now_ns, uint64_t kept_ns)
 {
-	const struct ages_sample *last = ages->n ? &ages->samples[ages->n - 1] : NULL;
-
-	if (last && (last->seq >= seq ||
-		now_ns - (uint64_t)last->time_ns < kept_ns / AGES_STEPS))
+	if (!ages_is_due(ages, now_ns, kept_ns) ||
+		(ages->n && ages->samples[ages->n - 1].seq >= seq))
 		return;
 	if (ages->n == AGES_MAX) {
 		/* Drops every second sample but the oldest and the newest: those that are left are

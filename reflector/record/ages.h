@@ -19,6 +19,7 @@
 #ifndef REFLECTOR_RECORD_AGES_H
 #define REFLECTOR_RECORD_AGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,9 @@ struct ages {
 void ages_begin(struct ages *ages, uint64_t now_ns);
 /* A record with its wall-clock time; at most AGES_STEPS of them count. */
 void ages_add_old(struct ages *ages, uint64_t seq, uint64_t time_ns);
+/* Returns: whether ages_add() would take a sample at NOW_NS, if records have come since the last
+ * one. */
+bool ages_is_due(const struct ages *ages, uint64_t now_ns, uint64_t kept_ns);
 /* The log ends at SEQ at the monotonic time NOW_NS, and KEPT_NS is the retention time. */
 void ages_add(struct ages *ages, uint64_t seq, uint64_t now_ns, uint64_t kept_ns);
 /* Forgets samples that are no longer needed. Returns: the seq, 0: none is that old. */

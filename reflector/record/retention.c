@@ -202,6 +202,20 @@ static int retention_index_bound(struct retention *retention, uint64_t *ret_boun
 	return FOUND;
 }
 
+int retention_sample(struct retention *retention)
+{
+	uint64_t now = proc_monotonic_ns(), kept = retention->options.time_ns;
+	struct journal_meta meta;
+
+	CHECK_OBJ(retention, RETENTION_MAGIC);
+	if (!ages_is_due(&retention->ages, now, kept))
+		return 0;
+	int r = retention_read_meta(retention, &meta);
+	if (r == 0)
+		ages_add(&retention->ages, meta.next_seq - 1, now, kept);
+	return r;
+}
+
 int retention_goal(struct retention *retention, uint64_t list_begin, bool pressed,
 	struct trim_goal *ret_goal)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Decides how far the journal may be trimmed. History is kept for the retention time or for as long
- * as a named cursor needs it, whichever is longer, but never more of it than the retention size. The
- * records that the index has not taken, or that belong to an open list, are kept in any case. Without
- * an index nothing is trimmed (docs/architecture.md, Snapshot and rebuild).
+ * as a named cursor needs it, whichever is longer, but never more of it than the retention size.
+ * The records that the index has not taken, or that belong to an open list, are kept in any case.
+ * Without an index nothing is trimmed (docs/architecture.md, Snapshot and rebuild).
  *
  *	retention_goal(retention, ...)  where the horizon should go, and how far it may
  *	journal_trim_towards(...)       in slices, between two turns
@@ -30,6 +30,11 @@ int retention_new(struct home *home, struct journal *journal,
 	const struct retention_options *options, struct retention **ret_retention);
 void retention_free(struct retention **retention);
 void retention_set(struct retention *retention, const struct retention_options *options);
+
+/* Notes how far the log reaches now. To be called after each commit, or history is kept for longer
+ * than the retention time by up to the pause between two calls. Returns: 0, or an error of the
+ * journal. */
+int retention_sample(struct retention *retention);
 
 /*
  * Computes the goal. LIST_BEGIN: the seq of the oldest open relist's LIST_BEGIN, UINT64_MAX: none.

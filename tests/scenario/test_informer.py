@@ -53,8 +53,10 @@ def test_a_cursor_survives_a_killed_program(simulator, store, filled):
         before = len(process.lines)
         eventually(lambda: len(process.lines) > before + 20)
         process.kill()
+        syncs = len(calls(process, "sync"))
         process.start()
     simulator.churn("pods", 0)
+    eventually(lambda: len(calls(process, "sync")) > syncs, what="the program that was started last has synced")
 
     def state():
         """The state after all calls; a call that is repeated after a kill changes nothing in it."""
