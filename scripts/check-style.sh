@@ -133,6 +133,10 @@ done
 
 python3 scripts/check-references.py >>"$out" || true
 
+# ---- the shape of the tree: sizes of files and functions, circles of includes, names, prose -----------
+
+python3 scripts/house.py --check >>"$out" || true
+
 # ---- manual pages: prototypes, structures, counters, keys (options: tests/scenario/test_manual.py) ----
 
 python3 scripts/manual.py >>"$out" || true

@@ -20,7 +20,9 @@ FOLDERS = ("common", "store", "reflector", "processor", "reader")
 FILE_MAX = 600
 FUNCTION_MAX = 80
 SHORT_HELPER = 10
-PRODUCT_MAX = 50000
+LONG_MAX = 60  # lines of nine functions in ten
+# kinf.h is the public header of the group whose internal header is handle.h (reader/README.md).
+GROUPS = {"reader/handle reader/kinf"}
 
 # A comment's sentence begins with its actor or its verb, not with a clause that has to be decoded.
 DECODED = re.compile(r"(What|Who|Whose|Whoever|Of|Where)\b")
@@ -156,7 +158,7 @@ def circles(tree):
                 part.append(stack.pop())
                 if part[-1] == node:
                     break
-            if len(part) > 1:
+            if len(part) > 1 and " ".join(sorted(part)) not in GROUPS:
                 found.append(" ".join(sorted(part)))
 
     sys.setrecursionlimit(10000)
@@ -248,14 +250,9 @@ def check(tree):
     for name in ("files over 600 lines", "functions over 80 lines", "headers _parts, _inside", "circles of includes",
                  "duplicated struct names", "comment sentences against rule 1"):
         bad += [f"{place}: {name}" for place in found[name]]
-    sizes = [f.size for f in tree.functions]
-    if not 15 <= quantile(sizes, .5) <= 20:
-        bad.append(f"functions: the median is {quantile(sizes, .5)} lines, 15 to 20 read well")
-    if quantile(sizes, .9) > 60:
-        bad.append(f"functions: one in ten has more than {quantile(sizes, .9)} lines, 60 at most")
-    lines = sum(t.count("\n") for t in tree.text.values())
-    if lines > PRODUCT_MAX:
-        bad.append(f"product code: {lines} lines, {PRODUCT_MAX} at most")
+    ninety = quantile([f.size for f in tree.functions], .9)
+    if ninety > LONG_MAX:
+        bad.append(f"functions: one in ten has more than {ninety} lines, {LONG_MAX} at most")
     print("\n".join(bad), end="\n" if bad else "")
     return 1 if bad else 0
 
