@@ -15,8 +15,8 @@
 #ifndef REFLECTOR_FEED_SESSION_H
 #define REFLECTOR_FEED_SESSION_H
 
+#include "common/agenda.h"
 #include "reflector/cluster/discovery.h"
-#include "reflector/feed/agenda.h"
 #include "reflector/feed/machine.h"
 #include "reflector/record/record.h"
 #include "reflector/wire/http.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/feed/agenda.h"
+#include "common/agenda.h"
 
 #include <criterion/criterion.h>
 

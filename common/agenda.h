@@ -10,8 +10,8 @@
  *	for (i = 0; i < agenda_touched(agenda); i++) ... agenda_owner(agenda, i) ...
  *	agenda_settle(agenda, fn, arg)     takes those off the list for which FN returns false
  */
-#ifndef REFLECTOR_FEED_AGENDA_H
-#define REFLECTOR_FEED_AGENDA_H
+#ifndef COMMON_AGENDA_H
+#define COMMON_AGENDA_H
 
 #include <stdbool.h>
 #include <stddef.h>
