@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Knows which of a thousand feeds have something to do, so that a turn of the loop costs nothing
- * for the others: a list of the feeds that something happened to in this turn, and a heap of the
- * times at which the others want to be called.
+ * Knows which of many items (feeds, connections) have something to do, so that a turn of the loop
+ * costs nothing for the others: a list of the items that something happened to in this turn, and a
+ * heap of the times at which the others want to be called.
  *
  *	agenda_add(agenda, &item)          once; room for it is taken here, so that the rest can't fail
  *	agenda_touch(agenda, &item)        something happened: the item is on the list
@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Embedded in its owner (a session), to which OWNER points. Zeroed but for OWNER before
+/* Embedded in its owner, to which OWNER points. Zeroed but for OWNER before
  * agenda_add(). */
 struct agenda_item {
 	void *owner;
