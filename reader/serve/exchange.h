@@ -76,7 +76,7 @@ struct serve_worker;
 
 /* Why a source ends. */
 enum exchange_end {
-	EXCHANGE_DONE,   /* the client's socket, or TLS session, took the whole body */
+	EXCHANGE_DONE,   /* the whole body was given to the connection */
 	EXCHANGE_CUT,    /* read() returned an error, so the body was cut */
 	EXCHANGE_CLOSED, /* the client closed the connection or reset the stream */
 	EXCHANGE_SLOW,   /* the client took nothing for a minute */
