@@ -59,9 +59,8 @@ store_src := $(call sources,store)
 reflector_src := $(filter-out reflector/main.c,$(call sources,reflector))
 processor_src := $(filter-out processor/main.c,$(call sources,processor))
 command_src := $(filter-out reader/command/main.c,$(call sources,reader/command) $(call sources,reader/table))
-serve_src := $(filter-out reader/serve/main.c,$(call sources,reader/serve))
-reader_src := $(filter-out reader/command/main.c reader/serve/main.c $(command_src) $(serve_src),\
-	$(call sources,reader))
+serve_src := $(filter-out %/main.c,$(call sources,reader/serve))
+reader_src := $(filter-out reader/command/main.c reader/serve/% $(command_src),$(call sources,reader))
 simulator_src := $(filter-out tests/simulator/main.c,$(call sources,tests/simulator))
 unit_src := $(sort $(wildcard tests/unit/test_*.c))
 # In tests/bench a file with a header of its own is shared by the programs, which have none.
