@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/serve/api_accept.h"
+
+#include <stdlib.h>
+#include <strings.h>
+
+#define API_ACCEPT_CLAUSES 32 /* more of them are ignored */
+
+struct api_accept_clause {
+	struct bytes type, subtype, parameters;
+	double quality;
+	size_t place;
+};
+
+/* Takes the text of HEADER up to SEPARATOR, without the blanks around it. */
+static struct bytes api_accept_take(struct bytes *header, char separator)
+{
+	const char *p = header->data, *end = p + header->size;
+	const char *stop = p < end ? memchr(p, separator, (size_t)(end - p)) : NULL;
+
+	stop = stop ? stop : end;
+	*header = stop < end ? BYTES(stop + 1, (size_t)(end - stop - 1)) : BYTES_NONE;
+	while (p < stop && (*p == ' ' || *p == '\t'))
+		p++;
+	while (stop > p && (stop[-1] == ' ' || stop[-1] == '\t'))
+		stop--;
+	return BYTES(p, (size_t)(stop - p));
+}
+
+static bool api_accept_is(struct bytes text, const char *wanted)
+{
+	return text.size == strlen(wanted) && strncasecmp(text.data, wanted, text.size) == 0;
+}
+
+/* Returns the value of the parameter NAME, without quotes. Not found: no data. */
+static struct bytes api_accept_parameter(struct bytes parameters, const char *name)
+{
+	while (parameters.size) {
+		struct bytes value = api_accept_take(&parameters, ';');
+		struct bytes key = api_accept_take(&value, '=');
+
+		if (!api_accept_is(key, name))
+			continue;
+		value = value.data ? api_accept_take(&value, '\0') : BYTES("", 0);
+		const char *p = value.data;
+		if (value.size > 1 && p[0] == '"' && p[value.size - 1] == '"')
+			value = BYTES(p + 1, value.size - 2);
+		return value;
+	}
+	return BYTES_NONE;
+}
+
+static double api_accept_quality(struct bytes parameters)
+{
+	struct bytes q = api_accept_parameter(parameters, "q");
+	char text[16] = "1";
+	char *end;
+
+	if (q.data && q.size < sizeof(text)) {
+		memcpy(text, q.data, q.size);
+		text[q.size] = '\0';
+	}
+	double quality = strtod(text, &end);
+	return *end || end == text || !(quality >= 0 && quality <= 1) ? 1 : quality;
+}
+
+static int api_accept_compare(const void *a, const void *b)
+{
+	const struct api_accept_clause *x = a, *y = b;
+	bool any_x = api_accept_is(x->type, "*"), any_y = api_accept_is(y->type, "*");
+	bool sub_x = api_accept_is(x->subtype, "*"), sub_y = api_accept_is(y->subtype, "*");
+
+	if (x->quality != y->quality)
+		return x->quality > y->quality ? -1 : 1;
+	if (any_x != any_y)
+		return any_x - any_y;
+	if (sub_x != sub_y)
+		return sub_x - sub_y;
+	return (x->place > y->place) - (x->place < y->place);
+}
+
+struct api_accept_conversion {
+	const char *as, *group, *version;
+	enum api_form form;
+};
+
+static const struct api_accept_conversion api_accept_objects[] = {
+	{"Table", "meta.k8s.io", "v1", API_FORM_TABLE},
+	{"Table", "meta.k8s.io", "v1beta1", API_FORM_TABLE},
+	{"PartialObjectMetadata", "meta.k8s.io", "v1", API_FORM_METADATA},
+	{"PartialObjectMetadata", "meta.k8s.io", "v1beta1", API_FORM_METADATA},
+	{"PartialObjectMetadataList", "meta.k8s.io", "v1", API_FORM_METADATA_LIST},
+	{"PartialObjectMetadataList", "meta.k8s.io", "v1beta1", API_FORM_METADATA_LIST},
+	{NULL, NULL, NULL, API_FORM_MAX},
+};
+static const struct api_accept_conversion api_accept_discovery[] = {
+	{"APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2", API_FORM_DISCOVERY},
+	{"APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2beta1", API_FORM_DISCOVERY},
+	{NULL, NULL, NULL, API_FORM_MAX},
+};
+
+/* Returns whether we can serve CLAUSE, and how. */
+static bool api_accept_clause(const struct api_accept_clause *clause, bool discovery,
+	struct api_accept *ret_accept)
+{
+	bool any = api_accept_is(clause->type, "*");
+	struct bytes as = api_accept_parameter(clause->parameters, "as");
+	struct bytes group = api_accept_parameter(clause->parameters, "g");
+	struct bytes version = api_accept_parameter(clause->parameters, "v");
+	struct bytes pretty = api_accept_parameter(clause->parameters, "pretty");
+	const struct api_accept_conversion *c =
+		discovery ? api_accept_discovery : api_accept_objects;
+
+	if (!any && !api_accept_is(clause->type, "application"))
+		return false;
+	if (!api_accept_is(clause->subtype, "*") && (any || !api_accept_is(clause->subtype, "json")))
+		return false;
+	*ret_accept = (struct api_accept){.form = API_FORM_OBJECT, .version = "v1",
+		.pretty = bytes_equal(pretty, BYTES_LIT("1"))};
+	if (!as.data && !group.data && !version.data)
+		return true;
+	for (; c->as; c++)
+		if (bytes_equal(as, bytes_str(c->as)) && bytes_equal(group, bytes_str(c->group)) &&
+			bytes_equal(version, bytes_str(c->version))) {
+			ret_accept->form = c->form;
+			ret_accept->version = c->version;
+			return true;
+		}
+	return false;
+}
+
+int api_accept_parse(struct bytes header, bool discovery, struct api_accept *ret_accept,
+	struct api_status *status)
+{
+	struct api_accept_clause clauses[API_ACCEPT_CLAUSES];
+	size_t n = 0;
+
+	*ret_accept = (struct api_accept){.form = API_FORM_OBJECT, .version = "v1"};
+	while (header.size && n < API_ACCEPT_CLAUSES) {
+		struct bytes clause = api_accept_take(&header, ',');
+		struct bytes type = api_accept_take(&clause, ';');
+
+		if (!type.size)
+			continue;
+		clauses[n].type = api_accept_take(&type, '/');
+		clauses[n].subtype = type.data ? type : BYTES_LIT("*");
+		clauses[n].parameters = clause;
+		clauses[n].quality = api_accept_quality(clause);
+		clauses[n].place = n;
+		n++;
+	}
+	if (n == 0)
+		return 0;
+	qsort(clauses, n, sizeof(*clauses), api_accept_compare);
+	for (size_t i = 0; i < n; i++)
+		if (clauses[i].quality > 0 && api_accept_clause(&clauses[i], discovery, ret_accept))
+			return 0;
+	*ret_accept = (struct api_accept){.form = API_FORM_OBJECT, .version = "v1", .pretty = true};
+	api_status_set(status, 406, "NotAcceptable",
+		"only the following media types are accepted: application/json, "
+		"application/json;stream=watch");
+	status->has_details = true;
+	return 406;
+}
+
+int api_accept_check(const struct api_accept *accept, bool is_list, const char *kind,
+	const char *api_version, struct api_status *status)
+{
+	bool fits = is_list ? accept->form != API_FORM_METADATA : accept->form != API_FORM_METADATA_LIST;
+
+	if (fits)
+		return 0;
+	api_status_set(status, 406, "NotAcceptable",
+		is_list ? "you requested PartialObjectMetadata, but the requested object is a list "
+			  "(%s.%s)"
+			: "you requested PartialObjectMetadataList, but the requested object is "
+			  "not a list (%s.%s)",
+		api_version, kind);
+	status->has_details = true;
+	return 406;
+}
+
+bool api_accept_gzip(struct bytes header)
+{
+	while (header.size)
+		if (bytes_equal(api_accept_take(&header, ','), BYTES_LIT("gzip")))
+			return true;
+	return false;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/serve/api_kinds.h"
+
+#include <stdio.h>
+
+static const char *const api_kind_groups[] = {
+	"", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps",
+	"authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch",
+	"certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io",
+	"flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io", "networking.k8s.io",
+	"node.k8s.io", "policy", "rbac.authorization.k8s.io", "resource.k8s.io",
+	"scheduling.k8s.io", "storage.k8s.io", "storagemigration.k8s.io"};
+
+enum api_kind_refusal {
+	REFUSE_LABEL,   /* field label not supported: x */
+	REFUSE_UNKNOWN, /* "x" is not a known field selector */
+	REFUSE_FOR_KIND /* field label "x" not supported for Kind */
+};
+
+struct api_kind {
+	const char *group, *kind;
+	enum api_kind_refusal refusal;
+	const char *labels; /* each between blanks */
+	const char *rest;   /* of a bookmark; NULL: nothing */
+};
+
+#define SPEC_STATUS ",\"spec\":{},\"status\":{}"
+#define OBJECT_LABELS(name)                                                                        \
+	" " name ".kind " name ".namespace " name ".name " name ".uid " name ".apiVersion " name   \
+	".resourceVersion " name ".fieldPath "
+
+static const struct api_kind api_kinds[] = {
+	{"", "Pod", REFUSE_LABEL,
+		" spec.nodeName spec.host spec.restartPolicy spec.schedulerName "
+		"spec.serviceAccountName spec.hostNetwork status.phase status.podIP status.podIPs "
+		"status.nominatedNodeName ",
+		",\"spec\":{\"containers\":null},\"status\":{}"},
+	{"", "Event", REFUSE_LABEL,
+		OBJECT_LABELS("involvedObject") "reason reportingComponent source type ", NULL},
+	{"events.k8s.io", "Event", REFUSE_LABEL,
+		OBJECT_LABELS("regarding") "reason reportingController source type ", NULL},
+	{"", "Node", REFUSE_LABEL, " spec.unschedulable ", NULL},
+	{"", "Namespace", REFUSE_LABEL, " status.phase ", SPEC_STATUS},
+	{"", "Secret", REFUSE_LABEL, " type ", ""},
+	{"", "ConfigMap", REFUSE_UNKNOWN, " ", ""},
+	{"", "Service", REFUSE_LABEL, " spec.clusterIP spec.type ",
+		",\"spec\":{},\"status\":{\"loadBalancer\":{}}"},
+	{"", "ReplicationController", REFUSE_LABEL, " status.replicas ", NULL},
+	{"batch", "Job", REFUSE_FOR_KIND, " status.successful ", NULL},
+	{"certificates.k8s.io", "CertificateSigningRequest", REFUSE_FOR_KIND, " spec.signerName ", NULL},
+	{"certificates.k8s.io", "ClusterTrustBundle", REFUSE_FOR_KIND, " spec.signerName ", NULL},
+	{"certificates.k8s.io", "PodCertificateRequest", REFUSE_FOR_KIND,
+		" spec.signerName spec.podName spec.nodeName ", NULL},
+	{"resource.k8s.io", "ResourceSlice", REFUSE_FOR_KIND, " spec.nodeName spec.driver ", NULL},
+};
+
+bool api_kind_is_builtin(const char *group)
+{
+	for (size_t i = 0; i < sizeof(api_kind_groups) / sizeof(*api_kind_groups); i++)
+		if (strcmp(api_kind_groups[i], group) == 0)
+			return true;
+	return false;
+}
+
+static const struct api_kind *api_kind_find(const char *group, const char *kind)
+{
+	for (size_t i = 0; i < sizeof(api_kinds) / sizeof(*api_kinds); i++)
+		if (strcmp(api_kinds[i].group, group) == 0 && strcmp(api_kinds[i].kind, kind) == 0)
+			return &api_kinds[i];
+	return NULL;
+}
+
+/* Nodes and namespaces have no label for a namespace that they can't have; custom resources neither. */
+static bool api_kind_has_label(const struct api_kind *known, bool is_custom, bool namespaced,
+	struct bytes label)
+{
+	char wanted[80];
+
+	if (bytes_equal(label, BYTES_LIT("metadata.name")))
+		return true;
+	if (bytes_equal(label, BYTES_LIT("metadata.namespace")))
+		return namespaced || !(is_custom || (known && known->refusal == REFUSE_LABEL));
+	if (!known || label.size + 3 > sizeof(wanted))
+		return false;
+	(void)snprintf(wanted, sizeof(wanted), " %.*s ", BYTES_ARG(label));
+	return memchr(label.data, ' ', label.size) == NULL && strstr(known->labels, wanted) != NULL;
+}
+
+int api_kind_check_fields(const char *group, const char *kind, bool namespaced,
+	const struct selector *fields, struct api_status *status)
+{
+	const struct api_kind *known = api_kind_find(group, kind);
+	bool is_custom = !api_kind_is_builtin(group);
+	enum api_kind_refusal refusal =
+		known ? known->refusal : is_custom ? REFUSE_LABEL : REFUSE_UNKNOWN;
+
+	for (size_t i = 0; fields && i < selector_count(fields); i++) {
+		struct bytes label = selector_at(fields, i)->key;
+
+		if (api_kind_has_label(known, is_custom, namespaced, label))
+			continue;
+		switch (refusal) {
+		case REFUSE_LABEL:
+			return api_status_set(status, 400, "BadRequest",
+				"field label not supported: %.*s", BYTES_ARG(label));
+		case REFUSE_FOR_KIND:
+			return api_status_set(status, 400, "BadRequest",
+				"field label \"%.*s\" not supported for %s", BYTES_ARG(label), kind);
+		default:
+			return api_status_set(status, 400, "BadRequest",
+				"\"%.*s\" is not a known field selector: only \"metadata.name\", "
+				"\"metadata.namespace\"", BYTES_ARG(label));
+		}
+	}
+	return 0;
+}
+
+const char *api_kind_bookmark_rest(const char *group, const char *kind)
+{
+	const struct api_kind *known = api_kind_find(group, kind);
+
+	return known && known->rest ? known->rest : "";
+}

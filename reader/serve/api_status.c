@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/serve/api_status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "common/check.h"
+#include "common/err.h"
+#include "common/value/json.h"
+
+void api_status_release(struct api_status *status)
+{
+	buf_release(&status->message);
+	buf_release(&status->name);
+	buf_release(&status->group);
+	buf_release(&status->kind);
+	buf_release(&status->token);
+	*status = API_STATUS_INIT;
+}
+
+/* A message may quote what the client sent, so it has no fixed size. */
+static void api_status_format(struct buf *out, const char *format, va_list arguments)
+{
+	va_list again;
+
+	va_copy(again, arguments);
+	int size = vsnprintf(NULL, 0, format, again);
+	va_end(again);
+	buf_reset(out);
+	char *place = size < 0 ? NULL : buf_grow(out, (size_t)size + 1);
+	if (!place)
+		return;
+	(void)vsnprintf(place, (size_t)size + 1, format, arguments);
+	buf_truncate(out, (size_t)size);
+}
+
+int api_status_set(struct api_status *status, int code, const char *reason, const char *format, ...)
+{
+	va_list arguments;
+
+	status->code = code;
+	status->reason = reason;
+	status->has_details = false;
+	status->n_causes = 0;
+	status->retry_after = 0;
+	buf_reset(&status->name);
+	buf_reset(&status->group);
+	buf_reset(&status->kind);
+	buf_reset(&status->token);
+	va_start(arguments, format);
+	api_status_format(&status->message, format, arguments);
+	va_end(arguments);
+	return code;
+}
+
+void api_status_details(struct api_status *status, const char *group, const char *kind,
+	const char *name)
+{
+	status->has_details = true;
+	buf_reset(&status->group);
+	buf_reset(&status->kind);
+	buf_reset(&status->name);
+	buf_str(&status->group, group ? group : "");
+	buf_str(&status->kind, kind ? kind : "");
+	buf_str(&status->name, name ? name : "");
+}
+
+void api_status_cause(struct api_status *status, const char *reason, const char *field,
+	const char *format, ...)
+{
+	va_list arguments;
+
+	if (status->n_causes == API_STATUS_CAUSES)
+		return;
+	struct api_status_cause *cause = &status->causes[status->n_causes++];
+
+	status->has_details = true;
+	cause->reason = reason;
+	cause->field = field;
+	va_start(arguments, format);
+	(void)vsnprintf(cause->message, sizeof(cause->message), format, arguments);
+	va_end(arguments);
+}
+
+/* ---- common refusals ---- */
+
+int api_status_unknown_path(struct api_status *status)
+{
+	api_status_set(
+		status, 404, "NotFound", "the server could not find the requested resource");
+	status->has_details = true;
+	return 404;
+}
+
+int api_status_no_object(struct api_status *status, const char *group, const char *resource,
+	const char *name)
+{
+	api_status_set(status, 404, "NotFound", "%s%s%s \"%s\" not found", resource,
+		*group ? "." : "", group, name);
+	api_status_details(status, group, resource, name);
+	return 404;
+}
+
+int api_status_expired(struct api_status *status, const char *format, ...)
+{
+	va_list arguments;
+
+	api_status_set(status, 410, "Expired", "%s", "");
+	va_start(arguments, format);
+	api_status_format(&status->message, format, arguments);
+	va_end(arguments);
+	return 410;
+}
+
+int api_status_too_large(struct api_status *status, const char *n, const char *current)
+{
+	api_status_set(status, 504, "Timeout",
+		"Timeout: Too large resource version: %s, current: %s", n, current);
+	api_status_cause(status, "ResourceVersionTooLarge", NULL, "Too large resource version");
+	status->retry_after = 1;
+	return 504;
+}
+
+int api_status_internal(struct api_status *status, int error)
+{
+	char text[ERR_TEXT_MAX];
+
+	(void)snprintf(text, sizeof(text), "%s", err_text(error));
+	api_status_set(status, 500, "InternalError", "Internal error occurred: %s", text);
+	api_status_cause(status, NULL, NULL, "%.150s", text);
+	return 500;
+}
+
+/* ---- JSON ---- */
+
+/* Puts the separator and the key of a member. */
+static void api_status_key(struct buf *out, bool *is_first, const char *key)
+{
+	buf_printf(out, "%s\"%s\":", *is_first ? "" : ",", key);
+	*is_first = false;
+}
+
+static void api_status_text(struct buf *out, bool *is_first, const char *key, struct bytes text)
+{
+	if (!text.size)
+		return;
+	api_status_key(out, is_first, key);
+	json_write_string(text, out);
+}
+
+static void api_status_put_details(const struct api_status *status, struct buf *out)
+{
+	bool is_first = true;
+
+	buf_byte(out, '{');
+	api_status_text(out, &is_first, "name", buf_bytes(&status->name));
+	api_status_text(out, &is_first, "group", buf_bytes(&status->group));
+	api_status_text(out, &is_first, "kind", buf_bytes(&status->kind));
+	if (status->n_causes)
+		api_status_key(out, &is_first, "causes");
+	for (size_t i = 0; i < status->n_causes; i++) {
+		const struct api_status_cause *cause = &status->causes[i];
+		bool first_member = true;
+
+		buf_str(out, i ? ",{" : "[{");
+		api_status_text(out, &first_member, "reason", bytes_str(cause->reason));
+		api_status_text(out, &first_member, "message", bytes_str(cause->message));
+		api_status_text(out, &first_member, "field", bytes_str(cause->field));
+		buf_str(out, i + 1 < status->n_causes ? "}" : "}]");
+	}
+	if (status->retry_after) {
+		api_status_key(out, &is_first, "retryAfterSeconds");
+		buf_printf(out, "%d", status->retry_after);
+	}
+	buf_byte(out, '}');
+}
+
+int api_status_write(const struct api_status *status, struct buf *out)
+{
+	bool is_first = true, no_token = true;
+
+	buf_str(out, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{");
+	api_status_text(out, &no_token, "continue", buf_bytes(&status->token));
+	buf_str(out, "},\"status\":\"Failure\",");
+	api_status_text(out, &is_first, "message", buf_bytes(&status->message));
+	api_status_text(out, &is_first, "reason", bytes_str(status->reason));
+	if (status->has_details || status->retry_after) {
+		api_status_key(out, &is_first, "details");
+		api_status_put_details(status, out);
+	}
+	api_status_key(out, &is_first, "code");
+	buf_printf(out, "%d}", status->code);
+	return buf_error(out);
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests of the API server's dialect: paths, options, what is accepted, tokens, Status objects. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "common/base64.h"
+#include "reader/serve/api_accept.h"
+#include "reader/serve/api_kinds.h"
+#include "reader/serve/api_options.h"
+#include "reader/serve/api_path.h"
+#include "reader/serve/api_token.h"
+
+TestSuite(serve_request, .timeout = 20);
+
+static struct api_status status;
+
+static const char *text(const struct api_status *s)
+{
+	static struct buf json;
+
+	buf_reset(&json);
+	cr_assert_eq(api_status_write(s, &json), 0);
+	return buf_cstr(&json);
+}
+
+/* ---- paths ---- */
+
+static void path_is(const char *given, enum api_path_kind kind, const char *parts)
+{
+	struct api_path path;
+	char have[256];
+
+	cr_assert_eq(api_path_parse(bytes_str(given), &path), 0);
+	cr_expect_eq(path.kind, kind, "%s: %d", given, path.kind);
+	(void)snprintf(have, sizeof(have), "%s|%s|%s|%s|%s|%s%s%s", path.group, path.version,
+		path.namespace_, path.resource, path.name, path.subresource,
+		path.is_watch ? " watch" : "", path.is_long ? " long" : "");
+	if (kind != API_PATH_OTHER)
+		cr_expect_str_eq(have, parts, "%s: %s", given, have);
+	api_path_release(&path);
+}
+
+Test(serve_request, paths)
+{
+	path_is("/", API_PATH_ROOT, "|||||");
+	path_is("/api", API_PATH_API, "|||||");
+	path_is("/api/", API_PATH_API, "|||||");
+	path_is("/apis", API_PATH_GROUPS, "|||||");
+	path_is("/apis/apps", API_PATH_GROUP, "apps|||||");
+	path_is("/api/v1", API_PATH_RESOURCES, "|v1||||");
+	path_is("/apis/apps/v1/", API_PATH_RESOURCES, "apps|v1||||");
+	path_is("/api/v1/pods", API_PATH_RESOURCE, "|v1||pods||");
+	path_is("/api/v1/namespaces/d/pods", API_PATH_RESOURCE, "|v1|d|pods||");
+	path_is("/api/v1/namespaces/d/pods/a", API_PATH_RESOURCE, "|v1|d|pods|a|");
+	path_is("/api/v1/namespaces/d/pods/a/log", API_PATH_RESOURCE, "|v1|d|pods|a|log");
+	path_is("/api/v1/namespaces/d/pods/a/proxy/x/y", API_PATH_RESOURCE, "|v1|d|pods|a|proxy long");
+	path_is("/api/v1/namespaces", API_PATH_RESOURCE, "|v1||namespaces||");
+	path_is("/api/v1/namespaces/d", API_PATH_RESOURCE, "|v1||namespaces|d|");
+	path_is("/api/v1/namespaces/d/status", API_PATH_RESOURCE, "|v1||namespaces|d|status");
+	path_is("/api/v1/namespaces/d/finalize", API_PATH_RESOURCE, "|v1||namespaces|d|finalize");
+	path_is("/api/v1/watch/pods", API_PATH_RESOURCE, "|v1||pods|| watch");
+	path_is("/apis/apps/v1/watch/namespaces/d/deployments/x", API_PATH_RESOURCE,
+		"apps|v1|d|deployments|x| watch");
+	path_is("/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Aa", API_PATH_RESOURCE,
+		"rbac.authorization.k8s.io|v1||clusterroles|system:a|");
+	path_is("/version", API_PATH_VERSION, "||||version|");
+	path_is("/readyz/feeds", API_PATH_HEALTH, "||||readyz|feeds");
+}
+
+/* S91 */
+Test(serve_request, paths_that_name_nothing)
+{
+	static const char *const paths[] = {"", "x", "//", "/api//v1", "/api/v1/pods/",
+		"/api/v1/namespaces/../pods", "/api/v1/namespaces/%2e%2e/pods", "/api/v1/pods/%2e",
+		"/api/v1/namespaces/d/pods/a%2fb", "/api/v1/namespaces/d/pods/a%25b",
+		"/api/v1/namespaces/d/pods/a%00", "/api/v1/pods/%", "/api/v1/pods/%g0",
+		"/version/", "/version/x", "/livez/a/b", "/openapi/v3", "/nothing"};
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
+		path_is(paths[i], API_PATH_OTHER, "");
+}
+
+/* ---- options ---- */
+
+static int parse(const char *query, struct api_options *options)
+{
+	api_status_release(&status);
+	return api_options_parse(bytes_str(query), options, &status);
+}
+
+/* Expects the message with which the options are refused; NULL: they are not. */
+static void options_are(const char *query, bool is_watch, int code, const char *message)
+{
+	struct api_options options;
+	int r = parse(query, &options);
+
+	if (r == 0)
+		r = api_options_validate(&options, is_watch || options.watch, &status);
+	cr_expect_eq(r, code, "%s: %d %s", query, r, buf_cstr(&status.message));
+	if (message)
+		cr_expect_str_eq(buf_cstr(&status.message), message, "%s: %s", query,
+			buf_cstr(&status.message));
+	api_options_release(&options);
+}
+
+Test(serve_request, booleans_as_the_api_server_decodes_them) /* S46 */
+{
+	static const char *const yes[] = {"watch=true", "watch=True", "watch=1", "watch=yes", "watch=",
+		"watch", "watch=1&watch=0"};
+	static const char *const no[] = {"", "watch=0", "watch=false", "watch=FALSE", "Watch=1",
+		"watch=0&watch=1", "x=1", "wat%63h=0"};
+	struct api_options options;
+
+	for (size_t i = 0; i < sizeof(yes) / sizeof(*yes); i++) {
+		cr_assert_eq(parse(yes[i], &options), 0);
+		cr_expect(options.watch, "%s", yes[i]);
+		api_options_release(&options);
+	}
+	for (size_t i = 0; i < sizeof(no) / sizeof(*no); i++) {
+		cr_assert_eq(parse(no[i], &options), 0);
+		cr_expect(!options.watch, "%s", no[i]);
+		api_options_release(&options);
+	}
+}
+
+Test(serve_request, selectors_are_decoded_once)
+{
+	struct api_options options;
+
+	cr_assert_eq(parse("labelSelector=app+in%20%28web%2Cdb%29%2C%21x&fieldSelector=%2Cmetadata.name%3Da%2C",
+		&options), 0);
+	cr_expect_str_eq(selector_text(options.labels), "app in (db,web),!x");
+	cr_expect_str_eq(selector_text(options.fields), "metadata.name=a");
+	api_options_release(&options);
+	cr_assert_eq(parse("fieldSelector=%2C&labelSelector=", &options), 0);
+	cr_expect_null(options.fields);
+	cr_expect_null(options.labels);
+	api_options_release(&options);
+}
+
+Test(serve_request, bad_options_are_refused_in_the_words_of_the_api_server)
+{
+	/* S15, S16, S23, S24, S29, S30, S60 */
+	options_are("labelSelector=app+in+(web", false, 400,
+		"unable to parse requirement: found '', expected: ',' or ')'");
+	options_are("labelSelector=a,", false, 400, "found '', expected: identifier after ','");
+	options_are("labelSelector=a%3D%3D%3Db%21", false, 400,
+		"unable to parse requirement: found '=', expected: identifier");
+	options_are("fieldSelector=foo", false, 400, "invalid selector: 'foo'; can't understand 'foo'");
+	options_are("fieldSelector=reason%3Da%5Cx", false, 400,
+		"invalid field selector: invalid escape sequence: \\x");
+	options_are("limit=abc", false, 400, "strconv.ParseInt: parsing \"abc\": invalid syntax");
+	options_are("limit=", false, 400, "strconv.ParseInt: parsing \"\": invalid syntax");
+	options_are("limit=99999999999999999999", false, 400,
+		"strconv.ParseInt: parsing \"99999999999999999999\": value out of range");
+	options_are("limit=-1", false, 0, NULL);
+	options_are("watch=1&timeoutSeconds=x", true, 400,
+		"strconv.ParseInt: parsing \"x\": invalid syntax");
+	options_are("export=true", false, 400,
+		"the export parameter, deprecated since v1.14, is no longer supported");
+	/* S37 to S41, S64 to S66 */
+#define INVALID "ListOptions.meta.k8s.io \"\" is invalid: "
+#define FORBIDDEN "resourceVersionMatch: Forbidden: "
+	options_are("resourceVersionMatch=Exact", false, 422, INVALID FORBIDDEN
+		"resourceVersionMatch is forbidden unless resourceVersion is provided");
+	options_are("resourceVersion=0&resourceVersionMatch=Exact", false, 422, INVALID FORBIDDEN
+		"resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
+	options_are("resourceVersion=1&resourceVersionMatch=foo", false, 422, INVALID
+		"resourceVersionMatch: Unsupported value: \"foo\": supported values: \"Exact\", "
+		"\"NotOlderThan\", \"\"");
+	options_are("resourceVersionMatch=foo&continue=x", false, 422, INVALID "[" FORBIDDEN
+		"resourceVersionMatch is forbidden unless resourceVersion is provided, " FORBIDDEN
+		"resourceVersionMatch is forbidden when continue is provided, "
+		"resourceVersionMatch: Unsupported value: \"foo\": supported values: \"Exact\", "
+		"\"NotOlderThan\", \"\"]");
+	cr_expect_eq(status.n_causes, 3);
+	options_are("sendInitialEvents=false", false, 422, INVALID
+		"sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list");
+	options_are("watch=1&sendInitialEvents=true", true, 422, INVALID FORBIDDEN
+		"sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+	cr_expect_str_eq(text(&status), "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+		"\"status\":\"Failure\",\"message\":\"ListOptions.meta.k8s.io \\\"\\\" is invalid: "
+		"resourceVersionMatch: Forbidden: sendInitialEvents requires setting "
+		"resourceVersionMatch to NotOlderThan\",\"reason\":\"Invalid\",\"details\":{\"group\":"
+		"\"meta.k8s.io\",\"kind\":\"ListOptions\",\"causes\":[{\"reason\":"
+		"\"FieldValueForbidden\",\"message\":\"Forbidden: sendInitialEvents requires setting "
+		"resourceVersionMatch to NotOlderThan\",\"field\":\"resourceVersionMatch\"}]},"
+		"\"code\":422}", "%s", text(&status));
+	options_are("watch=1&sendInitialEvents=true&resourceVersionMatch=Exact", true, 422,
+		INVALID "[" FORBIDDEN "sendInitialEvents requires setting resourceVersionMatch to "
+		"NotOlderThan, resourceVersionMatch: Unsupported value: \"Exact\": supported values: "
+		"\"NotOlderThan\"]");
+	options_are("watch=1&resourceVersionMatch=NotOlderThan", true, 422, INVALID FORBIDDEN
+		"resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+	/* S73: a watch by its path is checked as a list. */
+	options_are("resourceVersionMatch=NotOlderThan&resourceVersion=5", true, 0, NULL);
+	options_are("sendInitialEvents=true", true, 422, NULL);
+}
+
+Test(serve_request, a_watch_without_a_version_begins_with_the_objects) /* 3.2 */
+{
+	static const struct {
+		const char *query;
+		bool initial;
+	} cases[] = {{"watch=1", true}, {"watch=1&resourceVersion=0", true},
+		{"watch=1&resourceVersion=5", false},
+		{"watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan", false},
+		{"watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=5",
+			true}};
+	struct api_options options;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		cr_assert_eq(parse(cases[i].query, &options), 0);
+		cr_assert_eq(api_options_validate(&options, true, &status), 0);
+		cr_expect_eq(options.send_initial, cases[i].initial, "%s", cases[i].query);
+		api_options_release(&options);
+	}
+	cr_assert_eq(parse("resourceVersion=0", &options), 0);
+	cr_assert_eq(api_options_validate(&options, true, &status), 0);
+	cr_expect(options.send_initial, "a watch by its path");
+	api_options_release(&options);
+}
+
+/* ---- Accept ---- */
+
+static void accept_is(const char *header, enum api_form form, const char *version)
+{
+	struct api_accept accept;
+	int r = api_accept_parse(bytes_str(header), false, &accept, &status);
+
+	cr_expect_eq(r, form == API_FORM_MAX ? 406 : 0, "%s: %d", header ? header : "none", r);
+	if (r == 0) {
+		cr_expect_eq(accept.form, form, "%s: %d", header, accept.form);
+		cr_expect_str_eq(accept.version, version);
+	}
+}
+
+Test(serve_request, what_clients_accept) /* S75, S78 to S81 */
+{
+#define TABLE "application/json;as=Table;v=v1;g=meta.k8s.io"
+	accept_is(NULL, API_FORM_OBJECT, "v1");
+	accept_is("", API_FORM_OBJECT, "v1");
+	accept_is("*/*", API_FORM_OBJECT, "v1");
+	accept_is("application/*", API_FORM_OBJECT, "v1");
+	accept_is("application/json, */*;q=0.8", API_FORM_OBJECT, "v1");
+	accept_is("application/vnd.kubernetes.protobuf,application/json", API_FORM_OBJECT, "v1");
+	accept_is("application/json;stream=watch", API_FORM_OBJECT, "v1");
+	accept_is(TABLE ",application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
+		API_FORM_TABLE, "v1");
+	accept_is("application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", API_FORM_TABLE,
+		"v1beta1");
+	accept_is("application/json;as=Table;v=v9;g=meta.k8s.io", API_FORM_MAX, NULL);
+	accept_is("application/json;as=Table;v=v9;g=meta.k8s.io,application/json", API_FORM_OBJECT,
+		"v1");
+	accept_is("application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
+		"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+		API_FORM_METADATA_LIST, "v1");
+	accept_is("application/json;q=0.1," TABLE ";q=0.5", API_FORM_TABLE, "v1");
+	accept_is("application/json;q=0", API_FORM_MAX, NULL);
+	accept_is("text/html", API_FORM_MAX, NULL);
+	accept_is("application/yaml", API_FORM_MAX, NULL);
+	accept_is("application/vnd.kubernetes.protobuf", API_FORM_MAX, NULL);
+	cr_expect(api_accept_gzip(BYTES_LIT("gzip")));
+	cr_expect(api_accept_gzip(BYTES_LIT("deflate, gzip, br")));
+	cr_expect_not(api_accept_gzip(BYTES_LIT("gzip;q=1")));
+	cr_expect_not(api_accept_gzip(BYTES_NONE));
+	struct api_accept accept;
+	cr_assert_eq(api_accept_parse(BYTES_LIT("application/json;g=apidiscovery.k8s.io;v=v2;"
+		"as=APIGroupDiscoveryList,application/json"), true, &accept, &status), 0);
+	cr_expect_eq(accept.form, API_FORM_DISCOVERY);
+	accept.form = API_FORM_METADATA;
+	cr_expect_eq(api_accept_check(&accept, true, "PodList", "v1", &status), 406);
+	cr_expect_eq(api_accept_check(&accept, false, "Pod", "v1", &status), 0);
+}
+
+/* ---- field labels ---- */
+
+static void fields_are(const char *group, const char *kind, bool namespaced, const char *selector,
+	const char *message)
+{
+	struct selector *fields;
+
+	cr_assert_eq(selector_parse_fields(selector, &fields), 0);
+	int r = api_kind_check_fields(group, kind, namespaced, fields, &status);
+	cr_expect_eq(r, message ? 400 : 0, "%s %s", kind, selector);
+	if (message)
+		cr_expect_str_eq(buf_cstr(&status.message), message);
+	selector_free(&fields);
+}
+
+Test(serve_request, field_labels) /* S20 to S22, S26, S27 */
+{
+	fields_are("", "Pod", true, "metadata.name=a,metadata.namespace=b,spec.nodeName=c,spec.host=d",
+		NULL);
+	fields_are("", "Pod", true, "status.podIPs=10.0.0.1", NULL);
+	fields_are("", "Pod", true, "foo=bar", "field label not supported: foo");
+	fields_are("apps", "Deployment", true, "foo=bar",
+		"\"foo\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
+	fields_are("batch", "Job", true, "status.successful=1", NULL);
+	fields_are("batch", "Job", true, "foo=1", "field label \"foo\" not supported for Job");
+	fields_are("", "Node", false, "metadata.namespace=x",
+		"field label not supported: metadata.namespace");
+	fields_are("example.com", "Widget", false, "metadata.namespace=x",
+		"field label not supported: metadata.namespace");
+	fields_are("example.com", "Widget", true, "metadata.namespace=x", NULL);
+	fields_are("", "Event", true, "involvedObject.uid=1,reason=x,source=y", NULL);
+}
+
+/* ---- tokens ---- */
+
+static void token_is_refused(const char *token, const char *why)
+{
+	struct api_token t;
+
+	cr_expect_eq(api_token_parse(token, &t, &status), 400, "%s", token);
+	cr_expect_str_eq(buf_cstr(&status.message), why, "%s: %s", token, buf_cstr(&status.message));
+	api_token_release(&t);
+}
+
+static const char *token_of(const char *json)
+{
+	static struct buf out;
+
+	buf_reset(&out);
+	base64url_put(bytes_str(json), &out);
+	return buf_cstr(&out);
+}
+
+Test(serve_request, tokens) /* S43 */
+{
+#define INVALID_TOKEN "invalid continue token: continue key is not valid"
+	struct api_token t;
+	struct buf out = BUF_INIT;
+
+	/* As docs/protocol.md 6 and as recorded. */
+	cr_assert_eq(api_token_write(121, BYTES_LIT("default/p1"), &out), 0);
+	cr_expect_str_eq(buf_cstr(&out),
+		"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MTIxLCJzdGFydCI6ImRlZmF1bHQvcDFcdTAwMDAifQ");
+	cr_assert_eq(api_token_parse(
+		"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MjQ5LCJzdGFydCI6Ii9zaG9wL2NhcnQtNlx1MDAwMCJ9", &t,
+		&status), 0);
+	cr_expect_eq(t.rv, 249);
+	cr_expect(bytes_equal(buf_bytes(&t.from), BYTES_LIT("shop/cart-6\0")));
+	api_token_release(&t);
+	cr_assert_eq(api_token_parse(
+		"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0Ijoic2hvcC9jYXJ0LTZcdTAwMDAifQ", &t,
+		&status), 0);
+	cr_expect_eq(t.rv, -1);
+	api_token_release(&t);
+	token_is_refused("abc", INVALID_TOKEN
+		": invalid character 'i' looking for beginning of value");
+	token_is_refused("%%%", INVALID_TOKEN ": illegal base64 data at input byte 0");
+	token_is_refused(token_of(""), INVALID_TOKEN ": unexpected end of JSON input");
+	token_is_refused(token_of("{\"v\":\"meta.k8s.io/v1\",\"rv\":1"), INVALID_TOKEN
+		": unexpected end of JSON input");
+	token_is_refused(token_of("{\"v\":\"meta.k8s.io/v2\",\"rv\":1,\"start\":\"a\"}"),
+		INVALID_TOKEN ": server does not recognize this encoded version meta.k8s.io/v2");
+	token_is_refused(token_of("{\"v\":\"meta.k8s.io/v1\",\"rv\":0,\"start\":\"a\"}"), INVALID_TOKEN
+		": incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
+	token_is_refused(token_of("{\"v\":\"meta.k8s.io/v1\",\"rv\":1,\"start\":\"\"}"),
+		INVALID_TOKEN ": encoded start key empty (version meta.k8s.io/v1)");
+	token_is_refused(token_of("{\"v\":\"meta.k8s.io/v1\",\"rv\":1,\"start\":\"../a\"}"),
+		INVALID_TOKEN ": ../a");
+	token_is_refused(token_of("{\"v\":\"meta.k8s.io/v1\",\"rv\":1,\"start\":\"a//b\"}"),
+		INVALID_TOKEN ": a//b");
+	buf_release(&out);
+}
+
+/* ---- Status ---- */
+
+Test(serve_request, status_objects) /* S05, S06, S09, S33, S49 */
+{
+	api_status_release(&status);
+	api_status_no_object(&status, "", "pods", "nope");
+	cr_expect_str_eq(text(&status), "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+		"\"status\":\"Failure\",\"message\":\"pods \\\"nope\\\" not found\",\"reason\":"
+		"\"NotFound\",\"details\":{\"name\":\"nope\",\"kind\":\"pods\"},\"code\":404}");
+	api_status_no_object(&status, "apps", "deployments", "x");
+	cr_expect_str_eq(buf_cstr(&status.message), "deployments.apps \"x\" not found");
+	api_status_unknown_path(&status);
+	cr_expect_str_eq(text(&status), "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+		"\"status\":\"Failure\",\"message\":\"the server could not find the requested "
+		"resource\",\"reason\":\"NotFound\",\"details\":{},\"code\":404}");
+	api_status_too_large(&status, "99999999", "252");
+	cr_expect_str_eq(text(&status), "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+		"\"status\":\"Failure\",\"message\":\"Timeout: Too large resource version: 99999999, "
+		"current: 252\",\"reason\":\"Timeout\",\"details\":{\"causes\":[{\"reason\":"
+		"\"ResourceVersionTooLarge\",\"message\":\"Too large resource version\"}],"
+		"\"retryAfterSeconds\":1},\"code\":504}");
+	api_status_expired(&status, "too old resource version: %s (%s)", "100", "279");
+	cr_expect_str_eq(text(&status), "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+		"\"status\":\"Failure\",\"message\":\"too old resource version: 100 (279)\","
+		"\"reason\":\"Expired\",\"code\":410}");
+	api_status_release(&status);
+}
