@@ -19,7 +19,7 @@
  * A failure ends in one of two places: at a boundary (main, a turn of a loop, the public API), which
  * prints err_text(), or in err_ignore(), with the reason why the failure does no harm.
  *
- *	err_ignore(cursor_sweep(home), "the next sweep tries again");
+ *	err_ignore(cursor_table_walk(table), "the next trimming walks again");
  */
 #ifndef COMMON_ERR_H
 #define COMMON_ERR_H

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -42,6 +43,17 @@ enum proc_exit proc_exit_of(int error)
 
 static const struct flock lock_whole_file = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
+static int proc_write_pid(int fd, const char *name)
+{
+	char text[32];
+	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+
+	errno = EIO; /* of a short write */
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n)
+		return err_set(-errno, "writing the pid into lock '%s'", name);
+	return 0;
+}
+
 int proc_lock(int directory_fd, const char *name)
 {
 	AUTO_FD int fd =
@@ -61,17 +73,35 @@ int proc_lock(int directory_fd, const char *name)
 			return err_say(ERR_LOCKED, "'%s' is held by another process", name);
 		return err_say(ERR_LOCKED, "'%s' is held by process %.*s", name, digits, text);
 	}
-	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
-	errno = EIO; /* of a short write */
-	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n)
-		return err_set(-errno, "writing the pid into lock '%s'", name);
+	int r = proc_write_pid(fd, name);
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
+int proc_show_lock(int directory_fd, const char *name, unsigned mode)
+{
+	struct flock lock = lock_whole_file;
+	char made[64];
+
+	if ((size_t)snprintf(made, sizeof(made), ".%s.new", name) >= sizeof(made))
+		return err_set(-ENAMETOOLONG, "lock '%s'", name);
+	(void)unlinkat(directory_fd, made, 0); /* of a killed process, or there is none */
+	AUTO_FD int fd = openat(directory_fd, made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock) < 0)
+		return err_set(-errno, "making lock '%s'", name);
+	int r = proc_write_pid(fd, name);
+	if (r < 0)
+		return r;
+	if (fchmod(fd, mode) < 0 || renameat(directory_fd, made, directory_fd, name) < 0)
+		return err_set(-errno, "making lock '%s'", name);
 	return TAKE_FD(fd);
 }
 
 bool proc_is_locked(int directory_fd, const char *name)
 {
 	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	struct flock lock = lock_whole_file;
+	/* Asks as one who wants to read: the write lock of a role stands in the way, another reader's
+	 * lock does not. */
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
 
 	if (fd < 0)
 		return errno != ENOENT;

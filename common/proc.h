@@ -27,7 +27,12 @@ enum proc_exit proc_exit_of(int error);
  * kernel frees the lock with the last copy); ERR_LOCKED with the holder's pid in the sentence. */
 int proc_lock(int directory_fd, const char *name);
 
-/* Returns whether a process holds the lock. Takes nothing, so it never disturbs a daemon that starts
+/* Makes a new file of this MODE, locks it as proc_lock() does, and puts it in the place of NAME. Locks
+ * on the file before do not matter to it. Returns: the fd, as proc_lock(). */
+int proc_show_lock(int directory_fd, const char *name, unsigned mode);
+
+/* Returns whether a process holds the lock. A read lock, which everybody who may read the file can have,
+ * does not count. Takes nothing, so it never disturbs a daemon that starts
  * at this moment. True also when the file cannot be opened or checked. */
 bool proc_is_locked(int directory_fd, const char *name);
 

@@ -9,12 +9,11 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "reflector/record/ages.h"
-#include "store/read/cursor_file.h"
+#include "store/read/cursor_table.h"
 #include "store/env/generation.h"
 #include "store/index/index.h"
 
 #define RETENTION_MAGIC 0x52544e54u
-#define SWEEP_PAUSE     ((uint64_t)60 * 1000000000)
 #define LOCKED_PAUSE (UINT64_C(60) * 1000000000)
 
 struct retention {
@@ -23,7 +22,7 @@ struct retention {
 	struct journal *journal;
 	struct retention_options options;
 	struct index *index;
-	uint64_t sweep_ns; /* when next */
+	struct cursor_table *cursors;
 	uint64_t locked_ns; /* until then the index is not opened: another process holds its
 			       open.lock */
 	struct ages ages;
@@ -84,7 +83,9 @@ int retention_new(struct home *home, struct journal *journal,
 		return err_set(-ENOMEM, "retention");
 	*retention = (struct retention){.magic = RETENTION_MAGIC, .home = home, .journal = journal,
 		.options = *options};
-	int r = retention_sample_old(retention);
+	int r = cursor_table_new(home, &retention->cursors);
+	if (r == 0)
+		r = retention_sample_old(retention);
 	if (r < 0)
 		return r;
 	*ret_retention = TAKE(retention);
@@ -97,6 +98,7 @@ void retention_free(struct retention **retention)
 		return;
 	CHECK_OBJ(*retention, RETENTION_MAGIC);
 	index_close(&(*retention)->index);
+	cursor_table_free(&(*retention)->cursors);
 	(*retention)->magic = 0;
 	free(TAKE(*retention));
 }
@@ -105,27 +107,6 @@ void retention_set(struct retention *retention, const struct retention_options *
 {
 	CHECK_OBJ(retention, RETENTION_MAGIC);
 	retention->options = *options;
-}
-
-/* ---- by cursors ---- */
-
-struct retention_lag {
-	const struct retention *retention;
-	uint64_t least;
-};
-
-static int retention_take_cursor(void *arg, const char *name, const struct cursor_file *cursor)
-{
-	struct retention_lag *lag = arg;
-
-	(void)name;
-	if (memcmp(cursor->uuid, journal_uuid(lag->retention->journal), 16) != 0 ||
-		cursor_is_expired(cursor->written_ns, lag->retention->options.cursor_ns))
-		return 0;
-	for (size_t i = 0; i < cursor->n; i++)
-		if (cursor->positions[i].seq < lag->least)
-			lag->least = cursor->positions[i].seq;
-	return 0;
 }
 
 /* ---- by the index ---- */
@@ -221,7 +202,7 @@ int retention_goal(struct retention *retention, uint64_t list_begin, bool presse
 {
 	uint64_t now = proc_monotonic_ns(), kept = retention->options.time_ns, bound, target;
 	struct journal_meta meta;
-	struct retention_lag lag = {.retention = retention, .least = UINT64_MAX};
+	unsigned removed = 0;
 
 	CHECK_OBJ(retention, RETENTION_MAGIC);
 	int r = retention_index_bound(retention, &bound);
@@ -241,16 +222,14 @@ int retention_goal(struct retention *retention, uint64_t list_begin, bool presse
 	target = ages_reached(&retention->ages, now, kept);
 	if (target < meta.horizon)
 		target = meta.horizon;
-	err_ignore(cursor_each(retention->home, retention_take_cursor, &lag),
-		"cursors that can't be read keep no history");
-	if (lag.least < target)
-		target = lag.least;
-	/* Removes, once a minute, cursors that their followers have left behind. */
-	if (now >= retention->sweep_ns) {
-		retention->sweep_ns = now + SWEEP_PAUSE;
-		err_ignore(cursor_sweep(retention->home, retention->options.cursor_ns),
-			"the next sweep tries again");
-	}
+	r = cursor_table_walk(retention->cursors, retention->options.cursor_ns, &removed);
+	if (r == AGAIN && !pressed)
+		return AGAIN; /* not all cursors are known yet */
+	err_ignore(r, "cursors that can't be read keep no history");
+	uint64_t least = cursor_table_least(retention->cursors, journal_uuid(retention->journal),
+		retention->options.cursor_ns);
+	if (least < target)
+		target = least;
 	if (pressed || target > bound)
 		target = bound;
 	*ret_goal = (struct trim_goal){.target = target, .bound = bound,

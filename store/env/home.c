@@ -7,8 +7,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
@@ -18,7 +19,10 @@
 #include "store/env/home_internal.h"
 #include "store/env/text_file.h"
 
-#define ID_HEAD "kinf-store 1 "
+#define ID_HEAD         "kinf-store 1 "
+#define MAKING_LOCK     "making.lock"
+#define MAKING_NS       (10 * UINT64_C(1000000000))
+#define MAKING_PAUSE_NS 10000000L
 
 const char *home_role_lock(enum home_role role)
 {
@@ -28,6 +32,11 @@ const char *home_role_lock(enum home_role role)
 	};
 
 	return names[role];
+}
+
+const char *home_role_owner(enum home_role role)
+{
+	return role == HOME_REFLECTOR ? "reflector.owner" : "processor.owner";
 }
 
 /* ---- directories --------------------------------------------------------------------------------- */
@@ -98,8 +107,27 @@ static int home_read_id(struct home *home)
 	return 0;
 }
 
-/* Leaves the directory locked (flock), because both daemons may start at the same time. */
-static int home_create(struct home *home, const char *store, gid_t group)
+/* Waits for at most MAKING_NS: both daemons may start at the same time. The file is the owner's alone
+ * (0600). A lock on the directory itself could be held by everybody who may read it. */
+static int home_lock_making(struct home *home, int *ret_fd)
+{
+	uint64_t began = proc_monotonic_ns();
+	int fd;
+
+	while ((fd = proc_lock(home->fd, MAKING_LOCK)) == ERR_LOCKED &&
+		proc_monotonic_ns() - began < MAKING_NS)
+		(void)nanosleep(&(struct timespec){0, MAKING_PAUSE_NS}, NULL);
+	if (fd == ERR_LOCKED)
+		return err_say(-EBUSY, "another process is starting there and does not get on (%s): if it is "
+			"stopped, continue it or end it", err_text(fd));
+	if (fd < 0)
+		return fd;
+	*ret_fd = fd;
+	return 0;
+}
+
+/* Leaves the store locked by *RET_LOCK, because both daemons may start at the same time. */
+static int home_create(struct home *home, const char *store, gid_t group, int *ret_lock)
 {
 	unsigned mode = group == HOME_NO_GROUP ? 0700 : 02750;
 	unsigned shared = group == HOME_NO_GROUP ? 0700 : 03770;
@@ -113,8 +141,9 @@ static int home_create(struct home *home, const char *store, gid_t group)
 	r = home_make_directory(AT_FDCWD, store, mode, group, &home->fd);
 	if (r < 0)
 		return r;
-	if (flock(home->fd, LOCK_EX) < 0)
-		return err_set(-errno, "locking '%s'", store);
+	r = home_lock_making(home, ret_lock);
+	if (r < 0)
+		return r;
 	home->has_group = group != HOME_NO_GROUP;
 	r = home_make_directory(home->fd, "journal", mode, group, &journal);
 	if (r == 0)
@@ -172,6 +201,7 @@ static int home_open_parts(struct home *home, const char *store, const struct ho
 	char resolved[PATH_MAX], memory[4096];
 	gid_t group = HOME_NO_GROUP;
 	struct group entry, *found;
+	AUTO_FD int lock = -1;
 
 	if (options->group) {
 		int rc = getgrnam_r(options->group, &entry, memory, sizeof(memory), &found);
@@ -180,7 +210,7 @@ static int home_open_parts(struct home *home, const char *store, const struct ho
 		group = entry.gr_gid;
 	}
 	(void)snprintf(home->path, sizeof(home->path), "%s", store);
-	int r = options->create ? home_create(home, store, group) : home_find(home, store);
+	int r = options->create ? home_create(home, store, group, &lock) : home_find(home, store);
 	if (r < 0)
 		return r;
 	/* An absolute path keeps its links: turning one to another store leads daemons and readers there. */
@@ -188,9 +218,7 @@ static int home_open_parts(struct home *home, const char *store, const struct ho
 		memcpy(home->path, resolved, strlen(resolved) + 1);
 	if (!options->create)
 		return home_find_runtime(home);
-	r = home_make_runtime(home, options->runtime_dir, group);
-	(void)flock(home->fd, LOCK_UN); /* and close() would do it too */
-	return r;
+	return home_make_runtime(home, options->runtime_dir, group);
 }
 
 int home_open(const char *store, const struct home_options *options, struct home **ret_home)
@@ -210,7 +238,7 @@ int home_open(const char *store, const struct home_options *options, struct home
 	home->record_fd = -1;
 	home->runtime_fd = -1;
 	for (int i = 0; i < HOME_ROLE_MAX; i++)
-		home->role_fd[i] = home->runtime_lock[i] = -1;
+		home->role_fd[i] = home->role_owner[i] = home->runtime_lock[i] = -1;
 	int r = home_open_parts(home, store, options);
 	if (r == ERR_NO_STORE)
 		return r;
@@ -230,6 +258,7 @@ void home_close(struct home **home)
 	for (int i = 0; i < HOME_ROLE_MAX; i++) {
 		cleanup_fd(&h->runtime_lock[i]);
 		cleanup_fd(&h->role_fd[i]);
+		cleanup_fd(&h->role_owner[i]);
 	}
 	int parts[] = {h->runtime_fd, h->record_fd, h->cursors_fd, h->index_fd, h->journal_fd, h->id_fd};
 
@@ -321,21 +350,28 @@ unsigned home_file_mode(const struct home *home)
 	return home->has_group ? 0640 : 0600;
 }
 
+/*
+ * Takes the role by a lock on ROLE.owner, a file that only the owner can open: nobody else can hold a lock
+ * on it, or wait for one. Then shows the role to readers by a lock on ROLE.lock. That file is a new one
+ * each time, locked before a reader can open it: a read lock that a member of the group has, or waits for,
+ * is on an older file.
+ */
 int home_take_role(struct home *home, enum home_role role)
 {
 	CHECK_OBJ(home, HOME_MAGIC);
 	REQUIRE(role < HOME_ROLE_MAX && home->role_fd[role] < 0);
-	int fd = proc_lock(home->fd, home_role_lock(role));
-	if (fd < 0)
-		return err_add(fd, "store '%s'", home->path);
-	/* Readers check whether it is held. */
-	if (home->has_group)
-		(void)fchmod(fd, 0640); /* else readers of the group believe that it is held */
-	home->role_fd[role] = fd;
+	AUTO_FD int owner_fd = proc_lock(home->fd, home_role_owner(role));
+	if (owner_fd < 0)
+		return err_add(owner_fd, "store '%s'", home->path);
+	AUTO_FD int shown_fd = proc_show_lock(home->fd, home_role_lock(role), home_file_mode(home));
+	if (shown_fd < 0)
+		return err_add(shown_fd, "store '%s'", home->path);
 	int r = home_lock_runtime(home, role);
 	if (r < 0)
-		cleanup_fd(&home->role_fd[role]);
-	return r;
+		return r;
+	home->role_owner[role] = TAKE_FD(owner_fd);
+	home->role_fd[role] = TAKE_FD(shown_fd);
+	return 0;
 }
 
 int home_role_holder(const struct home *home, enum home_role role)

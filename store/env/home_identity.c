@@ -51,7 +51,10 @@ static const char *home_find_change(const struct home *home)
 		return home->runtime;
 	for (int i = 0; i < HOME_ROLE_MAX; i++) {
 		const char *lock = home_role_lock((enum home_role)i);
+		const char *owner = home_role_owner((enum home_role)i);
 
+		if (home->role_owner[i] >= 0 && home_is_changed(home->role_owner[i], home->fd, owner, 0))
+			return owner;
 		if ((home->role_fd[i] >= 0 && home_is_changed(home->role_fd[i], home->fd, lock, 0)) ||
 			(home->runtime_lock[i] >= 0 &&
 				home_is_changed(home->runtime_lock[i], home->runtime_fd, lock, 0)))

@@ -25,7 +25,8 @@ struct home {
 	 * threads are about to use; a number, once set, stays until home_close(). */
 	_Atomic int id_fd, journal_fd, index_fd, cursors_fd, record_fd, runtime_fd;
 	pthread_mutex_t reopening;
-	int role_fd[HOME_ROLE_MAX];      /* locks in the store's directory */
+	int role_owner[HOME_ROLE_MAX];   /* locks that keep others out, in the store's directory */
+	int role_fd[HOME_ROLE_MAX];      /* locks that readers see, there also */
 	int runtime_lock[HOME_ROLE_MAX]; /* locks in its runtime directory */
 	bool has_group;
 	char id[HOME_ID_DIGITS + 1];
@@ -40,8 +41,9 @@ struct home {
 
 /* ---- home.c ---- */
 
-/* Returns the name of the role's lock file. */
+/* Return the names of the role's lock files: the one that readers see, and the owner's own. */
 const char *home_role_lock(enum home_role role);
+const char *home_role_owner(enum home_role role);
 
 /* Opens the directory NAME, made if it is missing, with this MODE and GROUP. */
 int home_make_directory(int directory_fd, const char *name, unsigned mode, gid_t group, int *ret_fd);

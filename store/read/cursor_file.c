@@ -22,7 +22,7 @@
 #include "store/env/text_file.h"
 
 #define NAME_MAX_BYTES 64
-#define FILE_MAX_BYTES (1 << 20)
+#define FILE_MAX_BYTES (64 << 10) /* a line of 37 bytes for each of 1024 feeds is 38 KB */
 #define FIRST_LINE     "kinf-cursor 1"
 #define DIRECTORY_TRIES 3
 #define TEMPORARY_NS   (UINT64_C(1800) * 1000000000) /* much longer than a file is written for */
@@ -44,23 +44,29 @@ static int cursor_check_name(const char *name)
 
 /* ---- writing ---- */
 
-/* Returns: 0; -ENOENT: there is no directory, and the caller makes it; errors. */
+/* The group's members can write to the directory. So the temporary file has a name that they can't
+ * predict, and is a new one in any case: a link or a file of theirs is never opened.
+ * Returns: 0; -ENOENT: there is no directory, and the caller makes it; errors. */
 static int cursor_write_file(struct home *home, const char *name, struct bytes text)
 {
 	int directory = home_cursors_fd(home);
 	char temporary[NAME_MAX_BYTES + 40];
+	uint64_t chance;
 
-	(void)snprintf(temporary, sizeof(temporary), ".%s.%d", name, (int)getpid());
-	AUTO_FD int fd =
-		openat(directory, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+	int r = proc_random(&chance, sizeof(chance));
+	if (r < 0)
+		return r;
+	(void)snprintf(temporary, sizeof(temporary), ".%s.%016" PRIx64, name, chance);
+	AUTO_FD int fd = openat(directory, temporary,
+		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
 	if (fd < 0) {
 		int error = errno == EBADF ? ENOENT : errno; /* EBADF: never had one */
 
 		return err_set(-error, "creating '%s'", temporary);
 	}
 	/* The reflector must be able to read it, whatever the umask: it may be another user. */
-	int r = fchmod(fd, 0640) < 0 ? err_set(-errno, "setting the mode of '%s'", temporary)
-				     : text_file_write(fd, text);
+	r = fchmod(fd, 0640) < 0 ? err_set(-errno, "setting the mode of '%s'", temporary)
+				 : text_file_write(fd, text);
 	if (r == 0)
 		r = failpoint_pass(FAILPOINT_CURSOR_WRITE);
 	if (r == 0 && renameat(directory, temporary, directory, name) < 0)
@@ -129,6 +135,8 @@ static int cursor_read_file(int directory, const char *name, struct buf *text)
 		return err_set(-errno, "cursor '%s'", name);
 	if (!S_ISREG(st.st_mode))
 		return err_set(ERR_CORRUPT, "cursor '%s' is no file", name);
+	if (st.st_size > FILE_MAX_BYTES)
+		return err_set(ERR_TOO_LARGE, "cursor '%s'", name);
 	for (;;) {
 		uint8_t *place = buf_grow(text, 4096);
 
@@ -215,7 +223,7 @@ void cursor_release(struct cursor_file *cursor)
 
 /* ---- all of them ---- */
 
-static int cursor_open_directory(struct home *home, DIR **ret_directory)
+int cursor_open_directory(struct home *home, DIR **ret_directory)
 {
 	int fd = openat(home_cursors_fd(home), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -262,31 +270,14 @@ bool cursor_is_expired(uint64_t written_ns, uint64_t expiry_ns)
 	return (now > written_ns ? now - written_ns : written_ns - now) > expiry_ns;
 }
 
-int cursor_sweep(struct home *home, uint64_t expiry_ns)
+bool cursor_sweep(int directory_fd, const char *name, const struct stat *st, uint64_t expiry_ns)
 {
-	DIR *directory;
-	int removed = 0;
-	int r = cursor_open_directory(home, &directory);
-
-	if (r < 0)
-		return r;
 	/* A file's time counts, which each writing renews and unreadable files have, too. A cursor
 	 * written again between this check and its removal is lost until it is written the next
 	 * time. */
-	for (struct dirent *entry; (entry = readdir(directory));) {
-		uint64_t now = proc_realtime_ns();
-		uint64_t limit = entry->d_name[0] == '.' ? TEMPORARY_NS : expiry_ns;
-		struct stat st;
+	uint64_t now = proc_realtime_ns();
+	uint64_t limit = name[0] == '.' ? TEMPORARY_NS : expiry_ns;
+	uint64_t changed = (uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec;
 
-		if (fstatat(dirfd(directory), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-			!S_ISREG(st.st_mode))
-			continue;
-		uint64_t changed =
-			(uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
-
-		if (now > changed && (now - changed) / 2 > limit)
-			removed += unlinkat(dirfd(directory), entry->d_name, 0) == 0;
-	}
-	(void)closedir(directory);
-	return removed;
+	return now > changed && (now - changed) / 2 > limit && unlinkat(directory_fd, name, 0) == 0;
 }

@@ -8,7 +8,9 @@
 #ifndef STORE_READ_CURSOR_FILE_H
 #define STORE_READ_CURSOR_FILE_H
 
+#include <dirent.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include "store/env/home.h"
 
@@ -37,9 +39,12 @@ int cursor_remove(struct home *home, const char *name);
  * came from a wrong clock and counts by its distance from now. */
 bool cursor_is_expired(uint64_t written_ns, uint64_t expiry_ns);
 
-/* Removes cursors that expired EXPIRY_NS ago (until then their follower gets LAPPED) and temporary
- * files of killed followers. Returns: how many cursors. */
-int cursor_sweep(struct home *home, uint64_t expiry_ns);
+/* Removes the file NAME, whose stat(2) is ST, if it is a cursor that expired EXPIRY_NS ago (until then
+ * its follower gets LAPPED) or a temporary file of a killed follower. Returns whether it did. */
+bool cursor_sweep(int directory_fd, const char *name, const struct stat *st, uint64_t expiry_ns);
+
+/* Opens the cursors' directory. The caller closes it. */
+int cursor_open_directory(struct home *home, DIR **ret_directory);
 
 /* Calls FN for each readable cursor until it returns non-zero. */
 typedef int cursor_fn(void *arg, const char *name, const struct cursor_file *cursor);

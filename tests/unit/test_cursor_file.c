@@ -12,6 +12,7 @@
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/proc.h"
+#include "store/read/cursor_table.h"
 #include "store/read/follow.h"
 #include "tests/unit/scratch.h"
 
@@ -226,6 +227,23 @@ static void age_file(const char *name, int64_t seconds)
 	cr_assert_eq(utimensat(home_cursors_fd(home), name, (struct timespec[]){then, then}, 0), 0);
 }
 
+/* Walks once over all files. Returns how many were removed. */
+static unsigned walk(struct cursor_table *table, uint64_t expiry_ns)
+{
+	unsigned removed = 0;
+
+	cr_assert_eq(cursor_table_walk(table, expiry_ns, &removed), FOUND, "%s", err_text(-1));
+	return removed;
+}
+
+static struct cursor_table *new_table(void)
+{
+	struct cursor_table *table;
+
+	cr_assert_eq(cursor_table_new(home, &table), 0);
+	return table;
+}
+
 Test(cursor_file, what_nobody_comes_back_for_is_swept)
 {
 	static const struct {
@@ -241,18 +259,103 @@ Test(cursor_file, what_nobody_comes_back_for_is_swept)
 	}
 	cr_assert_eq(mkdirat(home_cursors_fd(home), "folder", 0700), 0);
 	age_file("folder", 4000);
-	cr_assert_eq(cursor_sweep(home, expiry), 2);
+	struct cursor_table *table = new_table();
+	cr_assert_eq(walk(table, expiry), 2);
 	cr_assert_eq(faccessat(home_cursors_fd(home), "forgotten", F_OK, 0), -1);
 	cr_assert_eq(faccessat(home_cursors_fd(home), ".killed.1", F_OK, 0), -1);
-	cr_assert_eq(cursor_sweep(home, expiry), 0);
+	cr_assert_eq(walk(table, expiry), 0);
+	cursor_table_free(&table);
+}
+
+#define DAY_NS (UINT64_C(24 * 3600) * 1000000000)
+
+Test(cursor_file, the_table_knows_the_least_position_of_a_journal)
+{
+	static const uint8_t other[16] = {9};
+	struct cursor_table *table = new_table();
+
+	cr_assert_eq(walk(table, DAY_NS), 0);
+	cr_assert_eq(cursor_table_least(table, uuid, DAY_NS), UINT64_MAX);
+	cr_assert_eq(cursor_save(home, "a", uuid, positions, 2), 0);
+	cr_assert_eq(cursor_save(home, "b", uuid, positions + 1, 1), 0);
+	walk(table, DAY_NS);
+	cr_assert_eq(cursor_table_least(table, uuid, DAY_NS), 7);
+	cr_assert_eq(cursor_table_least(table, other, DAY_NS), UINT64_MAX);
+	cr_assert_eq(cursor_save(home, "a", uuid, &(struct follow_position){1, 9}, 1), 0);
+	walk(table, DAY_NS);
+	cr_assert_eq(cursor_table_least(table, uuid, DAY_NS), 9);
+	cr_assert_eq(cursor_remove(home, "a"), FOUND);
+	walk(table, DAY_NS);
+	cr_assert_eq(cursor_table_least(table, uuid, DAY_NS), UINT64_MAX - 1);
+	cr_assert_eq(cursor_table_reads(table), 3);
+	cursor_table_free(&table);
+}
+
+/* Each trimming read a large file of a member once for each of its names. */
+Test(cursor_file, links_and_large_files_cost_the_reflector_nothing)
+{
+	static char large[100 << 10];
+	struct cursor_table *table = new_table();
+	int fd = home_cursors_fd(home);
+
+	cr_assert_eq(cursor_save(home, "good", uuid, positions, 2), 0);
+	put_file("bad", "kinf-cursor 1\nrubbish\n");
+	memset(large, '\n', sizeof(large) - 1);
+	memcpy(large, "kinf-cursor 1\n", 14);
+	put_file("large", large);
+	cr_assert_eq(load("large"), ERR_TOO_LARGE);
+	for (int i = 0; i < 200; i++) {
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "link-%d", i);
+		cr_assert_eq(linkat(fd, "large", fd, name, 0), 0);
+		(void)snprintf(name, sizeof(name), "bad-%d", i);
+		cr_assert_eq(linkat(fd, "bad", fd, name, 0), 0);
+	}
+	for (int i = 0; i < 3; i++) {
+		walk(table, DAY_NS);
+		cr_assert_eq(cursor_table_reads(table), 3);
+		cr_assert_eq(cursor_table_least(table, uuid, DAY_NS), 7);
+	}
+	cursor_table_free(&table);
+}
+
+Test(cursor_file, a_users_share_of_the_table_is_limited)
+{
+	struct cursor_table *table = new_table();
+
+	for (int i = 0; i < CURSOR_TABLE_PER_OWNER + 100; i++) {
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "c-%d", i);
+		put_file(name, "kinf-cursor 1\nend\n");
+	}
+	walk(table, DAY_NS);
+	cr_assert_eq(cursor_table_reads(table), CURSOR_TABLE_PER_OWNER);
+	cursor_table_free(&table);
+}
+
+/* A member of the group left a link at the name that another user's follower was about to write. */
+Test(cursor_file, a_link_in_the_way_of_a_temporary_file_is_never_followed)
+{
+	char name[40], victim[512], text[8] = "";
+
+	put_file("victim", "mine");
+	(void)snprintf(victim, sizeof(victim), "%s", scratch_path("store/cursors/victim"));
+	(void)snprintf(name, sizeof(name), ".c.%d", (int)getpid());
+	cr_assert_eq(symlinkat(victim, home_cursors_fd(home), name), 0);
+	cr_assert_eq(symlinkat(victim, home_cursors_fd(home), "c"), 0);
+	cr_assert_eq(cursor_save(home, "c", uuid, positions, 1), 0, "%s", err_text(-1));
+	cr_assert_eq(load("c"), FOUND);
+	AUTO_FD int fd = openat(home_cursors_fd(home), "victim", O_RDONLY | O_CLOEXEC);
+	cr_assert_eq(read(fd, text, sizeof(text)), 4);
+	cr_assert_str_eq(text, "mine");
 }
 
 #ifdef KINF_FAILPOINTS
 Test(cursor_file, a_save_that_fails_leaves_the_old_one_and_no_other)
 {
 	struct cursor_file cursor;
-	char names[200] = "";
-
 	cr_assert_eq(cursor_save(home, "c", uuid, positions, 1), 0);
 	cr_assert_eq(setenv("KINF_FAIL", "cursor.write:1:error", 1), 0);
 	cr_assert_eq(failpoint_setup(), 0);
@@ -260,7 +363,12 @@ Test(cursor_file, a_save_that_fails_leaves_the_old_one_and_no_other)
 	cr_assert_eq(cursor_load(home, "c", &cursor), FOUND);
 	cr_assert_eq(cursor.n, 1);
 	cursor_release(&cursor);
-	(void)snprintf(names, sizeof(names), ".c.%d", (int)getpid());
-	cr_assert_eq(faccessat(home_cursors_fd(home), names, F_OK, 0), -1);
+	DIR *directory;
+	int files = 0;
+	cr_assert_eq(cursor_open_directory(home, &directory), 0);
+	for (struct dirent *entry; (entry = readdir(directory));)
+		files += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+	cr_assert_eq(closedir(directory), 0);
+	cr_assert_eq(files, 1);
 }
 #endif

@@ -4,12 +4,15 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/cleanup.h"
 #include "common/err.h"
 #include "tests/unit/scratch.h"
 
@@ -601,5 +604,72 @@ Test(home, no_role_runs_twice)
 	home_close(&home);
 	home = open_home(false);
 	cr_assert_eq(home_role_holder(home, HOME_REFLECTOR), 0);
+	home_close(&home);
+}
+
+/* ---- locks of others ---- */
+
+static int open_for_reading(const char *path)
+{
+	int fd = open(scratch_path(path), O_RDONLY | O_CLOEXEC);
+
+	cr_assert_geq(fd, 0);
+	return fd;
+}
+
+/* A member of the group may open the store's directory, and so lock it. Both daemons waited for ever. */
+Test(home, a_lock_on_the_directory_stops_no_daemon, .timeout = 20)
+{
+	struct home *home = open_home(true);
+
+	home_close(&home);
+	AUTO_FD int fd = open_for_reading("a/b/store");
+	cr_assert_eq(flock(fd, LOCK_SH), 0);
+	home = open_home(true);
+	cr_assert_eq(home_take_role(home, HOME_REFLECTOR), 0);
+	home_close(&home);
+}
+
+static void read_lock(int fd)
+{
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+
+	cr_assert_eq(fcntl(fd, F_OFD_SETLK, &lock), 0);
+}
+
+/* A member's read lock, waiting for the end of the daemon, kept its successor out. */
+Test(home, a_read_lock_of_a_member_keeps_no_daemon_out_and_shows_none)
+{
+	struct home *home = open_home(true), *reader;
+
+	cr_assert_eq(home_take_role(home, HOME_REFLECTOR), 0);
+	AUTO_FD int fd = open_for_reading("a/b/store/reflector.lock");
+	home_close(&home);
+	read_lock(fd);
+	home = open_home(true);
+	reader = open_home(false);
+	cr_assert_eq(home_role_holder(reader, HOME_REFLECTOR), 0, "a read lock is no daemon");
+	cr_assert_eq(home_take_role(home, HOME_REFLECTOR), 0, "%s", err_text(-1));
+	cr_assert_eq(home_role_holder(reader, HOME_REFLECTOR), getpid());
+	home_close(&reader);
+	home_close(&home);
+	cr_assert_eq(mode_of(scratch_path("a/b/store/reflector.owner")), 0600);
+	cr_assert_eq(mode_of(scratch_path("a/b/store/making.lock")), 0600);
+}
+
+Test(home, only_the_owner_can_open_the_locks_that_keep_daemons_out)
+{
+	char memory[1024], group_name[64];
+	struct group entry, *found;
+
+	cr_assert_eq(getgrgid_r(getegid(), &entry, memory, sizeof(memory), &found), 0);
+	(void)snprintf(group_name, sizeof(group_name), "%s", entry.gr_name);
+	struct home_options options = {.create = true, .runtime_dir = scratch(), .group = group_name};
+	struct home *home;
+	cr_assert_eq(home_open(scratch_path("shared"), &options, &home), 0);
+	cr_assert_eq(home_take_role(home, HOME_PROCESSOR), 0);
+	cr_assert_eq(mode_of(scratch_path("shared/processor.owner")), 0600);
+	cr_assert_eq(mode_of(scratch_path("shared/making.lock")), 0600);
+	cr_assert_eq(mode_of(scratch_path("shared/processor.lock")), 0640);
 	home_close(&home);
 }
