@@ -3,8 +3,11 @@
 #include "common/config/config.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -19,6 +22,7 @@ void config_free(struct config **config)
 		return;
 	config_free_feeds(c);
 	free(c->file);
+	free(c->passed_over);
 	free(c->kubeconfig);
 	free(c->context);
 	free(c->store);
@@ -128,10 +132,47 @@ int config_parse(const char *text, size_t size, const char *name, struct config 
 	return r;
 }
 
+#define CONFIG_HERE "kinf.yaml"
+#define CONFIG_ETC  "/etc/kinf/kinf.yaml"
+
+/*
+ * Opens kinf.yaml of the working directory, which may be another user's: its kubeconfig can name a
+ * program that the reflector runs. So the file, and the link if it is one, must belong to the caller or
+ * to root, and nobody else may write to it. Checks the open file, so that it can't be exchanged
+ * meanwhile. Returns: the descriptor; -1: there is no such file, or it does not count: *RET_PASSED_OVER
+ * says why.
+ */
+static int config_open_here(char **ret_passed_over)
+{
+	AUTO_FD int fd = open(CONFIG_HERE, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct stat file, link;
+	char why[96] = "";
+
+	if (fd < 0 && errno == ENOENT)
+		return -1;
+	if (fd < 0 || fstat(fd, &file) < 0 || lstat(CONFIG_HERE, &link) < 0)
+		(void)snprintf(why, sizeof(why), "it can't be opened: %s", strerror(errno));
+	else if (file.st_uid != geteuid() && file.st_uid != 0)
+		(void)snprintf(why, sizeof(why), "it belongs to user %u", (unsigned)file.st_uid);
+	else if (link.st_uid != geteuid() && link.st_uid != 0)
+		(void)snprintf(why, sizeof(why), "it is a link of user %u", (unsigned)link.st_uid);
+	else if (file.st_mode & 0022)
+		(void)snprintf(why, sizeof(why), "its group or others may write to it");
+	else if (!S_ISREG(file.st_mode))
+		(void)snprintf(why, sizeof(why), "it is no file");
+	if (!why[0])
+		return TAKE_FD(fd);
+	if (asprintf(ret_passed_over, "./" CONFIG_HERE " is not used: %s; name it with --config if you trust it",
+		    why) < 0)
+		*ret_passed_over = NULL; /* it is passed over without a word */
+	return -1;
+}
+
 int config_load(const struct config_flags *flags, struct config **ret_config)
 {
-	static const char *const usual[] = {"kinf.yaml", "/etc/kinf/kinf.yaml"};
 	static const struct config_flags none;
+	AUTO_FREE char *passed_over = NULL;
+	AUTO_FD int here = -1;
 	CLEANUP(config_free) struct config *config = NULL;
 	CLEANUP(yaml_free) struct yaml *yaml = NULL;
 
@@ -139,12 +180,13 @@ int config_load(const struct config_flags *flags, struct config **ret_config)
 		flags = &none;
 	/* A file that was named must exist; yaml_load() checks. */
 	const char *file = flags->file ? flags->file : config_environment("KINF_CONFIG");
-	for (size_t i = 0; !file && i < ARRAY_SIZE(usual); i++)
-		if (access(usual[i], F_OK) == 0)
-			file = usual[i];
+	if (!file) {
+		here = config_open_here(&passed_over);
+		file = here >= 0 ? CONFIG_HERE : access(CONFIG_ETC, F_OK) == 0 ? CONFIG_ETC : NULL;
+	}
 	int r = config_new(&config);
 	if (r == 0 && file) {
-		r = yaml_load(file, &yaml);
+		r = here >= 0 ? yaml_load_fd(here, file, &yaml) : yaml_load(file, &yaml);
 		r = r == ERR_SYNTAX ? err_say(ERR_CONFIG, "%s", err_text(r)) :
 			r < 0 ? r : config_read_tree(config, yaml, file);
 	}
@@ -152,7 +194,9 @@ int config_load(const struct config_flags *flags, struct config **ret_config)
 		r = config_lay_flags(config, flags);
 	if (r == 0)
 		r = config_settle_paths(config, flags);
-	if (r == 0)
-		*ret_config = TAKE(config);
-	return r;
+	if (r < 0)
+		return r;
+	config->passed_over = TAKE(passed_over);
+	*ret_config = TAKE(config);
+	return 0;
 }

@@ -72,6 +72,7 @@ struct config_policy config_policy_default(void);
 
 struct config {
 	char *file;        /* NULL: no file was read */
+	char *passed_over; /* a sentence: why ./kinf.yaml does not count; NULL: it does, or there is none */
 	char *kubeconfig;  /* NULL: default rules */
 	char *context;     /* NULL: current-context */
 	char *store;       /* absolute */
@@ -82,6 +83,7 @@ struct config {
 	uint64_t map_bytes; /* largest size of one environment */
 	char *group;        /* NULL: the owner only */
 	uint64_t cursor_ns; /* a cursor that was not written for this long expires */
+	uint64_t hang_ns;   /* a daemon that was silent and idle for this long is started again */
 	struct config_policy policy;
 	struct config_feed *feeds;
 	size_t n_feeds, feeds_room;
@@ -110,7 +112,8 @@ enum log_format config_first_format(const struct config_flags *flags);
 
 /*
  * Reads the file (--config, $KINF_CONFIG, ./kinf.yaml, /etc/kinf/kinf.yaml; it is an error if a
- * named file does not exist), then lays FLAGS (may be NULL) over it: --watch replaces the file's
+ * named file does not exist; ./kinf.yaml counts only if it belongs to the caller or root and no other
+ * user may write to it), then lays FLAGS (may be NULL) over it: --watch replaces the file's
  * feeds, --index adds to them. For the store and the runtime directory the order is flag,
  * environment, file, default. A relative path in the file begins in the file's directory, one in a
  * flag or the environment in the working directory; a leading ~ is the home directory. Returns: 0

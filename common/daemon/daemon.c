@@ -179,6 +179,8 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 				       help */
 	}
 	log_setup(program->name, d.config->log_level, d.config->log_format);
+	if (d.config->passed_over)
+		LOG(config_passed_over, .daemon = program->name, .why = d.config->passed_over);
 	d.signals_fd = signals_open();
 	if (d.signals_fd < 0)
 		return daemon_complain(program->name, d.signals_fd);

@@ -254,12 +254,16 @@ int yaml_parse(const char *text, size_t size, const char *name, struct yaml **re
 
 int yaml_load(const char *file, struct yaml **ret_yaml)
 {
-	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	AUTO_FD int fd = open(file, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? err_set(-errno, "opening '%s'", file) : yaml_load_fd(fd, file, ret_yaml);
+}
+
+int yaml_load_fd(int fd, const char *file, struct yaml **ret_yaml)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	struct stat st;
 
-	if (fd < 0)
-		return err_set(-errno, "opening '%s'", file);
 	if (fstat(fd, &st) < 0)
 		return err_set(-errno, "reading '%s'", file);
 	if (S_ISDIR(st.st_mode))

@@ -31,6 +31,8 @@ struct yaml;
 int yaml_parse(const char *text, size_t size, const char *name, struct yaml **ret_yaml);
 /* Reads and parses a file of at most 16 MiB. Returns: 0, -errno, ERR_SYNTAX, ERR_TOO_LARGE. */
 int yaml_load(const char *file, struct yaml **ret_yaml);
+/* Reads an open file, which errors name FILE. */
+int yaml_load_fd(int fd, const char *file, struct yaml **ret_yaml);
 void yaml_free(struct yaml **yaml);
 const struct yaml_node *yaml_root(const struct yaml *yaml);
 

@@ -129,6 +129,8 @@ int command_store(const struct config_flags *flags, char **ret_directory)
 		int r = config_load(flags, &config);
 		if (r < 0)
 			return r;
+		if (config->passed_over)
+			(void)fprintf(stderr, "note: %s\n", config->passed_over);
 		given = config->store;
 	}
 	*ret_directory = strdup(given);

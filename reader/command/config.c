@@ -31,6 +31,8 @@ int command_config(int argc, char **argv)
 	r = config_load(&flags, &config);
 	if (r < 0)
 		return command_fail(r);
+	if (config->passed_over)
+		(void)fprintf(stderr, "note: %s\n", config->passed_over);
 	if (!config->n_feeds) {
 		(void)fprintf(stderr, "Error: %s: no feeds; name at least one under 'feeds'\n",
 			config->file ? config->file

@@ -20,10 +20,12 @@
 #include "common/log.h"
 #include "reader/command/children.h"
 #include "reader/command/command.h"
+#include "reader/command/heartbeats.h"
 #include "reader/command/progress.h"
 #include "store/env/home.h"
 
 #define TICK_MS     200
+#define NOTIFY_NS   UINT64_C(1000000000)
 #define STOP_NS     (4 * UINT64_C(1000000000)) /* then SIGKILL: all is over within 5 s */
 
 struct run {
@@ -31,6 +33,8 @@ struct run {
 	const struct config_flags *flags;
 	struct children children;
 	struct progress *progress;
+	struct heartbeats *heartbeats;
+	uint64_t notified_ns; /* the service manager's watchdog */
 	int signals;
 	bool stopping;
 	uint64_t kill_at_ns;
@@ -74,6 +78,13 @@ static bool run_turn(struct run *run)
 		else if (config_needs_restart(run->config, config, CONFIG_RUN, keys))
 			LOG(config_needs_restart, .daemon = "kinf run", .keys = keys);
 	}
+	uint64_t now = proc_monotonic_ns();
+	if (now - run->notified_ns >= NOTIFY_NS) {
+		run->notified_ns = now;
+		parent_notify("WATCHDOG=1");
+	}
+	if (!run->stopping)
+		heartbeats_check(run->heartbeats, &run->children);
 	children_reap(&run->children, run->stopping);
 	if (!run->stopping && children_given_up(&run->children))
 		run_stop(run, 0);
@@ -152,6 +163,8 @@ int command_run(int argc, char **argv)
 	if (r != 0)
 		return command_usage(&options, r);
 	r = config_load(&flags, &run.config);
+	if (r == 0 && run.config->passed_over)
+		(void)fprintf(stderr, "note: %s\n", run.config->passed_over);
 	if (r == 0 && !run.config->n_feeds)
 		r = err_say(ERR_CONFIG,
 			"no feeds: name one with --watch (kinf run --watch pods) or "
@@ -162,6 +175,12 @@ int command_run(int argc, char **argv)
 	}
 	log_setup("kinf", run.config->log_level, run.config->log_format);
 	progress_new(run.config, &run.progress);
+	r = heartbeats_new(run.config, &run.heartbeats);
+	if (r < 0) {
+		progress_free(&run.progress);
+		config_free(&run.config);
+		return command_fail(r);
+	}
 	/* Both daemons use the same directories however the file changes while they run: the last
 	 * one of equal options counts. */
 	char **end = arguments + argc - 1;
@@ -170,6 +189,7 @@ int command_run(int argc, char **argv)
 	*end++ = runtime_dir;
 	*end = run.config->runtime_dir;
 	int status = run_supervise(&run, arguments);
+	heartbeats_free(&run.heartbeats);
 	progress_free(&run.progress);
 	config_free(&run.config);
 	return status;

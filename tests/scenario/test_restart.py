@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Daemons that stop, are killed and start again: they list nothing again and lose nothing, and readers continue."""
 
+import contextlib
 import os
 import re
 import shutil
 import signal
+import socket
 import time
 
 import pytest
@@ -481,3 +483,58 @@ def test_terminated_daemons_end_in_the_middle_of_a_list(simulator, store, filled
     eventually(lambda: simulator.fault_hits(stuck) == 1, what="a list that hangs")
     for process in reversed(filled):
         assert process.stop(5) == 0, process.tail()
+
+
+# ---- daemons that hang -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def manager(store):
+    """messages(): what processes have sent to the service manager so far."""
+    path = store.directory / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind(str(path))
+        listener.setblocking(False)
+        received = []
+
+        def messages():
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    received.append(listener.recv(4096).decode())
+            return received
+
+        yield messages
+
+
+@pytest.mark.parametrize("name", ["kinf-reflector", "kinf-processor"])
+def test_a_daemon_that_hangs_is_started_again(simulator, store, name):
+    """kinf run says which daemon, for how long and how; the other daemon goes on."""
+    simulator.create("pods", 5)
+    store.configure(whole("pods"), hangLimit="5s")
+    supervisor = store.run()
+    store.wait_equal(simulator, "pods")
+    pids = {process["name"]: process["pid"] for process in store.kinf("status", "-o", "json").json["processes"]}
+    os.kill(pids[name], signal.SIGSTOP)
+    supervisor.wait_log(rf'child_hung daemon="{name}" pid={pids[name]} silent_seconds=.* doing="stopped by a signal" state="')
+    supervisor.wait_log(rf'child_died daemon="{name}" pid={pids[name]} ')
+    simulator.touch("pods", 5)
+    store.wait_equal(simulator, "pods")
+    store.wait_live("pods")
+    after = {process["name"]: process["pid"] for process in store.kinf("status", "-o", "json").json["processes"]}
+    assert [other for other in pids if after[other] != pids[other]] == [name], (pids, after)
+
+
+def test_the_supervisor_feeds_the_service_managers_watchdog(simulator, store, manager):
+    simulator.create("pods", 5)
+    store.configure(whole("pods"))
+    supervisor = store.run(env={"NOTIFY_SOCKET": str(store.directory / "notify"), "KINF_DEATH_FD": ""})
+    store.wait_equal(simulator, "pods")
+    pids = [process["pid"] for process in store.kinf("status", "-o", "json").json["processes"]]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)  # so that only the supervisor can send
+    messages = manager()
+    seen = len(messages)
+    eventually(lambda: manager()[seen:].count("WATCHDOG=1") >= 2)
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+    assert supervisor.stop() == 0

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -207,11 +208,11 @@ Test(config, each_top_key_wrong_in_turn)
 	static const struct wrong wrong[] = {
 		{"[1]", "k.yaml:1: must be a map of keys and values"},
 		{"stor: x", "k.yaml:1: stor: unknown key; allowed here: cluster, store, runtimeDir, "
-			    "durability, retention, mapSize, group, cursorExpiry, listConcurrency, "
+			    "durability, retention, mapSize, group, cursorExpiry, hangLimit, listConcurrency, "
 			    "watchTimeout, backoff, timeouts, recheck, streamingLists, maxObjectSize, "
 			    "holdMassDelete, consistencyCheck, feeds"},
 		{"retention.time: 1m", "k.yaml:1: retention.time: unknown key; allowed here: cluster, store, "
-			    "runtimeDir, durability, retention, mapSize, group, cursorExpiry, "
+			    "runtimeDir, durability, retention, mapSize, group, cursorExpiry, hangLimit, "
 			    "listConcurrency, watchTimeout, backoff, timeouts, recheck, streamingLists, "
 			    "maxObjectSize, holdMassDelete, consistencyCheck, feeds"},
 		{"store: x\nstore: y", "k.yaml:2: store: twice, first in line 1"},
@@ -379,6 +380,43 @@ Test(config, files_are_looked_for_in_their_order)
 	c = load(&flags);
 	cr_assert_str_eq(c->context, "here");
 	config_free(&c);
+}
+
+/* Root in another user's directory ran the exec plugin of that user's file. */
+Test(config, a_file_that_another_user_may_have_written_counts_only_if_it_is_named)
+{
+	struct config_flags flags = {.file = "kinf.yaml"};
+	const char *const link = "link.yaml";
+
+	write_file("kinf.yaml", "cluster: {context: planted}\n");
+	for (mode_t bad = 0; bad <= 022; bad += 2) { /* 0, then the bits of others, of the group */
+		cr_assert_eq(chmod("kinf.yaml", 0644 | (bad & 022)), 0);
+		struct config *c = load(NULL);
+		cr_expect_eq(!c->file, (bad & 022) != 0, "mode %o", 0644 | (bad & 022));
+		cr_expect_eq(!c->passed_over, (bad & 022) == 0);
+		config_free(&c);
+	}
+	struct config *c = load(&flags);
+	cr_expect_str_eq(c->context, "planted");
+	config_free(&c);
+	if (geteuid() != 0)
+		return;
+	cr_assert_eq(chmod("kinf.yaml", 0644) | chown("kinf.yaml", 12345, 12345), 0);
+	c = load(NULL);
+	cr_expect_null(c->file);
+	cr_expect_str_eq(c->passed_over, "./kinf.yaml is not used: it belongs to user 12345; name it with --config "
+		"if you trust it");
+	config_free(&c);
+	/* A link of another user to a file of ours. */
+	cr_assert_eq(chown("kinf.yaml", 0, 0) | rename("kinf.yaml", link) | symlink(link, "kinf.yaml"), 0);
+	c = load(NULL);
+	cr_expect_str_eq(c->file, "kinf.yaml");
+	config_free(&c);
+	cr_assert_eq(lchown("kinf.yaml", 12345, 12345), 0);
+	c = load(NULL);
+	cr_expect_null(c->file);
+	config_free(&c);
+	cr_assert_eq(unlink("kinf.yaml") | unlink(link), 0);
 }
 
 Test(config, named_file_must_exist)
