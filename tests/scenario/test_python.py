@@ -354,6 +354,45 @@ def test_a_forked_child_cannot_use_the_parents_store(store, simulator):
     assert any(event.key == "forked/after-fork" for event in iter(lambda: watch.next_event(LIMIT), None))
 
 
+@guest
+def test_a_child_that_is_forked_while_a_thread_reads_waits_for_nothing(store, simulator):
+    """A thread of the parent held the snapshot's lock at the fork: List.close() in the child waited for it for ever."""
+    import kinf
+
+    snapshot = store.snapshot()
+    listed = snapshot.feed("pods").list()
+    one = next(listed)
+    held, release = threading.Event(), threading.Event()
+
+    def hold():
+        with snapshot.held(snapshot.generation), store._changed:
+            held.set()
+            release.wait(LIMIT)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert held.wait(LIMIT)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(int(LIMIT))  # ends a child that waits
+        status = 1
+        try:
+            uses = [lambda: one.key and one["kind"], lambda: next(listed), lambda: listed.plan, snapshot.renew, store.status]
+            assert all("parent" in raises(kinf.Forked, use) for use in uses)
+            listed.close()
+            del listed, one
+            snapshot.close()
+            store.close()
+            status = 0
+        finally:
+            os._exit(status)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    release.set()
+    thread.join()
+    assert status == 0, status
+    assert next(listed).key
+
+
 # ---- watching --------------------------------------------------------------------------------------
 
 

@@ -162,8 +162,11 @@ class List(Iterator[Object]):
         return self._ask(lib.kinf_list_resource_version)
 
     def close(self) -> None:
+        """Again does nothing, and neither in a child of the process that made it."""
         snapshot = getattr(self, "_snapshot", None)
-        if snapshot is not None and self._handle is not None:
+        if snapshot is None or snapshot.forks != forks():
+            return  # the parent's: one of its threads may hold the lock, for ever in this process
+        if self._handle is not None:
             with snapshot.lock:
                 handle, self._handle = self._handle, None
                 snapshot.close_list(handle)
@@ -347,8 +350,7 @@ class Snapshot:
     def close_list(self, handle: int) -> None:
         if handle in self.open_lists:
             self.open_lists.discard(handle)
-            if self.forks == forks():
-                lib.kinf_list_close(byref(c_void_p(handle)))
+            lib.kinf_list_close(byref(c_void_p(handle)))
 
     def feed_status(self, feed: bytes | None) -> Sequence[FeedStatus]:
         collector = Collector()

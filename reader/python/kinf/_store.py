@@ -198,9 +198,10 @@ class Store:
                 handle = self._handle
             yield handle
         finally:
-            with self._changed:
-                self._users.discard(user)
-                self._changed.notify_all()
+            if self._forks == forks():
+                with self._changed:
+                    self._users.discard(user)
+                    self._changed.notify_all()
 
     def snapshot(self) -> Snapshot:
         """The store as it is now: `with store.snapshot() as snapshot:`. NotReady: there is no index yet."""

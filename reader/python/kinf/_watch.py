@@ -182,6 +182,7 @@ class Watch:
 
     def _enter(self, user: object) -> int:
         """The descriptor to wait for, until _leave(USER)."""
+        check_fork(self._forks)
         with self._lock:
             if self._closed:
                 raise _Closed
@@ -189,6 +190,8 @@ class Watch:
             return int(lib.kinf_informer_fd(self._informer))
 
     def _leave(self, user: object) -> None:
+        if self._forks != forks():
+            return  # the parent's, one of whose threads may hold the lock
         with self._lock:
             self._users.discard(user)
             self._free_when_unused()
