@@ -217,7 +217,7 @@ check-real: all ## against the cluster of KUBECONFIG=...: equality, churn with k
 check-real-faults: all ## a real API server of KINF_LAB=DIR is restarted, frozen, set back and so on, under changes
 	$(Q)KINF_LAB='$(KINF_LAB)' scripts/check-real-faults.sh $(B)
 
-check-differential: all $(B)/differential/libkinf ## handlers' calls against client-go's; skipped where Go or it is missing
+check-differential: all $(B)/differential/libkinf $(B)/differential/work_queue ## work queue and handlers against client-go's; skipped where Go or it is missing
 	$(Q)scripts/check-differential.sh $(B) $(SEEDS)
 
 check-style: ## layers, foreign headers, banned calls, headers that compile alone
