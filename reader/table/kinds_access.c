@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Columns of rights, certificates and admission. */
+#include "reader/table/printer_internal.h"
+
+/* ---- rights ---------------------------------------------------------------------------------- */
+
+static enum printer_cell_type binding_role(struct printer_row *row)
+{
+	(void)printer_put_bytes(row, printer_text(row, &row->object, "roleRef.kind"));
+	buf_byte(row->text, '/');
+	return printer_put_bytes(row, printer_text(row, &row->object, "roleRef.name"));
+}
+
+static enum printer_cell_type binding_subjects(struct printer_row *row, const char *kind)
+{
+	struct value_iter iter = printer_items(row, &row->object, "subjects");
+	bool more = false;
+	struct value subject;
+
+	while (printer_next(row, &iter, &subject)) {
+		if (!printer_is(row, &subject, "kind", kind))
+			continue;
+		buf_str(row->text, more ? ", " : "");
+		more = true;
+		if (strcmp(kind, "ServiceAccount") == 0) {
+			(void)printer_put_bytes(row, printer_text(row, &subject, "namespace"));
+			buf_byte(row->text, '/');
+		}
+		(void)printer_put_bytes(row, printer_text(row, &subject, "name"));
+	}
+	return PRINTER_STRING;
+}
+
+static enum printer_cell_type binding_users(struct printer_row *row)
+{
+	return binding_subjects(row, "User");
+}
+
+static enum printer_cell_type binding_groups(struct printer_row *row)
+{
+	return binding_subjects(row, "Group");
+}
+
+static enum printer_cell_type binding_accounts(struct printer_row *row)
+{
+	return binding_subjects(row, "ServiceAccount");
+}
+
+static const struct printer_cell_row binding_cells[] = {
+	CELL_NAME,
+	CELL_FUNCTION("Role", "string", 0, binding_role, "Role that is granted"),
+	CELL_AGE,
+	CELL_FUNCTION("Users", "string", 1, binding_users, "Users that get the role"),
+	CELL_FUNCTION("Groups", "string", 1, binding_groups, "Groups that get the role"),
+	CELL_FUNCTION("ServiceAccounts", "string", 1, binding_accounts,
+		"Service accounts that get the role"),
+};
+
+static const struct printer_cell_row role_cells[] = {CELL_NAME, CELL_CREATED};
+
+/* ---- certificates ---------------------------------------------------------------------------- */
+
+static enum printer_cell_type request_duration(struct printer_row *row)
+{
+	int64_t seconds = printer_integer(row, &row->object, "spec.expirationSeconds");
+	char age[AGE_SIZE];
+	struct value value;
+
+	if (!printer_find(row, &row->object, "spec.expirationSeconds", &value))
+		return printer_put(row, "<none>");
+	age_from_seconds(seconds < 0 ? 0 : (uint64_t)seconds, age);
+	return printer_put(row, age);
+}
+
+static enum printer_cell_type request_condition(struct printer_row *row)
+{
+	struct value condition;
+	bool denied = printer_condition(row, "status.conditions", "Denied", &condition);
+	bool approved = printer_condition(row, "status.conditions", "Approved", &condition);
+	bool failed = printer_condition(row, "status.conditions", "Failed", &condition);
+
+	(void)printer_put(row, denied ? "Denied" : approved ? "Approved" : "Pending");
+	(void)printer_put(row, failed ? ",Failed" : "");
+	return printer_put(row,
+		printer_text(row, &row->object, "status.certificate").size ? ",Issued" : "");
+}
+
+static const struct printer_cell_row request_cells[] = {
+	CELL_NAME,
+	CELL_AGE,
+	CELL_TEXT("SignerName", "spec.signerName", "<none>", "Signer that is asked"),
+	CELL_TEXT("Requestor", "spec.username", NULL, "User who asks"),
+	CELL_FUNCTION("RequestedDuration", "string", 0, request_duration,
+		"How long the certificate shall be valid"),
+	CELL_FUNCTION("Condition", "string", 0, request_condition, "State of the request"),
+};
+
+static const struct printer_cell_row bundle_cells[] = {
+	CELL_NAME,
+	CELL_TEXT("SignerName", "spec.signerName", "<none>", "Signer whose roots these are"),
+};
+
+static enum printer_cell_type podrequest_state(struct printer_row *row)
+{
+	struct value_iter iter = printer_items(row, &row->object, "status.conditions");
+	struct bytes state = BYTES_LIT("Pending");
+	struct value condition;
+
+	while (printer_next(row, &iter, &condition)) {
+		struct bytes type = printer_text(row, &condition, "type");
+
+		if (bytes_equal(type, BYTES_LIT("Issued")) ||
+			bytes_equal(type, BYTES_LIT("Denied")) ||
+			bytes_equal(type, BYTES_LIT("Failed")))
+			state = type;
+	}
+	return printer_put_bytes(row, state);
+}
+
+static const struct printer_cell_row podrequest_cells[] = {
+	CELL_NAME,
+	CELL_TEXT("PodName", "spec.podName", NULL, "Pod that asks"),
+	CELL_TEXT("ServiceAccountName", "spec.serviceAccountName", NULL, "Its service account"),
+	CELL_TEXT("NodeName", "spec.nodeName", NULL, "Its node"),
+	CELL_TEXT("SignerName", "spec.signerName", NULL, "Signer that is asked"),
+	CELL_FUNCTION("State", "string", 0, podrequest_state, "Pending, Issued, Denied or Failed"),
+	{{"UnverifiedUserAnnotations", "string", "", 0, "Annotations of the request"}, HOW_LABELS,
+		"spec.unverifiedUserAnnotations"},
+};
+
+/* ---- admission ------------------------------------------------------------------------------- */
+
+static const struct printer_cell_row webhook_cells[] = {
+	CELL_NAME,
+	CELL_COUNT("Webhooks", "integer", "webhooks", NULL, "Number of webhooks"),
+	CELL_AGE,
+};
+
+static enum printer_cell_type admission_param_kind(struct printer_row *row)
+{
+	struct value kind;
+
+	if (!printer_find(row, &row->object, "spec.paramKind", &kind))
+		return printer_put(row, "<unset>");
+	(void)printer_put_bytes(row, printer_text(row, &kind, "apiVersion"));
+	buf_byte(row->text, '/');
+	return printer_put_bytes(row, printer_text(row, &kind, "kind"));
+}
+
+static const struct printer_cell_row validating_cells[] = {
+	CELL_NAME,
+	CELL_COUNT("Validations", "integer", "spec.validations", NULL, "Number of rules"),
+	CELL_FUNCTION("ParamKind", "string", 0, admission_param_kind, "Kind of the parameters"),
+	CELL_AGE,
+};
+
+static const struct printer_cell_row mutating_cells[] = {
+	CELL_NAME,
+	CELL_COUNT("Mutations", "integer", "spec.mutations", NULL, "Number of rules"),
+	CELL_FUNCTION("ParamKind", "string", 0, admission_param_kind, "Kind of the parameters"),
+	CELL_AGE,
+};
+
+/* Appends the text of a generated message of the API server for a map: a Go map literal. */
+static void admission_put_map(struct printer_row *row, const struct value *selector)
+{
+	struct bytes keys[64], key;
+	struct value map, value;
+	struct value_iter iter = {0};
+	size_t n = 0;
+
+	if (printer_find(row, selector, "matchLabels", &map))
+		value_iter_init(&iter, &map);
+	while (n < ARRAY_SIZE(keys) && iter.left && value_iter_next(&iter, &key, &value) == FOUND) {
+		size_t at = n++;
+
+		for (; at && bytes_compare(keys[at - 1], key) > 0; at--)
+			keys[at] = keys[at - 1];
+		keys[at] = key;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (value_find(&map, keys[i], &value) == FOUND)
+			buf_printf(row->text, "%.*s: %.*s,", BYTES_ARG(keys[i]),
+				BYTES_ARG(value.text));
+}
+
+static void admission_put_expressions(struct printer_row *row, const struct value *selector)
+{
+	struct value_iter iter = printer_items(row, selector, "matchExpressions");
+	struct value expression, value;
+
+	while (printer_next(row, &iter, &expression)) {
+		struct value_iter values = printer_items(row, &expression, "values");
+		bool more = false;
+
+		buf_printf(row->text, "LabelSelectorRequirement{Key:%.*s,",
+			BYTES_ARG(printer_text(row, &expression, "key")));
+		buf_printf(row->text, "Operator:%.*s,Values:[",
+			BYTES_ARG(printer_text(row, &expression, "operator")));
+		for (; printer_next(row, &values, &value); more = true)
+			buf_printf(row->text, more ? " %.*s" : "%.*s", BYTES_ARG(value.text));
+		buf_str(row->text, "],},");
+	}
+}
+
+static enum printer_cell_type admission_param(struct printer_row *row)
+{
+	struct value param, selector;
+
+	if (!printer_find(row, &row->object, "spec.paramRef", &param))
+		return printer_put(row, "<unset>");
+	struct bytes name = printer_text(row, &param, "name");
+	struct bytes namespace_ = printer_text(row, &param, "namespace");
+	if (name.size) {
+		(void)printer_put_bytes(row, namespace_.size ? namespace_ : BYTES_LIT("*"));
+		buf_byte(row->text, '/');
+		return printer_put_bytes(row, name);
+	}
+	if (!printer_find(row, &param, "selector", &selector))
+		return printer_put(row, "<unset>");
+	buf_str(row->text, "&LabelSelector{MatchLabels:map[string]string{");
+	admission_put_map(row, &selector);
+	buf_str(row->text, "},MatchExpressions:[]LabelSelectorRequirement{");
+	admission_put_expressions(row, &selector);
+	return printer_put(row, "},}");
+}
+
+static const struct printer_cell_row policybinding_cells[] = {
+	CELL_NAME,
+	CELL_TEXT("PolicyName", "spec.policyName", NULL, "Policy that is bound"),
+	CELL_FUNCTION("ParamRef", "string", 0, admission_param, "Its parameters"),
+	CELL_AGE,
+};
+
+const struct printer_kind_row printer_kinds_access[] = {
+	KIND("rbac.authorization.k8s.io", "roles", role_cells),
+	KIND("rbac.authorization.k8s.io", "clusterroles", role_cells),
+	KIND("rbac.authorization.k8s.io", "rolebindings", binding_cells),
+	KIND("rbac.authorization.k8s.io", "clusterrolebindings", binding_cells),
+	KIND("certificates.k8s.io", "certificatesigningrequests", request_cells),
+	KIND("certificates.k8s.io", "clustertrustbundles", bundle_cells),
+	KIND("certificates.k8s.io", "podcertificaterequests", podrequest_cells),
+	KIND("admissionregistration.k8s.io", "mutatingwebhookconfigurations", webhook_cells),
+	KIND("admissionregistration.k8s.io", "validatingwebhookconfigurations", webhook_cells),
+	KIND("admissionregistration.k8s.io", "validatingadmissionpolicies", validating_cells),
+	KIND("admissionregistration.k8s.io", "validatingadmissionpolicybindings",
+		policybinding_cells),
+	KIND("admissionregistration.k8s.io", "mutatingadmissionpolicies", mutating_cells),
+	KIND("admissionregistration.k8s.io", "mutatingadmissionpolicybindings",
+		policybinding_cells),
+	{0},
+};

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Columns of services, endpoints, ingresses and the other kinds of the network. */
+#include <ctype.h>
+#include <inttypes.h>
+
+#include "reader/table/printer_internal.h"
+
+#define SHOWN_MAX 3 /* items of a list that a cell shows */
+
+/* Appends " + N more..." if more items than SHOWN_MAX were counted. */
+static enum printer_cell_type network_end_list(
+	struct printer_row *row, size_t start, size_t count, const char *none)
+{
+	if (count > SHOWN_MAX)
+		buf_printf(row->text, " + %zu more...", count - SHOWN_MAX);
+	return printer_put(row, row->text->size == start ? none : "");
+}
+
+/* ---- services -------------------------------------------------------------------------------- */
+
+static enum printer_cell_type service_cluster_ip(struct printer_row *row)
+{
+	struct value_iter iter = printer_items(row, &row->object, "spec.clusterIPs");
+	struct value first;
+
+	if (printer_next(row, &iter, &first))
+		return printer_put_bytes(row, first.text);
+	return printer_put(row, "<none>");
+}
+
+/* Appends the addresses of a load balancer, each once, in order. */
+static void network_put_balancer(struct printer_row *row)
+{
+	struct value_iter iter = printer_items(row, &row->object, "status.loadBalancer.ingress");
+	size_t n = 0, start = row->text->size;
+	struct bytes addresses[64];
+	struct value ingress;
+
+	while (n < ARRAY_SIZE(addresses) && printer_next(row, &iter, &ingress)) {
+		struct bytes address = printer_text(row, &ingress, "ip");
+		size_t at = 0;
+
+		if (!address.size)
+			address = printer_text(row, &ingress, "hostname");
+		while (at < n && bytes_compare(addresses[at], address) < 0)
+			at++;
+		if (!address.size || (at < n && bytes_equal(addresses[at], address)))
+			continue;
+		memmove(addresses + at + 1, addresses + at, (n - at) * sizeof(*addresses));
+		addresses[at] = address;
+		n++;
+	}
+	for (size_t i = 0; i < n; i++)
+		printer_put_more(row, start, addresses[i]);
+}
+
+static enum printer_cell_type service_external_ip(struct printer_row *row)
+{
+	struct value_iter iter = printer_items(row, &row->object, "spec.externalIPs");
+	bool is_balanced = printer_is(row, &row->object, "spec.type", "LoadBalancer");
+	size_t start = row->text->size;
+	struct value ip;
+
+	if (printer_is(row, &row->object, "spec.type", "ExternalName"))
+		return printer_put_bytes(row, printer_text(row, &row->object, "spec.externalName"));
+	if (is_balanced)
+		network_put_balancer(row);
+	else if (!printer_is(row, &row->object, "spec.type", "ClusterIP") &&
+		 !printer_is(row, &row->object, "spec.type", "NodePort"))
+		return printer_put(row, "<unknown>");
+	while (printer_next(row, &iter, &ip))
+		printer_put_more(row, start, ip.text);
+	if (row->text->size == start)
+		buf_str(row->text, is_balanced ? "<pending>" : "<none>");
+	return PRINTER_STRING;
+}
+
+static enum printer_cell_type service_ports(struct printer_row *row)
+{
+	struct value_iter iter = printer_items(row, &row->object, "spec.ports");
+	size_t start = row->text->size;
+	struct value port;
+
+	while (printer_next(row, &iter, &port)) {
+		int64_t node_port = printer_integer(row, &port, "nodePort");
+
+		buf_str(row->text, row->text->size > start ? "," : "");
+		buf_printf(row->text, "%" PRId64, printer_integer(row, &port, "port"));
+		if (node_port > 0)
+			buf_printf(row->text, ":%" PRId64, node_port);
+		buf_byte(row->text, '/');
+		buf_bytes_put(row->text, printer_text(row, &port, "protocol"));
+	}
+	return printer_put(row, row->text->size == start ? "<none>" : "");
+}
+
+static const struct printer_cell_row service_cells[] = {
+	CELL_NAME,
+	CELL_TEXT("Type", "spec.type", NULL, "How the service is exposed"),
+	CELL_FUNCTION("Cluster-IP", "string", 0, service_cluster_ip, "Address within the cluster"),
+	CELL_FUNCTION("External-IP", "string", 0, service_external_ip, "Addresses outside of it"),
+	CELL_FUNCTION("Port(s)", "string", 0, service_ports, "Ports, node ports and protocols"),
+	CELL_AGE,
+	{{"Selector", "string", "", 1, "Labels of the pods"}, HOW_LABELS, "spec.selector"},
+};
+
+/* ---- endpoints ------------------------------------------------------------------------------- */
+
+static void endpoints_add(struct printer_row *row, size_t start, size_t *count, struct bytes ip,
+	const struct value *port)
+{
+	bool is_ipv6 = ip.size && memchr(ip.data, ':', ip.size);
+
+	if (++*count > SHOWN_MAX)
+		return;
+	buf_str(row->text, row->text->size > start ? "," : "");
+	buf_printf(row->text, port && is_ipv6 ? "[%.*s]" : "%.*s", BYTES_ARG(ip));
+	if (port)
+		buf_printf(row->text, ":%" PRId64, printer_integer(row, port, "port"));
+}
+
+static enum printer_cell_type endpoints_list(struct printer_row *row)
+{
+	struct value_iter subsets = printer_items(row, &row->object, "subsets");
+	size_t start = row->text->size, count = 0, n_subsets = 0;
+	struct value subset, port, address, list;
+
+	for (; printer_next(row, &subsets, &subset); n_subsets++) {
+		struct value_iter ports = printer_items(row, &subset, "ports");
+		bool has_ports = printer_find(row, &subset, "ports", &list) && list.count;
+
+		while (!has_ports || printer_next(row, &ports, &port)) {
+			struct value_iter addresses = printer_items(row, &subset, "addresses");
+
+			while (printer_next(row, &addresses, &address))
+				endpoints_add(row, start, &count, printer_text(row, &address, "ip"),
+					has_ports ? &port : NULL);
+			if (!has_ports)
+				break;
+		}
+	}
+	return network_end_list(row, start, count, n_subsets ? "" : "<none>");
+}
+
+static const struct printer_cell_row endpoints_cells[] = {
+	CELL_NAME,
+	CELL_FUNCTION("Endpoints", "string", 0, endpoints_list, "Addresses and ports"),
+	CELL_AGE,
+};
+
+static enum printer_cell_type slice_ports(struct printer_row *row)
+{
+	struct value_iter iter = printer_items(row, &row->object, "ports");
+	size_t start = row->text->size, count = 0;
+	struct value port;
+
+	for (; printer_next(row, &iter, &port); count++) {
+		struct value found;
+		struct bytes text = BYTES_LIT("*");
+
+		if (printer_find(row, &port, "port", &found))
+			text = printer_text(row, &port, "port");
+		else if (printer_find(row, &port, "name", &found))
+			text = found.text;
+		if (count < SHOWN_MAX) {
+			buf_str(row->text, count ? "," : "");
+			buf_bytes_put(row->text, text);
+		}
+	}
+	return network_end_list(row, start, count, "<unset>");
+}
+
+static enum printer_cell_type slice_endpoints(struct printer_row *row)
+{
+	struct value_iter iter = printer_items(row, &row->object, "endpoints");
+	size_t start = row->text->size, count = 0;
+	struct value endpoint, address;
+
+	while (printer_next(row, &iter, &endpoint)) {
+		struct value_iter addresses = printer_items(row, &endpoint, "addresses");
+
+		for (; printer_next(row, &addresses, &address); count++)
+			if (count < SHOWN_MAX)
+				printer_put_more(row, start, address.text);
+	}
+	return network_end_list(row, start, count, "<unset>");
+}
+
+static const struct printer_cell_row slice_cells[] = {
+	CELL_NAME,
+	CELL_TEXT("AddressType", "addressType", NULL, "IPv4, IPv6 or FQDN"),
+	CELL_FUNCTION("Ports", "string", 0, slice_ports, "Ports of the endpoints"),
+	CELL_FUNCTION("Endpoints", "string", 0, slice_endpoints, "Addresses of the endpoints"),
+	CELL_AGE,
+};
+
+/* ---- ingresses ------------------------------------------------------------------------------- */
+
+static enum printer_cell_type ingress_hosts(struct printer_row *row)
+{
+	struct value_iter iter = printer_items(row, &row->object, "spec.rules");
+	size_t start = row->text->size, rules = 0, shown = 0;
+	bool more = false;
+	struct value rule;
+
+	for (; printer_next(row, &iter, &rule); rules++) {
+		struct bytes host = printer_text(row, &rule, "host");
+
+		more |= shown == SHOWN_MAX;
+		if (more || !host.size)
+			continue;
+		printer_put_more(row, start, host);
+		shown++;
+	}
+	if (more)
+		buf_printf(row->text, " + %zu more...", rules - SHOWN_MAX);
+	return printer_put(row, shown ? "" : "*");
+}
+
+static enum printer_cell_type ingress_address(struct printer_row *row)
+{
+	network_put_balancer(row);
+	return PRINTER_STRING;
+}
+
+static enum printer_cell_type ingress_ports(struct printer_row *row)
+{
+	struct value_iter iter = printer_items(row, &row->object, "spec.tls");
+	struct value tls;
+
+	return printer_put(row, printer_next(row, &iter, &tls) ? "80, 443" : "80");
+}
+
+static const struct printer_cell_row ingress_cells[] = {
+	CELL_NAME,
+	CELL_TEXT("Class", "spec.ingressClassName", "<none>", "Class of the ingress"),
+	CELL_FUNCTION("Hosts", "string", 0, ingress_hosts, "Hosts of the rules"),
+	CELL_FUNCTION("Address", "string", 0, ingress_address, "Addresses of the load balancer"),
+	CELL_FUNCTION("Ports", "string", 0, ingress_ports, "Ports that are open"),
+	CELL_AGE,
+};
+
+static enum printer_cell_type class_name(struct printer_row *row)
+{
+	struct value value;
+
+	(void)printer_put_bytes(row, printer_text(row, &row->object, "metadata.name"));
+	if (printer_find_key(row, "metadata.annotations",
+		    "ingressclass.kubernetes.io/is-default-class", &value) &&
+		bytes_equal(value.text, BYTES_LIT("true")))
+		buf_str(row->text, " (default)");
+	return PRINTER_STRING;
+}
+
+static enum printer_cell_type class_parameters(struct printer_row *row)
+{
+	struct value parameters, group;
+
+	if (!printer_find(row, &row->object, "spec.parameters", &parameters))
+		return printer_put(row, "<none>");
+	(void)printer_put_bytes(row, printer_text(row, &parameters, "kind"));
+	if (printer_find(row, &parameters, "apiGroup", &group))
+		buf_printf(row->text, ".%.*s", BYTES_ARG(group.text));
+	buf_byte(row->text, '/');
+	return printer_put_bytes(row, printer_text(row, &parameters, "name"));
+}
+
+static const struct printer_cell_row class_cells[] = {
+	{{"Name", "string", "name", 0, "Name of the object"}, HOW_FUNCTION, .fn = class_name},
+	CELL_TEXT("Controller", "spec.controller", NULL, "Controller of the class"),
+	CELL_FUNCTION("Parameters", "string", 0, class_parameters, "Object with more parameters"),
+	CELL_AGE,
+};
+
+/* ---- other kinds ----------------------------------------------------------------------------- */
+
+static const struct printer_cell_row policy_cells[] = {
+	CELL_NAME,
+	{{"Pod-Selector", "string", "", 0, "Selector of the pods"}, HOW_SELECTOR,
+		"spec.podSelector"},
+	CELL_AGE,
+};
+
+static const struct printer_cell_row cidr_cells[] = {
+	CELL_NAME,
+	{{"CIDRs", "string", "", 0, "Ranges of addresses"}, HOW_LIST, "spec.cidrs"},
+	CELL_AGE,
+};
+
+static enum printer_cell_type address_parent(struct printer_row *row)
+{
+	struct value parent;
+
+	if (!printer_find(row, &row->object, "spec.parentRef", &parent))
+		return printer_put(row, "<none>");
+	struct bytes group = printer_text(row, &parent, "group");
+	struct bytes namespace_ = printer_text(row, &parent, "namespace");
+	size_t start = row->text->size;
+	(void)printer_put_bytes(row, printer_text(row, &parent, "resource"));
+	if (group.size)
+		buf_printf(row->text, ".%.*s", BYTES_ARG(group));
+	for (size_t i = start; i < row->text->size; i++)
+		row->text->data[i] = (uint8_t)tolower(row->text->data[i]);
+	if (namespace_.size)
+		buf_printf(row->text, "/%.*s", BYTES_ARG(namespace_));
+	buf_byte(row->text, '/');
+	return printer_put_bytes(row, printer_text(row, &parent, "name"));
+}
+
+static const struct printer_cell_row address_cells[] = {
+	CELL_NAME,
+	CELL_FUNCTION("ParentRef", "string", 0, address_parent, "Object that has the address"),
+	CELL_AGE, /* a cell without a column, as the API server sends it */
+};
+
+const struct printer_kind_row printer_kinds_network[] = {
+	KIND("", "services", service_cells),
+	KIND("", "endpoints", endpoints_cells),
+	KIND("discovery.k8s.io", "endpointslices", slice_cells),
+	KIND("networking.k8s.io", "ingresses", ingress_cells),
+	KIND("networking.k8s.io", "ingressclasses", class_cells),
+	KIND("networking.k8s.io", "networkpolicies", policy_cells),
+	KIND("networking.k8s.io", "servicecidrs", cidr_cells),
+	{.group = "networking.k8s.io", .resource = "ipaddresses", .cells = address_cells, .n = 2,
+		.n_extra = 1},
+	{0},
+};

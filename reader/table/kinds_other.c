@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Columns of leases, devices, flow control and of what describes the API itself. */
+#include <inttypes.h>
+
+#include "reader/table/printer_internal.h"
+
+/* ---- coordination, nodes --------------------------------------------------------------------- */
+
+static const struct printer_cell_row lease_cells[] = {
+	CELL_NAME,
+	CELL_TEXT("Holder", "spec.holderIdentity", NULL, "Who has the lease"),
+	CELL_AGE,
+};
+
+static const struct printer_cell_row candidate_cells[] = {
+	CELL_NAME,
+	CELL_TEXT("LeaseName", "spec.leaseName", NULL, "Lease that is wanted"),
+	CELL_TEXT("BinaryVersion", "spec.binaryVersion", NULL, "Version of the candidate"),
+	CELL_TEXT("EmulationVersion", "spec.emulationVersion", NULL, "Version that it emulates"),
+	CELL_AGE,
+};
+
+static const struct printer_cell_row runtime_cells[] = {
+	CELL_NAME,
+	CELL_TEXT("Handler", "handler", NULL, "Handler of the container runtime"),
+	CELL_AGE,
+};
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+static const struct printer_cell_row device_cells[] = {CELL_NAME, CELL_AGE};
+
+static enum printer_cell_type claim_state(struct printer_row *row)
+{
+	bool deleted = printer_text(row, &row->object, "metadata.deletionTimestamp").size;
+	struct value allocation, reserved;
+
+	if (!printer_find(row, &row->object, "status.allocation", &allocation))
+		return printer_put(row, deleted ? "deleted" : "pending");
+	(void)printer_put(row, deleted ? "deleted,allocated" : "allocated");
+	if (printer_find(row, &row->object, "status.reservedFor", &reserved) && reserved.count)
+		buf_str(row->text, ",reserved");
+	return PRINTER_STRING;
+}
+
+static const struct printer_cell_row claim_cells[] = {
+	CELL_NAME,
+	CELL_FUNCTION("State", "string", 0, claim_state, "Pending, allocated, reserved, deleted"),
+	CELL_AGE,
+};
+
+static const struct printer_cell_row resourceslice_cells[] = {
+	CELL_NAME,
+	CELL_TEXT("Node", "spec.nodeName", NULL, "Node that has the devices"),
+	CELL_TEXT("Driver", "spec.driver", NULL, "Driver of the devices"),
+	CELL_TEXT("Pool", "spec.pool.name", NULL, "Pool of the devices"),
+	CELL_AGE,
+};
+
+static const struct printer_cell_row taint_cells[] = {
+	CELL_NAME,
+	CELL_TEXT("Key", "spec.taint.key", NULL, "Key of the taint"),
+	CELL_TEXT("Value", "spec.taint.value", NULL, "Value of the taint"),
+	CELL_TEXT("Effect", "spec.taint.effect", NULL, "Effect of the taint"),
+	{{"TimeAdded", "string", "", 0, "Time since the taint was added"}, HOW_AGE,
+		"spec.taint.timeAdded", .none = ""},
+	CELL_AGE,
+};
+
+/* Returns the condition that ended the request, Complete or Failed. */
+static const char *poolstatus_end(struct printer_row *row, struct value *ret_condition)
+{
+	struct value_iter iter = printer_items(row, &row->object, "status.conditions");
+
+	while (printer_next(row, &iter, ret_condition)) {
+		if (!printer_is(row, ret_condition, "status", "True"))
+			continue;
+		if (printer_is(row, ret_condition, "type", "Complete"))
+			return "Complete";
+		if (printer_is(row, ret_condition, "type", "Failed"))
+			return "Failed";
+	}
+	return "Pending";
+}
+
+/* Appends the sum of FIELD over all pools; with validationError the number of pools that have
+ * one. */
+static enum printer_cell_type poolstatus_sum(struct printer_row *row, const char *field)
+{
+	struct value_iter iter = printer_items(row, &row->object, "status.pools");
+	struct value status, condition, pool, found;
+	int64_t sum = 0;
+
+	if (!printer_find(row, &row->object, "status", &status) ||
+		strcmp(poolstatus_end(row, &condition), "Failed") == 0)
+		return printer_put(row, "-");
+	while (printer_next(row, &iter, &pool))
+		if (printer_find(row, &pool, field, &found))
+			sum += found.type == VALUE_STRING ? 1 : printer_integer(row, &pool, field);
+	buf_printf(row->text, "%" PRId64, sum);
+	return PRINTER_STRING;
+}
+
+static enum printer_cell_type poolstatus_total(struct printer_row *row)
+{
+	return poolstatus_sum(row, "totalDevices");
+}
+
+static enum printer_cell_type poolstatus_available(struct printer_row *row)
+{
+	return poolstatus_sum(row, "availableDevices");
+}
+
+static enum printer_cell_type poolstatus_allocated(struct printer_row *row)
+{
+	return poolstatus_sum(row, "allocatedDevices");
+}
+
+static enum printer_cell_type poolstatus_unavailable(struct printer_row *row)
+{
+	return poolstatus_sum(row, "unavailableDevices");
+}
+
+static enum printer_cell_type poolstatus_errors(struct printer_row *row)
+{
+	return poolstatus_sum(row, "validationError");
+}
+
+static enum printer_cell_type poolstatus_status(struct printer_row *row)
+{
+	struct value condition, pools = {.count = 0};
+	const char *end = poolstatus_end(row, &condition);
+	int64_t count = printer_integer(row, &row->object, "status.poolCount");
+
+	(void)printer_put(row, end);
+	if (!printer_find(row, &row->object, "status.pools", &pools))
+		pools.count = 0;
+	if (strcmp(end, "Complete") == 0 && count > pools.count)
+		buf_printf(row->text, " (%u/%" PRId64 " pools)", pools.count, count);
+	return PRINTER_STRING;
+}
+
+static enum printer_cell_type poolstatus_completed(struct printer_row *row)
+{
+	struct value condition;
+
+	if (strcmp(poolstatus_end(row, &condition), "Complete") != 0)
+		return printer_put(row, "<none>");
+	printer_put_since(row, &condition, "lastTransitionTime", "<unknown>");
+	return PRINTER_STRING;
+}
+
+static const struct printer_cell_row poolstatus_cells[] = {
+	CELL_NAME,
+	CELL_TEXT("Driver", "spec.driver", NULL, "Driver of the pools"),
+	CELL_FUNCTION("Total", "string", 0, poolstatus_total, "Devices"),
+	CELL_FUNCTION("Available", "string", 0, poolstatus_available, "Available devices"),
+	CELL_FUNCTION("Allocated", "string", 0, poolstatus_allocated, "Allocated devices"),
+	CELL_FUNCTION("Unavailable", "string", 0, poolstatus_unavailable, "Unavailable devices"),
+	CELL_FUNCTION("Errors", "string", 0, poolstatus_errors, "Pools with an error"),
+	CELL_INTEGER("Pools", "integer", "status.poolCount", "Pools"),
+	CELL_FUNCTION("Status", "string", 0, poolstatus_status, "State of the request"),
+	CELL_FUNCTION(
+		"Completed", "string", 0, poolstatus_completed, "Time since it was completed"),
+};
+
+/* ---- flow control ---------------------------------------------------------------------------- */
+
+static enum printer_cell_type flow_missing(struct printer_row *row)
+{
+	struct value condition;
+
+	if (!printer_condition(row, "status.conditions", "Dangling", &condition))
+		return printer_put(row, "?");
+	return printer_put_bytes(row, printer_text(row, &condition, "status"));
+}
+
+static const struct printer_cell_row flow_cells[] = {
+	CELL_NAME,
+	CELL_TEXT("PriorityLevel", "spec.priorityLevelConfiguration.name", NULL,
+		"Priority level of the requests"),
+	CELL_INTEGER("MatchingPrecedence", "string", "spec.matchingPrecedence",
+		"Order of the schemas: smaller ones first"),
+	CELL_TEXT("DistinguisherMethod", "spec.distinguisherMethod.type", "<none>",
+		"How flows are told apart"),
+	CELL_AGE,
+	CELL_FUNCTION(
+		"MissingPL", "string", 0, flow_missing, "Whether the priority level is missing"),
+};
+
+static enum printer_cell_type level_number(struct printer_row *row, const char *path)
+{
+	struct bytes number = printer_text(row, &row->object, path);
+
+	if (!number.size)
+		return printer_put(row, "<none>");
+	(void)printer_put_bytes(row, number);
+	return PRINTER_NUMBER;
+}
+
+static enum printer_cell_type level_shares(struct printer_row *row)
+{
+	return level_number(row, "spec.limited.nominalConcurrencyShares");
+}
+
+static enum printer_cell_type level_queues(struct printer_row *row)
+{
+	return level_number(row, "spec.limited.limitResponse.queuing.queues");
+}
+
+static enum printer_cell_type level_hand_size(struct printer_row *row)
+{
+	return level_number(row, "spec.limited.limitResponse.queuing.handSize");
+}
+
+static enum printer_cell_type level_queue_length(struct printer_row *row)
+{
+	return level_number(row, "spec.limited.limitResponse.queuing.queueLengthLimit");
+}
+
+static const struct printer_cell_row level_cells[] = {
+	CELL_NAME,
+	CELL_TEXT("Type", "spec.type", NULL, "Exempt or Limited"),
+	CELL_FUNCTION(
+		"NominalConcurrencyShares", "string", 0, level_shares, "Share of the requests"),
+	CELL_FUNCTION("Queues", "string", 0, level_queues, "Number of queues"),
+	CELL_FUNCTION("HandSize", "string", 0, level_hand_size, "Queues that a flow may use"),
+	CELL_FUNCTION("QueueLengthLimit", "string", 0, level_queue_length, "Requests of one queue"),
+	CELL_AGE,
+};
+
+/* ---- the API --------------------------------------------------------------------------------- */
+
+static const struct printer_cell_row crd_cells[] = {CELL_NAME, CELL_CREATED};
+
+static enum printer_cell_type apiservice_service(struct printer_row *row)
+{
+	struct value service;
+
+	if (!printer_find(row, &row->object, "spec.service", &service))
+		return printer_put(row, "Local");
+	(void)printer_put_bytes(row, printer_text(row, &service, "namespace"));
+	buf_byte(row->text, '/');
+	return printer_put_bytes(row, printer_text(row, &service, "name"));
+}
+
+static enum printer_cell_type apiservice_available(struct printer_row *row)
+{
+	struct value condition;
+
+	if (!printer_condition(row, "status.conditions", "Available", &condition))
+		return printer_put(row, "Unknown");
+	struct bytes reason = printer_text(row, &condition, "reason");
+	(void)printer_put_bytes(row, printer_text(row, &condition, "status"));
+	if (!printer_is(row, &condition, "status", "True") && reason.size)
+		buf_printf(row->text, " (%.*s)", BYTES_ARG(reason));
+	return PRINTER_STRING;
+}
+
+static const struct printer_cell_row apiservice_cells[] = {
+	CELL_NAME,
+	CELL_FUNCTION("Service", "string", 0, apiservice_service, "Service that answers"),
+	CELL_FUNCTION("Available", "string", 0, apiservice_available, "Whether it answers"),
+	CELL_AGE,
+};
+
+static enum printer_cell_type storageversion_list(struct printer_row *row)
+{
+	struct value_iter iter = printer_items(row, &row->object, "status.storageVersions");
+	int n = 0;
+	struct value version;
+
+	for (; printer_next(row, &iter, &version); n++) {
+		if (n >= 3)
+			continue;
+		buf_str(row->text, n ? "," : "");
+		buf_printf(row->text, "%.*s=",
+			BYTES_ARG(printer_text(row, &version, "apiServerID")));
+		buf_bytes_put(row->text, printer_text(row, &version, "encodingVersion"));
+	}
+	if (n > 3)
+		buf_printf(row->text, " + %d more...", n - 3);
+	return printer_put(row, n ? "" : "<unset>");
+}
+
+static const struct printer_cell_row storageversion_cells[] = {
+	CELL_NAME,
+	CELL_TEXT("CommonEncodingVersion", "status.commonEncodingVersion", "<unset>",
+		"Version that all servers store"),
+	CELL_FUNCTION("StorageVersions", "string", 0, storageversion_list,
+		"Version that each server stores"),
+	CELL_AGE,
+};
+
+static enum printer_cell_type migration_resource(struct printer_row *row)
+{
+	struct bytes group = printer_text(row, &row->object, "spec.resource.group");
+
+	(void)printer_put_bytes(row, printer_text(row, &row->object, "spec.resource.resource"));
+	if (group.size)
+		buf_printf(row->text, ".%.*s", BYTES_ARG(group));
+	return PRINTER_STRING;
+}
+
+static enum printer_cell_type migration_status(struct printer_row *row)
+{
+	struct value_iter iter = printer_items(row, &row->object, "status.conditions");
+	struct bytes status = BYTES_LIT("Unknown");
+	struct value condition;
+
+	while (printer_next(row, &iter, &condition)) {
+		struct bytes type = printer_text(row, &condition, "type");
+
+		if (printer_is(row, &condition, "status", "True") &&
+			(bytes_equal(type, BYTES_LIT("Running")) ||
+				bytes_equal(type, BYTES_LIT("Succeeded")) ||
+				bytes_equal(type, BYTES_LIT("Failed"))))
+			status = type;
+	}
+	return printer_put_bytes(row, status);
+}
+
+static const struct printer_cell_row migration_cells[] = {
+	CELL_TEXT("Name", "metadata.name", NULL, "Name of the object"),
+	CELL_FUNCTION("Resource", "string", 0, migration_resource, "Resource that is migrated"),
+	CELL_FUNCTION("Status", "string", 0, migration_status, "State of the migration"),
+};
+
+const struct printer_kind_row printer_kinds_other[] = {
+	KIND("coordination.k8s.io", "leases", lease_cells),
+	KIND("coordination.k8s.io", "leasecandidates", candidate_cells),
+	KIND("node.k8s.io", "runtimeclasses", runtime_cells),
+	KIND("resource.k8s.io", "deviceclasses", device_cells),
+	KIND("resource.k8s.io", "resourceclaims", claim_cells),
+	KIND("resource.k8s.io", "resourceclaimtemplates", device_cells),
+	KIND("resource.k8s.io", "resourceslices", resourceslice_cells),
+	KIND("resource.k8s.io", "devicetaintrules", taint_cells),
+	KIND("resource.k8s.io", "resourcepoolstatusrequests", poolstatus_cells),
+	{.group = "flowcontrol.apiserver.k8s.io", .resource = "flowschemas", .cells = flow_cells,
+		.n = ARRAY_SIZE(flow_cells), .order = "spec.matchingPrecedence"},
+	KIND("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", level_cells),
+	KIND("apiextensions.k8s.io", "customresourcedefinitions", crd_cells),
+	KIND("apiregistration.k8s.io", "apiservices", apiservice_cells),
+	KIND("internal.apiserver.k8s.io", "storageversions", storageversion_cells),
+	KIND("storagemigration.k8s.io", "storageversionmigrations", migration_cells),
+	{0},
+};

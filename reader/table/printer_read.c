@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/table/printer_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/err.h"
+#include "reader/table/age.h"
+
+/* ---- reading an object ----------------------------------------------------------------------- */
+
+static bool printer_member(struct printer_row *row, const struct value *map, struct bytes key,
+	struct value *ret_value)
+{
+	int r = value_find(map, key, ret_value);
+
+	if (r < 0)
+		row->error = r;
+	return r == FOUND;
+}
+
+bool printer_find(struct printer_row *row, const struct value *in, const char *path,
+	struct value *ret_value)
+{
+	struct value here = *in, next;
+
+	while (*path) {
+		size_t size = strcspn(path, ".");
+
+		if (!printer_member(row, &here, BYTES(path, size), &next))
+			return false;
+		here = next;
+		path += size + (path[size] == '.');
+	}
+	*ret_value = here;
+	return here.type != VALUE_NIL;
+}
+
+bool printer_find_key(struct printer_row *row, const char *path, const char *key,
+	struct value *ret_value)
+{
+	struct value map;
+
+	return printer_find(row, &row->object, path, &map) &&
+	       printer_member(row, &map, bytes_str(key), ret_value);
+}
+
+struct bytes printer_text(struct printer_row *row, const struct value *in, const char *path)
+{
+	char *scratch = row->scratch[row->numbers++ % 4];
+	struct bytes text;
+	struct value value;
+
+	if (!printer_find(row, in, path, &value) ||
+		value_scalar_text(&value, scratch, &text) != FOUND)
+		return BYTES_LIT("");
+	return text;
+}
+
+int64_t printer_integer(struct printer_row *row, const struct value *in, const char *path)
+{
+	struct value value;
+
+	if (!printer_find(row, in, path, &value))
+		return 0;
+	return value.type == VALUE_UINT  ? (int64_t)value.u.u
+	       : value.type == VALUE_INT ? value.u.i
+					 : 0;
+}
+
+bool printer_is(struct printer_row *row, const struct value *in, const char *path, const char *text)
+{
+	return bytes_equal(printer_text(row, in, path), bytes_str(text));
+}
+
+bool printer_is_true(struct printer_row *row, const struct value *in, const char *path)
+{
+	struct value value;
+
+	return printer_find(row, in, path, &value) && value.type == VALUE_BOOL && value.u.b;
+}
+
+struct value_iter printer_items(struct printer_row *row, const struct value *in, const char *path)
+{
+	struct value_iter iter = {0};
+	struct value list;
+
+	if (printer_find(row, in, path, &list))
+		value_iter_init(&iter, &list);
+	return iter;
+}
+
+bool printer_next(struct printer_row *row, struct value_iter *iter, struct value *ret_item)
+{
+	int r = iter->left ? value_iter_next(iter, NULL, ret_item) : END;
+
+	if (r < 0)
+		row->error = r;
+	return r == FOUND;
+}
+
+bool printer_condition(struct printer_row *row, const char *path, const char *type,
+	struct value *ret_condition)
+{
+	struct value_iter iter = printer_items(row, &row->object, path);
+
+	while (printer_next(row, &iter, ret_condition))
+		if (printer_is(row, ret_condition, "type", type))
+			return true;
+	return false;
+}
+
+/* ---- writing a cell -------------------------------------------------------------------------- */
+
+enum printer_cell_type printer_put(struct printer_row *row, const char *text)
+{
+	buf_str(row->text, text);
+	return PRINTER_STRING;
+}
+
+enum printer_cell_type printer_put_bytes(struct printer_row *row, struct bytes text)
+{
+	buf_bytes_put(row->text, text);
+	return PRINTER_STRING;
+}
+
+void printer_put_since(
+	struct printer_row *row, const struct value *in, const char *path, const char *none)
+{
+	struct bytes time = printer_text(row, in, path);
+	char age[AGE_SIZE];
+
+	age_between(time, row->now_ns, none, age);
+	buf_str(row->text, time.size ? age : none);
+}
+
+void printer_put_more(struct printer_row *row, size_t start, struct bytes text)
+{
+	if (row->text->size > start)
+		buf_byte(row->text, ',');
+	buf_bytes_put(row->text, text);
+}
+
+/* A requirement of a selector, to be sorted by key. */
+struct printer_requirement {
+	struct bytes key;
+	struct value value; /* of a map, if expression is false; else the whole expression */
+	bool expression;
+	size_t number; /* requirements of one key keep their order */
+};
+
+struct printer_requirements {
+	struct printer_requirement *items;
+	size_t n, room;
+};
+
+static int printer_compare_requirements(const void *a, const void *b)
+{
+	const struct printer_requirement *x = a, *y = b;
+	int r = bytes_compare(x->key, y->key);
+
+	return r ? r : (x->number > y->number) - (x->number < y->number);
+}
+
+static int printer_compare_bytes(const void *a, const void *b)
+{
+	return bytes_compare(*(const struct bytes *)a, *(const struct bytes *)b);
+}
+
+static void printer_add_requirement(struct printer_row *row, struct printer_requirements *all,
+	struct printer_requirement requirement)
+{
+	requirement.number = all->n;
+	int r = ARRAY_ADD(
+		all->items, all->n, all->room, requirement, "the requirements of a selector");
+	if (r < 0)
+		row->error = r;
+}
+
+static void printer_add_map(
+	struct printer_row *row, struct printer_requirements *all, const struct value *map)
+{
+	struct printer_requirement requirement = {.expression = false};
+	struct value_iter iter;
+	int r;
+
+	value_iter_init(&iter, map);
+	while ((r = value_iter_next(&iter, &requirement.key, &requirement.value)) == FOUND)
+		printer_add_requirement(row, all, requirement);
+	if (r < 0)
+		row->error = r;
+}
+
+/* Appends " in (a,b)" of a matchExpression. */
+static void printer_put_set(struct printer_row *row, const struct value *expression, const char *op)
+{
+	struct value_iter iter = printer_items(row, expression, "values");
+	struct {
+		struct bytes *items;
+		size_t n, room;
+	} values = {0};
+	struct value value;
+
+	while (printer_next(row, &iter, &value)) {
+		int r = ARRAY_ADD(values.items, values.n, values.room, value.text,
+			"the values of a selector");
+		if (r < 0)
+			row->error = r;
+	}
+	if (values.n)
+		qsort(values.items, values.n, sizeof(*values.items), printer_compare_bytes);
+	buf_printf(row->text, " %s (", op);
+	for (size_t i = 0; i < values.n; i++) {
+		buf_str(row->text, i ? "," : "");
+		buf_bytes_put(row->text, values.items[i]);
+	}
+	buf_byte(row->text, ')');
+	free(values.items);
+}
+
+static void printer_put_requirements(struct printer_row *row, struct printer_requirements *all)
+{
+	if (all->n)
+		qsort(all->items, all->n, sizeof(*all->items), printer_compare_requirements);
+	for (size_t i = 0; i < all->n; i++) {
+		const struct printer_requirement *q = &all->items[i];
+		struct bytes op = BYTES_NONE;
+
+		buf_str(row->text, i ? "," : "");
+		if (q->expression)
+			op = printer_text(row, &q->value, "operator");
+		if (bytes_equal(op, BYTES_LIT("DoesNotExist")))
+			buf_byte(row->text, '!');
+		buf_bytes_put(row->text, q->key);
+		if (!q->expression) {
+			buf_byte(row->text, '=');
+			buf_bytes_put(row->text, q->value.text);
+		} else if (bytes_equal(op, BYTES_LIT("In"))) {
+			printer_put_set(row, &q->value, "in");
+		} else if (bytes_equal(op, BYTES_LIT("NotIn"))) {
+			printer_put_set(row, &q->value, "notin");
+		}
+	}
+	if (!all->n)
+		buf_str(row->text, "<none>");
+	free(all->items);
+}
+
+void printer_put_labels(struct printer_row *row, const struct value *in, const char *path)
+{
+	struct printer_requirements all = {0};
+	struct value map;
+
+	if (printer_find(row, in, path, &map))
+		printer_add_map(row, &all, &map);
+	printer_put_requirements(row, &all);
+}
+
+void printer_put_selector(struct printer_row *row, const struct value *selector)
+{
+	struct printer_requirements all = {0};
+	struct printer_requirement requirement = {.expression = true};
+	struct value_iter iter;
+	struct value map;
+
+	if (!selector) {
+		buf_str(row->text, "<none>");
+		return;
+	}
+	if (printer_find(row, selector, "matchLabels", &map))
+		printer_add_map(row, &all, &map);
+	iter = printer_items(row, selector, "matchExpressions");
+	while (printer_next(row, &iter, &requirement.value)) {
+		requirement.key = printer_text(row, &requirement.value, "key");
+		printer_add_requirement(row, &all, requirement);
+	}
+	printer_put_requirements(row, &all);
+}

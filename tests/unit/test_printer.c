@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Columns and cells of objects: forms that need no API server to be known. */
+#include <criterion/criterion.h>
+
+#include "common/err.h"
+#include "common/value/json.h"
+#include "reader/table/age.h"
+#include "reader/table/printer.h"
+
+/* 2026-11-22T06:00:00Z */
+#define NOW_NS (UINT64_C(1795327200) * 1000000000)
+
+static struct buf msgpack_of(const char *json)
+{
+	struct json_parser *parser = NULL;
+	struct buf out = BUF_INIT;
+
+	cr_assert_eq(json_parser_new(&parser), 0);
+	cr_assert_eq(json_parse(parser, bytes_str(json), NULL, &out), 0, "%s", json);
+	json_parser_free(&parser);
+	return out;
+}
+
+/* Returns the cells of the object JSON as JSON. COLUMNS: of a CRD, or NULL. */
+static const char *cells_of(
+	const char *group, const char *resource, const char *columns, const char *json)
+{
+	static struct buf text;
+	struct buf body = msgpack_of(json), crd = columns ? msgpack_of(columns) : BUF_INIT;
+	struct printer_kind kind = {.group = bytes_str(group),
+		.resource = bytes_str(resource),
+		.columns = buf_bytes(&crd)};
+	const struct printer_cell *cells;
+	struct printer *printer = NULL;
+	size_t n;
+
+	buf_reset(&text);
+	cr_assert_eq(printer_new(&kind, &printer), 0);
+	printer_set_now(printer, NOW_NS);
+	cr_assert_eq(printer_row(printer, buf_bytes(&body), &cells, &n), 0);
+	printer_put_cells(cells, n, &text);
+	printer_free(&printer);
+	printer_free(&printer);
+	buf_release(&body);
+	buf_release(&crd);
+	return buf_cstr(&text);
+}
+
+Test(printer, unknown_kinds_have_name_and_age)
+{
+	cr_assert_str_eq(cells_of("example.com", "things", NULL,
+				 "{\"metadata\":{\"name\":\"a\",\"creationTimestamp\":"
+				 "\"2026-11-22T05:59:00Z\"}}"),
+		"[\"a\",\"60s\"]");
+	cr_assert_str_eq(cells_of("example.com", "things", NULL, "{}"), "[\"\",\"\\u003cunknown\\u003e\"]");
+}
+
+static const char crd_columns[] =
+	"[{\"name\":\"Ready\",\"type\":\"string\","
+	"\"jsonPath\":\".status.conditions[0].status\"},"
+	"{\"name\":\"N\",\"type\":\"integer\",\"jsonPath\":\".spec.n\",\"priority\":1},"
+	"{\"name\":\"F\",\"type\":\"number\",\"jsonPath\":\".spec.f\"},"
+	"{\"name\":\"B\",\"type\":\"boolean\",\"jsonPath\":\".spec.b\"},"
+	"{\"name\":\"Since\",\"type\":\"date\",\"jsonPath\":\".spec.d\",\"description\":\"d\"},"
+	"{\"name\":\"Bad\",\"type\":\"string\",\"jsonPath\":\".spec[\"}]";
+
+Test(printer, custom_resources_have_the_columns_of_their_definition)
+{
+	cr_assert_str_eq(cells_of("example.com", "things", crd_columns,
+				 "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"n\":3,\"f\":0.5,"
+				 "\"b\":true,\"d\":\"2026-11-21T06:00:00+00:00\"},"
+				 "\"status\":{\"conditions\":[{\"status\":\"True\"}]}}"),
+		"[\"a\",\"True\",3,0.5,true,\"24h\",null]");
+	/* values of other types, as the API server converts them */
+	cr_assert_str_eq(cells_of("example.com", "things", crd_columns,
+				 "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"n\":\"3\",\"f\":5,"
+				 "\"b\":1,\"d\":\"soon\"},\"status\":{\"conditions\":[{\"status\":"
+				 "{\"a\":[1]}}]}}"),
+		"[\"a\",\"{\\\"a\\\":[1]}\",null,5,null,\"\\u003cinvalid\\u003e\",null]");
+	cr_assert_str_eq(cells_of("example.com", "things", crd_columns, "{\"spec\":{\"n\":3.7}}"),
+		"[\"\",null,3,null,null,null,null]");
+}
+
+Test(printer, a_definition_may_lack_anything)
+{
+	cr_assert_str_eq(cells_of("example.com", "things", "[]", "{\"metadata\":{\"name\":\"a\"}}"),
+		"[\"a\"]");
+	cr_assert_str_eq(cells_of("example.com", "things", "[{},{\"jsonPath\":5},7]", "{}"),
+		"[\"\",null,null,null]");
+}
+
+Test(printer, columns_are_those_of_a_table_column_definition)
+{
+	struct buf crd = msgpack_of(crd_columns), out = BUF_INIT;
+	struct printer_kind kind = {.group = BYTES_LIT("example.com"),
+		.resource = BYTES_LIT("things"),
+		.columns = buf_bytes(&crd)};
+	struct printer *printer = NULL;
+	size_t n;
+
+	cr_assert_eq(printer_new(&kind, &printer), 0);
+	const struct printer_column *columns = printer_columns(printer, &n);
+	cr_assert_eq(n, 7);
+	cr_assert_str_eq(columns[0].format, "name");
+	cr_assert_str_eq(columns[2].name, "N");
+	cr_assert_eq(columns[2].priority, 1);
+	cr_assert_str_eq(columns[5].description, "d");
+	printer_put_columns(printer, &out);
+	cr_assert(strstr(buf_cstr(&out), "{\"name\":\"N\",\"type\":\"integer\",\"format\":\"\","
+					 "\"description\":\"\",\"priority\":1}"));
+	buf_release(&out);
+	buf_release(&crd);
+	printer_free(&printer);
+}
+
+Test(printer, damaged_objects_are_reported)
+{
+	struct buf body = msgpack_of("{\"metadata\":{\"name\":\"a\",\"labels\":{\"a\":\"b\"}},"
+				     "\"spec\":{\"containers\":[{\"name\":\"c\"}]},"
+				     "\"status\":{\"phase\":\"Running\"}}");
+	struct printer_kind kind = {.resource = BYTES_LIT("pods")};
+	const struct printer_cell *cells;
+	struct printer *printer = NULL;
+	size_t n;
+
+	cr_assert_eq(printer_new(&kind, &printer), 0);
+	for (size_t size = 0; size < body.size; size++)
+		cr_assert_eq(printer_row(printer, BYTES(body.data, size), &cells, &n), ERR_CORRUPT,
+			"%zu", size);
+	cr_assert_eq(printer_row(printer, buf_bytes(&body), &cells, &n), 0);
+	cr_assert_eq(n, 9);
+	printer_free(&printer);
+	buf_release(&body);
+}
+
+static const char *age_of(const char *from)
+{
+	static char text[AGE_SIZE];
+
+	age_between(bytes_str(from), NOW_NS, "none", text);
+	return text;
+}
+
+Test(age, texts_of_times_have_all_forms_of_rfc_3339)
+{
+	cr_assert_str_eq(age_of("2026-11-22T05:59:59Z"), "1s");
+	cr_assert_str_eq(age_of("2026-11-22T05:59:58.500000Z"), "1s");
+	cr_assert_str_eq(age_of("2026-11-22T06:59:00+01:00"), "60s");
+	cr_assert_str_eq(age_of("2026-11-22T04:30:00-01:30"), "0s");
+	cr_assert_str_eq(age_of("2026-11-22T06:00:01Z"), "0s");
+	cr_assert_str_eq(age_of("2026-11-22T06:00:10Z"), "<invalid>");
+	cr_assert_str_eq(age_of("0001-01-01T00:00:00Z"), "<unknown>");
+	cr_assert_str_eq(age_of("0500-01-01T00:00:00Z"), "292y");
+	cr_assert_str_eq(age_of(""), "none");
+	cr_assert_str_eq(age_of("2026-11-22"), "none");
+	cr_assert_str_eq(age_of("2026-11-22T05:59:59"), "none");
+	cr_assert_str_eq(age_of("2026-13-22T05:59:59Z"), "none");
+	cr_assert_str_eq(age_of("2026-11-22T05:59:59Zx"), "none");
+	cr_assert_str_eq(age_of("2026-11-22T05:59:59+1:00"), "none");
+}
