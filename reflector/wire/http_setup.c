@@ -131,15 +131,16 @@ int http_parse_server(struct http *http)
 
 /* ---- libcurl's callbacks ---- */
 
-/* Notes that CALL's connection is alive. Returns: false when libcurl is to end the call. */
-static bool setup_heard(struct http_call *call)
+/* Notes that CALL's connection is alive and brought SIZE bytes. Returns: false when libcurl is to
+ * end the call. */
+static bool setup_heard(struct http_call *call, size_t size)
 {
 	struct http *http = call->http;
 	long port = 0;
 
 	if (call->cancelled || call->stop)
 		return false;
-	call->limit.heard_ns = http->clock_ns;
+	limit_heard(&call->limit, http->clock_ns, size);
 	if (!call->port && !curl_easy_getinfo(call->easy, CURLINFO_LOCAL_PORT, &port))
 		call->port = (uint16_t)port;
 	connections_heard(&http->connections, call->port, http->clock_ns);
@@ -152,7 +153,7 @@ static size_t setup_on_header(char *data, size_t size, size_t count, void *arg)
 	struct http_call *call = arg;
 	struct bytes line = BYTES(data, size * count);
 
-	return setup_heard(call) && http_call_take_header(call, line) ? line.size : 0;
+	return setup_heard(call, line.size) && http_call_take_header(call, line) ? line.size : 0;
 }
 
 static size_t setup_on_body(char *data, size_t size, size_t count, void *arg)
@@ -160,7 +161,7 @@ static size_t setup_on_body(char *data, size_t size, size_t count, void *arg)
 	struct http_call *call = arg;
 	struct bytes bytes = BYTES(data, size * count);
 
-	return setup_heard(call) && http_call_take_body(call, bytes) ? bytes.size : 0;
+	return setup_heard(call, bytes.size) && http_call_take_body(call, bytes) ? bytes.size : 0;
 }
 
 static int setup_on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
