@@ -35,7 +35,7 @@ struct page_text {
 enum row_word {
 	ROW_FEED, /* feed id, bit 32 set when the row is used */
 	ROW_PHASE,
-	ROW_LAST_CONTACT,
+	ROW_HEARD,
 	ROW_LISTS,
 	ROW_WATCHES,
 	ROW_EVENTS,
@@ -456,7 +456,7 @@ int stats_feed_set(struct stats *stats, const struct stats_feed *feed)
 	uint64_t words[ROW_WORDS] = {
 		[ROW_FEED] = feed->feed | ROW_USED,
 		[ROW_PHASE] = feed->phase,
-		[ROW_LAST_CONTACT] = feed->last_contact_ns,
+		[ROW_HEARD] = feed->heard_ns,
 		[ROW_LISTS] = feed->lists,
 		[ROW_WATCHES] = feed->watches,
 		[ROW_EVENTS] = feed->events,
@@ -496,7 +496,7 @@ static int stats_row_get(const struct page_row *row, struct stats_feed *ret_feed
 	*ret_feed = (struct stats_feed){
 		.feed = (uint32_t)words[ROW_FEED],
 		.phase = (uint32_t)words[ROW_PHASE],
-		.last_contact_ns = words[ROW_LAST_CONTACT],
+		.heard_ns = words[ROW_HEARD],
 		.lists = words[ROW_LISTS],
 		.watches = words[ROW_WATCHES],
 		.events = words[ROW_EVENTS],

@@ -8,6 +8,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/moment.h"
 #include "common/proc.h"
 #include "reader/handle.h"
 
@@ -61,8 +62,9 @@ int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct 
 	return found->n ? AGAIN : FOUND;
 }
 
-/* Trusts the role's lock, because a pid means nothing in another PID namespace, and because the runtime
- * directory of a copy is the original's. Only if the lock can't be checked the pid decides. */
+/* Trusts the role's lock, because a pid means nothing in another PID namespace, and because the
+ * runtime directory of a copy is the original's. Only if the lock can't be checked the pid
+ * decides. */
 enum daemon_life daemon_life(const struct home *home, enum home_role role,
 	const struct stats_process *page)
 {
@@ -73,37 +75,181 @@ enum daemon_life daemon_life(const struct home *home, enum home_role role,
 	return page->alive ? DAEMON_OTHERS : DAEMON_DEAD;
 }
 
-/* The reflector's report of one feed. */
-struct contact {
-	bool running;
-	bool known;
-	bool moving; /* the reflector is filling another journal than ours */
-	struct stats_feed row;
+/* The two daemons as a reader sees them at one moment. */
+struct daemon_view {
+	struct stats
+		*page; /* NULL: there is none, or it is of the store that this one is a copy of */
+	struct stats_process process;
+	bool alive;
+	bool responding;
 };
 
-/* `live` and `stale` are stored nowhere: they follow from the phase and the reflector's report. */
-static const char *feed_state(const struct snapshot_feed *feed, const struct contact *contact)
+struct status_view {
+	struct daemon_view daemon[HOME_ROLE_MAX];
+	bool moving; /* the reflector is filling another journal than ours */
+	struct journal_meta meta;
+	uint64_t taken;
+};
+
+static void status_view_release(struct status_view *view)
 {
+	for (int i = 0; i < HOME_ROLE_MAX; i++)
+		stats_close(&view->daemon[i].page);
+}
+
+static void daemon_view_take(const struct home *home, enum home_role role, struct daemon_view *view)
+{
+	static const char *const pages[HOME_ROLE_MAX] = {
+		[HOME_REFLECTOR] = "stats.reflector", [HOME_PROCESSOR] = "stats.processor"};
+	int runtime = home_runtime_fd(home);
+
+	if (runtime < 0 || stats_open(runtime, pages[role], &view->page) < 0 ||
+		stats_process(view->page, &view->process) < 0) {
+		stats_close(&view->page);
+		view->alive = home_role_holder(home, role) != 0;
+		return;
+	}
+	enum daemon_life life = daemon_life(home, role, &view->process);
+
+	if (life == DAEMON_OTHERS)
+		stats_close(&view->page);
+	view->alive = life == DAEMON_ALIVE;
+	view->responding = view->alive && view->process.responding;
+}
+
+static int status_view_take(struct kinf_snapshot *snapshot, struct status_view *view)
+{
+	const struct home *home = store_home(snapshot->kinf->store);
+	struct journal *journal = snapshot_journal(snapshot->snapshot);
+	struct stats *page;
+	uint8_t uuid[16];
+
+	for (int i = 0; i < HOME_ROLE_MAX; i++)
+		daemon_view_take(home, (enum home_role)i, &view->daemon[i]);
+	page = view->daemon[HOME_REFLECTOR].page;
+	view->moving = page && stats_journal(page, uuid) &&
+		       memcmp(uuid, journal_uuid(journal), sizeof(uuid)) != 0;
+	view->taken = snapshot_taken(snapshot->snapshot);
+	return journal_meta(journal, snapshot_journal_txn(snapshot->snapshot), &view->meta);
+}
+
+/* ---- the state of one feed ---- */
+
+/* Writes why DAEMON is no help now. */
+static void daemon_view_explain(
+	const struct daemon_view *daemon, const char *name, char *to, size_t size)
+{
+	if (!daemon->alive)
+		(void)snprintf(to, size, "%s does not run", name);
+	else if (daemon->page)
+		(void)snprintf(to, size,
+			"%s (process %d) runs, but does not respond: it is stopped, or it hangs",
+			name, (int)daemon->process.pid);
+	else
+		(void)snprintf(to, size, "%s runs, but its status page can't be read", name);
+}
+
+/* A feed is live when the reflector runs, has heard of it since it started and reports no error,
+ * and the processor keeps the index. Returns the state of a feed that was listed; if it is not
+ * "live", WHY is the reason, or "". */
+static const char *feed_state_listed(const struct status_view *view, const struct stats_feed *row,
+	bool visible, uint64_t lag, char *why, size_t size)
+{
+	const struct daemon_view *reflector = &view->daemon[HOME_REFLECTOR];
+	const struct daemon_view *processor = &view->daemon[HOME_PROCESSOR];
+	const struct stats_process *process = &reflector->process;
+
+	*why = '\0';
+	if (!reflector->responding) {
+		daemon_view_explain(reflector, "kinf-reflector", why, size);
+		return reflector->alive ? "stale" : "offline";
+	}
+	if (view->moving)
+		(void)snprintf(why, size,
+			"the cluster is another one, or in another past: a new journal is being "
+			"filled");
+	else if (!row)
+		(void)snprintf(why, size, "kinf-reflector does not watch it%s%.200s",
+			*process->error ? ": " : "", process->error);
+	else if (row->error[0])
+		(void)snprintf(why, size, "%s", row->error);
+	else if (!row->heard_ns && *process->error)
+		(void)snprintf(why, size, "%s", process->error);
+	else if (!row->heard_ns)
+		(void)snprintf(why, size, "kinf-reflector has not heard of it since it started");
+	else if (!processor->responding)
+		daemon_view_explain(processor, "kinf-processor", why, size);
+	else if (lag && *processor->process.error)
+		(void)snprintf(why, size, "kinf-processor: %.200s", processor->process.error);
+	return *why ? "stale" : visible ? "live" : "listing";
+}
+
+/* `live`, `stale` and `offline` are stored nowhere: they follow from the phase and the daemons'
+ * status pages. */
+static const char *feed_state(const struct snapshot_feed *feed, const struct status_view *view,
+	const struct stats_feed *row, uint64_t lag, char *why, size_t size)
+{
+	const struct daemon_view *reflector = &view->daemon[HOME_REFLECTOR];
+
 	switch (feed->checkpoint.phase) {
 	case FEED_LISTING:
-		if (!contact->running)
-			return "offline";
-		return contact->known && contact->row.error[0] ? "error" : "listing";
 	case FEED_FORBIDDEN:
-		return "forbidden";
 	case FEED_GONE:
 	case FEED_REMOVED:
-		return "gone";
+	case FEED_ERROR:
+		break;
+	default:
+		return feed_state_listed(view, row, feed->visible != 0, lag, why, size);
+	}
+	(void)snprintf(why, size, "%s", row ? row->error : "");
+	if (!reflector->responding)
+		daemon_view_explain(reflector, "kinf-reflector", why, size);
+	switch (feed->checkpoint.phase) {
+	case FEED_LISTING:
+		return !reflector->alive               ? "offline"
+		       : reflector->responding && *why ? "error"
+						       : "listing";
+	case FEED_FORBIDDEN:
+		return "forbidden";
 	case FEED_ERROR:
 		return "error";
 	default:
-		break;
+		return "gone";
 	}
-	if (contact->running && contact->moving)
-		return "stale";
-	if (!contact->running || !contact->known)
-		return "offline";
-	return contact->row.error[0] ? "stale" : "live";
+}
+
+/* Counts the records that the journal has beyond what a reader sees of the feed; 0 if none of them
+ * is the feed's. */
+static uint64_t feed_lag(const struct snapshot_feed *feed, const struct status_view *view)
+{
+	uint64_t end = view->meta.next_seq - 1, seen = feed->visible ? feed->visible : view->taken;
+
+	return feed->checkpoint.last > seen && end > seen ? end - seen : 0;
+}
+
+/* Returns how old the feed's data is, in seconds: the time since the last contact that the journal
+ * has stored or, if a reader does not see yet what came then, since the first record that it does
+ * not see. Negative: unknown. */
+static double feed_age(
+	struct kinf_snapshot *snapshot, const struct snapshot_feed *feed, uint64_t lag)
+{
+	uint64_t age, now = proc_realtime_ns();
+	struct record record;
+
+	if (!moment_age_ns(&feed->checkpoint.contact, &age))
+		return -1;
+	if (lag && feed->visible) {
+		int r = journal_get(snapshot_journal(snapshot->snapshot),
+			snapshot_journal_txn(snapshot->snapshot), feed->visible + 1, &record);
+
+		if (r != FOUND) {
+			err_ignore(r < 0 ? r : 0, "the age is unknown then");
+			return -1;
+		}
+		if (record.time_ns < now && now - record.time_ns > age)
+			age = now - record.time_ns;
+	}
+	return (double)age / 1e9;
 }
 
 static void copy_text(char *to, size_t size, struct bytes text)
@@ -111,16 +257,8 @@ static void copy_text(char *to, size_t size, struct bytes text)
 	(void)snprintf(to, size, "%.*s", BYTES_ARG(text));
 }
 
-static void copy_contact(const struct contact *contact, struct kinf_feed_info *to)
+static void feed_copy_row(const struct stats_feed *row, struct kinf_feed_info *to)
 {
-	const struct stats_feed *row = &contact->row;
-
-	to->last_contact_seconds = -1;
-	if (contact->running && contact->moving)
-		copy_text(to->last_error, sizeof(to->last_error), BYTES_LIT("the cluster is "
-			"another one, or in another past: a new journal is being filled"));
-	if (!contact->known)
-		return;
 	to->lists = row->lists;
 	to->watches = row->watches;
 	to->events = row->events;
@@ -128,81 +266,59 @@ static void copy_contact(const struct contact *contact, struct kinf_feed_info *t
 	to->bytes = row->bytes;
 	to->list_done = row->list_done;
 	to->list_total = row->list_total;
-	copy_text(to->last_error, sizeof(to->last_error), bytes_str(row->error));
-	uint64_t now = proc_realtime_ns();
-	if (row->last_contact_ns && row->last_contact_ns <= now)
-		to->last_contact_seconds = (double)(now - row->last_contact_ns) / 1e9;
 }
 
-/* PAGE: the status page of the reflector, NULL if there is none; RUNNING: it is alive. */
-static int feed_status(struct kinf_snapshot *snapshot, struct stats *page, bool running,
+static void feed_status(struct kinf_snapshot *snapshot, const struct status_view *view,
 	const struct snapshot_feed *feed, struct kinf_feed_info *ret)
 {
-	struct journal *journal = snapshot_journal(snapshot->snapshot);
 	const struct feed_definition *d = &feed->definition;
-	struct contact contact = {.running = running};
-	struct journal_meta meta;
-	uint8_t uuid[16];
-	int r = journal_meta(journal, snapshot_journal_txn(snapshot->snapshot), &meta);
+	const struct stats *page = view->moving ? NULL : view->daemon[HOME_REFLECTOR].page;
+	struct stats_feed row;
+	bool reported = page && stats_feed_get(page, d->id, &row) == FOUND;
+	uint64_t lag = feed_lag(feed, view);
 
-	if (r < 0)
-		return r;
-	if (page) {
-		contact.moving = stats_journal(page, uuid) &&
-			memcmp(uuid, journal_uuid(journal), sizeof(uuid)) != 0;
-		contact.known = !contact.moving && stats_feed_get(page, d->id, &contact.row) == FOUND;
-	}
 	*ret = (struct kinf_feed_info){
 		.size = sizeof(*ret),
 		.feed = d->id,
 		.objects = feed->index.objects,
 		.event = feed->visible,
-		.lag = meta.next_seq - 1 - (feed->visible < meta.next_seq ? feed->visible
-									   : meta.next_seq - 1),
+		.lag = lag,
 		.synced = feed->visible > 0,
 		.namespaced = d->namespaced,
 		.resync_ms = d->resync_ns / 1000000,
+		.last_contact_seconds = feed_age(snapshot, feed, lag),
 	};
 	copy_text(ret->name, sizeof(ret->name), bytes_str(d->name));
-	(void)snprintf(ret->resource, sizeof(ret->resource), *d->group ? "%s.%s" : "%s", d->resource,
-		d->group);
+	(void)snprintf(ret->resource, sizeof(ret->resource), *d->group ? "%s.%s" : "%s",
+		d->resource, d->group);
 	copy_text(ret->kind, sizeof(ret->kind), bytes_str(d->kind));
 	copy_text(ret->namespace_, sizeof(ret->namespace_), bytes_str(d->namespace_));
-	copy_contact(&contact, ret);
+	if (reported)
+		feed_copy_row(&row, ret);
 	copy_text(ret->resource_version, sizeof(ret->resource_version), snapshot_feed_rv(feed));
-	copy_text(ret->state, sizeof(ret->state), bytes_str(feed_state(feed, &contact)));
-	return 0;
+	const char *state = feed_state(
+		feed, view, reported ? &row : NULL, lag, ret->last_error, sizeof(ret->last_error));
+	copy_text(ret->state, sizeof(ret->state), bytes_str(state));
 }
 
 int kinf_feed_status(struct kinf_snapshot *snapshot, const char *feed, kinf_feed_fn *fn, void *arg)
 {
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
-	CLEANUP(stats_close) struct stats *page = NULL;
-	struct stats_process process;
+	CLEANUP(status_view_release) struct status_view view = {.moving = false};
 	const struct feed_set *set;
-	bool running = false;
 	int r = kinf_held(snapshot);
 
 	if (r == 0)
 		r = feed_set_get(snapshot, feed, &set);
+	if (r >= 0)
+		r = status_view_take(snapshot, &view);
 	if (r < 0)
 		return kinf_result(snapshot->kinf, r);
-	const struct home *home = store_home(snapshot->kinf->store);
-	int runtime = home_runtime_fd(home);
-	if (runtime >= 0 && stats_open(runtime, "stats.reflector", &page) >= 0 &&
-		stats_process(page, &process) >= 0) {
-		enum daemon_life life = daemon_life(home, HOME_REFLECTOR, &process);
-
-		if (life == DAEMON_OTHERS)
-			stats_close(&page);
-		running = life == DAEMON_ALIVE && process.responding;
-	}
 	for (size_t i = 0; i < set->n; i++) {
 		struct kinf_feed_info status;
 
-		r = feed_status(snapshot, page, running, &set->feeds[i], &status);
-		if (r == 0)
-			r = fn(arg, &status);
+		feed_status(snapshot, &view, &set->feeds[i], &status);
+		r = fn(arg, &status);
 		if (r != 0)
 			return kinf_result(snapshot->kinf, r);
 	}

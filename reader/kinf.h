@@ -236,10 +236,10 @@ struct kinf_feed_info {
 	char last_error[240];
 	uint64_t objects;
 	uint64_t event; /* visible up to this event */
-	uint64_t lag;   /* records in the journal that are not visible yet */
+	uint64_t lag;   /* records in the journal that are not visible yet; 0: none of the feed's */
 	uint64_t lists, watches, events;
 	uint64_t list_done, list_total; /* of the list in progress; total 0: unknown */
-	double last_contact_seconds;    /* negative: never, or no reflector runs */
+	double last_contact_seconds;    /* since the server said something that is shown; negative: unknown */
 	uint8_t synced;                 /* an initial state can be read */
 	uint8_t namespaced;
 	uint8_t reserved[6];

@@ -93,14 +93,15 @@ int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const 
 		return PROC_FAILED;
 	}
 	bool listing = strcmp(info->state, "listing") == 0;
-	const char *why = command_why(info);
+	const char *why = info->last_error;
 	if (strcmp(info->state, "offline") == 0)
 		(void)fprintf(stderr,
 			"Error: %s%s%s was never listed to the end: %s; start it with 'kinf run'\n",
 			feed, *info->namespace_ ? " in " : "", info->namespace_, why);
 	else
 		(void)fprintf(stderr,
-			"Error: %s%s%s is still being listed (%llu objects so far%s%s)%s%s; wait with "
+			"Error: %s%s%s is still being listed (%llu objects so far%s%s)%s%s; wait "
+			"with "
 			"'kinf wait %s'\n",
 			feed, *info->namespace_ ? " in " : "", info->namespace_,
 			(unsigned long long)info->list_done, listing ? "" : ", ",
@@ -217,9 +218,7 @@ int command_each_pending(const struct kinf *kinf, kinf_feed_fn *fn, void *arg)
 			info.name, sizeof(info.name), "%.*s", (int)(colon - row.error), row.error);
 		(void)snprintf(info.last_error, sizeof(info.last_error), "%s", colon + 2);
 		(void)snprintf(info.state, sizeof(info.state), "%s",
-			row.phase == FEED_GONE    ? "gone"
-			: row.phase == FEED_ERROR ? "error"
-						  : "offline");
+			"error");
 		r = fn(arg, &info);
 	}
 	return r;
@@ -227,17 +226,23 @@ int command_each_pending(const struct kinf *kinf, kinf_feed_fn *fn, void *arg)
 
 /* ---- freshness ------------------------------------------------------------------------------- */
 
-const char *command_why(const struct kinf_feed_info *info)
-{
-	if (!*info->last_error && strcmp(info->state, "offline") == 0)
-		return "kinf-reflector does not run";
-	return info->last_error;
-}
-
 struct staleness {
 	double limit_seconds; /* 0: any age is accepted */
-	bool exceeded;
+	bool exceeded;        /* and a line says so */
 };
+
+static void command_print_staler(const struct kinf_feed_info *info, double limit_seconds)
+{
+	const char *in = info->namespace_;
+	char when[64] = "no contact with the API server is known";
+
+	if (info->last_contact_seconds >= 0)
+		(void)snprintf(when, sizeof(when),
+			"the last contact with the API server was %.1f s ago",
+			info->last_contact_seconds);
+	(void)fprintf(stderr, "Error: %s%s%s is staler than --max-staleness %gs: %s\n", info->name,
+		*in ? " in " : "", in, limit_seconds, when);
+}
 
 static int command_note_feed(void *arg, const struct kinf_feed_info *info)
 {
@@ -248,13 +253,15 @@ static int command_note_feed(void *arg, const struct kinf_feed_info *info)
 	char clock[32] = "";
 	struct tm parts;
 
-	if (staleness->limit_seconds > 0 && (age < 0 || age > staleness->limit_seconds))
+	if (staleness->limit_seconds > 0 && (age < 0 || age > staleness->limit_seconds)) {
 		staleness->exceeded = true;
+		command_print_staler(info, staleness->limit_seconds);
+	}
 	if (strcmp(info->state, "live") == 0)
 		return 0;
 	if (age >= 0 && localtime_r(&since, &parts))
 		(void)strftime(clock, sizeof(clock), " since %H:%M:%S", &parts);
-	why = command_why(info);
+	why = info->last_error;
 	(void)fprintf(stderr, "note: %s%s%s: %s%s%s%s\n", info->name, *in ? " in " : "", in,
 		info->state, clock, *why ? ", " : "", why);
 	return 0;
@@ -267,11 +274,6 @@ int command_note_state(struct kinf_snapshot *snapshot, const char *feed, uint64_
 
 	if (r != 0 || !staleness.exceeded)
 		return r;
-	(void)fprintf(stderr,
-		"Error: %s is staler than --max-staleness allows: its last contact with the API "
-		"server was longer "
-		"ago, or is unknown\n",
-		feed);
 	return err_set(-ESTALE, "feed '%s'", feed);
 }
 

@@ -70,12 +70,9 @@ int command_first_feed(
  * name, state, last_error and retries are set. Returns 0, or the first other result of FN. */
 int command_each_pending(const struct kinf *kinf, kinf_feed_fn *fn, void *arg);
 
-/* Returns why a feed is not live, "" if nothing is wrong. */
-const char *command_why(const struct kinf_feed_info *info);
-
 /* Prints a note to stderr for each feed of FEED that is not live ("note: pods: stale since ...").
  * If MAX_STALE_NS is not 0 and a feed's last contact with the API server was longer ago or is
- * unknown, prints an error and returns -ESTALE. */
+ * unknown, prints an error for each and returns -ESTALE. */
 int command_note_state(struct kinf_snapshot *snapshot, const char *feed, uint64_t max_stale_ns);
 
 /* ---- options that select objects ------------------------------------------------------------- */

@@ -33,6 +33,7 @@ static int dump_feed(void *arg, const struct feed_definition *d, const struct fe
 	dump_number(dump, "listTime", c->list_ns);
 	dump_number(dump, "trimmed", c->trimmed);
 	dump_number(dump, "last", c->last);
+	dump_number(dump, "contact", c->contact.realtime_ns);
 	int r = dump->index ? index_feed(dump->index, dump->index_txn, d->id, &feed) : NOT_FOUND;
 	if (r < 0)
 		return r;

@@ -128,7 +128,7 @@ static int wait_timed_out(struct waiting *waiting, const char *condition)
 		r = command_first_feed(waiting->snapshot, waiting->feed, &info);
 	if (r == 0 && strcmp(info.state, "live") != 0)
 		(void)snprintf(why, sizeof(why), "it is %s%s%s", info.state,
-			*command_why(&info) ? ": " : "", command_why(&info));
+			*info.last_error ? ": " : "", info.last_error);
 	else if (r != 0)
 		command_explain(waiting->kinf, waiting->feed, r, why);
 	(void)fprintf(stderr, "Error: timed out waiting for %s of %s%s%s\n", condition,

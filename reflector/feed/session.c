@@ -14,6 +14,8 @@
 #include "reflector/feed/session_internal.h"
 #include "reflector/record/recorder.h"
 
+#define SHORT_WATCH UINT64_C(1000000000)
+
 /* ---- status row and log ---- */
 
 void session_touch(struct session *session)
@@ -45,9 +47,15 @@ static void session_set_passed_error(struct session *session)
 	session_touch(session);
 }
 
+void session_set_heard(struct session *session)
+{
+	session->row.heard_ns = proc_realtime_ns();
+	session_touch(session);
+}
+
 void session_set_well(struct session *session)
 {
-	if (!session->troubled)
+	if (!session->troubled || session->spoiled)
 		return;
 	/* The loop logs the end of a rewind, which was the whole store's trouble. */
 	if (session->failing)
@@ -73,6 +81,21 @@ void session_show_passed(struct session *session)
 			.object = record->passed_name);
 }
 
+/* Tells whether a watch that the server accepted was of no use: it sent no event before it failed,
+ * and the failure is no answer to the request (410, 403, 404) and no broken connection, unless that
+ * broke at once. */
+static bool session_is_spoiled_by(const struct session *session, enum failure_kind kind)
+{
+	const struct feed_machine *machine = &session->machine;
+
+	if (machine->state != FEED_AT_WATCHING || !machine->alive || machine->progress)
+		return false;
+	if (kind == FAILURE_NETWORK)
+		return proc_monotonic_ns() - machine->started_ns < SHORT_WATCH;
+	return kind != FAILURE_EXPIRED && kind != FAILURE_RV_AHEAD && kind != FAILURE_FORBIDDEN &&
+		kind != FAILURE_ABSENT;
+}
+
 void session_fail(struct session *session, const struct status *status)
 {
 	const struct session_shared *shared = session->shared;
@@ -82,6 +105,8 @@ void session_fail(struct session *session, const struct status *status)
 	/* A 404 is news to discovery and cluster, unless discovery itself reported it. */
 	bool known = status->kind == FAILURE_ABSENT && session->machine.state == FEED_AT_RESOLVING;
 
+	if (session_is_spoiled_by(session, status->kind))
+		session->spoiled = true;
 	if (session->logged_kinds & kind)
 		LOG(feed_failed_again, .feed = name, .kind = kind_name, .state = state,
 			.error = status->text);
@@ -112,7 +137,8 @@ bool session_settle(struct session *session)
 {
 	CHECK_OBJ(session, SESSION_MAGIC);
 	agenda_set_time(session->shared->agenda, &session->item,
-		session->action.what == FEED_DO_WAIT ? session->action.until_ns : UINT64_MAX);
+		session->action.what == FEED_DO_WAIT ? session->action.until_ns
+		: session->well_ns ? session->well_ns : UINT64_MAX);
 	if (session->row_changed) {
 		session->row_changed = false;
 		session->row.phase = feed_machine_phase(&session->machine);
@@ -182,6 +208,7 @@ static void session_resolve(struct session *session)
 static void session_let_go(struct session *session)
 {
 	http_cancel(&session->call);
+	session->well_ns = 0;
 	session->over = session->finishing = false;
 	buf_trim(&session->held, 0);
 }
@@ -225,6 +252,7 @@ void session_perform(struct session *session, const struct feed_action *action)
 				.id = session->definition.id, .rv = action->rv);
 			session->row.lists++;
 			session->row.list_done = session->row.list_total = 0;
+			session->list_at = (struct moment){0};
 			stats_add(session->shared->stats, STAT_LISTS, 1);
 			if (record_list_begin(&session->record) < 0)
 				return; /* the batch failed: the loop rewinds */

@@ -18,6 +18,7 @@
 #define PROBE_ANSWER_MAX 8192
 #define PROBE_TIMEOUT    (20 * SECOND)
 #define HELD_MAX         (1u << 20)
+#define WELL             (10 * SECOND) /* a spoiled feed's watch that lives so long is well */
 
 /* Given to http as the result of on_body when the session itself ends the call. */
 #define SESSION_ENDS_CALL 1
@@ -99,6 +100,7 @@ static int session_take_initial(struct session *session, const struct api_event 
 		return 0;
 	if (object_identity(event->object, false, &identity) < 0 || !identity.rv.size)
 		return session_unreadable(session, "the bookmark that ends the initial events");
+	session->list_at = session->arrived;
 	session_step(
 		session, (struct feed_input){.on = FEED_ON_INITIAL, .rv = identity.rv}, &action);
 	if (!action.keep)
@@ -131,6 +133,9 @@ static int session_take_event(void *arg, const struct api_event *event)
 	session_show_passed(session);
 	if (r < 0)
 		return r;
+	record_contact(&session->record, &session->arrived);
+	session->spoiled = false;
+	session_set_well(session);
 	session_step(session, (struct feed_input){.on = bookmark ? FEED_ON_BOOKMARK : FEED_ON_EVENT,
 		.rv = rv}, &action);
 	session->row.events++;
@@ -146,6 +151,8 @@ static int session_hold_body(struct session *session, struct bytes bytes)
 {
 	int r = 0;
 
+	if (!session->held.size)
+		session->held_at = session->arrived;
 	buf_bytes_put(&session->held, bytes);
 	if (buf_error(&session->held) < 0)
 		return buf_error(&session->held);
@@ -177,11 +184,11 @@ static void session_on_status(void *arg, const struct http_answer *answer)
 	if (*answer->warning && warnings_are_new(session->shared->warnings, answer->warning))
 		LOG(server_warning, .feed = session->definition.name, .text = answer->warning);
 	if (session->refused)
-		return; /* no contact: the data age meanwhile */
-	session->row.last_contact_ns = proc_realtime_ns();
-	session_touch(session);
+		return;
 	if (session->action.what == FEED_DO_WATCH) {
+		session_set_heard(session);
 		session_set_well(session);
+		session->well_ns = session->spoiled ? proc_monotonic_ns() + WELL : 0;
 		session_probe_start(session);
 	}
 	session_step(session, (struct feed_input){.on = FEED_ON_ALIVE}, &action);
@@ -201,7 +208,9 @@ static int session_on_body(void *arg, struct bytes bytes)
 		buf_put(&session->error_body, bytes.data, bytes.size < room ? bytes.size : room);
 		return 0;
 	}
-	session->row.last_contact_ns = proc_realtime_ns();
+	moment_now(&session->arrived);
+	if (session->action.what == FEED_DO_LIST && !session->list_at.realtime_ns)
+		session->list_at = session->arrived;
 	if (session->action.what == FEED_DO_LIST)
 		return list_feed(session->list, bytes.data, bytes.size);
 	if (session->finishing)
@@ -283,6 +292,7 @@ void session_stream_go_on(struct session *session)
 	struct buf held = session->held;
 
 	session->held = BUF_INIT;
+	session->arrived = session->held_at;
 	if (session->call)
 		http_set_quiet(session->call);
 	int r = session_take_events(session, buf_bytes(&held));

@@ -40,12 +40,16 @@ struct session {
 	struct buf error_body;
 	bool refused;              /* the status is not 200: the body says why */
 	bool unreadable;           /* the call ended at an object that can't be read */
-	bool has_next; /* NEXT was decided inside a callback of the call, and is done when that ends */
+	bool has_next; /* NEXT was decided inside a callback of the call, and is done when that ends
+			*/
 	struct feed_action next;
 	bool has_status;           /* an ERROR event ended the watch */
 	struct status status;
 	uint64_t retry_after_ns;
 	struct buf held; /* came after a stream's end mark, while the list is being finished */
+	struct moment held_at;     /* when its first byte came */
+	struct moment arrived;     /* when the bytes that are being taken apart came */
+	struct moment list_at;     /* when the first page of the running list began to come */
 	bool over;                 /* that stream ended meanwhile */
 	struct fetch *probe;
 
@@ -54,6 +58,10 @@ struct session {
 	bool row_changed;
 	bool troubled;             /* row.error counts until session_set_well */
 	bool failing;              /* and the log says so */
+	bool spoiled;     /* the last watch was accepted and then sent nothing of use: it takes more
+			     than     another acceptance to be well */
+	uint64_t well_ns; /* when a spoiled feed's watch has lived long enough to be well; 0: none
+			     runs */
 	uint32_t logged_kinds;     /* failures of these kinds are in the log */
 	uint64_t passed_shown;     /* of record.passed_over, in row.error */
 };
@@ -69,8 +77,11 @@ void session_step(struct session *session, struct feed_input in, struct feed_act
 void session_step_and_do(struct session *session, struct feed_input in);
 void session_perform(struct session *session, const struct feed_action *action);
 
+/* Notes that the watch is accepted, or that a list has ended: this run has heard of the feed. */
+void session_set_heard(struct session *session);
 /* Sets the feed's error until session_set_well; a feed with an error is not live. */
 void session_set_error(struct session *session, const char *text);
+/* Ends the feed's error, unless the feed is spoiled. */
 void session_set_well(struct session *session);
 /* Shows in error and log what the watch passes over, and when that is over. */
 void session_show_passed(struct session *session);

@@ -53,20 +53,25 @@ static int session_finish_list(struct session *session)
 		r = record_list_end(record, buf_bytes(&session->list_rv));
 	if (r == AGAIN)
 		return AGAIN;
-	if (r >= 0)
+	if (r >= 0) {
+		record_contact(record, &session->list_at);
 		r = shared->on_list_end(shared->list_arg, session);
+	}
 	if (r < 0 || session->stopped) /* it may have been kept only until this list ended */
 		return r;
 	session->finishing = false;
 	guard_end(&session->guard);
 	session->check_period =
 		0; /* the list is to be committed before it is checked: plan again */
+	session_set_heard(session);
 	session_set_well(session);
 	LOG(feed_listed, .feed = session->definition.name, .id = session->definition.id,
 		.objects = record->items, .rv = buf_cstr(&session->list_rv));
-	session->row.error[0] = '\0';
-	session->passed_shown = 0;
-	session_show_passed(session);
+	if (!session->troubled) {
+		session->row.error[0] = '\0';
+		session->passed_shown = 0;
+		session_show_passed(session);
+	}
 	session_step_and_do(session,
 		(struct feed_input){.on = FEED_ON_LISTED, .unreadable = record->passed_over});
 	return 0;
@@ -135,8 +140,11 @@ static void session_on_checked(void *arg, const struct consistency_result *resul
 		.server_objects = result->theirs);
 	stats_add(session->shared->stats, STAT_DIVERGED, 1);
 	/* A list that has already begun finds the difference as well. */
-	if (session->action.what == FEED_DO_WATCH)
+	if (session->action.what == FEED_DO_WATCH) {
+		session_set_error(session,
+			"the consistency check found a difference: it is being listed again");
 		session_on(session, FEED_ON_RELIST);
+	}
 }
 
 uint64_t session_check_at(struct session *session)
@@ -182,6 +190,11 @@ int session_work(struct session *session)
 	CHECK_OBJ(session, SESSION_MAGIC);
 	if (session->action.what == FEED_DO_WAIT && session->action.until_ns <= proc_monotonic_ns())
 		session_step_and_do(session, (struct feed_input){.on = FEED_ON_TICK});
+	if (session->well_ns && session->well_ns <= proc_monotonic_ns()) {
+		session->well_ns = 0;
+		session->spoiled = false;
+		session_set_well(session);
+	}
 	if (session->stopped)
 		return 0;
 	int more = session->check ? consistency_work(session->check) : 0;

@@ -46,6 +46,7 @@ static int record_take_checkpoint(
 
 	feed->phase = checkpoint->phase;
 	feed->listed = checkpoint->first_list != 0;
+	feed->contact = checkpoint->contact;
 	feed->list_begin = checkpoint->list_begin;
 	feed->list_ns = checkpoint->list_ns;
 	feed->list_mono_ns = mono > age ? mono - age : 0;
@@ -110,6 +111,12 @@ int record_feed_reload(struct record_feed *feed)
 void record_phase(struct record_feed *feed, enum feed_phase phase)
 {
 	feed->phase = phase;
+	recorder_touch(feed->recorder, feed);
+}
+
+void record_contact(struct record_feed *feed, const struct moment *moment)
+{
+	feed->contact = *moment;
 	recorder_touch(feed->recorder, feed);
 }
 

@@ -55,6 +55,9 @@ int record_event(struct record_feed *feed, const struct api_event *event, bool t
 /* Takes a bookmark's RV into the checkpoint. Returns: RECORD_TAKEN, RECORD_UNREADABLE. */
 int record_bookmark(struct record_feed *feed, struct bytes object, struct bytes *ret_rv);
 void record_phase(struct record_feed *feed, enum feed_phase phase);
+/* Notes that what the open batch has last taken of FEED came in at MOMENT. It is stored with the
+ * batch, so the stored contact is never newer than the stored objects. */
+void record_contact(struct record_feed *feed, const struct moment *moment);
 
 int record_list_begin(struct record_feed *feed);
 /* Tells whether the list that is being taken has the object that the head at SEQ belongs to. */

@@ -292,6 +292,8 @@ int recorder_flush(struct recorder *recorder)
 
 		r = journal_checkpoint(recorder->journal, feed->id, feed->phase,
 			buf_bytes(&feed->rv));
+		if (r >= 0)
+			r = journal_set_contact(recorder->journal, feed->id, &feed->contact);
 	}
 	if (r >= 0)
 		r = journal_meta(recorder->journal, journal_txn(recorder->journal), &meta);

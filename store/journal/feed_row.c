@@ -24,7 +24,10 @@ enum {
 	AT_FIRST_LIST = 24,
 	AT_TRIMMED = 32,
 	AT_LAST = 40,
-	CHECKPOINT_HEADER = 48,
+	AT_CONTACT_REAL = 48,
+	AT_CONTACT_BOOTTIME = 56,
+	AT_CONTACT_BOOT = 64,
+	CHECKPOINT_HEADER = 72,
 };
 
 const char *feed_phase_name(uint32_t phase)
@@ -159,6 +162,9 @@ int checkpoint_read(struct bytes stored, struct feed_checkpoint *ret_checkpoint)
 		.first_list = le64_get(p + AT_FIRST_LIST),
 		.trimmed = le64_get(p + AT_TRIMMED),
 		.last = le64_get(p + AT_LAST),
+		.contact = {.realtime_ns = le64_get(p + AT_CONTACT_REAL),
+			.boottime_ns = le64_get(p + AT_CONTACT_BOOTTIME),
+			.boot = le64_get(p + AT_CONTACT_BOOT)},
 		.rv = BYTES(p + CHECKPOINT_HEADER, stored.size - CHECKPOINT_HEADER),
 	};
 	return 0;
@@ -284,6 +290,9 @@ int feed_rows_flush(struct journal *journal)
 		le64_put(p + AT_FIRST_LIST, c->first_list);
 		le64_put(p + AT_TRIMMED, c->trimmed);
 		le64_put(p + AT_LAST, c->last);
+		le64_put(p + AT_CONTACT_REAL, c->contact.realtime_ns);
+		le64_put(p + AT_CONTACT_BOOTTIME, c->contact.boottime_ns);
+		le64_put(p + AT_CONTACT_BOOT, c->contact.boot);
 		if (c->rv.size)
 			memcpy(p + CHECKPOINT_HEADER, c->rv.data, c->rv.size);
 	}

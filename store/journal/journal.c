@@ -324,6 +324,18 @@ int journal_checkpoint(struct journal *journal, uint32_t feed, uint32_t phase, s
 	return journal->error = feed_row_set_rv(row, rv);
 }
 
+int journal_set_contact(struct journal *journal, uint32_t feed, const struct moment *contact)
+{
+	journal_require_open(journal);
+	struct feed_row *row = feed_row_find(journal, feed);
+	REQUIRE(row && row->checkpoint.phase != FEED_REMOVED);
+	if (memcmp(&row->checkpoint.contact, contact, sizeof(*contact)) != 0) {
+		row->checkpoint.contact = *contact;
+		row->changed = true;
+	}
+	return journal->error;
+}
+
 int journal_set_cluster(struct journal *journal, const char *cluster)
 {
 	journal_require_open(journal);

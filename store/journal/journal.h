@@ -24,6 +24,7 @@
 #ifndef STORE_JOURNAL_JOURNAL_H
 #define STORE_JOURNAL_JOURNAL_H
 
+#include "common/moment.h"
 #include "store/env/env.h"
 #include "store/env/home.h"
 
@@ -78,8 +79,7 @@ struct head {
 	struct bytes rv;
 };
 
-/* The stored part of a feed's state. `live` and `stale` are computed from the reflector's heartbeat and its last
- * contact with the API server. */
+/* The stored part of a feed's state. Readers compute `live` and `stale` from the daemons' status pages. */
 enum feed_phase {
 	FEED_LISTING,   /* no list has ended yet */
 	FEED_SYNCED,    /* listed; watching or trying to */
@@ -115,6 +115,7 @@ struct feed_checkpoint {
 	uint64_t first_list;  /* seq of the first LIST_END, 0: none yet */
 	uint64_t trimmed;     /* last of its own seqs that was trimmed */
 	uint64_t last;        /* seq of its newest record */
+	struct moment contact; /* when the newest event, bookmark or complete list that is stored came in */
 	struct bytes rv;      /* watch on from here; empty: list */
 };
 
@@ -186,8 +187,11 @@ int journal_rename_feed(struct journal *journal, uint32_t feed, const char *name
 int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_ns);
 
 /* Moves the checkpoint; list_begin, list_ns, first_list, trimmed and last are the journal's own and
- * are kept as they are. */
+ * are kept as they are, and so is the contact. */
 int journal_checkpoint(struct journal *journal, uint32_t feed, uint32_t phase, struct bytes rv);
+
+/* Sets when the API server last said something of the feed that the open transaction stores. */
+int journal_set_contact(struct journal *journal, uint32_t feed, const struct moment *contact);
 
 int journal_set_cluster(struct journal *journal, const char *cluster);
 

@@ -47,12 +47,12 @@ def test_a_feed_that_cannot_be_stored_is_not_live(simulator, store):
     begin(simulator, store)
     simulator.forget_requests()
     reflector = store.reflector(env=FULL)
-    eventually(lambda: store.feed_status("pods")["lastContactSeconds"] is not None, what="contact")
+    simulator.wait_watching("pods")
     simulator.touch("pods", 1)
     status = eventually(
-        lambda: (s := store.feed_status("pods"))["state"] == "stale" and s, what="the feed is stale"
+        lambda: "No space left on device" in (s := store.feed_status("pods"))["lastError"] and s, what="the cause"
     )
-    assert "No space left on device" in status["lastError"]
+    assert status["state"] == "stale"
     eventually(lambda: simulator.counters("pods")["watches"] >= 3, what="two more attempts")
     assert "feed_recovered" not in reflector.log, "an attempt does not count as a success"
 

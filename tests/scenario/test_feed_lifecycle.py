@@ -50,7 +50,7 @@ def test_a_feed_of_a_missing_resource_begins_when_the_resource_appears(simulator
     store.configure(whole("pods"), whole(GADGETS), **QUICK)
     _, reflector = store.daemons()
     store.wait_live("pods")
-    waiting = wait_state(store, GADGETS, "gone")
+    waiting = wait_state(store, GADGETS, "error")
     assert "no resource" in waiting["lastError"] and waiting["synced"] is False, waiting
     eventually(lambda: feeds_of(store)[GADGETS]["retries"] > 2)
     assert GADGETS in store.kinf("status", check=True).stdout
@@ -106,7 +106,7 @@ def test_pauses_between_discovery_requests_are_random(simulator, store):
     pause = 0.15
     store.configure(whole("pods"), whole(GADGETS), recheck=f"{pause * 1000:.0f}ms", backoff=QUICK["backoff"])
     store.daemons()
-    wait_state(store, GADGETS, "gone")
+    wait_state(store, GADGETS, "error")
     simulator.forget_requests()
     asked = lambda: [r["time"] for r in simulator.requests(verb="discovery", path="/apis")]  # noqa: E731
     eventually(lambda: len(asked()) > 15)

@@ -115,7 +115,7 @@ def test_a_wildcard_without_resources_is_reported_once(simulator, store):
     store.configure("pods", {"resource": f"*.{GROUP}"}, **QUICK)
     _, reflector = store.daemons()
     nothing = eventually(lambda: feeds_of(store).get(f"*.{GROUP}"))
-    assert nothing["state"] == "gone" and "nothing" in nothing["lastError"], nothing
+    assert nothing["state"] == "error" and "nothing" in nothing["lastError"], nothing
     assert eventually(lambda: feeds_of(store)[f"*.{GROUP}"]["retries"] > 2)
     simulator.add_kind(**kind("gadgets"))
     wait_feeds(store, {"pods", f"gadgets.{GROUP}"})

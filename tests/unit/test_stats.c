@@ -265,7 +265,7 @@ Test(stats, feed_rows_keep_their_slot)
 	CLEANUP(stats_close) struct stats *r = reader();
 	struct stats_feed one = {.feed = 1,
 		.phase = 3,
-		.last_contact_ns = 12,
+		.heard_ns = 12,
 		.lists = 1,
 		.watches = 2,
 		.events = 3,

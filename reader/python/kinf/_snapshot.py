@@ -42,7 +42,7 @@ class FeedStatus:
     bytes: int
     list_done: int  # of the list in progress
     list_total: int  # 0: unknown
-    last_contact: float | None  # seconds ago; None: never, or no reflector runs
+    last_contact: float | None  # seconds ago, for the data in the snapshot; None: unknown
     synced: bool  # there is an initial state
     namespaced: bool
     resync: float  # seconds, of watches that do not say their own; 0: none

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How fresh the data is, as status, notes, `kinf wait`, --max-staleness and the Python module say it: `live` is said
+only of a feed of which the running reflector has heard, and the time of the last contact is in the store."""
+
+import signal
+
+import pytest
+from harness import eventually
+
+FEEDS = ["configmaps", "pods"]
+QUICK = {"backoff": {"min": "10ms", "max": "20ms"}}
+
+
+def states(store):
+    return {f["name"]: f["state"] for f in store.kinf("status", "-o", "json", check=True).json["feeds"]}
+
+
+def contact(store, feed="pods"):
+    return store.feed_status(feed)["lastContactSeconds"]
+
+
+def stale(store, feed="pods"):
+    return eventually(lambda: (s := store.feed_status(feed))["state"] == "stale" and s, what=f"{feed} is stale")
+
+
+@pytest.fixture
+def following(simulator, store):
+    """Both daemons follow 20 pods and some configmaps; bookmarks come only when a test asks for them."""
+    simulator.settings(bookmarkMs=3600000)
+    simulator.create("pods", 20)
+    simulator.create("configmaps", 3)
+    daemons = store.configure(*FEEDS, **QUICK).daemons()
+    for feed in FEEDS:
+        store.wait_live(feed)
+    return daemons
+
+
+# ---- live ------------------------------------------------------------------------------------------
+
+
+def test_no_feed_is_live_after_a_start_without_the_server(simulator, store, following):
+    for process in reversed(following):
+        process.stop()
+    simulator.down()
+    for process in following:
+        process.start()
+    eventually(lambda: set(states(store).values()) == {"stale"}, what="the reflector has reported the feeds")
+    state = stale(store)
+    assert "refused" in state["lastError"] and state["lastContactSeconds"] > 0, state
+    got = store.kinf("get", "pods", "-o", "count", check=True)
+    assert got.stdout == "20\n" and got.stderr.startswith("note: pods: stale since ") and "refused" in got.stderr, got
+    waited = store.kinf("wait", "pods", "--for", "live", "--timeout", "1s")
+    assert waited.status == 1 and "it is stale" in waited.stderr, waited
+    simulator.up()
+    for feed in FEEDS:
+        store.wait_live(feed)
+    assert store.kinf("get", "pods", "-o", "count", check=True).stderr == ""
+
+
+def test_a_restart_alone_makes_no_data_fresh(simulator, store, following):
+    """The server accepts the watch again, which says nothing of what has changed: only an event, a bookmark or a list does."""
+    eventually(lambda: contact(store) > 1, what="a second of silence")
+    for process in reversed(following):
+        process.stop()
+    for process in following:
+        process.start()
+    store.wait_live("pods")
+    assert contact(store) > 1
+    assert store.kinf("get", "pods", "--max-staleness", "1s").status == 1
+    simulator.bookmark()
+    eventually(lambda: contact(store) < 1, what="a bookmark")
+    store.kinf("get", "pods", "--max-staleness", "1m", check=True)
+
+
+# ---- the time of the last contact ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_the_store_remembers_the_last_contact(simulator, store, following, end):
+    simulator.bookmark()
+    eventually(lambda: contact(store) < 5, what="a bookmark")
+    for process in reversed(following):
+        getattr(process, end)()
+    first = store.feed_status("pods")
+    assert first["state"] == "offline" and first["lastError"] == "kinf-reflector does not run", first
+    assert 0 <= first["lastContactSeconds"] < 60, first
+    assert eventually(lambda: contact(store) > first["lastContactSeconds"] + 1, what="it ages")
+    store.kinf("get", "pods", "--max-staleness", "1h", check=True)
+    refused = store.kinf("get", "pods", "--max-staleness", "1s")
+    assert refused.status == 1 and refused.stdout == "" and "the last contact with the API server was" in refused.stderr
+
+
+def test_a_frozen_server_makes_no_contact(simulator, store, following):
+    simulator.touch("pods", 1)
+    eventually(lambda: contact(store) < 1, what="an event")
+    simulator.process.send(signal.SIGSTOP)
+    try:
+        eventually(lambda: contact(store) > 1.2, what="silence")
+        refused = store.kinf("get", "pods", "--max-staleness", "1s")
+        assert refused.status == 1 and refused.stdout == "", refused
+    finally:
+        simulator.process.send(signal.SIGCONT)
+
+
+# ---- daemons that do not work ----------------------------------------------------------------------
+
+
+def test_a_stopped_reflector_is_said_to_run(store, following):
+    _, reflector = following
+    reflector.send(signal.SIGSTOP)
+    try:
+        state = stale(store)
+        assert state["lastError"] == (
+            f"kinf-reflector (process {reflector.pid}) runs, but does not respond: it is stopped, or it hangs"
+        )
+        got = store.kinf("get", "pods", "-o", "count", check=True)
+        assert "does not respond" in got.stderr and "does not run" not in got.stderr, got
+    finally:
+        reflector.send(signal.SIGCONT)
+    store.wait_live("pods")
+
+
+@pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL])
+def test_without_a_processor_no_feed_is_live(simulator, store, following, how):
+    processor, _ = following
+    processor.send(how)
+    try:
+        state = stale(store)
+        assert state["lastError"].startswith("kinf-processor "), state
+        simulator.touch("pods", 1)
+        eventually(lambda: store.feed_status("pods")["lag"] == 1, what="an event that no reader sees")
+        eventually(lambda: contact(store) > 1.2, what="its age")
+        simulator.bookmark()
+        simulator.touch("configmaps", 1)
+        eventually(lambda: store.feed_status("configmaps")["lag"] > 0, what="a later contact")
+        assert contact(store) > 1.2, "what came since is not in what a reader sees"
+        assert store.kinf("get", "pods", "--max-staleness", "1s").status == 1
+    finally:
+        if how == signal.SIGSTOP:
+            processor.send(signal.SIGCONT)
+        else:
+            processor.wait()
+            processor.start()
+    store.wait_live("pods")
+
+
+# ---- answers that are worth nothing ----------------------------------------------------------------
+
+
+def test_a_watch_that_sends_garbage_is_logged_once_and_not_live(simulator, store, following):
+    _, reflector = following
+    fault = simulator.fault(verb="watch", resource="pods", body="garbage\n")
+    before = len(reflector.log.splitlines())
+    simulator.drop()
+    eventually(lambda: store.feed_status("pods")["retries"] > 12, what="many attempts")
+    said = [line for line in reflector.log.splitlines()[before:] if 'feed="pods"' in line]
+    assert len([line for line in said if " feed_failed " in line]) <= 2, said
+    assert not [line for line in said if " feed_recovered " in line], said
+    assert stale(store)["lastError"], "it is not well between two attempts"
+    simulator.clear_faults(fault)
+    simulator.touch("pods", 1)
+    store.wait_live("pods")
+    assert len([l for l in reflector.log.splitlines()[before:] if " feed_recovered " in l and '"pods"' in l]) == 1
+
+
+def test_a_list_that_drips_is_ended(simulator, store):
+    simulator.create("pods", 200)
+    fault = simulator.fault(verb="list", resource="pods", chunk=1, gapMs=50)
+    store.configure("pods", timeouts={"answer": "2s"}, **QUICK)
+    store.daemons()
+    state = eventually(lambda: (s := store.feed_status("pods"))["retries"] > 1 and s, what="the second attempt")
+    assert "too little heard within 2 s" in state["lastError"], state
+    simulator.clear_faults(fault)
+    store.wait_live("pods")
