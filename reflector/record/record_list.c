@@ -81,7 +81,10 @@ static void record_forget_seen(struct record_feed *feed)
 
 static int record_open_bracket(struct record_feed *feed)
 {
-	struct record record = {.feed = feed->id, .type = RECORD_LIST_BEGIN};
+	/* The RV is that of the state before the list: a watcher that has come to it can be given
+	 * the list as changes. */
+	struct record record = {.feed = feed->id, .type = RECORD_LIST_BEGIN,
+		.rv = buf_bytes(&feed->rv)};
 
 	if (feed->list_begin)
 		return 0;

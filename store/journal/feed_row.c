@@ -15,10 +15,11 @@
 #include "common/err.h"
 #include "common/value/value.h"
 
-/* Offsets in a checkpoint; its rv follows. */
+/* Offsets in a checkpoint; its rv and its trimmed_rv follow. */
 enum {
 	AT_PHASE = 0,
 	AT_RV_LEN = 4,
+	AT_TRIMMED_RV_LEN = 6,
 	AT_LIST_BEGIN = 8,
 	AT_LIST_NS = 16,
 	AT_FIRST_LIST = 24,
@@ -151,9 +152,10 @@ int checkpoint_read(struct bytes stored, struct feed_checkpoint *ret_checkpoint)
 {
 	const uint8_t *p = stored.data;
 
-	if (stored.size < CHECKPOINT_HEADER ||
-		stored.size != CHECKPOINT_HEADER + (size_t)le32_get(p + AT_RV_LEN) ||
-		le32_get(p + AT_PHASE) >= FEED_PHASE_MAX)
+	if (stored.size < CHECKPOINT_HEADER || le32_get(p + AT_PHASE) >= FEED_PHASE_MAX)
+		return err_set(ERR_CORRUPT, "a checkpoint of %zu bytes", stored.size);
+	size_t rv_size = le16_get(p + AT_RV_LEN), trimmed_size = le16_get(p + AT_TRIMMED_RV_LEN);
+	if (stored.size != CHECKPOINT_HEADER + rv_size + trimmed_size)
 		return err_set(ERR_CORRUPT, "a checkpoint of %zu bytes", stored.size);
 	*ret_checkpoint = (struct feed_checkpoint){
 		.phase = le32_get(p + AT_PHASE),
@@ -165,7 +167,8 @@ int checkpoint_read(struct bytes stored, struct feed_checkpoint *ret_checkpoint)
 		.contact = {.realtime_ns = le64_get(p + AT_CONTACT_REAL),
 			.boottime_ns = le64_get(p + AT_CONTACT_BOOTTIME),
 			.boot = le64_get(p + AT_CONTACT_BOOT)},
-		.rv = BYTES(p + CHECKPOINT_HEADER, stored.size - CHECKPOINT_HEADER),
+		.rv = BYTES(p + CHECKPOINT_HEADER, rv_size),
+		.trimmed_rv = BYTES(p + CHECKPOINT_HEADER + rv_size, trimmed_size),
 	};
 	return 0;
 }
@@ -174,8 +177,10 @@ int checkpoint_read(struct bytes stored, struct feed_checkpoint *ret_checkpoint)
 
 void feed_rows_release(struct journal *journal)
 {
-	for (size_t i = 0; i < journal->n_feeds; i++)
+	for (size_t i = 0; i < journal->n_feeds; i++) {
 		buf_release(&journal->feeds[i].rv);
+		buf_release(&journal->feeds[i].trimmed_rv);
+	}
 	free(journal->feeds);
 	journal->feeds = NULL;
 	journal->n_feeds = journal->feeds_room = 0;
@@ -214,6 +219,7 @@ void feed_row_remove(struct journal *journal, uint32_t feed)
 	REQUIRE(row);
 	size_t after = journal->n_feeds - (size_t)(row - journal->feeds) - 1;
 	buf_release(&row->rv);
+	buf_release(&row->trimmed_rv);
 	memmove(row, row + 1, after * sizeof(*row));
 	journal->n_feeds--;
 }
@@ -227,6 +233,21 @@ int feed_row_set_rv(struct feed_row *row, struct bytes rv)
 	row->checkpoint.rv = buf_bytes(&row->rv);
 	row->changed = true;
 	return buf_error(&row->rv);
+}
+
+int feed_row_set_trimmed(struct feed_row *row, uint64_t seq, struct bytes rv)
+{
+	if (row->checkpoint.trimmed >= seq)
+		return 0;
+	row->checkpoint.trimmed = seq;
+	row->changed = true;
+	/* The deletion of an object that a list lacks has the list's RV: newer than what follows it. */
+	if (!rv.size || rv_compare(rv, buf_bytes(&row->trimmed_rv)) == -1)
+		return 0;
+	buf_reset(&row->trimmed_rv);
+	buf_bytes_put(&row->trimmed_rv, rv);
+	row->checkpoint.trimmed_rv = buf_bytes(&row->trimmed_rv);
+	return buf_error(&row->trimmed_rv);
 }
 
 static int feed_row_load(struct journal *journal, struct bytes key, struct bytes value)
@@ -245,7 +266,10 @@ static int feed_row_load(struct journal *journal, struct bytes key, struct bytes
 	if (r < 0)
 		return r;
 	row->checkpoint = checkpoint;
+	row->checkpoint.trimmed = 0;
 	r = feed_row_set_rv(row, checkpoint.rv);
+	if (r == 0)
+		r = feed_row_set_trimmed(row, checkpoint.trimmed, checkpoint.trimmed_rv);
 	row->changed = false;
 	return r;
 }
@@ -279,12 +303,13 @@ int feed_rows_flush(struct journal *journal)
 		if (!row->changed)
 			continue;
 		int r = txn_reserve(journal->txn, DB_FEED, feed_key(row->id, FEED_CHECKPOINT, room),
-			CHECKPOINT_HEADER + c->rv.size, 0, &place);
+			CHECKPOINT_HEADER + c->rv.size + c->trimmed_rv.size, 0, &place);
 		if (r < 0)
 			return r;
 		uint8_t *p = place;
 		le32_put(p + AT_PHASE, c->phase);
-		le32_put(p + AT_RV_LEN, (uint32_t)c->rv.size);
+		le16_put(p + AT_RV_LEN, (uint16_t)c->rv.size);
+		le16_put(p + AT_TRIMMED_RV_LEN, (uint16_t)c->trimmed_rv.size);
 		le64_put(p + AT_LIST_BEGIN, c->list_begin);
 		le64_put(p + AT_LIST_NS, c->list_ns);
 		le64_put(p + AT_FIRST_LIST, c->first_list);
@@ -295,6 +320,9 @@ int feed_rows_flush(struct journal *journal)
 		le64_put(p + AT_CONTACT_BOOT, c->contact.boot);
 		if (c->rv.size)
 			memcpy(p + CHECKPOINT_HEADER, c->rv.data, c->rv.size);
+		if (c->trimmed_rv.size)
+			memcpy(p + CHECKPOINT_HEADER + c->rv.size, c->trimmed_rv.data,
+				c->trimmed_rv.size);
 	}
 	return 0;
 }

@@ -66,7 +66,7 @@ struct record {
 	uint8_t flags; /* enum record_flags */
 	struct bytes key;  /* "namespace/name" or "name"; empty for LIST_*, FEED_* */
 	struct bytes uid;
-	struct bytes rv;   /* of the object; LIST_END: of the list */
+	struct bytes rv;   /* of the object; LIST_END: of the list; LIST_BEGIN: before it */
 	struct bytes body; /* msgpack; empty where there is none */
 	struct bytes stored; /* of a record that was read: all its bytes in the log */
 };
@@ -114,6 +114,7 @@ struct feed_checkpoint {
 	                         reflector lists again before it watches on */
 	uint64_t first_list;  /* seq of the first LIST_END, 0: none yet */
 	uint64_t trimmed;     /* last of its own seqs that was trimmed */
+	struct bytes trimmed_rv; /* newest RV among those; empty: none had one */
 	uint64_t last;        /* seq of its newest record */
 	struct moment contact; /* when the newest event, bookmark or complete list that is stored came in */
 	struct bytes rv;      /* watch on from here; empty: list */

@@ -25,10 +25,10 @@ enum feed_part { FEED_DEFINITION = 0, FEED_CHECKPOINT = 1 };
 #define SEQ_KEY_SIZE  8
 
 struct feed_row {
-	struct feed_checkpoint checkpoint; /* its rv lies in rv */
+	struct feed_checkpoint checkpoint; /* its texts lie in rv and trimmed_rv */
 	uint32_t id;
 	bool changed;
-	struct buf rv;
+	struct buf rv, trimmed_rv;
 };
 
 struct journal {
@@ -69,6 +69,8 @@ struct feed_row *feed_row_find(const struct journal *journal, uint32_t feed);
 int feed_row_add(struct journal *journal, uint32_t feed, struct feed_row **ret_row);
 void feed_row_remove(struct journal *journal, uint32_t feed);
 int feed_row_set_rv(struct feed_row *row, struct bytes rv);
+/* Notes that the record SEQ of RV, which may be empty, was trimmed. */
+int feed_row_set_trimmed(struct feed_row *row, uint64_t seq, struct bytes rv);
 
 /* ---- journal_open.c ---- */
 

@@ -11,7 +11,7 @@
 #include "common/err.h"
 #include "common/proc.h"
 
-#define JOURNAL_FORMAT 4
+#define JOURNAL_FORMAT 5
 #define MAP_BYTES      ((uint64_t)64 << 30)
 #define OPEN_TRIES     3
 #define LOCK_WAIT_NS   ((uint64_t)500 * 1000000) /* for open.lock; then the reflector reports, and tries again */

@@ -34,14 +34,11 @@ struct slice {
 	uint64_t deleted;
 };
 
-static void trim_note(struct slice *slice, uint32_t feed, uint64_t seq)
+static int trim_note(struct slice *slice, uint32_t feed, uint64_t seq, struct bytes rv)
 {
 	struct feed_row *row = feed_row_find(slice->journal, feed);
 
-	if (!row || row->checkpoint.trimmed >= seq)
-		return;
-	row->checkpoint.trimmed = seq;
-	row->changed = true;
+	return row ? feed_row_set_trimmed(row, seq, rv) : 0;
 }
 
 /* Never less than nothing: a wrong count must not become a huge one. */
@@ -87,7 +84,9 @@ static int trim_walk(struct slice *slice)
 			slice->unneeded[slice->n_unneeded++] = record.prev;
 		if (!is_object || record.type == RECORD_DELETED)
 			slice->unneeded[slice->n_unneeded++] = record.seq;
-		trim_note(slice, record.feed, record.seq);
+		r = trim_note(slice, record.feed, record.seq, record.rv);
+		if (r < 0)
+			return r;
 		trim_pass(slice, record.seq, record.stored.size);
 	}
 	return 0;
@@ -161,8 +160,9 @@ static int trim_drop_feed(struct slice *slice)
 	int r = trim_make_room(slice, slice->limit);
 	if (r < 0)
 		return r;
-	trim_note(slice, slice->removed_feed, slice->removed_seq);
-	r = trim_drop_heads(slice);
+	r = trim_note(slice, slice->removed_feed, slice->removed_seq, BYTES_NONE);
+	if (r == 0)
+		r = trim_drop_heads(slice);
 	if (r != END)
 		return r;
 	slice->unneeded[slice->n_unneeded++] = slice->removed_seq;

@@ -23,7 +23,7 @@ enum {
 struct feeds_collection {
 	struct snapshot *snapshot;
 	struct buf rows; /* struct snapshot_feed */
-	struct buf text; /* each feed's texts and its checkpoint's rv, each with a NUL */
+	struct buf text; /* each feed's texts and its checkpoint's RVs, each with a NUL */
 };
 
 static void feeds_texts_of(struct feed_definition *d, const char ***texts)
@@ -56,6 +56,8 @@ static int feeds_collect_one(void *arg, const struct feed_definition *definition
 	for (size_t i = 0; i < TEXTS; i++)
 		buf_put(&c->text, *texts[i], strlen(*texts[i]) + 1);
 	buf_bytes_put(&c->text, checkpoint->rv);
+	buf_byte(&c->text, '\0');
+	buf_bytes_put(&c->text, checkpoint->trimmed_rv);
 	buf_byte(&c->text, '\0');
 	buf_put(&c->rows, &feed, sizeof(feed));
 	return 0;
@@ -97,6 +99,8 @@ static int feeds_collect(struct snapshot *snapshot, struct snapshot_feed **ret_f
 		}
 		feeds[i].checkpoint.rv.data = p;
 		p += feeds[i].checkpoint.rv.size + 1;
+		feeds[i].checkpoint.trimmed_rv.data = p;
+		p += feeds[i].checkpoint.trimmed_rv.size + 1;
 	}
 	*ret_feeds = feeds;
 	*ret_n = n;

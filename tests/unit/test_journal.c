@@ -440,3 +440,59 @@ Test(journal, garbled_record_fails_its_check)
 	journal_close(&j);
 	home_close(&home);
 }
+
+static uint64_t append_rv(struct journal *j, uint32_t feed, enum record_type type, const char *key,
+	const char *rv)
+{
+	struct record record = {.feed = feed, .type = type, .key = bytes_str(key),
+		.uid = BYTES_LIT("u"), .rv = bytes_str(rv)};
+	uint64_t seq = 0;
+
+	cr_assert_eq(journal_begin(j), 0);
+	cr_assert_eq(journal_append(j, &record, &seq), 0);
+	cr_assert_eq(journal_commit(j), 0);
+	return seq;
+}
+
+static void trimmed_is(struct journal *j, uint32_t feed, uint64_t seq, const char *rv)
+{
+	struct feed_checkpoint c;
+
+	cr_assert_eq(journal_begin(j), 0);
+	cr_assert_eq(journal_feed_checkpoint(j, journal_txn(j), feed, &c), FOUND);
+	cr_expect_eq(c.trimmed, seq);
+	cr_expect(bytes_equal(c.trimmed_rv, bytes_str(rv)), "%.*s instead of %s",
+		BYTES_ARG(c.trimmed_rv), rv);
+	journal_abort(j);
+}
+
+Test(journal, the_newest_trimmed_rv_is_kept)
+{
+	struct home *home = open_home();
+	struct journal *j = open_writer(home);
+	uint32_t feed = add_feed(j);
+	uint64_t trimmed;
+
+	(void)append_rv(j, feed, RECORD_LIST_BEGIN, "", "");
+	uint64_t a = append_rv(j, feed, RECORD_ADDED, "a", "5");
+	uint64_t end = append_rv(j, feed, RECORD_LIST_END, "", "9");
+	uint64_t b = append_rv(j, feed, RECORD_ADDED, "b", "10");
+	uint64_t begin = append_rv(j, feed, RECORD_LIST_BEGIN, "", "40");
+	(void)append_rv(j, feed, RECORD_DELETED, "b", "50");
+	uint64_t c = append_rv(j, feed, RECORD_ADDED, "c", "45");
+	trimmed_is(j, feed, 0, "");
+	cr_assert_eq(journal_trim(j, a, 1000, &trimmed), 0);
+	trimmed_is(j, feed, a, "5");
+	cr_assert_eq(journal_trim(j, end, 1000, &trimmed), 0);
+	trimmed_is(j, feed, end, "9");
+	cr_assert_eq(journal_trim(j, b, 1000, &trimmed), 0);
+	journal_close(&j);
+	j = open_writer(home);
+	trimmed_is(j, feed, b, "10");
+	cr_assert_eq(journal_trim(j, begin, 1000, &trimmed), 0);
+	trimmed_is(j, feed, begin, "40");
+	cr_assert_eq(journal_trim(j, c, 1000, &trimmed), 0);
+	trimmed_is(j, feed, c, "50");
+	journal_close(&j);
+	home_close(&home);
+}
