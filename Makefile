@@ -73,7 +73,7 @@ fuzz_src := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 # Helpers of the unit tests that are no test themselves.
 support_src := $(filter-out $(unit_src),$(call sources,tests/unit))
 
-archives := common store reflector processor reader command simulator support bench
+archives := common store reflector processor reader command serve simulator support bench
 $(foreach a,$(archives),$(eval $(a)_lib := $(B)/lib$(a).a))
 all_src := $(foreach a,$(archives),$($(a)_src)) $(unit_src) $(program_src) $(model_src) \
 	tests/bench/preload/recv.c $(fuzz_src) tests/fuzz/driver.c \
@@ -146,7 +146,7 @@ $(B)/kinf-simulator: $(B)/tests/simulator/main.o $(simulator_lib) $(common_lib)
 	$(call say,LINK,$@)
 	$(Q)$(link) $^ -lmicrohttpd $(store_libs) $(json_libs)
 
-test_archives := $(command_lib) $(reader_lib) $(processor_lib) $(reflector_lib) $(simulator_lib) \
+test_archives := $(serve_lib) $(command_lib) $(reader_lib) $(processor_lib) $(reflector_lib) $(simulator_lib) \
 	$(store_lib) $(common_lib)
 $(B)/unit/%: $(B)/tests/unit/%.o $(support_lib) $(test_archives)
 	@mkdir -p $(@D)
