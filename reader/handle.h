@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The internal header of the libkinf group (kinf.c, feeds.c, list.c, indexes.c, wait.c, object.c,
+ * The internal header of the libkinf group (kinf.c, get.c, feeds.c, list.c, indexes.c, wait.c, object.c,
  * history.c): the handles of kinf.h, the last error, and the feeds that a name stands for in one
  * snapshot.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens and closes handles and snapshots, and reads objects by key. */
+/* Opens and closes handles and snapshots. */
 #include "reader/kinf.h"
 
 #include <errno.h>
@@ -253,57 +253,4 @@ uint64_t kinf_snapshot_event(const struct kinf_snapshot *snapshot)
 {
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
 	return snapshot->held ? snapshot_taken(snapshot->snapshot) : 0;
-}
-
-int key_join(const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX],
-	struct bytes *ret_key)
-{
-	size_t skip = namespace_ && *namespace_ ? strlen(namespace_) + 1 : 0;
-	size_t size = strlen(name);
-
-	if (skip > JOURNAL_KEY_MAX || size > JOURNAL_KEY_MAX - skip)
-		return err_set(ERR_TOO_LARGE, "object key '%.40s%s%.40s...'",
-			skip ? namespace_ : "", skip ? "/" : "", name);
-	if (skip) {
-		memcpy(key, namespace_, skip - 1);
-		key[skip - 1] = '/';
-	}
-	memcpy(key + skip, name, size);
-	*ret_key = BYTES(key, skip + size);
-	return 0;
-}
-
-int kinf_get(struct kinf_snapshot *snapshot, const char *feed, const char *namespace_,
-	const char *name, struct kinf_object *ret_object)
-{
-	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
-	char text[JOURNAL_KEY_MAX];
-	const struct feed_set *set;
-	struct record record;
-	struct bytes key;
-	int r = kinf_held(snapshot);
-
-	if (r == 0)
-		r = feed_set_get(snapshot, feed, &set);
-	if (r == 0)
-		r = key_join(namespace_, name, text, &key);
-	if (r != 0)
-		return kinf_result(snapshot->kinf, r);
-	int missing = NOT_FOUND; /* AGAIN: in none of the feeds, but one has not been listed yet */
-	r = NOT_FOUND;
-	for (size_t i = 0; r == NOT_FOUND && i < set->n; i++) {
-		const struct snapshot_feed *candidate = &set->feeds[i];
-		const char *only = candidate->definition.namespace_;
-
-		if (*only && namespace_ && strcmp(only, namespace_) != 0)
-			continue;
-		if (candidate->visible)
-			r = snapshot_get(
-				snapshot->snapshot, candidate->definition.id, key, &record);
-		else
-			missing = AGAIN;
-	}
-	if (r == FOUND)
-		object_from_record(&record, ret_object);
-	return kinf_result(snapshot->kinf, r == NOT_FOUND ? missing : r);
 }

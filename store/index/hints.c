@@ -87,11 +87,6 @@ static size_t hints_table_bytes(unsigned bits)
 
 /* ---- slots ---- */
 
-struct hints_key {
-	size_t bucket;
-	uint64_t tag;
-};
-
 /* Equal hashes of two names cost no more than a lookup in the index. */
 static struct hints_key hints_name_key(const struct hints *hints, uint32_t feed, struct bytes key)
 {
@@ -371,11 +366,24 @@ static struct hint hints_of_slot(const struct hints *hints, uint64_t slot)
 	};
 }
 
+struct hints_key hints_prefetch_name(const struct hints *hints, uint32_t feed, struct bytes key)
+{
+	CHECK_OBJ(hints, HINTS_MAGIC);
+	struct hints_key name = hints_name_key(hints, feed, key);
+
+	__builtin_prefetch(&hints->names[name.bucket * BUCKET]);
+	return name;
+}
+
+struct hint hints_prefetched(const struct hints *hints, struct hints_key name)
+{
+	return hints_of_slot(hints, hints_find_slot(hints->names, name));
+}
+
 struct hint hints_name(const struct hints *hints, uint32_t feed, struct bytes key)
 {
 	CHECK_OBJ(hints, HINTS_MAGIC);
-	return hints_of_slot(
-		hints, hints_find_slot(hints->names, hints_name_key(hints, feed, key)));
+	return hints_prefetched(hints, hints_name_key(hints, feed, key));
 }
 
 struct hint hints_object(const struct hints *hints, uint64_t object)

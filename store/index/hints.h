@@ -75,6 +75,12 @@ struct hint {
 	uint32_t generation; /* of the journal, for a place */
 };
 struct hint hints_name(const struct hints *hints, uint32_t feed, struct bytes key);
+/* The same in two steps: the first starts to load the hint from memory, the second reads it. */
+struct hints_key {
+	uint64_t bucket, tag;
+};
+struct hints_key hints_prefetch_name(const struct hints *hints, uint32_t feed, struct bytes key);
+struct hint hints_prefetched(const struct hints *hints, struct hints_key name);
 /* Never leads to another object, while hints_name() may. */
 struct hint hints_object(const struct hints *hints, uint64_t object);
 /* Starts to load the hint of an object from memory. */

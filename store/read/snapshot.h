@@ -113,6 +113,17 @@ struct snapshot_object {
 int snapshot_walk_objects(struct snapshot *snapshot, uint32_t feed, struct index_walk *walk,
 	struct snapshot_object *ret_objects, size_t n);
 
+/* Gets the objects of N keys, at most SNAPSHOT_OBJECTS_MAX: several at once, so that their memory is
+ * loaded together. The result of each is the same as snapshot_get() returns; the sentence of an error
+ * is the last one's. */
+struct snapshot_key {
+	struct bytes key;
+	int result;
+	struct record record;
+};
+void snapshot_get_batch(
+	struct snapshot *snapshot, uint32_t feed, struct snapshot_key **keys, size_t n);
+
 /* Checks, for verify, that the hints of an object lead to the version that the index names, or
  * nowhere. */
 bool snapshot_hints_agree(struct snapshot *snapshot, uint32_t feed, struct bytes key,

@@ -82,29 +82,59 @@ static int snapshot_hinted(const struct snapshot *s, uint32_t feed, uint64_t vis
 			: NOT_FOUND;
 }
 
-int snapshot_get(
-	struct snapshot *snapshot, uint32_t feed, struct bytes key, struct record *ret_record)
+/* Gets an object whose hint is known. Returns: FOUND, NOT_FOUND, errors. */
+static int snapshot_get_hinted(struct snapshot *snapshot, uint32_t feed, uint64_t visible,
+	const struct hint *hint, struct bytes key, struct record *ret_record)
 {
 	const struct snapshot *s = snapshot_active(snapshot);
 	struct index_entry entry;
 	struct record record;
 	int r;
 
-	if (s->use_hints) {
-		struct hint hint = hints_name(s->use_hints, feed, key);
-
-		if (hint.place) /* loads its cache lines together, not one after the other */
-			txn_prefetch(s->journal_txn, hint.place);
-		r = snapshot_hinted(s, feed, snapshot_visible(snapshot, feed), &hint, &record);
-		if (r == FOUND && bytes_equal(record.key, key)) {
-			r = snapshot_checked(s, &record);
-			if (r == 0)
-				*ret_record = record;
-			return r;
-		}
+	if (snapshot_hinted(s, feed, visible, hint, &record) == FOUND &&
+		bytes_equal(record.key, key)) {
+		r = snapshot_checked(s, &record);
+		if (r == 0)
+			*ret_record = record;
+		return r;
 	}
 	r = index_get(s->pair->index, s->index_txn, feed, key, &entry);
 	return r != FOUND ? r : snapshot_record(snapshot, feed, key, &entry, ret_record);
+}
+
+int snapshot_get(
+	struct snapshot *snapshot, uint32_t feed, struct bytes key, struct record *ret_record)
+{
+	const struct snapshot *s = snapshot_active(snapshot);
+	struct hint hint = {0};
+
+	if (s->use_hints)
+		hint = hints_name(s->use_hints, feed, key);
+	if (hint.place) /* loads its cache lines together, not one after the other */
+		txn_prefetch(s->journal_txn, hint.place);
+	return snapshot_get_hinted(
+		snapshot, feed, snapshot_visible(snapshot, feed), &hint, key, ret_record);
+}
+
+void snapshot_get_batch(
+	struct snapshot *snapshot, uint32_t feed, struct snapshot_key **keys, size_t n)
+{
+	const struct snapshot *s = snapshot_active(snapshot);
+	uint64_t visible = snapshot_visible(snapshot, feed);
+	struct hint hints[SNAPSHOT_OBJECTS_MAX] = {{0}};
+	struct hints_key names[SNAPSHOT_OBJECTS_MAX];
+
+	REQUIRE(n <= SNAPSHOT_OBJECTS_MAX);
+	for (size_t i = 0; i < n && s->use_hints; i++)
+		names[i] = hints_prefetch_name(s->use_hints, feed, keys[i]->key);
+	for (size_t i = 0; i < n && s->use_hints; i++) {
+		hints[i] = hints_prefetched(s->use_hints, names[i]);
+		if (hints[i].place)
+			txn_prefetch(s->journal_txn, hints[i].place);
+	}
+	for (size_t i = 0; i < n; i++)
+		keys[i]->result = snapshot_get_hinted(snapshot, feed, visible, &hints[i],
+			keys[i]->key, &keys[i]->record);
 }
 
 bool snapshot_hints_agree(struct snapshot *snapshot, uint32_t feed, struct bytes key,

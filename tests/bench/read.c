@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Measures reads of libkinf on one thread, per second of CPU, over a store of N synthetic pods: by
- * key, by index, all in key order. Makes and shuffles keys and values before, as the measurement of
- * client-go does. Reads the first byte of each body, so that its page is mapped. "hold" reads
- * everything once, prints "ready" and keeps its snapshot until stdin ends, so that the caller can
- * measure its memory. usage: read STORE N [hold]
+ * key, many keys in one call, by index, all in key order. Makes and shuffles keys and values
+ * before, as the measurement of client-go does. Reads the first byte of each body, so that its page
+ * is mapped. "hold" reads everything once, prints "ready" and keeps its snapshot until stdin ends,
+ * so that the caller can measure its memory. usage: read STORE N [hold]
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,6 +28,7 @@ struct reading {
 	struct kinf_snapshot *snapshot;
 	struct pods pods;
 	struct pod_key *keys;
+	const char **joined; /* the same keys as "namespace/name" */
 	uint64_t random;
 	uint64_t sum; /* of the bytes read, so that the compiler keeps the reads */
 };
@@ -67,6 +68,43 @@ static void make_keys(struct reading *reading)
 		reading->keys[i] = reading->keys[other];
 		reading->keys[other] = key;
 	}
+}
+
+static void join_keys(struct reading *reading)
+{
+	uint64_t n = reading->pods.n;
+
+	reading->joined = calloc(n, sizeof(*reading->joined));
+	must_true(reading->joined != NULL, "no memory for the keys");
+	for (uint64_t i = 0; i < n; i++) {
+		char *key;
+
+		must_true(asprintf(&key, "%s/%s", reading->keys[i].namespace_,
+				  reading->keys[i].name) > 0,
+			"no memory for the keys");
+		reading->joined[i] = key;
+	}
+}
+
+static int got(void *arg, size_t i, int result, const struct kinf_object *object)
+{
+	(void)i;
+	must_true(result == KINF_FOUND, "get many: a pod is not there");
+	look(arg, object);
+	return 0;
+}
+
+/* Gets the RENEW keys from key FROM on in one call; returns the number of objects found. */
+static uint64_t get_many(struct reading *reading, uint64_t from)
+{
+	uint64_t n = reading->pods.n, begin = from % n;
+	uint64_t count = n - begin < RENEW ? n - begin : RENEW;
+
+	check(reading,
+		kinf_get_many(
+			reading->snapshot, FEED, reading->joined + begin, count, got, reading),
+		"get many");
+	return count;
 }
 
 /* Makes COUNT gets from key FROM on; returns the number of objects found. */
@@ -136,6 +174,19 @@ static void measure_get(struct reading *reading, const char *name, uint64_t per_
 	result_number(name, (double)n / measure_cpu(&measure));
 }
 
+static void measure_get_many(struct reading *reading)
+{
+	struct measure measure;
+	uint64_t n = 0;
+
+	measure_begin(&measure);
+	while (measure_cpu(&measure) < SECONDS) {
+		renew(reading);
+		n += get_many(reading, n);
+	}
+	result_number("get_many_per_s", (double)n / measure_cpu(&measure));
+}
+
 static void measure_index(struct reading *reading)
 {
 	struct measure measure;
@@ -193,11 +244,13 @@ int main(int argc, char **argv)
 		hold(&reading);
 	} else {
 		make_keys(&reading);
+		join_keys(&reading);
 		(void)list_all(&reading); /* warm */
 		(void)get_some(&reading, 0, reading.pods.n);
 		result_begin();
 		measure_get(&reading, "get_per_s", RENEW);
 		measure_get(&reading, "get_renewed_per_s", 1);
+		measure_get_many(&reading);
 		measure_index(&reading);
 		measure_list(&reading);
 		result_number("looked", (double)(reading.sum % 256));

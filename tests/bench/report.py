@@ -45,6 +45,8 @@ def add_size(table, n, figures):
 
     per_second("random get by key", read["get_per_s"], 1, barred)
     per_second("same, a new snapshot for each", read["get_renewed_per_s"], 0, False)
+    per_second("same, 1,000 keys in one call of kinf_get_many",
+               read["get_many_per_s"], 5, n >= 1000000)
     per_second("by index, objects", read["index_objects_per_s"], 1.5, barred)
     per_second("list in key order, objects", read["list_objects_per_s"], 3, barred)
     add_find(table, n, figures["find"], barred)

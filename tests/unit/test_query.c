@@ -34,8 +34,8 @@ static bool always(const struct pod *p) { (void)p; return true; }
 static bool image_is_3(const struct pod *p) { return p->image == 3; }
 
 static const struct condition labels[] = {{"", always}, {NULL, always}, {"app=a1", app_is_1},
-	{"app!=a1", app_is_not_1}, {"app in (a2,a3)", app_is_2_or_3}, {"odd", is_odd}, {"!odd", is_even},
-	{"app=nowhere", never}, {"odd,app!=a1", odd_and_not_1}};
+	{"app!=a1", app_is_not_1}, {"app in (a2,a3)", app_is_2_or_3}, {"odd", is_odd},
+	{"!odd", is_even}, {"app=nowhere", never}, {"odd,app!=a1", odd_and_not_1}};
 static const struct condition fields[] = {{NULL, always}, {"spec.nodeName=n2", node_is_2},
 	{"status.phase!=p0", phase_is_not_0}, {"spec.nodeName=n1,status.phase=p1", node_1_phase_1},
 	{"spec.nodeName=", never}, {"spec.nowhere=", always}};
@@ -56,9 +56,9 @@ struct wanted {
 static bool takes(const struct wanted *wanted, const struct pod *pod)
 {
 	return pod->there && wanted->labels->holds(pod) && wanted->fields->holds(pod) &&
-		wanted->term->holds(pod) &&
-		(!wanted->namespace_ || strcmp(wanted->namespace_, pod->namespace_) == 0) &&
-		(!wanted->prefix || strncmp(pod->name, wanted->prefix, strlen(wanted->prefix)) == 0);
+	       wanted->term->holds(pod) &&
+	       (!wanted->namespace_ || strcmp(wanted->namespace_, pod->namespace_) == 0) &&
+	       (!wanted->prefix || strncmp(pod->name, wanted->prefix, strlen(wanted->prefix)) == 0);
 }
 
 static void pick(struct wanted *wanted, struct kinf_query *query)
@@ -207,6 +207,62 @@ Test(query, get_finds_what_is_there_and_nothing_else)
 	cr_assert_str_eq(kinf_error(w.kinf), NO_FEED("secrets"));
 }
 
+struct many {
+	size_t next, ends_at;
+	bool renews;
+};
+
+static int got_one(void *arg, size_t i, int result, const struct kinf_object *object)
+{
+	struct many *many = arg;
+
+	cr_assert_eq(i, many->next++, "each key once, in order");
+	if (i < OBJECTS) {
+		cr_assert_eq(result, w.pods[i].there ? KINF_FOUND : KINF_NOT_FOUND, "%zu", i);
+		if (result == KINF_FOUND)
+			cr_assert_eq(pod_of(object), &w.pods[i]);
+	} else {
+		cr_assert_eq(result, KINF_NOT_FOUND, "%zu", i);
+	}
+	if (result != KINF_FOUND)
+		cr_assert_null(object);
+	if (many->renews)
+		OK(kinf_snapshot_renew(w.snapshot));
+	return i + 1 == many->ends_at ? 42 : 0;
+}
+
+Test(query, get_many_gives_each_key_once_what_get_gives)
+{
+	static char keys[OBJECTS][300], longer[2 * 1024];
+	const char *all[OBJECTS + 4];
+	struct many many = {0};
+
+	for (unsigned i = 0; i < OBJECTS; i++) {
+		(void)snprintf(keys[i], sizeof(keys[i]), "%s/%s", w.pods[i].namespace_,
+			w.pods[i].name);
+		all[i] = keys[i];
+	}
+	memset(longer, 'a', sizeof(longer) - 1);
+	all[OBJECTS] = "a/nobody";
+	all[OBJECTS + 1] = "";
+	all[OBJECTS + 2] = "/";
+	all[OBJECTS + 3] = longer;
+	cr_assert_eq(kinf_get_many(w.snapshot, "pods", all, OBJECTS + 4, got_one, &many), 0);
+	cr_assert_eq(many.next, OBJECTS + 4);
+	many = (struct many){0};
+	cr_assert_eq(kinf_get_many(w.snapshot, "pods", NULL, 0, got_one, &many), 0);
+	cr_assert_eq(many.next, 0);
+	many = (struct many){.ends_at = 3};
+	cr_assert_eq(kinf_get_many(w.snapshot, "pods", all, OBJECTS, got_one, &many), 42);
+	cr_assert_eq(many.next, 3, "the function's result ends the call");
+	many = (struct many){.renews = true};
+	cr_assert_eq(kinf_get_many(w.snapshot, "pods", all, OBJECTS, got_one, &many), -EINVAL);
+	cr_assert_eq(many.next, 1, "nothing is read from a snapshot that was renewed");
+	cr_assert_eq(
+		kinf_get_many(w.snapshot, "secrets", all, 1, got_one, &many), KINF_NO_FEED);
+	cr_assert_str_eq(kinf_error(w.kinf), NO_FEED("secrets"));
+}
+
 struct sum {
 	uint64_t n2, total;
 	char last[64];
@@ -283,8 +339,8 @@ Test(query, bad_queries_say_what_is_wrong)
 	query.terms = &(struct kinf_term){"nope", "x"};
 	query.n_terms = 1;
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_NO_INDEX);
-	cr_assert_str_eq(kinf_error(w.kinf),
-		"feed 'pods' has no index 'nope'; it has: namespace, label, node, image, node-phase");
+	cr_assert_str_eq(kinf_error(w.kinf), "feed 'pods' has no index 'nope'; it has: namespace, "
+					     "label, node, image, node-phase");
 	query.size = 8;
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_UNSUPPORTED);
 	cr_assert_null(list);
@@ -383,7 +439,8 @@ Test(query, a_snapshot_that_was_reset_reads_nothing_and_a_renewed_one_the_newest
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), -EINVAL);
 	cr_assert_eq(kinf_snapshot_event(w.snapshot), 0);
 	OK(kinf_snapshot_renew(w.snapshot));
-	cr_assert_eq(kinf_get(w.snapshot, "pods", pod->namespace_, pod->name, &object), KINF_NOT_FOUND);
+	cr_assert_eq(
+		kinf_get(w.snapshot, "pods", pod->namespace_, pod->name, &object), KINF_NOT_FOUND);
 	OK(kinf_list(w.snapshot, &query, &list));
 	write_pod(pod);
 	take();

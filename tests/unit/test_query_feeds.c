@@ -46,6 +46,23 @@ Test(query, an_index_of_several_feeds_is_listed_once_with_its_values_counted_onc
 }
 
 /* A fourth namespace whose first list has begun and not ended. */
+static int keep_result(void *arg, size_t i, int result, const struct kinf_object *object)
+{
+	cr_assert_eq(result == KINF_FOUND, object != NULL);
+	((int *)arg)[i] = result;
+	return 0;
+}
+
+/* Gets an object, an absent name and an object of a feed that is being listed, in one call. */
+static void get_three(const struct pod *pod, int results[3])
+{
+	char there[300];
+	const char *keys[] = {there, "a/nobody", "d/x"};
+
+	(void)snprintf(there, sizeof(there), "%s/%s", pod->namespace_, pod->name);
+	OK(kinf_get_many(w.snapshot, "pods", keys, 3, keep_result, results));
+}
+
 Test(query, nothing_is_said_of_a_namespace_that_was_never_listed)
 {
 	struct kinf_query query = {.size = sizeof(query), .feed = "pods"};
@@ -64,6 +81,11 @@ Test(query, nothing_is_said_of_a_namespace_that_was_never_listed)
 	cr_assert_not_null(strstr(kinf_error(w.kinf), "listed for the first time"));
 	cr_assert_eq(kinf_get(w.snapshot, "pods", "a", "nobody", &object), KINF_NOT_FOUND);
 	OK(kinf_get(w.snapshot, "pods", pod->namespace_, pod->name, &object));
+	int results[3];
+	get_three(pod, results);
+	cr_assert_eq(results[0], KINF_FOUND);
+	cr_assert_eq(results[1], KINF_NOT_FOUND);
+	cr_assert_eq(results[2], KINF_AGAIN);
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_AGAIN);
 	query.namespace_ = "d";
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_AGAIN);
@@ -74,6 +96,8 @@ Test(query, nothing_is_said_of_a_namespace_that_was_never_listed)
 	(void)rig_append(&w.rig, feed, RECORD_LIST_END, NULL, NULL);
 	take();
 	OK(kinf_get(w.snapshot, "pods", "d", "x", &object));
+	get_three(pod, results);
+	cr_assert_eq(results[2], KINF_FOUND);
 	query.namespace_ = NULL;
 	OK(kinf_list(w.snapshot, &query, &list));
 	kinf_list_close(&list);
