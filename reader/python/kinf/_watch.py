@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 BATCH = 64  # events taken at a time where no position is kept
 RESYNC_LIMIT = 1e9  # seconds
 COMMIT_SECONDS = 1.0  # between two writes of a cursor while there is no pause
+SIGNAL_SECONDS = 0.5  # of a wait, so that a handler of a signal gets its turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,10 +236,12 @@ class Watch:
             return None
 
     def _wait(self, seconds: float | None) -> None:
+        """Waits for an event, SECONDS at most, but returns at least every SIGNAL_SECONDS: a signal that comes just before
+        poll() begins does not interrupt it, and its Python handler runs only when poll() has returned."""
         poll, user = select.poll(), object()
         try:
             poll.register(self._enter(user), select.POLLIN)
-            poll.poll(None if seconds is None else seconds * 1000)
+            poll.poll(min(SIGNAL_SECONDS, SIGNAL_SECONDS if seconds is None else seconds) * 1000)
         finally:
             self._leave(user)
 
