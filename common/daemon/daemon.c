@@ -44,7 +44,9 @@ int daemon_attend(struct daemon *d)
 
 int daemon_tick(struct daemon *d)
 {
-	return proc_monotonic_ns() - d->ticked_ns < TICK_NS ? 0 : daemon_attend(d);
+	if (d->stop || proc_monotonic_ns() - d->ticked_ns >= TICK_NS)
+		return daemon_attend(d);
+	return 0;
 }
 
 bool daemon_second(struct daemon *d)

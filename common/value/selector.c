@@ -274,10 +274,13 @@ static int selector_match_labels(const struct selector *selector, struct bytes d
 	return 1;
 }
 
-/* A field_text_fn that ends at the first of the requirement's values. */
-static int selector_requirement_check_text(void *requirement, struct bytes text)
+/* A field_text_fn that ends at the first value that meets the requirement. */
+static int selector_requirement_check_text(void *arg, struct bytes text)
 {
-	return selector_requirement_has_value(requirement, text) ? END : 0;
+	const struct selector_requirement *requirement = arg;
+	bool wanted = requirement->op == SELECTOR_IN;
+
+	return selector_requirement_has_value(requirement, text) == wanted ? END : 0;
 }
 
 int selector_match(const struct selector *selector, struct bytes document)
@@ -287,10 +290,10 @@ int selector_match(const struct selector *selector, struct bytes document)
 		return selector_match_labels(selector, document);
 	for (size_t i = 0; i < selector->count; i++) {
 		struct requirement *requirement = &selector->requirements[i];
-		/* A path to several values matches if one of them does. */
+		/* A path to several values matches if one of them does, also for '!='. */
 		int r = field_read(requirement->field, document, selector_requirement_check_text,
 			&requirement->public);
-		if (r < 0 || (r == END) != (requirement->public.op == SELECTOR_IN))
+		if (r != END)
 			return r < 0 ? r : 0;
 	}
 	return 1;

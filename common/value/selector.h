@@ -47,7 +47,7 @@ size_t selector_count(const struct selector *selector);
 const struct selector_requirement *selector_at(const struct selector *selector, size_t i);
 
 /* Matches a label selector against metadata.labels, a field selector against fields
- * (common/value/field.h). Returns: 1 if the body matches, 0 if not, ERR_CORRUPT. */
+ * (common/value/field.h), of which one of several values is enough. Returns: 1 if the body matches, 0 if not, ERR_CORRUPT. */
 int selector_match(const struct selector *selector, struct bytes document);
 
 #endif

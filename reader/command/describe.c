@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/base64.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/value.h"
@@ -154,17 +155,97 @@ static int describe_history_add(void *arg, const struct kinf_change *change)
 		(const char *const[]){event, type, version, buf_cstr(&when)}, &history->rows);
 }
 
+/* ---- secrets --------------------------------------------------------------------------------- */
+
+#define LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
+
+/* Returns the name of the part of a Secret that hides values, or holds such a part: the member KEY of the part IN, "" of
+ * the object itself. NULL: it is shown as it is. */
+static const char *describe_hiding_part(const char *in, struct bytes key)
+{
+	static const char *const parts[][2] = {
+		{"", "data"}, {"", "stringData"}, {"", "metadata"}, {"metadata", "annotations"}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (strcmp(in, parts[i][0]) == 0 && bytes_equal(key, bytes_str(parts[i][1])))
+			return parts[i][1];
+	return NULL;
+}
+
+/* Puts the size of one value of a Secret, as kubectl describe does. */
+static void describe_put_size(struct bytes value, bool base64, struct buf *out)
+{
+	AUTO_FREE char *data = NULL;
+	size_t size = value.size;
+	char text[40];
+
+	if (base64)
+		err_ignore(base64_decode(value, &data, &size), "the size of the text is shown");
+	(void)snprintf(text, sizeof(text), "<%zu bytes>", size);
+	value_put_string(out, bytes_str(text));
+}
+
+/* Appends the map FROM, which is the part IN of a Secret, to OUT: the values of data and stringData as their sizes, and
+ * without the annotation in which kubectl apply keeps the whole object. END: of the document. */
+static int describe_hide_part(const char *in, const struct value *from, const uint8_t *end, struct buf *out)
+{
+	bool base64 = strcmp(in, "data") == 0, values = base64 || strcmp(in, "stringData") == 0;
+	size_t map = value_open_map(out), size;
+	struct value_iter pairs;
+	struct value item;
+	struct bytes key;
+	uint32_t n = 0;
+	int r;
+
+	value_iter_init(&pairs, from);
+	while ((r = value_iter_next(&pairs, &key, &item)) == FOUND) {
+		const char *part = describe_hiding_part(in, key);
+
+		value_put_string(out, key);
+		n++;
+		if (values && item.type == VALUE_STRING)
+			describe_put_size(item.text, base64, out);
+		else if (values || (strcmp(in, "annotations") == 0 && bytes_equal(key, BYTES_LIT(LAST_APPLIED))))
+			value_put_string(out, BYTES_LIT("<hidden>"));
+		else if (part && item.type == VALUE_MAP)
+			r = describe_hide_part(part, &item, end, out);
+		else if ((r = value_size(BYTES(item.start, (size_t)(end - item.start)), &size)) == 0)
+			buf_put(out, item.start, size);
+		if (r < 0)
+			return r;
+	}
+	value_close(out, map, n);
+	return r == END ? buf_error(out) : r;
+}
+
+/* Makes BODY the body of OBJECT, a Secret, without its values. */
+static int describe_hide(struct kinf_object *object, struct buf *body)
+{
+	struct value root;
+	int r = value_read(BYTES(object->body, object->body_size), &root);
+
+	if (r == 0)
+		r = describe_hide_part("", &root, (const uint8_t *)object->body + object->body_size, body);
+	object->body = body->data;
+	object->body_size = (uint32_t)body->size;
+	return r;
+}
+
 /* ---- one object ------------------------------------------------------------------------------ */
 
-static int describe_object(struct describe *d, const struct kinf_object *object,
+static int describe_object(struct describe *d, const struct kinf_object *found,
 	const struct object_history *history)
 {
 	CLEANUP(buf_release) struct buf yaml = BUF_INIT;
+	CLEANUP(buf_release) struct buf hidden = BUF_INIT;
+	struct kinf_object copy = *found, *object = &copy;
 	const char *text = "", *slash = memchr(object->key, '/', object->key_size);
 	struct buf *out = &d->out;
 	size_t size = 0;
 	int r = 0;
 
+	if (strcmp(d->info.resource, "secrets") == 0 && copy.body_size)
+		r = describe_hide(&copy, &hidden);
 	buf_str(out, d->found++ ? "\n\n" : "");
 	describe_text(out, "Name", print_name(object));
 	if (slash)
@@ -180,7 +261,7 @@ static int describe_object(struct describe *d, const struct kinf_object *object,
 		describe_time(out, history->deleted_ns);
 		buf_byte(out, '\n');
 	}
-	if (object->body_size) { /* metadata alone, of a deletion, has none */
+	if (r >= 0 && object->body_size) { /* metadata alone, of a deletion, has none */
 		r = describe_map(out, "Labels", object, "metadata.labels");
 		if (r == 0)
 			r = describe_map(out, "Annotations", object, "metadata.annotations");
@@ -188,7 +269,7 @@ static int describe_object(struct describe *d, const struct kinf_object *object,
 			r = kinf_object_each(
 				object, "metadata.ownerReferences[*]", describe_owner, out);
 	}
-	if (history->changes) {
+	if (r >= 0 && history->changes) {
 		buf_str(out, "History:\n  ");
 		print_indented(out, buf_bytes(&history->rows), 2);
 	}

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -26,6 +27,7 @@
 
 #define TICK_MS     200
 #define NOTIFY_NS   UINT64_C(1000000000)
+#define IN_USE_NS   (5 * UINT64_C(1000000000)) /* what the daemons of a supervisor that was killed may take to end */
 #define STOP_NS     (4 * UINT64_C(1000000000)) /* then SIGKILL: all is over within 5 s */
 
 struct run {
@@ -95,6 +97,38 @@ static bool run_turn(struct run *run)
 	return !run->stopping || children_any_running(&run->children);
 }
 
+/* Waits until no daemon runs on the store: those of a supervisor that was killed are about to end.
+ * Returns: 0; ERR_LOCKED: one goes on. */
+static int run_await_store(const char *store)
+{
+	static const char *const names[HOME_ROLE_MAX] = {
+		[HOME_REFLECTOR] = "kinf-reflector", [HOME_PROCESSOR] = "kinf-processor"};
+	struct timespec pause = {.tv_nsec = TICK_MS * 1000000L};
+	uint64_t end_ns = proc_monotonic_ns() + IN_USE_NS;
+	CLEANUP(home_close) struct home *home = NULL;
+	int role, holder = 0;
+	int r = home_open(store, &(struct home_options){0}, &home);
+
+	if (r < 0) {
+		err_ignore(r, "the daemons make the store, or say what is wrong with it");
+		return 0;
+	}
+	for (;;) {
+		for (role = 0; role < HOME_ROLE_MAX && !(holder = home_role_holder(home, (enum home_role)role));)
+			role++;
+		if (!holder || proc_monotonic_ns() >= end_ns)
+			break;
+		(void)nanosleep(&pause, NULL);
+	}
+	if (!holder)
+		return 0;
+	if (holder < 0)
+		return err_say(ERR_LOCKED, "store '%s' is in use: %s runs there; stop it, or name another store "
+			"with --store", home_path(home), names[role]);
+	return err_say(ERR_LOCKED, "store '%s' is in use: %s runs there as process %d; stop it, or name another store "
+		"with --store", home_path(home), names[role], holder);
+}
+
 static int run_supervise(struct run *run, char *const *arguments)
 {
 	struct child child[] = {
@@ -115,25 +149,13 @@ static int run_supervise(struct run *run, char *const *arguments)
 	while (run_turn(run))
 		;
 	const struct child *failed = children_given_up(&run->children);
-	if (failed && failed->in_use_ns) { /* another supervisor, or a daemon, runs on the store */
-		CLEANUP(home_close) struct home *home = NULL;
-		bool reflector = strcmp(failed->program, "kinf-reflector") == 0;
+	bool in_use = failed && failed->in_use_ns; /* its place was taken meanwhile, or in the runtime directory */
 
-		r = home_open(run->config->store, &(struct home_options){0}, &home);
-		int holder = r < 0 ? 0
-				   : home_role_holder(home, reflector ? HOME_REFLECTOR : HOME_PROCESSOR);
-		if (r == 0 && !holder)
-			r = err_say(ERR_LOCKED, "%s can't run on store '%s' (its message is above)",
-				failed->program, home_path(home));
-		else if (r == 0)
-			r = err_say(ERR_LOCKED,
-				"store '%s' is in use: %s runs there as process %d; stop it, or "
-				"name another store with --store",
-				home_path(home), failed->program, holder);
-		(void)command_fail(r);
-	}
+	if (in_use)
+		(void)command_fail(err_say(ERR_LOCKED, "%s can't run on store '%s' (its message is above)",
+			failed->program, run->config->store));
 	children_release(&run->children);
-	return failed ? PROC_FAILED : PROC_OK;
+	return in_use ? PROC_IN_USE : failed ? PROC_FAILED : PROC_OK;
 }
 
 int command_run(int argc, char **argv)
@@ -169,9 +191,12 @@ int command_run(int argc, char **argv)
 		r = err_say(ERR_CONFIG,
 			"no feeds: name one with --watch (kinf run --watch pods) or "
 			"in kinf.yaml under 'feeds'");
+	if (r == 0)
+		r = run_await_store(run.config->store);
 	if (r < 0) {
 		config_free(&run.config);
-		return command_fail(r);
+		(void)command_fail(r);
+		return r == ERR_LOCKED ? PROC_IN_USE : PROC_FAILED;
 	}
 	log_setup("kinf", run.config->log_level, run.config->log_format);
 	progress_new(run.config, &run.progress);

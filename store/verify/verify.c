@@ -68,6 +68,15 @@ struct verify_feed *verify_feed(struct verify *v, uint32_t id)
 	return i < v->n_feeds && v->feeds[i].id == id ? &v->feeds[i] : NULL;
 }
 
+bool verify_wants(const struct verify *v, uint32_t feed)
+{
+	bool wanted = !v->options->feed;
+
+	for (size_t i = 0; i < v->n_chosen; i++)
+		wanted |= v->chosen[i].definition.id == feed;
+	return wanted;
+}
+
 int verify_feed_add(struct verify *v, uint32_t id, struct verify_feed **ret_feed)
 {
 	size_t i = verify_feed_place(v, id);
@@ -158,24 +167,17 @@ static void verify_check_ring(struct verify *v, const struct verify_ring *sight)
 
 static int verify_all(struct verify *v)
 {
-	AUTO_FREE struct snapshot_feed *chosen = NULL;
-	size_t n = 0;
-	int r = verify_journal(v);
+	int r = v->snapshot && v->options->feed
+		? snapshot_feeds(v->snapshot, v->options->feed, &v->chosen, &v->n_chosen) : 0;
 
+	if (r == 0)
+		r = verify_journal(v);
 	if (r < 0 || !v->snapshot)
 		return r;
 	v->report.has_index = true;
 	r = verify_index(v);
 	for (size_t i = 0; i < v->n_feeds; i++)
-		v->feeds[i].compared = !v->options->feed;
-	if (r == 0 && v->options->feed)
-		r = snapshot_feeds(v->snapshot, v->options->feed, &chosen, &n);
-	for (size_t i = 0; i < n && r == 0; i++) {
-		struct verify_feed *feed = verify_feed(v, chosen[i].definition.id);
-
-		if (feed)
-			feed->compared = true;
-	}
+		v->feeds[i].compared = verify_wants(v, v->feeds[i].id);
 	if (r == 0 && !v->index_is_broken)
 		r = verify_state(v);
 	if (r == 0 && v->options->deep && !v->index_is_broken)
@@ -211,6 +213,7 @@ static void verify_release(struct verify *v)
 	free(v->feeds);
 	free(v->versions);
 	free(v->terms);
+	free(v->chosen);
 }
 
 int verify_store(const char *directory, const struct verify_options *options,
@@ -231,9 +234,8 @@ int verify_store(const char *directory, const struct verify_options *options,
 	if (r == AGAIN && options->feed)
 		return err_say(
 			ERR_NO_FEED, "there is no index yet to look '%s' up in", options->feed);
-	/* Errors that mean that the store can't be read at all, not that something in it is bad. */
-	if (r == ERR_NO_STORE || r == ERR_NO_FEED || r == ERR_LOCKED || r == -ENOMEM ||
-		r == -EACCES || r == ERR_FORKED)
+	/* All others mean that the store can't be read now, not that something in it is bad. */
+	if (r < 0 && r != ERR_CORRUPT && r != ERR_FORMAT && r != ERR_UNTRUSTED && r != -EIO)
 		return r;
 	if (r < 0)
 		err_ignore(verify_failed(&v, r, "store"), "the journal is checked by itself");

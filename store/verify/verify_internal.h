@@ -49,6 +49,8 @@ struct verify {
 	size_t n_versions, versions_room;
 	struct verify_term *terms; /* by id */
 	size_t n_terms, terms_room;
+	struct snapshot_feed *chosen; /* those that options->feed stands for */
+	size_t n_chosen;
 };
 
 void verify_fault(struct verify *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -57,6 +59,8 @@ void verify_fault(struct verify *v, const char *format, ...) __attribute__((form
 int verify_failed(struct verify *v, int r, const char *what);
 /* Returns NULL if the feed is unknown. Borrowed until the next verify_feed_add(). */
 struct verify_feed *verify_feed(struct verify *v, uint32_t id);
+/* Tells whether the bodies, terms and state of FEED are to be checked. */
+bool verify_wants(const struct verify *v, uint32_t feed);
 /* Finds the feed or adds it. */
 int verify_feed_add(struct verify *v, uint32_t id, struct verify_feed **ret_feed);
 

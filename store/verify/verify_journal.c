@@ -161,7 +161,7 @@ static int verify_object(struct verify *v, const struct record *record)
 		verify_fault(v, "journal: version %" PRIu64 " of '%.*s' has no body", record->seq,
 			KEY(record));
 	verify_prev(v, record);
-	if (v->options->deep && record->body.size)
+	if (v->options->deep && record->body.size && verify_wants(v, record->feed))
 		verify_body(v, record);
 	if (!record_is_version(record->type))
 		return 0;

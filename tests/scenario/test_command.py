@@ -81,6 +81,38 @@ def test_describe_prints_names_history_and_content(cluster, kinf):
     assert re.findall(r"^Namespace: +(\w+)", both, re.M) == ["shop", "web"]
 
 
+def test_describe_hides_the_values_of_secrets(simulator, store):
+    applied = "kubectl.kubernetes.io/last-applied-configuration"
+    meta = {"name": "s", "namespace": "web", "annotations": {applied: '{"data":{"key":"c2VjcmV0"}}', "note": "seen"}}
+    simulator.put("secrets", {"metadata": meta, "data": {"key": "c2VjcmV0", "empty": ""}, "type": "Opaque"})
+    store.configure(whole("secrets")).daemons()
+    store.wait_equal(simulator, "secrets")
+    text = store.kinf("describe", "secrets", "web/s", check=True).stdout
+    assert "c2VjcmV0" not in text and "key: <6 bytes>" in text and "empty: <0 bytes>" in text and "note=seen" in text, text
+    simulator.delete("secrets", "web/s")
+    eventually(lambda: store.objects("secrets") == {})
+    text = store.kinf("describe", "secrets", "web/s", check=True).stdout
+    assert "Deleted" in text and "c2VjcmV0" not in text and "key: <6 bytes>" in text, text
+
+
+def test_a_field_selector_over_a_list_matches_one_of_several_values(simulator, store):
+    def statuses(*counts):
+        return {"containerStatuses": [{"name": f"c{i}", "restartCount": n} for i, n in enumerate(counts)]}
+
+    for name, status in (("a", statuses(0, 3)), ("b", statuses(0, 0)), ("c", statuses(1)), ("d", {})):
+        simulator.put("pods", {"metadata": {"name": name, "namespace": "web"}, "status": status})
+    store.configure(whole("pods")).daemons()
+    store.wait_equal(simulator, "pods")
+
+    def names(selector):
+        return [line.removeprefix("pod/") for line in store.kinf("get", "pods", "--field-selector", selector, "-o", "name", check=True).stdout.split()]
+
+    path = "status.containerStatuses[*].restartCount"
+    assert names(f"{path}!=0") == ["a", "c", "d"]
+    assert names(f"{path}=0") == ["a", "b"]
+    assert names(f"{path}!=0,{path}=0") == ["a"]
+
+
 def test_a_missing_name_is_reported_in_kubectls_words(kinf):
     result = kinf("get", "pods", "x", "-n", "web")
     assert (result.status, result.stdout, result.stderr) == (1, "", 'Error: pods "web/x" not found\n')
@@ -510,6 +542,19 @@ def test_verify_finds_no_fault_in_a_sound_store(kinf):
     for deep in ([], ["--deep"]):
         result = kinf("verify", *deep, check=True)
         assert result.stdout == "" and "0 faults" in result.stderr, result
+
+
+def test_verify_of_one_feed_reads_its_bodies_only(simulator, store):
+    simulator.create("pods", 30)
+    simulator.create("configmaps", 3)
+    store.configure("pods", "configmaps").daemons()
+    store.wait_equal(simulator, "configmaps", where=lambda o: o["metadata"].pop("managedFields", True) or True)
+    store.wait_synced("pods")
+    said = store.kinf("verify", "configmaps", "--deep", check=True).stderr
+    assert " 3 bodies read" in said, said
+    assert " 33 bodies read" in store.kinf("verify", "--deep", check=True).stderr
+    missing = store.kinf("verify", "nothing", "--deep")
+    assert missing.status == 1 and "no feed 'nothing'" in missing.stderr, missing
 
 
 def test_commands_end_quietly_when_their_pipe_is_closed(cluster):

@@ -467,10 +467,18 @@ def test_a_second_run_names_the_running_process_and_ends(simulator, store, first
         holder.wait_log("journal_created|daemon_started")
         holders = {f"kinf-{first}": holder.pid}
     second = store.run()
-    assert second.wait() == 1, second.tail()
+    assert second.wait() == 69, second.tail()
+    assert "child_died" not in second.log, "it waits for the store before it starts anything"
     said = re.search(r"^Error: store .* is in use: (\S+) runs there as process (\d+); stop it", second.log, re.M)
     assert said and holders.get(said[1]) == int(said[2]), second.tail()
     assert not any(gone(pid) for pid in holders.values())
+
+
+def test_a_processor_that_waits_for_a_journal_ends_when_it_is_told_to(store):
+    processor = store.configure("pods").processor()
+    processor.wait_log("journal_awaited")
+    eventually(lambda: any(p["state"] == "waiting for a journal" for p in store.kinf("status", "-o", "json").json["processes"]))
+    assert processor.stop() == 0, processor.tail()
 
 
 def test_terminated_daemons_end_in_the_middle_of_a_list(simulator, store, filled):

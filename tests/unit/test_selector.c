@@ -262,10 +262,10 @@ Test(selector, fields_match_by_their_text, .init = set_up, .fini = tear_down)
 		"spec.nodeName=n\\,1", "spec.replicas=3", "spec.paused=true",
 		"spec.none=", "spec.none!=x", "metadata.name=web,spec.replicas==3",
 		"spec.ports[*].port=443", "spec.ports[1].port=443", "metadata.labels['app.io/x']=y",
-		"spec.ports="};
+		"spec.ports[*].port!=443", "spec.none[*].port!=443", "spec.ports="};
 	static const char *const no[] = {"metadata.name=x", "metadata.name!=web", "spec.none=x",
 		"spec.none!=", "spec.replicas=3.0", "metadata.name=web,spec.replicas=4",
-		"spec.ports[*].port!=443", "spec.ports[0].port=443"};
+		"spec.ports[0].port=443", "spec.ports[*].port!=80,spec.ports[*].port!=443,metadata.name=x"};
 
 	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
 		cr_assert_eq(match(selector_parse_fields, yes[i]), 1, "%s", yes[i]);
