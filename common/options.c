@@ -51,7 +51,8 @@ static void options_add_group(struct options_table *table, const struct options_
 		table->specs[table->n] = spec;
 		table->into[table->n] = group->into;
 		table->longs[table->n] = (struct option){.name = spec->name,
-			.has_arg = option_has_value(spec) ? required_argument : no_argument,
+			.has_arg = !option_has_value(spec) ? no_argument :
+				spec->type == OPTION_TEXT_OPTIONAL ? optional_argument : required_argument,
 			.val = FIRST_CODE + (int)table->n};
 		size_t size = strlen(table->shorts);
 		if (spec->letter)
@@ -89,6 +90,7 @@ static int options_store(const struct option_spec *spec, void *to, const char *v
 		++*(unsigned *)to;
 		return 0;
 	case OPTION_TEXT:
+	case OPTION_TEXT_OPTIONAL:
 		*(const char **)to = value;
 		return 0;
 	case OPTION_TEXTS:
@@ -164,8 +166,11 @@ int options_parse(const struct options *options, int argc, char **argv, int *ret
 		if (refused)
 			return options_bad(options, "unknown or ambiguous option '%s'",
 				argv[optind > before ? optind - 1 : before]);
+		const char *value = optarg;
+		if (table.specs[i]->type == OPTION_TEXT_OPTIONAL && !value)
+			value = optind < argc && argv[optind][0] != '-' ? argv[optind++] : "";
 		int r = options_store(
-			table.specs[i], (char *)table.into[i] + table.specs[i]->offset, optarg);
+			table.specs[i], (char *)table.into[i] + table.specs[i]->offset, value);
 		if (r == ERR_SYNTAX) {
 			(void)err_add(r, "option --%s", table.specs[i]->name);
 			return options_bad(options, "%s", err_text(r));
@@ -190,9 +195,10 @@ static void options_help_group(const struct options_group *group, struct buf *ou
 		char letter[5] = "    ";
 		if (spec->letter)
 			(void)snprintf(letter, sizeof(letter), "-%c, ", spec->letter);
-		(void)snprintf(left, sizeof(left), "%s--%s%s%s", letter, spec->name,
-			option_has_value(spec) ? " " : "",
-			option_has_value(spec) ? spec->value : "");
+		bool optional = spec->type == OPTION_TEXT_OPTIONAL;
+		(void)snprintf(left, sizeof(left), "%s--%s%s%s%s", letter, spec->name,
+			optional ? " [" : option_has_value(spec) ? " " : "",
+			option_has_value(spec) ? spec->value : "", optional ? "]" : "");
 		buf_printf(out, "  %-30s %s\n", left, spec->text);
 	}
 }

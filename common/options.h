@@ -37,6 +37,7 @@ enum option_type {
 	OPTION_FLAG,     /* bool: becomes true */
 	OPTION_COUNT,    /* unsigned: how often it is given */
 	OPTION_TEXT,     /* const char *: the last one given */
+	OPTION_TEXT_OPTIONAL, /* const char *, "" if no operand follows: --serve, --serve ADDRESS */
 	OPTION_TEXTS,    /* struct option_texts: all that are given */
 	OPTION_NUMBER,   /* uint64_t, decimal */
 	OPTION_DURATION, /* uint64_t nanoseconds: 10m, 1h30m, 500ms */

@@ -141,6 +141,8 @@ def make_keys(_, *names):
         if names != ("feed",) and name.split(".")[0] not in names:
             continue
         facts = [f"One of {low}, {high}." if kind == "CHOICE" else f"A {KINDS[kind]}" if kind in KINDS else ""]
+        if kind == "WORD":
+            facts[0] = f"One of {', '.join(low.split('|'))}."
         if kind in KINDS:
             facts[0] += "." if low == "NULL" else f" from {low} to {high}" + (", or 0s." if default == "0s" else ".")
         facts += [f"Default: {default}."] if default not in ("NULL", "") else []

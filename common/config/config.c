@@ -28,6 +28,11 @@ void config_free(struct config **config)
 	free(c->store);
 	free(c->runtime_dir);
 	free(c->group);
+	free(c->serve.listen);
+	free(c->serve.certificate);
+	free(c->serve.key);
+	free(c->serve.client_ca);
+	free(c->serve.metrics);
 	free(c);
 	*config = NULL;
 }
@@ -105,6 +110,14 @@ static int config_read_tree(struct config *config, const struct yaml *yaml, cons
 		return r;
 	struct config_place place = {.file = name, .line = root->line};
 	r = config_read_map(&place, root, config_keys, "", config);
+	for (size_t i = 0; r == 0 && i < root->count; i++) {
+		if (strcmp(root->keys[i], "serve") != 0 || yaml_is_null(&root->items[i]))
+			continue;
+		struct config_place at_serve = config_place_member(&place, "serve", root->key_lines[i]);
+
+		config->serve.enabled = true;
+		r = config_check_serve(&at_serve, config);
+	}
 	if (r < 0 || config->policy.backoff_min_ns <= config->policy.backoff_max_ns)
 		return r;
 	for (size_t i = 0; i < root->count; i++)

@@ -8,7 +8,7 @@
  * reflector resolves them by discovery. A config owns all that it points to until config_free().
  *
  * The config group: config.c (loading), config_key.c (keys and their values), config_feed.c (feeds
- * and indexes), config_flags.c (the command line), config_wildcard.c (feeds that stand for many
+ * and indexes), config_serve.c (the section serve), config_flags.c (the command line), config_wildcard.c (feeds that stand for many
  * resources); config_internal.h is what they share.
  */
 #ifndef COMMON_CONFIG_CONFIG_H
@@ -70,6 +70,30 @@ struct config_policy {
 /* Returns the policy without any configuration. */
 struct config_policy config_policy_default(void);
 
+/* How kinf-serve decides on clients; in the order of the words of serve.auth. */
+enum config_auth {
+	CONFIG_AUTH_DEFAULT, /* peers on the Unix socket, self on TCP */
+	CONFIG_AUTH_PEERS,
+	CONFIG_AUTH_SELF,
+	CONFIG_AUTH_REVIEW,
+	CONFIG_AUTH_ALLOW,
+	CONFIG_AUTH_OPEN,
+	CONFIG_AUTH_MAX
+};
+
+struct config_serve {
+	bool enabled;       /* there is a section `serve`, or --serve was given */
+	char *listen;       /* addresses with blanks between them; NULL: "unix" */
+	uint32_t auth;      /* enum config_auth */
+	bool open_remote;
+	char *certificate, *key, *client_ca; /* NULL: made by kinf-serve; none */
+	bool forward;
+	bool quorum;        /* freshness: quorum */
+	uint64_t max_staleness_ns; /* 0: any */
+	uint64_t offline_grace_ns;
+	char *metrics;      /* addresses; NULL: none */
+};
+
 struct config {
 	char *file;        /* NULL: no file was read */
 	char *passed_over; /* a sentence: why ./kinf.yaml does not count; NULL: it does, or there is none */
@@ -85,6 +109,7 @@ struct config {
 	uint64_t cursor_ns; /* a cursor that was not written for this long expires */
 	uint64_t hang_ns;   /* a daemon that was silent and idle for this long is started again */
 	struct config_policy policy;
+	struct config_serve serve;
 	struct config_feed *feeds;
 	size_t n_feeds, feeds_room;
 	enum log_format log_format;
@@ -97,6 +122,7 @@ struct config_flags {
 	unsigned verbose;
 	/* For programs that run: */
 	const char *kubeconfig, *context, *durability;
+	const char *serve; /* addresses with commas between them; "": those of the file */
 	struct option_texts
 		watch; /* RESOURCE or 'RESOURCE:NAME(-n NS -l SEL --field-selector SEL)' */
 	struct option_texts index; /* FEED/NAME=PATH[,PATH] */
@@ -134,8 +160,10 @@ enum config_user {
 	CONFIG_REFLECTOR = 1u << 0,
 	CONFIG_PROCESSOR = 1u << 1,
 	CONFIG_RUN = 1u << 2,
+	CONFIG_SERVE = 1u << 3,
 	CONFIG_DAEMONS = CONFIG_REFLECTOR | CONFIG_PROCESSOR,
-	CONFIG_ALL = CONFIG_DAEMONS | CONFIG_RUN
+	CONFIG_SERVE_RUN = CONFIG_SERVE | CONFIG_RUN,
+	CONFIG_ALL = CONFIG_DAEMONS | CONFIG_SERVE_RUN
 };
 
 /*

@@ -34,6 +34,8 @@ static const struct option_spec config_running_specs[] = {
 		"index a feed by a field: pods/node=spec.nodeName"},
 	{0, "durability", OPTION_TEXT, AT(durability), "LEVEL",
 		"process: survives any kill; disk: power cuts also"},
+	{0, "serve", OPTION_TEXT_OPTIONAL, AT(serve), "ADDRESS:PORT",
+		"serve the API server's dialect on serve.sock, and on this address"},
 };
 
 struct options_group config_common_options(struct config_flags *flags)
@@ -228,6 +230,8 @@ int config_lay_flags(struct config *config, const struct config_flags *flags)
 		if (given[i].text)
 			r = config_set(
 				&given[i].place, config_keys, given[i].key, given[i].text, config);
+	if (r == 0 && flags->serve)
+		r = config_lay_serve_flag(config, flags->serve);
 	if (r == 0 && flags->watch.n)
 		config_free_feeds(config);
 	for (size_t i = 0; r == 0 && i < flags->watch.n; i++)

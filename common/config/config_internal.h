@@ -40,6 +40,8 @@ enum config_type {
 	CONFIG_DURATION, /* uint64_t, nanoseconds */
 	CONFIG_SIZE,     /* uint64_t, bytes */
 	CONFIG_SHARE,    /* uint32_t, percent; 0: off */
+	CONFIG_WORD,     /* uint32_t: the number of one of several words, from 1 on */
+	CONFIG_ADDRESSES, /* char *: with blanks between them */
 	CONFIG_FEEDS,
 	/* The types of struct config_feed: */
 	CONFIG_RESOURCE,
@@ -118,6 +120,16 @@ int config_set_wildcard(
 	const struct config_place *place, const char *text, struct config_feed *feed);
 int config_add_exclude(
 	const struct config_place *place, const char *text, struct config_feed *feed);
+
+/* ---- the section serve ----------------------------------------------------------------------- */
+
+int config_add_address(const struct config_place *place, const char *text, char **list);
+int config_read_addresses(
+	const struct config_place *place, const struct yaml_node *node, char **list);
+/* Lays --serve over CONFIG: the Unix socket and ADDRESSES, or what the file says if it is "". */
+int config_lay_serve_flag(struct config *config, const char *addresses);
+/* Checks keys that depend on each other. */
+int config_check_serve(const struct config_place *place, const struct config *config);
 
 /* ---- the command line ------------------------------------------------------------------------ */
 

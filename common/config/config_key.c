@@ -183,6 +183,19 @@ static int config_set_quantity(const struct config_place *place, const struct co
 	return 0;
 }
 
+/* Returns the number of TEXT among WORDS, which have bars between them, from 1 on; 0: it is none. */
+static uint32_t config_word_number(const char *words, const char *text)
+{
+	uint32_t number = 1;
+
+	for (size_t size; (size = strcspn(words, "|")); number++) {
+		if (strlen(text) == size && memcmp(words, text, size) == 0)
+			return number;
+		words += size + (words[size] == '|');
+	}
+	return 0;
+}
+
 static int config_set_value(const struct config_place *place, const struct config_key *key,
 	const char *text, void *into)
 {
@@ -216,6 +229,10 @@ static int config_set_value(const struct config_place *place, const struct confi
 	case CONFIG_DURATION:
 	case CONFIG_SIZE:
 		return config_set_quantity(place, key, text, to);
+	case CONFIG_WORD:
+		*(uint32_t *)to = config_word_number(key->minimum, text);
+		return *(uint32_t *)to ? 0 : config_refuse(place, "must be one of %s, not '%s'",
+			key->minimum, text);
 	case CONFIG_SHARE:
 		/* "50%" or "off". There is no 100%: a list can't delete more than everything. */
 		if (strcmp(text, "off") != 0 && (text[size - 1] != '%' ||
@@ -282,6 +299,8 @@ static int config_read_value(const struct config_place *place, const struct yaml
 		return config_read_feeds(place, node, into);
 	case CONFIG_INDEXES:
 		return config_read_indexes(place, node, into);
+	case CONFIG_ADDRESSES:
+		return config_read_addresses(place, node, (char **)((char *)into + key->offset));
 	case CONFIG_NAMESPACES:
 	case CONFIG_DROP:
 	case CONFIG_EXCLUDE:
@@ -356,6 +375,7 @@ static size_t config_value_size(const struct config_key *key)
 		return sizeof(bool);
 	case CONFIG_NUMBER:
 	case CONFIG_SHARE:
+	case CONFIG_WORD:
 		return sizeof(uint32_t);
 	default:
 		return sizeof(uint64_t); /* or a pointer */
@@ -373,7 +393,8 @@ bool config_needs_restart(const struct config *running, const struct config *con
 		const char *y = (const char *)config + key->offset;
 		bool same = memcmp(x, y, config_value_size(key)) == 0;
 
-		if (!same && (key->type == CONFIG_TEXT || key->type == CONFIG_PATH)) {
+		if (!same && (key->type == CONFIG_TEXT || key->type == CONFIG_PATH ||
+			key->type == CONFIG_ADDRESSES)) {
 			x = *(char *const *)x;
 			y = *(char *const *)y;
 			same = x && y && strcmp(x, y) == 0;
