@@ -47,6 +47,7 @@ all_cxxflags = -std=c++17 -fno-rtti $(CXXFLAGS) $(common_flags) $(variant_flags)
 store_libs := -llmdb -lmsgpackc -lyaml -lxxhash -lpthread -lm
 json_libs := -lsimdjson -lstdc++
 curl_libs := -lcurl
+serve_libs := -lnghttp2 -lssl -lcrypto
 link = $(CC) $(CFLAGS) $(variant_flags) $(LDFLAGS) -o $@
 
 # ---- what there is -------------------------------------------------------------------------------
@@ -77,11 +78,13 @@ archives := common store reflector processor reader command serve simulator supp
 $(foreach a,$(archives),$(eval $(a)_lib := $(B)/lib$(a).a))
 all_src := $(foreach a,$(archives),$($(a)_src)) $(unit_src) $(program_src) $(model_src) \
 	tests/bench/preload/recv.c $(fuzz_src) tests/fuzz/driver.c \
-	$(wildcard reflector/main.c processor/main.c reader/command/main.c tests/simulator/main.c)
+	$(wildcard reflector/main.c processor/main.c reader/command/main.c reader/serve/main.c \
+	tests/simulator/main.c)
 
 programs := $(if $(wildcard reader/command/main.c),$(B)/kinf) \
 	$(if $(wildcard reflector/main.c),$(B)/kinf-reflector) \
 	$(if $(wildcard processor/main.c),$(B)/kinf-processor) \
+	$(if $(wildcard reader/serve/main.c),$(B)/kinf-serve) \
 	$(if $(wildcard tests/simulator/main.c),$(B)/kinf-simulator)
 library := $(if $(wildcard reader/kinf.map),$(B)/$(SONAME))
 unit_tests := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
@@ -130,6 +133,10 @@ $(B)/kinf-processor: $(B)/processor/main.o $(processor_lib) $(store_lib) $(commo
 	$(call say,LINK,$@)
 	$(Q)$(link) $^ $(store_libs)
 
+$(B)/kinf-serve: $(B)/reader/serve/main.o $(serve_lib) $(command_lib) $(reader_lib) $(store_lib) $(common_lib)
+	$(call say,LINK,$@)
+	$(Q)$(link) $^ $(serve_libs) $(store_libs)
+
 # No C++ and no curl here: a reading process stays small.
 $(B)/kinf: $(B)/reader/command/main.o $(command_lib) $(reader_lib) $(store_lib) $(common_lib)
 	$(call say,LINK,$@)
@@ -151,19 +158,19 @@ test_archives := $(serve_lib) $(command_lib) $(reader_lib) $(processor_lib) $(re
 $(B)/unit/%: $(B)/tests/unit/%.o $(support_lib) $(test_archives)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(link) $^ -lcriterion -lmicrohttpd $(curl_libs) $(store_libs) $(json_libs)
+	$(Q)$(link) $^ -lcriterion -lmicrohttpd $(serve_libs) $(curl_libs) $(store_libs) $(json_libs)
 
 $(B)/model/model: $(patsubst %.c,$(B)/%.o,$(model_src))
 $(B)/model/% $(B)/stress/% $(B)/programs/% $(B)/differential/%: $(test_archives)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(link) $(filter %.o,$^) $(test_archives) $(curl_libs) $(store_libs) $(json_libs)
+	$(Q)$(link) $(filter %.o,$^) $(test_archives) $(serve_libs) $(curl_libs) $(store_libs) $(json_libs)
 # Each target with libFuzzer; elsewhere with a main that runs the files it is given.
 $(fuzzers): $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(if $(filter fuzz,$(VARIANT)),,$(B)/tests/fuzz/driver.o) \
 		$(test_archives)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(link) $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer) $^ $(curl_libs) $(store_libs) \
+	$(Q)$(link) $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer) $^ $(serve_libs) $(curl_libs) $(store_libs) \
 		$(json_libs)
 fuzzers: $(fuzzers)
 
@@ -171,7 +178,7 @@ fuzzers: $(fuzzers)
 $(B)/bench/%: $(bench_lib) $(test_archives)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(link) $(filter %.o,$^) $(bench_lib) $(test_archives) -Wl,--as-needed $(curl_libs) \
+	$(Q)$(link) $(filter %.o,$^) $(bench_lib) $(test_archives) -Wl,--as-needed $(serve_libs) $(curl_libs) \
 		$(store_libs) $(json_libs)
 
 # Loaded into a program that is measured, to take the time where it can't itself.

@@ -50,6 +50,16 @@ static inline uint64_t agenda_next(const struct agenda *agenda)
 	return agenda->n_heap ? agenda->heap[0]->time_ns : UINT64_MAX;
 }
 
+/* Returns the owner of an item that is due, and takes its time away; NULL: none is due. */
+static inline void *agenda_take_due(struct agenda *agenda, uint64_t now_ns)
+{
+	struct agenda_item *item = agenda_next(agenda) <= now_ns ? agenda->heap[0] : NULL;
+
+	if (item)
+		agenda_set_time(agenda, item, UINT64_MAX);
+	return item ? item->owner : NULL;
+}
+
 /* The list grows at its end while it is walked. */
 static inline size_t agenda_touched(const struct agenda *agenda)
 {

@@ -69,6 +69,8 @@ foreign 'simdjson.*' 'common/value/json_parse\.cpp'
 foreign 'yaml\.h' 'common/value/yaml\.c'
 foreign 'xxhash\.h' 'common/hash\.c'
 foreign 'stdatomic\.h' 'store/ring/.*|common/stats\.c|common/proc\.c|tests/.*'
+foreign 'nghttp2/.*' 'reader/serve/wire/http2\.c'
+foreign 'openssl/.*' 'reader/serve/wire/tls_internal\.h'
 foreign 'criterion/.*' 'tests/unit/.*'
 [ "$(echo "$sources" | code '^#include <microhttpd\.h>' | wc -l)" -le 1 ] ||
     echo "$sources" | code '^#include <microhttpd\.h>' | bad 'this header belongs into one file'

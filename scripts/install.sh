@@ -21,7 +21,7 @@ link() { # TO, NAME
     [ "$remove" ] || ln -s "$1" "$root/$2"
 }
 
-for program in kinf kinf-reflector kinf-processor; do
+for program in kinf kinf-reflector kinf-processor kinf-serve; do
     put 755 "$build/$program" "bin/$program"
 done
 put 755 "$build/libkinf.so.0" lib/libkinf.so.0

@@ -69,6 +69,7 @@ struct exchange_peer {
 	size_t n_organizations;
 	char address[64];      /* for logs: "10.0.0.7:41234", "unix:uid=1000,pid=4711" */
 	bool loopback;         /* local, or from 127.0.0.0/8 or ::1 */
+	unsigned auth;         /* enum config_auth: how the listener's clients are decided on */
 	const char *server;    /* the address that the client connected to, "127.0.0.1:6445" or "unix" */
 };
 

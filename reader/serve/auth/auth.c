@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/serve/auth.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reader/serve/auth/auth_open.h"
+#include "reader/serve/metrics.h"
+#include "store/env/home.h"
+
+#define AUTH_MAGIC 0x61757468u
+
+struct auth {
+	uint32_t magic;
+	struct metrics *metrics;
+	uid_t owner; /* of the store */
+	bool has_group;
+	gid_t group; /* whose members may read the store */
+};
+
+int auth_open(const struct auth_options *options, struct auth **ret_auth)
+{
+	CLEANUP(auth_close) struct auth *auth = calloc(1, sizeof(*auth));
+	struct stat st;
+
+	if (!auth)
+		return err_set(-ENOMEM, "setting up the decisions on clients");
+	auth->magic = AUTH_MAGIC;
+	auth->metrics = options->metrics;
+	if (fstat(home_fd(options->home), &st) < 0)
+		return err_set(-errno, "finding the owner of store '%s'", home_path(options->home));
+	auth->owner = st.st_uid;
+	auth->group = st.st_gid;
+	auth->has_group = home_file_mode(options->home) & 0040;
+	*ret_auth = TAKE(auth);
+	return 0;
+}
+
+void auth_reload(struct auth *auth, const struct config *config)
+{
+	CHECK_OBJ(auth, AUTH_MAGIC);
+	(void)config;
+}
+
+void auth_close(struct auth **auth)
+{
+	struct auth *a = TAKE(*auth);
+
+	if (!a)
+		return;
+	CHECK_OBJ(a, AUTH_MAGIC);
+	a->magic = 0;
+	free(a);
+}
+
+/* ---- peers: who may read the files of the store may also ask for them -------------------------------- */
+
+static void auth_decide_peer(const struct auth *auth, const struct exchange_peer *peer, char *user, size_t size,
+	struct auth_decision *decision)
+{
+	bool allowed = peer->uid == 0 || peer->uid == auth->owner;
+
+	(void)snprintf(user, size, "unix:uid=%u", peer->uid);
+	for (size_t i = 0; auth->has_group && !allowed && i < peer->n_groups; i++)
+		allowed = peer->groups[i] == auth->group;
+	*decision = (struct auth_decision){allowed ? AUTH_ALLOWED : AUTH_DENIED, user,
+		allowed ? "" : "only the store's owner, root and the members of its group may use this socket"};
+}
+
+/* ---- open: anybody on this machine, but no web page ------------------------------------------------------ */
+
+/* Returns whether HOST ("localhost:6445", "[::1]") names this machine by a loopback name. A web page whose
+ * name leads to 127.0.0.1 (DNS rebinding) sends its own name. */
+static bool auth_host_is_local(struct bytes host)
+{
+	static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+	const char *p = host.data;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t n = strlen(names[i]);
+
+		if (host.size >= n && strncasecmp(p, names[i], n) == 0 && (host.size == n || p[n] == ':'))
+			return true;
+	}
+	return false;
+}
+
+static void auth_decide_open(const struct exchange *x, const struct auth_attributes *a,
+	struct auth_decision *decision)
+{
+	const char *reason = "";
+
+	if (x->peer->loopback && !x->peer->local && !auth_host_is_local(x->host))
+		reason = "the Host header must be localhost, 127.0.0.1 or [::1] (serve.auth: open)";
+	else if (exchange_header(x, "origin").data)
+		reason = "requests of web pages are refused (serve.auth: open)";
+	else if (strcmp(a->resource, "secrets") == 0 && !*a->group)
+		reason = "Secrets are not served without knowing the client (serve.auth: open)";
+	*decision = (struct auth_decision){*reason ? AUTH_DENIED : AUTH_ALLOWED, "system:anonymous", reason};
+}
+
+/* ---- auth.h -------------------------------------------------------------------------------------- */
+
+static void auth_count(struct auth *auth, const char *mode, enum auth_answer answer)
+{
+	static const char *const answers[] = {[AUTH_ALLOWED] = "allowed", [AUTH_DENIED] = "denied",
+		[AUTH_UNAUTHENTICATED] = "unauthenticated", [AUTH_UNAVAILABLE] = "unavailable"};
+	const char *values[] = {mode, answers[answer], "local"};
+
+	metric_add(metrics_cell(auth->metrics, METRIC_DECISIONS, values), 1);
+}
+
+void auth_decide(struct auth *auth, struct exchange *x, const struct auth_attributes *attributes,
+	auth_decided_fn *fn, void *context, struct auth_pending **ret_pending)
+{
+	struct auth_decision decision = {AUTH_UNAVAILABLE, "", "this mode of serve.auth is not available"};
+	char user[32];
+
+	CHECK_OBJ(auth, AUTH_MAGIC);
+	*ret_pending = NULL;
+	switch ((enum config_auth)x->peer->auth) {
+	case CONFIG_AUTH_PEERS:
+		auth_decide_peer(auth, x->peer, user, sizeof(user), &decision);
+		auth_count(auth, "peers", decision.answer);
+		break;
+	case CONFIG_AUTH_OPEN:
+		auth_decide_open(x, attributes, &decision);
+		auth_count(auth, "open", decision.answer);
+		break;
+	default:
+		break;
+	}
+	fn(context, &decision);
+}
+
+void auth_cancel(struct auth_pending **pending)
+{
+	*pending = NULL;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process: what kinf-serve opens, and in which order it ends. The main thread (main.c, serve.c)
+ * accepts connections and gives each to the worker that has the fewest; it attends to signals, the
+ * store's directory and the certificates.
+ */
+#ifndef READER_SERVE_SERVE_H
+#define READER_SERVE_SERVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/daemon/daemon.h"
+#include "reader/serve/wire/listener.h"
+#include "reader/serve/worker_internal.h"
+#include "store/env/home.h"
+
+#define SERVE_DIRECTORY       "serve" /* in the store: the one place where kinf-serve writes files */
+#define SERVE_ADDRESSES       "addresses"
+#define SERVE_CONNECTIONS_MAX 20000
+#define SERVE_WORKERS_MAX     4
+
+struct auth;
+
+struct serve {
+	struct daemon *daemon;
+	struct home *home;
+	int directory_fd; /* STORE/serve */
+	int lock_fd;
+	struct auth *auth;
+	struct worker_shared shared;
+	struct tls *tls;  /* of the TCP listeners; NULL: there are none */
+	struct listeners listeners;
+	struct serve_worker *workers[SERVE_WORKERS_MAX];
+	unsigned n_workers;
+	size_t connections_max;
+	uint64_t accept_at_ns; /* after a failed accept: when to try again */
+};
+
+int serve_open(struct serve *serve, struct daemon *daemon);
+/* Accepts, and sleeps for at most TIMEOUT_MS. */
+int serve_turn(struct serve *serve, int timeout_ms);
+/* Takes the daemon's new configuration. */
+void serve_reload(struct serve *serve);
+/* Ends everything within 5 s. */
+void serve_close(struct serve *serve);
+
+#endif

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One socket: reading, writing, time limits, the choice of the protocol. */
+#include "reader/serve/wire/connection.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reader/serve/metrics.h"
+#include "reader/serve/wire/connection_internal.h"
+#include "reader/serve/wire/listener.h"
+#include "reader/serve/wire/peer.h"
+#include "reader/serve/wire/tls.h"
+
+#define CONNECTION_MAGIC 0x636f6e6eu
+#define SECOND_NS        UINT64_C(1000000000)
+#define HEAD_NS          (10 * SECOND_NS) /* for a head, and for a TLS handshake */
+#define IDLE_NS          (90 * SECOND_NS) /* between two requests */
+#define SLOW_NS          (60 * SECOND_NS) /* without a byte that the client takes or sends */
+#define LINGER_NS        (2 * SECOND_NS)
+#define INPUT_SIZE       ((size_t)64 << 10)
+#define TURN_BYTES       ((size_t)256 << 10) /* then other connections have their turn */
+#define PREFACE          "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+static void connection_expired(void *context);
+
+/* ---- begin and end ----------------------------------------------------------------------------- */
+
+static void connection_count(struct http_connection *c, bool more)
+{
+	const char *name = c->protocol ? c->protocol->name : "unknown";
+	struct metric_cell *cell = metrics_cell(c->worker->shared->metrics, METRIC_CONNECTIONS, &name);
+
+	if (more)
+		metric_add(cell, 1);
+	else
+		metric_sub(cell, 1);
+}
+
+static void connection_set_protocol(struct http_connection *c, const struct protocol *protocol)
+{
+	connection_count(c, false);
+	c->protocol = protocol;
+	connection_count(c, true);
+}
+
+void connection_close(struct http_connection **connection)
+{
+	struct http_connection *c = TAKE(*connection);
+	struct serve_worker *worker;
+
+	if (!c)
+		return;
+	CHECK_OBJ(c, CONNECTION_MAGIC);
+	worker = c->worker;
+	while (c->streams)
+		stream_end(c->streams, worker->ended ? EXCHANGE_STOPPED : EXCHANGE_CLOSED);
+	if (c->protocol)
+		c->protocol->release(c);
+	connection_count(c, false);
+	serve_timer_release(&c->timer);
+	tls_session_free(&c->tls);
+	cleanup_fd(&c->fd);
+	buf_release(&c->in);
+	buf_release(&c->out);
+	peer_release(&c->peer_texts);
+	if (c->previous)
+		c->previous->next = c->next;
+	else
+		worker->connections = c->next;
+	if (c->next)
+		c->next->previous = c->previous;
+	__atomic_sub_fetch(&worker->n_connections, 1, __ATOMIC_RELAXED);
+	c->magic = 0;
+	free(c);
+}
+
+int connection_new(struct serve_worker *worker, const struct listener *listener, int fd)
+{
+	struct http_connection *c = calloc(1, sizeof(*c));
+	struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = c};
+
+	if (!c) {
+		(void)close(fd);
+		__atomic_sub_fetch(&worker->n_connections, 1, __ATOMIC_RELAXED);
+		return err_set(-ENOMEM, "taking a connection");
+	}
+	c->magic = CONNECTION_MAGIC;
+	c->worker = worker;
+	c->listener = listener;
+	c->fd = fd;
+	c->finish_ns = UINT64_MAX;
+	c->began_ns = c->progress_ns = worker->now_ns;
+	c->next = worker->connections;
+	if (c->next)
+		c->next->previous = c;
+	worker->connections = c;
+	connection_count(c, true);
+	int r = serve_timer_init(worker, &c->timer, connection_expired, c);
+	if (r == 0)
+		r = peer_of_socket(fd, listener, &c->peer, &c->peer_texts);
+	if (r == 0 && listener_tls(listener)) {
+		r = tls_session_new(listener_tls(listener), fd, &c->tls);
+		c->shaking = c->peer.tls = true;
+	}
+	if (r == 0 && epoll_ctl(worker->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
+		r = err_set(-errno, "watching a connection");
+	if (r < 0) {
+		connection_close(&c);
+		return r;
+	}
+	serve_timer_set(&c->timer, worker->now_ns + HEAD_NS);
+	return 0;
+}
+
+void connection_ready(struct http_connection *c)
+{
+	if (c->ready)
+		return;
+	c->ready = true;
+	c->ready_next = NULL;
+	*c->worker->ready_last = c;
+	c->worker->ready_last = &c->ready_next;
+}
+
+void connection_events(struct http_connection *c, uint32_t events)
+{
+	CHECK_OBJ(c, CONNECTION_MAGIC);
+	c->readable |= (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+	c->writable |= (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0;
+	c->dead |= (events & EPOLLERR) != 0;
+	connection_ready(c);
+}
+
+/* ---- the socket -------------------------------------------------------------------------------- */
+
+/* Return the number of bytes; 0, the other side has ended; -EAGAIN; another negative code, the
+ * connection is of no use. These codes go no further than this file, so they have no sentence. */
+static ssize_t connection_receive(struct http_connection *c, uint8_t *bytes, size_t size)
+{
+	ssize_t n = c->tls ? tls_session_read(c->tls, bytes, size) : recv(c->fd, bytes, size, MSG_DONTWAIT);
+
+	return n < 0 && !c->tls ? (ssize_t)-errno : n;
+}
+
+static ssize_t connection_transmit(struct http_connection *c, const uint8_t *bytes, size_t size)
+{
+	ssize_t n = c->tls ? tls_session_write(c->tls, bytes, size) :
+		send(c->fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	return n < 0 && !c->tls ? (ssize_t)-errno : n;
+}
+
+static void connection_shake(struct http_connection *c)
+{
+	int r = tls_session_shake(c->tls);
+
+	if (r == -EAGAIN) {
+		c->readable = c->writable = false;
+		return;
+	}
+	c->shaking = false;
+	if (r < 0 || peer_of_certificate(c->tls, &c->peer, &c->peer_texts) < 0) {
+		const char *why = "tls";
+
+		metric_add(metrics_cell(c->worker->shared->metrics, METRIC_REFUSED, &why), 1);
+		c->dead = true;
+		return;
+	}
+	c->began_ns = 0;
+	/* The other direction may have become possible meanwhile without an event. */
+	c->readable = c->writable = true;
+	if (!tls_session_is_h2(c->tls))
+		connection_set_protocol(c, &http1_protocol);
+	else if (http2_start(c) < 0)
+		c->dead = true;
+	else
+		connection_set_protocol(c, &http2_protocol);
+}
+
+/* Chooses between HTTP/1.1 and HTTP/2 without ALPN by the first bytes, which are in c->in. */
+static void connection_guess_protocol(struct http_connection *c)
+{
+	size_t size = c->in.size < strlen(PREFACE) ? c->in.size : strlen(PREFACE);
+
+	if (!size)
+		return;
+	if (memcmp(c->in.data, PREFACE, size) != 0)
+		connection_set_protocol(c, &http1_protocol);
+	else if (size == strlen(PREFACE) && http2_start(c) == 0)
+		connection_set_protocol(c, &http2_protocol);
+	else if (size == strlen(PREFACE))
+		c->dead = true;
+}
+
+static int connection_take(struct http_connection *c, const uint8_t *bytes, size_t size)
+{
+	if (c->protocol)
+		return c->protocol->input(c, bytes, size);
+	buf_put(&c->in, bytes, size);
+	int r = buf_error(&c->in);
+	if (r < 0)
+		return r;
+	connection_guess_protocol(c);
+	if (!c->protocol)
+		return 0;
+	CLEANUP(buf_release) struct buf first = c->in;
+	c->in = BUF_INIT;
+	return c->protocol->input(c, first.data, first.size);
+}
+
+static void connection_hear_end(struct http_connection *c)
+{
+	c->readable = false;
+	c->read_ended = true;
+	if (c->protocol)
+		c->protocol->hear_end(c);
+	else
+		c->dead = true;
+}
+
+static void connection_read(struct http_connection *c)
+{
+	uint8_t *input = c->worker->input;
+	size_t total = 0;
+
+	while (c->readable && !c->dead && (c->lingering || !c->protocol || c->protocol->hungry(c))) {
+		ssize_t n = connection_receive(c, input, INPUT_SIZE);
+
+		if (n == -EAGAIN || n == -EINTR)
+			c->readable = n == -EINTR;
+		else if (n < 0)
+			c->dead = true;
+		else if (n == 0)
+			connection_hear_end(c);
+		if (n <= 0)
+			continue;
+		c->progress_ns = c->worker->now_ns;
+		if (!c->lingering && connection_take(c, input, (size_t)n) < 0) {
+			err_forget();
+			c->dead = true;
+		}
+		total += (size_t)n;
+		if (total >= TURN_BYTES) {
+			connection_ready(c);
+			break;
+		}
+	}
+}
+
+/* Writes BYTES. Returns how many the socket took. */
+static size_t connection_write_some(struct http_connection *c, const uint8_t *bytes, size_t size)
+{
+	size_t sent = 0;
+
+	while (sent < size && c->writable && !c->dead) {
+		ssize_t n = connection_transmit(c, bytes + sent, size - sent);
+
+		if (n > 0) {
+			sent += (size_t)n;
+			c->progress_ns = c->worker->now_ns;
+		} else if (n == -EAGAIN) {
+			c->writable = false;
+		} else if (n != -EINTR) {
+			c->dead = true;
+		}
+	}
+	return sent;
+}
+
+static void connection_write(struct http_connection *c)
+{
+	struct buf *output = &c->worker->output;
+	size_t total = 0;
+
+	while (!c->dead) {
+		if (c->out.size > c->out_sent)
+			c->out_sent += connection_write_some(
+				c, c->out.data + c->out_sent, c->out.size - c->out_sent);
+		if (c->out.size > c->out_sent)
+			return;
+		buf_release(&c->out);
+		c->out_sent = 0;
+		if (!c->protocol)
+			return;
+		buf_reset(output);
+		if (c->protocol->output(c, output) < 0) {
+			err_forget();
+			c->dead = true;
+		}
+		if (!output->size)
+			return;
+		size_t sent = connection_write_some(c, output->data, output->size);
+		buf_put(&c->out, output->data + sent, output->size - sent);
+		c->dead |= buf_error(&c->out) < 0;
+		total += sent;
+		if (total >= TURN_BYTES) {
+			connection_ready(c);
+			return;
+		}
+	}
+}
+
+/* ---- turns ------------------------------------------------------------------------------------- */
+
+/* Ends the sending side, and reads what the client is still sending for a moment: closing at once would
+ * reset the connection, and the client might lose the answer. */
+static void connection_linger(struct http_connection *c)
+{
+	c->lingering = true;
+	if (c->tls)
+		tls_session_end(c->tls);
+	(void)shutdown(c->fd, SHUT_WR); /* a connection that is gone already closes below */
+	c->began_ns = c->worker->now_ns;
+	connection_read(c);
+}
+
+/* Returns when the connection's patience ends. */
+static uint64_t connection_deadline(const struct http_connection *c)
+{
+	uint64_t at = UINT64_MAX;
+
+	if (c->lingering)
+		return c->began_ns + LINGER_NS;
+	if (c->out.size > c->out_sent || (c->http1.state == HTTP1_BODY && c->protocol == &http1_protocol))
+		at = c->progress_ns + SLOW_NS;
+	else if (c->began_ns)
+		at = c->began_ns + HEAD_NS;
+	else if (!c->streams)
+		at = c->progress_ns + IDLE_NS;
+	else if (c->protocol == &http2_protocol)
+		at = c->worker->now_ns + SLOW_NS / 6; /* streams without a window are checked */
+	return at < c->finish_ns ? at : c->finish_ns;
+}
+
+void connection_turn(struct http_connection *c)
+{
+	CHECK_OBJ(c, CONNECTION_MAGIC);
+	if (c->shaking && !c->dead)
+		connection_shake(c);
+	if (!c->shaking) {
+		connection_read(c);
+		if (!c->lingering)
+			connection_write(c);
+	}
+	bool flushed = c->out.size == c->out_sent;
+	if (!c->dead && !c->lingering && c->protocol && c->protocol->over(c) && flushed)
+		connection_linger(c);
+	if (c->dead || (c->lingering && c->read_ended)) {
+		if (!c->ready) /* else the turn that is due does it */
+			connection_close(&c);
+		return;
+	}
+	/* Bytes that were left in the socket can be taken now if there is room. */
+	if (c->readable && c->protocol && c->protocol->hungry(c))
+		connection_ready(c);
+	if (!c->in.size)
+		buf_release(&c->in);
+	serve_timer_set(&c->timer, connection_deadline(c));
+}
+
+/* Ends streams of HTTP/2 that have a body to send, but no window for a minute. */
+static void connection_check_streams(struct http_connection *c)
+{
+	uint64_t now = c->worker->now_ns;
+
+	for (struct stream *s = c->streams, *next; s; s = next) {
+		next = s->next;
+		if (s->state >= STREAM_WHOLE && !s->waiting && now - s->progress_ns >= SLOW_NS)
+			c->protocol->cut_slow(c, s);
+	}
+}
+
+static void connection_expired(void *context)
+{
+	struct http_connection *c = context;
+	uint64_t now = c->worker->now_ns;
+	bool pending = c->out.size > c->out_sent;
+
+	if (now >= c->finish_ns) {
+		c->finish_ns = UINT64_MAX;
+		for (struct stream *s = c->streams, *next; s; s = next) {
+			next = s->next;
+			stream_finish(s);
+		}
+	} else if (c->lingering || (c->began_ns && now >= c->began_ns + HEAD_NS)) {
+		c->dead = true;
+	} else if (!c->streams && now >= c->progress_ns + IDLE_NS) {
+		connection_drain(c, UINT64_MAX);
+	} else if (now >= c->progress_ns + SLOW_NS && (pending || c->http1.state == HTTP1_BODY)) {
+		while (c->streams)
+			stream_end(c->streams, EXCHANGE_SLOW);
+		c->http1.stream = NULL;
+		c->dead = true;
+	} else if (c->protocol == &http2_protocol) {
+		connection_check_streams(c);
+	}
+	connection_ready(c);
+}
+
+void connection_drain(struct http_connection *c, uint64_t finish_ns)
+{
+	c->draining = true;
+	c->finish_ns = finish_ns;
+	if (c->protocol)
+		c->protocol->drain(c);
+	else
+		c->dead = true;
+	connection_ready(c);
+}

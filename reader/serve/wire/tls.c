@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/serve/wire/tls.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reader/serve/wire/tls_internal.h"
+
+#define TLS_MAGIC 0x736c7474u
+
+struct tls {
+	uint32_t magic;
+	pthread_mutex_t lock;
+	SSL_CTX *context; /* replaced by tls_reload() */
+};
+
+struct tls_session {
+	SSL *ssl;
+	bool broken; /* after a fatal error OpenSSL must not be asked to end the session */
+};
+
+int tls_fail(const char *format, ...)
+{
+	char text[400], reason[200] = "unknown error";
+	unsigned long code = ERR_peek_error();
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (code)
+		ERR_error_string_n(code, reason, sizeof(reason));
+	ERR_clear_error();
+	return err_say(ERR_TLS, "%s: %s", text, reason);
+}
+
+/* ---- contexts ---------------------------------------------------------------------------------- */
+
+/* Chooses among the protocols that the client offers: HTTP/2, else HTTP/1.1. */
+static int tls_choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_size,
+	const unsigned char *offered, unsigned offered_size, void *arg)
+{
+	static const unsigned char ours[] = "\x02h2\x08http/1.1";
+	unsigned char *chosen;
+
+	(void)ssl;
+	(void)arg;
+	if (SSL_select_next_proto(&chosen, out_size, ours, sizeof(ours) - 1, offered, offered_size) !=
+		OPENSSL_NPN_NEGOTIATED)
+		return SSL_TLSEXT_ERR_ALERT_FATAL;
+	*out = chosen;
+	return SSL_TLSEXT_ERR_OK;
+}
+
+static int tls_load(SSL_CTX *context, const struct tls_files *files)
+{
+	static const unsigned char id[] = "kinf-serve";
+
+	SSL_CTX_set_alpn_select_cb(context, tls_choose_protocol, NULL);
+	(void)SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+						SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	(void)SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+						   SSL_OP_CIPHER_SERVER_PREFERENCE);
+	/* Sessions are resumed by tickets, which need no memory here. */
+	(void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+	if (!SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) || !SSL_CTX_set_num_tickets(context, 1) ||
+		!SSL_CTX_set_session_id_context(context, id, sizeof(id) - 1))
+		return tls_fail("setting TLS up");
+	if (SSL_CTX_use_certificate_chain_file(context, files->certificate) != 1)
+		return tls_fail("reading the certificate '%s' (serve.tls.cert)", files->certificate);
+	if (SSL_CTX_use_PrivateKey_file(context, files->key, SSL_FILETYPE_PEM) != 1)
+		return tls_fail("reading the key '%s' (serve.tls.key)", files->key);
+	if (SSL_CTX_check_private_key(context) != 1)
+		return tls_fail("the key '%s' does not belong to the certificate '%s'", files->key,
+			files->certificate);
+	if (!files->client_ca)
+		return 0;
+	if (SSL_CTX_load_verify_locations(context, files->client_ca, NULL) != 1)
+		return tls_fail("reading '%s' (serve.tls.clientCA)", files->client_ca);
+	SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(files->client_ca));
+	/* A client without a certificate is welcome; one with a wrong certificate is not. */
+	SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_CLIENT_ONCE, NULL);
+	return 0;
+}
+
+static int tls_new_context(const struct tls_files *files, SSL_CTX **ret_context)
+{
+	SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+
+	if (!context)
+		return tls_fail("setting TLS up");
+	int r = tls_load(context, files);
+	if (r < 0)
+		SSL_CTX_free(context);
+	else
+		*ret_context = context;
+	return r;
+}
+
+int tls_open(const struct tls_files *files, struct tls **ret_tls)
+{
+	CLEANUP(tls_close) struct tls *tls = calloc(1, sizeof(*tls));
+
+	if (!tls)
+		return err_set(-ENOMEM, "setting TLS up");
+	tls->magic = TLS_MAGIC;
+	(void)pthread_mutex_init(&tls->lock, NULL);
+	int r = tls_new_context(files, &tls->context);
+	if (r == 0)
+		*ret_tls = TAKE(tls);
+	return r;
+}
+
+int tls_reload(struct tls *tls, const struct tls_files *files)
+{
+	SSL_CTX *context = NULL;
+
+	CHECK_OBJ(tls, TLS_MAGIC);
+	int r = tls_new_context(files, &context);
+	if (r < 0)
+		return r;
+	(void)pthread_mutex_lock(&tls->lock);
+	SSL_CTX *old = tls->context;
+	tls->context = context;
+	(void)pthread_mutex_unlock(&tls->lock);
+	SSL_CTX_free(old);
+	return 0;
+}
+
+void tls_close(struct tls **tls)
+{
+	struct tls *t = TAKE(*tls);
+
+	if (!t)
+		return;
+	CHECK_OBJ(t, TLS_MAGIC);
+	SSL_CTX_free(t->context);
+	(void)pthread_mutex_destroy(&t->lock);
+	t->magic = 0;
+	free(t);
+}
+
+/* ---- sessions ---------------------------------------------------------------------------------- */
+
+int tls_session_new(struct tls *tls, int fd, struct tls_session **ret_session)
+{
+	CLEANUP(tls_session_free) struct tls_session *session = calloc(1, sizeof(*session));
+
+	CHECK_OBJ(tls, TLS_MAGIC);
+	if (!session)
+		return err_set(-ENOMEM, "beginning a TLS session");
+	(void)pthread_mutex_lock(&tls->lock);
+	session->ssl = SSL_new(tls->context);
+	(void)pthread_mutex_unlock(&tls->lock);
+	if (!session->ssl || SSL_set_fd(session->ssl, fd) != 1)
+		return tls_fail("beginning a TLS session");
+	SSL_set_accept_state(session->ssl);
+	*ret_session = TAKE(session);
+	return 0;
+}
+
+void tls_session_free(struct tls_session **session)
+{
+	struct tls_session *s = TAKE(*session);
+
+	if (!s)
+		return;
+	SSL_free(s->ssl);
+	free(s);
+}
+
+/* Returns what the last call on SESSION, whose result R was no success, means. */
+static ssize_t tls_session_result(struct tls_session *s, int r)
+{
+	int error = SSL_get_error(s->ssl, r);
+
+	if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)
+		return TLS_AGAIN;
+	if (error == SSL_ERROR_ZERO_RETURN)
+		return 0;
+	s->broken = true;
+	ERR_clear_error();
+	return TLS_BROKEN;
+}
+
+int tls_session_shake(struct tls_session *s)
+{
+	ERR_clear_error();
+	int r = SSL_do_handshake(s->ssl);
+	if (r == 1)
+		return 0;
+	ssize_t result = tls_session_result(s, r);
+	return result == 0 ? TLS_BROKEN : (int)result;
+}
+
+ssize_t tls_session_read(struct tls_session *s, void *bytes, size_t size)
+{
+	size_t n = 0;
+
+	ERR_clear_error();
+	int r = SSL_read_ex(s->ssl, bytes, size, &n);
+	return r == 1 ? (ssize_t)n : tls_session_result(s, r);
+}
+
+ssize_t tls_session_write(struct tls_session *s, const void *bytes, size_t size)
+{
+	size_t n = 0;
+
+	ERR_clear_error();
+	int r = SSL_write_ex(s->ssl, bytes, size, &n);
+	if (r == 1)
+		return (ssize_t)n;
+	ssize_t result = tls_session_result(s, r);
+	return result == 0 ? TLS_BROKEN : result;
+}
+
+void tls_session_end(struct tls_session *s)
+{
+	if (s->broken || SSL_in_init(s->ssl))
+		return;
+	ERR_clear_error();
+	(void)SSL_shutdown(s->ssl); /* the client may be gone */
+	ERR_clear_error();
+}
+
+bool tls_session_is_h2(const struct tls_session *s)
+{
+	const unsigned char *name = NULL;
+	unsigned size = 0;
+
+	SSL_get0_alpn_selected(s->ssl, &name, &size);
+	return size == 2 && memcmp(name, "h2", 2) == 0;
+}
+
+/* ---- the client's certificate ------------------------------------------------------------------ */
+
+bool tls_session_has_certificate(const struct tls_session *s)
+{
+	return SSL_get0_peer_certificate(s->ssl) && SSL_get_verify_result(s->ssl) == X509_V_OK;
+}
+
+/* Copies a name's text as UTF-8. A NUL in it would let one client pass for another. */
+static int tls_copy_entry(X509_NAME *subject, int at, char **ret_text)
+{
+	unsigned char *utf8 = NULL;
+	int size = ASN1_STRING_to_UTF8(&utf8, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+
+	if (size < 0 || memchr(utf8, '\0', (size_t)size)) {
+		OPENSSL_free(utf8);
+		return tls_fail("a client's certificate has a malformed subject");
+	}
+	*ret_text = strndup((char *)utf8, (size_t)size);
+	OPENSSL_free(utf8);
+	return *ret_text ? 0 : err_set(-ENOMEM, "reading a client's certificate");
+}
+
+int tls_session_names(const struct tls_session *s, struct tls_names *ret_names)
+{
+	CLEANUP(tls_names_release) struct tls_names names = {0};
+	X509_NAME *subject = X509_get_subject_name(SSL_get0_peer_certificate(s->ssl));
+	size_t room = 0;
+	int r = 0;
+
+	int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+	if (at >= 0)
+		r = tls_copy_entry(subject, at, &names.common_name);
+	else if (!(names.common_name = strdup("")))
+		r = err_set(-ENOMEM, "reading a client's certificate");
+	for (at = -1; r == 0 && (at = X509_NAME_get_index_by_NID(subject, NID_organizationName, at)) >= 0;) {
+		char *text = NULL;
+
+		r = tls_copy_entry(subject, at, &text);
+		if (r == 0)
+			r = ARRAY_ADD(names.organizations, names.n_organizations, room, text,
+				"the organizations of a client");
+		if (r < 0)
+			free(text);
+	}
+	if (r < 0)
+		return r;
+	*ret_names = names;
+	names = (struct tls_names){0};
+	return 0;
+}
+
+void tls_names_release(struct tls_names *names)
+{
+	free(names->common_name);
+	for (size_t i = 0; i < names->n_organizations; i++)
+		free(names->organizations[i]);
+	free(names->organizations);
+	*names = (struct tls_names){0};
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The worker as the transport sees it: its loop (loop.c) and its connections (wire/). */
+#ifndef READER_SERVE_WORKER_INTERNAL_H
+#define READER_SERVE_WORKER_INTERNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "common/buf.h"
+#include "reader/serve/exchange.h"
+#include "reader/serve/worker.h"
+
+struct answer;
+struct http_connection;
+struct listener;
+struct metrics;
+
+/* One for all workers. */
+struct worker_shared {
+	struct metrics *metrics;
+	struct answer *answer;
+	bool keep_bodies; /* requests' bodies are kept for the answers */
+	bool stopping;    /* atomic; /readyz fails */
+	int failed;       /* atomic: the error of a worker's start, which ends the process */
+	/* Answers a request of LISTENER. */
+	void (*ask)(struct serve_worker *worker, const struct listener *listener, struct exchange *x);
+};
+
+#define SERVE_WORKER_MAGIC 0x776f726bu
+
+/* A socket that the main thread has accepted. */
+struct worker_arrival {
+	const struct listener *listener;
+	int fd;
+};
+
+struct serve_worker {
+	uint32_t magic;
+	unsigned number;
+	struct worker_shared *shared;
+	struct answer_worker *answers;
+	pthread_t thread;
+	bool started;
+	int epoll, wake_fd;
+	uint64_t now_ns;
+	struct agenda agenda;
+	struct http_connection *connections;
+	struct http_connection *ready_first, **ready_last;
+	uint8_t *input;    /* 64 KiB for reads */
+	struct buf output; /* 64 KiB and a little for what a protocol makes */
+	bool draining, ended;
+	uint64_t end_ns; /* when what still runs is cut */
+
+	/* Shared with the main thread. */
+	pthread_mutex_t lock;
+	struct worker_arrival *arrivals;
+	size_t n_arrivals, arrivals_room;
+	bool stop_asked;
+	size_t n_connections; /* atomic */
+};
+
+int serve_worker_init(struct serve_worker *worker, struct worker_shared *shared, unsigned number);
+void serve_worker_release(struct serve_worker *worker);
+
+#endif
