@@ -210,11 +210,11 @@ Test(config, each_top_key_wrong_in_turn)
 		{"stor: x", "k.yaml:1: stor: unknown key; allowed here: cluster, store, runtimeDir, "
 			    "durability, retention, mapSize, group, cursorExpiry, hangLimit, listConcurrency, "
 			    "watchTimeout, backoff, timeouts, recheck, streamingLists, maxObjectSize, "
-			    "holdMassDelete, consistencyCheck, feeds"},
+			    "holdMassDelete, consistencyCheck, serve, feeds"},
 		{"retention.time: 1m", "k.yaml:1: retention.time: unknown key; allowed here: cluster, store, "
 			    "runtimeDir, durability, retention, mapSize, group, cursorExpiry, hangLimit, "
 			    "listConcurrency, watchTimeout, backoff, timeouts, recheck, streamingLists, "
-			    "maxObjectSize, holdMassDelete, consistencyCheck, feeds"},
+			    "maxObjectSize, holdMassDelete, consistencyCheck, serve, feeds"},
 		{"store: x\nstore: y", "k.yaml:2: store: twice, first in line 1"},
 		{"a: [", "k.yaml:2: did not find expected node content"},
 		{"cluster: x", "k.yaml:1: cluster: must be a map of keys and values"},

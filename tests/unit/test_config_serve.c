@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include <string.h>
+
+#include "common/config/config.h"
+#include "common/err.h"
+
+static struct config *parse(const char *text)
+{
+	struct config *c = NULL;
+
+	cr_assert_eq(config_parse(text, strlen(text), "k.yaml", &c), 0, "%s", err_text(ERR_CONFIG));
+	return c;
+}
+
+Test(config_serve, nothing_is_served_unless_the_section_is_there)
+{
+	struct config *c = parse("store: /a\n");
+
+	cr_assert(!c->serve.enabled);
+	config_free(&c);
+	c = parse("serve: {}\n");
+	cr_assert(c->serve.enabled);
+	cr_assert_null(c->serve.listen);
+	cr_assert_eq(c->serve.auth, CONFIG_AUTH_DEFAULT);
+	cr_assert(!c->serve.forward && !c->serve.quorum && !c->serve.open_remote);
+	cr_assert_eq(c->serve.max_staleness_ns, 0);
+	config_free(&c);
+}
+
+Test(config_serve, each_key_is_taken)
+{
+	struct config *c = parse("serve:\n"
+				 "  listen: [unix, 127.0.0.1:6445, '[::1]:6445', ':80']\n"
+				 "  auth: self\n"
+				 "  tls: {cert: /c, key: /k, clientCA: /ca}\n"
+				 "  forward: on\n"
+				 "  freshness: quorum\n"
+				 "  maxStaleness: 90s\n"
+				 "  metrics: 127.0.0.1:9445\n");
+
+	cr_assert_str_eq(c->serve.listen, "unix 127.0.0.1:6445 [::1]:6445 :80");
+	cr_assert_eq(c->serve.auth, CONFIG_AUTH_SELF);
+	cr_assert_str_eq(c->serve.certificate, "/c");
+	cr_assert_str_eq(c->serve.key, "/k");
+	cr_assert_str_eq(c->serve.client_ca, "/ca");
+	cr_assert(c->serve.forward && c->serve.quorum);
+	cr_assert_eq(c->serve.max_staleness_ns, 90 * UINT64_C(1000000000));
+	cr_assert_str_eq(c->serve.metrics, "127.0.0.1:9445");
+	config_free(&c);
+}
+
+Test(config_serve, wrong_values_are_named)
+{
+	static const struct {
+		const char *text, *sentence;
+	} wrong[] = {
+		{"serve: {listen: [unix, nowhere]}",
+			"k.yaml:1: serve.listen[1]: 'nowhere': must be unix, ADDRESS:PORT, [ADDRESS]:PORT or :PORT"},
+		{"serve: {listen: '::1:80'}",
+			"k.yaml:1: serve.listen: '::1:80': must be unix, ADDRESS:PORT, [ADDRESS]:PORT or :PORT"},
+		{"serve: {listen: 'a:65536'}",
+			"k.yaml:1: serve.listen: 'a:65536': must be unix, ADDRESS:PORT, [ADDRESS]:PORT or :PORT"},
+		{"serve: {listen: []}", "k.yaml:1: serve.listen: must not be empty; the default is [unix]"},
+		{"serve: {auth: anybody}",
+			"k.yaml:1: serve.auth: must be one of peers|self|review|allow|open, not 'anybody'"},
+		{"serve: {forward: yes}", "k.yaml:1: serve.forward: must be off or on, not 'yes'"},
+		{"serve: {port: 1}",
+			"k.yaml:1: serve.port: unknown key; allowed here: listen, auth, openRemote, tls, forward, "
+			"freshness, maxStaleness, offlineGrace, metrics"},
+		{"serve: {tls: {cert: /c}}", "k.yaml:1: serve: tls.cert and tls.key must be given together"},
+		{"serve: {auth: allow}",
+			"k.yaml:1: serve: auth: allow recognizes clients by their certificates; name the CA that "
+			"signs them in tls.clientCA"},
+		{"serve: {auth: open, forward: on}",
+			"k.yaml:1: serve: forward: on needs to know the client; it can't be used with auth: open"},
+	};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct config *c = NULL;
+
+		cr_expect_eq(config_parse(wrong[i].text, strlen(wrong[i].text), "k.yaml", &c), ERR_CONFIG, "%s",
+			wrong[i].text);
+		cr_expect_null(c);
+		cr_expect_str_eq(err_text(ERR_CONFIG), wrong[i].sentence, "%s", err_text(ERR_CONFIG));
+		config_free(&c);
+	}
+}
+
+Test(config_serve, changed_addresses_need_a_restart)
+{
+	struct config *a = parse("serve: {listen: unix}"), *b = parse("serve: {listen: ':80', freshness: quorum}");
+	char keys[CONFIG_KEYS_SIZE];
+
+	cr_assert(config_needs_restart(a, b, CONFIG_SERVE, keys));
+	cr_assert_str_eq(keys, "serve.listen");
+	config_keep_fixed(b, a);
+	cr_assert_str_eq(b->serve.listen, "unix");
+	cr_assert(b->serve.quorum);
+	config_free(&a);
+	config_free(&b);
+}
