@@ -40,6 +40,16 @@ bool proc_is_locked(int directory_fd, const char *name);
 uint64_t proc_monotonic_ns(void);
 uint64_t proc_realtime_ns(void);
 
+/* Tells the CPU that the caller polls a word of another process. */
+static inline void proc_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
 /* Returns the number of CPUs that the process may run on, at least 1; read once. */
 unsigned proc_cpus(void);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the journal's records, each once and in order. The delta ring only says that there are new
- * records, and up to which seq; the records themselves come from the log, in one walk. If the ring is
- * missing or damaged, has lapped the processor or has a new epoch, the intake notes the ring's tail,
- * reads the log to its end, and then follows the ring from that tail (docs/architecture.md, Rings). It
- * drops ring entries with seqs that it has already read.
+ * records, and up to which seq; the records themselves come from the log, in one walk. If the ring
+ * is missing or damaged, has lapped the processor or has a new epoch, the intake notes the ring's
+ * tail, reads the log to its end, and then follows the ring from that tail (docs/architecture.md,
+ * Rings). It drops ring entries with seqs that it has already read.
  *
  *	intake_begin(intake);                        a snapshot of the journal
  *	while (intake_next(intake, &record) == FOUND) ...
@@ -16,8 +16,6 @@
 
 #include "processor/processor.h"
 #include "store/journal/journal.h"
-
-#define DELTA_RING "delta.ring"
 
 struct intake;
 

@@ -179,8 +179,14 @@ static int pair_open_index(struct pair *pair, bool damaged)
 
 static int pair_start_publishing(struct pair *pair)
 {
-	int r = publish_open(pair->p, journal_uuid(pair->journal), &pair->publish);
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	struct index_meta index;
+	int r = txn_begin_read(index_env(pair->index), &txn);
 
+	if (!r)
+		r = index_meta(pair->index, txn, &index);
+	if (!r)
+		r = publish_open(pair->p, journal_uuid(pair->journal), index.taken, &pair->publish);
 	if (!r)
 		apply_set_publish(pair->apply, pair->publish);
 	return r;

@@ -10,6 +10,7 @@
 #include "common/err.h"
 #include "processor/doorbell.h"
 #include "store/ring/ring.h"
+#include "store/ring/taken.h"
 
 #define PUBLISH_MAGIC  0x5055424cu
 #define EVENT_CAPACITY (16u << 20)
@@ -19,17 +20,21 @@ struct publish {
 	const struct processor *p;
 	uint8_t journal[16];
 	struct ring *ring; /* NULL: none could be made, and followers read the log */
+	struct taken *taken; /* NULL: none could be made, and readers poll the index */
+	uint64_t seq;      /* taken by the index */
 	bool warned;       /* of that */
 	uint64_t collected;
 };
 
-int publish_open(const struct processor *p, const uint8_t uuid[16], struct publish **ret_publish)
+int publish_open(const struct processor *p, const uint8_t uuid[16], uint64_t taken,
+	struct publish **ret_publish)
 {
 	CLEANUP(publish_close) struct publish *publish = calloc(1, sizeof(*publish));
 	if (!publish)
 		return err_set(-ENOMEM, "publishing");
 	publish->magic = PUBLISH_MAGIC;
 	publish->p = p;
+	publish->seq = taken;
 	memcpy(publish->journal, uuid, sizeof(publish->journal));
 	publish_check(publish);
 	*ret_publish = TAKE(publish);
@@ -41,12 +46,19 @@ void publish_check(struct publish *publish)
 	if (!publish)
 		return;
 	CHECK_OBJ(publish, PUBLISH_MAGIC);
+	struct home *home = publish->p->home;
+	int r = publish->taken ? NOT_FOUND
+			       : taken_create(home_runtime_fd(home), home_file_mode(home),
+					 publish->seq, &publish->taken);
+
+	if (r == 0)
+		home_guard_file(home, TAKEN_FILE);
+	err_ignore(r, "readers poll the index without the word, and it is tried again");
 	if (publish->ring) {
 		ring_heartbeat(publish->ring);
 		return;
 	}
-	struct home *home = publish->p->home;
-	int r = ring_create(home_runtime_fd(home), EVENT_RING, EVENT_CAPACITY, publish->journal,
+	r = ring_create(home_runtime_fd(home), EVENT_RING, EVENT_CAPACITY, publish->journal,
 		home_file_mode(home), &publish->ring);
 
 	if (r == 0)
@@ -67,6 +79,7 @@ void publish_close(struct publish **publish_pointer)
 		return;
 	CHECK_OBJ(publish, PUBLISH_MAGIC);
 	ring_close(&publish->ring);
+	taken_close(&publish->taken);
 	publish->magic = 0;
 	free(publish);
 }
@@ -104,6 +117,9 @@ void publish_commit(struct publish *publish, uint64_t taken)
 	if (!publish)
 		return;
 	CHECK_OBJ(publish, PUBLISH_MAGIC);
+	publish->seq = taken;
+	if (publish->taken)
+		taken_publish(publish->taken, taken);
 	if (publish->ring)
 		ring_publish(publish->ring, taken);
 	doorbell_ring(publish->p->doorbell);

@@ -23,6 +23,7 @@ struct kinf {
 	bool check;
 	struct store *store; /* NULL when opening failed: only kinf_error works then */
 	char *directory;
+	uint64_t index_wait_ns; /* limit of snapshot_renew_at() */
 };
 
 /* The feeds that a name stands for; found once for each snapshot, and their texts are borrowed from

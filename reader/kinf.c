@@ -11,6 +11,9 @@
 #include "common/config/config.h"
 #include "common/err.h"
 #include "reader/handle.h"
+#include "reader/handled.h"
+
+#define INDEX_WAIT_NS (5 * UINT64_C(1000000000))
 
 #define SAME(name) _Static_assert((int)KINF_##name == (int)ERR_##name, "kinf.h and err.def differ")
 SAME(CORRUPT);
@@ -115,6 +118,7 @@ int kinf_open(const char *store, struct kinf **ret_kinf)
 	if (!kinf)
 		return kinf_result(NULL, err_set(-ENOMEM, "store"));
 	kinf->magic = KINF_MAGIC;
+	kinf->index_wait_ns = INDEX_WAIT_NS;
 	int r = 0;
 	if (!store)
 		r = config_default_store(&kinf->directory);
@@ -168,8 +172,36 @@ int kinf_is_copy(const struct kinf *kinf)
 	return kinf && kinf->store && store_is_copy(kinf->store);
 }
 
+/* Says why the snapshot was not taken: r is AGAIN. */
+static int snapshot_result_again(struct kinf *kinf, const struct handled *handled)
+{
+	char text[256];
+
+	if (!handled->event)
+		(void)snprintf(
+			text, sizeof(text), "the store has no index yet; is 'kinf run' running?");
+	else
+		(void)snprintf(text, sizeof(text),
+			"the index has not taken event %llu yet: kinf-processor is not running, or "
+			"is behind; "
+			"'kinf status' shows it",
+			(unsigned long long)handled->event);
+	last_error_set(kinf, text);
+	return AGAIN;
+}
+
+/* Renews the snapshot, and waits until the index has what the calling thread was handed. */
+static int snapshot_renew_handled(struct kinf_snapshot *snapshot, const struct handled *handled)
+{
+	if (!handled->event)
+		return snapshot_renew(snapshot->snapshot);
+	return snapshot_renew_at(snapshot->snapshot, handled->journal, handled->event,
+		snapshot->kinf->index_wait_ns);
+}
+
 int kinf_snapshot_open(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
 {
+	const struct handled handled = handled_get();
 	int r = kinf_alive(kinf);
 
 	if (r < 0)
@@ -180,32 +212,32 @@ int kinf_snapshot_open(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
 	s->magic = KINF_SNAPSHOT_MAGIC;
 	s->kinf = kinf;
 	r = snapshot_open(kinf->store, &s->snapshot);
+	if (r == 0 && snapshot_taken(s->snapshot) < handled.event)
+		r = snapshot_renew_handled(s, &handled);
 	s->held = r == 0;
 	if (r != 0)
 		kinf_snapshot_close(&s);
 	else
 		*ret_snapshot = s;
-	(void)kinf_result(kinf, r);
-	if (r == AGAIN)
-		last_error_set(kinf, "the store has no index yet; is 'kinf run' running?");
-	return r;
+	return r == AGAIN ? snapshot_result_again(kinf, &handled) : kinf_result(kinf, r);
 }
 
 _Static_assert(sizeof(struct store_state) == 48, "compared as bytes: no padding");
 
-int kinf_snapshot_renew(struct kinf_snapshot *snapshot)
+/* Takes the state after a renewal that returned R. */
+static int snapshot_renewed(struct kinf_snapshot *snapshot, int r, const struct handled *handled)
 {
-	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
 	struct snapshot *s = snapshot->snapshot;
-	int r = kinf_alive(snapshot->kinf);
 
-	if (r < 0)
-		return r;
-	snapshot->taken_as++;
-	r = snapshot_renew(s);
 	snapshot->held = r == 0;
+	if (r == GONE) {
+		last_error_set(
+			snapshot->kinf, "the event is of another journal than the store has now");
+		return r;
+	}
 	if (r != 0)
-		return kinf_result(snapshot->kinf, r);
+		return r == AGAIN ? snapshot_result_again(snapshot->kinf, handled)
+				  : kinf_result(snapshot->kinf, r);
 	/* Forgets the feed sets unless nothing was committed since they were read. `taken` is
 	 * compared because LMDB may give a tree that is newer than the transaction's number. */
 	struct store_state now = {
@@ -221,6 +253,38 @@ int kinf_snapshot_renew(struct kinf_snapshot *snapshot)
 		snapshot->sets_of = now;
 	}
 	return 0;
+}
+
+int kinf_snapshot_renew(struct kinf_snapshot *snapshot)
+{
+	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
+	const struct handled handled = handled_get();
+	int r = kinf_alive(snapshot->kinf);
+
+	if (r < 0)
+		return r;
+	snapshot->taken_as++;
+	return snapshot_renewed(snapshot, snapshot_renew_handled(snapshot, &handled), &handled);
+}
+
+int kinf_snapshot_renew_at(struct kinf_snapshot *snapshot, uint64_t event)
+{
+	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
+	const struct handled handled = {.event = event};
+	int r = kinf_alive(snapshot->kinf);
+
+	if (r < 0)
+		return r;
+	snapshot->taken_as++;
+	r = event ? snapshot_renew_at(
+			    snapshot->snapshot, NULL, event, snapshot->kinf->index_wait_ns)
+		  : snapshot_renew(snapshot->snapshot);
+	return snapshot_renewed(snapshot, r, &handled);
+}
+
+uint64_t kinf_handled_event(void)
+{
+	return handled_get().event;
 }
 
 int kinf_snapshot_reset(struct kinf_snapshot *snapshot)

@@ -18,7 +18,7 @@
  *
  * Results: negative is an error (an errno value negated or enum kinf_code) and kinf_error() has the
  * sentence; 0 is success; positive is an outcome to switch on (enum kinf_outcome). Nothing prints,
- * nothing aborts, nothing sleeps unless its name says wait.
+ * nothing aborts, nothing sleeps unless its name says wait, or a handler asks for a snapshot.
  *
  * Threads: one thread at a time per snapshot and what is read from it; several threads may use one
  * struct kinf, each with snapshots of its own, and wait with it. After fork the child opens its own
@@ -100,11 +100,25 @@ KINF_API int kinf_is_copy(const struct kinf *kinf);
 
 /* ---- snapshots ---- */
 
-/* 0; KINF_AGAIN when no processor has made an index yet (kinf_error says so too). */
+/* 0; KINF_AGAIN when no processor has made an index yet (kinf_error says so too).
+ *
+ * Events come from the journal, a moment before the index has them. In a handler, and in a thread
+ * that has a key from kinf_queue_get, this and kinf_snapshot_renew wait until the cache holds the
+ * event that the handler was called for: usually not at all, or for microseconds. While
+ * kinf-processor is stopped or far behind, the wait ends after 5 s, while it does not run after
+ * 1 s, with KINF_AGAIN: try again later. */
 KINF_API int kinf_snapshot_open(struct kinf *kinf, struct kinf_snapshot **ret_snapshot);
 /* Takes the newest state instead: everything borrowed ends, and so do open lists. Returns the same
  * as kinf_snapshot_open; after a failure there is nothing to read until it is renewed. */
 KINF_API int kinf_snapshot_renew(struct kinf_snapshot *snapshot);
+/* The same, in any thread: waits until the cache holds EVENT, e.g. one that a handler in another
+ * thread took from kinf_handled_event. KINF_AGAIN as above; KINF_GONE: EVENT is of another journal
+ * than the store has now. */
+KINF_API int kinf_snapshot_renew_at(struct kinf_snapshot *snapshot, uint64_t event);
+/* Returns the number of the newest event that the calling thread was handed: that of the callback
+ * it is in, also of a deletion, or with the key that kinf_queue_get gave it until its
+ * kinf_queue_done; else 0. */
+KINF_API uint64_t kinf_handled_event(void);
 /* Gives the pages back but keeps the slot, until kinf_snapshot_renew. KINF_SNAPSHOT_EXPIRED: the
  * data read since the last renewal may be wrong, because the copy that is read was written
  * meanwhile. */

@@ -22,7 +22,6 @@
 #define OPEN_PAUSE_MS  200
 #define RING_CAPACITY  (1u << 20)
 #define BEAT           SECOND
-#define DELTA_RING     "delta.ring"
 #define HOLD_FIRST     SECOND
 #define HOLD_SLOW      (10 * SECOND)
 #define HOLD_LOOK      SECOND

@@ -25,6 +25,7 @@
 #define MS            UINT64_C(1000000)
 #define CHECK_NS       (1000 * MS)
 #define NO_BELL_NS    (50 * MS)
+#define INDEX_NS      (10 * MS) /* while a handler waits for the index */
 #define AGAIN_NS       (10 * MS)  /* after the feeds have changed */
 #define ERROR_NS      (100 * MS) /* after an error */
 
@@ -326,6 +327,7 @@ static int informer_dispatch(struct kinf_informer *informer, struct informer_rou
 {
 	uint64_t now = proc_monotonic_ns();
 	int rested = 0;
+	bool awaits_index = false;
 
 	if (wake_read(&informer->wake) || informer_is_stopped(informer))
 		return 0;
@@ -348,6 +350,7 @@ static int informer_dispatch(struct kinf_informer *informer, struct informer_rou
 	for (struct kinf_handler *h = informer->first; h; h = h->next) {
 		int rest = h->follow ? follow_rest(h->follow) : 0;
 
+		awaits_index |= h->follow && follow_awaits_index(h->follow);
 		if (rest == ERR_SNAPSHOT_EXPIRED)
 			rest = handler_fail(h, rest);
 		rested = rested ? rested : rest;
@@ -355,6 +358,8 @@ static int informer_dispatch(struct kinf_informer *informer, struct informer_rou
 	/* The latest time for the next dispatch; 0: at once. */
 	uint64_t end = proc_monotonic_ns(), resync = resync_next(&informer->resync);
 	uint64_t next = end + (informer->wake.bell >= 0 && informer->feeds ? CHECK_NS : NO_BELL_NS);
+	if (awaits_index)
+		next = end + INDEX_NS;
 	if (r != 0)
 		next = end + (r < 0 ? ERROR_NS : AGAIN_NS);
 	else if (round->left)

@@ -39,13 +39,15 @@ struct kinf_handler {
 	/* KINF_TRACK_KEYS, else NULL. */
 	struct handler_keys *keys;
 	bool keys_known;   /* keys has all objects that the handler was given. False after it
-			      continued   from a position: a resync fills them while it gets changes */
+			      continued   from a position: a resync fills them while it gets changes
+			    */
 	bool filling;      /* that resync is under way; the handler gets nothing of it */
 	bool replay;       /* a lapse is being reported as differences */
 	bool sweep; /* the objects that the replay did not show are being reported as deleted */
 	size_t sweep_at;
 	bool sync_owed;    /* it continues from a position: on_sync comes first, without objects */
-	uint8_t journal[16]; /* of the seqs in keys */
+	uint8_t journal[16]; /* of the seqs in keys, and of: */
+	uint64_t newest;     /* the newest event that the handler was given */
 	struct resync_handler resync;
 	bool resync_owed;
 	int error;         /* why its walk can't begin; 0: it can */
@@ -86,7 +88,7 @@ struct kinf_informer {
 	uint32_t *feeds; /* NULL: to be found */
 	size_t n_feeds;
 	uint8_t journal[16];
-	uint64_t taken;  /* the event number when they were found */
+	uint64_t last;   /* the log's last event number when they were found */
 	uint64_t listed; /* the event number at which all of them had been listed; UINT64_MAX: not
 			    yet */
 	uint64_t checked_ns;

@@ -47,7 +47,7 @@ int informer_cursor_begin(struct kinf_informer *informer, struct follow_options 
 	/* Before the first list of a feed a follower at the event number knew at most an earlier
 	 * feed of that name; after the newest event it was in another store. */
 	if (informer->from &&
-		(informer->from < informer->listed || informer->from > informer->taken))
+		(informer->from < informer->listed || informer->from > informer->last))
 		return LAPPED;
 	*ret_options = (struct follow_options){
 		.from = begin->positions, .n_from = begin->n, .from_uuid = begin->uuid};

@@ -26,8 +26,9 @@ static int informer_set_feeds(struct kinf_informer *informer, const struct feed_
 		return err_set(-ENOMEM, "feeds of '%s'", informer->feed);
 	informer->listed = 0;
 	for (size_t i = 0; i < set->n; i++) {
-		uint64_t listed =
-			set->feeds[i].index.listed ? set->feeds[i].index.listed : UINT64_MAX;
+		uint64_t listed = set->feeds[i].checkpoint.first_list;
+
+		listed = listed ? listed : UINT64_MAX;
 
 		feeds[i] = set->feeds[i].definition.id;
 		if (listed > informer->listed)
@@ -36,7 +37,7 @@ static int informer_set_feeds(struct kinf_informer *informer, const struct feed_
 	free(informer->feeds);
 	informer->feeds = feeds;
 	informer->n_feeds = set->n;
-	informer->taken = snapshot_taken(informer->snapshot->snapshot);
+	informer->last = snapshot_last(informer->snapshot->snapshot);
 	memcpy(informer->journal, snapshot_uuid(informer->snapshot->snapshot),
 		sizeof(informer->journal));
 	informer_resync_update(informer, set);

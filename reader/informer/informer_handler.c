@@ -14,6 +14,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "reader/handled.h"
 #include "reader/informer/informer.h"
 
 /* ---- making and freeing ---- */
@@ -111,6 +112,9 @@ int handler_begin(struct kinf_handler *h)
 		return r;
 	options.journal = informer->journal;
 	h->sync_owed = options.from != NULL;
+	if (memcmp(h->journal, informer->journal, sizeof(h->journal)) != 0)
+		h->newest = 0;
+	options.not_before = h->newest;
 	memcpy(h->journal, informer->journal, sizeof(h->journal));
 	return follow_new(informer->kinf->store, informer->feeds, informer->n_feeds, &options,
 		&h->follow);
@@ -232,6 +236,16 @@ static void handler_report_sync(struct kinf_handler *h, bool *ret_called)
 		h->options.on_sync(h->options.arg);
 }
 
+/* Tells the thread which events the handler has been given: a snapshot that a callback takes has
+ * them. */
+static void handler_set_handled(const struct kinf_handler *h)
+{
+	struct handled handled = {.event = h->newest};
+
+	memcpy(handled.journal, h->journal, sizeof(handled.journal));
+	handled_set(&handled);
+}
+
 static int handler_give(struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
 {
 	const struct record *record = &item->record;
@@ -239,6 +253,9 @@ static int handler_give(struct kinf_handler *h, const struct follow_item *item, 
 	int r;
 
 	h->informed = true;
+	if (item->kind != FOLLOW_LAPPED && item->seq > h->newest)
+		h->newest = item->seq;
+	handler_set_handled(h);
 	switch (item->kind) {
 	case FOLLOW_INITIAL:
 		r = handler_accepts(h, record);
@@ -313,13 +330,11 @@ static int handler_walk(struct kinf_handler *h, int *ret_calls)
 	return r == AGAIN ? AGAIN : FOUND;
 }
 
-int handler_next(struct kinf_handler *h, int *ret_calls)
+static int handler_step(struct kinf_handler *h, int *ret_calls)
 {
-	CHECK_OBJ(h, KINF_HANDLER_MAGIC);
 	struct record record = {0};
 	bool called = false;
 
-	*ret_calls = 0;
 	if (!h->lapse_owed && !h->sweep)
 		return handler_walk(h, ret_calls);
 	if (!h->lapse_owed) {
@@ -346,6 +361,19 @@ int handler_next(struct kinf_handler *h, int *ret_calls)
 	if (h->options.on_lapped)
 		h->options.on_lapped(h->options.arg);
 	return FOUND;
+}
+
+int handler_next(struct kinf_handler *h, int *ret_calls)
+{
+	CHECK_OBJ(h, KINF_HANDLER_MAGIC);
+	const struct handled before =
+		handled_get(); /* a callback of another informer may dispatch this one */
+
+	*ret_calls = 0;
+	handler_set_handled(h);
+	int r = handler_step(h, ret_calls);
+	handled_set(&before);
+	return r;
 }
 
 bool handler_is_synced(const struct kinf_handler *h)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client-go's work queue with its delays and rate limits (docs/informer.md). One lock guards all of it.
+ * client-go's work queue with its delays and rate limits (docs/informer.md). One lock guards all of
+ * it.
  *
  * A key is dirty from the time it is added until it is handed out, and in work from then until
- * kinf_queue_done(). A key that is dirty and not in work stands in line. A delayed key waits in a heap;
- * a thread that looks at the queue moves it into the line when its time has come.
+ * kinf_queue_done(). A key that is dirty and not in work stands in line. A delayed key waits in a
+ * heap; a thread that looks at the queue moves it into the line when its time has come.
  *
- * Waiting threads: at most one of them, the timekeeper, sleeps until the first delayed key is due, all
- * others sleep until they are woken. A thread that is woken, or that leaves with a key, wakes the next
- * one if there is more to do. So one signal for each added key is enough and none is lost.
+ * Waiting threads: at most one of them, the timekeeper, sleeps until the first delayed key is due,
+ * all others sleep until they are woken. A thread that is woken, or that leaves with a key, wakes
+ * the next one if there is more to do. So one signal for each added key is enough and none is lost.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -20,6 +21,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "reader/handled.h"
 #include "reader/queue/queue_clock.h"
 #include "reader/queue/queue_delayed.h"
 #include "reader/queue/queue_keys.h"
@@ -35,6 +37,9 @@ struct queue_item {
 	struct queue_item **work_at;  /* the pointer to this item in that list; NULL: not in work */
 	uint64_t added_at, began_at;  /* ns */
 	struct queue_timer timer;     /* of a delayed key */
+	struct handled
+		handled; /* the newest event of those who added the key since it was handed out */
+	struct handled given;         /* that it was handed out with */
 	bool dirty;
 };
 
@@ -173,13 +178,16 @@ static int queue_add(struct kinf_queue *queue, const void *key, size_t size, uin
 	if (r < 0)
 		return r;
 	struct queue_item *item = (struct queue_item *)found;
+	const struct handled handled = handled_get();
+	handled_merge(&item->handled, &handled);
 	if (delay_ns) {
 		uint64_t now = clock_read(queue->clock);
 
 		r = queue_delayed_add(&queue->delayed, &item->timer,
 			delay_ns < NEVER - now ? now + delay_ns : NEVER);
 		if (r == 0 && queue_delayed_first(&queue->delayed) == &item->timer)
-			(void)pthread_cond_signal(queue->timekeeper ? &queue->timer : &queue->ready);
+			(void)pthread_cond_signal(
+				queue->timekeeper ? &queue->timer : &queue->ready);
 	} else {
 		r = item_add(queue, item);
 	}
@@ -255,6 +263,9 @@ static void queue_hand_out(struct kinf_queue *queue, const char **ret_key, size_
 			queue->last = &queue->first;
 	}
 	item->dirty = false;
+	item->given = item->handled;
+	item->handled.event = 0;
+	handled_set(&item->given);
 	item->began_at = clock_read(queue->clock);
 	item->work_next = queue->work;
 	item->work_at = &queue->work;
@@ -269,7 +280,8 @@ static void queue_hand_out(struct kinf_queue *queue, const char **ret_key, size_
 }
 
 /* Times of CLOCK_MONOTONIC. */
-static void queue_sleep_until(struct kinf_queue *queue, pthread_cond_t *condition, uint64_t deadline)
+static void queue_sleep_until(
+	struct kinf_queue *queue, pthread_cond_t *condition, uint64_t deadline)
 {
 	struct timespec until = {.tv_sec = (time_t)(deadline / 1000000000),
 		.tv_nsec = (long)(deadline % 1000000000)};
@@ -340,6 +352,9 @@ int kinf_queue_done(struct kinf_queue *queue, const void *key, size_t size)
 		item->work_next->work_at = item->work_at;
 	item->work_at = NULL;
 	queue->counts.processing--;
+	const struct handled handled = handled_get();
+	if (handled.event == item->given.event) /* this thread works on the key */
+		handled_set(&(const struct handled){0});
 	if (item->dirty)
 		queue_wake_one(queue);
 	if (!queue->work)

@@ -14,9 +14,13 @@
  *
  * The initial state is read in key ranges, each from its own short snapshot. Between two ranges the
  * follower gives the changes of keys that it has already given. So no transaction is long and no
- * handler is too slow. Afterwards it takes entries of the event ring and reads their records from
+ * handler is too slow. Afterwards it takes entries of the delta ring and reads their records from
  * the journal. After a lap, a restart of the writer or damage in the ring, it reads the log from
  * its position instead.
+ *
+ * Only the initial state and resyncs read the index. Changes, lapses and SYNC come from the journal
+ * alone, whatever the index and the processor are doing. So a change may be given before the index
+ * has it: a caller that reads the cache for it waits (snapshot_renew_at).
  *
  * No snapshot is held during follow_wait(), nor after follow_next() has returned AGAIN. A caller
  * that is slow between two calls holds one snapshot meanwhile; follow_rest() lets go of it.
@@ -41,7 +45,7 @@ enum follow_kind {
 struct follow_item {
 	enum follow_kind kind;
 	uint32_t feed;
-	uint64_t seq; /* CHANGE: the record's; INITIAL, RESYNC: the snapshot's visible(feed) */
+	uint64_t seq; /* CHANGE: the record's; INITIAL, RESYNC: visible(feed) of the index */
 	struct record record;
 	struct record old;
 };
@@ -56,6 +60,9 @@ struct follow_options {
 	/* The journal that the feeds' ids belong to; GONE if the store has another. NULL: the one
 	 * at the first snapshot. */
 	const uint8_t *journal;
+	/* The initial state is read when the index has taken this: the caller was given events up
+	 * to here by an earlier follower, and no object is to go back. */
+	uint64_t not_before;
 	uint64_t max_hold_ns; /* the snapshot is renewed after this, between items; 0: 50 ms */
 };
 
@@ -82,6 +89,10 @@ bool follow_is_resyncing(const struct follow *follow);
 /* Sleeps until something may have happened or a signal handler ran, for at most TIMEOUT_MS
  * (negative: no limit). Returns: 0; AGAIN: the time is over. It never fails. */
 int follow_wait(struct follow *follow, int timeout_ms);
+
+/* Returns whether objects are owed that the index does not have yet. follow_wait() waits for it;
+ * another kind of wait should be short. */
+bool follow_awaits_index(const struct follow *follow);
 
 bool follow_synced(const struct follow *follow);
 

@@ -56,14 +56,23 @@ static void snapshot_reset_txns(struct snapshot *s)
 		txn_reset(s->index_txn);
 	if (s->journal_txn)
 		txn_reset(s->journal_txn);
-	s->active = false;
+	s->part = SNAPSHOT_NOTHING;
+}
+
+static int snapshot_begin_log(struct snapshot *s)
+{
+	struct env *journal = journal_env(s->pair->journal);
+	int r = s->journal_txn ? txn_renew(s->journal_txn)
+			       : txn_begin_read(journal, &s->journal_txn);
+
+	return r < 0 ? r : journal_meta(s->pair->journal, s->journal_txn, &s->journal);
 }
 
 /* Begins both transactions. Returns: 0; AGAIN: the journal does not belong to this index any more,
  * or not yet; errors. */
 static int snapshot_begin(struct snapshot *s)
 {
-	struct env *index = index_env(s->pair->index), *journal = journal_env(s->pair->journal);
+	struct env *index = index_env(s->pair->index);
 	int r = s->index_txn ? txn_renew(s->index_txn) : txn_begin_read(index, &s->index_txn);
 
 	if (r == 0)
@@ -84,15 +93,13 @@ static int snapshot_begin(struct snapshot *s)
 		s->feeds_txn = id;
 		s->feeds_taken = s->index.taken;
 	}
-	r = s->journal_txn ? txn_renew(s->journal_txn) : txn_begin_read(journal, &s->journal_txn);
-	if (r == 0)
-		r = journal_meta(s->pair->journal, s->journal_txn, &s->journal);
+	r = snapshot_begin_log(s);
 	if (r < 0)
 		return r;
 	if (memcmp(s->journal.uuid, s->index.journal, sizeof(s->journal.uuid)) != 0 ||
 		s->journal.horizon > s->oldest || s->journal.next_seq <= s->index.taken)
 		return AGAIN;
-	s->active = true;
+	s->part = SNAPSHOT_WHOLE;
 	return 0;
 }
 
@@ -134,7 +141,29 @@ static int snapshot_take(struct snapshot *s)
 	return AGAIN;
 }
 
-int snapshot_open(struct store *store, struct snapshot **ret_snapshot)
+static int snapshot_take_log(struct snapshot *s)
+{
+	struct store_pair *pair = NULL;
+	int r = store_join_log(s->store, s->pair, &pair);
+
+	if (r != 0)
+		return r < 0 ? err_add(r, "taking a snapshot of the journal") : r;
+	if (pair != s->pair) {
+		snapshot_leave(s);
+		s->pair = pair;
+	}
+	r = snapshot_begin_log(s);
+	if (r < 0) {
+		snapshot_reset_txns(s);
+		return err_add(r, "taking a snapshot of the journal");
+	}
+	s->part = SNAPSHOT_LOG;
+	s->taken_ns = proc_monotonic_ns();
+	return 0;
+}
+
+static int snapshot_new(struct store *store, int (*take)(struct snapshot *),
+	struct snapshot **ret_snapshot)
 {
 	CLEANUP(snapshot_close) struct snapshot *s = calloc(1, sizeof(*s));
 
@@ -144,7 +173,7 @@ int snapshot_open(struct store *store, struct snapshot **ret_snapshot)
 	s->magic = SNAPSHOT_MAGIC;
 	store_ref(store);
 	s->store = store;
-	int r = snapshot_take(s);
+	int r = take(s);
 
 	if (r != 0)
 		return r;
@@ -152,16 +181,28 @@ int snapshot_open(struct store *store, struct snapshot **ret_snapshot)
 	return 0;
 }
 
+int snapshot_open(struct store *store, struct snapshot **ret_snapshot)
+{
+	return snapshot_new(store, snapshot_take, ret_snapshot);
+}
+
 int snapshot_renew(struct snapshot *snapshot)
 {
-	CHECK_OBJ(snapshot, SNAPSHOT_MAGIC);
-	if (snapshot->active) {
-		int r = snapshot_reset(snapshot);
+	int r = snapshot_reset(snapshot);
 
-		if (r < 0)
-			return r;
-	}
-	return snapshot_take(snapshot);
+	return r < 0 ? r : snapshot_take(snapshot);
+}
+
+int snapshot_open_log(struct store *store, struct snapshot **ret_snapshot)
+{
+	return snapshot_new(store, snapshot_take_log, ret_snapshot);
+}
+
+int snapshot_renew_log(struct snapshot *snapshot)
+{
+	int r = snapshot_reset(snapshot);
+
+	return r < 0 ? r : snapshot_take_log(snapshot);
 }
 
 int snapshot_check(const struct snapshot *snapshot)
@@ -170,8 +211,9 @@ int snapshot_check(const struct snapshot *snapshot)
 
 	if (!snapshot->store->copy)
 		return 0;
-	const struct snapshot *s = snapshot_active(snapshot);
-	int r = env_info(index_env(s->pair->index), &index);
+	const struct snapshot *s = snapshot_log(snapshot);
+	bool whole = s->part == SNAPSHOT_WHOLE;
+	int r = whole ? env_info(index_env(s->pair->index), &index) : 0;
 
 	if (r == 0)
 		r = env_info(journal_env(s->pair->journal), &journal);
@@ -179,7 +221,8 @@ int snapshot_check(const struct snapshot *snapshot)
 		return r;
 	/* A reader without locks does not keep a writer from using its pages again; such a writer
 	 * has committed. */
-	if (index.last_txn != txn_id(s->index_txn) || journal.last_txn != txn_id(s->journal_txn))
+	if ((whole && index.last_txn != txn_id(s->index_txn)) ||
+		journal.last_txn != txn_id(s->journal_txn))
 		return err_say(ERR_SNAPSHOT_EXPIRED,
 			"the store was written while it was read as a copy: read it again");
 	return 0;
@@ -188,7 +231,7 @@ int snapshot_check(const struct snapshot *snapshot)
 int snapshot_reset(struct snapshot *snapshot)
 {
 	CHECK_OBJ(snapshot, SNAPSHOT_MAGIC);
-	if (!snapshot->active)
+	if (snapshot->part == SNAPSHOT_NOTHING)
 		return 0;
 	int r = snapshot_check(snapshot);
 
@@ -207,6 +250,7 @@ void snapshot_close(struct snapshot **snapshot)
 		snapshot_leave(s);
 		store_unref(s->store);
 	}
+	taken_detach(&s->taken);
 	free(s->feeds);
 	s->magic = 0;
 	free(s);
@@ -222,12 +266,25 @@ uint64_t snapshot_taken(const struct snapshot *snapshot)
 
 uint64_t snapshot_horizon(const struct snapshot *snapshot)
 {
-	return snapshot_active(snapshot)->journal.horizon;
+	return snapshot_log(snapshot)->journal.horizon;
+}
+
+uint64_t snapshot_last(const struct snapshot *snapshot)
+{
+	return snapshot_log(snapshot)->journal.next_seq - 1;
+}
+
+uint64_t snapshot_log_visible(
+	const struct snapshot *snapshot, const struct feed_checkpoint *checkpoint)
+{
+	if (!checkpoint->first_list)
+		return 0;
+	return checkpoint->list_begin ? checkpoint->list_begin - 1 : snapshot_last(snapshot);
 }
 
 const uint8_t *snapshot_uuid(const struct snapshot *snapshot)
 {
-	return snapshot_active(snapshot)->journal.uuid;
+	return snapshot_log(snapshot)->journal.uuid;
 }
 
 static int snapshot_compare_feeds(const void *a, const void *b)
@@ -249,7 +306,7 @@ uint64_t snapshot_visible(struct snapshot *snapshot, uint32_t feed)
 
 uint64_t snapshot_age_ns(const struct snapshot *snapshot)
 {
-	return proc_monotonic_ns() - snapshot_active(snapshot)->taken_ns;
+	return proc_monotonic_ns() - snapshot_log(snapshot)->taken_ns;
 }
 
 struct index *snapshot_index(struct snapshot *snapshot)
@@ -264,10 +321,10 @@ struct txn *snapshot_index_txn(struct snapshot *snapshot)
 
 struct journal *snapshot_journal(struct snapshot *snapshot)
 {
-	return snapshot_active(snapshot)->pair->journal;
+	return snapshot_log(snapshot)->pair->journal;
 }
 
 struct txn *snapshot_journal_txn(struct snapshot *snapshot)
 {
-	return snapshot_active(snapshot)->journal_txn;
+	return snapshot_log(snapshot)->journal_txn;
 }

@@ -48,6 +48,20 @@ bool store_is_copy(const struct store *store);
  * one); errors. Snapshots may outlive store_close(). */
 int snapshot_open(struct store *store, struct snapshot **ret_snapshot);
 int snapshot_renew(struct snapshot *snapshot);
+/* Renews the snapshot when the index has taken SEQ of the journal UUID (NULL: of the present one),
+ * for at most LIMIT_NS, and not for long while no processor runs. A snapshot of another journal is
+ * not waited for. Returns: as snapshot_renew(); AGAIN: the index has not taken it, GONE: SEQ is
+ * after the end of the present journal, so it is another one's; in both cases the snapshot is
+ * reset. */
+int snapshot_renew_at(
+	struct snapshot *snapshot, const uint8_t uuid[16], uint64_t seq, uint64_t limit_ns);
+
+/* For followers: a snapshot of the journal alone, whatever the index is doing. It costs half, and
+ * shows records that the index has not taken yet. A function below may be called with it only if
+ * its comment says so; snapshot_renew() makes it a whole one. Returns as above; AGAIN: no index has
+ * been there yet to name the journal. */
+int snapshot_open_log(struct store *store, struct snapshot **ret_snapshot);
+int snapshot_renew_log(struct snapshot *snapshot);
 /* Ends the transactions, keeps the slots. ERR_SNAPSHOT_EXPIRED (only for a copy): data that was
  * read may be wrong. */
 int snapshot_reset(struct snapshot *snapshot);
@@ -56,15 +70,23 @@ int snapshot_check(const struct snapshot *snapshot);
 void snapshot_close(struct snapshot **snapshot);
 
 uint64_t snapshot_taken(const struct snapshot *snapshot);
-uint64_t snapshot_horizon(const struct snapshot *snapshot);
-const uint8_t *snapshot_uuid(const struct snapshot *snapshot); /* of the journal */
 uint64_t snapshot_visible(struct snapshot *snapshot, uint32_t feed);
+
+/* Also of a snapshot of the journal alone. */
+uint64_t snapshot_horizon(const struct snapshot *snapshot);
+uint64_t snapshot_last(const struct snapshot *snapshot); /* seq of the log's newest record */
+const uint8_t *snapshot_uuid(const struct snapshot *snapshot); /* of the journal */
+/* Returns visible(feed) as the journal has it, from the feed's checkpoint in this snapshot. The
+ * index may not have come so far. */
+uint64_t snapshot_log_visible(
+	const struct snapshot *snapshot, const struct feed_checkpoint *checkpoint);
 /* Nanoseconds since it was taken. */
 uint64_t snapshot_age_ns(const struct snapshot *snapshot);
 
 /* The two halves, for dump, verify and follow. */
 struct index *snapshot_index(struct snapshot *snapshot);
 struct txn *snapshot_index_txn(struct snapshot *snapshot);
+/* Also of a snapshot of the journal alone. */
 struct journal *snapshot_journal(struct snapshot *snapshot);
 struct txn *snapshot_journal_txn(struct snapshot *snapshot);
 
@@ -133,7 +155,8 @@ bool snapshot_hints_agree(struct snapshot *snapshot, uint32_t feed, struct bytes
  * soon. */
 void snapshot_prefetch(struct snapshot *snapshot, const struct index_entry *entry);
 
-/* Gets any version from the horizon on by its seq. Returns: FOUND, NOT_FOUND. */
+/* Gets any version from the horizon on by its seq, also with a snapshot of the journal alone.
+ * Returns: FOUND, NOT_FOUND. */
 int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret_record);
 
 /* Finds a definition in use by name. Returns: FOUND; NOT_FOUND (the caller lists the names); AGAIN:

@@ -10,6 +10,7 @@
 #include "store/index/hints.h"
 #include "common/err.h"
 #include "store/read/snapshot.h"
+#include "store/ring/taken.h"
 
 #define STORE_MAGIC    0x6b737472u
 #define SNAPSHOT_MAGIC 0x6b736e70u
@@ -48,12 +49,19 @@ struct store {
 			      */
 };
 
+/* The transactions that a snapshot holds. */
+enum snapshot_part {
+	SNAPSHOT_NOTHING,
+	SNAPSHOT_LOG,   /* the journal's */
+	SNAPSHOT_WHOLE, /* both */
+};
+
 struct snapshot {
 	uint32_t magic;
 	struct store *store;
 	struct store_pair *pair;
 	struct txn *index_txn, *journal_txn;
-	bool active;
+	enum snapshot_part part;
 	uint64_t taken_ns;
 	struct index_meta index;
 	struct journal_meta journal;
@@ -64,6 +72,7 @@ struct snapshot {
 	struct hints *hints;           /* the table found last; NULL: none */
 	const struct hints *use_hints; /* HINTS if they cover this snapshot */
 	uint64_t hints_checked_ns;
+	struct taken_reader *taken; /* NULL: it has not waited for the index yet */
 };
 
 /* ---- snapshot_store.c ---- */
@@ -79,11 +88,22 @@ void store_leave(struct store *store, struct store_pair **pair);
  * index yet; errors. */
 int store_join(struct store *store, bool force, struct store_pair *held,
 	struct store_pair **ret_pair);
+/* Does the same for a reader of the journal alone, which an index that is missing or can't be
+ * opened does not concern: the open pair stays until CURRENT names another one that can be
+ * opened. */
+int store_join_log(struct store *store, struct store_pair *held, struct store_pair **ret_pair);
 
 static inline const struct snapshot *snapshot_active(const struct snapshot *snapshot)
 {
 	CHECK_OBJ(snapshot, SNAPSHOT_MAGIC);
-	REQUIRE(snapshot->active);
+	REQUIRE(snapshot->part == SNAPSHOT_WHOLE);
+	return snapshot;
+}
+
+static inline const struct snapshot *snapshot_log(const struct snapshot *snapshot)
+{
+	CHECK_OBJ(snapshot, SNAPSHOT_MAGIC);
+	REQUIRE(snapshot->part != SNAPSHOT_NOTHING);
 	return snapshot;
 }
 

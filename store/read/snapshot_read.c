@@ -200,7 +200,7 @@ int snapshot_walk_objects(struct snapshot *snapshot, uint32_t feed, struct index
 
 int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret_record)
 {
-	const struct snapshot *s = snapshot_active(snapshot);
+	const struct snapshot *s = snapshot_log(snapshot);
 	struct record record;
 	int r = journal_get(s->pair->journal, s->journal_txn, seq, &record);
 

@@ -14,6 +14,7 @@
 #include "store/read/snapshot_internal.h"
 
 #define REOPEN_NS  1000000000u /* the directories are examined this often */
+#define LOG_CHECK_NS 50000000u /* between two attempts to open a pair while they fail */
 #define FAILING_NS 1000000000u /* the open pair is read for this long if the next can't be opened */
 
 /* ---- the pair that CURRENT names ---- */
@@ -274,6 +275,45 @@ int store_join(struct store *store, bool force, struct store_pair *held,
 		return r < 0 ? r : AGAIN;
 	err_ignore(r, "the open pair is read for a moment longer");
 	return 0;
+}
+
+/* The pair that CURRENT names can't be opened. Returns 0 if the open journal may be followed
+ * meanwhile: it is still the one that the reflector writes; or the failure. The caller holds
+ * store->lock. */
+static int store_follow_open_journal(struct store *store)
+{
+	int r = journal_check(store->pair->journal, store->home);
+
+	if (r == 0 || proc_monotonic_ns() - store->failing_ns < FAILING_NS) {
+		err_ignore(r, "the open journal is followed for a moment longer");
+		return 0;
+	}
+	if (store->open_result < 0) {
+		err_restore(&store->open_error);
+		r = store->open_result;
+	}
+	return r;
+}
+
+int store_join_log(struct store *store, struct store_pair *held, struct store_pair **ret_pair)
+{
+	int r = 0;
+
+	(void)pthread_mutex_lock(&store->lock);
+	uint64_t pause = store->failing_ns && !store->copy ? LOG_CHECK_NS : CURRENT_CHECK_NS;
+	bool fresh = store->pair && proc_monotonic_ns() - store->checked_ns < pause;
+	/* Does not wait for a thread that opens the next pair: this one serves until then. */
+	if (!fresh && (!store->pair || !store->opening))
+		r = store_check_current(store, false);
+	if (store->pair && store->failing_ns && !store->copy)
+		r = store_follow_open_journal(store);
+	bool usable = store->pair && r >= 0;
+	if (usable && store->pair != held)
+		store->pair->refs++;
+	if (usable)
+		*ret_pair = store->pair;
+	(void)pthread_mutex_unlock(&store->lock);
+	return usable ? 0 : r < 0 ? r : AGAIN;
 }
 
 void store_leave(struct store *store, struct store_pair **pair)

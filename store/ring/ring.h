@@ -19,6 +19,8 @@
 struct ring;
 struct ring_reader;
 
+#define DELTA_RING "delta.ring" /* in the runtime directory */
+
 enum { RING_LIST = 100 }; /* entry type beside enum record_type: a whole list was applied */
 
 struct ring_entry {
@@ -27,8 +29,8 @@ struct ring_entry {
 	uint32_t feed;
 	uint8_t type;   /* enum record_type, or RING_LIST */
 	uint8_t flags;
-	struct bytes key; /* object key; borrowed from the reader until its next call. Empty where it
-			   * is larger than an eighth of the ring: the record has it */
+	struct bytes key; /* object key; borrowed from the reader until its next call. Empty where
+			   * it is larger than an eighth of the ring: the record has it */
 };
 
 /* Returns the memory that a ring of this capacity (a power of two, at least 4096) takes. */
@@ -38,20 +40,21 @@ size_t ring_bytes(size_t capacity);
  * zeroed or left by an earlier writer, and then taken over as by ring_create(). -EINVAL. */
 int ring_init(void *memory, size_t size, const uint8_t uuid[16], struct ring **ret_ring);
 
-/* Makes a writer on the file DIRECTORY_FD/NAME. A valid file of that size and this boot is taken over:
- * the epoch is raised, so that no reader takes a half-written entry for a whole one. Otherwise a new
- * file is made, its blocks are allocated in full, and it is renamed to NAME. */
+/* Makes a writer on the file DIRECTORY_FD/NAME. A valid file of that size and this boot is taken
+ * over: the epoch is raised, so that no reader takes a half-written entry for a whole one.
+ * Otherwise a new file is made, its blocks are allocated in full, and it is renamed to NAME. */
 int ring_create(int directory_fd, const char *name, size_t capacity, const uint8_t uuid[16],
 	unsigned mode, struct ring **ret_ring);
 /* Marks the ring closed, so that readers learn that the writer has ended, and closes it. (A writer
  * that is killed leaves it unmarked.) */
 void ring_close(struct ring **ring);
 
-/* Adds to the batch. If it gets too large for the ring, or there is no memory, readers get LAPPED. */
+/* Adds to the batch. If it gets too large for the ring, or there is no memory, readers get
+ * LAPPED. */
 void ring_put(struct ring *ring, const struct ring_entry *entry);
-/* Announces that something will be published in a moment: wakes one reader, which then polls the tail
- * for at most 60 us. An idle CPU takes about that long to wake from sleep; with the announcement it
- * does so while the writer still works on the batch. */
+/* Announces that something will be published in a moment: wakes one reader, which then polls the
+ * tail for at most 60 us. An idle CPU takes about that long to wake from sleep; with the
+ * announcement it does so while the writer still works on the batch. */
 void ring_announce(struct ring *ring);
 /* Drops the batch, because its transaction failed. */
 void ring_discard(struct ring *ring);
@@ -66,23 +69,29 @@ int ring_attach_memory(const void *memory, size_t size, struct ring_reader **ret
 void ring_detach(struct ring_reader **reader);
 
 /* Moves the reader to the tail, and sets *RET_SEQ to the newest seq published before it. The caller
- * then reads the journal; each record that it does not find there yet will come through the ring. */
+ * then reads the journal; each record that it does not find there yet will come through the
+ * ring. */
 int ring_to_tail(struct ring_reader *reader, uint64_t *ret_seq);
+
+/* Returns the newest seq that was published. When all entries were read and their seqs end before
+ * it, the batch had more records than entries: the log has the others. */
+uint64_t ring_last_seq(const struct ring_reader *reader);
 
 /* Moves to the oldest entry that is still whole, to the tail when there is none: for a dump. */
 void ring_to_oldest(struct ring_reader *reader);
 
-/* Reads the next entry. Returns: FOUND; AGAIN: nothing is new; LAPPED, also for another epoch or bad
- * bytes (ring_status() counts those apart): call ring_to_tail(); GONE: the file was replaced, or was
- * closed and all of it was read: detach and attach again. */
+/* Reads the next entry. Returns: FOUND; AGAIN: nothing is new; LAPPED, also for another epoch or
+ * bad bytes (ring_status() counts those apart): call ring_to_tail(); GONE: the file was replaced,
+ * or was closed and all of it was read: detach and attach again. */
 int ring_next(struct ring_reader *reader, struct ring_entry *ret_entry);
 
 /* Sleeps until something is published after the last AGAIN, for at most TIMEOUT_MS (negative: no
- * limit). Returns: 0: there may be something, or a spurious wake-up; AGAIN: the time is over; GONE as
- * above, within a second. */
+ * limit). Returns: 0: there may be something, or a spurious wake-up; AGAIN: the time is over; GONE
+ * as above, within a second. */
 int ring_wait(struct ring_reader *reader, int timeout_ms);
 
-/* Returns whether another file has the ring's name, or none: a writer may be writing another one now. A system call. */
+/* Returns whether another file has the ring's name, or none: a writer may be writing another one
+ * now. A system call. */
 bool ring_is_replaced(const struct ring_reader *reader);
 
 const uint8_t *ring_uuid(const struct ring_reader *reader);

@@ -141,7 +141,8 @@ int ring_to_tail(struct ring_reader *reader, uint64_t *ret_seq)
 	return 0;
 }
 
-/* Loads the shared words again. Returns: FOUND, a record lies before the tail; AGAIN; GONE; LAPPED. */
+/* Loads the shared words again. Returns: FOUND, a record lies before the tail; AGAIN; GONE;
+ * LAPPED. */
 static int ring_reader_refresh(struct ring_reader *reader)
 {
 	const struct ring_header *header = reader->header;
@@ -270,22 +271,25 @@ int ring_wait(struct ring_reader *reader, int timeout_ms)
 	const struct ring_header *header = reader->header;
 
 	do {
-		/* A replaced file is only noticed between two sleeps, and the futex refuses negative times. */
+		/* A replaced file is only noticed between two sleeps, and the futex refuses
+		 * negative times. */
 		int ms = timeout_ms < 0 || timeout_ms > SLEEP_MAX_MS ? SLEEP_MAX_MS : timeout_ms;
 		struct timespec timeout = {ms / 1000, ms % 1000 * 1000000L};
-		/* Not FUTEX_PRIVATE: the word is in a file that processes share. The kernel compares it
-		 * with what was seen, so nothing published in between is slept through. */
+		/* Not FUTEX_PRIVATE: the word is in a file that processes share. The kernel
+		 * compares it with what was seen, so nothing published in between is slept
+		 * through. */
 		long r = syscall(SYS_futex, (const void *)&header->wake, FUTEX_WAIT,
 			reader->wake, &timeout, NULL, 0);
 		if (r == 0 || errno != ETIMEDOUT) {
-			/* An announcement (ring_announce) comes a moment before its records: waits awake for them,
-			 * unless that would only be in the writer's way. */
+			/* An announcement (ring_announce) comes a moment before its records: waits
+			 * awake for them, unless that would only be in the writer's way. */
 			uint32_t wake = atomic_load_explicit(&header->wake, memory_order_relaxed);
 			uint64_t until = proc_cpus() < 2 ? 0 : proc_monotonic_ns() + AWAIT_NS;
-			while (atomic_load_explicit(&header->tail, memory_order_relaxed) == reader->tail &&
+			while (atomic_load_explicit(&header->tail, memory_order_relaxed) ==
+					reader->tail &&
 				atomic_load_explicit(&header->wake, memory_order_relaxed) == wake &&
 				proc_monotonic_ns() < until)
-				__builtin_ia32_pause();
+				proc_pause();
 			return 0;
 		}
 		if (ring_is_replaced(reader))
@@ -293,6 +297,12 @@ int ring_wait(struct ring_reader *reader, int timeout_ms)
 		timeout_ms -= timeout_ms < 0 ? 0 : ms;
 	} while (timeout_ms);
 	return AGAIN;
+}
+
+uint64_t ring_last_seq(const struct ring_reader *reader)
+{
+	CHECK_OBJ(reader, RING_READER_MAGIC);
+	return atomic_load_explicit(&reader->header->last_seq, memory_order_relaxed);
 }
 
 const uint8_t *ring_uuid(const struct ring_reader *reader)
@@ -319,7 +329,8 @@ void ring_status(const struct ring_reader *reader, struct ring_status *ret_statu
 		.laps = reader->laps,
 		.corrupt = reader->corrupt,
 	};
-	/* Claim and tail belong together, unless the writer is faster than this process each time. */
+	/* Claim and tail belong together, unless the writer is faster than this process each
+	 * time. */
 	for (int i = 0; i < STATUS_TRIES; i++) {
 		/* The opposite of their stores' order: what was published was claimed before. */
 		ret_status->tail = atomic_load_explicit(&header->tail, memory_order_acquire);

@@ -72,6 +72,7 @@ static void run_world(unsigned seed, uint64_t steps, bool loud, struct sum *sum)
 	sum->counts.calls += world->counts.calls;
 	sum->counts.syncs += world->counts.syncs;
 	sum->counts.lapses += world->counts.lapses;
+	sum->counts.waits += world->counts.waits;
 	sum->counts.resumed += world->counts.resumed;
 	world_close(world);
 	free(world);
@@ -104,7 +105,8 @@ int main(int argc, char **argv)
 		sum.worlds, sum.steps, sum.records, sum.items, sum.lapses, sum.walks,
 		sum.as_of_walks);
 	(void)printf("handlers: %" PRIu64 " calls, %" PRIu64 " syncs, %" PRIu64 " lapses, %" PRIu64
-		     " times from a cursor\n",
-		sum.counts.calls, sum.counts.syncs, sum.counts.lapses, sum.counts.resumed);
+		     " times from a cursor, %" PRIu64 " waits for the index\n",
+		sum.counts.calls, sum.counts.syncs, sum.counts.lapses, sum.counts.resumed,
+		sum.counts.waits);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/err.h"
+#include "reader/handle.h"
 #include "common/failpoint.h"
 #include "store/verify/verify.h"
 
@@ -93,6 +94,7 @@ void world_readers_open(struct world *world)
 	r = kinf_open(home_path(world->home), &world->kinf);
 	MUST(r == 0, "libkinf: %s", kinf_error(world->kinf));
 	MUST(kinf_set_check(world->kinf, 1) == 0, "libkinf: %s", kinf_error(world->kinf));
+	world->kinf->index_wait_ns = 0; /* nothing moves while a handler waits */
 	follower_open(world);
 }
 

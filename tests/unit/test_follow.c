@@ -161,7 +161,8 @@ Test(follow, a_position_beyond_the_log_is_lapped)
 
 	for (unsigned i = 0; i < FEEDS; i++)
 		from[i] = (struct follow_position){w.id[i], rig_taken(&w.rig) + 3};
-	begin(&(struct follow_options){.from = from, .n_from = FEEDS, .from_uuid = journal_uuid(w.rig.journal)});
+	begin(&(struct follow_options){
+		.from = from, .n_from = FEEDS, .from_uuid = journal_uuid(w.rig.journal)});
 	drain();
 	cr_assert_geq(w.lapses, 1, "numbers that are still to be given would be passed over");
 	put(0, 1);
@@ -187,7 +188,8 @@ Test(follow, a_removed_feed_is_gone)
 	cr_assert_eq(r, GONE, "%d", r);
 }
 
-Test(follow, without_a_processor_it_waits_and_goes_on_with_the_next_one)
+/* The index is only asked for the initial state. */
+Test(follow, without_a_processor_changes_and_whole_lists_go_on)
 {
 	begin(NULL);
 	drain();
@@ -195,11 +197,85 @@ Test(follow, without_a_processor_it_waits_and_goes_on_with_the_next_one)
 	put(0, 5);
 	rig_commit(&w.rig);
 	drain();
-	cr_assert_eq(w.changes, 0, "not in the index yet");
-	rig_settle(&w.rig);
-	drain();
 	cr_assert_eq(w.changes, 1);
 	replica_is_model();
+	list_begin(0);
+	put(0, 7);
+	delete(0, 0);
+	rig_commit(&w.rig);
+	drain();
+	cr_assert_eq(w.changes, 1, "the list is open");
+	list_end(0);
+	rig_commit(&w.rig);
+	drain();
+	cr_assert_eq(w.changes, 3);
+	replica_is_model();
+	rig_settle(&w.rig);
+	drain();
+	cr_assert_eq(w.changes, 3, "and not again");
+}
+
+/* A late follower reads the state of the index and then what the index does not have yet. */
+Test(follow, an_initial_state_behind_the_log_is_followed_by_the_rest)
+{
+	pair_close(&w.rig.pair);
+	put(0, 5);
+	put(0, 0);
+	delete(1, 2);
+	rig_commit(&w.rig);
+	begin(NULL);
+	drain();
+	cr_assert_eq(w.initials, KEYS);
+	cr_assert_eq(w.syncs, 1);
+	cr_assert_eq(w.changes, 3);
+	replica_is_model();
+}
+
+/* A resync shows no object older than the last change that was given: it waits for the index. */
+Test(follow, a_resync_waits_for_the_index_and_changes_do_not)
+{
+	begin(NULL);
+	drain();
+	pair_close(&w.rig.pair);
+	put(0, 5);
+	rig_commit(&w.rig);
+	drain();
+	cr_assert(follow_resync(w.follow));
+	put(0, 7);
+	rig_commit(&w.rig);
+	for (int i = 0; i < 1000 && w.changes < 2; i++) {
+		int r = follow(1);
+
+		cr_assert(r == FOUND || r == AGAIN, "%d %s", r, err_text(r));
+		cr_assert(r == FOUND || follow_awaits_index(w.follow));
+		if (r == AGAIN)
+			(void)follow_wait(w.follow, 30);
+	}
+	cr_assert_eq(w.changes, 2);
+	cr_assert_leq(w.resyncs, KEYS / 2, "only the other feed's");
+	rig_settle(&w.rig);
+	drain();
+	cr_assert_eq(w.resyncs, KEYS + 2);
+	cr_assert_not(follow_awaits_index(w.follow));
+	replica_is_model();
+}
+
+/* The first list of a feed ends in the log before the index has it. */
+Test(follow, a_first_list_is_given_when_the_index_has_it)
+{
+	uint32_t ids[1] = {rig_add_feed(&w.rig, "secrets")};
+
+	rig_settle(&w.rig);
+	OK(follow_new(w.store, ids, 1, NULL, &w.follow));
+	(void)rig_append(&w.rig, ids[0], RECORD_LIST_BEGIN, NULL, NULL);
+	(void)rig_append(&w.rig, ids[0], RECORD_LIST_END, NULL, NULL);
+	rig_commit(&w.rig);
+	drain();
+	cr_assert_eq(w.syncs, 0);
+	cr_assert(follow_awaits_index(w.follow));
+	rig_settle(&w.rig);
+	drain();
+	cr_assert_eq(w.syncs, 1);
 }
 
 /* Rings that this process reads (not writes) and that have no name any more. */
@@ -211,13 +287,13 @@ static unsigned lost_rings(void)
 
 	cr_assert_not_null(maps);
 	while (fgets(line, sizeof(line), maps))
-		n += strstr(line, "r--s") && strstr(line, "event.ring (deleted)");
+		n += strstr(line, "r--s") && strstr(line, "delta.ring (deleted)");
 	(void)fclose(maps);
 	return n;
 }
 
-/* The processor was killed, so that nothing in its ring says that it ended, and the runtime folder
- * cleaned up before the next one came. */
+/* The reflector was killed, so that nothing in its ring says that it ended, and the runtime
+ * directory cleaned up before the next one came. */
 Test(follow, a_ring_that_lost_its_name_is_left_for_the_one_that_has_it)
 {
 	int runtime = home_runtime_fd(w.rig.p.home);
@@ -225,7 +301,8 @@ Test(follow, a_ring_that_lost_its_name_is_left_for_the_one_that_has_it)
 
 	begin(NULL);
 	drain();
-	cr_assert_eq(unlinkat(runtime, "event.ring", 0), 0);
+	pair_close(&w.rig.pair); /* which reads the ring too */
+	cr_assert_eq(unlinkat(runtime, "delta.ring", 0), 0);
 	cr_assert_eq(lost_rings(), 1);
 	cr_assert(follow_resync(w.follow)); /* a pass, now and not in a second */
 	drain();
@@ -233,7 +310,7 @@ Test(follow, a_ring_that_lost_its_name_is_left_for_the_one_that_has_it)
 	put(0, 5);
 	rig_commit(&w.rig);
 	rig_settle(&w.rig);
-	OK(ring_create(runtime, "event.ring", 1u << 16, journal_uuid(w.rig.journal), 0600, &next));
+	OK(ring_create(runtime, "delta.ring", 1u << 16, journal_uuid(w.rig.journal), 0600, &next));
 	cr_assert(follow_resync(w.follow));
 	drain();
 	cr_assert_eq(lost_rings(), 0);

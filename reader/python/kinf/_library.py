@@ -145,6 +145,8 @@ _PROTOTYPES = [
     ("is_copy", c_int, [_HANDLE]),
     ("snapshot_open", c_int, [_HANDLE, _RET]),
     ("snapshot_renew", c_int, [_HANDLE]),
+    ("snapshot_renew_at", c_int, [_HANDLE, c_uint64]),
+    ("handled_event", c_uint64, []),
     ("snapshot_reset", c_int, [_HANDLE]),
     ("snapshot_close", None, [_RET]),
     ("snapshot_event", c_uint64, [_HANDLE]),

@@ -3,6 +3,7 @@
 
 import threading
 from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 from ctypes import byref, c_void_p
 from dataclasses import dataclass
 from types import TracebackType
@@ -307,11 +308,16 @@ class SnapshotFeed:
         return self.snapshot.feed_status(self._name)
 
 
+# The store and the number of the event that the body of a `for` over a watch is handling: a snapshot that it
+# takes holds that event.
+handled: ContextVar[tuple["Store | None", int]] = ContextVar("handled", default=(None, 0))
+
+
 class Snapshot:
     """The store at one instant. Cheap to take; hold it briefly, pages that are freed meanwhile pile up
     behind it. Any thread may use it, one at a time gets through."""
 
-    def __init__(self, store: "Store"):
+    def __init__(self, store: "Store", at: int = 0):
         self.forks = forks()
         self.lock = threading.RLock()
         self.generation = 0
@@ -328,6 +334,17 @@ class Snapshot:
                 raise
             self.address = handle.value or 0
             store.children.add(self)
+        try:
+            if self._missing(at) > self.event:
+                self.renew(at)
+        except BaseException:
+            self.close()
+            raise
+
+    def _missing(self, at: int) -> int:
+        """The event that the snapshot has to hold."""
+        store, event = handled.get()
+        return max(at, event) if store is self._store else at
 
     # ---- for what borrows ----
 
@@ -382,12 +399,18 @@ class Snapshot:
         for handle in list(self.open_lists):
             self.close_list(handle)
 
-    def renew(self) -> None:
-        """The newest state instead. What was borrowed is gone, open lists are over."""
+    def renew(self, at: int = 0) -> None:
+        """The newest state instead. What was borrowed is gone, open lists are over. Holds the event AT, and the
+        one that the surrounding `for` over a watch handles; waits for the index, if need be. NotReady: the
+        index does not have it yet."""
+        event = self._missing(at)
         with self.held(self.generation) as address:
             self._end_lists()
             self.generation += 1
-            self.outcome(lib.kinf_snapshot_renew(address))
+            code = lib.kinf_snapshot_renew_at(address, event) if event else GONE
+            if code == GONE and not at:  # no event; or of a journal that was replaced since
+                code = lib.kinf_snapshot_renew(address)
+            self.outcome(code)
 
     def close(self) -> None:
         """Again does nothing."""

@@ -203,9 +203,11 @@ class Store:
                     self._users.discard(user)
                     self._changed.notify_all()
 
-    def snapshot(self) -> Snapshot:
-        """The store as it is now: `with store.snapshot() as snapshot:`. NotReady: there is no index yet."""
-        return Snapshot(self)
+    def snapshot(self, at: int = 0) -> Snapshot:
+        """The store as it is now: `with store.snapshot() as snapshot:`. It holds the event AT (Event.event), and the
+        one that the surrounding `for` over a watch handles. NotReady: there is no index yet, or it does not have
+        that event."""
+        return Snapshot(self, at)
 
     def feed(self, name: str) -> Feed:
         """A configured feed, by its name or its resource. Nothing is looked up yet."""

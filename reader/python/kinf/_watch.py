@@ -18,7 +18,7 @@ from ._errors import Ended, Error, check, check_fork, error, forks
 from ._library import ADD_FN, AGAIN, COMMIT_BY_HAND, OWN_DEFAULT_RESYNC, SIGNAL_FN, STATE_FN, TRACK_KEYS, UPDATE_FN, lib
 from ._object import Object, copy_of
 from ._query import query, text
-from ._snapshot import FeedStatus, feed_status
+from ._snapshot import FeedStatus, feed_status, handled
 
 if TYPE_CHECKING:
     from ._store import Store
@@ -47,6 +47,9 @@ class Event:
     final_state_unknown: bool = False
     """DELETED: found missing; changes before that may not have been seen, `object` may be its key alone."""
     status: FeedStatus | None = None
+    event: int = 0
+    """The number up to which the watch has come. A snapshot that is taken while the event is handled holds it;
+    elsewhere, store.snapshot(at=event.event)."""
 
     @property
     def key(self) -> str:
@@ -76,21 +79,26 @@ class _Inbox:
             self.failure = self.failure or exception
 
     def on_add(self, _: Any, raw: Any, initial: int) -> None:
-        self._put(lambda: Event("ADDED", copy_of(raw.contents), initial=bool(initial)))
+        self._put(lambda: Event("ADDED", copy_of(raw.contents), initial=bool(initial), event=lib.kinf_handled_event()))
 
     def on_update(self, _: Any, before: Any, raw: Any) -> None:
         def make() -> Event:
             old = copy_of(before.contents) if self.old and before else None
             resync = bool(before) and before.contents.event == raw.contents.event
-            return Event("MODIFIED", copy_of(raw.contents), old=old, resync=resync)
+            event = lib.kinf_handled_event()
+            return Event("MODIFIED", copy_of(raw.contents), old=old, resync=resync, event=event)
 
         self._put(make)
 
     def on_delete(self, _: Any, raw: Any, unknown: int) -> None:
-        self._put(lambda: Event("DELETED", copy_of(raw.contents), final_state_unknown=bool(unknown)))
+        def make() -> Event:
+            event = lib.kinf_handled_event()
+            return Event("DELETED", copy_of(raw.contents), final_state_unknown=bool(unknown), event=event)
+
+        self._put(make)
 
     def on_sync(self, _: Any) -> None:
-        self._put(lambda: Event("SYNC"))
+        self._put(lambda: Event("SYNC", event=lib.kinf_handled_event()))
 
     def on_lapped(self, _: Any) -> None:
         self._put(lambda: Event("LAPPED"))
@@ -166,6 +174,7 @@ class Watch:
     def _look(self) -> Event | None:
         """The next event, when there is one now; _Closed."""
         check_fork(self._forks)
+        handled.set((None, 0))
         with self._lock:
             if not self._inbox.events and not self._closed:
                 user = object()
@@ -179,7 +188,10 @@ class Watch:
                     self._leave(user)
             if self._closed:
                 raise _Closed
-            return self._inbox.events.popleft() if self._inbox.events else None
+            event = self._inbox.events.popleft() if self._inbox.events else None
+        if event and event.event:
+            handled.set((self._store, event.event))
+        return event
 
     def _enter(self, user: object) -> int:
         """The descriptor to wait for, until _leave(USER)."""

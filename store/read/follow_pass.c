@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The snapshots of a follower, and its passes over the log. */
+#include <errno.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "store/read/follow_internal.h"
+
+#define RESYNC_HOLD_NS \
+	(100 * UINT64_C(1000000)) /* changes wait for this long for the index that a resync reads \
+				   */
+
+/* ---- snapshots ---- */
+
+/* Moves the positions to SEQ, where a pass has come to, or to the end of what it may read. */
+static void follow_advance(struct follow *f, uint64_t seq)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		uint64_t end = seq < f->feeds[i].until ? seq : f->feeds[i].until;
+
+		if (f->feeds[i].stage != STAGE_NEW && f->positions[i].seq < end)
+			f->positions[i].seq = end;
+	}
+}
+
+int follow_release(struct follow *f)
+{
+	if (f->log) /* the pass was cut short */
+		follow_advance(f, f->examined);
+	journal_walk_close(&f->log);
+	index_walk_close(&f->names);
+	if (!f->held)
+		return 0;
+	f->held = false;
+	return snapshot_reset(f->snapshot);
+}
+
+/* Comes before a snapshot is taken: what the snapshot does not show yet will then come through the
+ * ring. Without a ring passes alone do the work. */
+void follow_attach(struct follow *f)
+{
+	int runtime = home_runtime_fd(store_home(f->store));
+
+	if (f->ring || runtime < 0)
+		return;
+	int r = ring_attach(runtime, DELTA_RING, &f->ring);
+	if (r < 0) {
+		err_ignore(r, "no reflector runs here: passes find what there is");
+		f->ring = NULL;
+		/* The runtime directory may be another one now. */
+		err_ignore(home_reopen(store_home(f->store)),
+			"the store that is open goes on being read");
+	}
+	if (f->ring)
+		(void)ring_to_tail(f->ring, &f->ring_seq); /* has no error */
+}
+
+/* Renews index and journal if both are asked for and there, else the journal. */
+static int follow_renew(struct follow *f, bool whole, bool *ret_whole)
+{
+	int r = AGAIN;
+
+	*ret_whole = false;
+	if (whole)
+		r = f->snapshot ? snapshot_renew(f->snapshot)
+				: snapshot_open(f->store, &f->snapshot);
+	*ret_whole = r == 0;
+	if (r == 0 || r == ERR_SNAPSHOT_EXPIRED || (r < 0 && f->sync_owed))
+		return r;
+	err_ignore(r, "the log is followed, and the objects that are owed are read later");
+	return f->snapshot ? snapshot_renew_log(f->snapshot)
+			   : snapshot_open_log(f->store, &f->snapshot);
+}
+
+int follow_take_snapshot(struct follow *f, bool whole)
+{
+	int r = follow_release(f);
+
+	if (r < 0)
+		return r;
+	follow_attach(f);
+	if (f->taken)
+		taken_look(f->taken);
+	r = follow_renew(f, whole, &f->whole);
+	if (r != 0)
+		return r;
+	f->held = true;
+	const uint8_t *uuid = snapshot_uuid(f->snapshot);
+
+	if (f->journal_known && memcmp(f->journal, uuid, 16) != 0)
+		return GONE;
+	if (f->uuid_known && memcmp(f->uuid, uuid, sizeof(f->uuid)) != 0) {
+		if (f->pass_ns)
+			return GONE;
+		/* The positions came from a cursor of another journal: each feed has lapsed. */
+		for (size_t i = 0; i < f->n; i++)
+			f->feeds[i].foreign = true;
+	}
+	memcpy(f->uuid, uuid, sizeof(f->uuid));
+	f->uuid_known = true;
+	/* The ring is of another journal: of the next one, or of one that the reflector has
+	 * left. */
+	if (f->ring && memcmp(ring_uuid(f->ring), uuid, sizeof(f->uuid)) != 0)
+		ring_detach(&f->ring);
+	return 0;
+}
+
+/* ---- passes over the log ---- */
+
+/* Decides how far a pass goes, and whether the feed's objects can be read by name in this snapshot.
+ * They can if the index has all that was given: an object never goes back. A resync holds the
+ * changes of its feed until then, but not for long. */
+static void follow_aim(struct follow *f, size_t i, const struct feed_checkpoint *checkpoint)
+{
+	struct follow_feed *feed = &f->feeds[i];
+	uint64_t last = snapshot_last(f->snapshot);
+	uint64_t given = feed->stage != STAGE_NEW ? f->positions[i].seq
+		: f->not_before < last ? f->not_before : last;
+	bool by_name = feed->stage != STAGE_CHANGES || feed->resync;
+	uint64_t log = snapshot_log_visible(f->snapshot, checkpoint), visible = 0;
+
+	feed->listed = log > 0;
+	feed->in_list = checkpoint->list_begin != 0;
+	if (by_name && f->whole && snapshot_taken(f->snapshot) >= given)
+		visible = snapshot_visible(f->snapshot, f->positions[i].feed);
+	feed->ranged = visible > 0;
+	if (feed->resync && !feed->ranged && !f->behind_ns)
+		f->behind_ns = proc_monotonic_ns();
+	bool held = feed->resync && !feed->ranged &&
+		proc_monotonic_ns() - f->behind_ns < RESYNC_HOLD_NS;
+	if (feed->ranged)
+		feed->until = visible > f->positions[i].seq ? visible : f->positions[i].seq;
+	else
+		feed->until = feed->stage == STAGE_CHANGES && !held ? log : f->positions[i].seq;
+}
+
+/* Checks a feed in the new snapshot. Returns: NOT_FOUND: all is well; FOUND: it has lapsed, an
+ * item; GONE. */
+static int follow_check_feed(struct follow *f, size_t i, struct follow_item *ret_item)
+{
+	struct follow_position *position = &f->positions[i];
+	struct follow_feed *feed = &f->feeds[i];
+	struct feed_checkpoint checkpoint;
+	int r = journal_feed_checkpoint(snapshot_journal(f->snapshot),
+		snapshot_journal_txn(f->snapshot), position->feed, &checkpoint);
+
+	if (r == NOT_FOUND || (r == FOUND && checkpoint.phase == FEED_REMOVED))
+		return GONE;
+	if (r < 0)
+		return r;
+	uint64_t visible = snapshot_log_visible(f->snapshot, &checkpoint);
+	if (feed->stage == STAGE_NEW && feed->skip_initial && visible) {
+		feed->stage = STAGE_CHANGES;
+		position->seq = visible;
+	}
+	/* A position after the end of the log is from before the journal was restored from a copy:
+	 * the same seqs are given to other changes now. */
+	bool lost =
+		feed->stage != STAGE_NEW &&
+		(position->seq < checkpoint.trimmed || position->seq > snapshot_last(f->snapshot));
+	if (!feed->foreign && !lost) {
+		follow_aim(f, i, &checkpoint);
+		return NOT_FOUND;
+	}
+	if (position->seq > f->not_before && !feed->foreign &&
+		position->seq <= snapshot_last(f->snapshot))
+		f->not_before = position->seq;
+	position->seq = 0;
+	feed->stage = STAGE_NEW;
+	feed->skip_initial = feed->foreign = feed->resync = false;
+	buf_reset(&feed->given);
+	f->synced = false;
+	f->sync_owed = true;
+	*ret_item = (struct follow_item){.kind = FOLLOW_LAPPED, .feed = position->feed};
+	return FOUND;
+}
+
+static bool follow_owes_objects(const struct follow *f)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		const struct follow_feed *feed = &f->feeds[i];
+
+		if (feed->resync || feed->stage == STAGE_INITIAL ||
+			(feed->stage == STAGE_NEW && !feed->skip_initial) || feed->foreign)
+			return true;
+	}
+	return false;
+}
+
+int follow_begin_pass(struct follow *f, struct follow_item *ret_item)
+{
+	struct ring_reader *old = f->ring;
+	uint64_t from = UINT64_MAX;
+
+	/* Attach to a newer file that has taken the ring's name: the old one never says so. */
+	if (old && ring_is_replaced(old)) {
+		f->ring = NULL;
+		follow_attach(f);
+		if (f->ring)
+			ring_detach(&old);
+		else
+			f->ring = old;
+	}
+	/* The pass finds in the log all that the ring has announced. */
+	if (f->ring)
+		(void)ring_to_tail(f->ring, &f->ring_seq); /* has no error */
+	f->awaits_index = false;
+	int r = follow_take_snapshot(f, follow_owes_objects(f));
+
+	if (r != 0)
+		return r;
+	f->pass_ns = proc_monotonic_ns();
+	for (size_t i = 0; i < f->n; i++) {
+		r = follow_check_feed(f, i, ret_item);
+		if (r != NOT_FOUND)
+			return r;
+		if (f->feeds[i].stage != STAGE_NEW && f->positions[i].seq < f->feeds[i].until &&
+			f->positions[i].seq < from)
+			from = f->positions[i].seq;
+	}
+	f->state = FOLLOW_PASS;
+	if (from == UINT64_MAX)
+		return NOT_FOUND; /* nothing to read */
+	f->examined = from;
+	r = journal_walk_open(snapshot_journal(f->snapshot), snapshot_journal_txn(f->snapshot),
+		from + 1, &f->log);
+	return r < 0 ? r : NOT_FOUND;
+}
+
+int follow_give_change(struct follow *f, size_t i, const struct record *record,
+	struct follow_item *ret_item)
+{
+	*ret_item = (struct follow_item){
+		.kind = FOLLOW_CHANGE,
+		.feed = record->feed,
+		.seq = record->seq,
+		.record = *record,
+	};
+	int r = record->prev ? snapshot_version(f->snapshot, record->prev, &ret_item->old) : FOUND;
+	if (r == NOT_FOUND)
+		return err_say(ERR_CORRUPT, "record %llu: the version before it, %llu, is missing",
+			(unsigned long long)record->seq, (unsigned long long)record->prev);
+	if (r == FOUND)
+		f->positions[i].seq = record->seq;
+	return r;
+}
+
+int follow_pass_next(struct follow *f, struct follow_item *ret_item)
+{
+	struct record record;
+	size_t i;
+	int r = END;
+
+	for (; f->log && (r = journal_walk_next(f->log, &record)) == FOUND;
+		f->examined = record.seq) {
+		if (!follow_find(f, record.feed, &i))
+			continue;
+		if (record.type == RECORD_FEED_REMOVED)
+			return GONE;
+		if (!record_is_change(record.type) || record.seq <= f->positions[i].seq ||
+			record.seq > f->feeds[i].until || f->feeds[i].stage == STAGE_NEW ||
+			(f->feeds[i].stage == STAGE_INITIAL &&
+				bytes_compare(record.key, buf_bytes(&f->feeds[i].given)) > 0))
+			continue;
+		r = follow_give_change(f, i, &record, ret_item);
+		if (r == FOUND)
+			f->examined = record.seq;
+		return r;
+	}
+	if (r != END)
+		return r;
+	journal_walk_close(&f->log);
+	follow_advance(f, UINT64_MAX);
+	f->state = f->sync_owed || f->resync_owed ? FOLLOW_RANGE : FOLLOW_LIVE;
+	return NOT_FOUND;
+}
+
