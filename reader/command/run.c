@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf run: supervises the two daemons (children.h). The supervisor opens no environment and no
+ * kinf run: supervises the two daemons, and kinf-serve if it is configured (children.h). The supervisor opens no environment and no
  * ring; it reads the progress of the first lists from the reflector's status page (progress.h).
  */
 #include <errno.h>
@@ -134,8 +134,10 @@ static int run_supervise(struct run *run, char *const *arguments)
 	struct child child[] = {
 		{.program = "kinf-reflector", .arguments = arguments},
 		{.program = "kinf-processor", .arguments = arguments},
+		{.program = "kinf-serve", .arguments = arguments}, /* the last one: not always */
 	};
-	int r = children_init(&run->children, child, ARRAY_SIZE(child));
+	size_t n = ARRAY_SIZE(child) - !run->config->serve.enabled;
+	int r = children_init(&run->children, child, n);
 
 	if (r < 0)
 		return command_fail(r);
@@ -169,8 +171,8 @@ int command_run(int argc, char **argv)
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf run", "",
-		"Runs kinf-reflector and kinf-processor in the foreground and starts them again when "
-		"they die. SIGHUP reads the configuration again, SIGTERM ends everything within 5 "
+		"Runs kinf-reflector and kinf-processor, and with --serve kinf-serve, in the foreground "
+		"and starts them again when they die. SIGHUP reads the configuration again, SIGTERM ends everything within 5 "
 		"seconds.",
 		groups, ARRAY_SIZE(groups), false};
 	/* The daemons' arguments: a copy, before options_parse() reorders them, and the places. */
