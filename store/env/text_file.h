@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Small text files that are replaced as a whole: id, runtime, STATE, CURRENT, cursors. A reader sees the old file or
- * the new one, never a part. Names are relative to a directory; links are not followed. Used inside store/ only.
+ * the new one, never a part. Names are relative to a directory; links are not followed.
  */
 #ifndef STORE_ENV_TEXT_FILE_H
 #define STORE_ENV_TEXT_FILE_H
