@@ -39,7 +39,10 @@ struct printer {
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-static const struct printer_cell_row printer_plain[] = {CELL_NAME, CELL_AGE};
+/* Columns of a custom resource whose definition has none. */
+static const struct printer_cell_row printer_plain[] = {CELL_NAME,
+	{{"Age", "date", "", 0, "Time since the object was created"}, HOW_AGE,
+		"metadata.creationTimestamp", .none = "<unknown>"}};
 
 static const struct printer_kind_row *printer_find_kind(const struct printer_kind *kind)
 {
@@ -118,6 +121,10 @@ static int printer_use_custom(struct printer *printer, struct bytes columns)
 
 	if (r < 0)
 		return r;
+	if (!list.count || list.type != VALUE_ARRAY) {
+		printer_use(printer, printer_plain, ARRAY_SIZE(printer_plain), 0);
+		return 0;
+	}
 	printer->columns[0] = printer_plain[0].column;
 	printer->n = 1;
 	value_iter_init(&iter, &list);

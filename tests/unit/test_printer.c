@@ -84,7 +84,7 @@ Test(printer, custom_resources_have_the_columns_of_their_definition)
 Test(printer, a_definition_may_lack_anything)
 {
 	cr_assert_str_eq(cells_of("example.com", "things", "[]", "{\"metadata\":{\"name\":\"a\"}}"),
-		"[\"a\"]");
+		"[\"a\",\"\\u003cunknown\\u003e\"]");
 	cr_assert_str_eq(cells_of("example.com", "things", "[{},{\"jsonPath\":5},7]", "{}"),
 		"[\"\",null,null,null]");
 }

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests to the API server of a kubeconfig."""
+
+import base64
+import json
+import ssl
+import subprocess
+import tempfile
+import urllib.error
+import urllib.request
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+class Server:
+    def __init__(self, kubeconfig):
+        view = ["kubectl", "--kubeconfig", kubeconfig, "config", "view", "--raw", "--minify", "--flatten", "-o", "json"]
+        config = json.loads(subprocess.run(view, capture_output=True, check=True, timeout=60).stdout)
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        self.url = cluster["server"]
+        self.headers = {"Content-Type": "application/json"}
+        self.tls = ssl.create_default_context(
+            cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+        if "token" in user:
+            self.headers["Authorization"] = "Bearer " + user["token"]
+        else:
+            with tempfile.NamedTemporaryFile() as both:
+                both.write(base64.b64decode(user["client-certificate-data"]) + b"\n")
+                both.write(base64.b64decode(user["client-key-data"]))
+                both.flush()
+                self.tls.load_cert_chain(both.name)
+
+    def request(self, method, path, body=None, accept="application/json"):
+        """(status, document)"""
+        request = urllib.request.Request(self.url + path, method=method, headers={**self.headers, "Accept": accept},
+                                         data=None if body is None else json.dumps(body).encode())
+        try:
+            with urllib.request.urlopen(request, context=self.tls, timeout=60) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            text = error.read().decode()
+            return error.code, json.loads(text) if text.startswith("{") else {"message": text}
+
+    def get(self, path, accept="application/json"):
+        status, document = self.request("GET", path, accept=accept)
+        assert status == 200, f"GET {path}: {status} {document.get('message')}"
+        return document
+
+    def resources(self):
+        """{plural[.group]: (path, kind, namespaced)} of all that can be listed, in the preferred version."""
+        roots = [("", ["/api/v1"])]
+        for group in self.get("/apis")["groups"]:
+            versions = [group["preferredVersion"], *group["versions"]]
+            roots.append((group["name"], [f"/apis/{v['groupVersion']}" for v in versions]))
+        found = {}
+        for group, versions in roots:
+            for root in versions:
+                code, document = self.request("GET", root)
+                for resource in document["resources"] if code == 200 else []:  # an APIService may be away
+                    if "list" in resource["verbs"] and "/" not in resource["name"]:
+                        name = resource["name"] + ("." + group if group else "")
+                        found.setdefault(name, (f"{root}/{resource['name']}", resource["kind"], resource["namespaced"]))
+        return found
+
+    def put_status(self, path, status):
+        current = self.get(path)
+        current["status"] = status
+        return self.request("PUT", path + "/status", current)
