@@ -1,9 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Field paths, as in kinf.yaml: `spec.nodeName`, `metadata.labels['app.kubernetes.io/name']`,
- * `spec.containers[*].image`, `status.conditions[0].type`. A leading dot and an enclosing `{...}`, as
- * in kubectl's jsonpath, are accepted. `[*]` stands for each item of an array or map. A path that
- * leads nowhere finds nothing, which is no error.
+ * Field paths, one grammar for kinf.yaml, selectors, --sort-by, custom columns, -o jsonpath and the
+ * columns of custom resources. It is kubectl's jsonpath without its braces and with a few shorter
+ * spellings:
+ *
+ *	path     = [ "$" | "@" ] [ "." ] step { step }         "." or nothing: the whole value
+ *	step     = "." key                                      a member of a map
+ *	         | ".*" | "[*]"                                 each item of a map or list
+ *	         | ".." [ key | "*" ]                           the value and everything in it; then as after "."
+ *	         | "[" number "]"                               an item of a list; -1 is the last
+ *	         | "[" [ number ] ":" [ number ] [ ":" number ] "]"   items from, to (not included), by
+ *	         | "['" text "']" | "[" '"' text '"]'           a member with any name
+ *	         | "[" member { "," member } "]"                a union: what each of its members gives
+ *	         | "[?(" operand [ operator operand ] ")]"      the items of a list for which this holds
+ *	         | "[" key "=" value "]"                        short for [?(@.key=="value")]
+ *	key      = letters, digits and _ - / : $ @, any other character after a backslash
+ *	operand  = path | number | true | false | '"' text '"' | "'" text "'"
+ *	operator = "==" | "!=" | "<" | "<=" | ">" | ">="
+ *
+ * The first "." may be left out, and braces around the whole path, as kubectl writes it, are
+ * accepted. Blanks may stand around the steps of a path in braces, and within brackets. In a union
+ * a quoted text that is no key of the map is read as a path: ['metadata.name','status.phase']. Two
+ * operands of different types are only unequal.
+ *
+ * A path that leads nowhere finds nothing, which is no error; kubectl refuses an item beyond the
+ * end.
  */
 #ifndef COMMON_VALUE_PATH_H
 #define COMMON_VALUE_PATH_H
@@ -12,17 +33,26 @@
 
 struct path;
 
-/* Parses TEXT. Returns: 0, or ERR_SYNTAX with the number of the character. Free with path_free(). */
+/* Parses TEXT. Returns: 0, or ERR_SYNTAX with the number of the character. Free with
+ * path_free(). */
 int path_parse(const char *text, struct path **ret_path);
 void path_free(struct path **path);
+
+/* Makes [*] find nothing in a map, as in the columns of custom resources. */
+void path_use_arrays_only(struct path *path);
 
 /* Returns the canonical text of the path (`a.b['c.d'][*].e`), borrowed from PATH. */
 const char *path_text(const struct path *path);
 
-/* Returns whether the path has a [*], so that it may find more than one value. */
+/* Returns whether the path may find more than one value. */
 bool path_is_plural(const struct path *path);
 
-/* Returns whether the path has only keys: it names one subtree, which a JSON reader can leave out. */
+/* Returns whether the path has a union, which makes its order depend on all that was found
+ * before. */
+bool path_has_union(const struct path *path);
+
+/* Returns whether the path has only keys, and at least one: it names one subtree, which a JSON
+ * reader can leave out. */
 bool path_is_plain(const struct path *path);
 
 /* Returns the number of leading keys, and in RET_KEY key number I. */
@@ -31,10 +61,19 @@ size_t path_keys(const struct path *path, size_t i, struct bytes *ret_key);
 typedef int path_found_fn(void *arg, const struct value *value);
 
 /* Calls FOUND_FN for each value found, until it returns other than 0.
- * Returns: that result, 0, or ERR_CORRUPT if the document is damaged. */
+ * Returns: that result, 0, ERR_CORRUPT if the document is damaged, -ENOMEM. */
 int path_eval(const struct path *path, struct bytes document, path_found_fn *found_fn, void *arg);
+
+/* Does the same from VALUE on, a value within a document. */
+int path_eval_value(
+	const struct path *path, const struct value *value, path_found_fn *found_fn, void *arg);
 
 /* Returns the first value in RET_VALUE: FOUND, NOT_FOUND or an error. */
 int path_first(const struct path *path, struct bytes document, struct value *ret_value);
+
+/* Appends the text between quotes at *P to OUT and moves *P after the second one. \n, \t, \x41,
+ * \u0041 and the like stand for characters, as in Go. Returns: whether the quote ends before END
+ * and is well formed; *P is at the character that is not. */
+bool path_unquote(const char **p, const char *end, struct buf *out);
 
 #endif

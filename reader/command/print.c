@@ -242,7 +242,7 @@ int print_end(struct print *print, const char *rv, const char *token)
 		r = table_settle(&print->table, out);
 		break;
 	case PRINT_JSONPATH:
-		r = template_end(print->template, out);
+		r = template_end(print->template, rv, out);
 		break;
 	default:
 		break;

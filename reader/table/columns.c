@@ -108,7 +108,7 @@ static int columns_put_value(void *arg, const struct value *value)
 
 	if (cell->found++)
 		buf_byte(cell->out, ',');
-	return display_line(value, cell->out);
+	return display_go(value, cell->out);
 }
 
 int columns_row(struct columns *columns, struct bytes body, struct table *table, struct buf *out)

@@ -15,6 +15,13 @@ int display_text(const struct value *value, struct buf *out);
 /* Appends the same as one line, as display_bytes() does. */
 int display_line(const struct value *value, struct buf *out);
 
+/* Appends a value as kubectl's jsonpath does: as display_text(), but maps with their keys in order,
+ * and null as "null". */
+int display_sorted(const struct value *value, struct buf *out);
+/* Appends a value as kubectl's custom columns do, in one line: maps as map[a:1 b:2], lists as [x
+ * y], null as <nil>. */
+int display_go(const struct value *value, struct buf *out);
+
 /* Appends TEXT with control characters as ^J and ^[, so that a table keeps its rows and an
  * annotation can't send commands to the terminal. */
 void display_bytes(struct bytes text, struct buf *out);

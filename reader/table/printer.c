@@ -100,6 +100,8 @@ static int printer_add_custom(struct printer *printer, const struct value *colum
 	int r = path_parse((const char *)printer->names.data + path, &printer->paths[i]);
 	if (r == -ENOMEM)
 		return r;
+	if (r == 0)
+		path_use_arrays_only(printer->paths[i]);
 	err_ignore(r, "the API server also shows empty cells");
 	at[0] = printer_keep(printer, column, "name", "");
 	at[1] = printer_keep(printer, column, "type", "string");
@@ -330,7 +332,7 @@ static enum printer_cell_type printer_make_custom(
 	if (strcmp(type, "string") == 0) {
 		if (value->type == VALUE_NIL)
 			return printer_put(row, "<no value>");
-		r = display_text(value, row->text);
+		r = display_sorted(value, row->text);
 		row->error = r < 0 && r != -ENOMEM ? r : row->error;
 		return PRINTER_STRING;
 	}

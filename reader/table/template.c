@@ -2,6 +2,7 @@
 #include "reader/table/template.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@
 
 enum node_type { NODE_TEXT, NODE_PATH, NODE_RANGE };
 
-/* In a List the outermost paths begin with .items[*] or .items[N]. */
+/* How the outermost paths of a List begin, if one pass over its items is enough. */
 enum items { ITEMS_NONE, ITEMS_ALL, ITEMS_ONE };
 
 struct template_node {
@@ -37,8 +38,10 @@ struct template {
 	uint32_t magic;
 	size_t n;
 	struct template_node nodes[NODES_MAX];
-	bool is_list;
+	bool is_list, is_whole; /* whole: LIST is filled first */
 	uint64_t seen; /* objects */
+	struct buf list; /* a List in msgpack */
+	size_t list_at, items_at; /* value_open_*() */
 };
 
 /* ---- parsing --------------------------------------------------------------------------------- */
@@ -80,19 +83,10 @@ static int template_parse_literal(struct template_parser *parser, const char *en
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	struct template_node *node;
-	static const char letters[] = "ntr", meanings[] = "\n\t\r";
 
-	for (parser->p++; *parser->p && *parser->p != '"'; parser->p++) {
-		char c = *parser->p;
-		if (c == '\\' && parser->p[1]) {
-			const char *letter = strchr(letters, *++parser->p);
-			c = letter ? meanings[letter - letters] : *parser->p;
-		}
-		buf_byte(&text, (uint8_t)c);
-	}
-	if (*parser->p != '"')
+	if (!path_unquote(&parser->p, end, &text))
 		return template_syntax(parser, "the quote does not end");
-	parser->p++;
+	parser->p += strspn(parser->p, " \t");
 	int r = buf_error(&text);
 	if (r == 0)
 		r = template_add_node(
@@ -103,52 +97,66 @@ static int template_parse_literal(struct template_parser *parser, const char *en
 	return r;
 }
 
-/* Reads a path. `.`, `@`, `$` and nothing stand for the whole value; `$.a` and `@.a` for `.a`. */
+/* Parses a path, which nothing, `.`, `$` and `@` make the whole value. */
 static int template_parse_path(const char *text, struct path **ret_path)
 {
-	if (*text == '$' || *text == '@')
-		text++;
+	AUTO_FREE char *braced = NULL;
+
 	*ret_path = NULL;
-	return *text == '\0' || strcmp(text, ".") == 0 ? 0 : path_parse(text, ret_path);
+	text += strspn(text, " \t");
+	size_t size = strlen(text);
+	while (size && (text[size - 1] == ' ' || text[size - 1] == '\t') &&
+		!(size > 1 && text[size - 2] == '\\'))
+		size--;
+	if (size == 0 || (size == 1 && strchr(".$@", *text)))
+		return 0;
+	if (asprintf(&braced, "{%.*s}", (int)size, text) < 0)
+		return err_set(-ENOMEM, "growing a jsonpath template");
+	return path_parse(braced, ret_path);
 }
 
-/* Adds a path. One that begins with .items[*] or .items[N] has also the path after it. */
+/* Finds out whether one pass over the items of a List is enough for the path of NODE. */
+static int template_split_path(struct template_node *node)
+{
+	static const char all[] = "items[*]", one[] = "items[";
+	const char *text = node->path ? path_text(node->path) : "";
+	const char *bracket = strchr(text, ']');
+
+	if (!bracket || path_has_union(node->path))
+		return 0;
+	struct bytes number = BYTES(text + sizeof(one) - 1, 0);
+	if (strncmp(text, all, sizeof(all) - 1) == 0) {
+		node->items = ITEMS_ALL;
+	} else if (strncmp(text, one, sizeof(one) - 1) == 0) {
+		number.size = (size_t)(bracket - (const char *)number.data);
+		if (decimal_parse(number, UINT64_MAX, &node->item) < 0) {
+			err_forget(); /* from the end, a slice, a filter */
+			return 0;
+		}
+		node->items = ITEMS_ONE;
+	}
+	return node->items && bracket[1] ? path_parse(bracket + 1, &node->in_item) : 0;
+}
+
+/* Adds the node of a path. */
 static int template_add_path(struct template_parser *parser, enum node_type type, const char *text)
 {
-	static const char name[] = "items[";
 	struct template_node *node;
-
-	if (strstr(text, "[?("))
-		return template_syntax(parser,
-			"filters are not supported; -l and --field-selector select objects");
 	int r = template_add_node(parser, type, BYTES_NONE, &node);
+
 	if (r == 0)
 		r = template_parse_path(text, &node->path);
-	text += *text == '$' || *text == '@';
-	text += *text == '.';
-	if (r < 0 || strncmp(text, name, sizeof(name) - 1) != 0)
-		return r;
-	text += sizeof(name) - 1;
-	const char *bracket = strchr(text, ']');
-	if (!bracket)
-		return 0;
-	if (bracket == text + 1 && *text == '*')
-		node->items = ITEMS_ALL;
-	else if (decimal_parse(BYTES(text, (size_t)(bracket - text)), UINT64_MAX, &node->item) == 0)
-		node->items = ITEMS_ONE;
-	else
-		return 0;
-	return template_parse_path(bracket + 1, &node->in_item);
+	return r < 0 ? r : template_split_path(node);
 }
 
 /* Reads the text between braces, from after the first to after the other. */
 static int template_parse_action(struct template_parser *parser)
 {
-	static const char range[] = "range ";
+	static const char range[] = "range";
 	struct template *template = parser->template;
 	char quote = '\0';
 	const char *end = parser->p;
-	int r = 0;
+	struct template_node *node;
 
 	for (; *end && (quote || *end != '}'); end++) { /* the brace that is not in quotes */
 		if (*end == '\\' && end[1])
@@ -160,20 +168,30 @@ static int template_parse_action(struct template_parser *parser)
 	}
 	if (!*end)
 		return template_syntax(parser, "'}' is missing");
-	if (*parser->p == '"')
+	parser->p += strspn(parser->p, " \t");
+	if (*parser->p == '"' || *parser->p == '\'')
 		return template_parse_literal(parser, end);
-	AUTO_FREE char *text = strndup(parser->p, (size_t)(end - parser->p));
+	size_t size = (size_t)(end - parser->p);
+	while (size && parser->p[size - 1] == ' ')
+		size--;
+	AUTO_FREE char *text = strndup(parser->p, size);
 	if (!text)
 		return err_set(-ENOMEM, "growing a jsonpath template");
+	const char *after = text + sizeof(range) - 1;
+	int r = 0;
 	if (strcmp(text, "end") == 0) {
 		if (parser->n_open == 0)
 			return template_syntax(parser, "'end' without a range");
 		template->nodes[parser->open[--parser->n_open]].end = template->n;
-	} else if (strncmp(text, range, sizeof(range) - 1) == 0) {
+	} else if (strncmp(text, range, sizeof(range) - 1) == 0 && strchr(" \t.[", *after) &&
+		   *after) {
 		if (parser->n_open == RANGES_MAX)
 			return template_syntax(parser, "too many ranges within each other");
 		parser->open[parser->n_open++] = template->n;
-		r = template_add_path(parser, NODE_RANGE, text + strspn(text + 5, " ") + 5);
+		r = template_add_path(parser, NODE_RANGE, after);
+	} else if (number_is_valid(bytes_str(text)) || strcmp(text, "true") == 0 ||
+		   strcmp(text, "false") == 0) {
+		r = template_add_node(parser, NODE_TEXT, bytes_str(text), &node);
 	} else {
 		r = template_add_path(parser, NODE_PATH, text);
 	}
@@ -223,6 +241,7 @@ void template_free(struct template **template)
 		path_free(&t->nodes[i].in_item);
 		buf_release(&t->nodes[i].out);
 	}
+	buf_release(&t->list);
 	free(t);
 }
 
@@ -257,7 +276,7 @@ static int template_put_value(void *arg, const struct value *value)
 		buf_byte(values->out, ' ');
 	values->more = true;
 	if (node->type != NODE_RANGE)
-		return display_text(value, values->out);
+		return display_sorted(value, values->out);
 	int r = display_document(value, &document);
 	return r < 0 ? r : template_run_nodes(values->template, values->node + 1, node->end,
 				   document, values->out);
@@ -298,13 +317,20 @@ int template_begin(struct template *template, bool is_list)
 {
 	CHECK_OBJ(template, TEMPLATE_MAGIC);
 	template->is_list = is_list;
+	template->is_whole = false;
 	template->seen = 0;
+	buf_reset(&template->list);
 	for (size_t i = 0; is_list && i < template->n; i = template_next(template, i))
-		if (template->nodes[i].type != NODE_TEXT && !template->nodes[i].items)
-			return err_say(ERR_SYNTAX, "jsonpath: objects are items of a list: "
-						   "{.items[*]...}, {.items[0]...} or "
-						   "{range .items[*]}...{end}");
-	return 0;
+		template->is_whole |=
+			template->nodes[i].type != NODE_TEXT && !template->nodes[i].items;
+	if (!template->is_whole)
+		return 0;
+	template->list_at = value_open_map(&template->list);
+	value_put_string(&template->list, BYTES_LIT("apiVersion"));
+	value_put_string(&template->list, BYTES_LIT("v1"));
+	value_put_string(&template->list, BYTES_LIT("items"));
+	template->items_at = value_open_array(&template->list);
+	return buf_error(&template->list);
 }
 
 int template_object(struct template *template, struct bytes body)
@@ -312,6 +338,10 @@ int template_object(struct template *template, struct bytes body)
 	CHECK_OBJ(template, TEMPLATE_MAGIC);
 	uint64_t item = template->seen++;
 
+	if (template->is_whole) {
+		buf_bytes_put(&template->list, body);
+		return buf_error(&template->list);
+	}
 	if (!template->is_list)
 		return template->n ? template_run_nodes(template, 0, template->n, body,
 					     &template->nodes[0].out) : 0;
@@ -329,9 +359,28 @@ int template_object(struct template *template, struct bytes body)
 	return 0;
 }
 
-int template_end(struct template *template, struct buf *out)
+static int template_end_list(struct template *template, const char *rv, struct buf *out)
+{
+	struct buf *list = &template->list;
+
+	value_close(list, template->items_at, (uint32_t)template->seen);
+	value_put_string(list, BYTES_LIT("kind"));
+	value_put_string(list, BYTES_LIT("List"));
+	value_put_string(list, BYTES_LIT("metadata"));
+	size_t metadata = value_open_map(list);
+	value_put_string(list, BYTES_LIT("resourceVersion"));
+	value_put_string(list, bytes_str(rv));
+	value_close(list, metadata, 1);
+	value_close(list, template->list_at, 4);
+	int r = buf_error(list);
+	return r < 0 ? r : template_run_nodes(template, 0, template->n, buf_bytes(list), out);
+}
+
+int template_end(struct template *template, const char *rv, struct buf *out)
 {
 	CHECK_OBJ(template, TEMPLATE_MAGIC);
+	if (template->is_whole)
+		return template_end_list(template, rv, out);
 	for (size_t i = 0; i < template->n; i = template_next(template, i)) {
 		struct template_node *node = &template->nodes[i];
 

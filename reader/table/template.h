@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * -o jsonpath=TEMPLATE: the part of kubectl's templates that one pass over the objects can answer:
+ * -o jsonpath=TEMPLATE, as kubectl's:
  *
- *	{.spec.nodeName}                                   the value, or values, at a field path
- *	{.items[*].metadata.name}  {.items[0].kind}        of a list, its objects or one of them
- *	{range .items[*]}{.metadata.name}{"\n"}{end}       for each; ranges nest
- *	text  {"text\t"}                                   as it is; \n \t \r \\ \" in quotes
+ *	{.spec.nodeName}                                   the value, or values, at a field path (common/value/path.h)
+ *	{range .items[*]}{.metadata.name}{"\n"}{end}       for each value at a path; ranges nest
+ *	text  {"text\t"}  {'text'}                         as it is; in quotes \n, \t and \u00e9 are characters
  *
- * Values are separated by blanks. Filters, slices and unions are not supported; -l and
- * --field-selector select objects.
+ * Values of one path are separated by blanks, maps and lists are JSON with sorted keys.
  *
  *	template_parse(text, &template); template_begin(template, is_list);
- *	template_object(template, body)...; template_end(template, &out); template_free(&template);
+ *	template_object(template, body)...; template_end(template, rv, &out); template_free(&template);
  *
- * For a list, the output of each part is kept until the end, because a later object may add to it.
+ * The objects of a list are items of a List. If each outermost path begins with .items[*] or
+ * .items[N], one pass over the objects is enough: only the output of each part is kept, because a
+ * later object may add to it. Any other template needs the whole List in memory.
  */
 #ifndef READER_TABLE_TEMPLATE_H
 #define READER_TABLE_TEMPLATE_H
@@ -29,11 +29,11 @@ struct template;
 int template_parse(const char *text, struct template **ret_template);
 void template_free(struct template **template);
 
-/* IS_LIST: the objects are items of a List; else there is one object, and paths begin in it.
- * Returns 0, or ERR_SYNTAX if the template asks for something else of the List than its items. */
+/* IS_LIST: the objects are items of a List; else there is one object, and paths begin in it. */
 int template_begin(struct template *template, bool is_list);
 /* Adds the next object, BODY in msgpack. */
 int template_object(struct template *template, struct bytes body);
-int template_end(struct template *template, struct buf *out);
+/* Appends the output. RV: of the List, "" if it is not known. */
+int template_end(struct template *template, const char *rv, struct buf *out);
 
 #endif

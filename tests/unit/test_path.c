@@ -42,6 +42,32 @@ Test(path, all_spellings_of_a_path_have_one_form)
 	assert_canonical("[*].a", "[*].a");
 	assert_canonical("a-b_c/d", "a-b_c/d");
 	assert_canonical("a[4294967295]", "a[4294967295]");
+	assert_canonical("{ .a.b[-1] }", "a.b[-1]");
+	assert_canonical("$.a", "a");
+	assert_canonical("@['a']", "a");
+	assert_canonical("$ref.@id", "$ref.@id");
+	assert_canonical("['$'].a", "['$'].a");
+	assert_canonical("a.*.b", "a[*].b");
+	assert_canonical("..name", "..name");
+	assert_canonical("a..b", "a..b");
+	assert_canonical("a..[0]", "a..[0]");
+	assert_canonical("a..*", "a..[*]");
+	assert_canonical("a[1:]", "a[1:]");
+	assert_canonical("a[:2]", "a[:2]");
+	assert_canonical("a[-3:-1:2]", "a[-3:-1:2]");
+	assert_canonical("a[:]", "a[:]");
+	assert_canonical("a['b','c.d']", "a['b','c.d']");
+	assert_canonical("a[0, 2 ,-1]", "a[0,2,-1]");
+	assert_canonical("c[?(@.type==\"Ready\")].status", "c[?(@.type==\"Ready\")].status");
+	assert_canonical("c[?( @.type == 'Ready' )].status", "c[?(@.type==\"Ready\")].status");
+	assert_canonical("c[type=Ready].status", "c[?(@.type==\"Ready\")].status");
+	assert_canonical("c[a.b='x y']", "c[?(@.a.b==\"x y\")]");
+	assert_canonical("c[?(@.n>=5)]", "c[?(@.n>=5)]");
+	assert_canonical("c[?(@.n!=-1.5)]", "c[?(@.n!=-1.5)]");
+	assert_canonical("c[?(@.on==true)]", "c[?(@.on==true)]");
+	assert_canonical("c[?(@.a)]", "c[?(@.a)]");
+	assert_canonical("c[?(@<@.b)]", "c[?(@<@.b)]");
+	assert_canonical("c[?(@.x[?(@.y=='\\'')])]", "c[?(@.x[?(@.y==\"'\")])]");
 }
 
 static void assert_syntax(const char *text, const char *part)
@@ -59,14 +85,11 @@ Test(path, errors_point_at_the_place)
 	assert_syntax("", "character 1: expected a key");
 	assert_syntax(".", "character 2: expected a key");
 	assert_syntax("a.", "character 3: expected a key");
-	assert_syntax("a..b", "character 3: expected a key");
 	assert_syntax("a b", "character 2: expected '.' or '['");
 	assert_syntax("a[", "character 3: expected '*'");
 	assert_syntax("a[]", "character 3: expected '*'");
-	assert_syntax("a[-1]", "character 3: expected '*'");
 	assert_syntax("a[x]", "character 3: expected '*'");
 	assert_syntax("a[1", "character 4: expected ']'");
-	assert_syntax("a[1:2]", "character 4: expected ']'");
 	assert_syntax("a[*", "character 4: expected ']'");
 	assert_syntax("a['b]", "character 6: the quote does not end");
 	assert_syntax("a['b\\", "the quote does not end");
@@ -76,8 +99,18 @@ Test(path, errors_point_at_the_place)
 	assert_syntax("{", "expected '}'");
 	assert_syntax("{}", "expected a key");
 	assert_syntax("a}", "character 2: expected '.' or '['");
-	assert_syntax("a.*", "character 3: expected a key");
-	assert_syntax("a[?(@.x==1)]", "character 3: expected '*'");
+	assert_syntax("a....b", "twice");
+	assert_syntax("a[1:2", "character 6: expected ']'");
+	assert_syntax("a[::0]", "above 0");
+	assert_syntax("a[-]", "expected a number");
+	assert_syntax("a['b',]", "expected '*', a number");
+	assert_syntax("a[?(@.x==)]", "character 10: expected a path, a number");
+	assert_syntax("a[?(@.x=1)]", "character 8: expected ')' or one of");
+	assert_syntax("a[?(@.x==1]", "expected ')'");
+	assert_syntax("a[?(@.x=='1)]", "the quote does not end");
+	assert_syntax("a[?(@.x==maybe)]", "character 10: expected a path, a number");
+	assert_syntax("a[?(@.x[?(@.x[?(@.x[?(@.x[?(@.x[?(@.x[?(@.x[?(@.x[?(@.x)])])])])])])])])]",
+		"too many filters");
 	struct buf deep = BUF_INIT;
 	for (int i = 0; i <= VALUE_DEPTH_MAX; i++)
 		buf_str(&deep, i ? ".a" : "a");
@@ -175,6 +208,59 @@ Test(path, values_are_found_in_order, .init = set_up, .fini = tear_down)
 	assert_finds("spec[*][*].image", "one two  ");
 	assert_finds("[*].conditions[0].type", "Ready ");
 	assert_finds("status", "{} ");
+}
+
+Test(path, slices_and_negative_numbers_count_from_the_end, .init = set_up, .fini = tear_down)
+{
+	assert_finds("spec.containers[-1].ports", "[] ");
+	assert_finds("spec.containers[-4].image", "one ");
+	assert_finds("spec.containers[-5].image", "");
+	assert_finds("spec.containers[0:2].image", "one two ");
+	assert_finds("spec.containers[:1].image", "one ");
+	assert_finds("spec.containers[1:].image", "two  ");
+	assert_finds("spec.containers[-3:-1].image", "two ");
+	assert_finds("spec.containers[::3].image", "one  ");
+	assert_finds("spec.containers[2:9].name", "none ");
+	assert_finds("metadata[0:1]", "");
+}
+
+Test(path, filters_keep_the_items_for_which_they_hold, .init = set_up, .fini = tear_down)
+{
+	assert_finds("spec.containers[?(@.image=='two')].image", "two ");
+	assert_finds("spec.containers[image=two].image", "two ");
+	assert_finds("spec.containers[?(@.image!='two')].image", "one  ");
+	assert_finds("spec.containers[?(@.image>'one')].image", "two ");
+	assert_finds("spec.containers[?(@.image<=\"one\")].image", "one ");
+	assert_finds("spec.containers[?(@.ports)].image", "one  ");
+	assert_finds("spec.containers[?(@.ports[0]==80)].image", "one ");
+	assert_finds("spec.containers[?(80==@.ports[0])].image", "one ");
+	assert_finds("spec.containers[?(@.ports[0]>79.5)].image", "one ");
+	assert_finds("spec.containers[?(@.ports[0]=='80')].image", "");
+	assert_finds("spec.containers[0].ports[?(@>100)]", "443 ");
+	assert_finds("spec.containers[?(@.ports[*]==80)].image", "");
+	assert_finds("metadata[?(@.name)]", "");
+	assert_finds("spec.containers[?(@.ports[?(@==443)])].image", "one ");
+}
+
+Test(path, a_union_gives_what_each_member_finds_in_turn, .init = set_up, .fini = tear_down)
+{
+	assert_finds("spec.containers[0,1].image", "one two ");
+	assert_finds("spec.containers[1,0].image", "two one ");
+	assert_finds("spec.containers[*]['image','name']", "one two  none ");
+	assert_finds("['metadata.name','status.conditions[0].type','metadata']", "web Ready {} ");
+	assert_finds("metadata.labels['a.b/c','d']", "x y ");
+	assert_finds("['metadata','spec']['name','containers'][0,1].image", "one two ");
+	assert_finds("spec.containers[0].ports[0,-1:]", "80 443 ");
+}
+
+Test(path, two_dots_descend, .init = set_up, .fini = tear_down)
+{
+	assert_finds("..image", "one two  ");
+	assert_finds("spec..ports[0]", "80 ");
+	assert_finds("..type", "Ready ");
+	assert_finds("..labels.d", "y ");
+	assert_finds("metadata..", "{} web {} x y ");
+	assert_finds("..ports..nothing", "");
 }
 
 Test(path, a_path_that_leads_nowhere_finds_nothing, .init = set_up, .fini = tear_down)

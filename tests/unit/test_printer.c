@@ -52,7 +52,8 @@ Test(printer, unknown_kinds_have_name_and_age)
 				 "{\"metadata\":{\"name\":\"a\",\"creationTimestamp\":"
 				 "\"2026-11-22T05:59:00Z\"}}"),
 		"[\"a\",\"60s\"]");
-	cr_assert_str_eq(cells_of("example.com", "things", NULL, "{}"), "[\"\",\"\\u003cunknown\\u003e\"]");
+	cr_assert_str_eq(
+		cells_of("example.com", "things", NULL, "{}"), "[\"\",\"\\u003cunknown\\u003e\"]");
 }
 
 static const char crd_columns[] =

@@ -415,8 +415,8 @@ Test(query, a_bad_path_is_explained_without_a_handle)
 	while (!pod->there)
 		pod++;
 	OK(kinf_get(w.snapshot, "pods", pod->namespace_, pod->name, &object));
-	cr_assert_eq(kinf_object_part(&object, "spec..x", &part), KINF_SYNTAX);
-	cr_assert_str_eq(kinf_error(NULL), "field path 'spec..x', character 6: expected a key");
+	cr_assert_eq(kinf_object_part(&object, "spec.x.", &part), KINF_SYNTAX);
+	cr_assert_str_eq(kinf_error(NULL), "field path 'spec.x.', character 8: expected a key");
 	cr_assert_str_eq(kinf_error(w.kinf), "");
 }
 

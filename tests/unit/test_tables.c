@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cells of every kind, compared with the Tables that an API server gave (tests/tables/record.py). */
+/* The cells of every kind, compared with the Tables that an API server gave
+ * (tests/tables/record.py). */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -37,7 +38,8 @@ static struct bytes text_at(const struct value *in, const char *key)
 	return value.text;
 }
 
-static void recording_open(struct recording *recording, struct json_parser *parser, const char *name)
+static void recording_open(
+	struct recording *recording, struct json_parser *parser, const char *name)
 {
 	char path[512];
 	struct value value;
@@ -120,8 +122,9 @@ static size_t compare_rows(struct recording *recording)
 		int r = printer_row(recording->printer, document_at(&row, "object"), &cells, &n);
 		cr_assert_eq(r, 0, "%s: %s", recording->name, err_text(r));
 		printer_put_cells(cells, n, &ours);
-		cr_expect_str_eq(buf_cstr(&ours), buf_cstr(&theirs), "%s:\n  theirs %s\n  ours   %s",
-			recording->name, buf_cstr(&theirs), buf_cstr(&ours));
+		cr_expect_str_eq(buf_cstr(&ours), buf_cstr(&theirs),
+			"%s:\n  theirs %s\n  ours   %s", recording->name, buf_cstr(&theirs),
+			buf_cstr(&ours));
 		n_cells += n;
 	}
 	buf_release(&ours);

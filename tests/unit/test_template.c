@@ -14,7 +14,8 @@ static const char *const items[ITEMS] = {
 	"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"labels\":{\"x/y\":\"1\"}},"
 	"\"spec\":{\"c\":[{\"i\":\"n:1\"},{\"i\":\"n:2\"}],\"n\":1.0,\"t\":true}}",
 	"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"\",\"labels\":{}},\"spec\":{\"c\":[]}}",
-	"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"c,}\",\"raw\":\"\\u001b[1m\\n\\u0000\"},\"spec\":{\"c\":[{\"i\":\"n:3\"}]}}",
+	"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"c,}\",\"raw\":\"\\u001b[1m\\n\\u0000\"},"
+	"\"spec\":{\"c\":[{\"i\":\"n:3\"}]}}",
 };
 static struct buf bodies[ITEMS];
 
@@ -50,7 +51,7 @@ static const char *give(const char *text, bool is_list)
 	for (unsigned i = 0; r == 0 && i < (is_list ? ITEMS : 1); i++)
 		r = template_object(template, buf_bytes(&bodies[i]));
 	if (r == 0)
-		r = template_end(template, &out);
+		r = template_end(template, "77", &out);
 	template_free(&template);
 	const char *result = r < 0 ? err_text(r) : buf_cstr(&out);
 	cr_assert(r == 0 || r == ERR_SYNTAX, "%d %s", r, result);
@@ -77,9 +78,36 @@ Test(template, values_of_a_list)
 	OF_LIST("{.items[*].metadata.name}", "a  c,}");
 	OF_LIST("{.items[2].metadata.name} {.items[0].kind}{.items[9].kind}\n", "c,} Pod\n");
 	OF_LIST("names: {.items[*].kind}; {.items[*].spec.n}", "names: Pod Pod Pod; 1.0");
-	OF_LIST("{range .items[*]}{.kind}/{.metadata.name}{\"\\n\"}{end}", "Pod/a\nPod/\nPod/c,}\n");
+	OF_LIST("{range .items[*]}{.kind}/{.metadata.name}{\"\\n\"}{end}",
+		"Pod/a\nPod/\nPod/c,}\n");
 	OF_LIST("{range .items[*]}{range .spec.c[*]}{.i},{end};{end}", "n:1,n:2,;;n:3,;");
 	OF_LIST("{range .items[*].spec.c[*]}{@.i} {end}", "n:1 n:2 n:3 ");
+}
+
+Test(template, a_list_is_an_object_with_items)
+{
+	OF_LIST("{.kind} {.apiVersion} {.metadata.resourceVersion}", "List v1 77");
+	OF_LIST("{.items[?(@.metadata.name==\"c,}\")].spec.c[0].i}", "n:3");
+	OF_LIST("{.items[-1].metadata.name}|{.items[0:2].kind}|{.items[1:].kind}",
+		"c,}|Pod Pod|Pod Pod");
+	OF_LIST("{.items[*]['metadata.name','kind']}", "a  c,} Pod Pod Pod");
+	OF_LIST("{range .items[?(@.spec.c[0].i)]}{.metadata.name};{end}", "a;c,};");
+	OF_LIST("{..i}", "n:1 n:2 n:3");
+	OF_LIST("{.items[*].spec.c[?(@.i!='n:1')].i}", "n:2 n:3");
+	OF_LIST("{range .nothing[*]}x{end}|", "|");
+	OF_LIST("{.items[*].metadata..x/y}", "1");
+}
+
+Test(template, blanks_quotes_and_constants)
+{
+	OF_ONE("{ .metadata.name }{ range .spec.c[*] }{ .i }{ end }", "an:1n:2");
+	OF_ONE("{'it\\'s'}{\"\\u00e9\\x41\"}{ \"b\" }", "it's\xc3\xa9"
+		"Ab");
+	OF_ONE("{1}{true}{-2.5}", "1true-2.5");
+	OF_ONE("{range .spec.c[*]}{@.i}{$.i}{end}", "n:1n:1n:2n:2");
+	OF_ONE("{.spec.c[0]}{.}", "{\"i\":\"n:1\"}{\"kind\":\"Pod\",\"metadata\":{\"labels\":"
+		"{\"x/y\":\"1\"},\"name\":\"a\"},\"spec\":{\"c\":[{\"i\":\"n:1\"},{\"i\":\"n:2\"}],"
+		"\"n\":1.0,\"t\":true}}");
 }
 
 Test(template, text_is_text_also_when_it_looks_like_more)
@@ -91,18 +119,15 @@ Test(template, text_is_text_also_when_it_looks_like_more)
 
 Test(template, what_makes_no_sense_is_said_with_its_place)
 {
-	OF_LIST("{.kind}", "jsonpath: objects are items of a list: {.items[*]...}, {.items[0]...} or "
-			   "{range .items[*]}...{end}");
 	OF_ONE("a{.b", "jsonpath 'a{.b', character 3: '}' is missing");
 	OF_ONE("{end}", "jsonpath '{end}', character 2: 'end' without a range");
 	OF_ONE("{range .a}", "jsonpath '{range .a}', character 11: a range has no {end}");
 	OF_ONE("{\"a\"b}", "jsonpath '{\"a\"b}', character 5: expected '}' after the quote");
-	OF_ONE("{.a..b}", "field path '.a..b', character 4: expected a key");
-	OF_ONE("{.a[?(@.b==1)]}", "jsonpath '{.a[?(@.b==1)]}', character 2: filters are not supported; "
-				  "-l and --field-selector select objects");
+	OF_ONE("{.a.b.}", "field path '{.a.b.}', character 7: expected a key");
 	OF_ONE("{range .a}{range .a}{range .a}{range .a}{range .a}{range .a}{range .a}{range .a}"
-	       "{range .a}", "jsonpath '{range .a}{range .a}{range .a}{range .a}{range .a}{range .a}"
-	       "{range .a}{range .a}{range .a}', character 82: too many ranges within each other");
+	       "{range .a}",
+		"jsonpath '{range .a}{range .a}{range .a}{range .a}{range .a}{range .a}"
+		"{range .a}{range .a}{range .a}', character 82: too many ranges within each other");
 }
 
 static const char *table_of(const char *text)
@@ -138,6 +163,15 @@ Test(columns, values_none_and_several)
 		"<none>   <none>\n");
 }
 
+Test(columns, maps_and_lists_are_go_s)
+{
+	cr_assert_str_eq(table_of("L:.metadata.labels,C:.spec.c,F:.spec.c[?(@.i=='n:3')].i"),
+		"L            C                         F\n"
+		"map[x/y:1]   [map[i:n:1] map[i:n:2]]   <none>\n"
+		"map[]        []                        <none>\n"
+		"<none>       [map[i:n:3]]              n:3\n");
+}
+
 Test(columns, controls_are_made_visible)
 {
 	cr_assert_str_eq(table_of("RAW:.metadata.raw"), "RAW\n<none>\n<none>\n^[[1m^J^@\n");
@@ -147,7 +181,9 @@ Test(columns, bad_ones_are_named)
 {
 	cr_assert_str_eq(table_of(""), "column '': write one as HEAD:PATH");
 	cr_assert_str_eq(table_of("A:.b,C"), "column 'C': write one as HEAD:PATH");
-	cr_assert_str_eq(table_of("A:.b."), "column 'A': field path '.b.', character 4: expected a key");
-	cr_assert_str_eq(table_of("A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a"),
+	cr_assert_str_eq(
+		table_of("A:.b."), "column 'A': field path '.b.', character 4: expected a key");
+	cr_assert_str_eq(
+		table_of("A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a"),
 		"at most 16 columns");
 }

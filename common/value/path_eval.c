@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "common/array.h"
+#include "common/err.h"
+#include "common/value/path_internal.h"
+
+/* A walk along the steps up to TO, which gives its values to FOUND_FN. */
+struct path_walk {
+	const struct path *path;
+	size_t to;
+	path_found_fn *found_fn;
+	void *arg;
+};
+
+static int path_follow(const struct path_walk *walk, size_t i, const struct value *value);
+
+/* ---- comparisons ---- */
+
+struct path_one {
+	struct value value;
+	unsigned n;
+};
+
+static int path_keep_one(void *arg, const struct value *value)
+{
+	struct path_one *one = arg;
+
+	if (one->n++)
+		return END;
+	one->value = *value;
+	return 0;
+}
+
+/* Finds the value of OPERAND in ITEM. Returns: FOUND; NOT_FOUND, also if there are several;
+ * errors. */
+static int path_operand_value(
+	const struct path_operand *operand, const struct value *item, struct value *ret_value)
+{
+	struct path_one one = {.n = 0};
+	int r;
+
+	if (!operand->path) {
+		r = value_read(BYTES(operand->constant.data, operand->constant.size), ret_value);
+		return r < 0 ? r : FOUND;
+	}
+	r = path_eval_value(operand->path, item, path_keep_one, &one);
+	if (r < 0)
+		return r;
+	*ret_value = one.value;
+	return one.n == 1 ? FOUND : NOT_FOUND;
+}
+
+static bool path_to_double(const struct value *value, double *ret_number)
+{
+	char text[64];
+
+	switch (value->type) {
+	case VALUE_INT:
+		*ret_number = (double)value->u.i;
+		return true;
+	case VALUE_UINT:
+		*ret_number = (double)value->u.u;
+		return true;
+	case VALUE_DOUBLE:
+		*ret_number = value->u.d;
+		return true;
+	case VALUE_NUMBER:
+		if (value->text.size >= sizeof(text))
+			return false;
+		memcpy(text, value->text.data, value->text.size);
+		text[value->text.size] = '\0';
+		*ret_number = strtod(text, NULL);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Compares two values of one type. Returns whether they are; sets *RET_ORDER to their order. */
+static bool path_compare(const struct value *a, const struct value *b, int *ret_order)
+{
+	double x, y;
+
+	if (a->type == VALUE_UINT && b->type == VALUE_UINT) { /* exact beyond 2^53 */
+		*ret_order = (a->u.u > b->u.u) - (a->u.u < b->u.u);
+		return true;
+	}
+	if (path_to_double(a, &x) && path_to_double(b, &y)) {
+		*ret_order = (x > y) - (x < y);
+		return true;
+	}
+	if (a->type != b->type)
+		return false;
+	if (a->type == VALUE_STRING)
+		*ret_order = bytes_compare(a->text, b->text);
+	else if (a->type == VALUE_BOOL)
+		*ret_order = a->u.b - b->u.b;
+	else if (a->type == VALUE_NIL)
+		*ret_order = 0;
+	else
+		return false;
+	return true;
+}
+
+/* Returns: FOUND if the filter holds for ITEM, NOT_FOUND, errors. */
+static int path_passes(const struct path_filter *filter, const struct value *item)
+{
+	struct path_one any = {.n = 0};
+	struct value left, right;
+	int order, r;
+
+	if (filter->operator == PATH_EXISTS && filter->left.path) {
+		r = path_eval_value(filter->left.path, item, path_keep_one, &any);
+		return r < 0 ? r : any.n ? FOUND : NOT_FOUND;
+	}
+	if (filter->operator == PATH_EXISTS)
+		return FOUND;
+	r = path_operand_value(&filter->left, item, &left);
+	if (r == FOUND)
+		r = path_operand_value(&filter->right, item, &right);
+	if (r != FOUND)
+		return r;
+	bool comparable = path_compare(&left, &right, &order), holds = false;
+	switch (filter->operator) {
+	case PATH_EQUAL:
+		holds = comparable && order == 0;
+		break;
+	case PATH_NOT_EQUAL:
+		holds = !comparable || order != 0;
+		break;
+	case PATH_LESS:
+		holds = comparable && order < 0;
+		break;
+	case PATH_LESS_EQUAL:
+		holds = comparable && order <= 0;
+		break;
+	case PATH_GREATER:
+		holds = comparable && order > 0;
+		break;
+	case PATH_GREATER_EQUAL:
+		holds = comparable && order >= 0;
+		break;
+	default:
+		break;
+	}
+	return holds ? FOUND : NOT_FOUND;
+}
+
+/* ---- steps ---- */
+
+/* Follows the rest of the path from each item that the step lets pass. */
+static int path_follow_items(const struct path_walk *walk, size_t i, const struct value *here)
+{
+	const struct path_step *step = &walk->path->steps[i];
+	int64_t from = step->from, to = step->to, n = here->count;
+	struct value_iter iter;
+	struct value item;
+	int r;
+
+	if (here->type != VALUE_ARRAY &&
+		(here->type != VALUE_MAP || step->type != STEP_ALL || walk->path->arrays_only))
+		return 0;
+	if (step->type == STEP_SLICE) {
+		from = from < 0 ? from + n : from;
+		to = to < 0 ? to + n : to;
+		from = from < 0 ? 0 : from;
+	}
+	value_iter_init(&iter, here);
+	for (int64_t k = 0; (r = value_iter_next(&iter, NULL, &item)) == FOUND; k++) {
+		if (step->type == STEP_SLICE && (k < from || k >= to || (k - from) % step->by))
+			continue;
+		if (step->type == STEP_FILTER) {
+			r = path_passes(step->more.filter, &item);
+			if (r < 0)
+				return r;
+			if (r != FOUND)
+				continue;
+		}
+		r = path_follow(walk, i + 1, &item);
+		if (r != 0)
+			return r;
+	}
+	return r < 0 ? r : 0;
+}
+
+/* Follows the rest of the path from VALUE and from each map, list and text within it. */
+static int path_descend(const struct path_walk *walk, size_t i, const struct value *value)
+{
+	bool nested = value->type == VALUE_MAP || value->type == VALUE_ARRAY;
+	struct value_iter iter;
+	struct value item;
+	int r;
+
+	if (nested ? !value->count : value->type != VALUE_STRING || !value->text.size)
+		return 0;
+	r = path_follow(walk, i + 1, value);
+	if (r != 0 || !nested)
+		return r;
+	value_iter_init(&iter, value);
+	while ((r = value_iter_next(&iter, NULL, &item)) == FOUND) {
+		r = path_descend(walk, i, &item);
+		if (r != 0)
+			return r;
+	}
+	return r < 0 ? r : 0;
+}
+
+static int path_find_item(const struct value *here, int64_t number, struct value *ret_item)
+{
+	struct value_iter iter;
+	int r = FOUND;
+
+	if (number < 0)
+		number += here->count;
+	if (here->type != VALUE_ARRAY || number < 0 || number >= here->count)
+		return NOT_FOUND;
+	value_iter_init(&iter, here);
+	for (int64_t k = 0; r == FOUND && k <= number; k++)
+		r = value_iter_next(&iter, NULL, ret_item);
+	return r;
+}
+
+/* Follows the path from step I on; the steps before it led to VALUE. */
+static int path_follow(const struct path_walk *walk, size_t i, const struct value *value)
+{
+	const struct path *path = walk->path;
+	struct value here = *value, next;
+
+	for (; i < walk->to; i++) {
+		const struct path_step *step = &path->steps[i];
+		int r;
+
+		if (step->type == STEP_RECURSIVE)
+			return path_descend(walk, i, &here);
+		if (step->type == STEP_KEY)
+			r = value_find(&here, path_step_key(path, step), &next);
+		else if (step->type == STEP_INDEX)
+			r = path_find_item(&here, step->from, &next);
+		else
+			return path_follow_items(walk, i, &here);
+		if (r != FOUND)
+			return r < 0 ? r : 0;
+		here = next;
+	}
+	return walk->found_fn(walk->arg, &here);
+}
+
+/* ---- unions ---- */
+
+/* Values that one part of a path has found. */
+struct path_values {
+	struct value *items;
+	size_t n, room;
+};
+
+static int path_keep(void *arg, const struct value *value)
+{
+	struct path_values *values = arg;
+
+	return ARRAY_ADD(values->items, values->n, values->room, *value, "the values of a union");
+}
+
+static int path_follow_member(const struct path_member *member, const struct value *value,
+	struct path_values *found)
+{
+	size_t before = found->n;
+	int r = path_eval_value(member->path, value, path_keep, found);
+
+	if (r == 0 && found->n == before && member->otherwise)
+		r = path_eval_value(member->otherwise, value, path_keep, found);
+	return r;
+}
+
+/* Follows the path from step I on from each of N values. A union gives all that its first member
+ * finds in them, then all of its second: so they are collected before it. */
+static int path_follow_all(const struct path *path, size_t i, const struct value *values, size_t n,
+	path_found_fn *found_fn, void *arg)
+{
+	struct path_values before = {0}, found = {0};
+	struct path_walk walk = {path, i, found_fn, arg};
+	int r = 0;
+
+	while (walk.to < path->count && path->steps[walk.to].type != STEP_UNION)
+		walk.to++;
+	bool is_last = walk.to == path->count;
+	if (!is_last) {
+		walk.found_fn = path_keep;
+		walk.arg = &before;
+	}
+	for (size_t k = 0; r == 0 && k < n; k++)
+		r = path_follow(&walk, i, &values[k]);
+	if (!is_last) {
+		const struct path_union *union_ = path->steps[walk.to].more.union_;
+
+		for (size_t m = 0; r == 0 && m < union_->n; m++)
+			for (size_t k = 0; r == 0 && k < before.n; k++)
+				r = path_follow_member(
+					&union_->members[m], &before.items[k], &found);
+		if (r == 0)
+			r = path_follow_all(
+				path, walk.to + 1, found.items, found.n, found_fn, arg);
+	}
+	free(before.items);
+	free(found.items);
+	return r;
+}
+
+/* ---- public ---- */
+
+int path_eval_value(
+	const struct path *path, const struct value *value, path_found_fn *found_fn, void *arg)
+{
+	CHECK_OBJ(path, PATH_MAGIC);
+	return path_follow_all(path, 0, value, 1, found_fn, arg);
+}
+
+int path_eval(const struct path *path, struct bytes document, path_found_fn *found_fn, void *arg)
+{
+	struct value root;
+	int r = value_read(document, &root);
+
+	return r < 0 ? r : path_eval_value(path, &root, found_fn, arg);
+}
+
+static int path_keep_first(void *arg, const struct value *value)
+{
+	*(struct value *)arg = *value;
+	return END;
+}
+
+int path_first(const struct path *path, struct bytes document, struct value *ret_value)
+{
+	int r = path_eval(path, document, path_keep_first, ret_value);
+
+	return r == END ? FOUND : r == 0 ? NOT_FOUND : r;
+}

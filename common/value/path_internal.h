@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The internal header of the path group: path.c keeps and writes paths, path_parse.c
+ * parses them, path_eval.c follows them. */
+#ifndef COMMON_VALUE_PATH_INTERNAL_H
+#define COMMON_VALUE_PATH_INTERNAL_H
+
+#include "common/check.h"
+#include "common/value/path.h"
+
+#define PATH_MAGIC 0x70617468u
+/* Evaluation goes one level deeper with each step; a document has at most as many levels. */
+#define PATH_STEPS_MAX VALUE_DEPTH_MAX
+
+enum path_step_type {
+	STEP_KEY,
+	STEP_INDEX, /* the item number FROM; below 0: from the end */
+	STEP_SLICE, /* the items FROM to TO, each one that is a multiple of BY away from the first
+		     */
+	STEP_ALL,   /* each item of an array or map */
+	STEP_RECURSIVE, /* the value and each map, list and text in it */
+	STEP_FILTER,    /* the items of an array for which a comparison holds */
+	STEP_UNION,     /* what each of several paths gives */
+};
+
+enum path_operator {
+	PATH_EXISTS,
+	PATH_EQUAL,
+	PATH_NOT_EQUAL,
+	PATH_LESS,
+	PATH_LESS_EQUAL,
+	PATH_GREATER,
+	PATH_GREATER_EQUAL,
+	PATH_OPERATOR_MAX
+};
+
+/* One side of a comparison: a path in the item, or a constant. */
+struct path_operand {
+	struct path *path;   /* NULL: the constant */
+	struct buf constant; /* one msgpack document */
+};
+
+struct path_filter {
+	struct path_operand left, right;
+	enum path_operator operator;
+};
+
+/* A member of a union. A quoted text that is no key of the map is read as a path, as in kubectl. */
+struct path_member {
+	struct path *path, *otherwise; /* otherwise: NULL if the text has no dots */
+};
+
+struct path_union {
+	struct path_member *members;
+	size_t n, room;
+};
+
+struct path_step {
+	enum path_step_type type;
+	size_t key_at; /* in keys: begin and size */
+	size_t key_size;
+	int64_t from, to;    /* to: INT64_MAX for the end */
+	int64_t by;          /* above 0 */
+	bool has_from;       /* the slice was written with a beginning */
+	union {
+		struct path_filter *filter;
+		struct path_union *union_;
+	} more;
+};
+
+struct path {
+	uint32_t magic;
+	size_t count;
+	size_t n_keys; /* leading plain keys */
+	bool is_plural;
+	bool arrays_only; /* [*] finds nothing in a map */
+	struct buf keys; /* all keys, one after the other */
+	struct buf text;
+	struct path_step steps[PATH_STEPS_MAX];
+};
+
+extern const char *const path_operators[PATH_OPERATOR_MAX];
+
+/* Returns whether C needs neither brackets nor a backslash in a key. */
+bool path_is_plain_char(char c);
+
+struct bytes path_step_key(const struct path *path, const struct path_step *step);
+
+/* Appends the canonical text of all steps. IS_FIRST: nothing stands before it. */
+void path_put_steps(const struct path *path, struct buf *text, bool is_first);
+
+#endif
