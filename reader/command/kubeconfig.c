@@ -239,7 +239,8 @@ static int kubeconfig_print(const struct config *config, int directory_fd, const
 		return r;
 	if (open) {
 		buf_truncate(&user, 0);
-		buf_str(&user, "{}");
+		/* Without any credentials kubectl asks for a user name. kinf-serve ignores this one. */
+		buf_str(&user, "{token: anonymous}");
 	}
 	r = buf_error(&ca);
 	if (r == 0)

@@ -60,7 +60,9 @@ static int serve_write_addresses(const struct serve *serve)
 	for (size_t i = 0; i < serve->listeners.n; i++) {
 		const struct listener *l = &serve->listeners.items[i];
 
-		if (l->local)
+		if (*l->path)
+			buf_printf(&text, "api unix %s\n", l->path);
+		else if (l->local)
 			buf_printf(&text, "api unix %s/" LISTENER_SOCKET "\n", home_runtime(serve->home));
 		else
 			buf_printf(&text, "%s %s %s %s\n", l->kind == LISTENER_API ? "api" : "metrics",
@@ -277,7 +279,7 @@ int serve_open(struct serve *serve, struct daemon *daemon)
 	for (size_t i = 0; i < serve->listeners.n; i++) {
 		const struct listener *l = &serve->listeners.items[i];
 
-		if (l->local)
+		if (l->local && !*l->path)
 			home_guard_file(serve->home, LISTENER_SOCKET);
 		LOG(serve_listening, .address = l->name, .tls = l->tls != NULL,
 			.auth = l->kind == LISTENER_API ? auth_names[l->auth] : "metrics");

@@ -146,27 +146,28 @@ static void http1_check_end(struct http_connection *c)
 	h->state = HTTP1_LAST;
 }
 
-/* Reads requests from c->in until one is being answered. */
+/* Reads a request from c->in, as far as it has come. */
 static int http1_advance(struct http_connection *c)
 {
 	struct http1 *h = &c->http1;
-	int r = 1;
+	int r = 0;
 
-	while (r > 0 && h->state == HTTP1_HEAD) {
+	if (h->state == HTTP1_HEAD) {
 		if (c->in.size == 0)
 			c->began_ns = 0;
 		else if (!c->began_ns)
 			c->began_ns = c->worker->now_ns;
 		r = c->in.size ? http1_take_head(c) : 0;
 	}
-	if (r >= 0 && h->state == HTTP1_BODY)
+	if (r >= 0 && h->state == HTTP1_BODY) {
 		r = http1_take_body(c);
-	if (r > 0) {
-		h->state = HTTP1_ANSWER;
-		h->stream->x.began_ns = c->worker->now_ns;
-		if (buf_error(&h->stream->body) < 0)
-			return err_set(-ENOMEM, "taking a request's body");
-		stream_ask(h->stream);
+		if (r > 0) {
+			h->state = HTTP1_ANSWER;
+			h->stream->x.began_ns = c->worker->now_ns;
+			if (buf_error(&h->stream->body) < 0)
+				return err_set(-ENOMEM, "taking a request's body");
+			stream_ask(h->stream);
+		}
 	}
 	http1_check_end(c);
 	return r < 0 ? r : 0;

@@ -53,13 +53,19 @@ static int listeners_add(struct listeners *all, enum listener_kind kind, int fd)
 	struct listener *l = &all->items[all->n];
 	*l = (struct listener){.kind = kind, .local = address.ss_family == AF_UNIX};
 	l->any_loopback = l->local || listener_is_loopback(&address);
-	if (l->local)
+	if (l->local) {
+		/* Our own was bound by the descriptor of its directory. */
+		const struct sockaddr_un *un = (const void *)&address;
+		bool ours = strncmp(un->sun_path, "/proc/self/fd/", 14) == 0;
+
 		(void)snprintf(l->name, sizeof(l->name), "unix");
-	else if (getnameinfo((struct sockaddr *)&address, size, host, sizeof(host), port, sizeof(port),
-			 NI_NUMERICHOST | NI_NUMERICSERV))
+		(void)snprintf(l->path, sizeof(l->path), "%.*s", ours ? 0 : (int)sizeof(un->sun_path), un->sun_path);
+	} else if (getnameinfo((struct sockaddr *)&address, size, host, sizeof(host), port, sizeof(port),
+			   NI_NUMERICHOST | NI_NUMERICSERV)) {
 		return err_say(-EAFNOSUPPORT, "a socket to listen on is neither TCP nor Unix");
-	else
+	} else {
 		(void)snprintf(l->name, sizeof(l->name), strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+	}
 	l->fd = TAKE_FD(owned);
 	all->n++;
 	return 0;

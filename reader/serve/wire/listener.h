@@ -25,6 +25,7 @@ struct listener {
 	bool any_loopback; /* bound to a loopback address, or local */
 	enum config_auth auth;
 	struct tls *tls; /* NULL: plain; owned by the process */
+	char path[112];  /* of a Unix socket that the service manager has made; else "" */
 	char name[96];   /* "unix", "127.0.0.1:6445", "[::1]:6445" */
 };
 

@@ -1,0 +1,496 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kinf-serve as a server: sockets, TLS, HTTP/1.1 and HTTP/2, callers that misbehave, start and end. The requests are for
+/livez, so that nothing depends on objects."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+
+import pytest
+
+from harness import PATIENCE, eventually
+from harness.process import program
+from harness.tls import Authority
+
+
+class Server:
+    """A kinf-serve of STORE, on its Unix socket and one TCP port."""
+
+    def __init__(self, store):
+        self.store = store
+        self.directory = store.path / "serve"
+
+    def addresses(self):
+        """{(kind, scheme): address} of the running server."""
+        lines = (self.directory / "addresses").read_text().splitlines()
+        return {tuple(line.split(" ")[:2]): line.split(" ")[2] for line in lines}
+
+    @property
+    def socket(self):
+        return self.addresses()["api", "unix"]
+
+    @property
+    def port(self):
+        return int(self.addresses()["api", "https"].rpartition(":")[2])
+
+    def context(self, protocol="http/1.1"):
+        context = ssl.create_default_context(cafile=self.directory / "ca.crt")
+        context.set_alpn_protocols([protocol])
+        return context
+
+    def raw(self):
+        """A plain connection."""
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(10 * PATIENCE)
+        connection.connect(self.socket)
+        return connection
+
+    def tls(self, protocol="http/1.1"):
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=10 * PATIENCE)
+        return self.context(protocol).wrap_socket(connection, server_hostname="localhost")
+
+    def curl(self, *arguments):
+        result = subprocess.run(["curl", "-sS", "-i", "--max-time", str(10 * PATIENCE), *map(str, arguments)],
+                                capture_output=True, text=True)
+        assert result.returncode == 0, result
+        return result.stdout
+
+    def process(self):
+        return next(p for p in self.store.processes if p.name == "kinf-serve")
+
+
+def start(store, name="kinf-serve", env=None):
+    process = store.process(name, [program("kinf-serve"), "-v"], env).start()
+    process.wait_log("daemon_started")
+    return process
+
+
+def serve(workspace, **settings):
+    simulator = workspace.simulator("--pods", "5")
+    store = workspace.store(simulator=simulator)
+    store.configure("pods", serve={"listen": ["unix", "127.0.0.1:0"], "auth": "open", "metrics": "127.0.0.1:0", **settings})
+    store.daemons()
+    store.wait_synced("pods")
+    start(store)
+    return Server(store)
+
+
+def read_answer(connection, body=True):
+    """(status, headers, body) of one answer with a content-length."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        piece = connection.recv(65536)
+        assert piece, f"closed after {data!r}"
+        data += piece
+    head, _, rest = data.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines)
+    length = int(headers.get("content-length", 0)) if body else 0
+    while len(rest) < length:
+        piece = connection.recv(65536)
+        assert piece, f"closed within the body {rest!r}"
+        rest += piece
+    assert len(rest) == length, rest
+    return int(first.split(" ")[1]), headers, rest
+
+
+def read_all(connection):
+    """Everything until the server closes."""
+    data = b""
+    while piece := connection.recv(65536):
+        data += piece
+    return data
+
+
+@pytest.fixture(scope="module")
+def server(shared):
+    return serve(shared)
+
+
+REQUEST = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+# ---- protocols ------------------------------------------------------------------------------------------------------
+
+
+def test_unix_tls_http1_and_http2_give_the_same_answer(server):
+    ca = ["--cacert", server.directory / "ca.crt"]
+    url = f"https://localhost:{server.port}/livez"
+    answers = {
+        "HTTP/1.1": server.curl("--unix-socket", server.socket, "http://localhost/livez"),
+        "HTTP/1.1 ": server.curl(*ca, "--http1.1", url),
+        "HTTP/2": server.curl(*ca, "--http2", url),
+        "HTTP/2 ": server.curl("--http2-prior-knowledge", "--unix-socket", server.socket, "http://localhost/livez"),
+    }
+    for version, text in answers.items():
+        assert text.startswith(f"{version.strip()} 200"), text
+        assert text.endswith("\n\nok"), text
+        assert "content-length: 2" in text and "audit-id: " in text and "date: " in text
+
+
+def test_certificate_names_the_loopback_addresses_and_this_machine(server):
+    for host in ("localhost", "127.0.0.1", "::1", socket.gethostname()):
+        connection = socket.create_connection(("127.0.0.1", server.port), timeout=10 * PATIENCE)
+        server.context().wrap_socket(connection, server_hostname=host).close()
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=10 * PATIENCE)
+    with pytest.raises(ssl.SSLCertVerificationError):
+        server.context().wrap_socket(connection, server_hostname="example.org")
+
+
+def test_keys_are_for_the_owner_only(server):
+    for name in ("ca.key", "server.key"):
+        assert (server.directory / name).stat().st_mode & 0o777 == 0o600
+
+
+def test_connection_is_used_again(server):
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=server.context())
+    connection.connect()
+    address = connection.sock.getsockname()
+    for path, status in [("/livez", 200), ("/nosuch/path", 404), ("/readyz", 200)]:
+        connection.request("GET", path, headers={"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.status == status, path
+    assert connection.sock.getsockname() == address
+
+
+def test_pipelined_requests_are_answered_in_order(server):
+    with server.raw() as connection:
+        connection.sendall(REQUEST * 50 + b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" + REQUEST)
+        text = read_all(connection)
+    assert text.count(b"HTTP/1.1 200 OK\r\n") == 51, "the one after Connection: close is not answered"
+    assert text.count(b"connection: close") == 1 and text.endswith(b"\r\n\r\nok")
+
+
+def test_head_has_the_length_but_no_body(server):
+    with server.raw() as connection:
+        connection.sendall(b"HEAD /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" + REQUEST)
+        status, headers, _ = read_answer_head(connection)
+        assert status == 200 and headers["content-length"] == "2"
+
+
+def read_answer_head(connection):
+    """Reads byte by byte, so that the next answer stays in the socket."""
+    data = b""
+    while not data.endswith(b"\r\n\r\n"):
+        piece = connection.recv(1)
+        assert piece, f"closed after {data!r}"
+        data += piece
+    first, *lines = data.decode().rstrip().split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines)
+    rest = connection.recv(9)
+    assert rest == b"HTTP/1.1 ", rest
+    return int(first.split(" ")[1]), headers, rest
+
+
+def test_http_1_0_closes_after_the_answer(server):
+    with server.raw() as connection:
+        connection.sendall(b"GET /livez HTTP/1.0\r\n\r\n")
+        text = read_all(connection)
+    assert text.startswith(b"HTTP/1.1 200 OK\r\n") and text.endswith(b"\r\n\r\nok")
+
+
+def test_bodies_are_passed_over(server):
+    body = b"7\r\n{\"a\":1}\r\n0\r\n\r\n"
+    with server.raw() as connection:
+        connection.sendall(b"POST /livez HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
+        assert read_answer(connection)[0] == 405
+        connection.sendall(b"POST /livez HTTP/1.1\r\nHost: localhost\r\nContent-Length: 7\r\n\r\n{\"a\":1}")
+        assert read_answer(connection)[0] == 405
+        connection.sendall(REQUEST)
+        assert read_answer(connection)[0] == 200
+
+
+def test_expected_continue_is_given(server):
+    with server.raw() as connection:
+        connection.sendall(b"PUT /livez HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
+        assert connection.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(b"abc")
+        assert read_answer(connection)[0] == 405
+
+
+def test_client_that_ends_its_side_still_gets_the_answer(server):
+    with server.raw() as connection:
+        connection.sendall(REQUEST + REQUEST)
+        connection.shutdown(socket.SHUT_WR)
+        assert read_all(connection).count(b"200 OK") == 2
+
+
+def test_head_may_come_byte_by_byte(server):
+    with server.raw() as connection:
+        for byte in REQUEST:
+            connection.sendall(bytes([byte]))
+        assert read_answer(connection)[2] == b"ok"
+
+
+# ---- hostile callers ------------------------------------------------------------------------------------------------
+
+REFUSED = {
+    "length and chunks": (400, b"POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+    "two lengths": (400, b"POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcd"),
+    "other coding": (501, b"POST /livez HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n"),
+    "folded line": (400, b"GET /livez HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n"),
+    "bare LF": (400, b"GET /livez HTTP/1.1\nHost: x\n\n"),
+    "bare CR": (400, b"GET /livez HTTP/1.1\r\nHost: x\r\nA: b\rc: d\r\n\r\n"),
+    "blank before colon": (400, b"GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length : 4\r\n\r\n"),
+    "no host": (400, b"GET /livez HTTP/1.1\r\n\r\n"),
+    "bad chunk": (400, b"POST /livez HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
+    "version": (505, b"GET /livez HTTP/3.0\r\nHost: x\r\n\r\n"),
+    "no HTTP": (400, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"),
+    "huge body": (413, b"POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n"),
+    "huge head": (431, b"GET /livez HTTP/1.1\r\nHost: x\r\nA: " + b"a" * 70000 + b"\r\n\r\n"),
+    "huge target": (431, b"GET /" + b"a" * 70000),
+    "many fields": (431, b"GET /livez HTTP/1.1\r\nHost: x\r\n" + b"a: b\r\n" * 5000 + b"\r\n"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_doubtful_request_is_refused_and_the_connection_closed(server, name):
+    status, request = REFUSED[name]
+    with server.raw() as connection:
+        connection.sendall(request)
+        smuggled = b"GET /readyz?smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
+        try:
+            connection.sendall(smuggled)
+        except BrokenPipeError:
+            pass
+        text = read_all(connection)
+    head, _, body = text.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 %d " % status), text
+    assert text.count(b"content-length: ") == 1, "what follows is never taken for a request"
+    refusal = json.loads(body)
+    assert refusal["kind"] == "Status" and refusal["code"] == status and refusal["message"] and refusal["reason"]
+
+
+def test_many_idle_connections_disturb_nobody(server):
+    held = [server.raw() for _ in range(700)]
+    try:
+        for connection in held[::7]:
+            connection.sendall(b"GET /livez HTTP/1.1\r\nHost:")
+        assert server.curl("--unix-socket", server.socket, "http://localhost/livez").endswith("ok")
+        for connection in held[::7]:
+            connection.sendall(b" x\r\n\r\n")
+        assert all(read_answer(connection)[2] == b"ok" for connection in held[::7])
+    finally:
+        for connection in held:
+            connection.close()
+    metrics = server.addresses()["metrics", "http"]
+
+    def closed():
+        lines = server.curl(f"http://{metrics}/metrics").splitlines()
+        return next(int(line.split()[-1]) for line in lines if line.startswith('kinf_serve_connections{protocol="http1"}')) < 20
+
+    eventually(closed)
+
+
+def test_http2_garbage_after_the_preface_ends_the_connection(server):
+    with server.tls("h2") as connection:
+        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\xff" * 1000)
+        data = read_all(connection)
+    assert data[3:4] == b"\x04", "a SETTINGS frame comes first"
+
+
+def test_tls_garbage_closes(server):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10 * PATIENCE) as connection:
+        connection.sendall(REQUEST)
+        try:
+            text = read_all(connection)
+        except ConnectionResetError:
+            text = b""
+    assert b"HTTP/1.1 200" not in text
+
+
+# ---- metrics and health ----------------------------------------------------------------------------------------------
+
+
+def test_metrics_are_on_their_own_listener_only(server):
+    metrics = server.addresses()["metrics", "http"]
+    server.curl("--unix-socket", server.socket, "http://localhost/livez")
+    text = server.curl(f"http://{metrics}/metrics")
+    assert text.startswith("HTTP/1.1 200") and "# TYPE apiserver_request_total counter" in text
+    assert 'apiserver_request_total{verb="GET"' in text and 'apiserver_request_duration_seconds_bucket{' in text
+    assert server.curl("--unix-socket", server.socket, "http://localhost/metrics").startswith("HTTP/1.1 4")
+    assert server.curl(f"http://{metrics}/livez").endswith("ok")
+    assert server.curl(f"http://{metrics}/api/v1/pods").startswith("HTTP/1.1 404")
+
+
+def test_health_says_its_checks(server):
+    def get(path):
+        return server.curl("--unix-socket", server.socket, f"http://localhost{path}")
+
+    assert "[+]ping ok\n" in get("/livez?verbose") and get("/livez?verbose").endswith("livez check passed\n")
+    assert get("/livez/ping").endswith("ok")
+    assert get("/livez/nosuch").startswith("HTTP/1.1 404")
+
+
+# ---- start and end ---------------------------------------------------------------------------------------------------
+
+
+def test_sigterm_ends_within_five_seconds_with_connections_open(workspace):
+    server = serve(workspace)
+    held = [server.raw(), server.tls(), server.tls("h2")]
+    held[0].sendall(REQUEST)
+    assert read_answer(held[0])[2] == b"ok"
+    process = server.process()
+    assert process.kill(signal.SIGTERM) == 0
+    for connection in held:
+        connection.settimeout(10 * PATIENCE)
+        try:
+            read_all(connection)
+        except (ConnectionResetError, ssl.SSLError):
+            pass
+        connection.close()
+    assert "daemon_stopped" in process.err_path.read_text()
+
+
+def test_restart_keeps_the_ca_and_renews_what_is_missing(workspace):
+    server = serve(workspace)
+    files = {name: (server.directory / name).read_text() for name in ("ca.crt", "ca.key", "server.crt", "server.key")}
+    server.process().kill(signal.SIGTERM)
+    start(server.store, "kinf-serve-2").kill(signal.SIGTERM)
+    assert {name: (server.directory / name).read_text() for name in files} == files
+    (server.directory / "server.key").unlink()
+    process = start(server.store, "kinf-serve-3")
+    assert (server.directory / "ca.crt").read_text() == files["ca.crt"]
+    assert (server.directory / "server.crt").read_text() != files["server.crt"]
+    server.tls().close()
+    process.kill(signal.SIGTERM)
+
+
+def test_certificates_of_the_configuration_are_read_again_at_sighup(workspace):
+    authority = Authority(workspace.directory, "one")
+    certificate, key = authority.issue("server", "DNS:localhost")
+    cert, private = workspace.directory / "tls.crt", workspace.directory / "tls.key"
+    cert.write_bytes(certificate.read_bytes())
+    private.write_bytes(key.read_bytes())
+    server = serve(workspace, tls={"cert": str(cert), "key": str(private)})
+
+    def answers(ca):
+        context = ssl.create_default_context(cafile=ca)
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10 * PATIENCE) as connection:
+            try:
+                with context.wrap_socket(connection, server_hostname="localhost"):
+                    return True
+            except ssl.SSLCertVerificationError:
+                return False
+
+    assert answers(authority.ca)
+    other = Authority(workspace.directory, "two")
+    certificate, key = other.issue("server", "DNS:localhost")
+    private.write_bytes(key.read_bytes())
+    server.process().send(signal.SIGHUP)
+    server.process().wait_log("serve_certificate_refused")
+    assert answers(authority.ca), "a certificate without its key is not taken"
+    cert.write_bytes(certificate.read_bytes())
+    server.process().send(signal.SIGHUP)
+    eventually(lambda: answers(other.ca))
+
+
+def test_sockets_of_a_service_manager_are_taken(workspace):
+    simulator = workspace.simulator("--pods", "5")
+    store = workspace.store(simulator=simulator)
+    store.configure("pods", serve={"auth": "open"})
+    store.daemons()
+    store.wait_synced("pods")
+    path = workspace.directory / "activated.sock"
+    launcher = (
+        "import os, socket, sys; listener = socket.socket(socket.AF_UNIX); listener.bind(sys.argv[1]); listener.listen(); "
+        "os.dup2(listener.fileno(), 3); os.set_inheritable(3, True); os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid())); "
+        "os.execv(sys.argv[2], sys.argv[2:])"
+    )
+    store.process("kinf-serve", [sys.executable, "-c", launcher, path, program("kinf-serve")]).start()
+    eventually(path.exists)
+    with socket.socket(socket.AF_UNIX) as early:
+        early.settimeout(10 * PATIENCE)
+
+        def connected():
+            try:
+                early.connect(str(path))
+            except ConnectionRefusedError:
+                return False
+            return True
+
+        eventually(connected)  # listen(2) comes after bind(2)
+        early.sendall(REQUEST)
+        assert read_answer(early)[2] == b"ok"
+
+
+def test_kinf_run_starts_kinf_serve_and_starts_it_again(workspace):
+    simulator = workspace.simulator("--pods", "5")
+    store = workspace.store(simulator=simulator)
+    store.configure("pods", serve={"auth": "open"})
+    run = store.run("--serve", "127.0.0.1:0")
+    store.wait_live("pods")
+    server = Server(store)
+    eventually(lambda: (server.directory / "addresses").exists())
+    first = int((server.directory / "serve.lock").read_text())
+    assert server.curl("--unix-socket", server.socket, "http://localhost/livez").endswith("ok")
+    os.kill(first, signal.SIGKILL)
+
+    def again():
+        pid = int((server.directory / "serve.lock").read_text() or 0)
+        return pid not in (0, first) and "ok" in server.curl("--unix-socket", server.socket, "http://localhost/livez")
+
+    def patiently():
+        try:
+            return again()
+        except AssertionError:
+            return False
+
+    eventually(patiently)
+    run.stop()
+    with pytest.raises(OSError):
+        os.kill(int((server.directory / "serve.lock").read_text()), 0)
+
+
+def test_second_kinf_serve_on_a_store_is_refused(workspace):
+    server = serve(workspace)
+    second = server.store.process("kinf-serve-2", [program("kinf-serve")]).start()
+    assert second.wait() == 69
+    assert str(server.process().pid) in second.err_path.read_text()
+    assert server.curl("--unix-socket", server.socket, "http://localhost/livez").endswith("ok")
+
+
+def test_open_is_refused_on_addresses_of_other_machines(workspace):
+    simulator = workspace.simulator("--pods", "5")
+    store = workspace.store(simulator=simulator)
+    store.configure("pods", serve={"listen": ["0.0.0.0:0"], "auth": "open"})
+    store.daemons()
+    store.wait_synced("pods")
+    process = store.process("kinf-serve", [program("kinf-serve")]).start()
+    assert process.wait() == 78
+    assert "serve.openRemote: true" in process.err_path.read_text()
+
+
+# ---- kinf kubeconfig -------------------------------------------------------------------------------------------------
+
+
+def test_kubeconfig_works_as_it_is(server):
+    text = server.store.kinf("kubeconfig", check=True).stdout
+    path = server.store.directory / "serve.kubeconfig"
+    path.write_text(text)
+    result = subprocess.run(["kubectl", "--kubeconfig", path, "get", "--raw", "/livez"], capture_output=True, text=True)
+    assert (result.returncode, result.stdout) == (0, "ok"), result
+
+
+def test_kubeconfig_needs_a_tcp_address(workspace):
+    server = serve(workspace, listen=["unix"])
+    result = server.store.kinf("kubeconfig")
+    assert result.status == 1 and not result.stdout
+    assert "serve: {listen: [unix, 127.0.0.1:6445]}" in result.stderr and server.socket in result.stderr
+    server.process().kill(signal.SIGTERM)
+
+
+def test_kubeconfig_before_the_first_start_says_how_to_start(workspace):
+    simulator = workspace.simulator("--pods", "5")
+    store = workspace.store(simulator=simulator)
+    store.configure("pods")
+    store.daemons()
+    store.wait_synced("pods")
+    result = store.kinf("kubeconfig")
+    assert result.status == 1 and "kinf run --serve 127.0.0.1:6445" in result.stderr
