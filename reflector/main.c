@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinf-reflector: API server -> journal + delta ring. */
+#include <errno.h>
+#include <stdio.h>
+
 #include "common/cleanup.h"
 #include "common/daemon/daemon.h"
 #include "common/err.h"
+#include "reflector/access/kubeconfig.h"
 #include "reflector/loop.h"
+#include "store/env/home.h"
 
 static int run(struct daemon *daemon)
 {
@@ -19,6 +24,24 @@ static int run(struct daemon *daemon)
 	return daemon_end(daemon, r);
 }
 
+/* Checks that the group, the kubeconfig and the context that CONFIG names exist and can be used. Without any name the
+ * kubeconfig may be elsewhere, on the machine that the file is for. */
+static int check(const struct config *config)
+{
+	CLEANUP(kubeconfig_free) struct kubeconfig *kubeconfig = NULL;
+	int r = config->group ? home_check_group(config->group) : 0;
+
+	if (r < 0)
+		return r;
+	r = kubeconfig_load(config->kubeconfig, config->context, &kubeconfig);
+	if (r < 0 && r == -ENOENT && !config->kubeconfig && !config->context) {
+		(void)fprintf(stderr, "note: %s\n", err_text(r));
+		err_ignore(r, "it is noted");
+		return 0;
+	}
+	return r;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct daemon_program program = {
@@ -26,6 +49,7 @@ int main(int argc, char **argv)
 		.about = "Reads the API server into the journal. 'kinf run' starts it.",
 		.status_page = "stats.reflector",
 		.user = CONFIG_REFLECTOR,
+		.check = check,
 		.run = run,
 	};
 

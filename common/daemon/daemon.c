@@ -156,8 +156,10 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 {
 	CLEANUP(daemon_release) struct daemon d = {
 		.program = program, .signals_fd = -1, .parent_fd = -1};
-	struct options_group groups[] = {
-		config_running_options(&d.flags), config_common_options(&d.flags)};
+	static const struct option_spec specs[] = {{0, "check", OPTION_FLAG, offsetof(struct daemon, check), NULL,
+		"check the configuration, and the files and names in it, then exit"}};
+	struct options_group groups[] = {config_running_options(&d.flags), config_common_options(&d.flags),
+		{"Checking", specs, ARRAY_SIZE(specs), &d}};
 	struct options options = {.program = program->name, .usage = "", .about = program->about,
 		.groups = groups, .n_groups = ARRAY_SIZE(groups)};
 	int first;
@@ -175,6 +177,13 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 	r = failpoint_setup();
 	if (r >= 0)
 		r = config_load(&d.flags, &d.config);
+	if (d.check && r >= 0 && program->check)
+		r = program->check(d.config);
+	if (d.check) {
+		if (r < 0)
+			(void)fprintf(stderr, "Error: %s\n", err_text(r));
+		return r < 0 ? PROC_CONFIG : PROC_OK;
+	}
 	if (r < 0) {
 		(void)daemon_complain(program->name, r);
 		return PROC_CONFIG; /* for a file that does not exist also: a restart alone does not

@@ -39,6 +39,8 @@ struct daemon_program {
 	const char *about;       /* for --help */
 	const char *status_page; /* its file in the runtime directory */
 	enum config_user user;   /* this daemon, for config_needs_restart() */
+	/* Checks what CONFIG names on this machine, for --check. NULL: nothing. */
+	int (*check)(const struct config *config);
 	/* Returns the exit status, that is daemon_end(). */
 	int (*run)(struct daemon *daemon);
 };
@@ -53,6 +55,7 @@ struct daemon {
 
 	/* daemon.c's own */
 	struct config_flags flags;
+	bool check; /* --check */
 	int signals_fd, parent_fd; /* parent_fd -1: no supervisor */
 	bool ready;
 	bool config_refused;       /* the status page's error is that of the last reload */

@@ -14,10 +14,36 @@
 #include "common/cleanup.h"
 #include "common/decimal.h"
 
+static char *kept; /* the address, after parent_keep_manager() */
+
+/* Returns a path, or with a leading @ a name in the abstract namespace; NULL: there is none. */
+static const char *parent_manager(void)
+{
+	return kept ? kept : getenv("NOTIFY_SOCKET");
+}
+
+void parent_keep_manager(void)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+
+	if (!path)
+		return;
+	kept = strdup(path);
+	if (!kept)
+		return; /* without memory the children notify as well, which does little harm */
+	(void)unsetenv("NOTIFY_SOCKET"); /* the names are good */
+	(void)unsetenv("WATCHDOG_USEC");
+	(void)unsetenv("WATCHDOG_PID");
+}
+
+bool parent_has_manager(void)
+{
+	return parent_manager() != NULL;
+}
+
 void parent_notify(const char *state)
 {
-	/* A path, or with a leading @ a name in the abstract namespace. */
-	const char *path = getenv("NOTIFY_SOCKET");
+	const char *path = parent_manager();
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t size = path ? strlen(path) : 0;
 

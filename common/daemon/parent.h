@@ -3,9 +3,17 @@
 #ifndef COMMON_DAEMON_PARENT_H
 #define COMMON_DAEMON_PARENT_H
 
+#include <stdbool.h>
+
 /* Sends STATE ("READY=1") to the service manager, as sd_notify(3) does. Does nothing without
  * $NOTIFY_SOCKET. */
 void parent_notify(const char *state);
+
+/* Takes the service manager's address out of the environment, so that this process alone can notify it, and no child
+ * that it starts. */
+void parent_keep_manager(void);
+/* Returns whether there is a service manager to notify. */
+bool parent_has_manager(void);
 
 /* Returns: the descriptor that becomes readable (end of file) when the supervisor ends, inherited from
  * it as $KINF_DEATH_FD; -1: there is no supervisor. */

@@ -26,8 +26,7 @@
 
 /* ---- finding programs ------------------------------------------------------------------------ */
 
-/* Returns the path of PROGRAM: beside kinf or, if it is not there, in PATH. NULL if there is none. */
-static char *children_find(const char *program)
+char *children_find(const char *program)
 {
 	AUTO_FREE char *all = strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
 	char self[PATH_MAX], *rest = NULL, *slash = NULL;

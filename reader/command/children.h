@@ -33,6 +33,10 @@ struct children {
 	int death_fd[2]; /* the children inherit [0], nothing is written into [1] */
 };
 
+/* Returns the path of PROGRAM: beside kinf or, if it is not there, in PATH. NULL if there is none. The caller frees
+ * it. */
+char *children_find(const char *program);
+
 /* Finds each program in the directory of this executable, else in PATH. */
 int children_init(struct children *children, struct child *child, size_t n);
 void children_release(struct children *children);

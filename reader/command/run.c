@@ -23,6 +23,7 @@
 #include "reader/command/command.h"
 #include "reader/command/heartbeats.h"
 #include "reader/command/progress.h"
+#include "reader/command/readiness.h"
 #include "store/env/home.h"
 
 #define TICK_MS     200
@@ -36,6 +37,7 @@ struct run {
 	struct children children;
 	struct progress *progress;
 	struct heartbeats *heartbeats;
+	struct run_readiness readiness;
 	uint64_t notified_ns; /* the service manager's watchdog */
 	int signals;
 	bool stopping;
@@ -87,6 +89,8 @@ static bool run_turn(struct run *run)
 	}
 	if (!run->stopping)
 		heartbeats_check(run->heartbeats, &run->children);
+	if (!run->stopping)
+		readiness_check(&run->readiness, &run->children);
 	children_reap(&run->children, run->stopping);
 	if (!run->stopping && children_given_up(&run->children))
 		run_stop(run, 0);
@@ -147,7 +151,6 @@ static int run_supervise(struct run *run, char *const *arguments)
 	/* Reaps orphans of other processes also, as process 1 of a container must. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	LOG(run_started, .store = run->config->store, .feeds = run->config->n_feeds);
-	parent_notify("READY=1");
 	while (run_turn(run))
 		;
 	const struct child *failed = children_given_up(&run->children);
@@ -200,6 +203,8 @@ int command_run(int argc, char **argv)
 		(void)command_fail(r);
 		return r == ERR_LOCKED ? PROC_IN_USE : PROC_FAILED;
 	}
+	parent_keep_manager();
+	run.readiness.config = run.config;
 	log_setup("kinf", run.config->log_level, run.config->log_format);
 	progress_new(run.config, &run.progress);
 	r = heartbeats_new(run.config, &run.heartbeats);

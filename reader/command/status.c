@@ -15,11 +15,17 @@
 
 struct status_args {
 	const char *output;
+	bool check;
+	uint64_t max_stale_ns;
 };
 
 static const struct option_spec status_options[] = {
 	{'o', "output", OPTION_TEXT, offsetof(struct status_args, output), "FORMAT",
 		"text or json"},
+	{0, "check", OPTION_FLAG, offsetof(struct status_args, check), NULL,
+		"print one line, and exit with 1 unless both daemons work and every feed is live"},
+	{0, "max-staleness", OPTION_DURATION, offsetof(struct status_args, max_stale_ns), "D",
+		"with --check: also unless each feed's last contact was at most D ago"},
 };
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -125,6 +131,50 @@ int status_json(const struct store_status *s, struct buf *out)
 	return buf_error(out);
 }
 
+/* ---- judging --------------------------------------------------------------------------------- */
+
+/* Finds the first thing that is wrong: with ANY, that no feed is live; else any process or feed that does not work.
+ * Returns false if there is none. */
+static bool status_find_fault(const struct store_status *s, bool any, double limit_seconds, char *text, size_t size)
+{
+	const struct kinf_feed_info *fault = NULL;
+	size_t live = 0, stale = 0;
+
+	for (size_t i = 0; i < STATUS_PROCESSES && !any; i++) {
+		const struct status_process *process = &s->processes[i];
+
+		if (process->responding)
+			continue;
+		(void)snprintf(text, size, "%s: %s", process->name, status_process_state(process));
+		return true;
+	}
+	for (size_t i = 0; i < s->n_feeds; i++) {
+		const struct kinf_feed_info *feed = &s->feeds[i];
+		bool is_live = strcmp(feed->state, "live") == 0;
+		bool is_fresh = limit_seconds <= 0 || (feed->last_contact_seconds >= 0 &&
+			feed->last_contact_seconds <= limit_seconds);
+
+		live += is_live;
+		stale += is_live && !is_fresh;
+		if (!fault && !(is_live && is_fresh))
+			fault = feed;
+	}
+	if (!fault || (any && live))
+		return false;
+	const char *in = fault->namespace_;
+	if (strcmp(fault->state, "live") == 0)
+		(void)snprintf(text, size, "%s%s%s: the last contact was longer than %gs ago", fault->name,
+			*in ? " in " : "", in, limit_seconds);
+	else
+		(void)snprintf(text, size, "%s%s%s: %s%s%s", fault->name, *in ? " in " : "", in, fault->state,
+			*fault->last_error ? ": " : "", fault->last_error);
+	size_t others = s->n_feeds - live + stale - 1;
+	size_t used = strlen(text);
+	if (others)
+		(void)snprintf(text + used, size - used, " (and %zu other%s)", others, others == 1 ? "" : "s");
+	return true;
+}
+
 /* ---- the command ----------------------------------------------------------------------------- */
 
 int command_status(int argc, char **argv)
@@ -149,6 +199,10 @@ int command_status(int argc, char **argv)
 		r = options_bad(&options, "'%s' is not an option", argv[first]);
 	if (r == 0 && args.output && !json && strcmp(args.output, "text") != 0)
 		r = options_bad(&options, "output '%s': allowed are text, json", args.output);
+	if (r == 0 && args.check && args.output)
+		r = options_bad(&options, "--check and --output exclude each other");
+	if (r == 0 && args.max_stale_ns && !args.check)
+		r = options_bad(&options, "--max-staleness needs --check");
 	if (r != 0)
 		return command_usage(&options, r);
 	r = command_store(&flags, &directory);
@@ -161,7 +215,14 @@ int command_status(int argc, char **argv)
 	CLEANUP(status_release) struct store_status status;
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
 	int gathered = status_gather(kinf, &status);
-	r = json ? status_json(&status, &out) : status_text(&status, &out);
+	r = 0;
+	if (!args.check)
+		r = json ? status_json(&status, &out) : status_text(&status, &out);
+	char fault[600];
+	bool faulty = gathered >= 0 && !json &&
+		status_find_fault(&status, !args.check, (double)args.max_stale_ns / 1e9, fault, sizeof(fault));
+	if (args.check && gathered == 0 && !faulty)
+		buf_printf(&out, "%zu feed%s live\n", status.n_feeds, status.n_feeds == 1 ? "" : "s");
 	if (r == 0)
 		r = print_text(&out);
 	if (r < 0)
@@ -169,5 +230,9 @@ int command_status(int argc, char **argv)
 	/* The status is printed also if the store was refused: it then says why. */
 	if (gathered < 0)
 		(void)fprintf(stderr, "Error: %s\n", status.error);
-	return gathered < 0 ? PROC_FAILED : PROC_OK;
+	else if (args.check && gathered > 0)
+		(void)fprintf(stderr, "Error: %s\n", status.error);
+	else if (faulty)
+		(void)fprintf(stderr, "Error: %s%s\n", args.check ? "" : "no feed is live: ", fault);
+	return gathered < 0 || faulty || (args.check && gathered > 0) ? PROC_FAILED : PROC_OK;
 }

@@ -196,18 +196,35 @@ static int home_find(struct home *home, const char *store)
 
 /* ---- public ---------------------------------------------------------------------------------- */
 
+static int home_find_group(const char *name, gid_t *ret_group)
+{
+	char memory[4096];
+	struct group entry, *found;
+	int rc = getgrnam_r(name, &entry, memory, sizeof(memory), &found);
+
+	if (rc || !found)
+		return err_say(ERR_CONFIG, "no group '%s' on this machine", name);
+	*ret_group = entry.gr_gid;
+	return 0;
+}
+
+int home_check_group(const char *name)
+{
+	gid_t group;
+
+	return home_find_group(name, &group);
+}
+
 static int home_open_parts(struct home *home, const char *store, const struct home_options *options)
 {
-	char resolved[PATH_MAX], memory[4096];
+	char resolved[PATH_MAX];
 	gid_t group = HOME_NO_GROUP;
-	struct group entry, *found;
 	AUTO_FD int lock = -1;
 
 	if (options->group) {
-		int rc = getgrnam_r(options->group, &entry, memory, sizeof(memory), &found);
-		if (rc || !found)
-			return err_say(ERR_CONFIG, "no group '%s' on this machine", options->group);
-		group = entry.gr_gid;
+		int r = home_find_group(options->group, &group);
+		if (r < 0)
+			return r;
 	}
 	(void)snprintf(home->path, sizeof(home->path), "%s", store);
 	int r = options->create ? home_create(home, store, group, &lock) : home_find(home, store);

@@ -32,6 +32,9 @@ struct home_options {
 int home_open(const char *store, const struct home_options *options, struct home **ret_home);
 void home_close(struct home **home);
 
+/* Checks that NAME is a group of this machine. Returns: 0, ERR_CONFIG. */
+int home_check_group(const char *name);
+
 const char *home_path(const struct home *home);
 const char *home_id(const struct home *home); /* 16 hex digits */
 const char *home_runtime(const struct home *home); /* path, "" when there is none */

@@ -231,3 +231,21 @@ def test_both_daemons_stay_in_the_store_of_their_supervisor(simulator, store):
     simulator.touch("pods")
     store.wait_equal(simulator, "pods")
     assert not elsewhere.exists() and supervisor.stop() == 0
+
+
+def test_config_check_finds_names_that_do_not_exist(simulator, store):
+    def check(**settings):
+        store.configure("pods", **settings)
+        return store.kinf("config", "check", str(store.config))
+
+    good = check()
+    assert good.status == 0 and ": good: 1 feed" in good.stdout, good
+    assert check(cluster={"kubeconfig": str(store.kubeconfig), "context": "simulated"}).status == 0
+    for settings, words in (
+        ({"cluster": {"kubeconfig": str(store.directory / "missing")}}, "missing"),
+        ({"cluster": {"kubeconfig": str(store.kubeconfig), "context": "nowhere"}}, "nowhere"),
+        ({"group": "no-such-group"}, "no group 'no-such-group' on this machine"),
+    ):
+        bad = check(**settings)
+        assert bad.status == 1 and bad.stdout == "" and words in bad.stderr, bad
+        assert len(bad.stderr.splitlines()) == 1 and bad.stderr.startswith("Error: "), bad

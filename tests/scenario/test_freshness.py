@@ -72,6 +72,40 @@ def test_a_restart_alone_makes_no_data_fresh(simulator, store, following):
     store.kinf("get", "pods", "--max-staleness", "1m", check=True)
 
 
+def test_status_fails_when_nothing_is_live(simulator, store, following):
+    store.kinf("status", check=True)
+    checked = store.kinf("status", "--check", check=True)
+    assert checked.stdout == "2 feeds live\n" and checked.stderr == "", checked
+    fault = simulator.fault(resource="pods", status=503, body="no")
+    simulator.drop()
+    stale(store)
+    store.wait_live("configmaps")
+    store.kinf("status", check=True)
+    checked = store.kinf("status", "--check")
+    assert checked.status == 1 and checked.stdout == "" and checked.stderr.startswith("Error: pods: stale: "), checked
+    simulator.down()
+    stale(store, "configmaps")
+    text = store.kinf("status")
+    assert text.status == 1 and "configmaps" in text.stdout and text.stderr.startswith("Error: no feed is live: "), text
+    store.kinf("status", "-o", "json", check=True)
+    simulator.clear_faults(fault)
+    simulator.up()
+    for feed in FEEDS:
+        store.wait_live(feed)
+    simulator.bookmark()
+    eventually(lambda: store.kinf("status", "--check", "--max-staleness", "1h").status == 0)
+    eventually(lambda: contact(store) > 1.1, what="a second of silence")
+    old = store.kinf("status", "--check", "--max-staleness", "1s")
+    assert old.status == 1 and "the last contact was longer than 1s ago" in old.stderr, old
+
+
+def test_status_check_names_a_daemon_that_does_not_run(store, following):
+    processor, _ = following
+    processor.stop()
+    checked = store.kinf("status", "--check")
+    assert checked.status == 1 and checked.stderr == "Error: kinf-processor: not running\n", checked
+
+
 # ---- the time of the last contact ------------------------------------------------------------------
 
 

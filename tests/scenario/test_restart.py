@@ -532,6 +532,40 @@ def test_a_daemon_that_hangs_is_started_again(simulator, store, name):
     assert [other for other in pids if after[other] != pids[other]] == [name], (pids, after)
 
 
+# ---- the service manager ---------------------------------------------------------------------------
+
+
+def run_notifying(store):
+    return store.run(env={"NOTIFY_SOCKET": str(store.directory / "notify"), "KINF_DEATH_FD": ""})
+
+
+def ready(messages):
+    return eventually(lambda: [m for m in messages() if "READY=1" in m], what="READY=1")
+
+
+def test_run_is_ready_when_readers_get_answers(simulator, store, manager):
+    simulator.create("pods", 50)
+    stuck = simulator.fault(verb="list", resource="pods", delayMs=60000)
+    store.configure("pods", "configmaps")
+    run_notifying(store)
+    waiting = eventually(lambda: [m for m in manager() if "STATUS=listing: 1 of 2 feeds" in m], what="its progress")
+    assert "EXTEND_TIMEOUT_USEC=" in waiting[0] and not any("READY=1" in m for m in manager())
+    simulator.clear_faults(stuck)
+    simulator.drop()
+    assert "STATUS=2 feeds up to date" in ready(manager)[0]
+    assert store.kinf("get", "pods", "-o", "count", check=True).stdout == "50\n"
+    simulator.down()
+    eventually(lambda: [m for m in manager() if m.startswith("STATUS=") and "refused" in m], what="the outage in words")
+    assert len([m for m in manager() if "READY=1" in m]) == 1, "only the main process speaks"
+
+
+def test_run_is_ready_when_it_knows_why_it_has_no_answers(simulator, store, manager):
+    simulator.down()
+    store.configure("pods")
+    run_notifying(store)
+    assert "refused" in ready(manager)[0]
+
+
 def test_the_supervisor_feeds_the_service_managers_watchdog(simulator, store, manager):
     simulator.create("pods", 5)
     store.configure(whole("pods"))

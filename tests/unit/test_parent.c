@@ -84,3 +84,20 @@ Test(parent, death_of_the_supervisor_is_end_of_file)
 	cr_assert_eq(poll(&p, 1, 1000), 1);
 	cr_assert(p.revents & POLLHUP);
 }
+
+Test(parent, the_manager_of_a_supervisor_is_not_its_childrens)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char text[64] = "";
+
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", scratch_path("kept"));
+	AUTO_FD int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	cr_assert_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	cr_assert_eq(setenv("NOTIFY_SOCKET", address.sun_path, 1), 0);
+	parent_keep_manager();
+	cr_assert_null(getenv("NOTIFY_SOCKET"));
+	cr_assert(parent_has_manager());
+	parent_notify("READY=1");
+	cr_assert_gt(recv(fd, text, sizeof(text) - 1, 0), 0);
+	cr_assert_str_eq(text, "READY=1");
+}
