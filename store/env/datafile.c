@@ -12,10 +12,12 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/failpoint.h"
 
 #define ALLOCATE_MIN   ((uint64_t)256 << 10)
 #define ALLOCATE_MAX   ((uint64_t)16 << 20)
 #define NO_SPACE_BYTES ((uint64_t)1 << 20)
+#define LENGTH_STEP    ((uint64_t)64 << 10) /* a multiple of every page size: the rest of a page after the end is not kept */
 
 /* ---- the disk -------------------------------------------------------------------------------- */
 
@@ -77,18 +79,38 @@ int datafile_require_slot(const char *directory)
 
 /* ---- the files ------------------------------------------------------------------------------- */
 
-int datafile_begin(const char *directory, uint64_t bytes, uint64_t *ret_size)
+bool datafile_type_reserves(uint32_t type)
+{
+	static const uint32_t types[] = {
+		0x9123683e, /* btrfs */
+		0x2fc12fc1, /* ZFS */
+		0xca451a4e, /* bcachefs */
+		0xf2f52010, /* F2FS */
+		0x3434,     /* NILFS */
+		0x65735546, /* FUSE: depends on the program */
+	};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (type == types[i])
+			return false;
+	return true;
+}
+
+int datafile_begin(const char *directory, bool *ret_reserves)
 {
 	char path[4096];
-	struct stat st;
+	struct statfs disk;
 
 	(void)snprintf(path, sizeof(path), "%s/data.mdb", directory);
 	AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	/* The file is not made longer: LMDB initialises an empty file only. */
-	if (fd < 0 || fstat(fd, &st) < 0 ||
-		(fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) < 0 && errno != EOPNOTSUPP))
+	if (fd < 0 || fstatfs(fd, &disk) < 0)
 		return errno == ENOSPC ? datafile_disk_full(path) : err_set(-errno, "'%s'", path);
-	*ret_size = (uint64_t)st.st_size;
+	/* The file is not made longer: LMDB initialises an empty file only. */
+	int error = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, DATAFILE_BEGIN_BYTES) < 0 ? errno : 0;
+	if (error && error != EOPNOTSUPP && error != ENOSYS)
+		return error == ENOSPC ? datafile_disk_full(path) : err_set(-error, "'%s'", path);
+	*ret_reserves = !error && datafile_type_reserves((uint32_t)disk.f_type) &&
+		failpoint_pass(FAILPOINT_DATAFILE_RESERVES) == 0;
 	return 0;
 }
 
@@ -117,27 +139,55 @@ void datafile_cut(int fd, uint64_t bytes)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-int datafile_extend(struct datafile_blocks *blocks, int fd, uint64_t end, uint64_t most,
-	const char *path)
+uint64_t datafile_ahead(uint64_t end)
 {
-	/* Adds an eighth, so that not each batch asks the file system, but not so much that a small database takes
-	 * a small disk from the journal. */
-	uint64_t more = end / 8 < ALLOCATE_MIN ? ALLOCATE_MIN : end / 8 > ALLOCATE_MAX ? ALLOCATE_MAX : end / 8;
-	uint64_t ahead = end + more < most ? end + more : most;
+	return end / 8 < ALLOCATE_MIN ? ALLOCATE_MIN : end / 8 > ALLOCATE_MAX ? ALLOCATE_MAX : end / 8;
+}
+
+/* Returns END rounded up to whole steps, but not beyond MOST. */
+static uint64_t datafile_step(uint64_t end, uint64_t most)
+{
+	end = (end + LENGTH_STEP - 1) / LENGTH_STEP * LENGTH_STEP;
+	return end < most ? end : most;
+}
+
+/* Reserves blocks up to END. Returns an errno. */
+static int datafile_reserve(struct datafile_blocks *blocks, int fd, uint64_t end)
+{
+	int error;
 
 	if (end <= blocks->end)
 		return 0;
-	int rc = posix_fallocate(fd, (off_t)blocks->end, (off_t)(ahead - blocks->end));
-	if (rc == ENOSPC) {
-		ahead = end;
-		rc = posix_fallocate(fd, (off_t)blocks->end, (off_t)(ahead - blocks->end));
+	do
+		error = fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)blocks->end, (off_t)(end - blocks->end)) < 0 ? errno : 0;
+	while (error == EINTR);
+	if (!error)
+		blocks->end = end;
+	return error;
+}
+
+int datafile_lengthen(struct datafile_blocks *blocks, int fd, uint64_t end, uint64_t most)
+{
+	uint64_t least = datafile_step(end, most), length = datafile_step(end + datafile_ahead(end), most);
+
+	if (end <= blocks->length)
+		return 0;
+	if (datafile_reserve(blocks, fd, length)) {
+		int error = datafile_reserve(blocks, fd, length = least);
+		if (error)
+			return error;
 	}
-	if (rc == ENOSPC)
-		return datafile_disk_full(path);
-	if (rc)
-		return err_set(-rc, "allocating %" PRIu64 " bytes for '%s'", end - blocks->end, path);
-	blocks->end = ahead;
+	if (ftruncate(fd, (off_t)length) < 0)
+		return errno;
+	blocks->length = length;
 	return 0;
+}
+
+void datafile_shorten(struct datafile_blocks *blocks, int fd, uint64_t end)
+{
+	end = datafile_step(end, UINT64_MAX);
+	if (end < blocks->length && ftruncate(fd, (off_t)end) == 0) /* a file that stays longer does no harm */
+		blocks->length = blocks->end = end;
 }
 
 int datafile_keep(struct datafile_blocks *blocks, int fd, uint64_t end, uint64_t better,
@@ -145,15 +195,9 @@ int datafile_keep(struct datafile_blocks *blocks, int fd, uint64_t end, uint64_t
 {
 	if (blocks->impossible || end <= blocks->end)
 		return 0;
-	uint64_t ends[] = {better, end};
-	int error = ENOSPC;
-	for (int i = 0; i < 2 && error == ENOSPC; i++) {
-		error = 0;
-		if (fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)blocks->end, (off_t)(ends[i] - blocks->end)) < 0)
-			error = errno;
-		else
-			blocks->end = ends[i];
-	}
+	int error = datafile_reserve(blocks, fd, better);
+	if (error == ENOSPC)
+		error = datafile_reserve(blocks, fd, end);
 	if (error == ENOSPC)
 		return datafile_disk_full(path);
 	blocks->impossible = error == EOPNOTSUPP || error == ENOSYS;

@@ -22,25 +22,31 @@ int datafile_require_slot(const char *directory);
 /* Sets the modes of both files: a group that may read has to write lock.mdb. LMDB gives both one mode. */
 int datafile_set_modes(const char *directory, unsigned file_mode);
 
-/* Reserves BYTES of blocks before LMDB opens the file with WRITEMAP, because it touches the first pages of a new file at
- * once. RET_SIZE: how long the file is before LMDB makes it as long as the map. */
-int datafile_begin(const char *directory, uint64_t bytes, uint64_t *ret_size);
-/*
- * With WRITEMAP the file is as long as the map, with a hole after the last page. A program that knows nothing of holes
- * would make a copy of that length. So the writer cuts the hole off after LMDB has closed the file; readers never read
- * beyond the last page, and the next writer makes the file long again. The writer cuts through a descriptor that it
- * opened before, because by then the path may name a file of another writer.
- */
+#define DATAFILE_BEGIN_BYTES (256 << 10)
+
+/* Makes the file if it is missing, and reserves its first DATAFILE_BEGIN_BYTES. RET_RESERVES: whether a block that is reserved in it is there when it is written. That
+ * is not so on file systems that write each change to another place, and then pages must not be written in place. */
+int datafile_begin(const char *directory, bool *ret_reserves);
+/* Returns whether file systems of this type (statfs) keep what they reserve. */
+bool datafile_type_reserves(uint32_t type);
+/* The writer cuts off what it allocated ahead after LMDB has closed the file, through a descriptor that it opened before,
+ * because by then the path may name a file of another writer. Readers never read beyond the last page. */
 int datafile_hold(int fd); /* the caller closes it; -1: none, and nothing to cut */
 void datafile_cut(int fd, uint64_t bytes);
 
 struct datafile_blocks {
-	uint64_t end;    /* blocks exist up to here */
+	uint64_t end;    /* blocks exist up to here, */
+	uint64_t length; /* and the file has been made that long, which is less or the same */
 	bool impossible; /* the file system can't reserve any */
 };
-/* Reserves blocks up to END, and some more, but not beyond MOST; the file becomes that long. 0, -ENOSPC. */
-int datafile_extend(struct datafile_blocks *blocks, int fd, uint64_t end, uint64_t most,
-	const char *path);
+/* Returns how much is allocated ahead of END, so that not each batch asks the file system: an eighth, but not so much that
+ * a small database takes a small disk from the journal. */
+uint64_t datafile_ahead(uint64_t end);
+/* Makes the file as long as END and some more, but not longer than MOST, and reserves the blocks. Async-signal-safe. Returns
+ * an errno: 0, ENOSPC, ... */
+int datafile_lengthen(struct datafile_blocks *blocks, int fd, uint64_t end, uint64_t most);
+/* Cuts the file off after END and gives the blocks back. */
+void datafile_shorten(struct datafile_blocks *blocks, int fd, uint64_t end);
 /* Reserves blocks beyond the end of the file, which keeps its length: up to BETTER, or at least to END. */
 int datafile_keep(struct datafile_blocks *blocks, int fd, uint64_t end, uint64_t better,
 	const char *path);

@@ -18,6 +18,7 @@
 #define MISSING_MAX        16u
 #define MISSING_MAX_WRITER 1024u
 
+#define OPEN_PAGES    64u /* LMDB writes fewer when it makes the databases */
 #define OPEN_TRIES    10
 #define OPEN_PAUSE_NS 20000000L
 
@@ -79,20 +80,26 @@ uint64_t mapping_state_end(const struct mapping *map)
 	return (uint64_t)(info.me_last_pgno + 1) * map->page_size;
 }
 
-/* With WRITEMAP the file is as long as the map, so its length when it was opened (file_bytes) says whether it was cut. */
 int mapping_fit_file(struct mapping *map, uint64_t missing_max)
 {
 	uint64_t need = mapping_state_end(map), size = map->file_bytes;
 
 	if (map->mode == ENV_WRITE && need <= size)
 		return 0;
-	int r = map->writemap ? 0 : mapping_file_size(map, &size);
+	int r = 0;
+	if (map->blocks.length)
+		size = map->blocks.length;
+	else
+		r = mapping_file_size(map, &size);
 	if (r == 0 && size < need && (need - size) / map->page_size > missing_max)
 		r = err_say(ERR_CORRUPT, "'%s/data.mdb' was cut: %" PRIu64 " of %" PRIu64 " bytes are there",
 			map->path, size, need);
-	if (r == 0 && size < need && map->mode == ENV_WRITE && !map->writemap &&
-		ftruncate(mapping_fd(map), (off_t)need) < 0)
-		r = err_set(-errno, "extending '%s/data.mdb'", map->path);
+	if (r == 0 && size < need && map->mode == ENV_WRITE) {
+		int error = map->writemap ? datafile_lengthen(&map->blocks, mapping_fd(map), need, map->map_bytes)
+			: ftruncate(mapping_fd(map), (off_t)need) < 0 ? errno : 0;
+		if (error)
+			r = err_set(-error, "extending '%s/data.mdb'", map->path);
+	}
 	if (r < 0)
 		return r;
 	__atomic_store_n(&map->file_bytes, size < need && map->mode != ENV_WRITE ? size : need,
@@ -113,6 +120,7 @@ static void mapping_free(struct mapping **map)
 {
 	if (!*map)
 		return;
+	mapping_unwatch_faults(*map);
 	/* A forked child leaves the locks and slots of its parent alone. */
 	if ((*map)->mdb && (*map)->forks == forks)
 		mdb_env_close((*map)->mdb);
@@ -152,8 +160,13 @@ static int mapping_settle(struct mapping *map, const struct env_options *options
 	(void)mdb_env_info(map->mdb, &info);
 	map->map_bytes = info.me_mapsize;
 	int r = mapping_fit_file(map, options->mode == ENV_WRITE ? MISSING_MAX_WRITER : MISSING_MAX);
-	if (r == 0 && map->writemap)
-		r = mapping_allocate(map, ENV_OPEN_BYTES);
+	/* Until the map's address is known the file has to be long enough. */
+	map->open_bytes = OPEN_PAGES * (uint64_t)map->page_size;
+	if (r == 0 && map->writemap) {
+		int error = datafile_lengthen(&map->blocks, mapping_fd(map), mapping_state_end(map) + map->open_bytes,
+			map->map_bytes);
+		r = error ? mapping_failed(map, error, "opening") : 0;
+	}
 	if (r < 0)
 		return r;
 	r = mapping_first_txn(map, options, &txn);
@@ -176,7 +189,9 @@ static int mapping_settle(struct mapping *map, const struct env_options *options
 		return mapping_failed(map, rc, "opening");
 	mapping_find_address(map, txn);
 	mdb_txn_abort(txn);
-	return 0;
+	if (map->writemap && !map->address)
+		return err_say(ERR_CORRUPT, "'%s/data.mdb': its table of databases is damaged", map->path);
+	return map->writemap ? mapping_watch_faults(map) : 0;
 }
 
 /* Returns: 0; AGAIN, worth another attempt; errors. */
@@ -200,17 +215,17 @@ static int mapping_open_once(const char *directory, const struct env_options *op
 	if (options->mode == ENV_WRITE)
 		(void)mdb_env_set_mapsize(map->mdb, options->map_bytes);
 	if (map->writemap) {
-		int r = datafile_begin(directory, ENV_OPEN_BYTES, &map->file_bytes);
+		int r = datafile_begin(directory, &map->writemap);
 		if (r < 0)
 			return r;
 	}
 	/* Pages that are written in place are touched while the file has a hole there. With readahead the kernel
 	 * would fill the pages around them as well, which took half of the time of recording a list. */
 	if (options->mode == ENV_WRITE)
-		flags |= (options->writemap ? MDB_WRITEMAP | MDB_NORDAHEAD : 0) | (options->durable ? 0 : MDB_NOSYNC);
+		flags |= (map->writemap ? MDB_WRITEMAP | MDB_NORDAHEAD : 0) | (options->durable ? 0 : MDB_NOSYNC);
 	else
 		flags |= MDB_RDONLY | (options->mode == ENV_COPY ? MDB_NOLOCK : 0);
-	rc = mdb_env_open(map->mdb, directory, flags, mode);
+	rc = mapping_open_short(map, flags, mode);
 	if (rc) {
 		int r = mapping_failed(map, rc, "opening");
 		return rc == ENOENT || rc == EINVAL || rc == EBADF ? AGAIN : r;
@@ -324,7 +339,7 @@ void env_close(struct env **env)
 			link = &(*link)->next;
 		REQUIRE(*link);
 		*link = map->next;
-		/* With WRITEMAP the file has a hole after its last page, which is cut off. */
+		/* Gives back what was allocated ahead. */
 		bool cut = map->writemap && map->forks == forks;
 		AUTO_FD int fd = cut ? datafile_hold(mapping_fd(map)) : -1;
 		uint64_t bytes = mapping_state_end(map);

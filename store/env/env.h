@@ -40,7 +40,7 @@ struct env_options {
 	const char *const *databases; /* names; a database is its place in this list */
 	size_t n_databases;
 	uint64_t map_bytes; /* writers; readers use the size in the file */
-	bool writemap;      /* pages are written in place: the writer reserves blocks first */
+	bool writemap;      /* pages are written in place, where the file system keeps what is reserved */
 	bool durable;       /* fdatasync at each commit; else commits survive process crashes only */
 	unsigned file_mode; /* of new files */
 };
@@ -66,11 +66,6 @@ int env_each_reader(struct env *env, env_reader_fn *fn, void *arg);
 
 /* Writes everything to the disk. Errors of earlier writes appear here; after -EIO the generation is lost. */
 int env_sync(struct env *env);
-
-/* WRITEMAP: reserves blocks for the pages that a transaction writes, so that a full disk is -ENOSPC here instead of a
- * SIGBUS later. COPIED: bytes of existing pages that may be changed and so are copied, each once; never more than are
- * in use are counted. ADDED: bytes of new pages. */
-int env_allocate(struct env *env, uint64_t copied, uint64_t added);
 
 /* Returns how many forks lie between the process that opened its first environment and this one. A handle that
  * remembers the number from its beginning can tell, without a system call, that it is now used in a child. */
@@ -102,9 +97,10 @@ int txn_count(struct txn *txn, unsigned db, uint64_t *ret_entries);
  * use (at most an eighth of the map): ERR_MAP_FULL, -ENOSPC, -EDQUOT. A transaction that adds entries begins with this
  * check, so that room is left for one that deletes: LMDB copies the pages from which it deletes. */
 int txn_keep_free(struct txn *txn, uint64_t bytes);
-/* WRITEMAP: reserves blocks for BYTES more than this transaction has reserved. Touching a page without a block is a
- * SIGBUS, so the caller asks for the most that its next step can take. After -ENOSPC or -EDQUOT the transaction is still
- * good, for instance to be committed as it is. Without WRITEMAP this does nothing: LMDB itself reports a full disk. */
+/* WRITEMAP: reserves blocks for BYTES more than this transaction has reserved: the most that the caller's next step can
+ * take. After -ENOSPC or -EDQUOT the transaction is still good, for instance to be committed as it is. If the disk is found
+ * full by a write without a block, all of the transaction has failed. Without WRITEMAP this does nothing: LMDB itself reports
+ * a full disk. */
 int txn_allocate(struct txn *txn, uint64_t bytes);
 /* Reserves blocks in the same way for pages that LMDB copies because an entry in them is deleted or replaced. LMDB
  * copies a page at most once, and never the pages of large values (overflow pages). */

@@ -53,7 +53,7 @@ int txn_put(struct txn *txn, unsigned db, struct bytes key, struct bytes value, 
 	if (txn->error)
 		return txn_first_error(txn);
 	int rc = mdb_put(txn->mdb, database(txn, db), &k, &v, txn_mdb_flags(flags));
-	return rc ? txn_failed(txn, rc, "writing") : 0;
+	return txn_wrote(txn, rc, "writing");
 }
 
 int txn_reserve(struct txn *txn, unsigned db, struct bytes key, size_t size, unsigned flags,
@@ -65,10 +65,10 @@ int txn_reserve(struct txn *txn, unsigned db, struct bytes key, size_t size, uns
 	if (txn->error)
 		return txn_first_error(txn);
 	int rc = mdb_put(txn->mdb, database(txn, db), &k, &v, MDB_RESERVE | txn_mdb_flags(flags));
-	if (rc)
-		return txn_failed(txn, rc, "writing");
-	*ret_place = v.mv_data;
-	return 0;
+	int r = txn_wrote(txn, rc, "writing");
+	if (r == 0)
+		*ret_place = v.mv_data;
+	return r;
 }
 
 int txn_del(struct txn *txn, unsigned db, struct bytes key)
@@ -79,9 +79,7 @@ int txn_del(struct txn *txn, unsigned db, struct bytes key)
 	if (txn->error)
 		return txn_first_error(txn);
 	int rc = mdb_del(txn->mdb, database(txn, db), &k, NULL);
-	if (rc == MDB_NOTFOUND)
-		return NOT_FOUND;
-	return rc ? txn_failed(txn, rc, "deleting in") : FOUND;
+	return rc == MDB_NOTFOUND ? NOT_FOUND : txn_wrote(txn, rc, "deleting in");
 }
 
 int txn_count(struct txn *txn, unsigned db, uint64_t *ret_entries)
@@ -198,7 +196,7 @@ int cursor_put(struct cursor *cursor, struct bytes key, struct bytes value, unsi
 	if (cursor->txn->error)
 		return txn_first_error(cursor->txn);
 	int rc = mdb_cursor_put(cursor->mdb, &k, &v, txn_mdb_flags(flags));
-	return rc ? txn_failed(cursor->txn, rc, "writing") : 0;
+	return txn_wrote(cursor->txn, rc, "writing");
 }
 
 int cursor_del(struct cursor *cursor)
@@ -208,5 +206,5 @@ int cursor_del(struct cursor *cursor)
 	if (cursor->txn->error)
 		return txn_first_error(cursor->txn);
 	int rc = mdb_cursor_del(cursor->mdb, 0);
-	return rc ? txn_failed(cursor->txn, rc, "deleting in") : 0;
+	return txn_wrote(cursor->txn, rc, "deleting in");
 }

@@ -2,7 +2,8 @@
 /*
  * The env group's internal header, and the only file that includes lmdb.h. env.h is the interface. env.c opens and
  * closes environments, env_txn.c runs transactions on them, env_entry.c reads and writes entries, env_place.c finds
- * values by their place in the file, env_room.c reserves blocks, env_error.c converts LMDB's codes.
+ * values by their place in the file, env_room.c reserves blocks, env_fault.c makes the file longer, env_error.c converts
+ * LMDB's codes.
  */
 #ifndef STORE_ENV_ENV_INTERNAL_H
 #define STORE_ENV_ENV_INTERNAL_H
@@ -17,7 +18,6 @@
 #define ENV_MAGIC      0x6b1e0e01u
 #define TXN_MAGIC      0x6b1e0e02u
 #define CURSOR_MAGIC   0x6b1e0e03u
-#define ENV_OPEN_BYTES ((uint64_t)256 << 10) /* of blocks: opening writes a few pages */
 
 /* LMDB's environment: one for each file and process, however many handles there are. If a process opened a second
  * one, closing it would drop the file locks of the first (docs/architecture.md, LMDB). */
@@ -28,7 +28,8 @@ struct mapping {
 	unsigned handles;
 	enum env_mode mode;
 	bool has_writer;
-	bool writemap;  /* pages are written in place: touching one without a block is a SIGBUS */
+	bool writemap;  /* pages are written in place */
+	int lost;       /* an errno: the write transaction was partly written into memory. Atomic, relaxed */
 	unsigned forks; /* env_forks() when it was opened; another number now: this is a child */
 	MDB_env *mdb;
 	MDB_dbi databases[ENV_DATABASES_MAX];
@@ -36,6 +37,7 @@ struct mapping {
 	const uint8_t *address; /* NULL: not known, and values have no places */
 	uint64_t map_bytes;
 	uint32_t page_size;
+	uint64_t open_bytes; /* the most that opening, or the end of a commit, writes beside what is listed elsewhere */
 	uint64_t file_bytes; /* that much of the file was written; never gets less. Atomic, relaxed */
 	struct datafile_blocks blocks; /* the writer's */
 	int active;   /* running transactions; mapping_enter() keeps them and `resizing` apart */
@@ -69,7 +71,7 @@ int mapping_fd(const struct mapping *map);
 int mapping_file_size(const struct mapping *map, uint64_t *ret_size);
 /* Returns where the newest state ends in the file, in bytes; it never gets less. */
 uint64_t mapping_state_end(const struct mapping *map);
-/* Makes the writer's file as long as its newest state, because a page beyond the end of the file is a SIGBUS.
+/* Makes the writer's file as long as its newest state, because a shorter one is taken for a file that was cut.
  * ERR_CORRUPT when more than MISSING_MAX pages are missing: the file was cut. */
 int mapping_fit_file(struct mapping *map, uint64_t missing_max);
 
@@ -79,6 +81,13 @@ int mapping_fit_file(struct mapping *map, uint64_t missing_max);
 int mapping_begin_read(struct mapping *map, MDB_txn **ret_txn);
 /* Reports what LMDB returned, and remembers it if it is a write transaction's first error. Returns our code. */
 int txn_failed(struct txn *txn, int rc, const char *what) __attribute__((cold));
+/* Reports what a write of LMDB returned; a write into memory that took the place of a full disk failed. 0 or our code. */
+static inline int txn_wrote(struct txn *txn, int rc, const char *what)
+{
+	int lost = __atomic_load_n(&txn->map->lost, __ATOMIC_RELAXED);
+
+	return __builtin_expect(rc || lost, 0) ? txn_failed(txn, rc ? rc : lost, what) : 0;
+}
 /* Returns a write transaction's first error, with its sentence. */
 int txn_first_error(const struct txn *txn) __attribute__((cold));
 void txn_require_write(const struct txn *txn);
@@ -95,10 +104,22 @@ void mapping_find_address(struct mapping *map, MDB_txn *txn);
 
 /* ---- env_room.c ---- */
 
-/* Reserves blocks for BYTES beyond the last page; the file becomes that long. */
+/* Reserves blocks for BYTES beyond the last page. The file keeps its length. */
 int mapping_allocate(struct mapping *map, uint64_t bytes);
+/* Reserves blocks for what LMDB writes in a commit. */
+int mapping_allocate_commit(struct mapping *map, const struct txn *txn);
 /* Counts the pages in use. OVERFLOW: those of large values as well. */
 int mapping_count_pages(struct mapping *map, MDB_txn *txn, bool with_overflow, uint64_t *ret_pages);
+
+/* ---- env_fault.c ---- */
+
+/* Opens LMDB's environment, which does not get to make the file as long as the map. LMDB's code. */
+int mapping_open_short(struct mapping *map, unsigned flags, unsigned mode);
+/* Lets the handler of SIGBUS make the file of MAP longer; the map's address is known. ERR_TOO_LARGE. */
+int mapping_watch_faults(struct mapping *map);
+void mapping_unwatch_faults(const struct mapping *map);
+/* Gives back blocks that the last write transaction did not need, and after a full disk the map's memory. */
+void mapping_end_write(struct mapping *map);
 
 /* ---- env_error.c ---- */
 

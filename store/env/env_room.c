@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reserves blocks for pages before they are touched. With WRITEMAP a page without a block on a full disk is a SIGBUS, so the
- * writer reserves (fallocate) the most that its next step can take, and gets -ENOSPC instead.
+ * Reserves blocks (fallocate) for pages before they are written, so that a full disk is -ENOSPC before a step instead of a
+ * failed transaction. The file keeps its length: env_fault.c makes it longer as far as it is written.
  */
 #include "store/env/env_internal.h"
 
@@ -18,7 +18,21 @@ static uint64_t mapping_end_with(const struct mapping *map, uint64_t bytes)
 
 int mapping_allocate(struct mapping *map, uint64_t bytes)
 {
-	return datafile_extend(&map->blocks, mapping_fd(map), mapping_end_with(map, bytes), map->map_bytes, map->path);
+	uint64_t end = mapping_end_with(map, bytes), better = end + datafile_ahead(end);
+
+	return datafile_keep(&map->blocks, mapping_fd(map), end, better < map->map_bytes ? better : map->map_bytes, map->path);
+}
+
+/* LMDB's list of free pages has 8 bytes for a page, twice at most: for those that were freed and those that are left. A
+ * transaction with a room of its own (txn_allocate()) has counted that in. */
+int mapping_allocate_commit(struct mapping *map, const struct txn *txn)
+{
+	uint64_t end = map->blocks.length, bytes = map->open_bytes + end / (map->page_size / 16);
+
+	if (!map->writemap || txn->room)
+		return 0;
+	end = bytes < map->map_bytes - end ? end + bytes : map->map_bytes;
+	return datafile_keep(&map->blocks, mapping_fd(map), end, end, map->path);
 }
 
 int mapping_count_pages(struct mapping *map, MDB_txn *txn, bool with_overflow, uint64_t *ret_pages)
@@ -81,22 +95,6 @@ int txn_allocate_copies(struct txn *txn, uint64_t bytes)
 	int r = mapping_count_pages(map, txn->mdb, false, &pages);
 	if (r < 0)
 		return r;
-	uint64_t most = pages * map->page_size + ENV_OPEN_BYTES;
+	uint64_t most = pages * map->page_size + map->open_bytes;
 	return txn_allocate(txn, bytes < most ? bytes : most);
-}
-
-int env_allocate(struct env *env, uint64_t copied, uint64_t added)
-{
-	struct env_info info;
-
-	CHECK_OBJ(env, ENV_MAGIC);
-	REQUIRE(env->mode == ENV_WRITE);
-	if (mapping_end_with(env->map, copied + added) <= env->map->blocks.end)
-		return 0;
-	int r = env_info(env, &info);
-	if (r < 0)
-		return r;
-	/* Each page once, and LMDB's list of those that this frees. */
-	uint64_t most = info.used_bytes + info.used_bytes / 256 + ENV_OPEN_BYTES;
-	return mapping_allocate(env->map, (copied < most ? copied : most) + added);
 }

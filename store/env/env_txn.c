@@ -132,6 +132,8 @@ void txn_abort(struct txn **txn)
 	if ((*txn)->mdb && !mapping_is_forked((*txn)->map))
 		mdb_txn_abort((*txn)->mdb);
 	txn_forget_cursors(*txn);
+	if ((*txn)->is_write && (*txn)->is_running && !mapping_is_forked((*txn)->map))
+		mapping_end_write((*txn)->map);
 	if ((*txn)->is_running)
 		mapping_leave((*txn)->map);
 	(*txn)->magic = 0;
@@ -147,19 +149,24 @@ int txn_commit(struct txn **txn)
 
 	if (mapping_is_forked(map))
 		r = mapping_forked(map);
+	bool is_write = (*txn)->is_write;
+	if (r == 0 && is_write)
+		r = txn_wrote(*txn, 0, "committing to");
+	if (r == 0 && is_write)
+		r = mapping_allocate_commit(map, *txn);
 	if (r < 0) {
 		txn_abort(txn);
 		return r;
 	}
-	bool is_write = (*txn)->is_write;
 	int rc = mdb_txn_commit((*txn)->mdb); /* frees it even when it fails */
 	(*txn)->mdb = NULL;
-	txn_abort(txn);
-	if (rc)
-		return mapping_failed(map, rc, "committing to");
-	if (is_write)
+	if (is_write && rc == 0) {
+		/* More than mapping_allocate_commit() reserved: the state names pages that the file does not have. */
+		REQUIRE(!map->lost);
 		err_ignore(mapping_fit_file(map, UINT64_MAX), "the next opening reports a file that is too short");
-	return 0;
+	}
+	txn_abort(txn);
+	return rc ? mapping_failed(map, rc, "committing to") : 0;
 }
 
 void txn_reset(struct txn *txn)

@@ -184,11 +184,8 @@ static int index_drop_definition(struct index *index, uint32_t id, size_t *left)
 
 int index_undefine(struct index *index, uint32_t definition, size_t limit)
 {
-	const size_t operations[INDEX_DATABASES] = {limit, limit, limit, limit, 8};
 	int r = index_flush(index);
 
-	if (r == 0)
-		r = index_make_room(index, operations, 0);
 	if (r == 0)
 		r = index_drop_definition(index, definition, &limit);
 	return index_keep_error(index, r);
@@ -232,12 +229,9 @@ static int index_drop_names(struct index *index, uint32_t feed, size_t *left)
 
 int index_feed_drop(struct index *index, uint32_t feed, size_t limit)
 {
-	const size_t operations[INDEX_DATABASES] = {limit, limit, limit, limit, 8};
 	uint8_t key[META_KEY];
 	int r = index_flush(index);
 
-	if (r == 0)
-		r = index_make_room(index, operations, 0);
 	if (r < 0)
 		return index_keep_error(index, r);
 	struct index_feed_row *row = index_feed_row(index, feed);

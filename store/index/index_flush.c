@@ -12,47 +12,6 @@
 #include "common/err.h"
 #include "store/index/index_internal.h"
 
-#define PAGE 4096u
-
-/* ---- room in the file ---- */
-
-/* The fewest entries of a page (LMDB merges pages that are less than a quarter full). */
-static const unsigned flush_least_per_page[INDEX_DATABASES] = {
-	[INDEX_NAME] = 2,
-	[INDEX_OBJECT] = 2,
-	[INDEX_TERM] = 2,
-	[INDEX_POSTING] = 32,
-	[INDEX_META] = 1,
-};
-
-/*
- * With WRITEMAP a full disk would be a SIGBUS at the first touch of a page: so blocks are allocated
- * first. OPERATIONS need at most a copy of each leaf that they touch, never more than all leaves,
- * and ADDED bytes of new entries need pages that splits leave half full.
- */
-int index_make_room(struct index *index, const size_t operations[INDEX_DATABASES], size_t added)
-{
-	uint64_t pages = 64;
-
-	for (unsigned db = 0; db < INDEX_DATABASES; db++) {
-		uint64_t entries;
-
-		if (operations[db] == 0)
-			continue;
-		int r = txn_count(index->txn, db, &entries);
-
-		if (r < 0)
-			return r;
-		uint64_t leaves = entries / flush_least_per_page[db] + 1;
-
-		/* Another half for the pages above the leaves. */
-		pages += (operations[db] < leaves ? operations[db] : leaves) * 3 / 2 + 8;
-	}
-	index->touched_bytes += pages * PAGE;
-	index->added_bytes += (uint64_t)added * 3;
-	return env_allocate(generation_env(index->gen), index->touched_bytes, index->added_bytes);
-}
-
 /* ---- flushing ---- */
 
 /* Finds the row of one term, or gives it an id, and adds its postings to the count. */
@@ -244,17 +203,7 @@ int index_write_changes(struct index *index)
 		r = changes_sort_names(changes, &names);
 	if (r < 0)
 		return r;
-	size_t operations[INDEX_DATABASES] = {
-		[INDEX_NAME] = changes->n_objects,
-		[INDEX_OBJECT] = changes->n_objects * 2,
-		[INDEX_TERM] = n_terms,
-		[INDEX_POSTING] = changes->n_postings,
-		[INDEX_META] = 4,
-	};
-
-	r = index_make_room(index, operations, changes_size(changes) + changes->n_objects * 64);
-	if (r == 0)
-		r = flush_terms(index, terms, n_terms);
+	r = flush_terms(index, terms, n_terms);
 	if (r == 0)
 		r = flush_names(index, names);
 	if (r == 0)

@@ -75,8 +75,6 @@ struct index {
 	struct hints *hints; /* the writer's, of a published index; NULL: none could be made */
 	/* After a table could not be made: not again before one of these is reached. */
 	uint64_t hints_retry_objects, hints_retry_taken;
-	/* Pages that this transaction may copy and add: the file must have room for both. */
-	uint64_t touched_bytes, added_bytes;
 };
 
 extern const struct generation_kind index_kind;
@@ -153,7 +151,5 @@ void index_hints_grow(struct index *index);
 /* ---- writing; index_flush.c ---- */
 
 int index_write_changes(struct index *index);
-/* Allocates blocks for OPERATIONS per database and ADDED bytes of new entries. */
-int index_make_room(struct index *index, const size_t operations[INDEX_DATABASES], size_t added);
 
 #endif

@@ -51,7 +51,6 @@ static void index_reset(struct index *index)
 	changes_reset(&index->changes);
 	index_forget(index);
 	index->error = 0;
-	index->touched_bytes = index->added_bytes = 0;
 }
 
 void index_abort(struct index *index)
@@ -65,12 +64,8 @@ void index_abort(struct index *index)
 
 static int index_commit_changes(struct index *index)
 {
-	const size_t operations[INDEX_DATABASES] = {
-		[INDEX_META] = 1 + index->n_feeds + index->n_definitions};
 	int r = index_flush(index);
 
-	if (r == 0) /* needed even if nothing but meta changes */
-		r = index_make_room(index, operations, 0);
 	if (r == 0)
 		r = index_save(index);
 	if (r < 0)
@@ -80,7 +75,6 @@ static int index_commit_changes(struct index *index)
 	r = txn_commit(&index->txn);
 	if (r < 0)
 		return r;
-	index->touched_bytes = index->added_bytes = 0;
 	index_hints_grow(index);
 	FAILPOINT_RETURN(INDEX_AFTER_COMMIT);
 	return 0;

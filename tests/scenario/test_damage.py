@@ -241,13 +241,20 @@ def test_daemons_report_a_full_disk_and_resume_when_there_is_room(simulator, sma
 def test_no_daemon_ends_when_the_disk_fills_up_repeatedly(simulator, small_disk):
     """The daemons write both databases in place: a page without a block on the disk would be a SIGBUS."""
     simulator.churn("pods", 400, 0)
-    for number in range(3):
+    total = 100
+    for _ in range(3):
         small_disk.fill()
-        simulator.create("pods", 100, from_=1000 + number * 100, size=12000)
-        # The new objects may fit into blocks that are allocated ahead: more versions are made until there is no room.
-        eventually(lambda: (simulator.touch("pods", 50), small_disk.is_reported())[1], what="the full disk is reported")
+
+        def is_reported_full():
+            """Objects fit until the blocks that are allocated ahead, and the pages that trimming has freed, are used up."""
+            nonlocal total
+            simulator.create("pods", 10, from_=1000 + total, size=12000)
+            total += 10
+            return small_disk.is_reported()
+
+        eventually(is_reported_full, what="the full disk is reported")
         small_disk.free()
-        eventually(lambda: small_disk.count() == str(100 + 100 * (number + 1)), timeout=40, what="resumed by itself")
+        eventually(lambda: small_disk.count() == str(total), timeout=40, what="resumed by itself")
     simulator.churn("pods", 0)
     assert " child_died " not in small_disk.supervisor.log, small_disk.supervisor.log
     deep = small_disk.kinf("verify", "--deep")

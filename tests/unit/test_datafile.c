@@ -40,21 +40,25 @@ static uint64_t blocks_of(int fd)
 	return (uint64_t)stat_of(fd).st_blocks * 512;
 }
 
-Test(datafile, extending_takes_an_eighth_more_than_is_asked_for)
+Test(datafile, lengthening_takes_an_eighth_more_than_is_asked_for)
 {
 	struct datafile_blocks blocks = {0};
 	int fd = open_file();
 
-	cr_assert_eq(datafile_extend(&blocks, fd, 64 * KIB, 64 * MIB, "x"), 0);
-	cr_assert_eq(blocks.end, (64 + 256) * KIB, "at least so much");
-	cr_assert_eq(datafile_extend(&blocks, fd, 8 * MIB, 64 * MIB, "x"), 0);
-	cr_assert_eq(blocks.end, 9 * MIB);
+	cr_assert_eq(datafile_lengthen(&blocks, fd, 64 * KIB, 64 * MIB), 0);
+	cr_assert_eq(blocks.length, (64 + 256) * KIB, "at least so much");
+	cr_assert_eq(datafile_lengthen(&blocks, fd, 8 * MIB, 64 * MIB), 0);
+	cr_assert_eq(blocks.length, 9 * MIB);
 	cr_assert_eq(size_of(fd), 9 * MIB);
 	cr_assert_geq(blocks_of(fd), 9 * MIB, "and they are there");
-	cr_assert_eq(datafile_extend(&blocks, fd, 8 * MIB + 1, 64 * MIB, "x"), 0);
+	cr_assert_eq(datafile_lengthen(&blocks, fd, 8 * MIB + 1, 64 * MIB), 0);
 	cr_assert_eq(size_of(fd), 9 * MIB, "nothing was to be done");
-	cr_assert_eq(datafile_extend(&blocks, fd, 10 * MIB, 10 * MIB, "x"), 0);
-	cr_assert_eq(blocks.end, 10 * MIB, "not beyond the map");
+	cr_assert_eq(datafile_lengthen(&blocks, fd, 10 * MIB, 10 * MIB), 0);
+	cr_assert_eq(blocks.length, 10 * MIB, "not beyond the map");
+	datafile_shorten(&blocks, fd, MIB + 1);
+	cr_assert_eq(size_of(fd), MIB + 64 * KIB, "whole pages of every machine");
+	cr_assert_leq(blocks_of(fd), 2 * MIB);
+	cr_assert_eq(blocks.end, MIB + 64 * KIB);
 	(void)close(fd);
 }
 
@@ -75,17 +79,23 @@ Test(datafile, blocks_are_kept_behind_the_end_of_the_file)
 
 Test(datafile, a_new_file_has_blocks_and_stays_empty)
 {
-	uint64_t size = 1;
+	bool reserves = false;
 
-	cr_assert_eq(datafile_begin(scratch(), 256 * KIB, &size), 0);
-	cr_assert_eq(size, 0);
+	cr_assert_eq(datafile_begin(scratch(), &reserves), 0);
+	cr_assert(reserves);
 	int fd = open_file();
 	cr_assert_eq(size_of(fd), 0, "LMDB takes it for new by that");
-	cr_assert_eq(ftruncate(fd, 8192), 0);
-	cr_assert_eq(datafile_begin(scratch(), 256 * KIB, &size), 0);
-	cr_assert_eq(size, 8192);
+	cr_assert_geq(blocks_of(fd), 256 * KIB);
 	(void)close(fd);
-	cr_assert_eq(datafile_begin(scratch_path("none"), 256 * KIB, &size), -ENOENT);
+	cr_assert_eq(datafile_begin(scratch_path("none"), &reserves), -ENOENT);
+}
+
+Test(datafile, file_systems_that_write_to_another_place_keep_no_reserved_block)
+{
+	cr_assert(datafile_type_reserves(0xef53), "ext4");
+	cr_assert(datafile_type_reserves(0x01021994), "tmpfs");
+	cr_assert_not(datafile_type_reserves(0x9123683e), "btrfs");
+	cr_assert_not(datafile_type_reserves(0x2fc12fc1), "ZFS");
 }
 
 Test(datafile, what_is_cut_is_the_file_that_was_held)
