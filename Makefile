@@ -47,7 +47,7 @@ all_cxxflags = -std=c++17 -fno-rtti $(CXXFLAGS) $(common_flags) $(variant_flags)
 store_libs := -llmdb -lmsgpackc -lyaml -lxxhash -lpthread -lm
 json_libs := -lsimdjson -lstdc++
 curl_libs := -lcurl
-serve_libs := -lnghttp2 -lssl -lcrypto
+serve_libs := -lnghttp2 -lssl -lcrypto -lz
 link = $(CC) $(CFLAGS) $(variant_flags) $(LDFLAGS) -o $@
 
 # ---- what there is -------------------------------------------------------------------------------

@@ -1,57 +1,521 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/serve/answer.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/array.h"
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "reader/serve/answer_internal.h"
+#include "reader/serve/api_kinds.h"
+
+#define ANSWER_RETRY_NS UINT64_C(3000000) /* the index follows the journal within this, usually */
+
+/* ---- the process ---- */
+
+static void answer_news(void *argument)
+{
+	struct answer *answer = argument;
+
+	for (unsigned i = 0; i < answer->n_workers; i++)
+		serve_worker_wake(answer->wake[i]);
+}
+
 int answer_open(const struct answer_options *options, struct answer **ret_answer)
 {
-	(void)options;
-	*ret_answer = NULL;
+	CLEANUP(answer_close) struct answer *answer = calloc(1, sizeof(*answer));
+
+	if (!answer)
+		return err_set(-ENOMEM, "serving");
+	answer->magic = ANSWER_MAGIC;
+	answer->auth = options->auth;
+	answer->metrics = options->metrics;
+	answer->max_staleness_ns = options->config->serve.max_staleness_ns;
+	answer->n_workers = options->n_workers;
+	answer->wake = calloc(options->n_workers, sizeof(*answer->wake));
+	if (!answer->wake)
+		return err_set(-ENOMEM, "serving with %u workers", options->n_workers);
+	for (unsigned i = 0; i < options->n_workers; i++)
+		answer->wake[i] = options->workers[i];
+	int r = catalog_open(options->config->store, answer_news, answer, &answer->catalog);
+	if (r < 0)
+		return r;
+	*ret_answer = TAKE(answer);
 	return 0;
 }
 
 void answer_reload(struct answer *answer, const struct config *config)
 {
-	(void)answer;
-	(void)config;
+	/* Feeds come from the journal. */
+	__atomic_store_n(
+		&answer->max_staleness_ns, config->serve.max_staleness_ns, __ATOMIC_RELEASE);
 }
 
 void answer_stop(struct answer *answer)
 {
-	(void)answer;
+	REQUIRE(answer->magic == ANSWER_MAGIC); /* the transport asks each watch to finish */
 }
 
 void answer_close(struct answer **answer)
 {
-	*answer = NULL;
-}
+	struct answer *a = TAKE(*answer);
 
-int answer_worker_open(
-	struct answer *answer, struct serve_worker *worker, struct answer_worker **ret_worker)
-{
-	(void)answer;
-	(void)worker;
-	*ret_worker = NULL;
-	return 0;
-}
-
-void answer_worker_woken(struct answer_worker *worker)
-{
-	(void)worker;
-}
-
-void answer_worker_close(struct answer_worker **worker)
-{
-	*worker = NULL;
-}
-
-void serve_answer(struct serve_worker *worker, struct exchange *x)
-{
-	(void)worker;
-	exchange_refuse(x, 404, "NotFound", "the server could not find the requested resource", 0);
+	if (!a)
+		return;
+	CHECK_OBJ(a, ANSWER_MAGIC);
+	catalog_close(&a->catalog);
+	free(a->wake);
+	a->magic = 0;
+	free(a);
 }
 
 size_t answer_ready(struct answer *answer, struct answer_check ret_checks[ANSWER_CHECKS_MAX])
 {
-	(void)answer;
-	(void)ret_checks;
+	struct answer_check *index = &ret_checks[0], *feeds = &ret_checks[1];
+
+	CHECK_OBJ(answer, ANSWER_MAGIC);
+	*index = (struct answer_check){.name = "index"};
+	index->ok = catalog_is_ready(answer->catalog, index->reason);
+	*feeds = (struct answer_check){.name = "feeds"};
+	feeds->ok = catalog_are_listed(answer->catalog, feeds->reason);
+	return 2;
+}
+
+/* ---- workers ---- */
+
+int answer_worker_open(
+	struct answer *answer, struct serve_worker *worker, struct answer_worker **ret_worker)
+{
+	struct answer_worker *w = calloc(1, sizeof(*w));
+
+	CHECK_OBJ(answer, ANSWER_MAGIC);
+	if (!w)
+		return err_set(-ENOMEM, "a worker");
+	w->answer = answer;
+	w->worker = worker;
+	*ret_worker = w;
 	return 0;
+}
+
+void answer_worker_close(struct answer_worker **worker)
+{
+	struct answer_worker *w = TAKE(*worker);
+
+	if (!w)
+		return;
+	REQUIRE(!w->waiting);
+	for (size_t i = 0; i < w->n_groups; i++)
+		catalog_release(&w->groups[i].feed);
+	free(w->groups);
+	snapshot_close(&w->snapshot);
+	free(w);
+}
+
+static void answer_resume(struct answer_request *request);
+
+void answer_worker_woken(struct answer_worker *worker)
+{
+	struct answer_request *next;
+
+	for (struct answer_request *request = worker->waiting; request; request = next) {
+		next = request->next_waiting;
+		/* Not from within this loop: it may end the request, and others with it. */
+		serve_timer_set(&request->timer, serve_worker_now_ns(worker->worker));
+	}
+	for (size_t i = 0; i < worker->n_groups; i++) {
+		struct answer_group *group = &worker->groups[i];
+		uint64_t news = __atomic_load_n(&group->feed->news, __ATOMIC_ACQUIRE);
+
+		if (news == group->news)
+			continue;
+		group->news = news;
+		answer_watch_wake(group);
+	}
+}
+
+int answer_hold(struct answer_worker *worker)
+{
+	int r = worker->snapshot ? snapshot_renew(worker->snapshot)
+				 : snapshot_open(catalog_store(worker->answer->catalog),
+					   &worker->snapshot);
+	return r;
+}
+
+int answer_hold_log(struct answer_worker *worker)
+{
+	return worker->snapshot ? snapshot_renew_log(worker->snapshot)
+				: snapshot_open_log(catalog_store(worker->answer->catalog),
+					  &worker->snapshot);
+}
+
+void answer_rest(struct answer_worker *worker)
+{
+	int r = worker->snapshot ? snapshot_reset(worker->snapshot) : 0;
+
+	err_ignore(r < 0 ? r : 0, "only a copy expires, and nobody serves those");
+}
+
+/* ---- requests ---- */
+
+static void answer_unpark(struct answer_request *request)
+{
+	if (request->is_waiting) {
+		*request->waiting_at = request->next_waiting;
+		if (request->next_waiting)
+			request->next_waiting->waiting_at = request->waiting_at;
+	}
+	request->is_waiting = false;
+	serve_timer_set(&request->timer, UINT64_MAX);
+}
+
+void answer_request_free(struct answer_request **request)
+{
+	struct answer_request *q = TAKE(*request);
+
+	if (!q)
+		return;
+	CHECK_OBJ(q, ANSWER_REQUEST_MAGIC);
+	auth_cancel(&q->pending);
+	if (q->is_waiting)
+		answer_unpark(q);
+	serve_timer_release(&q->timer);
+	answer_list_free(&q->list);
+	answer_watch_free(&q->watch);
+	printer_free(&q->printer);
+	if (q->feed)
+		catalog_release(&q->feed);
+	buf_release(&q->key);
+	api_status_release(&q->status);
+	api_options_release(&q->options);
+	api_path_release(&q->path);
+	q->magic = 0;
+	free(q);
+}
+
+static void answer_gone(void *context)
+{
+	struct answer_request *request = context;
+
+	answer_request_free(&request);
+}
+
+static void answer_timer(void *context)
+{
+	answer_resume(context);
+}
+
+static void answer_resume(struct answer_request *request)
+{
+	if (request->is_waiting)
+		answer_unpark(request);
+	request->resume(request);
+}
+
+int answer_timer_init(struct answer_request *request)
+{
+	return request->timer.worker ? 0
+				     : serve_timer_init(request->worker->worker, &request->timer,
+					       answer_timer, request);
+}
+
+bool answer_wait(struct answer_request *request, bool soon)
+{
+	struct answer_worker *worker = request->worker;
+	uint64_t now = proc_monotonic_ns();
+	int r = answer_timer_init(request);
+
+	if (r < 0) {
+		answer_refuse(request, r);
+		return false;
+	}
+	if (!request->is_parked)
+		exchange_park(request->x, answer_gone, request);
+	request->is_parked = true;
+	request->is_waiting = true;
+	request->next_waiting = worker->waiting;
+	request->waiting_at = &worker->waiting;
+	if (worker->waiting)
+		worker->waiting->waiting_at = &request->next_waiting;
+	worker->waiting = request;
+	serve_timer_set(&request->timer, soon ? now : now + ANSWER_RETRY_NS);
+	return true;
+}
+
+void answer_later(struct answer_request *request)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	if (!request->wait_until_ns)
+		request->wait_until_ns = now + ANSWER_WAIT_NS;
+	if (now < request->wait_until_ns)
+		(void)answer_wait(request, false);
+	else
+		answer_refuse(request, answer_wait_is_over(request));
+}
+
+int answer_matches(const struct answer_request *request, struct bytes body)
+{
+	const struct api_options *o = &request->options;
+	int r = o->labels ? selector_match(o->labels, body) : 1;
+
+	return r == 1 && o->fields ? selector_match(o->fields, body) : r;
+}
+
+/* ---- from the head to the verb ---- */
+
+const char *answer_verb_name(const struct answer_request *request)
+{
+	static const struct {
+		const char *method, *verb;
+	} verbs[] = {
+		{"POST", "create"}, {"PUT", "update"}, {"PATCH", "patch"}, {"DELETE", "delete"}};
+	static const char *const reads[] = {
+		[ANSWER_GET] = "get", [ANSWER_LIST] = "list", [ANSWER_WATCH] = "watch"};
+
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
+		if (bytes_equal(request->x->method, bytes_str(verbs[i].method)))
+			return strcmp(verbs[i].verb, "delete") == 0 && !*request->path.name
+				       ? "deletecollection"
+				       : verbs[i].verb;
+	return reads[request->verb];
+}
+
+static bool answer_is_read(const struct answer_request *request)
+{
+	return bytes_equal(request->x->method, BYTES_LIT("GET")) ||
+	       bytes_equal(request->x->method, BYTES_LIT("HEAD"));
+}
+
+static int answer_method_refused(struct answer_request *request)
+{
+	const struct api_path *path = &request->path;
+
+	if (path->kind != API_PATH_RESOURCE)
+		api_status_set(&request->status, 405, "MethodNotAllowed",
+			"the server does not allow this method on the requested resource");
+	else if (*path->subresource)
+		api_status_set(&request->status, 405, "MethodNotAllowed",
+			"%s is not supported on resources of kind \"%s/%s\": this server answers "
+			"from "
+			"a cache",
+			answer_verb_name(request), path->resource, path->subresource);
+	else
+		api_status_set(&request->status, 405, "MethodNotAllowed",
+			"%s is not supported on resources of kind \"%s\": this server answers from "
+			"a "
+			"cache",
+			answer_verb_name(request), path->resource);
+	api_status_details(&request->status, path->group, path->resource, "");
+	return 405;
+}
+
+/* Finds the feed that can answer, and the keys that the request is about. */
+static int answer_find_feed(struct answer_request *request)
+{
+	const struct api_path *path = &request->path;
+	const struct coverage_request wanted = {
+		.group = path->group,
+		.version = path->version,
+		.resource = path->resource,
+		.namespace_ = path->namespace_,
+		.name = path->name,
+		.labels = request->options.labels,
+		.fields = request->options.fields,
+		.metadata_only = request->accept.form == API_FORM_METADATA ||
+				 request->accept.form == API_FORM_METADATA_LIST,
+	};
+	bool known;
+	int r = catalog_find(request->worker->answer->catalog, &wanted, &request->feed,
+		&request->coverage, &known);
+
+	if (r != FOUND) {
+		api_status_unknown_path(&request->status);
+		buf_printf(&request->status.message,
+			": kinf-serve has no feed that holds %s%s%s%s%s; add it to the feeds in "
+			"kinf.yaml",
+			known ? "all of " : "", path->resource, *path->group ? "." : "",
+			path->group, *path->namespace_ ? " of this namespace" : "");
+		return 404;
+	}
+	const struct feed_definition *d = &request->feed->definition;
+
+	if (!d->namespaced != !*path->namespace_ && (*path->namespace_ || *path->name))
+		return api_status_unknown_path(&request->status); /* S07, S08 */
+	if (*path->namespace_) {
+		buf_str(&request->key, path->namespace_);
+		buf_byte(&request->key, '/');
+	}
+	buf_str(&request->key, path->name);
+	/* A list of one name: the keys that begin with it. */
+	const struct selector *fields = request->options.fields;
+	for (size_t i = 0; fields && i < selector_count(fields); i++) {
+		const struct selector_requirement *one = selector_at(fields, i);
+
+		if (!*path->name && (*path->namespace_ || !d->namespaced) &&
+			one->op == SELECTOR_IN && one->n_values == 1 &&
+			bytes_equal(one->key, BYTES_LIT("metadata.name"))) {
+			buf_bytes_put(&request->key, one->values[0]);
+			break;
+		}
+	}
+	return buf_error(&request->key);
+}
+
+/* /watch/.../NAME is a watch of fieldSelector metadata.name=NAME. */
+static int answer_watch_of_name(struct answer_request *request)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	const char *name = request->path.name;
+	struct selector *fields = request->options.fields;
+
+	for (size_t i = 0; fields && i < selector_count(fields); i++) {
+		const struct selector_requirement *r = selector_at(fields, i);
+
+		if (bytes_equal(r->key, BYTES_LIT("metadata.name")) &&
+			(r->op != SELECTOR_IN || !bytes_equal(r->values[0], bytes_str(name))))
+			return api_status_set(&request->status, 400, "BadRequest",
+				"fieldSelector metadata.name doesn't match requested name");
+	}
+	buf_printf(&text, "%s%smetadata.name=%s", fields ? selector_text(fields) : "",
+		fields ? "," : "", name);
+	int r = buf_error(&text);
+	selector_free(&request->options.fields);
+	if (r == 0)
+		r = selector_parse_fields(buf_cstr(&text), &request->options.fields);
+	request->path.name = "";
+	return r;
+}
+
+static int answer_prepare(struct answer_request *request)
+{
+	struct api_path *path = &request->path;
+	struct exchange *x = request->x;
+	int r;
+
+	if (!answer_is_read(request) || *path->subresource)
+		return answer_method_refused(request);
+	r = api_accept_parse(
+		exchange_header(x, "accept"), false, &request->accept, &request->status);
+	if (r)
+		return r;
+	if (request->verb == ANSWER_WATCH && *path->name) {
+		r = answer_watch_of_name(request);
+		if (r)
+			return r;
+	}
+	r = answer_find_feed(request);
+	if (r)
+		return r;
+	const struct feed_definition *d = &request->feed->definition;
+
+	if (request->verb != ANSWER_GET) {
+		r = api_options_validate(
+			&request->options, request->verb == ANSWER_WATCH, &request->status);
+		if (r == 0)
+			r = api_kind_check_fields(d->group, d->kind, d->namespaced,
+				request->options.fields, &request->status);
+	}
+	return r ? r : answer_form_init(request);
+}
+
+void answer_dispatch(struct answer_request *request)
+{
+	if (request->path.kind != API_PATH_RESOURCE) {
+		answer_discovery(request);
+		return;
+	}
+	int r = answer_prepare(request);
+	if (r == 0)
+		r = answer_check_feed(request);
+	if (r != 0) {
+		answer_refuse(request, r);
+		return;
+	}
+	request->x->labels.feed = request->feed->definition.name;
+	switch (request->verb) {
+	case ANSWER_GET:
+		answer_read(request);
+		return;
+	case ANSWER_LIST:
+		answer_list_begin(request);
+		return;
+	case ANSWER_WATCH:
+		answer_watch_begin(request);
+		return;
+	}
+}
+
+/* ---- the beginning ---- */
+
+/* The labels of metrics and access log. */
+static void answer_set_labels(struct answer_request *request)
+{
+	static const char *const verbs[] = {
+		[ANSWER_GET] = "GET", [ANSWER_LIST] = "LIST", [ANSWER_WATCH] = "WATCH"};
+	struct exchange_labels *labels = &request->x->labels;
+	const struct api_path *path = &request->path;
+
+	labels->verb = answer_is_read(request) ? verbs[request->verb] : answer_verb_name(request);
+	if (path->kind != API_PATH_RESOURCE)
+		return;
+	labels->group = path->group;
+	labels->version = path->version;
+	labels->resource = path->resource;
+	labels->subresource = path->subresource;
+	labels->scope = *path->name ? "resource" : *path->namespace_ ? "namespace" : "cluster";
+}
+
+static int answer_parse(struct answer_request *request)
+{
+	struct exchange *x = request->x;
+	struct bytes agent = exchange_header(x, "user-agent");
+	int r = api_path_parse(x->path, &request->path);
+
+	if (r < 0)
+		return r;
+	r = api_options_parse(x->query, &request->options, &request->status);
+	request->verb = request->path.is_watch ? ANSWER_WATCH : *request->path.name ? ANSWER_GET :
+			request->options.watch ? ANSWER_WATCH : ANSWER_LIST;
+	request->gzip = api_accept_gzip(exchange_header(x, "accept-encoding"));
+	request->pretty = request->options.pretty_given ? request->options.pretty :
+			  bytes_starts(agent, BYTES_LIT("curl")) ||
+				  bytes_starts(agent, BYTES_LIT("Wget")) ||
+				  bytes_starts(agent, BYTES_LIT("Mozilla/5.0"));
+	(void)snprintf(request->group_version, sizeof(request->group_version), "%.70s%s%.70s",
+		request->path.group, *request->path.group ? "/" : "", request->path.version);
+	answer_set_labels(request);
+	return r;
+}
+
+void serve_answer(struct serve_worker *worker, struct exchange *x)
+{
+	struct answer_request *request = calloc(1, sizeof(*request));
+
+	if (!request) {
+		exchange_refuse(x, 500, "InternalError", "no memory", 1);
+		return;
+	}
+	request->magic = ANSWER_REQUEST_MAGIC;
+	request->worker = serve_worker_answers(worker);
+	request->x = x;
+	request->accept.version = "v1";
+	int r = answer_parse(request);
+	if (r != 0) {
+		/* The error is about the query alone: it needs no decision. */
+		answer_refuse(request, r);
+		return;
+	}
+	request->deciding = true;
+	answer_decide(request, answer_decided);
+	request->deciding = false;
+	if (request->decided) {
+		answer_go_on(request);
+		return;
+	}
+	exchange_park(x, answer_gone, request);
+	request->is_parked = true;
 }

@@ -113,7 +113,8 @@ static bool api_accept_clause(const struct api_accept_clause *clause, bool disco
 
 	if (!any && !api_accept_is(clause->type, "application"))
 		return false;
-	if (!api_accept_is(clause->subtype, "*") && (any || !api_accept_is(clause->subtype, "json")))
+	if (!api_accept_is(clause->subtype, "*") &&
+		(any || !api_accept_is(clause->subtype, "json")))
 		return false;
 	*ret_accept = (struct api_accept){.form = API_FORM_OBJECT, .version = "v1",
 		.pretty = bytes_equal(pretty, BYTES_LIT("1"))};
@@ -156,27 +157,27 @@ int api_accept_parse(struct bytes header, bool discovery, struct api_accept *ret
 		if (clauses[i].quality > 0 && api_accept_clause(&clauses[i], discovery, ret_accept))
 			return 0;
 	*ret_accept = (struct api_accept){.form = API_FORM_OBJECT, .version = "v1", .pretty = true};
-	api_status_set(status, 406, "NotAcceptable",
+	return api_status_set(status, 406, "NotAcceptable",
 		"only the following media types are accepted: application/json, "
 		"application/json;stream=watch");
-	status->has_details = true;
-	return 406;
 }
 
 int api_accept_check(const struct api_accept *accept, bool is_list, const char *kind,
 	const char *api_version, struct api_status *status)
 {
-	bool fits = is_list ? accept->form != API_FORM_METADATA : accept->form != API_FORM_METADATA_LIST;
+	const char *package = strcmp(api_version, "v1") == 0 ? "core" : api_version;
+	bool fits = is_list ? accept->form != API_FORM_METADATA
+			    : accept->form != API_FORM_METADATA_LIST;
 
 	if (fits)
 		return 0;
+	/* The API server names its own structure: *core.PodList, *apps.Deployment. */
 	api_status_set(status, 406, "NotAcceptable",
 		is_list ? "you requested PartialObjectMetadata, but the requested object is a list "
-			  "(%s.%s)"
+			  "(*%.*s.%s)"
 			: "you requested PartialObjectMetadataList, but the requested object is "
-			  "not a list (%s.%s)",
-		api_version, kind);
-	status->has_details = true;
+			  "not a list (*%.*s.%s)",
+		(int)strcspn(package, "./"), package, kind);
 	return 406;
 }
 

@@ -25,7 +25,8 @@ struct api_accept {
 int api_accept_parse(struct bytes header, bool discovery, struct api_accept *ret_accept,
 	struct api_status *status);
 
-/* Refuses a form that does not fit: one object in place of a list or the reverse. Returns: 0, 406. */
+/* Refuses a form that does not fit: one object in place of a list or the reverse. Returns: 0,
+ * 406. */
 int api_accept_check(const struct api_accept *accept, bool is_list, const char *kind,
 	const char *api_version, struct api_status *status);
 

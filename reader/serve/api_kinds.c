@@ -3,13 +3,13 @@
 
 #include <stdio.h>
 
-static const char *const api_kind_groups[] = {
-	"", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps",
-	"authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch",
-	"certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io",
-	"flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io", "networking.k8s.io",
-	"node.k8s.io", "policy", "rbac.authorization.k8s.io", "resource.k8s.io",
-	"scheduling.k8s.io", "storage.k8s.io", "storagemigration.k8s.io"};
+static const char *const api_kind_groups[] = {"", "admissionregistration.k8s.io",
+	"apiextensions.k8s.io", "apiregistration.k8s.io", "apps", "authentication.k8s.io",
+	"authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io",
+	"coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "flowcontrol.apiserver.k8s.io",
+	"internal.apiserver.k8s.io", "networking.k8s.io", "node.k8s.io", "policy",
+	"rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io",
+	"storagemigration.k8s.io"};
 
 enum api_kind_refusal {
 	REFUSE_LABEL,   /* field label not supported: x */
@@ -36,22 +36,65 @@ static const struct api_kind api_kinds[] = {
 		"status.nominatedNodeName ",
 		",\"spec\":{\"containers\":null},\"status\":{}"},
 	{"", "Event", REFUSE_LABEL,
-		OBJECT_LABELS("involvedObject") "reason reportingComponent source type ", NULL},
+		OBJECT_LABELS("involvedObject") "reason reportingComponent source type ",
+		",\"involvedObject\":{},\"source\":{},\"firstTimestamp\":null,"
+		"\"lastTimestamp\":null,\"eventTime\":null,\"reportingComponent\":\"\","
+		"\"reportingInstance\":\"\""},
 	{"events.k8s.io", "Event", REFUSE_LABEL,
 		OBJECT_LABELS("regarding") "reason reportingController source type ", NULL},
-	{"", "Node", REFUSE_LABEL, " spec.unschedulable ", NULL},
+	{"", "Node", REFUSE_LABEL, " spec.unschedulable ",
+		",\"spec\":{},\"status\":{\"daemonEndpoints\":{\"kubeletEndpoint\":{\"Port\":0}},"
+		"\"nodeInfo\":{\"machineID\":\"\",\"systemUUID\":\"\",\"bootID\":\"\","
+		"\"kernelVersion\":\"\",\"osImage\":\"\",\"containerRuntimeVersion\":\"\","
+		"\"kubeletVersion\":\"\",\"kubeProxyVersion\":\"\",\"operatingSystem\":\"\","
+		"\"architecture\":\"\"}}"},
 	{"", "Namespace", REFUSE_LABEL, " status.phase ", SPEC_STATUS},
 	{"", "Secret", REFUSE_LABEL, " type ", ""},
 	{"", "ConfigMap", REFUSE_UNKNOWN, " ", ""},
 	{"", "Service", REFUSE_LABEL, " spec.clusterIP spec.type ",
 		",\"spec\":{},\"status\":{\"loadBalancer\":{}}"},
-	{"", "ReplicationController", REFUSE_LABEL, " status.replicas ", NULL},
-	{"batch", "Job", REFUSE_FOR_KIND, " status.successful ", NULL},
-	{"certificates.k8s.io", "CertificateSigningRequest", REFUSE_FOR_KIND, " spec.signerName ", NULL},
+	{"", "ReplicationController", REFUSE_LABEL, " status.replicas ",
+		",\"spec\":{},\"status\":{\"replicas\":0}"},
+	{"batch", "Job", REFUSE_FOR_KIND, " status.successful ",
+		",\"spec\":{\"template\":{\"metadata\":{},\"spec\":{\"containers\":null}}},"
+		"\"status\":{}"},
+	{"certificates.k8s.io", "CertificateSigningRequest", REFUSE_FOR_KIND, " spec.signerName ",
+		NULL},
 	{"certificates.k8s.io", "ClusterTrustBundle", REFUSE_FOR_KIND, " spec.signerName ", NULL},
 	{"certificates.k8s.io", "PodCertificateRequest", REFUSE_FOR_KIND,
 		" spec.signerName spec.podName spec.nodeName ", NULL},
 	{"resource.k8s.io", "ResourceSlice", REFUSE_FOR_KIND, " spec.nodeName spec.driver ", NULL},
+	{"apps", "Deployment", REFUSE_UNKNOWN, " ",
+		",\"spec\":{\"replicas\":0,\"selector\":null,"
+		"\"template\":{\"metadata\":{},\"spec\":{\"containers\":null}},\"strategy\":{}},"
+		"\"status\":{}"},
+	{"apps", "ReplicaSet", REFUSE_UNKNOWN, " ",
+		",\"spec\":{\"replicas\":0,\"selector\":null,"
+		"\"template\":{\"metadata\":{},\"spec\":{\"containers\":null}}},"
+		"\"status\":{\"replicas\":0}"},
+	{"apps", "StatefulSet", REFUSE_UNKNOWN, " ",
+		",\"spec\":{\"replicas\":0,\"selector\":null,"
+		"\"template\":{\"metadata\":{},\"spec\":{\"containers\":null}},\"serviceName\":"
+		"\"\","
+		"\"updateStrategy\":{}},\"status\":{\"replicas\":0,\"availableReplicas\":0}"},
+	{"apps", "DaemonSet", REFUSE_UNKNOWN, " ",
+		",\"spec\":{\"selector\":null,"
+		"\"template\":{\"metadata\":{},\"spec\":{\"containers\":null}},\"updateStrategy\":{"
+		"}},"
+		"\"status\":{\"currentNumberScheduled\":0,\"numberMisscheduled\":0,"
+		"\"desiredNumberScheduled\":0,\"numberReady\":0}"},
+	{"", "PersistentVolumeClaim", REFUSE_UNKNOWN, " ",
+		",\"spec\":{\"resources\":{}},\"status\":{}"},
+	{"", "PersistentVolume", REFUSE_UNKNOWN, " ", SPEC_STATUS},
+	{"coordination.k8s.io", "Lease", REFUSE_UNKNOWN, " ", ",\"spec\":{}"},
+	{"discovery.k8s.io", "EndpointSlice", REFUSE_UNKNOWN, " ",
+		",\"addressType\":\"\",\"endpoints\":null,\"ports\":null"},
+	{"batch", "CronJob", REFUSE_UNKNOWN, " ",
+		",\"spec\":{\"schedule\":\"\",\"jobTemplate\":{\"metadata\":{},"
+		"\"spec\":{\"template\":{\"metadata\":{},\"spec\":{\"containers\":null}}}}},"
+		"\"status\":{}"},
+	{"networking.k8s.io", "Ingress", REFUSE_UNKNOWN, " ",
+		",\"spec\":{},\"status\":{\"loadBalancer\":{}}"},
 };
 
 bool api_kind_is_builtin(const char *group)
@@ -70,7 +113,8 @@ static const struct api_kind *api_kind_find(const char *group, const char *kind)
 	return NULL;
 }
 
-/* Nodes and namespaces have no label for a namespace that they can't have; custom resources neither. */
+/* Nodes and namespaces have no label for a namespace that they can't have; custom resources
+ * neither. */
 static bool api_kind_has_label(const struct api_kind *known, bool is_custom, bool namespaced,
 	struct bytes label)
 {
@@ -105,7 +149,8 @@ int api_kind_check_fields(const char *group, const char *kind, bool namespaced,
 				"field label not supported: %.*s", BYTES_ARG(label));
 		case REFUSE_FOR_KIND:
 			return api_status_set(status, 400, "BadRequest",
-				"field label \"%.*s\" not supported for %s", BYTES_ARG(label), kind);
+				"field label \"%.*s\" not supported for %s", BYTES_ARG(label),
+				kind);
 		default:
 			return api_status_set(status, 400, "BadRequest",
 				"\"%.*s\" is not a known field selector: only \"metadata.name\", "

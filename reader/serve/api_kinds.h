@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The facts about kinds that the API server has compiled in: the groups that are its own, and the field
- * labels of each kind (docs/protocol.md 10.3). All other kinds are custom resources, whose answers have
- * another form: items of lists keep kind and apiVersion, and keys are sorted.
+ * The facts about kinds that the API server has compiled in: the groups that are its own, and the
+ * field labels of each kind (docs/protocol.md 10.3). All other kinds are custom resources, whose
+ * answers have another form: items of lists keep kind and apiVersion, and keys are sorted.
  */
 #ifndef READER_SERVE_API_KINDS_H
 #define READER_SERVE_API_KINDS_H
@@ -17,8 +17,8 @@ bool api_kind_is_builtin(const char *group);
 int api_kind_check_fields(const char *group, const char *kind, bool namespaced,
 	const struct selector *fields, struct api_status *status);
 
-/* Returns the members after metadata in a bookmark of the kind, the zero values of its structure, as JSON
- * that begins with a comma; "" if there are none or they are not known. */
+/* Returns the members after metadata in a bookmark of the kind, the zero values of its structure,
+ * as JSON that begins with a comma; "" if there are none or they are not known. */
 const char *api_kind_bookmark_rest(const char *group, const char *kind);
 
 #endif

@@ -99,8 +99,8 @@ int api_object_write(struct bytes body, bool omit_type, struct bytes rv, struct 
 /* ---- PartialObjectMetadata ---- */
 
 /* The order of the members in the API server's structures. Custom resources are stored sorted. */
-static const char *const object_metadata[] = {"name", "generateName", "namespace", "selfLink", "uid",
-	"resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+static const char *const object_metadata[] = {"name", "generateName", "namespace", "selfLink",
+	"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
 	"deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers",
 	"managedFields", NULL};
 static const char *const object_owner[] = {"apiVersion", "kind", "name", "uid", "controller",
@@ -142,8 +142,9 @@ static int object_put_ordered(const struct value *map, const char *const *order,
 
 	buf_byte(out, '{');
 	for (; *order; order++) {
-		const char *const *inner = strcmp(*order, "ownerReferences") == 0 ? object_owner :
-					   strcmp(*order, "managedFields") == 0 ? object_managed : NULL;
+		const char *const *inner = strcmp(*order, "ownerReferences") == 0 ? object_owner
+					   : strcmp(*order, "managedFields") == 0 ? object_managed
+										  : NULL;
 		struct value item;
 		int r = value_find(map, bytes_str(*order), &item);
 

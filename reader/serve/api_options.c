@@ -81,7 +81,8 @@ static int api_options_pair(struct bytes pair, struct buf *text, size_t offsets[
 	return buf_error(&key);
 }
 
-static int api_options_split(struct bytes query, struct buf *text, struct api_options_values *values)
+static int api_options_split(
+	struct bytes query, struct buf *text, struct api_options_values *values)
 {
 	const char *p = query.data, *end = p + query.size;
 	size_t offsets[KEYS];
@@ -93,7 +94,8 @@ static int api_options_split(struct bytes query, struct buf *text, struct api_op
 		int r;
 
 		stop = stop ? stop : end;
-		if (stop > p && (r = api_options_pair(BYTES(p, (size_t)(stop - p)), text, offsets)) < 0)
+		if (stop > p &&
+			(r = api_options_pair(BYTES(p, (size_t)(stop - p)), text, offsets)) < 0)
 			return r;
 		p = stop + 1;
 	}
@@ -191,7 +193,8 @@ struct api_options_errors {
 	size_t n;
 };
 
-/* Adds an error of FIELD. FORBIDDEN: the field may not be there; else its value is not supported. */
+/* Adds an error of FIELD. FORBIDDEN: the field may not be there; else its value is not
+ * supported. */
 static void api_options_error(struct api_options_errors *errors, const char *field, bool forbidden,
 	const char *detail)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The query of a request: ListOptions and GetOptions, decoded, defaulted and validated as the API
- * server does (docs/protocol.md 3), with its texts. The first value of a key counts; unknown keys are
- * ignored.
+ * server does (docs/protocol.md 3), with its texts. The first value of a key counts; unknown keys
+ * are ignored.
  */
 #ifndef READER_SERVE_API_OPTIONS_H
 #define READER_SERVE_API_OPTIONS_H
@@ -36,8 +36,8 @@ int api_options_parse(
 	struct bytes query, struct api_options *ret_options, struct api_status *status);
 void api_options_release(struct api_options *options);
 
-/* Checks the options of a list or watch. A watch is one by its parameter, IS_WATCH also by its path.
- * Sets what a watch without options means: the initial objects (3.2). Returns: 0, 422. */
+/* Checks the options of a list or watch. A watch is one by its parameter, IS_WATCH also by its
+ * path. Sets what a watch without options means: the initial objects (3.2). Returns: 0, 422. */
 int api_options_validate(struct api_options *options, bool is_watch, struct api_status *status);
 
 /* Checks includeObject, which counts for tables only. Returns: 0, 400. */

@@ -59,8 +59,8 @@ static bool api_path_segment(struct bytes segment, struct buf *out)
 	return true;
 }
 
-/* Splits PATH into decoded segments in TEXT. Returns whether all of them are valid. One slash at the
- * end is left out; RET_SLASH says whether there was one. */
+/* Splits PATH into decoded segments in TEXT. Returns whether all of them are valid. One slash at
+ * the end is left out; RET_SLASH says whether there was one. */
 static bool api_path_split(
 	struct bytes path, struct buf *text, struct api_path_parts *parts, bool *ret_slash)
 {

@@ -32,9 +32,9 @@ struct api_path {
 	struct buf text;
 };
 
-/* Takes apart PATH, percent-encoded and without the query. A path that can't name anything (a segment
- * that is empty, `.` or `..`, or that has an encoded slash, percent sign or NUL) is API_PATH_OTHER.
- * Returns: 0, -ENOMEM. Free with api_path_release(), also after an error. */
+/* Takes apart PATH, percent-encoded and without the query. A path that can't name anything (a
+ * segment that is empty, `.` or `..`, or that has an encoded slash, percent sign or NUL) is
+ * API_PATH_OTHER. Returns: 0, -ENOMEM. Free with api_path_release(), also after an error. */
 int api_path_parse(struct bytes path, struct api_path *ret_path);
 void api_path_release(struct api_path *path);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Indents compact JSON by two spaces, as the API server does for people (docs/protocol.md 2.3), piece by
- * piece: a piece may end anywhere. */
+/* Indents compact JSON by two spaces, as the API server does for people (docs/protocol.md 2.3),
+ * piece by piece: a piece may end anywhere. */
 #ifndef READER_SERVE_API_PRETTY_H
 #define READER_SERVE_API_PRETTY_H
 

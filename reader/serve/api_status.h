@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Status object with which the API server refuses a request (docs/protocol.md 8), and its JSON. Clients read code, reason, causes and retryAfterSeconds, people read the message;
- * all are worded as the API server words them.
+ * The Status object with which the API server refuses a request (docs/protocol.md 8), and its JSON.
+ * Clients read code, reason, causes and retryAfterSeconds, people read the message; all are worded
+ * as the API server words them.
  *
- * A function that may refuse a request returns 0, a negative error of ours, or the HTTP status (above
- * 0) after it has filled in the Status:
+ * A function that may refuse a request returns 0, a negative error of ours, or the HTTP status
+ * (above 0) after it has filled in the Status:
  *
  *	return api_status_set(status, 400, "BadRequest", "invalid selector: '%s'; ...", text);
  */

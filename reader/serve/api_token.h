@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Continue tokens, in the bytes that the API server writes (docs/protocol.md 6): base64url of
- * {"v":"meta.k8s.io/v1","rv":RV,"start":"KEY\u0000"}. So a list may go on at another kinf-serve, or at
- * the API server itself. KEY is relative to what the list is of: the name in a namespace, else
+ * {"v":"meta.k8s.io/v1","rv":RV,"start":"KEY\u0000"}. So a list may go on at another kinf-serve, or
+ * at the API server itself. KEY is relative to what the list is of: the name in a namespace, else
  * namespace/name, with or without a slash before it.
  */
 #ifndef READER_SERVE_API_TOKEN_H
@@ -13,7 +13,8 @@
 
 struct api_token {
 	int64_t rv;      /* -1: of the newest state */
-	struct buf from; /* the first key wanted: the last one given and a NUL, without a slash before */
+	struct buf from; /* the first key wanted: the last one given and a NUL, without a slash
+			    before */
 };
 
 /* Reads TEXT. Returns: 0; 400 with STATUS; -ENOMEM. Free with api_token_release() in any case. */

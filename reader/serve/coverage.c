@@ -44,7 +44,8 @@ bool coverage_is_resource(const struct coverage *coverage, const char *group, co
 	       strcmp(d->version, version) == 0;
 }
 
-static bool coverage_same(const struct selector_requirement *a, const struct selector_requirement *b)
+static bool coverage_same(
+	const struct selector_requirement *a, const struct selector_requirement *b)
 {
 	bool same = a->op == b->op && a->n_values == b->n_values && bytes_equal(a->key, b->key);
 

@@ -75,7 +75,9 @@ void timeline_begin(struct timeline *t, const struct feed_checkpoint *checkpoint
 /* Numbers only grow, so that they can be searched; a list may be older than what came before it. */
 static timeline_rv timeline_raise(const struct timeline *t, timeline_rv rv)
 {
-	timeline_rv last = t->n > t->first ? t->entries[t->n - 1].rv : t->has_oldest ? t->oldest : 0;
+	timeline_rv last = t->n > t->first ? t->entries[t->n - 1].rv
+			   : t->has_oldest ? t->oldest
+					   : 0;
 
 	return t->opaque || rv > last ? rv : last;
 }

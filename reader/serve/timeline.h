@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The timeline of a feed: the seq and resourceVersion of each record that the log still has, in
- * memory. It answers the questions of the watch cache: which records come after RV N, is the history
- * after N whole, which seq is the state of RV N. A watcher is a position in it, a seq.
+ * memory. It answers the questions of the watch cache: which records come after RV N, is the
+ * history after N whole, which seq is the state of RV N. A watcher is a position in it, a seq.
  *
  *	timeline_begin(t, &checkpoint)         before the first record above the horizon
  *	timeline_add(t, &record) ...           each record of the feed, in the log's order
@@ -12,10 +12,10 @@
  *
  * H is the RV up to which the feed is visible, O the oldest RV from which its history is whole.
  *
- * A list bracket (a relist) is one entry, with C, the RV before it, and L, the list's: what happened
- * between them is not known, so no watch can begin there. An abandoned list stays invisible until
- * the list that follows it has ended; both are one entry then. The first list is no entry: nothing
- * was visible before it.
+ * A list bracket (a relist) is one entry, with C, the RV before it, and L, the list's: what
+ * happened between them is not known, so no watch can begin there. An abandoned list stays
+ * invisible until the list that follows it has ended; both are one entry then. The first list is no
+ * entry: nothing was visible before it.
  *
  * RVs are numbers of at most 128 bits. A feed of an extension server may have others: they are only
  * compared for equality, by a hash.
@@ -80,8 +80,8 @@ enum timeline_place {
 enum timeline_place timeline_seek(const struct timeline *timeline, struct bytes rv,
 	uint64_t *ret_position, timeline_rv *ret_rv);
 
-/* Finds the first entry after POSITION. Returns: FOUND, END: none is visible; LAPPED: the position is
- * not kept. */
+/* Finds the first entry after POSITION. Returns: FOUND, END: none is visible; LAPPED: the position
+ * is not kept. */
 int timeline_next(
 	const struct timeline *timeline, uint64_t position, struct timeline_entry *ret_entry);
 /* Returns C of a bracket's entry. */

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The events that a watch is given: the objects that there are, then all that comes after its
+ * position. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/err.h"
+#include "common/proc.h"
+#include "reader/serve/answer_internal.h"
+
+#define WATCH_ENTRIES  32 /* read from the timeline at once */
+#define WATCH_RETRY_NS UINT64_C(3000000)
+
+/* ---- the end ---- */
+
+/* Ends the stream with the Status of the request. */
+static void watch_fail(struct answer_watch *watch)
+{
+	answer_form_error(watch->request, &watch->out);
+	watch->stage = WATCH_ENDED;
+}
+
+void answer_watch_expire(struct answer_watch *watch)
+{
+	struct answer_request *request = watch->request;
+	struct answer *answer = request->worker->answer;
+	char oldest[TIMELINE_RV_SIZE];
+
+	catalog_lock(answer->catalog);
+	timeline_oldest(&request->feed->timeline, oldest);
+	catalog_unlock(answer->catalog);
+	api_status_expired(
+		&request->status, "too old resource version: %s (%s)", watch->rv, oldest);
+	watch_fail(watch);
+}
+
+/* ---- initial objects ---- */
+
+static int watch_begin_initial(struct answer_watch *watch)
+{
+	struct answer_request *request = watch->request;
+	uint64_t now = proc_monotonic_ns();
+	int r = answer_find_state(request, 0, &watch->state);
+
+	if (r == AGAIN && now < request->wait_until_ns) {
+		watch->retry_ns = now + WATCH_RETRY_NS;
+		answer_watch_set_timer(watch);
+		return AGAIN;
+	}
+	if (r == AGAIN)
+		r = answer_wait_is_over(request);
+	if (r > 0) {
+		watch_fail(watch);
+		return 0;
+	}
+	if (r == 0)
+		r = as_of_new(request->feed->id, watch->state.seq, &watch->as_of);
+	if (r == 0)
+		r = as_of_walk(watch->as_of, AS_OF_ALL, buf_bytes(&request->key), BYTES_NONE);
+	watch->stage = WATCH_INITIAL;
+	return r;
+}
+
+static void watch_end_initial(struct answer_watch *watch)
+{
+	as_of_free(&watch->as_of);
+	watch->stage = WATCH_LIVE;
+	watch->position = watch->state.seq;
+	memcpy(watch->rv, watch->state.rv, sizeof(watch->rv));
+	catalog_raise_floor(watch->request->feed, watch->position);
+	if (watch->request->options.bookmarks)
+		answer_form_bookmark(watch->request, watch->rv, true, &watch->out);
+}
+
+static int watch_initial(struct answer_watch *watch, uint64_t until_ns)
+{
+	struct answer_request *request = watch->request;
+	struct snapshot *snapshot = request->worker->snapshot;
+	struct index_entry entry;
+	struct record record;
+	struct bytes key;
+	unsigned steps = 0;
+	int r = as_of_renew(watch->as_of, snapshot, SIZE_MAX);
+
+	while (r == 0 && watch->out.size < WATCH_PIECE) {
+		r = as_of_next(watch->as_of, &key, &entry);
+		if (r == FOUND)
+			r = snapshot_record(snapshot, request->feed->id, key, &entry, &record);
+		if (r != 0)
+			break;
+		const struct answer_change change = {.new = &record};
+
+		r = answer_event(request, &change, &watch->out);
+		if (r > 0)
+			metric_add(watch->events, 1);
+		r = r < 0 ? r : 0;
+		if (++steps % 32 == 0 && proc_monotonic_ns() > until_ns)
+			break;
+	}
+	as_of_rest(watch->as_of);
+	if (r == END) {
+		watch_end_initial(watch);
+		return 0;
+	}
+	if (r == LAPPED || r == GONE) {
+		memcpy(watch->rv, watch->state.rv, sizeof(watch->rv));
+		answer_watch_expire(watch);
+		return 0;
+	}
+	return r;
+}
+
+/* ---- live ---- */
+
+static void watch_came_to(struct answer_watch *watch, struct bytes rv)
+{
+	if (rv.size && rv.size < sizeof(watch->rv))
+		(void)snprintf(watch->rv, sizeof(watch->rv), "%.*s", BYTES_ARG(rv));
+}
+
+static bool watch_skips(const struct answer_watch *watch, struct bytes rv)
+{
+	timeline_rv number;
+
+	return watch->skip && timeline_rv_parse(rv, &number) && number <= watch->skip;
+}
+
+/* Gives what is left of a relist. Returns: 0; LAPPED; errors. */
+static int watch_give_bracket(struct answer_watch *watch)
+{
+	struct answer_bracket *bracket = &watch->bracket;
+	int r = 0;
+
+	while (r == 0 && bracket->next < bracket->n && watch->out.size < WATCH_PIECE) {
+		char stamp[TIMELINE_RV_SIZE];
+
+		memcpy(stamp, watch->rv, sizeof(stamp));
+		r = answer_bracket_next(watch->request, bracket, stamp, &watch->out);
+		if (r == 1)
+			metric_add(watch->events, 1);
+		r = r == 1 ? 0 : r;
+	}
+	if (r != 0 || bracket->next < bracket->n)
+		return r;
+	watch->position = watch->bracket_entry.seq;
+	if (watch->bracket_entry.rv >> 127 == 0) /* else it is a hash */
+		timeline_rv_format(watch->bracket_entry.rv, watch->rv);
+	free(bracket->rows);
+	*bracket = (struct answer_bracket){0};
+	watch->bracket_entry.seq = 0;
+	return 0;
+}
+
+static int watch_give_entry(struct answer_watch *watch, const struct timeline_entry *entry)
+{
+	struct answer_request *request = watch->request;
+	struct record record;
+	int r;
+
+	if (entry->begin) {
+		watch->bracket_entry = *entry;
+		r = answer_bracket_load(request, entry, &watch->bracket);
+		return r != 0 ? r : watch_give_bracket(watch);
+	}
+	r = answer_event_read(request, entry->seq, &record);
+	if (r != 0)
+		return r;
+	if (!watch_skips(watch, record.rv)) {
+		r = answer_event_record(request, &record, bytes_str(watch->rv), &watch->out);
+		if (r < 0 || r == LAPPED)
+			return r;
+		metric_add(watch->events, (uint64_t)r);
+		if (!(record.flags & RECORD_FINAL_STATE_UNKNOWN))
+			watch_came_to(watch, record.rv);
+	}
+	watch->position = entry->seq;
+	return 0;
+}
+
+/* Sends a bookmark, as everything that is visible was given: NEWEST is the RV of that. */
+static void watch_bookmark(struct answer_watch *watch, const char *newest)
+{
+	watch->bookmark_due = false;
+	if (!*newest || watch_skips(watch, bytes_str(newest)))
+		return;
+	watch_came_to(watch, bytes_str(newest));
+	answer_form_bookmark(watch->request, watch->rv, false, &watch->out);
+}
+
+/* Gives what has come after the position. Returns: 0: something was given, or the stream has ended;
+ * AGAIN: there is nothing; errors. */
+static int watch_live(struct answer_watch *watch)
+{
+	struct answer_request *request = watch->request;
+	struct answer *answer = request->worker->answer;
+	struct timeline *timeline = &request->feed->timeline;
+	struct timeline_entry entries[WATCH_ENTRIES];
+	char newest[TIMELINE_RV_SIZE];
+	uint64_t position = watch->position, visible;
+	size_t n = 0;
+	int r = 0;
+
+	catalog_lock(answer->catalog);
+	bool gone = __atomic_load_n(&request->feed->gone, __ATOMIC_ACQUIRE);
+	while (!watch->bracket_entry.seq && n < WATCH_ENTRIES &&
+		(r = timeline_next(timeline, position, &entries[n])) == FOUND)
+		position = entries[n++].seq;
+	visible = timeline->visible;
+	memcpy(newest, timeline->newest_text, sizeof(newest));
+	catalog_unlock(answer->catalog);
+	if (gone || (n == 0 && r == LAPPED)) {
+		answer_watch_expire(watch);
+		return 0;
+	}
+	if (n == 0 && !watch->bracket_entry.seq) {
+		if (watch->position < visible)
+			watch->position = visible;
+		if (!watch->bookmark_due)
+			return AGAIN;
+		watch_bookmark(watch, newest);
+		return watch->out.size > watch->taken ? 0 : AGAIN;
+	}
+	/* The snapshot comes after the entries, so that it has their records. */
+	r = answer_hold_log(request->worker);
+	if (r == 0 && watch->bracket_entry.seq)
+		r = watch_give_bracket(watch);
+	for (size_t i = 0; r == 0 && i < n && watch->out.size < WATCH_PIECE; i++) {
+		r = watch_give_entry(watch, &entries[i]);
+		if (watch->bracket_entry.seq)
+			break;
+	}
+	answer_rest(request->worker);
+	catalog_raise_floor(request->feed, watch->position);
+	if (r == LAPPED) {
+		answer_watch_expire(watch);
+		return 0;
+	}
+	return r;
+}
+
+/* ---- one turn ---- */
+
+int answer_watch_produce(struct answer_watch *watch)
+{
+	struct answer_worker *worker = watch->request->worker;
+	uint64_t until_ns = proc_monotonic_ns() + ANSWER_SLICE_NS;
+	int r;
+
+	if (watch->stage == WATCH_LIVE)
+		return watch_live(watch);
+	r = answer_hold(worker);
+	if (r == 0 && watch->stage == WATCH_WAIT)
+		r = watch_begin_initial(watch);
+	if (r == 0 && watch->stage == WATCH_INITIAL)
+		r = watch_initial(watch, until_ns);
+	if (watch->as_of)
+		as_of_rest(watch->as_of);
+	answer_rest(worker);
+	return r;
+}

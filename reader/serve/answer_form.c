@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects, lists and events in the form that the client accepts. */
+#include "reader/serve/answer_internal.h"
+
+#include <stdio.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/value/json.h"
+#include "common/value/value.h"
+#include "reader/serve/api_kinds.h"
+#include "reader/serve/api_object.h"
+
+/* Finds the columns of the request's version in the CustomResourceDefinition BODY. */
+static int form_find_columns(struct answer_request *request, struct bytes body, struct buf *out)
+{
+	const char *version = request->feed->definition.version;
+	struct value root, spec, versions, item, name, columns;
+	struct value_iter iter;
+	struct bytes key;
+	int r = value_read(body, &root);
+
+	if (r == 0)
+		r = value_find(&root, BYTES_LIT("spec"), &spec);
+	if (r == FOUND)
+		r = value_find(&spec, BYTES_LIT("versions"), &versions);
+	if (r != FOUND)
+		return r;
+	value_iter_init(&iter, &versions);
+	while ((r = value_iter_next(&iter, &key, &item)) == FOUND) {
+		r = value_find(&item, BYTES_LIT("name"), &name);
+		if (r != FOUND || !bytes_equal(name.text, bytes_str(version)))
+			continue;
+		r = value_find(&item, BYTES_LIT("additionalPrinterColumns"), &columns);
+		if (r == FOUND && columns.type == VALUE_ARRAY) {
+			struct bytes all =
+				BYTES(columns.start, columns.size + columns.inner.size);
+			size_t size;
+
+			r = value_size(all, &size);
+			buf_put(out, columns.start, r == 0 ? size : 0);
+		}
+		return r;
+	}
+	return r;
+}
+
+/* Reads the columns of a custom resource from the feed of CustomResourceDefinitions, if there is
+ * one. */
+static int form_custom_columns(struct answer_request *request, struct buf *out)
+{
+	const struct feed_definition *d = &request->feed->definition;
+	const struct coverage_request wanted = {.group = "apiextensions.k8s.io",
+		.version = "v1",
+		.resource = "customresourcedefinitions",
+		.namespace_ = "",
+		.name = ""};
+	struct answer_worker *worker = request->worker;
+	struct catalog_feed *feed = NULL;
+	enum coverage_answer answer;
+	struct record record;
+	char name[512];
+	bool known;
+
+	if (catalog_find(worker->answer->catalog, &wanted, &feed, &answer, &known) != FOUND)
+		return 0;
+	(void)snprintf(name, sizeof(name), "%s.%s", d->resource, d->group);
+	int r = answer_hold(worker);
+	if (r == 0)
+		r = snapshot_get(worker->snapshot, feed->id, bytes_str(name), &record);
+	if (r == FOUND)
+		r = form_find_columns(request, record.body, out);
+	answer_rest(worker);
+	catalog_release(&feed);
+	return r < 0 ? r : buf_error(out);
+}
+
+int answer_form_init(struct answer_request *request)
+{
+	CLEANUP(buf_release) struct buf columns = BUF_INIT;
+	const struct feed_definition *d = &request->feed->definition;
+	bool is_list = request->verb == ANSWER_LIST;
+	int r = api_accept_check(&request->accept, is_list, is_list ? d->list_kind : d->kind,
+		request->group_version, &request->status);
+
+	if (r == 0 && request->accept.form == API_FORM_TABLE) {
+		r = api_options_include(&request->options, &request->status);
+		if (r == 0 && !api_kind_is_builtin(d->group))
+			r = form_custom_columns(request, &columns);
+		const struct printer_kind kind = {.group = bytes_str(d->group),
+			.version = bytes_str(d->version),
+			.resource = bytes_str(d->resource),
+			.columns = buf_bytes(&columns)};
+
+		if (r == 0)
+			r = printer_new(&kind, &request->printer);
+	}
+	return r;
+}
+
+/* ---- tables ---- */
+
+/* The conditions of rows: only pods that have ended have one. */
+static int form_put_conditions(struct answer_request *request, struct bytes body, struct buf *out)
+{
+	const struct feed_definition *d = &request->feed->definition;
+	struct bytes phase;
+
+	if (*d->group || strcmp(d->resource, "pods") != 0)
+		return 0;
+	int r = value_find_text(body, "status", "phase", &phase);
+	if (r != FOUND)
+		return r < 0 ? r : 0;
+	bool succeeded = bytes_equal(phase, BYTES_LIT("Succeeded"));
+
+	if (succeeded || bytes_equal(phase, BYTES_LIT("Failed")))
+		buf_printf(out, ",\"conditions\":[{\"type\":\"Completed\",\"status\":\"True\","
+				"\"reason\":\"%s\",\"message\":\"%s\"}]",
+			succeeded ? "Succeeded" : "Failed",
+			succeeded ? "The pod has completed successfully." : "The pod failed.");
+	return 0;
+}
+
+static int form_put_row(
+	struct answer_request *request, struct bytes body, struct bytes rv, struct buf *out)
+{
+	const struct printer_cell *cells;
+	size_t n;
+	int r = printer_row(request->printer, body, &cells, &n);
+
+	if (r < 0)
+		return r;
+	buf_str(out, "{\"cells\":");
+	printer_put_cells(cells, n, out);
+	r = form_put_conditions(request, body, out);
+	if (r < 0)
+		return r;
+	buf_str(out, ",\"object\":");
+	switch (request->options.include) {
+	case API_INCLUDE_METADATA:
+		r = api_object_write_metadata(body, request->accept.version, rv, out);
+		break;
+	case API_INCLUDE_OBJECT:
+		r = api_object_write(body, false, rv, out);
+		break;
+	case API_INCLUDE_NONE:
+		buf_str(out, "null");
+		break;
+	}
+	buf_byte(out, '}');
+	return r < 0 ? r : buf_error(out);
+}
+
+/* Begins a table with RV. Its columns are given once in a watch. */
+static void form_begin_table(
+	struct answer_request *request, const char *list_metadata, struct buf *out)
+{
+	buf_printf(out, "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{%s},"
+			"\"columnDefinitions\":", request->accept.version, list_metadata);
+	if (request->columns_given)
+		buf_str(out, "null");
+	else
+		printer_put_columns(request->printer, out);
+	request->columns_given = true;
+	buf_str(out, ",\"rows\":[");
+}
+
+static int form_put_table_of_one(
+	struct answer_request *request, struct bytes body, struct bytes rv, struct buf *out)
+{
+	char metadata[TIMELINE_RV_SIZE + 32];
+	struct bytes stored;
+	int r = value_find_text(body, "metadata", "resourceVersion", &stored);
+
+	if (r < 0)
+		return r;
+	if (rv.size || r != FOUND)
+		stored = rv;
+	(void)snprintf(metadata, sizeof(metadata), "\"resourceVersion\":\"%.*s\"",
+		stored.size < TIMELINE_RV_SIZE ? (int)stored.size : 0,
+		stored.data ? (const char *)stored.data : "");
+	form_begin_table(request, metadata, out);
+	r = form_put_row(request, body, rv, out);
+	buf_str(out, "]}");
+	return r < 0 ? r : buf_error(out);
+}
+
+/* ---- objects ---- */
+
+static int form_put_object(
+	struct answer_request *request, struct bytes body, struct bytes rv, struct buf *out)
+{
+	switch (request->accept.form) {
+	case API_FORM_TABLE:
+		return form_put_table_of_one(request, body, rv, out);
+	case API_FORM_METADATA:
+	case API_FORM_METADATA_LIST:
+		return api_object_write_metadata(body, request->accept.version, rv, out);
+	default:
+		return api_object_write(body, false, rv, out);
+	}
+}
+
+int answer_form_object(struct answer_request *request, struct bytes body, struct buf *out)
+{
+	return form_put_object(request, body, BYTES_NONE, out);
+}
+
+/* ---- lists ---- */
+
+/* Makes the members of a list's metadata: sorted, and with an empty `continue`, for custom
+ * resources. */
+static int form_list_metadata(const char *rv, const char *token, uint64_t remaining, bool is_custom,
+	struct buf *out)
+{
+	char count[48] = "";
+
+	if (remaining)
+		(void)snprintf(count, sizeof(count), ",\"remainingItemCount\":%llu",
+			(unsigned long long)remaining);
+	if (is_custom)
+		buf_printf(
+			out, "\"continue\":\"%s\"%s,\"resourceVersion\":\"%s\"", token, count, rv);
+	else if (*token)
+		buf_printf(
+			out, "\"resourceVersion\":\"%s\",\"continue\":\"%s\"%s", rv, token, count);
+	else
+		buf_printf(out, "\"resourceVersion\":\"%s\"", rv);
+	return buf_error(out);
+}
+
+static bool form_is_custom_list(const struct answer_request *request)
+{
+	return request->accept.form == API_FORM_OBJECT &&
+	       !api_kind_is_builtin(request->feed->definition.group);
+}
+
+int answer_form_begin(struct answer_request *request, const char *rv, const char *token,
+	uint64_t remaining, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf metadata = BUF_INIT;
+	const struct feed_definition *d = &request->feed->definition;
+
+	if (form_is_custom_list(request)) {
+		buf_printf(out, "{\"apiVersion\":\"%s\",\"items\":[", request->group_version);
+		return buf_error(out);
+	}
+	int r = form_list_metadata(rv, token, remaining, false, &metadata);
+	if (r < 0)
+		return r;
+	switch (request->accept.form) {
+	case API_FORM_TABLE:
+		form_begin_table(request, buf_cstr(&metadata), out);
+		break;
+	case API_FORM_METADATA_LIST:
+		buf_printf(out, "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":"
+				"\"meta.k8s.io/%s\",\"metadata\":{%s},\"items\":[",
+			request->accept.version, buf_cstr(&metadata));
+		break;
+	default:
+		buf_printf(out,
+			"{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{%s},\"items\":[",
+			d->list_kind, request->group_version, buf_cstr(&metadata));
+		break;
+	}
+	return buf_error(out);
+}
+
+int answer_form_item(struct answer_request *request, struct bytes body, struct buf *out)
+{
+	switch (request->accept.form) {
+	case API_FORM_TABLE:
+		return form_put_row(request, body, BYTES_NONE, out);
+	case API_FORM_METADATA_LIST:
+		return api_object_write_metadata(body, request->accept.version, BYTES_NONE, out);
+	default:
+		return api_object_write(body, api_kind_is_builtin(request->feed->definition.group),
+			BYTES_NONE, out);
+	}
+}
+
+void answer_form_end(struct answer_request *request, const char *rv, const char *token,
+	uint64_t remaining, struct buf *out)
+{
+	if (!form_is_custom_list(request)) {
+		buf_str(out, "]}");
+		return;
+	}
+	buf_printf(out, "],\"kind\":\"%s\",\"metadata\":{", request->feed->definition.list_kind);
+	int r = form_list_metadata(rv, token, remaining, true, out);
+	err_ignore(r, "the caller asks for the buffer's error");
+	buf_str(out, "}}");
+}
+
+/* ---- events ---- */
+
+int answer_form_event(struct answer_request *request, const char *type, struct bytes body,
+	struct bytes rv, struct buf *out)
+{
+	size_t before = out->size;
+
+	buf_printf(out, "{\"type\":\"%s\",\"object\":", type);
+	int r = form_put_object(request, body, rv, out);
+	if (r < 0) {
+		if (out->size > before)
+			buf_truncate(out, before);
+		return r;
+	}
+	buf_str(out, "}\n");
+	return buf_error(out);
+}
+
+void answer_form_bookmark(
+	struct answer_request *request, const char *rv, bool ends_initial, struct buf *out)
+{
+	const struct feed_definition *d = &request->feed->definition;
+	const char *note = ends_initial
+		? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "";
+	char metadata[TIMELINE_RV_SIZE + 32];
+
+	buf_str(out, "{\"type\":\"BOOKMARK\",\"object\":");
+	(void)snprintf(metadata, sizeof(metadata), "\"resourceVersion\":\"%s\"", rv);
+	if (request->accept.form == API_FORM_TABLE) {
+		form_begin_table(request, metadata, out);
+		buf_printf(out, "{\"cells\":[],\"object\":{\"kind\":\"PartialObjectMetadata\","
+				"\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{%s%s}}}]}",
+			request->accept.version, metadata, note);
+	} else if (request->accept.form == API_FORM_METADATA) {
+		buf_printf(out,
+			"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\","
+			"\"metadata\":{%s%s}}",
+			request->accept.version, metadata, note);
+	} else if (api_kind_is_builtin(d->group)) {
+		buf_printf(out, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{%s%s}%s}",
+			d->kind, request->group_version, metadata, note,
+			api_kind_bookmark_rest(d->group, d->kind));
+	} else { /* sorted */
+		buf_printf(out, "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{%s%s%s}}",
+			request->group_version, d->kind, *note ? note + 1 : "", *note ? "," : "",
+			metadata);
+	}
+	buf_str(out, "}\n");
+}
+
+void answer_form_error(struct answer_request *request, struct buf *out)
+{
+	buf_str(out, "{\"type\":\"ERROR\",\"object\":");
+	int r = api_status_write(&request->status, out);
+	err_ignore(r, "the caller asks for the buffer's error");
+	buf_str(out, "}\n");
+}

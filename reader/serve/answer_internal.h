@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of the answer group:
+ *
+ *	answer.c            the process, its workers, one request from its head to its verb; waiting
+ *	answer_decision.c   whether the client may have it
+ *	answer_reply.c      whole answers: headers, Status objects, indented and compressed bodies
+ *	answer_state.c      which state of a feed a read shows (the tables of RV rules)
+ *	answer_form.c       objects, lists and events in the form that the client accepts
+ *	answer_read.c       GET of one object
+ *	answer_list.c       LIST: pages, streams
+ *	answer_watch.c      WATCH: the stream, its times and its end
+ *	answer_follow.c     what a watch is given: the objects, then what comes after its position
+ *	answer_event.c      the events of a record, and of a relist
+ *	answer_discovery.c  /api, /apis, /version and what is below
+ *
+ * A request lives from serve_answer() until the transport lets go of its exchange. It is used by
+ * its worker's thread only.
+ */
+#ifndef READER_SERVE_ANSWER_INTERNAL_H
+#define READER_SERVE_ANSWER_INTERNAL_H
+
+#include "reader/serve/answer.h"
+#include "reader/serve/api_accept.h"
+#include "reader/serve/api_options.h"
+#include "reader/serve/api_path.h"
+#include "reader/serve/api_pretty.h"
+#include "reader/serve/api_status.h"
+#include "reader/serve/auth.h"
+#include "reader/serve/catalog.h"
+#include "reader/serve/metrics.h"
+#include "reader/table/printer.h"
+#include "store/read/as_of.h"
+
+#define ANSWER_MAGIC         0x616e7377u
+#define ANSWER_REQUEST_MAGIC 0x61727173u
+#define ANSWER_WAIT_NS       UINT64_C(3000000000) /* for an RV that is not here yet */
+#define ANSWER_SLICE_NS      UINT64_C(1000000) /* of work, before other clients have their turn */
+#define ANSWER_GZIP_BYTES    ((size_t)128 << 10)  /* smaller answers are not compressed */
+
+struct answer {
+	uint32_t magic;
+	struct catalog *catalog;
+	struct auth *auth;
+	struct metrics *metrics;
+	struct serve_worker **wake;
+	unsigned n_workers;
+	uint64_t max_staleness_ns; /* atomic; 0: any */
+};
+
+/* The watches of one feed at one worker. */
+struct answer_group {
+	struct catalog_feed *feed;
+	uint64_t news; /* that the watches were woken for */
+	struct answer_watch *first;
+};
+
+struct answer_worker {
+	struct answer *answer;
+	struct serve_worker *worker;
+	struct snapshot *snapshot; /* NULL: none could be taken yet */
+	struct answer_group *groups;
+	size_t n_groups, groups_room;
+	struct answer_request *waiting;
+};
+
+enum answer_verb { ANSWER_GET, ANSWER_LIST, ANSWER_WATCH };
+
+struct answer_request {
+	uint32_t magic;
+	struct answer_worker *worker;
+	struct exchange *x;
+	enum answer_verb verb;
+	struct api_path path;
+	struct api_options options;
+	struct api_accept accept;
+	struct api_status status;
+	bool gzip;   /* the client accepts it */
+	bool pretty;
+	char group_version[160];
+	/* The decision. */
+	bool deciding, decided;
+	enum auth_answer decision;
+	char user[128], reason[256];
+	struct auth_pending *pending;
+	/* The feed that answers. */
+	struct catalog_feed *feed;
+	enum coverage_answer coverage;
+	struct buf key; /* GET: of the object; else the prefix of keys */
+	struct printer *printer; /* of tables */
+	bool columns_given;      /* a watch: in an earlier event */
+	/* Waiting: `resume` is called again after news, or each few milliseconds, until it is
+	 * over. */
+	void (*resume)(struct answer_request *request);
+	uint64_t wait_until_ns; /* 0: it does not wait */
+	struct serve_timer timer;
+	bool is_waiting, is_parked;
+	struct answer_request *next_waiting, **waiting_at;
+	struct answer_list *list;
+	struct answer_watch *watch;
+};
+
+void answer_request_free(struct answer_request **request);
+
+/* Returns the verb of the request as RBAC names it. */
+const char *answer_verb_name(const struct answer_request *request);
+/* Answers the request, which may be answered. */
+void answer_dispatch(struct answer_request *request);
+
+/* ---- answer_decision.c ---- */
+
+/* Asks whether the client may have what the request is about. */
+void answer_decide(struct answer_request *request, auth_decided_fn *fn);
+void answer_decided(void *context, const struct auth_decision *decision);
+/* Answers after the decision. */
+void answer_go_on(struct answer_request *request);
+
+/* ---- answer.c ---- */
+
+/* Takes a snapshot for work of this turn. Returns: 0; AGAIN: there is no index yet; errors. It is
+ * let go with answer_rest(), before the worker does something else. */
+int answer_hold(struct answer_worker *worker);
+/* Takes a snapshot of the journal alone. */
+int answer_hold_log(struct answer_worker *worker);
+void answer_rest(struct answer_worker *worker);
+
+/* Calls request->resume again after news of the feed, after a few milliseconds otherwise, or with
+ * SOON in the next turn of the loop. Returns false if it can't: the request was answered. */
+bool answer_wait(struct answer_request *request, bool soon);
+/* Makes the request's timer, once. */
+int answer_timer_init(struct answer_request *request);
+/* Calls request->resume again, because the state that is asked for is not here yet; refuses the
+ * request when it has waited for long enough. */
+void answer_later(struct answer_request *request);
+
+/* Returns whether BODY matches the selectors: 1, 0, ERR_CORRUPT. */
+int answer_matches(const struct answer_request *request, struct bytes body);
+
+/* ---- answer_reply.c; each ends the request, which is freed ---- */
+
+/* Answers with the Status, or with 500 if R is an error of ours. */
+void answer_refuse(struct answer_request *request, int r);
+/* Answers with compact JSON. */
+void answer_send(struct answer_request *request, int code, struct bytes json, const char *type);
+/* Answers with text as it is. */
+void answer_send_text(struct answer_request *request, int code, const char *text);
+
+struct answer_head {
+	struct exchange_header headers[8];
+	size_t n;
+	char age[24], warning[512], retry[16];
+};
+/* Puts the headers of all answers; those of a feed's answer say when it is stale. */
+void answer_head(const struct answer_request *request, const char *type, bool gzip,
+	struct answer_head *ret_head);
+void answer_head_put(struct answer_head *head, const char *name, const char *value);
+
+/* ---- answer_state.c ---- */
+
+struct answer_state {
+	uint64_t seq;               /* the state as of it is shown */
+	char rv[TIMELINE_RV_SIZE];  /* its RV */
+};
+
+/* Checks that the feed can be read at all. Returns: 0; 404, 429, 503 with the Status. */
+int answer_check_feed(struct answer_request *request);
+/* Decides which state the read shows. TOKEN_RV: that of a continue token, 0: there is none. Needs
+ * answer_hold(). Returns: 0; AGAIN: it is not here yet; 400, 410. */
+int answer_find_state(
+	struct answer_request *request, int64_t token_rv, struct answer_state *ret_state);
+/* Refuses a resourceVersion that is none: 400. */
+int answer_invalid_rv(struct answer_request *request);
+/* Sets the Status of a read that has waited in vain: 504. */
+int answer_wait_is_over(struct answer_request *request);
+
+/* ---- answer_form.c ---- */
+
+/* Checks the form and makes the printer of tables. Returns: 0; 406, 400; errors. */
+int answer_form_init(struct answer_request *request);
+/* Append one object: alone, as an item or row of a list. RV: stamped on it; empty: as stored. */
+int answer_form_object(struct answer_request *request, struct bytes body, struct buf *out);
+int answer_form_item(struct answer_request *request, struct bytes body, struct buf *out);
+int answer_form_begin(struct answer_request *request, const char *rv, const char *token,
+	uint64_t remaining, struct buf *out);
+void answer_form_end(struct answer_request *request, const char *rv, const char *token,
+	uint64_t remaining, struct buf *out);
+/* Append the line of an event. */
+int answer_form_event(struct answer_request *request, const char *type, struct bytes body,
+	struct bytes rv, struct buf *out);
+void answer_form_bookmark(
+	struct answer_request *request, const char *rv, bool ends_initial, struct buf *out);
+void answer_form_error(struct answer_request *request, struct buf *out);
+
+/* ---- answer_event.c ---- */
+
+#define ANSWER_BRACKET_MAX 65536 /* records of a relist that a watch can be given */
+
+struct answer_change {
+	const struct record *old, *new; /* the states before and after; NULL: none */
+	struct bytes last; /* the state that the server sent with the deletion, if it did */
+	struct bytes rv;   /* of a DELETED event */
+};
+
+/* Each of these appends the events of a change that the watch is to see. They return how many, 0 or
+ * 1; LAPPED: a record is not kept any more; errors. */
+int answer_event(struct answer_request *request, const struct answer_change *change,
+	struct buf *out);
+/* LAST_RV is put on a deletion that only a list or a new uid revealed: a client that comes back
+ * with it gets what follows. */
+int answer_event_record(struct answer_request *request, const struct record *record,
+	struct bytes last_rv, struct buf *out);
+/* Reads record SEQ of the feed. Returns: 0, LAPPED, errors. */
+int answer_event_read(struct answer_request *request, uint64_t seq, struct record *ret_record);
+
+/* The changes of a relist: deletions first, the others by RV. */
+struct answer_row {
+	uint64_t old_seq, new_seq; /* the states before and after; 0: none */
+	timeline_rv rv;
+};
+struct answer_bracket {
+	struct answer_row *rows;
+	size_t n, room, next;
+};
+int answer_bracket_load(struct answer_request *request, const struct timeline_entry *entry,
+	struct answer_bracket *bracket);
+int answer_bracket_next(struct answer_request *request, struct answer_bracket *bracket,
+	char last_rv[TIMELINE_RV_SIZE], struct buf *out);
+
+/* ---- watches ---- */
+
+#define WATCH_PIECE ((size_t)32 << 10)
+
+enum watch_stage { WATCH_WAIT, WATCH_INITIAL, WATCH_LIVE, WATCH_ENDED };
+
+struct answer_watch {
+	struct answer_request *request;
+	struct answer_watch *next, **at; /* in the group */
+	enum watch_stage stage;
+	struct answer_state state; /* of the initial objects */
+	struct as_of *as_of;
+	uint64_t position;
+	char rv[TIMELINE_RV_SIZE];  /* the newest RV that was given, or that the client had */
+	timeline_rv skip;           /* events up to this RV are not sent: it was in the future */
+	struct answer_bracket bracket; /* the relist that is being given */
+	struct timeline_entry bracket_entry;
+	struct buf out;
+	size_t taken; /* of OUT */
+	bool bookmark_due, finishing;
+	uint64_t deadline_ns, bookmark_ns, decide_ns, retry_ns, last_bookmark_ns;
+	struct metric_cell *events, *watchers;
+};
+
+void answer_watch_set_timer(struct answer_watch *watch);
+/* Ends the stream: what comes after its position is not kept any more. */
+void answer_watch_expire(struct answer_watch *watch);
+/* Makes the next events. Returns: 0: some, or the stage has changed; AGAIN: there are none now;
+ * errors. */
+int answer_watch_produce(struct answer_watch *watch);
+
+/* ---- the verbs; R of the request's options is valid ---- */
+
+void answer_read(struct answer_request *request);
+void answer_list_begin(struct answer_request *request);
+void answer_list_free(struct answer_list **list);
+void answer_watch_begin(struct answer_request *request);
+void answer_watch_free(struct answer_watch **watch);
+/* Wakes the watches of the group. */
+void answer_watch_wake(struct answer_group *group);
+void answer_discovery(struct answer_request *request);
+
+#endif

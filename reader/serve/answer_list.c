@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * LIST: the state as of a seq, read in slices of about a millisecond, each from a fresh snapshot,
+ * so that neither memory nor pages are held, however large the list is and however slow the client.
+ *
+ * A page's head says whether more follows, so a list with a limit is first measured: the keys are
+ * walked up to the end of the page, then the rest is counted. The first 128 KiB are made before the
+ * head is sent: a smaller answer has a content-length, a larger one may be compressed.
+ */
+#include "reader/serve/answer_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "reader/serve/api_token.h"
+#include "reader/serve/gzip.h"
+#include "store/read/as_of.h"
+
+#define LIST_PIECE ((size_t)64 << 10)
+#define LIST_STEP  32 /* keys between two looks at the clock */
+
+enum list_stage { LIST_NEW, LIST_MEASURE, LIST_ITEMS, LIST_ENDED };
+
+struct answer_list {
+	struct answer_request *request;
+	enum list_stage stage;
+	struct api_token token; /* the client's */
+	struct answer_state state;
+	struct as_of *as_of;
+	struct buf from;        /* the first key */
+	uint64_t limit;         /* 0: none */
+	uint64_t n;             /* objects measured, then given */
+	uint64_t remaining;
+	struct buf last;        /* the last key of the page */
+	struct buf next;        /* the token of the next page; empty: there is none */
+	struct buf json;        /* compact */
+	struct buf out;         /* indented or compressed */
+	size_t taken;           /* of OUT */
+	bool begun, any; /* the head was made; an item was */
+	bool pretty;
+	struct api_pretty indent;
+	struct gzip *gzip;
+};
+
+void answer_list_free(struct answer_list **list)
+{
+	struct answer_list *l = TAKE(*list);
+
+	if (!l)
+		return;
+	api_token_release(&l->token);
+	as_of_free(&l->as_of);
+	buf_release(&l->from);
+	buf_release(&l->last);
+	buf_release(&l->next);
+	buf_release(&l->json);
+	buf_release(&l->out);
+	gzip_free(&l->gzip);
+	free(l);
+}
+
+static int list_expired(struct answer_list *list)
+{
+	struct api_status *status = &list->request->status;
+	CLEANUP(buf_release) struct buf key = BUF_INIT;
+
+	if (list->token.rv <= 0)
+		return api_status_expired(
+			status, "The resourceVersion for the provided list is too old.");
+	api_status_expired(status,
+		"The provided continue parameter is too old to display a consistent list result. "
+		"You "
+		"can start a new list without the continue parameter, or use the continue token in "
+		"this response to retrieve the remainder of the results. Continuing with the "
+		"provided "
+		"token results in an inconsistent list - objects that were created, modified, or "
+		"deleted between the time the first chunk was returned and now may show up in the "
+		"list.");
+	struct bytes from = buf_bytes(&list->token.from);
+	const char *p = from.data;
+	if (from.size && p[from.size - 1] == '\0')
+		from.size--;
+	int r = api_token_write(-1, from, &status->token);
+	return r < 0 ? r : 410;
+}
+
+/* Checks the options, and begins the walk. Returns: 0; AGAIN; HTTP statuses; errors. */
+static int list_open(struct answer_list *list)
+{
+	struct answer_request *request = list->request;
+	const struct api_options *o = &request->options;
+	timeline_rv rv;
+	int r = answer_find_state(request, list->token.rv, &list->state);
+
+	if (r == 410)
+		return list_expired(list);
+	if (r != 0)
+		return r;
+	buf_reset(&list->from);
+	buf_bytes_put(&list->from, buf_bytes(&request->key));
+	if (list->token.rv)
+		buf_bytes_put(&list->from, buf_bytes(&list->token.from));
+	r = buf_error(&list->from);
+	if (r == 0)
+		r = as_of_new(request->feed->id, list->state.seq, &list->as_of);
+	if (r == 0)
+		r = as_of_walk(list->as_of, AS_OF_ALL, buf_bytes(&request->key),
+			buf_bytes(&list->from));
+	if (r < 0)
+		return r;
+	/* The API server's cache ignores limits for "any version"; a token needs an RV of 63
+	 * bits. */
+	bool any = strcmp(o->rv, "0") == 0 && !list->token.rv;
+	bool can = timeline_rv_parse(bytes_str(list->state.rv), &rv) && rv < INT64_MAX;
+	list->limit = any || !can ? 0 : (uint64_t)o->limit;
+	list->stage = list->limit ? LIST_MEASURE : LIST_ITEMS;
+	return 0;
+}
+
+/* Reads the next object that the selectors match. Returns: FOUND; END; AGAIN: the slice is over. */
+static int list_next(struct answer_list *list, uint64_t until_ns, unsigned *steps,
+	struct bytes *ret_key, struct record *ret_record)
+{
+	struct answer_request *request = list->request;
+	struct snapshot *snapshot = request->worker->snapshot;
+	struct index_entry entry;
+	int r;
+
+	while ((r = as_of_next(list->as_of, ret_key, &entry)) == FOUND) {
+		r = snapshot_record(snapshot, request->feed->id, *ret_key, &entry, ret_record);
+		if (r == 0)
+			r = answer_matches(request, ret_record->body);
+		if (r != 0)
+			return r < 0 ? r : FOUND;
+		if (++*steps % LIST_STEP == 0 && proc_monotonic_ns() > until_ns)
+			return AGAIN;
+	}
+	return r;
+}
+
+/* Walks to the end of the page. Returns: 0: it was measured; AGAIN; errors. */
+static int list_measure(struct answer_list *list, uint64_t until_ns)
+{
+	struct answer_request *request = list->request;
+	bool selects = request->options.labels || request->options.fields;
+	struct index_entry entry;
+	struct record record;
+	struct bytes key;
+	unsigned steps = 0;
+	int r = FOUND;
+
+	while (r == FOUND && list->n < list->limit) {
+		r = list_next(list, until_ns, &steps, &key, &record);
+		if (r == FOUND && ++list->n == list->limit) {
+			buf_bytes_put(&list->last, key);
+			r = buf_error(&list->last);
+		}
+		if (r == FOUND && ++steps % LIST_STEP == 0 && proc_monotonic_ns() > until_ns)
+			r = AGAIN;
+	}
+	if (r == AGAIN && list->n < list->limit)
+		return AGAIN;
+	/* One more object is enough to know that there is another page, unless they are counted. */
+	while ((r == FOUND || r == AGAIN) && !(selects && list->remaining)) {
+		r = as_of_next(list->as_of, &key, &entry);
+		list->remaining += r == FOUND;
+		if (r == FOUND && ++steps % LIST_STEP == 0 && proc_monotonic_ns() > until_ns)
+			return AGAIN;
+	}
+	if (r < 0)
+		return r;
+	if (list->remaining) {
+		CLEANUP(buf_release) struct buf start = BUF_INIT;
+		size_t skip = *request->path.namespace_ ? strlen(request->path.namespace_) + 1 : 0;
+		timeline_rv rv = 0;
+
+		/* As the API server's cache writes it: with a slash before it. */
+		buf_byte(&start, '/');
+		buf_put(&start, list->last.data + skip, list->last.size - skip);
+		(void)timeline_rv_parse(bytes_str(list->state.rv), &rv);
+		r = buf_error(&start);
+		if (r == 0)
+			r = api_token_write((int64_t)rv, buf_bytes(&start), &list->next);
+		if (r < 0)
+			return r;
+	}
+	if (selects)
+		list->remaining = 0; /* not said: it is not known how many of them match */
+	list->n = 0;
+	list->stage = LIST_ITEMS;
+	return as_of_walk(list->as_of, AS_OF_ALL, buf_bytes(&request->key), buf_bytes(&list->from));
+}
+
+/* Makes items until there are WANTED bytes. Returns: 0; AGAIN: the slice is over; errors. */
+static int list_items(struct answer_list *list, size_t wanted, uint64_t until_ns)
+{
+	struct answer_request *request = list->request;
+	const char *next = buf_cstr(&list->next);
+	struct record record;
+	struct bytes key;
+	unsigned steps = 0;
+	int r = 0;
+
+	if (!list->begun)
+		r = answer_form_begin(
+			request, list->state.rv, next, list->remaining, &list->json);
+	list->begun = true;
+	while (r == 0 && list->json.size < wanted) {
+		bool full = list->limit && list->n == list->limit;
+
+		r = full ? END : list_next(list, until_ns, &steps, &key, &record);
+		if (r == FOUND) {
+			if (list->any)
+				buf_byte(&list->json, ',');
+			list->any = true;
+			list->n++;
+			r = answer_form_item(request, record.body, &list->json);
+		} else if (r == END) {
+			answer_form_end(
+				request, list->state.rv, next, list->remaining, &list->json);
+			list->stage = LIST_ENDED;
+			return buf_error(&list->json);
+		}
+	}
+	return r;
+}
+
+/* Works for a slice. Returns: 0: the list has ended, or WANTED bytes are there; AGAIN: the slice is
+ * over; LAPPED: the state is not kept any more; AGAIN; HTTP statuses (before the first item);
+ * errors. */
+static int list_slice(struct answer_list *list, size_t wanted)
+{
+	struct answer_worker *worker = list->request->worker;
+	uint64_t until_ns = proc_monotonic_ns() + ANSWER_SLICE_NS;
+	int r = answer_hold(worker);
+
+	if (r == 0)
+		r = as_of_renew(list->as_of, worker->snapshot, SIZE_MAX);
+	if (r == 0 && list->stage == LIST_MEASURE)
+		r = list_measure(list, until_ns);
+	if (r == 0 && list->stage == LIST_ITEMS)
+		r = list_items(list, wanted, until_ns);
+	if (r == 0 || r == AGAIN) {
+		int checked = snapshot_check(worker->snapshot);
+		r = checked < 0 ? checked : r;
+	}
+	as_of_rest(list->as_of);
+	answer_rest(worker);
+	return r;
+}
+
+/* ---- streams ---- */
+
+/* Moves what was made into OUT. */
+static int list_pack(struct answer_list *list)
+{
+	bool end = list->stage == LIST_ENDED;
+	CLEANUP(buf_release) struct buf indented = BUF_INIT;
+	struct bytes piece;
+	int r;
+
+	if (list->taken) {
+		buf_consume(&list->out, list->taken);
+		list->taken = 0;
+	}
+	if (end && !list->pretty)
+		buf_byte(&list->json, '\n');
+	piece = buf_bytes(&list->json);
+	if (list->pretty) {
+		api_pretty_put(&list->indent, piece, list->gzip ? &indented : &list->out);
+		piece = buf_bytes(&indented);
+	}
+	r = buf_error(&list->json);
+	if (r == 0 && list->gzip)
+		r = gzip_put(list->gzip, piece, end, &list->out);
+	else if (r == 0 && !list->pretty)
+		buf_bytes_put(&list->out, piece);
+	buf_trim(&list->json, 4 * LIST_PIECE);
+	return r < 0 ? r : buf_error(&list->out);
+}
+
+static ssize_t list_read(void *context, uint8_t *out, size_t room)
+{
+	struct answer_list *list = context;
+	int r = 0;
+
+	while (r == 0 && list->out.size == list->taken && list->stage != LIST_ENDED) {
+		r = list_slice(list, LIST_PIECE);
+		if (r == 0 || r == AGAIN) {
+			int packed = list_pack(list);
+			r = packed < 0 ? packed : r;
+		}
+	}
+	size_t size = list->out.size - list->taken;
+	if (r < 0 || r == LAPPED || r == GONE)
+		return r < 0 ? r : err_say(ERR_EXPIRED, "the state of a list is not kept any more");
+	if (size == 0 && r == AGAIN) {
+		exchange_wake(list->request->x);
+		return (ssize_t)-EAGAIN;
+	}
+	size = size < room ? size : room;
+	if (size)
+		memcpy(out, list->out.data + list->taken, size);
+	list->taken += size;
+	return (ssize_t)size;
+}
+
+static void list_end(void *context, enum exchange_end why)
+{
+	struct answer_list *list = context;
+	struct answer_request *request = list->request;
+
+	(void)why;
+	answer_request_free(&request);
+}
+
+static void list_stream(struct answer_list *list)
+{
+	struct answer_request *request = list->request;
+	const struct exchange_source source = {
+		.read = list_read, .end = list_end, .context = list, .size = -1};
+	struct answer_head head;
+	int r = 0;
+
+	list->pretty = request->pretty || request->accept.pretty;
+	if (request->gzip)
+		r = gzip_new(&list->gzip);
+	if (r == 0)
+		r = list_pack(list);
+	if (r < 0) {
+		answer_refuse(request, r);
+		return;
+	}
+	answer_head(request, "application/json", list->gzip != NULL, &head);
+	exchange_begin(request->x, 200, head.headers, head.n);
+	exchange_stream(request->x, &source);
+}
+
+/* ---- from the beginning ---- */
+
+static int list_start(struct answer_request *request)
+{
+	const struct api_options *o = &request->options;
+	struct answer_list *list = calloc(1, sizeof(*list));
+
+	if (!list)
+		return err_set(-ENOMEM, "a list");
+	list->request = request;
+	request->list = list;
+	if (!*o->token)
+		return 0;
+	int r = api_token_parse(o->token, &list->token, &request->status);
+	if (r == 0 && *o->rv && strcmp(o->rv, "0") != 0)
+		r = api_status_set(&request->status, 400, "BadRequest",
+			"specifying resource version is not allowed when using continue");
+	return r;
+}
+
+static void list_go_on(struct answer_request *request)
+{
+	struct answer_list *list = request->list;
+	int r = 0;
+
+	if (list->stage == LIST_NEW) {
+		r = answer_hold(request->worker);
+		if (r == 0)
+			r = list_open(list);
+		answer_rest(request->worker);
+		if (r == AGAIN) {
+			answer_later(request);
+			return;
+		}
+	}
+	if (r == 0)
+		r = list_slice(list, ANSWER_GZIP_BYTES + 1);
+	if (r == AGAIN) {
+		(void)answer_wait(request, true);
+		return;
+	}
+	if (r == LAPPED || r == GONE)
+		r = list_expired(list);
+	if (r != 0)
+		answer_refuse(request, r);
+	else if (list->stage == LIST_ENDED && list->json.size <= ANSWER_GZIP_BYTES)
+		answer_send(request, 200, buf_bytes(&list->json), "application/json");
+	else
+		list_stream(list);
+}
+
+void answer_list_begin(struct answer_request *request)
+{
+	int r = list_start(request);
+
+	request->resume = list_go_on;
+	if (r != 0)
+		answer_refuse(request, r);
+	else
+		list_go_on(request);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state of a feed that a read shows: the tables of RV rules in README.md. A state is a seq S
+ * and its RV. The newest one is that of the index; the journal may be ahead of it by a moment.
+ */
+#include "reader/serve/answer_internal.h"
+
+#include <stdio.h>
+
+#include "common/err.h"
+#include "common/proc.h"
+
+int answer_check_feed(struct answer_request *request)
+{
+	struct answer *answer = request->worker->answer;
+	struct catalog_feed *feed = request->feed;
+	struct api_status *status = &request->status;
+	int r = 0;
+
+	catalog_lock(answer->catalog);
+	double age = feed->age_seconds;
+	bool live = strcmp(feed->state, "live") == 0;
+
+	if (feed->timeline.visible == 0) {
+		r = api_status_set(
+			status, 429, "TooManyRequests", "storage is (re)initializing");
+		status->retry_after = 1;
+	} else if (__atomic_load_n(&answer->max_staleness_ns, __ATOMIC_RELAXED) && !live &&
+		   (age < 0 || age * 1e9 > (double)answer->max_staleness_ns)) {
+		r = api_status_set(status, 503, "ServiceUnavailable",
+			"%s: the last contact with the API server is longer ago than maxStaleness "
+			"allows: %s", feed->definition.name, *feed->why ? feed->why : feed->state);
+		status->retry_after = 1;
+	}
+	catalog_unlock(answer->catalog);
+	return r;
+}
+
+int answer_invalid_rv(struct answer_request *request)
+{
+	const char *rv = request->options.rv;
+	bool digits = *rv && !rv[strspn(rv, "0123456789")];
+
+	return api_status_set(&request->status, 400, "BadRequest",
+		"invalid resource version: resourceVersion: Invalid value: \"%s\": "
+		"strconv.ParseUint: "
+		"parsing \"%s\": %s",
+		rv, rv, digits ? "value out of range" : "invalid syntax");
+}
+
+static int state_gone(struct answer_request *request)
+{
+	return api_status_expired(
+		&request->status, "The resourceVersion for the provided list is too old.");
+}
+
+/* Returns whether nothing of the feed lies after A up to B. */
+static bool state_same(const struct timeline *t, uint64_t a, uint64_t b)
+{
+	struct timeline_entry entry;
+
+	return a >= b || timeline_next(t, a, &entry) == END || entry.seq > b;
+}
+
+/* The state of exactly RV; NOW is the newest one that the index has. */
+static int state_exact(struct answer_request *request, const struct timeline *t, const char *rv,
+	uint64_t now, struct answer_state *ret_state)
+{
+	timeline_rv number;
+	uint64_t position;
+
+	switch (timeline_seek(t, bytes_str(rv), &position, &number)) {
+	case TIMELINE_INVALID:
+		return answer_invalid_rv(request);
+	case TIMELINE_GONE:
+		return state_gone(request);
+	case TIMELINE_FUTURE:
+		return AGAIN;
+	case TIMELINE_FOUND:
+		break;
+	}
+	if (position > now && !state_same(t, now, position))
+		return AGAIN;
+	ret_state->seq = position < now ? position : now;
+	if (t->opaque)
+		(void)snprintf(ret_state->rv, sizeof(ret_state->rv), "%.60s", rv);
+	else
+		timeline_rv_format(number, ret_state->rv);
+	return 0;
+}
+
+/* The newest state, if it is not older than RV. */
+static int state_not_older(struct answer_request *request, const struct timeline *t, const char *rv,
+	uint64_t now)
+{
+	uint64_t position;
+
+	switch (timeline_seek(t, bytes_str(rv), &position, NULL)) {
+	case TIMELINE_INVALID:
+		return answer_invalid_rv(request);
+	case TIMELINE_GONE: /* older than all that is known, or of an earlier journal */
+		return t->opaque ? state_gone(request) : 0;
+	case TIMELINE_FUTURE:
+		return AGAIN;
+	case TIMELINE_FOUND:
+		break;
+	}
+	return position > now && !state_same(t, now, position) ? AGAIN : 0;
+}
+
+static int state_find(struct answer_request *request, int64_t token_rv, const struct timeline *t,
+	uint64_t visible, struct answer_state *ret_state)
+{
+	const struct api_options *o = &request->options;
+	uint64_t now = timeline_settled(t, visible);
+	uint64_t floor = __atomic_load_n(&request->feed->floor, __ATOMIC_ACQUIRE);
+	bool any = !*o->rv || strcmp(o->rv, "0") == 0;
+	char text[24];
+
+	if (!visible || (floor > now && !state_same(t, now, floor)))
+		return AGAIN;
+	ret_state->seq = now;
+	timeline_rv_at(t, now, ret_state->rv);
+	if (token_rv > 0) {
+		(void)snprintf(text, sizeof(text), "%lld", (long long)token_rv);
+		return state_exact(request, t, text, now, ret_state);
+	}
+	if (any)
+		return 0;
+	if (request->verb == ANSWER_LIST && (o->match == API_MATCH_EXACT ||
+			(o->match == API_MATCH_ABSENT && o->limit > 0)))
+		return state_exact(request, t, o->rv, now, ret_state);
+	return state_not_older(request, t, o->rv, now);
+}
+
+int answer_find_state(
+	struct answer_request *request, int64_t token_rv, struct answer_state *ret_state)
+{
+	struct answer *answer = request->worker->answer;
+	struct catalog_feed *feed = request->feed;
+	uint64_t visible = snapshot_visible(request->worker->snapshot, feed->id);
+
+	catalog_lock(answer->catalog);
+	int r = state_find(request, token_rv, &feed->timeline, visible, ret_state);
+	catalog_unlock(answer->catalog);
+	if (!__atomic_load_n(&feed->gone, __ATOMIC_ACQUIRE))
+		return r;
+	api_status_set(&request->status, 429, "TooManyRequests", "storage is (re)initializing");
+	request->status.retry_after = 1;
+	return 429;
+}
+
+int answer_wait_is_over(struct answer_request *request)
+{
+	struct answer *answer = request->worker->answer;
+	char current[TIMELINE_RV_SIZE];
+
+	catalog_lock(answer->catalog);
+	memcpy(current, request->feed->timeline.newest_text, sizeof(current));
+	catalog_unlock(answer->catalog);
+	const char *rv = request->options.rv;
+	while (rv[0] == '0' && rv[1])
+		rv++;
+	if (*rv && strcmp(rv, "0") != 0)
+		return api_status_too_large(&request->status, rv, current);
+	api_status_set(&request->status, 504, "Timeout",
+		"Timeout: the index does not show yet what watches have shown");
+	request->status.retry_after = 1;
+	return 504;
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * WATCH. A watcher is a position in the log, a seq: everything up to it was given. It holds no
+ * buffer but the piece that is being sent, so a slow client costs nothing and loses nothing until
+ * its position is trimmed.
+ *
+ *	WAIT      the state of the RV that was asked for is not here yet (initial objects only)
+ *	INITIAL   the objects as of a seq, in key order, in slices
+ *	LIVE      records after the position; a relist is a bracket of them
+ *	ENDED     after a Status in the stream, the deadline, or because this process ends
+ */
+#include "reader/serve/answer_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/array.h"
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+
+#define WATCH_SECOND       UINT64_C(1000000000)
+#define WATCH_MIN_SECONDS  1800 /* without timeoutSeconds: this to twice this */
+#define WATCH_BOOKMARK_NS  (30 * WATCH_SECOND)
+#define WATCH_LAST_NS      (2 * WATCH_SECOND) /* a bookmark this long before the deadline */
+#define WATCH_DECIDE_NS    (60 * WATCH_SECOND)
+
+/* ---- groups ---- */
+
+static int watch_join(struct answer_watch *watch)
+{
+	struct answer_worker *worker = watch->request->worker;
+	struct catalog_feed *feed = watch->request->feed;
+	struct answer_group *group = NULL;
+
+	for (size_t i = 0; i < worker->n_groups && !group; i++)
+		if (worker->groups[i].feed == feed)
+			group = &worker->groups[i];
+	if (!group) {
+		size_t before = worker->n_groups;
+		const struct answer_group new = {.feed = feed};
+		int r = ARRAY_ADD(worker->groups, worker->n_groups, worker->groups_room, new,
+			"the groups of watches");
+
+		if (r < 0)
+			return r;
+		(void)__atomic_add_fetch(&feed->references, 1, __ATOMIC_ACQ_REL);
+		group = &worker->groups[before];
+		/* The array may have moved. */
+		for (size_t i = 0; i < worker->n_groups; i++)
+			if (worker->groups[i].first)
+				worker->groups[i].first->at = &worker->groups[i].first;
+	}
+	watch->next = group->first;
+	watch->at = &group->first;
+	if (group->first)
+		group->first->at = &watch->next;
+	group->first = watch;
+	return 0;
+}
+
+static void watch_leave(struct answer_watch *watch)
+{
+	struct answer_worker *worker = watch->request->worker;
+
+	if (!watch->at)
+		return;
+	*watch->at = watch->next;
+	if (watch->next)
+		watch->next->at = watch->at;
+	watch->at = NULL;
+	for (size_t i = 0; i < worker->n_groups; i++)
+		if (!worker->groups[i].first) {
+			catalog_release(&worker->groups[i].feed);
+			worker->groups[i] = worker->groups[--worker->n_groups];
+			if (i < worker->n_groups && worker->groups[i].first)
+				worker->groups[i].first->at = &worker->groups[i].first;
+			break;
+		}
+}
+
+void answer_watch_wake(struct answer_group *group)
+{
+	for (struct answer_watch *watch = group->first; watch; watch = watch->next)
+		exchange_wake(watch->request->x);
+}
+
+void answer_watch_free(struct answer_watch **watch)
+{
+	struct answer_watch *w = TAKE(*watch);
+
+	if (!w)
+		return;
+	watch_leave(w);
+	if (w->watchers)
+		metric_sub(w->watchers, 1);
+	as_of_free(&w->as_of);
+	free(w->bracket.rows);
+	buf_release(&w->out);
+	free(w);
+}
+
+/* ---- time ---- */
+
+/* Sets the timer to the next of the times. The deadline is none once it has come: the timer would
+ * not let the worker rest until the client has taken what is left. */
+void answer_watch_set_timer(struct answer_watch *watch)
+{
+	uint64_t next = watch->deadline_ns > proc_monotonic_ns() ? watch->deadline_ns : UINT64_MAX;
+
+	if (watch->bookmark_ns < next)
+		next = watch->bookmark_ns;
+	if (watch->last_bookmark_ns < next)
+		next = watch->last_bookmark_ns;
+	if (watch->decide_ns < next)
+		next = watch->decide_ns;
+	if (watch->retry_ns < next)
+		next = watch->retry_ns;
+	serve_timer_set(&watch->request->timer, next);
+}
+
+static void watch_decided(void *context, const struct auth_decision *decision)
+{
+	struct answer_request *request = context;
+
+	request->pending = NULL;
+	if (decision->answer == AUTH_ALLOWED || decision->answer == AUTH_UNAVAILABLE)
+		return;
+	request->watch->finishing = true; /* a clean end */
+	exchange_wake(request->x);
+}
+
+/* Returns a number below MOST, so that not all watches do the same at the same time. */
+static uint64_t watch_jitter(uint64_t most)
+{
+	uint64_t number = 0;
+
+	err_ignore(proc_random(&number, sizeof(number)), "then there is no jitter");
+	return number % most;
+}
+
+/* Returns 30 s, a quarter more or less. */
+static uint64_t watch_bookmark_pause(void)
+{
+	return WATCH_BOOKMARK_NS * 3 / 4 + watch_jitter(WATCH_BOOKMARK_NS / 2);
+}
+
+static void watch_timer(struct answer_request *request)
+{
+	struct answer_watch *watch = request->watch;
+	uint64_t now = proc_monotonic_ns();
+
+	if (now >= watch->bookmark_ns) {
+		watch->bookmark_due = true;
+		watch->bookmark_ns = now + watch_bookmark_pause();
+	}
+	if (now >= watch->last_bookmark_ns) {
+		watch->bookmark_due = true;
+		watch->last_bookmark_ns = UINT64_MAX;
+	}
+	if (now >= watch->retry_ns)
+		watch->retry_ns = UINT64_MAX;
+	if (now >= watch->decide_ns) {
+		watch->decide_ns = now + WATCH_DECIDE_NS;
+		if (!request->pending)
+			answer_decide(request, watch_decided);
+	}
+	answer_watch_set_timer(watch);
+	exchange_wake(request->x);
+}
+
+static int watch_set_times(struct answer_watch *watch)
+{
+	const struct api_options *o = &watch->request->options;
+	uint64_t now = proc_monotonic_ns();
+	uint64_t seconds = o->timeout_seconds > 0 ? (uint64_t)o->timeout_seconds : 0;
+	uint64_t length = seconds && seconds < UINT64_MAX / 4 / WATCH_SECOND
+				  ? seconds * WATCH_SECOND
+				  : WATCH_MIN_SECONDS * WATCH_SECOND +
+					    watch_jitter(WATCH_MIN_SECONDS * WATCH_SECOND);
+
+	watch->deadline_ns = now + length;
+	watch->bookmark_ns = o->bookmarks ? now + watch_bookmark_pause() : UINT64_MAX;
+	watch->last_bookmark_ns = o->bookmarks && length > WATCH_LAST_NS
+		? watch->deadline_ns - WATCH_LAST_NS : UINT64_MAX;
+	watch->decide_ns = now + WATCH_DECIDE_NS;
+	watch->retry_ns = UINT64_MAX;
+	return 0;
+}
+
+/* ---- the stream ---- */
+
+static ssize_t watch_read(void *context, uint8_t *out, size_t room)
+{
+	struct answer_watch *watch = context;
+	uint64_t now = proc_monotonic_ns(), until = now + ANSWER_SLICE_NS;
+	int r = 0;
+
+	if (watch->taken == watch->out.size) {
+		buf_trim(&watch->out, 2 * WATCH_PIECE);
+		watch->taken = 0;
+	}
+	if (watch->out.size == 0 && now >= watch->deadline_ns)
+		watch->stage = WATCH_ENDED;
+	while (r == 0 && watch->out.size == 0 && watch->stage != WATCH_ENDED && now < until) {
+		r = answer_watch_produce(watch);
+		now = proc_monotonic_ns();
+	}
+	if (r == 0)
+		r = buf_error(&watch->out);
+	size_t size = watch->out.size - watch->taken;
+	if (r < 0)
+		return r; /* what was made stays unsent: it may be half an event */
+	if (size == 0 && watch->stage == WATCH_ENDED)
+		return 0;
+	if (size == 0 && r == AGAIN && watch->finishing) {
+		bool live = watch->stage == WATCH_LIVE;
+
+		watch->stage = WATCH_ENDED;
+		if (live && watch->request->options.bookmarks)
+			answer_form_bookmark(watch->request, watch->rv, false, &watch->out);
+		size = watch->out.size;
+		if (size == 0)
+			return 0;
+	}
+	if (size == 0) {
+		if (r == 0) /* more to do, in another turn */
+			exchange_wake(watch->request->x);
+		return (ssize_t)-EAGAIN;
+	}
+	size = size < room ? size : room;
+	memcpy(out, watch->out.data + watch->taken, size);
+	watch->taken += size;
+	return (ssize_t)size;
+}
+
+static void watch_end(void *context, enum exchange_end why)
+{
+	struct answer_watch *watch = context;
+	struct answer_request *request = watch->request;
+
+	(void)why;
+	answer_request_free(&request);
+}
+
+static void watch_finish(void *context)
+{
+	struct answer_watch *watch = context;
+
+	watch->finishing = true;
+	exchange_wake(watch->request->x);
+}
+
+/* ---- from the beginning ---- */
+
+/* Finds the position of a watch without initial objects. Returns: 0; 400; a stream that has ended
+ * at once is no error. */
+static int watch_seek(struct answer_watch *watch)
+{
+	struct answer_request *request = watch->request;
+	struct answer *answer = request->worker->answer;
+	const struct timeline *timeline = &request->feed->timeline;
+	const char *rv = request->options.rv;
+	enum timeline_place place = TIMELINE_FOUND;
+	timeline_rv number = 0;
+
+	watch->stage = WATCH_LIVE;
+	catalog_lock(answer->catalog);
+	watch->position = timeline->visible;
+	memcpy(watch->rv, timeline->newest_text, sizeof(watch->rv));
+	if (*rv && strcmp(rv, "0") != 0) {
+		place = timeline_seek(timeline, bytes_str(rv), &watch->position, &number);
+		if (place != TIMELINE_INVALID)
+			(void)snprintf(watch->rv, sizeof(watch->rv), "%s", rv);
+	}
+	catalog_unlock(answer->catalog);
+	switch (place) {
+	case TIMELINE_INVALID:
+		return answer_invalid_rv(request);
+	case TIMELINE_GONE:
+		answer_watch_expire(watch);
+		break;
+	case TIMELINE_FUTURE:
+		watch->skip = number;
+		break;
+	case TIMELINE_FOUND:
+		break;
+	}
+	return 0;
+}
+
+/* A watch with initial objects of an RV that is none must be refused before it begins. */
+static int watch_check_rv(struct answer_watch *watch)
+{
+	struct answer_request *request = watch->request;
+	struct answer *answer = request->worker->answer;
+	const char *rv = request->options.rv;
+	uint64_t position;
+
+	if (!*rv || strcmp(rv, "0") == 0)
+		return 0;
+	catalog_lock(answer->catalog);
+	enum timeline_place place =
+		timeline_seek(&request->feed->timeline, bytes_str(rv), &position, NULL);
+	catalog_unlock(answer->catalog);
+	return place == TIMELINE_INVALID ? answer_invalid_rv(request) : 0;
+}
+
+static int watch_make(struct answer_request *request)
+{
+	const struct feed_definition *d = &request->feed->definition;
+	struct metrics *metrics = request->worker->answer->metrics;
+	struct answer_watch *watch = calloc(1, sizeof(*watch));
+
+	if (!watch)
+		return err_set(-ENOMEM, "a watch");
+	request->watch = watch;
+	watch->request = request;
+	watch->events = metrics_cell(metrics, METRIC_WATCH_EVENTS,
+		(const char *[]){d->group, d->version, d->resource});
+	watch->watchers = metrics_cell(metrics, METRIC_WATCHERS, NULL);
+	metric_add(watch->watchers, 1);
+	request->wait_until_ns = proc_monotonic_ns() + ANSWER_WAIT_NS;
+	int r = answer_timer_init(request);
+	if (r == 0)
+		r = watch_set_times(watch);
+	if (r == 0)
+		r = request->options.send_initial ? watch_check_rv(watch) : watch_seek(watch);
+	return r != 0 ? r : watch_join(watch);
+}
+
+void answer_watch_begin(struct answer_request *request)
+{
+	int r = watch_make(request);
+	struct answer_watch *watch = request->watch;
+	struct answer_head head;
+
+	if (r != 0) {
+		answer_refuse(request, r);
+		return;
+	}
+	const struct exchange_source source = {.read = watch_read,
+		.end = watch_end,
+		.finish = watch_finish,
+		.context = watch,
+		.size = -1};
+
+	request->x->long_running = true;
+	request->resume = watch_timer;
+	answer_watch_set_timer(watch);
+	answer_head(request, "application/json", false, &head);
+	exchange_begin(request->x, 200, head.headers, head.n);
+	exchange_stream(request->x, &source);
+}

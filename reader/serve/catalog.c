@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/serve/catalog.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/array.h"
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/log.h"
+#include "common/proc.h"
+#include "reader/kinf.h"
+#include "store/ring/ring.h"
+
+#define CATALOG_MAGIC   0x63617461u
+#define CATALOG_LOOK_MS 500 /* checkpoints, states */
+#define CATALOG_STATE_NS UINT64_C(1000000000)
+#define CATALOG_LOST_MAX 1024
+
+/* The newest RV of a feed of an earlier journal. */
+struct catalog_lost {
+	char *resource; /* group/version/resource */
+	timeline_rv newest;
+};
+
+struct catalog {
+	uint32_t magic;
+	struct store *store;
+	struct kinf *kinf; /* for states */
+	struct kinf_snapshot *kinf_snapshot;
+	catalog_news_fn *news;
+	void *argument;
+	pthread_t thread;
+	bool thread_runs;
+	bool stop; /* atomic */
+	pthread_rwlock_t lock; /* of all below, which only the feeder writes */
+	struct catalog_feed **feeds; /* by id */
+	size_t n, room;
+	struct catalog_lost *lost;
+	size_t n_lost, lost_room;
+	bool ready;
+	char reason[200]; /* if it is not */
+	/* The feeder's own. */
+	struct snapshot *snapshot;
+	struct ring_reader *ring;
+	bool uuid_known;
+	uint8_t uuid[16];
+	uint64_t definitions;
+	uint64_t examined; /* the log, up to here */
+	uint64_t states_ns;
+	bool has_index;
+};
+
+/* ---- feeds ---- */
+
+void catalog_release(struct catalog_feed **feed)
+{
+	struct catalog_feed *f = TAKE(*feed);
+
+	if (!f || __atomic_sub_fetch(&f->references, 1, __ATOMIC_ACQ_REL) != 0)
+		return;
+	coverage_release(&f->coverage);
+	timeline_release(&f->timeline);
+	free(f->texts);
+	free(f);
+}
+
+enum {
+#define TEXT(member, key, identity) CATALOG_TEXT_##member,
+#include "store/journal/feed_definition.def"
+#undef TEXT
+	CATALOG_TEXTS
+};
+
+/* Copies DEFINITION with its texts. */
+static int catalog_copy_definition(
+	struct catalog_feed *feed, const struct feed_definition *definition)
+{
+	struct feed_definition *d = &feed->definition;
+	size_t size = 0;
+
+	*d = *definition;
+	const char **texts[CATALOG_TEXTS] = {
+#define TEXT(member, key, identity) &d->member,
+#include "store/journal/feed_definition.def"
+#undef TEXT
+	};
+	for (size_t i = 0; i < CATALOG_TEXTS; i++)
+		size += strlen(*texts[i]) + 1;
+	char *p = feed->texts = malloc(size);
+	if (!p)
+		return err_set(-ENOMEM, "feed '%s'", definition->name);
+	for (size_t i = 0; i < CATALOG_TEXTS; i++) {
+		size_t length = strlen(*texts[i]) + 1;
+
+		memcpy(p, *texts[i], length);
+		*texts[i] = p;
+		p += length;
+	}
+	return 0;
+}
+
+static struct catalog_feed *catalog_by_id(const struct catalog *c, uint32_t id)
+{
+	size_t low = 0, high = c->n;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (c->feeds[middle]->id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < c->n && c->feeds[low]->id == id ? c->feeds[low] : NULL;
+}
+
+static timeline_rv catalog_lost_rv(const struct catalog *c, const struct feed_definition *d)
+{
+	char name[512];
+
+	(void)snprintf(name, sizeof(name), "%s/%s/%s", d->group, d->version, d->resource);
+	for (size_t i = 0; i < c->n_lost; i++)
+		if (strcmp(c->lost[i].resource, name) == 0)
+			return c->lost[i].newest;
+	return 0;
+}
+
+/* Adds a feed that is new, or takes its new name. Ids only grow. */
+static int catalog_take_definition(void *argument, const struct feed_definition *definition,
+	const struct feed_checkpoint *checkpoint)
+{
+	struct catalog *c = argument;
+	struct catalog_feed *known = catalog_by_id(c, definition->id);
+
+	if (known || checkpoint->phase == FEED_REMOVED)
+		return 0;
+	struct catalog_feed *feed = calloc(1, sizeof(*feed));
+	if (!feed)
+		return err_set(-ENOMEM, "feed '%s'", definition->name);
+	feed->references = 1;
+	feed->id = definition->id;
+	feed->age_seconds = -1;
+	feed->phase = checkpoint->phase;
+	feed->timeline.lost = catalog_lost_rv(c, definition);
+	timeline_begin(&feed->timeline, checkpoint);
+	int r = catalog_copy_definition(feed, definition);
+	if (r == 0)
+		r = coverage_init(&feed->coverage, &feed->definition);
+	if (r == 0)
+		r = ARRAY_ADD(c->feeds, c->n, c->room, feed, "the list of feeds");
+	if (r < 0)
+		catalog_release(&feed);
+	return r;
+}
+
+/* Drops the feed at I; its watches end. */
+static void catalog_drop(struct catalog *c, size_t i)
+{
+	struct catalog_feed *feed = c->feeds[i];
+
+	__atomic_store_n(&feed->gone, true, __ATOMIC_RELEASE);
+	(void)__atomic_add_fetch(&feed->news, 1, __ATOMIC_ACQ_REL);
+	memmove(&c->feeds[i], &c->feeds[i + 1], (--c->n - i) * sizeof(*c->feeds));
+	catalog_release(&feed);
+}
+
+/* Remembers how far the feed had come: clients may come back with an RV of it. */
+static void catalog_remember(struct catalog *c, const struct catalog_feed *feed)
+{
+	const struct feed_definition *d = &feed->definition;
+	struct catalog_lost lost = {.newest = feed->timeline.newest};
+	char name[512];
+
+	if (feed->timeline.opaque || !lost.newest)
+		return;
+	(void)snprintf(name, sizeof(name), "%s/%s/%s", d->group, d->version, d->resource);
+	for (size_t i = 0; i < c->n_lost; i++)
+		if (strcmp(c->lost[i].resource, name) == 0) {
+			if (c->lost[i].newest < lost.newest)
+				c->lost[i].newest = lost.newest;
+			return;
+		}
+	lost.resource = c->n_lost < CATALOG_LOST_MAX ? strdup(name) : NULL;
+	if (!lost.resource)
+		return;
+	int r = ARRAY_ADD(c->lost, c->n_lost, c->lost_room, lost, "RVs of an earlier journal");
+	if (r < 0) {
+		err_ignore(r, "a client that comes back waits instead of listing again");
+		free(lost.resource);
+	}
+}
+
+static void catalog_drop_all(struct catalog *c, bool remember)
+{
+	while (c->n) {
+		if (remember)
+			catalog_remember(c, c->feeds[c->n - 1]);
+		catalog_drop(c, c->n - 1);
+	}
+	c->definitions = 0;
+}
+
+/* ---- following the journal ---- */
+
+/* Reads the log on. The feeds' timelines are then ahead of what is visible until they are
+ * settled. */
+static int catalog_read_log(struct catalog *c)
+{
+	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
+	struct record record;
+	int r = journal_walk_open(snapshot_journal(c->snapshot), snapshot_journal_txn(c->snapshot),
+		c->examined + 1, &log);
+
+	while (r == 0 && (r = journal_walk_next(log, &record)) == FOUND) {
+		struct catalog_feed *feed = catalog_by_id(c, record.feed);
+
+		if (feed && record.type == RECORD_FEED_REMOVED) {
+			for (size_t i = 0; i < c->n; i++)
+				if (c->feeds[i] == feed) {
+					catalog_drop(c, i);
+					break;
+				}
+		} else if (feed) {
+			r = timeline_add(&feed->timeline, &record);
+			if (r < 0)
+				return r;
+		}
+		c->examined = record.seq;
+	}
+	return r == END ? 0 : r;
+}
+
+struct catalog_settling {
+	struct catalog *catalog;
+	uint64_t end;
+	bool any;
+};
+
+static int catalog_settle_one(void *argument, const struct feed_definition *definition,
+	const struct feed_checkpoint *checkpoint)
+{
+	struct catalog_settling *settling = argument;
+	struct catalog_feed *feed = catalog_by_id(settling->catalog, definition->id);
+
+	if (!feed)
+		return 0;
+	struct timeline *t = &feed->timeline;
+	timeline_rv newest = t->newest;
+	bool was_listed = t->visible != 0;
+
+	timeline_settle(t, checkpoint, settling->end);
+	uint64_t shown = t->n > t->first ? t->entries[t->n - 1].seq : t->gone;
+	feed->phase = checkpoint->phase;
+	if (newest != t->newest || shown != feed->shown || was_listed != (t->visible != 0)) {
+		(void)__atomic_add_fetch(&feed->news, 1, __ATOMIC_ACQ_REL);
+		settling->any = true;
+	}
+	feed->shown = shown;
+	return 0;
+}
+
+/* Makes the catalog what the snapshot shows, under the lock. */
+static int catalog_take(struct catalog *c, bool *ret_any)
+{
+	struct journal *journal = snapshot_journal(c->snapshot);
+	struct txn *txn = snapshot_journal_txn(c->snapshot);
+	struct journal_meta meta;
+	uint64_t hash, horizon;
+	size_t before = c->n;
+
+	if (c->uuid_known && memcmp(c->uuid, snapshot_uuid(c->snapshot), sizeof(c->uuid)) != 0) {
+		catalog_drop_all(c, true);
+		c->examined = 0;
+		*ret_any = true;
+	}
+	memcpy(c->uuid, snapshot_uuid(c->snapshot), sizeof(c->uuid));
+	c->uuid_known = true;
+	int r = journal_meta(journal, txn, &meta);
+	if (r < 0)
+		return r;
+	horizon = meta.horizon;
+	if (c->examined < horizon) { /* the first time, or trimmed before we have read it */
+		catalog_drop_all(c, false);
+		c->examined = horizon;
+	}
+	r = journal_definitions_hash(txn, &hash);
+	if (r == 0 && hash != c->definitions) {
+		r = journal_each_feed(journal, txn, catalog_take_definition, c);
+		if (r == 0)
+			c->definitions = hash;
+	}
+	if (r == 0)
+		r = catalog_read_log(c);
+	struct catalog_settling settling = {c, meta.next_seq - 1, false};
+	if (r == 0)
+		r = journal_each_feed(journal, txn, catalog_settle_one, &settling);
+	*ret_any |= settling.any || before != c->n;
+	return r;
+}
+
+static int catalog_take_state(void *argument, const struct kinf_feed_info *info)
+{
+	struct catalog *c = argument;
+	struct catalog_feed *feed = catalog_by_id(c, info->feed);
+
+	if (feed) {
+		feed->age_seconds = info->last_contact_seconds;
+		memcpy(feed->state, info->state, sizeof(feed->state));
+		memcpy(feed->why, info->last_error, sizeof(feed->why));
+	}
+	return 0;
+}
+
+/* Reads the states of feeds once a second: whether the reflector lives, and what it last heard. */
+static void catalog_take_states(struct catalog *c)
+{
+	uint64_t now = proc_monotonic_ns();
+	int r = 0;
+
+	if (c->states_ns && now - c->states_ns < CATALOG_STATE_NS)
+		return;
+	c->states_ns = now;
+	if (!c->kinf_snapshot)
+		r = kinf_snapshot_open(c->kinf, &c->kinf_snapshot);
+	else
+		r = kinf_snapshot_renew(c->kinf_snapshot);
+	c->has_index = r == 0;
+	if (r == 0) {
+		pthread_rwlock_wrlock(&c->lock);
+		(void)kinf_feed_status(c->kinf_snapshot, NULL, catalog_take_state, c);
+		pthread_rwlock_unlock(&c->lock);
+		(void)kinf_snapshot_reset(c->kinf_snapshot);
+	}
+}
+
+/* R: of reading the journal. */
+static void catalog_set_ready(struct catalog *c, int r)
+{
+	c->ready = r == 0 && c->has_index;
+	if (r == AGAIN || (r == 0 && !c->has_index))
+		(void)snprintf(c->reason, sizeof(c->reason), "the index is being built");
+	else if (r < 0)
+		(void)snprintf(c->reason, sizeof(c->reason), "%.190s", err_text(r));
+}
+
+static bool catalog_refresh(struct catalog *c)
+{
+	bool any = false;
+	int r = c->snapshot ? snapshot_renew_log(c->snapshot)
+			    : snapshot_open_log(c->store, &c->snapshot);
+	bool held = r == 0;
+
+	pthread_rwlock_wrlock(&c->lock);
+	if (r == 0)
+		r = catalog_take(c, &any);
+	if (r < 0 && c->ready)
+		LOG(serve_catalog_failed, .error = err_text(r));
+	catalog_set_ready(c, r);
+	pthread_rwlock_unlock(&c->lock);
+	err_forget();
+	if (held) {
+		r = snapshot_reset(c->snapshot);
+		err_ignore(r < 0 ? r : 0, "a copy that expires is read again");
+	}
+	return any;
+}
+
+/* Sleeps until the ring says that something was committed. */
+static void catalog_wait(struct catalog *c)
+{
+	struct home *home = store_home(c->store);
+	int runtime = home_runtime_fd(home);
+	int r;
+
+	if (c->ring && ring_is_replaced(c->ring))
+		ring_detach(&c->ring);
+	if (!c->ring && runtime >= 0) {
+		r = ring_attach(runtime, "delta.ring", &c->ring);
+		if (r == 0)
+			return; /* what came before is read first */
+		err_ignore(r, "no reflector has run here: the journal is looked at now and then");
+		c->ring = NULL;
+		err_ignore(home_reopen(home), "the store that is open goes on being read");
+	}
+	if (!c->ring) {
+		const struct timespec pause = {.tv_nsec = 50000000};
+		(void)nanosleep(&pause, NULL); /* a signal may end it early */
+		return;
+	}
+	if (ring_wait(c->ring, CATALOG_LOOK_MS) == GONE)
+		ring_detach(&c->ring);
+}
+
+static void *catalog_run(void *argument)
+{
+	struct catalog *c = argument;
+
+	while (!__atomic_load_n(&c->stop, __ATOMIC_ACQUIRE)) {
+		struct ring_entry entry;
+		uint64_t seq;
+
+		/* Entries only say that there is something; the log has it. */
+		if (c->ring && ring_next(c->ring, &entry) != AGAIN)
+			(void)ring_to_tail(c->ring, &seq);
+		bool any = catalog_refresh(c);
+		catalog_take_states(c);
+		if (any)
+			c->news(c->argument);
+		catalog_wait(c);
+	}
+	return NULL;
+}
+
+/* ---- the interface ---- */
+
+int catalog_open(
+	const char *directory, catalog_news_fn *news, void *argument, struct catalog **ret_catalog)
+{
+	CLEANUP(catalog_close) struct catalog *c = calloc(1, sizeof(*c));
+	const struct store_options options = {.check = true};
+	pthread_rwlockattr_t attributes;
+
+	if (!c)
+		return err_set(-ENOMEM, "the feeds to serve");
+	*c = (struct catalog){.magic = CATALOG_MAGIC, .news = news, .argument = argument,
+		.reason = "the feeds were not read yet"};
+	/* Or the feeder would starve while workers read. */
+	pthread_rwlockattr_init(&attributes);
+	pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(&c->lock, &attributes);
+	pthread_rwlockattr_destroy(&attributes);
+	int r = store_open(directory, &options, &c->store);
+	if (r < 0)
+		return r;
+	r = kinf_open(directory, &c->kinf);
+	if (r < 0)
+		return err_say(r, "%s", kinf_error(c->kinf));
+	(void)catalog_refresh(c); /* the first answers find the feeds that there are */
+	catalog_take_states(c);
+	(void)catalog_refresh(c);
+	r = pthread_create(&c->thread, NULL, catalog_run, c);
+	if (r != 0)
+		return err_set(-r, "the thread that follows the journal");
+	c->thread_runs = true;
+	*ret_catalog = TAKE(c);
+	return 0;
+}
+
+void catalog_close(struct catalog **catalog)
+{
+	struct catalog *c = TAKE(*catalog);
+
+	if (!c)
+		return;
+	CHECK_OBJ(c, CATALOG_MAGIC);
+	__atomic_store_n(&c->stop, true, __ATOMIC_RELEASE);
+	if (c->thread_runs)
+		pthread_join(c->thread, NULL);
+	catalog_drop_all(c, false);
+	free(c->feeds);
+	for (size_t i = 0; i < c->n_lost; i++)
+		free(c->lost[i].resource);
+	free(c->lost);
+	ring_detach(&c->ring);
+	snapshot_close(&c->snapshot);
+	kinf_snapshot_close(&c->kinf_snapshot);
+	kinf_close(&c->kinf);
+	store_close(&c->store);
+	pthread_rwlock_destroy(&c->lock);
+	c->magic = 0;
+	free(c);
+}
+
+struct store *catalog_store(struct catalog *catalog)
+{
+	CHECK_OBJ(catalog, CATALOG_MAGIC);
+	return catalog->store;
+}
+
+void catalog_lock(struct catalog *catalog)
+{
+	CHECK_OBJ(catalog, CATALOG_MAGIC);
+	pthread_rwlock_rdlock(&catalog->lock);
+}
+
+void catalog_unlock(struct catalog *catalog)
+{
+	pthread_rwlock_unlock(&catalog->lock);
+}
+
+bool catalog_is_ready(struct catalog *catalog, char reason[200])
+{
+	catalog_lock(catalog);
+	bool ready = catalog->ready;
+	if (!ready)
+		memcpy(reason, catalog->reason, 200);
+	catalog_unlock(catalog);
+	return ready;
+}
+
+bool catalog_are_listed(struct catalog *catalog, char reason[200])
+{
+	bool listed = true;
+
+	catalog_lock(catalog);
+	for (size_t i = 0; i < catalog->n && listed; i++) {
+		listed = catalog->feeds[i]->timeline.visible != 0;
+		if (!listed)
+			(void)snprintf(reason, 200, "%.100s is not listed",
+				catalog->feeds[i]->definition.name);
+	}
+	catalog_unlock(catalog);
+	return listed;
+}
+
+int catalog_find(struct catalog *catalog, const struct coverage_request *request,
+	struct catalog_feed **ret_feed, enum coverage_answer *ret_answer, bool *ret_known)
+{
+	struct catalog_feed *best = NULL;
+	enum coverage_answer best_answer = COVERAGE_NONE;
+
+	*ret_known = false;
+	catalog_lock(catalog);
+	for (size_t i = 0; i < catalog->n; i++) {
+		struct catalog_feed *feed = catalog->feeds[i];
+		enum coverage_answer answer = coverage_check(&feed->coverage, request);
+
+		*ret_known |= coverage_is_resource(&feed->coverage, request->group,
+			request->version, request->resource);
+		if (answer == COVERAGE_NONE)
+			continue;
+		if (!best || answer > best_answer ||
+			(answer == best_answer && feed->timeline.visible &&
+				!best->timeline.visible)) {
+			best = feed;
+			best_answer = answer;
+		}
+	}
+	if (best)
+		(void)__atomic_add_fetch(&best->references, 1, __ATOMIC_ACQ_REL);
+	catalog_unlock(catalog);
+	*ret_feed = best;
+	*ret_answer = best_answer;
+	return best ? FOUND : NOT_FOUND;
+}
+
+int catalog_each(struct catalog *catalog, catalog_feed_fn *fn, void *argument)
+{
+	int r = 0;
+
+	catalog_lock(catalog);
+	for (size_t i = 0; r == 0 && i < catalog->n; i++)
+		r = fn(argument, catalog->feeds[i]);
+	catalog_unlock(catalog);
+	return r;
+}
+
+void catalog_raise_floor(struct catalog_feed *feed, uint64_t seq)
+{
+	uint64_t floor = __atomic_load_n(&feed->floor, __ATOMIC_RELAXED);
+
+	while (floor < seq && !__atomic_compare_exchange_n(&feed->floor, &floor, seq, true,
+				      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}

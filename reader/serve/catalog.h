@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The feeds as the whole process sees them: their definitions, timelines and states. A thread of
+ * its own, the feeder, keeps them: it follows the journal, woken by the delta ring, looks at
+ * checkpoints each 500 ms (bookmarks ring no ring), and calls `news` after something has changed.
+ *
+ *	catalog_open(directory, news, argument, &catalog);
+ *	catalog_find(catalog, &request, &feed, &answer)     a reference to the feed that can answer
+ *	catalog_lock(catalog); timeline_seek(&feed->timeline, ...); catalog_unlock(catalog);
+ *	catalog_release(&feed);
+ *
+ * Only catalog.c depends on how the journal tells of news; the others read timelines, snapshots and
+ * records by seq.
+ */
+#ifndef READER_SERVE_CATALOG_H
+#define READER_SERVE_CATALOG_H
+
+#include "reader/serve/coverage.h"
+#include "reader/serve/timeline.h"
+#include "store/read/snapshot.h"
+
+struct catalog;
+
+/* A feed of one journal. Its timeline, phase, age and state are read under catalog_lock(). */
+struct catalog_feed {
+	unsigned references;  /* atomic */
+	uint32_t id;
+	struct feed_definition definition; /* constant, and so is the coverage */
+	char *texts;
+	struct coverage coverage;
+	struct timeline timeline;
+	uint64_t shown;       /* the feeder's: the newest entry that is visible */
+	uint32_t phase;       /* enum feed_phase */
+	bool gone;     /* removed, or its journal was replaced: its watches end */
+	uint64_t news;   /* counts changes of its timeline */
+	uint64_t floor;  /* the newest seq that a client was shown: no answer is older */
+	double age_seconds;   /* since the last contact; negative: unknown */
+	char state[16];       /* as `kinf status` shows it */
+	char why[240];        /* if it is not live; "" if not known */
+};
+
+typedef void catalog_news_fn(void *argument);
+
+/* NEWS is called on the feeder's thread. */
+int catalog_open(
+	const char *directory, catalog_news_fn *news, void *argument, struct catalog **ret_catalog);
+void catalog_close(struct catalog **catalog);
+
+struct store *catalog_store(struct catalog *catalog);
+
+/* Returns whether the store has an index and the feeder has read the feeds; else REASON says why
+ * not. */
+bool catalog_is_ready(struct catalog *catalog, char reason[200]);
+
+/* Returns whether each feed was listed; else REASON names one that was not. */
+bool catalog_are_listed(struct catalog *catalog, char reason[200]);
+
+void catalog_lock(struct catalog *catalog); /* shared */
+void catalog_unlock(struct catalog *catalog);
+
+/* Finds the feed that answers REQUEST: one that was listed before one that was not, then the
+ * oldest. Returns: FOUND; NOT_FOUND: no feed covers it, and RET_KNOWN says whether one is of its
+ * resource. */
+int catalog_find(struct catalog *catalog, const struct coverage_request *request,
+	struct catalog_feed **ret_feed, enum coverage_answer *ret_answer, bool *ret_known);
+void catalog_release(struct catalog_feed **feed);
+
+/* Calls FN for each feed, under catalog_lock(), in the order of their ids, until it returns
+ * non-zero. */
+typedef int catalog_feed_fn(void *argument, const struct catalog_feed *feed);
+int catalog_each(struct catalog *catalog, catalog_feed_fn *fn, void *argument);
+
+/* Raises the floor of FEED: a client was shown what SEQ has brought. */
+void catalog_raise_floor(struct catalog_feed *feed, uint64_t seq);
+
+#endif
