@@ -94,9 +94,9 @@ static int generation_start_writing(struct generation *gen, const struct generat
 	gen->is_writer = true;
 	gen->state.clean = false;
 	gen->state.durable = options->durable && synced;
-	if (proc_boot_id(gen->state.boot) < 0)
-		memcpy(gen->state.boot, "unknown", sizeof("unknown"));
-	int r = state_inode(gen->fd, &gen->state.inode);
+	int r = proc_boot_id(gen->state.boot);
+	if (r == 0)
+		r = state_inode(gen->fd, &gen->state.inode);
 	if (r == 0)
 		r = state_write(gen->fd, &gen->state, options->file_mode);
 	if (r == 0)

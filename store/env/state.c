@@ -89,8 +89,11 @@ int state_check(int fd, const struct state *state, uint32_t format)
 		return err_say(ERR_UNTRUSTED,
 			"it was copied while a daemon wrote to it: stop the daemons, then copy the store "
 			"again");
-	/* An unknown boot counts as another one. */
-	if (!state->durable && (proc_boot_id(boot) < 0 || strcmp(boot, state->boot) != 0))
+	/* When this boot's id can't be read now, nothing is said of the data: it must not be given up. */
+	r = state->durable ? 0 : proc_boot_id(boot);
+	if (r < 0)
+		return r;
+	if (!state->durable && strcmp(boot, state->boot) != 0)
 		return err_say(ERR_UNTRUSTED,
 			"the machine stopped while it was written, so it may be damaged: start the daemons, "
 			"they build a new one from the API server");

@@ -156,6 +156,28 @@ Test(generation, killed_writer_is_trusted_in_the_same_boot_only)
 	(void)close(fd);
 }
 
+/* No descriptor was left to read the boot's id: the journal was given up, and everything listed again. */
+Test(generation, a_boot_id_that_cannot_be_read_says_nothing_of_the_data)
+{
+	int fd = folder();
+	struct generation *gen = create(fd);
+
+	generation_close(&gen);
+	die_dirty(fd, &usual);
+	cr_assert_eq(setenv("KINF_BOOT_ID", "no id", 1), 0);
+	cr_assert_eq(read_code(fd, 1, false), ERR_SYNTAX);
+	cr_assert_eq(write_code(fd, 1), ERR_SYNTAX);
+	cr_assert_eq(unsetenv("KINF_BOOT_ID"), 0);
+	cr_assert_eq(read_code(fd, 1, false), 0);
+	cr_assert_eq(write_code(fd, 1), 0);
+	/* A clean one is not marked with an id that is none. */
+	cr_assert_eq(setenv("KINF_BOOT_ID", "no id", 1), 0);
+	cr_assert_eq(write_code(fd, 1), ERR_SYNTAX);
+	cr_assert_eq(unsetenv("KINF_BOOT_ID"), 0);
+	cr_assert_eq(read_code(fd, 1, false), 0);
+	(void)close(fd);
+}
+
 Test(generation, durable_one_is_trusted_after_a_power_cut)
 {
 	struct generation_options durable = usual;
