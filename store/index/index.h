@@ -168,7 +168,9 @@ int index_object(struct index *index, struct txn *txn, uint64_t object, uint32_t
 	struct bytes *ret_key, struct index_entry *ret_entry);
 
 /* Walks the names of a feed in key order, from FROM on (inclusive), those that begin with PREFIX.
- * FROM may be longer than any key: the string after a key is that key and a NUL. */
+ * FROM may be longer than any key: the string after a key is that key and a NUL. A walk over all names of
+ * a feed, or over postings, ends with ERR_CORRUPT instead of END if there were not as many as the index
+ * counts: a damaged tree can lack rows and look sound. */
 struct index_walk;
 int index_names(struct index *index, struct txn *txn, uint32_t feed, struct bytes prefix,
 	struct bytes from, struct index_walk **ret_walk);

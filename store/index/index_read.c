@@ -149,11 +149,14 @@ int index_has(struct index *index, struct txn *txn, uint32_t definition, struct 
 
 /* ---- walks ---- */
 
+#define COUNT_UNKNOWN UINT64_MAX
+
 struct index_walk {
 	uint32_t magic;
 	bool started;
 	bool is_postings;
 	bool after; /* begin after FROM: it was cut, being longer than any key */
+	uint64_t left; /* rows that are to come, by another row's count; COUNT_UNKNOWN */
 	struct cursor *cursor;  /* over name, or posting */
 	struct cursor *objects; /* postings: over object */
 	size_t prefix_size, from_size;
@@ -170,6 +173,7 @@ static int index_walk_new(struct txn *txn, unsigned database, struct index_walk 
 	walk->magic = WALK_MAGIC;
 	walk->started = walk->is_postings = walk->after = false;
 	walk->cursor = walk->objects = NULL;
+	walk->left = COUNT_UNKNOWN;
 	int r = cursor_open(txn, database, &walk->cursor);
 
 	if (r < 0)
@@ -196,6 +200,7 @@ int index_names(struct index *index, struct txn *txn, uint32_t feed, struct byte
 	struct bytes from, struct index_walk **ret_walk)
 {
 	struct index_walk *walk;
+	struct index_feed row;
 
 	CHECK_OBJ(index, INDEX_MAGIC);
 	if (prefix.size > JOURNAL_KEY_MAX)
@@ -213,6 +218,15 @@ int index_names(struct index *index, struct txn *txn, uint32_t feed, struct byte
 	walk->from_size =
 		index_name_key(walk->from, feed, bytes_compare(from, prefix) > 0 ? from : prefix)
 			.size;
+	if (!prefix.size && !from.size) {
+		r = index_feed(index, txn, feed, &row);
+		if (r < 0) {
+			index_walk_close(&walk);
+			return r;
+		}
+		if (r == FOUND && !row.removed) /* one that is being removed has fewer and fewer */
+			walk->left = row.objects;
+	}
 	*ret_walk = walk;
 	return 0;
 }
@@ -247,6 +261,8 @@ int index_postings(struct index *index, struct txn *txn, uint32_t definition, st
 
 	if (r == FOUND && ret_walk)
 		r = index_term_postings(index, txn, term, ret_walk);
+	if (r == FOUND && ret_walk)
+		(*ret_walk)->left = count;
 	if (r == FOUND)
 		*ret_count = count;
 	return r;
@@ -273,7 +289,8 @@ int index_walk_object(struct index_walk *walk, uint64_t object, struct bytes *re
 	return index_read_object(value, &feed, ret_key, ret_entry);
 }
 
-/* Steps to the next key that begins with the walk's prefix. Returns: FOUND, END. */
+/* Steps to the next key that begins with the walk's prefix. A damaged tree may lack rows without looking
+ * damaged: then their number is not the one that is stored elsewhere. Returns: FOUND, END. */
 static int index_walk_step(struct index_walk *walk, struct bytes *ret_key, struct bytes *ret_value)
 {
 	int r;
@@ -290,7 +307,13 @@ static int index_walk_step(struct index_walk *walk, struct bytes *ret_key, struc
 			r = cursor_next(walk->cursor, ret_key, ret_value);
 	}
 	if (r == FOUND && !bytes_starts(*ret_key, BYTES(walk->prefix, walk->prefix_size)))
-		return END;
+		r = END;
+	if (walk->left == COUNT_UNKNOWN || r < 0)
+		return r;
+	if ((r == END) != (walk->left == 0))
+		return err_say(ERR_CORRUPT, "index: %s %s than are counted",
+			r == END ? "fewer" : "more", walk->is_postings ? "postings of a value" : "names of a feed");
+	walk->left -= r == FOUND;
 	return r;
 }
 
