@@ -103,8 +103,11 @@ static int describe_owner(void *arg, const struct kinf_object *owner)
 	size_t kind_size = 0, name_size = 0;
 
 	/* A missing member stays empty. */
-	(void)kinf_object_path(owner, "kind", &kind, &kind_size);
-	(void)kinf_object_path(owner, "name", &name, &name_size);
+	int r = kinf_object_path(owner, "kind", &kind, &kind_size);
+	if (r >= 0)
+		r = kinf_object_path(owner, "name", &name, &name_size);
+	if (r < 0)
+		return r;
 	describe_label(out, "Owner");
 	display_bytes(BYTES(kind, kind_size), out);
 	buf_byte(out, '/');
@@ -141,9 +144,9 @@ static int describe_history_add(void *arg, const struct kinf_change *change)
 	free(TAKE(history->deleted));
 	if (strcmp(change->type, "DELETED") == 0) {
 		history->deleted_ns = change->time_ns;
-		int r = kinf_object_copy(object, &history->deleted);
-		if (r < 0)
-			return r;
+		int copied = kinf_object_copy(object, &history->deleted);
+		if (copied < 0)
+			return copied;
 	}
 	describe_time(&when, change->time_ns);
 	(void)snprintf(event, sizeof(event), "%" PRIu64, change->event);
@@ -151,7 +154,8 @@ static int describe_history_add(void *arg, const struct kinf_change *change)
 		change->final_state_unknown ? " (found missing)" : "");
 	(void)snprintf(version, sizeof(version), "%.*s", (int)object->resource_version_size,
 		object->resource_version);
-	return table_row(&history->table,
+	int r = buf_error(&when);
+	return r < 0 ? r : table_row(&history->table,
 		(const char *const[]){event, type, version, buf_cstr(&when)}, &history->rows);
 }
 
@@ -226,6 +230,8 @@ static int describe_hide(struct kinf_object *object, struct buf *body)
 
 	if (r == 0)
 		r = describe_hide_part("", &root, (const uint8_t *)object->body + object->body_size, body);
+	if (r == 0)
+		r = buf_error(body);
 	object->body = body->data;
 	object->body_size = (uint32_t)body->size;
 	return r;
@@ -254,14 +260,19 @@ static int describe_object(struct describe *d, const struct kinf_object *found,
 	describe_text(out, "UID", BYTES(object->uid, object->uid_size));
 	describe_text(out, "Resource version",
 		BYTES(object->resource_version, object->resource_version_size));
-	if (kinf_object_path(object, "metadata.creationTimestamp", &text, &size) == KINF_FOUND)
-		describe_text(out, "Created", BYTES(text, size));
+	if (r == 0 && object->body_size) { /* metadata alone, of a deletion, has none */
+		r = kinf_object_path(object, "metadata.creationTimestamp", &text, &size);
+		if (r == KINF_FOUND)
+			describe_text(out, "Created", BYTES(text, size));
+	}
 	if (history->deleted) {
 		describe_label(out, "Deleted");
 		describe_time(out, history->deleted_ns);
 		buf_byte(out, '\n');
 	}
-	if (r >= 0 && object->body_size) { /* metadata alone, of a deletion, has none */
+	if (r > 0)
+		r = 0;
+	if (r == 0 && object->body_size) {
 		r = describe_map(out, "Labels", object, "metadata.labels");
 		if (r == 0)
 			r = describe_map(out, "Annotations", object, "metadata.annotations");
@@ -297,8 +308,13 @@ static int describe_key(struct describe *d, const char *in, const char *name)
 
 	table_init(&history.table, heads, ARRAY_SIZE(heads));
 	int r = kinf_history(d->snapshot, d->feed, in, name, describe_history_add, &history);
-	if (r == 0)
-		r = table_settle(&history.table, &history.rows);
+	if (r != 0)
+		return r;
+	r = table_settle(&history.table, &history.rows);
+	if (r < 0) {
+		(void)command_fail(r);
+		d->failed = true;
+	}
 	if (r >= 0)
 		r = kinf_get(d->snapshot, d->feed, in, name, &object);
 	if (r == KINF_FOUND)
