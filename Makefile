@@ -77,7 +77,7 @@ support_src := $(filter-out $(unit_src),$(call sources,tests/unit))
 archives := common store reflector processor reader command serve simulator support bench
 $(foreach a,$(archives),$(eval $(a)_lib := $(B)/lib$(a).a))
 all_src := $(foreach a,$(archives),$($(a)_src)) $(unit_src) $(program_src) $(model_src) \
-	tests/bench/preload/recv.c $(fuzz_src) tests/fuzz/driver.c \
+	tests/bench/preload/recv.c $(wildcard tests/torture/*.c) $(fuzz_src) tests/fuzz/driver.c \
 	$(wildcard reflector/main.c processor/main.c reader/command/main.c reader/serve/main.c \
 	tests/simulator/main.c)
 
@@ -94,7 +94,7 @@ fuzzers := $(patsubst tests/%.c,$(B)/%,$(fuzz_src))
 .PHONY: all tests fuzzers fuzz run test check-all bench check-style check-unit check-differential check-real check-real-faults format manual install uninstall \
 	clean help dependencies dist
 all: $(programs) $(library) ## build the programs and the library into build/release
-tests: all $(unit_tests) $(test_programs) $(fuzzers) $(if $(bench_src),$(B)/bench/preload.so)
+tests: all $(torture_programs) $(B)/torture/faults.so $(B)/torture/bytes $(unit_tests) $(test_programs) $(fuzzers) $(if $(bench_src),$(B)/bench/preload.so)
 
 # ---- rules ---------------------------------------------------------------------------------------
 
@@ -152,6 +152,30 @@ $(B)/$(SONAME): reader/kinf.map $(reader_lib) $(store_lib) $(common_lib)
 $(B)/kinf-simulator: $(B)/tests/simulator/main.o $(simulator_lib) $(common_lib)
 	$(call say,LINK,$@)
 	$(Q)$(link) $^ -lmicrohttpd $(store_libs) $(json_libs)
+
+# tests/torture: the programs again, with allocations that can be made to fail.
+torture_wraps := malloc calloc realloc strdup strndup asprintf _ZnwmRKSt9nothrow_t
+torture_link = $(link) $^ $(torture_wraps:%=-Wl,--wrap=%)
+torture_programs := $(addprefix $(B)/torture/,kinf kinf-reflector kinf-processor informer)
+$(B)/torture/kinf-reflector: $(B)/reflector/main.o $(reflector_lib) $(store_lib) $(common_lib)
+$(B)/torture/kinf-processor: $(B)/processor/main.o $(processor_lib) $(store_lib) $(common_lib)
+$(B)/torture/kinf: $(B)/reader/command/main.o $(command_lib) $(reader_lib) $(store_lib) $(common_lib)
+$(B)/torture/informer: $(B)/tests/programs/informer.o $(reader_lib) $(store_lib) $(common_lib)
+$(torture_programs): $(B)/tests/torture/allocations.o
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(torture_link) $(if $(findstring reflector,$@),$(curl_libs)) $(store_libs) $(if $(findstring reflector,$@),$(json_libs))
+
+$(B)/torture/bytes: $(B)/tests/torture/bytes.o $(reader_lib) $(store_lib) $(common_lib)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(link) $^ $(store_libs)
+
+# Loaded into programs (LD_PRELOAD); a sanitizer's own wrappers would be in the way.
+$(B)/torture/faults.so: $(B)/tests/torture/faults.o
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(link) -shared $^ -ldl
 
 test_archives := $(serve_lib) $(command_lib) $(reader_lib) $(processor_lib) $(reflector_lib) $(simulator_lib) \
 	$(store_lib) $(common_lib)

@@ -51,6 +51,11 @@ else
     failed=1
 fi
 
+one "torture memory, all" scripts/check-torture.sh build/asan memory --count 0
+one "torture system calls, more" scripts/check-torture.sh build/release system_calls --count 5 --seed 2
+one "torture bytes, more" scripts/check-torture.sh build/release bytes --count 60 --seed 2
+one "torture clocks, more" scripts/check-torture.sh build/release clocks --count 40 --seed 2
+one "torture freezing, all" scripts/check-torture.sh build/asan freezing --count 0
 one "kill loop ${kill_seconds}s" scripts/check-crash.sh build/asan "$kill_seconds"
 one "build build/release" make -j"$jobs" --no-print-directory VARIANT=release all \
     build/release/programs/crowd

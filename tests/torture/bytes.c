@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Changes one byte of a store at a time, and reads the store each time in a process of its own:
+ *
+ *	bytes STORE FEED COUNT SEED FILE...      FILE: in the store's directory, or an absolute path
+ *
+ * COUNT bytes of each FILE (0: every one), chosen at random among those on the disk; each is flipped in each bit, and set
+ * to 0 and to ff. The child opens the store, lists the feed, gets objects, reads an index, follows, and verifies. It may
+ * find the damage or not, but it must end by itself and give no wrong object, and no object may be missing without an
+ * error. Prints for each FILE how the reads ended; exit 1 if one ended badly. No daemon may run on the store.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/daemon/faults.h"
+#include "common/err.h"
+#include "common/hash.h"
+#include "reader/kinf.h"
+#include "store/verify/verify.h"
+
+#define OBJECTS_MAX 4096
+#define PATIENCE_S  30
+#define PAGE        4096
+
+/* How a child ends. */
+enum ending {
+	GOOD = 0,
+	REPORTED = 1, /* at least one call failed, with a sentence */
+	WRONG = 3,
+	MUTE = 4,     /* a call failed without a sentence */
+	CAUGHT = 70,  /* a memory fault that faults_catch() has reported */
+};
+
+struct truth {
+	size_t n;
+	struct {
+		uint64_t key, content;
+	} objects[OBJECTS_MAX];
+};
+
+static struct truth *truth;
+static const char *store, *feed;
+static bool reported, learning;
+
+static void __attribute__((noreturn)) end(enum ending how, const char *why)
+{
+	(void)fprintf(stderr, "bytes: %s\n", why);
+	_exit(how);
+}
+
+/* Notes a result of the library that is an error. */
+static bool failed(struct kinf *kinf, int r)
+{
+	if (r >= 0)
+		return false;
+	if (!*kinf_error(kinf))
+		end(MUTE, "an error without a sentence");
+	reported = true;
+	return true;
+}
+
+static void check_object(const struct kinf_object *object)
+{
+	uint64_t key = hash_bytes(BYTES(object->key, object->key_size), 1);
+	uint64_t content = hash_bytes(BYTES(object->body, object->body_size), 2) ^
+		hash_bytes(BYTES(object->uid, object->uid_size), 3) ^
+		hash_bytes(BYTES(object->resource_version, object->resource_version_size), 4);
+
+	if (learning) {
+		truth->objects[truth->n].key = key;
+		truth->objects[truth->n++].content = content;
+		return;
+	}
+	for (size_t i = 0; i < truth->n; i++)
+		if (truth->objects[i].key == key && truth->objects[i].content == content)
+			return;
+	end(WRONG, "a wrong object");
+}
+
+static size_t read_list(struct kinf *kinf, struct kinf_snapshot *snapshot, const char *index, const char *value)
+{
+	struct kinf_term term = {index, value};
+	struct kinf_query query = {.size = sizeof(query), .feed = feed, .terms = &term, .n_terms = index ? 1 : 0};
+	struct kinf_listing *list = NULL;
+	struct kinf_object object;
+	size_t n = 0;
+	int r = kinf_list(snapshot, &query, &list);
+
+	while (r == 0 && (r = kinf_list_next(list, &object)) == KINF_FOUND) {
+		check_object(&object);
+		n++;
+	}
+	bool bad = failed(kinf, r) || r != KINF_END;
+	reported |= bad; /* "not yet" also is no answer */
+	kinf_list_close(&list);
+	return bad ? SIZE_MAX : n;
+}
+
+struct values {
+	struct kinf *kinf;
+	struct kinf_snapshot *snapshot;
+};
+
+static int read_value(void *arg, const char *value, size_t size, uint64_t count)
+{
+	struct values *v = arg;
+	char text[512];
+
+	(void)snprintf(text, sizeof(text), "%.*s", (int)size, value);
+	size_t n = read_list(v->kinf, v->snapshot, "node", text);
+	if (!learning && n != SIZE_MAX && n != count && !reported)
+		end(WRONG, "an index's count and its objects differ");
+	return 0;
+}
+
+static void on_add(void *arg, const struct kinf_object *object, int initial)
+{
+	(void)initial;
+	++*(size_t *)arg;
+	check_object(object);
+}
+
+static void on_sync(void *arg)
+{
+	if (!reported && *(size_t *)arg != truth->n)
+		end(WRONG, "a follower's state lacks objects");
+	*(size_t *)arg = SIZE_MAX;
+}
+
+static void follow(struct kinf *kinf)
+{
+	struct kinf_informer_options options = {.size = sizeof(options)};
+	struct kinf_informer *informer = NULL;
+	struct kinf_handler *handler;
+	size_t n = 0;
+	struct kinf_handler_options how = {.size = sizeof(how), .arg = &n, .on_add = on_add, .on_sync = on_sync};
+	int r = kinf_informer_new(kinf, feed, &options, &informer);
+
+	if (r >= 0)
+		r = kinf_informer_add_handler(informer, &how, &handler);
+	for (int turn = 0; r >= 0 && n != SIZE_MAX && turn < 10000; turn++)
+		r = kinf_informer_dispatch(informer, 64);
+	(void)failed(kinf, r);
+	reported |= n != SIZE_MAX;
+	kinf_informer_free(&informer);
+}
+
+static void read_all(void)
+{
+	struct kinf *kinf = NULL;
+	struct kinf_snapshot *snapshot = NULL;
+	struct kinf_object object;
+	struct verify_report report;
+
+	faults_catch("bytes", store);
+	(void)alarm(PATIENCE_S);
+	int r = kinf_open(store, &kinf);
+	if (r == 0)
+		r = kinf_set_check(kinf, 1);
+	if (r == 0)
+		r = kinf_snapshot_open(kinf, &snapshot);
+	reported |= r != 0;
+	if (!failed(kinf, r) && r == 0) {
+		size_t n = read_list(kinf, snapshot, NULL, NULL);
+
+		if (!learning && n != SIZE_MAX && n != truth->n)
+			end(WRONG, "objects are missing without an error");
+		if (!learning) {
+			struct values values = {kinf, snapshot};
+
+			(void)failed(kinf, kinf_index_values(snapshot, feed, "node", NULL, read_value, &values));
+			for (int i = 0; i < 8; i++) {
+				char name[16];
+
+				(void)snprintf(name, sizeof(name), "pod-%d", i * 37);
+				r = kinf_get(snapshot, feed, "ns-0", name, &object);
+				if (!failed(kinf, r) && r == KINF_FOUND)
+					check_object(&object);
+			}
+			follow(kinf);
+		}
+	}
+	kinf_snapshot_close(&snapshot);
+	kinf_close(&kinf);
+	if (learning)
+		_exit(reported ? REPORTED : GOOD);
+	r = verify_store(store, &(struct verify_options){.deep = true}, &report);
+	if (r < 0 && !*err_text(r))
+		end(MUTE, "verify fails without a sentence");
+	_exit(reported || r < 0 || report.faults ? REPORTED : GOOD);
+}
+
+/* Returns how the child ended; a signal's number, negated. */
+static int read_in_child(bool quiet)
+{
+	int status, null;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		null = quiet ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+		if (null >= 0)
+			(void)dup2(null, STDERR_FILENO);
+		read_all();
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		abort();
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/* Chooses a byte of a page that is in use: the files have holes, and space that is allocated ahead. */
+static off_t choose(int fd, off_t size, unsigned short seed[3])
+{
+	for (int i = 0; i < 1000000; i++) {
+		uint8_t page[PAGE] = {0};
+		off_t at = (off_t)(erand48(seed) * (double)size);
+
+		if (lseek(fd, at, SEEK_DATA) != at || pread(fd, page, PAGE, at - at % PAGE) <= 0)
+			continue;
+		for (size_t byte = 0; byte < PAGE; byte++)
+			if (page[byte])
+				return at;
+	}
+	return -1;
+}
+
+static bool torture(const char *name, unsigned long count, unsigned short seed[3])
+{
+	unsigned long endings[256] = {0}, signals = 0, tried = 0, bad = 0;
+	char path[4096];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%s%s%s", *name == '/' ? "" : store, *name == '/' ? "" : "/", name);
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		(void)fprintf(stderr, "bytes: %s: %s\n", path, strerror(errno));
+		return false;
+	}
+	unsigned long n = count && count < (unsigned long)st.st_size ? count : (unsigned long)st.st_size;
+	for (unsigned long i = 0; i < n; i++) {
+		off_t at = n == (unsigned long)st.st_size ? (off_t)i : choose(fd, st.st_size, seed);
+		uint8_t before;
+
+		if (at < 0 || lseek(fd, at, SEEK_DATA) != at || pread(fd, &before, 1, at) != 1)
+			continue;
+		for (unsigned how = 0; how < 10; how++) {
+			uint8_t changed = how < 8 ? (uint8_t)(before ^ (1u << how)) : how == 8 ? 0 : 0xff;
+
+			if (changed == before)
+				continue;
+			if (pwrite(fd, &changed, 1, at) != 1)
+				abort();
+			int ending = read_in_child(true);
+			tried++;
+			if (ending < 0)
+				signals++;
+			else
+				endings[ending & 0xff]++;
+			if (ending < 0 || (ending != GOOD && ending != REPORTED && ending != CAUGHT)) {
+				bad++;
+				(void)printf("FAULT %s: byte %lld %02x -> %02x: ends with %d\n", name,
+					(long long)at, before, changed, ending);
+				(void)fflush(stdout);
+			}
+			if (pwrite(fd, &before, 1, at) != 1)
+				abort();
+		}
+	}
+	(void)close(fd);
+	(void)printf("%-32s %8lu tried: %lu unnoticed, %lu reported, %lu memory faults reported, %lu wrong, "
+		"%lu without a sentence, %lu by a signal\n",
+		name, tried, endings[GOOD], endings[REPORTED], endings[CAUGHT], endings[WRONG], endings[MUTE], signals);
+	(void)fflush(stdout);
+	return !bad;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned short seed[3] = {0};
+	bool good = argc > 5;
+
+	if (!good) {
+		(void)fprintf(stderr, "usage: bytes STORE FEED COUNT SEED FILE...\n");
+		return 2;
+	}
+	store = argv[1];
+	feed = argv[2];
+	seed[0] = (unsigned short)strtoul(argv[4], NULL, 10);
+	truth = mmap(NULL, sizeof(*truth), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (truth == MAP_FAILED)
+		return 1;
+	learning = true;
+	int sound = read_in_child(false);
+	learning = false;
+	if (sound != GOOD || (sound = read_in_child(false)) != GOOD) {
+		(void)fprintf(stderr, "bytes: the store is damaged before the first change (%d)\n", sound);
+		return 1;
+	}
+	for (int i = 5; i < argc; i++)
+		good &= torture(argv[i], strtoul(argv[3], NULL, 10), seed);
+	return good ? 0 : 1;
+}

@@ -1,0 +1,129 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Changes one byte of a small store at a time: flipped in each bit, set to 0, set to ff. In each file of the store and of its
+runtime directory.
+
+  * Readers (tests/torture/bytes.c: lists, gets, index, follower, verify) end by themselves, and give no wrong object.
+  * The daemons, started on the damaged store, run, or end with a sentence and are started again by `kinf run`; the store
+    then equals the cluster.
+
+usage: tests/torture/bytes.py [--count N] [--seed N] [--only FILE]    COUNT bytes of each file, a tenth with daemons
+       ($KINF_BUILD: default build/release)
+"""
+
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+os.environ.setdefault("KINF_BUILD", "build/release")
+from torture import FEED, INDEXES, Tally, arguments, program, run_command, whole, with_workspace  # noqa: E402
+
+OBJECTS = 300
+FILES = [
+    "id", "runtime", "journal/CURRENT", "journal/gen-1/STATE", "journal/gen-1/data.mdb", "index/CURRENT", "index/gen-1/STATE",
+    "index/gen-1/data.mdb", "index/gen-1/hints", "cursors/reader",
+]  # fmt: skip
+RUNTIME = ["delta.ring", "event.ring", "stats.reflector", "stats.processor"]
+
+
+def allocated(path, chance):
+    """A byte that is on the disk; the files are mostly holes."""
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        while True:
+            at = chance.randrange(size)
+            try:
+                if os.lseek(file.fileno(), at, os.SEEK_DATA) == at:
+                    return at
+            except OSError:
+                pass
+
+
+class Bytes:
+    def __init__(self, workspace, options):
+        self.options, self.tally, self.chance = options, Tally(), random.Random(options.seed)
+        self.simulator = workspace.simulator()
+        self.simulator.create(FEED, OBJECTS, size=600)
+        self.store = workspace.store(simulator=self.simulator)
+        self.store.configure(whole(FEED, indexes=INDEXES), hangLimit="10s")
+        daemons = self.store.daemons()
+        self.store.wait_equal(self.simulator, FEED)
+        self.simulator.touch(FEED, 60)
+        self.simulator.delete_many(FEED, 10)
+        self.store.wait_equal(self.simulator, FEED)
+        uuid = re.search(r"(?m)^uuid (\w+)$", (self.store.path / "journal/gen-1/STATE").read_text())[1]
+        (self.store.path / "cursors/reader").write_text(f"kinf-cursor 1\njournal {uuid}\nwritten {time.time_ns()}\nfeed 1 300\nend\n")
+        for process in reversed(daemons):
+            process.stop()
+        (runtime,) = self.store.runtime.iterdir()
+        self.files = [self.store.path / name for name in FILES] + [runtime / name for name in RUNTIME]
+        self.files = [path for path in self.files if path.exists() and options.only in str(path)]
+
+    def readers(self):
+        done = subprocess.run(
+            [program("torture/bytes"), self.store.path, FEED, str(self.options.count), str(self.options.seed),
+             *map(str, self.files)],
+            env={**os.environ, **self.store.env}, capture_output=True, text=True)  # fmt: skip
+        print(done.stdout + done.stderr, flush=True)
+        for line in done.stdout.splitlines():
+            if " tried: " in line:
+                name, tried = line.split()[:2]
+                for _ in range(int(tried) - done.stdout.count(f"FAULT {name}:")):
+                    self.tally.tried("readers " + name.rpartition("/")[2])
+                for fault in (one for one in done.stdout.splitlines() if one.startswith(f"FAULT {name}:")):
+                    self.tally.tried("readers " + name.rpartition("/")[2], fault)
+        assert done.returncode in (0, 1) and done.stdout, done
+
+    def daemons(self, path):
+        """Changes a byte, starts everything, and compares. The store is put back afterwards."""
+        kept = self.store.directory / "kept"
+        if not kept.exists():
+            for name in ("store", "run"):
+                run_command(["cp", "-a", "--sparse=always", self.store.directory / name, kept.with_name(f"kept-{name}")])
+            kept.touch()
+        at, how = allocated(path, self.chance), self.chance.randrange(10)
+        with open(path, "r+b") as file:
+            file.seek(at)
+            before = file.read(1)[0]
+            changed = before ^ (1 << how) if how < 8 else 0 if how == 8 else 0xFF
+            file.seek(at)
+            file.write(bytes([changed]))
+        supervisor, fault = self.store.run(), None
+        try:
+            self.simulator.touch(FEED, 3)
+            self.store.wait_equal(self.simulator, FEED, timeout=45)
+            if "killed by signal" in supervisor.log:
+                fault = "a daemon was killed by a signal"
+        except AssertionError as problem:
+            fault = str(problem)[:400]
+        status = supervisor.kill(15)
+        if not fault and status:
+            fault = f"kinf run ends with {status}"
+        if fault:
+            fault = f"byte {at} {before:02x} -> {changed:02x}: {fault}\n{supervisor.tail(20)}"
+        self.tally.tried("daemons " + path.name if path.parent.name[:4] != "gen-" else f"daemons {path.parent.parent.name}/{path.name}", fault)
+        supervisor.err_path.unlink()
+        for name in ("store", "run"):
+            shutil.rmtree(self.store.directory / name)
+            run_command(["cp", "-a", "--sparse=always", kept.with_name(f"kept-{name}"), self.store.directory / name])
+
+    def run(self):
+        self.readers()
+        for path in self.files:
+            for _ in range(max(1, self.options.count // 10)):
+                self.daemons(path)
+        return self.tally.end()
+
+
+def main():
+    options = arguments(__doc__, 40)
+    return with_workspace(lambda workspace: Bytes(workspace, options).run())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
