@@ -189,7 +189,10 @@ static int processor_run(struct daemon *daemon)
 
 	if (!r)
 		r = processor_loop(&app);
-	return daemon_end(daemon, r);
+	int status = daemon_end(daemon, r);
+	if (app.p.home && (r >= 0 || r == ERR_MOVED))
+		home_retire(app.p.home);
+	return status;
 }
 
 int main(int argc, char **argv)

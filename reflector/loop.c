@@ -223,6 +223,11 @@ int loop_new(struct daemon *daemon, struct loop **ret_loop)
 	return 0;
 }
 
+void loop_retire(struct loop *loop)
+{
+	home_retire(loop->home);
+}
+
 void loop_free(struct loop **loop)
 {
 	struct loop *l = *loop;

@@ -16,6 +16,8 @@ struct loop;
 
 /* Opens the network, the store and the status page. Borrows DAEMON. */
 int loop_new(struct daemon *daemon, struct loop **ret_loop);
+/* Removes the runtime directory, if no other daemon uses it. */
+void loop_retire(struct loop *loop);
 void loop_free(struct loop **loop);
 
 /* Runs until the daemon is to stop. Returns: 0; the error that ends the process. */

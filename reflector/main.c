@@ -21,7 +21,10 @@ static int run(struct daemon *daemon)
 	} else if (r >= 0) {
 		r = loop_run(loop);
 	}
-	return daemon_end(daemon, r);
+	int status = daemon_end(daemon, r);
+	if (loop && (r >= 0 || r == ERR_MOVED))
+		loop_retire(loop);
+	return status;
 }
 
 /* Checks that the group, the kubeconfig and the context that CONFIG names exist and can be used. Without any name the

@@ -75,6 +75,10 @@ bool home_is_writable(const struct home *home);
 /* File mode for databases and rings: 0600, or 0640 with a reader group. */
 unsigned home_file_mode(const struct home *home);
 
+/* For a daemon that ends in order: gives up its lock in the runtime directory, and removes that with all that is in it
+ * unless another daemon uses it. */
+void home_retire(struct home *home);
+
 enum home_role { HOME_REFLECTOR, HOME_PROCESSOR, HOME_ROLE_MAX };
 
 /* Takes the role for the life of HOME, in the store and in its runtime directory, which a copy of the store

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The home group's internal header: home.c opens the store's directory, home_runtime.c its runtime
- * directory, home_identity.c notices when either was removed or replaced. No other file includes it.
+ * directory, home_identity.c notices when either was removed or replaced, home_retire.c removes runtime directories. No other file includes it.
  */
 #ifndef STORE_ENV_HOME_INTERNAL_H
 #define STORE_ENV_HOME_INTERNAL_H
@@ -58,5 +58,12 @@ int home_make_runtime(struct home *home, const char *parent, gid_t group);
 int home_find_runtime(struct home *home);
 /* Takes the role's lock in the runtime directory. ERR_LOCKED: a copy of this store uses it. */
 int home_lock_runtime(struct home *home, enum home_role role);
+
+/* ---- home_retire.c ---- */
+
+/* Removes the runtime directory PATH, which the store named before. */
+void home_retire_former(const struct home *home, const char *path);
+/* Removes the runtime directories beside the store's of stores that are gone. */
+void home_retire_orphans(const struct home *home);
 
 #endif

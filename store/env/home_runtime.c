@@ -72,6 +72,11 @@ int home_make_runtime(struct home *home, const char *parent, gid_t group)
 		return err_set(-errno, "giving '%s' to its group", home->runtime);
 	if (fchmod(home->runtime_fd, mode) < 0)
 		return err_set(-errno, "setting the mode of '%s'", home->runtime);
+	(void)snprintf(path, sizeof(path), "%s\n", home->path);
+	r = text_file_replace(home->runtime_fd, "store", path, home_file_mode(home));
+	if (r < 0)
+		return r;
+	home_retire_orphans(home);
 	if (strcmp(recorded, home->runtime) == 0)
 		return 0;
 	(void)snprintf(path, sizeof(path), "%s\n", home->runtime); /* the caller has locked the store's directory */
@@ -80,6 +85,7 @@ int home_make_runtime(struct home *home, const char *parent, gid_t group)
 		return r;
 	if (home->record_fd >= 0)
 		(void)close(home->record_fd);
+	home_retire_former(home, recorded);
 	r = runtime_read_record(home);
 	return r < 0 ? r : 0;
 }

@@ -532,6 +532,68 @@ def test_a_daemon_that_hangs_is_started_again(simulator, store, name):
     assert [other for other in pids if after[other] != pids[other]] == [name], (pids, after)
 
 
+# ---- runtime directories ---------------------------------------------------------------------------
+
+
+def runtimes(parent):
+    return sorted(path.name for path in parent.iterdir())
+
+
+@pytest.mark.parametrize("order", [["reflector", "processor"], ["processor", "reflector"], ["run"]])
+def test_the_last_daemon_removes_the_runtime_directory(simulator, store, order):
+    """It is memory; the store remembers the last contact by itself."""
+    simulator.create("pods", 5)
+    store.configure(whole("pods"))
+    running = {name: getattr(store, name)() for name in order}
+    store.wait_equal(simulator, "pods")
+    assert len(runtimes(store.runtime)) == 1
+    for name in order:
+        assert len(runtimes(store.runtime)) == 1, "another daemon uses it"
+        assert running[name].stop() == 0
+    assert runtimes(store.runtime) == []
+    status = store.kinf("status", "-o", "json", check=True).json
+    assert {process["state"] for process in status["processes"]} == {"not running"}, status
+    assert status["feeds"][0]["state"] == "offline" and status["feeds"][0]["lastContactSeconds"] >= 0, status
+    assert len(store.objects("pods")) == 5
+    for name in order:
+        running[name].start()
+    store.wait_live("pods")
+
+
+def test_the_runtime_directory_of_a_removed_store_is_removed(workspace, simulator, store):
+    simulator.create("pods", 5)
+    gone = workspace.store("gone", simulator)
+    gone.runtime = store.runtime
+    for process in gone.configure("pods").daemons():
+        eventually(lambda: gone.path.exists() and runtimes(store.runtime), what="its runtime directory")
+    gone.wait_live("pods")
+    for process in gone.processes:
+        process.kill()
+    orphan = runtimes(store.runtime)
+    assert len(orphan) == 1
+    shutil.rmtree(gone.path)
+    store.configure("pods").daemons()
+    store.wait_live("pods")
+    assert len(runtimes(store.runtime)) == 1 and runtimes(store.runtime) != orphan
+    other = workspace.store("other", simulator)
+    other.runtime = store.runtime
+    other.configure("pods").daemons()
+    other.wait_live("pods")
+    assert len(runtimes(store.runtime)) == 2, "that of a store that is in use stays"
+
+
+def test_the_runtime_directory_of_before_is_removed_after_a_move(simulator, store):
+    daemons = store.configure("pods").daemons()
+    store.wait_live("pods")
+    for process in daemons:
+        process.kill()
+    before, store.runtime = store.runtime, store.directory / "run2"
+    store.runtime.mkdir(mode=0o700)
+    store.daemons()
+    store.wait_live("pods")
+    assert runtimes(before) == [] and len(runtimes(store.runtime)) == 1
+
+
 # ---- the service manager ---------------------------------------------------------------------------
 
 

@@ -35,6 +35,16 @@ static unsigned mode_of(const char *path)
 	return st.st_mode & 07777;
 }
 
+/* Removes the runtime directory, which holds the store's path only. */
+static void remove_named_runtime(const char *runtime)
+{
+	char file[300];
+
+	(void)snprintf(file, sizeof(file), "%s/store", runtime);
+	cr_assert_eq(unlink(file), 0);
+	cr_assert_eq(rmdir(runtime), 0);
+}
+
 Test(home, reader_finds_what_a_daemon_made)
 {
 	struct home *daemon = open_home(true);
@@ -147,7 +157,7 @@ Test(home, lost_runtime_folder_is_made_again)
 
 	(void)snprintf(runtime, sizeof(runtime), "%s", home_runtime(home));
 	home_close(&home);
-	cr_assert_eq(rmdir(runtime), 0);
+	remove_named_runtime(runtime);
 	home = open_home(false);
 	cr_assert_str_eq(home_runtime(home), "");
 	cr_assert_eq(home_runtime_fd(home), -1);
@@ -512,7 +522,7 @@ Test(home, runtime_folder_of_another_is_not_used)
 	cr_assert(strstr(err_text(-EPERM), "--runtime-dir"));
 	options.create = true;
 	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), -EPERM);
-	cr_assert_eq(rmdir(runtime), 0);
+	remove_named_runtime(runtime);
 	cr_assert_eq(mkdir(scratch_path("elsewhere"), 0700), 0);
 	cr_assert_eq(symlink(scratch_path("elsewhere"), runtime), 0);
 	cr_assert_lt(home_open(scratch_path("a/b/store"), &options, &home), 0);
