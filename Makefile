@@ -135,7 +135,7 @@ $(B)/kinf-processor: $(B)/processor/main.o $(processor_lib) $(store_lib) $(commo
 
 $(B)/kinf-serve: $(B)/reader/serve/main.o $(serve_lib) $(command_lib) $(reader_lib) $(store_lib) $(common_lib)
 	$(call say,LINK,$@)
-	$(Q)$(link) $^ $(serve_libs) $(store_libs)
+	$(Q)$(link) $^ $(serve_libs) $(curl_libs) $(store_libs)
 
 # No C++ and no curl here: a reading process stays small.
 $(B)/kinf: $(B)/reader/command/main.o $(command_lib) $(reader_lib) $(store_lib) $(common_lib)

@@ -13,6 +13,7 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
+#include "reflector/access/upstream.h"
 #include "reflector/cluster/cluster.h"
 #include "reflector/feeds/feeds.h"
 #include "reflector/record/trimming.h"
@@ -107,6 +108,9 @@ static int loop_open_store(struct loop *loop)
 		return r;
 	faults_catch(loop->daemon->program->name, home_path(loop->home));
 	r = daemon_open_page(loop->daemon, home_runtime_fd(loop->home));
+	if (r < 0)
+		return err_add(r, "the runtime directory '%s'", home_runtime(loop->home));
+	r = upstream_write(loop->kubeconfig, home_runtime_fd(loop->home), home_file_mode(loop->home));
 	if (r < 0)
 		return err_add(r, "the runtime directory '%s'", home_runtime(loop->home));
 	loop->stats = loop->daemon->stats;

@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "reader/serve/answer.h"
+#include "reader/serve/auth/auth_open.h"
 #include "reader/serve/health.h"
 #include "reader/serve/wire/connection.h"
 #include "reader/serve/wire/connection_internal.h"
@@ -98,6 +99,7 @@ static void loop_woken(struct serve_worker *w)
 
 	(void)n;
 	loop_take_arrivals(w);
+	auth_deliver(w->shared->auth, w);
 	answer_worker_woken(w->answers);
 }
 

@@ -180,6 +180,9 @@ static int serve_set_auth(struct serve *serve, struct listener *l)
 		l->auth = CONFIG_AUTH_PEERS;
 	if (l->auth == CONFIG_AUTH_DEFAULT || (!l->local && l->auth == CONFIG_AUTH_PEERS))
 		l->auth = l->local ? CONFIG_AUTH_PEERS : CONFIG_AUTH_SELF;
+	if (l->auth == CONFIG_AUTH_REVIEW || l->auth == CONFIG_AUTH_ALLOW)
+		return err_say(ERR_CONFIG, "serve.auth: %s is not supported yet; choose self, or peers on the Unix socket",
+			auth_names[l->auth]);
 	if (l->auth == CONFIG_AUTH_OPEN && !l->any_loopback && !config->open_remote)
 		return err_say(ERR_CONFIG,
 			"serve.auth: open on %s would give the whole cache to other machines; listen on a loopback "
@@ -209,6 +212,22 @@ static int serve_listen(struct serve *serve)
 	if (r == 0 && config->metrics)
 		r = listeners_open(&serve->listeners, LISTENER_METRICS, config->metrics, runtime, mode);
 	return r;
+}
+
+static int serve_open_auth(struct serve *serve)
+{
+	struct auth_options options = {.config = serve->daemon->config, .metrics = serve->shared.metrics,
+		.runtime_fd = home_runtime_fd(serve->home)};
+	struct stat st;
+
+	if (fstat(home_fd(serve->home), &st) < 0)
+		return err_set(-errno, "finding the owner of store '%s'", home_path(serve->home));
+	options.owner = st.st_uid;
+	options.group = st.st_gid;
+	options.has_group = home_file_mode(serve->home) & 0040;
+	for (size_t i = 0; i < serve->listeners.n; i++)
+		options.self |= serve->listeners.items[i].auth == CONFIG_AUTH_SELF;
+	return auth_open(&options, &serve->shared.auth);
 }
 
 /* Allows as many descriptors as the process may have, and limits the connections to them. */
@@ -247,7 +266,7 @@ static int serve_start_workers(struct serve *serve)
 			return r;
 	}
 	const struct answer_options options = {.config = serve->daemon->config, .workers = serve->workers,
-		.n_workers = serve->n_workers, .auth = serve->auth, .metrics = serve->shared.metrics};
+		.n_workers = serve->n_workers, .auth = serve->shared.auth, .metrics = serve->shared.metrics};
 	int r = answer_open(&options, &serve->shared.answer);
 	for (unsigned i = 0; r == 0 && i < serve->n_workers; i++)
 		r = loop_start(serve->workers[i]);
@@ -267,8 +286,7 @@ int serve_open(struct serve *serve, struct daemon *daemon)
 	if (r == 0)
 		r = serve_listen(serve);
 	if (r == 0)
-		r = auth_open(&(struct auth_options){.config = daemon->config, .home = serve->home,
-			.metrics = serve->shared.metrics}, &serve->auth);
+		r = serve_open_auth(serve);
 	if (r == 0)
 		r = serve_start_workers(serve);
 	if (r == 0)
@@ -297,7 +315,7 @@ void serve_reload(struct serve *serve)
 			LOG(serve_certificate_refused, .error = err_text(r));
 		err_forget();
 	}
-	auth_reload(serve->auth, serve->daemon->config);
+	auth_reload(serve->shared.auth, serve->daemon->config);
 	answer_reload(serve->shared.answer, serve->daemon->config);
 }
 
@@ -314,7 +332,7 @@ void serve_close(struct serve *serve)
 	for (unsigned i = 0; i < serve->n_workers; i++)
 		loop_join(serve->workers[i]);
 	answer_close(&serve->shared.answer);
-	auth_close(&serve->auth);
+	auth_close(&serve->shared.auth);
 	for (unsigned i = 0; i < serve->n_workers; i++) {
 		serve_worker_release(serve->workers[i]);
 		free(serve->workers[i]);

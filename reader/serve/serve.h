@@ -20,14 +20,12 @@
 #define SERVE_CONNECTIONS_MAX 20000
 #define SERVE_WORKERS_MAX     4
 
-struct auth;
 
 struct serve {
 	struct daemon *daemon;
 	struct home *home;
 	int directory_fd; /* STORE/serve */
 	int lock_fd;
-	struct auth *auth;
 	struct worker_shared shared;
 	struct tls *tls;  /* of the TCP listeners; NULL: there are none */
 	struct listeners listeners;

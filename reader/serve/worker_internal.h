@@ -11,6 +11,7 @@
 #include "reader/serve/worker.h"
 
 struct answer;
+struct auth;
 struct http_connection;
 struct listener;
 struct metrics;
@@ -19,6 +20,7 @@ struct metrics;
 struct worker_shared {
 	struct metrics *metrics;
 	struct answer *answer;
+	struct auth *auth;
 	bool keep_bodies; /* requests' bodies are kept for the answers */
 	bool stopping;    /* atomic; /readyz fails */
 	int failed;       /* atomic: the error of a worker's start, which ends the process */

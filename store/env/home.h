@@ -5,6 +5,7 @@
  *
  *	<store>/id  runtime  journal/  index/  cursors/  reflector.lock  processor.lock
  *	<runtime parent>/kinf-<id>/  delta.ring  event.ring  stats.reflector  stats.processor  doorbell.sock
+ *	                             stats.serve  serve.sock  upstream
  *	                             reflector.lock  processor.lock
  *
  * The first daemon creates the store (0700; with a reader group 2750, cursors/ 3770) and writes the

@@ -6,39 +6,40 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "reader/serve/auth/auth_open.h"
+#include "reader/serve/auth/auth_self.h"
 #include "reader/serve/metrics.h"
-#include "store/env/home.h"
 
 #define AUTH_MAGIC 0x61757468u
 
 struct auth {
 	uint32_t magic;
 	struct metrics *metrics;
-	uid_t owner; /* of the store */
+	struct auth_self *self; /* NULL: no listener has this mode */
+	uid_t owner;            /* of the store */
 	bool has_group;
-	gid_t group; /* whose members may read the store */
+	gid_t group;            /* its members may read the store */
 };
 
 int auth_open(const struct auth_options *options, struct auth **ret_auth)
 {
 	CLEANUP(auth_close) struct auth *auth = calloc(1, sizeof(*auth));
-	struct stat st;
 
 	if (!auth)
 		return err_set(-ENOMEM, "setting up the decisions on clients");
 	auth->magic = AUTH_MAGIC;
 	auth->metrics = options->metrics;
-	if (fstat(home_fd(options->home), &st) < 0)
-		return err_set(-errno, "finding the owner of store '%s'", home_path(options->home));
-	auth->owner = st.st_uid;
-	auth->group = st.st_gid;
-	auth->has_group = home_file_mode(options->home) & 0040;
+	auth->owner = options->owner;
+	auth->has_group = options->has_group;
+	auth->group = options->group;
+	int r = options->self ? auth_self_new(
+		options->runtime_fd, options->metrics, options->config, &auth->self) : 0;
+	if (r < 0)
+		return r;
 	*ret_auth = TAKE(auth);
 	return 0;
 }
@@ -46,7 +47,8 @@ int auth_open(const struct auth_options *options, struct auth **ret_auth)
 void auth_reload(struct auth *auth, const struct config *config)
 {
 	CHECK_OBJ(auth, AUTH_MAGIC);
-	(void)config;
+	if (auth->self)
+		auth_self_reload(auth->self, config);
 }
 
 void auth_close(struct auth **auth)
@@ -56,6 +58,7 @@ void auth_close(struct auth **auth)
 	if (!a)
 		return;
 	CHECK_OBJ(a, AUTH_MAGIC);
+	auth_self_free(&a->self);
 	a->magic = 0;
 	free(a);
 }
@@ -134,6 +137,9 @@ void auth_decide(struct auth *auth, struct exchange *x, const struct auth_attrib
 		auth_decide_open(x, attributes, &decision);
 		auth_count(auth, "open", decision.answer);
 		break;
+	case CONFIG_AUTH_SELF:
+		auth_self_decide(auth->self, x, attributes, fn, context, ret_pending);
+		return;
 	default:
 		break;
 	}
@@ -142,5 +148,12 @@ void auth_decide(struct auth *auth, struct exchange *x, const struct auth_attrib
 
 void auth_cancel(struct auth_pending **pending)
 {
-	*pending = NULL;
+	auth_self_cancel(pending);
+}
+
+void auth_deliver(struct auth *auth, struct serve_worker *worker)
+{
+	CHECK_OBJ(auth, AUTH_MAGIC);
+	if (auth->self)
+		auth_self_deliver(auth->self, worker);
 }

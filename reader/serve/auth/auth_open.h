@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The process's side of auth; auth.h is the side of the answers. The auth group: auth.c chooses by the
- * listener's mode.
+ * listener's mode and has `peers` and `open`; auth_self.c is `self`.
  */
 #ifndef READER_SERVE_AUTH_AUTH_OPEN_H
 #define READER_SERVE_AUTH_AUTH_OPEN_H
@@ -9,18 +9,23 @@
 #include "common/config/config.h"
 #include "reader/serve/auth.h"
 
-struct home;
 struct metrics;
 
 struct auth_options {
 	const struct config *config;
-	struct home *home;
 	struct metrics *metrics;
+	int runtime_fd; /* the runtime directory, for the file `upstream` */
+	uid_t owner;    /* of the store */
+	bool has_group; /* members of GROUP may read the store */
+	gid_t group;
+	bool self;      /* a listener has this mode */
 };
 
 int auth_open(const struct auth_options *options, struct auth **ret_auth);
 /* From the main thread, while workers ask. */
 void auth_reload(struct auth *auth, const struct config *config);
 void auth_close(struct auth **auth);
+/* Calls the functions of WORKER's decisions that have come; on its thread, after serve_worker_wake(). */
+void auth_deliver(struct auth *auth, struct serve_worker *worker);
 
 #endif

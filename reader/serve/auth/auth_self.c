@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/serve/auth/auth_self.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/buf.h"
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/hash.h"
+#include "common/hashtable.h"
+#include "common/proc.h"
+#include "common/value/yaml.h"
+#include "reader/serve/auth/token.h"
+#include "reader/serve/auth/upstream_client.h"
+#include "reader/serve/metrics.h"
+#include "reader/serve/worker.h"
+
+#define SELF_MAGIC      0x73656c66u
+#define SECOND_NS       UINT64_C(1000000000)
+#define KEEP_NS         (10 * SECOND_NS)
+#define QUESTIONS_MAX   16   /* on their way at once */
+#define DECISIONS_MAX   8192
+#define HEADERS_MAX     ((size_t)32 << 10)
+#define RUN_MS          1000
+#define SELF_PATH       "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+#define USER_SIZE       256
+
+/* The bytes that tell one question from another: the header lines, then the review, which is the body
+ * of the request. Header lines end with a NUL each, and with an empty one. */
+struct question {
+	struct buf bytes;
+	size_t headers_size;
+};
+
+/* One question and, if it was answered, its decision. */
+struct decision_entry {
+	struct auth_self *self;
+	struct decision_entry *queue_next;
+	struct question question;
+	bool secrets, asking, decided;
+	enum auth_answer answer;
+	char user[USER_SIZE], reason[200];
+	uint64_t until_ns;   /* monotonic: how long the decision is good */
+	uint64_t allowed_ns; /* monotonic: when it was last allowed; 0: never */
+	struct auth_pending *waiting;
+};
+
+/* A request that waits. It is on the list of its entry, and after the decision on that of the self. */
+struct auth_pending {
+	struct auth_self *self;
+	struct decision_entry *entry; /* NULL: decided */
+	struct auth_pending *next;
+	struct serve_worker *worker;
+	auth_decided_fn *fn;
+	void *context;
+	bool has_second;
+	struct question second; /* with the name: to be asked if the first is denied */
+	bool secrets;
+	enum auth_answer answer;
+	char user[USER_SIZE], reason[200];
+};
+
+struct self_item {
+	uint32_t hash;
+	struct decision_entry *entry;
+};
+
+struct auth_self {
+	uint32_t magic;
+	pthread_mutex_t lock; /* of everything below but CLIENT */
+	struct hashtable table;
+	uint64_t seed;
+	struct decision_entry *queue_first, **queue_last;
+	struct auth_pending *decided;
+	unsigned n_asking;
+	uint64_t grace_ns;
+	bool stop;
+	struct metrics *metrics;
+	struct upstream_client *client; /* of the thread; upstream_client_wake() from all */
+	pthread_t thread;
+	bool started;
+};
+
+/* ---- questions --------------------------------------------------------------------------------------- */
+
+static void question_release(struct question *question)
+{
+	buf_release(&question->bytes);
+}
+
+static void question_put_member(struct buf *out, const char *name, const char *value, bool *first)
+{
+	if (!*value)
+		return;
+	buf_printf(out, "%s\"%s\":\"", *first ? "" : ",", name);
+	*first = false;
+	for (const unsigned char *p = (const unsigned char *)value; *p; p++) {
+		if (*p < 0x20 || *p == '"' || *p == '\\' || *p == 0x7f)
+			buf_printf(out, "\\u%04x", *p);
+		else
+			buf_byte(out, *p);
+	}
+	buf_byte(out, '"');
+}
+
+static void question_put_selector(struct buf *out, const char *name, const char *selector)
+{
+	bool first = true;
+
+	if (!*selector)
+		return;
+	buf_printf(out, ",\"%s\":{", name);
+	question_put_member(out, "rawSelector", selector, &first);
+	buf_byte(out, '}');
+}
+
+/* Appends the review. */
+static void question_put_review(struct buf *out, const struct auth_attributes *a, bool with_name)
+{
+	bool first = true;
+
+	buf_str(out, "{\"kind\":\"SelfSubjectAccessReview\",\"apiVersion\":\"authorization.k8s.io/v1\",\"spec\":{");
+	if (!*a->resource) {
+		buf_str(out, "\"nonResourceAttributes\":{");
+		question_put_member(out, "path", a->path, &first);
+		question_put_member(out, "verb", a->verb, &first);
+		buf_str(out, "}}}");
+		return;
+	}
+	buf_str(out, "\"resourceAttributes\":{");
+	question_put_member(out, "verb", a->verb, &first);
+	question_put_member(out, "group", a->group, &first);
+	question_put_member(out, "version", a->version, &first);
+	question_put_member(out, "resource", a->resource, &first);
+	question_put_member(out, "subresource", a->subresource, &first);
+	question_put_member(out, "namespace", a->namespace_, &first);
+	question_put_member(out, "name", with_name ? a->name : "", &first);
+	question_put_selector(out, "labelSelector", a->label_selector);
+	question_put_selector(out, "fieldSelector", a->field_selector);
+	buf_str(out, "}}}");
+}
+
+/* Makes the question of X. Returns whether there are memory and no too large headers. */
+static bool question_make(struct question *question, const struct exchange *x, const struct auth_attributes *a,
+	bool with_name)
+{
+	struct buf *out = &question->bytes;
+
+	*question = (struct question){.bytes = BUF_SECRET};
+	for (size_t i = 0; i < x->n_headers; i++) {
+		struct bytes name = x->headers[i].name;
+
+		if (!bytes_equal(name, BYTES_LIT("authorization")) &&
+			!bytes_starts(name, BYTES_LIT("impersonate-")))
+			continue;
+		buf_bytes_put(out, name);
+		/* libcurl takes "name:" for a header to be left out. */
+		buf_str(out, x->headers[i].value.size ? ": " : ";");
+		buf_bytes_put(out, x->headers[i].value);
+		buf_byte(out, '\0');
+	}
+	buf_byte(out, '\0');
+	question->headers_size = out->size;
+	question_put_review(out, a, with_name);
+	return buf_error(out) == 0 && question->headers_size <= HEADERS_MAX;
+}
+
+/* ---- the table of decisions -------------------------------------------------------------------------- */
+
+static bool self_is(const void *item, const void *key, const void *arg)
+{
+	(void)arg;
+	return bytes_equal(buf_bytes(&((const struct self_item *)item)->entry->question.bytes),
+		*(const struct bytes *)key);
+}
+
+static void entry_free(struct decision_entry *entry)
+{
+	question_release(&entry->question);
+	free(entry);
+}
+
+/* Makes room: forgets decisions that are no longer good, and if that is not enough, any. */
+static void self_forget(struct auth_self *self, uint64_t now, bool any)
+{
+	struct self_item *item;
+
+	for (size_t place = 0; (item = hashtable_next(&self->table, &place));) {
+		struct decision_entry *e = item->entry;
+		bool old = now >= e->until_ns && now - e->allowed_ns >= self->grace_ns;
+
+		if (e->asking || e->waiting || !(any || old) || (any && self->table.n <= DECISIONS_MAX / 2))
+			continue;
+		hashtable_remove(&self->table, item);
+		place--;
+		entry_free(e);
+	}
+}
+
+/* Returns the entry of QUESTION, which it takes over; NULL without memory. */
+static struct decision_entry *self_find(struct auth_self *self, struct question *question, bool secrets)
+{
+	struct bytes key = buf_bytes(&question->bytes);
+	uint64_t hash = hash_bytes(key, self->seed), now = proc_monotonic_ns();
+	struct self_item *item = hashtable_find(&self->table, hash, &key);
+
+	if (item) {
+		question_release(question);
+		return item->entry;
+	}
+	if (self->table.n >= DECISIONS_MAX)
+		self_forget(self, now, false);
+	if (self->table.n >= DECISIONS_MAX)
+		self_forget(self, now, true);
+	struct decision_entry *entry = calloc(1, sizeof(*entry));
+	int r = entry ? hashtable_add(&self->table, hash, "the decisions on clients", &item) : 1;
+	if (r) {
+		err_ignore(r < 0 ? r : 0, "the request is answered with 503");
+		free(entry);
+		question_release(question);
+		return NULL;
+	}
+	*entry = (struct decision_entry){.self = self, .question = *question, .secrets = secrets};
+	*question = (struct question){.bytes = BUF_SECRET};
+	item->entry = entry;
+	return entry;
+}
+
+/* ---- decisions --------------------------------------------------------------------------------------- */
+
+static void self_count(struct auth_self *self, enum auth_answer answer, const char *source)
+{
+	static const char *const answers[] = {[AUTH_ALLOWED] = "allowed", [AUTH_DENIED] = "denied",
+		[AUTH_UNAUTHENTICATED] = "unauthenticated", [AUTH_UNAVAILABLE] = "unavailable"};
+	const char *values[] = {"self", answers[answer], source};
+
+	metric_add(metrics_cell(self->metrics, METRIC_DECISIONS, values), 1);
+}
+
+static void self_enqueue(struct auth_self *self, struct decision_entry *entry, struct auth_pending *pending)
+{
+	pending->entry = entry;
+	pending->next = entry->waiting;
+	entry->waiting = pending;
+	if (entry->asking)
+		return;
+	entry->asking = true;
+	entry->queue_next = NULL;
+	*self->queue_last = entry;
+	self->queue_last = &entry->queue_next;
+	upstream_client_wake(self->client);
+}
+
+/* Puts a pending request on the list of those that are to be delivered. */
+static void self_decided(struct auth_self *self, struct auth_pending *p, enum auth_answer answer, const char *user,
+	const char *reason)
+{
+	p->entry = NULL;
+	p->answer = answer;
+	(void)snprintf(p->user, sizeof(p->user), "%s", user);
+	(void)snprintf(p->reason, sizeof(p->reason), "%s", reason);
+	p->next = self->decided;
+	self->decided = p;
+	serve_worker_wake(p->worker);
+}
+
+/* Gives the decision of ENTRY to a request; asks again, with the name, if this was denied without it. */
+static void self_pass_on(struct auth_self *self, const struct decision_entry *entry, struct auth_pending *p)
+{
+	if (entry->answer == AUTH_DENIED && p->has_second) {
+		struct decision_entry *second = self_find(self, &p->second, p->secrets);
+
+		p->has_second = false;
+		if (!second)
+			self_decided(self, p, AUTH_UNAVAILABLE, "", "no memory for a decision");
+		else if (second->decided && proc_monotonic_ns() < second->until_ns)
+			self_decided(self, p, second->answer, second->user, second->reason);
+		else
+			self_enqueue(self, second, p);
+		return;
+	}
+	self_decided(self, p, entry->answer, entry->user, entry->reason);
+}
+
+/* Notes the answer to ENTRY's question, and passes it on. */
+static void self_settle(struct auth_self *self, struct decision_entry *e, enum auth_answer answer, const char *reason)
+{
+	uint64_t now = proc_monotonic_ns();
+	struct token_facts facts = {.user = ""};
+
+	/* Only the claims of a token that the API server has accepted count. */
+	if (answer == AUTH_ALLOWED || answer == AUTH_DENIED || e->allowed_ns)
+		token_read(e->question.bytes.data, &facts);
+	if (answer == AUTH_UNAVAILABLE && e->allowed_ns && now - e->allowed_ns < self->grace_ns && !e->secrets &&
+		!token_expired(&facts)) {
+		e->answer = AUTH_ALLOWED;
+		self_count(self, AUTH_ALLOWED, "grace");
+	} else {
+		e->answer = answer;
+		self_count(self, answer, "server");
+	}
+	if (answer == AUTH_ALLOWED)
+		e->allowed_ns = now;
+	else if (answer != AUTH_UNAVAILABLE)
+		e->allowed_ns = 0;
+	e->decided = answer != AUTH_UNAVAILABLE;
+	e->until_ns = now + token_cap_ns(&facts, KEEP_NS);
+	(void)snprintf(e->user, sizeof(e->user), "%s", answer == AUTH_UNAUTHENTICATED ? "" : facts.user);
+	(void)snprintf(e->reason, sizeof(e->reason), "%s", reason);
+	self->n_asking--;
+	for (struct auth_pending *p = TAKE(e->waiting), *next; p; p = next) {
+		next = p->next;
+		self_pass_on(self, e, p);
+	}
+	e->asking = false; /* only now may it be forgotten */
+}
+
+/* Reads `status` of a SelfSubjectAccessReview. */
+static enum auth_answer self_read_review(struct bytes text, char *reason, size_t size)
+{
+	CLEANUP(yaml_free) struct yaml *yaml = NULL;
+	int r = text.size ? yaml_parse(text.data, text.size, "review", &yaml) : err_say(ERR_SYNTAX, "it is empty");
+
+	if (r < 0) {
+		(void)snprintf(reason, size, "the API server's review can't be read: %.150s", err_text(r));
+		return AUTH_UNAVAILABLE;
+	}
+	const struct yaml_node *status = yaml_get(yaml_root(yaml), "status");
+	const char *allowed = yaml_text(status, "allowed"), *why = yaml_text(status, "reason");
+	(void)snprintf(reason, size, "%s", why ? why : "");
+	return allowed && strcmp(allowed, "true") == 0 ? AUTH_ALLOWED : AUTH_DENIED;
+}
+
+static void self_on_answer(void *context, int status, struct bytes text)
+{
+	struct decision_entry *e = context;
+	char reason[200] = "";
+	enum auth_answer answer = AUTH_UNAVAILABLE;
+
+	if (status == 200 || status == 201)
+		answer = self_read_review(text, reason, sizeof(reason));
+	else if (status == 401)
+		answer = AUTH_UNAUTHENTICATED;
+	else if (status == 403)
+		answer = AUTH_DENIED; /* for instance: the token may not impersonate */
+	else if (status)
+		(void)snprintf(reason, sizeof(reason), "the API server answered a review with %d", status);
+	else
+		(void)snprintf(reason, sizeof(reason), "the API server can't be asked: %.*s",
+			(int)(text.size < 150 ? text.size : 150), (const char *)text.data);
+	(void)pthread_mutex_lock(&e->self->lock);
+	self_settle(e->self, e, answer, reason);
+	(void)pthread_mutex_unlock(&e->self->lock);
+}
+
+/* ---- the thread that asks ---------------------------------------------------------------------------- */
+
+/* Takes an entry off the queue. Returns NULL if none waits, or if enough are on their way. */
+static struct decision_entry *self_next(struct auth_self *self)
+{
+	struct decision_entry *e = self->n_asking < QUESTIONS_MAX ? self->queue_first : NULL;
+
+	if (!e)
+		return NULL;
+	self->queue_first = e->queue_next;
+	if (!self->queue_first)
+		self->queue_last = &self->queue_first;
+	self->n_asking++;
+	return e;
+}
+
+static void *self_run(void *arg)
+{
+	struct auth_self *self = arg;
+
+	for (;;) {
+		(void)pthread_mutex_lock(&self->lock);
+		bool stop = self->stop;
+		struct decision_entry *e = stop ? NULL : self_next(self);
+		(void)pthread_mutex_unlock(&self->lock);
+		if (stop)
+			return NULL;
+		if (!e) {
+			upstream_client_run(self->client, RUN_MS);
+			continue;
+		}
+		/* The question does not change while it is being asked. */
+		const struct question *q = &e->question;
+		int r = upstream_client_post(self->client, SELF_PATH, (const char *)q->bytes.data,
+			BYTES(q->bytes.data + q->headers_size, q->bytes.size - q->headers_size), self_on_answer, e);
+		if (r < 0)
+			self_on_answer(e, 0, bytes_str(err_text(r)));
+		err_forget();
+	}
+}
+
+/* ---- auth_self.h ------------------------------------------------------------------------------------- */
+
+int auth_self_new(int runtime_fd, struct metrics *metrics, const struct config *config, struct auth_self **ret_self)
+{
+	CLEANUP(auth_self_free) struct auth_self *self = calloc(1, sizeof(*self));
+
+	if (!self)
+		return err_set(-ENOMEM, "setting up the decisions on clients");
+	self->magic = SELF_MAGIC;
+	(void)pthread_mutex_init(&self->lock, NULL);
+	self->table = HASHTABLE_INIT(struct self_item, self_is, NULL);
+	self->queue_last = &self->queue_first;
+	self->metrics = metrics;
+	self->grace_ns = config->serve.offline_grace_ns;
+	int r = proc_random(&self->seed, sizeof(self->seed));
+	if (r == 0)
+		r = upstream_client_new(runtime_fd, &self->client);
+	if (r == 0) {
+		r = -pthread_create(&self->thread, NULL, self_run, self);
+		self->started = r == 0;
+		if (r < 0)
+			(void)err_set(r, "starting the thread that asks the API server");
+	}
+	if (r < 0)
+		return r;
+	*ret_self = TAKE(self);
+	return 0;
+}
+
+void auth_self_reload(struct auth_self *self, const struct config *config)
+{
+	(void)pthread_mutex_lock(&self->lock);
+	self->grace_ns = config->serve.offline_grace_ns;
+	(void)pthread_mutex_unlock(&self->lock);
+}
+
+static void pending_free(struct auth_pending *pending)
+{
+	question_release(&pending->second);
+	free(pending);
+}
+
+void auth_self_free(struct auth_self **self)
+{
+	struct auth_self *s = TAKE(*self);
+	struct self_item *item;
+
+	if (!s)
+		return;
+	CHECK_OBJ(s, SELF_MAGIC);
+	if (s->started) {
+		(void)pthread_mutex_lock(&s->lock);
+		s->stop = true;
+		(void)pthread_mutex_unlock(&s->lock);
+		upstream_client_wake(s->client);
+		(void)pthread_join(s->thread, NULL);
+	}
+	upstream_client_free(&s->client);
+	for (struct auth_pending *p; (p = s->decided);) {
+		s->decided = p->next;
+		pending_free(p);
+	}
+	for (size_t place = 0; (item = hashtable_next(&s->table, &place));)
+		entry_free(item->entry);
+	hashtable_release(&s->table);
+	(void)pthread_mutex_destroy(&s->lock);
+	s->magic = 0;
+	free(s);
+}
+
+/* Decides from what is kept, or makes REQUEST wait. Returns whether DECISION is set. The lock is held. */
+static bool self_look_up(struct auth_self *self, struct decision_entry *first, struct auth_pending *pending,
+	struct auth_decision *decision)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	if (!first) {
+		*decision = (struct auth_decision){AUTH_UNAVAILABLE, "", "no memory for a decision"};
+		return true;
+	}
+	if (!first->decided || now >= first->until_ns) {
+		self_enqueue(self, first, pending);
+		return false;
+	}
+	if (first->answer == AUTH_DENIED && pending->has_second) {
+		self_pass_on(self, first, pending);
+		return false;
+	}
+	/* Copied: the entry may be forgotten after the lock is given back. */
+	(void)snprintf(pending->user, sizeof(pending->user), "%s", first->user);
+	(void)snprintf(pending->reason, sizeof(pending->reason), "%s", first->reason);
+	*decision = (struct auth_decision){first->answer, pending->user, pending->reason};
+	self_count(self, first->answer, "cache");
+	return true;
+}
+
+void auth_self_decide(struct auth_self *self, struct exchange *x, const struct auth_attributes *a,
+	auth_decided_fn *fn, void *context, struct auth_pending **ret_pending)
+{
+	struct bytes authorization = exchange_header(x, "authorization");
+	struct auth_decision decision = {AUTH_UNAVAILABLE, "", "no memory for a decision"};
+	struct auth_pending *pending = calloc(1, sizeof(*pending));
+	struct question first = {.bytes = BUF_SECRET};
+
+	CHECK_OBJ(self, SELF_MAGIC);
+	*ret_pending = NULL;
+	bool is_token = authorization.size > 7 && strncasecmp(authorization.data, "bearer ", 7) == 0;
+	if (!is_token)
+		decision = (struct auth_decision){AUTH_UNAUTHENTICATED, "", x->peer->n_organizations ||
+			*x->peer->common_name ? "certificates are not recognized here; use a token" : ""};
+	bool good = is_token && pending && question_make(&first, x, a, false);
+	if (good) {
+		*pending = (struct auth_pending){.self = self, .worker = x->worker, .fn = fn, .context = context,
+			.secrets = strcmp(a->resource, "secrets") == 0, .second.bytes = BUF_SECRET};
+		pending->has_second = *a->name && question_make(&pending->second, x, a, true);
+		good = !*a->name || pending->has_second;
+	}
+	bool decided = true;
+	if (good) {
+		*ret_pending = pending; /* before the function can be called on this thread */
+		(void)pthread_mutex_lock(&self->lock);
+		decided = self_look_up(self, self_find(self, &first, pending->secrets), pending, &decision);
+		(void)pthread_mutex_unlock(&self->lock);
+	}
+	if (!decided)
+		return;
+	*ret_pending = NULL;
+	question_release(&first);
+	fn(context, &decision);
+	if (pending)
+		pending_free(pending);
+}
+
+static void self_unlink(struct auth_pending **list, struct auth_pending *pending)
+{
+	while (*list && *list != pending)
+		list = &(*list)->next;
+	if (*list)
+		*list = pending->next;
+}
+
+void auth_self_cancel(struct auth_pending **pending)
+{
+	struct auth_pending *p = TAKE(*pending);
+
+	if (!p)
+		return;
+	(void)pthread_mutex_lock(&p->self->lock);
+	self_unlink(p->entry ? &p->entry->waiting : &p->self->decided, p);
+	(void)pthread_mutex_unlock(&p->self->lock);
+	pending_free(p);
+}
+
+void auth_self_deliver(struct auth_self *self, struct serve_worker *worker)
+{
+	CHECK_OBJ(self, SELF_MAGIC);
+	for (;;) {
+		struct auth_pending *p;
+
+		/* One at a time: a function may cancel another one. */
+		(void)pthread_mutex_lock(&self->lock);
+		for (p = self->decided; p && p->worker != worker;)
+			p = p->next;
+		if (p)
+			self_unlink(&self->decided, p);
+		(void)pthread_mutex_unlock(&self->lock);
+		if (!p)
+			return;
+		p->fn(p->context, &(struct auth_decision){p->answer, p->user, p->reason});
+		pending_free(p);
+	}
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The mode `self`: the API server decides, by one SelfSubjectAccessReview with the client's own token and
+ * impersonation headers. kinf-serve needs no right of its own for it. Decisions are kept for 10 s; while
+ * the API server can't be asked, an allowed one for `serve.offlineGrace`, but not for Secrets.
+ *
+ * A thread of its own asks. Requests that want the same decision wait for one question. A request with a
+ * name is first asked without the name, because a right to all objects of the kind is the usual case and
+ * one decision then serves every name.
+ *
+ * A kept decision is found by all bytes of its question, the token included, and never by a hash alone:
+ * two clients must not share one by a collision.
+ */
+#ifndef READER_SERVE_AUTH_AUTH_SELF_H
+#define READER_SERVE_AUTH_AUTH_SELF_H
+
+#include "common/config/config.h"
+#include "reader/serve/auth.h"
+
+struct auth_self;
+struct metrics;
+
+int auth_self_new(int runtime_fd, struct metrics *metrics, const struct config *config,
+	struct auth_self **ret_self);
+void auth_self_reload(struct auth_self *self, const struct config *config);
+/* After all pending decisions were delivered or cancelled. */
+void auth_self_free(struct auth_self **self);
+
+/* As auth_decide(). */
+void auth_self_decide(struct auth_self *self, struct exchange *x, const struct auth_attributes *attributes,
+	auth_decided_fn *fn, void *context, struct auth_pending **ret_pending);
+void auth_self_cancel(struct auth_pending **pending);
+/* Calls the functions of WORKER's decisions that have come. On the worker's thread. */
+void auth_self_deliver(struct auth_self *self, struct serve_worker *worker);
+
+#endif

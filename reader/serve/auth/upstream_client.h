@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asks the API server for decisions, with libcurl, which is used in this file only. The reflector's file
+ * `upstream` says where it is; it is read again when it has changed. One thread uses a client.
+ */
+#ifndef READER_SERVE_AUTH_UPSTREAM_CLIENT_H
+#define READER_SERVE_AUTH_UPSTREAM_CLIENT_H
+
+#include "common/bytes.h"
+
+struct upstream_client;
+
+/* The answer to a request. STATUS 0: there was none, and TEXT says why. Else TEXT is the body. */
+typedef void upstream_answer_fn(void *context, int status, struct bytes text);
+
+int upstream_client_new(int runtime_fd, struct upstream_client **ret_client);
+/* Calls no function for requests that run. */
+void upstream_client_free(struct upstream_client **client);
+
+/* Posts BODY, JSON, to PATH with HEADERS, lines with a NUL each and an empty one at the end. FN is called
+ * from upstream_client_run(), once. */
+int upstream_client_post(struct upstream_client *client, const char *path, const char *headers, struct bytes body,
+	upstream_answer_fn *fn, void *context);
+
+/* Works on the requests, and returns after TIMEOUT_MS, when one has ended, or after
+ * upstream_client_wake(), which any thread may call. */
+void upstream_client_run(struct upstream_client *client, int timeout_ms);
+void upstream_client_wake(struct upstream_client *client);
+
+#endif

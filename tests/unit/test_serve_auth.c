@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base64.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "reader/serve/auth/auth_open.h"
+#include "reader/serve/auth/token.h"
+#include "reader/serve/metrics.h"
+#include "reader/serve/worker_internal.h"
+#include "store/env/text_file.h"
+#include "tests/unit/api_stub.h"
+#include "tests/unit/scratch.h"
+
+#define REVIEWS "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+static struct worker_shared shared;
+static struct serve_worker worker;
+static struct auth *auth;
+static struct config *config;
+static int runtime_fd;
+
+struct seen {
+	int n;
+	enum auth_answer answer;
+	char user[300], reason[300];
+};
+
+static void on_decided(void *context, const struct auth_decision *decision)
+{
+	struct seen *seen = context;
+
+	seen->n++;
+	seen->answer = decision->answer;
+	(void)snprintf(seen->user, sizeof(seen->user), "%s", decision->user);
+	(void)snprintf(seen->reason, sizeof(seen->reason), "%s", decision->reason);
+}
+
+static void set_up(void)
+{
+	runtime_fd = open(scratch(), O_RDONLY | O_DIRECTORY);
+	cr_assert_geq(runtime_fd, 0);
+	cr_assert_eq(config_parse("serve: {auth: self}", 19, "k.yaml", &config), 0);
+	cr_assert_eq(metrics_new(&shared.metrics), 0);
+	cr_assert_eq(serve_worker_init(&worker, &shared, 0), 0);
+	cr_assert_eq(auth_open(&(struct auth_options){.config = config, .metrics = shared.metrics,
+		.runtime_fd = runtime_fd, .owner = 1000, .has_group = true, .group = 50, .self = true}, &auth), 0,
+		"%s", err_text(-1));
+}
+
+static void tear_down(void)
+{
+	auth_close(&auth);
+	serve_worker_release(&worker);
+	metrics_free(&shared.metrics);
+	config_free(&config);
+	(void)close(runtime_fd);
+}
+
+TestSuite(serve_auth, .init = set_up, .fini = tear_down);
+
+static void point_to(const char *url)
+{
+	char text[300];
+
+	(void)snprintf(text, sizeof(text), "{\"insecure\": false,\n\"server\": \"%s\"}\n", url);
+	cr_assert_eq(text_file_replace(runtime_fd, "upstream", text, 0600), 0);
+}
+
+static struct api_stub *review(const char *status)
+{
+	static char body[500];
+
+	(void)snprintf(body, sizeof(body),
+		"{\"kind\":\"SelfSubjectAccessReview\",\"metadata\":{\"creationTimestamp\":null},\"spec\":{},\"status\":%s}",
+		status);
+	struct api_stub *stub = api_stub_start((const struct api_stub_answer[]){
+		{REVIEWS, 201, "application/json", body}, {NULL}});
+	point_to(api_stub_url(stub));
+	return stub;
+}
+
+static const struct auth_attributes list_pods = {.verb = "list", .group = "", .version = "v1", .resource = "pods",
+	.subresource = "", .namespace_ = "web", .name = "", .path = "", .label_selector = "", .field_selector = ""};
+
+/* Asks for a decision with HEADERS ("name", "value", ...), and waits for it. */
+static struct seen decide(enum config_auth mode, const struct auth_attributes *attributes,
+	const struct exchange_peer *who, struct bytes host, const char *const *headers)
+{
+	struct exchange_peer peer = who ? *who : (struct exchange_peer){.common_name = ""};
+	struct exchange_header list[8];
+	struct exchange x = {.worker = &worker, .peer = &peer, .headers = list, .host = host};
+	struct auth_pending *pending = NULL;
+	struct seen seen = {0};
+
+	peer.auth = mode;
+	for (; headers && headers[0]; headers += 2)
+		list[x.n_headers++] = (struct exchange_header){bytes_str(headers[0]), bytes_str(headers[1])};
+	auth_decide(auth, &x, attributes, on_decided, &seen, &pending);
+	cr_assert_eq(seen.n == 1, pending == NULL);
+	while (!seen.n) {
+		struct pollfd woken = {.fd = worker.wake_fd, .events = POLLIN};
+		uint64_t count;
+
+		cr_assert_eq(poll(&woken, 1, 60000), 1, "no decision");
+		cr_assert_eq(read(worker.wake_fd, &count, sizeof(count)), sizeof(count));
+		auth_deliver(auth, &worker);
+	}
+	cr_assert_eq(seen.n, 1);
+	return seen;
+}
+
+static struct seen decide_self(const struct auth_attributes *attributes, const char *authorization)
+{
+	const char *headers[] = {"authorization", authorization, "accept", "x", NULL};
+
+	return decide(CONFIG_AUTH_SELF, attributes, NULL, BYTES_NONE, authorization ? headers : NULL);
+}
+
+/* ---- self ---- */
+
+Test(serve_auth, one_review_with_the_token_decides_and_is_kept)
+{
+	struct api_stub *stub = review("{\"allowed\":true,\"reason\":\"RBAC: allowed by \\\"x\\\"\"}");
+	struct seen seen = decide_self(&list_pods, "Bearer abc");
+
+	cr_assert_eq(seen.answer, AUTH_ALLOWED);
+	cr_assert_str_eq(seen.reason, "RBAC: allowed by \"x\"");
+	cr_assert_neq(strstr(api_stub_last(stub), "authorization: Bearer abc"), NULL);
+	cr_assert_eq(decide_self(&list_pods, "Bearer abc").answer, AUTH_ALLOWED);
+	cr_assert_eq(api_stub_count(stub), 1);
+	/* Another token, or another question, is another decision. */
+	(void)decide_self(&list_pods, "Bearer abd");
+	cr_assert_eq(api_stub_count(stub), 2);
+	struct auth_attributes other = list_pods;
+	other.namespace_ = "shop";
+	(void)decide_self(&other, "Bearer abc");
+	cr_assert_eq(api_stub_count(stub), 3);
+	api_stub_stop(&stub);
+}
+
+Test(serve_auth, impersonation_is_part_of_the_question)
+{
+	struct api_stub *stub = review("{\"allowed\":true}");
+	const char *headers[] = {"authorization", "Bearer abc", "impersonate-user", "bob", "impersonate-group", "dev",
+		"impersonate-group", "ops", NULL};
+
+	(void)decide_self(&list_pods, "Bearer abc");
+	(void)decide(CONFIG_AUTH_SELF, &list_pods, NULL, BYTES_NONE, headers);
+	cr_assert_eq(api_stub_count(stub), 2);
+	const char *last = api_stub_last(stub);
+	cr_assert(strstr(last, "impersonate-user: bob") && strstr(last, "impersonate-group: dev") &&
+		strstr(last, "impersonate-group: ops"));
+	api_stub_stop(&stub);
+}
+
+Test(serve_auth, denied_without_the_name_is_asked_with_it)
+{
+	struct api_stub *stub = review("{\"allowed\":false,\"reason\":\"no\"}");
+	struct auth_attributes get = list_pods;
+
+	get.verb = "get";
+	get.name = "a";
+	cr_assert_eq(decide_self(&get, "Bearer abc").answer, AUTH_DENIED);
+	cr_assert_eq(api_stub_count(stub), 2);
+	/* The first decision holds for each name. */
+	get.name = "b";
+	cr_assert_eq(decide_self(&get, "Bearer abc").answer, AUTH_DENIED);
+	cr_assert_eq(api_stub_count(stub), 3);
+	cr_assert_eq(decide_self(&get, "Bearer abc").answer, AUTH_DENIED);
+	cr_assert_eq(api_stub_count(stub), 3);
+	api_stub_stop(&stub);
+}
+
+Test(serve_auth, without_a_token_nobody_is_asked)
+{
+	struct api_stub *stub = review("{\"allowed\":true}");
+
+	cr_assert_eq(decide_self(&list_pods, NULL).answer, AUTH_UNAUTHENTICATED);
+	cr_assert_eq(decide_self(&list_pods, "Basic YTpi").answer, AUTH_UNAUTHENTICATED);
+	cr_assert_eq(decide_self(&list_pods, "Bearer ").answer, AUTH_UNAUTHENTICATED);
+	cr_assert_eq(api_stub_count(stub), 0);
+	api_stub_stop(&stub);
+}
+
+Test(serve_auth, refused_tokens_and_failures_are_told_apart)
+{
+	static const struct {
+		struct api_stub_answer answer;
+		enum auth_answer expected;
+	} cases[] = {
+		{{REVIEWS, 401, "application/json", "{}"}, AUTH_UNAUTHENTICATED},
+		{{REVIEWS, 403, "application/json", "{}"}, AUTH_DENIED},
+		{{REVIEWS, 500, "application/json", "{}"}, AUTH_UNAVAILABLE},
+		{{REVIEWS, 429, "application/json", "{}"}, AUTH_UNAVAILABLE},
+		{{REVIEWS, 201, "application/json", "{\"status\":{}}"}, AUTH_DENIED},
+		{{REVIEWS, 201, "application/json", "[1"}, AUTH_UNAVAILABLE},
+		{{REVIEWS, 201, "application/json", ""}, AUTH_UNAVAILABLE},
+		{{REVIEWS, 201, "application/json", "{\"status\":{\"allowed\":\"yes\"}}"}, AUTH_DENIED},
+		{{REVIEWS, 301, "application/json", "{}", "Location: http://127.0.0.1:1/\r\n"}, AUTH_UNAVAILABLE},
+		{{REVIEWS, 201, "application/json", "{\"status\":{\"allowed\":true}}", .fault = STUB_CUT}, AUTH_UNAVAILABLE},
+		{{REVIEWS, 201, "application/json", "", .fault = STUB_RESET}, AUTH_UNAVAILABLE},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct api_stub *stub = api_stub_start((const struct api_stub_answer[]){cases[i].answer, {NULL}});
+		char token[32];
+
+		point_to(api_stub_url(stub));
+		(void)snprintf(token, sizeof(token), "Bearer t%zu", i);
+		struct seen seen = decide_self(&list_pods, token);
+		cr_expect_eq(seen.answer, cases[i].expected, "%zu: %d %s", i, seen.answer, seen.reason);
+		api_stub_stop(&stub);
+	}
+}
+
+Test(serve_auth, without_the_reflectors_file_no_decision_is_possible)
+{
+	struct seen seen = decide_self(&list_pods, "Bearer abc");
+
+	cr_assert_eq(seen.answer, AUTH_UNAVAILABLE);
+	cr_assert(strstr(seen.reason, "'upstream'"), "%s", seen.reason);
+}
+
+Test(serve_auth, cancelled_decisions_are_not_delivered)
+{
+	struct api_stub *stub = review("{\"allowed\":true}");
+	struct exchange_header header = {BYTES_LIT("authorization"), BYTES_LIT("Bearer abc")};
+	struct exchange_peer peer = {.auth = CONFIG_AUTH_SELF, .common_name = ""};
+	struct exchange x = {.worker = &worker, .peer = &peer, .headers = &header, .n_headers = 1};
+	struct auth_pending *a = NULL, *b = NULL;
+	struct seen seen_a = {0}, seen_b = {0};
+
+	auth_decide(auth, &x, &list_pods, on_decided, &seen_a, &a);
+	auth_decide(auth, &x, &list_pods, on_decided, &seen_b, &b);
+	cr_assert(a && b);
+	auth_cancel(&a);
+	cr_assert_null(a);
+	while (!seen_b.n) {
+		struct pollfd woken = {.fd = worker.wake_fd, .events = POLLIN};
+
+		cr_assert_eq(poll(&woken, 1, 60000), 1);
+		auth_deliver(auth, &worker);
+	}
+	cr_assert_eq(seen_a.n, 0);
+	cr_assert_eq(api_stub_count(stub), 1, "both wait for one question");
+	api_stub_stop(&stub);
+}
+
+/* ---- tokens ---- */
+
+Test(serve_auth, claims_of_tokens_are_read)
+{
+	CLEANUP(buf_release) struct buf headers = BUF_INIT;
+	static const char claims[] = "{\"sub\":\"system:serviceaccount:web:app\",\"exp\":1700000000}";
+	struct token_facts facts;
+
+	buf_str(&headers, "impersonate-user: x");
+	buf_byte(&headers, 0);
+	buf_str(&headers, "authorization: Bearer eyJhbGciOiJub25lIn0.");
+	base64url_put(BYTES(claims, sizeof(claims) - 1), &headers);
+	buf_str(&headers, ".c2ln");
+	buf_byte(&headers, 0);
+	buf_byte(&headers, 0);
+	token_read(headers.data, &facts);
+	cr_assert_str_eq(facts.user, "system:serviceaccount:web:app");
+	cr_assert_eq(facts.expires_s, 1700000000);
+	cr_assert(token_expired(&facts));
+	cr_assert_eq(token_cap_ns(&facts, 1000), 0);
+	token_read("authorization: Bearer abc\0", &facts);
+	cr_assert_str_eq(facts.user, "");
+	cr_assert(!token_expired(&facts));
+	token_read("authorization: Bearer a..c\0", &facts);
+	cr_assert_str_eq(facts.user, "");
+	token_read("authorization: Bearer a.%%%.c\0", &facts);
+	cr_assert_eq(token_cap_ns(&facts, 1000), 1000);
+}
+
+/* ---- peers, open ---- */
+
+Test(serve_auth, peers_are_the_owner_root_and_the_group)
+{
+	static const gid_t groups[] = {7, 50}, others[] = {7, 51};
+	const struct {
+		struct exchange_peer peer;
+		enum auth_answer expected;
+	} cases[] = {
+		{{.local = true, .uid = 0}, AUTH_ALLOWED},
+		{{.local = true, .uid = 1000}, AUTH_ALLOWED},
+		{{.local = true, .uid = 1001, .groups = others, .n_groups = 2}, AUTH_DENIED},
+		{{.local = true, .uid = 1001, .groups = groups, .n_groups = 2}, AUTH_ALLOWED},
+	};
+
+	for (size_t i = 0; i < 4; i++)
+		cr_expect_eq(decide(CONFIG_AUTH_PEERS, &list_pods, &cases[i].peer, BYTES_NONE, NULL).answer,
+			cases[i].expected, "%zu", i);
+}
+
+Test(serve_auth, open_is_for_local_programs_and_not_for_secrets)
+{
+	static const struct exchange_peer here = {.loopback = true, .common_name = ""};
+	static const char *const origin[] = {"origin", "https://evil.example", NULL};
+	struct auth_attributes secrets = list_pods;
+
+	secrets.resource = "secrets";
+	cr_assert_eq(decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("localhost:6445"), NULL).answer, AUTH_ALLOWED);
+	cr_assert_eq(decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("[::1]:6445"), NULL).answer, AUTH_ALLOWED);
+	cr_assert_eq(decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("evil.example"), NULL).answer, AUTH_DENIED);
+	cr_assert_eq(decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("localhost.evil"), NULL).answer, AUTH_DENIED);
+	cr_assert_eq(decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("localhost"), origin).answer, AUTH_DENIED);
+	cr_assert_eq(decide(CONFIG_AUTH_OPEN, &secrets, &here, BYTES_LIT("localhost"), NULL).answer, AUTH_DENIED);
+}
