@@ -58,9 +58,9 @@ void heartbeats_free(struct heartbeats **heartbeats)
 }
 
 /*
- * Reads the child's state from its status page. A page of another process is from the daemon before: the
- * child has not come as far as making its own.
- * Returns: FOUND; NOT_FOUND: the child has no page yet; errors: that can't be told now.
+ * Reads the child's state from its status page. A page of another process is from the daemon
+ * before: the child has not come as far as making its own. Returns: FOUND; NOT_FOUND: the child has
+ * no page yet; errors: that can't be told now.
  */
 static int heartbeats_read(const struct home *home, const struct child *child,
 	struct stats_process *ret_process)
@@ -81,8 +81,9 @@ static int heartbeats_read(const struct home *home, const struct child *child,
 	return r < 0 ? r : ret_process->alive && ret_process->pid == child->pid ? FOUND : NOT_FOUND;
 }
 
-/* Reads from /proc/PID/stat, proc(5), whether the process has used the processor since the last check or
- * waits for a disk. Sets *RET_DOING to a word for it. A process that can't be read counts as busy. */
+/* Reads from /proc/PID/stat, proc(5), whether the process has used the processor since the last
+ * check or waits for a disk. Sets *RET_DOING to a word for it. A process that can't be read counts
+ * as busy. */
 static bool silence_is_busy(struct silence *silence, const char **ret_doing)
 {
 	char path[64], text[1024], state = '?';
@@ -123,16 +124,18 @@ static void heartbeats_check_child(struct heartbeats *heartbeats, struct silence
 	} else if (r == FOUND && process.heartbeat_ns > silence->since_ns) {
 		silence->since_ns = process.heartbeat_ns;
 	}
+	/* A heartbeat that was written after the caller had read the clock is newer than NOW. */
+	uint64_t silent = now > silence->since_ns ? now - silence->since_ns : 0;
 	bool busy = silence_is_busy(silence, &doing);
-	if (busy || now - silence->since_ns < limit)
+	if (busy || silent < limit)
 		silence->idle_ns = 0;
 	else if (!silence->idle_ns)
 		silence->idle_ns = now;
 	/* Idle at two checks: a process that has just come back from a long write is not hung. */
-	if (now - silence->since_ns < limit * BUSY_FACTOR && (!silence->idle_ns || silence->idle_ns == now))
+	if (silent < limit * BUSY_FACTOR && (!silence->idle_ns || silence->idle_ns == now))
 		return;
 	LOG(child_hung, .daemon = child->program, .pid = child->pid,
-		.silent_seconds = now - silence->since_ns, .doing = doing,
+		.silent_seconds = silent, .doing = doing,
 		.state = process.state[0] ? process.state : "starting");
 	(void)kill(child->pid, SIGKILL); /* ends a stopped process also; gone: reaped soon */
 	silence->since_ns = now;         /* it may take a moment to die */
@@ -152,6 +155,6 @@ void heartbeats_check(struct heartbeats *heartbeats, struct children *children)
 		"a daemon that hangs before it has made the store is found by its start");
 	for (size_t i = 0; i < children->n && i < HEARTBEATS_MAX; i++)
 		if (children->child[i].pid)
-			heartbeats_check_child(
-				heartbeats, &heartbeats->silence[i], home, &children->child[i], now);
+			heartbeats_check_child(heartbeats, &heartbeats->silence[i], home,
+				&children->child[i], now);
 }
