@@ -9,4 +9,6 @@ if [ -z "${KUBECONFIG:-}" ]; then
         "and removes objects" >&2
     exit 1
 fi
-KINF_BUILD=$1 exec /usr/bin/python3 tests/real/check_real.py --seconds "${2:-60}" ${3:+"$3"}
+export KINF_BUILD=$1
+/usr/bin/python3 tests/real/check_real.py --seconds "${2:-60}" ${3:+"$3"}
+/usr/bin/python3 tests/real/check_tables.py --keep # of the objects that are there

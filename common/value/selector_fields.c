@@ -2,11 +2,33 @@
 /*
  * The grammar of field selectors (docs/protocol.md 10.2): terms separated by commas, each
  * KEY=VALUE, KEY==VALUE or KEY!=VALUE. In a value a backslash stands before `\`, `,` and `=`. A
- * blank is a character like any other.
+ * blank is a character like any other. KEY is a field path (common/value/path.h), in whose brackets commas
+ * and operators are its own.
  */
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/selector_internal.h"
+
+/* Returns the size of the bracket of a path at TEXT, with its brackets; 0 if it does not end. */
+static size_t fields_bracket_size(const char *text, size_t size)
+{
+	size_t depth = 0;
+	char quote = '\0';
+
+	for (size_t i = 0; i < size; i++) {
+		if (quote && text[i] == '\\')
+			i++;
+		else if (quote)
+			quote = text[i] == quote ? '\0' : quote;
+		else if (text[i] == '\'' || text[i] == '"')
+			quote = text[i];
+		else if (text[i] == '[')
+			depth++;
+		else if (text[i] == ']' && --depth == 0)
+			return i + 1;
+	}
+	return 0;
+}
 
 /* Removes the backslashes from TEXT in place. */
 static int fields_unescape(char *text, size_t size, struct bytes *ret_value)
@@ -36,8 +58,11 @@ static int fields_add_term(struct selector *selector, char *term, size_t size, c
 	size_t key_size = 0; /* up to the first operator */
 
 	while (key_size < size && term[key_size] != '=' &&
-		!(term[key_size] == '!' && key_size + 1 < size && term[key_size + 1] == '='))
-		key_size++;
+		!(term[key_size] == '!' && key_size + 1 < size && term[key_size + 1] == '=')) {
+		size_t bracket = term[key_size] == '['
+			? fields_bracket_size(term + key_size, size - key_size) : 0;
+		key_size += bracket ? bracket : 1;
+	}
 	if (key_size == size)
 		return err_say(ERR_SYNTAX, "invalid selector: '%s'; can't understand '%.*s'", whole,
 			(int)size, term);
@@ -64,8 +89,14 @@ int selector_parse_fields(const char *text, struct selector **ret_selector)
 	char *p = selector_source(selector);
 	while (r == 0 && *p) {
 		size_t size = 0; /* up to the first comma without a backslash before it */
-		while (p[size] && p[size] != ',')
-			size += p[size] == '\\' && p[size + 1] ? 2 : 1;
+		bool in_key = true;
+		while (p[size] && p[size] != ',') {
+			size_t bracket = in_key && p[size] == '['
+				? fields_bracket_size(p + size, strlen(p + size)) : 0;
+
+			in_key &= p[size] != '=';
+			size += bracket ? bracket : p[size] == '\\' && p[size + 1] ? 2 : 1;
+		}
 		bool is_last = !p[size];
 		if (size) /* an empty term is no requirement */
 			r = fields_add_term(selector, p, size, text);

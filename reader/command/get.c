@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf get FEED [NAME...] | FEED/NAME...
+ * kinf get FEED[,FEED...] [NAME...] | FEED/NAME... | all
  *
  * One snapshot serves everything that is printed. Objects come either by their names, or from one
- * list with selectors, an order and pages; kubectl forbids to mix the two, and so does this
- * command.
+ * list for each feed with selectors, an order and pages; kubectl forbids to mix the two, and so
+ * does this command.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
+#include "reader/handle.h"
+#include "reader/table/definition.h"
 
 struct get_args {
 	struct query_args query;
 	const char *output, *sort_by, *continue_token, *at_least_rv;
 	uint64_t limit, timeout_ns, max_stale_ns;
-	bool explain;
+	bool explain, watch;
 };
 
 #define AT(field) offsetof(struct get_args, field)
@@ -43,44 +46,55 @@ static const struct option_spec get_options[] = {
 		"once a "
 		"minute, so values below 90s suit busy feeds only"},
 	{0, "explain", OPTION_FLAG, AT(explain), NULL, "say on stderr how the objects were found"},
+	{'w', "watch", OPTION_FLAG, AT(watch), NULL,
+		"print changes also: the options are those of 'kinf watch'"},
+	{0, "watch-only", OPTION_FLAG, AT(watch), NULL, "print changes only"},
+};
+
+/* A feed, and the names that are asked for. */
+struct get_target {
+	const char *feed;
+	char **names;
+	size_t n_names;
+	struct kinf_feed_info info; /* of the first feed that the name stands for */
 };
 
 struct get {
 	struct get_args args;
-	const char *feed;
-	char **names;
-	size_t n_names;
+	struct get_target *targets;
+	size_t n_targets, targets_room;
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
-	struct kinf_feed_info info; /* of the first feed that the name stands for */
 	struct print print;
 };
 
-static int get_again(const struct get *get)
+static int get_again(const struct get *get, const struct get_target *target)
 {
-	return command_fail_again(get->kinf, get->snapshot, get->feed, get->args.query.namespace_);
+	return command_fail_again(
+		get->kinf, get->snapshot, target->feed, get->args.query.namespace_);
 }
 
 /* ---- by name --------------------------------------------------------------------------------- */
 
-static int get_not_found(const struct get *get, const char *in, const char *name)
+static int get_not_found(const struct get_target *target, const char *in, const char *name)
 {
-	(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found\n", get->info.resource, in ? in : "",
-		in ? "/" : "", name);
+	(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found\n", target->info.resource,
+		in ? in : "", in ? "/" : "", name);
 	return PROC_FAILED;
 }
 
-static int get_by_key(struct get *get, const char *namespace_, const char *name)
+static int get_by_key(struct get *get, const struct get_target *target, const char *namespace_,
+	const char *name)
 {
 	struct kinf_object object;
-	int r = kinf_get(get->snapshot, get->feed, namespace_, name, &object);
+	int r = kinf_get(get->snapshot, target->feed, namespace_, name, &object);
 
 	if (r < 0)
 		return command_fail_kinf(get->kinf);
 	if (r == KINF_AGAIN)
-		return get_again(get);
+		return get_again(get, target);
 	if (r == KINF_NOT_FOUND)
-		return get_not_found(get, namespace_, name);
+		return get_not_found(target, namespace_, name);
 	r = print_object(&get->print, &object);
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
@@ -100,10 +114,10 @@ static int get_next_named(
 }
 
 /* Prints the object NAME of each namespace. */
-static int get_in_all(struct get *get, const char *name)
+static int get_in_all(struct get *get, const struct get_target *target, const char *name)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
-	struct kinf_query query = {.size = sizeof(query), .feed = get->feed, .prefix = name};
+	struct kinf_query query = {.size = sizeof(query), .feed = target->feed, .prefix = name};
 	struct kinf_object object;
 	size_t found = 0;
 	int r = kinf_list(get->snapshot, &query, &list);
@@ -117,14 +131,15 @@ static int get_in_all(struct get *get, const char *name)
 	if (r < 0)
 		return command_fail_kinf(get->kinf);
 	if (r == KINF_AGAIN)
-		return get_again(get);
-	return found ? PROC_OK : get_not_found(get, NULL, name);
+		return get_again(get, target);
+	return found ? PROC_OK : get_not_found(target, NULL, name);
 }
 
 /* Returns whether NAME lacks the namespace that it needs. */
-static bool get_is_bare(const struct get *get, const char *name)
+static bool get_is_bare(
+	const struct get *get, const struct get_target *target, const char *name)
 {
-	return get->info.namespaced && !get->args.query.namespace_ && !strchr(name, '/');
+	return target->info.namespaced && !get->args.query.namespace_ && !strchr(name, '/');
 }
 
 /* Returns whether exactly one object is asked for. JSON and YAML then print it without a List
@@ -132,61 +147,74 @@ static bool get_is_bare(const struct get *get, const char *name)
 static bool get_is_single(struct get *get)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
-	const char *name = get->names[0];
-	struct kinf_query query = {.size = sizeof(query), .feed = get->feed, .prefix = name};
+	const struct get_target *target = &get->targets[0];
+	const char *name = target->n_names ? target->names[0] : NULL;
+	struct kinf_query query = {.size = sizeof(query), .feed = target->feed, .prefix = name};
 	struct kinf_object object;
 	size_t found = 0;
 
-	if (get->n_names != 1)
+	if (get->n_targets != 1 || target->n_names != 1)
 		return false;
-	if (!get_is_bare(get, name) || kinf_list(get->snapshot, &query, &list) != 0)
+	if (!get_is_bare(get, target, name) || kinf_list(get->snapshot, &query, &list) != 0)
 		return true;
 	while (found < 2 && get_next_named(list, name, &object) == KINF_FOUND)
 		found++;
 	return found < 2;
 }
 
-static int get_all_named(struct get *get)
+static int get_all_named(struct get *get, const struct get_target *target)
 {
 	int status = PROC_OK;
 
-	for (size_t i = 0; i < get->n_names; i++) {
-		char *name = get->names[i], *slash = strchr(name, '/');
+	for (size_t i = 0; i < target->n_names; i++) {
+		char *name = target->names[i], *slash = strchr(name, '/');
 		int one;
 
-		if (slash && get->info.namespaced) {
+		if (slash && target->info.namespaced) {
 			*slash = '\0';
-			one = get_by_key(get, name, slash + 1);
+			one = get_by_key(get, target, name, slash + 1);
 			*slash = '/';
-		} else if (get_is_bare(get, name)) {
-			one = get_in_all(get, name);
+		} else if (get_is_bare(get, target, name)) {
+			one = get_in_all(get, target, name);
 		} else {
-			one = get_by_key(get, get->args.query.namespace_, name);
+			one = get_by_key(get, target, get->args.query.namespace_, name);
 		}
 		if (one != PROC_OK)
 			status = one;
 	}
-	/* If nothing was found, not even an empty List is printed. */
-	if (get->print.count == 0 && status != PROC_OK)
-		return status;
-	int r = print_end(&get->print, get->info.resource_version, NULL);
-	return r < 0 ? command_fail(r) : status;
+	return status;
 }
 
 /* ---- by query -------------------------------------------------------------------------------- */
 
-static int get_list(struct get *get, const struct kinf_query *query)
+/* Returns the order in which the API server lists the kind, if the query leaves it open. */
+static const char *get_order(struct get *get, const struct get_target *target)
 {
-	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
-	const char *in = get->args.query.namespace_;
-	enum print_format format = get->print.format;
-	struct kinf_object object;
-	int r = kinf_list(get->snapshot, query, &list);
+	CLEANUP(printer_free) struct printer *printer = NULL;
+	const struct get_args *args = &get->args;
+	int r;
 
+	if (get->print.format > PRINT_WIDE || args->sort_by || args->limit || args->continue_token)
+		return args->sort_by;
+	r = definition_printer(get->snapshot, &target->info, &printer);
+	err_ignore(r, "rows come in the order of their keys");
+	return r < 0 ? NULL : printer_order(printer); /* a constant */
+}
+
+/* Prints the objects of one feed that QUERY selects. Sets *RET_LIST, which has the RV and the
+ * token. */
+static int get_list(struct get *get, const struct get_target *target, struct kinf_query query,
+	struct kinf_listing **ret_list)
+{
+	struct kinf_object object;
+
+	query.feed = target->feed;
+	query.sort_by = get_order(get, target);
+	int r = kinf_list(get->snapshot, &query, ret_list);
 	if (r < 0)
 		return command_fail_kinf(get->kinf);
 	if (r == KINF_AGAIN)
-		return get_again(get);
+		return get_again(get, target);
 	if (r == KINF_GONE) {
 		(void)fprintf(stderr,
 			"Error: the continue token is older than the history that the store keeps; "
@@ -194,7 +222,7 @@ static int get_list(struct get *get, const struct kinf_query *query)
 			"valid for longer)\n");
 		return PROC_FAILED;
 	}
-	while ((r = kinf_list_next(list, &object)) == KINF_FOUND) {
+	while ((r = kinf_list_next(*ret_list, &object)) == KINF_FOUND) {
 		r = print_object(&get->print, &object);
 		if (r < 0)
 			return command_fail(r);
@@ -202,20 +230,108 @@ static int get_list(struct get *get, const struct kinf_query *query)
 	if (r < 0)
 		return command_fail_kinf(get->kinf);
 	if (get->args.explain)
-		(void)fprintf(stderr, "plan: %s\n", kinf_list_plan(list));
-	r = print_end(&get->print, kinf_list_resource_version(list), kinf_list_continue(list));
+		(void)fprintf(stderr, "plan: %s\n", kinf_list_plan(*ret_list));
+	return PROC_OK;
+}
+
+/* Prints what is asked of each feed. A feed that can't be read does not keep the others back. */
+static int get_print(struct get *get, const struct kinf_query *query)
+{
+	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
+	const char *in = get->args.query.namespace_, *rv = "", *token = NULL;
+	enum print_format format = get->print.format;
+	int status = PROC_OK;
+	bool names = false;
+	int r = print_begin(&get->print, get_is_single(get));
+
+	for (size_t i = 0; r == 0 && i < get->n_targets; i++) {
+		const struct get_target *target = &get->targets[i];
+
+		r = print_feed(&get->print, get->snapshot, &target->info);
+		if (r < 0)
+			break;
+		kinf_list_close(&list);
+		names |= target->n_names > 0;
+		int one = target->n_names ? get_all_named(get, target)
+					  : get_list(get, target, *query, &list);
+		if (one != PROC_OK)
+			status = one;
+	}
 	if (r < 0)
 		return command_fail(r);
-	if (!get->print.count && (format <= PRINT_WIDE || format == PRINT_CUSTOM_COLUMNS))
-		(void)fprintf(stderr, "No resources found%s%s%s.\n", in ? " in " : "", in ? in : "",
-			in ? " namespace" : "");
-	return PROC_OK;
+	/* If nothing was found, not even an empty List is printed. */
+	if (status != PROC_OK && (get->print.count == 0 || (get->n_targets == 1 && !names)))
+		return status;
+	if (get->n_targets == 1 && list) {
+		rv = kinf_list_resource_version(list);
+		token = kinf_list_continue(list);
+	} else if (get->n_targets == 1) {
+		rv = get->targets[0].info.resource_version;
+	}
+	r = print_end(&get->print, rv, token);
+	if (r < 0)
+		return command_fail(r);
+	if (!names && !get->print.count && (format <= PRINT_WIDE || format == PRINT_CUSTOM_COLUMNS))
+		(void)fprintf(stderr, in ? "No resources found in %s namespace.\n"
+					 : "No resources found%s\n", in ? in : "");
+	return status;
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* Opens the snapshot, after the wait of --at-least-rv. Returns below 0 after it printed an
- * error. */
+static const struct feed_set *get_feeds(struct get *get, const char *feed)
+{
+	const struct feed_set *set = NULL;
+	int r = feed_set_get(get->snapshot, feed, &set);
+
+	if (r >= 0)
+		return set;
+	err_forget();
+	return NULL;
+}
+
+/* Replaces the target `all`, unless a feed has this name, by the feeds of the kinds that kubectl
+ * lists for it. */
+static int get_expand_all(struct get *get)
+{
+	static const char *const kinds[] = {"pods", "replicationcontrollers", "services",
+		"daemonsets.apps", "deployments.apps", "replicasets.apps", "statefulsets.apps",
+		"horizontalpodautoscalers.autoscaling", "cronjobs.batch", "jobs.batch"};
+	struct get_target *target = &get->targets[0];
+	size_t n = 0;
+
+	if (get->n_targets != 1 || strcmp(target->feed, "all") != 0 || get_feeds(get, "all"))
+		return 0;
+	if (target->n_names)
+		return err_say(ERR_SYNTAX, "'all' stands for several kinds: a name needs one kind");
+	int r = ARRAY_ROOM(get->targets, get->n_targets, get->targets_room, ARRAY_SIZE(kinds),
+		"the feeds that are asked for");
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (get_feeds(get, kinds[i]))
+			get->targets[n++] = (struct get_target){.feed = kinds[i]};
+	get->n_targets = n;
+	return n ? 0 : err_say(ERR_NO_FEED,
+			       "'all' stands for pods, services, deployments and the other kinds "
+			       "that run something, and none of them is watched; name a feed "
+			       "('kinf status' lists them)");
+}
+
+/* Waits for --at-least-rv. Returns below 0 after it printed an error. */
+static int get_wait(struct get *get)
+{
+	const char *feed = get->targets[0].feed;
+	int r = kinf_wait_rv(get->kinf, feed, get->args.at_least_rv,
+		(int)(get->args.timeout_ns / 1000000));
+
+	if (r < 0)
+		(void)command_fail_feed(get->kinf, feed, r);
+	return r;
+}
+
+/* Opens the snapshot, after the wait of --at-least-rv, and finds the feeds. Returns below 0 after
+ * it printed an error. */
 static int get_open(struct get *get, const struct config_flags *flags)
 {
 	int r = command_open(flags, &get->kinf), waited = 0;
@@ -223,23 +339,35 @@ static int get_open(struct get *get, const struct config_flags *flags)
 	if (r < 0)
 		return r;
 	if (get->args.at_least_rv)
-		waited = kinf_wait_rv(get->kinf, get->feed, get->args.at_least_rv,
-			(int)(get->args.timeout_ns / 1000000));
-	if (waited < 0)
-		(void)command_fail_feed(get->kinf, get->feed, waited);
+		waited = get_wait(get);
 	if (waited < 0 && waited != KINF_TIMEOUT)
 		return waited;
 	r = command_snapshot(get->kinf, &get->snapshot);
 	if (r < 0)
 		return r;
-	r = command_first_feed(get->snapshot, get->feed, &get->info);
+	r = get_expand_all(get);
 	if (r < 0) {
-		(void)command_fail_feed(get->kinf, get->feed, r);
+		(void)command_fail(r);
 		return r;
 	}
-	/* After a timeout the note gives the reason, for instance a reflector that does not run. */
-	r = command_note_state(get->snapshot, get->feed, waited < 0 ? 0 : get->args.max_stale_ns);
-	return waited < 0 ? waited : r;
+	for (size_t i = 0; i < get->n_targets; i++) {
+		struct get_target *target = &get->targets[i];
+
+		r = command_first_feed(get->snapshot, target->feed, &target->info);
+		if (r < 0) {
+			(void)command_fail_feed(get->kinf, target->feed, r);
+			return r;
+		}
+		/* After a timeout the note gives the reason, for instance a reflector that does not
+		 * run. */
+		r = command_note_state(
+			get->snapshot, target->feed, waited < 0 ? 0 : get->args.max_stale_ns);
+		if (r < 0)
+			return r;
+	}
+	get->print.several = get->n_targets > 1;
+	get->print.namespaces = !get->args.query.namespace_;
+	return waited < 0 ? waited : 0;
 }
 
 static void get_release(struct get *get)
@@ -248,46 +376,87 @@ static void get_release(struct get *get)
 	kinf_snapshot_close(&get->snapshot);
 	kinf_close(&get->kinf);
 	option_texts_release(&get->args.query.index);
+	free(get->targets);
 }
 
-/* Reads FEED NAME... or, as -o name prints them, FEED/NAME.... Refuses options that names would make
- * meaningless, as kubectl does. */
+static int get_add_target(struct get *get, const char *feed, char **names, size_t n_names)
+{
+	struct get_target target = {.feed = feed, .names = names, .n_names = n_names};
+
+	return ARRAY_ADD(get->targets, get->n_targets, get->targets_room, target,
+		"the feeds that are asked for");
+}
+
+/* Reads FEED/NAME..., as -o name prints them: names of one feed that follow each other are one
+ * target. */
+static int get_read_slashed(struct get *get, char **operands, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		char *slash = strchr(operands[i], '/');
+		struct get_target *last =
+			get->n_targets ? &get->targets[get->n_targets - 1] : NULL;
+		int r = 0;
+
+		if (!slash)
+			return err_say(ERR_SYNTAX,
+				"'%s' and '%s': write each as FEED/NAME, or 'FEED NAME...'",
+				operands[0], operands[i]);
+		*slash = '\0';
+		if (last && strcmp(last->feed, operands[i]) == 0)
+			last->n_names++;
+		else
+			r = get_add_target(get, operands[i], operands + i, 1);
+		if (r < 0)
+			return r;
+		operands[i] = slash + 1;
+	}
+	return 0;
+}
+
+/* Reads the operands. Refuses options that names, or several feeds, would make meaningless, as
+ * kubectl does. */
 static int get_operands(struct get *get, char **operands, size_t n)
 {
 	const struct get_args *args = &get->args;
 	const struct query_args *query = &args->query;
 	const char *in = query->namespace_;
-	char *slash = strchr(operands[0], '/');
-	size_t skip = slash ? (size_t)(slash - operands[0]) + 1 : 0;
+	int r = 0;
 
-	get->feed = operands[0];
-	get->names = slash ? operands : operands + 1;
-	get->n_names = slash ? n : n - 1;
-	for (size_t i = n; slash && i-- > 0;) {
-		if (strncmp(operands[i], operands[0], skip) != 0)
-			return err_say(ERR_SYNTAX, "'%s' and '%s': one feed at a time", operands[0],
-				operands[i]);
-		if (i > 0)
-			operands[i] += skip;
+	if (strchr(operands[0], '/')) {
+		r = get_read_slashed(get, operands, n);
+	} else {
+		for (char *feed = operands[0], *end; r == 0 && feed; feed = end) {
+			end = strchr(feed, ',');
+			if (end)
+				*end++ = '\0';
+			if (!*feed && (end || feed != operands[0]))
+				return err_say(ERR_SYNTAX,
+					"the name of a feed is empty: write them as pods,services");
+			r = get_add_target(get, feed, operands + 1, n - 1);
+		}
 	}
-	if (slash) {
-		*slash = '\0';
-		operands[0] = slash + 1;
-	}
-	if (get->n_names && (query->labels || query->fields || query->prefix || query->index.n ||
+	if (r < 0)
+		return r;
+	bool names = get->targets[0].n_names;
+	if (names && (query->labels || query->fields || query->prefix || query->index.n ||
 		args->limit || args->sort_by || args->continue_token))
 		return err_say(ERR_SYNTAX, "names are given: -l, --field-selector, --index, "
 					   "--prefix, --sort-by, --limit and "
 					   "--continue can't be used with them");
-	for (size_t i = 0; i < get->n_names; i++) {
-		const char *name = get->names[i], *end = strchr(name, '/');
+	if (get->n_targets > 1 && (args->limit || args->continue_token || args->at_least_rv))
+		return err_say(
+			ERR_SYNTAX, "--limit, --continue and --at-least-rv are for one feed");
+	for (size_t t = 0; t < get->n_targets; t++)
+		for (size_t i = 0; i < get->targets[t].n_names; i++) {
+			const char *name = get->targets[t].names[i], *end = strchr(name, '/');
 
-		if (!*name)
-			return err_say(ERR_SYNTAX, "a name is empty");
-		if (in && end && (strlen(in) != (size_t)(end - name) ||
-					 strncmp(in, name, strlen(in)) != 0))
-			return err_say(ERR_SYNTAX, "'%s' is not in the namespace '%s'", name, in);
-	}
+			if (!*name)
+				return err_say(ERR_SYNTAX, "a name is empty");
+			if (in && end && (strlen(in) != (size_t)(end - name) ||
+						 strncmp(in, name, strlen(in)) != 0))
+				return err_say(ERR_SYNTAX, "'%s' is not in the namespace '%s'",
+					name, in);
+		}
 	return 0;
 }
 
@@ -300,11 +469,18 @@ int command_get(int argc, char **argv)
 	const struct options_group groups[] = {
 		query_options(&get.args.query),
 		{"Options", get_options, ARRAY_SIZE(get_options), &get.args},
+		sheet_options(&get.print.sheet_args),
 		config_common_options(&flags),
 	};
-	const struct options options = {"kinf get", "FEED [NAME...] | FEED/NAME...",
-		"Prints objects of the cache, in the order of their keys.", groups,
-		ARRAY_SIZE(groups), false};
+	const struct options options = {"kinf get", "FEED[,FEED...] [NAME...] | FEED/NAME... | all",
+		"Prints objects of the cache, in the order of their keys. Tables are kubectl's. "
+		"With -w "
+		"it prints changes also, as 'kinf watch' does.",
+		groups, ARRAY_SIZE(groups), false};
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strcmp(argv[i], "-w") == 0 || strcmp(argv[i], "--watch") == 0 ||
+			strcmp(argv[i], "--watch-only") == 0)
+			return command_watch(argc, argv);
 	int r = options_parse(&options, argc, argv, &first);
 
 	if (r == 0 && first == argc)
@@ -316,18 +492,14 @@ int command_get(int argc, char **argv)
 		return command_fail(err_set(-ENOMEM, "allocating the terms of --index"));
 	r = get_operands(&get, argv + first, (size_t)(argc - first));
 	if (r == 0)
-		r = query_from_args(&get.args.query, get.feed, terms, &query);
+		r = query_from_args(&get.args.query, get.targets[0].feed, terms, &query);
 	if (r == 0)
 		r = print_choose(&get.print, get.args.output);
 	if (r < 0)
 		return command_usage(&options, r);
-	query.sort_by = get.args.sort_by;
 	query.limit = get.args.limit;
 	query.continue_token = get.args.continue_token;
 	if (get_open(&get, &flags) < 0)
 		return PROC_FAILED;
-	r = print_begin(&get.print, get_is_single(&get), &get.info);
-	if (r < 0)
-		return command_fail(r);
-	return get.n_names ? get_all_named(&get) : get_list(&get, &query);
+	return get_print(&get, &query);
 }

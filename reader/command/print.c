@@ -20,12 +20,17 @@ int print_choose(struct print *print, const char *text)
 	size_t size = text ? strcspn(text, "=") : 0;
 	int i = 0;
 
-	*print = (struct print){0};
 	if (!text)
 		return 0;
 	while (i < PRINT_FORMAT_MAX && !bytes_equal(bytes_str(print_formats[i]), BYTES(text, size)))
 		i++;
 	bool takes_argument = i == PRINT_CUSTOM_COLUMNS || i == PRINT_JSONPATH;
+	static const char go[] = "go-template";
+	if (strncmp(text, go, sizeof(go) - 1) == 0 || strncmp(text, "template", 8) == 0)
+		return err_say(ERR_SYNTAX,
+			"output '%s': Go templates are not supported; write the template as "
+			"-o jsonpath='{range .items[*]}{.metadata.name}{\"\\n\"}{end}', or choose "
+			"columns with -o custom-columns=NAME:.metadata.name", text);
 	if (i == PRINT_FORMAT_MAX || takes_argument != !!text[size])
 		return err_say(ERR_SYNTAX,
 			"output '%s': allowed are table, wide, json, yaml, name, count, "
@@ -60,18 +65,13 @@ int print_text(struct buf *out)
 	return r < 0 ? r : print_flush();
 }
 
-int print_begin(struct print *print, bool single, const struct kinf_feed_info *info)
+int print_begin(struct print *print, bool single)
 {
-	static const char *const heads[PRINT_COLUMNS] = {"NAMESPACE", "NAME", "AGE"};
-	bool namespaced = info->namespaced;
-
 	print->single = single;
-	print->namespaced = namespaced;
-	print_singular(info, print->singular, sizeof(print->singular));
-	if (print->columns)
+	if (print->columns) {
 		columns_table(print->columns, &print->table);
-	else
-		table_init(&print->table, heads + !namespaced, PRINT_COLUMNS - !namespaced);
+		print->table.no_heads = print->sheet_args.no_heads;
+	}
 	if (print->template)
 		return template_begin(print->template, !single);
 	if (print->format == PRINT_JSON && !single)
@@ -81,9 +81,35 @@ int print_begin(struct print *print, bool single, const struct kinf_feed_info *i
 	return 0;
 }
 
+static bool print_is_sheet(const struct print *print)
+{
+	return print->format == PRINT_TABLE || print->format == PRINT_WIDE;
+}
+
+int print_feed(
+	struct print *print, struct kinf_snapshot *snapshot, const struct kinf_feed_info *info)
+{
+	int r = 0;
+
+	sheet_singular(info, print->singular, sizeof(print->singular));
+	if (!print_is_sheet(print))
+		return 0;
+	if (print->sheet.args)
+		r = sheet_settle(&print->sheet, &print->text);
+	sheet_release(&print->sheet);
+	print->sheet = (struct sheet){.args = &print->sheet_args,
+		.wide = print->format == PRINT_WIDE,
+		.namespaces = print->namespaces,
+		.kinds = print->several};
+	print->gap = print->count && !print->sheet_args.no_heads;
+	return r < 0 ? r : sheet_begin(&print->sheet, snapshot, info);
+}
+
 void print_release(struct print *print)
 {
 	buf_release(&print->text);
+	option_texts_release(&print->sheet_args.labels);
+	sheet_release(&print->sheet);
 	table_release(&print->table);
 	columns_free(&print->columns);
 	template_free(&print->template);
@@ -102,15 +128,6 @@ static void print_split_key(const struct kinf_object *object, struct bytes *ret_
 	*ret_name = BYTES(object->key + skip, object->key_size - skip);
 }
 
-void print_singular(const struct kinf_feed_info *info, char *ret_singular, size_t size)
-{
-	const char *dot = strchr(info->resource, '.');
-
-	(void)snprintf(ret_singular, size, "%s%s", info->kind, dot ? dot : "");
-	for (char *c = ret_singular; *c; c++)
-		*c = (char)tolower((unsigned char)*c);
-}
-
 struct bytes print_name(const struct kinf_object *object)
 {
 	struct bytes in, is;
@@ -120,20 +137,6 @@ struct bytes print_name(const struct kinf_object *object)
 }
 
 /* ---- formats --------------------------------------------------------------------------------- */
-
-void print_cells(const struct kinf_object *object, struct print_cells *ret_cells)
-{
-	struct bytes in, is;
-	const char *text = "";
-	size_t size = 0;
-
-	print_split_key(object, &in, &is);
-	(void)snprintf(ret_cells->namespace_, sizeof(ret_cells->namespace_), "%.*s", BYTES_ARG(in));
-	(void)snprintf(ret_cells->name, sizeof(ret_cells->name), "%.*s", BYTES_ARG(is));
-	if (kinf_object_path(object, "metadata.creationTimestamp", &text, &size) != KINF_FOUND)
-		size = 0;
-	age_from_time(text, size, ret_cells->age);
-}
 
 void print_indented(struct buf *out, struct bytes text, int indent)
 {
@@ -178,15 +181,14 @@ static int print_document(struct print *print, const struct kinf_object *object)
 int print_object(struct print *print, const struct kinf_object *object)
 {
 	struct bytes body = BYTES(object->body, object->body_size);
-	struct print_cells cells;
-	const char *const row[PRINT_COLUMNS] = {cells.namespace_, cells.name, cells.age};
 	int r = 0;
 
 	switch (print->format) {
 	case PRINT_TABLE:
 	case PRINT_WIDE:
-		print_cells(object, &cells);
-		r = table_row(&print->table, row + !print->namespaced, &print->text);
+		buf_str(&print->text, print->gap ? "\n" : "");
+		print->gap = false;
+		r = sheet_row(&print->sheet, NULL, object, &print->text);
 		break;
 	case PRINT_JSON:
 	case PRINT_YAML:
@@ -238,6 +240,8 @@ int print_end(struct print *print, const char *rv, const char *token)
 		break;
 	case PRINT_TABLE:
 	case PRINT_WIDE:
+		r = print->sheet.args ? sheet_settle(&print->sheet, out) : 0;
+		break;
 	case PRINT_CUSTOM_COLUMNS:
 		r = table_settle(&print->table, out);
 		break;

@@ -3,8 +3,9 @@
  * Prints objects to stdout in the formats of -o. A list is streamed: a JSON or YAML List is opened,
  * filled and closed; a table measures its columns over the first rows (table.h).
  *
- *	print_choose(&p, "json"); print_begin(&p, single, &info);
- *	print_object(&p, &object)...; print_end(&p, rv, token); print_release(&p);
+ *	print_choose(&p, "json"); print_begin(&p, single);
+ *	print_feed(&p, snapshot, &info); print_object(&p, &object)...;    (for each kind)
+ *	print_end(&p, rv, token); print_release(&p);
  */
 #ifndef READER_COMMAND_PRINT_H
 #define READER_COMMAND_PRINT_H
@@ -13,7 +14,7 @@
 #include <stdio.h>
 
 #include "common/buf.h"
-#include "reader/table/age.h"
+#include "reader/command/sheet.h"
 #include "reader/table/columns.h"
 #include "reader/table/table.h"
 #include "reader/table/template.h"
@@ -31,38 +32,34 @@ enum print_format {
 	PRINT_FORMAT_MAX
 };
 
-/* The cells of an object in a table: NAMESPACE (only for namespaced kinds), NAME, AGE. */
-#define PRINT_COLUMNS 3
-struct print_cells {
-	char namespace_[64];
-	char name[320];
-	char age[AGE_SIZE];
-};
-void print_cells(const struct kinf_object *object, struct print_cells *ret_cells);
-
 struct print {
 	enum print_format format;
 	bool single;     /* JSON and YAML print one object without a List around it */
-	bool namespaced; /* the table has a NAMESPACE column */
+	bool several;    /* kinds are printed: their names have the kind before them */
 	char singular[256]; /* "pod", "deployment.apps": for -o name */
 	uint64_t count;
 	struct buf text;
-	struct table table;
+	struct sheet_args sheet_args; /* of tables; the caller fills it */
+	bool namespaces; /* tables have a column of namespaces; the caller sets it */
+	struct sheet sheet;
+	bool gap; /* an empty line comes before the next row */
+	struct table table; /* of custom columns */
 	struct columns *columns;
 	struct template *template;
 };
 
 /* Chooses the format that TEXT, the argument of -o, names (NULL: table). Returns 0 or ERR_SYNTAX.
- * The caller calls print_release() in any case. */
+ * The caller calls print_release() in any case. The fields that the caller fills stay. */
 int print_choose(struct print *print, const char *text);
 
-/* Writes what stands before the slash in -o name: "pod", "deployment.apps". */
-void print_singular(const struct kinf_feed_info *info, char *ret_singular, size_t size);
 /* Returns the name part of an object's key. */
 struct bytes print_name(const struct kinf_object *object);
 
-/* Begins the output for objects of a feed like INFO. */
-int print_begin(struct print *print, bool single, const struct kinf_feed_info *info);
+/* Begins the output. */
+int print_begin(struct print *print, bool single);
+/* Begins the objects of a feed of SNAPSHOT like INFO, after those of another. */
+int print_feed(
+	struct print *print, struct kinf_snapshot *snapshot, const struct kinf_feed_info *info);
 int print_object(struct print *print, const struct kinf_object *object);
 /* Ends and flushes the output. RV and TOKEN ("" and NULL if there is none) go into the List's
  * metadata. */

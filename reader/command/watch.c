@@ -40,16 +40,19 @@ struct watch_args {
 	struct query_args query;
 	const char *output, *cursor;
 	uint64_t count;
-	bool old, no_initial, types;
+	bool old, no_initial, types, watch;
 };
 
 #define AT(field) offsetof(struct watch_args, field)
 
 static const struct option_spec watch_options[] = {
-	{'o', "output", OPTION_TEXT, AT(output), "FORMAT", "table, name or json"},
+	{'o', "output", OPTION_TEXT, AT(output), "FORMAT", "table, wide, name or json"},
 	{0, "output-watch-events", OPTION_FLAG, AT(types), NULL,
 		"table and name: print the type of each event also"},
 	{0, "no-initial", OPTION_FLAG, AT(no_initial), NULL, "begin with the changes from now on"},
+	{0, "watch-only", OPTION_FLAG, AT(no_initial), NULL, "the same, as kubectl calls it"},
+	{'w', "watch", OPTION_FLAG, AT(watch), NULL,
+		"does nothing here: 'kinf get -w' is this command"},
 	{0, "old", OPTION_FLAG, AT(old), NULL, "json: print the state before a change also"},
 	{0, "cursor", OPTION_TEXT, AT(cursor), "NAME",
 		"go on after the last line that a watch with this cursor printed"},
@@ -62,6 +65,7 @@ struct watching {
 	struct kinf *kinf;
 	struct store *store; /* KINF's */
 	struct filter filter;
+	struct buf fields; /* the field selector, with the name that is asked for */
 	struct watch_print print;
 	struct outlet out;
 	bool described;      /* PRINT knows what the feed looks like */
@@ -127,9 +131,9 @@ static int watch_find_feeds(struct watching *w)
 	r = command_first_feed(snapshot, w->feed, &info);
 	if (r < 0)
 		return r;
-	watch_print_begin(&w->print, &info);
-	w->described = true;
-	return 0;
+	r = watch_print_begin(&w->print, snapshot, &info, !w->args.query.namespace_);
+	w->described = r == 0;
+	return r;
 }
 
 /* Returns GONE if the name stands for a listed feed that is not followed: the configuration may add
@@ -368,13 +372,55 @@ static int watch_loop(struct watching *w)
 static void watch_release(struct watching *w)
 {
 	follow_free(&w->follow);
-	table_release(&w->print.table);
+	sheet_release(&w->print.sheet);
+	option_texts_release(&w->print.sheet_args.labels);
+	buf_release(&w->fields);
 	filter_release(&w->filter);
 	outlet_release(&w->out);
 	kinf_close(&w->kinf);
 	free(w->feeds);
 	free(w->saved);
 	option_texts_release(&w->args.query.index);
+}
+
+/* Reads FEED [NAME] or FEED/NAME; NAME may begin with a namespace. */
+static int watch_operands(struct watching *w, char *feed, char *name)
+{
+	char *slash = strchr(feed, '/');
+	const char *p;
+
+	w->feed = feed;
+	if (strchr(feed, ','))
+		return err_say(ERR_SYNTAX, "'%s': watch one feed at a time, as kubectl does", feed);
+	if (slash && name)
+		return err_say(
+			ERR_SYNTAX, "'%s' and '%s': write FEED NAME or FEED/NAME", feed, name);
+	if (slash) {
+		*slash = '\0';
+		name = slash + 1;
+	}
+	if (!name)
+		return 0;
+	slash = strchr(name, '/');
+	if (slash) {
+		*slash = '\0';
+		if (w->args.query.namespace_ && strcmp(w->args.query.namespace_, name) != 0)
+			return err_say(ERR_SYNTAX, "'%s/%s' is not in the namespace '%s'", name,
+				slash + 1, w->args.query.namespace_);
+		w->args.query.namespace_ = name;
+		name = slash + 1;
+	}
+	if (!*name)
+		return err_say(ERR_SYNTAX, "a name is empty");
+	buf_str(&w->fields, "metadata.name=");
+	for (p = name; *p; p++) {
+		buf_str(&w->fields, strchr("\\,=", *p) ? "\\" : "");
+		buf_byte(&w->fields, (uint8_t)*p);
+	}
+	if (w->args.query.fields)
+		buf_printf(&w->fields, ",%s", w->args.query.fields);
+	w->args.query.fields = buf_cstr(&w->fields);
+	return buf_error(&w->fields);
 }
 
 int command_watch(int argc, char **argv)
@@ -386,20 +432,22 @@ int command_watch(int argc, char **argv)
 	const struct options_group groups[] = {
 		query_options(&w.args.query),
 		{"Options", watch_options, ARRAY_SIZE(watch_options), &w.args},
+		sheet_options(&w.print.sheet_args),
 		config_common_options(&flags),
 	};
-	const struct options options = {"kinf watch", "FEED",
+	const struct options options = {"kinf watch", "FEED [NAME] | FEED/NAME",
 		"Prints the objects that exist, then every change. With -o json one object a line; "
 		"SYNC marks "
 		"the end of the initial state, LAPPED the beginning of a new one.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 
-	if (r == 0 && argc - first != 1)
+	if (r == 0 && argc - first != 1 && argc - first != 2)
 		r = options_bad(&options, "write one feed; 'kinf status' lists them");
+	if (r == 0)
+		r = watch_operands(&w, argv[first], argc - first == 2 ? argv[first + 1] : NULL);
 	if (r != 0)
 		return command_usage(&options, r);
-	w.feed = argv[first];
 	AUTO_FREE struct kinf_term *terms = calloc(w.args.query.index.n + 1, sizeof(*terms));
 	if (!terms)
 		return command_fail(err_set(-ENOMEM, "allocating the terms of --index"));

@@ -9,10 +9,7 @@
 #include "reader/command/print.h"
 #include "reader/handle.h"
 
-static const char *const watch_formats[WATCH_FORMAT_MAX] = {"table", "name", "json"};
-/* The first heading is as wide as the widest type, MODIFIED, which may come long after the
- * heading. */
-static const char *const watch_heads[] = {"EVENT   ", "NAMESPACE", "NAME", "AGE"};
+static const char *const watch_formats[WATCH_FORMAT_MAX] = {"table", "wide", "name", "json"};
 
 int watch_format(const char *text, enum watch_format *ret_format)
 {
@@ -24,30 +21,18 @@ int watch_format(const char *text, enum watch_format *ret_format)
 			*ret_format = (enum watch_format)i;
 			return 0;
 		}
-	return err_say(ERR_SYNTAX, "output '%s': allowed are table, name, json", text);
+	return err_say(ERR_SYNTAX, "output '%s': allowed are table, wide, name, json", text);
 }
 
-/* Copies the columns that are shown. Returns their number. */
-static size_t watch_columns(const struct watch_print *print, const char *const all[4],
-	const char *shown[4])
+int watch_print_begin(struct watch_print *print, struct kinf_snapshot *snapshot,
+	const struct kinf_feed_info *info, bool namespaces)
 {
-	size_t n = 0;
-
-	if (print->types)
-		shown[n++] = all[0];
-	if (print->namespaced)
-		shown[n++] = all[1];
-	shown[n++] = all[2];
-	shown[n++] = all[3];
-	return n;
-}
-
-void watch_print_begin(struct watch_print *print, const struct kinf_feed_info *info)
-{
-	print->namespaced = info->namespaced;
-	print_singular(info, print->singular, sizeof(print->singular));
-	size_t n = watch_columns(print, watch_heads, print->heads);
-	table_init(&print->table, print->heads, n);
+	sheet_singular(info, print->singular, sizeof(print->singular));
+	print->sheet = (struct sheet){.args = &print->sheet_args,
+		.wide = print->format == WATCH_WIDE,
+		.namespaces = namespaces,
+		.events = print->types};
+	return sheet_begin(&print->sheet, snapshot, info);
 }
 
 static int watch_print_json(const struct watch_print_event *event, struct buf *out)
@@ -73,9 +58,6 @@ static int watch_print_json(const struct watch_print_event *event, struct buf *o
 
 int watch_print(struct watch_print *print, const struct watch_print_event *event, struct buf *out)
 {
-	struct print_cells cells = {"", "", ""};
-	const char *const all[4] = {event->type, cells.namespace_, cells.name, cells.age};
-	const char *shown[4];
 	struct kinf_object object = {0};
 
 	if (print->format == WATCH_JSON)
@@ -92,13 +74,10 @@ int watch_print(struct watch_print *print, const struct watch_print_event *event
 		buf_byte(out, '\n');
 		return buf_error(out);
 	}
-	if (event->object)
-		print_cells(&object, &cells);
-	(void)watch_columns(print, all, shown);
-	return table_row(&print->table, shown, out);
+	return sheet_row(&print->sheet, event->type, event->object ? &object : NULL, out);
 }
 
 int watch_print_settle(struct watch_print *print, struct buf *out)
 {
-	return print->format == WATCH_TABLE ? table_settle(&print->table, out) : 0;
+	return print->format <= WATCH_WIDE ? sheet_settle(&print->sheet, out) : 0;
 }

@@ -3,11 +3,11 @@
 #ifndef READER_COMMAND_WATCH_PRINT_H
 #define READER_COMMAND_WATCH_PRINT_H
 
-#include "reader/table/table.h"
+#include "reader/command/sheet.h"
 #include "reader/kinf.h"
 #include "store/journal/journal.h"
 
-enum watch_format { WATCH_TABLE, WATCH_NAME, WATCH_JSON, WATCH_FORMAT_MAX };
+enum watch_format { WATCH_TABLE, WATCH_WIDE, WATCH_NAME, WATCH_JSON, WATCH_FORMAT_MAX };
 
 /* Sets *RET_FORMAT to the format that TEXT names, the table if TEXT is NULL. Returns 0 or
  * ERR_SYNTAX. */
@@ -24,14 +24,15 @@ struct watch_print_event {
 struct watch_print {
 	enum watch_format format;
 	bool types; /* table and name: print the type, and SYNC and LAPPED also */
-	bool namespaced;
 	char singular[256];
-	const char *heads[4];
-	struct table table;
+	struct sheet_args sheet_args;
+	struct sheet sheet;
 };
 
-/* Prepares for the objects of a feed like INFO. */
-void watch_print_begin(struct watch_print *print, const struct kinf_feed_info *info);
+/* Prepares for the objects of a feed of SNAPSHOT like INFO. NAMESPACES: a table has a column of
+ * them. Returns: 0, errors. */
+int watch_print_begin(struct watch_print *print, struct kinf_snapshot *snapshot,
+	const struct kinf_feed_info *info, bool namespaces);
 /* Appends EVENT to OUT. */
 int watch_print(struct watch_print *print, const struct watch_print_event *event, struct buf *out);
 /* Appends the rows that were held back until the widths of their columns were known. */

@@ -12,13 +12,14 @@
 #include "reader/table/display.h"
 
 #define COLUMNS_MAGIC 0x636f6c75u
+#define COLUMNS_MAX   16
 
 struct columns {
 	uint32_t magic;
 	char *text; /* of the heads, each with its NUL */
 	size_t n;
-	const char *heads[TABLE_COLUMNS];
-	struct path *paths[TABLE_COLUMNS];
+	const char *heads[COLUMNS_MAX];
+	struct path *paths[COLUMNS_MAX];
 	struct buf cells; /* of one row, each with its NUL */
 };
 
@@ -64,8 +65,8 @@ int columns_parse(const char *text, struct columns **ret_columns)
 		colon = strchr(p, ':');
 		if (!colon || colon == p || !colon[1])
 			return err_say(ERR_SYNTAX, "column '%s': write one as HEAD:PATH", p);
-		if (columns->n == TABLE_COLUMNS)
-			return err_say(ERR_SYNTAX, "at most %d columns", TABLE_COLUMNS);
+		if (columns->n == COLUMNS_MAX)
+			return err_say(ERR_SYNTAX, "at most %d columns", COLUMNS_MAX);
 		*colon = '\0';
 		columns->heads[columns->n] = p;
 		int r = path_parse(colon + 1, &columns->paths[columns->n++]);
@@ -113,8 +114,8 @@ static int columns_put_value(void *arg, const struct value *value)
 
 int columns_row(struct columns *columns, struct bytes body, struct table *table, struct buf *out)
 {
-	size_t at[TABLE_COLUMNS];
-	const char *shown[TABLE_COLUMNS];
+	size_t at[COLUMNS_MAX];
+	const char *shown[COLUMNS_MAX];
 
 	CHECK_OBJ(columns, COLUMNS_MAGIC);
 	buf_reset(&columns->cells);

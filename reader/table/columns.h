@@ -15,7 +15,7 @@
 
 struct columns;
 
-/* Reads the text after "custom-columns=", at most TABLE_COLUMNS columns. Returns 0 or
+/* Reads the text after "custom-columns=", at most 16 columns. Returns 0 or
  * ERR_SYNTAX. */
 int columns_parse(const char *text, struct columns **ret_columns);
 void columns_free(struct columns **columns);

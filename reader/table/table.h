@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Columns of text as kubectl aligns them. The first rows are held back until table_settle(), or
- * until there are TABLE_HELD, and set the widths of the columns. A later row with a wider cell
- * widens its column for the rest, so that columns never touch. Without any row nothing is printed,
- * not even the heading.
+ * Columns of text as kubectl aligns them: three blanks between two columns, and at least six
+ * characters from the beginning of one to the next. The first rows are held back until
+ * table_settle(), or until they are TABLE_HELD bytes, and set the widths of the columns. A later
+ * row with a wider cell widens its column for the rest, so that columns never touch. Without any
+ * row nothing is printed, not even the heading.
  *
  *	table_init(&t, heads, 3); table_row(&t, cells, out)...; table_settle(&t, out); table_release(&t);
  */
@@ -14,13 +15,14 @@
 
 #include "common/buf.h"
 
-#define TABLE_COLUMNS 16
-#define TABLE_HELD    1000
+#define TABLE_COLUMNS 96
+#define TABLE_HELD    (16 << 20)
 
 struct table {
 	const char *const *heads; /* borrowed */
+	bool no_heads;            /* print no heading; the caller sets it */
 	size_t columns;
-	size_t width[TABLE_COLUMNS];
+	size_t width[TABLE_COLUMNS]; /* in characters */
 	struct buf rows; /* cells held back, each with its NUL */
 	size_t held;
 	bool settled; /* the heading was printed */

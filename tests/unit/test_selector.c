@@ -169,6 +169,27 @@ Test(selector, fields_have_one_canonical_form)
 	assert_canonical(selector_parse_fields, "a=!b", "a=!b");
 }
 
+static void assert_field_keys(const char *text, size_t n, const char *key)
+{
+	struct selector *selector = NULL;
+
+	cr_assert_eq(selector_parse_fields(text, &selector), 0, "%s: %s", text, err_text(ERR_SYNTAX));
+	cr_assert_eq(selector_count(selector), n, "%s", text);
+	cr_assert(bytes_equal(selector_at(selector, 0)->key, bytes_str(key)), "%s: %.*s", text,
+		BYTES_ARG(selector_at(selector, 0)->key));
+	selector_free(&selector);
+}
+
+Test(selector, keys_of_fields_are_paths_with_all_that_brackets_hold)
+{
+	assert_field_keys("c[type=Ready].status=False", 1, "c[type=Ready].status");
+	assert_field_keys("c[?(@.type==\"Ready\")].status!=False", 1, "c[?(@.type==\"Ready\")].status");
+	assert_field_keys("c[?(@.a=='x],=')].b=1,z=2", 2, "c[?(@.a=='x],=')].b");
+	assert_field_keys("a['b','c']=1", 1, "a['b','c']");
+	assert_field_keys("a=x[1", 1, "a");
+	assert_field_keys("a=x[1,b=2]", 2, "a");
+}
+
 Test(selector, field_errors_are_the_ones_of_the_api_server)
 {
 	assert_refused(selector_parse_fields, "a", "invalid selector: 'a'; can't understand 'a'");

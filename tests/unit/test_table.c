@@ -46,3 +46,36 @@ Test(table, later_cells_that_are_wider_do_not_touch_their_neighbours)
 	table_release(&table);
 	buf_release(&out);
 }
+
+Test(table, widths_are_characters_and_at_least_three)
+{
+	static const char *const short_heads[] = {"A", "B", "C"};
+	struct buf out = BUF_INIT;
+	struct table table;
+
+	table_init(&table, short_heads, 3);
+	ROW("", "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", "c");
+	ROW("1", "ab", "");
+	cr_assert_eq(table_settle(&table, &out), 0);
+	cr_assert_str_eq(buf_cstr(&out), "A     B      C\n"
+					 "      \xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9   c\n"
+					 "1     ab     \n");
+	table_release(&table);
+	buf_release(&out);
+}
+
+Test(table, a_tab_moves_the_cells_after_it)
+{
+	struct buf out = BUF_INIT;
+	struct table table;
+
+	table_init(&table, heads, 3);
+	table.no_heads = true;
+	ROW("a", "b\tc", "d");
+	ROW("a", "long-name", "d\te");
+	cr_assert_eq(table_settle(&table, &out), 0);
+	cr_assert_str_eq(buf_cstr(&out), "a     b           c     d\n"
+					 "a     long-name   d     e\n");
+	table_release(&table);
+	buf_release(&out);
+}
