@@ -118,7 +118,7 @@ static int pair_use_current(struct pair *pair, char *reason, size_t size)
 	/* Locked: a process that is stopped while it opens the index holds open.lock, perhaps for ever.
 	 * Readers of the old generation go on, new ones open the new one. */
 	if (r == NOT_FOUND || r == ERR_CORRUPT || r == ERR_FORMAT || r == ERR_UNTRUSTED ||
-		r == ERR_LOCKED) {
+		r == ERR_LOCKED || r == -EIO) {
 		(void)snprintf(reason, size, "%s", r < 0 ? err_text(r) : "there is none");
 		err_ignore(r < 0 ? r : 0, "another index is built");
 		index_close(&pair->index);

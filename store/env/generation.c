@@ -26,6 +26,7 @@ struct generation {
 	uint32_t number;
 	int fd; /* of its directory */
 	bool is_writer;
+	unsigned file_mode; /* a writer's */
 	const struct generation_kind *kind;
 	struct env *env;
 	struct state state;
@@ -92,6 +93,7 @@ static int generation_start_writing(struct generation *gen, const struct generat
 	bool synced = gen->state.clean || gen->state.durable;
 
 	gen->is_writer = true;
+	gen->file_mode = options->file_mode;
 	gen->state.clean = false;
 	gen->state.durable = options->durable && synced;
 	int r = proc_boot_id(gen->state.boot);
@@ -125,6 +127,9 @@ int generation_open_write(int directory_fd, const struct generation_kind *kind,
 		r = state_check(gen->fd, &gen->state, kind->format);
 	if (r == 0)
 		r = generation_start_writing(gen, options);
+	/* A file of it is missing, or is not a file: that is damage also. */
+	if (r == -ENOENT || r == -ENOTDIR || r == -EISDIR || r == -ELOOP)
+		r = err_say(ERR_CORRUPT, "%s", err_text(r));
 	if (r < 0)
 		return err_add(r, "%s generation %" PRIu32, kind->what, number);
 	*ret_gen = TAKE(gen);
@@ -266,6 +271,31 @@ uint32_t generation_number(const struct generation *gen)
 	return gen->number;
 }
 
+/* Checks the files of a generation that is written: data.mdb is the one that is open; STATE says what its writer wrote, or
+ * is written again, because all of it is known and no reader can open the generation without it. */
+static int generation_check_files(const struct generation *gen)
+{
+	struct state there = {0};
+	uint64_t inode;
+
+	int r = state_inode(gen->fd, &inode);
+	if (r == -ENOENT || (r == 0 && inode != gen->state.inode))
+		return err_say(ERR_MOVED,
+			"data.mdb of the %s was removed or replaced while in use: another %s is made when the daemon is "
+			"started again",
+			gen->kind->what, gen->kind->what);
+	if (r < 0)
+		return r;
+	r = state_read(gen->fd, &there);
+	bool same = r == 0 && there.clean == gen->state.clean && there.durable == gen->state.durable &&
+		there.inode == gen->state.inode && there.format == gen->state.format &&
+		strcmp(there.boot, gen->state.boot) == 0 && memcmp(there.uuid, gen->state.uuid, 16) == 0;
+	err_ignore(r, "the file is written again");
+	if (!same)
+		err_ignore(state_write(gen->fd, &gen->state, gen->file_mode), "the next check tries again");
+	return 0;
+}
+
 int generation_check(const struct generation *gen, int directory_fd, bool published)
 {
 	struct stat ours, there;
@@ -279,7 +309,7 @@ int generation_check(const struct generation *gen, int directory_fd, bool publis
 		ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 	int r = published && is_there ? generation_current(directory_fd, &current) : FOUND;
 	if (is_there && (!published || (r == FOUND && current == gen->number)))
-		return 0;
+		return gen->is_writer ? generation_check_files(gen) : 0;
 	if (r < 0 && r != ERR_CORRUPT && r != -ENOENT)
 		return r;
 	return err_say(ERR_MOVED,

@@ -58,9 +58,10 @@ struct env *generation_env(struct generation *gen);
 int generation_folder_fd(const struct generation *gen);
 uint32_t generation_number(const struct generation *gen);
 const uint8_t *generation_uuid(const struct generation *gen);
-/* Checks that an open generation is still in place; a process that keeps one open calls it once a second. Returns: 0;
- * ERR_MOVED when its directory was removed or replaced, or, if it is PUBLISHED, when CURRENT does not name it. It
- * compares inodes, because another generation may have got the same number. */
+/* Checks that an open generation is still in place; a process that keeps one open calls it once a second. A writer's
+ * STATE is written again if it was removed or changed. Returns: 0; ERR_MOVED when its directory (a writer's data.mdb also)
+ * was removed or replaced, or, if it is PUBLISHED, when CURRENT does not name it. It compares inodes, because another
+ * generation may have got the same number. */
 int generation_check(const struct generation *gen, int directory_fd, bool published);
 
 /* Checks, before another generation of WHAT is made beside one with LIVE bytes in use, that a fifth more than those are

@@ -143,6 +143,78 @@ def test_daemons_rebuild_a_damaged_database(simulator, store, name, how):
     store.verify()
 
 
+@pytest.mark.parametrize(
+    "file, how",
+    [("STATE", "removed"), ("STATE", "directory"), ("data.mdb", "removed"), ("data.mdb", "rubbish"), ("data.mdb", "directory"),
+     ("lock.mdb", "rubbish"), ("hints", "rubbish"), ("../CURRENT", "removed"), (".", "removed"), (".", "rubbish")],
+)
+def test_an_index_without_a_file_is_built_again_without_the_api_server(simulator, store, file, how):
+    simulator.create("pods", 60)
+    store.configure(whole("pods"), mapSize="64MiB")
+    daemons = store.daemons()
+    store.wait_equal(simulator, "pods")
+    for process in reversed(daemons):
+        process.stop()
+    spoil(store.path / "index" / "gen-1" / file, how)
+    store.processor()  # alone: nothing can be listed
+    store.wait_equal(simulator, "pods")
+    store.verify()
+
+
+@pytest.mark.parametrize(
+    "file, how",
+    [("STATE", "removed"), ("data.mdb", "removed"), ("data.mdb", "rubbish"), ("../CURRENT", "rubbish"), (".", "removed")],
+)
+def test_a_journal_without_a_file_is_listed_again(simulator, store, file, how):
+    simulator.create("pods", 60)
+    store.configure(whole("pods"), mapSize="64MiB")
+    daemons = store.daemons()
+    store.wait_equal(simulator, "pods")
+    for process in reversed(daemons):
+        process.stop()
+    spoil(store.path / "journal" / "gen-1" / file, how)
+    supervisor = store.run()
+    simulator.touch("pods", 5)
+    store.wait_equal(simulator, "pods")
+    assert supervisor.running
+    store.verify()
+
+
+@pytest.mark.parametrize("name", ["journal", "index"])
+@pytest.mark.parametrize("file", ["STATE", "data.mdb"])
+@pytest.mark.parametrize("how", ["removed", "rubbish"])
+def test_a_file_that_is_spoiled_under_running_daemons_is_made_again(simulator, store, name, file, how):
+    """STATE is written again within a second; another data.mdb is built or listed."""
+    simulator.create("pods", 60)
+    store.configure(whole("pods"), mapSize="64MiB")
+    supervisor = store.run()
+    store.wait_equal(simulator, "pods")
+    path = store.path / name / "gen-1" / file
+    if how == "rubbish" and file == "data.mdb":
+        path.rename(path.with_name("old"))  # its own inode stays as it is
+        path.write_bytes(b"rubbish" * 1000)
+    else:
+        spoil(path, how)
+    if file == "STATE":
+        eventually(lambda: path.exists() and path.read_text().startswith("kinf-generation"))
+    simulator.touch("pods", 5)
+    store.wait_equal(simulator, "pods")
+    assert supervisor.running
+    store.verify()
+    assert (file == "STATE") == ((store.path / name / "CURRENT").read_text() == "gen-1\n")
+
+
+def spoil(path, how):
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+    if how == "rubbish":
+        path.write_text("rubbish\n" * 1000)
+    elif how == "directory":
+        path.mkdir()
+
+
 def test_a_damaged_cursor_file_is_reported(simulator, store):
     simulator.create("pods", 5)
     store.configure(whole("pods")).daemons()
@@ -159,15 +231,15 @@ def test_status_of_a_refused_store_shows_the_processes(simulator, store):
     store.configure(whole("pods"))
     supervisor = store.run()
     store.wait_equal(simulator, "pods")
+    processes = {p["name"]: p for p in store.kinf("status", "-o", "json", check=True).json["processes"]}
+    os.kill(processes["kinf-processor"]["pid"], signal.SIGSTOP)  # it would write the file again
     (store.path / "index" / "gen-1" / "STATE").write_text("rubbish\n")
-
-    def processes():
-        result = store.kinf("status", "-o", "json")
-        assert result.status == 1 and "index" in result.stderr and "started again" in result.stderr, result
-        return {p["name"]: p for p in result.json["processes"]}
-
-    eventually(lambda: {p["state"] for p in processes().values()} == {"running"})
-    os.kill(processes()["kinf-processor"]["pid"], signal.SIGKILL)  # its successor builds the index again
+    result = store.kinf("status", "-o", "json")
+    assert result.status == 1 and "index" in result.stderr and "started again" in result.stderr, result
+    shown = {p["name"]: p for p in result.json["processes"]}
+    assert {name: p["pid"] for name, p in shown.items()} == {name: p["pid"] for name, p in processes.items()}
+    assert shown["kinf-reflector"]["state"] == "running"
+    os.kill(processes["kinf-processor"]["pid"], signal.SIGKILL)  # its successor builds the index again
     store.wait_equal(simulator, "pods")
     assert supervisor.stop() == 0
     os.unlink(store.path / "id")
