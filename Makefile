@@ -94,7 +94,7 @@ fuzzers := $(patsubst tests/%.c,$(B)/%,$(fuzz_src))
 .PHONY: all tests fuzzers fuzz run test check-all bench check-style check-unit check-differential check-real check-real-faults format manual install uninstall \
 	clean help dependencies dist
 all: $(programs) $(library) ## build the programs and the library into build/release
-tests: all $(torture_programs) $(B)/torture/faults.so $(B)/torture/bytes $(unit_tests) $(test_programs) $(fuzzers) $(if $(bench_src),$(B)/bench/preload.so)
+tests: all $(torture_programs) $(B)/torture/faults.so $(B)/torture/recorder.so $(B)/torture/bytes $(unit_tests) $(test_programs) $(fuzzers) $(if $(bench_src),$(B)/bench/preload.so)
 
 # ---- rules ---------------------------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ $(B)/torture/bytes: $(B)/tests/torture/bytes.o $(reader_lib) $(store_lib) $(comm
 	$(Q)$(link) $^ $(store_libs)
 
 # Loaded into programs (LD_PRELOAD); a sanitizer's own wrappers would be in the way.
-$(B)/torture/faults.so: $(B)/tests/torture/faults.o
+$(B)/torture/%.so: $(B)/tests/torture/%.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(link) -shared $^ -ldl

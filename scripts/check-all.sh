@@ -55,6 +55,9 @@ one "torture memory, all" scripts/check-torture.sh build/asan memory --count 0
 one "torture system calls, more" scripts/check-torture.sh build/release system_calls --count 5 --seed 2
 one "torture bytes, more" scripts/check-torture.sh build/release bytes --count 60 --seed 2
 one "torture clocks, more" scripts/check-torture.sh build/release clocks --count 40 --seed 2
+one "build build/debug" make -j"$jobs" --no-print-directory VARIANT=debug all build/debug/torture/recorder.so
+one "torture power cuts" scripts/check-torture.sh build/debug power_cuts --count 1000
+one "torture members" scripts/check-torture.sh build/debug members
 one "torture freezing, all" scripts/check-torture.sh build/asan freezing --count 0
 one "kill loop ${kill_seconds}s" scripts/check-crash.sh build/asan "$kill_seconds"
 one "build build/release" make -j"$jobs" --no-print-directory VARIANT=release all \

@@ -96,7 +96,7 @@ class Bytes:
         supervisor, fault = self.store.run(), None
         try:
             self.simulator.touch(FEED, 3)
-            self.store.wait_equal(self.simulator, FEED, timeout=45)
+            self.store.wait_equal(self.simulator, FEED, timeout=8)
             if "killed by signal" in supervisor.log:
                 fault = "a daemon was killed by a signal"
         except AssertionError as problem:

@@ -1,0 +1,193 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+A hostile member of the store's group: another user who may read the store, and tries what the directories allow, while the
+daemons run and another member follows with a cursor. Needs root, and the user `nobody`.
+
+  * Both daemons are the processes that were started, and the store equals the cluster after each attack.
+  * Another member goes on reading, and its cursor is written.
+  * No file outside of the store changes, and a daemon that is started again starts.
+
+usage: tests/torture/members.py [--only NAME]    ($KINF_BUILD: default build/debug)
+"""
+
+import grp
+import os
+import pwd
+import sys
+
+os.environ.setdefault("KINF_BUILD", "build/debug")
+from torture import FEED, INDEXES, Tally, arguments, eventually, whole, with_workspace  # noqa: E402
+
+HOSTILE, GROUP = "nobody", "nogroup"
+TREE = r'''
+import ctypes, errno, fcntl, os, random, struct, sys, time
+store, runtime, victim = sys.argv[1:4]
+def everything():
+    for top in (store, runtime):
+        for path, directories, names in os.walk(top):
+            for name in [""] + names:
+                yield os.path.join(path, name) if name else path
+def opened(flags=os.O_RDONLY):
+    for path in everything():
+        try:
+            yield path, os.open(path, flags | os.O_NONBLOCK)
+        except OSError:
+            pass
+'''
+ATTACKS = {
+    "shared flock on everything": "held = [fd for _, fd in opened()]\nfor fd in held: fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)\nwait()",
+    "exclusive flock on directories": (
+        "for path, fd in opened():\n"
+        "    if os.path.isdir(path):\n"
+        "        try: fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+        "        except OSError: pass\n"
+        "wait()"
+    ),
+    "read locks on every file": (
+        "F_OFD_SETLK = 37\n"
+        "for path, fd in opened():\n"
+        "    try: fcntl.fcntl(fd, F_OFD_SETLK, struct.pack('hhqqi4x', fcntl.F_RDLCK, 0, 0, 0, 0))\n"
+        "    except OSError: pass\n"
+        "wait()"
+    ),
+    "waiting for each role's lock": (
+        "import threading\n"
+        "def take(fd):\n"
+        "    try: fcntl.fcntl(fd, 38, struct.pack('hhqqi4x', fcntl.F_RDLCK, 0, 0, 0, 0))\n"
+        "    except OSError: pass\n"
+        "for path, fd in opened():\n"
+        "    if path.endswith('.lock'): threading.Thread(target=take, args=(fd,), daemon=True).start()\n"
+        "wait()"
+    ),
+    "links at names of cursors": (
+        "for name in ['steady', '.steady', '.steady.new', 'x', '.x.1'] + ['.steady.%d' % n for n in range(1, 33000, 7)]:\n"
+        "    try: os.symlink(victim, store + '/cursors/' + name)\n"
+        "    except OSError: pass\n"
+        "wait()"
+    ),
+    "large cursors and their links": (
+        "text = b'kinf-cursor 1\\n' + b'feed 1 1\\n' * 120000\n"
+        "open(store + '/cursors/large', 'wb').write(text)\n"
+        "for n in range(2000): os.link(store + '/cursors/large', store + '/cursors/large-%d' % n)\n"
+        "wait()"
+    ),
+    "many cursors of random bytes": (
+        "for n in range(5000):\n"
+        "    open(store + '/cursors/r%d' % n, 'wb').write(os.urandom(random.randrange(300)))\n"
+        "wait()"
+    ),
+    "directories, pipes and sockets as cursors": (
+        "for n in range(200):\n"
+        "    os.mkdir(store + '/cursors/d%d' % n); os.mkfifo(store + '/cursors/f%d' % n)\n"
+        "wait()"
+    ),
+    "removing another member's cursor": (
+        "for n in range(200):\n"
+        "    for name in os.listdir(store + '/cursors'):\n"
+        "        for attack in (os.unlink, lambda p: os.rename(p, p + '.gone'), lambda p: open(p, 'wb')):\n"
+        "            try: attack(store + '/cursors/' + name) if name.endswith('steady') else None\n"
+        "            except OSError: pass\n"
+        "wait()"
+    ),
+    "every file opened for writing": "held = [path for path, _ in opened(os.O_RDWR) if not path.endswith('lock.mdb')]\nprint('WRITABLE', held)\nwait()",
+    "doorbell connections": (
+        "import socket\n"
+        "held = []\n"
+        "for path in everything():\n"
+        "    if path.endswith('.sock'):\n"
+        "        try:\n"
+        "            for n in range(900):\n"
+        "                for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET, socket.SOCK_DGRAM):\n"
+        "                    s = socket.socket(socket.AF_UNIX, kind); s.setblocking(False)\n"
+        "                    try: s.connect(path); s.send(os.urandom(64)); held.append(s)\n"
+        "                    except OSError: s.close()\n"
+        "        except OSError: pass\n"
+        "wait()"
+    ),
+}
+WAIT = "def wait():\n    print('READY', flush=True)\n    time.sleep(600)\n"
+
+
+class Members:
+    def __init__(self, workspace, options):
+        self.options, self.tally = options, Tally()
+        self.directory = workspace.directory
+        self.simulator = workspace.simulator()
+        self.simulator.settings(bookmarkMs=500)
+        self.simulator.create(FEED, 60, size=600)
+        self.store = workspace.store(simulator=self.simulator)
+        group = pwd.getpwnam(HOSTILE).pw_gid
+        for path in (self.directory, self.store.runtime):
+            os.chmod(path, 0o755)
+        self.store.configure(whole(FEED, indexes=INDEXES), group=grp.getgrgid(group).gr_name, retention={"time": "1s", "size": "64MiB"})
+        self.victim = self.directory / "victim"
+        self.victim.write_text("mine\n")
+        os.chmod(self.victim, 0o666)  # so that nothing but the link's follower's care protects it
+
+    def attack(self, name, code):
+        (runtime,) = self.store.runtime.iterdir()
+        argv = ["setpriv", "--reuid", HOSTILE, "--regid", GROUP, "--clear-groups", sys.executable, "-c", TREE + WAIT + code,
+                self.store.path, runtime, self.victim]  # fmt: skip
+        hostile = self.store.process("hostile", argv)
+        for path in (hostile.out_path, hostile.err_path):
+            path.unlink(missing_ok=True)
+        hostile.start()
+        eventually(lambda: "READY" in hostile.out or not hostile.running, 20)
+        return hostile
+
+    def settle(self, follower):
+        changed = self.simulator.touch(FEED, 10)
+        self.store.wait_equal(self.simulator, FEED, timeout=5)
+        eventually(lambda: any(str(changed) == line["object"]["metadata"]["resourceVersion"] for line in follower.lines[-40:] if "object" in line), 5)
+        cursor = self.store.path / "cursors" / "steady"
+        before = cursor.stat().st_mtime_ns if cursor.exists() else 0
+        self.simulator.touch(FEED, 1)
+        eventually(lambda: cursor.is_file() and not cursor.is_symlink() and cursor.stat().st_mtime_ns > before, 5, "the cursor is written")
+
+    def case(self, name, code, daemons, follower):
+        hostile, fault = self.attack(name, code), None
+        pids = [process.pid for process in daemons]
+        try:
+            assert "READY" in hostile.out, hostile.tail()
+            assert "WRITABLE" not in hostile.out or "WRITABLE []" in hostile.out, hostile.out
+            self.settle(follower)
+            assert [process.pid for process in daemons if process.running] == pids, "a daemon has ended"
+            for process in daemons:  # while the attack goes on
+                process.kill()
+                process.start()
+            self.settle(follower)
+            assert all(process.running for process in daemons), "a daemon does not start"
+            assert self.victim.read_text() == "mine\n", "a file outside of the store was changed"
+        except AssertionError as problem:
+            fault = "\n".join([str(problem)[:400], *(process.tail(5) for process in daemons), follower.tail(3)[-800:]])
+        hostile.kill(9)
+        for path in (self.store.path / "cursors").iterdir():
+            if path.is_symlink() or "steady" not in path.name:
+                path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+        for process in daemons:
+            if not process.running:
+                process.start()
+        self.tally.tried(name, fault)
+
+    def run(self):
+        daemons = self.store.daemons()
+        self.store.wait_equal(self.simulator, FEED)
+        follower = self.store.follower("watch", FEED, "-o", "json", "--cursor", "steady")
+        eventually(lambda: any(line["type"] == "SYNC" for line in follower.lines))
+        for name, code in ATTACKS.items():
+            if self.options.only in name:
+                self.case(name, code, daemons, follower)
+        return self.tally.end()
+
+
+def main():
+    options = arguments(__doc__, 0)
+    if os.geteuid() != 0:
+        print("members: skipped: it needs root to become another user")
+        return 0
+    return with_workspace(lambda workspace: Members(workspace, options).run())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
