@@ -126,14 +126,33 @@ static int home_lock_making(struct home *home, int *ret_fd)
 	return 0;
 }
 
+/* Writes the store's id: a new one, or if it was DAMAGED the one in the path of the runtime directory, so that
+ * readers find rings and status pages where they were. A copy whose id was removed becomes a store of its own. */
+static int home_write_id(struct home *home, bool damaged)
+{
+	char line[sizeof(ID_HEAD) + HOME_ID_DIGITS + 1], runtime[PATH_MAX] = "";
+	uint64_t chance;
+
+	int r = proc_random(&chance, sizeof(chance));
+	if (r < 0)
+		return r;
+	(void)snprintf(line, sizeof(line), ID_HEAD "%016" PRIx64 "\n", chance);
+	r = text_file_read_line(home->fd, "runtime", runtime, sizeof(runtime), NULL);
+	if (r < 0)
+		return r;
+	const char *name = strrchr(runtime, '/');
+	if (damaged && name && strncmp(name, "/kinf-", 6) == 0 && strlen(name + 6) == HOME_ID_DIGITS &&
+		strspn(name + 6, "0123456789abcdef") == HOME_ID_DIGITS)
+		(void)snprintf(line, sizeof(line), ID_HEAD "%s\n", name + 6);
+	return text_file_replace(home->fd, "id", line, home_file_mode(home));
+}
+
 /* Leaves the store locked by *RET_LOCK, because both daemons may start at the same time. */
 static int home_create(struct home *home, const char *store, gid_t group, int *ret_lock)
 {
 	unsigned mode = group == HOME_NO_GROUP ? 0700 : 02750;
 	unsigned shared = group == HOME_NO_GROUP ? 0700 : 03770;
-	char line[sizeof(ID_HEAD) + HOME_ID_DIGITS + 1];
 	int journal = -1, index = -1, cursors = -1;
-	uint64_t id;
 
 	int r = home_make_parents(store);
 	if (r < 0)
@@ -155,14 +174,15 @@ static int home_create(struct home *home, const char *store, gid_t group, int *r
 	home->cursors_fd = cursors;
 	if (r == 0)
 		r = home_read_id(home);
-	if (r != NOT_FOUND)
+	if (r != NOT_FOUND && r != ERR_CORRUPT)
 		return r;
+	bool damaged = r == ERR_CORRUPT;
+	err_ignore(r, "the id is written again: nothing else depends on it");
+	if (home->id_fd >= 0)
+		(void)close(home->id_fd);
+	home->id_fd = -1;
 	/* The id is the last part: with it the directory is a store. */
-	r = proc_random(&id, sizeof(id));
-	if (r < 0)
-		return r;
-	(void)snprintf(line, sizeof(line), ID_HEAD "%016" PRIx64 "\n", id);
-	r = text_file_replace(home->fd, "id", line, home_file_mode(home));
+	r = home_write_id(home, damaged);
 	return r < 0 ? r : home_read_id(home);
 }
 

@@ -100,7 +100,9 @@ class Bytes:
             if "killed by signal" in supervisor.log:
                 fault = "a daemon was killed by a signal"
         except AssertionError as problem:
-            fault = str(problem)[:400]
+            # The first words of `id` are the layout's number: another one is a store of another version.
+            if path.name != "id" or "is no store of this version" not in supervisor.log:
+                fault = str(problem)[:400]
         status = supervisor.kill(15)
         if not fault and status:
             fault = f"kinf run ends with {status}"

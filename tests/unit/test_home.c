@@ -617,6 +617,38 @@ Test(home, no_role_runs_twice)
 	home_close(&home);
 }
 
+static void overwrite(const char *path, const char *text)
+{
+	int fd = open(scratch_path(path), O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	cr_assert_eq(close(fd), 0);
+}
+
+/* Daemons ended with "the id file is damaged" at each start. */
+Test(home, a_damaged_id_is_written_again)
+{
+	struct home_options options = {.create = true, .runtime_dir = scratch()};
+	struct home *home = open_home(true);
+	char id[32];
+
+	(void)snprintf(id, sizeof(id), "%s", home_id(home));
+	home_close(&home);
+	overwrite("a/b/store/id", "kinf-store 1 0123456789abcde!\n");
+	cr_assert_eq(home_open(scratch_path("a/b/store"), &(struct home_options){0}, &home), ERR_CORRUPT);
+	home = open_home(true);
+	cr_assert_str_eq(home_id(home), id, "as its runtime directory is named");
+	home_close(&home);
+	cr_assert_eq(unlink(scratch_path("a/b/store/runtime")), 0);
+	overwrite("a/b/store/id", "kinf-store 1 \n");
+	home = open_home(true);
+	cr_assert_eq(strlen(home_id(home)), 16);
+	home_close(&home);
+	overwrite("a/b/store/id", "kinf-store 2 0123456789abcdef\n");
+	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), ERR_FORMAT, "another version's");
+}
+
 /* ---- locks of others ---- */
 
 static int open_for_reading(const char *path)
