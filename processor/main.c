@@ -14,7 +14,7 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
-#include "processor/doorbell.h"
+#include "store/ring/doorbell.h"
 #include "processor/pair.h"
 #include "processor/readers.h"
 

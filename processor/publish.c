@@ -8,7 +8,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "processor/doorbell.h"
+#include "store/ring/doorbell.h"
 #include "store/ring/ring.h"
 #include "store/ring/taken.h"
 

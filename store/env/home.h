@@ -20,7 +20,7 @@
 
 struct home;
 
-#define HOME_DOORBELL "doorbell.sock" /* in the runtime directory; processor/doorbell.h */
+#define HOME_DOORBELL "doorbell.sock" /* in the runtime directory; store/ring/doorbell.h */
 
 struct home_options {
 	bool create;             /* daemons: make what is missing */

@@ -12,8 +12,8 @@
  * call here does a bounded number of system calls: what is left is done at the next turn of the loop.
  * The bytes carry no news. All who may read the store may connect.
  */
-#ifndef PROCESSOR_DOORBELL_H
-#define PROCESSOR_DOORBELL_H
+#ifndef STORE_RING_DOORBELL_H
+#define STORE_RING_DOORBELL_H
 
 #include "store/env/home.h"
 

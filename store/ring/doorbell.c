@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "processor/doorbell.h"
+#include "store/ring/doorbell.h"
 
 #include <errno.h>
 #include <stdio.h>
