@@ -323,7 +323,6 @@ static int apply_list_end(
 		(void)index_feed_set_rv(&feed->row, record->rv);
 	}
 	apply->lists++;
-	publish_list(apply->publish, record, begin);
 	return index_feed_set(apply->index, &feed->row);
 }
 
@@ -349,7 +348,6 @@ static int apply_feed_added(struct apply *apply, struct txn *txn, const struct r
 	if (r < 0)
 		return r;
 	apply->feed_changes++;
-	publish_record(apply->publish, record);
 	return 0;
 }
 
@@ -361,7 +359,6 @@ static int apply_change(
 
 	if (r < 0 || feed->row.list_begin)
 		return r;
-	publish_record(apply->publish, record);
 	if (!index_feed_set_rv(&feed->row, record->rv) || feed->unsaved)
 		return 0;
 	feed->unsaved = true;
@@ -393,7 +390,6 @@ int apply_record(struct apply *apply, struct txn *txn, const struct record *reco
 		feed->row.removed = true;
 		feed->row.list_begin = 0;
 		apply->feed_changes++;
-		publish_record(apply->publish, record);
 		return index_feed_set(apply->index, &feed->row);
 	default:
 		return err_say(
@@ -461,8 +457,6 @@ int apply_batch(struct apply *apply, struct intake *intake)
 
 	if (r != FOUND)
 		return r;
-	if (intake_is_live(intake))
-		publish_announce(apply->publish);
 	r = index_begin(apply->index);
 	if (!r)
 		r = apply_records(apply, intake, &last);

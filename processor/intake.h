@@ -4,7 +4,7 @@
  * records, and up to which seq; the records themselves come from the log, in one walk. If the ring
  * is missing or damaged, has lapped the processor or has a new epoch, the intake notes the ring's
  * tail, reads the log to its end, and then follows the ring from that tail (docs/architecture.md,
- * Rings). It drops ring entries with seqs that it has already read.
+ * One ring and one word). It drops ring entries with seqs that it has already read.
  *
  *	intake_begin(intake);                        a snapshot of the journal
  *	while (intake_next(intake, &record) == FOUND) ...

@@ -14,7 +14,6 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
-#include "store/ring/doorbell.h"
 #include "processor/pair.h"
 #include "processor/readers.h"
 
@@ -30,7 +29,6 @@ struct app {
 	struct pair *pair;
 	bool index_damaged;  /* the next pair_open() builds another index */
 	bool waiting_logged; /* for a journal */
-	bool doorbell_warned;
 	int backoff_ms;
 	uint64_t checked_ns, opened_ns; /* monotonic */
 };
@@ -94,26 +92,12 @@ static void processor_step(struct app *app)
 
 	if (!r)
 		r = pair_step(app->pair);
-	int bells = doorbell_turn(app->p.doorbell);
 	if (r == AGAIN)
-		pair_wait(app->pair, bells == AGAIN ? 0 : WAIT_MS);
+		pair_wait(app->pair, WAIT_MS);
 	else if (r == GONE || r == LAPPED)
 		pair_close(&app->pair);
 	else if (r < 0 && !app->daemon->stop)
 		processor_fail(app, r);
-}
-
-/* Without a doorbell followers that poll learn of changes later, so the processor goes on. */
-static void processor_make_doorbell(struct app *app)
-{
-	if (app->p.doorbell)
-		return;
-	int r = doorbell_open(app->p.home, &app->p.doorbell);
-	if (r == 0)
-		home_guard_file(app->p.home, HOME_DOORBELL);
-	else if (!app->doorbell_warned)
-		LOG(doorbell_missing, .error = err_text(r));
-	app->doorbell_warned = r < 0;
 }
 
 /* Returns: 0 when the daemon is to stop; the error that ends it. */
@@ -127,7 +111,6 @@ static int processor_loop(struct app *app)
 			int r = home_check(app->p.home);
 			if (r < 0)
 				return r;
-			processor_make_doorbell(app);
 		}
 		if (daemon->reload && daemon_reload(daemon)) {
 			app->p.config = daemon->config;
@@ -171,7 +154,6 @@ static int processor_open(struct app *app)
 static void processor_release(struct app *app)
 {
 	pair_close(&app->pair);
-	doorbell_close(&app->p.doorbell);
 	readers_free(&app->readers);
 	home_close(&app->p.home);
 }

@@ -186,7 +186,7 @@ static int pair_start_publishing(struct pair *pair)
 	if (!r)
 		r = index_meta(pair->index, txn, &index);
 	if (!r)
-		r = publish_open(pair->p, journal_uuid(pair->journal), index.taken, &pair->publish);
+		r = publish_open(pair->p, index.taken, &pair->publish);
 	if (!r)
 		apply_set_publish(pair->apply, pair->publish);
 	return r;

@@ -4,8 +4,7 @@
  *
  *	intake          reads the journal's records in order
  *	apply           turns records into changes of the index, a batch in one transaction
- *	publish         reports to followers what was committed, through the event ring
- *	doorbell        wakes followers that poll a descriptor
+ *	publish         reports how far the index has come, through the taken word
  *	config_indexes  which indexes a feed should have
  *	definitions     defines, fills and drops indexes, in slices between batches
  *	rebuild         builds a whole index from the journal
@@ -23,14 +22,11 @@
 #include "common/stats.h"
 #include "store/env/home.h"
 
-struct doorbell;
-
 struct processor {
 	struct home *home;
 	const struct config *config; /* replaced by SIGHUP, between two steps */
 	uint32_t config_version;     /* counts its replacements */
 	struct stats *stats;
-	struct doorbell *doorbell; /* NULL: none could be made, and followers use short timers */
 	bool retrying; /* after an error that was logged: attempts are not logged again */
 	/* Does what cannot wait: heartbeat, watchdog, signals. Long work calls it every few milliseconds.
 	 * Returns: 0; -EINTR: stop, nothing is lost. */

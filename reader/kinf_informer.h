@@ -11,8 +11,8 @@
  *	kinf_informer_free(&informer);
  *
  * Callbacks run inside kinf_informer_dispatch and nowhere else, one at a time. Their arguments are borrowed
- * until they return. The cache holds at least the reported change when a callback runs, so a snapshot that
- * is taken or renewed in the callback shows it. A callback may add and remove handlers, and stop or free
+ * until they return. A snapshot that is taken or renewed in a callback shows at least the reported change;
+ * where the index is behind, that call waits for it (kinf_snapshot_open). A callback may add and remove handlers, and stop or free
  * the informer; it may not dispatch or commit.
  *
  * Each handler has its own position in the log: a slow one delays the other handlers of its informer and

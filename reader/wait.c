@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting until the cache meets a condition. The condition is checked on a new snapshot after each entry
- * of the event ring, or every 50 ms if there is no ring.
+ * Waiting until the cache meets a condition. The condition is checked on a new snapshot each time the
+ * index has moved (the taken word), and every 50 ms: a bookmark moves only the journal.
  */
 #include <string.h>
 #include <time.h>
@@ -10,10 +10,9 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "reader/handle.h"
-#include "store/ring/ring.h"
+#include "store/ring/taken.h"
 
-#define POLL_MS      50
-#define SLEEP_MAX_MS 500 /* bookmarks move checkpoints too, without an entry of the ring */
+#define POLL_MS 50
 
 /* Returns: 1: the condition holds; 0: not yet; negative: it can't be decided. */
 typedef int wait_condition_fn(struct kinf_snapshot *snapshot, void *arg);
@@ -21,48 +20,37 @@ typedef int wait_condition_fn(struct kinf_snapshot *snapshot, void *arg);
 struct waiter {
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
-	struct ring_reader *ring;
+	struct taken_reader *word;
 	uint64_t end_ns; /* monotonic; 0: never */
 };
 
-/* Attaches to the ring, if there is one, and skips its entries. Comes before the check that sleep may
- * follow, so that no wake-up is missed. */
-static void waiter_attach(struct waiter *waiter)
+/* Comes before the check that a sleep may follow, so that no wake-up is missed. */
+static void waiter_look(struct waiter *waiter)
 {
 	int runtime = home_runtime_fd(store_home(waiter->kinf->store));
-	struct ring_entry entry;
-	int r = AGAIN;
 
-	if (!waiter->ring && runtime >= 0)
-		err_ignore(ring_attach(runtime, "event.ring", &waiter->ring), "the waiter polls");
-	while (waiter->ring && (r = ring_next(waiter->ring, &entry)) == FOUND)
-		;
-	if (waiter->ring && r == LAPPED) {
-		uint64_t seq;
-		r = ring_to_tail(waiter->ring, &seq);
-	}
-	if (waiter->ring && r != AGAIN && r != 0) {
-		err_ignore(r, "the waiter attaches again");
-		ring_detach(&waiter->ring);
-	}
+	if (waiter->word)
+		taken_look(waiter->word);
+	else if (runtime >= 0)
+		err_ignore(taken_attach(runtime, &waiter->word), "the waiter polls");
 }
 
 /* Returns whether there is time left for another check. */
 static bool waiter_sleep(struct waiter *waiter)
 {
 	uint64_t now = proc_monotonic_ns();
-	int ms = SLEEP_MAX_MS;
+	int ms = POLL_MS;
 
 	if (waiter->end_ns && now >= waiter->end_ns)
 		return false;
-	if (waiter->end_ns && (waiter->end_ns - now) / 1000000 + 1 < SLEEP_MAX_MS)
+	if (waiter->end_ns && (waiter->end_ns - now) / 1000000 + 1 < POLL_MS)
 		ms = (int)((waiter->end_ns - now) / 1000000 + 1);
-	if (waiter->ring) {
-		if (ring_wait(waiter->ring, ms) == GONE)
-			ring_detach(&waiter->ring);
+	if (waiter->word) {
+		if (taken_wait(waiter->word, ms) == GONE)
+			taken_detach(&waiter->word);
 		return true;
 	}
-	struct timespec pause = {.tv_nsec = (ms < POLL_MS ? ms : POLL_MS) * 1000000L};
+	const struct timespec pause = {.tv_nsec = ms * 1000000L};
 	(void)nanosleep(&pause, NULL); /* a signal only makes the next check come earlier */
 	return true;
 }
@@ -76,7 +64,7 @@ static int wait_for(struct kinf *kinf, int timeout_ms, wait_condition_fn *condit
 	if (timeout_ms >= 0)
 		waiter.end_ns = proc_monotonic_ns() + (uint64_t)timeout_ms * 1000000 + 1;
 	do {
-		waiter_attach(&waiter);
+		waiter_look(&waiter);
 		r = waiter.snapshot ? kinf_snapshot_renew(waiter.snapshot)
 				    : kinf_snapshot_open(kinf, &waiter.snapshot);
 		if (r == AGAIN) {
@@ -87,7 +75,7 @@ static int wait_for(struct kinf *kinf, int timeout_ms, wait_condition_fn *condit
 			r = reset < 0 ? reset : r;
 		}
 	} while (r == 0 && waiter_sleep(&waiter));
-	ring_detach(&waiter.ring);
+	taken_detach(&waiter.word);
 	kinf_snapshot_close(&waiter.snapshot);
 	return r;
 }

@@ -34,6 +34,9 @@ struct loop {
 	struct stats *stats;
 	struct journal *journal;
 	struct ring *ring;
+	struct doorbell *doorbell; /* NULL: none could be made yet */
+	bool doorbell_warned;
+	bool bells_left; /* followers are still to be rung */
 	struct kubeconfig *kubeconfig;
 	struct http *http;
 	struct discovery *discovery;
@@ -149,6 +152,22 @@ static void loop_on_etcd_rollback(void *arg, struct session *session)
 	loop->rolled_back = true;
 }
 
+/* Without a doorbell followers that poll learn of changes later, so the reflector goes on. */
+static void loop_make_doorbell(struct loop *loop)
+{
+	if (loop->doorbell)
+		return;
+	int r = doorbell_open(loop->home, &loop->doorbell);
+
+	if (r == 0)
+		home_guard_file(loop->home, HOME_DOORBELL);
+	else if (!loop->doorbell_warned)
+		LOG(doorbell_missing, .error = err_text(r));
+	loop->doorbell_warned = r < 0;
+	err_ignore(r, "it is tried again each second");
+	recorder_set_doorbell(loop->recorder, loop->doorbell);
+}
+
 /* Opens everything that belongs to one journal and its uuid. */
 static int loop_open_feeds(struct loop *loop)
 {
@@ -164,6 +183,10 @@ static int loop_open_feeds(struct loop *loop)
 		home_guard_file(loop->home, DELTA_RING);
 	if (r >= 0)
 		r = recorder_new(loop->journal, loop->ring, loop->stats, &loop->recorder);
+	if (r >= 0) {
+		loop_make_doorbell(loop);
+		recorder_set_doorbell(loop->recorder, loop->doorbell);
+	}
 	if (r >= 0)
 		r = retention_new(loop->home, loop->journal, &retention, &loop->retention);
 	if (r < 0)
@@ -240,6 +263,7 @@ void loop_free(struct loop **loop)
 		return;
 	CHECK_OBJ(l, LOOP_MAGIC);
 	loop_close_feeds(l);
+	doorbell_close(&l->doorbell);
 	cluster_free(&l->cluster);
 	discovery_free(&l->discovery);
 	http_free(&l->http);
@@ -337,6 +361,7 @@ static int loop_beat(struct loop *loop)
 		return 0;
 	loop->beat_ns = now + BEAT;
 	ring_heartbeat(loop->ring);
+	loop_make_doorbell(loop);
 	if (!loop->daemon->ready && !loop->daemon->failure.failing)
 		stats_set_state(loop->stats, "running");
 	daemon_ready(loop->daemon);
@@ -348,7 +373,7 @@ static int loop_timeout_ms(const struct loop *loop)
 {
 	uint64_t now = proc_monotonic_ns(), until = loop->beat_ns;
 
-	if (loop->work_left || loop->trimming.running)
+	if (loop->work_left || loop->bells_left || loop->trimming.running)
 		return 0;
 	if (!loop->held_ns && cluster_until(loop->cluster) < until)
 		until = cluster_until(loop->cluster);
@@ -429,6 +454,7 @@ static int loop_turn(struct loop *loop)
 	}
 	trimming_slice(&loop->trimming, loop->held_ns != 0);
 	feeds_settle(loop->feeds);
+	loop->bells_left = doorbell_turn(loop->doorbell) == AGAIN;
 	int lost = loop_beat(loop);
 	return lost < 0 ? lost : r;
 }

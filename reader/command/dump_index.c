@@ -9,6 +9,7 @@
 #include "reader/command/dump.h"
 #include "store/read/follow.h"
 #include "store/ring/ring.h"
+#include "store/ring/taken.h"
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
@@ -160,35 +161,47 @@ int dump_cursors(struct dump *dump)
 	return cursor_each(dump->home, dump_cursor, dump);
 }
 
-/* ---- rings ----------------------------------------------------------------------------------- */
+/* ---- ring and taken word ----------------------------------------------------------------------------------- */
+
+static int dump_delta_ring(struct dump *dump, int runtime)
+{
+	CLEANUP(ring_detach) struct ring_reader *reader = NULL;
+	struct ring_status status;
+
+	dump_begin(dump, "ring");
+	dump_text(dump, "name", bytes_str(DELTA_RING));
+	if (runtime < 0 || ring_attach(runtime, DELTA_RING, &reader) < 0) {
+		dump_flag(dump, "noWriter", true);
+		return dump_end(dump);
+	}
+	ring_status(reader, &status);
+	dump_uuid(dump, "uuid", ring_uuid(reader));
+	dump_number(dump, "epoch", status.epoch);
+	dump_number(dump, "state", status.state);
+	dump_number(dump, "writerPid", (uint64_t)status.writer_pid);
+	dump_number(dump, "capacity", status.capacity);
+	dump_number(dump, "claim", status.claim);
+	dump_number(dump, "tail", status.tail);
+	dump_number(dump, "lastSeq", status.last_seq);
+	dump_number(dump, "heartbeat", status.heartbeat_ns);
+	return dump_end(dump);
+}
 
 int dump_rings(struct dump *dump)
 {
-	static const char *const names[] = {"delta.ring", "event.ring"};
-	int r = 0, runtime = home_runtime_fd(dump->home);
+	CLEANUP(taken_detach) struct taken_reader *word = NULL;
+	int runtime = home_runtime_fd(dump->home);
+	int r = dump_delta_ring(dump, runtime);
 
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++) {
-		CLEANUP(ring_detach) struct ring_reader *reader = NULL;
-		struct ring_status status;
-
-		dump_begin(dump, "ring");
-		dump_text(dump, "name", bytes_str(names[i]));
-		if (runtime < 0 || ring_attach(runtime, names[i], &reader) < 0) {
-			dump_flag(dump, "noWriter", true);
-			r = dump_end(dump);
-			continue;
-		}
-		ring_status(reader, &status);
-		dump_uuid(dump, "uuid", ring_uuid(reader));
-		dump_number(dump, "epoch", status.epoch);
-		dump_number(dump, "state", status.state);
-		dump_number(dump, "writerPid", (uint64_t)status.writer_pid);
-		dump_number(dump, "capacity", status.capacity);
-		dump_number(dump, "claim", status.claim);
-		dump_number(dump, "tail", status.tail);
-		dump_number(dump, "lastSeq", status.last_seq);
-		dump_number(dump, "heartbeat", status.heartbeat_ns);
-		r = dump_end(dump);
+	if (r != 0)
+		return r;
+	dump_begin(dump, "taken");
+	dump_text(dump, "name", bytes_str(TAKEN_FILE));
+	if (runtime < 0 || taken_attach(runtime, &word) < 0) {
+		dump_flag(dump, "noWriter", true);
+		return dump_end(dump);
 	}
-	return r;
+	dump_number(dump, "seq", taken_seq(word));
+	dump_number(dump, "starts", taken_starts(word));
+	return dump_end(dump);
 }

@@ -16,6 +16,7 @@
 #include "reader/command/status.h"
 #include "reader/handle.h"
 #include "store/ring/ring.h"
+#include "store/ring/taken.h"
 
 void status_release(struct store_status *status)
 {
@@ -35,10 +36,10 @@ static void status_note_error(struct store_status *status, const char *process, 
 /* ---- processes ------------------------------------------------------------------------------- */
 
 static const struct status_daemon {
-	const char *name, *page, *ring;
+	const char *name, *page;
 } daemons[STATUS_PROCESSES] = {
-	[HOME_REFLECTOR] = {"kinf-reflector", "stats.reflector", "delta.ring"},
-	[HOME_PROCESSOR] = {"kinf-processor", "stats.processor", "event.ring"},
+	[HOME_REFLECTOR] = {"kinf-reflector", "stats.reflector"},
+	[HOME_PROCESSOR] = {"kinf-processor", "stats.processor"},
 };
 
 static void status_gather_process(const struct home *home, enum home_role role,
@@ -46,7 +47,9 @@ static void status_gather_process(const struct home *home, enum home_role role,
 {
 	CLEANUP(stats_close) struct stats *stats = NULL;
 	CLEANUP(ring_detach) struct ring_reader *reader = NULL;
+	CLEANUP(taken_detach) struct taken_reader *word = NULL;
 	struct ring_status ring;
+	uint32_t starts = 0;
 	uint64_t now = proc_realtime_ns();
 	int runtime = home_runtime_fd(home);
 
@@ -66,11 +69,14 @@ static void status_gather_process(const struct home *home, enum home_role role,
 	process->responding = process->alive && process->page.responding;
 	if (process->alive && now > process->page.start_ns)
 		process->uptime_seconds = (now - process->page.start_ns) / 1000000000;
-	/* The epoch of a ring counts the starts of its writer. */
-	if (ring_attach(runtime, daemons[role].ring, &reader) < 0)
-		return;
-	ring_status(reader, &ring);
-	process->restarts = ring.epoch ? ring.epoch - 1 : 0;
+	/* The delta ring's epoch counts the starts of reflectors, the taken word those of processors. */
+	if (role == HOME_REFLECTOR && ring_attach(runtime, DELTA_RING, &reader) >= 0) {
+		ring_status(reader, &ring);
+		starts = ring.epoch;
+	} else if (role == HOME_PROCESSOR && taken_attach(runtime, &word) >= 0) {
+		starts = taken_starts(word);
+	}
+	process->restarts = starts ? starts - 1 : 0;
 }
 
 /* Collects everything that needs no database. */

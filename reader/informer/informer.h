@@ -55,7 +55,7 @@ struct kinf_handler {
 	bool failed;       /* in this dispatch: it gets no more turns */
 };
 
-/* The descriptor to poll: an epoll of the processor's doorbell, a timer, and the stop. */
+/* The descriptor to poll: an epoll of the reflector's doorbell, a timer, and the stop. */
 struct wake {
 	int epoll, timer, stop, bell;
 	uint64_t tried_ns; /* to connect to the doorbell */
@@ -158,7 +158,7 @@ int wake_open(struct wake *wake);
 void wake_close(struct wake *wake);
 /* Reads all events. Returns whether the informer has to stop. */
 bool wake_read(struct wake *wake);
-/* Connects to the processor's doorbell unless it is connected. Comes before the search for work, so
+/* Connects to the reflector's doorbell unless it is connected. Comes before the search for work, so
  * that the bell rings for all that comes later. Pauses 1, 2, 4 .. 16 s after attempts that fail. */
 void wake_connect(struct wake *wake, int runtime_fd, uint64_t now);
 /* Makes the descriptor readable at AT_NS (monotonic) at the latest. An earlier time that was set

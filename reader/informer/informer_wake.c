@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The descriptor of kinf_informer_fd: an epoll of the processor's doorbell, which sends a byte after a
+ * The descriptor of kinf_informer_fd: an epoll of the reflector's doorbell, which sends a byte after a
  * batch was committed, of a timer for everything that no batch announces (resyncs, positions, states),
  * and of the stop. Without a doorbell, or after it hung up, the timer is short.
  */
@@ -17,7 +17,7 @@
 #include "common/err.h"
 #include "reader/informer/informer.h"
 
-#define BELL_PAUSE_MIN_NS UINT64_C(1000000000) /* between two attempts to reach the processor */
+#define BELL_PAUSE_MIN_NS UINT64_C(1000000000) /* between two attempts to reach the reflector */
 #define BELL_PAUSE_MAX_NS UINT64_C(16000000000)
 
 static int wake_add(const struct wake *wake, int fd)
@@ -51,7 +51,7 @@ void wake_close(struct wake *wake)
 	cleanup_fd(&wake->epoll);
 }
 
-/* Asks the processor for a byte after its next batch. The caller then checks what there is, so that a
+/* Asks the reflector for a byte after its next commit. The caller then checks what there is, so that a
  * batch published before this byte arrives is not missed. */
 static bool wake_arm_bell(const struct wake *wake)
 {
@@ -93,7 +93,7 @@ void wake_connect(struct wake *wake, int runtime_fd, uint64_t now)
 	if (wake->bell >= 0 || runtime_fd < 0 || (wake->tried_ns && now - wake->tried_ns < wake->pause_ns))
 		return;
 	wake->tried_ns = now;
-	/* Doubles with each attempt until a byte comes: a processor with all its places taken accepts and
+	/* Doubles with each attempt until a byte comes: a reflector with all its places taken accepts and
 	 * closes. */
 	wake->pause_ns = wake->pause_ns ? wake->pause_ns * 2 : BELL_PAUSE_MIN_NS;
 	if (wake->pause_ns > BELL_PAUSE_MAX_NS)

@@ -25,6 +25,7 @@ struct recorder {
 	char text[512];
 	struct journal *journal;
 	struct ring *ring;
+	struct doorbell *doorbell; /* NULL: none could be made, and followers use short timers */
 	struct stats *stats;
 	struct json_parser *parser;
 	struct buf body;
@@ -57,6 +58,12 @@ int recorder_new(struct journal *journal, struct ring *ring, struct stats *stats
 		return r;
 	*ret_recorder = TAKE(recorder);
 	return 0;
+}
+
+void recorder_set_doorbell(struct recorder *recorder, struct doorbell *doorbell)
+{
+	CHECK_OBJ(recorder, RECORDER_MAGIC);
+	recorder->doorbell = doorbell;
 }
 
 void recorder_free(struct recorder **recorder)
@@ -268,6 +275,7 @@ static void recorder_publish(struct recorder *recorder)
 	}
 	if (recorder->ring)
 		ring_publish(recorder->ring, recorder->last_seq);
+	doorbell_ring(recorder->doorbell);
 	stats_add(recorder->stats, STAT_RECORDS, recorder->n_notes);
 	stats_add(recorder->stats, STAT_PUBLISHED, recorder->n_notes);
 	stats_add(recorder->stats, STAT_JOURNAL_COMMITS, 1);

@@ -18,6 +18,7 @@
 #include "common/value/json.h"
 #include "common/value/path.h"
 #include "store/journal/journal.h"
+#include "store/ring/doorbell.h"
 #include "store/ring/ring.h"
 
 #define RECORDER_RECORDS_MAX 4096
@@ -65,6 +66,8 @@ struct record_feed {
 /* Borrows all three; RING and STATS may be NULL. */
 int recorder_new(struct journal *journal, struct ring *ring, struct stats *stats,
 	struct recorder **ret_recorder);
+/* Rings followers that poll a descriptor after each publish. NULL: there is no doorbell. Borrowed. */
+void recorder_set_doorbell(struct recorder *recorder, struct doorbell *doorbell);
 void recorder_free(struct recorder **recorder);
 
 /* Commits the open transaction, if it holds anything, then publishes it. */

@@ -4,7 +4,7 @@
  * by which no role runs twice. Nothing here opens a database.
  *
  *	<store>/id  runtime  journal/  index/  cursors/  reflector.lock  processor.lock
- *	<runtime parent>/kinf-<id>/  delta.ring  event.ring  stats.reflector  stats.processor  doorbell.sock
+ *	<runtime parent>/kinf-<id>/  delta.ring  index.taken  stats.reflector  stats.processor  doorbell.sock
  *	                             stats.serve  serve.sock  upstream
  *	                             reflector.lock  processor.lock
  *

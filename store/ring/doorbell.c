@@ -79,7 +79,7 @@ int doorbell_open(const struct home *home, struct doorbell **ret_doorbell)
 	return 0;
 }
 
-/* The socket's name stays: the next processor replaces it. */
+/* The socket's name stays: the next reflector replaces it. */
 void doorbell_close(struct doorbell **doorbell)
 {
 	struct doorbell *d = TAKE(*doorbell);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The doorbell: a stream socket in the runtime directory for followers that need a descriptor to poll,
- * which the event ring's futex is not. The exchange on a connection:
+ * which the delta ring's futex is not. The exchange on a connection:
  *
  *	follower   sends a byte: it is armed. Then it reads what there is to read, and polls
- *	processor  publishes a batch, and sends each armed follower one byte, which disarms it
+ *	reflector  publishes a batch, and sends each armed follower one byte, which disarms it
  *	follower   wakes, receives the byte, sends one again, ...
  *
  * Arming comes before reading (reader/informer/informer_wake.c), so no follower sleeps through a batch.
- * One that is busy is not armed and costs nothing. The processor never waits for a follower, and one
+ * One that is busy is not armed and costs nothing. The reflector never waits for a follower, and one
  * call here does a bounded number of system calls: what is left is done at the next turn of the loop.
  * The bytes carry no news. All who may read the store may connect.
  */
@@ -22,7 +22,7 @@
 
 struct doorbell;
 
-/* Makes the socket, in the place of the one that an earlier processor left. */
+/* Makes the socket, in the place of the one that an earlier reflector left. */
 int doorbell_open(const struct home *home, struct doorbell **ret_doorbell);
 void doorbell_close(struct doorbell **doorbell);
 

@@ -276,9 +276,7 @@ void ring_put(struct ring *ring, const struct ring_entry *entry)
 {
 	CHECK_OBJ(ring, RING_WRITER_MAGIC);
 	REQUIRE(entry->type != RING_PAD);
-	uint8_t begin[8];
-	le64_put(begin, entry->begin);
-	struct bytes payload = entry->type == RING_LIST ? BYTES(begin, sizeof(begin)) : entry->key;
+	struct bytes payload = entry->key;
 
 	if (payload.size > ring_payload_max(ring->capacity))
 		payload = BYTES_NONE; /* by reference: the seq says where to read */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A lossy broadcast ring in shared memory: one writer, any number of readers that map it read-only
- * and can never delay the writer. Used twice: the delta ring (reflector to processor) and the event
- * ring (processor to followers). Layout and the rules of reading: FORMAT.md, Rings.
+ * and can never delay the writer. There is one, the delta ring: the reflector reports to the
+ * processor and to followers what it has committed. Layout and the rules of reading: FORMAT.md, Ring.
  *
  * An entry points at journal records and carries no body. A ring only makes things faster: a reader
  * that is lapped (the writer has written over entries that it had not read yet), or that finds
@@ -21,13 +21,10 @@ struct ring_reader;
 
 #define DELTA_RING "delta.ring" /* in the runtime directory */
 
-enum { RING_LIST = 100 }; /* entry type beside enum record_type: a whole list was applied */
-
 struct ring_entry {
-	uint64_t seq;   /* of the record; RING_LIST: of its LIST_END */
-	uint64_t begin; /* RING_LIST: seq of its LIST_BEGIN; else 0 */
+	uint64_t seq; /* of the record */
 	uint32_t feed;
-	uint8_t type;   /* enum record_type, or RING_LIST */
+	uint8_t type; /* enum record_type */
 	uint8_t flags;
 	struct bytes key; /* object key; borrowed from the reader until its next call. Empty where
 			   * it is larger than an eighth of the ring: the record has it */

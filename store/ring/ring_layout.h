@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of a ring (FORMAT.md, Rings), for ring.c (writer) and ring_reader.c only.
+ * The bytes of a ring (FORMAT.md, Ring), for ring.c (writer) and ring_reader.c only.
  *
  * A position counts bytes since the ring was made and never wraps; its place in memory is the
  * position modulo the capacity. Before the writer writes a batch it moves `claim` to the batch's
@@ -66,7 +66,7 @@ struct ring_header {
 
 struct ring_record {
 	uint32_t size; /* of the payload after this header; RING_PAD: 0 */
-	uint16_t type; /* RING_PAD, enum record_type or RING_LIST */
+	uint16_t type; /* RING_PAD or enum record_type */
 	uint16_t flags;
 	uint64_t position; /* its own */
 	uint64_t seq;
@@ -142,7 +142,7 @@ static inline uint32_t ring_record_crc(const void *record, size_t payload)
 
 /*
  * The copies in and out race by design: a reader detects a torn copy by the claim and throws it away
- * (FORMAT.md, Rings). ThreadSanitizer would report the race, so under it the bytes are copied word by
+ * (FORMAT.md, Ring). ThreadSanitizer would report the race, so under it the bytes are copied word by
  * word through relaxed atomics, which costs ten times as much as memcpy. SIZE is a multiple of
  * RING_ALIGN.
  */

@@ -241,15 +241,12 @@ int ring_next(struct ring_reader *reader, struct ring_entry *ret_entry)
 		reader->position += size;
 		memcpy(&record, reader->record, sizeof(record));
 	} while (record.type == RING_PAD);
-	const uint8_t *payload = reader->record + sizeof(record);
-	bool is_list = record.type == RING_LIST && record.size == 8;
 	*ret_entry = (struct ring_entry){
 		.seq = record.seq,
-		.begin = is_list ? le64_get(payload) : 0,
 		.feed = record.feed,
 		.type = (uint8_t)record.type,
 		.flags = (uint8_t)record.flags,
-		.key = is_list ? BYTES_NONE : BYTES(payload, record.size),
+		.key = BYTES(reader->record + sizeof(record), record.size),
 	};
 	return FOUND;
 }

@@ -127,9 +127,7 @@ static void verify_read_ring(struct verify *v, struct home *home, struct verify_
 	sight->seen = true;
 	ring_to_oldest(ring);
 	while (ring_next(ring, &entry) == FOUND) {
-		bool good = entry.type == RING_LIST
-				    ? entry.begin && entry.begin < entry.seq
-				    : entry.type && entry.type < RECORD_TYPE_MAX && entry.seq;
+		bool good = entry.type && entry.type < RECORD_TYPE_MAX && entry.seq;
 
 		if (!good || !entry.feed)
 			verify_fault(v,
@@ -226,10 +224,9 @@ int verify_store(const char *directory, const struct verify_options *options,
 
 	if (r < 0)
 		return r;
-	struct verify_ring rings[] = {{.name = "delta.ring"}, {.name = "event.ring"}};
+	struct verify_ring ring = {.name = DELTA_RING};
 
-	for (size_t i = 0; i < sizeof(rings) / sizeof(rings[0]); i++)
-		verify_read_ring(&v, home, &rings[i]);
+	verify_read_ring(&v, home, &ring);
 	r = verify_in_snapshot(&v, directory);
 	if (r == AGAIN && options->feed)
 		return err_say(
@@ -250,8 +247,7 @@ int verify_store(const char *directory, const struct verify_options *options,
 		txn_abort(&v.journal_txn);
 		journal_close(&v.journal);
 	}
-	for (size_t i = 0; i < sizeof(rings) / sizeof(rings[0]); i++)
-		verify_check_ring(&v, &rings[i]);
+	verify_check_ring(&v, &ring);
 	*ret_report = v.report;
 	return r;
 }

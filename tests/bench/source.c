@@ -74,6 +74,8 @@ void source_open(struct source *source, const char *directory, const char *runti
 		     journal_uuid(source->journal), 0600, &source->ring),
 		"delta ring");
 	must(recorder_new(source->journal, source->ring, NULL, &source->recorder), "recorder");
+	must(doorbell_open(source->home, &source->doorbell), "doorbell");
+	recorder_set_doorbell(source->recorder, source->doorbell);
 	if (open_feed(source) == NOT_FOUND)
 		add_feed(source);
 }
@@ -82,6 +84,7 @@ void source_close(struct source *source)
 {
 	record_feed_release(&source->feed);
 	recorder_free(&source->recorder);
+	doorbell_close(&source->doorbell);
 	ring_close(&source->ring);
 	journal_close(&source->journal);
 	home_close(&source->home);

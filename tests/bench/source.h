@@ -15,6 +15,7 @@ struct source {
 	struct home *home;
 	struct journal *journal;
 	struct ring *ring;
+	struct doorbell *doorbell;
 	struct recorder *recorder;
 	struct record_feed feed;
 	struct buf text;     /* of the present objects */

@@ -203,7 +203,7 @@ def test_long_readers_find_the_runtime_directory_that_daemons_made_again(simulat
 
     eventually(lambda: state() == "live")
     before = files_of(store)
-    assert before >= {"delta.ring", "event.ring", "stats.reflector", "stats.processor", "doorbell.sock"}, before
+    assert before >= {"delta.ring", "index.taken", "stats.reflector", "stats.processor", "doorbell.sock"}, before
     remove_runtime(store)
     remove_in_use(store.path / "cursors")
     eventually(lambda: files_of(store) == before, what="all files made again")
