@@ -5,7 +5,7 @@
 * A name of a .md file is one of a tracked file: from the root, from the file's own directory, or bare (FORMAT.md);
   documents of docs/ are named with docs/ outside of it. Paths below spec/ and design/ do not exist here. A source
   file with its directory (store/env/env.c) is tracked.
-* `docs/protocol.md 7.5` and `FORMAT.md, Rings` name a section by its number or title.
+* `docs/protocol.md 7.5` and `FORMAT.md, Ring` name a section by its number or title.
 * Log events of docs/operations.md are in common/log.def.
 * C01, K03, S12 are cases of docs/protocol.md 18, also in the names of tests.
 * Rows of tests/ROWS.md and tests/INFORMER_ROWS.md are cases of docs/protocol.md and tests of docs/informer.md 9, and

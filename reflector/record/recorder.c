@@ -33,7 +33,7 @@ struct recorder {
 	size_t n_notes;
 	struct buf keys;
 	size_t batch_bytes;
-	uint64_t last_seq;
+	uint64_t last_seq, published_seq;
 	bool changed;     /* otherwise than by records and checkpoints */
 	struct record_feed **touched;
 	size_t n_touched, touched_room;
@@ -273,9 +273,13 @@ static void recorder_publish(struct recorder *recorder)
 		/* An entry that does not fit is left out: the reader takes it from the log. */
 		(void)ring_put(recorder->ring, &entry);
 	}
-	if (recorder->ring)
-		ring_publish(recorder->ring, recorder->last_seq);
-	doorbell_ring(recorder->doorbell);
+	/* A batch that only moved checkpoints wakes nobody. */
+	if (recorder->last_seq != recorder->published_seq) {
+		recorder->published_seq = recorder->last_seq;
+		if (recorder->ring)
+			ring_publish(recorder->ring, recorder->last_seq);
+		doorbell_ring(recorder->doorbell);
+	}
 	stats_add(recorder->stats, STAT_RECORDS, recorder->n_notes);
 	stats_add(recorder->stats, STAT_PUBLISHED, recorder->n_notes);
 	stats_add(recorder->stats, STAT_JOURNAL_COMMITS, 1);

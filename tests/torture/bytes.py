@@ -28,7 +28,7 @@ FILES = [
     "id", "runtime", "journal/CURRENT", "journal/gen-1/STATE", "journal/gen-1/data.mdb", "index/CURRENT", "index/gen-1/STATE",
     "index/gen-1/data.mdb", "index/gen-1/hints", "cursors/reader",
 ]  # fmt: skip
-RUNTIME = ["delta.ring", "event.ring", "stats.reflector", "stats.processor"]
+RUNTIME = ["delta.ring", "index.taken", "stats.reflector", "stats.processor"]
 
 
 def allocated(path, chance):
