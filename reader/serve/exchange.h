@@ -123,10 +123,10 @@ struct exchange {
 
 	/* For the answerer. */
 	void *answer;      /* its own */
-	bool long_running; /* set for watches: the end of the client's sending side ends the answer;
+	bool long_running; /* set for watches before exchange_begin(): the end of the client's sending side ends the answer;
 			      counted in apiserver_longrunning_requests */
-	/* Labels for metrics and the access log, set by the answerer before exchange_begin();
-	 * static or valid as long as the exchange. NULL: unknown. */
+	/* Labels for metrics and the access log, set by the answerer before exchange_begin(), as
+	 * long_running is; nothing reads them after it. NULL: unknown. */
 	struct exchange_labels {
 		const char *verb; /* LIST, WATCH, GET */
 		const char *group, *version, *resource, *subresource;

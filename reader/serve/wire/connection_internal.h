@@ -40,6 +40,9 @@ struct stream {
 	bool woken;
 	bool finish_asked;
 	bool counted;              /* in the gauge of long-running requests */
+	/* Chosen by the labels at exchange_begin(); NULL before. */
+	struct metric_cell *requests, *seconds, *running;
+	char user[64];
 	void (*gone)(void *context);
 	void *gone_context;
 	struct buf body;           /* of the request */
@@ -109,6 +112,7 @@ struct http1 {
 /* ---- connections --------------------------------------------------------------------------------- */
 
 struct http2;
+struct metric_cell;
 struct tls_session;
 
 struct http_connection {

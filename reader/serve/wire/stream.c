@@ -65,21 +65,21 @@ static void stream_report(struct stream *s, enum exchange_end why)
 	static const char *const ends[] = {[EXCHANGE_DONE] = "done", [EXCHANGE_CUT] = "cut",
 		[EXCHANGE_CLOSED] = "closed", [EXCHANGE_SLOW] = "slow", [EXCHANGE_STOPPED] = "stopped"};
 	uint64_t took_ns = proc_monotonic_ns() - s->x.began_ns;
-	char method[16], path[512], code[8], agent[128];
+	char method[16], path[512], agent[128];
 
-	(void)snprintf(code, sizeof(code), "%d", s->status);
-	metric_add(stream_cell(s, METRIC_REQUESTS, code), 1);
+	if (s->requests)
+		metric_add(s->requests, 1);
 	if (s->counted)
-		metric_sub(stream_cell(s, METRIC_LONG_RUNNING, NULL), 1);
-	else
-		metric_observe_ns(stream_cell(s, METRIC_REQUEST_SECONDS, NULL), took_ns);
+		metric_sub(s->running, 1);
+	else if (s->seconds)
+		metric_observe_ns(s->seconds, took_ns);
 	struct bytes from = exchange_header(&s->x, "user-agent");
 	(void)snprintf(method, sizeof(method), "%.*s", BYTES_ARG(s->x.method));
 	(void)snprintf(path, sizeof(path), "%.*s%s%.*s", BYTES_ARG(s->x.path), s->x.query.size ? "?" : "",
 		BYTES_ARG(s->x.query));
 	(void)snprintf(agent, sizeof(agent), "%.*s", BYTES_ARG(from));
 	LOG(request_served, .method = method, .path = path, .status = (uint64_t)s->status,
-		.source = s->connection->peer.address, .user = s->x.labels.user, .agent = agent,
+		.source = s->connection->peer.address, .user = s->user, .agent = agent,
 		.bytes = s->sent, .seconds = took_ns, .end = ends[why]);
 }
 
@@ -201,10 +201,17 @@ void exchange_begin(struct exchange *x, int status, const struct exchange_header
 {
 	struct stream *s = stream_of(x);
 	bool cache_control = true;
+	char code[8];
 
 	REQUIRE(s->state == STREAM_ASKED && status >= 200 && status <= 599);
 	s->state = STREAM_BEGUN;
 	s->status = status;
+	(void)snprintf(code, sizeof(code), "%d", status);
+	(void)snprintf(s->user, sizeof(s->user), "%s", x->labels.user ? x->labels.user : "");
+	s->requests = stream_cell(s, METRIC_REQUESTS, code);
+	s->seconds = stream_cell(s, METRIC_REQUEST_SECONDS, NULL);
+	s->running = x->long_running ? stream_cell(s, METRIC_LONG_RUNNING, NULL) : NULL;
+	x->labels = (struct exchange_labels){0};
 	for (size_t i = 0; i < n; i++) {
 		/* A value comes from an object's name or a message at times. */
 		const uint8_t *value = headers[i].value.data;
@@ -238,9 +245,9 @@ void exchange_stream(struct exchange *x, const struct exchange_source *source)
 	REQUIRE(s->state == STREAM_BEGUN && source->read && source->end);
 	s->source = *source;
 	s->state = STREAM_SOURCE;
-	if (x->long_running) {
+	if (s->running) {
 		s->counted = true;
-		metric_add(stream_cell(s, METRIC_LONG_RUNNING, NULL), 1);
+		metric_add(s->running, 1);
 	}
 	s->connection->protocol->wake(s->connection, s);
 	connection_ready(s->connection);
