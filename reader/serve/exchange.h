@@ -98,7 +98,7 @@ struct exchange_source {
 	void (*end)(void *context, enum exchange_end why);
 	/* May be NULL. Asks a long-running source to come to its end, because this process ends:
 	 * the following read() calls may give a last bookmark, then 0. Called at most once, at a
-	 * random instant within 3 s. Without it the source is read on and cut at the end. */
+	 * random instant within 2.5 s. Without it the source is read on and cut at the end. */
 	void (*finish)(void *context);
 	void *context;
 	int64_t size; /* of the whole body, for content-length; -1: unknown */

@@ -19,8 +19,8 @@
 
 #define MILLISECOND_NS UINT64_C(1000000)
 #define EVENTS_MAX     256
-#define FINISH_MS      3000 /* watches are asked to finish within this, at random */
-#define END_MS         4000 /* after this everything is cut */
+#define FINISH_MS      2500 /* watches are asked to finish within this, at random */
+#define END_MS         3500 /* after this everything is cut; kinf run kills after 4 s */
 
 /* ---- the main thread's side ---------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 int loop_start(struct serve_worker *worker);
 /* Gives the worker a socket that LISTENER has accepted; closes it when there is no memory. */
 void loop_give(struct serve_worker *worker, const struct listener *listener, int fd);
-/* Asks the worker to finish; it ends within 4 s. */
+/* Asks the worker to finish; it ends within 3.5 s. */
 void loop_stop(struct serve_worker *worker);
 void loop_join(struct serve_worker *worker);
 
