@@ -146,7 +146,7 @@ static void daemon_view_explain(
 			"%s (process %d) runs, but does not respond: it is stopped, or it hangs",
 			name, (int)daemon->process.pid);
 	else
-		(void)snprintf(to, size, "%s runs, but its status page can't be read", name);
+		(void)snprintf(to, size, "%s runs, but has no status page yet, or one that can't be read", name);
 }
 
 /* A feed is live when the reflector runs, has heard of it since it started and reports no error,
@@ -162,7 +162,8 @@ static const char *feed_state_listed(const struct status_view *view, const struc
 	*why = '\0';
 	if (!reflector->responding) {
 		daemon_view_explain(reflector, "kinf-reflector", why, size);
-		return reflector->alive ? "stale" : "offline";
+		/* Without a page it says nothing of any feed, as when it has just started. */
+		return reflector->alive && reflector->page ? "stale" : "offline";
 	}
 	if (view->moving)
 		(void)snprintf(why, size,
@@ -206,9 +207,8 @@ static const char *feed_state(const struct snapshot_feed *feed, const struct sta
 		daemon_view_explain(reflector, "kinf-reflector", why, size);
 	switch (feed->checkpoint.phase) {
 	case FEED_LISTING:
-		return !reflector->alive               ? "offline"
-		       : reflector->responding && *why ? "error"
-						       : "listing";
+		return !reflector->alive || !reflector->page ? "offline"
+			: reflector->responding && *why ? "error" : "listing";
 	case FEED_FORBIDDEN:
 		return "forbidden";
 	case FEED_ERROR:

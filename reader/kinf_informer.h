@@ -60,7 +60,7 @@ struct kinf_informer_options {
 	 * that was committed last under this name, by this process or another one. NULL: they begin with
 	 * the initial state. At least once: an event that was handed out and not committed comes again.
 	 * One informer at a time for each name. */
-	const char *cursor;
+	const char *cursor; /* one follower at a time has a cursor: else KINF_LOCKED */
 	/* They continue after this event number, without an initial state; 0: with one. Not together with
 	 * a cursor. A number from before the first list of the present feed is a lapse. */
 	uint64_t from;

@@ -24,6 +24,7 @@
 #include "reader/filter.h"
 #include "reader/command/watch_print.h"
 #include "reader/handle.h"
+#include "store/read/cursor_claim.h"
 #include "store/read/follow.h"
 
 #define WAIT_MS        200 /* between two checks for signals while nothing happens */
@@ -55,7 +56,8 @@ static const struct option_spec watch_options[] = {
 		"does nothing here: 'kinf get -w' is this command"},
 	{0, "old", OPTION_FLAG, AT(old), NULL, "json: print the state before a change also"},
 	{0, "cursor", OPTION_TEXT, AT(cursor), "NAME",
-		"go on after the last line that a watch with this cursor printed"},
+		"go on after the last line that a watch with this cursor printed; a cursor has one "
+		"follower at a time"},
 	{0, "count", OPTION_NUMBER, AT(count), "N", "end after N objects were printed"},
 };
 
@@ -70,6 +72,7 @@ struct watching {
 	struct outlet out;
 	bool described;      /* PRINT knows what the feed looks like */
 	bool waiting_noted;  /* a note said that there is nothing to read yet */
+	struct cursor_claim claim; /* on the cursor */
 	struct follow *follow;
 	uint32_t *feeds;     /* the ids that FOLLOW follows */
 	size_t n_feeds;
@@ -371,6 +374,7 @@ static int watch_loop(struct watching *w)
 
 static void watch_release(struct watching *w)
 {
+	cursor_unclaim(&w->claim);
 	follow_free(&w->follow);
 	sheet_release(&w->print.sheet);
 	option_texts_release(&w->print.sheet_args.labels);
@@ -463,6 +467,8 @@ int command_watch(int argc, char **argv)
 		return PROC_FAILED;
 	w.store = w.kinf->store;
 	r = outlet_init(&w.out);
+	if (r == 0 && w.args.cursor)
+		r = cursor_claim(store_home(w.store), w.args.cursor, &w.claim);
 	if (r == 0)
 		r = watch_loop(&w);
 	if (r == END)

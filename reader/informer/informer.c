@@ -58,7 +58,10 @@ static int informer_copy_options(
 	informer->cursor = strdup(options->cursor);
 	if (!informer->cursor)
 		return err_set(-ENOMEM, "informer");
-	int r = cursor_load(store_home(informer->kinf->store), informer->cursor, &informer->begin);
+	struct home *home = store_home(informer->kinf->store);
+	int r = cursor_claim(home, informer->cursor, &informer->claim);
+	if (r == 0)
+		r = cursor_load(home, informer->cursor, &informer->begin);
 	return r < 0 ? r : 0;
 }
 
@@ -79,6 +82,7 @@ static void informer_release(struct kinf_informer **informer_pointer)
 	free(informer->feeds);
 	free(informer->states);
 	cursor_release(&informer->begin);
+	cursor_unclaim(&informer->claim);
 	free(informer->cursor);
 	free(informer->saved);
 	free(informer->now);

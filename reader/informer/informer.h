@@ -18,6 +18,7 @@
 #include "reader/handle.h"
 #include "reader/informer/informer_keys.h"
 #include "reader/informer/resync.h"
+#include "store/read/cursor_claim.h"
 #include "store/read/follow.h"
 
 #define KINF_INFORMER_MAGIC 0x6b696e72u
@@ -96,6 +97,7 @@ struct kinf_informer {
 	size_t n_states, states_room;
 	/* The cursor. */
 	char *cursor; /* its name, NULL: none */
+	struct cursor_claim claim;
 	struct cursor_file begin; /* its positions when the informer was made; n 0: none */
 	struct follow_position *saved, *now;
 	size_t n_saved, saved_room, now_room;

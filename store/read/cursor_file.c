@@ -21,16 +21,15 @@
 #include "common/proc.h"
 #include "store/env/text_file.h"
 
-#define NAME_MAX_BYTES 64
 #define FILE_MAX_BYTES (64 << 10) /* a line of 37 bytes for each of 1024 feeds is 38 KB */
 #define FIRST_LINE     "kinf-cursor 1"
 #define DIRECTORY_TRIES 3
 #define TEMPORARY_NS   (UINT64_C(1800) * 1000000000) /* much longer than a file is written for */
 
-static int cursor_check_name(const char *name)
+int cursor_check_name(const char *name)
 {
 	size_t n = strlen(name);
-	bool good = n > 0 && n <= NAME_MAX_BYTES && name[0] != '.';
+	bool good = n > 0 && n <= CURSOR_NAME_MAX && name[0] != '.';
 
 	for (size_t i = 0; good && i < n; i++)
 		good = isalnum((unsigned char)name[i]) || strchr("._-", name[i]);
@@ -39,7 +38,7 @@ static int cursor_check_name(const char *name)
 	return err_say(-EINVAL,
 		"cursor name '%.80s': 1 to %d letters, digits, '.', '_', '-', not beginning with "
 		"'.'",
-		name, NAME_MAX_BYTES);
+		name, CURSOR_NAME_MAX);
 }
 
 /* ---- writing ---- */
@@ -50,7 +49,7 @@ static int cursor_check_name(const char *name)
 static int cursor_write_file(struct home *home, const char *name, struct bytes text)
 {
 	int directory = home_cursors_fd(home);
-	char temporary[NAME_MAX_BYTES + 40];
+	char temporary[CURSOR_NAME_MAX + 40];
 	uint64_t chance;
 
 	int r = proc_random(&chance, sizeof(chance));
@@ -276,8 +275,11 @@ bool cursor_sweep(int directory_fd, const char *name, const struct stat *st, uin
 	 * written again between this check and its removal is lost until it is written the next
 	 * time. */
 	uint64_t now = proc_realtime_ns();
-	uint64_t limit = name[0] == '.' ? TEMPORARY_NS : expiry_ns;
+	bool temporary = name[0] == '.';
+	uint64_t limit = temporary ? TEMPORARY_NS : expiry_ns;
 	uint64_t changed = (uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec;
 
-	return now > changed && (now - changed) / 2 > limit && unlinkat(directory_fd, name, 0) == 0;
+	/* A claim (cursor_claim.h) is as old as its follower. */
+	return now > changed && (now - changed) / 2 > limit &&
+		!(temporary && proc_is_locked(directory_fd, name)) && unlinkat(directory_fd, name, 0) == 0;
 }

@@ -27,6 +27,10 @@ struct cursor_file {
 	uint64_t written_ns; /* CLOCK_REALTIME of its last writing */
 };
 
+#define CURSOR_NAME_MAX 64
+/* Returns: 0; -EINVAL: NAME is no name of a cursor. */
+int cursor_check_name(const char *name);
+
 /* Returns: FOUND, NOT_FOUND, ERR_CORRUPT. The caller releases the cursor. */
 int cursor_load(struct home *home, const char *name, struct cursor_file *ret_cursor);
 void cursor_release(struct cursor_file *cursor);

@@ -287,3 +287,24 @@ def test_watch_ends_quietly_when_its_pipe_is_closed(simulator, store, filled):
     simulator.churn("pods", 20)
     result = run_command(["sh", "-c", f"{program('kinf')} watch pods -o name | head -n 1"], store.env)
     assert result.stdout.startswith("pod/") and "rror" not in result.stderr, result
+
+
+def test_a_cursor_has_one_follower_at_a_time(simulator, store):
+    """Two followers under one name would write each other's position."""
+    simulator.create("pods", 3)
+    store.configure("pods").daemons()
+    store.wait_live("pods")
+    first = store.follower("watch", "pods", "-o", "json", "--cursor", "mine")
+    eventually(lambda: any(line["type"] == "SYNC" for line in first.lines))
+    second = store.kinf("watch", "pods", "-o", "json", "--cursor", "mine")
+    assert second.status == 1 and second.stdout == "", second
+    assert f"Error: cursor 'mine' is in use: process {first.pid} has it. End that follower" in second.stderr, second
+    informer = store.process("informer", [program("programs/informer"), "pods", "--cursor", "mine"]).start()
+    assert informer.wait() != 0
+    other = store.follower("watch", "pods", "-o", "json", "--cursor", "other", name="kinf-other")
+    eventually(lambda: any(line["type"] == "SYNC" for line in other.lines))
+    eventually(lambda: "mine" in store.kinf("cursor", "ls").stdout, what="a written cursor")
+    first.kill()
+    simulator.touch("pods", 1)
+    third = store.follower("watch", "pods", "-o", "json", "--cursor", "mine", name="kinf-third")
+    eventually(lambda: [line["type"] for line in third.lines] == ["MODIFIED"], what="the change since")

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/read/cursor_claim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "store/read/cursor_file.h"
+
+/* The claims of this process, for its forked children to give up. */
+static struct {
+	pthread_mutex_t mutex;
+	pthread_once_t once;
+	struct cursor_claim *first;
+} claims = {.mutex = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
+
+static void claims_before_fork(void)
+{
+	(void)pthread_mutex_lock(&claims.mutex);
+}
+
+static void claims_after_fork(void)
+{
+	(void)pthread_mutex_unlock(&claims.mutex);
+}
+
+static void claims_in_child(void)
+{
+	for (struct cursor_claim *claim = claims.first; claim; claim = claim->next)
+		cleanup_fd(&claim->fd);
+	claims.first = NULL;
+	(void)pthread_mutex_unlock(&claims.mutex);
+}
+
+static void claims_watch_forks(void)
+{
+	(void)pthread_atfork(claims_before_fork, claims_after_fork, claims_in_child);
+}
+
+/* Opens and locks the file. Others may write to the directory, so a file that is not this user's alone is refused before
+ * anything is written into it. */
+static int claim_lock(int directory, const char *file)
+{
+	AUTO_FD int fd = openat(directory, file, O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, 0640);
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	struct stat st;
+	char text[32];
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(-errno, "opening '%s'", file);
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_nlink != 1)
+		return err_say(-EPERM, "'%s' is no file of this user alone: remove it, or name another cursor", file);
+	if (fcntl(fd, F_OFD_SETLK, &lock) < 0) {
+		if (errno != EAGAIN && errno != EACCES)
+			return err_set(-errno, "locking '%s'", file);
+		ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+		text[n > 0 ? n : 0] = '\0';
+		return err_say(ERR_LOCKED, "process %.*s has it", (int)strspn(text, "0123456789"), text);
+	}
+	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) < 0)
+		return err_set(-errno, "writing '%s'", file);
+	return TAKE_FD(fd);
+}
+
+int cursor_claim(struct home *home, const char *name, struct cursor_claim *claim)
+{
+	char file[CURSOR_NAME_MAX + 8];
+	int r = cursor_check_name(name);
+
+	if (r == 0 && home_cursors_fd(home) < 0)
+		r = home_make_cursors(home);
+	if (r < 0)
+		return r;
+	(void)snprintf(file, sizeof(file), ".%s.lock", name);
+	(void)pthread_once(&claims.once, claims_watch_forks);
+	(void)pthread_mutex_lock(&claims.mutex);
+	int fd = claim_lock(home_cursors_fd(home), file);
+	if (fd == -ENOENT) { /* the directory was removed and made again */
+		err_ignore(fd, "it is opened again");
+		r = home_make_cursors(home);
+		fd = r < 0 ? r : claim_lock(home_cursors_fd(home), file);
+	}
+	if (fd >= 0) {
+		*claim = (struct cursor_claim){.fd = fd, .held = true, .next = claims.first};
+		claims.first = claim;
+	}
+	(void)pthread_mutex_unlock(&claims.mutex);
+	if (fd == ERR_LOCKED)
+		return err_say(ERR_LOCKED, "cursor '%s' is in use: %s. End that follower, or name another cursor", name,
+			err_text(fd));
+	return fd < 0 ? err_add(fd, "cursor '%s'", name) : 0;
+}
+
+void cursor_unclaim(struct cursor_claim *claim)
+{
+	if (!claim->held)
+		return;
+	(void)pthread_mutex_lock(&claims.mutex);
+	struct cursor_claim **link = &claims.first;
+	while (*link && *link != claim)
+		link = &(*link)->next;
+	if (*link) { /* else the claim is the parent's */
+		*link = claim->next;
+		cleanup_fd(&claim->fd);
+	}
+	claim->held = false;
+	(void)pthread_mutex_unlock(&claims.mutex);
+}
