@@ -197,6 +197,10 @@ static int serve_listen(struct serve *serve)
 	unsigned mode = home_file_mode(serve->home) & 0040 ? 0660 : 0600;
 	int runtime = home_runtime_fd(serve->home);
 	bool any_tcp = false;
+
+	if (config->forward)
+		return err_say(ERR_CONFIG, "serve.forward: on is not supported yet; requests that the cache can't answer "
+			"must go to the API server directly");
 	int r = listeners_open(&serve->listeners, LISTENER_API, config->listen ? config->listen : "unix",
 		runtime, mode);
 
