@@ -249,3 +249,29 @@ def test_config_check_finds_names_that_do_not_exist(simulator, store):
         bad = check(**settings)
         assert bad.status == 1 and bad.stdout == "" and words in bad.stderr, bad
         assert len(bad.stderr.splitlines()) == 1 and bad.stderr.startswith("Error: "), bad
+
+
+def test_the_error_of_a_bad_reload_ends_with_a_good_one(simulator, store):
+    store.configure("pods")
+    supervisor = store.run()
+    store.wait_live("pods")
+    good = store.config.read_text()
+
+    def errors():
+        status = store.kinf("status", "-o", "json", check=True).json
+        return [status["store"]["lastError"], *(process["lastError"] for process in status["processes"])]
+
+    def reload(text):
+        store.config.write_text(text)
+        supervisor.send(signal.SIGHUP)
+
+    for bad, words in (("bogus: 1\n", "bogus"), ("retention: {time: soon}\n", "retention")):
+        reload(good + bad)
+        eventually(lambda: all(words in error for error in errors()), what="the error of both daemons")
+        reload(good)
+        eventually(lambda: errors() == ["", "", ""], what="no error")
+    reload(good.replace("- resource: pods", "- resource: pods\n- resource: nothings"))
+    eventually(lambda: "nothings" in store.kinf("status").stdout, what="an entry without a resource")
+    reload(good)
+    eventually(lambda: "nothings" not in store.kinf("status").stdout, what="only the entries of the file")
+    assert store.feed_status("pods")["state"] == "live"
