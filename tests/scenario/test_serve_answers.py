@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kinf-serve answers as the API server does (docs/protocol.md 18.3, cases S): the simulated API server and kinf-serve are asked
+the same where the simulator knows the answer; where kube-apiserver says more than the simulator, its words are here."""
+
+import gzip
+import json
+import urllib.parse
+
+import pytest
+
+from harness import eventually
+from harness.objects import pod
+from harness.serve import METADATA, METADATA_LIST, TABLE, Serve
+from harness.store import whole
+
+PODS = "/api/v1/namespaces/web/pods"
+
+
+def fill(simulator):
+    for namespace in ("web", "a-b", "a"):
+        for i in range(6):
+            simulator.put("pods", pod(f"p{i}", namespace, app=f"app{i % 3}", node=f"n{i % 2}",
+                                      phase="Running" if i else "Pending"))
+    simulator.put("nodes", {"metadata": {"name": "n1"}, "spec": {}})
+
+
+@pytest.fixture(scope="module")
+def serve(shared):
+    simulator = shared.simulator()
+    fill(simulator)
+    simulator.put("widgets", {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": "web"}, "spec": {"ratio": 1.5}})
+    store = shared.store(simulator=simulator)
+    store.configure(whole("pods"), whole("nodes"), whole("widgets.example.com"), whole("configmaps", namespaces=["web"]),
+                    serve={"listen": ["unix"]})
+    store.daemons()
+    for feed in ("pods", "nodes", "widgets.example.com", "configmaps"):
+        store.wait_synced(feed)
+    return Serve(store, simulator)
+
+
+def quoted(text):
+    return urllib.parse.quote(text)
+
+
+# ---- lists and objects ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", [
+    PODS,  # S01
+    "/api/v1/pods",  # S02
+    "/api/v1/namespaces/zzz/pods",  # S03
+    "/api/v1/nodes",
+    "/apis/example.com/v1/widgets",  # S93
+    "/api/v1/pods?labelSelector=app%3Dapp1",  # S11
+    "/api/v1/pods?labelSelector=app!%3Dapp1",  # S12
+    "/api/v1/pods?labelSelector=" + quoted("app in (app1,app2),!x"),  # S13
+    "/api/v1/pods?labelSelector=" + quoted("app in ()"),  # S14
+    "/api/v1/pods?fieldSelector=status.phase%3DRunning",  # S19
+    "/api/v1/pods?fieldSelector=status.phase!%3DRunning",
+    "/api/v1/pods?fieldSelector=metadata.name%3Dp1",  # S20
+    PODS + "?fieldSelector=metadata.name%3Dp1",
+    "/api/v1/pods?fieldSelector=,metadata.name%3Dp1,",  # S25
+    "/api/v1/pods?fieldSelector=metadata.namespace%3Da",
+    "/api/v1/pods?resourceVersion=0",  # S31
+    "/api/v1/pods?watch=0",  # S46
+    "/api/v1/pods?unknown=1&labelSelector=app%3Dapp1&labelSelector=app%3Dapp2",  # S90
+])
+def test_lists_are_the_api_servers(serve, path):
+    server, ours = serve.both(path)
+    assert (server.status, ours.status) == (200, 200)
+    theirs, answer = server.json, ours.json
+    assert answer["items"] == theirs["items"]
+    assert (answer["kind"], answer["apiVersion"]) == (theirs["kind"], theirs["apiVersion"])
+    assert ours.headers["content-type"] == "application/json"
+    assert int(ours.rv) >= max((int(i["metadata"]["resourceVersion"]) for i in answer["items"]), default=0)
+
+
+def test_S02_keys_are_in_the_order_of_their_bytes(serve):
+    names = [(i["metadata"]["namespace"]) for i in serve.ask("/api/v1/pods").json["items"]]
+    assert names == ["a-b"] * 6 + ["a"] * 6 + ["web"] * 6
+
+
+def test_items_of_builtin_lists_have_no_type_and_custom_ones_do(serve):
+    assert all("kind" not in item for item in serve.ask(PODS).json["items"])
+    widgets = serve.ask("/apis/example.com/v1/widgets")
+    assert widgets.json["items"][0]["kind"] == "Widget"
+    assert list(widgets.json) == ["apiVersion", "items", "kind", "metadata"]
+    assert list(serve.ask(PODS).json) == ["kind", "apiVersion", "metadata", "items"]
+
+
+def test_S04_an_object_has_its_type_first(serve):
+    server, ours = serve.both(PODS + "/p1")
+    assert ours.json == {"kind": "Pod", "apiVersion": "v1", **server.json}
+    assert list(ours.json)[:2] == ["kind", "apiVersion"]
+    assert ours.body.endswith(b"}\n") and b"\n " not in ours.body
+    assert serve.ask(PODS + "/p1", method="HEAD").status == 200
+
+
+# ---- refusals ------------------------------------------------------------------------------------
+
+INVALID = 'ListOptions.meta.k8s.io "" is invalid: '
+
+
+@pytest.mark.parametrize("path, status, reason, message", [
+    (PODS + "/nope", 404, "NotFound", 'pods "nope" not found'),  # S05
+    ("/apis/example.com/v1/namespaces/web/widgets/x", 404, "NotFound", 'widgets.example.com "x" not found'),  # S06
+    ("/api/v1/pods/p1", 404, "NotFound", "the server could not find the requested resource"),  # S07
+    ("/api/v1/namespaces/web/nodes", 404, "NotFound", "the server could not find the requested resource"),  # S08
+    ("/api/v1/nosuch", 404, "NotFound", None),  # S09
+    ("/apis/none/v1/x", 404, "NotFound", None),
+    ("/nothing", 404, "NotFound", "the server could not find the requested resource"),
+    ("/api/v1/namespaces/web/pods/%2e%2e", 404, "NotFound", None),  # S91
+    ("/api/v1/namespaces/web/pods/p1%2Flog", 404, "NotFound", None),
+    ("/api/v1/pods?labelSelector=app%20in%20(web", 400, "BadRequest",  # S15
+     "unable to parse requirement: found '', expected: ',' or ')'"),
+    ("/api/v1/pods?labelSelector=a,", 400, "BadRequest", "found '', expected: identifier after ','"),  # S16
+    ("/api/v1/pods?fieldSelector=foo%3Dbar", 400, "BadRequest", "field label not supported: foo"),  # S21
+    ("/apis/example.com/v1/widgets?fieldSelector=foo%3Dbar", 400, "BadRequest", "field label not supported: foo"),
+    ("/api/v1/pods?fieldSelector=foo", 400, "BadRequest", "invalid selector: 'foo'; can't understand 'foo'"),  # S23
+    ("/api/v1/pods?limit=abc", 400, "BadRequest", 'strconv.ParseInt: parsing "abc": invalid syntax'),  # S29
+    ("/api/v1/pods?limit=", 400, "BadRequest", 'strconv.ParseInt: parsing "": invalid syntax'),
+    ("/api/v1/pods?resourceVersionMatch=Exact", 422, "Invalid", INVALID +  # S37
+     "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"),
+    ("/api/v1/pods?sendInitialEvents=false", 422, "Invalid", INVALID +  # S41
+     "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list"),
+    ("/api/v1/pods?resourceVersion=abc", 400, "BadRequest",  # S42
+     'invalid resource version: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'),
+    (PODS + "/p1?resourceVersion=abc", 400, "BadRequest", None),
+    ("/api/v1/pods?watch=1&resourceVersion=abc", 400, "BadRequest", None),
+    ("/api/v1/pods?continue=%25%25", 400, "BadRequest",  # S43
+     "invalid continue token: continue key is not valid: illegal base64 data at input byte 0"),
+    ("/api/v1/pods?watch=1&sendInitialEvents=true", 422, "Invalid", None),  # S64
+    ("/api/v1/pods?watch=1&timeoutSeconds=x", 400, "BadRequest", 'strconv.ParseInt: parsing "x": invalid syntax'),  # S60
+    ("/api/v1/watch/namespaces/web/pods/a?fieldSelector=metadata.name%3Db", 400, "BadRequest",  # S74
+     "fieldSelector metadata.name doesn't match requested name"),
+    ("/api/v1/configmaps", 404, "NotFound", None),  # only the feed of one namespace
+    ("/api/v1/namespaces/a/configmaps", 404, "NotFound", None),
+])
+def test_refusals_are_status_objects_in_the_api_servers_words(serve, path, status, reason, message):
+    answer = serve.ask(path)
+    refused = answer.json
+    assert (answer.status, refused["code"], refused["reason"], refused["kind"]) == (status, status, reason, "Status")
+    assert refused["status"] == "Failure" and refused["metadata"] == {}
+    if message:
+        assert refused["message"] == message
+
+
+def test_S44_a_token_and_a_version_exclude_each_other(serve):
+    token = serve.ask("/api/v1/pods?limit=1").json["metadata"]["continue"]
+    answer = serve.ask(f"/api/v1/pods?continue={token}&resourceVersion=5")
+    assert (answer.status, answer.message) == (400, "specifying resource version is not allowed when using continue")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_S10_writes_are_not_allowed(serve, method):
+    answer = serve.ask(PODS + "/p1", method=method, body="{}" if method != "DELETE" else None)
+    assert (answer.status, answer.json["reason"]) == (405, "MethodNotAllowed")
+    assert serve.ask(PODS + "/p1/log").status == 405
+
+
+def test_a_missing_feed_is_named(serve):
+    assert "configmaps" in serve.ask("/api/v1/configmaps").message
+    assert serve.ask("/api/v1/namespaces/web/configmaps").status == 200
+
+
+# ---- versions ------------------------------------------------------------------------------------
+
+
+def test_S33_a_version_that_does_not_come_is_a_timeout_with_its_cause(serve):
+    answer = serve.ask("/api/v1/pods?resourceVersion=99999999")
+    assert (answer.status, answer.json["reason"], answer.headers["retry-after"]) == (504, "Timeout", "1")
+    details = answer.json["details"]
+    assert details["causes"][0]["reason"] == "ResourceVersionTooLarge" and details["retryAfterSeconds"] == 1
+    assert answer.message.startswith("Timeout: Too large resource version: 99999999, current: ")
+    assert serve.ask(PODS + "/p1?resourceVersion=99999999").status == 504
+
+
+def test_S34_a_version_that_comes_is_waited_for(serve):
+    for i in range(10):
+        rv = serve.simulator.put("pods", pod("waited", "web", app=f"w{i}"))
+        answer = serve.ask(f"{PODS}?resourceVersion={rv}")
+        assert answer.status == 200 and int(answer.rv) >= int(rv)
+        assert serve.ask(f"{PODS}/waited?resourceVersion={rv}").json["metadata"]["labels"]["app"] == f"w{i}"
+    serve.simulator.delete("pods", "web/waited")
+
+
+def test_S36_exact_lists_show_the_state_of_their_version(serve):
+    before = serve.ask("/api/v1/pods")
+    rv = before.rv
+    serve.simulator.put("pods", pod("p3", "web", app="changed"))
+    serve.simulator.put("pods", pod("new", "a"))
+    serve.simulator.delete("pods", "a-b/p2")
+    last = serve.simulator.put("pods", pod("p2", "a-b"))
+    serve.wait_rv(last)
+    again = serve.ask(f"/api/v1/pods?resourceVersion={rv}&resourceVersionMatch=Exact")
+    assert again.body == before.body
+    legacy = serve.ask(f"/api/v1/pods?resourceVersion={rv}&limit=100")
+    assert legacy.body == before.body
+    newer = serve.ask(f"/api/v1/pods?resourceVersion={rv}&resourceVersionMatch=NotOlderThan")
+    assert int(newer.rv) >= int(last) and newer.body != before.body
+    old = serve.ask("/api/v1/pods?resourceVersion=1&resourceVersionMatch=Exact")  # S35
+    assert (old.status, old.json["reason"]) == (410, "Expired")
+    assert old.message == "The resourceVersion for the provided list is too old."
+    serve.simulator.delete("pods", "a/new")
+
+
+def pages(serve, path, limit):
+    token, found, answers = "", [], 0
+    while token is not None:
+        answer = serve.ask(f"{path}limit={limit}" + (f"&continue={token}" if token else ""))
+        assert answer.status == 200, answer.body
+        found += answer.json["items"]
+        token = answer.json["metadata"].get("continue") or None
+        answers += 1
+        if answers == 1:
+            yield answer
+    yield found
+
+
+def test_S28_all_pages_show_one_state(serve):
+    before = serve.ask("/api/v1/pods").json["items"]
+    walk = pages(serve, "/api/v1/pods?", 4)
+    first = next(walk)
+    assert first.json["metadata"]["remainingItemCount"] == len(before) - 4
+    serve.simulator.put("pods", pod("p5", "web", app="later"))
+    serve.simulator.delete("pods", "web/p4")
+    serve.wait_rv(serve.simulator.put("pods", pod("zz", "web")))
+    assert next(walk) == before
+    serve.simulator.delete("pods", "web/zz")
+    serve.simulator.put("pods", pod("p4", "web"))
+
+
+@pytest.mark.parametrize("path", ["/api/v1/pods?labelSelector=app!%3Dapp1&", PODS + "?", "/apis/example.com/v1/widgets?",
+                                  PODS + "?labelSelector=none&"])
+def test_pages_make_up_the_list(serve, path):
+    everything = serve.ask(path).json["items"]
+    for limit in (1, 2, 5, 100):
+        assert list(pages(serve, path, limit))[-1] == everything
+
+
+def test_limits_that_do_not_count(serve):
+    everything = serve.ask("/api/v1/pods").json["items"]
+    for query in ("limit=-1", "limit=0", "limit=3&resourceVersion=0"):  # S30
+        answer = serve.ask("/api/v1/pods?" + query).json
+        assert answer["items"] == everything and "continue" not in answer["metadata"]
+
+
+def test_a_token_of_minus_one_goes_on_at_the_newest_state(serve):
+    import base64
+    token = base64.urlsafe_b64encode(b'{"v":"meta.k8s.io/v1","rv":-1,"start":"web/p1\\u0000"}').decode().rstrip("=")
+    everything = serve.ask(PODS).names
+    assert serve.ask(f"/api/v1/pods?continue={token}").names == everything[2:]
+
+
+# ---- forms ---------------------------------------------------------------------------------------
+
+
+def test_S75_tables(serve):
+    table = serve.ask(PODS, accept=TABLE).json
+    assert (table["kind"], table["apiVersion"]) == ("Table", "meta.k8s.io/v1")
+    names = [column["name"] for column in table["columnDefinitions"]]
+    assert names == ["Name", "Ready", "Status", "Restarts", "Age", "IP", "Node", "Nominated Node", "Readiness Gates"]
+    row = table["rows"][1]
+    assert len(row["cells"]) == len(names) and row["cells"][0] == "p1"
+    assert row["object"]["kind"] == "PartialObjectMetadata" and "spec" not in row["object"]
+    assert table["metadata"]["resourceVersion"] == serve.ask(PODS).rv
+    one = serve.ask(PODS + "/p1", accept=TABLE).json
+    assert [row["cells"][0] for row in one["rows"]] == ["p1"]
+    beta = serve.ask(PODS, accept="application/json;as=Table;v=v1beta1;g=meta.k8s.io").json
+    assert beta["apiVersion"] == "meta.k8s.io/v1beta1"
+
+
+def test_S76_what_rows_include(serve):
+    whole_row = serve.ask(PODS + "?includeObject=Object", accept=TABLE).json["rows"][1]["object"]
+    assert whole_row["kind"] == "Pod" and "spec" in whole_row
+    assert serve.ask(PODS + "?includeObject=None", accept=TABLE).json["rows"][1]["object"] is None
+    bad = serve.ask(PODS + "?includeObject=x", accept=TABLE)
+    assert bad.status == 400 and "includeObject: Invalid value" in bad.message
+
+
+def test_S78_to_S80_what_is_accepted(serve):
+    table9 = "application/json;as=Table;v=v9;g=meta.k8s.io"
+    for accept in (table9, "text/html", "application/yaml", "application/vnd.kubernetes.protobuf"):
+        answer = serve.ask(PODS, accept=accept)
+        assert (answer.status, answer.json["reason"]) == (406, "NotAcceptable")
+        assert "application/json" in answer.message
+    for accept in ("*/*", "application/*", "application/json, */*;q=0.8", table9 + ",application/json",
+                   "application/vnd.kubernetes.protobuf,application/json"):
+        assert serve.ask(PODS, accept=accept).json["kind"] == "PodList"
+
+
+def test_S81_metadata_only(serve):
+    listed = serve.ask(PODS, accept=METADATA_LIST).json
+    assert (listed["kind"], listed["apiVersion"]) == ("PartialObjectMetadataList", "meta.k8s.io/v1")
+    whole_list = serve.ask(PODS).json["items"]
+    assert [i["metadata"] for i in listed["items"]] == [i["metadata"] for i in whole_list]
+    assert all(set(i) == {"kind", "apiVersion", "metadata"} for i in listed["items"])
+    assert serve.ask(PODS, accept=METADATA).status == 406
+    assert serve.ask(PODS + "/p1", accept=METADATA_LIST).status == 406
+    assert serve.ask(PODS + "/p1", accept=METADATA).json["kind"] == "PartialObjectMetadata"
+
+
+def test_S82_large_answers_are_compressed(serve):
+    serve.simulator.create("pods", 200, size=2000, prefix="large")
+    eventually(lambda: len(serve.ask("/api/v1/pods").body) > 300000)
+    plain = serve.ask("/api/v1/pods")
+    packed = serve.ask("/api/v1/pods", accept_encoding="gzip")
+    assert packed.headers["content-encoding"] == "gzip" and packed.headers["vary"] == "Accept-Encoding"
+    assert gzip.decompress(packed.body) == plain.body and len(packed.body) < len(plain.body)
+    assert "content-encoding" not in plain.headers
+    small = serve.ask(PODS + "/p1", accept_encoding="gzip")
+    assert "content-encoding" not in small.headers
+    indented = serve.ask("/api/v1/pods?pretty=true", accept_encoding="gzip")
+    assert gzip.decompress(indented.body).decode() == json.dumps(plain.json, indent=2, ensure_ascii=False)
+    serve.simulator.delete_many("pods")
+    fill(serve.simulator)
+    eventually(lambda: len(serve.ask("/api/v1/pods").names) == 18)
+
+
+def test_S83_people_get_indented_answers(serve):
+    compact = serve.ask(PODS + "/p1")
+    for headers in ({"user_agent": "curl/8"}, {"user_agent": "Wget/1"}):
+        answer = serve.ask(PODS + "/p1", **headers)
+        assert answer.body.decode() == json.dumps(compact.json, indent=2, ensure_ascii=False)
+    assert serve.ask(PODS + "/p1?pretty=true").body.startswith(b"{\n  ")
+    assert b"\n " not in serve.ask(PODS + "/p1?pretty=false", user_agent="curl/8").body
+    assert serve.ask(PODS + "/nope", user_agent="curl/8").body.startswith(b"{\n  ")
+
+
+# ---- discovery -----------------------------------------------------------------------------------
+
+
+def test_S84_documents_name_what_is_served(serve):
+    assert serve.ask("/api").json["versions"] == ["v1"]
+    groups = serve.ask("/apis").json["groups"]
+    assert [g["name"] for g in groups] == ["example.com"]
+    assert groups[0]["preferredVersion"] == {"groupVersion": "example.com/v1", "version": "v1"}
+    assert serve.ask("/apis/example.com").json["kind"] == "APIGroup"
+    resources = {r["name"]: r for r in serve.ask("/api/v1").json["resources"]}
+    assert set(resources) == {"pods", "nodes", "configmaps"}
+    assert resources["pods"]["verbs"] == ["get", "list", "watch"] and resources["pods"]["shortNames"] == ["po"]
+    assert resources["pods"]["singularName"] == "pod" and resources["nodes"]["namespaced"] is False
+    assert serve.ask("/apis/example.com/v1").json["groupVersion"] == "example.com/v1"
+    assert serve.ask("/apis/none").status == 404 and serve.ask("/apis/example.com/v2").status == 404
+    assert set(serve.ask("/version").json) >= {"major", "minor", "gitVersion"}
+    assert "/api" in serve.ask("/").json["paths"]
+
+
+def test_S85_aggregated_documents(serve):
+    accept = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList,application/json"
+    for version in ("v2", "v2beta1"):
+        for path, group, names in (("/api", None, {"pods", "nodes", "configmaps"}), ("/apis", "example.com", {"widgets"})):
+            answer = serve.ask(path, accept=accept.format(version))
+            wanted = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+            assert answer.headers["content-type"] == wanted
+            item, = answer.json["items"]
+            assert item["metadata"].get("name") == group
+            assert {r["resource"] for r in item["versions"][0]["resources"]} == names
+            again = serve.ask(path, accept=accept.format(version), if_none_match=answer.headers["etag"])
+            assert again.status == 304

@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watches of kinf-serve (docs/protocol.md 18.3, cases S45 to S73) and its RV rules: streams are compared with those of the
+simulated API server, and followed over relists, restarts, kills and new journals."""
+
+import json
+
+import pytest
+
+from harness import eventually
+from harness.objects import pod
+from harness.serve import INITIAL, METADATA, TABLE, Serve, brief
+from harness.store import whole
+
+PODS = "/api/v1/namespaces/web/pods"
+ALL = "/api/v1/pods"
+
+
+@pytest.fixture
+def serve(simulator, store):
+    for i in range(3):
+        simulator.put("pods", pod(f"p{i}", "web", app=f"app{i}"))
+    simulator.put("pods", pod("other", "shop"))
+    store.configure(whole("pods"), whole("configmaps"), serve={"listen": ["unix"]})
+    store.processor_process, store.reflector_process = store.daemons()
+    store.wait_equal(simulator, "pods")
+    store.wait_synced("configmaps")
+    return Serve(store, simulator)
+
+
+def change(simulator):
+    """Changes of each type; the newest version."""
+    simulator.put("pods", pod("new", "web", app="app0"))
+    simulator.patch("pods", "web/p0", {"metadata": {"labels": {"app": "app1"}}})
+    simulator.patch("pods", "web/p1", {"metadata": {"labels": {"app": "app0"}}})
+    simulator.patch("pods", "web/p2", {"spec": {"nodeName": "n9"}})
+    simulator.put("pods", pod("unseen", "shop"))
+    simulator.delete("pods", "web/p2")
+    return simulator.delete("pods", "web/new")
+
+
+@pytest.mark.parametrize("query", [
+    "",  # S47, S48
+    "labelSelector=app%3Dapp0&",  # S53
+    "labelSelector=app!%3Dapp0&",
+    "fieldSelector=spec.nodeName%3Dn9&",
+    "fieldSelector=metadata.name%3Dp2&",
+])
+def test_replayed_and_live_events_are_the_api_servers(serve, query):
+    rv = serve.ask(PODS).rv
+    with serve.watch(f"{PODS}?watch=1&{query}resourceVersion={rv}&timeoutSeconds=4") as live:
+        serve.wait_rv(change(serve.simulator))
+        server, replayed = serve.both(f"{PODS}?watch=1&{query}resourceVersion={rv}&timeoutSeconds=1")
+        assert [brief(e) for e in replayed.events] == [brief(e) for e in server.events]
+        assert [e["object"] for e in replayed.events] == [e["object"] for e in server.events]
+        assert live.rest() == replayed.events
+    assert replayed.headers["content-type"] == "application/json"
+    assert replayed.body.endswith(b"\n") or not replayed.events
+
+
+def test_S54_other_namespaces_are_not_seen(serve):
+    with serve.watch(f"{PODS}?watch=1&resourceVersion={serve.ask(PODS).rv}") as watch:
+        serve.simulator.put("pods", pod("unseen", "shop"))
+        serve.simulator.put("pods", pod("seen", "web"))
+        assert watch.next()[:2] == ("ADDED", "seen")
+
+
+def test_S45_the_head_comes_before_any_event(serve):
+    with serve.watch(f"{PODS}?watch=1&resourceVersion={serve.ask(PODS).rv}") as watch:
+        assert watch.response.getheader("content-type") == "application/json"
+        assert watch.response.getheader("transfer-encoding") == "chunked"
+
+
+@pytest.mark.parametrize("query", ["watch=1", "watch=true&resourceVersion=0", "watch=&resourceVersion="])
+def test_S52_objects_come_first_then_changes(serve, query):
+    with serve.watch(f"{PODS}?{query}") as watch:
+        assert [e[:2] for e in watch.next(3)] == [("ADDED", f"p{i}") for i in range(3)]
+        rv = serve.simulator.patch("pods", "web/p1", {"spec": {"nodeName": "n7"}})
+        assert watch.next() == ("MODIFIED", "p1", str(rv))
+
+
+def test_S55_one_object_by_its_name(serve):
+    with serve.watch(f"{PODS}?watch=1&fieldSelector=metadata.name%3Dp1&resourceVersion=0") as watch:
+        assert watch.next()[:2] == ("ADDED", "p1")
+        serve.simulator.touch("pods")
+        assert watch.next()[:2] == ("MODIFIED", "p1")
+    with serve.watch(f"/api/v1/watch/namespaces/web/pods/p1?resourceVersion=0") as watch:  # S73
+        assert watch.next()[:2] == ("ADDED", "p1")
+    with serve.watch(f"/api/v1/watch/pods?resourceVersion={serve.ask(ALL).rv}") as watch:
+        serve.simulator.delete("pods", "shop/other")
+        assert watch.next()[:2] == ("DELETED", "other")
+
+
+def ends_initial(event):
+    return event["object"]["metadata"].get("annotations", {}).get("k8s.io/initial-events-end") == "true"
+
+
+def test_S61_to_S63_the_end_of_the_objects_is_marked(serve):
+    with serve.watch(f"{PODS}?{INITIAL}&allowWatchBookmarks=true") as watch:
+        assert [e[:2] for e in watch.next(3)] == [("ADDED", f"p{i}") for i in range(3)]
+        mark = json.loads(watch.line())
+        assert mark["type"] == "BOOKMARK" and ends_initial(mark) and mark["object"]["kind"] == "Pod"
+        assert int(mark["object"]["metadata"]["resourceVersion"]) >= int(serve.ask(PODS).json["items"][2]["metadata"]["resourceVersion"])
+        serve.simulator.put("pods", pod("later", "web"))
+        assert watch.next()[:2] == ("ADDED", "later")
+    with serve.watch(f"{PODS}?{INITIAL}") as watch:
+        watch.next(4)
+        serve.simulator.delete("pods", "web/later")
+        assert watch.next()[:2] == ("DELETED", "later")
+    with serve.watch(f"/api/v1/configmaps?{INITIAL}&allowWatchBookmarks=true") as watch:
+        assert ends_initial(json.loads(watch.line()))
+    with serve.watch(f"{PODS}?watch=1&resourceVersion=0&allowWatchBookmarks=true") as watch:
+        watch.next(3)
+        assert ends_initial(json.loads(watch.line()))
+
+
+def test_S67_no_objects_if_none_are_wanted(serve):
+    query = "watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan"
+    with serve.watch(f"{PODS}?{query}&resourceVersion=0") as watch:
+        serve.simulator.put("pods", pod("later", "web"))
+        assert watch.next()[:2] == ("ADDED", "later")
+
+
+def test_S68_objects_of_a_version_that_does_not_come(serve):
+    event, = serve.ask(f"{PODS}?{INITIAL}&resourceVersion=99999999").events
+    assert event["type"] == "ERROR" and event["object"]["code"] == 504
+    assert event["object"]["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+
+
+def test_S49_and_S50_history_ends_at_the_first_list(serve):
+    event, = serve.ask(f"{ALL}?watch=1&resourceVersion=1").events
+    status = event["object"]
+    assert event["type"] == "ERROR" and (status["code"], status["reason"]) == (410, "Expired")
+    assert status["message"].startswith("too old resource version: 1 (")
+    oldest = status["message"].rpartition("(")[2].rstrip(")")
+    assert serve.ask(f"{ALL}?watch=1&resourceVersion={oldest}&timeoutSeconds=1").events == []
+
+
+def test_S51_a_future_version_is_silent_until_it_has_passed(serve):
+    rv = int(serve.ask(ALL).rv)
+    with serve.watch(f"{ALL}?watch=1&resourceVersion={rv + 2}") as watch:
+        for i in range(4):
+            last = serve.simulator.put("pods", pod(f"f{i}", "web"))
+        assert int(last) >= rv + 3
+        assert int(watch.next()[2]) > rv + 2
+
+
+def test_S56_and_S57_bookmarks_on_request_only(serve):
+    rv = serve.ask(PODS).rv
+    assert serve.ask(f"{PODS}?watch=1&resourceVersion={rv}&timeoutSeconds=3").events == []
+    bookmark, = serve.ask(f"{PODS}?watch=1&resourceVersion={rv}&timeoutSeconds=3&allowWatchBookmarks=true").events
+    assert bookmark["type"] == "BOOKMARK" and not ends_initial(bookmark)
+    assert int(bookmark["object"]["metadata"]["resourceVersion"]) >= int(rv)
+
+
+def test_S59_a_timeout_is_a_clean_end(serve):
+    connection = serve.client.connect()
+    for _ in range(2):  # the connection is used again
+        connection.request("GET", f"{PODS}?watch=1&resourceVersion={serve.ask(PODS).rv}&timeoutSeconds=1")
+        response = connection.getresponse()
+        assert response.read() == b""
+    connection.close()
+
+
+def test_S77_tables_have_their_columns_once(serve):
+    with serve.watch(f"{PODS}?watch=1&resourceVersion=0", accept=TABLE) as watch:
+        tables = [json.loads(watch.line())["object"] for _ in range(3)]
+    assert [len(t["rows"]) for t in tables] == [1, 1, 1]
+    assert tables[0]["columnDefinitions"] and tables[1]["columnDefinitions"] is None
+    with serve.watch(f"{PODS}?watch=1&resourceVersion=0", accept=METADATA) as watch:
+        assert json.loads(watch.line())["object"]["kind"] == "PartialObjectMetadata"
+
+
+# ---- one state ------------------------------------------------------------------------------------
+
+
+class Model:
+    """A client's copy, kept by events alone."""
+
+    def __init__(self):
+        self.objects, self.rv = {}, 0
+
+    def take(self, event):
+        obj = event["object"]
+        metadata = obj["metadata"]
+        key = f"{metadata.get('namespace')}/{metadata.get('name')}"
+        if event["type"] == "DELETED":
+            assert key in self.objects, f"DELETED {key}, which is not known"
+            del self.objects[key]
+        elif event["type"] != "BOOKMARK":
+            assert (key in self.objects) == (event["type"] == "MODIFIED"), f"{event['type']} {key}"
+            self.objects[key] = obj
+        assert int(metadata["resourceVersion"]) >= self.rv, "a version that goes back"
+        self.rv = int(metadata["resourceVersion"])
+
+    def equals(self, truth):
+        return self.objects.keys() == truth.keys() and all(without_type(self.objects[k]) == truth[k] for k in truth)
+
+
+def without_type(obj):
+    return {k: v for k, v in obj.items() if k not in ("kind", "apiVersion")}
+
+
+def initial(serve, watch):
+    """Reads the objects up to their end mark into a model."""
+    model = Model()
+    while True:
+        event = json.loads(watch.line())
+        if event["type"] == "BOOKMARK":
+            model.rv = int(event["object"]["metadata"]["resourceVersion"])
+            return model
+        obj = event["object"]
+        model.objects[f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"] = obj
+
+
+def follow_until_equal(serve, watch, model):
+    """Takes events until the model is the cluster's state, which no longer changes."""
+    truth = {key: without_type(obj) for key, obj in serve.simulator.truth("pods").items()}
+    newest = max(int(obj["metadata"]["resourceVersion"]) for obj in truth.values())
+    while model.rv < newest or not model.equals(truth):
+        model.take(json.loads(watch.line()))
+
+
+def test_S69_nothing_is_lost_between_objects_and_changes(serve):
+    serve.simulator.create("pods", 1000, size=500)
+    serve.simulator.churn("pods", 100)
+    with serve.watch(f"{ALL}?{INITIAL}&allowWatchBookmarks=true") as watch:
+        model = initial(serve, watch)
+        for _ in range(100):
+            model.take(json.loads(watch.line()))
+        serve.simulator.churn("pods", 0)
+        follow_until_equal(serve, watch, model)
+
+
+def test_S71_a_relist_is_changes_and_ends_no_watch(serve):
+    with serve.watch(f"{ALL}?{INITIAL}&allowWatchBookmarks=true") as watch, \
+            serve.watch(f"{ALL}?watch=1&labelSelector=app%3Dapp0&resourceVersion=0") as selected:
+        model = initial(serve, watch)
+        assert selected.next()[1] == "p0"
+        rv = serve.ask(ALL).rv
+        serve.store.reflector_process.kill()
+        change(serve.simulator)
+        serve.simulator.put("pods", {**pod("other", "shop"), "spec": {"nodeName": "n3"}})
+        serve.simulator.compact()
+        serve.store.reflector()
+        follow_until_equal(serve, watch, model)
+        lines = [selected.next(), selected.next()]
+        assert sorted(e[:2] for e in lines) == [("ADDED", "p1"), ("DELETED", "p0")]
+        # At C the whole list is given; before the newest version is reached, in the gap, nothing is known.
+        replay = serve.watch(f"{ALL}?watch=1&resourceVersion={rv}")
+        with replay:
+            events = replay.next(4)
+            deletions = [e for e in events if e[0] == "DELETED"]
+            assert events[:len(deletions)] == deletions and {e[1] for e in deletions} == {"p2"}
+            assert {e[2] for e in deletions} == {rv}, "stamped with the watch's own version"
+            versions = [int(e[2]) for e in events[len(deletions):]]
+            assert versions == sorted(versions) and versions[0] > int(rv)
+        error, = serve.ask(f"{ALL}?watch=1&resourceVersion={int(rv) + 1}&timeoutSeconds=1").events
+        assert error["object"]["code"] == 410
+
+
+def test_a_new_uid_of_a_name_is_two_events_and_a_cut_between_them_loses_nothing(serve):
+    rv = serve.ask(ALL).rv
+    serve.store.reflector_process.kill()
+    serve.simulator.delete("pods", "web/p1")
+    serve.simulator.put("pods", pod("p1", "web", app="reborn"))
+    serve.store.reflector()
+    serve.store.wait_equal(serve.simulator, "pods")
+    events = serve.ask(f"{ALL}?watch=1&resourceVersion={rv}&timeoutSeconds=1").events
+    kinds = [(e["type"], e["object"]["metadata"]["name"]) for e in events]
+    assert kinds == [("DELETED", "p1"), ("ADDED", "p1")]
+    uids = [e["object"]["metadata"]["uid"] for e in events]
+    assert uids[0] != uids[1]
+    cut = events[0]["object"]["metadata"]["resourceVersion"]
+    again = serve.ask(f"{ALL}?watch=1&resourceVersion={cut}&timeoutSeconds=1").events
+    assert [brief(e) for e in again][-1] == brief(events[-1])
+
+
+def test_a_restart_of_kinf_serve_loses_no_version(serve):
+    rv = serve.ask(ALL).rv
+    change(serve.simulator)
+    before = eventually(lambda: len(e := serve.ask(f"{ALL}?watch=1&resourceVersion={rv}&timeoutSeconds=1").events) == 7 and e)
+    listed = serve.ask(f"{ALL}?resourceVersion={rv}&resourceVersionMatch=Exact").body
+    serve.process.kill()
+    serve.start()
+    assert serve.ask(f"{ALL}?watch=1&resourceVersion={rv}&timeoutSeconds=1").events == before
+    assert serve.ask(f"{ALL}?resourceVersion={rv}&resourceVersionMatch=Exact").body == listed
+    oldest = serve.ask(f"{ALL}?watch=1&resourceVersion=1").events[0]["object"]["message"]
+    serve.process.kill()
+    serve.start()
+    assert serve.ask(f"{ALL}?watch=1&resourceVersion=1").events[0]["object"]["message"] == oldest
+
+
+def test_a_client_that_is_cut_and_comes_back_is_equal_in_the_end(serve):
+    serve.simulator.create("pods", 200, size=200)
+    serve.simulator.churn("pods", 100)
+    with serve.watch(f"{ALL}?{INITIAL}&allowWatchBookmarks=true") as watch:
+        model = initial(serve, watch)
+    for cut in range(6):
+        if cut == 3:
+            serve.process.kill()
+            serve.start()
+        with serve.watch(f"{ALL}?watch=1&resourceVersion={model.rv}&allowWatchBookmarks=true") as watch:
+            for _ in range(20):
+                model.take(json.loads(watch.line()))
+    serve.simulator.churn("pods", 0)
+    with serve.watch(f"{ALL}?watch=1&resourceVersion={model.rv}") as watch:
+        follow_until_equal(serve, watch, model)
+
+
+def test_after_a_new_journal_every_version_of_the_old_one_is_gone(serve):
+    rv = serve.simulator.put("pods", pod("newest", "web"))
+    serve.wait_rv(rv)
+    with serve.watch(f"{ALL}?watch=1&resourceVersion={rv}") as watch:
+        serve.simulator.new_identity()
+        serve.simulator.drop()
+        event = json.loads(watch.line())
+        assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
+        assert watch.line() == b""
+
+
+def test_lists_are_never_older_than_what_a_watch_has_shown(serve):
+    with serve.watch(f"{PODS}?watch=1&resourceVersion={serve.ask(PODS).rv}") as watch:
+        for i in range(60):
+            serve.simulator.patch("pods", "web/p1", {"spec": {"n": i}})
+            _, _, rv = watch.next()
+            shown = serve.ask(PODS + "/p1").json if i % 2 else serve.ask(PODS).json["items"][1]
+            assert int(shown["metadata"]["resourceVersion"]) >= int(rv)
+
+
+def test_watches_go_on_without_the_processor(serve):
+    with serve.watch(f"{PODS}?watch=1&resourceVersion={serve.ask(PODS).rv}") as watch:
+        serve.store.processor_process.kill()
+        serve.simulator.put("pods", pod("live", "web"))
+        assert watch.next()[:2] == ("ADDED", "live")
+        answer = serve.ask(PODS)
+        assert answer.status == 504, "a list must not be older than the watch"
+        serve.store.processor()
+        assert eventually(lambda: (a := serve.ask(PODS)).status == 200 and "live" in a.names)
+
+
+def test_stale_answers_say_so(serve):
+    assert "warning" not in serve.ask(PODS).headers
+    serve.store.reflector_process.kill()
+    answer = eventually(lambda: (a := serve.ask(PODS)).headers.get("warning") and a, what="a warning")
+    assert answer.status == 200 and answer.headers["warning"].startswith('299 - "pods: stale since 20')
+    assert int(answer.headers["age"]) >= 0
+    assert len(answer.names) == 3
+
+
+def test_S70_a_slow_client_gets_everything(serve):
+    rv = serve.ask(ALL).rv
+    with serve.watch(f"{ALL}?watch=1&resourceVersion={rv}") as slow, serve.watch(f"{ALL}?watch=1&resourceVersion={rv}") as fast:
+        serve.simulator.create("pods", 300, size=20000)  # 6 MB, far more than a socket holds
+        assert [e[0] for e in fast.next(300)] == ["ADDED"] * 300
+        assert [e[0] for e in slow.next(300)] == ["ADDED"] * 300
+
+
+def test_S92_clients_that_go_away_leave_nothing(serve):
+    serve.simulator.create("pods", 300, size=20000)
+    serve.store.wait_equal(serve.simulator, "pods")
+    for _ in range(20):
+        watch = serve.watch(f"{ALL}?watch=1&resourceVersion=0")
+        watch.connection.close()
+        connection = serve.client.connect()
+        connection.request("GET", ALL)
+        connection.close()
+    assert len(serve.ask(ALL).names) == 304
