@@ -139,7 +139,14 @@ void store_ref(struct store *store)
 
 void store_unref(struct store *store)
 {
-	(void)pthread_mutex_lock(&store->lock);
+	bool forked = store->forks != env_forks();
+
+	/* In a forked child, a thread that it does not have may hold the lock for ever, in the middle of a
+	 * change. Then the store stays as it is: a copy of the parent's memory. */
+	if (forked && pthread_mutex_trylock(&store->lock) != 0)
+		return;
+	if (!forked)
+		(void)pthread_mutex_lock(&store->lock);
 	bool last = --store->refs == 0;
 
 	if (last)
@@ -148,8 +155,10 @@ void store_unref(struct store *store)
 	if (!last)
 		return;
 	home_close(&store->home);
-	(void)pthread_cond_destroy(&store->opened);
-	(void)pthread_mutex_destroy(&store->lock);
+	if (!forked) { /* there it would wait for threads of the parent that wait for the condition */
+		(void)pthread_cond_destroy(&store->opened);
+		(void)pthread_mutex_destroy(&store->lock);
+	}
 	store->magic = 0;
 	free(store);
 }
@@ -187,11 +196,11 @@ int store_open(const char *directory, const struct store_options *options, struc
 		return err_set(-ENOMEM, "opening the store");
 	store->magic = STORE_MAGIC;
 	store->refs = 1;
+	store->forks = env_forks();
 	(void)pthread_mutex_init(&store->lock, NULL); /* a default one cannot fail on Linux */
 	(void)pthread_cond_init(&store->opened, NULL); /* likewise */
 	if (options)
 		store->options = *options;
-	how.unchecked = store->options.unchecked;
 	int r = home_open(directory, &how, &store->home);
 
 	if (r < 0)
@@ -213,15 +222,6 @@ struct home *store_home(struct store *store)
 {
 	CHECK_OBJ(store, STORE_MAGIC);
 	return store->home;
-}
-
-bool store_is_untrusted(struct store *store)
-{
-	CHECK_OBJ(store, STORE_MAGIC);
-	(void)pthread_mutex_lock(&store->lock);
-	bool result = store->pair && (index_is_untrusted(store->pair->index) || journal_is_untrusted(store->pair->journal));
-	(void)pthread_mutex_unlock(&store->lock);
-	return result;
 }
 
 bool store_is_copy(const struct store *store)

@@ -10,12 +10,14 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/err.h"
 #include "common/proc.h"
 #include "common/value/value.h"
 #include "store/env/generation.h"
+#include "store/read/snapshot_internal.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/small_store.h"
 
@@ -633,6 +635,32 @@ Test(snapshot, a_feed_removed_from_the_journal_is_no_damage)
 	OK(snapshot_open(store, &snapshot));
 	cr_assert_eq(snapshot_get(snapshot, s.feed, BYTES_LIT("web/a"), &record), ERR_NO_FEED);
 	snapshot_close(&snapshot);
+	store_close(&store);
+	small_store_close(&s);
+}
+
+/* A thread of the parent held the store's lock at the fork: closing the store in the child waited for it for ever. */
+Test(snapshot, a_forked_child_closes_a_store_whose_lock_another_thread_held, .timeout = 60)
+{
+	struct small_store s;
+	struct store *store = NULL;
+	int status;
+
+	small_store_open(&s);
+	cr_assert_eq(store_open(s.path, &checking, &store), 0);
+	for (int held = 0; held < 2; held++) {
+		if (held)
+			cr_assert_eq(pthread_mutex_lock(&store->lock), 0);
+		pid_t child = fork();
+		if (child == 0) {
+			(void)alarm(20);
+			store_close(&store);
+			_exit(0);
+		}
+		cr_assert_eq(waitpid(child, &status, 0), child);
+		cr_assert_eq(status, 0);
+	}
+	cr_assert_eq(pthread_mutex_unlock(&store->lock), 0);
 	store_close(&store);
 	small_store_close(&s);
 }
