@@ -94,7 +94,7 @@ fuzzers := $(patsubst tests/%.c,$(B)/%,$(fuzz_src))
 .PHONY: all tests fuzzers fuzz run test check-all bench check-style check-unit check-differential check-real check-real-faults format manual install uninstall \
 	clean help dependencies dist
 all: $(programs) $(library) ## build the programs and the library into build/release
-tests: all $(torture_programs) $(B)/torture/faults.so $(B)/torture/recorder.so $(B)/torture/bytes $(unit_tests) $(test_programs) $(fuzzers) $(if $(bench_src),$(B)/bench/preload.so)
+tests: all $(torture_programs) $(B)/torture/faults.so $(B)/torture/recorder.so $(B)/torture/bytes $(B)/torture/forks $(unit_tests) $(test_programs) $(fuzzers) $(if $(bench_src),$(B)/bench/preload.so)
 
 # ---- rules ---------------------------------------------------------------------------------------
 
@@ -166,7 +166,7 @@ $(torture_programs): $(B)/tests/torture/allocations.o
 	$(call say,LINK,$@)
 	$(Q)$(torture_link) $(if $(findstring reflector,$@),$(curl_libs)) $(store_libs) $(if $(findstring reflector,$@),$(json_libs))
 
-$(B)/torture/bytes: $(B)/tests/torture/bytes.o $(reader_lib) $(store_lib) $(common_lib)
+$(B)/torture/bytes $(B)/torture/forks: $(B)/torture/%: $(B)/tests/torture/%.o $(reader_lib) $(store_lib) $(common_lib)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(link) $^ $(store_libs)

@@ -25,7 +25,7 @@ struct generation {
 	uint32_t magic;
 	uint32_t number;
 	int fd; /* of its directory */
-	bool is_writer, is_untrusted;
+	bool is_writer;
 	unsigned file_mode; /* a writer's */
 	const struct generation_kind *kind;
 	struct env *env;
@@ -209,7 +209,7 @@ int generation_create(int directory_fd, const struct generation_kind *kind,
 }
 
 int generation_open_read(int directory_fd, const struct generation_kind *kind, uint32_t number,
-	unsigned reading, struct generation **ret_gen)
+	bool copy, struct generation **ret_gen)
 {
 	CLEANUP(generation_free) struct generation *gen = generation_new(kind, number);
 	CLEANUP(open_lock_release) struct open_lock lock = OPEN_LOCK_INIT;
@@ -217,18 +217,12 @@ int generation_open_read(int directory_fd, const struct generation_kind *kind, u
 	if (!gen)
 		return err_set(-ENOMEM, "opening the %s", kind->what);
 	int r = generation_open_folder(directory_fd, number, &gen->fd);
-	if (r == 0 && !(reading & GENERATION_COPY))
+	if (r == 0 && !copy)
 		r = open_lock_take(gen->fd, READER_WAIT_NS, &lock);
 	if (r == 0)
 		r = state_read(gen->fd, &gen->state);
 	if (r == 0)
 		r = state_check(gen->fd, &gen->state, kind->format);
-	gen->is_untrusted = r == ERR_UNTRUSTED && (reading & GENERATION_UNCHECKED);
-	if (gen->is_untrusted) {
-		err_ignore(r, "the caller checks what is in it");
-		r = 0;
-	}
-	bool copy = (reading & GENERATION_COPY) || gen->is_untrusted;
 	if (r == 0)
 		r = generation_open_env(gen, copy ? ENV_COPY : ENV_READ, NULL);
 	if (r == ERR_CORRUPT)
@@ -237,12 +231,6 @@ int generation_open_read(int directory_fd, const struct generation_kind *kind, u
 		return err_add(r, "%s generation %" PRIu32, kind->what, number);
 	*ret_gen = TAKE(gen);
 	return 0;
-}
-
-bool generation_is_untrusted(const struct generation *gen)
-{
-	CHECK_OBJ(gen, GENERATION_MAGIC);
-	return gen->is_untrusted;
 }
 
 void generation_close(struct generation **gen)

@@ -45,17 +45,10 @@ int generation_create(int directory_fd, const struct generation_kind *kind,
 	const struct generation_options *options, const uint8_t uuid[16],
 	struct generation **ret_gen);
 
-enum generation_reading {
-	GENERATION_COPY = 1,      /* without locks (home_is_writable()) */
-	GENERATION_UNCHECKED = 2, /* also if it is not trusted, without locks; the caller checks it (home_is_unchecked()) */
-};
-
-/* Opens generation NUMBER for reading; READING: flags. ERR_UNTRUSTED also for a dirty one whose data.mdb is not the inode that STATE
- * names: it was copied while its writer ran, or after that was killed. */
+/* Opens generation NUMBER for reading. COPY: without locks (home_is_writable()). ERR_UNTRUSTED also for a dirty one
+ * whose data.mdb is not the inode that STATE names: it was copied while its writer ran. */
 int generation_open_read(int directory_fd, const struct generation_kind *kind, uint32_t number,
-	unsigned reading, struct generation **ret_gen);
-/* Returns whether it was opened although it is not trusted. */
-bool generation_is_untrusted(const struct generation *gen);
+	bool copy, struct generation **ret_gen);
 
 /* Closes. A writer's is synced and STATE says clean; if it can't be synced, STATE stays dirty. */
 void generation_close(struct generation **gen);

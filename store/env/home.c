@@ -247,7 +247,6 @@ static int home_open_parts(struct home *home, const char *store, const struct ho
 			return r;
 	}
 	(void)snprintf(home->path, sizeof(home->path), "%s", store);
-	home->unchecked = options->unchecked;
 	int r = options->create ? home_create(home, store, group, &lock) : home_find(home, store);
 	if (r < 0)
 		return r;
@@ -374,12 +373,6 @@ static bool home_part_is_writable(int directory_fd)
 	/* A copy may have come without it. */
 	(void)snprintf(lock, sizeof(lock), "gen-%" PRIu32, number);
 	return errno == ENOENT && faccessat(directory_fd, lock, W_OK, AT_EACCESS) == 0;
-}
-
-bool home_is_unchecked(const struct home *home)
-{
-	CHECK_OBJ(home, HOME_MAGIC);
-	return home->unchecked;
 }
 
 bool home_is_writable(const struct home *home)

@@ -26,7 +26,6 @@ struct home_options {
 	bool create;             /* daemons: make what is missing */
 	const char *runtime_dir; /* parent of kinf-<id>; NULL: what <store>/runtime says */
 	const char *group;       /* reader group, NULL: owner only */
-	bool unchecked;          /* readers: generations that are not trusted can be opened; the caller checks them */
 };
 
 /* ERR_NO_STORE when there is none and create is off (the sentence says how one comes to be),
@@ -73,8 +72,6 @@ int home_make_cursors(struct home *home);
 /* The store (journal and index) can be written by this process: if not, environments are opened
  * without lock, which is only right when no daemon runs (docs/architecture.md, Store layout). */
 bool home_is_writable(const struct home *home);
-/* Returns whether generations that are not trusted can be opened for reading (struct home_options). */
-bool home_is_unchecked(const struct home *home);
 
 /* File mode for databases and rings: 0600, or 0640 with a reader group. */
 unsigned home_file_mode(const struct home *home);

@@ -378,19 +378,11 @@ int index_open_read(struct home *home, struct index **ret_index)
 			r = index_new(&index);
 		if (r == FOUND)
 			r = generation_open_read(home_index_fd(home), &index_kind, number,
-				(home_is_writable(home) ? 0 : GENERATION_COPY) |
-					(home_is_unchecked(home) ? GENERATION_UNCHECKED : 0),
-				&index->gen);
+				!home_is_writable(home), &index->gen);
 		if (r == FOUND)
 			*ret_index = TAKE(index);
 	} while (r == -ENOENT && ++tries < OPEN_TRIES);
 	return r;
-}
-
-bool index_is_untrusted(const struct index *index)
-{
-	CHECK_OBJ(index, INDEX_MAGIC);
-	return generation_is_untrusted(index->gen);
 }
 
 struct env *index_env(struct index *index)

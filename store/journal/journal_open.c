@@ -209,7 +209,7 @@ int journal_remove_old(struct home *home)
 	return r < 0 ? r : generation_remove_except(journals, keep, 2);
 }
 
-static int journal_open_generation(struct home *home, uint32_t number, unsigned reading, struct journal **ret_journal)
+static int journal_open_generation(struct home *home, uint32_t number, bool copy, struct journal **ret_journal)
 {
 	CLEANUP(journal_close) struct journal *journal = journal_new(false);
 	CLEANUP(txn_abort) struct txn *txn = NULL;
@@ -218,7 +218,7 @@ static int journal_open_generation(struct home *home, uint32_t number, unsigned 
 
 	if (!journal)
 		return err_set(-ENOMEM, "opening the journal");
-	int r = generation_open_read(home_journal_fd(home), &journal_kind, number, reading, &journal->gen);
+	int r = generation_open_read(home_journal_fd(home), &journal_kind, number, copy, &journal->gen);
 	if (r == 0)
 		r = txn_begin_read(journal_env(journal), &txn);
 	if (r == 0)
@@ -254,18 +254,11 @@ int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **r
 				home_path(home), home_path(home));
 		if (r)
 			return r;
-		r = journal_open_generation(home, number,
-			(copy ? GENERATION_COPY : 0) | (home_is_unchecked(home) ? GENERATION_UNCHECKED : 0), ret_journal);
+		r = journal_open_generation(home, number, copy, ret_journal);
 		if (r != -ENOENT)
 			break;
 	}
 	return r < 0 ? err_add(r, "store '%s'", home_path(home)) : 0;
-}
-
-bool journal_is_untrusted(const struct journal *journal)
-{
-	CHECK_OBJ(journal, JOURNAL_MAGIC);
-	return generation_is_untrusted(journal->gen);
 }
 
 struct env *journal_env(struct journal *journal)

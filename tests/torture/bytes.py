@@ -47,6 +47,7 @@ def allocated(path, chance):
 class Bytes:
     def __init__(self, workspace, options):
         self.options, self.tally, self.chance = options, Tally(), random.Random(options.seed)
+        self.directory = workspace.directory
         self.simulator = workspace.simulator()
         self.simulator.create(FEED, OBJECTS, size=600)
         self.store = workspace.store(simulator=self.simulator)
@@ -58,9 +59,13 @@ class Bytes:
         self.store.wait_equal(self.simulator, FEED)
         uuid = re.search(r"(?m)^uuid (\w+)$", (self.store.path / "journal/gen-1/STATE").read_text())[1]
         (self.store.path / "cursors/reader").write_text(f"kinf-cursor 1\njournal {uuid}\nwritten {time.time_ns()}\nfeed 1 300\nend\n")
+        (runtime,) = self.store.runtime.iterdir()
+        kept = self.directory / "runtime"
+        shutil.copytree(runtime, kept, ignore=lambda _, names: [name for name in names if name.endswith(".sock")])
         for process in reversed(daemons):
             process.stop()
-        (runtime,) = self.store.runtime.iterdir()
+        if not runtime.exists():  # it is removed at the end: as the last daemon was killed
+            shutil.move(kept, runtime)
         self.files = [self.store.path / name for name in FILES] + [runtime / name for name in RUNTIME]
         self.files = [path for path in self.files if path.exists() and options.only in str(path)]
 
