@@ -70,8 +70,8 @@ def start(store, name="kinf-serve", env=None):
     return process
 
 
-def serve(workspace, **settings):
-    simulator = workspace.simulator("--pods", "5")
+def serve(workspace, pods=5, **settings):
+    simulator = workspace.simulator("--pods", str(pods))
     store = workspace.store(simulator=simulator)
     store.configure("pods", serve={"listen": ["unix", "127.0.0.1:0"], "auth": "open", "metrics": "127.0.0.1:0", **settings})
     store.daemons()
@@ -303,6 +303,74 @@ def test_tls_garbage_closes(server):
         except ConnectionResetError:
             text = b""
     assert b"HTTP/1.1 200" not in text
+
+
+# ---- long answers ----------------------------------------------------------------------------------------------------
+
+WATCH = b"GET /api/v1/pods?watch=1&resourceVersion=0 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def metric(server, line):
+    """The value of a line of /metrics; 0 if it is not there."""
+    text = server.curl(f"http://{server.addresses()['metrics', 'http']}/metrics")
+    return next((int(found.split()[-1]) for found in text.splitlines() if found.startswith(line + " ")), 0)
+
+
+def running(server):
+    text = server.curl(f"http://{server.addresses()['metrics', 'http']}/metrics")
+    return sum(int(line.split()[-1]) for line in text.splitlines() if line.startswith("apiserver_longrunning_requests{"))
+
+
+def test_clients_that_stall_or_leave_do_not_disturb_others(workspace):
+    server = serve(workspace, pods=400)
+    stalled = [server.raw() for _ in range(20)]
+    for connection in stalled:
+        connection.sendall(WATCH)
+    leaving = [server.raw() for _ in range(20)]
+    for number, connection in enumerate(leaving):
+        connection.sendall(WATCH if number % 2 else b"GET /api/v1/pods HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        connection.recv(100)
+    eventually(lambda: running(server) == 30)
+    for connection in leaving:
+        connection.close()
+    text = server.curl("--unix-socket", server.socket, "http://localhost/api/v1/pods").partition("\n\n")[2]
+    assert len(json.loads(text)["items"]) == 400, "a list passes those who don't read"
+    eventually(lambda: running(server) == 20, what="watches of clients that have left are ended")
+    for connection in stalled:
+        data = b""
+        while data.count(b'"type":"ADDED"') < 400:
+            piece = connection.recv(1 << 20)
+            assert piece, "a client that reads on gets everything"
+            data += piece
+        connection.close()
+    eventually(lambda: running(server) == 0)
+    server.process().kill(signal.SIGTERM)
+
+
+def test_http2_carries_many_watches_and_ends_them(workspace):
+    server = serve(workspace)
+    url = f"https://localhost:{server.port}/api/v1/pods?watch=1&resourceVersion=0&timeoutSeconds=3"
+    result = subprocess.run(
+        ["curl", "-sS", "--http2", "--cacert", server.directory / "ca.crt", "--parallel", "--parallel-max", "50",
+         "--max-time", str(20 * PATIENCE), *(word for _ in range(50) for word in (url, "-o", "-"))],
+        capture_output=True, text=True)
+    assert result.returncode == 0, result
+    assert result.stdout.count('"type":"ADDED"') == 250
+    assert metric(server, 'apiserver_request_total{verb="WATCH",group="",version="v1",resource="pods",subresource="",'
+                  'scope="cluster",code="200"}') == 50
+    server.process().kill(signal.SIGTERM)
+
+
+def test_watches_end_cleanly_at_sigterm(workspace):
+    server = serve(workspace)
+    watches = [server.raw() for _ in range(20)] + [server.tls() for _ in range(5)]
+    for connection in watches:
+        connection.sendall(WATCH)
+    eventually(lambda: running(server) == 25)
+    server.process().send(signal.SIGTERM)
+    for connection in watches:
+        assert read_all(connection).endswith(b"\r\n0\r\n\r\n")
+    assert server.process().wait() == 0
 
 
 # ---- metrics and health ----------------------------------------------------------------------------------------------

@@ -229,6 +229,22 @@ Test(serve_auth, without_the_reflectors_file_no_decision_is_possible)
 	cr_assert(strstr(seen.reason, "'upstream'"), "%s", seen.reason);
 }
 
+Test(serve_auth, server_that_fails_is_not_asked_for_each_request)
+{
+	struct api_stub *stub = api_stub_start((const struct api_stub_answer[]){
+		{REVIEWS, 500, "application/json", "{}"}, {NULL}});
+	uint64_t began = proc_monotonic_ns();
+	size_t n = 0;
+
+	point_to(api_stub_url(stub));
+	for (; n < 1000 && proc_monotonic_ns() - began < UINT64_C(300000000); n++)
+		cr_assert_eq(decide_self(&list_pods, "Bearer abc").answer, AUTH_UNAVAILABLE);
+	/* One question a second, and this took less than a few. */
+	cr_assert_leq(api_stub_count(stub), 1 + (proc_monotonic_ns() - began) / UINT64_C(1000000000));
+	cr_assert_gt(n, 1);
+	api_stub_stop(&stub);
+}
+
 Test(serve_auth, cancelled_decisions_are_not_delivered)
 {
 	struct api_stub *stub = review("{\"allowed\":true}");

@@ -24,6 +24,7 @@
 #define SELF_MAGIC      0x73656c66u
 #define SECOND_NS       UINT64_C(1000000000)
 #define KEEP_NS         (10 * SECOND_NS)
+#define PAUSE_NS        SECOND_NS /* after a question without an answer */
 #define QUESTIONS_MAX   16   /* on their way at once */
 #define DECISIONS_MAX   8192
 #define HEADERS_MAX     ((size_t)32 << 10)
@@ -309,8 +310,9 @@ static void self_settle(struct auth_self *self, struct decision_entry *e, enum a
 		e->allowed_ns = now;
 	else if (answer != AUTH_UNAVAILABLE)
 		e->allowed_ns = 0;
-	e->decided = answer != AUTH_UNAVAILABLE;
-	e->until_ns = now + token_cap_ns(&facts, KEEP_NS);
+	e->decided = true;
+	/* A server that does not answer is not asked for each request. */
+	e->until_ns = now + token_cap_ns(&facts, e->answer == AUTH_UNAVAILABLE ? PAUSE_NS : KEEP_NS);
 	(void)snprintf(e->user, sizeof(e->user), "%s", answer == AUTH_UNAUTHENTICATED ? "" : facts.user);
 	(void)snprintf(e->reason, sizeof(e->reason), "%s", reason);
 	self->n_asking--;
