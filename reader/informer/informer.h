@@ -48,7 +48,7 @@ struct kinf_handler {
 	size_t sweep_at;
 	bool sync_owed;    /* it continues from a position: on_sync comes first, without objects */
 	uint8_t journal[16]; /* of the seqs in keys, and of: */
-	uint64_t newest;     /* the newest event that the handler was given */
+	uint64_t newest;     /* an index that has taken this shows all that the handler was given */
 	struct resync_handler resync;
 	bool resync_owed;
 	int error;         /* why its walk can't begin; 0: it can */

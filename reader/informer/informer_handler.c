@@ -253,8 +253,8 @@ static int handler_give(struct kinf_handler *h, const struct follow_item *item, 
 	int r;
 
 	h->informed = true;
-	if (item->kind != FOLLOW_LAPPED && item->seq > h->newest)
-		h->newest = item->seq;
+	if (item->kind != FOLLOW_LAPPED && item->shown_at > h->newest)
+		h->newest = item->shown_at;
 	handler_set_handled(h);
 	switch (item->kind) {
 	case FOLLOW_INITIAL:

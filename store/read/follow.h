@@ -46,6 +46,9 @@ struct follow_item {
 	enum follow_kind kind;
 	uint32_t feed;
 	uint64_t seq; /* CHANGE: the record's; INITIAL, RESYNC: visible(feed) of the index */
+	/* An index that has taken this seq shows the item. It is after SEQ for a change that a list has
+	 * brought: the index applies a list as a whole. */
+	uint64_t shown_at;
 	struct record record;
 	struct record old;
 };

@@ -89,8 +89,8 @@ int follow_begin_pass(struct follow *f, struct follow_item *ret_item);
 /* Returns: FOUND: a change; NOT_FOUND: the pass is over; GONE; errors. */
 int follow_pass_next(struct follow *f, struct follow_item *ret_item);
 /* Makes an item of a record and the state before it. The position stays where it is after an error:
- * a caller that continues gets the record again. */
-int follow_give_change(struct follow *f, size_t i, const struct record *record,
+ * a caller that continues gets the record again. SHOWN_AT: as in the item. */
+int follow_give_change(struct follow *f, size_t i, const struct record *record, uint64_t shown_at,
 	struct follow_item *ret_item);
 
 /* ---- follow_live.c ---- */

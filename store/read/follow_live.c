@@ -41,6 +41,7 @@ static int follow_give_object(struct follow *f, size_t i, struct bytes key,
 		.kind = feed->resync ? FOLLOW_RESYNC : FOLLOW_INITIAL,
 		.feed = f->positions[i].feed,
 		.seq = feed->until,
+		.shown_at = feed->until,
 	};
 	int r = snapshot_record(f->snapshot, ret_item->feed, key, entry, &ret_item->record);
 	if (r != FOUND)
@@ -112,6 +113,8 @@ static int follow_live_entry(struct follow *f, const struct ring_entry *entry,
 		return NOT_FOUND;
 	if (entry->type == RECORD_LIST_END || entry->type == RECORD_FEED_REMOVED)
 		return END;
+	if (entry->type == RECORD_LIST_BEGIN)
+		f->feeds[i].in_list = true; /* after its end a pass gives all of it */
 	if (!record_is_change(entry->type))
 		return NOT_FOUND;
 	if (!f->held || snapshot_last(f->snapshot) < entry->seq) {
@@ -127,7 +130,7 @@ static int follow_live_entry(struct follow *f, const struct ring_entry *entry,
 		return r;
 	uint64_t visible = r == FOUND ? snapshot_log_visible(f->snapshot, &checkpoint) : 0;
 	if (r == FOUND && visible < entry->seq && visible < snapshot_last(f->snapshot)) {
-		f->feeds[i].in_list = true; /* after its end a pass gives all of it */
+		f->feeds[i].in_list = true;
 		return NOT_FOUND;
 	}
 	/* Already trimmed, after entries of a list that were left to a pass, or the feed was
@@ -138,7 +141,7 @@ static int follow_live_entry(struct follow *f, const struct ring_entry *entry,
 	r = snapshot_version(f->snapshot, entry->seq, &record);
 	if (r == NOT_FOUND || (r == FOUND && record.feed != entry->feed))
 		return END;
-	return r == FOUND ? follow_give_change(f, i, &record, ret_item) : r;
+	return r == FOUND ? follow_give_change(f, i, &record, record.seq, ret_item) : r;
 }
 
 int follow_live_next(struct follow *f, struct follow_item *ret_item)
@@ -147,8 +150,12 @@ int follow_live_next(struct follow *f, struct follow_item *ret_item)
 	int r = AGAIN;
 
 	while (f->ring && (r = ring_next(f->ring, &entry)) == FOUND) {
-		f->ring_seq = entry.seq;
-		r = follow_live_entry(f, &entry, ret_item);
+		/* Entries may have been left out between two others: the log has their records. */
+		bool is_next = entry.seq <= f->ring_seq + 1;
+
+		if (entry.seq > f->ring_seq)
+			f->ring_seq = entry.seq;
+		r = is_next ? follow_live_entry(f, &entry, ret_item) : END;
 		if (r == END || r < 0)
 			f->state = FOLLOW_IDLE;
 		if (r != NOT_FOUND)

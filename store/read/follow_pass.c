@@ -229,13 +229,14 @@ int follow_begin_pass(struct follow *f, struct follow_item *ret_item)
 	return r < 0 ? r : NOT_FOUND;
 }
 
-int follow_give_change(struct follow *f, size_t i, const struct record *record,
+int follow_give_change(struct follow *f, size_t i, const struct record *record, uint64_t shown_at,
 	struct follow_item *ret_item)
 {
 	*ret_item = (struct follow_item){
 		.kind = FOLLOW_CHANGE,
 		.feed = record->feed,
 		.seq = record->seq,
+		.shown_at = shown_at,
 		.record = *record,
 	};
 	int r = record->prev ? snapshot_version(f->snapshot, record->prev, &ret_item->old) : FOUND;
@@ -264,7 +265,8 @@ int follow_pass_next(struct follow *f, struct follow_item *ret_item)
 			(f->feeds[i].stage == STAGE_INITIAL &&
 				bytes_compare(record.key, buf_bytes(&f->feeds[i].given)) > 0))
 			continue;
-		r = follow_give_change(f, i, &record, ret_item);
+		/* The record may be of a list: the index shows it when it has taken the list's end. */
+		r = follow_give_change(f, i, &record, snapshot_last(f->snapshot), ret_item);
 		if (r == FOUND)
 			f->examined = record.seq;
 		return r;

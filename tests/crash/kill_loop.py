@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Kills the daemons again and again, at every failpoint and at random moments, while a simulated cluster
-changes, forgets its history and drops connections; the index is removed and redefined in between. A
-follower with a cursor lives through all of it. In the end:
+changes, forgets its history and drops connections; the processor is stopped at random; the index is removed
+and redefined in between. A follower with a cursor, and a handler that reads the cache in each call, live
+through all of it. In the end:
 
   * the store holds exactly what the cluster holds, and `kinf verify --deep` finds no fault;
   * the follower has seen every record once, in order: event numbers rise, and the old state of each
     event is the state that the event before it left;
+  * each call of the handler found its change in the cache, or was told to try again, and its calls add up to
+    the state of the cluster;
   * once more with both daemons killed: no LIST was needed to come back.
 
 The seed decides whether lists come in pages or as streams (watch-list); --streaming yes or no does.
@@ -28,6 +31,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scenario"))
 from conftest import Workspace  # noqa: E402
 from harness import eventually  # noqa: E402
+from harness.informer import replay as replay_calls  # noqa: E402
 from harness.process import program  # noqa: E402
 
 FEED = "pods"
@@ -36,9 +40,8 @@ INDEX_SETS = [
     {"node": "spec.nodeName", "phase": "status.phase"},
     {"image": "spec.containers[*].image", "node-phase": ["spec.nodeName", "status.phase"]},
 ]
-# Points of the reflector; all others are the processor's. Rings belong to both.
-REFLECTOR = ("journal.", "list.")
-BOTH = ("ring.",)
+# Points of the reflector; all others are the processor's.
+REFLECTOR = ("journal.", "list.", "ring.")
 NEEDS_LIST = {"list.page", "list.sweep", "index.list_apply"}
 SLOW = {"journal.trim", "journal.trimmed"}
 PASSED_ONCE = {"list.sweep", "index.list_apply", "index.backfill", "journal.open", "index.open"} | {
@@ -122,8 +125,6 @@ class Loop:
 
     def round_at(self, point):
         role = "reflector" if point.startswith(REFLECTOR) else "processor"
-        if point.startswith(BOTH):
-            role = self.chance.choice(["reflector", "processor"])
         self.end(role, "before")
         self.provoke_before(point)
         nth = 1 if point in PASSED_ONCE else self.chance.randint(1, 4)
@@ -137,6 +138,12 @@ class Loop:
 
     def round_at_random(self):
         time.sleep(self.chance.uniform(0, 0.3))
+        processor = self.daemons["processor"]
+        if self.chance.random() < 0.4 and processor.running:
+            processor.send(signal.SIGSTOP)
+            time.sleep(self.chance.uniform(0, 0.5))
+            processor.send(signal.SIGCONT)
+            self.kills["stopped processor"] = self.kills.get("stopped processor", 0) + 1
         victims = self.chance.choice([["reflector"], ["processor"], ["reflector", "processor"]])
         for role in victims:
             self.end(role, f"random {role}")
@@ -151,6 +158,7 @@ class Loop:
         self.revive()
         self.store.wait_synced(FEED, 60)
         self.follower = self.store.follower("watch", FEED, "-o", "json", "--old", "--cursor", "crash")
+        self.handler = self.store.process("handler", [program("programs/informer"), FEED, "--cache"]).start()
         self.simulator.churn(FEED, 150, 20)
         end = time.monotonic() + seconds
         rounds = 0
@@ -170,6 +178,7 @@ class Loop:
                 found = self.store.kinf("verify")
                 assert found.status == 0, found
             assert self.follower.running, self.follower.tail()
+            assert self.handler.running, self.handler.tail()
         return rounds
 
     # ---- afterwards ----------------------------------------------------------------------------
@@ -212,6 +221,20 @@ class Loop:
         status = self.follower.stop()
         assert status == 0, self.follower.tail()
         return len(self.follower.lines)
+
+
+    def check_handler(self):
+        """Checks what the handler found in the cache. Returns how many calls read it, and how many had to try again."""
+        truth = {key: obj["metadata"]["resourceVersion"] for key, obj in self.simulator.truth(FEED).items()}
+        eventually(lambda: replay_calls(self.handler.lines) == truth, 60, "the handler's calls as in the cluster")
+        read = [line for line in self.handler.lines if line["call"] in ("add", "update")]
+        again = [line for line in read if line["cache"] == "again"]
+        for line in read:
+            older = line["cache"] not in (None, "again") and int(line["cache"]) < int(line["rv"])
+            assert not older, f"the cache was older than the change: {line}"
+        status = self.handler.stop()
+        assert status == 0, self.handler.tail()
+        return len(read), len(again)
 
 
 def key_of(obj):
@@ -269,6 +292,7 @@ def main():
         loop.settle()
         loop.check_no_list()
         lines = loop.check_follower()
+        read, again = loop.check_handler()
         workspace.close()
     except BaseException:
         print(workspace.report())
@@ -276,7 +300,8 @@ def main():
     shutil.rmtree(workspace.directory)
     reached = sorted(k for k in loop.kills if k in loop.points)
     missed = sorted(set(loop.points) - set(reached))
-    print(f"{rounds} rounds, {sum(loop.kills.values())} kills, follower read {lines} lines")
+    print(f"{rounds} rounds, {sum(loop.kills.values())} kills, follower read {lines} lines, "
+        f"the handler read the cache {read} times, {again} of them too early")
     print(f"failpoints reached: {', '.join(reached)}")
     print(f"not reached: {', '.join(missed) or 'none'}")
     print(f"kills: {loop.kills}")

@@ -78,6 +78,12 @@ static void check_cache(struct listener *l, const struct kinf_object *object)
 	MUST(kinf_snapshot_event(world->reads) >= object->event,
 		"handler: called for %" PRIu64 ", the cache is at %" PRIu64, object->event,
 		kinf_snapshot_event(world->reads));
+	char key[64];
+	struct kinf_object now;
+	(void)snprintf(key, sizeof(key), "%.*s", (int)object->key_size, object->key);
+	r = kinf_get(world->reads, world_feeds[l->watcher->feed], NULL, key, &now);
+	MUST(r != KINF_FOUND || now.feed != object->feed || now.event >= object->event,
+		"handler: called for %" PRIu64 ", the cache has %" PRIu64, object->event, now.event);
 	MUST(kinf_snapshot_reset(world->reads) == 0, "handler: reset");
 }
 

@@ -50,7 +50,7 @@ static void print_object(const char *name, const struct kinf_object *object)
 	free(json);
 }
 
-/* Ends the program when it can't be told. */
+/* KINF_AGAIN, without a processor: "again". Ends the program when it can't be told. */
 static void print_cache(const struct kinf_object *object)
 {
 	char key[600];
@@ -65,9 +65,12 @@ static void print_cache(const struct kinf_object *object)
 			now.resource_version);
 	else if (r == KINF_NOT_FOUND)
 		(void)printf(",\"cache\":null");
+	else if (r == KINF_AGAIN)
+		(void)printf(",\"cache\":\"again\"");
 	else
 		(void)fprintf(stderr, "informer: cache: %s\n", kinf_error(kinf)), exit(1);
-	(void)kinf_snapshot_reset(snapshot);
+	if (snapshot)
+		(void)kinf_snapshot_reset(snapshot);
 }
 
 static void print_call(const char *call, const struct kinf_object *object)
