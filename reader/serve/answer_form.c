@@ -310,6 +310,41 @@ int answer_form_event(struct answer_request *request, const char *type, struct b
 	return buf_error(out);
 }
 
+/* Puts the row of a bookmark: that of an object with nothing but metadata, whatever rows
+ * include. */
+static void form_put_bookmark_row(
+	struct answer_request *request, const char *rv, bool ends_initial, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf body = BUF_INIT;
+	enum api_include include = request->options.include;
+	size_t before = out->size;
+	size_t root = value_open_map(&body);
+
+	value_put_string(&body, BYTES_LIT("metadata"));
+	size_t metadata = value_open_map(&body);
+	value_put_string(&body, BYTES_LIT("resourceVersion"));
+	value_put_string(&body, bytes_str(rv));
+	if (ends_initial) {
+		value_put_string(&body, BYTES_LIT("annotations"));
+		size_t annotations = value_open_map(&body);
+		value_put_string(&body, BYTES_LIT("k8s.io/initial-events-end"));
+		value_put_string(&body, BYTES_LIT("true"));
+		value_close(&body, annotations, 1);
+	}
+	value_close(&body, metadata, ends_initial ? 2 : 1);
+	value_close(&body, root, 1);
+	request->options.include = API_INCLUDE_METADATA;
+	int r = buf_error(&body);
+	if (r == 0)
+		r = form_put_row(request, buf_bytes(&body), BYTES_NONE, out);
+	request->options.include = include;
+	if (r < 0) {
+		err_ignore(r, "the caller asks for the buffer's error; the row is left out");
+		if (out->size > before)
+			buf_truncate(out, before);
+	}
+}
+
 void answer_form_bookmark(
 	struct answer_request *request, const char *rv, bool ends_initial, struct buf *out)
 {
@@ -322,9 +357,8 @@ void answer_form_bookmark(
 	(void)snprintf(metadata, sizeof(metadata), "\"resourceVersion\":\"%s\"", rv);
 	if (request->accept.form == API_FORM_TABLE) {
 		form_begin_table(request, metadata, out);
-		buf_printf(out, "{\"cells\":[],\"object\":{\"kind\":\"PartialObjectMetadata\","
-				"\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{%s%s}}}]}",
-			request->accept.version, metadata, note);
+		form_put_bookmark_row(request, rv, ends_initial, out);
+		buf_str(out, "]}");
 	} else if (request->accept.form == API_FORM_METADATA) {
 		buf_printf(out,
 			"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\","

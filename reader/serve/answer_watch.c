@@ -228,6 +228,8 @@ static ssize_t watch_read(void *context, uint8_t *out, size_t room)
 	if (size == 0) {
 		if (r == 0) /* more to do, in another turn */
 			exchange_wake(watch->request->x);
+		else /* a watch that waits keeps no memory for it */
+			buf_trim(&watch->out, 0);
 		return (ssize_t)-EAGAIN;
 	}
 	size = size < room ? size : room;

@@ -166,6 +166,11 @@ def test_S77_tables_have_their_columns_once(serve):
         tables = [json.loads(watch.line())["object"] for _ in range(3)]
     assert [len(t["rows"]) for t in tables] == [1, 1, 1]
     assert tables[0]["columnDefinitions"] and tables[1]["columnDefinitions"] is None
+    with serve.watch(f"{PODS}?{INITIAL}&allowWatchBookmarks=true&includeObject=None", accept=TABLE) as watch:
+        mark = [json.loads(watch.line()) for _ in range(4)][3]
+    row, = mark["object"]["rows"]
+    assert mark["type"] == "BOOKMARK" and ends_initial({"object": row["object"]})
+    assert len(row["cells"]) == len(tables[0]["rows"][0]["cells"])
     with serve.watch(f"{PODS}?watch=1&resourceVersion=0", accept=METADATA) as watch:
         assert json.loads(watch.line())["object"]["kind"] == "PartialObjectMetadata"
 
