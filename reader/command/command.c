@@ -98,6 +98,12 @@ int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const 
 		(void)fprintf(stderr,
 			"Error: %s%s%s was never listed to the end: %s; start it with 'kinf run'\n",
 			feed, *info->namespace_ ? " in " : "", info->namespace_, why);
+	else if (strcmp(info->state, "forbidden") == 0)
+		(void)fprintf(stderr,
+			"Error: %s%s%s can't be read: %s%sgrant the account of the daemons 'list' and "
+			"'watch' of %s\n",
+			feed, *info->namespace_ ? " in " : "", info->namespace_, why,
+			*why ? "; " : "the API server forbids it; ", info->resource);
 	else
 		(void)fprintf(stderr,
 			"Error: %s%s%s is still being listed (%llu objects so far%s%s)%s%s; wait "

@@ -2,13 +2,13 @@
 /* Finds a resource by the name that a person wrote, by kubectl's rules. */
 #include "reflector/cluster/catalogue.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "common/buf.h"
 #include "common/err.h"
+#include "common/similar.h"
 
 #define NEAR_MAX 3 /* similar names in a sentence */
 
@@ -107,47 +107,18 @@ static const struct catalogue_entry *query_find(const struct catalogue *catalogu
 
 /* ---- similar names ---- */
 
-/* Returns: the Levenshtein distance of two words of at most 63 letters, in any case. */
-static unsigned find_distance(const char *a, const char *b)
-{
-	unsigned row[65];
-	size_t n = strlen(b);
-
-	for (size_t j = 0; j <= n; j++)
-		row[j] = (unsigned)j;
-	for (size_t i = 1; a[i - 1]; i++) {
-		unsigned corner = row[0];
-
-		row[0] = (unsigned)i;
-		for (size_t j = 1; j <= n; j++) {
-			bool same = tolower((unsigned char)a[i - 1]) ==
-				    tolower((unsigned char)b[j - 1]);
-			unsigned best = corner + !same;
-
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			corner = row[j];
-			row[j] = best;
-		}
-	}
-	return row[n];
-}
-
 /* Appends "; did you mean 'pods', 'nodes'", or nothing. */
 static const char *find_similar_names(
 	const struct catalogue *catalogue, const char *name, struct buf *out)
 {
-	unsigned most = strlen(name) < 5 ? 1 : 2;
 	size_t found = 0;
 
 	for (size_t i = 0; i < catalogue->count && found < NEAR_MAX; i++) {
 		const struct catalogue_entry *entry = &catalogue->at[i];
 		const struct resource *resource = &entry->resource;
 
-		if (!entry->usable || (find_distance(name, resource->plural) > most &&
-					      find_distance(name, entry->singular) > most))
+		if (!entry->usable ||
+			(!similar(name, resource->plural) && !similar(name, entry->singular)))
 			continue;
 		buf_str(out, found++ ? ", '" : "; did you mean '");
 		buf_str(out, resource->plural);

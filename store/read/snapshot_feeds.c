@@ -9,6 +9,7 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/similar.h"
 
 #define NAMES_MAX 20 /* in an error */
 
@@ -139,8 +140,7 @@ static int feeds_compare(const void *a, const void *b)
 
 /* ---- names ---- */
 
-/* Checks whether the SIZE bytes at NAME are the feed's resource, its kind or an alias (the last two
- * in any case). */
+/* Checks whether the SIZE bytes at NAME are the feed's resource, its kind or an alias, in any case. */
 static bool feed_is_resource(const struct feed_definition *d, const char *name, size_t size)
 {
 	const char *alias = d->aliases;
@@ -148,7 +148,7 @@ static bool feed_is_resource(const struct feed_definition *d, const char *name, 
 	for (const char *blank; (blank = strchr(alias, ' ')); alias = blank + 1)
 		if ((size_t)(blank - alias) == size && strncasecmp(alias, name, size) == 0)
 			return true;
-	return (strlen(d->resource) == size && memcmp(d->resource, name, size) == 0) ||
+	return (strlen(d->resource) == size && strncasecmp(d->resource, name, size) == 0) ||
 	       (strlen(d->kind) == size && strncasecmp(d->kind, name, size) == 0);
 }
 
@@ -163,17 +163,18 @@ static bool feed_is_called(const struct feed_definition *d, const char *name)
 		return feed_is_resource(d, name, strlen(name));
 	if (!feed_is_resource(d, name, (size_t)(dot - name)))
 		return false;
-	if (d->group[0] && strcmp(dot + 1, d->group) == 0)
+	if (d->group[0] && strcasecmp(dot + 1, d->group) == 0)
 		return true;
 	if (strncmp(dot + 1, d->version, version_size) != 0)
 		return false;
 	const char *rest = dot + 1 + version_size;
 
-	return *rest == '.' ? strcmp(rest + 1, d->group) == 0 : !*rest && !d->group[0];
+	return *rest == '.' ? strcasecmp(rest + 1, d->group) == 0 : !*rest && !d->group[0];
 }
 
-/* Lists the feeds' names for an error; a wildcard can make too many. */
-static void feeds_put_names(const struct snapshot_feed *feeds, size_t n, struct buf *out)
+/* Lists the feeds' names for an error, CALLED NULL: of all feeds; a wildcard can make too many. */
+static void feeds_put_names(const struct snapshot_feed *feeds, size_t n, const char *called,
+	struct buf *out)
 {
 	size_t named = 0;
 
@@ -182,11 +183,27 @@ static void feeds_put_names(const struct snapshot_feed *feeds, size_t n, struct 
 
 		if (i && strcmp(feeds[i - 1].definition.name, name) == 0)
 			continue;
+		if (called && !feed_is_called(&feeds[i].definition, called))
+			continue;
 		if (named++ < NAMES_MAX)
 			buf_printf(out, "%s'%s'", named > 1 ? ", " : "", name);
 	}
 	if (named > NAMES_MAX)
 		buf_printf(out, " and %zu more, which 'kinf status' lists", named - NAMES_MAX);
+}
+
+/* Returns the name of a feed that NAME is nearly, or whose resource or other names it is nearly; NULL:
+ * none. */
+static const char *feeds_find_similar(
+	const struct snapshot_feed *feeds, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct feed_definition *d = &feeds[i].definition;
+
+		if (similar(name, d->name) || similar(name, d->resource) || similar(name, d->kind))
+			return d->name;
+	}
+	return NULL;
 }
 
 /* Keeps the feeds that NAME stands for: the first of each namespace. */
@@ -204,9 +221,9 @@ static int feeds_select(struct snapshot_feed *feeds, size_t n, const char *name,
 		if (!feed_is_called(&feeds[i].definition, name))
 			continue;
 		if (first && strcmp(first->definition.name, feeds[i].definition.name) != 0) {
-			feeds_put_names(feeds, n, &names);
+			feeds_put_names(feeds, n, name, &names);
 			return err_say(ERR_NO_FEED,
-				"several feeds watch the resource '%s'; there are: %s", name,
+				"several feeds watch the resource '%s': name one of %s", name,
 				buf_cstr(&names));
 		}
 		first = &feeds[i];
@@ -227,10 +244,19 @@ static int feeds_select(struct snapshot_feed *feeds, size_t n, const char *name,
 	if (n == 0)
 		return err_say(ERR_NO_FEED,
 			"no feed '%s': nothing is watched yet; 'kinf status' may say why", name);
-	feeds_put_names(feeds, n, &names);
+	feeds_put_names(feeds, n, NULL, &names);
 	if (!*name)
 		return err_say(ERR_NO_FEED, "no feed has an empty name; there are: %s",
 			buf_cstr(&names));
+	if (strcmp(name, "all") == 0)
+		return err_say(ERR_NO_FEED,
+			"no feed is called 'all': name one of %s; 'kinf get all' prints pods, services "
+			"and the other kinds that run something", buf_cstr(&names));
+	const char *meant = feeds_find_similar(feeds, n, name);
+	if (meant)
+		return err_say(ERR_NO_FEED,
+			"no feed '%s': did you mean '%s'? Else add '- resource: %s' to the feeds in "
+			"kinf.yaml; there are: %s", name, meant, name, buf_cstr(&names));
 	/* The remedy comes first: the names may be cut off. */
 	return err_say(ERR_NO_FEED,
 		"no feed '%s': add '- resource: %s' to the feeds in kinf.yaml; if it is there, "

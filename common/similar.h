@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds names that a person may have meant by a name that does not exist. */
+#ifndef COMMON_SIMILAR_H
+#define COMMON_SIMILAR_H
+
+#include <stdbool.h>
+
+/* Returns whether OTHER is NAME but for one or two letters that are wrong, missing, too many or exchanged
+ * with their neighbour, in any case: one letter in names of up to four. */
+bool similar(const char *name, const char *other);
+
+#endif
