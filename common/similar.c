@@ -13,7 +13,8 @@ static bool similar_letters(char a, char b)
 
 bool similar(const char *name, const char *other)
 {
-	unsigned rows[3][SIMILAR_MAX + 1]; /* of the distances of prefixes; the last one is the newest */
+	unsigned rows[3][SIMILAR_MAX +
+			 1]; /* of the distances of prefixes; the last one is the newest */
 	size_t n = strlen(other), size = strlen(name);
 	unsigned most = size < 5 ? 1 : 2;
 
@@ -26,14 +27,16 @@ bool similar(const char *name, const char *other)
 		memcpy(rows[1], rows[2], sizeof(rows[1]));
 		rows[2][0] = (unsigned)i;
 		for (size_t j = 1; j <= n; j++) {
-			unsigned best = rows[1][j - 1] + !similar_letters(name[i - 1], other[j - 1]);
+			unsigned best =
+				rows[1][j - 1] + !similar_letters(name[i - 1], other[j - 1]);
 
 			if (rows[1][j] + 1 < best)
 				best = rows[1][j] + 1;
 			if (rows[2][j - 1] + 1 < best)
 				best = rows[2][j - 1] + 1;
 			if (i > 1 && j > 1 && similar_letters(name[i - 1], other[j - 2]) &&
-				similar_letters(name[i - 2], other[j - 1]) && rows[0][j - 2] + 1 < best)
+				similar_letters(name[i - 2], other[j - 1]) &&
+				rows[0][j - 2] + 1 < best)
 				best = rows[0][j - 2] + 1;
 			rows[2][j] = best;
 		}

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-/* Returns whether OTHER is NAME but for one or two letters that are wrong, missing, too many or exchanged
- * with their neighbour, in any case: one letter in names of up to four. */
+/* Returns whether OTHER is NAME but for one or two letters that are wrong, missing, too many or
+ * exchanged with their neighbour, in any case: one letter in names of up to four. */
 bool similar(const char *name, const char *other);
 
 #endif

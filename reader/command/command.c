@@ -100,7 +100,8 @@ int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const 
 			feed, *info->namespace_ ? " in " : "", info->namespace_, why);
 	else if (strcmp(info->state, "forbidden") == 0)
 		(void)fprintf(stderr,
-			"Error: %s%s%s can't be read: %s%sgrant the account of the daemons 'list' and "
+			"Error: %s%s%s can't be read: %s%sgrant the account of the daemons 'list' "
+			"and "
 			"'watch' of %s\n",
 			feed, *info->namespace_ ? " in " : "", info->namespace_, why,
 			*why ? "; " : "the API server forbids it; ", info->resource);

@@ -58,6 +58,7 @@ void configured_take(struct feeds *feeds, struct configured_feed *w, struct sess
 	w->session = session;
 	session_tune(session, w->entry.page_size, w->entry.drop_gone);
 	feeds->resyncs_changed = feeds->names_changed = true;
+	feeds->columns.due_ns = 0;
 }
 
 void configured_release(struct configured_feed *configured, size_t n)

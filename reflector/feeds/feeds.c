@@ -88,6 +88,7 @@ void feeds_free(struct feeds **feeds)
 	for (size_t i = 0; i < f->n_retired; i++)
 		session_free(&f->retired[i].session);
 	free(f->retired);
+	columns_release(f);
 	agenda_release(&f->agenda);
 	f->magic = 0;
 	free(f);
@@ -156,6 +157,8 @@ int feeds_work(struct feeds *feeds)
 		r = resolve_due(feeds);
 	if (r >= 0)
 		r = wildcard_due(feeds);
+	if (r >= 0)
+		r = columns_due(feeds);
 	agenda_touch_due(&feeds->agenda, now);
 	for (size_t i = 0; r >= 0 && i < agenda_touched(&feeds->agenda); i++) {
 		struct session *session = agenda_owner(&feeds->agenda, i);
@@ -212,6 +215,8 @@ uint64_t feeds_until(const struct feeds *feeds)
 		until = feeds->check_ns;
 	if (feeds->n_wildcards && feeds->wildcards_ns < until)
 		until = feeds->wildcards_ns;
+	if (!feeds->columns.fetch && feeds->columns.due_ns < until)
+		until = feeds->columns.due_ns;
 	return feeds->resolve_ns < until ? feeds->resolve_ns : until;
 }
 

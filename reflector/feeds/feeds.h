@@ -17,6 +17,7 @@
  *	configured.c     the configuration becomes configured feeds, matched with what the journal has
  *	resolve.c        discovery makes definitions of them, which are found in the journal or added
  *	replace.c        names move, and feeds that are no longer configured go
+ *	columns.c        the columns of custom resources
  *	wildcard.c       entries that stand for many resources
  *	etcd_rollback.c  feeds whose API server has lost its newest history
  */

@@ -21,6 +21,7 @@ struct configured_feed {
 	bool renamed;            /* the open transaction moves the name to it */
 	const struct config_feed *wildcard; /* that it comes from; NULL: it is written out */
 	bool served;             /* comes from a wildcard: discovery has the resource */
+	uint64_t columns_ns;     /* its columns are not asked for before this */
 	struct stats_feed pending; /* its status row while it has no session; feed 0: none */
 };
 
@@ -29,6 +30,16 @@ struct retired_feed {
 	struct session *session;
 	bool rolled_back; /* never to be configured again */
 	bool removed;     /* in the open transaction */
+};
+
+/* The request for the columns of a custom resource. */
+struct feeds_columns {
+	struct fetch *fetch;   /* NULL: none runs */
+	uint64_t due_ns;       /* none is started before this */
+	uint32_t feed;         /* that it is for */
+	char version[64];
+	bool ready;            /* text is to be stored */
+	struct buf text;
 };
 
 struct feeds {
@@ -62,6 +73,7 @@ struct feeds {
 	uint64_t wildcards_pause_ns;
 	uint64_t check_ns;      /* no consistency check is due before this */
 	const struct session *checking;
+	struct feeds_columns columns;
 };
 
 /* ---- configured.c ---- */
@@ -102,6 +114,12 @@ void wildcard_release(struct feeds *feeds);
 /* Called after resolve_due: what written entries mean is known by then. */
 int wildcard_due(struct feeds *feeds);
 void wildcard_discovered(struct feeds *feeds, int result);
+
+/* ---- columns.c ---- */
+
+/* Stores columns that came, and asks for the next. Errors are the journal's. */
+int columns_due(struct feeds *feeds);
+void columns_release(struct feeds *feeds);
 
 /* ---- etcd_rollback.c ---- */
 

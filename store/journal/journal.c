@@ -11,7 +11,8 @@
 #include "store/journal/journal_internal.h"
 #include "store/journal/journal_record.h"
 
-/* A transaction writes this much beside its records: upper pages, feeds, LMDB's list of free pages. */
+/* A transaction writes this much beside its records: upper pages, feeds, LMDB's list of free
+ * pages. */
 #define KEEP_FREE ((uint64_t)1 << 20)
 
 struct bytes seq_key(uint64_t seq, uint8_t room[SEQ_KEY_SIZE])
@@ -196,7 +197,8 @@ static int journal_append_mark(struct journal *journal, struct feed_row *row, st
 	return r < 0 ? r : journal_put_record(journal, record);
 }
 
-static int journal_append_record(struct journal *journal, const struct record *record, uint64_t *ret_seq)
+static int journal_append_record(
+	struct journal *journal, const struct record *record, uint64_t *ret_seq)
 {
 	struct feed_row *row = feed_row_find(journal, record->feed);
 	struct record r = *record;
@@ -224,14 +226,16 @@ static void journal_require_open(const struct journal *journal)
 int journal_append(struct journal *journal, const struct record *record, uint64_t *ret_seq)
 {
 	journal_require_open(journal);
-	REQUIRE(record->type > 0 && record->type < RECORD_TYPE_MAX && record->type != RECORD_FEED_ADDED);
+	REQUIRE(record->type > 0 && record->type < RECORD_TYPE_MAX &&
+		record->type != RECORD_FEED_ADDED);
 	if (journal->error < 0)
 		return journal->error;
 	int r = record_fits(record);
-	/* The record's own pages; then a leaf of the log, the head's leaf and one that it is split into, and
-	 * one above them: what lies higher is shared by the whole transaction. */
+	/* The record's own pages; then a leaf of the log, the head's leaf and one that it is split
+	 * into, and one above them: what lies higher is shared by the whole transaction. */
 	if (r == 0)
-		r = txn_allocate(journal->txn, (record_size(record) / JOURNAL_PAGE + 5) * JOURNAL_PAGE);
+		r = txn_allocate(
+			journal->txn, (record_size(record) / JOURNAL_PAGE + 5) * JOURNAL_PAGE);
 	return r < 0 ? r : journal_append_record(journal, record, ret_seq);
 }
 
@@ -244,7 +248,8 @@ static int journal_put_definition(struct journal *journal, const struct feed_def
 	buf_reset(&journal->scratch);
 	int r = definition_write(definition, &journal->scratch);
 	return r < 0 ? r
-		     : txn_put(journal->txn, DB_FEED, feed_key(definition->id, FEED_DEFINITION, room),
+		     : txn_put(journal->txn, DB_FEED,
+			       feed_key(definition->id, FEED_DEFINITION, room),
 			       buf_bytes(&journal->scratch), 0);
 }
 
@@ -273,9 +278,10 @@ int journal_add_feed(struct journal *journal, const struct feed_definition *defi
 	return 0;
 }
 
-/* Stores the definition with this NAME and RESYNC_NS, each unless it is NULL. */
+/* Stores the definition with this NAME, RESYNC_NS and COLUMNS, each unless it is NULL. Returns: 0;
+ * END: nothing changes; errors. */
 static int journal_change_definition(struct journal *journal, uint32_t feed, const char *name,
-	const uint64_t *resync_ns)
+	const uint64_t *resync_ns, const char *columns)
 {
 	CLEANUP(buf_release) struct buf texts = BUF_INIT;
 	struct feed_definition definition;
@@ -291,8 +297,11 @@ static int journal_change_definition(struct journal *journal, uint32_t feed, con
 		r = definition_read(feed, stored, &texts, &definition);
 	if (r < 0)
 		return journal->error = r;
-	if (!name && definition.resync_ns == *resync_ns)
-		return 0;
+	if (!name && (!resync_ns || definition.resync_ns == *resync_ns) &&
+		(!columns || strcmp(definition.columns, columns) == 0))
+		return END;
+	if (columns)
+		definition.columns = columns;
 	if (name)
 		definition.name = name;
 	if (resync_ns)
@@ -303,12 +312,19 @@ static int journal_change_definition(struct journal *journal, uint32_t feed, con
 
 int journal_rename_feed(struct journal *journal, uint32_t feed, const char *name)
 {
-	return journal_change_definition(journal, feed, name, NULL);
+	return journal_change_definition(journal, feed, name, NULL, NULL);
 }
 
 int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_ns)
 {
-	return journal_change_definition(journal, feed, NULL, &resync_ns);
+	int r = journal_change_definition(journal, feed, NULL, &resync_ns, NULL);
+
+	return r == END ? 0 : r;
+}
+
+int journal_set_columns(struct journal *journal, uint32_t feed, const char *columns)
+{
+	return journal_change_definition(journal, feed, NULL, NULL, columns);
 }
 
 int journal_checkpoint(struct journal *journal, uint32_t feed, uint32_t phase, struct bytes rv)
@@ -379,7 +395,8 @@ int journal_get(struct journal *journal, struct txn *txn, uint64_t seq, struct r
 	if (r)
 		return r;
 	if (record.seq != seq)
-		return err_set(ERR_CORRUPT, "record %" PRIu64 " says that it is %" PRIu64, seq, record.seq);
+		return err_set(ERR_CORRUPT, "record %" PRIu64 " says that it is %" PRIu64, seq,
+			record.seq);
 	*ret_record = record;
 	return FOUND;
 }

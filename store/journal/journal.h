@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The journal: the log of all changes of all feeds, in order, with every version of every object stored once. Index,
- * rings and cursors only point into it. Layout in FORMAT.md.
+ * The journal: the log of all changes of all feeds, in order, with every version of every object
+ * stored once. Index, rings and cursors only point into it. Layout in FORMAT.md.
  *
  *	log   seq -> record           head  feed + object key -> newest version
  *	feed  definitions and checkpoints   meta  uuid, next seq, horizon, cluster
@@ -12,7 +12,8 @@
  *	journal_append(j, &record, &seq); ...  journal_checkpoint(j, feed, phase, rv);
  *	journal_commit(j);                     (then publish what was appended on the ring)
  *
- * A failed commit stores nothing: the caller goes back to the last committed checkpoints and asks the API server again.
+ * A failed commit stores nothing: the caller goes back to the last committed checkpoints and asks
+ * the API server again.
  *
  * The journal keeps the rules that need only itself: seq order, the chain of previous versions,
  * heads, list brackets, trimming. The reflector decides what an answer of the API server means.
@@ -79,7 +80,8 @@ struct head {
 	struct bytes rv;
 };
 
-/* The stored part of a feed's state. Readers compute `live` and `stale` from the daemons' status pages. */
+/* The stored part of a feed's state. Readers compute `live` and `stale` from the daemons' status
+ * pages. */
 enum feed_phase {
 	FEED_LISTING,   /* no list has ended yet */
 	FEED_SYNCED,    /* listed; watching or trying to */
@@ -91,12 +93,14 @@ enum feed_phase {
 };
 const char *feed_phase_name(uint32_t phase);
 
-/* A feed's identity: any change makes a new feed. Texts are NUL-terminated, never NULL where they were
- * read; NULL is written as "". They are all listed in feed_definition.def. */
+/* A feed's identity: any change makes a new feed. Texts are NUL-terminated, never NULL where they
+ * were read; NULL is written as "". They are all listed in feed_definition.def. */
 struct feed_definition {
 	uint32_t id;
 	const char *name;     /* of the configuration entry; not part of the identity */
 	const char *aliases;  /* singular and short names, each followed by a blank; likewise */
+	const char *columns;  /* additionalPrinterColumns of a custom resource, a line each
+				 (FORMAT.md); likewise */
 	const char *group, *version, *resource, *kind;
 	const char *list_kind;
 	const char *namespace_; /* "": all, or cluster-scoped */
@@ -104,19 +108,21 @@ struct feed_definition {
 	const char *drop; /* canonical paths, sorted, joined by '\n' */
 	bool namespaced;
 	bool metadata_only;
-	uint64_t resync_ns; /* default period of informers, 0: none; no part of the identity either */
+	uint64_t resync_ns; /* default period of informers, 0: none; no part of the identity either
+			     */
 };
 
 struct feed_checkpoint {
 	uint32_t phase;       /* enum feed_phase */
 	uint64_t list_begin;  /* seq of the open LIST_BEGIN, 0: none. Open means list again */
-	uint64_t list_ns;     /* when the list began that is open or was abandoned; 0: none. Unless 0, the
-	                         reflector lists again before it watches on */
+	uint64_t list_ns; /* when the list began that is open or was abandoned; 0: none. Unless 0,
+			     the reflector lists again before it watches on */
 	uint64_t first_list;  /* seq of the first LIST_END, 0: none yet */
 	uint64_t trimmed;     /* last of its own seqs that was trimmed */
 	struct bytes trimmed_rv; /* newest RV among those; empty: none had one */
 	uint64_t last;        /* seq of its newest record */
-	struct moment contact; /* when the newest event, bookmark or complete list that is stored came in */
+	struct moment contact; /* when the newest event, bookmark or complete list that is stored
+				  came in */
 	struct bytes rv;      /* watch on from here; empty: list */
 };
 
@@ -135,25 +141,26 @@ struct journal_options {
 	bool durable;
 };
 
-/* Opens the journal that CURRENT names, for the writer (which holds HOME_REFLECTOR). If it is missing, damaged, of
- * another format or not trusted, makes a new one with a new uuid, names it in CURRENT, and puts the reason into REASON
- * ("" when the old one was opened). ERR_LOCKED: another process is opening it; the caller tries again. */
+/* Opens the journal that CURRENT names, for the writer (which holds HOME_REFLECTOR). If it is
+ * missing, damaged, of another format or not trusted, makes a new one with a new uuid, names it in
+ * CURRENT, and puts the reason into REASON ("" when the old one was opened). ERR_LOCKED: another
+ * process is opening it; the caller tries again. */
 int journal_open_write(struct home *home, const struct journal_options *options, char reason[256],
 	struct journal **ret_journal);
 
 /* Begins a new, empty journal of a new uuid in place of this one (another cluster). The old one
- * stays for readers for as long as the index that index/CURRENT names belongs to it. -ENOSPC when the
- * disk has no room for both (generation_require_room): nothing has happened. */
+ * stays for readers for as long as the index that index/CURRENT names belongs to it. -ENOSPC when
+ * the disk has no room for both (generation_require_room): nothing has happened. */
 int journal_begin_anew(struct journal **journal, struct home *home,
 	const struct journal_options *options);
 
-/* Removes journals that neither CURRENT nor the index in use names. Returns how many. Opening for writing does it as
- * well; the writer calls it again after the index has moved to a new journal. */
+/* Removes journals that neither CURRENT nor the index in use names. Returns how many. Opening for
+ * writing does it as well; the writer calls it again after the index has moved to a new journal. */
 int journal_remove_old(struct home *home);
 
-/* Opens a journal for reading: the one of this UUID (NOT_FOUND when it is no longer there), or with NULL the one that
- * CURRENT names (ERR_NO_STORE before there is one). A store that is not writable is read without lock, and refused
- * (ERR_LOCKED) while a reflector runs on it. */
+/* Opens a journal for reading: the one of this UUID (NOT_FOUND when it is no longer there), or with
+ * NULL the one that CURRENT names (ERR_NO_STORE before there is one). A store that is not writable
+ * is read without lock, and refused (ERR_LOCKED) while a reflector runs on it. */
 int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **ret_journal);
 void journal_close(struct journal **journal);
 
@@ -171,12 +178,12 @@ struct txn *journal_txn(struct journal *journal); /* NULL when none is open */
 
 /*
  * Appends RECORD; the journal sets its seq, prev and time. By type: after ADDED or MODIFIED this
- * record is the head. DELETED removes the head, and its prev is the last state. LIST_BEGIN opens the
- * feed's list (none may be open). LIST_END closes it, sets first_list if it is the feed's first, and
- * phase and RV unless the list was abandoned. FEED_REMOVED closes an open list as well. Only
- * journal_add_feed() writes FEED_ADDED.
- * ERR_TOO_LARGE (a key, uid, RV or body that cannot be stored) leaves the transaction as it was;
- * other errors are sticky in it. RECORD's bytes may borrow from this transaction's heads.
+ * record is the head. DELETED removes the head, and its prev is the last state. LIST_BEGIN opens
+ * the feed's list (none may be open). LIST_END closes it, sets first_list if it is the feed's
+ * first, and phase and RV unless the list was abandoned. FEED_REMOVED closes an open list as well.
+ * Only journal_add_feed() writes FEED_ADDED. ERR_TOO_LARGE (a key, uid, RV or body that cannot be
+ * stored) leaves the transaction as it was; other errors are sticky in it. RECORD's bytes may
+ * borrow from this transaction's heads.
  */
 int journal_append(struct journal *journal, const struct record *record, uint64_t *ret_seq);
 
@@ -186,6 +193,8 @@ int journal_add_feed(struct journal *journal, const struct feed_definition *defi
 /* Renames a feed's entry in the configuration; sets its resync. The feed stays the same one. */
 int journal_rename_feed(struct journal *journal, uint32_t feed, const char *name);
 int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_ns);
+/* Stores the columns of the feed's resource. Returns: 0; END: they are stored already; errors. */
+int journal_set_columns(struct journal *journal, uint32_t feed, const char *columns);
 
 /* Moves the checkpoint; list_begin, list_ns, first_list, trimmed and last are the journal's own and
  * are kept as they are, and so is the contact. */
@@ -197,11 +206,11 @@ int journal_set_contact(struct journal *journal, uint32_t feed, const struct mom
 int journal_set_cluster(struct journal *journal, const char *cluster);
 
 /*
- * Moves the horizon towards TARGET by at most LIMIT log records, in its own transaction (none may be
- * open). A feed that was removed at or below the new horizon loses its heads and versions, likewise
- * in slices. Returns: 0: the horizon is at TARGET; AGAIN: there is more to do.
- * The caller has made sure that TARGET is not above what the index has taken (docs/architecture.md,
- * Snapshot and rebuild).
+ * Moves the horizon towards TARGET by at most LIMIT log records, in its own transaction (none may
+ * be open). A feed that was removed at or below the new horizon loses its heads and versions,
+ * likewise in slices. Returns: 0: the horizon is at TARGET; AGAIN: there is more to do. The caller
+ * has made sure that TARGET is not above what the index has taken (docs/architecture.md, Snapshot
+ * and rebuild).
  */
 int journal_trim(struct journal *journal, uint64_t target, size_t limit, uint64_t *ret_trimmed);
 
@@ -224,7 +233,8 @@ int journal_get(struct journal *journal, struct txn *txn, uint64_t seq, struct r
 int journal_head(struct journal *journal, struct txn *txn, uint32_t feed, struct bytes key,
 	struct head *ret_head);
 
-/* Reads the record that begins at PLACE, if one does: FOUND, NOT_FOUND. The caller checks which one it is. */
+/* Reads the record that begins at PLACE, if one does: FOUND, NOT_FOUND. The caller checks which one
+ * it is. */
 int journal_at(struct journal *journal, struct txn *txn, uint64_t place, struct record *ret_record);
 /* Reads record SEQ, at its PLACE (txn_place()) if it is there, else by a lookup in the log. */
 int journal_get_at(struct journal *journal, struct txn *txn, uint64_t seq, uint64_t place,

@@ -140,7 +140,8 @@ static int feeds_compare(const void *a, const void *b)
 
 /* ---- names ---- */
 
-/* Checks whether the SIZE bytes at NAME are the feed's resource, its kind or an alias, in any case. */
+/* Checks whether the SIZE bytes at NAME are the feed's resource, its kind or an alias, in any
+ * case. */
 static bool feed_is_resource(const struct feed_definition *d, const char *name, size_t size)
 {
 	const char *alias = d->aliases;
@@ -192,8 +193,8 @@ static void feeds_put_names(const struct snapshot_feed *feeds, size_t n, const c
 		buf_printf(out, " and %zu more, which 'kinf status' lists", named - NAMES_MAX);
 }
 
-/* Returns the name of a feed that NAME is nearly, or whose resource or other names it is nearly; NULL:
- * none. */
+/* Returns the name of a feed that NAME is nearly, or whose resource or other names it is nearly;
+ * NULL: none. */
 static const char *feeds_find_similar(
 	const struct snapshot_feed *feeds, size_t n, const char *name)
 {
@@ -250,13 +251,17 @@ static int feeds_select(struct snapshot_feed *feeds, size_t n, const char *name,
 			buf_cstr(&names));
 	if (strcmp(name, "all") == 0)
 		return err_say(ERR_NO_FEED,
-			"no feed is called 'all': name one of %s; 'kinf get all' prints pods, services "
-			"and the other kinds that run something", buf_cstr(&names));
+			"no feed is called 'all': name one of %s; 'kinf get all' prints pods, "
+			"services "
+			"and the other kinds that run something",
+			buf_cstr(&names));
 	const char *meant = feeds_find_similar(feeds, n, name);
 	if (meant)
 		return err_say(ERR_NO_FEED,
-			"no feed '%s': did you mean '%s'? Else add '- resource: %s' to the feeds in "
-			"kinf.yaml; there are: %s", name, meant, name, buf_cstr(&names));
+			"no feed '%s': did you mean '%s'? Else add '- resource: %s' to the feeds "
+			"in "
+			"kinf.yaml; there are: %s",
+			name, meant, name, buf_cstr(&names));
 	/* The remedy comes first: the names may be cut off. */
 	return err_say(ERR_NO_FEED,
 		"no feed '%s': add '- resource: %s' to the feeds in kinf.yaml; if it is there, "

@@ -91,3 +91,50 @@ def test_jsonpath_is_kubectls(filled):
     assert filled("pods", "web/a", "-o", "jsonpath={.metadata.labels}") == '{"app":"x","example.com/tier":"front"}'
     assert filled("pods", "--field-selector", "status.containerStatuses[name=c].ready=true", "-o", "name") == "pod/a\n"
     assert filled("pods", "--field-selector", 'status.containerStatuses[?(@.name=="c")].ready=true', "-o", "name") == "pod/a\n"
+
+
+WIDGETS = {"metadata": {"name": "widgets.example.com"}, "spec": {"group": "example.com", "versions": [
+    {"name": "v0", "additionalPrinterColumns": [{"name": "Wrong", "type": "string", "jsonPath": ".spec"}]},
+    {"name": "v1", "additionalPrinterColumns": [
+        {"name": "Ready", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].status', "description": "tab\there"},
+        {"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1}]}]}}
+DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
+
+
+@pytest.fixture
+def widgets(simulator):
+    simulator.add_kind(group="apiextensions.k8s.io", version="v1", resource="customresourcedefinitions",
+                       kind="CustomResourceDefinition", namespaced=False)
+    simulator.put(DEFINITIONS, WIDGETS)
+    simulator.put("widgets", obj("web", "w", spec={"size": 7}, status={"conditions": [{"type": "Ready", "status": "False"}]}))
+    return simulator
+
+
+def wide(store):
+    return words(store.kinf("get", "widgets", "-n", "web", "-o", "wide").stdout)
+
+
+def test_columns_of_custom_resources_are_kept_for_later_readers(widgets, store):
+    store.configure("widgets")
+    daemons = store.daemons()
+    eventually(lambda: wide(store) == [["NAME", "READY", "SIZE"], ["w", "False", "7"]])
+    assert words(store.kinf("get", "widgets").stdout) == [["NAMESPACE", "NAME", "READY"], ["web", "w", "False"]]
+    for daemon in daemons:
+        daemon.kill()
+    assert wide(store)[0] == ["NAME", "READY", "SIZE"], "nothing runs, and the columns are there"
+
+
+def test_watched_definitions_have_the_columns(widgets, store):
+    store.configure("widgets", DEFINITIONS)
+    store.daemons()
+    eventually(lambda: wide(store)[:1] == [["NAME", "READY", "SIZE"]])
+    changed = {**WIDGETS, "spec": {"group": "example.com", "versions": [{"name": "v1"}]}}
+    widgets.put(DEFINITIONS, changed)
+    eventually(lambda: wide(store)[0] == ["NAME", "AGE"])
+
+
+def test_without_the_right_to_read_definitions_there_are_name_and_age(simulator, store):
+    simulator.put("widgets", obj("web", "w"))
+    store.configure("widgets")
+    store.daemons()
+    eventually(lambda: wide(store)[:1] == [["NAME", "AGE"]])
