@@ -194,11 +194,13 @@ static int http2_on_close(nghttp2_session *session, int32_t id, uint32_t code, v
 static ssize_t http2_read_body(nghttp2_session *session, int32_t id, uint8_t *out, size_t room,
 	uint32_t *flags, nghttp2_data_source *source, void *user_data)
 {
-	struct stream *s = source->ptr;
+	/* NULL after the stream was cut, while its RST_STREAM is on its way. */
+	struct stream *s = nghttp2_session_get_stream_user_data(session, id);
 
-	(void)session;
-	(void)id;
+	(void)source;
 	(void)user_data;
+	if (!s)
+		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	ssize_t n = stream_pull(s, out, room);
 	if (n > 0)
 		return n;
@@ -238,7 +240,7 @@ static size_t http2_split_lines(struct stream *s, nghttp2_nv *fields, size_t max
 static int http2_submit(struct http_connection *c, struct stream *s)
 {
 	nghttp2_nv fields[64];
-	nghttp2_data_provider provider = {.source.ptr = s, .read_callback = http2_read_body};
+	nghttp2_data_provider provider = {.read_callback = http2_read_body};
 	char status[8], length[24];
 	bool bodiless = s->x.head || s->status == 204 || s->status == 304;
 	size_t n = 1;
