@@ -138,7 +138,8 @@ bool session_settle(struct session *session)
 	CHECK_OBJ(session, SESSION_MAGIC);
 	agenda_set_time(session->shared->agenda, &session->item,
 		session->action.what == FEED_DO_WAIT ? session->action.until_ns
-		: session->well_ns ? session->well_ns : UINT64_MAX);
+			: session->overdue_ns ? session->overdue_ns
+			: session->well_ns ? session->well_ns : UINT64_MAX);
 	if (session->row_changed) {
 		session->row_changed = false;
 		session->row.phase = feed_machine_phase(&session->machine);
@@ -208,7 +209,7 @@ static void session_resolve(struct session *session)
 static void session_let_go(struct session *session)
 {
 	http_cancel(&session->call);
-	session->well_ns = 0;
+	session->well_ns = session->overdue_ns = 0;
 	session->over = session->finishing = false;
 	buf_trim(&session->held, 0);
 }

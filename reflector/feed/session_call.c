@@ -18,6 +18,7 @@
 #define PROBE_ANSWER_MAX 8192
 #define PROBE_TIMEOUT    (20 * SECOND)
 #define HELD_MAX         (1u << 20)
+#define OVERDUE          (5 * SECOND)
 #define WELL             (10 * SECOND) /* a spoiled feed's watch that lives so long is well */
 
 /* Given to http as the result of on_body when the session itself ends the call. */
@@ -179,6 +180,7 @@ static void session_on_status(void *arg, const struct http_answer *answer)
 	struct feed_action action;
 
 	CHECK_OBJ(session, SESSION_MAGIC);
+	session->overdue_ns = 0;
 	session->refused = answer->status != 200;
 	session->retry_after_ns = answer->has_retry_after ? answer->retry_after_ns : 0;
 	if (*answer->warning && warnings_are_new(session->shared->warnings, answer->warning))
@@ -272,6 +274,10 @@ static void session_end_call(struct session *session, int result, int code)
 		session_fail_with(session, FAILURE_NETWORK, "the watch ended inside an event");
 	} else {
 		session_step_and_do(session, (struct feed_input){.on = FEED_ON_ENDED});
+		/* The connection was silent for long; a server that lives accepts the next watch at
+		 * once. */
+		if (result == HTTP_SILENT && session->action.what == FEED_DO_WATCH && session->call)
+			session->overdue_ns = proc_monotonic_ns() + OVERDUE;
 	}
 }
 

@@ -59,7 +59,9 @@ struct session {
 	bool troubled;             /* row.error counts until session_set_well */
 	bool failing;              /* and the log says so */
 	bool spoiled;     /* the last watch was accepted and then sent nothing of use: it takes more
-			     than     another acceptance to be well */
+			     than another acceptance to be well */
+	uint64_t overdue_ns; /* when the feed is not live if a server that was silent has still not
+				answered; 0: it need not answer */
 	uint64_t well_ns; /* when a spoiled feed's watch has lived long enough to be well; 0: none
 			     runs */
 	uint32_t logged_kinds;     /* failures of these kinds are in the log */

@@ -190,6 +190,11 @@ int session_work(struct session *session)
 	CHECK_OBJ(session, SESSION_MAGIC);
 	if (session->action.what == FEED_DO_WAIT && session->action.until_ns <= proc_monotonic_ns())
 		session_step_and_do(session, (struct feed_input){.on = FEED_ON_TICK});
+	if (session->overdue_ns && session->overdue_ns <= proc_monotonic_ns()) {
+		session->overdue_ns = 0;
+		session_set_error(session,
+			"the server was silent for long, and does not answer when it is asked again");
+	}
 	if (session->well_ns && session->well_ns <= proc_monotonic_ns()) {
 		session->well_ns = 0;
 		session->spoiled = false;

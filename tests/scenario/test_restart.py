@@ -614,7 +614,8 @@ def test_run_is_ready_when_readers_get_answers(simulator, store, manager):
     assert "EXTEND_TIMEOUT_USEC=" in waiting[0] and not any("READY=1" in m for m in manager())
     simulator.clear_faults(stuck)
     simulator.drop()
-    assert "STATUS=2 feeds up to date" in ready(manager)[0]
+    ready(manager)
+    eventually(lambda: [m for m in manager() if m.endswith("STATUS=2 feeds up to date")], what="all feeds in words")
     assert store.kinf("get", "pods", "-o", "count", check=True).stdout == "50\n"
     simulator.down()
     eventually(lambda: [m for m in manager() if m.startswith("STATUS=") and "refused" in m], what="the outage in words")
