@@ -90,7 +90,8 @@ int answer_form_init(struct answer_request *request)
 		const struct printer_kind kind = {.group = bytes_str(d->group),
 			.version = bytes_str(d->version),
 			.resource = bytes_str(d->resource),
-			.columns = buf_bytes(&columns)};
+			.columns = buf_bytes(&columns),
+			.stored = d->columns};
 
 		if (r == 0)
 			r = printer_new(&kind, &request->printer);

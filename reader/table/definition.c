@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/table/definition.h"
 
-#include "common/cleanup.h"
 #include "common/err.h"
-#include "common/options.h"
 #include "common/value/value.h"
 #include "reader/handle.h"
 #include "reader/table/display.h"
@@ -32,36 +30,10 @@ static struct bytes definition_columns(struct bytes body, struct bytes version)
 	return found;
 }
 
-/* Appends the columns of a feed's definition (store/FORMAT.md) as a msgpack list. */
-static void definition_put_columns(const char *lines, struct buf *out)
-{
-	static const char *const keys[] = {
-		"name", "type", "format", "priority", "jsonPath", "description"};
-	size_t list = value_open_array(out);
-	uint32_t n = 0;
-
-	for (const char *p = lines; *p; n++) {
-		size_t column = value_open_map(out);
-
-		for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-			struct bytes text = BYTES(p, strcspn(p, "\t\n"));
-
-			value_put_string(out, bytes_str(keys[i]));
-			if (i != 3 || !value_put_number(out, text))
-				value_put_string(out, text);
-			p += text.size;
-			p += *p == '\t' || (*p == '\n' && i + 1 == ARRAY_SIZE(keys));
-		}
-		value_close(out, column, ARRAY_SIZE(keys));
-	}
-	value_close(out, list, n);
-}
-
 int definition_printer(struct kinf_snapshot *snapshot, const struct kinf_feed_info *info,
 	struct printer **ret_printer)
 {
 	const struct feed_set *set;
-	CLEANUP(buf_release) struct buf stored = BUF_INIT;
 	struct kinf_object object;
 	int r = feed_set_get(snapshot, info->name, &set);
 
@@ -72,16 +44,12 @@ int definition_printer(struct kinf_snapshot *snapshot, const struct kinf_feed_in
 	if (feed && !feed->metadata_only)
 		kind = (struct printer_kind){.group = bytes_str(feed->group),
 			.version = bytes_str(feed->version),
-			.resource = bytes_str(feed->resource)};
+			.resource = bytes_str(feed->resource),
+			.stored = feed->columns};
 	if (kind.group.size && kinf_get(snapshot, DEFINITIONS, NULL, info->resource, &object) ==
 				       KINF_FOUND)
 		kind.columns = definition_columns(
 			BYTES(object.body, object.body_size), kind.version);
 	err_forget(); /* no feed holds definitions */
-	if (!kind.columns.size && kind.resource.size && *feed->columns) {
-		definition_put_columns(feed->columns, &stored);
-		kind.columns = buf_bytes(&stored);
-	}
-	r = buf_error(&stored);
-	return r < 0 ? r : printer_new(&kind, ret_printer);
+	return printer_new(&kind, ret_printer);
 }

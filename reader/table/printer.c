@@ -148,20 +148,54 @@ static int printer_use_custom(struct printer *printer, struct bytes columns)
 	return 0;
 }
 
+/* Appends the columns of a feed's definition (store/FORMAT.md) as a msgpack list. */
+static void printer_put_stored(const char *lines, struct buf *out)
+{
+	static const char *const keys[] = {
+		"name", "type", "format", "priority", "jsonPath", "description"};
+	size_t list = value_open_array(out);
+	uint32_t n = 0;
+
+	for (const char *p = lines; *p; n++) {
+		size_t column = value_open_map(out);
+
+		for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+			struct bytes text = BYTES(p, strcspn(p, "\t\n"));
+
+			value_put_string(out, bytes_str(keys[i]));
+			if (i != 3 || !value_put_number(out, text))
+				value_put_string(out, text);
+			p += text.size;
+			p += *p == '\t' || (*p == '\n' && i + 1 == ARRAY_SIZE(keys));
+		}
+		value_close(out, column, ARRAY_SIZE(keys));
+	}
+	value_close(out, list, n);
+}
+
 int printer_new(const struct printer_kind *kind, struct printer **ret_printer)
 {
 	CLEANUP(printer_free) struct printer *printer = calloc(1, sizeof(*printer));
+	CLEANUP(buf_release) struct buf stored = BUF_INIT;
 	const struct printer_kind_row *row = printer_find_kind(kind);
+	struct bytes columns = kind->columns;
 	int r = 0;
 
 	if (!printer)
 		return err_set(-ENOMEM, "making the columns of a table");
 	printer->magic = PRINTER_MAGIC;
+	if (!row && !columns.size && kind->stored && *kind->stored) {
+		printer_put_stored(kind->stored, &stored);
+		columns = buf_bytes(&stored);
+		r = buf_error(&stored);
+	}
+	if (r < 0)
+		return r;
 	if (row) {
 		printer_use(printer, row->cells, row->n, row->n_extra);
 		printer->order = row->order;
-	} else if (kind->columns.size) {
-		r = printer_use_custom(printer, kind->columns);
+	} else if (columns.size) {
+		r = printer_use_custom(printer, columns);
 	} else {
 		printer_use(printer, printer_plain, ARRAY_SIZE(printer_plain), 0);
 	}

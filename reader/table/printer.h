@@ -49,6 +49,8 @@ struct printer_kind {
 	struct bytes version;  /* may be empty: the preferred one */
 	struct bytes resource; /* plural */
 	struct bytes columns; /* additionalPrinterColumns, a msgpack array; empty: none are known */
+	const char *stored;   /* used then: the columns of the feed's definition (FORMAT.md); NULL:
+				 none */
 };
 
 struct printer;

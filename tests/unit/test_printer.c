@@ -90,6 +90,26 @@ Test(printer, a_definition_may_lack_anything)
 		"[\"\",null,null,null]");
 }
 
+Test(printer, columns_that_a_feed_stores_are_used_without_a_definition)
+{
+	struct printer_kind kind = {.group = BYTES_LIT("example.com"),
+		.resource = BYTES_LIT("things"),
+		.stored = "N\tinteger\t\t1\t.spec.n\tHow "
+			  "many\nShort\tstring\nT\tdate\t\t\t.spec.t\t\n"};
+	struct printer *printer = NULL;
+	size_t n;
+
+	cr_assert_eq(printer_new(&kind, &printer), 0);
+	const struct printer_column *columns = printer_columns(printer, &n);
+	cr_assert_eq(n, 4);
+	cr_assert_str_eq(columns[1].name, "N");
+	cr_assert_eq(columns[1].priority, 1);
+	cr_assert_str_eq(columns[1].description, "How many");
+	cr_assert_str_eq(columns[2].name, "Short");
+	cr_assert_str_eq(columns[3].type, "date");
+	printer_free(&printer);
+}
+
 Test(printer, columns_are_those_of_a_table_column_definition)
 {
 	struct buf crd = msgpack_of(crd_columns), out = BUF_INIT;
