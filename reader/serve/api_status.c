@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/check.h"
 #include "common/err.h"
@@ -10,6 +11,7 @@
 
 void api_status_release(struct api_status *status)
 {
+	free(status->causes);
 	buf_release(&status->message);
 	buf_release(&status->name);
 	buf_release(&status->group);
@@ -70,8 +72,10 @@ void api_status_cause(struct api_status *status, const char *reason, const char 
 {
 	va_list arguments;
 
-	if (status->n_causes == API_STATUS_CAUSES)
-		return;
+	if (!status->causes)
+		status->causes = calloc(API_STATUS_CAUSES, sizeof(*status->causes));
+	if (!status->causes || status->n_causes == API_STATUS_CAUSES)
+		return; /* the message says the same */
 	struct api_status_cause *cause = &status->causes[status->n_causes++];
 
 	status->has_details = true;

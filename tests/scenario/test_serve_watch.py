@@ -3,6 +3,7 @@
 simulated API server, and followed over relists, restarts, kills and new journals."""
 
 import json
+import signal
 
 import pytest
 
@@ -293,6 +294,31 @@ def test_a_restart_of_kinf_serve_loses_no_version(serve):
     serve.process.kill()
     serve.start()
     assert serve.ask(f"{ALL}?watch=1&resourceVersion=1").events[0]["object"]["message"] == oldest
+
+
+def test_where_history_begins_survives_a_restart(serve):
+    first = serve.ask(ALL).rv
+    serve.store.configure(whole("pods"), whole("configmaps"), retention={"time": "1s"}, serve={"listen": ["unix"]})
+    serve.store.reflector_process.send(signal.SIGHUP)
+    change(serve.simulator)
+
+    def begins():
+        event, = serve.ask(f"{ALL}?watch=1&resourceVersion=1").events
+        return event["object"]["message"].rpartition("(")[2].rstrip(")")
+
+    def trimmed():
+        serve.simulator.touch("configmaps")
+        return int(begins()) > int(first)
+
+    eventually(trimmed, what="history to be trimmed")
+    last = serve.simulator.put("pods", pod("last", "web"))
+    serve.wait_rv(last)
+    eventually(lambda: begins() == str(last), what="all history to be trimmed")
+    serve.process.kill()
+    serve.start()
+    assert begins() == str(last)
+    assert serve.ask(f"{ALL}?watch=1&resourceVersion={last}&timeoutSeconds=1").events == []
+    assert serve.ask(f"{ALL}?resourceVersion={first}&resourceVersionMatch=Exact").status == 410
 
 
 def test_a_client_that_is_cut_and_comes_back_is_equal_in_the_end(serve):
