@@ -186,7 +186,7 @@ static int verify_posting_row(struct verify *v, struct bytes key, struct bytes v
 	int r = index_object(snapshot_index(v->snapshot), snapshot_index_txn(v->snapshot), object,
 		&feed, &name, &entry);
 
-	if (r == NOT_FOUND)
+	if (r == NOT_FOUND && !(term && term->dropping))
 		verify_fault(v,
 			"index: a posting of term %" PRIu64 " is of object %" PRIu64
 			", which is missing",
@@ -232,10 +232,14 @@ static int verify_definition(void *arg, const struct index_definition *definitio
 		verify_fault(d->v, "index: definition '%s' is of unknown feed %u", definition->name,
 			definition->feed);
 	/* The terms are still in key order, so in the order of definitions. */
-	for (; d->i < d->v->n_terms && d->v->terms[d->i].definition <= definition->id; d->i++)
-		if (d->v->terms[d->i].definition < definition->id)
+	for (; d->i < d->v->n_terms && d->v->terms[d->i].definition <= definition->id; d->i++) {
+		struct verify_term *term = &d->v->terms[d->i];
+
+		term->dropping = definition->dropping;
+		if (term->definition < definition->id)
 			verify_fault(d->v, "index: a value is of unknown definition %u",
-				d->v->terms[d->i].definition);
+				term->definition);
+	}
 	return 0;
 }
 

@@ -25,6 +25,7 @@ struct verify_feed {
 struct verify_term {
 	uint64_t id, count, seen;
 	uint32_t definition;
+	bool dropping; /* its definition is being removed: postings may outlive their objects */
 };
 
 /* A version in the log. */
