@@ -19,6 +19,7 @@
 #include "tests/unit/api_stub.h"
 #include "tests/unit/scratch.h"
 
+#define WHO     "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 #define REVIEWS "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 static struct worker_shared shared;
@@ -82,7 +83,8 @@ static struct api_stub *review(const char *status)
 		"{\"kind\":\"SelfSubjectAccessReview\",\"metadata\":{\"creationTimestamp\":null},\"spec\":{},\"status\":%s}",
 		status);
 	struct api_stub *stub = api_stub_start((const struct api_stub_answer[]){
-		{REVIEWS, 201, "application/json", body}, {NULL}});
+		{REVIEWS, 201, "application/json", body}, {WHO, 201, "application/json",
+			"{\"kind\":\"SelfSubjectReview\",\"status\":{\"userInfo\":{\"username\":\"jane\"}}}"}, {NULL}});
 	point_to(api_stub_url(stub));
 	return stub;
 }
@@ -168,14 +170,17 @@ Test(serve_auth, denied_without_the_name_is_asked_with_it)
 
 	get.verb = "get";
 	get.name = "a";
-	cr_assert_eq(decide_self(&get, "Bearer abc").answer, AUTH_DENIED);
-	cr_assert_eq(api_stub_count(stub), 2);
+	struct seen seen = decide_self(&get, "Bearer abc");
+	cr_assert_eq(seen.answer, AUTH_DENIED);
+	cr_assert_str_eq(seen.user, "jane");
+	cr_assert_str_eq(seen.reason, "no");
+	cr_assert_eq(api_stub_count(stub), 4, "each denial is followed by a question for the user's name");
 	/* The first decision holds for each name. */
 	get.name = "b";
 	cr_assert_eq(decide_self(&get, "Bearer abc").answer, AUTH_DENIED);
-	cr_assert_eq(api_stub_count(stub), 3);
-	cr_assert_eq(decide_self(&get, "Bearer abc").answer, AUTH_DENIED);
-	cr_assert_eq(api_stub_count(stub), 3);
+	cr_assert_eq(api_stub_count(stub), 6);
+	cr_assert_str_eq(decide_self(&get, "Bearer abc").user, "jane");
+	cr_assert_eq(api_stub_count(stub), 6);
 	api_stub_stop(&stub);
 }
 

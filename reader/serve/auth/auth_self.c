@@ -16,6 +16,7 @@
 #include "common/hashtable.h"
 #include "common/proc.h"
 #include "common/value/yaml.h"
+#include "reader/serve/auth/question.h"
 #include "reader/serve/auth/token.h"
 #include "reader/serve/auth/upstream_client.h"
 #include "reader/serve/metrics.h"
@@ -27,17 +28,12 @@
 #define PAUSE_NS        SECOND_NS /* after a question without an answer */
 #define QUESTIONS_MAX   16   /* on their way at once */
 #define DECISIONS_MAX   8192
-#define HEADERS_MAX     ((size_t)32 << 10)
 #define RUN_MS          1000
 #define SELF_PATH       "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+#define WHO_PATH        "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+#define WHO_BODY        "{\"kind\":\"SelfSubjectReview\",\"apiVersion\":\"authentication.k8s.io/v1\"}"
 #define USER_SIZE       256
-
-/* The bytes that tell one question from another: the header lines, then the review, which is the body
- * of the request. Header lines end with a NUL each, and with an empty one. */
-struct question {
-	struct buf bytes;
-	size_t headers_size;
-};
+#define SERVICE_ACCOUNT "system:serviceaccount:"
 
 /* One question and, if it was answered, its decision. */
 struct decision_entry {
@@ -87,90 +83,6 @@ struct auth_self {
 	pthread_t thread;
 	bool started;
 };
-
-/* ---- questions --------------------------------------------------------------------------------------- */
-
-static void question_release(struct question *question)
-{
-	buf_release(&question->bytes);
-}
-
-static void question_put_member(struct buf *out, const char *name, const char *value, bool *first)
-{
-	if (!*value)
-		return;
-	buf_printf(out, "%s\"%s\":\"", *first ? "" : ",", name);
-	*first = false;
-	for (const unsigned char *p = (const unsigned char *)value; *p; p++) {
-		if (*p < 0x20 || *p == '"' || *p == '\\' || *p == 0x7f)
-			buf_printf(out, "\\u%04x", *p);
-		else
-			buf_byte(out, *p);
-	}
-	buf_byte(out, '"');
-}
-
-static void question_put_selector(struct buf *out, const char *name, const char *selector)
-{
-	bool first = true;
-
-	if (!*selector)
-		return;
-	buf_printf(out, ",\"%s\":{", name);
-	question_put_member(out, "rawSelector", selector, &first);
-	buf_byte(out, '}');
-}
-
-/* Appends the review. */
-static void question_put_review(struct buf *out, const struct auth_attributes *a, bool with_name)
-{
-	bool first = true;
-
-	buf_str(out, "{\"kind\":\"SelfSubjectAccessReview\",\"apiVersion\":\"authorization.k8s.io/v1\",\"spec\":{");
-	if (!*a->resource) {
-		buf_str(out, "\"nonResourceAttributes\":{");
-		question_put_member(out, "path", a->path, &first);
-		question_put_member(out, "verb", a->verb, &first);
-		buf_str(out, "}}}");
-		return;
-	}
-	buf_str(out, "\"resourceAttributes\":{");
-	question_put_member(out, "verb", a->verb, &first);
-	question_put_member(out, "group", a->group, &first);
-	question_put_member(out, "version", a->version, &first);
-	question_put_member(out, "resource", a->resource, &first);
-	question_put_member(out, "subresource", a->subresource, &first);
-	question_put_member(out, "namespace", a->namespace_, &first);
-	question_put_member(out, "name", with_name ? a->name : "", &first);
-	question_put_selector(out, "labelSelector", a->label_selector);
-	question_put_selector(out, "fieldSelector", a->field_selector);
-	buf_str(out, "}}}");
-}
-
-/* Makes the question of X. Returns whether there are memory and no too large headers. */
-static bool question_make(struct question *question, const struct exchange *x, const struct auth_attributes *a,
-	bool with_name)
-{
-	struct buf *out = &question->bytes;
-
-	*question = (struct question){.bytes = BUF_SECRET};
-	for (size_t i = 0; i < x->n_headers; i++) {
-		struct bytes name = x->headers[i].name;
-
-		if (!bytes_equal(name, BYTES_LIT("authorization")) &&
-			!bytes_starts(name, BYTES_LIT("impersonate-")))
-			continue;
-		buf_bytes_put(out, name);
-		/* libcurl takes "name:" for a header to be left out. */
-		buf_str(out, x->headers[i].value.size ? ": " : ";");
-		buf_bytes_put(out, x->headers[i].value);
-		buf_byte(out, '\0');
-	}
-	buf_byte(out, '\0');
-	question->headers_size = out->size;
-	question_put_review(out, a, with_name);
-	return buf_error(out) == 0 && question->headers_size <= HEADERS_MAX;
-}
 
 /* ---- the table of decisions -------------------------------------------------------------------------- */
 
@@ -313,8 +225,13 @@ static void self_settle(struct auth_self *self, struct decision_entry *e, enum a
 	e->decided = true;
 	/* A server that does not answer is not asked for each request. */
 	e->until_ns = now + token_cap_ns(&facts, e->answer == AUTH_UNAVAILABLE ? PAUSE_NS : KEEP_NS);
-	(void)snprintf(e->user, sizeof(e->user), "%s", answer == AUTH_UNAUTHENTICATED ? "" : facts.user);
-	(void)snprintf(e->reason, sizeof(e->reason), "%s", reason);
+	/* The API server alone knows the users of other tokens (self_on_user()). */
+	if (answer == AUTH_UNAUTHENTICATED)
+		e->user[0] = '\0';
+	else if (strncmp(facts.user, SERVICE_ACCOUNT, strlen(SERVICE_ACCOUNT)) == 0)
+		(void)snprintf(e->user, sizeof(e->user), "%s", facts.user);
+	if (reason != e->reason)
+		(void)snprintf(e->reason, sizeof(e->reason), "%s", reason);
 	self->n_asking--;
 	for (struct auth_pending *p = TAKE(e->waiting), *next; p; p = next) {
 		next = p->next;
@@ -339,6 +256,22 @@ static enum auth_answer self_read_review(struct bytes text, char *reason, size_t
 	return allowed && strcmp(allowed, "true") == 0 ? AUTH_ALLOWED : AUTH_DENIED;
 }
 
+/* Takes the name of a user who was denied, for the sentence of the refusal; older servers don't tell it. */
+static void self_on_user(void *context, int status, struct bytes text)
+{
+	CLEANUP(yaml_free) struct yaml *yaml = NULL;
+	struct decision_entry *e = context;
+	int r = status == 201 && text.size ? yaml_parse(text.data, text.size, "review", &yaml) : NOT_FOUND;
+
+	err_ignore(r < 0 ? r : 0, "the refusal only lacks the user's name");
+	const struct yaml_node *reviewed = r == 0 ? yaml_get(yaml_root(yaml), "status") : NULL;
+	const char *name = yaml_text(yaml_get(reviewed, "userInfo"), "username");
+	(void)pthread_mutex_lock(&e->self->lock);
+	(void)snprintf(e->user, sizeof(e->user), "%s", name ? name : "");
+	self_settle(e->self, e, AUTH_DENIED, e->reason);
+	(void)pthread_mutex_unlock(&e->self->lock);
+}
+
 static void self_on_answer(void *context, int status, struct bytes text)
 {
 	struct decision_entry *e = context;
@@ -356,6 +289,15 @@ static void self_on_answer(void *context, int status, struct bytes text)
 	else
 		(void)snprintf(reason, sizeof(reason), "the API server can't be asked: %.*s",
 			(int)(text.size < 150 ? text.size : 150), (const char *)text.data);
+	if (answer == AUTH_DENIED && !*e->user) {
+		/* Nobody reads the entry's texts while it is being asked. */
+		(void)snprintf(e->reason, sizeof(e->reason), "%s", reason);
+		int r = upstream_client_post(e->self->client, WHO_PATH, (const char *)e->question.bytes.data,
+			BYTES_LIT(WHO_BODY), self_on_user, e);
+		if (r == 0)
+			return;
+		err_ignore(r, "the refusal only lacks the user's name");
+	}
 	(void)pthread_mutex_lock(&e->self->lock);
 	self_settle(e->self, e, answer, reason);
 	(void)pthread_mutex_unlock(&e->self->lock);

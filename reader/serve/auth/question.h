@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bytes of a question to the API server: a client's credentials and the review. */
+#ifndef READER_SERVE_AUTH_QUESTION_H
+#define READER_SERVE_AUTH_QUESTION_H
+
+#include "common/buf.h"
+#include "reader/serve/auth.h"
+
+/* The bytes that tell one question from another: the header lines, then the review, which is the body
+ * of the request. Header lines end with a NUL each, and with an empty one. */
+struct question {
+	struct buf bytes;
+	size_t headers_size;
+};
+
+/* Makes the question of X, with the attributes' name or without it. Returns whether there is memory and the
+ * headers are not too large; the caller releases QUESTION in any case. */
+bool question_make(struct question *question, const struct exchange *x, const struct auth_attributes *a,
+	bool with_name);
+void question_release(struct question *question);
+
+#endif
