@@ -76,7 +76,7 @@ static int processor_check_pair(struct app *app)
 	app->checked_ns = now;
 	int r = pair_check(app->pair);
 	if (!r)
-		r = readers_check(app->readers, pair_env(app->pair), app->p.stats, now);
+		r = readers_check(app->readers, pair_env(app->pair), pair_journal_env(app->pair), app->p.stats, now);
 	/* A second of work succeeded, and with it the work that had failed. */
 	if (!r && now - app->opened_ns >= SECOND_NS) {
 		failure_end(&app->daemon->failure, app->p.stats, pair_state(app->pair));
@@ -172,6 +172,7 @@ static int processor_run(struct daemon *daemon)
 	if (!r)
 		r = processor_loop(&app);
 	int status = daemon_end(daemon, r);
+	pair_close(&app.pair); /* its own pin file keeps the runtime directory */
 	if (app.p.home && (r >= 0 || r == ERR_MOVED))
 		home_retire(app.p.home);
 	return status;

@@ -54,6 +54,12 @@ struct env *pair_env(struct pair *pair)
 	return index_env(pair->index);
 }
 
+struct env *pair_journal_env(struct pair *pair)
+{
+	CHECK_OBJ(pair, PAIR_MAGIC);
+	return journal_env(pair->journal);
+}
+
 const char *pair_state(const struct pair *pair)
 {
 	CHECK_OBJ(pair, PAIR_MAGIC);
@@ -115,8 +121,8 @@ static int pair_use_current(struct pair *pair, char *reason, size_t size)
 
 	if (r == FOUND)
 		r = pair_read_metas(pair, &index, &journal);
-	/* Locked: a process that is stopped while it opens the index holds open.lock, perhaps for ever.
-	 * Readers of the old generation go on, new ones open the new one. */
+	/* Locked: another program has its lock.mdb open. Readers of the old generation go on, new ones
+	 * open the new one. */
 	if (r == NOT_FOUND || r == ERR_CORRUPT || r == ERR_FORMAT || r == ERR_UNTRUSTED ||
 		r == ERR_LOCKED || r == -EIO) {
 		(void)snprintf(reason, size, "%s", r < 0 ? err_text(r) : "there is none");

@@ -28,6 +28,7 @@ void pair_wait(struct pair *pair, int timeout_ms);
 int pair_check(struct pair *pair);
 
 struct env *pair_env(struct pair *pair); /* of the index */
+struct env *pair_journal_env(struct pair *pair);
 const char *pair_state(const struct pair *pair); /* for the status page */
 
 #endif

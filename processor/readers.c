@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -13,20 +15,25 @@
 
 #define READERS_MAGIC 0x52445253u
 
-struct held {
-	int32_t pid;
+struct readers_held {
+	const struct env *env;
+	struct env_reader reader;
 	bool warned;
-	uint64_t txn;
 	uint64_t since;
+};
+
+struct readers_list {
+	struct readers_held *items;
+	size_t n, room;
 };
 
 struct readers {
 	uint32_t magic;
-	size_t n, n_before;
+	struct readers_list held, before; /* in this check, in the last one */
+	const struct env *env;
 	uint64_t now;
 	struct stats *stats;
-	struct held held[ENV_READERS_MAX];   /* in this check */
-	struct held before[ENV_READERS_MAX]; /* in the last one */
+	bool unreadable; /* logged */
 };
 
 int readers_new(struct readers **ret_readers)
@@ -47,41 +54,58 @@ void readers_free(struct readers **readers_pointer)
 		return;
 	CHECK_OBJ(readers, READERS_MAGIC);
 	readers->magic = 0;
+	free(readers->held.items);
+	free(readers->before.items);
 	free(readers);
 }
 
-/* Notes a snapshot, and warns of it once when it has been held for too long. */
-static int readers_note(void *arg, int32_t pid, uint64_t txn)
+static bool readers_is_same(const struct readers_held *a, const struct readers_held *b)
 {
-	struct readers *readers = arg;
-
-	if (txn == 0 || pid == getpid() || readers->n == ENV_READERS_MAX)
-		return 0;
-	struct held *held = &readers->held[readers->n++];
-	*held = (struct held){.pid = pid, .txn = txn, .since = readers->now};
-	for (size_t i = 0; i < readers->n_before; i++)
-		if (readers->before[i].pid == pid && readers->before[i].txn == txn)
-			*held = readers->before[i];
-	if (!held->warned && readers->now - held->since > READERS_HELD_NS) {
-		held->warned = true;
-		stats_add(readers->stats, STAT_OLD_SNAPSHOTS, 1);
-		LOG(snapshot_old, .pid = held->pid, .age_seconds = readers->now - held->since);
-	}
-	return 0;
+	return a->env == b->env && a->reader.pid == b->reader.pid && a->reader.uid == b->reader.uid &&
+		a->reader.txn == b->reader.txn && strcmp(a->reader.program, b->reader.program) == 0;
 }
 
-int readers_check(struct readers *readers, struct env *env, struct stats *stats, uint64_t now)
+/* Notes a snapshot, and warns of it once when it has been held for too long. */
+static int readers_note(void *arg, const struct env_reader *reader)
 {
-	CHECK_OBJ(readers, READERS_MAGIC);
-	int cleared = env_clear_stale_readers(env);
+	struct readers *readers = arg;
+	struct readers_held held = {.env = readers->env, .reader = *reader, .since = readers->now};
 
-	if (cleared < 0)
-		return cleared;
-	stats_add(stats, STAT_STALE_READERS, (uint64_t)cleared);
-	memcpy(readers->before, readers->held, readers->n * sizeof(readers->held[0]));
-	readers->n_before = readers->n;
-	readers->n = 0;
+	if (reader->txn == 0 || reader->pid == getpid())
+		return 0;
+	for (size_t i = 0; i < readers->before.n; i++)
+		if (readers_is_same(&readers->before.items[i], &held))
+			held = readers->before.items[i];
+	if (!held.warned && readers->now - held.since > READERS_HELD_NS) {
+		held.warned = true;
+		stats_add(readers->stats, STAT_OLD_SNAPSHOTS, 1);
+		LOG(snapshot_old, .program = reader->program, .pid = reader->pid, .uid = reader->uid,
+			.age_seconds = readers->now - held.since);
+	}
+	return ARRAY_ADD(readers->held.items, readers->held.n, readers->held.room, held, "the list of snapshots");
+}
+
+int readers_check(struct readers *readers, struct env *index, struct env *journal, struct stats *stats, uint64_t now)
+{
+	struct env *envs[] = {index, journal};
+
+	CHECK_OBJ(readers, READERS_MAGIC);
+	int r = env_sweep_pins(index); /* those of the journal are in the same directories */
+	if (r >= 0)
+		stats_add(stats, STAT_STALE_READERS, (uint64_t)r);
+	struct readers_list before = readers->before;
+	readers->before = readers->held;
+	readers->held = before;
+	readers->held.n = 0;
 	readers->now = now;
 	readers->stats = stats;
-	return env_each_reader(env, readers_note, readers);
+	for (size_t i = 0; r >= 0 && i < 2; i++) {
+		readers->env = envs[i];
+		r = envs[i] ? env_each_reader(envs[i], readers_note, readers) : 0;
+	}
+	if (r < 0 && !readers->unreadable)
+		LOG(readers_unknown, .error = err_text(r));
+	readers->unreadable = r < 0;
+	err_ignore(r, "no page is reused until the pins can be read, and readers and writer go on");
+	return 0;
 }

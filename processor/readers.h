@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches the readers of the index: clears the slots of dead processes, and counts snapshots that are
- * held for more than a minute, with one log line each. Such a snapshot pins pages, so the file grows.
+ * Watches the readers of index and journal: removes the pin files of dead processes, and counts snapshots that are held
+ * for more than a minute, with one log line each that names the program. Such a snapshot keeps pages from being reused,
+ * so the file grows for as long as it is held.
  */
 #ifndef PROCESSOR_READERS_H
 #define PROCESSOR_READERS_H
@@ -17,6 +18,6 @@ int readers_new(struct readers **ret_readers);
 void readers_free(struct readers **readers);
 
 /* NOW: proc_monotonic_ns(). */
-int readers_check(struct readers *readers, struct env *env, struct stats *stats, uint64_t now);
+int readers_check(struct readers *readers, struct env *index, struct env *journal, struct stats *stats, uint64_t now);
 
 #endif

@@ -22,8 +22,9 @@
  *
  * Threads: one thread at a time per snapshot and what is read from it; several threads may use one
  * struct kinf, each with snapshots of its own, and wait with it. After fork the child opens its own
- * struct kinf; using the parent's gives KINF_FORKED. A process that reads takes a slot in each
- * database's reader table and writes nothing else; it can never delay a writer. Hold snapshots
+ * struct kinf; using the parent's gives KINF_FORKED. A process that reads has a small file
+ * for each database in the runtime directory, in which it says what it reads, and writes nothing else; it can
+ * never delay a writer. Hold snapshots
  * briefly: pages that are freed meanwhile can't be reused, and the daemons report one that is
  * held for over 60 s.
  *

@@ -68,8 +68,8 @@ static struct retention_options loop_retention_options(const struct loop *loop)
 		.bytes = loop->daemon->config->retention_bytes, .cursor_ns = loop->daemon->config->cursor_ns};
 }
 
-/* Waits, without limit, for a process that holds the journal's open.lock: it may be stopped, but the journal is
- * whole, and a new one would have everything listed again and every follower begin again. */
+/* Waits, without limit, for a program that has the journal's lock.mdb open, which nobody but the reflector needs: the
+ * journal is whole, and a new one would have everything listed again and every follower begin again. */
 static int loop_open_journal(struct loop *loop)
 {
 	struct journal_options options = loop_journal_options(loop);
@@ -81,7 +81,7 @@ static int loop_open_journal(struct loop *loop)
 		if (!reported)
 			LOG(journal_locked, .error = err_text(r));
 		reported = true;
-		stats_set_state(loop->stats, "waiting for the journal, which another process is opening");
+		stats_set_state(loop->stats, "waiting for the journal, which another program has open");
 		stats_set_error(loop->stats, err_text(r));
 		daemon_sleep(loop->daemon, OPEN_PAUSE_MS);
 		if (loop->daemon->stop)
@@ -252,6 +252,7 @@ int loop_new(struct daemon *daemon, struct loop **ret_loop)
 
 void loop_retire(struct loop *loop)
 {
+	loop_close_feeds(loop); /* its own pin file keeps the runtime directory */
 	home_retire(loop->home);
 }
 

@@ -2,7 +2,7 @@
 /*
  * kinf status. The status group: status_gather.c collects everything once into a struct
  * store_status, status_text.c prints it for people, status.c as JSON and is the command. Status
- * pages and reader tables change while they are read, so the numbers need not agree with each other
+ * pages and pin files change while they are read, so the numbers need not agree with each other
  * to the last event.
  */
 #ifndef READER_COMMAND_STATUS_H
@@ -31,7 +31,7 @@ struct status_process {
 struct status_reader {
 	int32_t pid;
 	char name[32];
-	uint32_t slots, snapshots; /* in the reader tables of both databases */
+	uint32_t slots, snapshots; /* in its pin files of both databases */
 	uint64_t behind;           /* transactions since its oldest snapshot */
 };
 

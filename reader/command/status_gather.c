@@ -117,41 +117,35 @@ struct reader_walk {
 	uint64_t last_txn;
 };
 
-/* Sets *RET_READER to the entry of PID, which it makes if there is none. */
+/* Sets *RET_READER to the entry of a process, which it makes if there is none. Processes of one program in other PID
+ * namespaces (pid 0) share an entry. */
 static int status_find_reader(
-	struct store_status *status, int32_t pid, struct status_reader **ret_reader)
+	struct store_status *status, const struct env_reader *found, struct status_reader **ret_reader)
 {
-	char path[40];
-	ssize_t n = -1;
+	struct status_reader made = {.pid = found->pid};
 
+	(void)snprintf(made.name, sizeof(made.name), "%s", found->program);
 	for (size_t i = 0; i < status->n_readers; i++)
-		if (status->readers[i].pid == pid) {
+		if (status->readers[i].pid == found->pid && strcmp(status->readers[i].name, made.name) == 0) {
 			*ret_reader = &status->readers[i];
 			return 0;
 		}
-	int r = ARRAY_ADD(status->readers, status->n_readers, status->readers_room,
-		((struct status_reader){.pid = pid}), "the list of readers");
+	int r = ARRAY_ADD(status->readers, status->n_readers, status->readers_room, made, "the list of readers");
 	if (r < 0)
 		return r;
-	struct status_reader *reader = &status->readers[status->n_readers - 1];
-	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0)
-		n = read(fd, reader->name, sizeof(reader->name) - 1);
-	reader->name[n > 0 ? n : 0] = '\0';
-	reader->name[strcspn(reader->name, "\n")] = '\0';
-	*ret_reader = reader;
+	*ret_reader = &status->readers[status->n_readers - 1];
 	return 0;
 }
 
-static int status_add_reader(void *arg, int32_t pid, uint64_t txn)
+static int status_add_reader(void *arg, const struct env_reader *found)
 {
 	struct reader_walk *walk = arg;
 	struct status_reader *reader;
+	uint64_t txn = found->txn;
 
-	if (pid == getpid())
+	if (found->pid == getpid())
 		return 0;
-	int r = status_find_reader(walk->status, pid, &reader);
+	int r = status_find_reader(walk->status, found, &reader);
 	if (r < 0)
 		return r;
 	reader->slots++;
@@ -171,7 +165,7 @@ static int status_gather_database(struct env *env, struct store_status *status,
 	if (r < 0)
 		return r;
 	database->open = true;
-	if (status->copy) /* opened without locks: there is no reader table */
+	if (status->copy) /* opened without pins: nobody says what it reads */
 		return 0;
 	struct reader_walk walk = {status, database->info.last_txn};
 	return env_each_reader(env, status_add_reader, &walk);

@@ -14,7 +14,6 @@
 #include "store/index/index.h"
 
 #define RETENTION_MAGIC 0x52544e54u
-#define LOCKED_PAUSE (UINT64_C(60) * 1000000000)
 
 struct retention {
 	uint32_t magic;
@@ -23,8 +22,6 @@ struct retention {
 	struct retention_options options;
 	struct index *index;
 	struct cursor_table *cursors;
-	uint64_t locked_ns; /* until then the index is not opened: another process holds its
-			       open.lock */
 	struct ages ages;
 };
 
@@ -126,12 +123,9 @@ static int retention_open_index(struct retention *retention)
 		err_ignore(moved, "the index that CURRENT names now is opened");
 	}
 	index_close(&retention->index);
-	if (r != FOUND || proc_monotonic_ns() < retention->locked_ns)
+	if (r != FOUND)
 		return r < 0 ? r : NOT_FOUND;
-	r = index_open_read(retention->home, &retention->index);
-	if (r == ERR_LOCKED) /* each attempt waits for 2 s, and so does the reflector */
-		retention->locked_ns = proc_monotonic_ns() + LOCKED_PAUSE;
-	return r;
+	return index_open_read(retention->home, &retention->index);
 }
 
 static int retention_take_list(void *arg, const struct index_feed *feed)

@@ -38,12 +38,11 @@ int trimming_aim(struct trimming *trimming, uint64_t list_begin, bool pressed)
 {
 	trimming->due_ns = proc_monotonic_ns() + TRIM_PAUSE;
 	trimming->soon_ns = proc_monotonic_ns() + TRIM_SOON;
-	/* A reader that was killed inside a snapshot would hold trimmed pages, and the file would
-	 * grow. */
-	int cleared = env_clear_stale_readers(journal_env(trimming->journal));
+	/* Readers that were killed leave their pin files. */
+	int cleared = env_sweep_pins(journal_env(trimming->journal));
 	if (cleared > 0)
 		stats_add(trimming->stats, STAT_STALE_READERS, (uint64_t)cleared);
-	err_ignore(cleared, "the next trimming clears them");
+	err_ignore(cleared, "the next trimming removes them");
 	/* The journal before this one goes when the index has moved over. */
 	if (trimming->old_left && journal_remove_old(trimming->home) > 0)
 		trimming->old_left = false;

@@ -63,20 +63,6 @@ int datafile_refuse_network(const char *directory)
 	return 0;
 }
 
-/* Asks with access(2), because opening and closing the file would drop this process's own locks on it. */
-int datafile_require_slot(const char *directory)
-{
-	char path[4096];
-
-	(void)snprintf(path, sizeof(path), "%s/lock.mdb", directory);
-	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 || errno == ENOENT)
-		return 0;
-	return err_say(ERR_UNSUPPORTED,
-		"'%s' cannot be written (%s), which readers of a live store need: mount it writable, "
-		"join its group, or read a copy that was taken while no daemon ran",
-		path, err_name(-errno));
-}
-
 /* ---- the files ------------------------------------------------------------------------------- */
 
 bool datafile_type_reserves(uint32_t type)
@@ -122,7 +108,7 @@ int datafile_set_modes(const char *directory, unsigned file_mode)
 	if (chmod(path, file_mode) < 0)
 		return err_set(-errno, "'%s'", path);
 	(void)snprintf(path, sizeof(path), "%s/lock.mdb", directory);
-	if (chmod(path, file_mode | ((file_mode & 0040) >> 1)) < 0)
+	if (chmod(path, file_mode & 0700) < 0)
 		return err_set(-errno, "'%s'", path);
 	return 0;
 }

@@ -16,10 +16,7 @@ int datafile_disk_full(const char *path);
 
 /* ERR_UNSUPPORTED on file systems on which mmap and locks are not coherent between processes. */
 int datafile_refuse_network(const char *directory);
-/* ERR_UNSUPPORTED for a reader that can't write lock.mdb: LMDB would give it no slot without saying so, and the writer
- * would reuse pages that it reads. */
-int datafile_require_slot(const char *directory);
-/* Sets the modes of both files: a group that may read has to write lock.mdb. LMDB gives both one mode. */
+/* Sets the modes of both files: data.mdb for those who may read, lock.mdb for the writer alone. */
 int datafile_set_modes(const char *directory, unsigned file_mode);
 
 #define DATAFILE_BEGIN_BYTES (256 << 10)

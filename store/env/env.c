@@ -5,8 +5,10 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
@@ -18,9 +20,7 @@
 #define MISSING_MAX        16u
 #define MISSING_MAX_WRITER 1024u
 
-#define OPEN_PAGES    64u /* LMDB writes fewer when it makes the databases */
-#define OPEN_TRIES    10
-#define OPEN_PAUSE_NS 20000000L
+#define OPEN_PAGES 64u /* LMDB writes fewer when it makes the databases */
 
 static struct {
 	pthread_mutex_t lock;
@@ -122,34 +122,37 @@ static void mapping_free(struct mapping **map)
 		return;
 	mapping_unwatch_faults(*map);
 	/* A forked child leaves the locks and slots of its parent alone. */
-	if ((*map)->mdb && (*map)->forks == forks)
+	if ((*map)->mdb && (*map)->forks == forks) {
+		mapping_keep_end(*map);
 		mdb_env_close((*map)->mdb);
+	}
+	mapping_keep_release(*map);
+	mapping_watch_end(*map);
+	free((*map)->places);
 	free(*map);
 	*map = NULL;
 }
 
-/*
- * Returns AGAIN when the lock file's transaction number is less than the data file's: a process was killed inside
- * mdb_env_open() while another one waited there (docs/architecture.md, LMDB), and a commit now would overwrite a
- * newer one. One less is no fault for a reader, because the writer sets the number after it has written the data.
- */
-static int mapping_first_txn(struct mapping *map, const struct env_options *options, MDB_txn **ret_txn)
+/* A writer alone opens lock.mdb, so LMDB initialises it each time. If another program had it open, LMDB may have taken
+ * an old transaction number from it, and a commit would overwrite a newer one (docs/architecture.md, LMDB). */
+static int mapping_first_txn(struct mapping *map, struct pin *pin, MDB_txn **ret_txn)
 {
-	bool write = options->mode == ENV_WRITE;
+	bool write = map->mode == ENV_WRITE;
 	MDB_envinfo info;
 
 	(void)mdb_env_info(map->mdb, &info);
-	int rc = write ? mdb_txn_begin(map->mdb, NULL, 0, ret_txn) : mapping_begin_read(map, ret_txn);
+	int rc = write ? mdb_txn_begin(map->mdb, NULL, 0, ret_txn) : mapping_begin_read(map, pin, ret_txn);
 	if (rc)
 		return mapping_failed(map, rc, "opening");
-	if (options->mode == ENV_COPY || mdb_txn_id(*ret_txn) + (write ? 0 : 2) > info.me_last_txnid)
+	if (!write || mdb_txn_id(*ret_txn) > info.me_last_txnid)
 		return 0;
 	mdb_txn_abort(*ret_txn);
 	*ret_txn = NULL;
-	return AGAIN;
+	return err_say(ERR_LOCKED,
+		"'%s': lock.mdb is older than the data, because another program has it open: end that program", map->path);
 }
 
-static int mapping_settle(struct mapping *map, const struct env_options *options)
+static int mapping_settle_pinned(struct mapping *map, const struct env_options *options, struct pin *pin)
 {
 	MDB_envinfo info;
 	MDB_txn *txn = NULL;
@@ -169,7 +172,7 @@ static int mapping_settle(struct mapping *map, const struct env_options *options
 	}
 	if (r < 0)
 		return r;
-	r = mapping_first_txn(map, options, &txn);
+	r = mapping_first_txn(map, pin, &txn);
 	if (r)
 		return r;
 	for (size_t i = 0; i < options->n_databases; i++) {
@@ -182,9 +185,10 @@ static int mapping_settle(struct mapping *map, const struct env_options *options
 		}
 	}
 	map->n_databases = options->n_databases;
-	int rc = mdb_txn_commit(txn);
+	int rc = options->mode == ENV_WRITE ? mapping_commit(map, txn) : mdb_txn_commit(txn);
+	txn = NULL;
 	if (!rc)
-		rc = mapping_begin_read(map, &txn);
+		rc = mapping_begin_read(map, pin, &txn);
 	if (rc)
 		return mapping_failed(map, rc, "opening");
 	mapping_find_address(map, txn);
@@ -194,11 +198,29 @@ static int mapping_settle(struct mapping *map, const struct env_options *options
 	return map->writemap ? mapping_watch_faults(map) : 0;
 }
 
-/* Returns: 0; AGAIN, worth another attempt; errors. */
-static int mapping_open_once(const char *directory, const struct env_options *options, struct mapping **ret_map)
+/* Takes the environment into use: its databases, its pins. */
+static int mapping_settle(struct mapping *map, const struct env_options *options)
 {
+	struct pin pin = {0};
+	int r = options->mode == ENV_WRITE ? mapping_keep(map, options->places, options->file_mode)
+		: options->mode == ENV_READ ? mapping_watch(map, options->places)
+					    : 0;
+
+	if (r == 0)
+		r = mapping_pin(map, &pin);
+	if (r == 0)
+		r = mapping_settle_pinned(map, options, &pin);
+	pins_give(map->pins, &pin);
+	return r;
+}
+
+static int mapping_open(const char *directory, const struct env_options *options, struct mapping **ret_map)
+{
+	int network = options->mode == ENV_COPY ? 0 : datafile_refuse_network(directory);
+	if (network < 0)
+		return network;
 	CLEANUP(mapping_free) struct mapping *map = calloc(1, sizeof(*map) + strlen(directory) + 1);
-	unsigned mode = options->file_mode | ((options->file_mode & 0040) >> 1), flags = MDB_NOTLS;
+	unsigned flags = MDB_NOTLS;
 
 	if (!map)
 		return err_set(-ENOMEM, "opening '%s'", directory);
@@ -206,12 +228,12 @@ static int mapping_open_once(const char *directory, const struct env_options *op
 	map->mode = options->mode;
 	map->writemap = options->mode == ENV_WRITE && options->writemap;
 	map->forks = forks;
+	map->lock_fd = -1;
 	int rc = mdb_env_create(&map->mdb);
 	if (rc)
 		return mapping_failed(map, rc, "opening");
 	(void)mdb_env_set_assert(map->mdb, env_assert_failed);
 	(void)mdb_env_set_maxdbs(map->mdb, ENV_DATABASES_MAX);
-	(void)mdb_env_set_maxreaders(map->mdb, ENV_READERS_MAX);
 	if (options->mode == ENV_WRITE)
 		(void)mdb_env_set_mapsize(map->mdb, options->map_bytes);
 	if (map->writemap) {
@@ -224,39 +246,18 @@ static int mapping_open_once(const char *directory, const struct env_options *op
 	if (options->mode == ENV_WRITE)
 		flags |= (map->writemap ? MDB_WRITEMAP | MDB_NORDAHEAD : 0) | (options->durable ? 0 : MDB_NOSYNC);
 	else
-		flags |= MDB_RDONLY | (options->mode == ENV_COPY ? MDB_NOLOCK : 0);
-	rc = mapping_open_short(map, flags, mode);
-	if (rc) {
-		int r = mapping_failed(map, rc, "opening");
-		return rc == ENOENT || rc == EINVAL || rc == EBADF ? AGAIN : r;
-	}
+		flags |= MDB_RDONLY | MDB_NOLOCK;
+	/* 0600: nobody but the writer ever opens lock.mdb. */
+	rc = mapping_open_short(map, flags, 0600);
+	if (rc)
+		return mapping_failed(map, rc, "opening");
 	int r = mapping_settle(map, options);
-	if (r)
+	if (r == 0 && options->mode == ENV_WRITE)
+		r = datafile_set_modes(directory, options->file_mode);
+	if (r < 0)
 		return r;
 	*ret_map = TAKE(map);
 	return 0;
-}
-
-static int mapping_open(const char *directory, const struct env_options *options,
-	struct mapping **ret_map)
-{
-	int r = options->mode == ENV_COPY ? 0 : datafile_refuse_network(directory);
-	if (r == 0 && options->mode == ENV_READ)
-		r = datafile_require_slot(directory);
-	if (r < 0)
-		return r;
-	for (int i = 0; i < OPEN_TRIES; i++) {
-		r = mapping_open_once(directory, options, ret_map);
-		if (r < 0)
-			return r;
-		if (r == 0)
-			return options->mode == ENV_WRITE ? datafile_set_modes(directory, options->file_mode) : 0;
-		(void)nanosleep(&(struct timespec){0, OPEN_PAUSE_NS}, NULL);
-	}
-	return err_say(ERR_LOCKED,
-		"'%s': the lock file is older than the data, because a process was killed while it opened them: "
-		"end all processes that have the store open",
-		directory);
 }
 
 /* ---- one mapping for all handles ---- */
@@ -276,8 +277,13 @@ static int registry_take(const char *directory, const struct env_options *option
 		map = map->next;
 	if (map) {
 		REQUIRE(map->n_databases == options->n_databases);
-		if (options->mode == ENV_READ && map->mode == ENV_COPY)
-			return err_say(ERR_UNSUPPORTED, "'%s' is open without lock in this process", map->path);
+		if (options->mode == ENV_READ && map->mode == ENV_COPY) {
+			/* Read as a copy until now. A transaction that runs stays without a pin, and its end says so. */
+			int r = mapping_watch(map, options->places);
+			if (r < 0)
+				return r;
+			map->mode = ENV_READ;
+		}
 		if (options->mode == ENV_WRITE && (map->mode != ENV_WRITE || map->has_writer))
 			return err_say(ERR_LOCKED, "'%s' is open in this process already", map->path);
 		if (options->mode == ENV_WRITE)
@@ -324,6 +330,12 @@ int env_open(const char *directory, const struct env_options *options, struct en
 	return 0;
 }
 
+bool env_is_pinned(const struct env *env)
+{
+	CHECK_OBJ(env, ENV_MAGIC);
+	return env->map->pins || env->map->own_page;
+}
+
 void env_close(struct env **env)
 {
 	if (!*env)
@@ -355,10 +367,9 @@ void env_close(struct env **env)
 
 /* ---- what an environment holds ---- */
 
-static int env_count_reader(void *arg, int32_t pid, uint64_t txn)
+static int env_count_reader(void *arg, const struct env_reader *reader)
 {
-	(void)pid;
-	(void)txn;
+	(void)reader;
 	(*(uint32_t *)arg)++;
 	return 0;
 }
@@ -386,40 +397,66 @@ int env_info(struct env *env, struct env_info *ret_info)
 	return 0;
 }
 
-int env_clear_stale_readers(struct env *env)
+int env_sweep_pins(struct env *env)
 {
-	int dead = 0;
+	CLEANUP(pin_scan_close) struct pin_scan *scan = NULL;
+	uint64_t least;
 
 	CHECK_OBJ(env, ENV_MAGIC);
 	if (mapping_is_forked(env->map))
 		return mapping_forked(env->map);
-	int rc = mdb_reader_check(env->map->mdb, &dead);
-	return rc ? mapping_failed(env->map, rc, "clearing reader slots of") : dead;
+	if (env->map->own_page)
+		mapping_advance(env->map, true);
+	int r = mapping_open_scan(env->map, &scan);
+	if (r == 0 && scan)
+		r = pin_scan_least(scan, 0, UINT64_MAX, &least); /* reports what stops the floor */
+	return r < 0 || !scan ? r : pin_scan_sweep(scan);
 }
 
 struct each_reader {
+	const struct mapping *map;
 	env_reader_fn *fn;
 	void *arg;
+	bool kept; /* the keeper's line has come */
 };
 
 /* LMDB gives text: a heading, then lines "pid thread txn", with "-" as txn of a slot without a snapshot. */
 static int env_reader_line(const char *line, void *arg)
 {
-	const struct each_reader *each = arg;
-	uint64_t txn = 0;
-	int32_t pid;
+	struct each_reader *each = arg;
+	struct env_reader reader = {.uid = geteuid()};
 
-	if (sscanf(line, "%" SCNd32 " %*x %" SCNu64, &pid, &txn) < 1)
+	if (sscanf(line, "%" SCNd32 " %*x %" SCNu64, &reader.pid, &reader.txn) < 1)
 		return 0;
+	if (!each->kept && reader.txn == each->map->floor) {
+		each->kept = true;
+		return 0;
+	}
 	/* A negative result ends the listing. */
-	int r = each->fn(each->arg, pid, txn);
+	int r = each->fn(each->arg, &reader);
 	return r > 0 ? -r : r;
+}
+
+static int env_reader_pin(void *arg, const struct pin_owner *owner, uint64_t pin)
+{
+	struct each_reader *each = arg;
+	struct env_reader reader = {.pid = owner->pid, .uid = owner->uid, .txn = pin};
+
+	memcpy(reader.program, owner->program, sizeof(reader.program));
+	return each->fn(each->arg, &reader);
 }
 
 int env_each_reader(struct env *env, env_reader_fn *fn, void *arg)
 {
+	CLEANUP(pin_scan_close) struct pin_scan *scan = NULL;
+	struct each_reader each = {.map = env->map, .fn = fn, .arg = arg};
+
 	CHECK_OBJ(env, ENV_MAGIC);
-	int r = mdb_reader_list(env->map->mdb, env_reader_line, &(struct each_reader){fn, arg});
+	int r = mapping_open_scan(env->map, &scan);
+	if (r == 0 && env->map->own_page)
+		r = mdb_reader_list(env->map->mdb, env_reader_line, &each);
+	if (r >= 0 && scan)
+		r = pin_scan_each(scan, env_reader_pin, &each);
 	return r < 0 ? r : 0;
 }
 

@@ -13,7 +13,7 @@
  * until its next write.
  *
  * A process has one LMDB environment for each file: opening the file again for reading gives another handle on the same
- * environment, because closing a second environment would drop the file locks of the first. In the child of a fork(2)
+ * environment, because closing a second environment would drop the writer's file locks. In the child of a fork(2)
  * every call returns ERR_FORKED. A transaction is used by one thread at a time.
  */
 #ifndef STORE_ENV_ENV_H
@@ -22,17 +22,17 @@
 #include "common/bytes.h"
 
 #define ENV_DATABASES_MAX 8
-#define ENV_READERS_MAX   1022
 #define ENV_KEY_MAX       511
 
 struct env;
+struct pin_places;
 struct txn;
 struct cursor;
 
 enum env_mode {
-	ENV_READ,  /* with a slot in the reader table */
+	ENV_READ,  /* each transaction under a pin (pin_page.h) */
 	ENV_WRITE, /* the one writer; creates what is missing */
-	ENV_COPY,  /* no lock at all: a store that is not writable and has no writer */
+	ENV_COPY,  /* without pins: a store in which none can be made, or a copy, which has no writer */
 };
 
 struct env_options {
@@ -43,11 +43,14 @@ struct env_options {
 	bool writemap;      /* pages are written in place, where the file system keeps what is reserved */
 	bool durable;       /* fdatasync at each commit; else commits survive process crashes only */
 	unsigned file_mode; /* of new files */
+	const struct pin_places *places; /* of pin files; NULL: a writer that nobody else reads beside */
 };
 
-/* The caller holds open.lock (open_lock.h). ERR_CORRUPT, ERR_FORMAT (the file of another LMDB version), -EACCES, ... */
+/* ERR_CORRUPT, ERR_FORMAT (the file of another LMDB version), -EACCES, ... */
 int env_open(const char *directory, const struct env_options *options, struct env **ret_env);
 void env_close(struct env **env);
+/* Returns whether its next transactions will be pinned. */
+bool env_is_pinned(const struct env *env);
 
 struct env_info {
 	uint64_t map_bytes;
@@ -58,10 +61,19 @@ struct env_info {
 };
 int env_info(struct env *env, struct env_info *ret_info);
 
-/* Clears the slots of dead processes. Returns how many it cleared. */
-int env_clear_stale_readers(struct env *env);
+/* Removes the pin files of dead processes. The writer's thread calls it once a second, between two transactions, which
+ * also lets pages be reused that nobody reads any more. Returns how many; an error when pin files can't be read, so that no page is
+ * reused. */
+int env_sweep_pins(struct env *env);
 
-typedef int env_reader_fn(void *arg, int32_t pid, uint64_t txn); /* txn 0: no snapshot held */
+struct env_reader {
+	int32_t pid; /* 0: of another PID namespace */
+	uint32_t uid;
+	char program[16]; /* as it calls itself; "" for this process's own */
+	uint64_t txn;     /* what its snapshot pins; 0: it holds none */
+};
+typedef int env_reader_fn(void *arg, const struct env_reader *reader);
+/* Calls FN for each slot of each process that reads the environment, until it returns non-zero. */
 int env_each_reader(struct env *env, env_reader_fn *fn, void *arg);
 
 /* Writes everything to the disk. Errors of earlier writes appear here; after -EIO the generation is lost. */
@@ -80,6 +92,8 @@ void txn_abort(struct txn **txn);
 void txn_reset(struct txn *txn);
 int txn_renew(struct txn *txn);
 uint64_t txn_id(const struct txn *txn);
+/* Returns whether the pages that a read transaction sees are kept from being reused: not of one that reads a copy. */
+bool txn_is_pinned(const struct txn *txn);
 
 enum txn_put_flags {
 	TXN_APPEND = 1u << 0, /* the key is the largest yet; else ERR_CORRUPT */

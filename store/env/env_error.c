@@ -11,18 +11,12 @@ int mapping_failed(const struct mapping *map, int rc, const char *what)
 	/* LMDB reports a write that the disk took only a part of as EIO. */
 	if ((rc == EIO || rc == ENOSPC) && datafile_disk_is_full(map->path))
 		return datafile_disk_full(map->path);
-	if (rc == EAGAIN)
-		return err_say(ERR_UNSUPPORTED,
-			"%s '%s': another process has the same pid: all that use a store must share "
-			"one PID namespace",
-			what, map->path);
 	if (rc == MDB_MAP_FULL)
 		return err_say(ERR_MAP_FULL,
 			"%s '%s': the database map (%" PRIu64 " bytes) is full: raise mapSize in kinf.yaml", what,
 			map->path, map->map_bytes);
-	if (rc == MDB_READERS_FULL)
-		return err_say(ERR_READERS_FULL, "%s '%s': all %d reader slots are taken: end some readers",
-			what, map->path, ENV_READERS_MAX);
+	if (rc == MDB_READERS_FULL) /* LMDB's table, which has the writer's own transactions only */
+		return err_say(ERR_READERS_FULL, "%s '%s': this process holds too many snapshots", what, map->path);
 	int code = -rc; /* an errno; LMDB's own codes are negative */
 	if (rc < 0)
 		code = ERR_CORRUPT;

@@ -2,8 +2,8 @@
 /*
  * The env group's internal header, and the only file that includes lmdb.h. env.h is the interface. env.c opens and
  * closes environments, env_txn.c runs transactions on them, env_entry.c reads and writes entries, env_place.c finds
- * values by their place in the file, env_room.c reserves blocks, env_fault.c makes the file longer, env_error.c converts
- * LMDB's codes.
+ * values by their place in the file, env_room.c reserves blocks, env_fault.c makes the file longer, env_pins.c keeps pages
+ * that are read from being reused, env_error.c converts LMDB's codes.
  */
 #ifndef STORE_ENV_ENV_INTERNAL_H
 #define STORE_ENV_ENV_INTERNAL_H
@@ -14,6 +14,9 @@
 #include "common/err.h"
 #include "store/env/datafile.h"
 #include "store/env/env.h"
+#include "store/env/pin_file.h"
+#include "store/env/pin_page.h"
+#include "store/env/pin_scan.h"
 
 #define ENV_MAGIC      0x6b1e0e01u
 #define TXN_MAGIC      0x6b1e0e02u
@@ -40,6 +43,22 @@ struct mapping {
 	uint64_t open_bytes; /* the most that opening, or the end of a commit, writes beside what is listed elsewhere */
 	uint64_t file_bytes; /* that much of the file was written; never gets less. Atomic, relaxed */
 	struct datafile_blocks blocks; /* the writer's */
+	/* A reader has these (ENV_READ): */
+	const struct pin_page *page;
+	struct pins *pins;
+	uint64_t unpublished; /* a commit that its writer has not published, for so long that it is visible. Atomic */
+	struct pin_places *places;
+	/* And the writer these: */
+	struct pin_page *own_page;
+	struct pin_scan *scan;
+	char last_place[2048]; /* of the writer before this one */
+	MDB_txn *keeper;         /* has the slot in LMDB's table, which says FLOOR */
+	volatile uint64_t *slot; /* in LOCK, which is lock.mdb */
+	void *lock;
+	size_t lock_bytes;
+	int lock_fd;
+	uint64_t floor, scan_due_ns, scan_end;
+	unsigned scan_commits; /* since the last scan */
 	int active;   /* running transactions; mapping_enter() keeps them and `resizing` apart */
 	int resizing;
 	char path[];
@@ -58,6 +77,7 @@ struct txn {
 	bool is_running;
 	struct mapping *map;
 	MDB_txn *mdb;
+	struct pin pin;
 	struct cursor *cursors; /* of a write transaction, which frees LMDB's side of them when it ends */
 	uint64_t room; /* WRITEMAP: bytes of blocks reserved beyond the last page of its beginning */
 	struct err_kept why; /* the sentence of error */
@@ -77,8 +97,6 @@ int mapping_fit_file(struct mapping *map, uint64_t missing_max);
 
 /* ---- env_txn.c ---- */
 
-/* Begins a read transaction; clears the slots of dead readers first if the table is full. LMDB's code. */
-int mapping_begin_read(struct mapping *map, MDB_txn **ret_txn);
 /* Reports what LMDB returned, and remembers it if it is a write transaction's first error. Returns our code. */
 int txn_failed(struct txn *txn, int rc, const char *what) __attribute__((cold));
 /* Reports what a write of LMDB returned; a write into memory that took the place of a full disk failed. 0 or our code. */
@@ -91,6 +109,28 @@ static inline int txn_wrote(struct txn *txn, int rc, const char *what)
 /* Returns a write transaction's first error, with its sentence. */
 int txn_first_error(const struct txn *txn) __attribute__((cold));
 void txn_require_write(const struct txn *txn);
+
+/* ---- env_pins.c ---- */
+
+/* The writer's side. Takes the slot and the page, before the first write; PLACES NULL: nobody else reads. */
+int mapping_keep(struct mapping *map, const struct pin_places *places, unsigned mode);
+/* Ends the slot's transaction, before LMDB closes the environment, and releases the rest after that. */
+void mapping_keep_end(struct mapping *map);
+void mapping_keep_release(struct mapping *map);
+/* Moves the floor forward, before a write transaction, or if it MUST. Called by the thread that writes. */
+void mapping_advance(struct mapping *map, bool must);
+/* Makes a scan of the environment's pin files; NULL when it has no places. */
+int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan);
+/* Commits and publishes. Returns LMDB's code. */
+int mapping_commit(struct mapping *map, MDB_txn *txn);
+
+/* The reader's side. */
+int mapping_watch(struct mapping *map, const struct pin_places *places);
+void mapping_watch_end(struct mapping *map);
+/* Sees to it that PIN is a slot that the writer reads. Our code. */
+int mapping_pin(struct mapping *map, struct pin *pin);
+/* Begins a read transaction, or renews *TXN, under PIN. LMDB's code. */
+int mapping_begin_read(struct mapping *map, struct pin *pin, MDB_txn **txn);
 
 /* ---- env_entry.c ---- */
 

@@ -29,20 +29,10 @@ static void mapping_leave(struct mapping *map)
 	(void)__atomic_sub_fetch(&map->active, 1, __ATOMIC_SEQ_CST);
 }
 
-int mapping_begin_read(struct mapping *map, MDB_txn **ret_txn)
-{
-	int rc = mdb_txn_begin(map->mdb, NULL, MDB_RDONLY, ret_txn);
-	int dead;
-
-	if (rc == MDB_READERS_FULL && mdb_reader_check(map->mdb, &dead) == 0 && dead > 0)
-		rc = mdb_txn_begin(map->mdb, NULL, MDB_RDONLY, ret_txn);
-	return rc;
-}
-
 /* Adopts the size of a map that the writer has begun to use, if no transaction of this process runs. */
-static int txn_adopt_size(struct mapping *map)
+static int txn_adopt_size(struct mapping *map, struct pin *pin)
 {
-	MDB_txn *txn;
+	MDB_txn *txn = NULL;
 	int rc = EBUSY;
 
 	(void)pthread_mutex_lock(mapping_lock());
@@ -50,7 +40,7 @@ static int txn_adopt_size(struct mapping *map)
 	if (__atomic_load_n(&map->active, __ATOMIC_SEQ_CST) == 0)
 		rc = mdb_env_set_mapsize(map->mdb, 0);
 	if (rc == 0)
-		rc = mapping_begin_read(map, &txn);
+		rc = mapping_begin_read(map, pin, &txn);
 	if (rc == 0) {
 		mapping_find_address(map, txn);
 		mdb_txn_abort(txn);
@@ -65,21 +55,30 @@ static int txn_adopt_size(struct mapping *map)
 
 /* ---- beginning and ending ---- */
 
+static void txn_unpin(struct txn *txn)
+{
+	if (txn->pin.word)
+		__atomic_store_n(txn->pin.word, 0, __ATOMIC_RELEASE);
+}
+
 static int txn_start_read(struct txn *txn)
 {
 	struct mapping *map = txn->map;
+	int r = mapping_pin(map, &txn->pin);
 
+	if (r < 0)
+		return r;
 	for (bool adopted = false;; adopted = true) {
 		mapping_enter(map);
-		int rc = txn->mdb ? mdb_txn_renew(txn->mdb) : mapping_begin_read(map, &txn->mdb);
+		int rc = mapping_begin_read(map, &txn->pin, &txn->mdb);
 		if (__builtin_expect(rc == 0, 1))
 			break;
 		mapping_leave(map);
-		if (rc != MDB_MAP_RESIZED || adopted)
-			return mapping_failed(map, rc, "reading");
-		int r = txn_adopt_size(map);
-		if (r < 0)
+		r = rc == MDB_MAP_RESIZED && !adopted ? txn_adopt_size(map, &txn->pin) : mapping_failed(map, rc, "reading");
+		if (r < 0) {
+			txn_unpin(txn);
 			return r;
+		}
 	}
 	txn->is_running = true;
 	return 0;
@@ -97,6 +96,7 @@ static int txn_begin(struct env *env, bool is_write, struct txn **ret_txn)
 	txn->is_write = is_write;
 	txn->map = env->map;
 	if (is_write) {
+		mapping_advance(env->map, false);
 		mapping_enter(env->map);
 		int rc = mdb_txn_begin(env->map->mdb, NULL, 0, &txn->mdb);
 		if (rc) {
@@ -106,8 +106,12 @@ static int txn_begin(struct env *env, bool is_write, struct txn **ret_txn)
 		txn->is_running = true;
 	} else {
 		int r = txn_start_read(txn);
-		if (r < 0)
+		if (r < 0) {
+			if (txn->mdb)
+				mdb_txn_abort(txn->mdb);
+			pins_give(env->map->pins, &txn->pin);
 			return r;
+		}
 	}
 	*ret_txn = TAKE(txn);
 	return 0;
@@ -131,6 +135,8 @@ void txn_abort(struct txn **txn)
 	CHECK_OBJ(*txn, TXN_MAGIC);
 	if ((*txn)->mdb && !mapping_is_forked((*txn)->map))
 		mdb_txn_abort((*txn)->mdb);
+	if (!mapping_is_forked((*txn)->map))
+		pins_give((*txn)->map->pins, &(*txn)->pin);
 	txn_forget_cursors(*txn);
 	if ((*txn)->is_write && (*txn)->is_running && !mapping_is_forked((*txn)->map))
 		mapping_end_write((*txn)->map);
@@ -158,7 +164,7 @@ int txn_commit(struct txn **txn)
 		txn_abort(txn);
 		return r;
 	}
-	int rc = mdb_txn_commit((*txn)->mdb); /* frees it even when it fails */
+	int rc = is_write ? mapping_commit(map, (*txn)->mdb) : mdb_txn_commit((*txn)->mdb); /* frees it even when it fails */
 	(*txn)->mdb = NULL;
 	if (is_write && rc == 0) {
 		/* More than mapping_allocate_commit() reserved: the state names pages that the file does not have. */
@@ -176,6 +182,7 @@ void txn_reset(struct txn *txn)
 	if (!txn->is_running || mapping_is_forked(txn->map))
 		return;
 	mdb_txn_reset(txn->mdb);
+	txn_unpin(txn);
 	txn->is_running = false;
 	mapping_leave(txn->map);
 }
@@ -187,6 +194,12 @@ int txn_renew(struct txn *txn)
 		return mapping_forked(txn->map);
 	txn_reset(txn);
 	return txn_start_read(txn);
+}
+
+bool txn_is_pinned(const struct txn *txn)
+{
+	CHECK_OBJ(txn, TXN_MAGIC);
+	return txn->pin.file || txn->map->own_page;
 }
 
 uint64_t txn_id(const struct txn *txn)

@@ -15,11 +15,10 @@
 #include "common/failpoint.h"
 #include "common/proc.h"
 #include "store/env/generation_internal.h"
-#include "store/env/open_lock.h"
+#include "store/env/pin_page.h"
 #include "store/env/state.h"
 
 #define GENERATION_MAGIC 0x6b1e0e05u
-#define READER_WAIT_NS   ((uint64_t)2 * 1000000000)
 
 struct generation {
 	uint32_t magic;
@@ -59,7 +58,7 @@ static struct generation *generation_new(const struct generation_kind *kind, uin
 }
 
 static int generation_open_env(struct generation *gen, enum env_mode mode,
-	const struct generation_options *options)
+	const struct generation_options *options, const struct pin_places *places)
 {
 	char link[64], path[PATH_MAX];
 
@@ -80,6 +79,7 @@ static int generation_open_env(struct generation *gen, enum env_mode mode,
 		.writemap = gen->kind->writemap && !(options && options->durable),
 		.durable = options && options->durable,
 		.file_mode = options ? options->file_mode : 0600,
+		.places = places,
 	};
 	return env_open(path, &env_options, &gen->env);
 }
@@ -102,7 +102,7 @@ static int generation_start_writing(struct generation *gen, const struct generat
 	if (r == 0)
 		r = state_write(gen->fd, &gen->state, options->file_mode);
 	if (r == 0)
-		r = generation_open_env(gen, ENV_WRITE, options);
+		r = generation_open_env(gen, ENV_WRITE, options, options->places);
 	if (r < 0 || !options->durable || synced)
 		return r;
 	r = env_sync(gen->env);
@@ -114,13 +114,10 @@ int generation_open_write(int directory_fd, const struct generation_kind *kind,
 	const struct generation_options *options, uint32_t number, struct generation **ret_gen)
 {
 	CLEANUP(generation_free) struct generation *gen = generation_new(kind, number);
-	CLEANUP(open_lock_release) struct open_lock lock = OPEN_LOCK_INIT;
 
 	if (!gen)
 		return err_set(-ENOMEM, "opening the %s", kind->what);
 	int r = generation_open_folder(directory_fd, number, &gen->fd);
-	if (r == 0)
-		r = open_lock_take(gen->fd, options->wait_ns, &lock);
 	if (r == 0)
 		r = state_read(gen->fd, &gen->state);
 	if (r == 0)
@@ -155,11 +152,10 @@ static int generation_make_file(int fd, const char *name, unsigned mode)
 	return 0;
 }
 
-/* Makes the directory with open.lock and an empty data.mdb, and opens the environment in it. */
+/* Makes the directory with an empty data.mdb, and opens the environment in it. */
 static int generation_fill_directory(struct generation *gen, int directory_fd,
 	const struct generation_options *options)
 {
-	CLEANUP(open_lock_release) struct open_lock lock = OPEN_LOCK_INIT;
 	unsigned mode = options->file_mode & 0040 ? 02750 : 0700;
 	char name[32];
 
@@ -170,13 +166,9 @@ static int generation_fill_directory(struct generation *gen, int directory_fd,
 	if (r == 0 && fchmod(gen->fd, mode) < 0)
 		r = err_set(-errno, "making %s", name);
 	if (r == 0)
-		r = generation_make_file(gen->fd, OPEN_LOCK_FILE, options->file_mode);
-	if (r == 0)
 		r = generation_make_file(gen->fd, "data.mdb", options->file_mode);
 	if (r == 0 && fsync(directory_fd) < 0)
 		r = err_set(-errno, "syncing the directory");
-	if (r == 0)
-		r = open_lock_take(gen->fd, options->wait_ns, &lock);
 	return r < 0 ? r : generation_start_writing(gen, options);
 }
 
@@ -209,22 +201,19 @@ int generation_create(int directory_fd, const struct generation_kind *kind,
 }
 
 int generation_open_read(int directory_fd, const struct generation_kind *kind, uint32_t number,
-	bool copy, struct generation **ret_gen)
+	const struct pin_places *places, struct generation **ret_gen)
 {
 	CLEANUP(generation_free) struct generation *gen = generation_new(kind, number);
-	CLEANUP(open_lock_release) struct open_lock lock = OPEN_LOCK_INIT;
 
 	if (!gen)
 		return err_set(-ENOMEM, "opening the %s", kind->what);
 	int r = generation_open_folder(directory_fd, number, &gen->fd);
-	if (r == 0 && !copy)
-		r = open_lock_take(gen->fd, READER_WAIT_NS, &lock);
 	if (r == 0)
 		r = state_read(gen->fd, &gen->state);
 	if (r == 0)
 		r = state_check(gen->fd, &gen->state, kind->format);
 	if (r == 0)
-		r = generation_open_env(gen, copy ? ENV_COPY : ENV_READ, NULL);
+		r = generation_open_env(gen, places ? ENV_READ : ENV_COPY, NULL, places);
 	if (r == ERR_CORRUPT)
 		r = err_say(r, "%s; its daemons make another one when they are started again", err_text(r));
 	if (r < 0)
@@ -307,6 +296,11 @@ int generation_check(const struct generation *gen, int directory_fd, bool publis
 	bool is_there = fstat(gen->fd, &ours) == 0 &&
 		fstatat(directory_fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
 		ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+	/* A new reader needs the page, and a writer that starts makes it. */
+	if (is_there && faccessat(gen->fd, PIN_PAGE_FILE, F_OK, 0) < 0 && errno == ENOENT)
+		return err_say(ERR_MOVED, "'%s/" PIN_PAGE_FILE "' of the %s was removed while in use: it is made when the "
+					  "daemon is started again",
+			name, gen->kind->what);
 	int r = published && is_there ? generation_current(directory_fd, &current) : FOUND;
 	if (is_there && (!published || (r == FOUND && current == gen->number)))
 		return gen->is_writer ? generation_check_files(gen) : 0;

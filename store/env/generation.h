@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Generations of an environment. Journal and index each have a directory (DIRECTORY_FD below) with
- * gen-N/{data.mdb, lock.mdb, STATE, open.lock} and CURRENT, a file that names one of them and is replaced by rename.
+ * gen-N/{data.mdb, lock.mdb, pins, STATE} and CURRENT, a file that names one of them and is replaced by rename.
  * A writer that can't use the generation that is there makes the next one; readers that hold the old one keep it.
  *
  * STATE is written and fsynced before the first write of a run ("dirty", boot id, data.mdb's inode, format, journal
  * uuid) and again after a clean close (state.h). A dirty generation of another boot is not trusted: ERR_UNTRUSTED, and
- * neither it nor its STATE is written again. open.lock is held around every env_open(); ERR_LOCKED means that another
- * process has held it for too long (open_lock.h). The generation is whole then, and the caller may try again.
+ * neither it nor its STATE is written again. A role lock keeps a generation at one writer (home.h); readers pin what they
+ * read (pin_page.h).
  */
 #ifndef STORE_ENV_GENERATION_H
 #define STORE_ENV_GENERATION_H
@@ -33,7 +33,7 @@ struct generation_options {
 	uint64_t map_bytes;
 	bool durable;
 	unsigned file_mode;
-	uint64_t wait_ns; /* for open.lock; readers wait for 2 s */
+	const struct pin_places *places; /* of the readers' pin files */
 };
 
 /* Opens generation NUMBER for its writer. After ERR_UNTRUSTED, ERR_FORMAT or ERR_CORRUPT the caller makes another. */
@@ -45,10 +45,10 @@ int generation_create(int directory_fd, const struct generation_kind *kind,
 	const struct generation_options *options, const uint8_t uuid[16],
 	struct generation **ret_gen);
 
-/* Opens generation NUMBER for reading. COPY: without locks (home_is_writable()). ERR_UNTRUSTED also for a dirty one
+/* Opens generation NUMBER for reading. PLACES NULL: as a copy, without pins (home_can_pin()). ERR_UNTRUSTED also for a dirty one
  * whose data.mdb is not the inode that STATE names: it was copied while its writer ran. */
 int generation_open_read(int directory_fd, const struct generation_kind *kind, uint32_t number,
-	bool copy, struct generation **ret_gen);
+	const struct pin_places *places, struct generation **ret_gen);
 
 /* Closes. A writer's is synced and STATE says clean; if it can't be synced, STATE stays dirty. */
 void generation_close(struct generation **gen);
@@ -78,8 +78,7 @@ int generation_publish(int directory_fd, uint32_t number);
 int generation_find(int directory_fd, const uint8_t uuid[16], uint32_t *ret_number);
 /* Reads the uuid in STATE of generation NUMBER: 0, -ENOENT, ERR_CORRUPT. */
 int generation_read_uuid(int directory_fd, uint32_t number, uint8_t ret_uuid[16]);
-/* Removes all generations but KEEP (0: removes all). A generation that a process is opening at this moment stays until
- * the next call. Readers that have one open keep what they have mapped. Returns how many were removed, or the first
+/* Removes all generations but KEEP (0: removes all). A reader that is opening one gets -ENOENT. Readers that have one open keep what they have mapped. Returns how many were removed, or the first
  * error after trying all. */
 int generation_remove_others(int directory_fd, uint32_t keep);
 int generation_remove_except(int directory_fd, const uint32_t *keep, size_t n_keep);

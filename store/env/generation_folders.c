@@ -13,12 +13,12 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "store/env/generation.h"
-#include "store/env/open_lock.h"
+#include "store/env/pin_page.h"
 #include "store/env/state.h"
 #include "store/env/text_file.h"
 
 /* In the order of removal: what a killed process leaves without STATE is not a generation any more. */
-static const char *const file_names[] = {"STATE", ".STATE.new", "data.mdb", "lock.mdb", OPEN_LOCK_FILE,
+static const char *const file_names[] = {"STATE", ".STATE.new", "data.mdb", "lock.mdb", PIN_PAGE_FILE, "." PIN_PAGE_FILE ".new",
 	GENERATION_HINTS_FILE, GENERATION_HINTS_FILE_NEW};
 
 /* ---- directories ------------------------------------------------------------------------- */
@@ -208,10 +208,9 @@ void generation_remove_failed(int directory_fd, uint32_t number)
 	(void)unlinkat(directory_fd, name, AT_REMOVEDIR);
 }
 
-/* Returns: 1 removed; 0 it stays until the next time, because a process is opening it; errors. */
+/* Returns: 1 removed; errors. */
 static int generation_remove(int directory_fd, uint32_t number)
 {
-	CLEANUP(open_lock_release) struct open_lock lock = OPEN_LOCK_INIT;
 	AUTO_FD int fd = -1;
 	char name[32];
 
@@ -219,11 +218,6 @@ static int generation_remove(int directory_fd, uint32_t number)
 	int r = generation_open_folder(directory_fd, number, &fd);
 	if (r < 0)
 		return r;
-	r = open_lock_take(fd, 0, &lock);
-	err_ignore(r, r == ERR_LOCKED ? "the next opening for writing removes it"
-				      : "without the file nobody can be opening it");
-	if (r == ERR_LOCKED)
-		return 0;
 	for (size_t i = 0; i < sizeof(file_names) / sizeof(file_names[0]); i++)
 		if (unlinkat(fd, file_names[i], 0) < 0 && errno != ENOENT)
 			return err_set(-errno, "%s: removing %s", name, file_names[i]);

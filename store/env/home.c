@@ -153,6 +153,7 @@ static int home_create(struct home *home, const char *store, gid_t group, int *r
 	unsigned mode = group == HOME_NO_GROUP ? 0700 : 02750;
 	unsigned shared = group == HOME_NO_GROUP ? 0700 : 03770;
 	int journal = -1, index = -1, cursors = -1;
+	AUTO_FD int pins = -1;
 
 	int r = home_make_parents(store);
 	if (r < 0)
@@ -169,6 +170,8 @@ static int home_create(struct home *home, const char *store, gid_t group, int *r
 		r = home_make_directory(home->fd, "index", mode, group, &index);
 	if (r == 0)
 		r = home_make_directory(home->fd, "cursors", shared, group, &cursors);
+	if (r == 0)
+		r = home_make_directory(home->fd, HOME_PINS, shared, group, &pins);
 	home->journal_fd = journal;
 	home->index_fd = index;
 	home->cursors_fd = cursors;
@@ -356,29 +359,47 @@ int home_runtime_fd(const struct home *home)
 	return home->runtime_fd;
 }
 
-/* Returns whether this process may write lock.mdb of the generation in use, or without one the directory. Asks with
- * access(2), because opening and closing a lock file would drop this process's own locks on it. */
-static bool home_part_is_writable(int directory_fd)
+void home_pin_places(const struct home *home, struct pin_places *ret_places)
 {
-	char lock[64];
-	uint32_t number;
+	char link[64], path[PATH_MAX - 8] = "";
 
-	if (directory_fd < 0)
-		return true;
-	if (generation_current(directory_fd, &number) != FOUND)
-		return faccessat(directory_fd, ".", W_OK, AT_EACCESS) == 0;
-	(void)snprintf(lock, sizeof(lock), "gen-%" PRIu32 "/lock.mdb", number);
-	if (faccessat(directory_fd, lock, W_OK, AT_EACCESS) == 0)
-		return true;
-	/* A copy may have come without it. */
-	(void)snprintf(lock, sizeof(lock), "gen-%" PRIu32, number);
-	return errno == ENOENT && faccessat(directory_fd, lock, W_OK, AT_EACCESS) == 0;
+	CHECK_OBJ(home, HOME_MAGIC);
+	/* The store's path as it is now, without links: a link may be turned to another store. */
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", home->fd);
+	ssize_t n = readlink(link, path, sizeof(path) - 1);
+	*ret_places = (struct pin_places){0};
+	if (home->runtime[0] && (size_t)snprintf(ret_places->path[0], sizeof(ret_places->path[0]), "%s/" HOME_PINS,
+					home->runtime) >= sizeof(ret_places->path[0]))
+		ret_places->path[0][0] = '\0';
+	if (n > 0)
+		(void)snprintf(ret_places->path[1], sizeof(ret_places->path[1]), "%s/" HOME_PINS, path);
 }
 
-bool home_is_writable(const struct home *home)
+/* Returns whether the pin page of the generation in use is that of its data.mdb. */
+static bool home_has_pin_page(int directory_fd)
 {
+	uint32_t number;
+	char path[64];
+	struct stat st;
+
+	if (directory_fd < 0 || generation_current(directory_fd, &number) != FOUND)
+		return true;
+	(void)snprintf(path, sizeof(path), "gen-%" PRIu32, number);
+	AUTO_FD int fd = openat(directory_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	/* A generation that can't be examined is reported by its opening. */
+	return fd < 0 || fstatat(fd, "data.mdb", &st, AT_SYMLINK_NOFOLLOW) < 0 || pin_page_probe(fd, st.st_ino) == FOUND;
+}
+
+bool home_can_pin(const struct home *home)
+{
+	struct pin_places places;
+	bool can = false;
+
 	CHECK_OBJ(home, HOME_MAGIC);
-	return home_part_is_writable(home->journal_fd) && home_part_is_writable(home->index_fd);
+	home_pin_places(home, &places);
+	for (int i = 0; i < PIN_PLACES && !can; i++)
+		can = places.path[i][0] && faccessat(AT_FDCWD, places.path[i], W_OK | X_OK, AT_EACCESS) == 0;
+	return can && home_has_pin_page(home->journal_fd) && home_has_pin_page(home->index_fd);
 }
 
 unsigned home_file_mode(const struct home *home)

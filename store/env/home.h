@@ -3,12 +3,12 @@
  * The store's directory and its runtime directory: the paths of everything, the access rights, and the locks
  * by which no role runs twice. Nothing here opens a database.
  *
- *	<store>/id  runtime  journal/  index/  cursors/  reflector.lock  processor.lock
+ *	<store>/id  runtime  journal/  index/  cursors/  pins/  reflector.lock  processor.lock
  *	<runtime parent>/kinf-<id>/  delta.ring  index.taken  stats.reflector  stats.processor  doorbell.sock
  *	                             stats.serve  serve.sock  upstream
- *	                             reflector.lock  processor.lock
+ *	                             reflector.lock  processor.lock  pins/
  *
- * The first daemon creates the store (0700; with a reader group 2750, cursors/ 3770) and writes the
+ * The first daemon creates the store (0700; with a reader group 2750, cursors/ and pins/ 3770) and writes the
  * path of the runtime directory into <store>/runtime, so readers need only the store's path. The owner and mode
  * of the runtime directory are checked before it is used; a daemon that starts makes it if it is missing.
  */
@@ -17,6 +17,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "store/env/pin_page.h"
 
 struct home;
 
@@ -69,9 +71,12 @@ int home_reopen(struct home *home);
 /* For a follower that finds no cursors directory: home_reopen(), then makes it if it is missing still. */
 int home_make_cursors(struct home *home);
 
-/* The store (journal and index) can be written by this process: if not, environments are opened
- * without lock, which is only right when no daemon runs (docs/architecture.md, Store layout). */
-bool home_is_writable(const struct home *home);
+/* Returns where readers make their pin files: in the runtime directory, else in the store's. */
+void home_pin_places(const struct home *home, struct pin_places *ret_places);
+/* Returns whether this process can pin what it reads in the generations in use: it may make a file in one of the places,
+ * and the pin pages are those of these files, which they are not in a copy. If not, environments are opened without
+ * pins, which is right only while no daemon runs (docs/architecture.md, Store layout). */
+bool home_can_pin(const struct home *home);
 
 /* File mode for databases and rings: 0600, or 0640 with a reader group. */
 unsigned home_file_mode(const struct home *home);

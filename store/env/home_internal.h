@@ -16,7 +16,8 @@
 #define HOME_MAGIC       0x6b1e0e04u
 #define HOME_ID_DIGITS   16
 #define HOME_NO_GROUP    ((gid_t)-1)
-#define HOME_GUARDED_MAX 4
+#define HOME_PINS        "pins"
+#define HOME_GUARDED_MAX 8
 
 struct home {
 	uint32_t magic;

@@ -17,6 +17,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "store/env/pin_scan.h"
 #include "store/env/text_file.h"
 
 /* Opens PATH if it is a directory of this user. */
@@ -40,6 +41,7 @@ static void retire_files(int fd)
 			(void)unlinkat(fd, entry->d_name, 0); /* what can't be removed stays */
 	if (directory)
 		(void)closedir(directory);
+	pin_scan_remove_place(fd, HOME_PINS); /* readers that live on keep it, and with it the directory */
 }
 
 /* Removes the runtime directory PATH, open as FD, unless a daemon uses it. The locks are taken in one order, so that of two

@@ -14,8 +14,6 @@
 
 #define OPEN_TRIES 3
 #define MAP_BYTES ((uint64_t)64 << 30)
-#define LOCK_WAIT_NS \
-	((uint64_t)5 * 1000000000) /* for open.lock; then the processor builds another index */
 
 static const char *const index_databases[INDEX_DATABASES] = {
 	[INDEX_NAME] = "name",
@@ -224,12 +222,13 @@ int index_save(struct index *index)
 /* ---- opening ---- */
 
 static struct generation_options index_generation_options(
-	struct home *home, const struct index_options *options)
+	struct home *home, const struct index_options *options, struct pin_places *places)
 {
+	home_pin_places(home, places);
 	return (struct generation_options){
 		.map_bytes = options && options->map_bytes ? options->map_bytes : MAP_BYTES,
 		.file_mode = home_file_mode(home),
-		.wait_ns = LOCK_WAIT_NS,
+		.places = places,
 	};
 }
 
@@ -265,7 +264,8 @@ int index_open_write(
 	struct home *home, const struct index_options *options, struct index **ret_index)
 {
 	CLEANUP(index_close) struct index *index = NULL;
-	struct generation_options how = index_generation_options(home, options);
+	struct pin_places places;
+	struct generation_options how = index_generation_options(home, options, &places);
 	uint32_t number;
 	int r = generation_current(home_index_fd(home), &number);
 
@@ -314,7 +314,8 @@ int index_create(struct home *home, const struct index_options *options, const u
 	uint64_t taken, struct index **ret_index)
 {
 	CLEANUP(index_close) struct index *index = NULL;
-	struct generation_options how = index_generation_options(home, options);
+	struct pin_places places;
+	struct generation_options how = index_generation_options(home, options, &places);
 	int r = index_new(&index);
 
 	if (r == 0)
@@ -365,8 +366,10 @@ int index_publish(struct index *index, struct home *home)
 
 int index_open_read(struct home *home, struct index **ret_index)
 {
+	struct pin_places places;
 	int r, tries = 0;
 
+	home_pin_places(home, &places);
 	do { /* again when the index that CURRENT names was replaced and removed meanwhile */
 		CLEANUP(index_close) struct index *index = NULL;
 		uint32_t number;
@@ -378,7 +381,7 @@ int index_open_read(struct home *home, struct index **ret_index)
 			r = index_new(&index);
 		if (r == FOUND)
 			r = generation_open_read(home_index_fd(home), &index_kind, number,
-				!home_is_writable(home), &index->gen);
+				home_can_pin(home) ? &places : NULL, &index->gen);
 		if (r == FOUND)
 			*ret_index = TAKE(index);
 	} while (r == -ENOENT && ++tries < OPEN_TRIES);

@@ -14,7 +14,6 @@
 #define JOURNAL_FORMAT 5
 #define MAP_BYTES      ((uint64_t)64 << 30)
 #define OPEN_TRIES     3
-#define LOCK_WAIT_NS   ((uint64_t)500 * 1000000) /* for open.lock; then the reflector reports, and tries again */
 
 static const char *const databases[DB_MAX] = {
 	[DB_LOG] = "log",
@@ -60,13 +59,14 @@ void journal_close(struct journal **journal)
 }
 
 static struct generation_options journal_generation_options(const struct home *home,
-	const struct journal_options *options)
+	const struct journal_options *options, struct pin_places *places)
 {
+	home_pin_places(home, places);
 	return (struct generation_options){
 		.map_bytes = options->map_bytes ? options->map_bytes : MAP_BYTES,
 		.durable = options->durable,
 		.file_mode = home_file_mode(home),
-		.wait_ns = LOCK_WAIT_NS,
+		.places = places,
 	};
 }
 
@@ -97,7 +97,8 @@ int journal_load(struct journal *journal, struct txn *txn)
 static int journal_open_existing(struct home *home, const struct journal_options *options, uint32_t number,
 	struct journal **ret_journal)
 {
-	struct generation_options gen_options = journal_generation_options(home, options);
+	struct pin_places places;
+	struct generation_options gen_options = journal_generation_options(home, options, &places);
 	CLEANUP(journal_close) struct journal *journal = journal_new(true);
 	CLEANUP(txn_abort) struct txn *txn = NULL;
 
@@ -119,7 +120,8 @@ static int journal_open_existing(struct home *home, const struct journal_options
 static int journal_create(struct home *home, const struct journal_options *options,
 	struct journal **ret_journal)
 {
-	struct generation_options gen_options = journal_generation_options(home, options);
+	struct pin_places places;
+	struct generation_options gen_options = journal_generation_options(home, options, &places);
 	CLEANUP(journal_close) struct journal *journal = journal_new(true);
 
 	if (!journal)
@@ -157,8 +159,8 @@ int journal_open_write(struct home *home, const struct journal_options *options,
 	int r = generation_current(home_journal_fd(home), &number);
 	if (r == FOUND)
 		r = journal_open_existing(home, options, number, ret_journal);
-	/* The others need a new journal, at the price of listing everything again. ERR_LOCKED does not: a journal
-	 * with an open.lock that another process holds is whole. */
+	/* The others need a new journal, at the price of listing everything again. ERR_LOCKED does not: the
+	 * journal is whole then. */
 	if (r < 0 && r != -ENOENT && r != ERR_CORRUPT && r != ERR_FORMAT && r != ERR_UNTRUSTED)
 		return r;
 	if (r != 0) {
@@ -211,6 +213,7 @@ int journal_remove_old(struct home *home)
 
 static int journal_open_generation(struct home *home, uint32_t number, bool copy, struct journal **ret_journal)
 {
+	struct pin_places places;
 	CLEANUP(journal_close) struct journal *journal = journal_new(false);
 	CLEANUP(txn_abort) struct txn *txn = NULL;
 	struct journal_meta meta;
@@ -218,7 +221,8 @@ static int journal_open_generation(struct home *home, uint32_t number, bool copy
 
 	if (!journal)
 		return err_set(-ENOMEM, "opening the journal");
-	int r = generation_open_read(home_journal_fd(home), &journal_kind, number, copy, &journal->gen);
+	home_pin_places(home, &places);
+	int r = generation_open_read(home_journal_fd(home), &journal_kind, number, copy ? NULL : &places, &journal->gen);
 	if (r == 0)
 		r = txn_begin_read(journal_env(journal), &txn);
 	if (r == 0)
@@ -233,15 +237,16 @@ static int journal_open_generation(struct home *home, uint32_t number, bool copy
 
 int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **ret_journal)
 {
-	bool copy = !home_is_writable(home);
+	bool copy = !home_can_pin(home);
 	uint32_t number;
 	int r = 0;
 
 	if (copy && home_role_holder(home, HOME_REFLECTOR))
 		return err_say(ERR_LOCKED,
-			"store '%s' is in use, and cannot be read while this process may not write its "
-			"lock file: mount it writable, join its group, or copy it while it is stopped",
-			home_path(home));
+			"store '%s' is in use, and this process may make no file in its runtime directory '%s' by "
+			"which daemons know what it reads: mount that directory writable (the store itself may be "
+			"read-only), join the store's group, or read a copy of the store",
+			home_path(home), home_runtime(home));
 	/* It may be replaced and removed between the reading of CURRENT and the opening. */
 	for (int i = 0; i < OPEN_TRIES; i++) {
 		int fd = home_journal_fd(home);

@@ -209,17 +209,20 @@ int snapshot_check(const struct snapshot *snapshot)
 {
 	struct env_info index, journal;
 
-	if (!snapshot->store->copy)
+	if (snapshot->part == SNAPSHOT_NOTHING)
 		return 0;
 	const struct snapshot *s = snapshot_log(snapshot);
 	bool whole = s->part == SNAPSHOT_WHOLE;
+
+	if (txn_is_pinned(s->journal_txn) && (!whole || txn_is_pinned(s->index_txn)))
+		return 0;
 	int r = whole ? env_info(index_env(s->pair->index), &index) : 0;
 
 	if (r == 0)
 		r = env_info(journal_env(s->pair->journal), &journal);
 	if (r < 0)
 		return r;
-	/* A reader without locks does not keep a writer from using its pages again; such a writer
+	/* A reader without pins does not keep a writer from using its pages again; such a writer
 	 * has committed. */
 	if ((whole && index.last_txn != txn_id(s->index_txn)) ||
 		journal.last_txn != txn_id(s->journal_txn))

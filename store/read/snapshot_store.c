@@ -82,9 +82,8 @@ static bool store_same_identity(const struct store_identity *a, const struct sto
 
 /*
  * Opens the pair that CURRENT names, unless it is open. The caller holds store->lock, which is
- * given back while the pair is opened: that may have to wait for another process (open_lock.h), and
- * other threads of this one go on reading from the pair that is open. Only one thread opens at a
- * time.
+ * given back while the pair is opened, so that other threads go on reading from the pair that is
+ * open. Only one thread opens at a time.
  */
 static int store_open_current(struct store *store, bool force)
 {
@@ -117,6 +116,9 @@ static int store_open_current(struct store *store, bool force)
 	(void)pthread_mutex_lock(&store->lock);
 	store->opening = false;
 	store->open_result = r;
+	if (r == 0)
+		store->copy = !env_is_pinned(index_env(pair->index)) ||
+			!env_is_pinned(journal_env(pair->journal));
 	err_keep(&store->open_error);
 	(void)pthread_cond_broadcast(&store->opened); /* can't fail */
 	if (r != 0)
@@ -179,10 +181,11 @@ static int store_refuse_running_copy(struct home *home)
 
 		if (pid != 0)
 			return err_say(ERR_LOCKED,
-				"the store '%s' cannot be written by this user but "
-				"its daemons run: read it as its owner or reader group, "
-				"or read a copy of it",
-				home_path(home));
+				"the store '%s' is in use, and this process may make no file in its runtime "
+				"directory '%s' by which daemons know what it reads: mount that directory "
+				"writable (the store itself may be read-only), join the store's group, or read "
+				"a copy of the store",
+				home_path(home), home_runtime(home));
 	}
 	return 0;
 }
@@ -205,7 +208,7 @@ int store_open(const char *directory, const struct store_options *options, struc
 
 	if (r < 0)
 		return r;
-	store->copy = !home_is_writable(store->home);
+	store->copy = !home_can_pin(store->home);
 	if (store->copy)
 		r = store_refuse_running_copy(store->home);
 	(void)pthread_mutex_lock(&store->lock);
@@ -245,7 +248,7 @@ static int store_check_current(struct store *store, bool force)
 
 		if (store->pair && is_fresh && !force)
 			return 0;
-		/* Wait for the thread that opens a pair, which takes some seconds at most. */
+		/* Wait for the thread that opens a pair, which waits for no other process. */
 		while (store->opening)
 			(void)pthread_cond_wait(
 				&store->opened, &store->lock); /* fails for no lock of ours */
@@ -254,6 +257,12 @@ static int store_check_current(struct store *store, bool force)
 		return store->open_result;
 	}
 	int r = store->copy ? store_refuse_running_copy(store->home) : 0;
+	if (r < 0 && home_can_pin(store->home)) {
+		err_ignore(r, "its daemons have made it a store that can be pinned");
+		r = 0;
+		force = true;
+		store->failing_ns = 0;
+	}
 	if (r < 0) {
 		store->failing_ns = 1; /* forever: it must not be read any more */
 		return r;

@@ -394,8 +394,8 @@ def copy(cluster, shared):
 
 
 def everything(directory):
-    """{path: (size, mtime)} of all files below DIRECTORY but lock.mdb: a reader takes a slot there when it may write."""
-    files = (path for path in directory.rglob("*") if path.is_file() and path.name != "lock.mdb")
+    """{path: (size, mtime)} of all files below DIRECTORY."""
+    files = (path for path in directory.rglob("*") if path.is_file())
     return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in files}
 
 

@@ -117,7 +117,7 @@ Test(datafile, what_is_cut_is_the_file_that_was_held)
 	(void)close(other);
 }
 
-Test(datafile, a_reader_group_reads_the_data_and_writes_the_locks)
+Test(datafile, a_reader_group_reads_the_data_and_has_no_part_in_the_locks)
 {
 	struct stat data, lock;
 
@@ -128,17 +128,7 @@ Test(datafile, a_reader_group_reads_the_data_and_writes_the_locks)
 	cr_assert_eq(stat(scratch_path("data.mdb"), &data), 0);
 	cr_assert_eq(stat(scratch_path("lock.mdb"), &lock), 0);
 	cr_assert_eq(data.st_mode & 07777, 0640);
-	cr_assert_eq(lock.st_mode & 07777, 0660);
-}
-
-Test(datafile, who_can_not_write_the_lock_file_is_refused)
-{
-	cr_assert_eq(datafile_require_slot(scratch()), 0, "none yet: LMDB makes it, or says why not");
-	(void)close(open(scratch_path("lock.mdb"), O_WRONLY | O_CREAT | O_CLOEXEC, 0400));
-	if (geteuid() == 0) /* may write everything */
-		return;
-	cr_assert_eq(datafile_require_slot(scratch()), ERR_UNSUPPORTED);
-	cr_assert(strstr(err_text(ERR_UNSUPPORTED), "join its group"));
+	cr_assert_eq(lock.st_mode & 07777, 0600);
 }
 
 Test(datafile, local_disks_are_accepted_and_have_room)

@@ -14,9 +14,19 @@
 #include <unistd.h>
 
 #include "common/err.h"
+#include "store/env/pin_page.h"
 #include "tests/unit/scratch.h"
 
 static const char *const databases[] = {"one", "two"};
+
+static const struct pin_places *places_of(void)
+{
+	static struct pin_places places;
+
+	(void)snprintf(places.path[0], sizeof(places.path[0]), "%s", scratch_path("pins"));
+	(void)mkdir(places.path[0], 0700); /* is there from the second call on */
+	return &places;
+}
 
 static struct env *open_env(const char *name, enum env_mode mode)
 {
@@ -26,6 +36,7 @@ static struct env *open_env(const char *name, enum env_mode mode)
 	struct env *env = NULL;
 
 	(void)mkdir(path, 0700);
+	options.places = places_of();
 	int r = env_open(path, &options, &env);
 	cr_assert_eq(r, 0, "%s", err_text(r));
 	return env;
@@ -225,7 +236,7 @@ Test(env, reader_and_writer_of_one_process_share_the_map)
 	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("a"), &value), FOUND);
 	writer = open_env("e", ENV_WRITE);
 	put(writer, "b", 1);
-	cr_assert_eq(env_clear_stale_readers(writer), 0, "the live one keeps its slot");
+	cr_assert_eq(env_sweep_pins(writer), 0, "the live one keeps its slot");
 	txn_abort(&txn);
 	env_close(&writer);
 	env_close(&reader);
@@ -256,7 +267,8 @@ Test(env, child_is_told_to_open_its_own)
 			txn_begin_write(env, &other) == ERR_FORKED;
 		txn_abort(&txn);
 		env_close(&env);
-		struct env_options options = {.mode = ENV_READ, .databases = databases, .n_databases = 2};
+		struct env_options options = {.mode = ENV_READ, .databases = databases, .n_databases = 2,
+			.places = places_of()};
 		good = good && env_open(scratch_path("e"), &options, &env) == 0 &&
 			txn_begin_read(env, &txn) == 0;
 		_exit(good ? 0 : 1);
@@ -265,7 +277,7 @@ Test(env, child_is_told_to_open_its_own)
 	cr_assert_eq(waitpid(child, &status, 0), child);
 	cr_assert_eq(status, 0);
 	/* The child was not able to take our slot away; its own is cleared. */
-	cr_assert_eq(env_clear_stale_readers(env), 1);
+	cr_assert_eq(env_sweep_pins(env), 1);
 	put(env, "b", 1);
 	txn_abort(&txn);
 	env_close(&env);
@@ -306,7 +318,7 @@ Test(env, kill_of_a_writer_loses_nothing_committed)
 static int open_code(const char *name, enum env_mode mode)
 {
 	struct env_options options = {.mode = mode, .databases = databases, .n_databases = 2,
-		.map_bytes = 16u << 20, .file_mode = 0600};
+		.map_bytes = 16u << 20, .file_mode = 0600, .places = places_of()};
 	struct env *env = NULL;
 	int r = env_open(scratch_path(name), &options, &env);
 
@@ -372,10 +384,10 @@ Test(env, used_bytes_do_not_count_free_pages)
 	env_close(&env);
 }
 
-static int remember_pid(void *arg, int32_t pid, uint64_t txn)
+static int remember_pid(void *arg, const struct env_reader *reader)
 {
-	if (txn)
-		*(int32_t *)arg = pid;
+	if (reader->txn)
+		*(int32_t *)arg = reader->pid;
 	return 0;
 }
 
@@ -427,7 +439,7 @@ Test(env, a_file_written_in_place_is_as_long_as_what_it_holds_and_some_more)
 	uint64_t place, held = 0;
 
 	cr_assert_eq(file_of("w/data.mdb").st_mode & 0777, 0640);
-	cr_assert_eq(file_of("w/lock.mdb").st_mode & 0777, 0660);
+	cr_assert_eq(file_of("w/lock.mdb").st_mode & 0777, 0600);
 	cr_assert_leq(file_of("w/data.mdb").st_size, 1 << 20);
 	for (uint64_t size = 1u << 10; size <= 64u << 20; size *= 4) {
 		char key[24];

@@ -14,13 +14,14 @@
 #include <unistd.h>
 
 #include "common/err.h"
-#include "store/env/open_lock.h"
+#include "store/env/pin_page.h"
 #include "tests/unit/scratch.h"
 
 static const char *const databases[] = {"one"};
 static const struct generation_kind kind = {
 	.what = "journal", .format = 7, .databases = databases, .n_databases = 1};
-static const struct generation_options usual = {.map_bytes = 4u << 20, .file_mode = 0600};
+static struct pin_places places;
+static const struct generation_options usual = {.map_bytes = 4u << 20, .file_mode = 0600, .places = &places};
 static const uint8_t uuid[16] = {1, 2, 3, 0xff};
 
 static int folder(void)
@@ -28,6 +29,8 @@ static int folder(void)
 	int fd = open(scratch(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	cr_assert_geq(fd, 0);
+	(void)snprintf(places.path[0], sizeof(places.path[0]), "%s", scratch_path("pins"));
+	(void)mkdir(places.path[0], 0700); /* is there from the second call on */
 	return fd;
 }
 
@@ -63,7 +66,7 @@ static uint64_t count(struct generation *gen)
 static int read_code(int fd, uint32_t number, bool copy)
 {
 	struct generation *gen = NULL;
-	int r = generation_open_read(fd, &kind, number, copy, &gen);
+	int r = generation_open_read(fd, &kind, number, copy ? NULL : &places, &gen);
 
 	generation_close(&gen);
 	return r;
@@ -127,7 +130,7 @@ Test(generation, clean_one_is_trusted_after_a_reboot)
 	put(gen, "a");
 	generation_close(&gen);
 	other_boot();
-	cr_assert_eq(generation_open_read(fd, &kind, 1, false, &gen), 0);
+	cr_assert_eq(generation_open_read(fd, &kind, 1, &places, &gen), 0);
 	cr_assert_eq(count(gen), 1);
 	cr_assert_arr_eq(generation_uuid(gen), uuid, 16);
 	generation_close(&gen);
@@ -145,7 +148,7 @@ Test(generation, killed_writer_is_trusted_in_the_same_boot_only)
 
 	generation_close(&gen);
 	die_dirty(fd, &usual);
-	cr_assert_eq(generation_open_read(fd, &kind, 1, false, &gen), 0);
+	cr_assert_eq(generation_open_read(fd, &kind, 1, &places, &gen), 0);
 	cr_assert_eq(count(gen), 1);
 	generation_close(&gen);
 	other_boot();
@@ -239,7 +242,7 @@ Test(generation, other_format_is_told)
 
 	newer.format = 8;
 	generation_close(&gen);
-	cr_assert_eq(generation_open_read(fd, &newer, 1, false, &gen), ERR_FORMAT);
+	cr_assert_eq(generation_open_read(fd, &newer, 1, &places, &gen), ERR_FORMAT);
 	cr_assert_eq(generation_open_write(fd, &newer, &usual, 1, &gen), ERR_FORMAT);
 	(void)close(fd);
 }
@@ -318,58 +321,6 @@ Test(generation, others_are_removed_and_mapped_readers_go_on)
 	a = create(fd);
 	cr_assert_eq(generation_number(a), 3);
 	generation_close(&a);
-	(void)close(fd);
-}
-
-Test(generation, held_open_lock_is_waited_for_and_then_reported, .timeout = 20)
-{
-	int fd = folder();
-	struct generation *gen = create(fd);
-	char holder[64];
-
-	generation_close(&gen);
-	int lock = open(scratch_path("gen-1/open.lock"), O_RDONLY | O_CLOEXEC);
-	cr_assert_eq(flock(lock, LOCK_EX), 0);
-	cr_assert_eq(read_code(fd, 1, false), ERR_LOCKED);
-	(void)snprintf(holder, sizeof(holder), "process %d (test_generation", (int)getpid());
-	cr_assert(strstr(err_text(ERR_LOCKED), holder), "%s", err_text(ERR_LOCKED));
-	cr_assert_eq(generation_remove_others(fd, 0), 0, "one that is being opened stays");
-	(void)close(lock);
-	cr_assert_eq(read_code(fd, 1, false), 0);
-	(void)close(fd);
-}
-
-/* Else a child that another thread forked would hold the lock for as long as it lives. */
-Test(generation, forked_child_does_not_hold_the_open_lock_of_its_parent, .timeout = 20)
-{
-	int fd = folder(), ready[2], status;
-	struct generation *gen = create(fd);
-
-	generation_close(&gen);
-	int gen_fd = openat(fd, "gen-1", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	cr_assert_eq(pipe(ready), 0);
-	pid_t parent = fork();
-	if (parent == 0) {
-		struct open_lock lock = OPEN_LOCK_INIT;
-
-		if (open_lock_take(gen_fd, 0, &lock) < 0)
-			_exit(1);
-		pid_t child = fork();
-		if (child == 0) {
-			(void)alarm(10);
-			(void)pause();
-			_exit(0);
-		}
-		(void)!write(ready[1], &child, sizeof(child));
-		(void)kill(getpid(), SIGKILL); /* as when it is killed inside an open */
-	}
-	pid_t child;
-	cr_assert_eq(read(ready[0], &child, sizeof(child)), sizeof(child));
-	cr_assert_eq(waitpid(parent, &status, 0), parent);
-	cr_assert(WIFSIGNALED(status));
-	cr_assert_eq(read_code(fd, 1, false), 0, "%s", err_text(ERR_LOCKED));
-	(void)kill(child, SIGKILL);
-	(void)close(gen_fd);
 	(void)close(fd);
 }
 

@@ -35,13 +35,15 @@ static unsigned mode_of(const char *path)
 	return st.st_mode & 07777;
 }
 
-/* Removes the runtime directory, which holds the store's path only. */
+/* Removes the runtime directory, which holds the store's path and an empty pins/. */
 static void remove_named_runtime(const char *runtime)
 {
-	char file[300];
+	char file[300], pins[300];
 
 	(void)snprintf(file, sizeof(file), "%s/store", runtime);
 	cr_assert_eq(unlink(file), 0);
+	(void)snprintf(pins, sizeof(pins), "%s/pins", runtime);
+	cr_assert_eq(rmdir(pins), 0);
 	cr_assert_eq(rmdir(runtime), 0);
 }
 
@@ -59,7 +61,7 @@ Test(home, reader_finds_what_a_daemon_made)
 	cr_assert_geq(home_journal_fd(reader), 0);
 	cr_assert_geq(home_index_fd(reader), 0);
 	cr_assert_geq(home_cursors_fd(reader), 0);
-	cr_assert(home_is_writable(reader));
+	cr_assert(home_can_pin(reader));
 	cr_assert_eq(home_file_mode(reader), 0600);
 	cr_assert_eq(mode_of(home_path(reader)), 0700);
 	cr_assert_eq(mode_of(home_runtime(reader)), 0700);

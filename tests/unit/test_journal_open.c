@@ -43,27 +43,6 @@ Test(journal, kill_after_commit_loses_nothing_and_before_it_everything)
 	home_close(&home);
 }
 
-/* As by a reader that was stopped while it opened the journal: a new one would have everything listed again. */
-Test(journal, one_whose_open_lock_is_held_is_kept, .timeout = 20)
-{
-	struct home *home = open_home();
-	struct journal *j = open_writer(home);
-	uint8_t uuid[16];
-	char reason[256];
-
-	memcpy(uuid, journal_uuid(j), sizeof(uuid));
-	journal_close(&j);
-	int fd = openat(home_journal_fd(home), "gen-1/open.lock", O_RDONLY | O_CLOEXEC);
-	cr_assert_eq(flock(fd, LOCK_EX), 0);
-	cr_assert_eq(journal_open_write(home, &small, reason, &j), ERR_LOCKED);
-	(void)close(fd);
-	cr_assert_eq(journal_open_write(home, &small, reason, &j), 0);
-	cr_assert_str_eq(reason, "");
-	cr_assert_arr_eq(journal_uuid(j), uuid, sizeof(uuid));
-	journal_close(&j);
-	home_close(&home);
-}
-
 /* Else a processor that starts would wait for a journal for as long as the reflector lives. */
 Test(journal, its_writer_notices_that_it_is_named_no_more)
 {
@@ -175,7 +154,7 @@ Test(journal, copy_is_read_where_nothing_can_be_written)
 		struct txn *txn = NULL;
 		if (geteuid() == 0 && setuid(65534) < 0)
 			_exit(2);
-		if (home_open(scratch_path("store"), &options, &home) < 0 || home_is_writable(home))
+		if (home_open(scratch_path("store"), &options, &home) < 0 || home_can_pin(home))
 			_exit(3);
 		if (journal_open_read(home, NULL, &j) < 0 ||
 			txn_begin_read(journal_env(j), &txn) < 0 ||

@@ -254,22 +254,6 @@ Test(rebuild, damaged_old_journal_serves_nobody_so_the_new_one_is_shown_at_once)
 	cr_assert_neq(rig_generation(&rig), old);
 }
 
-Test(rebuild, index_whose_open_lock_is_held_is_built_anew)
-{
-	uint32_t feed = listed_feed();
-
-	rig_settle(&rig);
-	uint32_t old = rig_generation(&rig);
-	pair_close(&rig.pair);
-	int fd = openat(home_index_fd(rig.p.home), "gen-1/open.lock", O_RDONLY | O_CLOEXEC);
-	cr_assert_geq(fd, 0);
-	cr_assert_eq(flock(fd, LOCK_EX), 0); /* as by a reader that was stopped there */
-	rig_settle(&rig);
-	EXPECT(rig_under(&rig, feed, "node", "n1"), "a/1");
-	cr_assert_neq(rig_generation(&rig), old);
-	close(fd);
-}
-
 static int stop(void *arg)
 {
 	int *left = arg;

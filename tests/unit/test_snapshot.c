@@ -216,49 +216,6 @@ Test(snapshot, an_index_folder_that_was_moved_aside_is_left_for_the_new_one)
 	small_store_close(&s);
 }
 
-static void *renew(void *snapshot)
-{
-	OK(snapshot_renew(snapshot));
-	return NULL;
-}
-
-/* While one thread waits for a process that was stopped inside its opening of the store. */
-Test(snapshot, other_threads_read_on_while_one_waits_for_an_open_lock, .timeout = 20)
-{
-	struct small_store s;
-	struct store *store;
-	struct snapshot *waiting, *other;
-	pthread_t thread;
-
-	small_store_open(&s);
-	(void)small_store_put(&s, "web/a", "n1", 0);
-	small_store_take(&s);
-	OK(store_open(s.path, &checking, &store));
-	OK(snapshot_open(store, &waiting));
-	OK(snapshot_open(store, &other));
-	int lock = openat(home_index_fd(s.home), "gen-1/open.lock", O_RDONLY | O_CLOEXEC);
-	cr_assert_eq(flock(lock, LOCK_EX), 0);
-	OK(generation_publish(home_index_fd(s.home), 1)); /* so it is opened again */
-	(void)poll(NULL, 0, 5); /* CURRENT is read once a millisecond */
-	uint64_t began = proc_monotonic_ns();
-	cr_assert_eq(pthread_create(&thread, NULL, renew, waiting), 0);
-	(void)poll(NULL, 0, 50); /* it is in the opening by now */
-	OK(snapshot_renew(other));
-	cr_assert_str_eq(node_of(other, s.feed, "web/a"), "n1");
-	cr_assert_lt(proc_monotonic_ns() - began, 1000000000u);
-	cr_assert_eq(pthread_join(thread, NULL), 0);
-	cr_assert_gt(proc_monotonic_ns() - began, 1000000000u, "and the one did wait");
-	(void)poll(NULL, 0, 1100);
-	cr_assert_eq(snapshot_renew(other), ERR_LOCKED, "not for longer: it would be old, and nobody would know");
-	cr_assert(strstr(err_text(ERR_LOCKED), "kill -CONT"), "%s", err_text(ERR_LOCKED));
-	(void)close(lock);
-	OK(snapshot_renew(other));
-	snapshot_close(&waiting);
-	snapshot_close(&other);
-	store_close(&store);
-	small_store_close(&s);
-}
-
 /* Writes the format of the index into its STATE. Returns the one before. */
 static char write_format(const struct small_store *s, char format)
 {

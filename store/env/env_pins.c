@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Joins the pins (pin_page.h) with LMDB: the writer's side, which keeps a slot in LMDB's own table of readers at the
+ * floor, and the reader's side, which begins LMDB's transactions under a pin.
+ */
+#include "store/env/env_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+
+/* The floor moves after FEW_COMMITS transactions, or when the file has grown by GROWN_BYTES, if SCAN_SHARE times as long as
+ * a scan takes has passed since it moved last; after MANY_COMMITS in any case; always when less than half of the map is left;
+ * and once a second (env_sweep_pins()). Pages that are freed meanwhile are not reused yet. */
+#define FEW_COMMITS  16
+#define MANY_COMMITS 64
+#define GROWN_BYTES  (64u << 10)
+#define SCAN_SHARE   20
+#define STALLED_NS   5000000u /* a writer that has not published a commit by then is stopped or dead */
+#define SPINS        64
+
+static uint64_t mapping_last_txn(const struct mapping *map)
+{
+	MDB_envinfo info;
+
+	(void)mdb_env_info(map->mdb, &info); /* fails for no environment at all only */
+	return info.me_last_txnid;
+}
+
+/* ---- the writer: LMDB's slot ---- */
+
+struct keeper_check {
+	pthread_t thread;
+	uint64_t txn;
+	bool found;
+};
+
+static int keeper_line(const char *line, void *arg)
+{
+	struct keeper_check *check = arg;
+	uint64_t thread, txn;
+	int32_t pid;
+
+	if (sscanf(line, "%" SCNd32 " %" SCNx64 " %" SCNu64, &pid, &thread, &txn) == 3 && pid == getpid() &&
+		thread == (uint64_t)check->thread && txn == check->txn)
+		check->found = true;
+	return 0;
+}
+
+/*
+ * Finds the keeper's slot in lock.mdb by its content: the number of its transaction, its process, its thread. LMDB's
+ * interface can list the slots, but not set one to an older transaction, which a writer that starts must do. So the
+ * slot is found in the file, and the list of LMDB has to show the change; if it does not, this LMDB has another table.
+ * The descriptor stays open as long as LMDB has the file open, because closing it would drop LMDB's locks.
+ */
+static int mapping_find_slot(struct mapping *map, uint64_t txn)
+{
+	struct keeper_check check = {.thread = pthread_self(), .txn = 1};
+	char path[4096 + 16];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%s/lock.mdb", map->path);
+	map->lock_fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (map->lock_fd < 0 || fstat(map->lock_fd, &st) < 0)
+		return err_set(-errno, "'%s'", path);
+	map->lock_bytes = (size_t)st.st_size;
+	void *memory = mmap(NULL, map->lock_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map->lock_fd, 0);
+	if (memory == MAP_FAILED)
+		return err_set(-errno, "mapping '%s'", path);
+	map->lock = memory;
+	uint64_t *words = memory, *slot = NULL;
+	for (size_t i = 0; i + 2 < map->lock_bytes / sizeof(*words); i++)
+		if (words[i] == txn && (pid_t)(uint32_t)words[i + 1] == getpid() && words[i + 2] == (uint64_t)pthread_self())
+			slot = &words[i];
+	if (slot) {
+		*(volatile uint64_t *)slot = check.txn;
+		(void)mdb_reader_list(map->mdb, keeper_line, &check); /* its result is ours: 0 */
+		*(volatile uint64_t *)slot = txn;
+	}
+	if (!check.found)
+		return err_say(ERR_UNSUPPORTED, "'%s': the table of readers of %s is not the one that is known: use LMDB "
+						"0.9",
+			path, mdb_version(NULL, NULL, NULL));
+	map->slot = slot;
+	return 0;
+}
+
+static int mapping_remember_places(struct mapping *map, const struct pin_places *places)
+{
+	map->places = malloc(sizeof(*map->places));
+	if (!map->places)
+		return err_set(-ENOMEM, "opening '%s'", map->path);
+	*map->places = *places;
+	return 0;
+}
+
+int mapping_keep(struct mapping *map, const struct pin_places *places, unsigned mode)
+{
+	uint64_t newest = mapping_last_txn(map);
+	struct stat st;
+
+	if (fstat(mapping_fd(map), &st) < 0)
+		return err_set(-errno, "'%s/data.mdb'", map->path);
+	int r = pin_page_open_write(map->path, st.st_ino, mode, &map->own_page);
+	if (r < 0)
+		return r;
+	int rc = mdb_txn_begin(map->mdb, NULL, MDB_RDONLY, &map->keeper);
+	if (rc)
+		return mapping_failed(map, rc, "opening");
+	r = mapping_find_slot(map, mdb_txn_id(map->keeper));
+	if (r < 0)
+		return r;
+	struct pin_page *page = map->own_page;
+	uint64_t floor = __atomic_load_n(&page->floor, __ATOMIC_SEQ_CST);
+	/* A page that was made just now says 0, which keeps everything until the pins have been read. */
+	map->floor = floor < newest ? floor : newest;
+	*map->slot = map->floor;
+	if (__atomic_load_n(&page->began, __ATOMIC_SEQ_CST) < newest) /* never back: a reader may be copying what was begun */
+		__atomic_store_n(&page->began, newest, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&page->committed, newest, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&page->epoch, 1, __ATOMIC_SEQ_CST);
+	if (!places)
+		return 0;
+	r = mapping_remember_places(map, places);
+	if (r < 0)
+		return r;
+	memcpy(map->last_place, page->place, sizeof(map->last_place) - 1);
+	r = pin_scan_open(st.st_ino, places, map->last_place, &map->scan);
+	if (r == 0 && strlen(places->path[0]) < sizeof(page->place))
+		memcpy(page->place, places->path[0], strlen(places->path[0]) + 1);
+	return r;
+}
+
+void mapping_keep_end(struct mapping *map)
+{
+	if (map->keeper)
+		mdb_txn_abort(map->keeper);
+	map->keeper = NULL;
+}
+
+void mapping_keep_release(struct mapping *map)
+{
+	const struct pin_page *page = map->own_page;
+
+	pin_page_close(&page);
+	map->own_page = NULL;
+	pin_scan_close(&map->scan);
+	if (map->lock)
+		(void)munmap(map->lock, map->lock_bytes);
+	map->lock = NULL;
+	cleanup_fd(&map->lock_fd);
+}
+
+static bool mapping_is_advance_due(const struct mapping *map, uint64_t now)
+{
+	uint64_t end = mapping_state_end(map);
+
+	if (map->scan_commits >= MANY_COMMITS || end > map->map_bytes / 2)
+		return true;
+	return (map->scan_commits >= FEW_COMMITS || end >= map->scan_end + GROWN_BYTES) && now >= map->scan_due_ns;
+}
+
+void mapping_advance(struct mapping *map, bool must)
+{
+	struct pin_page *page = map->own_page;
+
+	uint64_t most = __atomic_load_n(&page->committed, __ATOMIC_SEQ_CST), least = most, now = proc_monotonic_ns();
+	map->scan_commits++;
+	if (most <= map->floor || (!must && !mapping_is_advance_due(map, now)))
+		return;
+	/* Dekker with the readers: first the new value, then a fence, then the pins (pin_page.h). */
+	__atomic_store_n(&page->oldest, most, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	int r = map->scan ? pin_scan_least(map->scan, map->floor, most, &least) : 0;
+	err_ignore(r, "nothing is reused until the pins can be read; env_sweep_readers() reports it");
+	if (r < 0)
+		least = map->floor;
+	if (least < most)
+		__atomic_store_n(&page->oldest, least, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&page->floor, least, __ATOMIC_SEQ_CST);
+	map->floor = least;
+	__atomic_store_n(map->slot, least, __ATOMIC_SEQ_CST);
+	uint64_t end = proc_monotonic_ns();
+	map->scan_due_ns = end + (end - now) * SCAN_SHARE;
+	map->scan_end = mapping_state_end(map);
+	map->scan_commits = 0;
+}
+
+int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan)
+{
+	const struct pin_page *page = map->own_page ? map->own_page : map->page;
+	char last[sizeof(map->last_place)];
+
+	*ret_scan = NULL;
+	if (!page || !map->places)
+		return 0;
+	memcpy(last, map->own_page ? map->last_place : page->place, sizeof(last));
+	last[sizeof(last) - 1] = '\0';
+	return pin_scan_open(page->inode, map->places, last, ret_scan);
+}
+
+int mapping_commit(struct mapping *map, MDB_txn *txn)
+{
+	struct pin_page *page = map->own_page;
+
+	if (!page)
+		return mdb_txn_commit(txn);
+	uint64_t id = mdb_txn_id(txn);
+	__atomic_store_n(&page->began, id, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* before all stores to the meta page */
+	int rc = mdb_txn_commit(txn);
+	/* A transaction that wrote nothing has not become a state. */
+	__atomic_store_n(&page->committed, mapping_last_txn(map), __ATOMIC_RELEASE);
+	return rc;
+}
+
+/* ---- the reader ---- */
+
+int mapping_watch(struct mapping *map, const struct pin_places *places)
+{
+	struct stat st;
+
+	if (fstat(mapping_fd(map), &st) < 0)
+		return err_set(-errno, "'%s/data.mdb'", map->path);
+	int r = pin_page_open_read(map->path, st.st_ino, &map->page);
+	if (r < 0)
+		return r;
+	if (r == NOT_FOUND || !places)
+		return err_say(ERR_LOCKED,
+			"'%s' can't be read while its file '" PIN_PAGE_FILE "' is missing or is that of another copy: "
+			"start its daemons, which make it",
+			map->path);
+	struct pins *pins = NULL;
+	r = mapping_remember_places(map, places);
+	if (r == 0)
+		r = pins_open(st.st_ino, places, &pins);
+	if (r == 0) /* other threads may be reading it as a copy */
+		__atomic_store_n(&map->pins, pins, __ATOMIC_RELEASE);
+	return r;
+}
+
+void mapping_watch_end(struct mapping *map)
+{
+	pins_close(&map->pins);
+	pin_page_close(&map->page);
+}
+
+/* Takes the page that is in the directory now, if the one in use was removed and a writer has made another. The old one
+ * stays mapped, because other threads may be reading it. */
+static void mapping_find_page(struct mapping *map)
+{
+	const struct pin_page *page = NULL;
+	int r = pin_page_open_read(map->path, map->page->inode, &page);
+
+	err_ignore(r, "the page in use is read on");
+	if (r != FOUND)
+		return;
+	if (__atomic_load_n(&page->committed, __ATOMIC_SEQ_CST) > __atomic_load_n(&map->page->committed, __ATOMIC_SEQ_CST))
+		__atomic_store_n(&map->page, page, __ATOMIC_RELEASE);
+	else
+		pin_page_close(&page);
+}
+
+/* Waits for the writer to publish its commit TXN, or until that has not happened for so long that the writer must be
+ * stopped or dead: its stores are visible then. */
+static void __attribute__((cold)) mapping_wait_published(struct mapping *map, uint64_t txn)
+{
+	uint64_t began = proc_monotonic_ns();
+
+	while (__atomic_load_n(&map->page->committed, __ATOMIC_SEQ_CST) < txn) {
+		if (proc_monotonic_ns() - began > STALLED_NS) {
+			__atomic_store_n(&map->unpublished, txn, __ATOMIC_RELAXED);
+			mapping_find_page(map);
+			return;
+		}
+		(void)sched_yield(); /* has no error */
+	}
+}
+
+static int mapping_begin_pinned(struct mapping *map, struct pin *pin, MDB_txn **txn)
+{
+	for (unsigned spins = 0;; spins++) {
+		if (spins > SPINS)
+			(void)sched_yield(); /* has no error */
+		const struct pin_page *page = __atomic_load_n(&map->page, __ATOMIC_ACQUIRE);
+		uint64_t committed = __atomic_load_n(&page->committed, __ATOMIC_ACQUIRE);
+		__atomic_store_n(pin->word, committed ? committed : 1, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST); /* Dekker with mapping_advance() */
+		if (__atomic_load_n(&page->oldest, __ATOMIC_RELAXED) > committed)
+			continue;
+		int rc = *txn ? mdb_txn_renew(*txn) : mdb_txn_begin(map->mdb, NULL, MDB_RDONLY, txn);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE); /* LMDB's reads of the meta page come before */
+		uint64_t began = __atomic_load_n(&page->began, __ATOMIC_RELAXED);
+		if (__builtin_expect(rc != 0, 0)) {
+			if (rc == MDB_MAP_RESIZED && began != committed && spins < SPINS)
+				continue; /* perhaps of a half-written meta page */
+			return rc;
+		}
+		uint64_t id = mdb_txn_id(*txn);
+		if (__builtin_expect(began <= id + 1 && id <= committed, 1))
+			return 0;
+		bool published = id <= __atomic_load_n(&page->committed, __ATOMIC_ACQUIRE);
+		if (began <= id + 1 && (published || __atomic_load_n(&map->unpublished, __ATOMIC_RELAXED) == id))
+			return 0;
+		mdb_txn_reset(*txn);
+		if (!published)
+			mapping_wait_published(map, id);
+	}
+}
+
+int mapping_begin_read(struct mapping *map, struct pin *pin, MDB_txn **txn)
+{
+	if (!pin->file)
+		return *txn ? mdb_txn_renew(*txn) : mdb_txn_begin(map->mdb, NULL, MDB_RDONLY, txn);
+	return mapping_begin_pinned(map, pin, txn);
+}
+
+int mapping_pin(struct mapping *map, struct pin *pin)
+{
+	if (!map->pins)
+		return 0;
+	uint64_t epoch = __atomic_load_n(&map->page->epoch, __ATOMIC_RELAXED);
+	return __builtin_expect(pin->file && pin->epoch == epoch, 1) ? 0 : pins_take(map->pins, epoch, pin);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/env/pin_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+
+#define PINS_MAGIC 0x6b70696eu
+#define MAKE_TRIES 8 /* a writer may remove a file that is not locked yet */
+
+struct pin_file {
+	struct pin_file *next; /* of the process, for pins_in_child() */
+	int fd;
+	int lock_fd; /* another open file than that of the map, which a forked child keeps */
+	unsigned pins; /* slots in use */
+	char path[4096 + PIN_NAME_LENGTH + 2];
+	uint8_t *chunks[PIN_CHUNKS_MAX];
+	uint64_t used[PIN_CHUNKS_MAX]; /* bit i of word c: slot i of chunk c */
+};
+
+struct pins {
+	uint32_t magic;
+	uint64_t inode;
+	struct pin_places places;
+	struct pin_file *file; /* that new slots come from; NULL: none yet */
+	uint64_t epoch; /* when FILE was last found in place */
+};
+
+/* All pin files of this process. The lock is held for system calls that do not wait, so that no fork comes between
+ * the opening of a file and its entry here. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_once_t once;
+	struct pin_file *files;
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
+
+static void pins_before_fork(void)
+{
+	(void)pthread_mutex_lock(&all.lock);
+}
+
+static void pins_after_fork(void)
+{
+	(void)pthread_mutex_unlock(&all.lock);
+}
+
+static void pins_in_child(void)
+{
+	for (struct pin_file *file = all.files; file; file = file->next) {
+		cleanup_fd(&file->lock_fd);
+		cleanup_fd(&file->fd);
+	}
+	all.files = NULL;
+	(void)pthread_mutex_unlock(&all.lock);
+}
+
+static void pins_watch_forks(void)
+{
+	(void)pthread_atfork(pins_before_fork, pins_after_fork, pins_in_child);
+}
+
+/* ---- the file ---- */
+
+static struct pin_head *pin_file_head(const struct pin_file *file)
+{
+	return (struct pin_head *)(void *)file->chunks[0];
+}
+
+/* Frees the memory, removes the file. The caller holds all.lock. */
+static void pin_file_free(struct pin_file **file_pointer)
+{
+	struct pin_file *file = TAKE(*file_pointer);
+
+	if (!file)
+		return;
+	struct pin_file **link = &all.files;
+	while (*link && *link != file)
+		link = &(*link)->next;
+	if (*link)
+		*link = file->next;
+	for (size_t i = 0; i < PIN_CHUNKS_MAX && file->chunks[i]; i++)
+		(void)munmap(file->chunks[i], PIN_CHUNK_BYTES);
+	if (file->fd >= 0) /* else this is a forked child, and the file its parent's */
+		(void)unlink(file->path);
+	cleanup_fd(&file->lock_fd);
+	cleanup_fd(&file->fd);
+	free(file);
+}
+
+/* Maps one chunk more. A file system that is full is an error here, and no SIGBUS later. */
+static int pin_file_grow(struct pin_file *file)
+{
+	size_t n = 0;
+
+	while (n < PIN_CHUNKS_MAX && file->chunks[n])
+		n++;
+	if (n == PIN_CHUNKS_MAX)
+		return err_say(ERR_READERS_FULL,
+			"this process holds %u snapshots of one database, which is the most: close those that are "
+			"no longer needed",
+			PIN_CHUNKS_MAX * PIN_CHUNK_SLOTS - 1);
+	off_t at = (off_t)(n * PIN_CHUNK_BYTES);
+	int rc = posix_fallocate(file->fd, at, PIN_CHUNK_BYTES);
+	if (rc)
+		return err_set(-rc, "making '%s' longer", file->path);
+	void *memory = mmap(NULL, PIN_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, at);
+	if (memory == MAP_FAILED)
+		return err_set(-errno, "mapping '%s'", file->path);
+	file->chunks[n] = memory;
+	if (n == 0)
+		file->used[0] = 1; /* the head */
+	return 0;
+}
+
+static void pin_file_describe(struct pin_file *file)
+{
+	struct pin_head *head = pin_file_head(file);
+	struct stat st;
+
+	head->slots = 1;
+	head->pid = (int32_t)getpid();
+	head->pid_namespace = stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
+	(void)snprintf(head->program, sizeof(head->program), "%s", program_invocation_short_name);
+	__atomic_store_n(&head->magic, PIN_FILE_MAGIC, __ATOMIC_RELEASE);
+}
+
+/* Makes a file in the directory PLACE. Returns: 0; AGAIN: a writer removed it before it was locked; errors. */
+static int pin_file_make_in(const char *place, uint64_t inode, struct pin_file **ret_file)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	CLEANUP(pin_file_free) struct pin_file *file = calloc(1, sizeof(*file));
+	struct stat st;
+	uint64_t word;
+
+	if (!file)
+		return err_set(-ENOMEM, "making a pin file");
+	file->fd = file->lock_fd = -1;
+	int r = proc_random(&word, sizeof(word));
+	if (r < 0)
+		return r;
+	(void)snprintf(file->path, sizeof(file->path), "%s/%016" PRIx64 "-%016" PRIx64, place, inode, word);
+	file->fd = open(file->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (file->fd < 0)
+		return err_set(-errno, "making a file in '%s'", place);
+	file->lock_fd = open(file->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (file->lock_fd < 0 || fcntl(file->lock_fd, F_OFD_SETLK, &lock) < 0)
+		return errno == EAGAIN || errno == ENOENT ? AGAIN : err_set(-errno, "locking '%s'", file->path);
+	r = pin_file_grow(file);
+	if (r < 0)
+		return r;
+	pin_file_describe(file);
+	/* Only now may others open it, so none of them can hold a lock on it. */
+	if (fstat(file->fd, &st) < 0 || stat(place, &st) < 0 || ((st.st_mode & 0040) && fchmod(file->fd, 0640) < 0))
+		return err_set(-errno, "'%s'", file->path);
+	if (fstat(file->fd, &st) < 0 || st.st_nlink == 0)
+		return AGAIN;
+	file->next = all.files;
+	all.files = file;
+	*ret_file = TAKE(file);
+	return 0;
+}
+
+static int pin_file_make(const struct pins *pins, struct pin_file **ret_file)
+{
+	int r = err_say(ERR_UNSUPPORTED, "a store with neither a directory 'pins' nor a runtime directory");
+
+	for (int i = 0; i < PIN_PLACES; i++) {
+		if (!pins->places.path[i][0])
+			continue;
+		int tries = MAKE_TRIES;
+		do
+			r = pin_file_make_in(pins->places.path[i], pins->inode, ret_file);
+		while (r == AGAIN && --tries);
+		if (r == 0)
+			return 0;
+		if (r == AGAIN)
+			r = err_say(ERR_LOCKED, "files in '%s' are removed as soon as they are made",
+				pins->places.path[i]);
+	}
+	return err_say(r, "a reader needs a directory in which it can say what it reads: %s. Mount the runtime directory "
+			  "of the store writable (the store itself may be read-only), and join its group",
+		err_text(r));
+}
+
+/* Returns whether the file is where it was made. */
+static bool pin_file_in_place(const struct pin_file *file)
+{
+	struct stat ours, there;
+
+	return fstat(file->fd, &ours) == 0 && stat(file->path, &there) == 0 && ours.st_dev == there.st_dev &&
+		ours.st_ino == there.st_ino;
+}
+
+/* ---- slots ---- */
+
+int pins_open(uint64_t inode, const struct pin_places *places, struct pins **ret_pins)
+{
+	struct pins *pins = calloc(1, sizeof(*pins));
+
+	if (!pins)
+		return err_set(-ENOMEM, "opening a database");
+	(void)pthread_once(&all.once, pins_watch_forks);
+	pins->magic = PINS_MAGIC;
+	pins->inode = inode;
+	pins->places = *places;
+	*ret_pins = pins;
+	return 0;
+}
+
+void pins_close(struct pins **pins)
+{
+	struct pins *p = TAKE(*pins);
+
+	if (!p)
+		return;
+	CHECK_OBJ(p, PINS_MAGIC);
+	(void)pthread_mutex_lock(&all.lock);
+	pin_file_free(&p->file);
+	(void)pthread_mutex_unlock(&all.lock);
+	p->magic = 0;
+	free(p);
+}
+
+static int pins_take_locked(struct pins *pins, uint64_t epoch, struct pin *ret_pin)
+{
+	if (pins->file && epoch != pins->epoch && !pin_file_in_place(pins->file)) {
+		struct pin_file *lost = TAKE(pins->file);
+		if (lost->pins == 0) /* else the last pins_give() frees it */
+			pin_file_free(&lost);
+	}
+	if (!pins->file) {
+		int r = pin_file_make(pins, &pins->file);
+		if (r < 0)
+			return r;
+	}
+	pins->epoch = epoch;
+	struct pin_file *file = pins->file;
+	for (uint32_t i = 0; i < PIN_CHUNKS_MAX; i++) {
+		if (!file->chunks[i]) {
+			int r = pin_file_grow(file);
+			if (r < 0)
+				return r;
+		}
+		if (file->used[i] == UINT64_MAX)
+			continue;
+		uint32_t bit = (uint32_t)__builtin_ctzll(~file->used[i]), number = i * PIN_CHUNK_SLOTS + bit;
+		file->used[i] |= 1ull << bit;
+		file->pins++;
+		struct pin_head *head = pin_file_head(file);
+		if (number >= head->slots)
+			__atomic_store_n(&head->slots, number + 1, __ATOMIC_SEQ_CST);
+		*ret_pin = (struct pin){.file = file, .number = number, .epoch = epoch,
+			.word = (uint64_t *)(void *)(file->chunks[i] + (size_t)bit * PIN_SLOT_BYTES)};
+		return 0;
+	}
+	return pin_file_grow(file); /* reports that it is full */
+}
+
+void pins_give(struct pins *pins, struct pin *pin)
+{
+	struct pin_file *file = TAKE(pin->file);
+
+	if (!file)
+		return;
+	CHECK_OBJ(pins, PINS_MAGIC);
+	__atomic_store_n(pin->word, 0, __ATOMIC_RELEASE);
+	(void)pthread_mutex_lock(&all.lock);
+	file->used[pin->number / PIN_CHUNK_SLOTS] &= ~(1ull << pin->number % PIN_CHUNK_SLOTS);
+	if (--file->pins == 0 && file != pins->file)
+		pin_file_free(&file);
+	(void)pthread_mutex_unlock(&all.lock);
+	*pin = (struct pin){0};
+}
+
+int pins_take(struct pins *pins, uint64_t epoch, struct pin *ret_pin)
+{
+	CHECK_OBJ(pins, PINS_MAGIC);
+	if (ret_pin->file && pin_file_in_place(ret_pin->file)) {
+		ret_pin->epoch = epoch;
+		return 0;
+	}
+	pins_give(pins, ret_pin);
+	(void)pthread_mutex_lock(&all.lock);
+	int r = pins_take_locked(pins, epoch, ret_pin);
+	(void)pthread_mutex_unlock(&all.lock);
+	return r;
+}

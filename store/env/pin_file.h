@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pin file of a reading process: one for each environment that it reads, in the first of the environment's places
+ * that is there and writable. The process makes it (O_EXCL), locks it for as long as it lives (an open file description
+ * lock, so neither pids nor PID namespaces matter), and only then lets others read it. Its slots hold the pins of the
+ * process's snapshots. The kernel lets the lock go when the process ends; the writer then removes the file.
+ *
+ * A child of fork(2) shares the open file that has the lock, so it closes it at once (pthread_atfork): the lock must not
+ * outlive the parent. The map is of another open file, because the child keeps that. FORMAT.md has the bytes.
+ */
+#ifndef STORE_ENV_PIN_FILE_H
+#define STORE_ENV_PIN_FILE_H
+
+#include <stdint.h>
+
+#include "store/env/pin_page.h"
+
+#define PIN_FILE_MAGIC  0x31656c69666e6970u /* "pinfile1" */
+#define PIN_SLOT_BYTES  64u
+#define PIN_CHUNK_BYTES 4096u /* the file grows by this much */
+#define PIN_CHUNK_SLOTS (PIN_CHUNK_BYTES / PIN_SLOT_BYTES)
+#define PIN_CHUNKS_MAX  64u
+#define PIN_NAME_LENGTH 33 /* "0123456789abcdef-0123456789abcdef" */
+
+/* The first slot of a pin file. */
+struct pin_head {
+	uint64_t magic;
+	uint32_t slots;  /* that were ever used, this one included. Atomic */
+	int32_t pid;     /* as the process itself knows it; for people */
+	uint64_t pid_namespace; /* the inode's number of /proc/self/ns/pid */
+	char program[16];
+};
+
+struct pin_file;
+struct pins;
+
+/* A slot. All zeros: none. */
+struct pin {
+	struct pin_file *file;
+	uint64_t *word;
+	uint32_t number;
+	uint64_t epoch; /* of the page when the file was last known to be in place */
+};
+
+/* INODE: of data.mdb. Makes no file yet. */
+int pins_open(uint64_t inode, const struct pin_places *places, struct pins **ret_pins);
+/* All slots were given back. */
+void pins_close(struct pins **pins);
+/* Gives a slot that pins nothing, in a file that is in place, unless PIN is one. EPOCH: of the page, before the call: a
+ * writer that starts changes it, and has looked for the files then. ERR_READERS_FULL: the process has all the slots
+ * that a file can have; -EROFS, -EACCES, ...: there is no place for a file, with a sentence that names it. */
+int pins_take(struct pins *pins, uint64_t epoch, struct pin *ret_pin);
+void pins_give(struct pins *pins, struct pin *pin);
+
+#endif

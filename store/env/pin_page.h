@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pins group: how readers keep the writer from reusing pages that they read, without writing anything that another
+ * process trusts. LMDB's own way, a table of readers in lock.mdb, needs every reader to write to that file, and whoever
+ * may write to it can destroy the database. So readers open an environment without LMDB's lock (MDB_NOLOCK), and
+ * lock.mdb is the writer's alone.
+ *
+ * The parts: the pin page (this file), which the writer writes and readers map; a pin file of each reading process
+ * (pin_file.h), which the writer reads; the writer's scan of all pin files (pin_scan.h). env_pins.c joins them with
+ * LMDB. tests/unit/test_pins_model.c runs the protocol below in all orders, with kills.
+ *
+ * A pin is the number of a transaction. LMDB reuses pages that were freed by transactions before the oldest reader in
+ * its table, so a reader in that table with the number F keeps every state from F on. The writer holds one slot in its
+ * own table, with the number `floor`, and moves it forward:
+ *
+ *	writer, before a transaction             reader, for a snapshot
+ *	1 oldest = committed                     1 P = committed            (acquire)
+ *	2 fence                                  2 pin = P
+ *	3 reads all pins of live processes       3 fence
+ *	4 oldest = floor = the least of them     4 again from 1 if oldest > P
+ *	  and of 1                               5 begins LMDB's transaction, which takes the newest state T >= P
+ *	5 LMDB's slot = floor                    6 fence (acquire); again from 5 if began > T + 1
+ *	6 the transaction W                      7 again from 5 if T > committed
+ *	7 began = W, fence, commit               8 reads
+ *	8 committed = W           (release)      9 pin = 0                  (release)
+ *
+ * Steps 2 and 3 on both sides are Dekker's: either the writer sees the pin, or the reader sees the new `oldest` and
+ * begins again. A pin that the writer reads while it changes, even a torn one, belongs to a reader that will see the
+ * new `oldest`. `began` makes the meta page a seqlock: transaction T + 2 writes over the one that T was copied from.
+ * Step 7 of the reader orders its reads of pages after the writer's writes to them; a writer that was stopped or
+ * killed between its commit and its step 8 is waited for a moment only, after which its stores are visible.
+ *
+ * A writer that starts takes `floor` from the page into its slot before it writes anything, so the pins of its
+ * predecessor's readers go on to hold. Not `oldest`: that may have been step 1 of a writer that was killed.
+ */
+#ifndef STORE_ENV_PIN_PAGE_H
+#define STORE_ENV_PIN_PAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PIN_PAGE_FILE  "pins" /* in the directory of a generation */
+#define PIN_PAGE_BYTES 4096u
+#define PIN_PLACES     2
+
+/* The directories that pin files may be in: the first that exists and is writable is used. "" where there is none. */
+struct pin_places {
+	char path[PIN_PLACES][4096];
+};
+
+/* FORMAT.md, Pins. The words are written by the writer only, and atomic. */
+struct pin_page {
+	uint64_t magic;
+	uint64_t inode; /* of data.mdb: in a copy of the files it is another one */
+	_Alignas(128) uint64_t committed;
+	uint64_t began;
+	_Alignas(128) uint64_t oldest;
+	uint64_t floor;
+	uint64_t epoch; /* changes when a writer starts: readers check that their pin file is in place */
+	_Alignas(1024) char place[2048]; /* the first of the last writer's places: the next one looks there as well */
+};
+
+/* Opens the page of the environment in DIRECTORY, whose data.mdb is INODE, for its writer; makes it if it is missing or
+ * is of another file. */
+int pin_page_open_write(const char *directory, uint64_t inode, unsigned mode, struct pin_page **ret_page);
+/* Returns: FOUND; NOT_FOUND: it has none, or that of another file, as in a copy; errors. */
+int pin_page_open_read(const char *directory, uint64_t inode, const struct pin_page **ret_page);
+/* The same without mapping it. Returns: FOUND; NOT_FOUND. */
+int pin_page_probe(int directory_fd, uint64_t inode);
+void pin_page_close(const struct pin_page **page);
+
+#endif

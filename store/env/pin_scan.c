@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/env/pin_scan.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/array.h"
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "store/env/pin_file.h"
+
+#define PIN_SCAN_MAGIC 0x70736361u
+#define FILES_MAX      4096
+#define ALIVE_NS       50000000u  /* a process that holds back the floor is asked for again after this */
+#define IDLE_NS        1000000000u /* and one that does not after this */
+#define SWEEP_MAX      1024       /* entries of a directory, in one sweep */
+
+struct pin_scan_file {
+	char name[PIN_NAME_LENGTH + 1];
+	int fd;
+	uid_t uid;
+	bool is_listed; /* the directory has it still */
+	bool is_dead;
+	uint64_t asked_ns; /* when it was last found locked */
+};
+
+struct pin_scan {
+	uint32_t magic;
+	char prefix[20]; /* of the environment's files */
+	DIR *places[PIN_SCAN_PLACES];
+	char last[4096]; /* the path of the last of them; "": there is none */
+	struct pin_scan_file *files;
+	size_t n_files, files_room;
+	uint8_t bytes[PIN_CHUNKS_MAX * PIN_CHUNK_BYTES];
+};
+
+static DIR *pin_scan_open_place(const char *path)
+{
+	int fd = path && path[0] ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+
+	if (fd >= 0 && !directory)
+		(void)close(fd);
+	return directory;
+}
+
+int pin_scan_open(uint64_t inode, const struct pin_places *places, const char *last_place, struct pin_scan **ret_scan)
+{
+	struct pin_scan *scan = calloc(1, sizeof(*scan));
+
+	if (!scan)
+		return err_set(-ENOMEM, "looking for pin files");
+	scan->magic = PIN_SCAN_MAGIC;
+	(void)snprintf(scan->prefix, sizeof(scan->prefix), "%016" PRIx64 "-", inode);
+	for (int i = 0; i < PIN_PLACES; i++)
+		scan->places[i] = pin_scan_open_place(places->path[i]);
+	if (last_place && strcmp(last_place, places->path[0]) != 0) {
+		scan->places[PIN_PLACES] = pin_scan_open_place(last_place);
+		(void)snprintf(scan->last, sizeof(scan->last), "%s", last_place);
+	}
+	*ret_scan = scan;
+	return 0;
+}
+
+void pin_scan_close(struct pin_scan **scan)
+{
+	struct pin_scan *s = TAKE(*scan);
+
+	if (!s)
+		return;
+	CHECK_OBJ(s, PIN_SCAN_MAGIC);
+	for (size_t i = 0; i < s->n_files; i++)
+		cleanup_fd(&s->files[i].fd);
+	for (int i = 0; i < PIN_SCAN_PLACES; i++)
+		if (s->places[i])
+			(void)closedir(s->places[i]);
+	free(s->files);
+	s->magic = 0;
+	free(s);
+}
+
+/* Returns whether somebody holds a write lock on the file, which only its owner can. */
+static bool pin_scan_is_locked(int fd)
+{
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+
+	return fcntl(fd, F_OFD_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
+}
+
+static bool pin_scan_is_alive(struct pin_scan_file *file, uint64_t now, uint64_t believed_ns)
+{
+	if (now - file->asked_ns < believed_ns)
+		return true;
+	if (!pin_scan_is_locked(file->fd)) {
+		file->is_dead = true;
+		return false;
+	}
+	file->asked_ns = now;
+	return true;
+}
+
+/* ---- which files there are ---- */
+
+/* Opens one that is new. Returns: 0; NOT_FOUND: there is nothing to read yet, or no more; errors. */
+static int pin_scan_add(struct pin_scan *scan, int directory_fd, const char *name)
+{
+	struct pin_scan_file file = {.is_listed = true};
+	struct stat st;
+
+	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO))
+		return err_set(-errno, "opening pin file '%s'", name);
+	/* Its maker lets others read it when it has locked it, and pins nothing before that. */
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return NOT_FOUND;
+	if (scan->n_files == FILES_MAX)
+		return err_say(ERR_READERS_FULL, "more than %d processes read a database", FILES_MAX);
+	memcpy(file.name, name, PIN_NAME_LENGTH);
+	file.uid = st.st_uid;
+	file.fd = fd;
+	int r = ARRAY_ADD(scan->files, scan->n_files, scan->files_room, file, "the table of pin files");
+	if (r == 0)
+		fd = -1; /* it is the table's now */
+	return r;
+}
+
+/* Brings the table up to date with the directories. */
+static int pin_scan_list(struct pin_scan *scan)
+{
+	size_t next = 0, known = scan->n_files;
+
+	for (size_t i = 0; i < known; i++)
+		scan->files[i].is_listed = false;
+	for (int i = 0; i < PIN_SCAN_PLACES; i++) {
+		if (!scan->places[i])
+			continue;
+		rewinddir(scan->places[i]);
+		for (struct dirent *entry; (errno = 0, entry = readdir(scan->places[i]));) {
+			if (strncmp(entry->d_name, scan->prefix, 17) != 0 || strlen(entry->d_name) != PIN_NAME_LENGTH)
+				continue;
+			size_t tried = 0; /* the order of a directory seldom changes */
+			while (tried < known && strcmp(scan->files[next % known].name, entry->d_name) != 0)
+				tried++, next++;
+			if (tried < known) {
+				scan->files[next++ % known].is_listed = true;
+				continue;
+			}
+			int r = pin_scan_add(scan, dirfd(scan->places[i]), entry->d_name);
+			if (r < 0)
+				return r;
+		}
+		if (errno)
+			return err_set(-errno, "reading the directory of pin files");
+	}
+	return 0;
+}
+
+static void pin_scan_drop_dead(struct pin_scan *scan)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < scan->n_files; i++)
+		if (scan->files[i].is_dead)
+			cleanup_fd(&scan->files[i].fd);
+		else
+			scan->files[kept++] = scan->files[i];
+	scan->n_files = kept;
+}
+
+/* Reads a file. Returns how many slots of it there are, the head not counted; 0: it is not whole yet, or was cut by its
+ * owner, who pins nothing then; errors. */
+static int pin_scan_read(struct pin_scan *scan, const struct pin_scan_file *file)
+{
+	ssize_t n = pread(file->fd, scan->bytes, PIN_CHUNK_BYTES, 0);
+	struct pin_head head;
+
+	if (n < 0)
+		return err_set(-errno, "reading a pin file");
+	if (n < (ssize_t)sizeof(head))
+		return 0;
+	memcpy(&head, scan->bytes, sizeof(head));
+	if (head.magic != PIN_FILE_MAGIC)
+		return 0;
+	if (head.slots > PIN_CHUNK_SLOTS && n == PIN_CHUNK_BYTES) {
+		ssize_t more = pread(file->fd, scan->bytes + n, sizeof(scan->bytes) - (size_t)n, n);
+		if (more < 0)
+			return err_set(-errno, "reading a pin file");
+		n += more;
+	}
+	uint32_t slots = (uint32_t)((size_t)n / PIN_SLOT_BYTES);
+	slots = slots < head.slots ? slots : head.slots;
+	return slots ? (int)slots - 1 : 0;
+}
+
+static uint64_t pin_scan_word(const struct pin_scan *scan, int slot)
+{
+	uint64_t word;
+
+	memcpy(&word, scan->bytes + (size_t)(slot + 1) * PIN_SLOT_BYTES, sizeof(word));
+	return word;
+}
+
+/* ---- the interface ---- */
+
+int pin_scan_least(struct pin_scan *scan, uint64_t floor, uint64_t most, uint64_t *ret_least)
+{
+	uint64_t now = proc_monotonic_ns(), least = most;
+
+	CHECK_OBJ(scan, PIN_SCAN_MAGIC);
+	int r = pin_scan_list(scan);
+	for (size_t i = 0; r == 0 && i < scan->n_files; i++) {
+		struct pin_scan_file *file = &scan->files[i];
+		uint64_t lowest = UINT64_MAX;
+		int slots = pin_scan_read(scan, file);
+
+		if (slots < 0)
+			r = slots;
+		/* A pin below the floor holds nothing: the state that it names may be gone. Its reader sees that. */
+		for (int j = 0; j < slots; j++) {
+			uint64_t pin = pin_scan_word(scan, j);
+			if (pin >= floor && pin && pin < lowest)
+				lowest = pin;
+		}
+		bool holds = lowest < least;
+		if (pin_scan_is_alive(file, now, holds ? ALIVE_NS : IDLE_NS) && holds)
+			least = lowest;
+	}
+	pin_scan_drop_dead(scan);
+	if (r < 0)
+		return r;
+	*ret_least = least;
+	return 0;
+}
+
+int pin_scan_each(struct pin_scan *scan, pin_scan_fn *fn, void *arg)
+{
+	struct stat ours;
+	uint64_t namespace = stat("/proc/self/ns/pid", &ours) == 0 ? ours.st_ino : 0;
+
+	CHECK_OBJ(scan, PIN_SCAN_MAGIC);
+	int r = pin_scan_list(scan);
+	for (size_t i = 0; r == 0 && i < scan->n_files; i++) {
+		struct pin_scan_file *file = &scan->files[i];
+		struct pin_owner owner = {.uid = file->uid};
+		struct pin_head head;
+		int slots = pin_scan_read(scan, file);
+
+		if (slots <= 0 || !pin_scan_is_alive(file, proc_monotonic_ns(), 0))
+			continue;
+		memcpy(&head, scan->bytes, sizeof(head));
+		owner.pid = head.pid_namespace == namespace ? head.pid : 0;
+		memcpy(owner.program, head.program, sizeof(owner.program) - 1);
+		for (char *c = owner.program; *c; c++)
+			if (*c < ' ' || *c > '~')
+				*c = '?';
+		for (int j = 0; r == 0 && j < slots; j++)
+			r = fn(arg, &owner, pin_scan_word(scan, j));
+	}
+	pin_scan_drop_dead(scan);
+	return r;
+}
+
+/* Removes an entry of a place unless a living process holds it. Returns whether it was a pin file. */
+static bool pin_scan_sweep_entry(int directory_fd, const char *name)
+{
+	struct stat st;
+
+	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && errno != ELOOP && errno != ENXIO)
+		return false; /* perhaps it is being made */
+	bool is_file = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	if (is_file && pin_scan_is_locked(fd))
+		return false;
+	bool is_directory = fd >= 0 && !is_file && S_ISDIR(st.st_mode);
+	return unlinkat(directory_fd, name, is_directory ? AT_REMOVEDIR : 0) == 0 && is_file;
+}
+
+int pin_scan_sweep(struct pin_scan *scan)
+{
+	int removed = 0, entries = 0;
+
+	CHECK_OBJ(scan, PIN_SCAN_MAGIC);
+	for (int i = 0; i < PIN_SCAN_PLACES; i++) {
+		if (!scan->places[i])
+			continue;
+		rewinddir(scan->places[i]);
+		for (struct dirent *entry; entries < SWEEP_MAX && (entry = readdir(scan->places[i])); entries++)
+			if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+				removed += pin_scan_sweep_entry(dirfd(scan->places[i]), entry->d_name);
+	}
+	/* The runtime directory of before goes with its last reader. */
+	char *slash = scan->places[PIN_PLACES] && rmdir(scan->last) == 0 ? strrchr(scan->last, '/') : NULL;
+	if (slash) {
+		*slash = '\0';
+		(void)rmdir(scan->last); /* it stays if it holds anything else */
+	}
+	return removed;
+}
+
+void pin_scan_remove_place(int directory_fd, const char *name)
+{
+	int fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *place = fd < 0 ? NULL : fdopendir(fd);
+
+	if (fd >= 0 && !place)
+		(void)close(fd);
+	for (struct dirent *entry; place && (entry = readdir(place));)
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			(void)pin_scan_sweep_entry(fd, entry->d_name); /* what stays keeps the place */
+	if (place)
+		(void)closedir(place);
+	(void)unlinkat(directory_fd, name, AT_REMOVEDIR);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the pin files of all processes, for the writer of an environment and for `kinf status`. The files belong to
+ * other users, so nothing in them is believed further than a pin goes: they are read (pread), not mapped, because their
+ * owner may cut them; at most 256 KiB of each; symbolic links, devices and pipes are no pin files.
+ *
+ * A file counts while its owner holds a write lock on it. A read lock, which all can take that may read the file,
+ * counts for nothing.
+ */
+#ifndef STORE_ENV_PIN_SCAN_H
+#define STORE_ENV_PIN_SCAN_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "store/env/pin_page.h"
+
+#define PIN_SCAN_PLACES (PIN_PLACES + 1)
+
+struct pin_scan;
+
+/* LAST_PLACE: the place of an earlier writer, "" or NULL if there is none. */
+int pin_scan_open(uint64_t inode, const struct pin_places *places, const char *last_place, struct pin_scan **ret_scan);
+void pin_scan_close(struct pin_scan **scan);
+
+/* Finds the least pin from FLOOR on that a living process holds; MOST if there is none below it. An error means that a
+ * file could not be examined: the caller must not reuse anything then. */
+int pin_scan_least(struct pin_scan *scan, uint64_t floor, uint64_t most, uint64_t *ret_least);
+
+struct pin_owner {
+	int32_t pid; /* 0: not known here, because the process is in another PID namespace */
+	uid_t uid;
+	char program[16]; /* printable characters only */
+};
+/* PIN 0: a slot without a snapshot. A result other than 0 ends the listing. */
+typedef int pin_scan_fn(void *arg, const struct pin_owner *owner, uint64_t pin);
+int pin_scan_each(struct pin_scan *scan, pin_scan_fn *fn, void *arg);
+
+/* Removes the files of dead processes, of any environment, and what is no pin file, from the places. Returns how many
+ * pin files it removed. */
+int pin_scan_sweep(struct pin_scan *scan);
+/* Removes the place DIRECTORY_FD/NAME, unless living processes have files in it. */
+void pin_scan_remove_place(int directory_fd, const char *name);
+
+#endif

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Readers in containers, and what they can't hurt: mounts, PID namespaces, the files in pins/."""
+
+import os
+import signal
+
+from harness import eventually
+from harness.process import program, run_command
+
+# As in a container: a mount namespace and a PID namespace, in which the command is pid 1. Root needs no user namespace.
+UNSHARE = ["unshare", "--mount", "--pid", "--fork", "--kill-child"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
+READ_ONLY = 'for d in $1; do mount --bind "$d" "$d" && mount -o remount,ro,bind "$d" || exit 99; done; shift; exec "$@"'
+
+
+def contained(store, read_only, *args):
+    """The command line of `kinf ARGS` in a container that sees the directories READ_ONLY so."""
+    return [*UNSHARE, "sh", "-c", READ_ONLY, "sh", " ".join(str(path) for path in read_only), program("kinf"), *args]
+
+
+def filled(simulator, store):
+    simulator.create("pods", 10)
+    store.configure({"resource": "pods", "drop": []})
+    daemons = store.daemons()
+    store.wait_equal(simulator, "pods")
+    return daemons
+
+
+def pin_files(store):
+    return [path for path in store.runtime.glob("kinf-*/pins/*")]
+
+
+def snapshots(store):
+    """{program name: snapshots} of all readers but the daemons and the command that asks."""
+    readers = store.kinf("status", "-o", "json", check=True).json["readers"]
+    return {r["name"]: r["snapshots"] for r in readers if not r["name"].startswith("kinf-")}
+
+
+def test_a_store_that_is_mounted_read_only_is_read_while_its_daemons_run(simulator, store):
+    filled(simulator, store)
+    result = run_command(contained(store, [store.path], "get", "pods", "-o", "name"), store.env, 60)
+    assert result.status == 0, result
+    assert len(result.stdout.split()) == 10
+    assert not result.stderr, result
+
+
+def test_without_a_writable_directory_the_error_says_how_to_mount(simulator, store):
+    daemons = filled(simulator, store)
+    command = contained(store, [store.path, store.runtime], "get", "pods", "-o", "name")
+    result = run_command(command, store.env, 60)
+    assert result.status != 0
+    assert "mount that directory writable" in result.stderr and str(store.runtime) in result.stderr, result
+    for daemon in reversed(daemons):
+        daemon.stop()
+    result = run_command(command, store.env, 60)
+    assert result.status == 0, f"nobody writes now: {result}"
+    assert len(result.stdout.split()) == 10
+
+
+def test_followers_that_are_pid_1_of_their_namespaces_run_at_once(simulator, store):
+    filled(simulator, store)
+    followers = [store.process(f"watch-{i}", contained(store, [store.path], "watch", "pods", "-o", "json")).start()
+                 for i in range(2)]
+    for follower in followers:
+        eventually(lambda: len(follower.lines) >= 10, what="the initial state")
+    simulator.create("pods", 5)
+    for follower in followers:
+        eventually(lambda: len(follower.lines) >= 15, what="the new pods")
+    assert snapshots(store).keys() == {"kinf"}
+    for follower in followers:
+        follower.kill()
+
+
+def test_what_killed_readers_leave_is_removed(simulator, store):
+    daemons = filled(simulator, store)
+    before = len(pin_files(store))
+    followers = [store.follower("watch", "pods", name=f"kinf-watch-{i}") for i in range(4)]
+    eventually(lambda: len(pin_files(store)) >= before + 4, what="files of four readers")
+    for follower in followers:
+        os.kill(follower.pid, signal.SIGSTOP)  # a frozen one as well
+        follower.kill()
+    eventually(lambda: len(pin_files(store)) <= before, what="the files' removal")
+    assert all(daemon.running for daemon in daemons)
+
+
+def test_a_store_whose_pin_directory_was_removed_is_read_again_after_a_moment(simulator, store):
+    simulator.create("pods", 10)
+    store.configure({"resource": "pods", "drop": []})
+    store.run()
+    store.wait_equal(simulator, "pods")
+    follower = store.follower("watch", "pods", "-o", "json")
+    eventually(lambda: len(follower.lines) >= 10, what="the initial state")
+    for path in store.runtime.glob("kinf-*/pins"):
+        for file in path.iterdir():
+            file.unlink()
+        path.rmdir()
+    eventually(lambda: list(store.runtime.glob("kinf-*/pins")), 30, what="the directory")
+    simulator.create("pods", 5)
+    store.wait_equal(simulator, "pods")
+    eventually(lambda: len(follower.lines) >= 15, what="the new pods")
