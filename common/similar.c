@@ -16,7 +16,7 @@ bool similar(const char *name, const char *other)
 	unsigned rows[3][SIMILAR_MAX +
 			 1]; /* of the distances of prefixes; the last one is the newest */
 	size_t n = strlen(other), size = strlen(name);
-	unsigned most = size < 5 ? 1 : 2;
+	unsigned most = size < 6 ? 1 : 2;
 
 	if (n > SIMILAR_MAX || size > SIMILAR_MAX)
 		return false;

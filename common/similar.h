@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /* Returns whether OTHER is NAME but for one or two letters that are wrong, missing, too many or
- * exchanged with their neighbour, in any case: one letter in names of up to four. */
+ * exchanged with their neighbour, in any case: one letter in names of up to five. */
 bool similar(const char *name, const char *other);
 
 #endif

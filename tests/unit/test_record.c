@@ -213,7 +213,7 @@ Test(record, a_relist_writes_its_differences_and_deletes_what_it_lacks)
 	item(&rig, "c", "uc", "15");
 	end_list(&rig, "20");
 	cr_assert_str_eq(log_after(&rig, seq),
-		"LIST_BEGIN @ ADDED d/c@15 DELETED? d/b@20 LIST_END @20");
+		"LIST_BEGIN @10 ADDED d/c@15 DELETED? d/b@20 LIST_END @20");
 	tear_down(&rig);
 }
 
@@ -245,13 +245,13 @@ Test(record, an_abandoned_relist_is_closed_and_the_checkpoint_stays)
 	cr_assert_eq(record_list_begin(&rig.feed), 0);
 	item(&rig, "c", "uc", "15");
 	cr_assert_eq(record_list_abandon(&rig.feed), 0);
-	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @ ADDED d/c@15 LIST_END @");
+	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @10 ADDED d/c@15 LIST_END @");
 	check_checkpoint(&rig, "10", false);
 	/* It goes on inside a new bracket, and still knows what it has seen. */
 	item(&rig, "a", "ua", "5");
 	end_list(&rig, "20");
-	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @ ADDED d/c@15 LIST_END @ "
-		"LIST_BEGIN @ DELETED? d/b@20 LIST_END @20");
+	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @10 ADDED d/c@15 LIST_END @ "
+		"LIST_BEGIN @10 DELETED? d/b@20 LIST_END @20");
 	tear_down(&rig);
 }
 
@@ -290,7 +290,7 @@ Test(record, c52_an_empty_stream_deletes_all_objects)
 	cr_assert_eq(record_list_begin(&rig.feed), 0);
 	end_list(&rig, "20");
 	cr_assert_str_eq(log_after(&rig, before),
-		"LIST_BEGIN @ DELETED? d/a@20 DELETED? d/b@20 LIST_END @20");
+		"LIST_BEGIN @10 DELETED? d/a@20 DELETED? d/b@20 LIST_END @20");
 	tear_down(&rig);
 }
 
@@ -330,7 +330,7 @@ Test(record, c50_a_lost_stream_is_taken_up_inside_its_bracket)
 	end_list(&rig, "14");
 	/* What the second attempt did not show is gone, though the first one had shown it. */
 	cr_assert_str_eq(log_after(&rig, before),
-		"LIST_BEGIN @ ADDED d/c@12 DELETED d/b@14 DELETED? d/a@14 LIST_END @14");
+		"LIST_BEGIN @10 ADDED d/c@12 DELETED d/b@14 DELETED? d/a@14 LIST_END @14");
 	tear_down(&rig);
 }
 
@@ -504,7 +504,7 @@ Test(record, an_unreadable_item_keeps_the_version_that_is_known)
 	cr_assert_eq(record_list_begin(&rig.feed), 0);
 	cr_assert_eq(record_item(&rig.feed, bytes_str(unreadable[6]), false, true), RECORD_TAKEN);
 	end_list(&rig, "20");
-	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @ DELETED? d/b@20 LIST_END @20");
+	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @10 DELETED? d/b@20 LIST_END @20");
 	cr_assert_eq(rig.feed.passed_over, 1);
 	cr_assert_str_eq(rig.feed.passed_name, "d/a");
 	tear_down(&rig);
@@ -552,7 +552,7 @@ Test(record, c67_a_too_large_item_of_the_known_version_is_no_news)
 	cr_assert_eq(record_item(&rig.feed, beginning("ua", "12"), true, false), RECORD_UNREADABLE);
 	cr_assert_eq(record_item(&rig.feed, beginning("ua", "12"), true, true), RECORD_TAKEN);
 	end_list(&rig, "20");
-	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @ DELETED? d/b@20 LIST_END @20");
+	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @11 DELETED? d/b@20 LIST_END @20");
 	tear_down(&rig);
 }
 

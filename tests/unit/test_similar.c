@@ -15,6 +15,7 @@ Test(similar, one_or_two_letters_may_differ)
 	cr_assert_not(similar("pdso", "pods"));
 	cr_assert_not(similar("nothing", "pods"));
 	cr_assert_not(similar("pods", "nodes"));
+	cr_assert_not(similar("nodes", "pods"));
 	cr_assert_not(similar("", "pods"));
 }
 
