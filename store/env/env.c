@@ -460,6 +460,12 @@ int env_each_reader(struct env *env, env_reader_fn *fn, void *arg)
 	return r < 0 ? r : 0;
 }
 
+size_t env_page_size(const struct env *env)
+{
+	CHECK_OBJ(env, ENV_MAGIC);
+	return env->map->page_size;
+}
+
 int env_sync(struct env *env)
 {
 	CHECK_OBJ(env, ENV_MAGIC);

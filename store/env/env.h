@@ -61,6 +61,9 @@ struct env_info {
 };
 int env_info(struct env *env, struct env_info *ret_info);
 
+/* Returns the size of its pages: that of the machine that made it, 4 to 32 KiB. */
+size_t env_page_size(const struct env *env);
+
 /* Removes the pin files of dead processes. The writer's thread calls it once a second, between two transactions, which
  * also lets pages be reused that nobody reads any more. Returns how many; an error when pin files can't be read, so that no page is
  * reused. */

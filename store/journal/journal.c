@@ -230,12 +230,12 @@ int journal_append(struct journal *journal, const struct record *record, uint64_
 		record->type != RECORD_FEED_ADDED);
 	if (journal->error < 0)
 		return journal->error;
+	uint64_t page = env_page_size(journal_env(journal));
 	int r = record_fits(record);
 	/* The record's own pages; then a leaf of the log, the head's leaf and one that it is split
 	 * into, and one above them: what lies higher is shared by the whole transaction. */
 	if (r == 0)
-		r = txn_allocate(
-			journal->txn, (record_size(record) / JOURNAL_PAGE + 5) * JOURNAL_PAGE);
+		r = txn_allocate(journal->txn, record_size(record) + 6 * page);
 	return r < 0 ? r : journal_append_record(journal, record, ret_seq);
 }
 

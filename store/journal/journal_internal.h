@@ -16,8 +16,6 @@
 #include "store/env/generation.h"
 #include "store/journal/journal.h"
 
-#define JOURNAL_PAGE ((uint64_t)4096) /* for what a write can take at most */
-
 enum journal_db { DB_LOG, DB_HEAD, DB_FEED, DB_META, DB_MAX };
 enum feed_part { FEED_DEFINITION = 0, FEED_CHECKPOINT = 1 };
 

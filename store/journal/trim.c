@@ -103,7 +103,8 @@ static int trim_by_number(const void *a, const void *b)
  * pages of a commit. */
 static int trim_make_room(struct slice *slice, size_t n)
 {
-	return txn_allocate_copies(slice->journal->txn, ((uint64_t)n * 3 / 2 + 16) * JOURNAL_PAGE);
+	return txn_allocate_copies(slice->journal->txn,
+		((uint64_t)n * 3 / 2 + 16) * env_page_size(journal_env(slice->journal)));
 }
 
 /* Deletes in the log's order, which touches each page once. A record that is missing does not stop it. */
