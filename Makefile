@@ -91,7 +91,7 @@ unit_tests := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
 test_programs := $(patsubst tests/%.c,$(B)/%,$(program_src)) $(if $(model_src),$(B)/model/model)
 fuzzers := $(patsubst tests/%.c,$(B)/%,$(fuzz_src))
 
-.PHONY: all tests fuzzers fuzz run test check-all bench check-style check-unit check-differential check-real check-real-faults format manual install uninstall \
+.PHONY: all tests fuzzers fuzz run test check-all bench check-style check-unit check-differential check-arm64 check-clang check-real check-real-faults format manual install uninstall \
 	clean help dependencies dist
 all: $(programs) $(library) ## build the programs and the library into build/release
 tests: all $(torture_programs) $(B)/torture/faults.so $(B)/torture/recorder.so $(B)/torture/bytes $(B)/torture/forks $(unit_tests) $(test_programs) $(fuzzers) $(if $(bench_src),$(B)/bench/preload.so)
@@ -241,6 +241,12 @@ bench: dependencies ## measure, side by side with client-go where it is there
 
 check-unit: $(unit_tests) ## unit tests of this VARIANT
 	$(Q)scripts/check-unit.sh $(B)
+
+check-arm64: ## every product file compiles for arm64 (Debian's cross compiler: scripts/dependencies.sh arm64)
+	$(Q)scripts/check-portable.sh arm64
+
+check-clang: ## every product file compiles with clang
+	$(Q)scripts/check-portable.sh clang
 
 check-real: all ## against the cluster of KUBECONFIG=...: equality, churn with kills, no LIST after
 	$(Q)KUBECONFIG='$(KUBECONFIG)' scripts/check-real.sh $(B)

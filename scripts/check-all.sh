@@ -76,6 +76,13 @@ for source in tests/stress/*.c; do
     one "build $program" make -j"$jobs" --no-print-directory VARIANT=tsan "$program"
     one "threads $(basename "$program") (tsan)" "$program"
 done
+for compiler in arm64:aarch64-linux-gnu-gcc clang:clang; do
+    if command -v "${compiler#*:}" >/dev/null; then
+        one "compiles: ${compiler%:*}" scripts/check-portable.sh "${compiler%:*}"
+    else
+        skip "compiles: ${compiler%:*}" "there is no ${compiler#*:} (scripts/dependencies.sh ${compiler%:*})"
+    fi
+done
 reason=$(scripts/check-differential.sh --why-not build/asan)
 if [ -z "$reason" ]; then
     one "against client-go" scripts/check-differential.sh build/asan

@@ -1,14 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building and testing need, if they are missing. No other script installs anything.
-# usage: scripts/dependencies.sh [fuzz]    fuzz: also the packages for `make fuzz`
+# usage: scripts/dependencies.sh [fuzz|arm64|clang]    also the packages for `make fuzz`, `make check-arm64`, `make check-clang`
 set -eu
 
 packages='gcc g++ make pkg-config libcurl4-openssl-dev libmsgpack-dev liblmdb-dev libcriterion-dev
 libsimdjson-dev libyaml-dev libxxhash-dev libmicrohttpd-dev python3 python3-pytest python3-pytest-xdist python3-yaml
 python3-pip python3-setuptools python3-wheel openssl nghttp2-proxy libnghttp2-dev libssl-dev nghttp2-client curl'
 
-if [ "${1:-}" = fuzz ]; then packages="$packages clang-14 libclang-rt-14-dev"; fi
+case ${1:-} in
+    fuzz) packages="$packages clang-14 libclang-rt-14-dev" ;;
+    arm64) packages="$packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross" ;;
+    clang) packages="$packages clang" ;;
+esac
 
 missing=
 for p in $packages; do

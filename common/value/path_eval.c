@@ -108,7 +108,7 @@ static int path_passes(const struct path_filter *filter, const struct value *ite
 {
 	struct path_one any = {.n = 0};
 	struct value left, right;
-	int order, r;
+	int order = 0, r;
 
 	if (filter->operator == PATH_EXISTS && filter->left.path) {
 		r = path_eval_value(filter->left.path, item, path_keep_one, &any);
