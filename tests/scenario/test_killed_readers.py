@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers that are killed: the LMDB reader slots that they leave behind."""
+"""Readers that are killed: the pins that they leave behind."""
 
 from harness import eventually
 
 
 def slots(store):
-    """Used reader slots of journal and index, including those of this status command."""
+    """Slots of pin files of journal and index, including those of this status command."""
     status = store.kinf("status", "-o", "json", check=True).json
     return status["store"]["journal"]["readers"], status["store"]["index"]["readers"]
 
 
-def test_reader_slots_of_killed_readers_are_freed_in_journal_and_index(simulator, store):
+def test_slots_of_killed_readers_are_freed_in_journal_and_index(simulator, store):
     simulator.create("pods", 10)
     store.configure({"resource": "pods", "drop": []})
     store.processor(), store.reflector()
