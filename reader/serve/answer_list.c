@@ -65,7 +65,6 @@ void answer_list_free(struct answer_list **list)
 static int list_expired(struct answer_list *list)
 {
 	struct api_status *status = &list->request->status;
-	CLEANUP(buf_release) struct buf key = BUF_INIT;
 
 	if (list->token.rv <= 0)
 		return api_status_expired(
