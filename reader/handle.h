@@ -21,7 +21,9 @@ struct kinf {
 	uint32_t magic;
 	unsigned forks; /* env_forks() when it was opened: a child of fork must not use it */
 	bool check;
-	struct store *store; /* NULL when opening failed: only kinf_error works then */
+	struct store *store;
+	bool is_untrusted; /* a copy of a store whose daemons ran or were killed: it was checked */
+	bool is_damaged;   /* and has faults */ /* NULL when opening failed: only kinf_error works then */
 	char *directory;
 	uint64_t index_wait_ns; /* limit of snapshot_renew_at() */
 };
@@ -40,6 +42,11 @@ struct store_state {
 	uint64_t index_txn, journal_txn, taken;
 	uint32_t index_generation, journal_generation;
 };
+
+/* Gets each fault of a store that is not trusted. */
+typedef void kinf_fault_fn(void *arg, const char *sentence);
+/* As kinf_open(), but also opens a damaged copy (is_damaged). */
+int kinf_open_checked(const char *store, kinf_fault_fn *fault, void *arg, struct kinf **ret_kinf);
 
 struct kinf_snapshot {
 	uint32_t magic;

@@ -3,6 +3,7 @@
 #include "reader/kinf.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "common/err.h"
 #include "reader/handle.h"
 #include "reader/handled.h"
+#include "store/verify/verify.h"
 
 #define INDEX_WAIT_NS (5 * UINT64_C(1000000000))
 
@@ -110,7 +112,52 @@ int kinf_held(struct kinf_snapshot *snapshot)
 		snapshot->kinf, err_say(-EINVAL, "the snapshot was reset: renew it first"));
 }
 
+struct kinf_check {
+	kinf_fault_fn *fault;
+	void *arg;
+	char first[512];
+};
+
+static void kinf_note_fault(void *arg, const char *sentence)
+{
+	struct kinf_check *check = arg;
+
+	if (!check->first[0])
+		(void)snprintf(check->first, sizeof(check->first), "%s", sentence);
+	if (check->fault)
+		check->fault(check->arg, sentence);
+}
+
+/* Checks a store that is not trusted: the copy of one whose daemons ran or were killed, or after the machine stopped.
+ * Returns: 0: it is as good as any; ERR_CORRUPT: FAULT got each fault. */
+static int kinf_check_store(struct kinf *kinf, kinf_fault_fn *fault, void *arg)
+{
+	struct kinf_check check = {.fault = fault, .arg = arg};
+	struct verify_options options = {.fault = kinf_note_fault, .arg = &check};
+	struct verify_report report = {0};
+	int r = verify_store(kinf->directory, &options, &report);
+
+	if (r < 0 || report.faults == 0)
+		return r;
+	return err_say(ERR_CORRUPT,
+		"the store '%s' was copied while its daemons wrote to it, or the machine stopped: %" PRIu64
+		" faults, the first: %s; 'kinf verify' lists them",
+		kinf->directory, report.faults, check.first);
+}
+
 int kinf_open(const char *store, struct kinf **ret_kinf)
+{
+	int r = kinf_open_checked(store, NULL, NULL, ret_kinf);
+
+	if (r == 0 && (*ret_kinf)->is_damaged) {
+		r = kinf_result(*ret_kinf, ERR_CORRUPT);
+		store_close(&(*ret_kinf)->store);
+		return r;
+	}
+	return r;
+}
+
+int kinf_open_checked(const char *store, kinf_fault_fn *fault, void *arg, struct kinf **ret_kinf)
 {
 	struct kinf *kinf = calloc(1, sizeof(*kinf));
 
@@ -125,10 +172,13 @@ int kinf_open(const char *store, struct kinf **ret_kinf)
 	else if (!(kinf->directory = strdup(store)))
 		r = err_set(-ENOMEM, "store '%s'", store);
 	if (r == 0)
-		r = store_open(kinf->directory, &(struct store_options){.check = false},
-			&kinf->store);
+		r = store_open(kinf->directory, &(struct store_options){.unchecked = true}, &kinf->store);
 	kinf->forks = env_forks();
-	return kinf_result(kinf, r);
+	kinf->is_untrusted = r == 0 && store_is_untrusted(kinf->store);
+	if (kinf->is_untrusted)
+		r = kinf_check_store(kinf, fault, arg);
+	kinf->is_damaged = r == ERR_CORRUPT && kinf->is_untrusted;
+	return kinf->is_damaged ? 0 : kinf_result(kinf, r);
 }
 
 void kinf_close(struct kinf **kinf)
@@ -158,7 +208,7 @@ int kinf_set_check(struct kinf *kinf, int on)
 	if (r < 0 || kinf->check == !!on)
 		return r;
 	struct store *store = NULL; /* if it can't be opened now, the present one stays */
-	r = store_open(kinf->directory, &(struct store_options){.check = on != 0}, &store);
+	r = store_open(kinf->directory, &(struct store_options){.check = on != 0, .unchecked = kinf->is_untrusted}, &store);
 	if (r < 0)
 		return kinf_result(kinf, r);
 	store_close(&kinf->store);

@@ -150,6 +150,21 @@ int command_open(const struct config_flags *flags, struct kinf **ret_kinf)
 	return command_open_until(flags, 0, ret_kinf);
 }
 
+bool command_saw_damage;
+
+#define FAULTS_SHOWN 20
+
+static void command_print_fault(void *arg, const char *sentence)
+{
+	static unsigned shown;
+
+	(void)arg;
+	if (shown++ < FAULTS_SHOWN)
+		(void)fprintf(stderr, "kinf: fault: %s\n", sentence);
+	else if (shown == FAULTS_SHOWN + 1)
+		(void)fprintf(stderr, "kinf: more faults: 'kinf verify' lists all\n");
+}
+
 int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct kinf **ret_kinf)
 {
 	static const struct timespec pause = {.tv_nsec = 50000000};
@@ -163,11 +178,22 @@ int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct
 		return r;
 	}
 	faults_catch("kinf", directory);
-	while ((r = kinf_open(directory, ret_kinf)) == KINF_NO_STORE &&
+	while ((r = kinf_open_checked(directory, command_print_fault, NULL, ret_kinf)) == KINF_NO_STORE &&
 		proc_monotonic_ns() < end_ns) {
 		kinf_close(ret_kinf);
 		(void)nanosleep(&pause, NULL); /* the daemons have not made it yet */
 	}
+	if (r == 0 && (*ret_kinf)->is_untrusted && !(*ret_kinf)->is_damaged)
+		(void)fprintf(stderr,
+			"note: '%s' is the copy of a store whose daemons ran or were killed, or the machine stopped: "
+			"it was checked, and no fault was found\n",
+			directory);
+	if (r == 0 && (*ret_kinf)->is_damaged)
+		(void)fprintf(stderr,
+			"note: '%s' was copied while its daemons wrote to it, or the machine stopped: what is named "
+			"above is damaged or missing, the rest is shown\n",
+			directory);
+	command_saw_damage |= r == 0 && (*ret_kinf)->is_damaged;
 	if (r == 0)
 		r = kinf_set_check(*ret_kinf, 1);
 	if (r < 0) {

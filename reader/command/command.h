@@ -55,6 +55,8 @@ int command_store(const struct config_flags *flags, char **ret_directory);
 int command_open(const struct config_flags *flags, struct kinf **ret_kinf);
 /* Also waits until END_NS (CLOCK_MONOTONIC; UINT64_MAX: forever) for a store that does not exist
  * yet. */
+/* Set when the store is a damaged copy: the command then exits with 1 after it showed the rest. */
+extern bool command_saw_damage;
 int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct kinf **ret_kinf);
 
 /* Takes a snapshot. On failure, also if there is nothing to read yet, prints the error and returns

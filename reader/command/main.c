@@ -86,8 +86,10 @@ int main(int argc, char **argv)
 		(void)snprintf(program, sizeof(program), "%s", command->name);
 		return command->run(2, (char *[]){program, option, NULL});
 	}
-	if (command)
-		return command->run(argc - 1, argv + 1);
+	if (command) {
+		r = command->run(argc - 1, argv + 1);
+		return r == PROC_OK && command_saw_damage ? PROC_FAILED : r;
+	}
 	if (*name == '-')
 		(void)fprintf(stderr, "kinf: which command? see 'kinf --help'\n");
 	else if (*name)

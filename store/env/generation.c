@@ -24,7 +24,7 @@ struct generation {
 	uint32_t magic;
 	uint32_t number;
 	int fd; /* of its directory */
-	bool is_writer;
+	bool is_writer, is_untrusted;
 	unsigned file_mode; /* a writer's */
 	const struct generation_kind *kind;
 	struct env *env;
@@ -201,7 +201,7 @@ int generation_create(int directory_fd, const struct generation_kind *kind,
 }
 
 int generation_open_read(int directory_fd, const struct generation_kind *kind, uint32_t number,
-	const struct pin_places *places, struct generation **ret_gen)
+	const struct pin_places *places, bool unchecked, struct generation **ret_gen)
 {
 	CLEANUP(generation_free) struct generation *gen = generation_new(kind, number);
 
@@ -212,6 +212,13 @@ int generation_open_read(int directory_fd, const struct generation_kind *kind, u
 		r = state_read(gen->fd, &gen->state);
 	if (r == 0)
 		r = state_check(gen->fd, &gen->state, kind->format);
+	gen->is_untrusted = r == ERR_UNTRUSTED && unchecked;
+	if (gen->is_untrusted) {
+		err_ignore(r, "the caller checks what is in it");
+		r = 0;
+	}
+	if (gen->is_untrusted)
+		places = NULL;
 	if (r == 0)
 		r = generation_open_env(gen, places ? ENV_READ : ENV_COPY, NULL, places);
 	if (r == ERR_CORRUPT)
@@ -220,6 +227,12 @@ int generation_open_read(int directory_fd, const struct generation_kind *kind, u
 		return err_add(r, "%s generation %" PRIu32, kind->what, number);
 	*ret_gen = TAKE(gen);
 	return 0;
+}
+
+bool generation_is_untrusted(const struct generation *gen)
+{
+	CHECK_OBJ(gen, GENERATION_MAGIC);
+	return gen->is_untrusted;
 }
 
 void generation_close(struct generation **gen)

@@ -45,10 +45,13 @@ int generation_create(int directory_fd, const struct generation_kind *kind,
 	const struct generation_options *options, const uint8_t uuid[16],
 	struct generation **ret_gen);
 
-/* Opens generation NUMBER for reading. PLACES NULL: as a copy, without pins (home_can_pin()). ERR_UNTRUSTED also for a dirty one
- * whose data.mdb is not the inode that STATE names: it was copied while its writer ran. */
+/* Opens generation NUMBER for reading. PLACES NULL: as a copy, without pins (home_can_pin()). ERR_UNTRUSTED also for a
+ * dirty one whose data.mdb is not the inode that STATE names: it was copied while its writer ran, or after that was
+ * killed. UNCHECKED: that also is opened, as a copy, and the caller checks what is in it. */
 int generation_open_read(int directory_fd, const struct generation_kind *kind, uint32_t number,
-	const struct pin_places *places, struct generation **ret_gen);
+	const struct pin_places *places, bool unchecked, struct generation **ret_gen);
+/* Returns whether it was opened although it is not trusted. */
+bool generation_is_untrusted(const struct generation *gen);
 
 /* Closes. A writer's is synced and STATE says clean; if it can't be synced, STATE stays dirty. */
 void generation_close(struct generation **gen);

@@ -250,6 +250,7 @@ static int home_open_parts(struct home *home, const char *store, const struct ho
 			return r;
 	}
 	(void)snprintf(home->path, sizeof(home->path), "%s", store);
+	home->unchecked = options->unchecked;
 	int r = options->create ? home_create(home, store, group, &lock) : home_find(home, store);
 	if (r < 0)
 		return r;
@@ -373,6 +374,12 @@ void home_pin_places(const struct home *home, struct pin_places *ret_places)
 		ret_places->path[0][0] = '\0';
 	if (n > 0)
 		(void)snprintf(ret_places->path[1], sizeof(ret_places->path[1]), "%s/" HOME_PINS, path);
+}
+
+bool home_is_unchecked(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return home->unchecked;
 }
 
 /* Returns whether the pin page of the generation in use is that of its data.mdb. */

@@ -28,6 +28,7 @@ struct home_options {
 	bool create;             /* daemons: make what is missing */
 	const char *runtime_dir; /* parent of kinf-<id>; NULL: what <store>/runtime says */
 	const char *group;       /* reader group, NULL: owner only */
+	bool unchecked;          /* readers: generations that are not trusted can be opened; the caller checks them */
 };
 
 /* ERR_NO_STORE when there is none and create is off (the sentence says how one comes to be),
@@ -77,6 +78,9 @@ void home_pin_places(const struct home *home, struct pin_places *ret_places);
  * and the pin pages are those of these files, which they are not in a copy. If not, environments are opened without
  * pins, which is right only while no daemon runs (docs/architecture.md, Store layout). */
 bool home_can_pin(const struct home *home);
+/* Returns whether generations that are not trusted can be opened for reading (struct home_options). */
+bool home_is_unchecked(const struct home *home);
+
 
 /* File mode for databases and rings: 0600, or 0640 with a reader group. */
 unsigned home_file_mode(const struct home *home);

@@ -30,6 +30,7 @@ struct home {
 	int role_fd[HOME_ROLE_MAX];      /* locks that readers see, there also */
 	int runtime_lock[HOME_ROLE_MAX]; /* locks in its runtime directory */
 	bool has_group;
+	bool unchecked;
 	char id[HOME_ID_DIGITS + 1];
 	char path[PATH_MAX];
 	char runtime[PATH_MAX]; /* "" while the store names none; it need not exist */

@@ -87,8 +87,8 @@ int state_check(int fd, const struct state *state, uint32_t format)
 		return r;
 	if (inode != state->inode)
 		return err_say(ERR_UNTRUSTED,
-			"it was copied while a daemon wrote to it: stop the daemons, then copy the store "
-			"again");
+			"it is the copy of a store whose daemons ran or were killed: 'kinf run' on it lists "
+			"again, and readers check it first");
 	/* When this boot's id can't be read now, nothing is said of the data: it must not be given up. */
 	r = state->durable ? 0 : proc_boot_id(boot);
 	if (r < 0)

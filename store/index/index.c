@@ -381,11 +381,17 @@ int index_open_read(struct home *home, struct index **ret_index)
 			r = index_new(&index);
 		if (r == FOUND)
 			r = generation_open_read(home_index_fd(home), &index_kind, number,
-				home_can_pin(home) ? &places : NULL, &index->gen);
+				home_can_pin(home) ? &places : NULL, home_is_unchecked(home), &index->gen);
 		if (r == FOUND)
 			*ret_index = TAKE(index);
 	} while (r == -ENOENT && ++tries < OPEN_TRIES);
 	return r;
+}
+
+bool index_is_untrusted(const struct index *index)
+{
+	CHECK_OBJ(index, INDEX_MAGIC);
+	return generation_is_untrusted(index->gen);
 }
 
 struct env *index_env(struct index *index)

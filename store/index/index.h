@@ -90,6 +90,7 @@ void index_close(struct index **index);
 struct hints;
 int index_open_hints(struct index *index, const uint8_t journal[16], struct hints **ret_hints);
 
+bool index_is_untrusted(const struct index *index); /* generation_is_untrusted() */
 struct env *index_env(struct index *index);
 uint32_t index_generation(const struct index *index);
 int index_check(const struct index *index, const struct home *home,

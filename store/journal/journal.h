@@ -167,6 +167,7 @@ void journal_close(struct journal **journal);
 struct env *journal_env(struct journal *journal);
 const uint8_t *journal_uuid(const struct journal *journal);
 uint32_t journal_generation(const struct journal *journal);
+bool journal_is_untrusted(const struct journal *journal); /* generation_is_untrusted() */
 int journal_check(const struct journal *journal, const struct home *home); /* generation_check() */
 
 /* ---- writing ---- */

@@ -222,7 +222,8 @@ static int journal_open_generation(struct home *home, uint32_t number, bool copy
 	if (!journal)
 		return err_set(-ENOMEM, "opening the journal");
 	home_pin_places(home, &places);
-	int r = generation_open_read(home_journal_fd(home), &journal_kind, number, copy ? NULL : &places, &journal->gen);
+	int r = generation_open_read(home_journal_fd(home), &journal_kind, number, copy ? NULL : &places,
+		home_is_unchecked(home), &journal->gen);
 	if (r == 0)
 		r = txn_begin_read(journal_env(journal), &txn);
 	if (r == 0)
@@ -264,6 +265,12 @@ int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **r
 			break;
 	}
 	return r < 0 ? err_add(r, "store '%s'", home_path(home)) : 0;
+}
+
+bool journal_is_untrusted(const struct journal *journal)
+{
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	return generation_is_untrusted(journal->gen);
 }
 
 struct env *journal_env(struct journal *journal)

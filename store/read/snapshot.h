@@ -34,6 +34,7 @@ struct snapshot;
 
 struct store_options {
 	bool check; /* verify each record's checksum before it is given out */
+	bool unchecked; /* open a store that is not trusted; the caller checks it (verify_store()) if store_is_untrusted() */
 };
 
 /* ERR_NO_STORE, ERR_UNTRUSTED, ERR_FORMAT, ERR_LOCKED, ... each with a remedy. A store without an
@@ -43,6 +44,8 @@ int store_open(
 void store_close(struct store **store);
 struct home *store_home(struct store *store);
 bool store_is_copy(const struct store *store);
+/* Returns whether the store is a copy of one whose daemons ran or were killed, or the machine stopped. */
+bool store_is_untrusted(struct store *store);
 
 /* Returns: 0; AGAIN: there is no index for the journal yet (no processor has run, or it is building
  * one); errors. Snapshots may outlive store_close(). */

@@ -204,6 +204,7 @@ int store_open(const char *directory, const struct store_options *options, struc
 	(void)pthread_cond_init(&store->opened, NULL); /* likewise */
 	if (options)
 		store->options = *options;
+	how.unchecked = store->options.unchecked;
 	int r = home_open(directory, &how, &store->home);
 
 	if (r < 0)
@@ -225,6 +226,15 @@ struct home *store_home(struct store *store)
 {
 	CHECK_OBJ(store, STORE_MAGIC);
 	return store->home;
+}
+
+bool store_is_untrusted(struct store *store)
+{
+	CHECK_OBJ(store, STORE_MAGIC);
+	(void)pthread_mutex_lock(&store->lock);
+	bool result = store->pair && (index_is_untrusted(store->pair->index) || journal_is_untrusted(store->pair->journal));
+	(void)pthread_mutex_unlock(&store->lock);
+	return result;
 }
 
 bool store_is_copy(const struct store *store)

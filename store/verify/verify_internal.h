@@ -43,6 +43,7 @@ struct verify {
 	struct journal_meta meta;
 	uint64_t history; /* bytes of records found above the horizon */
 	struct snapshot *snapshot; /* NULL: there is no index to check */
+	bool no_rings;
 	bool index_is_broken;      /* can't be walked, so it is not compared with anything */
 	struct verify_feed *feeds; /* by id */
 	size_t n_feeds, feeds_room;

@@ -204,6 +204,70 @@ def test_a_file_that_is_spoiled_under_running_daemons_is_made_again(simulator, s
     assert (file == "STATE") == ((store.path / name / "CURRENT").read_text() == "gen-1\n")
 
 
+@pytest.fixture
+def killed(simulator, store):
+    """A store whose daemons were killed while objects changed."""
+    simulator.create("pods", 200, size=3000)
+    store.configure(whole("pods", indexes={"node": "spec.nodeName"}), mapSize="64MiB")
+    daemons = store.daemons()
+    store.wait_equal(simulator, "pods")
+    simulator.touch("pods", 50)
+    store.wait_equal(simulator, "pods")
+    for process in daemons:
+        process.kill()
+    return store
+
+
+def test_the_copy_of_a_store_whose_daemons_were_killed_is_checked_and_read(simulator, killed):
+    copy = killed.directory / "copy"
+    shutil.copytree(killed.path, copy)
+    result = killed.kinf("get", "pods", "-o", "json", "--store", copy, check=True)
+    assert len(result.json["items"]) == 200
+    notes = [line for line in result.stderr.splitlines() if "was checked, and no fault was found" in line]
+    assert len(notes) == 1, result.stderr
+    assert killed.kinf("verify", "--deep", "--store", copy).status == 0
+    assert killed.kinf("dump", "journal", "--store", copy).status == 0
+    # Nothing was written to it.
+    again = killed.directory / "again"
+    shutil.copytree(killed.path, again)
+    for file in again.rglob("data.mdb"):
+        assert file.read_bytes() == (copy / file.relative_to(again)).read_bytes()
+
+
+def test_a_damaged_copy_of_a_killed_store_is_shown_as_far_as_it_is_good(killed):
+    """The faults are named, the rest is shown, and the status is 1."""
+    copy = killed.directory / "copy"
+    shutil.copytree(killed.path, copy)
+    journal = copy / "journal" / "gen-1" / "data.mdb"
+    with open(journal, "r+b") as file:
+        data = file.read()
+        file.seek(data.index(b"pod-7\xa9") if b"pod-7\xa9" in data else len(data) // 2 // 4096 * 4096 + 600)
+        file.write(b"\xff" * 64)
+    verify = killed.kinf("verify", "--store", copy)
+    assert verify.status == 1 and verify.stdout
+    dump = killed.kinf("dump", "journal", "--store", copy)
+    assert dump.status == 1 and len(dump.stdout.splitlines()) > 50 and "fault" in dump.stderr, dump
+    assert killed.kinf("get", "pods", "--store", copy).status == 1
+
+
+def test_a_copy_taken_while_daemons_write_is_never_read_wrongly(simulator, store):
+    simulator.create("pods", 300, size=3000)
+    store.configure(whole("pods", indexes={"node": "spec.nodeName"}), mapSize="64MiB", retention={"time": "1s", "size": "1MiB"})
+    store.daemons()
+    store.wait_equal(simulator, "pods")
+    simulator.churn("pods", 1000, 0)
+    for number in range(6):
+        copy = store.directory / f"copy-{number}"
+        shutil.copytree(store.path, copy)
+        result = store.kinf("get", "pods", "-o", "json", "--store", copy)
+        assert result.status in (0, 1), result
+        assert ("was checked, and no fault" in result.stderr) if result.status == 0 else result.stderr, result
+        if result.status == 0:
+            assert len(result.json["items"]) == 300
+            assert store.kinf("verify", "--deep", "--store", copy).status == 0
+    simulator.churn("pods", 0)
+
+
 def spoil(path, how):
     if path.is_dir():
         shutil.rmtree(path)
