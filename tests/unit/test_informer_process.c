@@ -3,11 +3,11 @@
 #include "reader/informer/informer.h"
 
 #include <criterion/criterion.h>
-#include <errno.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "store/read/snapshot_internal.h"
+#include "common/failpoint.h"
 #include "tests/unit/tape.h"
 
 TestSuite(informer_process, .init = cache_open, .fini = cache_close, .timeout = 60);
@@ -39,14 +39,11 @@ static void write_meanwhile(struct tape *tape)
 	cache_take();
 }
 
-/* As for a reader who can't write the store, which nobody is known to write. */
+/* As for a reader that can't make pins in the store, which no process is known to write. */
 static void become_a_copy(void)
 {
-	int store = home_fd(store_home(cache.kinf->store));
-
-	cache.kinf->store->copy = true;
-	cr_assert(unlinkat(store, "processor.lock", 0) == 0 || errno == ENOENT);
-	cr_assert(unlinkat(store, "reflector.lock", 0) == 0 || errno == ENOENT);
+	cr_assert_eq(setenv("KINF_FAIL", "env.pinned:0:error", 1), 0);
+	cr_assert_eq(failpoint_setup(), 0);
 }
 
 static void is_lapsed_after_a_write(const struct kinf_informer_options *options)

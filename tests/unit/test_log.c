@@ -58,7 +58,7 @@ Test(log, line_is_time_level_event_and_fields)
 	LOG(journal_followed, .published = true);
 	cr_assert_str_eq(text_line(), "notice journal_followed published=true\n");
 	LOG(snapshot_old, .pid = 9, .age_seconds = 61002999999);
-	cr_assert_str_eq(text_line(), "warning snapshot_old pid=9 age_seconds=61.002\n");
+	cr_assert_str_eq(text_line(), "warning snapshot_old pid=9 uid=0 age_seconds=61.002\n");
 }
 
 Test(log, null_string_leaves_its_field_out)
@@ -76,7 +76,7 @@ Test(log, levels_beyond_the_limit_are_silent)
 	LOG(run_stopping, .signal = 1);
 	cr_assert_str_eq(captured(), "");
 	LOG(snapshot_old, .pid = 1);
-	cr_assert_str_eq(text_line(), "warning snapshot_old pid=1 age_seconds=0.000\n");
+	cr_assert_str_eq(text_line(), "warning snapshot_old pid=1 uid=0 age_seconds=0.000\n");
 }
 
 Test(log, event_stays_one_line_whatever_the_text)

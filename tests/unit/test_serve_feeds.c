@@ -212,6 +212,7 @@ Test(serve_feeds, a_relist_that_was_trimmed_in_part_is_gone)
 	first_list();
 	checkpoint.trimmed = 9;
 	checkpoint.trimmed_rv = BYTES_LIT("140");
+	timeline_release(&t);
 	t = (struct timeline){0};
 	timeline_begin(&t, &checkpoint);
 	seq = 9; /* 8 was its LIST_BEGIN */
