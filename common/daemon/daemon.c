@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/check.h"
@@ -18,6 +19,7 @@
 
 #define SECOND_NS 1000000000ull
 #define TICK_NS   20000000ull
+#define FILES_MAX 65536u
 
 /* ---- while it runs ---- */
 
@@ -152,6 +154,17 @@ static void daemon_release(struct daemon *d)
 	cleanup_fd(&d->signals_fd);
 }
 
+/* Each reading process costs the writer a descriptor, and the limit of most systems is 1024. */
+static void daemon_raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < FILES_MAX) {
+		limit.rlim_cur = limit.rlim_max < FILES_MAX ? limit.rlim_max : FILES_MAX;
+		(void)setrlimit(RLIMIT_NOFILE, &limit); /* the lower limit is right for fewer readers */
+	}
+}
+
 int daemon_main(const struct daemon_program *program, int argc, char **argv)
 {
 	CLEANUP(daemon_release) struct daemon d = {
@@ -192,6 +205,7 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 	log_setup(program->name, d.config->log_level, d.config->log_format);
 	if (d.config->passed_over)
 		LOG(config_passed_over, .daemon = program->name, .why = d.config->passed_over);
+	daemon_raise_limit();
 	d.signals_fd = signals_open();
 	if (d.signals_fd < 0)
 		return daemon_complain(program->name, d.signals_fd);

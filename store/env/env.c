@@ -410,7 +410,8 @@ int env_sweep_pins(struct env *env)
 	int r = mapping_open_scan(env->map, &scan);
 	if (r == 0 && scan)
 		r = pin_scan_least(scan, 0, UINT64_MAX, &least); /* reports what stops the floor */
-	return r < 0 || !scan ? r : pin_scan_sweep(scan);
+	int removed = scan ? pin_scan_sweep(scan) : 0;
+	return r < 0 ? r : removed;
 }
 
 struct each_reader {

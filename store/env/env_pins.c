@@ -107,6 +107,30 @@ static int mapping_remember_places(struct mapping *map, const struct pin_places 
 	return 0;
 }
 
+/* Opens the places of pin files, and publishes which they are. */
+static int mapping_find_places(struct mapping *map, const struct pin_places *places)
+{
+	struct pin_place_id ids[PIN_SCAN_PLACES];
+	struct pin_page *page = map->own_page;
+
+	int r = mapping_remember_places(map, places);
+	if (r < 0)
+		return r;
+	memcpy(map->last_place, page->place, sizeof(map->last_place) - 1);
+	r = pin_scan_open(page->inode, places, map->last_place, &map->scan);
+	if (r < 0)
+		return r;
+	pin_scan_identify(map->scan, ids);
+	for (int i = 0; i < PIN_SCAN_PLACES; i++) {
+		__atomic_store_n(&page->scanned[i].inode, 0, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&page->scanned[i].device, ids[i].device, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&page->scanned[i].inode, ids[i].inode, __ATOMIC_SEQ_CST);
+	}
+	if (strlen(places->path[0]) < sizeof(page->place))
+		memcpy(page->place, places->path[0], strlen(places->path[0]) + 1);
+	return 0;
+}
+
 int mapping_keep(struct mapping *map, const struct pin_places *places, unsigned mode)
 {
 	uint64_t newest = mapping_last_txn(map);
@@ -131,16 +155,9 @@ int mapping_keep(struct mapping *map, const struct pin_places *places, unsigned 
 	if (__atomic_load_n(&page->began, __ATOMIC_SEQ_CST) < newest) /* never back: a reader may be copying what was begun */
 		__atomic_store_n(&page->began, newest, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&page->committed, newest, __ATOMIC_SEQ_CST);
+	r = places ? mapping_find_places(map, places) : 0;
+	/* After the places: a reader that sees this sees them. */
 	__atomic_add_fetch(&page->epoch, 1, __ATOMIC_SEQ_CST);
-	if (!places)
-		return 0;
-	r = mapping_remember_places(map, places);
-	if (r < 0)
-		return r;
-	memcpy(map->last_place, page->place, sizeof(map->last_place) - 1);
-	r = pin_scan_open(st.st_ino, places, map->last_place, &map->scan);
-	if (r == 0 && strlen(places->path[0]) < sizeof(page->place))
-		memcpy(page->place, places->path[0], strlen(places->path[0]) + 1);
 	return r;
 }
 
@@ -179,6 +196,8 @@ void mapping_advance(struct mapping *map, bool must)
 
 	uint64_t most = __atomic_load_n(&page->committed, __ATOMIC_SEQ_CST), least = most, now = proc_monotonic_ns();
 	map->scan_commits++;
+	if (must && most <= map->floor) /* opens files that are new, which may be removed by others later on */
+		err_ignore(map->scan ? pin_scan_least(map->scan, map->floor, most, &least) : 0, "env_sweep_pins() reports it");
 	if (most <= map->floor || (!must && !mapping_is_advance_due(map, now)))
 		return;
 	/* Dekker with the readers: first the new value, then a fence, then the pins (pin_page.h). */
@@ -332,6 +351,7 @@ int mapping_pin(struct mapping *map, struct pin *pin)
 {
 	if (!map->pins)
 		return 0;
-	uint64_t epoch = __atomic_load_n(&map->page->epoch, __ATOMIC_RELAXED);
-	return __builtin_expect(pin->file && pin->epoch == epoch, 1) ? 0 : pins_take(map->pins, epoch, pin);
+	const struct pin_page *page = __atomic_load_n(&map->page, __ATOMIC_ACQUIRE);
+	uint64_t epoch = __atomic_load_n(&page->epoch, __ATOMIC_RELAXED);
+	return __builtin_expect(pin->file && pin->epoch == epoch, 1) ? 0 : pins_take(map->pins, page, pin);
 }

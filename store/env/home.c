@@ -382,9 +382,11 @@ bool home_is_unchecked(const struct home *home)
 	return home->unchecked;
 }
 
-/* Returns whether the pin page of the generation in use is that of its data.mdb. */
-static bool home_has_pin_page(int directory_fd)
+/* Returns whether the pin page of the generation in use is that of its data.mdb, and its writer looks for pin files in
+ * one of IDS. */
+static bool home_has_pin_page(int directory_fd, const struct pin_place_id *ids)
 {
+	struct pin_page page;
 	uint32_t number;
 	char path[64];
 	struct stat st;
@@ -394,19 +396,26 @@ static bool home_has_pin_page(int directory_fd)
 	(void)snprintf(path, sizeof(path), "gen-%" PRIu32, number);
 	AUTO_FD int fd = openat(directory_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	/* A generation that can't be examined is reported by its opening. */
-	return fd < 0 || fstatat(fd, "data.mdb", &st, AT_SYMLINK_NOFOLLOW) < 0 || pin_page_probe(fd, st.st_ino) == FOUND;
+	if (fd < 0 || fstatat(fd, "data.mdb", &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return true;
+	bool found = pin_page_probe(fd, st.st_ino, &page) == FOUND, scanned = false;
+	for (int i = 0; found && i < PIN_PLACES; i++)
+		scanned |= pin_page_scans(&page, ids[i]);
+	return scanned;
 }
 
 bool home_can_pin(const struct home *home)
 {
+	struct pin_place_id ids[PIN_PLACES] = {0};
 	struct pin_places places;
-	bool can = false;
 
 	CHECK_OBJ(home, HOME_MAGIC);
 	home_pin_places(home, &places);
-	for (int i = 0; i < PIN_PLACES && !can; i++)
-		can = places.path[i][0] && faccessat(AT_FDCWD, places.path[i], W_OK | X_OK, AT_EACCESS) == 0;
-	return can && home_has_pin_page(home->journal_fd) && home_has_pin_page(home->index_fd);
+	for (int i = 0; i < PIN_PLACES; i++)
+		if (places.path[i][0] && faccessat(AT_FDCWD, places.path[i], W_OK | X_OK, AT_EACCESS) == 0)
+			ids[i] = pin_place_identify(places.path[i]);
+	return (ids[0].inode || ids[1].inode) && home_has_pin_page(home->journal_fd, ids) &&
+		home_has_pin_page(home->index_fd, ids);
 }
 
 unsigned home_file_mode(const struct home *home)

@@ -25,6 +25,7 @@ struct pin_file {
 	int fd;
 	int lock_fd; /* another open file than that of the map, which a forked child keeps */
 	unsigned pins; /* slots in use */
+	struct pin_place_id place;
 	char path[4096 + PIN_NAME_LENGTH + 2];
 	uint8_t *chunks[PIN_CHUNKS_MAX];
 	uint64_t used[PIN_CHUNKS_MAX]; /* bit i of word c: slot i of chunk c */
@@ -137,7 +138,7 @@ static void pin_file_describe(struct pin_file *file)
 }
 
 /* Makes a file in the directory PLACE. Returns: 0; AGAIN: a writer removed it before it was locked; errors. */
-static int pin_file_make_in(const char *place, uint64_t inode, struct pin_file **ret_file)
+static int pin_file_make_in(const char *place, uint64_t inode, struct pin_place_id id, struct pin_file **ret_file)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	CLEANUP(pin_file_free) struct pin_file *file = calloc(1, sizeof(*file));
@@ -151,9 +152,13 @@ static int pin_file_make_in(const char *place, uint64_t inode, struct pin_file *
 	if (r < 0)
 		return r;
 	(void)snprintf(file->path, sizeof(file->path), "%s/%016" PRIx64 "-%016" PRIx64, place, inode, word);
+	file->place = id;
 	file->fd = open(file->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (file->fd < 0)
 		return err_set(-errno, "making a file in '%s'", place);
+	struct pin_place_id now = pin_place_identify(place);
+	if (now.device != id.device || now.inode != id.inode)
+		return AGAIN; /* the directory was replaced */
 	file->lock_fd = open(file->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	if (file->lock_fd < 0 || fcntl(file->lock_fd, F_OFD_SETLK, &lock) < 0)
 		return errno == EAGAIN || errno == ENOENT ? AGAIN : err_set(-errno, "locking '%s'", file->path);
@@ -161,8 +166,9 @@ static int pin_file_make_in(const char *place, uint64_t inode, struct pin_file *
 	if (r < 0)
 		return r;
 	pin_file_describe(file);
-	/* Only now may others open it, so none of them can hold a lock on it. */
-	if (fstat(file->fd, &st) < 0 || stat(place, &st) < 0 || ((st.st_mode & 0040) && fchmod(file->fd, 0640) < 0))
+	/* Only now may others open it, so none of them can hold a lock on it. Those who may enter the directory: its
+	 * owner may be another user than this one, also where there is no group (root reads a user's store). */
+	if (fchmod(file->fd, 0644) < 0)
 		return err_set(-errno, "'%s'", file->path);
 	if (fstat(file->fd, &st) < 0 || st.st_nlink == 0)
 		return AGAIN;
@@ -172,16 +178,22 @@ static int pin_file_make_in(const char *place, uint64_t inode, struct pin_file *
 	return 0;
 }
 
-static int pin_file_make(const struct pins *pins, struct pin_file **ret_file)
+static int pin_file_make(const struct pins *pins, const struct pin_page *page, struct pin_file **ret_file)
 {
 	int r = err_say(ERR_UNSUPPORTED, "a store with neither a directory 'pins' nor a runtime directory");
 
 	for (int i = 0; i < PIN_PLACES; i++) {
+		struct pin_place_id id = pin_place_identify(pins->places.path[i]);
 		if (!pins->places.path[i][0])
 			continue;
+		if (id.inode && !pin_page_scans(page, id)) {
+			r = err_say(ERR_LOCKED, "'%s' is another directory here than for the store's daemons",
+				pins->places.path[i]);
+			continue;
+		}
 		int tries = MAKE_TRIES;
 		do
-			r = pin_file_make_in(pins->places.path[i], pins->inode, ret_file);
+			r = pin_file_make_in(pins->places.path[i], pins->inode, id, ret_file);
 		while (r == AGAIN && --tries);
 		if (r == 0)
 			return 0;
@@ -190,16 +202,17 @@ static int pin_file_make(const struct pins *pins, struct pin_file **ret_file)
 				pins->places.path[i]);
 	}
 	return err_say(r, "a reader needs a directory in which it can say what it reads: %s. Mount the runtime directory "
-			  "of the store writable (the store itself may be read-only), and join its group",
+			  "that the store's daemons use at the same path, writable (the store itself may be "
+			  "read-only), and join its group",
 		err_text(r));
 }
 
-/* Returns whether the file is where it was made. */
-static bool pin_file_in_place(const struct pin_file *file)
+/* Returns whether the file is where it was made, and the writer looks there. */
+static bool pin_file_in_place(const struct pin_file *file, const struct pin_page *page)
 {
 	struct stat ours, there;
 
-	return fstat(file->fd, &ours) == 0 && stat(file->path, &there) == 0 && ours.st_dev == there.st_dev &&
+	return pin_page_scans(page, file->place) && fstat(file->fd, &ours) == 0 && stat(file->path, &there) == 0 && ours.st_dev == there.st_dev &&
 		ours.st_ino == there.st_ino;
 }
 
@@ -233,15 +246,15 @@ void pins_close(struct pins **pins)
 	free(p);
 }
 
-static int pins_take_locked(struct pins *pins, uint64_t epoch, struct pin *ret_pin)
+static int pins_take_locked(struct pins *pins, const struct pin_page *page, uint64_t epoch, struct pin *ret_pin)
 {
-	if (pins->file && epoch != pins->epoch && !pin_file_in_place(pins->file)) {
+	if (pins->file && epoch != pins->epoch && !pin_file_in_place(pins->file, page)) {
 		struct pin_file *lost = TAKE(pins->file);
 		if (lost->pins == 0) /* else the last pins_give() frees it */
 			pin_file_free(&lost);
 	}
 	if (!pins->file) {
-		int r = pin_file_make(pins, &pins->file);
+		int r = pin_file_make(pins, page, &pins->file);
 		if (r < 0)
 			return r;
 	}
@@ -284,16 +297,23 @@ void pins_give(struct pins *pins, struct pin *pin)
 	*pin = (struct pin){0};
 }
 
-int pins_take(struct pins *pins, uint64_t epoch, struct pin *ret_pin)
+int pins_take(struct pins *pins, const struct pin_page *page, struct pin *ret_pin)
 {
+	uint64_t epoch;
+	int r = 0;
+
 	CHECK_OBJ(pins, PINS_MAGIC);
-	if (ret_pin->file && pin_file_in_place(ret_pin->file)) {
-		ret_pin->epoch = epoch;
-		return 0;
-	}
-	pins_give(pins, ret_pin);
-	(void)pthread_mutex_lock(&all.lock);
-	int r = pins_take_locked(pins, epoch, ret_pin);
-	(void)pthread_mutex_unlock(&all.lock);
+	/* A writer that starts changes the places, then the epoch, and then looks for files in those of before. */
+	do {
+		epoch = __atomic_load_n(&page->epoch, __ATOMIC_SEQ_CST);
+		if (ret_pin->file && pin_file_in_place(ret_pin->file, page)) {
+			ret_pin->epoch = epoch;
+			continue;
+		}
+		pins_give(pins, ret_pin);
+		(void)pthread_mutex_lock(&all.lock);
+		r = pins_take_locked(pins, page, epoch, ret_pin);
+		(void)pthread_mutex_unlock(&all.lock);
+	} while (r == 0 && __atomic_load_n(&page->epoch, __ATOMIC_SEQ_CST) != epoch);
 	return r;
 }

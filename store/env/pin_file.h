@@ -46,10 +46,10 @@ struct pin {
 int pins_open(uint64_t inode, const struct pin_places *places, struct pins **ret_pins);
 /* All slots were given back. */
 void pins_close(struct pins **pins);
-/* Gives a slot that pins nothing, in a file that is in place, unless PIN is one. EPOCH: of the page, before the call: a
- * writer that starts changes it, and has looked for the files then. ERR_READERS_FULL: the process has all the slots
- * that a file can have; -EROFS, -EACCES, ...: there is no place for a file, with a sentence that names it. */
-int pins_take(struct pins *pins, uint64_t epoch, struct pin *ret_pin);
+/* Gives a slot that pins nothing, in a file that is in a place where the writer of PAGE looks, unless PIN is one.
+ * ERR_READERS_FULL: the process has all the slots that a file can have; -EROFS, -EACCES, ...: there is no place for a
+ * file, with a sentence that names it; ERR_LOCKED: the writer looks in none of the places of this process. */
+int pins_take(struct pins *pins, const struct pin_page *page, struct pin *ret_pin);
 void pins_give(struct pins *pins, struct pin *pin);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 
 #define PIN_PAGE_MAGIC 0x31736e69706e696bu /* "kinpins1" */
 
@@ -46,6 +47,10 @@ int pin_page_open_write(const char *directory, uint64_t inode, unsigned mode, st
 		return pin_page_map(fd, PROT_READ | PROT_WRITE, ret_page);
 	/* Renamed when it is whole: a reader never maps less than a page. */
 	cleanup_fd(&fd);
+	/* Readers of an older page see another epoch here. */
+	int r = proc_random(&head.epoch, sizeof(head.epoch));
+	if (r < 0)
+		return r;
 	(void)snprintf(temporary, sizeof(temporary), "%s/." PIN_PAGE_FILE ".new", directory);
 	memcpy(page, &head, sizeof(head));
 	fd = open(temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -56,7 +61,7 @@ int pin_page_open_write(const char *directory, uint64_t inode, unsigned mode, st
 	return pin_page_map(fd, PROT_READ | PROT_WRITE, ret_page);
 }
 
-static int pin_page_find(int directory_fd, const char *path, uint64_t inode, int *ret_fd)
+static int pin_page_find(int directory_fd, const char *path, uint64_t inode, struct pin_page *ret_page, int *ret_fd)
 {
 	struct pin_page page;
 
@@ -68,6 +73,8 @@ static int pin_page_find(int directory_fd, const char *path, uint64_t inode, int
 		return err_set(-errno, "reading '%s'", path);
 	if (n != (ssize_t)sizeof(page) || !pin_page_is_of(&page, inode))
 		return NOT_FOUND;
+	if (ret_page)
+		*ret_page = page;
 	if (ret_fd)
 		*ret_fd = TAKE_FD(fd);
 	return FOUND;
@@ -80,7 +87,7 @@ int pin_page_open_read(const char *directory, uint64_t inode, const struct pin_p
 	char path[4096];
 
 	(void)snprintf(path, sizeof(path), "%s/" PIN_PAGE_FILE, directory);
-	int r = pin_page_find(AT_FDCWD, path, inode, &fd);
+	int r = pin_page_find(AT_FDCWD, path, inode, NULL, &fd);
 	if (r == FOUND)
 		r = pin_page_map(fd, PROT_READ, &page);
 	else
@@ -91,12 +98,31 @@ int pin_page_open_read(const char *directory, uint64_t inode, const struct pin_p
 	return FOUND;
 }
 
-int pin_page_probe(int directory_fd, uint64_t inode)
+int pin_page_probe(int directory_fd, uint64_t inode, struct pin_page *ret_page)
 {
-	int r = pin_page_find(directory_fd, PIN_PAGE_FILE, inode, NULL);
+	int r = pin_page_find(directory_fd, PIN_PAGE_FILE, inode, ret_page, NULL);
 
 	err_ignore(r, "a page that can't be read is of no use");
 	return r == FOUND ? FOUND : NOT_FOUND;
+}
+
+struct pin_place_id pin_place_identify(const char *path)
+{
+	struct stat st;
+
+	if (!path[0] || stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+		return (struct pin_place_id){0};
+	return (struct pin_place_id){.device = st.st_dev, .inode = st.st_ino};
+}
+
+bool pin_page_scans(const struct pin_page *page, struct pin_place_id id)
+{
+	bool found = false;
+
+	for (int i = 0; i <= PIN_PLACES; i++)
+		found |= __atomic_load_n(&page->scanned[i].inode, __ATOMIC_RELAXED) == id.inode &&
+			__atomic_load_n(&page->scanned[i].device, __ATOMIC_RELAXED) == id.device;
+	return found && id.inode;
 }
 
 void pin_page_close(const struct pin_page **page)

@@ -48,6 +48,11 @@ struct pin_places {
 	char path[PIN_PLACES][4096];
 };
 
+/* A directory, whatever path leads to it: in another mount namespace one path may lead to two. */
+struct pin_place_id {
+	uint64_t device, inode; /* 0, 0: none */
+};
+
 /* FORMAT.md, Pins. The words are written by the writer only, and atomic. */
 struct pin_page {
 	uint64_t magic;
@@ -57,6 +62,7 @@ struct pin_page {
 	_Alignas(128) uint64_t oldest;
 	uint64_t floor;
 	uint64_t epoch; /* changes when a writer starts: readers check that their pin file is in place */
+	_Alignas(512) struct pin_place_id scanned[PIN_PLACES + 1]; /* in which the writer looks for pin files */
 	_Alignas(1024) char place[2048]; /* the first of the last writer's places: the next one looks there as well */
 };
 
@@ -65,8 +71,12 @@ struct pin_page {
 int pin_page_open_write(const char *directory, uint64_t inode, unsigned mode, struct pin_page **ret_page);
 /* Returns: FOUND; NOT_FOUND: it has none, or that of another file, as in a copy; errors. */
 int pin_page_open_read(const char *directory, uint64_t inode, const struct pin_page **ret_page);
-/* The same without mapping it. Returns: FOUND; NOT_FOUND. */
-int pin_page_probe(int directory_fd, uint64_t inode);
+/* Reads it without mapping it. Returns: FOUND; NOT_FOUND. */
+int pin_page_probe(int directory_fd, uint64_t inode, struct pin_page *ret_page);
+/* Returns which directory PATH leads to here; none if there is none. */
+struct pin_place_id pin_place_identify(const char *path);
+/* Returns whether the writer of PAGE looks for pin files in the directory ID. */
+bool pin_page_scans(const struct pin_page *page, struct pin_place_id id);
 void pin_page_close(const struct pin_page **page);
 
 #endif

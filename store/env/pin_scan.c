@@ -88,6 +88,18 @@ void pin_scan_close(struct pin_scan **scan)
 	free(s);
 }
 
+void pin_scan_identify(const struct pin_scan *scan, struct pin_place_id *ret_ids)
+{
+	struct stat st;
+
+	CHECK_OBJ(scan, PIN_SCAN_MAGIC);
+	for (int i = 0; i < PIN_SCAN_PLACES; i++) {
+		bool is_open = scan->places[i] && fstat(dirfd(scan->places[i]), &st) == 0;
+		ret_ids[i] = is_open ? (struct pin_place_id){.device = st.st_dev, .inode = st.st_ino}
+				     : (struct pin_place_id){0};
+	}
+}
+
 /* Returns whether somebody holds a write lock on the file, which only its owner can. */
 static bool pin_scan_is_locked(int fd)
 {
@@ -119,8 +131,9 @@ static int pin_scan_add(struct pin_scan *scan, int directory_fd, const char *nam
 	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO))
 		return err_set(-errno, "opening pin file '%s'", name);
-	/* Its maker lets others read it when it has locked it, and pins nothing before that. */
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+	/* Its maker lets others read it when it has locked it, and pins nothing before that. Files of dead processes take
+	 * no room in the table. */
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !pin_scan_is_locked(fd))
 		return NOT_FOUND;
 	if (scan->n_files == FILES_MAX)
 		return err_say(ERR_READERS_FULL, "more than %d processes read a database", FILES_MAX);
@@ -278,7 +291,8 @@ static bool pin_scan_sweep_entry(int directory_fd, const char *name)
 	if (fd < 0 && errno != ELOOP && errno != ENXIO)
 		return false; /* perhaps it is being made */
 	bool is_file = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-	if (is_file && pin_scan_is_locked(fd))
+	/* Locked, and not only found unlocked: a process that is making the file fails to lock it then, and makes another. */
+	if (is_file && fcntl(fd, F_OFD_SETLK, &(struct flock){.l_type = F_RDLCK, .l_whence = SEEK_SET}) < 0)
 		return false;
 	bool is_directory = fd >= 0 && !is_file && S_ISDIR(st.st_mode);
 	return unlinkat(directory_fd, name, is_directory ? AT_REMOVEDIR : 0) == 0 && is_file;

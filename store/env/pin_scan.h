@@ -22,6 +22,8 @@ struct pin_scan;
 /* LAST_PLACE: the place of an earlier writer, "" or NULL if there is none. */
 int pin_scan_open(uint64_t inode, const struct pin_places *places, const char *last_place, struct pin_scan **ret_scan);
 void pin_scan_close(struct pin_scan **scan);
+/* Writes which directories it looks into: PIN_SCAN_PLACES of them. */
+void pin_scan_identify(const struct pin_scan *scan, struct pin_place_id *ret_ids);
 
 /* Finds the least pin from FLOOR on that a living process holds; MOST if there is none below it. An error means that a
  * file could not be examined: the caller must not reuse anything then. */

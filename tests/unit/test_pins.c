@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -644,6 +645,107 @@ Test(pins, what_a_member_puts_beside_pin_files_is_passed_over)
 	cr_assert_eq(files_in(places.path[0]), 0);
 	cr_assert_lt(growth(), 4u << 20);
 	cr_assert_eq(access(scratch_path("outside"), F_OK), 0);
+}
+
+Test(pins, root_reads_a_store_whose_owner_shares_it_with_nobody)
+{
+	struct child child = start();
+	char name[512] = "";
+
+	if (geteuid() != 0) {
+		cr_assert_neq(access("/", W_OK), 0, "another uid takes root");
+		end(&child, SIGTERM);
+		return;
+	}
+	setup_writer();
+	cr_assert_eq(chmod(scratch(), 0755), 0);
+	cr_assert_eq(chown(places.path[0], OTHER, OTHER), 0); /* 0700 */
+	cr_assert_eq(ask(&child, 'o'), 'y');
+	DIR *directory = opendir(places.path[0]);
+	for (struct dirent *entry; (entry = readdir(directory));)
+		if (entry->d_name[0] != '.')
+			(void)snprintf(name, sizeof(name), "%s", entry->d_name);
+	(void)closedir(directory);
+	AS_MEMBER({
+		char path[8192];
+		(void)snprintf(path, sizeof(path), "%s/%s", places.path[0], name);
+		if (open(path, O_RDONLY) < 0)
+			_exit(1); /* the writer would pass over the pin */
+	});
+	end(&child, SIGTERM);
+}
+
+Test(pins, reader_whose_place_is_another_directory_is_refused)
+{
+	setup_writer();
+	/* As in a container with a /dev/shm of its own: the same path, another directory. */
+	cr_assert_eq(rename(places.path[0], scratch_path("aside")), 0);
+	cr_assert_eq(mkdir(places.path[0], 0700), 0);
+	struct child child = start();
+	cr_assert_eq(ask(&child, 'o'), 'n');
+	cr_assert_eq(files_in(places.path[0]), 0);
+	/* Its second place is that of the writer. */
+	(void)snprintf(places.path[1], sizeof(places.path[1]), "%s", scratch_path("aside"));
+	struct child second = start();
+	cr_assert_eq(ask(&second, 'o'), 'y');
+	write_many(300);
+	cr_assert_eq(ask(&second, 'c'), 'y');
+	cr_assert_eq(rename(places.path[0], scratch_path("gone")), 0);
+	cr_assert_eq(rename(places.path[1], places.path[0]), 0);
+	env_close(&env); /* the next writer looks elsewhere, and in the place of the one before */
+	(void)snprintf(places.path[0], sizeof(places.path[0]), "%s", scratch_path("gone"));
+	end(&child, SIGTERM);
+	end(&second, SIGTERM);
+}
+
+Test(pins, more_files_of_dead_processes_than_readers_there_can_be_stop_nothing)
+{
+	char path[8192];
+	struct stat st;
+
+	setup_writer();
+	cr_assert_eq(stat(scratch_path("e/data.mdb"), &st), 0);
+	for (int i = 0; i < 4200; i++) {
+		(void)snprintf(path, sizeof(path), "%s/%016llx-%016x", places.path[0], (unsigned long long)st.st_ino, i);
+		int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		cr_assert_geq(fd, 0);
+		(void)close(fd);
+	}
+	write_many(100);
+	cr_assert_gt(env_sweep_pins(env), 0);
+	cr_assert_lt(growth(), 4u << 20);
+	for (int i = 0; i < 8; i++)
+		(void)env_sweep_pins(env);
+	cr_assert_eq(files_in(places.path[0]), 0);
+}
+
+/* Takes the C library's place in this program: whoever removes a pin file keeps its maker from locking it meanwhile, so
+ * that the maker notices. */
+static int unlocked_removals = -1; /* -1: not counted */
+
+int unlinkat(int directory_fd, const char *name, int flags)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int fd = unlocked_removals < 0 || flags ? -1 : openat(directory_fd, name, O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0 && fcntl(fd, F_OFD_SETLK, &lock) == 0)
+		unlocked_removals++;
+	if (fd >= 0)
+		(void)close(fd);
+	return (int)syscall(SYS_unlinkat, directory_fd, name, flags);
+}
+
+Test(pins, file_that_is_being_made_is_not_locked_while_it_is_removed)
+{
+	struct child child = start();
+
+	setup_writer();
+	cr_assert_eq(ask(&child, 'o'), 'y');
+	end(&child, SIGKILL);
+	unlocked_removals = 0;
+	cr_assert_eq(env_sweep_pins(env), 1);
+	cr_assert_eq(unlocked_removals, 0);
+	unlocked_removals = -1;
 }
 
 /* A member can keep pages, and is named; it can't take back its file's bytes from under the writer. */
