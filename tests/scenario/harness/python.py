@@ -9,6 +9,7 @@ import functools
 import importlib
 import json
 import shutil
+import signal
 import subprocess
 import sys
 import traceback
@@ -101,6 +102,9 @@ class Interpreter(Process):
 def serve():
     """The interpreter's main loop."""
     import kinf
+
+    # A background shell starts its programs with SIGINT ignored, and Python then leaves it so.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
     for line in sys.stdin:
         module, function, ports = json.loads(line)
