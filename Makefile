@@ -96,6 +96,7 @@ fuzzers := $(patsubst tests/%.c,$(B)/%,$(fuzz_src))
 .PHONY: all tests fuzzers fuzz run test check-all bench check-style check-unit check-differential check-arm64 check-clang check-real check-real-faults format manual install uninstall \
 	clean help dependencies dist
 all: $(programs) $(library) ## build the programs and the library into build/release
+torture_programs := $(addprefix $(B)/torture/,kinf kinf-reflector kinf-processor informer)
 tests: all $(torture_programs) $(B)/torture/faults.so $(B)/torture/recorder.so $(B)/torture/bytes $(B)/torture/forks $(unit_tests) $(test_programs) $(fuzzers) $(if $(bench_src),$(B)/bench/preload.so)
 
 # ---- rules ---------------------------------------------------------------------------------------
@@ -158,7 +159,6 @@ $(B)/kinf-simulator: $(B)/tests/simulator/main.o $(simulator_lib) $(common_lib)
 # tests/torture: the programs again, with allocations that can be made to fail.
 torture_wraps := malloc calloc realloc strdup strndup asprintf _ZnwmRKSt9nothrow_t
 torture_link = $(link) $^ $(torture_wraps:%=-Wl,--wrap=%)
-torture_programs := $(addprefix $(B)/torture/,kinf kinf-reflector kinf-processor informer)
 $(B)/torture/kinf-reflector: $(B)/reflector/main.o $(reflector_lib) $(store_lib) $(common_lib)
 $(B)/torture/kinf-processor: $(B)/processor/main.o $(processor_lib) $(store_lib) $(common_lib)
 $(B)/torture/kinf: $(B)/reader/command/main.o $(command_lib) $(reader_lib) $(store_lib) $(common_lib)

@@ -57,8 +57,10 @@ def found(store, words):
     """The places that contain any of WORDS."""
     secrets = [word.encode() for word in words]
     places = [(process.name, (process.log + process.out).encode()) for process in store.processes]
-    places += [(" ".join(args), store.kinf(*args, check=True).stdout.encode())
-               for args in (["status", "-o", "json"], ["status"], ["dump", "meta"])]
+    for args in (["status", "-o", "json"], ["status"], ["dump", "meta"]):
+        result = store.kinf(*args)
+        assert result.stdout, result  # its status is 1 while no feed is live
+        places.append((" ".join(args), (result.stdout + result.stderr).encode()))
     places += command_lines()
     for directory in (store.path, store.runtime):
         places += files_of(directory)
