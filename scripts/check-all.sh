@@ -52,10 +52,12 @@ else
 fi
 
 one "torture memory, all" scripts/check-torture.sh build/asan memory --count 0
-one "torture system calls, more" scripts/check-torture.sh build/release system_calls --count 5 --seed 2
-one "torture bytes, more" scripts/check-torture.sh build/release bytes --count 60 --seed 2
-one "torture clocks, more" scripts/check-torture.sh build/release clocks --count 40 --seed 2
-one "torture forks, more" scripts/check-torture.sh build/release forks --count 20000
+one "build build/release/torture" make -j"$jobs" --no-print-directory VARIANT=release all \
+    build/release/torture/faults.so build/release/torture/bytes build/release/torture/forks
+one "torture system calls" scripts/check-torture.sh build/release system_calls --count 5 --seed 2
+one "torture bytes" scripts/check-torture.sh build/release bytes --count 60 --seed 2
+one "torture clocks" scripts/check-torture.sh build/release clocks --count 40 --seed 2
+one "torture forks" scripts/check-torture.sh build/release forks --count 20000
 one "build build/debug" make -j"$jobs" --no-print-directory VARIANT=debug all build/debug/torture/recorder.so
 one "torture power cuts" scripts/check-torture.sh build/debug power_cuts --count 1000
 one "torture members" scripts/check-torture.sh build/debug members

@@ -99,13 +99,7 @@ build tsan build/tsan/stress/ring_threads build/tsan/stress/queue_threads
 one "threads ring (tsan)" build/tsan/stress/ring_threads
 one "threads queue (tsan)" build/tsan/stress/queue_threads
 scenarios
-build release all build/release/torture/faults.so build/release/torture/bytes \
-    build/release/torture/forks
 one "torture memory" scripts/check-torture.sh build/asan memory --count 10
-one "torture system calls" scripts/check-torture.sh build/release system_calls --count 1 --only kinf-
-one "torture bytes" scripts/check-torture.sh build/release bytes --count 2
-one "torture clocks" scripts/check-torture.sh build/release clocks --count 3
-one "torture forks" scripts/check-torture.sh build/release forks --count 300
 one "torture freezing" scripts/check-torture.sh build/asan freezing --count 4 --only daemon
 one "kill loop ${kill_seconds}s" scripts/check-crash.sh build/asan "$kill_seconds"
 
