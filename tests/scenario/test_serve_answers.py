@@ -181,7 +181,7 @@ def test_S34_a_version_that_comes_is_waited_for(serve):
         answer = serve.ask(f"{PODS}?resourceVersion={rv}")
         assert answer.status == 200 and int(answer.rv) >= int(rv)
         assert serve.ask(f"{PODS}/waited?resourceVersion={rv}").json["metadata"]["labels"]["app"] == f"w{i}"
-    serve.simulator.delete("pods", "web/waited")
+    serve.wait_rv(serve.simulator.delete("pods", "web/waited"))
 
 
 def test_S36_exact_lists_show_the_state_of_their_version(serve):
@@ -201,14 +201,21 @@ def test_S36_exact_lists_show_the_state_of_their_version(serve):
     old = serve.ask("/api/v1/pods?resourceVersion=1&resourceVersionMatch=Exact")  # S35
     assert (old.status, old.json["reason"]) == (410, "Expired")
     assert old.message == "The resourceVersion for the provided list is too old."
-    serve.simulator.delete("pods", "a/new")
+    serve.wait_rv(serve.simulator.delete("pods", "a/new"))
+
+
+def key_of(item):
+    return f"{item['metadata']['namespace']}/{item['metadata']['name']}"
 
 
 def pages(serve, path, limit):
-    token, found, answers = "", [], 0
+    """Yields the first page, then the items of all pages, which all bear one resourceVersion."""
+    token, found, answers, rv = "", [], 0, None
     while token is not None:
         answer = serve.ask(f"{path}limit={limit}" + (f"&continue={token}" if token else ""))
         assert answer.status == 200, answer.body
+        rv = rv or answer.rv
+        assert answer.rv == rv
         found += answer.json["items"]
         token = answer.json["metadata"].get("continue") or None
         answers += 1
@@ -227,15 +234,51 @@ def test_S28_all_pages_show_one_state(serve):
     serve.wait_rv(serve.simulator.put("pods", pod("zz", "web")))
     assert next(walk) == before
     serve.simulator.delete("pods", "web/zz")
-    serve.simulator.put("pods", pod("p4", "web"))
+    serve.wait_rv(serve.simulator.put("pods", pod("p4", "web")))
 
 
 @pytest.mark.parametrize("path", ["/api/v1/pods?labelSelector=app!%3Dapp1&", PODS + "?", "/apis/example.com/v1/widgets?",
                                   PODS + "?labelSelector=none&"])
 def test_pages_make_up_the_list(serve, path):
-    everything = serve.ask(path).json["items"]
     for limit in (1, 2, 5, 100):
-        assert list(pages(serve, path, limit))[-1] == everything
+        first, found = pages(serve, path, limit)
+        whole_list = serve.ask(f"{path}resourceVersion={first.rv}&resourceVersionMatch=Exact")
+        assert (whole_list.status, whole_list.rv) == (200, first.rv)
+        assert found == whole_list.json["items"]
+
+
+@pytest.mark.parametrize("selector", ["", "labelSelector=app!%3Dapp1&"])
+def test_S28_pages_under_changes_show_the_state_of_the_first_pages_version(serve, selector):
+    """The states come from the API server: a list and the events after it, in the order of their resourceVersions."""
+    path = f"/api/v1/pods?{selector}"
+    listed = serve.server.ask(path).json
+    with serve.server.watch(f"{path}watch=1&resourceVersion={listed['metadata']['resourceVersion']}") as watch:
+        walks = []
+        for round_ in range(8):
+            walk = pages(serve, path, 1 + round_)
+            first = next(walk)
+            for app in ("app1", "app2"):  # one leaves the list of the selector, or comes into it
+                serve.simulator.put("pods", pod("p0", "a", app=app))
+                serve.simulator.delete("pods", f"a-b/p{round_ % 2}")
+                serve.simulator.put("pods", pod(f"p{round_ % 2}", "a-b", app=app))
+            last = serve.simulator.put("pods", pod("p2", "web", app=f"round{round_}"))
+            if round_ % 2:
+                serve.wait_rv(last)
+            walks.append((int(first.rv), next(walk)))
+        events, rv = [], 0
+        while rv < int(last):
+            events.append(json.loads(watch.line()))
+            rv = int(events[-1]["object"]["metadata"]["resourceVersion"])
+    serve.wait_rv(last)
+    for rv, found in walks:
+        state = {key_of(item): item for item in listed["items"]}
+        for event in events:
+            if int(event["object"]["metadata"]["resourceVersion"]) <= rv:
+                item = {k: v for k, v in event["object"].items() if k not in ("kind", "apiVersion")}
+                state.pop(key_of(item), None)
+                if event["type"] != "DELETED":
+                    state[key_of(item)] = item
+        assert found == [state[key] for key in sorted(state)]
 
 
 def test_limits_that_do_not_count(serve):
