@@ -228,7 +228,7 @@ static int mapping_open(const char *directory, const struct env_options *options
 	map->mode = options->mode;
 	map->writemap = options->mode == ENV_WRITE && options->writemap;
 	map->forks = forks;
-	map->lock_fd = -1;
+	map->lock_fd = map->page_fd = -1;
 	int rc = mdb_env_create(&map->mdb);
 	if (rc)
 		return mapping_failed(map, rc, "opening");
@@ -410,6 +410,8 @@ int env_sweep_pins(struct env *env)
 	int r = mapping_open_scan(env->map, &scan);
 	if (r == 0 && scan)
 		r = pin_scan_least(scan, 0, UINT64_MAX, &least); /* reports what stops the floor */
+	if (r == 0)
+		r = mapping_check_sight(env->map);
 	int removed = scan ? pin_scan_sweep(scan) : 0;
 	return r < 0 ? r : removed;
 }

@@ -52,6 +52,8 @@ struct mapping {
 	struct pin_page *own_page;
 	struct pin_scan *scan;
 	char last_place[2048]; /* of the writer before this one */
+	int page_fd;
+	bool is_blind; /* readers from before its start may have pin files that it does not find: it reuses nothing */
 	MDB_txn *keeper;         /* has the slot in LMDB's table, which says FLOOR */
 	volatile uint64_t *slot; /* in LOCK, which is lock.mdb */
 	void *lock;
@@ -119,6 +121,8 @@ void mapping_keep_end(struct mapping *map);
 void mapping_keep_release(struct mapping *map);
 /* Moves the floor forward, before a write transaction, or if it MUST. Called by the thread that writes. */
 void mapping_advance(struct mapping *map, bool must);
+/* Returns whether a reader's pin file is not found; sets the sentence. */
+int mapping_check_sight(const struct mapping *map);
 /* Makes a scan of the environment's pin files; NULL when it has no places. */
 int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan);
 /* Commits and publishes. Returns LMDB's code. */

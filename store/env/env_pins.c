@@ -112,10 +112,16 @@ static int mapping_find_places(struct mapping *map, const struct pin_places *pla
 {
 	struct pin_place_id ids[PIN_SCAN_PLACES];
 	struct pin_page *page = map->own_page;
+	char path[4096 + 16];
 
 	int r = mapping_remember_places(map, places);
 	if (r < 0)
 		return r;
+	(void)snprintf(path, sizeof(path), "%s/" PIN_PAGE_FILE, map->path);
+	map->page_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (map->page_fd < 0)
+		return err_set(-errno, "'%s'", path);
+	map->is_blind = true; /* until it has looked */
 	memcpy(map->last_place, page->place, sizeof(map->last_place) - 1);
 	r = pin_scan_open(page->inode, places, map->last_place, &map->scan);
 	if (r < 0)
@@ -179,6 +185,7 @@ void mapping_keep_release(struct mapping *map)
 		(void)munmap(map->lock, map->lock_bytes);
 	map->lock = NULL;
 	cleanup_fd(&map->lock_fd);
+	cleanup_fd(&map->page_fd);
 }
 
 static bool mapping_is_advance_due(const struct mapping *map, uint64_t now)
@@ -190,6 +197,32 @@ static bool mapping_is_advance_due(const struct mapping *map, uint64_t now)
 	return (map->scan_commits >= FEW_COMMITS || end >= map->scan_end + GROWN_BYTES) && now >= map->scan_due_ns;
 }
 
+int mapping_check_sight(const struct mapping *map)
+{
+	return map->is_blind ? err_say(ERR_LOCKED,
+				       "a process that reads '%s' has its pin file in a directory that was removed or is no "
+				       "longer used: no page is reused until that process takes another snapshot or ends "
+				       "('fuser -v %s/" PIN_PAGE_FILE "' names it)",
+				       map->path, map->path)
+			     : 0;
+}
+
+/* Finds the least pin. Fails when it may not know all of them. */
+static int mapping_scan(struct mapping *map, uint64_t most, uint64_t *ret_least)
+{
+	bool missed = false;
+
+	if (!map->scan)
+		return 0;
+	int r = pin_scan_least(map->scan, map->floor, most, ret_least);
+	if (r == 0 && map->is_blind)
+		r = pin_scan_misses(map->scan, map->page_fd, &missed);
+	if (r < 0)
+		return r;
+	map->is_blind = missed;
+	return mapping_check_sight(map);
+}
+
 void mapping_advance(struct mapping *map, bool must)
 {
 	struct pin_page *page = map->own_page;
@@ -197,13 +230,13 @@ void mapping_advance(struct mapping *map, bool must)
 	uint64_t most = __atomic_load_n(&page->committed, __ATOMIC_SEQ_CST), least = most, now = proc_monotonic_ns();
 	map->scan_commits++;
 	if (must && most <= map->floor) /* opens files that are new, which may be removed by others later on */
-		err_ignore(map->scan ? pin_scan_least(map->scan, map->floor, most, &least) : 0, "env_sweep_pins() reports it");
+		err_ignore(mapping_scan(map, most, &least), "env_sweep_pins() reports it");
 	if (most <= map->floor || (!must && !mapping_is_advance_due(map, now)))
 		return;
 	/* Dekker with the readers: first the new value, then a fence, then the pins (pin_page.h). */
 	__atomic_store_n(&page->oldest, most, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	int r = map->scan ? pin_scan_least(map->scan, map->floor, most, &least) : 0;
+	int r = mapping_scan(map, most, &least);
 	err_ignore(r, "nothing is reused until the pins can be read; env_sweep_readers() reports it");
 	if (r < 0)
 		least = map->floor;
@@ -265,7 +298,7 @@ int mapping_watch(struct mapping *map, const struct pin_places *places)
 	struct pins *pins = NULL;
 	r = mapping_remember_places(map, places);
 	if (r == 0)
-		r = pins_open(st.st_ino, places, &pins);
+		r = pins_open(map->path, st.st_ino, places, &pins);
 	if (r == 0) /* other threads may be reading it as a copy */
 		__atomic_store_n(&map->pins, pins, __ATOMIC_RELEASE);
 	return r;

@@ -23,6 +23,7 @@
 struct pin_file {
 	struct pin_file *next; /* of the process, for pins_in_child() */
 	int fd;
+	int mark_fd; /* of the pin page */
 	int lock_fd; /* another open file than that of the map, which a forked child keeps */
 	unsigned pins; /* slots in use */
 	struct pin_place_id place;
@@ -34,6 +35,7 @@ struct pin_file {
 struct pins {
 	uint32_t magic;
 	uint64_t inode;
+	char page[4096];
 	struct pin_places places;
 	struct pin_file *file; /* that new slots come from; NULL: none yet */
 	uint64_t epoch; /* when FILE was last found in place */
@@ -60,6 +62,7 @@ static void pins_after_fork(void)
 static void pins_in_child(void)
 {
 	for (struct pin_file *file = all.files; file; file = file->next) {
+		cleanup_fd(&file->mark_fd);
 		cleanup_fd(&file->lock_fd);
 		cleanup_fd(&file->fd);
 	}
@@ -96,6 +99,7 @@ static void pin_file_free(struct pin_file **file_pointer)
 	if (file->fd >= 0) /* else this is a forked child, and the file its parent's */
 		(void)unlink(file->path);
 	cleanup_fd(&file->lock_fd);
+	cleanup_fd(&file->mark_fd);
 	cleanup_fd(&file->fd);
 	free(file);
 }
@@ -137,8 +141,19 @@ static void pin_file_describe(struct pin_file *file)
 	__atomic_store_n(&head->magic, PIN_FILE_MAGIC, __ATOMIC_RELEASE);
 }
 
+/* Holds the byte NUMBER of the pin page PATH. A lock beyond the end of a file is one like others. */
+static int pin_file_mark(struct pin_file *file, const char *path, uint64_t number)
+{
+	struct flock mark = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = (off_t)number, .l_len = 1};
+
+	file->mark_fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (file->mark_fd < 0 || fcntl(file->mark_fd, F_OFD_SETLK, &mark) < 0)
+		return err_set(-errno, "marking '%s'", path);
+	return 0;
+}
+
 /* Makes a file in the directory PLACE. Returns: 0; AGAIN: a writer removed it before it was locked; errors. */
-static int pin_file_make_in(const char *place, uint64_t inode, struct pin_place_id id, struct pin_file **ret_file)
+static int pin_file_make_in(const struct pins *pins, const char *place, struct pin_place_id id, struct pin_file **ret_file)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	CLEANUP(pin_file_free) struct pin_file *file = calloc(1, sizeof(*file));
@@ -147,11 +162,12 @@ static int pin_file_make_in(const char *place, uint64_t inode, struct pin_place_
 
 	if (!file)
 		return err_set(-ENOMEM, "making a pin file");
-	file->fd = file->lock_fd = -1;
+	file->fd = file->lock_fd = file->mark_fd = -1;
 	int r = proc_random(&word, sizeof(word));
 	if (r < 0)
 		return r;
-	(void)snprintf(file->path, sizeof(file->path), "%s/%016" PRIx64 "-%016" PRIx64, place, inode, word);
+	word &= PIN_NUMBER_MAX;
+	(void)snprintf(file->path, sizeof(file->path), "%s/%016" PRIx64 "-%016" PRIx64, place, pins->inode, word);
 	file->place = id;
 	file->fd = open(file->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (file->fd < 0)
@@ -162,7 +178,9 @@ static int pin_file_make_in(const char *place, uint64_t inode, struct pin_place_
 	file->lock_fd = open(file->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	if (file->lock_fd < 0 || fcntl(file->lock_fd, F_OFD_SETLK, &lock) < 0)
 		return errno == EAGAIN || errno == ENOENT ? AGAIN : err_set(-errno, "locking '%s'", file->path);
-	r = pin_file_grow(file);
+	r = pin_file_mark(file, pins->page, word);
+	if (r == 0)
+		r = pin_file_grow(file);
 	if (r < 0)
 		return r;
 	pin_file_describe(file);
@@ -193,7 +211,7 @@ static int pin_file_make(const struct pins *pins, const struct pin_page *page, s
 		}
 		int tries = MAKE_TRIES;
 		do
-			r = pin_file_make_in(pins->places.path[i], pins->inode, id, ret_file);
+			r = pin_file_make_in(pins, pins->places.path[i], id, ret_file);
 		while (r == AGAIN && --tries);
 		if (r == 0)
 			return 0;
@@ -218,7 +236,7 @@ static bool pin_file_in_place(const struct pin_file *file, const struct pin_page
 
 /* ---- slots ---- */
 
-int pins_open(uint64_t inode, const struct pin_places *places, struct pins **ret_pins)
+int pins_open(const char *directory, uint64_t inode, const struct pin_places *places, struct pins **ret_pins)
 {
 	struct pins *pins = calloc(1, sizeof(*pins));
 
@@ -227,6 +245,7 @@ int pins_open(uint64_t inode, const struct pin_places *places, struct pins **ret
 	(void)pthread_once(&all.once, pins_watch_forks);
 	pins->magic = PINS_MAGIC;
 	pins->inode = inode;
+	(void)snprintf(pins->page, sizeof(pins->page), "%s/" PIN_PAGE_FILE, directory);
 	pins->places = *places;
 	*ret_pins = pins;
 	return 0;

@@ -5,6 +5,10 @@
  * lock, so neither pids nor PID namespaces matter), and only then lets others read it. Its slots hold the pins of the
  * process's snapshots. The kernel lets the lock go when the process ends; the writer then removes the file.
  *
+ * For each pin file its process also holds a read lock on one byte of the pin page: that of the file's number. So a writer
+ * that starts notices a reader whose file it does not find, because the runtime directory was removed or moved, or the
+ * file was, and reuses nothing until that reader has ended or made another file.
+ *
  * A child of fork(2) shares the open file that has the lock, so it closes it at once (pthread_atfork): the lock must not
  * outlive the parent. The map is of another open file, because the child keeps that. FORMAT.md has the bytes.
  */
@@ -20,6 +24,7 @@
 #define PIN_CHUNK_BYTES 4096u /* the file grows by this much */
 #define PIN_CHUNK_SLOTS (PIN_CHUNK_BYTES / PIN_SLOT_BYTES)
 #define PIN_CHUNKS_MAX  64u
+#define PIN_NUMBER_MAX  ((uint64_t)INT64_MAX >> 1) /* of a pin file; a place in a file as well */
 #define PIN_NAME_LENGTH 33 /* "0123456789abcdef-0123456789abcdef" */
 
 /* The first slot of a pin file. */
@@ -42,8 +47,8 @@ struct pin {
 	uint64_t epoch; /* of the page when the file was last known to be in place */
 };
 
-/* INODE: of data.mdb. Makes no file yet. */
-int pins_open(uint64_t inode, const struct pin_places *places, struct pins **ret_pins);
+/* DIRECTORY has the pin page; INODE: of data.mdb. Makes no file yet. */
+int pins_open(const char *directory, uint64_t inode, const struct pin_places *places, struct pins **ret_pins);
 /* All slots were given back. */
 void pins_close(struct pins **pins);
 /* Gives a slot that pins nothing, in a file that is in a place where the writer of PAGE looks, unless PIN is one.

@@ -254,6 +254,44 @@ int pin_scan_least(struct pin_scan *scan, uint64_t floor, uint64_t most, uint64_
 	return 0;
 }
 
+static bool pin_scan_has(const struct pin_scan *scan, uint64_t number)
+{
+	char name[64];
+	struct stat st;
+
+	(void)snprintf(name, sizeof(name), "%s%016" PRIx64, scan->prefix, number);
+	for (int i = 0; i < PIN_SCAN_PLACES; i++)
+		if (scan->places[i] && fstatat(dirfd(scan->places[i]), name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			return true;
+	return false;
+}
+
+/* As pin_scan_misses(), of the bytes from FROM to before END. The kernel reports one lock of a range. */
+static int pin_scan_misses_in(const struct pin_scan *scan, int page_fd, off_t from, off_t end, bool *ret_missed)
+{
+	while (from < end && !*ret_missed) {
+		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = from, .l_len = end - from};
+
+		if (fcntl(page_fd, F_OFD_GETLK, &lock) < 0)
+			return err_set(-errno, "looking for readers");
+		if (lock.l_type == F_UNLCK)
+			return 0;
+		*ret_missed = lock.l_len != 1 || !pin_scan_has(scan, (uint64_t)lock.l_start);
+		int r = *ret_missed ? 0 : pin_scan_misses_in(scan, page_fd, from, lock.l_start, ret_missed);
+		if (r < 0)
+			return r;
+		from = lock.l_start + 1;
+	}
+	return 0;
+}
+
+int pin_scan_misses(const struct pin_scan *scan, int page_fd, bool *ret_missed)
+{
+	CHECK_OBJ(scan, PIN_SCAN_MAGIC);
+	*ret_missed = false;
+	return pin_scan_misses_in(scan, page_fd, 0, (off_t)PIN_NUMBER_MAX + 1, ret_missed);
+}
+
 int pin_scan_each(struct pin_scan *scan, pin_scan_fn *fn, void *arg)
 {
 	struct stat ours;

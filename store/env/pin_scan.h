@@ -10,6 +10,7 @@
 #ifndef STORE_ENV_PIN_SCAN_H
 #define STORE_ENV_PIN_SCAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -28,6 +29,10 @@ void pin_scan_identify(const struct pin_scan *scan, struct pin_place_id *ret_ids
 /* Finds the least pin from FLOOR on that a living process holds; MOST if there is none below it. An error means that a
  * file could not be examined: the caller must not reuse anything then. */
 int pin_scan_least(struct pin_scan *scan, uint64_t floor, uint64_t most, uint64_t *ret_least);
+
+/* Finds out whether a process has marked in the pin page, open as PAGE_FD, that it has a pin file which is in none of
+ * the places. */
+int pin_scan_misses(const struct pin_scan *scan, int page_fd, bool *ret_missed);
 
 struct pin_owner {
 	int32_t pid; /* 0: not known here, because the process is in another PID namespace */

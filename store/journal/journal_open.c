@@ -245,8 +245,8 @@ int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **r
 	if (copy && home_role_holder(home, HOME_REFLECTOR))
 		return err_say(ERR_LOCKED,
 			"store '%s' is in use, and this process may make no file in its runtime directory '%s' by "
-			"which daemons know what it reads: mount that directory writable (the store itself may be "
-			"read-only), join the store's group, or read a copy of the store",
+			"which daemons know what it reads: mount that directory writable, the same one that the daemons "
+			"see (the store itself may be read-only), join the store's group, or read a copy of the store",
 			home_path(home), home_runtime(home));
 	/* It may be replaced and removed between the reading of CURRENT and the opening. */
 	for (int i = 0; i < OPEN_TRIES; i++) {

@@ -80,6 +80,23 @@ static bool store_same_identity(const struct store_identity *a, const struct sto
 	       a->modified.tv_nsec == b->modified.tv_nsec;
 }
 
+/* A reader without locks is right only while there is no writer. */
+static int store_refuse_running_copy(struct home *home)
+{
+	for (int role = 0; role < HOME_ROLE_MAX; role++) {
+		int pid = home_role_holder(home, (enum home_role)role);
+
+		if (pid != 0)
+			return err_say(ERR_LOCKED,
+				"the store '%s' is in use, and this process may make no file in its runtime "
+				"directory '%s' by which daemons know what it reads: mount that directory "
+				"writable, the same one that the daemons see (the store itself may be read-only), "
+				"join the store's group, or read a copy of the store",
+				home_path(home), home_runtime(home));
+	}
+	return 0;
+}
+
 /*
  * Opens the pair that CURRENT names, unless it is open. The caller holds store->lock, which is
  * given back while the pair is opened, so that other threads go on reading from the pair that is
@@ -119,6 +136,11 @@ static int store_open_current(struct store *store, bool force)
 	if (r == 0)
 		store->copy = !env_is_pinned(index_env(pair->index)) ||
 			!env_is_pinned(journal_env(pair->journal));
+	/* The directory for pins may have gone since it was found. */
+	if (r == 0 && store->copy)
+		r = store->open_result = store_refuse_running_copy(store->home);
+	if (r < 0 && pair)
+		store_unref_pair(&pair);
 	err_keep(&store->open_error);
 	(void)pthread_cond_broadcast(&store->opened); /* can't fail */
 	if (r != 0)
@@ -171,23 +193,6 @@ void store_close(struct store **store)
 		return;
 	CHECK_OBJ(*store, STORE_MAGIC);
 	store_unref(TAKE(*store));
-}
-
-/* A reader without locks is right only while there is no writer. */
-static int store_refuse_running_copy(struct home *home)
-{
-	for (int role = 0; role < HOME_ROLE_MAX; role++) {
-		int pid = home_role_holder(home, (enum home_role)role);
-
-		if (pid != 0)
-			return err_say(ERR_LOCKED,
-				"the store '%s' is in use, and this process may make no file in its runtime "
-				"directory '%s' by which daemons know what it reads: mount that directory "
-				"writable (the store itself may be read-only), join the store's group, or read "
-				"a copy of the store",
-				home_path(home), home_runtime(home));
-	}
-	return 0;
 }
 
 int store_open(const char *directory, const struct store_options *options, struct store **ret_store)

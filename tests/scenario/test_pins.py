@@ -97,3 +97,22 @@ def test_a_store_whose_pin_directory_was_removed_is_read_again_after_a_moment(si
     simulator.create("pods", 5)
     store.wait_equal(simulator, "pods")
     eventually(lambda: len(follower.lines) >= 15, what="the new pods")
+
+
+OWN_MEMORY = ('mount -t tmpfs none "$1" && mkdir -p "$2" && shift 2 || exit 99; '
+              'for d in $1; do mount --bind "$d" "$d" && mount -o remount,ro,bind "$d" || exit 99; done; shift; exec "$@"')
+
+
+def test_a_container_with_memory_of_its_own_pins_where_the_daemons_look_or_is_refused(simulator, store):
+    filled(simulator, store)
+    pins = next(iter(store.runtime.glob("kinf-*/pins")))
+
+    def command(read_only):
+        return [*UNSHARE, "sh", "-c", OWN_MEMORY, "sh", str(store.runtime), str(pins), read_only, program("kinf"), "get",
+                "pods", "-o", "name"]
+    result = run_command(command(""), store.env, 60)
+    assert result.status == 0, f"the store's own directory is the same one: {result}"
+    assert len(result.stdout.split()) == 10
+    result = run_command(command(str(store.path)), store.env, 60)
+    assert result.status != 0
+    assert "mount that directory writable" in result.stderr and str(store.runtime) in result.stderr, result

@@ -719,6 +719,41 @@ Test(pins, more_files_of_dead_processes_than_readers_there_can_be_stop_nothing)
 	cr_assert_eq(files_in(places.path[0]), 0);
 }
 
+Test(pins, snapshot_stays_whole_when_its_directory_is_removed_and_a_writer_starts)
+{
+	struct child child = start(), second = start();
+	char path[8192];
+
+	setup_writer();
+	cr_assert_eq(ask(&child, 'o'), 'y');
+	env_close(&env);
+	DIR *directory = opendir(places.path[0]);
+	for (struct dirent *entry; (entry = readdir(directory));) {
+		(void)snprintf(path, sizeof(path), "%s/%s", places.path[0], entry->d_name);
+		cr_assert(entry->d_name[0] == '.' || unlink(path) == 0);
+	}
+	(void)closedir(directory);
+	cr_assert_eq(rmdir(places.path[0]), 0);
+	cr_assert_eq(mkdir(places.path[0], 0700), 0);
+	env = open_env(ENV_WRITE);
+	cr_assert_not_null(env);
+	write_many(200);
+	cr_assert_eq(env_sweep_pins(env), ERR_LOCKED);
+	cr_assert(strstr(err_text(ERR_LOCKED), "fuser"));
+	cr_assert_eq(ask(&second, 'o'), 'y');
+	write_many(200);
+	cr_assert_eq(ask(&child, 'c'), 'y');
+	cr_assert_eq(ask(&child, 'r'), 'y', "it makes another file");
+	cr_assert_eq(env_sweep_pins(env), 0);
+	write_many(200);
+	cr_assert_eq(ask(&child, 'c'), 'y');
+	cr_assert_eq(ask(&second, 'c'), 'y');
+	end(&child, SIGTERM);
+	end(&second, SIGTERM);
+	pause_ms(60);
+	cr_assert_lt(growth(), 4u << 20);
+}
+
 /* Takes the C library's place in this program: whoever removes a pin file keeps its maker from locking it meanwhile, so
  * that the maker notices. */
 static int unlocked_removals = -1; /* -1: not counted */
