@@ -31,6 +31,7 @@
 #define SCAN_SHARE   20
 #define STALLED_NS   5000000u /* a writer that has not published a commit by then is stopped or dead */
 #define SPINS        64
+#define LOST_NS      5000000000u /* no order of steps keeps a reader from a snapshot for that long */
 
 static uint64_t mapping_last_txn(const struct mapping *map)
 {
@@ -144,7 +145,7 @@ int mapping_keep(struct mapping *map, const struct pin_places *places, unsigned 
 
 	if (fstat(mapping_fd(map), &st) < 0)
 		return err_set(-errno, "'%s/data.mdb'", map->path);
-	int r = pin_page_open_write(map->path, st.st_ino, mode, &map->own_page);
+	int r = pin_page_open_write(map->path, st.st_ino, newest, mode, &map->own_page);
 	if (r < 0)
 		return r;
 	int rc = mdb_txn_begin(map->mdb, NULL, MDB_RDONLY, &map->keeper);
@@ -320,10 +321,28 @@ static void mapping_find_page(struct mapping *map)
 	err_ignore(r, "the page in use is read on");
 	if (r != FOUND)
 		return;
-	if (__atomic_load_n(&page->committed, __ATOMIC_SEQ_CST) > __atomic_load_n(&map->page->committed, __ATOMIC_SEQ_CST))
+	/* Each page begins at a random epoch. */
+	if (__atomic_load_n(&page->epoch, __ATOMIC_SEQ_CST) != __atomic_load_n(&map->page->epoch, __ATOMIC_SEQ_CST))
 		__atomic_store_n(&map->page, page, __ATOMIC_RELEASE);
 	else
 		pin_page_close(&page);
+}
+
+/* After many tries in vain: takes a page that has replaced the one in use. Returns: 0; EBUSY: there is none, for so
+ * long that the page and the data can't belong together. */
+static int __attribute__((cold)) mapping_try_page(struct mapping *map, struct pin *pin, uint64_t *since)
+{
+	const struct pin_page *before = __atomic_load_n(&map->page, __ATOMIC_ACQUIRE);
+
+	*since = *since ? *since : proc_monotonic_ns();
+	mapping_find_page(map);
+	if (__atomic_load_n(&map->page, __ATOMIC_ACQUIRE) != before) {
+		int r = mapping_pin(map, pin);
+		err_ignore(r, "the caller reports EBUSY");
+		return r < 0 ? EBUSY : 0;
+	}
+	(void)sched_yield(); /* has no error */
+	return proc_monotonic_ns() - *since > LOST_NS ? EBUSY : 0;
 }
 
 /* Waits for the writer to publish its commit TXN, or until that has not happened for so long that the writer must be
@@ -344,9 +363,12 @@ static void __attribute__((cold)) mapping_wait_published(struct mapping *map, ui
 
 static int mapping_begin_pinned(struct mapping *map, struct pin *pin, MDB_txn **txn)
 {
+	uint64_t since = 0;
+
 	for (unsigned spins = 0;; spins++) {
-		if (spins > SPINS)
-			(void)sched_yield(); /* has no error */
+		int lost = spins > SPINS ? mapping_try_page(map, pin, &since) : 0;
+		if (lost)
+			return lost;
 		const struct pin_page *page = __atomic_load_n(&map->page, __ATOMIC_ACQUIRE);
 		uint64_t committed = __atomic_load_n(&page->committed, __ATOMIC_ACQUIRE);
 		__atomic_store_n(pin->word, committed ? committed : 1, __ATOMIC_RELAXED);

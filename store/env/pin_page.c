@@ -32,7 +32,8 @@ static int pin_page_map(int fd, int protection, struct pin_page **ret_page)
 	return 0;
 }
 
-int pin_page_open_write(const char *directory, uint64_t inode, unsigned mode, struct pin_page **ret_page)
+int pin_page_open_write(
+	const char *directory, uint64_t inode, uint64_t newest, unsigned mode, struct pin_page **ret_page)
 {
 	struct pin_page head = {.magic = PIN_PAGE_MAGIC, .inode = inode};
 	char path[4096], temporary[4096], page[PIN_PAGE_BYTES] = {0};
@@ -43,7 +44,7 @@ int pin_page_open_write(const char *directory, uint64_t inode, unsigned mode, st
 	if (fd < 0 && errno != ENOENT && errno != ELOOP)
 		return err_set(-errno, "opening '%s'", path);
 	if (fd >= 0 && pread(fd, &there, sizeof(there), 0) == (ssize_t)sizeof(there) && pin_page_is_of(&there, inode) &&
-		fchmod(fd, mode) == 0)
+		there.committed <= newest && there.oldest <= newest && there.began <= newest + 1 && fchmod(fd, mode) == 0)
 		return pin_page_map(fd, PROT_READ | PROT_WRITE, ret_page);
 	/* Renamed when it is whole: a reader never maps less than a page. */
 	cleanup_fd(&fd);

@@ -66,9 +66,10 @@ struct pin_page {
 	_Alignas(1024) char place[2048]; /* the first of the last writer's places: the next one looks there as well */
 };
 
-/* Opens the page of the environment in DIRECTORY, whose data.mdb is INODE, for its writer; makes it if it is missing or
- * is of another file. */
-int pin_page_open_write(const char *directory, uint64_t inode, unsigned mode, struct pin_page **ret_page);
+/* Opens the page of the environment in DIRECTORY, whose data.mdb is INODE, for its writer; makes it if it is missing,
+ * is of another file, or knows of states after NEWEST: an older content was copied into the file. */
+int pin_page_open_write(
+	const char *directory, uint64_t inode, uint64_t newest, unsigned mode, struct pin_page **ret_page);
 /* Returns: FOUND; NOT_FOUND: it has none, or that of another file, as in a copy; errors. */
 int pin_page_open_read(const char *directory, uint64_t inode, const struct pin_page **ret_page);
 /* Reads it without mapping it. Returns: FOUND; NOT_FOUND. */

@@ -754,6 +754,32 @@ Test(pins, snapshot_stays_whole_when_its_directory_is_removed_and_a_writer_start
 	cr_assert_lt(growth(), 4u << 20);
 }
 
+Test(pins, older_data_copied_into_the_file_hangs_no_reader)
+{
+	static char bytes[8u << 20];
+	struct child child = start(), second = start();
+
+	setup_writer();
+	cr_assert_eq(ask(&child, 'o'), 'y');
+	cr_assert_eq(ask(&child, 'e'), 'y');
+	env_close(&env);
+	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
+	ssize_t n = read(fd, bytes, sizeof(bytes));
+	cr_assert(n > 0 && n < (ssize_t)sizeof(bytes));
+	env = open_env(ENV_WRITE);
+	write_many(300);
+	env_close(&env);
+	cr_assert_eq(pwrite(fd, bytes, (size_t)n, 0), n);
+	cr_assert_eq(ftruncate(fd, n), 0);
+	(void)close(fd);
+	env = open_env(ENV_WRITE);
+	cr_assert_not_null(env);
+	cr_assert_eq(ask(&second, 'o'), 'y');
+	cr_assert_eq(ask(&child, 'r'), 'y', "it finds the new page");
+	end(&child, SIGTERM);
+	end(&second, SIGTERM);
+}
+
 /* Takes the C library's place in this program: whoever removes a pin file keeps its maker from locking it meanwhile, so
  * that the maker notices. */
 static int unlocked_removals = -1; /* -1: not counted */
