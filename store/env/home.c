@@ -404,9 +404,9 @@ static bool home_has_pin_page(int directory_fd, const struct pin_place_id *ids)
 	return scanned;
 }
 
-bool home_can_pin(const struct home *home)
+/* Sets IDS to the places where this process may make a file. Returns whether there is one. */
+static bool home_identify_places(const struct home *home, struct pin_place_id ids[PIN_PLACES])
 {
-	struct pin_place_id ids[PIN_PLACES] = {0};
 	struct pin_places places;
 
 	CHECK_OBJ(home, HOME_MAGIC);
@@ -414,7 +414,21 @@ bool home_can_pin(const struct home *home)
 	for (int i = 0; i < PIN_PLACES; i++)
 		if (places.path[i][0] && faccessat(AT_FDCWD, places.path[i], W_OK | X_OK, AT_EACCESS) == 0)
 			ids[i] = pin_place_identify(places.path[i]);
-	return (ids[0].inode || ids[1].inode) && home_has_pin_page(home->journal_fd, ids) &&
+	return ids[0].inode || ids[1].inode;
+}
+
+bool home_can_pin_journal(const struct home *home)
+{
+	struct pin_place_id ids[PIN_PLACES] = {0};
+
+	return home_identify_places(home, ids) && home_has_pin_page(home->journal_fd, ids);
+}
+
+bool home_can_pin(const struct home *home)
+{
+	struct pin_place_id ids[PIN_PLACES] = {0};
+
+	return home_identify_places(home, ids) && home_has_pin_page(home->journal_fd, ids) &&
 		home_has_pin_page(home->index_fd, ids);
 }
 
@@ -435,6 +449,9 @@ int home_take_role(struct home *home, enum home_role role)
 	CHECK_OBJ(home, HOME_MAGIC);
 	REQUIRE(role < HOME_ROLE_MAX && home->role_fd[role] < 0);
 	AUTO_FD int owner_fd = proc_lock(home->fd, home_role_owner(role));
+	if (owner_fd == ERR_LOCKED)
+		return err_add(owner_fd, "store '%s' is in use: stop the process that runs there, or name another store with "
+			"--store", home->path);
 	if (owner_fd < 0)
 		return err_add(owner_fd, "store '%s'", home->path);
 	AUTO_FD int shown_fd = proc_show_lock(home->fd, home_role_lock(role), home_file_mode(home));

@@ -78,6 +78,8 @@ void home_pin_places(const struct home *home, struct pin_places *ret_places);
  * and the pin pages are those of these files, which they are not in a copy. If not, environments are opened without
  * pins, which is right only while no daemon runs (docs/architecture.md, Store layout). */
 bool home_can_pin(const struct home *home);
+/* As home_can_pin(), for the journal alone: the index may still be a copied one, which the processor replaces. */
+bool home_can_pin_journal(const struct home *home);
 /* Returns whether generations that are not trusted can be opened for reading (struct home_options). */
 bool home_is_unchecked(const struct home *home);
 

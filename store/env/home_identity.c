@@ -37,7 +37,7 @@ static const char *home_find_change(const struct home *home)
 
 	/* The store's path may lead through a link; when that is turned to another store, it is a change. */
 	if (home_is_changed(home->fd, AT_FDCWD, home->path, 0))
-		return ".";
+		return home->path;
 	const struct {
 		int fd;
 		const char *name;
@@ -76,7 +76,7 @@ int home_check(const struct home *home)
 		return 0;
 	return err_say(ERR_MOVED,
 		"the store '%s' was changed while in use ('%s' was removed or replaced): this daemon ends, "
-		"because nobody would find what it writes, and makes what is missing when it is started again",
+		"because readers look elsewhere now, and what is missing is made when it is started again",
 		home->path, changed);
 }
 

@@ -238,7 +238,8 @@ static int journal_open_generation(struct home *home, uint32_t number, bool copy
 
 int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **ret_journal)
 {
-	bool copy = !home_can_pin(home);
+	/* Not home_can_pin(): the processor that will replace a copied index reads the journal first. */
+	bool copy = !home_can_pin_journal(home);
 	uint32_t number;
 	int r = 0;
 

@@ -234,6 +234,19 @@ def test_the_copy_of_a_store_whose_daemons_were_killed_is_checked_and_read(simul
         assert file.read_bytes() == (copy / file.relative_to(again)).read_bytes()
 
 
+def test_daemons_on_the_copy_of_a_killed_store_list_again(simulator, killed):
+    """Neither database is used: the reflector makes a journal, and the processor an index from it."""
+    copy = killed.directory / "copy"
+    shutil.copytree(killed.path, copy)
+    shutil.rmtree(killed.path)
+    copy.rename(killed.path)
+    killed.daemons()
+    simulator.touch("pods", 5)
+    killed.wait_equal(simulator, "pods")
+    killed.wait_live("pods")
+    killed.verify()
+
+
 def test_a_damaged_copy_of_a_killed_store_is_shown_as_far_as_it_is_good(killed):
     """The faults are named, the rest is shown, and the status is 1."""
     copy = killed.directory / "copy"

@@ -470,7 +470,8 @@ Test(home, check_names_what_was_removed_or_replaced_under_a_daemon)
 	const struct {
 		void (*do_harm)(void);
 		const char *named;
-	} harms[] = {{remove_store, "'.'"}, {move_store, "'.'"}, {replace_store, "'.'"}, {remove_id, "'id'"},
+	} harms[] = {{remove_store, "b/store' was removed"}, {move_store, "b/store' was removed"},
+		{replace_store, "b/store' was removed"}, {remove_id, "'id'"},
 		{replace_id, "'id'"}, {remove_lock, "'reflector.lock'"}, {remove_journal, "'journal'"},
 		{replace_index, "'index'"}, {remove_cursors, "'cursors'"}, {remove_record, "'runtime'"},
 		{remove_whole_runtime, "/kinf-"}, {remove_runtime_lock, "'reflector.lock'"},
