@@ -23,7 +23,7 @@ static const struct option_spec status_options[] = {
 	{'o', "output", OPTION_TEXT, offsetof(struct status_args, output), "FORMAT",
 		"text or json"},
 	{0, "check", OPTION_FLAG, offsetof(struct status_args, check), NULL,
-		"print one line, and exit with 1 unless both daemons work and every feed is live"},
+		"print one line, and exit with 1 unless both daemons work, there are feeds, and every one is live"},
 	{0, "max-staleness", OPTION_DURATION, offsetof(struct status_args, max_stale_ns), "D",
 		"with --check: also unless each feed's last contact was at most D ago"},
 };
@@ -133,8 +133,8 @@ int status_json(const struct store_status *s, struct buf *out)
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-/* Finds the first thing that is wrong: with ANY, that no feed is live; else any process or feed that does not work.
- * Returns false if there is none. */
+/* Finds the first thing that is wrong: with ANY, that no feed is live; else any process or feed that does not work, or
+ * that there is no feed. Returns false if there is none. */
 static bool status_find_fault(const struct store_status *s, bool any, double limit_seconds, char *text, size_t size)
 {
 	const struct kinf_feed_info *fault = NULL;
@@ -158,6 +158,10 @@ static bool status_find_fault(const struct store_status *s, bool any, double lim
 		stale += is_live && !is_fresh;
 		if (!fault && !(is_live && is_fresh))
 			fault = feed;
+	}
+	if (s->n_feeds == 0) {
+		(void)snprintf(text, size, "nothing is watched yet%s%.500s", *s->error ? ": " : "", s->error);
+		return true;
 	}
 	if (!fault || (any && live))
 		return false;

@@ -505,9 +505,12 @@ bool catalog_is_ready(struct catalog *catalog, char reason[200])
 
 bool catalog_are_listed(struct catalog *catalog, char reason[200])
 {
-	bool listed = true;
-
 	catalog_lock(catalog);
+
+	bool listed = catalog->n != 0;
+
+	if (!listed)
+		(void)snprintf(reason, 200, "nothing is watched yet; 'kinf status' may say why");
 	for (size_t i = 0; i < catalog->n && listed; i++) {
 		listed = catalog->feeds[i]->timeline.visible != 0;
 		if (!listed)

@@ -72,6 +72,22 @@ def test_a_restart_alone_makes_no_data_fresh(simulator, store, following):
     store.kinf("get", "pods", "--max-staleness", "1m", check=True)
 
 
+def test_status_fails_while_there_is_no_feed(simulator, store):
+    """The server was away from the beginning, so that no feed could be resolved: neither a probe nor a person reads that
+    all is well."""
+    simulator.down()
+    store.configure("pods", **QUICK).daemons()
+    unreachable = "nothing is watched yet: kinf-reflector: "
+    text = eventually(lambda: (s := store.kinf("status")) and unreachable in s.stderr and s, what="the index and an error")
+    assert text.status == 1 and text.stderr.startswith("Error: no feed is live: "), text
+    checked = store.kinf("status", "--check")
+    assert checked.status == 1 and checked.stdout == "", checked
+    assert checked.stderr.startswith("Error: nothing is watched yet: kinf-reflector: "), checked
+    simulator.up()
+    store.wait_live("pods")
+    assert store.kinf("status", "--check", check=True).stdout == "1 feed live\n"
+
+
 def test_status_fails_when_nothing_is_live(simulator, store, following):
     store.kinf("status", check=True)
     checked = store.kinf("status", "--check", check=True)

@@ -2,6 +2,7 @@
 """kinf-serve as a server: sockets, TLS, HTTP/1.1 and HTTP/2, callers that misbehave, start and end. The requests are for
 /livez, so that nothing depends on objects."""
 
+import functools
 import http.client
 import json
 import os
@@ -145,6 +146,23 @@ def test_certificate_names_the_loopback_addresses_and_this_machine(server):
 def test_keys_are_for_the_owner_only(server):
     for name in ("ca.key", "server.key"):
         assert (server.directory / name).stat().st_mode & 0o777 == 0o600
+
+
+def test_not_ready_before_anything_is_watched(workspace):
+    simulator = workspace.simulator("--pods", "1")
+    store = workspace.store(simulator=simulator)
+    simulator.down()
+    store.configure("pods", serve={"auth": "open"}, backoff={"min": "10ms", "max": "20ms"}).daemons()
+    eventually(lambda: (store.path / "index" / "CURRENT").exists())
+    start(store)
+    server = Server(store)
+    ask = functools.partial(server.curl, "--unix-socket", server.socket)
+    assert ask("http://localhost/livez").startswith("HTTP/1.1 200")
+    ready = ask("http://localhost/readyz")
+    assert ready.startswith("HTTP/1.1 500") and "[-]feeds failed: nothing is watched yet" in ready, ready
+    simulator.up()
+    store.wait_synced("pods")
+    eventually(lambda: ask("http://localhost/readyz").startswith("HTTP/1.1 200"))
 
 
 def test_connection_is_used_again(server):
