@@ -171,8 +171,9 @@ int datafile_lengthen(struct datafile_blocks *blocks, int fd, uint64_t end, uint
 
 void datafile_shorten(struct datafile_blocks *blocks, int fd, uint64_t end)
 {
-	end = datafile_step(end, UINT64_MAX);
-	if (end < blocks->length && ftruncate(fd, (off_t)end) == 0) /* a file that stays longer does no harm */
+	end = datafile_step(end, blocks->length);
+	/* Blocks beyond the end go also when the length stays. A file that stays longer does no harm. */
+	if (end < blocks->end && ftruncate(fd, (off_t)end) == 0)
 		blocks->length = blocks->end = end;
 }
 

@@ -42,7 +42,7 @@ uint64_t datafile_ahead(uint64_t end);
 /* Makes the file as long as END and some more, but not longer than MOST, and reserves the blocks. Async-signal-safe. Returns
  * an errno: 0, ENOSPC, ... */
 int datafile_lengthen(struct datafile_blocks *blocks, int fd, uint64_t end, uint64_t most);
-/* Cuts the file off after END and gives the blocks back. */
+/* Cuts the file off after END if it is longer, and gives all blocks beyond its end back. */
 void datafile_shorten(struct datafile_blocks *blocks, int fd, uint64_t end);
 /* Reserves blocks beyond the end of the file, which keeps its length: up to BETTER, or at least to END. */
 int datafile_keep(struct datafile_blocks *blocks, int fd, uint64_t end, uint64_t better,

@@ -169,6 +169,8 @@ static int mapping_settle_pinned(struct mapping *map, const struct env_options *
 		int error = datafile_lengthen(&map->blocks, mapping_fd(map), mapping_state_end(map) + map->open_bytes,
 			map->map_bytes);
 		r = error ? mapping_failed(map, error, "opening") : 0;
+		if (r == 0) /* gives back the blocks beyond the end that a killed writer had reserved */
+			datafile_cut(mapping_fd(map), map->blocks.length);
 	}
 	if (r < 0)
 		return r;

@@ -148,7 +148,7 @@ void mapping_end_write(struct mapping *map)
 		(void)madvise(rest, map->map_bytes - from, MADV_RANDOM); /* only saves time */
 		map->lost = 0;
 		datafile_shorten(&map->blocks, mapping_fd(map), end);
-	} else if (from > end + 2 * ahead) {
+	} else if (map->blocks.end > end + 2 * ahead) { /* txn_allocate() reserves the most that a step can take */
 		datafile_shorten(&map->blocks, mapping_fd(map), end + ahead);
 	}
 }

@@ -74,6 +74,10 @@ Test(datafile, blocks_are_kept_behind_the_end_of_the_file)
 		cr_assert_eq(blocks.end, 2 * MIB);
 		cr_assert_geq(blocks_of(fd), 2 * MIB);
 	}
+	blocks.length = 4096;
+	datafile_shorten(&blocks, fd, MIB);
+	cr_assert_eq(size_of(fd), 4096, "it never makes the file longer");
+	cr_assert_leq(blocks_of(fd), 64 * KIB, "and gives back blocks beyond its end");
 	(void)close(fd);
 }
 

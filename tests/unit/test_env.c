@@ -492,6 +492,48 @@ Test(env, blocks_of_an_aborted_transaction_are_given_back)
 	env_close(&env);
 }
 
+/* A batch reserves several times what it writes in the end. The rest would keep the disk full for the other database. */
+Test(env, blocks_that_a_transaction_reserved_and_did_not_use_are_given_back)
+{
+	struct env *env = open_writemap("w");
+	struct txn *txn = NULL;
+
+	put(env, "c", 8u << 20);
+	cr_assert_eq(txn_begin_write(env, &txn), 0);
+	cr_assert_eq(txn_allocate(txn, 20u << 20), 0);
+	cr_assert_geq(file_of("w/data.mdb").st_blocks * 512, 20 << 20);
+	cr_assert_eq(txn_put(txn, 0, BYTES_LIT("a"), BYTES_LIT("1"), 0), 0);
+	cr_assert_eq(txn_commit(&txn), 0);
+	cr_assert_leq(file_of("w/data.mdb").st_blocks * 512, 12 << 20);
+	put(env, "b", 10u << 20);
+	env_close(&env);
+}
+
+Test(env, blocks_that_a_killed_writer_reserved_are_given_back)
+{
+	struct env *env = open_writemap("w");
+	int status;
+
+	put(env, "c", 8u << 20);
+	env_close(&env);
+	pid_t child = fork();
+	if (child == 0) {
+		struct txn *txn = NULL;
+		env = open_writemap("w");
+		put(env, "d", 512u << 10); /* the next writer makes the file longer */
+		if (txn_begin_write(env, &txn) == 0 && txn_allocate(txn, 20u << 20) == 0)
+			(void)kill(getpid(), SIGKILL);
+		_exit(1);
+	}
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert(WIFSIGNALED(status));
+	cr_assert_geq(file_of("w/data.mdb").st_blocks * 512, 20 << 20);
+	env = open_writemap("w");
+	cr_assert_leq(file_of("w/data.mdb").st_blocks * 512, 12 << 20);
+	put(env, "b", 10u << 20);
+	env_close(&env);
+}
+
 /* An older version made the file as long as the map; so does a copy of its store. */
 Test(env, a_hole_after_the_newest_state_is_cut_off)
 {
