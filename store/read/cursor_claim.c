@@ -13,6 +13,8 @@
 #include "common/err.h"
 #include "store/read/cursor_file.h"
 
+#define LOCK_TRIES 100
+
 /* The claims of this process, for its forked children to give up. */
 static struct {
 	pthread_mutex_t mutex;
@@ -32,8 +34,10 @@ static void claims_after_fork(void)
 
 static void claims_in_child(void)
 {
-	for (struct cursor_claim *claim = claims.first; claim; claim = claim->next)
+	for (struct cursor_claim *claim = claims.first; claim; claim = claim->next) {
 		cleanup_fd(&claim->fd);
+		cleanup_fd(&claim->directory);
+	}
 	claims.first = NULL;
 	(void)pthread_mutex_unlock(&claims.mutex);
 }
@@ -44,8 +48,8 @@ static void claims_watch_forks(void)
 }
 
 /* Opens and locks the file. Others may write to the directory, so a file that is not this user's alone is refused before
- * anything is written into it. */
-static int claim_lock(int directory, const char *file)
+ * anything is written into it. Returns: 0; AGAIN: the follower that had it removed it meanwhile; errors. */
+static int claim_lock_once(int directory, const char *file, int *ret_fd)
 {
 	AUTO_FD int fd = openat(directory, file, O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, 0640);
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -54,7 +58,7 @@ static int claim_lock(int directory, const char *file)
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(-errno, "opening '%s'", file);
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_nlink != 1)
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_nlink > 1)
 		return err_say(-EPERM, "'%s' is no file of this user alone: remove it, or name another cursor", file);
 	if (fcntl(fd, F_OFD_SETLK, &lock) < 0) {
 		if (errno != EAGAIN && errno != EACCES)
@@ -63,16 +67,42 @@ static int claim_lock(int directory, const char *file)
 		text[n > 0 ? n : 0] = '\0';
 		return err_say(ERR_LOCKED, "process %.*s has it", (int)strspn(text, "0123456789"), text);
 	}
+	if (fstat(fd, &st) < 0)
+		return err_set(-errno, "'%s'", file);
+	if (st.st_nlink == 0)
+		return AGAIN;
 	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) < 0)
 		return err_set(-errno, "writing '%s'", file);
-	return TAKE_FD(fd);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static int claim_lock(int directory, const char *file, int *ret_fd)
+{
+	int r = AGAIN;
+
+	for (int i = 0; r == AGAIN && i < LOCK_TRIES; i++)
+		r = claim_lock_once(directory, file, ret_fd);
+	return r == AGAIN ? err_say(ERR_LOCKED, "other followers take it and end all the time") : r;
+}
+
+/* Removes the file of CLAIM while it is locked, so that it can't be another follower's. */
+static void claim_remove_file(const struct cursor_claim *claim)
+{
+	char file[CURSOR_NAME_MAX + 8];
+	struct stat mine, there;
+
+	(void)snprintf(file, sizeof(file), ".%s.lock", claim->name);
+	if (fstat(claim->fd, &mine) == 0 && fstatat(claim->directory, file, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+		mine.st_ino == there.st_ino && mine.st_dev == there.st_dev)
+		(void)unlinkat(claim->directory, file, 0); /* else the reflector removes it */
 }
 
 int cursor_claim(struct home *home, const char *name, struct cursor_claim *claim)
 {
 	char file[CURSOR_NAME_MAX + 8];
-	int r = cursor_check_name(name);
+	int fd = -1, r = cursor_check_name(name);
 
 	if (r == 0 && home_cursors_fd(home) < 0)
 		r = home_make_cursors(home);
@@ -81,21 +111,24 @@ int cursor_claim(struct home *home, const char *name, struct cursor_claim *claim
 	(void)snprintf(file, sizeof(file), ".%s.lock", name);
 	(void)pthread_once(&claims.once, claims_watch_forks);
 	(void)pthread_mutex_lock(&claims.mutex);
-	int fd = claim_lock(home_cursors_fd(home), file);
-	if (fd == -ENOENT) { /* the directory was removed and made again */
-		err_ignore(fd, "it is opened again");
+	r = claim_lock(home_cursors_fd(home), file, &fd);
+	if (r == -ENOENT) { /* the directory was removed and made again */
+		err_ignore(r, "it is opened again");
 		r = home_make_cursors(home);
-		fd = r < 0 ? r : claim_lock(home_cursors_fd(home), file);
+		if (r == 0)
+			r = claim_lock(home_cursors_fd(home), file, &fd);
 	}
-	if (fd >= 0) {
+	if (r == 0) {
 		*claim = (struct cursor_claim){.fd = fd, .held = true, .next = claims.first};
+		claim->directory = fcntl(home_cursors_fd(home), F_DUPFD_CLOEXEC, 0); /* -1: the reflector removes the file */
+		(void)snprintf(claim->name, sizeof(claim->name), "%s", name);
 		claims.first = claim;
 	}
 	(void)pthread_mutex_unlock(&claims.mutex);
-	if (fd == ERR_LOCKED)
+	if (r == ERR_LOCKED)
 		return err_say(ERR_LOCKED, "cursor '%s' is in use: %s. End that follower, or name another cursor", name,
-			err_text(fd));
-	return fd < 0 ? err_add(fd, "cursor '%s'", name) : 0;
+			err_text(r));
+	return r < 0 ? err_add(r, "cursor '%s'", name) : 0;
 }
 
 void cursor_unclaim(struct cursor_claim *claim)
@@ -108,7 +141,9 @@ void cursor_unclaim(struct cursor_claim *claim)
 		link = &(*link)->next;
 	if (*link) { /* else the claim is the parent's */
 		*link = claim->next;
+		claim_remove_file(claim);
 		cleanup_fd(&claim->fd);
+		cleanup_fd(&claim->directory);
 	}
 	claim->held = false;
 	(void)pthread_mutex_unlock(&claims.mutex);

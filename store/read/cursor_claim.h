@@ -2,17 +2,20 @@
 /*
  * The claim of a follower on its named cursor: two followers under one name would write each other's position, and each
  * would miss what the other had handled. The claim is a lock on cursors/.NAME.lock. The kernel ends it with the process,
- * and a forked child gives its copy up at once.
+ * and a forked child gives its copy up at once. A follower that ends in order removes the file; the reflector removes
+ * that of a follower that was killed (cursor_sweep()).
  */
 #ifndef STORE_READ_CURSOR_CLAIM_H
 #define STORE_READ_CURSOR_CLAIM_H
 
 #include "store/env/home.h"
+#include "store/read/cursor_file.h"
 
 /* Zeroed before cursor_claim(). Must not move while it is held. */
 struct cursor_claim {
-	int fd;
+	int fd, directory;
 	bool held;
+	char name[CURSOR_NAME_MAX + 1];
 	struct cursor_claim *next;
 };
 

@@ -12,6 +12,7 @@
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/proc.h"
+#include "store/read/cursor_claim.h"
 #include "store/read/cursor_table.h"
 #include "store/read/follow.h"
 #include "tests/unit/scratch.h"
@@ -372,3 +373,26 @@ Test(cursor_file, a_save_that_fails_leaves_the_old_one_and_no_other)
 	cr_assert_eq(files, 1);
 }
 #endif
+
+/* A follower that ends leaves no file, and the next one is not stopped by it. */
+Test(cursor_file, the_claim_of_a_follower_ends_with_its_file)
+{
+	struct cursor_claim claim = {0}, second = {0};
+	struct stat st;
+
+	cr_assert_eq(cursor_claim(home, "c", &claim), 0);
+	cr_assert_eq(fstatat(home_cursors_fd(home), ".c.lock", &st, 0), 0);
+	cr_assert_eq(cursor_claim(home, "c", &second), ERR_LOCKED);
+	cursor_unclaim(&claim);
+	cr_assert_lt(fstatat(home_cursors_fd(home), ".c.lock", &st, 0), 0);
+	cr_assert_eq(errno, ENOENT);
+	cr_assert_eq(cursor_claim(home, "c", &claim), 0);
+	/* The file of another follower stays: this one's was removed. */
+	cr_assert_eq(unlinkat(home_cursors_fd(home), ".c.lock", 0), 0);
+	cr_assert_eq(cursor_claim(home, "c", &second), 0);
+	cursor_unclaim(&claim);
+	cr_assert_eq(fstatat(home_cursors_fd(home), ".c.lock", &st, 0), 0);
+	cr_assert_eq(cursor_claim(home, "c", &claim), ERR_LOCKED);
+	cursor_unclaim(&second);
+	cr_assert_lt(fstatat(home_cursors_fd(home), ".c.lock", &st, 0), 0);
+}
