@@ -382,54 +382,67 @@ bool home_is_unchecked(const struct home *home)
 	return home->unchecked;
 }
 
-/* Returns whether the pin page of the generation in use is that of its data.mdb, and its writer looks for pin files in
- * one of IDS. */
-static bool home_has_pin_page(int directory_fd, const struct pin_place_id *ids)
+/* Reads the pin page of the generation in use. Returns: FOUND; NOT_FOUND: it is missing, or of another data.mdb; END: there
+ * is no generation that can be examined, which its opening reports. */
+static int home_read_pin_page(int directory_fd, struct pin_page *ret_page)
 {
-	struct pin_page page;
 	uint32_t number;
 	char path[64];
 	struct stat st;
 
 	if (directory_fd < 0 || generation_current(directory_fd, &number) != FOUND)
-		return true;
+		return END;
 	(void)snprintf(path, sizeof(path), "gen-%" PRIu32, number);
 	AUTO_FD int fd = openat(directory_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	/* A generation that can't be examined is reported by its opening. */
 	if (fd < 0 || fstatat(fd, "data.mdb", &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return true;
-	bool found = pin_page_probe(fd, st.st_ino, &page) == FOUND, scanned = false;
-	for (int i = 0; found && i < PIN_PLACES; i++)
-		scanned |= pin_page_scans(&page, ids[i]);
-	return scanned;
+		return END;
+	return pin_page_probe(fd, st.st_ino, ret_page);
 }
 
-/* Sets IDS to the places where this process may make a file. Returns whether there is one. */
-static bool home_identify_places(const struct home *home, struct pin_place_id ids[PIN_PLACES])
+int home_check_pins(const struct home *home, enum home_database database)
 {
+	const char *name = database == HOME_JOURNAL ? "journal" : "index";
+	const char *writer = database == HOME_JOURNAL ? "reflector" : "processor";
+	bool writable = false, scanned = false;
 	struct pin_places places;
+	struct pin_page page;
 
 	CHECK_OBJ(home, HOME_MAGIC);
 	home_pin_places(home, &places);
-	for (int i = 0; i < PIN_PLACES; i++)
-		if (places.path[i][0] && faccessat(AT_FDCWD, places.path[i], W_OK | X_OK, AT_EACCESS) == 0)
-			ids[i] = pin_place_identify(places.path[i]);
-	return ids[0].inode || ids[1].inode;
-}
-
-bool home_can_pin_journal(const struct home *home)
-{
-	struct pin_place_id ids[PIN_PLACES] = {0};
-
-	return home_identify_places(home, ids) && home_has_pin_page(home->journal_fd, ids);
+	int r = home_read_pin_page(database == HOME_JOURNAL ? home->journal_fd : home->index_fd, &page);
+	for (int i = 0; i < PIN_PLACES; i++) {
+		if (!places.path[i][0] || faccessat(AT_FDCWD, places.path[i], W_OK | X_OK, AT_EACCESS) < 0)
+			continue;
+		struct pin_place_id id = pin_place_identify(places.path[i]);
+		writable |= id.inode != 0;
+		scanned |= r == FOUND && pin_page_scans(&page, id);
+	}
+	if (!writable)
+		return err_say(ERR_LOCKED,
+			"the store '%s' is in use, and this process may make no file in its runtime directory '%s' by which "
+			"daemons know what it reads: mount that directory writable, the same one that the daemons see (the store "
+			"itself may be read-only), join the store's group, or read a copy of the store", home->path, home_runtime(home));
+	if (r == NOT_FOUND)
+		return err_say(ERR_LOCKED,
+			"the store '%s' is in use, but its %s is not the one that its %s writes: data.mdb or pins there was "
+			"removed, replaced or copied. Wait until the %s has opened or made it again; if that takes more than a "
+			"minute, restart the %s", home->path, name, writer, writer, writer);
+	if (r == FOUND && !scanned)
+		return err_say(ERR_LOCKED,
+			"the store '%s' is in use, and its %s does not see the files that this process makes in the runtime "
+			"directory '%s', by which it knows what is read: mount that directory writable, the same one that the "
+			"daemons see, or read a copy of the store", home->path, writer, home->runtime);
+	return 0;
 }
 
 bool home_can_pin(const struct home *home)
 {
-	struct pin_place_id ids[PIN_PLACES] = {0};
+	int r = home_check_pins(home, HOME_JOURNAL);
 
-	return home_identify_places(home, ids) && home_has_pin_page(home->journal_fd, ids) &&
-		home_has_pin_page(home->index_fd, ids);
+	if (r == 0)
+		r = home_check_pins(home, HOME_INDEX);
+	err_ignore(r, "the caller reads without pins");
+	return r == 0;
 }
 
 unsigned home_file_mode(const struct home *home)

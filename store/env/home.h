@@ -74,12 +74,15 @@ int home_make_cursors(struct home *home);
 
 /* Returns where readers make their pin files: in the runtime directory, else in the store's. */
 void home_pin_places(const struct home *home, struct pin_places *ret_places);
-/* Returns whether this process can pin what it reads in the generations in use: it may make a file in one of the places,
- * and the pin pages are those of these files, which they are not in a copy. If not, environments are opened without
- * pins, which is right only while no daemon runs (docs/architecture.md, Store layout). */
+enum home_database { HOME_JOURNAL, HOME_INDEX };
+
+/* Checks that this process can pin what it reads in the generation of DATABASE in use: it may make a file in one of the
+ * places, and the pin page is that of data.mdb, which it is not in a copy. If not, the environment is opened without pins,
+ * which is right only while no daemon runs (docs/architecture.md, Store layout).
+ * Returns: 0; ERR_LOCKED, with the sentence to report if a daemon runs. */
+int home_check_pins(const struct home *home, enum home_database database);
+/* Returns whether both databases can be pinned. */
 bool home_can_pin(const struct home *home);
-/* As home_can_pin(), for the journal alone: the index may still be a copied one, which the processor replaces. */
-bool home_can_pin_journal(const struct home *home);
 /* Returns whether generations that are not trusted can be opened for reading (struct home_options). */
 bool home_is_unchecked(const struct home *home);
 

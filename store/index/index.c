@@ -379,9 +379,11 @@ int index_open_read(struct home *home, struct index **ret_index)
 		r = generation_current(home_index_fd(home), &number);
 		if (r == FOUND)
 			r = index_new(&index);
+		int pins = home_check_pins(home, HOME_INDEX);
+		err_ignore(pins, "the callers refuse a store that is in use, or try again");
 		if (r == FOUND)
 			r = generation_open_read(home_index_fd(home), &index_kind, number,
-				home_can_pin(home) ? &places : NULL, home_is_unchecked(home), &index->gen);
+				pins == 0 ? &places : NULL, home_is_unchecked(home), &index->gen);
 		if (r == FOUND)
 			*ret_index = TAKE(index);
 	} while (r == -ENOENT && ++tries < OPEN_TRIES);

@@ -238,17 +238,14 @@ static int journal_open_generation(struct home *home, uint32_t number, bool copy
 
 int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **ret_journal)
 {
-	/* Not home_can_pin(): the processor that will replace a copied index reads the journal first. */
-	bool copy = !home_can_pin_journal(home);
+	bool running = home_role_holder(home, HOME_REFLECTOR) != 0;
+	int r = home_check_pins(home, HOME_JOURNAL);
+	bool copy = r < 0;
 	uint32_t number;
-	int r = 0;
 
-	if (copy && home_role_holder(home, HOME_REFLECTOR))
-		return err_say(ERR_LOCKED,
-			"store '%s' is in use, and this process may make no file in its runtime directory '%s' by "
-			"which daemons know what it reads: mount that directory writable, the same one that the daemons "
-			"see (the store itself may be read-only), join the store's group, or read a copy of the store",
-			home_path(home), home_runtime(home));
+	if (r < 0 && running)
+		return r;
+	err_ignore(r, "no reflector runs: it is read without pins");
 	/* It may be replaced and removed between the reading of CURRENT and the opening. */
 	for (int i = 0; i < OPEN_TRIES; i++) {
 		int fd = home_journal_fd(home);

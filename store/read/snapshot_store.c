@@ -80,21 +80,18 @@ static bool store_same_identity(const struct store_identity *a, const struct sto
 	       a->modified.tv_nsec == b->modified.tv_nsec;
 }
 
-/* A reader without locks is right only while there is no writer. */
-static int store_refuse_running_copy(struct home *home)
+/* A reader without pins is right only while there is no writer. */
+static bool store_is_written(const struct home *home)
 {
-	for (int role = 0; role < HOME_ROLE_MAX; role++) {
-		int pid = home_role_holder(home, (enum home_role)role);
+	return home_role_holder(home, HOME_REFLECTOR) || home_role_holder(home, HOME_PROCESSOR);
+}
 
-		if (pid != 0)
-			return err_say(ERR_LOCKED,
-				"the store '%s' is in use, and this process may make no file in its runtime "
-				"directory '%s' by which daemons know what it reads: mount that directory "
-				"writable, the same one that the daemons see (the store itself may be read-only), "
-				"join the store's group, or read a copy of the store",
-				home_path(home), home_runtime(home));
-	}
-	return 0;
+/* Returns: 0; ERR_LOCKED, with the reason. */
+static int store_check_pins(const struct home *home)
+{
+	int r = home_check_pins(home, HOME_JOURNAL);
+
+	return r < 0 ? r : home_check_pins(home, HOME_INDEX);
 }
 
 /*
@@ -136,9 +133,14 @@ static int store_open_current(struct store *store, bool force)
 	if (r == 0)
 		store->copy = !env_is_pinned(index_env(pair->index)) ||
 			!env_is_pinned(journal_env(pair->journal));
-	/* The directory for pins may have gone since it was found. */
-	if (r == 0 && store->copy)
-		r = store->open_result = store_refuse_running_copy(store->home);
+	/* The directory for pins may have gone since it was found, or a daemon has started. */
+	if (r == 0 && store->copy && store_is_written(store->home)) {
+		r = store_check_pins(store->home);
+		if (r == 0)
+			r = err_say(ERR_LOCKED, "the store '%s' was opened just when its daemons began to use it: try again",
+				home_path(store->home));
+		store->open_result = r;
+	}
 	if (r < 0 && pair)
 		store_unref_pair(&pair);
 	err_keep(&store->open_error);
@@ -215,8 +217,8 @@ int store_open(const char *directory, const struct store_options *options, struc
 	if (r < 0)
 		return r;
 	store->copy = !home_can_pin(store->home);
-	if (store->copy)
-		r = store_refuse_running_copy(store->home);
+	if (store->copy && store_is_written(store->home))
+		r = store_check_pins(store->home);
 	(void)pthread_mutex_lock(&store->lock);
 	if (r == 0)
 		r = store_open_current(store, false);
@@ -271,10 +273,9 @@ static int store_check_current(struct store *store, bool force)
 			err_restore(&store->open_error);
 		return store->open_result;
 	}
-	int r = store->copy ? store_refuse_running_copy(store->home) : 0;
-	if (r < 0 && home_can_pin(store->home)) {
-		err_ignore(r, "its daemons have made it a store that can be pinned");
-		r = 0;
+	bool written = store->copy && store_is_written(store->home);
+	int r = written ? store_check_pins(store->home) : 0;
+	if (r == 0 && written) { /* its daemons have made it one that can be pinned */
 		force = true;
 		store->failing_ns = 0;
 	}

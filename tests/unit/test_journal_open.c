@@ -188,3 +188,41 @@ Test(journal, copy_is_read_where_nothing_can_be_written)
 	cr_assert_eq(WEXITSTATUS(status), 0, "child: %d", WEXITSTATUS(status));
 	home_close(&home);
 }
+
+static void put_file(const char *path, const char *text)
+{
+	FILE *file = fopen(scratch_path(path), "w");
+
+	cr_assert_not_null(file);
+	cr_assert_geq(fputs(text, file), 0);
+	cr_assert_eq(fclose(file), 0);
+}
+
+/* An index that was replaced under its processor keeps nobody from the journal; a journal's own pin page does. */
+Test(journal, each_database_needs_its_own_pin_page_only)
+{
+	struct home *home = open_home();
+	struct journal *j = open_writer(home);
+	uint32_t feed = add_feed(j);
+
+	append(j, feed, RECORD_ADDED, "a");
+	cr_assert_eq(journal_commit(j), 0);
+	journal_close(&j);
+	cr_assert_eq(mkdir(scratch_path("store/index/gen-1"), 0700), 0);
+	put_file("store/index/gen-1/data.mdb", "rubbish");
+	put_file("store/index/CURRENT", "gen-1\n");
+	cr_assert_eq(home_take_role(home, HOME_REFLECTOR), 0);
+	cr_assert_eq(home_check_pins(home, HOME_JOURNAL), 0);
+	cr_assert_eq(home_check_pins(home, HOME_INDEX), ERR_LOCKED);
+	cr_assert(strstr(err_text(ERR_LOCKED), "its index is not the one that its processor writes"), "%s",
+		err_text(ERR_LOCKED));
+	cr_assert(!home_can_pin(home));
+	int r = journal_open_read(home, NULL, &j);
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	journal_close(&j);
+	cr_assert_eq(unlink(scratch_path("store/journal/gen-1/pins")), 0);
+	cr_assert_eq(journal_open_read(home, NULL, &j), ERR_LOCKED);
+	cr_assert(strstr(err_text(ERR_LOCKED), "its journal is not the one that its reflector writes"), "%s",
+		err_text(ERR_LOCKED));
+	home_close(&home);
+}
