@@ -15,7 +15,8 @@ void agenda_release(struct agenda *agenda)
 int agenda_add(struct agenda *agenda, struct agenda_item *item)
 {
 	/* Room for all items, so that neither touching nor timing one can fail. */
-	int r = ARRAY_ROOM(agenda->heap, agenda->n_items, agenda->heap_room, 1, "the times of an agenda");
+	int r = ARRAY_ROOM(
+		agenda->heap, agenda->n_items, agenda->heap_room, 1, "the times of an agenda");
 	if (r >= 0)
 		r = ARRAY_ROOM(agenda->touched, agenda->n_items, agenda->touched_room, 1,
 			"the touched items of an agenda");

@@ -51,8 +51,9 @@ static void options_add_group(struct options_table *table, const struct options_
 		table->specs[table->n] = spec;
 		table->into[table->n] = group->into;
 		table->longs[table->n] = (struct option){.name = spec->name,
-			.has_arg = !option_has_value(spec) ? no_argument :
-				spec->type == OPTION_TEXT_OPTIONAL ? optional_argument : required_argument,
+			.has_arg = !option_has_value(spec)              ? no_argument
+				   : spec->type == OPTION_TEXT_OPTIONAL ? optional_argument
+									: required_argument,
 			.val = FIRST_CODE + (int)table->n};
 		size_t size = strlen(table->shorts);
 		if (spec->letter)

@@ -85,7 +85,8 @@ int proc_show_lock(int directory_fd, const char *name, unsigned mode)
 	if ((size_t)snprintf(made, sizeof(made), ".%s.new", name) >= sizeof(made))
 		return err_set(-ENAMETOOLONG, "lock '%s'", name);
 	(void)unlinkat(directory_fd, made, 0); /* of a killed process, or there is none */
-	AUTO_FD int fd = openat(directory_fd, made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	AUTO_FD int fd = openat(
+		directory_fd, made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock) < 0)
 		return err_set(-errno, "making lock '%s'", name);
 	int r = proc_write_pid(fd, name);

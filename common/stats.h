@@ -82,7 +82,8 @@ bool stats_journal(const struct stats *stats, uint8_t ret_uuid[16]);
 struct stats_feed {
 	uint32_t feed;
 	uint32_t phase;           /* enum feed_phase of store/journal/journal.h */
-	uint64_t heard_ns; /* CLOCK_REALTIME when this process last ended a list or had a watch accepted; 0: not yet */
+	uint64_t heard_ns; /* CLOCK_REALTIME when this process last ended a list or had a watch
+			      accepted; 0: not yet */
 	uint64_t lists, watches, events, bytes, retries;
 	uint64_t list_done;       /* objects of the running list so far */
 	uint64_t list_total;      /* done + remainingItemCount, 0: unknown */

@@ -76,7 +76,8 @@ static int processor_check_pair(struct app *app)
 	app->checked_ns = now;
 	int r = pair_check(app->pair);
 	if (!r)
-		r = readers_check(app->readers, pair_env(app->pair), pair_journal_env(app->pair), app->p.stats, now);
+		r = readers_check(app->readers, pair_env(app->pair), pair_journal_env(app->pair),
+			app->p.stats, now);
 	/* A second of work succeeded, and with it the work that had failed. */
 	if (!r && now - app->opened_ns >= SECOND_NS) {
 		failure_end(&app->daemon->failure, app->p.stats, pair_state(app->pair));

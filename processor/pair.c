@@ -326,7 +326,8 @@ int pair_open(const struct processor *p, bool index_damaged, struct pair **ret_p
 	if (r)
 		return r;
 	stats_set_state(p->stats, pair_state(pair));
-	if (!p->retrying) /* else each attempt would log it; work_resumed reports the one that succeeds */
+	if (!p->retrying) /* else each attempt would log it; work_resumed reports the one that
+			     succeeds */
 		LOG(journal_followed, .published = pair->published);
 	*ret_pair = TAKE(pair);
 	return 0;

@@ -61,8 +61,9 @@ void readers_free(struct readers **readers_pointer)
 
 static bool readers_is_same(const struct readers_held *a, const struct readers_held *b)
 {
-	return a->env == b->env && a->reader.pid == b->reader.pid && a->reader.uid == b->reader.uid &&
-		a->reader.txn == b->reader.txn && strcmp(a->reader.program, b->reader.program) == 0;
+	return a->env == b->env && a->reader.pid == b->reader.pid &&
+	       a->reader.uid == b->reader.uid && a->reader.txn == b->reader.txn &&
+	       strcmp(a->reader.program, b->reader.program) == 0;
 }
 
 /* Notes a snapshot, and warns of it once when it has been held for too long. */
@@ -79,13 +80,15 @@ static int readers_note(void *arg, const struct env_reader *reader)
 	if (!held.warned && readers->now - held.since > READERS_HELD_NS) {
 		held.warned = true;
 		stats_add(readers->stats, STAT_OLD_SNAPSHOTS, 1);
-		LOG(snapshot_old, .program = reader->program, .pid = reader->pid, .uid = reader->uid,
-			.age_seconds = readers->now - held.since);
+		LOG(snapshot_old, .program = reader->program, .pid = reader->pid,
+			.uid = reader->uid, .age_seconds = readers->now - held.since);
 	}
-	return ARRAY_ADD(readers->held.items, readers->held.n, readers->held.room, held, "the list of snapshots");
+	return ARRAY_ADD(readers->held.items, readers->held.n, readers->held.room, held,
+		"the list of snapshots");
 }
 
-int readers_check(struct readers *readers, struct env *index, struct env *journal, struct stats *stats, uint64_t now)
+int readers_check(struct readers *readers, struct env *index, struct env *journal,
+	struct stats *stats, uint64_t now)
 {
 	struct env *envs[] = {index, journal};
 

@@ -146,7 +146,8 @@ static void daemon_view_explain(
 			"%s (process %d) runs, but does not respond: it is stopped, or it hangs",
 			name, (int)daemon->process.pid);
 	else
-		(void)snprintf(to, size, "%s runs, but has no status page yet, or one that can't be read", name);
+		(void)snprintf(to, size,
+			"%s runs, but has no status page yet, or one that can't be read", name);
 }
 
 /* A feed is live when the reflector runs, has heard of it since it started and reports no error,

@@ -23,7 +23,8 @@ struct kinf {
 	bool check;
 	struct store *store;
 	bool is_untrusted; /* a copy of a store whose daemons ran or were killed: it was checked */
-	bool is_damaged;   /* and has faults */ /* NULL when opening failed: only kinf_error works then */
+	bool is_damaged;
+		/* and has faults */ /* NULL when opening failed: only kinf_error works then */
 	char *directory;
 	uint64_t index_wait_ns; /* limit of snapshot_renew_at() */
 };

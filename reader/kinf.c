@@ -140,8 +140,8 @@ static int kinf_check_store(struct kinf *kinf, kinf_fault_fn *fault, void *arg)
 	if (r < 0 || report.faults == 0)
 		return r;
 	return err_say(ERR_CORRUPT,
-		"the store '%s' was copied while its daemons wrote to it, or the machine stopped: %" PRIu64
-		" faults, the first: %s; 'kinf verify' lists them",
+		"the store '%s' was copied while its daemons wrote to it, or the machine stopped: "
+		"%" PRIu64 " faults, the first: %s; 'kinf verify' lists them",
 		kinf->directory, report.faults, check.first);
 }
 
@@ -172,7 +172,8 @@ int kinf_open_checked(const char *store, kinf_fault_fn *fault, void *arg, struct
 	else if (!(kinf->directory = strdup(store)))
 		r = err_set(-ENOMEM, "store '%s'", store);
 	if (r == 0)
-		r = store_open(kinf->directory, &(struct store_options){.unchecked = true}, &kinf->store);
+		r = store_open(
+			kinf->directory, &(struct store_options){.unchecked = true}, &kinf->store);
 	kinf->forks = env_forks();
 	kinf->is_untrusted = r == 0 && store_is_untrusted(kinf->store);
 	if (kinf->is_untrusted)
@@ -208,7 +209,8 @@ int kinf_set_check(struct kinf *kinf, int on)
 	if (r < 0 || kinf->check == !!on)
 		return r;
 	struct store *store = NULL; /* if it can't be opened now, the present one stays */
-	r = store_open(kinf->directory, &(struct store_options){.check = on != 0, .unchecked = kinf->is_untrusted}, &store);
+	r = store_open(kinf->directory,
+		&(struct store_options){.check = on != 0, .unchecked = kinf->is_untrusted}, &store);
 	if (r < 0)
 		return kinf_result(kinf, r);
 	store_close(&kinf->store);

@@ -81,7 +81,8 @@ static int loop_open_journal(struct loop *loop)
 		if (!reported)
 			LOG(journal_locked, .error = err_text(r));
 		reported = true;
-		stats_set_state(loop->stats, "waiting for the journal, which another program has open");
+		stats_set_state(
+			loop->stats, "waiting for the journal, which another program has open");
 		stats_set_error(loop->stats, err_text(r));
 		daemon_sleep(loop->daemon, OPEN_PAUSE_MS);
 		if (loop->daemon->stop)
@@ -113,7 +114,8 @@ static int loop_open_store(struct loop *loop)
 	r = daemon_open_page(loop->daemon, home_runtime_fd(loop->home));
 	if (r < 0)
 		return err_add(r, "the runtime directory '%s'", home_runtime(loop->home));
-	r = upstream_write(loop->kubeconfig, home_runtime_fd(loop->home), home_file_mode(loop->home));
+	r = upstream_write(
+		loop->kubeconfig, home_runtime_fd(loop->home), home_file_mode(loop->home));
 	if (r < 0)
 		return err_add(r, "the runtime directory '%s'", home_runtime(loop->home));
 	loop->stats = loop->daemon->stats;

@@ -113,7 +113,8 @@ static int config_read_tree(struct config *config, const struct yaml *yaml, cons
 	for (size_t i = 0; r == 0 && i < root->count; i++) {
 		if (strcmp(root->keys[i], "serve") != 0 || yaml_is_null(&root->items[i]))
 			continue;
-		struct config_place at_serve = config_place_member(&place, "serve", root->key_lines[i]);
+		struct config_place at_serve =
+			config_place_member(&place, "serve", root->key_lines[i]);
 
 		config->serve.enabled = true;
 		r = config_check_serve(&at_serve, config);
@@ -175,7 +176,8 @@ static int config_open_here(char **ret_passed_over)
 		(void)snprintf(why, sizeof(why), "it is no file");
 	if (!why[0])
 		return TAKE_FD(fd);
-	if (asprintf(ret_passed_over, "./" CONFIG_HERE " is not used: %s; name it with --config if you trust it",
+	if (asprintf(ret_passed_over,
+		    "./" CONFIG_HERE " is not used: %s; name it with --config if you trust it",
 		    why) < 0)
 		*ret_passed_over = NULL; /* it is passed over without a word */
 	return -1;

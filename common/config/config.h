@@ -96,7 +96,8 @@ struct config_serve {
 
 struct config {
 	char *file;        /* NULL: no file was read */
-	char *passed_over; /* a sentence: why ./kinf.yaml does not count; NULL: it does, or there is none */
+	char *passed_over; /* a sentence: why ./kinf.yaml does not count; NULL: it does, or there is
+			      none */
 	char *kubeconfig;  /* NULL: default rules */
 	char *context;     /* NULL: current-context */
 	char *store;       /* absolute */

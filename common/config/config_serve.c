@@ -19,8 +19,8 @@ static int config_check_address(const struct config_place *place, const char *te
 
 	if (strcmp(text, "unix") == 0)
 		return 0;
-	if (!colon || decimal_parse(bytes_str(colon + 1), 65535, &port) < 0 || strpbrk(text, " \t,/") ||
-		(text[0] == '[') != (colon > text && colon[-1] == ']') ||
+	if (!colon || decimal_parse(bytes_str(colon + 1), 65535, &port) < 0 ||
+		strpbrk(text, " \t,/") || (text[0] == '[') != (colon > text && colon[-1] == ']') ||
 		(text[0] != '[' && memchr(text, ':', (size_t)(colon - text))))
 		return config_refuse(
 			place, "'%s': must be unix, ADDRESS:PORT, [ADDRESS]:PORT or :PORT", text);
@@ -42,7 +42,8 @@ int config_add_address(const struct config_place *place, const char *text, char 
 	return 0;
 }
 
-int config_read_addresses(const struct config_place *place, const struct yaml_node *node, char **list)
+int config_read_addresses(
+	const struct config_place *place, const struct yaml_node *node, char **list)
 {
 	const char *text;
 	int r = 0;
@@ -90,10 +91,12 @@ int config_check_serve(const struct config_place *place, const struct config *co
 		return config_refuse(place, "tls.cert and tls.key must be given together");
 	if ((s->auth == CONFIG_AUTH_REVIEW || s->auth == CONFIG_AUTH_ALLOW) && !s->client_ca)
 		return config_refuse(place,
-			"auth: %s recognizes clients by their certificates; name the CA that signs them in "
+			"auth: %s recognizes clients by their certificates; name the CA that signs "
+			"them in "
 			"tls.clientCA",
 			s->auth == CONFIG_AUTH_REVIEW ? "review" : "allow");
 	if (s->forward && s->auth == CONFIG_AUTH_OPEN)
-		return config_refuse(place, "forward: on needs to know the client; it can't be used with auth: open");
+		return config_refuse(place,
+			"forward: on needs to know the client; it can't be used with auth: open");
 	return 0;
 }

@@ -161,7 +161,8 @@ static void daemon_raise_limit(void)
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < FILES_MAX) {
 		limit.rlim_cur = limit.rlim_max < FILES_MAX ? limit.rlim_max : FILES_MAX;
-		(void)setrlimit(RLIMIT_NOFILE, &limit); /* the lower limit is right for fewer readers */
+		(void)setrlimit(
+			RLIMIT_NOFILE, &limit); /* the lower limit is right for fewer readers */
 	}
 }
 
@@ -169,10 +170,11 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 {
 	CLEANUP(daemon_release) struct daemon d = {
 		.program = program, .signals_fd = -1, .parent_fd = -1};
-	static const struct option_spec specs[] = {{0, "check", OPTION_FLAG, offsetof(struct daemon, check), NULL,
-		"check the configuration, and the files and names in it, then exit"}};
-	struct options_group groups[] = {config_running_options(&d.flags), config_common_options(&d.flags),
-		{"Checking", specs, ARRAY_SIZE(specs), &d}};
+	static const struct option_spec specs[] = {
+		{0, "check", OPTION_FLAG, offsetof(struct daemon, check), NULL,
+			"check the configuration, and the files and names in it, then exit"}};
+	struct options_group groups[] = {config_running_options(&d.flags),
+		config_common_options(&d.flags), {"Checking", specs, ARRAY_SIZE(specs), &d}};
 	struct options options = {.program = program->name, .usage = "", .about = program->about,
 		.groups = groups, .n_groups = ARRAY_SIZE(groups)};
 	int first;

@@ -239,7 +239,8 @@ int yaml_parse(const char *text, size_t size, const char *name, struct yaml **re
 	if (!yaml || !yaml_parser_initialize(&reading.parser))
 		return err_set(-ENOMEM, "%s", name);
 	yaml->magic = YAML_MAGIC;
-	yaml_parser_set_input_string(&reading.parser, (const unsigned char *)(text ? text : ""), size);
+	yaml_parser_set_input_string(
+		&reading.parser, (const unsigned char *)(text ? text : ""), size);
 	int r = yaml_read_stream(&reading, yaml);
 	yaml_event_delete(&reading.event);
 	yaml_parser_delete(&reading.parser);

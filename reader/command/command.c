@@ -178,19 +178,22 @@ int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct
 		return r;
 	}
 	faults_catch("kinf", directory);
-	while ((r = kinf_open_checked(directory, command_print_fault, NULL, ret_kinf)) == KINF_NO_STORE &&
+	while ((r = kinf_open_checked(directory, command_print_fault, NULL, ret_kinf)) ==
+			KINF_NO_STORE &&
 		proc_monotonic_ns() < end_ns) {
 		kinf_close(ret_kinf);
 		(void)nanosleep(&pause, NULL); /* the daemons have not made it yet */
 	}
 	if (r == 0 && (*ret_kinf)->is_untrusted && !(*ret_kinf)->is_damaged)
 		(void)fprintf(stderr,
-			"note: '%s' is the copy of a store whose daemons ran or were killed, or the machine stopped: "
+			"note: '%s' is the copy of a store whose daemons ran or were killed, or "
+			"the machine stopped: "
 			"it was checked, and no fault was found\n",
 			directory);
 	if (r == 0 && (*ret_kinf)->is_damaged)
 		(void)fprintf(stderr,
-			"note: '%s' was copied while its daemons wrote to it, or the machine stopped: what is named "
+			"note: '%s' was copied while its daemons wrote to it, or the machine "
+			"stopped: what is named "
 			"above is damaged or missing, the rest is shown\n",
 			directory);
 	command_saw_damage |= r == 0 && (*ret_kinf)->is_damaged;

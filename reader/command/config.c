@@ -27,7 +27,8 @@ static int config_check_names(char *const *options, int n_options, const char *f
 	if (!argv || (file && !copy))
 		return command_fail(err_set(-ENOMEM, "checking"));
 	if (!path) {
-		(void)fprintf(stderr, "note: kinf-reflector is not installed here: kubeconfig, context and group are not checked\n");
+		(void)fprintf(stderr, "note: kinf-reflector is not installed here: kubeconfig, "
+				      "context and group are not checked\n");
 		return PROC_OK;
 	}
 	argv[n++] = path;
@@ -56,9 +57,10 @@ int command_config(int argc, char **argv)
 		config_running_options(&flags),
 	};
 	const struct options options = {"kinf config", "check [FILE]",
-		"Checks a configuration without starting anything: the file, and that the kubeconfig, the "
-		"context and the group in it exist.", groups,
-		ARRAY_SIZE(groups), false};
+		"Checks a configuration without starting anything: the file, and that the "
+		"kubeconfig, the "
+		"context and the group in it exist.",
+		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 
 	if (r == 0 && (argc - first < 1 || argc - first > 2 || strcmp(argv[first], "check") != 0))
@@ -79,7 +81,8 @@ int command_config(int argc, char **argv)
 				     : "no ./kinf.yaml and no /etc/kinf/kinf.yaml");
 		return PROC_FAILED;
 	}
-	int status = config_check_names(argv + 1, first - 1, argc - first == 2 ? argv[first + 1] : NULL);
+	int status =
+		config_check_names(argv + 1, first - 1, argc - first == 2 ? argv[first + 1] : NULL);
 	if (status != PROC_OK)
 		return status;
 	(void)printf("%s: good: %zu feed%s, store '%s'\n",

@@ -191,7 +191,8 @@ static void describe_put_size(struct bytes value, bool base64, struct buf *out)
 
 /* Appends the map FROM, which is the part IN of a Secret, to OUT: the values of data and stringData as their sizes, and
  * without the annotation in which kubectl apply keeps the whole object. END: of the document. */
-static int describe_hide_part(const char *in, const struct value *from, const uint8_t *end, struct buf *out)
+static int describe_hide_part(
+	const char *in, const struct value *from, const uint8_t *end, struct buf *out)
 {
 	bool base64 = strcmp(in, "data") == 0, values = base64 || strcmp(in, "stringData") == 0;
 	size_t map = value_open_map(out), size;
@@ -209,11 +210,13 @@ static int describe_hide_part(const char *in, const struct value *from, const ui
 		n++;
 		if (values && item.type == VALUE_STRING)
 			describe_put_size(item.text, base64, out);
-		else if (values || (strcmp(in, "annotations") == 0 && bytes_equal(key, BYTES_LIT(LAST_APPLIED))))
+		else if (values || (strcmp(in, "annotations") == 0 &&
+					   bytes_equal(key, BYTES_LIT(LAST_APPLIED))))
 			value_put_string(out, BYTES_LIT("<hidden>"));
 		else if (part && item.type == VALUE_MAP)
 			r = describe_hide_part(part, &item, end, out);
-		else if ((r = value_size(BYTES(item.start, (size_t)(end - item.start)), &size)) == 0)
+		else if ((r = value_size(BYTES(item.start, (size_t)(end - item.start)), &size)) ==
+			 0)
 			buf_put(out, item.start, size);
 		if (r < 0)
 			return r;
@@ -229,7 +232,8 @@ static int describe_hide(struct kinf_object *object, struct buf *body)
 	int r = value_read(BYTES(object->body, object->body_size), &root);
 
 	if (r == 0)
-		r = describe_hide_part("", &root, (const uint8_t *)object->body + object->body_size, body);
+		r = describe_hide_part(
+			"", &root, (const uint8_t *)object->body + object->body_size, body);
 	if (r == 0)
 		r = buf_error(body);
 	object->body = body->data;

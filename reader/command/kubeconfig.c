@@ -30,7 +30,8 @@ struct kubeconfig_server {
 /* ---- the server ---------------------------------------------------------------------------------- */
 
 /* Replaces an address that stands for all of them, which no certificate names, by a loopback one. */
-static void kubeconfig_set_url(struct kubeconfig_server *server, const char *scheme, const char *address)
+static void kubeconfig_set_url(
+	struct kubeconfig_server *server, const char *scheme, const char *address)
 {
 	const char *colon = strrchr(address, ':');
 	bool every = strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
@@ -44,7 +45,8 @@ static void kubeconfig_set_url(struct kubeconfig_server *server, const char *sch
 
 /* Reads the addresses of kinf-serve: "api https 127.0.0.1:6445 self", "api unix PATH". The first TCP one
  * counts. */
-static int kubeconfig_find_server(const struct home *home, int directory_fd, struct kubeconfig_server *ret_server)
+static int kubeconfig_find_server(
+	const struct home *home, int directory_fd, struct kubeconfig_server *ret_server)
 {
 	AUTO_FREE char *text = malloc(KUBECONFIG_TEXT_MAX);
 	struct kubeconfig_server *server = ret_server;
@@ -57,7 +59,8 @@ static int kubeconfig_find_server(const struct home *home, int directory_fd, str
 		text_file_read(directory_fd, "addresses", text, KUBECONFIG_TEXT_MAX, NULL);
 	if (directory_fd < 0 || r == -ENOENT)
 		return err_say(-ENOENT,
-			"kinf-serve has not run on store '%s'; start it with 'kinf run --serve 127.0.0.1:6445', or with a "
+			"kinf-serve has not run on store '%s'; start it with 'kinf run --serve "
+			"127.0.0.1:6445', or with a "
 			"section 'serve' in kinf.yaml",
 			home_path(home));
 	if (r < 0)
@@ -65,15 +68,18 @@ static int kubeconfig_find_server(const struct home *home, int directory_fd, str
 	for (char *line; (line = strsep(&rest, "\n"));) {
 		if (strncmp(line, "api unix ", 9) == 0)
 			(void)snprintf(server->socket, sizeof(server->socket), "%s", line + 9);
-		else if (!*server->url && sscanf(line, "api %7s %119s %15s", scheme, address, auth) == 3) {
+		else if (!*server->url &&
+			 sscanf(line, "api %7s %119s %15s", scheme, address, auth) == 3) {
 			kubeconfig_set_url(server, scheme, address);
 			(void)snprintf(server->auth, sizeof(server->auth), "%s", auth);
 		}
 	}
 	if (!*server->url)
 		return err_say(-EPROTONOSUPPORT,
-			"kubectl can't connect to a Unix socket, and kinf-serve listens on no TCP address; add one in "
-			"kinf.yaml, for instance 'serve: {listen: [unix, 127.0.0.1:6445]}', and start kinf run again "
+			"kubectl can't connect to a Unix socket, and kinf-serve listens on no TCP "
+			"address; add one in "
+			"kinf.yaml, for instance 'serve: {listen: [unix, 127.0.0.1:6445]}', and "
+			"start kinf run again "
 			"(without it: curl --unix-socket '%s' http://localhost/api)",
 			server->socket);
 	return 0;
@@ -88,7 +94,8 @@ static int kubeconfig_put_ca(const struct config *config, int directory_fd, stru
 	if (!text)
 		return err_set(-ENOMEM, "reading the server's CA");
 	if (config->serve.certificate)
-		r = text_file_read(AT_FDCWD, config->serve.certificate, text, KUBECONFIG_TEXT_MAX, NULL);
+		r = text_file_read(
+			AT_FDCWD, config->serve.certificate, text, KUBECONFIG_TEXT_MAX, NULL);
 	else
 		r = text_file_read(directory_fd, "ca.crt", text, KUBECONFIG_TEXT_MAX, NULL);
 	if (r < 0)
@@ -114,9 +121,11 @@ static void kubeconfig_put_string(struct buf *out, const char *text)
 
 /* Appends NODE as JSON, which is YAML also. Paths become absolute: they are relative to the directory of
  * the file that they come from. */
-static void kubeconfig_put_node(struct buf *out, const struct yaml_node *node, const char *key, const char *directory)
+static void kubeconfig_put_node(
+	struct buf *out, const struct yaml_node *node, const char *key, const char *directory)
 {
-	static const char *const paths[] = {"tokenFile", "client-certificate", "client-key", "command"};
+	static const char *const paths[] = {
+		"tokenFile", "client-certificate", "client-key", "command"};
 	bool is_path = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
@@ -129,7 +138,8 @@ static void kubeconfig_put_node(struct buf *out, const struct yaml_node *node, c
 
 		if (yaml_is_null(node)) {
 			buf_str(out, "null");
-		} else if (!node->quoted && (!strcmp(node->text, "true") || !strcmp(node->text, "false"))) {
+		} else if (!node->quoted &&
+			   (!strcmp(node->text, "true") || !strcmp(node->text, "false"))) {
 			buf_str(out, node->text);
 		} else if (relative) {
 			buf_printf(&whole, "%s/%s", directory, node->text);
@@ -147,7 +157,8 @@ static void kubeconfig_put_node(struct buf *out, const struct yaml_node *node, c
 			kubeconfig_put_string(out, node->keys[i]);
 			buf_str(out, ": ");
 		}
-		kubeconfig_put_node(out, &node->items[i], node->type == YAML_MAP ? node->keys[i] : "", directory);
+		kubeconfig_put_node(out, &node->items[i],
+			node->type == YAML_MAP ? node->keys[i] : "", directory);
 	}
 	buf_byte(out, node->type == YAML_MAP ? '}' : ']');
 }
@@ -158,7 +169,8 @@ static const struct yaml_node *kubeconfig_entry(
 {
 	const struct yaml_node *entries = yaml_get(root, list);
 
-	for (size_t i = 0; entries && name && entries->type == YAML_LIST && i < entries->count; i++) {
+	for (size_t i = 0; entries && name && entries->type == YAML_LIST && i < entries->count;
+		i++) {
 		const char *entry = yaml_text(&entries->items[i], "name");
 
 		if (entry && strcmp(entry, name) == 0)
@@ -181,7 +193,8 @@ static int kubeconfig_load(const struct config *config, char **ret_path, struct 
 		copy = NULL;
 	if (!copy)
 		return err_set(-ENOMEM, "finding the kubeconfig");
-	char *rest = config->kubeconfig ? NULL : copy, *path = config->kubeconfig ? copy : strsep(&rest, ":");
+	char *rest = config->kubeconfig ? NULL : copy,
+	     *path = config->kubeconfig ? copy : strsep(&rest, ":");
 	for (; path; path = strsep(&rest, ":")) {
 		if (!*path)
 			continue;
@@ -197,8 +210,8 @@ static int kubeconfig_load(const struct config *config, char **ret_path, struct 
 }
 
 /* Appends the user of the kubeconfig's context, and sets RET_NAMESPACE to the context's. */
-static int kubeconfig_put_user(
-	const struct config *config, struct buf *out, char *namespace_, size_t namespace_size, bool *ret_token)
+static int kubeconfig_put_user(const struct config *config, struct buf *out, char *namespace_,
+	size_t namespace_size, bool *ret_token)
 {
 	CLEANUP(yaml_free) struct yaml *yaml = NULL;
 	AUTO_FREE char *path = NULL;
@@ -210,7 +223,8 @@ static int kubeconfig_put_user(
 	const struct yaml_node *root = r == NOT_FOUND ? NULL : yaml_root(yaml);
 	const char *name = config->context ? config->context : yaml_text(root, "current-context");
 	const struct yaml_node *context = kubeconfig_entry(root, "contexts", name, "context");
-	const struct yaml_node *user = kubeconfig_entry(root, "users", yaml_text(context, "user"), "user");
+	const struct yaml_node *user =
+		kubeconfig_entry(root, "users", yaml_text(context, "user"), "user");
 	const char *chosen = yaml_text(context, "namespace");
 
 	(void)snprintf(namespace_, namespace_size, "%s", chosen ? chosen : "");
@@ -226,11 +240,13 @@ static int kubeconfig_put_user(
 
 /* ---- the command --------------------------------------------------------------------------------- */
 
-static int kubeconfig_print(const struct config *config, int directory_fd, const struct kubeconfig_server *server)
+static int kubeconfig_print(
+	const struct config *config, int directory_fd, const struct kubeconfig_server *server)
 {
 	CLEANUP(buf_release) struct buf ca = BUF_INIT, user = BUF_SECRET;
 	char namespace_[256] = "";
-	bool open = strcmp(server->auth, "open") == 0, self = strcmp(server->auth, "self") == 0, token = false;
+	bool open = strcmp(server->auth, "open") == 0, self = strcmp(server->auth, "self") == 0,
+	     token = false;
 	int r = kubeconfig_put_ca(config, directory_fd, &ca);
 
 	if (r == 0)
@@ -248,11 +264,13 @@ static int kubeconfig_print(const struct config *config, int directory_fd, const
 	if (r < 0)
 		return r;
 	if (self && !token)
-		(void)fprintf(stderr,
-			"note: the kubeconfig's user has no token; with 'serve.auth: self' kinf-serve recognizes clients "
-			"by tokens only (kubectl --token TOKEN)\n");
-	(void)printf("apiVersion: v1\nkind: Config\ncurrent-context: kinf\nclusters:\n- name: kinf\n  cluster:\n"
-		     "    server: %s\n    certificate-authority-data: %s\ncontexts:\n- name: kinf\n  context:\n"
+		(void)fprintf(stderr, "note: the kubeconfig's user has no token; with 'serve.auth: "
+				      "self' kinf-serve recognizes clients "
+				      "by tokens only (kubectl --token TOKEN)\n");
+	(void)printf("apiVersion: v1\nkind: Config\ncurrent-context: kinf\nclusters:\n- name: "
+		     "kinf\n  cluster:\n"
+		     "    server: %s\n    certificate-authority-data: %s\ncontexts:\n- name: "
+		     "kinf\n  context:\n"
 		     "    cluster: kinf\n    user: kinf\n",
 		server->url, buf_cstr(&ca));
 	if (*namespace_)
@@ -270,8 +288,9 @@ int command_kubeconfig(int argc, char **argv)
 	int first;
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf kubeconfig", "",
-		"Prints a kubeconfig for kinf-serve: kubectl --kubeconfig <(kinf kubeconfig) get pods.", groups,
-		ARRAY_SIZE(groups), false};
+		"Prints a kubeconfig for kinf-serve: kubectl --kubeconfig <(kinf kubeconfig) get "
+		"pods.",
+		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 
 	if (r == 0 && first != argc)

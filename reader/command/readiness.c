@@ -16,8 +16,8 @@
 #define CHECK_NS UINT64_C(1000000000)
 
 /* Judges one daemon; on true *RET_SETTLED tells whether TEXT is an answer or only the moment. */
-static bool readiness_judge_daemon(const struct child *child, const struct stats_process *process, bool found,
-	bool *ret_settled, char *text, size_t size)
+static bool readiness_judge_daemon(const struct child *child, const struct stats_process *process,
+	bool found, bool *ret_settled, char *text, size_t size)
 {
 	*ret_settled = true;
 	if (!child->pid)
@@ -27,7 +27,8 @@ static bool readiness_judge_daemon(const struct child *child, const struct stats
 	else if (!process->responding)
 		(void)snprintf(text, size, "%s does not respond", child->program);
 	else if (*process->error)
-		(void)snprintf(text, size, "%s: %s: %s", child->program, process->state, process->error);
+		(void)snprintf(
+			text, size, "%s: %s: %s", child->program, process->state, process->error);
 	else if (strcmp(process->state, "running") != 0)
 		(void)snprintf(text, size, "%s: %s", child->program, process->state);
 	else
@@ -59,18 +60,22 @@ static bool readiness_judge_feeds(const struct stats *page, char *text, size_t s
 		}
 	}
 	if (listing)
-		(void)snprintf(text, size, "listing: %" PRIu64 " of %" PRIu64 " feeds, %" PRIu64 " of %" PRIu64
-			" objects", feeds - listing, feeds, done, total);
+		(void)snprintf(text, size,
+			"listing: %" PRIu64 " of %" PRIu64 " feeds, %" PRIu64 " of %" PRIu64
+			" objects",
+			feeds - listing, feeds, done, total);
 	else if (wrong)
-		(void)snprintf(text, size, "%" PRIu64 " of %" PRIu64 " feeds up to date; else: %s", feeds - wrong,
-			feeds, error);
+		(void)snprintf(text, size, "%" PRIu64 " of %" PRIu64 " feeds up to date; else: %s",
+			feeds - wrong, feeds, error);
 	else
-		(void)snprintf(text, size, feeds ? "%" PRIu64 " feeds up to date" : "no feeds yet", feeds);
+		(void)snprintf(
+			text, size, feeds ? "%" PRIu64 " feeds up to date" : "no feeds yet", feeds);
 	return feeds && !listing;
 }
 
 /* Writes the state of the whole into TEXT. Returns whether readers get answers, or TEXT says why they get none. */
-static bool readiness_judge(const struct config *config, const struct children *children, char *text, size_t size)
+static bool readiness_judge(
+	const struct config *config, const struct children *children, char *text, size_t size)
 {
 	CLEANUP(home_close) struct home *home = NULL;
 	CLEANUP(stats_close) struct stats *reflector = NULL;
@@ -86,9 +91,10 @@ static bool readiness_judge(const struct config *config, const struct children *
 
 		(void)snprintf(name, sizeof(name), "stats.%s", child->program + strlen("kinf-"));
 		if (home && home_runtime_fd(home) >= 0)
-			err_ignore(stats_open(home_runtime_fd(home), name, &page), "the daemon is starting");
-		if (readiness_judge_daemon(child, &process, page && stats_process(page, &process) == 0, &settled, text,
-			size))
+			err_ignore(stats_open(home_runtime_fd(home), name, &page),
+				"the daemon is starting");
+		if (readiness_judge_daemon(child, &process,
+			    page && stats_process(page, &process) == 0, &settled, text, size))
 			return settled;
 		if (strcmp(child->program, "kinf-reflector") == 0)
 			reflector = TAKE(page);

@@ -28,7 +28,9 @@
 
 #define TICK_MS     200
 #define NOTIFY_NS   UINT64_C(1000000000)
-#define IN_USE_NS   (5 * UINT64_C(1000000000)) /* what the daemons of a supervisor that was killed may take to end */
+#define IN_USE_NS \
+	(5 * UINT64_C(1000000000)) /* what the daemons of a supervisor that was killed may take to \
+				      end */
 #define STOP_NS     (4 * UINT64_C(1000000000)) /* then SIGKILL: all is over within 5 s */
 
 struct run {
@@ -118,7 +120,8 @@ static int run_await_store(const char *store)
 		return 0;
 	}
 	for (;;) {
-		for (role = 0; role < HOME_ROLE_MAX && !(holder = home_role_holder(home, (enum home_role)role));)
+		for (role = 0; role < HOME_ROLE_MAX &&
+			       !(holder = home_role_holder(home, (enum home_role)role));)
 			role++;
 		if (!holder || proc_monotonic_ns() >= end_ns)
 			break;
@@ -127,10 +130,14 @@ static int run_await_store(const char *store)
 	if (!holder)
 		return 0;
 	if (holder < 0)
-		return err_say(ERR_LOCKED, "store '%s' is in use: %s runs there; stop it, or name another store "
-			"with --store", home_path(home), names[role]);
-	return err_say(ERR_LOCKED, "store '%s' is in use: %s runs there as process %d; stop it, or name another store "
-		"with --store", home_path(home), names[role], holder);
+		return err_say(ERR_LOCKED,
+			"store '%s' is in use: %s runs there; stop it, or name another store "
+			"with --store",
+			home_path(home), names[role]);
+	return err_say(ERR_LOCKED,
+		"store '%s' is in use: %s runs there as process %d; stop it, or name another store "
+		"with --store",
+		home_path(home), names[role], holder);
 }
 
 static int run_supervise(struct run *run, char *const *arguments)
@@ -154,11 +161,14 @@ static int run_supervise(struct run *run, char *const *arguments)
 	while (run_turn(run))
 		;
 	const struct child *failed = children_given_up(&run->children);
-	bool in_use = failed && failed->in_use_ns; /* its place was taken meanwhile, or in the runtime directory */
+	bool in_use =
+		failed &&
+		failed->in_use_ns; /* its place was taken meanwhile, or in the runtime directory */
 
 	if (in_use)
-		(void)command_fail(err_say(ERR_LOCKED, "%s can't run on store '%s' (its message is above)",
-			failed->program, run->config->store));
+		(void)command_fail(
+			err_say(ERR_LOCKED, "%s can't run on store '%s' (its message is above)",
+				failed->program, run->config->store));
 	children_release(&run->children);
 	return in_use ? PROC_IN_USE : failed ? PROC_FAILED : PROC_OK;
 }
@@ -174,8 +184,10 @@ int command_run(int argc, char **argv)
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf run", "",
-		"Runs kinf-reflector and kinf-processor, and with --serve kinf-serve, in the foreground "
-		"and starts them again when they die. SIGHUP reads the configuration again, SIGTERM ends everything within 5 "
+		"Runs kinf-reflector and kinf-processor, and with --serve kinf-serve, in the "
+		"foreground "
+		"and starts them again when they die. SIGHUP reads the configuration again, "
+		"SIGTERM ends everything within 5 "
 		"seconds.",
 		groups, ARRAY_SIZE(groups), false};
 	/* The daemons' arguments: a copy, before options_parse() reorders them, and the places. */

@@ -23,7 +23,8 @@ static const struct option_spec status_options[] = {
 	{'o', "output", OPTION_TEXT, offsetof(struct status_args, output), "FORMAT",
 		"text or json"},
 	{0, "check", OPTION_FLAG, offsetof(struct status_args, check), NULL,
-		"print one line, and exit with 1 unless both daemons work, there are feeds, and every one is live"},
+		"print one line, and exit with 1 unless both daemons work, there are feeds, and "
+		"every one is live"},
 	{0, "max-staleness", OPTION_DURATION, offsetof(struct status_args, max_stale_ns), "D",
 		"with --check: also unless each feed's last contact was at most D ago"},
 };
@@ -135,7 +136,8 @@ int status_json(const struct store_status *s, struct buf *out)
 
 /* Finds the first thing that is wrong: with ANY, that no feed is live; else any process or feed that does not work, or
  * that there is no feed. Returns false if there is none. */
-static bool status_find_fault(const struct store_status *s, bool any, double limit_seconds, char *text, size_t size)
+static bool status_find_fault(
+	const struct store_status *s, bool any, double limit_seconds, char *text, size_t size)
 {
 	const struct kinf_feed_info *fault = NULL;
 	size_t live = 0, stale = 0;
@@ -160,22 +162,24 @@ static bool status_find_fault(const struct store_status *s, bool any, double lim
 			fault = feed;
 	}
 	if (s->n_feeds == 0) {
-		(void)snprintf(text, size, "nothing is watched yet%s%.500s", *s->error ? ": " : "", s->error);
+		(void)snprintf(text, size, "nothing is watched yet%s%.500s", *s->error ? ": " : "",
+			s->error);
 		return true;
 	}
 	if (!fault || (any && live))
 		return false;
 	const char *in = fault->namespace_;
 	if (strcmp(fault->state, "live") == 0)
-		(void)snprintf(text, size, "%s%s%s: the last contact was longer than %gs ago", fault->name,
-			*in ? " in " : "", in, limit_seconds);
+		(void)snprintf(text, size, "%s%s%s: the last contact was longer than %gs ago",
+			fault->name, *in ? " in " : "", in, limit_seconds);
 	else
-		(void)snprintf(text, size, "%s%s%s: %s%s%s", fault->name, *in ? " in " : "", in, fault->state,
-			*fault->last_error ? ": " : "", fault->last_error);
+		(void)snprintf(text, size, "%s%s%s: %s%s%s", fault->name, *in ? " in " : "", in,
+			fault->state, *fault->last_error ? ": " : "", fault->last_error);
 	size_t others = s->n_feeds - live + stale - 1;
 	size_t used = strlen(text);
 	if (others)
-		(void)snprintf(text + used, size - used, " (and %zu other%s)", others, others == 1 ? "" : "s");
+		(void)snprintf(text + used, size - used, " (and %zu other%s)", others,
+			others == 1 ? "" : "s");
 	return true;
 }
 
@@ -224,9 +228,11 @@ int command_status(int argc, char **argv)
 		r = json ? status_json(&status, &out) : status_text(&status, &out);
 	char fault[600];
 	bool faulty = gathered >= 0 && !json &&
-		status_find_fault(&status, !args.check, (double)args.max_stale_ns / 1e9, fault, sizeof(fault));
+		      status_find_fault(&status, !args.check, (double)args.max_stale_ns / 1e9,
+			      fault, sizeof(fault));
 	if (args.check && gathered == 0 && !faulty)
-		buf_printf(&out, "%zu feed%s live\n", status.n_feeds, status.n_feeds == 1 ? "" : "s");
+		buf_printf(
+			&out, "%zu feed%s live\n", status.n_feeds, status.n_feeds == 1 ? "" : "s");
 	if (r == 0)
 		r = print_text(&out);
 	if (r < 0)
@@ -237,6 +243,7 @@ int command_status(int argc, char **argv)
 	else if (args.check && gathered > 0)
 		(void)fprintf(stderr, "Error: %s\n", status.error);
 	else if (faulty)
-		(void)fprintf(stderr, "Error: %s%s\n", args.check ? "" : "no feed is live: ", fault);
+		(void)fprintf(
+			stderr, "Error: %s%s\n", args.check ? "" : "no feed is live: ", fault);
 	return gathered < 0 || faulty || (args.check && gathered > 0) ? PROC_FAILED : PROC_OK;
 }

@@ -119,18 +119,20 @@ struct reader_walk {
 
 /* Sets *RET_READER to the entry of a process, which it makes if there is none. Processes of one program in other PID
  * namespaces (pid 0) share an entry. */
-static int status_find_reader(
-	struct store_status *status, const struct env_reader *found, struct status_reader **ret_reader)
+static int status_find_reader(struct store_status *status, const struct env_reader *found,
+	struct status_reader **ret_reader)
 {
 	struct status_reader made = {.pid = found->pid};
 
 	(void)snprintf(made.name, sizeof(made.name), "%s", found->program);
 	for (size_t i = 0; i < status->n_readers; i++)
-		if (status->readers[i].pid == found->pid && strcmp(status->readers[i].name, made.name) == 0) {
+		if (status->readers[i].pid == found->pid &&
+			strcmp(status->readers[i].name, made.name) == 0) {
 			*ret_reader = &status->readers[i];
 			return 0;
 		}
-	int r = ARRAY_ADD(status->readers, status->n_readers, status->readers_room, made, "the list of readers");
+	int r = ARRAY_ADD(status->readers, status->n_readers, status->readers_room, made,
+		"the list of readers");
 	if (r < 0)
 		return r;
 	*ret_reader = &status->readers[status->n_readers - 1];

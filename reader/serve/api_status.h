@@ -27,7 +27,8 @@ struct api_status {
 	struct buf message;
 	bool has_details;    /* also when all of them are empty */
 	struct buf name, group, kind; /* of the details */
-	struct api_status_cause *causes; /* API_STATUS_CAUSES, made for the first; few refusals have any */
+	struct api_status_cause
+		*causes; /* API_STATUS_CAUSES, made for the first; few refusals have any */
 	size_t n_causes;
 	int retry_after;     /* seconds; 0: none. Also the header Retry-After */
 	struct buf token;    /* metadata.continue: from here the rest of a list can be had */

@@ -21,7 +21,8 @@ struct auth_pending;
 struct auth_attributes {
 	const char *verb; /* get, list, watch */
 	const char *group, *version, *resource, *subresource, *namespace_, *name;
-	const char *path; /* set for requests of no resource (/api, /version); resource is "" then */
+	const char
+		*path; /* set for requests of no resource (/api, /version); resource is "" then */
 	const char *label_selector, *field_selector; /* as sent, decoded */
 };
 

@@ -70,7 +70,8 @@ struct exchange_peer {
 	char address[64];      /* for logs: "10.0.0.7:41234", "unix:uid=1000,pid=4711" */
 	bool loopback;         /* local, or from 127.0.0.0/8 or ::1 */
 	unsigned auth;         /* enum config_auth: how the listener's clients are decided on */
-	const char *server;    /* the address that the client connected to, "127.0.0.1:6445" or "unix" */
+	const char
+		*server; /* the address that the client connected to, "127.0.0.1:6445" or "unix" */
 };
 
 struct serve_worker;
@@ -115,7 +116,8 @@ struct exchange {
 	struct bytes path;   /* as sent, without the query; begins with / */
 	struct bytes query;  /* as sent, after the ?; size 0 if there is none */
 	struct bytes host;   /* Host or :authority */
-	const struct exchange_header *headers; /* without Host; each of a name's lines is an entry */
+	const struct exchange_header
+		*headers; /* without Host; each of a name's lines is an entry */
 	size_t n_headers;
 	struct bytes body; /* kept only with `forward: on` or for reviews; else size 0 */
 	bool has_body;
@@ -123,8 +125,9 @@ struct exchange {
 
 	/* For the answerer. */
 	void *answer;      /* its own */
-	bool long_running; /* set for watches before exchange_begin(): the end of the client's sending side ends the answer;
-			      counted in apiserver_longrunning_requests */
+	bool long_running; /* set for watches before exchange_begin(): the end of the client's
+			      sending side ends the answer; counted in
+			      apiserver_longrunning_requests */
 	/* Labels for metrics and the access log, set by the answerer before exchange_begin(), as
 	 * long_running is; nothing reads them after it. NULL: unknown. */
 	struct exchange_labels {
@@ -145,7 +148,8 @@ struct bytes exchange_header(const struct exchange *x, const char *name);
  * audit-id, cache-control (`no-cache, private`, unless it is among HEADERS) and those that frame the
  * body (content-length, transfer-encoding, connection). Without memory the connection is closed
  * later; no error is reported here. */
-void exchange_begin(struct exchange *x, int status, const struct exchange_header *headers, size_t n);
+void exchange_begin(
+	struct exchange *x, int status, const struct exchange_header *headers, size_t n);
 
 /* Sends BODY, which is copied, as the whole body. The exchange is invalid afterwards. */
 void exchange_send(struct exchange *x, struct bytes body);

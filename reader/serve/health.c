@@ -57,7 +57,8 @@ static size_t health_checks(struct worker_shared *shared, bool ready, struct ans
 }
 
 /* Answers /NAME, or /NAME/CHECK, in kube-apiserver's words. */
-static void health_check(struct worker_shared *shared, struct exchange *x, const char *name, struct bytes only)
+static void health_check(
+	struct worker_shared *shared, struct exchange *x, const char *name, struct bytes only)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	struct answer_check checks[ANSWER_CHECKS_MAX + 2];
@@ -83,7 +84,8 @@ static void health_check(struct worker_shared *shared, struct exchange *x, const
 			buf_printf(&text, "[-]%s failed: %s\n", checks[i].name, checks[i].reason);
 	}
 	if (only.size && !found) {
-		exchange_refuse(x, 404, "NotFound", "the server could not find the requested resource", 0);
+		exchange_refuse(
+			x, 404, "NotFound", "the server could not find the requested resource", 0);
 		return;
 	}
 	buf_printf(&text, "%s check %s\n", name, all_ok ? "passed" : "failed");
@@ -106,7 +108,8 @@ static void health_metrics(struct worker_shared *shared, struct exchange *x)
 		health_send(x, 200, "text/plain; version=0.0.4; charset=utf-8", buf_bytes(&text));
 }
 
-bool health_answer(struct worker_shared *shared, const struct listener *listener, struct exchange *x)
+bool health_answer(
+	struct worker_shared *shared, const struct listener *listener, struct exchange *x)
 {
 	static const char *const names[] = {"livez", "readyz", "healthz"};
 	bool reads = bytes_equal(x->method, BYTES_LIT("GET")) || x->head;
@@ -121,11 +124,13 @@ bool health_answer(struct worker_shared *shared, const struct listener *listener
 		x->labels.verb = "GET";
 		if (reads)
 			health_check(shared, x, names[i],
-				x->path.size > size ? BYTES(path + size + 1, x->path.size - size - 1) :
-						      BYTES_NONE);
+				x->path.size > size
+					? BYTES(path + size + 1, x->path.size - size - 1)
+					: BYTES_NONE);
 		else
 			exchange_refuse(x, 405, "MethodNotAllowed",
-				"the server does not allow this method on the requested resource", 0);
+				"the server does not allow this method on the requested resource",
+				0);
 		return true;
 	}
 	if (listener->kind != LISTENER_METRICS)
@@ -133,6 +138,7 @@ bool health_answer(struct worker_shared *shared, const struct listener *listener
 	if (reads && bytes_equal(x->path, BYTES_LIT("/metrics")))
 		health_metrics(shared, x);
 	else
-		exchange_refuse(x, 404, "NotFound", "the server could not find the requested resource", 0);
+		exchange_refuse(
+			x, 404, "NotFound", "the server could not find the requested resource", 0);
 	return true;
 }

@@ -11,6 +11,7 @@ struct listener;
 struct worker_shared;
 
 /* Answers X if its path is one of these, or if LISTENER has no others. Returns whether it did. */
-bool health_answer(struct worker_shared *shared, const struct listener *listener, struct exchange *x);
+bool health_answer(
+	struct worker_shared *shared, const struct listener *listener, struct exchange *x);
 
 #endif

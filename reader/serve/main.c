@@ -25,7 +25,8 @@ static int main_open_home(struct daemon *daemon, struct home **ret_home)
 		if (r < 0 && r != ERR_NO_STORE && r != -ENOENT)
 			return r;
 		if (!logged)
-			LOG(serve_waiting, .error = r < 0 ? err_text(r) : "the runtime directory is missing");
+			LOG(serve_waiting,
+				.error = r < 0 ? err_text(r) : "the runtime directory is missing");
 		logged = true;
 		err_forget();
 		home_close(ret_home);
@@ -79,7 +80,8 @@ int main(int argc, char **argv)
 {
 	static const struct daemon_program program = {
 		.name = "kinf-serve",
-		.about = "Answers get, list and watch over HTTP as the API server does, from a kinformer store.",
+		.about = "Answers get, list and watch over HTTP as the API server does, from a "
+			 "kinformer store.",
 		.status_page = "stats.serve",
 		.user = CONFIG_SERVE,
 		.run = main_run,

@@ -30,8 +30,8 @@ static const struct {
 };
 
 /* kube-apiserver's buckets: of durations in seconds, of sizes in bytes. */
-static const double metrics_seconds[] = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4,
-	5, 6, 8, 10, 15, 20, 30, 45, 60};
+static const double metrics_seconds[] = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5,
+	2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60};
 static const double metrics_sizes[] = {1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072};
 
 #define BUCKETS_MAX (sizeof(metrics_seconds) / sizeof(metrics_seconds[0]) + 1)
@@ -39,8 +39,8 @@ static const double metrics_sizes[] = {1024, 2048, 4096, 8192, 16384, 32768, 655
 struct metric_cell {
 	enum metric metric;
 	struct metric_cell *next; /* of the metric */
-	uint64_t value;           /* atomic, as the others; of a histogram: the sum, in ns or bytes */
-	uint64_t *buckets;        /* of a histogram: each value in one bucket, the last has no bound */
+	uint64_t value;    /* atomic, as the others; of a histogram: the sum, in ns or bytes */
+	uint64_t *buckets; /* of a histogram: each value in one bucket, the last has no bound */
 	char labels[];            /* "verb=\"LIST\",group=\"\"", "" without labels */
 };
 
@@ -83,7 +83,8 @@ static size_t metrics_bounds(enum metric metric, const double **ret_bounds)
 	bool sizes = metrics_table[metric].type == METRIC_SIZES;
 
 	*ret_bounds = sizes ? metrics_sizes : metrics_seconds;
-	return sizes ? sizeof(metrics_sizes) / sizeof(double) : sizeof(metrics_seconds) / sizeof(double);
+	return sizes ? sizeof(metrics_sizes) / sizeof(double)
+		     : sizeof(metrics_seconds) / sizeof(double);
 }
 
 /* ---- begin and end ----------------------------------------------------------------------------- */
@@ -124,7 +125,8 @@ void metrics_free(struct metrics **metrics)
 /* ---- cells ------------------------------------------------------------------------------------- */
 
 /* Writes the labels of METRIC with VALUES (NULL: each is "other"). Too long values are cut. */
-static void metrics_put_labels(enum metric metric, const char *const *values, char text[LABELS_SIZE])
+static void metrics_put_labels(
+	enum metric metric, const char *const *values, char text[LABELS_SIZE])
 {
 	const char *name = metrics_table[metric].labels;
 	size_t size = 0;
@@ -152,7 +154,8 @@ static void metrics_put_labels(enum metric metric, const char *const *values, ch
 	text[size] = '\0';
 }
 
-static struct metric_cell *metrics_new_cell(struct metrics *m, uint64_t hash, const struct metrics_key *key)
+static struct metric_cell *metrics_new_cell(
+	struct metrics *m, uint64_t hash, const struct metrics_key *key)
 {
 	size_t size = strlen(key->labels) + 1;
 	struct metric_cell *cell = calloc(1, sizeof(*cell) + size);
@@ -262,11 +265,11 @@ static void metrics_write_histogram(const struct metric_cell *cell, struct buf *
 	for (size_t i = 0; i <= n; i++) {
 		count += __atomic_load_n(&cell->buckets[i], __ATOMIC_RELAXED);
 		if (i < n)
-			buf_printf(out, "%s_bucket{%s%sle=\"%g\"} %" PRIu64 "\n", name, cell->labels, comma,
-				bounds[i], count);
+			buf_printf(out, "%s_bucket{%s%sle=\"%g\"} %" PRIu64 "\n", name,
+				cell->labels, comma, bounds[i], count);
 		else
-			buf_printf(out, "%s_bucket{%s%sle=\"+Inf\"} %" PRIu64 "\n", name, cell->labels, comma,
-				count);
+			buf_printf(out, "%s_bucket{%s%sle=\"+Inf\"} %" PRIu64 "\n", name,
+				cell->labels, comma, count);
 	}
 	if (metrics_table[cell->metric].type == METRIC_SIZES)
 		buf_printf(out, "%s_sum%s%s%s %" PRIu64 "\n", name, open, cell->labels, close, sum);
@@ -286,8 +289,8 @@ void metrics_write(struct metrics *m, struct buf *out)
 	for (size_t i = 0; i < METRIC_MAX; i++) {
 		if (!m->cells[i])
 			continue;
-		buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", metrics_table[i].name, metrics_table[i].help,
-			metrics_table[i].name, types[metrics_table[i].type]);
+		buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", metrics_table[i].name,
+			metrics_table[i].help, metrics_table[i].name, types[metrics_table[i].type]);
 		for (const struct metric_cell *cell = m->cells[i]; cell; cell = cell->next) {
 			if (metrics_has_buckets((enum metric)i))
 				metrics_write_histogram(cell, out);

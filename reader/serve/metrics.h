@@ -34,7 +34,8 @@ void metrics_free(struct metrics **metrics);
 
 /* Returns the cell of METRIC with VALUES, one for each of its labels in their order (NULL counts as
  * ""). VALUES may be NULL if it has no labels. Never NULL: without memory the cell counts nothing. */
-struct metric_cell *metrics_cell(struct metrics *metrics, enum metric metric, const char *const *values);
+struct metric_cell *metrics_cell(
+	struct metrics *metrics, enum metric metric, const char *const *values);
 
 void metric_add(struct metric_cell *cell, uint64_t n);   /* counter, gauge */
 void metric_sub(struct metric_cell *cell, uint64_t n);   /* gauge */

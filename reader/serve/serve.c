@@ -42,14 +42,19 @@ static int serve_open_directory(struct serve *serve)
 	unsigned mode = home_file_mode(serve->home) & 0040 ? 0750 : 0700;
 
 	if (mkdirat(home_fd(serve->home), SERVE_DIRECTORY, mode) < 0 && errno != EEXIST)
-		return err_set(-errno, "making the directory '%s/" SERVE_DIRECTORY "'; kinf-serve must run as a "
-			"user who may write there", home_path(serve->home));
-	serve->directory_fd = openat(
-		home_fd(serve->home), SERVE_DIRECTORY, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		return err_set(-errno,
+			"making the directory '%s/" SERVE_DIRECTORY "'; kinf-serve must run as a "
+			"user who may write there",
+			home_path(serve->home));
+	serve->directory_fd = openat(home_fd(serve->home), SERVE_DIRECTORY,
+		O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (serve->directory_fd < 0)
-		return err_set(-errno, "opening the directory '%s/" SERVE_DIRECTORY "'", home_path(serve->home));
+		return err_set(-errno, "opening the directory '%s/" SERVE_DIRECTORY "'",
+			home_path(serve->home));
 	serve->lock_fd = proc_lock(serve->directory_fd, "serve.lock");
-	return serve->lock_fd < 0 ? err_add(serve->lock_fd, "serving store '%s'", home_path(serve->home)) : 0;
+	return serve->lock_fd < 0
+		       ? err_add(serve->lock_fd, "serving store '%s'", home_path(serve->home))
+		       : 0;
 }
 
 /* Writes the addresses that clients can connect to, one a line; `kinf kubeconfig` reads them. */
@@ -63,9 +68,11 @@ static int serve_write_addresses(const struct serve *serve)
 		if (*l->path)
 			buf_printf(&text, "api unix %s\n", l->path);
 		else if (l->local)
-			buf_printf(&text, "api unix %s/" LISTENER_SOCKET "\n", home_runtime(serve->home));
+			buf_printf(&text, "api unix %s/" LISTENER_SOCKET "\n",
+				home_runtime(serve->home));
 		else
-			buf_printf(&text, "%s %s %s %s\n", l->kind == LISTENER_API ? "api" : "metrics",
+			buf_printf(&text, "%s %s %s %s\n",
+				l->kind == LISTENER_API ? "api" : "metrics",
 				l->tls ? "https" : "http", l->name, auth_names[l->auth]);
 	}
 	int r = buf_error(&text);
@@ -122,7 +129,8 @@ static int serve_collect_names(const struct serve *serve, struct serve_names *na
 
 		if (serve->listeners.items[i].local || !colon)
 			continue;
-		(void)snprintf(host, sizeof(host), "%.*s", (int)(colon - name) - 2 * brackets, name + brackets);
+		(void)snprintf(host, sizeof(host), "%.*s", (int)(colon - name) - 2 * brackets,
+			name + brackets);
 		if (strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0)
 			wildcard = true;
 		else
@@ -132,10 +140,12 @@ static int serve_collect_names(const struct serve *serve, struct serve_names *na
 		return r;
 	for (const struct ifaddrs *a = addresses; r == 0 && a; a = a->ifa_next) {
 		int family = a->ifa_addr ? a->ifa_addr->sa_family : AF_UNSPEC;
-		socklen_t size = family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+		socklen_t size = family == AF_INET ? sizeof(struct sockaddr_in)
+						   : sizeof(struct sockaddr_in6);
 
 		if ((family == AF_INET || family == AF_INET6) &&
-			getnameinfo(a->ifa_addr, size, host, sizeof(host), NULL, 0, NI_NUMERICHOST) == 0 &&
+			getnameinfo(a->ifa_addr, size, host, sizeof(host), NULL, 0,
+				NI_NUMERICHOST) == 0 &&
 			!strchr(host, '%'))
 			r = serve_add_name(names, host);
 	}
@@ -153,8 +163,8 @@ static int serve_load_tls(struct serve *serve)
 	int r = 0;
 
 	if (!files.certificate) {
-		(void)snprintf(certificate, sizeof(certificate), "/proc/self/fd/%d/" TLS_CERTIFICATE,
-			serve->directory_fd);
+		(void)snprintf(certificate, sizeof(certificate),
+			"/proc/self/fd/%d/" TLS_CERTIFICATE, serve->directory_fd);
 		(void)snprintf(key, sizeof(key), "/proc/self/fd/%d/" TLS_KEY, serve->directory_fd);
 		files.certificate = certificate;
 		files.key = key;
@@ -181,11 +191,14 @@ static int serve_set_auth(struct serve *serve, struct listener *l)
 	if (l->auth == CONFIG_AUTH_DEFAULT || (!l->local && l->auth == CONFIG_AUTH_PEERS))
 		l->auth = l->local ? CONFIG_AUTH_PEERS : CONFIG_AUTH_SELF;
 	if (l->auth == CONFIG_AUTH_REVIEW || l->auth == CONFIG_AUTH_ALLOW)
-		return err_say(ERR_CONFIG, "serve.auth: %s is not supported yet; choose self, or peers on the Unix socket",
+		return err_say(ERR_CONFIG,
+			"serve.auth: %s is not supported yet; choose self, or peers on the Unix "
+			"socket",
 			auth_names[l->auth]);
 	if (l->auth == CONFIG_AUTH_OPEN && !l->any_loopback && !config->open_remote)
 		return err_say(ERR_CONFIG,
-			"serve.auth: open on %s would give the whole cache to other machines; listen on a loopback "
+			"serve.auth: open on %s would give the whole cache to other machines; "
+			"listen on a loopback "
 			"address, choose another mode, or set serve.openRemote: true",
 			l->name);
 	return 0;
@@ -199,10 +212,11 @@ static int serve_listen(struct serve *serve)
 	bool any_tcp = false;
 
 	if (config->forward)
-		return err_say(ERR_CONFIG, "serve.forward: on is not supported yet; requests that the cache can't answer "
-			"must go to the API server directly");
-	int r = listeners_open(&serve->listeners, LISTENER_API, config->listen ? config->listen : "unix",
-		runtime, mode);
+		return err_say(ERR_CONFIG, "serve.forward: on is not supported yet; requests that "
+					   "the cache can't answer "
+					   "must go to the API server directly");
+	int r = listeners_open(&serve->listeners, LISTENER_API,
+		config->listen ? config->listen : "unix", runtime, mode);
 
 	for (size_t i = 0; r == 0 && i < serve->listeners.n; i++) {
 		any_tcp |= !serve->listeners.items[i].local;
@@ -214,13 +228,15 @@ static int serve_listen(struct serve *serve)
 		if (!serve->listeners.items[i].local)
 			serve->listeners.items[i].tls = serve->tls;
 	if (r == 0 && config->metrics)
-		r = listeners_open(&serve->listeners, LISTENER_METRICS, config->metrics, runtime, mode);
+		r = listeners_open(
+			&serve->listeners, LISTENER_METRICS, config->metrics, runtime, mode);
 	return r;
 }
 
 static int serve_open_auth(struct serve *serve)
 {
-	struct auth_options options = {.config = serve->daemon->config, .metrics = serve->shared.metrics,
+	struct auth_options options = {.config = serve->daemon->config,
+		.metrics = serve->shared.metrics,
 		.runtime_fd = home_runtime_fd(serve->home)};
 	struct stat st;
 
@@ -269,8 +285,11 @@ static int serve_start_workers(struct serve *serve)
 		if (r < 0)
 			return r;
 	}
-	const struct answer_options options = {.config = serve->daemon->config, .workers = serve->workers,
-		.n_workers = serve->n_workers, .auth = serve->shared.auth, .metrics = serve->shared.metrics};
+	const struct answer_options options = {.config = serve->daemon->config,
+		.workers = serve->workers,
+		.n_workers = serve->n_workers,
+		.auth = serve->shared.auth,
+		.metrics = serve->shared.metrics};
 	int r = answer_open(&options, &serve->shared.answer);
 	for (unsigned i = 0; r == 0 && i < serve->n_workers; i++)
 		r = loop_start(serve->workers[i]);
@@ -306,7 +325,8 @@ int serve_open(struct serve *serve, struct daemon *daemon)
 		LOG(serve_listening, .address = l->name, .tls = l->tls != NULL,
 			.auth = l->kind == LISTENER_API ? auth_names[l->auth] : "metrics");
 	}
-	LOG(daemon_started, .daemon = daemon->program->name, .pid = getpid(), .store = home_path(serve->home));
+	LOG(daemon_started, .daemon = daemon->program->name, .pid = getpid(),
+		.store = home_path(serve->home));
 	return 0;
 }
 

@@ -72,7 +72,8 @@ int serve_worker_init(struct serve_worker *w, struct worker_shared *shared, unsi
 		return err_set(-ENOMEM, "making a worker");
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
 	w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (w->epoll < 0 || w->wake_fd < 0 || epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->wake_fd, &event) < 0)
+	if (w->epoll < 0 || w->wake_fd < 0 ||
+		epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->wake_fd, &event) < 0)
 		return err_set(-errno, "making a worker");
 	return 0;
 }

@@ -42,8 +42,8 @@ struct serve_timer {
 	void (*fn)(void *context);
 	void *context;
 };
-int serve_timer_init(struct serve_worker *worker, struct serve_timer *timer, void (*fn)(void *context),
-	void *context);
+int serve_timer_init(struct serve_worker *worker, struct serve_timer *timer,
+	void (*fn)(void *context), void *context);
 void serve_timer_set(struct serve_timer *timer, uint64_t monotonic_ns);
 void serve_timer_release(struct serve_timer *timer);
 

@@ -25,7 +25,8 @@ struct worker_shared {
 	bool stopping;    /* atomic; /readyz fails */
 	int failed;       /* atomic: the error of a worker's start, which ends the process */
 	/* Answers a request of LISTENER. */
-	void (*ask)(struct serve_worker *worker, const struct listener *listener, struct exchange *x);
+	void (*ask)(
+		struct serve_worker *worker, const struct listener *listener, struct exchange *x);
 };
 
 #define SERVE_WORKER_MAGIC 0x776f726bu

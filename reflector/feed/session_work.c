@@ -192,8 +192,8 @@ int session_work(struct session *session)
 		session_step_and_do(session, (struct feed_input){.on = FEED_ON_TICK});
 	if (session->overdue_ns && session->overdue_ns <= proc_monotonic_ns()) {
 		session->overdue_ns = 0;
-		session_set_error(session,
-			"the server was silent for long, and does not answer when it is asked again");
+		session_set_error(session, "the server was silent for long, and does not answer "
+					   "when it is asked again");
 	}
 	if (session->well_ns && session->well_ns <= proc_monotonic_ns()) {
 		session->well_ns = 0;

@@ -17,7 +17,9 @@
 #define ALLOCATE_MIN   ((uint64_t)256 << 10)
 #define ALLOCATE_MAX   ((uint64_t)16 << 20)
 #define NO_SPACE_BYTES ((uint64_t)1 << 20)
-#define LENGTH_STEP    ((uint64_t)64 << 10) /* a multiple of every page size: the rest of a page after the end is not kept */
+#define LENGTH_STEP \
+	((uint64_t)64 << 10) /* a multiple of every page size: the rest of a page after the end is \
+				not kept */
 
 /* ---- the disk -------------------------------------------------------------------------------- */
 
@@ -127,7 +129,9 @@ void datafile_cut(int fd, uint64_t bytes)
 
 uint64_t datafile_ahead(uint64_t end)
 {
-	return end / 8 < ALLOCATE_MIN ? ALLOCATE_MIN : end / 8 > ALLOCATE_MAX ? ALLOCATE_MAX : end / 8;
+	return end / 8 < ALLOCATE_MIN   ? ALLOCATE_MIN
+	       : end / 8 > ALLOCATE_MAX ? ALLOCATE_MAX
+					: end / 8;
 }
 
 /* Returns END rounded up to whole steps, but not beyond MOST. */
@@ -145,7 +149,10 @@ static int datafile_reserve(struct datafile_blocks *blocks, int fd, uint64_t end
 	if (end <= blocks->end)
 		return 0;
 	do
-		error = fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)blocks->end, (off_t)(end - blocks->end)) < 0 ? errno : 0;
+		error = fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)blocks->end,
+				(off_t)(end - blocks->end)) < 0
+				? errno
+				: 0;
 	while (error == EINTR);
 	if (!error)
 		blocks->end = end;
@@ -154,7 +161,8 @@ static int datafile_reserve(struct datafile_blocks *blocks, int fd, uint64_t end
 
 int datafile_lengthen(struct datafile_blocks *blocks, int fd, uint64_t end, uint64_t most)
 {
-	uint64_t least = datafile_step(end, most), length = datafile_step(end + datafile_ahead(end), most);
+	uint64_t least = datafile_step(end, most),
+		 length = datafile_step(end + datafile_ahead(end), most);
 
 	if (end <= blocks->length)
 		return 0;

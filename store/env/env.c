@@ -95,8 +95,10 @@ int mapping_fit_file(struct mapping *map, uint64_t missing_max)
 		r = err_say(ERR_CORRUPT, "'%s/data.mdb' was cut: %" PRIu64 " of %" PRIu64 " bytes are there",
 			map->path, size, need);
 	if (r == 0 && size < need && map->mode == ENV_WRITE) {
-		int error = map->writemap ? datafile_lengthen(&map->blocks, mapping_fd(map), need, map->map_bytes)
-			: ftruncate(mapping_fd(map), (off_t)need) < 0 ? errno : 0;
+		int error = map->writemap ? datafile_lengthen(&map->blocks, mapping_fd(map), need,
+						    map->map_bytes)
+			    : ftruncate(mapping_fd(map), (off_t)need) < 0 ? errno
+									  : 0;
 		if (error)
 			r = err_set(-error, "extending '%s/data.mdb'", map->path);
 	}
@@ -141,7 +143,8 @@ static int mapping_first_txn(struct mapping *map, struct pin *pin, MDB_txn **ret
 	MDB_envinfo info;
 
 	(void)mdb_env_info(map->mdb, &info);
-	int rc = write ? mdb_txn_begin(map->mdb, NULL, 0, ret_txn) : mapping_begin_read(map, pin, ret_txn);
+	int rc = write ? mdb_txn_begin(map->mdb, NULL, 0, ret_txn)
+		       : mapping_begin_read(map, pin, ret_txn);
 	if (rc)
 		return mapping_failed(map, rc, "opening");
 	if (!write || mdb_txn_id(*ret_txn) > info.me_last_txnid)
@@ -149,10 +152,13 @@ static int mapping_first_txn(struct mapping *map, struct pin *pin, MDB_txn **ret
 	mdb_txn_abort(*ret_txn);
 	*ret_txn = NULL;
 	return err_say(ERR_LOCKED,
-		"'%s': lock.mdb is older than the data, because another program has it open: end that program", map->path);
+		"'%s': lock.mdb is older than the data, because another program has it open: end "
+		"that program",
+		map->path);
 }
 
-static int mapping_settle_pinned(struct mapping *map, const struct env_options *options, struct pin *pin)
+static int mapping_settle_pinned(
+	struct mapping *map, const struct env_options *options, struct pin *pin)
 {
 	MDB_envinfo info;
 	MDB_txn *txn = NULL;
@@ -166,10 +172,11 @@ static int mapping_settle_pinned(struct mapping *map, const struct env_options *
 	/* Until the map's address is known the file has to be long enough. */
 	map->open_bytes = OPEN_PAGES * (uint64_t)map->page_size;
 	if (r == 0 && map->writemap) {
-		int error = datafile_lengthen(&map->blocks, mapping_fd(map), mapping_state_end(map) + map->open_bytes,
-			map->map_bytes);
+		int error = datafile_lengthen(&map->blocks, mapping_fd(map),
+			mapping_state_end(map) + map->open_bytes, map->map_bytes);
 		r = error ? mapping_failed(map, error, "opening") : 0;
-		if (r == 0) /* gives back the blocks beyond the end that a killed writer had reserved */
+		if (r == 0) /* gives back the blocks beyond the end that a killed writer had
+			       reserved */
 			datafile_cut(mapping_fd(map), map->blocks.length);
 	}
 	if (r < 0)
@@ -196,7 +203,8 @@ static int mapping_settle_pinned(struct mapping *map, const struct env_options *
 	mapping_find_address(map, txn);
 	mdb_txn_abort(txn);
 	if (map->writemap && !map->address)
-		return err_say(ERR_CORRUPT, "'%s/data.mdb': its table of databases is damaged", map->path);
+		return err_say(
+			ERR_CORRUPT, "'%s/data.mdb': its table of databases is damaged", map->path);
 	return map->writemap ? mapping_watch_faults(map) : 0;
 }
 
@@ -216,7 +224,8 @@ static int mapping_settle(struct mapping *map, const struct env_options *options
 	return r;
 }
 
-static int mapping_open(const char *directory, const struct env_options *options, struct mapping **ret_map)
+static int mapping_open(
+	const char *directory, const struct env_options *options, struct mapping **ret_map)
 {
 	int network = options->mode == ENV_COPY ? 0 : datafile_refuse_network(directory);
 	if (network < 0)
@@ -246,7 +255,8 @@ static int mapping_open(const char *directory, const struct env_options *options
 	/* Pages that are written in place are touched while the file has a hole there. With readahead the kernel
 	 * would fill the pages around them as well, which took half of the time of recording a list. */
 	if (options->mode == ENV_WRITE)
-		flags |= (map->writemap ? MDB_WRITEMAP | MDB_NORDAHEAD : 0) | (options->durable ? 0 : MDB_NOSYNC);
+		flags |= (map->writemap ? MDB_WRITEMAP | MDB_NORDAHEAD : 0) |
+			 (options->durable ? 0 : MDB_NOSYNC);
 	else
 		flags |= MDB_RDONLY | MDB_NOLOCK;
 	/* 0600: nobody but the writer ever opens lock.mdb. */

@@ -32,7 +32,8 @@ struct cursor;
 enum env_mode {
 	ENV_READ,  /* each transaction under a pin (pin_page.h) */
 	ENV_WRITE, /* the one writer; creates what is missing */
-	ENV_COPY,  /* without pins: a store in which none can be made, or a copy, which has no writer */
+	ENV_COPY, /* without pins: a store in which none can be made, or a copy, which has no writer
+		   */
 };
 
 struct env_options {
@@ -40,10 +41,12 @@ struct env_options {
 	const char *const *databases; /* names; a database is its place in this list */
 	size_t n_databases;
 	uint64_t map_bytes; /* writers; readers use the size in the file */
-	bool writemap;      /* pages are written in place, where the file system keeps what is reserved */
+	bool writemap; /* pages are written in place, where the file system keeps what is reserved
+			*/
 	bool durable;       /* fdatasync at each commit; else commits survive process crashes only */
 	unsigned file_mode; /* of new files */
-	const struct pin_places *places; /* of pin files; NULL: a writer that nobody else reads beside */
+	const struct pin_places
+		*places; /* of pin files; NULL: a writer that nobody else reads beside */
 };
 
 /* ERR_CORRUPT, ERR_FORMAT (the file of another LMDB version), -EACCES, ... */

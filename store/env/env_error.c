@@ -16,7 +16,8 @@ int mapping_failed(const struct mapping *map, int rc, const char *what)
 			"%s '%s': the database map (%" PRIu64 " bytes) is full: raise mapSize in kinf.yaml", what,
 			map->path, map->map_bytes);
 	if (rc == MDB_READERS_FULL) /* LMDB's table, which has the writer's own transactions only */
-		return err_say(ERR_READERS_FULL, "%s '%s': this process holds too many snapshots", what, map->path);
+		return err_say(ERR_READERS_FULL, "%s '%s': this process holds too many snapshots",
+			what, map->path);
 	int code = -rc; /* an errno; LMDB's own codes are negative */
 	if (rc < 0)
 		code = ERR_CORRUPT;

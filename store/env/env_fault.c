@@ -24,7 +24,9 @@
 #include "common/check.h"
 #include "common/err.h"
 
-#define FAULT_MAPS 8 /* writers of a process: journal and index, and each twice while one replaces the other */
+#define FAULT_MAPS \
+	8 /* writers of a process: journal and index, and each twice while one replaces the other \
+	   */
 
 static struct mapping *fault_maps[FAULT_MAPS]; /* atomic: the handler reads them */
 static struct sigaction fault_before;
@@ -77,13 +79,15 @@ static bool fault_mend(struct mapping *map, const uint8_t *address)
 {
 	uint64_t at = (uint64_t)(address - map->address), length = map->blocks.length;
 
-	if (address < map->address || at >= map->map_bytes || at < length || map->forks != env_forks())
+	if (address < map->address || at >= map->map_bytes || at < length ||
+		map->forks != env_forks())
 		return false;
 	int error = datafile_lengthen(&map->blocks, mapping_fd(map), at + 1, map->map_bytes);
 	if (!error)
 		return true;
-	void *rest = mmap((void *)(uintptr_t)(map->address + length), map->map_bytes - length, PROT_READ | PROT_WRITE,
-		MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *rest = mmap((void *)(uintptr_t)(map->address + length), map->map_bytes - length,
+		PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		0);
 	if (rest == MAP_FAILED)
 		return false;
 	__atomic_store_n(&map->lost, error, __ATOMIC_RELAXED);
@@ -106,13 +110,16 @@ static void fault_handle(int number, siginfo_t *info, void *context)
 
 int mapping_watch_faults(struct mapping *map)
 {
-	struct sigaction action = {.sa_sigaction = fault_handle, .sa_flags = SA_SIGINFO | SA_ONSTACK}, now;
+	struct sigaction action = {.sa_sigaction = fault_handle,
+				 .sa_flags = SA_SIGINFO | SA_ONSTACK},
+			 now;
 	int i = 0;
 
 	while (i < FAULT_MAPS && fault_maps[i])
 		i++;
 	if (i == FAULT_MAPS)
-		return err_say(ERR_TOO_LARGE, "'%s': this process writes %d databases already", map->path, FAULT_MAPS);
+		return err_say(ERR_TOO_LARGE, "'%s': this process writes %d databases already",
+			map->path, FAULT_MAPS);
 	/* Again each time, because another part of the program may have set a handler since. */
 	(void)sigemptyset(&action.sa_mask);
 	if (sigaction(SIGBUS, NULL, &now) < 0)
@@ -136,19 +143,23 @@ void mapping_unwatch_faults(const struct mapping *map)
 
 void mapping_end_write(struct mapping *map)
 {
-	uint64_t end = mapping_state_end(map), ahead = datafile_ahead(end), from = map->blocks.length;
+	uint64_t end = mapping_state_end(map), ahead = datafile_ahead(end),
+		 from = map->blocks.length;
 
 	if (!map->writemap)
 		return;
 	if (map->lost) {
-		void *rest = mmap((void *)(uintptr_t)(map->address + from), map->map_bytes - from, PROT_READ | PROT_WRITE,
-			MAP_FIXED | MAP_SHARED, mapping_fd(map), (off_t)from);
+		void *rest = mmap((void *)(uintptr_t)(map->address + from), map->map_bytes - from,
+			PROT_READ | PROT_WRITE, MAP_FIXED | MAP_SHARED, mapping_fd(map),
+			(off_t)from);
 		if (rest == MAP_FAILED)
-			return; /* all that is written fails until the environment is opened again */
+			return; /* all that is written fails until the environment is opened again
+				 */
 		(void)madvise(rest, map->map_bytes - from, MADV_RANDOM); /* only saves time */
 		map->lost = 0;
 		datafile_shorten(&map->blocks, mapping_fd(map), end);
-	} else if (map->blocks.end > end + 2 * ahead) { /* txn_allocate() reserves the most that a step can take */
+	} else if (map->blocks.end >
+		   end + 2 * ahead) { /* txn_allocate() reserves the most that a step can take */
 		datafile_shorten(&map->blocks, mapping_fd(map), end + ahead);
 	}
 }

@@ -32,7 +32,8 @@ struct mapping {
 	enum env_mode mode;
 	bool has_writer;
 	bool writemap;  /* pages are written in place */
-	int lost;       /* an errno: the write transaction was partly written into memory. Atomic, relaxed */
+	int lost; /* an errno: the write transaction was partly written into memory. Atomic, relaxed
+		   */
 	unsigned forks; /* env_forks() when it was opened; another number now: this is a child */
 	MDB_env *mdb;
 	MDB_dbi databases[ENV_DATABASES_MAX];
@@ -40,20 +41,23 @@ struct mapping {
 	const uint8_t *address; /* NULL: not known, and values have no places */
 	uint64_t map_bytes;
 	uint32_t page_size;
-	uint64_t open_bytes; /* the most that opening, or the end of a commit, writes beside what is listed elsewhere */
+	uint64_t open_bytes; /* the most that opening, or the end of a commit, writes beside what is
+				listed elsewhere */
 	uint64_t file_bytes; /* that much of the file was written; never gets less. Atomic, relaxed */
 	struct datafile_blocks blocks; /* the writer's */
 	/* A reader has these (ENV_READ): */
 	const struct pin_page *page;
 	struct pins *pins;
-	uint64_t unpublished; /* a commit that its writer has not published, for so long that it is visible. Atomic */
+	uint64_t unpublished; /* a commit that its writer has not published, for so long that it is
+				 visible. Atomic */
 	struct pin_places *places;
 	/* And the writer these: */
 	struct pin_page *own_page;
 	struct pin_scan *scan;
 	char last_place[2048]; /* of the writer before this one */
 	int page_fd;
-	bool is_blind; /* readers from before its start may have pin files that it does not find: it reuses nothing */
+	bool is_blind; /* readers from before its start may have pin files that it does not find: it
+			  reuses nothing */
 	MDB_txn *keeper;         /* has the slot in LMDB's table, which says FLOOR */
 	volatile uint64_t *slot; /* in LOCK, which is lock.mdb */
 	void *lock;

@@ -29,7 +29,8 @@
 #define MANY_COMMITS 64
 #define GROWN_BYTES  (64u << 10)
 #define SCAN_SHARE   20
-#define STALLED_NS   5000000u /* a writer that has not published a commit by then is stopped or dead */
+#define STALLED_NS \
+	5000000u /* a writer that has not published a commit by then is stopped or dead */
 #define SPINS        64
 #define LOST_NS      5000000000u /* no order of steps keeps a reader from a snapshot for that long */
 
@@ -55,8 +56,8 @@ static int keeper_line(const char *line, void *arg)
 	uint64_t thread, txn;
 	int32_t pid;
 
-	if (sscanf(line, "%" SCNd32 " %" SCNx64 " %" SCNu64, &pid, &thread, &txn) == 3 && pid == getpid() &&
-		thread == (uint64_t)check->thread && txn == check->txn)
+	if (sscanf(line, "%" SCNd32 " %" SCNx64 " %" SCNu64, &pid, &thread, &txn) == 3 &&
+		pid == getpid() && thread == (uint64_t)check->thread && txn == check->txn)
 		check->found = true;
 	return 0;
 }
@@ -78,13 +79,15 @@ static int mapping_find_slot(struct mapping *map, uint64_t txn)
 	if (map->lock_fd < 0 || fstat(map->lock_fd, &st) < 0)
 		return err_set(-errno, "'%s'", path);
 	map->lock_bytes = (size_t)st.st_size;
-	void *memory = mmap(NULL, map->lock_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map->lock_fd, 0);
+	void *memory =
+		mmap(NULL, map->lock_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map->lock_fd, 0);
 	if (memory == MAP_FAILED)
 		return err_set(-errno, "mapping '%s'", path);
 	map->lock = memory;
 	uint64_t *words = memory, *slot = NULL;
 	for (size_t i = 0; i + 2 < map->lock_bytes / sizeof(*words); i++)
-		if (words[i] == txn && (pid_t)(uint32_t)words[i + 1] == getpid() && words[i + 2] == (uint64_t)pthread_self())
+		if (words[i] == txn && (pid_t)(uint32_t)words[i + 1] == getpid() &&
+			words[i + 2] == (uint64_t)pthread_self())
 			slot = &words[i];
 	if (slot) {
 		*(volatile uint64_t *)slot = check.txn;
@@ -92,8 +95,9 @@ static int mapping_find_slot(struct mapping *map, uint64_t txn)
 		*(volatile uint64_t *)slot = txn;
 	}
 	if (!check.found)
-		return err_say(ERR_UNSUPPORTED, "'%s': the table of readers of %s is not the one that is known: use LMDB "
-						"0.9",
+		return err_say(ERR_UNSUPPORTED,
+			"'%s': the table of readers of %s is not the one that is known: use LMDB "
+			"0.9",
 			path, mdb_version(NULL, NULL, NULL));
 	map->slot = slot;
 	return 0;
@@ -159,7 +163,8 @@ int mapping_keep(struct mapping *map, const struct pin_places *places, unsigned 
 	/* A page that was made just now says 0, which keeps everything until the pins have been read. */
 	map->floor = floor < newest ? floor : newest;
 	*map->slot = map->floor;
-	if (__atomic_load_n(&page->began, __ATOMIC_SEQ_CST) < newest) /* never back: a reader may be copying what was begun */
+	if (__atomic_load_n(&page->began, __ATOMIC_SEQ_CST) <
+		newest) /* never back: a reader may be copying what was begun */
 		__atomic_store_n(&page->began, newest, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&page->committed, newest, __ATOMIC_SEQ_CST);
 	r = places ? mapping_find_places(map, places) : 0;
@@ -195,14 +200,17 @@ static bool mapping_is_advance_due(const struct mapping *map, uint64_t now)
 
 	if (map->scan_commits >= MANY_COMMITS || end > map->map_bytes / 2)
 		return true;
-	return (map->scan_commits >= FEW_COMMITS || end >= map->scan_end + GROWN_BYTES) && now >= map->scan_due_ns;
+	return (map->scan_commits >= FEW_COMMITS || end >= map->scan_end + GROWN_BYTES) &&
+	       now >= map->scan_due_ns;
 }
 
 int mapping_check_sight(const struct mapping *map)
 {
 	return map->is_blind ? err_say(ERR_LOCKED,
-				       "a process that reads '%s' has its pin file in a directory that was removed or is no "
-				       "longer used: no page is reused until that process takes another snapshot or ends "
+				       "a process that reads '%s' has its pin file in a directory "
+				       "that was removed or is no "
+				       "longer used: no page is reused until that process takes "
+				       "another snapshot or ends "
 				       "('fuser -v %s/" PIN_PAGE_FILE "' names it)",
 				       map->path, map->path)
 			     : 0;
@@ -228,9 +236,11 @@ void mapping_advance(struct mapping *map, bool must)
 {
 	struct pin_page *page = map->own_page;
 
-	uint64_t most = __atomic_load_n(&page->committed, __ATOMIC_SEQ_CST), least = most, now = proc_monotonic_ns();
+	uint64_t most = __atomic_load_n(&page->committed, __ATOMIC_SEQ_CST), least = most,
+		 now = proc_monotonic_ns();
 	map->scan_commits++;
-	if (must && most <= map->floor) /* opens files that are new, which may be removed by others later on */
+	if (must && most <= map->floor) /* opens files that are new, which may be removed by others
+					   later on */
 		err_ignore(mapping_scan(map, most, &least), "env_sweep_pins() reports it");
 	if (most <= map->floor || (!must && !mapping_is_advance_due(map, now)))
 		return;
@@ -238,7 +248,8 @@ void mapping_advance(struct mapping *map, bool must)
 	__atomic_store_n(&page->oldest, most, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	int r = mapping_scan(map, most, &least);
-	err_ignore(r, "nothing is reused until the pins can be read; env_sweep_readers() reports it");
+	err_ignore(
+		r, "nothing is reused until the pins can be read; env_sweep_readers() reports it");
 	if (r < 0)
 		least = map->floor;
 	if (least < most)
@@ -293,7 +304,8 @@ int mapping_watch(struct mapping *map, const struct pin_places *places)
 		return r;
 	if (r == NOT_FOUND || !places)
 		return err_say(ERR_LOCKED,
-			"'%s' can't be read while its file '" PIN_PAGE_FILE "' is missing or is that of another copy: "
+			"'%s' can't be read while its file '" PIN_PAGE_FILE
+			"' is missing or is that of another copy: "
 			"start its daemons, which make it",
 			map->path);
 	struct pins *pins = NULL;
@@ -322,7 +334,8 @@ static void mapping_find_page(struct mapping *map)
 	if (r != FOUND)
 		return;
 	/* Each page begins at a random epoch. */
-	if (__atomic_load_n(&page->epoch, __ATOMIC_SEQ_CST) != __atomic_load_n(&map->page->epoch, __ATOMIC_SEQ_CST))
+	if (__atomic_load_n(&page->epoch, __ATOMIC_SEQ_CST) !=
+		__atomic_load_n(&map->page->epoch, __ATOMIC_SEQ_CST))
 		__atomic_store_n(&map->page, page, __ATOMIC_RELEASE);
 	else
 		pin_page_close(&page);
@@ -330,7 +343,8 @@ static void mapping_find_page(struct mapping *map)
 
 /* After many tries in vain: takes a page that has replaced the one in use. Returns: 0; EBUSY: there is none, for so
  * long that the page and the data can't belong together. */
-static int __attribute__((cold)) mapping_try_page(struct mapping *map, struct pin *pin, uint64_t *since)
+static int __attribute__((cold))
+mapping_try_page(struct mapping *map, struct pin *pin, uint64_t *since)
 {
 	const struct pin_page *before = __atomic_load_n(&map->page, __ATOMIC_ACQUIRE);
 
@@ -375,8 +389,10 @@ static int mapping_begin_pinned(struct mapping *map, struct pin *pin, MDB_txn **
 		__atomic_thread_fence(__ATOMIC_SEQ_CST); /* Dekker with mapping_advance() */
 		if (__atomic_load_n(&page->oldest, __ATOMIC_RELAXED) > committed)
 			continue;
-		int rc = *txn ? mdb_txn_renew(*txn) : mdb_txn_begin(map->mdb, NULL, MDB_RDONLY, txn);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE); /* LMDB's reads of the meta page come before */
+		int rc =
+			*txn ? mdb_txn_renew(*txn) : mdb_txn_begin(map->mdb, NULL, MDB_RDONLY, txn);
+		__atomic_thread_fence(
+			__ATOMIC_ACQUIRE); /* LMDB's reads of the meta page come before */
 		uint64_t began = __atomic_load_n(&page->began, __ATOMIC_RELAXED);
 		if (__builtin_expect(rc != 0, 0)) {
 			if (rc == MDB_MAP_RESIZED && began != committed && spins < SPINS)
@@ -387,7 +403,8 @@ static int mapping_begin_pinned(struct mapping *map, struct pin *pin, MDB_txn **
 		if (__builtin_expect(began <= id + 1 && id <= committed, 1))
 			return 0;
 		bool published = id <= __atomic_load_n(&page->committed, __ATOMIC_ACQUIRE);
-		if (began <= id + 1 && (published || __atomic_load_n(&map->unpublished, __ATOMIC_RELAXED) == id))
+		if (began <= id + 1 &&
+			(published || __atomic_load_n(&map->unpublished, __ATOMIC_RELAXED) == id))
 			return 0;
 		mdb_txn_reset(*txn);
 		if (!published)
@@ -408,5 +425,7 @@ int mapping_pin(struct mapping *map, struct pin *pin)
 		return 0;
 	const struct pin_page *page = __atomic_load_n(&map->page, __ATOMIC_ACQUIRE);
 	uint64_t epoch = __atomic_load_n(&page->epoch, __ATOMIC_RELAXED);
-	return __builtin_expect(pin->file && pin->epoch == epoch, 1) ? 0 : pins_take(map->pins, page, pin);
+	return __builtin_expect(pin->file && pin->epoch == epoch, 1)
+		       ? 0
+		       : pins_take(map->pins, page, pin);
 }

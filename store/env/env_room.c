@@ -20,7 +20,8 @@ int mapping_allocate(struct mapping *map, uint64_t bytes)
 {
 	uint64_t end = mapping_end_with(map, bytes), better = end + datafile_ahead(end);
 
-	return datafile_keep(&map->blocks, mapping_fd(map), end, better < map->map_bytes ? better : map->map_bytes, map->path);
+	return datafile_keep(&map->blocks, mapping_fd(map), end,
+		better < map->map_bytes ? better : map->map_bytes, map->path);
 }
 
 /* LMDB's list of free pages has 8 bytes for a page, twice at most: for those that were freed and those that are left. A

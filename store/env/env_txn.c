@@ -75,7 +75,8 @@ static int txn_start_read(struct txn *txn)
 		if (__builtin_expect(rc == 0, 1))
 			break;
 		mapping_leave(map);
-		r = rc == MDB_MAP_RESIZED && !adopted ? txn_adopt_size(map, &txn->pin) : mapping_failed(map, rc, "reading");
+		r = rc == MDB_MAP_RESIZED && !adopted ? txn_adopt_size(map, &txn->pin)
+						      : mapping_failed(map, rc, "reading");
 		if (r < 0) {
 			txn_unpin(txn);
 			return r;
@@ -165,7 +166,8 @@ int txn_commit(struct txn **txn)
 		txn_abort(txn);
 		return r;
 	}
-	int rc = is_write ? mapping_commit(map, (*txn)->mdb) : mdb_txn_commit((*txn)->mdb); /* frees it even when it fails */
+	int rc = is_write ? mapping_commit(map, (*txn)->mdb)
+			  : mdb_txn_commit((*txn)->mdb); /* frees it even when it fails */
 	(*txn)->mdb = NULL;
 	if (is_write && rc == 0) {
 		/* More than mapping_allocate_commit() reserved: the state names pages that the file does not have. */

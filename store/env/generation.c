@@ -283,18 +283,21 @@ static int generation_check_files(const struct generation *gen)
 	int r = state_inode(gen->fd, &inode);
 	if (r == -ENOENT || (r == 0 && inode != gen->state.inode))
 		return err_say(ERR_MOVED,
-			"data.mdb of the %s was removed or replaced while in use: another %s is made when the daemon is "
+			"data.mdb of the %s was removed or replaced while in use: another %s is "
+			"made when the daemon is "
 			"started again",
 			gen->kind->what, gen->kind->what);
 	if (r < 0)
 		return r;
 	r = state_read(gen->fd, &there);
-	bool same = r == 0 && there.clean == gen->state.clean && there.durable == gen->state.durable &&
-		there.inode == gen->state.inode && there.format == gen->state.format &&
-		strcmp(there.boot, gen->state.boot) == 0 && memcmp(there.uuid, gen->state.uuid, 16) == 0;
+	bool same = r == 0 && there.clean == gen->state.clean &&
+		    there.durable == gen->state.durable && there.inode == gen->state.inode &&
+		    there.format == gen->state.format && strcmp(there.boot, gen->state.boot) == 0 &&
+		    memcmp(there.uuid, gen->state.uuid, 16) == 0;
 	err_ignore(r, "the file is written again");
 	if (!same)
-		err_ignore(state_write(gen->fd, &gen->state, gen->file_mode), "the next check tries again");
+		err_ignore(state_write(gen->fd, &gen->state, gen->file_mode),
+			"the next check tries again");
 	return 0;
 }
 
@@ -311,8 +314,10 @@ int generation_check(const struct generation *gen, int directory_fd, bool publis
 		ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 	/* A new reader needs the page, and a writer that starts makes it. */
 	if (is_there && faccessat(gen->fd, PIN_PAGE_FILE, F_OK, 0) < 0 && errno == ENOENT)
-		return err_say(ERR_MOVED, "'%s/" PIN_PAGE_FILE "' of the %s was removed while in use: it is made when the "
-					  "daemon is started again",
+		return err_say(ERR_MOVED,
+			"'%s/" PIN_PAGE_FILE
+			"' of the %s was removed while in use: it is made when the "
+			"daemon is started again",
 			name, gen->kind->what);
 	int r = published && is_there ? generation_current(directory_fd, &current) : FOUND;
 	if (is_there && (!published || (r == FOUND && current == gen->number)))

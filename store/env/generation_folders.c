@@ -18,8 +18,8 @@
 #include "store/env/text_file.h"
 
 /* In the order of removal: what a killed process leaves without STATE is not a generation any more. */
-static const char *const file_names[] = {"STATE", ".STATE.new", "data.mdb", "lock.mdb", PIN_PAGE_FILE, "." PIN_PAGE_FILE ".new",
-	GENERATION_HINTS_FILE, GENERATION_HINTS_FILE_NEW};
+static const char *const file_names[] = {"STATE", ".STATE.new", "data.mdb", "lock.mdb",
+	PIN_PAGE_FILE, "." PIN_PAGE_FILE ".new", GENERATION_HINTS_FILE, GENERATION_HINTS_FILE_NEW};
 
 /* ---- directories ------------------------------------------------------------------------- */
 

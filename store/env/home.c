@@ -118,8 +118,10 @@ static int home_lock_making(struct home *home, int *ret_fd)
 		proc_monotonic_ns() - began < MAKING_NS)
 		(void)nanosleep(&(struct timespec){0, MAKING_PAUSE_NS}, NULL);
 	if (fd == ERR_LOCKED)
-		return err_say(-EBUSY, "another process is starting there and does not get on (%s): if it is "
-			"stopped, continue it or end it", err_text(fd));
+		return err_say(-EBUSY,
+			"another process is starting there and does not get on (%s): if it is "
+			"stopped, continue it or end it",
+			err_text(fd));
 	if (fd < 0)
 		return fd;
 	*ret_fd = fd;
@@ -141,7 +143,8 @@ static int home_write_id(struct home *home, bool damaged)
 	if (r < 0)
 		return r;
 	const char *name = strrchr(runtime, '/');
-	if (damaged && name && strncmp(name, "/kinf-", 6) == 0 && strlen(name + 6) == HOME_ID_DIGITS &&
+	if (damaged && name && strncmp(name, "/kinf-", 6) == 0 &&
+		strlen(name + 6) == HOME_ID_DIGITS &&
 		strspn(name + 6, "0123456789abcdef") == HOME_ID_DIGITS)
 		(void)snprintf(line, sizeof(line), ID_HEAD "%s\n", name + 6);
 	return text_file_replace(home->fd, "id", line, home_file_mode(home));
@@ -369,11 +372,13 @@ void home_pin_places(const struct home *home, struct pin_places *ret_places)
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", home->fd);
 	ssize_t n = readlink(link, path, sizeof(path) - 1);
 	*ret_places = (struct pin_places){0};
-	if (home->runtime[0] && (size_t)snprintf(ret_places->path[0], sizeof(ret_places->path[0]), "%s/" HOME_PINS,
-					home->runtime) >= sizeof(ret_places->path[0]))
+	if (home->runtime[0] &&
+		(size_t)snprintf(ret_places->path[0], sizeof(ret_places->path[0]), "%s/" HOME_PINS,
+			home->runtime) >= sizeof(ret_places->path[0]))
 		ret_places->path[0][0] = '\0';
 	if (n > 0)
-		(void)snprintf(ret_places->path[1], sizeof(ret_places->path[1]), "%s/" HOME_PINS, path);
+		(void)snprintf(
+			ret_places->path[1], sizeof(ret_places->path[1]), "%s/" HOME_PINS, path);
 }
 
 bool home_is_unchecked(const struct home *home)
@@ -393,7 +398,8 @@ static int home_read_pin_page(int directory_fd, struct pin_page *ret_page)
 	if (directory_fd < 0 || generation_current(directory_fd, &number) != FOUND)
 		return END;
 	(void)snprintf(path, sizeof(path), "gen-%" PRIu32, number);
-	AUTO_FD int fd = openat(directory_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_FD int fd =
+		openat(directory_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 || fstatat(fd, "data.mdb", &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return END;
 	return pin_page_probe(fd, st.st_ino, ret_page);
@@ -409,9 +415,11 @@ int home_check_pins(const struct home *home, enum home_database database)
 
 	CHECK_OBJ(home, HOME_MAGIC);
 	home_pin_places(home, &places);
-	int r = home_read_pin_page(database == HOME_JOURNAL ? home->journal_fd : home->index_fd, &page);
+	int r = home_read_pin_page(
+		database == HOME_JOURNAL ? home->journal_fd : home->index_fd, &page);
 	for (int i = 0; i < PIN_PLACES; i++) {
-		if (!places.path[i][0] || faccessat(AT_FDCWD, places.path[i], W_OK | X_OK, AT_EACCESS) < 0)
+		if (!places.path[i][0] ||
+			faccessat(AT_FDCWD, places.path[i], W_OK | X_OK, AT_EACCESS) < 0)
 			continue;
 		struct pin_place_id id = pin_place_identify(places.path[i]);
 		writable |= id.inode != 0;
@@ -419,19 +427,29 @@ int home_check_pins(const struct home *home, enum home_database database)
 	}
 	if (!writable)
 		return err_say(ERR_LOCKED,
-			"the store '%s' is in use, and this process may make no file in its runtime directory '%s' by which "
-			"daemons know what it reads: mount that directory writable, the same one that the daemons see (the store "
-			"itself may be read-only), join the store's group, or read a copy of the store", home->path, home_runtime(home));
+			"the store '%s' is in use, and this process may make no file in its "
+			"runtime directory '%s' by which "
+			"daemons know what it reads: mount that directory writable, the same one "
+			"that the daemons see (the store "
+			"itself may be read-only), join the store's group, or read a copy of the "
+			"store",
+			home->path, home_runtime(home));
 	if (r == NOT_FOUND)
 		return err_say(ERR_LOCKED,
-			"the store '%s' is in use, but its %s is not the one that its %s writes: data.mdb or pins there was "
-			"removed, replaced or copied. Wait until the %s has opened or made it again; if that takes more than a "
-			"minute, restart the %s", home->path, name, writer, writer, writer);
+			"the store '%s' is in use, but its %s is not the one that its %s writes: "
+			"data.mdb or pins there was "
+			"removed, replaced or copied. Wait until the %s has opened or made it "
+			"again; if that takes more than a "
+			"minute, restart the %s",
+			home->path, name, writer, writer, writer);
 	if (r == FOUND && !scanned)
 		return err_say(ERR_LOCKED,
-			"the store '%s' is in use, and its %s does not see the files that this process makes in the runtime "
-			"directory '%s', by which it knows what is read: mount that directory writable, the same one that the "
-			"daemons see, or read a copy of the store", home->path, writer, home->runtime);
+			"the store '%s' is in use, and its %s does not see the files that this "
+			"process makes in the runtime "
+			"directory '%s', by which it knows what is read: mount that directory "
+			"writable, the same one that the "
+			"daemons see, or read a copy of the store",
+			home->path, writer, home->runtime);
 	return 0;
 }
 
@@ -463,8 +481,11 @@ int home_take_role(struct home *home, enum home_role role)
 	REQUIRE(role < HOME_ROLE_MAX && home->role_fd[role] < 0);
 	AUTO_FD int owner_fd = proc_lock(home->fd, home_role_owner(role));
 	if (owner_fd == ERR_LOCKED)
-		return err_add(owner_fd, "store '%s' is in use: stop the process that runs there, or name another store with "
-			"--store", home->path);
+		return err_add(owner_fd,
+			"store '%s' is in use: stop the process that runs there, or name another "
+			"store with "
+			"--store",
+			home->path);
 	if (owner_fd < 0)
 		return err_add(owner_fd, "store '%s'", home->path);
 	AUTO_FD int shown_fd = proc_show_lock(home->fd, home_role_lock(role), home_file_mode(home));

@@ -28,7 +28,8 @@ struct home_options {
 	bool create;             /* daemons: make what is missing */
 	const char *runtime_dir; /* parent of kinf-<id>; NULL: what <store>/runtime says */
 	const char *group;       /* reader group, NULL: owner only */
-	bool unchecked;          /* readers: generations that are not trusted can be opened; the caller checks them */
+	bool unchecked; /* readers: generations that are not trusted can be opened; the caller
+			   checks them */
 };
 
 /* ERR_NO_STORE when there is none and create is off (the sentence says how one comes to be),

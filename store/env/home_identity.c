@@ -53,7 +53,8 @@ static const char *home_find_change(const struct home *home)
 		const char *lock = home_role_lock((enum home_role)i);
 		const char *owner = home_role_owner((enum home_role)i);
 
-		if (home->role_owner[i] >= 0 && home_is_changed(home->role_owner[i], home->fd, owner, 0))
+		if (home->role_owner[i] >= 0 &&
+			home_is_changed(home->role_owner[i], home->fd, owner, 0))
 			return owner;
 		if ((home->role_fd[i] >= 0 && home_is_changed(home->role_fd[i], home->fd, lock, 0)) ||
 			(home->runtime_lock[i] >= 0 &&
@@ -75,8 +76,10 @@ int home_check(const struct home *home)
 	if (!changed)
 		return 0;
 	return err_say(ERR_MOVED,
-		"the store '%s' was changed while in use ('%s' was removed or replaced): this daemon ends, "
-		"because readers look elsewhere now, and what is missing is made when it is started again",
+		"the store '%s' was changed while in use ('%s' was removed or replaced): this "
+		"daemon ends, "
+		"because readers look elsewhere now, and what is missing is made when it is "
+		"started again",
 		home->path, changed);
 }
 

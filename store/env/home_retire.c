@@ -41,7 +41,8 @@ static void retire_files(int fd)
 			(void)unlinkat(fd, entry->d_name, 0); /* what can't be removed stays */
 	if (directory)
 		(void)closedir(directory);
-	pin_scan_remove_place(fd, HOME_PINS); /* readers that live on keep it, and with it the directory */
+	pin_scan_remove_place(
+		fd, HOME_PINS); /* readers that live on keep it, and with it the directory */
 }
 
 /* Removes the runtime directory PATH, open as FD, unless a daemon uses it. The locks are taken in one order, so that of two
@@ -56,10 +57,11 @@ static void retire_directory(int fd, const char *path)
 	for (int i = 0; i < HOME_ROLE_MAX && !used; i++) {
 		locks[i] = proc_lock(fd, home_role_lock((enum home_role)i));
 		used = locks[i] < 0;
-		err_ignore(used ? locks[i] : 0, "a daemon uses the directory, and removes it when it ends");
+		err_ignore(used ? locks[i] : 0,
+			"a daemon uses the directory, and removes it when it ends");
 	}
-	if (!used && fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev &&
-		ours.st_ino == there.st_ino) {
+	if (!used && fstat(fd, &ours) == 0 && lstat(path, &there) == 0 &&
+		ours.st_dev == there.st_dev && ours.st_ino == there.st_ino) {
 		retire_files(fd);
 		(void)rmdir(path); /* it stays if it holds what is not ours */
 	}
@@ -117,8 +119,9 @@ void home_retire_orphans(const struct home *home)
 	for (const struct dirent *entry; directory && (entry = readdir(directory));) {
 		const char *id = entry->d_name + 5;
 
-		if (strncmp(entry->d_name, "kinf-", 5) != 0 || strspn(id, "0123456789abcdef") != HOME_ID_DIGITS ||
-			id[HOME_ID_DIGITS] || strcmp(id, home->id) == 0)
+		if (strncmp(entry->d_name, "kinf-", 5) != 0 ||
+			strspn(id, "0123456789abcdef") != HOME_ID_DIGITS || id[HOME_ID_DIGITS] ||
+			strcmp(id, home->id) == 0)
 			continue;
 		(void)snprintf(path, sizeof(path), "%s/%s", parent, entry->d_name);
 		AUTO_FD int fd = retire_open(path);

@@ -73,7 +73,8 @@ int home_make_runtime(struct home *home, const char *parent, gid_t group)
 	if (fchmod(home->runtime_fd, mode) < 0)
 		return err_set(-errno, "setting the mode of '%s'", home->runtime);
 	AUTO_FD int pins = -1;
-	r = home_make_directory(home->runtime_fd, HOME_PINS, group == HOME_NO_GROUP ? 0700 : 03770, group, &pins);
+	r = home_make_directory(
+		home->runtime_fd, HOME_PINS, group == HOME_NO_GROUP ? 0700 : 03770, group, &pins);
 	if (r < 0)
 		return r;
 	home_guard_file(home, HOME_PINS);

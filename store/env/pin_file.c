@@ -113,14 +113,16 @@ static int pin_file_grow(struct pin_file *file)
 		n++;
 	if (n == PIN_CHUNKS_MAX)
 		return err_say(ERR_READERS_FULL,
-			"this process holds %u snapshots of one database, which is the most: close those that are "
+			"this process holds %u snapshots of one database, which is the most: close "
+			"those that are "
 			"no longer needed",
 			PIN_CHUNKS_MAX * PIN_CHUNK_SLOTS - 1);
 	off_t at = (off_t)(n * PIN_CHUNK_BYTES);
 	int rc = posix_fallocate(file->fd, at, PIN_CHUNK_BYTES);
 	if (rc)
 		return err_set(-rc, "making '%s' longer", file->path);
-	void *memory = mmap(NULL, PIN_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, at);
+	void *memory =
+		mmap(NULL, PIN_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, at);
 	if (memory == MAP_FAILED)
 		return err_set(-errno, "mapping '%s'", file->path);
 	file->chunks[n] = memory;
@@ -144,7 +146,8 @@ static void pin_file_describe(struct pin_file *file)
 /* Holds the byte NUMBER of the pin page PATH. A lock beyond the end of a file is one like others. */
 static int pin_file_mark(struct pin_file *file, const char *path, uint64_t number)
 {
-	struct flock mark = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = (off_t)number, .l_len = 1};
+	struct flock mark = {
+		.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = (off_t)number, .l_len = 1};
 
 	file->mark_fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (file->mark_fd < 0 || fcntl(file->mark_fd, F_OFD_SETLK, &mark) < 0)
@@ -153,7 +156,8 @@ static int pin_file_mark(struct pin_file *file, const char *path, uint64_t numbe
 }
 
 /* Makes a file in the directory PLACE. Returns: 0; AGAIN: a writer removed it before it was locked; errors. */
-static int pin_file_make_in(const struct pins *pins, const char *place, struct pin_place_id id, struct pin_file **ret_file)
+static int pin_file_make_in(const struct pins *pins, const char *place, struct pin_place_id id,
+	struct pin_file **ret_file)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	CLEANUP(pin_file_free) struct pin_file *file = calloc(1, sizeof(*file));
@@ -167,7 +171,8 @@ static int pin_file_make_in(const struct pins *pins, const char *place, struct p
 	if (r < 0)
 		return r;
 	word &= PIN_NUMBER_MAX;
-	(void)snprintf(file->path, sizeof(file->path), "%s/%016" PRIx64 "-%016" PRIx64, place, pins->inode, word);
+	(void)snprintf(file->path, sizeof(file->path), "%s/%016" PRIx64 "-%016" PRIx64, place,
+		pins->inode, word);
 	file->place = id;
 	file->fd = open(file->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (file->fd < 0)
@@ -177,7 +182,9 @@ static int pin_file_make_in(const struct pins *pins, const char *place, struct p
 		return AGAIN; /* the directory was replaced */
 	file->lock_fd = open(file->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	if (file->lock_fd < 0 || fcntl(file->lock_fd, F_OFD_SETLK, &lock) < 0)
-		return errno == EAGAIN || errno == ENOENT ? AGAIN : err_set(-errno, "locking '%s'", file->path);
+		return errno == EAGAIN || errno == ENOENT
+			       ? AGAIN
+			       : err_set(-errno, "locking '%s'", file->path);
 	r = pin_file_mark(file, pins->page, word);
 	if (r == 0)
 		r = pin_file_grow(file);
@@ -196,16 +203,19 @@ static int pin_file_make_in(const struct pins *pins, const char *place, struct p
 	return 0;
 }
 
-static int pin_file_make(const struct pins *pins, const struct pin_page *page, struct pin_file **ret_file)
+static int pin_file_make(
+	const struct pins *pins, const struct pin_page *page, struct pin_file **ret_file)
 {
-	int r = err_say(ERR_UNSUPPORTED, "a store with neither a directory 'pins' nor a runtime directory");
+	int r = err_say(
+		ERR_UNSUPPORTED, "a store with neither a directory 'pins' nor a runtime directory");
 
 	for (int i = 0; i < PIN_PLACES; i++) {
 		struct pin_place_id id = pin_place_identify(pins->places.path[i]);
 		if (!pins->places.path[i][0])
 			continue;
 		if (id.inode && !pin_page_scans(page, id)) {
-			r = err_say(ERR_LOCKED, "'%s' is another directory here than for the store's daemons",
+			r = err_say(ERR_LOCKED,
+				"'%s' is another directory here than for the store's daemons",
 				pins->places.path[i]);
 			continue;
 		}
@@ -216,12 +226,15 @@ static int pin_file_make(const struct pins *pins, const struct pin_page *page, s
 		if (r == 0)
 			return 0;
 		if (r == AGAIN)
-			r = err_say(ERR_LOCKED, "files in '%s' are removed as soon as they are made",
+			r = err_say(ERR_LOCKED,
+				"files in '%s' are removed as soon as they are made",
 				pins->places.path[i]);
 	}
-	return err_say(r, "a reader needs a directory in which it can say what it reads: %s. Mount the runtime directory "
-			  "that the store's daemons use at the same path, writable (the store itself may be "
-			  "read-only), and join its group",
+	return err_say(r,
+		"a reader needs a directory in which it can say what it reads: %s. Mount the "
+		"runtime directory "
+		"that the store's daemons use at the same path, writable (the store itself may be "
+		"read-only), and join its group",
 		err_text(r));
 }
 
@@ -230,13 +243,15 @@ static bool pin_file_in_place(const struct pin_file *file, const struct pin_page
 {
 	struct stat ours, there;
 
-	return pin_page_scans(page, file->place) && fstat(file->fd, &ours) == 0 && stat(file->path, &there) == 0 && ours.st_dev == there.st_dev &&
-		ours.st_ino == there.st_ino;
+	return pin_page_scans(page, file->place) && fstat(file->fd, &ours) == 0 &&
+	       stat(file->path, &there) == 0 && ours.st_dev == there.st_dev &&
+	       ours.st_ino == there.st_ino;
 }
 
 /* ---- slots ---- */
 
-int pins_open(const char *directory, uint64_t inode, const struct pin_places *places, struct pins **ret_pins)
+int pins_open(const char *directory, uint64_t inode, const struct pin_places *places,
+	struct pins **ret_pins)
 {
 	struct pins *pins = calloc(1, sizeof(*pins));
 
@@ -265,7 +280,8 @@ void pins_close(struct pins **pins)
 	free(p);
 }
 
-static int pins_take_locked(struct pins *pins, const struct pin_page *page, uint64_t epoch, struct pin *ret_pin)
+static int pins_take_locked(
+	struct pins *pins, const struct pin_page *page, uint64_t epoch, struct pin *ret_pin)
 {
 	if (pins->file && epoch != pins->epoch && !pin_file_in_place(pins->file, page)) {
 		struct pin_file *lost = TAKE(pins->file);
@@ -287,14 +303,18 @@ static int pins_take_locked(struct pins *pins, const struct pin_page *page, uint
 		}
 		if (file->used[i] == UINT64_MAX)
 			continue;
-		uint32_t bit = (uint32_t)__builtin_ctzll(~file->used[i]), number = i * PIN_CHUNK_SLOTS + bit;
+		uint32_t bit = (uint32_t)__builtin_ctzll(~file->used[i]),
+			 number = i * PIN_CHUNK_SLOTS + bit;
 		file->used[i] |= 1ull << bit;
 		file->pins++;
 		struct pin_head *head = pin_file_head(file);
 		if (number >= head->slots)
 			__atomic_store_n(&head->slots, number + 1, __ATOMIC_SEQ_CST);
-		*ret_pin = (struct pin){.file = file, .number = number, .epoch = epoch,
-			.word = (uint64_t *)(void *)(file->chunks[i] + (size_t)bit * PIN_SLOT_BYTES)};
+		*ret_pin = (struct pin){.file = file,
+			.number = number,
+			.epoch = epoch,
+			.word = (uint64_t *)(void *)(file->chunks[i] +
+						     (size_t)bit * PIN_SLOT_BYTES)};
 		return 0;
 	}
 	return pin_file_grow(file); /* reports that it is full */

@@ -48,7 +48,8 @@ struct pin {
 };
 
 /* DIRECTORY has the pin page; INODE: of data.mdb. Makes no file yet. */
-int pins_open(const char *directory, uint64_t inode, const struct pin_places *places, struct pins **ret_pins);
+int pins_open(const char *directory, uint64_t inode, const struct pin_places *places,
+	struct pins **ret_pins);
 /* All slots were given back. */
 void pins_close(struct pins **pins);
 /* Gives a slot that pins nothing, in a file that is in a place where the writer of PAGE looks, unless PIN is one.

@@ -32,8 +32,8 @@ static int pin_page_map(int fd, int protection, struct pin_page **ret_page)
 	return 0;
 }
 
-int pin_page_open_write(
-	const char *directory, uint64_t inode, uint64_t newest, unsigned mode, struct pin_page **ret_page)
+int pin_page_open_write(const char *directory, uint64_t inode, uint64_t newest, unsigned mode,
+	struct pin_page **ret_page)
 {
 	struct pin_page head = {.magic = PIN_PAGE_MAGIC, .inode = inode};
 	char path[4096], temporary[4096], page[PIN_PAGE_BYTES] = {0};
@@ -43,8 +43,9 @@ int pin_page_open_write(
 	AUTO_FD int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 && errno != ENOENT && errno != ELOOP)
 		return err_set(-errno, "opening '%s'", path);
-	if (fd >= 0 && pread(fd, &there, sizeof(there), 0) == (ssize_t)sizeof(there) && pin_page_is_of(&there, inode) &&
-		there.committed <= newest && there.oldest <= newest && there.began <= newest + 1 && fchmod(fd, mode) == 0)
+	if (fd >= 0 && pread(fd, &there, sizeof(there), 0) == (ssize_t)sizeof(there) &&
+		pin_page_is_of(&there, inode) && there.committed <= newest &&
+		there.oldest <= newest && there.began <= newest + 1 && fchmod(fd, mode) == 0)
 		return pin_page_map(fd, PROT_READ | PROT_WRITE, ret_page);
 	/* Renamed when it is whole: a reader never maps less than a page. */
 	cleanup_fd(&fd);
@@ -56,13 +57,14 @@ int pin_page_open_write(
 	memcpy(page, &head, sizeof(head));
 	fd = open(temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	errno = fd < 0 ? errno : ENOSPC; /* of a short write */
-	if (fd < 0 || pwrite(fd, page, sizeof(page), 0) != (ssize_t)sizeof(page) || fchmod(fd, mode) < 0 ||
-		rename(temporary, path) < 0)
+	if (fd < 0 || pwrite(fd, page, sizeof(page), 0) != (ssize_t)sizeof(page) ||
+		fchmod(fd, mode) < 0 || rename(temporary, path) < 0)
 		return err_set(-errno, "making '%s'", path);
 	return pin_page_map(fd, PROT_READ | PROT_WRITE, ret_page);
 }
 
-static int pin_page_find(int directory_fd, const char *path, uint64_t inode, struct pin_page *ret_page, int *ret_fd)
+static int pin_page_find(
+	int directory_fd, const char *path, uint64_t inode, struct pin_page *ret_page, int *ret_fd)
 {
 	struct pin_page page;
 

@@ -61,15 +61,18 @@ struct pin_page {
 	uint64_t began;
 	_Alignas(128) uint64_t oldest;
 	uint64_t floor;
-	uint64_t epoch; /* changes when a writer starts: readers check that their pin file is in place */
-	_Alignas(512) struct pin_place_id scanned[PIN_PLACES + 1]; /* in which the writer looks for pin files */
-	_Alignas(1024) char place[2048]; /* the first of the last writer's places: the next one looks there as well */
+	uint64_t epoch; /* changes when a writer starts: readers check that their pin file is in
+			   place */
+	_Alignas(512) struct pin_place_id
+		scanned[PIN_PLACES + 1]; /* in which the writer looks for pin files */
+	_Alignas(1024) char place[2048]; /* the first of the last writer's places: the next one
+					    looks there as well */
 };
 
 /* Opens the page of the environment in DIRECTORY, whose data.mdb is INODE, for its writer; makes it if it is missing,
  * is of another file, or knows of states after NEWEST: an older content was copied into the file. */
-int pin_page_open_write(
-	const char *directory, uint64_t inode, uint64_t newest, unsigned mode, struct pin_page **ret_page);
+int pin_page_open_write(const char *directory, uint64_t inode, uint64_t newest, unsigned mode,
+	struct pin_page **ret_page);
 /* Returns: FOUND; NOT_FOUND: it has none, or that of another file, as in a copy; errors. */
 int pin_page_open_read(const char *directory, uint64_t inode, const struct pin_page **ret_page);
 /* Reads it without mapping it. Returns: FOUND; NOT_FOUND. */

@@ -20,7 +20,7 @@
 
 #define PIN_SCAN_MAGIC 0x70736361u
 #define FILES_MAX      4096
-#define ALIVE_NS       50000000u  /* a process that holds back the floor is asked for again after this */
+#define ALIVE_NS       50000000u /* a process that holds back the floor is asked for again after this */
 #define IDLE_NS        1000000000u /* and one that does not after this */
 #define SWEEP_MAX      1024       /* entries of a directory, in one sweep */
 
@@ -53,7 +53,8 @@ static DIR *pin_scan_open_place(const char *path)
 	return directory;
 }
 
-int pin_scan_open(uint64_t inode, const struct pin_places *places, const char *last_place, struct pin_scan **ret_scan)
+int pin_scan_open(uint64_t inode, const struct pin_places *places, const char *last_place,
+	struct pin_scan **ret_scan)
 {
 	struct pin_scan *scan = calloc(1, sizeof(*scan));
 
@@ -95,8 +96,9 @@ void pin_scan_identify(const struct pin_scan *scan, struct pin_place_id *ret_ids
 	CHECK_OBJ(scan, PIN_SCAN_MAGIC);
 	for (int i = 0; i < PIN_SCAN_PLACES; i++) {
 		bool is_open = scan->places[i] && fstat(dirfd(scan->places[i]), &st) == 0;
-		ret_ids[i] = is_open ? (struct pin_place_id){.device = st.st_dev, .inode = st.st_ino}
-				     : (struct pin_place_id){0};
+		ret_ids[i] =
+			is_open ? (struct pin_place_id){.device = st.st_dev, .inode = st.st_ino}
+				: (struct pin_place_id){0};
 	}
 }
 
@@ -136,11 +138,13 @@ static int pin_scan_add(struct pin_scan *scan, int directory_fd, const char *nam
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !pin_scan_is_locked(fd))
 		return NOT_FOUND;
 	if (scan->n_files == FILES_MAX)
-		return err_say(ERR_READERS_FULL, "more than %d processes read a database", FILES_MAX);
+		return err_say(
+			ERR_READERS_FULL, "more than %d processes read a database", FILES_MAX);
 	memcpy(file.name, name, PIN_NAME_LENGTH);
 	file.uid = st.st_uid;
 	file.fd = fd;
-	int r = ARRAY_ADD(scan->files, scan->n_files, scan->files_room, file, "the table of pin files");
+	int r = ARRAY_ADD(
+		scan->files, scan->n_files, scan->files_room, file, "the table of pin files");
 	if (r == 0)
 		fd = -1; /* it is the table's now */
 	return r;
@@ -158,10 +162,12 @@ static int pin_scan_list(struct pin_scan *scan)
 			continue;
 		rewinddir(scan->places[i]);
 		for (struct dirent *entry; (errno = 0, entry = readdir(scan->places[i]));) {
-			if (strncmp(entry->d_name, scan->prefix, 17) != 0 || strlen(entry->d_name) != PIN_NAME_LENGTH)
+			if (strncmp(entry->d_name, scan->prefix, 17) != 0 ||
+				strlen(entry->d_name) != PIN_NAME_LENGTH)
 				continue;
 			size_t tried = 0; /* the order of a directory seldom changes */
-			while (tried < known && strcmp(scan->files[next % known].name, entry->d_name) != 0)
+			while (tried < known &&
+				strcmp(scan->files[next % known].name, entry->d_name) != 0)
 				tried++, next++;
 			if (tried < known) {
 				scan->files[next++ % known].is_listed = true;
@@ -261,23 +267,30 @@ static bool pin_scan_has(const struct pin_scan *scan, uint64_t number)
 
 	(void)snprintf(name, sizeof(name), "%s%016" PRIx64, scan->prefix, number);
 	for (int i = 0; i < PIN_SCAN_PLACES; i++)
-		if (scan->places[i] && fstatat(dirfd(scan->places[i]), name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		if (scan->places[i] &&
+			fstatat(dirfd(scan->places[i]), name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			return true;
 	return false;
 }
 
 /* As pin_scan_misses(), of the bytes from FROM to before END. The kernel reports one lock of a range. */
-static int pin_scan_misses_in(const struct pin_scan *scan, int page_fd, off_t from, off_t end, bool *ret_missed)
+static int pin_scan_misses_in(
+	const struct pin_scan *scan, int page_fd, off_t from, off_t end, bool *ret_missed)
 {
 	while (from < end && !*ret_missed) {
-		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = from, .l_len = end - from};
+		struct flock lock = {.l_type = F_WRLCK,
+			.l_whence = SEEK_SET,
+			.l_start = from,
+			.l_len = end - from};
 
 		if (fcntl(page_fd, F_OFD_GETLK, &lock) < 0)
 			return err_set(-errno, "looking for readers");
 		if (lock.l_type == F_UNLCK)
 			return 0;
 		*ret_missed = lock.l_len != 1 || !pin_scan_has(scan, (uint64_t)lock.l_start);
-		int r = *ret_missed ? 0 : pin_scan_misses_in(scan, page_fd, from, lock.l_start, ret_missed);
+		int r = *ret_missed
+				? 0
+				: pin_scan_misses_in(scan, page_fd, from, lock.l_start, ret_missed);
 		if (r < 0)
 			return r;
 		from = lock.l_start + 1;
@@ -330,7 +343,8 @@ static bool pin_scan_sweep_entry(int directory_fd, const char *name)
 		return false; /* perhaps it is being made */
 	bool is_file = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 	/* Locked, and not only found unlocked: a process that is making the file fails to lock it then, and makes another. */
-	if (is_file && fcntl(fd, F_OFD_SETLK, &(struct flock){.l_type = F_RDLCK, .l_whence = SEEK_SET}) < 0)
+	if (is_file && fcntl(fd, F_OFD_SETLK,
+			       &(struct flock){.l_type = F_RDLCK, .l_whence = SEEK_SET}) < 0)
 		return false;
 	bool is_directory = fd >= 0 && !is_file && S_ISDIR(st.st_mode);
 	return unlinkat(directory_fd, name, is_directory ? AT_REMOVEDIR : 0) == 0 && is_file;
@@ -345,12 +359,15 @@ int pin_scan_sweep(struct pin_scan *scan)
 		if (!scan->places[i])
 			continue;
 		rewinddir(scan->places[i]);
-		for (struct dirent *entry; entries < SWEEP_MAX && (entry = readdir(scan->places[i])); entries++)
+		for (struct dirent *entry;
+			entries < SWEEP_MAX && (entry = readdir(scan->places[i])); entries++)
 			if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-				removed += pin_scan_sweep_entry(dirfd(scan->places[i]), entry->d_name);
+				removed +=
+					pin_scan_sweep_entry(dirfd(scan->places[i]), entry->d_name);
 	}
 	/* The runtime directory of before goes with its last reader. */
-	char *slash = scan->places[PIN_PLACES] && rmdir(scan->last) == 0 ? strrchr(scan->last, '/') : NULL;
+	char *slash = scan->places[PIN_PLACES] && rmdir(scan->last) == 0 ? strrchr(scan->last, '/')
+									 : NULL;
 	if (slash) {
 		*slash = '\0';
 		(void)rmdir(scan->last); /* it stays if it holds anything else */
@@ -367,7 +384,8 @@ void pin_scan_remove_place(int directory_fd, const char *name)
 		(void)close(fd);
 	for (struct dirent *entry; place && (entry = readdir(place));)
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			(void)pin_scan_sweep_entry(fd, entry->d_name); /* what stays keeps the place */
+			(void)pin_scan_sweep_entry(
+				fd, entry->d_name); /* what stays keeps the place */
 	if (place)
 		(void)closedir(place);
 	(void)unlinkat(directory_fd, name, AT_REMOVEDIR);

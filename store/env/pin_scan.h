@@ -21,7 +21,8 @@
 struct pin_scan;
 
 /* LAST_PLACE: the place of an earlier writer, "" or NULL if there is none. */
-int pin_scan_open(uint64_t inode, const struct pin_places *places, const char *last_place, struct pin_scan **ret_scan);
+int pin_scan_open(uint64_t inode, const struct pin_places *places, const char *last_place,
+	struct pin_scan **ret_scan);
 void pin_scan_close(struct pin_scan **scan);
 /* Writes which directories it looks into: PIN_SCAN_PLACES of them. */
 void pin_scan_identify(const struct pin_scan *scan, struct pin_place_id *ret_ids);

@@ -86,9 +86,9 @@ int state_check(int fd, const struct state *state, uint32_t format)
 	if (r < 0)
 		return r;
 	if (inode != state->inode)
-		return err_say(ERR_UNTRUSTED,
-			"it is the copy of a store whose daemons ran or were killed: 'kinf run' on it lists "
-			"again, and readers check it first");
+		return err_say(ERR_UNTRUSTED, "it is the copy of a store whose daemons ran or were "
+					      "killed: 'kinf run' on it lists "
+					      "again, and readers check it first");
 	/* When this boot's id can't be read now, nothing is said of the data: it must not be given up. */
 	r = state->durable ? 0 : proc_boot_id(boot);
 	if (r < 0)

@@ -312,7 +312,8 @@ static int index_walk_step(struct index_walk *walk, struct bytes *ret_key, struc
 		return r;
 	if ((r == END) != (walk->left == 0))
 		return err_say(ERR_CORRUPT, "index: %s %s than are counted",
-			r == END ? "fewer" : "more", walk->is_postings ? "postings of a value" : "names of a feed");
+			r == END ? "fewer" : "more",
+			walk->is_postings ? "postings of a value" : "names of a feed");
 	walk->left -= r == FOUND;
 	return r;
 }

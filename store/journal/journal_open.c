@@ -222,8 +222,8 @@ static int journal_open_generation(struct home *home, uint32_t number, bool copy
 	if (!journal)
 		return err_set(-ENOMEM, "opening the journal");
 	home_pin_places(home, &places);
-	int r = generation_open_read(home_journal_fd(home), &journal_kind, number, copy ? NULL : &places,
-		home_is_unchecked(home), &journal->gen);
+	int r = generation_open_read(home_journal_fd(home), &journal_kind, number,
+		copy ? NULL : &places, home_is_unchecked(home), &journal->gen);
 	if (r == 0)
 		r = txn_begin_read(journal_env(journal), &txn);
 	if (r == 0)

@@ -51,7 +51,8 @@ static void claims_watch_forks(void)
  * anything is written into it. Returns: 0; AGAIN: the follower that had it removed it meanwhile; errors. */
 static int claim_lock_once(int directory, const char *file, int *ret_fd)
 {
-	AUTO_FD int fd = openat(directory, file, O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, 0640);
+	AUTO_FD int fd = openat(
+		directory, file, O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, 0640);
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	struct stat st;
 	char text[32];
@@ -59,13 +60,16 @@ static int claim_lock_once(int directory, const char *file, int *ret_fd)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(-errno, "opening '%s'", file);
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_nlink > 1)
-		return err_say(-EPERM, "'%s' is no file of this user alone: remove it, or name another cursor", file);
+		return err_say(-EPERM,
+			"'%s' is no file of this user alone: remove it, or name another cursor",
+			file);
 	if (fcntl(fd, F_OFD_SETLK, &lock) < 0) {
 		if (errno != EAGAIN && errno != EACCES)
 			return err_set(-errno, "locking '%s'", file);
 		ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
 		text[n > 0 ? n : 0] = '\0';
-		return err_say(ERR_LOCKED, "process %.*s has it", (int)strspn(text, "0123456789"), text);
+		return err_say(
+			ERR_LOCKED, "process %.*s has it", (int)strspn(text, "0123456789"), text);
 	}
 	if (fstat(fd, &st) < 0)
 		return err_set(-errno, "'%s'", file);
@@ -94,7 +98,8 @@ static void claim_remove_file(const struct cursor_claim *claim)
 	struct stat mine, there;
 
 	(void)snprintf(file, sizeof(file), ".%s.lock", claim->name);
-	if (fstat(claim->fd, &mine) == 0 && fstatat(claim->directory, file, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	if (fstat(claim->fd, &mine) == 0 &&
+		fstatat(claim->directory, file, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
 		mine.st_ino == there.st_ino && mine.st_dev == there.st_dev)
 		(void)unlinkat(claim->directory, file, 0); /* else the reflector removes it */
 }
@@ -120,14 +125,16 @@ int cursor_claim(struct home *home, const char *name, struct cursor_claim *claim
 	}
 	if (r == 0) {
 		*claim = (struct cursor_claim){.fd = fd, .held = true, .next = claims.first};
-		claim->directory = fcntl(home_cursors_fd(home), F_DUPFD_CLOEXEC, 0); /* -1: the reflector removes the file */
+		claim->directory = fcntl(home_cursors_fd(home), F_DUPFD_CLOEXEC,
+			0); /* -1: the reflector removes the file */
 		(void)snprintf(claim->name, sizeof(claim->name), "%s", name);
 		claims.first = claim;
 	}
 	(void)pthread_mutex_unlock(&claims.mutex);
 	if (r == ERR_LOCKED)
-		return err_say(ERR_LOCKED, "cursor '%s' is in use: %s. End that follower, or name another cursor", name,
-			err_text(r));
+		return err_say(ERR_LOCKED,
+			"cursor '%s' is in use: %s. End that follower, or name another cursor",
+			name, err_text(r));
 	return r < 0 ? err_add(r, "cursor '%s'", name) : 0;
 }
 

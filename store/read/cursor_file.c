@@ -277,9 +277,11 @@ bool cursor_sweep(int directory_fd, const char *name, const struct stat *st, uin
 	uint64_t now = proc_realtime_ns();
 	bool temporary = name[0] == '.';
 	uint64_t limit = temporary ? TEMPORARY_NS : expiry_ns;
-	uint64_t changed = (uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec;
+	uint64_t changed =
+		(uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec;
 
 	/* A claim (cursor_claim.h) is as old as its follower. */
 	return now > changed && (now - changed) / 2 > limit &&
-		!(temporary && proc_is_locked(directory_fd, name)) && unlinkat(directory_fd, name, 0) == 0;
+	       !(temporary && proc_is_locked(directory_fd, name)) &&
+	       unlinkat(directory_fd, name, 0) == 0;
 }

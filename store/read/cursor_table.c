@@ -95,11 +95,14 @@ static int cursor_table_count(struct cursor_table *table, uid_t owner, bool *ret
 }
 
 /* Takes one file into the table; reads it unless it is there as it is. Returns the bytes read. */
-static int64_t cursor_table_take(struct cursor_table *table, const char *name, const struct stat *st)
+static int64_t cursor_table_take(
+	struct cursor_table *table, const char *name, const struct stat *st)
 {
 	/* The time of the inode: its owner can't set it. */
-	uint64_t changed_ns = (uint64_t)st->st_ctim.tv_sec * 1000000000 + (uint64_t)st->st_ctim.tv_nsec;
-	uint64_t inode = st->st_ino, hash = hash_u64(inode, table->seed), size = (uint64_t)st->st_size;
+	uint64_t changed_ns =
+		(uint64_t)st->st_ctim.tv_sec * 1000000000 + (uint64_t)st->st_ctim.tv_nsec;
+	uint64_t inode = st->st_ino, hash = hash_u64(inode, table->seed),
+		 size = (uint64_t)st->st_size;
 	struct cursor_row *row = hashtable_find(&table->rows, hash, &inode);
 	struct cursor_file cursor;
 	bool counts = true;
@@ -180,13 +183,15 @@ int cursor_table_walk(struct cursor_table *table, uint64_t expiry_ns, unsigned *
 			break;
 		}
 		int fd = dirfd(table->directory);
-		if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+		if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+			!S_ISREG(st.st_mode))
 			continue;
 		if (cursor_sweep(fd, entry->d_name, &st, expiry_ns)) {
 			++*removed;
 			continue;
 		}
-		int64_t read = entry->d_name[0] == '.' ? 0 : cursor_table_take(table, entry->d_name, &st);
+		int64_t read =
+			entry->d_name[0] == '.' ? 0 : cursor_table_take(table, entry->d_name, &st);
 		if (read < 0)
 			return (int)read;
 		bytes -= read;

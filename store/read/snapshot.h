@@ -34,7 +34,8 @@ struct snapshot;
 
 struct store_options {
 	bool check; /* verify each record's checksum before it is given out */
-	bool unchecked; /* open a store that is not trusted; the caller checks it (verify_store()) if store_is_untrusted() */
+	bool unchecked; /* open a store that is not trusted; the caller checks it (verify_store())
+			   if store_is_untrusted() */
 };
 
 /* ERR_NO_STORE, ERR_UNTRUSTED, ERR_FORMAT, ERR_LOCKED, ... each with a remedy. A store without an

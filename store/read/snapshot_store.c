@@ -137,7 +137,9 @@ static int store_open_current(struct store *store, bool force)
 	if (r == 0 && store->copy && store_is_written(store->home)) {
 		r = store_check_pins(store->home);
 		if (r == 0)
-			r = err_say(ERR_LOCKED, "the store '%s' was opened just when its daemons began to use it: try again",
+			r = err_say(ERR_LOCKED,
+				"the store '%s' was opened just when its daemons began to use it: "
+				"try again",
 				home_path(store->home));
 		store->open_result = r;
 	}
@@ -181,7 +183,8 @@ void store_unref(struct store *store)
 	if (!last)
 		return;
 	home_close(&store->home);
-	if (!forked) { /* there it would wait for threads of the parent that wait for the condition */
+	if (!forked) { /* there it would wait for threads of the parent that wait for the condition
+			*/
 		(void)pthread_cond_destroy(&store->opened);
 		(void)pthread_mutex_destroy(&store->lock);
 	}
@@ -239,7 +242,8 @@ bool store_is_untrusted(struct store *store)
 {
 	CHECK_OBJ(store, STORE_MAGIC);
 	(void)pthread_mutex_lock(&store->lock);
-	bool result = store->pair && (index_is_untrusted(store->pair->index) || journal_is_untrusted(store->pair->journal));
+	bool result = store->pair && (index_is_untrusted(store->pair->index) ||
+					     journal_is_untrusted(store->pair->journal));
 	(void)pthread_mutex_unlock(&store->lock);
 	return result;
 }

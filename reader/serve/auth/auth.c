@@ -65,8 +65,8 @@ void auth_close(struct auth **auth)
 
 /* ---- peers: who may read the files of the store may also ask for them -------------------------------- */
 
-static void auth_decide_peer(const struct auth *auth, const struct exchange_peer *peer, char *user, size_t size,
-	struct auth_decision *decision)
+static void auth_decide_peer(const struct auth *auth, const struct exchange_peer *peer, char *user,
+	size_t size, struct auth_decision *decision)
 {
 	bool allowed = peer->uid == 0 || peer->uid == auth->owner;
 
@@ -74,7 +74,9 @@ static void auth_decide_peer(const struct auth *auth, const struct exchange_peer
 	for (size_t i = 0; auth->has_group && !allowed && i < peer->n_groups; i++)
 		allowed = peer->groups[i] == auth->group;
 	*decision = (struct auth_decision){allowed ? AUTH_ALLOWED : AUTH_DENIED, user,
-		allowed ? "" : "only the store's owner, root and the members of its group may use this socket"};
+		allowed ? ""
+			: "only the store's owner, root and the members of its group may use this "
+			  "socket"};
 }
 
 /* ---- open: anybody on this machine, but no web page ------------------------------------------------------ */
@@ -89,7 +91,8 @@ static bool auth_host_is_local(struct bytes host)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		size_t n = strlen(names[i]);
 
-		if (host.size >= n && strncasecmp(p, names[i], n) == 0 && (host.size == n || p[n] == ':'))
+		if (host.size >= n && strncasecmp(p, names[i], n) == 0 &&
+			(host.size == n || p[n] == ':'))
 			return true;
 	}
 	return false;
@@ -123,7 +126,8 @@ static void auth_count(struct auth *auth, const char *mode, enum auth_answer ans
 void auth_decide(struct auth *auth, struct exchange *x, const struct auth_attributes *attributes,
 	auth_decided_fn *fn, void *context, struct auth_pending **ret_pending)
 {
-	struct auth_decision decision = {AUTH_UNAVAILABLE, "", "this mode of serve.auth is not available"};
+	struct auth_decision decision = {
+		AUTH_UNAVAILABLE, "", "this mode of serve.auth is not available"};
 	char user[32];
 
 	CHECK_OBJ(auth, AUTH_MAGIC);

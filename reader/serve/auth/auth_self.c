@@ -108,7 +108,8 @@ static void self_forget(struct auth_self *self, uint64_t now, bool any)
 		struct decision_entry *e = item->entry;
 		bool old = now >= e->until_ns && now - e->allowed_ns >= self->grace_ns;
 
-		if (e->asking || e->waiting || !(any || old) || (any && self->table.n <= DECISIONS_MAX / 2))
+		if (e->asking || e->waiting || !(any || old) ||
+			(any && self->table.n <= DECISIONS_MAX / 2))
 			continue;
 		hashtable_remove(&self->table, item);
 		place--;
@@ -117,7 +118,8 @@ static void self_forget(struct auth_self *self, uint64_t now, bool any)
 }
 
 /* Returns the entry of QUESTION, which it takes over; NULL without memory. */
-static struct decision_entry *self_find(struct auth_self *self, struct question *question, bool secrets)
+static struct decision_entry *self_find(
+	struct auth_self *self, struct question *question, bool secrets)
 {
 	struct bytes key = buf_bytes(&question->bytes);
 	uint64_t hash = hash_bytes(key, self->seed), now = proc_monotonic_ns();
@@ -156,7 +158,8 @@ static void self_count(struct auth_self *self, enum auth_answer answer, const ch
 	metric_add(metrics_cell(self->metrics, METRIC_DECISIONS, values), 1);
 }
 
-static void self_enqueue(struct auth_self *self, struct decision_entry *entry, struct auth_pending *pending)
+static void self_enqueue(
+	struct auth_self *self, struct decision_entry *entry, struct auth_pending *pending)
 {
 	pending->entry = entry;
 	pending->next = entry->waiting;
@@ -171,8 +174,8 @@ static void self_enqueue(struct auth_self *self, struct decision_entry *entry, s
 }
 
 /* Puts a pending request on the list of those that are to be delivered. */
-static void self_decided(struct auth_self *self, struct auth_pending *p, enum auth_answer answer, const char *user,
-	const char *reason)
+static void self_decided(struct auth_self *self, struct auth_pending *p, enum auth_answer answer,
+	const char *user, const char *reason)
 {
 	p->entry = NULL;
 	p->answer = answer;
@@ -184,7 +187,8 @@ static void self_decided(struct auth_self *self, struct auth_pending *p, enum au
 }
 
 /* Gives the decision of ENTRY to a request; asks again, with the name, if this was denied without it. */
-static void self_pass_on(struct auth_self *self, const struct decision_entry *entry, struct auth_pending *p)
+static void self_pass_on(
+	struct auth_self *self, const struct decision_entry *entry, struct auth_pending *p)
 {
 	if (entry->answer == AUTH_DENIED && p->has_second) {
 		struct decision_entry *second = self_find(self, &p->second, p->secrets);
@@ -202,7 +206,8 @@ static void self_pass_on(struct auth_self *self, const struct decision_entry *en
 }
 
 /* Notes the answer to ENTRY's question, and passes it on. */
-static void self_settle(struct auth_self *self, struct decision_entry *e, enum auth_answer answer, const char *reason)
+static void self_settle(struct auth_self *self, struct decision_entry *e, enum auth_answer answer,
+	const char *reason)
 {
 	uint64_t now = proc_monotonic_ns();
 	struct token_facts facts = {.user = ""};
@@ -210,8 +215,8 @@ static void self_settle(struct auth_self *self, struct decision_entry *e, enum a
 	/* Only the claims of a token that the API server has accepted count. */
 	if (answer == AUTH_ALLOWED || answer == AUTH_DENIED || e->allowed_ns)
 		token_read(e->question.bytes.data, &facts);
-	if (answer == AUTH_UNAVAILABLE && e->allowed_ns && now - e->allowed_ns < self->grace_ns && !e->secrets &&
-		!token_expired(&facts)) {
+	if (answer == AUTH_UNAVAILABLE && e->allowed_ns && now - e->allowed_ns < self->grace_ns &&
+		!e->secrets && !token_expired(&facts)) {
 		e->answer = AUTH_ALLOWED;
 		self_count(self, AUTH_ALLOWED, "grace");
 	} else {
@@ -224,7 +229,8 @@ static void self_settle(struct auth_self *self, struct decision_entry *e, enum a
 		e->allowed_ns = 0;
 	e->decided = true;
 	/* A server that does not answer is not asked for each request. */
-	e->until_ns = now + token_cap_ns(&facts, e->answer == AUTH_UNAVAILABLE ? PAUSE_NS : KEEP_NS);
+	e->until_ns =
+		now + token_cap_ns(&facts, e->answer == AUTH_UNAVAILABLE ? PAUSE_NS : KEEP_NS);
 	/* The API server alone knows the users of other tokens (self_on_user()). */
 	if (answer == AUTH_UNAUTHENTICATED)
 		e->user[0] = '\0';
@@ -244,10 +250,12 @@ static void self_settle(struct auth_self *self, struct decision_entry *e, enum a
 static enum auth_answer self_read_review(struct bytes text, char *reason, size_t size)
 {
 	CLEANUP(yaml_free) struct yaml *yaml = NULL;
-	int r = text.size ? yaml_parse(text.data, text.size, "review", &yaml) : err_say(ERR_SYNTAX, "it is empty");
+	int r = text.size ? yaml_parse(text.data, text.size, "review", &yaml)
+			  : err_say(ERR_SYNTAX, "it is empty");
 
 	if (r < 0) {
-		(void)snprintf(reason, size, "the API server's review can't be read: %.150s", err_text(r));
+		(void)snprintf(
+			reason, size, "the API server's review can't be read: %.150s", err_text(r));
 		return AUTH_UNAVAILABLE;
 	}
 	const struct yaml_node *status = yaml_get(yaml_root(yaml), "status");
@@ -261,7 +269,8 @@ static void self_on_user(void *context, int status, struct bytes text)
 {
 	CLEANUP(yaml_free) struct yaml *yaml = NULL;
 	struct decision_entry *e = context;
-	int r = status == 201 && text.size ? yaml_parse(text.data, text.size, "review", &yaml) : NOT_FOUND;
+	int r = status == 201 && text.size ? yaml_parse(text.data, text.size, "review", &yaml)
+					   : NOT_FOUND;
 
 	err_ignore(r < 0 ? r : 0, "the refusal only lacks the user's name");
 	const struct yaml_node *reviewed = r == 0 ? yaml_get(yaml_root(yaml), "status") : NULL;
@@ -285,15 +294,16 @@ static void self_on_answer(void *context, int status, struct bytes text)
 	else if (status == 403)
 		answer = AUTH_DENIED; /* for instance: the token may not impersonate */
 	else if (status)
-		(void)snprintf(reason, sizeof(reason), "the API server answered a review with %d", status);
+		(void)snprintf(
+			reason, sizeof(reason), "the API server answered a review with %d", status);
 	else
 		(void)snprintf(reason, sizeof(reason), "the API server can't be asked: %.*s",
 			(int)(text.size < 150 ? text.size : 150), (const char *)text.data);
 	if (answer == AUTH_DENIED && !*e->user) {
 		/* Nobody reads the entry's texts while it is being asked. */
 		(void)snprintf(e->reason, sizeof(e->reason), "%s", reason);
-		int r = upstream_client_post(e->self->client, WHO_PATH, (const char *)e->question.bytes.data,
-			BYTES_LIT(WHO_BODY), self_on_user, e);
+		int r = upstream_client_post(e->self->client, WHO_PATH,
+			(const char *)e->question.bytes.data, BYTES_LIT(WHO_BODY), self_on_user, e);
 		if (r == 0)
 			return;
 		err_ignore(r, "the refusal only lacks the user's name");
@@ -337,7 +347,8 @@ static void *self_run(void *arg)
 		/* The question does not change while it is being asked. */
 		const struct question *q = &e->question;
 		int r = upstream_client_post(self->client, SELF_PATH, (const char *)q->bytes.data,
-			BYTES(q->bytes.data + q->headers_size, q->bytes.size - q->headers_size), self_on_answer, e);
+			BYTES(q->bytes.data + q->headers_size, q->bytes.size - q->headers_size),
+			self_on_answer, e);
 		if (r < 0)
 			self_on_answer(e, 0, bytes_str(err_text(r)));
 		err_forget();
@@ -346,7 +357,8 @@ static void *self_run(void *arg)
 
 /* ---- auth_self.h ------------------------------------------------------------------------------------- */
 
-int auth_self_new(int runtime_fd, struct metrics *metrics, const struct config *config, struct auth_self **ret_self)
+int auth_self_new(int runtime_fd, struct metrics *metrics, const struct config *config,
+	struct auth_self **ret_self)
 {
 	CLEANUP(auth_self_free) struct auth_self *self = calloc(1, sizeof(*self));
 
@@ -415,8 +427,8 @@ void auth_self_free(struct auth_self **self)
 }
 
 /* Decides from what is kept, or makes REQUEST wait. Returns whether DECISION is set. The lock is held. */
-static bool self_look_up(struct auth_self *self, struct decision_entry *first, struct auth_pending *pending,
-	struct auth_decision *decision)
+static bool self_look_up(struct auth_self *self, struct decision_entry *first,
+	struct auth_pending *pending, struct auth_decision *decision)
 {
 	uint64_t now = proc_monotonic_ns();
 
@@ -450,10 +462,13 @@ void auth_self_decide(struct auth_self *self, struct exchange *x, const struct a
 
 	CHECK_OBJ(self, SELF_MAGIC);
 	*ret_pending = NULL;
-	bool is_token = authorization.size > 7 && strncasecmp(authorization.data, "bearer ", 7) == 0;
+	bool is_token =
+		authorization.size > 7 && strncasecmp(authorization.data, "bearer ", 7) == 0;
 	if (!is_token)
-		decision = (struct auth_decision){AUTH_UNAUTHENTICATED, "", x->peer->n_organizations ||
-			*x->peer->common_name ? "certificates are not recognized here; use a token" : ""};
+		decision = (struct auth_decision){AUTH_UNAUTHENTICATED, "",
+			x->peer->n_organizations || *x->peer->common_name
+				? "certificates are not recognized here; use a token"
+				: ""};
 	bool good = is_token && pending && question_make(&first, x, a, false);
 	if (good) {
 		*pending = (struct auth_pending){.self = self, .worker = x->worker, .fn = fn, .context = context,
@@ -465,7 +480,8 @@ void auth_self_decide(struct auth_self *self, struct exchange *x, const struct a
 	if (good) {
 		*ret_pending = pending; /* before the function can be called on this thread */
 		(void)pthread_mutex_lock(&self->lock);
-		decided = self_look_up(self, self_find(self, &first, pending->secrets), pending, &decision);
+		decided = self_look_up(
+			self, self_find(self, &first, pending->secrets), pending, &decision);
 		(void)pthread_mutex_unlock(&self->lock);
 	}
 	if (!decided)

@@ -27,8 +27,9 @@ void auth_self_reload(struct auth_self *self, const struct config *config);
 void auth_self_free(struct auth_self **self);
 
 /* As auth_decide(). */
-void auth_self_decide(struct auth_self *self, struct exchange *x, const struct auth_attributes *attributes,
-	auth_decided_fn *fn, void *context, struct auth_pending **ret_pending);
+void auth_self_decide(struct auth_self *self, struct exchange *x,
+	const struct auth_attributes *attributes, auth_decided_fn *fn, void *context,
+	struct auth_pending **ret_pending);
 void auth_self_cancel(struct auth_pending **pending);
 /* Calls the functions of WORKER's decisions that have come. On the worker's thread. */
 void auth_self_deliver(struct auth_self *self, struct serve_worker *worker);

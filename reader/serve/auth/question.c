@@ -39,7 +39,8 @@ static void question_put_review(struct buf *out, const struct auth_attributes *a
 {
 	bool first = true;
 
-	buf_str(out, "{\"kind\":\"SelfSubjectAccessReview\",\"apiVersion\":\"authorization.k8s.io/v1\",\"spec\":{");
+	buf_str(out, "{\"kind\":\"SelfSubjectAccessReview\",\"apiVersion\":\"authorization.k8s.io/"
+		     "v1\",\"spec\":{");
 	if (!*a->resource) {
 		buf_str(out, "\"nonResourceAttributes\":{");
 		question_put_member(out, "path", a->path, &first);
@@ -60,8 +61,8 @@ static void question_put_review(struct buf *out, const struct auth_attributes *a
 	buf_str(out, "}}}");
 }
 
-bool question_make(struct question *question, const struct exchange *x, const struct auth_attributes *a,
-	bool with_name)
+bool question_make(struct question *question, const struct exchange *x,
+	const struct auth_attributes *a, bool with_name)
 {
 	struct buf *out = &question->bytes;
 

@@ -15,8 +15,8 @@ struct question {
 
 /* Makes the question of X, with the attributes' name or without it. Returns whether there is memory and the
  * headers are not too large; the caller releases QUESTION in any case. */
-bool question_make(struct question *question, const struct exchange *x, const struct auth_attributes *a,
-	bool with_name);
+bool question_make(struct question *question, const struct exchange *x,
+	const struct auth_attributes *a, bool with_name);
 void question_release(struct question *question);
 
 #endif

@@ -29,9 +29,12 @@ static int token_read_claims(const char *token, struct token_facts *facts)
 		r = yaml_parse((const char *)claims.data, claims.size, "token", &yaml);
 	if (r < 0)
 		return r;
-	const char *user = yaml_text(yaml_root(yaml), "sub"), *expires = yaml_text(yaml_root(yaml), "exp");
+	const char *user = yaml_text(yaml_root(yaml), "sub"),
+		   *expires = yaml_text(yaml_root(yaml), "exp");
 	(void)snprintf(facts->user, sizeof(facts->user), "%s", user ? user : "");
-	return expires ? decimal_parse(bytes_str(expires), UINT64_MAX / SECOND_NS, &facts->expires_s) : 0;
+	return expires ? decimal_parse(
+				 bytes_str(expires), UINT64_MAX / SECOND_NS, &facts->expires_s)
+		       : 0;
 }
 
 void token_read(const void *headers, struct token_facts *ret_facts)

@@ -72,7 +72,8 @@ static int upstream_copy(const struct yaml_node *root, const char *key, char **r
 static int upstream_parse(const struct yaml_node *root, struct upstream_server *ret_server)
 {
 	CLEANUP(upstream_server_release) struct upstream_server server = {0};
-	const char *ca = yaml_text(root, "certificateAuthorityData"), *insecure = yaml_text(root, "insecure");
+	const char *ca = yaml_text(root, "certificateAuthorityData"),
+		   *insecure = yaml_text(root, "insecure");
 	int r = upstream_copy(root, "server", &server.url);
 
 	if (r == 0)
@@ -100,8 +101,10 @@ static int upstream_refresh(struct upstream_client *c)
 	AUTO_FD int fd = openat(c->runtime_fd, "upstream", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(-errno, "the API server's address is not known (the file 'upstream' of kinf-reflector)");
-	if (c->server.url && !c->doubted && st.st_ino == c->file.st_ino && st.st_size == c->file.st_size &&
+		return err_set(-errno, "the API server's address is not known (the file 'upstream' "
+				       "of kinf-reflector)");
+	if (c->server.url && !c->doubted && st.st_ino == c->file.st_ino &&
+		st.st_size == c->file.st_size &&
 		memcmp(&st.st_mtim, &c->file.st_mtim, sizeof(st.st_mtim)) == 0)
 		return 0;
 	int r = yaml_load_fd(fd, "upstream", &yaml);
@@ -121,7 +124,8 @@ static int upstream_refresh(struct upstream_client *c)
 static void upstream_request_free(struct upstream_client *c, struct upstream_request *request)
 {
 	if (request->easy) {
-		(void)curl_multi_remove_handle(c->multi, request->easy); /* it may not have been added */
+		(void)curl_multi_remove_handle(
+			c->multi, request->easy); /* it may not have been added */
 		curl_easy_cleanup(request->easy);
 	}
 	curl_slist_free_all(request->headers);
@@ -156,8 +160,8 @@ static bool upstream_add_line(struct curl_slist **list, const char *line)
 
 /* Appends the URL of PATH. With another name for TLS, the URL has that name, and the connection is made to the
  * server's host. */
-static int upstream_put_url(const struct upstream_client *c, struct upstream_request *request, const char *path,
-	struct buf *url)
+static int upstream_put_url(const struct upstream_client *c, struct upstream_request *request,
+	const char *path, struct buf *url)
 {
 	const char *host = strstr(c->server.url, "://");
 	char to[600];
@@ -171,19 +175,24 @@ static int upstream_put_url(const struct upstream_client *c, struct upstream_req
 	const char *end = host + size, *colon = memrchr(host, ':', size);
 	bool has_port = colon && !memchr(colon, ']', (size_t)(end - colon));
 	buf_printf(url, "%.*s%s%.*s%s", (int)(host - c->server.url), c->server.url, c->server.name,
-		has_port ? (int)(host + strlen(host) - colon) : (int)strlen(end), has_port ? colon : end, path);
-	(void)snprintf(to, sizeof(to), "%s::%.*s%s", c->server.name, (int)size, host, has_port ? "" : ":443");
+		has_port ? (int)(host + strlen(host) - colon) : (int)strlen(end),
+		has_port ? colon : end, path);
+	(void)snprintf(to, sizeof(to), "%s::%.*s%s", c->server.name, (int)size, host,
+		has_port ? "" : ":443");
 	if (!upstream_add_line(&request->connect_to, to))
 		return err_set(-ENOMEM, "asking the API server");
 	(void)snprintf(to, sizeof(to), "Host: %.*s", (int)size, host);
-	return upstream_add_line(&request->headers, to) ? buf_error(url) : err_set(-ENOMEM, "asking the API server");
+	return upstream_add_line(&request->headers, to) ? buf_error(url)
+							: err_set(-ENOMEM, "asking the API server");
 }
 
-static int upstream_set_up(struct upstream_client *c, struct upstream_request *request, const char *path)
+static int upstream_set_up(
+	struct upstream_client *c, struct upstream_request *request, const char *path)
 {
 	CLEANUP(buf_release) struct buf url = BUF_INIT;
 	CURL *easy = request->easy;
-	struct curl_blob ca = {.data = c->server.ca, .len = c->server.ca_size, .flags = CURL_BLOB_COPY};
+	struct curl_blob ca = {
+		.data = c->server.ca, .len = c->server.ca_size, .flags = CURL_BLOB_COPY};
 	CURLcode code = CURLE_OK;
 	int r = upstream_put_url(c, request, path, &url);
 
@@ -212,11 +221,12 @@ static int upstream_set_up(struct upstream_client *c, struct upstream_request *r
 	SET(CURLOPT_SSL_VERIFYPEER, c->server.insecure ? 0L : 1L);
 	SET(CURLOPT_SSL_VERIFYHOST, c->server.insecure ? 0L : 2L);
 #undef SET
-	return code ? err_say(ERR_NETWORK, "asking the API server: %s", curl_easy_strerror(code)) : 0;
+	return code ? err_say(ERR_NETWORK, "asking the API server: %s", curl_easy_strerror(code))
+		    : 0;
 }
 
-int upstream_client_post(struct upstream_client *c, const char *path, const char *headers, struct bytes body,
-	upstream_answer_fn *fn, void *context)
+int upstream_client_post(struct upstream_client *c, const char *path, const char *headers,
+	struct bytes body, upstream_answer_fn *fn, void *context)
 {
 	CHECK_OBJ(c, CLIENT_MAGIC);
 	int r = upstream_refresh(c);
@@ -230,7 +240,8 @@ int upstream_client_post(struct upstream_client *c, const char *path, const char
 	request->answer.limit = ANSWER_MAX;
 	buf_bytes_put(&request->body, body);
 	request->easy = curl_easy_init();
-	bool good = request->easy && upstream_add_line(&request->headers, "Content-Type: application/json") &&
+	bool good = request->easy &&
+		    upstream_add_line(&request->headers, "Content-Type: application/json") &&
 		    upstream_add_line(&request->headers, "Accept: application/json") &&
 		    upstream_add_line(&request->headers, "Expect:");
 	for (; good && *headers; headers += strlen(headers) + 1)
@@ -275,7 +286,8 @@ void upstream_client_run(struct upstream_client *c, int timeout_ms)
 	for (CURLMsg *message; (message = curl_multi_info_read(c->multi, &left));)
 		if (message->msg == CURLMSG_DONE)
 			upstream_complete(c, message->easy_handle, message->data.result);
-	(void)curl_multi_poll(c->multi, NULL, 0, timeout_ms, NULL); /* a failure is one turn without a pause */
+	(void)curl_multi_poll(
+		c->multi, NULL, 0, timeout_ms, NULL); /* a failure is one turn without a pause */
 }
 
 void upstream_client_wake(struct upstream_client *c)

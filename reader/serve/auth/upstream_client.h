@@ -19,8 +19,8 @@ void upstream_client_free(struct upstream_client **client);
 
 /* Posts BODY, JSON, to PATH with HEADERS, lines with a NUL each and an empty one at the end. FN is called
  * from upstream_client_run(), once. */
-int upstream_client_post(struct upstream_client *client, const char *path, const char *headers, struct bytes body,
-	upstream_answer_fn *fn, void *context);
+int upstream_client_post(struct upstream_client *client, const char *path, const char *headers,
+	struct bytes body, upstream_answer_fn *fn, void *context);
 
 /* Works on the requests, and returns after TIMEOUT_MS, when one has ended, or after
  * upstream_client_wake(), which any thread may call. */

@@ -34,7 +34,8 @@ static void connection_expired(void *context);
 static void connection_count(struct http_connection *c, bool more)
 {
 	const char *name = c->protocol ? c->protocol->name : "unknown";
-	struct metric_cell *cell = metrics_cell(c->worker->shared->metrics, METRIC_CONNECTIONS, &name);
+	struct metric_cell *cell =
+		metrics_cell(c->worker->shared->metrics, METRIC_CONNECTIONS, &name);
 
 	if (more)
 		metric_add(cell, 1);
@@ -83,7 +84,8 @@ void connection_close(struct http_connection **connection)
 int connection_new(struct serve_worker *worker, const struct listener *listener, int fd)
 {
 	struct http_connection *c = calloc(1, sizeof(*c));
-	struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = c};
+	struct epoll_event event = {
+		.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = c};
 
 	if (!c) {
 		(void)close(fd);
@@ -143,7 +145,8 @@ void connection_events(struct http_connection *c, uint32_t events)
  * connection is of no use. These codes go no further than this file, so they have no sentence. */
 static ssize_t connection_receive(struct http_connection *c, uint8_t *bytes, size_t size)
 {
-	ssize_t n = c->tls ? tls_session_read(c->tls, bytes, size) : recv(c->fd, bytes, size, MSG_DONTWAIT);
+	ssize_t n = c->tls ? tls_session_read(c->tls, bytes, size)
+			   : recv(c->fd, bytes, size, MSG_DONTWAIT);
 
 	return n < 0 && !c->tls ? (ssize_t)-errno : n;
 }
@@ -229,7 +232,8 @@ static void connection_read(struct http_connection *c)
 	uint8_t *input = c->worker->input;
 	size_t total = 0;
 
-	while (c->readable && !c->dead && (c->lingering || !c->protocol || c->protocol->hungry(c))) {
+	while (c->readable && !c->dead &&
+		(c->lingering || !c->protocol || c->protocol->hungry(c))) {
 		ssize_t n = connection_receive(c, input, INPUT_SIZE);
 
 		if (n == -EAGAIN || n == -EINTR)
@@ -327,7 +331,8 @@ static uint64_t connection_deadline(const struct http_connection *c)
 
 	if (c->lingering)
 		return c->began_ns + LINGER_NS;
-	if (c->out.size > c->out_sent || (c->http1.state == HTTP1_BODY && c->protocol == &http1_protocol))
+	if (c->out.size > c->out_sent ||
+		(c->http1.state == HTTP1_BODY && c->protocol == &http1_protocol))
 		at = c->progress_ns + SLOW_NS;
 	else if (c->began_ns)
 		at = c->began_ns + HEAD_NS;

@@ -33,7 +33,8 @@ static bool head_equal(struct bytes value, const char *word)
 /* ---- the request line -------------------------------------------------------------------------- */
 
 /* Splits an absolute target ("http://host/path"), which HTTP/1.1 servers must accept. */
-static bool head_parse_target(struct bytes target, struct request_head *head, struct head_error *ret_error)
+static bool head_parse_target(
+	struct bytes target, struct request_head *head, struct head_error *ret_error)
 {
 	const char *p = target.data, *end = p + target.size;
 
@@ -48,7 +49,8 @@ static bool head_parse_target(struct bytes target, struct request_head *head, st
 			return head_fail(ret_error, 400, "the request's target has no path");
 		p = slash;
 	} else if (*p != '/' && !(target.size == 1 && *p == '*')) {
-		return head_fail(ret_error, 400, "the request's target does not begin with a slash");
+		return head_fail(
+			ret_error, 400, "the request's target does not begin with a slash");
 	}
 	const char *mark = memchr(p, '?', (size_t)(end - p));
 	head->path = BYTES(p, (size_t)((mark ? mark : end) - p));
@@ -56,8 +58,8 @@ static bool head_parse_target(struct bytes target, struct request_head *head, st
 	return true;
 }
 
-static bool head_parse_request_line(
-	const uint8_t *p, const uint8_t *end, struct request_head *head, struct head_error *ret_error)
+static bool head_parse_request_line(const uint8_t *p, const uint8_t *end, struct request_head *head,
+	struct head_error *ret_error)
 {
 	const uint8_t *start = p;
 
@@ -76,9 +78,11 @@ static bool head_parse_request_line(
 	p++;
 	if (end - p != 8 || memcmp(p, "HTTP/", 5) != 0 || p[5] < '0' || p[5] > '9' || p[6] != '.' ||
 		p[7] < '0' || p[7] > '9')
-		return head_fail(ret_error, 400, "the request line does not end with an HTTP version");
+		return head_fail(
+			ret_error, 400, "the request line does not end with an HTTP version");
 	if (p[5] != '1' || p[7] > '1')
-		return head_fail(ret_error, 505, "only HTTP/1.0, HTTP/1.1 and HTTP/2 are supported");
+		return head_fail(
+			ret_error, 505, "only HTTP/1.0, HTTP/1.1 and HTTP/2 are supported");
 	head->version = p[7] == '1' ? EXCHANGE_HTTP_1_1 : EXCHANGE_HTTP_1_0;
 	return true;
 }
@@ -111,7 +115,8 @@ static void head_read_connection(struct bytes value, struct request_head *head)
 	}
 }
 
-static bool head_read_host(struct bytes value, struct request_head *head, struct head_error *ret_error)
+static bool head_read_host(
+	struct bytes value, struct request_head *head, struct head_error *ret_error)
 {
 	const uint8_t *p = value.data;
 
@@ -160,7 +165,8 @@ static bool head_read_framing(const struct exchange_header *field, struct reques
 }
 
 /* Parses the line from P to END, which is without its CR LF. */
-static bool head_parse_field(uint8_t *p, uint8_t *end, struct request_head *head, struct head_error *ret_error)
+static bool head_parse_field(
+	uint8_t *p, uint8_t *end, struct request_head *head, struct head_error *ret_error)
 {
 	struct exchange_header *field = &head->fields[head->n_fields];
 	uint8_t *start = p;
@@ -195,7 +201,8 @@ size_t head_find_end(const uint8_t *bytes, size_t size, size_t *from)
 {
 	size_t i = *from;
 
-	for (const uint8_t *lf; (lf = memchr(bytes + i, '\n', size - i)); i = (size_t)(lf - bytes) + 1) {
+	for (const uint8_t *lf; (lf = memchr(bytes + i, '\n', size - i));
+		i = (size_t)(lf - bytes) + 1) {
 		size_t at = (size_t)(lf - bytes);
 
 		if (at == 0 || bytes[at - 1] != '\r')
@@ -208,7 +215,8 @@ size_t head_find_end(const uint8_t *bytes, size_t size, size_t *from)
 	return 0;
 }
 
-bool head_parse(uint8_t *bytes, size_t size, struct request_head *ret_head, struct head_error *ret_error)
+bool head_parse(
+	uint8_t *bytes, size_t size, struct request_head *ret_head, struct head_error *ret_error)
 {
 	uint8_t *p = bytes, *end = bytes + size - 2; /* without the empty line */
 	struct request_head *head = ret_head;
@@ -217,14 +225,16 @@ bool head_parse(uint8_t *bytes, size_t size, struct request_head *ret_head, stru
 	head->method = head->path = head->query = head->host = BYTES_NONE;
 	head->n_fields = 0;
 	head->length = 0;
-	head->has_length = head->chunked = head->close = head->expects_continue = head->upgrade = false;
+	head->has_length = head->chunked = head->close = head->expects_continue = head->upgrade =
+		false;
 	if (size >= 2 && p[0] == '\r' && p[1] == '\n')
 		p += 2;
 	for (uint8_t *next; p < end; p = next, first = false) {
 		uint8_t *lf = memchr(p, '\n', (size_t)(end - p));
 
 		if (!lf || lf == p || lf[-1] != '\r')
-			return head_fail(ret_error, 400, "a line of the request does not end with CR LF");
+			return head_fail(
+				ret_error, 400, "a line of the request does not end with CR LF");
 		next = lf + 1;
 		if (first && !head_parse_request_line(p, lf - 1, head, ret_error))
 			return false;

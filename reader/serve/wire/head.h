@@ -40,6 +40,7 @@ size_t head_find_end(const uint8_t *bytes, size_t size, size_t *from);
 
 /* Parses the head of SIZE bytes, as head_find_end() returned it. All texts point into BYTES.
  * Returns whether it is one; if not, *RET_ERROR is set. */
-bool head_parse(uint8_t *bytes, size_t size, struct request_head *ret_head, struct head_error *ret_error);
+bool head_parse(
+	uint8_t *bytes, size_t size, struct request_head *ret_head, struct head_error *ret_error);
 
 #endif

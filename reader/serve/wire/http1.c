@@ -19,7 +19,9 @@
 static int http1_refuse(struct http_connection *c, int status, const char *why)
 {
 	struct http1 *h = &c->http1;
-	const char *reason = status == 413 ? "RequestEntityTooLarge" : status >= 500 ? "InternalError" : "BadRequest";
+	const char *reason = status == 413   ? "RequestEntityTooLarge"
+			     : status >= 500 ? "InternalError"
+					     : "BadRequest";
 
 	if (!h->stream)
 		h->stream = stream_new(c, BYTES_LIT(""), 0);
@@ -40,7 +42,8 @@ static struct bytes http1_moved(struct bytes part, const uint8_t *from, const ui
 }
 
 /* Makes the stream of a request whose head are the first SIZE bytes of c->in. */
-static int http1_begin_request(struct http_connection *c, const struct request_head *head, size_t size)
+static int http1_begin_request(
+	struct http_connection *c, const struct request_head *head, size_t size)
 {
 	struct http1 *h = &c->http1;
 	const uint8_t *from = c->in.data;
@@ -54,8 +57,9 @@ static int http1_begin_request(struct http_connection *c, const struct request_h
 	s->x.query = http1_moved(head->query, from, s->text);
 	s->x.host = http1_moved(head->host, from, s->text);
 	for (size_t i = 0; i < head->n_fields; i++)
-		s->headers[i] = (struct exchange_header){http1_moved(head->fields[i].name, from, s->text),
-			http1_moved(head->fields[i].value, from, s->text)};
+		s->headers[i] =
+			(struct exchange_header){http1_moved(head->fields[i].name, from, s->text),
+				http1_moved(head->fields[i].value, from, s->text)};
 	s->x.n_headers = head->n_fields;
 	h->stream = s;
 	h->close = head->close || c->draining;
@@ -117,7 +121,8 @@ static int http1_take_body(struct http_connection *c)
 		return h->body_left == 0;
 	}
 	while (used < c->in.size && !chunks_ended(&h->chunks)) {
-		size_t n = chunks_take(&h->chunks, c->in.data + used, c->in.size - used, &data, &size);
+		size_t n =
+			chunks_take(&h->chunks, c->in.data + used, c->in.size - used, &data, &size);
 
 		if (n == SIZE_MAX)
 			return http1_refuse(c, 400, "a chunk of the request's body is malformed");
@@ -207,7 +212,8 @@ static void http1_write_head(struct http_connection *c, struct buf *out)
 		buf_printf(out, "content-length: %lld\r\n", (long long)s->source.size);
 	} else if (!h->answer_bodiless) {
 		h->answer_chunked = s->x.version == EXCHANGE_HTTP_1_1;
-		h->close |= !h->answer_chunked; /* HTTP/1.0: the end of the connection ends the body */
+		h->close |=
+			!h->answer_chunked; /* HTTP/1.0: the end of the connection ends the body */
 		if (h->answer_chunked)
 			buf_str(out, "transfer-encoding: chunked\r\n");
 	}
@@ -237,7 +243,8 @@ static int http1_write_body(struct http_connection *c, struct buf *out)
 	uint8_t *p = buf_grow(out, head + room + tail);
 	if (!p)
 		return buf_error(out);
-	ssize_t n = stream_pull(h->stream, p + head, room < HTTP1_CHUNK_MAX ? room : HTTP1_CHUNK_MAX);
+	ssize_t n =
+		stream_pull(h->stream, p + head, room < HTTP1_CHUNK_MAX ? room : HTTP1_CHUNK_MAX);
 	buf_truncate(out, start);
 	if (n > 0) {
 		(void)snprintf(digits, sizeof(digits), "%04zx\r\n", (size_t)n);
@@ -251,7 +258,8 @@ static int http1_write_body(struct http_connection *c, struct buf *out)
 	if (n == 0 && h->answer_chunked)
 		buf_str(out, "0\r\n\r\n");
 	/* A body that is shorter than its content-length is as cut as one with an error. */
-	bool cut = n < 0 || (h->stream->source.size >= 0 && h->stream->sent != (uint64_t)h->stream->source.size);
+	bool cut = n < 0 || (h->stream->source.size >= 0 &&
+				    h->stream->sent != (uint64_t)h->stream->source.size);
 	int r = http1_end_answer(c, cut ? EXCHANGE_CUT : EXCHANGE_DONE);
 	return r < 0 ? r : 1;
 }

@@ -34,7 +34,8 @@ struct http2 {
 
 /* ---- requests ---------------------------------------------------------------------------------- */
 
-static int http2_on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *user_data)
+static int http2_on_begin_headers(
+	nghttp2_session *session, const nghttp2_frame *frame, void *user_data)
 {
 	struct http_connection *c = user_data;
 	struct http2 *h = c->http2;
@@ -47,8 +48,9 @@ static int http2_on_begin_headers(nghttp2_session *session, const nghttp2_frame 
 	return 0;
 }
 
-static int http2_on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
-	size_t name_size, const uint8_t *value, size_t value_size, uint8_t flags, void *user_data)
+static int http2_on_header(nghttp2_session *session, const nghttp2_frame *frame,
+	const uint8_t *name, size_t name_size, const uint8_t *value, size_t value_size,
+	uint8_t flags, void *user_data)
 {
 	struct http_connection *c = user_data;
 	struct http2 *h = c->http2;
@@ -57,7 +59,8 @@ static int http2_on_header(nghttp2_session *session, const nghttp2_frame *frame,
 	(void)flags;
 	if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
 		return 0; /* trailers */
-	if (h->n_fields == HTTP2_FIELDS_MAX || h->text.size + name_size + value_size > EXCHANGE_HEAD_MAX) {
+	if (h->n_fields == HTTP2_FIELDS_MAX ||
+		h->text.size + name_size + value_size > EXCHANGE_HEAD_MAX) {
 		h->refused = true;
 		return 0;
 	}
@@ -85,7 +88,8 @@ static bool http2_take_pseudo(struct stream *s, struct bytes name, struct bytes 
 		const char *mark = memchr(path, '?', value.size);
 
 		s->x.path = BYTES(path, mark ? (size_t)(mark - path) : value.size);
-		s->x.query = mark ? BYTES(mark + 1, value.size - (size_t)(mark - path) - 1) : BYTES_NONE;
+		s->x.query =
+			mark ? BYTES(mark + 1, value.size - (size_t)(mark - path) - 1) : BYTES_NONE;
 	}
 	return true;
 }
@@ -100,10 +104,12 @@ static int http2_begin_request(struct http_connection *c, const nghttp2_frame *f
 {
 	struct http2 *h = c->http2;
 	int32_t id = frame->hd.stream_id;
-	struct stream *s = buf_error(&h->text) < 0 ? NULL : stream_new(c, buf_bytes(&h->text), h->n_fields);
+	struct stream *s =
+		buf_error(&h->text) < 0 ? NULL : stream_new(c, buf_bytes(&h->text), h->n_fields);
 
 	if (!s)
-		return nghttp2_submit_rst_stream(h->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_INTERNAL_ERROR);
+		return nghttp2_submit_rst_stream(
+			h->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_INTERNAL_ERROR);
 	s->id = id;
 	s->x.version = EXCHANGE_HTTP_2;
 	for (size_t i = 0; i < h->n_fields; i++) {
@@ -125,9 +131,11 @@ static int http2_begin_request(struct http_connection *c, const nghttp2_frame *f
 	}
 	c->began_ns = 0;
 	if (h->refused)
-		http2_refuse(s, 431, "RequestHeaderFieldsTooLarge", "the request's head is larger than 64 KiB");
+		http2_refuse(s, 431, "RequestHeaderFieldsTooLarge",
+			"the request's head is larger than 64 KiB");
 	else if (!s->x.path.size || *(const char *)s->x.path.data != '/')
-		http2_refuse(s, 400, "BadRequest", "the request's target does not begin with a slash");
+		http2_refuse(
+			s, 400, "BadRequest", "the request's target does not begin with a slash");
 	return 0;
 }
 
@@ -138,7 +146,8 @@ static void http2_ask(struct stream *s)
 		return;
 	s->x.began_ns = s->connection->worker->now_ns;
 	if (buf_error(&s->body) < 0)
-		http2_refuse(s, 413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728");
+		http2_refuse(s, 413, "RequestEntityTooLarge",
+			"Request entity too large: limit is 3145728");
 	else
 		stream_ask(s);
 }
@@ -154,7 +163,8 @@ static int http2_on_frame(nghttp2_session *session, const nghttp2_frame *frame, 
 	}
 	if ((frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA) &&
 		(frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) {
-		struct stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+		struct stream *s =
+			nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
 
 		if (s)
 			http2_ask(s);
@@ -229,7 +239,9 @@ static size_t http2_split_lines(struct stream *s, nghttp2_nv *fields, size_t max
 
 		if (!cr)
 			break;
-		fields[n++] = (nghttp2_nv){.name = p, .namelen = (size_t)(colon - p), .value = colon + 2,
+		fields[n++] = (nghttp2_nv){.name = p,
+			.namelen = (size_t)(colon - p),
+			.value = colon + 2,
 			.valuelen = (size_t)(cr - colon - 2)};
 		p = cr + 2;
 	}
@@ -247,9 +259,12 @@ static int http2_submit(struct http_connection *c, struct stream *s)
 
 	s->submitted = true;
 	if (buf_error(&s->answer) < 0 || buf_error(&s->whole) < 0)
-		return nghttp2_submit_rst_stream(c->http2->session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_INTERNAL_ERROR);
+		return nghttp2_submit_rst_stream(
+			c->http2->session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_INTERNAL_ERROR);
 	(void)snprintf(status, sizeof(status), "%d", s->status);
-	fields[0] = (nghttp2_nv){.name = (uint8_t *)":status", .namelen = 7, .value = (uint8_t *)status,
+	fields[0] = (nghttp2_nv){.name = (uint8_t *)":status",
+		.namelen = 7,
+		.value = (uint8_t *)status,
 		.valuelen = strlen(status)};
 	n += http2_split_lines(s, fields + 1, 60);
 	if (s->source.size >= 0 && s->status != 204 && s->status != 304) {
@@ -257,14 +272,16 @@ static int http2_submit(struct http_connection *c, struct stream *s)
 		fields[n++] = (nghttp2_nv){.name = (uint8_t *)"content-length", .namelen = 14,
 			.value = (uint8_t *)length, .valuelen = strlen(length)};
 	}
-	int r = nghttp2_submit_response(c->http2->session, s->id, fields, n, bodiless ? NULL : &provider);
+	int r = nghttp2_submit_response(
+		c->http2->session, s->id, fields, n, bodiless ? NULL : &provider);
 	buf_release(&s->answer);
 	return r;
 }
 
 static void http2_wake(struct http_connection *c, struct stream *s)
 {
-	int r = s->submitted ? nghttp2_session_resume_data(c->http2->session, s->id) : http2_submit(c, s);
+	int r = s->submitted ? nghttp2_session_resume_data(c->http2->session, s->id)
+			     : http2_submit(c, s);
 
 	/* A stream that is not deferred, or has been closed by the client, needs nothing. */
 	if (r == NGHTTP2_ERR_NOMEM)
@@ -337,14 +354,16 @@ static void http2_drain(struct http_connection *c)
 	if (c->http2->draining)
 		return;
 	c->http2->draining = true;
-	if (nghttp2_submit_goaway(c->http2->session, NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, NULL, 0) < 0)
+	if (nghttp2_submit_goaway(
+		    c->http2->session, NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, NULL, 0) < 0)
 		c->dead = true;
 }
 
 static void http2_cut_slow(struct http_connection *c, struct stream *s)
 {
 	(void)nghttp2_session_set_stream_user_data(c->http2->session, s->id, NULL);
-	if (nghttp2_submit_rst_stream(c->http2->session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_CANCEL) < 0)
+	if (nghttp2_submit_rst_stream(c->http2->session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_CANCEL) <
+		0)
 		c->dead = true;
 	stream_end(s, EXCHANGE_SLOW);
 }
@@ -364,7 +383,8 @@ static nghttp2_session *http2_new_session(struct http_connection *c)
 	nghttp2_option *option = NULL;
 
 	if (nghttp2_session_callbacks_new(&callbacks) == 0 && nghttp2_option_new(&option) == 0) {
-		nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, http2_on_begin_headers);
+		nghttp2_session_callbacks_set_on_begin_headers_callback(
+			callbacks, http2_on_begin_headers);
 		nghttp2_session_callbacks_set_on_header_callback(callbacks, http2_on_header);
 		nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, http2_on_frame);
 		nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, http2_on_data);
@@ -390,7 +410,8 @@ int http2_start(struct http_connection *c)
 	if (!c->http2)
 		return err_set(-ENOMEM, "beginning HTTP/2");
 	c->http2->session = http2_new_session(c);
-	if (!c->http2->session || nghttp2_submit_settings(c->http2->session, NGHTTP2_FLAG_NONE, settings, 2)) {
+	if (!c->http2->session ||
+		nghttp2_submit_settings(c->http2->session, NGHTTP2_FLAG_NONE, settings, 2)) {
 		nghttp2_session_del(c->http2->session);
 		free(c->http2);
 		c->http2 = NULL;

@@ -59,12 +59,14 @@ static int listeners_add(struct listeners *all, enum listener_kind kind, int fd)
 		bool ours = strncmp(un->sun_path, "/proc/self/fd/", 14) == 0;
 
 		(void)snprintf(l->name, sizeof(l->name), "unix");
-		(void)snprintf(l->path, sizeof(l->path), "%.*s", ours ? 0 : (int)sizeof(un->sun_path), un->sun_path);
-	} else if (getnameinfo((struct sockaddr *)&address, size, host, sizeof(host), port, sizeof(port),
-			   NI_NUMERICHOST | NI_NUMERICSERV)) {
+		(void)snprintf(l->path, sizeof(l->path), "%.*s",
+			ours ? 0 : (int)sizeof(un->sun_path), un->sun_path);
+	} else if (getnameinfo((struct sockaddr *)&address, size, host, sizeof(host), port,
+			   sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV)) {
 		return err_say(-EAFNOSUPPORT, "a socket to listen on is neither TCP nor Unix");
 	} else {
-		(void)snprintf(l->name, sizeof(l->name), strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+		(void)snprintf(l->name, sizeof(l->name), strchr(host, ':') ? "[%s]:%s" : "%s:%s",
+			host, port);
 	}
 	l->fd = TAKE_FD(owned);
 	all->n++;
@@ -80,21 +82,23 @@ static int listeners_open_unix(
 	AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	/* By the descriptor: the directory's path may be too long for an address. */
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" LISTENER_SOCKET,
-		runtime_fd);
+	(void)snprintf(address.sun_path, sizeof(address.sun_path),
+		"/proc/self/fd/%d/" LISTENER_SOCKET, runtime_fd);
 	if (fd < 0 || (unlinkat(runtime_fd, LISTENER_SOCKET, 0) < 0 && errno != ENOENT) ||
 		bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-		fchmodat(runtime_fd, LISTENER_SOCKET, mode, 0) < 0 || listen(fd, LISTENER_BACKLOG) < 0)
-		return err_set(-errno, "making the socket '" LISTENER_SOCKET "' in the runtime directory");
+		fchmodat(runtime_fd, LISTENER_SOCKET, mode, 0) < 0 ||
+		listen(fd, LISTENER_BACKLOG) < 0)
+		return err_set(
+			-errno, "making the socket '" LISTENER_SOCKET "' in the runtime directory");
 	return listeners_add(all, kind, TAKE_FD(fd));
 }
 
-static int listeners_open_address(
-	struct listeners *all, enum listener_kind kind, const struct addrinfo *address, const char *word)
+static int listeners_open_address(struct listeners *all, enum listener_kind kind,
+	const struct addrinfo *address, const char *word)
 {
 	int on = 1;
-	AUTO_FD int fd = socket(
-		address->ai_family, address->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address->ai_protocol);
+	AUTO_FD int fd = socket(address->ai_family,
+		address->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address->ai_protocol);
 
 	if (fd < 0)
 		return err_set(-errno, "listening on '%s'", word);
@@ -119,9 +123,11 @@ static int listeners_open_tcp(struct listeners *all, enum listener_kind kind, co
 	if (!colon || (size_t)(colon - word) >= sizeof(host) ||
 		decimal_parse(bytes_str(colon + 1), 65535, &port) < 0)
 		return err_say(ERR_CONFIG,
-			"serve.listen: '%s': must be unix, ADDRESS:PORT, [ADDRESS]:PORT or :PORT", word);
+			"serve.listen: '%s': must be unix, ADDRESS:PORT, [ADDRESS]:PORT or :PORT",
+			word);
 	bool brackets = word[0] == '[' && colon > word + 1 && colon[-1] == ']';
-	(void)snprintf(host, sizeof(host), "%.*s", (int)(colon - word) - 2 * brackets, word + brackets);
+	(void)snprintf(
+		host, sizeof(host), "%.*s", (int)(colon - word) - 2 * brackets, word + brackets);
 	int r = getaddrinfo(*host ? host : NULL, colon + 1, &hints, &found);
 	if (r)
 		return err_say(ERR_CONFIG, "listening on '%s': %s", word, gai_strerror(r));
@@ -142,8 +148,8 @@ bool listeners_inherited(void)
 	uint64_t number;
 
 	return pid && n && decimal_parse(bytes_str(pid), INT32_MAX, &number) == 0 &&
-	       number == (uint64_t)getpid() && decimal_parse(bytes_str(n), LISTENERS_MAX, &number) == 0 &&
-	       number > 0;
+	       number == (uint64_t)getpid() &&
+	       decimal_parse(bytes_str(n), LISTENERS_MAX, &number) == 0 && number > 0;
 }
 
 static int listeners_inherit(struct listeners *all, enum listener_kind kind)
@@ -159,8 +165,8 @@ static int listeners_inherit(struct listeners *all, enum listener_kind kind)
 	return r < 0 ? err_add(r, "taking the sockets of the service manager") : 0;
 }
 
-int listeners_open(
-	struct listeners *all, enum listener_kind kind, const char *words, int runtime_fd, unsigned mode)
+int listeners_open(struct listeners *all, enum listener_kind kind, const char *words,
+	int runtime_fd, unsigned mode)
 {
 	AUTO_FREE char *copy = strdup(words);
 	char *rest = copy;
@@ -192,7 +198,8 @@ int listener_accept(const struct listener *l)
 	static const struct {
 		int level, name, value;
 	} options[] = {{SOL_SOCKET, SO_KEEPALIVE, 1}, {IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S},
-		{IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_EVERY_S}, {IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT},
+		{IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_EVERY_S},
+		{IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT},
 		{IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS}, {IPPROTO_TCP, TCP_NODELAY, 1}};
 	int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 

@@ -37,8 +37,8 @@ struct listeners {
 /* Opens the sockets of WORDS, addresses with blanks between them ("unix 127.0.0.1:6445 [::1]:6445"), or
  * those of the service manager if it has passed some. RUNTIME_FD is the runtime directory, MODE that of
  * the Unix socket. ERR_CONFIG, -EADDRINUSE, ... with the address in the sentence. */
-int listeners_open(struct listeners *listeners, enum listener_kind kind, const char *words, int runtime_fd,
-	unsigned mode);
+int listeners_open(struct listeners *listeners, enum listener_kind kind, const char *words,
+	int runtime_fd, unsigned mode);
 /* Returns whether the service manager has passed sockets (LISTEN_FDS, LISTEN_PID). */
 bool listeners_inherited(void);
 void listeners_close(struct listeners *listeners);

@@ -62,36 +62,40 @@ static int peer_of_unix(int fd, struct exchange_peer *peer, struct peer_texts **
 	peer->n_groups = groups_size / sizeof(gid_t) + 1;
 	peer->pid = who.pid;
 	peer->uid = who.uid;
-	(void)snprintf(peer->address, sizeof(peer->address), "unix:uid=%u,pid=%d", who.uid, who.pid);
+	(void)snprintf(
+		peer->address, sizeof(peer->address), "unix:uid=%u,pid=%d", who.uid, who.pid);
 	return 0;
 }
 
-int peer_of_socket(
-	int fd, const struct listener *listener, struct exchange_peer *ret_peer, struct peer_texts **ret_texts)
+int peer_of_socket(int fd, const struct listener *listener, struct exchange_peer *ret_peer,
+	struct peer_texts **ret_texts)
 {
 	struct exchange_peer *peer = ret_peer;
 	struct sockaddr_storage address = {0};
 	socklen_t size = sizeof(address);
 	char host[48] = "", port[8] = "";
 
-	*peer = (struct exchange_peer){
-		.local = listener->local, .auth = listener->auth, .common_name = "", .server = listener->name};
+	*peer = (struct exchange_peer){.local = listener->local,
+		.auth = listener->auth,
+		.common_name = "",
+		.server = listener->name};
 	if (peer->local) {
 		peer->loopback = true;
 		return peer_of_unix(fd, peer, ret_texts);
 	}
 	if (getpeername(fd, (struct sockaddr *)&address, &size) < 0 ||
-		getnameinfo((struct sockaddr *)&address, size, host, sizeof(host), port, sizeof(port),
-			NI_NUMERICHOST | NI_NUMERICSERV))
+		getnameinfo((struct sockaddr *)&address, size, host, sizeof(host), port,
+			sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
 		return err_say(-ENOTCONN, "a client has gone already");
 	peer->loopback = strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 ||
 			 strncmp(host, "::ffff:127.", 11) == 0;
-	(void)snprintf(peer->address, sizeof(peer->address), strchr(host, ':') ? "[%s]:%s" : "%s:%s", host,
-		port);
+	(void)snprintf(peer->address, sizeof(peer->address),
+		strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
 	return 0;
 }
 
-int peer_of_certificate(const struct tls_session *tls, struct exchange_peer *peer, struct peer_texts **texts)
+int peer_of_certificate(
+	const struct tls_session *tls, struct exchange_peer *peer, struct peer_texts **texts)
 {
 	if (!tls_session_has_certificate(tls))
 		return 0;

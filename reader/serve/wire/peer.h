@@ -12,7 +12,8 @@ struct tls_session;
 int peer_of_socket(int fd, const struct listener *listener, struct exchange_peer *ret_peer,
 	struct peer_texts **ret_texts);
 /* Adds the names of the client's certificate, if it has sent one. After the handshake. */
-int peer_of_certificate(const struct tls_session *tls, struct exchange_peer *peer, struct peer_texts **texts);
+int peer_of_certificate(
+	const struct tls_session *tls, struct exchange_peer *peer, struct peer_texts **texts);
 void peer_release(struct peer_texts **texts);
 
 #endif

@@ -55,15 +55,19 @@ struct stream *stream_new(struct http_connection *c, struct bytes text, size_t n
 static struct metric_cell *stream_cell(const struct stream *s, enum metric metric, const char *code)
 {
 	const struct exchange_labels *l = &s->x.labels;
-	const char *values[] = {l->verb, l->group, l->version, l->resource, l->subresource, l->scope, code};
+	const char *values[] = {
+		l->verb, l->group, l->version, l->resource, l->subresource, l->scope, code};
 
 	return metrics_cell(s->connection->worker->shared->metrics, metric, values);
 }
 
 static void stream_report(struct stream *s, enum exchange_end why)
 {
-	static const char *const ends[] = {[EXCHANGE_DONE] = "done", [EXCHANGE_CUT] = "cut",
-		[EXCHANGE_CLOSED] = "closed", [EXCHANGE_SLOW] = "slow", [EXCHANGE_STOPPED] = "stopped"};
+	static const char *const ends[] = {[EXCHANGE_DONE] = "done",
+		[EXCHANGE_CUT] = "cut",
+		[EXCHANGE_CLOSED] = "closed",
+		[EXCHANGE_SLOW] = "slow",
+		[EXCHANGE_STOPPED] = "stopped"};
 	uint64_t took_ns = proc_monotonic_ns() - s->x.began_ns;
 	char method[16], path[512], agent[128];
 
@@ -75,8 +79,8 @@ static void stream_report(struct stream *s, enum exchange_end why)
 		metric_observe_ns(s->seconds, took_ns);
 	struct bytes from = exchange_header(&s->x, "user-agent");
 	(void)snprintf(method, sizeof(method), "%.*s", BYTES_ARG(s->x.method));
-	(void)snprintf(path, sizeof(path), "%.*s%s%.*s", BYTES_ARG(s->x.path), s->x.query.size ? "?" : "",
-		BYTES_ARG(s->x.query));
+	(void)snprintf(path, sizeof(path), "%.*s%s%.*s", BYTES_ARG(s->x.path),
+		s->x.query.size ? "?" : "", BYTES_ARG(s->x.query));
 	(void)snprintf(agent, sizeof(agent), "%.*s", BYTES_ARG(from));
 	LOG(request_served, .method = method, .path = path, .status = (uint64_t)s->status,
 		.source = s->connection->peer.address, .user = s->user, .agent = agent,
@@ -188,13 +192,15 @@ static void stream_put_usual(struct stream *s, bool cache_control)
 		err_ignore(r, "an Audit-Id of zeroes is only less useful");
 		memset(id, 0, sizeof(id));
 	}
-	buf_printf(&s->answer, "audit-id: %02x%02x%02x%02x-%02x%02x-4%x%02x-a%x%02x-%02x%02x%02x%02x%02x%02x\r\n",
-		id[0], id[1], id[2], id[3], id[4], id[5], id[6] & 15, id[7], id[8] & 15, id[9], id[10],
-		id[11], id[12], id[13], id[14], id[15]);
+	buf_printf(&s->answer,
+		"audit-id: %02x%02x%02x%02x-%02x%02x-4%x%02x-a%x%02x-%02x%02x%02x%02x%02x%02x\r\n",
+		id[0], id[1], id[2], id[3], id[4], id[5], id[6] & 15, id[7], id[8] & 15, id[9],
+		id[10], id[11], id[12], id[13], id[14], id[15]);
 	if (cache_control)
 		buf_str(&s->answer, "cache-control: no-cache, private\r\n");
-	buf_printf(&s->answer, "date: %.3s, %02d %.3s %d %02d:%02d:%02d GMT\r\n", days + 3 * (tm.tm_wday % 7),
-		tm.tm_mday, months + 3 * (tm.tm_mon % 12), tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
+	buf_printf(&s->answer, "date: %.3s, %02d %.3s %d %02d:%02d:%02d GMT\r\n",
+		days + 3 * (tm.tm_wday % 7), tm.tm_mday, months + 3 * (tm.tm_mon % 12),
+		tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
 void exchange_begin(struct exchange *x, int status, const struct exchange_header *headers, size_t n)
@@ -287,14 +293,16 @@ static void stream_put_json(struct buf *out, const char *text)
 	buf_byte(out, '"');
 }
 
-void exchange_refuse(
-	struct exchange *x, int status, const char *reason, const char *message, unsigned retry_after)
+void exchange_refuse(struct exchange *x, int status, const char *reason, const char *message,
+	unsigned retry_after)
 {
 	CLEANUP(buf_release) struct buf body = BUF_INIT;
-	struct exchange_header headers[2] = {{BYTES_LIT("content-type"), BYTES_LIT("application/json")}};
+	struct exchange_header headers[2] = {
+		{BYTES_LIT("content-type"), BYTES_LIT("application/json")}};
 	char seconds[16];
 
-	buf_str(&body, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":");
+	buf_str(&body, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
+		       "\"Failure\",\"message\":");
 	stream_put_json(&body, message);
 	buf_str(&body, ",\"reason\":");
 	stream_put_json(&body, reason);
@@ -313,15 +321,17 @@ const char *stream_phrase(int status)
 		int status;
 		const char *phrase;
 	} phrases[] = {{200, "OK"}, {201, "Created"}, {202, "Accepted"}, {204, "No Content"},
-		{206, "Partial Content"}, {301, "Moved Permanently"}, {302, "Found"}, {304, "Not Modified"},
-		{307, "Temporary Redirect"}, {308, "Permanent Redirect"}, {400, "Bad Request"},
-		{401, "Unauthorized"}, {403, "Forbidden"}, {404, "Not Found"}, {405, "Method Not Allowed"},
-		{406, "Not Acceptable"}, {408, "Request Timeout"}, {409, "Conflict"}, {410, "Gone"},
-		{413, "Request Entity Too Large"}, {415, "Unsupported Media Type"},
-		{417, "Expectation Failed"}, {421, "Misdirected Request"}, {422, "Unprocessable Entity"},
+		{206, "Partial Content"}, {301, "Moved Permanently"}, {302, "Found"},
+		{304, "Not Modified"}, {307, "Temporary Redirect"}, {308, "Permanent Redirect"},
+		{400, "Bad Request"}, {401, "Unauthorized"}, {403, "Forbidden"}, {404, "Not Found"},
+		{405, "Method Not Allowed"}, {406, "Not Acceptable"}, {408, "Request Timeout"},
+		{409, "Conflict"}, {410, "Gone"}, {413, "Request Entity Too Large"},
+		{415, "Unsupported Media Type"}, {417, "Expectation Failed"},
+		{421, "Misdirected Request"}, {422, "Unprocessable Entity"},
 		{429, "Too Many Requests"}, {431, "Request Header Fields Too Large"},
 		{500, "Internal Server Error"}, {501, "Not Implemented"}, {502, "Bad Gateway"},
-		{503, "Service Unavailable"}, {504, "Gateway Timeout"}, {505, "HTTP Version Not Supported"}};
+		{503, "Service Unavailable"}, {504, "Gateway Timeout"},
+		{505, "HTTP Version Not Supported"}};
 
 	for (size_t i = 0; i < sizeof(phrases) / sizeof(phrases[0]); i++)
 		if (phrases[i].status == status)

@@ -53,8 +53,8 @@ static int tls_choose_protocol(SSL *ssl, const unsigned char **out, unsigned cha
 
 	(void)ssl;
 	(void)arg;
-	if (SSL_select_next_proto(&chosen, out_size, ours, sizeof(ours) - 1, offered, offered_size) !=
-		OPENSSL_NPN_NEGOTIATED)
+	if (SSL_select_next_proto(&chosen, out_size, ours, sizeof(ours) - 1, offered,
+		    offered_size) != OPENSSL_NPN_NEGOTIATED)
 		return SSL_TLSEXT_ERR_ALERT_FATAL;
 	*out = chosen;
 	return SSL_TLSEXT_ERR_OK;
@@ -71,11 +71,13 @@ static int tls_load(SSL_CTX *context, const struct tls_files *files)
 						   SSL_OP_CIPHER_SERVER_PREFERENCE);
 	/* Sessions are resumed by tickets, which need no memory here. */
 	(void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-	if (!SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) || !SSL_CTX_set_num_tickets(context, 1) ||
+	if (!SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) ||
+		!SSL_CTX_set_num_tickets(context, 1) ||
 		!SSL_CTX_set_session_id_context(context, id, sizeof(id) - 1))
 		return tls_fail("setting TLS up");
 	if (SSL_CTX_use_certificate_chain_file(context, files->certificate) != 1)
-		return tls_fail("reading the certificate '%s' (serve.tls.cert)", files->certificate);
+		return tls_fail(
+			"reading the certificate '%s' (serve.tls.cert)", files->certificate);
 	if (SSL_CTX_use_PrivateKey_file(context, files->key, SSL_FILETYPE_PEM) != 1)
 		return tls_fail("reading the key '%s' (serve.tls.key)", files->key);
 	if (SSL_CTX_check_private_key(context) != 1)
@@ -251,7 +253,8 @@ bool tls_session_has_certificate(const struct tls_session *s)
 static int tls_copy_entry(X509_NAME *subject, int at, char **ret_text)
 {
 	unsigned char *utf8 = NULL;
-	int size = ASN1_STRING_to_UTF8(&utf8, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+	int size = ASN1_STRING_to_UTF8(
+		&utf8, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
 
 	if (size < 0 || memchr(utf8, '\0', (size_t)size)) {
 		OPENSSL_free(utf8);
@@ -274,7 +277,8 @@ int tls_session_names(const struct tls_session *s, struct tls_names *ret_names)
 		r = tls_copy_entry(subject, at, &names.common_name);
 	else if (!(names.common_name = strdup("")))
 		r = err_set(-ENOMEM, "reading a client's certificate");
-	for (at = -1; r == 0 && (at = X509_NAME_get_index_by_NID(subject, NID_organizationName, at)) >= 0;) {
+	for (at = -1; r == 0 &&
+		      (at = X509_NAME_get_index_by_NID(subject, NID_organizationName, at)) >= 0;) {
 		char *text = NULL;
 
 		r = tls_copy_entry(subject, at, &text);

@@ -46,8 +46,8 @@ static FILE *identity_open_file(int directory_fd, const char *name)
 }
 
 /* Reads a certificate and its key. Returns whether both are there and belong together. */
-static bool identity_read(
-	int directory_fd, const char *certificate, const char *key, struct tls_identity *ret_identity)
+static bool identity_read(int directory_fd, const char *certificate, const char *key,
+	struct tls_identity *ret_identity)
 {
 	struct tls_identity found = {0};
 	FILE *file = identity_open_file(directory_fd, certificate);
@@ -61,7 +61,8 @@ static bool identity_read(
 		found.key = PEM_read_PrivateKey(file, NULL, NULL, NULL);
 		(void)fclose(file);
 	}
-	bool good = found.certificate && found.key && X509_check_private_key(found.certificate, found.key) == 1;
+	bool good = found.certificate && found.key &&
+		    X509_check_private_key(found.certificate, found.key) == 1;
 	ERR_clear_error();
 	if (good)
 		*ret_identity = found;
@@ -84,12 +85,14 @@ static int identity_replace_file(int directory_fd, const char *name, BIO *memory
 }
 
 /* Writes the key first: a certificate without its key would be made again. */
-static int identity_write(
-	int directory_fd, const char *certificate, const char *key, const struct tls_identity *identity)
+static int identity_write(int directory_fd, const char *certificate, const char *key,
+	const struct tls_identity *identity)
 {
 	BIO *memory = BIO_new(BIO_s_secmem());
-	int r = memory && PEM_write_bio_PKCS8PrivateKey(memory, identity->key, NULL, NULL, 0, NULL, NULL) ?
-		identity_replace_file(directory_fd, key, memory, 0600) : tls_fail("writing '%s'", key);
+	int r = memory && PEM_write_bio_PKCS8PrivateKey(
+				  memory, identity->key, NULL, NULL, 0, NULL, NULL)
+			? identity_replace_file(directory_fd, key, memory, 0600)
+			: tls_fail("writing '%s'", key);
 
 	BIO_free(memory);
 	if (r < 0)
@@ -104,7 +107,8 @@ static int identity_write(
 
 /* ---- making ------------------------------------------------------------------------------------ */
 
-static bool identity_add_extension(X509 *certificate, X509V3_CTX *context, int nid, const char *value)
+static bool identity_add_extension(
+	X509 *certificate, X509V3_CTX *context, int nid, const char *value)
 {
 	X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, context, nid, value);
 	bool added = extension && X509_add_ext(certificate, extension, -1);
@@ -114,26 +118,32 @@ static bool identity_add_extension(X509 *certificate, X509V3_CTX *context, int n
 }
 
 /* Fills the fields that both kinds of certificates have. */
-static bool identity_fill(struct tls_identity *identity, const struct tls_identity *issuer, const char *name, long days)
+static bool identity_fill(struct tls_identity *identity, const struct tls_identity *issuer,
+	const char *name, long days)
 {
 	X509 *c = identity->certificate;
 	X509_NAME *subject = X509_get_subject_name(c);
 	uint8_t serial[16];
-	BIGNUM *number = proc_random(serial, sizeof(serial)) < 0 ? NULL : BN_bin2bn(serial, sizeof(serial), NULL);
+	BIGNUM *number = proc_random(serial, sizeof(serial)) < 0
+				 ? NULL
+				 : BN_bin2bn(serial, sizeof(serial), NULL);
 	bool good = number && BN_to_ASN1_INTEGER(number, X509_get_serialNumber(c));
 
 	BN_free(number);
 	/* A client whose clock is a little slow must not refuse a new certificate. */
-	return good && X509_set_version(c, X509_VERSION_3) && X509_gmtime_adj(X509_getm_notBefore(c), -DAY_S) &&
-	       X509_gmtime_adj(X509_getm_notAfter(c), days * DAY_S) && X509_set_pubkey(c, identity->key) &&
+	return good && X509_set_version(c, X509_VERSION_3) &&
+	       X509_gmtime_adj(X509_getm_notBefore(c), -DAY_S) &&
+	       X509_gmtime_adj(X509_getm_notAfter(c), days * DAY_S) &&
+	       X509_set_pubkey(c, identity->key) &&
 	       X509_NAME_add_entry_by_txt(
 		       subject, "CN", MBSTRING_UTF8, (const unsigned char *)name, -1, -1, 0) &&
-	       X509_set_issuer_name(c, issuer ? X509_get_subject_name(issuer->certificate) : subject);
+	       X509_set_issuer_name(
+		       c, issuer ? X509_get_subject_name(issuer->certificate) : subject);
 }
 
 /* Makes a certificate that ISSUER signs; a CA's, signed by itself, if ISSUER is NULL. */
-static int identity_make(
-	const struct tls_identity *issuer, const char *name, const char *alternatives, struct tls_identity *ret_identity)
+static int identity_make(const struct tls_identity *issuer, const char *name,
+	const char *alternatives, struct tls_identity *ret_identity)
 {
 	CLEANUP(identity_release) struct tls_identity made = {
 		.certificate = X509_new(), .key = EVP_EC_gen("P-256")};
@@ -144,17 +154,23 @@ static int identity_make(
 		return tls_fail("making a certificate");
 	X509V3_set_ctx_nodb(&context);
 	X509V3_set_ctx(&context, issuer ? issuer->certificate : c, c, NULL, NULL, 0);
-	bool good = identity_add_extension(c, &context, NID_subject_key_identifier, "hash") &&
-		    identity_add_extension(c, &context, NID_authority_key_identifier, "keyid:always");
+	bool good =
+		identity_add_extension(c, &context, NID_subject_key_identifier, "hash") &&
+		identity_add_extension(c, &context, NID_authority_key_identifier, "keyid:always");
 	if (issuer)
-		good = good && identity_add_extension(c, &context, NID_basic_constraints, "critical,CA:FALSE") &&
-		       identity_add_extension(c, &context, NID_key_usage, "critical,digitalSignature") &&
+		good = good &&
+		       identity_add_extension(
+			       c, &context, NID_basic_constraints, "critical,CA:FALSE") &&
+		       identity_add_extension(
+			       c, &context, NID_key_usage, "critical,digitalSignature") &&
 		       identity_add_extension(c, &context, NID_ext_key_usage, "serverAuth") &&
 		       identity_add_extension(c, &context, NID_subject_alt_name, alternatives);
 	else
 		good = good &&
-		       identity_add_extension(c, &context, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
-		       identity_add_extension(c, &context, NID_key_usage, "critical,keyCertSign,cRLSign");
+		       identity_add_extension(
+			       c, &context, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
+		       identity_add_extension(
+			       c, &context, NID_key_usage, "critical,keyCertSign,cRLSign");
 	if (!good || !X509_sign(c, issuer ? issuer->key : made.key, EVP_sha256()))
 		return tls_fail("making a certificate");
 	*ret_identity = made;
@@ -178,11 +194,14 @@ static bool identity_is_current(const struct tls_identity *identity)
 	return X509_cmp_time(X509_get0_notAfter(identity->certificate), &soon) > 0;
 }
 
-static bool identity_covers(const struct tls_identity *identity, const char *const *names, size_t n_names)
+static bool identity_covers(
+	const struct tls_identity *identity, const char *const *names, size_t n_names)
 {
 	for (size_t i = 0; i < n_names; i++)
-		if ((name_is_address(names[i]) ? X509_check_ip_asc(identity->certificate, names[i], 0) :
-			X509_check_host(identity->certificate, names[i], 0, 0, NULL)) != 1)
+		if ((name_is_address(names[i])
+				    ? X509_check_ip_asc(identity->certificate, names[i], 0)
+				    : X509_check_host(
+					      identity->certificate, names[i], 0, 0, NULL)) != 1)
 			return false;
 	return true;
 }
@@ -208,14 +227,15 @@ int tls_make_certificates(int directory_fd, const char *const *names, size_t n_n
 	}
 	if (r < 0)
 		return r;
-	if (identity_read(directory_fd, TLS_CERTIFICATE, TLS_KEY, &server) && identity_is_current(&server) &&
-		X509_verify(server.certificate, ca.key) == 1 && identity_covers(&server, names, n_names))
+	if (identity_read(directory_fd, TLS_CERTIFICATE, TLS_KEY, &server) &&
+		identity_is_current(&server) && X509_verify(server.certificate, ca.key) == 1 &&
+		identity_covers(&server, names, n_names))
 		return 0;
 	ERR_clear_error();
 	identity_release(&server);
 	for (size_t i = 0; i < n_names; i++)
-		buf_printf(&alternatives, "%s%s:%s", i ? "," : "", name_is_address(names[i]) ? "IP" : "DNS",
-			names[i]);
+		buf_printf(&alternatives, "%s%s:%s", i ? "," : "",
+			name_is_address(names[i]) ? "IP" : "DNS", names[i]);
 	r = buf_error(&alternatives);
 	if (r == 0)
 		r = identity_make(&ca, "kinf-serve", buf_cstr(&alternatives), &server);
