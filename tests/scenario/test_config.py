@@ -61,7 +61,7 @@ WRONG = [
     ("feeds:\n- resource: pods\n  drop: status", 3, "feeds[0].drop"),
     ("feeds:\n- resource: pods\n  drop: ['a[*]']", 3, "feeds[0].drop[0]"),
     ("feeds:\n- resource: pods\n  indexes: [a]", 3, "feeds[0].indexes"),
-    ("feeds:\n- resource: pods\n  indexes:\n    node: a...b", 4, "feeds[0].indexes.node"),
+    ("feeds:\n- resource: pods\n  indexes:\n    node: a[", 4, "feeds[0].indexes.node"),
     ("feeds:\n- resource: pods\n  indexes:\n    label: a", 4, "feeds[0].indexes.label"),
     ("feeds:\n- resource: pods\n  indexes: {a: []}", 3, "feeds[0].indexes.a"),
     ("feeds:\n- resource: pods\n  pageSize: 0", 3, "feeds[0].pageSize"),

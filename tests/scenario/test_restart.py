@@ -316,7 +316,7 @@ def test_daemons_end_when_their_store_is_removed_and_make_it_again(simulator, st
     store.verify()
     assert supervisor.running
     ended = ended_for(supervisor)
-    assert len(ended) == 2 and ended[0] == ("." if part == "store" else "journal"), ended  # one of each daemon
+    assert len(ended) == 2 and ended[0] == (str(store.path) if part == "store" else "journal"), ended  # one of each daemon
 
 
 # ---- a reader that is stopped while it opens the store ---------------------------------------------
