@@ -6,6 +6,8 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/hex.h"
+#include "common/utf8.h"
 #include "common/value/path_internal.h"
 
 #define PATH_NESTED_MAX 8 /* filters within filters */
@@ -439,32 +441,20 @@ static int path_hex(const char **p, const char *end, int n)
 	int number = 0;
 
 	for (; n; n--, ++*p) {
-		if (*p == end || !isxdigit((unsigned char)**p))
+		int digit = *p < end ? hex_digit(**p) : -1;
+
+		if (digit < 0)
 			return -1;
-		number = number * 16 +
-			 (isdigit((unsigned char)**p) ? **p - '0' : (**p | 32) - 'a' + 10);
+		number = number * 16 + digit;
 	}
 	return number;
-}
-
-static void path_put_utf8(struct buf *out, uint32_t c)
-{
-	if (c < 0x80) {
-		buf_byte(out, (uint8_t)c);
-	} else if (c < 0x800) {
-		buf_byte(out, (uint8_t)(0xc0 | c >> 6));
-		buf_byte(out, (uint8_t)(0x80 | (c & 0x3f)));
-	} else {
-		buf_byte(out, (uint8_t)(0xe0 | c >> 12));
-		buf_byte(out, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-		buf_byte(out, (uint8_t)(0x80 | (c & 0x3f)));
-	}
 }
 
 bool path_unquote(const char **p, const char *end, struct buf *out)
 {
 	static const char letters[] = "abfnrtv\\'\"", meanings[] = "\a\b\f\n\r\t\v\\'\"";
 	char quote = *(*p)++;
+	uint8_t bytes[4];
 
 	for (; *p < end && **p != quote; ) {
 		char c = *(*p)++;
@@ -483,7 +473,7 @@ bool path_unquote(const char **p, const char *end, struct buf *out)
 		if (code < 0)
 			return false;
 		if (c == 'u')
-			path_put_utf8(out, (uint32_t)code);
+			buf_put(out, bytes, utf8_put((uint32_t)code, bytes));
 		else
 			buf_byte(out, (uint8_t)code);
 	}

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "common/err.h"
+#include "common/hex.h"
 
 #define API_PATH_PARTS 12 /* /apis/G/V/watch/namespaces/NS/PLURAL/NAME/SUB/... */
 
@@ -12,12 +13,6 @@ struct api_path_parts {
 	size_t n;
 	bool more; /* there are more of them */
 };
-
-static int api_path_hex(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 :
-	       c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 bool api_path_unescape(struct bytes text, bool plus, struct buf *out)
 {
@@ -31,8 +26,8 @@ bool api_path_unescape(struct bytes text, bool plus, struct buf *out)
 		} else if (*p != '%') {
 			buf_byte(out, (uint8_t)*p);
 		} else {
-			if (end - p < 3 || (high = api_path_hex(p[1])) < 0 ||
-				(low = api_path_hex(p[2])) < 0)
+			if (end - p < 3 || (high = hex_digit(p[1])) < 0 ||
+				(low = hex_digit(p[2])) < 0)
 				return false;
 			buf_byte(out, (uint8_t)(high << 4 | low));
 			p += 2;

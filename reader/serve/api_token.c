@@ -9,6 +9,8 @@
 #include "common/cleanup.h"
 #include "common/decimal.h"
 #include "common/err.h"
+#include "common/hex.h"
+#include "common/utf8.h"
 #include "common/value/json.h"
 
 /* A reader of the one JSON object that a token is: members in any order, other members ignored. */
@@ -48,30 +50,11 @@ static bool token_take(struct token_text *t, char c, const char *looking_for)
 	return false;
 }
 
-static void token_put_utf8(struct buf *out, uint32_t c)
-{
-	if (c < 0x80) {
-		buf_byte(out, (uint8_t)c);
-	} else if (c < 0x800) {
-		buf_byte(out, (uint8_t)(0xc0 | c >> 6));
-		buf_byte(out, (uint8_t)(0x80 | (c & 0x3f)));
-	} else {
-		buf_byte(out, (uint8_t)(0xe0 | c >> 12));
-		buf_byte(out, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-		buf_byte(out, (uint8_t)(0x80 | (c & 0x3f)));
-	}
-}
-
-static int token_hex(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' :
-	       (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
-}
-
 /* Takes a string into OUT. Keys of objects are ASCII, so surrogate pairs need no care. */
 static bool token_string(struct token_text *t, struct buf *out)
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+	uint8_t bytes[4];
 
 	if (!token_take(t, '"', "looking for beginning of object key string"))
 		return false;
@@ -90,12 +73,12 @@ static bool token_string(struct token_text *t, struct buf *out)
 			int digit = 0;
 
 			for (int i = 2; i < 6 && digit >= 0; i++) {
-				digit = token_hex(t->p[i]);
+				digit = hex_digit(t->p[i]);
 				c = c << 4 | (uint32_t)(digit & 15);
 			}
 			if (digit < 0)
 				break;
-			token_put_utf8(out, c);
+			buf_put(out, bytes, utf8_put(c, bytes));
 			t->p += 6;
 		} else {
 			break;

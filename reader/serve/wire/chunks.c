@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/serve/wire/chunks.h"
 
+#include "common/hex.h"
+
 #define CHUNKS_PASSED_MAX 8192
 #define CHUNKS_DIGITS_MAX 15
 
@@ -16,18 +18,10 @@ enum chunks_state {
 	CHUNKS_END
 };
 
-static int chunks_digit(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Takes one byte that is no data. Returns whether it may come here. */
 static bool chunks_step(struct chunks *c, uint8_t byte)
 {
-	int digit = chunks_digit(byte);
+	int digit = hex_digit((char)byte);
 
 	switch ((enum chunks_state)c->state) {
 	case CHUNKS_SIZE:
