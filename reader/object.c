@@ -120,15 +120,14 @@ int kinf_object_path(const struct kinf_object *object, const char *path, const c
 static int part_make(const struct kinf_object *object, const struct value *value,
 	struct kinf_object *ret_part)
 {
-	const uint8_t *end = (const uint8_t *)object->body + object->body_size;
-	size_t size;
-	int r = value_size(BYTES(value->start, (size_t)(end - value->start)), &size);
+	struct bytes document;
+	int r = value_document(value, &document);
 
 	if (r < 0)
 		return r;
 	*ret_part = *object;
-	ret_part->body = value->start;
-	ret_part->body_size = (uint32_t)size;
+	ret_part->body = document.data;
+	ret_part->body_size = (uint32_t)document.size;
 	return 0;
 }
 

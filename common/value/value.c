@@ -197,6 +197,16 @@ int value_size(struct bytes document, size_t *ret_size)
 	return r;
 }
 
+int value_document(const struct value *value, struct bytes *ret_document)
+{
+	size_t size;
+	int r = value_size(BYTES(value->start, value->size + value->inner.size), &size);
+
+	if (r == 0)
+		*ret_document = BYTES(value->start, size);
+	return r;
+}
+
 /* ---- verifying ---- */
 
 int value_verify(struct bytes document)

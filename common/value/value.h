@@ -70,6 +70,10 @@ int value_verify(struct bytes document);
 /* Measures the first item of DOCUMENT with its content. Returns: 0 or ERR_CORRUPT. */
 int value_size(struct bytes document, size_t *ret_size);
 
+/* Sets *RET_DOCUMENT to all bytes of VALUE, which are a document of their own, borrowed from the same
+ * body. Returns: 0 or ERR_CORRUPT. */
+int value_document(const struct value *value, struct bytes *ret_document);
+
 /* Finds a member of a map. Returns: FOUND, NOT_FOUND (also if VALUE is no map) or ERR_CORRUPT. */
 int value_find(const struct value *value, struct bytes key, struct value *ret_item);
 

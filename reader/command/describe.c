@@ -190,15 +190,14 @@ static void describe_put_size(struct bytes value, bool base64, struct buf *out)
 }
 
 /* Appends the map FROM, which is the part IN of a Secret, to OUT: the values of data and stringData as their sizes, and
- * without the annotation in which kubectl apply keeps the whole object. END: of the document. */
-static int describe_hide_part(
-	const char *in, const struct value *from, const uint8_t *end, struct buf *out)
+ * without the annotation in which kubectl apply keeps the whole object. */
+static int describe_hide_part(const char *in, const struct value *from, struct buf *out)
 {
 	bool base64 = strcmp(in, "data") == 0, values = base64 || strcmp(in, "stringData") == 0;
-	size_t map = value_open_map(out), size;
+	size_t map = value_open_map(out);
 	struct value_iter pairs;
+	struct bytes key, document;
 	struct value item;
-	struct bytes key;
 	uint32_t n = 0;
 	int r;
 
@@ -214,10 +213,9 @@ static int describe_hide_part(
 					   bytes_equal(key, BYTES_LIT(LAST_APPLIED))))
 			value_put_string(out, BYTES_LIT("<hidden>"));
 		else if (part && item.type == VALUE_MAP)
-			r = describe_hide_part(part, &item, end, out);
-		else if ((r = value_size(BYTES(item.start, (size_t)(end - item.start)), &size)) ==
-			 0)
-			buf_put(out, item.start, size);
+			r = describe_hide_part(part, &item, out);
+		else if ((r = value_document(&item, &document)) == 0)
+			buf_bytes_put(out, document);
 		if (r < 0)
 			return r;
 	}
@@ -232,8 +230,7 @@ static int describe_hide(struct kinf_object *object, struct buf *body)
 	int r = value_read(BYTES(object->body, object->body_size), &root);
 
 	if (r == 0)
-		r = describe_hide_part(
-			"", &root, (const uint8_t *)object->body + object->body_size, body);
+		r = describe_hide_part("", &root, body);
 	if (r == 0)
 		r = buf_error(body);
 	object->body = body->data;

@@ -7,43 +7,10 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/json.h"
+#include "common/value/custom.h"
 #include "common/value/value.h"
 #include "reader/serve/api_kinds.h"
 #include "reader/serve/api_object.h"
-
-/* Finds the columns of the request's version in the CustomResourceDefinition BODY. */
-static int form_find_columns(struct answer_request *request, struct bytes body, struct buf *out)
-{
-	const char *version = request->feed->definition.version;
-	struct value root, spec, versions, item, name, columns;
-	struct value_iter iter;
-	struct bytes key;
-	int r = value_read(body, &root);
-
-	if (r == 0)
-		r = value_find(&root, BYTES_LIT("spec"), &spec);
-	if (r == FOUND)
-		r = value_find(&spec, BYTES_LIT("versions"), &versions);
-	if (r != FOUND)
-		return r;
-	value_iter_init(&iter, &versions);
-	while ((r = value_iter_next(&iter, &key, &item)) == FOUND) {
-		r = value_find(&item, BYTES_LIT("name"), &name);
-		if (r != FOUND || !bytes_equal(name.text, bytes_str(version)))
-			continue;
-		r = value_find(&item, BYTES_LIT("additionalPrinterColumns"), &columns);
-		if (r == FOUND && columns.type == VALUE_ARRAY) {
-			struct bytes all =
-				BYTES(columns.start, columns.size + columns.inner.size);
-			size_t size;
-
-			r = value_size(all, &size);
-			buf_put(out, columns.start, r == 0 ? size : 0);
-		}
-		return r;
-	}
-	return r;
-}
 
 /* Reads the columns of a custom resource from the feed of CustomResourceDefinitions, if there is
  * one. */
@@ -58,6 +25,7 @@ static int form_custom_columns(struct answer_request *request, struct buf *out)
 	struct answer_worker *worker = request->worker;
 	struct catalog_feed *feed = NULL;
 	enum coverage_answer answer;
+	struct bytes columns;
 	struct record record;
 	char name[512];
 	bool known;
@@ -69,7 +37,9 @@ static int form_custom_columns(struct answer_request *request, struct buf *out)
 	if (r == 0)
 		r = snapshot_get(worker->snapshot, feed->id, bytes_str(name), &record);
 	if (r == FOUND)
-		r = form_find_columns(request, record.body, out);
+		r = custom_columns(record.body, bytes_str(d->version), &columns);
+	if (r == FOUND)
+		buf_bytes_put(out, columns);
 	answer_rest(worker);
 	catalog_release(&feed);
 	return r < 0 ? r : buf_error(out);
@@ -85,7 +55,7 @@ int answer_form_init(struct answer_request *request)
 
 	if (r == 0 && request->accept.form == API_FORM_TABLE) {
 		r = api_options_include(&request->options, &request->status);
-		if (r == 0 && !api_kind_is_builtin(d->group))
+		if (r == 0 && !custom_is_builtin_group(d->group))
 			r = form_custom_columns(request, &columns);
 		const struct printer_kind kind = {.group = bytes_str(d->group),
 			.version = bytes_str(d->version),
@@ -233,7 +203,7 @@ static int form_list_metadata(const char *rv, const char *token, uint64_t remain
 static bool form_is_custom_list(const struct answer_request *request)
 {
 	return request->accept.form == API_FORM_OBJECT &&
-	       !api_kind_is_builtin(request->feed->definition.group);
+	       !custom_is_builtin_group(request->feed->definition.group);
 }
 
 int answer_form_begin(struct answer_request *request, const char *rv, const char *token,
@@ -275,7 +245,7 @@ int answer_form_item(struct answer_request *request, struct bytes body, struct b
 	case API_FORM_METADATA_LIST:
 		return api_object_write_metadata(body, request->accept.version, BYTES_NONE, out);
 	default:
-		return api_object_write(body, api_kind_is_builtin(request->feed->definition.group),
+		return api_object_write(body, custom_is_builtin_group(request->feed->definition.group),
 			BYTES_NONE, out);
 	}
 }
@@ -365,7 +335,7 @@ void answer_form_bookmark(
 			"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\","
 			"\"metadata\":{%s%s}}",
 			request->accept.version, metadata, note);
-	} else if (api_kind_is_builtin(d->group)) {
+	} else if (custom_is_builtin_group(d->group)) {
 		buf_printf(out, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{%s%s}%s}",
 			d->kind, request->group_version, metadata, note,
 			api_kind_bookmark_rest(d->group, d->kind));

@@ -3,13 +3,7 @@
 
 #include <stdio.h>
 
-static const char *const api_kind_groups[] = {"", "admissionregistration.k8s.io",
-	"apiextensions.k8s.io", "apiregistration.k8s.io", "apps", "authentication.k8s.io",
-	"authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io",
-	"coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "flowcontrol.apiserver.k8s.io",
-	"internal.apiserver.k8s.io", "networking.k8s.io", "node.k8s.io", "policy",
-	"rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io",
-	"storagemigration.k8s.io"};
+#include "common/value/custom.h"
 
 enum api_kind_refusal {
 	REFUSE_LABEL,   /* field label not supported: x */
@@ -97,14 +91,6 @@ static const struct api_kind api_kinds[] = {
 		",\"spec\":{},\"status\":{\"loadBalancer\":{}}"},
 };
 
-bool api_kind_is_builtin(const char *group)
-{
-	for (size_t i = 0; i < sizeof(api_kind_groups) / sizeof(*api_kind_groups); i++)
-		if (strcmp(api_kind_groups[i], group) == 0)
-			return true;
-	return false;
-}
-
 static const struct api_kind *api_kind_find(const char *group, const char *kind)
 {
 	for (size_t i = 0; i < sizeof(api_kinds) / sizeof(*api_kinds); i++)
@@ -134,7 +120,7 @@ int api_kind_check_fields(const char *group, const char *kind, bool namespaced,
 	const struct selector *fields, struct api_status *status)
 {
 	const struct api_kind *known = api_kind_find(group, kind);
-	bool is_custom = !api_kind_is_builtin(group);
+	bool is_custom = !custom_is_builtin_group(group);
 	enum api_kind_refusal refusal =
 		known ? known->refusal : is_custom ? REFUSE_LABEL : REFUSE_UNKNOWN;
 

@@ -10,9 +10,6 @@
 #include "common/value/selector.h"
 #include "reader/serve/api_status.h"
 
-/* Returns whether the API server itself defines the kinds of GROUP. */
-bool api_kind_is_builtin(const char *group);
-
 /* Checks that the kind has the field labels that FIELDS (NULL: none) asks for. Returns: 0; 400. */
 int api_kind_check_fields(const char *group, const char *kind, bool namespaced,
 	const struct selector *fields, struct api_status *status);

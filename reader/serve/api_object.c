@@ -5,22 +5,10 @@
 #include "common/value/json.h"
 #include "common/value/value.h"
 
-/* Returns in RET_DOCUMENT all bytes of VALUE, which is a document of its own. */
-static int object_document(const struct value *value, struct bytes *ret_document)
-{
-	bool container = value->type == VALUE_MAP || value->type == VALUE_ARRAY;
-	struct bytes all = BYTES(value->start, value->size + (container ? value->inner.size : 0));
-	size_t size = value->size;
-	int r = container ? value_size(all, &size) : 0;
-
-	*ret_document = BYTES(value->start, size);
-	return r;
-}
-
 static int object_put_value(const struct value *value, struct buf *out)
 {
 	struct bytes document;
-	int r = object_document(value, &document);
+	int r = value_document(value, &document);
 
 	return r < 0 ? r : json_write(document, 0, out);
 }

@@ -9,20 +9,6 @@
 #include "common/err.h"
 #include "common/value/json.h"
 
-int display_document(const struct value *value, struct bytes *ret_document)
-{
-	bool nested = value->type == VALUE_ARRAY || value->type == VALUE_MAP;
-	const uint8_t *end = value->start + value->size;
-	size_t size;
-
-	if (nested && value->inner.data)
-		end = (const uint8_t *)value->inner.data + value->inner.size;
-	int r = value_size(BYTES(value->start, (size_t)(end - value->start)), &size);
-	if (r == 0)
-		*ret_document = BYTES(value->start, size);
-	return r;
-}
-
 int display_text(const struct value *value, struct buf *out)
 {
 	char scratch[VALUE_SCRATCH];
@@ -30,7 +16,7 @@ int display_text(const struct value *value, struct buf *out)
 	int r = value_scalar_text(value, scratch, &text);
 
 	if (r == NOT_FOUND) {
-		r = display_document(value, &text);
+		r = value_document(value, &text);
 		return r < 0 ? r : json_write(text, 0, out);
 	}
 	if (r < 0)

@@ -6,10 +6,6 @@
 #include "common/buf.h"
 #include "common/value/value.h"
 
-/* Sets *RET_DOCUMENT to all bytes of VALUE, which are a document of their own, borrowed from the
- * same body. Returns 0 or ERR_CORRUPT. */
-int display_document(const struct value *value, struct bytes *ret_document);
-
 /* Appends a scalar as its text, a string without quotes, a map or list as compact JSON. */
 int display_text(const struct value *value, struct buf *out);
 /* Appends the same as one line, as display_bytes() does. */

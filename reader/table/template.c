@@ -277,7 +277,7 @@ static int template_put_value(void *arg, const struct value *value)
 	values->more = true;
 	if (node->type != NODE_RANGE)
 		return display_sorted(value, values->out);
-	int r = display_document(value, &document);
+	int r = value_document(value, &document);
 	return r < 0 ? r : template_run_nodes(values->template, values->node + 1, node->end,
 				   document, values->out);
 }

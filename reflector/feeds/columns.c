@@ -14,6 +14,7 @@
 
 #include "common/err.h"
 #include "common/proc.h"
+#include "common/value/custom.h"
 #include "common/value/json.h"
 #include "common/value/value.h"
 #include "reflector/feeds/feeds_internal.h"
@@ -24,22 +25,11 @@
 #define COLUMNS_LIMIT    (8u << 20) /* of a definition's JSON */
 #define COLUMNS_TIME_NS  (UINT64_C(30) * 1000000000)
 
-/* Groups that the API server itself serves; there are no definitions of their resources. */
+/* Groups that have no definitions: the API server's own, and one that an aggregated server has. */
 static bool columns_is_built_in(const char *group)
 {
-	static const char *const groups[] = {"admissionregistration.k8s.io", "apiextensions.k8s.io",
-		"apiregistration.k8s.io", "authentication.k8s.io", "authorization.k8s.io",
-		"certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io",
-		"flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io", "networking.k8s.io",
-		"node.k8s.io", "rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io",
-		"storage.k8s.io", "storagemigration.k8s.io", "metrics.k8s.io"};
-
-	if (!strchr(group, '.'))
-		return true;
-	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
-		if (strcmp(groups[i], group) == 0)
-			return true;
-	return false;
+	return !strchr(group, '.') || custom_is_builtin_group(group) ||
+	       strcmp(group, "metrics.k8s.io") == 0;
 }
 
 /* ---- the answer ---- */
@@ -63,25 +53,18 @@ static void columns_put(struct buf *out, const struct value *column, const char 
 /* Writes the columns of VERSION in the definition, a line each. */
 static int columns_read(struct bytes definition, const char *version, struct buf *out)
 {
-	struct value root, spec, versions, one, name, list, column;
+	struct bytes columns;
+	struct value list, column;
 	struct value_iter iter;
-	int r = value_read(definition, &root);
+	int r = custom_columns(definition, bytes_str(version), &columns);
 
-	if (r == 0)
-		r = value_find(&root, BYTES_LIT("spec"), &spec);
-	if (r == FOUND)
-		r = value_find(&spec, BYTES_LIT("versions"), &versions);
-	if (r != FOUND)
+	if (r != FOUND || !columns.size)
 		return r;
-	list = (struct value){.type = VALUE_NIL};
-	value_iter_init(&iter, &versions);
-	while ((r = value_iter_next(&iter, NULL, &one)) == FOUND)
-		if (value_find(&one, BYTES_LIT("name"), &name) == FOUND &&
-			bytes_equal(name.text, bytes_str(version)) &&
-			value_find(&one, BYTES_LIT("additionalPrinterColumns"), &list) != FOUND)
-			list = (struct value){.type = VALUE_NIL};
+	r = value_read(columns, &list);
+	if (r < 0)
+		return r;
 	value_iter_init(&iter, &list);
-	while (r >= 0 && (r = value_iter_next(&iter, NULL, &column)) == FOUND) {
+	while ((r = value_iter_next(&iter, NULL, &column)) == FOUND) {
 		columns_put(out, &column, "name", '\t');
 		columns_put(out, &column, "type", '\t');
 		columns_put(out, &column, "format", '\t');

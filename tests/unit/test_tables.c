@@ -26,7 +26,7 @@ static struct bytes document_at(const struct value *in, const char *key)
 	struct bytes document = BYTES_NONE;
 
 	if (value_find(in, bytes_str(key), &value) == FOUND && value.type != VALUE_NIL)
-		cr_assert_eq(display_document(&value, &document), 0);
+		cr_assert_eq(value_document(&value, &document), 0);
 	return document;
 }
 
