@@ -60,8 +60,13 @@ void record_phase(struct record_feed *feed, enum feed_phase phase);
 void record_contact(struct record_feed *feed, const struct moment *moment);
 
 int record_list_begin(struct record_feed *feed);
-/* Tells whether the list that is being taken has the object that the head at SEQ belongs to. */
-bool record_was_seen(struct record_feed *feed, uint64_t seq);
+/* Takes the head of KEY. SEEN: the list that is being taken has its object. Returns whether the slice
+ * goes on. */
+typedef bool record_head_fn(void *arg, struct bytes key, const struct head *head, bool seen);
+/* Calls FN for a slice of FEED's heads from the key AT on, and moves AT after the last of them. An
+ * empty AT is the first key. Returns: 0 after the last head; AGAIN while there are more; an error of
+ * the journal, after which the batch has failed. */
+int record_walk_heads(struct record_feed *feed, struct buf *at, record_head_fn *fn, void *arg);
 /* Ends the list, which is whole and as of RV. Returns: 0, AGAIN: call again, after a flush if you
  * like; an error of the journal. */
 int record_list_end(struct record_feed *feed, struct bytes rv);

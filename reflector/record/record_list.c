@@ -11,7 +11,7 @@
 #include "common/proc.h"
 #include "reflector/record/recorder.h"
 
-#define SWEEP_HEADS   4096 /* looked at in one slice */
+#define SLICE_HEADS   4096 /* read in one slice */
 #define SWEEP_DELETES 512  /* found in one slice */
 
 /* ---- items that were seen ---- */
@@ -58,13 +58,49 @@ static int record_remember(struct record_feed *feed, uint64_t seq)
 	return 0;
 }
 
-bool record_was_seen(struct record_feed *feed, uint64_t seq)
+/* Tells whether the list that is being taken has the object that the head at SEQ belongs to. */
+static bool record_was_seen(struct record_feed *feed, uint64_t seq)
 {
 	if (!feed->sorted)
 		record_sort_seen(feed);
 	feed->sorted = true;
 	return seq >= feed->attempt_seq || (feed->n_seen &&
 		bsearch(&seq, feed->seen, feed->n_seen, sizeof(seq), record_compare_seq));
+}
+
+static int record_walk_slice(
+	struct record_feed *feed, struct buf *at, record_head_fn *fn, void *arg)
+{
+	struct journal *journal = recorder_journal(feed->recorder);
+	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
+	struct bytes key = BYTES_NONE;
+	struct head head;
+	bool more = true;
+	int r = head_walk_open(journal, journal_txn(journal), feed->id, buf_bytes(at), &walk);
+
+	for (size_t i = 0; r >= 0 && i < SLICE_HEADS && more; i++) {
+		r = head_walk_next(walk, &key, &head);
+		if (r != FOUND)
+			return r == END ? 0 : r;
+		more = fn(arg, key, &head, record_was_seen(feed, head.seq));
+	}
+	if (r < 0)
+		return r;
+	buf_reset(at);
+	buf_bytes_put(at, key);
+	buf_byte(at, '\0'); /* the first key after this one */
+	r = buf_error(at);
+	return r < 0 ? r : AGAIN;
+}
+
+int record_walk_heads(struct record_feed *feed, struct buf *at, record_head_fn *fn, void *arg)
+{
+	int r = recorder_begin(feed->recorder);
+
+	if (r < 0)
+		return r;
+	r = record_walk_slice(feed, at, fn, arg);
+	return r < 0 ? recorder_fail(feed->recorder, r) : r;
 }
 
 static void record_forget_seen(struct record_feed *feed)
@@ -174,50 +210,29 @@ struct missing {
 	size_t n;
 };
 
-/* Walks a slice of the heads, from the end of the last one. Returns: 0, AGAIN while there are
- * more. */
-static int record_find_missing(struct record_feed *feed, struct missing *missing)
+static bool record_put_missing(void *arg, struct bytes key, const struct head *head, bool seen)
 {
-	struct journal *journal = recorder_journal(feed->recorder);
-	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
-	struct bytes key = BYTES_NONE;
-	struct head head;
-	int r = head_walk_open(
-		journal, journal_txn(journal), feed->id, buf_bytes(&feed->swept), &walk);
+	struct missing *missing = arg;
+	uint8_t sizes[4];
 
-	for (size_t i = 0; r >= 0 && i < SWEEP_HEADS && missing->n < SWEEP_DELETES; i++) {
-		r = head_walk_next(walk, &key, &head);
-		if (r != FOUND)
-			return r == END ? 0 : r;
-		if (record_was_seen(feed, head.seq))
-			continue;
-		uint8_t sizes[4];
-		le16_put(sizes, (uint16_t)key.size);
-		le16_put(sizes + 2, (uint16_t)head.uid.size);
-		buf_put(&missing->text, sizes, sizeof(sizes));
-		buf_bytes_put(&missing->text, key);
-		buf_bytes_put(&missing->text, head.uid);
-		missing->n++;
-	}
-	if (r < 0)
-		return r;
-	buf_reset(&feed->swept);
-	buf_bytes_put(&feed->swept, key);
-	buf_byte(&feed->swept, '\0'); /* the first key after this one */
-	r = buf_error(&feed->swept);
-	return r < 0 ? r : AGAIN;
+	if (seen)
+		return true;
+	le16_put(sizes, (uint16_t)key.size);
+	le16_put(sizes + 2, (uint16_t)head->uid.size);
+	buf_put(&missing->text, sizes, sizeof(sizes));
+	buf_bytes_put(&missing->text, key);
+	buf_bytes_put(&missing->text, head->uid);
+	return ++missing->n < SWEEP_DELETES;
 }
 
 /* Deletes a slice of what the list lacks. Returns: AGAIN, 0 after the last head, or an error. */
 static int record_sweep(struct record_feed *feed, struct bytes rv)
 {
 	struct missing missing = {.text = BUF_INIT};
-	int r = record_find_missing(feed, &missing), deleted = 0;
+	int r = record_walk_heads(feed, &feed->swept, record_put_missing, &missing), deleted = 0;
 
 	if (r >= 0 && buf_error(&missing.text) < 0)
-		r = buf_error(&missing.text);
-	if (r < 0)
-		r = recorder_fail(feed->recorder, r);
+		r = recorder_fail(feed->recorder, buf_error(&missing.text));
 	const uint8_t *p = missing.text.data;
 	for (size_t i = 0; r >= 0 && deleted >= 0 && i < missing.n; i++) {
 		struct bytes key = BYTES(p + 4, le16_get(p));
@@ -252,10 +267,8 @@ static int record_close_bracket(struct record_feed *feed, struct bytes rv, uint8
 
 int record_list_end(struct record_feed *feed, struct bytes rv)
 {
-	int r = recorder_begin(feed->recorder);
+	int r = record_sweep(feed, rv);
 
-	if (r >= 0)
-		r = record_sweep(feed, rv);
 	if (r == AGAIN) {
 		r = recorder_bound(feed->recorder);
 		return r < 0 ? r : AGAIN;
