@@ -146,11 +146,12 @@ static int retention_read_meta(struct retention *retention, struct journal_meta 
 	return r < 0 ? r : journal_meta(retention->journal, txn, ret_meta);
 }
 
-/* Finds the last seq that the index needs no more. Returns: FOUND, NOT_FOUND, or an error. */
-static int retention_index_bound(struct retention *retention, uint64_t *ret_bound)
+/* Finds the last seq that the index needs no more, and reads the journal's LOG for that. Returns:
+ * FOUND, NOT_FOUND, or an error. */
+static int retention_index_bound(
+	struct retention *retention, uint64_t *ret_bound, struct journal_meta *ret_log)
 {
 	struct index_meta meta;
-	struct journal_meta log;
 	struct txn *txn;
 	int r = retention_open_index(retention);
 
@@ -168,10 +169,10 @@ static int retention_index_bound(struct retention *retention, uint64_t *ret_boun
 		return r;
 	if (meta.building || memcmp(meta.journal, journal_uuid(retention->journal), 16) != 0)
 		return NOT_FOUND;
-	r = retention_read_meta(retention, &log);
+	r = retention_read_meta(retention, ret_log);
 	if (r < 0)
 		return r;
-	if (meta.taken > log.next_seq - 1)
+	if (meta.taken > ret_log->next_seq - 1)
 		return NOT_FOUND; /* damaged: the processor builds another */
 	*ret_bound = bound;
 	return FOUND;
@@ -195,11 +196,11 @@ int retention_goal(struct retention *retention, uint64_t list_begin, bool presse
 	struct trim_goal *ret_goal)
 {
 	uint64_t now = proc_monotonic_ns(), kept = retention->options.time_ns, bound, target;
-	struct journal_meta meta;
+	struct journal_meta log;
 	unsigned removed = 0;
 
 	CHECK_OBJ(retention, RETENTION_MAGIC);
-	int r = retention_index_bound(retention, &bound);
+	int r = retention_index_bound(retention, &bound, &log);
 	if (r != FOUND) {
 		index_close(&retention->index);
 		err_ignore(
@@ -208,14 +209,11 @@ int retention_goal(struct retention *retention, uint64_t list_begin, bool presse
 	}
 	if (list_begin != UINT64_MAX && list_begin - 1 < bound)
 		bound = list_begin - 1;
-	r = retention_read_meta(retention, &meta);
-	if (r < 0)
-		return r;
 	/* Everything at or before TARGET is older than the retention time. */
-	ages_add(&retention->ages, meta.next_seq - 1, now, kept);
+	ages_add(&retention->ages, log.next_seq - 1, now, kept);
 	target = ages_reached(&retention->ages, now, kept);
-	if (target < meta.horizon)
-		target = meta.horizon;
+	if (target < log.horizon)
+		target = log.horizon;
 	r = cursor_table_walk(retention->cursors, retention->options.cursor_ns, &removed);
 	if (r == AGAIN && !pressed)
 		return AGAIN; /* not all cursors are known yet */
