@@ -157,16 +157,16 @@ static void loop_on_etcd_rollback(void *arg, struct session *session)
 /* Without a doorbell followers that poll learn of changes later, so the reflector goes on. */
 static void loop_make_doorbell(struct loop *loop)
 {
-	if (loop->doorbell)
-		return;
-	int r = doorbell_open(loop->home, &loop->doorbell);
+	if (!loop->doorbell) {
+		int r = doorbell_open(loop->home, &loop->doorbell);
 
-	if (r == 0)
-		home_guard_file(loop->home, HOME_DOORBELL);
-	else if (!loop->doorbell_warned)
-		LOG(doorbell_missing, .error = err_text(r));
-	loop->doorbell_warned = r < 0;
-	err_ignore(r, "it is tried again each second");
+		if (r == 0)
+			home_guard_file(loop->home, HOME_DOORBELL);
+		else if (!loop->doorbell_warned)
+			LOG(doorbell_missing, .error = err_text(r));
+		loop->doorbell_warned = r < 0;
+		err_ignore(r, "it is tried again each second");
+	}
 	recorder_set_doorbell(loop->recorder, loop->doorbell);
 }
 
@@ -185,10 +185,8 @@ static int loop_open_feeds(struct loop *loop)
 		home_guard_file(loop->home, DELTA_RING);
 	if (r >= 0)
 		r = recorder_new(loop->journal, loop->ring, loop->stats, &loop->recorder);
-	if (r >= 0) {
+	if (r >= 0)
 		loop_make_doorbell(loop);
-		recorder_set_doorbell(loop->recorder, loop->doorbell);
-	}
 	if (r >= 0)
 		r = retention_new(loop->home, loop->journal, &retention, &loop->retention);
 	if (r < 0)
