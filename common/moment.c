@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "common/err.h"
 #include "common/proc.h"
@@ -24,24 +23,16 @@ static uint64_t moment_boot(void)
 	return known;
 }
 
-static uint64_t moment_boottime_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_BOOTTIME, &t); /* every kernel that is supported has it */
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 void moment_now(struct moment *ret_moment)
 {
 	*ret_moment = (struct moment){.realtime_ns = proc_realtime_ns(),
-		.boottime_ns = moment_boottime_ns(), .boot = moment_boot()};
+		.boottime_ns = proc_boottime_ns(), .boot = moment_boot()};
 }
 
 bool moment_age_ns(const struct moment *moment, uint64_t *ret_age_ns)
 {
 	bool same_boot = moment->boot && moment->boot == moment_boot();
-	uint64_t now = same_boot ? moment_boottime_ns() : proc_realtime_ns();
+	uint64_t now = same_boot ? proc_boottime_ns() : proc_realtime_ns();
 	uint64_t then = same_boot ? moment->boottime_ns : moment->realtime_ns;
 
 	if (!moment->realtime_ns || then > now)

@@ -17,8 +17,7 @@
 #include "common/err.h"
 #include "common/decimal.h"
 
-/* ---- ending
- * -------------------------------------------------------------------------------------- */
+/* ---- ending ---- */
 
 enum proc_exit proc_exit_of(int error)
 {
@@ -38,8 +37,7 @@ enum proc_exit proc_exit_of(int error)
 	}
 }
 
-/* ---- one instance per role
- * ------------------------------------------------------------------------ */
+/* ---- one instance per role ---- */
 
 static const struct flock lock_whole_file = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
@@ -111,8 +109,7 @@ bool proc_is_locked(int directory_fd, const char *name)
 	return lock.l_type != F_UNLCK;
 }
 
-/* ---- clocks, boot, processes, randomness
- * ---------------------------------------------------------- */
+/* ---- clocks, boot, processes, randomness ---- */
 
 static uint64_t proc_clock_ns(clockid_t id)
 {
@@ -130,6 +127,11 @@ uint64_t proc_monotonic_ns(void)
 uint64_t proc_realtime_ns(void)
 {
 	return proc_clock_ns(CLOCK_REALTIME);
+}
+
+uint64_t proc_boottime_ns(void)
+{
+	return proc_clock_ns(CLOCK_BOOTTIME);
 }
 
 unsigned proc_cpus(void)

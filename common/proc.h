@@ -36,9 +36,10 @@ int proc_show_lock(int directory_fd, const char *name, unsigned mode);
  * at this moment. True also when the file cannot be opened or checked. */
 bool proc_is_locked(int directory_fd, const char *name);
 
-/* Return CLOCK_MONOTONIC and CLOCK_REALTIME in nanoseconds. */
+/* Return CLOCK_MONOTONIC, CLOCK_REALTIME and CLOCK_BOOTTIME in nanoseconds. */
 uint64_t proc_monotonic_ns(void);
 uint64_t proc_realtime_ns(void);
+uint64_t proc_boottime_ns(void);
 
 /* Tells the CPU that the caller polls a word of another process. */
 static inline void proc_pause(void)
