@@ -185,8 +185,7 @@ int options_parse(const struct options *options, int argc, char **argv, int *ret
 	return 0;
 }
 
-/* ---- help
- * ---------------------------------------------------------------------------------------- */
+/* ---- help ---- */
 
 static void options_help_group(const struct options_group *group, struct buf *out)
 {
