@@ -119,28 +119,34 @@ def test_readers_of_broken_small_files_fail_cleanly(sound, damaged, name, text):
     assert check_reads(sound, path) > 0 or name == "journal/CURRENT"
 
 
-@pytest.mark.parametrize("name", ["journal", "index"])
-@pytest.mark.parametrize("how", ["cut", "zeroes"])
-def test_daemons_rebuild_a_damaged_database(simulator, store, name, how):
-    """The processor builds a damaged index from the journal; the reflector replaces a damaged journal and lists again."""
+@pytest.fixture
+def closed(simulator, store):
+    """A store of 60 pods. Its daemons have stopped in order."""
     simulator.create("pods", 60)
     store.configure(whole("pods"), mapSize="64MiB")
     daemons = store.daemons()
     store.wait_equal(simulator, "pods")
     for process in reversed(daemons):
         process.stop()
-    file = databases(store.path)[name]
+    return store
+
+
+@pytest.mark.parametrize("name", ["journal", "index"])
+@pytest.mark.parametrize("how", ["cut", "zeroes"])
+def test_daemons_rebuild_a_damaged_database(simulator, closed, name, how):
+    """The processor builds a damaged index from the journal; the reflector replaces a damaged journal and lists again."""
+    file = databases(closed.path)[name]
     if how == "cut":
         os.truncate(file, 8192)
     else:
         with open(file, "r+b") as data:
             data.write(bytes(16384))
-    supervisor = store.run()
-    store.wait_equal(simulator, "pods")
+    supervisor = closed.run()
+    closed.wait_equal(simulator, "pods")
     simulator.touch("pods", 5)
-    store.wait_equal(simulator, "pods")
+    closed.wait_equal(simulator, "pods")
     assert supervisor.running
-    store.verify()
+    closed.verify()
 
 
 @pytest.mark.parametrize(
@@ -148,36 +154,24 @@ def test_daemons_rebuild_a_damaged_database(simulator, store, name, how):
     [("STATE", "removed"), ("STATE", "directory"), ("data.mdb", "removed"), ("data.mdb", "rubbish"), ("data.mdb", "directory"),
      ("lock.mdb", "rubbish"), ("hints", "rubbish"), ("../CURRENT", "removed"), (".", "removed"), (".", "rubbish")],
 )
-def test_an_index_without_a_file_is_built_again_without_the_api_server(simulator, store, file, how):
-    simulator.create("pods", 60)
-    store.configure(whole("pods"), mapSize="64MiB")
-    daemons = store.daemons()
-    store.wait_equal(simulator, "pods")
-    for process in reversed(daemons):
-        process.stop()
-    spoil(store.path / "index" / "gen-1" / file, how)
-    store.processor()  # alone: nothing can be listed
-    store.wait_equal(simulator, "pods")
-    store.verify()
+def test_an_index_without_a_file_is_built_again_without_the_api_server(simulator, closed, file, how):
+    spoil(closed.path / "index" / "gen-1" / file, how)
+    closed.processor()  # alone: nothing can be listed
+    closed.wait_equal(simulator, "pods")
+    closed.verify()
 
 
 @pytest.mark.parametrize(
     "file, how",
     [("STATE", "removed"), ("data.mdb", "removed"), ("data.mdb", "rubbish"), ("../CURRENT", "rubbish"), (".", "removed")],
 )
-def test_a_journal_without_a_file_is_listed_again(simulator, store, file, how):
-    simulator.create("pods", 60)
-    store.configure(whole("pods"), mapSize="64MiB")
-    daemons = store.daemons()
-    store.wait_equal(simulator, "pods")
-    for process in reversed(daemons):
-        process.stop()
-    spoil(store.path / "journal" / "gen-1" / file, how)
-    supervisor = store.run()
+def test_a_journal_without_a_file_is_listed_again(simulator, closed, file, how):
+    spoil(closed.path / "journal" / "gen-1" / file, how)
+    supervisor = closed.run()
     simulator.touch("pods", 5)
-    store.wait_equal(simulator, "pods")
+    closed.wait_equal(simulator, "pods")
     assert supervisor.running
-    store.verify()
+    closed.verify()
 
 
 @pytest.mark.parametrize("name", ["journal", "index"])
