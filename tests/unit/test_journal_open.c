@@ -134,6 +134,14 @@ Test(journal, reading_before_there_is_one_says_what_to_do)
 	home_close(&home);
 }
 
+static void expect_success(pid_t child)
+{
+	int status;
+
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert_eq(WEXITSTATUS(status), 0, "child: %d", WEXITSTATUS(status));
+}
+
 Test(journal, copy_is_read_where_nothing_can_be_written)
 {
 	struct home *home = open_home();
@@ -162,9 +170,7 @@ Test(journal, copy_is_read_where_nothing_can_be_written)
 			_exit(4);
 		_exit(0);
 	}
-	int status;
-	cr_assert_eq(waitpid(child, &status, 0), child);
-	cr_assert_eq(WEXITSTATUS(status), 0, "child: %d", WEXITSTATUS(status));
+	expect_success(child);
 	/* The same while a reflector runs: pages would be recycled under the reader. */
 	scratch_chmod("u+w", scratch_path("store"));
 	home = open_home();
@@ -184,8 +190,7 @@ Test(journal, copy_is_read_where_nothing_can_be_written)
 			_exit(2);
 		_exit(journal_open_read(mine, NULL, &j) == ERR_LOCKED ? 0 : 3);
 	}
-	cr_assert_eq(waitpid(child, &status, 0), child);
-	cr_assert_eq(WEXITSTATUS(status), 0, "child: %d", WEXITSTATUS(status));
+	expect_success(child);
 	home_close(&home);
 }
 
