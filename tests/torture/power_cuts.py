@@ -104,7 +104,7 @@ class PowerCuts:
         return self.store.kinf(*words, "--store", str(path), env={"KINF_BOOT_ID": BOOTS[1]})
 
     def state(self, path):
-        """What the journal holds: its log, heads and feeds."""
+        """Returns the journal's log, heads and feeds as `kinf dump` prints them."""
         found = self.read(path, "dump", "journal", "-o", "json")
         return found.stdout if found.status == 0 else f"exit {found.status}: {found.stderr}"
 

@@ -5,7 +5,7 @@
  *	KINF_TORTURE_TREE=DIRECTORY  absolute
  *	KINF_TORTURE_LOG=FILE        records are appended: struct record, then SIZE bytes
  *
- * What is written into a mapping is not seen: with durability `disk` the journal has none.
+ * It does not see writes into a mapping. With durability `disk` the journal is not written by a mapping.
  */
 #include <dlfcn.h>
 #include <errno.h>

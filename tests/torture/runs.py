@@ -24,7 +24,7 @@ COMMANDS = [
 
 
 class Note:
-    """What a program says of its allocations."""
+    """The file in which a program under test reports its allocations."""
 
     def __init__(self, path):
         self.path = path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the runners of tests/torture share: counting cases, and a store to torture."""
+"""The runners of tests/torture share this: a counter of cases, and a store to torture."""
 
 import argparse
 import random

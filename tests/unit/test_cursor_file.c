@@ -94,7 +94,7 @@ Test(cursor_file, what_was_saved_is_loaded)
 	cursor_release(&cursor);
 }
 
-/* A follower must not end because somebody cleaned up. */
+/* A follower must not end because a user removed the directory. */
 Test(cursor_file, a_folder_that_was_taken_away_is_made_or_found_again)
 {
 	const char *folder = scratch_path("store/cursors");

@@ -107,7 +107,7 @@ Test(doorbell, one_call_rings_a_bounded_number_and_the_next_turns_ring_the_rest)
 	while (doorbell_turn(bell) == AGAIN)
 		;
 	cr_assert_eq(count_rung(wakes, 200), 200);
-	/* Batches that come faster than one is rung for delay nobody: the first slots do not go first. */
+	/* Batches that come faster than one can be rung delay no follower: ringing does not begin at the first slot each time. */
 	for (size_t i = 0; i < 200; i++)
 		cr_assert_not(wake_read(&wakes[i]));
 	for (int i = 0; i < 4; i++)

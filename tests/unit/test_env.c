@@ -632,7 +632,7 @@ Test(env, a_full_disk_fails_the_transaction_and_no_more)
 	cr_assert_eq(WEXITSTATUS(status), 0, "line %d", WEXITSTATUS(status) + 400);
 }
 
-/* A daemon that ends in a store which was removed and made anew under it. */
+/* A daemon ends after its store was removed and another one was made at the same path. */
 Test(env, closing_touches_no_other_file_that_has_the_path_now)
 {
 	struct env_options options = {.mode = ENV_WRITE, .databases = databases, .n_databases = 2,

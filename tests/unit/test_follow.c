@@ -319,8 +319,7 @@ Test(follow, a_ring_that_lost_its_name_is_left_for_the_one_that_has_it)
 	ring_close(&next);
 }
 
-/* One feed stands still while the other one changes. */
-/* Of the feeds behind a name one may not be read, or its first list takes long. */
+/* The reflector may not read one of the feeds that a name stands for, or the first list of one takes long. */
 Test(follow, waiting_for_a_first_list_sleeps_and_holds_nothing_back)
 {
 	uint32_t ids[FEEDS + 1] = {rig_add_feed(&w.rig, "secrets"), w.id[0], w.id[1]};

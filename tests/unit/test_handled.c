@@ -17,7 +17,7 @@
 
 #define SOON_NS UINT64_C(20000000)
 
-/* What a callback found when it read the cache. */
+/* The results of a callback that reads the cache. */
 struct look {
 	struct kinf_queue *queue; /* gets the keys; may be NULL */
 	int renewed, found;

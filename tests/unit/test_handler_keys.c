@@ -21,7 +21,7 @@ static unsigned dice(unsigned sides)
 	return (random_state >> 8) % sides;
 }
 
-/* Of different lengths, one the beginning of another. */
+/* Returns name I. The names differ in length, and some are the beginning of others. */
 static struct bytes name(unsigned i)
 {
 	static char text[512];

@@ -256,7 +256,7 @@ static void remove_runtime(const struct home *home)
 	scratch_remove(home_runtime(home));
 }
 
-/* As when a session ends that the directory belongs to, or somebody cleans up. */
+/* The runtime directory disappears: its login session ends, or a user removes it. */
 Test(home, daemon_that_starts_again_makes_the_runtime_directory)
 {
 	struct home *daemon = open_home(true), *reader = open_home(false);
@@ -291,7 +291,7 @@ Test(home, reader_finds_a_runtime_directory_that_is_elsewhere_now)
 	home_close(&daemon);
 }
 
-/* In a directory that all may write somebody else can be faster than the daemon. */
+/* In a directory to which all users may write, another user can make it before the daemon does. */
 Test(home, runtime_directory_that_came_back_is_checked_as_well)
 {
 	struct home *daemon = open_home(true), *reader = open_home(false);

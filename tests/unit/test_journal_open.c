@@ -152,7 +152,7 @@ Test(journal, copy_is_read_where_nothing_can_be_written)
 	cr_assert_eq(journal_commit(j), 0);
 	journal_close(&j);
 	home_close(&home);
-	/* Root may write everywhere, so the readers become somebody else. */
+	/* Root may write everywhere, so the readers change their user. */
 	cr_assert_eq(chmod(scratch(), 0755), 0);
 	scratch_chmod("a+rX,a-w", scratch_path("store"));
 	pid_t child = fork();
@@ -203,7 +203,8 @@ static void put_file(const char *path, const char *text)
 	cr_assert_eq(fclose(file), 0);
 }
 
-/* An index that was replaced under its processor keeps nobody from the journal; a journal's own pin page does. */
+/* A reader can open the journal although the index was replaced under its processor. Without the journal's own pin page
+ * it can't. */
 Test(journal, each_database_needs_its_own_pin_page_only)
 {
 	struct home *home = open_home();

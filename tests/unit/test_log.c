@@ -22,7 +22,7 @@ static void capture(enum log_level max, enum log_format format)
 	log_setup("kinf-test", max, format);
 }
 
-/* What one write wrote; "" when nothing did. */
+/* Returns the line that one log_write() wrote; "" if none was written. */
 static const char *captured(void)
 {
 	static char line[65536];

@@ -46,7 +46,7 @@ static struct env *open_env(enum env_mode mode)
 	return opened;
 }
 
-/* Every transaction writes half of the keys anew, each filled with its number, and the sum of all numbers. */
+/* Each transaction writes every second key, a value that repeats one number, and the sum of the numbers of all keys. */
 static uint64_t numbers[KEYS], version;
 
 static bool write_one(void)
@@ -255,7 +255,7 @@ static uint64_t file_bytes(void)
 	return info.file_bytes;
 }
 
-/* Returns by how much the file grows while the writer writes all keys some hundred times anew. */
+/* Returns the bytes by which the file grows while the writer overwrites all keys 200 times. */
 static uint64_t growth(void)
 {
 	uint64_t before;
@@ -780,8 +780,8 @@ Test(pins, older_data_copied_into_the_file_hangs_no_reader)
 	end(&second, SIGTERM);
 }
 
-/* Takes the C library's place in this program: whoever removes a pin file keeps its maker from locking it meanwhile, so
- * that the maker notices. */
+/* Counts the removals of files that nothing has locked. This program calls unlinkat() below instead of the C library's. A
+ * process that removes a pin file holds its lock meanwhile, so that the process that made the file notices. */
 static int unlocked_removals = -1; /* -1: not counted */
 
 int unlinkat(int directory_fd, const char *name, int flags)

@@ -328,7 +328,7 @@ Test(record, c50_a_lost_stream_is_taken_up_inside_its_bracket)
 	initial(&rig, WATCH_ADDED, pod("c", "uc", "12"));
 	initial(&rig, WATCH_DELETED, pod("b", "ub", "14"));
 	end_list(&rig, "14");
-	/* What the second attempt did not show is gone, though the first one had shown it. */
+	/* Object a, which only the first attempt had, is deleted. */
 	cr_assert_str_eq(log_after(&rig, before),
 		"LIST_BEGIN @10 ADDED d/c@12 DELETED d/b@14 DELETED? d/a@14 LIST_END @14");
 	tear_down(&rig);

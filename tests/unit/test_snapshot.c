@@ -183,7 +183,7 @@ Test(snapshot, opened_without_a_journal_folder_finds_it_later)
 	assert_found_when_there("store/journal");
 }
 
-/* Put away by somebody who wants to look at it later: what is in it is still whole. */
+/* A user moves the index directory aside to examine it later. The index in it is still whole. */
 Test(snapshot, an_index_folder_that_was_moved_aside_is_left_for_the_new_one)
 {
 	struct small_store s;

@@ -38,7 +38,8 @@ static void tear_down(void)
 TestSuite(template, .init = set_up, .fini = tear_down);
 TestSuite(columns, .init = set_up, .fini = tear_down);
 
-/* What TEXT gives for the list of all, or for the first object alone; or the error's sentence. */
+/* Returns the output of the template TEXT for the list of all objects, or for the first object alone; or the error's
+ * sentence. */
 static const char *give(const char *text, bool is_list)
 {
 	static struct buf out;

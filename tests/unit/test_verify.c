@@ -129,7 +129,7 @@ Test(verify, good_stores_have_no_faults_live_closed_and_copied)
 	assert_good(copy);
 }
 
-/* What was overtaken within a first list is nobody's state. */
+/* Trimming removes a version that a later version of the same first list replaced. No reader ever sees it. */
 Test(verify, a_first_list_that_was_trimmed_is_no_fault)
 {
 	struct small_store s;
