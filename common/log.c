@@ -151,8 +151,8 @@ static void log_line_put_field(struct log_line *line, enum log_field_type type, 
 	log_line_puts(line, text);
 }
 
-/* One write(2), so that lines of several processes on one stderr do not mix. A log that cannot be
- * written is nobody's error. */
+/* One write(2), so that lines of several processes on one stderr do not mix. If that fails, the
+ * line is lost: the caller goes on. */
 void log_write(enum log_id id, const void *fields)
 {
 	const struct log_event *event = &log_events[id];

@@ -68,8 +68,9 @@ static struct retention_options loop_retention_options(const struct loop *loop)
 		.bytes = loop->daemon->config->retention_bytes, .cursor_ns = loop->daemon->config->cursor_ns};
 }
 
-/* Waits, without limit, for a program that has the journal's lock.mdb open, which nobody but the reflector needs: the
- * journal is whole, and a new one would have everything listed again and every follower begin again. */
+/* Opens the journal. While another program has its lock.mdb open, which only the reflector needs, waits
+ * without limit: the journal is whole, and after a new one the reflector would list all feeds again, and
+ * each follower would begin again. */
 static int loop_open_journal(struct loop *loop)
 {
 	struct journal_options options = loop_journal_options(loop);

@@ -152,7 +152,7 @@ int config_parse(const char *text, size_t size, const char *name, struct config 
 /*
  * Opens kinf.yaml of the working directory, which may be another user's: its kubeconfig can name a
  * program that the reflector runs. So the file, and the link if it is one, must belong to the caller or
- * to root, and nobody else may write to it. Checks the open file, so that it can't be exchanged
+ * to root, and no other user may write to it. Checks the open file, so that it can't be exchanged
  * meanwhile. Returns: the descriptor; -1: there is no such file, or it does not count: *RET_PASSED_OVER
  * says why.
  */

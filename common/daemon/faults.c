@@ -21,7 +21,7 @@ static void faults_handle(int number)
 	int i = number == SIGBUS;
 	ssize_t n = write(STDERR_FILENO, faults_lines[i].text, faults_lines[i].size);
 
-	(void)n; /* nobody left to tell */
+	(void)n; /* the process ends in any case */
 	_exit(PROC_INTERNAL);
 }
 

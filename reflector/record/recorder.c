@@ -273,7 +273,7 @@ static void recorder_publish(struct recorder *recorder)
 		/* An entry that does not fit is left out: the reader takes it from the log. */
 		(void)ring_put(recorder->ring, &entry);
 	}
-	/* A batch that only moved checkpoints wakes nobody. */
+	/* A batch that only moved checkpoints wakes no follower. */
 	if (recorder->last_seq != recorder->published_seq) {
 		recorder->published_seq = recorder->last_seq;
 		if (recorder->ring)

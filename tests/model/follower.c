@@ -7,7 +7,7 @@
 #include "common/err.h"
 #include "tests/model/world.h"
 
-/* Of the feeds there are; where it goes on from its positions, of those it had. */
+/* Opens a follower of all feeds. A follower that has positions goes on from them with the feeds that it had. */
 void follower_open(struct world *world)
 {
 	struct follower *follower = &world->follower;
