@@ -13,6 +13,7 @@
 #include "common/cleanup.h"
 #include "common/config/config.h"
 #include "common/err.h"
+#include "tests/unit/config_rig.h"
 
 static char directory[64];
 
@@ -36,15 +37,6 @@ static void remove_home(void)
 }
 
 TestSuite(config, .init = make_home, .fini = remove_home);
-
-static struct config *parse(const char *text)
-{
-	struct config *config = NULL;
-	int r = config_parse(text, strlen(text), "kinf.yaml", &config);
-
-	cr_assert_eq(r, 0, "%s", err_text(r));
-	return config;
-}
 
 static struct config *load(const struct config_flags *flags)
 {
@@ -185,23 +177,6 @@ Test(config, empty_file_is_fine)
 }
 
 /* ---- each key wrong in turn ----------------------------------------------------------------------- */
-
-struct wrong {
-	const char *text, *sentence;
-};
-
-static void expect_refusals(const struct wrong *wrong, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct config *c = NULL;
-		int r = config_parse(wrong[i].text, strlen(wrong[i].text), "k.yaml", &c);
-		cr_expect_eq(r, ERR_CONFIG, "%s", wrong[i].text);
-		cr_expect_null(c);
-		cr_expect_str_eq(err_text(ERR_CONFIG), wrong[i].sentence, "%s: %s", wrong[i].text,
-			err_text(ERR_CONFIG));
-		config_free(&c);
-	}
-}
 
 Test(config, each_top_key_wrong_in_turn)
 {

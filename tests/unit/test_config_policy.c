@@ -3,19 +3,10 @@
 
 #include <string.h>
 
-#include "common/config/config.h"
-#include "common/err.h"
+#include "tests/unit/config_rig.h"
 
 #define MS     1000000ull
 #define SECOND (1000 * MS)
-
-static struct config *parse(const char *text)
-{
-	struct config *c = NULL;
-
-	cr_assert_eq(config_parse(text, strlen(text), "k.yaml", &c), 0, "%s", err_text(ERR_CONFIG));
-	return c;
-}
 
 Test(config_policy, defaults_are_those_of_client_go)
 {

@@ -3,16 +3,7 @@
 
 #include <string.h>
 
-#include "common/config/config.h"
-#include "common/err.h"
-
-static struct config *parse(const char *text)
-{
-	struct config *c = NULL;
-
-	cr_assert_eq(config_parse(text, strlen(text), "k.yaml", &c), 0, "%s", err_text(ERR_CONFIG));
-	return c;
-}
+#include "tests/unit/config_rig.h"
 
 Test(config_serve, nothing_is_served_unless_the_section_is_there)
 {
@@ -53,9 +44,7 @@ Test(config_serve, each_key_is_taken)
 
 Test(config_serve, wrong_values_are_named)
 {
-	static const struct {
-		const char *text, *sentence;
-	} wrong[] = {
+	static const struct wrong wrong[] = {
 		{"serve: {listen: [unix, nowhere]}",
 			"k.yaml:1: serve.listen[1]: 'nowhere': must be unix, ADDRESS:PORT, [ADDRESS]:PORT or :PORT"},
 		{"serve: {listen: '::1:80'}",
@@ -77,15 +66,7 @@ Test(config_serve, wrong_values_are_named)
 			"k.yaml:1: serve: forward: on needs to know the client; it can't be used with auth: open"},
 	};
 
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		struct config *c = NULL;
-
-		cr_expect_eq(config_parse(wrong[i].text, strlen(wrong[i].text), "k.yaml", &c), ERR_CONFIG, "%s",
-			wrong[i].text);
-		cr_expect_null(c);
-		cr_expect_str_eq(err_text(ERR_CONFIG), wrong[i].sentence, "%s", err_text(ERR_CONFIG));
-		config_free(&c);
-	}
+	expect_refusals(wrong, sizeof(wrong) / sizeof(wrong[0]));
 }
 
 Test(config_serve, changed_addresses_need_a_restart)

@@ -4,16 +4,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/config/config.h"
-#include "common/err.h"
-
-static struct config *parse(const char *text)
-{
-	struct config *c = NULL;
-
-	cr_assert_eq(config_parse(text, strlen(text), "k.yaml", &c), 0, "%s", err_text(ERR_CONFIG));
-	return c;
-}
+#include "tests/unit/config_rig.h"
 
 static void refuse(const char *text, const char *sentence)
 {
