@@ -411,20 +411,12 @@ int env_info(struct env *env, struct env_info *ret_info)
 
 int env_sweep_pins(struct env *env)
 {
-	CLEANUP(pin_scan_close) struct pin_scan *scan = NULL;
-	uint64_t least;
-
 	CHECK_OBJ(env, ENV_MAGIC);
+	REQUIRE(env->mode == ENV_WRITE);
 	if (mapping_is_forked(env->map))
 		return mapping_forked(env->map);
-	if (env->map->own_page)
-		mapping_advance(env->map, true);
-	int r = mapping_open_scan(env->map, &scan);
-	if (r == 0 && scan)
-		r = pin_scan_least(scan, 0, UINT64_MAX, &least); /* reports what stops the floor */
-	if (r == 0)
-		r = mapping_check_sight(env->map);
-	int removed = scan ? pin_scan_sweep(scan) : 0;
+	int r = mapping_advance(env->map, true);
+	int removed = env->map->scan ? pin_scan_sweep(env->map->scan) : 0;
 	return r < 0 ? r : removed;
 }
 

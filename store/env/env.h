@@ -67,9 +67,9 @@ int env_info(struct env *env, struct env_info *ret_info);
 /* Returns the size of its pages: that of the machine that made it, 4 to 32 KiB. */
 size_t env_page_size(const struct env *env);
 
-/* Removes the pin files of dead processes. The writer's thread calls it once a second, between two transactions, which
- * also lets pages be reused that nobody reads any more. Returns how many; an error when pin files can't be read, so that no page is
- * reused. */
+/* Moves the writer's floor forward, so that pages which no reader holds any more can be reused, and removes the pin files
+ * of dead processes. The writer's thread calls it once a second, between two transactions.
+ * Returns: how many files it removed; an error when pin files can't be read, so that no page is reused. */
 int env_sweep_pins(struct env *env);
 
 struct env_reader {

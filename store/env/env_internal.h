@@ -123,10 +123,9 @@ int mapping_keep(struct mapping *map, const struct pin_places *places, unsigned 
 /* Ends the slot's transaction, before LMDB closes the environment, and releases the rest after that. */
 void mapping_keep_end(struct mapping *map);
 void mapping_keep_release(struct mapping *map);
-/* Moves the floor forward, before a write transaction, or if it MUST. Called by the thread that writes. */
-void mapping_advance(struct mapping *map, bool must);
-/* Returns whether a reader's pin file is not found; sets the sentence. */
-int mapping_check_sight(const struct mapping *map);
+/* Moves the floor forward if that is due, before a write transaction, or if it MUST. The thread that writes calls it.
+ * Returns: 0; an error: the pins could not all be read, so the floor stays. */
+int mapping_advance(struct mapping *map, bool must);
 /* Makes a scan of the environment's pin files; NULL when it has no places. */
 int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan);
 /* Commits and publishes. Returns LMDB's code. */

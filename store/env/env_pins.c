@@ -204,18 +204,6 @@ static bool mapping_is_advance_due(const struct mapping *map, uint64_t now)
 	       now >= map->scan_due_ns;
 }
 
-int mapping_check_sight(const struct mapping *map)
-{
-	return map->is_blind ? err_say(ERR_LOCKED,
-				       "a process that reads '%s' has its pin file in a directory "
-				       "that was removed or is no "
-				       "longer used: no page is reused until that process takes "
-				       "another snapshot or ends "
-				       "('fuser -v %s/" PIN_PAGE_FILE "' names it)",
-				       map->path, map->path)
-			     : 0;
-}
-
 /* Finds the least pin. Fails when it may not know all of them. */
 static int mapping_scan(struct mapping *map, uint64_t most, uint64_t *ret_least)
 {
@@ -229,10 +217,16 @@ static int mapping_scan(struct mapping *map, uint64_t most, uint64_t *ret_least)
 	if (r < 0)
 		return r;
 	map->is_blind = missed;
-	return mapping_check_sight(map);
+	return missed ? err_say(ERR_LOCKED,
+				"a process that reads '%s' has its pin file in a directory that was "
+				"removed or is no longer used: no page is reused until that process "
+				"takes another snapshot or ends ('fuser -v %s/" PIN_PAGE_FILE
+				"' names it)",
+				map->path, map->path)
+		      : 0;
 }
 
-void mapping_advance(struct mapping *map, bool must)
+int mapping_advance(struct mapping *map, bool must)
 {
 	struct pin_page *page = map->own_page;
 
@@ -241,16 +235,14 @@ void mapping_advance(struct mapping *map, bool must)
 	map->scan_commits++;
 	if (must && most <= map->floor) /* opens files that are new, which may be removed by others
 					   later on */
-		err_ignore(mapping_scan(map, most, &least), "env_sweep_pins() reports it");
+		return mapping_scan(map, most, &least);
 	if (most <= map->floor || (!must && !mapping_is_advance_due(map, now)))
-		return;
+		return 0;
 	/* Dekker with the readers: first the new value, then a fence, then the pins (pin_page.h). */
 	__atomic_store_n(&page->oldest, most, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	int r = mapping_scan(map, most, &least);
-	err_ignore(
-		r, "nothing is reused until the pins can be read; env_sweep_readers() reports it");
-	if (r < 0)
+	if (r < 0) /* nothing is reused until the pins can be read */
 		least = map->floor;
 	if (least < most)
 		__atomic_store_n(&page->oldest, least, __ATOMIC_SEQ_CST);
@@ -261,6 +253,7 @@ void mapping_advance(struct mapping *map, bool must)
 	map->scan_due_ns = end + (end - now) * SCAN_SHARE;
 	map->scan_end = mapping_state_end(map);
 	map->scan_commits = 0;
+	return r;
 }
 
 int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan)

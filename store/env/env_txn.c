@@ -98,7 +98,8 @@ static int txn_begin(struct env *env, bool is_write, struct txn **ret_txn)
 	txn->is_write = is_write;
 	txn->map = env->map;
 	if (is_write) {
-		mapping_advance(env->map, false);
+		err_ignore(mapping_advance(env->map, false),
+			"nothing is reused meanwhile, and env_sweep_pins() reports it");
 		mapping_enter(env->map);
 		int rc = mdb_txn_begin(env->map->mdb, NULL, 0, &txn->mdb);
 		if (rc) {

@@ -366,11 +366,13 @@ int pin_scan_sweep(struct pin_scan *scan)
 					pin_scan_sweep_entry(dirfd(scan->places[i]), entry->d_name);
 	}
 	/* The runtime directory of before goes with its last reader. */
-	char *slash = scan->places[PIN_PLACES] && rmdir(scan->last) == 0 ? strrchr(scan->last, '/')
-									 : NULL;
-	if (slash) {
-		*slash = '\0';
-		(void)rmdir(scan->last); /* it stays if it holds anything else */
+	if (scan->places[PIN_PLACES] && rmdir(scan->last) == 0) {
+		(void)closedir(TAKE(scan->places[PIN_PLACES]));
+		char *slash = strrchr(scan->last, '/');
+		if (slash) {
+			*slash = '\0';
+			(void)rmdir(scan->last); /* it stays if it holds anything else */
+		}
 	}
 	return removed;
 }
