@@ -28,7 +28,6 @@ struct pin_scan_file {
 	char name[PIN_NAME_LENGTH + 1];
 	int fd;
 	uid_t uid;
-	bool is_listed; /* the directory has it still */
 	bool is_dead;
 	uint64_t asked_ns; /* when it was last found locked */
 };
@@ -127,7 +126,7 @@ static bool pin_scan_is_alive(struct pin_scan_file *file, uint64_t now, uint64_t
 /* Opens one that is new. Returns: 0; NOT_FOUND: there is nothing to read yet, or no more; errors. */
 static int pin_scan_add(struct pin_scan *scan, int directory_fd, const char *name)
 {
-	struct pin_scan_file file = {.is_listed = true};
+	struct pin_scan_file file = {0};
 	struct stat st;
 
 	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -150,13 +149,11 @@ static int pin_scan_add(struct pin_scan *scan, int directory_fd, const char *nam
 	return r;
 }
 
-/* Brings the table up to date with the directories. */
+/* Adds the files to the table that are new in the directories. A file leaves it when its process is dead. */
 static int pin_scan_list(struct pin_scan *scan)
 {
 	size_t next = 0, known = scan->n_files;
 
-	for (size_t i = 0; i < known; i++)
-		scan->files[i].is_listed = false;
 	for (int i = 0; i < PIN_SCAN_PLACES; i++) {
 		if (!scan->places[i])
 			continue;
@@ -170,7 +167,7 @@ static int pin_scan_list(struct pin_scan *scan)
 				strcmp(scan->files[next % known].name, entry->d_name) != 0)
 				tried++, next++;
 			if (tried < known) {
-				scan->files[next++ % known].is_listed = true;
+				next++;
 				continue;
 			}
 			int r = pin_scan_add(scan, dirfd(scan->places[i]), entry->d_name);
