@@ -42,9 +42,9 @@ struct pin_scan {
 	uint8_t bytes[PIN_CHUNKS_MAX * PIN_CHUNK_BYTES];
 };
 
-static DIR *pin_scan_open_place(const char *path)
+static DIR *pin_scan_open_place(int directory_fd, const char *path)
 {
-	int fd = path && path[0] ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+	int fd = openat(directory_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
 
 	if (fd >= 0 && !directory)
@@ -62,9 +62,9 @@ int pin_scan_open(uint64_t inode, const struct pin_places *places, const char *l
 	scan->magic = PIN_SCAN_MAGIC;
 	(void)snprintf(scan->prefix, sizeof(scan->prefix), "%016" PRIx64 "-", inode);
 	for (int i = 0; i < PIN_PLACES; i++)
-		scan->places[i] = pin_scan_open_place(places->path[i]);
+		scan->places[i] = pin_scan_open_place(AT_FDCWD, places->path[i]);
 	if (last_place && strcmp(last_place, places->path[0]) != 0) {
-		scan->places[PIN_PLACES] = pin_scan_open_place(last_place);
+		scan->places[PIN_PLACES] = pin_scan_open_place(AT_FDCWD, last_place);
 		(void)snprintf(scan->last, sizeof(scan->last), "%s", last_place);
 	}
 	*ret_scan = scan;
@@ -101,7 +101,7 @@ void pin_scan_identify(const struct pin_scan *scan, struct pin_place_id *ret_ids
 	}
 }
 
-/* Returns whether somebody holds a write lock on the file, which only its owner can. */
+/* Returns whether a process holds a write lock on the file, which only a process of its owner can. */
 static bool pin_scan_is_locked(int fd)
 {
 	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
@@ -376,15 +376,12 @@ int pin_scan_sweep(struct pin_scan *scan)
 
 void pin_scan_remove_place(int directory_fd, const char *name)
 {
-	int fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *place = fd < 0 ? NULL : fdopendir(fd);
+	DIR *place = pin_scan_open_place(directory_fd, name);
 
-	if (fd >= 0 && !place)
-		(void)close(fd);
 	for (struct dirent *entry; place && (entry = readdir(place));)
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
 			(void)pin_scan_sweep_entry(
-				fd, entry->d_name); /* what stays keeps the place */
+				dirfd(place), entry->d_name); /* what stays keeps the place */
 	if (place)
 		(void)closedir(place);
 	(void)unlinkat(directory_fd, name, AT_REMOVEDIR);
