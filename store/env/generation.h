@@ -20,6 +20,7 @@
 #define GENERATION_HINTS_FILE_NEW ".hints.new"
 
 struct generation;
+struct pin_page;
 
 struct generation_kind {
 	const char *what;      /* "journal", "index": for sentences */
@@ -75,6 +76,9 @@ uint64_t generation_bytes_on_disk(int directory_fd, uint32_t number);
 
 /* Reads which generation CURRENT names. FOUND, NOT_FOUND, ERR_CORRUPT. */
 int generation_current(int directory_fd, uint32_t *ret_number);
+/* Reads the pin page of the generation that CURRENT names. Returns: FOUND; NOT_FOUND: it is missing, or of another data.mdb;
+ * END: there is no generation that can be examined, which its opening reports. */
+int generation_read_pin_page(int directory_fd, struct pin_page *ret_page);
 /* Names NUMBER in CURRENT: write, fsync, rename, fsync. */
 int generation_publish(int directory_fd, uint32_t number);
 /* Finds the generation whose STATE holds UUID; tries the one that CURRENT names first. FOUND, NOT_FOUND. */

@@ -122,6 +122,25 @@ int generation_current(int directory_fd, uint32_t *ret_number)
 	return FOUND;
 }
 
+int generation_read_pin_page(int directory_fd, struct pin_page *ret_page)
+{
+	AUTO_FD int fd = -1;
+	uint32_t number;
+	uint64_t inode;
+
+	if (directory_fd < 0)
+		return END;
+	int r = generation_current(directory_fd, &number);
+	if (r == FOUND)
+		r = generation_open_folder(directory_fd, number, &fd);
+	if (r == 0)
+		r = state_inode(fd, &inode);
+	if (r == 0)
+		return pin_page_probe(fd, inode, ret_page);
+	err_ignore(r, "the opening of the generation reports it");
+	return END;
+}
+
 int generation_publish(int directory_fd, uint32_t number)
 {
 	char name[32], text[40];

@@ -387,24 +387,6 @@ bool home_is_unchecked(const struct home *home)
 	return home->unchecked;
 }
 
-/* Reads the pin page of the generation in use. Returns: FOUND; NOT_FOUND: it is missing, or of another data.mdb; END: there
- * is no generation that can be examined, which its opening reports. */
-static int home_read_pin_page(int directory_fd, struct pin_page *ret_page)
-{
-	uint32_t number;
-	char path[64];
-	struct stat st;
-
-	if (directory_fd < 0 || generation_current(directory_fd, &number) != FOUND)
-		return END;
-	(void)snprintf(path, sizeof(path), "gen-%" PRIu32, number);
-	AUTO_FD int fd =
-		openat(directory_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 || fstatat(fd, "data.mdb", &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return END;
-	return pin_page_probe(fd, st.st_ino, ret_page);
-}
-
 int home_check_pins(const struct home *home, enum home_database database)
 {
 	const char *name = database == HOME_JOURNAL ? "journal" : "index";
@@ -415,7 +397,7 @@ int home_check_pins(const struct home *home, enum home_database database)
 
 	CHECK_OBJ(home, HOME_MAGIC);
 	home_pin_places(home, &places);
-	int r = home_read_pin_page(
+	int r = generation_read_pin_page(
 		database == HOME_JOURNAL ? home->journal_fd : home->index_fd, &page);
 	for (int i = 0; i < PIN_PLACES; i++) {
 		if (!places.path[i][0] ||
