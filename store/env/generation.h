@@ -46,7 +46,7 @@ int generation_create(int directory_fd, const struct generation_kind *kind,
 	const struct generation_options *options, const uint8_t uuid[16],
 	struct generation **ret_gen);
 
-/* Opens generation NUMBER for reading. PLACES NULL: as a copy, without pins (home_can_pin()). ERR_UNTRUSTED also for a
+/* Opens generation NUMBER for reading. PLACES NULL: as a copy, without pins (home_check_pins()). ERR_UNTRUSTED also for a
  * dirty one whose data.mdb is not the inode that STATE names: it was copied while its writer ran, or after that was
  * killed. UNCHECKED: that also is opened, as a copy, and the caller checks what is in it. */
 int generation_open_read(int directory_fd, const struct generation_kind *kind, uint32_t number,

@@ -435,14 +435,11 @@ int home_check_pins(const struct home *home, enum home_database database)
 	return 0;
 }
 
-bool home_can_pin(const struct home *home)
+int home_check_all_pins(const struct home *home)
 {
 	int r = home_check_pins(home, HOME_JOURNAL);
 
-	if (r == 0)
-		r = home_check_pins(home, HOME_INDEX);
-	err_ignore(r, "the caller reads without pins");
-	return r == 0;
+	return r < 0 ? r : home_check_pins(home, HOME_INDEX);
 }
 
 unsigned home_file_mode(const struct home *home)

@@ -82,8 +82,8 @@ enum home_database { HOME_JOURNAL, HOME_INDEX };
  * which is right only while no daemon runs (docs/architecture.md, Store layout).
  * Returns: 0; ERR_LOCKED, with the sentence to report if a daemon runs. */
 int home_check_pins(const struct home *home, enum home_database database);
-/* Returns whether both databases can be pinned. */
-bool home_can_pin(const struct home *home);
+/* Does the same for both databases. */
+int home_check_all_pins(const struct home *home);
 /* Returns whether generations that are not trusted can be opened for reading (struct home_options). */
 bool home_is_unchecked(const struct home *home);
 

@@ -86,14 +86,6 @@ static bool store_is_written(const struct home *home)
 	return home_role_holder(home, HOME_REFLECTOR) || home_role_holder(home, HOME_PROCESSOR);
 }
 
-/* Returns: 0; ERR_LOCKED, with the reason. */
-static int store_check_pins(const struct home *home)
-{
-	int r = home_check_pins(home, HOME_JOURNAL);
-
-	return r < 0 ? r : home_check_pins(home, HOME_INDEX);
-}
-
 /*
  * Opens the pair that CURRENT names, unless it is open. The caller holds store->lock, which is
  * given back while the pair is opened, so that other threads go on reading from the pair that is
@@ -135,7 +127,7 @@ static int store_open_current(struct store *store, bool force)
 			!env_is_pinned(journal_env(pair->journal));
 	/* The directory for pins may have gone since it was found, or a daemon has started. */
 	if (r == 0 && store->copy && store_is_written(store->home)) {
-		r = store_check_pins(store->home);
+		r = home_check_all_pins(store->home);
 		if (r == 0)
 			r = err_say(ERR_LOCKED,
 				"the store '%s' was opened just when its daemons began to use it: "
@@ -219,9 +211,12 @@ int store_open(const char *directory, const struct store_options *options, struc
 
 	if (r < 0)
 		return r;
-	store->copy = !home_can_pin(store->home);
-	if (store->copy && store_is_written(store->home))
-		r = store_check_pins(store->home);
+	r = home_check_all_pins(store->home);
+	store->copy = r < 0;
+	if (store->copy && !store_is_written(store->home)) {
+		err_ignore(r, "no daemon runs: it is read without pins");
+		r = 0;
+	}
 	(void)pthread_mutex_lock(&store->lock);
 	if (r == 0)
 		r = store_open_current(store, false);
@@ -277,15 +272,15 @@ static int store_check_current(struct store *store, bool force)
 			err_restore(&store->open_error);
 		return store->open_result;
 	}
-	bool written = store->copy && store_is_written(store->home);
-	int r = written ? store_check_pins(store->home) : 0;
-	if (r == 0 && written) { /* its daemons have made it one that can be pinned */
-		force = true;
+	int r;
+	if (store->copy && store_is_written(store->home)) {
+		r = home_check_all_pins(store->home);
+		if (r < 0) {
+			store->failing_ns = 1; /* forever: it must not be read any more */
+			return r;
+		}
+		force = true; /* its daemons have made it one that can be pinned */
 		store->failing_ns = 0;
-	}
-	if (r < 0) {
-		store->failing_ns = 1; /* forever: it must not be read any more */
-		return r;
 	}
 	r = store_open_current(store, force);
 	if (r >= 0)

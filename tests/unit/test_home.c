@@ -61,7 +61,7 @@ Test(home, reader_finds_what_a_daemon_made)
 	cr_assert_geq(home_journal_fd(reader), 0);
 	cr_assert_geq(home_index_fd(reader), 0);
 	cr_assert_geq(home_cursors_fd(reader), 0);
-	cr_assert(home_can_pin(reader));
+	cr_assert_eq(home_check_all_pins(reader), 0);
 	cr_assert_eq(home_file_mode(reader), 0600);
 	cr_assert_eq(mode_of(home_path(reader)), 0700);
 	cr_assert_eq(mode_of(home_runtime(reader)), 0700);
