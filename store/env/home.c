@@ -88,6 +88,16 @@ int home_make_parents(const char *name)
 
 /* ---- the store ------------------------------------------------------------------------------- */
 
+static bool home_is_id(const char *text)
+{
+	return strspn(text, "0123456789abcdef") == HOME_ID_DIGITS && !text[HOME_ID_DIGITS];
+}
+
+const char *home_runtime_id(const char *name)
+{
+	return strncmp(name, "kinf-", 5) == 0 && home_is_id(name + 5) ? name + 5 : NULL;
+}
+
 static int home_read_id(struct home *home)
 {
 	char line[128];
@@ -101,14 +111,14 @@ static int home_read_id(struct home *home)
 	if (strncmp(line, ID_HEAD, strlen(ID_HEAD)) != 0)
 		return err_say(ERR_FORMAT, "'%s' is no store of this version: its id file says '%.40s'",
 			home->path, line);
-	if (strlen(digits) != HOME_ID_DIGITS || strspn(digits, "0123456789abcdef") != HOME_ID_DIGITS)
+	if (!home_is_id(digits))
 		return err_say(ERR_CORRUPT, "'%s': the id file is damaged", home->path);
 	memcpy(home->id, digits, HOME_ID_DIGITS + 1);
 	return 0;
 }
 
 /* Waits for at most MAKING_NS: both daemons may start at the same time. The file is the owner's alone
- * (0600). A lock on the directory itself could be held by everybody who may read it. */
+ * (0600). Each user who may read the directory itself could hold a lock on that. */
 static int home_lock_making(struct home *home, int *ret_fd)
 {
 	uint64_t began = proc_monotonic_ns();
@@ -142,11 +152,9 @@ static int home_write_id(struct home *home, bool damaged)
 	r = text_file_read_line(home->fd, "runtime", runtime, sizeof(runtime), NULL);
 	if (r < 0)
 		return r;
-	const char *name = strrchr(runtime, '/');
-	if (damaged && name && strncmp(name, "/kinf-", 6) == 0 &&
-		strlen(name + 6) == HOME_ID_DIGITS &&
-		strspn(name + 6, "0123456789abcdef") == HOME_ID_DIGITS)
-		(void)snprintf(line, sizeof(line), ID_HEAD "%s\n", name + 6);
+	const char *name = strrchr(runtime, '/'), *id = name ? home_runtime_id(name + 1) : NULL;
+	if (damaged && id)
+		(void)snprintf(line, sizeof(line), ID_HEAD "%s\n", id);
 	return text_file_replace(home->fd, "id", line, home_file_mode(home));
 }
 

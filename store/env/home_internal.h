@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The home group's internal header: home.c opens the store's directory, home_runtime.c its runtime
- * directory, home_identity.c notices when either was removed or replaced, home_retire.c removes runtime directories. No other file includes it.
+ * The home group's internal header: home.c opens the store's directory, home_runtime.c its runtime directory,
+ * home_identity.c notices when either was removed or replaced, home_retire.c removes runtime directories. No other file
+ * includes it.
  */
 #ifndef STORE_ENV_HOME_INTERNAL_H
 #define STORE_ENV_HOME_INTERNAL_H
@@ -47,6 +48,8 @@ struct home {
 const char *home_role_lock(enum home_role role);
 const char *home_role_owner(enum home_role role);
 
+/* Returns the store's id in NAME, the name of a runtime directory (kinf-ID); NULL: it is no such name. */
+const char *home_runtime_id(const char *name);
 /* Opens the directory NAME, made if it is missing, with this MODE and GROUP. */
 int home_make_directory(int directory_fd, const char *name, unsigned mode, gid_t group, int *ret_fd);
 /* Makes the directories above PATH (0755: others may use them as well). */

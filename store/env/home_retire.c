@@ -80,16 +80,16 @@ void home_retire(struct home *home)
 
 void home_retire_former(const struct home *home, const char *path)
 {
-	const char *name = strrchr(path, '/');
+	const char *name = strrchr(path, '/'), *id = name ? home_runtime_id(name + 1) : NULL;
 
-	if (!name || strncmp(name, "/kinf-", 6) != 0 || strcmp(name + 6, home->id) != 0)
+	if (!id || strcmp(id, home->id) != 0)
 		return;
 	AUTO_FD int fd = retire_open(path);
 	if (fd >= 0)
 		retire_directory(fd, path);
 }
 
-/* Tells whether the store that the runtime directory FD, named kinf-ID, belongs to is gone. One that does not say is not. */
+/* Returns whether the store of the runtime directory FD, named kinf-ID, is gone: not if the directory names no store. */
 static bool retire_is_orphan(int fd, const char *id)
 {
 	char store[PATH_MAX], line[64];
@@ -117,11 +117,9 @@ void home_retire_orphans(const struct home *home)
 	*slash = '\0';
 	DIR *directory = opendir(parent);
 	for (const struct dirent *entry; directory && (entry = readdir(directory));) {
-		const char *id = entry->d_name + 5;
+		const char *id = home_runtime_id(entry->d_name);
 
-		if (strncmp(entry->d_name, "kinf-", 5) != 0 ||
-			strspn(id, "0123456789abcdef") != HOME_ID_DIGITS || id[HOME_ID_DIGITS] ||
-			strcmp(id, home->id) == 0)
+		if (!id || strcmp(id, home->id) == 0)
 			continue;
 		(void)snprintf(path, sizeof(path), "%s/%s", parent, entry->d_name);
 		AUTO_FD int fd = retire_open(path);
