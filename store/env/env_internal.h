@@ -151,8 +151,6 @@ void mapping_find_address(struct mapping *map, MDB_txn *txn);
 
 /* ---- env_room.c ---- */
 
-/* Reserves blocks for BYTES beyond the last page. The file keeps its length. */
-int mapping_allocate(struct mapping *map, uint64_t bytes);
 /* Reserves blocks for what LMDB writes in a commit. */
 int mapping_allocate_commit(struct mapping *map, const struct txn *txn);
 /* Counts the pages in use. OVERFLOW: those of large values as well. */

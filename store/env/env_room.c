@@ -16,14 +16,6 @@ static uint64_t mapping_end_with(const struct mapping *map, uint64_t bytes)
 	return end < map->map_bytes ? end : map->map_bytes;
 }
 
-int mapping_allocate(struct mapping *map, uint64_t bytes)
-{
-	uint64_t end = mapping_end_with(map, bytes), better = end + datafile_ahead(end);
-
-	return datafile_keep(&map->blocks, mapping_fd(map), end,
-		better < map->map_bytes ? better : map->map_bytes, map->path);
-}
-
 /* LMDB's list of free pages has 8 bytes for a page, twice at most: for those that were freed and those that are left. A
  * transaction with a room of its own (txn_allocate()) has counted that in. */
 int mapping_allocate_commit(struct mapping *map, const struct txn *txn)
@@ -78,10 +70,14 @@ int txn_keep_free(struct txn *txn, uint64_t bytes)
 
 int txn_allocate(struct txn *txn, uint64_t bytes)
 {
+	struct mapping *map = txn->map;
+
 	txn_require_write(txn);
-	if (!txn->map->writemap)
+	if (!map->writemap)
 		return 0;
-	int r = mapping_allocate(txn->map, txn->room + bytes);
+	uint64_t end = mapping_end_with(map, txn->room + bytes), better = end + datafile_ahead(end);
+	int r = datafile_keep(&map->blocks, mapping_fd(map), end,
+		better < map->map_bytes ? better : map->map_bytes, map->path);
 	if (r == 0)
 		txn->room += bytes;
 	return r;

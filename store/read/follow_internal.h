@@ -80,8 +80,6 @@ bool follow_find(const struct follow *f, uint32_t feed, size_t *ret_i);
 int follow_take_snapshot(struct follow *f, bool whole);
 /* Gives snapshot and walks back. */
 int follow_release(struct follow *f);
-/* Attaches to the delta ring, unless it is attached. */
-void follow_attach(struct follow *f);
 /* Takes a snapshot and opens the log after the smallest position. Returns: NOT_FOUND: the pass can
  * begin; FOUND: an item comes first, then begin again; AGAIN: there is no index yet; GONE;
  * errors. */

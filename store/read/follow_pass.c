@@ -37,9 +37,9 @@ int follow_release(struct follow *f)
 	return snapshot_reset(f->snapshot);
 }
 
-/* Comes before a snapshot is taken: what the snapshot does not show yet will then come through the
- * ring. Without a ring passes alone do the work. */
-void follow_attach(struct follow *f)
+/* Attaches to the delta ring, unless it is attached. The caller takes a snapshot after this, so all that the
+ * snapshot does not show yet comes through the ring. Without a ring passes alone do the work. */
+static void follow_attach(struct follow *f)
 {
 	int runtime = home_runtime_fd(store_home(f->store));
 
