@@ -216,9 +216,8 @@ int generation_open_read(int directory_fd, const struct generation_kind *kind, u
 	if (gen->is_untrusted) {
 		err_ignore(r, "the caller checks what is in it");
 		r = 0;
-	}
-	if (gen->is_untrusted)
 		places = NULL;
+	}
 	if (r == 0)
 		r = generation_open_env(gen, places ? ENV_READ : ENV_COPY, NULL, places);
 	if (r == ERR_CORRUPT)

@@ -91,10 +91,9 @@ int pin_page_open_read(const char *directory, uint64_t inode, const struct pin_p
 
 	(void)snprintf(path, sizeof(path), "%s/" PIN_PAGE_FILE, directory);
 	int r = pin_page_find(AT_FDCWD, path, inode, NULL, &fd);
-	if (r == FOUND)
-		r = pin_page_map(fd, PROT_READ, &page);
-	else
+	if (r != FOUND)
 		return r;
+	r = pin_page_map(fd, PROT_READ, &page);
 	if (r < 0)
 		return r;
 	*ret_page = page;
