@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/serve/auth/question.h"
 
+#include "common/value/json.h"
+
 #define HEADERS_MAX ((size_t)32 << 10)
 
 void question_release(struct question *question)
@@ -12,15 +14,9 @@ static void question_put_member(struct buf *out, const char *name, const char *v
 {
 	if (!*value)
 		return;
-	buf_printf(out, "%s\"%s\":\"", *first ? "" : ",", name);
+	buf_printf(out, "%s\"%s\":", *first ? "" : ",", name);
 	*first = false;
-	for (const unsigned char *p = (const unsigned char *)value; *p; p++) {
-		if (*p < 0x20 || *p == '"' || *p == '\\' || *p == 0x7f)
-			buf_printf(out, "\\u%04x", *p);
-		else
-			buf_byte(out, *p);
-	}
-	buf_byte(out, '"');
+	json_write_string(bytes_str(value), out);
 }
 
 static void question_put_selector(struct buf *out, const char *name, const char *selector)

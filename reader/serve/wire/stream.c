@@ -10,6 +10,7 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
+#include "common/value/json.h"
 #include "reader/serve/metrics.h"
 #include "reader/serve/wire/connection_internal.h"
 #include "reader/serve/wire/listener.h"
@@ -281,18 +282,6 @@ void exchange_park(struct exchange *x, void (*gone)(void *context), void *contex
 	s->gone_context = context;
 }
 
-static void stream_put_json(struct buf *out, const char *text)
-{
-	buf_byte(out, '"');
-	for (const uint8_t *p = (const uint8_t *)text; *p; p++) {
-		if (*p < 0x20 || *p == '"' || *p == '\\' || *p == '<' || *p == '>' || *p == '&')
-			buf_printf(out, "\\u%04x", *p);
-		else
-			buf_byte(out, *p);
-	}
-	buf_byte(out, '"');
-}
-
 void exchange_refuse(struct exchange *x, int status, const char *reason, const char *message,
 	unsigned retry_after)
 {
@@ -303,9 +292,9 @@ void exchange_refuse(struct exchange *x, int status, const char *reason, const c
 
 	buf_str(&body, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
 		       "\"Failure\",\"message\":");
-	stream_put_json(&body, message);
+	json_write_string(bytes_str(message), &body);
 	buf_str(&body, ",\"reason\":");
-	stream_put_json(&body, reason);
+	json_write_string(bytes_str(reason), &body);
 	if (retry_after)
 		buf_printf(&body, ",\"details\":{\"retryAfterSeconds\":%u}", retry_after);
 	buf_printf(&body, ",\"code\":%d}\n", status);
