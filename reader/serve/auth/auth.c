@@ -114,13 +114,14 @@ static void auth_decide_open(const struct exchange *x, const struct auth_attribu
 
 /* ---- auth.h -------------------------------------------------------------------------------------- */
 
-static void auth_count(struct auth *auth, const char *mode, enum auth_answer answer)
+void auth_count(
+	struct metrics *metrics, const char *mode, enum auth_answer answer, const char *source)
 {
 	static const char *const answers[] = {[AUTH_ALLOWED] = "allowed", [AUTH_DENIED] = "denied",
 		[AUTH_UNAUTHENTICATED] = "unauthenticated", [AUTH_UNAVAILABLE] = "unavailable"};
-	const char *values[] = {mode, answers[answer], "local"};
+	const char *values[] = {mode, answers[answer], source};
 
-	metric_add(metrics_cell(auth->metrics, METRIC_DECISIONS, values), 1);
+	metric_add(metrics_cell(metrics, METRIC_DECISIONS, values), 1);
 }
 
 void auth_decide(struct auth *auth, struct exchange *x, const struct auth_attributes *attributes,
@@ -135,11 +136,11 @@ void auth_decide(struct auth *auth, struct exchange *x, const struct auth_attrib
 	switch ((enum config_auth)x->peer->auth) {
 	case CONFIG_AUTH_PEERS:
 		auth_decide_peer(auth, x->peer, user, sizeof(user), &decision);
-		auth_count(auth, "peers", decision.answer);
+		auth_count(auth->metrics, "peers", decision.answer, "local");
 		break;
 	case CONFIG_AUTH_OPEN:
 		auth_decide_open(x, attributes, &decision);
-		auth_count(auth, "open", decision.answer);
+		auth_count(auth->metrics, "open", decision.answer, "local");
 		break;
 	case CONFIG_AUTH_SELF:
 		auth_self_decide(auth->self, x, attributes, fn, context, ret_pending);

@@ -28,4 +28,8 @@ void auth_close(struct auth **auth);
 /* Calls the functions of WORKER's decisions that have come; on its thread, after serve_worker_wake(). */
 void auth_deliver(struct auth *auth, struct serve_worker *worker);
 
+/* Counts a decision of MODE in kinf_serve_decisions_total. SOURCE is "local", "cache", "server" or "grace". */
+void auth_count(
+	struct metrics *metrics, const char *mode, enum auth_answer answer, const char *source);
+
 #endif

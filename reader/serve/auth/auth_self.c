@@ -16,10 +16,10 @@
 #include "common/hashtable.h"
 #include "common/proc.h"
 #include "common/value/yaml.h"
+#include "reader/serve/auth/auth_open.h"
 #include "reader/serve/auth/question.h"
 #include "reader/serve/auth/token.h"
 #include "reader/serve/auth/upstream_client.h"
-#include "reader/serve/metrics.h"
 #include "reader/serve/worker.h"
 
 #define SELF_MAGIC      0x73656c66u
@@ -149,15 +149,6 @@ static struct decision_entry *self_find(
 
 /* ---- decisions --------------------------------------------------------------------------------------- */
 
-static void self_count(struct auth_self *self, enum auth_answer answer, const char *source)
-{
-	static const char *const answers[] = {[AUTH_ALLOWED] = "allowed", [AUTH_DENIED] = "denied",
-		[AUTH_UNAUTHENTICATED] = "unauthenticated", [AUTH_UNAVAILABLE] = "unavailable"};
-	const char *values[] = {"self", answers[answer], source};
-
-	metric_add(metrics_cell(self->metrics, METRIC_DECISIONS, values), 1);
-}
-
 static void self_enqueue(
 	struct auth_self *self, struct decision_entry *entry, struct auth_pending *pending)
 {
@@ -218,10 +209,10 @@ static void self_settle(struct auth_self *self, struct decision_entry *e, enum a
 	if (answer == AUTH_UNAVAILABLE && e->allowed_ns && now - e->allowed_ns < self->grace_ns &&
 		!e->secrets && !token_expired(&facts)) {
 		e->answer = AUTH_ALLOWED;
-		self_count(self, AUTH_ALLOWED, "grace");
+		auth_count(self->metrics, "self", AUTH_ALLOWED, "grace");
 	} else {
 		e->answer = answer;
-		self_count(self, answer, "server");
+		auth_count(self->metrics, "self", answer, "server");
 	}
 	if (answer == AUTH_ALLOWED)
 		e->allowed_ns = now;
@@ -448,7 +439,7 @@ static bool self_look_up(struct auth_self *self, struct decision_entry *first,
 	(void)snprintf(pending->user, sizeof(pending->user), "%s", first->user);
 	(void)snprintf(pending->reason, sizeof(pending->reason), "%s", first->reason);
 	*decision = (struct auth_decision){first->answer, pending->user, pending->reason};
-	self_count(self, first->answer, "cache");
+	auth_count(self->metrics, "self", first->answer, "cache");
 	return true;
 }
 
