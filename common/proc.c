@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/bytes.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/decimal.h"
 
 /* ---- ending ---- */
 
@@ -187,25 +186,36 @@ int proc_boot_id(char ret_id[33])
 	return 0;
 }
 
-/* Parses /proc/PID/stat, proc(5): "pid (comm) state ppid ...". Comm may hold any character, so the
- * fields count from the last ')': the state is field 3, the start time field 22. */
-int proc_start_ticks(int32_t pid, uint64_t *ret_ticks)
+/* The line is "pid (comm) state ppid ...". Comm may hold any character, so the fields count from the
+ * last ')': the state is field 3, the times in user and kernel mode are 14 and 15, the start is 22. */
+int proc_read_stat(int32_t pid, struct proc_stat *ret_stat)
 {
-	char path[64], text[1024];
+	char path[64], text[1024], state;
+	uint64_t user, kernel, start;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	if (proc_read_file(path, text, sizeof(text)) < 0)
 		return err_set(-ESRCH, "process %d", (int)pid);
-	const char *p = strrchr(text, ')');
-	if (!p || p[1] != ' ' || p[2] == 'Z' || p[2] == 'X')
-		return err_set(-ESRCH, "process %d", (int)pid);
-	p += 2;
-	for (int field = 3; field < 22 && p; field++) {
-		p = strchr(p, ' ');
-		p = p ? p + 1 : NULL;
-	}
-	if (!p || decimal_parse(BYTES(p, strcspn(p, " \n")), UINT64_MAX, ret_ticks) < 0)
+	const char *end = strrchr(text, ')');
+	if (!end || sscanf(end,
+			    ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64 " %" SCNu64
+			    " %*s %*s %*s %*s %*s %*s %" SCNu64,
+			    &state, &user, &kernel, &start) != 4)
 		return err_set(-ESRCH, "process %d: '%s' is not understood", (int)pid, path);
+	*ret_stat = (struct proc_stat){state, user + kernel, start};
+	return 0;
+}
+
+int proc_start_ticks(int32_t pid, uint64_t *ret_ticks)
+{
+	struct proc_stat stat;
+	int r = proc_read_stat(pid, &stat);
+
+	if (r < 0)
+		return r;
+	if (stat.state == 'Z' || stat.state == 'X')
+		return err_set(-ESRCH, "process %d", (int)pid);
+	*ret_ticks = stat.start_ticks;
 	return 0;
 }
 

@@ -59,6 +59,15 @@ unsigned proc_cpus(void);
  * Returns: 0, -errno when /proc cannot be read, ERR_SYNTAX when $KINF_BOOT_ID is no id. */
 int proc_boot_id(char ret_id[33]);
 
+struct proc_stat {
+	char state; /* 'D' waits for a disk, 'T' and 't' stopped, 'Z' and 'X' ended */
+	uint64_t cpu_ticks;   /* it has used the CPU for, in clock ticks */
+	uint64_t start_ticks; /* when it started, in clock ticks since boot */
+};
+
+/* Reads /proc/PID/stat, proc(5). -ESRCH when there is no such process, or no such file. */
+int proc_read_stat(int32_t pid, struct proc_stat *ret_stat);
+
 /* Returns in RET_TICKS when the process PID started, in clock ticks since boot: pid and ticks together
  * name one process until the next boot. -ESRCH when there is none; a zombie counts as none. */
 int proc_start_ticks(int32_t pid, uint64_t *ret_ticks);

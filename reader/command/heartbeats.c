@@ -2,7 +2,6 @@
 #include "reader/command/heartbeats.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,31 +80,23 @@ static int heartbeats_read(const struct home *home, const struct child *child,
 	return r < 0 ? r : ret_process->alive && ret_process->pid == child->pid ? FOUND : NOT_FOUND;
 }
 
-/* Reads from /proc/PID/stat, proc(5), whether the process has used the processor since the last
- * check or waits for a disk. Sets *RET_DOING to a word for it. A process that can't be read counts
- * as busy. */
+/* Returns whether the process has used the processor since the last check or waits for a disk. Sets
+ * *RET_DOING to a word for it. A process that can't be read counts as busy. */
 static bool silence_is_busy(struct silence *silence, const char **ret_doing)
 {
-	char path[64], text[1024], state = '?';
-	uint64_t user = 0, system = 0;
-	FILE *file;
+	struct proc_stat stat;
+	int r = proc_read_stat(silence->pid, &stat);
 
 	*ret_doing = "busy";
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)silence->pid);
-	file = fopen(path, "re");
-	size_t n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
-	if (file)
-		(void)fclose(file); /* nothing was written through it */
-	text[n] = '\0';
-	const char *end = strrchr(text, ')'); /* the name before it may hold anything */
-	if (!end || sscanf(end, ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64 " %" SCNu64,
-			    &state, &user, &system) != 3)
+	if (r < 0) {
+		err_ignore(r, "the process has ended, or the next check reads it again");
 		return true;
-	bool used = user + system > silence->cpu_ticks;
-	silence->cpu_ticks = user + system;
-	*ret_doing = state == 'D' ? "waits for a disk" : used ? "uses the processor" :
-		state == 'T' || state == 't' ? "stopped by a signal" : "waits";
-	return state == 'D' || used;
+	}
+	bool used = stat.cpu_ticks > silence->cpu_ticks;
+	silence->cpu_ticks = stat.cpu_ticks;
+	*ret_doing = stat.state == 'D' ? "waits for a disk" : used ? "uses the processor" :
+		stat.state == 'T' || stat.state == 't' ? "stopped by a signal" : "waits";
+	return stat.state == 'D' || used;
 }
 
 static void heartbeats_check_child(struct heartbeats *heartbeats, struct silence *silence,

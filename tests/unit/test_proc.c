@@ -160,10 +160,15 @@ Test(proc, boot_id_is_the_kernels_and_a_test_can_choose_one_in_builds_with_failp
 Test(proc, start_ticks_name_a_living_process_only)
 {
 	uint64_t mine, again, other;
+	struct proc_stat stat;
 
 	cr_assert_eq(proc_start_ticks(getpid(), &mine), 0);
 	cr_assert_eq(proc_start_ticks(getpid(), &again), 0);
 	cr_assert_eq(mine, again);
+	cr_assert_eq(proc_read_stat(getpid(), &stat), 0);
+	cr_assert_eq(stat.state, 'R');
+	cr_assert_eq(stat.start_ticks, mine);
+	cr_assert_eq(proc_read_stat(0x7ffffffe, &stat), -ESRCH);
 	cr_assert_eq(proc_start_ticks(0x7ffffffe, &other), -ESRCH);
 	pid_t pid = fork();
 	if (pid == 0)
@@ -171,6 +176,8 @@ Test(proc, start_ticks_name_a_living_process_only)
 	siginfo_t info;
 	cr_assert_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
 	cr_assert_eq(proc_start_ticks(pid, &other), -ESRCH, "a zombie is not alive");
+	cr_assert_eq(proc_read_stat(pid, &stat), 0);
+	cr_assert_eq(stat.state, 'Z');
 	(void)reap(pid);
 }
 
