@@ -3,9 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
@@ -65,12 +63,10 @@ static int heartbeats_read(const struct home *home, const struct child *child,
 	struct stats_process *ret_process)
 {
 	CLEANUP(stats_close) struct stats *page = NULL;
-	char name[64];
 
 	if (!home || home_runtime_fd(home) < 0)
 		return NOT_FOUND;
-	(void)snprintf(name, sizeof(name), "stats.%s", child->program + strlen("kinf-"));
-	int r = stats_open(home_runtime_fd(home), name, &page);
+	int r = child_open_page(child, home_runtime_fd(home), &page);
 	if (r == -ENOENT || r == ERR_FORMAT) {
 		err_ignore(r, "the daemon has not made its page yet");
 		return NOT_FOUND;

@@ -87,11 +87,9 @@ static bool readiness_judge(
 		CLEANUP(stats_close) struct stats *page = NULL;
 		struct stats_process process = {0};
 		bool settled;
-		char name[64];
 
-		(void)snprintf(name, sizeof(name), "stats.%s", child->program + strlen("kinf-"));
 		if (home && home_runtime_fd(home) >= 0)
-			err_ignore(stats_open(home_runtime_fd(home), name, &page),
+			err_ignore(child_open_page(child, home_runtime_fd(home), &page),
 				"the daemon is starting");
 		if (readiness_judge_daemon(child, &process,
 			    page && stats_process(page, &process) == 0, &settled, text, size))
