@@ -62,28 +62,6 @@ int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct 
 	return found->n ? AGAIN : FOUND;
 }
 
-/* Trusts the role's lock, because a pid means nothing in another PID namespace, and because the
- * runtime directory of a copy is the original's. Only if the lock can't be checked the pid
- * decides. */
-enum daemon_life daemon_life(const struct home *home, enum home_role role,
-	const struct stats_process *page)
-{
-	int holder = home_role_holder(home, role);
-
-	if (holder > 0 ? holder == page->pid : holder < 0 && page->alive)
-		return DAEMON_ALIVE;
-	return page->alive ? DAEMON_OTHERS : DAEMON_DEAD;
-}
-
-/* The two daemons as a reader sees them at one moment. */
-struct daemon_view {
-	struct stats
-		*page; /* NULL: there is none, or it is of the store that this one is a copy of */
-	struct stats_process process;
-	bool alive;
-	bool responding;
-};
-
 struct status_view {
 	struct daemon_view daemon[HOME_ROLE_MAX];
 	bool moving; /* the reflector is filling another journal than ours */
@@ -91,13 +69,18 @@ struct status_view {
 	uint64_t taken;
 };
 
+void daemon_view_release(struct daemon_view *view)
+{
+	stats_close(&view->page);
+}
+
 static void status_view_release(struct status_view *view)
 {
 	for (int i = 0; i < HOME_ROLE_MAX; i++)
-		stats_close(&view->daemon[i].page);
+		daemon_view_release(&view->daemon[i]);
 }
 
-static void daemon_view_take(const struct home *home, enum home_role role, struct daemon_view *view)
+void daemon_view_take(const struct home *home, enum home_role role, struct daemon_view *view)
 {
 	static const char *const pages[HOME_ROLE_MAX] = {
 		[HOME_REFLECTOR] = "stats.reflector", [HOME_PROCESSOR] = "stats.processor"};
@@ -109,11 +92,13 @@ static void daemon_view_take(const struct home *home, enum home_role role, struc
 		view->alive = home_role_holder(home, role) != 0;
 		return;
 	}
-	enum daemon_life life = daemon_life(home, role, &view->process);
-
-	if (life == DAEMON_OTHERS)
-		stats_close(&view->page);
-	view->alive = life == DAEMON_ALIVE;
+	int holder = home_role_holder(home, role);
+	/* The role's lock is trusted, because a pid means nothing in another PID namespace, and because
+	 * the runtime directory of a copy is the original's. Only if the lock can't be checked the pid
+	 * decides. */
+	view->alive = holder > 0 ? holder == view->process.pid : holder < 0 && view->process.alive;
+	if (!view->alive && view->process.alive)
+		stats_close(&view->page); /* of a daemon of the store that this one is a copy of */
 	view->responding = view->alive && view->process.responding;
 }
 

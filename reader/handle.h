@@ -80,14 +80,16 @@ void feed_sets_release(struct kinf_snapshot *snapshot);
 int key_join(const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX],
 	struct bytes *ret_key);
 
-/* The daemon that wrote a status page in the store's runtime directory. */
-enum daemon_life {
-	DAEMON_DEAD,
-	DAEMON_ALIVE,
-	DAEMON_OTHERS, /* alive, but of the store that this one is a copy of: its page is not ours */
+/* A daemon as a reader sees it at one moment. */
+struct daemon_view {
+	struct stats *page; /* NULL: there is none, or it is of the store that this one is a copy of */
+	struct stats_process process; /* of the page */
+	bool alive;
+	bool responding; /* alive, and its heartbeat is fresh */
 };
-enum daemon_life daemon_life(const struct home *home, enum home_role role,
-	const struct stats_process *page);
+/* Fills VIEW, which begins as zeroes. */
+void daemon_view_take(const struct home *home, enum home_role role, struct daemon_view *view);
+void daemon_view_release(struct daemon_view *view);
 
 void object_from_record(const struct record *record, struct kinf_object *ret_object);
 

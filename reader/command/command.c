@@ -232,18 +232,14 @@ int command_first_feed(
 /* The row of an entry without a feed holds "NAME: why" as its error. */
 int command_each_pending(const struct kinf *kinf, kinf_feed_fn *fn, void *arg)
 {
-	CLEANUP(stats_close) struct stats *page = NULL;
-	const struct home *home = store_home(kinf->store);
-	struct stats_process process;
+	CLEANUP(daemon_view_release) struct daemon_view reflector = {.page = NULL};
 	struct stats_feed row;
 	int r = 0, found;
 
-	if (home_runtime_fd(home) < 0 ||
-		stats_open(home_runtime_fd(home), "stats.reflector", &page) < 0 ||
-		stats_process(page, &process) < 0 ||
-		daemon_life(home, HOME_REFLECTOR, &process) != DAEMON_ALIVE)
+	daemon_view_take(store_home(kinf->store), HOME_REFLECTOR, &reflector);
+	if (!reflector.page || !reflector.alive)
 		return 0;
-	for (uint32_t i = 0; r == 0 && (found = stats_feed_at(page, i, &row)) != END; i++) {
+	for (uint32_t i = 0; r == 0 && (found = stats_feed_at(reflector.page, i, &row)) != END; i++) {
 		const char *colon = strstr(row.error, ": ");
 		struct kinf_feed_info info = {.size = sizeof(info), .last_contact_seconds = -1};
 

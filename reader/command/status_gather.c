@@ -35,17 +35,10 @@ static void status_note_error(struct store_status *status, const char *process, 
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-static const struct status_daemon {
-	const char *name, *page;
-} daemons[STATUS_PROCESSES] = {
-	[HOME_REFLECTOR] = {"kinf-reflector", "stats.reflector"},
-	[HOME_PROCESSOR] = {"kinf-processor", "stats.processor"},
-};
-
 static void status_gather_process(const struct home *home, enum home_role role,
 	struct status_process *process)
 {
-	CLEANUP(stats_close) struct stats *stats = NULL;
+	CLEANUP(daemon_view_release) struct daemon_view view = {.page = NULL};
 	CLEANUP(ring_detach) struct ring_reader *reader = NULL;
 	CLEANUP(taken_detach) struct taken_reader *word = NULL;
 	struct ring_status ring;
@@ -53,20 +46,16 @@ static void status_gather_process(const struct home *home, enum home_role role,
 	uint64_t now = proc_realtime_ns();
 	int runtime = home_runtime_fd(home);
 
+	daemon_view_take(home, role, &view);
 	process->searched = true;
-	if (runtime < 0 || stats_open(runtime, daemons[role].page, &stats) < 0 ||
-		stats_process(stats, &process->page) < 0) {
-		process->alive = home_role_holder(home, role) != 0;
+	process->known = view.page != NULL;
+	process->alive = view.alive;
+	process->responding = view.responding;
+	process->page = view.process;
+	if (!view.page)
 		return;
-	}
-	enum daemon_life life = daemon_life(home, role, &process->page);
-	if (life == DAEMON_OTHERS)
-		return;
-	process->known = true;
-	process->alive = life == DAEMON_ALIVE;
 	for (size_t i = 0; i < STAT_MAX; i++)
-		process->counters[i] = stats_get(stats, (enum counter)i);
-	process->responding = process->alive && process->page.responding;
+		process->counters[i] = stats_get(view.page, (enum counter)i);
 	if (process->alive && now > process->page.start_ns)
 		process->uptime_seconds = (now - process->page.start_ns) / 1000000000;
 	/* The delta ring's epoch counts the starts of reflectors, the taken word those of processors. */
@@ -220,13 +209,15 @@ static int status_gather_snapshot(struct kinf_snapshot *s, struct store_status *
 
 int status_gather(struct kinf *kinf, struct store_status *status)
 {
+	static const char *const names[STATUS_PROCESSES] = {
+		[HOME_REFLECTOR] = "kinf-reflector", [HOME_PROCESSOR] = "kinf-processor"};
 	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
 
 	*status = (struct store_status){.copy = kinf_is_copy(kinf)};
 	if (kinf->directory)
 		(void)snprintf(status->path, sizeof(status->path), "%s", kinf->directory);
 	for (size_t i = 0; i < STATUS_PROCESSES; i++)
-		status->processes[i].name = daemons[i].name;
+		status->processes[i].name = names[i];
 	if (!kinf->store) { /* refused, perhaps for a damaged index; the daemons may run */
 		CLEANUP(home_close) struct home *home = NULL;
 
