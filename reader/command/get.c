@@ -17,7 +17,6 @@
 #include "reader/command/command.h"
 #include "reader/command/print.h"
 #include "reader/handle.h"
-#include "reader/table/definition.h"
 
 struct get_args {
 	struct query_args query;
@@ -188,17 +187,13 @@ static int get_all_named(struct get *get, const struct get_target *target)
 /* ---- by query -------------------------------------------------------------------------------- */
 
 /* Returns the order in which the API server lists the kind, if the query leaves it open. */
-static const char *get_order(struct get *get, const struct get_target *target)
+static const char *get_order(const struct get *get)
 {
-	CLEANUP(printer_free) struct printer *printer = NULL;
 	const struct get_args *args = &get->args;
-	int r;
 
 	if (get->print.format > PRINT_WIDE || args->sort_by || args->limit || args->continue_token)
 		return args->sort_by;
-	r = definition_printer(get->snapshot, &target->info, &printer);
-	err_ignore(r, "rows come in the order of their keys");
-	return r < 0 ? NULL : printer_order(printer); /* a constant */
+	return printer_order(get->print.sheet.printer); /* print_feed() has made it */
 }
 
 /* Prints the objects of one feed that QUERY selects. Sets *RET_LIST, which has the RV and the
@@ -209,7 +204,7 @@ static int get_list(struct get *get, const struct get_target *target, struct kin
 	struct kinf_object object;
 
 	query.feed = target->feed;
-	query.sort_by = get_order(get, target);
+	query.sort_by = get_order(get);
 	int r = kinf_list(get->snapshot, &query, ret_list);
 	if (r < 0)
 		return command_fail_kinf(get->kinf);
