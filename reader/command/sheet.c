@@ -88,8 +88,10 @@ static int sheet_put_labels(struct sheet *sheet, struct bytes body)
 	struct sheet_label label;
 	struct value_iter iter;
 	size_t n = 0, room = 0;
-	int r = value_read(body, &object);
 
+	if (!sheet->args->labels.n && !sheet->args->show_labels)
+		return 0;
+	int r = value_read(body, &object);
 	if (r == 0)
 		r = value_find(&object, BYTES_LIT("metadata"), &metadata);
 	if (r == FOUND)
@@ -98,15 +100,6 @@ static int sheet_put_labels(struct sheet *sheet, struct bytes body)
 		return r;
 	if (r != FOUND)
 		map = (struct value){.type = VALUE_NIL};
-	value_iter_init(&iter, &map);
-	while ((r = value_iter_next(&iter, &label.key, &value)) == FOUND) {
-		label.value = value.text;
-		r = ARRAY_ADD(labels, n, room, label, "the labels of an object");
-		if (r < 0)
-			return r;
-	}
-	if (r < 0)
-		return r;
 	for (size_t i = 0; i < sheet->args->labels.n; i++)
 		for (const char *key = sheet->args->labels.items[i]; *key;) {
 			struct bytes one = BYTES(key, strcspn(key, ","));
@@ -118,6 +111,15 @@ static int sheet_put_labels(struct sheet *sheet, struct bytes body)
 	if (!sheet->args->show_labels)
 		return r < 0 ? r : 0;
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	value_iter_init(&iter, &map);
+	while ((r = value_iter_next(&iter, &label.key, &value)) == FOUND) {
+		label.value = value.text;
+		r = ARRAY_ADD(labels, n, room, label, "the labels of an object");
+		if (r < 0)
+			return r;
+	}
+	if (r < 0)
+		return r;
 	if (n)
 		qsort(labels, n, sizeof(*labels), sheet_compare_labels);
 	for (size_t i = 0; i < n; i++)
