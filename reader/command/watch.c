@@ -315,13 +315,7 @@ static int watch_begin(struct watching *w, bool lapsed)
 		if (r < 0)
 			return r;
 		if (r == FOUND) {
-			size_t found = 0;
-
-			/* A cursor of other feeds than exactly these has missed or lost some. */
-			for (size_t i = 0; i < cursor.n; i++)
-				for (size_t k = 0; k < w->n_feeds; k++)
-					found += cursor.positions[i].feed == w->feeds[k];
-			if (found != w->n_feeds || cursor.n != w->n_feeds)
+			if (!cursor_is_of(&cursor, w->feeds, w->n_feeds))
 				return LAPPED;
 			options.from = cursor.positions;
 			options.n_from = cursor.n;

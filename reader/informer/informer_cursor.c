@@ -37,12 +37,7 @@ int informer_cursor_begin(struct kinf_informer *informer, struct follow_options 
 	}
 	if (!begin->n)
 		return NOT_FOUND;
-	/* With other feeds than the cursor's, objects were missed. */
-	size_t found = 0;
-	for (size_t i = 0; i < begin->n; i++)
-		for (size_t k = 0; k < informer->n_feeds; k++)
-			found += begin->positions[i].feed == informer->feeds[k];
-	if (found != informer->n_feeds || begin->n != informer->n_feeds)
+	if (!cursor_is_of(begin, informer->feeds, informer->n_feeds))
 		return LAPPED;
 	/* Before the first list of a feed a follower at the event number knew at most an earlier
 	 * feed of that name; after the newest event it was in another store. */

@@ -220,6 +220,16 @@ void cursor_release(struct cursor_file *cursor)
 	*cursor = (struct cursor_file){{0}, NULL, 0, 0};
 }
 
+bool cursor_is_of(const struct cursor_file *cursor, const uint32_t *feeds, size_t n)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < cursor->n; i++)
+		for (size_t k = 0; k < n; k++)
+			found += cursor->positions[i].feed == feeds[k];
+	return found == n && cursor->n == n;
+}
+
 /* ---- all of them ---- */
 
 int cursor_open_directory(struct home *home, DIR **ret_directory)

@@ -35,6 +35,10 @@ int cursor_check_name(const char *name);
 int cursor_load(struct home *home, const char *name, struct cursor_file *ret_cursor);
 void cursor_release(struct cursor_file *cursor);
 
+/* Returns whether CURSOR has positions of exactly these N feeds. One of other feeds has missed or lost some of their
+ * objects. */
+bool cursor_is_of(const struct cursor_file *cursor, const uint32_t *feeds, size_t n);
+
 int cursor_save(struct home *home, const char *name, const uint8_t uuid[16],
 	const struct follow_position *positions, size_t n);
 int cursor_remove(struct home *home, const char *name);
