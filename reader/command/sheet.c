@@ -3,9 +3,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/value.h"
@@ -70,63 +68,38 @@ static void sheet_put(struct buf *out, struct bytes text)
 	buf_byte(out, '\0');
 }
 
-struct sheet_label {
-	struct bytes key, value;
-};
-
-static int sheet_compare_labels(const void *a, const void *b)
-{
-	return bytes_compare(
-		((const struct sheet_label *)a)->key, ((const struct sheet_label *)b)->key);
-}
-
 /* Appends the cells of -L and --show-labels. */
 static int sheet_put_labels(struct sheet *sheet, struct bytes body)
 {
-	AUTO_FREE struct sheet_label *labels = NULL;
+	const struct sheet_args *args = sheet->args;
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	struct value object, metadata, map, value;
-	struct sheet_label label;
-	struct value_iter iter;
-	size_t n = 0, room = 0;
+	int r = 0;
 
-	if (!sheet->args->labels.n && !sheet->args->show_labels)
-		return 0;
-	int r = value_read(body, &object);
-	if (r == 0)
-		r = value_find(&object, BYTES_LIT("metadata"), &metadata);
-	if (r == FOUND)
-		r = value_find(&metadata, BYTES_LIT("labels"), &map);
-	if (r < 0)
-		return r;
-	if (r != FOUND)
-		map = (struct value){.type = VALUE_NIL};
-	for (size_t i = 0; i < sheet->args->labels.n; i++)
-		for (const char *key = sheet->args->labels.items[i]; *key;) {
+	if (args->labels.n) {
+		r = value_read(body, &object);
+		if (r == 0)
+			r = value_find(&object, BYTES_LIT("metadata"), &metadata);
+		if (r == FOUND)
+			r = value_find(&metadata, BYTES_LIT("labels"), &map);
+		if (r < 0)
+			return r;
+		if (r != FOUND)
+			map = (struct value){.type = VALUE_NIL};
+	}
+	for (size_t i = 0; i < args->labels.n; i++)
+		for (const char *key = args->labels.items[i]; *key;) {
 			struct bytes one = BYTES(key, strcspn(key, ","));
 
 			r = value_find(&map, one, &value);
 			sheet_put(&sheet->cells, r == FOUND ? value.text : BYTES_NONE);
 			key += one.size + (key[one.size] == ',');
 		}
-	if (!sheet->args->show_labels)
+	if (r < 0 || !args->show_labels)
 		return r < 0 ? r : 0;
-	CLEANUP(buf_release) struct buf text = BUF_INIT;
-	value_iter_init(&iter, &map);
-	while ((r = value_iter_next(&iter, &label.key, &value)) == FOUND) {
-		label.value = value.text;
-		r = ARRAY_ADD(labels, n, room, label, "the labels of an object");
-		if (r < 0)
-			return r;
-	}
-	if (r < 0)
-		return r;
-	if (n)
-		qsort(labels, n, sizeof(*labels), sheet_compare_labels);
-	for (size_t i = 0; i < n; i++)
-		buf_printf(&text, "%s%.*s=%.*s", i ? "," : "", BYTES_ARG(labels[i].key),
-			BYTES_ARG(labels[i].value));
-	sheet_put(&sheet->cells, n ? buf_bytes(&text) : BYTES_LIT("<none>"));
-	return buf_error(&text);
+	r = printer_put_labels_of(body, &text);
+	sheet_put(&sheet->cells, buf_bytes(&text));
+	return r;
 }
 
 /* ---- columns --------------------------------------------------------------------------------- */

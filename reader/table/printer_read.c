@@ -257,6 +257,17 @@ void printer_put_labels(struct printer_row *row, const struct value *in, const c
 	printer_put_requirements(row, &all);
 }
 
+int printer_put_labels_of(struct bytes body, struct buf *out)
+{
+	struct printer_row row = {.text = out};
+	int r = value_read(body, &row.object);
+
+	if (r < 0)
+		return r;
+	printer_put_labels(&row, &row.object, "metadata.labels");
+	return row.error < 0 ? row.error : buf_error(out);
+}
+
 void printer_put_selector(struct printer_row *row, const struct value *selector)
 {
 	struct printer_requirements all = {0};
