@@ -21,10 +21,9 @@ struct kinf {
 	uint32_t magic;
 	unsigned forks; /* env_forks() when it was opened: a child of fork must not use it */
 	bool check;
-	struct store *store;
-	bool is_untrusted; /* a copy of a store whose daemons ran or were killed: it was checked */
-	bool is_damaged;
-		/* and has faults */ /* NULL when opening failed: only kinf_error works then */
+	struct store *store; /* NULL when opening failed: only kinf_error() works then */
+	bool is_untrusted;   /* it was copied while daemons ran, or after they were killed: it was checked */
+	bool is_damaged;     /* that check found faults */
 	char *directory;
 	uint64_t index_wait_ns; /* limit of snapshot_renew_at() */
 };

@@ -128,7 +128,7 @@ static void kinf_note_fault(void *arg, const char *sentence)
 		check->fault(check->arg, sentence);
 }
 
-/* Checks a store that is not trusted: the copy of one whose daemons ran or were killed, or after the machine stopped.
+/* Checks a store that is not trusted: it was copied while its daemons ran or after they were killed, or the machine stopped.
  * Returns: 0: it is as good as any; ERR_CORRUPT: FAULT got each fault. */
 static int kinf_check_store(struct kinf *kinf, kinf_fault_fn *fault, void *arg)
 {

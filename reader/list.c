@@ -73,7 +73,7 @@ static int list_find_feeds(struct kinf_listing *list, const char *name)
 
 		if (*only && list->query.namespace_ && strcmp(only, list->query.namespace_) != 0)
 			continue;
-		/* Without the objects of a feed whose first list is under way, some would silently lack. */
+		/* The first list of this feed is under way: a result without its objects would not be complete. */
 		if (!set->feeds[i].visible && set->feeds[i].checkpoint.phase == FEED_LISTING)
 			return AGAIN;
 		list->feeds[list->n_feeds++] = set->feeds[i];

@@ -98,7 +98,7 @@ static int get_by_key(struct get *get, const struct get_target *target, const ch
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
 
-/* Finds the next object of exactly this name in a list of those whose names begin with it. */
+/* Finds the next object with exactly this name in a list of the names that begin with it. */
 static int get_next_named(
 	struct kinf_listing *list, const char *name, struct kinf_object *ret_object)
 {

@@ -156,7 +156,7 @@ static int status_gather_database(struct env *env, struct store_status *status,
 	if (r < 0)
 		return r;
 	database->open = true;
-	if (status->copy) /* opened without pins: nobody says what it reads */
+	if (status->copy) /* opened without pins, so its readers are not known */
 		return 0;
 	struct reader_walk walk = {status, database->info.last_txn};
 	return env_each_reader(env, status_add_reader, &walk);

@@ -39,9 +39,8 @@ struct kinf_handler {
 	bool lapse_owed;   /* to be reported before anything else */
 	/* KINF_TRACK_KEYS, else NULL. */
 	struct handler_keys *keys;
-	bool keys_known;   /* keys has all objects that the handler was given. False after it
-			      continued   from a position: a resync fills them while it gets changes
-			    */
+	bool keys_known;   /* keys has all objects that the handler was given. False after the handler
+			      continued from a position: then a resync fills keys while changes come */
 	bool filling;      /* that resync is under way; the handler gets nothing of it */
 	bool replay;       /* a lapse is being reported as differences */
 	bool sweep; /* the objects that the replay did not show are being reported as deleted */

@@ -37,8 +37,8 @@ struct queue_item {
 	struct queue_item **work_at;  /* the pointer to this item in that list; NULL: not in work */
 	uint64_t added_at, began_at;  /* ns */
 	struct queue_timer timer;     /* of a delayed key */
-	struct handled
-		handled; /* the newest event of those who added the key since it was handed out */
+	struct handled handled; /* the newest event of the callers that have added the key since it
+				   was handed out */
 	struct handled given;         /* that it was handed out with */
 	bool dirty;
 };

@@ -80,7 +80,7 @@ class Part(Mapping[str, Any]):
     def _read(self, reader: Callable[..., Result], *arguments: Any) -> Result:
         """READER(raw, ...) with the bytes held; what it returns borrows nothing."""
         lender = self._lender
-        lender.check(self._generation)  # first: in a forked child nobody may be left to release the lock
+        lender.check(self._generation)  # first: in a forked child no thread may be left that releases the lock
         with lender.lock:
             lender.check(self._generation)
             return reader(self._raw, *arguments)

@@ -163,10 +163,10 @@ class List(Iterator[Object]):
         return self._ask(lib.kinf_list_resource_version)
 
     def close(self) -> None:
-        """Again does nothing, and neither in a child of the process that made it."""
+        """Frees the list. A second call does nothing, nor does a call in a forked child."""
         snapshot = getattr(self, "_snapshot", None)
         if snapshot is None or snapshot.forks != forks():
-            return  # the parent's: one of its threads may hold the lock, for ever in this process
+            return  # a forked child: a thread of the parent may have held the lock, which is then never freed here
         if self._handle is not None:
             with snapshot.lock:
                 handle, self._handle = self._handle, None
@@ -308,7 +308,7 @@ class SnapshotFeed:
         return self.snapshot.feed_status(self._name)
 
 
-# The store and the number of the event that the body of a `for` over a watch is handling: a snapshot that it
+# The body of a `for` over a watch handles an event: this is its store and its number. A snapshot that the body
 # takes holds that event.
 handled: ContextVar[tuple["Store | None", int]] = ContextVar("handled", default=(None, 0))
 
@@ -342,7 +342,7 @@ class Snapshot:
             raise
 
     def _missing(self, at: int) -> int:
-        """The event that the snapshot has to hold."""
+        """Returns the number of the event that the snapshot has to hold; 0: none."""
         store, event = handled.get()
         return max(at, event) if store is self._store else at
 
@@ -400,9 +400,10 @@ class Snapshot:
             self.close_list(handle)
 
     def renew(self, at: int = 0) -> None:
-        """The newest state instead. What was borrowed is gone, open lists are over. Holds the event AT, and the
-        one that the surrounding `for` over a watch handles; waits for the index, if need be. NotReady: the
-        index does not have it yet."""
+        """Moves the snapshot to the newest state. That state holds the event AT, and the event that the
+        surrounding `for` over a watch is handling; the call waits for the index if it does not have them yet.
+        The renewal ends open lists, and objects borrowed before raise Ended. Raises NotReady if the index
+        still lacks the event after the wait."""
         event = self._missing(at)
         with self.held(self.generation) as address:
             self._end_lists()
@@ -413,7 +414,7 @@ class Snapshot:
             self.outcome(code)
 
     def close(self) -> None:
-        """Again does nothing."""
+        """Gives the pages back, and ends what was borrowed. A second call does nothing."""
         if self.forks != forks():
             return  # the parent's, and its reader's slot too
         with self.lock:

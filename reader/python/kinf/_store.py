@@ -136,10 +136,10 @@ class Feed:
         The first five choose objects as in list(). INITIAL False: changes from now on. CURSOR: a name
         under which the position outlives the process; what was not committed comes again. COMMIT: when
         the next event is asked for the one before counts as handled; False: call Watch.commit().
-        FROM_EVENT: changes after this event. OLD: changes carry the state before. TRACK_KEYS: a lapse is
-        told as what differs, not as LAPPED and everything anew. RESYNC: seconds after which every object
-        is told again, 0: never; None: as kinf.yaml says of the feed. STATES: the feed's state is told too,
-        at first and when it changes."""
+        FROM_EVENT: changes after this event. OLD: changes carry the state before. TRACK_KEYS: after
+        a lapse the watch gives the differences, not LAPPED and all objects again. RESYNC: the watch gives
+        every object again after this many seconds, 0: never; None: as kinf.yaml says of the feed. STATES: the
+        watch also gives the feed's state, at the beginning and when it changes."""
         if not initial:
             if cursor or from_event:
                 raise ValueError("initial=False begins with now: not with a cursor or from_event")
@@ -204,9 +204,9 @@ class Store:
                     self._changed.notify_all()
 
     def snapshot(self, at: int = 0) -> Snapshot:
-        """The store as it is now: `with store.snapshot() as snapshot:`. It holds the event AT (Event.event), and the
-        one that the surrounding `for` over a watch handles. NotReady: there is no index yet, or it does not have
-        that event."""
+        """Takes a snapshot of the newest state: `with store.snapshot() as snapshot:`. It holds the event AT
+        (Event.event), and the event that the surrounding `for` over a watch is handling. Raises NotReady if there
+        is no index yet, or the index does not have that event."""
         return Snapshot(self, at)
 
     def feed(self, name: str) -> Feed:

@@ -48,8 +48,8 @@ class Event:
     """DELETED: found missing; changes before that may not have been seen, `object` may be its key alone."""
     status: FeedStatus | None = None
     event: int = 0
-    """The number up to which the watch has come. A snapshot that is taken while the event is handled holds it;
-    elsewhere, store.snapshot(at=event.event)."""
+    """The event number that the watch has reached. A snapshot that the handling of the event takes holds this
+    number; other code asks for it with store.snapshot(at=event.event)."""
 
     @property
     def key(self) -> str:
@@ -204,7 +204,7 @@ class Watch:
 
     def _leave(self, user: object) -> None:
         if self._forks != forks():
-            return  # the parent's, one of whose threads may hold the lock
+            return  # a forked child: a thread of the parent may have held the lock
         with self._lock:
             self._users.discard(user)
             self._free_when_unused()
@@ -248,8 +248,8 @@ class Watch:
             return None
 
     def _wait(self, seconds: float | None) -> None:
-        """Waits for an event, SECONDS at most, but returns at least every SIGNAL_SECONDS: a signal that comes just before
-        poll() begins does not interrupt it, and its Python handler runs only when poll() has returned."""
+        """Waits for an event for at most SECONDS, and at most SIGNAL_SECONDS: a signal that comes just before poll()
+        begins does not interrupt it, and its Python handler runs only when poll() has returned."""
         poll, user = select.poll(), object()
         try:
             poll.register(self._enter(user), select.POLLIN)

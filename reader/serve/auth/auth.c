@@ -63,7 +63,7 @@ void auth_close(struct auth **auth)
 	free(a);
 }
 
-/* ---- peers: who may read the files of the store may also ask for them -------------------------------- */
+/* ---- peers: a user that may read the files of the store may also ask for them ------------------------- */
 
 static void auth_decide_peer(const struct auth *auth, const struct exchange_peer *peer, char *user,
 	size_t size, struct auth_decision *decision)
@@ -81,8 +81,8 @@ static void auth_decide_peer(const struct auth *auth, const struct exchange_peer
 
 /* ---- open: anybody on this machine, but no web page ------------------------------------------------------ */
 
-/* Returns whether HOST ("localhost:6445", "[::1]") names this machine by a loopback name. A web page whose
- * name leads to 127.0.0.1 (DNS rebinding) sends its own name. */
+/* Returns whether HOST ("localhost:6445", "[::1]") names this machine by a loopback name. A web page
+ * from a server with a name that now leads to 127.0.0.1 (DNS rebinding) sends that name. */
 static bool auth_host_is_local(struct bytes host)
 {
 	static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};

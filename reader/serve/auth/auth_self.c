@@ -255,7 +255,8 @@ static enum auth_answer self_read_review(struct bytes text, char *reason, size_t
 	return allowed && strcmp(allowed, "true") == 0 ? AUTH_ALLOWED : AUTH_DENIED;
 }
 
-/* Takes the name of a user who was denied, for the sentence of the refusal; older servers don't tell it. */
+/* Takes the name of a denied user from a SelfSubjectReview, for the sentence of the refusal. An older API server has no
+ * such review; the name is then unknown. */
 static void self_on_user(void *context, int status, struct bytes text)
 {
 	CLEANUP(yaml_free) struct yaml *yaml = NULL;
@@ -291,7 +292,7 @@ static void self_on_answer(void *context, int status, struct bytes text)
 		(void)snprintf(reason, sizeof(reason), "the API server can't be asked: %.*s",
 			(int)(text.size < 150 ? text.size : 150), (const char *)text.data);
 	if (answer == AUTH_DENIED && !*e->user) {
-		/* Nobody reads the entry's texts while it is being asked. */
+		/* Without the lock: no other thread reads the texts of an entry that is being asked. */
 		(void)snprintf(e->reason, sizeof(e->reason), "%s", reason);
 		int r = upstream_client_post(e->self->client, WHO_PATH,
 			(const char *)e->question.bytes.data, BYTES_LIT(WHO_BODY), self_on_user, e);

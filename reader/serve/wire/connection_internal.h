@@ -36,7 +36,7 @@ struct stream {
 	struct buf whole;
 	size_t whole_sent;
 	struct exchange_source source;
-	bool waiting; /* read() returned -EAGAIN and nobody has called exchange_wake() */
+	bool waiting; /* read() returned -EAGAIN, and exchange_wake() has not been called since */
 	bool woken;
 	bool finish_asked;
 	bool counted;              /* in the gauge of long-running requests */

@@ -269,7 +269,7 @@ static int http1_output(struct http_connection *c, struct buf *out)
 	struct http1 *h = &c->http1;
 	int r = 1;
 
-	/* Nobody waits for one who has left a watch; other answers may still be read. */
+	/* A client that has ended its side of a watch has left it. Other answers it may still read. */
 	if (h->state == HTTP1_ANSWER && c->read_ended && h->stream->x.long_running &&
 		h->stream->state == STREAM_SOURCE)
 		return http1_end_answer(c, EXCHANGE_CLOSED);
