@@ -368,5 +368,5 @@ void answer_discovery(struct answer_request *request)
 	if (r != 0)
 		answer_refuse(request, r);
 	else
-		answer_send(request, 200, buf_bytes(&out), "application/json");
+		answer_send(request, &out);
 }

@@ -102,6 +102,12 @@ struct answer_request {
 
 void answer_request_free(struct answer_request **request);
 
+/* Returns whether the client wants indented JSON. */
+static inline bool answer_is_pretty(const struct answer_request *request)
+{
+	return request->pretty || request->accept.pretty;
+}
+
 /* Returns the verb of the request as RBAC names it. */
 const char *answer_verb_name(const struct answer_request *request);
 /* Answers the request, which may be answered. */
@@ -140,10 +146,8 @@ int answer_matches(const struct answer_request *request, struct bytes body);
 
 /* Answers with the Status, or with 500 if R is an error of ours. */
 void answer_refuse(struct answer_request *request, int r);
-/* Answers with compact JSON. */
-void answer_send(struct answer_request *request, int code, struct bytes json, const char *type);
-/* Answers with text as it is. */
-void answer_send_text(struct answer_request *request, int code, const char *text);
+/* Answers with JSON, a compact document, indented if the client likes. JSON is changed. */
+void answer_send(struct answer_request *request, struct buf *json);
 
 struct answer_head {
 	struct exchange_header headers[8];

@@ -324,7 +324,7 @@ static void list_stream(struct answer_list *list)
 	struct answer_head head;
 	int r = 0;
 
-	list->pretty = request->pretty || request->accept.pretty;
+	list->pretty = answer_is_pretty(request);
 	if (request->gzip)
 		r = gzip_new(&list->gzip);
 	if (r == 0)
@@ -384,7 +384,7 @@ static void list_go_on(struct answer_request *request)
 	if (r != 0)
 		answer_refuse(request, r);
 	else if (list->stage == LIST_ENDED && list->json.size <= ANSWER_GZIP_BYTES)
-		answer_send(request, 200, buf_bytes(&list->json), "application/json");
+		answer_send(request, &list->json);
 	else
 		list_stream(list);
 }

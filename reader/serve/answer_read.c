@@ -52,5 +52,5 @@ void answer_read(struct answer_request *request)
 	else if (r != 0)
 		answer_refuse(request, r);
 	else
-		answer_send(request, 200, buf_bytes(&out), "application/json");
+		answer_send(request, &out);
 }

@@ -60,7 +60,7 @@ void answer_head(const struct answer_request *request, const char *type, bool gz
 		answer_head_stale(request, ret_head);
 }
 
-/* Sends BODY, compressed if it is large and the client likes, and frees the request. */
+/* Sends BODY under HEAD and frees the request. */
 static void answer_send_body(struct answer_request *request, int code, struct bytes body,
 	struct answer_head *head)
 {
@@ -71,67 +71,63 @@ static void answer_send_body(struct answer_request *request, int code, struct by
 	answer_request_free(&request);
 }
 
-void answer_send(struct answer_request *request, int code, struct bytes json, const char *type)
+/* Makes the body of an answer from JSON: indented, in INDENTED, or with a line break at its end.
+ * Without memory the request is answered with 500 and freed. Returns whether there is a body. */
+static bool answer_make_body(struct answer_request *request, bool is_pretty, struct buf *json,
+	struct buf *indented, struct bytes *ret_body)
 {
-	CLEANUP(buf_release) struct buf body = BUF_INIT, packed = BUF_INIT;
+	struct buf *body = is_pretty ? indented : json;
 	struct api_pretty pretty = {0};
-	struct answer_head head;
-	bool gzip = false;
 
-	if (request->pretty || request->accept.pretty) {
-		api_pretty_put(&pretty, json, &body);
-	} else {
-		buf_bytes_put(&body, json);
-		buf_byte(&body, '\n');
-	}
-	int r = buf_error(&body);
-	if (r == 0 && request->gzip && body.size > ANSWER_GZIP_BYTES) {
-		r = gzip_all(buf_bytes(&body), &packed);
-		gzip = r == 0;
-		err_ignore(r, "it is sent as it is");
-		r = 0;
-	}
+	if (is_pretty)
+		api_pretty_put(&pretty, buf_bytes(json), indented);
+	else
+		buf_byte(json, '\n');
+	int r = buf_error(json);
+	if (r == 0)
+		r = buf_error(body);
 	if (r < 0) {
 		exchange_refuse(request->x, 500, "InternalError", err_text(r), 1);
 		answer_request_free(&request);
-		return;
+		return false;
 	}
-	answer_head(request, type, gzip, &head);
-	answer_send_body(request, code, gzip ? buf_bytes(&packed) : buf_bytes(&body), &head);
+	*ret_body = buf_bytes(body);
+	return true;
 }
 
-void answer_send_text(struct answer_request *request, int code, const char *text)
+void answer_send(struct answer_request *request, struct buf *json)
 {
-	struct answer_head head = {.n = 0};
+	CLEANUP(buf_release) struct buf indented = BUF_INIT, packed = BUF_INIT;
+	struct answer_head head;
+	struct bytes body;
+	bool gzip = false;
 
-	answer_head_put(&head, "content-type", "text/plain; charset=utf-8");
-	answer_head_put(&head, "x-content-type-options", "nosniff");
-	answer_send_body(request, code, bytes_str(text), &head);
+	if (!answer_make_body(request, answer_is_pretty(request), json, &indented, &body))
+		return;
+	if (request->gzip && body.size > ANSWER_GZIP_BYTES) {
+		int r = gzip_all(body, &packed);
+
+		gzip = r == 0;
+		err_ignore(r, "it is sent as it is");
+	}
+	answer_head(request, "application/json", gzip, &head);
+	answer_send_body(request, 200, gzip ? buf_bytes(&packed) : body, &head);
 }
 
 void answer_refuse(struct answer_request *request, int r)
 {
-	CLEANUP(buf_release) struct buf json = BUF_INIT, body = BUF_INIT;
+	CLEANUP(buf_release) struct buf json = BUF_INIT, indented = BUF_INIT;
 	struct api_status *status = &request->status;
-	struct api_pretty pretty = {0};
 	struct answer_head head;
+	struct bytes body;
 
 	if (r < 0 || status->code == 0)
 		api_status_internal(status, r);
 	r = api_status_write(status, &json);
-	if (r == 0 && (status->code == 406 || request->pretty || request->accept.pretty)) {
-		api_pretty_put(&pretty, buf_bytes(&json), &body);
-	} else {
-		buf_bytes_put(&body, buf_bytes(&json));
-		buf_byte(&body, '\n');
-	}
-	if (r == 0)
-		r = buf_error(&body);
-	if (r < 0) {
-		exchange_refuse(request->x, 500, "InternalError", err_text(r), 1);
-		answer_request_free(&request);
+	err_ignore(r, "the buffer keeps the error");
+	if (!answer_make_body(request, status->code == 406 || answer_is_pretty(request), &json,
+		    &indented, &body))
 		return;
-	}
 	if (request->feed)
 		catalog_release(&request->feed);
 	answer_head(request, "application/json", false, &head);
@@ -141,5 +137,5 @@ void answer_refuse(struct answer_request *request, int r)
 	}
 	if (status->code == 405)
 		answer_head_put(&head, "allow", "GET, HEAD");
-	answer_send_body(request, status->code, buf_bytes(&body), &head);
+	answer_send_body(request, status->code, body, &head);
 }
