@@ -65,15 +65,20 @@ int answer_event_record(struct answer_request *request, const struct record *rec
 	struct answer_change change = {.rv = unknown ? last_rv : record->rv};
 	bool is_version = record_is_version(record->type);
 	struct record old;
+	int r;
 
 	if (!bytes_starts(record->key, buf_bytes(&request->key)))
 		return 0;
-	/* The state before decides only if there are selectors, or if nothing else is known. */
+	/* Without selectors it is enough that there is a previous version: it is not read. */
+	if (is_version && !o->labels && !o->fields) {
+		r = answer_form_event(request, record->prev ? "MODIFIED" : "ADDED", record->body,
+			BYTES_NONE, out);
+		return r < 0 ? r : 1;
+	}
 	if (record->prev) {
-		int r = answer_event_read(request, record->prev, &old);
-
+		r = answer_event_read(request, record->prev, &old);
 		if (r != 0)
-			return r < 0 || (is_version && !o->labels && !o->fields) ? r : LAPPED;
+			return r;
 		change.old = &old;
 	}
 	change.new = is_version ? record : NULL;
