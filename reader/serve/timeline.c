@@ -50,14 +50,15 @@ void timeline_rv_format(timeline_rv rv, char text[TIMELINE_RV_SIZE])
 	text[n] = '\0';
 }
 
-/* Returns RV as it is compared: the number, or a hash that no number reaches. */
-static timeline_rv timeline_value(struct timeline *t, struct bytes rv)
+/* Returns RV as it is compared: the number, or a hash that no number reaches; then it sets
+ * OPAQUE. */
+static timeline_rv timeline_value(struct bytes rv, bool *opaque)
 {
 	timeline_rv value;
 
 	if (timeline_rv_parse(rv, &value))
 		return value;
-	t->opaque = true;
+	*opaque = true;
 	return (timeline_rv)1 << 127 | hash_bytes(rv, TIMELINE_HASH_SEED);
 }
 
@@ -69,12 +70,14 @@ void timeline_begin(struct timeline *t, const struct feed_checkpoint *checkpoint
 	t->listed = checkpoint->first_list && checkpoint->first_list <= checkpoint->trimmed;
 	t->has_oldest = t->listed && checkpoint->trimmed_rv.size > 0;
 	if (t->has_oldest)
-		t->oldest = timeline_value(t, checkpoint->trimmed_rv);
+		t->oldest = timeline_value(checkpoint->trimmed_rv, &t->opaque);
 }
 
-/* Numbers only grow, so that they can be searched; a list may be older than what came before it. */
-static timeline_rv timeline_raise(const struct timeline *t, timeline_rv rv)
+/* Returns the RV of an entry to add. Numbers only grow, so that they can be searched; a list may be
+ * older than what came before it. */
+static timeline_rv timeline_raise(struct timeline *t, struct bytes text)
 {
+	timeline_rv rv = timeline_value(text, &t->opaque);
 	timeline_rv last = t->n > t->first ? t->entries[t->n - 1].rv
 			   : t->has_oldest ? t->oldest
 					   : 0;
@@ -95,7 +98,7 @@ static int timeline_end_list(struct timeline *t, const struct record *record)
 		}
 		return 0;
 	}
-	entry.rv = timeline_raise(t, timeline_value(t, record->rv));
+	entry.rv = timeline_raise(t, record->rv);
 	t->pending = 0;
 	t->listed = true;
 	if (!whole) { /* the first list, or the trimmed rest of one */
@@ -116,7 +119,7 @@ int timeline_add(struct timeline *t, const struct record *record)
 		t->pending = record->seq;
 		t->pending_known = record->rv.size > 0;
 		if (t->pending_known)
-			t->pending_from = timeline_raise(t, timeline_value(t, record->rv));
+			t->pending_from = timeline_raise(t, record->rv);
 		return 0;
 	}
 	if (record->type == RECORD_LIST_END)
@@ -125,7 +128,7 @@ int timeline_add(struct timeline *t, const struct record *record)
 		return 0;
 	struct timeline_entry entry = {.seq = record->seq};
 
-	entry.rv = timeline_raise(t, timeline_value(t, record->rv));
+	entry.rv = timeline_raise(t, record->rv);
 	return ARRAY_ADD(t->entries, t->n, t->room, entry, "a timeline");
 }
 
@@ -153,7 +156,7 @@ static void timeline_trim(struct timeline *t, uint64_t trimmed, struct bytes rv)
 	}
 	/* At the start entries below the horizon are not there: the journal knows their RV. */
 	if (rv.size) {
-		oldest = timeline_value(t, rv);
+		oldest = timeline_value(rv, &t->opaque);
 		if (t->opaque || !t->has_oldest || oldest > t->oldest)
 			t->oldest = oldest;
 		t->has_oldest = true;
@@ -180,7 +183,7 @@ void timeline_settle(struct timeline *t, const struct feed_checkpoint *checkpoin
 	last = t->n > t->first ? &t->entries[t->n - 1] : NULL;
 	if (checkpoint->rv.size >= TIMELINE_RV_SIZE || checkpoint->rv.size == 0)
 		return;
-	timeline_rv newest = timeline_value(t, checkpoint->rv);
+	timeline_rv newest = timeline_value(checkpoint->rv, &t->opaque);
 
 	if (t->opaque) {
 		t->newest = newest;
@@ -254,15 +257,15 @@ static enum timeline_place timeline_seek_opaque(
 enum timeline_place timeline_seek(const struct timeline *t, struct bytes rv, uint64_t *ret_position,
 	timeline_rv *ret_rv)
 {
-	struct timeline scratch = {0};
-	timeline_rv wanted = timeline_value(&scratch, rv);
+	bool opaque = false;
+	timeline_rv wanted = timeline_value(rv, &opaque);
 
 	*ret_position = t->visible;
 	if (ret_rv)
 		*ret_rv = wanted;
 	if (t->opaque)
 		return timeline_seek_opaque(t, wanted, ret_position);
-	if (scratch.opaque)
+	if (opaque)
 		return TIMELINE_INVALID;
 	if (wanted > t->newest)
 		return wanted <= t->lost ? TIMELINE_GONE : TIMELINE_FUTURE;
