@@ -20,6 +20,7 @@
 #define CATALOG_LOOK_MS 500 /* checkpoints, states */
 #define CATALOG_STATE_NS UINT64_C(1000000000)
 #define CATALOG_LOST_MAX 1024
+#define CATALOG_NAME_SIZE 512
 
 /* The newest RV of a feed of an earlier journal. */
 struct catalog_lost {
@@ -119,25 +120,27 @@ static struct catalog_feed *catalog_by_id(const struct catalog *c, uint32_t id)
 	return low < c->n && c->feeds[low]->id == id ? c->feeds[low] : NULL;
 }
 
-static timeline_rv catalog_lost_rv(const struct catalog *c, const struct feed_definition *d)
+/* Finds what an earlier journal had of the resource. RET_NAME: group/version/resource. Returns NULL
+ * if there is nothing. */
+static struct catalog_lost *catalog_find_lost(
+	const struct catalog *c, const struct feed_definition *d, char ret_name[CATALOG_NAME_SIZE])
 {
-	char name[512];
-
-	(void)snprintf(name, sizeof(name), "%s/%s/%s", d->group, d->version, d->resource);
+	(void)snprintf(
+		ret_name, CATALOG_NAME_SIZE, "%s/%s/%s", d->group, d->version, d->resource);
 	for (size_t i = 0; i < c->n_lost; i++)
-		if (strcmp(c->lost[i].resource, name) == 0)
-			return c->lost[i].newest;
-	return 0;
+		if (strcmp(c->lost[i].resource, ret_name) == 0)
+			return &c->lost[i];
+	return NULL;
 }
 
-/* Adds a feed that is new, or takes its new name. Ids only grow. */
+/* Adds a feed that is new. Ids only grow. */
 static int catalog_take_definition(void *argument, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
 	struct catalog *c = argument;
-	struct catalog_feed *known = catalog_by_id(c, definition->id);
+	char name[CATALOG_NAME_SIZE];
 
-	if (known || checkpoint->phase == FEED_REMOVED)
+	if (catalog_by_id(c, definition->id) || checkpoint->phase == FEED_REMOVED)
 		return 0;
 	struct catalog_feed *feed = calloc(1, sizeof(*feed));
 	if (!feed)
@@ -146,7 +149,8 @@ static int catalog_take_definition(void *argument, const struct feed_definition 
 	feed->id = definition->id;
 	feed->age_seconds = -1;
 	feed->phase = checkpoint->phase;
-	feed->timeline.lost = catalog_lost_rv(c, definition);
+	const struct catalog_lost *lost = catalog_find_lost(c, definition, name);
+	feed->timeline.lost = lost ? lost->newest : 0;
 	timeline_begin(&feed->timeline, checkpoint);
 	int r = catalog_copy_definition(feed, definition);
 	if (r == 0)
@@ -172,19 +176,17 @@ static void catalog_drop(struct catalog *c, size_t i)
 /* Remembers how far the feed had come: clients may come back with an RV of it. */
 static void catalog_remember(struct catalog *c, const struct catalog_feed *feed)
 {
-	const struct feed_definition *d = &feed->definition;
 	struct catalog_lost lost = {.newest = feed->timeline.newest};
-	char name[512];
+	char name[CATALOG_NAME_SIZE];
 
 	if (feed->timeline.opaque || !lost.newest)
 		return;
-	(void)snprintf(name, sizeof(name), "%s/%s/%s", d->group, d->version, d->resource);
-	for (size_t i = 0; i < c->n_lost; i++)
-		if (strcmp(c->lost[i].resource, name) == 0) {
-			if (c->lost[i].newest < lost.newest)
-				c->lost[i].newest = lost.newest;
-			return;
-		}
+	struct catalog_lost *known = catalog_find_lost(c, &feed->definition, name);
+	if (known) {
+		if (known->newest < lost.newest)
+			known->newest = lost.newest;
+		return;
+	}
 	lost.resource = c->n_lost < CATALOG_LOST_MAX ? strdup(name) : NULL;
 	if (!lost.resource)
 		return;
