@@ -148,7 +148,6 @@ static int catalog_take_definition(void *argument, const struct feed_definition 
 	feed->references = 1;
 	feed->id = definition->id;
 	feed->age_seconds = -1;
-	feed->phase = checkpoint->phase;
 	const struct catalog_lost *lost = catalog_find_lost(c, definition, name);
 	feed->timeline.lost = lost ? lost->newest : 0;
 	timeline_begin(&feed->timeline, checkpoint);
@@ -257,7 +256,6 @@ static int catalog_settle_one(void *argument, const struct feed_definition *defi
 
 	timeline_settle(t, checkpoint, settling->end);
 	uint64_t shown = t->n > t->first ? t->entries[t->n - 1].seq : t->gone;
-	feed->phase = checkpoint->phase;
 	if (newest != t->newest || shown != feed->shown || was_listed != (t->visible != 0)) {
 		(void)__atomic_add_fetch(&feed->news, 1, __ATOMIC_ACQ_REL);
 		settling->any = true;

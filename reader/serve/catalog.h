@@ -21,7 +21,7 @@
 
 struct catalog;
 
-/* A feed of one journal. Its timeline, phase, age and state are read under catalog_lock(). */
+/* A feed of one journal. Its timeline, age and state are read under catalog_lock(). */
 struct catalog_feed {
 	unsigned references;  /* atomic */
 	uint32_t id;
@@ -30,7 +30,6 @@ struct catalog_feed {
 	struct coverage coverage;
 	struct timeline timeline;
 	uint64_t shown;       /* the feeder's: the newest entry that is visible */
-	uint32_t phase;       /* enum feed_phase */
 	bool gone;     /* removed, or its journal was replaced: its watches end */
 	uint64_t news;   /* counts changes of its timeline */
 	uint64_t floor;  /* the newest seq that a client was shown: no answer is older */
