@@ -191,6 +191,17 @@ const struct selector_requirement *selector_at(const struct selector *selector, 
 	return &selector->requirements[i].public;
 }
 
+struct bytes selector_value(const struct selector *selector, const char *key)
+{
+	for (size_t i = 0; selector && i < selector_count(selector); i++) {
+		const struct selector_requirement *r = selector_at(selector, i);
+
+		if (r->op == SELECTOR_IN && r->n_values == 1 && bytes_equal(r->key, bytes_str(key)))
+			return r->values[0];
+	}
+	return BYTES_NONE;
+}
+
 /* ---- matching ---- */
 
 bool selector_integer(struct bytes text, int64_t *ret_integer)

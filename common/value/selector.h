@@ -46,6 +46,10 @@ const char *selector_text(const struct selector *selector);
 size_t selector_count(const struct selector *selector);
 const struct selector_requirement *selector_at(const struct selector *selector, size_t i);
 
+/* Returns the one value that SELECTOR (NULL: none) asks of KEY, borrowed; BYTES_NONE if it asks for
+ * none, for one of several, or not for KEY. */
+struct bytes selector_value(const struct selector *selector, const char *key);
+
 /* Matches a label selector against metadata.labels, a field selector against fields
  * (common/value/field.h), of which one of several values is enough. Returns: 1 if the body matches, 0 if not, ERR_CORRUPT. */
 int selector_match(const struct selector *selector, struct bytes document);

@@ -351,17 +351,9 @@ static int answer_find_feed(struct answer_request *request)
 	}
 	buf_str(&request->key, path->name);
 	/* A list of one name: the keys that begin with it. */
-	const struct selector *fields = request->options.fields;
-	for (size_t i = 0; fields && i < selector_count(fields); i++) {
-		const struct selector_requirement *one = selector_at(fields, i);
-
-		if (!*path->name && (*path->namespace_ || !d->namespaced) &&
-			one->op == SELECTOR_IN && one->n_values == 1 &&
-			bytes_equal(one->key, BYTES_LIT("metadata.name"))) {
-			buf_bytes_put(&request->key, one->values[0]);
-			break;
-		}
-	}
+	if (!*path->name && (*path->namespace_ || !d->namespaced))
+		buf_bytes_put(
+			&request->key, selector_value(request->options.fields, "metadata.name"));
 	return buf_error(&request->key);
 }
 

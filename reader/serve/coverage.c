@@ -71,32 +71,21 @@ static bool coverage_implied(
 	       bytes_equal(wanted->values[0], bytes_str(value));
 }
 
-/* Returns the namespace that the request is limited to, by its path or its field selector. */
-static struct bytes coverage_namespace(const struct coverage_request *request)
-{
-	if (*request->namespace_)
-		return bytes_str(request->namespace_);
-	for (size_t i = 0; request->fields && i < selector_count(request->fields); i++) {
-		const struct selector_requirement *r = selector_at(request->fields, i);
-
-		if (r->op == SELECTOR_IN && r->n_values == 1 &&
-			bytes_equal(r->key, BYTES_LIT("metadata.namespace")))
-			return r->values[0];
-	}
-	return BYTES_NONE;
-}
-
 enum coverage_answer coverage_check(
 	const struct coverage *coverage, const struct coverage_request *request)
 {
 	const struct feed_definition *d = coverage->definition;
+	/* The request is limited to a namespace by its path or its field selector. */
+	struct bytes namespace_ = *request->namespace_
+					  ? bytes_str(request->namespace_)
+					  : selector_value(request->fields, "metadata.namespace");
 	bool partial = false;
 
 	if (!coverage_is_resource(coverage, request->group, request->version, request->resource))
 		return COVERAGE_NONE;
 	if (coverage->lacks_metadata || (coverage->lacks_content && !request->metadata_only))
 		return COVERAGE_NONE;
-	if (*d->namespace_ && !bytes_equal(coverage_namespace(request), bytes_str(d->namespace_)))
+	if (*d->namespace_ && !bytes_equal(namespace_, bytes_str(d->namespace_)))
 		return COVERAGE_NONE;
 	for (size_t i = 0; coverage->labels && i < selector_count(coverage->labels); i++)
 		partial |= !coverage_occurs(selector_at(coverage->labels, i), request->labels);
