@@ -352,7 +352,7 @@ static int list_start(struct answer_request *request)
 	if (!*o->token)
 		return 0;
 	int r = api_token_parse(o->token, &list->token, &request->status);
-	if (r == 0 && *o->rv && strcmp(o->rv, "0") != 0)
+	if (r == 0 && !api_options_any_rv(o))
 		r = api_status_set(&request->status, 400, "BadRequest",
 			"specifying resource version is not allowed when using continue");
 	return r;

@@ -114,7 +114,6 @@ static int state_find(struct answer_request *request, int64_t token_rv, const st
 	const struct api_options *o = &request->options;
 	uint64_t now = timeline_settled(t, visible);
 	uint64_t floor = __atomic_load_n(&request->feed->floor, __ATOMIC_ACQUIRE);
-	bool any = !*o->rv || strcmp(o->rv, "0") == 0;
 	char text[24];
 
 	if (!visible || (floor > now && !state_same(t, now, floor)))
@@ -125,7 +124,7 @@ static int state_find(struct answer_request *request, int64_t token_rv, const st
 		(void)snprintf(text, sizeof(text), "%lld", (long long)token_rv);
 		return state_exact(request, t, text, now, ret_state);
 	}
-	if (any)
+	if (api_options_any_rv(o))
 		return 0;
 	if (request->verb == ANSWER_LIST && (o->match == API_MATCH_EXACT ||
 			(o->match == API_MATCH_ABSENT && o->limit > 0)))

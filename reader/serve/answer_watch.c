@@ -272,7 +272,7 @@ static int watch_seek(struct answer_watch *watch)
 	catalog_lock(answer->catalog);
 	watch->position = timeline->visible;
 	memcpy(watch->rv, timeline->newest_text, sizeof(watch->rv));
-	if (*rv && strcmp(rv, "0") != 0) {
+	if (!api_options_any_rv(&request->options)) {
 		place = timeline_seek(timeline, bytes_str(rv), &watch->position, &number);
 		if (place != TIMELINE_INVALID)
 			(void)snprintf(watch->rv, sizeof(watch->rv), "%s", rv);
@@ -301,7 +301,7 @@ static int watch_check_rv(struct answer_watch *watch)
 	const char *rv = request->options.rv;
 	uint64_t position;
 
-	if (!*rv || strcmp(rv, "0") == 0)
+	if (api_options_any_rv(&request->options))
 		return 0;
 	catalog_lock(answer->catalog);
 	enum timeline_place place =

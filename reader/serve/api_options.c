@@ -270,9 +270,8 @@ int api_options_validate(struct api_options *options, bool is_watch, struct api_
 	api_status_set(status, 0, "Invalid", "%s", "");
 	/* A watch by its path alone is checked as a list, and gets no defaults. */
 	if (options->watch) {
-		bool any = !*options->rv || strcmp(options->rv, "0") == 0;
-
-		if (!options->send_initial_given && options->match == API_MATCH_ABSENT && any) {
+		if (!options->send_initial_given && options->match == API_MATCH_ABSENT &&
+			api_options_any_rv(options)) {
 			options->send_initial = true;
 			options->match = API_MATCH_NOT_OLDER;
 			return 0;
@@ -280,9 +279,8 @@ int api_options_validate(struct api_options *options, bool is_watch, struct api_
 		api_options_check_watch(options, &errors);
 	} else {
 		api_options_check_list(options, &errors);
-		bool any = !*options->rv || strcmp(options->rv, "0") == 0;
 		if (is_watch && errors.n == 0)
-			options->send_initial = any;
+			options->send_initial = api_options_any_rv(options);
 	}
 	if (errors.n) {
 		status->code = 422;

@@ -30,6 +30,12 @@ struct api_options {
 	struct buf text;
 };
 
+/* Returns whether the query asks for no certain resourceVersion: it has none, or 0. */
+static inline bool api_options_any_rv(const struct api_options *options)
+{
+	return !*options->rv || strcmp(options->rv, "0") == 0;
+}
+
 /* Decodes QUERY, what follows the `?`. Returns: 0; 400 with STATUS; -ENOMEM. Free with
  * api_options_release() in any case. */
 int api_options_parse(
