@@ -115,8 +115,6 @@ void answer_worker_close(struct answer_worker **worker)
 	free(w);
 }
 
-static void answer_resume(struct answer_request *request);
-
 void answer_worker_woken(struct answer_worker *worker)
 {
 	struct answer_request *next;
@@ -139,10 +137,9 @@ void answer_worker_woken(struct answer_worker *worker)
 
 int answer_hold(struct answer_worker *worker)
 {
-	int r = worker->snapshot ? snapshot_renew(worker->snapshot)
-				 : snapshot_open(catalog_store(worker->answer->catalog),
-					   &worker->snapshot);
-	return r;
+	return worker->snapshot ? snapshot_renew(worker->snapshot)
+				: snapshot_open(catalog_store(worker->answer->catalog),
+					  &worker->snapshot);
 }
 
 int answer_hold_log(struct answer_worker *worker)
@@ -205,11 +202,8 @@ static void answer_gone(void *context)
 
 static void answer_timer(void *context)
 {
-	answer_resume(context);
-}
+	struct answer_request *request = context;
 
-static void answer_resume(struct answer_request *request)
-{
 	if (request->is_waiting)
 		answer_unpark(request);
 	request->resume(request);
