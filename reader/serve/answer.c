@@ -278,7 +278,7 @@ const char *answer_verb_name(const struct answer_request *request)
 	return reads[request->verb];
 }
 
-static bool answer_is_read(const struct answer_request *request)
+bool answer_is_read(const struct answer_request *request)
 {
 	return bytes_equal(request->x->method, BYTES_LIT("GET")) ||
 	       bytes_equal(request->x->method, BYTES_LIT("HEAD"));
@@ -288,10 +288,7 @@ static int answer_method_refused(struct answer_request *request)
 {
 	const struct api_path *path = &request->path;
 
-	if (path->kind != API_PATH_RESOURCE)
-		api_status_set(&request->status, 405, "MethodNotAllowed",
-			"the server does not allow this method on the requested resource");
-	else if (*path->subresource)
+	if (*path->subresource)
 		api_status_set(&request->status, 405, "MethodNotAllowed",
 			"%s is not supported on resources of kind \"%s/%s\": this server answers "
 			"from "

@@ -336,8 +336,7 @@ void answer_discovery(struct answer_request *request)
 	struct served discovery = {.n = 0};
 	bool has_aggregated =
 		request->path.kind == API_PATH_API || request->path.kind == API_PATH_GROUPS;
-	bool is_read = bytes_equal(request->x->method, BYTES_LIT("GET")) ||
-		       bytes_equal(request->x->method, BYTES_LIT("HEAD"));
+	bool is_read = answer_is_read(request);
 	int r = catalog_each(request->worker->answer->catalog, discovery_add, &discovery);
 
 	if (r == 0 && discovery.n)

@@ -110,6 +110,8 @@ static inline bool answer_is_pretty(const struct answer_request *request)
 
 /* Returns the verb of the request as RBAC names it. */
 const char *answer_verb_name(const struct answer_request *request);
+/* Returns whether the request is a GET or HEAD. */
+bool answer_is_read(const struct answer_request *request);
 /* Answers the request, which may be answered. */
 void answer_dispatch(struct answer_request *request);
 
