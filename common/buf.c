@@ -109,19 +109,26 @@ void buf_byte(struct buf *buf, uint8_t byte)
 	buf_put(buf, &byte, 1);
 }
 
-void buf_printf(struct buf *buf, const char *format, ...)
+void buf_vprintf(struct buf *buf, const char *format, va_list args)
 {
-	va_list args, again;
+	va_list again;
 
-	va_start(args, format);
 	va_copy(again, args);
-	int n = vsnprintf(NULL, 0, format, args);
-	va_end(args);
+	int n = vsnprintf(NULL, 0, format, again);
+	va_end(again);
 	if (n >= 0 && buf_reserve(buf, (size_t)n) == 0) {
-		(void)vsnprintf((char *)buf->data + buf->size, (size_t)n + 1, format, again);
+		(void)vsnprintf((char *)buf->data + buf->size, (size_t)n + 1, format, args);
 		buf->size += (size_t)n;
 	}
-	va_end(again);
+}
+
+void buf_printf(struct buf *buf, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	buf_vprintf(buf, format, args);
+	va_end(args);
 }
 
 void buf_truncate(struct buf *buf, size_t size)

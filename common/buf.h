@@ -14,6 +14,8 @@
 #ifndef COMMON_BUF_H
 #define COMMON_BUF_H
 
+#include <stdarg.h>
+
 #include "common/bytes.h"
 
 struct buf {
@@ -42,6 +44,8 @@ void buf_bytes_put(struct buf *buf, struct bytes bytes);
 void buf_str(struct buf *buf, const char *text);
 void buf_byte(struct buf *buf, uint8_t byte);
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void buf_vprintf(struct buf *buf, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
 
 /* Appends SIZE bytes for the caller to fill in. Returns: their place, NULL after an error. */
 void *buf_grow(struct buf *buf, size_t size);

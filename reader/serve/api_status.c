@@ -20,22 +20,6 @@ void api_status_release(struct api_status *status)
 	*status = API_STATUS_INIT;
 }
 
-/* A message may quote what the client sent, so it has no fixed size. */
-static void api_status_format(struct buf *out, const char *format, va_list arguments)
-{
-	va_list again;
-
-	va_copy(again, arguments);
-	int size = vsnprintf(NULL, 0, format, again);
-	va_end(again);
-	buf_reset(out);
-	char *place = size < 0 ? NULL : buf_grow(out, (size_t)size + 1);
-	if (!place)
-		return;
-	(void)vsnprintf(place, (size_t)size + 1, format, arguments);
-	buf_truncate(out, (size_t)size);
-}
-
 int api_status_set(struct api_status *status, int code, const char *reason, const char *format, ...)
 {
 	va_list arguments;
@@ -49,8 +33,9 @@ int api_status_set(struct api_status *status, int code, const char *reason, cons
 	buf_reset(&status->group);
 	buf_reset(&status->kind);
 	buf_reset(&status->token);
+	buf_reset(&status->message);
 	va_start(arguments, format);
-	api_status_format(&status->message, format, arguments);
+	buf_vprintf(&status->message, format, arguments);
 	va_end(arguments);
 	return code;
 }
@@ -111,7 +96,7 @@ int api_status_expired(struct api_status *status, const char *format, ...)
 
 	api_status_set(status, 410, "Expired", "%s", "");
 	va_start(arguments, format);
-	api_status_format(&status->message, format, arguments);
+	buf_vprintf(&status->message, format, arguments);
 	va_end(arguments);
 	return 410;
 }
