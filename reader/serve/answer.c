@@ -13,8 +13,6 @@
 #include "reader/serve/answer_internal.h"
 #include "reader/serve/api_kinds.h"
 
-#define ANSWER_RETRY_NS UINT64_C(3000000) /* the index follows the journal within this, usually */
-
 /* ---- the process ---- */
 
 static void answer_news(void *argument)

@@ -8,8 +8,7 @@
 #include "common/proc.h"
 #include "reader/serve/answer_internal.h"
 
-#define WATCH_ENTRIES  32 /* read from the timeline at once */
-#define WATCH_RETRY_NS UINT64_C(3000000)
+#define WATCH_ENTRIES 32 /* read from the timeline at once */
 
 /* ---- the end ---- */
 
@@ -43,7 +42,7 @@ static int watch_begin_initial(struct answer_watch *watch)
 	int r = answer_find_state(request, 0, &watch->state);
 
 	if (r == AGAIN && now < request->wait_until_ns) {
-		watch->retry_ns = now + WATCH_RETRY_NS;
+		watch->retry_ns = now + ANSWER_RETRY_NS;
 		answer_watch_set_timer(watch);
 		return AGAIN;
 	}
