@@ -67,8 +67,7 @@ static int list_expired(struct answer_list *list)
 	struct api_status *status = &list->request->status;
 
 	if (list->token.rv <= 0)
-		return api_status_expired(
-			status, "The resourceVersion for the provided list is too old.");
+		return api_status_too_old(status);
 	api_status_expired(status,
 		"The provided continue parameter is too old to display a consistent list result. "
 		"You "

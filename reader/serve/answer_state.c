@@ -22,9 +22,7 @@ int answer_check_feed(struct answer_request *request)
 	bool live = strcmp(feed->state, "live") == 0;
 
 	if (feed->timeline.visible == 0) {
-		r = api_status_set(
-			status, 429, "TooManyRequests", "storage is (re)initializing");
-		status->retry_after = 1;
+		r = api_status_initializing(status);
 	} else if (__atomic_load_n(&answer->max_staleness_ns, __ATOMIC_RELAXED) && !live &&
 		   (age < 0 || age * 1e9 > (double)answer->max_staleness_ns)) {
 		r = api_status_set(status, 503, "ServiceUnavailable",
@@ -48,12 +46,6 @@ int answer_invalid_rv(struct answer_request *request)
 		rv, rv, digits ? "value out of range" : "invalid syntax");
 }
 
-static int state_gone(struct answer_request *request)
-{
-	return api_status_expired(
-		&request->status, "The resourceVersion for the provided list is too old.");
-}
-
 /* Returns whether nothing of the feed lies after A up to B. */
 static bool state_same(const struct timeline *t, uint64_t a, uint64_t b)
 {
@@ -73,7 +65,7 @@ static int state_exact(struct answer_request *request, const struct timeline *t,
 	case TIMELINE_INVALID:
 		return answer_invalid_rv(request);
 	case TIMELINE_GONE:
-		return state_gone(request);
+		return api_status_too_old(&request->status);
 	case TIMELINE_FUTURE:
 		return AGAIN;
 	case TIMELINE_FOUND:
@@ -99,7 +91,7 @@ static int state_not_older(struct answer_request *request, const struct timeline
 	case TIMELINE_INVALID:
 		return answer_invalid_rv(request);
 	case TIMELINE_GONE: /* older than all that is known, or of an earlier journal */
-		return t->opaque ? state_gone(request) : 0;
+		return t->opaque ? api_status_too_old(&request->status) : 0;
 	case TIMELINE_FUTURE:
 		return AGAIN;
 	case TIMELINE_FOUND:
@@ -144,9 +136,7 @@ int answer_find_state(
 	catalog_unlock(answer->catalog);
 	if (!__atomic_load_n(&feed->gone, __ATOMIC_ACQUIRE))
 		return r;
-	api_status_set(&request->status, 429, "TooManyRequests", "storage is (re)initializing");
-	request->status.retry_after = 1;
-	return 429;
+	return api_status_initializing(&request->status);
 }
 
 int answer_wait_is_over(struct answer_request *request)

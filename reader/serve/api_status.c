@@ -101,6 +101,19 @@ int api_status_expired(struct api_status *status, const char *format, ...)
 	return 410;
 }
 
+int api_status_too_old(struct api_status *status)
+{
+	return api_status_expired(
+		status, "The resourceVersion for the provided list is too old.");
+}
+
+int api_status_initializing(struct api_status *status)
+{
+	api_status_set(status, 429, "TooManyRequests", "storage is (re)initializing");
+	status->retry_after = 1;
+	return 429;
+}
+
 int api_status_too_large(struct api_status *status, const char *n, const char *current)
 {
 	api_status_set(status, 504, "Timeout",

@@ -53,6 +53,10 @@ int api_status_no_object(struct api_status *status, const char *group, const cha
 	const char *name);
 int api_status_expired(struct api_status *status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The state of a resourceVersion is not kept any more. */
+int api_status_too_old(struct api_status *status);
+/* The feed is not listed yet, or is gone. */
+int api_status_initializing(struct api_status *status);
 /* N is newer than CURRENT. */
 int api_status_too_large(struct api_status *status, const char *n, const char *current);
 /* An error of ours, with its sentence. */
