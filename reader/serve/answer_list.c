@@ -39,8 +39,7 @@ struct answer_list {
 	struct buf json;        /* compact */
 	struct buf out;         /* indented or compressed */
 	size_t taken;           /* of OUT */
-	bool begun, any; /* the head was made; an item was */
-	bool pretty;
+	bool begun; /* the head was made */
 	struct api_pretty indent;
 	struct gzip *gzip;
 };
@@ -211,10 +210,8 @@ static int list_items(struct answer_list *list, size_t wanted, uint64_t until_ns
 
 		r = full ? END : list_next(list, until_ns, &steps, &key, &record);
 		if (r == FOUND) {
-			if (list->any)
+			if (list->n++)
 				buf_byte(&list->json, ',');
-			list->any = true;
-			list->n++;
 			r = answer_form_item(request, record.body, &list->json);
 		} else if (r == END) {
 			answer_form_end(
@@ -255,7 +252,7 @@ static int list_slice(struct answer_list *list, size_t wanted)
 /* Moves what was made into OUT. */
 static int list_pack(struct answer_list *list)
 {
-	bool end = list->stage == LIST_ENDED;
+	bool end = list->stage == LIST_ENDED, pretty = answer_is_pretty(list->request);
 	CLEANUP(buf_release) struct buf indented = BUF_INIT;
 	struct bytes piece;
 	int r;
@@ -264,17 +261,17 @@ static int list_pack(struct answer_list *list)
 		buf_consume(&list->out, list->taken);
 		list->taken = 0;
 	}
-	if (end && !list->pretty)
+	if (end && !pretty)
 		buf_byte(&list->json, '\n');
 	piece = buf_bytes(&list->json);
-	if (list->pretty) {
+	if (pretty) {
 		api_pretty_put(&list->indent, piece, list->gzip ? &indented : &list->out);
 		piece = buf_bytes(&indented);
 	}
 	r = buf_error(&list->json);
 	if (r == 0 && list->gzip)
 		r = gzip_put(list->gzip, piece, end, &list->out);
-	else if (r == 0 && !list->pretty)
+	else if (r == 0 && !pretty)
 		buf_bytes_put(&list->out, piece);
 	buf_trim(&list->json, 4 * LIST_PIECE);
 	return r < 0 ? r : buf_error(&list->out);
@@ -323,7 +320,6 @@ static void list_stream(struct answer_list *list)
 	struct answer_head head;
 	int r = 0;
 
-	list->pretty = answer_is_pretty(request);
 	if (request->gzip)
 		r = gzip_new(&list->gzip);
 	if (r == 0)
