@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/array.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -105,10 +104,7 @@ void answer_worker_close(struct answer_worker **worker)
 
 	if (!w)
 		return;
-	REQUIRE(!w->waiting);
-	for (size_t i = 0; i < w->n_groups; i++)
-		catalog_release(&w->groups[i].feed);
-	free(w->groups);
+	REQUIRE(!w->waiting && !w->groups);
 	snapshot_close(&w->snapshot);
 	free(w);
 }
@@ -122,8 +118,7 @@ void answer_worker_woken(struct answer_worker *worker)
 		/* Not from within this loop: it may end the request, and others with it. */
 		serve_timer_set(&request->timer, serve_worker_now_ns(worker->worker));
 	}
-	for (size_t i = 0; i < worker->n_groups; i++) {
-		struct answer_group *group = &worker->groups[i];
+	for (struct answer_group *group = worker->groups; group; group = group->next) {
 		uint64_t news = __atomic_load_n(&group->feed->news, __ATOMIC_ACQUIRE);
 
 		if (news == group->news)

@@ -51,6 +51,7 @@ struct answer {
 
 /* The watches of one feed at one worker. */
 struct answer_group {
+	struct answer_group *next;
 	struct catalog_feed *feed;
 	uint64_t news; /* that the watches were woken for */
 	struct answer_watch *first;
@@ -60,8 +61,7 @@ struct answer_worker {
 	struct answer *answer;
 	struct serve_worker *worker;
 	struct snapshot *snapshot; /* NULL: none could be taken yet */
-	struct answer_group *groups;
-	size_t n_groups, groups_room;
+	struct answer_group *groups; /* each has watches */
 	struct answer_request *waiting;
 };
 

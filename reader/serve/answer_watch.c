@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/array.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -33,25 +32,18 @@ static int watch_join(struct answer_watch *watch)
 {
 	struct answer_worker *worker = watch->request->worker;
 	struct catalog_feed *feed = watch->request->feed;
-	struct answer_group *group = NULL;
+	struct answer_group *group = worker->groups;
 
-	for (size_t i = 0; i < worker->n_groups && !group; i++)
-		if (worker->groups[i].feed == feed)
-			group = &worker->groups[i];
+	while (group && group->feed != feed)
+		group = group->next;
 	if (!group) {
-		size_t before = worker->n_groups;
-		const struct answer_group new = {.feed = feed};
-		int r = ARRAY_ADD(worker->groups, worker->n_groups, worker->groups_room, new,
-			"the groups of watches");
-
-		if (r < 0)
-			return r;
+		group = calloc(1, sizeof(*group));
+		if (!group)
+			return err_set(-ENOMEM, "a group of watches");
 		(void)__atomic_add_fetch(&feed->references, 1, __ATOMIC_ACQ_REL);
-		group = &worker->groups[before];
-		/* The array may have moved. */
-		for (size_t i = 0; i < worker->n_groups; i++)
-			if (worker->groups[i].first)
-				worker->groups[i].first->at = &worker->groups[i].first;
+		group->feed = feed;
+		group->next = worker->groups;
+		worker->groups = group;
 	}
 	watch->next = group->first;
 	watch->at = &group->first;
@@ -71,12 +63,11 @@ static void watch_leave(struct answer_watch *watch)
 	if (watch->next)
 		watch->next->at = watch->at;
 	watch->at = NULL;
-	for (size_t i = 0; i < worker->n_groups; i++)
-		if (!worker->groups[i].first) {
-			catalog_release(&worker->groups[i].feed);
-			worker->groups[i] = worker->groups[--worker->n_groups];
-			if (i < worker->n_groups && worker->groups[i].first)
-				worker->groups[i].first->at = &worker->groups[i].first;
+	for (struct answer_group **at = &worker->groups, *group; (group = *at); at = &group->next)
+		if (!group->first) {
+			*at = group->next;
+			catalog_release(&group->feed);
+			free(group);
 			break;
 		}
 }
