@@ -162,7 +162,7 @@ static void watch_timer(struct answer_request *request)
 	exchange_wake(request->x);
 }
 
-static int watch_set_times(struct answer_watch *watch)
+static void watch_set_times(struct answer_watch *watch)
 {
 	const struct api_options *o = &watch->request->options;
 	uint64_t now = proc_monotonic_ns();
@@ -178,7 +178,6 @@ static int watch_set_times(struct answer_watch *watch)
 		? watch->deadline_ns - WATCH_LAST_NS : UINT64_MAX;
 	watch->decide_ns = now + WATCH_DECIDE_NS;
 	watch->retry_ns = UINT64_MAX;
-	return 0;
 }
 
 /* ---- the stream ---- */
@@ -316,9 +315,8 @@ static int watch_make(struct answer_request *request)
 	watch->watchers = metrics_cell(metrics, METRIC_WATCHERS, NULL);
 	metric_add(watch->watchers, 1);
 	request->wait_until_ns = proc_monotonic_ns() + ANSWER_WAIT_NS;
+	watch_set_times(watch);
 	int r = answer_timer_init(request);
-	if (r == 0)
-		r = watch_set_times(watch);
 	if (r == 0)
 		r = request->options.send_initial ? watch_check_rv(watch) : watch_seek(watch);
 	return r != 0 ? r : watch_join(watch);
