@@ -115,7 +115,7 @@ void answer_worker_woken(struct answer_worker *worker)
 
 	for (struct answer_request *request = worker->waiting; request; request = next) {
 		next = request->next_waiting;
-		/* Not from within this loop: it may end the request, and others with it. */
+		/* The timer resumes it: that may end this request and others of this list. */
 		serve_timer_set(&request->timer, serve_worker_now_ns(worker->worker));
 	}
 	for (struct answer_group *group = worker->groups; group; group = group->next) {
@@ -146,7 +146,7 @@ void answer_rest(struct answer_worker *worker)
 {
 	int r = worker->snapshot ? snapshot_reset(worker->snapshot) : 0;
 
-	err_ignore(r < 0 ? r : 0, "only a copy expires, and nobody serves those");
+	err_ignore(r < 0 ? r : 0, "only the snapshot of a copy expires, and a copy is not served");
 }
 
 /* ---- requests ---- */

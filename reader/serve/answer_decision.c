@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks whether the client may have what the request is about, and refuses it if not. */
+/* Asks the authorizer whether the client may make the request, and refuses it if not. */
 #include <stdio.h>
 
 #include "common/check.h"

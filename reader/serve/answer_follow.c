@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The events that a watch is given: the objects that there are, then all that comes after its
- * position. */
+/* The events that a watch sends: the initial objects, then the changes after its position. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -176,7 +175,7 @@ static int watch_give_entry(struct answer_watch *watch, const struct timeline_en
 	return 0;
 }
 
-/* Sends a bookmark, as everything that is visible was given: NEWEST is the RV of that. */
+/* Sends a bookmark. NEWEST: the RV of the visible state, which the watch has sent in full. */
 static void watch_bookmark(struct answer_watch *watch, const char *newest)
 {
 	watch->bookmark_due = false;

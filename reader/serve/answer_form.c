@@ -281,8 +281,8 @@ int answer_form_event(struct answer_request *request, const char *type, struct b
 	return buf_error(out);
 }
 
-/* Puts the row of a bookmark: that of an object with nothing but metadata, whatever rows
- * include. */
+/* Puts the row of a bookmark: of an object with metadata only, also if other rows include whole
+ * objects. */
 static void form_put_bookmark_row(
 	struct answer_request *request, const char *rv, bool ends_initial, struct buf *out)
 {

@@ -3,14 +3,14 @@
  * The inside of the answer group:
  *
  *	answer.c            the process, its workers, one request from its head to its verb; waiting
- *	answer_decision.c   whether the client may have it
+ *	answer_decision.c   whether the client may make the request
  *	answer_reply.c      whole answers: headers, Status objects, indented and compressed bodies
  *	answer_state.c      which state of a feed a read shows (the tables of RV rules)
  *	answer_form.c       objects, lists and events in the form that the client accepts
  *	answer_read.c       GET of one object
  *	answer_list.c       LIST: pages, streams
  *	answer_watch.c      WATCH: the stream, its times and its end
- *	answer_follow.c     what a watch is given: the objects, then what comes after its position
+ *	answer_follow.c     what a watch sends: the initial objects, then the changes after them
  *	answer_event.c      the events of a record, and of a relist
  *	answer_discovery.c  /api, /apis, /version and what is below
  *
@@ -53,7 +53,7 @@ struct answer {
 struct answer_group {
 	struct answer_group *next;
 	struct catalog_feed *feed;
-	uint64_t news; /* that the watches were woken for */
+	uint64_t news; /* feed->news when the watches were woken last */
 	struct answer_watch *first;
 };
 
@@ -113,12 +113,12 @@ static inline bool answer_is_pretty(const struct answer_request *request)
 const char *answer_verb_name(const struct answer_request *request);
 /* Returns whether the request is a GET or HEAD. */
 bool answer_is_read(const struct answer_request *request);
-/* Answers the request, which may be answered. */
+/* Answers a request that the decision has allowed. */
 void answer_dispatch(struct answer_request *request);
 
 /* ---- answer_decision.c ---- */
 
-/* Asks whether the client may have what the request is about. */
+/* Asks the authorizer whether the client may make the request. It calls FN, now or later. */
 void answer_decide(struct answer_request *request, auth_decided_fn *fn);
 void answer_decided(void *context, const struct auth_decision *decision);
 /* Answers after the decision. */
@@ -126,8 +126,8 @@ void answer_go_on(struct answer_request *request);
 
 /* ---- answer.c ---- */
 
-/* Takes a snapshot for work of this turn. Returns: 0; AGAIN: there is no index yet; errors. It is
- * let go with answer_rest(), before the worker does something else. */
+/* Takes the worker's snapshot for this turn of its loop; the caller gives it back with
+ * answer_rest() before the turn ends. Returns: 0; AGAIN: there is no index yet; errors. */
 int answer_hold(struct answer_worker *worker);
 /* Takes a snapshot of the journal alone. */
 int answer_hold_log(struct answer_worker *worker);
@@ -175,7 +175,7 @@ int answer_check_feed(struct answer_request *request);
  * answer_hold(). Returns: 0; AGAIN: it is not here yet; 400, 410. */
 int answer_find_state(
 	struct answer_request *request, int64_t token_rv, struct answer_state *ret_state);
-/* Refuses a resourceVersion that is none: 400. */
+/* Refuses a resourceVersion that the feed can't have: 400. */
 int answer_invalid_rv(struct answer_request *request);
 /* Sets the Status of a read that has waited in vain: 504. */
 int answer_wait_is_over(struct answer_request *request);
@@ -184,7 +184,7 @@ int answer_wait_is_over(struct answer_request *request);
 
 /* Checks the form and makes the printer of tables. Returns: 0; 406, 400; errors. */
 int answer_form_init(struct answer_request *request);
-/* Append one object: alone, as an item or row of a list. RV: stamped on it; empty: as stored. */
+/* Append one object: alone; as an item or row of a list. */
 int answer_form_object(struct answer_request *request, struct bytes body, struct buf *out);
 int answer_form_item(struct answer_request *request, struct bytes body, struct buf *out);
 int answer_form_begin(struct answer_request *request, const char *rv, const char *token,
@@ -247,7 +247,7 @@ struct answer_watch {
 	struct as_of *as_of;
 	uint64_t position;
 	char rv[TIMELINE_RV_SIZE];  /* the newest RV that was given, or that the client had */
-	timeline_rv skip;           /* events up to this RV are not sent: it was in the future */
+	timeline_rv skip; /* the client asked for this RV, which is to come: none up to it is sent */
 	struct answer_bracket bracket; /* the relist that is being given */
 	struct timeline_entry bracket_entry;
 	struct buf out;

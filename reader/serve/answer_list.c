@@ -20,7 +20,7 @@
 #include "store/read/as_of.h"
 
 #define LIST_PIECE ((size_t)64 << 10)
-#define LIST_STEP  32 /* keys between two looks at the clock */
+#define LIST_STEP  32 /* keys between two readings of the clock */
 
 enum list_stage { LIST_NEW, LIST_MEASURE, LIST_ITEMS, LIST_ENDED };
 
@@ -224,8 +224,7 @@ static int list_items(struct answer_list *list, size_t wanted, uint64_t until_ns
 }
 
 /* Works for a slice. Returns: 0: the list has ended, or WANTED bytes are there; AGAIN: the slice is
- * over; LAPPED: the state is not kept any more; AGAIN; HTTP statuses (before the first item);
- * errors. */
+ * over; LAPPED: the state is not kept any more; HTTP statuses (before the first item); errors. */
 static int list_slice(struct answer_list *list, size_t wanted)
 {
 	struct answer_worker *worker = list->request->worker;

@@ -16,7 +16,7 @@ void answer_head_put(struct answer_head *head, const char *name, const char *val
 	head->headers[head->n++] = (struct exchange_header){bytes_str(name), bytes_str(value)};
 }
 
-/* Says how old the answer is, and why, while the feed is not live. */
+/* Adds the headers that say how old the answer is, and why, while the feed is not live. */
 static void answer_head_stale(const struct answer_request *request, struct answer_head *head)
 {
 	struct answer *answer = request->worker->answer;
@@ -39,7 +39,7 @@ static void answer_head_stale(const struct answer_request *request, struct answe
 		(void)snprintf(head->age, sizeof(head->age), "%.0f", age);
 		answer_head_put(head, "age", head->age);
 	}
-	for (char *p = why; *p; p++) /* a header has no such characters */
+	for (char *p = why; *p; p++) /* characters that the warning can't quote */
 		if (*p == '"' || *p == '\\' || (unsigned char)*p < 0x20 || (unsigned char)*p > 0x7e)
 			*p = '\'';
 	(void)snprintf(head->warning, sizeof(head->warning), "299 - \"%.100s: stale since %s: %s\"",

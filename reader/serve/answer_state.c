@@ -54,7 +54,7 @@ static bool state_same(const struct timeline *t, uint64_t a, uint64_t b)
 	return a >= b || timeline_next(t, a, &entry) == END || entry.seq > b;
 }
 
-/* The state of exactly RV; NOW is the newest one that the index has. */
+/* Finds the state of exactly RV. NOW: the newest seq that the index shows. */
 static int state_exact(struct answer_request *request, const struct timeline *t, const char *rv,
 	uint64_t now, struct answer_state *ret_state)
 {
@@ -81,7 +81,7 @@ static int state_exact(struct answer_request *request, const struct timeline *t,
 	return 0;
 }
 
-/* The newest state, if it is not older than RV. */
+/* Checks that NOW, the newest seq that the index shows, is not older than RV. */
 static int state_not_older(struct answer_request *request, const struct timeline *t, const char *rv,
 	uint64_t now)
 {

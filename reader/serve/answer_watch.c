@@ -95,8 +95,8 @@ void answer_watch_free(struct answer_watch **watch)
 
 /* ---- time ---- */
 
-/* Sets the timer to the next of the times. The deadline is none once it has come: the timer would
- * not let the worker rest until the client has taken what is left. */
+/* Sets the timer to the earliest of the watch's times. A deadline that has passed does not count:
+ * the timer would fire in every turn until the client has read the rest. */
 void answer_watch_set_timer(struct answer_watch *watch)
 {
 	uint64_t next = watch->deadline_ns > proc_monotonic_ns() ? watch->deadline_ns : UINT64_MAX;
@@ -247,8 +247,8 @@ static void watch_finish(void *context)
 
 /* ---- from the beginning ---- */
 
-/* Finds the position of a watch without initial objects. Returns: 0; 400; a stream that has ended
- * at once is no error. */
+/* Finds the position of a watch without initial objects. Returns: 0, also if the stream is to end
+ * at once with the Status 410; 400. */
 static int watch_seek(struct answer_watch *watch)
 {
 	struct answer_request *request = watch->request;
@@ -283,7 +283,7 @@ static int watch_seek(struct answer_watch *watch)
 	return 0;
 }
 
-/* A watch with initial objects of an RV that is none must be refused before it begins. */
+/* Refuses a watch with initial objects before it begins if the feed can't have its RV. */
 static int watch_check_rv(struct answer_watch *watch)
 {
 	struct answer_request *request = watch->request;

@@ -99,8 +99,8 @@ static const struct api_kind *api_kind_find(const char *group, const char *kind)
 	return NULL;
 }
 
-/* Nodes and namespaces have no label for a namespace that they can't have; custom resources
- * neither. */
+/* Returns whether the kind has the field label. Nodes, namespaces and custom resources without a
+ * namespace have no metadata.namespace. */
 static bool api_kind_has_label(const struct api_kind *known, bool is_custom, bool namespaced,
 	struct bytes label)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The facts about kinds that the API server has compiled in: the groups that are its own, and the
- * field labels of each kind (docs/protocol.md 10.3). All other kinds are custom resources, whose
+ * field labels of each kind (docs/protocol.md 10.3). All other kinds are custom resources; their
  * answers have another form: items of lists keep kind and apiVersion, and keys are sorted.
  */
 #ifndef READER_SERVE_API_KINDS_H

@@ -264,7 +264,7 @@ static int catalog_settle_one(void *argument, const struct feed_definition *defi
 	return 0;
 }
 
-/* Makes the catalog what the snapshot shows, under the lock. */
+/* Brings the catalog up to the snapshot, under the lock. */
 static int catalog_take(struct catalog *c, bool *ret_any)
 {
 	struct journal *journal = snapshot_journal(c->snapshot);
@@ -338,7 +338,7 @@ static void catalog_take_states(struct catalog *c)
 	}
 }
 
-/* R: of reading the journal. */
+/* Sets whether the catalog is ready. R: the result of reading the journal. */
 static void catalog_set_ready(struct catalog *c, int r)
 {
 	c->ready = r == 0 && c->has_index;
@@ -383,7 +383,7 @@ static void catalog_wait(struct catalog *c)
 		r = ring_attach(runtime, "delta.ring", &c->ring);
 		if (r == 0)
 			return; /* what came before is read first */
-		err_ignore(r, "no reflector has run here: the journal is looked at now and then");
+		err_ignore(r, "no reflector has run here: the feeder reads the journal every 50 ms");
 		c->ring = NULL;
 		err_ignore(home_reopen(home), "the store that is open goes on being read");
 	}
@@ -404,7 +404,7 @@ static void *catalog_run(void *argument)
 		struct ring_entry entry;
 		uint64_t seq;
 
-		/* Entries only say that there is something; the log has it. */
+		/* The entries only wake the feeder; it reads the records from the log. */
 		if (c->ring && ring_next(c->ring, &entry) != AGAIN)
 			(void)ring_to_tail(c->ring, &seq);
 		bool any = catalog_refresh(c);
@@ -429,7 +429,7 @@ int catalog_open(
 		return err_set(-ENOMEM, "the feeds to serve");
 	*c = (struct catalog){.magic = CATALOG_MAGIC, .news = news, .argument = argument,
 		.reason = "the feeds were not read yet"};
-	/* Or the feeder would starve while workers read. */
+	/* Readers that prefer each other would starve the feeder. */
 	pthread_rwlockattr_init(&attributes);
 	pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	pthread_rwlock_init(&c->lock, &attributes);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The feeds as the whole process sees them: their definitions, timelines and states. A thread of
- * its own, the feeder, keeps them: it follows the journal, woken by the delta ring, looks at
- * checkpoints each 500 ms (bookmarks ring no ring), and calls `news` after something has changed.
+ * its own, the feeder, keeps them: it follows the journal, woken by the delta ring, reads the
+ * checkpoints every 500 ms (a bookmark does not wake it), and calls `news` after a change.
  *
  *	catalog_open(directory, news, argument, &catalog);
  *	catalog_find(catalog, &request, &feed, &answer)     a reference to the feed that can answer
  *	catalog_lock(catalog); timeline_seek(&feed->timeline, ...); catalog_unlock(catalog);
  *	catalog_release(&feed);
  *
- * Only catalog.c depends on how the journal tells of news; the others read timelines, snapshots and
- * records by seq.
+ * Only catalog.c depends on how the journal reports changes; the others read timelines, snapshots
+ * and records by seq.
  */
 #ifndef READER_SERVE_CATALOG_H
 #define READER_SERVE_CATALOG_H
@@ -69,7 +69,7 @@ void catalog_release(struct catalog_feed **feed);
 typedef int catalog_feed_fn(void *argument, const struct catalog_feed *feed);
 int catalog_each(struct catalog *catalog, catalog_feed_fn *fn, void *argument);
 
-/* Raises the floor of FEED: a client was shown what SEQ has brought. */
+/* Raises the floor of FEED: a client has seen the state as of SEQ. */
 void catalog_raise_floor(struct catalog_feed *feed, uint64_t seq);
 
 #endif

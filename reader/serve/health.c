@@ -41,7 +41,7 @@ static bool health_has_parameter(struct bytes query, const char *name, struct by
 	return false;
 }
 
-/* The checks of /livez: this process answers. /readyz adds those of the answers. */
+/* Makes the checks of /livez (ping), or of /readyz: also those of shutdown and of the answers. */
 static size_t health_checks(struct worker_shared *shared, bool ready, struct answer_check *checks)
 {
 	size_t n = 0;

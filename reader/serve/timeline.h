@@ -75,8 +75,8 @@ enum timeline_place {
 	TIMELINE_INVALID /* N is no RV of this feed: 400 */
 };
 
-/* Finds the position after which all records newer than RV come, and so the seq whose state is that
- * of RV. FUTURE: the position is `visible`. RET_RV: RV as it is compared; may be NULL. */
+/* Finds the position after which all records newer than RV come; the state as of that seq is the
+ * state of RV. FUTURE: the position is `visible`. RET_RV: RV as it is compared; may be NULL. */
 enum timeline_place timeline_seek(const struct timeline *timeline, struct bytes rv,
 	uint64_t *ret_position, timeline_rv *ret_rv);
 
@@ -87,7 +87,7 @@ int timeline_next(
 /* Returns C of a bracket's entry. */
 timeline_rv timeline_before(const struct timeline *timeline, const struct timeline_entry *entry);
 
-/* Returns the last seq not after SEQ whose state may be seen: not within a bracket. */
+/* Returns the last seq up to SEQ that lies within no bracket: clients may see its state. */
 uint64_t timeline_settled(const struct timeline *timeline, uint64_t seq);
 /* Writes the RV of the state as of SEQ, which is settled; "" if it is not known. */
 void timeline_rv_at(const struct timeline *timeline, uint64_t seq, char text[TIMELINE_RV_SIZE]);
