@@ -531,10 +531,12 @@ int catalog_find(struct catalog *catalog, const struct coverage_request *request
 	catalog_lock(catalog);
 	for (size_t i = 0; i < catalog->n; i++) {
 		struct catalog_feed *feed = catalog->feeds[i];
-		enum coverage_answer answer = coverage_check(&feed->coverage, request);
 
-		*ret_known |= coverage_is_resource(&feed->coverage, request->group,
-			request->version, request->resource);
+		if (!coverage_is_resource(&feed->coverage, request->group, request->version,
+			    request->resource))
+			continue;
+		*ret_known = true;
+		enum coverage_answer answer = coverage_check(&feed->coverage, request);
 		if (answer == COVERAGE_NONE)
 			continue;
 		if (!best || answer > best_answer ||

@@ -75,16 +75,16 @@ enum coverage_answer coverage_check(
 	const struct coverage *coverage, const struct coverage_request *request)
 {
 	const struct feed_definition *d = coverage->definition;
-	/* The request is limited to a namespace by its path or its field selector. */
-	struct bytes namespace_ = *request->namespace_
-					  ? bytes_str(request->namespace_)
-					  : selector_value(request->fields, "metadata.namespace");
 	bool partial = false;
 
 	if (!coverage_is_resource(coverage, request->group, request->version, request->resource))
 		return COVERAGE_NONE;
 	if (coverage->lacks_metadata || (coverage->lacks_content && !request->metadata_only))
 		return COVERAGE_NONE;
+	/* The request is limited to a namespace by its path or its field selector. */
+	struct bytes namespace_ = *request->namespace_
+					  ? bytes_str(request->namespace_)
+					  : selector_value(request->fields, "metadata.namespace");
 	if (*d->namespace_ && !bytes_equal(namespace_, bytes_str(d->namespace_)))
 		return COVERAGE_NONE;
 	for (size_t i = 0; coverage->labels && i < selector_count(coverage->labels); i++)
