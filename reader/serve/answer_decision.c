@@ -72,7 +72,8 @@ void answer_decide(struct answer_request *request, auth_decided_fn *fn)
 	CLEANUP(buf_release) struct buf whole = BUF_INIT;
 	struct selector *labels = request->options.labels, *fields = request->options.fields;
 
-	buf_bytes_put(&whole, request->x->path);
+	if (!is_resource)
+		buf_bytes_put(&whole, request->x->path);
 	const struct auth_attributes attributes = {
 		.verb = is_resource ? answer_verb_name(request) : "get",
 		.group = path->group,
