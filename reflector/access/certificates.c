@@ -12,7 +12,6 @@
 #include "reflector/access/small_file.h"
 
 #define CERTIFICATES_MAGIC 0x43455254u
-#define PEM_MAX            ((size_t)1 << 20)
 #define AGE_NS             (10ull * 1000 * 1000 * 1000)
 
 struct certificates {
@@ -62,7 +61,7 @@ static int certificate_text_read(const struct kubeconfig_pem *pem, struct certif
 	if (pem->data || !pem->file)
 		return certificate_text_copy(pem->data, pem->size, text);
 
-	int r = small_file_read(pem->file, PEM_MAX, &text->data, &text->size);
+	int r = small_file_read(pem->file, KUBECONFIG_PEM_MAX, &text->data, &text->size);
 
 	if (r < 0)
 		return r;

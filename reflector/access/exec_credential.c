@@ -14,7 +14,6 @@
 #include "common/value/value.h"
 #include "reflector/access/small_file.h"
 
-#define CA_MAX    ((size_t)1 << 20)
 #define SECOND    1000000000ull
 #define YEAR_LAST 2500 /* 64 bits of nanoseconds end in 2554 */
 
@@ -39,9 +38,9 @@ static void exec_put_member(struct buf *out, const char *name, const char *value
 static int exec_put_cluster(const struct kubeconfig *config, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf base64 = BUF_INIT;
-	AUTO_FREE char *text = NULL;
+	AUTO_FREE char *owned = NULL;
 	const struct kubeconfig_pem *ca = &config->ca;
-	size_t size = ca->size;
+	struct bytes text;
 
 	buf_str(out, "\"cluster\":{");
 	exec_put_member(out, "server", config->server);
@@ -49,14 +48,11 @@ static int exec_put_cluster(const struct kubeconfig *config, struct buf *out)
 		exec_put_member(out, "tls-server-name", config->tls_server_name);
 	if (config->insecure)
 		buf_str(out, "\"insecure-skip-tls-verify\":true,");
-	if (!ca->data && ca->file) {
-		int r = small_file_read(ca->file, CA_MAX, &text, &size);
-
-		if (r < 0)
-			return r;
-	}
+	int r = kubeconfig_pem_text(ca, &owned, &text);
+	if (r < 0)
+		return r;
 	if (ca->data || ca->file) {
-		base64_put(BYTES(ca->data ? ca->data : text, size), &base64);
+		base64_put(text, &base64);
 		exec_put_member(out, "certificate-authority-data", buf_cstr(&base64));
 	}
 	if (config->proxy_url)

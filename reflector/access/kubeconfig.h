@@ -22,6 +22,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/bytes.h"
+
 /* PEM given as data or as a file, or neither; data wins. certificates.h reads files again, so that
  * rotated ones take effect. */
 struct kubeconfig_pem {
@@ -97,5 +99,10 @@ int kubeconfig_in_cluster(const char *directory, struct kubeconfig **ret_config)
 #define KUBECONFIG_SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
 
 void kubeconfig_free(struct kubeconfig **config);
+
+#define KUBECONFIG_PEM_MAX ((size_t)1 << 20)
+/* Gives the text of PEM: its data, or its file as it is now, which is read into *OWNED for the
+ * caller to free; "" if neither is given. Returns: 0, an error of small_file_read(). */
+int kubeconfig_pem_text(const struct kubeconfig_pem *pem, char **owned, struct bytes *ret_text);
 
 #endif

@@ -13,9 +13,17 @@
 #include "reflector/access/kubeconfig_member.h"
 #include "reflector/access/small_file.h"
 
-#define PEM_MAX ((size_t)1 << 20)
-
 /* ---- PEM ---- */
+
+int kubeconfig_pem_text(const struct kubeconfig_pem *pem, char **owned, struct bytes *ret_text)
+{
+	*ret_text = BYTES(pem->data ? pem->data : "", pem->data ? pem->size : 0);
+	if (pem->data || !pem->file)
+		return 0;
+	int r = small_file_read(pem->file, KUBECONFIG_PEM_MAX, owned, &ret_text->size);
+	ret_text->data = *owned;
+	return r;
+}
 
 static bool pem_is_valid(const char *text)
 {
@@ -52,7 +60,7 @@ static int pem_read(const struct kubeconfig_entry *entry, const char *key,
 		pem->file = NULL;
 		return 0;
 	}
-	r = small_file_read(pem->file, PEM_MAX, &text, &size);
+	r = small_file_read(pem->file, KUBECONFIG_PEM_MAX, &text, &size);
 	if (r < 0)
 		return kubeconfig_bad(entry, key, "%s", err_text(r));
 	r = pem_is_valid(text) ? 0 : kubeconfig_bad(entry, key, "'%s' is not PEM", pem->file);

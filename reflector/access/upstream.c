@@ -6,10 +6,7 @@
 #include "common/base64.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "reflector/access/small_file.h"
 #include "store/env/text_file.h"
-
-#define UPSTREAM_CA_MAX ((size_t)1 << 20)
 
 /* Appends a JSON string; it is ASCII, or UTF-8 that needs no escape. */
 static void upstream_put_string(struct buf *out, const char *name, const char *text)
@@ -26,16 +23,16 @@ static void upstream_put_string(struct buf *out, const char *name, const char *t
 
 static int upstream_put_ca(struct buf *out, const struct kubeconfig_pem *ca)
 {
-	AUTO_FREE char *text = NULL;
-	size_t size = ca->size;
+	AUTO_FREE char *owned = NULL;
+	struct bytes text;
 
 	if (!ca->data && !ca->file)
 		return 0;
-	int r = ca->data ? 0 : small_file_read(ca->file, UPSTREAM_CA_MAX, &text, &size);
+	int r = kubeconfig_pem_text(ca, &owned, &text);
 	if (r < 0)
 		return r;
 	buf_str(out, ",\n\"certificateAuthorityData\": \"");
-	base64_put(BYTES(ca->data ? ca->data : text, size), out);
+	base64_put(text, out);
 	buf_byte(out, '"');
 	return 0;
 }

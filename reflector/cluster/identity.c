@@ -13,14 +13,13 @@
 #include "common/hash.h"
 #include "common/value/json.h"
 #include "common/value/value.h"
+#include "reflector/access/kubeconfig.h"
 #include "reflector/wire/fetch.h"
-#include "reflector/access/small_file.h"
 #include "reflector/wire/status.h"
 
 #define IDENTITY_MAGIC 0x49444e54u
 #define ANSWER_NS      (32ull * 1000 * 1000 * 1000)
 #define ANSWER_MAX     ((size_t)1 << 20)
-#define CA_MAX         ((size_t)1 << 20)
 #define URL_MAX        160 /* longer ones are hashed, so that an identity has less than 256 bytes */
 
 #define UID    "uid:"
@@ -51,18 +50,13 @@ void identity_cancel(struct identity **identity)
 /* Makes the identity of the server's address, without the right to read the namespace. */
 static int identity_from_server(const struct kubeconfig *config, struct buf *out)
 {
-	const struct kubeconfig_pem *ca = &config->ca;
-	AUTO_FREE char *text = NULL;
+	AUTO_FREE char *owned = NULL;
 	size_t size = strlen(config->server);
-	struct bytes pem = BYTES(ca->data ? ca->data : "", ca->data ? ca->size : 0);
+	struct bytes pem;
+	int r = kubeconfig_pem_text(&config->ca, &owned, &pem);
 
-	if (!ca->data && ca->file) {
-		int r = small_file_read(ca->file, CA_MAX, &text, &pem.size);
-
-		if (r < 0)
-			return r;
-		pem.data = text;
-	}
+	if (r < 0)
+		return r;
 	if (size <= URL_MAX)
 		buf_printf(out, SERVER "%s", config->server);
 	else
