@@ -84,15 +84,21 @@ void daemon_view_take(const struct home *home, enum home_role role, struct daemo
 {
 	static const char *const pages[HOME_ROLE_MAX] = {
 		[HOME_REFLECTOR] = "stats.reflector", [HOME_PROCESSOR] = "stats.processor"};
+
+	daemon_view_take_page(home, pages[role], home_role_holder(home, role), view);
+}
+
+void daemon_view_take_page(
+	const struct home *home, const char *page, int holder, struct daemon_view *view)
+{
 	int runtime = home_runtime_fd(home);
 
-	if (runtime < 0 || stats_open(runtime, pages[role], &view->page) < 0 ||
+	if (runtime < 0 || stats_open(runtime, page, &view->page) < 0 ||
 		stats_process(view->page, &view->process) < 0) {
 		stats_close(&view->page);
-		view->alive = home_role_holder(home, role) != 0;
+		view->alive = holder != 0;
 		return;
 	}
-	int holder = home_role_holder(home, role);
 	/* The role's lock is trusted, because a pid means nothing in another PID namespace, and because
 	 * the runtime directory of a copy is the original's. Only if the lock can't be checked the pid
 	 * decides. */

@@ -88,6 +88,10 @@ struct daemon_view {
 };
 /* Fills VIEW, which begins as zeroes. */
 void daemon_view_take(const struct home *home, enum home_role role, struct daemon_view *view);
+/* The same of a process with the status page PAGE and a lock whose HOLDER is known: its pid, 0: none, negative:
+ * held by a process that has not written its pid. */
+void daemon_view_take_page(
+	const struct home *home, const char *page, int holder, struct daemon_view *view);
 void daemon_view_release(struct daemon_view *view);
 
 void object_from_record(const struct record *record, struct kinf_object *ret_object);

@@ -29,7 +29,7 @@ static bool readiness_judge_daemon(const struct child *child, const struct stats
 	else if (*process->error)
 		(void)snprintf(
 			text, size, "%s: %s: %s", child->program, process->state, process->error);
-	else if (strcmp(process->state, "running") != 0)
+	else if (strncmp(process->state, "running", strlen("running")) != 0)
 		(void)snprintf(text, size, "%s: %s", child->program, process->state);
 	else
 		return false;

@@ -23,8 +23,8 @@ static const struct option_spec status_options[] = {
 	{'o', "output", OPTION_TEXT, offsetof(struct status_args, output), "FORMAT",
 		"text or json"},
 	{0, "check", OPTION_FLAG, offsetof(struct status_args, check), NULL,
-		"print one line, and exit with 1 unless both daemons work, there are feeds, and "
-		"every one is live"},
+		"print one line, and exit with 1 unless both daemons work, and kinf-serve if it is "
+		"to run, there are feeds, and every one is live"},
 	{0, "max-staleness", OPTION_DURATION, offsetof(struct status_args, max_stale_ns), "D",
 		"with --check: also unless each feed's last contact was at most D ago"},
 };
@@ -108,8 +108,10 @@ int status_json(const struct store_status *s, struct buf *out)
 	if (s->disk_known)
 		buf_printf(out, ",\"diskFreeBytes\":%" PRIu64, s->disk_free);
 	status_json_text(out, ",\"lastError\":", s->error);
+	if (s->processes[STATUS_SERVE].alive)
+		status_json_text(out, ",\"serveAddresses\":", s->addresses);
 	buf_str(out, "},\"processes\":[");
-	for (size_t i = 0; i < STATUS_PROCESSES; i++) {
+	for (size_t i = 0; i < s->n_processes; i++) {
 		buf_str(out, i ? "," : "");
 		status_json_process(&s->processes[i], out);
 	}
@@ -142,7 +144,7 @@ static bool status_find_fault(
 	const struct kinf_feed_info *fault = NULL;
 	size_t live = 0, stale = 0;
 
-	for (size_t i = 0; i < STATUS_PROCESSES && !any; i++) {
+	for (size_t i = 0; i < s->n_processes && !any; i++) {
 		const struct status_process *process = &s->processes[i];
 
 		if (process->responding)
@@ -185,6 +187,19 @@ static bool status_find_fault(
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+/* Returns whether the configuration asks for kinf-serve. A store that was named alone may be another one
+ * than the configuration's. */
+static bool status_is_serve_configured(const struct config_flags *flags)
+{
+	CLEANUP(config_free) struct config *config = NULL;
+
+	if (flags->store && !flags->file)
+		return false;
+	int r = config_load(flags, &config);
+	err_ignore(r, "the status is reported also without a configuration");
+	return r == 0 && config->serve.enabled;
+}
+
 int command_status(int argc, char **argv)
 {
 	/* Kept for the life of the process: the handler of memory faults names it. */
@@ -222,7 +237,7 @@ int command_status(int argc, char **argv)
 		return command_fail(r);
 	CLEANUP(status_release) struct store_status status;
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
-	int gathered = status_gather(kinf, &status);
+	int gathered = status_gather(kinf, status_is_serve_configured(&flags), &status);
 	r = 0;
 	if (!args.check)
 		r = json ? status_json(&status, &out) : status_text(&status, &out);

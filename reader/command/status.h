@@ -26,7 +26,9 @@ struct status_process {
 	uint32_t restarts; /* starts of the writer of its ring since the machine booted, less one */
 	uint64_t counters[STAT_MAX]; /* stats.def; of a process that died, its last ones */
 };
-#define STATUS_PROCESSES 2
+/* The two daemons, and kinf-serve, which is shown if it is configured, runs, or ended by itself. */
+#define STATUS_SERVE     2
+#define STATUS_PROCESSES 3
 
 struct status_reader {
 	int32_t pid;
@@ -49,16 +51,19 @@ struct store_status {
 	bool disk_known;
 	uint64_t disk_free;
 	char error[600]; /* the first thing that is wrong with the store; "" if nothing is */
+	bool serve_configured;
 	struct status_process processes[STATUS_PROCESSES];
+	size_t n_processes;
+	char addresses[1024]; /* of kinf-serve: "https 127.0.0.1:6445 self, unix /run/..." */
 	struct kinf_feed_info *feeds;
 	size_t n_feeds, feeds_room;
 	struct status_reader *readers;
 	size_t n_readers, readers_room;
 };
 
-/* Collects the status. On an error STATUS holds what could be found out all the same, and the
- * reason in `error`. */
-int status_gather(struct kinf *kinf, struct store_status *status);
+/* Collects the status; SERVE_CONFIGURED: kinf-serve is to run. On an error STATUS holds what could be
+ * found out all the same, and the reason in `error`. */
+int status_gather(struct kinf *kinf, bool serve_configured, struct store_status *status);
 void status_release(struct store_status *status);
 
 /* Returns the state of a process as a word or, if it publishes one, in its own words. */

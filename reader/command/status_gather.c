@@ -15,6 +15,7 @@
 #include "reader/command/command.h"
 #include "reader/command/status.h"
 #include "reader/handle.h"
+#include "store/env/text_file.h"
 #include "store/ring/ring.h"
 #include "store/ring/taken.h"
 
@@ -35,8 +36,32 @@ static void status_note_error(struct store_status *status, const char *process, 
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-static void status_gather_process(const struct home *home, enum home_role role,
-	struct status_process *process)
+/* Returns the pid of the kinf-serve of the store, as home_role_holder() does, and copies its addresses. */
+static int status_serve_holder(const struct home *home, char *addresses, size_t size)
+{
+	AUTO_FD int directory = openat(
+		home_fd(home), "serve", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	char text[1024], *rest = text, line[32];
+	size_t used = 0;
+	int pid;
+
+	*addresses = '\0';
+	if (directory < 0 || !proc_is_locked(directory, "serve.lock"))
+		return 0;
+	if (text_file_read(directory, "addresses", text, sizeof(text), NULL) < 0)
+		*text = '\0';
+	for (char *address; (address = strsep(&rest, "\n"));)
+		if (strncmp(address, "api ", 4) == 0 && used < size)
+			used += (size_t)snprintf(addresses + used, size - used, "%s%s",
+				used ? ", " : "", address + 4);
+	if (text_file_read_line(directory, "serve.lock", line, sizeof(line), NULL) != FOUND ||
+		sscanf(line, "%d", &pid) != 1 || pid <= 0)
+		pid = -1; /* held, but its holder has not written its pid yet */
+	return pid;
+}
+
+static void status_gather_process(
+	const struct home *home, size_t role, int holder, struct status_process *process)
 {
 	CLEANUP(daemon_view_release) struct daemon_view view = {.page = NULL};
 	CLEANUP(ring_detach) struct ring_reader *reader = NULL;
@@ -46,7 +71,10 @@ static void status_gather_process(const struct home *home, enum home_role role,
 	uint64_t now = proc_realtime_ns();
 	int runtime = home_runtime_fd(home);
 
-	daemon_view_take(home, role, &view);
+	if (role == STATUS_SERVE)
+		daemon_view_take_page(home, "stats.serve", holder, &view);
+	else
+		daemon_view_take(home, (enum home_role)role, &view);
 	process->searched = true;
 	process->known = view.page != NULL;
 	process->alive = view.alive;
@@ -64,8 +92,20 @@ static void status_gather_process(const struct home *home, enum home_role role,
 		starts = ring.epoch;
 	} else if (role == HOME_PROCESSOR && taken_attach(runtime, &word) >= 0) {
 		starts = taken_starts(word);
+	} else if (role == STATUS_SERVE) {
+		starts = (uint32_t)process->counters[STAT_SERVE_STARTS];
 	}
 	process->restarts = starts ? starts - 1 : 0;
+}
+
+/* kinf-serve may have been ended on purpose, and is not missed then: its last state is "stopped", without
+ * an error. */
+static bool status_expects_serve(const struct store_status *status)
+{
+	const struct status_process *process = &status->processes[STATUS_SERVE];
+
+	return status->serve_configured || process->alive ||
+	       (process->known && (strcmp(process->page.state, "stopped") != 0 || *process->page.error));
 }
 
 /* Collects everything that needs no database. */
@@ -76,8 +116,14 @@ static void status_gather_home(struct home *home, struct store_status *status)
 	(void)snprintf(status->id, sizeof(status->id), "%s", home_id(home));
 	for (size_t i = 0; i < STATUS_PROCESSES; i++) {
 		struct status_process *process = &status->processes[i];
+		int holder = i == STATUS_SERVE
+			? status_serve_holder(home, status->addresses, sizeof(status->addresses))
+			: 0;
 
-		status_gather_process(home, (enum home_role)i, process);
+		status_gather_process(home, i, holder, process);
+		if (i == STATUS_SERVE && !status_expects_serve(status))
+			break;
+		status->n_processes = i + 1;
 		if (process->known && !process->alive)
 			status_note_error(status, process->name, process->page.check);
 		if (process->known)
@@ -207,13 +253,16 @@ static int status_gather_snapshot(struct kinf_snapshot *s, struct store_status *
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-int status_gather(struct kinf *kinf, struct store_status *status)
+int status_gather(struct kinf *kinf, bool serve_configured, struct store_status *status)
 {
 	static const char *const names[STATUS_PROCESSES] = {
-		[HOME_REFLECTOR] = "kinf-reflector", [HOME_PROCESSOR] = "kinf-processor"};
+		[HOME_REFLECTOR] = "kinf-reflector", [HOME_PROCESSOR] = "kinf-processor",
+		[STATUS_SERVE] = "kinf-serve"};
 	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
 
-	*status = (struct store_status){.copy = kinf_is_copy(kinf)};
+	*status = (struct store_status){.copy = kinf_is_copy(kinf),
+		.serve_configured = serve_configured,
+		.n_processes = STATUS_PROCESSES - !serve_configured};
 	if (kinf->directory)
 		(void)snprintf(status->path, sizeof(status->path), "%s", kinf->directory);
 	for (size_t i = 0; i < STATUS_PROCESSES; i++)

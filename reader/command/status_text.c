@@ -71,7 +71,7 @@ static int status_put_processes(const struct store_status *s, struct table *tabl
 	int r = 0;
 
 	table_init(table, heads, ARRAY_SIZE(heads));
-	for (size_t i = 0; r == 0 && i < STATUS_PROCESSES; i++) {
+	for (size_t i = 0; r == 0 && i < s->n_processes; i++) {
 		const struct status_process *p = &s->processes[i];
 		bool alive = p->known && p->alive;
 		struct number_text pid, restarts;
@@ -89,6 +89,19 @@ static int status_put_processes(const struct store_status *s, struct table *tabl
 	return r;
 }
 
+/* Puts a line about the clients of kinf-serve, if it runs. */
+static void status_put_clients(const struct store_status *s, struct buf *out)
+{
+	const struct status_process *serve = &s->processes[STATUS_SERVE];
+
+	if (serve->known && serve->alive)
+		buf_printf(out,
+			"Serving: %" PRIu64 " connections, %" PRIu64 " watches at %s\n",
+			serve->counters[STAT_SERVE_CONNECTIONS],
+			serve->counters[STAT_SERVE_WATCHES],
+			*s->addresses ? s->addresses : "no address yet");
+}
+
 static int status_put_feeds(const struct store_status *s, struct table *table, struct buf *out)
 {
 	static const char *const heads[] = {"FEED", "NAMESPACE", "STATE", "OBJECTS",
@@ -98,6 +111,7 @@ static int status_put_feeds(const struct store_status *s, struct table *table, s
 
 	/* "Feeds: 62 (60 live, 1 gone, 1 forbidden)", the states in the order of their first
 	 * feeds. */
+	status_put_clients(s, out);
 	buf_printf(out, "Feeds:   %zu", s->n_feeds);
 	for (size_t i = 0; i < s->n_feeds; i++) {
 		size_t same = 0, earlier = 0;

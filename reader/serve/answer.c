@@ -316,6 +316,8 @@ static int answer_find_feed(struct answer_request *request)
 	int r = catalog_find(request->worker->answer->catalog, &wanted, &request->feed,
 		&request->coverage, &known);
 
+	if (r != FOUND && catalog_is_empty(request->worker->answer->catalog))
+		return api_status_starting(&request->status);
 	if (r != FOUND) {
 		api_status_unknown_path(&request->status);
 		buf_printf(&request->status.message,

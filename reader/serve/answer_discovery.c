@@ -198,7 +198,8 @@ static int discovery_resources(const struct served *discovery, const struct api_
 		discovery_tail(resource, out);
 	}
 	buf_str(out, "]}");
-	return any ? FOUND : NOT_FOUND;
+	/* The core group is always there, as at the API server: /api names its version. */
+	return any || (!*path->group && strcmp(path->version, "v1") == 0) ? FOUND : NOT_FOUND;
 }
 
 static void discovery_aggregated_resource(
@@ -330,6 +331,19 @@ static int discovery_document(
 	}
 }
 
+static bool discovery_is_of_feeds(const struct answer_request *request)
+{
+	switch (request->path.kind) {
+	case API_PATH_API:
+	case API_PATH_GROUPS:
+	case API_PATH_GROUP:
+	case API_PATH_RESOURCES:
+		return true;
+	default:
+		return false;
+	}
+}
+
 void answer_discovery(struct answer_request *request)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
@@ -347,6 +361,10 @@ void answer_discovery(struct answer_request *request)
 			&request->accept, &request->status);
 	if (r == 406 && request->path.kind == API_PATH_VERSION)
 		r = 0; /* it is not negotiated */
+	/* A client would keep an empty document for hours. */
+	if (r == 0 && is_read && discovery_is_of_feeds(request) &&
+		catalog_is_empty(request->worker->answer->catalog))
+		r = api_status_starting(&request->status);
 	if (r == 0 && is_read && request->accept.form == API_FORM_DISCOVERY) {
 		discovery_send(request, &discovery);
 		free(discovery.resources);

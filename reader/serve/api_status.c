@@ -73,6 +73,15 @@ void api_status_cause(struct api_status *status, const char *reason, const char 
 
 /* ---- common refusals ---- */
 
+int api_status_starting(struct api_status *status)
+{
+	api_status_set(status, 503, "ServiceUnavailable",
+		"the request has been made before all known HTTP paths have been installed, "
+		"please try again: nothing is watched yet");
+	status->retry_after = 1;
+	return 503;
+}
+
 int api_status_unknown_path(struct api_status *status)
 {
 	api_status_set(

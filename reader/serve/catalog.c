@@ -503,6 +503,14 @@ bool catalog_is_ready(struct catalog *catalog, char reason[200])
 	return ready;
 }
 
+bool catalog_is_empty(struct catalog *catalog)
+{
+	catalog_lock(catalog);
+	bool empty = !catalog->ready || !catalog->n;
+	catalog_unlock(catalog);
+	return empty;
+}
+
 bool catalog_are_listed(struct catalog *catalog, char reason[200])
 {
 	catalog_lock(catalog);

@@ -51,6 +51,8 @@ struct store *catalog_store(struct catalog *catalog);
  * not. */
 bool catalog_is_ready(struct catalog *catalog, char reason[200]);
 
+/* Returns whether no feed is known yet, so that nothing can be said about what is served. */
+bool catalog_is_empty(struct catalog *catalog);
 /* Returns whether each feed was listed; else REASON names one that was not. */
 bool catalog_are_listed(struct catalog *catalog, char reason[200]);
 

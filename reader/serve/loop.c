@@ -9,6 +9,7 @@
 #include "common/array.h"
 #include "common/check.h"
 #include "common/err.h"
+#include "common/failpoint.h"
 #include "common/log.h"
 #include "common/proc.h"
 #include "reader/serve/answer.h"
@@ -136,9 +137,13 @@ static void loop_until_end(struct serve_worker *w)
 	struct epoll_event events[EVENTS_MAX];
 
 	while (!w->draining || (w->connections && w->now_ns < w->end_ns)) {
-		int n = epoll_wait(w->epoll, events, EVENTS_MAX, loop_timeout(w));
+		int timeout = loop_timeout(w);
+
+		__atomic_store_n(&w->turn_ns, 0, __ATOMIC_RELAXED);
+		int n = epoll_wait(w->epoll, events, EVENTS_MAX, timeout);
 
 		w->now_ns = proc_monotonic_ns();
+		__atomic_store_n(&w->turn_ns, w->now_ns, __ATOMIC_RELAXED);
 		/* Connections are freed in their turns only, so no event here names a freed one. */
 		for (int i = 0; i < n; i++) {
 			if (events[i].data.ptr)
@@ -176,6 +181,7 @@ static void *loop_run(void *arg)
 
 static void loop_ask(struct serve_worker *w, const struct listener *listener, struct exchange *x)
 {
+	(void)failpoint_pass(FAILPOINT_SERVE_REQUEST);
 	if (!health_answer(w->shared, listener, x))
 		serve_answer(w, x);
 }

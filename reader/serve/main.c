@@ -42,12 +42,13 @@ static int main_loop(struct serve *serve)
 	struct daemon *daemon = serve->daemon;
 
 	daemon_ready(daemon);
-	stats_set_state(daemon->stats, "running");
-	while (daemon_tick(daemon) >= 0) {
+	/* Without a heartbeat for long enough the supervisor starts a new process. */
+	while (serve_hangs(serve) ? !daemon->stop : daemon_tick(daemon) >= 0) {
 		if (daemon_second(daemon)) {
 			int r = home_check(serve->home);
 			if (r < 0)
 				return r;
+			serve_report(serve);
 		}
 		if (daemon->reload && daemon_reload(daemon))
 			serve_reload(serve);

@@ -229,6 +229,11 @@ void metric_set(struct metric_cell *cell, uint64_t n)
 	__atomic_store_n(&cell->value, n, __ATOMIC_RELAXED);
 }
 
+uint64_t metric_get(const struct metric_cell *cell)
+{
+	return __atomic_load_n(&cell->value, __ATOMIC_RELAXED);
+}
+
 static void metric_observe(struct metric_cell *cell, uint64_t amount, double value)
 {
 	const double *bounds;

@@ -296,13 +296,31 @@ static int serve_start_workers(struct serve *serve)
 	return r;
 }
 
+/* Makes the status page, which counts the starts: it outlives the processes. */
+static int serve_open_page(struct serve *serve)
+{
+	CLEANUP(stats_close) struct stats *before = NULL;
+	struct daemon *daemon = serve->daemon;
+	int runtime = home_runtime_fd(serve->home);
+	uint64_t starts = 0;
+
+	int r = stats_open(runtime, daemon->program->status_page, &before);
+	if (r == 0)
+		starts = stats_get(before, STAT_SERVE_STARTS);
+	err_ignore(r, "this is the first start since the machine booted");
+	r = daemon_open_page(daemon, runtime);
+	if (r == 0)
+		stats_add(daemon->stats, STAT_SERVE_STARTS, starts + 1);
+	return r;
+}
+
 int serve_open(struct serve *serve, struct daemon *daemon)
 {
 	serve->daemon = daemon;
 	serve->shared.keep_bodies = daemon->config->serve.forward;
 	int r = serve_open_directory(serve);
 	if (r == 0)
-		r = daemon_open_page(daemon, home_runtime_fd(serve->home));
+		r = serve_open_page(serve);
 	if (r == 0)
 		r = metrics_new(&serve->shared.metrics);
 	serve_raise_limit(serve);
@@ -366,6 +384,49 @@ void serve_close(struct serve *serve)
 	cleanup_fd(&serve->lock_fd);
 	cleanup_fd(&serve->directory_fd);
 	home_close(&serve->home);
+}
+
+/* ---- the status page ---------------------------------------------------------------------------- */
+
+static void serve_report_level(
+	struct stats *stats, enum counter counter, uint64_t level, uint64_t *reported)
+{
+	stats_add(stats, counter, level - *reported); /* modulo 2^64 */
+	*reported = level;
+}
+
+bool serve_hangs(const struct serve *serve)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	for (unsigned i = 0; i < serve->n_workers; i++) {
+		uint64_t since = __atomic_load_n(&serve->workers[i]->turn_ns, __ATOMIC_RELAXED);
+
+		if (since && now > since + STATS_HEARTBEAT_LIMIT_NS)
+			return true;
+	}
+	return false;
+}
+
+void serve_report(struct serve *serve)
+{
+	struct answer_check checks[ANSWER_CHECKS_MAX];
+	struct stats *stats = serve->daemon->stats;
+	char state[STATS_TEXT] = "running";
+	uint64_t connections = 0;
+	size_t n = answer_ready(serve->shared.answer, checks);
+
+	for (size_t i = n; i-- > 0;)
+		if (!checks[i].ok)
+			(void)snprintf(state, sizeof(state), "running, not ready: %s", checks[i].reason);
+	for (unsigned i = 0; i < serve->n_workers; i++)
+		connections += __atomic_load_n(&serve->workers[i]->n_connections, __ATOMIC_RELAXED);
+	stats_set_state(stats, state);
+	serve_report_level(
+		stats, STAT_SERVE_CONNECTIONS, connections, &serve->reported_connections);
+	serve_report_level(stats, STAT_SERVE_WATCHES,
+		metric_get(metrics_cell(serve->shared.metrics, METRIC_WATCHERS, NULL)),
+		&serve->reported_watches);
 }
 
 /* ---- the main thread's turns ------------------------------------------------------------------- */

@@ -33,11 +33,16 @@ struct serve {
 	unsigned n_workers;
 	size_t connections_max;
 	uint64_t accept_at_ns; /* after a failed accept: when to try again */
+	uint64_t reported_connections, reported_watches; /* as the status page has them */
 };
 
 int serve_open(struct serve *serve, struct daemon *daemon);
 /* Accepts, and sleeps for at most TIMEOUT_MS. */
 int serve_turn(struct serve *serve, int timeout_ms);
+/* Returns whether a worker has not come back from its turn for a long time. */
+bool serve_hangs(const struct serve *serve);
+/* Writes connections, watches, and what this process waits for, into the status page. */
+void serve_report(struct serve *serve);
 /* Takes the daemon's new configuration. */
 void serve_reload(struct serve *serve);
 /* Ends everything within 5 s. */

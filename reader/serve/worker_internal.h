@@ -60,6 +60,7 @@ struct serve_worker {
 	size_t n_arrivals, arrivals_room;
 	bool stop_asked;
 	size_t n_connections; /* atomic */
+	uint64_t turn_ns;     /* atomic: monotonic, since when this turn lasts; 0: it sleeps */
 };
 
 int serve_worker_init(struct serve_worker *worker, struct worker_shared *shared, unsigned number);

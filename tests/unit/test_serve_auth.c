@@ -44,6 +44,13 @@ static void on_decided(void *context, const struct auth_decision *decision)
 	(void)snprintf(seen->reason, sizeof(seen->reason), "%s", decision->reason);
 }
 
+static void open_auth(uint64_t keep_ns)
+{
+	cr_assert_eq(auth_open(&(struct auth_options){.config = config, .metrics = shared.metrics,
+		.runtime_fd = runtime_fd, .owner = 1000, .has_group = true, .group = 50, .self = true,
+		.keep_ns = keep_ns}, &auth), 0, "%s", err_text(-1));
+}
+
 static void set_up(void)
 {
 	runtime_fd = open(scratch(), O_RDONLY | O_DIRECTORY);
@@ -51,9 +58,7 @@ static void set_up(void)
 	cr_assert_eq(config_parse("serve: {auth: self}", 19, "k.yaml", &config), 0);
 	cr_assert_eq(metrics_new(&shared.metrics), 0);
 	cr_assert_eq(serve_worker_init(&worker, &shared, 0), 0);
-	cr_assert_eq(auth_open(&(struct auth_options){.config = config, .metrics = shared.metrics,
-		.runtime_fd = runtime_fd, .owner = 1000, .has_group = true, .group = 50, .self = true}, &auth), 0,
-		"%s", err_text(-1));
+	open_auth(0);
 }
 
 static void tear_down(void)
@@ -247,6 +252,55 @@ Test(serve_auth, server_that_fails_is_not_asked_for_each_request)
 	/* One question a second, and this took less than a few. */
 	cr_assert_leq(api_stub_count(stub), 1 + (proc_monotonic_ns() - began) / UINT64_C(1000000000));
 	cr_assert_gt(n, 1);
+	api_stub_stop(&stub);
+}
+
+/* A question times out after 10 s; all of these are answered before one has. */
+Test(serve_auth, silent_server_leaves_what_was_allowed)
+{
+	struct auth_attributes secrets = list_pods, named = list_pods;
+	struct api_stub *stub = review("{\"allowed\":true}"), *silent;
+
+	auth_close(&auth);
+	open_auth(1);
+	secrets.resource = "secrets";
+	cr_assert_eq(decide_self(&list_pods, "Bearer abc").answer, AUTH_ALLOWED);
+	cr_assert_eq(decide_self(&secrets, "Bearer abc").answer, AUTH_ALLOWED);
+	api_stub_stop(&stub);
+	silent = api_stub_start((const struct api_stub_answer[]){{REVIEWS, .fault = STUB_SILENT}, {NULL}});
+	point_to(api_stub_url(silent));
+	uint64_t began = proc_monotonic_ns();
+	for (int i = 0; i < 20; i++)
+		cr_assert_eq(decide_self(&list_pods, "Bearer abc").answer, AUTH_ALLOWED);
+	/* A right to all objects of a kind is one to each. */
+	named.name = "a";
+	cr_assert_eq(decide_self(&named, "Bearer abc").answer, AUTH_ALLOWED);
+	cr_assert_lt(proc_monotonic_ns() - began, UINT64_C(8000000000));
+	cr_assert_eq(api_stub_count(silent), 1, "one question serves all");
+	cr_assert_eq(decide_self(&secrets, "Bearer abc").answer, AUTH_UNAVAILABLE);
+	cr_assert_eq(decide_self(&list_pods, "Bearer abd").answer, AUTH_UNAVAILABLE);
+	api_stub_stop(&silent);
+	/* The server is back, and says no. */
+	stub = review("{\"allowed\":false}");
+	for (enum auth_answer answer = AUTH_ALLOWED; answer != AUTH_DENIED;)
+		answer = decide_self(&list_pods, "Bearer abc").answer;
+	api_stub_stop(&stub);
+}
+
+Test(serve_auth, silent_server_leaves_a_right_to_one_name)
+{
+	struct api_stub *stub;
+	struct auth_attributes get = list_pods;
+
+	auth_close(&auth);
+	open_auth(1);
+	get.name = "a";
+	stub = review("{\"allowed\":false}");
+	cr_assert_eq(decide_self(&get, "Bearer abc").answer, AUTH_DENIED);
+	api_stub_stop(&stub);
+	stub = api_stub_start((const struct api_stub_answer[]){{REVIEWS, 500, "application/json", "{}"}, {NULL}});
+	point_to(api_stub_url(stub));
+	cr_assert_eq(decide_self(&get, "Bearer abc").answer, AUTH_UNAVAILABLE, "a denial is not forgotten into a right");
 	api_stub_stop(&stub);
 }
 

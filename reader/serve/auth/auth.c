@@ -36,8 +36,7 @@ int auth_open(const struct auth_options *options, struct auth **ret_auth)
 	auth->owner = options->owner;
 	auth->has_group = options->has_group;
 	auth->group = options->group;
-	int r = options->self ? auth_self_new(
-		options->runtime_fd, options->metrics, options->config, &auth->self) : 0;
+	int r = options->self ? auth_self_new(options, &auth->self) : 0;
 	if (r < 0)
 		return r;
 	*ret_auth = TAKE(auth);

@@ -19,6 +19,7 @@ struct auth_options {
 	bool has_group; /* members of GROUP may read the store */
 	gid_t group;
 	bool self;      /* a listener has this mode */
+	uint64_t keep_ns; /* how long decisions are good; 0: 10 s */
 };
 
 int auth_open(const struct auth_options *options, struct auth **ret_auth);

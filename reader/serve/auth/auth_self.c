@@ -26,6 +26,8 @@
 #define SECOND_NS       UINT64_C(1000000000)
 #define KEEP_NS         (10 * SECOND_NS)
 #define PAUSE_NS        SECOND_NS /* after a question without an answer */
+#define SILENCE_NS      (SECOND_NS / 2) /* then what was allowed before holds (offlineGrace) */
+#define LOOK_MS         100 /* for questions that are silent */
 #define QUESTIONS_MAX   16   /* on their way at once */
 #define DECISIONS_MAX   8192
 #define RUN_MS          1000
@@ -45,6 +47,7 @@ struct decision_entry {
 	char user[USER_SIZE], reason[200];
 	uint64_t until_ns;   /* monotonic: how long the decision is good */
 	uint64_t allowed_ns; /* monotonic: when it was last allowed; 0: never */
+	uint64_t asked_ns;   /* monotonic: since when ASKING is set */
 	struct auth_pending *waiting;
 };
 
@@ -76,7 +79,8 @@ struct auth_self {
 	struct decision_entry *queue_first, **queue_last;
 	struct auth_pending *decided;
 	unsigned n_asking;
-	uint64_t grace_ns;
+	uint64_t keep_ns, grace_ns;
+	bool silent; /* the last question was not answered in time */
 	bool stop;
 	struct metrics *metrics;
 	struct upstream_client *client; /* of the thread; upstream_client_wake() from all */
@@ -149,19 +153,53 @@ static struct decision_entry *self_find(
 
 /* ---- decisions --------------------------------------------------------------------------------------- */
 
+/* Asks the question of ENTRY, unless it is being asked. */
+static void self_ask(struct auth_self *self, struct decision_entry *entry)
+{
+	if (entry->asking)
+		return;
+	entry->asking = true;
+	entry->asked_ns = proc_monotonic_ns();
+	entry->queue_next = NULL;
+	*self->queue_last = entry;
+	self->queue_last = &entry->queue_next;
+	upstream_client_wake(self->client);
+}
+
 static void self_enqueue(
 	struct auth_self *self, struct decision_entry *entry, struct auth_pending *pending)
 {
 	pending->entry = entry;
 	pending->next = entry->waiting;
 	entry->waiting = pending;
-	if (entry->asking)
-		return;
-	entry->asking = true;
-	entry->queue_next = NULL;
-	*self->queue_last = entry;
-	self->queue_last = &entry->queue_next;
-	upstream_client_wake(self->client);
+	self_ask(self, entry);
+}
+
+/* Returns whether ENTRY was allowed, and holds while the API server says nothing. */
+static bool entry_has_grace(const struct decision_entry *entry, uint64_t now)
+{
+	struct token_facts facts;
+
+	if (!entry->allowed_ns || now - entry->allowed_ns >= entry->self->grace_ns || entry->secrets)
+		return false;
+	token_read(entry->question.bytes.data, &facts);
+	return !token_expired(&facts);
+}
+
+/* Returns the entry by which PENDING, which needs the decision FIRST, is allowed while the API server is
+ * silent: that, or the one with the name. NULL: there is none. */
+static struct decision_entry *self_grace(struct auth_self *self, struct decision_entry *first,
+	const struct auth_pending *pending, uint64_t now)
+{
+	if (entry_has_grace(first, now))
+		return first;
+	if (!pending->has_second)
+		return NULL;
+	struct bytes key = buf_bytes(&pending->second.bytes);
+	struct self_item *item =
+		hashtable_find(&self->table, hash_bytes(key, self->seed), &key);
+
+	return item && entry_has_grace(item->entry, now) ? item->entry : NULL;
 }
 
 /* Puts a pending request on the list of those that are to be delivered. */
@@ -179,7 +217,7 @@ static void self_decided(struct auth_self *self, struct auth_pending *p, enum au
 
 /* Gives the decision of ENTRY to a request; asks again, with the name, if this was denied without it. */
 static void self_pass_on(
-	struct auth_self *self, const struct decision_entry *entry, struct auth_pending *p)
+	struct auth_self *self, struct decision_entry *entry, struct auth_pending *p)
 {
 	if (entry->answer == AUTH_DENIED && p->has_second) {
 		struct decision_entry *second = self_find(self, &p->second, p->secrets);
@@ -193,7 +231,43 @@ static void self_pass_on(
 			self_enqueue(self, second, p);
 		return;
 	}
-	self_decided(self, p, entry->answer, entry->user, entry->reason);
+	const struct decision_entry *by = entry->answer == AUTH_UNAVAILABLE
+		? self_grace(self, entry, p, proc_monotonic_ns()) : NULL;
+	if (by)
+		self_decided(self, p, AUTH_ALLOWED, by->user, by->reason);
+	else
+		self_decided(self, p, entry->answer, entry->user, entry->reason);
+}
+
+/* Allows the requests that wait for a question without an answer, if they were allowed before. Returns
+ * whether requests wait. The lock is held. */
+static bool self_relieve(struct auth_self *self)
+{
+	uint64_t now = proc_monotonic_ns();
+	bool waits = self->queue_first || self->n_asking;
+	struct self_item *item;
+
+	if (!waits)
+		return false;
+	for (size_t place = 0; (item = hashtable_next(&self->table, &place));) {
+		struct decision_entry *e = item->entry;
+
+		if (!e->asking || now - e->asked_ns < SILENCE_NS)
+			continue;
+		self->silent = true;
+		for (struct auth_pending **link = &e->waiting, *p; (p = *link);) {
+			const struct decision_entry *by = self_grace(self, e, p, now);
+
+			if (!by) {
+				link = &p->next;
+				continue;
+			}
+			*link = p->next;
+			auth_count(self->metrics, "self", AUTH_ALLOWED, "grace");
+			self_decided(self, p, AUTH_ALLOWED, by->user, by->reason);
+		}
+	}
+	return true;
 }
 
 /* Notes the answer to ENTRY's question, and passes it on. */
@@ -206,8 +280,8 @@ static void self_settle(struct auth_self *self, struct decision_entry *e, enum a
 	/* Only the claims of a token that the API server has accepted count. */
 	if (answer == AUTH_ALLOWED || answer == AUTH_DENIED || e->allowed_ns)
 		token_read(e->question.bytes.data, &facts);
-	if (answer == AUTH_UNAVAILABLE && e->allowed_ns && now - e->allowed_ns < self->grace_ns &&
-		!e->secrets && !token_expired(&facts)) {
+	self->silent = answer == AUTH_UNAVAILABLE;
+	if (answer == AUTH_UNAVAILABLE && entry_has_grace(e, now)) {
 		e->answer = AUTH_ALLOWED;
 		auth_count(self->metrics, "self", AUTH_ALLOWED, "grace");
 	} else {
@@ -221,7 +295,7 @@ static void self_settle(struct auth_self *self, struct decision_entry *e, enum a
 	e->decided = true;
 	/* A server that does not answer is not asked for each request. */
 	e->until_ns =
-		now + token_cap_ns(&facts, e->answer == AUTH_UNAVAILABLE ? PAUSE_NS : KEEP_NS);
+		now + token_cap_ns(&facts, e->answer == AUTH_UNAVAILABLE ? PAUSE_NS : self->keep_ns);
 	/* The API server alone knows the users of other tokens (self_on_user()). */
 	if (answer == AUTH_UNAUTHENTICATED)
 		e->user[0] = '\0';
@@ -329,11 +403,12 @@ static void *self_run(void *arg)
 		(void)pthread_mutex_lock(&self->lock);
 		bool stop = self->stop;
 		struct decision_entry *e = stop ? NULL : self_next(self);
+		bool waits = !stop && self_relieve(self);
 		(void)pthread_mutex_unlock(&self->lock);
 		if (stop)
 			return NULL;
 		if (!e) {
-			upstream_client_run(self->client, RUN_MS);
+			upstream_client_run(self->client, waits ? LOOK_MS : RUN_MS);
 			continue;
 		}
 		/* The question does not change while it is being asked. */
@@ -349,8 +424,7 @@ static void *self_run(void *arg)
 
 /* ---- auth_self.h ------------------------------------------------------------------------------------- */
 
-int auth_self_new(int runtime_fd, struct metrics *metrics, const struct config *config,
-	struct auth_self **ret_self)
+int auth_self_new(const struct auth_options *options, struct auth_self **ret_self)
 {
 	CLEANUP(auth_self_free) struct auth_self *self = calloc(1, sizeof(*self));
 
@@ -360,11 +434,12 @@ int auth_self_new(int runtime_fd, struct metrics *metrics, const struct config *
 	(void)pthread_mutex_init(&self->lock, NULL);
 	self->table = HASHTABLE_INIT(struct self_item, self_is, NULL);
 	self->queue_last = &self->queue_first;
-	self->metrics = metrics;
-	self->grace_ns = config->serve.offline_grace_ns;
+	self->metrics = options->metrics;
+	self->keep_ns = options->keep_ns ? options->keep_ns : KEEP_NS;
+	self->grace_ns = options->config->serve.offline_grace_ns;
 	int r = proc_random(&self->seed, sizeof(self->seed));
 	if (r == 0)
-		r = upstream_client_new(runtime_fd, &self->client);
+		r = upstream_client_new(options->runtime_fd, &self->client);
 	if (r == 0) {
 		r = -pthread_create(&self->thread, NULL, self_run, self);
 		self->started = r == 0;
@@ -429,8 +504,19 @@ static bool self_look_up(struct auth_self *self, struct decision_entry *first,
 		return true;
 	}
 	if (!first->decided || now >= first->until_ns) {
-		self_enqueue(self, first, pending);
-		return false;
+		bool silent = self->silent || (first->asking && now - first->asked_ns >= SILENCE_NS);
+		const struct decision_entry *by =
+			silent ? self_grace(self, first, pending, now) : NULL;
+
+		if (!by) {
+			self_enqueue(self, first, pending);
+			return false;
+		}
+		self_ask(self, first); /* the answer is for the next request */
+		(void)snprintf(pending->user, sizeof(pending->user), "%s", by->user);
+		*decision = (struct auth_decision){AUTH_ALLOWED, pending->user, ""};
+		auth_count(self->metrics, "self", AUTH_ALLOWED, "grace");
+		return true;
 	}
 	if (first->answer == AUTH_DENIED && pending->has_second) {
 		self_pass_on(self, first, pending);

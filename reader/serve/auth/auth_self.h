@@ -2,7 +2,8 @@
 /*
  * The mode `self`: the API server decides, by one SelfSubjectAccessReview with the client's own token and
  * impersonation headers. kinf-serve needs no right of its own for it. Decisions are kept for 10 s; while
- * the API server can't be asked, an allowed one for `serve.offlineGrace`, but not for Secrets.
+ * the API server can't be asked, or says nothing for half a second, an allowed one for
+ * `serve.offlineGrace`, but not for Secrets.
  *
  * A thread of its own asks. Requests that want the same decision wait for one question. A request with a
  * name is first asked without the name, because a right to all objects of the kind is the usual case and
@@ -18,10 +19,9 @@
 #include "reader/serve/auth.h"
 
 struct auth_self;
-struct metrics;
+struct auth_options;
 
-int auth_self_new(int runtime_fd, struct metrics *metrics, const struct config *config,
-	struct auth_self **ret_self);
+int auth_self_new(const struct auth_options *options, struct auth_self **ret_self);
 void auth_self_reload(struct auth_self *self, const struct config *config);
 /* After all pending decisions were delivered or cancelled. */
 void auth_self_free(struct auth_self **self);
