@@ -97,7 +97,7 @@ static bool self_is(const void *item, const void *key, const void *arg)
 		*(const struct bytes *)key);
 }
 
-static void entry_free(struct decision_entry *entry)
+static void decision_entry_free(struct decision_entry *entry)
 {
 	question_release(&entry->question);
 	free(entry);
@@ -117,7 +117,7 @@ static void self_forget(struct auth_self *self, uint64_t now, bool any)
 			continue;
 		hashtable_remove(&self->table, item);
 		place--;
-		entry_free(e);
+		decision_entry_free(e);
 	}
 }
 
@@ -233,10 +233,8 @@ static void self_pass_on(
 	}
 	const struct decision_entry *by = entry->answer == AUTH_UNAVAILABLE
 		? self_grace(self, entry, p, proc_monotonic_ns()) : NULL;
-	if (by)
-		self_decided(self, p, AUTH_ALLOWED, by->user, by->reason);
-	else
-		self_decided(self, p, entry->answer, entry->user, entry->reason);
+	self_decided(self, p, by ? AUTH_ALLOWED : entry->answer, (by ? by : entry)->user,
+		(by ? by : entry)->reason);
 }
 
 /* Allows the requests that wait for a question without an answer, if they were allowed before. Returns
@@ -244,10 +242,9 @@ static void self_pass_on(
 static bool self_relieve(struct auth_self *self)
 {
 	uint64_t now = proc_monotonic_ns();
-	bool waits = self->queue_first || self->n_asking;
 	struct self_item *item;
 
-	if (!waits)
+	if (!self->queue_first && !self->n_asking)
 		return false;
 	for (size_t place = 0; (item = hashtable_next(&self->table, &place));) {
 		struct decision_entry *e = item->entry;
@@ -311,24 +308,6 @@ static void self_settle(struct auth_self *self, struct decision_entry *e, enum a
 	e->asking = false; /* only now may it be forgotten */
 }
 
-/* Reads `status` of a SelfSubjectAccessReview. */
-static enum auth_answer self_read_review(struct bytes text, char *reason, size_t size)
-{
-	CLEANUP(yaml_free) struct yaml *yaml = NULL;
-	int r = text.size ? yaml_parse(text.data, text.size, "review", &yaml)
-			  : err_say(ERR_SYNTAX, "it is empty");
-
-	if (r < 0) {
-		(void)snprintf(
-			reason, size, "the API server's review can't be read: %.150s", err_text(r));
-		return AUTH_UNAVAILABLE;
-	}
-	const struct yaml_node *status = yaml_get(yaml_root(yaml), "status");
-	const char *allowed = yaml_text(status, "allowed"), *why = yaml_text(status, "reason");
-	(void)snprintf(reason, size, "%s", why ? why : "");
-	return allowed && strcmp(allowed, "true") == 0 ? AUTH_ALLOWED : AUTH_DENIED;
-}
-
 /* Takes the name of a denied user from a SelfSubjectReview, for the sentence of the refusal. An older API server has no
  * such review; the name is then unknown. */
 static void self_on_user(void *context, int status, struct bytes text)
@@ -354,7 +333,7 @@ static void self_on_answer(void *context, int status, struct bytes text)
 	enum auth_answer answer = AUTH_UNAVAILABLE;
 
 	if (status == 200 || status == 201)
-		answer = self_read_review(text, reason, sizeof(reason));
+		answer = question_read_review(text, reason, sizeof(reason));
 	else if (status == 401)
 		answer = AUTH_UNAUTHENTICATED;
 	else if (status == 403)
@@ -486,7 +465,7 @@ void auth_self_free(struct auth_self **self)
 		pending_free(p);
 	}
 	for (size_t place = 0; (item = hashtable_next(&s->table, &place));)
-		entry_free(item->entry);
+		decision_entry_free(item->entry);
 	hashtable_release(&s->table);
 	(void)pthread_mutex_destroy(&s->lock);
 	s->magic = 0;

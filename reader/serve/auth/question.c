@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/serve/auth/question.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
 #include "common/value/json.h"
+#include "common/value/yaml.h"
 
 #define HEADERS_MAX ((size_t)32 << 10)
 
@@ -79,4 +85,21 @@ bool question_make(struct question *question, const struct exchange *x,
 	question->headers_size = out->size;
 	question_put_review(out, a, with_name);
 	return buf_error(out) == 0 && question->headers_size <= HEADERS_MAX;
+}
+
+enum auth_answer question_read_review(struct bytes text, char *reason, size_t size)
+{
+	CLEANUP(yaml_free) struct yaml *yaml = NULL;
+	int r = text.size ? yaml_parse(text.data, text.size, "review", &yaml)
+			  : err_say(ERR_SYNTAX, "it is empty");
+
+	if (r < 0) {
+		(void)snprintf(
+			reason, size, "the API server's review can't be read: %.150s", err_text(r));
+		return AUTH_UNAVAILABLE;
+	}
+	const struct yaml_node *status = yaml_get(yaml_root(yaml), "status");
+	const char *allowed = yaml_text(status, "allowed"), *why = yaml_text(status, "reason");
+	(void)snprintf(reason, size, "%s", why ? why : "");
+	return allowed && strcmp(allowed, "true") == 0 ? AUTH_ALLOWED : AUTH_DENIED;
 }

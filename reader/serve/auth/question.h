@@ -19,4 +19,7 @@ bool question_make(struct question *question, const struct exchange *x,
 	const struct auth_attributes *a, bool with_name);
 void question_release(struct question *question);
 
+/* Reads `status` of a SelfSubjectAccessReview. REASON becomes its reason, or why it can't be read. */
+enum auth_answer question_read_review(struct bytes text, char *reason, size_t size);
+
 #endif
