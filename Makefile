@@ -93,7 +93,7 @@ unit_tests := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
 test_programs := $(patsubst tests/%.c,$(B)/%,$(program_src)) $(if $(model_src),$(B)/model/model)
 fuzzers := $(patsubst tests/%.c,$(B)/%,$(fuzz_src))
 
-.PHONY: all tests fuzzers fuzz run test check-all bench check-style check-unit check-differential check-arm64 check-clang check-real check-real-faults format manual install uninstall \
+.PHONY: all tests fuzzers fuzz run test check-all bench bench-swarm check-style check-unit check-differential check-arm64 check-clang check-real check-real-faults format manual install uninstall \
 	clean help dependencies dist
 all: $(programs) $(library) ## build the programs and the library into build/release
 torture_programs := $(addprefix $(B)/torture/,kinf kinf-reflector kinf-processor informer)
@@ -240,6 +240,10 @@ bench: dependencies ## measure, side by side with client-go where it is there
 	$(Q)$(MAKE) --no-print-directory all \
 		$(filter $(B)/bench/%,$(test_programs)) $(B)/bench/preload.so
 	$(Q)scripts/bench.sh $(B)
+
+bench-swarm: dependencies ## measure kinf-serve by thousands of clients, beside the API server of KUBECONFIG=...
+	$(Q)$(MAKE) --no-print-directory all $(B)/bench/swarm $(B)/bench/fill
+	$(Q)PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/bench/swarm.py $(B) $(PARTS)
 
 check-unit: $(unit_tests) ## unit tests of this VARIANT
 	$(Q)scripts/check-unit.sh $(B)
