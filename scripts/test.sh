@@ -16,11 +16,12 @@ export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export DEVELOPER=1 KINF_BUILD=build/asan
 jobs=$(nproc)
 
-# counted NAME PASSED FAILED LOG: adds to the sums; prints the end of LOG if a test failed.
+# counted NAME PASSED FAILED LOG: adds to the sums; prints the end of LOG if a test failed. The last column is when it
+# was counted, in seconds since the start.
 counted() {
     passed=$((passed + $2))
     failed=$((failed + $3))
-    printf '%-28s %4d passed, %d failed\n' "$1" "$2" "$3"
+    printf '%-28s %4d passed, %d failed  %4d s\n' "$1" "$2" "$3" "$SECONDS"
     if [ "$3" -gt 0 ]; then
         echo "---- $4 ----"
         tail -n 120 "$4"
@@ -34,6 +35,24 @@ one() {
     shift
     log=$logs/${name//[ \/]/-}.log
     if "$@" >"$log" 2>&1; then counted "$name" 1 0 "$log"; else counted "$name" 0 1 "$log"; fi
+}
+
+# begin NAME COMMAND...: starts COMMAND beside the tests that follow; "finish" counts each of them as one test.
+begun=()
+begin() {
+    local log=$logs/${1//[ \/]/-}.log
+    begun+=("$1")
+    shift
+    { "$@" >"$log" 2>&1; echo $? >"$log.status"; } &
+}
+
+finish() {
+    local name log
+    wait
+    for name in "${begun[@]}"; do
+        log=$logs/${name//[ \/]/-}.log
+        if [ "$(cat "$log.status")" = 0 ]; then counted "$name" 1 0 "$log"; else counted "$name" 0 1 "$log"; fi
+    done
 }
 
 # build VARIANT TARGET...: ends the script if the build fails.
@@ -98,10 +117,12 @@ done
 build tsan build/tsan/stress/ring_threads build/tsan/stress/queue_threads
 one "threads ring (tsan)" build/tsan/stress/ring_threads
 one "threads queue (tsan)" build/tsan/stress/queue_threads
+# The kill loop and the torture wait for most of their time.
+begin "kill loop ${kill_seconds}s" scripts/check-crash.sh build/asan "$kill_seconds"
+begin "torture memory" scripts/check-torture.sh build/asan memory --count 10
+begin "torture freezing" scripts/check-torture.sh build/asan freezing --count 4 --only daemon
 scenarios
-one "torture memory" scripts/check-torture.sh build/asan memory --count 10
-one "torture freezing" scripts/check-torture.sh build/asan freezing --count 4 --only daemon
-one "kill loop ${kill_seconds}s" scripts/check-crash.sh build/asan "$kill_seconds"
+finish
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -47,16 +47,16 @@ def lengths(path):
 
 def test_files_are_as_long_as_what_they_hold_while_daemons_run_and_after_kills(simulator, store):
     """mapSize keeps its default of 64 GiB; no file is ever near that length."""
-    simulator.create("pods", 2000, size=3000)
+    simulator.create("pods", 1000, size=3000)
     store.configure(whole("pods", indexes={"node": "spec.nodeName"}))
     watched = Watched(store.path, store.runtime)
-    for _ in range(6):
+    for _ in range(4):
         daemons = store.daemons()
         store.wait_equal(simulator, "pods")
-        simulator.touch("pods", 1000)
+        simulator.touch("pods", 500)
         for daemon in daemons:
             daemon.kill()
-        assert sum(lengths(store.path).values()) < 100 * MIB, lengths(store.path)
+        assert sum(lengths(store.path).values()) < 60 * MIB, lengths(store.path)
     # A copy by a program that knows nothing of holes is as long, and complete.
     copy = store.directory / "copy"
     shutil.copytree(store.path, copy)
@@ -75,10 +75,10 @@ def test_files_are_short_even_if_a_daemon_is_killed_while_it_starts(simulator, s
     for process in store.processes:
         process.kill()
     watched = Watched(store.path)
-    for number in range(40):
+    for number in range(20):
         for start in (store.reflector, store.processor):
             daemon = start()
-            threading.Event().wait(0.005 * number)
+            threading.Event().wait(0.01 * number)
             daemon.kill()
     watched.stop()
     store.daemons()
