@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The path group: path.h is the interface; path.c keeps and writes paths, path_parse.c parses them,
- * path_eval.c follows them.
+ * path_eval.c follows them, path_set.c follows several in one document.
  */
 #include "common/value/path.h"
 

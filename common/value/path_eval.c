@@ -308,11 +308,17 @@ static int path_follow_all(const struct path *path, size_t i, const struct value
 
 /* ---- public ---- */
 
+int path_eval_from(const struct path *path, size_t step, const struct value *value,
+	path_found_fn *found_fn, void *arg)
+{
+	CHECK_OBJ(path, PATH_MAGIC);
+	return path_follow_all(path, step, value, 1, found_fn, arg);
+}
+
 int path_eval_value(
 	const struct path *path, const struct value *value, path_found_fn *found_fn, void *arg)
 {
-	CHECK_OBJ(path, PATH_MAGIC);
-	return path_follow_all(path, 0, value, 1, found_fn, arg);
+	return path_eval_from(path, 0, value, found_fn, arg);
 }
 
 int path_eval(const struct path *path, struct bytes document, path_found_fn *found_fn, void *arg)

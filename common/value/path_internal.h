@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The internal header of the path group: path.c keeps and writes paths, path_parse.c
- * parses them, path_eval.c follows them. */
+ * parses them, path_eval.c follows them, path_set.c follows several in one document. */
 #ifndef COMMON_VALUE_PATH_INTERNAL_H
 #define COMMON_VALUE_PATH_INTERNAL_H
 
@@ -82,6 +82,10 @@ extern const char *const path_operators[PATH_OPERATOR_MAX];
 
 /* Returns whether C needs neither brackets nor a backslash in a key. */
 bool path_is_plain_char(char c);
+
+/* Follows the path from step number STEP on; the steps before it led to VALUE. path_eval.c. */
+int path_eval_from(const struct path *path, size_t step, const struct value *value,
+	path_found_fn *found_fn, void *arg);
 
 struct bytes path_step_key(const struct path *path, const struct path_step *step);
 

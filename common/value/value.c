@@ -164,15 +164,46 @@ int value_read(struct bytes document, struct value *ret_value)
 	return 0;
 }
 
-/* Moves *AT over an item and its content, without decoding or recursion: PENDING counts the items
- * that are still to pass, each of which takes at least a byte. */
-static int value_skip(const uint8_t **at, const uint8_t *end)
+/* The bytes of an item with its content, or of the head of a container, and the items that follow
+ * it. 0 bytes: the head is longer than a byte. */
+struct value_step {
+	uint8_t bytes, items;
+};
+
+/* Eight entries that grow: the first has BYTES and ITEMS, each further one GROW and EACH more. */
+#define STEPS(bytes, grow, items, each) \
+	{bytes, items}, {bytes + grow, items + each}, {bytes + 2 * grow, items + 2 * each}, \
+		{bytes + 3 * grow, items + 3 * each}, {bytes + 4 * grow, items + 4 * each}, \
+		{bytes + 5 * grow, items + 5 * each}, {bytes + 6 * grow, items + 6 * each}, \
+		{bytes + 7 * grow, items + 7 * each}
+
+static const struct value_step value_steps[256] = {
+	[0x00 ... 0x7f] = {1, 0},                                    /* 0 to 127 */
+	[0x80] = STEPS(1, 0, 0, 2), STEPS(1, 0, 16, 2),              /* maps of 0 to 15 pairs */
+	[0x90] = STEPS(1, 0, 0, 1), STEPS(1, 0, 8, 1),               /* arrays of 0 to 15 items */
+	[0xa0] = STEPS(1, 1, 0, 0), STEPS(9, 1, 0, 0),               /* texts of 0 to 31 bytes */
+	[0xb0] = STEPS(17, 1, 0, 0), STEPS(25, 1, 0, 0),
+	[0xc0] = {1, 0}, [0xc2] = {1, 0}, [0xc3] = {1, 0},           /* nil, false, true */
+	[0xe0 ... 0xff] = {1, 0},                                    /* -32 to -1 */
+};
+
+/* Without decoding or recursion: PENDING counts the items that are still to pass, each of which
+ * takes at least a byte. */
+int value_pass(const uint8_t **at, const uint8_t *end, uint64_t items)
 {
 	const uint8_t *p = *at;
 	struct value_head head;
 
-	for (uint64_t pending = 1; pending; pending--) {
-		int r = value_head_read(p, (size_t)(end - p), &head);
+	for (uint64_t pending = items; pending; pending--) {
+		size_t left = (size_t)(end - p);
+		const struct value_step *step = left ? &value_steps[*p] : NULL;
+
+		if (step && step->bytes && step->bytes <= left) {
+			p += step->bytes;
+			pending += step->items;
+			continue;
+		}
+		int r = value_head_read(p, left, &head);
 		if (r < 0)
 			return r;
 		p += head.size;
@@ -190,7 +221,7 @@ static int value_skip(const uint8_t **at, const uint8_t *end)
 int value_size(struct bytes document, size_t *ret_size)
 {
 	const uint8_t *start = document.data, *end = start;
-	int r = value_skip(&end, start + document.size);
+	int r = value_pass(&end, start + document.size, 1);
 
 	if (r == 0)
 		*ret_size = (size_t)(end - start);
@@ -262,7 +293,7 @@ void value_iter_init(struct value_iter *iter, const struct value *value)
 	iter->left = value->count;
 }
 
-static int value_read_key(const uint8_t **p, const uint8_t *end, struct bytes *ret_key)
+int value_read_key(const uint8_t **p, const uint8_t *end, struct bytes *ret_key)
 {
 	struct value_head head;
 	int r = value_head_read(*p, (size_t)(end - *p), &head);
@@ -281,19 +312,21 @@ int value_iter_next(struct value_iter *iter, struct bytes *ret_key, struct value
 	const uint8_t *p = iter->next;
 	struct bytes key = BYTES_NONE;
 	struct value item;
+	int r = 0;
 
 	if (iter->left == 0)
 		return END;
-	int r = iter->is_map ? value_read_key(&p, iter->end, &key) : 0;
+	if (iter->in_item) /* passed only now: most walks end with an item or go into the last one
+			    */
+		r = value_pass(&p, iter->end, 1);
+	if (r == 0 && iter->is_map)
+		r = value_read_key(&p, iter->end, &key);
 	if (r == 0)
 		r = value_read(BYTES(p, (size_t)(iter->end - p)), &item);
-	if (r == 0 && value_is_container(&item))
-		r = value_skip(&p, iter->end);
-	else if (r == 0)
-		p += item.size;
 	if (r < 0)
 		return r;
-	iter->next = p;
+	iter->in_item = value_is_container(&item);
+	iter->next = iter->in_item ? p : p + item.size;
 	iter->left--;
 	if (ret_key)
 		*ret_key = key;
@@ -313,7 +346,7 @@ int value_find(const struct value *value, struct bytes key, struct value *ret_it
 		if (r == 0 && bytes_equal(found, key))
 			return value_read(BYTES(p, (size_t)(end - p)), ret_item);
 		if (r == 0)
-			r = value_skip(&p, end);
+			r = value_pass(&p, end, 1);
 		if (r < 0)
 			return r;
 	}

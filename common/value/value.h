@@ -67,6 +67,11 @@ int value_read(struct bytes document, struct value *ret_value);
  * end. Returns: 0 or ERR_CORRUPT. */
 int value_verify(struct bytes document);
 
+/* Reads a map's key at *AT, or passes ITEMS items with their content, up to END at most. Moves
+ * *AT. Returns: 0 or ERR_CORRUPT. */
+int value_read_key(const uint8_t **at, const uint8_t *end, struct bytes *ret_key);
+int value_pass(const uint8_t **at, const uint8_t *end, uint64_t items);
+
 /* Measures the first item of DOCUMENT with its content. Returns: 0 or ERR_CORRUPT. */
 int value_size(struct bytes document, size_t *ret_size);
 
@@ -87,6 +92,7 @@ struct value_iter {
 	const uint8_t *end;
 	uint32_t left;
 	bool is_map;
+	bool in_item; /* NEXT is the container that was given last; it is not passed yet */
 };
 
 /* Walk over an array (the key is BYTES_NONE) or a map; anything else has no items. value_iter_next()

@@ -8,7 +8,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/value/path.h"
+#include "common/value/path_set.h"
 #include "common/value/value.h"
 
 #define TERMS_MAGIC 0x6b747273u
@@ -19,14 +19,17 @@ enum terms_kind { RULE_NAMESPACE, RULE_LABEL, RULE_PATHS };
 struct terms_rule {
 	uint32_t definition;
 	enum terms_kind kind;
-	size_t n_paths;
+	size_t n_paths; /* of a label: one, to all labels */
 	struct path *paths[PARTS_MAX];
+	size_t numbers[PARTS_MAX]; /* of the paths, in the set */
 };
 
 struct terms {
 	uint32_t magic;
+	bool incomplete; /* memory has run out when a rule was added */
 	struct terms_rule *rules;
 	size_t n_rules, rules_room;
+	struct path_set paths; /* of all rules, for one walk over a body */
 	struct term_list found; /* of terms_has() */
 	/* While a compound is evaluated: the values of each path, those of path i before
 	 * part_end[i]. */
@@ -64,6 +67,7 @@ void terms_free(struct terms **terms)
 	CHECK_OBJ(t, TERMS_MAGIC);
 	for (size_t i = 0; i < t->n_rules; i++)
 		terms_release_rule(&t->rules[i]);
+	path_set_release(&t->paths);
 	free(t->rules);
 	term_list_release(&t->found);
 	buf_release(&t->text);
@@ -91,7 +95,8 @@ static int terms_parse(struct terms_rule *rule, const struct index_definition *d
 		if (!is_label && strcmp(definition->name, INDEX_NAMESPACE) != 0)
 			return err_say(ERR_SYNTAX, "no paths");
 		rule->kind = is_label ? RULE_LABEL : RULE_NAMESPACE;
-		return 0;
+		rule->n_paths = is_label;
+		return is_label ? path_parse("metadata.labels", &rule->paths[0]) : 0;
 	}
 	for (const char *p = definition->paths; p;) {
 		const char *end = strchrnul(p, '\n');
@@ -126,7 +131,10 @@ int terms_add(struct terms *terms, const struct index_definition *definition)
 		return err_add(r, "index '%s'", definition->name);
 	}
 	terms->n_rules++;
-	return 0;
+	for (size_t i = 0; r == 0 && i < rule->n_paths; i++)
+		r = path_set_add(&terms->paths, rule->paths[i], &rule->numbers[i]);
+	terms->incomplete |= r < 0;
+	return r;
 }
 
 /* Adds the end of list->text, from AT on, as a term. The text moves while it grows, so values have
@@ -148,24 +156,27 @@ static int terms_list_add_text(struct term_list *list, uint32_t definition, stru
 
 /* ---- labels ---- */
 
-static int terms_of_labels(
-	const struct terms_rule *rule, const struct record *record, struct term_list *list)
+struct terms_search {
+	struct terms *terms;
+	const struct terms_rule *rule;
+	struct term_list *list;
+	size_t found;
+};
+
+static int terms_take_labels(void *arg, const struct value *labels)
 {
-	struct value document, metadata, labels, label;
+	const struct terms_search *search = arg;
+	const struct terms_rule *rule = search->rule;
+	struct term_list *list = search->list;
 	char scratch[VALUE_SCRATCH];
 	struct value_iter iter;
 	struct bytes key, text;
-	int r = value_read(record->body, &document);
+	struct value label;
+	int r;
 
-	if (r == 0)
-		r = value_find(&document, BYTES_LIT("metadata"), &metadata);
-	if (r == FOUND)
-		r = value_find(&metadata, BYTES_LIT("labels"), &labels);
-	if (r != FOUND)
-		return r < 0 ? r : 0;
-	if (labels.type != VALUE_MAP)
+	if (labels->type != VALUE_MAP)
 		return 0;
-	value_iter_init(&iter, &labels);
+	value_iter_init(&iter, labels);
 	while ((r = value_iter_next(&iter, &key, &label)) == FOUND) {
 		r = value_scalar_text(&label, scratch, &text);
 		if (r == NOT_FOUND) {
@@ -188,14 +199,15 @@ static int terms_of_labels(
 	return r < 0 ? r : 0;
 }
 
-/* ---- paths ---- */
+static int terms_of_labels(
+	struct terms *terms, const struct terms_rule *rule, struct term_list *list)
+{
+	struct terms_search search = {terms, rule, list, 0};
 
-struct terms_search {
-	struct terms *terms;
-	const struct terms_rule *rule;
-	struct term_list *list;
-	size_t found;
-};
+	return path_set_eval(&terms->paths, rule->numbers[0], terms_take_labels, &search);
+}
+
+/* ---- paths ---- */
 
 /* Takes a value that a path has found: as a term, or as a part of a compound. Skips maps, arrays
  * and null. */
@@ -252,8 +264,8 @@ static int terms_add_combination(const struct terms_search *search, size_t numbe
 	return terms_list_add(search->list, search->rule->definition, at);
 }
 
-static int terms_of_paths(struct terms *terms, const struct terms_rule *rule, struct bytes body,
-	struct term_list *list)
+static int terms_of_paths(
+	struct terms *terms, const struct terms_rule *rule, struct term_list *list)
 {
 	struct terms_search search = {terms, rule, list, 0};
 	size_t n = list->n, text_size = list->text.size;
@@ -262,7 +274,7 @@ static int terms_of_paths(struct terms *terms, const struct terms_rule *rule, st
 	terms->n_parts = 0;
 	buf_reset(&terms->text);
 	for (size_t i = 0; i < rule->n_paths && r == 0; i++) {
-		r = path_eval(rule->paths[i], body, terms_take_value, &search);
+		r = path_set_eval(&terms->paths, rule->numbers[i], terms_take_value, &search);
 		terms->part_end[i] = terms->n_parts;
 	}
 	if (r == 0 && rule->n_paths > 1 && search.found <= TERMS_MAX) {
@@ -296,6 +308,9 @@ int terms_collect(struct terms *terms, const struct record *record, struct term_
 	buf_reset(&list->text);
 	if (record->body.size == 0)
 		return 0;
+	if (terms->incomplete)
+		return err_set(-ENOMEM, "index definitions");
+	r = path_set_find(&terms->paths, record->body);
 	const char *key = record->key.data;
 	const char *slash = record->key.size ? memchr(key, '/', record->key.size) : NULL;
 
@@ -303,9 +318,9 @@ int terms_collect(struct terms *terms, const struct record *record, struct term_
 		const struct terms_rule *rule = &terms->rules[i];
 
 		if (rule->kind == RULE_PATHS)
-			r = terms_of_paths(terms, rule, record->body, list);
+			r = terms_of_paths(terms, rule, list);
 		else if (rule->kind == RULE_LABEL)
-			r = terms_of_labels(rule, record, list);
+			r = terms_of_labels(terms, rule, list);
 		else if (slash)
 			r = terms_list_add_text(
 				list, rule->definition, BYTES(key, (size_t)(slash - key)));

@@ -3,7 +3,7 @@
 
 #include "common/err.h"
 #include "common/value/json.h"
-#include "common/value/path.h"
+#include "common/value/path_set.h"
 
 static void assert_canonical(const char *text, const char *wanted)
 {
@@ -307,4 +307,86 @@ Test(path, damaged_documents_are_reported, .init = set_up, .fini = tear_down)
 			path_first(path, BYTES(document.data, n), &value), ERR_CORRUPT, "%zu", n);
 	cr_assert_eq(path_first(path, buf_bytes(&document), &value), FOUND);
 	path_free(&path);
+}
+
+/* ---- several paths in one walk ---- */
+
+/* Compares the set's answers with those of each path alone, for WHOLE cut to SIZE bytes. */
+static void assert_set_finds_the_same(
+	struct path_set *set, struct path *const *paths, size_t n, struct bytes whole, size_t size)
+{
+	uint8_t *copy = malloc(size + 1); /* of exact size, for AddressSanitizer */
+
+	memcpy(copy + 1, whole.data, size);
+	struct bytes cut = BYTES(copy + 1, size);
+	int set_result = path_set_find(set, cut);
+	if (size == whole.size)
+		cr_assert_eq(set_result, 0);
+	for (size_t i = 0; i < n; i++) {
+		struct buf together = BUF_INIT, alone = BUF_INIT;
+		int a = set_result < 0 ? set_result : path_set_eval(set, i, put_text, &together);
+		int b = path_eval(paths[i], cut, put_text, &alone);
+
+		/* Alone a path may end before the damage that another one meets. */
+		cr_assert(a == b || (a == ERR_CORRUPT && size < whole.size), "%s: %d, %d",
+			path_text(paths[i]), a, b);
+		if (a == 0)
+			cr_assert_str_eq(buf_cstr(&together), buf_cstr(&alone), "%s",
+				path_text(paths[i]));
+		buf_release(&together);
+		buf_release(&alone);
+	}
+	free(copy);
+}
+
+Test(path, a_set_finds_what_each_of_its_paths_finds_alone)
+{
+	static const char *const texts[] = {"spec.nodeName", "metadata.labels",
+		"spec.containers[*].image", "metadata.ownerReferences[*].uid", "metadata",
+		"metadata.name", "spec.containers[*].ports[*].port", "a.b.c", "a.b", "a.d", "a.b",
+		"absent.b", "spec.absent", "[*].name", "..uid", "metadata.name.more",
+		"['a','spec'].b", "twice", "twice.x", "last"};
+	static const char *const documents[] = {
+		"{\"metadata\":{\"name\":\"x\",\"labels\":{\"p\":\"q\",\"r\":1},\"more\":[1,2,{"
+		"\"z\":{}}],"
+		"\"ownerReferences\":[{\"uid\":\"u1\"},{\"uid\":\"u2\",\"k\":null}]},\"spec\":{"
+		"\"volumes\":[{\"a\":"
+		"{\"nodeName\":\"no\"}}],\"containers\":[{\"image\":\"i1\",\"ports\":[{\"port\":1},"
+		"{\"port\":2}]},"
+		"{\"args\":[\"a long text of more than thirty-one "
+		"bytes\"],\"image\":\"i2\"}],\"nodeName\":\"n\"},"
+		"\"a\":{\"d\":-5,\"b\":{\"c\":1.5}},\"last\":true}",
+		"{\"last\":1,\"twice\":{\"x\":1},\"twice\":{\"x\":2},\"metadata\":5,\"spec\":[1],"
+		"\"a\":{\"b\":[{\"c\":2}]}}",
+		"{}", "[{\"name\":1},{\"name\":2}]", "\"text\"",
+		"{\"a\":{\"b\":{\"c\":{}},\"b\":{\"c\":3},\"d\":[]},\"spec\":{\"nodeName\":\"\","
+		"\"b\":0}}"};
+	enum {
+		PATHS = sizeof(texts) / sizeof(*texts),
+		DOCUMENTS = sizeof(documents) / sizeof(*documents)
+	};
+	struct path *paths[PATHS];
+	struct path_set set = {0};
+	struct json_parser *parser;
+	size_t number;
+
+	cr_assert_eq(json_parser_new(&parser), 0);
+	for (size_t i = 0; i < PATHS; i++) {
+		cr_assert_eq(path_parse(texts[i], &paths[i]), 0, "%s", texts[i]);
+		cr_assert_eq(path_set_add(&set, paths[i], &number), 0);
+		cr_assert_eq(number, i);
+	}
+	for (size_t d = 0; d < DOCUMENTS; d++) {
+		struct buf body = BUF_INIT;
+
+		cr_assert_eq(json_parse(parser, bytes_str(documents[d]), NULL, &body), 0);
+		cr_assert_gt(body.size, 0);
+		for (size_t size = body.size; size > 0; size--)
+			assert_set_finds_the_same(&set, paths, PATHS, buf_bytes(&body), size);
+		buf_release(&body);
+	}
+	json_parser_free(&parser);
+	path_set_release(&set);
+	for (size_t i = 0; i < PATHS; i++)
+		path_free(&paths[i]);
 }
