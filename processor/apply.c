@@ -14,6 +14,7 @@
 #include "common/hashtable.h"
 #include "common/proc.h"
 #include "processor/config_indexes.h"
+#include "processor/scrub.h"
 
 #define APPLY_MAGIC 0x4150504cu
 #define TICK_EVERY  256
@@ -178,9 +179,9 @@ int apply_add_feed(struct apply *apply, const struct index_feed *row,
 
 /* ---- objects ---- */
 
-/* Collects the terms of RECORD. A damaged body has none, at each time that they are collected: the
- * object is found by its name only, and counted. */
-static int apply_collect(
+/* Reads the terms of RECORD. A body that can't be read has none, at each time: the object is found by its name
+ * only, and counted. */
+static int apply_read_terms(
 	const struct apply_feed *feed, const struct record *record, struct term_list *list)
 {
 	int r = terms_collect(feed->terms, record, list);
@@ -193,6 +194,22 @@ static int apply_collect(
 	return 0;
 }
 
+/* Collects the terms of RECORD. A damaged one has none, and is reported: when the reflector has stored it again,
+ * another index is built. */
+static int apply_collect(struct apply *apply, const struct apply_feed *feed, const struct record *record,
+	struct term_list *list)
+{
+	int r = record_check(record);
+
+	if (!r)
+		return apply_read_terms(feed, record, list);
+	err_ignore(r, "the object is counted as unindexable");
+	scrub_report(apply->p, apply->journal, record->feed, record->seq);
+	list->n = 0;
+	list->unindexable = 1;
+	return 0;
+}
+
 int apply_terms(struct apply *apply, const struct record *record, const struct term_list **ret_list)
 {
 	CHECK_OBJ(apply, APPLY_MAGIC);
@@ -200,7 +217,7 @@ int apply_terms(struct apply *apply, const struct record *record, const struct t
 	int r = apply_known_feed(apply, record->feed, &feed);
 
 	if (!r)
-		r = apply_collect(feed, record, &apply->new);
+		r = apply_collect(apply, feed, record, &apply->new);
 	if (r)
 		return r;
 	*ret_list = &apply->new;
@@ -221,7 +238,12 @@ static int apply_collect_held(
 	r = journal_get(apply->journal, txn, held.seq, &record);
 	if (r == NOT_FOUND)
 		r = err_say(ERR_CORRUPT, "the index holds seq %" PRIu64 ", the journal does not", held.seq);
-	return r ? r : apply_collect(feed, &record, &apply->old);
+	if (!r) {
+		r = record_check(&record);
+		if (r < 0)
+			return err_add(r, "the terms of '%.*s' before this change are not known", BYTES_ARG(key));
+	}
+	return r ? r : apply_read_terms(feed, &record, &apply->old);
 }
 
 static int apply_put(struct apply *apply, struct txn *txn, const struct apply_feed *feed,
@@ -233,7 +255,7 @@ static int apply_put(struct apply *apply, struct txn *txn, const struct apply_fe
 	int r = apply_collect_held(apply, txn, feed, record->key);
 
 	if (!r)
-		r = apply_collect(feed, record, &apply->new);
+		r = apply_collect(apply, feed, record, &apply->new);
 	if (!r && record->body.size >= PLACE_BYTES)
 		r = journal_place(
 			apply->journal, txn, record->seq, &change.to.place, &change.to.place_size);

@@ -14,6 +14,7 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
+#include "processor/checkup.h"
 #include "processor/pair.h"
 #include "processor/readers.h"
 
@@ -27,6 +28,7 @@ struct app {
 	struct processor p;
 	struct readers *readers;
 	struct pair *pair;
+	struct checkup checkup;
 	bool index_damaged;  /* the next pair_open() builds another index */
 	bool waiting_logged; /* for a journal */
 	int backoff_ms;
@@ -78,6 +80,8 @@ static int processor_check_pair(struct app *app)
 	if (!r)
 		r = readers_check(app->readers, pair_env(app->pair), pair_journal_env(app->pair),
 			app->p.stats, now);
+	if (!r && pair_is_published(app->pair))
+		r = checkup_run(&app->checkup, &app->p);
 	/* A second of work succeeded, and with it the work that had failed. */
 	if (!r && now - app->opened_ns >= SECOND_NS) {
 		failure_end(&app->daemon->failure, app->p.stats, pair_state(app->pair));
@@ -94,8 +98,8 @@ static void processor_step(struct app *app)
 	if (!r)
 		r = pair_step(app->pair);
 	if (r == AGAIN)
-		pair_wait(app->pair, WAIT_MS);
-	else if (r == GONE || r == LAPPED)
+		r = pair_wait(app->pair, WAIT_MS);
+	if (r == GONE || r == LAPPED)
 		pair_close(&app->pair);
 	else if (r < 0 && !app->daemon->stop)
 		processor_fail(app, r);
@@ -112,6 +116,7 @@ static int processor_loop(struct app *app)
 			int r = home_check(app->p.home);
 			if (r < 0)
 				return r;
+			checkup_receive(&app->checkup, app->p.home);
 		}
 		if (daemon->reload && daemon_reload(daemon)) {
 			app->p.config = daemon->config;
@@ -156,6 +161,7 @@ static void processor_release(struct app *app)
 {
 	pair_close(&app->pair);
 	readers_free(&app->readers);
+	checkup_release(&app->checkup);
 	home_close(&app->p.home);
 }
 
@@ -167,7 +173,7 @@ static int processor_attend(void *daemon)
 static int processor_run(struct daemon *daemon)
 {
 	CLEANUP(processor_release) struct app app = {
-		.daemon = daemon, .p = {.tick = processor_attend, .tick_arg = daemon}};
+		.daemon = daemon, .checkup = CHECKUP_INIT, .p = {.tick = processor_attend, .tick_arg = daemon}};
 	int r = processor_open(&app);
 
 	if (!r)

@@ -13,9 +13,11 @@
 #include "processor/apply.h"
 #include "processor/definitions.h"
 #include "processor/rebuild.h"
+#include "processor/scrub.h"
 #include "store/env/generation.h"
 
-#define PAIR_MAGIC 0x50414952u
+#define PAIR_MAGIC     0x50414952u
+#define SCRUB_PAUSE_MS 10 /* between two slices, while nothing else is to be done */
 
 struct pair {
 	uint32_t magic;
@@ -29,6 +31,8 @@ struct pair {
 	struct apply *apply;
 	struct definitions *definitions;
 	struct publish *publish;
+	struct scrub scrub;
+	uint32_t repairs; /* of the journal, as the index knows them */
 };
 
 void pair_close(struct pair **pair_pointer)
@@ -66,6 +70,12 @@ const char *pair_state(const struct pair *pair)
 	return pair->published ? "running" : "filling the index of a new journal";
 }
 
+bool pair_is_published(const struct pair *pair)
+{
+	CHECK_OBJ(pair, PAIR_MAGIC);
+	return pair->published;
+}
+
 /* ---- which index goes with the journal ---- */
 
 static int pair_read_metas(
@@ -94,6 +104,8 @@ static const char *pair_judge(
 		return "the journal was trimmed beyond it";
 	if (index->taken >= journal->next_seq)
 		return "it is ahead of the journal";
+	if (index->repairs != journal->repairs)
+		return "damaged records of the journal were stored again";
 	return NULL;
 }
 
@@ -292,6 +304,8 @@ static int pair_open_work(struct pair *pair)
 	struct journal_meta journal;
 	int r = pair_read_metas(pair, &index, &journal);
 
+	pair->repairs = index.repairs;
+	scrub_begin(&pair->scrub, pair->journal);
 	if (!r)
 		r = intake_new(pair->p, pair->journal, index.taken, &pair->intake);
 	if (!r)
@@ -351,10 +365,29 @@ int pair_step(struct pair *pair)
 	return more < 0 ? more : more == AGAIN ? FOUND : r;
 }
 
-void pair_wait(struct pair *pair, int timeout_ms)
+int pair_wait(struct pair *pair, int timeout_ms)
 {
 	CHECK_OBJ(pair, PAIR_MAGIC);
-	(void)intake_wait(pair->intake, timeout_ms); /* after any result the caller works again */
+	int r = scrub_slice(&pair->scrub, pair->p, pair->intake);
+
+	if (r >= 0) /* after any result the caller works again */
+		(void)intake_wait(
+			pair->intake, r == AGAIN && timeout_ms > SCRUB_PAUSE_MS ? SCRUB_PAUSE_MS : timeout_ms);
+	return r < 0 ? r : 0;
+}
+
+/* Returns: 0; GONE: the reflector has stored damaged records again. They lie elsewhere now, and what the index
+ * says of them was taken from damaged bytes: another index is built. */
+static int pair_check_repairs(struct pair *pair)
+{
+	struct journal_meta meta;
+	struct txn *txn;
+	int r = intake_view(pair->intake, &txn);
+
+	if (!r)
+		r = journal_meta(pair->journal, txn, &meta);
+	intake_rest(pair->intake);
+	return r ? r : meta.repairs != pair->repairs ? GONE : 0;
 }
 
 int pair_check(struct pair *pair)
@@ -368,6 +401,8 @@ int pair_check(struct pair *pair)
 	}
 	if (!r)
 		r = index_check(pair->index, pair->p->home, pair->published);
+	if (!r)
+		r = pair_check_repairs(pair);
 	if (r)
 		return r;
 	publish_check(pair->publish);

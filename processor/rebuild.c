@@ -7,6 +7,7 @@
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "processor/apply.h"
+#include "processor/scrub.h"
 
 #define COMMIT_EVERY 16384 /* objects: bounds the pages of one transaction */
 
@@ -38,18 +39,21 @@ static int rebuild_read_meta(struct builder *b)
  * snapshot. Begins again if the journal was trimmed between the first look and that commit. */
 static int rebuild_begin(struct builder *b, const struct index_options *options)
 {
+	struct index_options how = *options;
+
 	for (;;) {
 		int r = processor_tick(b->p);
 
 		if (!r)
 			r = rebuild_read_meta(b);
 		uint64_t horizon = b->meta.horizon;
+		how.repairs = b->meta.repairs;
 		txn_abort(&b->txn);
 		if (!r)
 			r = index_require_room(b->p->home);
 		if (!r)
 			r = index_create(
-				b->p->home, options, journal_uuid(b->journal), horizon, &b->index);
+				b->p->home, &how, journal_uuid(b->journal), horizon, &b->index);
 		if (!r)
 			r = failpoint_pass(FAILPOINT_REBUILD_BEGUN);
 		if (!r)
@@ -72,13 +76,15 @@ static int rebuild_enter(struct builder *b, const struct record *record)
 	return r ? r : index_begin(b->index);
 }
 
-static int rebuild_enter_seq(struct builder *b, uint64_t seq)
+static int rebuild_enter_seq(struct builder *b, uint32_t feed, uint64_t seq)
 {
 	struct record record;
 	int r = journal_get(b->journal, b->txn, seq, &record);
 
 	if (r == NOT_FOUND)
 		r = err_say(ERR_CORRUPT, "seq %" PRIu64 " is not in the journal", seq);
+	if (r == ERR_CORRUPT)
+		scrub_report(b->p, b->journal, feed, seq);
 	return r ? r : rebuild_enter(b, &record);
 }
 
@@ -95,13 +101,13 @@ static int rebuild_enter_objects(struct builder *b, uint32_t feed, uint64_t list
 
 	while (!r && (r = head_walk_next(heads, &key, &head)) == FOUND)
 		if (!list_begin || head.seq < list_begin)
-			r = rebuild_enter_seq(b, head.seq);
+			r = rebuild_enter_seq(b, feed, head.seq);
 	if (r != END || !list_begin)
 		return r == END ? 0 : r;
 	r = journal_walk_open(b->journal, b->txn, list_begin + 1, &list);
 	while (!r && (r = journal_walk_next(list, &record)) == FOUND)
 		if (record.feed == feed && record.prev && record.prev < list_begin)
-			r = rebuild_enter_seq(b, record.prev);
+			r = rebuild_enter_seq(b, feed, record.prev);
 	return r == END ? 0 : r;
 }
 

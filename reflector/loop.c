@@ -17,6 +17,7 @@
 #include "reflector/cluster/cluster.h"
 #include "reflector/feeds/feeds.h"
 #include "reflector/record/trimming.h"
+#include "store/ring/damage.h"
 
 #define LOOP_MAGIC     0x4c4f4f50u
 #define SECOND         1000000000ull
@@ -37,6 +38,7 @@ struct loop {
 	struct doorbell *doorbell; /* NULL: none could be made yet */
 	bool doorbell_warned;
 	bool bells_left; /* followers are still to be rung */
+	int damage;      /* the socket for reports of damage; -1: none could be made yet */
 	struct kubeconfig *kubeconfig;
 	struct http *http;
 	struct discovery *discovery;
@@ -171,6 +173,43 @@ static void loop_make_doorbell(struct loop *loop)
 	recorder_set_doorbell(loop->recorder, loop->doorbell);
 }
 
+/* ---- reports of damage ---- */
+
+/* Without the socket damage is found when the processor reads it, or not before the next start. */
+static void loop_make_damage(struct loop *loop)
+{
+	if (loop->damage >= 0)
+		return;
+	loop->damage = damage_open(loop->home, DAMAGE_REFLECTOR);
+	if (loop->damage >= 0)
+		home_guard_file(loop->home, damage_name(DAMAGE_REFLECTOR));
+	else
+		err_ignore(loop->damage, "it is tried again each second");
+}
+
+/* Checks what was reported in the last second, a bounded number. */
+static void loop_receive_damage(struct loop *loop)
+{
+	struct damage_report report;
+	uint64_t checked[DAMAGE_REPORTS_MAX];
+	size_t n = 0;
+
+	loop_make_damage(loop);
+	while (n < DAMAGE_REPORTS_MAX && damage_receive(loop->damage, &report) == FOUND) {
+		bool known = memcmp(report.journal, journal_uuid(loop->journal), 16) != 0;
+
+		for (size_t i = 0; i < n; i++)
+			known |= checked[i] == report.seq;
+		checked[n++] = report.seq;
+		if (known || !cluster_is_known(loop->cluster))
+			continue;
+		int r = feeds_repair(loop->feeds, report.seq);
+		if (r == FOUND)
+			stats_add(loop->stats, STAT_DAMAGED, 1);
+		err_ignore(r < 0 ? r : 0, "the next report has it checked again");
+	}
+}
+
 /* Opens everything that belongs to one journal and its uuid. */
 static int loop_open_feeds(struct loop *loop)
 {
@@ -233,7 +272,8 @@ int loop_new(struct daemon *daemon, struct loop **ret_loop)
 
 	if (!loop)
 		return err_set(-ENOMEM, "starting the reflector");
-	*loop = (struct loop){.magic = LOOP_MAGIC, .daemon = daemon, .hold_pause = HOLD_FIRST};
+	*loop = (struct loop){
+		.magic = LOOP_MAGIC, .daemon = daemon, .damage = -1, .hold_pause = HOLD_FIRST};
 	if (env_library_fault())
 		LOG(library_unfit, .text = env_library_fault());
 	int r = loop_open_network(loop);
@@ -266,6 +306,7 @@ void loop_free(struct loop **loop)
 	CHECK_OBJ(l, LOOP_MAGIC);
 	loop_close_feeds(l);
 	doorbell_close(&l->doorbell);
+	cleanup_fd(&l->damage);
 	cluster_free(&l->cluster);
 	discovery_free(&l->discovery);
 	http_free(&l->http);
@@ -364,6 +405,7 @@ static int loop_beat(struct loop *loop)
 	loop->beat_ns = now + BEAT;
 	ring_heartbeat(loop->ring);
 	loop_make_doorbell(loop);
+	loop_receive_damage(loop);
 	if (!loop->daemon->ready && !loop->daemon->failure.failing)
 		stats_set_state(loop->stats, "running");
 	daemon_ready(loop->daemon);

@@ -32,6 +32,8 @@ struct session {
 	struct consistency *check;
 	uint64_t check_ns;         /* when the next one is due; */
 	uint64_t check_period;     /* planned with this period, 0: not planned */
+	uint64_t repair_ns;        /* no list for damaged records before this */
+	uint64_t repair_pause_ns;
 
 	/* The request. */
 	struct http_call *call;

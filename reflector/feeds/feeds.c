@@ -7,6 +7,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/log.h"
 #include "common/proc.h"
 #include "reflector/feeds/feeds_internal.h"
 
@@ -218,6 +219,73 @@ uint64_t feeds_until(const struct feeds *feeds)
 	if (!feeds->columns.fetch && feeds->columns.due_ns < until)
 		until = feeds->columns.due_ns;
 	return feeds->resolve_ns < until ? feeds->resolve_ns : until;
+}
+
+/* ---- damaged records ---- */
+
+/* Finds the feed one of whose heads names SEQ: the damaged record itself may name any. */
+static int feeds_find_head(const struct feeds *feeds, struct txn *txn, uint64_t seq, uint32_t *ret_feed)
+{
+	FEEDS_EACH_SESSION (feeds, session) {
+		CLEANUP(head_walk_close) struct head_walk *walk = NULL;
+		uint32_t feed = session_definition(session)->id;
+		struct bytes key;
+		struct head head;
+		int r = head_walk_open(feeds->journal, txn, feed, BYTES_NONE, &walk);
+
+		while (r == FOUND && (r = head_walk_next(walk, &key, &head)) == FOUND)
+			if (head.seq == seq) {
+				*ret_feed = feed;
+				return FOUND;
+			}
+		if (r < 0)
+			return r;
+	}
+	return NOT_FOUND;
+}
+
+/* Logs a damaged record, once: readers may meet it each second. */
+static void feeds_log_damage(struct feeds *feeds, uint64_t seq, const char *feed)
+{
+	for (size_t i = 0; i < FEEDS_DAMAGED; i++)
+		if (feeds->damaged[i] == seq)
+			return;
+	feeds->damaged[feeds->n_damaged++ % FEEDS_DAMAGED] = seq;
+	LOG(record_damaged, .seq = seq, .feed = feed, .newest = *feed != '\0');
+}
+
+int feeds_repair(struct feeds *feeds, uint64_t seq)
+{
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	struct record record;
+	struct head head;
+	uint32_t feed = 0;
+
+	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	int r = txn_begin_read(journal_env(feeds->journal), &txn);
+	if (r < 0)
+		return r;
+	r = journal_get(feeds->journal, txn, seq, &record);
+	bool readable = r == FOUND;
+	if (readable)
+		r = record_check(&record);
+	if (r != ERR_CORRUPT)
+		return r < 0 ? r : NOT_FOUND;
+	err_ignore(r, "its feed is listed");
+	r = readable ? journal_head(feeds->journal, txn, record.feed, record.key, &head) : NOT_FOUND;
+	if (r == FOUND && head.seq == seq)
+		feed = record.feed;
+	else if (r != FOUND) /* its feed or key is what is damaged, or it is of a deleted object */
+		err_ignore(feeds_find_head(feeds, txn, seq, &feed), "no head names the record");
+	FEEDS_EACH_SESSION (feeds, session) {
+		if (session_definition(session)->id == feed) {
+			feeds_log_damage(feeds, seq, session_definition(session)->name);
+			session_repair(session);
+		}
+	}
+	if (!feed)
+		feeds_log_damage(feeds, seq, "");
+	return FOUND;
 }
 
 /* ---- commits ---- */

@@ -63,6 +63,10 @@ void feeds_settle(struct feeds *feeds);
 /* Monotonic time of the next time limit, UINT64_MAX: none. */
 uint64_t feeds_until(const struct feeds *feeds);
 
+/* Checks the journal's record SEQ, which may be damaged. If it is, and is the newest version of an object, has its
+ * feed listed (session_repair()). Returns: FOUND: it is damaged; NOT_FOUND; errors of the journal. */
+int feeds_repair(struct feeds *feeds, uint64_t seq);
+
 /* The open batch is committed. */
 void feeds_committed(struct feeds *feeds);
 /* The batch failed with the sentence WHY: all feeds go back to their checkpoints, until

@@ -7,6 +7,7 @@
 #include "reflector/feeds/feeds.h"
 
 #define FEEDS_MAGIC       0x46454453u
+#define FEEDS_DAMAGED     64
 #define FEEDS_RETRY_FIRST UINT64_C(1000000000)
 
 /* A feed that the configuration asks for. */
@@ -74,6 +75,8 @@ struct feeds {
 	uint64_t check_ns;      /* no consistency check is due before this */
 	const struct session *checking;
 	struct feeds_columns columns;
+	uint64_t damaged[FEEDS_DAMAGED]; /* seqs of damaged records that the log has named; the oldest is replaced */
+	size_t n_damaged;
 };
 
 /* ---- configured.c ---- */

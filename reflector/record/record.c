@@ -260,6 +260,34 @@ int record_append_version(struct record_feed *feed, const struct arrival *arriva
 		arrival->has_head && !replaced ? RECORD_MODIFIED : RECORD_ADDED, body, ret_seq);
 }
 
+int record_repair(struct record_feed *feed, const struct arrival *arrival, struct bytes object)
+{
+	struct recorder *recorder = feed->recorder;
+	struct journal *journal = recorder_journal(recorder);
+	uint64_t seq = arrival->head.seq;
+	struct record stored;
+	struct bytes body;
+	int r = journal_get(journal, journal_txn(journal), seq, &stored);
+
+	if (r == FOUND)
+		r = record_check(&stored);
+	if (r == 0 || (r < 0 && r != ERR_CORRUPT))
+		return r < 0 ? recorder_fail(recorder, r) : RECORD_TAKEN;
+	err_ignore(r < 0 ? r : 0, "it is stored again");
+	r = record_parse_body(feed, arrival, object, &body);
+	if (r != RECORD_TAKEN)
+		return r;
+	const struct record record = {.feed = feed->id, .key = record_key(arrival),
+		.uid = arrival->identity.uid, .rv = arrival->identity.rv, .body = body};
+	r = journal_repair(journal, seq, &record);
+	if (r < 0)
+		return recorder_fail(recorder, r);
+	recorder_changed(recorder);
+	stats_add(recorder_stats(recorder), STAT_REPAIRED, 1);
+	feed->repaired++;
+	return RECORD_TAKEN;
+}
+
 /* ---- watch ---- */
 
 /* Counts an event that is no news. Its RV moves the checkpoint like that of any other. */

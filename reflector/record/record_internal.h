@@ -44,6 +44,8 @@ int record_drop_event(struct record_feed *feed);
 /* Records a version that the journal does not have. */
 int record_append_version(struct record_feed *feed, const struct arrival *arrival,
 	struct bytes object, uint64_t *ret_seq);
+/* Stores the version of ARRIVAL, which is that of the head, once more if the journal's copy is damaged. */
+int record_repair(struct record_feed *feed, const struct arrival *arrival, struct bytes object);
 /* Comes last for each object; R is the result so far. If R is RECORD_UNREADABLE the object is counted
  * and, if TOLERANT, passed over. Returns R; RECORD_TAKEN for an object that was passed over. */
 int record_end(struct record_feed *feed, const struct arrival *arrival, int r, bool tolerant);

@@ -134,6 +134,8 @@ int record_list_begin(struct record_feed *feed)
 {
 	record_forget_seen(feed);
 	feed->attempt = true;
+	feed->repairing |= feed->repair_owed;
+	feed->repair_owed = false;
 	feed->items = feed->added = feed->passed_over = 0;
 	/* A first list has a bracket even if it is empty; a relist only if it differs. */
 	return feed->listed ? 0 : record_open_bracket(feed);
@@ -143,11 +145,14 @@ static int record_take_item(
 	struct record_feed *feed, const struct arrival *arrival, struct bytes item)
 {
 	uint64_t seq;
+	int r;
 
 	if (arrival->has_head && record_same_uid(arrival) &&
-		bytes_equal(arrival->head.rv, arrival->identity.rv))
-		return record_remember(feed, arrival->head.seq);
-	int r = record_open_bracket(feed);
+		bytes_equal(arrival->head.rv, arrival->identity.rv)) {
+		r = feed->repairing ? record_repair(feed, arrival, item) : RECORD_TAKEN;
+		return r == RECORD_TAKEN ? record_remember(feed, arrival->head.seq) : r;
+	}
+	r = record_open_bracket(feed);
 	if (r >= 0)
 		r = record_append_version(feed, arrival, item, &seq);
 	feed->added += r == RECORD_TAKEN && !arrival->has_head;
@@ -282,7 +287,7 @@ int record_list_end(struct record_feed *feed, struct bytes rv)
 		return r;
 	feed->phase = FEED_SYNCED;
 	feed->listed = true;
-	feed->attempt = false;
+	feed->attempt = feed->repairing = false;
 	/* Also to an older RV: the list is the truth. */
 	buf_reset(&feed->rv);
 	buf_bytes_put(&feed->rv, rv);

@@ -5,7 +5,7 @@
  *
  *	<store>/id  runtime  journal/  index/  cursors/  pins/  reflector.lock  processor.lock
  *	<runtime parent>/kinf-<id>/  delta.ring  index.taken  stats.reflector  stats.processor  doorbell.sock
- *	                             stats.serve  serve.sock  upstream
+ *	                             stats.serve  serve.sock  upstream  damage.reflector  damage.processor
  *	                             reflector.lock  processor.lock  pins/
  *
  * The first daemon creates the store (0700; with a reader group 2750, cursors/ and pins/ 3770) and writes the

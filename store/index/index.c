@@ -325,7 +325,7 @@ int index_create(struct home *home, const struct index_options *options, const u
 	if (r < 0)
 		return r;
 	index->state = (struct index_state){
-		.meta = {.taken = taken, .building = true},
+		.meta = {.taken = taken, .building = true, .repairs = options ? options->repairs : 0},
 		.next_object = 1,
 		.next_term = 1,
 		.next_definition = 1,

@@ -61,12 +61,14 @@ struct index_meta {
 	uint8_t journal[16]; /* uuid */
 	uint64_t taken;      /* the log is in the index up to here */
 	bool building;
+	uint32_t repairs; /* of the journal (journal_meta), when this index was begun */
 };
 
 struct index;
 
 struct index_options {
 	uint64_t map_bytes; /* 0: 64 GiB */
+	uint32_t repairs;   /* index_create(): of the journal */
 };
 
 /* Opens the index that CURRENT names for writing; the caller has taken the role HOME_PROCESSOR.

@@ -12,7 +12,7 @@
 #include "store/index/index.h"
 #include "store/journal/journal.h"
 
-#define INDEX_FORMAT 3
+#define INDEX_FORMAT 4
 #define INDEX_MAGIC  0x6b696478u
 
 enum index_database {
@@ -31,7 +31,7 @@ enum index_database {
 #define INDEX_HASH_BYTES 16
 #define TERM_BYTES       16
 #define POSTING_KEY      16
-#define STATE_BYTES      48
+#define STATE_BYTES      56
 #define FEED_BYTES       (32 + INDEX_RV_SIZE)
 #define DEFINITION_HEAD  16 /* name and paths follow, each with its NUL */
 

@@ -108,7 +108,8 @@ int index_read_state(struct bytes value, struct index_state *ret_state)
 		return index_bad_row("meta", value);
 	*ret_state = (struct index_state){
 		.meta = {.taken = le64_get(row + 16),
-			.building = le32_get(row + 44) & STATE_BUILDING},
+			.building = le32_get(row + 44) & STATE_BUILDING,
+			.repairs = le32_get(row + 48)},
 		.next_object = le64_get(row + 24),
 		.next_term = le64_get(row + 32),
 		.next_definition = le32_get(row + 40),
@@ -125,6 +126,8 @@ void index_write_state(uint8_t row[STATE_BYTES], const struct index_state *state
 	le64_put(row + 32, state->next_term);
 	le32_put(row + 40, state->next_definition);
 	le32_put(row + 44, state->meta.building ? STATE_BUILDING : 0);
+	le32_put(row + 48, state->meta.repairs);
+	le32_put(row + 52, 0);
 }
 
 enum { FEED_ROW_REMOVED = 1u << 0 };

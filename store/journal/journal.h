@@ -131,6 +131,7 @@ struct journal_meta {
 	uint64_t next_seq; /* of the next record; the log ends at next_seq - 1 */
 	uint64_t horizon;  /* history above it is complete */
 	uint64_t history;  /* bytes of the log's records above the horizon */
+	uint32_t repairs;  /* counts journal_repair() */
 	char cluster[256]; /* identity of the mirrored cluster, "" before the first contact */
 };
 
@@ -187,6 +188,11 @@ struct txn *journal_txn(struct journal *journal); /* NULL when none is open */
  * borrow from this transaction's heads.
  */
 int journal_append(struct journal *journal, const struct record *record, uint64_t *ret_seq);
+
+/* Stores version SEQ of RECORD's object once more, because its stored bytes are damaged. RECORD has feed, key,
+ * uid, resourceVersion and body, as the API server gives them for this version. Type, time and the version
+ * before are those of the damaged record if they make sense, else of the log. */
+int journal_repair(struct journal *journal, uint64_t seq, const struct record *record);
 
 /* Adds a feed (FEED_ADDED with it); the id in DEFINITION is ignored and given. */
 int journal_add_feed(struct journal *journal, const struct feed_definition *definition,
@@ -252,6 +258,9 @@ struct journal_walk;
 int journal_walk_open(struct journal *journal, struct txn *txn, uint64_t from,
 	struct journal_walk **ret_walk);
 int journal_walk_next(struct journal_walk *walk, struct record *ret_record);
+/* Returns the seq of the record that the last step came to, also if that one could not be read (ERR_CORRUPT). The
+ * next step goes on after it. */
+uint64_t journal_walk_seq(const struct journal_walk *walk);
 void journal_walk_close(struct journal_walk **walk);
 
 /* Walks a feed's heads in key order. FOUND, END. */

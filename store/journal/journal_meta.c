@@ -7,7 +7,7 @@
 enum {
 	AT_UUID = 0,
 	AT_NEXT_FEED = 16,
-	AT_PAD = 20,
+	AT_REPAIRS = 20,
 	AT_NEXT_SEQ = 24,
 	AT_HORIZON = 32,
 	AT_HISTORY = 40,
@@ -32,6 +32,7 @@ int meta_read(struct txn *txn, struct journal_meta *ret_meta, uint32_t *ret_next
 	meta.next_seq = le64_get(p + AT_NEXT_SEQ);
 	meta.horizon = le64_get(p + AT_HORIZON);
 	meta.history = le64_get(p + AT_HISTORY);
+	meta.repairs = le32_get(p + AT_REPAIRS);
 	memcpy(meta.cluster, p + AT_CLUSTER, sizeof(meta.cluster));
 	if (meta.next_seq == 0 || meta.horizon >= meta.next_seq ||
 		memchr(meta.cluster, '\0', sizeof(meta.cluster)) == NULL)
@@ -51,7 +52,7 @@ int meta_write(struct txn *txn, const struct journal_meta *meta, uint32_t next_f
 	uint8_t *p = place;
 	memcpy(p + AT_UUID, meta->uuid, sizeof(meta->uuid));
 	le32_put(p + AT_NEXT_FEED, next_feed);
-	le32_put(p + AT_PAD, 0);
+	le32_put(p + AT_REPAIRS, meta->repairs);
 	le64_put(p + AT_NEXT_SEQ, meta->next_seq);
 	le64_put(p + AT_HORIZON, meta->horizon);
 	le64_put(p + AT_HISTORY, meta->history);

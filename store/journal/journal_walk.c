@@ -19,6 +19,7 @@ struct journal_walk {
 	uint32_t magic;
 	bool started;
 	uint64_t from;
+	uint64_t seq; /* that the last step came to */
 	struct cursor *cursor;
 };
 
@@ -52,6 +53,7 @@ int journal_walk_next(struct journal_walk *walk, struct record *ret_record)
 	walk->started = true;
 	if (r)
 		return r;
+	walk->seq = key.size == SEQ_KEY_SIZE ? be64_get(key.data) : walk->seq + 1;
 	r = record_read(value, &record);
 	if (r < 0)
 		return r;
@@ -59,6 +61,12 @@ int journal_walk_next(struct journal_walk *walk, struct record *ret_record)
 		return err_set(ERR_CORRUPT, "record %" PRIu64 " is in another one's place", record.seq);
 	*ret_record = record;
 	return FOUND;
+}
+
+uint64_t journal_walk_seq(const struct journal_walk *walk)
+{
+	CHECK_OBJ(walk, JOURNAL_WALK_MAGIC);
+	return walk->seq;
 }
 
 void journal_walk_close(struct journal_walk **walk)

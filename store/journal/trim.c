@@ -68,6 +68,13 @@ static int trim_walk(struct slice *slice)
 		if (trim_is_reached(&slice->goal, slice->horizon, slice->history))
 			return 0;
 		r = journal_walk_next(log, &record);
+		if (r == ERR_CORRUPT && journal_walk_seq(log) > slice->horizon) {
+			/* A version that can't be read goes when its successor comes below the horizon; the version
+			 * before it stays, and is named by verify. */
+			err_ignore(r, "history goes on without it");
+			trim_pass(slice, journal_walk_seq(log), 0);
+			continue;
+		}
 		if (r < 0)
 			return r;
 		if (r == END)

@@ -29,6 +29,7 @@ struct follow_feed {
 	enum follow_stage stage;
 	bool skip_initial;
 	bool foreign;   /* the position belongs to another journal */
+	bool damaged;   /* the next record is damaged, and stays so */
 	bool resync;    /* STAGE_CHANGES, but the objects after `given` are to be given again */
 	bool ranged;    /* its objects can be read by name in this snapshot: the index is not behind
 			   the position */

@@ -159,7 +159,8 @@ static int follow_check_feed(struct follow *f, size_t i, struct follow_item *ret
 	 * the same seqs are given to other changes now. */
 	bool lost =
 		feed->stage != STAGE_NEW &&
-		(position->seq < checkpoint.trimmed || position->seq > snapshot_last(f->snapshot));
+		(position->seq < checkpoint.trimmed || position->seq > snapshot_last(f->snapshot) ||
+			feed->damaged);
 	if (!feed->foreign && !lost) {
 		follow_aim(f, i, &checkpoint);
 		return NOT_FOUND;
@@ -169,7 +170,7 @@ static int follow_check_feed(struct follow *f, size_t i, struct follow_item *ret
 		f->not_before = position->seq;
 	position->seq = 0;
 	feed->stage = STAGE_NEW;
-	feed->skip_initial = feed->foreign = feed->resync = false;
+	feed->skip_initial = feed->foreign = feed->damaged = feed->resync = false;
 	buf_reset(&feed->given);
 	f->synced = false;
 	f->sync_owed = true;
@@ -229,6 +230,18 @@ int follow_begin_pass(struct follow *f, struct follow_item *ret_item)
 	return r < 0 ? r : NOT_FOUND;
 }
 
+/* Returns whether RECORD, which is damaged, is the newest version of its object. The reflector stores such a one
+ * again, so the follower waits for it. Others stay damaged until they are trimmed. */
+static bool follow_is_head(struct follow *f, const struct record *record)
+{
+	struct head head;
+	int r = journal_head(snapshot_journal(f->snapshot), snapshot_journal_txn(f->snapshot),
+		record->feed, record->key, &head);
+
+	err_ignore(r < 0 ? r : 0, "the feed begins again");
+	return r == FOUND && head.seq == record->seq;
+}
+
 int follow_give_change(struct follow *f, size_t i, const struct record *record, uint64_t shown_at,
 	struct follow_item *ret_item)
 {
@@ -239,13 +252,22 @@ int follow_give_change(struct follow *f, size_t i, const struct record *record, 
 		.shown_at = shown_at,
 		.record = *record,
 	};
-	int r = record->prev ? snapshot_version(f->snapshot, record->prev, &ret_item->old) : FOUND;
+	int r = snapshot_check_record(f->snapshot, &ret_item->record);
+	bool repairable = r == ERR_CORRUPT && follow_is_head(f, record);
+
+	if (r == FOUND && record->prev)
+		r = snapshot_version(f->snapshot, record->prev, &ret_item->old);
 	if (r == NOT_FOUND)
 		return err_say(ERR_CORRUPT, "record %llu: the version before it, %llu, is missing",
 			(unsigned long long)record->seq, (unsigned long long)record->prev);
 	if (r == FOUND)
 		f->positions[i].seq = record->seq;
-	return r;
+	if (r != ERR_CORRUPT || repairable || store_is_copy(f->store))
+		return r;
+	err_ignore(r, "a newer version has replaced it: the feed lapses, and begins again with that one");
+	f->feeds[i].damaged = true;
+	f->state = FOLLOW_IDLE;
+	return NOT_FOUND;
 }
 
 int follow_pass_next(struct follow *f, struct follow_item *ret_item)
@@ -271,6 +293,8 @@ int follow_pass_next(struct follow *f, struct follow_item *ret_item)
 			f->examined = record.seq;
 		return r;
 	}
+	if (r == ERR_CORRUPT) /* reports it, and says the same */
+		r = snapshot_version(f->snapshot, journal_walk_seq(f->log), &record);
 	if (r != END)
 		return r;
 	journal_walk_close(&f->log);

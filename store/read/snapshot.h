@@ -28,6 +28,7 @@
 
 #include "store/index/index.h"
 #include "store/journal/journal.h"
+#include "store/ring/damage.h"
 
 struct store;
 struct snapshot;
@@ -44,6 +45,8 @@ int store_open(
 	const char *directory, const struct store_options *options, struct store **ret_store);
 void store_close(struct store **store);
 struct home *store_home(struct store *store);
+/* Sends a report of damage (damage.h), at most one a second, unless the store is a copy. */
+void store_report(struct store *store, enum damage_to to, const struct damage_report *report);
 bool store_is_copy(const struct store *store);
 /* Returns whether the store is a copy of one whose daemons ran or were killed, or the machine stopped. */
 bool store_is_untrusted(struct store *store);
@@ -162,6 +165,10 @@ void snapshot_prefetch(struct snapshot *snapshot, const struct index_entry *entr
 /* Gets any version from the horizon on by its seq, also with a snapshot of the journal alone.
  * Returns: FOUND, NOT_FOUND. */
 int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret_record);
+
+/* Checks a record of the log that the caller has read in SNAPSHOT, if the store was opened with `check`; replaces
+ * it by an undamaged copy if there is one. Returns: 0; ERR_CORRUPT, which was reported to the reflector. */
+int snapshot_check_record(struct snapshot *snapshot, struct record *record);
 
 /* Finds a definition in use by name. Returns: FOUND; NOT_FOUND (the caller lists the names); AGAIN:
  * it is being filled. */

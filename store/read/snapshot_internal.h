@@ -46,6 +46,7 @@ struct store {
 	int open_result; /* of the last one that opened */
 	struct err_kept open_error;
 	uint64_t checked_ns, reopened_ns;
+	uint64_t reported_ns; /* when damage was reported last; atomic */
 	uint64_t failing_ns; /* when opening the pair that CURRENT names first failed; 0: it did not
 			      */
 };

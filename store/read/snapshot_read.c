@@ -10,9 +10,42 @@
 
 /* ---- records ---- */
 
-static int snapshot_checked(const struct snapshot *s, const struct record *record)
+/* Reports that the journal's record SEQ of FEED is damaged. */
+static void snapshot_report(const struct snapshot *s, uint32_t feed, uint64_t seq)
 {
-	return s->store->options.check ? record_check(record) : 0;
+	struct damage_report report = {.feed = feed, .seq = seq};
+
+	memcpy(report.journal, s->journal.uuid, sizeof(report.journal));
+	store_report(s->store, DAMAGE_REFLECTOR, &report);
+}
+
+/* Checks a version of FEED that is about to be given out, if the store was opened so. One that is damaged where
+ * the index says that it lies is read by its seq: the reflector may have stored it again. */
+static int snapshot_checked(const struct snapshot *s, uint32_t feed, struct record *record)
+{
+	struct record again;
+	int r = s->store->options.check ? record_check(record) : 0;
+
+	if (r != ERR_CORRUPT)
+		return r;
+	err_ignore(r, "the log may have it undamaged");
+	int found = journal_get(s->pair->journal, s->journal_txn, record->seq, &again);
+	if (found == FOUND && again.stored.data != record->stored.data &&
+		bytes_equal(again.key, record->key) && record_check(&again) == 0) {
+		*record = again;
+		return 0;
+	}
+	err_ignore(found < 0 ? found : 0, "it is reported as damaged");
+	snapshot_report(s, feed, record->seq);
+	return err_say(ERR_CORRUPT,
+		"record %llu, a version of '%.*s', is damaged: while the daemons run they list it again; "
+		"'kinf verify' names every fault",
+		(unsigned long long)record->seq, BYTES_ARG(record->key));
+}
+
+int snapshot_check_record(struct snapshot *snapshot, struct record *record)
+{
+	return snapshot_checked(snapshot_log(snapshot), record->feed, record);
 }
 
 int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
@@ -29,11 +62,13 @@ int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 			entry->place_size, &record);
 	else
 		r = journal_get(journal, s->journal_txn, entry->seq, &record);
+	if (r == ERR_CORRUPT)
+		snapshot_report(s, feed, entry->seq);
 	if (r < 0)
 		return r;
 	if (r == FOUND && record.seq == entry->seq && record.feed == feed &&
 		bytes_equal(record.key, key) && record_is_version(record.type)) {
-		r = snapshot_checked(s, &record);
+		r = snapshot_checked(s, feed, &record);
 		if (r == 0)
 			*ret_record = record;
 		return r;
@@ -46,9 +81,11 @@ int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 		return r;
 	if (r == NOT_FOUND || checkpoint.phase == FEED_REMOVED)
 		return err_say(ERR_NO_FEED, "the feed of '%.*s' was removed", BYTES_ARG(key));
+	store_report(s->store, DAMAGE_PROCESSOR, &(struct damage_report){.feed = feed});
 	return err_say(ERR_CORRUPT,
-		"the index names version %llu of '%.*s', which the journal does not hold; to build "
-		"the index again, stop kinf, remove the store's directory index/ and start kinf",
+		"the index names version %llu of '%.*s', which the journal does not hold: while the "
+		"processor runs it builds another index; to have it built in any case, stop kinf, remove "
+		"the store's directory index/ and start kinf",
 		(unsigned long long)entry->seq, BYTES_ARG(key));
 }
 
@@ -93,7 +130,7 @@ static int snapshot_get_hinted(struct snapshot *snapshot, uint32_t feed, uint64_
 
 	if (snapshot_hinted(s, feed, visible, hint, &record) == FOUND &&
 		bytes_equal(record.key, key)) {
-		r = snapshot_checked(s, &record);
+		r = snapshot_checked(s, feed, &record);
 		if (r == 0)
 			*ret_record = record;
 		return r;
@@ -205,7 +242,9 @@ int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret
 	int r = journal_get(s->pair->journal, s->journal_txn, seq, &record);
 
 	if (r == FOUND)
-		r = snapshot_checked(s, &record);
+		r = snapshot_checked(s, record.feed, &record);
+	else if (r == ERR_CORRUPT)
+		snapshot_report(s, 0, seq);
 	if (r == FOUND)
 		*ret_record = record;
 	return r;

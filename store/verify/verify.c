@@ -12,6 +12,8 @@
 #include "store/ring/ring.h"
 #include "store/verify/verify_internal.h"
 
+#define REPORTS_MAX 16 /* of damaged records: the feed of each is listed, and all of it checked */
+
 /* ---- faults and arrays ---- */
 
 void verify_fault(struct verify *v, const char *format, ...)
@@ -36,11 +38,26 @@ int verify_failed(struct verify *v, int r, const char *what)
 {
 	if (r >= 0)
 		return 0;
-	if (r == -ENOMEM)
+	if (r == -ENOMEM || r == -EINTR)
 		return r;
 	verify_fault(v, "%s: %s", what, err_text(r));
 	err_forget();
 	return 0;
+}
+
+void verify_report_record(struct verify *v, uint64_t seq)
+{
+	struct damage_report report = {.seq = seq};
+
+	if (!v->store || store_is_copy(v->store) || v->reported++ >= REPORTS_MAX)
+		return;
+	memcpy(report.journal, v->meta.uuid, sizeof(report.journal));
+	damage_send(store_home(v->store), DAMAGE_REFLECTOR, &report);
+}
+
+int verify_tick(struct verify *v)
+{
+	return v->options->tick && ++v->ticks % 1024 == 0 ? v->options->tick(v->options->tick_arg) : 0;
 }
 
 /* ---- feeds ---- */
@@ -173,6 +190,7 @@ static int verify_all(struct verify *v)
 	if (r < 0 || !v->snapshot)
 		return r;
 	v->report.has_index = true;
+	uint64_t before = v->report.faults;
 	r = verify_index(v);
 	for (size_t i = 0; i < v->n_feeds; i++)
 		v->feeds[i].compared = verify_wants(v, v->feeds[i].id);
@@ -180,6 +198,8 @@ static int verify_all(struct verify *v)
 		r = verify_state(v);
 	if (r == 0 && v->options->deep && !v->index_is_broken)
 		r = verify_terms(v);
+	if (v->report.faults > before && !v->options->index_only)
+		store_report(v->store, DAMAGE_PROCESSOR, &(struct damage_report){.seq = 0});
 	return r;
 }
 
@@ -195,6 +215,7 @@ static int verify_in_snapshot(struct verify *v, const char *directory)
 	if (r != 0)
 		return r;
 	v->snapshot = snapshot;
+	v->store = store;
 	v->journal = snapshot_journal(snapshot);
 	v->journal_txn = snapshot_journal_txn(snapshot);
 	/* The rings are those of the store that was copied. */
@@ -203,6 +224,7 @@ static int verify_in_snapshot(struct verify *v, const char *directory)
 	v->snapshot = NULL;
 	v->journal = NULL;
 	v->journal_txn = NULL;
+	v->store = NULL;
 	if (r == 0)
 		r = verify_failed(v, snapshot_reset(snapshot), "store");
 	return r;

@@ -27,8 +27,11 @@ typedef void verify_fault_fn(void *arg, const char *sentence);
 struct verify_options {
 	bool deep;
 	const char *feed; /* compare only the objects of this one (snapshot_feeds); NULL: all */
+	bool index_only; /* the log is not walked, and bodies are not read */
 	verify_fault_fn *fault; /* may be NULL: faults are only counted */
 	void *arg;
+	int (*tick)(void *arg); /* called now and then; a negative result ends the check with it; may be NULL */
+	void *tick_arg;
 };
 
 struct verify_report {

@@ -34,6 +34,8 @@ static int verify_each_row(
 		memcpy(buffer, key.data, key.size);
 		last.size = key.size;
 		r = verify_failed(v, fn(v, key, value), name);
+		if (r == 0)
+			r = verify_tick(v);
 		if (r < 0)
 			return r;
 	}

@@ -184,6 +184,7 @@ static int verify_record(struct verify *v, const struct record *record)
 	if (r < 0) {
 		verify_fault(v, "journal: checksum of record %" PRIu64 " of '%.*s' is wrong",
 			record->seq, KEY(record));
+		verify_report_record(v, record->seq);
 		err_ignore(r, "it was counted as a fault");
 	}
 	if (record->type == 0 || record->type >= RECORD_TYPE_MAX) {
@@ -229,6 +230,7 @@ static int verify_log(struct verify *v)
 			last = record.seq;
 			r = verify_record(v, &record);
 		} else if (r == ERR_CORRUPT && ++bad < BAD_MAX) {
+			verify_report_record(v, journal_walk_seq(walk));
 			r = verify_failed(v, r, "journal"); /* the next one may be readable */
 		}
 	}
@@ -349,6 +351,8 @@ int verify_journal(struct verify *v)
 	if (v->meta.horizon >= v->meta.next_seq)
 		verify_fault(v, "journal: the horizon %" PRIu64 " is not below next_seq %" PRIu64,
 			v->meta.horizon, v->meta.next_seq);
+	if (v->options->index_only)
+		return 0;
 	r = verify_log(v);
 	if (r == 0 && v->history != v->meta.history)
 		verify_fault(v, "journal: %" PRIu64 " bytes of history are counted as %" PRIu64,

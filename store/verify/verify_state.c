@@ -112,7 +112,9 @@ int verify_state(struct verify *v)
 			continue;
 		r = head_walk_open(v->journal, v->journal_txn, feed->id, BYTES_NONE, &walk);
 		while (r == 0) {
-			r = head_walk_next(walk, &key, &head);
+			r = verify_tick(v);
+			if (r == 0)
+				r = head_walk_next(walk, &key, &head);
 			if (r == FOUND)
 				r = verify_failed(
 					v, state_compare_object(v, feed, head.seq), "index");

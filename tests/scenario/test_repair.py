@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes that change under the daemons: a damaged record is listed again and stored under its own number, a damaged index
+is built again, whoever finds it. Nobody serves anything wrong meanwhile."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+
+import pytest
+
+from harness import eventually
+from harness.store import whole
+
+MARK = b"damage-me-0123456789"
+
+
+def flip(path, found, at=0):
+    """Flips a bit in each place of the file where FOUND is, AT bytes after its beginning. Returns how many."""
+    with open(path, "r+b") as file:
+        data = file.read()
+        places = [m.start() + at for m in re.finditer(re.escape(found), data)]
+        for place in places:
+            file.seek(place)
+            file.write(bytes([data[place] ^ 4]))
+    return len(places)
+
+
+def journal(store):
+    return store.path / "journal" / "gen-1" / "data.mdb"
+
+
+def mark(simulator, key="ns-1/pod-1"):
+    """Puts the mark into the body of one pod. Returns its key."""
+    key = sorted(simulator.truth("pods"))[7] if key == "ns-1/pod-1" else key
+    simulator.patch("pods", key, {"metadata": {"annotations": {"mark": MARK.decode()}}})
+    return key
+
+
+@pytest.fixture
+def running(simulator, store):
+    """(store, key): daemons run, and the pod KEY has the mark. Objects are larger than a page and smaller."""
+    simulator.create("pods", 60, size=6000)
+    simulator.create("configmaps", 20)
+    store.configure(whole("pods", indexes={"node": "spec.nodeName"}), whole("configmaps"), mapSize="64MiB")
+    store.supervisor = store.run()
+    store.wait_equal(simulator, "pods")
+    key = mark(simulator)
+    store.wait_equal(simulator, "pods")
+    store.wait_live("configmaps")
+    return store, key
+
+
+def uuid(store):
+    return store.kinf("dump", "meta", "-o", "json", check=True).stdout.split('"uuid":"')[1][:32]
+
+
+def test_a_damaged_body_that_a_reader_finds_is_listed_again(simulator, running):
+    store, key = running
+    before = uuid(store), store.last_event("pods"), simulator.counters("configmaps")["lists"]
+    assert flip(journal(store), MARK) >= 1
+    namespace, name = key.split("/")
+    first = store.kinf("get", "pods", name, "-n", namespace, "-o", "json")
+    assert first.status == 1 and "damaged" in first.stderr and key in first.stderr, first
+    store.wait_equal(simulator, "pods")
+    store.wait_live("pods")
+    assert (uuid(store), store.last_event("pods"), simulator.counters("configmaps")["lists"]) == before
+    assert " record_damaged " in store.supervisor.log and " records_repaired " in store.supervisor.log
+    store.verify()
+
+
+def test_damage_in_a_second_body_is_mended_as_well(simulator, running):
+    store, _ = running
+    keys = sorted(simulator.truth("pods"))
+    for key in keys[20:23]:
+        text = f"damage-me-{key.replace('/', '-')}-end"
+        simulator.patch("pods", key, {"metadata": {"annotations": {"mark": text}}})
+        store.wait_equal(simulator, "pods")
+        assert flip(journal(store), text.encode()) >= 1
+        store.wait_equal(simulator, "pods")
+    store.verify()
+
+
+def test_a_damaged_body_is_found_by_the_daemons_at_their_start(simulator, running):
+    """No reader reads it."""
+    store, key = running
+    assert store.supervisor.stop() == 0
+    assert flip(journal(store), MARK) >= 1
+    supervisor = store.run()
+    eventually(lambda: " records_repaired " in supervisor.log)
+    store.wait_equal(simulator, "pods")
+    store.verify()
+
+
+def test_an_index_built_of_a_damaged_body_is_built_again(simulator, running):
+    """The label of the damaged pod is not in the index that is built first."""
+    store, key = running
+    text = b"damage-me-rare-24680"
+    simulator.patch("pods", key, {"metadata": {"labels": {"rare": "once"}, "annotations": {"mark": text.decode()}}})
+    store.wait_equal(simulator, "pods")
+    simulator.down()
+    assert store.supervisor.stop() == 0
+    assert flip(journal(store), text) >= 1
+    shutil.rmtree(store.path / "index")
+    supervisor = store.run()
+    eventually(lambda: " index_published " in supervisor.log)
+    simulator.up()
+    store.wait_equal(simulator, "pods")
+    eventually(lambda: store.kinf("get", "pods", "-l", "rare=once", "-o", "name").stdout.strip() != "")
+    eventually(lambda: store.kinf("verify", "--deep").status == 0)
+
+
+def test_a_follower_goes_on_after_a_damaged_record_without_a_lapse(simulator, running):
+    """Its cursor is before the record. The record is stored again under its number, so the follower gets it."""
+    store, key = running
+    follower = store.follower("watch", "pods", "-o", "json", "--no-initial", "--cursor", "c")
+    eventually(lambda: (store.path / "cursors" / "c").exists())
+    assert follower.stop() in (0, -signal.SIGTERM, 143)
+    text = b"damage-me-again-987654321"
+    simulator.patch("pods", key, {"metadata": {"annotations": {"mark": text.decode()}}})
+    store.wait_equal(simulator, "pods")
+    assert flip(journal(store), text) >= 1
+    result = store.kinf("watch", "pods", "-o", "json", "--cursor", "c", "--count", "1")
+    if result.status:  # it met the damage before the reflector did
+        assert "damaged" in result.stderr, result
+        eventually(lambda: store.kinf("get", "pods", "-o", "count").status == 0)
+        store.wait_equal(simulator, "pods")
+        result = store.kinf("watch", "pods", "-o", "json", "--cursor", "c", "--count", "1")
+    events = result.lines
+    assert [e["type"] for e in events] == ["MODIFIED"], events
+    assert events[0]["object"]["metadata"]["annotations"]["mark"] == text.decode()
+
+
+def test_a_version_that_is_damaged_and_replaced_makes_only_its_follower_lapse(simulator, running):
+    """The API server has no such version any more."""
+    store, key = running
+    follower = store.follower("watch", "pods", "-o", "json", "--no-initial", "--cursor", "c")
+    eventually(lambda: (store.path / "cursors" / "c").exists())
+    assert follower.stop() in (0, -signal.SIGTERM, 143)
+    text = b"damage-me-replaced-55555"
+    simulator.patch("pods", key, {"metadata": {"annotations": {"mark": text.decode()}}})
+    store.wait_equal(simulator, "pods")
+    simulator.patch("pods", key, {"metadata": {"annotations": {"mark": "well"}}})
+    store.wait_equal(simulator, "pods")
+    assert flip(journal(store), text) >= 1
+    result = store.kinf("watch", "pods", "-o", "json", "--cursor", "c", "--count", "60", timeout=30)
+    assert result.status == 0 and result.lines[0]["type"] == "LAPPED", result
+    shown = {f"{e['object']['metadata']['namespace']}/{e['object']['metadata']['name']}": e["object"] for e in result.lines if "object" in e}
+    assert shown == simulator.truth("pods")
+
+
+def test_a_damaged_index_that_a_reader_finds_is_built_again(simulator, running):
+    """The API server is not asked."""
+    store, key = running
+    lists = simulator.counters("pods")["lists"]
+    index = store.path / "index" / "gen-1" / "data.mdb"
+    # The row `name`: key, object id u64, seq u64. Another seq is of no version of this object.
+    assert flip(index, key.encode(), len(key) + 8 + 2) >= 1
+    result = store.kinf("get", "pods", "-o", "json")
+    assert result.status == 1 and "index" in result.stderr, result
+    store.wait_equal(simulator, "pods")
+    assert " index_built " in store.supervisor.log.split(" index_published ", 1)[1]
+    store.verify()
+    assert simulator.counters("pods")["lists"] == lists
+
+
+def test_false_reports_change_nothing(simulator, running):
+    """Any member of the group can send them. They are checked and found to be wrong."""
+    store, key = running
+    directory = next(store.runtime.glob("kinf-*"))
+    before = simulator.counters("pods")["lists"]
+    sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    sender.setblocking(False)
+    journal_uuid = bytes.fromhex(uuid(store))
+    for name in ("damage.reflector", "damage.processor"):
+        for number in range(300):
+            for text in (struct.pack("<IIQ16s", 0x31474D44, 1, number, journal_uuid), b"", b"x" * 5000, os.urandom(32)):
+                try:
+                    sender.sendto(text, str(directory / name))
+                except OSError:  # the queue is full
+                    pass
+    simulator.touch("pods", 5)
+    store.wait_equal(simulator, "pods")
+    assert simulator.counters("pods")["lists"] == before
+    status = store.kinf("status", "-o", "json", check=True).json
+    assert [p["restarts"] for p in status["processes"] if "restarts" in p] == [0] * len(status["processes"]), status
+    assert (store.path / "index" / "CURRENT").read_text() == "gen-1\n"
+    assert " record_damaged " not in store.supervisor.log
