@@ -94,6 +94,7 @@ int answer_worker_open(
 		return err_set(-ENOMEM, "a worker");
 	w->answer = answer;
 	w->worker = worker;
+	answer_frames_init(&w->frames, answer->n_workers);
 	*ret_worker = w;
 	return 0;
 }
@@ -104,7 +105,8 @@ void answer_worker_close(struct answer_worker **worker)
 
 	if (!w)
 		return;
-	REQUIRE(!w->waiting && !w->groups);
+	REQUIRE(!w->waiting && !w->feeds);
+	answer_frames_release(&w->frames);
 	snapshot_close(&w->snapshot);
 	free(w);
 }
@@ -118,14 +120,7 @@ void answer_worker_woken(struct answer_worker *worker)
 		/* The timer resumes it: that may end this request and others of this list. */
 		serve_timer_set(&request->timer, serve_worker_now_ns(worker->worker));
 	}
-	for (struct answer_group *group = worker->groups; group; group = group->next) {
-		uint64_t news = __atomic_load_n(&group->feed->news, __ATOMIC_ACQUIRE);
-
-		if (news == group->news)
-			continue;
-		group->news = news;
-		answer_watch_wake(group);
-	}
+	answer_group_news(worker);
 }
 
 int answer_hold(struct answer_worker *worker)

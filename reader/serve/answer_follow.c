@@ -149,27 +149,50 @@ static int watch_give_bracket(struct answer_watch *watch)
 	return 0;
 }
 
-static int watch_give_entry(struct answer_watch *watch, const struct timeline_entry *entry)
+/* Gives the event of a record as it is for this watch alone. */
+static int watch_give_own(struct answer_watch *watch, uint64_t seq, bool *held)
 {
 	struct answer_request *request = watch->request;
 	struct record record;
+	int r = *held ? 0 : answer_hold_log(request->worker);
+
+	*held |= r == 0;
+	if (r == 0)
+		r = answer_event_read(request, seq, &record);
+	return r != 0 ? r
+		      : answer_event_record(request, &record, bytes_str(watch->rv), &watch->out);
+}
+
+/* Gives an entry of the timeline. *HELD: the log is held. Returns: 0; LAPPED, AGAIN; errors. */
+static int watch_give_entry(
+	struct answer_watch *watch, const struct timeline_entry *entry, bool *held)
+{
+	struct answer_request *request = watch->request;
+	bool begins_table = request->accept.form == API_FORM_TABLE && !request->columns_given;
+	const struct answer_frame *frame;
 	int r;
 
 	if (entry->begin) {
+		r = *held ? 0 : answer_hold_log(request->worker);
+		*held |= r == 0;
 		watch->bracket_entry = *entry;
-		r = answer_bracket_load(request, entry, &watch->bracket);
+		if (r == 0)
+			r = answer_bracket_load(request, entry, &watch->bracket);
 		return r != 0 ? r : watch_give_bracket(watch);
 	}
-	r = answer_event_read(request, entry->seq, &record);
+	r = answer_frame(request, watch->group, entry->seq, held, &frame);
 	if (r != 0)
 		return r;
-	if (!watch_skips(watch, record.rv)) {
-		r = answer_event_record(request, &record, bytes_str(watch->rv), &watch->out);
+	if (!watch_skips(watch, bytes_str(frame->rv))) {
+		if (!frame->of_watch)
+			watch_came_to(watch, bytes_str(frame->rv));
+		if (frame->n && (frame->of_watch || begins_table))
+			r = watch_give_own(watch, entry->seq, held);
+		else if (frame->n)
+			buf_put(&watch->out, frame->lines, frame->size);
 		if (r < 0 || r == LAPPED)
 			return r;
-		metric_add(watch->events, (uint64_t)r);
-		if (!(record.flags & RECORD_FINAL_STATE_UNKNOWN))
-			watch_came_to(watch, record.rv);
+		metric_add(watch->events, frame->n);
 	}
 	watch->position = entry->seq;
 	return 0;
@@ -194,10 +217,15 @@ static int watch_live(struct answer_watch *watch)
 	struct timeline *timeline = &request->feed->timeline;
 	struct timeline_entry entries[WATCH_ENTRIES];
 	char newest[TIMELINE_RV_SIZE];
-	uint64_t position = watch->position, visible;
+	uint64_t walked = watch->group->feed->walked, position, visible;
+	bool held = false;
 	size_t n = 0;
 	int r = 0;
 
+	if (watch->caught_up && watch->position < walked)
+		watch->position = walked;
+	watch->caught_up = false;
+	position = watch->position;
 	catalog_lock(answer->catalog);
 	bool gone = __atomic_load_n(&request->feed->gone, __ATOMIC_ACQUIRE);
 	while (!watch->bracket_entry.seq && n < WATCH_ENTRIES &&
@@ -213,22 +241,31 @@ static int watch_live(struct answer_watch *watch)
 	if (n == 0 && !watch->bracket_entry.seq) {
 		if (watch->position < visible)
 			watch->position = visible;
+		watch->caught_up = true;
 		if (!watch->bookmark_due)
 			return AGAIN;
 		watch_bookmark(watch, newest);
 		return watch->out.size > watch->taken ? 0 : AGAIN;
 	}
 	/* The snapshot comes after the entries, so that it has their records. */
-	r = answer_hold_log(request->worker);
-	if (r == 0 && watch->bracket_entry.seq)
-		r = watch_give_bracket(watch);
+	r = watch->bracket_entry.seq ? answer_hold_log(request->worker) : 0;
+	if (watch->bracket_entry.seq) {
+		held = r == 0;
+		if (r == 0)
+			r = watch_give_bracket(watch);
+	}
 	for (size_t i = 0; r == 0 && i < n && watch->out.size < WATCH_PIECE; i++) {
-		r = watch_give_entry(watch, &entries[i]);
+		r = watch_give_entry(watch, &entries[i], &held);
 		if (watch->bracket_entry.seq)
 			break;
 	}
-	answer_rest(request->worker);
+	if (held)
+		answer_rest(request->worker);
 	catalog_raise_floor(request->feed, watch->position);
+	if (r == AGAIN) { /* the log can't be read now; nobody wakes a watch that lags */
+		watch->retry_ns = proc_monotonic_ns() + ANSWER_RETRY_NS;
+		answer_watch_set_timer(watch);
+	}
 	if (r == LAPPED) {
 		answer_watch_expire(watch);
 		return 0;

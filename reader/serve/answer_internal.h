@@ -10,6 +10,8 @@
  *	answer_read.c       GET of one object
  *	answer_list.c       LIST: pages, streams
  *	answer_watch.c      WATCH: the stream, its times and its end
+ *	answer_group.c      the watches of a worker by feed and group: which of them an event is for
+ *	answer_frame.c      what an event is for the watches of a group, made once
  *	answer_follow.c     what a watch sends: the initial objects, then the changes after them
  *	answer_event.c      the events of a record, and of a relist
  *	answer_discovery.c  /api, /apis, /version and what is below
@@ -20,6 +22,7 @@
 #ifndef READER_SERVE_ANSWER_INTERNAL_H
 #define READER_SERVE_ANSWER_INTERNAL_H
 
+#include "common/hashtable.h"
 #include "reader/serve/answer.h"
 #include "reader/serve/api_accept.h"
 #include "reader/serve/api_options.h"
@@ -49,19 +52,58 @@ struct answer {
 	uint64_t max_staleness_ns; /* atomic; 0: any */
 };
 
+struct answer_group;
+struct answer_hook;
+
 /* The watches of one feed at one worker. */
-struct answer_group {
-	struct answer_group *next;
+struct answer_feed {
+	struct answer_feed *next;
 	struct catalog_feed *feed;
-	uint64_t news; /* feed->news when the watches were woken last */
+	uint64_t news;   /* that were walked for */
+	uint64_t walked; /* the log, for the watches that have caught up */
+	struct hashtable by_name;      /* all groups */
+	struct hashtable by_value;     /* those with a hook */
+	struct answer_group *unhooked; /* the others */
+	struct answer_hook *hooks;
+};
+
+/* Watches that ask for the same. */
+struct answer_group {
+	struct answer_feed *feed;
+	uint64_t id; /* of the worker's groups; never used again */
+	uint64_t shown; /* the seq of the last event that was shown to it */
+	struct buf name; /* what the watches have in common */
+	struct answer_hook *hook; /* NULL: every event is shown to it */
+	struct buf value;         /* that the hook's thing must have, or have had */
+	struct answer_group *next; /* with the same value */
 	struct answer_watch *first;
+};
+
+/* The lines that the record of SEQ gives to the watches of a group. */
+struct answer_frame {
+	uint64_t group, seq;
+	struct answer_frame *newer, *older;
+	unsigned n;    /* events: 0 or 1 */
+	bool of_watch; /* the event bears an RV of the watch itself: LINES are not for it */
+	char rv[TIMELINE_RV_SIZE]; /* of the record */
+	size_t size;
+	uint8_t lines[];
+};
+
+/* The frames of a worker that were used last. */
+struct answer_frames {
+	struct hashtable table;
+	struct answer_frame *newest, *oldest;
+	size_t bytes, room;
 };
 
 struct answer_worker {
 	struct answer *answer;
 	struct serve_worker *worker;
 	struct snapshot *snapshot; /* NULL: none could be taken yet */
-	struct answer_group *groups; /* each has watches */
+	struct answer_feed *feeds; /* those with watches */
+	uint64_t group_ids;
+	struct answer_frames frames;
 	struct answer_request *waiting;
 };
 
@@ -233,6 +275,24 @@ int answer_bracket_load(struct answer_request *request, const struct timeline_en
 int answer_bracket_next(struct answer_request *request, struct answer_bracket *bracket,
 	char last_rv[TIMELINE_RV_SIZE], struct buf *out);
 
+/* ---- answer_frame.c ---- */
+
+void answer_frames_init(struct answer_frames *frames, unsigned n_workers);
+void answer_frames_release(struct answer_frames *frames);
+/* Returns what record SEQ is for the watches of GROUP, as which REQUEST is. The frame is valid until
+ * the next call. *HELD: the log is held; it is when it had to be read. Returns: 0; LAPPED, AGAIN;
+ * errors. */
+int answer_frame(struct answer_request *request, const struct answer_group *group, uint64_t seq,
+	bool *held, const struct answer_frame **ret_frame);
+
+/* ---- answer_group.c ---- */
+
+struct answer_watch;
+int answer_group_join(struct answer_watch *watch);
+void answer_group_leave(struct answer_watch *watch);
+/* Shows what is new to the groups that it is for, and wakes their watches. */
+void answer_group_news(struct answer_worker *worker);
+
 /* ---- watches ---- */
 
 #define WATCH_PIECE ((size_t)32 << 10)
@@ -241,8 +301,10 @@ enum watch_stage { WATCH_WAIT, WATCH_INITIAL, WATCH_LIVE, WATCH_ENDED };
 
 struct answer_watch {
 	struct answer_request *request;
+	struct answer_group *group;
 	struct answer_watch *next, **at; /* in the group */
 	enum watch_stage stage;
+	bool caught_up; /* its position is also that of the group's feed, if that is later */
 	struct answer_state state; /* of the initial objects */
 	struct as_of *as_of;
 	uint64_t position;
@@ -271,8 +333,6 @@ void answer_list_begin(struct answer_request *request);
 void answer_list_free(struct answer_list **list);
 void answer_watch_begin(struct answer_request *request);
 void answer_watch_free(struct answer_watch **watch);
-/* Wakes the watches of the group. */
-void answer_watch_wake(struct answer_group *group);
 void answer_discovery(struct answer_request *request);
 
 #endif

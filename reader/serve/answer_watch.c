@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
@@ -26,65 +25,13 @@
 #define WATCH_LAST_NS      (2 * WATCH_SECOND) /* a bookmark this long before the deadline */
 #define WATCH_DECIDE_NS    (60 * WATCH_SECOND)
 
-/* ---- groups ---- */
-
-static int watch_join(struct answer_watch *watch)
-{
-	struct answer_worker *worker = watch->request->worker;
-	struct catalog_feed *feed = watch->request->feed;
-	struct answer_group *group = worker->groups;
-
-	while (group && group->feed != feed)
-		group = group->next;
-	if (!group) {
-		group = calloc(1, sizeof(*group));
-		if (!group)
-			return err_set(-ENOMEM, "a group of watches");
-		(void)__atomic_add_fetch(&feed->references, 1, __ATOMIC_ACQ_REL);
-		group->feed = feed;
-		group->next = worker->groups;
-		worker->groups = group;
-	}
-	watch->next = group->first;
-	watch->at = &group->first;
-	if (group->first)
-		group->first->at = &watch->next;
-	group->first = watch;
-	return 0;
-}
-
-static void watch_leave(struct answer_watch *watch)
-{
-	struct answer_worker *worker = watch->request->worker;
-
-	if (!watch->at)
-		return;
-	*watch->at = watch->next;
-	if (watch->next)
-		watch->next->at = watch->at;
-	watch->at = NULL;
-	for (struct answer_group **at = &worker->groups, *group; (group = *at); at = &group->next)
-		if (!group->first) {
-			*at = group->next;
-			catalog_release(&group->feed);
-			free(group);
-			break;
-		}
-}
-
-void answer_watch_wake(struct answer_group *group)
-{
-	for (struct answer_watch *watch = group->first; watch; watch = watch->next)
-		exchange_wake(watch->request->x);
-}
-
 void answer_watch_free(struct answer_watch **watch)
 {
 	struct answer_watch *w = TAKE(*watch);
 
 	if (!w)
 		return;
-	watch_leave(w);
+	answer_group_leave(w);
 	if (w->watchers)
 		metric_sub(w->watchers, 1);
 	as_of_free(&w->as_of);
@@ -319,7 +266,7 @@ static int watch_make(struct answer_request *request)
 	int r = answer_timer_init(request);
 	if (r == 0)
 		r = request->options.send_initial ? watch_check_rv(watch) : watch_seek(watch);
-	return r != 0 ? r : watch_join(watch);
+	return r != 0 ? r : answer_group_join(watch);
 }
 
 void answer_watch_begin(struct answer_request *request)
