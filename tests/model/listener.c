@@ -53,38 +53,16 @@ static void check_state(const struct kinf_object *object, const struct entry *en
 		"handler: event %" PRIu64 ": node", object->event);
 }
 
-/* Checks in some calls that the cache is at least as new as the call. Does not use the world's
+/* Adds the key to the work queue, and checks in some calls that the cache holds the change. Does not use the world's
  * random numbers, because the number of calls in a step depends on time. */
 static void check_cache(struct listener *l, const struct kinf_object *object)
 {
 	struct world *world = l->watcher->world;
 
+	worker_add(world, l->watcher->feed, object->feed, key_of(object), object->event);
 	if (object->event * 2654435761u % 2)
 		return;
-	int r, stepped = FOUND;
-	/* The index may be behind the event. Then the processor has to take it, unless it has
-	 * died. */
-	while ((r = world->reads ? kinf_snapshot_renew(world->reads)
-				 : kinf_snapshot_open(world->kinf, &world->reads)) == KINF_AGAIN &&
-		stepped == FOUND) {
-		world->counts.waits++;
-		stepped = world->pair ? pair_step(world->pair) : ERR_FAILPOINT;
-		if (stepped == ERR_FAILPOINT || stepped == LAPPED)
-			pair_close(&world->pair);
-	}
-	if (r == KINF_AGAIN && !world->pair)
-		return;
-	MUST(r == 0, "handler: snapshot: %s", kinf_error(world->kinf));
-	MUST(kinf_snapshot_event(world->reads) >= object->event,
-		"handler: called for %" PRIu64 ", the cache is at %" PRIu64, object->event,
-		kinf_snapshot_event(world->reads));
-	char key[64];
-	struct kinf_object now;
-	(void)snprintf(key, sizeof(key), "%.*s", (int)object->key_size, object->key);
-	r = kinf_get(world->reads, world_feeds[l->watcher->feed], NULL, key, &now);
-	MUST(r != KINF_FOUND || now.feed != object->feed || now.event >= object->event,
-		"handler: called for %" PRIu64 ", the cache has %" PRIu64, object->event, now.event);
-	MUST(kinf_snapshot_reset(world->reads) == 0, "handler: reset");
+	(void)cached_check(world, l->watcher->feed, object->feed, object->event);
 }
 
 /* Notes a change that must come again if the program is killed before its next commit. */

@@ -74,6 +74,8 @@ static void run_world(unsigned seed, uint64_t steps, bool loud, struct sum *sum)
 	sum->counts.lapses += world->counts.lapses;
 	sum->counts.waits += world->counts.waits;
 	sum->counts.resumed += world->counts.resumed;
+	sum->counts.reads += world->counts.reads;
+	sum->counts.worked += world->counts.worked;
 	world_close(world);
 	free(world);
 	MUST(nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0, "removing %s", directory);
@@ -105,8 +107,9 @@ int main(int argc, char **argv)
 		sum.worlds, sum.steps, sum.records, sum.items, sum.lapses, sum.walks,
 		sum.as_of_walks);
 	(void)printf("handlers: %" PRIu64 " calls, %" PRIu64 " syncs, %" PRIu64 " lapses, %" PRIu64
-		     " times from a cursor, %" PRIu64 " waits for the index\n",
+		     " times from a cursor; %" PRIu64 " lists by index in them, %" PRIu64
+		     " keys worked on, %" PRIu64 " waits for the index\n",
 		sum.counts.calls, sum.counts.syncs, sum.counts.lapses, sum.counts.resumed,
-		sum.counts.waits);
+		sum.counts.reads, sum.counts.worked, sum.counts.waits);
 	return 0;
 }

@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "common/err.h"
-#include "reader/handle.h"
 #include "common/failpoint.h"
+#include "reader/handle.h"
+#include "reader/kinf_queue.h"
 #include "store/verify/verify.h"
 
 void world_fail(const char *format, ...)
@@ -95,12 +96,15 @@ void world_readers_open(struct world *world)
 	MUST(r == 0, "libkinf: %s", kinf_error(world->kinf));
 	MUST(kinf_set_check(world->kinf, 1) == 0, "libkinf: %s", kinf_error(world->kinf));
 	world->kinf->index_wait_ns = 0; /* nothing moves while a handler waits */
+	MUST(kinf_queue_new(NULL, &world->queue) == 0, "queue");
+	memset(world->queued, 0, sizeof(world->queued));
 	follower_open(world);
 }
 
 void world_readers_close(struct world *world)
 {
 	watchers_kill(world);
+	kinf_queue_free(&world->queue);
 	as_of_walk_close(world);
 	follower_close(world);
 	kinf_snapshot_close(&world->reads);
@@ -143,6 +147,7 @@ const char *world_step(struct world *world)
 		{"follow", 10, step_follow},
 		{"read", 20, step_read},
 		{"handlers", 80, step_watchers},
+		{"worker", 20, step_worker},
 	};
 	unsigned all = 0, at;
 

@@ -50,6 +50,12 @@ struct follower {
 	uint8_t uuid[16];
 };
 
+/* The newest change with which a key was added to the work queue. */
+struct queued {
+	uint32_t id;
+	uint64_t event;
+};
+
 /* A walk over the state of a feed as of an earlier seq. */
 struct as_of_walk {
 	struct as_of *as_of; /* NULL: none is under way */
@@ -79,6 +85,8 @@ struct world {
 	/* The same store, read through libkinf. */
 	struct kinf *kinf;
 	struct kinf_snapshot *reads; /* reset between two steps */
+	struct kinf_queue *queue;    /* to which the handlers add their keys */
+	struct queued queued[FEEDS][KEYS];
 	struct pages pages;
 	struct watcher watcher[WATCHERS];
 	struct call_counts counts;
@@ -124,6 +132,13 @@ void follower_open(struct world *world);
 void follower_close(struct world *world);
 void world_readers_open(struct world *world);
 void world_readers_close(struct world *world);
+
+/* Asserts that what the calling handler or worker reads holds EVENT of feed ID, and is the model's
+ * state. Returns false if it can't read because no processor runs. */
+bool cached_check(struct world *world, unsigned f, uint32_t id, uint64_t event);
+/* Adds a key to the work queue, from a handler that was given EVENT. */
+void worker_add(struct world *world, unsigned f, uint32_t id, int key, uint64_t event);
+void step_worker(struct world *world);
 
 void cluster_json(unsigned f, int key, const struct object *object, struct buf *out);
 /* Asserts that the record, body included, describes OBJECT. */
