@@ -9,6 +9,7 @@ import argparse
 import json
 import random
 import shutil
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -107,10 +108,10 @@ class Run:
 
     # ---- the cluster ---------------------------------------------------------------------------
 
-    def put(self, key):
+    def put(self, key, group=None):
         self.number += 1
         namespace, name = key.split("/")
-        labels = {"group": self.random.choice("ab")}
+        labels = {"group": group or self.random.choice("ab")}
         body = {"metadata": {"namespace": namespace, "name": name, "labels": labels}, "data": {"n": str(self.number)}}
         self.there[key] = self.simulator.put(RESOURCE, body)
 
@@ -229,9 +230,29 @@ class Run:
         daemon.start()
         self.changes()
 
+    def count_calls(self):
+        return sum(len(self.sides[0].calls(handler)) for handler in self.handlers)
+
+    def processor(self):
+        """Stops the processor while handlers and the worker read by index, and sometimes kills it then."""
+        processor = next(daemon for daemon in self.daemons if "processor" in daemon.name)
+        self.changes()
+        processor.send(signal.SIGSTOP)
+        calls = self.count_calls()
+        self.put(self.random.choice(self.keys), "a")  # every handler takes it
+        if self.random.random() < 0.4:  # until the first one has waited in vain; the others wait when it goes on
+            eventually(lambda: self.count_calls() > calls, PATIENCE, "a call without the index")
+        if self.random.random() < 0.5:
+            processor.kill()
+            processor.start()
+        else:
+            processor.send(signal.SIGCONT)
+        self.changes()
+
     def step(self):
         steps = {
-            self.changes: 60, self.add_handler: 16, self.remove_handler: 12, self.kill: 6, self.resync: 3,
+            self.changes: 60, self.add_handler: 16, self.remove_handler: 12, self.kill: 6, self.processor: 8,
+            self.resync: 3,
         }  # fmt: skip
         step = self.random.choices(list(steps), weights=steps.values())[0]
         self.steps[step.__name__] += 1
@@ -252,6 +273,11 @@ class Run:
 
     def check(self):
         ours, theirs = self.sides
+        calls = [call for handler in self.handlers for call in ours.calls(handler) if "key" in call]
+        self.reads = sum(call["read"] for call in calls)
+        self.worked = max(call["worked"] for call in calls)
+        if not self.reads or not self.worked:
+            raise Difference(f"{self.reads} handlers and {self.worked} workers have read the cache")
         for handler in self.handlers:
             mine, other = before_removal(ours.calls(handler)), before_removal(theirs.calls(handler))
             compare(handler, mine, other)
@@ -275,7 +301,7 @@ def run(seed, steps, client_go):
         this.check()
         calls = [sum(map(len, side.told.values())) for side in this.sides]
         print(f"seed {seed}: {len(this.handlers)} handlers, {this.number} changes, {dict(this.steps)}, "
-              f"calls {calls[0]} and {calls[1]}", flush=True)  # fmt: skip
+              f"calls {calls[0]} and {calls[1]}, {this.reads} read by index, {this.worked} by a worker", flush=True)  # fmt: skip
     except BaseException:
         workspace.keep = True
         print(f"seed {seed} failed\n{workspace.report()}", file=sys.stderr)
