@@ -118,6 +118,26 @@ def test_objects_equal_those_of_the_server(store, simulator):
 
 
 @guest
+def test_many_objects_are_got_in_one_call(store, simulator):
+    import kinf
+
+    truth = simulator.truth("pods")
+    keys = [*reversed(truth), "nowhere/nothing", next(iter(truth)), "", "a/b/c"]  # more than the library takes at once
+    assert len(truth) > 32
+    with store.snapshot() as snapshot:
+        pods = snapshot.feed("pods")
+        found = pods.get_many(key for key in keys)
+        assert [one and one.key for one in found] == [key if key in truth else None for key in keys]
+        assert all(one == truth[one.key] for one in found if one) and found[0]["spec"] == truth[keys[0]]["spec"]
+        assert pods.get_many([]) == []
+        raises(kinf.NoFeed, snapshot.feed("nothing").get_many, ["a/b"])
+    raises(kinf.Ended, lambda: found[0]["spec"])
+    raises(kinf.Ended, pods.get_many, keys)
+    copies = store.feed("pods").get_many(keys[:3])
+    assert [one.to_dict() for one in copies] == [truth[key] for key in keys[:3]]
+
+
+@guest
 def test_members_are_read_by_key_and_by_path(store, simulator):
     with store.snapshot() as snapshot:
         one = next(snapshot.feed("pods").list(limit=1))

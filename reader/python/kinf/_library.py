@@ -91,6 +91,7 @@ class Change(Structure):
     ]
 
 
+GET_FN = CFUNCTYPE(c_int, c_void_p, c_size_t, c_int, POINTER(Object))
 PART_FN = CFUNCTYPE(c_int, c_void_p, POINTER(Object))
 VALUE_FN = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, c_uint64)
 INDEX_FN = CFUNCTYPE(c_int, c_void_p, c_char_p, c_char_p, c_uint64, c_uint64, c_int)
@@ -151,6 +152,7 @@ _PROTOTYPES = [
     ("snapshot_close", None, [_RET]),
     ("snapshot_event", c_uint64, [_HANDLE]),
     ("get", c_int, [_HANDLE, c_char_p, c_char_p, c_char_p, POINTER(Object)]),
+    ("get_many", c_int, [_HANDLE, c_char_p, POINTER(c_char_p), c_size_t, GET_FN, c_void_p]),
     ("object_part", c_int, [POINTER(Object), c_char_p, POINTER(Object)]),
     ("object_each", c_int, [POINTER(Object), c_char_p, PART_FN, c_void_p]),
     ("object_json", c_int, [POINTER(Object), c_int, _RET, POINTER(c_size_t)]),

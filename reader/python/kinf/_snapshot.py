@@ -2,16 +2,16 @@
 """Snapshots: a consistent view, and what is borrowed from it."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
-from ctypes import byref, c_void_p
+from ctypes import byref, c_char_p, c_void_p
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _library
 from ._errors import Ended, check, check_fork, error, forks
-from ._library import AGAIN, CHANGE_FN, END, FEED_FN, FOUND, GONE, INDEX_FN, VALUE_FN, lib
+from ._library import AGAIN, CHANGE_FN, END, FEED_FN, FOUND, GET_FN, GONE, INDEX_FN, VALUE_FN, lib
 from ._object import Object, copy_of, text_at
 from ._query import Labels, Term, Terms, query, text
 
@@ -219,6 +219,25 @@ class SnapshotFeed:
         with self._held() as address:
             found = self.snapshot.outcome(lib.kinf_get(address, self._name, where, which, byref(raw)))
             return Object(raw, self.snapshot, self.snapshot.generation) if found == FOUND else None
+
+    def get_many(self, keys: Iterable[str]) -> Sequence[Object | None]:
+        """The objects with these keys ("namespace/name"), in the order of KEYS; None for each that is not there. In a
+        large store this takes less time than a get() for each. NotReady: as get(), for any of the keys."""
+        wanted = [text(key, "a key") for key in keys]
+        collector = Collector()
+
+        def found(raw: Any) -> Object:
+            return Object(_library.Object.from_buffer_copy(raw.contents), self.snapshot, self.snapshot.generation)
+
+        def one(_: Any, number: int, result: int, raw: Any) -> int:
+            if result == AGAIN:
+                return AGAIN
+            return collector.take(lambda: found(raw) if result == FOUND else None)
+
+        with self._held() as address:
+            array = (c_char_p * len(wanted))(*wanted)
+            code = lib.kinf_get_many(address, self._name, array, len(wanted), GET_FN(one), None)
+            return collector.done(code, self.snapshot.kinf)
 
     def __getitem__(self, key: str) -> Object:
         found = self.get(key)

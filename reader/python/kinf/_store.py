@@ -4,7 +4,7 @@
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import byref, c_char_p, c_void_p
 from dataclasses import dataclass
@@ -53,6 +53,13 @@ class Feed:
         with self.store.snapshot() as snapshot:
             found = snapshot.feed(self.name).get(name, namespace)
             return None if found is None else found.copy()
+
+    def get_many(self, keys: Iterable[str]) -> Sequence[Object | None]:
+        """The objects with these keys ("namespace/name") at one instant, in the order of KEYS; None for each that is not
+        there."""
+        with self.store.snapshot() as snapshot:
+            found = snapshot.feed(self.name).get_many(keys)
+            return [None if one is None else one.copy() for one in found]
 
     def __getitem__(self, key: str) -> Object:
         found = self.get(key)
