@@ -135,6 +135,80 @@ static int options_print(const struct options *options, bool help)
 	return END;
 }
 
+/* ---- completion ---- */
+
+int (*options_complete)(const struct options_word *word);
+
+int options_each(const struct options *options,
+	int (*fn)(void *arg, const struct option_spec *spec), void *arg)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < options->n_groups; i++)
+		for (size_t k = 0; r == 0 && k < options->groups[i].n; k++)
+			r = fn(arg, &options->groups[i].specs[k]);
+	for (size_t k = 0; r == 0 && k < ARRAY_SIZE(options_own_specs); k++)
+		r = fn(arg, &options_own_specs[k]);
+	return r;
+}
+
+/* Finds the option whose value WORD has in it: "--name=value" or "-nvalue". */
+static const struct option_spec *options_attached(
+	const struct options_table *table, const char *word, size_t *ret_before)
+{
+	size_t size = strcspn(word, "=");
+
+	for (size_t i = 0; i < table->n; i++) {
+		const struct option_spec *spec = table->specs[i];
+
+		if (!option_has_value(spec))
+			continue;
+		*ret_before = word[1] == '-' ? size + 1 : 2;
+		if (word[1] == '-' ? word[size] && strlen(spec->name) == size - 2 &&
+					strncmp(spec->name, word + 2, size - 2) == 0
+				   : word[1] && word[1] == spec->letter)
+			return spec;
+	}
+	return NULL;
+}
+
+/* Parses all words but the last, and calls options_complete() for that one. */
+static int options_parse_unfinished(
+	const struct options *options, const struct options_table *table, int argc, char **argv)
+{
+	struct options_word word = {.options = options, .text = argv[argc - 1], .before = ""};
+	int code, last = argc - 1;
+
+	while ((code = getopt_long(last, argv, table->shorts, table->longs, NULL)) != -1) {
+		int i = options_find(table, code == '?' || code == ':' ? optopt : code);
+
+		if (i < 0)
+			continue;
+		const struct option_spec *spec = table->specs[i];
+		if (code == ':' || (spec->type == OPTION_TEXT_OPTIONAL && !optarg && optind == last)) {
+			word.type = WORD_VALUE; /* the value is missing: it is the last word */
+			word.spec = spec;
+		} else if (code != '?' && options_store(spec, (char *)table->into[i] + spec->offset,
+						  optarg ? optarg : "") < 0) {
+			err_forget();
+		}
+	}
+	bool ended = optind > 1 && strcmp(argv[optind - 1], "--") == 0;
+	word.operands = argv + optind;
+	word.n_operands = (size_t)(last - optind);
+	if (!word.spec && !ended && word.text[0] == '-') {
+		word.type = WORD_OPTION;
+		word.spec = options_attached(table, word.text, &word.before_size);
+	}
+	if (word.type == WORD_OPTION && word.spec) {
+		word.type = WORD_VALUE;
+		word.before = word.text;
+		word.text += word.before_size;
+	}
+	int r = options_complete(&word);
+	return r < 0 ? r : END;
+}
+
 int options_parse(const struct options *options, int argc, char **argv, int *ret_first)
 {
 	struct options_asked asked = {0};
@@ -149,6 +223,8 @@ int options_parse(const struct options *options, int argc, char **argv, int *ret
 	options_add_group(&table, &own);
 	optind = 0; /* glibc: starts again */
 	opterr = 0;
+	if (options_complete && argc > 1)
+		return options_parse_unfinished(options, &table, argc, argv);
 	for (;;) {
 		int before = optind ? optind : 1;
 		code = getopt_long(argc, argv, table.shorts, table.longs, NULL);

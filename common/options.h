@@ -58,6 +58,7 @@ struct option_spec {
 	size_t offset;     /* of its field in the group's `into` */
 	const char *value; /* name of the value in --help; NULL for flags and counts */
 	const char *text;  /* one line for --help */
+	const char *words; /* the values there are, if they are few: "text|json"; else NULL */
 };
 
 struct options_group {
@@ -88,6 +89,35 @@ int options_parse(const struct options *options, int argc, char **argv, int *ret
 /* Sets the sentence for a usage error that the program itself has found. Returns ERR_SYNTAX. */
 int options_bad(const struct options *options, const char *format, ...)
 	__attribute__((format(printf, 2, 3), cold));
+
+/* ---- completion of command lines in shells --------------------------------------------------- */
+
+enum options_word_type {
+	WORD_OPERAND,
+	WORD_OPTION, /* begins with a dash */
+	WORD_VALUE   /* of the option SPEC */
+};
+
+/* The last word of an unfinished command line, and what the words before it say. */
+struct options_word {
+	const struct options *options;
+	enum options_word_type type;
+	const struct option_spec *spec;
+	const char *text;   /* the word, or the part of it that is the value */
+	const char *before; /* the word's beginning that is not in TEXT: "--output=", "" */
+	size_t before_size;
+	char **operands; /* before the word */
+	size_t n_operands;
+};
+
+/* While this is set, options_parse() ends neither at errors nor at --help: it stores the options
+ * before the last word, calls this function and returns what the function returns, or END. */
+extern int (*options_complete)(const struct options_word *word);
+
+/* Calls FN for each option of the command and for --help and --version; stops at a result that is
+ * not 0 and returns it. */
+int options_each(const struct options *options,
+	int (*fn)(void *arg, const struct option_spec *spec), void *arg);
 
 /* Appends the text of --help. */
 struct buf;

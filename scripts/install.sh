@@ -28,6 +28,9 @@ put 755 "$build/libkinf.so.0" lib/libkinf.so.0
 for header in kinf kinf_informer kinf_queue; do
     put 644 "reader/$header.h" "include/$header.h"
 done
+put 644 reader/completion/kinf.bash share/bash-completion/completions/kinf
+put 644 reader/completion/_kinf share/zsh/site-functions/_kinf
+put 644 reader/completion/kinf.fish share/fish/vendor_completions.d/kinf.fish
 put 644 LICENSE share/doc/kinformer/LICENSE
 put 644 README.md share/doc/kinformer/README.md
 for page in docs/*; do

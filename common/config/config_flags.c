@@ -20,7 +20,8 @@ static const struct option_spec config_common_specs[] = {
 	{0, "config", OPTION_TEXT, AT(file), "FILE",
 		"default $KINF_CONFIG, ./kinf.yaml, /etc/kinf/kinf.yaml"},
 	{'v', "verbose", OPTION_COUNT, AT(verbose), NULL, "log more; twice: even more"},
-	{0, "log-format", OPTION_TEXT, AT(log_format), "FORMAT", "text or json"},
+	{0, "log-format", OPTION_TEXT, AT(log_format), "FORMAT", "text or json",
+		"text|json"},
 };
 
 static const struct option_spec config_running_specs[] = {
@@ -33,7 +34,7 @@ static const struct option_spec config_running_specs[] = {
 	{0, "index", OPTION_TEXTS, AT(index), "FEED/NAME=PATH",
 		"index a feed by a field: pods/node=spec.nodeName"},
 	{0, "durability", OPTION_TEXT, AT(durability), "LEVEL",
-		"process: survives any kill; disk: power cuts also"},
+		"process: survives any kill; disk: power cuts also", "process|disk"},
 	{0, "serve", OPTION_TEXT_OPTIONAL, AT(serve), "ADDRESS:PORT",
 		"serve the API server's dialect on serve.sock, and on this address"},
 };

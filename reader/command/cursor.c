@@ -77,7 +77,7 @@ int command_cursor(int argc, char **argv)
 	struct kinf *kinf = NULL;
 	int first;
 	const struct options_group groups[] = {config_common_options(&flags)};
-	const struct options options = {"kinf cursor", "ls | rm NAME...",
+	const struct options options = {"kinf cursor", "ls | rm CURSOR...",
 		"Lists the named cursors of followers, or removes some; the store then no longer "
 		"keeps history "
 		"for them.",

@@ -21,14 +21,14 @@ struct dump_args {
 };
 
 static const struct option_spec dump_options[] = {
-	{0, "feed", OPTION_TEXT, offsetof(struct dump_args, feed), "F",
+	{0, "feed", OPTION_TEXT, offsetof(struct dump_args, feed), "FEED",
 		"only this feed: its name, resource or id"},
 	{0, "key", OPTION_TEXT, offsetof(struct dump_args, key), "K",
 		"only this object: namespace/name, or name"},
 	{0, "from", OPTION_NUMBER, offsetof(struct dump_args, from), "N", "from this event on"},
 	{0, "to", OPTION_NUMBER, offsetof(struct dump_args, to), "M", "up to this event"},
 	{'o', "output", OPTION_TEXT, offsetof(struct dump_args, output), "FORMAT",
-		"text or json (one object a line)"},
+		"text or json (one object a line)", "text|json"},
 	{0, "body", OPTION_FLAG, offsetof(struct dump_args, body), NULL, "print bodies also"},
 };
 

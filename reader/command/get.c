@@ -30,7 +30,8 @@ struct get_args {
 static const struct option_spec get_options[] = {
 	{'o', "output", OPTION_TEXT, AT(output), "FORMAT",
 		"table, wide, json, yaml, name, count, custom-columns=HEAD:PATH,... or "
-		"jsonpath=TEMPLATE"},
+		"jsonpath=TEMPLATE",
+		"table|wide|json|yaml|name|count|custom-columns=|jsonpath="},
 	{0, "sort-by", OPTION_TEXT, AT(sort_by), "PATH",
 		"in the order of this field, as kubectl's; quick with an index and --limit"},
 	{0, "limit", OPTION_NUMBER, AT(limit), "N",

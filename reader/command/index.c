@@ -56,7 +56,7 @@ int command_index(int argc, char **argv)
 		{"Options", index_options, ARRAY_SIZE(index_options), &args},
 		config_common_options(&flags),
 	};
-	const struct options options = {"kinf index", "FEED [NAME]",
+	const struct options options = {"kinf index", "FEED [INDEX]",
 		"Prints the indexes of a feed, or the values of one: VALUE, a tab, COUNT.", groups,
 		ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);

@@ -6,6 +6,7 @@
 #include "common/failpoint.h"
 #include "common/err.h"
 #include "reader/command/command.h"
+#include "reader/command/complete.h"
 
 struct command {
 	const char *name;
@@ -55,8 +56,39 @@ static void main_command_first(int argc, char **argv)
 	argv[1] = name;
 }
 
+static const struct command *main_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (strcmp(name, commands[i].name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+/* kinf __complete WORD...: prints the candidates for the last word. */
+static int main_complete(int argc, char **argv)
+{
+	char *last = argc > 1 ? argv[--argc] : NULL;
+	const struct command *command;
+
+	main_command_first(argc, argv); /* not with the word that is being typed */
+	command = argc > 1 ? main_find(argv[1]) : NULL;
+	if (!last)
+		return PROC_OK;
+	if (command) {
+		argv[argc] = last;
+		complete_begin();
+		return command->run(argc, argv + 1);
+	}
+	for (size_t i = 0; argc == 1 && i < ARRAY_SIZE(commands); i++)
+		if (strncmp(commands[i].name, last, strlen(last)) == 0)
+			(void)printf("%s\t%s\n", commands[i].name, commands[i].about);
+	return PROC_OK;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc > 1 && strcmp(argv[1], "__complete") == 0)
+		return main_complete(argc - 1, argv + 1);
 	main_command_first(argc, argv);
 	const char *name = argc > 1 ? argv[1] : "";
 	bool help = !strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h");
@@ -77,9 +109,7 @@ int main(int argc, char **argv)
 	}
 	if (help)
 		name = argv[2];
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		if (strcmp(name, commands[i].name) == 0)
-			command = &commands[i];
+	command = main_find(name);
 	if (command && help) { /* `kinf help COMMAND` is `kinf COMMAND --help` */
 		char program[32], option[] = "--help";
 

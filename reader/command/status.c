@@ -21,7 +21,7 @@ struct status_args {
 
 static const struct option_spec status_options[] = {
 	{'o', "output", OPTION_TEXT, offsetof(struct status_args, output), "FORMAT",
-		"text or json"},
+		"text or json", "text|json"},
 	{0, "check", OPTION_FLAG, offsetof(struct status_args, check), NULL,
 		"print one line, and exit with 1 unless both daemons work, and kinf-serve if it is "
 		"to run, there are feeds, and every one is live"},

@@ -19,7 +19,8 @@ struct wait_args {
 
 static const struct option_spec wait_options[] = {
 	{0, "for", OPTION_TEXT, offsetof(struct wait_args, condition), "CONDITION",
-		"synced (default), live, rv=RESOURCEVERSION or object=NAMESPACE/NAME"},
+		"synced (default), live, rv=RESOURCEVERSION or object=NAMESPACE/NAME",
+		"synced|live|rv=|object="},
 	{0, "timeout", OPTION_DURATION, offsetof(struct wait_args, timeout_ns), "D",
 		"give up after this long; default: never"},
 };

@@ -47,7 +47,8 @@ struct watch_args {
 #define AT(field) offsetof(struct watch_args, field)
 
 static const struct option_spec watch_options[] = {
-	{'o', "output", OPTION_TEXT, AT(output), "FORMAT", "table, wide, name or json"},
+	{'o', "output", OPTION_TEXT, AT(output), "FORMAT", "table, wide, name or json",
+		"table|wide|name|json"},
 	{0, "output-watch-events", OPTION_FLAG, AT(types), NULL,
 		"table and name: print the type of each event also"},
 	{0, "no-initial", OPTION_FLAG, AT(no_initial), NULL, "begin with the changes from now on"},
@@ -55,7 +56,7 @@ static const struct option_spec watch_options[] = {
 	{'w', "watch", OPTION_FLAG, AT(watch), NULL,
 		"does nothing here: 'kinf get -w' is this command"},
 	{0, "old", OPTION_FLAG, AT(old), NULL, "json: print the state before a change also"},
-	{0, "cursor", OPTION_TEXT, AT(cursor), "NAME",
+	{0, "cursor", OPTION_TEXT, AT(cursor), "CURSOR",
 		"go on after the last line that a watch with this cursor printed; a cursor has one "
 		"follower at a time"},
 	{0, "count", OPTION_NUMBER, AT(count), "N", "end after N objects were printed"},

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Completion of command lines: the candidates of "kinf __complete", and bash, zsh and fish on a terminal."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import termios
+import time
+from pathlib import Path
+
+import pytest
+
+from harness import PATIENCE, eventually
+from harness.objects import pod
+from harness.process import program
+from harness.store import whole
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "reader" / "completion"
+SHELLS = {
+    "bash": (["bash", "--norc", "--noprofile", "-i"], f"source {SCRIPTS}/kinf.bash"),
+    "zsh": (["zsh", "-f", "-i"], f"fpath=({SCRIPTS} $fpath); autoload -Uz compinit; compinit -u -D"),
+    "fish": (["fish", "--no-config", "-i"], f"source {SCRIPTS}/kinf.fish"),
+}
+
+
+@pytest.fixture(scope="module")
+def store(shared):
+    simulator = shared.simulator()
+    for namespace in ("shop", "web"):
+        for number in range(3):
+            simulator.put("pods", pod(f"{namespace}-{number}", namespace, app="ab"[number % 2], node=f"n{number}"))
+    simulator.create("nodes", 2)
+    store = shared.store(simulator=simulator)
+    store.configure(whole("pods", indexes={"node": "spec.nodeName"}), whole("nodes")).daemons()
+    for feed in ("pods", "nodes"):
+        store.wait_equal(simulator, feed)
+        store.wait_live(feed)
+    follower = store.follower("watch", "pods", "-o", "json", "--cursor", "mine")
+    eventually(lambda: "mine" in store.kinf("cursor", "ls").stdout)
+    follower.stop()
+    return store
+
+
+@pytest.fixture(scope="module")
+def complete(store):
+    """complete(WORD...): the candidates for the last word; nothing may be printed beside them."""
+
+    def run(*words):
+        answer = store.kinf("__complete", *words, check=True)
+        assert not answer.stderr
+        return [line.split("\t")[0] for line in answer.stdout.splitlines()]
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "words,candidates",
+    [
+        (["ge"], ["get"]),
+        (["get", ""], ["nodes", "pods", "all"]),
+        (["get", "nodes,po"], ["nodes,pods"]),
+        (["get", "pods", "web-"], ["web-0", "web-1", "web-2"]),
+        (["get", "pods", "shop/"], ["shop/shop-0", "shop/shop-1", "shop/shop-2"]),
+        (["get", "pods", "-n", "web", ""], ["web-0", "web-1", "web-2"]),
+        (["get", "pods", "--namespace=web", "web-1"], ["web-1"]),
+        (["get", "pods/web-1"], ["pods/web-1"]),
+        (["get", "-n", "w"], ["web"]),
+        (["get", "pods", "-n", ""], ["shop", "web"]),
+        (["get", "pods", "-nw"], ["-nweb"]),
+        (["get", "pods", "-l", "app="], ["app=a", "app=b"]),
+        (["get", "pods", "-l", "x!=y,app=a"], ["x!=y,app=a"]),
+        (["get", "pods", "--index", ""], ["namespace=", "label=", "node="]),
+        (["get", "pods", "--index", "node="], ["node=n0", "node=n1", "node=n2"]),
+        (["get", "pods", "--index=node=n1"], ["--index=node=n1"]),
+        (["get", "pods", "-o", "j"], ["json", "jsonpath="]),
+        (["get", "pods", "-w", "--output-w"], ["--output-watch-events"]),
+        (["get", "--", "po"], ["pods"]),
+        (["get", "--no-such-option", "po"], ["pods"]),
+        (["index", "pods", "n"], ["namespace", "node"]),
+        (["describe", "nodes", "node-0", ""], []),
+        (["cursor", ""], ["ls", "rm"]),
+        (["cursor", "rm", "m"], ["mine"]),
+        (["cursor", "ls", "m"], []),
+        (["wait", "pods", "--for", "s"], ["synced"]),
+        (["dump", "ob"], ["objects"]),
+        (["dump", "--feed", "n"], ["nodes"]),
+        (["run", "--durability", ""], ["process", "disk"]),
+        (["run", "--kubeconfig", ""], [":files"]),
+        (["diff", ""], [":directories"]),
+        (["nonsense", ""], []),
+    ],
+)
+def test_candidates(complete, words, candidates):
+    assert complete(*words) == candidates
+
+
+def test_each_option_is_a_candidate(store, complete):
+    for command in complete(""):
+        shown = store.kinf(command, "--help", check=True).stdout
+        wanted = set(re.findall(r"^  (?:-\w, |    )(--[a-z-]+)", shown, re.M))
+        assert set(complete(command, "--")) == wanted, command
+
+
+def test_without_a_store_nothing_is_printed(store, tmp_path):
+    for words in (["get", ""], ["get", "pods", ""], ["cursor", "rm", ""]):
+        answer = store.kinf("__complete", "--store", str(tmp_path / "none"), *words)
+        assert [line for line in answer.stdout.splitlines() if line != "all\t"] == [] and not answer.stderr
+
+
+class Terminal:
+    """A shell on a terminal of its own."""
+
+    def __init__(self, argv, env):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execvpe(argv[0], argv, env)
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
+        self.seen = ""
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def expect(self, pattern):
+        """Waits until PATTERN was printed after what was expected before."""
+        end = time.monotonic() + 2 * PATIENCE
+        while not (found := re.search(pattern, self.seen)):
+            assert time.monotonic() < end, f"{pattern!r} is not in {self.seen!r}"
+            if select.select([self.fd], [], [], 0.2)[0]:
+                text = os.read(self.fd, 65536).decode(errors="replace")
+                self.seen += re.sub(r"\x1b(\[[0-9;?=>]*[a-zA-Z]|[=>()][A-Z0-9]?|\][^\a]*\a)|[\x00\x0e\x0f\r]", "", text)
+        self.seen = self.seen[found.end() :]
+
+    def close(self):
+        os.close(self.fd)
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_shell_completes(store, shell, tmp_path):
+    argv, setup = SHELLS[shell]
+    env = {**store.env, "PATH": f"{Path(program('kinf')).parent}:{os.environ['PATH']}", "TERM": "xterm", "HOME": str(tmp_path)}
+    terminal = Terminal(argv, env)
+    try:
+        terminal.type(setup + "; echo rea''dy\n")
+        terminal.expect("\nready")
+        # What the line does when it is run shows what it was completed to.
+        terminal.type("kinf ge\tpo\t-n w\t--index node=n1\t-o na\t\n")
+        terminal.expect("\npod/web-1")
+        terminal.type("kinf describe nodes node-1\t--store=/nowh\t\n")
+        terminal.expect("\nError: .*/nowh")
+    finally:
+        terminal.close()
