@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # One Makefile for everything; "make help" lists the targets.
-#   VARIANT=release|debug|asan|tsan   V=1 shows commands   DEVELOPER=1 adds -Werror
+#   VARIANT=release|debug|asan|tsan|arm64   V=1 shows commands   DEVELOPER=1 adds -Werror
 
 VARIANT ?= release
 PREFIX ?= /usr/local
@@ -42,6 +42,12 @@ variant_flags := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recov
 	-fno-omit-frame-pointer -O1 -Wno-unknown-warning-option
 else ifeq ($(VARIANT),debug)
 variant_flags := -O1 -DKINF_FAILPOINTS
+else ifeq ($(VARIANT),arm64)
+# Debian's cross compiler, with the libraries of a directory that scripts/dependencies.sh arm64 makes.
+ARM64_ROOT ?= build/arm64-root
+CC := aarch64-linux-gnu-gcc
+CXX := aarch64-linux-gnu-g++
+variant_flags := --sysroot=$(abspath $(ARM64_ROOT)) -O1 -DKINF_FAILPOINTS
 endif
 all_cflags = -std=gnu11 $(CFLAGS) $(common_flags) $(c_warnings) $(variant_flags) $(CPPFLAGS)
 all_cxxflags = -std=c++17 -fno-rtti $(CXXFLAGS) $(common_flags) $(variant_flags) $(CPPFLAGS)
@@ -97,7 +103,7 @@ fuzzers := $(patsubst tests/%.c,$(B)/%,$(fuzz_src))
 	clean help dependencies dist
 all: $(programs) $(library) ## build the programs and the library into build/release
 torture_programs := $(addprefix $(B)/torture/,kinf kinf-reflector kinf-processor informer)
-tests: all $(torture_programs) $(B)/torture/faults.so $(B)/torture/recorder.so $(B)/torture/bytes $(B)/torture/forks $(unit_tests) $(test_programs) $(fuzzers) $(if $(bench_src),$(B)/bench/preload.so)
+tests: all $(torture_programs) $(B)/torture/faults.so $(B)/torture/recorder.so $(B)/torture/pages.so $(B)/torture/bytes $(B)/torture/forks $(unit_tests) $(test_programs) $(fuzzers) $(if $(bench_src),$(B)/bench/preload.so)
 
 # ---- rules ---------------------------------------------------------------------------------------
 

@@ -28,7 +28,8 @@ struct pin_file {
 	unsigned pins; /* slots in use */
 	struct pin_place_id place;
 	char path[4096 + PIN_NAME_LENGTH + 2];
-	uint8_t *chunks[PIN_CHUNKS_MAX];
+	uint8_t *map; /* of all that the file can become */
+	uint32_t chunks; /* that the file has: what lies beyond them must not be touched */
 	uint64_t used[PIN_CHUNKS_MAX]; /* bit i of word c: slot i of chunk c */
 };
 
@@ -79,7 +80,7 @@ static void pins_watch_forks(void)
 
 static struct pin_head *pin_file_head(const struct pin_file *file)
 {
-	return (struct pin_head *)(void *)file->chunks[0];
+	return (struct pin_head *)(void *)file->map;
 }
 
 /* Frees the memory, removes the file. The caller holds all.lock. */
@@ -94,8 +95,8 @@ static void pin_file_free(struct pin_file **file_pointer)
 		link = &(*link)->next;
 	if (*link)
 		*link = file->next;
-	for (size_t i = 0; i < PIN_CHUNKS_MAX && file->chunks[i]; i++)
-		(void)munmap(file->chunks[i], PIN_CHUNK_BYTES);
+	if (file->map)
+		(void)munmap(file->map, PIN_CHUNKS_MAX * PIN_CHUNK_BYTES);
 	if (file->fd >= 0) /* else this is a forked child, and the file its parent's */
 		(void)unlink(file->path);
 	cleanup_fd(&file->lock_fd);
@@ -104,30 +105,29 @@ static void pin_file_free(struct pin_file **file_pointer)
 	free(file);
 }
 
-/* Maps one chunk more. A file system that is full is an error here, and no SIGBUS later. */
+/* Makes the file one chunk longer. It is mapped once and whole, because a chunk can be smaller than a page of the
+ * machine. A file system that is full is an error here, and no SIGBUS later. */
 static int pin_file_grow(struct pin_file *file)
 {
-	size_t n = 0;
-
-	while (n < PIN_CHUNKS_MAX && file->chunks[n])
-		n++;
-	if (n == PIN_CHUNKS_MAX)
+	if (file->chunks == PIN_CHUNKS_MAX)
 		return err_say(ERR_READERS_FULL,
 			"this process holds %u snapshots of one database, which is the most: close "
 			"those that are "
 			"no longer needed",
 			PIN_CHUNKS_MAX * PIN_CHUNK_SLOTS - 1);
-	off_t at = (off_t)(n * PIN_CHUNK_BYTES);
-	int rc = posix_fallocate(file->fd, at, PIN_CHUNK_BYTES);
+	int rc = posix_fallocate(
+		file->fd, (off_t)file->chunks * (off_t)PIN_CHUNK_BYTES, PIN_CHUNK_BYTES);
 	if (rc)
 		return err_set(-rc, "making '%s' longer", file->path);
-	void *memory =
-		mmap(NULL, PIN_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, at);
-	if (memory == MAP_FAILED)
-		return err_set(-errno, "mapping '%s'", file->path);
-	file->chunks[n] = memory;
-	if (n == 0)
+	if (!file->map) {
+		void *memory = mmap(NULL, PIN_CHUNKS_MAX * PIN_CHUNK_BYTES, PROT_READ | PROT_WRITE,
+			MAP_SHARED, file->fd, 0);
+		if (memory == MAP_FAILED)
+			return err_set(-errno, "mapping '%s'", file->path);
+		file->map = memory;
 		file->used[0] = 1; /* the head */
+	}
+	file->chunks++;
 	return 0;
 }
 
@@ -296,7 +296,7 @@ static int pins_take_locked(
 	pins->epoch = epoch;
 	struct pin_file *file = pins->file;
 	for (uint32_t i = 0; i < PIN_CHUNKS_MAX; i++) {
-		if (!file->chunks[i]) {
+		if (i == file->chunks) {
 			int r = pin_file_grow(file);
 			if (r < 0)
 				return r;
@@ -313,8 +313,7 @@ static int pins_take_locked(
 		*ret_pin = (struct pin){.file = file,
 			.number = number,
 			.epoch = epoch,
-			.word = (uint64_t *)(void *)(file->chunks[i] +
-						     (size_t)bit * PIN_SLOT_BYTES)};
+			.word = (uint64_t *)(void *)(file->map + (size_t)number * PIN_SLOT_BYTES)};
 		return 0;
 	}
 	return pin_file_grow(file); /* reports that it is full */

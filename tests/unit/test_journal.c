@@ -136,7 +136,8 @@ Test(journal, too_large_input_does_not_poison)
 
 Test(journal, full_map_aborts_and_goes_on_after_a_trim)
 {
-	struct journal_options tiny = {.map_bytes = 1u << 20};
+	/* LMDB's pages have up to 32 KiB. */
+	struct journal_options tiny = {.map_bytes = sysconf(_SC_PAGESIZE) > 16384 ? 3u << 20 : 1u << 20};
 	struct home *home = open_home();
 	struct journal *j = NULL;
 	char reason[256];
@@ -389,7 +390,7 @@ Test(journal, place_leads_to_the_record_and_a_wrong_one_does_not_mislead)
 	struct home *home = open_home();
 	struct journal *j = open_writer(home);
 	uint32_t feed = add_feed(j);
-	static uint8_t body[5000];
+	static uint8_t body[40000];
 	struct record record = {.feed = feed, .type = RECORD_ADDED, .key = BYTES_LIT("large"),
 		.body = BYTES(body, sizeof(body))};
 	struct txn *txn = NULL;
