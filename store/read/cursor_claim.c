@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/read/cursor_claim.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -104,6 +105,31 @@ static void claim_remove_file(const struct cursor_claim *claim)
 		(void)unlinkat(claim->directory, file, 0); /* else the reflector removes it */
 }
 
+/* Removes the temporary files that followers of this cursor left when they were killed while they wrote it. A follower
+ * that is killed again and again would otherwise leave as many as it has lives within an hour. */
+static void claim_remove_leftovers(struct home *home, const char *name)
+{
+	size_t length = strlen(name);
+	DIR *directory;
+	int r = cursor_open_directory(home, &directory);
+
+	err_ignore(r, "the reflector removes them after an hour");
+	if (r < 0)
+		return;
+	for (struct dirent *entry; (entry = readdir(directory));) {
+		const char *file = entry->d_name;
+		struct stat st;
+
+		if (file[0] == '.' && strncmp(file + 1, name, length) == 0 && file[1 + length] == '.' &&
+			strlen(file + 2 + length) == CURSOR_RANDOM_DIGITS &&
+			strspn(file + 2 + length, "0123456789abcdef") == CURSOR_RANDOM_DIGITS &&
+			fstatat(dirfd(directory), file, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+			st.st_uid == geteuid())
+			(void)unlinkat(dirfd(directory), file, 0); /* else the reflector removes it */
+	}
+	(void)closedir(directory);
+}
+
 int cursor_claim(struct home *home, const char *name, struct cursor_claim *claim)
 {
 	char file[CURSOR_NAME_MAX + 8];
@@ -131,6 +157,8 @@ int cursor_claim(struct home *home, const char *name, struct cursor_claim *claim
 		claims.first = claim;
 	}
 	(void)pthread_mutex_unlock(&claims.mutex);
+	if (r == 0)
+		claim_remove_leftovers(home, name);
 	if (r == ERR_LOCKED)
 		return err_say(ERR_LOCKED,
 			"cursor '%s' is in use: %s. End that follower, or name another cursor",

@@ -55,7 +55,7 @@ static int cursor_write_file(struct home *home, const char *name, struct bytes t
 	int r = proc_random(&chance, sizeof(chance));
 	if (r < 0)
 		return r;
-	(void)snprintf(temporary, sizeof(temporary), ".%s.%016" PRIx64, name, chance);
+	(void)snprintf(temporary, sizeof(temporary), ".%s.%0*" PRIx64, name, CURSOR_RANDOM_DIGITS, chance);
 	AUTO_FD int fd = openat(directory, temporary,
 		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
 	if (fd < 0) {

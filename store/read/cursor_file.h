@@ -28,6 +28,7 @@ struct cursor_file {
 };
 
 #define CURSOR_NAME_MAX 64
+#define CURSOR_RANDOM_DIGITS 16 /* in the name of a temporary file */
 /* Returns: 0; -EINVAL: NAME is no name of a cursor. */
 int cursor_check_name(const char *name);
 

@@ -396,3 +396,19 @@ Test(cursor_file, the_claim_of_a_follower_ends_with_its_file)
 	cursor_unclaim(&second);
 	cr_assert_lt(fstatat(home_cursors_fd(home), ".c.lock", &st, 0), 0);
 }
+
+Test(cursor_file, the_next_follower_removes_what_a_killed_one_left_of_this_cursor, .init = setup, .fini = teardown)
+{
+	struct cursor_claim claim = {0};
+
+	put_file(".c.0123456789abcdef", "half a cursor");
+	put_file(".c.0123456789abcde", "a digit less");
+	put_file(".c.d.0123456789abcdef", "of another cursor");
+	put_file("c.0123456789abcdef", "a cursor");
+	cr_assert_eq(cursor_claim(home, "c", &claim), 0);
+	cr_assert_lt(faccessat(home_cursors_fd(home), ".c.0123456789abcdef", F_OK, 0), 0);
+	cr_assert_eq(faccessat(home_cursors_fd(home), ".c.0123456789abcde", F_OK, 0), 0);
+	cr_assert_eq(faccessat(home_cursors_fd(home), ".c.d.0123456789abcdef", F_OK, 0), 0);
+	cr_assert_eq(faccessat(home_cursors_fd(home), "c.0123456789abcdef", F_OK, 0), 0);
+	cursor_unclaim(&claim);
+}
