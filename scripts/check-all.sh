@@ -58,7 +58,12 @@ one "torture system calls" scripts/check-torture.sh build/release system_calls -
 one "torture bytes" scripts/check-torture.sh build/release bytes --count 60 --seed 2
 one "torture clocks" scripts/check-torture.sh build/release clocks --count 40 --seed 2
 one "torture forks" scripts/check-torture.sh build/release forks --count 20000
-one "build build/debug" make -j"$jobs" --no-print-directory VARIANT=debug all build/debug/torture/recorder.so
+page_tests=$(sed -n '/^TESTS = /,/\]/p' tests/torture/pages.py | grep -o '"[a-z_]*"' | tr -d '"')
+# shellcheck disable=SC2086 # words on purpose
+one "build build/debug" make -j"$jobs" --no-print-directory VARIANT=debug all build/debug/torture/recorder.so \
+    build/debug/torture/pages.so build/debug/programs/informer $(printf 'build/debug/unit/test_%s ' $page_tests)
+one "torture kills" scripts/check-torture.sh build/debug kills --count 2500
+one "torture pages" scripts/check-torture.sh build/debug pages
 one "torture power cuts" scripts/check-torture.sh build/debug power_cuts --count 1000
 one "torture members" scripts/check-torture.sh build/debug members
 one "torture freezing, all" scripts/check-torture.sh build/asan freezing --count 0

@@ -121,6 +121,7 @@ one "threads queue (tsan)" build/tsan/stress/queue_threads
 begin "kill loop ${kill_seconds}s" scripts/check-crash.sh build/asan "$kill_seconds"
 begin "torture memory" scripts/check-torture.sh build/asan memory --count 10
 begin "torture freezing" scripts/check-torture.sh build/asan freezing --count 4 --only daemon
+begin "torture kills" scripts/check-torture.sh build/asan kills --count 250
 scenarios
 finish
 

@@ -5,10 +5,11 @@
  *	informer FEED [--cursor NAME] [--track-keys] [--objects] [--cache] [--filter LABELS] [--spoil]
  *		[--no-resync]
  *
- *	{"call":"add","key":"ns/name","rv":"7","event":9,"initial":true}   {"call":"sync"}   {"call":"lapped"}
+ *	{"call":"add","key":"ns/name","rv":"7","event":9,"at":9,"initial":true}   {"call":"sync"}   {"call":"lapped"}
  *	{"call":"update","key":..,"old":"7","rv":"9"}  (old null: not known)
  *	{"call":"delete","key":..,"rv":..,"unknown":false}   {"call":"state","state":"live"}
  *
+ * "event" is that of the version, "at" that up to which the handler has come with the call.
  * --objects adds "object" and "oldObject" in full. --cache adds "cache", the resourceVersion that a
  * snapshot taken in the callback shows (null: the object is not there). --filter adds a second handler,
  * for objects with these labels; its lines have "filtered":true. --spoil writes into the first object.
@@ -29,6 +30,7 @@ static bool objects, cache, spoil;
 static struct kinf *kinf;
 static struct kinf_snapshot *snapshot; /* of --cache */
 static struct kinf_informer *informer;
+static struct kinf_handler *handler; /* of all objects */
 static const char *feed;
 
 static void stop(int number)
@@ -75,9 +77,11 @@ static void print_cache(const struct kinf_object *object)
 
 static void print_call(const char *call, const struct kinf_object *object)
 {
-	(void)printf("{\"call\":\"%s\",\"key\":\"%.*s\",\"rv\":\"%.*s\",\"event\":%" PRIu64, call,
-		(int)object->key_size, object->key, (int)object->resource_version_size,
-		object->resource_version ? object->resource_version : "", object->event);
+	(void)printf("{\"call\":\"%s\",\"key\":\"%.*s\",\"rv\":\"%.*s\",\"event\":%" PRIu64
+		     ",\"at\":%" PRIu64,
+		call, (int)object->key_size, object->key, (int)object->resource_version_size,
+		object->resource_version ? object->resource_version : "", object->event,
+		kinf_handler_event(handler));
 	print_object("object", object);
 	if (cache)
 		print_cache(object);
@@ -145,19 +149,19 @@ static int fail(int code)
 static int add_handlers(const char *labels)
 {
 	struct kinf_query filter = {.size = sizeof(filter), .label_selector = labels};
-	struct kinf_handler_options handler = {.size = sizeof(handler),
+	struct kinf_handler_options options = {.size = sizeof(options),
 		.on_add = on_add,
 		.on_update = on_update,
 		.on_delete = on_delete,
 		.on_sync = on_sync,
 		.on_lapped = on_lapped};
-	int r = kinf_informer_add_handler(informer, &handler, NULL);
+	int r = kinf_informer_add_handler(informer, &options, &handler);
 
 	if (r < 0 || !labels)
 		return r;
-	handler.filter = &filter;
-	handler.arg = informer; /* so its lines can be told from the other's */
-	return kinf_informer_add_handler(informer, &handler, NULL);
+	options.filter = &filter;
+	options.arg = informer; /* so its lines can be told from the other's */
+	return kinf_informer_add_handler(informer, &options, NULL);
 }
 
 /* Waits for feeds that do not exist yet, or do not exist for a while. */
