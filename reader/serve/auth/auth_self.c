@@ -19,7 +19,7 @@
 #include "reader/serve/auth/auth_open.h"
 #include "reader/serve/auth/question.h"
 #include "reader/serve/auth/token.h"
-#include "reader/serve/auth/upstream_client.h"
+#include "reader/serve/upstream/upstream_client.h"
 #include "reader/serve/worker.h"
 
 #define SELF_MAGIC      0x73656c66u

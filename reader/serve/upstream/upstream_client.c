@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reader/serve/auth/upstream_client.h"
+#include "reader/serve/upstream/upstream_client.h"
 
 #include <curl/curl.h>
 #include <errno.h>

@@ -3,8 +3,8 @@
  * Asks the API server for decisions, with libcurl, which is used in this file only. The reflector's file
  * `upstream` says where it is; it is read again when it has changed. One thread uses a client.
  */
-#ifndef READER_SERVE_AUTH_UPSTREAM_CLIENT_H
-#define READER_SERVE_AUTH_UPSTREAM_CLIENT_H
+#ifndef READER_SERVE_UPSTREAM_UPSTREAM_CLIENT_H
+#define READER_SERVE_UPSTREAM_UPSTREAM_CLIENT_H
 
 #include "common/bytes.h"
 
