@@ -63,7 +63,7 @@ foreign() { # header (a regular expression), files that may include it (too)
         bad "this header belongs into $(echo "$2" | tr -d '\\' | sed 's/|/ or /g')" || true
 }
 foreign 'lmdb\.h' 'store/env/env_internal\.h'
-foreign 'curl/.*' 'reflector/wire/http_internal\.h|reader/serve/upstream/upstream_client\.c'
+foreign 'curl/.*' 'reflector/wire/http_internal\.h|reader/serve/upstream/upstream_internal\.h'
 foreign 'msgpack.*' 'common/value/value\.c'
 foreign 'simdjson.*' 'common/value/json_parse\.cpp'
 foreign 'yaml\.h' 'common/value/yaml\.c'

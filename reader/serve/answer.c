@@ -32,6 +32,7 @@ int answer_open(const struct answer_options *options, struct answer **ret_answer
 	answer->auth = options->auth;
 	answer->metrics = options->metrics;
 	answer->max_staleness_ns = options->config->serve.max_staleness_ns;
+	answer->forward = options->config->serve.forward;
 	answer->n_workers = options->n_workers;
 	answer->wake = calloc(options->n_workers, sizeof(*answer->wake));
 	if (!answer->wake)
@@ -168,6 +169,7 @@ void answer_request_free(struct answer_request **request)
 	if (q->is_waiting)
 		answer_unpark(q);
 	serve_timer_release(&q->timer);
+	answer_forward_free(&q->forward);
 	answer_list_free(&q->list);
 	answer_watch_free(&q->watch);
 	printer_free(&q->printer);
@@ -204,6 +206,13 @@ int answer_timer_init(struct answer_request *request)
 					       answer_timer, request);
 }
 
+void answer_park(struct answer_request *request)
+{
+	if (!request->is_parked)
+		exchange_park(request->x, answer_gone, request);
+	request->is_parked = true;
+}
+
 bool answer_wait(struct answer_request *request, bool soon)
 {
 	struct answer_worker *worker = request->worker;
@@ -214,9 +223,7 @@ bool answer_wait(struct answer_request *request, bool soon)
 		answer_refuse(request, r);
 		return false;
 	}
-	if (!request->is_parked)
-		exchange_park(request->x, answer_gone, request);
-	request->is_parked = true;
+	answer_park(request);
 	request->is_waiting = true;
 	request->next_waiting = worker->waiting;
 	request->waiting_at = &worker->waiting;
@@ -233,7 +240,9 @@ void answer_later(struct answer_request *request)
 
 	if (!request->wait_until_ns)
 		request->wait_until_ns = now + ANSWER_WAIT_NS;
-	if (now < request->wait_until_ns)
+	if ((request->must_forward || now >= request->wait_until_ns) && answer_can_forward(request))
+		answer_forward(request);
+	else if (now < request->wait_until_ns)
 		(void)answer_wait(request, false);
 	else
 		answer_refuse(request, answer_wait_is_over(request));
@@ -292,11 +301,11 @@ static int answer_method_refused(struct answer_request *request)
 	return 405;
 }
 
-/* Finds the feed that can answer, and the keys that the request is about. */
-static int answer_find_feed(struct answer_request *request)
+static struct coverage_request answer_wanted(const struct answer_request *request)
 {
 	const struct api_path *path = &request->path;
-	const struct coverage_request wanted = {
+
+	return (struct coverage_request){
 		.group = path->group,
 		.version = path->version,
 		.resource = path->resource,
@@ -307,6 +316,13 @@ static int answer_find_feed(struct answer_request *request)
 		.metadata_only = request->accept.form == API_FORM_METADATA ||
 				 request->accept.form == API_FORM_METADATA_LIST,
 	};
+}
+
+/* Finds the feed that can answer, and the keys that the request is about. */
+static int answer_find_feed(struct answer_request *request)
+{
+	const struct api_path *path = &request->path;
+	const struct coverage_request wanted = answer_wanted(request);
 	bool known;
 	int r = catalog_find(request->worker->answer->catalog, &wanted, &request->feed,
 		&request->coverage, &known);
@@ -404,6 +420,12 @@ void answer_dispatch(struct answer_request *request)
 	int r = answer_prepare(request);
 	if (r == 0)
 		r = answer_check_feed(request);
+	/* A form, a feed or a freshness that only the API server has. */
+	bool elsewhere = r == 404 || r == 406 || r == 429 || r == 503;
+	if (r != 0 && elsewhere && answer_can_forward(request)) {
+		answer_forward(request);
+		return;
+	}
 	if (r != 0) {
 		answer_refuse(request, r);
 		return;
@@ -450,6 +472,8 @@ static int answer_parse(struct answer_request *request)
 
 	if (r < 0)
 		return r;
+	request->verb = *request->path.name ? ANSWER_GET : ANSWER_LIST;
+	answer_set_labels(request);
 	r = api_options_parse(x->query, &request->options, &request->status);
 	request->verb = request->path.is_watch ? ANSWER_WATCH : *request->path.name ? ANSWER_GET :
 			request->options.watch ? ANSWER_WATCH : ANSWER_LIST;
@@ -462,6 +486,40 @@ static int answer_parse(struct answer_request *request)
 		request->path.group, *request->path.group ? "/" : "", request->path.version);
 	answer_set_labels(request);
 	return r;
+}
+
+/* Returns whether the cache never has what the request asks for. PARSED: what came of its query. */
+static bool answer_is_elsewhere(struct answer_request *request, int parsed)
+{
+	const struct api_path *path = &request->path;
+
+	if (!answer_is_read(request) || request->x->upgrade || path->kind != API_PATH_RESOURCE ||
+		*path->subresource || path->is_long || parsed != 0)
+		return true;
+	if (api_accept_parse(exchange_header(request->x, "accept"), false, &request->accept,
+		    &request->status))
+		return true;
+	const struct coverage_request wanted = answer_wanted(request);
+	struct catalog_feed *feed = NULL;
+	enum coverage_answer coverage;
+	bool known;
+	int r = catalog_find(request->worker->answer->catalog, &wanted, &feed, &coverage, &known);
+
+	if (r == FOUND)
+		catalog_release(&feed);
+	return r != FOUND;
+}
+
+void answer_locally(struct answer_request *request)
+{
+	request->deciding = true;
+	answer_decide(request, answer_decided);
+	request->deciding = false;
+	if (request->decided) {
+		answer_go_on(request);
+		return;
+	}
+	answer_park(request);
 }
 
 void serve_answer(struct serve_worker *worker, struct exchange *x)
@@ -477,18 +535,17 @@ void serve_answer(struct serve_worker *worker, struct exchange *x)
 	request->x = x;
 	request->accept.version = "v1";
 	int r = answer_parse(request);
+	bool elsewhere = r >= 0 && answer_may_forward(request) && answer_is_elsewhere(request, r);
+	bool reads = answer_is_read(request) && !x->upgrade && !*request->path.subresource;
+	/* A client without credentials is refused only what the cache can't have. */
+	if (elsewhere && (answer_can_forward(request) || !reads)) {
+		answer_forward(request);
+		return;
+	}
 	if (r != 0) {
 		/* The error is about the query alone: it needs no decision. */
 		answer_refuse(request, r);
 		return;
 	}
-	request->deciding = true;
-	answer_decide(request, answer_decided);
-	request->deciding = false;
-	if (request->decided) {
-		answer_go_on(request);
-		return;
-	}
-	exchange_park(x, answer_gone, request);
-	request->is_parked = true;
+	answer_locally(request);
 }

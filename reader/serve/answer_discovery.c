@@ -34,7 +34,7 @@ static int discovery_compare(const void *a, const void *b)
 	return r ? r : strcmp(x->resource, y->resource);
 }
 
-static int discovery_add(void *argument, const struct catalog_feed *feed)
+static int discovery_add(void *argument, struct catalog_feed *feed)
 {
 	const struct feed_definition *d = &feed->definition;
 	struct served *discovery = argument;

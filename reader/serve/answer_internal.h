@@ -14,6 +14,7 @@
  *	answer_frame.c      what an event is for the watches of a group, made once
  *	answer_follow.c     what a watch sends: the initial objects, then the changes after them
  *	answer_event.c      the events of a record, and of a relist
+ *	answer_forward.c    requests that go to the API server
  *	answer_discovery.c  /api, /apis, /version and what is below
  *
  * A request lives from serve_answer() until the transport lets go of its exchange. It is used by
@@ -50,6 +51,7 @@ struct answer {
 	struct serve_worker **wake;
 	unsigned n_workers;
 	uint64_t max_staleness_ns; /* atomic; 0: any */
+	bool forward;
 };
 
 struct answer_group;
@@ -109,6 +111,8 @@ struct answer_worker {
 
 enum answer_verb { ANSWER_GET, ANSWER_LIST, ANSWER_WATCH };
 
+struct answer_forward;
+
 struct answer_request {
 	uint32_t magic;
 	struct answer_worker *worker;
@@ -141,6 +145,10 @@ struct answer_request {
 	struct answer_request *next_waiting, **waiting_at;
 	struct answer_list *list;
 	struct answer_watch *watch;
+	/* Forwarding. */
+	bool must_forward; /* waiting would not help: the API server has what was asked for */
+	bool unreachable;  /* it was tried in vain: answered as if nothing could be forwarded */
+	struct answer_forward *forward;
 };
 
 void answer_request_free(struct answer_request **request);
@@ -151,6 +159,8 @@ static inline bool answer_is_pretty(const struct answer_request *request)
 	return request->pretty || request->accept.pretty;
 }
 
+/* Asks for the decision, and answers from the cache. */
+void answer_locally(struct answer_request *request);
 /* Returns the verb of the request as RBAC names it. */
 const char *answer_verb_name(const struct answer_request *request);
 /* Returns whether the request is a GET or HEAD. */
@@ -175,6 +185,8 @@ int answer_hold(struct answer_worker *worker);
 int answer_hold_log(struct answer_worker *worker);
 void answer_rest(struct answer_worker *worker);
 
+/* Lets the request wait: the transport frees it if the client goes away. */
+void answer_park(struct answer_request *request);
 /* Calls request->resume again after news of the feed, after a few milliseconds otherwise, or with
  * SOON in the next turn of the loop. Returns false if it can't: the request was answered. */
 bool answer_wait(struct answer_request *request, bool soon);
@@ -325,6 +337,15 @@ void answer_watch_expire(struct answer_watch *watch);
 /* Makes the next events. Returns: 0: some, or the stage has changed; AGAIN: there are none now;
  * errors. */
 int answer_watch_produce(struct answer_watch *watch);
+
+/* ---- answer_forward.c ---- */
+
+/* Return whether the request could go to the API server; can: it has credentials for it. */
+bool answer_may_forward(const struct answer_request *request);
+bool answer_can_forward(const struct answer_request *request);
+/* Sends the request to the API server, which decides on it. */
+void answer_forward(struct answer_request *request);
+void answer_forward_free(struct answer_forward **forward);
 
 /* ---- the verbs; R of the request's options is valid ---- */
 

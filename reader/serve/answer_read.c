@@ -49,6 +49,8 @@ void answer_read(struct answer_request *request)
 	answer_rest(request->worker);
 	if (r == AGAIN)
 		answer_later(request);
+	else if (r == 404 && request->coverage != COVERAGE_WHOLE && answer_can_forward(request))
+		answer_forward(request);
 	else if (r != 0)
 		answer_refuse(request, r);
 	else

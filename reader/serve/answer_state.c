@@ -6,7 +6,9 @@
 #include "reader/serve/answer_internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
 
@@ -100,6 +102,64 @@ static int state_not_older(struct answer_request *request, const struct timeline
 	return position > now && !state_same(t, now, position) ? AGAIN : 0;
 }
 
+/* Returns whether the state as of NOW lacks the RV. */
+static bool state_lacks(
+	struct answer_request *request, const struct timeline *t, timeline_rv rv, uint64_t now)
+{
+	char text[TIMELINE_RV_SIZE];
+
+	timeline_rv_format(rv, text);
+	return rv && !t->opaque && state_not_older(request, t, text, now) == AGAIN;
+}
+
+/* Returns whether the index shows what was done to the object. */
+static bool state_shows_key(struct answer_request *request, const struct floor_key *key)
+{
+	CLEANUP(selector_free) struct selector *terminating = NULL;
+	struct record record;
+	int r = snapshot_get(
+		request->worker->snapshot, request->feed->id, bytes_str(key->key), &record);
+
+	if (r == FOUND && record.seq != key->before && key->deleted) {
+		r = selector_parse_fields("metadata.deletionTimestamp!=", &terminating);
+		return r == 0 && selector_match(terminating, record.body) == 1;
+	}
+	return r == FOUND ? record.seq != key->before : r == NOT_FOUND;
+}
+
+/* Checks that the state as of NOW is not older than what was forwarded. Returns: 0; AGAIN. */
+static int state_above_floor(struct answer_request *request, const struct timeline *t, uint64_t now)
+{
+	struct catalog_feed *feed = request->feed;
+	bool can = answer_can_forward(request);
+	/* A feed with selectors need not see a change of what it does not hold. */
+	bool selects = feed->coverage.labels || feed->coverage.fields, again = false;
+	CLEANUP(floor_view_release) struct floor_view view = {.n_keys = 0};
+
+	if (floor_is_clear(&feed->forwarded))
+		return 0;
+	floor_view(&feed->forwarded, proc_monotonic_ns(), &view);
+	if (state_lacks(request, t, view.written, now)) {
+		request->must_forward |= selects && can;
+		again |= can || !selects;
+		view.written = 0;
+	}
+	if (state_lacks(request, t, view.read, now)) {
+		request->must_forward |= can;
+		again |= can;
+		view.read = 0;
+	}
+	for (size_t i = 0; i < view.n_keys; i++) {
+		if (state_shows_key(request, &view.keys[i]))
+			continue;
+		again |= !selects || can;
+		free(view.keys[i].key);
+		view.keys[i--] = view.keys[--view.n_keys];
+	}
+	floor_seen(&feed->forwarded, &view);
+	return again || view.all ? AGAIN : 0;
+}
+
 static int state_find(struct answer_request *request, int64_t token_rv, const struct timeline *t,
 	uint64_t visible, struct answer_state *ret_state)
 {
@@ -117,7 +177,7 @@ static int state_find(struct answer_request *request, int64_t token_rv, const st
 		return state_exact(request, t, text, now, ret_state);
 	}
 	if (api_options_any_rv(o))
-		return 0;
+		return *o->rv ? 0 : state_above_floor(request, t, now);
 	if (request->verb == ANSWER_LIST && (o->match == API_MATCH_EXACT ||
 			(o->match == API_MATCH_ABSENT && o->limit > 0)))
 		return state_exact(request, t, o->rv, now, ret_state);

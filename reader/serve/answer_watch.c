@@ -269,8 +269,29 @@ static int watch_make(struct answer_request *request)
 	return r != 0 ? r : answer_group_join(watch);
 }
 
+/* Returns whether the initial objects are to come from the API server, because the feed may not
+ * come soon to what clients were shown from there. */
+static bool watch_is_elsewhere(struct answer_request *request)
+{
+	struct answer_state state;
+
+	if (!request->options.send_initial || *request->options.rv ||
+		!answer_can_forward(request) || floor_is_clear(&request->feed->forwarded))
+		return false;
+	int r = answer_hold(request->worker);
+	if (r == 0)
+		r = answer_find_state(request, 0, &state);
+	answer_rest(request->worker);
+	err_ignore(r < 0 ? r : 0, "the watch meets the error again");
+	return r == AGAIN && request->must_forward;
+}
+
 void answer_watch_begin(struct answer_request *request)
 {
+	if (watch_is_elsewhere(request)) {
+		answer_forward(request);
+		return;
+	}
 	int r = watch_make(request);
 	struct answer_watch *watch = request->watch;
 	struct answer_head head;

@@ -65,6 +65,7 @@ void catalog_release(struct catalog_feed **feed)
 	if (!f || __atomic_sub_fetch(&f->references, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
 	coverage_release(&f->coverage);
+	floor_release(&f->forwarded);
 	timeline_release(&f->timeline);
 	free(f->texts);
 	free(f);
@@ -146,6 +147,7 @@ static int catalog_take_definition(void *argument, const struct feed_definition 
 	if (!feed)
 		return err_set(-ENOMEM, "feed '%s'", definition->name);
 	feed->references = 1;
+	floor_init(&feed->forwarded);
 	feed->id = definition->id;
 	feed->age_seconds = -1;
 	const struct catalog_lost *lost = catalog_find_lost(c, definition, name);

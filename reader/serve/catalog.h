@@ -16,6 +16,7 @@
 #define READER_SERVE_CATALOG_H
 
 #include "reader/serve/coverage.h"
+#include "reader/serve/floor.h"
 #include "reader/serve/timeline.h"
 #include "store/read/snapshot.h"
 
@@ -33,6 +34,7 @@ struct catalog_feed {
 	bool gone;     /* removed, or its journal was replaced: its watches end */
 	uint64_t news;   /* counts changes of its timeline */
 	uint64_t floor;  /* the newest seq that a client was shown: no answer is older */
+	struct floor forwarded; /* what went through to the API server, with a lock of its own */
 	double age_seconds;   /* since the last contact; negative: unknown */
 	char state[16];       /* as `kinf status` shows it */
 	char why[240];        /* if it is not live; "" if not known */
@@ -68,7 +70,7 @@ void catalog_release(struct catalog_feed **feed);
 
 /* Calls FN for each feed, under catalog_lock(), in the order of their ids, until it returns
  * non-zero. */
-typedef int catalog_feed_fn(void *argument, const struct catalog_feed *feed);
+typedef int catalog_feed_fn(void *argument, struct catalog_feed *feed);
 int catalog_each(struct catalog *catalog, catalog_feed_fn *fn, void *argument);
 
 /* Raises the floor of FEED: a client has seen the state as of SEQ. */

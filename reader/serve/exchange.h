@@ -44,7 +44,7 @@
 /* The most bytes of answers that one connection holds and its socket has not taken. */
 #define EXCHANGE_ROOM ((size_t)64 << 10)
 
-/* The longest head of a request, and the longest body that is kept. */
+/* The longest head of a request, and the longest body that is passed over. */
 #define EXCHANGE_HEAD_MAX ((size_t)64 << 10)
 #define EXCHANGE_BODY_MAX ((size_t)3 << 20)
 
@@ -119,12 +119,14 @@ struct exchange {
 	const struct exchange_header
 		*headers; /* without Host; each of a name's lines is an entry */
 	size_t n_headers;
-	struct bytes body; /* kept only with `forward: on` or for reviews; else size 0 */
-	bool has_body;
+	bool has_body;       /* with `forward: on` it is passed on as it comes: exchange_body() */
+	bool upgrade;        /* the client asks for another protocol, and may get it (status 101) */
 	bool head;         /* HEAD: the answerer answers as for GET, the transport sends no body */
 
 	/* For the answerer. */
 	void *answer;      /* its own */
+	bool relayed;      /* set before exchange_begin(): the headers are the API server's, and no
+			      usual ones are added */
 	bool long_running; /* set for watches before exchange_begin(): the end of the client's
 			      sending side ends the answer; counted in
 			      apiserver_longrunning_requests */
@@ -141,13 +143,26 @@ struct exchange {
 	uint64_t began_ns; /* monotonic: the request's head was complete */
 };
 
+/*
+ * The request's body, with `forward: on` only. The transport keeps at most EXCHANGE_ROOM bytes of
+ * it, and reads no more of the client until they are taken. A body that nobody takes is dropped
+ * once the answer has begun. After exchange_begin() with status 101 it is all that the client
+ * sends, and its end that of the connection.
+ */
+/* Returns the bytes that have come. RET_END: no others will. */
+struct bytes exchange_body(const struct exchange *x, bool *ret_end);
+void exchange_body_take(struct exchange *x, size_t size);
+/* Calls FN when more has come; NULL: no longer. FN may begin the answer. */
+void exchange_on_body(struct exchange *x, void (*fn)(void *context), void *context);
+
 /* Returns the value of the first header of NAME (lower case), BYTES_NONE if there is none. */
 struct bytes exchange_header(const struct exchange *x, const char *name);
 
 /* Begins the answer. The headers are copied; names are in lower case. The transport adds date,
- * audit-id, cache-control (`no-cache, private`, unless it is among HEADERS) and those that frame the
- * body (content-length, transfer-encoding, connection). Without memory the connection is closed
- * later; no error is reported here. */
+ * audit-id, cache-control (`no-cache, private`, unless it is among HEADERS; none of the three if X
+ * is relayed) and those that frame the body (content-length, transfer-encoding, connection). Status
+ * 101 makes a tunnel of the connection: the source's bytes and exchange_body() are what the two
+ * sides say. Without memory the connection is closed later; no error is reported here. */
 void exchange_begin(
 	struct exchange *x, int status, const struct exchange_header *headers, size_t n);
 
@@ -162,8 +177,8 @@ void exchange_stream(struct exchange *x, const struct exchange_source *source);
  * between exchange_stream() and end(). */
 void exchange_wake(struct exchange *x);
 
-/* Lets serve_answer() return before the answer has begun. GONE is called if the client goes away, or
- * the process ends, before exchange_begin(); the exchange is invalid then. */
+/* Lets serve_answer() return before the answer has begun. GONE is called if the client goes away,
+ * or the process ends, before exchange_begin(); the exchange is invalid then. */
 void exchange_park(struct exchange *x, void (*gone)(void *context), void *context);
 
 /* Answers with a Status object: exchange_begin(), exchange_send() of

@@ -15,6 +15,7 @@
 #include "reader/serve/answer.h"
 #include "reader/serve/auth/auth_open.h"
 #include "reader/serve/health.h"
+#include "reader/serve/upstream/upstream_link.h"
 #include "reader/serve/wire/connection.h"
 #include "reader/serve/wire/connection_internal.h"
 
@@ -53,6 +54,7 @@ void loop_join(struct serve_worker *w)
 	if (w->started)
 		(void)pthread_join(w->thread, NULL);
 	w->started = false;
+	upstream_links_free(&w->links);
 }
 
 /* ---- the worker's thread ------------------------------------------------------------------------- */
@@ -118,7 +120,8 @@ static int loop_timeout(const struct serve_worker *w)
 	return ms < 60000 ? (int)ms : 60000;
 }
 
-/* Gives each connection that is ready now one turn; those that become ready meanwhile come next time. */
+/* Gives each connection that is ready now one turn; those that become ready meanwhile come next
+ * time. */
 static void loop_turn_ready(struct serve_worker *w)
 {
 	struct http_connection *c = w->ready_first;
@@ -145,12 +148,19 @@ static void loop_until_end(struct serve_worker *w)
 		w->now_ns = proc_monotonic_ns();
 		__atomic_store_n(&w->turn_ns, w->now_ns, __ATOMIC_RELAXED);
 		/* Connections are freed in their turns only, so no event here names a freed one. */
+		bool woken = false, links_ready = false;
 		for (int i = 0; i < n; i++) {
-			if (events[i].data.ptr)
-				connection_events(events[i].data.ptr, events[i].events);
+			if (!events[i].data.ptr)
+				woken = true;
+			else if (events[i].data.ptr == w->links)
+				links_ready = true;
 			else
-				loop_woken(w);
+				connection_events(events[i].data.ptr, events[i].events);
 		}
+		if (woken)
+			loop_woken(w);
+		if (links_ready)
+			upstream_links_run(w->links);
 		for (struct serve_timer *timer; (timer = agenda_take_due(&w->agenda, w->now_ns));)
 			timer->fn(timer->context);
 		loop_turn_ready(w);
@@ -186,10 +196,28 @@ static void loop_ask(struct serve_worker *w, const struct listener *listener, st
 		serve_answer(w, x);
 }
 
+/* Connections to the API server: their epoll set is watched as one descriptor. */
+static int loop_open_links(struct serve_worker *w)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int r = upstream_links_new(w, w->shared->runtime_fd, &w->links);
+
+	if (r < 0)
+		return r;
+	event.data.ptr = w->links;
+	if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, upstream_links_fd(w->links), &event) < 0)
+		return err_set(-errno, "starting a worker");
+	return 0;
+}
+
 int loop_start(struct serve_worker *w)
 {
 	w->shared->ask = loop_ask;
-	int r = pthread_create(&w->thread, NULL, loop_run, w);
+	int r = w->shared->forward ? loop_open_links(w) : 0;
+
+	if (r < 0)
+		return r;
+	r = pthread_create(&w->thread, NULL, loop_run, w);
 
 	if (r)
 		return err_set(-r, "starting a worker");

@@ -21,6 +21,7 @@
 #include "common/proc.h"
 #include "reader/serve/answer.h"
 #include "reader/serve/auth/auth_open.h"
+#include "reader/serve/forward/forward.h"
 #include "reader/serve/loop.h"
 #include "reader/serve/metrics.h"
 #include "reader/serve/wire/tls.h"
@@ -28,7 +29,7 @@
 
 #define ACCEPT_PAUSE_NS   (UINT64_C(100) * 1000000)
 #define ACCEPTS_AT_ONCE   256
-#define DESCRIPTORS_SPARE 256 /* for the store, and for requests to the API server */
+#define DESCRIPTORS_SPARE 256 /* for the store, and for decisions */
 
 static const char *const auth_names[CONFIG_AUTH_MAX] = {[CONFIG_AUTH_DEFAULT] = "default",
 	[CONFIG_AUTH_PEERS] = "peers", [CONFIG_AUTH_SELF] = "self", [CONFIG_AUTH_REVIEW] = "review",
@@ -108,8 +109,8 @@ static int serve_add_name(struct serve_names *names, const char *name)
 	return r;
 }
 
-/* Collects the names under which clients may reach the TCP listeners: the loopback ones, the machine's,
- * and the configured addresses; of a wildcard address, each address of the machine. */
+/* Collects the names under which clients may reach the TCP listeners: the loopback ones, the
+ * machine's, and the configured addresses; of a wildcard address, each address of the machine. */
 static int serve_collect_names(const struct serve *serve, struct serve_names *names)
 {
 	char host[256] = "";
@@ -211,10 +212,6 @@ static int serve_listen(struct serve *serve)
 	int runtime = home_runtime_fd(serve->home);
 	bool any_tcp = false;
 
-	if (config->forward)
-		return err_say(ERR_CONFIG, "serve.forward: on is not supported yet; requests that "
-					   "the cache can't answer "
-					   "must go to the API server directly");
 	int r = listeners_open(&serve->listeners, LISTENER_API,
 		config->listen ? config->listen : "unix", runtime, mode);
 
@@ -258,15 +255,16 @@ static void serve_raise_limit(struct serve *serve)
 	serve->connections_max = SERVE_CONNECTIONS_MAX;
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return;
-	rlim_t wanted = SERVE_CONNECTIONS_MAX + DESCRIPTORS_SPARE;
+	rlim_t spare = DESCRIPTORS_SPARE + (serve->shared.forward ? FORWARD_MAX : 0);
+	rlim_t wanted = SERVE_CONNECTIONS_MAX + spare;
 	if (limit.rlim_cur < wanted) {
 		limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
 		(void)setrlimit(RLIMIT_NOFILE, &limit); /* read again below */
 		(void)getrlimit(RLIMIT_NOFILE, &limit);
 	}
 	if (limit.rlim_cur < wanted)
-		serve->connections_max = limit.rlim_cur > 2 * DESCRIPTORS_SPARE ?
-			limit.rlim_cur - DESCRIPTORS_SPARE : DESCRIPTORS_SPARE / 2;
+		serve->connections_max =
+			limit.rlim_cur > 2 * spare ? limit.rlim_cur - spare : limit.rlim_cur / 2;
 }
 
 /* ---- begin and end ----------------------------------------------------------------------------- */
@@ -317,7 +315,8 @@ static int serve_open_page(struct serve *serve)
 int serve_open(struct serve *serve, struct daemon *daemon)
 {
 	serve->daemon = daemon;
-	serve->shared.keep_bodies = daemon->config->serve.forward;
+	serve->shared.forward = daemon->config->serve.forward;
+	serve->shared.runtime_fd = home_runtime_fd(serve->home);
 	int r = serve_open_directory(serve);
 	if (r == 0)
 		r = serve_open_page(serve);

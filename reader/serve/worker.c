@@ -26,6 +26,11 @@ struct answer_worker *serve_worker_answers(const struct serve_worker *w)
 	return w->answers;
 }
 
+struct upstream_links *serve_worker_links(const struct serve_worker *w)
+{
+	return w->links;
+}
+
 uint64_t serve_worker_now_ns(const struct serve_worker *w)
 {
 	return w->now_ns;
@@ -61,7 +66,8 @@ void serve_timer_release(struct serve_timer *timer)
 
 int serve_worker_init(struct serve_worker *w, struct worker_shared *shared, unsigned number)
 {
-	struct epoll_event event = {.events = EPOLLIN}; /* data.ptr NULL: the wake-up */
+	struct epoll_event event = {
+		.events = EPOLLIN}; /* data.ptr NULL: the wake-up; w->links: links */
 
 	*w = (struct serve_worker){.magic = SERVE_WORKER_MAGIC, .number = number, .shared = shared, .epoll = -1,
 		.wake_fd = -1, .end_ns = UINT64_MAX};

@@ -11,6 +11,7 @@
 #include "common/agenda.h"
 
 struct serve_worker;
+struct upstream_links;
 
 /* The number of a worker, from 0 to serve_workers() - 1. */
 unsigned serve_worker_number(const struct serve_worker *worker);
@@ -18,8 +19,11 @@ unsigned serve_worker_number(const struct serve_worker *worker);
 /* Returns what answer_worker_open() has set for this worker. */
 struct answer_worker *serve_worker_answers(const struct serve_worker *worker);
 
-/* Makes the worker call answer_worker_woken() soon. From any thread; async-signal-safe. Several calls
- * before the worker wakes are one. */
+/* Returns the worker's connections to the API server; NULL with `forward: off`. */
+struct upstream_links *serve_worker_links(const struct serve_worker *worker);
+
+/* Makes the worker call answer_worker_woken() soon. From any thread; async-signal-safe. Several
+ * calls before the worker wakes are one. */
 void serve_worker_wake(struct serve_worker *worker);
 
 /* Returns CLOCK_MONOTONIC as of the beginning of this turn of the loop. */
@@ -33,8 +37,8 @@ uint64_t serve_worker_now_ns(const struct serve_worker *worker);
  *	serve_timer_set(&watch->deadline, UINT64_MAX);		off
  *	serve_timer_release(&watch->deadline);			accepts zeroes
  *
- * FN is called once for each time set, on the worker's thread, within some milliseconds after it; it may
- * set or release any timer, its own also.
+ * FN is called once for each time set, on the worker's thread, within some milliseconds after it;
+ * it may set or release any timer, its own also.
  */
 struct serve_timer {
 	struct agenda_item item;

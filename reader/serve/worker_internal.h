@@ -15,13 +15,15 @@ struct auth;
 struct http_connection;
 struct listener;
 struct metrics;
+struct upstream_links;
 
 /* One for all workers. */
 struct worker_shared {
 	struct metrics *metrics;
 	struct answer *answer;
 	struct auth *auth;
-	bool keep_bodies; /* requests' bodies are kept for the answers */
+	bool forward;     /* requests may go to the API server: bodies are passed on as they come */
+	int runtime_fd;   /* the runtime directory, for the file `upstream` */
 	bool stopping;    /* atomic; /readyz fails */
 	int failed;       /* atomic: the error of a worker's start, which ends the process */
 	/* Answers a request of LISTENER. */
@@ -42,6 +44,7 @@ struct serve_worker {
 	unsigned number;
 	struct worker_shared *shared;
 	struct answer_worker *answers;
+	struct upstream_links *links; /* NULL: nothing is forwarded */
 	pthread_t thread;
 	bool started;
 	int epoll, wake_fd;

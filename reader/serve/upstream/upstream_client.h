@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks the API server for decisions, with libcurl, which is used in this file only. The reflector's file
- * `upstream` says where it is; it is read again when it has changed. One thread uses a client.
+ * Asks the API server for decisions. The reflector's file `upstream` says where it is; it is read
+ * again when it has changed. One thread uses a client. The upstream group: upstream_internal.h
+ * lists its files.
  */
 #ifndef READER_SERVE_UPSTREAM_UPSTREAM_CLIENT_H
 #define READER_SERVE_UPSTREAM_UPSTREAM_CLIENT_H
@@ -17,8 +18,8 @@ int upstream_client_new(int runtime_fd, struct upstream_client **ret_client);
 /* Calls no function for requests that run. */
 void upstream_client_free(struct upstream_client **client);
 
-/* Posts BODY, JSON, to PATH with HEADERS, lines with a NUL each and an empty one at the end. FN is called
- * from upstream_client_run(), once. */
+/* Posts BODY, JSON, to PATH with HEADERS, lines with a NUL each and an empty one at the end. FN is
+ * called from upstream_client_run(), once. */
 int upstream_client_post(struct upstream_client *client, const char *path, const char *headers,
 	struct bytes body, upstream_answer_fn *fn, void *context);
 

@@ -312,8 +312,8 @@ static void connection_write(struct http_connection *c)
 
 /* ---- turns ------------------------------------------------------------------------------------- */
 
-/* Ends the sending side, and reads what the client is still sending for a moment: closing at once would
- * reset the connection, and the client might lose the answer. */
+/* Ends the sending side, and reads what the client is still sending for a moment: closing at once
+ * would reset the connection, and the client might lose the answer. */
 static void connection_linger(struct http_connection *c)
 {
 	c->lingering = true;
@@ -324,6 +324,16 @@ static void connection_linger(struct http_connection *c)
 	connection_read(c);
 }
 
+/* Whether the client has to send on for the request to go on. */
+static bool connection_awaits_body(const struct http_connection *c)
+{
+	const struct http1 *h = &c->http1;
+
+	return c->protocol == &http1_protocol &&
+	       (h->state == HTTP1_BODY ||
+		       (h->body_open && !h->tunnel && h->stream && !h->stream->body.size));
+}
+
 /* Returns when the connection's patience ends. */
 static uint64_t connection_deadline(const struct http_connection *c)
 {
@@ -331,8 +341,7 @@ static uint64_t connection_deadline(const struct http_connection *c)
 
 	if (c->lingering)
 		return c->began_ns + LINGER_NS;
-	if (c->out.size > c->out_sent ||
-		(c->http1.state == HTTP1_BODY && c->protocol == &http1_protocol))
+	if (c->out.size > c->out_sent || connection_awaits_body(c))
 		at = c->progress_ns + SLOW_NS;
 	else if (c->began_ns)
 		at = c->began_ns + HEAD_NS;
@@ -397,7 +406,7 @@ static void connection_expired(void *context)
 		c->dead = true;
 	} else if (!c->streams && now >= c->progress_ns + IDLE_NS) {
 		connection_drain(c, UINT64_MAX);
-	} else if (now >= c->progress_ns + SLOW_NS && (pending || c->http1.state == HTTP1_BODY)) {
+	} else if (now >= c->progress_ns + SLOW_NS && (pending || connection_awaits_body(c))) {
 		while (c->streams)
 			stream_end(c->streams, EXCHANGE_SLOW);
 		c->http1.stream = NULL;

@@ -3,9 +3,9 @@
  * Shared by the files of the connection group: connection.c (one socket: reading, writing, time
  * limits), stream.c (one exchange of it: exchange.h), http1.c and http2.c (the protocols).
  *
- * A turn of a connection reads what has come, lets the protocol make output, and writes it. Nothing in
- * this group calls a turn from within another: exchange_begin() and its sisters only note what is to be
- * sent and put the connection on the worker's list of ready connections.
+ * A turn of a connection reads what has come, lets the protocol make output, and writes it. Nothing
+ * in this group calls a turn from within another: exchange_begin() and its sisters only note what
+ * is to be sent and put the connection on the worker's list of ready connections.
  */
 #ifndef READER_SERVE_WIRE_CONNECTION_INTERNAL_H
 #define READER_SERVE_WIRE_CONNECTION_INTERNAL_H
@@ -45,7 +45,11 @@ struct stream {
 	char user[64];
 	void (*gone)(void *context);
 	void *gone_context;
-	struct buf body;           /* of the request */
+	struct buf body;           /* of the request, what was not taken yet */
+	bool body_ended;
+	uint64_t passed;           /* HTTP/2: bytes of a body that nobody wants */
+	void (*on_body)(void *context);
+	void *body_context;
 	uint64_t sent;             /* bytes of the answer's body */
 	uint64_t progress_ns;      /* when the client last took a byte of the body */
 	int32_t id;                /* HTTP/2 */
@@ -55,14 +59,17 @@ struct stream {
 	struct exchange_header headers[];
 };
 
-/* Makes a stream of CONNECTION whose texts are a copy of TEXT, with room for N_HEADERS. Returns NULL
- * without memory. */
+/* Makes a stream of CONNECTION whose texts are a copy of TEXT, with room for N_HEADERS. Returns
+ * NULL without memory. */
 struct stream *stream_new(struct http_connection *connection, struct bytes text, size_t n_headers);
 /* Passes the request, now complete, to the answers. */
 void stream_ask(struct stream *stream);
+/* Reports that bytes were added to the request's body, or that it has ended. */
+void stream_body_came(struct stream *stream);
 /* Pulls the body: as exchange_source.read(). */
 ssize_t stream_pull(struct stream *stream, uint8_t *out, size_t room);
-/* Releases the source, writes the access log, removes the stream from its connection and frees it. */
+/* Releases the source, writes the access log, removes the stream from its connection and frees
+ * it. */
 void stream_end(struct stream *stream, enum exchange_end why);
 /* Asks a source to finish; a stream that has no answer yet is ended by its protocol. */
 void stream_finish(struct stream *stream);
@@ -87,6 +94,8 @@ struct protocol {
 	void (*hear_end)(struct http_connection *c);
 	/* The process ends: no request after those that run. */
 	void (*drain)(struct http_connection *c);
+	/* SIZE bytes of the request's body were taken. */
+	void (*body_taken)(struct http_connection *c, struct stream *stream, size_t size);
 	/* HTTP/2: the client took nothing of STREAM's body for a minute. */
 	void (*cut_slow)(struct http_connection *c, struct stream *stream);
 	void (*release)(struct http_connection *c);
@@ -104,7 +113,9 @@ struct http1 {
 	size_t searched;       /* of c->in, for the end of the head */
 	struct chunks chunks;
 	uint64_t body_left;
-	bool body_chunked, body_kept, continue_owed;
+	bool body_chunked, continue_owed;
+	bool body_open; /* while the answer is made: the body has not ended */
+	bool tunnel;    /* after status 101 */
 	bool close;            /* the connection ends after this answer */
 	bool head_written, answer_chunked, answer_bodiless;
 };

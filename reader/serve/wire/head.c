@@ -89,8 +89,7 @@ static bool head_parse_request_line(const uint8_t *p, const uint8_t *end, struct
 
 /* ---- fields ------------------------------------------------------------------------------------ */
 
-/* Splits a list of words ("keep-alive, Upgrade"). */
-static struct bytes head_next_word(struct bytes *rest)
+struct bytes head_next_word(struct bytes *rest)
 {
 	const char *p = rest->data, *end = p + rest->size;
 
@@ -201,7 +200,7 @@ size_t head_find_end(const uint8_t *bytes, size_t size, size_t *from)
 {
 	size_t i = *from;
 
-	for (const uint8_t *lf; (lf = memchr(bytes + i, '\n', size - i));
+	for (const uint8_t *lf; size && (lf = memchr(bytes + i, '\n', size - i));
 		i = (size_t)(lf - bytes) + 1) {
 		size_t at = (size_t)(lf - bytes);
 
@@ -215,11 +214,23 @@ size_t head_find_end(const uint8_t *bytes, size_t size, size_t *from)
 	return 0;
 }
 
-bool head_parse(
-	uint8_t *bytes, size_t size, struct request_head *ret_head, struct head_error *ret_error)
+static bool head_parse_status_line(
+	const uint8_t *p, const uint8_t *end, struct request_head *head, int *ret_status)
+{
+	if (end - p < 12 || memcmp(p, "HTTP/1.", 7) != 0 || (p[7] != '0' && p[7] != '1') ||
+		p[8] != ' ' || p[9] < '1' || p[9] > '5' || p[10] < '0' || p[10] > '9' ||
+		p[11] < '0' || p[11] > '9' || (end - p > 12 && p[12] != ' '))
+		return false;
+	head->version = p[7] == '1' ? EXCHANGE_HTTP_1_1 : EXCHANGE_HTTP_1_0;
+	*ret_status = (p[9] - '0') * 100 + (p[10] - '0') * 10 + (p[11] - '0');
+	return true;
+}
+
+/* Parses the lines of a request, or with RET_STATUS of an answer. */
+static bool head_parse_lines(uint8_t *bytes, size_t size, struct request_head *head,
+	int *ret_status, struct head_error *ret_error)
 {
 	uint8_t *p = bytes, *end = bytes + size - 2; /* without the empty line */
-	struct request_head *head = ret_head;
 	bool first = true;
 
 	head->method = head->path = head->query = head->host = BYTES_NONE;
@@ -236,7 +247,9 @@ bool head_parse(
 			return head_fail(
 				ret_error, 400, "a line of the request does not end with CR LF");
 		next = lf + 1;
-		if (first && !head_parse_request_line(p, lf - 1, head, ret_error))
+		if (first && ret_status && !head_parse_status_line(p, lf - 1, head, ret_status))
+			return head_fail(ret_error, 502, "the answer has no status line");
+		if (first && !ret_status && !head_parse_request_line(p, lf - 1, head, ret_error))
 			return false;
 		if (first)
 			head->close = head->version == EXCHANGE_HTTP_1_0;
@@ -247,7 +260,21 @@ bool head_parse(
 		return head_fail(ret_error, 400, "the request is empty");
 	if (head->chunked && head->has_length)
 		return head_fail(ret_error, 400, "there are Content-Length and Transfer-Encoding");
-	if (!head->host.data && head->version == EXCHANGE_HTTP_1_1)
+	return true;
+}
+
+bool head_parse(
+	uint8_t *bytes, size_t size, struct request_head *ret_head, struct head_error *ret_error)
+{
+	if (!head_parse_lines(bytes, size, ret_head, NULL, ret_error))
+		return false;
+	if (!ret_head->host.data && ret_head->version == EXCHANGE_HTTP_1_1)
 		return head_fail(ret_error, 400, "the Host header is missing");
 	return true;
+}
+
+bool head_parse_answer(uint8_t *bytes, size_t size, struct request_head *ret_head, int *ret_status,
+	struct head_error *ret_error)
+{
+	return head_parse_lines(bytes, size, ret_head, ret_status, ret_error);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP/1.1 on one connection: one request after the other. Requests that a client sends ahead (pipelining)
- * stay in c->in, which is bounded, until the answer before them has been given to the connection.
+ * HTTP/1.1 on one connection: one request after the other. Requests that a client sends ahead
+ * (pipelining) stay in c->in, which is bounded, until the answer before them has been given to the
+ * connection.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -68,9 +69,13 @@ static int http1_begin_request(
 	h->body_left = head->length;
 	h->chunks = (struct chunks){0};
 	s->x.has_body = head->chunked || head->length;
-	h->body_kept = c->worker->shared->keep_bodies;
 	h->continue_owed = head->expects_continue && s->x.has_body;
-	h->state = HTTP1_BODY;
+	h->tunnel = false;
+	h->body_open = c->worker->shared->forward && s->x.has_body;
+	h->state = c->worker->shared->forward ? HTTP1_ANSWER : HTTP1_BODY;
+	s->body_ended = !s->x.has_body;
+	s->x.upgrade = c->worker->shared->forward && head->upgrade && !s->x.has_body &&
+		       head->version == EXCHANGE_HTTP_1_1 && exchange_header(&s->x, "upgrade").data;
 	return 0;
 }
 
@@ -99,13 +104,8 @@ static int http1_take_head(struct http_connection *c)
 	return 1;
 }
 
-static void http1_keep(struct http1 *h, const uint8_t *bytes, size_t size)
-{
-	if (h->body_kept)
-		buf_put(&h->stream->body, bytes, size);
-}
-
-/* Returns: 0, more bytes are needed; 1, the body is complete; a negative error. */
+/* Passes over the body, which nobody wants. Returns: 0, more bytes are needed; 1, the body is
+ * complete; a negative error. */
 static int http1_take_body(struct http_connection *c)
 {
 	struct http1 *h = &c->http1;
@@ -115,7 +115,6 @@ static int http1_take_body(struct http_connection *c)
 		return http1_refuse(c, 413, "Request entity too large: limit is 3145728");
 	if (!h->body_chunked) {
 		size = c->in.size < h->body_left ? c->in.size : (size_t)h->body_left;
-		http1_keep(h, c->in.data, size);
 		buf_consume(&c->in, size);
 		h->body_left -= size;
 		return h->body_left == 0;
@@ -126,7 +125,6 @@ static int http1_take_body(struct http_connection *c)
 
 		if (n == SIZE_MAX)
 			return http1_refuse(c, 400, "a chunk of the request's body is malformed");
-		http1_keep(h, c->in.data + used + data, size);
 		h->body_left += size;
 		used += n;
 		if (h->body_left > EXCHANGE_BODY_MAX)
@@ -138,16 +136,75 @@ static int http1_take_body(struct http_connection *c)
 	return chunks_ended(&h->chunks);
 }
 
+/* Moves bytes of c->in to the body of the stream, as far as it has room. */
+static int http1_move_body(struct http_connection *c)
+{
+	struct http1 *h = &c->http1;
+	struct stream *s = h->stream;
+	size_t room = EXCHANGE_ROOM - s->body.size, data = 0, size;
+	size_t used = c->in.size < room ? c->in.size : room;
+
+	if (h->tunnel) {
+		size = used;
+	} else if (h->body_chunked) {
+		used = chunks_take(&h->chunks, c->in.data, used, &data, &size);
+		if (used == SIZE_MAX) {
+			if (s->state != STREAM_ASKED)
+				return err_say(-EPROTO, "a chunk is malformed");
+			if (s->gone)
+				s->gone(s->gone_context);
+			s->gone = NULL;
+			s->on_body = NULL;
+			h->body_open = false;
+			return http1_refuse(c, 400, "a chunk of the request's body is malformed");
+		}
+		h->body_open = !chunks_ended(&h->chunks);
+	} else {
+		used = size = used < h->body_left ? used : (size_t)h->body_left;
+		h->body_left -= size;
+		h->body_open = h->body_left != 0;
+	}
+	buf_put(&s->body, c->in.data + data, size);
+	buf_consume(&c->in, used);
+	s->body_ended = !h->body_open;
+	return buf_error(&s->body);
+}
+
+/* Passes the body on while the answer is made. */
+static int http1_pass_body(struct http_connection *c)
+{
+	struct http1 *h = &c->http1;
+	int r = 0;
+
+	while (r == 0 && h->body_open && c->in.size && h->stream->body.size < EXCHANGE_ROOM) {
+		r = http1_move_body(c);
+		if (r == 0)
+			stream_body_came(h->stream);
+	}
+	return r;
+}
+
 /* Leaves a request that will never be complete. */
 static void http1_check_end(struct http_connection *c)
 {
 	struct http1 *h = &c->http1;
 
-	if (!c->read_ended || h->state >= HTTP1_ANSWER)
+	if (!c->read_ended)
+		return;
+	if (h->state == HTTP1_ANSWER && h->body_open && h->tunnel) {
+		if (c->in.size)
+			return; /* the tunnel has not taken it yet */
+		h->body_open = false;
+		h->stream->body_ended = true;
+		stream_body_came(h->stream);
+		return;
+	}
+	if (h->state > HTTP1_ANSWER || (h->state == HTTP1_ANSWER && (!h->body_open || c->in.size)))
 		return;
 	if (h->stream)
 		stream_end(h->stream, EXCHANGE_CLOSED);
 	h->stream = NULL;
+	h->body_open = false;
 	h->state = HTTP1_LAST;
 }
 
@@ -163,17 +220,20 @@ static int http1_advance(struct http_connection *c)
 		else if (!c->began_ns)
 			c->began_ns = c->worker->now_ns;
 		r = c->in.size ? http1_take_head(c) : 0;
+		if (r > 0 && c->worker->shared->forward)
+			stream_ask(h->stream);
 	}
 	if (r >= 0 && h->state == HTTP1_BODY) {
 		r = http1_take_body(c);
 		if (r > 0) {
 			h->state = HTTP1_ANSWER;
 			h->stream->x.began_ns = c->worker->now_ns;
-			if (buf_error(&h->stream->body) < 0)
-				return err_set(-ENOMEM, "taking a request's body");
+			h->stream->body_ended = true;
 			stream_ask(h->stream);
 		}
 	}
+	if (r >= 0 && h->state == HTTP1_ANSWER)
+		r = http1_pass_body(c);
 	http1_check_end(c);
 	return r < 0 ? r : 0;
 }
@@ -206,6 +266,17 @@ static void http1_write_head(struct http_connection *c, struct buf *out)
 	bool no_length = s->status == 204 || s->status == 304;
 
 	h->answer_bodiless = s->x.head || no_length;
+	h->head_written = true;
+	if (s->status == 101) {
+		h->tunnel = h->body_open = h->close = true;
+		connection_ready(c); /* what has come already belongs to the tunnel */
+		s->body_ended = false;
+		buf_str(out, "HTTP/1.1 101 Switching Protocols\r\n");
+		buf_bytes_put(out, buf_bytes(&s->answer));
+		buf_str(out, "\r\n");
+		buf_release(&s->answer);
+		return;
+	}
 	buf_printf(out, "HTTP/1.1 %d %s\r\n", s->status, stream_phrase(s->status));
 	buf_bytes_put(out, buf_bytes(&s->answer));
 	if (s->source.size >= 0 && !no_length) {
@@ -219,7 +290,6 @@ static void http1_write_head(struct http_connection *c, struct buf *out)
 	}
 	buf_str(out, h->close ? "connection: close\r\n\r\n" : "\r\n");
 	buf_release(&s->answer);
-	h->head_written = true;
 }
 
 static int http1_end_answer(struct http_connection *c, enum exchange_end why)
@@ -228,6 +298,8 @@ static int http1_end_answer(struct http_connection *c, enum exchange_end why)
 
 	stream_end(h->stream, why);
 	h->stream = NULL;
+	h->close |= h->body_open;
+	h->body_open = false;
 	h->state = h->close || why != EXCHANGE_DONE ? HTTP1_LAST : HTTP1_HEAD;
 	return h->state == HTTP1_HEAD ? http1_advance(c) : 0;
 }
@@ -271,9 +343,18 @@ static int http1_output(struct http_connection *c, struct buf *out)
 
 	/* A client that has ended its side of a watch has left it. Other answers it may still read. */
 	if (h->state == HTTP1_ANSWER && c->read_ended && h->stream->x.long_running &&
-		h->stream->state == STREAM_SOURCE)
+		h->stream->state == STREAM_SOURCE && !h->tunnel)
 		return http1_end_answer(c, EXCHANGE_CLOSED);
-	if (h->state == HTTP1_BODY && h->continue_owed) {
+	if (h->state == HTTP1_ANSWER && h->body_open) {
+		r = http1_pass_body(c);
+		if (r < 0)
+			return r;
+		http1_check_end(c);
+		r = 1;
+	}
+	if (h->continue_owed &&
+		(h->state == HTTP1_BODY || (h->state == HTTP1_ANSWER && h->stream->on_body &&
+						   h->stream->state == STREAM_ASKED))) {
 		buf_str(out, "HTTP/1.1 100 Continue\r\n\r\n");
 		h->continue_owed = false;
 	}
@@ -306,6 +387,13 @@ static void http1_wake(struct http_connection *c, struct stream *s)
 	(void)s;
 }
 
+static void http1_body_taken(struct http_connection *c, struct stream *s, size_t size)
+{
+	(void)c; /* the connection's turn moves on what has come */
+	(void)s;
+	(void)size;
+}
+
 static void http1_drain(struct http_connection *c)
 {
 	c->http1.close = true;
@@ -325,6 +413,7 @@ const struct protocol http1_protocol = {
 	.hungry = http1_hungry,
 	.over = http1_over,
 	.wake = http1_wake,
+	.body_taken = http1_body_taken,
 	.hear_end = http1_hear_end,
 	.drain = http1_drain,
 	.release = http1_release,

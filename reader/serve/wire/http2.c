@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HTTP/2 on one connection, by libnghttp2, which is used in this file only. The library keeps the
- * protocol's state; it asks for a body's bytes (http2_read_body) when the client's windows have room.
+ * protocol's state; it asks for a body's bytes (http2_read_body) when the client's windows have
+ * room.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 
 #define HTTP2_STREAMS_MAX 250
 #define HTTP2_FIELDS_MAX  HEAD_FIELDS_MAX
+#define HTTP2_BODIES_WINDOW (256 << 10) /* bytes of requests' bodies that are not taken yet */
 #define HTTP2_FRAME_ROOM  4096 /* of output is free before a frame is asked for */
 
 struct http2 {
@@ -123,7 +125,8 @@ static int http2_begin_request(struct http_connection *c, const nghttp2_frame *f
 		else
 			s->headers[s->x.n_headers++] = (struct exchange_header){name, value};
 	}
-	s->x.has_body = !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM);
+	s->body_ended = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+	s->x.has_body = !s->body_ended;
 	int r = nghttp2_session_set_stream_user_data(h->session, id, s);
 	if (r) {
 		stream_end(s, EXCHANGE_CLOSED);
@@ -145,7 +148,7 @@ static void http2_ask(struct stream *s)
 	if (s->state != STREAM_REQUEST)
 		return;
 	s->x.began_ns = s->connection->worker->now_ns;
-	if (buf_error(&s->body) < 0)
+	if (s->passed > EXCHANGE_BODY_MAX)
 		http2_refuse(s, 413, "RequestEntityTooLarge",
 			"Request entity too large: limit is 3145728");
 	else
@@ -161,13 +164,16 @@ static int http2_on_frame(nghttp2_session *session, const nghttp2_frame *frame, 
 		if (r)
 			return NGHTTP2_ERR_CALLBACK_FAILURE;
 	}
-	if ((frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA) &&
-		(frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) {
-		struct stream *s =
-			nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+	if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
+		return 0;
+	struct stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+	bool end = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
 
-		if (s)
-			http2_ask(s);
+	if (s && (end || c->worker->shared->forward))
+		http2_ask(s);
+	if (s && end && !s->body_ended) {
+		s->body_ended = true;
+		stream_body_came(s);
 	}
 	return 0;
 }
@@ -179,20 +185,41 @@ static int http2_on_data(nghttp2_session *session, uint8_t flags, int32_t id, co
 	struct stream *s = nghttp2_session_get_stream_user_data(session, id);
 
 	(void)flags;
-	if (s && s->state == STREAM_REQUEST && c->worker->shared->keep_bodies) {
-		s->body.limit = EXCHANGE_BODY_MAX;
+	if (s && c->worker->shared->forward) {
+		/* The client's windows limit it. */
 		buf_put(&s->body, data, size);
+		if (buf_error(&s->body) < 0)
+			return NGHTTP2_ERR_CALLBACK_FAILURE;
+		stream_body_came(s);
+	} else if (s) {
+		s->passed += size;
+	} else if (c->worker->shared->forward) {
+		(void)nghttp2_session_consume_connection(session, size);
 	}
 	return 0;
+}
+
+/* Opens the client's windows by what was taken of a body. */
+static void http2_body_taken(struct http_connection *c, struct stream *s, size_t size)
+{
+	if (nghttp2_session_consume(c->http2->session, s->id, size) == NGHTTP2_ERR_NOMEM)
+		c->dead = true;
+}
+
+/* The stream ends: what was not taken of its body no longer counts against the connection. */
+static void http2_forget_body(struct http_connection *c, const struct stream *s)
+{
+	if (s->body.size)
+		(void)nghttp2_session_consume_connection(c->http2->session, s->body.size);
 }
 
 static int http2_on_close(nghttp2_session *session, int32_t id, uint32_t code, void *user_data)
 {
 	struct stream *s = nghttp2_session_get_stream_user_data(session, id);
 
-	(void)user_data;
 	if (!s)
 		return 0;
+	http2_forget_body(user_data, s);
 	(void)nghttp2_session_set_stream_user_data(session, id, NULL);
 	/* A complete body has taken its stream away already. */
 	stream_end(s, code == NGHTTP2_NO_ERROR ? EXCHANGE_DONE : EXCHANGE_CLOSED);
@@ -330,7 +357,8 @@ static int http2_input(struct http_connection *c, const uint8_t *bytes, size_t s
 
 static bool http2_hungry(const struct http_connection *c)
 {
-	/* A client that takes no output gets no more input read: its SETTINGS and PINGs make output. */
+	/* A client that takes no output gets no more input read: its SETTINGS and PINGs make
+	 * output. */
 	return c->out.size == c->out_sent && nghttp2_session_want_read(c->http2->session);
 }
 
@@ -361,6 +389,7 @@ static void http2_drain(struct http_connection *c)
 
 static void http2_cut_slow(struct http_connection *c, struct stream *s)
 {
+	http2_forget_body(c, s);
 	(void)nghttp2_session_set_stream_user_data(c->http2->session, s->id, NULL);
 	if (nghttp2_submit_rst_stream(c->http2->session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_CANCEL) <
 		0)
@@ -391,6 +420,7 @@ static nghttp2_session *http2_new_session(struct http_connection *c)
 		nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, http2_on_close);
 		/* Closed streams are kept for priorities only, which nothing here uses. */
 		nghttp2_option_set_no_closed_streams(option, 1);
+		nghttp2_option_set_no_auto_window_update(option, c->worker->shared->forward);
 		if (nghttp2_session_server_new2(&session, callbacks, c, option) != 0)
 			session = NULL;
 	}
@@ -411,7 +441,10 @@ int http2_start(struct http_connection *c)
 		return err_set(-ENOMEM, "beginning HTTP/2");
 	c->http2->session = http2_new_session(c);
 	if (!c->http2->session ||
-		nghttp2_submit_settings(c->http2->session, NGHTTP2_FLAG_NONE, settings, 2)) {
+		nghttp2_submit_settings(c->http2->session, NGHTTP2_FLAG_NONE, settings, 2) ||
+		(c->worker->shared->forward &&
+			nghttp2_session_set_local_window_size(c->http2->session, NGHTTP2_FLAG_NONE,
+				0, HTTP2_BODIES_WINDOW))) {
 		nghttp2_session_del(c->http2->session);
 		free(c->http2);
 		c->http2 = NULL;
@@ -428,6 +461,7 @@ const struct protocol http2_protocol = {
 	.hungry = http2_hungry,
 	.over = http2_over,
 	.wake = http2_wake,
+	.body_taken = http2_body_taken,
 	.hear_end = http2_hear_end,
 	.drain = http2_drain,
 	.cut_slow = http2_cut_slow,

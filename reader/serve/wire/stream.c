@@ -118,7 +118,6 @@ void stream_end(struct stream *s, enum exchange_end why)
 void stream_ask(struct stream *s)
 {
 	s->state = STREAM_ASKED;
-	s->x.body = buf_bytes(&s->body);
 	s->x.head = bytes_equal(s->x.method, BYTES_LIT("HEAD"));
 	s->connection->worker->shared->ask(s->connection->worker, s->connection->listener, &s->x);
 }
@@ -130,6 +129,46 @@ void stream_finish(struct stream *s)
 		s->source.finish(s->source.context);
 		exchange_wake(&s->x);
 	}
+}
+
+/* ---- the request's body ---------------------------------------------------------------------- */
+
+struct bytes exchange_body(const struct exchange *x, bool *ret_end)
+{
+	const struct stream *s = (const struct stream *)x;
+
+	CHECK_OBJ(x, STREAM_MAGIC);
+	*ret_end = s->body_ended;
+	return buf_bytes(&s->body);
+}
+
+void exchange_body_take(struct exchange *x, size_t size)
+{
+	struct stream *s = stream_of(x);
+
+	buf_consume(&s->body, size);
+	if (!s->body.size)
+		buf_trim(&s->body, 0);
+	s->connection->protocol->body_taken(s->connection, s, size);
+	connection_ready(s->connection);
+}
+
+void exchange_on_body(struct exchange *x, void (*fn)(void *context), void *context)
+{
+	struct stream *s = stream_of(x);
+
+	s->on_body = fn;
+	s->body_context = context;
+	if (fn)
+		connection_ready(s->connection); /* a client may wait for 100 Continue */
+}
+
+void stream_body_came(struct stream *s)
+{
+	if (s->on_body)
+		s->on_body(s->body_context);
+	else if (s->state >= STREAM_BEGUN && s->body.size)
+		exchange_body_take(&s->x, s->body.size);
 }
 
 /* ---- the body ---------------------------------------------------------------------------------- */
@@ -210,7 +249,7 @@ void exchange_begin(struct exchange *x, int status, const struct exchange_header
 	bool cache_control = true;
 	char code[8];
 
-	REQUIRE(s->state == STREAM_ASKED && status >= 200 && status <= 599);
+	REQUIRE(s->state == STREAM_ASKED && (status == 101 || status >= 200) && status <= 599);
 	s->state = STREAM_BEGUN;
 	s->status = status;
 	(void)snprintf(code, sizeof(code), "%d", status);
@@ -230,7 +269,8 @@ void exchange_begin(struct exchange *x, int status, const struct exchange_header
 		buf_str(&s->answer, "\r\n");
 		cache_control &= !bytes_equal(headers[i].name, BYTES_LIT("cache-control"));
 	}
-	stream_put_usual(s, cache_control);
+	if (!x->relayed)
+		stream_put_usual(s, cache_control);
 }
 
 void exchange_send(struct exchange *x, struct bytes body)
@@ -309,10 +349,11 @@ const char *stream_phrase(int status)
 	static const struct {
 		int status;
 		const char *phrase;
-	} phrases[] = {{200, "OK"}, {201, "Created"}, {202, "Accepted"}, {204, "No Content"},
-		{206, "Partial Content"}, {301, "Moved Permanently"}, {302, "Found"},
-		{304, "Not Modified"}, {307, "Temporary Redirect"}, {308, "Permanent Redirect"},
-		{400, "Bad Request"}, {401, "Unauthorized"}, {403, "Forbidden"}, {404, "Not Found"},
+	} phrases[] = {{101, "Switching Protocols"}, {200, "OK"}, {201, "Created"},
+		{202, "Accepted"}, {204, "No Content"}, {206, "Partial Content"},
+		{301, "Moved Permanently"}, {302, "Found"}, {304, "Not Modified"},
+		{307, "Temporary Redirect"}, {308, "Permanent Redirect"}, {400, "Bad Request"},
+		{401, "Unauthorized"}, {403, "Forbidden"}, {404, "Not Found"},
 		{405, "Method Not Allowed"}, {406, "Not Acceptable"}, {408, "Request Timeout"},
 		{409, "Conflict"}, {410, "Gone"}, {413, "Request Entity Too Large"},
 		{415, "Unsupported Media Type"}, {417, "Expectation Failed"},

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds metadata.resourceVersion in an object or list of the API server, as JSON or protobuf, while
+ * its bytes pass by in pieces. Keeps 16 KiB of protobuf at most, and nothing of JSON.
+ */
+#ifndef READER_SERVE_API_VERSION_H
+#define READER_SERVE_API_VERSION_H
+
+#include "common/buf.h"
+
+#define API_VERSION_SIZE 64
+
+/* Begins as zeroes, but for `protobuf`. */
+struct api_version {
+	bool protobuf;
+	struct buf kept;      /* protobuf: the beginning */
+	/* JSON */
+	unsigned depth;
+	bool in_text, escaped, is_value, ended;
+	bool in_metadata;     /* the value of the root's member metadata */
+	bool wanted;          /* the value of metadata's member resourceVersion */
+	char text[API_VERSION_SIZE];
+	size_t size;          /* of TEXT, also of what did not fit */
+	bool found;
+	char rv[API_VERSION_SIZE];
+};
+
+void api_version_put(struct api_version *v, struct bytes piece);
+/* Returns the resourceVersion once it has passed by; "" if there is none so far. */
+const char *api_version_get(struct api_version *v);
+void api_version_release(struct api_version *v);
+
+#endif

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kinf-serve with `forward: on`: what the cache does not have goes to the API server, with the client's own credentials."""
+
+import json
+import signal
+import socket
+import subprocess
+import threading
+
+import pytest
+
+from harness import PATIENCE, eventually
+from harness.api_server import ApiServer
+from harness.objects import pod
+from harness.process import program
+from harness.serve import Serve
+from harness.store import whole
+
+TOKEN = {"Authorization": "Bearer T"}
+PODS = "/api/v1/namespaces/web/pods"
+
+
+class Forward:
+    def __init__(self, workspace, *feeds, **settings):
+        self.simulator = workspace.simulator()
+        for i in range(3):
+            self.simulator.put("pods", pod(f"p{i}", "web"))
+        self.api = ApiServer(self.simulator)
+        workspace.started.append(self.api)
+        self.store = workspace.store()
+        self.store.connect(self.api.url)
+        feeds = feeds or (whole("pods"),)
+        self.store.configure(*feeds, serve={"listen": ["unix"], "forward": "on", "metrics": "127.0.0.1:0", **settings})
+        _, self.reflector = self.store.daemons()
+        for feed in feeds:
+            self.store.wait_synced(feed["resource"])
+        self.serve = Serve(self.store, self.simulator)
+
+    def ask(self, path, method="GET", body=None, **headers):
+        return self.serve.ask(path, method=method, body=body, **{**TOKEN, **headers})
+
+    def raw(self):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(20 * PATIENCE)
+        connection.connect(self.serve.socket)
+        return connection
+
+
+@pytest.fixture(scope="module")
+def forward(shared):
+    return Forward(shared)
+
+
+def read_until(connection, end):
+    data = b""
+    while not data.endswith(end):
+        piece = connection.recv(65536)
+        assert piece, data
+        data += piece
+    return data
+
+
+# ---- which requests ----------------------------------------------------------------------------------
+
+
+def test_covered_reads_are_answered_from_the_cache(forward):
+    before = forward.api.times("GET", "/api/v1/namespaces/web/pods")
+    assert forward.ask(PODS).names == ["p0", "p1", "p2"]
+    assert forward.ask(PODS + "/p1").status == 200
+    assert forward.ask(PODS + "/nope").status == 404
+    assert forward.api.times("GET", "/api/v1/namespaces/web/pods") == before
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nodes", "/apis/apps/v1/deployments", "/api/v1/namespaces/web/nosuch", "/nosuch", "/api", "/apis",
+                                  "/api/v1", "/apis?x=%20y", "/api/v1/namespaces/web/pods/p1/log?follow=true&limit=abc"])
+def test_other_reads_are_the_api_servers(forward, path):
+    theirs, ours = forward.serve.server.ask(path), forward.ask(path)
+    assert (ours.status, ours.body) == (theirs.status, theirs.body)
+    assert forward.api.times("GET", path) > 0, "path and query go as they were sent"
+
+
+def test_a_form_that_is_not_made_here_is_forwarded(forward):
+    before = forward.api.times("GET", PODS)
+    forward.ask(PODS, Accept="application/yaml")
+    assert forward.api.times("GET", PODS) == before + 1
+
+
+def test_a_watch_of_what_is_not_cached_streams(forward):
+    with forward.serve.watch("/api/v1/nodes?watch=1&resourceVersion=0", **TOKEN) as watch:
+        forward.simulator.put("nodes", {"metadata": {"name": "n1"}, "spec": {}})
+        assert watch.next()[:2] == ("ADDED", "n1")
+        forward.simulator.patch("nodes", "n1", {"spec": {"unschedulable": True}})
+        assert watch.next()[:2] == ("MODIFIED", "n1")
+
+
+# ---- credentials and headers -----------------------------------------------------------------------------
+
+
+def test_credentials_pass_and_headers_of_a_connection_do_not(forward):
+    passed = {"Authorization": "Basic eDp5", "Impersonate-User": "u", "Impersonate-Extra-A%2fb": "c", "X-Custom": "1", "Accept": "a/b",
+              "User-Agent": "t/1", "Kubectl-Command": "kubectl x"}
+    dropped = {"Connection": "keep-alive, X-Hop, te", "X-Hop": "1", "Keep-Alive": "5", "TE": "trailers", "Proxy-Authorization": "p",
+               "X-Remote-User": "root", "X-Remote-Group": "system:masters", "Upgrade": "h2c"}
+    seen = forward.serve.ask("/headers", **passed, **dropped).json
+    assert {name: seen.get(name.lower()) for name in passed} == passed
+    assert not set(map(str.lower, dropped)) & set(seen)
+    assert seen["host"] == forward.api.url.removeprefix("http://")
+
+
+def test_without_credentials_nothing_is_forwarded(forward):
+    before = len(forward.api.seen)
+    for method, path in [("POST", PODS), ("DELETE", PODS + "/p0"), ("PATCH", PODS + "/p0/status"), ("GET", PODS + "/p0/log")]:
+        answer = forward.serve.ask(path, method=method, body="{}" if method != "GET" else None)
+        assert (answer.status, answer.json["reason"]) == (401, "Unauthorized"), (method, path)
+    assert forward.serve.ask("/api/v1/nodes").status == 404, "its own decision allows the read, but there is no feed"
+    assert forward.serve.ask("/apis").json["kind"] == "APIGroupList"
+    assert [s for s in forward.api.seen[before:] if s[0] != "GET" or "Authorization" in s[2]] == []
+
+
+# ---- writes ----------------------------------------------------------------------------------------------
+
+
+def test_a_write_is_in_the_next_read(workspace):
+    forward = Forward(workspace)
+    for i in range(30):
+        name = f"new-{i}"
+        made = forward.ask(PODS, "POST", json.dumps({"metadata": {"name": name}, "spec": {}}))
+        assert made.status == 201 and made.json["metadata"]["resourceVersion"]
+        assert name in forward.ask(PODS).names
+        patched = forward.ask(f"{PODS}/{name}", "PATCH", '{"metadata": {"labels": {"a": "b"}}}', content_type="application/merge-patch+json")
+        assert forward.ask(f"{PODS}/{name}").rv == patched.rv
+        assert forward.ask(f"{PODS}/{name}" + ("/eviction" if i % 2 else ""), "POST" if i % 2 else "DELETE", "{}").status == 200
+        assert name not in forward.ask(PODS).names
+        assert forward.ask(f"{PODS}/{name}").status == 404
+    assert forward.api.times("GET", PODS + "?") == 0, "only the cache was read"
+
+
+def test_reads_wait_for_the_reflector_to_see_a_write(workspace):
+    forward = Forward(workspace)
+    forward.reflector.send(signal.SIGSTOP)
+    try:
+        assert forward.ask(PODS, "POST", '{"metadata": {"name": "new"}, "spec": {}}').status == 201
+        assert "new" not in forward.serve.ask(PODS + "?resourceVersion=0").names, "any version may be shown"
+        assert "new" in forward.ask(PODS).names, "a client with a token is forwarded after three seconds"
+        answers = []
+        reader = threading.Thread(target=lambda: answers.append(forward.serve.ask(PODS)))
+        reader.start()
+    finally:
+        forward.reflector.send(signal.SIGCONT)
+    reader.join()
+    assert "new" in answers[0].names, "one without waits"
+
+
+# ---- bodies ----------------------------------------------------------------------------------------------
+
+
+def test_large_bodies_pass_in_both_directions(forward):
+    size = 20 << 20
+    assert forward.ask("/count", "POST", b"y" * size).body == b"%d" % size
+    pieces = (b"z" * 100000 for _ in range(100))
+    assert forward.ask("/count", "POST", pieces).body == b"10000000", "in chunks"
+    assert len(forward.ask(f"/big?{size}").body) == size
+
+
+def test_http2_passes_bodies_in_both_directions(forward, workspace):
+    size, file = 20 << 20, workspace.directory / "body"
+    file.write_bytes(b"y" * size)
+    curl = ["curl", "-sS", "--http2-prior-knowledge", "--unix-socket", forward.serve.socket, "-H", "Authorization: Bearer T"]
+    for more in (["-H", "Transfer-Encoding: chunked"], []):
+        result = subprocess.run([*curl, "--data-binary", f"@{file}", *more, "http://x/count"], capture_output=True, text=True)
+        assert (result.returncode, result.stdout) == (0, str(size)), result
+    result = subprocess.run([*curl, f"http://x/big?{size}"], capture_output=True)
+    assert len(result.stdout) == size, result.stderr
+    result = subprocess.run([*curl[:-2], "--data-binary", f"@{file}", "http://x/api/v1/nodes"], capture_output=True, text=True)
+    assert '"code": 401' in result.stdout, "an answer before the body's end"
+
+
+def test_a_client_that_does_not_read_stops_the_server(forward):
+    with forward.raw() as connection:
+        forward.api.sent = 0
+        size = 256 << 20
+        connection.sendall(b"GET /big?%d HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\n\r\n" % size)
+        assert connection.recv(12) == b"HTTP/1.1 200"
+        last = -1
+
+        def still():
+            nonlocal last
+            before, last = last, forward.api.sent
+            return before == last
+
+        eventually(still)
+        assert 0 < forward.api.sent < size // 4
+        assert forward.ask("/headers").status == 200, "others are not disturbed"
+
+
+def test_a_server_that_does_not_read_stops_the_client(forward):
+    with forward.raw() as connection:
+        connection.sendall(b"POST /never HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\nContent-Length: 1000000000\r\n\r\n")
+        connection.settimeout(1)
+        sent = 0
+        with pytest.raises(TimeoutError):
+            while True:
+                sent += connection.send(b"x" * 65536)
+        assert sent < 100 << 20
+        assert forward.ask("/headers").status == 200, "others are not disturbed"
+    forward.api.gate.set()
+
+
+def test_a_cut_answer_is_cut_here_also(forward):
+    with forward.raw() as connection:
+        connection.sendall(b"GET /cut HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\n\r\n")
+        data = b""
+        while piece := connection.recv(65536):
+            data += piece
+    assert data.endswith(b"half") and b"content-length: 100" in data
+
+
+def test_expect_continue(forward):
+    with forward.raw() as connection:
+        connection.sendall(b"POST /count HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
+        assert connection.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(b"abc")
+        assert read_until(connection, b"\r\n\r\n3").startswith(b"HTTP/1.1 200 OK")
+        connection.sendall(b"POST /api/v1/nodes HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
+        assert connection.recv(12) == b"HTTP/1.1 401", "a refusal comes instead"
+
+
+# ---- tunnels ---------------------------------------------------------------------------------------------
+
+
+def test_upgrades_make_tunnels(forward):
+    with forward.raw() as connection:
+        connection.sendall(b"GET /api/v1/namespaces/web/pods/p0/exec?command=sh HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\n"
+                           b"Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\nearly")
+        text = read_until(connection, b"hello\nearly")
+        assert text.startswith(b"HTTP/1.1 101 Switching Protocols\r\n") and b"upgrade: spdy/3.1\r\n" in text.lower()
+        sent = b"0123456789abcdef" * 200000
+        sender = threading.Thread(target=connection.sendall, args=(sent,))
+        sender.start()
+        back = b""
+        while len(back) < len(sent):
+            back += connection.recv(1 << 20)
+        sender.join()
+        assert back == sent
+        connection.sendall(b"bye")
+        assert read_until(connection, b"bye") == b"bye"
+        assert connection.recv(10) == b"", "the server's end is the client's"
+
+
+def test_a_tunnel_ends_with_its_client(forward):
+    metric = 'apiserver_longrunning_requests{verb="GET",group="",version="v1",resource="pods",subresource="exec",scope="resource"} '
+
+    def running():
+        address = next(line.split(" ")[2] for line in (forward.store.path / "serve" / "addresses").read_text().splitlines()
+                       if line.startswith("metrics "))
+        host, port = address.split(":")
+        with socket.create_connection((host, int(port))) as connection:
+            connection.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            text = b""
+            while piece := connection.recv(65536):
+                text += piece
+        return next((int(line.split()[-1]) for line in text.decode().splitlines() if line.startswith(metric)), 0)
+
+    before = running()
+    with forward.raw() as connection:
+        connection.sendall(b"GET /api/v1/namespaces/web/pods/p0/exec HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\n"
+                           b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+        read_until(connection, b"hello\n")
+        eventually(lambda: running() == before + 1)
+    eventually(lambda: running() == before)
+
+
+# ---- hostile callers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("request_", [
+    b"POST /count HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    b"POST /count HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcd",
+    b"POST /count HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    b"POST /count HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\nTransfer-Encoding: identity, chunked\r\n\r\n0\r\n\r\n",
+    b"GET /count HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\nA: b\r\n c\r\n\r\n",
+], ids=["length and chunks", "two lengths", "bad chunk", "other coding", "folded line"])
+def test_doubtful_requests_are_not_forwarded(forward, request_):
+    before = forward.api.times("GET", "/smuggled")
+    with forward.raw() as connection:
+        connection.sendall(request_ + b"GET /smuggled HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\n\r\n")
+        text = b""
+        while piece := connection.recv(65536):
+            text += piece
+    assert text.startswith((b"HTTP/1.1 400", b"HTTP/1.1 501")) and text.count(b"HTTP/1.1 ") == 1, text
+    assert forward.api.times("GET", "/smuggled") == before
+
+
+def test_a_body_belongs_to_its_request(forward):
+    """What looks like a request within a body stays there, also when the request is answered from the cache."""
+    inner = b"GET /smuggled HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\n\r\n"
+    for path in (b"/count", b"/api/v1/namespaces/web/pods"):
+        with forward.raw() as connection:
+            connection.sendall(b"%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s"
+                               % (b"POST" if path == b"/count" else b"GET", path, len(inner), inner))
+            while connection.recv(65536):
+                pass
+    assert forward.api.times("GET", "/smuggled") == 0
+
+
+# ---- the API server is away --------------------------------------------------------------------------------
+
+
+def test_without_the_api_server_the_cache_answers_and_the_rest_is_503(workspace):
+    forward = Forward(workspace)
+    lost = forward.ask("/lost", "POST", "{}")
+    assert (lost.status, lost.json["reason"]) == (503, "ServiceUnavailable")
+    assert "it is not known whether the request had an effect" in lost.message and "retry-after" not in lost.headers
+    forward.api.stop()
+    for method, path in [("POST", PODS), ("GET", "/api/v1/nodes"), ("DELETE", PODS + "/p0")]:
+        answer = forward.ask(path, method, "{}" if method == "POST" else None)
+        assert (answer.status, answer.json["reason"], answer.headers["retry-after"]) == (503, "ServiceUnavailable", "1")
+        assert "the API server can't be reached" in answer.message
+    assert forward.ask(PODS).names == ["p0", "p1", "p2"]
+    assert [r["name"] for r in forward.ask("/api/v1").json["resources"]] == ["pods"], "discovery is made of the feeds"
+
+
+def test_open_and_forward_exclude_each_other(workspace):
+    store = workspace.store(simulator=workspace.simulator())
+    store.configure("pods", serve={"auth": "open", "forward": "on"})
+    process = store.process("kinf-serve", [program("kinf-serve")]).start()
+    assert process.wait() == 78
+    assert "forward: on needs to know the client" in process.err_path.read_text()
