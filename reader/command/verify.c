@@ -8,6 +8,7 @@
 #include "common/err.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
+#include "reader/command/ticker.h"
 #include "store/verify/verify.h"
 
 struct verify_args {
@@ -19,9 +20,14 @@ static const struct option_spec verify_options[] = {
 		"read every body also, and compare its terms with the index"},
 };
 
-static void verify_print_fault(void *arg, const char *sentence)
+static void verify_show(void *ticker, uint64_t done, const char *unit)
 {
-	(void)arg;
+	ticker_show(ticker, done, 0, unit);
+}
+
+static void verify_print_fault(void *ticker, const char *sentence)
+{
+	ticker_clear(ticker);
 	(void)printf("%s\n", sentence);
 }
 
@@ -32,6 +38,7 @@ int command_verify(int argc, char **argv)
 	struct verify_args args = {0};
 	struct config_flags flags = {0};
 	struct verify_report report;
+	struct ticker ticker = {.what = "verifying"};
 	int first;
 	const struct options_group groups[] = {
 		{"Options", verify_options, ARRAY_SIZE(verify_options), &args},
@@ -54,8 +61,11 @@ int command_verify(int argc, char **argv)
 	faults_catch("kinf", directory);
 	const struct verify_options how = {.deep = args.deep,
 		.feed = argc > first ? argv[first] : NULL,
-		.fault = verify_print_fault};
+		.fault = verify_print_fault,
+		.progress = verify_show,
+		.arg = &ticker};
 	r = verify_store(directory, &how, &report);
+	ticker_clear(&ticker);
 	if (r < 0)
 		return command_fail(r);
 	r = print_flush();

@@ -254,6 +254,35 @@ void generation_close(struct generation **gen)
 	generation_free(gen);
 }
 
+void generation_discard(struct generation **gen)
+{
+	if (*gen)
+		(*gen)->is_writer = false;
+	generation_close(gen);
+}
+
+void generation_cancel(struct generation **gen, int directory_fd)
+{
+	struct err_kept kept;
+	uint32_t number, current;
+
+	if (!*gen)
+		return;
+	number = (*gen)->number;
+	generation_discard(gen);
+	err_keep(&kept);
+	if (generation_current(directory_fd, &current) != FOUND || current != number)
+		generation_remove_failed(directory_fd, number);
+	err_restore(&kept);
+}
+
+int generation_set_uuid(struct generation *gen, const uint8_t uuid[16])
+{
+	CHECK_OBJ(gen, GENERATION_MAGIC);
+	memcpy(gen->state.uuid, uuid, 16);
+	return state_write(gen->fd, &gen->state, gen->file_mode);
+}
+
 struct env *generation_env(struct generation *gen)
 {
 	CHECK_OBJ(gen, GENERATION_MAGIC);

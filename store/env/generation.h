@@ -57,6 +57,15 @@ bool generation_is_untrusted(const struct generation *gen);
 /* Closes. A writer's is synced and STATE says clean; if it can't be synced, STATE stays dirty. */
 void generation_close(struct generation **gen);
 
+/* Closes a writer's generation that is not needed any more: it is not synced, and STATE stays as it is. */
+void generation_discard(struct generation **gen);
+/* Does the same for one that was created and did not get complete, and removes it, unless CURRENT names it. Keeps the
+ * sentence of the failure. */
+void generation_cancel(struct generation **gen, int directory_fd);
+/* For a generation that is filled before it counts: it is created with a uuid of zeros, by which nobody finds it, and
+ * gets its own here. */
+int generation_set_uuid(struct generation *gen, const uint8_t uuid[16]);
+
 struct env *generation_env(struct generation *gen);
 /* Returns its directory, for files beside the environment; generation_folders.c lists their names for removal. */
 int generation_folder_fd(const struct generation *gen);

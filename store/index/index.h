@@ -23,7 +23,7 @@
 #ifndef STORE_INDEX_INDEX_H
 #define STORE_INDEX_INDEX_H
 
-#include "store/env/env.h"
+#include "store/env/env_copy.h"
 #include "store/env/home.h"
 #include "store/index/entry.h"
 
@@ -87,6 +87,20 @@ int index_publish(struct index *index, struct home *home);
 /* Opens the index that CURRENT names for reading. Returns: FOUND; NOT_FOUND: there is none yet. */
 int index_open_read(struct home *home, struct index **ret_index);
 void index_close(struct index **index);
+
+/*
+ * Copies an index entry by entry, so that nothing that was deleted from it is in the copy's file (index_copy.c).
+ * PROGRESS is called every few entries with the bytes copied; its negative result ends the copy, which is then removed.
+ *
+ * index_copy() copies FROM, as TXN sees it, into the store TO, as the index of JOURNAL, which holds all that FROM points
+ * to. index_compact() puts a copy in the place of the index that CURRENT names, which must not be open for writing: the
+ * caller has the role HOME_PROCESSOR. Before that it finishes what is left of removed feeds and definitions.
+ * Return: 0; NOT_FOUND: there is no index; errors (-ENOSPC, and nothing has changed).
+ */
+struct journal;
+int index_copy(struct index *from, struct txn *txn, struct journal *journal, struct home *to,
+	const struct index_options *options, env_copy_fn *progress, void *arg);
+int index_compact(struct home *home, const struct index_options *options, env_copy_fn *progress, void *arg);
 
 /* Opens the hints beside the index (hints.h) for that JOURNAL. Returns: FOUND, NOT_FOUND. */
 struct hints;

@@ -3,7 +3,7 @@
  * The journal group's internal header: databases, keys, and the writer's memory. journal.h is the
  * interface. journal.c appends, commits and looks up; journal_open.c opens, begins and removes
  * journals; journal_walk.c walks log and heads; feed_row.c holds feeds and checkpoints;
- * journal_meta.c the counters; trim.c the horizon; journal_record.c the bytes of a record.
+ * journal_meta.c the counters; journal_copy.c copies for compaction and backup; trim.c the horizon; journal_record.c the bytes of a record.
  *
  * The writer keeps meta and checkpoints in memory and writes those that changed once, at commit.
  * After an abort or a failed commit its memory describes nothing that is stored: it is `stale`, and
@@ -73,6 +73,11 @@ int feed_row_set_trimmed(struct feed_row *row, uint64_t seq, struct bytes rv);
 /* ---- journal_open.c ---- */
 
 #define JOURNAL_MAGIC 0x6b1e0e06u
+
+extern const struct generation_kind journal_kind;
+int journal_new_uuid(uint8_t ret_uuid[16]);
+struct generation_options journal_generation_options(
+	const struct home *home, const struct journal_options *options, struct pin_places *places);
 
 /* Loads the writer's memory from the databases. */
 int journal_load(struct journal *journal, struct txn *txn);

@@ -22,7 +22,7 @@ static const char *const databases[DB_MAX] = {
 	[DB_META] = "meta",
 };
 
-static const struct generation_kind journal_kind = {
+const struct generation_kind journal_kind = {
 	.what = "journal",
 	.writemap = true,
 	.format = JOURNAL_FORMAT,
@@ -58,7 +58,7 @@ void journal_close(struct journal **journal)
 	*journal = NULL;
 }
 
-static struct generation_options journal_generation_options(const struct home *home,
+struct generation_options journal_generation_options(const struct home *home,
 	const struct journal_options *options, struct pin_places *places)
 {
 	home_pin_places(home, places);
@@ -116,6 +116,15 @@ static int journal_open_existing(struct home *home, const struct journal_options
 	return 0;
 }
 
+int journal_new_uuid(uint8_t ret_uuid[16])
+{
+	int r = proc_random(ret_uuid, 16);
+
+	ret_uuid[6] = (uint8_t)((ret_uuid[6] & 0x0f) | 0x40); /* RFC 4122, random */
+	ret_uuid[8] = (uint8_t)((ret_uuid[8] & 0x3f) | 0x80);
+	return r;
+}
+
 /* Complete before CURRENT names it. */
 static int journal_create(struct home *home, const struct journal_options *options,
 	struct journal **ret_journal)
@@ -126,12 +135,10 @@ static int journal_create(struct home *home, const struct journal_options *optio
 
 	if (!journal)
 		return err_set(-ENOMEM, "opening the journal");
-	uint8_t *uuid = journal->meta.uuid;
-	int r = proc_random(uuid, 16);
-	uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x40); /* RFC 4122, random */
-	uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
+	int r = journal_new_uuid(journal->meta.uuid);
 	if (r == 0)
-		r = generation_create(home_journal_fd(home), &journal_kind, &gen_options, uuid, &journal->gen);
+		r = generation_create(home_journal_fd(home), &journal_kind, &gen_options, journal->meta.uuid,
+			&journal->gen);
 	if (r < 0)
 		return r;
 	journal->meta.next_seq = 1;

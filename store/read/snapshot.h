@@ -97,6 +97,15 @@ struct txn *snapshot_index_txn(struct snapshot *snapshot);
 struct journal *snapshot_journal(struct snapshot *snapshot);
 struct txn *snapshot_journal_txn(struct snapshot *snapshot);
 
+/* Makes the directory PATH, which must not exist, a store of its own with the state and history that the snapshot shows,
+ * but no cursors (snapshot_copy.c). PROGRESS gets the bytes copied and, until it is over, about how many there are; its
+ * negative result ends the copy. After errors the directory is there, incomplete.
+ * Returns: 0; errors. */
+typedef int snapshot_copy_fn(void *arg, uint64_t bytes, uint64_t total);
+int snapshot_copy(struct snapshot *snapshot, const char *path, snapshot_copy_fn *progress, void *arg);
+/* Returns about how many bytes the copy will have. */
+int snapshot_copy_size(struct snapshot *snapshot, uint64_t *ret_bytes);
+
 /* A feed as this snapshot sees it. Texts live as long as the array. */
 struct snapshot_feed {
 	struct feed_definition definition;

@@ -67,14 +67,14 @@ int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 	if (r < 0)
 		return r;
 	if (r == FOUND && record.seq == entry->seq && record.feed == feed &&
-		bytes_equal(record.key, key) && record_is_version(record.type)) {
+		bytes_equal(record.key, key) && record_is_version(record.type) && record.body.size) {
 		r = snapshot_checked(s, feed, &record);
 		if (r == 0)
 			*ret_record = record;
 		return r;
 	}
-	/* The journal deletes the versions of a removed feed before the horizon reaches its
-	 * FEED_REMOVED, so the feed may be gone from the journal while the index half of this
+	/* The journal deletes the versions of a removed feed, or their bodies, before the horizon reaches
+	 * its FEED_REMOVED, so the feed may be gone from the journal while the index half of this
 	 * snapshot still shows it. */
 	r = journal_feed_checkpoint(journal, s->journal_txn, feed, &checkpoint);
 	if (r < 0)

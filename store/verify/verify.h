@@ -32,6 +32,8 @@ struct verify_options {
 	void *arg;
 	int (*tick)(void *arg); /* called now and then; a negative result ends the check with it; may be NULL */
 	void *tick_arg;
+	/* Gets how many records, then how many objects were examined, again and again; may be NULL. */
+	void (*progress)(void *arg, uint64_t done, const char *unit);
 };
 
 struct verify_report {

@@ -38,6 +38,7 @@ struct verify_version {
 struct verify {
 	const struct verify_options *options;
 	struct verify_report report;
+	uint64_t checked; /* objects whose terms were compared */
 	struct journal *journal;
 	struct txn *journal_txn;
 	struct journal_meta meta;

@@ -120,6 +120,8 @@ static int terms_check_objects(struct terms_check *c)
 		r = index_walk_next(walk, &key, &entry);
 		if (r == FOUND)
 			r = verify_failed(c->v, terms_check_object(c, key, &entry), "index");
+		if (++c->v->checked % 256 == 0 && c->v->options->progress)
+			c->v->options->progress(c->v->options->arg, c->v->checked, "objects");
 	}
 	for (size_t i = 0; i < c->n_definitions && r == END; i++) {
 		const struct terms_definition *d = &c->definitions[i];

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies of an index, for compaction and backup. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/failpoint.h"
+#include "store/index/index_internal.h"
+
+#define DROP_SLICE   4096 /* entries in a transaction */
+#define REPORT_EVERY 256  /* entries between two reports */
+
+/* ---- copying --------------------------------------------------------------------------------- */
+
+struct index_copying {
+	struct env_copy to;
+	struct txn *from;
+	struct journal *journal; /* of the copy */
+	struct txn *journal_txn;
+	env_copy_fn *progress;
+	void *arg;
+};
+
+/* Sets the place that ENTRY's version has in the copy's journal. */
+static int index_copy_place(struct index_copying *c, struct index_entry *entry)
+{
+	int r = journal_place(c->journal, c->journal_txn, entry->seq, &entry->place, &entry->place_size);
+
+	if (r == NOT_FOUND) /* of a removed feed */
+		entry->place = entry->place_size = 0;
+	entry->generation = journal_generation(c->journal);
+	return r < 0 ? r : 0;
+}
+
+/* Copies `name` or `object`, whose rows begin with an entry. */
+static int index_copy_entries(struct index_copying *c, enum index_database db)
+{
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	struct index_entry entry;
+	struct bytes key, value;
+	void *row;
+	int r = cursor_open(c->from, db, &cursor);
+
+	if (r == 0)
+		r = cursor_seek(cursor, BYTES_LIT("\0"), &key, &value);
+	for (uint64_t n = 1; r == FOUND; n++) {
+		if (value.size < ENTRY_BYTES)
+			return err_say(ERR_CORRUPT, "index: a row of %s is too short", index_kind.databases[db]);
+		index_read_entry(value.data, &entry);
+		r = index_copy_place(c, &entry);
+		if (r == 0)
+			r = env_copy_reserve(&c->to, db, key, value.size, TXN_APPEND, &row);
+		if (r < 0)
+			return r;
+		memcpy(row, value.data, value.size);
+		index_write_entry(row, &entry);
+		if (c->progress && n % REPORT_EVERY == 0)
+			r = c->progress(c->arg, c->to.bytes);
+		if (r == 0)
+			r = cursor_next(cursor, &key, &value);
+	}
+	return r == END ? 0 : r;
+}
+
+static int index_copy_meta(struct index_copying *c)
+{
+	struct index_state state = {.next_object = 0};
+	uint8_t key[META_KEY], row[STATE_BYTES];
+	struct bytes value;
+	int r = txn_get(c->from, INDEX_META, index_meta_key(key, META_STATE, 0), &value);
+
+	if (r == NOT_FOUND)
+		r = err_say(ERR_CORRUPT, "index: its state is missing in meta");
+	if (r == 0)
+		r = index_read_state(value, &state);
+	/* The state that index_create() has written is in the way of a sorted copy. */
+	if (r == 0)
+		r = env_copy_del(&c->to, INDEX_META, index_meta_key(key, META_STATE, 0));
+	if (r >= 0)
+		r = env_copy_database(&c->to, INDEX_META, c->from, NULL, NULL);
+	memcpy(state.meta.journal, journal_uuid(c->journal), 16);
+	state.meta.building = true; /* until it is published */
+	index_write_state(row, &state);
+	return r < 0 ? r
+		     : env_copy_put(&c->to, INDEX_META, index_meta_key(key, META_STATE, 0),
+			       BYTES(row, sizeof(row)), 0);
+}
+
+static int index_copy_rows(struct index_copying *c)
+{
+	int r = txn_begin_read(journal_env(c->journal), &c->journal_txn);
+
+	if (r == 0)
+		r = index_copy_entries(c, INDEX_NAME);
+	if (r == 0)
+		r = index_copy_entries(c, INDEX_OBJECT);
+	if (r == 0)
+		r = env_copy_database(&c->to, INDEX_TERM, c->from, c->progress, c->arg);
+	if (r == 0)
+		r = env_copy_database(&c->to, INDEX_POSTING, c->from, c->progress, c->arg);
+	if (r == 0)
+		r = index_copy_meta(c);
+	if (r == 0)
+		r = env_copy_commit(&c->to);
+	env_copy_abort(&c->to);
+	txn_abort(&c->journal_txn);
+	return r == 0 ? failpoint_pass(FAILPOINT_INDEX_COPY) : r;
+}
+
+int index_copy(struct index *from, struct txn *txn, struct journal *journal, struct home *to,
+	const struct index_options *options, env_copy_fn *progress, void *arg)
+{
+	CLEANUP(index_close) struct index *copy = NULL;
+	struct index_copying copying = {.from = txn, .journal = journal, .progress = progress, .arg = arg};
+	struct index_meta meta;
+	int r = index_meta(from, txn, &meta);
+
+	if (r == 0 && meta.building)
+		r = err_say(ERR_CORRUPT, "the index was never finished");
+	if (r == 0)
+		r = index_create(to, options, journal_uuid(journal), meta.taken, &copy);
+	if (r < 0)
+		return err_add(r, "copying the index");
+	copying.to.to = index_env(copy);
+	r = index_copy_rows(&copying);
+	index_forget(copy); /* what it knows is of an empty index */
+	if (r == 0)
+		r = index_publish(copy, to);
+	if (r == 0)
+		return 0;
+	index_abort(copy);
+	generation_cancel(&copy->gen, home_index_fd(to));
+	return err_add(r, "copying the index");
+}
+
+/* ---- compaction ------------------------------------------------------------------------------ */
+
+/* Finds a feed that is removed, or a definition that is being dropped. Returns: FOUND, NOT_FOUND. */
+static int index_find_leftover(const struct index *index, uint32_t *ret_feed, uint32_t *ret_definition)
+{
+	*ret_feed = *ret_definition = 0;
+	for (size_t i = 0; i < index->n_feeds && !*ret_feed; i++)
+		if (index->feeds[i].feed.removed)
+			*ret_feed = index->feeds[i].feed.feed;
+	for (size_t i = 0; i < index->n_definitions && !*ret_definition; i++)
+		if (index->definitions[i]->definition.dropping)
+			*ret_definition = index->definitions[i]->definition.id;
+	return *ret_feed || *ret_definition ? FOUND : NOT_FOUND;
+}
+
+static int index_drop_leftovers(struct index *index, env_copy_fn *progress, void *arg)
+{
+	int r;
+
+	do {
+		uint32_t feed, definition;
+
+		r = index_begin(index);
+		if (r == 0)
+			r = index_find_leftover(index, &feed, &definition);
+		if (r == FOUND)
+			r = feed ? index_feed_drop(index, feed, DROP_SLICE)
+				 : index_undefine(index, definition, DROP_SLICE);
+		else if (r == NOT_FOUND)
+			break;
+		if (r >= 0)
+			r = index_commit(index);
+		if (r == 0 && progress)
+			r = progress(arg, 0);
+	} while (r >= 0);
+	index_abort(index);
+	return r < 0 ? r : 0;
+}
+
+int index_compact(struct home *home, const struct index_options *options, env_copy_fn *progress, void *arg)
+{
+	CLEANUP(index_close) struct index *index = NULL;
+	CLEANUP(journal_close) struct journal *journal = NULL;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	struct index_meta meta;
+	int r = index_open_write(home, options, &index);
+
+	if (r == FOUND)
+		r = index_drop_leftovers(index, progress, arg);
+	if (r == 0)
+		r = index_require_room(home);
+	if (r == 0)
+		r = txn_begin_read(index_env(index), &txn);
+	if (r == 0)
+		r = index_meta(index, txn, &meta);
+	if (r == 0)
+		r = journal_open_read(home, meta.journal, &journal);
+	if (r == NOT_FOUND)
+		return err_say(ERR_CORRUPT, "the index belongs to a journal that is gone");
+	if (r == 0)
+		r = index_copy(index, txn, journal, home, options, progress, arg);
+	txn_abort(&txn);
+	if (r == 0) /* it is removed */
+		generation_discard(&index->gen);
+	return r;
+}
