@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
@@ -17,6 +18,7 @@
 #include "processor/checkup.h"
 #include "processor/pair.h"
 #include "processor/readers.h"
+#include "store/index/index.h"
 
 #define SECOND_NS      1000000000ull
 #define WAIT_MS        200 /* the longest sleep */
@@ -30,6 +32,8 @@ struct app {
 	struct pair *pair;
 	struct checkup checkup;
 	bool index_damaged;  /* the next pair_open() builds another index */
+	struct control_call *rebuilding; /* the command that asks for another index; NULL: none */
+	struct control_call *compacting; /* the command that asks for a copy of it; NULL: none */
 	bool waiting_logged; /* for a journal */
 	int backoff_ms;
 	uint64_t checked_ns, opened_ns; /* monotonic */
@@ -40,6 +44,7 @@ static void processor_fail(struct app *app, int error)
 {
 	failure_add(&app->daemon->failure, app->daemon->stats, error, err_text(error));
 	app->p.retrying = true;
+	control_end(&app->rebuilding, error, err_text(error));
 	err_forget();
 	pair_close(&app->pair);
 	/* Stays set until an index was built: the attempt may lack room. */
@@ -50,14 +55,46 @@ static void processor_fail(struct app *app, int error)
 	daemon_sleep(app->daemon, app->backoff_ms);
 }
 
+static int processor_report(void *arg, uint64_t bytes)
+{
+	struct app *app = arg;
+
+	control_progress(app->compacting, bytes >> 20, 0, "MiB");
+	if (control_is_gone(app->compacting))
+		return err_say(-ECANCELED, "cancelled: the client has gone");
+	return daemon_tick(app->daemon);
+}
+
+/* Puts a copy of the index in its place, while the pair is closed. */
+static void processor_compact(struct app *app)
+{
+	const struct index_options options = {.map_bytes = app->p.config->map_bytes};
+
+	stats_set_state(app->p.stats, "compacting the index");
+	int r = index_compact(app->p.home, &options, processor_report, app);
+	if (r == NOT_FOUND)
+		r = err_say(-ENOENT, "there is no index yet");
+	control_end(&app->compacting, r, r < 0 ? err_text(r) : "done");
+	app->index_damaged |= r == ERR_CORRUPT || r == -EIO;
+	err_ignore(r, "the client has the reason, and the index is as it was");
+}
+
 static void processor_open_pair(struct app *app)
 {
-	int r = pair_open(&app->p, app->index_damaged, &app->pair);
+	if (app->compacting)
+		processor_compact(app);
+	const char *rebuild = app->index_damaged ? "the old one is damaged"
+			      : app->rebuilding  ? "'kinf rebuild-index' asks for it"
+						 : NULL;
+	app->p.call = app->rebuilding;
+	int r = pair_open(&app->p, rebuild, &app->pair);
+	app->p.call = NULL;
 
 	if (r == NOT_FOUND) {
 		if (!app->waiting_logged)
 			LOG(journal_awaited, .store = home_path(app->p.home));
 		app->waiting_logged = true;
+		control_end(&app->rebuilding, -EPROTO, "there is no journal yet: kinf-reflector makes it");
 		stats_set_state(app->p.stats, "waiting for a journal");
 		daemon_sleep(app->daemon, WAIT_MS);
 	} else if (r < 0 && !app->daemon->stop) {
@@ -65,6 +102,7 @@ static void processor_open_pair(struct app *app)
 	} else if (!r) {
 		app->waiting_logged = app->index_damaged = false;
 		app->opened_ns = proc_monotonic_ns();
+		control_end(&app->rebuilding, 0, "the index is built");
 	}
 }
 
@@ -105,6 +143,17 @@ static void processor_step(struct app *app)
 		processor_fail(app, r);
 }
 
+static void processor_obey(struct app *app)
+{
+	if (!app->daemon->call || app->rebuilding || app->compacting)
+		return;
+	if (strcmp(control_command(app->daemon->call), "compact") == 0)
+		app->compacting = TAKE(app->daemon->call);
+	else
+		app->rebuilding = TAKE(app->daemon->call);
+	pair_close(&app->pair);
+}
+
 /* Returns: 0 when the daemon is to stop; the error that ends it. */
 static int processor_loop(struct app *app)
 {
@@ -123,6 +172,7 @@ static int processor_loop(struct app *app)
 			app->p.config_version++;
 			app->checked_ns = 0;
 		}
+		processor_obey(app);
 		if (app->pair)
 			processor_step(app);
 		else
@@ -149,6 +199,7 @@ static int processor_open(struct app *app)
 	app->p.config = config;
 	app->p.stats = app->daemon->stats;
 	home_guard_file(app->p.home, app->daemon->program->status_page);
+	home_guard_file(app->p.home, app->daemon->program->control_socket);
 	faults_catch(app->daemon->program->name, home_path(app->p.home));
 	LOG(daemon_started, .daemon = app->daemon->program->name, .pid = getpid(),
 		.store = home_path(app->p.home));
@@ -187,10 +238,13 @@ static int processor_run(struct daemon *daemon)
 
 int main(int argc, char **argv)
 {
+	static const char *const commands[] = {"rebuild-index", "compact", NULL};
 	static const struct daemon_program program = {
 		.name = "kinf-processor",
 		.about = "Keeps the index of a kinformer store: follows the journal, tells readers.",
 		.status_page = "stats.processor",
+		.control_socket = "control.processor",
+		.commands = commands,
 		.user = CONFIG_PROCESSOR,
 		.run = processor_run,
 	};

@@ -170,14 +170,15 @@ static void pair_remove_leftovers(const struct processor *p)
 }
 
 /* Opens the index that CURRENT names, or builds one. */
-static int pair_open_index(struct pair *pair, bool damaged)
+static int pair_open_index(struct pair *pair, const char *rebuild_reason)
 {
 	const struct processor *p = pair->p;
 	struct index_options options = {.map_bytes = p->config->map_bytes};
-	char reason[STATS_TEXT] = "the old one is damaged";
+	char reason[STATS_TEXT] = "";
 
 	pair_remove_leftovers(p);
-	int r = damaged ? NOT_FOUND : pair_use_current(pair, reason, sizeof(reason));
+	(void)snprintf(reason, sizeof(reason), "%s", rebuild_reason ? rebuild_reason : "");
+	int r = rebuild_reason ? NOT_FOUND : pair_use_current(pair, reason, sizeof(reason));
 	pair->published = r == FOUND;
 	if (r != NOT_FOUND)
 		return r;
@@ -320,7 +321,7 @@ static int pair_open_work(struct pair *pair)
 	return r;
 }
 
-int pair_open(const struct processor *p, bool index_damaged, struct pair **ret_pair)
+int pair_open(const struct processor *p, const char *rebuild, struct pair **ret_pair)
 {
 	CLEANUP(pair_close) struct pair *pair = calloc(1, sizeof(*pair));
 	if (!pair)
@@ -334,7 +335,7 @@ int pair_open(const struct processor *p, bool index_damaged, struct pair **ret_p
 		return NOT_FOUND;
 	}
 	if (!r)
-		r = pair_open_index(pair, index_damaged);
+		r = pair_open_index(pair, rebuild);
 	if (!r)
 		r = pair_open_work(pair);
 	if (r)

@@ -11,9 +11,10 @@
 
 struct pair;
 
-/* Opens the newest journal and its index. INDEX_DAMAGED: builds another index in any case.
+/* Opens the newest journal and its index. REBUILD, the reason, unless it is NULL: builds another index in
+ * any case.
  * Returns: 0; NOT_FOUND: there is no journal yet; -EINTR: the processor is to stop. */
-int pair_open(const struct processor *p, bool index_damaged, struct pair **ret_pair);
+int pair_open(const struct processor *p, const char *rebuild, struct pair **ret_pair);
 void pair_close(struct pair **pair);
 
 /* Applies a batch, and does a slice of filling or dropping an index.

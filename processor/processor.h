@@ -19,6 +19,7 @@
 #define PROCESSOR_PROCESSOR_H
 
 #include "common/config/config.h"
+#include "common/daemon/control.h"
 #include "common/stats.h"
 #include "store/env/home.h"
 
@@ -27,6 +28,7 @@ struct processor {
 	const struct config *config; /* replaced by SIGHUP, between two steps */
 	uint32_t config_version;     /* counts its replacements */
 	struct stats *stats;
+	struct control_call *call; /* that waits for the index; NULL: none */
 	bool retrying; /* after an error that was logged: attempts are not logged again */
 	/* Does what cannot wait: heartbeat, watchdog, signals. Long work calls it every few milliseconds.
 	 * Returns: 0; -EINTR: stop, nothing is lost. */

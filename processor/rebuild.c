@@ -19,6 +19,7 @@ struct builder {
 	struct index *index;
 	struct apply *apply;
 	size_t entered; /* since the last commit */
+	uint64_t objects; /* entered in all */
 };
 
 static void rebuild_release(struct builder *b)
@@ -69,6 +70,7 @@ static int rebuild_enter(struct builder *b, const struct record *record)
 {
 	int r = apply_enter(b->apply, b->txn, record);
 
+	control_progress(b->p->call, ++b->objects, 0, "objects");
 	if (r || ++b->entered < COMMIT_EVERY)
 		return r;
 	b->entered = 0;

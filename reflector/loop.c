@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
@@ -16,6 +17,7 @@
 #include "reflector/access/upstream.h"
 #include "reflector/cluster/cluster.h"
 #include "reflector/feeds/feeds.h"
+#include "reflector/record/compaction.h"
 #include "reflector/record/trimming.h"
 #include "store/ring/damage.h"
 
@@ -51,6 +53,7 @@ struct loop {
 	bool work_left;
 	uint64_t beat_ns;
 	struct trimming trimming;
+	struct compaction compaction;
 	uint64_t held_ns;    /* nothing is read until then (monotonic); 0: not held */
 	uint64_t hold_pause; /* of the next hold */
 	uint64_t resumed_ns; /* when the last hold ended */
@@ -123,12 +126,14 @@ static int loop_open_store(struct loop *loop)
 		return err_add(r, "the runtime directory '%s'", home_runtime(loop->home));
 	loop->stats = loop->daemon->stats;
 	home_guard_file(loop->home, loop->daemon->program->status_page);
+	home_guard_file(loop->home, loop->daemon->program->control_socket);
 	stats_set_state(loop->stats, "opening");
 	return loop_open_journal(loop);
 }
 
 static void loop_close_feeds(struct loop *loop)
 {
+	compaction_cancel(&loop->compaction, "the reflector ends, or begins another journal");
 	feeds_free(&loop->feeds);
 	recorder_free(&loop->recorder);
 	retention_free(&loop->retention);
@@ -395,6 +400,24 @@ static int loop_reload(struct loop *loop)
 	return feeds_configure(loop->feeds, config);
 }
 
+/* Does what the command line asks for. */
+static void loop_obey(struct loop *loop)
+{
+	struct journal_options options = loop_journal_options(loop);
+	char text[CONTROL_SIZE];
+
+	if (!loop->daemon->call)
+		return;
+	if (strcmp(control_command(loop->daemon->call), "compact") == 0) {
+		compaction_begin(&loop->compaction, loop->home, loop->journal, &options, loop->retention,
+			&loop->daemon->call);
+		return;
+	}
+	int r = feeds_relist(loop->feeds, control_argument(loop->daemon->call), text);
+	control_end(&loop->daemon->call, r, text);
+	err_ignore(r, "the caller has the reason");
+}
+
 /* Does the work of each second. Returns the error that ends the reflector. */
 static int loop_beat(struct loop *loop)
 {
@@ -417,7 +440,8 @@ static int loop_timeout_ms(const struct loop *loop)
 {
 	uint64_t now = proc_monotonic_ns(), until = loop->beat_ns;
 
-	if (loop->work_left || loop->bells_left || loop->trimming.running)
+	if (loop->work_left || loop->bells_left || loop->trimming.running ||
+		(loop->compaction.copy && !loop->held_ns))
 		return 0;
 	if (!loop->held_ns && cluster_until(loop->cluster) < until)
 		until = cluster_until(loop->cluster);
@@ -449,14 +473,14 @@ static int loop_work(struct loop *loop)
 
 static int loop_turn(struct loop *loop)
 {
-	struct pollfd fds[2];
+	struct pollfd fds[DAEMON_FDS];
 	const char *text;
 
 	daemon_poll_fds(loop->daemon, fds);
-	int r = http_poll(loop->http, loop_timeout_ms(loop), fds, 2);
+	int r = http_poll(loop->http, loop_timeout_ms(loop), fds, DAEMON_FDS);
 	if (r < 0)
 		return r;
-	if (fds[0].revents || fds[1].revents)
+	if (fds[0].revents || fds[1].revents || fds[2].revents)
 		(void)daemon_attend(loop->daemon);
 	(void)daemon_tick(loop->daemon);
 	if (loop->daemon->stop)
@@ -464,6 +488,7 @@ static int loop_turn(struct loop *loop)
 	r = loop->daemon->reload ? loop_reload(loop) : 0;
 	if (r < 0)
 		return r;
+	loop_obey(loop);
 	loop_resume(loop);
 	if (!loop->rolled_back && !cluster_is_another(loop->cluster) && !loop->held_ns)
 		r = loop_work(loop);
@@ -485,7 +510,7 @@ static int loop_turn(struct loop *loop)
 	if (r < 0)
 		return r;
 	err_ignore(retention_sample(loop->retention), "history is kept for a moment longer");
-	if (trimming_is_due(&loop->trimming)) {
+	if (trimming_is_due(&loop->trimming) && !loop->compaction.copy) {
 		/* During a hold nothing can be written; lists that are old then are abandoned
 		 * afterwards. */
 		r = loop->held_ns ? 0
@@ -496,7 +521,10 @@ static int loop_turn(struct loop *loop)
 		if (!loop->held_ns && (r >= 0 || recorder_error(loop->recorder, &text)))
 			r = loop_commit(loop);
 	}
-	trimming_slice(&loop->trimming, loop->held_ns != 0);
+	if (!loop->compaction.copy)
+		trimming_slice(&loop->trimming, loop->held_ns != 0);
+	else if (!loop->held_ns && !journal_txn(loop->journal))
+		compaction_slice(&loop->compaction, !feeds_is_checking(loop->feeds));
 	feeds_settle(loop->feeds);
 	loop->bells_left = doorbell_turn(loop->doorbell) == AGAIN;
 	int lost = loop_beat(loop);

@@ -47,10 +47,13 @@ static int check(const struct config *config)
 
 int main(int argc, char **argv)
 {
+	static const char *const commands[] = {"relist", "compact", NULL};
 	static const struct daemon_program program = {
 		.name = "kinf-reflector",
 		.about = "Reads the API server into the journal. 'kinf run' starts it.",
 		.status_page = "stats.reflector",
+		.control_socket = "control.reflector",
+		.commands = commands,
 		.user = CONFIG_REFLECTOR,
 		.check = check,
 		.run = run,

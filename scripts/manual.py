@@ -70,7 +70,7 @@ def make_common(build, *words):
 
 
 def make_commands(build, program):
-    matches = [re.match(r"^  (\w+) +(.*)$", line) for line in help_of(build, [program])]
+    matches = [re.match(r"^  ([\w-]+) +(.*)$", line) for line in help_of(build, [program])]
     items = [line for m in matches if m for line in (f".It Cm {m[1]}", roff(m[2]))]
     return [".Bl -tag -width Ds", *items, ".El"]
 
@@ -200,7 +200,7 @@ def check_functions():
 
 def check_commands(build):
     """Checks that each subcommand has a section."""
-    explained = set(re.findall(r"^\.Ss kinf (\w+)", (ROOT / "reader/man/kinf.1").read_text(), re.M))
+    explained = set(re.findall(r"^\.Ss kinf ([\w-]+)", (ROOT / "reader/man/kinf.1").read_text(), re.M))
     known = {line.split()[-1] for line in make_commands(build, "kinf") if line.startswith(".It")}
     for name in sorted(known ^ explained):
         yield f"reader/man/kinf.1: {name} is {'not explained' if name in known else 'not a command'}"

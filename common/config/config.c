@@ -84,7 +84,9 @@ static int config_settle_paths(struct config *config, const struct config_flags 
 	const char *runtime = config_environment("XDG_RUNTIME_DIR");
 	int r = 0;
 
-	if (!config->store || (config_environment("KINF_STORE") && !flags->store)) {
+	bool given_store = config_environment("KINF_STORE") && !flags->store && !flags->cluster;
+
+	if (!config->store || given_store) {
 		free(config->store);
 		r = config_default_store(&config->store);
 	}
@@ -149,6 +151,31 @@ int config_parse(const char *text, size_t size, const char *name, struct config 
 #define CONFIG_HERE "kinf.yaml"
 #define CONFIG_ETC  "/etc/kinf/kinf.yaml"
 
+const char *config_directory(void)
+{
+	const char *given = config_environment("KINF_CONFIG_DIR");
+
+	return given ? given : "/etc/kinf";
+}
+
+/* Sets *RET_FILE to the file that --cluster NAME stands for. */
+static int config_find_cluster(const struct config_flags *flags, char **ret_file)
+{
+	const char *name = flags->cluster;
+
+	if (flags->file)
+		return err_say(ERR_CONFIG, "--cluster and --config exclude each other");
+	if (!*name || *name == '.' || strchr(name, '/'))
+		return err_say(ERR_CONFIG,
+			"--cluster: '%s' is not a name; 'kinf clusters' lists those that there are", name);
+	if (asprintf(ret_file, "%s/%s.yaml", config_directory(), name) < 0)
+		return err_set(-ENOMEM, "--cluster %s", name);
+	if (access(*ret_file, F_OK) < 0 && errno == ENOENT)
+		return err_say(ERR_CONFIG, "--cluster %s: there is no '%s'; 'kinf clusters' lists those that there are",
+			name, *ret_file);
+	return 0;
+}
+
 /*
  * Opens kinf.yaml of the working directory, which may be another user's: its kubeconfig can name a
  * program that the reflector runs. So the file, and the link if it is one, must belong to the caller or
@@ -186,20 +213,23 @@ static int config_open_here(char **ret_passed_over)
 int config_load(const struct config_flags *flags, struct config **ret_config)
 {
 	static const struct config_flags none;
-	AUTO_FREE char *passed_over = NULL;
+	AUTO_FREE char *passed_over = NULL, *cluster = NULL;
 	AUTO_FD int here = -1;
 	CLEANUP(config_free) struct config *config = NULL;
 	CLEANUP(yaml_free) struct yaml *yaml = NULL;
 
 	if (!flags)
 		flags = &none;
+	int r = flags->cluster ? config_find_cluster(flags, &cluster) : 0;
+	if (r < 0)
+		return r;
 	/* A file that was named must exist; yaml_load() checks. */
-	const char *file = flags->file ? flags->file : config_environment("KINF_CONFIG");
+	const char *file = cluster ? cluster : flags->file ? flags->file : config_environment("KINF_CONFIG");
 	if (!file) {
 		here = config_open_here(&passed_over);
 		file = here >= 0 ? CONFIG_HERE : access(CONFIG_ETC, F_OK) == 0 ? CONFIG_ETC : NULL;
 	}
-	int r = config_new(&config);
+	r = config_new(&config);
 	if (r == 0 && file) {
 		r = here >= 0 ? yaml_load_fd(here, file, &yaml) : yaml_load(file, &yaml);
 		r = r == ERR_SYNTAX ? err_say(ERR_CONFIG, "%s", err_text(r)) :

@@ -119,7 +119,7 @@ struct config {
 
 /* The values of command-line options; NULL and 0 where not given. */
 struct config_flags {
-	const char *store, *runtime_dir, *file, *log_format;
+	const char *store, *runtime_dir, *file, *cluster, *log_format;
 	unsigned verbose;
 	/* For programs that run: */
 	const char *kubeconfig, *context, *durability;
@@ -138,7 +138,7 @@ struct options_group config_running_options(struct config_flags *flags);
 enum log_format config_first_format(const struct config_flags *flags);
 
 /*
- * Reads the file (--config, $KINF_CONFIG, ./kinf.yaml, /etc/kinf/kinf.yaml; it is an error if a
+ * Reads the file (--cluster or --config, $KINF_CONFIG, ./kinf.yaml, /etc/kinf/kinf.yaml; it is an error if a
  * named file does not exist; ./kinf.yaml counts only if it belongs to the caller or root and no other
  * user may write to it), then lays FLAGS (may be NULL) over it: --watch replaces the file's
  * feeds, --index adds to them. For the store and the runtime directory the order is flag,
@@ -149,6 +149,9 @@ enum log_format config_first_format(const struct config_flags *flags);
  */
 int config_load(const struct config_flags *flags, struct config **ret_config);
 void config_free(struct config **config);
+
+/* Returns the directory of the files that --cluster names: $KINF_CONFIG_DIR or /etc/kinf. */
+const char *config_directory(void);
 
 /* Reads TEXT as config_load() does a file, without flags. NAME stands for the file, also in
  * errors. */

@@ -19,6 +19,8 @@ static const struct option_spec config_common_specs[] = {
 		"rings and status pages (default $KINF_RUNTIME_DIR, then the file's)"},
 	{0, "config", OPTION_TEXT, AT(file), "FILE",
 		"default $KINF_CONFIG, ./kinf.yaml, /etc/kinf/kinf.yaml"},
+	{0, "cluster", OPTION_TEXT, AT(cluster), "NAME",
+		"the configuration /etc/kinf/NAME.yaml and its store; 'kinf clusters' lists them"},
 	{'v', "verbose", OPTION_COUNT, AT(verbose), NULL, "log more; twice: even more"},
 	{0, "log-format", OPTION_TEXT, AT(log_format), "FORMAT", "text or json",
 		"text|json"},

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -21,6 +22,28 @@
 #define TICK_NS   20000000ull
 #define FILES_MAX 65536u
 
+/* ---- commands ---- */
+
+static bool daemon_has_command(const struct daemon *d, const char *command)
+{
+	for (const char *const *known = d->program->commands; known && *known; known++)
+		if (strcmp(*known, command) == 0)
+			return true;
+	return false;
+}
+
+/* Takes a reload for itself, and one other command for the program. */
+static void daemon_take_calls(struct daemon *d)
+{
+	control_turn(d->control);
+	if (!d->reload_call)
+		d->reload_call = control_next(d->control, "reload");
+	d->reload |= d->reload_call != NULL;
+	while (!d->call && (d->call = control_next(d->control, NULL)) &&
+		!daemon_has_command(d, control_command(d->call)))
+		control_end(&d->call, -EPROTO, "unknown command");
+}
+
 /* ---- while it runs ---- */
 
 int daemon_attend(struct daemon *d)
@@ -32,6 +55,7 @@ int daemon_attend(struct daemon *d)
 		d->stop |= number == SIGTERM || number == SIGINT;
 		d->reload |= number == SIGHUP;
 	}
+	daemon_take_calls(d);
 	if (!d->stop && d->parent_fd >= 0 && poll(&parent, 1, 0) > 0) {
 		LOG(supervisor_gone, .daemon = d->program->name, .pid = getpid());
 		d->stop = true;
@@ -61,19 +85,20 @@ bool daemon_second(struct daemon *d)
 	return true;
 }
 
-void daemon_poll_fds(const struct daemon *d, struct pollfd ret_fds[2])
+void daemon_poll_fds(const struct daemon *d, struct pollfd ret_fds[DAEMON_FDS])
 {
 	/* poll(2) passes over a negative descriptor. */
 	ret_fds[0] = (struct pollfd){.fd = d->signals_fd, .events = POLLIN};
 	ret_fds[1] = (struct pollfd){.fd = d->parent_fd, .events = POLLIN};
+	ret_fds[2] = (struct pollfd){.fd = control_fd(d->control), .events = POLLIN};
 }
 
 void daemon_sleep(struct daemon *d, int timeout_ms)
 {
-	struct pollfd fds[2];
+	struct pollfd fds[DAEMON_FDS];
 
 	daemon_poll_fds(d, fds);
-	(void)poll(fds, 2, timeout_ms); /* the result does not matter: all is looked at */
+	(void)poll(fds, DAEMON_FDS, timeout_ms); /* the result does not matter: all is looked at */
 	(void)daemon_attend(d);		/* the caller checks d->stop */
 }
 
@@ -88,11 +113,15 @@ bool daemon_reload(struct daemon *d)
 		LOG(config_refused, .daemon = d->program->name, .error = err_text(r));
 		stats_set_error(d->stats, err_text(r));
 		d->config_refused = true;
+		control_end(&d->reload_call, r, err_text(r));
 		err_forget();
 		return false;
 	}
-	if (config_needs_restart(d->config, config, d->program->user, keys))
+	if (config_needs_restart(d->config, config, d->program->user, keys)) {
 		LOG(config_needs_restart, .daemon = d->program->name, .keys = keys);
+		control_note(d->reload_call, "%s uses a changed value of these keys only after a restart: %s",
+			d->program->name, keys);
+	}
 	config_keep_fixed(config, d->config);
 	config_free(&d->config);
 	d->config = config;
@@ -100,6 +129,7 @@ bool daemon_reload(struct daemon *d)
 		stats_set_error(d->stats, "");
 	d->config_refused = false;
 	LOG(config_loaded, .daemon = d->program->name, .feeds = config->n_feeds);
+	control_end(&d->reload_call, 0, config->file ? config->file : "command line");
 	return true;
 }
 
@@ -114,7 +144,7 @@ int daemon_open_page(struct daemon *d, int runtime_fd)
 		return r;
 	char *note = stats_check_text(d->stats, &size);
 	check_note_into(note, size);
-	return 0;
+	return control_open(runtime_fd, d->program->control_socket, &d->control);
 }
 
 void daemon_ready(struct daemon *d)
@@ -148,6 +178,7 @@ int daemon_end(struct daemon *d, int error)
 static void daemon_release(struct daemon *d)
 {
 	check_note_into(NULL, 0);
+	control_close(&d->control);
 	stats_close(&d->stats);
 	config_free(&d->config);
 	config_flags_release(&d->flags);

@@ -29,6 +29,7 @@
 #include <poll.h>
 
 #include "common/config/config.h"
+#include "common/daemon/control.h"
 #include "common/daemon/failure.h"
 #include "common/stats.h"
 
@@ -38,6 +39,9 @@ struct daemon_program {
 	const char *name;        /* "kinf-processor" */
 	const char *about;       /* for --help */
 	const char *status_page; /* its file in the runtime directory */
+	const char *control_socket; /* likewise (control.h) */
+	/* Commands that it takes there, except "reload", which is the frame's; ends with NULL. NULL: none. */
+	const char *const *commands;
 	enum config_user user;   /* this daemon, for config_needs_restart() */
 	/* Checks what CONFIG names on this machine, for --check. NULL: nothing. */
 	int (*check)(const struct config *config);
@@ -51,12 +55,16 @@ struct daemon {
 	struct stats *stats;      /* NULL before daemon_open_page() */
 	struct failure failure;
 	bool stop;                /* SIGTERM or SIGINT came, or the supervisor has ended */
-	bool reload;              /* SIGHUP came */
+	bool reload;              /* SIGHUP or the command "reload" came */
+	/* A command for the program, which ends it with control_end(), or takes it over (TAKE). NULL: none. */
+	struct control_call *call;
 
 	/* daemon.c's own */
 	struct config_flags flags;
 	bool check; /* --check */
 	int signals_fd, parent_fd; /* parent_fd -1: no supervisor */
+	struct control *control;   /* NULL before daemon_open_page() */
+	struct control_call *reload_call; /* that daemon_reload() answers; NULL: none */
 	bool ready;
 	bool config_refused;       /* the status page's error is that of the last reload */
 	uint64_t ticked_ns, second_ns, notified_ns; /* monotonic */
@@ -66,22 +74,25 @@ struct daemon {
  * Returns: the process's exit status (enum proc_exit). */
 int daemon_main(const struct daemon_program *program, int argc, char **argv);
 
-/* Makes the status page in the runtime directory; from then on a failed check is noted there. */
+/* Makes the status page and the control socket in the runtime directory. From then on a failed check is
+ * noted there, and commands come into daemon->call. */
 int daemon_open_page(struct daemon *daemon, int runtime_fd);
 
 /* Sends READY=1 to the service manager, once. */
 void daemon_ready(struct daemon *daemon);
 
-/* Reads signals, checks the supervisor, sets the heartbeat, feeds the watchdog; at most every 20 ms.
+/* Reads signals and commands, checks the supervisor, sets the heartbeat, feeds the watchdog; at most every
+ * 20 ms.
  * Returns: 0; -EINTR: the daemon is to stop. */
 int daemon_tick(struct daemon *daemon);
 
 /* Returns whether a second has passed since this last returned true; the first call returns true. */
 bool daemon_second(struct daemon *daemon);
 
-/* Fills the descriptors that a sleeping daemon polls: signals and the supervisor's pipe. After a poll
- * that reports one of them the caller calls daemon_attend(), a daemon_tick() without the limit. */
-void daemon_poll_fds(const struct daemon *daemon, struct pollfd ret_fds[2]);
+/* Fills the descriptors that a sleeping daemon polls: signals, the supervisor's pipe, the control socket.
+ * After a poll that reports one of them the caller calls daemon_attend(), a daemon_tick() without the limit. */
+#define DAEMON_FDS 3
+void daemon_poll_fds(const struct daemon *daemon, struct pollfd ret_fds[DAEMON_FDS]);
 int daemon_attend(struct daemon *daemon);
 
 /* Sleeps for TIMEOUT_MS, or until a signal comes. */

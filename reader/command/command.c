@@ -128,12 +128,12 @@ int command_usage(const struct options *options, int result)
 
 int command_store(const struct config_flags *flags, char **ret_directory)
 {
-	const char *given = flags->store ? flags->store : getenv("KINF_STORE");
+	const char *given = flags->store || flags->cluster ? flags->store : getenv("KINF_STORE");
 	CLEANUP(config_free) struct config *config = NULL;
 
 	/* A configuration that was named is read also if the store is known: it must be
 	 * readable. */
-	if (!given || !*given || flags->file) {
+	if (!given || !*given || flags->file || flags->cluster) {
 		int r = config_load(flags, &config);
 		if (r < 0)
 			return r;

@@ -27,7 +27,7 @@ static void main_print_help(FILE *to)
 		"A cache of Kubernetes objects for all programs of this machine.\n\nCommands:\n",
 		to);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		(void)fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].about);
+		(void)fprintf(to, "  %-13s %s\n", commands[i].name, commands[i].about);
 	(void)fputs("\n'kinf COMMAND --help' and 'kinf help COMMAND' describe one; the manual is "
 		    "kinf(1).\n",
 		to);

@@ -189,7 +189,7 @@ static bool status_find_fault(
 
 /* Returns whether the configuration asks for kinf-serve. A store that was named alone may be another one
  * than the configuration's. */
-static bool status_is_serve_configured(const struct config_flags *flags)
+bool status_is_serve_configured(const struct config_flags *flags)
 {
 	CLEANUP(config_free) struct config *config = NULL;
 

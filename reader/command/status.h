@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "common/buf.h"
+#include "common/config/config.h"
 #include "common/stats.h"
 #include "reader/kinf.h"
 #include "store/env/env.h"
@@ -65,11 +66,15 @@ struct store_status {
  * found out all the same, and the reason in `error`. */
 int status_gather(struct kinf *kinf, bool serve_configured, struct store_status *status);
 void status_release(struct store_status *status);
+/* Returns whether the configuration that FLAGS name has kinf-serve. */
+bool status_is_serve_configured(const struct config_flags *flags);
 
 /* Returns the state of a process as a word or, if it publishes one, in its own words. */
 const char *status_process_state(const struct status_process *process);
 
 int status_json(const struct store_status *status, struct buf *out);
 int status_text(const struct store_status *status, struct buf *out);
+/* Appends the status in the text format of Prometheus (metrics.c). */
+int metrics_text(const struct store_status *status, struct buf *out);
 
 #endif

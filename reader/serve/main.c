@@ -84,6 +84,7 @@ int main(int argc, char **argv)
 		.about = "Answers get, list and watch over HTTP as the API server does, from a "
 			 "kinformer store.",
 		.status_page = "stats.serve",
+		.control_socket = "control.serve",
 		.user = CONFIG_SERVE,
 		.run = main_run,
 	};

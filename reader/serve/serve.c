@@ -334,6 +334,7 @@ int serve_open(struct serve *serve, struct daemon *daemon)
 	if (r < 0)
 		return r;
 	home_guard_file(serve->home, daemon->program->status_page);
+	home_guard_file(serve->home, daemon->program->control_socket);
 	for (size_t i = 0; i < serve->listeners.n; i++) {
 		const struct listener *l = &serve->listeners.items[i];
 
@@ -473,7 +474,7 @@ static void serve_accept(struct serve *serve, const struct listener *listener)
 
 int serve_turn(struct serve *serve, int timeout_ms)
 {
-	struct pollfd fds[LISTENERS_MAX + 2];
+	struct pollfd fds[LISTENERS_MAX + DAEMON_FDS];
 	bool paused = proc_monotonic_ns() < serve->accept_at_ns;
 	int failed = __atomic_load_n(&serve->shared.failed, __ATOMIC_RELAXED);
 
@@ -481,13 +482,13 @@ int serve_turn(struct serve *serve, int timeout_ms)
 		return err_say(failed, "a worker could not start (its message is above)");
 	daemon_poll_fds(serve->daemon, fds);
 	for (size_t i = 0; i < serve->listeners.n; i++)
-		fds[i + 2] = (struct pollfd){
+		fds[i + DAEMON_FDS] = (struct pollfd){
 			.fd = paused ? -1 : serve->listeners.items[i].fd, .events = POLLIN};
-	int n = poll(fds, serve->listeners.n + 2, timeout_ms);
-	if (n > 0 && (fds[0].revents || fds[1].revents))
+	int n = poll(fds, serve->listeners.n + DAEMON_FDS, timeout_ms);
+	if (n > 0 && (fds[0].revents || fds[1].revents || fds[2].revents))
 		(void)daemon_attend(serve->daemon); /* the caller checks daemon->stop */
 	for (size_t i = 0; n > 0 && i < serve->listeners.n; i++)
-		if (fds[i + 2].revents)
+		if (fds[i + DAEMON_FDS].revents)
 			serve_accept(serve, &serve->listeners.items[i]);
 	return 0;
 }

@@ -288,6 +288,11 @@ int feeds_repair(struct feeds *feeds, uint64_t seq)
 	return FOUND;
 }
 
+bool feeds_is_checking(const struct feeds *feeds)
+{
+	return feeds->checking != NULL;
+}
+
 /* ---- commits ---- */
 
 void feeds_committed(struct feeds *feeds)

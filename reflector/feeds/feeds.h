@@ -19,12 +19,14 @@
  *	replace.c        names move, and feeds that are no longer configured go
  *	columns.c        the columns of custom resources
  *	wildcard.c       entries that stand for many resources
+ *	relist.c         lists again what the command line asks for
  *	etcd_rollback.c  feeds whose API server has lost its newest history
  */
 #ifndef REFLECTOR_FEEDS_FEEDS_H
 #define REFLECTOR_FEEDS_FEEDS_H
 
 #include "common/config/config.h"
+#include "common/daemon/control.h"
 #include "reflector/feed/session.h"
 
 struct feeds;
@@ -46,6 +48,10 @@ int feeds_write_resyncs(struct feeds *feeds);
 /* Starts all feeds, once the journal is known to be this cluster's. */
 void feeds_start(struct feeds *feeds);
 
+/* Lists again all feeds that NAME stands for: by their name, or by their resource as it is written in the
+ * configuration. RET_TEXT gets what was done, or why it was not. Returns: 0; ERR_NO_FEED. */
+int feeds_relist(struct feeds *feeds, const char *name, char ret_text[CONTROL_SIZE]);
+
 /* Discovery has learnt something, or failed with RESULT. */
 void feeds_discovered(struct feeds *feeds, int result);
 /* Asks discovery again for every resource. */
@@ -66,6 +72,8 @@ uint64_t feeds_until(const struct feeds *feeds);
 /* Checks the journal's record SEQ, which may be damaged. If it is, and is the newest version of an object, has its
  * feed listed (session_repair()). Returns: FOUND: it is damaged; NOT_FOUND; errors of the journal. */
 int feeds_repair(struct feeds *feeds, uint64_t seq);
+/* Returns whether a consistency check runs, which may hold a transaction of the journal. */
+bool feeds_is_checking(const struct feeds *feeds);
 
 /* The open batch is committed. */
 void feeds_committed(struct feeds *feeds);

@@ -178,6 +178,15 @@ static int retention_index_bound(
 	return FOUND;
 }
 
+int retention_taken(struct retention *retention, uint64_t *ret_taken)
+{
+	struct journal_meta log;
+
+	CHECK_OBJ(retention, RETENTION_MAGIC);
+	*ret_taken = 0;
+	return retention_index_bound(retention, ret_taken, &log);
+}
+
 int retention_sample(struct retention *retention)
 {
 	uint64_t now = proc_monotonic_ns(), kept = retention->options.time_ns;

@@ -6,6 +6,7 @@
  *	<store>/id  runtime  journal/  index/  cursors/  pins/  reflector.lock  processor.lock
  *	<runtime parent>/kinf-<id>/  delta.ring  index.taken  stats.reflector  stats.processor  doorbell.sock
  *	                             stats.serve  serve.sock  upstream  damage.reflector  damage.processor
+ *	                             control.reflector  control.processor  control.serve
  *	                             reflector.lock  processor.lock  pins/
  *
  * The first daemon creates the store (0700; with a reader group 2750, cursors/ and pins/ 3770) and writes the
@@ -94,6 +95,11 @@ unsigned home_file_mode(const struct home *home);
 /* For a daemon that ends in order: gives up its lock in the runtime directory, and removes that with all that is in it
  * unless another daemon uses it. */
 void home_retire(struct home *home);
+
+/* Removes the store with its runtime directory. The caller has taken all roles.
+ * Returns: 0; NOT_FOUND: all files of the store are removed, and its directory stays because it holds others, is a
+ * link, or may not be removed; errors, after which it can be tried again. */
+int home_remove(struct home *home);
 
 enum home_role { HOME_REFLECTOR, HOME_PROCESSOR, HOME_ROLE_MAX };
 

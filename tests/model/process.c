@@ -44,7 +44,7 @@ void processor_open(struct world *world, bool index_damaged)
 {
 	if (world->store && world_random(world, 2))
 		world_readers_close(world);
-	int r = pair_open(&world->processor, index_damaged, &world->pair);
+	int r = pair_open(&world->processor, index_damaged ? "it is damaged" : NULL, &world->pair);
 
 	MUST(r == 0 || r == ERR_FAILPOINT, "pair: %s", err_text(r));
 	if (!world->store)

@@ -145,7 +145,7 @@ void rig_settle(struct rig *rig)
 	int r;
 
 	if (!rig->pair)
-		OK(pair_open(&rig->p, false, &rig->pair));
+		OK(pair_open(&rig->p, NULL, &rig->pair));
 	OK(pair_check(rig->pair));
 	do {
 		r = pair_step(rig->pair);

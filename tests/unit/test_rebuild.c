@@ -116,11 +116,11 @@ Test(rebuild, what_is_not_ours_among_the_generations_stops_nobody)
 	write_file("store/index/gen-1/data.mdb.copy", "x");
 	write_file("store/index/gen-7", "x");
 	pair_close(&rig.pair);
-	cr_assert_eq(pair_open(&rig.p, true, &rig.pair), 0, "%s", err_text(-1));
+	cr_assert_eq(pair_open(&rig.p, "a test", &rig.pair), 0, "%s", err_text(-1));
 	EXPECT(rig_under(&rig, feed, "node", "n1"), "a/1");
 	cr_assert_neq(access(scratch_path("store/index/gen-1/data.mdb"), F_OK), 0);
 	pair_close(&rig.pair);
-	cr_assert_eq(pair_open(&rig.p, true, &rig.pair), 0, "%s", err_text(-1));
+	cr_assert_eq(pair_open(&rig.p, "a test", &rig.pair), 0, "%s", err_text(-1));
 	cr_assert_neq(access(scratch_path("store/index/gen-8"), F_OK), 0, "of the others all go");
 	rig_record(&rig, feed, RECORD_ADDED, "c/3", on("n1"));
 	rig_settle(&rig);
@@ -276,7 +276,7 @@ Test(rebuild, can_be_stopped_and_begins_again)
 	rig_commit(&rig);
 	rig.p.tick = stop;
 	rig.p.tick_arg = &left;
-	cr_assert_eq(pair_open(&rig.p, false, &rig.pair), -EINTR);
+	cr_assert_eq(pair_open(&rig.p, NULL, &rig.pair), -EINTR);
 	rig.p.tick = NULL;
 	rig_settle(&rig);
 	cr_assert_eq(rig_feed(&rig, feed).objects, 2000);

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The client's half of the control socket. */
+#include "common/daemon/control.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+
+#define CONNECT_SECONDS 10
+#define SILENCE_NS      (60 * UINT64_C(1000000000)) /* a daemon sends a sign of life each second */
+
+/* Returns: 0; NOT_FOUND: there is no socket, or no daemon has it open; errors. */
+static int client_connect(int directory_fd, const char *name, int *ret_fd)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct timeval limit = {.tv_sec = CONNECT_SECONDS};
+	AUTO_FD int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s",
+		directory_fd, name);
+	if (fd < 0)
+		return err_set(-errno, "opening a socket");
+	/* The limit for connecting is that of sending: a stopped daemon accepts nothing. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		if (errno == ENOENT || errno == ECONNREFUSED)
+			return NOT_FOUND;
+		if (errno == EACCES || errno == EPERM)
+			return err_say(-EACCES, "only the owner of the store and root may do that");
+		if (errno == EAGAIN)
+			return err_say(ERR_TIMEOUT, "the daemon does not respond");
+		return err_set(-errno, "connecting to '%s'", name);
+	}
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* Receives one message into TEXT, a text of its letter, a blank and more. */
+static int client_receive(int fd, char text[CONTROL_SIZE])
+{
+	struct pollfd wait = {.fd = fd, .events = POLLIN};
+	uint64_t end = proc_monotonic_ns() + SILENCE_NS;
+	int n = 0;
+
+	while (n <= 0 && proc_monotonic_ns() < end) {
+		n = poll(&wait, 1, 1000);
+		if (n < 0 && errno != EINTR)
+			return err_set(-errno, "waiting for the daemon");
+	}
+	if (n <= 0)
+		return err_say(ERR_TIMEOUT, "the daemon does not respond");
+	ssize_t size = recv(fd, text, CONTROL_SIZE - 1, 0);
+	if (size < 0 && errno != ECONNRESET)
+		return err_set(-errno, "reading the daemon's answer");
+	if (size <= 0)
+		return err_say(ERR_MOVED, "the daemon has ended meanwhile");
+	text[size] = '\0';
+	if (text[1] != ' ')
+		text[1] = text[2] = '\0';
+	return 0;
+}
+
+int control_ask(int directory_fd, const char *name, const char *command, const char *argument,
+	const struct control_handler *handler, char ret_text[CONTROL_SIZE])
+{
+	char text[CONTROL_SIZE];
+	AUTO_FD int fd = -1;
+	int size = snprintf(text, sizeof(text), "%s%s%s", command, *argument ? " " : "", argument);
+
+	if (size < 0 || (size_t)size >= sizeof(text))
+		return err_say(ERR_TOO_LARGE, "'%.40s...' is too long", argument);
+	int r = client_connect(directory_fd, name, &fd);
+	if (r != 0)
+		return r;
+	if (send(fd, text, (size_t)size, MSG_NOSIGNAL) < 0)
+		return errno == EPIPE ? NOT_FOUND : err_set(-errno, "writing to the daemon");
+	while ((r = client_receive(fd, text)) == 0) {
+		unsigned long long done, total;
+		char unit[32];
+
+		if (text[0] == 'd' || text[0] == 'f')
+			break;
+		if (text[0] == 'n' && handler && handler->note)
+			handler->note(handler->arg, text + 2);
+		if (text[0] == 'p' && handler && handler->progress &&
+			sscanf(text + 2, "%llu %llu %31s", &done, &total, unit) == 3)
+			handler->progress(handler->arg, done, total, unit);
+	}
+	if (r < 0)
+		return r;
+	(void)snprintf(ret_text, CONTROL_SIZE, "%s", text + 2);
+	return text[0] == 'd' ? 0 : err_say(-EPROTO, "%s", ret_text);
+}

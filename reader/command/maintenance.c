@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/command/maintenance.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/daemon/faults.h"
+#include "common/err.h"
+#include "reader/command/command.h"
+#include "reader/command/ticker.h"
+
+static const struct maintenance_role {
+	const char *name, *socket;
+} roles[HOME_ROLE_MAX] = {
+	[HOME_REFLECTOR] = {"kinf-reflector", "control.reflector"},
+	[HOME_PROCESSOR] = {"kinf-processor", "control.processor"},
+};
+
+int maintenance_open(const struct config_flags *flags, struct home **ret_home)
+{
+	/* Kept for the life of the process: the handler of memory faults names it. */
+	static char *directory;
+	int r = command_store(flags, &directory);
+
+	if (r < 0)
+		return r;
+	faults_catch("kinf", directory);
+	return home_open(directory, &(struct home_options){0}, ret_home);
+}
+
+const char *maintenance_name(enum home_role role)
+{
+	return roles[role].name;
+}
+
+static void maintenance_show(void *ticker, uint64_t done, uint64_t total, const char *unit)
+{
+	ticker_show(ticker, done, total, unit);
+}
+
+static void maintenance_note(void *ticker, const char *text)
+{
+	ticker_clear(ticker);
+	(void)fprintf(stderr, "note: %s\n", text);
+}
+
+int maintenance_ask(struct home *home, enum home_role role, const char *command, const char *argument,
+	const char *what, char ret_text[CONTROL_SIZE])
+{
+	struct ticker ticker = {.what = what};
+	const struct control_handler handler = {maintenance_note, maintenance_show, &ticker};
+	int holder = home_role_holder(home, role);
+
+	if (!holder)
+		return NOT_FOUND;
+	int r = home_runtime_fd(home) < 0 ? NOT_FOUND
+					  : control_ask(home_runtime_fd(home), roles[role].socket, command,
+						    argument, &handler, ret_text);
+	ticker_clear(&ticker);
+	if (r == NOT_FOUND && !home_role_holder(home, role))
+		return NOT_FOUND; /* it has ended meanwhile */
+	if (r == NOT_FOUND)
+		return err_say(ERR_LOCKED,
+			"%s (process %d) runs on store '%s', but has no control socket in '%s': it is "
+			"just starting, another kinf has that role, or it runs in another container",
+			roles[role].name, holder, home_path(home), home_runtime(home));
+	return r < 0 ? err_add(r, "%s (process %d)", roles[role].name, holder) : 0;
+}
+
+int maintenance_take(struct home *home, enum home_role role)
+{
+	struct stat st;
+
+	if (fstat(home_fd(home), &st) < 0)
+		return err_set(-errno, "the store '%s'", home_path(home));
+	if (st.st_uid != geteuid()) {
+		const struct passwd *owner = getpwuid(st.st_uid);
+
+		return err_say(-EPERM, "the store '%s' belongs to user %s (%u): run this as that user",
+			home_path(home), owner ? owner->pw_name : "?", st.st_uid);
+	}
+	return home_take_role(home, role);
+}

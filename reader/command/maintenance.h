@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shared by the commands that change a store. A store belongs to its daemons while they run: the
+ * command then calls them by their control sockets (common/daemon/control.h). Otherwise the command
+ * takes the role of the missing daemon for itself, so that none can start meanwhile.
+ */
+#ifndef READER_COMMAND_MAINTENANCE_H
+#define READER_COMMAND_MAINTENANCE_H
+
+#include "common/daemon/control.h"
+#include "common/config/config.h"
+#include "store/env/home.h"
+
+/* Opens the directories of the store that FLAGS name. */
+int maintenance_open(const struct config_flags *flags, struct home **ret_home);
+
+/* Returns "kinf-reflector" or "kinf-processor". */
+const char *maintenance_name(enum home_role role);
+
+/* Calls COMMAND of the daemon that has ROLE, with WHAT as the title of its progress on a terminal; prints
+ * its notes. RET_TEXT gets its answer.
+ * Returns: 0; NOT_FOUND: no daemon has the role; errors. */
+int maintenance_ask(struct home *home, enum home_role role, const char *command, const char *argument,
+	const char *what, char ret_text[CONTROL_SIZE]);
+
+/* Takes ROLE for this process. Checks that it runs as the store's owner, because files that another
+ * user makes can't be used by the daemons. */
+int maintenance_take(struct home *home, enum home_role role);
+
+#endif

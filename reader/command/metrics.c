@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kinf metrics: the status of a store (status.h) as text for Prometheus. The counters of the daemons are
+ * those of stats.def: "journal.commits" becomes kinf_journal_commits_total.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/daemon/faults.h"
+#include "common/err.h"
+#include "reader/command/command.h"
+#include "reader/command/print.h"
+#include "reader/command/status.h"
+
+/* ---- the format ---------------------------------------------------------------------------------- */
+
+static void metrics_head(struct buf *out, const char *name, const char *type, const char *help)
+{
+	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void metrics_label(struct buf *out, const char *before, const char *name, const char *value)
+{
+	buf_printf(out, "%s%s=\"", before, name);
+	for (; *value; value++) {
+		if (*value == '"' || *value == '\\')
+			buf_byte(out, '\\');
+		if (*value == '\n')
+			buf_str(out, "\\n");
+		else
+			buf_byte(out, (uint8_t)*value);
+	}
+	buf_byte(out, '"');
+}
+
+/* ---- processes ----------------------------------------------------------------------------------- */
+
+static void metrics_processes(const struct store_status *status, struct buf *out)
+{
+	static const struct {
+		const char *name, *type, *help;
+	} rows[] = {
+		{"kinf_process_up", "gauge", "1 if the process runs and responds"},
+		{"kinf_process_restarts_total", "counter", "starts since the machine booted, less one"},
+		{"kinf_process_uptime_seconds", "gauge", "time since the process started; 0 if it does not run"},
+	};
+
+	for (size_t row = 0; row < ARRAY_SIZE(rows); row++) {
+		metrics_head(out, rows[row].name, rows[row].type, rows[row].help);
+		for (size_t i = 0; i < status->n_processes; i++) {
+			const struct status_process *p = &status->processes[i];
+			const uint64_t values[] = {p->responding, p->restarts, p->uptime_seconds};
+
+			buf_str(out, rows[row].name);
+			metrics_label(out, "{", "process", p->name);
+			buf_printf(out, "} %" PRIu64 "\n", values[row]);
+		}
+	}
+}
+
+static const struct {
+	const char *name, *help;
+} metrics_counters[STAT_MAX] = {
+#define STAT(symbol, name, text) {name, text},
+#include "common/stats.def"
+#undef STAT
+};
+
+/* Lists, watches and events are counted for each feed. */
+static bool metrics_is_of_feeds(size_t counter)
+{
+	return counter == STAT_LISTS || counter == STAT_WATCHES || counter == STAT_EVENTS;
+}
+
+static void metrics_of_processes(const struct store_status *status, struct buf *out)
+{
+	for (size_t counter = 0; counter < STAT_MAX; counter++) {
+		char name[96] = "";
+
+		if (metrics_is_of_feeds(counter))
+			continue;
+		(void)snprintf(name, sizeof(name), "kinf_%s_total", metrics_counters[counter].name);
+		for (char *dot = strchr(name, '.'); dot; dot = strchr(dot, '.'))
+			*dot = '_';
+		metrics_head(out, name, "counter", metrics_counters[counter].help);
+		for (size_t i = 0; i < status->n_processes; i++) {
+			if (!status->processes[i].known)
+				continue;
+			buf_str(out, name);
+			metrics_label(out, "{", "process", status->processes[i].name);
+			buf_printf(out, "} %" PRIu64 "\n", status->processes[i].counters[counter]);
+		}
+	}
+}
+
+/* ---- the store ----------------------------------------------------------------------------------- */
+
+static void metrics_number(struct buf *out, const char *name, const char *help, uint64_t value)
+{
+	metrics_head(out, name, "gauge", help);
+	buf_printf(out, "%s %" PRIu64 "\n", name, value);
+}
+
+static void metrics_store(const struct store_status *status, struct buf *out)
+{
+	const struct status_database *databases[] = {&status->journal, &status->index};
+	static const char *const names[] = {"journal", "index"};
+	uint64_t behind = 0, snapshots = 0;
+
+	metrics_number(out, "kinf_store_error", "1 if something is wrong with the store: 'kinf status' says what",
+		status->error[0] != '\0');
+	if (status->disk_known)
+		metrics_number(out, "kinf_store_disk_free_bytes", "free on the store's disk",
+			status->disk_free);
+	for (int file = 0; file < 2; file++) {
+		const char *name = file ? "kinf_store_file_bytes" : "kinf_store_used_bytes";
+
+		metrics_head(out, name, "gauge",
+			file ? "length of the database's file" : "pages of the database in use");
+		for (size_t i = 0; i < 2; i++)
+			if (databases[i]->open)
+				buf_printf(out, "%s{database=\"%s\"} %" PRIu64 "\n", name, names[i],
+					file ? databases[i]->info.file_bytes : databases[i]->info.used_bytes);
+	}
+	metrics_number(out, "kinf_store_last_event", "number of the newest event", status->last_event);
+	metrics_number(out, "kinf_store_taken_event", "the index has the events up to this one", status->taken);
+	metrics_number(out, "kinf_store_horizon_event", "the history after this event is complete",
+		status->horizon);
+	for (size_t i = 0; i < status->n_readers; i++) {
+		snapshots += status->readers[i].snapshots;
+		if (status->readers[i].behind > behind)
+			behind = status->readers[i].behind;
+	}
+	metrics_number(out, "kinf_reader_processes", "processes that have the store open", status->n_readers);
+	metrics_number(out, "kinf_reader_snapshots", "snapshots that they hold", snapshots);
+	metrics_number(out, "kinf_reader_behind_transactions",
+		"age of the oldest snapshot, in transactions since", behind);
+}
+
+/* ---- feeds --------------------------------------------------------------------------------------- */
+
+enum metrics_feed_row {
+	FEED_OBJECTS, FEED_LIVE, FEED_SYNCED_ONCE, FEED_CONTACT, FEED_LAG, FEED_LISTS, FEED_WATCHES,
+	FEED_EVENTS, FEED_RETRIES, FEED_ROWS
+};
+
+static const struct {
+	const char *name, *type, *help;
+} metrics_feed_rows[FEED_ROWS] = {
+	[FEED_OBJECTS] = {"kinf_feed_objects", "gauge", "objects of the feed"},
+	[FEED_LIVE] = {"kinf_feed_live", "gauge", "1 if the feed is up to date and nothing is wrong"},
+	[FEED_SYNCED_ONCE] = {"kinf_feed_synced", "gauge", "1 if the feed was listed once"},
+	[FEED_CONTACT] = {"kinf_feed_last_contact_seconds", "gauge",
+		"time since the API server last said something of the feed; absent if it never has"},
+	[FEED_LAG] = {"kinf_feed_lag_events", "gauge", "events that the index has not taken yet"},
+	[FEED_LISTS] = {"kinf_feed_lists_total", "counter", "lists begun"},
+	[FEED_WATCHES] = {"kinf_feed_watches_total", "counter", "watches begun"},
+	[FEED_EVENTS] = {"kinf_feed_events_total", "counter", "watch events read"},
+	[FEED_RETRIES] = {"kinf_feed_retries_total", "counter", "attempts after a failure"},
+};
+
+static void metrics_feed(struct buf *out, enum metrics_feed_row row, const struct kinf_feed_info *feed)
+{
+	const double values[FEED_ROWS] = {
+		[FEED_OBJECTS] = (double)feed->objects,
+		[FEED_LIVE] = strcmp(feed->state, "live") == 0,
+		[FEED_SYNCED_ONCE] = feed->synced,
+		[FEED_CONTACT] = feed->last_contact_seconds,
+		[FEED_LAG] = (double)feed->lag,
+		[FEED_LISTS] = (double)feed->lists,
+		[FEED_WATCHES] = (double)feed->watches,
+		[FEED_EVENTS] = (double)feed->events,
+		[FEED_RETRIES] = (double)feed->retries,
+	};
+
+	if (row == FEED_CONTACT && feed->last_contact_seconds < 0)
+		return;
+	buf_str(out, metrics_feed_rows[row].name);
+	metrics_label(out, "{", "feed", feed->name);
+	if (*feed->namespace_)
+		metrics_label(out, ",", "namespace", feed->namespace_);
+	buf_printf(out, "} %.15g\n", values[row]);
+}
+
+static void metrics_feeds(const struct store_status *status, struct buf *out)
+{
+	for (int row = 0; row < FEED_ROWS; row++) {
+		metrics_head(out, metrics_feed_rows[row].name, metrics_feed_rows[row].type,
+			metrics_feed_rows[row].help);
+		for (size_t i = 0; i < status->n_feeds; i++)
+			metrics_feed(out, (enum metrics_feed_row)row, &status->feeds[i]);
+	}
+	metrics_head(out, "kinf_feed_state", "gauge", "1 for the state that the feed is in");
+	for (size_t i = 0; i < status->n_feeds; i++) {
+		buf_str(out, "kinf_feed_state");
+		metrics_label(out, "{", "feed", status->feeds[i].name);
+		if (*status->feeds[i].namespace_)
+			metrics_label(out, ",", "namespace", status->feeds[i].namespace_);
+		metrics_label(out, ",", "state", status->feeds[i].state);
+		buf_str(out, "} 1\n");
+	}
+}
+
+int metrics_text(const struct store_status *status, struct buf *out)
+{
+	metrics_head(out, "kinf_build_info", "gauge", "the version of kinf");
+	buf_printf(out, "kinf_build_info{version=\"%s\"} 1\n", kinf_version());
+	metrics_processes(status, out);
+	metrics_store(status, out);
+	metrics_feeds(status, out);
+	metrics_of_processes(status, out);
+	return buf_error(out);
+}
+
+int command_metrics(int argc, char **argv)
+{
+	/* Kept for the life of the process: the handler of memory faults names it. */
+	static char *directory;
+	CLEANUP(kinf_close) struct kinf *kinf = NULL;
+	struct config_flags flags = {0};
+	int first;
+	const struct options_group groups[] = {config_common_options(&flags)};
+	const struct options options = {"kinf metrics", "",
+		"Prints the counters of the daemons, and the state of store and feeds, in Prometheus' text "
+		"format, for instance for the textfile collector of its node exporter. Works while the "
+		"daemons run and without them.",
+		groups, ARRAY_SIZE(groups), false};
+	int r = options_parse(&options, argc, argv, &first);
+
+	if (r == 0 && first != argc)
+		r = options_bad(&options, "'%s' is not an option", argv[first]);
+	if (r != 0)
+		return command_usage(&options, r);
+	r = command_store(&flags, &directory);
+	if (r < 0)
+		return command_fail(r);
+	faults_catch("kinf", directory);
+	r = kinf_open(directory, &kinf);
+	if (!kinf)
+		return command_fail(r);
+	CLEANUP(status_release) struct store_status status;
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	int gathered = status_gather(kinf, status_is_serve_configured(&flags), &status);
+
+	/* A store that can't be read has metrics also: they say so. */
+	r = metrics_text(&status, &out);
+	if (r == 0)
+		r = print_text(&out);
+	if (r < 0)
+		return command_fail(r);
+	if (gathered < 0)
+		(void)fprintf(stderr, "Error: %s\n", status.error);
+	return gathered < 0 ? PROC_FAILED : PROC_OK;
+}

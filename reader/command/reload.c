@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kinf reload */
+#include <stdio.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reader/command/command.h"
+#include "reader/command/maintenance.h"
+
+/* Prints who uses which file. Returns: 0; NOT_FOUND: kinf-serve does not run. */
+static int reload_serve(const struct home *home)
+{
+	char text[CONTROL_SIZE];
+	int r = home_runtime_fd(home) < 0 ? NOT_FOUND
+					  : control_ask(home_runtime_fd(home), "control.serve", "reload", "",
+						    NULL, text);
+
+	if (r == 0)
+		(void)printf("kinf-serve: uses %s\n", text);
+	return r;
+}
+
+int command_reload(int argc, char **argv)
+{
+	CLEANUP(home_close) struct home *home = NULL;
+	struct config_flags flags = {0};
+	char text[CONTROL_SIZE];
+	int first, status = PROC_OK, found = 0;
+	const struct options_group groups[] = {config_common_options(&flags)};
+	const struct options options = {"kinf reload", "",
+		"Lets the daemons read the configuration again, as SIGHUP does, and says whether they "
+		"use it. A configuration with an error changes nothing.",
+		groups, ARRAY_SIZE(groups), false};
+	int r = options_parse(&options, argc, argv, &first);
+
+	if (r == 0 && first != argc)
+		r = options_bad(&options, "'%s' is not an option", argv[first]);
+	if (r != 0)
+		return command_usage(&options, r);
+	r = maintenance_open(&flags, &home);
+	if (r < 0)
+		return command_fail(r);
+	for (int role = 0; role < HOME_ROLE_MAX; role++) {
+		r = maintenance_ask(home, (enum home_role)role, "reload", "", "reloading", text);
+		found += r != NOT_FOUND;
+		if (r == 0)
+			(void)printf("%s: uses %s\n", maintenance_name((enum home_role)role), text);
+		else if (r < 0)
+			status = command_fail(r);
+	}
+	r = reload_serve(home);
+	if (r < 0)
+		status = command_fail(err_add(r, "kinf-serve"));
+	if (found || r != NOT_FOUND)
+		return status;
+	return command_fail(err_say(ERR_NO_STORE,
+		"no daemon runs on store '%s': daemons read the configuration when they start",
+		home_path(home)));
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replaces the journal by a copy of itself without what was deleted (store/journal/journal_copy.h), because 'kinf compact'
+ * asks for it. A slice of the copy is made in each turn of the loop. Nothing is trimmed meanwhile. A client that goes away
+ * cancels it.
+ */
+#ifndef REFLECTOR_RECORD_COMPACTION_H
+#define REFLECTOR_RECORD_COMPACTION_H
+
+#include "common/daemon/control.h"
+#include "reflector/record/retention.h"
+#include "store/journal/journal_copy.h"
+
+struct compaction {
+	struct journal *journal;
+	struct journal_copy *copy; /* NULL: none runs */
+	struct control_call *call;
+};
+
+/* Begins a copy of JOURNAL, which is borrowed, and takes CALL over. A failure is the call's. */
+void compaction_begin(struct compaction *compaction, struct home *home, struct journal *journal,
+	const struct journal_options *options, struct retention *retention, struct control_call **call);
+/* Makes a slice, and puts the copy in the journal's place when it is complete and MAY_END: then no transaction of the
+ * journal may be open. Does nothing when none runs. */
+void compaction_slice(struct compaction *compaction, bool may_end);
+/* Ends it without a result; WHY is for the client. */
+void compaction_cancel(struct compaction *compaction, const char *why);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Removes a whole store. The file `id`, by which a directory is a store, goes last: a removal that was
+ * interrupted can be repeated.
+ */
+#include "store/env/home_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "store/env/generation.h"
+#include "store/env/pin_scan.h"
+
+/* Removes the files in NAME, and NAME itself; what is no file stays. */
+static int remove_directory(int parent_fd, const char *name)
+{
+	AUTO_FD int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_FD int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	DIR *directory = copy < 0 ? NULL : fdopendir(copy);
+	int error = 0;
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (!directory)
+		return err_set(-errno, "'%s'", name);
+	copy = -1; /* it is the DIR's now */
+	for (const struct dirent *entry; (entry = readdir(directory));)
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+			unlinkat(fd, entry->d_name, 0) < 0 && errno != EISDIR && !error)
+			error = errno;
+	(void)closedir(directory);
+	if (error)
+		return err_set(-error, "removing the files in '%s'", name);
+	if (unlinkat(parent_fd, name, AT_REMOVEDIR) < 0 && errno != ENOTEMPTY)
+		return err_set(-errno, "removing '%s'", name);
+	return 0;
+}
+
+static int remove_database(const struct home *home, const char *name, int fd)
+{
+	int r = fd < 0 ? 0 : generation_remove_others(fd, 0);
+
+	return r < 0 ? err_add(r, "%s", name) : remove_directory(home->fd, name);
+}
+
+int home_remove(struct home *home)
+{
+	static const char *const files[] = {"runtime", ".runtime.new", "reflector.lock", "processor.lock",
+		".reflector.lock.new", ".processor.lock.new", "making.lock", ".id.new", "reflector.owner",
+		"processor.owner", "id"};
+
+	for (int role = 0; role < HOME_ROLE_MAX; role++)
+		if (home->role_owner[role] < 0)
+			return err_say(ERR_LOCKED, "the store '%s' may be in use", home->path);
+	home_retire(home);
+	int r = remove_database(home, "index", home->index_fd);
+
+	if (r == 0)
+		r = remove_database(home, "journal", home->journal_fd);
+	if (r == 0)
+		r = remove_directory(home->fd, "cursors");
+	if (r == 0)
+		r = remove_directory(home->fd, "serve");
+	if (r == 0)
+		r = remove_directory(home->fd, HOME_PINS);
+	for (size_t i = 0; r == 0 && i < sizeof(files) / sizeof(files[0]); i++)
+		if (unlinkat(home->fd, files[i], 0) < 0 && errno != ENOENT)
+			r = err_set(-errno, "removing '%s'", files[i]);
+	if (r < 0)
+		return err_add(r, "store '%s'", home->path);
+	return rmdir(home->path) == 0 ? 0 : NOT_FOUND;
+}

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The control socket, and the commands that use it: reload, relist, rebuild-index; clusters, metrics, remove-store."""
+
+import os
+import random
+import re
+import socket
+import stat
+import subprocess
+import time
+
+import pytest
+
+from harness import eventually
+from harness.store import whole
+
+SOCKETS = ("control.reflector", "control.processor")
+
+
+@pytest.fixture
+def running(simulator, store):
+    """A store with both daemons and 20 pods."""
+    simulator.create("pods", 20)
+    store.configure(whole("pods"))
+    store.daemons()
+    store.wait_equal(simulator, "pods")
+    store.wait_live("pods")
+    return store
+
+
+def runtime(store):
+    (directory,) = store.runtime.glob("kinf-*")
+    return directory
+
+
+def dial(path):
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.connect(str(path))  # waits for a place among those that are not accepted yet
+    connection.settimeout(60)
+    return connection
+
+
+def answer(connection):
+    """The last message of the daemon; None if it has closed the connection without one."""
+    while True:
+        try:
+            message = connection.recv(4096).decode()
+        except ConnectionError:
+            return None
+        if not message:
+            return None
+        if message[0] in "df":
+            return message
+
+
+def test_the_sockets_are_the_owners_alone(running):
+    for name in SOCKETS:
+        mode = os.lstat(runtime(running) / name).st_mode
+        assert stat.S_ISSOCK(mode) and stat.S_IMODE(mode) == 0o600, oct(mode)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_is_refused_even_where_the_mode_lets_him_in(running):
+    """The mode of socket and directories keeps others out; SO_PEERCRED does so again when somebody has changed it."""
+    path = runtime(running) / SOCKETS[0]
+    for directory in [running.directory, running.runtime, path.parent]:
+        directory.chmod(0o755)
+    path.chmod(0o777)
+    script = (
+        "import os, socket, sys; os.setuid(65534); s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET);"
+        "s.connect(sys.argv[1]); print(s.recv(999).decode())"
+    )
+    said = subprocess.run(["/usr/bin/python3", "-c", script, path], capture_output=True, text=True, timeout=60)
+    assert said.stdout == "f only the owner of the store and root may do that\n", said
+    assert running.kinf("relist", "pods").status == 0
+
+
+def test_what_is_no_command_is_refused(running):
+    for name in SOCKETS:
+        for text in (b"dance", b"reload\n", b"\0", b"x" * 1023, b"x" * 5000, b" ", b"\xff\xfe", b"relist\x7f pods"):
+            connection = dial(runtime(running) / name)
+            connection.send(text)
+            said = answer(connection)
+            assert said is None or said.startswith("f "), (text, said)
+    assert running.kinf("reload", check=True).stdout.count("uses") == 2
+
+
+def test_random_bytes_and_silent_peers_do_not_disturb(simulator, running):
+    """More connections than there are places, some silent, some with random bytes, some that never read."""
+    chance = random.Random(7)
+    kept = []
+    for _ in range(200):
+        connection = dial(runtime(running) / chance.choice(SOCKETS))
+        try:
+            for _ in range(chance.randrange(3)):
+                connection.send(chance.randbytes(chance.randrange(1, 900)))
+        except OSError:
+            pass  # refused already
+        kept = [*kept, connection][-6:]
+    simulator.touch("pods")
+    running.wait_equal(simulator, "pods")
+    for connection in kept:
+        connection.close()
+    eventually(lambda: running.kinf("reload").status == 0)
+
+
+def test_a_peer_that_never_sends_a_command_is_dropped(running):
+    connection = dial(runtime(running) / SOCKETS[0])
+    assert answer(connection) is None
+
+
+def test_without_daemons_the_commands_say_so(simulator, running):
+    running.stop()
+    for command in (["reload"], ["relist", "pods"]):
+        result = running.kinf(*command)
+        assert result.status == 1 and str(running.path) in result.stderr, result
+        assert re.search("no daemon runs|does not run", result.stderr), result
+
+
+def test_a_socket_of_a_killed_daemon_is_no_daemon(running):
+    for process in running.processes:
+        process.kill()
+    result = running.kinf("reload")
+    assert result.status == 1 and "no daemon runs" in result.stderr, result
+
+
+def test_wrong_usage_is_exit_2(running):
+    for command in (["relist"], ["relist", "pods", "nodes"], ["relist", ""], ["reload", "x"], ["rebuild-index", "x"],
+                    ["clusters", "x"], ["metrics", "x"], ["remove-store", "x"], ["remove-store"], ["relist", "--frist"]):
+        result = running.kinf(*command)
+        assert result.status == 2 and len(result.stderr.splitlines()) == 1, result
+
+
+# ---- reload --------------------------------------------------------------------------------------
+
+
+def test_reload_adds_a_feed(simulator, running):
+    simulator.create("configmaps", 3)
+    running.configure(whole("pods"), whole("configmaps"))
+    result = running.kinf("reload", check=True)
+    assert result.stdout == f"kinf-reflector: uses {running.config}\nkinf-processor: uses {running.config}\n", result
+    running.wait_equal(simulator, "configmaps")
+
+
+def test_reload_says_what_is_wrong_and_changes_nothing(running):
+    running.config.write_text("feeds:\n  - resource: pods\n    pageSize: many\n")
+    result = running.kinf("reload", env={"KINF_CONFIG": ""})
+    assert result.status == 1 and result.stdout == "", result
+    for name in ("kinf-reflector", "kinf-processor"):
+        assert re.search(rf"Error: {name} \(process \d+\): .*kinf.yaml:3: .*pageSize", result.stderr), result
+    assert running.feed_status("pods")["state"] == "live"
+
+
+def test_reload_names_keys_that_need_a_restart(running):
+    running.configure(whole("pods"), mapSize="1GiB")
+    result = running.kinf("reload", check=True)
+    assert "only after a restart: mapSize" in result.stderr, result
+
+
+# ---- relist --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["pods", "po", "Pod", "pod", "PODS", "pods.v1"])
+def test_relist_lists_again_and_causes_no_event(simulator, running, name):
+    simulator.forget_requests()
+    event = running.last_event("pods")
+    assert running.kinf("relist", name, check=True).stdout == f"{name}: listing again\n"
+    eventually(lambda: simulator.requests(resource="pods", verb="list"))
+    running.wait_live("pods")
+    assert running.last_event("pods") == event
+
+
+def test_relist_of_no_feed_is_an_error(simulator, running):
+    simulator.forget_requests()
+    result = running.kinf("relist", "pdos")
+    assert result.status == 1 and "no feed 'pdos'" in result.stderr, result
+    assert not simulator.requests(resource="pods", verb="list")
+
+
+# ---- rebuild-index -------------------------------------------------------------------------------
+
+
+def test_rebuild_index_makes_another_index_of_the_same_state(simulator, running):
+    before = running.kinf("status", "-o", "json", check=True).json["store"]
+    simulator.forget_requests()
+    assert running.kinf("rebuild-index", check=True).stdout == "the index is built\n"
+    after = running.kinf("status", "-o", "json", check=True).json["store"]
+    assert after["index"]["generation"] > before["index"]["generation"]
+    assert after["journal"]["generation"] == before["journal"]["generation"]
+    assert not simulator.requests(resource="pods", verb="list")
+    running.wait_equal(simulator, "pods")
+    assert len(list((running.path / "index").glob("gen-*"))) == 1
+    running.verify()
+
+
+def test_a_frozen_processor_is_named(running):
+    """The command does not hang silently: it is interrupted here, and the daemon goes on afterwards."""
+    processor = running.processes[-1]
+    processor.send(19)
+    eventually(lambda: processor.stopped)
+    command = running.follower("rebuild-index", name="rebuild")
+    time.sleep(1)
+    assert command.running
+    command.kill(2)
+    processor.send(18)
+    eventually(lambda: running.kinf("reload").status == 0)
+
+
+# ---- clusters ------------------------------------------------------------------------------------
+
+
+def test_clusters_lists_the_configurations_and_cluster_uses_one(simulator, running):
+    directory = running.directory / "etc"
+    directory.mkdir()
+    env = {"KINF_CONFIG_DIR": str(directory), "KINF_CONFIG": ""}
+    assert running.kinf("clusters", env=env).stdout == ""
+    (directory / "prod.yaml").write_text(running.config.read_text())
+    (directory / "test.yaml").write_text(f"store: {directory}/none\nfeeds: [{{resource: pods}}]\n")
+    (directory / "notes.txt").write_text("no configuration")
+    rows = [line.split() for line in running.kinf("clusters", env=env, check=True).stdout.splitlines()]
+    assert rows == [["NAME", "STATE", "STORE"], ["prod", "running", str(running.path)],
+                    ["test", "no", "store", "yet", f"{directory}/none"]]
+    other = {**env, "KINF_STORE": str(directory / "nowhere")}
+    assert running.kinf("--cluster", "prod", "get", "pods", "-o", "count", env=other, check=True).stdout == "20\n"
+    assert f"{directory}/none" in running.kinf("get", "pods", "--cluster", "test", env=other).stderr
+    for name in ("nothing", "../etc/prod", ".", ""):
+        result = running.kinf("get", "pods", "--cluster", name, env=env)
+        assert result.status == 1 and "kinf clusters" in result.stderr, result
+    (directory / "bad.yaml").write_text("feeds: 7\n")
+    result = running.kinf("clusters", env=env)
+    assert result.status == 1 and "bad file" in result.stdout and "prod" in result.stdout and "bad.yaml:1" in result.stderr
+
+
+# ---- metrics -------------------------------------------------------------------------------------
+
+
+def samples(text):
+    """{name and labels: value}. Asserts the form: each family has its HELP and TYPE once, before its samples."""
+    found, family, seen = {}, None, set()
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            family = line.split()[2]
+            assert family not in seen and len(line.split()) > 3, line
+            seen.add(family)
+        elif line.startswith("# TYPE "):
+            assert line.split()[2] == family and line.split()[3] in ("counter", "gauge"), line
+            assert (line.split()[3] == "counter") == family.endswith("_total"), line
+        else:
+            name, value = re.fullmatch(r"([a-z_]+(?:\{.*\})?) (\S+)", line).groups()
+            assert name.split("{")[0] == family and name not in found, line
+            found[name] = float(value)
+    return found
+
+
+def test_metrics_have_the_numbers_of_the_status(simulator, running):
+    values = samples(running.kinf("metrics", check=True).stdout)
+    assert values['kinf_process_up{process="kinf-reflector"}'] == 1
+    assert values['kinf_process_up{process="kinf-processor"}'] == 1
+    assert values['kinf_feed_objects{feed="pods"}'] == 20
+    assert values['kinf_feed_live{feed="pods"}'] == 1
+    assert values['kinf_feed_state{feed="pods",state="live"}'] == 1
+    assert values['kinf_feed_lists_total{feed="pods"}'] == 1
+    assert values['kinf_journal_records_total{process="kinf-reflector"}'] >= 22
+    assert values["kinf_store_last_event"] == values["kinf_store_taken_event"] > 20
+    assert values["kinf_store_error"] == 0
+
+
+def test_metrics_without_daemons(simulator, running):
+    running.stop()
+    values = samples(running.kinf("metrics", check=True).stdout)
+    assert values['kinf_process_up{process="kinf-reflector"}'] == 0
+    assert values['kinf_feed_live{feed="pods"}'] == 0
+    assert values['kinf_feed_objects{feed="pods"}'] == 20
+    assert running.kinf("metrics", "--store", "/nowhere").status == 1
+
+
+# ---- remove-store --------------------------------------------------------------------------------
+
+
+def test_remove_store_leaves_nothing(simulator, running):
+    result = running.kinf("remove-store", "--yes")
+    assert result.status == 1 and re.search(r"kinf-reflector \(process \d+\) uses the store", result.stderr), result
+    running.wait_equal(simulator, "pods")
+    follower = running.follower("watch", "pods", "-o", "json", "--cursor", "mine", "--count", "20")
+    assert follower.wait() == 0
+    for process in running.processes:
+        process.kill()
+    assert running.kinf("remove-store").status == 2
+    assert running.kinf("remove-store", "--yes", check=True).stdout == f"removed the store '{running.path}'\n"
+    assert not running.path.exists()
+    assert not list(running.runtime.glob("kinf-*"))
+    result = running.kinf("remove-store", "--yes")
+    assert result.status == 1 and "no store at" in result.stderr, result
+
+
+def test_remove_store_keeps_what_is_not_the_stores(simulator, running):
+    running.stop()
+    (running.path / "mine.txt").write_text("mine")
+    result = running.kinf("remove-store", "--yes", check=True)
+    assert "stays" in result.stderr
+    assert [path.name for path in running.path.iterdir()] == ["mine.txt"]
+    running.daemons()
+    running.wait_equal(simulator, "pods")
+
+
+def test_remove_store_removes_no_other_directory(running):
+    (running.directory / "other").mkdir()
+    (running.directory / "other" / "journal").mkdir()
+    result = running.kinf("remove-store", "--yes", "--store", running.directory / "other")
+    assert result.status == 1 and (running.directory / "other" / "journal").exists(), result
+
+
+def test_a_store_that_is_made_again_is_another_one(simulator, running):
+    running.stop()
+    identity = (running.path / "id").read_text()
+    running.kinf("remove-store", "--yes", check=True)
+    running.daemons()
+    running.wait_equal(simulator, "pods")
+    assert (running.path / "id").read_text() != identity
