@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kinf export [FEED...]: objects as one List that kubectl can apply. Members that only the API server may set are left
+ * out, and so are owners: their uids are unknown to another cluster, whose garbage collector would remove the objects.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/value/json.h"
+#include "common/value/value.h"
+#include "reader/command/command.h"
+#include "reader/command/print.h"
+#include "reader/command/ticker.h"
+
+struct export_args {
+	bool full;
+};
+
+static const struct option_spec export_options[] = {
+	{0, "full", OPTION_FLAG, offsetof(struct export_args, full), NULL,
+		"objects as they are stored, with uid, resourceVersion, owners and managed fields: for kinf import"},
+};
+
+struct export {
+	struct kinf *kinf;
+	struct kinf_snapshot *snapshot;
+	bool full;
+	struct export_name {
+		char text[128];
+	} *feeds;
+	size_t n_feeds, feeds_room;
+	uint64_t objects;
+	struct buf out;
+	struct ticker ticker;
+};
+
+static void export_release(struct export *export)
+{
+	ticker_clear(&export->ticker);
+	free(export->feeds);
+	buf_release(&export->out);
+	kinf_snapshot_close(&export->snapshot);
+	kinf_close(&export->kinf);
+}
+
+/* ---- one object ---------------------------------------------------------------------------------- */
+
+static bool export_leaves_out(struct bytes key)
+{
+	static const char *const keys[] = {"uid", "resourceVersion", "generation", "creationTimestamp", "selfLink",
+		"managedFields", "ownerReferences", "deletionTimestamp", "deletionGracePeriodSeconds"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (bytes_equal(key, bytes_str(keys[i])))
+			return true;
+	return false;
+}
+
+/* Appends an object without `status` and without what its metadata should not have, or that metadata. */
+static int export_map(struct buf *out, const struct value *map, bool is_metadata)
+{
+	struct value_iter iter;
+	struct bytes key, document;
+	struct value item;
+	bool first = true;
+	int r;
+
+	value_iter_init(&iter, map);
+	buf_byte(out, '{');
+	while ((r = value_iter_next(&iter, &key, &item)) == FOUND) {
+		if (is_metadata ? export_leaves_out(key) : bytes_equal(key, BYTES_LIT("status")))
+			continue;
+		if (!first)
+			buf_byte(out, ',');
+		first = false;
+		json_write_string(key, out);
+		buf_byte(out, ':');
+		if (!is_metadata && item.type == VALUE_MAP && bytes_equal(key, BYTES_LIT("metadata"))) {
+			r = export_map(out, &item, true);
+		} else {
+			r = value_document(&item, &document);
+			if (r == 0)
+				r = json_write(document, 0, out);
+		}
+		if (r < 0)
+			return r;
+	}
+	buf_byte(out, '}');
+	return r == END ? 0 : r;
+}
+
+static int export_object(struct export *export, const struct kinf_object *object)
+{
+	struct bytes body = BYTES(object->body, object->body_size);
+	struct value value;
+
+	buf_str(&export->out, export->objects++ ? ",\n" : "\n");
+	if (export->full)
+		return json_write(body, 0, &export->out);
+	int r = value_read(body, &value);
+	return r < 0 ? r : export_map(&export->out, &value, false);
+}
+
+/* ---- feeds --------------------------------------------------------------------------------------- */
+
+static int export_feed(struct export *export, const char *feed)
+{
+	const struct kinf_query query = {.size = sizeof(query), .feed = feed};
+	struct kinf_listing *list = NULL;
+	struct kinf_object object;
+	int r = kinf_list(export->snapshot, &query, &list);
+
+	while (r == 0 && (r = kinf_list_next(list, &object)) == FOUND) {
+		r = export_object(export, &object);
+		if (r == 0)
+			r = print_write(&export->out);
+		ticker_show(&export->ticker, export->objects, 0, "objects");
+	}
+	if (r == KINF_AGAIN)
+		(void)command_fail_again(export->kinf, export->snapshot, feed, NULL);
+	else if (r < 0)
+		(void)command_fail_feed(export->kinf, feed, r);
+	kinf_list_close(&list);
+	return r == END ? 0 : r == KINF_AGAIN ? err_say(-EAGAIN, "'%s' was never listed", feed) : r;
+}
+
+static int export_add(void *arg, const struct kinf_feed_info *info)
+{
+	struct export *export = arg;
+	struct export_name name;
+
+	(void)snprintf(name.text, sizeof(name.text), "%s", info->name);
+	for (size_t i = 0; i < export->n_feeds; i++)
+		if (strcmp(export->feeds[i].text, name.text) == 0)
+			return 0; /* a name may stand for several feeds */
+	return ARRAY_ADD(export->feeds, export->n_feeds, export->feeds_room, name, "the list of feeds");
+}
+
+/* Orders feeds: namespaces come first, then definitions of resources, which others need. */
+static int export_rank(const char *feed)
+{
+	return strncmp(feed, "namespaces", 10) == 0		   ? 0
+	       : strncmp(feed, "customresourcedefinitions", 25) == 0 ? 1
+								   : 2;
+}
+
+static int export_by_rank(const void *a, const void *b)
+{
+	const char *x = ((const struct export_name *)a)->text, *y = ((const struct export_name *)b)->text;
+	int r = export_rank(x) - export_rank(y);
+
+	return r ? r : strcmp(x, y);
+}
+
+/* Chooses the feeds: those of OPERANDS, or all. */
+static int export_choose(struct export *export, char *const *operands, size_t n)
+{
+	struct kinf_feed_info info = {.size = sizeof(info)};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		r = kinf_feed_status(export->snapshot, operands[i], export_add, export);
+		if (r < 0)
+			(void)command_fail_feed(export->kinf, operands[i], r);
+	}
+	if (!n)
+		r = kinf_feed_status(export->snapshot, NULL, export_add, export);
+	if (export->n_feeds)
+		qsort(export->feeds, export->n_feeds, sizeof(*export->feeds), export_by_rank);
+	/* Nothing is written if one of them can't be read. */
+	for (size_t i = 0; r == 0 && i < export->n_feeds; i++) {
+		r = command_first_feed(export->snapshot, export->feeds[i].text, &info);
+		if (r == 0 && !info.synced) {
+			(void)command_fail_again(export->kinf, export->snapshot, export->feeds[i].text, NULL);
+			r = err_say(-EAGAIN, "'%s' was never listed", export->feeds[i].text);
+		}
+	}
+	return r;
+}
+
+int command_export(int argc, char **argv)
+{
+	CLEANUP(export_release) struct export export = {.out = BUF_INIT, .ticker = {.what = "writing"}};
+	struct export_args args = {0};
+	struct config_flags flags = {0};
+	int first;
+	const struct options_group groups[] = {
+		{"Options", export_options, ARRAY_SIZE(export_options), &args},
+		config_common_options(&flags),
+	};
+	const struct options options = {"kinf export", "[FEED...]",
+		"Prints the objects of feeds (default: all) as one List that kubectl can apply to another "
+		"cluster: without status, uids, resourceVersions, owners and managed fields. One line for each "
+		"object, in the order of the keys. Values of Secrets are printed as they are stored.",
+		groups, ARRAY_SIZE(groups), false};
+	int r = options_parse(&options, argc, argv, &first);
+
+	if (r != 0)
+		return command_usage(&options, r);
+	export.full = args.full;
+	if (command_open(&flags, &export.kinf) < 0 || command_snapshot(export.kinf, &export.snapshot) < 0 ||
+		export_choose(&export, argv + first, (size_t)(argc - first)) < 0)
+		return PROC_FAILED; /* the reason is printed */
+	for (size_t i = 0; i < export.n_feeds; i++)
+		if (command_note_state(export.snapshot, export.feeds[i].text, 0) < 0)
+			return command_fail_kinf(export.kinf);
+	buf_str(&export.out, "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"\"},\"items\":[");
+	for (size_t i = 0; r == 0 && i < export.n_feeds; i++)
+		r = export_feed(&export, export.feeds[i].text);
+	if (r < 0)
+		return PROC_FAILED;
+	buf_str(&export.out, "\n]}\n");
+	r = print_text(&export.out);
+	return r < 0 ? command_fail(r) : PROC_OK;
+}

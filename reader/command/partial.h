@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Output that appears whole or not at all. It is made in a directory beside its place, `.NAME.kinf-partial`, and renamed
+ * into it at the end. A process that is killed leaves that directory; the next one for the same place removes it. A lock
+ * in it keeps two of them apart.
+ */
+#ifndef READER_COMMAND_PARTIAL_H
+#define READER_COMMAND_PARTIAL_H
+
+#include <limits.h>
+
+struct partial {
+	char target[PATH_MAX / 4];    /* without a slash at its end */
+	char directory[PATH_MAX]; /* the partial one; "": there is none */
+	int fd;                   /* of it; -1: there is none */
+	int lock;
+};
+
+#define PARTIAL_INIT                                                                               \
+	{                                                                                          \
+		.fd = -1, .lock = -1                                                               \
+	}
+
+/* Makes the directory for TARGET, empty. ERR_LOCKED: another process makes the same. */
+int partial_begin(struct partial *partial, const char *target);
+/* Writes the path of NAME in the directory into PATH. */
+int partial_path(const struct partial *partial, const char *name, char path[PATH_MAX]);
+/* Moves NAME from the directory to TARGET, which it replaces if that is a file or an empty directory. */
+int partial_end(struct partial *partial, const char *name);
+/* Removes the directory with all that is in it. */
+void partial_release(struct partial *partial);
+
+/* Removes what is NAME in DIRECTORY_FD, with all that is in it. Follows no links. */
+int partial_remove(int directory_fd, const char *name);
+
+#endif

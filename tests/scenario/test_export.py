@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kinf export: a List that kubectl can apply."""
+
+import json
+
+import pytest
+
+from harness.store import whole
+
+LEFT_OUT = {"uid", "resourceVersion", "generation", "creationTimestamp", "selfLink", "managedFields", "ownerReferences",
+            "deletionTimestamp", "deletionGracePeriodSeconds"}
+
+
+@pytest.fixture
+def full(simulator, store):
+    simulator.create("pods", 30)
+    simulator.create("configmaps", 5)
+    simulator.put("configmaps", {"metadata": {"name": "odd", "namespace": "web", "ownerReferences": [{"uid": "u"}],
+                                              "annotations": {"uid": "kept"}}, "data": {"status": "x", "ü\"": "\\\n"}})
+    store.configure(whole("pods"), whole("configmaps"), whole("namespaces")).daemons()
+    for feed in ("pods", "configmaps", "namespaces"):
+        store.wait_equal(simulator, feed)
+    return store
+
+
+def bare(obj):
+    """What an exported object has of OBJ."""
+    kept = {key: value for key, value in obj.items() if key != "status"}
+    kept["metadata"] = {key: value for key, value in obj["metadata"].items() if key not in LEFT_OUT}
+    return kept
+
+
+def test_the_list_has_what_can_be_applied(simulator, full):
+    exported = full.kinf("export", check=True).json
+    assert exported["kind"] == "List" and exported["apiVersion"] == "v1"
+    wanted = [bare(obj) for feed in ("namespaces", "configmaps", "pods") for obj in full.objects(feed).values()]
+    assert exported["items"] == wanted, "namespaces come first"
+    odd = next(item for item in exported["items"] if item["metadata"]["name"] == "odd")
+    assert odd["metadata"]["annotations"] == {"uid": "kept"} and odd["data"] == {"status": "x", "ü\"": "\\\n"}
+
+
+def test_full_objects_and_chosen_feeds(simulator, full):
+    exported = full.kinf("export", "po", "--full", check=True).json
+    assert {f"{o['metadata']['namespace']}/{o['metadata']['name']}": o for o in exported["items"]} == simulator.truth("pods")
+    text = full.kinf("export", "pods", "cm", check=True).stdout
+    assert len(text.splitlines()) == 30 + 6 + 2, "a line for each object"
+    assert len(json.loads(text)["items"]) == 36
+
+
+def test_nothing_is_printed_if_a_feed_can_not_be_read(simulator, full):
+    for command in (["export", "pods", "nothing"], ["export", "--store", "/nowhere"]):
+        result = full.kinf(*command)
+        assert result.status == 1 and result.stdout == "" and result.stderr.startswith("Error: "), result
+    assert full.kinf("export", "--frist").status == 2
+
+
+def test_it_works_without_daemons_and_says_so(full):
+    full.stop()
+    result = full.kinf("export", "pods", check=True)
+    assert len(result.json["items"]) == 30
+    assert "note: pods: offline" in result.stderr, result
