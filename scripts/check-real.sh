@@ -12,3 +12,4 @@ fi
 export KINF_BUILD=$1
 /usr/bin/python3 tests/real/check_real.py --seconds "${2:-60}" ${3:+"$3"}
 /usr/bin/python3 tests/real/check_tables.py --keep # of the objects that are there
+/usr/bin/python3 tests/real/check_serve.py # kinf-serve beside the API server, byte by byte

@@ -9,7 +9,7 @@
 * Log events of docs/operations.md are in common/log.def.
 * C01, K03, S12 are cases of docs/protocol.md 18, also in the names of tests.
 * Rows of tests/ROWS.md and tests/INFORMER_ROWS.md are cases of docs/protocol.md and tests of docs/informer.md 9, and
-  all cases C and K and all those tests have a row. A row is `| ID | TEST, TEST | NOTE |`; TEST is FILE::NAME, a pytest
+  all cases and all those tests have a row. A row is `| ID | TEST, TEST | NOTE |`; TEST is FILE::NAME, a pytest
   function or a Criterion test; "-" for none, then the note says why. A test that shows a case has its id in its name.
 
 Prints one line for each fault; exit 1 when there is one.
@@ -195,7 +195,7 @@ def check_all():
             yield from check_names(path)
     yield from check_ids(CASES, r"[CKS]\d\d")
     yield from check_events()
-    yield from check_page("tests/ROWS.md", ids_of(CASES, r"[CK]\d\d"))
+    yield from check_page("tests/ROWS.md", ids_of(CASES, r"[CKS]\d\d"))
     yield from check_page("tests/INFORMER_ROWS.md", sorted(set(ids_of(INFORMER, "Test.+?"))))
 
 

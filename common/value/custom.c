@@ -24,9 +24,12 @@ bool custom_is_builtin_group(const char *group)
 	return false;
 }
 
-int custom_columns(struct bytes definition, struct bytes version, struct bytes *ret_columns)
+/* Finds the member KEY of VERSION. Returns: FOUND; NOT_FOUND: the body is no definition; END: the version
+ * has no such list; errors. */
+static int custom_find(struct bytes definition, struct bytes version, const char *key,
+	struct value *ret_list)
 {
-	struct value root, spec, versions, one, name, columns;
+	struct value root, spec, versions, one, name;
 	struct value_iter iter;
 	int r = value_read(definition, &root);
 
@@ -36,7 +39,6 @@ int custom_columns(struct bytes definition, struct bytes version, struct bytes *
 		r = value_find(&spec, BYTES_LIT("versions"), &versions);
 	if (r != FOUND)
 		return r;
-	*ret_columns = BYTES_NONE;
 	value_iter_init(&iter, &versions);
 	while ((r = value_iter_next(&iter, NULL, &one)) == FOUND) {
 		r = value_find(&one, BYTES_LIT("name"), &name);
@@ -44,10 +46,33 @@ int custom_columns(struct bytes definition, struct bytes version, struct bytes *
 			return r;
 		if (r == NOT_FOUND || !bytes_equal(name.text, version))
 			continue;
-		r = value_find(&one, BYTES_LIT("additionalPrinterColumns"), &columns);
-		if (r != FOUND || columns.type != VALUE_ARRAY)
-			return r < 0 ? r : FOUND;
-		return value_document(&columns, ret_columns);
+		r = value_find(&one, bytes_str(key), ret_list);
+		return r < 0 ? r : r == FOUND && ret_list->type == VALUE_ARRAY ? FOUND : END;
 	}
-	return r < 0 ? r : FOUND;
+	return r < 0 ? r : END;
+}
+
+int custom_columns(struct bytes definition, struct bytes version, struct bytes *ret_columns)
+{
+	struct value columns;
+	int r = custom_find(definition, version, "additionalPrinterColumns", &columns);
+
+	*ret_columns = BYTES_NONE;
+	return r == FOUND ? value_document(&columns, ret_columns) : r == END ? FOUND : r;
+}
+
+int custom_selectable(struct bytes definition, struct bytes version, struct buf *out)
+{
+	struct value list, one, path;
+	struct value_iter iter;
+	int r = custom_find(definition, version, "selectableFields", &list);
+
+	if (r != FOUND)
+		return r == END ? FOUND : r;
+	value_iter_init(&iter, &list);
+	while ((r = value_iter_next(&iter, NULL, &one)) == FOUND)
+		if (value_find(&one, BYTES_LIT("jsonPath"), &path) == FOUND && path.text.size > 1)
+			buf_printf(out, " %.*s ", (int)path.text.size - 1,
+				(const char *)path.text.data + 1);
+	return r < 0 ? r : buf_error(out);
 }

@@ -6,7 +6,7 @@
 #ifndef COMMON_VALUE_CUSTOM_H
 #define COMMON_VALUE_CUSTOM_H
 
-#include "common/bytes.h"
+#include "common/buf.h"
 
 /* Returns whether the API server itself defines the kinds of GROUP ("" is the core group). */
 bool custom_is_builtin_group(const char *group);
@@ -15,5 +15,9 @@ bool custom_is_builtin_group(const char *group);
  * document of its own that is borrowed from the body; empty if the version has none. Returns: FOUND;
  * NOT_FOUND: the body is no such definition; ERR_CORRUPT. */
 int custom_columns(struct bytes definition, struct bytes version, struct bytes *ret_columns);
+
+/* Appends the field labels that selectableFields of VERSION names, " spec.color spec.size ", blanks
+ * included. Returns as custom_columns(). */
+int custom_selectable(struct bytes definition, struct bytes version, struct buf *out);
 
 #endif

@@ -73,6 +73,8 @@ static int fields_add_term(struct selector *selector, char *term, size_t size, c
 	int r = fields_unescape(term + value_at, size - value_at, &value);
 	if (r < 0)
 		return r;
+	if (!key_size && !value.size) /* as at the API server: no requirement */
+		return 0;
 	return selector_add(selector, (struct selector_requirement){.key = BYTES(term, key_size),
 					      .op = is_negative ? SELECTOR_NOT_IN : SELECTOR_IN,
 					      .values = &value,

@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "common/value/custom.h"
 #include "reader/serve/answer_internal.h"
 #include "reader/serve/api_kinds.h"
 
@@ -284,7 +285,16 @@ bool answer_is_read(const struct answer_request *request)
 static int answer_method_refused(struct answer_request *request)
 {
 	const struct api_path *path = &request->path;
+	struct bytes method = request->x->method;
+	bool is_named = *path->name, is_delete = bytes_equal(method, BYTES_LIT("DELETE"));
+	bool is_write = bytes_equal(method, BYTES_LIT("POST")) ? !is_named || *path->subresource :
+			bytes_equal(method, BYTES_LIT("PUT")) ||
+					bytes_equal(method, BYTES_LIT("PATCH")) ? is_named :
+										  is_delete;
 
+	/* The API server has no such method there either. */
+	if (!answer_is_read(request) && !is_write)
+		return api_status_no_method(&request->status);
 	if (*path->subresource)
 		api_status_set(&request->status, 405, "MethodNotAllowed",
 			"%s is not supported on resources of kind \"%s/%s\": this server answers "
@@ -400,13 +410,16 @@ static int answer_prepare(struct answer_request *request)
 	if (r)
 		return r;
 	const struct feed_definition *d = &request->feed->definition;
+	CLEANUP(buf_release) struct buf selectable = BUF_INIT;
 
 	if (request->verb != ANSWER_GET) {
 		r = api_options_validate(
 			&request->options, request->verb == ANSWER_WATCH, &request->status);
+		if (r == 0 && request->options.fields && !custom_is_builtin_group(d->group))
+			r = answer_custom(request, true, &selectable);
 		if (r == 0)
 			r = api_kind_check_fields(d->group, d->kind, d->namespaced,
-				request->options.fields, &request->status);
+				buf_cstr(&selectable), request->options.fields, &request->status);
 	}
 	return r ? r : answer_form_init(request);
 }
@@ -477,6 +490,8 @@ static int answer_parse(struct answer_request *request)
 	r = api_options_parse(x->query, &request->options, &request->status);
 	request->verb = request->path.is_watch ? ANSWER_WATCH : *request->path.name ? ANSWER_GET :
 			request->options.watch ? ANSWER_WATCH : ANSWER_LIST;
+	if (r == 0 && request->verb != ANSWER_WATCH && request->path.kind == API_PATH_RESOURCE)
+		r = api_options_check_deadline(&request->options, &request->status);
 	request->gzip = api_accept_gzip(exchange_header(x, "accept-encoding"));
 	request->pretty = request->options.pretty_given ? request->options.pretty :
 			  bytes_starts(agent, BYTES_LIT("curl")) ||
@@ -533,7 +548,7 @@ void serve_answer(struct serve_worker *worker, struct exchange *x)
 	request->magic = ANSWER_REQUEST_MAGIC;
 	request->worker = serve_worker_answers(worker);
 	request->x = x;
-	request->accept.version = "v1";
+	request->accept = (struct api_accept){.version = "v1", .plain_errors = true};
 	int r = answer_parse(request);
 	bool elsewhere = r >= 0 && answer_may_forward(request) && answer_is_elsewhere(request, r);
 	bool reads = answer_is_read(request) && !x->upgrade && !*request->path.subresource;

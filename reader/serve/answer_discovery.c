@@ -9,7 +9,9 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/hash.h"
+#include "common/value/custom.h"
 #include "common/value/json.h"
+#include "reader/serve/api_kinds.h"
 
 #define DISCOVERY_TEXT 160
 
@@ -27,10 +29,12 @@ struct served {
 static int discovery_compare(const void *a, const void *b)
 {
 	const struct served_resource *x = a, *y = b;
-	int r = strcmp(x->group, y->group);
+	unsigned rank_x = api_kind_group_rank(x->group), rank_y = api_kind_group_rank(y->group);
+	int r = rank_x != rank_y ? (rank_x > rank_y) - (rank_x < rank_y)
+				 : strcmp(x->group, y->group);
 
 	if (r == 0)
-		r = strcmp(x->version, y->version);
+		r = api_kind_compare_versions(x->version, y->version);
 	return r ? r : strcmp(x->resource, y->resource);
 }
 
@@ -88,6 +92,9 @@ static void discovery_tail(const struct served_resource *resource, struct buf *o
 		buf_byte(out, ']');
 	if (discovery_is_in_all(resource))
 		buf_str(out, ",\"categories\":[\"all\"]");
+	else if (strncmp(resource->group, "api", 3) == 0 ? custom_is_builtin_group(resource->group)
+			 : strcmp(resource->group, "admissionregistration.k8s.io") == 0)
+		buf_str(out, ",\"categories\":[\"api-extensions\"]");
 	buf_byte(out, '}');
 }
 
@@ -376,8 +383,7 @@ void answer_discovery(struct answer_request *request)
 	if (r == NOT_FOUND)
 		r = api_status_unknown_path(&request->status);
 	else if (r == 0 && !is_read)
-		r = api_status_set(&request->status, 405, "MethodNotAllowed",
-			"the server does not allow this method on the requested resource");
+		r = api_status_no_method(&request->status);
 	if (r == 0)
 		r = buf_error(&out);
 	if (request->path.kind == API_PATH_VERSION)

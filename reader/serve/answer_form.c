@@ -12,9 +12,7 @@
 #include "reader/serve/api_kinds.h"
 #include "reader/serve/api_object.h"
 
-/* Reads the columns of a custom resource from the feed of CustomResourceDefinitions, if there is
- * one. */
-static int form_custom_columns(struct answer_request *request, struct buf *out)
+int answer_custom(struct answer_request *request, bool labels, struct buf *out)
 {
 	const struct feed_definition *d = &request->feed->definition;
 	const struct coverage_request wanted = {.group = "apiextensions.k8s.io",
@@ -23,9 +21,9 @@ static int form_custom_columns(struct answer_request *request, struct buf *out)
 		.namespace_ = "",
 		.name = ""};
 	struct answer_worker *worker = request->worker;
+	struct bytes version = bytes_str(d->version), columns;
 	struct catalog_feed *feed = NULL;
 	enum coverage_answer answer;
-	struct bytes columns;
 	struct record record;
 	char name[512];
 	bool known;
@@ -36,10 +34,13 @@ static int form_custom_columns(struct answer_request *request, struct buf *out)
 	int r = answer_hold(worker);
 	if (r == 0)
 		r = snapshot_get(worker->snapshot, feed->id, bytes_str(name), &record);
-	if (r == FOUND)
-		r = custom_columns(record.body, bytes_str(d->version), &columns);
-	if (r == FOUND)
-		buf_bytes_put(out, columns);
+	if (r == FOUND && labels) {
+		r = custom_selectable(record.body, version, out);
+	} else if (r == FOUND) {
+		r = custom_columns(record.body, version, &columns);
+		if (r == FOUND)
+			buf_bytes_put(out, columns);
+	}
 	answer_rest(worker);
 	catalog_release(&feed);
 	return r < 0 ? r : buf_error(out);
@@ -56,7 +57,7 @@ int answer_form_init(struct answer_request *request)
 	if (r == 0 && request->accept.form == API_FORM_TABLE) {
 		r = api_options_include(&request->options, &request->status);
 		if (r == 0 && !custom_is_builtin_group(d->group))
-			r = form_custom_columns(request, &columns);
+			r = answer_custom(request, false, &columns);
 		const struct printer_kind kind = {.group = bytes_str(d->group),
 			.version = bytes_str(d->version),
 			.resource = bytes_str(d->resource),

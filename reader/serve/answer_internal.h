@@ -236,6 +236,10 @@ int answer_wait_is_over(struct answer_request *request);
 
 /* ---- answer_form.c ---- */
 
+/* Appends what the feed of CustomResourceDefinitions, if there is one, says of the request's resource: its
+ * columns, or with LABELS its selectable fields. */
+int answer_custom(struct answer_request *request, bool labels, struct buf *out);
+
 /* Checks the form and makes the printer of tables. Returns: 0; 406, 400; errors. */
 int answer_form_init(struct answer_request *request);
 /* Append one object: alone; as an item or row of a list. */

@@ -25,7 +25,9 @@ static void answer_head_stale(const struct answer_request *request, struct answe
 	double age;
 
 	catalog_lock(answer->catalog);
-	bool live = strcmp(feed->state, "live") == 0 || !*feed->state;
+	/* The feed was listed before, because it is answered. Its state may be a second old. */
+	bool live = strcmp(feed->state, "live") == 0 || strcmp(feed->state, "listing") == 0 ||
+		    !*feed->state;
 	age = feed->age_seconds;
 	(void)snprintf(why, sizeof(why), "%.190s", *feed->why ? feed->why : feed->state);
 	catalog_unlock(answer->catalog);
@@ -56,8 +58,14 @@ void answer_head(const struct answer_request *request, const char *type, bool gz
 		answer_head_put(ret_head, "content-encoding", "gzip");
 		answer_head_put(ret_head, "vary", "Accept-Encoding");
 	}
-	if (request->feed)
-		answer_head_stale(request, ret_head);
+	if (!request->feed)
+		return;
+	const struct feed_definition *d = &request->feed->definition;
+	if (!*d->group && strcmp(d->resource, "endpoints") == 0)
+		answer_head_put(ret_head, "warning",
+			"299 - \"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 "
+			"EndpointSlice\"");
+	answer_head_stale(request, ret_head);
 }
 
 /* Sends BODY under HEAD and frees the request. */
@@ -125,7 +133,7 @@ void answer_refuse(struct answer_request *request, int r)
 		api_status_internal(status, r);
 	r = api_status_write(status, &json);
 	err_ignore(r, "the buffer keeps the error");
-	if (!answer_make_body(request, status->code == 406 || answer_is_pretty(request), &json,
+	if (!answer_make_body(request, !request->accept.plain_errors || answer_is_pretty(request), &json,
 		    &indented, &body))
 		return;
 	if (request->feed)
@@ -135,6 +143,8 @@ void answer_refuse(struct answer_request *request, int r)
 		(void)snprintf(head.retry, sizeof(head.retry), "%d", status->retry_after);
 		answer_head_put(&head, "retry-after", head.retry);
 	}
+	if (status->code == 403)
+		answer_head_put(&head, "x-content-type-options", "nosniff");
 	if (status->code == 405)
 		answer_head_put(&head, "allow", "GET, HEAD");
 	answer_send_body(request, status->code, body, &head);

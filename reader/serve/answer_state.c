@@ -178,6 +178,10 @@ static int state_find(struct answer_request *request, int64_t token_rv, const st
 	}
 	if (api_options_any_rv(o))
 		return *o->rv ? 0 : state_above_floor(request, t, now);
+	/* The API server reads 64 bits. Other servers may have more. */
+	timeline_rv number;
+	if (timeline_rv_parse(bytes_str(o->rv), &number) && number >> 64 && !(t->newest >> 64))
+		return answer_invalid_rv(request);
 	if (request->verb == ANSWER_LIST && (o->match == API_MATCH_EXACT ||
 			(o->match == API_MATCH_ABSENT && o->limit > 0)))
 		return state_exact(request, t, o->rv, now, ret_state);

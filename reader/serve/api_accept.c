@@ -99,11 +99,20 @@ static const struct api_accept_conversion api_accept_discovery[] = {
 	{NULL, NULL, NULL, API_FORM_MAX},
 };
 
+/* Returns whether JSON is of the media type of CLAUSE. */
+static bool api_accept_is_json(const struct api_accept_clause *clause)
+{
+	bool any = api_accept_is(clause->type, "*");
+
+	return (any || api_accept_is(clause->type, "application")) &&
+	       (api_accept_is(clause->subtype, "*") ||
+		       (!any && api_accept_is(clause->subtype, "json")));
+}
+
 /* Returns whether we can serve CLAUSE, and how. */
 static bool api_accept_clause(const struct api_accept_clause *clause, bool discovery,
 	struct api_accept *ret_accept)
 {
-	bool any = api_accept_is(clause->type, "*");
 	struct bytes as = api_accept_parameter(clause->parameters, "as");
 	struct bytes group = api_accept_parameter(clause->parameters, "g");
 	struct bytes version = api_accept_parameter(clause->parameters, "v");
@@ -111,10 +120,7 @@ static bool api_accept_clause(const struct api_accept_clause *clause, bool disco
 	const struct api_accept_conversion *c =
 		discovery ? api_accept_discovery : api_accept_objects;
 
-	if (!any && !api_accept_is(clause->type, "application"))
-		return false;
-	if (!api_accept_is(clause->subtype, "*") &&
-		(any || !api_accept_is(clause->subtype, "json")))
+	if (!api_accept_is_json(clause))
 		return false;
 	*ret_accept = (struct api_accept){.form = API_FORM_OBJECT, .version = "v1",
 		.pretty = bytes_equal(pretty, BYTES_LIT("1"))};
@@ -134,13 +140,17 @@ int api_accept_parse(struct bytes header, bool discovery, struct api_accept *ret
 	struct api_status *status)
 {
 	struct api_accept_clause clauses[API_ACCEPT_CLAUSES];
+	bool is_given = false, is_chosen = false, any_json = false;
 	size_t n = 0;
 
-	*ret_accept = (struct api_accept){.form = API_FORM_OBJECT, .version = "v1"};
+	*ret_accept = (struct api_accept){
+		.form = API_FORM_OBJECT, .version = "v1", .plain_errors = true};
 	while (header.size && n < API_ACCEPT_CLAUSES) {
 		struct bytes clause = api_accept_take(&header, ',');
+		bool is_blank = !clause.size;
 		struct bytes type = api_accept_take(&clause, ';');
 
+		is_given |= !is_blank;
 		if (!type.size)
 			continue;
 		clauses[n].type = api_accept_take(&type, '/');
@@ -150,16 +160,34 @@ int api_accept_parse(struct bytes header, bool discovery, struct api_accept *ret
 		clauses[n].place = n;
 		n++;
 	}
-	if (n == 0)
+	if (n == 0 && !is_given)
 		return 0;
 	qsort(clauses, n, sizeof(*clauses), api_accept_compare);
-	for (size_t i = 0; i < n; i++)
-		if (clauses[i].quality > 0 && api_accept_clause(&clauses[i], discovery, ret_accept))
-			return 0;
-	*ret_accept = (struct api_accept){.form = API_FORM_OBJECT, .version = "v1", .pretty = true};
-	return api_status_set(status, 406, "NotAcceptable",
-		"only the following media types are accepted: application/json, "
+	for (size_t i = 0; i < n; i++) {
+		struct api_accept found;
+
+		any_json |= api_accept_is_json(&clauses[i]);
+		if (clauses[i].quality <= 0 || !api_accept_clause(&clauses[i], discovery, &found))
+			continue;
+		if (is_chosen) {
+			ret_accept->plain_errors |= found.form == API_FORM_OBJECT;
+			continue;
+		}
+		is_chosen = true;
+		*ret_accept = found;
+		ret_accept->plain_errors = found.form == API_FORM_OBJECT;
+	}
+	if (is_chosen)
+		return 0;
+	*ret_accept = (struct api_accept){.form = API_FORM_OBJECT, .version = "v1"};
+	if (any_json)
+		return api_status_set(status, 406, "NotAcceptable",
+			"only the following media types are accepted: application/json");
+	api_status_set(status, 406, "NotAcceptable",
+		"406: Not Acceptable\n\nAvailable representations: application/json, "
 		"application/json;stream=watch");
+	status->has_details = true;
+	return 406;
 }
 
 int api_accept_check(const struct api_accept *accept, bool is_list, const char *kind,

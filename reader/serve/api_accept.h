@@ -18,6 +18,8 @@ struct api_accept {
 	enum api_form form;
 	const char *version; /* of the conversion: "v1", "v1beta1", "v2", "v2beta1"; static */
 	bool pretty;
+	bool plain_errors; /* JSON without a conversion is accepted; else a Status comes indented, as one that
+			    * could not be negotiated */
 };
 
 /* Chooses among what the client accepts. HEADER is the Accept header; no data: there is none.

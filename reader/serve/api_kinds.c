@@ -102,22 +102,23 @@ static const struct api_kind *api_kind_find(const char *group, const char *kind)
 /* Returns whether the kind has the field label. Nodes, namespaces and custom resources without a
  * namespace have no metadata.namespace. */
 static bool api_kind_has_label(const struct api_kind *known, bool is_custom, bool namespaced,
-	struct bytes label)
+	const char *selectable, struct bytes label)
 {
-	char wanted[80];
+	char wanted[320];
 
 	if (bytes_equal(label, BYTES_LIT("metadata.name")))
 		return true;
 	if (bytes_equal(label, BYTES_LIT("metadata.namespace")))
 		return namespaced || !(is_custom || (known && known->refusal == REFUSE_LABEL));
-	if (!known || label.size + 3 > sizeof(wanted))
+	if (label.size + 3 > sizeof(wanted))
 		return false;
 	(void)snprintf(wanted, sizeof(wanted), " %.*s ", BYTES_ARG(label));
-	return memchr(label.data, ' ', label.size) == NULL && strstr(known->labels, wanted) != NULL;
+	return memchr(label.data, ' ', label.size) == NULL &&
+	       strstr(known ? known->labels : selectable, wanted) != NULL;
 }
 
 int api_kind_check_fields(const char *group, const char *kind, bool namespaced,
-	const struct selector *fields, struct api_status *status)
+	const char *selectable, const struct selector *fields, struct api_status *status)
 {
 	const struct api_kind *known = api_kind_find(group, kind);
 	bool is_custom = !custom_is_builtin_group(group);
@@ -127,7 +128,7 @@ int api_kind_check_fields(const char *group, const char *kind, bool namespaced,
 	for (size_t i = 0; fields && i < selector_count(fields); i++) {
 		struct bytes label = selector_at(fields, i)->key;
 
-		if (api_kind_has_label(known, is_custom, namespaced, label))
+		if (api_kind_has_label(known, is_custom, namespaced, selectable, label))
 			continue;
 		switch (refusal) {
 		case REFUSE_LABEL:
@@ -144,6 +145,55 @@ int api_kind_check_fields(const char *group, const char *kind, bool namespaced,
 		}
 	}
 	return 0;
+}
+
+unsigned api_kind_group_rank(const char *group)
+{
+	static const char *const groups[] = {"", "apiregistration.k8s.io", "apps", "events.k8s.io",
+		"authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch",
+		"certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io",
+		"storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io",
+		"scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io", "discovery.k8s.io",
+		"resource.k8s.io", "flowcontrol.apiserver.k8s.io"};
+	unsigned n = sizeof(groups) / sizeof(*groups), i = 0;
+
+	while (i < n && strcmp(groups[i], group) != 0)
+		i++;
+	return i;
+}
+
+/* Reads "v2", "v1beta3". Returns false if it is no such version. */
+static bool api_kind_read_version(const char *version, unsigned *ret_stage, unsigned ret_numbers[2])
+{
+	int end = 0;
+
+	ret_numbers[1] = 0;
+	if (sscanf(version, "v%9u%n", &ret_numbers[0], &end) == 1 && end && !version[end])
+		*ret_stage = 2;
+	else if (sscanf(version, "v%9ubeta%9u%n", &ret_numbers[0], &ret_numbers[1], &end) == 2 &&
+		 !version[end])
+		*ret_stage = 1;
+	else if (sscanf(version, "v%9ualpha%9u%n", &ret_numbers[0], &ret_numbers[1], &end) == 2 &&
+		 !version[end])
+		*ret_stage = 0;
+	else
+		return false;
+	return true;
+}
+
+int api_kind_compare_versions(const char *a, const char *b)
+{
+	unsigned stage_a, stage_b, x[2], y[2];
+	bool is_a = api_kind_read_version(a, &stage_a, x),
+	     is_b = api_kind_read_version(b, &stage_b, y);
+
+	if (!is_a || !is_b)
+		return is_a != is_b ? (is_a ? -1 : 1) : strcmp(a, b);
+	if (stage_a != stage_b)
+		return stage_a > stage_b ? -1 : 1;
+	if (x[0] != y[0])
+		return x[0] > y[0] ? -1 : 1;
+	return (x[1] < y[1]) - (x[1] > y[1]);
 }
 
 const char *api_kind_bookmark_rest(const char *group, const char *kind)

@@ -24,6 +24,7 @@ enum api_options_key {
 	KEY_INCLUDE,
 	KEY_PRETTY,
 	KEY_EXPORT,
+	KEY_DEADLINE,
 	KEYS
 };
 
@@ -41,6 +42,7 @@ static const char *const api_options_keys[KEYS] = {
 	[KEY_INCLUDE] = "includeObject",
 	[KEY_PRETTY] = "pretty",
 	[KEY_EXPORT] = "export",
+	[KEY_DEADLINE] = "timeout",
 };
 
 /* The values as they were given; NULL: the key is absent. */
@@ -165,6 +167,7 @@ int api_options_parse(
 			 strcmp(options->match_text, "Exact") == 0 ? API_MATCH_EXACT :
 			 strcmp(options->match_text, "NotOlderThan") == 0 ? API_MATCH_NOT_OLDER :
 									    API_MATCH_OTHER;
+	options->deadline_text = values.at[KEY_DEADLINE] ? values.at[KEY_DEADLINE] : "";
 	options->watch = api_options_bool(values.at[KEY_WATCH]);
 	options->bookmarks = api_options_bool(values.at[KEY_BOOKMARKS]);
 	options->send_initial_given = values.at[KEY_SEND_INITIAL] != NULL;
@@ -183,6 +186,48 @@ int api_options_parse(
 	if (options->limit < 0)
 		options->limit = 0;
 	return r ? r : api_options_selectors(options, &values, status);
+}
+
+/* Returns the size of the unit at P, 0 if there is none. */
+static size_t api_options_unit(const char *p)
+{
+	static const char *const units[] = {"ns", "us", "\u00b5s", "\u03bcs", "ms", "s", "m", "h"};
+	size_t size = strcspn(p, ".0123456789");
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (strlen(units[i]) == size && memcmp(p, units[i], size) == 0)
+			return size;
+	return 0;
+}
+
+/* As Go's time.ParseDuration. */
+int api_options_check_deadline(const struct api_options *options, struct api_status *status)
+{
+	static const char where[] = "invalid timeout specified in the request URL - time:";
+	const char *text = options->deadline_text, *p = text + (*text == '-' || *text == '+');
+
+	if (!*text || strcmp(p, "0") == 0)
+		return 0;
+	do {
+		size_t digits = strspn(p, "0123456789"), fraction = 0;
+
+		if (p[digits] == '.')
+			fraction = 1 + strspn(p + digits + 1, "0123456789");
+		if (digits + (fraction > 1) == 0)
+			return api_status_set(status, 400, "BadRequest",
+				"%s invalid duration \"%s\"", where, text);
+		p += digits + fraction;
+		size_t size = strcspn(p, ".0123456789");
+		if (size == 0)
+			return api_status_set(status, 400, "BadRequest",
+				"%s missing unit in duration \"%s\"", where, text);
+		if (!api_options_unit(p))
+			return api_status_set(status, 400, "BadRequest",
+				"%s unknown unit \"%.*s\" in duration \"%s\"", where, (int)size, p,
+				text);
+		p += size;
+	} while (*p);
+	return 0;
 }
 
 /* ---- validation ---- */

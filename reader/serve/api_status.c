@@ -82,6 +82,14 @@ int api_status_starting(struct api_status *status)
 	return 503;
 }
 
+int api_status_no_method(struct api_status *status)
+{
+	api_status_set(status, 405, "MethodNotAllowed",
+		"the server does not allow this method on the requested resource");
+	status->has_details = true;
+	return 405;
+}
+
 int api_status_unknown_path(struct api_status *status)
 {
 	api_status_set(

@@ -49,6 +49,8 @@ void api_status_cause(struct api_status *status, const char *reason, const char 
 /* The refusals that several places give. */
 /* No feed is known yet; the words of an API server that starts. */
 int api_status_starting(struct api_status *status);
+/* A method that is never allowed there. */
+int api_status_no_method(struct api_status *status);
 int api_status_unknown_path(struct api_status *status);
 /* An object that does not exist. */
 int api_status_no_object(struct api_status *status, const char *group, const char *resource,

@@ -204,9 +204,11 @@ int api_token_parse(const char *text, struct api_token *ret_token, struct api_st
 	if (from->size == 0)
 		return api_status_set(status, 400, "BadRequest",
 			"%s: encoded start key empty (version meta.k8s.io/v1)", prefix);
-	if (!token_is_clean(buf_bytes(from)))
-		return api_status_set(
-			status, 400, "BadRequest", "%s: %s", prefix, buf_cstr(from));
+	if (!token_is_clean(buf_bytes(from))) {
+		api_status_set(status, 400, "BadRequest", "%s: ", prefix);
+		buf_bytes_put(&status->message, buf_bytes(from)); /* with its NUL */
+		return 400;
+	}
 	if (from->data[0] == '/')
 		buf_consume(from, 1);
 	return 0;

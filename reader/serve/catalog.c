@@ -508,7 +508,7 @@ bool catalog_is_ready(struct catalog *catalog, char reason[200])
 bool catalog_is_empty(struct catalog *catalog)
 {
 	catalog_lock(catalog);
-	bool empty = !catalog->ready || !catalog->n;
+	bool empty = !catalog->n;
 	catalog_unlock(catalog);
 	return empty;
 }

@@ -46,15 +46,23 @@ static enum printer_cell_type binding_accounts(struct printer_row *row)
 	return binding_subjects(row, "ServiceAccount");
 }
 
-static const struct printer_cell_row binding_cells[] = {
-	CELL_NAME,
-	CELL_FUNCTION("Role", "string", 0, binding_role, "Role that is granted"),
-	CELL_AGE,
-	CELL_FUNCTION("Users", "string", 1, binding_users, "Users that get the role"),
-	CELL_FUNCTION("Groups", "string", 1, binding_groups, "Groups that get the role"),
-	CELL_FUNCTION("ServiceAccounts", "string", 1, binding_accounts,
-		"Service accounts that get the role"),
-};
+/* KIND is that of the binding. */
+#define BINDING_CELLS(role, kind)                                                                  \
+	CELL_NAME, CELL_FUNCTION("Role", "string", 0, binding_role, role), CELL_AGE,               \
+		CELL_FUNCTION("Users", "string", 1, binding_users, "Users in the " kind),          \
+		CELL_FUNCTION("Groups", "string", 1, binding_groups, "Groups in the " kind),       \
+		CELL_FUNCTION("ServiceAccounts", "string", 1, binding_accounts,                    \
+			"ServiceAccounts in the " kind)
+
+static const struct printer_cell_row binding_cells[] = {BINDING_CELLS(
+	"RoleRef can reference a Role in the current namespace or a ClusterRole in the global "
+	"namespace. If the RoleRef cannot be resolved, the Authorizer must return an error.",
+	"roleBinding")};
+
+static const struct printer_cell_row clusterbinding_cells[] = {BINDING_CELLS(
+	"RoleRef can only reference a ClusterRole in the global namespace. If the RoleRef cannot "
+	"be resolved, the Authorizer must return an error.",
+	"clusterRoleBinding")};
 
 static const struct printer_cell_row role_cells[] = {CELL_NAME, CELL_CREATED};
 
@@ -88,11 +96,33 @@ static enum printer_cell_type request_condition(struct printer_row *row)
 static const struct printer_cell_row request_cells[] = {
 	CELL_NAME,
 	CELL_AGE,
-	CELL_TEXT("SignerName", "spec.signerName", "<none>", "Signer that is asked"),
-	CELL_TEXT("Requestor", "spec.username", NULL, "User who asks"),
+	CELL_TEXT("SignerName", "spec.signerName", "<none>",
+		"Requested signer for the request. It is a qualified name in the form: "
+		"`scope-hostname.io/name`. If empty, it will be defaulted:\n 1. If it's a kubelet "
+		"client certificate, it is assigned\n    "
+		"\"kubernetes.io/kube-apiserver-client-kubelet\".\n 2. If it's a kubelet serving "
+		"certificate, it is assigned\n    \"kubernetes.io/kubelet-serving\".\n 3. "
+		"Otherwise, it is assigned \"kubernetes.io/legacy-unknown\".\nDistribution of "
+		"trust for signers happens out of band. You can select on this field using "
+		"`spec.signerName`."),
+	CELL_TEXT("Requestor", "spec.username", NULL, "Base64-encoded PKCS#10 CSR data"),
 	CELL_FUNCTION("RequestedDuration", "string", 0, request_duration,
-		"How long the certificate shall be valid"),
-	CELL_FUNCTION("Condition", "string", 0, request_condition, "State of the request"),
+		
+		"expirationSeconds is the requested duration of validity of the issued "
+		"certificate. The certificate signer may issue a certificate with a different "
+		"validity duration so a client must check the delta between the notBefore and and "
+		"notAfter fields in the issued certificate to determine the actual "
+		"duration.\n\nThe v1.22+ in-tree implementations of the well-known Kubernetes "
+		"signers will honor this field as long as the requested duration is not greater "
+		"than the maximum duration they will honor per the --cluster-signing-duration CLI "
+		"flag to the Kubernetes controller manager.\n\nCertificate signers may not honor "
+		"this field for various reasons:\n\n  1. Old signer that is unaware of the field "
+		"(such as the in-tree\n     implementations prior to v1.22)\n  2. Signer whose "
+		"configured maximum is shorter than the requested duration\n  3. Signer whose "
+		"configured minimum is longer than the requested duration\n\nThe minimum valid "
+		"value for expirationSeconds is 600, i.e. 10 minutes."),
+	CELL_FUNCTION("Condition", "string", 0, request_condition,
+		"Conditions applied to the request, such as approval or denial."),
 };
 
 static const struct printer_cell_row bundle_cells[] = {
@@ -132,7 +162,8 @@ static const struct printer_cell_row podrequest_cells[] = {
 
 static const struct printer_cell_row webhook_cells[] = {
 	CELL_NAME,
-	CELL_COUNT("Webhooks", "integer", "webhooks", NULL, "Number of webhooks"),
+	CELL_COUNT("Webhooks", "integer", "webhooks", NULL,
+		"Webhooks indicates the number of webhooks registered in this configuration"),
 	CELL_AGE,
 };
 
@@ -149,15 +180,20 @@ static enum printer_cell_type admission_param_kind(struct printer_row *row)
 
 static const struct printer_cell_row validating_cells[] = {
 	CELL_NAME,
-	CELL_COUNT("Validations", "integer", "spec.validations", NULL, "Number of rules"),
-	CELL_FUNCTION("ParamKind", "string", 0, admission_param_kind, "Kind of the parameters"),
+	CELL_COUNT("Validations", "integer", "spec.validations", NULL,
+		"Validations indicates the number of validation rules defined in this "
+		"configuration"),
+	CELL_FUNCTION("ParamKind", "string", 0, admission_param_kind,
+		"ParamKind specifies the kind of resources used to parameterize this policy"),
 	CELL_AGE,
 };
 
 static const struct printer_cell_row mutating_cells[] = {
 	CELL_NAME,
-	CELL_COUNT("Mutations", "integer", "spec.mutations", NULL, "Number of rules"),
-	CELL_FUNCTION("ParamKind", "string", 0, admission_param_kind, "Kind of the parameters"),
+	CELL_COUNT("Mutations", "integer", "spec.mutations", NULL,
+		"Mutation indicates the number of mutations rules defined in this configuration"),
+	CELL_FUNCTION("ParamKind", "string", 0, admission_param_kind,
+		"ParamKind specifies the kind of resources used to parameterize this policy"),
 	CELL_AGE,
 };
 
@@ -227,8 +263,10 @@ static enum printer_cell_type admission_param(struct printer_row *row)
 
 static const struct printer_cell_row policybinding_cells[] = {
 	CELL_NAME,
-	CELL_TEXT("PolicyName", "spec.policyName", NULL, "Policy that is bound"),
-	CELL_FUNCTION("ParamRef", "string", 0, admission_param, "Its parameters"),
+	CELL_TEXT("PolicyName", "spec.policyName", NULL,
+		"PolicyName indicates the policy definition which the policy binding binded to"),
+	CELL_FUNCTION("ParamRef", "string", 0, admission_param,
+		"ParamRef indicates the param resource which sets the configuration param"),
 	CELL_AGE,
 };
 
@@ -236,7 +274,7 @@ const struct printer_kind_row printer_kinds_access[] = {
 	KIND("rbac.authorization.k8s.io", "roles", role_cells),
 	KIND("rbac.authorization.k8s.io", "clusterroles", role_cells),
 	KIND("rbac.authorization.k8s.io", "rolebindings", binding_cells),
-	KIND("rbac.authorization.k8s.io", "clusterrolebindings", binding_cells),
+	KIND("rbac.authorization.k8s.io", "clusterrolebindings", clusterbinding_cells),
 	KIND("certificates.k8s.io", "certificatesigningrequests", request_cells),
 	KIND("certificates.k8s.io", "clustertrustbundles", bundle_cells),
 	KIND("certificates.k8s.io", "podcertificaterequests", podrequest_cells),

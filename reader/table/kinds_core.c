@@ -90,16 +90,41 @@ static enum printer_cell_type node_kernel(struct printer_row *row)
 static const struct printer_cell_row node_cells[] = {
 	CELL_NAME,
 	CELL_FUNCTION(
-		"Status", "string", 0, node_status, "Whether the node is ready and schedulable"),
-	CELL_FUNCTION("Roles", "string", 0, node_roles, "Roles that the labels of the node name"),
+		"Status", "string", 0, node_status, "The status of the node"),
+	CELL_FUNCTION("Roles", "string", 0, node_roles, "The roles of the node"),
 	CELL_AGE,
-	CELL_TEXT("Version", "status.nodeInfo.kubeletVersion", NULL, "Version of the kubelet"),
-	CELL_FUNCTION("Internal-IP", "string", 1, node_internal_ip, "First internal address"),
-	CELL_FUNCTION("External-IP", "string", 1, node_external_ip, "First external address"),
-	CELL_WIDE("OS-Image", "status.nodeInfo.osImage", "<unknown>", "Operating system"),
-	CELL_FUNCTION("Kernel-Version", "string", 1, node_kernel, "Kernel and architecture"),
+	CELL_TEXT("Version", "status.nodeInfo.kubeletVersion", NULL, "Kubelet Version reported by the node."),
+	CELL_FUNCTION("Internal-IP", "string", 1, node_internal_ip,
+		"List of addresses reachable to the node. Queried from cloud provider, if "
+		"available. More info: "
+		"https://kubernetes.io/docs/reference/node/node-status/#addresses Note: This "
+		"field is declared as mergeable, but the merge key is not sufficiently unique, "
+		"which can cause data corruption when it is merged. Callers should instead use a "
+		"full-replacement patch. See https://pr.k8s.io/79391 for an example. Consumers "
+		"should assume that addresses can change during the lifetime of a Node. However, "
+		"there are some exceptions where this may not be possible, such as Pods that "
+		"inherit a Node's address in its own status or consumers of the downward API "
+		"(status.hostIP)."),
+	CELL_FUNCTION("External-IP", "string", 1, node_external_ip,
+		"List of addresses reachable to the node. Queried from cloud provider, if "
+		"available. More info: "
+		"https://kubernetes.io/docs/reference/node/node-status/#addresses Note: This "
+		"field is declared as mergeable, but the merge key is not sufficiently unique, "
+		"which can cause data corruption when it is merged. Callers should instead use a "
+		"full-replacement patch. See https://pr.k8s.io/79391 for an example. Consumers "
+		"should assume that addresses can change during the lifetime of a Node. However, "
+		"there are some exceptions where this may not be possible, such as Pods that "
+		"inherit a Node's address in its own status or consumers of the downward API "
+		"(status.hostIP)."),
+	CELL_WIDE("OS-Image", "status.nodeInfo.osImage", "<unknown>",
+		"OS Image reported by the node from /etc/os-release (e.g. Debian GNU/Linux 7 "
+		"(wheezy))."),
+	CELL_FUNCTION("Kernel-Version", "string", 1, node_kernel,
+		"Kernel Version reported by the node from 'uname -r' (e.g. 3.16.0-0.bpo.4-amd64)."),
 	CELL_WIDE("Container-Runtime", "status.nodeInfo.containerRuntimeVersion", "<unknown>",
-		"Container runtime and its version"),
+		
+		"ContainerRuntime Version reported by the node through runtime remote API (e.g. "
+		"containerd://1.4.2)."),
 };
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -210,17 +235,39 @@ static enum printer_cell_type event_message(struct printer_row *row)
 
 static const struct printer_cell_row event_cells[] = {
 	CELL_FUNCTION(
-		"Last Seen", "string", 0, event_last_seen, "Time since the event last occurred"),
-	CELL_TEXT("Type", "type", NULL, "Normal or Warning"),
-	CELL_TEXT("Reason", "reason", NULL, "Reason, one word"),
-	CELL_FUNCTION("Object", "string", 0, event_object, "Object that the event is about"),
-	CELL_FUNCTION("Subobject", "string", 1, event_subobject, "Part of that object"),
-	CELL_FUNCTION("Source", "string", 1, event_source, "Component that reported the event"),
-	CELL_FUNCTION("Message", "string", 0, event_message, "Text for people"),
+		"Last Seen", "string", 0, event_last_seen,
+		"The time at which the most recent occurrence of this event was recorded."),
+	CELL_TEXT("Type", "type", NULL,
+		"Type of this event (Normal, Warning), new types could be added in the future"),
+	CELL_TEXT("Reason", "reason", NULL,
+		"This should be a short, machine understandable string that gives the reason for "
+		"the transition into the object's current status."),
+	CELL_FUNCTION("Object", "string", 0, event_object, "The object that this event is about."),
+	CELL_FUNCTION("Subobject", "string", 1, event_subobject,
+		"If referring to a piece of an object instead of an entire object, this string "
+		"should contain a valid JSON/Go field access statement, such as "
+		"desiredState.manifest.containers[2]. For example, if the object reference is to "
+		"a container within a pod, this would take on a value like: "
+		"\"spec.containers{name}\" (where \"name\" refers to the name of the container "
+		"that triggered the event) or if no container name is specified "
+		"\"spec.containers[2]\" (container with index 2 in this pod). This syntax is "
+		"chosen only to have some well-defined way of referencing a part of an object."),
+	CELL_FUNCTION("Source", "string", 1, event_source,
+		"The component reporting this event. Should be a short machine understandable "
+		"string."),
+	CELL_FUNCTION("Message", "string", 0, event_message,
+		"A human-readable description of the status of this operation."),
 	CELL_FUNCTION(
-		"First Seen", "string", 1, event_first_seen, "Time since the event first occurred"),
-	CELL_FUNCTION("Count", "string", 1, event_count, "How often the event occurred"),
-	{{"Name", "string", "name", 1, "Name of the event"}, HOW_TEXT, "metadata.name"},
+		"First Seen", "string", 1, event_first_seen,
+		"The time at which the event was first recorded. (Time of server receipt is in "
+		"TypeMeta.)"),
+	CELL_FUNCTION("Count", "string", 1, event_count, "The number of times this event has occurred."),
+	{{"Name", "string", "name", 1,
+		"Name must be unique within a namespace. Is required when creating resources, "
+		"although some resources may allow a client to request the generation of an "
+		"appropriate name automatically. Name is primarily intended for creation "
+		"idempotence and configuration definition. Cannot be updated. More info: "
+		"https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"}, HOW_TEXT, "metadata.name"},
 };
 
 /* ---- other kinds ----------------------------------------------------------------------------- */
@@ -272,8 +319,11 @@ static enum printer_cell_type quota_limits(struct printer_row *row)
 
 static const struct printer_cell_row quota_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION("Request", "string", 0, quota_requests, "Used and allowed requests"),
-	CELL_FUNCTION("Limit", "string", 0, quota_limits, "Used and allowed limits"),
+	CELL_FUNCTION("Request", "string", 0, quota_requests,
+		"Request represents a minimum amount of cpu/memory that a container may consume."),
+	CELL_FUNCTION("Limit", "string", 0, quota_limits,
+		"Limits control the maximum amount of cpu/memory that a container may use "
+		"independent of contention on the node."),
 	CELL_AGE,
 };
 
@@ -307,27 +357,37 @@ static enum printer_cell_type component_error(struct printer_row *row)
 
 static const struct printer_cell_row component_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION("Status", "string", 0, component_status, "Whether the component is healthy"),
-	CELL_FUNCTION("Message", "string", 0, component_message, "Message of the component"),
-	CELL_FUNCTION("Error", "string", 0, component_error, "Error of the component"),
+	CELL_FUNCTION("Status", "string", 0, component_status, "Status of the component conditions"),
+	CELL_FUNCTION("Message", "string", 0, component_message, "Message of the component conditions"),
+	CELL_FUNCTION("Error", "string", 0, component_error, "Error of the component conditions"),
 };
 
 static const struct printer_cell_row namespace_cells[] = {
 	CELL_NAME,
-	CELL_TEXT("Status", "status.phase", NULL, "Active or Terminating"),
+	CELL_TEXT("Status", "status.phase", NULL, "The status of the namespace"),
 	CELL_AGE,
 };
 
 static const struct printer_cell_row secret_cells[] = {
 	CELL_NAME,
-	CELL_TEXT("Type", "type", NULL, "Purpose of the secret"),
-	CELL_COUNT("Data", "string", "data", NULL, "Number of entries"),
+	CELL_TEXT("Type", "type", NULL,
+		"Used to facilitate programmatic handling of secret data. More info: "
+		"https://kubernetes.io/docs/concepts/configuration/secret/#secret-types"),
+	CELL_COUNT("Data", "string", "data", NULL,
+		"Data contains the secret data. Each key must consist of alphanumeric characters, "
+		"'-', '_' or '.'. The serialized form of the secret data is a base64 encoded "
+		"string, representing the arbitrary (possibly non-string) data value here. "
+		"Described in https://tools.ietf.org/html/rfc4648#section-4"),
 	CELL_AGE,
 };
 
 static const struct printer_cell_row configmap_cells[] = {
 	CELL_NAME,
-	CELL_COUNT("Data", "string", "data", "binaryData", "Number of entries"),
+	CELL_COUNT("Data", "string", "data", "binaryData",
+		"Data contains the configuration data. Each key must consist of alphanumeric "
+		"characters, '-', '_' or '.'. Values with non-UTF-8 byte sequences must use the "
+		"BinaryData field. The keys stored in Data must not overlap with the keys in the "
+		"BinaryData field, this is enforced during validation process."),
 	CELL_AGE,
 };
 

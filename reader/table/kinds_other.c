@@ -8,7 +8,10 @@
 
 static const struct printer_cell_row lease_cells[] = {
 	CELL_NAME,
-	CELL_TEXT("Holder", "spec.holderIdentity", NULL, "Who has the lease"),
+	CELL_TEXT("Holder", "spec.holderIdentity", NULL,
+		"holderIdentity contains the identity of the holder of a current lease. If "
+		"Coordinated Leader Election is used, the holder identity must be equal to the "
+		"elected LeaseCandidate.metadata.name field."),
 	CELL_AGE,
 };
 
@@ -22,7 +25,7 @@ static const struct printer_cell_row candidate_cells[] = {
 
 static const struct printer_cell_row runtime_cells[] = {
 	CELL_NAME,
-	CELL_TEXT("Handler", "handler", NULL, "Handler of the container runtime"),
+	CELL_TEXT("Handler", "handler", NULL, ""),
 	CELL_AGE,
 };
 
@@ -45,15 +48,32 @@ static enum printer_cell_type claim_state(struct printer_row *row)
 
 static const struct printer_cell_row claim_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION("State", "string", 0, claim_state, "Pending, allocated, reserved, deleted"),
+	CELL_FUNCTION("State", "string", 0, claim_state,
+		"A summary of the current state (allocated, pending, reserved, etc.)."),
 	CELL_AGE,
 };
 
 static const struct printer_cell_row resourceslice_cells[] = {
 	CELL_NAME,
-	CELL_TEXT("Node", "spec.nodeName", NULL, "Node that has the devices"),
-	CELL_TEXT("Driver", "spec.driver", NULL, "Driver of the devices"),
-	CELL_TEXT("Pool", "spec.pool.name", NULL, "Pool of the devices"),
+	CELL_TEXT("Node", "spec.nodeName", NULL,
+		"NodeName identifies the node which provides the resources in this pool. A field "
+		"selector can be used to list only ResourceSlice objects belonging to a certain "
+		"node.\n\nThis field can be used to limit access from nodes to ResourceSlices "
+		"with the same node name. It also indicates to autoscalers that adding new nodes "
+		"of the same type as some old node might also make new resources "
+		"available.\n\nExactly one of NodeName, NodeSelector, AllNodes, and "
+		"PerDeviceNodeSelection must be set. This field is immutable."),
+	CELL_TEXT("Driver", "spec.driver", NULL,
+		"Driver identifies the DRA driver providing the capacity information. A field "
+		"selector can be used to list only ResourceSlice objects with a certain driver "
+		"name.\n\nMust be a DNS subdomain and should end with a DNS domain owned by the "
+		"vendor of the driver. It should use only lower case characters. This field is "
+		"immutable."),
+	CELL_TEXT("Pool", "spec.pool.name", NULL,
+		"Name is used to identify the pool. For node-local devices, this is often the "
+		"node name, but this is not required.\n\nIt must not be longer than 253 "
+		"characters and must consist of one or more DNS sub-domains separated by slashes. "
+		"This field is immutable."),
 	CELL_AGE,
 };
 
@@ -178,14 +198,24 @@ static enum printer_cell_type flow_missing(struct printer_row *row)
 static const struct printer_cell_row flow_cells[] = {
 	CELL_NAME,
 	CELL_TEXT("PriorityLevel", "spec.priorityLevelConfiguration.name", NULL,
-		"Priority level of the requests"),
+		
+		"`name` is the name of the priority level configuration being referenced Required."),
 	CELL_INTEGER("MatchingPrecedence", "string", "spec.matchingPrecedence",
-		"Order of the schemas: smaller ones first"),
+		
+		"`matchingPrecedence` is used to choose among the FlowSchemas that match a given "
+		"request. The chosen FlowSchema is among those with the numerically lowest (which "
+		"we take to be logically highest) MatchingPrecedence.  Each MatchingPrecedence "
+		"value must be ranged in [1,10000]. Note that if the precedence is not specified, "
+		"it will be set to 1000 as default."),
 	CELL_TEXT("DistinguisherMethod", "spec.distinguisherMethod.type", "<none>",
-		"How flows are told apart"),
+		
+		"`distinguisherMethod` defines how to compute the flow distinguisher for requests "
+		"that match this schema. `nil` specifies that the distinguisher is disabled and "
+		"thus will always be the empty string."),
 	CELL_AGE,
 	CELL_FUNCTION(
-		"MissingPL", "string", 0, flow_missing, "Whether the priority level is missing"),
+		"MissingPL", "string", 0, flow_missing,
+		"references a broken or non-existent PriorityLevelConfiguration"),
 };
 
 static enum printer_cell_type level_number(struct printer_row *row, const char *path)
@@ -220,12 +250,47 @@ static enum printer_cell_type level_queue_length(struct printer_row *row)
 
 static const struct printer_cell_row level_cells[] = {
 	CELL_NAME,
-	CELL_TEXT("Type", "spec.type", NULL, "Exempt or Limited"),
+	CELL_TEXT("Type", "spec.type", NULL,
+		"`type` indicates whether this priority level is subject to limitation on request "
+		"execution.  A value of `\"Exempt\"` means that requests of this priority level "
+		"are not subject to a limit (and thus are never queued) and do not detract from "
+		"the capacity made available to other priority levels.  A value of `\"Limited\"` "
+		"means that (a) requests of this priority level _are_ subject to limits and (b) "
+		"some of the server's limited capacity is made available exclusively to this "
+		"priority level. Required."),
 	CELL_FUNCTION(
-		"NominalConcurrencyShares", "string", 0, level_shares, "Share of the requests"),
-	CELL_FUNCTION("Queues", "string", 0, level_queues, "Number of queues"),
-	CELL_FUNCTION("HandSize", "string", 0, level_hand_size, "Queues that a flow may use"),
-	CELL_FUNCTION("QueueLengthLimit", "string", 0, level_queue_length, "Requests of one queue"),
+		"NominalConcurrencyShares", "string", 0, level_shares,
+		"`nominalConcurrencyShares` (NCS) contributes to the computation of the "
+		"NominalConcurrencyLimit (NominalCL) of this level. This is the number of "
+		"execution seats available at this priority level. This is used both for requests "
+		"dispatched from this priority level as well as requests dispatched from other "
+		"priority levels borrowing seats from this level. The server's concurrency limit "
+		"(ServerCL) is divided among the Limited priority levels in proportion to their "
+		"NCS values:\n\nNominalCL(i)  = ceil( ServerCL * NCS(i) / sum_ncs ) sum_ncs = "
+		"sum[priority level k] NCS(k)\n\nBigger numbers mean a larger nominal concurrency "
+		"limit, at the expense of every other priority level.\n\nIf not specified, this "
+		"field defaults to a value of 30.\n\nSetting this field to zero supports the "
+		"construction of a \"jail\" for this priority level that is used to hold some "
+		"request(s)"),
+	CELL_FUNCTION("Queues", "string", 0, level_queues,
+		"`queues` is the number of queues for this priority level. The queues exist "
+		"independently at each apiserver. The value must be positive.  Setting it to 1 "
+		"effectively precludes shufflesharding and thus makes the distinguisher method of "
+		"associated flow schemas irrelevant.  This field has a default value of 64."),
+	CELL_FUNCTION("HandSize", "string", 0, level_hand_size,
+		"`handSize` is a small positive number that configures the shuffle sharding of "
+		"requests into queues.  When enqueuing a request at this priority level the "
+		"request's flow identifier (a string pair) is hashed and the hash value is used "
+		"to shuffle the list of queues and deal a hand of the size specified here.  The "
+		"request is put into one of the shortest queues in that hand. `handSize` must be "
+		"no larger than `queues`, and should be significantly smaller (so that a few "
+		"heavy flows do not saturate most of the queues).  See the user-facing "
+		"documentation for more extensive guidance on setting this field.  This field has "
+		"a default value of 8."),
+	CELL_FUNCTION("QueueLengthLimit", "string", 0, level_queue_length,
+		"`queueLengthLimit` is the maximum number of requests allowed to be waiting in a "
+		"given queue of this priority level at a time; excess requests are rejected.  "
+		"This value must be positive.  If not specified, it will be defaulted to 50."),
 	CELL_AGE,
 };
 
@@ -259,8 +324,9 @@ static enum printer_cell_type apiservice_available(struct printer_row *row)
 
 static const struct printer_cell_row apiservice_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION("Service", "string", 0, apiservice_service, "Service that answers"),
-	CELL_FUNCTION("Available", "string", 0, apiservice_available, "Whether it answers"),
+	CELL_FUNCTION("Service", "string", 0, apiservice_service,
+		"The reference to the service that hosts this API endpoint."),
+	CELL_FUNCTION("Available", "string", 0, apiservice_available, "Whether this service is available."),
 	CELL_AGE,
 };
 
@@ -321,7 +387,7 @@ static enum printer_cell_type migration_status(struct printer_row *row)
 }
 
 static const struct printer_cell_row migration_cells[] = {
-	CELL_TEXT("Name", "metadata.name", NULL, "Name of the object"),
+	CELL_TEXT("Name", "metadata.name", NULL, ABOUT_NAME),
 	CELL_FUNCTION("Resource", "string", 0, migration_resource, "Resource that is migrated"),
 	CELL_FUNCTION("Status", "string", 0, migration_status, "State of the migration"),
 };

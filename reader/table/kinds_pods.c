@@ -282,17 +282,41 @@ static enum printer_cell_type pod_gates(struct printer_row *row)
 
 static const struct printer_cell_row pod_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION("Ready", "string", 0, pod_ready, "Containers that are ready, and all"),
-	CELL_FUNCTION("Status", "string", 0, pod_status, "Summary of the containers' states"),
+	CELL_FUNCTION("Ready", "string", 0, pod_ready,
+		"The aggregate readiness state of this pod for accepting traffic."),
+	CELL_FUNCTION("Status", "string", 0, pod_status,
+		"The aggregate status of the containers in this pod."),
 	CELL_FUNCTION("Restarts", "string", 0, pod_restarts,
-		"Restarts of the containers, and the time since the last"),
+		
+		"The number of times the containers in this pod have been restarted and when the "
+		"last container in this pod has restarted."),
 	CELL_AGE,
-	CELL_FUNCTION("IP", "string", 1, pod_ip, "First address of the pod"),
-	CELL_WIDE("Node", "spec.nodeName", "<none>", "Node that the pod is bound to"),
+	CELL_FUNCTION("IP", "string", 1, pod_ip,
+		"podIP address allocated to the pod. Routable at least within the cluster. Empty "
+		"if not yet allocated."),
+	CELL_WIDE("Node", "spec.nodeName", "<none>",
+		"NodeName indicates in which node this pod is scheduled. If empty, this pod is a "
+		"candidate for scheduling by the scheduler defined in schedulerName. Once this "
+		"field is set, the kubelet for this node becomes responsible for the lifecycle of "
+		"this pod. This field should not be used to express a desire for the pod to be "
+		"scheduled on a specific node. "
+		"https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#nodename"),
 	CELL_WIDE("Nominated Node", "status.nominatedNodeName", "<none>",
-		"Node on which other pods are preempted for this one"),
+		
+		"nominatedNodeName is set only when this pod preempts other pods on the node, but "
+		"it cannot be scheduled right away as preemption victims receive their graceful "
+		"termination periods. This field does not guarantee that the pod will be "
+		"scheduled on this node. Scheduler may decide to place the pod elsewhere if other "
+		"nodes become available sooner. Scheduler may also decide to give the resources "
+		"on this node to a higher priority pod that is created after preemption. As a "
+		"result, this field may be different than PodSpec.nodeName when the pod is "
+		"scheduled."),
 	CELL_FUNCTION("Readiness Gates", "string", 1, pod_gates,
-		"Readiness gates whose condition is true, and all"),
+		
+		"If specified, all readiness gates will be evaluated for pod readiness. A pod is "
+		"ready when all its containers are ready AND all conditions specified in the "
+		"readiness gates have status equal to \"True\" More info: "
+		"https://git.k8s.io/enhancements/keps/sig-network/580-pod-readiness-gates"),
 };
 
 const struct printer_kind_row printer_kinds_pods[] = {

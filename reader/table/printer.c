@@ -41,7 +41,7 @@ struct printer {
 
 /* Columns of a custom resource whose definition has none. */
 static const struct printer_cell_row printer_plain[] = {CELL_NAME,
-	{{"Age", "date", "", 0, "Time since the object was created"}, HOW_AGE,
+	{{"Age", "date", "", 0, ABOUT_CREATED}, HOW_AGE,
 		"metadata.creationTimestamp", .none = "<unknown>"}};
 
 static const struct printer_kind_row *printer_find_kind(const struct printer_kind *kind)
@@ -91,7 +91,7 @@ static size_t printer_keep(
 /* Reads one of additionalPrinterColumns. */
 static int printer_add_custom(struct printer *printer, const struct value *column, size_t at[4])
 {
-	struct value priority;
+	struct value priority, about = {.text = BYTES_NONE};
 	size_t i = printer->n;
 	size_t path = printer_keep(printer, column, "jsonPath", "");
 
@@ -106,7 +106,14 @@ static int printer_add_custom(struct printer *printer, const struct value *colum
 	at[0] = printer_keep(printer, column, "name", "");
 	at[1] = printer_keep(printer, column, "type", "string");
 	at[2] = printer_keep(printer, column, "format", "");
-	at[3] = printer_keep(printer, column, "description", "");
+	at[3] = printer->names.size;
+	if (value_find(column, BYTES_LIT("description"), &about) == FOUND && about.text.size)
+		buf_bytes_put(&printer->names, about.text);
+	else
+		buf_str(&printer->names, "Custom resource definition column (in JSONPath format): ");
+	if (!about.text.size && value_find(column, BYTES_LIT("jsonPath"), &about) == FOUND)
+		buf_bytes_put(&printer->names, about.text);
+	buf_byte(&printer->names, '\0');
 	if (value_find(column, BYTES_LIT("priority"), &priority) == FOUND &&
 		(priority.type == VALUE_UINT || priority.type == VALUE_INT))
 		printer->columns[i].priority = (int32_t)priority.u.i;

@@ -67,18 +67,36 @@ extern const struct printer_kind_row printer_kinds_pods[], printer_kinds_core[],
 
 /* ---- rows that many kinds have ---- */
 
+/* The descriptions of columns are the API server's, because Tables have them. */
+#define ABOUT_NAME \
+	"Name must be unique within a namespace. Is required when creating resources, although " \
+	"some resources may allow a client to request the generation of an appropriate name " \
+	"automatically. Name is primarily intended for creation idempotence and configuration " \
+	"definition. Cannot be updated. More info: " \
+	"https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"
+#define ABOUT_CREATED \
+	"CreationTimestamp is a timestamp representing the server time when this object was " \
+	"created. It is not guaranteed to be set in happens-before order across separate " \
+	"operations. Clients may not set this value. It is represented in RFC3339 form and is " \
+	"in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git." \
+	"k8s.io/community/contributors/devel/sig-architecture/api-conventions" ".md#metadata"
+#define ABOUT_CONTAINERS \
+	"Names of each container in the template."
+#define ABOUT_IMAGES \
+	"Images referenced by each container in the template."
+
 #define CELL_NAME                                                                                  \
 	{                                                                                          \
-		{"Name", "string", "name", 0, "Name of the object"}, HOW_TEXT, "metadata.name"     \
+		{"Name", "string", "name", 0, ABOUT_NAME}, HOW_TEXT, "metadata.name"     \
 	}
 #define CELL_AGE                                                                                   \
 	{                                                                                          \
-		{"Age", "string", "", 0, "Time since the object was created"}, HOW_AGE,            \
+		{"Age", "string", "", 0, ABOUT_CREATED}, HOW_AGE,            \
 			"metadata.creationTimestamp", .none = "<unknown>"                          \
 	}
 #define CELL_CREATED                                                                               \
 	{                                                                                          \
-		{"Created At", "date", "", 0, "Time when the object was created"}, HOW_TEXT,       \
+		{"Created At", "date", "", 0, ABOUT_CREATED}, HOW_TEXT,       \
 			"metadata.creationTimestamp"                                               \
 	}
 #define CELL_TEXT(name_, path_, none_, about)                                                      \
@@ -103,15 +121,15 @@ extern const struct printer_kind_row printer_kinds_pods[], printer_kinds_core[],
 		{name_, "boolean", "", 0, about}, HOW_BOOLEAN, path_, .none = none_                \
 	}
 #define CELL_CONTAINERS(template_)                                                                 \
-	{{"Containers", "string", "", 1, "Names of the containers of the pod template"},           \
+	{{"Containers", "string", "", 1, ABOUT_CONTAINERS},           \
 		HOW_NAMES, template_ ".spec.containers", "name"},                                  \
 	{                                                                                          \
-		{"Images", "string", "", 1, "Images of the containers of the pod template"},       \
+		{"Images", "string", "", 1, ABOUT_IMAGES},       \
 			HOW_NAMES, template_ ".spec.containers", "image"                           \
 	}
-#define CELL_SELECTOR(path_)                                                                       \
+#define CELL_SELECTOR(path_, about)                                                                       \
 	{                                                                                          \
-		{"Selector", "string", "", 1, "Selector of the pods"}, HOW_SELECTOR, path_         \
+		{"Selector", "string", "", 1, about}, HOW_SELECTOR, path_         \
 	}
 #define CELL_FUNCTION(name_, type_, priority_, fn_, about)                                         \
 	{                                                                                          \

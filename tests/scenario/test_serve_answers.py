@@ -65,7 +65,7 @@ def quoted(text):
     "/api/v1/pods?watch=0",  # S46
     "/api/v1/pods?unknown=1&labelSelector=app%3Dapp1&labelSelector=app%3Dapp2",  # S90
 ])
-def test_lists_are_the_api_servers(serve, path):
+def test_s01_s02_s03_s11_s12_s13_s14_s19_s20_s25_s31_s46_s90_s93_lists_are_the_api_servers(serve, path):
     server, ours = serve.both(path)
     assert (server.status, ours.status) == (200, 200)
     theirs, answer = server.json, ours.json
@@ -75,7 +75,7 @@ def test_lists_are_the_api_servers(serve, path):
     assert int(ours.rv) >= max((int(i["metadata"]["resourceVersion"]) for i in answer["items"]), default=0)
 
 
-def test_S02_keys_are_in_the_order_of_their_bytes(serve):
+def test_s02_keys_are_in_the_order_of_their_bytes(serve):
     names = [(i["metadata"]["namespace"]) for i in serve.ask("/api/v1/pods").json["items"]]
     assert names == ["a-b"] * 6 + ["a"] * 6 + ["web"] * 6
 
@@ -88,12 +88,34 @@ def test_items_of_builtin_lists_have_no_type_and_custom_ones_do(serve):
     assert list(serve.ask(PODS).json) == ["kind", "apiVersion", "metadata", "items"]
 
 
-def test_S04_an_object_has_its_type_first(serve):
+def test_s04_an_object_has_its_type_first(serve):
     server, ours = serve.both(PODS + "/p1")
     assert ours.json == {"kind": "Pod", "apiVersion": "v1", **server.json}
     assert list(ours.json)[:2] == ["kind", "apiVersion"]
     assert ours.body.endswith(b"}\n") and b"\n " not in ours.body
     assert serve.ask(PODS + "/p1", method="HEAD").status == 200
+
+
+def test_s18_labels_are_compared_as_numbers(serve):
+    for name, labels in (("n4", {"n": "4"}), ("n3", {"n": "3"}), ("nx", {"n": "x"}), ("none", {})):
+        serve.simulator.put("configmaps", {"metadata": {"name": name, "namespace": "web", "labels": labels}})
+    path = "/api/v1/namespaces/web/configmaps"
+    eventually(lambda: len(serve.ask(path).names) == 4)
+    for selector, names in (("n>3", ["n4"]), ("n<4", ["n3"]), ("n>2,n<5", ["n3", "n4"]), ("n>9", [])):
+        server, ours = serve.both(f"{path}?labelSelector={quoted(selector)}")
+        assert ours.names == names and ours.json["items"] == server.json["items"]
+    for selector in ("n>x", "n>", "n>1.5"):
+        assert serve.ask(f"{path}?labelSelector={quoted(selector)}").status == 400
+    serve.simulator.delete_many("configmaps")
+
+
+def test_s24_s26_s27_escapes_and_other_names_of_fields(serve):
+    assert serve.ask(PODS + "?fieldSelector=" + quoted("metadata.name=a\\,b")).names == []
+    bad = serve.ask(PODS + "?fieldSelector=" + quoted("metadata.name=a\\x"))
+    assert (bad.status, bad.message) == (400, "invalid field selector: invalid escape sequence: \\x")
+    host, node = (serve.ask(f"{PODS}?fieldSelector={name}%3Dn1").names for name in ("spec.host", "spec.nodeName"))
+    assert host == node and host
+    assert serve.ask(f"{PODS}?fieldSelector=status.podIPs%3D10.0.0.1").names == []
 
 
 # ---- refusals ------------------------------------------------------------------------------------
@@ -114,6 +136,10 @@ INVALID = 'ListOptions.meta.k8s.io "" is invalid: '
     ("/api/v1/pods?labelSelector=app%20in%20(web", 400, "BadRequest",  # S15
      "unable to parse requirement: found '', expected: ',' or ')'"),
     ("/api/v1/pods?labelSelector=a,", 400, "BadRequest", "found '', expected: identifier after ','"),  # S16
+    ("/api/v1/pods?labelSelector=_a", 400, "BadRequest",  # S17
+     "unable to parse requirement: <nil>: Invalid value: \"_a\": name part must consist of alphanumeric characters, '-', '_' or '.', "
+     "and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+     "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"),
     ("/api/v1/pods?fieldSelector=foo%3Dbar", 400, "BadRequest", "field label not supported: foo"),  # S21
     ("/apis/example.com/v1/widgets?fieldSelector=foo%3Dbar", 400, "BadRequest", "field label not supported: foo"),
     ("/api/v1/pods?fieldSelector=foo", 400, "BadRequest", "invalid selector: 'foo'; can't understand 'foo'"),  # S23
@@ -121,6 +147,14 @@ INVALID = 'ListOptions.meta.k8s.io "" is invalid: '
     ("/api/v1/pods?limit=", 400, "BadRequest", 'strconv.ParseInt: parsing "": invalid syntax'),
     ("/api/v1/pods?resourceVersionMatch=Exact", 422, "Invalid", INVALID +  # S37
      "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"),
+    ("/api/v1/pods?resourceVersion=0&resourceVersionMatch=Exact", 422, "Invalid", INVALID +  # S38
+     'resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"'),
+    ("/api/v1/pods?resourceVersion=1&resourceVersionMatch=foo", 422, "Invalid", INVALID +  # S39
+     'resourceVersionMatch: Unsupported value: "foo": supported values: "Exact", "NotOlderThan", ""'),
+    ("/api/v1/pods?resourceVersionMatch=foo&continue=x", 422, "Invalid", INVALID +  # S40
+     "[resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided, "
+     "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided, "
+     'resourceVersionMatch: Unsupported value: "foo": supported values: "Exact", "NotOlderThan", ""]'),
     ("/api/v1/pods?sendInitialEvents=false", 422, "Invalid", INVALID +  # S41
      "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list"),
     ("/api/v1/pods?resourceVersion=abc", 400, "BadRequest",  # S42
@@ -130,13 +164,20 @@ INVALID = 'ListOptions.meta.k8s.io "" is invalid: '
     ("/api/v1/pods?continue=%25%25", 400, "BadRequest",  # S43
      "invalid continue token: continue key is not valid: illegal base64 data at input byte 0"),
     ("/api/v1/pods?watch=1&sendInitialEvents=true", 422, "Invalid", None),  # S64
+    ("/api/v1/pods?watch=1&sendInitialEvents=true&resourceVersionMatch=Exact", 422, "Invalid", INVALID +  # S65
+     "[resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan, "
+     'resourceVersionMatch: Unsupported value: "Exact": supported values: "NotOlderThan"]'),
+    ("/api/v1/pods?watch=1&resourceVersionMatch=NotOlderThan", 422, "Invalid", INVALID +  # S66
+     "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"),
+    ("/api/v1/pods?timeout=x", 400, "BadRequest",
+     'invalid timeout specified in the request URL - time: invalid duration "x"'),
     ("/api/v1/pods?watch=1&timeoutSeconds=x", 400, "BadRequest", 'strconv.ParseInt: parsing "x": invalid syntax'),  # S60
     ("/api/v1/watch/namespaces/web/pods/a?fieldSelector=metadata.name%3Db", 400, "BadRequest",  # S74
      "fieldSelector metadata.name doesn't match requested name"),
     ("/api/v1/configmaps", 404, "NotFound", None),  # only the feed of one namespace
     ("/api/v1/namespaces/a/configmaps", 404, "NotFound", None),
 ])
-def test_refusals_are_status_objects_in_the_api_servers_words(serve, path, status, reason, message):
+def test_s05_s06_s07_s08_s09_s15_s16_s17_s21_s23_s29_s37_s38_s39_s40_s41_s42_s43_s60_s64_s65_s66_s74_s91_refusals_are_status_objects_in_the_api_servers_words(serve, path, status, reason, message):
     answer = serve.ask(path)
     refused = answer.json
     assert (answer.status, refused["code"], refused["reason"], refused["kind"]) == (status, status, reason, "Status")
@@ -145,14 +186,14 @@ def test_refusals_are_status_objects_in_the_api_servers_words(serve, path, statu
         assert refused["message"] == message
 
 
-def test_S44_a_token_and_a_version_exclude_each_other(serve):
+def test_s44_a_token_and_a_version_exclude_each_other(serve):
     token = serve.ask("/api/v1/pods?limit=1").json["metadata"]["continue"]
     answer = serve.ask(f"/api/v1/pods?continue={token}&resourceVersion=5")
     assert (answer.status, answer.message) == (400, "specifying resource version is not allowed when using continue")
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-def test_S10_writes_are_not_allowed(serve, method):
+def test_s10_writes_are_not_allowed(serve, method):
     answer = serve.ask(PODS + "/p1", method=method, body="{}" if method != "DELETE" else None)
     assert (answer.status, answer.json["reason"]) == (405, "MethodNotAllowed")
     assert serve.ask(PODS + "/p1/log").status == 405
@@ -166,7 +207,7 @@ def test_a_missing_feed_is_named(serve):
 # ---- versions ------------------------------------------------------------------------------------
 
 
-def test_S33_a_version_that_does_not_come_is_a_timeout_with_its_cause(serve):
+def test_s33_a_version_that_does_not_come_is_a_timeout_with_its_cause(serve):
     answer = serve.ask("/api/v1/pods?resourceVersion=99999999")
     assert (answer.status, answer.json["reason"], answer.headers["retry-after"]) == (504, "Timeout", "1")
     details = answer.json["details"]
@@ -175,7 +216,7 @@ def test_S33_a_version_that_does_not_come_is_a_timeout_with_its_cause(serve):
     assert serve.ask(PODS + "/p1?resourceVersion=99999999").status == 504
 
 
-def test_S34_a_version_that_comes_is_waited_for(serve):
+def test_s32_s34_a_version_that_comes_is_waited_for(serve):
     for i in range(10):
         rv = serve.simulator.put("pods", pod("waited", "web", app=f"w{i}"))
         answer = serve.ask(f"{PODS}?resourceVersion={rv}")
@@ -184,7 +225,7 @@ def test_S34_a_version_that_comes_is_waited_for(serve):
     serve.wait_rv(serve.simulator.delete("pods", "web/waited"))
 
 
-def test_S36_exact_lists_show_the_state_of_their_version(serve):
+def test_s35_s36_exact_lists_show_the_state_of_their_version(serve):
     before = serve.ask("/api/v1/pods")
     rv = before.rv
     serve.simulator.put("pods", pod("p3", "web", app="changed"))
@@ -224,7 +265,7 @@ def pages(serve, path, limit):
     yield found
 
 
-def test_S28_all_pages_show_one_state(serve):
+def test_s28_all_pages_show_one_state(serve):
     before = serve.ask("/api/v1/pods").json["items"]
     walk = pages(serve, "/api/v1/pods?", 4)
     first = next(walk)
@@ -248,7 +289,7 @@ def test_pages_make_up_the_list(serve, path):
 
 
 @pytest.mark.parametrize("selector", ["", "labelSelector=app!%3Dapp1&"])
-def test_S28_pages_under_changes_show_the_state_of_the_first_pages_version(serve, selector):
+def test_s28_pages_under_changes_show_the_state_of_the_first_pages_version(serve, selector):
     """The states come from the API server: a list and the events after it, in the order of their resourceVersions."""
     path = f"/api/v1/pods?{selector}"
     listed = serve.server.ask(path).json
@@ -281,7 +322,7 @@ def test_S28_pages_under_changes_show_the_state_of_the_first_pages_version(serve
         assert found == [state[key] for key in sorted(state)]
 
 
-def test_limits_that_do_not_count(serve):
+def test_s30_limits_that_do_not_count(serve):
     everything = serve.ask("/api/v1/pods").json["items"]
     for query in ("limit=-1", "limit=0", "limit=3&resourceVersion=0"):  # S30
         answer = serve.ask("/api/v1/pods?" + query).json
@@ -298,7 +339,7 @@ def test_a_token_of_minus_one_goes_on_at_the_newest_state(serve):
 # ---- forms ---------------------------------------------------------------------------------------
 
 
-def test_S75_tables(serve):
+def test_s75_tables(serve):
     table = serve.ask(PODS, accept=TABLE).json
     assert (table["kind"], table["apiVersion"]) == ("Table", "meta.k8s.io/v1")
     names = [column["name"] for column in table["columnDefinitions"]]
@@ -313,7 +354,7 @@ def test_S75_tables(serve):
     assert beta["apiVersion"] == "meta.k8s.io/v1beta1"
 
 
-def test_S76_what_rows_include(serve):
+def test_s76_what_rows_include(serve):
     whole_row = serve.ask(PODS + "?includeObject=Object", accept=TABLE).json["rows"][1]["object"]
     assert whole_row["kind"] == "Pod" and "spec" in whole_row
     assert serve.ask(PODS + "?includeObject=None", accept=TABLE).json["rows"][1]["object"] is None
@@ -321,7 +362,7 @@ def test_S76_what_rows_include(serve):
     assert bad.status == 400 and "includeObject: Invalid value" in bad.message
 
 
-def test_S78_to_S80_what_is_accepted(serve):
+def test_s78_s79_s80_what_is_accepted(serve):
     table9 = "application/json;as=Table;v=v9;g=meta.k8s.io"
     for accept in (table9, "text/html", "application/yaml", "application/vnd.kubernetes.protobuf"):
         answer = serve.ask(PODS, accept=accept)
@@ -332,7 +373,7 @@ def test_S78_to_S80_what_is_accepted(serve):
         assert serve.ask(PODS, accept=accept).json["kind"] == "PodList"
 
 
-def test_S81_metadata_only(serve):
+def test_s81_metadata_only(serve):
     listed = serve.ask(PODS, accept=METADATA_LIST).json
     assert (listed["kind"], listed["apiVersion"]) == ("PartialObjectMetadataList", "meta.k8s.io/v1")
     whole_list = serve.ask(PODS).json["items"]
@@ -343,7 +384,7 @@ def test_S81_metadata_only(serve):
     assert serve.ask(PODS + "/p1", accept=METADATA).json["kind"] == "PartialObjectMetadata"
 
 
-def test_S82_large_answers_are_compressed(serve):
+def test_s82_large_answers_are_compressed(serve):
     serve.simulator.create("pods", 200, size=2000, prefix="large")
     eventually(lambda: len(serve.ask("/api/v1/pods").body) > 300000)
     plain = serve.ask("/api/v1/pods")
@@ -360,7 +401,7 @@ def test_S82_large_answers_are_compressed(serve):
     eventually(lambda: len(serve.ask("/api/v1/pods").names) == 18)
 
 
-def test_S83_people_get_indented_answers(serve):
+def test_s83_people_get_indented_answers(serve):
     compact = serve.ask(PODS + "/p1")
     for headers in ({"user_agent": "curl/8"}, {"user_agent": "Wget/1"}):
         answer = serve.ask(PODS + "/p1", **headers)
@@ -373,7 +414,7 @@ def test_S83_people_get_indented_answers(serve):
 # ---- discovery -----------------------------------------------------------------------------------
 
 
-def test_S84_documents_name_what_is_served(serve):
+def test_s84_documents_name_what_is_served(serve):
     assert serve.ask("/api").json["versions"] == ["v1"]
     groups = serve.ask("/apis").json["groups"]
     assert [g["name"] for g in groups] == ["example.com"]
@@ -389,7 +430,7 @@ def test_S84_documents_name_what_is_served(serve):
     assert "/api" in serve.ask("/").json["paths"]
 
 
-def test_S85_aggregated_documents(serve):
+def test_s85_aggregated_documents(serve):
     accept = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList,application/json"
     for version in ("v2", "v2beta1"):
         for path, group, names in (("/api", None, {"pods", "nodes", "configmaps"}), ("/apis", "example.com", {"widgets"})):

@@ -98,8 +98,8 @@ def swallow(function, *args):
         pass
 
 
-def test_before_the_first_list_clients_are_told_to_come_again(workspace):
-    """Also S72: kubectl keeps a discovery document for hours, so none may be empty."""
+def test_s72_s86_before_the_first_list_clients_are_told_to_come_again(workspace):
+    """kubectl keeps a discovery document for hours, so none may be empty."""
     simulator = workspace.simulator()
     simulator.put("pods", pod("a", "web"))
     simulator.down()

@@ -177,7 +177,7 @@ def test_connection_is_used_again(server):
     assert connection.sock.getsockname() == address
 
 
-def test_pipelined_requests_are_answered_in_order(server):
+def test_s95_pipelined_requests_are_answered_in_order(server):
     with server.raw() as connection:
         connection.sendall(REQUEST * 50 + b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" + REQUEST)
         text = read_all(connection)
@@ -185,7 +185,7 @@ def test_pipelined_requests_are_answered_in_order(server):
     assert text.count(b"connection: close") == 1 and text.endswith(b"\r\n\r\nok")
 
 
-def test_head_has_the_length_but_no_body(server):
+def test_s95_head_has_the_length_but_no_body(server):
     with server.raw() as connection:
         connection.sendall(b"HEAD /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" + REQUEST)
         status, headers, _ = read_answer_head(connection)
@@ -206,7 +206,16 @@ def read_answer_head(connection):
     return int(first.split(" ")[1]), headers, rest
 
 
-def test_http_1_0_closes_after_the_answer(server):
+def test_s95_options_and_other_methods_are_refused(server):
+    for method in (b"OPTIONS", b"TRACE", b"FOO"):
+        with server.raw() as connection:
+            connection.sendall(method + b" /api/v1/pods HTTP/1.1\r\nHost: localhost\r\n\r\n" + REQUEST)
+            status, headers, _ = read_answer(connection)
+            assert status == 405 and headers["allow"] == "GET, HEAD", method
+            assert read_answer(connection)[0] == 200
+
+
+def test_s95_http_1_0_closes_after_the_answer(server):
     with server.raw() as connection:
         connection.sendall(b"GET /livez HTTP/1.0\r\n\r\n")
         text = read_all(connection)
@@ -224,7 +233,7 @@ def test_bodies_are_passed_over(server):
         assert read_answer(connection)[0] == 200
 
 
-def test_expected_continue_is_given(server):
+def test_s95_expected_continue_is_given(server):
     with server.raw() as connection:
         connection.sendall(b"PUT /livez HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
         assert connection.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"

@@ -46,7 +46,7 @@ def change(simulator):
     "fieldSelector=spec.nodeName%3Dn9&",
     "fieldSelector=metadata.name%3Dp2&",
 ])
-def test_replayed_and_live_events_are_the_api_servers(serve, query):
+def test_s47_s48_s53_replayed_and_live_events_are_the_api_servers(serve, query):
     rv = serve.ask(PODS).rv
     with serve.watch(f"{PODS}?watch=1&{query}resourceVersion={rv}&timeoutSeconds=4") as live:
         serve.wait_rv(change(serve.simulator))
@@ -58,28 +58,28 @@ def test_replayed_and_live_events_are_the_api_servers(serve, query):
     assert replayed.body.endswith(b"\n") or not replayed.events
 
 
-def test_S54_other_namespaces_are_not_seen(serve):
+def test_s54_other_namespaces_are_not_seen(serve):
     with serve.watch(f"{PODS}?watch=1&resourceVersion={serve.ask(PODS).rv}") as watch:
         serve.simulator.put("pods", pod("unseen", "shop"))
         serve.simulator.put("pods", pod("seen", "web"))
         assert watch.next()[:2] == ("ADDED", "seen")
 
 
-def test_S45_the_head_comes_before_any_event(serve):
+def test_s45_the_head_comes_before_any_event(serve):
     with serve.watch(f"{PODS}?watch=1&resourceVersion={serve.ask(PODS).rv}") as watch:
         assert watch.response.getheader("content-type") == "application/json"
         assert watch.response.getheader("transfer-encoding") == "chunked"
 
 
 @pytest.mark.parametrize("query", ["watch=1", "watch=true&resourceVersion=0", "watch=&resourceVersion="])
-def test_S52_objects_come_first_then_changes(serve, query):
+def test_s46_s52_objects_come_first_then_changes(serve, query):
     with serve.watch(f"{PODS}?{query}") as watch:
         assert [e[:2] for e in watch.next(3)] == [("ADDED", f"p{i}") for i in range(3)]
         rv = serve.simulator.patch("pods", "web/p1", {"spec": {"nodeName": "n7"}})
         assert watch.next() == ("MODIFIED", "p1", str(rv))
 
 
-def test_S55_one_object_by_its_name(serve):
+def test_s55_s73_one_object_by_its_name(serve):
     with serve.watch(f"{PODS}?watch=1&fieldSelector=metadata.name%3Dp1&resourceVersion=0") as watch:
         assert watch.next()[:2] == ("ADDED", "p1")
         serve.simulator.touch("pods")
@@ -95,7 +95,7 @@ def ends_initial(event):
     return event["object"]["metadata"].get("annotations", {}).get("k8s.io/initial-events-end") == "true"
 
 
-def test_S61_to_S63_the_end_of_the_objects_is_marked(serve):
+def test_s61_s62_s63_the_end_of_the_objects_is_marked(serve):
     with serve.watch(f"{PODS}?{INITIAL}&allowWatchBookmarks=true") as watch:
         assert [e[:2] for e in watch.next(3)] == [("ADDED", f"p{i}") for i in range(3)]
         mark = json.loads(watch.line())
@@ -114,20 +114,20 @@ def test_S61_to_S63_the_end_of_the_objects_is_marked(serve):
         assert ends_initial(json.loads(watch.line()))
 
 
-def test_S67_no_objects_if_none_are_wanted(serve):
+def test_s67_no_objects_if_none_are_wanted(serve):
     query = "watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan"
     with serve.watch(f"{PODS}?{query}&resourceVersion=0") as watch:
         serve.simulator.put("pods", pod("later", "web"))
         assert watch.next()[:2] == ("ADDED", "later")
 
 
-def test_S68_objects_of_a_version_that_does_not_come(serve):
+def test_s68_objects_of_a_version_that_does_not_come(serve):
     event, = serve.ask(f"{PODS}?{INITIAL}&resourceVersion=99999999").events
     assert event["type"] == "ERROR" and event["object"]["code"] == 504
     assert event["object"]["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
 
 
-def test_S49_and_S50_history_ends_at_the_first_list(serve):
+def test_s49_s50_history_ends_at_the_first_list(serve):
     event, = serve.ask(f"{ALL}?watch=1&resourceVersion=1").events
     status = event["object"]
     assert event["type"] == "ERROR" and (status["code"], status["reason"]) == (410, "Expired")
@@ -136,7 +136,7 @@ def test_S49_and_S50_history_ends_at_the_first_list(serve):
     assert serve.ask(f"{ALL}?watch=1&resourceVersion={oldest}&timeoutSeconds=1").events == []
 
 
-def test_S51_a_future_version_is_silent_until_it_has_passed(serve):
+def test_s51_a_future_version_is_silent_until_it_has_passed(serve):
     rv = int(serve.ask(ALL).rv)
     with serve.watch(f"{ALL}?watch=1&resourceVersion={rv + 2}") as watch:
         for i in range(4):
@@ -145,7 +145,7 @@ def test_S51_a_future_version_is_silent_until_it_has_passed(serve):
         assert int(watch.next()[2]) > rv + 2
 
 
-def test_S56_and_S57_bookmarks_on_request_only(serve):
+def test_s56_s57_bookmarks_on_request_only(serve):
     rv = serve.ask(PODS).rv
     assert serve.ask(f"{PODS}?watch=1&resourceVersion={rv}&timeoutSeconds=3").events == []
     bookmark, = serve.ask(f"{PODS}?watch=1&resourceVersion={rv}&timeoutSeconds=3&allowWatchBookmarks=true").events
@@ -153,7 +153,29 @@ def test_S56_and_S57_bookmarks_on_request_only(serve):
     assert int(bookmark["object"]["metadata"]["resourceVersion"]) >= int(rv)
 
 
-def test_S59_a_timeout_is_a_clean_end(serve):
+def test_s58_a_bookmark_has_the_newest_version_and_loses_nothing(serve):
+    """Bookmarks of the API server move a version on that no change of the feed has."""
+    rv = serve.ask(ALL).rv
+    for i in range(3):
+        last = serve.simulator.put("configmaps", {"metadata": {"name": f"c{i}", "namespace": "web"}})
+    serve.simulator.bookmark()
+    serve.wait_rv(last)
+    marked, = serve.ask(f"{ALL}?watch=1&resourceVersion={rv}&timeoutSeconds=3&allowWatchBookmarks=true").events
+    assert marked["type"] == "BOOKMARK" and int(marked["object"]["metadata"]["resourceVersion"]) >= int(last)
+    added = serve.simulator.put("pods", pod("after", "web"))
+    rv = marked["object"]["metadata"]["resourceVersion"]
+    with serve.watch(f"{ALL}?watch=1&resourceVersion={rv}") as watch:
+        assert watch.next() == ("ADDED", "after", str(added))
+
+
+def test_s60_a_watch_without_a_timeout_goes_on(serve):
+    for query in ("", "&timeoutSeconds=0"):
+        with serve.watch(f"{PODS}?watch=1&resourceVersion={serve.ask(PODS).rv}{query}") as watch:
+            serve.simulator.touch("pods")
+            assert watch.next()[0] == "MODIFIED"
+
+
+def test_s59_a_timeout_is_a_clean_end(serve):
     connection = serve.client.connect()
     for _ in range(2):  # the connection is used again
         connection.request("GET", f"{PODS}?watch=1&resourceVersion={serve.ask(PODS).rv}&timeoutSeconds=1")
@@ -162,7 +184,7 @@ def test_S59_a_timeout_is_a_clean_end(serve):
     connection.close()
 
 
-def test_S77_tables_have_their_columns_once(serve):
+def test_s77_tables_have_their_columns_once(serve):
     with serve.watch(f"{PODS}?watch=1&resourceVersion=0", accept=TABLE) as watch:
         tables = [json.loads(watch.line())["object"] for _ in range(3)]
     assert [len(t["rows"]) for t in tables] == [1, 1, 1]
@@ -226,7 +248,7 @@ def follow_until_equal(serve, watch, model):
         model.take(json.loads(watch.line()))
 
 
-def test_S69_nothing_is_lost_between_objects_and_changes(serve):
+def test_s69_nothing_is_lost_between_objects_and_changes(serve):
     serve.simulator.create("pods", 1000, size=500)
     serve.simulator.churn("pods", 100)
     with serve.watch(f"{ALL}?{INITIAL}&allowWatchBookmarks=true") as watch:
@@ -237,7 +259,7 @@ def test_S69_nothing_is_lost_between_objects_and_changes(serve):
         follow_until_equal(serve, watch, model)
 
 
-def test_S71_a_relist_is_changes_and_ends_no_watch(serve):
+def test_s71_a_relist_is_changes_and_ends_no_watch(serve):
     with serve.watch(f"{ALL}?{INITIAL}&allowWatchBookmarks=true") as watch, \
             serve.watch(f"{ALL}?watch=1&labelSelector=app%3Dapp0&resourceVersion=0") as selected:
         model = initial(serve, watch)
@@ -378,7 +400,7 @@ def test_stale_answers_say_so(serve):
     assert len(answer.names) == 3
 
 
-def test_S70_a_slow_client_gets_everything(serve):
+def test_s70_a_slow_client_gets_everything(serve):
     rv = serve.ask(ALL).rv
     with serve.watch(f"{ALL}?watch=1&resourceVersion={rv}") as slow, serve.watch(f"{ALL}?watch=1&resourceVersion={rv}") as fast:
         serve.simulator.create("pods", 300, size=20000)  # 6 MB, far more than a socket holds
@@ -386,7 +408,28 @@ def test_S70_a_slow_client_gets_everything(serve):
         assert [e[0] for e in slow.next(300)] == ["ADDED"] * 300
 
 
-def test_S92_clients_that_go_away_leave_nothing(serve):
+def test_s94_a_thousand_watches(serve):
+    """Each gets each event, and costs less than a buffer of its own would."""
+    rv, pid = serve.ask(ALL).rv, serve.process.pid
+    serve.simulator.create("pods", 30, size=20000)  # 600 kB for each watch
+
+    def memory():
+        fields = dict(line.split(":", 1) for line in open(f"/proc/{pid}/status"))
+        return int(fields["RssAnon"].split()[0])
+
+    watches = [serve.watch(f"{ALL}?watch=1&resourceVersion={rv}&timeoutSeconds=300") for _ in range(500)]
+    before = memory()
+    watches += [serve.watch(f"{ALL}?watch=1&resourceVersion={rv}&timeoutSeconds=300") for _ in range(500)]
+    serve.simulator.put("pods", pod("last", "web"))
+    grown = memory() - before
+    assert grown < 500 * 400, f"{grown} KiB for 500 watches that read nothing yet, of 600 kB each"
+    for watch in watches:
+        events = watch.next(31)
+        assert [e[0] for e in events] == ["ADDED"] * 31 and events[-1][1] == "last"
+        watch.connection.close()
+
+
+def test_s92_clients_that_go_away_leave_nothing(serve):
     serve.simulator.create("pods", 300, size=20000)
     serve.store.wait_equal(serve.simulator, "pods")
     for _ in range(20):

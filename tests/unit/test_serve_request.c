@@ -103,7 +103,7 @@ static void options_are(const char *query, bool is_watch, int code, const char *
 	api_options_release(&options);
 }
 
-Test(serve_request, booleans_as_the_api_server_decodes_them) /* S46 */
+Test(serve_request, s46_booleans_as_the_api_server_decodes_them) /* S46 */
 {
 	static const char *const yes[] = {"watch=true", "watch=True", "watch=1", "watch=yes", "watch=",
 		"watch", "watch=1&watch=0"};
@@ -138,7 +138,7 @@ Test(serve_request, selectors_are_decoded_once)
 	api_options_release(&options);
 }
 
-Test(serve_request, bad_options_are_refused_in_the_words_of_the_api_server)
+Test(serve_request, s15_s16_s23_s24_s29_s30_s37_s38_s39_s40_s41_s60_s64_s65_s66_bad_options_are_refused_in_the_words_of_the_api_server)
 {
 	/* S15, S16, S23, S24, S29, S30, S60 */
 	options_are("labelSelector=app+in+(web", false, 400,
@@ -235,7 +235,7 @@ static void accept_is(const char *header, enum api_form form, const char *versio
 	}
 }
 
-Test(serve_request, what_clients_accept) /* S75, S78 to S81 */
+Test(serve_request, s75_s78_s79_s80_s81_what_clients_accept) /* S75, S78 to S81 */
 {
 #define TABLE "application/json;as=Table;v=v1;g=meta.k8s.io"
 	accept_is(NULL, API_FORM_OBJECT, "v1");
@@ -281,14 +281,14 @@ static void fields_are(const char *group, const char *kind, bool namespaced, con
 	struct selector *fields;
 
 	cr_assert_eq(selector_parse_fields(selector, &fields), 0);
-	int r = api_kind_check_fields(group, kind, namespaced, fields, &status);
+	int r = api_kind_check_fields(group, kind, namespaced, " spec.color ", fields, &status);
 	cr_expect_eq(r, message ? 400 : 0, "%s %s", kind, selector);
 	if (message)
 		cr_expect_str_eq(buf_cstr(&status.message), message);
 	selector_free(&fields);
 }
 
-Test(serve_request, field_labels) /* S20 to S22, S26, S27 */
+Test(serve_request, s20_s21_s22_s26_s27_field_labels) /* S20 to S22, S26, S27 */
 {
 	fields_are("", "Pod", true, "metadata.name=a,metadata.namespace=b,spec.nodeName=c,spec.host=d",
 		NULL);
@@ -304,6 +304,44 @@ Test(serve_request, field_labels) /* S20 to S22, S26, S27 */
 		"field label not supported: metadata.namespace");
 	fields_are("example.com", "Widget", true, "metadata.namespace=x", NULL);
 	fields_are("", "Event", true, "involvedObject.uid=1,reason=x,source=y", NULL);
+	fields_are("example.com", "Widget", true, "spec.color=red", NULL);
+	fields_are("example.com", "Widget", true, "spec.colo=red", "field label not supported: spec.colo");
+	fields_are("apps", "Deployment", true, "spec.color=red",
+		"\"spec.color\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
+}
+
+Test(serve_request, groups_and_versions_have_the_api_servers_order)
+{
+	cr_expect_lt(api_kind_group_rank(""), api_kind_group_rank("apps"));
+	cr_expect_lt(api_kind_group_rank("apps"), api_kind_group_rank("admissionregistration.k8s.io"));
+	cr_expect_eq(api_kind_group_rank("a.example.com"), api_kind_group_rank("b.example.com"));
+	static const char *const order[] = {"v10", "v2", "v1", "v3beta1", "v1beta2", "v1beta1", "v2alpha1", "foo", "v1x"};
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
+		for (size_t k = 0; k < sizeof(order) / sizeof(*order); k++)
+			cr_expect_eq(api_kind_compare_versions(order[i], order[k]) < 0, i < k, "%s %s", order[i],
+				order[k]);
+}
+
+Test(serve_request, timeouts_are_durations_of_go)
+{
+	static const struct {
+		const char *text, *why;
+	} cases[] = {{"", NULL}, {"0", NULL}, {"5s", NULL}, {"1h30m", NULL}, {"-1.5h", NULL}, {".5s", NULL},
+		{"1\u00b5s", NULL}, {"x", "invalid duration \"x\""}, {" 1s", "invalid duration \" 1s\""},
+		{"5", "missing unit in duration \"5\""}, {"1s2", "missing unit in duration \"1s2\""},
+		{"5x", "unknown unit \"x\" in duration \"5x\""}, {".", "invalid duration \".\""}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct api_options options = {.deadline_text = cases[i].text};
+		char message[200];
+
+		(void)snprintf(message, sizeof(message), "invalid timeout specified in the request URL - time: %s",
+			cases[i].why ? cases[i].why : "");
+		cr_expect_eq(api_options_check_deadline(&options, &status), cases[i].why ? 400 : 0, "%s", cases[i].text);
+		if (cases[i].why)
+			cr_expect_str_eq(buf_cstr(&status.message), message);
+	}
 }
 
 /* ---- tokens ---- */
@@ -326,7 +364,7 @@ static const char *token_of(const char *json)
 	return buf_cstr(&out);
 }
 
-Test(serve_request, tokens) /* S43 */
+Test(serve_request, s43_tokens) /* S43 */
 {
 #define INVALID_TOKEN "invalid continue token: continue key is not valid"
 	struct api_token t;
@@ -368,7 +406,7 @@ Test(serve_request, tokens) /* S43 */
 
 /* ---- Status ---- */
 
-Test(serve_request, status_objects) /* S05, S06, S09, S33, S49 */
+Test(serve_request, s05_s06_s09_s33_s49_status_objects) /* S05, S06, S09, S33, S49 */
 {
 	api_status_release(&status);
 	api_status_no_object(&status, "", "pods", "nope");
