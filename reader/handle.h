@@ -79,6 +79,14 @@ void feed_sets_release(struct kinf_snapshot *snapshot);
 int key_join(const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX],
 	struct bytes *ret_key);
 
+/* Gives each retained change of the feeds that FEED stands for (NULL: of all) from event FROM on, in
+ * the order of events, with the version before it (NULL: there was none; always for a feed's first
+ * list). FN's result that is not 0 ends the walk and is the result. */
+typedef int history_log_fn(void *arg, const struct snapshot_feed *feed,
+	const struct kinf_change *change, const struct kinf_object *before);
+int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t from,
+	history_log_fn *fn, void *arg);
+
 /* A daemon as a reader sees it at one moment. */
 struct daemon_view {
 	struct stats *page; /* NULL: there is none, or it is of the store that this one is a copy of */

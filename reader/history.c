@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the retained history of one key by one walk over the log above the horizon. Following the
- * records' `prev` instead would stop at a deletion, and miss an earlier object of the same key.
+ * Finds the retained history of one key, or of whole feeds, by one walk over the log above the horizon.
+ * Following the records' `prev` instead would stop at a deletion, and miss an earlier object of the
+ * same key.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,28 +20,51 @@ struct history {
 	bool given;
 };
 
-static int history_give(struct history *h, const struct record *record, const struct record *object)
+static void history_fill(const struct record *record, const struct record *object,
+	struct kinf_change *ret_change)
 {
-	struct kinf_change change = {
+	*ret_change = (struct kinf_change){
 		.type = record_type_name(record->type),
 		.event = record->seq,
 		.time_ns = record->time_ns,
 		.final_state_unknown = (record->flags & RECORD_FINAL_STATE_UNKNOWN) != 0,
 	};
+	object_from_record(object, &ret_change->object);
+}
+
+static int history_give(struct history *h, const struct record *record, const struct record *object)
+{
+	struct kinf_change change;
 
 	h->given = true;
-	object_from_record(object, &change.object);
+	history_fill(record, object, &change);
 	return h->fn(h->arg, &change);
 }
 
-static bool history_is_of_object(const struct history *h, const struct record *record)
+/* Returns the feed of SET that RECORD is a visible version in, or NULL. */
+static const struct snapshot_feed *history_feed(
+	const struct feed_set *set, const struct record *record)
 {
-	if (record->type > RECORD_DELETED || !bytes_equal(record->key, h->key))
-		return false;
-	for (size_t i = 0; i < h->set->n; i++)
-		if (h->set->feeds[i].definition.id == record->feed)
-			return record->seq <= h->set->feeds[i].visible;
-	return false;
+	if (record->type > RECORD_DELETED)
+		return NULL;
+	for (size_t i = 0; i < set->n; i++)
+		if (set->feeds[i].definition.id == record->feed)
+			return record->seq <= set->feeds[i].visible ? &set->feeds[i] : NULL;
+	return NULL;
+}
+
+/* Reads the version before RECORD. Returns FOUND, also with seq 0 if there is none, or an error. */
+static int history_before(
+	struct snapshot *snapshot, const struct record *record, struct record *ret_before)
+{
+	*ret_before = (struct record){0};
+	if (!record->prev)
+		return FOUND;
+	int r = snapshot_version(snapshot, record->prev, ret_before);
+	if (r == NOT_FOUND)
+		return err_say(ERR_CORRUPT, "record %llu: the version before it, %llu, is missing",
+			(unsigned long long)record->seq, (unsigned long long)record->prev);
+	return r;
 }
 
 /* Gives the changes; before the first one the state from before the log. */
@@ -53,15 +77,11 @@ static int history_walk(struct history *h)
 		snapshot_horizon(snapshot) + 1, &log);
 
 	while (r == 0 && (r = journal_walk_next(log, &record)) == FOUND) {
-		struct record before = {0};
+		struct record before;
 
-		if (!history_is_of_object(h, &record))
+		if (!bytes_equal(record.key, h->key) || !history_feed(h->set, &record))
 			continue;
-		if (record.prev)
-			r = snapshot_version(snapshot, record.prev, &before);
-		if (r == NOT_FOUND)
-			return err_say(ERR_CORRUPT, "record %llu: the version before it, %llu, is missing",
-				(unsigned long long)record.seq, (unsigned long long)record.prev);
+		r = history_before(snapshot, &record, &before);
 		if (r == FOUND && !h->given && before.seq)
 			r = history_give(h, &before, &before);
 		if (r == FOUND)
@@ -98,4 +118,39 @@ int kinf_history(struct kinf_snapshot *snapshot, const char *feed, const char *n
 	if (r == FOUND)
 		r = history_give(&history, &record, &record);
 	return kinf_result(snapshot->kinf, r);
+}
+
+int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t from,
+	history_log_fn *fn, void *arg)
+{
+	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
+	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
+	struct snapshot *state = snapshot->snapshot;
+	uint64_t begin = snapshot_horizon(state) + 1;
+	const struct feed_set *set;
+	struct record record;
+	int r = kinf_held(snapshot);
+
+	if (r == 0)
+		r = feed_set_get(snapshot, feed, &set);
+	if (r == 0)
+		r = journal_walk_open(snapshot_journal(state), snapshot_journal_txn(state),
+			from > begin ? from : begin, &log);
+	while (r == 0 && (r = journal_walk_next(log, &record)) == FOUND) {
+		const struct snapshot_feed *of = history_feed(set, &record);
+		struct kinf_object old;
+		struct kinf_change change;
+		struct record before;
+
+		if (!of)
+			continue;
+		r = history_before(state, &record, &before);
+		if (r < 0)
+			break;
+		history_fill(&record, record.body.size ? &record : &before, &change);
+		if (before.seq)
+			object_from_record(&before, &old);
+		r = fn(arg, of, &change, before.seq ? &old : NULL);
+	}
+	return kinf_result(snapshot->kinf, r == END ? 0 : r);
 }

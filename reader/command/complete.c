@@ -31,6 +31,7 @@ struct completion {
 	const char *joined;    /* before them, in the same word: "app=x," of a list */
 	size_t joined_size;
 	size_t n;
+	bool opened; /* or could not be */
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
 };
@@ -115,8 +116,9 @@ static bool complete_open(struct completion *completion)
 		.file = complete_option_value(options, "config")};
 	AUTO_FREE char *directory = NULL;
 
-	if (completion->snapshot)
-		return true;
+	if (completion->opened)
+		return completion->snapshot;
+	completion->opened = true;
 	if (command_store(&flags, &directory) < 0 || kinf_open(directory, &completion->kinf) < 0)
 		return false;
 	return kinf_snapshot_open(completion->kinf, &completion->snapshot) == 0;

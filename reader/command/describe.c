@@ -10,13 +10,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/base64.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/value.h"
 #include "common/value/yaml.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
+#include "reader/command/secret.h"
 #include "reader/table/age.h"
 #include "reader/table/display.h"
 
@@ -161,8 +161,6 @@ static int describe_history_add(void *arg, const struct kinf_change *change)
 
 /* ---- secrets --------------------------------------------------------------------------------- */
 
-#define LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
-
 /* Returns the name of the part of a Secret that hides values, or holds such a part: the member KEY of the part IN, "" of
  * the object itself. NULL: it is shown as it is. */
 static const char *describe_hiding_part(const char *in, struct bytes key)
@@ -176,19 +174,6 @@ static const char *describe_hiding_part(const char *in, struct bytes key)
 	return NULL;
 }
 
-/* Puts the size of one value of a Secret, as kubectl describe does. */
-static void describe_put_size(struct bytes value, bool base64, struct buf *out)
-{
-	AUTO_FREE char *data = NULL;
-	size_t size = value.size;
-	char text[40];
-
-	if (base64)
-		err_ignore(base64_decode(value, &data, &size), "the size of the text is shown");
-	(void)snprintf(text, sizeof(text), "<%zu bytes>", size);
-	value_put_string(out, bytes_str(text));
-}
-
 /* Appends the map FROM, which is the part IN of a Secret, to OUT: the values of data and stringData as their sizes, and
  * without the annotation in which kubectl apply keeps the whole object. */
 static int describe_hide_part(const char *in, const struct value *from, struct buf *out)
@@ -198,6 +183,7 @@ static int describe_hide_part(const char *in, const struct value *from, struct b
 	struct value_iter pairs;
 	struct bytes key, document;
 	struct value item;
+	char size[SECRET_TEXT_SIZE];
 	uint32_t n = 0;
 	int r;
 
@@ -207,15 +193,17 @@ static int describe_hide_part(const char *in, const struct value *from, struct b
 
 		value_put_string(out, key);
 		n++;
-		if (values && item.type == VALUE_STRING)
-			describe_put_size(item.text, base64, out);
-		else if (values || (strcmp(in, "annotations") == 0 &&
-					   bytes_equal(key, BYTES_LIT(LAST_APPLIED))))
+		if (values && item.type == VALUE_STRING) {
+			secret_size_text(item.text, base64, size);
+			value_put_string(out, bytes_str(size));
+		} else if (values || (strcmp(in, "annotations") == 0 &&
+					   bytes_equal(key, BYTES_LIT(SECRET_LAST_APPLIED)))) {
 			value_put_string(out, BYTES_LIT("<hidden>"));
-		else if (part && item.type == VALUE_MAP)
+		} else if (part && item.type == VALUE_MAP) {
 			r = describe_hide_part(part, &item, out);
-		else if ((r = value_document(&item, &document)) == 0)
+		} else if ((r = value_document(&item, &document)) == 0) {
 			buf_bytes_put(out, document);
+		}
 		if (r < 0)
 			return r;
 	}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kinf diff STORE1 STORE2: the objects that differ, by key. Each store is read from one
- * snapshot. */
+/*
+ * kinf diff STORE1 STORE2: the objects that differ, by key. Each store is read from one snapshot.
+ * kinf diff FEED NAME --from EVENT is in history.c.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,8 +12,10 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/daemon/faults.h"
+#include "common/decimal.h"
 #include "common/err.h"
 #include "reader/command/command.h"
+#include "reader/command/history.h"
 #include "reader/command/print.h"
 
 enum { FIRST, SECOND, SIDES };
@@ -164,22 +168,47 @@ static int diff_feed(struct diff *diff, const char *feed)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+struct diff_args {
+	const char *namespace_, *from; /* an event number */
+};
+
+static const struct option_spec diff_options[] = {
+	{0, "from", OPTION_TEXT, offsetof(struct diff_args, from), "N",
+		"compare an object with its state as of this event"},
+	{'n', "namespace", OPTION_TEXT, offsetof(struct diff_args, namespace_), "NS",
+		"the namespace of that object"},
+};
+
 int command_diff(int argc, char **argv)
 {
 	static char stores[2 * PATH_MAX +
 			   8]; /* the handler of memory faults does not know which one it was */
 	CLEANUP(diff_release) struct diff diff = {.out = BUF_INIT};
 	struct config_flags flags = {0};
+	struct diff_args args = {0};
+	uint64_t from;
 	int first;
-	const struct options_group groups[] = {config_common_options(&flags)};
-	const struct options options = {"kinf diff", "STORE1 STORE2",
+	const struct options_group groups[] = {
+		{"Options", diff_options, ARRAY_SIZE(diff_options), &args},
+		config_common_options(&flags),
+	};
+	const struct options options = {"kinf diff", "STORE1 STORE2 | FEED NAME --from N",
 		"Prints the objects that differ between two stores: '<' only in the first, '>' "
 		"only in the "
-		"second, '!' in both but different, with both resourceVersions. Exits with 1 if "
-		"there are any.",
+		"second, '!' in both but different, with both resourceVersions. With --from prints the "
+		"fields in which an object differs from its retained state of then. Exits with 1 if "
+		"there are differences.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 
+	if (r == 0 && args.from) {
+		if (decimal_parse(bytes_str(args.from), UINT64_MAX, &from) == 0)
+			return history_diff(&options, &flags, argv + first, (size_t)(argc - first),
+				args.namespace_, from);
+		r = options_bad(&options, "--from '%s' is no event number; 'kinf history' prints them", args.from);
+	}
+	if (r == 0 && args.namespace_)
+		r = options_bad(&options, "-n is for one object, with --from");
 	if (r == 0 && argc - first != SIDES)
 		r = options_bad(&options, "write two stores");
 	if (r != 0)

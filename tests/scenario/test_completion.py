@@ -90,7 +90,7 @@ def complete(store):
         (["dump", "--feed", "n"], ["nodes"]),
         (["run", "--durability", ""], ["process", "disk"]),
         (["run", "--kubeconfig", ""], [":files"]),
-        (["diff", ""], [":directories"]),
+        (["diff", ""], [":directories", "nodes", "pods"]),
         (["nonsense", ""], []),
     ],
 )

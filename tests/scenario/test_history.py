@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kinf history, kinf log and kinf diff --from: what changed in the retained past."""
+
+import json
+
+import pytest
+
+from harness import eventually
+from harness.objects import pod
+from harness.store import whole
+
+
+@pytest.fixture(scope="module")
+def past(shared):
+    """(simulator, store): web/front was created, moved, given a label, deleted; a Secret's value changed."""
+    simulator = shared.simulator()
+    store = shared.store(simulator=simulator)
+    simulator.put("pods", pod("old", "shop", app="a", node="n0"))
+    store.configure(whole("pods"), whole("secrets", drop=[]), retention={"time": "1h", "size": "64MiB"}).daemons()
+    for feed in ("pods", "secrets"):
+        store.wait_live(feed)
+    front = pod("front", "web", app="a", node="n1")
+    simulator.put("pods", front)
+    simulator.put("pods", pod("front", "web", app="a", node="n2"))
+    simulator.put("pods", pod("front", "web", app="b", node="n2"))
+    simulator.delete("pods", "web/front")
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "web"}, "data": {"password": "aHVudGVyMg=="}}
+    simulator.put("secrets", secret)
+    secret["data"]["password"] = "aHVudGVyMw=="
+    secret["metadata"]["managedFields"] = [
+        {"manager": "early", "time": "2026-01-01T00:00:00Z", "operation": "Update"},
+        {"manager": "kubectl", "time": "2026-02-01T00:00:00Z", "operation": "Update"},
+    ]
+    simulator.put("secrets", secret)
+    for feed in ("pods", "secrets"):
+        store.wait_equal(simulator, feed)
+    eventually(lambda: "DELETED" in store.kinf("log").stdout and store.kinf("log", "secrets").stdout.count("\n") == 2)
+    return simulator, store
+
+
+@pytest.fixture
+def kinf(past):
+    return past[1].kinf
+
+
+def lines(answer):
+    return [json.loads(line) for line in answer.stdout.splitlines()]
+
+
+def test_history_shows_each_version_and_its_fields(kinf):
+    text = kinf("history", "pods", "front", "-n", "web", check=True).stdout
+    heads = [line.split()[1] for line in text.splitlines() if not line.startswith(" ")]
+    assert heads == ["ADDED", "MODIFIED", "MODIFIED", "DELETED"]
+    assert "    spec.nodeName: n1 -> n2\n" in text and "    metadata.labels.app: a -> b\n" in text
+    assert "resourceVersion:" not in text
+    versions = lines(kinf("history", "pods/web/front", "-o", "json", check=True))
+    assert [v["type"] for v in versions] == heads
+    assert {"path": "spec.nodeName", "old": "n1", "new": "n2"} in versions[1]["changes"]
+    assert "changes" not in versions[0] and "changes" not in versions[3]
+    assert [v["event"] for v in versions] == sorted(v["event"] for v in versions)
+
+
+def test_log_names_the_changes_of_all_feeds_in_order(kinf):
+    log = lines(kinf("log", "-o", "json", check=True))
+    assert [e["event"] for e in log] == sorted(e["event"] for e in log)
+    assert {e["feed"] for e in log} == {"pods", "secrets"}
+    of_front = [(e["type"], [c["path"] for c in e.get("changes", [])]) for e in log if e["key"] == "web/front"]
+    assert of_front == [("ADDED", []), ("MODIFIED", ["spec.nodeName"]), ("MODIFIED", ["metadata.labels.app"]), ("DELETED", [])]
+    text = kinf("log", "pods", "-n", "web", check=True).stdout.splitlines()
+    assert [line.split()[2:5] for line in text] == [[kind, "pods", "web/front"] for kind, _ in of_front]
+    assert text[1].endswith(" spec.nodeName")
+    assert kinf("log", "--from", str(log[-1]["event"]), check=True).stdout.count("\n") == 1
+    assert kinf("log", "--since", "1ms", check=True).stdout == ""
+    assert len(lines(kinf("log", "--since", "1h", "-o", "json", check=True))) == len(log)
+
+
+def test_diff_compares_an_object_with_its_past(kinf):
+    events = [v["event"] for v in lines(kinf("history", "secrets", "s", "-n", "web", "-o", "json", check=True))]
+    answer = kinf("diff", "secrets", "s", "-n", "web", "--from", str(events[0]))
+    assert answer.status == 1 and "data.password: <7 bytes> -> <7 bytes>" in answer.stdout
+    assert kinf("diff", "secrets", "web/s", "--from", str(events[1])).status == 0
+    gone = [v["event"] for v in lines(kinf("history", "pods", "web/front", "-o", "json", check=True))]
+    answer = kinf("diff", "pods", "web/front", "--from", str(gone[0]))
+    assert (answer.status, answer.stdout) == (1, "deleted since\n")
+    early = kinf("diff", "pods", "web/front", "--from", "1")
+    assert early.status == 1 and f"event {gone[0]}" in early.stderr
+
+
+def test_values_of_secrets_are_hidden(kinf):
+    for command in (["history", "secrets", "web/s"], ["log", "secrets"], ["history", "secrets", "web/s", "-o", "json"], ["log", "-o", "json"]):
+        text = kinf(*command, check=True).stdout
+        assert "aHVudGVy" not in text and "data.password" in text, command
+
+
+def test_those_who_changed_it_are_named(kinf):
+    text = kinf("history", "secrets", "web/s", check=True).stdout
+    assert "  by kubectl\n" in text and "early" not in text
+    assert lines(kinf("history", "secrets", "web/s", "-o", "json"))[-1]["managers"] == "kubectl"
+
+
+@pytest.mark.parametrize(
+    "args,status,error",
+    [
+        (["history", "pods"], 2, "write a feed and a name"),
+        (["history", "pods", "front"], 2, "write -n NAMESPACE, or NAMESPACE/front"),
+        (["history", "pods", "web/none"], 1, 'pods "web/none" not found'),
+        (["history", "pdos", "web/front"], 1, "pdos"),
+        (["history", "pods", "web/front", "-o", "yaml"], 2, "allowed are text and json"),
+        (["log", "pods", "secrets"], 2, "write one feed"),
+        (["log", "pdos"], 1, "pdos"),
+        (["log", "--since", "yesterday"], 2, "--since"),
+        (["diff", "pods", "web/front", "--from", "x"], 2, "no event number"),
+        (["diff", "a", "b", "-n", "web"], 2, "-n is for one object"),
+    ],
+)
+def test_bad_arguments(kinf, args, status, error):
+    answer = kinf(*args)
+    assert answer.status == status and error in answer.stderr and not answer.stdout

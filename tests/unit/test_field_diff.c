@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include "common/err.h"
+#include "common/value/field_diff.h"
+#include "common/value/json.h"
+#include "common/value/path.h"
+
+static void to_body(const char *json, struct buf *body)
+{
+	struct json_parser *parser;
+	const struct json_options options = {0};
+
+	cr_assert_eq(json_parser_new(&parser), 0);
+	cr_assert_eq(json_parse(parser, bytes_str(json), &options, body), 0, "%s", json);
+	json_parser_free(&parser);
+}
+
+struct found {
+	struct buf text;
+	struct bytes before, after;
+};
+
+static int check_value(void *arg, const struct value *value)
+{
+	*(struct value *)arg = *value;
+	return 1;
+}
+
+/* The path leads to the value, in the version that has it. */
+static void check_path(const char *path, struct bytes body, const struct value *value)
+{
+	struct path *parsed;
+	struct value found = {0};
+
+	if (!*path)
+		return;
+	cr_assert_eq(path_parse(path, &parsed), 0, "%s: %s", path, err_text(ERR_SYNTAX));
+	cr_assert_eq(path_eval(parsed, body, check_value, &found), 1, "%s", path);
+	cr_assert_eq(found.start, value->start, "%s", path);
+	path_free(&parsed);
+}
+
+static int add(void *arg, const char *path, const struct value *before, const struct value *after)
+{
+	struct found *found = arg;
+
+	if (before)
+		check_path(path, found->before, before);
+	if (after)
+		check_path(path, found->after, after);
+	buf_printf(&found->text, "%s%s%s ", !before ? "+" : !after ? "-" : "", path,
+		*path ? "" : "(all)");
+	return 0;
+}
+
+static void assert_changes(const char *before, const char *after, const char *wanted)
+{
+	struct buf a = BUF_INIT, b = BUF_INIT;
+
+	to_body(before, &a);
+	to_body(after, &b);
+	struct found found = {BUF_INIT, buf_bytes(&a), buf_bytes(&b)};
+	cr_assert_eq(field_diff_each(found.before, found.after, add, &found), 0);
+	cr_assert_str_eq(buf_cstr(&found.text), wanted, "%s -> %s: %s", before, after,
+		buf_cstr(&found.text));
+	buf_release(&found.text);
+	buf_release(&b);
+	buf_release(&a);
+}
+
+Test(diff, equal_versions_have_none)
+{
+	assert_changes("{\"a\":{\"b\":[1,2]}}", "{\"a\":{\"b\":[1,2]}}", "");
+	assert_changes("{\"a\":1,\"b\":{\"c\":2,\"d\":3}}", "{\"b\":{\"d\":3,\"c\":2},\"a\":1}", "");
+}
+
+Test(diff, members_that_came_went_and_changed_are_named)
+{
+	assert_changes("{\"a\":1,\"b\":{\"c\":2},\"d\":3}", "{\"a\":4,\"b\":{\"e\":2},\"f\":null}",
+		"a -b.c +b.e -d +f ");
+}
+
+Test(diff, names_that_are_no_plain_keys_are_quoted)
+{
+	assert_changes("{\"l\":{\"a.b/c\":1,\"it's\":1,\"\":1,\"\\\\\":1}}", "{\"l\":{}}",
+		"-l['a.b/c'] -l['it\\'s'] -l[''] -l['\\\\'] ");
+	assert_changes("{\"a b\":{\"c\":1}}", "{\"a b\":{\"c\":2}}", "['a b'].c ");
+}
+
+Test(diff, items_with_names_are_compared_by_name)
+{
+	assert_changes("{\"c\":[{\"name\":\"x\",\"i\":1},{\"name\":\"y\",\"i\":1}]}",
+		"{\"c\":[{\"name\":\"y\",\"i\":2},{\"name\":\"x\",\"i\":1},{\"name\":\"z.q\"}]}",
+		"c[name=y].i +c[?(@.name=='z.q')] ");
+	assert_changes("[{\"type\":\"Ready\",\"status\":\"False\"}]",
+		"[{\"type\":\"Ready\",\"status\":\"True\"}]", "[type=Ready].status ");
+}
+
+Test(diff, other_items_are_compared_by_place)
+{
+	assert_changes("{\"a\":[1,2,3]}", "{\"a\":[1,4]}", "a[1] -a[2] ");
+	assert_changes("{\"a\":[{\"name\":\"x\"},{\"name\":\"x\"}]}",
+		"{\"a\":[{\"name\":\"x\"},{\"name\":\"y\"}]}", "a[1].name ");
+	assert_changes("{\"a\":[]}", "{\"a\":[1]}", "a ");
+}
+
+Test(diff, a_value_of_another_type_is_one_change)
+{
+	assert_changes("{\"a\":{\"b\":1}}", "{\"a\":[1]}", "a ");
+	assert_changes("1", "\"1\"", "(all) ");
+	assert_changes("{\"a\":1}", "{\"a\":1.0}", "a ");
+}
+
+Test(diff, damaged_versions_are_refused)
+{
+	static const uint8_t cut[] = {0x81, 0xa1, 'a', 0x92, 1};
+	struct buf whole = BUF_INIT;
+
+	to_body("{\"a\":[1,2]}", &whole);
+	struct found found = {BUF_INIT, BYTES(cut, sizeof(cut)), buf_bytes(&whole)};
+	cr_assert_eq(field_diff_each(found.before, found.after, add, &found), ERR_CORRUPT);
+	cr_assert_eq(field_diff_each(found.after, found.before, add, &found), ERR_CORRUPT);
+	cr_assert_eq(field_diff_each(BYTES_NONE, found.after, add, &found), ERR_CORRUPT);
+	buf_release(&found.text);
+	buf_release(&whole);
+}
