@@ -117,6 +117,7 @@ done
 build tsan build/tsan/stress/ring_threads build/tsan/stress/queue_threads
 one "threads ring (tsan)" build/tsan/stress/ring_threads
 one "threads queue (tsan)" build/tsan/stress/queue_threads
+one "rebuild of 50,000 objects" env KINF_BUILD=build/asan /usr/bin/python3 tests/stress/rebuild.py --objects 50000
 # The kill loop and the torture wait for most of their time.
 begin "kill loop ${kill_seconds}s" scripts/check-crash.sh build/asan "$kill_seconds"
 begin "torture memory" scripts/check-torture.sh build/asan memory --count 10

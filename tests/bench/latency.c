@@ -3,8 +3,9 @@
  * Measures the time from a commit of the journal until a follower has the event, through the
  * running processor. The writer takes the time just before it commits, so that the figure contains
  * the commit, the ring and the wake-up. Follower and writer are two processes. With "handler" the
- * follower is an informer of libkinf, and the time ends with the call of its on_update. usage:
- * latency STORE RUNTIME N COUNT RATE [handler]
+ * follower is an informer of libkinf, and the time ends with the call of its on_update. With "hold"
+ * the program prints "ready" when the follower has its initial state, and begins when a line comes on
+ * stdin. usage: latency STORE RUNTIME N COUNT RATE [handler [hold]]
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -25,7 +26,8 @@
 #include "tests/bench/measure.h"
 #include "tests/bench/source.h"
 
-#define SECOND_NS 1000000000u
+#define SECOND_NS    1000000000u
+#define WAIT_SECONDS 120 /* the initial state of a million objects comes first */
 
 /* Shared by the two processes. */
 struct meeting {
@@ -183,7 +185,7 @@ static void wait_seen(const struct meeting *meeting, uint64_t seen, const char *
 
 	measure_begin(&measure);
 	while (meeting->seen < seen) {
-		must_true(measure_wall(&measure) < 30, what);
+		must_true(measure_wall(&measure) < WAIT_SECONDS, what);
 		pause_ns(SECOND_NS / 1000);
 	}
 }
@@ -204,7 +206,7 @@ int main(int argc, char **argv)
 	struct source source;
 
 	if (argc < 6) {
-		(void)fputs("usage: latency STORE RUNTIME N COUNT RATE [handler]\n", stderr);
+		(void)fputs("usage: latency STORE RUNTIME N COUNT RATE [handler [hold]]\n", stderr);
 		return 2;
 	}
 	struct pods pods = {.n = must_number(argv[3], 1, "N")};
@@ -223,6 +225,10 @@ int main(int argc, char **argv)
 	meeting->feed = source.feed.id;
 	meeting->first = source_last(&source) + 1;
 	wait_seen(meeting, 1, "the follower does not come up");
+	if (argc > 7 && !strcmp(argv[7], "hold")) {
+		(void)puts("ready");
+		must_true(fflush(stdout) == 0 && getchar() != EOF, "stdin");
+	}
 	write_changes(&source, &pods, meeting, rate);
 	wait_seen(meeting, meeting->count + 1, "the follower missed changes");
 	source_close(&source);

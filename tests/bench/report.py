@@ -53,6 +53,7 @@ def add_size(table, n, figures):
     for name, what in (("first_list", "first list, applied"), ("changed_list", "burst without new terms"),
                        ("moved_list", "burst, 4 of 15 terms new")):
         per_second(what, figures[name]["apply_objects_per_s"], 0.1)
+    add_rebuild(table, n, figures["rebuild"])
     table.add(f"{n}: recorded, JSON to journal", f"{first['record_objects_per_s'] / 1000:.0f} k/s, "
               f"{first['record_cpu_us_per_object']:.1f} us CPU an object", "", None)
     for who, key in (("reflector's recorder", "recorder_peak_private_bytes"),
@@ -75,6 +76,16 @@ def add_size(table, n, figures):
         for rank in ("p50", "p99"):
             table.add(f"{n}: commit to a handler of libkinf, {rank}, 200/s",
                       f"{figures['latency'][f'commit_to_handler_{rank}_us']:.0f} us", "", None)
+
+
+def add_rebuild(table, n, rebuild):
+    value = rebuild["objects_per_s"]
+    table.add(f"{n}: rebuild of the index", f"{value / 1000:.0f} k/s, {rebuild['cpu_us_per_object']:.1f} us CPU an object",
+              "200 k/s" if n >= 100000 else "", value >= 200000 if n >= 100000 else None)
+    for rank in ("p50", "p99"):
+        before, meanwhile = (rebuild[when][f"commit_to_handler_{rank}_us"] for when in ("quiet", "busy"))
+        table.add(f"{n}: commit to a handler, {rank}, 500/s, during a rebuild", f"{meanwhile:.0f} us", f"{before:.0f} us before",
+                  None)
 
 
 def add_find(table, n, find, barred):

@@ -6,6 +6,7 @@ import subprocess
 import time
 
 import idle
+import rebuild
 import workqueue
 from machine import Place, median, measured, note, unshared_bytes
 
@@ -101,7 +102,7 @@ def latencies(place, n):
 def one_size(build, n, latency=False):
     note(f"{n} synthetic pods")
     with Place(build) as place:
-        processor = place.daemon("kinf-processor")
+        place.daemon("kinf-processor")
         figures = {"objects": n, "first_list": filled(place, n)}
         figures["read"] = measured([place.program("bench/read"), place.store, n])
         figures["find"] = measured([place.program("bench/find"), place.store, n])
@@ -111,7 +112,8 @@ def one_size(build, n, latency=False):
         figures["reader_unshared_bytes"] = holding_reader(place, n)
         figures["changed_list"] = filled(place, n)
         figures["moved_list"] = filled(place, n, "moving")
-        processor.stop_sampling()
+        figures["rebuild"] = rebuild.measure(place, n)
+        place.daemons[-1].stop_sampling()
         if latency:
             figures["latency"] = latencies(place, n)
         place.stop()
