@@ -67,6 +67,7 @@ static int flush_terms(struct index *index, uint32_t *order, size_t n)
 	struct changes *changes = &index->changes;
 	CLEANUP(cursor_close) struct cursor *terms = NULL;
 	CLEANUP(cursor_close) struct cursor *postings = NULL;
+	uint64_t first_new = index->state.next_term;
 	int r = cursor_open(index->txn, INDEX_TERM, &terms);
 
 	for (size_t i = 0; i < n && r == 0; i++)
@@ -77,6 +78,8 @@ static int flush_terms(struct index *index, uint32_t *order, size_t n)
 	r = cursor_open(index->txn, INDEX_POSTING, &postings);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		const struct change_term *t = &changes->terms[order[i]];
+		/* Ids are never used again, so those of new terms come after all that is stored. */
+		unsigned flags = t->id >= first_new ? TXN_APPEND : TXN_NEW;
 
 		for (uint32_t p = t->begin; p < t->end && r == 0; p++) {
 			const struct change_posting *posting = &changes->postings[p];
@@ -85,7 +88,7 @@ static int flush_terms(struct index *index, uint32_t *order, size_t n)
 			struct bytes found, value;
 
 			if (posting->delta > 0) {
-				r = cursor_put(postings, key, BYTES_NONE, TXN_NEW);
+				r = cursor_put(postings, key, BYTES_NONE, flags);
 				continue;
 			}
 			r = cursor_seek(postings, key, &found, &value);
