@@ -99,7 +99,7 @@ unit_tests := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
 test_programs := $(patsubst tests/%.c,$(B)/%,$(program_src)) $(if $(model_src),$(B)/model/model)
 fuzzers := $(patsubst tests/%.c,$(B)/%,$(fuzz_src))
 
-.PHONY: all tests fuzzers fuzz run test check-all bench bench-swarm check-style check-unit check-differential check-arm64 check-clang check-real check-real-faults format manual install uninstall \
+.PHONY: all tests fuzzers fuzz run test check-all bench bench-swarm check-style check-unit check-differential check-h2spec check-arm64 check-clang check-real check-real-faults format manual install uninstall \
 	clean help dependencies dist
 all: $(programs) $(library) ## build the programs and the library into build/release
 torture_programs := $(addprefix $(B)/torture/,kinf kinf-reflector kinf-processor informer)
@@ -253,6 +253,9 @@ bench-swarm: dependencies ## measure kinf-serve by thousands of clients, beside 
 
 check-unit: $(unit_tests) ## unit tests of this VARIANT
 	$(Q)scripts/check-unit.sh $(B)
+
+check-h2spec: all ## the conformance tests of HTTP/2 against kinf-serve (scripts/dependencies.sh h2spec, with Go)
+	$(Q)scripts/check-h2spec.sh $(B)
 
 check-arm64: ## every product file compiles for arm64 (Debian's cross compiler: scripts/dependencies.sh arm64)
 	$(Q)scripts/check-portable.sh arm64

@@ -10,7 +10,7 @@
 #include "common/err.h"
 
 #define DEFAULT_LIMIT ((size_t)1 << 30)
-#define FIRST_SIZE    ((size_t)256)
+#define FIRST_SIZE    ((size_t)64)
 
 static size_t buf_limit(const struct buf *buf)
 {

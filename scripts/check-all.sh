@@ -93,6 +93,12 @@ for compiler in arm64:aarch64-linux-gnu-gcc clang:clang; do
         skip "compiles: ${compiler%:*}" "there is no ${compiler#*:} (scripts/dependencies.sh ${compiler%:*})"
     fi
 done
+reason=$(scripts/check-h2spec.sh --why-not build/asan)
+if [ -z "$reason" ]; then
+    one "h2spec" scripts/check-h2spec.sh build/asan
+else
+    skip "h2spec" "$reason"
+fi
 reason=$(scripts/check-differential.sh --why-not build/asan)
 if [ -z "$reason" ]; then
     one "against client-go" scripts/check-differential.sh build/asan

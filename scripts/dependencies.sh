@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building and testing need, if they are missing. No other script installs anything.
-# usage: scripts/dependencies.sh [fuzz|arm64|clang]    also the packages for `make fuzz`, `make check-arm64`, `make check-clang`
+# usage: scripts/dependencies.sh [fuzz|arm64|clang|h2spec]    also what `make fuzz`, `make check-arm64`, `make check-clang`,
+# `make check-h2spec` need
 set -eu
 
 packages='gcc g++ make pkg-config libcurl4-openssl-dev libmsgpack-dev liblmdb-dev libcriterion-dev
@@ -13,6 +14,9 @@ case ${1:-} in
     fuzz) packages="$packages clang-14 libclang-rt-14-dev" ;;
     arm64) packages="$packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross" ;;
     clang) packages="$packages clang" ;;
+    h2spec) # by Go, which is not installed here: no package has it
+        [ -x build/tools/h2spec ] || GOBIN=$(pwd)/build/tools go install github.com/summerwind/h2spec/cmd/h2spec@latest
+        ;;
 esac
 
 missing=

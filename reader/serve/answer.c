@@ -449,7 +449,10 @@ void answer_dispatch(struct answer_request *request)
 		answer_read(request);
 		return;
 	case ANSWER_LIST:
-		answer_list_begin(request);
+		if (serve_worker_held(request->worker->worker) > ANSWER_HELD_MAX)
+			answer_refuse(request, api_status_busy(&request->status));
+		else
+			answer_list_begin(request);
 		return;
 	case ANSWER_WATCH:
 		answer_watch_begin(request);

@@ -41,6 +41,7 @@
 #define ANSWER_WAIT_NS       UINT64_C(3000000000) /* for an RV that is not here yet */
 #define ANSWER_RETRY_NS      UINT64_C(3000000) /* mostly the index has caught up after this */
 #define ANSWER_SLICE_NS      UINT64_C(1000000) /* of work, before other clients have their turn */
+#define ANSWER_HELD_MAX      ((size_t)64 << 20) /* a worker's bytes that clients have not taken */
 #define ANSWER_GZIP_BYTES    ((size_t)128 << 10)  /* smaller answers are not compressed */
 
 struct answer {

@@ -311,6 +311,18 @@ static void list_end(void *context, enum exchange_end why)
 	answer_request_free(&request);
 }
 
+/* Drops what was made of a list that is streamed; it is made again when the client takes it. A
+ * connection of HTTP/2 may ask for hundreds of lists and take none. */
+static int list_restart(struct answer_list *list)
+{
+	buf_release(&list->json);
+	list->begun = false;
+	list->n = 0;
+	list->stage = LIST_ITEMS;
+	return as_of_walk(list->as_of, AS_OF_ALL, buf_bytes(&list->request->key),
+		buf_bytes(&list->from));
+}
+
 static void list_stream(struct answer_list *list)
 {
 	struct answer_request *request = list->request;
@@ -322,7 +334,7 @@ static void list_stream(struct answer_list *list)
 	if (request->gzip)
 		r = gzip_new(&list->gzip);
 	if (r == 0)
-		r = list_pack(list);
+		r = request->x->version == EXCHANGE_HTTP_2 ? list_restart(list) : list_pack(list);
 	if (r < 0) {
 		answer_refuse(request, r);
 		return;

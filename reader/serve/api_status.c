@@ -131,6 +131,14 @@ int api_status_initializing(struct api_status *status)
 	return 429;
 }
 
+int api_status_busy(struct api_status *status)
+{
+	api_status_set(status, 429, "TooManyRequests",
+		"too many answers wait for clients that do not read them");
+	status->retry_after = 1;
+	return 429;
+}
+
 int api_status_too_large(struct api_status *status, const char *n, const char *current)
 {
 	api_status_set(status, 504, "Timeout",

@@ -61,6 +61,8 @@ int api_status_expired(struct api_status *status, const char *format, ...)
 int api_status_too_old(struct api_status *status);
 /* The feed is not listed yet, or is gone. */
 int api_status_initializing(struct api_status *status);
+/* Too many answers wait for clients that do not read them. */
+int api_status_busy(struct api_status *status);
 /* N is newer than CURRENT. */
 int api_status_too_large(struct api_status *status, const char *n, const char *current);
 /* An error of ours, with its sentence. */

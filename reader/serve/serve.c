@@ -17,6 +17,7 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/hex.h"
 #include "common/log.h"
 #include "common/proc.h"
 #include "reader/serve/answer.h"
@@ -27,6 +28,8 @@
 #include "reader/serve/wire/tls.h"
 #include "store/env/text_file.h"
 
+#define SERVE_TICKETS         "serve.tickets" /* in the runtime directory */
+#define SERVE_TICKETS_SECONDS ((time_t)24 * 3600)
 #define ACCEPT_PAUSE_NS   (UINT64_C(100) * 1000000)
 #define ACCEPTS_AT_ONCE   256
 #define DESCRIPTORS_SPARE 256 /* for the store, and for decisions */
@@ -154,15 +157,49 @@ static int serve_collect_names(const struct serve *serve, struct serve_names *na
 	return r;
 }
 
+/* Reads the keys of session tickets from the runtime directory, so that the clients of a kinf-serve that
+ * was killed need no whole handshake with the next one. Makes others if they are a day old. */
+static void serve_load_ticket_keys(const struct serve *serve, uint8_t keys[TLS_TICKET_KEYS])
+{
+	char text[2 * TLS_TICKET_KEYS + 2];
+	int runtime = home_runtime_fd(serve->home);
+	CLEANUP(cleanup_fd) int fd = -1;
+	struct stat st;
+	int r = text_file_read_line(runtime, SERVE_TICKETS, text, sizeof(text), &fd);
+	bool good = r == FOUND && strlen(text) == 2 * TLS_TICKET_KEYS && fstat(fd, &st) == 0 &&
+		    st.st_uid == geteuid() && !(st.st_mode & 077) &&
+		    time(NULL) - st.st_mtime < SERVE_TICKETS_SECONDS;
+
+	err_ignore(r < 0 ? r : 0, "other keys are made");
+	for (size_t i = 0; good && i < TLS_TICKET_KEYS; i++) {
+		int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
+
+		good = high >= 0 && low >= 0;
+		keys[i] = (uint8_t)((unsigned)high << 4 | (unsigned)low);
+	}
+	if (good)
+		return;
+	r = proc_random(keys, TLS_TICKET_KEYS);
+	for (size_t i = 0; i < TLS_TICKET_KEYS; i++)
+		(void)snprintf(text + 2 * i, 3, "%02x", keys[i]);
+	if (r == 0)
+		r = text_file_replace(runtime, SERVE_TICKETS, text, 0600);
+	err_ignore(r, "the clients of the next kinf-serve make whole handshakes");
+	explicit_bzero(text, sizeof(text));
+}
+
 /* Makes the certificates if the configuration names none, and reads them. */
 static int serve_load_tls(struct serve *serve)
 {
 	CLEANUP(serve_names_release) struct serve_names names = {0};
 	const struct config_serve *config = &serve->daemon->config->serve;
 	char certificate[64], key[64];
-	struct tls_files files = {config->certificate, config->key, config->client_ca};
+	uint8_t ticket_keys[TLS_TICKET_KEYS] = {0};
+	struct tls_files files = {
+		config->certificate, config->key, config->client_ca, ticket_keys};
 	int r = 0;
 
+	serve_load_ticket_keys(serve, ticket_keys);
 	if (!files.certificate) {
 		(void)snprintf(certificate, sizeof(certificate),
 			"/proc/self/fd/%d/" TLS_CERTIFICATE, serve->directory_fd);
@@ -176,7 +213,9 @@ static int serve_load_tls(struct serve *serve)
 	}
 	if (r < 0)
 		return r;
-	return serve->tls ? tls_reload(serve->tls, &files) : tls_open(&files, &serve->tls);
+	r = serve->tls ? tls_reload(serve->tls, &files) : tls_open(&files, &serve->tls);
+	explicit_bzero(ticket_keys, sizeof(ticket_keys));
+	return r;
 }
 
 /* ---- listeners --------------------------------------------------------------------------------- */

@@ -31,6 +31,11 @@ struct upstream_links *serve_worker_links(const struct serve_worker *w)
 	return w->links;
 }
 
+size_t serve_worker_held(const struct serve_worker *worker)
+{
+	return worker->held;
+}
+
 uint64_t serve_worker_now_ns(const struct serve_worker *w)
 {
 	return w->now_ns;

@@ -26,6 +26,9 @@ struct upstream_links *serve_worker_links(const struct serve_worker *worker);
  * calls before the worker wakes are one. */
 void serve_worker_wake(struct serve_worker *worker);
 
+/* Returns the bytes of whole answers (exchange_send()) whose streams have not ended. */
+size_t serve_worker_held(const struct serve_worker *worker);
+
 /* Returns CLOCK_MONOTONIC as of the beginning of this turn of the loop. */
 uint64_t serve_worker_now_ns(const struct serve_worker *worker);
 

@@ -54,6 +54,7 @@ struct serve_worker {
 	struct http_connection *ready_first, **ready_last;
 	uint8_t *input;    /* 64 KiB for reads */
 	struct buf output; /* 64 KiB and a little for what a protocol makes */
+	size_t held; /* bytes of whole answers */
 	bool draining, ended;
 	uint64_t end_ns; /* when what still runs is cut */
 

@@ -25,6 +25,7 @@ struct http2 {
 	nghttp2_session *session;
 	bool draining;
 	bool resume_owed; /* by a stream of the connection */
+	unsigned late_room; /* heads of streams that have ended and are no error */
 	/* The request whose headers are being read; HEADERS frames of streams don't interleave. */
 	struct buf text;
 	struct {
@@ -34,7 +35,39 @@ struct http2 {
 	bool refused;
 };
 
-/* ---- requests ---------------------------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------------------------------
+ */
+
+/* Ends the connection if a client begins again with a stream that has ended; the library would ignore
+ * that. A head that it sends before it knows that this side has reset the stream is no error. */
+static int http2_on_begin_frame(
+	nghttp2_session *session, const nghttp2_frame_hd *hd, void *user_data)
+{
+	struct http_connection *c = user_data;
+
+	if (hd->type != NGHTTP2_HEADERS || hd->stream_id % 2 == 0 ||
+		hd->stream_id > nghttp2_session_get_last_proc_stream_id(session) ||
+		nghttp2_session_find_stream(session, hd->stream_id))
+		return 0;
+	if (c->http2->late_room) {
+		c->http2->late_room--;
+		return 0;
+	}
+	return nghttp2_session_terminate_session(session, NGHTTP2_STREAM_CLOSED) ==
+			       NGHTTP2_ERR_NOMEM
+		       ? NGHTTP2_ERR_CALLBACK_FAILURE
+		       : 0;
+}
+
+static int http2_on_send(nghttp2_session *session, const nghttp2_frame *frame, void *user_data)
+{
+	struct http_connection *c = user_data;
+
+	(void)session;
+	if (frame->hd.type == NGHTTP2_RST_STREAM)
+		c->http2->late_room++;
+	return 0;
+}
 
 static int http2_on_begin_headers(
 	nghttp2_session *session, const nghttp2_frame *frame, void *user_data)
@@ -226,7 +259,8 @@ static int http2_on_close(nghttp2_session *session, int32_t id, uint32_t code, v
 	return 0;
 }
 
-/* ---- answers ----------------------------------------------------------------------------------- */
+/* ---- answers -----------------------------------------------------------------------------------
+ */
 
 static ssize_t http2_read_body(nghttp2_session *session, int32_t id, uint8_t *out, size_t room,
 	uint32_t *flags, nghttp2_data_source *source, void *user_data)
@@ -296,8 +330,10 @@ static int http2_submit(struct http_connection *c, struct stream *s)
 	n += http2_split_lines(s, fields + 1, 60);
 	if (s->source.size >= 0 && s->status != 204 && s->status != 304) {
 		(void)snprintf(length, sizeof(length), "%lld", (long long)s->source.size);
-		fields[n++] = (nghttp2_nv){.name = (uint8_t *)"content-length", .namelen = 14,
-			.value = (uint8_t *)length, .valuelen = strlen(length)};
+		fields[n++] = (nghttp2_nv){.name = (uint8_t *)"content-length",
+			.namelen = 14,
+			.value = (uint8_t *)length,
+			.valuelen = strlen(length)};
 	}
 	int r = nghttp2_submit_response(
 		c->http2->session, s->id, fields, n, bodiless ? NULL : &provider);
@@ -344,7 +380,8 @@ static int http2_output(struct http_connection *c, struct buf *out)
 	return buf_error(out);
 }
 
-/* ---- the connection ------------------------------------------------------------------------------ */
+/* ---- the connection
+ * ------------------------------------------------------------------------------ */
 
 static int http2_input(struct http_connection *c, const uint8_t *bytes, size_t size)
 {
@@ -412,6 +449,9 @@ static nghttp2_session *http2_new_session(struct http_connection *c)
 	nghttp2_option *option = NULL;
 
 	if (nghttp2_session_callbacks_new(&callbacks) == 0 && nghttp2_option_new(&option) == 0) {
+		nghttp2_session_callbacks_set_on_begin_frame_callback(
+			callbacks, http2_on_begin_frame);
+		nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, http2_on_send);
 		nghttp2_session_callbacks_set_on_begin_headers_callback(
 			callbacks, http2_on_begin_headers);
 		nghttp2_session_callbacks_set_on_header_callback(callbacks, http2_on_header);

@@ -108,6 +108,7 @@ void stream_end(struct stream *s, enum exchange_end why)
 		s->next->previous = s->previous;
 	c->n_streams--;
 	buf_release(&s->answer);
+	c->worker->held -= s->whole.size;
 	buf_release(&s->whole);
 	buf_release(&s->body);
 	free(s->text);
@@ -279,6 +280,7 @@ void exchange_send(struct exchange *x, struct bytes body)
 
 	REQUIRE(s->state == STREAM_BEGUN);
 	buf_bytes_put(&s->whole, body);
+	s->connection->worker->held += s->whole.size;
 	s->state = STREAM_WHOLE;
 	s->source.size = (int64_t)body.size;
 	s->connection->protocol->wake(s->connection, s);

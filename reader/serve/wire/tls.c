@@ -14,7 +14,8 @@
 #include "common/err.h"
 #include "reader/serve/wire/tls_internal.h"
 
-#define TLS_MAGIC 0x736c7474u
+#define TLS_MAGIC          0x736c7474u
+#define TLS_TICKET_SECONDS 600 /* a client's certificate may expire meanwhile */
 
 struct tls {
 	uint32_t magic;
@@ -60,10 +61,29 @@ static int tls_choose_protocol(SSL *ssl, const unsigned char **out, unsigned cha
 	return SSL_TLSEXT_ERR_OK;
 }
 
+/* Binds sessions to the CA of clients: a ticket holds the client's verified certificate, and a server
+ * with another CA, also this one after a reload, must not take it. */
+static int tls_bind_sessions(SSL_CTX *context, const char *client_ca)
+{
+	unsigned char id[SSL_MAX_SID_CTX_LENGTH] = "kinf-serve", piece[4096];
+	unsigned size = SSL_MAX_SID_CTX_LENGTH;
+	EVP_MD_CTX *digest = client_ca ? EVP_MD_CTX_new() : NULL;
+	BIO *file = client_ca ? BIO_new_file(client_ca, "r") : NULL;
+	bool ok = !client_ca || (digest && file && EVP_DigestInit_ex(digest, EVP_sha256(), NULL));
+	int n;
+
+	while (ok && file && (n = BIO_read(file, piece, sizeof(piece))) > 0)
+		ok = EVP_DigestUpdate(digest, piece, (size_t)n);
+	if (ok && digest)
+		ok = EVP_DigestFinal_ex(digest, id, &size);
+	ok = ok && SSL_CTX_set_session_id_context(context, id, size);
+	EVP_MD_CTX_free(digest);
+	BIO_free(file);
+	return ok ? 0 : tls_fail("reading '%s' (serve.tls.clientCA)", client_ca ? client_ca : "");
+}
+
 static int tls_load(SSL_CTX *context, const struct tls_files *files)
 {
-	static const unsigned char id[] = "kinf-serve";
-
 	SSL_CTX_set_alpn_select_cb(context, tls_choose_protocol, NULL);
 	(void)SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
 						SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
@@ -73,8 +93,13 @@ static int tls_load(SSL_CTX *context, const struct tls_files *files)
 	(void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
 	if (!SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) ||
 		!SSL_CTX_set_num_tickets(context, 1) ||
-		!SSL_CTX_set_session_id_context(context, id, sizeof(id) - 1))
+		(files->ticket_keys && SSL_CTX_set_tlsext_ticket_keys(context,
+					       (void *)files->ticket_keys, TLS_TICKET_KEYS) != 1))
 		return tls_fail("setting TLS up");
+	(void)SSL_CTX_set_timeout(context, TLS_TICKET_SECONDS);
+	int r = tls_bind_sessions(context, files->client_ca);
+	if (r < 0)
+		return r;
 	if (SSL_CTX_use_certificate_chain_file(context, files->certificate) != 1)
 		return tls_fail(
 			"reading the certificate '%s' (serve.tls.cert)", files->certificate);

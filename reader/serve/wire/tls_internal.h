@@ -4,6 +4,7 @@
 #define READER_SERVE_WIRE_TLS_INTERNAL_H
 
 #include <openssl/err.h>
+#include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>

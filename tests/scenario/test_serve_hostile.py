@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Callers of kinf-serve that mean harm: floods of HTTP/2 frames, heads that never end, more connections than there is room
+for, web pages of other hosts. Others must be served meanwhile, and the process must not grow."""
+
+import json
+import select
+import socket
+import ssl
+import stat
+import struct
+
+import pytest
+
+from harness import PATIENCE, eventually
+from harness.process import program
+from test_serve_transport import REQUEST, Server, metric, read_all, read_answer, running, serve, start
+
+DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
+END_STREAM, END_HEADERS = 1, 4
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+INTERNAL_ERROR, STREAM_CLOSED, ENHANCE_YOUR_CALM = 2, 5, 11
+GROWTH = 320 << 20  # the sanitizer keeps up to 256 MiB that were freed
+
+
+@pytest.fixture(scope="module")
+def server(shared):
+    return serve(shared, pods=50)
+
+
+def frame(kind, flags, stream, payload=b""):
+    return struct.pack("!I", len(payload))[1:] + bytes((kind, flags)) + struct.pack("!I", stream) + payload
+
+
+def literal(name, value):
+    """A field that the receiver does not remember, without Huffman code."""
+    def text(t):
+        assert len(t) < 127 + 128
+        return bytes((len(t),)) + t if len(t) < 127 else bytes((127, len(t) - 127)) + t
+
+    return b"\x00" + text(name) + text(value)
+
+
+def request(path=b"/api/v1/pods?watch=1&resourceVersion=0", authority=b"localhost", *more):
+    fields = [(b":method", b"GET"), (b":scheme", b"https"), (b":path", path), (b":authority", authority), *more]
+    return b"".join(literal(*field) for field in fields)
+
+
+def connect(server, **settings):
+    connection = server.tls("h2")
+    payload = b"".join(struct.pack("!HI", number, value) for number, value in settings.get("settings", ()))
+    connection.sendall(PREFACE + frame(SETTINGS, 0, 0, payload))
+    return connection
+
+
+def frames(connection):
+    """The frames until the server closes: (type, flags, stream, payload)."""
+    data = b""
+    while True:
+        try:
+            piece = connection.recv(1 << 16)
+        except (ConnectionResetError, ssl.SSLError):
+            return
+        if not piece:
+            return
+        data += piece
+        while len(data) >= 9 and len(data) >= 9 + int.from_bytes(data[:3], "big"):
+            size = 9 + int.from_bytes(data[:3], "big")
+            yield data[3], data[4], int.from_bytes(data[5:9], "big"), data[9:size]
+            data = data[size:]
+
+
+def first_frames(connection, n):
+    """The first N frames of type HEADERS."""
+    found = []
+    for one in frames(connection):
+        found += [one] if one[0] == HEADERS else []
+        if len(found) == n:
+            return found
+    raise AssertionError(f"only {len(found)} heads")
+
+
+def send(connection, data):
+    """Sends DATA as far as the server takes it. Returns whether it took all."""
+    try:
+        connection.sendall(data)
+    except (BrokenPipeError, ConnectionResetError, ssl.SSLError, TimeoutError):
+        return False
+    return True
+
+
+def goaway(connection):
+    """The error of the GOAWAY with which the server ends the connection; None if it only closes."""
+    return next((struct.unpack("!I", payload[4:8])[0] for kind, _, _, payload in frames(connection) if kind == GOAWAY), None)
+
+
+def resident(server):
+    text = open(f"/proc/{server.process().pid}/status", encoding="utf-8").read()
+    return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("VmRSS:")) * 1024
+
+
+def still_serves(server):
+    assert server.curl("--unix-socket", server.socket, "http://localhost/api/v1/pods?limit=1").startswith("HTTP/1.1 200")
+
+
+# ---- HTTP/2 ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_rapid_reset_ends_the_connection_and_leaves_no_watch(server):
+    before = resident(server)
+    connection = connect(server)
+    flood = b"".join(
+        frame(HEADERS, END_STREAM | END_HEADERS, stream, request()) + frame(RST_STREAM, 0, stream, b"\0\0\0\x08")
+        for stream in range(1, 40000, 2))
+    send(connection, flood)
+    assert goaway(connection) in (ENHANCE_YOUR_CALM, INTERNAL_ERROR)
+    connection.close()
+    eventually(lambda: running(server) == 0)
+    still_serves(server)
+    assert resident(server) < before + GROWTH
+
+
+def test_a_flood_of_continuations_ends_the_connection(server):
+    before = resident(server)
+    connection = connect(server)
+    connection.sendall(frame(HEADERS, END_STREAM, 1, request()))
+    flood = frame(CONTINUATION, 0, 1, literal(b"a", b"b" * 200)) * 1000
+    assert not all(send(connection, flood) for _ in range(200))
+    connection.close()
+    still_serves(server)
+    assert resident(server) < before + GROWTH
+
+
+def test_a_small_head_that_unpacks_to_a_huge_one_is_refused(server):
+    before = resident(server)
+    connection = connect(server)
+    value = b"x" * 200
+    remembered = b"\x40\x01a" + bytes((127, len(value) - 127)) + value  # index 62 from now on
+    for stream in range(1, 41, 2):
+        block = request(b"/livez") + remembered + b"\xbe" * 15000
+        connection.sendall(frame(HEADERS, END_STREAM | END_HEADERS, stream, block))
+    answers = {}
+    for kind, _, stream, _ in frames(connection):
+        answers.setdefault(stream, set()).add(kind)
+        if all(s in answers and answers[s] & {HEADERS, RST_STREAM} for s in range(1, 41, 2)) or 0 in answers and GOAWAY in answers[0]:
+            break
+    connection.close()
+    still_serves(server)
+    assert resident(server) < before + GROWTH
+
+
+@pytest.mark.parametrize("flood", [
+    frame(PING, 0, 0, b"12345678"),
+    frame(SETTINGS, 0, 0, struct.pack("!HI", 3, 100)),
+])
+def test_floods_of_frames_by_one_who_does_not_read_take_no_memory(server, flood):
+    before = resident(server)
+    connection = connect(server)
+    connection.settimeout(2 * PATIENCE)
+    assert not all(send(connection, flood * 10000) for _ in range(500))
+    still_serves(server)
+    assert resident(server) < before + GROWTH
+    connection.close()
+
+
+def test_a_flood_of_incomplete_requests_ends_the_connection(server):
+    before = resident(server)
+    with connect(server) as connection:
+        send(connection, frame(HEADERS, END_STREAM | END_HEADERS, 1, b"\x82") * 500000)
+        assert goaway(connection) in (None, STREAM_CLOSED)
+    still_serves(server)
+    assert resident(server) < before + GROWTH
+
+
+def test_answers_to_one_who_gives_no_window_wait_without_memory(workspace):
+    server = serve(workspace, pods=300)
+    before = resident(server)
+    held = [connect(server, settings=[(4, 0)]) for _ in range(8)]
+    for connection in held:
+        for stream in range(1, 401, 2):
+            path = b"/api/v1/pods" if stream % 4 == 1 else b"/api/v1/pods?limit=15"
+            connection.sendall(frame(HEADERS, END_STREAM | END_HEADERS, stream, request(path)))
+    for connection in held:
+        assert len(first_frames(connection, 200)) == 200
+    # The answers have more than a gigabyte together.
+    assert resident(server) < before + (400 << 20)
+    for connection in held:
+        connection.close()
+    still_serves(server)
+    server.process().kill()
+
+
+@pytest.mark.parametrize("field", [(b"a", b"b\r\nx: y"), (b"a", b"b\0"), (b"a b", b"c"), (b"A", b"b"), (b"connection", b"close"),
+                                   (b"transfer-encoding", b"chunked"), (b":path", b"/other"), (b"content-length", b"5")])
+def test_fields_that_another_server_could_read_otherwise_are_refused(server, field):
+    with connect(server) as connection:
+        connection.sendall(frame(HEADERS, END_STREAM | END_HEADERS, 1, request(b"/livez", b"localhost", field)))
+        for kind, _, stream, payload in frames(connection):
+            if stream == 1 or kind == GOAWAY:
+                assert kind in (RST_STREAM, GOAWAY), "no answer"
+                break
+
+
+def test_a_head_for_a_stream_that_has_ended_ends_the_connection(server):
+    with connect(server) as connection:
+        connection.sendall(frame(HEADERS, END_STREAM | END_HEADERS, 1, request(b"/livez")))
+        for kind, flags, stream, _ in frames(connection):
+            if stream == 1 and flags & END_STREAM and kind == DATA:
+                break
+        connection.sendall(frame(HEADERS, END_STREAM | END_HEADERS, 1, request(b"/livez")))
+        assert goaway(connection) == STREAM_CLOSED
+
+
+# ---- HTTP/1.1 --------------------------------------------------------------------------------------------------------
+
+
+def test_heads_that_never_end_are_cut(server):
+    before = resident(server)
+    held = []
+    for _ in range(100):
+        connection = server.raw()
+        connection.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\nA: " + b"a" * 60000)
+        held.append(connection)
+    dripping = server.raw()
+    dripping.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n")
+    still_serves(server)
+    assert resident(server) < before + GROWTH
+    dripped = 0
+    while not select.select([dripping], [], [], 0.3)[0]:  # closed, although bytes come
+        dripping.sendall(b"a")
+        dripped += 1
+        assert dripped < 600
+    for connection in (dripping, *held):
+        assert b"HTTP/1.1 200" not in read_all(connection)
+        connection.close()
+
+
+def test_a_client_that_sends_its_body_byte_by_byte_disturbs_nobody(server):
+    with server.raw() as slow:
+        slow.sendall(b"POST /api/v1/pods HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
+        for _ in range(50):
+            slow.sendall(b"a")
+            still_serves(server) if _ % 25 == 0 else None
+
+
+def test_connections_beyond_the_limit_are_closed_at_once_and_the_others_go_on(workspace):
+    server = serve(workspace)
+    server.process().kill()
+    simulated = server.store.process("kinf-serve-few", ["prlimit", "--nofile=700:700", program("kinf-serve")]).start()
+    simulated.wait_log("daemon_started")
+    held, refused = [], 0
+    for _ in range(700):
+        connection = server.raw()
+        try:
+            connection.sendall(REQUEST)
+            assert read_answer(connection)[2] == b"ok"
+            held.append(connection)
+        except (AssertionError, ConnectionResetError, BrokenPipeError):
+            refused += 1
+            connection.close()
+    assert len(held) == 700 - 256 and refused == 256
+    for connection in held[::10]:
+        connection.sendall(REQUEST)
+        assert read_answer(connection)[2] == b"ok"
+    for connection in held[:50]:
+        connection.close()
+
+    def room():
+        with server.raw() as connection:
+            try:
+                connection.sendall(REQUEST)
+                return read_answer(connection)[2] == b"ok"
+            except (AssertionError, ConnectionResetError, BrokenPipeError):
+                return False
+
+    eventually(room)
+    assert metric(server, 'kinf_serve_refused_total{why="connections"}') >= 256
+    for connection in held[50:]:
+        connection.close()
+    simulated.kill()
+
+
+# ---- web pages -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:6445", "localhost.evil.example", "127.0.0.1.evil.example", "127.0.0.2"])
+def test_a_name_that_is_rebound_to_this_machine_gets_nothing(server, host):
+    for protocol in ("--http1.1", "--http2"):
+        for path in ("/api/v1/pods", "/api/v1/pods?watch=1", "/api", "/apis", "/version"):
+            text = server.curl("-k", protocol, "-H", f"Host: {host}", f"https://127.0.0.1:{server.port}{path}")
+            assert " 403" in text.splitlines()[0], text
+            body = json.loads(text.replace("\r", "").partition("\n\n")[2])
+            assert "Host header" in body["message"] and "items" not in body
+
+
+def test_requests_of_web_pages_get_nothing(server):
+    text = server.curl("-k", "-H", "Origin: https://evil.example", f"https://127.0.0.1:{server.port}/api/v1/pods")
+    assert " 403" in text.splitlines()[0] and "access-control-allow-origin" not in text.lower()
+
+
+# ---- TLS -------------------------------------------------------------------------------------------------------------
+
+
+def test_clients_of_a_killed_kinf_serve_resume_their_tls_sessions(workspace):
+    server = serve(workspace)
+    context = server.context()
+
+    def ask(session=None):
+        raw = socket.create_connection(("127.0.0.1", server.port), timeout=10 * PATIENCE)
+        with context.wrap_socket(raw, server_hostname="localhost", session=session) as connection:
+            connection.sendall(REQUEST)
+            assert read_answer(connection)[2] == b"ok"
+            return connection.session, connection.session_reused
+
+    session, reused = ask()
+    assert not reused
+    session, reused = ask(session)
+    assert reused
+    server.process().kill()
+    start(server.store, "kinf-serve-2")
+    session, reused = ask(session)
+    assert reused, "the keys of tickets are kept"
+    keys = next(server.store.runtime.glob("kinf-*/serve.tickets"))
+    assert stat.S_IMODE(keys.stat().st_mode) == 0o600
+    assert keys.read_text().strip() not in "".join(p.read_text(errors="replace") for p in server.directory.iterdir() if p.is_file())
+    keys.write_text("no keys\n")
+    server.store.processes[-1].kill()
+    start(server.store, "kinf-serve-3")
+    assert not ask(session)[1] and len(keys.read_text()) == 160
