@@ -85,6 +85,7 @@ struct txn {
 	MDB_txn *mdb;
 	struct pin pin;
 	struct cursor *cursors; /* of a write transaction, which frees LMDB's side of them when it ends */
+	uint64_t kept; /* WRITEMAP: bytes that are to stay free (txn_keep_free()) */
 	uint64_t room; /* WRITEMAP: bytes of blocks reserved beyond the last page of its beginning */
 	struct err_kept why; /* the sentence of error */
 };

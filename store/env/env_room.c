@@ -16,11 +16,17 @@ static uint64_t mapping_end_with(const struct mapping *map, uint64_t bytes)
 	return end < map->map_bytes ? end : map->map_bytes;
 }
 
-/* LMDB's list of free pages has 8 bytes for a page, twice at most: for those that were freed and those that are left. A
- * transaction with a room of its own (txn_allocate()) has counted that in. */
+/* Returns the most that a commit writes. LMDB's list of free pages has 8 bytes for a page, twice at most: for those that
+ * were freed and those that are left. */
+static uint64_t mapping_commit_bytes(const struct mapping *map)
+{
+	return map->open_bytes + map->blocks.length / (map->page_size / 16);
+}
+
+/* A transaction with a room of its own (txn_allocate()) has counted the commit in. */
 int mapping_allocate_commit(struct mapping *map, const struct txn *txn)
 {
-	uint64_t end = map->blocks.length, bytes = map->open_bytes + end / (map->page_size / 16);
+	uint64_t end = map->blocks.length, bytes = mapping_commit_bytes(map);
 
 	if (!map->writemap || txn->room)
 		return 0;
@@ -59,8 +65,10 @@ int txn_keep_free(struct txn *txn, uint64_t bytes)
 	uint64_t used = pages * map->page_size;
 	if (used + bytes > map->map_bytes)
 		return mapping_failed(map, MDB_MAP_FULL, "writing");
-	if (map->writemap)
+	if (map->writemap) {
+		txn->kept = bytes;
 		return txn_allocate(txn, bytes);
+	}
 	/* Keeps blocks beyond the last page, unless free pages before it are enough. */
 	if (mapping_end_with(map, 0) > used + 2 * bytes)
 		return 0;
@@ -68,6 +76,8 @@ int txn_keep_free(struct txn *txn, uint64_t bytes)
 		map->path); /* twice: not each time */
 }
 
+/* All that LMDB has written so far lies before the end of the file, which grows where it writes. So blocks after that end
+ * for this step, for what is kept free and for the commit are enough, however much all steps together could take. */
 int txn_allocate(struct txn *txn, uint64_t bytes)
 {
 	struct mapping *map = txn->map;
@@ -75,7 +85,11 @@ int txn_allocate(struct txn *txn, uint64_t bytes)
 	txn_require_write(txn);
 	if (!map->writemap)
 		return 0;
-	uint64_t end = mapping_end_with(map, txn->room + bytes), better = end + datafile_ahead(end);
+	uint64_t written = map->blocks.length + bytes + txn->kept + mapping_commit_bytes(map);
+	uint64_t end = mapping_end_with(map, txn->room + bytes);
+	if (written < end)
+		end = written;
+	uint64_t better = end + datafile_ahead(end);
 	int r = datafile_keep(&map->blocks, mapping_fd(map), end,
 		better < map->map_bytes ? better : map->map_bytes, map->path);
 	if (r == 0)

@@ -511,6 +511,28 @@ Test(env, blocks_that_a_transaction_reserved_and_did_not_use_are_given_back)
 	env_close(&env);
 }
 
+/* Each step reserves the most that it can take. Together they may not reserve much more than they have written. */
+Test(env, many_small_steps_reserve_little_more_than_they_write)
+{
+	enum { STEPS = 2000, STEP = 27 << 10, VALUE = 3000 };
+	struct env *env = open_writemap("w");
+	struct txn *txn = NULL;
+	static const uint8_t value[VALUE];
+	uint8_t key[4];
+
+	cr_assert_eq(txn_begin_write(env, &txn), 0);
+	cr_assert_eq(txn_keep_free(txn, 1 << 20), 0);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		cr_assert_eq(txn_allocate(txn, STEP), 0);
+		be32_put(key, i);
+		cr_assert_eq(txn_put(txn, 0, BYTES(key, 4), BYTES(value, VALUE), 0), 0);
+	}
+	int64_t written = STEPS * 4096, blocks = file_of("w/data.mdb").st_blocks * 512;
+	cr_assert_leq(blocks, 2 * written, "%lld for %lld", (long long)blocks, (long long)written);
+	cr_assert_eq(txn_commit(&txn), 0);
+	env_close(&env);
+}
+
 Test(env, blocks_that_a_killed_writer_reserved_are_given_back)
 {
 	struct env *env = open_writemap("w");
