@@ -14,7 +14,7 @@ GETS = 20
 LATENCY_RUNS = 5
 LATENCY = (2000, 200)  # changes, a second
 FOLLOWERS, READERS = 16, 64
-CROWD_SIZE = 100000
+CROWD_SIZE, CROWD_SECONDS = 100000, 10
 
 
 def rate(objects, seconds):
@@ -72,7 +72,7 @@ def crowd(place, n):
     """The reads a second of one reader, of one for each core, and of many more."""
     cores = len(os.sched_getaffinity(0))
     counts = {"one": 1, "cores": cores, "many": READERS}
-    rates = {name: measured([place.program("bench/crowd"), place.store, n, count])["objects_per_s"]
+    rates = {name: measured([place.program("bench/crowd"), place.store, n, count, CROWD_SECONDS])["objects_per_s"]
              for name, count in counts.items()}
     return {"cores_n": cores, **rates}
 
