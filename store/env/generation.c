@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
@@ -110,6 +111,24 @@ static int generation_start_writing(struct generation *gen, const struct generat
 	return r < 0 ? r : state_write(gen->fd, &gen->state, options->file_mode);
 }
 
+/* Gives the generation the rights that the store has now: it may have been made before the store had a group of readers. */
+static int generation_set_rights(const struct generation *gen, int directory_fd, unsigned file_mode)
+{
+	unsigned mode = file_mode & 0040 ? 02750 : 0700;
+	struct stat above, ours;
+
+	if (fstat(directory_fd, &above) < 0 || fstat(gen->fd, &ours) < 0)
+		return err_set(-errno, "reading its rights");
+	if (ours.st_gid == above.st_gid && (ours.st_mode & 07777) == mode)
+		return 0;
+	if (fchown(gen->fd, (uid_t)-1, above.st_gid) < 0 || fchmod(gen->fd, mode) < 0 ||
+		((fchownat(gen->fd, "data.mdb", (uid_t)-1, above.st_gid, AT_SYMLINK_NOFOLLOW) < 0 ||
+			 fchmodat(gen->fd, "data.mdb", file_mode, 0) < 0) &&
+			errno != ENOENT))
+		return err_set(-errno, "giving it the rights of the store");
+	return 0;
+}
+
 int generation_open_write(int directory_fd, const struct generation_kind *kind,
 	const struct generation_options *options, uint32_t number, struct generation **ret_gen)
 {
@@ -122,6 +141,8 @@ int generation_open_write(int directory_fd, const struct generation_kind *kind,
 		r = state_read(gen->fd, &gen->state);
 	if (r == 0)
 		r = state_check(gen->fd, &gen->state, kind->format);
+	if (r == 0)
+		r = generation_set_rights(gen, directory_fd, options->file_mode);
 	if (r == 0)
 		r = generation_start_writing(gen, options);
 	/* A file of it is missing, or is not a file: that is damage also. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """kinf backup and kinf restore."""
 
+import grp
 import os
 import random
 import signal
@@ -252,6 +253,20 @@ def test_a_link_in_a_tar_is_refused(full):
         tar.addfile(info)
     result = full.kinf("restore", backup, full.directory / "target")
     assert result.status == 1 and "something else" in result.stderr, result
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to any group")
+def test_a_restored_store_gets_the_group_of_its_configuration(simulator, workspace, full):
+    """A backup has no group; the daemons give the files to the one that kinf.yaml names."""
+    full.kinf("restore", make(full, "file"), full.directory / "restored", check=True)
+    other = another(full, full.directory / "restored", workspace)
+    other.configure(whole("pods"), group="nogroup")
+    other.daemons()
+    other.wait_equal(simulator, "pods")
+    gid = grp.getgrnam("nogroup").gr_gid
+    for path in other.path.glob("*/gen-*/data.mdb"):
+        assert (path.stat().st_gid, path.stat().st_mode & 0o777) == (gid, 0o640), path
+        assert (path.parent.stat().st_gid, path.parent.stat().st_mode & 0o7777) == (gid, 0o2750), path
 
 
 def test_the_backup_has_no_removed_values(simulator, store):
